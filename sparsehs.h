@@ -667,10 +667,11 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
    all-zero signal has no atoms.
 
    Tolerances. The recurrence of ||r||^2 errs by about 4 eps |y|^2 / min d^2, so it only decides where it can: near the
-   tolerance, and below 1e-2 |y| (1e-6 in double), the residual y - Dx is formed explicitly in shs_wide, and pursuit goes on
-   from there. What is reported as reached is reached: ||y - Dx|| <= tolerance for the coefficients as stored. Below about
-   1e-6 |y| (1e-15 in double) rounded coefficients hold it for ever fewer signals; the others count as not reached. Single
-   signals and shs_omp_gram, where only the Gram matrix is known, go on until the recurrence is below the tolerance by its
+   tolerance, below 1e-2 |y| (1e-6 in double), and with atoms of d^2 < 1e-2 G_jj (1e-4), the residual y - Dx is formed
+   explicitly in shs_wide, and pursuit goes on from there; errors2 are then of that residual too. What is reported as reached
+   is reached: ||y - Dx|| <= tolerance for the coefficients as stored. Below about 1e-6 |y| (1e-15 in double) rounded
+   coefficients hold it for ever fewer signals; the others count as not reached. Single signals and shs_omp_gram, where only
+   the Gram matrix is known, go on until the recurrence is below the tolerance by its
    error. */
 
 /* Codes are sparse: signal i has used[i] atoms, atoms[i*stride + k] with coefficient coefs[i*stride + k], k < used[i], in
@@ -2894,9 +2895,11 @@ typedef struct shs__eigh_kernels {
 #ifdef SPARSEHS_DOUBLE
 #define SHS__OMP_GUARD ((shs_real)1e-12)  /* what is smaller than this, relative to its start, is rounding */
 #define SHS__OMP_TRUST2 ((shs_wide)1e-12) /* the recurrence of ||r||^2 is trusted down to this share of where it began */
+#define SHS__OMP_SURE ((shs_real)1e-4)    /* and while d^2 / G_jj of all atoms is at least this: each b_k is divided by a d */
 #else
 #define SHS__OMP_GUARD ((shs_real)1e-5f)
 #define SHS__OMP_TRUST2 ((shs_wide)1 / 10000)
+#define SHS__OMP_SURE ((shs_real)1e-2f)
 #endif
 #define SHS__OMP_REFRESHES 4 /* times that the residual of a signal is formed explicitly, at most */
 
@@ -8186,12 +8189,18 @@ SHS__PRIVATE shs_status shs__omp_check_norm(const shs_real *norm2, shs_real tole
    proportion to the residual where that was last exact. Storing the coefficients adds to it in proportion to them, within
    (k + 2) eps sum |x_k| |d_k|, and at right angles to the residual. Beside the slack of a residual that began as y that is
    nothing, as its square has eps^2; after a refresh, when the residual is small and the coefficients are not, it may be all
-   there is: from then on only the explicit residual can say that the tolerance is reached. */
+   there is: from then on only the explicit residual can say that the tolerance is reached. So it is with atoms that nearly
+   depend on others, where the b_k err by more than the last division says, as long as the residual can be formed. */
 SHS__PRIVATE int shs__omp_decide(shs__omp_signal *w) {
     shs_wide slack = 4 * (shs_wide)SHS__EPS * w->base2 / (shs_wide)w->smallest;
     if (!(w->tolerance2 > 0)) return 0;
-    w->reached = !w->refreshes && w->residual2 + slack <= w->tolerance2;
+    w->reached = !w->refreshes && w->residual2 + slack <= w->tolerance2 && (w->smallest >= SHS__OMP_SURE || !w->y);
     return !w->reached && !(w->residual2 - slack > w->tolerance2 && w->residual2 > SHS__OMP_TRUST2 * w->base2);
+}
+
+/* Whether ||r||^2, which began as base2, is more than its recurrence can tell. */
+SHS__PRIVATE int shs__omp_unsure(const shs__omp_signal *w, shs_wide residual2, shs_wide base2) {
+    return w->refreshes || residual2 <= SHS__OMP_TRUST2 * base2 || w->smallest < SHS__OMP_SURE;
 }
 
 /* x += inverse(L') t, and t = 0: the coefficients of the moment. Whether that changed any. */
@@ -8500,8 +8509,7 @@ SHS__PRIVATE void shs__omp_finish(shs__omp_signal *w) {
     }
     changed = shs__omp_solve(w) || !w->stable;
     if (!changed) w->residual2 = w->base2; /* measured by the last refresh; the coefficients stayed */
-    else if (w->y && (w->refreshes || w->residual2 <= SHS__OMP_TRUST2 * w->base2)) /* too small for the recurrence */
-        shs__omp_confirm(w);
+    else if (w->y && shs__omp_unsure(w, w->residual2, w->base2)) shs__omp_confirm(w);
 }
 
 /* ---- nonnegative coefficients ----------------------------------------------------------------------- >>nonnegative */
@@ -9170,8 +9178,7 @@ SHS__OUTLINE void shs__omp_code_team(const shs__coder *c, size_t first, size_t e
         member.residual2 = team->R && w->chosen > 0 ? shs__kernels_vector()->norm2(p, member.r) : before;
         for (k = 0; k < w->chosen && !team->R; k++) member.residual2 -= (shs_wide)member.t[k] * (shs_wide)member.t[k];
         shs__omp_solve(&member);
-        if (w->y && w->chosen > 0 && (w->refreshes || member.residual2 <= SHS__OMP_TRUST2 * before))
-            (void)shs__omp_measure(&member); /* too small for the recurrence */
+        if (w->y && w->chosen > 0 && shs__omp_unsure(w, member.residual2, before)) (void)shs__omp_measure(&member);
         if (member.residual2 < 0) member.residual2 = 0;
         member.atoms = c->codes->atoms + (first + i) * (size_t)team->stride;
         memmove(member.atoms, w->atoms, (size_t)w->chosen * sizeof(int));

@@ -7,10 +7,12 @@
 #define SHS__EPS 2.220446049250313080847263e-16
 #define SHS__OMP_GUARD ((shs_real)1e-12)
 #define SHS__OMP_TRUST2 ((shs_wide)1e-12)
+#define SHS__OMP_SURE ((shs_real)1e-4)
 #else
 #define SHS__EPS 1.1920928955078125e-7f
 #define SHS__OMP_GUARD ((shs_real)1e-5f)
 #define SHS__OMP_TRUST2 ((shs_wide)1 / 10000)
+#define SHS__OMP_SURE ((shs_real)1e-2f)
 #endif
 #ifdef SPARSEHS_NO_DOUBLE
 #define SHS__WIDE_EPS 1.1920928955078125e-7f

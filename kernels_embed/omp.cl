@@ -101,6 +101,7 @@
 #define NONE 0xffffffffu
 #define GUARD SHS__OMP_GUARD
 #define TRUST2 SHS__OMP_TRUST2
+#define SURE SHS__OMP_SURE
 #define EPSILON ((wide)SHS__EPS)
 #define WIDE_EPSILON ((wide)SHS__WIDE_EPS)
 
@@ -134,20 +135,21 @@ real inflation_of(real gjj, real d2, real left) {
 #define UNSURE 2
 #define PLACE(k, i) ((k) * ((k) + 1) / 2 + (i)) /* of element i of row k in a packed triangle */
 
-/* Where the recurrence stands: its error is about 4 eps |r|^2 (when that was last exact) over the smallest d^2 / G_jj. */
+/* Where the recurrence stands: its error is about 4 eps |r|^2 (when that was last exact) over the smallest d^2 / G_jj, and more
+   where that is below SURE. */
 int verdict(wide residual2, wide base2, real smallest, wide tolerance2) {
     wide slack = 4 * EPSILON * base2 / (wide)smallest;
     if (!(tolerance2 > 0)) return ABOVE;
-    if (residual2 + slack <= tolerance2) return BELOW;
+    if (residual2 + slack <= tolerance2) return smallest < SURE ? UNSURE : BELOW;
     if (residual2 - slack > tolerance2 && residual2 > TRUST2 * base2) return ABOVE;
     return UNSURE;
 }
 
 /* What is said of signal i, which ended with k atoms. */
-void conclude(size_t i, int k, wide residual2, wide base2, int missed, int flags, __global int *used,
+void conclude(size_t i, int k, wide residual2, wide base2, real smallest, int missed, int flags, __global int *used,
               __global real *errors2, __global int *state) {
     if (missed) flags |= UNREACHED;
-    if (base2 > 0 && residual2 <= TRUST2 * base2) flags |= UNPROVEN;
+    if (base2 > 0 && (residual2 <= TRUST2 * base2 || smallest < SURE)) flags |= UNPROVEN;
     used[i] = k;
     errors2[i] = (real)residual2;
     state[i] = flags;
@@ -372,8 +374,8 @@ omp_warp(ulong first, ulong count, __global const real *restrict alphas, __globa
             atom = (int)j;
         }
         residual2 = fmax(fma(-(wide)value, (wide)value, residual2), (wide)0);
+        if (d2 < smallest * gjj) smallest = d2 / gjj;
         if (TOLERANT) {
-            if (d2 < smallest * gjj) smallest = d2 / gjj;
             decided = verdict(residual2, base2, smallest, tolerance2);
             reached = decided == BELOW;
             if (decided == UNSURE) flags = DOUBTFUL;
@@ -431,7 +433,7 @@ omp_warp(ulong first, ulong count, __global const real *restrict alphas, __globa
         coefs[i * S + (size_t)lane] = t;
     }
     if (lane > 0) return;
-    conclude(i, k, residual2, base2, tolerance2 > 0 && !reached, flags, used, errors2, state);
+    conclude(i, k, residual2, base2, smallest, tolerance2 > 0 && !reached, flags, used, errors2, state);
 }
 #endif
 
@@ -490,8 +492,8 @@ __kernel void omp_item(ulong first, ulong count, __global real *restrict alphas,
             t[k] = along;
             chosen[k] = j;
             residual2 = fmax(fma(-(wide)along, (wide)along, residual2), (wide)0);
+            if (d2 < smallest * gjj) smallest = d2 / gjj;
             if (TOLERANT) {
-                if (d2 < smallest * gjj) smallest = d2 / gjj;
                 decided = verdict(residual2, base2, smallest, tolerance2);
                 reached = decided == BELOW;
                 if (decided == UNSURE) flags = DOUBTFUL;
@@ -537,7 +539,7 @@ __kernel void omp_item(ulong first, ulong count, __global real *restrict alphas,
             atoms[i * S + (size_t)q] = 0;
             coefs[i * S + (size_t)q] = 0;
         }
-        conclude(i, k, residual2, base2, tolerance2 > 0 && !reached, flags, used, errors2, state);
+        conclude(i, k, residual2, base2, smallest, tolerance2 > 0 && !reached, flags, used, errors2, state);
     }
 }
 #endif
@@ -561,7 +563,7 @@ omp_group(ulong first, ulong count, __global const real *restrict alphas, __glob
           __global real *restrict coefs, __global real *restrict errors2, __global int *restrict state,
           __global real *restrict scratch) {
     __local real near[ROWS * N];
-    __local real L[PLACE(S, 0)], t[S], best[GROUP], held[GROUP];
+    __local real L[PLACE(S, 0)], t[S], best[GROUP], held[GROUP], spare[DISTANCES ? GROUP : 1];
     __local int chosen[S], place[GROUP];
     const int lane = (int)get_local_id(0);
     __global real *far = scratch + get_group_id(0) * (size_t)(S > ROWS + 1 ? S - 1 - ROWS : 0) * N;
@@ -584,7 +586,7 @@ omp_group(ulong first, ulong count, __global const real *restrict alphas, __glob
             if (DISTANCES) distance[v] = diagonal[v];
         }
         while (going && k < most) {
-            real score = -1, value = 0, d2, gjj, inverse;
+            real score = -1, value = 0, left = 0, d2, gjj, inverse, inflation = 1;
             __global const real *column;
             int j = N, decided = ABOVE;
             /* The atom: an item's own best, the best of every LEADERS-th item, the best of those. */
@@ -594,10 +596,12 @@ omp_group(ulong first, ulong count, __global const real *restrict alphas, __glob
                     score = SCORE(alpha[v], diagonal[v], distance[v]);
                     j = ATOM(v);
                     value = alpha[v];
+                    if (DISTANCES) left = distance[v];
                 }
             best[lane] = score;
             place[lane] = j;
             held[lane] = value;
+            if (DISTANCES) spare[lane] = left;
             barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
             if (lane < LEADERS) {
                 for (q = lane + LEADERS; q < GROUP; q += LEADERS)
@@ -610,6 +614,7 @@ omp_group(ulong first, ulong count, __global const real *restrict alphas, __glob
             for (q = 1; q < LEADERS; q++)
                 if (BEFORE(best[q], place[q], score, j)) score = best[q], j = place[q];
             value = j < N ? held[j % GROUP] : 0; /* N: there are only NaNs */
+            if (DISTANCES) left = spare[j % GROUP];
             j = min(j, N - 1);
             if (k == 0) guard = GUARD * fabs(value);
             /* Row k of L; infinity refuses an atom that is already there. */
@@ -621,10 +626,11 @@ omp_group(ulong first, ulong count, __global const real *restrict alphas, __glob
             column = G + (size_t)j * N;
             d2 = gjj = column[j];
             for (q = 0; q < k; q++) d2 = fma(-L[PLACE(k, q)], L[PLACE(k, q)], d2);
-            if (!(fabs(value) > guard) || !(d2 > GUARD * gjj)) {
+            if (IS_ROUNDING(value, guard, gjj, d2, left)) {
                 if (tolerance2 > 0) flags = DOUBTFUL;
                 going = 0;
             } else {
+                if (DISTANCES) inflation = inflation_of(gjj, d2, left);
                 inverse = rsqrt(d2);
                 value *= inverse;
                 if (lane == 0) {
@@ -633,8 +639,8 @@ omp_group(ulong first, ulong count, __global const real *restrict alphas, __glob
                     chosen[k] = j;
                 }
                 residual2 = fmax(fma(-(wide)value, (wide)value, residual2), (wide)0);
+                if (d2 < smallest * gjj) smallest = d2 / gjj;
                 if (TOLERANT) {
-                    if (d2 < smallest * gjj) smallest = d2 / gjj;
                     decided = verdict(residual2, base2, smallest, tolerance2);
                     reached = decided == BELOW;
                     if (decided == UNSURE) flags = DOUBTFUL;
@@ -663,7 +669,7 @@ omp_group(ulong first, ulong count, __global const real *restrict alphas, __glob
                 for (v = 0; v < VALUES; v++) {
                     g[v] *= inverse;
                     alpha[v] = fma(-value, g[v], alpha[v]);
-                    if (DISTANCES) distance[v] = fma(-g[v], g[v], distance[v]);
+                    if (DISTANCES) distance[v] = fma(-g[v] * inflation, g[v], distance[v]);
                     if (ATOM(v) < N && k <= ROWS) near[(k - 1) * N + ATOM(v)] = g[v];
                     if (ATOM(v) < N && k > ROWS) far[(size_t)(k - 1 - ROWS) * N + (size_t)ATOM(v)] = g[v];
                 }
@@ -679,7 +685,7 @@ omp_group(ulong first, ulong count, __global const real *restrict alphas, __glob
         }
         for (q = k + lane; q < S; q += GROUP) atoms[i * S + (size_t)q] = 0, coefs[i * S + (size_t)q] = 0;
         if (lane == 0)
-            conclude(i, k, residual2, base2, tolerance2 > 0 && !reached, flags, used, errors2, state);
+            conclude(i, k, residual2, base2, smallest, tolerance2 > 0 && !reached, flags, used, errors2, state);
     }
 }
 #endif
@@ -933,7 +939,8 @@ void finish(pursuit *w, int only_measure) {
     int tries, k;
     for (tries = 0;; tries++) {
         int in_doubt = TOLERANT && !only_measure && tries < 2 && !w->reached && standing(w) != ABOVE;
-        const int known = w->refreshes ? w->reached && w->stable : !(w->base2 > 0) || w->residual2 > TRUST2 * w->base2;
+        const int sure = w->residual2 > TRUST2 * w->base2 && !(w->smallest < SURE);
+        const int known = w->refreshes ? w->reached && w->stable : !(w->base2 > 0) || sure;
         if (!only_measure) solve(w);
         if (!in_doubt && known) break;
         if (measure(w) || !in_doubt) break;

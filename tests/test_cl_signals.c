@@ -349,6 +349,52 @@ static void test_selections(void **state) {
         }
 }
 
+/* Atoms that lie almost in a space of three dimensions: whichever kernel coded, what is told of the errors is what is left. */
+static void test_nearly_dependent_atoms(void **state) {
+    enum { P = 10, N = 24, R = 3 };
+    const double off[] = {BY_TYPE(3e-4, 1e-6), BY_TYPE(2e-2, 1e-4)};
+    int trial, selection, how, k;
+    (void)state;
+    for (trial = 0; trial < 2; trial++)
+        for (selection = 0; selection < SHS_SELECTION_COUNT; selection++) {
+            problem w = new_problem(P, N, 400, 3, 600);
+            shs_real *space = new_normal(P * R, 601), *parts = new_normal(R * N, 602);
+            shs_omp_options o = SHS_ZERO;
+            coded first = SHS_ZERO;
+            size_t i;
+            int l, j, r;
+            for (j = 0; j < N; j++)
+                for (l = 0; l < P; l++) {
+                    w.D[l + j * P] *= (shs_real)off[trial];
+                    for (r = 0; r < R; r++) w.D[l + j * P] += space[l + r * P] * parts[r + j * R];
+                }
+            o.selection = (shs_selection)selection, o.sparsity = P, o.gram_mode = SHS_GRAM_ALWAYS;
+            for (how = 0; how < SETUPS; how++) {
+                coded c = code(&use_device(how)->ctx, &w, &o, P);
+                for (i = 0; i < w.m; i++) {
+                    const shs_real *y = w.Y + i * P;
+                    double left2 = 0, norm2 = 0;
+                    for (l = 0; l < P; l++) {
+                        double left = (double)y[l];
+                        for (k = 0; k < c.codes.used[i]; k++) {
+                            const int atom = c.codes.atoms[i * P + (size_t)k];
+                            left -= (double)c.codes.coefs[i * P + (size_t)k] * (double)w.D[l + atom * P];
+                        }
+                        left2 += left * left, norm2 += (double)y[l] * (double)y[l];
+                    }
+                    assert_true(left2 <= 1.01 * norm2);
+                    assert_close(c.errors2[i], left2, BY_TYPE(5e-3, 1e-7) * norm2);
+                }
+                if (how == 1) first = c;
+                if (how > 1) same_bits(&w, &first, &c);
+                if (how != 1) free_coded(&c);
+            }
+            free_coded(&first);
+            free(space), free(parts);
+            free_problem(&w);
+        }
+}
+
 static void test_large(void **state) {
     problem w = new_problem(128, 1500, 24, 30, 77);
     shs_omp_options o = SHS_ZERO;
@@ -1453,6 +1499,7 @@ int main(void) {
         cmocka_unit_test(test_gemm),
         cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_selections),
+        cmocka_unit_test(test_nearly_dependent_atoms),
         cmocka_unit_test(test_tolerances),
         cmocka_unit_test(test_reached_is_reached),
         cmocka_unit_test(test_options),

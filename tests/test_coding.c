@@ -1275,6 +1275,31 @@ static void test_dependent_candidates(void **state) {
     problem_free(&q);
 }
 
+/* What is told of codes is what they leave: the error of each signal, and how many, or groups, are above their tolerance. */
+static void check_told(const problem *q, const shs_omp_options *options, int stride) {
+    shs_omp_options o = *options;
+    shs_codes codes = new_codes(q->m, stride);
+    shs_real *errors2 = (shs_real *)malloc(q->m * sizeof *errors2);
+    for (o.gram_mode = SHS_GRAM_ALWAYS; o.gram_mode <= SHS_GRAM_NEVER; o.gram_mode = (shs_gram_mode)(o.gram_mode + 1)) {
+        shs_omp_report report;
+        double sum = 0;
+        size_t i, group = 0, above = 0;
+        assert_ok(shs_omp_ex(NULL, q->p, q->n, q->D, q->p, q->m, q->Y, q->p, &o, &codes, errors2, &report));
+        for (i = 0; i < q->m; i++) {
+            const double error2 = error2_of(q, &codes, i);
+            if (fabs((double)errors2[i] - error2) > BY_TYPE(5e-3, 1e-7) * (double)q->norms2[i])
+                fail_msg("signal %d: %g is told of %g, whose atoms leave %g", (int)i, (double)errors2[i], (double)q->norms2[i],
+                         error2);
+            if (o.groups && group < o.group_count && o.groups[group] == i) sum = 0, group++;
+            sum = o.groups ? sum + error2 : error2;
+            if (!o.groups || i + 1 == group_end(&o, q->m, group - 1)) above += sqrt(sum) > (double)o.tolerance;
+        }
+        if (o.tolerance > 0) assert_true(report.not_reached >= above);
+    }
+    shs_codes_free(NULL, &codes);
+    free(errors2);
+}
+
 /* Atoms that lie almost in a space of three dimensions: how far they are from it is little more than the rounding of the Gram
    matrix, which OLS divides by again and again. No atom makes the residual larger, be it of a signal or of a group. */
 static void check_nearly_dependent_atoms(int in_groups) {
@@ -1307,6 +1332,11 @@ static void check_nearly_dependent_atoms(int in_groups) {
                 if (!in_groups || i == 2 || i == M - 1) assert_true(after <= 1.01 * before);
             }
             shs_codes_free(NULL, &codes);
+        }
+        for (f = 0; f < 4; f++) {
+            o.selection = f & 1 ? SHS_SELECT_OLS : SHS_SELECT_OMP;
+            o.tolerance = f & 2 ? (shs_real)(0.05 + 0.1 * (trial % 20)) : 0;
+            check_told(&q, &o, P);
         }
         free(space), free(parts);
         problem_free(&q);
