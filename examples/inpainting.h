@@ -1,0 +1,196 @@
+/* inpainting.h - the method of inpaint.c, for programs that show it another way. */
+#ifndef EXAMPLE_INPAINTING
+#define EXAMPLE_INPAINTING
+
+enum { INPAINT_TRAINING = 40000, INPAINT_BATCH = 16384, INPAINT_PIXELS_AN_ATOM = 8 };
+
+typedef struct inpainting {
+    double tolerance;
+    int patch, atoms, iterations;
+    uint64_t seed;
+} inpainting;
+
+/* ---- the method -------------------------------------------------------------------------------------------------- */
+
+/* Patches with NaN where a value is missing, less their means of what is there. limits: how many atoms each may take, as of
+   many some fit by chance what little is known. weights: the part of its values that is there. */
+typedef struct inpaint_block {
+    int p, channels, *limits;
+    shs_real *Y, *means, *weights;
+} inpaint_block;
+
+static inpaint_block inpaint_block_create(size_t most, int p, int channels) {
+    inpaint_block b;
+    b.p = p;
+    b.channels = channels;
+    b.limits = ALLOCATE(int, most);
+    b.Y = ALLOCATE(shs_real, most * (size_t)p);
+    b.means = ALLOCATE(shs_real, most * (size_t)channels);
+    b.weights = ALLOCATE(shs_real, most);
+    return b;
+}
+
+static void inpaint_block_free(inpaint_block *b) {
+    free(b->limits);
+    free(b->Y);
+    free(b->means);
+    free(b->weights);
+}
+
+static int is_missing(shs_real value) { return value != value; }
+
+/* The mean of those values that are there comes out of all. Returns how many they are. */
+static int inpaint_centre(int count, shs_real *y, shs_real *mean) {
+    shs_real sum = 0;
+    int i, known = 0;
+    for (i = 0; i < count; i++)
+        if (!is_missing(y[i])) sum += y[i], known++;
+    *mean = known ? sum / (shs_real)known : 0;
+    for (i = 0; i < count; i++) y[i] -= *mean;
+    return known;
+}
+
+static void inpaint_take(const shs_context *ctx, const shs_image *image, const shs_patches *set, size_t first, size_t count,
+                         inpaint_block *b) {
+    const int area = b->p / b->channels;
+    size_t i;
+    check(shs_patches_get(ctx, image, set, first, count, b->Y, b->p, NULL, NULL), "taking the patches");
+    for (i = 0; i < count; i++) {
+        int known = 0, c;
+        for (c = 0; c < b->channels; c++)
+            known += inpaint_centre(area, b->Y + i * (size_t)b->p + c * area, b->means + i * (size_t)b->channels + (size_t)c);
+        b->limits[i] = known / (INPAINT_PIXELS_AN_ATOM * b->channels);
+        b->weights[i] = (shs_real)known / (shs_real)b->p;
+    }
+}
+
+static int inpaint_most_atoms(const inpaint_block *b) {
+    int most = b->p / (INPAINT_PIXELS_AN_ATOM * b->channels);
+    return most > 1 ? most : 1;
+}
+
+static shs_omp_options inpaint_coding(const inpainting *how, const inpaint_block *b) {
+    shs_omp_options coding = SHS_ZERO;
+    coding.tolerance = (shs_real)(how->tolerance * sqrt((double)b->p));
+    coding.sparsity = inpaint_most_atoms(b);
+    coding.sparsity_each = b->limits;
+    coding.skip_nan = 1;
+    return coding;
+}
+
+/* Learns how->atoms atoms of *p values from random patches; the caller frees them. report may be NULL. */
+static shs_real *inpaint_learn(const shs_context *ctx, const picture *a, const inpainting *how, int *p,
+                               shs_ksvd_report *report) {
+    const shs_image image = picture_image(a);
+    shs_patches set = SHS_ZERO;
+    shs_ksvd_options learning = SHS_ZERO;
+    shs_real *D;
+    inpaint_block b;
+    size_t m;
+    set.width = set.height = how->patch;
+    set.mode = SHS_PATCH_MODE_RANDOM;
+    set.count = INPAINT_TRAINING;
+    set.seed = how->seed;
+    set.keep_mean = 1;
+    m = shs_patches_count(&image, &set, p);
+    b = inpaint_block_create(m, *p, image.channels);
+    inpaint_take(ctx, &image, &set, 0, m, &b);
+    D = ALLOCATE(shs_real, (size_t)*p * (size_t)how->atoms);
+    learning.iterations = how->iterations;
+    learning.seed = how->seed;
+    learning.start = SHS_START_DCT;
+    learning.patch_width = learning.patch_height = how->patch;
+    learning.patch_channels = image.channels;
+    learning.coding = inpaint_coding(how, &b);
+    check(shs_ksvd_ex(ctx, *p, how->atoms, m, b.Y, *p, &learning, D, *p, NULL, report), "learning the dictionary");
+    inpaint_block_free(&b);
+    return D;
+}
+
+/* sum: what all patches say of each value, times their weights; weight: those weights, at each value. */
+static void inpaint_approximate(const shs_context *ctx, const shs_image *image, const inpainting *how, const shs_real *D,
+                                shs_real *sum, shs_real *weight) {
+    const size_t pixels = (size_t)image->width * (size_t)image->height, values = pixels * (size_t)image->channels;
+    shs_context quiet = *ctx; /* there is one bar for all batches */
+    shs_patches all = SHS_ZERO;
+    shs_real *ones, *covered = ALLOCATE(shs_real, pixels);
+    shs_codes codes = SHS_ZERO;
+    inpaint_block b;
+    size_t m, i, first, count;
+    int p;
+    quiet.progress_fn = NULL;
+    all.width = all.height = how->patch;
+    all.keep_mean = 1;
+    m = shs_patches_count(image, &all, &p);
+    b = inpaint_block_create(INPAINT_BATCH, p, image->channels);
+    ones = ALLOCATE(shs_real, INPAINT_BATCH * (size_t)p);
+    for (i = 0; i < INPAINT_BATCH * (size_t)p; i++) ones[i] = 1;
+    memset(sum, 0, values * sizeof *sum);
+    memset(weight, 0, values * sizeof *weight);
+    check(shs_codes_create(NULL, INPAINT_BATCH, inpaint_most_atoms(&b), &codes), "memory for the codes");
+    for (first = 0; first < m; first += count) {
+        shs_omp_options coding = inpaint_coding(how, &b);
+        count = m - first < INPAINT_BATCH ? m - first : INPAINT_BATCH;
+        codes.m = count;
+        inpaint_take(&quiet, image, &all, first, count, &b);
+        check(shs_omp_ex(&quiet, p, how->atoms, D, p, count, b.Y, p, &coding, &codes, NULL, NULL), "coding the patches");
+        check(shs_codes_synthesize(&quiet, p, how->atoms, D, p, &codes, 0, count, b.Y, p), "putting atoms together");
+        for (i = 0; i < count * (size_t)image->channels; i++) b.means[i] *= b.weights[i / (size_t)image->channels];
+        check(shs_patches_put(&quiet, image, &all, first, count, b.Y, p, b.means, b.weights, sum, covered),
+              "averaging patches");
+        check(shs_patches_put(&quiet, image, &all, first, count, ones, p, NULL, b.weights, weight, covered),
+              "averaging patches");
+        if (ctx->progress_fn) ctx->progress_fn(ctx->progress_user, "filling in", first + count, m, -1);
+    }
+    codes.m = INPAINT_BATCH;
+    shs_codes_free(NULL, &codes);
+    inpaint_block_free(&b);
+    free(ones);
+    free(covered);
+}
+
+static shs_real clamp(shs_real value) { return value < 0 ? 0 : value > 255 ? 255 : value; }
+
+/* Fills in what is NaN, over these atoms. A hole wider than a patch closes from its rim: what a round has filled in is known to
+   the next. */
+static void inpaint_with(const shs_context *ctx, picture *a, const inpainting *how, const shs_real *D) {
+    const size_t values = picture_size(a);
+    const shs_image image = picture_image(a);
+    shs_real *sum = ALLOCATE(shs_real, values), *weight = ALLOCATE(shs_real, values);
+    size_t i, left;
+    do {
+        inpaint_approximate(ctx, &image, how, D, sum, weight);
+        for (i = left = 0; i < values; i++) {
+            if (!is_missing(a->pixels[i])) continue;
+            if (weight[i] > 0) a->pixels[i] = clamp(sum[i] / weight[i]);
+            else left++;
+        }
+    } while (left > 0);
+    free(sum);
+    free(weight);
+}
+
+/* ---- what is missing --------------------------------------------------------------------------------------------- */
+
+static void lose(picture *a, size_t pixel) {
+    int c;
+    for (c = 0; c < a->channels; c++) a->pixels[pixel * (size_t)a->channels + (size_t)c] = (shs_real)NAN;
+}
+
+/* Each pixel with this probability. */
+static void lose_random(picture *a, double part, uint64_t seed) {
+    size_t i, pixels = (size_t)a->width * (size_t)a->height;
+    shs_random random;
+    shs_random_seed(&random, seed);
+    for (i = 0; i < pixels; i++)
+        if ((double)shs_random_uniform(&random) < part) lose(a, i);
+}
+
+static picture picture_copy(const picture *a, int black) {
+    picture b = picture_create(a->width, a->height, a->channels);
+    size_t i, count = picture_size(a);
+    for (i = 0; i < count; i++) b.pixels[i] = black && is_missing(a->pixels[i]) ? 0 : a->pixels[i];
+    return b;
+}
+
+#endif /* EXAMPLE_INPAINTING */
