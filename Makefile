@@ -52,6 +52,7 @@ help:
 #: make examples        build the examples into build/
 #: make pictures        draw the README's pictures anew
 #: make mpi             build the programs for the ranks of MPI into build/mpi/; mpi-deps installs Open MPI
+#: make playground      one page that computes in the browser: build/playground/index.html (emscripten; make people-deps)
 #: make scaling         how they scale with ranks, measured here and modelled for more, with a drawing: build/scaling/ (RANKS=4)
 examples: $(EXAMPLES) build/hypercube
 $(EXAMPLES): build/%: examples/%.c
@@ -63,6 +64,7 @@ build/devices: examples/devices.c | build $(BEFORE)
 	$(if $(call probe,-include CL/cl.h),$(CC) -std=c99 $(CPPFLAGS) $(CFLAGS) $(TRACK) -o $@ $< $(LDFLAGS) -lm,$(no_opencl))
 # Programs for the ranks of MPI; those of the tests can be made to fail.
 MPI := cube_mpi train_mpi code_mpi scaling_mpi
+playground: | build ; @sh examples/playground/build.sh build/playground
 mpi: $(MPI:%=build/mpi/%)
 mpi-deps: ; @sh tests/install_deps.sh mpi
 scaling: build/mpi/scaling_mpi ; @sh examples/mpi/scaling.sh

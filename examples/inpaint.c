@@ -25,6 +25,13 @@ typedef struct settings {
     const char *reference;
 } settings;
 
+static picture picture_copy(const picture *a, int black) {
+    picture b = picture_create(a->width, a->height, a->channels);
+    size_t i, count = picture_size(a);
+    for (i = 0; i < count; i++) b.pixels[i] = black && pixel_missing(a->pixels[i]) ? 0 : a->pixels[i];
+    return b;
+}
+
 /* Pixels that are black in the mask. */
 static void lose_masked(picture *a, const char *name, const char *in) {
     picture mask = picture_read(name);
@@ -116,7 +123,7 @@ int main(int argc, char **argv) {
     out = argv[mask ? 2 : 1];
     a = read_damaged(argv[0], mask, out, s, &whole);
     values = picture_size(&a);
-    for (i = 0; i < values; i++) lost += is_missing(a.pixels[i]) != 0;
+    for (i = 0; i < values; i++) lost += pixel_missing(a.pixels[i]) != 0;
     part = (double)lost / (double)values;
     if (lost == values) fail(EXIT_ERROR, "%s: nothing of the picture is left to learn from", mask ? mask : argv[0]);
     ctx = example_context(s->threads, NULL);

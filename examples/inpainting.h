@@ -37,14 +37,14 @@ static void inpaint_block_free(inpaint_block *b) {
     free(b->weights);
 }
 
-static int is_missing(shs_real value) { return value != value; }
+static int pixel_missing(shs_real value) { return value != value; }
 
 /* The mean of those values that are there comes out of all. Returns how many they are. */
 static int inpaint_centre(int count, shs_real *y, shs_real *mean) {
     shs_real sum = 0;
     int i, known = 0;
     for (i = 0; i < count; i++)
-        if (!is_missing(y[i])) sum += y[i], known++;
+        if (!pixel_missing(y[i])) sum += y[i], known++;
     *mean = known ? sum / (shs_real)known : 0;
     for (i = 0; i < count; i++) y[i] -= *mean;
     return known;
@@ -161,7 +161,7 @@ static void inpaint_with(const shs_context *ctx, picture *a, const inpainting *h
     do {
         inpaint_approximate(ctx, &image, how, D, sum, weight);
         for (i = left = 0; i < values; i++) {
-            if (!is_missing(a->pixels[i])) continue;
+            if (!pixel_missing(a->pixels[i])) continue;
             if (weight[i] > 0) a->pixels[i] = clamp(sum[i] / weight[i]);
             else left++;
         }
@@ -184,13 +184,6 @@ static void lose_random(picture *a, double part, uint64_t seed) {
     shs_random_seed(&random, seed);
     for (i = 0; i < pixels; i++)
         if ((double)shs_random_uniform(&random) < part) lose(a, i);
-}
-
-static picture picture_copy(const picture *a, int black) {
-    picture b = picture_create(a->width, a->height, a->channels);
-    size_t i, count = picture_size(a);
-    for (i = 0; i < count; i++) b.pixels[i] = black && is_missing(a->pixels[i]) ? 0 : a->pixels[i];
-    return b;
 }
 
 #endif /* EXAMPLE_INPAINTING */

@@ -75,7 +75,8 @@ test-large: build/float/large build/double/large ; @build/float/large; first=$$?
 #: make portability     other compilers, processors, systems, switches: a table (ROWS='gcc* s390x' picks rows)
 #: make portability-deps  install what that takes, nearly 1 GB
 #: make cortex-m        the examples for microcontrollers, under QEMU; riscv: the same on a 32-bit RISC-V
-#: make people          what wants heavy tools, one after the other: those two, the book in Chromium; people-deps installs the tools
+#: make people          what wants heavy tools, one after the other: those two, the book and the playground in Chromium;
+#:                      people-deps installs the tools
 #: make coverage        the lines and branches of sparsehs.h that the tests reach, and the lines that they do not
 #: make mutants         N=50 random changes to sparsehs.h (SEED=1): which of them do the tests catch? (JOBS=processors)
 
@@ -97,13 +98,15 @@ portability-deps: ; @sh tests/portability/install_deps.sh
 cortex-m riscv: | build $(BEFORE) ; @CC="$(CC)" sh examples/cortex_m/run.sh $(filter riscv,$@)
 
 # What CI leaves out: each target by itself, so that a failure does not keep the next one from being run.
-PEOPLE := cortex-m riscv look-book
+PEOPLE := cortex-m riscv look-book test-playground
 people: | build $(BEFORE)
 	@failed=; for t in $(PEOPLE); do echo "== $$t"; $(MAKE) $$t >build/people_$$t.log 2>&1 || failed="$$failed $$t"; \
 		cat build/people_$$t.log; done; \
 	for t in $(PEOPLE); do sed -n "s/.*skipped:* */people: $$t: skipped: /p" build/people_$$t.log; done; \
 	[ -z "$$failed" ] || { echo "FAILED:$$failed"; exit 1; }
 people-deps: ; @sh tests/install_deps.sh people
+test-playground: build/hypercube | build $(BEFORE)
+	@sh tests/test_playground.sh
 coverage: | build $(BEFORE) ; @CC="$(CC)" OPENMP="$(OPENMP)" TESTS="$(TESTS)" sh tests/coverage.sh
 mutants: | build $(BEFORE)
 	@CC="$(CC)" OPENMP="$(OPENMP)" SANITIZE="$(SANITIZE)" INSIDE="$(INSIDE)" sh tests/mutants/run.sh

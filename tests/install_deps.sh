@@ -21,6 +21,7 @@ if command -v apt-get >/dev/null; then
     if [ "${1:-}" = people ]; then
         packages="gcc make libc6-dev gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm gcc-riscv64-unknown-elf"
         packages="$packages picolibc-riscv64-unknown-elf qemu-system-misc chromium fonts-dejavu-core python3-pygments"
+        packages="$packages emscripten nodejs chromium-driver python3-selenium"
     fi
     if [ "${1:-}" = python ]; then
         packages="gcc make libc6-dev python3-numpy python3-scipy python3-pytest python3-sklearn python3-mdp python3-spectral"

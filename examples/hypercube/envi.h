@@ -360,7 +360,7 @@ static size_t move_bytes(const cube_file *f, uint64_t at, size_t bytes, void *in
 #else
 static size_t move_bytes(const cube_file *f, uint64_t at, size_t bytes, void *into, const void *from) {
     if (seek_to(f->file, at)) return 0;
-    return into ? fread(into, 1, bytes, f->file) : fwrite(from, 1, bytes, f->file);
+    return into ? fread(into, 1, bytes, f->file) : from ? fwrite(from, 1, bytes, f->file) : 0;
 }
 #endif
 

@@ -1,0 +1,32 @@
+#!/bin/sh
+# Builds the page: one file without anything beside it. From the project's root:
+#
+#     sh examples/playground/build.sh FOLDER                FOLDER/index.html
+#     sh examples/playground/build.sh FOLDER denoise        FOLDER/denoise.js: examples/denoise.c by the same compiler, for node
+#
+# Needs emscripten (make people-deps).
+set -eu
+folder=${1:-build/playground}
+here=examples/playground
+mkdir -p "$folder"
+flags="-std=gnu99 -O3 -msimd128"
+if [ $# -eq 2 ]; then
+    # shellcheck disable=SC2086 # flags are words
+    emcc $flags "examples/$2.c" -o "$folder/$2.js" -lm -sENVIRONMENT=node -sSINGLE_FILE=1 -sALLOW_MEMORY_GROWTH=1 -sNODERAWFS=1 \
+        -sEXIT_RUNTIME=1
+    exit
+fi
+# shellcheck disable=SC2086 # flags are words
+emcc $flags $here/playground.c -o "$folder/engine.js" -lm -sMODULARIZE=1 -sEXPORT_NAME=createEngine -sENVIRONMENT=worker,node \
+    -sSINGLE_FILE=1 -sALLOW_MEMORY_GROWTH=1 -sINITIAL_MEMORY=67108864 -sFORCE_FILESYSTEM=1 -sEXIT_RUNTIME=0 \
+    -sEXPORTED_RUNTIME_METHODS=FS,ccall,UTF8ToString,HEAPF32
+# The page is its text with the engine and the worker within.
+awk -v engine="$folder/engine.js" -v worker=$here/worker.js '
+    function copy(name) { while ((getline line < name) > 0) print line; close(name) }
+    /^@ENGINE@$/ { copy(engine); next }
+    /^@WORKER@$/ { copy(worker); next }
+    { print }' $here/page.html >"$folder/index.html.part"
+mv "$folder/index.html.part" "$folder/index.html"
+bytes=$(wc -c <"$folder/index.html")
+echo "$folder/index.html: $bytes bytes"
+[ "$bytes" -le 1572864 ] || { echo "$folder/index.html is larger than 1.5 MB" >&2; exit 1; }

@@ -1,0 +1,316 @@
+/* playground.c - what the page of the playground computes, for its worker: a picture is spoilt, learnt from and repaired, a
+   patch is coded atom by atom, a cube is analysed. The methods are those of denoise.c, inpaint.c and hypercube, and so are the
+   results.
+
+   Every call has all it needs in its arguments and leaves its results in one of a few arrays, of which the worker asks where
+   they are. Whatever goes wrong ends the call by fail(), whose sentence the page shows. */
+#define EXAMPLE_NO_OPENCL
+#include "../example.h"
+#define SPARSEHS_IMPLEMENTATION
+#include "../../sparsehs.h"
+#include "../denoising.h"
+#include "../inpainting.h"
+#if defined(__GNUC__) || defined(__clang__)
+#pragma GCC diagnostic ignored "-Wunused-function" /* of what hypercube's files offer */
+#endif
+#include "../hypercube/scene.h"
+#ifdef __EMSCRIPTEN__
+#include <emscripten.h>
+/* The worker's function of this name tells the page. */
+EM_JS(void, tell, (const char *phase, double step, double steps, double error, const shs_real *atoms, int p, int n), {
+    Module.tell(UTF8ToString(phase), step, steps, error, atoms, p, n);
+})
+#else /* for the compiler's warnings */
+#define EMSCRIPTEN_KEEPALIVE
+static void tell(const char *phase, double step, double steps, double error, const shs_real *atoms, int p, int n) {
+    (void)phase, (void)step, (void)steps, (void)error, (void)atoms, (void)p, (void)n;
+}
+#endif
+
+/* ---- what the page reads ----------------------------------------------------------------------------------------- */
+
+enum array { PICTURE, DAMAGED, REPAIRED, ATOMS, STEPS, CUBE, BANDS, COMPONENTS, VALUES, ARRAYS };
+
+/* Of shs_real, but for the cube's bytes; sizes that go with them. */
+static struct {
+    void *at;
+    size_t bytes;
+} arrays[ARRAYS];
+
+static struct {
+    int width, height;                /* of the picture */
+    int p, n;                         /* of the dictionary */
+    int samples, lines, bands, count; /* of the cube, and of its components */
+    double milliseconds, mean_atoms;
+} about;
+
+EMSCRIPTEN_KEEPALIVE void *array_of(int which, double bytes) {
+    if (bytes >= 0) {
+        free(arrays[which].at);
+        arrays[which].at = allocate((size_t)bytes + 1, 1);
+        arrays[which].bytes = (size_t)bytes;
+    }
+    return arrays[which].at;
+}
+EMSCRIPTEN_KEEPALIVE double array_bytes(int which) { return (double)arrays[which].bytes; }
+EMSCRIPTEN_KEEPALIVE int about_width(void) { return about.width; }
+EMSCRIPTEN_KEEPALIVE int about_height(void) { return about.height; }
+EMSCRIPTEN_KEEPALIVE int about_p(void) { return about.p; }
+EMSCRIPTEN_KEEPALIVE int about_n(void) { return about.n; }
+EMSCRIPTEN_KEEPALIVE int about_samples(void) { return about.samples; }
+EMSCRIPTEN_KEEPALIVE int about_lines(void) { return about.lines; }
+EMSCRIPTEN_KEEPALIVE int about_bands(void) { return about.bands; }
+EMSCRIPTEN_KEEPALIVE int about_count(void) { return about.count; }
+EMSCRIPTEN_KEEPALIVE double about_milliseconds(void) { return about.milliseconds; }
+EMSCRIPTEN_KEEPALIVE double about_mean_atoms(void) { return about.mean_atoms; }
+EMSCRIPTEN_KEEPALIVE const char *about_build(void) { return shs_build_info(); }
+
+static shs_real *reals_of(enum array which, size_t count) {
+    return (shs_real *)array_of((int)which, (double)(count * sizeof(shs_real)));
+}
+
+static picture picture_of(enum array which, int width, int height) {
+    picture a;
+    a.width = width, a.height = height, a.channels = 1;
+    a.pixels = (shs_real *)arrays[which].at;
+    if (!a.pixels || arrays[which].bytes != (size_t)width * (size_t)height * sizeof(shs_real))
+        fail(EXIT_ERROR, "the picture has not %d x %d pixels", width, height);
+    if (width < DENOISE_PATCH || height < DENOISE_PATCH)
+        fail(EXIT_ERROR, "%d x %d pixels are less than one patch of %d x %d", width, height, DENOISE_PATCH, DENOISE_PATCH);
+    return a;
+}
+
+static void keep_picture(enum array which, picture *a) {
+    memcpy(reals_of(which, picture_size(a)), a->pixels, picture_size(a) * sizeof(shs_real));
+    free(a->pixels);
+}
+
+static int tell_progress(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
+    const shs_ksvd_report *report = (const shs_ksvd_report *)user;
+    tell(phase, (double)step, (double)steps, (double)error, report->dictionary, about.p, report->dictionary ? about.n : 0);
+    return 0;
+}
+
+/* ---- a picture --------------------------------------------------------------------------------------------------- */
+
+/* The one that denoise draws, in whole grey values as a file has them. */
+EMSCRIPTEN_KEEPALIVE void draw_picture(void) {
+    picture a = drawn_picture();
+    size_t i;
+    for (i = 0; i < picture_size(&a); i++) a.pixels[i] = (shs_real)floor((double)a.pixels[i] + 0.5);
+    about.width = a.width, about.height = a.height;
+    keep_picture(PICTURE, &a);
+}
+
+/* Noise, then holes. */
+EMSCRIPTEN_KEEPALIVE void spoil_picture(int width, int height, double sigma, double removed, double seed) {
+    picture clean = picture_of(PICTURE, width, height), noisy = add_noise(&clean, sigma, (uint64_t)seed);
+    if (removed > 0) lose_random(&noisy, removed, (uint64_t)seed);
+    keep_picture(DAMAGED, &noisy);
+}
+
+/* Learns from what there is, and repairs it: by inpaint's method where pixels are missing, else by that of denoise. */
+EMSCRIPTEN_KEEPALIVE void repair_picture(int width, int height, double sigma, int atoms, int iterations, double seed) {
+    picture damaged = picture_of(DAMAGED, width, height), out = picture_create(width, height, 1);
+    shs_ksvd_report report = SHS_ZERO;
+    shs_context ctx = SHS_ZERO;
+    size_t i, missing = 0, count = picture_size(&damaged);
+    double start = wall_clock();
+    shs_real *D;
+    int p;
+    ctx.progress_fn = tell_progress, ctx.progress_user = &report;
+    about.n = atoms, about.mean_atoms = 0;
+    for (i = 0; i < count; i++) missing += pixel_missing(damaged.pixels[i]) != 0;
+    if (missing == count) fail(EXIT_ERROR, "nothing of the picture is left to learn from");
+    if (missing > 0) {
+        inpainting how;
+        how.tolerance = sigma > 1 ? 1.15 * sigma : 1;
+        how.patch = DENOISE_PATCH, how.atoms = atoms, how.iterations = iterations, how.seed = (uint64_t)seed;
+        about.p = how.patch * how.patch;
+        D = inpaint_learn(&ctx, &damaged, &how, &p, &report);
+        report.dictionary = NULL;
+        memcpy(out.pixels, damaged.pixels, count * sizeof *out.pixels);
+        inpaint_with(&ctx, &out, &how, D);
+        if (sigma > 1) { /* what is known is noisy, too */
+            shs_image image = picture_image(&out);
+            denoising smooth = {0, 0, 0, 1, 1};
+            smooth.sigma = sigma, smooth.atoms = atoms;
+            damaged = picture_create(width, height, 1);
+            memcpy(damaged.pixels, image.pixels, count * sizeof *damaged.pixels);
+            about.mean_atoms = denoise_with(&ctx, &damaged, &smooth, p, D, &out);
+            free(damaged.pixels);
+        }
+    } else {
+        denoising how;
+        how.sigma = sigma > 1 ? sigma : 1, how.atoms = atoms, how.iterations = iterations, how.parallel_atoms = 1;
+        how.seed = (uint64_t)seed;
+        about.p = DENOISE_PATCH * DENOISE_PATCH;
+        D = denoise_learn(&ctx, &damaged, &how, &p, &report);
+        report.dictionary = NULL;
+        about.mean_atoms = denoise_with(&ctx, &damaged, &how, p, D, &out);
+    }
+    about.milliseconds = 1000 * (wall_clock() - start);
+    memcpy(reals_of(ATOMS, (size_t)p * (size_t)atoms), D, (size_t)p * (size_t)atoms * sizeof *D);
+    free(D);
+    keep_picture(REPAIRED, &out);
+}
+
+/* OMP of one patch of DAMAGED over ATOMS, step by step. STEPS has for each number of atoms k, from 0 to most: the error
+   |y - Dx|, k atoms and their coefficients (both with room for `most`), and the patch as they say it; and after these the patch
+   itself, NaN where it is missing. What is missing is not asked for. Returns the number of steps that were taken. */
+EMSCRIPTEN_KEEPALIVE int code_patch(int width, int height, int x, int y, int p, int n, int most) {
+    picture a = picture_of(DAMAGED, width, height);
+    const int side = DENOISE_PATCH, stride = 1 + 2 * most + p;
+    const shs_real *D = (const shs_real *)arrays[ATOMS].at;
+    shs_real *out, mean = 0, signal[DENOISE_PATCH * DENOISE_PATCH], z[DENOISE_PATCH * DENOISE_PATCH], error;
+    shs_omp_options o = SHS_ZERO;
+    shs_codes codes = SHS_ZERO;
+    int i, k, known = 0;
+    if (p != side * side || !D || arrays[ATOMS].bytes != (size_t)p * (size_t)n * sizeof *D)
+        fail(EXIT_ERROR, "there is no dictionary of patches of %d x %d yet", side, side);
+    if (x < 0 || y < 0 || x + side > width || y + side > height) fail(EXIT_ERROR, "that patch is not within the picture");
+    out = reals_of(STEPS, (size_t)stride * (size_t)(most + 1) + (size_t)p);
+    for (i = 0; i < p; i++) {
+        signal[i] = a.pixels[(y + i / side) * width + x + i % side];
+        out[(size_t)stride * (size_t)(most + 1) + (size_t)i] = signal[i];
+        if (!pixel_missing(signal[i])) mean += signal[i], known++;
+    }
+    mean /= known > 0 ? (shs_real)known : 1;
+    for (i = 0; i < p; i++) signal[i] -= mean;
+    check(shs_codes_create(NULL, 1, most, &codes), "memory for a code");
+    o.skip_nan = 1;
+    for (k = 0; k <= most; k++) {
+        shs_real *step = out + (size_t)stride * (size_t)k;
+        memset(z, 0, sizeof z), memset(step, 0, (size_t)stride * sizeof *step);
+        o.sparsity = k;
+        if (k > 0) {
+            check(shs_omp_ex(NULL, p, n, D, p, 1, signal, p, &o, &codes, NULL, NULL), "coding the patch");
+            if (codes.used[0] < k) break;
+            check(shs_codes_synthesize(NULL, p, n, D, p, &codes, 0, 1, z, p), "putting atoms together");
+        }
+        for (i = 0, error = 0; i < p; i++)
+            if (!pixel_missing(signal[i])) error += (signal[i] - z[i]) * (signal[i] - z[i]);
+        step[0] = (shs_real)sqrt((double)error);
+        for (i = 0; i < k; i++) step[1 + i] = (shs_real)codes.atoms[i], step[1 + most + i] = codes.coefs[i];
+        for (i = 0; i < p; i++) step[1 + 2 * most + i] = z[i] + mean;
+    }
+    shs_codes_free(NULL, &codes);
+    return k - 1;
+}
+
+/* ---- a cube ------------------------------------------------------------------------------------------------------ */
+
+/* Room for CUBE, floats, band by band; VALUES gets the wavelengths, or nothing. Returns room for a line of the file. */
+static char *begin_cube(const cube_file *f) {
+    shs_real *w = reals_of(VALUES, f->wavelength ? (size_t)f->bands : 0);
+    int b;
+    for (b = 0; b < f->bands && f->wavelength; b++) w[b] = (shs_real)f->wavelength[b];
+    (void)reals_of(CUBE, (size_t)f->samples * (size_t)f->lines * (size_t)f->bands);
+    about.samples = f->samples, about.lines = f->lines, about.bands = f->bands;
+    return ALLOCATE(char, (size_t)f->samples * (size_t)f->bands * shs_type_size(f->type));
+}
+
+/* A line, NaN where a value is missing. */
+static void keep_line(const cube_file *f, int y, const char *line) {
+    shs_real *values = (shs_real *)arrays[CUBE].at;
+    int x, b;
+    for (b = 0; b < f->bands; b++)
+        for (x = 0; x < f->samples; x++) {
+            double value = get_value(line, value_index(f, 1, 0, x, b), f->type, f->swap);
+            size_t at = ((size_t)b * (size_t)f->lines + (size_t)y) * (size_t)f->samples + (size_t)x;
+            values[at] = is_missing(f, value) ? (shs_real)NAN : (shs_real)value;
+        }
+}
+
+/* The scene that hypercube synthesises, of these sizes. */
+EMSCRIPTEN_KEEPALIVE void make_cube(int samples, int lines, int bands, double seed) {
+    cube_file f = SHS_ZERO;
+    scene *a = ALLOCATE(scene, 1);
+    char *line;
+    int y;
+    given.samples = samples, given.lines = lines, given.bands = bands, given.seed = (uint64_t)seed, given.noise = 0.003;
+    scene_create(a, &given);
+    f.samples = samples, f.lines = lines, f.bands = bands, f.type = SHS_TYPE_U16, f.interleave = SHS_INTERLEAVE_BIL;
+    f.wavelength = a->wavelength;
+    line = begin_cube(&f);
+    for (y = 0; y < lines; y++) {
+        scene_line(a, &f, y, 10000, line);
+        keep_line(&f, y, line);
+    }
+    free(line);
+    scene_free(a);
+}
+
+/* A header of ENVI's and its data, which the worker has put into files. */
+EMSCRIPTEN_KEEPALIVE void open_cube(const char *header_name, const char *data_name) {
+    cube_file f = cube_open(header_name, data_name);
+    const double values = (double)f.samples * f.lines * f.bands;
+    char *line;
+    int y;
+    if (values > 64e6)
+        fail(EXIT_ERROR, "%s: its %.0f million values are too many for a page: at most 64", data_name, values / 1e6);
+    line = begin_cube(&f);
+    for (y = 0; y < f.lines; y++) {
+        if (read_lines(&f, y, 1, line)) fail(EXIT_ERROR, "%s: reading it failed: %s", data_name, transfer_trouble(&f));
+        keep_line(&f, y, line);
+    }
+    free(line);
+    cube_close(&f);
+}
+
+/* By a mode of hypercube. COMPONENTS: as many pictures as asked for or as there are; VALUES: the eigenvalues of PCA and MNF.
+   Bands that are the same everywhere, as where the air lets nothing through, are left out. */
+EMSCRIPTEN_KEEPALIVE void analyse_cube(int method, int samples, int lines, int bands, int count) {
+    const size_t pixels = (size_t)samples * (size_t)lines;
+    const shs_real *values = (const shs_real *)arrays[CUBE].at;
+    shs_real *kept;
+    int *list = ALLOCATE(int, bands), b, k;
+    shs_ksvd_report none = SHS_ZERO;
+    shs_pca_options pca_options = SHS_ZERO;
+    shs_ica_options ica_options = SHS_ZERO;
+    shs_context ctx = SHS_ZERO;
+    shs_cube cube = SHS_ZERO;
+    shs_sink sink = SHS_ZERO;
+    shs_pca pca = SHS_ZERO, all = SHS_ZERO; /* the latter for the eigenvalues, of which few components need few */
+    shs_ica ica = SHS_ZERO;
+    double start = wall_clock();
+    if (!values || arrays[CUBE].bytes != pixels * (size_t)bands * sizeof *values) fail(EXIT_ERROR, "there is no such cube");
+    cube.pixels = values, cube.type = SHS_TYPE_F32, cube.samples = samples, cube.lines = lines, cube.bands = bands;
+    for (b = 0; b < bands; b++) {
+        const shs_real *band = values + (size_t)b * pixels;
+        size_t i = 1;
+        while (i < pixels && (pixel_missing(band[i]) || band[i] == band[0])) i++;
+        if (i < pixels) list[cube.band_count++] = b;
+    }
+    if (cube.band_count == 0) fail(EXIT_ERROR, "every band is the same everywhere");
+    cube.band_list = list;
+    count = method == RX ? 1 : count < cube.band_count ? count : cube.band_count;
+    ctx.progress_fn = tell_progress, ctx.progress_user = &none;
+    pca_options.components = ica_options.components = count;
+    sink.type = SHS_TYPE_F32, sink.pixels = reals_of(COMPONENTS, pixels * (size_t)count);
+    switch (method) {
+    case PCA:
+        check(shs_pca_fit(&ctx, &cube, NULL, &all), "PCA");
+        check(shs_pca_run(&ctx, &cube, &pca_options, &sink, &pca), "PCA");
+        break;
+    case MNF:
+        check(shs_mnf_fit(&ctx, &cube, NULL, &all), "MNF");
+        check(shs_mnf_run(&ctx, &cube, &pca_options, &sink, &pca), "MNF");
+        break;
+    case ICA: check(shs_ica_run(&ctx, &cube, &ica_options, &sink, &ica), "ICA"); break;
+    default: check(shs_rx(&ctx, &cube, NULL, &sink, NULL), "RX");
+    }
+    kept = reals_of(VALUES, (size_t)all.eigenvalue_count);
+    for (k = 0; k < all.eigenvalue_count; k++) kept[k] = (shs_real)all.eigenvalues[k];
+    about.count = count;
+    about.milliseconds = 1000 * (wall_clock() - start);
+    shs_pca_free(&ctx, &all);
+    shs_pca_free(&ctx, &pca);
+    shs_ica_free(&ctx, &ica);
+    free(list);
+}
+
+int main(int argc, char **argv) {
+    example_begin(argc, argv);
+    return 0;
+}

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""The page of the playground in headless Chromium: it loads without a message, computes what the programs in C compute, can be
+stopped, and refuses what it cannot read with a sentence. From the project's root, after make playground:
+
+    python3 tests/test_playground.py build/playground
+"""
+import base64
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+folder = pathlib.Path(sys.argv[1]).resolve()
+passed = failed = 0
+
+
+def check(name, good):
+    global passed, failed
+    passed, failed = passed + bool(good), failed + (not good)
+    print("ok     " if good else "FAILED ", name, flush=True)
+
+
+def pixels(name):
+    """Of a PGM."""
+    data = pathlib.Path(name).read_bytes()
+    return data[len(data) - 256 * 256:]
+
+
+def until(what, seconds=120):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if what():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+with tempfile.TemporaryDirectory() as work:
+    options = webdriver.ChromeOptions()
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
+                     f"--user-data-dir={work}/profile"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    page = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
+    page.set_window_size(1200, 1500)
+
+    def run(script, *arguments):
+        return page.execute_script(script, *arguments)
+
+    def element(name):
+        return page.find_element(By.ID, name)
+
+    def said():
+        return element("said").text
+
+    def slide(name, value):
+        run("const s = document.getElementById(arguments[0]); s.value = arguments[1];"
+            "s.dispatchEvent(new Event('input')); s.dispatchEvent(new Event('change'));", name, value)
+
+    def picture_of(name):
+        (folder / (name + ".png")).write_bytes(base64.b64decode(page.get_screenshot_as_base64()))
+
+    def floats(expression):
+        """An array of the page, as bytes as a file has them."""
+        return bytes(run(f"return Array.from({expression}, v => v < 0 ? 0 : v > 255 ? 255 : Math.floor(Math.fround(v + 0.5)))"))
+
+    page.get((folder / "index.html").as_uri())
+    check("it starts", until(lambda: said().startswith("Ready")))
+    check("says what it was built for", "sparsehs" in element("build").text)
+
+    # The same picture and the same result, to the bit, as denoise by the same compiler.
+    node = ["node", str(folder / "denoise.js")]
+    subprocess.run(node + ["--draw", "drawn.pgm"], cwd=work, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(node + ["drawn.pgm", "out.pgm", "--add-noise", "--sigma", "25", "--iterations", "3"], cwd=work, check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    check("the drawn picture is that of denoise", floats("picture.pixels") == pixels(f"{work}/drawn.pgm"))
+    slide("iterations", 3)
+    element("repair").click()
+    check("it learns and repairs", until(lambda: "Learnt" in element("repaired-says").text or "PSNR" in element("repaired-says").text))
+    check("the repaired picture is that of denoise", floats("repaired") == pixels(f"{work}/out.pgm"))
+    check("it shows the atoms", "256 atoms" in element("dictionary-says").text)
+    check("it shows the error of each iteration", until(lambda: page.find_elements(By.CSS_SELECTOR, "#errors svg")))
+    check("it codes a patch", until(lambda: "atoms" in element("patch-says").text and "is left" in element("patch-says").text))
+    steps = page.find_elements(By.CSS_SELECTOR, "#steps div")
+    check("step by step", len(steps) >= 3)
+    errors = [float(s.text.split("off by ")[1]) for s in steps if "off by" in s.text]
+    check("each atom leaves less", errors == sorted(errors, reverse=True) and len(errors) >= 2)
+    until(lambda: said() == "Ready.")
+    picture_of("picture")
+
+    before = element("patch-says").text
+    element("damaged").send_keys(Keys.ARROW_LEFT)
+    check("the keyboard chooses another patch", until(lambda: element("patch-says").text != before))
+    until(lambda: said() == "Ready.")
+
+    slide("removed", 50)
+    check("half is removed", until(lambda: "blue" in element("damaged-says").text))
+    until(lambda: said().startswith("Ready"))
+    element("repair").click()
+    check("what is missing is filled in", until(lambda: said() == "Ready." and "PSNR" in element("repaired-says").text))
+    check("everywhere", run("return repaired.every(Number.isFinite)"))
+
+    slide("iterations", 30), slide("atoms", 512)
+    element("repair").click()
+    check("long work can be stopped", until(lambda: element("cancel").is_displayed()))
+    element("cancel").click()
+    check("it says so", until(lambda: said().startswith("Cancelled")))
+    check("and goes on with other work", until(lambda: element("repair").is_enabled()))
+    element("draw").click()
+    check("such as another picture", until(lambda: said().startswith("Ready")))
+
+    wrong = pathlib.Path(work) / "wrong.png"
+    wrong.write_text("this is no picture")
+    element("picture-file").send_keys(str(wrong))
+    check("a file that is no picture: a sentence", until(lambda: said() == "wrong.png: no picture that this browser can read"))
+
+    element("tab-cube").click()
+    check("a scene", until(lambda: "160 x 120 pixels and 100 bands" in said()))
+    for method, name in (("2", "MNF"), ("4", "FastICA"), ("16", "RX anomalies"), ("1", "PCA")):
+        run("document.getElementById('method').value = arguments[0]", method)
+        element("analyse").click()
+        check(f"{name} of it", until(lambda: said().startswith(name + " of") and "ms" in said()))
+        check(f"{name}: finite", run("return found.components.every(Number.isFinite)"))
+    check("eigenvalues fall", run("return found.eigenvalues.every((v, i, a) => i === 0 || v <= a[i - 1]) && found.eigenvalues.length > 50"))
+    until(lambda: element("analyse").is_enabled())
+    picture_of("cube")
+    element("band").send_keys(Keys.ARROW_RIGHT)
+    check("the keyboard moves the cursor", "81, 60" in element("spectrum-says").text)
+
+    program = pathlib.Path("build/hypercube").resolve()
+    subprocess.run([program, "synthesise", "small.hdr", "--samples", "40", "--lines", "30", "--bands", "20"], cwd=work, check=True,
+                   stdout=subprocess.DEVNULL)
+    element("cube-files").send_keys(f"{work}/small.hdr\n{work}/small.img")
+    check("a cube of ENVI's", until(lambda: "40 x 30 pixels and 20 bands" in said()))
+    (pathlib.Path(work) / "cut.hdr").write_bytes((pathlib.Path(work) / "small.hdr").read_bytes())
+    (pathlib.Path(work) / "cut.img").write_bytes((pathlib.Path(work) / "small.img").read_bytes()[:1000])
+    element("cube-files").send_keys(f"{work}/cut.hdr\n{work}/cut.img")
+    check("a cube that is cut off: a sentence", until(lambda: "cut.img: it is truncated" in said()))
+    element("cube-files").send_keys(f"{work}/cut.hdr\n{wrong}")
+    check("a header and something else: a sentence", until(lambda: "wrong.png" in said()))
+
+    page.set_window_size(400, 900)
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark"}]})
+    check("on a telephone nothing is cut off", run("return document.documentElement.scrollWidth <= innerWidth"))
+    picture_of("telephone_cube")
+    element("tab-picture").click()
+    check("nor of the picture", run("return document.documentElement.scrollWidth <= innerWidth"))
+    picture_of("telephone_picture")
+    log = [entry for entry in page.get_log("browser")]
+    check("the console is empty" + "".join(": " + entry["message"] for entry in log), not log)
+    page.quit()
+
+print(f"test-playground: {passed} passed, {failed} failed")
+sys.exit(failed > 0)
