@@ -292,6 +292,7 @@ SHS_CL_API void shs_cl_trim(shs_cl *cl);
 #define SHS__CL_SUM_ITEMS 64       /* of a group that adds over all signals */
 #define SHS__CL_USES_ITEMS 128     /* of a group that lists uses */
 #define SHS__CL_USES_TILE 2048     /* atoms that it counts: 16 KB of local memory */
+#define SHS__CL_GRAM_TILE 128      /* columns of XX' that a group forms: a tally for each of 8 rows takes 8 KB */
 #define SHS__CL_ATOM_ITEMS 64      /* of a group that makes an atom anew */
 #define SHS__CL_USES_STRETCH 256   /* uses of an atom whose sum is formed in one go */
 
@@ -584,6 +585,7 @@ SHS__PRIVATE const char *const shs__cl_source_device[] = {
     "#define SHS__CL_SUM_ITEMS 64       /* of a group that adds over all signals */\n",
     "#define SHS__CL_USES_ITEMS 128     /* of a group that lists uses */\n",
     "#define SHS__CL_USES_TILE 2048     /* atoms that it counts: 16 KB of local memory */\n",
+    "#define SHS__CL_GRAM_TILE 128      /* columns of XX' that a group forms: a tally for each of 8 rows takes 8 KB */\n",
     "#define SHS__CL_ATOM_ITEMS 64      /* of a group that makes an atom anew */\n",
     "#define SHS__CL_USES_STRETCH 256   /* uses of an atom whose sum is formed in one go */\n",
     "\n",
@@ -3568,9 +3570,9 @@ SHS__PRIVATE const char *const shs__cl_source_totals[] = {
 
 SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "/* update.cl: the update of atoms. First the uses of every atom are listed (count_uses, scan_uses, place_uses), then for a group\n",
-    "   of atoms E_I x' and |x|^2 are gathered (gather), the new atoms are made of these (new_atoms; or by the host, after\n",
-    "   gather_sums, where ranks or slices must add up their sums first), and codes and residuals change over (update_signals;\n",
-    "   update_uses for a single atom).\n",
+    "   of atoms E_I x' and |x|^2 are gathered (gather; for MOD also XX' by gram), the new atoms are made of these (new_atoms; or by\n",
+    "   the host, after gather_sums, where ranks or slices must add up their sums first, and for K-SVD and MOD), and codes and\n",
+    "   residuals change over (update_signals; update_uses for a single atom).\n",
     "\n",
     "   A use is a cell of the codes, i * STRIDE + k, so that it tells the signal and leads to the coefficient. The uses of an atom\n",
     "   stand in the order of the signals: sums have a fixed order, and a run can be repeated bit by bit.\n",
@@ -3591,6 +3593,9 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "#ifndef SHUFFLES\n",
     "#define SHUFFLES 0 /* 1: a warp exchanges registers by PTX */\n",
     "#endif\n",
+    "#ifndef POWER\n",
+    "#define POWER 0 /* 1: gather sums for a power step */\n",
+    "#endif\n",
     "/* And UPDATE_name, a name of SHS_UPDATE_LIST, for new_atoms, update_signals and update_uses. */\n",
     "\n",
     "#pragma OPENCL FP_CONTRACT OFF\n",
@@ -3598,9 +3603,31 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "#define TEAM SHS__CL_USES_ITEMS\n",
     "#define ATOM_ITEMS SHS__CL_ATOM_ITEMS\n",
     "#define TILE SHS__CL_USES_TILE\n",
+    "#define GRAM_TILE SHS__CL_GRAM_TILE\n",
     "#define STRETCH SHS__CL_USES_STRETCH\n",
     "#define AHEAD 16\n",
     "#define SET 32 /* signals that are placed at a time: a bit each */\n",
+    "\n",
+    "#define SUM real\n",
+    "/* sum.h - one sum of what the work-items of a group hold: for residual.cl and update.cl.\n",
+    "\n",
+    "   The file that includes it says SUM, the type of the sums. */\n",
+    "\n",
+    "/* Sums what `items` neighbours hold in the room that is theirs, always in the same order, and leaves the room free.\n",
+    "   All items of the group take part. */\n",
+    "SUM sum_over(SUM value, int item, int items, __local SUM *room) {\n",
+    "    int width;\n",
+    "    if (items == 1) return value;\n",
+    "    room[item] = value;\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    for (width = items / 2; width > 0; width /= 2) {\n",
+    "        if (item < width) room[item] += room[item + width];\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    }\n",
+    "    value = room[0];\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    return value;\n",
+    "}\n",
     "\n",
     "/* ---- the lists ---------------------------------------------------------------------------------------------------- */\n",
     "\n",
@@ -3686,17 +3713,28 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "/* A group sums one stretch of at most 256 uses of an atom: which one, the lists stretches[] (how many stretches the atoms\n",
     "   before have) and start[] tell. Its cells and coefficients come to local memory first, so that the reads of E need not wait\n",
     "   for them; then row y takes every ROWS-th use, lane l the elements l, l + LANES, .. of the sum; neighbours read neighbours.\n",
-    "   The rows are added in order. */\n",
+    "   The rows are added in order.\n",
+    "\n",
+    "   For a power step x becomes z = E'd + x d_old'd first, by the atoms d in `fresh`, as update_signals has them, and the energy\n",
+    "   x z. Where `skips`, the atoms of the group that done[] names get 0. */\n",
     "__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void gather(int first, int n, int p,\n",
     "                                                                           __global const uint *restrict start,\n",
     "                                                                           __global const uint *restrict stretches,\n",
     "                                                                           __global const uint *restrict uses,\n",
     "                                                                           __global const real *restrict coefs,\n",
     "                                                                           __global const real *restrict E,\n",
+    "                                                                           __global const real *restrict fresh,\n",
+    "                                                                           ulong overlaps, int skips,\n",
+    "                                                                           __global const uchar *restrict done,\n",
     "                                                                           __global real *restrict partial,\n",
     "                                                                           __global wide *restrict energies) {\n",
     "    __local uint signals[STRETCH];\n",
     "    __local real weights[STRETCH];\n",
+    "#if POWER\n",
+    "    __local real codes[STRETCH];\n",
+    "#else\n",
+    "    __local real *const codes = weights;\n",
+    "#endif\n",
     "    __local real rows[ROWS * LANES];\n",
     "    __local wide shares[LANES];\n",
     "    const int lane = (int)get_local_id(0), y = (int)get_local_id(1), id = y * LANES + lane;\n",
@@ -3710,13 +3748,23 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "        else high = middle;\n",
     "    }\n",
     "    begin = start[low] + (mine - stretches[low]) * STRETCH;\n",
-    "    count = (int)min((uint)STRETCH, start[low + 1] - begin);\n",
+    "    count = skips && done[low - first] ? 0 : (int)min((uint)STRETCH, start[low + 1] - begin);\n",
     "    for (u = id; u < count; u += ROWS * LANES) {\n",
     "        uint cell = uses[begin + (uint)u];\n",
     "        signals[u] = cell / STRIDE;\n",
-    "        weights[u] = coefs[cell];\n",
+    "        codes[u] = coefs[cell];\n",
     "    }\n",
     "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "#if POWER\n",
+    "    for (u = y; u - y < count; u += ROWS) {\n",
+    "        real z = 0;\n",
+    "        for (r = lane; u < count && r < p; r += LANES)\n",
+    "            z = fma(E[(size_t)signals[u] * (size_t)p + (size_t)r], fresh[(size_t)low * (size_t)p + (size_t)r], z);\n",
+    "        z = sum_over(z, lane, LANES, rows + y * LANES);\n",
+    "        if (lane == 0 && u < count) weights[u] = fma(codes[u], fresh[overlaps + (size_t)low], z);\n",
+    "    }\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "#endif\n",
     "    for (r = lane; r - lane < p; r += LANES) {\n",
     "        real sum = 0;\n",
     "        for (u = y; r < p && u < count; u += ROWS) sum = fma(weights[u], E[(size_t)signals[u] * (size_t)p + (size_t)r], sum);\n",
@@ -3728,7 +3776,7 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "        }\n",
     "        barrier(CLK_LOCAL_MEM_FENCE);\n",
     "    }\n",
-    "    for (u = lane; y == 0 && u < count; u += LANES) energy = fma((wide)weights[u], (wide)weights[u], energy);\n",
+    "    for (u = lane; y == 0 && u < count; u += LANES) energy = fma((wide)codes[u], (wide)weights[u], energy);\n",
     "    if (y == 0) shares[lane] = energy;\n",
     "    barrier(CLK_LOCAL_MEM_FENCE);\n",
     "    if (id > 0) return;\n",
@@ -3750,44 +3798,57 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "    sums[r < p ? (size_t)a * (size_t)p + (size_t)r : (size_t)count * (size_t)p + (size_t)a] = sum;\n",
     "}\n",
     "\n",
+    "/* Row a of XX' for a group: group (a, c) adds up what the uses of atom first + a find of the atoms from c * GRAM_TILE on in\n",
+    "   the same signals. Row y takes every ROWS-th use, its lanes the places of the signal, whose atoms differ; so each place of\n",
+    "   the row's tally has one writer at a time. The rows are added in order. */\n",
+    "__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void gram(int first, int n, __global const uint *restrict start,\n",
+    "                                                                         __global const uint *restrict uses,\n",
+    "                                                                         __global const int *restrict used,\n",
+    "                                                                         __global const int *restrict atoms,\n",
+    "                                                                         __global const real *restrict coefs,\n",
+    "                                                                         __global wide *restrict sums) {\n",
+    "    __local wide tally[ROWS][GRAM_TILE];\n",
+    "    const int lane = (int)get_local_id(0), y = (int)get_local_id(1), id = y * LANES + lane, a = (int)get_group_id(0);\n",
+    "    const int begin = (int)get_group_id(1) * GRAM_TILE, have = min(GRAM_TILE, n - begin);\n",
+    "    const uint end = start[first + a + 1];\n",
+    "    uint u;\n",
+    "    int k, b;\n",
+    "    for (b = lane; b < have; b += LANES) tally[y][b] = 0;\n",
+    "    for (u = start[first + a] + (uint)y; u - (uint)y < end; u += ROWS) {\n",
+    "        const uint cell = u < end ? uses[u] : 0, at = cell - cell % STRIDE;\n",
+    "        const int places = u < end ? used[cell / STRIDE] : 0;\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE); /* the use before is done with its places */\n",
+    "        for (k = lane; k < places; k += LANES) {\n",
+    "            b = atoms[at + (uint)k] - begin;\n",
+    "            if (b >= 0 && b < have) tally[y][b] = fma((wide)coefs[cell], (wide)coefs[at + (uint)k], tally[y][b]);\n",
+    "        }\n",
+    "    }\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    for (b = id; b < have; b += ROWS * LANES) {\n",
+    "        wide sum = 0;\n",
+    "        for (k = 0; k < ROWS; k++) sum += tally[k][b];\n",
+    "        sums[(size_t)a * (size_t)n + (size_t)(begin + b)] = sum;\n",
+    "    }\n",
+    "}\n",
+    "\n",
     "/* ---- the rules: what becomes of an atom and of a coefficient -------------------------------------------- */\n",
     "\n",
     "/* direction: an element of what the new atom has the direction of; sum: of E_I x'; before: of the atom; energy: |x|^2.\n",
     "   new_code: x: before; along: e'd_new, which is formed only where CODES says that the codes are made anew; overlap:\n",
     "   d_old'd_new. */\n",
-    "#if defined(UPDATE_aksvd) || defined(UPDATE_sgk)\n",
+    "#if defined(UPDATE_aksvd) || defined(UPDATE_sgk) /* the others make their atoms on the host */\n",
+    "#define DIRECTION\n",
     "inline wide direction(wide sum, real before, wide energy) { return sum + (wide)before * energy; }\n",
     "#endif\n",
-    "#if defined(UPDATE_aksvd)\n",
+    "#if defined(UPDATE_aksvd) || defined(UPDATE_ksvd)\n",
     "#define CODES 1\n",
     "inline real new_code(real x, real along, real overlap) { return fma(x, overlap, along); }\n",
-    "#elif defined(UPDATE_sgk)\n",
+    "#elif defined(UPDATE_sgk) || defined(UPDATE_mod)\n",
     "#define CODES 0\n",
     "inline real new_code(real x, real along, real overlap) { return x; }\n",
     "#endif\n",
     "\n",
-    "#ifdef CODES\n",
-    "\n",
-    "#define SUM real\n",
-    "/* sum.h - one sum of what the work-items of a group hold: for residual.cl and update.cl.\n",
-    "\n",
-    "   The file that includes it says SUM, the type of the sums. */\n",
-    "\n",
-    "/* Sums what `items` neighbours hold in the room that is theirs, always in the same order, and leaves the room free.\n",
-    "   All items of the group take part. */\n",
-    "SUM sum_over(SUM value, int item, int items, __local SUM *room) {\n",
-    "    int width;\n",
-    "    if (items == 1) return value;\n",
-    "    room[item] = value;\n",
-    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "    for (width = items / 2; width > 0; width /= 2) {\n",
-    "        if (item < width) room[item] += room[item + width];\n",
-    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "    }\n",
-    "    value = room[0];\n",
-    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "    return value;\n",
-    "}\n",
+    "#ifdef DIRECTION\n",
     "\n",
     "/* ---- the new atoms --------------------------------------------------------------------------------------- */\n",
     "\n",
@@ -3838,6 +3899,10 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "    overlap = over_atom(overlap, room);\n",
     "    if (id == 0) fresh[(size_t)n * (size_t)p + (size_t)atom] = (real)overlap;\n",
     "}\n",
+    "\n",
+    "#endif\n",
+    "\n",
+    "#ifdef CODES\n",
     "\n",
     "/* ---- changing over --------------------------------------------------------------------------------------- */\n",
     "\n",
@@ -5529,7 +5594,7 @@ typedef struct shs__cl_signals {
 
     cl_mem D, G, alphas, scratch, sums, tallies, bad;                         /* of all signals */
     cl_mem Y, norms2, used, atoms, coefs, errors2, state, limits, tolerances; /* of a slice */
-    cl_mem E, squares, uses, counts, totals, start, stretches, partial, energies, gathered, fresh; /* for learning */
+    cl_mem E, squares, uses, counts, totals, start, stretches, partial, energies, gathered, fresh, done; /* for learning */
     size_t y_slice, codes_slice, e_slice, counts_slice, uses_slice;           /* whose values the buffers hold */
 
     shs__layout host;      /* what follows lies in one block */
@@ -5719,6 +5784,7 @@ SHS__PRIVATE shs_status shs__cl_signals_plan(shs__cl_signals *s) {
         if (status == SHS_OK) status = shs__cl_buffer(cl, (n + 1) * sizeof(cl_uint), &s->stretches);
         if (status == SHS_OK) status = shs__cl_buffer(cl, shs__layout_product(p + 1, n, wide), &s->gathered);
         if (status == SHS_OK) status = shs__cl_buffer(cl, shs__layout_product(p + 1, n, r), &s->fresh);
+        if (status == SHS_OK) status = shs__cl_buffer(cl, n, &s->done);
     }
     s->group = shs__cl_group_items(s, 4);
     s->team = shs__cl_group_items(s, sizeof(shs_real) == sizeof(cl_float) ? 12 : 16); /* on an H200 within 5 % of the best */
@@ -5799,7 +5865,8 @@ SHS__PRIVATE void shs__cl_signals_close(void *session) {
     cl_mem *buffers[] = {&s->D,      &s->G,          &s->alphas,  &s->scratch,  &s->sums,     &s->tallies, &s->bad,
                          &s->Y,      &s->norms2,     &s->used,    &s->atoms,    &s->coefs,    &s->errors2, &s->state,
                          &s->limits, &s->tolerances, &s->E,       &s->squares,  &s->uses,     &s->counts,  &s->totals,
-                         &s->start,  &s->stretches,  &s->partial, &s->energies, &s->gathered, &s->fresh};
+                         &s->start,  &s->stretches,  &s->partial, &s->energies, &s->gathered, &s->fresh,
+                         &s->done};
     size_t i;
     shs__cl_finish(s->cl, 1); /* nothing may read the caller's signals any more */
     shs__cl_finish(s->cl, 0);
@@ -6291,7 +6358,8 @@ SHS__PRIVATE shs_status shs__cl_signals_residual(void *session, shs_wide *sum2) 
 }
 
 /* E_I x' and |x|^2 of a slice's signals, stretch by stretch, for atoms first .. first+count-1; *stretches of them. */
-SHS__PRIVATE shs_status shs__cl_gather_stretches(shs__cl_signals *s, size_t q, int first, int count, size_t *stretches) {
+SHS__PRIVATE shs_status shs__cl_gather_stretches(shs__cl_signals *s, size_t q, const shs_atom_group *g, size_t *stretches) {
+    const int first = g->first, count = g->count;
     shs_cl *cl = s->cl;
     size_t lanes = shs__cl_lanes(cl), rows = shs__cl_rows(cl);
     shs__cl_build b;
@@ -6305,19 +6373,22 @@ SHS__PRIVATE shs_status shs__cl_gather_stretches(shs__cl_signals *s, size_t q, i
     if (lanes > 1 && s->p > 32 && cl->max_group >= 64) lanes = 64, rows = cl->max_group >= 256 ? 4 : 1;
     if (lanes == 1) rows = 1;
     b = shs__cl_shape(s, lanes, rows);
+    if (g->power) shs__cl_define(&b, "POWER", 1);
     call = shs__cl_begin(cl, shs__cl_source_update, b.text, "gather");
     shs__cl_pass_int(&call, first), shs__cl_pass_int(&call, s->n), shs__cl_pass_int(&call, s->p);
     shs__cl_pass_buffer(&call, s->start), shs__cl_pass_buffer(&call, s->stretches), shs__cl_pass_buffer(&call, s->uses);
-    shs__cl_pass_buffer(&call, s->coefs), shs__cl_pass_buffer(&call, s->E);
-    shs__cl_pass_buffer(&call, s->partial), shs__cl_pass_buffer(&call, s->energies);
+    shs__cl_pass_buffer(&call, s->coefs), shs__cl_pass_buffer(&call, s->E), shs__cl_pass_buffer(&call, s->fresh);
+    shs__cl_pass_size(&call, (size_t)s->p * (size_t)s->n), shs__cl_pass_int(&call, g->done != NULL);
+    shs__cl_pass_buffer(&call, s->done), shs__cl_pass_buffer(&call, s->partial), shs__cl_pass_buffer(&call, s->energies);
     return shs__cl_launch(&call, *stretches, lanes, 1, rows, "gather");
 }
 
 /* One slice's share of the sums, to s->wides; *any = 0 where no signal uses these atoms. */
-SHS__PRIVATE shs_status shs__cl_gather_slice(shs__cl_signals *s, size_t q, int first, int count, int *any) {
+SHS__PRIVATE shs_status shs__cl_gather_slice(shs__cl_signals *s, size_t q, const shs_atom_group *g, int *any) {
+    const int first = g->first, count = g->count;
     size_t p = (size_t)s->p, stretches;
     shs__cl_call call;
-    shs_status status = shs__cl_gather_stretches(s, q, first, count, &stretches);
+    shs_status status = shs__cl_gather_stretches(s, q, g, &stretches);
     *any = status == SHS_OK && stretches > 0;
     if (!*any) return status;
     call = shs__cl_begin_rows(s, shs__cl_source_update, "gather_sums");
@@ -6329,24 +6400,74 @@ SHS__PRIVATE shs_status shs__cl_gather_slice(shs__cl_signals *s, size_t q, int f
     return shs__cl_read(s->cl, 0, s->gathered, 0, (p + 1) * (size_t)count * shs__cl_wide_size(s->cl), s->wides);
 }
 
+/* One slice's share of XX', lower triangle by rows, to be added to gram: p + 1 rows at a time, in the room of the sums. */
+SHS__PRIVATE shs_status shs__cl_gram_slice(shs__cl_signals *s, size_t q, shs_wide *gram) {
+    const size_t n = (size_t)s->n;
+    shs__cl_call call;
+    shs_status status = shs__cl_need_codes(s, q);
+    int first, count, a, b;
+    if (status == SHS_OK) status = shs__cl_need_uses(s, q);
+    for (first = 0; first < s->n && status == SHS_OK; first += count) {
+        count = shs__imin(s->n - first, s->p + 1);
+        call = shs__cl_begin_rows(s, shs__cl_source_update, "gram");
+        shs__cl_pass_int(&call, first), shs__cl_pass_int(&call, s->n), shs__cl_pass_buffer(&call, s->start);
+        shs__cl_pass_buffer(&call, s->uses), shs__cl_pass_buffer(&call, s->used), shs__cl_pass_buffer(&call, s->atoms);
+        shs__cl_pass_buffer(&call, s->coefs), shs__cl_pass_buffer(&call, s->gathered);
+        status = shs__cl_launch(&call, (size_t)count, shs__cl_lanes(s->cl), shs__ctx_chunks(n, SHS__CL_GRAM_TILE),
+                                shs__cl_rows(s->cl), "gram");
+        if (status == SHS_OK)
+            status = shs__cl_read(s->cl, 0, s->gathered, 0, (size_t)count * n * shs__cl_wide_size(s->cl), s->wides);
+        for (a = 0; status == SHS_OK && a < count; a++)
+            for (b = 0; b <= first + a; b++)
+                gram[(size_t)(first + a) * n + (size_t)b] += shs__cl_wide_at(s->cl, s->wides, (size_t)a * n + (size_t)b);
+    }
+    return status;
+}
+
+/* The group's atoms and d_old'd of each go to `fresh`. What is written here is written again only after a gathering, which
+   waits for the queue. */
+SHS__PRIVATE shs_status shs__cl_write_atoms(shs__cl_signals *s, const shs_atom_group *g) {
+    size_t p = (size_t)s->p, first = (size_t)g->first, count = (size_t)g->count, r = sizeof(shs_real);
+    size_t overlaps = p * (size_t)s->n + first;
+    const shs_real *before = s->own_D + first * p;
+    shs_real *fresh = s->own_fresh + first * p;
+    shs_status status;
+    int j, i;
+    memcpy(fresh, g->atoms, p * count * r);
+    for (j = 0; j < g->count; j++) {
+        shs_wide overlap = 0;
+        for (i = 0; i < s->p; i++) overlap += (shs_wide)*SHS__AT(before, p, i, j) * (shs_wide)*SHS__AT(g->atoms, p, i, j);
+        s->own_fresh[overlaps + (size_t)j] = (shs_real)overlap;
+    }
+    status = shs__cl_write_later(s->cl, 0, s->fresh, first * p * r, p * count * r, fresh);
+    if (status != SHS_OK) return status;
+    return shs__cl_write_later(s->cl, 0, s->fresh, overlaps * r, count * r, s->own_fresh + overlaps);
+}
+
 /* The rules that update.cl has a block for. */
-SHS__PRIVATE int shs__cl_knows_rule(shs_update rule) { return rule == SHS_UPDATE_AKSVD || rule == SHS_UPDATE_SGK; }
+SHS__PRIVATE int shs__cl_knows_rule(shs_update rule) { return rule != SHS_UPDATE_NSGK; }
+/* Those whose atoms it makes. */
+SHS__PRIVATE int shs__cl_makes_atoms(shs_update rule) { return rule == SHS_UPDATE_AKSVD || rule == SHS_UPDATE_SGK; }
 
 SHS__PRIVATE shs_status shs__cl_signals_gather(void *session, const shs_atom_group *g) {
     shs__cl_signals *s = (shs__cl_signals *)session;
-    size_t values = (size_t)s->p * (size_t)g->count, q, i;
-    shs_status status = SHS_OK;
-    int any;
-    if (!shs__cl_knows_rule(g->update) || g->power) return SHS_UNSUPPORTED;
+    size_t values = (size_t)s->p * (size_t)g->count, n = (size_t)s->n, q, i;
+    shs_status status = SHS_OK, rest = SHS_OK;
+    int any = 0;
+    if (!shs__cl_knows_rule(g->update)) return SHS_UNSUPPORTED;
     memset(g->sums, 0, values * sizeof *g->sums);
     memset(g->energy, 0, (size_t)g->count * sizeof *g->energy);
-    for (q = 0; q < s->slices; q++) {
-        status = shs__cl_gather_slice(s, q, g->first, g->count, &any);
-        if (status != SHS_OK) return status;
+    if (g->gram) memset(g->gram, 0, n * n * sizeof *g->gram);
+    if (g->power) status = shs__cl_write_atoms(s, g);
+    if (status == SHS_OK && g->done) status = shs__cl_write_later(s->cl, 0, s->done, 0, (size_t)g->count, g->done);
+    for (q = 0; q < s->slices && status == SHS_OK; q++) {
+        status = shs__cl_gather_slice(s, q, g, &any);
         for (i = 0; any && i < values; i++) g->sums[i] += shs__cl_wide_at(s->cl, s->wides, i);
         for (i = 0; any && i < (size_t)g->count; i++) g->energy[i] += shs__cl_wide_at(s->cl, s->wides, values + i);
+        if (any && g->gram) status = shs__cl_gram_slice(s, q, g->gram);
     }
-    return SHS_OK;
+    if (g->power && !any) rest = shs__cl_finish(s->cl, 0); /* nothing was read back, which would have waited */
+    return status == SHS_OK ? rest : status;
 }
 
 SHS__PRIVATE shs__cl_call shs__cl_begin_rule(const shs__cl_signals *s, shs_update rule, size_t lanes, size_t rows, int shuffles,
@@ -6386,26 +6507,14 @@ SHS__PRIVATE shs_status shs__cl_update_slice(shs__cl_signals *s, size_t q, const
 
 SHS__PRIVATE shs_status shs__cl_signals_update(void *session, const shs_atom_group *g) {
     shs__cl_signals *s = (shs__cl_signals *)session;
-    size_t p = (size_t)s->p, first = (size_t)g->first, count = (size_t)g->count, values = p * count, r = sizeof(shs_real), q;
-    size_t overlaps = p * (size_t)s->n + first;
-    shs_real *before = s->own_D + first * p, *fresh = s->own_fresh + first * p;
-    shs_status status;
-    int j, i;
-    memcpy(fresh, g->atoms, values * r);
-    for (j = 0; j < g->count; j++) {
-        shs_wide overlap = 0;
-        for (i = 0; i < s->p; i++) overlap += (shs_wide)*SHS__AT(before, p, i, j) * (shs_wide)*SHS__AT(g->atoms, p, i, j);
-        s->own_fresh[overlaps + (size_t)j] = (shs_real)overlap;
-    }
-    /* own_fresh is written again only after the next gathering, which waits for the queue */
-    status = shs__cl_write_later(s->cl, 0, s->fresh, first * p * r, values * r, fresh);
-    if (status == SHS_OK) status = shs__cl_write_later(s->cl, 0, s->fresh, overlaps * r, count * r, s->own_fresh + overlaps);
+    size_t p = (size_t)s->p, first = (size_t)g->first, values = p * (size_t)g->count, r = sizeof(shs_real), q;
+    shs_status status = shs__cl_write_atoms(s, g);
     for (q = 0; (g->want_codes || g->want_residual) && q < s->slices && status == SHS_OK; q++) {
         status = shs__cl_update_slice(s, q, g);
         if (status == SHS_NO_MEMORY && q > 0) status = SHS_ENGINE_FAILED; /* half done: nobody else can do it */
     }
     if (status == SHS_OK) status = shs__cl_copy(s->cl, 0, s->fresh, first * p * r, s->D, first * p * r, values * r);
-    memcpy(before, g->atoms, values * r);
+    memcpy(s->own_D + first * p, g->atoms, values * r);
     return status;
 }
 
@@ -6428,14 +6537,14 @@ SHS__PRIVATE shs_status shs__cl_signals_round(void *session, const shs_atom_roun
     size_t stretches;
     int changed = 0;
     shs_status status;
-    if (!shs__cl_knows_rule(o->update)) return SHS_UNSUPPORTED;
+    if (!shs__cl_makes_atoms(o->update)) return SHS_UNSUPPORTED;
     if (s->slices != 1 || shs__cl_wide_size(s->cl) != sizeof(shs_wide)) return SHS_UNSUPPORTED;
     status = shs__cl_form_residual(s, 0);
     g.update = o->update;
     for (; g.first < s->n && status == SHS_OK; g.first += o->group) {
         g.count = shs__imin(o->group, s->n - g.first);
         g.want_residual = g.first + g.count < s->n;
-        status = shs__cl_gather_stretches(s, 0, g.first, g.count, &stretches);
+        status = shs__cl_gather_stretches(s, 0, &g, &stretches);
         if (status == SHS_OK) status = shs__cl_new_atoms(s, o->update, g.first, g.count);
         if (status != SHS_OK || !(g.want_residual || o->want_codes)) continue;
         status = shs__cl_update_slice(s, 0, &g);

@@ -49,6 +49,7 @@
 #define SHS__CL_SUM_ITEMS 64       /* of a group that adds over all signals */
 #define SHS__CL_USES_ITEMS 128     /* of a group that lists uses */
 #define SHS__CL_USES_TILE 2048     /* atoms that it counts: 16 KB of local memory */
+#define SHS__CL_GRAM_TILE 128      /* columns of XX' that a group forms: a tally for each of 8 rows takes 8 KB */
 #define SHS__CL_ATOM_ITEMS 64      /* of a group that makes an atom anew */
 #define SHS__CL_USES_STRETCH 256   /* uses of an atom whose sum is formed in one go */
 

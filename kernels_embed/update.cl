@@ -1,7 +1,7 @@
 /* update.cl: the update of atoms. First the uses of every atom are listed (count_uses, scan_uses, place_uses), then for a group
-   of atoms E_I x' and |x|^2 are gathered (gather), the new atoms are made of these (new_atoms; or by the host, after
-   gather_sums, where ranks or slices must add up their sums first), and codes and residuals change over (update_signals;
-   update_uses for a single atom).
+   of atoms E_I x' and |x|^2 are gathered (gather; for MOD also XX' by gram), the new atoms are made of these (new_atoms; or by
+   the host, after gather_sums, where ranks or slices must add up their sums first, and for K-SVD and MOD), and codes and
+   residuals change over (update_signals; update_uses for a single atom).
 
    A use is a cell of the codes, i * STRIDE + k, so that it tells the signal and leads to the coefficient. The uses of an atom
    stand in the order of the signals: sums have a fixed order, and a run can be repeated bit by bit.
@@ -22,6 +22,9 @@
 #ifndef SHUFFLES
 #define SHUFFLES 0 /* 1: a warp exchanges registers by PTX */
 #endif
+#ifndef POWER
+#define POWER 0 /* 1: gather sums for a power step */
+#endif
 /* And UPDATE_name, a name of SHS_UPDATE_LIST, for new_atoms, update_signals and update_uses. */
 
 #pragma OPENCL FP_CONTRACT OFF
@@ -29,9 +32,13 @@
 #define TEAM SHS__CL_USES_ITEMS
 #define ATOM_ITEMS SHS__CL_ATOM_ITEMS
 #define TILE SHS__CL_USES_TILE
+#define GRAM_TILE SHS__CL_GRAM_TILE
 #define STRETCH SHS__CL_USES_STRETCH
 #define AHEAD 16
 #define SET 32 /* signals that are placed at a time: a bit each */
+
+#define SUM real
+#include "sum.h"
 
 /* ---- the lists ---------------------------------------------------------------------------------------------------- */
 
@@ -117,17 +124,28 @@ __kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void place_uses(uint 
 /* A group sums one stretch of at most 256 uses of an atom: which one, the lists stretches[] (how many stretches the atoms
    before have) and start[] tell. Its cells and coefficients come to local memory first, so that the reads of E need not wait
    for them; then row y takes every ROWS-th use, lane l the elements l, l + LANES, .. of the sum; neighbours read neighbours.
-   The rows are added in order. */
+   The rows are added in order.
+
+   For a power step x becomes z = E'd + x d_old'd first, by the atoms d in `fresh`, as update_signals has them, and the energy
+   x z. Where `skips`, the atoms of the group that done[] names get 0. */
 __kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void gather(int first, int n, int p,
                                                                            __global const uint *restrict start,
                                                                            __global const uint *restrict stretches,
                                                                            __global const uint *restrict uses,
                                                                            __global const real *restrict coefs,
                                                                            __global const real *restrict E,
+                                                                           __global const real *restrict fresh,
+                                                                           ulong overlaps, int skips,
+                                                                           __global const uchar *restrict done,
                                                                            __global real *restrict partial,
                                                                            __global wide *restrict energies) {
     __local uint signals[STRETCH];
     __local real weights[STRETCH];
+#if POWER
+    __local real codes[STRETCH];
+#else
+    __local real *const codes = weights;
+#endif
     __local real rows[ROWS * LANES];
     __local wide shares[LANES];
     const int lane = (int)get_local_id(0), y = (int)get_local_id(1), id = y * LANES + lane;
@@ -141,13 +159,23 @@ __kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void gather(int f
         else high = middle;
     }
     begin = start[low] + (mine - stretches[low]) * STRETCH;
-    count = (int)min((uint)STRETCH, start[low + 1] - begin);
+    count = skips && done[low - first] ? 0 : (int)min((uint)STRETCH, start[low + 1] - begin);
     for (u = id; u < count; u += ROWS * LANES) {
         uint cell = uses[begin + (uint)u];
         signals[u] = cell / STRIDE;
-        weights[u] = coefs[cell];
+        codes[u] = coefs[cell];
     }
     barrier(CLK_LOCAL_MEM_FENCE);
+#if POWER
+    for (u = y; u - y < count; u += ROWS) {
+        real z = 0;
+        for (r = lane; u < count && r < p; r += LANES)
+            z = fma(E[(size_t)signals[u] * (size_t)p + (size_t)r], fresh[(size_t)low * (size_t)p + (size_t)r], z);
+        z = sum_over(z, lane, LANES, rows + y * LANES);
+        if (lane == 0 && u < count) weights[u] = fma(codes[u], fresh[overlaps + (size_t)low], z);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+#endif
     for (r = lane; r - lane < p; r += LANES) {
         real sum = 0;
         for (u = y; r < p && u < count; u += ROWS) sum = fma(weights[u], E[(size_t)signals[u] * (size_t)p + (size_t)r], sum);
@@ -159,7 +187,7 @@ __kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void gather(int f
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
-    for (u = lane; y == 0 && u < count; u += LANES) energy = fma((wide)weights[u], (wide)weights[u], energy);
+    for (u = lane; y == 0 && u < count; u += LANES) energy = fma((wide)codes[u], (wide)weights[u], energy);
     if (y == 0) shares[lane] = energy;
     barrier(CLK_LOCAL_MEM_FENCE);
     if (id > 0) return;
@@ -181,26 +209,57 @@ __kernel void gather_sums(int first, int count, int p, __global const uint *rest
     sums[r < p ? (size_t)a * (size_t)p + (size_t)r : (size_t)count * (size_t)p + (size_t)a] = sum;
 }
 
+/* Row a of XX' for a group: group (a, c) adds up what the uses of atom first + a find of the atoms from c * GRAM_TILE on in
+   the same signals. Row y takes every ROWS-th use, its lanes the places of the signal, whose atoms differ; so each place of
+   the row's tally has one writer at a time. The rows are added in order. */
+__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void gram(int first, int n, __global const uint *restrict start,
+                                                                         __global const uint *restrict uses,
+                                                                         __global const int *restrict used,
+                                                                         __global const int *restrict atoms,
+                                                                         __global const real *restrict coefs,
+                                                                         __global wide *restrict sums) {
+    __local wide tally[ROWS][GRAM_TILE];
+    const int lane = (int)get_local_id(0), y = (int)get_local_id(1), id = y * LANES + lane, a = (int)get_group_id(0);
+    const int begin = (int)get_group_id(1) * GRAM_TILE, have = min(GRAM_TILE, n - begin);
+    const uint end = start[first + a + 1];
+    uint u;
+    int k, b;
+    for (b = lane; b < have; b += LANES) tally[y][b] = 0;
+    for (u = start[first + a] + (uint)y; u - (uint)y < end; u += ROWS) {
+        const uint cell = u < end ? uses[u] : 0, at = cell - cell % STRIDE;
+        const int places = u < end ? used[cell / STRIDE] : 0;
+        barrier(CLK_LOCAL_MEM_FENCE); /* the use before is done with its places */
+        for (k = lane; k < places; k += LANES) {
+            b = atoms[at + (uint)k] - begin;
+            if (b >= 0 && b < have) tally[y][b] = fma((wide)coefs[cell], (wide)coefs[at + (uint)k], tally[y][b]);
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (b = id; b < have; b += ROWS * LANES) {
+        wide sum = 0;
+        for (k = 0; k < ROWS; k++) sum += tally[k][b];
+        sums[(size_t)a * (size_t)n + (size_t)(begin + b)] = sum;
+    }
+}
+
 /* ---- the rules: what becomes of an atom and of a coefficient -------------------------------------------- */
 
 /* direction: an element of what the new atom has the direction of; sum: of E_I x'; before: of the atom; energy: |x|^2.
    new_code: x: before; along: e'd_new, which is formed only where CODES says that the codes are made anew; overlap:
    d_old'd_new. */
-#if defined(UPDATE_aksvd) || defined(UPDATE_sgk)
+#if defined(UPDATE_aksvd) || defined(UPDATE_sgk) /* the others make their atoms on the host */
+#define DIRECTION
 inline wide direction(wide sum, real before, wide energy) { return sum + (wide)before * energy; }
 #endif
-#if defined(UPDATE_aksvd)
+#if defined(UPDATE_aksvd) || defined(UPDATE_ksvd)
 #define CODES 1
 inline real new_code(real x, real along, real overlap) { return fma(x, overlap, along); }
-#elif defined(UPDATE_sgk)
+#elif defined(UPDATE_sgk) || defined(UPDATE_mod)
 #define CODES 0
 inline real new_code(real x, real along, real overlap) { return x; }
 #endif
 
-#ifdef CODES
-
-#define SUM real
-#include "sum.h"
+#ifdef DIRECTION
 
 /* ---- the new atoms --------------------------------------------------------------------------------------- */
 
@@ -251,6 +310,10 @@ new_atoms(int first, int n, int p, __global const uint *restrict stretches, __gl
     overlap = over_atom(overlap, room);
     if (id == 0) fresh[(size_t)n * (size_t)p + (size_t)atom] = (real)overlap;
 }
+
+#endif
+
+#ifdef CODES
 
 /* ---- changing over --------------------------------------------------------------------------------------- */
 

@@ -904,16 +904,16 @@ static learned learn_in_slices(device *d, const problem *w, shs_ksvd_options o, 
     return l;
 }
 
-enum { DEVICE_RULES = SHS_UPDATE_SGK + 1 }; /* those that update.cl has; the others are the CPU's */
+enum { ROUND_RULES = SHS_UPDATE_SGK + 1 }; /* those whose atoms update.cl makes */
 
-/* Every rule of update, atom by atom and in groups, with all signals at once and in slices. */
+/* Every rule of update, atom by atom and in groups, with all signals at once and in slices; the slow ones once. */
 static void test_rules(void **state) {
-    static const int groups[] = {1, 7, 60};
+    static const int groups[] = {7, 1, 60};
     problem w = new_problem(20, 60, 1200, 3, 61);
     int u, g, how;
     (void)state;
-    for (u = 0; u < DEVICE_RULES; u++)
-        for (g = 0; g < 3; g++) {
+    for (u = 0; u < SHS_UPDATE_COUNT; u++)
+        for (g = 0; u != SHS_UPDATE_NSGK && g < (u < ROUND_RULES ? 3 : 1); g++) {
             shs_ksvd_options o = learning_options(2, groups[g], 2, 4);
             learned cpu;
             o.update = (shs_update)u;
@@ -958,6 +958,34 @@ static void test_split_on_devices(void **state) {
     free_problem(&w);
 }
 
+/* What a power step and MOD ask for, over sizes that are no multiples of anything: more than one row of XX' at a time and more
+   columns than a tile. */
+static void test_sums_over_sizes(void **state) {
+    static const int shapes[][4] = {{1, 1, 1, 1}, {7, 9, 4, 2}, {33, 10, 10, 2}, {13, 300, 300, 2}};
+    size_t q, i;
+    int how, u;
+    (void)state;
+    for (q = 0; q < sizeof shapes / sizeof *shapes; q++)
+        for (u = shapes[q][1] > 100 ? SHS_UPDATE_MOD : SHS_UPDATE_KSVD; u <= SHS_UPDATE_MOD;
+             u += SHS_UPDATE_MOD - SHS_UPDATE_KSVD) { /* many atoms take many steps */
+            const int p = shapes[q][0], n = shapes[q][1], s = shapes[q][3];
+            problem w = new_problem(p, n, 701, s, 91 + q);
+            shs_ksvd_options o = learning_options(1, shapes[q][2], 1, s);
+            learned cpu;
+            o.update = (shs_update)u;
+            cpu = learn(NULL, &w, o, s);
+            for (how = 0; how < 2; how++) {
+                device *d = use_device(how);
+                learned l = learn(&d->ctx, &w, o, s);
+                check_history(&cpu, &l, 1);
+                for (i = 0; i < (size_t)(p * n); i++) assert_close(cpu.D[i], l.D[i], BY_TYPE(1e-3, 1e-9));
+                free_learned(&l);
+            }
+            free_learned(&cpu);
+            free_problem(&w);
+        }
+}
+
 /* A round without the host gives what the stages give one by one; between its groups nothing is read back. */
 static void test_rounds(void **state) {
     static const int shapes[][4] = {{1, 3, 1, 1},    {7, 20, 6, 4},   {33, 50, 50, 4},
@@ -972,7 +1000,7 @@ static void test_rounds(void **state) {
         device d;
         open_device(&d, how ? &passing : &plain, profiled);
         for (q = 0; q < sizeof shapes / sizeof *shapes; q++)
-            for (u = 0; u < DEVICE_RULES; u++) {
+            for (u = 0; u < ROUND_RULES; u++) {
                 const int p = shapes[q][0], n = shapes[q][1], group = shapes[q][2], s = shapes[q][3];
                 problem w = new_problem(p, n, s > 4 ? 90 : 700, s, 71 + q);
                 const int iterations = s > 4 ? 1 : 2; /* the next coding of many atoms a signal would tell roundings apart */
@@ -1143,27 +1171,24 @@ static void test_fallback(void **state) {
 }
 
 /* A rule that the device does not have: it says so, or its codes come over and the CPU goes on. */
-static void test_rules_of_the_cpu(void **state) {
+static void test_rule_of_the_cpu(void **state) {
     problem w = new_problem(16, 40, 300, 4, 88);
-    int u;
+    shs_ksvd_options k = learning_options(2, 8, 1, 4);
+    shs_cl_options options = SHS_ZERO;
+    learned cpu, l;
+    device d;
     (void)state;
-    for (u = DEVICE_RULES; u < SHS_UPDATE_COUNT; u++) {
-        shs_ksvd_options k = learning_options(2, 8, 1, 4);
-        shs_cl_options options = SHS_ZERO;
-        learned cpu, l;
-        device d;
-        k.update = (shs_update)u;
-        cpu = learn(NULL, &w, k, 4);
-        open_device(&d, setups, options);
-        assert_status(shs_ksvd_ex(&d.ctx, 16, 40, w.m, w.Y, 16, &k, cpu.D, 16, NULL, NULL), SHS_UNSUPPORTED);
-        close_device(&d);
-        options.fallback = 1;
-        open_device(&d, setups, options);
-        l = learn(&d.ctx, &w, k, 4);
-        check_history(&cpu, &l, 2);
-        close_device(&d);
-        free_learned(&cpu), free_learned(&l);
-    }
+    k.update = SHS_UPDATE_NSGK;
+    cpu = learn(NULL, &w, k, 4);
+    open_device(&d, setups, options);
+    assert_status(shs_ksvd_ex(&d.ctx, 16, 40, w.m, w.Y, 16, &k, cpu.D, 16, NULL, NULL), SHS_UNSUPPORTED);
+    close_device(&d);
+    options.fallback = 1;
+    open_device(&d, setups, options);
+    l = learn(&d.ctx, &w, k, 4);
+    check_history(&cpu, &l, 2);
+    close_device(&d);
+    free_learned(&cpu), free_learned(&l);
     free_problem(&w);
 }
 
@@ -1513,8 +1538,9 @@ int main(void) {
         cmocka_unit_test(test_learning_options),
         cmocka_unit_test(test_rounds),
         cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_sums_over_sizes),
         cmocka_unit_test(test_split_on_devices),
-        cmocka_unit_test(test_rules_of_the_cpu),
+        cmocka_unit_test(test_rule_of_the_cpu),
         cmocka_unit_test(test_learning_little_memory),
         cmocka_unit_test(test_no_copy),
         cmocka_unit_test(test_modes),
