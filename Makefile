@@ -54,11 +54,12 @@ help:
 #: make mpi             build the programs for the ranks of MPI into build/mpi/; mpi-deps installs Open MPI
 #: make playground      one page that computes in the browser: build/playground/index.html (emscripten; make people-deps)
 #: make scaling         how they scale with ranks, measured here and modelled for more, with a drawing: build/scaling/ (RANKS=4)
-examples: $(EXAMPLES) build/hypercube
+examples: $(EXAMPLES) build/hypercube build/texture
 $(EXAMPLES): build/%: examples/%.c
 build/hypercube build/hypercube-double: examples/hypercube/hypercube.c
+build/texture: examples/texture/texture.c
 build/hypercube-double: CPPFLAGS += -DSPARSEHS_DOUBLE
-$(EXAMPLES) build/hypercube build/hypercube-double: | build $(BEFORE)
+$(EXAMPLES) build/hypercube build/hypercube-double build/texture: | build $(BEFORE)
 	$(CC) -std=c99 $(CPPFLAGS) $(CFLAGS) $(OPENMP) $(TRACK) -o $@ $< $(LDFLAGS) -lm
 build/devices: examples/devices.c | build $(BEFORE)
 	$(if $(call probe,-include CL/cl.h),$(CC) -std=c99 $(CPPFLAGS) $(CFLAGS) $(TRACK) -o $@ $< $(LDFLAGS) -lm,$(no_opencl))
@@ -179,7 +180,7 @@ $(eval $(call runs,intrinsics,$(addprefix test_,dense eigen kernels coding pixel
 test-more: run-nodouble run-fastmath run-pasted $(if $(SHS_LONG),run-intrinsics)
 
 # The examples as the README's line builds them: those that need no picture, and those that read and write cubes and pictures.
-test-examples: test-hypercube test-pictures
+test-examples: test-hypercube test-pictures test-texture
 check-examples: | build $(BEFORE)
 	CC="$(CC)" sh tests/check_examples.sh $(if $(SHS_LONG),,$(CC))
 	build/examples_by/quickstart && build/examples_by/embedded
@@ -194,6 +195,10 @@ build/asan/hypercube: examples/hypercube/hypercube.c | build $(BEFORE)
 	$(CC) -std=c99 $(CPPFLAGS) $(FLAGS_asan) $(OPENMP) $(TRACK) -o $@ $< $(LDFLAGS) -lm
 test-pictures: check-examples
 	bash tests/test_pictures.sh $(addprefix build/examples_by/,denoise train superres inpaint)
+test-texture: check-examples ; CC="$(CC)" bash tests/test_texture.sh build/examples_by/texture
+#: make test-texture-gl the shader of examples/texture beside its decoder in C, by Mesa and without a window; texture-deps installs it
+test-texture-gl: build/texture | build $(BEFORE) ; @CC="$(CC)" bash tests/test_texture_gl.sh build/texture
+texture-deps: ; @sh tests/install_deps.sh texture
 
 # What the linker sees; the header renamed, pasted, preprocessed, precompiled; a test named beside every promise.
 check-links: | build $(BEFORE)

@@ -19,7 +19,7 @@ line=$(sed -n 's/.*`cc \(-[^`]*examples\/NAME.c[^`]*\)`.*/\1/p' README.md)
 [ -n "$line" ] || fail "README.md has no line that builds an example"
 echo 'int main(void) { return 0; }' >"$out/probe.c"
 ${CC:-cc} -fopenmp "$out/probe.c" -o "$out/probe" 2>/dev/null || line=$(echo "$line" | sed 's/-fopenmp//')
-for source in examples/*.c examples/hypercube/*.c examples/papers/*.c; do
+for source in examples/*.c examples/hypercube/*.c examples/texture/*.c examples/papers/*.c; do
     name=${source#examples/} name=${name%.c}
     program=$out/${name##*/}
     if [ "$name" = devices ] && ! ${CC:-cc} -include CL/cl.h -fsyntax-only "$out/probe.c" 2>/dev/null; then

@@ -71,7 +71,7 @@ else
     for v in nodouble static nosimd nodispatch nostdlib onlycoding; do read="$read c99-$v-syntax c++11-$v-syntax"; done
     read="$read c11-float-syntax c++17-float-syntax c++20-float-syntax c++11-native-syntax"
     for f in tests/test_*.c tests/bench*.c examples/*.c examples/hypercube/*.c examples/papers/*.c examples/mpi/*.c \
-        examples/playground/*.c; do
+        examples/playground/*.c examples/texture/*.c; do
         case " $INSIDE " in *" $(basename "$f" .c) "*) continue ;; esac
         case $f in *_cl_*.c | tests/bench_cl.c | examples/devices.c) ;; *) programs="$programs $f" ;; esac
     done

@@ -98,7 +98,7 @@ portability-deps: ; @sh tests/portability/install_deps.sh
 cortex-m riscv: | build $(BEFORE) ; @CC="$(CC)" sh examples/cortex_m/run.sh $(filter riscv,$@)
 
 # What CI leaves out: each target by itself, so that a failure does not keep the next one from being run.
-PEOPLE := cortex-m riscv look-book test-playground
+PEOPLE := cortex-m riscv look-book test-playground test-texture-gl
 people: | build $(BEFORE)
 	@failed=; for t in $(PEOPLE); do echo "== $$t"; $(MAKE) $$t >build/people_$$t.log 2>&1 || failed="$$failed $$t"; \
 		cat build/people_$$t.log; done; \

@@ -16,12 +16,15 @@ if command -v apt-get >/dev/null; then
     [ "${1:-}" != papers ] || packages="$packages grass-core"
     [ "${1:-}" != mpi ] || packages="gcc make libc6-dev libopenmpi-dev openmpi-bin gnuplot-nox"
     [ "${1:-}" != peers ] || packages="gcc make libc6-dev gdal-bin python3-numpy python3-scipy python3-spectral"
+    gl="libegl-dev libgles-dev libgl1-mesa-dri libegl-mesa0"
+    [ "${1:-}" != texture ] || packages="gcc make libc6-dev $gl"
     [ "${1:-}" != book ] || packages="make python3-pygments"
     [ "${1:-}" != install ] || packages="gcc make libc6-dev pkgconf cmake"
     if [ "${1:-}" = people ]; then
         packages="gcc make libc6-dev gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm gcc-riscv64-unknown-elf"
         packages="$packages picolibc-riscv64-unknown-elf qemu-system-misc chromium fonts-dejavu-core python3-pygments"
         packages="$packages emscripten nodejs chromium-driver python3-selenium"
+        packages="$packages $gl"
     fi
     if [ "${1:-}" = python ]; then
         packages="gcc make libc6-dev python3-numpy python3-scipy python3-pytest python3-sklearn python3-mdp python3-spectral"

@@ -1,0 +1,413 @@
+/* texture - textures and their levels of detail (mips) in atoms that are learnt for a set of them.
+
+       texture encode SET.tex IN.png ... [--block 8 --sparsity 6 --atoms 256 --mips]
+       texture decode SET.tex OUT.png [--texture 0 --level 0]
+       texture view SET.tex OUT.png --reference IN.png
+
+   A block of b x b pixels, all its channels together, is a signal. A GPU asks for any pixel at any time, so every block takes
+   the same number of bytes: a mean a channel, and s pairs of an atom's number and a coefficient, a byte each. Atoms are learnt
+   by AK-SVD, rounded to signed bytes, and blocks are coded by OMP in the rounded atoms; the coefficients are then improved as
+   the integers that they are stored as. texture_decode.h says what the file is, and reads it. */
+#define SPARSEHS_IMPLEMENTATION
+#define SPARSEHS_CL_IMPLEMENTATION
+#include "../example.h"
+
+#include "texture_decode.h"
+
+enum { TRAINING_BLOCKS = 20000, MOST_LEVELS = 15, MOST_SIDE = 16384 };
+
+typedef struct settings {
+    int block, sparsity, atoms, iterations, mips, texture, level, threads;
+    uint64_t seed;
+    const char *reference;
+} settings;
+
+static settings chosen = {8, 6, 256, 15, 0, 0, 0, 0, 1, NULL};
+
+static const option options[] = {
+    {"--block", "B", OPTION_COUNT, &chosen.block, 4, "width and height of a block, 4 to 8 (8)"},
+    {"--sparsity", "S", OPTION_COUNT, &chosen.sparsity, 1, "atoms a block, 1 to 16 (6)"},
+    {"--atoms", "N", OPTION_COUNT, &chosen.atoms, 1, "atoms of the dictionary, 1 to 256 (256)"},
+    {"--iterations", "K", OPTION_COUNT, &chosen.iterations, 1, "iterations of learning (15)"},
+    {"--mips", NULL, OPTION_SWITCH, &chosen.mips, 0, "encode the levels of detail too, down to 1 x 1"},
+    {"--texture", "I", OPTION_COUNT, &chosen.texture, 0, "which texture of the set, from 0 (0)"},
+    {"--level", "L", OPTION_COUNT, &chosen.level, 0, "decode: which level of detail, from 0, the largest (0)"},
+    {"--reference", "IN.png", OPTION_TEXT, (void *)&chosen.reference, 0, "view: what the texture was"},
+    {"--seed", "N", OPTION_SEED, &chosen.seed, 0, "seed of the choice of blocks to learn from (1)"},
+    {"--threads", "N", OPTION_COUNT, &chosen.threads, 0, "threads, 0 = all processors (0)"},
+};
+
+/* ---- pictures ---------------------------------------------------------------------------------------------------- */
+
+/* As picture_read, with transparency. */
+static picture texture_read(const char *name) {
+#ifdef EXAMPLE_STB
+    int width, height, channels;
+    size_t size, i;
+    unsigned char *data = read_file(name, PICTURE_BYTES, &size), *pixels;
+    if (size <= INT_MAX && stbi_info_from_memory(data, (int)size, &width, &height, &channels) && channels == 4 &&
+        !stbi_is_16_bit_from_memory(data, (int)size) &&
+        (pixels = stbi_load_from_memory(data, (int)size, &width, &height, NULL, 4)) != NULL) {
+        picture a = picture_create(width, height, 4);
+        for (i = 0; i < picture_size(&a); i++) a.pixels[i] = pixels[i];
+        stbi_image_free(pixels);
+        free(data);
+        return a;
+    }
+    free(data);
+#endif
+    return picture_read(name);
+}
+
+/* The same with more channels: grey becomes colour, what had no transparency is opaque. */
+static void widen(picture *a, int channels) {
+    picture b = picture_create(a->width, a->height, channels);
+    size_t i, pixels = (size_t)a->width * (size_t)a->height;
+    int c;
+    for (i = 0; i < pixels; i++)
+        for (c = 0; c < channels; c++)
+            b.pixels[i * (size_t)channels + (size_t)c] =
+                c == 3 && a->channels < 4 ? 255 : a->pixels[i * (size_t)a->channels + (size_t)(c < a->channels ? c : 0)];
+    free(a->pixels);
+    *a = b;
+}
+
+/* Half the size: means of 2 x 2 pixels, rounded to bytes. */
+static picture halve(const picture *a) {
+    picture b = picture_create(a->width > 1 ? a->width / 2 : 1, a->height > 1 ? a->height / 2 : 1, a->channels);
+    int x, y, c;
+    for (y = 0; y < b.height; y++)
+        for (x = 0; x < b.width; x++)
+            for (c = 0; c < b.channels; c++) {
+                const int right = 2 * x + 1 < a->width, below = 2 * y + 1 < a->height;
+                const size_t corner = (size_t)(2 * y) * (size_t)a->width + (size_t)(2 * x);
+                const shs_real *p = a->pixels + corner * (size_t)a->channels + c;
+                const shs_real *q = below ? p + (size_t)a->width * (size_t)a->channels : p;
+                const int step = right ? a->channels : 0;
+                b.pixels[((size_t)y * (size_t)b.width + (size_t)x) * (size_t)b.channels + (size_t)c] =
+                    (shs_real)floor((double)(p[0] + p[step] + q[0] + q[step]) / 4 + 0.5);
+            }
+    return b;
+}
+
+/* ---- encode ------------------------------------------------------------------------------------------------------ */
+
+static void put_u32(unsigned char *to, size_t value) {
+    int i;
+    for (i = 0; i < 4; i++) to[i] = (unsigned char)(value >> 8 * i & 255);
+}
+
+/* The blocks of a level as columns of Y without their means, which are stored at the beginning of their codes. Beyond the
+   edges the nearest pixel stands. */
+static void take_blocks(const picture *a, int b, shs_real *Y, unsigned char *codes, size_t stride) {
+    const int area = b * b;
+    int x, y, c, i;
+    for (y = 0; y < a->height; y += b)
+        for (x = 0; x < a->width; x += b, codes += stride)
+            for (c = 0; c < a->channels; c++, Y += area) {
+                double sum = 0;
+                for (i = 0; i < area; i++) {
+                    const int u = x + i % b < a->width ? x + i % b : a->width - 1;
+                    const int v = y + i / b < a->height ? y + i / b : a->height - 1;
+                    Y[i] = a->pixels[((size_t)v * (size_t)a->width + (size_t)u) * (size_t)a->channels + (size_t)c];
+                    sum += (double)Y[i];
+                }
+                codes[c] = (unsigned char)(sum / area + 0.5);
+                for (i = 0; i < area; i++) Y[i] -= codes[c];
+            }
+}
+
+/* Learns n atoms from some of the m blocks and rounds them to bytes; D gets the rounded ones, of unit norm, norms their
+   lengths. */
+static void learn(const shs_context *ctx, const settings *s, int p, int n, size_t m, const shs_real *Y, unsigned char *atoms,
+                  shs_real *D, double *norms) {
+    const size_t count = m < TRAINING_BLOCKS ? m : TRAINING_BLOCKS, columns = (size_t)p;
+    shs_real *some = ALLOCATE(shs_real, count * columns);
+    double largest = 0;
+    shs_ksvd_options learning = SHS_ZERO;
+    shs_random random;
+    size_t i, j, taken = 0;
+    shs_random_seed(&random, s->seed);
+    for (i = 0; i < m && taken < count; i++) /* each set of `count` of them is as likely as any other */
+        if ((double)shs_random_uniform(&random) * (double)(m - i) < (double)(count - taken))
+            memcpy(some + taken++ * columns, Y + i * columns, columns * sizeof *Y);
+    learning.iterations = s->iterations;
+    learning.seed = s->seed;
+    learning.coding.sparsity = s->sparsity;
+    check(shs_ksvd_ex(ctx, p, n, taken, some, p, &learning, D, p, NULL, NULL), "learning the atoms");
+    free(some);
+    for (i = 0; i < columns * (size_t)n; i++) largest = fabs((double)D[i]) > largest ? fabs((double)D[i]) : largest;
+    for (j = 0; j < (size_t)n; j++) {
+        double sum = 0;
+        for (i = j * columns; i < (j + 1) * columns; i++) {
+            const int value = (int)floor((double)D[i] * 127 / largest + 0.5);
+            atoms[i] = (unsigned char)(value < 0 ? value + 256 : value);
+            D[i] = (shs_real)value;
+            sum += (double)value * value;
+        }
+        norms[j] = sqrt(sum);
+        for (i = j * columns; i < (j + 1) * columns; i++) D[i] = (shs_real)((double)D[i] / norms[j]);
+    }
+}
+
+/* Pairs of a block: the coefficients x, in units of `step`, become integers. Each is then chosen anew given the others, until
+   none changes: rounding one by one to the nearest is worse where atoms are alike. */
+static void round_block(int p, int used, const int *chosen_atoms, const shs_real *x, const shs_real *y,
+                        const unsigned char *atoms, const double *norms, double step, unsigned char *pairs) {
+    double rest[4 * 8 * 8];
+    int q[16] = {0}, i, k, round, changed = 1;
+    for (i = 0; i < p; i++) rest[i] = (double)y[i];
+    for (round = 0; round < 8 && changed; round++) {
+        changed = 0;
+        for (k = 0; k < used; k++) {
+            const unsigned char *atom = atoms + (size_t)chosen_atoms[k] * (size_t)p;
+            const double norm = norms[chosen_atoms[k]];
+            double product = 0, best;
+            int value, move;
+            if (round == 0) {
+                best = (double)x[k] / norm / step;
+            } else {
+                for (i = 0; i < p; i++) product += rest[i] * texture_signed(atom[i]);
+                best = q[k] + product / (norm * norm * step);
+            }
+            value = (int)floor((best < -127 ? -127 : best > 127 ? 127 : best) + 0.5);
+            move = value - q[k];
+            q[k] = value;
+            changed |= move != 0 || round == 0;
+            for (i = 0; move && i < p; i++) rest[i] -= step * move * texture_signed(atom[i]);
+        }
+    }
+    for (k = 0; k < used; k++) {
+        pairs[2 * k] = (unsigned char)chosen_atoms[k];
+        pairs[2 * k + 1] = (unsigned char)(q[k] < 0 ? q[k] + 256 : q[k]);
+    }
+}
+
+/* F: the largest coefficient becomes 127, if sums stay within 32 bits. */
+static uint32_t choose_scale(const settings *s, const shs_codes *codes, const double *norms) {
+    const uint32_t most = 2147450880u / (16384u * (unsigned)s->sparsity);
+    double largest = 0;
+    size_t i;
+    int k;
+    for (i = 0; i < codes->m; i++)
+        for (k = 0; k < codes->used[i]; k++) {
+            const size_t at = i * (size_t)codes->stride + (size_t)k;
+            const double here = fabs((double)codes->coefs[at]) / norms[codes->atoms[at]];
+            largest = here > largest ? here : largest;
+        }
+    largest = ceil(largest / 127 * 65536);
+    return largest < 1 ? 1 : largest > most ? most : (uint32_t)largest;
+}
+
+/* In dB, of level 0 of a texture; alpha counts as the colours do. */
+static double decoded_psnr(const texture_set *t, int texture, int level, const picture *a) {
+    unsigned char *pixels = ALLOCATE(unsigned char, picture_size(a));
+    picture b = picture_create(a->width, a->height, a->channels);
+    double psnr;
+    size_t i;
+    texture_decode(t, texture, level, pixels);
+    for (i = 0; i < picture_size(a); i++) b.pixels[i] = pixels[i];
+    psnr = picture_psnr(a, &b);
+    free(pixels);
+    free(b.pixels);
+    return psnr;
+}
+
+static void encode(const settings *s, const char *out, int count, char **names) {
+    picture *levels = ALLOCATE(picture, (size_t)count * MOST_LEVELS);
+    int *level_counts = ALLOCATE(int, count), channels = 1, i, l, b = s->block, p, n;
+    size_t m = 0, at, head, size, stride, values = 0, k;
+    shs_context ctx = example_context(s->threads, NULL);
+    shs_omp_options coding = SHS_ZERO;
+    shs_codes codes = SHS_ZERO;
+    texture_set set;
+    unsigned char *bytes, *blocks;
+    const char *wrong;
+    shs_real *Y, *D;
+    double *norms;
+    uint32_t scale;
+    FILE *file;
+    for (i = 0; i < count; i++) will_read(names[i]);
+    will_write(out);
+    for (i = 0; i < count; i++) {
+        picture *a = levels + i * MOST_LEVELS;
+        *a = texture_read(names[i]);
+        if (a->width > MOST_SIDE || a->height > MOST_SIDE)
+            fail(EXIT_ERROR, "%s: %d x %d pixels are too large: at most %d a side", names[i], a->width, a->height, MOST_SIDE);
+        for (k = 0; k < picture_size(a); k++) a->pixels[k] = (shs_real)floor((double)a->pixels[k] + 0.5);
+        channels = a->channels > channels ? a->channels : channels;
+    }
+    for (i = 0; i < count; i++) {
+        picture *a = levels + i * MOST_LEVELS;
+        if (a->channels < channels) widen(a, channels);
+        for (l = 0;; l++) {
+            m += (size_t)((a[l].width + b - 1) / b) * (size_t)((a[l].height + b - 1) / b);
+            values += (size_t)a[l].width * (size_t)a[l].height;
+            if (!s->mips || (a[l].width == 1 && a[l].height == 1)) break;
+            a[l + 1] = halve(a + l);
+        }
+        level_counts[i] = l + 1;
+    }
+    p = channels * b * b;
+    n = (size_t)s->atoms < m ? s->atoms : (int)m;
+    stride = (size_t)(channels + 2 * s->sparsity);
+    head = 24 + 12 * (size_t)count + (size_t)n * (size_t)p;
+    size = head + m * stride;
+    bytes = ALLOCATE(unsigned char, size);
+    memcpy(bytes, "\211SHSTEX\n\1", 9);
+    bytes[9] = (unsigned char)channels, bytes[10] = (unsigned char)b, bytes[11] = (unsigned char)s->sparsity;
+    bytes[12] = (unsigned char)(n & 255), bytes[13] = (unsigned char)(n >> 8);
+    bytes[14] = (unsigned char)(count & 255), bytes[15] = (unsigned char)(count >> 8);
+    for (i = 0; i < count; i++) {
+        put_u32(bytes + 24 + 12 * i, (size_t)levels[i * MOST_LEVELS].width);
+        put_u32(bytes + 28 + 12 * i, (size_t)levels[i * MOST_LEVELS].height);
+        put_u32(bytes + 32 + 12 * i, (size_t)level_counts[i]);
+    }
+    blocks = bytes + head;
+    Y = ALLOCATE(shs_real, m * (size_t)p), D = ALLOCATE(shs_real, (size_t)p * (size_t)n), norms = ALLOCATE(double, n);
+    for (i = 0, at = 0; i < count; i++)
+        for (l = 0; l < level_counts[i]; l++) {
+            const picture *a = levels + i * MOST_LEVELS + l;
+            take_blocks(a, b, Y + at * (size_t)p, blocks + at * stride, stride);
+            at += (size_t)((a->width + b - 1) / b) * (size_t)((a->height + b - 1) / b);
+        }
+    learn(&ctx, s, p, n, m, Y, bytes + 24 + 12 * (size_t)count, D, norms);
+    check(shs_codes_create(NULL, m, s->sparsity, &codes), "memory for the codes");
+    coding.sparsity = s->sparsity;
+    check(shs_omp_ex(&ctx, p, n, D, p, m, Y, p, &coding, &codes, NULL, NULL), "coding the blocks");
+    scale = choose_scale(s, &codes, norms);
+    for (k = 0; k < m; k++)
+        round_block(p, codes.used[k], codes.atoms + k * (size_t)codes.stride, codes.coefs + k * (size_t)codes.stride,
+                    Y + k * (size_t)p, bytes + 24 + 12 * (size_t)count, norms, scale / 65536.0,
+                    blocks + k * stride + (size_t)channels);
+    put_u32(bytes + 16, scale);
+    put_u32(bytes + 20, texture_sum(bytes, size));
+    wrong = texture_open(bytes, size, &set);
+    if (wrong) fail(EXIT_ERROR, "%s: %s", out, wrong);
+    file = open_for_writing(out);
+    fwrite(bytes, 1, size, file);
+    close_written(file, out);
+    progress_clear();
+    for (i = 0; i < count; i++)
+        for (l = 0; l < level_counts[i]; l++) {
+            const picture *a = levels + i * MOST_LEVELS + l;
+            if (l == 0) printf("%s: %d x %d psnr=%.2f\n", names[i], a->width, a->height, decoded_psnr(&set, i, l, a));
+            free(a->pixels);
+        }
+    printf("bytes=%zu bits_a_pixel=%.3f without_atoms=%.3f\n", size, 8.0 * (double)size / (double)values,
+           8.0 * (double)(m * stride) / (double)values);
+    shs_codes_free(NULL, &codes);
+    free(bytes), free(Y), free(D), free(norms), free(levels), free(level_counts);
+}
+
+/* ---- decode and view --------------------------------------------------------------------------------------------- */
+
+/* The caller frees what is returned once the set is done with. */
+static unsigned char *open_set(const char *name, texture_set *t, const settings *s) {
+    size_t size;
+    unsigned char *bytes = read_file(name, PICTURE_BYTES, &size);
+    const char *wrong = texture_open(bytes, size, t);
+    if (wrong) fail(EXIT_ERROR, "%s: %s", name, wrong);
+    if (s->texture >= t->textures)
+        fail(EXIT_ERROR, "%s: --texture %d: it holds %d, and the first is 0", name, s->texture, t->textures);
+    return bytes;
+}
+
+static picture decoded(const texture_set *t, int texture, int level) {
+    int width, height;
+    picture a;
+    unsigned char *pixels;
+    size_t i;
+    texture_level(t, texture, level, &width, &height);
+    a = picture_create(width, height, t->channels);
+    pixels = ALLOCATE(unsigned char, picture_size(&a));
+    texture_decode(t, texture, level, pixels);
+    for (i = 0; i < picture_size(&a); i++) a.pixels[i] = pixels[i];
+    free(pixels);
+    return a;
+}
+
+static void decode(const settings *s, const char *in, const char *out) {
+    texture_set t;
+    unsigned char *bytes = open_set(in, &t, s);
+    const int levels = (int)texture_u32(t.table + 12 * s->texture + 8);
+    picture a;
+    if (s->level >= levels) fail(EXIT_ERROR, "%s: --level %d: there are %d, and the first is 0", in, s->level, levels);
+    will_read(in);
+    picture_will_write(out, t.channels);
+    if (t.channels == 4 && !has_extension(out, ".png")) fail(EXIT_USAGE, "%s: transparency goes into .png alone", out);
+    a = decoded(&t, s->texture, s->level);
+    picture_write(out, &a);
+    printf("width=%d height=%d channels=%d\n", a.width, a.height, a.channels);
+    free(a.pixels);
+    free(bytes);
+}
+
+/* Copies a to the place (x, y) of b, as colour or grey; transparency is left behind. */
+static void paste(picture *b, int x, int y, const picture *a) {
+    int i, j, c;
+    for (j = 0; j < a->height; j++)
+        for (i = 0; i < a->width; i++)
+            for (c = 0; c < b->channels; c++)
+                b->pixels[((size_t)(y + j) * (size_t)b->width + (size_t)(x + i)) * (size_t)b->channels + (size_t)c] =
+                    a->pixels[((size_t)j * (size_t)a->width + (size_t)i) * (size_t)a->channels + (size_t)c];
+}
+
+/* Original, decoded and 128 + 4 times the error side by side, a level of detail below the other. */
+static void view(const settings *s, const char *in, const char *out) {
+    texture_set t;
+    unsigned char *bytes = open_set(in, &t, s);
+    const int levels = (int)texture_u32(t.table + 12 * s->texture + 8);
+    int l, y = 0, width, height, total = 0;
+    picture whole, page;
+    size_t i;
+    if (!s->reference) fail(EXIT_USAGE, "view needs --reference, the picture that the texture was");
+    will_read(in);
+    will_read(s->reference);
+    picture_will_write(out, t.channels == 1 ? 1 : 3);
+    whole = texture_read(s->reference);
+    if (whole.channels < t.channels) widen(&whole, t.channels);
+    for (l = 0; l < levels; l++) texture_level(&t, s->texture, l, &width, &height), total += height;
+    texture_level(&t, s->texture, 0, &width, &height);
+    if (whole.width != width || whole.height != height || whole.channels != t.channels)
+        fail(EXIT_ERROR, "%s: its size or number of channels differs from texture %d of %s", s->reference, s->texture, in);
+    page = picture_create(3 * width, total, t.channels == 1 ? 1 : 3);
+    for (l = 0; l < levels; l++) {
+        picture a = decoded(&t, s->texture, l), half = halve(&whole);
+        paste(&page, 0, y, &whole);
+        paste(&page, width, y, &a);
+        printf("level=%d width=%d height=%d psnr=%.2f\n", l, a.width, a.height, picture_psnr(&whole, &a));
+        for (i = 0; i < picture_size(&a); i++) a.pixels[i] = 128 + 4 * (a.pixels[i] - whole.pixels[i]);
+        paste(&page, 2 * width, y, &a);
+        y += a.height;
+        free(a.pixels);
+        free(whole.pixels);
+        whole = half;
+    }
+    picture_write(out, &page);
+    free(whole.pixels);
+    free(page.pixels);
+    free(bytes);
+}
+
+int main(int argc, char **argv) {
+    settings *s = &chosen;
+    int names = read_options(argc, argv, "encode SET.tex IN... | decode SET.tex OUT.png | view SET.tex OUT.png --reference IN",
+                             "Codes textures in atoms that are learnt for a set of them, and decodes them.\n"
+                             "The last line of encode: bytes=n bits_a_pixel=b without_atoms=b",
+                             options, (int)(sizeof options / sizeof *options));
+    int which = names ? find_word("encode|decode|view", argv[0]) : -1;
+    if (which < 0) fail(EXIT_USAGE, "needs a command: encode, decode or view");
+    if (which == 0 ? names < 3 : names != 3)
+        fail(EXIT_USAGE, "%s needs %s", argv[0],
+             which == 0 ? "SET.tex and at least one picture" : "two names, SET.tex and OUT.png");
+    if (s->block > 8) fail(EXIT_USAGE, "--block: %d is too large: at most 8", s->block);
+    if (s->sparsity > 16) fail(EXIT_USAGE, "--sparsity: %d is too large: at most 16", s->sparsity);
+    if (s->atoms > 256) fail(EXIT_USAGE, "--atoms: %d is too large: at most 256", s->atoms);
+    if (names - 2 > 65535) fail(EXIT_USAGE, "%d pictures are too many: at most 65535", names - 2);
+    if (which == 0) encode(s, argv[1], names - 2, argv + 2);
+    else if (which == 1) decode(s, argv[1], argv[2]);
+    else view(s, argv[1], argv[2]);
+    example_end();
+    return EXIT_SUCCESS;
+}
