@@ -5653,7 +5653,7 @@ SHS__PRIVATE int shs__kernels_available(int instance) {
 
 SHS__PRIVATE int shs__kernels_instance(void) {
     int instance = SHS__TEST_INSTANCE;
-    while (!shs__kernels_available(instance)) instance--;
+    while (instance > SHS__INSTANCE_BASE && !shs__kernels_available(instance)) instance--;
     return instance;
 }
 
