@@ -6464,7 +6464,7 @@ SHS__PRIVATE shs_status shs__cl_signals_gather(void *session, const shs_atom_gro
         status = shs__cl_gather_slice(s, q, g, &any);
         for (i = 0; any && i < values; i++) g->sums[i] += shs__cl_wide_at(s->cl, s->wides, i);
         for (i = 0; any && i < (size_t)g->count; i++) g->energy[i] += shs__cl_wide_at(s->cl, s->wides, values + i);
-        if (any && g->gram) status = shs__cl_gram_slice(s, q, g->gram);
+        if (status == SHS_OK && any && g->gram) status = shs__cl_gram_slice(s, q, g->gram);
     }
     if (g->power && !any) rest = shs__cl_finish(s->cl, 0); /* nothing was read back, which would have waited */
     return status == SHS_OK ? rest : status;

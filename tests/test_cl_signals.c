@@ -1247,7 +1247,7 @@ typedef struct errand {
     int options; /* some of the following */
 } errand;
 
-enum { EACH = 1, NO_GRAM = 2, OWN_GRAM = 4, PROFILE = 8, LITTLE_MEMORY = 16 };
+enum { EACH = 1, NO_GRAM = 2, OWN_GRAM = 4, PROFILE = 8, LITTLE_MEMORY = 16, EXACT = 32, MOD = 64 };
 
 static const errand errands[] = {
     {"coding", 0, 0, 0},
@@ -1258,6 +1258,8 @@ static const errand errands[] = {
     {"AK-SVD", 0, 1, 0},
     {"PAK-SVD, as on a GPU", 1, 4, PROFILE},
     {"PAK-SVD to tolerances in little memory", 0, 4, EACH | LITTLE_MEMORY},
+    {"MOD", 1, 1, MOD},
+    {"K-SVD", 1, 9, EXACT},
 };
 enum { ERRANDS = sizeof errands / sizeof *errands };
 
@@ -1317,6 +1319,8 @@ static void run_outing(outing *o) {
     size_t i;
     if (o->e->options & EACH) k.coding.tolerance_each = o->tolerances, k.coding.sparsity_each = o->limits;
     if (o->e->options & NO_GRAM) k.coding.gram_mode = SHS_GRAM_NEVER;
+    if (o->e->options & EXACT) k.update = SHS_UPDATE_KSVD;
+    if (o->e->options & MOD) k.update = SHS_UPDATE_MOD;
     if (o->e->options & OWN_GRAM) k.coding.gram = o->gram, k.coding.ldg = 9;
     for (i = 0; i < o->w.m; i++) o->codes.used[i] = UNTOUCHED;
     for (i = 0; i < o->w.m * STRIDE; i++) o->codes.atoms[i] = UNTOUCHED;
