@@ -2961,6 +2961,8 @@ typedef struct shs__words_kernels {
                           int32_t *to, size_t apart);
     void (*pack_quads)(int bands, int pixels, const unsigned char *const *spectrum, int32_t *to, size_t apart,
                        size_t second);
+    int32_t (*pack_planes)(shs__factors how, shs_type type, int bands, int words, const unsigned char *planes, size_t ld,
+                           const int32_t *shift, int32_t *to, size_t apart, size_t second);
     void (*sum)(shs__factors how, int bands, int words, const int32_t *packed, size_t apart, shs_wide *sum);
     void (*gram)(shs__factors how, int vectors, int depth, int most, const int32_t *a, const int32_t *b, ptrdiff_t apart,
                  int32_t *sums, shs_wide *C);
@@ -5080,10 +5082,10 @@ typedef int16_t SHS__IN(halves) __attribute__((vector_size(SHS__WORDS_BYTES)));
 #endif
 
 #ifdef SHS__PMADD
-/* Stores one word for two spectra at x and y; *most becomes the largest |x - shift| so far, lane by lane. */
-#define SHS__PAIR(load, x, y, shift, to, most)                                                                                 \
+/* Stores one word for values x and y of two pixels; most becomes the largest |x - shift| so far, lane by lane. */
+#define SHS__PAIR(x, y, shift, to, most)                                                                                       \
     do {                                                                                                                       \
-        shs__words shift_ = SHS__ILOAD(shift), first_ = SHS__ISUB(load(x), shift_), second_ = SHS__ISUB(load(y), shift_);      \
+        shs__words shift_ = SHS__ILOAD(shift), first_ = SHS__ISUB(x, shift_), second_ = SHS__ISUB(y, shift_);                  \
         SHS__ISTORE(to, SHS__IOR(SHS__IAND(first_, SHS__IALL(0xffff)), SHS__ILEFT(second_, 16)));                              \
         most = SHS__IMAX(SHS__IXOR(first_, SHS__IRIGHT(first_, 31)), most);                                                    \
         most = SHS__IMAX(SHS__IXOR(second_, SHS__IRIGHT(second_, 31)), most);                                                  \
@@ -5095,27 +5097,33 @@ typedef int16_t SHS__IN(halves) __attribute__((vector_size(SHS__WORDS_BYTES)));
         const from_type *x = (const from_type *)(const void *)spectrum[k];                                                     \
         const from_type *y = (const from_type *)(const void *)spectrum[k + 1];                                                 \
         int32_t *group = to;                                                                                                   \
-        for (b = 0; b < whole; b += SHS__WL, group += apart) SHS__PAIR(load, x + b, y + b, shift + b, group, most);            \
+        for (b = 0; b < whole; b += SHS__WL, group += apart) SHS__PAIR(load(x + b), load(y + b), shift + b, group, most);      \
         for (; b < bands; b++) x_end[b - whole] = x[b], y_end[b - whole] = y[b];                                               \
-        if (whole < bands) SHS__PAIR(SHS__ILOAD, x_end, y_end, shift + whole, group, most);                                    \
+        if (whole < bands) SHS__PAIR(SHS__ILOAD(x_end), SHS__ILOAD(y_end), shift + whole, group, most);                        \
     }                                                                                                                          \
     break;
 
-/* Packs pairs of spectra (pixels: even; shift: up to a whole vector, zeros behind) of 8 or 16 bits. Returns the largest size
-   of a difference; if it needs more than 16 bits the words are of no use. */
+/* The largest size of a difference; if it needs more than 16 bits the words are of no use. */
+SHS__INLINE int32_t SHS__IN(largest_word)(shs__words most) {
+    int32_t lane[SHS__WL];
+    int k;
+    SHS__ISTORE(lane, most);
+    for (k = 1; k < SHS__WL; k++) lane[0] = lane[k] > lane[0] ? lane[k] : lane[0];
+    return lane[0] + 1; /* -n was taken as n - 1 */
+}
+
+/* Packs pairs of spectra (pixels: even; shift: up to a whole vector, zeros behind) of 8 or 16 bits. */
 SHS__PRIVATE int32_t SHS__IN(pack_pairs)(shs_type type, int bands, int pixels, const unsigned char *const *spectrum,
                                          const int32_t *shift, int32_t *to, size_t apart) {
     shs__words most = SHS__IALL(0);
-    int32_t lane[SHS__WL], x_end[SHS__WL] = {0}, y_end[SHS__WL] = {0};
+    int32_t x_end[SHS__WL] = {0}, y_end[SHS__WL] = {0};
     int k, b, whole = bands - bands % SHS__WL;
     switch (type) {
     case SHS_TYPE_U8: SHS__PACK_PAIRS(SHS__ILOAD_U8, uint8_t)
     case SHS_TYPE_I16: SHS__PACK_PAIRS(SHS__ILOAD_I16, int16_t)
     default: SHS__PACK_PAIRS(SHS__ILOAD_U16, uint16_t)
     }
-    SHS__ISTORE(lane, most);
-    for (k = 1; k < SHS__WL; k++) lane[0] = lane[k] > lane[0] ? lane[k] : lane[0];
-    return lane[0] + 1; /* -n was taken as n - 1 */
+    return SHS__IN(largest_word)(most);
 }
 #endif
 
@@ -5246,21 +5254,59 @@ SHS__PRIVATE void SHS__IN(pack_quads)(int bands, int pixels, const unsigned char
     }
 }
 #endif
+
+/* Packs planes, `ld` bytes apart. Pixels of a band that lie side by side are a word already, but for two bytes. The words of a
+   group change rows for columns; then they are treated as above. */
+SHS__PRIVATE int32_t SHS__IN(pack_planes)(shs__factors how, shs_type type, int bands, int words, const unsigned char *planes,
+                                          size_t ld, const int32_t *shift, int32_t *to, size_t apart, size_t second) {
+    int b, k, l;
+#ifdef SHS__PMADD
+    shs__words most = SHS__IALL(0);
+#endif
+    (void)type, (void)shift;
+    for (b = 0; b < bands; b += SHS__WL, to += apart) {
+        if (bands - b < SHS__WL) memset(to, 0, (size_t)words * sizeof(int32_t) * SHS__WL);
+        for (l = 0; l < SHS__WL && b + l < bands; l++, planes += ld)
+            for (k = 0; k < words; k++) {
+                if (how == SHS__QUADS || type != SHS_TYPE_U8) memcpy(to + k * SHS__WL + l, planes + 4 * k, 4);
+                else to[k * SHS__WL + l] = planes[2 * k] | planes[2 * k + 1] << 16;
+            }
+        for (k = 0; k < words; k++) {
+            int32_t *word = to + k * SHS__WL;
+            if (how == SHS__QUADS) SHS__ISTORE(word + second, SHS__IXOR(SHS__ILOAD(word), SHS__IALL((int32_t)0x80808080)));
+#ifdef SHS__PMADD
+            else {
+                shs__words pair = SHS__ILOAD(word), half = SHS__ILEFT(pair, 16), low = SHS__IALL(0xffff);
+                if (type == SHS_TYPE_I16) SHS__PAIR(SHS__IRIGHT(half, 16), SHS__IRIGHT(pair, 16), shift + b, word, most);
+                else SHS__PAIR(SHS__IAND(pair, low), SHS__IAND(SHS__IRIGHT(pair, 16), low), shift + b, word, most);
+            }
+#endif
+        }
+    }
+#ifdef SHS__PMADD
+    return SHS__IN(largest_word)(most);
+#else
+    return 0;
+#endif
+}
 #undef SHS__MADD
 #undef SHS__WORD_PRODUCTS
 #undef SHS__ILOAD_U8
 #endif
 
 /* What an instance has; 0 and NULL for the rest. */
+#if defined(SHS__SDOT) || defined(SHS__PMADD)
+#define SHS__WORDS_HERE SHS__IN(pack_planes), SHS__IN(sum_words), SHS__IN(gram_words)
+#endif
 SHS__PRIVATE const shs__words_kernels SHS__IN(kernels_words) = {
 #ifdef SHS__SDOT
-    SHS__WL, SHS__WC, SHS__WV, 1, NULL, SHS__IN(pack_quads), SHS__IN(sum_words), SHS__IN(gram_words),
+    SHS__WL, SHS__WC, SHS__WV, 1, NULL, SHS__IN(pack_quads), SHS__WORDS_HERE,
 #elif defined(SHS__VNNI)
-    SHS__WL, SHS__WC, SHS__WV, 0, SHS__IN(pack_pairs), SHS__IN(pack_quads), SHS__IN(sum_words), SHS__IN(gram_words),
+    SHS__WL, SHS__WC, SHS__WV, 0, SHS__IN(pack_pairs), SHS__IN(pack_quads), SHS__WORDS_HERE,
 #elif defined(SHS__PMADD)
-    SHS__WL, SHS__WC, SHS__WV, 0, SHS__IN(pack_pairs), NULL, SHS__IN(sum_words), SHS__IN(gram_words),
+    SHS__WL, SHS__WC, SHS__WV, 0, SHS__IN(pack_pairs), NULL, SHS__WORDS_HERE,
 #else
-    0, 0, 0, 0, NULL, NULL, NULL, NULL,
+    0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL,
 #endif
 };
 
@@ -13674,11 +13720,14 @@ typedef struct shs__border {
     unsigned char *first_missing, *last_missing;
 } shs__border;
 
+/* Panels that are not converted: their spectra are found, or their planes copied. */
+typedef enum shs__raw { SHS__NOT_RAW, SHS__RAW_SPECTRA, SHS__RAW_PLANES } shs__raw;
+
 typedef struct shs__reader {
     shs__view view;
     const shs__pixels_kernels *kernels; /* they say what an element is */
     int planes, foreign; /* foreign: values in the other byte order, or not aligned to their size */
-    int raw;                   /* panels are not converted: their spectra are found */
+    shs__raw raw;
     shs__pairs pairs;          /* pixels are compared with their neighbours: a panel lies within a line and ... */
     void *above;               /* elements: the last line of the block before, pixel after pixel; NULL: not wanted */
     unsigned char *above_missing; /* samples */
@@ -13925,11 +13974,49 @@ SHS__PRIVATE int shs__px_left_in_line(const shs__view *v, size_t first, int most
     return shs__imin(most, v->samples - (int)(first % (size_t)v->samples));
 }
 
-/* A raw panel: finds its spectra where they lie ready, or brings values of one or two bytes side by side, into X. */
-SHS__PRIVATE void shs__px_read_raw(const shs__reader *r, shs__panel *panel) {
+/* Whether the pixels of each band lie side by side along a line. */
+SHS__PRIVATE int shs__px_planes_lie_ready(const shs__view *v) { return v->planes && v->ss == 1; }
+
+/* Bytes of one band of a raw panel of planes. */
+SHS__PRIVATE size_t shs__px_plane_bytes(const shs__view *v) { return SHS__PANEL_PIXELS * v->size; }
+
+/* The two bytes of values change places. */
+SHS__PRIVATE void shs__px_swap_pairs(unsigned char *at, size_t bytes) {
+    size_t i;
+    for (i = 0; i < bytes; i += 2) {
+        unsigned char low = at[i];
+        at[i] = at[i + 1];
+        at[i + 1] = low;
+    }
+}
+
+/* A raw panel of planes: copies them to X. */
+SHS__PRIVATE void shs__px_read_planes(const shs__reader *r, shs__panel *panel) {
+    const shs__view *v = &r->view;
+    size_t ld = shs__px_plane_bytes(v);
+    int k, b, here;
+    for (k = 0; k < panel->pixels; k += here) {
+        const unsigned char *from = shs__px_pixel_at(v, panel->first + (size_t)k);
+        unsigned char *to = (unsigned char *)panel->X + (size_t)k * v->size;
+        here = shs__px_left_in_line(v, panel->first + (size_t)k, panel->pixels - k);
+        if (v->ls == v->samples) here = panel->pixels - k;
+        for (b = 0; b < v->used; b++, to += ld) memcpy(to, from + r->offsets[b] * (ptrdiff_t)v->size, (size_t)here * v->size);
+    }
+    for (b = 0; b < v->used; b++) {
+        unsigned char *plane = (unsigned char *)panel->X + (size_t)b * ld;
+        shs__span span;
+        if (v->size == 2 && v->cube->swap_bytes) shs__px_swap_pairs(plane, 2 * (size_t)panel->pixels);
+        span.from = plane, span.stride = 1, span.offset = NULL, span.count = panel->pixels;
+        shs__px_mark_nodata(v, &span, panel->value, panel->missing, 1);
+    }
+    for (k = 0; k < panel->pixels; k++) panel->valid -= panel->missing[k];
+}
+
+/* A raw panel of spectra: finds them where they lie ready, or brings values of one or two bytes side by side, into X. */
+SHS__PRIVATE void shs__px_read_spectra(const shs__reader *r, shs__panel *panel) {
     const shs__view *v = &r->view;
     unsigned char *to = (unsigned char *)panel->X;
-    size_t bytes = (size_t)v->used * v->size, i;
+    size_t bytes = (size_t)v->used * v->size;
     int ready = shs__px_spectra_lie_ready(r), k, j, here;
     for (k = 0; k < panel->pixels; k += here) {
         const unsigned char *from = shs__px_pixel_at(v, panel->first + (size_t)k);
@@ -13938,11 +14025,7 @@ SHS__PRIVATE void shs__px_read_raw(const shs__reader *r, shs__panel *panel) {
         for (j = 0; j < here; j++)
             panel->spectrum[k + j] = ready ? from + j * v->ss * (ptrdiff_t)v->size : to + (size_t)(k + j) * bytes;
     }
-    for (i = 0; !ready && v->size == 2 && v->cube->swap_bytes && i < (size_t)panel->pixels * bytes; i += 2) {
-        unsigned char low = to[i];
-        to[i] = to[i + 1];
-        to[i + 1] = low;
-    }
+    if (!ready && v->size == 2 && v->cube->swap_bytes) shs__px_swap_pairs(to, (size_t)panel->pixels * bytes);
     for (k = 0; k < panel->pixels; k++) {
         shs__span span;
         span.from = panel->spectrum[k], span.stride = 1, span.offset = NULL, span.count = v->used;
@@ -14195,7 +14278,8 @@ SHS__PRIVATE void shs__px_read_panel(const shs__reader *r, shs__panel *panel, si
         return;
     }
     for (k = 0; k < count && mask; k++) panel->missing[k] = mask[k] == 0;
-    if (r->raw) shs__px_read_raw(r, panel);
+    if (r->raw == SHS__RAW_PLANES) shs__px_read_planes(r, panel);
+    else if (r->raw) shs__px_read_spectra(r, panel);
     else shs__px_read_elements(r, panel, mask);
     if (r->white) shs__px_whiten_panel(r->white, panel, r->white->map.own + (panel - r->panels));
 }
@@ -14515,6 +14599,16 @@ SHS__PRIVATE int shs__px_whole_possible(shs_type type) {
     return (type == SHS_TYPE_U8 || type == SHS_TYPE_I16 || type == SHS_TYPE_U16) && shs__kernels_words()->pack_pairs;
 }
 
+/* Puts the shift in the place of a pixel. */
+SHS__PRIVATE void shs__px_put_instead(const shs__moments_job *job, shs__panel *panel, int k) {
+    const shs__view *v = &job->reader.view;
+    size_t b, size = v->size, ld = shs__px_plane_bytes(v);
+    panel->spectrum[k] = job->instead;
+    if (job->reader.raw != SHS__RAW_PLANES) return;
+    for (b = 0; b < (size_t)v->used; b++)
+        memcpy((unsigned char *)panel->X + b * ld + (size_t)k * size, job->instead + b * size, size);
+}
+
 /* Sums and products of integers. Returns 0 where differences from the shift are too large for them. Groups of words are `apart`
    words apart, the columns' factors `second` words further on. */
 SHS__PRIVATE int shs__px_whole_moments(const shs__moments_job *job, shs__panel *panel, shs__gram_own *own, shs_wide *sum) {
@@ -14525,24 +14619,26 @@ SHS__PRIVATE int shs__px_whole_moments(const shs__moments_job *job, shs__panel *
     size_t values = shs__px_tile_values(used, k->words, k->columns);
     size_t apart = SHS__PANEL_PIXELS / (size_t)a_word * (size_t)k->words;
     size_t second = quads ? apart * (size_t)((used - 1) / k->words + 1) : 0;
+    shs_type type = job->reader.view.cube->type;
+    int64_t size = 0;
     shs__tile t = SHS_ZERO;
-    for (i = 0; i < panel->pixels; i++)
-        if (panel->missing[i]) panel->spectrum[i] = job->instead;
-    for (; i % a_word; i++) panel->spectrum[i] = job->instead;
+    for (i = 0; i < panel->pixels || i % a_word; i++)
+        if (i >= panel->pixels || panel->missing[i]) shs__px_put_instead(job, panel, i);
     words = most = i / a_word;
     if (!own->has_words) memset(own->words, 0, values * sizeof(shs_wide));
     own->has_words = 1;
-    if (quads) {
-        k->pack_quads(used, i, panel->spectrum, packed, apart, second);
-        k->sum(SHS__QUADS, used, words, packed + second, apart, sum);
-        if (k->quads_signed) packed += second, second = 0;
-    } else {
-        int64_t size = k->pack_pairs(job->reader.view.cube->type, used, i, panel->spectrum, job->whole_shift, packed, apart);
+    if (job->reader.raw == SHS__RAW_PLANES)
+        size = k->pack_planes(job->gram.factors, type, used, words, (const unsigned char *)panel->X,
+                              shs__px_plane_bytes(&job->reader.view), job->whole_shift, packed, apart, second);
+    else if (quads) k->pack_quads(used, i, panel->spectrum, packed, apart, second);
+    else size = k->pack_pairs(type, used, i, panel->spectrum, job->whole_shift, packed, apart);
+    if (!quads) {
         int64_t exact = size > INT16_MAX ? 0 : INT32_MAX / (2 * size * size); /* words whose sums fit 32 bits */
         if (exact < SHS__LEAST_WORDS) return 0;
         if (exact < words) most = (int)exact;
-        k->sum(job->gram.factors, used, words, packed, apart, sum);
     }
+    k->sum(job->gram.factors, used, words, packed + second, apart, sum);
+    if (k->quads_signed) packed += second, second = 0;
     room = (int32_t *)(void *)(own->words + values); /* of a tile */
     while (shs__px_next_tile(&t, used, k->words, k->columns, k->vectors)) {
         const int32_t *a = packed + (size_t)t.group * apart;
@@ -14560,6 +14656,7 @@ SHS__PRIVATE void shs__px_real_moments(const shs__moments_job *job, shs__panel *
     const shs__pixels_kernels *k = r->kernels;
     size_t apart = SHS__PANEL_PIXELS * (size_t)k->lanes, i;
     void *packed;
+    if (r->raw == SHS__RAW_PLANES) shs__px_read_spectra(r, panel); /* again: their differences were too large for integers */
     if (!r->raw) {
         panel->pixels = panel->valid;
         memset(panel->missing, 0, (size_t)panel->pixels);
@@ -14642,7 +14739,7 @@ SHS__PRIVATE void shs__px_choose_factors(shs__moments_job *job) {
     int b, used = r->view.used;
     for (b = 0; b < used; b++) job->wide_shift[b] = (shs_wide)shift[b];
     r->shift = job->element_shift;
-    r->raw = shs__px_spectra_lie_ready(r);
+    r->raw = shs__px_spectra_lie_ready(r) ? SHS__RAW_SPECTRA : SHS__NOT_RAW;
     job->gram.factors = SHS__REALS;
     if (!job->gram.whole) return;
     for (b = 0; b < used; b++) {
@@ -14657,7 +14754,7 @@ SHS__PRIVATE void shs__px_choose_factors(shs__moments_job *job) {
         }
     }
     for (; b % 16; b++) job->whole_shift[b] = 0;
-    r->raw = 1; /* spectra that do not lie ready are brought side by side */
+    r->raw = shs__px_planes_lie_ready(&r->view) ? SHS__RAW_PLANES : SHS__RAW_SPECTRA;
     job->gram.factors = !shs__dots_there() ? SHS__PAIRS : type == SHS_TYPE_U8 ? SHS__QUADS : SHS__PAIRS_VNNI;
 }
 
@@ -14667,7 +14764,7 @@ SHS__PRIVATE void shs__px_moments_begin(void *state) {
     shs__reader *r = &job->reader;
     int b;
     if (!job->known) {
-        r->shift = r->zeros, r->raw = 0;
+        r->shift = r->zeros, r->raw = SHS__NOT_RAW;
         job->known = shs__px_find_shift(r, job->shift);
         for (b = 0; b < r->view.used && job->gram.whole; b++) job->shift[b] = (shs_real)(int32_t)job->shift[b];
     }

@@ -1408,6 +1408,43 @@ static void test_sums_flushed_within_a_panel(void **state) {
     cube_free(&cube), free(p.x);
 }
 
+/* Integers give the same bits in every layout, in one piece or in blocks, with missing pixels and large differences. */
+static void test_one_answer_for_all_layouts(void **state) {
+    static const int list[] = {6, 1, 2, 10};
+    int t, wide, interleave, swapped, lines;
+    size_t i;
+    (void)state;
+    for (t = 0; t < 3; t++)
+        for (wide = 0; wide < 2; wide++) {
+            plain_cube p = random_values(types[t], 23, 61, 11, 55);
+            unsigned char *mask = random_mask(pixels_of(&p), 4, 56);
+            shs_moments first = SHS_ZERO;
+            for (i = 0; i < values_of(&p) && !wide; i++) p.x[i] = floor(p.x[i] / 8);
+            for (i = 0; i < pixels_of(&p); i += 9) pixel_of(&p, i)[i % 11] = 77;
+            for (interleave = SHS_INTERLEAVE_COUNT - 1; interleave >= 0; interleave--)
+                for (swapped = 0; swapped < 2; swapped++)
+                    for (lines = 0; lines < 8; lines += 7) {
+                        shs_cube cube = cube_of(&p, types[t], (shs_interleave)interleave, swapped), blockwise;
+                        shs_moments m;
+                        stream s;
+                        cube.mask = mask, cube.has_nodata = 1, cube.nodata = 77;
+                        cube.band_list = list, cube.band_count = 4;
+                        blockwise = streamed(&cube, lines ? lines : 1, &s);
+                        m = moments_of(NULL, lines ? &blockwise : &cube, 1);
+                        if (!first.products) first = m;
+                        else {
+                            assert_true(m.count == first.count);
+                            for (i = 0; i < 4; i++) assert_true(m.shift[i] == first.shift[i] && m.sum[i] == first.sum[i]);
+                            for (i = 0; i < 16; i++) assert_true(m.products[i] == first.products[i]);
+                            shs_moments_free(NULL, &m);
+                        }
+                        cube_free(&cube);
+                    }
+            shs_moments_free(NULL, &first);
+            free(p.x), free(mask);
+        }
+}
+
 /* Outputs that have no room in an int are refused before their matrix is looked at. */
 static void test_too_many_outputs(void **state) {
     plain_cube p = random_values(SHS_TYPE_U8, 2, 2, 1, 377);
@@ -1648,6 +1685,7 @@ int main(void) {
         cmocka_unit_test(test_shift_of_another_type),
         cmocka_unit_test(test_large_chunks),
         cmocka_unit_test(test_sums_flushed_within_a_panel),
+        cmocka_unit_test(test_one_answer_for_all_layouts),
         cmocka_unit_test(test_too_many_outputs),
         cmocka_unit_test(test_no_lines),
         cmocka_unit_test(test_bad_cubes),

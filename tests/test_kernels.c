@@ -57,6 +57,44 @@ static void test_word_tiles(void **state) {
             }
 }
 
+/* Planes become the words that their spectra become, and the same size is found. */
+static void test_planes_pack_like_spectra(void **state) {
+    const shs__words_kernels *k = shs__kernels_words();
+    enum { BANDS = 37, PIXELS = 44, LD = 4 * 48, PLACES = 48 * 24 };
+    static const shs_type types[] = {SHS_TYPE_U8, SHS_TYPE_I16, SHS_TYPE_U16};
+    static unsigned char planes[BANDS * LD], spectra[PIXELS][2 * BANDS];
+    static int32_t by_plane[2 * PLACES], by_pixel[2 * PLACES];
+    const unsigned char *spectrum[PIXELS];
+    int32_t shift[48];
+    size_t size, apart, second, group;
+    int how, t, bands, words, i, b, a_word;
+    shs_random r;
+    (void)state;
+    if (!k->pack_planes) skip();
+    shs_random_seed(&r, 9);
+    for (i = 0; i < BANDS * LD; i++) planes[i] = (unsigned char)shs_random_below(&r, 256);
+    for (how = SHS__PAIRS; how <= SHS__QUADS; how++)
+        for (t = 0; t < (how == SHS__QUADS ? 1 : 3); t++)
+            for (bands = 1; bands <= BANDS; bands += 4) {
+                if (how == SHS__QUADS ? !k->pack_quads : !k->pack_pairs) continue;
+                size = shs_type_size(types[t]), a_word = how == SHS__QUADS ? 4 : 2, words = PIXELS / a_word;
+                apart = (size_t)words * (size_t)k->words, second = apart * (size_t)((bands - 1) / k->words + 1);
+                for (b = 0; b < 48; b++) shift[b] = b < bands ? 100 + b : 0;
+                for (i = 0; i < PIXELS; i++)
+                    for (spectrum[i] = spectra[i], b = 0; b < bands; b++)
+                        memcpy(spectra[i] + (size_t)b * size, planes + (size_t)b * LD + (size_t)i * size, size);
+                i = k->pack_planes((shs__factors)how, types[t], bands, words, planes, LD, shift, by_plane, apart, second);
+                if (how == SHS__QUADS) k->pack_quads(bands, PIXELS, spectrum, by_pixel, apart, second);
+                else assert_int_equal(i, k->pack_pairs(types[t], bands, PIXELS, spectrum, shift, by_pixel, apart));
+                for (b = 0; b < bands; b++)
+                    for (i = 0; i < words; i++) {
+                        group = (size_t)(b / k->words) * apart + (size_t)(i * k->words + b % k->words);
+                        assert_int_equal(by_plane[group], by_pixel[group]);
+                        if (how == SHS__QUADS) assert_int_equal(by_plane[second + group], by_pixel[second + group]);
+                    }
+            }
+}
+
 /* ---- storing and extremes ------------------------------------------------------------------------------------------ */
 
 #ifdef __FAST_MATH__
@@ -293,6 +331,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_blocks_turn),
         cmocka_unit_test(test_word_tiles),
+        cmocka_unit_test(test_planes_pack_like_spectra),
         cmocka_unit_test(test_store_rounds_like_its_twin),
         cmocka_unit_test(test_extremes),
         cmocka_unit_test(test_tanh_and_exp_are_accurate),
