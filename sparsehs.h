@@ -3101,7 +3101,9 @@ SHS__INLINE void shs__neon_put_u8(void *p, int32x4_t v, size_t n) {
 typedef char shs__gcc_bytes __attribute__((vector_size(16)));
 typedef int64_t shs__gcc_longs __attribute__((vector_size(16)));
 typedef int shs__gcc_ints __attribute__((vector_size(64)));
+#ifndef SPARSEHS_NO_DOUBLE
 typedef double shs__gcc_doubles __attribute__((vector_size(64)));
+#endif
 SHS__INLINE shs__gcc_bytes shs__gcc_few(const void *p, size_t bytes) {
     shs__gcc_longs v = SHS_ZERO;
     int64_t few = 0;
