@@ -53,6 +53,8 @@ help:
 #: make pictures        draw the README's pictures anew
 #: make mpi             build the programs for the ranks of MPI into build/mpi/; mpi-deps installs Open MPI
 #: make playground      one page that computes in the browser: build/playground/index.html (emscripten; make people-deps)
+#: make course          six lessons, each a ladder from the textbook to the header, run, checked and drawn: build/course/index.html
+#:                      (LESSONS="1 4" QUICK=1; course-deps installs gnuplot and pandoc); test-course: small, with the solutions
 #: make scaling         how they scale with ranks, measured here and modelled for more, with a drawing: build/scaling/ (RANKS=4)
 examples: $(EXAMPLES) build/hypercube build/texture
 $(EXAMPLES): build/%: examples/%.c
@@ -65,6 +67,10 @@ build/devices: examples/devices.c | build $(BEFORE)
 	$(if $(call probe,-include CL/cl.h),$(CC) -std=c99 $(CPPFLAGS) $(CFLAGS) $(TRACK) -o $@ $< $(LDFLAGS) -lm,$(no_opencl))
 # Programs for the ranks of MPI; those of the tests can be made to fail.
 MPI := cube_mpi train_mpi code_mpi scaling_mpi
+course: | build $(BEFORE) ; @CC="$(CC)" CFLAGS="$(CFLAGS)" OPENMP="$(OPENMP)" sh examples/course/run.sh
+test-course: | build $(BEFORE)
+	@CC="$(CC)" CFLAGS="-O1 -DSPARSEHS_NO_DISPATCH" OPENMP="$(OPENMP)" OUT=build/course-test sh examples/course/run.sh test
+course-deps: ; @sh tests/install_deps.sh course
 playground: | build ; @sh examples/playground/build.sh build/playground
 mpi: $(MPI:%=build/mpi/%)
 mpi-deps: ; @sh tests/install_deps.sh mpi

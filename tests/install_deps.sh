@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what the tests need with the system's package manager. The library itself needs nothing. With the argument `papers` only
-# what `make papers` and the test of its page need, with `peers`, `install`, `book` or `people` what
-# `make test-peers`, `make test-install`, `make book` or `make people` needs.
+# what `make papers` and the test of its page need, with `peers`, `install`, `book`, `course` or `people` what
+# `make test-peers`, `make test-install`, `make book`, `make course` or `make people` needs.
 set -eu
 
 as_root() {
@@ -18,6 +18,7 @@ if command -v apt-get >/dev/null; then
     [ "${1:-}" != peers ] || packages="gcc make libc6-dev gdal-bin python3-numpy python3-scipy python3-spectral"
     gl="libegl-dev libgles-dev libgl1-mesa-dri libegl-mesa0"
     [ "${1:-}" != texture ] || packages="gcc make libc6-dev $gl"
+    [ "${1:-}" != course ] || packages="gcc make libc6-dev gnuplot-nox pandoc"
     [ "${1:-}" != book ] || packages="make python3-pygments"
     [ "${1:-}" != install ] || packages="gcc make libc6-dev pkgconf cmake"
     if [ "${1:-}" = people ]; then

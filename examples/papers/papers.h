@@ -10,6 +10,7 @@
 #ifndef PAPERS_H
 #define PAPERS_H
 #include "../example.h"
+#include "../peak.h"
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -32,7 +33,7 @@ static struct {
     shs_context one, all, on_device; /* one thread, all threads, the OpenCL device */
     int threads, has_device;
     char device_name[200], no_device[300]; /* its name, or why there is none */
-    double peak[2];                        /* multiply-adds of one core a second x 2, in float and in double */
+    double peak[2];                        /* operations a second of one core at most, in float and in double */
     int items, item;                       /* of the paper, and which one is being made */
     double begun;
     FILE *list;
@@ -91,61 +92,11 @@ static inline double median_seconds(work_fn work, void *argument) {
     return sorted_middle(seconds, count);
 }
 
-/* What the chip reaches at most: independent multiply-adds in registers, with the widest instructions that it has. gcc
-   makes one instruction of each in GNU mode only (-std=gnu99), not with -std=c99. */
-#if defined(__GNUC__) || defined(__clang__)
-#define PAPERS_CHAINS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
-#define PAPERS_DECLARE(k) lanes x##k = zero + (scalar)k;
-#define PAPERS_STEP(k) x##k = x##k * scaling + term;
-#define PAPERS_ADD(k) sum += x##k;
-#define PAPERS_PEAK(name, real, width, target)                                                                                 \
-    target static double name(double factor, long rounds) {                                                                    \
-        typedef real scalar, lanes __attribute__((vector_size(width)));                                                        \
-        lanes zero = {0}, scaling = zero + (scalar)factor, term = zero + (scalar)1, sum = zero;                                \
-        PAPERS_CHAINS(PAPERS_DECLARE)                                                                                          \
-        while (rounds-- > 0) {                                                                                                 \
-            PAPERS_CHAINS(PAPERS_STEP)                                                                                         \
-        }                                                                                                                      \
-        PAPERS_CHAINS(PAPERS_ADD)                                                                                              \
-        return (double)sum[0];                                                                                                 \
-    }
-/* clang-format off */
-PAPERS_PEAK(peak_f32_16, float, 16, )
-PAPERS_PEAK(peak_f64_16, double, 16, )
-#if defined(__x86_64__) || defined(__i386__)
-PAPERS_PEAK(peak_f32_32, float, 32, __attribute__((target("avx2,fma"))))
-PAPERS_PEAK(peak_f64_32, double, 32, __attribute__((target("avx2,fma"))))
-PAPERS_PEAK(peak_f32_64, float, 64, __attribute__((target("avx512f"))))
-PAPERS_PEAK(peak_f64_64, double, 64, __attribute__((target("avx512f"))))
-#endif
-/* clang-format on */
-
+/* Multiply-adds of one core a second x 2, in float and in double. */
 static inline void measure_peak(void) {
-    double (*loops[2])(double, long) = {peak_f32_16, peak_f64_16};
-    double width = 16;
-    const long rounds = 1000000;
-    int wide, i;
-#if defined(__x86_64__) || defined(__i386__)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        loops[0] = peak_f32_32, loops[1] = peak_f64_32, width = 32;
-    if (__builtin_cpu_supports("avx512f")) loops[0] = peak_f32_64, loops[1] = peak_f64_64, width = 64;
-#endif
-    for (wide = 0; wide < 2; wide++) {
-        volatile double factor = 0.5, kept;
-        double least = 0; /* another program that takes the core for a while does not lower the ceiling */
-        for (i = 0; i < 30; i++) {
-            double start = wall_clock(), seconds;
-            kept = loops[wide](factor, rounds);
-            seconds = wall_clock() - start;
-            if (!i || seconds < least) least = seconds;
-        }
-        (void)kept;
-        run.peak[wide] = 2 * 12 * (width / (wide ? 8 : 4)) * (double)rounds / least;
-    }
+    run.peak[0] = peak_of_core(0);
+    run.peak[1] = peak_of_core(1);
 }
-#else
-static inline void measure_peak(void) {}
-#endif
 
 /* "12 GFLOP/s, 5.1 % of one core's peak"; wide: of that in double. */
 static inline const char *share_of_peak(double operations, double seconds, int wide) {
