@@ -1,0 +1,233 @@
+/* 4_solutions.c - the exercises of lesson 4, each a function that checks its result. */
+#include "course.h"
+
+enum { BANDS = 24, LINES = 48, SAMPLES = 32, PIXELS = LINES * SAMPLES };
+
+/* What double forgives; in a library without double, much more. */
+static double allowed_in_wide(double of_double) { return sizeof(shs_wide) == sizeof(double) ? of_double : 1e-3; }
+
+static float pixels[BANDS * PIXELS]; /* bands x pixels */
+
+/* Bands of unlike sizes that depend on each other, with a mean. */
+static void draw_pixels(void) {
+    shs_random random;
+    int i, k;
+    shs_random_seed(&random, 4);
+    for (k = 0; k < PIXELS; k++) {
+        double a = (double)shs_random_normal(&random), b = (double)shs_random_normal(&random);
+        for (i = 0; i < BANDS; i++)
+            pixels[i + k * BANDS] = (float)((1 + i) * (a * cos(0.3 * i) + 0.4 * b * sin(0.2 * i) +
+                                                       0.1 * (double)shs_random_normal(&random)) + 100 + 5 * i);
+    }
+}
+
+static shs_cube lines_of(int first, int lines) {
+    shs_cube cube = SHS_ZERO;
+    cube.pixels = pixels + (size_t)first * SAMPLES * BANDS, cube.type = SHS_TYPE_F32;
+    cube.interleave = SHS_INTERLEAVE_BIP, cube.lines = lines, cube.samples = SAMPLES, cube.bands = BANDS;
+    return cube;
+}
+
+static void covariance_of(int first, int lines, shs_wide *mean, shs_wide *C) {
+    shs_cube cube = lines_of(first, lines);
+    shs_moments moments;
+    check(shs_moments_create(NULL, BANDS, &moments), "moments");
+    check(shs_moments_update(NULL, &cube, SHS_PRECISION_AUTO, &moments), "moments");
+    check(shs_moments_finish(&moments, SHS_DIVISOR_N, mean, C, BANDS), "moments");
+    shs_moments_free(NULL, &moments);
+}
+
+static double wide_difference(int count, const shs_wide *a, const shs_wide *b) {
+    double most = 0, size = 0;
+    int i;
+    for (i = 0; i < count; i++) {
+        double d = fabs((double)(a[i] - b[i]));
+        if (!(d <= most)) most = d;
+        size = fmax(size, fabs((double)b[i]));
+    }
+    return most / size;
+}
+
+/* 1. Correlation: each row and column of C over its standard deviation. The eigenvalues are those of the library's option, and
+   their sum is the number of bands. */
+static void exercise_1(void) {
+    static shs_wide mean[BANDS], C[BANDS * BANDS], spread[BANDS], values[BANDS];
+    shs_cube cube = lines_of(0, LINES);
+    shs_pca_options options = SHS_ZERO;
+    shs_pca pca;
+    shs_wide sum = 0;
+    int i, j;
+    covariance_of(0, LINES, mean, C);
+    for (i = 0; i < BANDS; i++) spread[i] = (shs_wide)sqrt((double)C[i + i * BANDS]);
+    for (j = 0; j < BANDS; j++)
+        for (i = 0; i < BANDS; i++) C[i + j * BANDS] /= spread[i] * spread[j];
+    check(shs_eigh(NULL, BANDS, C, BANDS, BANDS, values, NULL, BANDS), "eigenvalues");
+    options.correlation = 1;
+    check(shs_pca_fit(NULL, &cube, &options, &pca), "components");
+    for (i = 0; i < BANDS; i++) sum += values[i];
+    agrees("1: eigenvalues of the correlation", wide_difference(BANDS, values, pca.eigenvalues), allowed_in_wide(1e-12));
+    agrees("1: they add up to the number of bands", fabs((double)sum / BANDS - 1), allowed_in_wide(1e-12));
+    shs_pca_free(NULL, &pca);
+}
+
+/* 2. A window of 16 lines that slides: the line that comes is added, the line that leaves is subtracted. Sums about one shift
+   allow that. After 32 steps the covariance is still that of the window alone, to rounding: what was added in double leaves
+   its rounding behind, and so a window that slides for days is summed anew now and then. */
+static void exercise_2(void) {
+    enum { WINDOW = 16 };
+    static shs_wide S[BANDS], P[BANDS * BANDS], C[BANDS * BANDS], fresh[BANDS * BANDS], mean[BANDS];
+    shs_wide shift[BANDS], m = WINDOW * SAMPLES;
+    int i, j, k, line;
+    for (i = 0; i < BANDS; i++) shift[i] = (shs_wide)pixels[i];
+    for (line = 0; line < LINES; line++)
+        for (k = 0; k < SAMPLES; k++) {
+            const float *comes = pixels + (line * SAMPLES + k) * BANDS, *leaves = comes - WINDOW * SAMPLES * BANDS;
+            for (j = 0; j < BANDS; j++) {
+                shs_wide b = (shs_wide)comes[j] - shift[j], old = line < WINDOW ? 0 : (shs_wide)leaves[j] - shift[j];
+                S[j] += b - old;
+                for (i = 0; i < BANDS; i++) {
+                    P[i + j * BANDS] += ((shs_wide)comes[i] - shift[i]) * b;
+                    if (line >= WINDOW) P[i + j * BANDS] -= ((shs_wide)leaves[i] - shift[i]) * old;
+                }
+            }
+        }
+    for (j = 0; j < BANDS; j++)
+        for (i = 0; i < BANDS; i++) C[i + j * BANDS] = P[i + j * BANDS] / m - S[i] / m * (S[j] / m);
+    covariance_of(LINES - WINDOW, WINDOW, mean, fresh);
+    agrees("2: the last window", wide_difference(BANDS * BANDS, C, fresh), allowed_in_wide(1e-12));
+}
+
+/* 3. Partial moments as (count, mean, sum of squared deviations), merged in a tree: 1 with 2, 3 with 4, then these two ... */
+typedef struct part {
+    shs_wide count, mean[BANDS], M[BANDS * BANDS];
+} part;
+
+static void merge(part *into, const part *from) {
+    shs_wide all = into->count + from->count, d[BANDS];
+    int i, j;
+    for (i = 0; i < BANDS; i++) d[i] = from->mean[i] - into->mean[i];
+    for (j = 0; j < BANDS; j++)
+        for (i = 0; i < BANDS; i++)
+            into->M[i + j * BANDS] += from->M[i + j * BANDS] + into->count / all * from->count * d[i] * d[j];
+    for (i = 0; i < BANDS; i++) into->mean[i] += from->count / all * d[i];
+    into->count = all;
+}
+
+static void exercise_3(void) {
+    enum { PARTS = 8 };
+    static part parts[PARTS];
+    static shs_wide mean[BANDS], C[BANDS * BANDS];
+    static const int first[PARTS + 1] = {0, 1, 3, 10, 11, 20, 33, 40, LINES}; /* they need not be of one size */
+    shs_moments all, own;
+    int k, i, step;
+    check(shs_moments_create(NULL, BANDS, &all), "moments");
+    for (k = 0; k < PARTS; k++) {
+        shs_cube cube = lines_of(first[k], first[k + 1] - first[k]);
+        parts[k].count = (shs_wide)((first[k + 1] - first[k]) * SAMPLES);
+        covariance_of(first[k], first[k + 1] - first[k], parts[k].mean, parts[k].M);
+        for (i = 0; i < BANDS * BANDS; i++) parts[k].M[i] *= parts[k].count;
+        check(shs_moments_create(NULL, BANDS, &own), "moments");
+        check(shs_moments_update(NULL, &cube, SHS_PRECISION_AUTO, &own), "moments");
+        check(shs_moments_merge(&all, &own), "moments");
+        shs_moments_free(NULL, &own);
+    }
+    for (step = 1; step < PARTS; step *= 2)
+        for (k = 0; k < PARTS; k += 2 * step) merge(&parts[k], &parts[k + step]);
+    for (i = 0; i < BANDS * BANDS; i++) parts[0].M[i] /= parts[0].count;
+    check(shs_moments_finish(&all, SHS_DIVISOR_N, mean, C, BANDS), "moments");
+    agrees("3: the mean, merged", wide_difference(BANDS, parts[0].mean, mean), allowed_in_wide(1e-13));
+    agrees("3: the covariance, merged", wide_difference(BANDS * BANDS, parts[0].M, C), allowed_in_wide(1e-12));
+    shs_moments_free(NULL, &all);
+}
+
+/* 4. The first c eigenvectors by orthogonal iteration: V <- orth(C V). The error of vector k shrinks by lambda_(c+1) / lambda_k
+   a step, so that one guard vector more than is asked for helps. */
+static void orthonormalise(int n, int c, shs_wide *V) { /* Gram and Schmidt, twice is enough */
+    int a, b, i, again;
+    for (b = 0; b < c; b++) {
+        shs_wide length = 0;
+        for (again = 0; again < 2; again++)
+            for (a = 0; a < b; a++) {
+                shs_wide dot = 0;
+                for (i = 0; i < n; i++) dot += V[i + a * n] * V[i + b * n];
+                for (i = 0; i < n; i++) V[i + b * n] -= dot * V[i + a * n];
+            }
+        for (i = 0; i < n; i++) length += V[i + b * n] * V[i + b * n];
+        length = (shs_wide)sqrt((double)length);
+        for (i = 0; i < n; i++) V[i + b * n] /= length;
+    }
+}
+
+static void exercise_4(void) {
+    enum { C_ = 2, GUARD = 2, ALL = C_ + GUARD, STEPS = 60 };
+    static shs_wide mean[BANDS], C[BANDS * BANDS], V[BANDS * ALL], W[BANDS * ALL], values[BANDS], vectors[BANDS * C_];
+    shs_random random;
+    int i, j, k, step;
+    covariance_of(0, LINES, mean, C);
+    shs_random_seed(&random, 1);
+    for (i = 0; i < BANDS * ALL; i++) V[i] = shs_random_normal(&random);
+    orthonormalise(BANDS, ALL, V);
+    for (step = 0; step < STEPS; step++) {
+        memset(W, 0, sizeof W);
+        for (k = 0; k < ALL; k++)
+            for (j = 0; j < BANDS; j++)
+                for (i = 0; i < BANDS; i++) W[i + k * BANDS] += C[i + j * BANDS] * V[j + k * BANDS];
+        orthonormalise(BANDS, ALL, W);
+        memcpy(V, W, sizeof V);
+    }
+    check(shs_eigh(NULL, BANDS, C, BANDS, C_, values, vectors, BANDS), "eigenvectors");
+    for (k = 0; k < C_; k++) {
+        shs_wide dot = 0, value = 0;
+        for (i = 0; i < BANDS; i++) dot += V[i + k * BANDS] * vectors[i + k * BANDS];
+        for (j = 0; j < BANDS; j++)
+            for (i = 0; i < BANDS; i++) value += V[i + k * BANDS] * C[i + j * BANDS] * V[j + k * BANDS];
+        agrees("4: |1 - |v'w||", fabs(1 - fabs((double)dot)), allowed_in_wide(1e-10));
+        agrees("4: the eigenvalue", fabs((double)(value / values[k]) - 1), allowed_in_wide(1e-10));
+    }
+}
+
+/* 5. Fewer pixels than bands. With the centred pixels X (n x m), C = XX'/m and the small X'X/m (m x m) have the same
+   eigenvalues but for zeros: X'X u = m lambda u gives C (X u) = lambda (X u), and |X u|^2 = m lambda. */
+static void exercise_5(void) {
+    enum { M = 9, KEPT = M - 1 }; /* centred pixels add up to 0, so that one dimension is lost */
+    static shs_wide X[BANDS * M], K[M * M], values[M], U[M * M], v[BANDS];
+    shs_cube cube = lines_of(0, 1);
+    shs_pca_options options = SHS_ZERO;
+    shs_pca pca;
+    double worst = 0;
+    int i, j, k;
+    cube.samples = M;
+    for (i = 0; i < BANDS; i++) {
+        shs_wide mean = 0;
+        for (k = 0; k < M; k++) mean += (shs_wide)pixels[i + k * BANDS] / M;
+        for (k = 0; k < M; k++) X[i + k * BANDS] = (shs_wide)pixels[i + k * BANDS] - mean;
+    }
+    for (j = 0; j < M; j++)
+        for (i = 0; i < M; i++)
+            for (k = 0; k < BANDS; k++) K[i + j * M] += X[k + i * BANDS] * X[k + j * BANDS] / M;
+    check(shs_eigh(NULL, M, K, M, M, values, U, M), "eigenvectors");
+    options.components = KEPT;
+    check(shs_pca_fit(NULL, &cube, &options, &pca), "components");
+    for (k = 0; k < KEPT; k++) {
+        double dot = 0;
+        for (i = 0; i < BANDS; i++) {
+            for (v[i] = 0, j = 0; j < M; j++) v[i] += X[i + j * BANDS] * U[j + k * M];
+            dot += (double)(v[i] * pca.vectors[i + k * BANDS]) / sqrt(M * (double)values[k]);
+        }
+        if (!(fabs(1 - fabs(dot)) <= worst)) worst = fabs(1 - fabs(dot));
+    }
+    agrees("5: eigenvalues by the small matrix", wide_difference(KEPT, values, pca.eigenvalues), allowed_in_wide(1e-12));
+    agrees("5: eigenvectors by the small matrix", worst, allowed_in_wide(1e-8));
+    shs_pca_free(NULL, &pca);
+}
+
+int main(int argc, char **argv) {
+    course_begin(argc, argv, "4_solutions", "the exercises on principal components");
+    draw_pixels();
+    exercise_1();
+    exercise_2();
+    exercise_3();
+    exercise_4();
+    exercise_5();
+    return course_end();
+}
