@@ -14,9 +14,9 @@ enum { PANEL = 256 /* pixels that are converted and multiplied together */, MOST
 
 static struct {
     int bands, lines, samples, pixels;
-    unsigned char *bytes; /* bands x pixels: the spectrum of a pixel is a column */
-    shs_wide *wide;       /* the same numbers, for the textbook's routine */
-    float *floats;        /* and for the header */
+    unsigned char *bytes;                 /* bands x pixels: the spectrum of a pixel is a column */
+    shs_wide *wide;                       /* the same numbers, for the textbook's routine */
+    float *floats;                        /* and for the header */
     shs_wide *mean, *covariance, *before; /* what a rung finds, and what the rung before found */
 } scene;
 
@@ -220,8 +220,8 @@ static void syrk_of_panels(void *context) {
    Four pixels of a band lie together. 16 x 12 sums stay in registers: an instruction takes 16 bands with one band's four
    pixels. Whole numbers have no rounding. */
 enum { COLUMNS = 12 };
-__attribute__((target("avx512f,avx512bw,avx512vnni"))) static void
-dots_of_bytes(int fours, int n, const unsigned char *rows, const signed char *columns, int32_t *sums) {
+__attribute__((target("avx512f,avx512bw,avx512vnni"))) static void dots_of_bytes(int fours, int n, const unsigned char *rows,
+                                                                                 const signed char *columns, int32_t *sums) {
     __m512i c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11;
     int k;
 #define EACH(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
@@ -366,8 +366,7 @@ static void climb_covariance(void) {
     covariance_rung(text_of("header: a stream; %d threads", job.ctx.threads), by_header, &job, 0);
     ladder_end();
     job.ctx.threads = 1;
-    printf("    the cube has %.1f MB, its stream needed %.1f MB on one thread\n",
-           1e-6 * (double)scene.pixels * (double)n,
+    printf("    the cube has %.1f MB, its stream needed %.1f MB on one thread\n", 1e-6 * (double)scene.pixels * (double)n,
            1e-6 * (double)shs_moments_update_workspace(&job.ctx, &job.cube, SHS_PRECISION_AUTO));
 }
 
@@ -452,8 +451,7 @@ static void draw_error_of_sums(void) {
         if (step == 6) agrees("a shift takes away most of the error", sum[WAY_SHIFTED] / sum[WAY_PLAIN], 0.01);
     }
     for (way = 0; way <= WAYS; way++) /* no error at all is drawn at 1e-9 */
-        for (step = 0; step < STEPS; step++)
-            curve_point(way_names[way], ratios[step], fmax(errors[step][way], 1e-9));
+        for (step = 0; step < STEPS; step++) curve_point(way_names[way], ratios[step], fmax(errors[step][way], 1e-9));
     curve_end();
     free(X);
 }
@@ -573,8 +571,8 @@ static void climb_scores(int components) {
     job.ctx.threads = 1, job.cube = scene_cube(scene.bytes, SHS_TYPE_U8), job.scores = ALLOCATE(float, count);
     options.components = components;
     check(shs_pca_fit(&job.ctx, &job.cube, &options, &job.pca), "components");
-    ladder_begin("scores", text_of("%d scores of each pixel of %d bytes", components, scene.bands),
-                 "million pixels a second", 1e6, peak_of_core(0) / (2.0 * components * scene.bands));
+    ladder_begin("scores", text_of("%d scores of each pixel of %d bytes", components, scene.bands), "million pixels a second",
+                 1e6, peak_of_core(0) / (2.0 * components * scene.bands));
     score_rung("by the book", scores_by_the_book, &job, before, -1);
     score_rung("panels by shs_gemm", scores_by_panels, &job, before, 1e-5);
     score_rung("header: in double", scores_by_header, &job, before, 1e-5);
@@ -623,8 +621,9 @@ static int read_cube(const char *name, shs_cube *cube) {
     cube->samples = header_number(text, "samples"), cube->lines = header_number(text, "lines ");
     cube->bands = header_number(text, "bands ");
     cube->type = header_number(text, "data type") == 12 ? SHS_TYPE_U16 : SHS_TYPE_I16;
-    cube->interleave = strstr(text, "= bip") ? SHS_INTERLEAVE_BIP : strstr(text, "= bil") ? SHS_INTERLEAVE_BIL
-                                                                                          : SHS_INTERLEAVE_BSQ;
+    cube->interleave = strstr(text, "= bip")   ? SHS_INTERLEAVE_BIP
+                       : strstr(text, "= bil") ? SHS_INTERLEAVE_BIL
+                                               : SHS_INTERLEAVE_BSQ;
     cube->swap_bytes = *(const unsigned char *)&one != 1; /* the files have the low byte first */
     want = (size_t)cube->samples * (size_t)cube->lines * (size_t)cube->bands * 2;
     path = text_of("%s/cubes/%s.img", course.data, name);
@@ -671,7 +670,7 @@ int main(int argc, char **argv) {
     scene.bands = course.quick ? 48 : 112, scene.samples = 256, scene.lines = course.quick ? 16 : 128;
     scene.pixels = scene.samples * scene.lines;
     n = (size_t)scene.bands, m = (size_t)scene.pixels;
-    scene.bytes = ALLOCATE(unsigned char, n * m), scene.wide = ALLOCATE(shs_wide, n * m), scene.floats = ALLOCATE(float, n * m);
+    scene.bytes = ALLOCATE(unsigned char, n *m), scene.wide = ALLOCATE(shs_wide, n * m), scene.floats = ALLOCATE(float, n *m);
     scene.mean = ALLOCATE(shs_wide, n), scene.covariance = ALLOCATE(shs_wide, n * n), scene.before = ALLOCATE(shs_wide, n * n);
     draw_scene();
     climb_covariance();

@@ -16,8 +16,9 @@ static void draw_pixels(void) {
     for (k = 0; k < PIXELS; k++) {
         double a = (double)shs_random_normal(&random), b = (double)shs_random_normal(&random);
         for (i = 0; i < BANDS; i++)
-            pixels[i + k * BANDS] = (float)((1 + i) * (a * cos(0.3 * i) + 0.4 * b * sin(0.2 * i) +
-                                                       0.1 * (double)shs_random_normal(&random)) + 100 + 5 * i);
+            pixels[i + k * BANDS] =
+                (float)((1 + i) * (a * cos(0.3 * i) + 0.4 * b * sin(0.2 * i) + 0.1 * (double)shs_random_normal(&random)) + 100 +
+                        5 * i);
     }
 }
 
