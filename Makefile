@@ -52,7 +52,7 @@ help:
 #: make examples        build the examples into build/
 #: make pictures        draw the README's pictures anew
 #: make mpi             build the programs for the ranks of MPI into build/mpi/; mpi-deps installs Open MPI
-#: make playground      one page that computes in the browser: build/playground/index.html (emscripten; make people-deps)
+#: make playground      one page that computes in the browser: build/playground/index.html (emscripten; make playground-deps)
 #: make course          six lessons, each a ladder from the textbook to the header, run, checked and drawn: build/course/index.html
 #:                      (LESSONS="1 4" QUICK=1; course-deps installs gnuplot and pandoc); test-course: small, with the solutions
 #: make scaling         how they scale with ranks, measured here and modelled for more, with a drawing: build/scaling/ (RANKS=4)
@@ -72,6 +72,7 @@ test-course: | build $(BEFORE)
 	@CC="$(CC)" CFLAGS="-O1 -DSPARSEHS_NO_DISPATCH" OPENMP="$(OPENMP)" OUT=build/course-test sh examples/course/run.sh test
 course-deps: ; @sh tests/install_deps.sh course
 playground: | build ; @sh examples/playground/build.sh build/playground
+playground-deps: ; @sh tests/install_deps.sh playground
 mpi: $(MPI:%=build/mpi/%)
 mpi-deps: ; @sh tests/install_deps.sh mpi
 scaling: build/mpi/scaling_mpi ; @sh examples/mpi/scaling.sh

@@ -75,8 +75,9 @@ test-large: build/float/large build/double/large ; @build/float/large; first=$$?
 #: make portability     other compilers, processors, systems, switches: a table (ROWS='gcc* s390x' picks rows)
 #: make portability-deps  install what that takes, nearly 1 GB
 #: make cortex-m        the examples for microcontrollers, under QEMU; riscv: the same on a 32-bit RISC-V
-#: make people          what wants heavy tools, one after the other: those two, the book and the playground in Chromium;
-#:                      people-deps installs the tools
+#: make test-playground the page in Chromium beside the program in C (playground-deps)
+#: make people          what wants heavy tools, one after the other: the microcontrollers, the book looked at, the playground,
+#:                      textures; people-deps installs the tools
 #: make coverage        the lines and branches of sparsehs.h that the tests reach, and the lines that they do not
 #: make mutants         N=50 random changes to sparsehs.h (SEED=1): which of them do the tests catch? (JOBS=processors)
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what the tests need with the system's package manager. The library itself needs nothing. With the argument `papers` only
-# what `make papers` and the test of its page need, with `peers`, `install`, `book`, `course` or `people` what
-# `make test-peers`, `make test-install`, `make book`, `make course` or `make people` needs.
+# what `make papers` and the test of its page need; likewise with `peers`, `install`, `book`, `course`, `playground`, `texture`,
+# `python`, `mpi`, and with `people` what `make people` needs.
 set -eu
 
 as_root() {
@@ -17,15 +17,16 @@ if command -v apt-get >/dev/null; then
     [ "${1:-}" != mpi ] || packages="gcc make libc6-dev libopenmpi-dev openmpi-bin gnuplot-nox"
     [ "${1:-}" != peers ] || packages="gcc make libc6-dev gdal-bin python3-numpy python3-scipy python3-spectral"
     gl="libegl-dev libgles-dev libgl1-mesa-dri libegl-mesa0"
+    playground="emscripten nodejs chromium chromium-driver fonts-dejavu-core python3-selenium"
+    [ "${1:-}" != playground ] || packages="gcc make libc6-dev $playground"
     [ "${1:-}" != texture ] || packages="gcc make libc6-dev $gl"
     [ "${1:-}" != course ] || packages="gcc make libc6-dev gnuplot-nox pandoc"
     [ "${1:-}" != book ] || packages="make python3-pygments"
     [ "${1:-}" != install ] || packages="gcc make libc6-dev pkgconf cmake"
     if [ "${1:-}" = people ]; then
         packages="gcc make libc6-dev gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm gcc-riscv64-unknown-elf"
-        packages="$packages picolibc-riscv64-unknown-elf qemu-system-misc chromium fonts-dejavu-core python3-pygments"
-        packages="$packages emscripten nodejs chromium-driver python3-selenium"
-        packages="$packages $gl"
+        packages="$packages picolibc-riscv64-unknown-elf qemu-system-misc python3-pygments"
+        packages="$packages $playground $gl"
     fi
     if [ "${1:-}" = python ]; then
         packages="gcc make libc6-dev python3-numpy python3-scipy python3-pytest python3-sklearn python3-mdp python3-spectral"

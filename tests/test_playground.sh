@@ -3,7 +3,7 @@
 # after make build/hypercube.
 set -eu
 for tool in emcc node chromium chromedriver; do
-    command -v $tool >/dev/null || { echo "skipped: there is no $tool here; make people-deps installs it"; exit 0; }
+    command -v $tool >/dev/null || { echo "skipped: there is no $tool here; make playground-deps installs it"; exit 0; }
 done
 # Which of the Pythons here has selenium is asked of each.
 for python in python3 /usr/bin/python3; do
@@ -12,4 +12,4 @@ for python in python3 /usr/bin/python3; do
     sh examples/playground/build.sh build/playground denoise
     exec $python tests/test_playground.py build/playground
 done
-echo "skipped: there is no Python with selenium here; make people-deps installs it"
+echo "skipped: there is no Python with selenium here; make playground-deps installs it"
