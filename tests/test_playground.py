@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The page of the playground in headless Chromium: it loads without a message, computes what the programs in C compute, can be
-stopped, and refuses what it cannot read with a sentence. From the project's root, after make playground:
+stopped, and refuses what it cannot read with a sentence; served with the headers for them it does so with threads, to the bit, and
+says how much sooner. From the project's root, after make playground:
 
     python3 tests/test_playground.py build/playground
 """
@@ -71,9 +72,32 @@ with tempfile.TemporaryDirectory() as work:
         """An array of the page, as bytes as a file has them."""
         return bytes(run(f"return Array.from({expression}, v => v < 0 ? 0 : v > 255 ? 255 : Math.floor(Math.fround(v + 0.5)))"))
 
+    def bits(expression):
+        """A check sum of an array of the page, whatever its type."""
+        return run(f"return new Uint32Array({expression}.slice().buffer).reduce((h, v) => Math.imul(h ^ v, 16777619) >>> 0, 2166136261)")
+
+    def learn():
+        """Returns whether it did."""
+        run("repaired = null")
+        element("repair").click()
+        return until(lambda: run("return repaired !== null") and said() == "Ready.")
+
+    def components():
+        """Of the scene by each method, as check sums."""
+        element("tab-cube").click()
+        until(lambda: "160 x 120 pixels and 100 bands" in said())
+        sums = {}
+        for method in ("1", "2", "4", "16"):
+            run("found = null, document.getElementById('method').value = arguments[0]", method)
+            element("analyse").click()
+            until(lambda: run("return found !== null") and "ms" in said())
+            sums[method] = bits("found.components")
+        return sums
+
     page.get((folder / "index.html").as_uri())
     check("it starts", until(lambda: said().startswith("Ready")))
     check("says what it was built for", "sparsehs" in element("build").text)
+    check("one thread without a server", "; 1 thread; more where" in element("build").text)
 
     # The same picture and the same result, to the bit, as denoise by the same compiler.
     node = ["node", str(folder / "denoise.js")]
@@ -100,12 +124,15 @@ with tempfile.TemporaryDirectory() as work:
     check("the keyboard chooses another patch", until(lambda: element("patch-says").text != before))
     until(lambda: said() == "Ready.")
 
+    alone = {"repaired": bits("repaired"), "atoms": bits("dictionary.atoms")}
+
     slide("removed", 50)
     check("half is removed", until(lambda: "blue" in element("damaged-says").text))
     until(lambda: said().startswith("Ready"))
     element("repair").click()
     check("what is missing is filled in", until(lambda: said() == "Ready." and "PSNR" in element("repaired-says").text))
     check("everywhere", run("return repaired.every(Number.isFinite)"))
+    alone["filled"] = bits("repaired")
 
     slide("iterations", 30), slide("atoms", 512)
     element("repair").click()
@@ -153,8 +180,63 @@ with tempfile.TemporaryDirectory() as work:
     element("tab-picture").click()
     check("nor of the picture", run("return document.documentElement.scrollWidth <= innerWidth"))
     picture_of("telephone_picture")
-    log = [entry for entry in page.get_log("browser")]
-    check("the console is empty" + "".join(": " + entry["message"] for entry in log), not log)
+    page.get((folder / "index.html").as_uri())
+    until(lambda: said().startswith("Ready"))
+    alone["components"] = components()
+
+    def console(name):
+        log = [entry for entry in page.get_log("browser")]
+        check(name + "".join(": " + entry["message"] for entry in log), not log)
+
+    console("the console is empty")
+
+    # Served with the headers: threads, and the same bits.
+    server = subprocess.Popen([sys.executable, "examples/playground/serve.py", str(folder), "0"], stdout=subprocess.PIPE, text=True)
+    try:
+        address = server.stdout.readline().split()[0]
+        page.set_window_size(1200, 1500)
+
+        def serve(query):
+            page.get(address + query)
+            return until(lambda: said().startswith("Ready"))
+
+        check("served, it starts", serve(""))
+        processors = min(16, run("return navigator.hardwareConcurrency"))
+        check("with a thread for each processor", element("build").text.endswith(f"; {processors} thread" + "s" * (processors > 1)))
+        for threads in (2, 3, 5):
+            serve(f"?threads={threads}")
+            check(f"{threads} threads", element("build").text.endswith(f"; {threads} threads"))
+            slide("iterations", 3)
+            check("they learn and repair", learn())
+            check("to the picture of denoise", floats("repaired") == pixels(f"{work}/out.pgm"))
+            check("and to the atoms of one thread", {name: bits(name) for name in ("repaired", "dictionary.atoms")} ==
+                  {"repaired": alone["repaired"], "dictionary.atoms": alone["atoms"]})
+            check("they show the error of each iteration", page.find_elements(By.CSS_SELECTOR, "#errors svg"))
+            slide("removed", 50)
+            until(lambda: said().startswith("Ready:"))
+            check("they fill in what one thread fills in", learn() and bits("repaired") == alone["filled"])
+            slide("iterations", 30), slide("atoms", 512)
+            element("repair").click()
+            check("they can be stopped", until(lambda: element("cancel").is_displayed()))
+            check("they tell of their progress", until(lambda: "of 30" in element("dictionary-says").text))
+            element("cancel").click()
+            check("they say so", until(lambda: said().startswith("Cancelled")))
+            check("others go on, to the components of one thread", components() == alone["components"])
+        check("a number of threads that cannot be", serve("?threads=-7") and element("build").text.endswith("; 1 thread"))
+        check("nor one that is none", serve("?threads=many") and " thread" in element("build").text)
+        console("the console is empty of threads, too")
+
+        # How much sooner: in turn, the shortest of each.
+        shortest = {1: 1e9, processors: 1e9}
+        for _ in range(3):
+            for threads in shortest:
+                serve(f"?threads={threads}")
+                learn()
+                shortest[threads] = min(shortest[threads], run("return dictionary.milliseconds"))
+        print("ten iterations: " + ", ".join(f"{ms:.0f} ms with {threads} thread" + "s" * (threads > 1) for threads, ms in shortest.items()))
+    finally:
+        server.terminate()
+        server.wait()
     page.quit()
 
 print(f"test-playground: {passed} passed, {failed} failed")

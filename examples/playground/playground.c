@@ -14,6 +14,10 @@
 #pragma GCC diagnostic ignored "-Wunused-function" /* of what hypercube's files offer */
 #endif
 #include "../hypercube/scene.h"
+#if defined(EXAMPLE_POSIX) && (defined(__EMSCRIPTEN_PTHREADS__) || !defined(__EMSCRIPTEN__))
+#define PLAYGROUND_THREADS /* emcc -pthread */
+#include <pthread.h>
+#endif
 #ifdef __EMSCRIPTEN__
 #include <emscripten.h>
 /* The worker's function of this name tells the page. */
@@ -91,6 +95,82 @@ static int tell_progress(void *user, const char *phase, size_t step, size_t step
     return 0;
 }
 
+/* ---- threads ----------------------------------------------------------------------------------------------------- */
+
+/* They are started once, since a browser takes milliseconds to start one, and share the chunks of the library's parallel loops
+   with the thread that calls. Which thread does a chunk changes no result. */
+#ifdef PLAYGROUND_THREADS
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t opened, left;
+    unsigned loops;    /* how many were opened */
+    int open, helping; /* whether one may still be entered, and how many have entered it and not left */
+    int helpers;
+    size_t next, chunks;
+    shs_chunk_fn body;
+    void *arg;
+} pool = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0, 0, 0, 0, 0, NULL, NULL};
+
+static void do_chunks(int worker) {
+    size_t chunk;
+    while ((chunk = __atomic_fetch_add(&pool.next, 1, __ATOMIC_RELAXED)) < pool.chunks) pool.body(pool.arg, chunk, worker);
+}
+
+static void *help(void *number) {
+    const int worker = (int)(intptr_t)number;
+    unsigned seen = 0;
+    pthread_mutex_lock(&pool.lock);
+    for (;;) {
+        while (!pool.open || pool.loops == seen) pthread_cond_wait(&pool.opened, &pool.lock);
+        seen = pool.loops;
+        pool.helping++;
+        pthread_mutex_unlock(&pool.lock);
+        do_chunks(worker);
+        pthread_mutex_lock(&pool.lock);
+        if (--pool.helping == 0) pthread_cond_signal(&pool.left);
+    }
+    return NULL; /* never: the threads end with their page's worker */
+}
+
+/* For shs_context. Who wakes up after the last chunk was taken is not waited for. */
+static void parallel_for(void *user, size_t chunks, int threads, shs_chunk_fn body, void *arg) {
+    (void)user, (void)threads; /* as many as there are workers */
+    pthread_mutex_lock(&pool.lock);
+    pool.body = body, pool.arg = arg, pool.chunks = chunks, pool.next = 0;
+    pool.open = 1, pool.loops++;
+    pthread_cond_broadcast(&pool.opened);
+    pthread_mutex_unlock(&pool.lock);
+    do_chunks(0);
+    pthread_mutex_lock(&pool.lock);
+    pool.open = 0;
+    while (pool.helping > 0) pthread_cond_wait(&pool.left, &pool.lock);
+    pthread_mutex_unlock(&pool.lock);
+}
+#endif
+
+/* Called once, before all else, with how many threads are wanted; returns how many there are. */
+EMSCRIPTEN_KEEPALIVE int begin_threads(int wanted) {
+    int threads = 1;
+#ifdef PLAYGROUND_THREADS
+    pthread_t thread;
+    while (threads < wanted && !pthread_create(&thread, NULL, help, (void *)(intptr_t)threads)) threads++;
+    pool.helpers = threads - 1;
+#else
+    (void)wanted;
+#endif
+    return threads;
+}
+
+/* Tells the page of progress; report gets what the method says of it. */
+static shs_context context_of(shs_ksvd_report *report) {
+    shs_context ctx = SHS_ZERO;
+    ctx.progress_fn = tell_progress, ctx.progress_user = report;
+#ifdef PLAYGROUND_THREADS
+    if (pool.helpers > 0) ctx.parallel_fn = parallel_for, ctx.threads = pool.helpers + 1;
+#endif
+    return ctx;
+}
+
 /* ---- a picture --------------------------------------------------------------------------------------------------- */
 
 /* The one that denoise draws, in whole grey values as a file has them. */
@@ -113,12 +193,11 @@ EMSCRIPTEN_KEEPALIVE void spoil_picture(int width, int height, double sigma, dou
 EMSCRIPTEN_KEEPALIVE void repair_picture(int width, int height, double sigma, int atoms, int iterations, double seed) {
     picture damaged = picture_of(DAMAGED, width, height), out = picture_create(width, height, 1);
     shs_ksvd_report report = SHS_ZERO;
-    shs_context ctx = SHS_ZERO;
+    shs_context ctx = context_of(&report);
     size_t i, missing = 0, count = picture_size(&damaged);
     double start = wall_clock();
     shs_real *D;
     int p;
-    ctx.progress_fn = tell_progress, ctx.progress_user = &report;
     about.n = atoms, about.mean_atoms = 0;
     for (i = 0; i < count; i++) missing += pixel_missing(damaged.pixels[i]) != 0;
     if (missing == count) fail(EXIT_ERROR, "nothing of the picture is left to learn from");
@@ -268,7 +347,7 @@ EMSCRIPTEN_KEEPALIVE void analyse_cube(int method, int samples, int lines, int b
     shs_ksvd_report none = SHS_ZERO;
     shs_pca_options pca_options = SHS_ZERO;
     shs_ica_options ica_options = SHS_ZERO;
-    shs_context ctx = SHS_ZERO;
+    shs_context ctx = context_of(&none);
     shs_cube cube = SHS_ZERO;
     shs_sink sink = SHS_ZERO;
     shs_pca pca = SHS_ZERO, all = SHS_ZERO; /* the latter for the eigenvalues, of which few components need few */
@@ -285,7 +364,6 @@ EMSCRIPTEN_KEEPALIVE void analyse_cube(int method, int samples, int lines, int b
     if (cube.band_count == 0) fail(EXIT_ERROR, "every band is the same everywhere");
     cube.band_list = list;
     count = method == RX ? 1 : count < cube.band_count ? count : cube.band_count;
-    ctx.progress_fn = tell_progress, ctx.progress_user = &none;
     pca_options.components = ica_options.components = count;
     sink.type = SHS_TYPE_F32, sink.pixels = reals_of(COMPONENTS, pixels * (size_t)count);
     switch (method) {

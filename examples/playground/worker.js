@@ -1,10 +1,14 @@
 // The page's worker: it runs what playground.c computes, one job after the other. A job brings all it needs, so that a worker
-// that was stopped leaves nothing behind. createEngine comes from the compiler, before these lines.
+// that was stopped leaves nothing behind. Before these lines stand createEngine, which comes from the compiler, and `threads`:
+// how many are wanted and, where that is more than one, the addresses of the engine and of the compiler's script that runs it.
 "use strict";
 const PICTURE = 0, DAMAGED = 1, REPAIRED = 2, ATOMS = 3, STEPS = 4, CUBE = 5, COMPONENTS = 7, VALUES = 8;
-let engine, said = [], lastTold = 0;
+let engine, threadCount = 1, said = [], lastTold = 0;
 
 const start = createEngine({
+    threads: threads.wanted,
+    mainScriptUrlOrBlob: threads.engine,
+    locateFile: name => name.endsWith(".worker.js") ? threads.helper : name,
     print: () => {},
     printErr: line => said.push(line),
     // Of what a call tells, the page sees some 20 a second; of learning, every iteration.
@@ -25,7 +29,7 @@ const cubeSize = () => ({ samples: call("about_samples"), lines: call("about_lin
 const cube = () => ({ ...cubeSize(), values: get(CUBE), wavelengths: get(VALUES) });
 
 const jobs = {
-    about: () => ({ build: engine.UTF8ToString(call("about_build")) }),
+    about: () => ({ build: engine.UTF8ToString(call("about_build")), threads: threadCount }),
     draw: () => (call("draw_picture"), { ...size(), pixels: get(PICTURE) }),
     spoil: j => {
         put(PICTURE, j.pixels);
@@ -62,7 +66,10 @@ const jobs = {
 onmessage = async event => {
     const { id, job } = event.data;
     try {
-        engine = engine || await start;
+        if (!engine) {
+            engine = await start;
+            threadCount = call("begin_threads", threads.wanted);
+        }
         said = [];
         postMessage({ id, result: jobs[job.name](job) });
     } catch (trouble) {
