@@ -1,0 +1,178 @@
+/* 1_solutions.c - the exercises of lesson 1, solved.
+
+       make test-course LESSONS=1 */
+#include "course.h"
+
+enum { M = 53, N = 37, K = 61 };
+
+static shs_real *random_matrix(size_t rows, size_t columns, uint64_t seed) {
+    shs_real *A = (shs_real *)allocate(rows * columns, sizeof *A);
+    shs_random random;
+    size_t i;
+    shs_random_seed(&random, seed);
+    for (i = 0; i < rows * columns; i++) A[i] = (shs_real)shs_random_normal(&random);
+    return A;
+}
+
+static shs_real *zeros(size_t rows, size_t columns) {
+    shs_real *C = (shs_real *)allocate(rows * columns, sizeof *C);
+    memset(C, 0, rows * columns * sizeof *C);
+    return C;
+}
+
+/* C = AB by the definition: what all others are compared with. */
+static shs_real *expected(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, const shs_real *A, const shs_real *B) {
+    shs_real *C = zeros((size_t)m, (size_t)n);
+    shs_gemm_naive((int)m, (int)n, (int)k, A, B, C);
+    return C;
+}
+
+/* 1. C = A'B with A stored by columns. The innermost loop goes along the depth: it walks down a column of A and a column of B,
+   so that the order of the definition is the good one here. */
+static void exercise_1(void) {
+    shs_real *At = random_matrix(K, M, 1), *B = random_matrix(K, N, 2), *C = zeros(M, N), *A = zeros(M, K), *right;
+    ptrdiff_t i, j, q;
+    for (j = 0; j < N; j++)
+        for (i = 0; i < M; i++) {
+            shs_real sum = 0;
+            for (q = 0; q < K; q++) sum += At[q + i * K] * B[q + j * K];
+            C[i + j * M] = sum;
+        }
+    for (i = 0; i < M; i++)
+        for (q = 0; q < K; q++) A[i + q * M] = At[q + i * K];
+    right = expected(M, N, K, A, B);
+    agrees("1: A'B", relative_difference(M * N, C, right), 1e-5);
+    free(At), free(B), free(C), free(A), free(right);
+}
+
+/* 2. Loads of a product by tiles of r x c: each of the (m/r) (n/c) tiles loads r values of A and c of B at each of k steps:
+   m n k (1/c + 1/r). Counted, and by the formula. */
+static void exercise_2(void) {
+    const ptrdiff_t m = 48, n = 24, k = 17, r = 4, c = 3;
+    ptrdiff_t i, j, q, s, t, loads = 0;
+    shs_real *A = random_matrix(48, 17, 3), *B = random_matrix(17, 24, 4), *C = zeros(48, 24), *right = expected(m, n, k, A, B);
+    for (j = 0; j < n; j += c)
+        for (i = 0; i < m; i += r) {
+            shs_real tile[4][3] = {{0}};
+            for (q = 0; q < k; q++) {
+                shs_real a[4], b[3];
+                for (s = 0; s < r; s++) a[s] = A[i + s + q * m], loads++;
+                for (t = 0; t < c; t++) b[t] = B[q + (j + t) * k], loads++;
+                for (s = 0; s < r; s++)
+                    for (t = 0; t < c; t++) tile[s][t] += a[s] * b[t];
+            }
+            for (s = 0; s < r; s++)
+                for (t = 0; t < c; t++) C[i + s + (j + t) * m] = tile[s][t];
+        }
+    agrees("2: the product by tiles", relative_difference(48 * 24, C, right), 1e-5);
+    agrees("2: loads as predicted", fabs((double)loads - (double)(m * n * k) * (1.0 / (double)c + 1.0 / (double)r)), 0.5);
+    free(A), free(B), free(C), free(right);
+}
+
+/* 3. C = AA', one triangle: tiles wholly above the diagonal are left out. With tiles of t rows and columns, b = n/t of them
+   in a row, b (b + 1) / 2 of b b tiles are left. */
+static void exercise_3(void) {
+    enum { n = 40, k = 19, t = 8 };
+    shs_real *A = random_matrix(n, k, 5), *C = zeros(n, n), *At = zeros(k, n), *right;
+    ptrdiff_t i, j, r, s, q, tiles = 0;
+    double worst = 0;
+    for (j = 0; j < n; j += t)
+        for (i = j; i < n; i += t, tiles++)
+            for (q = 0; q < k; q++)
+                for (s = 0; s < t; s++)
+                    for (r = 0; r < t; r++) C[i + r + (j + s) * n] += A[i + r + q * n] * A[j + s + q * n];
+    for (i = 0; i < n; i++)
+        for (q = 0; q < k; q++) At[q + i * k] = A[i + q * n];
+    right = expected(n, n, k, A, At);
+    for (j = 0; j < n; j++)
+        for (i = j; i < n; i++) worst = fmax(worst, fabs((double)(C[i + j * n] - right[i + j * n])));
+    agrees("3: the lower triangle", worst, 1e-4);
+    agrees("3: tiles", fabs((double)tiles - (n / t) * (n / t + 1) / 2.0), 0);
+    free(A), free(C), free(At), free(right);
+}
+
+/* 4. Halve the longest side until the piece is small. Whatever caches there are, at some depth three pieces fit into each of
+   them, and nobody had to know its size. */
+static void by_halves(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, const shs_real *A, ptrdiff_t lda, const shs_real *B, ptrdiff_t ldb,
+                      shs_real *C, ptrdiff_t ldc) {
+    ptrdiff_t i, j, q;
+    if (m <= 8 && n <= 8 && k <= 8) {
+        for (j = 0; j < n; j++)
+            for (q = 0; q < k; q++)
+                for (i = 0; i < m; i++) C[i + j * ldc] += A[i + q * lda] * B[q + j * ldb];
+    } else if (m >= n && m >= k) {
+        by_halves(m / 2, n, k, A, lda, B, ldb, C, ldc);
+        by_halves(m - m / 2, n, k, A + m / 2, lda, B, ldb, C + m / 2, ldc);
+    } else if (n >= k) {
+        by_halves(m, n / 2, k, A, lda, B, ldb, C, ldc);
+        by_halves(m, n - n / 2, k, A, lda, B + n / 2 * ldb, ldb, C + n / 2 * ldc, ldc);
+    } else {
+        by_halves(m, n, k / 2, A, lda, B, ldb, C, ldc);
+        by_halves(m, n, k - k / 2, A + k / 2 * lda, lda, B + k / 2, ldb, C, ldc);
+    }
+}
+static void exercise_4(void) {
+    shs_real *A = random_matrix(M, K, 6), *B = random_matrix(K, N, 7), *C = zeros(M, N), *right = expected(M, N, K, A, B);
+    by_halves(M, N, K, A, M, B, K, C, M);
+    agrees("4: by halves", relative_difference(M * N, C, right), 1e-5);
+    free(A), free(B), free(C), free(right);
+}
+
+/* 5. Strassen: seven products of halves instead of eight. Z = X + sign Y of n x n, columns ldx and ldy apart. */
+static void combine(ptrdiff_t n, const shs_real *X, ptrdiff_t ldx, shs_real sign, const shs_real *Y, ptrdiff_t ldy,
+                    shs_real *Z) {
+    ptrdiff_t i, j;
+    for (j = 0; j < n; j++)
+        for (i = 0; i < n; i++) Z[i + j * n] = X[i + j * ldx] + sign * Y[i + j * ldy];
+}
+
+static int products; /* of halves */
+
+static void multiply_halves(ptrdiff_t n, const shs_real *X, const shs_real *Y, shs_real *Z) {
+    const int h = (int)n;
+    check(shs_gemm(NULL, SHS_TRANS_NO, SHS_TRANS_NO, h, h, h, 1, X, h, Y, h, 0, Z, h), "half a product");
+    products++;
+}
+
+static void add_to(ptrdiff_t n, const shs_real *X, shs_real sign, shs_real *C, ptrdiff_t ldc) {
+    ptrdiff_t i, j;
+    for (j = 0; j < n; j++)
+        for (i = 0; i < n; i++) C[i + j * ldc] += sign * X[i + j * n];
+}
+
+static void exercise_5(void) {
+    enum { n = 64, h = n / 2 };
+    /* quarters of A: where each begins, first index down, second across */
+    shs_real *A = random_matrix(n, n, 8), *B = random_matrix(n, n, 9), *C = zeros(n, n), *right = expected(n, n, n, A, B);
+    shs_real *X = zeros(h, h), *Y = zeros(h, h), *P = zeros(h, h), *O = zeros(n, n);
+    const shs_real *A11 = A, *A21 = A + h, *A12 = A + h * n, *A22 = A + h * n + h;
+    const shs_real *B11 = B, *B21 = B + h, *B12 = B + h * n, *B22 = B + h * n + h;
+    shs_real *C11 = C, *C21 = C + h, *C12 = C + h * n, *C22 = C + h * n + h;
+    combine(h, A11, n, 1, A22, n, X), combine(h, B11, n, 1, B22, n, Y), multiply_halves(h, X, Y, P);
+    add_to(h, P, 1, C11, n), add_to(h, P, 1, C22, n);
+    combine(h, A21, n, 1, A22, n, X), combine(h, B11, n, 1, O, n, Y), multiply_halves(h, X, Y, P);
+    add_to(h, P, 1, C21, n), add_to(h, P, -1, C22, n);
+    combine(h, A11, n, 1, O, n, X), combine(h, B12, n, -1, B22, n, Y), multiply_halves(h, X, Y, P);
+    add_to(h, P, 1, C12, n), add_to(h, P, 1, C22, n);
+    combine(h, A22, n, 1, O, n, X), combine(h, B21, n, -1, B11, n, Y), multiply_halves(h, X, Y, P);
+    add_to(h, P, 1, C11, n), add_to(h, P, 1, C21, n);
+    combine(h, A11, n, 1, A12, n, X), combine(h, B22, n, 1, O, n, Y), multiply_halves(h, X, Y, P);
+    add_to(h, P, -1, C11, n), add_to(h, P, 1, C12, n);
+    combine(h, A21, n, -1, A11, n, X), combine(h, B11, n, 1, B12, n, Y), multiply_halves(h, X, Y, P);
+    add_to(h, P, 1, C22, n);
+    combine(h, A12, n, -1, A22, n, X), combine(h, B21, n, 1, B22, n, Y), multiply_halves(h, X, Y, P);
+    add_to(h, P, 1, C11, n);
+    agrees("5: Strassen", relative_difference(n * n, C, right), 1e-5);
+    agrees("5: seven products", fabs(products - 7.0), 0);
+    free(A), free(B), free(C), free(right), free(X), free(Y), free(P), free(O);
+}
+
+int main(int argc, char **argv) {
+    course_begin(argc, argv, "1_solutions", "the exercises of lesson 1");
+    exercise_1();
+    exercise_2();
+    exercise_3();
+    exercise_4();
+    exercise_5();
+    return course_end();
+}
