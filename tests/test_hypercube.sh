@@ -520,6 +520,31 @@ fails "a .npy cut short" 1 "short.npy: --noise-covariance: it is truncated" mnf 
 fails "a .npy of integers" 1 "whole.npy: descr: not of floats" mnf scene.hdr bad.hdr --noise-covariance whole.npy
 fails "a .npy without a shape" 1 "half.npy: --noise-covariance: npy: its header" mnf scene.hdr bad.hdr --noise-covariance half.npy
 fails "a covariance that is nowhere" 1 "nowhere.csv: cannot read it" mnf scene.hdr bad.hdr --noise-covariance nowhere.csv
+# Too few neighbours: which ones were asked, of which part of the file, and what would help.
+few="none has a valid right neighbour; --noise lower has 119$" many="none has a valid lower neighbour; --noise right has 159$"
+fails "one sample" 1 "scene.hdr: --noise right (the default): of 120 valid pixels within --window 0,0,1,120 $few" \
+    mnf scene.hdr bad.hdr --window 0,0,1,120
+fails "one sample, in blocks" 1 "$few" mnf scene.hdr bad.hdr --window 0,0,1,120 --block 7
+fails "one sample, mean" 1 "--noise mean: .*$few" mnf scene.hdr bad.hdr --window 0,0,1,120 --noise mean
+fails "one line" 1 "--noise lower: of 160 valid pixels within --window 0,3,160,1 $many" \
+    mnf scene.hdr bad.hdr --window 0,3,160,1 --noise lower
+fails "one line, mean" 1 "--noise mean: .*$many" mnf scene.hdr bad.hdr --window 0,0,160,1 --noise mean
+fails "one line, diagonal" 1 "none has a valid diagonal neighbour; --noise right has 159$" \
+    mnf scene.hdr bad.hdr --window 0,3,160,1 --noise diagonal
+fails "one pixel" 1 "none has a valid right neighbour; --noise-from or --noise-covariance says" \
+    mnf scene.hdr bad.hdr --window 4,4,1,1
+fails "a region of one sample" 1 "within --roi 3,3,1,100 none has a valid right neighbour; --noise lower has 99$" \
+    denoise scene.hdr bad.hdr --mnf --components 3 --roi 3,3,1,100
+# A chessboard has diagonal neighbours alone; every other sample has lower ones.
+awk 'BEGIN { for (i = 0; i < 160 * 120; i++) printf "%s", (int(i / 160) + i) % 2 ? "\\001" : "\\000" }' >chess.txt
+printf "$(cat chess.txt)" >chess.img; header chess 160 120 1 1 bsq 0
+fails "a chessboard" 1 "of 9600 valid pixels within --mask chess.hdr none .* right neighbour; --noise diagonal has 9460$" \
+    mnf scene.hdr bad.hdr --mask chess.hdr
+check "a chessboard: what is advised works" good mnf scene.hdr same.hdr --mask chess.hdr --noise diagonal --components 3
+fails "two pixels" 1 "the pairs of neighbours within --window 0,0,2,1 tell noise in 0 dimensions, and 1 components ask" \
+    mnf scene.hdr bad.hdr --window 0,0,2,1
+fails "more components than pairs" 1 "tell noise in 18 dimensions, and 20 components ask for more; --noise lower has 36$" \
+    mnf scene.hdr bad.hdr --window 0,0,2,19 --components 20
 
 echo "== missing pixels"
 sed '$a data ignore value = 5000' scene_i16.hdr >holes.hdr

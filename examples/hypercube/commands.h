@@ -7,10 +7,9 @@
 /* ---- pca, mnf, denoise ------------------------------------------------------------------------------------------- */
 
 static shs_pca_options pca_options(const job *j) {
-    static const char *const neighbours[] = {"right", "lower", "diagonal", "mean"};
     const settings *s = j->s;
     shs_pca_options options = SHS_ZERO;
-    if (s->neighbours) options.neighbours = (shs_neighbours)choose("--noise", s->neighbours, neighbours, 4);
+    if (s->neighbours) options.neighbours = (shs_neighbours)choose("--noise", s->neighbours, neighbour_kinds, 4);
     options.noise_residual = s->residual;
     options.noise = j->noise;
     if (s->snr > 0) options.eigenvalue_at_least = (shs_wide)(1 + s->snr);

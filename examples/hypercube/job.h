@@ -247,6 +247,7 @@ static void fail_for_pixels(job *j) {
 
 /* Stops with the name of what is at fault. */
 static void check_job(job *j, shs_status status) {
+    if ((status == SHS_NO_PIXELS || status == SHS_RANK_TOO_LOW) && asks_neighbours(j)) check_pairs(j, j->s->components);
     if (status == SHS_NO_PIXELS) fail_for_pixels(j);
     if (status == SHS_READ_FAILED)
         fail(EXIT_ERROR, "%s: reading it failed: %s", j->in.data_name, transfer_trouble(&j->in));

@@ -1,4 +1,4 @@
-/* noise.h - a noise covariance that is known: from a dark cube, or a matrix in a file. */
+/* noise.h - a noise covariance that is known: from a dark cube, or a matrix in a file; and why neighbours tell none. */
 #ifndef HYPERCUBE_NOISE
 #define HYPERCUBE_NOISE
 
@@ -132,6 +132,91 @@ static void select_noise(job *j) {
     j->noise = ALLOCATE(shs_wide, (size_t)n * (size_t)n);
     if (s->dark) noise_of_dark(j, s->dark);
     else noise_of_file(j, s->covariance);
+}
+
+/* ---- neighbours that tell no noise -------------------------------------------------------------------------------- */
+
+static const char *const neighbour_kinds[] = {"right", "lower", "diagonal", "mean"}; /* as shs_neighbours counts them */
+enum { PAIR_KINDS = 3 };                                                             /* the mean is that of the others */
+
+/* Whether noise is estimated from the differences of neighbours. */
+static int asks_neighbours(const job *j) { return (j->mode == MNF || (j->mode == DENOISE && j->s->mnf)) && !j->noise; }
+
+/* Marks the pixels of a line that are fitted to: those that are left in, without a missing band. */
+static void mark_valid(job *j, int y, char *line, unsigned char *marks) {
+    const cube_file *in = &j->in;
+    int x, b;
+    if (j->s->fit_step > 1) mark_fit(j, y, 1, marks);
+    else if (j->masked) mark_lines(j, y, 1, marks);
+    else memset(marks, 1, (size_t)in->samples);
+    must_read(&j->in, y, 1, line);
+    for (x = 0; x < in->samples; x++)
+        for (b = 0; b < j->cube.band_count && marks[x]; b++)
+            marks[x] = !is_missing(in, get_value(line, value_index(in, 1, 0, x, j->bands[b]), in->type, in->swap));
+}
+
+/* How many pixels have a right, a lower and a diagonal neighbour, both of them valid. Returns the number of valid pixels. */
+static double count_pairs(job *j, double *pairs) {
+    int width = j->in.samples, x, y;
+    char *line = (char *)allocate((size_t)width * (size_t)j->in.bands, shs_type_size(j->in.type));
+    unsigned char *room = ALLOCATE(unsigned char, 2 * (size_t)width), *above = room, *here = room + width, *other;
+    double valid = 0;
+    pairs[0] = pairs[1] = pairs[2] = 0;
+    for (y = 0; y < j->in.lines; y++, other = above, above = here, here = other) {
+        mark_valid(j, y, line, here);
+        for (x = 0; x < width; x++) {
+            if (!here[x]) continue;
+            valid++;
+            pairs[0] += x > 0 && here[x - 1];
+            pairs[1] += y > 0 && above[x];
+            pairs[2] += x > 0 && y > 0 && above[x - 1];
+        }
+    }
+    free(room);
+    free(line);
+    return valid;
+}
+
+/* What options leave of the file, as they were given. */
+static char *part_of_file(const job *j) {
+    const settings *s = j->s;
+    const char *names[] = {" --window ", " --roi ", " --mask ", " --class "}, *values[4];
+    char *all = joined("", ""), *longer;
+    int i;
+    values[0] = s->window, values[1] = s->roi, values[2] = s->mask, values[3] = s->classes;
+    for (i = 0; i < 4; i++) {
+        if (!values[i]) continue;
+        longer = joined(*all ? all : " within", names[i]);
+        free(all);
+        all = joined(longer, values[i]);
+        free(longer);
+    }
+    return all;
+}
+
+/* Stops with the name of the option and what would help, where neighbours are too few for so many components. n pairs span
+   n - 1 dimensions at most, as the mean of their differences is subtracted. */
+static void check_pairs(job *j, int components) {
+    const char *name = j->s->neighbours ? j->s->neighbours : neighbour_kinds[0], *comma = "";
+    int kind = choose("--noise", name, neighbour_kinds, PAIR_KINDS + 1), mean = kind == PAIR_KINDS, k, empty = -1;
+    double pairs[PAIR_KINDS], valid = count_pairs(j, pairs), dimensions = 0, needed = components > 0 ? components : 1;
+    char others[200] = "", *part = part_of_file(j), *at = others;
+    if (!(valid > 0)) return;
+    for (k = PAIR_KINDS - 1; k >= 0; k--) {
+        if ((mean || k == kind) && !(pairs[k] > 0)) empty = k;
+        if ((mean || k == kind) && pairs[k] > 0) dimensions += pairs[k] - 1;
+    }
+    if (empty < 0 && dimensions >= needed) return;
+    for (k = 0; k < PAIR_KINDS; k++)
+        if (pairs[k] - 1 >= needed && k != kind)
+            at += sprintf(at, "%s--noise %s has %.0f", comma, neighbour_kinds[k], pairs[k]), comma = ", ";
+    if (at == others) sprintf(others, "--noise-from or --noise-covariance says what noise is");
+    if (empty >= 0)
+        fail(EXIT_ERROR, "%s: --noise %s%s: of %.0f valid pixels%s none has a valid %s neighbour; %s", j->in.header_name, name,
+             j->s->neighbours ? "" : " (the default)", valid, part, neighbour_kinds[empty], others);
+    fail(EXIT_ERROR,
+         "%s: --noise %s%s: the pairs of neighbours%s tell noise in %.0f dimensions, and %.0f components ask for more; %s",
+         j->in.header_name, name, j->s->neighbours ? "" : " (the default)", part, dimensions, needed, others);
 }
 
 #endif /* HYPERCUBE_NOISE */
