@@ -1,0 +1,203 @@
+/* 2_solutions.c - the exercises of lesson 2, solved.
+
+       make test-course LESSONS=2 */
+#include "course.h"
+
+enum { P = 30, N = 70, M = 200, S = 5 };
+
+static shs_real D[P * N], Y[P * M], G[N * N];
+
+static void open_problem(void) {
+    shs_random random;
+    int i;
+    shs_random_seed(&random, 22);
+    check(shs_dictionary_random(P, N, D, P, 21), "the dictionary");
+    for (i = 0; i < P * M; i++) Y[i] = (shs_real)shs_random_normal(&random);
+    check(shs_gemm(NULL, SHS_TRANS_YES, SHS_TRANS_NO, N, N, P, 1, D, P, D, P, 0, G, N), "D'D");
+}
+
+static double dot(const shs_real *a, const double *b) {
+    double sum = 0;
+    int i;
+    for (i = 0; i < P; i++) sum += (double)a[i] * b[i];
+    return sum;
+}
+
+static double norm2(const double *r) {
+    double sum = 0;
+    int i;
+    for (i = 0; i < P; i++) sum += r[i] * r[i];
+    return sum;
+}
+
+/* One signal's state by the recurrences of rung 4, in double: alpha, b_k, and for each atom its squared distance from the span
+   of those chosen. */
+typedef struct state {
+    double alpha[N], b[S][N], distance[N], L[S][S], t[S], residual2;
+    int k, atoms[S];
+} state;
+
+static void begin(state *z, const shs_real *y) {
+    double wide[P];
+    int i, j;
+    memset(z, 0, sizeof *z);
+    for (i = 0; i < P; i++) wide[i] = (double)y[i];
+    for (j = 0; j < N; j++) z->alpha[j] = dot(D + j * P, wide), z->distance[j] = (double)G[j * N + j];
+    z->residual2 = norm2(wide);
+}
+
+static void take(state *z, int chosen) {
+    const int k = z->k++;
+    double d;
+    int i, j;
+    z->atoms[k] = chosen;
+    for (i = 0; i < k; i++) z->L[k][i] = z->b[i][chosen];
+    d = z->L[k][k] = sqrt(z->distance[chosen]);
+    z->t[k] = z->alpha[chosen] / d;
+    for (j = 0; j < N; j++) {
+        double v = (double)G[chosen * N + j];
+        for (i = 0; i < k; i++) v -= z->L[k][i] * z->b[i][j];
+        z->b[k][j] = v / d;
+        z->alpha[j] -= z->t[k] * z->b[k][j];
+        z->distance[j] -= z->b[k][j] * z->b[k][j];
+    }
+    z->residual2 -= z->t[k] * z->t[k];
+}
+
+static void coefficients(const state *z, double *x) {
+    int i, k;
+    for (k = z->k; k-- > 0;) {
+        for (x[k] = z->t[k], i = k + 1; i < z->k; i++) x[k] -= z->L[i][k] * x[i];
+        x[k] /= z->L[k][k];
+    }
+}
+
+static void residual_of(const state *z, const shs_real *y, double *r) {
+    double x[S];
+    int i, k;
+    coefficients(z, x);
+    for (i = 0; i < P; i++) r[i] = (double)y[i];
+    for (k = 0; k < z->k; k++)
+        for (i = 0; i < P; i++) r[i] -= x[k] * (double)D[z->atoms[k] * P + i];
+}
+
+static int chosen_already(const state *z, int j) {
+    int k;
+    for (k = 0; k < z->k; k++)
+        if (z->atoms[k] == j) return 1;
+    return 0;
+}
+
+/* The atom of the largest alpha^2, with `ols` of the largest alpha^2 / d^2. */
+static int best_of(const state *z, int ols) {
+    double most = -1;
+    int j, best = 0;
+    for (j = 0; j < N; j++) {
+        double score = z->alpha[j] * z->alpha[j] / (ols ? z->distance[j] : 1);
+        if (!chosen_already(z, j) && score > most) most = score, best = j;
+    }
+    return best;
+}
+
+/* 1. Until |r| <= eps. Each step takes t_k^2 off |r|^2, because the part of r along q_k is t_k. What the recurrence says is
+   compared with the residual itself. */
+static void exercise_1(void) {
+    double r[P], worst = 0, above = 0;
+    int i, steps = 0;
+    for (i = 0; i < M; i++) {
+        state z;
+        double limit2;
+        begin(&z, Y + i * P);
+        limit2 = 0.4 * z.residual2;
+        while (z.k < S && z.residual2 > limit2) take(&z, best_of(&z, 0)), steps++;
+        residual_of(&z, Y + i * P, r);
+        worst = fmax(worst, fabs(norm2(r) - z.residual2));
+        if (z.k < S) above = fmax(above, norm2(r) - limit2);
+    }
+    agrees("1: |r|^2 by the recurrence", worst, 1e-4);
+    agrees("1: above the limit where it is said to be reached", above, 1e-4);
+    agrees("1: atoms fewer than the most for some (share of the most)", (double)steps / (M * S), 0.99);
+}
+
+/* 2 and 3. Matching pursuit takes alpha_j of the best atom off the residual, and never looks back. After as many steps OMP
+   leaves less, in sum, and its residual is orthogonal to all atoms chosen; that of matching pursuit is not. */
+static void exercises_2_and_3(void) {
+    double sum_mp = 0, sum_omp = 0, slant_mp = 0, slant_omp = 0;
+    int i, j, k, l;
+    for (i = 0; i < M; i++) {
+        double r[P];
+        int atoms[S];
+        state z;
+        begin(&z, Y + i * P);
+        for (k = 0; k < S; k++) take(&z, best_of(&z, 0));
+        residual_of(&z, Y + i * P, r);
+        sum_omp += norm2(r);
+        for (k = 0; k < S; k++) slant_omp = fmax(slant_omp, fabs(dot(D + z.atoms[k] * P, r)));
+        for (l = 0; l < P; l++) r[l] = (double)Y[i * P + l];
+        for (k = 0; k < S; k++) {
+            double most = 0;
+            for (j = 0, atoms[k] = 0; j < N; j++)
+                if (fabs(dot(D + j * P, r)) > fabs(most)) most = dot(D + j * P, r), atoms[k] = j;
+            for (l = 0; l < P; l++) r[l] -= most * (double)D[atoms[k] * P + l];
+        }
+        sum_mp += norm2(r);
+        for (k = 0; k < S; k++) slant_mp = fmax(slant_mp, fabs(dot(D + atoms[k] * P, r)));
+    }
+    agrees("2: what OMP leaves / what matching pursuit leaves", sum_omp / sum_mp, 0.999);
+    agrees("3: |d_j'r| of the atoms that OMP chose", slant_omp, 1e-4);
+    agrees("3: a hundredth / the same of matching pursuit", 0.01 / slant_mp, 1);
+}
+
+/* The share of signals whose atoms are not those of the header; groups of `together` signals share theirs. */
+static double others(const shs_omp_options *options, int ols, int together) {
+    shs_codes codes = SHS_ZERO;
+    int i, k, g, count = 0;
+    check(shs_codes_create(NULL, M, S, &codes), "codes");
+    check(shs_omp_ex(NULL, P, N, D, P, M, Y, P, options, &codes, NULL, NULL), "coding");
+    for (i = 0; i < M; i += together) {
+        static state z[4];
+        int same = 1;
+        for (g = 0; g < together; g++) begin(&z[g], Y + (i + g) * P);
+        for (k = 0; k < S; k++) {
+            double most = -1;
+            int j, best = 0;
+            for (j = 0; j < N; j++) {
+                double score = 0;
+                for (g = 0; g < together; g++) score += z[g].alpha[j] * z[g].alpha[j] / (ols ? z[g].distance[j] : 1);
+                if (!chosen_already(&z[0], j) && score > most) most = score, best = j;
+            }
+            for (g = 0; g < together; g++) take(&z[g], best);
+            same = same && codes.atoms[i * S + k] == best;
+        }
+        count += !same;
+    }
+    shs_codes_free(NULL, &codes);
+    return (double)count / (M / together);
+}
+
+/* 4. Order-recursive matching pursuit: the atom that leaves the least after it is taken has the largest alpha^2 / d^2, where d
+   is its distance from the span of those chosen: one more vector, which loses b_k^2 at each step. */
+static void exercise_4(void) {
+    shs_omp_options options = SHS_ZERO;
+    options.sparsity = S, options.selection = SHS_SELECT_OLS;
+    agrees("4: signals with other atoms than shs_omp_ex's OLS", others(&options, 1, 1), 0);
+}
+
+/* 5. Signals that share their atoms: the sum of their alpha^2 decides, and each has its own coefficients. */
+static void exercise_5(void) {
+    shs_omp_options options = SHS_ZERO;
+    size_t groups[M / 4], i;
+    for (i = 0; i < M / 4; i++) groups[i] = 4 * i;
+    options.sparsity = S, options.groups = groups, options.group_count = M / 4;
+    agrees("5: groups with other atoms than shs_omp_ex's", others(&options, 0, 4), 0);
+}
+
+int main(int argc, char **argv) {
+    course_begin(argc, argv, "2_solutions", "the exercises of lesson 2");
+    open_problem();
+    exercise_1();
+    exercises_2_and_3();
+    exercise_4();
+    exercise_5();
+    return course_end();
+}
