@@ -754,7 +754,7 @@ typedef struct shs_omp_options {
        the root of the sum of squares over a whole group, in the unit of y; of the arrays `..._each` the value of a group's
        first signal counts. Each thread codes a group at a time, and takes n values (p without a Gram matrix) for each signal
        of the largest. Of shs_omp_ex and shs_omp_gram alone (elsewhere SHS_BAD_OPTIONS), not with nonnegative coefficients or
-       weighted values (SHS_BAD_OPTIONS); no engine does it. */
+       weighted values (SHS_BAD_OPTIONS). */
     const size_t *groups; /* group_count starts; NULL = no signals share any */
     size_t group_count;
     uint32_t end_canary;
@@ -2025,6 +2025,9 @@ typedef struct shs_engine {
        asked for where nobody need look at the sums of a group: NULL, SHS_UNSUPPORTED and SHS_NO_MEMORY bring back the single
        stages, and so do ranks, which add up those sums. */
     shs_status (*signals_round)(void *session, const shs_atom_round *round);
+
+    /* Non-zero: sessions take signals that share their atoms (coding->groups), where they do not learn. Not a split's. */
+    int signals_grouped;
 } shs_engine;
 
 /* An engine made of engines: several devices of one machine, or a device and processors beside it. The signals of a session, or
@@ -9378,8 +9381,8 @@ SHS__PRIVATE shs_status shs__omp_engine_open(const shs_context *ctx, const shs__
     int codes = e->signals_open && e->signals_dictionary && e->signals_code && e->signals_fetch && e->signals_close;
     int learns = e->signals_residual && e->signals_gather && e->signals_update;
     shs_signals_job job = SHS_ZERO;
-    if (c->options->nonnegative || shs__omp_weighted(c->options) || shs__omp_grouped(c->options))
-        return SHS_UNSUPPORTED; /* of any engine */
+    if (c->options->nonnegative || shs__omp_weighted(c->options)) return SHS_UNSUPPORTED; /* of any engine */
+    if (shs__omp_grouped(c->options) && (learning || !e->signals_grouped)) return SHS_UNSUPPORTED;
     job.p = c->over.p, job.n = c->over.n, job.m = c->m, job.Y = c->Y, job.ldy = c->ldy, job.stride = c->stride;
     job.coding = c->options, job.learning = learning;
     return codes && (learns || !learning) ? e->signals_open(e->user, ctx, &job, session) : SHS_UNSUPPORTED;
@@ -12716,6 +12719,7 @@ SHS__PUBLIC shs_status shs_engine_split(const shs_engine *const *engines, int co
     e->signals_residual = shs__split_residual, e->signals_gather = shs__split_gather;
     e->signals_update = shs__split_update, e->signals_fetch = shs__split_fetch;
     e->signals_round = NULL; /* nobody could add up the sums of a group */
+    e->signals_grouped = 0;  /* shares of signals would cut groups */
     return SHS_OK;
 }
 #endif /* SPARSEHS_NO_SPLIT */

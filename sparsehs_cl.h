@@ -94,7 +94,9 @@ typedef struct shs_cl_device {
    `capacity` of them. Where there is no OpenCL, count is 0: no error. */
 SHS_CL_API shs_status shs_cl_list(const shs_context *ctx, shs_cl_device *devices, int capacity, int *count);
 
-/* Which kernel codes the signals (kernels_embed/omp.cl). All give the same codes to the last bit. */
+/* Which kernel codes the signals (kernels_embed/omp.cl). All give the same codes to the last bit. Groups of signals that share
+   their atoms have a kernel of their own, a work-group each, with AUTO and GENERAL: where all signals fit the device at once,
+   and D'Y of the largest group does; else SHS_NO_MEMORY. */
 typedef enum shs_cl_coder {
     SHS_CL_CODER_AUTO = 0, /* the one that was measured to be the fastest for such sizes */
     SHS_CL_CODER_WARP, /* 32 work-items a signal: GPUs; a Gram matrix, n <= 1024, s <= 32, s (n + s) values of local memory */
@@ -1654,8 +1656,8 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "       c_i = b_i[j] (i < k),  d^2 = G_jj - sum c_i^2,  b_k = (G_j - sum c_i b_i) / d,  t_k = alpha_j / d,\n",
     "       alpha -= t_k b_k,  |r|^2 -= t_k^2;   (c_1 .. c_{k-1}, d) is row k of L, and L'x = t gives the coefficients.\n",
     "\n",
-    "   Four kernels do this. The caller names one (shs_cl_options.coder), or the host chooses (shs__cl_choose_coder); a build\n",
-    "   holds one of them:\n",
+    "   Four kernels do this, and a fifth for groups of signals that share their atoms. The caller names one\n",
+    "   (shs_cl_options.coder), or the host chooses (shs__cl_choose_coder); a build holds one of them:\n",
     "\n",
     "       omp_warp     on GPUs, where n <= 1024, s <= 32 and L with the rows of b fits the local memory\n",
     "\n",
@@ -1684,20 +1686,28 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "                    With GROUP 1 it is what a processor runs: loops over rows of b that a compiler makes vectors of. It runs\n",
     "                    where none of the others fits, and after them once more, with `settle`, for the signals left open.\n",
     "\n",
+    "       omp_team     a group of GROUP items a group of signals that share their atoms (simultaneous OMP), which takes\n",
+    "                    one such team after another. L, the b_k and d^2 follow from the atoms alone, so a team has them\n",
+    "                    once, in scratch in global memory; alpha, t and x are each signal's own. An item that holds\n",
+    "                    b_k[j] takes t_i b_k[j] out of alpha_i[j] of every signal i, and on the way adds the squares of\n",
+    "                    what is left: the next choice reads their root as the alpha of the team. A step moves c n values\n",
+    "                    for c signals, and k n for b_k.\n",
+    "\n",
     "   All of them leave zeros in the places of a signal's codes that it does not use.\n",
     "\n",
-    "   All do the same operations on the same values in the same order (every product is an fma, every reduction a largest or\n",
-    "   a first), so on one device they give the same bits, and it does not matter who codes a signal.\n",
+    "   The first four do the same operations on the same values in the same order (every product is an fma, every\n",
+    "   reduction a largest or a first), so on one device they give the same bits, and it does not matter who codes a\n",
+    "   signal. A team of one signal is coded as that signal.\n",
     "\n",
     "   What the recurrence of |r|^2 cannot decide, the first three mark in state[] (UNREACHED, DOUBTFUL, UNPROVEN: see contract.h), and\n",
     "   omp_general settles it.\n",
     "\n",
-    "   Their textbook twin is shs_omp_naive. */\n",
+    "   Their textbook twins are shs_omp_naive and shs_somp_naive. */\n",
     "\n",
     "\n",
     "\n",
-    "/* Which kernel: OMP_WARP, OMP_ITEM, OMP_GROUP or OMP_GENERAL. */\n",
-    "#if !defined(OMP_WARP) && !defined(OMP_ITEM) && !defined(OMP_GROUP) && !defined(OMP_GENERAL)\n",
+    "/* Which kernel: OMP_WARP, OMP_ITEM, OMP_GROUP, OMP_GENERAL or OMP_TEAM. */\n",
+    "#if !defined(OMP_WARP) && !defined(OMP_ITEM) && !defined(OMP_GROUP) && !defined(OMP_GENERAL) && !defined(OMP_TEAM)\n",
     "#define OMP_WARP\n",
     "#endif\n",
     "#ifndef TOLERANT\n",
@@ -1731,12 +1741,12 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "#define ROWS 4 /* of the b_k in local memory, 1 at least */\n",
     "#endif\n",
     "\n",
-    "/* omp_group and omp_general */\n",
+    "/* omp_group, omp_general and omp_team */\n",
     "#ifndef GROUP\n",
     "#define GROUP 64 /* items a group: a power of two */\n",
     "#endif\n",
     "\n",
-    "/* omp_general */\n",
+    "/* omp_general and omp_team */\n",
     "#ifndef USE_GRAM\n",
     "#define USE_GRAM 1 /* 0: elements of G are formed as they are needed */\n",
     "#endif\n",
@@ -2339,8 +2349,8 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "}\n",
     "#endif\n",
     "\n",
-    "/* ================================================================================================================== */\n",
-    "#ifdef OMP_GENERAL\n",
+    "/* ================================================================================================================ */\n",
+    "#if defined(OMP_GENERAL) || defined(OMP_TEAM)\n",
     "\n",
     "#if GROUP == 1\n",
     "#define SYNC()\n",
@@ -2349,8 +2359,8 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "#endif\n",
     "#define REFRESHES SHS__OMP_REFRESHES\n",
     "\n",
-    "/* One signal on its way. The scalars are the same in all items of the group; the arrays are the group's own scratch in global\n",
-    "   memory, x and atoms the codes themselves. */\n",
+    "/* One signal on its way, or a team of them. The scalars are the same in all items of the group; the arrays are the\n",
+    "   group's own scratch in global memory, x and atoms the codes themselves. */\n",
     "typedef struct pursuit {\n",
     "    int n, padded, p, stride, lane;\n",
     "    int chosen, limit, refreshes, stable, reached;\n",
@@ -2419,6 +2429,48 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "    if (USE_GRAM) return w->G[(size_t)j * (size_t)w->padded + (size_t)i];\n",
     "    return i < w->n ? dot_atom(w, i, w->D + (size_t)j * (size_t)w->p) : 0;\n",
     "}\n",
+    "\n",
+    "/* Takes atom j unless that would only add rounding; row k of L is made on the way. */\n",
+    "int append(pursuit *w, int j, real *inverse, real *t) {\n",
+    "    __global real *c = w->L + w->chosen * w->stride;\n",
+    "    const real left = DISTANCES ? w->distance[j] : 0;\n",
+    "    real value = w->alpha[j], gjj = gram(w, j, j), d2 = gjj;\n",
+    "    int k = w->chosen, i, repeated = 0;\n",
+    "    for (i = w->lane; i < k; i += GROUP) c[i] = w->B[(size_t)i * (size_t)w->padded + (size_t)j];\n",
+    "    SYNC();\n",
+    "    for (i = 0; i < k; i++) {\n",
+    "        d2 = fma(-c[i], c[i], d2);\n",
+    "        repeated |= w->atoms[i] == j;\n",
+    "    }\n",
+    "    if (repeated || IS_ROUNDING(value, w->guard, gjj, d2, left)) return 0;\n",
+    "    if (DISTANCES) w->inflation = inflation_of(gjj, d2, left);\n",
+    "    *inverse = rsqrt(d2);\n",
+    "    *t = value * *inverse;\n",
+    "    SYNC();\n",
+    "    if (w->lane == 0) {\n",
+    "        c[k] = *inverse;\n",
+    "        w->t[k] = *t;\n",
+    "        w->x[k] = 0;\n",
+    "        w->atoms[k] = j;\n",
+    "    }\n",
+    "    SYNC();\n",
+    "    w->residual2 = fmax(fma(-(wide)*t, (wide)*t, w->residual2), (wide)0);\n",
+    "    if (d2 < w->smallest * gjj) w->smallest = d2 / gjj;\n",
+    "    w->chosen = k + 1;\n",
+    "    w->stable = 0;\n",
+    "    return 1;\n",
+    "}\n",
+    "\n",
+    "/* After a refresh only the explicit residual can say that the tolerance is reached: the recurrences err in\n",
+    "   proportion to what is left, the coefficients, as they are stored, in proportion to the signal. */\n",
+    "int standing(const pursuit *w) {\n",
+    "    int stands = verdict(w->residual2, w->base2, w->smallest, w->tolerance2);\n",
+    "    return stands == BELOW && w->refreshes ? UNSURE : stands;\n",
+    "}\n",
+    "#endif\n",
+    "\n",
+    "/* ================================================================================================================ */\n",
+    "#ifdef OMP_GENERAL\n",
     "\n",
     "/* x += inverse(L') t, t = 0. */\n",
     "void solve(pursuit *w) {\n",
@@ -2515,44 +2567,6 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "    }\n",
     "#endif\n",
     "    SYNC();\n",
-    "}\n",
-    "\n",
-    "/* Takes atom j unless that would only add rounding; row k of L is made on the way. */\n",
-    "int append(pursuit *w, int j, real *inverse, real *t) {\n",
-    "    __global real *c = w->L + w->chosen * w->stride;\n",
-    "    const real left = DISTANCES ? w->distance[j] : 0;\n",
-    "    real value = w->alpha[j], gjj = gram(w, j, j), d2 = gjj;\n",
-    "    int k = w->chosen, i, repeated = 0;\n",
-    "    for (i = w->lane; i < k; i += GROUP) c[i] = w->B[(size_t)i * (size_t)w->padded + (size_t)j];\n",
-    "    SYNC();\n",
-    "    for (i = 0; i < k; i++) {\n",
-    "        d2 = fma(-c[i], c[i], d2);\n",
-    "        repeated |= w->atoms[i] == j;\n",
-    "    }\n",
-    "    if (repeated || IS_ROUNDING(value, w->guard, gjj, d2, left)) return 0;\n",
-    "    if (DISTANCES) w->inflation = inflation_of(gjj, d2, left);\n",
-    "    *inverse = rsqrt(d2);\n",
-    "    *t = value * *inverse;\n",
-    "    SYNC();\n",
-    "    if (w->lane == 0) {\n",
-    "        c[k] = *inverse;\n",
-    "        w->t[k] = *t;\n",
-    "        w->x[k] = 0;\n",
-    "        w->atoms[k] = j;\n",
-    "    }\n",
-    "    SYNC();\n",
-    "    w->residual2 = fmax(fma(-(wide)*t, (wide)*t, w->residual2), (wide)0);\n",
-    "    if (d2 < w->smallest * gjj) w->smallest = d2 / gjj;\n",
-    "    w->chosen = k + 1;\n",
-    "    w->stable = 0;\n",
-    "    return 1;\n",
-    "}\n",
-    "\n",
-    "/* After a refresh only the explicit residual can say that the tolerance is reached: the recurrences err in proportion to what is\n",
-    "   left, the coefficients, as they are stored, in proportion to the signal. */\n",
-    "int standing(const pursuit *w) {\n",
-    "    int stands = verdict(w->residual2, w->base2, w->smallest, w->tolerance2);\n",
-    "    return stands == BELOW && w->refreshes ? UNSURE : stands;\n",
     "}\n",
     "\n",
     "/* Every helper is called from one place only: compilers for devices inline them all. */\n",
@@ -2669,6 +2683,283 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "                state[at] = w.tolerance2 > 0 && !w.reached ? UNREACHED : 0;\n",
     "            }\n",
     "            SYNC();\n",
+    "        }\n",
+    "    }\n",
+    "}\n",
+    "#endif\n",
+    "\n",
+    "/* ================================================================================================================ */\n",
+    "#ifdef OMP_TEAM\n",
+    "\n",
+    "/* Atoms side by side that an item takes: compilers for processors make vectors of them. */\n",
+    "#if GROUP == 1\n",
+    "#define WIDTH 16\n",
+    "#else\n",
+    "#define WIDTH 1\n",
+    "#endif\n",
+    "\n",
+    "/* What each signal of a team has of its own. */\n",
+    "typedef struct team {\n",
+    "    int count;\n",
+    "    __global const real *Y;       /* p x count */\n",
+    "    __global real *A, *T, *R, *X; /* alpha, padded x count; t and x, stride x count; the residuals, p x count */\n",
+    "} team;\n",
+    "\n",
+    "/* The root of the sum of squares; of one value that value's size, to the bit. */\n",
+    "real root_of(wide squares, int count, real only) { return count == 1 ? fabs(only) : (real)sqrt(squares); }\n",
+    "\n",
+    "/* alpha of the team. */\n",
+    "void join(const pursuit *w, const team *g) {\n",
+    "    int j, v, i;\n",
+    "    for (j = w->lane * WIDTH; j < w->padded; j += GROUP * WIDTH) {\n",
+    "        wide squares[WIDTH];\n",
+    "        for (v = 0; v < WIDTH; v++) squares[v] = 0;\n",
+    "        for (i = 0; i < g->count; i++) {\n",
+    "            __global const real *alpha = g->A + (size_t)i * (size_t)w->padded + (size_t)j;\n",
+    "            for (v = 0; v < WIDTH; v++) squares[v] = fma((wide)alpha[v], (wide)alpha[v], squares[v]);\n",
+    "        }\n",
+    "        for (v = 0; v < WIDTH; v++) w->alpha[j + v] = root_of(squares[v], g->count, g->A[j + v]);\n",
+    "    }\n",
+    "}\n",
+    "\n",
+    "/* b_k, the alpha of all signals without their parts along q_k, and the alpha of the team. */\n",
+    "void advance_team(const pursuit *w, const team *g, int k, int j, real inverse) {\n",
+    "    __global const real *c = w->L + k * w->stride;\n",
+    "    __global real *row = w->B + (size_t)k * (size_t)w->padded;\n",
+    "    int at, v, q, i;\n",
+    "    for (at = w->lane * WIDTH; at < w->padded; at += GROUP * WIDTH) {\n",
+    "        real b[WIDTH], alpha[WIDTH];\n",
+    "        wide squares[WIDTH];\n",
+    "        for (v = 0; v < WIDTH; v++) b[v] = gram(w, at + v, j), squares[v] = 0;\n",
+    "        for (q = 0; q < k; q++)\n",
+    "            for (v = 0; v < WIDTH; v++)\n",
+    "                b[v] = fma(-c[q], w->B[(size_t)q * (size_t)w->padded + (size_t)(at + v)], b[v]);\n",
+    "        for (v = 0; v < WIDTH; v++) {\n",
+    "            b[v] *= inverse;\n",
+    "            row[at + v] = b[v];\n",
+    "            if (DISTANCES) w->distance[at + v] = fma(-b[v] * w->inflation, b[v], w->distance[at + v]);\n",
+    "        }\n",
+    "        for (i = 0; i < g->count; i++) {\n",
+    "            const real t = g->T[(size_t)i * (size_t)w->stride + (size_t)k];\n",
+    "            __global real *own = g->A + (size_t)i * (size_t)w->padded + (size_t)at;\n",
+    "            for (v = 0; v < WIDTH; v++) {\n",
+    "                alpha[v] = own[v] = fma(-t, b[v], own[v]);\n",
+    "                squares[v] = fma((wide)alpha[v], (wide)alpha[v], squares[v]);\n",
+    "            }\n",
+    "        }\n",
+    "        for (v = 0; v < WIDTH; v++) w->alpha[at + v] = root_of(squares[v], g->count, alpha[v]);\n",
+    "    }\n",
+    "}\n",
+    "\n",
+    "/* t and a coefficient of 0 for atom j, number k, in every signal. */\n",
+    "void append_team(const pursuit *w, const team *g, int k, int j, real inverse) {\n",
+    "    int i;\n",
+    "    for (i = w->lane; i < g->count; i += GROUP) {\n",
+    "        g->T[(size_t)i * (size_t)w->stride + (size_t)k] = g->A[(size_t)i * (size_t)w->padded + (size_t)j] * inverse;\n",
+    "        g->X[(size_t)i * (size_t)w->stride + (size_t)k] = 0;\n",
+    "    }\n",
+    "}\n",
+    "\n",
+    "/* x += inverse(L') t, t = 0, an item a signal; |r|^2 of each by the recurrence, which holds while nothing was\n",
+    "   measured. */\n",
+    "void solve_team(const pursuit *w, const team *g, __global const wide *norms2, __global real *errors2) {\n",
+    "    int i, k, q;\n",
+    "    for (i = w->lane; i < g->count; i += GROUP) {\n",
+    "        __global real *t = g->T + (size_t)i * (size_t)w->stride, *x = g->X + (size_t)i * (size_t)w->stride;\n",
+    "        wide left = norms2[i];\n",
+    "        for (k = 0; k < w->chosen; k++) left = fmax(fma(-(wide)t[k], (wide)t[k], left), (wide)0);\n",
+    "        errors2[i] = (real)left;\n",
+    "        for (k = w->chosen - 1; k >= 0; k--) {\n",
+    "            __global const real *row = w->L + k * w->stride;\n",
+    "            const real step = t[k] * row[k];\n",
+    "            for (q = 0; q < k; q++) t[q] = fma(-step, row[q], t[q]);\n",
+    "            x[k] += step;\n",
+    "            t[k] = 0;\n",
+    "        }\n",
+    "    }\n",
+    "    SYNC();\n",
+    "}\n",
+    "\n",
+    "/* As in omp_general, of all signals: the residuals for the coefficients as stored, and whether the tolerance is\n",
+    "   reached for certain. The errors of all elements together are at most the root of the sum of their squares. */\n",
+    "int measure_team(pursuit *w, const team *g) {\n",
+    "    const size_t cells = (size_t)w->p * (size_t)g->count;\n",
+    "    wide sums[2] = {0, 0};\n",
+    "    size_t at;\n",
+    "    int k;\n",
+    "    for (at = (size_t)w->lane; at < cells; at += GROUP) {\n",
+    "        __global const real *x = g->X + at / (size_t)w->p * (size_t)w->stride;\n",
+    "        wide e = (wide)g->Y[at], error = 0;\n",
+    "        for (k = 0; k < w->chosen; k++) {\n",
+    "            const wide d = (wide)w->D[(size_t)w->atoms[k] * (size_t)w->p + at % (size_t)w->p];\n",
+    "            e = fma(-(wide)x[k], d, e);\n",
+    "            error += d != 0 ? fabs(e) : 0;\n",
+    "        }\n",
+    "        error *= WIDE_EPSILON / 2;\n",
+    "        g->R[at] = (real)e;\n",
+    "        sums[0] = fma(e, e, sums[0]);\n",
+    "        sums[1] = fma(error, error, sums[1]);\n",
+    "    }\n",
+    "    for (k = 0; k < 2; k++) sums[k] = over_group(w, sums[k]);\n",
+    "    w->residual2 = w->base2 = sums[0];\n",
+    "    w->reached = sqrt(sums[0]) + sqrt(sums[1]) <= sqrt(w->tolerance2);\n",
+    "    w->refreshes++;\n",
+    "    w->stable = 1;\n",
+    "    return w->reached;\n",
+    "}\n",
+    "\n",
+    "/* Starts again from the residuals, or, with `refine`, lets the coefficients alone be mended: t = inverse(L) D_I'r,\n",
+    "   an item a signal; |r|^2 without what that takes; alpha = D'r less what is left of it in the span. */\n",
+    "void correlate_team(pursuit *w, const team *g, int refine) {\n",
+    "    const size_t rows = (size_t)(refine ? w->chosen : w->n), cells = rows * (size_t)g->count;\n",
+    "    wide lost = 0;\n",
+    "    size_t at;\n",
+    "    int i, k, q;\n",
+    "    for (at = (size_t)w->lane; at < cells; at += GROUP) {\n",
+    "        const int row = (int)(at % rows), j = refine ? w->atoms[row] : row;\n",
+    "        g->A[at / rows * (size_t)w->padded + (size_t)j] = dot_atom(w, j, g->R + at / rows * (size_t)w->p);\n",
+    "    }\n",
+    "    SYNC();\n",
+    "    for (i = w->lane; i < g->count; i += GROUP) {\n",
+    "        __global real *t = g->T + (size_t)i * (size_t)w->stride;\n",
+    "        for (k = 0; k < w->chosen; k++) {\n",
+    "            real sum = g->A[(size_t)i * (size_t)w->padded + (size_t)w->atoms[k]];\n",
+    "            for (q = 0; q < k; q++) sum = fma(-w->L[k * w->stride + q], t[q], sum);\n",
+    "            t[k] = sum * w->L[k * w->stride + k];\n",
+    "            lost = fma((wide)t[k], (wide)t[k], lost);\n",
+    "        }\n",
+    "    }\n",
+    "    lost = over_group(w, lost);\n",
+    "    w->residual2 = fmax(w->residual2 - lost, (wide)0);\n",
+    "    for (at = (size_t)w->lane; at < cells && !refine; at += GROUP) {\n",
+    "        const size_t own = at / rows * (size_t)w->padded + at % rows;\n",
+    "        __global const real *t = g->T + at / rows * (size_t)w->stride;\n",
+    "        real alpha = g->A[own];\n",
+    "        for (k = 0; k < w->chosen; k++) alpha = fma(-t[k], w->B[(size_t)k * (size_t)w->padded + at % rows], alpha);\n",
+    "        g->A[own] = alpha;\n",
+    "    }\n",
+    "    SYNC();\n",
+    "}\n",
+    "\n",
+    "/* The steps of omp_general's pursue. Compilers for processors want the same barriers to be met in every step,\n",
+    "   whether or not an atom was taken. */\n",
+    "void pursue_team(pursuit *w, const team *g, __global const wide *norms2, __global real *errors2) {\n",
+    "    int fresh = 1, going = !w->reached && w->chosen < w->limit;\n",
+    "    while (going) {\n",
+    "        const int may_refresh = w->refreshes < REFRESHES, k = w->chosen;\n",
+    "        int in_doubt = 1, appended, j;\n",
+    "        real inverse, t;\n",
+    "        if (fresh) join(w, g);\n",
+    "        SYNC();\n",
+    "        j = choose(w);\n",
+    "        if (fresh) w->guard = GUARD * w->alpha[j];\n",
+    "        fresh = 0;\n",
+    "        appended = append(w, j, &inverse, &t);\n",
+    "        if (appended) {\n",
+    "            const int decided = standing(w);\n",
+    "            w->reached = decided == BELOW;\n",
+    "            in_doubt = decided == UNSURE;\n",
+    "            append_team(w, g, k, j, inverse);\n",
+    "        }\n",
+    "        going = appended ? !w->reached && w->chosen < w->limit : w->tolerance2 > 0 && may_refresh && !w->stable;\n",
+    "        SYNC();\n",
+    "        if (appended && going) advance_team(w, g, k, j, inverse);\n",
+    "        SYNC();\n",
+    "        if (!TOLERANT || !going || !in_doubt) continue;\n",
+    "        solve_team(w, g, norms2, errors2);\n",
+    "        if (measure_team(w, g)) going = 0;\n",
+    "        if (!going || !may_refresh) continue;\n",
+    "        correlate_team(w, g, 0);\n",
+    "        fresh = 1;\n",
+    "    }\n",
+    "}\n",
+    "\n",
+    "/* The coefficients, refined twice at most where the tolerance is in doubt; and |r|^2 of each signal, formed\n",
+    "   explicitly, an item a signal, where the recurrence cannot tell it. */\n",
+    "void finish_team(pursuit *w, const team *g, __global const wide *norms2, __global real *errors2) {\n",
+    "    int tries, i, k, l;\n",
+    "    for (tries = 0;; tries++) {\n",
+    "        const int in_doubt = TOLERANT && tries < 2 && !w->reached && standing(w) != ABOVE;\n",
+    "        solve_team(w, g, norms2, errors2);\n",
+    "        if (!in_doubt || measure_team(w, g)) break;\n",
+    "        correlate_team(w, g, 1);\n",
+    "    }\n",
+    "    for (i = w->lane; i < g->count && w->chosen > 0; i += GROUP) {\n",
+    "        __global const real *x = g->X + (size_t)i * (size_t)w->stride, *y = g->Y + (size_t)i * (size_t)w->p;\n",
+    "        wide sum = 0, lost = 0;\n",
+    "        if (!w->refreshes && (wide)errors2[i] > TRUST2 * norms2[i] && !(w->smallest < SURE)) continue;\n",
+    "        for (l = 0; l < w->p; l++) {\n",
+    "            wide e = (wide)y[l], term, next;\n",
+    "            for (k = 0; k < w->chosen; k++)\n",
+    "                e = fma(-(wide)x[k], (wide)w->D[(size_t)w->atoms[k] * (size_t)w->p + (size_t)l], e);\n",
+    "            term = fma(e, e, -lost);\n",
+    "            next = sum + term;\n",
+    "            lost = (next - sum) - term;\n",
+    "            sum = next;\n",
+    "        }\n",
+    "        errors2[i] = (real)sum;\n",
+    "    }\n",
+    "}\n",
+    "\n",
+    "/* Teams first .. first+count-1: team g is signals starts[g] .. starts[g+1]-1, whose D'y begin with those of team\n",
+    "   `first`. The limit and the tolerance are those of its first signal, whose state says whether the team has reached\n",
+    "   it. A group of items takes team after team; scratch: see shs__cl_team_scratch. */\n",
+    "__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void\n",
+    "omp_team(uint first, uint count, __global const uint *restrict starts, __global real *restrict alphas,\n",
+    "         __global const real *restrict G, __global const wide *restrict norms2, int limit,\n",
+    "         __global const int *restrict limits, real tolerance, __global const real *restrict tolerances,\n",
+    "         __global int *restrict used, __global int *restrict atoms, __global real *restrict coefs,\n",
+    "         __global real *restrict errors2, __global int *restrict state, __global real *restrict scratch, ulong each,\n",
+    "         int n, int padded, int p, int stride, __global const real *restrict D, __global const real *restrict Y) {\n",
+    "    __local real sizes[GROUP];\n",
+    "    __local int places[GROUP];\n",
+    "    __local wide sums[GROUP];\n",
+    "    pursuit w;\n",
+    "    team g;\n",
+    "    uint own;\n",
+    "    int i, k;\n",
+    "    w.n = n, w.padded = padded, w.p = p, w.stride = stride, w.lane = (int)get_local_id(0);\n",
+    "    w.D = D, w.G = G;\n",
+    "    w.sizes = sizes, w.places = places, w.sums = sums;\n",
+    "    w.alpha = scratch + get_group_id(0) * each;\n",
+    "    w.L = w.alpha + padded;\n",
+    "    w.t = w.L + stride * stride;\n",
+    "    w.B = w.t + stride;\n",
+    "    w.distance = w.B + (size_t)padded * (size_t)max(stride - 1, 1);\n",
+    "    w.diagonal = w.distance + padded;\n",
+    "    g.T = w.distance + (DISTANCES ? 2 * padded : 0);\n",
+    "    for (i = w.lane; DISTANCES && i < padded; i += GROUP) w.diagonal[i] = gram(&w, i, i);\n",
+    "    for (own = first + (uint)get_group_id(0); own < first + count; own += (uint)get_num_groups(0)) {\n",
+    "        const size_t at = starts[own];\n",
+    "        wide norm2 = 0;\n",
+    "        g.count = (int)(starts[own + 1] - starts[own]);\n",
+    "        g.Y = Y + at * (size_t)p;\n",
+    "        g.A = alphas + (at - starts[first]) * (size_t)padded;\n",
+    "        g.R = g.T + (size_t)stride * (size_t)g.count;\n",
+    "        g.X = coefs + at * (size_t)stride;\n",
+    "        w.x = g.X;\n",
+    "        w.atoms = atoms + at * (size_t)stride;\n",
+    "        w.limit = limit_of(at, limit, limits);\n",
+    "        w.tolerance2 = tolerance2_of(at, tolerance, tolerances);\n",
+    "        SYNC(); /* the scratch is free */\n",
+    "        for (i = 0; i < g.count; i++) norm2 += norms2[at + (size_t)i]; /* each item all: no barriers */\n",
+    "        w.base2 = w.residual2 = norm2;\n",
+    "        w.refreshes = w.stable = 0;\n",
+    "        w.smallest = w.inflation = 1;\n",
+    "        w.chosen = 0;\n",
+    "        for (i = w.lane; DISTANCES && i < padded; i += GROUP) w.distance[i] = w.diagonal[i];\n",
+    "        w.reached = w.tolerance2 > 0 && w.base2 <= w.tolerance2;\n",
+    "        pursue_team(&w, &g, norms2 + at, errors2 + at);\n",
+    "        finish_team(&w, &g, norms2 + at, errors2 + at);\n",
+    "        for (i = w.lane; i < g.count; i += GROUP) {\n",
+    "            const size_t to = (at + (size_t)i) * (size_t)stride;\n",
+    "            for (k = 0; k < stride; k++) {\n",
+    "                const int taken = k < w.chosen;\n",
+    "                if (i > 0 || !taken) atoms[to + (size_t)k] = taken ? w.atoms[k] : 0;\n",
+    "                if (!taken) coefs[to + (size_t)k] = 0;\n",
+    "            }\n",
+    "            used[at + (size_t)i] = w.chosen;\n",
+    "            state[at + (size_t)i] = i == 0 && w.tolerance2 > 0 && !w.reached ? UNREACHED : 0;\n",
     "        }\n",
     "    }\n",
     "}\n",
@@ -5564,7 +5855,14 @@ SHS__PRIVATE shs_status shs__cl_product(void *user, const shs_context *ctx, cons
 /* ---- the session -------------------------------------------------------------------------------------------------- */
 
 /* Who pursues: see omp.cl. */
-typedef enum shs__cl_coder { SHS__CL_GENERAL = 0, SHS__CL_WARP, SHS__CL_WARP_KEEP, SHS__CL_ITEM, SHS__CL_GROUP } shs__cl_coder;
+typedef enum shs__cl_coder {
+    SHS__CL_GENERAL = 0,
+    SHS__CL_WARP,
+    SHS__CL_WARP_KEEP,
+    SHS__CL_ITEM,
+    SHS__CL_GROUP,
+    SHS__CL_TEAM
+} shs__cl_coder;
 
 enum {
     SHS__CL_SUMS = 256,          /* groups that add over all signals: a constant, so that the order of additions is one */
@@ -5589,10 +5887,11 @@ typedef struct shs__cl_signals {
     size_t group, groups, each; /* of omp_general: items a group, groups, values of scratch a group */
     size_t items;               /* of omp_item */
     size_t team, rows;          /* of omp_group: items a group, b_k in local memory */
+    size_t teams, largest;      /* of omp_team: groups of signals that share their atoms, 0 = none do; signals of the largest */
     int wraps;                  /* Y is the caller's own memory, which the device shares */
     size_t wrapped;             /* the slice that it wraps */
 
-    cl_mem D, G, alphas, scratch, sums, tallies, bad;                         /* of all signals */
+    cl_mem D, G, alphas, scratch, sums, tallies, bad, starts;                 /* of all signals */
     cl_mem Y, norms2, used, atoms, coefs, errors2, state, limits, tolerances; /* of a slice */
     cl_mem E, squares, uses, counts, totals, start, stretches, partial, energies, gathered, fresh, done; /* for learning */
     size_t y_slice, codes_slice, e_slice, counts_slice, uses_slice;           /* whose values the buffers hold */
@@ -5602,6 +5901,7 @@ typedef struct shs__cl_signals {
     shs_real *own_fresh;   /* p x n new atoms, then n products d_old'd_new */
     void *wides;           /* room for p x n + n values of the device's wide type, or for the sums */
     cl_uint *own_start, *own_stretches; /* n + 1 */
+    cl_uint *own_starts;                /* teams + 1: the first signal of each, and m */
     int has_D;                          /* the device has own_D */
     shs_codes codes;       /* of all signals, where there are slices */
     shs_real *own_E;       /* p x m, likewise */
@@ -5691,6 +5991,10 @@ SHS__PRIVATE shs_status shs__cl_choose_coder(shs__cl_signals *s) {
                                                        : SHS_CL_CODER_GENERAL;
     size_t bytes = shs__cl_warp_bytes(s), kept = (size_t)(s->stride - 1) * (size_t)(s->padded / SHS__CL_WARP_ITEMS);
     int fits = 1;
+    if (s->teams) {
+        s->coder = SHS__CL_TEAM;
+        return any || asked == SHS_CL_CODER_GENERAL ? SHS_OK : SHS_UNSUPPORTED;
+    }
     s->warps = 4;
     while (s->warps > 1 && (!shs__cl_shuffles(cl) || (size_t)s->warps * bytes > cl->local_bytes)) s->warps /= 2;
     if (asked == SHS_CL_CODER_WARP) {
@@ -5720,6 +6024,17 @@ SHS__PRIVATE size_t shs__cl_general_scratch(const shs__cl_signals *s) {
     size_t stride = (size_t)s->stride, p = (size_t)s->p;
     size_t rows = shs__zmax(stride, 2) + 2 * (size_t)shs__omp_distances(s->job.coding->selection); /* alpha, the b_k; G_jj, d^2 */
     return (size_t)s->padded * rows + stride * (stride + 1) + shs__zmax(p, stride);
+}
+
+/* Whether a signal has a tolerance. */
+SHS__PRIVATE int shs__cl_tolerant(const shs__cl_signals *s) {
+    return s->job.coding->tolerance > 0 || s->job.coding->tolerance_each != NULL;
+}
+
+/* That of omp_team beside it: t, and residuals where tolerances ask for them, of each signal of a team. */
+SHS__PRIVATE size_t shs__cl_team_scratch(const shs__cl_signals *s) {
+    const size_t each = (size_t)s->stride + (shs__cl_tolerant(s) ? (size_t)s->p : 0);
+    return shs__cl_general_scratch(s) + shs__layout_product(s->largest, each, 1);
 }
 
 /* Scratch of an item of omp_item: b_1 .. b_{s-1}, and d^2. */
@@ -5779,6 +6094,7 @@ SHS__PRIVATE shs_status shs__cl_signals_plan(shs__cl_signals *s) {
     if (status == SHS_OK) status = shs__cl_buffer(cl, SHS__CL_SUMS * 2 * sizeof(cl_ulong), &s->tallies);
     if (status == SHS_OK) status = shs__cl_buffer(cl, sizeof(cl_int), &s->bad);
     if (status == SHS_OK) status = shs__cl_buffer(cl, n * sizeof(cl_uint), &s->totals);
+    if (status == SHS_OK && s->teams) status = shs__cl_buffer(cl, (s->teams + 1) * sizeof(cl_uint), &s->starts);
     if (status == SHS_OK && s->job.learning) {
         status = shs__cl_buffer(cl, (n + 1) * sizeof(cl_uint), &s->start);
         if (status == SHS_OK) status = shs__cl_buffer(cl, (n + 1) * sizeof(cl_uint), &s->stretches);
@@ -5791,11 +6107,13 @@ SHS__PRIVATE shs_status shs__cl_signals_plan(shs__cl_signals *s) {
     if (status == SHS_OK) status = shs__cl_choose_coder(s);
     if (status != SHS_OK) return status;
     left = shs__cl_left(cl);
-    s->each = shs__cl_general_scratch(s);
+    s->each = s->teams ? shs__cl_team_scratch(s) : shs__cl_general_scratch(s);
+    if (s->each > cl->max_alloc / r) return SHS_NO_MEMORY;
     alphas = shs__zmin(left / 4, cl->max_alloc);
     if (!asked) alphas = shs__zmin(alphas, SHS__CL_ALPHAS);
     s->chunk = shs__zmax(1, shs__zmin(most, alphas / (padded * r)));
     if (asked) s->chunk = shs__zmin(s->chunk, shs__zmin(asked, INT_MAX));
+    s->chunk = shs__zmax(s->chunk, s->largest);
     s->groups = shs__zmin((size_t)cl->units * (cl->is_cpu ? 1 : 16), left / 8 / (s->each * r));
     s->groups = shs__zmax(1, shs__zmin(s->groups, s->chunk));
     scratch = s->groups * s->each;
@@ -5804,7 +6122,7 @@ SHS__PRIVATE shs_status shs__cl_signals_plan(shs__cl_signals *s) {
         s->items = shs__zmax(1, shs__zmin(s->items, shs__zmin(left / 4, cl->max_alloc) / (shs__cl_item_scratch(s) * r)));
         scratch = shs__zmax(scratch, s->items * shs__cl_item_scratch(s));
     } /* that of omp_general holds what omp_group has of the b_k there */
-    status = shs__cl_buffer(cl, s->chunk * padded * r, &s->alphas);
+    status = shs__cl_buffer(cl, shs__layout_product(s->chunk, padded, r), &s->alphas);
     if (status == SHS_OK) status = shs__cl_buffer(cl, scratch * r, &s->scratch);
     if (status != SHS_OK) return status;
     left = shs__cl_left(cl);
@@ -5815,7 +6133,7 @@ SHS__PRIVATE shs_status shs__cl_signals_plan(shs__cl_signals *s) {
     s->slice = shs__zmin(s->slice, cl->max_alloc / shs__zmax(p * r, (size_t)s->stride * r));
     s->slice = shs__zmin(s->slice, (size_t)INT_MAX / (size_t)s->stride);
     if (s->wraps && s->slice < most) s->slice -= s->slice % unit; /* each is to begin where one may be wrapped */
-    if (s->slice == 0) return SHS_NO_MEMORY;
+    if (s->slice == 0 || (s->teams && s->slice < most)) return SHS_NO_MEMORY; /* no team may be cut */
     if (s->slice < most) s->wrapped = SHS__CL_NONE; /* it was all of them */
     s->slices = shs__ctx_chunks(s->m, s->slice);
     s->chunk = shs__zmin(s->chunk, s->slice);
@@ -5855,6 +6173,7 @@ SHS__PRIVATE void shs__cl_signals_layout(shs__layout *l, shs__cl_signals *s) {
                                  sizeof(cl_ulong));
     s->own_start = SHS__CARVE(l, cl_uint, n + 1);
     s->own_stretches = SHS__CARVE(l, cl_uint, n + 1);
+    s->own_starts = SHS__CARVE(l, cl_uint, s->teams + 1);
     if (s->slices < 2) return;
     shs__codes_layout(l, &s->codes, s->m, s->stride);
     s->own_E = SHS__CARVE(l, shs_real, learning ? shs__layout_product(p, s->m, 1) : 0);
@@ -5866,7 +6185,7 @@ SHS__PRIVATE void shs__cl_signals_close(void *session) {
                          &s->Y,      &s->norms2,     &s->used,    &s->atoms,    &s->coefs,    &s->errors2, &s->state,
                          &s->limits, &s->tolerances, &s->E,       &s->squares,  &s->uses,     &s->counts,  &s->totals,
                          &s->start,  &s->stretches,  &s->partial, &s->energies, &s->gathered, &s->fresh,
-                         &s->done};
+                         &s->done,   &s->starts};
     size_t i;
     shs__cl_finish(s->cl, 1); /* nothing may read the caller's signals any more */
     shs__cl_finish(s->cl, 0);
@@ -5881,14 +6200,30 @@ SHS__PRIVATE int shs__cl_signals_fit(const shs__cl_signals *s) {
 }
 
 /* Whether the Gram matrix is made. On devices other than processors a product's operation is some 30 times as fast as one of
-   omp_general without a Gram matrix, where an item forms the correlation of an atom: s n p operations a signal. */
+   omp_general without a Gram matrix, where an item forms the correlation of an atom: s n p operations a signal, or a team. */
 SHS__PRIVATE int shs__cl_gram_pays(const shs__cl_signals *s) {
     const shs_cl_coder asked = s->cl->options.coder;
     const shs_omp_options *o = s->job.coding;
     if (o->gram_mode == SHS_GRAM_AUTO && asked != SHS_CL_CODER_AUTO && asked != SHS_CL_CODER_GENERAL) return 1;
     if (o->gram_mode == SHS_GRAM_AUTO && !s->cl->is_cpu)
-        return (shs_wide)s->n <= (shs_wide)30 * (shs_wide)s->stride * (shs_wide)s->m;
+        return (shs_wide)s->n <= (shs_wide)30 * (shs_wide)s->stride * (shs_wide)(s->teams ? s->teams : s->m);
     return shs__omp_gram_pays(s->p, s->n, s->m, s->stride, o);
+}
+
+/* Signals of the largest of the groups that share their atoms. */
+SHS__PRIVATE size_t shs__cl_largest_team(const shs_omp_options *o, size_t m) {
+    size_t most = 0, g;
+    for (g = 0; g < o->group_count; g++) most = shs__zmax(most, shs__team_end(o, m, g) - o->groups[g]);
+    return most;
+}
+
+/* Where the groups of signals begin. */
+SHS__PRIVATE shs_status shs__cl_write_starts(shs__cl_signals *s) {
+    size_t g;
+    if (!s->teams) return SHS_OK;
+    for (g = 0; g < s->teams; g++) s->own_starts[g] = (cl_uint)s->job.coding->groups[g];
+    s->own_starts[g] = (cl_uint)s->m;
+    return shs__cl_write(s->cl, 0, s->starts, 0, (s->teams + 1) * sizeof(cl_uint), s->own_starts);
 }
 
 SHS__PRIVATE shs_status shs__cl_signals_open(void *user, const shs_context *ctx, const shs_signals_job *job, void **session) {
@@ -5902,12 +6237,14 @@ SHS__PRIVATE shs_status shs__cl_signals_open(void *user, const shs_context *ctx,
     s->p = job->p, s->n = job->n, s->m = job->m, s->stride = shs__imax(job->stride, 1);
     s->y_slice = s->codes_slice = s->e_slice = s->counts_slice = s->uses_slice = SHS__CL_NONE;
     s->padded = s->n > INT_MAX - 31 ? 0 : shs__la_round_up(s->n, SHS__CL_WARP_ITEMS);
+    s->teams = job->coding->group_count, s->largest = shs__cl_largest_team(job->coding, s->m);
     s->use_gram = shs__cl_gram_pays(s);
     s->wrapped = SHS__CL_NONE;
     shs__cl_try_to_wrap(s);
     status = shs__cl_signals_fit(s) ? shs__cl_signals_plan(s) : SHS_UNSUPPORTED;
     if (status == SHS_OK) status = shs__cl_signals_buffers(s);
     while (shs__layout_next(ctx, &s->host, &status)) shs__cl_signals_layout(&s->host, s);
+    if (status == SHS_OK) status = shs__cl_write_starts(s);
     if (status == SHS_OK) *session = s;
     else shs__cl_signals_close(s);
     return status;
@@ -5945,7 +6282,7 @@ SHS__PRIVATE shs_status shs__cl_signals_dictionary(void *session, const shs_real
 /* ---- coding ------------------------------------------------------------------------------------------------------- */
 
 SHS__PRIVATE shs__cl_build shs__cl_coder_build(const shs__cl_signals *s, shs__cl_coder coder, int redux) {
-    static const char *const names[] = {"OMP_GENERAL", "OMP_WARP", "OMP_WARP", "OMP_ITEM", "OMP_GROUP"};
+    static const char *const names[] = {"OMP_GENERAL", "OMP_WARP", "OMP_WARP", "OMP_ITEM", "OMP_GROUP", "OMP_TEAM"};
 #define SHS__NAME(name, distances) #name,
     static const char *const rules[] = {SHS_SELECTION_LIST(SHS__NAME)};
 #undef SHS__NAME
@@ -5953,8 +6290,8 @@ SHS__PRIVATE shs__cl_build shs__cl_coder_build(const shs__cl_signals *s, shs__cl
     shs__cl_build b = SHS_ZERO;
     shs__cl_define(&b, names[coder], 1);
     shs__cl_define_name(&b, "SELECT_", rules[o->selection]);
-    shs__cl_define(&b, "TOLERANT", o->tolerance > 0 || o->tolerance_each);
-    if (coder == SHS__CL_GENERAL) {
+    shs__cl_define(&b, "TOLERANT", (size_t)shs__cl_tolerant(s));
+    if (coder == SHS__CL_GENERAL || coder == SHS__CL_TEAM) {
         shs__cl_define(&b, "GROUP", s->group);
         shs__cl_define(&b, "USE_GRAM", (size_t)s->use_gram);
         return b;
@@ -5972,7 +6309,7 @@ SHS__PRIVATE shs__cl_build shs__cl_coder_build(const shs__cl_signals *s, shs__cl
 
 /* Integer reductions of a warp came after the shuffles, so a build with them may fail where the shuffles work. */
 SHS__PRIVATE shs__cl_call shs__cl_begin_coder(const shs__cl_signals *s, shs__cl_coder coder) {
-    static const char *const names[] = {"omp_general", "omp_warp", "omp_warp", "omp_item", "omp_group"};
+    static const char *const names[] = {"omp_general", "omp_warp", "omp_warp", "omp_item", "omp_group", "omp_team"};
     shs__cl_build b;
     shs__cl_call call;
     int redux;
@@ -5984,13 +6321,15 @@ SHS__PRIVATE shs__cl_call shs__cl_begin_coder(const shs__cl_signals *s, shs__cl_
     return call;
 }
 
-/* Signals first .. first+count-1 of the slice, whose D'y is in place. settle: only what others left open. */
+/* Signals first .. first+count-1 of the slice, or teams, whose D'y is in place. settle: only what others left open. */
 SHS__PRIVATE shs_status shs__cl_pursue(const shs__cl_signals *s, shs__cl_coder coder, size_t first, size_t count, int settle) {
     const shs_omp_options *o = s->job.coding;
     shs__cl_call call = shs__cl_begin_coder(s, coder);
     int limit = !o->sparsity_each && o->sparsity > 0 ? shs__imin(o->sparsity, s->job.stride) : s->job.stride;
     size_t warps = (size_t)s->warps;
-    shs__cl_pass_size(&call, first), shs__cl_pass_size(&call, count);
+    if (coder == SHS__CL_TEAM)
+        shs__cl_pass_uint(&call, first), shs__cl_pass_uint(&call, count), shs__cl_pass_buffer(&call, s->starts);
+    else shs__cl_pass_size(&call, first), shs__cl_pass_size(&call, count);
     shs__cl_pass_buffer(&call, s->alphas), shs__cl_pass_buffer(&call, s->G), shs__cl_pass_buffer(&call, s->norms2);
     shs__cl_pass_int(&call, limit), shs__cl_pass_buffer(&call, s->limits);
     shs__cl_pass_real(&call, o->tolerance), shs__cl_pass_buffer(&call, s->tolerances);
@@ -6005,7 +6344,8 @@ SHS__PRIVATE shs_status shs__cl_pursue(const shs__cl_signals *s, shs__cl_coder c
     shs__cl_pass_size(&call, s->each);
     shs__cl_pass_int(&call, s->n), shs__cl_pass_int(&call, s->padded);
     shs__cl_pass_int(&call, s->p), shs__cl_pass_int(&call, s->stride);
-    shs__cl_pass_buffer(&call, s->D), shs__cl_pass_buffer(&call, s->Y), shs__cl_pass_int(&call, settle);
+    shs__cl_pass_buffer(&call, s->D), shs__cl_pass_buffer(&call, s->Y);
+    if (coder != SHS__CL_TEAM) shs__cl_pass_int(&call, settle);
     return shs__cl_launch(&call, shs__zmin(s->groups, count), s->group, 1, 1, settle ? "omp settle" : "omp");
 }
 
@@ -6095,6 +6435,19 @@ SHS__PRIVATE shs_status shs__cl_code_chunk(shs__cl_signals *s, size_t q, size_t 
     return status == SHS_OK ? shs__cl_pursue(s, s->coder, first, count, 0) : status;
 }
 
+/* As many whole teams from team *team on as a chunk holds; one always fits. *first goes on to the signal behind them. */
+SHS__PRIVATE shs_status shs__cl_code_teams(shs__cl_signals *s, size_t *team, size_t *first) {
+    const size_t from = *team, at = *first;
+    shs__cl_matrix D = shs__cl_matrix_of(s->D, 0, s->p), Y = shs__cl_matrix_of(s->Y, at * (size_t)s->p, s->p);
+    shs__cl_matrix alphas = shs__cl_matrix_of(s->alphas, 0, s->padded);
+    shs_status status = SHS_OK;
+    while (*team < s->teams && s->own_starts[*team + 1] - at <= s->chunk) *first = s->own_starts[++*team];
+    if (s->y_slice != 0) status = shs__cl_upload_chunk(s, 0, at, *first - at);
+    if (status == SHS_OK)
+        status = shs__cl_gemm(s->cl, SHS_TRANS_YES, SHS_TRANS_NO, s->padded, (int)(*first - at), s->p, 1, &D, &Y, 0, &alphas);
+    return status == SHS_OK ? shs__cl_pursue(s, SHS__CL_TEAM, from, *team - from, 0) : status;
+}
+
 /* Adds a slice's sums to the report. */
 SHS__PRIVATE shs_status shs__cl_tally(shs__cl_signals *s, size_t count, shs_omp_report *report) {
     shs_cl *cl = s->cl;
@@ -6169,7 +6522,7 @@ SHS__PRIVATE shs_status shs__cl_code_results(shs__cl_signals *s, size_t q, shs_r
 
 SHS__PRIVATE shs_status shs__cl_code_slice(shs__cl_signals *s, size_t q) {
     const shs_omp_options *o = s->job.coding;
-    size_t begin = q * s->slice, count = shs__cl_slice_count(s, q), first;
+    size_t begin = q * s->slice, count = shs__cl_slice_count(s, q), first, team = 0;
     int fresh = s->y_slice != q;
     cl_int bad = 0;
     shs_status status = fresh ? shs__cl_clear(s->cl, 0, s->bad, 0, sizeof bad) : SHS_OK;
@@ -6180,9 +6533,11 @@ SHS__PRIVATE shs_status shs__cl_code_slice(shs__cl_signals *s, size_t q) {
         status = shs__cl_write(s->cl, 0, s->tolerances, 0, count * sizeof(shs_real), o->tolerance_each + begin);
     if (fresh && status == SHS_OK) status = shs__cl_finish(s->cl, 0); /* the last slice's signals are done with */
     if (fresh && s->wraps && status == SHS_OK) status = shs__cl_wrap_slice(s, q, count);
-    for (first = 0; first < count && status == SHS_OK; first += s->chunk)
+    for (first = 0; s->teams && first < count && status == SHS_OK;) status = shs__cl_code_teams(s, &team, &first);
+    for (first = 0; !s->teams && first < count && status == SHS_OK; first += s->chunk)
         status = shs__cl_code_chunk(s, q, first, shs__zmin(s->chunk, count - first));
-    if (status == SHS_OK && s->coder != SHS__CL_GENERAL) status = shs__cl_pursue(s, SHS__CL_GENERAL, 0, count, 1);
+    if (status == SHS_OK && s->coder != SHS__CL_GENERAL && s->coder != SHS__CL_TEAM)
+        status = shs__cl_pursue(s, SHS__CL_GENERAL, 0, count, 1);
     if (status == SHS_OK && fresh) status = shs__cl_read(s->cl, 0, s->bad, 0, sizeof bad, &bad);
     if (bad) status = SHS_SIGNALS_NOT_FINITE;
     if (status == SHS_OK) s->y_slice = s->codes_slice = q;
@@ -8462,6 +8817,7 @@ SHS__PRIVATE void shs__cl_fill_engine(shs_cl *cl) {
     e->user = cl;
     e->product = shs__cl_product;
 #ifdef SHS__CL_SIGNALS
+    e->signals_grouped = 1;
     e->signals_open = shs__cl_signals_open;
     e->signals_dictionary = shs__cl_signals_dictionary;
     e->signals_code = shs__cl_signals_code;

@@ -86,10 +86,10 @@ static double measure(bench *b, const char *name, void (*work)(bench *b), const 
     return seconds;
 }
 
-/* Signals a second and the like, held against at least `least`. */
+/* Signals a second and the like, held against at least `least` (0: nothing). */
 static double measure_rate(bench *b, const char *name, void (*work)(bench *b), double amount, const char *unit, double least) {
     double rate = amount / seconds_of(b, work);
-    say(b, name, rate, unit, "target", least, rate / least);
+    say(b, name, rate, unit, least > 0 ? "target" : NULL, least, least > 0 ? rate / least : 0);
     return rate;
 }
 
@@ -265,6 +265,43 @@ static void resident_case(bench *b, const char *name, int n, int s, double targe
     b->ctx.engine->signals_close(b->session);
 }
 
+/* The same of groups of `size` signals that share their atoms, of a quarter of the signals. */
+static void shared_case(bench *b, const char *name, int n, int s, size_t size, shs_selection selection) {
+    const size_t m = b->m / 4 / size * size;
+    shs_signals_job job = SHS_ZERO;
+    shs_omp_options coding = SHS_ZERO;
+    size_t *starts = (size_t *)malloc(m / size * sizeof *starts), g;
+    must(b->cl, starts ? SHS_OK : SHS_NO_MEMORY);
+    for (g = 0; g < m / size; g++) starts[g] = g * size;
+    coding.sparsity = s, coding.selection = selection, coding.groups = starts, coding.group_count = m / size;
+    job.p = job.ldy = b->p, job.n = n, job.m = m, job.Y = b->Y, job.stride = s, job.coding = &coding;
+    must(b->cl, b->ctx.engine->signals_open(b->ctx.engine->user, &b->ctx, &job, &b->session));
+    must(b->cl, b->ctx.engine->signals_dictionary(b->session, b->D, b->p));
+    measure_rate(b, name, code_resident, (double)m, "1/s", 0);
+    b->ctx.engine->signals_close(b->session);
+    free(starts);
+}
+
+/* How many of the first 20,000 signals, in groups of 8, have another support than on the CPU, and how far the sum of squares is
+   off. */
+static void shared_accuracy(bench *b, int n, int s) {
+    const size_t m = shs__zmin(b->m, 20000) / 8 * 8;
+    size_t starts[2500], i, others = 0;
+    shs_omp_options o = SHS_ZERO;
+    shs_omp_report here, there;
+    shs_codes codes, codes_cl;
+    for (i = 0; i < m / 8; i++) starts[i] = 8 * i;
+    o.sparsity = s, o.groups = starts, o.group_count = m / 8;
+    must(b->cl, shs_codes_create(NULL, m, s, &codes)), must(b->cl, shs_codes_create(NULL, m, s, &codes_cl));
+    must(b->cl, shs_omp_ex(NULL, b->p, n, b->D, b->p, m, b->Y, b->p, &o, &codes, NULL, &here));
+    must(b->cl, shs_omp_ex(&b->ctx, b->p, n, b->D, b->p, m, b->Y, b->p, &o, &codes_cl, NULL, &there));
+    for (i = 0; i < m; i++)
+        others += memcmp(codes.atoms + i * (size_t)s, codes_cl.atoms + i * (size_t)s, (size_t)s * sizeof(int)) != 0;
+    say(b, "somp_other_supports_share", (double)others / (double)m, "", NULL, 0, 0);
+    say(b, "somp_sum2_relative_error", fabs((double)(there.sum2 / here.sum2) - 1), "", NULL, 0, 0);
+    shs_codes_free(NULL, &codes), shs_codes_free(NULL, &codes_cl);
+}
+
 /* A dictionary too large for omp_warp: m signals of p values with s of n atoms, from ordinary memory to ordinary memory, and
    with the signals on the device. */
 static void large_case(bench *b, int p, int n, int s, size_t m, double host_target, double target) {
@@ -391,6 +428,10 @@ static void signal_cases(bench *b) {
     resident_case(b, "omp_64x256_s8_on_device", 256, 8, 200e6);
     resident_case(b, "omp_64x128_s16_on_device", 128, 16, 120e6);
     coding_accuracy(b, 256, 8);
+    shared_case(b, "somp_64x256_s8_by_8_on_device", 256, 8, 8, SHS_SELECT_OMP);
+    shared_case(b, "sols_64x256_s8_by_8_on_device", 256, 8, 8, SHS_SELECT_OLS);
+    shared_case(b, "somp_64x256_s8_by_64_on_device", 256, 8, 64, SHS_SELECT_OMP);
+    shared_accuracy(b, 256, 8);
     large_case(b, 256, 1024, 32, 50000, doubles ? 398e3 : 635e3, doubles ? 1.0e6 : 1.8e6);
     large_case(b, 512, 2048, 64, 5000, doubles ? 67e3 : 108e3, doubles ? 200e3 : 250e3);
     large_case(b, 8064, 1207, 30, 1200, doubles ? 75e3 : 150e3, doubles ? 150e3 : 300e3);

@@ -395,6 +395,168 @@ static void test_nearly_dependent_atoms(void **state) {
         }
 }
 
+/* ---- signals that share their atoms ------------------------------------------------------------------------------ */
+
+/* Starts of groups of `size` signals, or with 0 of every size up to 9 in turn. */
+static size_t *new_starts(size_t m, size_t size, size_t *count) {
+    size_t *starts = (size_t *)malloc((m + 1) * sizeof *starts), first;
+    for (*count = 0, first = 0; first < m; first += size ? size : 1 + *count % 9) starts[(*count)++] = first;
+    return starts;
+}
+
+/* As check_codes, of the correlations of whole groups. */
+static void check_shared(const problem *w, const shs_omp_options *o, const coded *a, const coded *b) {
+    size_t g, i, others = 0, stride = (size_t)a->codes.stride;
+    for (g = 0; g < o->group_count; g++) {
+        const size_t first = o->groups[g], end = g + 1 < o->group_count ? o->groups[g + 1] : w->m;
+        const int *x = a->codes.atoms + first * stride, *y = b->codes.atoms + first * stride;
+        const int used = a->codes.used[first], shared = shs__imin(used, b->codes.used[first]);
+        double norm2 = 0, left_a = 0, left_b = 0, largest = 0, one = 0, other = 0;
+        int k;
+        for (k = 0; k < shared && x[k] == y[k];) k++;
+        for (i = first; i < end; i++) {
+            int q;
+            assert_int_equal(a->codes.used[i], used);
+            assert_int_equal(b->codes.used[i], b->codes.used[first]);
+            assert_memory_equal(a->codes.atoms + i * stride, x, (size_t)used * sizeof *x);
+            norm2 += (double)shs__la_norm2(w->p, w->Y + i * (size_t)w->p);
+            left_a += (double)a->errors2[i], left_b += (double)b->errors2[i];
+            for (q = 0; q < shared; q++) largest = fmax(largest, fabs((double)b->codes.coefs[i * stride + (size_t)q]));
+            if (k == shared) continue;
+            one += pow(correlation(w, w->Y + i * (size_t)w->p, x, k, x[k]), 2);
+            other += pow(correlation(w, w->Y + i * (size_t)w->p, x, k, y[k]), 2);
+        }
+        if (k < shared) {
+            if (fabs(sqrt(one) - sqrt(other)) > BY_TYPE(2e-6, 1e-13) * sqrt(norm2) + 1e-4 * sqrt(fmax(one, other)))
+                fail_msg("group %zu, atom %d: %d (%g) or %d (%g)", g, k, x[k], sqrt(one), y[k], sqrt(other));
+            others++;
+        } else if (used != b->codes.used[first]) {
+            assert_close(left_a, left_b, BY_TYPE(1e-4, 1e-9) * norm2);
+            others++;
+        } else
+            for (i = first; i < end; i++) {
+                for (k = 0; k < used; k++)
+                    assert_close(a->codes.coefs[i * stride + (size_t)k], b->codes.coefs[i * stride + (size_t)k],
+                                 BY_TYPE(1e-4, 1e-9) * largest);
+                assert_close(a->errors2[i], b->errors2[i], BY_TYPE(1e-5, 1e-12) * norm2);
+            }
+    }
+    if (others > 1 + o->group_count / 50) fail_msg("%zu of %zu groups differ", others, o->group_count);
+}
+
+/* On the setups that have other groups of items: the CPU's codes. Chunks of few signals, and a kernel that is asked for, change
+   nothing of them. */
+static void check_shared_problem(const problem *w, const shs_omp_options *o, int stride) {
+    coded cpu = code(NULL, w, o, stride), c, again;
+    shs_omp_options few = *o;
+    int how;
+    few.signals_per_group = 7;
+    for (how = 0; how < 3; how++) {
+        c = code(&use_device(how)->ctx, w, o, stride);
+        check_shared(w, o, &c, &cpu);
+        assert_close(c.report.sum2, cpu.report.sum2, BY_TYPE(1e-4, 1e-9) * (double)cpu.report.sum2 + 1e-6);
+        assert_int_equal(c.report.nonzeros, shs_codes_nonzeros(&c.codes));
+        again = code(&use_device(how)->ctx, w, &few, stride);
+        same_bits(w, &c, &again);
+        free_coded(&c), free_coded(&again);
+    }
+    free_coded(&cpu);
+}
+
+static void test_shared_atoms(void **state) {
+    static const int shapes[][4] = {{1, 1, 20, 1}, {8, 20, 210, 3}, {30, 121, 100, 7}, {24, 50, 60, 1}};
+    static const size_t sizes[] = {0, 1, 1000}; /* signals a group */
+    size_t q, g, i;
+    int selection;
+    (void)state;
+    for (q = 0; q < sizeof shapes / sizeof *shapes; q++)
+        for (selection = 0; selection < SHS_SELECTION_COUNT; selection++)
+            for (g = 0; g < sizeof sizes / sizeof *sizes; g++) {
+                const int s = shapes[q][3];
+                problem w = new_problem(shapes[q][0], shapes[q][1], (size_t)shapes[q][2], shs__imax(1, s / 2), q + 90);
+                shs_real *each = (shs_real *)malloc(w.m * sizeof *each);
+                int *limits = (int *)malloc(w.m * sizeof *limits);
+                shs_omp_options o = SHS_ZERO;
+                size_t *starts = new_starts(w.m, sizes[g], &o.group_count);
+                o.groups = starts, o.selection = (shs_selection)selection, o.sparsity = s;
+                o.gram_mode = SHS_GRAM_ALWAYS;
+                check_shared_problem(&w, &o, s);
+                o.gram_mode = SHS_GRAM_NEVER;
+                if (q == 1) check_shared_problem(&w, &o, s);
+                o.gram_mode = SHS_GRAM_ALWAYS;
+                for (i = 0; i < w.m; i++) each[i] = (shs_real)(i % 4), limits[i] = (int)(i % (size_t)(s + 1));
+                o.tolerance_each = each, o.sparsity_each = limits;
+                if (q > 0) check_shared_problem(&w, &o, s);
+                free(starts), free(each), free(limits);
+                free_problem(&w);
+            }
+}
+
+/* Groups of one are coded as signals are, to the bit. */
+static void test_shared_by_one(void **state) {
+    problem w = new_problem(20, 45, 200, 4, 43);
+    shs_omp_options o = SHS_ZERO, grouped;
+    size_t *starts, i, k;
+    int how, selection;
+    (void)state;
+    for (selection = 0; selection < SHS_SELECTION_COUNT; selection++)
+        for (how = 0; how < 3; how++) {
+            device *d = use_device(how);
+            coded alone, one;
+            o.sparsity = 6, o.selection = (shs_selection)selection, o.gram_mode = SHS_GRAM_ALWAYS;
+            grouped = o, grouped.groups = starts = new_starts(w.m, 1, &grouped.group_count);
+            alone = code(&d->ctx, &w, &o, 6), one = code(&d->ctx, &w, &grouped, 6);
+            assert_memory_equal(alone.codes.used, one.codes.used, w.m * sizeof(int));
+            for (i = 0; i < w.m; i++) {
+                k = (size_t)alone.codes.used[i];
+                assert_memory_equal(alone.codes.atoms + i * 6, one.codes.atoms + i * 6, k * sizeof(int));
+                assert_memory_equal(alone.codes.coefs + i * 6, one.codes.coefs + i * 6, k * sizeof(shs_real));
+                assert_close(alone.errors2[i], one.errors2[i], BY_TYPE(1e-6, 1e-13) * (double)shs__la_norm2(20, w.Y + i * 20));
+            }
+            free_coded(&alone), free_coded(&one);
+            free(starts);
+        }
+    free_problem(&w);
+}
+
+/* What does not fit at once is the CPU's; and so is what a split would cut, and what another kernel was asked for. */
+static void test_shared_elsewhere(void **state) {
+    problem w = new_problem(16, 40, 2000, 4, 87);
+    shs_omp_options o = SHS_ZERO;
+    size_t *starts = new_starts(w.m, 0, &o.group_count);
+    int fallback, lack;
+    (void)state;
+    o.groups = starts, o.sparsity = 4;
+    for (fallback = 0; fallback < 2; fallback++)
+        for (lack = 0; lack < 3; lack++) {
+            shs_cl_options options = SHS_ZERO;
+            coded cpu = code(NULL, &w, &o, 4), c = code(NULL, &w, &o, 4);
+            const shs_engine *parts[2];
+            shs_context ctx = SHS_ZERO;
+            shs_split split;
+            device d;
+            options.fallback = fallback;
+            options.coder = lack == 2 ? SHS_CL_CODER_ITEM : SHS_CL_CODER_AUTO;
+            open_device(&d, setups, options);
+            if (lack == 0) d.cl->limit = 90000;
+            parts[0] = shs_cl_engine(d.cl), parts[1] = NULL;
+            ctx.threads = 1, ctx.engine = parts[0];
+            if (lack == 1) {
+                assert_ok(shs_engine_split(parts, 2, NULL, &split));
+                ctx.engine = &split.engine;
+            }
+            assert_status(shs_omp_ex(&ctx, 16, 40, w.D, 16, w.m, w.Y, 16, &o, &c.codes, c.errors2, &c.report),
+                          fallback    ? SHS_OK
+                          : lack == 0 ? SHS_NO_MEMORY
+                                      : SHS_UNSUPPORTED);
+            same_bits(&w, &cpu, &c);
+            close_device(&d);
+            free_coded(&cpu), free_coded(&c);
+        }
+    free(starts);
+    free_problem(&w);
+}
+
 static void test_large(void **state) {
     problem w = new_problem(128, 1500, 24, 30, 77);
     shs_omp_options o = SHS_ZERO;
@@ -1247,7 +1409,7 @@ typedef struct errand {
     int options; /* some of the following */
 } errand;
 
-enum { EACH = 1, NO_GRAM = 2, OWN_GRAM = 4, PROFILE = 8, LITTLE_MEMORY = 16, EXACT = 32, MOD = 64 };
+enum { EACH = 1, NO_GRAM = 2, OWN_GRAM = 4, PROFILE = 8, LITTLE_MEMORY = 16, EXACT = 32, MOD = 64, SHARED = 128 };
 
 static const errand errands[] = {
     {"coding", 0, 0, 0},
@@ -1260,6 +1422,8 @@ static const errand errands[] = {
     {"PAK-SVD to tolerances in little memory", 0, 4, EACH | LITTLE_MEMORY},
     {"MOD", 1, 1, MOD},
     {"K-SVD", 1, 9, EXACT},
+    {"coding of groups, as on a GPU", 1, 0, SHARED | PROFILE},
+    {"coding of groups, each to its own tolerance", 0, 0, SHARED | EACH},
 };
 enum { ERRANDS = sizeof errands / sizeof *errands };
 
@@ -1315,12 +1479,14 @@ static void close_outing(outing *o) {
 }
 
 static void run_outing(outing *o) {
+    static const size_t starts[] = {0, 1, 9, 30};
     shs_ksvd_options k = learning_options(1, o->e->group, 1, STRIDE);
     size_t i;
     if (o->e->options & EACH) k.coding.tolerance_each = o->tolerances, k.coding.sparsity_each = o->limits;
     if (o->e->options & NO_GRAM) k.coding.gram_mode = SHS_GRAM_NEVER;
     if (o->e->options & EXACT) k.update = SHS_UPDATE_KSVD;
     if (o->e->options & MOD) k.update = SHS_UPDATE_MOD;
+    if (o->e->options & SHARED) k.coding.groups = starts, k.coding.group_count = interpreted ? 1 : 4;
     if (o->e->options & OWN_GRAM) k.coding.gram = o->gram, k.coding.ldg = 9;
     for (i = 0; i < o->w.m; i++) o->codes.used[i] = UNTOUCHED;
     for (i = 0; i < o->w.m * STRIDE; i++) o->codes.atoms[i] = UNTOUCHED;
@@ -1529,6 +1695,8 @@ int main(void) {
         cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_selections),
         cmocka_unit_test(test_nearly_dependent_atoms),
+        cmocka_unit_test(test_shared_atoms),
+        cmocka_unit_test(test_shared_by_one),
         cmocka_unit_test(test_tolerances),
         cmocka_unit_test(test_reached_is_reached),
         cmocka_unit_test(test_options),
@@ -1553,6 +1721,7 @@ int main(void) {
         cmocka_unit_test(test_large),
         cmocka_unit_test(test_training),
         cmocka_unit_test(test_fallback),
+        cmocka_unit_test(test_shared_elsewhere),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_calls_fail),       cmocka_unit_test(test_device_lost),  cmocka_unit_test(test_builds_fail),
         cmocka_unit_test(test_allocations_fail), cmocka_unit_test(test_golden_aksvd), cmocka_unit_test(test_golden_paksvd),

@@ -172,6 +172,7 @@ static shs_status call_omp_weights(const shs_context *ctx, scene *s) {
     o.sparsity = S, o.selection = SHS_SELECT_OLS, o.mask = mask, o.ldm = P, o.weights = s->norms2, o.ldw = 0;
     return shs_omp_ex(ctx, P, N, s->D, P, M, s->Y, P, &o, &s->out_codes, OUT(s, 3, shs_real), NULL);
 }
+#endif
 
 static shs_status omp_groups(const shs_context *ctx, scene *s, shs_gram_mode mode) {
     static const size_t groups[] = {0, 1, 40, M - 1};
@@ -182,7 +183,6 @@ static shs_status omp_groups(const shs_context *ctx, scene *s, shs_gram_mode mod
 }
 static shs_status call_omp_groups(const shs_context *ctx, scene *s) { return omp_groups(ctx, s, SHS_GRAM_ALWAYS); }
 static shs_status call_omp_groups_never(const shs_context *ctx, scene *s) { return omp_groups(ctx, s, SHS_GRAM_NEVER); }
-#endif
 
 #ifndef TEST_CL
 static shs_status call_lasso(const shs_context *ctx, scene *s) {
@@ -528,11 +528,11 @@ static const struct {
     {BELOW, "shs_omp_ex, Gram matrix", call_omp_always, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_omp_ex, no Gram matrix", call_omp_never, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_omp_ex, tolerance", call_omp_tolerance, NULL, 1, 0, 0, NO_RESULT},
+    {BELOW, "shs_omp_ex, groups", call_omp_groups, NULL, 1, 0, 0, NO_RESULT},
+    {BELOW, "shs_omp_ex, groups, no Gram matrix", call_omp_groups_never, NULL, 1, 0, 0, NO_RESULT},
 #ifndef TEST_CL
     {BELOW, "shs_omp_ex, nonnegative", call_omp_nonnegative, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_omp_ex, weights", call_omp_weights, NULL, 1, 0, 0, NO_RESULT},
-    {BELOW, "shs_omp_ex, groups", call_omp_groups, NULL, 1, 0, 0, NO_RESULT},
-    {BELOW, "shs_omp_ex, groups, no Gram matrix", call_omp_groups_never, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_lasso", call_lasso, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_lasso_gram", call_lasso_gram, NULL, 1, 0, 0, NO_RESULT},
 #endif
