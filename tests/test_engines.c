@@ -359,6 +359,7 @@ static const shs_engine plain_engine = {
     pixels_close,
     product,
     NULL, /* signals_round: see test_rounds */
+    0,    /* signals_grouped: groups are not taken */
 };
 /* clang-format on */
 
