@@ -1,0 +1,189 @@
+/* 3_solutions.c - the exercises of lesson 3, solved.
+
+       make test-course LESSONS=3 */
+#include "course.h"
+
+enum { P = 16, N = 24, S = 3, M = 400 };
+
+static shs_real Y[P * M], start[P * N], D[P * N];
+static double E[P * M], X[N * M]; /* Y - DX, and the codes with their zeros */
+
+/* Signals that are made of S atoms of a hidden dictionary each. */
+static void open_problem(shs_real *hidden) {
+    shs_random random;
+    int i, k, l;
+    check(shs_dictionary_random(P, N, hidden, P, 31), "the hidden dictionary");
+    check(shs_dictionary_random(P, N, start, P, 32), "the start");
+    shs_random_seed(&random, 33);
+    memset(Y, 0, sizeof Y);
+    for (i = 0; i < M; i++)
+        for (k = 0; k < S; k++) {
+            const int j = (int)((double)N * (double)shs_random_uniform(&random)) % N;
+            const shs_real x = (shs_real)shs_random_normal(&random);
+            for (l = 0; l < P; l++) Y[i * P + l] += x * hidden[j * P + l];
+        }
+}
+
+/* Codes by the header, in D = start. */
+static void code(void) {
+    shs_codes codes = SHS_ZERO;
+    int i, k, l;
+    memcpy(D, start, sizeof D);
+    check(shs_codes_create(NULL, M, S, &codes), "codes");
+    check(shs_omp(NULL, P, N, D, M, Y, S, &codes), "coding");
+    memset(X, 0, sizeof X);
+    for (i = 0; i < M; i++) {
+        for (k = 0; k < codes.used[i]; k++) X[i * N + codes.atoms[i * S + k]] = (double)codes.coefs[i * S + k];
+        for (l = 0; l < P; l++) {
+            double sum = (double)Y[i * P + l];
+            for (k = 0; k < N; k++) sum -= (double)D[k * P + l] * X[i * N + k];
+            E[i * P + l] = sum;
+        }
+    }
+    shs_codes_free(NULL, &codes);
+}
+
+static double sum_of_squares(int count, const double *values) {
+    double sum = 0;
+    int i;
+    for (i = 0; i < count; i++) sum += values[i] * values[i];
+    return sum;
+}
+
+/* F x' at unit length, where F = E + d x on the signals that use atom j. */
+static void new_atom(int j, double *d_new) {
+    double length;
+    int i, l;
+    for (l = 0; l < P; l++)
+        for (d_new[l] = 0, i = 0; i < M; i++) d_new[l] += (E[i * P + l] + (double)D[j * P + l] * X[i * N + j]) * X[i * N + j];
+    length = sqrt(sum_of_squares(P, d_new));
+    for (l = 0; l < P; l++) d_new[l] = length > 0 ? d_new[l] / length : (double)D[j * P + l];
+}
+
+/* The header's dictionary after one iteration from the same start. */
+static double difference_to_header(shs_update update) {
+    shs_real header[P * N];
+    shs_ksvd_options o = SHS_ZERO;
+    o.coding.sparsity = S, o.iterations = 1, o.start = SHS_START_GIVEN, o.update = update;
+    o.replace = SHS_REPLACE_LEAVE, o.keep = SHS_KEEP_LAST;
+    memcpy(header, start, sizeof header);
+    check(shs_ksvd_ex(NULL, P, N, M, Y, P, &o, header, P, NULL, NULL), "learning");
+    return relative_difference(P * N, D, header);
+}
+
+/* 1. SGK: the atom changes, its coefficients stay. E loses (d_new - d) x. */
+static void exercise_1(void) {
+    double d_new[P];
+    int i, j, l;
+    code();
+    for (j = 0; j < N; j++) {
+        new_atom(j, d_new);
+        for (l = 0; l < P; l++) {
+            for (i = 0; i < M; i++) E[i * P + l] -= (d_new[l] - (double)D[j * P + l]) * X[i * N + j];
+            D[j * P + l] = (shs_real)d_new[l];
+        }
+    }
+    agrees("1: SGK as shs_ksvd_ex has it", difference_to_header(SHS_UPDATE_SGK), 1e-4);
+}
+
+/* 2. MOD: with the codes given, all atoms by least squares at once, D XX' = YX', solved by elimination; then unit norm. */
+static void exercise_2(void) {
+    static double A[N][N], B[P][N];
+    int i, j, k, l;
+    code();
+    for (j = 0; j < N; j++) {
+        for (k = 0; k < N; k++)
+            for (A[j][k] = 0, i = 0; i < M; i++) A[j][k] += X[i * N + j] * X[i * N + k];
+        for (l = 0; l < P; l++)
+            for (B[l][j] = 0, i = 0; i < M; i++) B[l][j] += (double)Y[i * P + l] * X[i * N + j];
+    }
+    for (k = 0; k < N; k++) /* XX' is symmetric and positive definite: no pivots are needed */
+        for (j = k + 1; j < N; j++) {
+            const double factor = A[j][k] / A[k][k];
+            for (i = k; i < N; i++) A[j][i] -= factor * A[k][i];
+            for (l = 0; l < P; l++) B[l][j] -= factor * B[l][k];
+        }
+    for (l = 0; l < P; l++)
+        for (k = N; k-- > 0;) {
+            for (j = k + 1; j < N; j++) B[l][k] -= A[k][j] * B[l][j];
+            B[l][k] /= A[k][k];
+        }
+    for (j = 0; j < N; j++) {
+        double sum = 0;
+        for (l = 0; l < P; l++) sum += B[l][j] * B[l][j];
+        for (l = 0; l < P; l++) D[j * P + l] = (shs_real)(B[l][j] / sqrt(sum));
+    }
+    agrees("2: MOD as shs_ksvd_ex has it", difference_to_header(SHS_UPDATE_MOD), 1e-4);
+}
+
+/* 3. An update of one atom alone cannot raise the error: d_new is a step towards the best rank-one approximation of F, and
+   x_new is the best for d_new. Atoms at once can: here three are equal, share a signal, and each takes the same error away. */
+static void exercise_3(void) {
+    double d_new[P], before, rise = -1, together[P], one[P];
+    int i, j, l;
+    code();
+    for (j = 0; j < N; j++) {
+        double F[P];
+        before = sum_of_squares(P * M, E);
+        new_atom(j, d_new);
+        for (i = 0; i < M; i++) {
+            double x_new = 0;
+            if (X[i * N + j] == 0) continue;
+            for (l = 0; l < P; l++) F[l] = E[i * P + l] + (double)D[j * P + l] * X[i * N + j], x_new += F[l] * d_new[l];
+            for (l = 0; l < P; l++) E[i * P + l] = F[l] - d_new[l] * x_new;
+            X[i * N + j] = x_new;
+        }
+        for (l = 0; l < P; l++) D[j * P + l] = (shs_real)d_new[l];
+        rise = fmax(rise, (sum_of_squares(P * M, E) - before) / before);
+    }
+    agrees("3: the error rises by an atom alone (share)", rise, 1e-6);
+    /* y = (5/2, 1), all atoms (1, 0) with coefficient 1/2: E = (1, 1). With F = E + d / 2 each alone would leave nothing: its
+       part of y becomes F, and the three parts together are 3 F. */
+    for (l = 0; l < 2; l++) one[l] = l ? 1 : 1.5, together[l] = (l ? 1 : 2.5) - 3 * one[l];
+    agrees("3: error before / after three equal atoms at once", sqrt(2) / sqrt(sum_of_squares(2, together)), 0.5 + 1e-12);
+}
+
+/* 4. Each power step shrinks what d has of the second singular vector by (sigma_2 / sigma_1)^2. Here F = diag(2, 1). */
+static void exercise_4(void) {
+    double d[2] = {0.6, 0.8}, slope = d[1] / d[0], worst = 0;
+    int k;
+    for (k = 0; k < 10; k++) {
+        double length;
+        d[0] *= 4, d[1] *= 1; /* F F'd */
+        length = sqrt(sum_of_squares(2, d));
+        d[0] /= length, d[1] /= length;
+        worst = fmax(worst, fabs(d[1] / d[0] / slope - 0.25));
+        slope = d[1] / d[0];
+    }
+    agrees("4: what a power step leaves, less (1/2)^2", worst, 1e-12);
+}
+
+/* 5. Learning finds the hidden atoms again: of each one up to its sign. */
+static void exercise_5(const shs_real *hidden) {
+    shs_ksvd_options o = SHS_ZERO;
+    int j, k, l, found = 0;
+    o.coding.sparsity = S, o.iterations = 60, o.seed = 5;
+    check(shs_ksvd_ex(NULL, P, N, M, Y, P, &o, D, P, NULL, NULL), "learning");
+    for (j = 0; j < N; j++) {
+        double most = 0;
+        for (k = 0; k < N; k++) {
+            double sum = 0;
+            for (l = 0; l < P; l++) sum += (double)hidden[j * P + l] * (double)D[k * P + l];
+            most = fmax(most, fabs(sum));
+        }
+        found += most > 0.99;
+    }
+    agrees("5: hidden atoms that were not found (share)", 1 - (double)found / N, 0.25);
+}
+
+int main(int argc, char **argv) {
+    static shs_real hidden[P * N];
+    course_begin(argc, argv, "3_solutions", "the exercises of lesson 3");
+    open_problem(hidden);
+    exercise_1();
+    exercise_2();
+    exercise_3();
+    exercise_4();
+    exercise_5(hidden);
+    return course_end();
+}
