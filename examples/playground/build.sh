@@ -4,7 +4,7 @@
 #     sh examples/playground/build.sh FOLDER                FOLDER/index.html
 #     sh examples/playground/build.sh FOLDER denoise        FOLDER/denoise.js: examples/denoise.c by the same compiler, for node
 #
-# Needs emscripten (make people-deps).
+# Needs emscripten (make playground-deps).
 set -eu
 folder=${1:-build/playground}
 here=examples/playground

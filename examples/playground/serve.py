@@ -5,6 +5,7 @@
 """
 import functools
 import http.server
+import os
 import sys
 
 
@@ -22,6 +23,8 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 def main():
     if len(sys.argv) not in (2, 3) or not sys.argv[-1].isdigit() and len(sys.argv) == 3:
         sys.exit("usage: serve.py FOLDER [PORT]")
+    if not os.path.isfile(os.path.join(sys.argv[1], "index.html")):
+        sys.exit(f"serve.py: {sys.argv[1]}: there is no index.html; make playground builds it")
     port = int(sys.argv[2]) if len(sys.argv) == 3 else 8000
     handler = functools.partial(Handler, directory=sys.argv[1])
     try:
