@@ -936,7 +936,8 @@ assert a["unmixing"].shape == (4, 87) and a["mixing"].shape == (87, 4) and a["wa
 assert abs(a["unmixing"] @ a["mixing"] - numpy.eye(4)).max() < 1e-3
 assert abs(a["rotation"].T @ a["whitening"] - a["unmixing"]).max() < 1e-3 * abs(a["unmixing"]).max()'
 fi
-fails "bands cannot be matched" 1 "many.hdr: bands: 7 are in use, but b.model is of 100" apply b.model many.hdr bad.hdr
+head -c 2800 /dev/zero >seven_of.img; header seven_of 20 20 7 1 bsq 0
+fails "bands cannot be matched" 1 "seven_of.hdr: bands: 7 are in use, but b.model is of 100" apply b.model seven_of.hdr bad.hdr
 fails "the model's wavelengths are not in use" 1 "wavelength: band" apply b.model scene.hdr bad.hdr --wavelengths 400:1000
 fails "components that are not the model's" 1 "scene.hdr: bands: 100 are in use, but b.model has 3 components" inverse b.model scene.hdr bad.hdr
 fails "no model" 1 "nowhere.model: cannot read it" apply nowhere.model scene.hdr bad.hdr
@@ -1197,6 +1198,7 @@ check "targets: bands have the names of the table" grep -qx '  dark}' same.hdr
 check "targets: no curve without a truth" bash -c "! grep -q 'ROC curves' page.html"
 check "targets: a page with curves" good detect scene.hdr same.hdr --bbl --target paint.csv --truth scene_truth.hdr --html page.html
 check "targets: a curve of each" is "$(grep -c '<h2>ROC curves\|>mf [a-z]*: [01]' page.html)" 3
+check "targets: their spectra on the page" is "$(grep -c '<h2>Spectra of the targets\|^<span' page.html)" 1
 check "targets: the page has an end" is "$(tail -n 1 page.html)" "</html>"
 check "targets: it needs nothing from elsewhere" bash -c "! grep -Eq 'https?:|<script|<link' page.html"
 head -50 rows.csv >short.csv; printf '1,2\n3\n' >ragged.csv; printf 'a\n1\nx7\n' >word.csv; : >empty.csv; printf 'wavelength\n1\n' >bare.csv
@@ -1292,6 +1294,31 @@ fails "learnt ones of no number" 2 "--count: is needed" unmix scene.hdr bad.hdr 
 fails "published ones of another number" 1 "learnt.csv: --published: 4 spectra, but there are 3 endmembers" unmix scene.hdr bad.hdr --bbl --endmembers vca --count 3 --published learnt.csv
 fails "abundances of another number" 1 "mixed.hdr: bands: 4, but the number of endmembers is 3" unmix scene.hdr bad.hdr --bbl --endmembers vca --count 3 --abundances mixed.hdr
 check "abundances as bytes" good unmix scene.hdr same.hdr --bbl --endmembers em.csv --type u8 --rescale 0,255
+# On the page: a picture and a histogram of each abundance and of the misfit, the spectra with their names.
+good unmix scene.hdr same.hdr --bbl --endmembers em.csv --html page.html
+check "a page of mixtures: pictures" is "$(grep -o '<img' page.html | wc -l) $(grep -o 'class="bars"' page.html | wc -l)" "7 6"
+check "a page of mixtures: the endmembers' curves" is "$(grep -c '<polyline' page.html)" 5
+check "a page of mixtures: their names" grep -q "; $(head -n 1 em.csv | cut -d, -f3)</span>" page.html
+check "a page of mixtures: its axis" grep -q '>wavelength (Nanometers)</text>' page.html
+check "a page of mixtures: no number that is none" bash -c "! grep -Eqi '[\" >,]-?(nan|inf)' page.html"
+check "bands of abundances have the endmembers' names" grep -q "^  $(head -n 1 em.csv | cut -d, -f3),$" same.hdr
+# Three pixels of two bands; the second holds the first endmember alone and is 2 brighter than it in one band of two.
+printf '\001\003\000\000\000\001' >three.img; header three 3 1 2 1 bsq 0; printf 'a<b,c\n1,0\n0,1\n' >pair.csv
+for c in "" "--type u8 --rescale 0,255"; do
+    # shellcheck disable=SC2086 # several words
+    check "a misfit that is known: runs $c" good unmix three.hdr same.hdr --endmembers pair.csv --html page.html $c
+    check "a misfit that is known $c" grep -q "Median 0, largest 1.414; the pixels' own root mean square is 1.354" page.html
+done
+check "a misfit that is known: a name with a bracket" grep -q 'Abundance 1: a&lt;b' page.html
+printf '\001\000\001' >ends.img; header ends 3 1 1 1 bsq 0
+check "a misfit without the pixel: runs" good unmix three.hdr same.hdr --endmembers pair.csv --html page.html --mask ends.hdr
+check "a misfit without the pixel" grep -q "largest 0; the pixels' own root mean square is 0.7071" page.html
+check "a page of endmembers" good endmembers scene.hdr same.csv --bbl --count 7 --html page.html
+check "a page of endmembers: a picture, curves, the seventh dashed" is \
+    "$(for tag in '<img' '<polyline' '<polyline.*dasharray'; do grep -c "$tag" page.html; done | xargs)" "1 7 1"
+check "a page of endmembers: its end" is "$(tail -n 1 page.html)" "</html>"
+fails "a page over the table" 2 "two outputs would go into this one file" \
+    endmembers scene.hdr bad.csv --bbl --count 3 --html bad.csv
 check "mixtures of a window: runs" run endmembers scene.hdr same.csv --bbl --count 3 --window 20,30,50,40
 check "mixtures of a window: pixels of the file" awk -F'[, ]' '/^endmember/ { bad = bad || $4 < 20 || $4 > 69 || $5 < 30 || $5 > 69 } END { exit bad }' out.txt
 check "another seed" run endmembers scene.hdr same.csv --bbl --count 3 --seed 9

@@ -40,8 +40,10 @@ static void base64_number(base64 *b, uint32_t number, int bytes) {
    last three bytes. */
 static void html_picture(FILE *file, const picture *a, const char *words) {
     base64 b = SHS_ZERO;
-    int row = (3 * a->width + 3) / 4 * 4, x, y, c;
-    fprintf(file, "<img width=\"%d\" height=\"%d\" alt=\"%s\" src=\"data:image/bmp;base64,", a->width, a->height, words);
+    int row = (3 * a->width + 3) / 4 * 4, x, y, c, shown = a->width <= 240 ? 480 / a->width : 1; /* small ones larger */
+    if (shown * a->height > 960) shown = 1;
+    fprintf(file, "<img width=\"%d\" height=\"%d\" alt=\"%s\" src=\"data:image/bmp;base64,", shown * a->width,
+            shown * a->height, words);
     b.file = file;
     base64_byte(&b, 'B');
     base64_byte(&b, 'M');
@@ -115,13 +117,16 @@ static plot plot_begin(FILE *file, double left, double right, double bottom, dou
         fprintf(file, "<path class=\"grid\" d=\"M%d %.1fH%d\"/>\n", PLOT_MARGIN, plot_y(&p, at), PLOT_WIDTH - PLOT_RIGHT);
         plot_text(&p, PLOT_MARGIN - 6, plot_y(&p, at) + 4, "end", powers ? "1e%g" : "%.4g", fabs(at) < step / 1e6 ? 0 : at);
     }
-    fprintf(file, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">%s</text>\n", PLOT_WIDTH / 2, PLOT_HEIGHT - 6, name);
+    fprintf(file, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">", PLOT_WIDTH / 2, PLOT_HEIGHT - 6);
+    html_text(file, name);
+    fprintf(file, "</text>\n");
     return p;
 }
 
 static void plot_line(const plot *p, int count, const double *x, const double *y, int colour) {
     int i;
-    fprintf(p->file, "<polyline stroke=\"%s\" points=\"", plot_colours[colour % PLOT_COLOURS]);
+    fprintf(p->file, "<polyline stroke=\"%s\"%s points=\"", plot_colours[colour % PLOT_COLOURS],
+            colour / PLOT_COLOURS % 2 ? " stroke-dasharray=\"6 3\"" : "");
     for (i = 0; i < count; i++) fprintf(p->file, "%.1f,%.1f ", plot_x(p, x[i]), plot_y(p, y[i]));
     fprintf(p->file, "\"/>\n");
 }
@@ -168,42 +173,60 @@ static void html_eigenvalues(FILE *file, const shs_model *m) {
     free(y);
 }
 
-/* The first components over the wavelength, or the number of the band. */
-static void html_loadings(FILE *file, const job *j, const shs_model *m) {
-    int ica = m->kind == SHS_MODEL_ICA, n = ica ? m->ica.bands : m->pca.bands, k, b;
-    int count = ica ? m->ica.components : m->pca.components;
-    const shs_wide *vectors = ica ? m->ica.mixing : m->pca.vectors;
-    double *x = ALLOCATE(double, n), *y = ALLOCATE(double, n), low = 0, high = 0, first, last;
+/* The colour of a line, and what it is. */
+static void html_legend(FILE *file, int colour, const char *name) {
+    fprintf(file, "<span style=\"color:%s\">&#%d; ", plot_colours[colour % PLOT_COLOURS],
+            colour / PLOT_COLOURS % 2 ? 9633 : 9632); /* hollow: dashed */
+    html_text(file, name);
+    fprintf(file, "</span> ");
+}
+
+/* Curves over the bands in use: over the wavelength, or the number of the band. Curve k begins at values + k * bands. */
+static void html_curves(FILE *file, const job *j, int bands, int count, const shs_wide *values, char *const *names) {
+    double *x = ALLOCATE(double, bands), *y = ALLOCATE(double, bands), low = 0, high = 0, first, last;
+    char axis[60];
+    int k, b;
     plot p;
-    count = count < PLOT_COLOURS ? count : PLOT_COLOURS;
-    for (b = 0; b < n; b++) x[b] = j->in.wavelength ? j->in.wavelength[j->bands[b]] : j->bands[b] + 1;
-    for (b = 0, first = last = x[0]; b < n; b++) first = x[b] < first ? x[b] : first, last = x[b] > last ? x[b] : last;
-    for (b = 0; b < n * count; b++) {
-        low = (double)vectors[b] < low ? (double)vectors[b] : low;
-        high = (double)vectors[b] > high ? (double)vectors[b] : high;
+    sprintf(axis, !j->in.wavelength ? "band" : *j->in.units ? "wavelength (%.40s)" : "wavelength", j->in.units);
+    for (b = 0; b < bands; b++) x[b] = j->in.wavelength ? j->in.wavelength[j->bands[b]] : j->bands[b] + 1;
+    for (b = 0, first = last = x[0]; b < bands; b++) first = x[b] < first ? x[b] : first, last = x[b] > last ? x[b] : last;
+    for (b = 0; b < bands * count; b++) {
+        low = (double)values[b] < low ? (double)values[b] : low;
+        high = (double)values[b] > high ? (double)values[b] : high;
     }
-    fprintf(file, "<h2>%s over the bands</h2>\n", ica ? "Spectra of the sources" : "Loadings");
-    p = plot_begin(file, first, last, low, high, 0, j->in.wavelength ? "wavelength" : "band");
+    p = plot_begin(file, first, last, low, high, 0, axis);
     for (k = 0; k < count; k++) {
-        for (b = 0; b < n; b++) y[b] = (double)vectors[(size_t)k * (size_t)n + (size_t)b];
-        plot_line(&p, n, x, y, k);
+        for (b = 0; b < bands; b++) y[b] = (double)values[(size_t)k * (size_t)bands + (size_t)b];
+        plot_line(&p, bands, x, y, k);
     }
     plot_end(&p);
     fprintf(file, "<p>");
-    for (k = 0; k < count; k++) fprintf(file, "<span style=\"color:%s\">&#9632; %d</span> ", plot_colours[k], k + 1);
+    for (k = 0; k < count; k++) {
+        char number[12];
+        sprintf(number, "%d", k + 1);
+        html_legend(file, k, names && names[k] && *names[k] ? names[k] : number);
+    }
     fprintf(file, "</p>\n");
     free(x);
     free(y);
 }
 
-/* Of the valid values, between the ends of what the 1st and 99th percentile hold. */
+/* The first components over the bands. */
+static void html_loadings(FILE *file, const job *j, const shs_model *m) {
+    int ica = m->kind == SHS_MODEL_ICA, count = ica ? m->ica.components : m->pca.components;
+    count = count < PLOT_COLOURS ? count : PLOT_COLOURS;
+    fprintf(file, "<h2>%s over the bands</h2>\n", ica ? "Spectra of the sources" : "Loadings");
+    html_curves(file, j, ica ? m->ica.bands : m->pca.bands, count, ica ? m->ica.mixing : m->pca.vectors, NULL);
+}
+
+/* Of the valid values, between the 1st and 99th percentile, which it says. Where these are the same there is one bar. */
 static void html_histogram(FILE *file, const double *sorted, size_t count) {
     double low = sorted[count / 100], high = sorted[count - 1 - count / 100], most = 1;
     int bins[BINS] = {0}, i;
     size_t p;
-    for (p = 0; p < count && high > low; p++)
+    for (p = 0; p < count; p++)
         if (sorted[p] >= low && sorted[p] <= high) {
-            i = (int)((sorted[p] - low) / (high - low) * BINS);
+            i = high > low ? (int)((sorted[p] - low) / (high - low) * BINS) : BINS / 2;
             bins[i < BINS ? i : BINS - 1]++;
         }
     for (i = 0; i < BINS; i++) most = bins[i] > most ? bins[i] : most;
@@ -211,7 +234,7 @@ static void html_histogram(FILE *file, const double *sorted, size_t count) {
     for (i = 0; i < BINS; i++)
         fprintf(file, "M%.1f 50V%.1fH%.1fV50", i * (double)THUMBNAIL / BINS, 50 - 48 * bins[i] / most,
                 (i + 0.8) * THUMBNAIL / BINS);
-    fprintf(file, "\"/></svg>\n");
+    fprintf(file, "\"/></svg>\n<div class=\"ends\"><span>%.3g</span><span>%.3g</span></div>", low, high);
 }
 
 static double kurtosis_of(const double *values, size_t count) {
@@ -226,16 +249,38 @@ static double kurtosis_of(const double *values, size_t count) {
     return second > 0 ? fourth / (second * second) - 3 : 0;
 }
 
-/* Every band as a small picture, its histogram below it. */
-static void html_thumbnails(FILE *file, cube_file *f, const char *name, const shs_model *m) {
-    int bands = f->bands < MOST_SHOWN ? f->bands : MOST_SHOWN, step = 1, list[MOST_SHOWN], b;
-    size_t count, i, valid;
+/* One of so many samples and lines is in a small picture. */
+static int thumbnail_step(const cube_file *f) {
+    int step = 1;
+    while (f->samples / step > THUMBNAIL || f->lines / step > 2 * THUMBNAIL) step++;
+    return step;
+}
+
+/* The values as a small picture, their histogram below it; the caption is to follow. Returns how many of them are valid, which
+   are then in `sorted`. */
+static size_t html_thumbnail(FILE *file, const cube_file *f, picture *a, const double *values, double *sorted,
+                             const char *words) {
+    size_t count = picture_size(a), valid = 0, i;
+    for (i = 0; i < count; i++)
+        if (!is_missing(f, values[i])) sorted[valid++] = values[i];
+    qsort(sorted, valid, sizeof *sorted, ascending);
+    stretch(f, values, count, a->pixels, 1);
+    fprintf(file, "<figure>");
+    html_picture(file, a, words);
+    if (valid) html_histogram(file, sorted, valid);
+    fprintf(file, "<figcaption>");
+    return valid;
+}
+
+/* Every band as a small picture; names (may be NULL) are those of bands that have some. */
+static void html_thumbnails(FILE *file, cube_file *f, const char *name, char *const *names, const shs_model *m) {
+    int bands = f->bands < MOST_SHOWN ? f->bands : MOST_SHOWN, step = thumbnail_step(f), list[MOST_SHOWN], b;
+    size_t count, valid;
     picture a;
     double *values, *sorted;
-    while (f->samples / step > THUMBNAIL || f->lines / step > 2 * THUMBNAIL) step++;
     a = picture_create((f->samples + step - 1) / step, (f->lines + step - 1) / step, 1);
     count = picture_size(&a);
-    values = ALLOCATE(double, count * (size_t)bands);
+    values = ALLOCATE(double, count *(size_t)bands);
     sorted = ALLOCATE(double, count);
     for (b = 0; b < bands; b++) list[b] = b;
     sampled_bands(f, list, bands, step, count, values);
@@ -243,15 +288,9 @@ static void html_thumbnails(FILE *file, cube_file *f, const char *name, const sh
     if (step > 1) fprintf(file, "<p>One of %d samples, one of %d lines.</p>\n", step, step);
     fprintf(file, "<div class=\"row\">\n");
     for (b = 0; b < bands; b++) {
-        const double *v = values + (size_t)b * count;
-        for (i = valid = 0; i < count; i++)
-            if (!is_missing(f, v[i])) sorted[valid++] = v[i];
-        qsort(sorted, valid, sizeof *sorted, ascending);
-        stretch(f, v, count, a.pixels, 1);
-        fprintf(file, "<figure>");
-        html_picture(file, &a, "a band of the output");
-        if (valid) html_histogram(file, sorted, valid);
-        fprintf(file, "<figcaption>%s %d", name, b + 1);
+        valid = html_thumbnail(file, f, &a, values + (size_t)b * count, sorted, "a band of the output");
+        fprintf(file, "%s %d", name, b + 1);
+        if (names && names[b] && *names[b]) fprintf(file, ": "), html_text(file, names[b]);
         if (valid && !(m && m->kind == SHS_MODEL_ICA)) fprintf(file, "<br>kurtosis %.3g", kurtosis_of(sorted, valid));
         if (m && m->kind == SHS_MODEL_ICA) {
             const shs_ica_component *c = m->ica.component + b;
@@ -266,38 +305,49 @@ static void html_thumbnails(FILE *file, cube_file *f, const char *name, const sh
     free(a.pixels);
 }
 
-/* The page, which stays open; without a model the output alone. NULL: none is wanted. */
-static FILE *html_begin(const job *j, const char *band_name, const shs_model *m) {
-    const char *name = j->s->html;
-    FILE *file;
-    cube_file f;
-    picture a;
-    if (!name) return NULL;
-    file = open_for_writing(name);
-    f = cube_open(j->out.header_name, j->out.data_name);
+/* The page's head, with the command and how long it took; NULL: none is wanted. */
+static FILE *html_open(const job *j, const char *title) {
+    FILE *file = j->s->html ? open_for_writing(j->s->html) : NULL;
+    if (!file) return NULL;
     fprintf(file, "<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>");
-    html_text(file, j->out.description);
+    html_text(file, title);
     fprintf(file,
             "</title>\n<style>body{font:15px sans-serif;margin:2em auto;max-width:60em;color:#222}h1{font-size:1.4em}"
             "h2{font-size:1.1em;margin-top:2em}svg text{font-size:12px;fill:#555}svg polyline{fill:none;stroke-width:1.5}"
             ".grid{stroke:#ddd}.bars{fill:#1b6ca8}.row{display:flex;flex-wrap:wrap;gap:1em}figure{margin:0;width:%dpx}"
             "figcaption{font-size:12px}figure img{width:100%%;height:auto}"
+            ".ends{display:flex;justify-content:space-between;font-size:11px;color:#555}"
             "img{image-rendering:pixelated;display:block}pre{white-space:pre-wrap}"
             "td,th{text-align:right;padding:0 1em 0 0}</style>\n<h1>",
             THUMBNAIL);
-    html_text(file, j->out.description);
+    html_text(file, title);
     fprintf(file, "</h1>\n<pre>");
     html_text(file, j->s->command);
-    fprintf(file, "\n%s</pre>\n<p>%d samples, %d lines, %d of %d bands; fit %.3f s, transform %.3f s.</p>\n", shs_build_info(),
-            j->in.samples, j->in.lines, j->cube.band_count, j->in.bands, j->fitted - j->start, j->written - j->fitted);
-    a = false_colours(&f, f.bands >= 3 ? 3 : 1, 2.5e5);
+    fprintf(file, "\n%s</pre>\n<p>%d samples, %d lines, %d of %d bands; ", shs_build_info(), j->in.samples, j->in.lines,
+            j->cube.band_count, j->in.bands);
+    if (j->written > 0) fprintf(file, "fit %.3f s, transform %.3f s.</p>\n", j->fitted - j->start, j->written - j->fitted);
+    else fprintf(file, "%.3f s.</p>\n", wall_clock() - j->start);
+    return file;
+}
+
+static void html_quicklook(FILE *file, cube_file *f, const char *words) {
+    picture a = false_colours(f, f->bands >= 3 ? 3 : 1, 2.5e5);
     fprintf(file, "<h2>Quick look</h2>\n");
-    html_picture(file, &a, "the first three bands of the output in red, green and blue");
+    html_picture(file, &a, words);
     fputc('\n', file);
+    free(a.pixels);
+}
+
+/* The page, which stays open; without a model the output alone. NULL: none is wanted. */
+static FILE *html_begin(const job *j, const char *band_name, const shs_model *m) {
+    FILE *file = html_open(j, j->out.description);
+    cube_file f;
+    if (!file) return NULL;
+    f = cube_open(j->out.header_name, j->out.data_name);
+    html_quicklook(file, &f, "the first three bands of the output in red, green and blue");
     if (m) html_eigenvalues(file, m);
     if (m) html_loadings(file, j, m);
-    html_thumbnails(file, &f, band_name, m);
-    free(a.pixels);
+    html_thumbnails(file, &f, band_name, j->out.names, m);
     cube_close(&f);
     return file;
 }
@@ -308,8 +358,6 @@ static void html_finish(const job *j, FILE *file) {
     close_written(file, j->s->html);
 }
 
-static void write_html(const job *j, const char *band_name, const shs_model *m) {
-    html_finish(j, html_begin(j, band_name, m));
-}
+static void write_html(const job *j, const char *band_name, const shs_model *m) { html_finish(j, html_begin(j, band_name, m)); }
 
 #endif /* HYPERCUBE_HTML */

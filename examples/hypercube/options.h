@@ -171,7 +171,7 @@ static const struct {
     {CONVERT, {"--range", "R", OPTION_TEXT, (void *)&given.range, 0, "LOW,HIGH; auto: least to largest; bands: of each band"}},
     {MAPS | USES | CONVERT | OF_OUTPUT,
      {"--quicklook", "PNG", OPTION_TEXT, (void *)&given.quicklook, 0, "false colours of the first three"}},
-    {MAPS | USES | CONVERT | OF_OUTPUT,
+    {MAPS | USES | CONVERT | ENDMEMBERS | OF_OUTPUT,
      {"--html", "FILE", OPTION_TEXT, (void *)&given.html, 0, "a page with pictures, plots and tables"}},
     {FITS | OF_OUTPUT, {"--report", "CSV", OPTION_TEXT, (void *)&given.report, 0, "a table of the components"}},
     {FITS | DENOISE | RX | OF_OUTPUT,

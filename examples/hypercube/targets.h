@@ -191,6 +191,17 @@ static void spectra_free(spectra *s) {
     free(s->values);
 }
 
+enum { MOST_CURVES = 12 };
+
+/* The spectra over the bands, on the page. */
+static void html_spectra(FILE *page, const job *j, const spectra *s, const char *title) {
+    int shown = s->count < MOST_CURVES ? s->count : MOST_CURVES;
+    if (!page) return;
+    fprintf(page, "<h2>%s</h2>\n", title);
+    if (shown < s->count) fprintf(page, "<p>The first %d of %d.</p>\n", shown, s->count);
+    html_curves(page, j, j->cube.band_count, shown, s->values, s->names);
+}
+
 /* ---- how well they are found -------------------------------------------------------------------------------------- */
 
 enum { ROC_POINTS = 400 };
@@ -321,6 +332,8 @@ static void run_detect(const settings *s, char **names) {
     j->out.names = targets.names;
     output_show(j, shs_detector_name(options.method), NULL);
     page = html_begin(j, shs_detector_name(options.method), NULL);
+    html_spectra(page, j, &targets, "Spectra of the targets");
+    if (s->undesired) html_spectra(page, j, &undesired, "Undesired spectra");
     if (s->truth) pixels = ALLOCATE(scored, (size_t)j->in.samples * (size_t)j->in.lines);
     if (s->truth) area = judge_targets(j, &targets, options.method, pixels, page);
     html_finish(j, page);

@@ -151,9 +151,7 @@ static spectra spectra_learnt(job *j) {
 }
 
 /* Whether the text says how endmembers are made of the cube; otherwise it names a table. */
-static int makes_endmembers(const char *text) {
-    return !strcmp(text, "learn") || extractor_named(text) < SHS_EXTRACTOR_COUNT;
-}
+static int makes_endmembers(const char *text) { return !strcmp(text, "learn") || extractor_named(text) < SHS_EXTRACTOR_COUNT; }
 
 static spectra endmembers_by(job *j, const char *text) {
     if (!strcmp(text, "learn")) return spectra_learnt(j);
@@ -229,6 +227,80 @@ static double abundance_error(const job *j, cube_file *known, const int *match) 
     return count > 0 ? sqrt(sum2 / count) : 0;
 }
 
+/* ---- on the page -------------------------------------------------------------------------------------------------- */
+
+/* Every step-th pixel of line y, with NaN where it does not count, band by band. */
+static void pixels_of_line(job *j, int y, int step, char *line, unsigned char *room, double *pixels) {
+    const cube_file *in = &j->in;
+    const unsigned char *marks = marks_of(j, y, 1, room);
+    int x, b;
+    must_read(&j->in, y, 1, line);
+    for (x = 0; x < in->samples; x += step)
+        for (b = 0; b < j->cube.band_count; b++) {
+            double value = get_value(line, value_index(in, 1, 0, x, j->bands[b]), in->type, in->swap);
+            *pixels++ = is_missing(in, value) || (marks && !marks[x]) ? (double)NAN : value;
+        }
+}
+
+/* How far each pixel is from its mixture: the root of the mean squared difference over p bands; NaN where it is missing.
+   Returns the sum of the squared values. */
+static double misfits(int p, const spectra *of, int count, const double *pixels, const double *shares, double *errors) {
+    double all = 0;
+    int i, b, k;
+    for (i = 0; i < count; i++, pixels += p, shares += of->count) {
+        double sum = 0;
+        for (b = 0; b < p; b++) {
+            double mixed = 0;
+            for (k = 0; k < of->count; k++) mixed += shares[k] * (double)of->values[(size_t)k * (size_t)p + (size_t)b];
+            sum += (pixels[b] - mixed) * (pixels[b] - mixed);
+            all += isfinite(pixels[b]) ? pixels[b] * pixels[b] : 0;
+        }
+        errors[i] = isfinite(sum) ? sqrt(sum / p) : (double)NAN;
+    }
+    return all;
+}
+
+/* Where the mixtures fit badly, as a picture and a histogram. Pixels are unmixed once more: what was written may be rounded. */
+static void html_misfit(job *j, const spectra *of, shs_constraint constraint, FILE *page) {
+    int p = j->cube.band_count, step = thumbnail_step(&j->in), y;
+    picture a = picture_create((j->in.samples + step - 1) / step, (j->in.lines + step - 1) / step, 1);
+    size_t count = picture_size(&a), width = (size_t)a.width, valid;
+    double *errors = ALLOCATE(double, count), *sorted = ALLOCATE(double, count), *pixels = ALLOCATE(double, width *(size_t)p),
+           *shares = ALLOCATE(double, width *(size_t)of->count), *to = errors, all = 0;
+    char *line = (char *)allocate((size_t)j->in.samples * (size_t)j->in.bands, shs_type_size(j->in.type));
+    unsigned char *room = ALLOCATE(unsigned char, j->in.samples);
+    cube_file plain = SHS_ZERO;
+    shs_cube cube = SHS_ZERO;
+    shs_sink sink = SHS_ZERO;
+    cube.pixels = pixels, cube.type = SHS_TYPE_F64, cube.interleave = SHS_INTERLEAVE_BIP;
+    cube.samples = a.width, cube.lines = 1, cube.bands = p;
+    sink.pixels = shares, sink.type = SHS_TYPE_F64, sink.interleave = SHS_INTERLEAVE_BIP;
+    for (y = 0; y < j->in.lines; y += step, to += width) {
+        pixels_of_line(j, y, step, line, room, pixels);
+        check_unmixing(j, shs_unmix(NULL, &cube, of->count, of->values, p, constraint, &sink));
+        all += misfits(p, of, a.width, pixels, shares, to);
+    }
+    fprintf(page, "<h2>Where the mixtures fit badly</h2>\n<div class=\"row\">\n");
+    valid = html_thumbnail(page, &plain, &a, errors, sorted, "how far each pixel is from its mixture");
+    fprintf(page, "RMSE of the fit</figcaption></figure>\n</div>\n");
+    if (valid)
+        fprintf(page,
+                "<p>The root of the mean squared difference between a pixel and its mixture over %d bands, in the units of the "
+                "pixels; bright is bad.<br>Median %.4g, largest %.4g; the pixels' own root mean square is %.4g.</p>\n",
+                p, sorted[valid / 2], sorted[valid - 1], sqrt(all / ((double)valid * p)));
+    free(errors), free(sorted), free(pixels), free(shares), free(line), free(room), free(a.pixels);
+}
+
+/* Endmembers have no output but the table: the page shows the cube that they are of. */
+static void html_endmembers(job *j, const spectra *s) {
+    char *title = described("Endmembers of ", &j->in);
+    FILE *page = html_open(j, title);
+    if (page) html_quicklook(page, &j->in, "the cube in false colours");
+    html_spectra(page, j, s, "Spectra of the endmembers");
+    html_finish(j, page);
+    free(title);
+}
+
 /* ---- endmembers and unmix ----------------------------------------------------------------------------------------- */
 
 /* A column for each spectrum and a row for each band in use, such as spectra_from_table reads. */
@@ -254,8 +326,10 @@ static void run_endmembers(const settings *s, char **names) {
     will_read(j->in.header_name);
     will_read(j->in.data_name);
     will_write(names[1]);
+    if (s->html) will_write(s->html);
     found = endmembers_by(j, method);
     write_spectra(j, &found, names[1]);
+    html_endmembers(j, &found);
     printf("seconds=%.3f endmembers=%d bands=%d\n", wall_clock() - j->start, found.count, j->cube.band_count);
     spectra_free(&found);
     job_close(j);
@@ -268,6 +342,7 @@ static void run_unmix(const settings *s, char **names) {
     cube_file known = SHS_ZERO;
     int *match, k, found;
     double angle = 0;
+    FILE *page;
     job *j;
     if (!s->endmembers) fail(EXIT_USAGE, "--endmembers: is needed: a table or vca, nfindr, atgp, learn");
     found = makes_endmembers(s->endmembers);
@@ -286,8 +361,12 @@ static void run_unmix(const settings *s, char **names) {
     output_start(j, of.count, "Abundances in ");
     check_unmixing(j, shs_unmix(&j->ctx, &j->cube, of.count, of.values, j->cube.band_count, constraint, &j->sink));
     progress_clear();
+    j->out.names = of.names;
     output_show(j, "Abundance", NULL);
-    write_html(j, "Abundance", NULL);
+    page = html_begin(j, "Abundance", NULL);
+    if (page) html_misfit(j, &of, constraint, page);
+    html_spectra(page, j, &of, "Spectra of the endmembers");
+    html_finish(j, page);
     if (s->published) printf("angle=%.4f ", angle);
     if (s->abundances) printf("rmse=%.4f ", abundance_error(j, &known, match));
     printf("seconds=%.3f endmembers=%d constraint=%s\n", j->written - j->start, of.count, constraints[constraint]);
