@@ -2028,6 +2028,10 @@ typedef struct shs_engine {
 
     /* Non-zero: sessions take signals that share their atoms (coding->groups), where they do not learn. Not a split's. */
     int signals_grouped;
+
+    /* B = YX' (p x n) of the codes at hand: the step towards less coherent atoms asks for it (coherence of shs_ksvd_options).
+       Not a split's. */
+    shs_status (*signals_cross)(void *session, shs_wide *B);
 } shs_engine;
 
 /* An engine made of engines: several devices of one machine, or a device and processors beside it. The signals of a session, or
@@ -10926,13 +10930,14 @@ SHS__PRIVATE shs_status shs__dl_stage_solve(shs__dl_learner *w) {
     return SHS_OK;
 }
 
-/* B = YX' of the codes at hand. No engine does. */
+/* B = YX' of the codes at hand. */
 SHS__PRIVATE shs_status shs__dl_stage_cross(shs__dl_learner *w, shs_wide *B) {
-    shs_status status = w->engine ? SHS_UNSUPPORTED : SHS_OK;
+    const shs_engine *e = w->engine;
+    shs_status status = !e ? SHS_OK : e->signals_cross ? e->signals_cross(w->remote, B) : SHS_UNSUPPORTED;
     size_t i;
     int k;
-    memset(B, 0, (size_t)w->p * (size_t)w->n * sizeof *B);
     if (!shs__dl_stage_here(w, 1, &status)) return status;
+    memset(B, 0, (size_t)w->p * (size_t)w->n * sizeof *B);
     for (i = 0; i < w->m; i++)
         for (k = 0; k < w->codes.used[i]; k++) {
             size_t at = i * (size_t)w->codes.stride + (size_t)k;
@@ -11228,6 +11233,10 @@ SHS__PRIVATE shs_status shs__dl_decorrelate(shs__dl_learner *w, shs_status *mine
     for (j = 0; j < n && *mine == SHS_OK; j++) (void)shs__dl_unit(w->p, r->Z + j * p, w->D + j * p);
     memcpy(w->coded, w->D, p * n * sizeof *w->D);
     w->residual_done = 0;
+    if (w->engine && *mine == SHS_OK) { /* E will be asked for */
+        *mine = w->engine->signals_dictionary(w->remote, w->D, w->p);
+        (void)shs__dl_stage_here(w, 1, mine);
+    }
     return SHS_OK;
 }
 
@@ -12720,6 +12729,7 @@ SHS__PUBLIC shs_status shs_engine_split(const shs_engine *const *engines, int co
     e->signals_update = shs__split_update, e->signals_fetch = shs__split_fetch;
     e->signals_round = NULL; /* nobody could add up the sums of a group */
     e->signals_grouped = 0;  /* shares of signals would cut groups */
+    e->signals_cross = NULL;
     return SHS_OK;
 }
 #endif /* SPARSEHS_NO_SPLIT */

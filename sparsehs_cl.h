@@ -6712,15 +6712,17 @@ SHS__PRIVATE shs_status shs__cl_signals_residual(void *session, shs_wide *sum2) 
     return status;
 }
 
-/* E_I x' and |x|^2 of a slice's signals, stretch by stretch, for atoms first .. first+count-1; *stretches of them. */
-SHS__PRIVATE shs_status shs__cl_gather_stretches(shs__cl_signals *s, size_t q, const shs_atom_group *g, size_t *stretches) {
+/* E_I x' and |x|^2 of a slice's signals, stretch by stretch, for atoms first .. first+count-1; *stretches of them. whole: with
+   Y in place of E. */
+SHS__PRIVATE shs_status shs__cl_gather_stretches(shs__cl_signals *s, size_t q, const shs_atom_group *g, int whole,
+                                                 size_t *stretches) {
     const int first = g->first, count = g->count;
     shs_cl *cl = s->cl;
     size_t lanes = shs__cl_lanes(cl), rows = shs__cl_rows(cl);
     shs__cl_build b;
     shs__cl_call call;
     shs_status status = shs__cl_need_codes(s, q);
-    if (status == SHS_OK) status = shs__cl_need_residuals(s, q);
+    if (status == SHS_OK) status = whole ? shs__cl_need_signals(s, q) : shs__cl_need_residuals(s, q);
     if (status == SHS_OK) status = shs__cl_need_uses(s, q);
     if (status != SHS_OK) return status;
     *stretches = s->own_stretches[first + count] - s->own_stretches[first];
@@ -6732,18 +6734,19 @@ SHS__PRIVATE shs_status shs__cl_gather_stretches(shs__cl_signals *s, size_t q, c
     call = shs__cl_begin(cl, shs__cl_source_update, b.text, "gather");
     shs__cl_pass_int(&call, first), shs__cl_pass_int(&call, s->n), shs__cl_pass_int(&call, s->p);
     shs__cl_pass_buffer(&call, s->start), shs__cl_pass_buffer(&call, s->stretches), shs__cl_pass_buffer(&call, s->uses);
-    shs__cl_pass_buffer(&call, s->coefs), shs__cl_pass_buffer(&call, s->E), shs__cl_pass_buffer(&call, s->fresh);
+    shs__cl_pass_buffer(&call, s->coefs), shs__cl_pass_buffer(&call, whole ? s->Y : s->E);
+    shs__cl_pass_buffer(&call, s->fresh);
     shs__cl_pass_size(&call, (size_t)s->p * (size_t)s->n), shs__cl_pass_int(&call, g->done != NULL);
     shs__cl_pass_buffer(&call, s->done), shs__cl_pass_buffer(&call, s->partial), shs__cl_pass_buffer(&call, s->energies);
     return shs__cl_launch(&call, *stretches, lanes, 1, rows, "gather");
 }
 
 /* One slice's share of the sums, to s->wides; *any = 0 where no signal uses these atoms. */
-SHS__PRIVATE shs_status shs__cl_gather_slice(shs__cl_signals *s, size_t q, const shs_atom_group *g, int *any) {
+SHS__PRIVATE shs_status shs__cl_gather_slice(shs__cl_signals *s, size_t q, const shs_atom_group *g, int whole, int *any) {
     const int first = g->first, count = g->count;
     size_t p = (size_t)s->p, stretches;
     shs__cl_call call;
-    shs_status status = shs__cl_gather_stretches(s, q, g, &stretches);
+    shs_status status = shs__cl_gather_stretches(s, q, g, whole, &stretches);
     *any = status == SHS_OK && stretches > 0;
     if (!*any) return status;
     call = shs__cl_begin_rows(s, shs__cl_source_update, "gather_sums");
@@ -6816,13 +6819,29 @@ SHS__PRIVATE shs_status shs__cl_signals_gather(void *session, const shs_atom_gro
     if (g->power) status = shs__cl_write_atoms(s, g);
     if (status == SHS_OK && g->done) status = shs__cl_write_later(s->cl, 0, s->done, 0, (size_t)g->count, g->done);
     for (q = 0; q < s->slices && status == SHS_OK; q++) {
-        status = shs__cl_gather_slice(s, q, g, &any);
+        status = shs__cl_gather_slice(s, q, g, 0, &any);
         for (i = 0; any && i < values; i++) g->sums[i] += shs__cl_wide_at(s->cl, s->wides, i);
         for (i = 0; any && i < (size_t)g->count; i++) g->energy[i] += shs__cl_wide_at(s->cl, s->wides, values + i);
         if (status == SHS_OK && any && g->gram) status = shs__cl_gram_slice(s, q, g->gram);
     }
     if (g->power && !any) rest = shs__cl_finish(s->cl, 0); /* nothing was read back, which would have waited */
     return status == SHS_OK ? rest : status;
+}
+
+/* YX': the sums of all atoms, of Y in place of E. */
+SHS__PRIVATE shs_status shs__cl_signals_cross(void *session, shs_wide *B) {
+    shs__cl_signals *s = (shs__cl_signals *)session;
+    shs_atom_group g = SHS_ZERO;
+    size_t values = (size_t)s->p * (size_t)s->n, q, i;
+    shs_status status = SHS_OK;
+    g.count = s->n;
+    memset(B, 0, values * sizeof *B);
+    for (q = 0; q < s->slices && status == SHS_OK; q++) {
+        int any = 0;
+        status = shs__cl_gather_slice(s, q, &g, 1, &any);
+        for (i = 0; status == SHS_OK && any && i < values; i++) B[i] += shs__cl_wide_at(s->cl, s->wides, i);
+    }
+    return status;
 }
 
 SHS__PRIVATE shs__cl_call shs__cl_begin_rule(const shs__cl_signals *s, shs_update rule, size_t lanes, size_t rows, int shuffles,
@@ -6899,7 +6918,7 @@ SHS__PRIVATE shs_status shs__cl_signals_round(void *session, const shs_atom_roun
     for (; g.first < s->n && status == SHS_OK; g.first += o->group) {
         g.count = shs__imin(o->group, s->n - g.first);
         g.want_residual = g.first + g.count < s->n;
-        status = shs__cl_gather_stretches(s, 0, &g, &stretches);
+        status = shs__cl_gather_stretches(s, 0, &g, 0, &stretches);
         if (status == SHS_OK) status = shs__cl_new_atoms(s, o->update, g.first, g.count);
         if (status != SHS_OK || !(g.want_residual || o->want_codes)) continue;
         status = shs__cl_update_slice(s, 0, &g);
@@ -8818,6 +8837,7 @@ SHS__PRIVATE void shs__cl_fill_engine(shs_cl *cl) {
     e->product = shs__cl_product;
 #ifdef SHS__CL_SIGNALS
     e->signals_grouped = 1;
+    e->signals_cross = shs__cl_signals_cross;
     e->signals_open = shs__cl_signals_open;
     e->signals_dictionary = shs__cl_signals_dictionary;
     e->signals_code = shs__cl_signals_code;

@@ -127,7 +127,6 @@ static const char *const needs_fallback[][2] = {
     {"dictionary learning", "test_naive_nsgk"},
     {"dictionary learning", "test_golden_incoherent_nsgk"},
     {"dictionary learning", "test_golden_regularised"},
-    {"dictionary learning", "test_golden_ipr"},
     {"dictionary learning", "test_naive_nonnegative"},
     {"dictionary learning", "test_nonnegative_rounds"},
     {"dictionary learning", "test_nonnegative_atoms_are_found"},

@@ -1091,6 +1091,28 @@ static void test_rules(void **state) {
     free_problem(&w);
 }
 
+/* Less coherent atoms: YX' comes from the device, with all signals at once and in slices, and learning stays there. */
+static void test_less_coherent(void **state) {
+    problem w = new_problem(20, 60, 1200, 3, 61);
+    shs_ksvd_options o = learning_options(3, 1, 1, 4);
+    learned cpu;
+    int how, u;
+    (void)state;
+    o.coherence = (shs_real)0.5, o.coherence_rounds = 3;
+    for (u = SHS_UPDATE_AKSVD; u <= SHS_UPDATE_SGK; u++) {
+        o.update = (shs_update)u;
+        cpu = learn(NULL, &w, o, 4);
+        for (how = 0; how < 2; how++) {
+            device *d = use_device(how);
+            learned whole = learn(&d->ctx, &w, o, 4), sliced = learn_in_slices(d, &w, o, 220000);
+            check_history(&cpu, &whole, 3), check_history(&cpu, &sliced, 3);
+            free_learned(&whole), free_learned(&sliced);
+        }
+        free_learned(&cpu);
+    }
+    free_problem(&w);
+}
+
 /* Two engines on one device, and the CPU beside them, share the signals: what is learnt is the same. One after another, as the
    shim counts for one thread. */
 static void test_split_on_devices(void **state) {
@@ -1409,7 +1431,17 @@ typedef struct errand {
     int options; /* some of the following */
 } errand;
 
-enum { EACH = 1, NO_GRAM = 2, OWN_GRAM = 4, PROFILE = 8, LITTLE_MEMORY = 16, EXACT = 32, MOD = 64, SHARED = 128 };
+enum {
+    EACH = 1,
+    NO_GRAM = 2,
+    OWN_GRAM = 4,
+    PROFILE = 8,
+    LITTLE_MEMORY = 16,
+    EXACT = 32,
+    MOD = 64,
+    SHARED = 128,
+    COHERENT = 256
+};
 
 static const errand errands[] = {
     {"coding", 0, 0, 0},
@@ -1424,6 +1456,7 @@ static const errand errands[] = {
     {"K-SVD", 1, 9, EXACT},
     {"coding of groups, as on a GPU", 1, 0, SHARED | PROFILE},
     {"coding of groups, each to its own tolerance", 0, 0, SHARED | EACH},
+    {"AK-SVD with less coherent atoms", 0, 1, COHERENT},
 };
 enum { ERRANDS = sizeof errands / sizeof *errands };
 
@@ -1486,6 +1519,7 @@ static void run_outing(outing *o) {
     if (o->e->options & NO_GRAM) k.coding.gram_mode = SHS_GRAM_NEVER;
     if (o->e->options & EXACT) k.update = SHS_UPDATE_KSVD;
     if (o->e->options & MOD) k.update = SHS_UPDATE_MOD;
+    if (o->e->options & COHERENT) k.coherence = (shs_real)0.9, k.coherence_rounds = 1;
     if (o->e->options & SHARED) k.coding.groups = starts, k.coding.group_count = interpreted ? 1 : 4;
     if (o->e->options & OWN_GRAM) k.coding.gram = o->gram, k.coding.ldg = 9;
     for (i = 0; i < o->w.m; i++) o->codes.used[i] = UNTOUCHED;
@@ -1710,6 +1744,7 @@ int main(void) {
         cmocka_unit_test(test_learning_options),
         cmocka_unit_test(test_rounds),
         cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_less_coherent),
         cmocka_unit_test(test_sums_over_sizes),
         cmocka_unit_test(test_split_on_devices),
         cmocka_unit_test(test_rule_of_the_cpu),

@@ -360,6 +360,7 @@ static const shs_engine plain_engine = {
     product,
     NULL, /* signals_round: see test_rounds */
     0,    /* signals_grouped: groups are not taken */
+    NULL, /* signals_cross */
 };
 /* clang-format on */
 
