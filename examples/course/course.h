@@ -99,13 +99,18 @@ static inline void agrees(const char *what, double difference, double allowed) {
     else printf("    FAILED %s: %.3g, allowed %.3g\n", what, difference, allowed);
 }
 
+/* The larger of two differences. Not a number stays: fmax, and comparisons that fail on it, would forget it again. */
+static inline double larger_of(double most, double difference) {
+    return difference > most || difference != difference ? difference : most;
+}
+
 /* max |a_i - b_i| / max |b_i|. */
 static inline double relative_difference(size_t count, const shs_real *a, const shs_real *b) {
     double most = 0, size = 0;
     size_t i;
     for (i = 0; i < count; i++) {
-        double d = fabs((double)a[i] - (double)b[i]), v = fabs((double)b[i]);
-        if (!(d <= most)) most = d;
+        double v = fabs((double)b[i]);
+        most = larger_of(most, fabs((double)a[i] - (double)b[i]));
         if (v > size) size = v;
     }
     return size > 0 ? most / size : most;
