@@ -219,6 +219,8 @@ static double operations(void) { return 2.0 * p.n * p.n * p.n; }
 /* One rung, and whether it found what the rung before did. */
 static void climb(const char *name, work_fn work, void *argument) {
     const size_t count = (size_t)p.n * (size_t)p.n;
+    size_t i;
+    for (i = 0; i < count; i++) p.C[i] = (shs_real)NAN; /* so that what a rung leaves out is seen */
     rung(name, operations(), median_seconds(work, argument));
     if (p.before) agrees(text_of("%s: as the rung before", name), relative_difference(count, p.C, p.before), 1e-5);
     else p.before = (shs_real *)allocate(count, sizeof *p.before);

@@ -85,7 +85,7 @@ static void exercise_3(void) {
         for (q = 0; q < k; q++) At[q + i * k] = A[i + q * n];
     right = expected(n, n, k, A, At);
     for (j = 0; j < n; j++)
-        for (i = j; i < n; i++) worst = fmax(worst, fabs((double)(C[i + j * n] - right[i + j * n])));
+        for (i = j; i < n; i++) worst = larger_of(worst, fabs((double)(C[i + j * n] - right[i + j * n])));
     agrees("3: the lower triangle", worst, 1e-4);
     agrees("3: tiles", fabs((double)tiles - (n / t) * (n / t + 1) / 2.0), 0);
     free(A), free(C), free(At), free(right);

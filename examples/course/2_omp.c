@@ -198,6 +198,12 @@ static void by_the_header(void *unused) {
 
 /* ---- the ladder -------------------------------------------------------------------------------------------------- */
 
+/* What a rung leaves out must not look like what the rung before found: no atom, and no number. */
+static void forget_codes(void) {
+    ptrdiff_t i;
+    for (i = 0; i < c.m * MOST_S; i++) c.codes.atoms[i] = -1, c.codes.coefs[i] = (shs_real)NAN;
+}
+
 /* The share of signals whose atoms differ, and the largest difference of the others' coefficients, relative to the largest. */
 static double other_atoms(double *difference) {
     ptrdiff_t i, others = 0;
@@ -209,7 +215,7 @@ static double other_atoms(double *difference) {
         int same = !memcmp(a, b, (size_t)c.s * sizeof *a);
         others += !same;
         for (k = 0; same && k < c.s; k++) {
-            most = fmax(most, fabs((double)(x[k] - z[k])));
+            most = larger_of(most, fabs((double)(x[k] - z[k])));
             size = fmax(size, fabs((double)z[k]));
         }
     }
@@ -219,6 +225,7 @@ static double other_atoms(double *difference) {
 
 static void climb(const char *name, work_fn work) {
     static int rungs = 0;
+    forget_codes();
     rung(name, (double)c.m, median_seconds(work, NULL));
     if (rungs++) {
         double difference, share = other_atoms(&difference);

@@ -111,8 +111,8 @@ static void exercise_1(void) {
         limit2 = 0.4 * z.residual2;
         while (z.k < S && z.residual2 > limit2) take(&z, best_of(&z, 0)), steps++;
         residual_of(&z, Y + i * P, r);
-        worst = fmax(worst, fabs(norm2(r) - z.residual2));
-        if (z.k < S) above = fmax(above, norm2(r) - limit2);
+        worst = larger_of(worst, fabs(norm2(r) - z.residual2));
+        if (z.k < S) above = larger_of(above, norm2(r) - limit2);
     }
     agrees("1: |r|^2 by the recurrence", worst, 1e-4);
     agrees("1: above the limit where it is said to be reached", above, 1e-4);
@@ -132,7 +132,7 @@ static void exercises_2_and_3(void) {
         for (k = 0; k < S; k++) take(&z, best_of(&z, 0));
         residual_of(&z, Y + i * P, r);
         sum_omp += norm2(r);
-        for (k = 0; k < S; k++) slant_omp = fmax(slant_omp, fabs(dot(D + z.atoms[k] * P, r)));
+        for (k = 0; k < S; k++) slant_omp = larger_of(slant_omp, fabs(dot(D + z.atoms[k] * P, r)));
         for (l = 0; l < P; l++) r[l] = (double)Y[i * P + l];
         for (k = 0; k < S; k++) {
             double most = 0;
