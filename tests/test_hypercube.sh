@@ -1013,6 +1013,18 @@ for b in 1 7 16 50 119; do
     check "in blocks of $b lines: read twice" grep -q "^bytes  *$((2 * $(wc -c <scene.img))) read" out.txt
     check "in blocks of $b lines: the same components" bytes_within whole.img blocks.img 1
 done
+# How OpenMP's threads wait between the blocks: libgomp says the turns that they spin.
+spins() {
+    env OMP_DISPLAY_ENV=verbose "$@" "$program" pca scene.hdr same.hdr --bbl --components 5 --block 16 2>&1 |
+        sed -n "s/.*GOMP_SPINCOUNT = '\([0-9]*\)'.*/\1/p" | tail -n 1
+}
+if [ -n "$(spins GOMP_SPINCOUNT=7)" ]; then
+    check "in blocks: threads wait asleep" is "$(spins x=)" 0
+    check "in blocks: unless one says how they wait" is "$(spins GOMP_SPINCOUNT=7)" 7
+    check "in blocks: unless they shall spin" test "$(spins OMP_WAIT_POLICY=active)" -gt 1000
+else
+    skip "OpenMP does not say how its threads wait"
+fi
 
 echo "== pages"
 for m in "pca" "pca --correlation --components 4" "mnf --components 30" "ica --components 4" "denoise --components 3" rx "apply b.model" "convert"; do

@@ -40,9 +40,25 @@
 #include "scene.h"
 #include "unmix.h"
 
+/* A stream is worked on in many short parallel regions, and at the end of each OpenMP's threads spin for milliseconds before
+   they sleep: on processors that the thread which reads ahead, or another program, could use. How they wait is decided before
+   main, so the program begins once more with other words for it. Whoever has said how they shall wait is not contradicted. */
+static void wait_asleep(int argc, char **argv) {
+#if defined(_OPENMP) && defined(__linux__)
+    int i;
+    for (i = 1; i < argc && strncmp(argv[i], "--block", 7); i++) {}
+    if (i >= argc || getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT") || getenv("KMP_BLOCKTIME")) return;
+    if (!setenv("OMP_WAIT_POLICY", "passive", 1)) execv("/proc/self/exe", argv); /* where that fails, they spin */
+#else
+    (void)argc, (void)argv;
+#endif
+}
+
 int main(int argc, char **argv) {
-    const mode_text *mode = parse(argc, argv);
+    const mode_text *mode;
     char **names = argv + 1;
+    wait_asleep(argc, argv);
+    mode = parse(argc, argv);
     switch (mode->mode) {
     case PCA:
     case MNF: run_pca(&given, mode->mode, names); break;
