@@ -106,6 +106,10 @@ check "pca data.img" good pca data.img same.hdr
 fails "data.img over itself" 2 "would replace the input" pca data.img data.hdr
 rm data.img.hdr
 fails "a data file without a header" 1 "data.img: its header is missing: neither data.img.hdr nor data.hdr" pca data.img bad.hdr
+fails "no data file, no header" 1 "nowhere: its header is missing: there is no nowhere.hdr$" pca nowhere bad.hdr
+fails "a table over a header" 2 "bad.hdr: the name of a cube's header: a table ends in .csv" \
+    endmembers bsq.hdr bad.hdr --count 2
+fails "C arrays over a header" 2 "bad.hdr: the name of a cube's header: C arrays end in .h" export some.model bad.hdr
 fails "an output that is no header" 2 "bad.img: the name of a header ends in .hdr" pca bsq.hdr bad.img
 { printf 'five!'; cat bsq.img; } >offset.img; header offset 2 2 3 1 bsq 0 'Header Offset = 5'
 check "header offset" is "$(band offset 2)" "20 21.5 23 0"
@@ -541,6 +545,8 @@ printf "$(cat chess.txt)" >chess.img; header chess 160 120 1 1 bsq 0
 fails "a chessboard" 1 "of 9600 valid pixels within --mask chess.hdr none .* right neighbour; --noise diagonal has 9460$" \
     mnf scene.hdr bad.hdr --mask chess.hdr
 check "a chessboard: what is advised works" good mnf scene.hdr same.hdr --mask chess.hdr --noise diagonal --components 3
+fails "every 1000th pixel" 1 "the pairs of neighbours within --fit-step 1000 tell noise in 0" \
+    mnf scene.hdr bad.hdr --fit-step 1000
 fails "two pixels" 1 "the pairs of neighbours within --window 0,0,2,1 tell noise in 0 dimensions, and 1 components ask" \
     mnf scene.hdr bad.hdr --window 0,0,2,1
 fails "more components than pairs" 1 "tell noise in 18 dimensions, and 20 components ask for more; --noise lower has 36$" \
@@ -826,8 +832,10 @@ fails "a mask that is not there" 1 "nowhere.hdr" pca scene_bil.hdr bad.hdr --mas
 fails "a mask that is the output" 2 "the output would replace the input" pca scene_bil.hdr half.hdr --mask half.hdr
 fails "a class without its number" 2 "--class: --id K says which" pca scene_bil.hdr bad.hdr --class classes.hdr
 fails "a number without its class" 2 "--id: needs --class" pca scene_bil.hdr bad.hdr --id 1
-fails "a class that is nowhere" 1 "scene_bil.hdr: pixels: none is left by --class classes.hdr" pca scene_bil.hdr bad.hdr --class classes.hdr --id 3
-fails "nothing left" 1 "pixels: none is left by --mask half.hdr --roi" pca scene_bil.hdr bad.hdr --mask half.hdr --roi 150,110,5,5
+fails "a class that is nowhere" 1 "scene_bil.hdr: pixels: none is left by --class classes.hdr --id 3$" \
+    pca scene_bil.hdr bad.hdr --class classes.hdr --id 3
+fails "nothing left" 1 "pixels: none is left by --mask half.hdr --roi 150,110,5,5$" \
+    pca scene_bil.hdr bad.hdr --mask half.hdr --roi 150,110,5,5
 fails "a region that is no such" 2 "--roi: '1,2' is no window" pca scene_bil.hdr bad.hdr --roi 1,2
 fails "a region outside" 2 "--roi: 150,0,11,5 is not within" pca scene_bil.hdr bad.hdr --roi 150,0,11,5
 fails "--fit-only without anything" 2 "--fit-only: needs" pca scene_bil.hdr bad.hdr --fit-only
@@ -1126,7 +1134,7 @@ check "rx fitted to a region: all pixels have scores" is "$(value_of pixels)" 19
 check "rx fitted to every third pixel" good rx scene.hdr rx.hdr --bbl --fit-step 3
 check "rx without the background's components" good rx scene.hdr rx.hdr --bbl --skip 3 --components 10
 check "rx without the background's components: ten" is "$(value_of components)" 10
-fails "rx without any component" 1 "components: more than" rx scene.hdr bad.hdr --bands 1-4 --skip 4
+fails "rx without any component" 1 "scene.hdr: --skip 4: components: more than" rx scene.hdr bad.hdr --bands 1-4 --skip 4
 # Four classes, of 160 x 120 pixels; the last is one pixel.
 awk 'BEGIN { for (y = 0; y < 120; y++) for (x = 0; x < 160; x++) printf "\\%03o", y == 7 && x == 9 ? 200 : 1 + (x > 60) + (y > 50) }' >kinds.txt
 # shellcheck disable=SC2059 # escapes
@@ -1158,6 +1166,12 @@ fails "local rx: by class" 2 "--class: --local takes one class" rx scene.hdr bad
 fails "a ridge without --local" 2 "--ridge: rx takes one" rx scene.hdr bad.hdr --ridge 0.1
 fails "a truth of another size" 1 "mark.hdr: 4 x 1 pixels" rx scene.hdr bad.hdr --truth mark.hdr
 fails "a truth of three bands" 1 "bsq.hdr: bands: 3" rx scene.hdr bad.hdr --truth bsq.hdr
+fails "a truth without a target" 1 "scene_truth.hdr: --truth: it marks no pixel of --window 0,0,9,9$" \
+    rx scene.hdr bad.hdr --truth scene_truth.hdr --window 0,0,9,9
+fails "a truth of targets alone" 1 "scene_truth.hdr: --truth: it marks every pixel of --mask scene_truth.hdr$" \
+    detect scene.hdr bad.hdr --bbl --target 1,1 --truth scene_truth.hdr --mask scene_truth.hdr --roc bad.svg --html bad.html
+check "a truth beside a fit to its targets alone" \
+    good rx scene.hdr rx.hdr --bands 1-3 --truth scene_truth.hdr --mask scene_truth.hdr --fit-only
 
 echo "== targets"
 # The scene's paint in steps of 10 nm, once and half as bright, and the pixels at 1 and 2 of the first line.

@@ -661,6 +661,7 @@ static char *find_header(const char *name, const char **data_name) {
     if (!is_regular(first, &size) && !is_regular(second, &size)) {
         if (is_foreign(name))
             fail(EXIT_ERROR, "%s: not in ENVI's format: GDAL converts it: gdal_translate -of ENVI %s cube.img", name, name);
+        if (!strcmp(first, second)) fail(EXIT_ERROR, "%s: its header is missing: there is no %s", name, first);
         fail(EXIT_ERROR, "%s: its header is missing: neither %s nor %s", name, first, second);
     }
     if (is_regular(name, &size) && !*data_name && !is_foreign(name)) *data_name = name; /* else by its size */

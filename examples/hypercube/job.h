@@ -139,6 +139,28 @@ static void name_files(job *j, const char *out_name) {
     if (s->roc) will_write(s->roc);
 }
 
+/* Of the pixels that get a score some must be targets, and some not; that is known before the work is done. */
+static void check_truth(job *j) {
+    cube_file *f = &j->truth;
+    size_t width = (size_t)f->samples, x;
+    char *values = (char *)allocate(width, shs_type_size(f->type));
+    unsigned char *room = ALLOCATE(unsigned char, width);
+    int found[2] = {0, 0}, y;
+    for (y = 0; y < f->lines && !(found[0] && found[1]); y++) {
+        const unsigned char *marks = j->s->fit_only ? NULL : marks_of(j, y, 1, room);
+        must_read(f, y, 1, values);
+        for (x = 0; x < width; x++) {
+            double value = get_value(values, x, f->type, f->swap);
+            if (!marks || marks[x]) found[value > 0 || value < 0] = 1;
+        }
+    }
+    if (!found[0] || !found[1])
+        fail(EXIT_ERROR, "%s: --truth: it marks %s pixel%s%s", f->header_name, found[1] ? "every" : "no",
+             *part_of_file(j) ? " of" : "", part_of_file(j));
+    free(room);
+    free(values);
+}
+
 /* Without the name of an output the cube is only described. */
 static job *job_open(const settings *s, enum mode mode, const char *name, const char *out_name) {
     job *j = ALLOCATE(job, 1);
@@ -165,6 +187,7 @@ static job *job_open(const settings *s, enum mode mode, const char *name, const 
     j->cube.nodata = (shs_wide)j->in.nodata;
     select_pixels(j);
     select_noise(j);
+    if (s->truth) check_truth(j);
     if (out_name) prepare_output(j);
     if ((out_name && j->mode != CONVERT) || j->mode == ENDMEMBERS) load_or_stream(j);
     if (out_name || j->mode == ENDMEMBERS) select_fit(j);
@@ -253,6 +276,8 @@ static void check_job(job *j, shs_status status) {
         fail(EXIT_ERROR, "%s: reading it failed: %s", j->in.data_name, transfer_trouble(&j->in));
     if (status == SHS_WRITE_FAILED)
         fail(EXIT_ERROR, "%s: writing it failed: %s", j->out.part_name, strerror(j->out.error));
+    if (j->s->skip && (status == SHS_BAD_COMPONENTS || status == SHS_RANK_TOO_LOW))
+        fail(EXIT_ERROR, "%s: --skip %d: %s", j->in.header_name, j->s->skip, shs_status_text(status));
     if (j->s->components && (status == SHS_BAD_COMPONENTS || status == SHS_RANK_TOO_LOW))
         fail(EXIT_ERROR, "%s: --components %d: %s", j->in.header_name, j->s->components, shs_status_text(status));
     check(status, j->in.header_name);

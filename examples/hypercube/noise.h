@@ -177,23 +177,6 @@ static double count_pairs(job *j, double *pairs) {
     return valid;
 }
 
-/* What options leave of the file, as they were given. */
-static char *part_of_file(const job *j) {
-    const settings *s = j->s;
-    const char *names[] = {" --window ", " --roi ", " --mask ", " --class "}, *values[4];
-    char *all = joined("", ""), *longer;
-    int i;
-    values[0] = s->window, values[1] = s->roi, values[2] = s->mask, values[3] = s->classes;
-    for (i = 0; i < 4; i++) {
-        if (!values[i]) continue;
-        longer = joined(*all ? all : " within", names[i]);
-        free(all);
-        all = joined(longer, values[i]);
-        free(longer);
-    }
-    return all;
-}
-
 /* Stops with the name of the option and what would help, where neighbours are too few for so many components. n pairs span
    n - 1 dimensions at most, as the mean of their differences is subtracted. */
 static void check_pairs(job *j, int components) {
@@ -201,6 +184,7 @@ static void check_pairs(job *j, int components) {
     int kind = choose("--noise", name, neighbour_kinds, PAIR_KINDS + 1), mean = kind == PAIR_KINDS, k, empty = -1;
     double pairs[PAIR_KINDS], valid = count_pairs(j, pairs), dimensions = 0, needed = components > 0 ? components : 1;
     char others[200] = "", *part = part_of_file(j), *at = others;
+    const char *within = *part ? " within" : "";
     if (!(valid > 0)) return;
     for (k = PAIR_KINDS - 1; k >= 0; k--) {
         if ((mean || k == kind) && !(pairs[k] > 0)) empty = k;
@@ -212,11 +196,11 @@ static void check_pairs(job *j, int components) {
             at += sprintf(at, "%s--noise %s has %.0f", comma, neighbour_kinds[k], pairs[k]), comma = ", ";
     if (at == others) sprintf(others, "--noise-from or --noise-covariance says what noise is");
     if (empty >= 0)
-        fail(EXIT_ERROR, "%s: --noise %s%s: of %.0f valid pixels%s none has a valid %s neighbour; %s", j->in.header_name, name,
-             j->s->neighbours ? "" : " (the default)", valid, part, neighbour_kinds[empty], others);
+        fail(EXIT_ERROR, "%s: --noise %s%s: of %.0f valid pixels%s%s none has a valid %s neighbour; %s", j->in.header_name,
+             name, j->s->neighbours ? "" : " (the default)", valid, within, part, neighbour_kinds[empty], others);
     fail(EXIT_ERROR,
-         "%s: --noise %s%s: the pairs of neighbours%s tell noise in %.0f dimensions, and %.0f components ask for more; %s",
-         j->in.header_name, name, j->s->neighbours ? "" : " (the default)", part, dimensions, needed, others);
+         "%s: --noise %s%s: the pairs of neighbours%s%s tell noise in %.0f dimensions, and %.0f components ask for more; %s",
+         j->in.header_name, name, j->s->neighbours ? "" : " (the default)", within, part, dimensions, needed, others);
 }
 
 #endif /* HYPERCUBE_NOISE */

@@ -333,6 +333,9 @@ static const mode_text *parse(int argc, char **argv) {
     if ((mode->mode & WRITES) && !has_extension(argv[names], ".hdr"))
         fail(EXIT_USAGE, "%s: the name of a header ends in .hdr%s", argv[names],
              is_foreign(argv[names]) ? "; gdal_translate converts what is written" : "");
+    if ((mode->mode & (ENDMEMBERS | EXPORT)) && has_extension(argv[names], ".hdr"))
+        fail(EXIT_USAGE, "%s: the name of a cube's header: %s", argv[names],
+             mode->mode == EXPORT ? "C arrays end in .h" : "a table ends in .csv");
     return mode;
 }
 

@@ -218,6 +218,26 @@ static int any_marked(job *j, int first, unsigned char *marks) {
     return memchr(marks, 1, (size_t)j->in.samples) != NULL;
 }
 
+/* What options leave of the file, as they were given: " --window 0,0,9,9 --roi ...". */
+static char *part_of_file(const job *j) {
+    const settings *s = j->s;
+    const char *names[] = {" --window ", " --mask ", " --roi ", " --class ", " --id ", " --fit-step "}, *values[6];
+    char id[12], step[12], *all = joined("", ""), *longer;
+    int i;
+    sprintf(id, "%d", s->id);
+    sprintf(step, "%d", s->fit_step);
+    values[0] = s->window, values[1] = s->mask, values[2] = s->roi, values[3] = s->classes;
+    values[4] = s->classes && s->id >= 0 ? id : NULL, values[5] = s->fit_step > 1 ? step : NULL;
+    for (i = 0; i < 6; i++) {
+        if (!values[i]) continue;
+        longer = joined(all, names[i]);
+        free(all);
+        all = joined(longer, values[i]);
+        free(longer);
+    }
+    return all;
+}
+
 /* Which pixels count, where not all of them do. The marks of a stream are made block by block, but for those that its own
    pixels make. */
 static void select_pixels(job *j) {
@@ -240,8 +260,7 @@ static void select_pixels(job *j) {
         free(marks);
     }
     if (line == j->in.lines)
-        fail(EXIT_ERROR, "%s: pixels: none is left by%s%s%s%s%s%s", j->in.header_name, s->mask ? " --mask " : "",
-             s->mask ? s->mask : "", s->roi ? " --roi" : "", one_class ? " --class " : "", one_class ? s->classes : "",
+        fail(EXIT_ERROR, "%s: pixels: none is left by%s%s", j->in.header_name, part_of_file(j),
              s->exclude_zero ? " --exclude-zero" : "");
     if (s->fit_only) return;
     if (j->mask) j->cube.mask = j->mask;
