@@ -1012,15 +1012,20 @@ static shs_ksvd_options learning_options(int iterations, int group, int rounds, 
     return o;
 }
 
-/* In float a tie may fall the other way and move what follows; the golden runs bound that by 0.24 % in 30 iterations. */
-static void check_history(const learned *a, const learned *b, int iterations) {
+/* In float a tie may fall the other way and move what follows; the golden runs bound that by 0.24 % in 30 iterations. Of those
+   before it `first` is the bound. */
+static void check_history_to(double first, const learned *a, const learned *b, int iterations) {
     int k;
     for (k = 0; k < few_iterations(iterations); k++) {
-        double bound = k < 3 ? BY_TYPE(1e-5, 1e-9) : BY_TYPE(3e-3, 1e-8);
+        double bound = k < 3 ? first : BY_TYPE(3e-3, 1e-8);
         assert_close(a->history[k].rmse_coding, b->history[k].rmse_coding, bound * (double)a->history[k].rmse_coding);
         assert_close(a->history[k].rmse_update, b->history[k].rmse_update, bound * fabs((double)a->history[k].rmse_update));
         assert_close(a->history[k].mean_atoms, b->history[k].mean_atoms, 0.01 * (double)a->history[k].mean_atoms);
     }
+}
+
+static void check_history(const learned *a, const learned *b, int iterations) {
+    check_history_to(BY_TYPE(1e-5, 1e-9), a, b, iterations);
 }
 
 static void test_learning(void **state) {
@@ -1091,8 +1096,10 @@ static void test_rules(void **state) {
     free_problem(&w);
 }
 
-/* Less coherent atoms: YX' comes from the device, with all signals at once and in slices, and learning stays there. */
+/* Less coherent atoms: YX' comes from the device, with all signals at once and in slices, and learning stays there. Without
+   double the eigenvectors have float's digits: the golden runs' bound is then 1e-4. */
 static void test_less_coherent(void **state) {
+    const double first = sizeof(shs_wide) == sizeof(float) ? 1e-4 : BY_TYPE(1e-5, 1e-9);
     problem w = new_problem(20, 60, 1200, 3, 61);
     shs_ksvd_options o = learning_options(3, 1, 1, 4);
     learned cpu;
@@ -1105,7 +1112,7 @@ static void test_less_coherent(void **state) {
         for (how = 0; how < 2; how++) {
             device *d = use_device(how);
             learned whole = learn(&d->ctx, &w, o, 4), sliced = learn_in_slices(d, &w, o, 220000);
-            check_history(&cpu, &whole, 3), check_history(&cpu, &sliced, 3);
+            check_history_to(first, &cpu, &whole, 3), check_history_to(first, &cpu, &sliced, 3);
             free_learned(&whole), free_learned(&sliced);
         }
         free_learned(&cpu);
