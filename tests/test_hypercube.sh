@@ -725,6 +725,22 @@ check "a window of a rotated scene: runs" good pca turned.hdr same.hdr --window 
 place() { sed -n 's/^map info = {\(.*\)}/\1/p' same.hdr | cut -d, -f"$1"; }
 check "a window of a rotated scene: its easting" near "$(place 4)" "500055.980762113533" 1e-7
 check "a window of a rotated scene: its northing" near "$(place 5)" "3999975.858983848622" 1e-7
+for turn in 180 -180; do
+    sed "s/units=Meters}/units=Meters, rotation=$turn}/" geo.hdr >turned.hdr
+    check "a window of a scene with lines northwards, $turn: runs" good pca turned.hdr same.hdr --window 1,2,3,3
+    check "a window of a scene with lines northwards, $turn" is "$(place 4,5)" " 500030, 4000040.5"
+    [ -z "$(command -v gdal_translate)" ] && continue
+    gdal_translate -q -of ENVI -srcwin 1 2 3 3 turned.img cut.img
+    check "a window of a scene with lines northwards, $turn: as GDAL cuts it" is \
+        "$(gdalinfo same.img | grep -A1 ^Origin)" "$(gdalinfo cut.img | grep -A1 ^Origin)"
+done
+# Braces within a value, in pairs on its line; on the next line one belongs to another key.
+sed '$a coordinate system string = {PROJCS["zone {11} {N}",UNIT["Meter",1]]}' geo.hdr >braces.hdr; cp geo.img braces.img
+check "braces within braces" good pca braces.hdr same.hdr
+check "braces within braces: as they were" says same.hdr 'coordinate system string = {PROJCS["zone {11} {N}",UNIT["Meter",1]]}'
+sed 's/^band names = .*/band names = {a {1}, b, {c}, d}/' geo.hdr >braces.hdr
+check "braces within names" good denoise braces.hdr same.hdr --components 1
+check "braces within names: parentheses" says same.hdr '  a (1),' '  b,' '  (c),' '  d}'
 for v in 1,2,3 1,2,3,4,5 a,2,3,4 1,2,0,4 -1,2,3,4 1,2,3,4x 1.5,2,3,4; do
     fails "--window=$v" 2 "--window: '$v' is no window" pca geo.hdr bad.hdr --window=$v
 done

@@ -147,6 +147,16 @@ static void header_add(header *h, char *key, char *value, int braced) {
     e->braced = braced;
 }
 
+/* Where the brace closes that stands before the text, on its line, others in pairs between them; NULL: not there. */
+static const char *closing_brace(const char *at) {
+    int depth = 1;
+    for (; *at && *at != '\r' && *at != '\n'; at++) {
+        depth += (*at == '{') - (*at == '}');
+        if (!depth) return at;
+    }
+    return NULL;
+}
+
 /* Takes `key = value ; comment` or `key = {value over several lines}` at `at` and returns where the next line begins. */
 static const char *header_line(header *h, const char *at) {
     const char *end = at + strcspn(at, "\r\n"), *equals = at + strcspn(at, "=\r\n"), *value, *brace;
@@ -160,7 +170,8 @@ static const char *header_line(header *h, const char *at) {
     if (!braced) end = value + strcspn(value, ";\r\n");
     else {
         value++;
-        brace = value + strcspn(value, "{}"); /* a second one that opens belongs to another key */
+        brace = closing_brace(value);
+        if (!brace) brace = value + strcspn(value, "{}"); /* on another line one that opens belongs to another key */
         if (*brace == '}') end = brace;
         else warn("%s: %s: the closing brace is missing: its first line is taken for the whole", h->name, key);
     }

@@ -183,11 +183,15 @@ static int flags_of_key(const char *key) {
     return KEY_UNKNOWN;
 }
 
-/* The items of a list, divided by commas; free_items frees them. */
+/* The items of a list, divided by commas; free_items frees them. Lists are written over several lines, where braces within
+   would end them: they become parentheses. */
 static char **split_items(const char *value, int *count) {
     char *copy = joined(value, ""), *at = copy, **items;
     size_t length;
-    for (*count = 1; *at; at++) *count += *at == ',';
+    for (*count = 1; *at; at++) {
+        *count += *at == ',';
+        *at = (char)(*at == '{' ? '(' : *at == '}' ? ')' : *at);
+    }
     items = ALLOCATE(char *, *count);
     for (*count = 0, at = copy;; at += length + 1) {
         char *item = at + strspn(at, " ");
@@ -225,15 +229,25 @@ static void move_item(char **items, int count, int at, double by) {
 }
 
 /* Coordinates are those of a pixel of the window's own: what was that of the reference pixel moves to the one that has its
-   number now. With a rotation lines and columns run askew, as GDAL reads it. */
+   number now. With a rotation lines and columns run askew, as GDAL reads it; by 180 degrees it
+   means that lines run northwards. */
 static void move_map(const cube_file *f, char **items, int count) {
     double turn = 0, dx, dy, x = f->left, y = f->top;
-    int i;
+    int i, upside_down = 0;
     if (count < 7) return;
     for (i = 7; i < count; i++)
-        if (!strncmp(items[i], "rotation=", 9)) turn = strtod(items[i] + 9, NULL) * 3.14159265358979323846 / 180;
+        if (!strncmp(items[i], "rotation=", 9)) {
+            turn = strtod(items[i] + 9, NULL);
+            upside_down = fabs(turn) >= 180 && fabs(turn) <= 180;
+            turn *= 3.14159265358979323846 / 180;
+        }
     dx = strtod(items[5], NULL);
     dy = strtod(items[6], NULL);
+    if (upside_down) {
+        move_item(items, count, 3, x * dx);
+        move_item(items, count, 4, y * dy);
+        return;
+    }
     move_item(items, count, 3, x * dx * cos(turn) + y * dx * sin(turn));
     move_item(items, count, 4, x * dy * sin(turn) - y * dy * cos(turn));
 }
