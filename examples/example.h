@@ -387,40 +387,45 @@ static inline shs_status start_device(int place, shs_cl **device, char *reason, 
     return SHS_OK;
 }
 
-/* How many devices shs_cl_create would take. */
-static inline int fit_devices(void) {
+/* The number, in the list, of the k-th of the devices that `all` and `each` mean: the GPUs that are fit, or, where there is
+   none, whatever else is. A processor's driver beside a GPU would be the slowest by far. -1: there are fewer. */
+static inline int one_of_all(int k) {
     shs_cl_device *devices;
-    int count = 0, i, fit = 0;
+    int count = 0, i, gpus = 0, found = -1;
     check(shs_cl_list(NULL, NULL, 0, &count), "--device");
     devices = ALLOCATE(shs_cl_device, count);
     check(shs_cl_list(NULL, devices, count, &count), "--device");
-    for (i = 0; i < count; i++) fit += devices[i].usable && devices[i].has_compiler;
+    for (i = 0; i < count; i++) gpus += devices[i].usable && devices[i].has_compiler && devices[i].kind == SHS_CL_GPU;
+    for (i = 0; i < count && found < 0; i++)
+        if (devices[i].usable && devices[i].has_compiler && (!gpus || devices[i].kind == SHS_CL_GPU) && k-- == 0) found = i;
     free(devices);
-    return fit;
+    return found;
 }
 
 /* The devices of a list like 0,1 or 0,cpu, or all: they share signals, and lines of cubes, evenly. */
 static inline void use_devices(shs_context *ctx, const char *chosen) {
     const shs_engine *engines[SHS_SPLIT_MOST];
     char reason[200] = "", item[200];
-    int all = !strcmp(chosen, "all"), fit = all ? fit_devices() : 0, count = 0, place;
+    int all = !strcmp(chosen, "all"), count = 0, place;
     const char *at = chosen;
-    if (all && fit == 0) fail(EXIT_ERROR, "--device all: there is no OpenCL device that is fit");
+    if (all && one_of_all(0) < 0) fail(EXIT_ERROR, "--device all: there is no OpenCL device that is fit");
     for (;;) {
-        size_t length = strcspn(at, ",");
+        size_t length;
+        if (all) sprintf(item, "%d", one_of_all(count)), at = item;
+        length = strcspn(at, ",");
         if (count == SHS_SPLIT_MOST) fail(EXIT_USAGE, "--device %s: more than %d", chosen, (int)SHS_SPLIT_MOST);
         if (length == 0 || length >= sizeof item) fail(EXIT_USAGE, "--device %s: a name is missing, or too long", chosen);
-        memcpy(item, at, length);
+        memmove(item, at, length);
         item[length] = 0;
-        place = all ? count : !strcmp(item, "cpu") ? -1 : find_device(item);
+        place = !strcmp(item, "cpu") ? -1 : find_device(item);
         if (place < 0 && strcmp(item, "cpu")) fail(EXIT_ERROR, "--device %s: there is no device %s", chosen, item);
         if (place < 0) printf("device: CPU\n");
         else if (start_device(place, &example_devices[count], reason, sizeof reason) != SHS_OK)
             fail(EXIT_ERROR, "--device %s: %s: %s", chosen, item, reason);
         engines[count] = place < 0 ? NULL : shs_cl_engine(example_devices[count]);
         count++;
-        if (all ? count == fit || count == SHS_SPLIT_MOST : !at[length]) break;
-        if (!all) at += length + 1;
+        if (all ? count == SHS_SPLIT_MOST || one_of_all(count) < 0 : !at[length]) break;
+        at += all ? 0 : length + 1;
     }
     check(shs_engine_split(engines, count, NULL, &example_split), "--device");
     ctx->engine = &example_split.engine;

@@ -170,7 +170,7 @@ static inline int ranks_begin(int argc, char **argv, const char *usage, const ch
     return names;
 }
 
-/* Each rank has its share of the host's processors, and with --device each the device of that number among its host's. */
+/* Each rank has its share of the host's processors, and with --device each one of its host's devices. */
 static inline shs_context ranks_context(int threads, const char *device) {
     shs_context ctx;
     MPI_Comm host;
@@ -180,18 +180,25 @@ static inline shs_context ranks_context(int threads, const char *device) {
     MPI_Comm_rank(host, &number);
     MPI_Comm_size(host, &neighbours);
     MPI_Comm_free(&host);
-    sprintf(text, "%d", number);
+#ifdef EXAMPLE_OPENCL
+    if (device && !strcmp(device, "each")) {
+        const int index = one_of_all(number);
+        if (index < 0) fail(EXIT_ERROR, "--device each: this host has no device for its rank %d", number);
+        sprintf(text, "%d", index);
+        device = text;
+    }
+#endif
 #if defined(EXAMPLE_POSIX) && defined(_OPENMP)
     if (threads == 0) threads = (int)(sysconf(_SC_NPROCESSORS_ONLN) / neighbours);
     if (threads == 0) threads = 1;
 #endif
-    ctx = example_context(threads, device && !strcmp(device, "each") ? text : device);
+    ctx = example_context(threads, device);
     ctx.reduce_fn = reduce_over_mpi, ctx.reduce_user = &world.comm;
     ctx.rank = world.rank, ctx.ranks = world.ranks;
 #ifdef RANKS_TEST
     ctx.alloc_fn = rank_alloc, ctx.free_fn = rank_free, ctx.progress_fn = rank_progress;
 #endif
-    (void)neighbours;
+    (void)neighbours, (void)number, (void)text;
     return ctx;
 }
 
