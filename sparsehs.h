@@ -1331,7 +1331,8 @@ typedef struct shs_sink {
 /* In which type products of pixels are summed. AUTO: in double (8 and 16-bit pixels are multiplied as integers where that is
    exact), except on a device that has no double. ALWAYS: in double, or SHS_UNSUPPORTED. NEVER: in shs_real, which is up to
    twice as fast for pixels that are no small integers and for maps of many outputs: covariances err by 1e-6 of the largest
-   element for few pixels and 1e-8 for many, outputs by 1e-7 of the largest values. With SPARSEHS_DOUBLE or
+   element for few pixels and 1e-8 for many; by up to 1e-5, however many, where pixels are whole numbers, whose few different
+   products are rounded the same way each time; outputs by 1e-7 of the largest values. With SPARSEHS_DOUBLE or
    SPARSEHS_NO_DOUBLE there is one type and nothing to choose. */
 typedef enum shs_precision { SHS_PRECISION_AUTO = 0, SHS_PRECISION_ALWAYS = 1, SHS_PRECISION_NEVER = 2 } shs_precision;
 
