@@ -39,9 +39,10 @@
     .open = open_covariance, .bands = BANDS_B, .type = kind, .interleave = SHS_INTERLEAVE_BIP, .n = BANDS_B,                      \
     .m = LINES * SAMPLES_B, .flops = SYRK_FLOPS(BANDS_B, PIXELS_B), .bytes = PIXELS_B * BANDS_B * (size)
 #define ON_READY_FLOATS .peer = "OpenBLAS ssyrk, floats", .open_peer = open_openblas_syrk
-#define OMP(P, N, S, M)                                                                                                \
-    .figure = SIGNALS, .open = open_omp, .p = P, .n = N, .s = S, .m = M, .flops = OMP_FLOPS(P, N, S) * (M),            \
+#define OMP_BY(open_, P, N, S, M)                                                                                      \
+    .figure = SIGNALS, .open = open_, .p = P, .n = N, .s = S, .m = M, .flops = OMP_FLOPS(P, N, S) * (M),               \
     .bytes = 4.0 * (M) * ((P) + 2 * (S))
+#define OMP(P, N, S, M) OMP_BY(open_omp, P, N, S, M)
 #define KSVD(P, N, S, M, G)                                                                                            \
     .open = open_ksvd, .p = P, .n = N, .s = S, .m = M, .group = G,                                                     \
     .flops = (OMP_FLOPS(P, N, S) + UPDATE_FLOPS(P, S)) * (M)
@@ -112,6 +113,8 @@ static const bench_case cases[] = {
     {.name = "omp_256x1024_s32", OMP(256, 1024, 32, 10000), NOT_RUN("SPAMS f32", 20400)},
     {.name = "omp_64x128_s16", OMP(64, 128, 16, 100000), NOT_RUN("seed paper, 8800 GTX", 45016)},
     {.name = "omp_64x512_s8", OMP(64, 512, 8, 100000)},
+    {.name = "ols_64x256_s6", OMP_BY(open_ols, 64, 256, 6, 50000), SCRIPT("SPAMS f32", "spams_omp")},
+    {.name = "masked_64x256_s6", OMP_BY(open_masked, 64, 256, 6, 20000), SCRIPT("SPAMS f32", "spams_mask")},
     {.name = "lasso_64x256", .figure = SIGNALS, .open = open_lasso, .p = 64, .n = 256, .s = 64, .m = 20000, .peer_value = 16800,
      SCRIPT("SPAMS f32", "spams_lasso")},
     {.name = "aksvd_64x256_s6_8192", KSVD(64, 256, 6, 8192, 1), NOT_RUN("pyksvd f32", 0.022)},
@@ -166,6 +169,9 @@ static const target targets[] = {
     {"ssyrk_224x262144", "1.15 x OpenBLAS", 1.15, 0, 0},
     {"covariance_u8", "3 x OpenBLAS ssyrk on ready floats", 3, 0, 0},
     {"omp_64x256_s6", "1.5 M signals/s and 2.5 x SPAMS", 2.5, 0, 1.5e6},
+    {"ols_64x256_s6", "1.2 M signals/s and 3 x SPAMS", 3, 0, 1.2e6},
+    {"masked_64x256_s6", "3 x SPAMS", 3, 0, 0},
+    {"lasso_64x256", "3 x SPAMS", 3, 0, 0},
     {"omp_256x1024_s32", "2 x SPAMS", 2, 0, 0},
     {"omp_64x128_s16", "20 x the seed paper", 20, 0, 0},
     {"aksvd_64x256_s6_8192", "3 x pyksvd", 3, 0, 0},

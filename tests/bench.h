@@ -77,6 +77,8 @@ int open_openblas_syrk(bench_work *w);
 int open_openblas_eigh(bench_work *w);
 int open_omp(bench_work *w);
 int open_lasso(bench_work *w);
+int open_ols(bench_work *w);
+int open_masked(bench_work *w);
 int open_ksvd(bench_work *w);
 int open_busy_ksvd(bench_work *w);
 int open_patches(bench_work *w);

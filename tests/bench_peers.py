@@ -13,7 +13,7 @@ try:
     import numpy as np
     if what == "mdp_pow3":
         import mdp
-    if what == "spams_lasso":
+    if what.startswith("spams"):
         import spams
     if what == "sklearn_tanh":
         from sklearn.decomposition import FastICA
@@ -22,6 +22,7 @@ except ImportError:
 
 COMPONENTS = 10
 ITERATIONS = 20  # ICA_ITERATIONS of bench.h
+SPARSITY = 6     # of ols_64x256_s6 and masked_64x256_s6
 BLOCK = 16384
 AT_LEAST = 0.2   # seconds: shorter work is repeated
 
@@ -114,6 +115,18 @@ def spams_lasso(signals):
     return spams.lasso(Y, D, lambda1=1.0, mode=2, numThreads=threads)  # 1/2 |y - Dx|^2 + lambda1 |x|_1
 
 
+def spams_omp(signals):
+    """SPAMS' omp chooses as OLS does."""
+    D, Y = signals
+    return spams.omp(Y, D, L=SPARSITY, numThreads=threads)
+
+
+def spams_mask(signals):
+    """Half of the values are missing, at random."""
+    D, Y = signals
+    return spams.ompMask(Y, D, mask, L=SPARSITY, numThreads=threads)
+
+
 def seconds():
     """By the clock, or on one thread by processor time, as bench.c measures our side."""
     now = time.perf_counter if threads > 1 else time.process_time
@@ -128,9 +141,10 @@ def seconds():
 
 warnings.simplefilter("ignore")  # that it has not converged is meant
 cube = np.fromfile(path, kind)
-if what == "spams_lasso":
+if what.startswith("spams"):
     columns = np.asfortranarray(cube.reshape(-1, lines).T)
     cube = (columns[:, :samples], columns[:, samples:])
+    mask = np.asfortranarray(np.random.default_rng(3).random(cube[1].shape) < 0.5)
 else:
     cube = cube.reshape(bands, -1) if what == "numpy_grass" else cube.reshape(-1, bands)
 work = globals()[what]

@@ -36,6 +36,42 @@ int open_omp(bench_work *w) {
     return bench_does(w, do_omp);
 }
 
+static void do_omp_with(bench_work *w, const shs_context *ctx, const shs_omp_options *o) {
+    const bench_case *c = w->c;
+    const shs_real *D = (const shs_real *)w->held[0], *Y = (const shs_real *)w->held[1];
+    bench_ok(shs_omp_ex(ctx, c->p, c->n, D, c->p, (size_t)c->m, Y, c->p, o, &w->codes, NULL, NULL));
+}
+
+static void do_ols(bench_work *w, const shs_context *ctx) {
+    shs_omp_options o = SHS_ZERO;
+    o.sparsity = w->c->s, o.selection = SHS_SELECT_OLS;
+    do_omp_with(w, ctx, &o);
+}
+
+int open_ols(bench_work *w) {
+    open_omp(w);
+    return bench_does(w, do_ols);
+}
+
+static void do_masked(bench_work *w, const shs_context *ctx) {
+    shs_omp_options o = SHS_ZERO;
+    o.sparsity = w->c->s, o.mask = (const unsigned char *)w->held[2], o.ldm = w->c->p;
+    do_omp_with(w, ctx, &o);
+}
+
+/* Half of the values are missing, at random. */
+int open_masked(bench_work *w) {
+    const size_t count = (size_t)w->c->p * (size_t)w->c->m;
+    unsigned char *mask;
+    shs_random r;
+    size_t i;
+    open_omp(w);
+    mask = (unsigned char *)bench_hold(w, 2, count);
+    shs_random_seed(&r, 3);
+    for (i = 0; i < count; i++) mask[i] = shs_random_uniform(&r) < (shs_wide)0.5;
+    return bench_does(w, do_masked);
+}
+
 /* As near to the minimum as SPAMS in float32 comes: gaps of 2e-7 (median) and more of |y|^2 / 2. */
 static void do_lasso(bench_work *w, const shs_context *ctx) {
     const bench_case *c = w->c;
