@@ -504,7 +504,7 @@ static inline void watch_attach(watch *w, int cancel_at, shs_context *ctx) {
 
 /* Each rank's reductions are compared by number, count and operation; where one differs, or a rank has returned while another
    waits for it, all reductions fail from then on and `mismatch` says why: what hangs under MPI ends here. */
-typedef struct team {
+typedef struct rank_team {
     pthread_mutex_t mutex;
     pthread_cond_t turn;
     int ranks, arrived, generation, returned;
@@ -512,17 +512,17 @@ typedef struct team {
     size_t counts[MOST_RANKS], calls[MOST_RANKS], room;
     shs_reduce_op ops[MOST_RANKS];
     char mismatch[160];
-} team;
+} rank_team;
 
 typedef struct rank_member {
-    team *t;
+    rank_team *t;
     shs_context ctx;
     void (*body)(const shs_context *ctx, int rank, void *arg);
     void *arg;
     int rank;
 } rank_member;
 
-static inline void wait_for_all(team *t) {
+static inline void wait_for_all(rank_team *t) {
     int mine = t->generation;
     if (++t->arrived == t->ranks) {
         t->arrived = 0;
@@ -535,7 +535,7 @@ static inline void wait_for_all(team *t) {
                  (unsigned long)t->calls[0], (unsigned long)t->calls[1], (unsigned long)t->calls[2]);
 }
 
-static inline void combine_all(team *t) {
+static inline void combine_all(rank_team *t) {
     size_t i;
     int r;
     for (r = 1; r < t->ranks; r++)
@@ -563,7 +563,7 @@ static inline void combine_all(team *t) {
 /* What MPI_Allreduce does. */
 static inline int team_reduce(void *user, shs_wide *values, size_t count, shs_reduce_op op) {
     rank_member *me = (rank_member *)user;
-    team *t = me->t;
+    rank_team *t = me->t;
     int failed;
     pthread_mutex_lock(&t->mutex);
     t->values[me->rank] = values, t->counts[me->rank] = count, t->ops[me->rank] = op;
@@ -592,7 +592,7 @@ static inline void *run_member(void *arg) {
 /* Runs body once for each rank, each in a thread. The alarm is for whatever else may wait for ever. No assertion may fail in
    body: cmocka's jump would leave its thread. */
 static inline void run_ranks(int ranks, void (*body)(const shs_context *ctx, int rank, void *arg), void *arg) {
-    team t;
+    rank_team t;
     rank_member members[MOST_RANKS];
     pthread_t threads[MOST_RANKS];
     int r;

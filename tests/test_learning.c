@@ -1772,16 +1772,16 @@ static void test_small_work_is_not_shared(void **state) {
 /* ---- ranks ------------------------------------------------------------------------------------------------------- */
 
 /* What MPI_Allreduce does, for ranks that are threads of this program. */
-typedef struct team {
+typedef struct rank_team {
     pthread_mutex_t mutex;
     pthread_cond_t turn;
     int ranks, arrived, generation;
     shs_wide *values[4];
     shs_wide *combined;
     size_t room;
-} team;
+} rank_team;
 
-static int wait_for_all(team *t) {
+static int wait_for_all(rank_team *t) {
     int mine = t->generation, last = ++t->arrived == t->ranks;
     if (last) {
         t->arrived = 0;
@@ -1802,13 +1802,13 @@ static shs_wide combine(shs_wide a, shs_wide b, shs_reduce_op op) {
 }
 
 typedef struct member {
-    team *t;
+    rank_team *t;
     int rank;
 } member;
 
 static int team_reduce(void *user, shs_wide *values, size_t count, shs_reduce_op op) {
     member *me = (member *)user;
-    team *t = me->t;
+    rank_team *t = me->t;
     size_t i;
     int r;
     pthread_mutex_lock(&t->mutex);
@@ -1867,7 +1867,8 @@ static void *run_rank(void *arg) {
 static const size_t shares[MOST_RANKS + 1][MOST_RANKS] = {{0, 0, 0}, {M, 0, 0}, {M / 4, M - M / 4, 0}, {150, 30, M - 180}};
 
 /* Lays the job of each rank out: its share of Y, a start dictionary. */
-static void ranks_setup(int ranks, rank_job *jobs, team *t, const shs_ksvd_options *o, const shs_real *Y, const shs_real *D0) {
+static void ranks_setup(int ranks, rank_job *jobs, rank_team *t, const shs_ksvd_options *o, const shs_real *Y,
+                        const shs_real *D0) {
     size_t first = 0;
     int r;
     memset(t, 0, sizeof *t);
@@ -1902,7 +1903,7 @@ static void ranks_run(int ranks, rank_job *jobs) {
     alarm(0);
 }
 
-static void ranks_free(int ranks, rank_job *jobs, team *t) {
+static void ranks_free(int ranks, rank_job *jobs, rank_team *t) {
     int r;
     for (r = 0; r < ranks; r++) {
         shs_codes_free(NULL, &jobs[r].codes);
@@ -1919,7 +1920,7 @@ static void check_ranks(const shs_ksvd_options *o, int ranks) {
     shs_ksvd_report report = SHS_ZERO;
     shs_codes codes;
     size_t at = 0, i;
-    team t;
+    rank_team t;
     int r, k;
     for (i = 0; i < P * M && o->coding.skip_nan; i++)
         if (i % 7 == 3 || i % 5 == 1) Y[i] = (shs_real)NAN;
@@ -2066,7 +2067,7 @@ static void check_failing_rank(int ranks, int bad, int allocations, int cancel_a
     shs_real *Y = small_signals(), *D0 = new_dictionary(P, N, 83);
     rank_job *jobs = (rank_job *)malloc(MOST_RANKS * sizeof *jobs);
     shs_ksvd_options o = small_options();
-    team t;
+    rank_team t;
     int r;
     o.iterations = 2, o.start = SHS_START_GIVEN, o.parallel_atoms = 6;
     ranks_setup(ranks, jobs, &t, &o, Y, D0);
