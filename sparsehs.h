@@ -8058,6 +8058,7 @@ typedef struct shs__omp_signal {
     const struct shs__omp_team *team; /* the signals that this one stands for, which share its atoms; NULL: it is itself */
     shs_real *root;        /* p: the square roots of the weights over `unit`; NULL: none. Then y has zeros where that has, */
     shs_real unit;         /* a power of 2, with which the largest root is above 1/2 and not above 1; 1 without weights */
+    shs_real longest;      /* the length of the longest weighted atom */
     shs_real *diagonal;    /* G_jj is that of the weighted atoms, */
     const shs_real *clean; /* which is here, */
     shs_real *residual;    /* and r, which is in this place, and the q_k are weighted */
@@ -8188,7 +8189,8 @@ SHS__PRIVATE void shs__omp_choose_weighted(shs__omp_signal *w) {
     const shs__pursuit_kernels *kernels = shs__kernels_pursuit();
     const shs__omp_dictionary *over = w->over;
     const int renewed = w->chosen == 0 || w->stable, append = shs__omp_distances(over->selection) && w->measured < w->chosen;
-    const shs_real most = shs__abs(w->alpha[kernels->strongest(over->n, w->alpha)]);
+    shs_real most = w->longest * (shs_real)SHS__WSQRT(w->residual2); /* no |alpha| is above it */
+    if (!(most > SHS__REAL_MIN)) most = shs__abs(w->alpha[kernels->strongest(over->n, w->alpha)]);
     w->next = kernels->choose(SHS_SELECT_OLS, over->n, most > SHS__REAL_MIN ? 1 / most : 1, w->alpha, w->diagonal,
                               append ? w->B : NULL, 1, 0, 1, w->distance);
     w->measured = w->chosen;
@@ -8212,13 +8214,11 @@ SHS__PRIVATE int shs__omp_orthogonalise(shs__omp_signal *w) {
     int j = w->next, k = w->chosen, p = w->over->p, i;
     const shs_real *atom = SHS__AT(w->over->D, w->over->ldd, 0, j);
     shs_real *q = w->Q + (size_t)k * (size_t)p, *c = w->L + shs__omp_triangle(k);
-    shs_real gjj = kernels->dot((size_t)p, atom, atom), alpha = w->alpha[j], inverse_d;
-    memcpy(q, atom, (size_t)p * sizeof(shs_real));
-    if (SHS__OMP_IF_WEIGHTED(w->root)) {
-        shs__omp_weigh(w, q, q);
-        gjj = kernels->dot((size_t)p, q, q);
-        alpha /= SHS__SQRT(gjj);
-    }
+    shs_real gjj, alpha = w->alpha[j], inverse_d;
+    if (SHS__OMP_IF_WEIGHTED(w->root)) shs__omp_weigh(w, atom, q);
+    else memcpy(q, atom, (size_t)p * sizeof(shs_real));
+    gjj = kernels->dot((size_t)p, q, q);
+    if (SHS__OMP_IF_WEIGHTED(w->root)) alpha /= SHS__SQRT(gjj);
     if (!shs__omp_take(w, j, alpha, shs__omp_gram_schmidt(p, k, w->Q, q, c, gjj), gjj)) return 0;
     inverse_d = 1 / c[k];
     for (i = 0; i < p; i++) q[i] *= inverse_d;
@@ -8812,7 +8812,7 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
         w->Q = direct && !nonnegative ? SHS__CARVE(l, shs_real, shs__layout_product(p, (size_t)limit, 1)) : NULL;
         if (nonnegative) shs__nn_layout(l, &w->equations, limit);
         w->distance = w->root = w->diagonal = w->residual = NULL;
-        w->unit = 1;
+        w->unit = 1, w->longest = 0;
         if (SHS__OMP_IF_WEIGHTED(over->weighted)) {
             w->root = g->roots ? g->roots + (size_t)i * p : NULL;
             w->clean = g->clean ? g->clean + (size_t)i * p : NULL;
@@ -8835,8 +8835,10 @@ SHS__PRIVATE void shs__omp_set_diagonal(shs__omp_dictionary *over) {
 
 /* ---- a group of signals without a Gram matrix ------------------------------------------------------- >>omp_direct */
 
-/* All signals of the group make each step together, so that the dictionary, the largest array, is read once a step for all. */
-enum { SHS__DIRECT_GROUP = 16 };
+/* All signals of the group make each step together, so that the dictionary, the largest array, is read once a step for all:
+   as many as SHS__DIRECT_VALUES of their alpha and q_k allow, which the second cache should hold, but not fewer than
+   SHS__DIRECT_FEWEST. */
+enum { SHS__DIRECT_FEWEST = 16, SHS__DIRECT_GROUP = 64, SHS__DIRECT_VALUES = 65536 };
 
 /* alpha = D'R for `count` columns. A separate function for one signal keeps the matrix product out of small programs. */
 typedef void (*shs__omp_correlate_fn)(const shs__omp_group *g, int count);
@@ -8983,6 +8985,11 @@ SHS__PRIVATE void shs__team_layout(shs__layout *l, shs__omp_group *g, int direct
     g->signals->team = &g->team;
 }
 
+SHS__PRIVATE size_t shs__direct_group(const shs__omp_dictionary *d, int limit) {
+    const size_t values = (size_t)d->n + (size_t)d->p * ((size_t)limit + 1);
+    return shs__zmax(SHS__DIRECT_FEWEST, shs__zmin(SHS__DIRECT_GROUP, SHS__DIRECT_VALUES / values));
+}
+
 SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) {
     const shs_omp_options *o = c->options;
     shs__omp_dictionary *over = &c->over;
@@ -8992,7 +8999,7 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
     c->use_gram = p == 0 || shs__omp_gram_pays(p, n, c->m, c->stride, o);
     over->weighted = shs__omp_weighted(o);
     c->group = o->signals_per_group ? o->signals_per_group : shs__coder_default_group(n);
-    c->group = shs__zmin(c->group, shs__zmin(shs__zmax(c->m, 1), c->use_gram ? INT_MAX : SHS__DIRECT_GROUP));
+    c->group = shs__zmin(c->group, shs__zmin(shs__zmax(c->m, 1), c->use_gram ? INT_MAX : shs__direct_group(over, c->stride)));
     c->chunks = shs__ctx_chunks(c->m, c->group);
     count = c->use_gram ? SHS__ABREAST : (int)c->group;
     columns = c->use_gram ? c->group : (size_t)shs__omp_columns(count, o->selection);
@@ -9063,24 +9070,38 @@ SHS__PRIVATE shs_real shs__omp_tolerance_of(const shs__coder *c, size_t i) {
     return c->options->tolerance_each ? c->options->tolerance_each[i] : c->options->tolerance;
 }
 
-SHS__PRIVATE int shs__omp_is_nan(shs_real x) {
 #ifdef SPARSEHS_DOUBLE
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits << 1 > (uint64_t)0x7ff << 53;
+typedef uint64_t shs__omp_bits;
+#define SHS__OMP_INFINITE ((shs__omp_bits)0x7ff << 52)
 #else
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits << 1 > (uint32_t)0xff << 24;
+typedef uint32_t shs__omp_bits;
+#define SHS__OMP_INFINITE ((shs__omp_bits)0xff << 23)
 #endif
+
+SHS__PRIVATE int shs__omp_is_nan(shs_real x) {
+    shs__omp_bits bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits << 1 > SHS__OMP_INFINITE << 1;
 }
 
-/* The weight of element l of signal i. */
-SHS__PRIVATE shs_real shs__omp_weight(const shs__coder *c, int l, size_t i) {
+/* x where it is there, else 0, whatever x is. Masks are as good as random to a processor: no branch may hang on them. */
+SHS__PRIVATE shs_real shs__omp_where(int there, shs_real x) {
+    shs__omp_bits bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits &= (shs__omp_bits)0 - (shs__omp_bits)(there != 0);
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* The weights of `count` elements of signal i, from element l on. */
+SHS__OUTLINE void shs__omp_weights(const shs__coder *c, size_t i, int l, int count, shs_real *weights) {
     const shs_omp_options *o = c->options;
-    if (o->mask && !*SHS__AT(o->mask, o->ldm, l, i)) return 0;
-    if (o->skip_nan && shs__omp_is_nan(*SHS__AT(c->Y, c->ldy, l, i))) return 0;
-    return o->weights ? *SHS__AT(o->weights, o->ldw, l, i) : 1;
+    const unsigned char *mask = o->mask ? SHS__AT(o->mask, o->ldm, l, i) : NULL;
+    const shs_real *own = o->weights ? SHS__AT(o->weights, o->ldw, l, i) : NULL, *y = SHS__AT(c->Y, c->ldy, l, i);
+    int k;
+    for (k = 0; k < count; k++) weights[k] = own ? own[k] : 1;
+    for (k = 0; mask && k < count; k++) weights[k] = shs__omp_where(mask[k], weights[k]);
+    for (k = 0; o->skip_nan && k < count; k++) weights[k] = shs__omp_where(!shs__omp_is_nan(y[k]), weights[k]);
 }
 
 /* Signals first .. end-1 without what is missing, the roots of their weights, and the lengths of the atoms under them. An atom
@@ -9094,31 +9115,34 @@ SHS__OUTLINE void shs__coder_weigh(const shs__coder *c, const shs__omp_group *g,
     int j, l;
     for (i = 0; i < end - first; i++) {
         shs_wide total = 0;
-        shs_real most = 0, unit = 1;
+        shs_real *roots = SHS__AT(g->roots, p, 0, i), most = 0, unit = 1;
+        shs__omp_weights(c, first + i, 0, p, roots);
         for (l = 0; l < p; l++) {
-            const shs_real weight = shs__omp_weight(c, l, first + i);
-            total += (shs_wide)weight;
-            if (weight > most) most = weight;
-            *SHS__AT(g->clean, p, l, i) = weight > 0 ? *SHS__AT(c->Y, c->ldy, l, first + i) : 0;
+            total += (shs_wide)roots[l];
+            most = roots[l] > most ? roots[l] : most;
+            *SHS__AT(g->clean, p, l, i) = shs__omp_where(roots[l] > 0, *SHS__AT(c->Y, c->ldy, l, first + i));
         }
         shs__sum_add(&sums->weight, total);
         most = SHS__SQRT(most);
         while (unit < most) unit *= 2;
         while (most > 0 && most <= unit / 2) unit /= 2;
         g->signals[i].unit = unit;
-        for (l = 0; l < p; l++) *SHS__AT(g->roots, p, l, i) = shs__omp_weight(c, l, first + i) / unit / unit;
+        for (l = 0; c->options->weights && l < p; l++) roots[l] = roots[l] / unit / unit;
     }
     shs__la_gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, d->n, (int)(end - first), p, 1, c->squares, p, g->roots, p, 0,
                         g->diagonals, padded, g->scratch);
     for (i = 0; i < end - first; i++) {
-        shs_real *lengths2 = SHS__AT(g->diagonals, padded, 0, i), most = 0;
-        for (l = 0; l < p; l++) {
-            shs_real *root = SHS__AT(g->roots, p, l, i);
-            if (*root > most) most = *root;
-            *root = SHS__SQRT(shs__omp_weight(c, l, first + i)) / g->signals[i].unit;
+        shs_real *lengths2 = SHS__AT(g->diagonals, padded, 0, i), *roots = SHS__AT(g->roots, p, 0, i), most = 0, longest2;
+        for (l = 0; l < p; l++) most = roots[l] > most ? roots[l] : most;
+        shs__omp_weights(c, first + i, 0, p, roots);
+        for (l = 0; c->options->weights && l < p; l++) roots[l] = SHS__SQRT(roots[l]) / g->signals[i].unit; /* else 0 or 1 */
+        most *= SHS__OMP_GUARD;
+        for (j = 0, longest2 = 0; j < d->n; j++) {
+            lengths2[j] = shs__omp_where(lengths2[j] > most * d->diagonal[j], lengths2[j]);
+            longest2 = lengths2[j] > longest2 ? lengths2[j] : longest2;
         }
-        for (j = 0; j < padded; j++)
-            if (j >= d->n || !(lengths2[j] > SHS__OMP_GUARD * most * d->diagonal[j])) lengths2[j] = 0;
+        for (; j < padded; j++) lengths2[j] = 0;
+        g->signals[i].longest = SHS__SQRT(longest2);
     }
 }
 
@@ -9296,13 +9320,20 @@ SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, co
 SHS__PRIVATE void shs__finite_chunk(void *arg, size_t chunk, int worker) {
     const shs__coder *c = (const shs__coder *)arg;
     size_t first = chunk * SHS__SIGNALS_A_CHUNK, count = shs__zmin(c->m - first, SHS__SIGNALS_A_CHUNK);
-    int rows = c->over.p ? c->over.p : c->over.n, l;
+    int rows = c->over.p ? c->over.p : c->over.n, few = 64, l, k;
     size_t i;
     for (i = first; c->over.weighted && i < first + count; i++)
-        for (l = 0; l < rows; l++) {
-            const shs_real weight = shs__omp_weight(c, l, i);
-            if (!shs__finite(1, &weight) || weight < 0) c->flags[worker] |= 2;
-            else if (weight > 0 && !shs__finite(1, SHS__AT(c->Y, c->ldy, l, i))) c->flags[worker] |= 1;
+        for (l = 0; l < rows; l += few) {
+            shs_real weights[64], values[64];
+            int negative = 0;
+            few = shs__imin(64, rows - l);
+            shs__omp_weights(c, i, l, few, weights);
+            for (k = 0; k < few; k++) {
+                negative |= weights[k] < 0;
+                values[k] = shs__omp_where(weights[k] > 0, *SHS__AT(c->Y, c->ldy, l + k, i));
+            }
+            if (negative || !shs__finite((size_t)few, weights)) c->flags[worker] |= 2;
+            if (!shs__finite((size_t)few, values)) c->flags[worker] |= 1;
         }
     if (!c->over.weighted && !shs__finite_columns(rows, count, SHS__AT(c->Y, c->ldy, 0, first), c->ldy)) c->flags[worker] = 1;
 }
@@ -10556,12 +10587,15 @@ SHS__PRIVATE void shs__dl_session_begin(shs__dl_learner *w, const shs_real *Y, i
 SHS__PRIVATE void shs__dl_session_mask(shs__dl_learner *w) {
     const size_t p = (size_t)w->p;
     size_t i, l;
-    for (i = 0; i < w->m; i++)
+    for (i = 0; i < w->m; i++) {
+        shs_real *clean = w->clean + i * p; /* the weights at first */
+        shs__omp_weights(&w->coder, i, 0, w->p, clean);
         for (l = 0; l < p; l++) {
-            unsigned char present = shs__omp_weight(&w->coder, (int)l, i) > 0;
+            const unsigned char present = clean[l] > 0;
             w->present[i * p + l] = present, w->here += present;
-            w->clean[i * p + l] = present ? *SHS__AT(w->coder.Y, w->coder.ldy, l, i) : 0;
+            clean[l] = shs__omp_where(present, *SHS__AT(w->coder.Y, w->coder.ldy, l, i));
         }
+    }
     w->coding = *w->coder.options, w->coding.mask = w->present, w->coding.ldm = w->p, w->coding.skip_nan = 0;
     w->coder.options = &w->coding, w->coder.Y = w->residual.Y = w->clean, w->coder.ldy = w->residual.ldy = w->p;
     w->residual.present = w->present;
