@@ -703,7 +703,7 @@ SHS_API shs_status shs_codes_residual(const shs_context *ctx, int p, int n, cons
                                       shs_wide *sum2);
 
 typedef enum shs_gram_mode {
-    SHS_GRAM_AUTO = 0, /* whichever costs fewer operations; none where n x n exceeds 1 GB */
+    SHS_GRAM_AUTO = 0, /* whichever is less work; none where n x n exceeds 1 GB */
     SHS_GRAM_ALWAYS = 1,   /* form D'D once: n^2 values */
     SHS_GRAM_NEVER = 2     /* correlate with the dictionary at every step: for very large dictionaries or few signals */
 } shs_gram_mode;
@@ -8955,12 +8955,13 @@ SHS__PRIVATE size_t shs__coder_default_group(int n) {
 }
 
 /* Compares the operations with and without the Gram matrix, its own cost included, for m signals of s atoms. Where the options
-   set no limit, that is what fits a signal, whatever the codes hold. */
+   set no limit, that is what fits a signal, whatever the codes hold. Without, each group of signals packs D for itself at each
+   step, which takes a quarter of the product again. */
 SHS__PRIVATE int shs__omp_gram_pays(int p, int n, size_t m, int stride, const shs_omp_options *o) {
     int s = shs__omp_limited(o) ? stride : shs__imin(p, n);
     shs_wide np = (shs_wide)p * (shs_wide)n, dn = (shs_wide)n, dm = (shs_wide)m, ds = (shs_wide)s;
     shs_wide with = np * dn / 2 + dm * (np + dn * ds * ds / 2);
-    shs_wide without = dm * ds * (np * (shs_wide)shs__omp_columns(1, o->selection) + (shs_wide)p * ds);
+    shs_wide without = dm * ds * (np * (shs_wide)shs__omp_columns(1, o->selection) * (shs_wide)1.25 + (shs_wide)p * ds);
     if (o->gram_mode == SHS_GRAM_NEVER || shs__omp_weighted(o)) return 0;
     if (o->gram || o->gram_mode == SHS_GRAM_ALWAYS) return 1;
     return with <= without && dn * dn * (shs_wide)sizeof(shs_real) <= (shs_wide)1073741824;
