@@ -10025,9 +10025,9 @@ SHS__OUTLINE int shs__lasso_face(const shs__lasso *q, shs__lasso_signal *s, cons
     return first < 0;
 }
 
-/* Descends on the k coefficients of the support alone, by their own part of the Gram matrix. Returns whether none came to 0 in
-   the end. */
-SHS__OUTLINE int shs__lasso_inside(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w, int k,
+/* Descends on the k coefficients of the support alone, by their own part of the Gram matrix; together once few of
+   them are new: most that the first sweep lets in do not stay. Returns whether none came to 0 in the end. */
+SHS__OUTLINE int shs__lasso_inside(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w, int k, int together,
                                    shs_real *alpha) {
     const shs__omp_dictionary *over = &q->c.over;
     const size_t ldm = (size_t)shs__omp_padded(k);
@@ -10041,7 +10041,7 @@ SHS__OUTLINE int shs__lasso_inside(const shs__lasso *q, shs__lasso_signal *s, co
     for (j = k; j < (int)ldm; j++) w->a[j] = 0;
     for (j = 0; j < SHS__LASSO_INSIDE && s->sweeps < q->sweeps; j++, s->sweeps++)
         (void)shs__lasso_sweep(q, s, k, NULL, (int)ldm, w->M, ldm, w->a, w->u, NULL);
-    whole = shs__lasso_face(q, s, w, k);
+    whole = together && shs__lasso_face(q, s, w, k);
     for (j = 0; j < k; j++) {
         w->columns[j] = over->G + (size_t)w->support[j] * over->ldg;
         w->factors[j] = w->x[w->support[j]] - w->u[j];
@@ -10057,12 +10057,13 @@ SHS__OUTLINE void shs__lasso_descend(const shs__lasso *q, shs__lasso_signal *s, 
     const shs__omp_dictionary *over = &q->c.over;
     int whole = 0;
     while (s->sweeps < q->sweeps) {
+        const int before = s->support;
         const shs_real most = shs__lasso_sweep(q, s, over->n, NULL, over->padded, over->G, over->ldg, alpha, w->x, w->support);
         int k = s->support, i;
         shs__lasso_look(q, s, w, alpha, NULL);
         s->sweeps++;
         if (s->gap <= target || (whole && !(most > 4 * SHS__EPS * s->most))) break;
-        whole = k > SHS__LASSO_FACE || shs__lasso_inside(q, s, w, k, alpha);
+        whole = k > SHS__LASSO_FACE || shs__lasso_inside(q, s, w, k, k <= 2 * before, alpha);
         for (i = 0; k > SHS__LASSO_FACE && i < SHS__LASSO_INSIDE && s->sweeps < q->sweeps; i++, s->sweeps++)
             (void)shs__lasso_sweep(q, s, k, w->support, over->padded, over->G, over->ldg, alpha, w->x, NULL);
     }
