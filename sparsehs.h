@@ -8903,7 +8903,7 @@ SHS__PRIVATE void shs__omp_seat(const shs__omp_group *g, shs__omp_signal *w, int
 SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count, shs__omp_correlate_fn correlate) {
     const size_t p = (size_t)g->over->p, bytes = p * sizeof(shs_real);
     const int distances = shs__omp_distances(g->over->selection), nonnegative = SHS__OMP_IF_NONNEGATIVE(g->over->nonnegative);
-    shs__omp_signal *active[SHS__DIRECT_GROUP];
+    unsigned char active[SHS__DIRECT_GROUP]; /* of g->signals, those still on their way: small, stacks may be too */
     int actives = 0, columns, left, a;
     for (a = 0; a < count; a++) {
         shs__omp_signal *w = g->signals + a;
@@ -8911,30 +8911,33 @@ SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count, shs_
         shs__omp_seat(g, w, actives);
         if (SHS__OMP_IF_WEIGHTED(w->root)) shs__omp_weigh(w, w->y, w->r);
         else memcpy(w->r, w->y, bytes);
-        active[actives++] = w;
+        active[actives++] = (unsigned char)a;
     }
     columns = actives;
     while (actives > 0) {
-        for (a = 0; a < actives; a++)
-            if (SHS__OMP_IF_WEIGHTED(active[a]->root)) shs__omp_weigh(active[a], active[a]->r, g->R + (size_t)a * p);
+        for (a = 0; a < actives; a++) {
+            const shs__omp_signal *w = g->signals + active[a];
+            if (SHS__OMP_IF_WEIGHTED(w->root)) shs__omp_weigh(w, w->r, g->R + (size_t)a * p);
+        }
         correlate(g, columns);
         for (a = left = 0; a < actives; a++) {
-            shs_real *r = active[a]->r;
-            if (nonnegative) shs__nn_choose(active[a]);
-            else if (SHS__OMP_IF_WEIGHTED(active[a]->root)) shs__omp_choose_weighted(active[a]);
-            else shs__omp_choose(active[a]);
-            if (!(nonnegative ? shs__nn_step(active[a], SHS__OMP_DIRECT) : shs__omp_step(active[a], SHS__OMP_DIRECT))) continue;
-            shs__omp_seat(g, active[a], left); /* close up: the residuals of those that go on stay side by side */
-            if (active[a]->r != r) memcpy(active[a]->r, r, bytes);
+            shs__omp_signal *w = g->signals + active[a];
+            shs_real *r = w->r;
+            if (nonnegative) shs__nn_choose(w);
+            else if (SHS__OMP_IF_WEIGHTED(w->root)) shs__omp_choose_weighted(w);
+            else shs__omp_choose(w);
+            if (!(nonnegative ? shs__nn_step(w, SHS__OMP_DIRECT) : shs__omp_step(w, SHS__OMP_DIRECT))) continue;
+            shs__omp_seat(g, w, left); /* close up: the residuals of those that go on stay side by side */
+            if (w->r != r) memcpy(w->r, r, bytes);
             active[left++] = active[a];
         }
         columns = actives = left;
         for (a = 0; distances && a < actives; a++, columns++) {
-            int k = shs__imax(active[a]->chosen - 1, 0);
-            if (SHS__OMP_IF_WEIGHTED(active[a]->root))
-                shs__omp_weigh(active[a], active[a]->Q + (size_t)k * p, g->R + (size_t)columns * p);
-            else memcpy(g->R + (size_t)columns * p, active[a]->Q + (size_t)k * p, bytes);
-            active[a]->B = g->alpha + (size_t)columns * (size_t)g->over->n;
+            shs__omp_signal *w = g->signals + active[a];
+            const shs_real *q = w->Q + (size_t)shs__imax(w->chosen - 1, 0) * p;
+            if (SHS__OMP_IF_WEIGHTED(w->root)) shs__omp_weigh(w, q, g->R + (size_t)columns * p);
+            else memcpy(g->R + (size_t)columns * p, q, bytes);
+            w->B = g->alpha + (size_t)columns * (size_t)g->over->n;
         }
     }
     for (a = 0; a < count; a++) {
