@@ -1169,7 +1169,7 @@ SHS_API shs_status shs_online(const shs_context *ctx, int p, int n, size_t m, co
    the batch; its steps are the batches, of which as many are ahead as are known to be. SHS_CANCELLED leaves the newest
    dictionary, the sums and the report as far as it went; errors leave D, the report and its sums untouched, whenever they
    come, but not the history, which is filled as it goes.
-   On an engine the codes are computed; sums and sweeps are the CPU's.
+   On an engine the codes are computed, and the sums of a batch where it has signals_cross; sweeps are the CPU's.
    Over ranks each passes its own signals, and of those without any read_fn delivers 0. A batch takes one reduction of n^2 +
    (p + 1) n values; replacement more, as for shs_ksvd_ex. */
 SHS_API shs_status shs_online_ex(const shs_context *ctx, int p, int n, shs_signals_fn read_fn, void *user,
@@ -2030,8 +2030,8 @@ typedef struct shs_engine {
     /* Non-zero: sessions take signals that share their atoms (coding->groups), where they do not learn. Not a split's. */
     int signals_grouped;
 
-    /* B = YX' (p x n) of the codes at hand: the step towards less coherent atoms asks for it (coherence of shs_ksvd_options).
-       Not a split's. */
+    /* B = YX' (p x n) of the codes at hand: the step towards less coherent atoms asks for it (coherence of shs_ksvd_options),
+       and online learning. Not a split's. */
     shs_status (*signals_cross)(void *session, shs_wide *B);
 } shs_engine;
 
@@ -12075,27 +12075,57 @@ SHS__PRIVATE shs_status shs__on_read(shs__on_learner *s) {
     return shs__coder_finite(w->ctx, &w->coder) == SHS_OK ? SHS_OK : SHS_SIGNALS_NOT_FINITE;
 }
 
-/* Its codes, here or on the engine, and what is summed over them. */
+/* Its codes and their sums by a session on the engine, where no code leaves it; the sums of E X' are not wanted. */
+SHS__PRIVATE shs_status shs__on_engine(shs__on_learner *s, const shs_atom_group *g, shs_omp_report *report) {
+    shs__dl_learner *w = &s->w;
+    const shs_engine *e = s->quiet.engine;
+    void *session = NULL;
+    shs_wide sum2;
+    shs_status status = e->signals_cross ? shs__omp_engine_open(&s->quiet, &w->coder, 1, &session) : SHS_UNSUPPORTED;
+    if (status != SHS_OK) return status;
+    status = e->signals_dictionary(session, w->D, w->p);
+    if (status == SHS_OK) status = e->signals_code(session, w->coder.errors2, w->usage, report);
+    if (status == SHS_OK) status = e->signals_residual(session, &sum2);
+    if (status == SHS_OK) status = e->signals_gather(session, g);
+    if (status == SHS_OK) status = e->signals_cross(session, g->sums);
+    e->signals_close(session);
+    return status;
+}
+
+/* The same here, by codes that may yet be the engine's. */
+SHS__PRIVATE shs_status shs__on_cpu(shs__on_learner *s, const shs_atom_group *g, shs_omp_report *report) {
+    shs__dl_learner *w = &s->w;
+    shs_status status = SHS_OK;
+    int j;
+    if (w->m > 0 && shs__codes_here(&s->quiet, &w->coder, report, &status)) {
+        shs__coder_dictionary(w->ctx, &w->coder, w->D, w->p);
+        status = shs__coder_run(w->ctx, &w->coder, NULL, report);
+    }
+    if (status != SHS_OK) return status;
+    shs__dl_count_uses(w);
+    shs__dl_cpu_gather(w, g);
+    for (j = 0; j < w->n; j++) w->usage[j] = w->uses.start[j + 1] - w->uses.start[j];
+    return SHS_OK;
+}
+
+/* Its codes, and what is summed over them. */
 SHS__PRIVATE shs_status shs__on_code(shs__on_learner *s, int test) {
     shs__dl_learner *w = &s->w;
     const size_t n = (size_t)w->n;
+    const int remote = w->m > 0 && s->quiet.engine;
     shs_wide *uses = s->fresh + n * n + (size_t)w->p * n, *counts = uses + n;
     shs_omp_report report = SHS_ZERO;
     shs_atom_group g = SHS_ZERO;
-    shs_status status = SHS_OK;
+    shs_status status;
     int j;
     memset(counts, 0, SHS__ON_COUNTS * sizeof *counts);
     w->coder.over.D = w->D, w->coder.over.ldd = w->p;
-    if (w->m > 0 && shs__codes_here(&s->quiet, &w->coder, &report, &status)) {
-        shs__coder_dictionary(w->ctx, &w->coder, w->D, w->p);
-        status = shs__coder_run(w->ctx, &w->coder, NULL, &report);
-    }
+    g.count = w->n, g.atoms = w->D, g.gram = s->fresh, g.sums = s->fresh + n * n, g.energy = w->energy;
+    status = remote ? shs__on_engine(s, &g, &report) : SHS_UNSUPPORTED;
+    if (status == SHS_UNSUPPORTED || status == SHS_NO_MEMORY) status = shs__on_cpu(s, &g, &report);
     if (status == SHS_OK && test) status = shs__dl_code_test(w, w->D, counts + SHS__ON_TEST_SUM2);
     if (status != SHS_OK) return status;
-    shs__dl_count_uses(w);
-    g.count = w->n, g.atoms = w->D, g.gram = s->fresh, g.sums = s->fresh + n * n, g.energy = w->energy;
-    shs__dl_cpu_gather(w, &g);
-    for (j = 0; j < w->n; j++) uses[j] = (shs_wide)(w->uses.start[j + 1] - w->uses.start[j]);
+    for (j = 0; j < w->n; j++) uses[j] = (shs_wide)w->usage[j];
     counts[SHS__ON_SIGNALS] = (shs_wide)w->m;
     counts[SHS__ON_SUM2] = report.sum2, counts[SHS__ON_NONZEROS] = (shs_wide)report.nonzeros;
     counts[SHS__ON_TEST_SIGNALS] = test ? (shs_wide)w->test.m : 0;

@@ -481,6 +481,52 @@ static void test_threads(void **state) {
     free(truth), free(Y), free(D), free(E);
 }
 
+#ifdef TEST_CL
+/* ---- a device ---------------------------------------------------------------------------------------------------- */
+
+static shs_status (*device_cross)(void *session, shs_wide *B);
+static int crossed;
+
+static shs_status count_cross(void *session, shs_wide *B) {
+    crossed++;
+    return device_cross(session, B);
+}
+
+/* The sums of each batch are the device's, where it has the stages for them, and those of the CPU but for rounding. */
+static void test_sums_on_device(void **state) {
+    shs_real *Y = small_signals(), *D[3];
+    shs_wide *xx[3], *yx[3];
+    shs_context ctx = SHS_ZERO;
+    shs_engine engine;
+    int with, i;
+    (void)state;
+    on_device(&ctx, NULL);
+    engine = *ctx.engine, device_cross = engine.signals_cross;
+    assert_non_null(device_cross);
+    for (with = 0; with < 3; with++) { /* 0: the CPU, 1: a device without that stage, 2: with it */
+        shs_online_options o = small_options();
+        shs_online_report report = SHS_ZERO;
+        in_order source = from(P, M, Y);
+        D[with] = new_dictionary(P, N, 5);
+        xx[with] = (shs_wide *)calloc(N * N, sizeof(shs_wide)), yx[with] = (shs_wide *)calloc(P * N, sizeof(shs_wide));
+        o.start = SHS_START_GIVEN, o.batches = 1, o.replace = SHS_REPLACE_LEAVE, o.batch = 600;
+        report.sums_xx = xx[with], report.sums_yx = yx[with];
+        engine.signals_cross = with == 2 ? count_cross : NULL;
+        ctx.engine = &engine, crossed = 0;
+        assert_ok((SHS__LINK(online_ex))(with ? &ctx : &serial, P, N, deliver, &source, &o, D[with], P, &report));
+        assert_int_equal(crossed, with == 2);
+        assert_int_equal(report.signals, M);
+    }
+    for (with = 1; with < 3; with++) {
+        for (i = 0; i < N * N; i++) assert_close(xx[with][i], xx[0][i], 2000 * (double)REAL_EPS);
+        for (i = 0; i < P * N; i++) assert_close(yx[with][i], yx[0][i], 2000 * (double)REAL_EPS);
+        assert_all_close(P * N, D[with], D[0], 200 * (double)REAL_EPS);
+    }
+    for (with = 0; with < 3; with++) free(D[with]), free(xx[with]), free(yx[with]);
+    free(Y);
+}
+#endif
+
 /* ---- ranks ------------------------------------------------------------------------------------------------------- */
 
 typedef struct rank_run {
@@ -714,6 +760,9 @@ int main(void) {
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_threads),
+#ifdef TEST_CL
+        cmocka_unit_test(test_sums_on_device),
+#endif
         cmocka_unit_test(test_ranks),
         cmocka_unit_test(test_ranks_that_fail),
         cmocka_unit_test(test_memory),
