@@ -10929,7 +10929,7 @@ SHS__PRIVATE void shs__dl_keep_previous(shs__dl_learner *w) {
         memcpy(w->previous.atoms + to, w->codes.atoms + from, count * sizeof(int));
         memcpy(w->previous.coefs + to, w->codes.coefs + from, count * sizeof(shs_real));
     }
-    w->has_previous = !w->engine;
+    w->has_previous = 1; /* here or on the engine */
 }
 
 /* ---- stages: here, or on the context's engine ----------------------------------------------------- >>learn_stages */
@@ -10953,11 +10953,13 @@ SHS__PRIVATE void shs__dl_stage_close(shs__dl_learner *w) {
 }
 
 /* Whether the CPU does a stage. An engine that gives one up is left for good: where it has coded, its codes come over, and E
-   is formed anew of them and the CPU's copy of the dictionary. */
+   is formed anew of them and the CPU's copy of the dictionary. It is not left once it alone has the codes of the iteration
+   before. */
 SHS__PRIVATE int shs__dl_stage_here(shs__dl_learner *w, int coded, shs_status *status) {
     const shs_engine *e = w->engine;
     if (!shs__ctx_cpu_takes_over(e, *status)) return 0;
     if (!e) return 1;
+    if (w->has_previous) return 0;
     *status = coded ? e->signals_fetch(w->remote, &w->codes) : SHS_OK;
     shs__dl_stage_close(w);
     if (coded && *status == SHS_OK) {

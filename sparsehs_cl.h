@@ -4134,7 +4134,7 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "#if defined(UPDATE_aksvd) || defined(UPDATE_ksvd)\n",
     "#define CODES 1\n",
     "inline real new_code(real x, real along, real overlap) { return fma(x, overlap, along); }\n",
-    "#elif defined(UPDATE_sgk) || defined(UPDATE_mod)\n",
+    "#elif defined(UPDATE_sgk) || defined(UPDATE_nsgk) || defined(UPDATE_mod)\n",
     "#define CODES 0\n",
     "inline real new_code(real x, real along, real overlap) { return x; }\n",
     "#endif\n",
@@ -5894,7 +5894,10 @@ typedef struct shs__cl_signals {
     cl_mem D, G, alphas, scratch, sums, tallies, bad, starts;                 /* of all signals */
     cl_mem Y, norms2, used, atoms, coefs, errors2, state, limits, tolerances; /* of a slice */
     cl_mem E, squares, uses, counts, totals, start, stretches, partial, energies, gathered, fresh, done; /* for learning */
-    size_t y_slice, codes_slice, e_slice, counts_slice, uses_slice;           /* whose values the buffers hold */
+    cl_mem used_before, atoms_before, coefs_before; /* the codes before the newest, where a rule asks for them */
+    int keeps_before, has_before;
+    int exchanged, listed_exchanged; /* whether used, atoms and coefs are those at the moment, and whether uses is of them */
+    size_t y_slice, codes_slice, e_slice, counts_slice, uses_slice; /* whose values the buffers hold */
 
     shs__layout host;      /* what follows lies in one block */
     shs_real *own_D;       /* p x n, for learning, as what follows */
@@ -6185,7 +6188,7 @@ SHS__PRIVATE void shs__cl_signals_close(void *session) {
                          &s->Y,      &s->norms2,     &s->used,    &s->atoms,    &s->coefs,    &s->errors2, &s->state,
                          &s->limits, &s->tolerances, &s->E,       &s->squares,  &s->uses,     &s->counts,  &s->totals,
                          &s->start,  &s->stretches,  &s->partial, &s->energies, &s->gathered, &s->fresh,
-                         &s->done,   &s->starts};
+                         &s->done,   &s->starts,     &s->used_before, &s->atoms_before, &s->coefs_before};
     size_t i;
     shs__cl_finish(s->cl, 1); /* nothing may read the caller's signals any more */
     shs__cl_finish(s->cl, 0);
@@ -6472,6 +6475,33 @@ SHS__PRIVATE shs_status shs__cl_tally(shs__cl_signals *s, size_t count, shs_omp_
     return status;
 }
 
+/* The codes before the newest take their place, or make room for them again. */
+SHS__PRIVATE void shs__cl_exchange_codes(shs__cl_signals *s) {
+    const cl_mem used = s->used, atoms = s->atoms, coefs = s->coefs;
+    s->used = s->used_before, s->atoms = s->atoms_before, s->coefs = s->coefs_before;
+    s->used_before = used, s->atoms_before = atoms, s->coefs_before = coefs;
+    s->exchanged = !s->exchanged;
+}
+
+/* Room to keep the codes in; there is none for slices. */
+SHS__PRIVATE shs_status shs__cl_room_for_codes(shs__cl_signals *s) {
+    const size_t cells = s->slice * (size_t)s->stride;
+    shs_status status = s->slices > 1 ? SHS_UNSUPPORTED : SHS_OK;
+    if (s->keeps_before) return SHS_OK;
+    if (status == SHS_OK) status = shs__cl_buffer(s->cl, s->slice * sizeof(cl_int), &s->used_before);
+    if (status == SHS_OK) status = shs__cl_buffer(s->cl, cells * sizeof(cl_int), &s->atoms_before);
+    if (status == SHS_OK) status = shs__cl_buffer(s->cl, cells * sizeof(shs_real), &s->coefs_before);
+    s->keeps_before = status == SHS_OK;
+    return status;
+}
+
+/* Keeps the codes, before others are made. */
+SHS__PRIVATE void shs__cl_keep_codes(shs__cl_signals *s) {
+    if (!s->keeps_before || s->codes_slice != 0) return;
+    shs__cl_exchange_codes(s);
+    s->exchanged = 0, s->has_before = 1;
+}
+
 /* How often the slice's signals use each atom: into own_start as the places where the lists of the atoms begin. */
 SHS__PRIVATE shs_status shs__cl_count(shs__cl_signals *s, size_t q) {
     shs_cl *cl = s->cl;
@@ -6479,8 +6509,9 @@ SHS__PRIVATE shs_status shs__cl_count(shs__cl_signals *s, size_t q) {
     cl_uint *start = s->own_start, *stretches = s->own_stretches;
     shs__cl_call call;
     shs_status status;
-    if (s->counts_slice == q) return SHS_OK;
+    if (s->counts_slice == q && s->listed_exchanged == s->exchanged) return SHS_OK;
     s->uses_slice = s->counts_slice = SHS__CL_NONE;
+    s->listed_exchanged = s->exchanged;
     call = shs__cl_begin_rows(s, shs__cl_source_update, "count_uses");
     shs__cl_pass_uint(&call, count), shs__cl_pass_uint(&call, s->block), shs__cl_pass_int(&call, s->n);
     shs__cl_pass_buffer(&call, s->used), shs__cl_pass_buffer(&call, s->atoms), shs__cl_pass_buffer(&call, s->counts);
@@ -6562,6 +6593,7 @@ SHS__PRIVATE shs_status shs__cl_signals_code(void *session, shs_real *errors2, s
     size_t q, done;
     memset(report, 0, sizeof *report);
     if (usage) memset(usage, 0, (size_t)s->n * sizeof *usage);
+    shs__cl_keep_codes(s);
     for (q = 0; q < s->slices && status == SHS_OK; q++) {
         status = shs__cl_code_slice(s, q);
         if (status == SHS_OK) status = shs__cl_code_results(s, q, errors2, usage, report);
@@ -6641,7 +6673,7 @@ SHS__PRIVATE shs_status shs__cl_need_uses(shs__cl_signals *s, size_t q) {
     size_t count = shs__cl_slice_count(s, q), n = (size_t)s->n, bytes = (n + 1) * sizeof(cl_uint);
     shs__cl_call call;
     shs_status status;
-    if (s->uses_slice == q) return SHS_OK;
+    if (s->uses_slice == q && s->listed_exchanged == s->exchanged) return SHS_OK;
     status = shs__cl_count(s, q);
     /* they are written again only after the next counting, which waits for the queue */
     if (status == SHS_OK) status = shs__cl_write_later(cl, 0, s->start, 0, bytes, s->own_start);
@@ -6802,28 +6834,31 @@ SHS__PRIVATE shs_status shs__cl_write_atoms(shs__cl_signals *s, const shs_atom_g
     return shs__cl_write_later(s->cl, 0, s->fresh, overlaps * r, count * r, s->own_fresh + overlaps);
 }
 
-/* The rules that update.cl has a block for. */
-SHS__PRIVATE int shs__cl_knows_rule(shs_update rule) { return rule != SHS_UPDATE_NSGK; }
-/* Those whose atoms it makes. */
+/* The rules whose atoms update.cl makes. */
 SHS__PRIVATE int shs__cl_makes_atoms(shs_update rule) { return rule == SHS_UPDATE_AKSVD || rule == SHS_UPDATE_SGK; }
 
+/* NSGK takes the codes before the newest in place of these, all but for E to begin with. */
 SHS__PRIVATE shs_status shs__cl_signals_gather(void *session, const shs_atom_group *g) {
     shs__cl_signals *s = (shs__cl_signals *)session;
+    const int before = g->update == SHS_UPDATE_NSGK;
     size_t values = (size_t)s->p * (size_t)g->count, n = (size_t)s->n, q, i;
     shs_status status = SHS_OK, rest = SHS_OK;
     int any = 0;
-    if (!shs__cl_knows_rule(g->update)) return SHS_UNSUPPORTED;
+    if (before) status = shs__cl_room_for_codes(s);
+    if (status != SHS_OK) return status;
     memset(g->sums, 0, values * sizeof *g->sums);
     memset(g->energy, 0, (size_t)g->count * sizeof *g->energy);
     if (g->gram) memset(g->gram, 0, n * n * sizeof *g->gram);
     if (g->power) status = shs__cl_write_atoms(s, g);
     if (status == SHS_OK && g->done) status = shs__cl_write_later(s->cl, 0, s->done, 0, (size_t)g->count, g->done);
+    if (before && s->has_before) shs__cl_exchange_codes(s);
     for (q = 0; q < s->slices && status == SHS_OK; q++) {
         status = shs__cl_gather_slice(s, q, g, 0, &any);
         for (i = 0; any && i < values; i++) g->sums[i] += shs__cl_wide_at(s->cl, s->wides, i);
         for (i = 0; any && i < (size_t)g->count; i++) g->energy[i] += shs__cl_wide_at(s->cl, s->wides, values + i);
         if (status == SHS_OK && any && g->gram) status = shs__cl_gram_slice(s, q, g->gram);
     }
+    if (s->exchanged) shs__cl_exchange_codes(s);
     if (g->power && !any) rest = shs__cl_finish(s->cl, 0); /* nothing was read back, which would have waited */
     return status == SHS_OK ? rest : status;
 }
@@ -6883,10 +6918,12 @@ SHS__PRIVATE shs_status shs__cl_signals_update(void *session, const shs_atom_gro
     shs__cl_signals *s = (shs__cl_signals *)session;
     size_t p = (size_t)s->p, first = (size_t)g->first, values = p * (size_t)g->count, r = sizeof(shs_real), q;
     shs_status status = shs__cl_write_atoms(s, g);
+    if (g->update == SHS_UPDATE_NSGK && s->has_before) shs__cl_exchange_codes(s);
     for (q = 0; (g->want_codes || g->want_residual) && q < s->slices && status == SHS_OK; q++) {
         status = shs__cl_update_slice(s, q, g);
         if (status == SHS_NO_MEMORY && q > 0) status = SHS_ENGINE_FAILED; /* half done: nobody else can do it */
     }
+    if (s->exchanged) shs__cl_exchange_codes(s);
     if (status == SHS_OK) status = shs__cl_copy(s->cl, 0, s->fresh, first * p * r, s->D, first * p * r, values * r);
     memcpy(s->own_D + first * p, g->atoms, values * r);
     return status;

@@ -254,7 +254,7 @@ inline wide direction(wide sum, real before, wide energy) { return sum + (wide)b
 #if defined(UPDATE_aksvd) || defined(UPDATE_ksvd)
 #define CODES 1
 inline real new_code(real x, real along, real overlap) { return fma(x, overlap, along); }
-#elif defined(UPDATE_sgk) || defined(UPDATE_mod)
+#elif defined(UPDATE_sgk) || defined(UPDATE_nsgk) || defined(UPDATE_mod)
 #define CODES 0
 inline real new_code(real x, real along, real overlap) { return x; }
 #endif

@@ -1073,23 +1073,28 @@ static learned learn_in_slices(device *d, const problem *w, shs_ksvd_options o, 
 
 enum { ROUND_RULES = SHS_UPDATE_SGK + 1 }; /* those whose atoms update.cl makes */
 
-/* Every rule of update, atom by atom and in groups, with all signals at once and in slices; the slow ones once. */
+/* Every rule, atom by atom and in groups, with all signals at once and, but for NSGK, in slices; the slow ones once. */
 static void test_rules(void **state) {
     static const int groups[] = {7, 1, 60};
     problem w = new_problem(20, 60, 1200, 3, 61);
     int u, g, how;
     (void)state;
     for (u = 0; u < SHS_UPDATE_COUNT; u++)
-        for (g = 0; u != SHS_UPDATE_NSGK && g < (u < ROUND_RULES ? 3 : 1); g++) {
-            shs_ksvd_options o = learning_options(2, groups[g], 2, 4);
+        for (g = 0; g < (u < ROUND_RULES || u == SHS_UPDATE_NSGK ? 3 : 1); g++) {
+            const int iterations = u == SHS_UPDATE_NSGK ? 4 : 2; /* it looks back by one */
+            shs_ksvd_options o = learning_options(iterations, groups[g], 2, 4);
             learned cpu;
             o.update = (shs_update)u;
             cpu = learn(NULL, &w, o, 4);
             for (how = 0; how < 2; how++) {
                 device *d = use_device(how);
-                learned whole = learn(&d->ctx, &w, o, 4), sliced = learn_in_slices(d, &w, o, 220000);
-                check_history(&cpu, &whole, 2), check_history(&cpu, &sliced, 2);
-                free_learned(&whole), free_learned(&sliced);
+                learned whole = learn(&d->ctx, &w, o, 4), sliced;
+                check_history(&cpu, &whole, iterations);
+                free_learned(&whole);
+                if (u == SHS_UPDATE_NSGK) continue;
+                sliced = learn_in_slices(d, &w, o, 220000);
+                check_history(&cpu, &sliced, iterations);
+                free_learned(&sliced);
             }
             free_learned(&cpu);
         }
@@ -1361,9 +1366,9 @@ static void test_fallback(void **state) {
     free_problem(&w);
 }
 
-/* A rule that the device does not have: it says so, or its codes come over and the CPU goes on. */
+/* NSGK in slices, which have no room for the codes before: the device says so, or its codes come over and the CPU goes on. */
 static void test_rule_of_the_cpu(void **state) {
-    problem w = new_problem(16, 40, 300, 4, 88);
+    problem w = new_problem(20, 60, 1200, 3, 61);
     shs_ksvd_options k = learning_options(2, 8, 1, 4);
     shs_cl_options options = SHS_ZERO;
     learned cpu, l;
@@ -1372,11 +1377,12 @@ static void test_rule_of_the_cpu(void **state) {
     k.update = SHS_UPDATE_NSGK;
     cpu = learn(NULL, &w, k, 4);
     open_device(&d, setups, options);
-    assert_status(shs_ksvd_ex(&d.ctx, 16, 40, w.m, w.Y, 16, &k, cpu.D, 16, NULL, NULL), SHS_UNSUPPORTED);
+    d.cl->limit = 220000;
+    assert_status(shs_ksvd_ex(&d.ctx, 20, 60, w.m, w.Y, 20, &k, cpu.D, 20, NULL, NULL), SHS_UNSUPPORTED);
     close_device(&d);
     options.fallback = 1;
     open_device(&d, setups, options);
-    l = learn(&d.ctx, &w, k, 4);
+    l = learn_in_slices(&d, &w, k, 220000);
     check_history(&cpu, &l, 2);
     close_device(&d);
     free_learned(&cpu), free_learned(&l);
@@ -1447,7 +1453,8 @@ enum {
     EXACT = 32,
     MOD = 64,
     SHARED = 128,
-    COHERENT = 256
+    COHERENT = 256,
+    NSGK = 512
 };
 
 static const errand errands[] = {
@@ -1464,6 +1471,7 @@ static const errand errands[] = {
     {"coding of groups, as on a GPU", 1, 0, SHARED | PROFILE},
     {"coding of groups, each to its own tolerance", 0, 0, SHARED | EACH},
     {"AK-SVD with less coherent atoms", 0, 1, COHERENT},
+    {"NSGK", 0, 4, NSGK},
 };
 enum { ERRANDS = sizeof errands / sizeof *errands };
 
@@ -1520,12 +1528,13 @@ static void close_outing(outing *o) {
 
 static void run_outing(outing *o) {
     static const size_t starts[] = {0, 1, 9, 30};
-    shs_ksvd_options k = learning_options(1, o->e->group, 1, STRIDE);
+    shs_ksvd_options k = learning_options(o->e->options & NSGK ? 3 : 1, o->e->group, 1, STRIDE);
     size_t i;
     if (o->e->options & EACH) k.coding.tolerance_each = o->tolerances, k.coding.sparsity_each = o->limits;
     if (o->e->options & NO_GRAM) k.coding.gram_mode = SHS_GRAM_NEVER;
     if (o->e->options & EXACT) k.update = SHS_UPDATE_KSVD;
     if (o->e->options & MOD) k.update = SHS_UPDATE_MOD;
+    if (o->e->options & NSGK) k.update = SHS_UPDATE_NSGK;
     if (o->e->options & COHERENT) k.coherence = (shs_real)0.9, k.coherence_rounds = 1;
     if (o->e->options & SHARED) k.coding.groups = starts, k.coding.group_count = interpreted ? 1 : 4;
     if (o->e->options & OWN_GRAM) k.coding.gram = o->gram, k.coding.ldg = 9;
