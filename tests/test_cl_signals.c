@@ -1389,6 +1389,51 @@ static void test_rule_of_the_cpu(void **state) {
     free_problem(&w);
 }
 
+/* However little memory there is, NSGK is NSGK: who takes over has the codes of the iteration before. */
+static void test_nsgk_little_memory(void **state) {
+    problem w = new_problem(20, 60, 1200, 3, 61);
+    shs_ksvd_options k = learning_options(4, 8, 1, 4);
+    shs_cl_options options = SHS_ZERO;
+    size_t limit, whole = 0;
+    learned cpu;
+    device d;
+    (void)state;
+    k.update = SHS_UPDATE_NSGK;
+    cpu = learn(NULL, &w, k, 4);
+    options.fallback = 1;
+    open_device(&d, setups, options);
+    for (limit = 1000000; limit > 200000; limit -= 10000) {
+        learned l;
+        d.cl->limit = limit;
+        l = learn(&d.ctx, &w, k, 4);
+        whole += d.slices == 1;
+        check_history(&cpu, &l, 4);
+        free_learned(&l);
+    }
+    assert_true(whole > 1 && (d.slices > 1 || interpreted));
+    close_device(&d);
+    free_learned(&cpu);
+    free_problem(&w);
+}
+
+/* Less coherent atoms take the sums of the codes at hand, not of those before. */
+static void test_nsgk_less_coherent(void **state) {
+    problem w = new_problem(20, 60, 1200, 3, 61);
+    shs_ksvd_options k = learning_options(4, 8, 2, 4);
+    learned cpu;
+    int how;
+    (void)state;
+    k.update = SHS_UPDATE_NSGK, k.coherence = (shs_real)0.6, k.coherence_rounds = 3;
+    cpu = learn(NULL, &w, k, 4);
+    for (how = 0; how < 2; how++) {
+        learned l = learn(&use_device(how)->ctx, &w, k, 4);
+        check_history(&cpu, &l, 4);
+        free_learned(&l);
+    }
+    free_learned(&cpu);
+    free_problem(&w);
+}
+
 /* ---- memory that is shared --------------------------------------------------------------------------------------- */
 
 /* Where host and device share memory the signals are read where they lie; a place that does not suit is copied. */
@@ -1454,7 +1499,8 @@ enum {
     MOD = 64,
     SHARED = 128,
     COHERENT = 256,
-    NSGK = 512
+    NSGK = 512,
+    ONLINE = 1024
 };
 
 static const errand errands[] = {
@@ -1472,6 +1518,8 @@ static const errand errands[] = {
     {"coding of groups, each to its own tolerance", 0, 0, SHARED | EACH},
     {"AK-SVD with less coherent atoms", 0, 1, COHERENT},
     {"NSGK", 0, 4, NSGK},
+    {"online learning", 0, 0, ONLINE},
+    {"online learning in little memory", 1, 0, ONLINE | LITTLE_MEMORY},
 };
 enum { ERRANDS = sizeof errands / sizeof *errands };
 
@@ -1526,6 +1574,17 @@ static void close_outing(outing *o) {
     free(o->right_D);
 }
 
+/* Two batches, the second of what is left. No codes come back. */
+static shs_status learn_online(outing *o) {
+    shs_online_options k = SHS_ZERO;
+    shs_signals from = SHS_ZERO;
+    k.coding.sparsity = STRIDE, k.batch = 30, k.start = SHS_START_GIVEN, k.replace = SHS_REPLACE_LEAVE;
+    k.forgetting = (shs_wide)0.9;
+    from.m = o->w.m, from.Y = o->w.Y;
+    memset(o->codes.used, 0, o->w.m * sizeof(int));
+    return shs_online_ex(&o->d.ctx, 6, 9, shs_shuffled_signals, &from, &k, o->D, 6, NULL);
+}
+
 static void run_outing(outing *o) {
     static const size_t starts[] = {0, 1, 9, 30};
     shs_ksvd_options k = learning_options(o->e->options & NSGK ? 3 : 1, o->e->group, 1, STRIDE);
@@ -1541,7 +1600,8 @@ static void run_outing(outing *o) {
     for (i = 0; i < o->w.m; i++) o->codes.used[i] = UNTOUCHED;
     for (i = 0; i < o->w.m * STRIDE; i++) o->codes.atoms[i] = UNTOUCHED;
     memcpy(o->D, o->w.D, 54 * sizeof *o->D);
-    if (o->e->group) o->status = shs_ksvd_ex(&o->d.ctx, 6, 9, o->w.m, o->w.Y, 6, &k, o->D, 6, &o->codes, NULL);
+    if (o->e->options & ONLINE) o->status = learn_online(o);
+    else if (o->e->group) o->status = shs_ksvd_ex(&o->d.ctx, 6, 9, o->w.m, o->w.Y, 6, &k, o->D, 6, &o->codes, NULL);
     else o->status = shs_omp_ex(&o->d.ctx, 6, 9, o->w.D, 6, o->w.m, o->w.Y, 6, &k.coding, &o->codes, o->errors2, NULL);
     assert_memory_equal(o->w.Y, o->before.Y, 6 * o->w.m * sizeof(shs_real));
     assert_memory_equal(o->w.D, o->before.D, 54 * sizeof(shs_real));
@@ -1550,6 +1610,7 @@ static void run_outing(outing *o) {
 /* The results are right; or they are untouched, or the codes without atoms. */
 static void check_outing(const outing *o) {
     int marked = o->codes.used[0];
+    int online = (o->e->options & ONLINE) != 0; /* sums without room on the device are the host's, which round otherwise */
     size_t i, k;
     if (o->status == SHS_OK) {
         assert_memory_equal(o->codes.used, o->right.used, o->w.m * sizeof(int));
@@ -1558,7 +1619,7 @@ static void check_outing(const outing *o) {
             assert_memory_equal(o->codes.atoms + at, o->right.atoms + at, used * sizeof(int));
             for (k = 0; k < used; k++) assert_close(o->codes.coefs[at + k], o->right.coefs[at + k], o->bound);
         }
-        for (k = 0; k < 54; k++) assert_close(o->D[k], o->right_D[k], o->bound);
+        for (k = 0; k < 54; k++) assert_close(o->D[k], o->right_D[k], online ? BY_TYPE(1e-5, 1e-13) : o->bound);
         return;
     }
     assert_true(o->status == SHS_ENGINE_FAILED || o->status == SHS_BUILD_FAILED || o->status == SHS_NO_MEMORY);
@@ -1683,7 +1744,7 @@ static void test_allocations_fail(void **state) {
         for (k = 0; k < calls; k++) {
             c.calls = 0, c.fail_at = k;
             run_outing(&o);
-            if (!fallback || o.status != SHS_OK) assert_status(o.status, SHS_NO_MEMORY);
+            if (!(fallback || o.e->options & ONLINE) || o.status != SHS_OK) assert_status(o.status, SHS_NO_MEMORY);
             check_outing(&o);
             assert_int_equal(c.live, 0);
             assert_int_equal(o.d.cl->in_use, 0);
@@ -1760,6 +1821,8 @@ int main(void) {
         cmocka_unit_test(test_learning_options),
         cmocka_unit_test(test_rounds),
         cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_nsgk_little_memory),
+        cmocka_unit_test(test_nsgk_less_coherent),
         cmocka_unit_test(test_less_coherent),
         cmocka_unit_test(test_sums_over_sizes),
         cmocka_unit_test(test_split_on_devices),
