@@ -218,17 +218,23 @@ include tests/checks.mk
 
 # ---- measurements and the rest ---------------------------------------------------------------------------------------
 #: make bench           measure beside the peers that are here (make bench-deps installs them); writes build/bench.csv
+#:                      (BENCH="--quick gemm" names options and cases; THREADS=16: one thread against 16, not 2, BENCH=scaling)
 
 # The same sources with the best flags, with those of a plain build, and in double: build/bench asks the others to do the
 # cases that are theirs. BENCH names cases and options, as in make bench BENCH="--quick gemm". Threads wait as they do for
-# users who set nothing.
+# users who set nothing. THREADS is compiled in: the name of a file says with which number, and another takes
+# that file away, so that the programs are built anew.
 BENCH_SOURCES := $(filter-out tests/bench_cl%,$(wildcard tests/bench*.c))
+THREADS ?= 2
 BENCH_FLAGS := -O3 -march=native
 BENCH_FLAGS-O2 := -O2
 BENCH_FLAGS-double := $(BENCH_FLAGS) -DSPARSEHS_DOUBLE
-bench: build/bench build/bench-O2 build/bench-double ; env -u OMP_WAIT_POLICY build/bench $(BENCH)
-build/bench build/bench-O2 build/bench-double: build/bench%: $(BENCH_SOURCES) tests/bench.h $(HEADER) | build $(BEFORE)
-	$(CC) -std=gnu17 -Wall -Wextra $(CPPFLAGS) $(BENCH_FLAGS$*) $(OPENMP) -o $@ $(BENCH_SOURCES) $(LDFLAGS) $(call probe,-ldl) -lm
+bench: build/bench build/bench-O2 build/bench-double ; set -f; env -u OMP_WAIT_POLICY build/bench $(BENCH)
+build/bench.threads-$(THREADS): | build ; @rm -f build/bench.threads-*; touch $@
+build/bench build/bench-O2 build/bench-double: build/bench%: $(BENCH_SOURCES) tests/bench.h $(HEADER) \
+		build/bench.threads-$(THREADS) | build $(BEFORE)
+	$(CC) -std=gnu17 -Wall -Wextra $(CPPFLAGS) $(BENCH_FLAGS$*) -DTHREADS=$(THREADS) $(OPENMP) -o $@ $(BENCH_SOURCES) $(LDFLAGS) \
+		$(call probe,-ldl) -lm
 bench-deps: ; @sh tests/bench_deps.sh
 
 #: make papers          the tables and figures of four papers with the numbers of this machine beside theirs: build/papers/

@@ -1,13 +1,19 @@
 /* bench.c - how fast the library is here: beside what the machine reaches at most, beside its peers, run in turns with ours,
    and beside the targets. Writes build/bench.csv, build/bench_details.csv (spread, share of the peak) and
-   build/bench_stages.csv.
+   build/bench_stages.csv. Where one thread is compared with several it ends with those rows as a table of Markdown.
 
    build/bench [--quick] [--one-thread] [--list] [PATTERN...]
 
    All cases, or those whose name is or holds a pattern (* and ? as in a shell). --quick: one run of each side instead of three.
-   --one-thread: ours and the peers on one thread throughout, by processor time: for a machine that has other work too. */
+   --one-thread: ours and the peers on one thread throughout, by processor time: for a machine that has other work too.
+
+   Cases that take several threads take THREADS (2, or as make bench THREADS=16 says). "The bare machine" beside them is what a
+   perfect program would gain from as many: the seconds of the least that the case has to calculate, at the rate of bare
+   multiply-adds, or of the least that it has to move, at the rate of bare reads, whichever takes longer, on one thread over the
+   same on all. Multiply-adds are measured in the same turn, reads once at the start. */
 #include "bench.h"
 #include <fnmatch.h>
+#include <math.h>
 #include <signal.h>
 #include <time.h>
 
@@ -16,7 +22,6 @@
 
 #define RUNS 3         /* of each side, in turns; the median counts */
 #define AT_LEAST 0.2   /* seconds a run: shorter work is repeated */
-#define SPARE_TURNS 9  /* a case, for turns in which the machine had other bench_work */
 #define PAUSE 80000000 /* nanoseconds in which a peer's waiting threads stop spinning */
 
 /* ---- the cases ---------------------------------------------------------------------------------------------------- */
@@ -132,14 +137,16 @@ static const bench_case cases[] = {
     {.name = "ica10_pow3", ICA_10(SHS_CONTRAST_POW3, POW3_FLOPS), SCRIPT("MDP", "mdp_pow3"), .peer_value = 0.87},
     {.name = "ica10_tanh", ICA_10(SHS_CONTRAST_TANH, TANH_FLOPS), SCRIPT("scikit-learn", "sklearn_tanh")},
     {.name = "ica10_tanh_O2", ICA_10(SHS_CONTRAST_TANH, TANH_FLOPS), PLAIN_O2(open_ica)},
-    /* One thread against two. */
+    /* One thread against THREADS. */
     {.name = "scaling_sgemm_1440", GEMM(1440), SCALING(open_gemm)},
     {.name = "scaling_ssyrk_224x262144", SYRK(224, 262144), SCALING(open_syrk)},
     {.name = "scaling_eigh_224", EIGH(224), SCALING(open_eigh)},
     {.name = "scaling_eigh_512", EIGH(512), SCALING(open_eigh)},
     {.name = "scaling_omp_64x256_s6", OMP(64, 256, 6, 200000), SCALING(open_omp)},
     {.name = "scaling_aksvd_64x256_s6_8192", KSVD(64, 256, 6, 8192, 1), SCALING(open_ksvd)},
+    {.name = "scaling_aksvd_64x256_s6_65536", KSVD(64, 256, 6, 65536, 1), SCALING(open_ksvd)},
     {.name = "scaling_paksvd64_64x256_s6_8192", KSVD(64, 256, 6, 8192, 64), SCALING(open_ksvd)},
+    {.name = "scaling_paksvd64_64x256_s6_65536", KSVD(64, 256, 6, 65536, 64), SCALING(open_ksvd)},
     {.name = "busy_aksvd_64x256_s6_20000", .threads = THREADS, .open = open_busy_ksvd, .p = 64, .n = 256, .s = 6, .m = 20000,
      .group = 1, ONE_THREAD(open_busy_ksvd)},
     {.name = "scaling_patches_512", PATCHES(256, 512), SCALING(open_patches)},
@@ -149,40 +156,48 @@ static const bench_case cases[] = {
      .bytes = PIXELS_A * (2 * BANDS_A + 40), ONE_THREAD(open_projection)},
     {.name = "scaling_projection_205_bytes", PROJECTION, .to_bytes = 1, .flops = 2 * MAP_FLOPS(BANDS_A, BANDS_A, PIXELS_A),
      .bytes = PIXELS_A * 5 * BANDS_A, ONE_THREAD(open_projection)},
+    {.name = "scaling_pca10_i16", PCA_10, ONE_THREAD(open_pca)},
     {.name = "scaling_ica10_pow3", ICA_10(SHS_CONTRAST_POW3, POW3_FLOPS), ONE_THREAD(open_ica)},
     {.name = "scaling_ica10_tanh", ICA_10(SHS_CONTRAST_TANH, TANH_FLOPS), ONE_THREAD(open_ica)},
 };
 
 /* What must be reached; 0 = not asked for. The ratio is to the peer, the share that of the measured peak, the value in the
-   unit of the case. */
+   unit of the case; machine: the ratio's share of what the bare machine scales by. The first whose name fits a case is its. */
 typedef struct target {
     const char *name, *what;
-    double ratio, share, value;
+    double ratio, share, value, machine;
 } target;
 
 static const target targets[] = {
-    {"sgemm_1440", "85 % of peak and 1.03 x OpenBLAS", 1.03, 0.85, 0},
-    {"sgemm_512", "1.03 x OpenBLAS", 1.03, 0, 0},
-    {"small_sgemm_*", "as OpenBLAS", 1, 0, 0},
-    {"sgemm_1440_O2", "plain -O2: 95 % of -O3 -march=native", 0.95, 0, 0},
-    {"dgemm_1440", "85 % of peak", 0, 0.85, 0},
-    {"ssyrk_224x262144", "1.15 x OpenBLAS", 1.15, 0, 0},
-    {"covariance_u8", "3 x OpenBLAS ssyrk on ready floats", 3, 0, 0},
-    {"omp_64x256_s6", "1.5 M signals/s and 2.5 x SPAMS", 2.5, 0, 1.5e6},
-    {"ols_64x256_s6", "1.2 M signals/s and 3 x SPAMS", 3, 0, 1.2e6},
-    {"masked_64x256_s6", "3 x SPAMS", 3, 0, 0},
-    {"lasso_64x256", "3 x SPAMS", 3, 0, 0},
-    {"omp_256x1024_s32", "2 x SPAMS", 2, 0, 0},
-    {"omp_64x128_s16", "20 x the seed paper", 20, 0, 0},
-    {"aksvd_64x256_s6_8192", "3 x pyksvd", 3, 0, 0},
-    {"eigh_224", "at most 1.5 times dsyevd's time", 1 / 1.5, 0, 0},
-    {"pca10_i16", "3 x numpy in blocks", 3, 0, 0},
-    {"pca205_bytes", "150 x GRASS i.pca", 150, 0, 0},
-    {"grass_pca224_f64", "3 x numpy float64", 3, 0, 0},
-    {"ica10_pow3", "15 x MDP", 15, 0, 0},
-    {"ica10_tanh", "5 x scikit-learn", 5, 0, 0},
-    {"scaling_*", "two threads: 1.8 x one", 1.8, 0, 0},
-    {"busy_*", "beside an endless loop: 1.15 x one's time", 1 / 1.15, 0, 0},
+    {"sgemm_1440", "85 % of peak and 1.03 x OpenBLAS", 1.03, 0.85, 0, 0},
+    {"sgemm_512", "1.03 x OpenBLAS", 1.03, 0, 0, 0},
+    {"small_sgemm_*", "as OpenBLAS", 1, 0, 0, 0},
+    {"sgemm_1440_O2", "plain -O2: 95 % of -O3 -march=native", 0.95, 0, 0, 0},
+    {"dgemm_1440", "85 % of peak", 0, 0.85, 0, 0},
+    {"ssyrk_224x262144", "1.15 x OpenBLAS", 1.15, 0, 0, 0},
+    {"covariance_u8", "3 x OpenBLAS ssyrk on ready floats", 3, 0, 0, 0},
+    {"omp_64x256_s6", "1.5 M signals/s and 2.5 x SPAMS", 2.5, 0, 1.5e6, 0},
+    {"ols_64x256_s6", "1.2 M signals/s and 3 x SPAMS", 3, 0, 1.2e6, 0},
+    {"masked_64x256_s6", "3 x SPAMS", 3, 0, 0, 0},
+    {"lasso_64x256", "3 x SPAMS", 3, 0, 0, 0},
+    {"omp_256x1024_s32", "2 x SPAMS", 2, 0, 0, 0},
+    {"omp_64x128_s16", "20 x the seed paper", 20, 0, 0, 0},
+    {"aksvd_64x256_s6_8192", "3 x pyksvd", 3, 0, 0, 0},
+    {"eigh_224", "at most 1.5 times dsyevd's time", 1 / 1.5, 0, 0, 0},
+    {"pca10_i16", "3 x numpy in blocks", 3, 0, 0, 0},
+    {"pca205_bytes", "150 x GRASS i.pca", 150, 0, 0, 0},
+    {"grass_pca224_f64", "3 x numpy float64", 3, 0, 0, 0},
+    {"ica10_pow3", "15 x MDP", 15, 0, 0, 0},
+    {"ica10_tanh", "5 x scikit-learn", 5, 0, 0, 0},
+#if THREADS == 16
+    {"scaling_aksvd_*", "16 threads: 6 x one", 6, 0, 0, 0},
+#endif
+#if THREADS == 2
+    {"scaling_*", "two threads: 1.8 x one", 1.8, 0, 0, 0},
+#else
+    {"scaling_*", THREADS_TEXT " threads: 0.9 of the bare machine", 0, 0, 0, 0.9},
+#endif
+    {"busy_*", "beside an endless loop: 1.15 x one's time", 1 / 1.15, 0, 0, 0},
 };
 /* clang-format on */
 
@@ -278,7 +293,9 @@ typedef struct result {
     int done;
     side ours, peer;
     double value, peer_value, ratio, share;
-    double cores; /* what two threads of the bare machine reached meanwhile, where one and two are compared; 0 = not asked */
+    /* Where one thread and several are compared: what multiply-adds gained from them meanwhile, and what the least that the
+       case has to calculate or move would gain; 0 = not asked. */
+    double cores, machine;
     const char *bound;
 } result;
 
@@ -299,40 +316,49 @@ static side side_of(double *seconds, int runs) {
 
 /* The seconds that the machine's peak would take, over those that we take. */
 static void judge_share(const bench_case *c, const bench_peaks *peaks, result *r) {
-    int threads = threads_of(c);
-    double compute = c->flops / peaks->flops[c->wide][threads - 1], move = c->bytes / peaks->bytes[threads - 1];
+    const int many = threads_of(c) > 1;
+    double compute = c->flops / peaks->flops[c->wide][many], move = c->bytes / peaks->bytes[many];
     r->bound = compute >= move ? "flops" : "bytes";
     r->share = (compute >= move ? compute : move) / r->ours.seconds;
 }
 
-/* A turn: ours and the peer's. Where one thread and two are compared it is repeated, within reason, until the machine let both
-   run all the while. */
-static double take_turn(bench_work *ours, bench_work *peer, double *mine, double *theirs, int *spare) {
+/* What the bare machine gains from all threads in the case, when multiply-adds gain `cores`. */
+static double machine_scaling(const bench_case *c, const bench_peaks *peaks, double cores) {
+    const double one = c->flops / peaks->flops[c->wide][0], many = one / cores;
+    if (one <= 0) return cores;
+    return fmax(one, c->bytes / peaks->bytes[0]) / fmax(many, c->bytes / peaks->bytes[1]);
+}
+
+/* A turn: ours and the peer's. Where one thread and several are compared it is repeated, while there are spare ones, until the
+   machine let all run all the while. */
+static double take_turn(bench_work *ours, bench_work *peer, double enough, double *mine, double *theirs, int *spare) {
     int compared = ours->c->peer_threads && threads_of(ours->c) > 1;
     for (;;) {
-        double before = compared ? bench_both_cores() : 0, after;
+        double before = compared ? bench_all_cores() : 0, after;
         *mine = run_seconds(ours);
         *theirs = peer ? run_seconds(peer) : 0;
         if (!compared) return 0;
-        after = bench_both_cores();
+        after = bench_all_cores();
         if (after > before) after = before;
-        if (after >= BOTH_CORES || (*spare)-- <= 0) return after;
+        if (after >= enough || (*spare)-- <= 0) return after;
     }
 }
 
 static result measure(const bench_case *c, const bench_peaks *peaks, int runs) {
+    const double enough = bench_enough_cores(peaks);
     double seconds[2][RUNS], cores[RUNS];
     bench_work ours, peer;
     result r = SHS_ZERO;
-    int with_peer, run, spare = SPARE_TURNS;
+    int with_peer, run, none = 0, spare = SPARE_TURNS;
     if (!open_work(&ours, c, c->build ? open_build : c->open, c->threads)) {
         fprintf(stderr, "bench: %s needs build/bench-%s: make bench\n", c->name, c->build ? c->build : "");
         return r;
     }
     with_peer = open_work(&peer, c, c->open_peer, c->peer_threads ? c->peer_threads : c->threads);
     for (run = -1; run < runs; run++) { /* the first is to warm up */
-        double mine, theirs, both = take_turn(&ours, with_peer ? &peer : NULL, &mine, &theirs, &spare);
-        if (run >= 0) seconds[0][run] = mine, seconds[1][run] = theirs, cores[run] = both;
+        bench_work *with = with_peer ? &peer : NULL;
+        double mine, theirs, all = take_turn(&ours, with, enough, &mine, &theirs, run < 0 ? &none : &spare);
+        if (run >= 0) seconds[0][run] = mine, seconds[1][run] = theirs, cores[run] = all;
     }
     close_work(&peer);
     close_work(&ours);
@@ -340,6 +366,7 @@ static result measure(const bench_case *c, const bench_peaks *peaks, int runs) {
     r.ours = side_of(seconds[0], runs);
     if (with_peer) r.peer = side_of(seconds[1], runs);
     r.cores = bench_median(cores, runs);
+    if (r.cores > 0) r.machine = machine_scaling(c, peaks, r.cores);
     r.value = figure_of(c, r.ours.seconds);
     r.peer_value = with_peer ? figure_of(c, r.peer.seconds) : c->peer_value;
     if (r.peer_value > 0) r.ratio = c->figure == SECONDS ? r.peer_value / r.value : r.value / r.peer_value;
@@ -371,59 +398,96 @@ static void report(const bench_case *c, const result *r, FILE *csv, FILE *detail
     if (*name)
         fprintf(csv, "%s,%.6g,%s,\"%s\",%.6g,%.3g\n", c->name, r->value, units[c->figure], name, r->peer_value, r->ratio);
     else fprintf(csv, "%s,%.6g,%s,,,\n", c->name, r->value, units[c->figure]);
-    fprintf(details, "%s,%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%s,%.3g,%.3g\n", c->name, threads_of(c), r->ours.seconds,
-            r->ours.low, r->ours.high, r->peer.seconds, r->peer.low, r->peer.high, c->flops, c->bytes,
-            c->flops > 0 ? r->bound : "", r->share, r->cores);
+    fprintf(details, "%s,%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%s,%.3g,%.3g,%.3g\n", c->name, threads_of(c),
+            r->ours.seconds, r->ours.low, r->ours.high, r->peer.seconds, r->peer.low, r->peer.high, c->flops, c->bytes,
+            c->flops > 0 ? r->bound : "", r->share, r->cores, r->machine);
     printf("%-32s %-34s", c->name, spread(ours, sizeof ours, c, r->value, &r->ours));
     if (c->flops > 0) printf(" %4.0f %% %-6s", 100 * r->share, r->bound);
     else printf(" %13s", "");
     if (*name) printf("   x %-6.3g %s: %s", r->ratio, name, spread(peer, sizeof peer, c, r->peer_value, &r->peer));
-    if (r->cores > 0) printf("; the bare machine x %.3g", r->cores);
+    if (r->machine > 0) printf("; the bare machine x %.3g", r->machine);
     printf("\n");
     fflush(stdout);
 }
 
 static void report_peaks(const bench_peaks *p, FILE *csv) {
-    int wide, threads;
-    printf("Peaks (vectors of %d bytes), on one thread and on two:\n", p->vector_bytes);
+    static const int threads[] = {1, THREADS};
+    int wide, many;
+    printf("Peaks (vectors of %d bytes), on one thread and on " THREADS_TEXT ":\n", p->vector_bytes);
     for (wide = 0; wide < 2; wide++) {
         const double *flops = p->flops[wide];
-        printf("    multiply-adds in %-7s %8.1f %8.1f GFLOP/s\n", wide ? "double" : "float", flops[0] * 1e-9, flops[1] * 1e-9);
-        for (threads = 0; threads < THREADS; threads++)
-            fprintf(csv, "peak_fma_%s_%d,%.6g,GFLOP/s,,,\n", wide ? "f64" : "f32", threads + 1, flops[threads] * 1e-9);
+        printf("    multiply-adds in %-7s %8.1f %8.1f GFLOP/s  x %.3g\n", wide ? "double" : "float", flops[0] * 1e-9,
+               flops[1] * 1e-9, flops[1] / flops[0]);
+        for (many = 0; many < 2; many++)
+            fprintf(csv, "peak_fma_%s_%d,%.6g,GFLOP/s,,,\n", wide ? "f64" : "f32", threads[many], flops[many] * 1e-9);
     }
-    printf("    read from memory         %8.1f %8.1f GB/s\n\n", p->bytes[0] * 1e-9, p->bytes[1] * 1e-9);
-    for (threads = 0; threads < THREADS; threads++)
-        fprintf(csv, "peak_read_%d,%.6g,GB/s,,,\n", threads + 1, p->bytes[threads] * 1e-9);
-    if (p->flops[0][THREADS - 1] < 1.8 * p->flops[0][0] && !one_thread)
-        printf("Two threads do not reach twice as much as one: the machine is busy, or the two share a core. What is measured\n"
-               "with two threads says little now; see --one-thread, where it is the processor's time that counts.\n\n");
+    printf("    read from memory         %8.1f %8.1f GB/s     x %.3g\n\n", p->bytes[0] * 1e-9, p->bytes[1] * 1e-9,
+           p->bytes[1] / p->bytes[0]);
+    for (many = 0; many < 2; many++) fprintf(csv, "peak_read_%d,%.6g,GB/s,,,\n", threads[many], p->bytes[many] * 1e-9);
+    if (p->flops[0][1] < 0.9 * THREADS * p->flops[0][0] && !one_thread)
+        printf(THREADS_TEXT " threads do not reach nearly " THREADS_TEXT " times as much as one: the machine is busy, or some "
+               "share a core. What is measured\nwith several threads says little then; see --one-thread, where it is the "
+               "processor's time that counts.\n\n");
     fflush(stdout);
 }
 
 /* Met where everything that is asked for is. A ratio to a figure that is not known here is not met. */
-static void report_target(const target *t, const bench_case *c, const result *r) {
+static void report_target(const target *t, const bench_case *c, const result *r, double enough_cores) {
     int better = c->figure != SECONDS, met = r->ratio >= t->ratio && r->share >= t->share;
     char got[96];
     int at = 0;
     if (t->value > 0) met &= better ? r->value >= t->value : r->value <= t->value;
+    if (t->machine > 0) met &= r->ratio >= t->machine * r->machine;
     got[0] = 0;
-    if (t->ratio > 0) at += snprintf(got, sizeof got, "x %.3g  ", r->ratio);
-    if (r->cores > 0 && r->cores < BOTH_CORES)
-        at += snprintf(got + at, sizeof got - (size_t)at, "(machine x %.3g)  ", r->cores);
+    if (t->ratio > 0 || t->machine > 0) at += snprintf(got, sizeof got, "x %.3g  ", r->ratio);
+    if (t->machine > 0 || (r->cores > 0 && r->cores < enough_cores))
+        at += snprintf(got + at, sizeof got - (size_t)at, "(machine x %.3g)  ", r->machine);
     if (t->share > 0) at += snprintf(got + at, sizeof got - (size_t)at, "%.0f %% of peak  ", 100 * r->share);
     if (t->value > 0) snprintf(got + at, sizeof got - (size_t)at, "%.4g %s", r->value, units[c->figure]);
     printf("    %-32s %-38s %-28s %s\n", c->name, t->what, got, met ? "met" : "MISSED");
 }
 
-static void report_targets(const result *results) {
-    int t, k, any = 0;
+static const target *target_of(const bench_case *c) {
+    int t;
     for (t = 0; t < TARGETS; t++)
-        for (k = 0; k < CASES; k++) {
-            if (!results[k].done || fnmatch(targets[t].name, cases[k].name, 0)) continue;
-            if (!any++) printf("\nTargets%s:\n", one_thread ? " (set for two threads in cubes; here all ran on one)" : "");
-            report_target(targets + t, cases + k, results + k);
+        if (!fnmatch(targets[t].name, c->name, 0)) return targets + t;
+    return NULL;
+}
+
+static void report_targets(const result *results, double enough_cores) {
+    const char *note = one_thread     ? " (set for two threads in cubes; here all ran on one)"
+                       : THREADS != 2 ? " (set for two threads in cubes; here they took " THREADS_TEXT ")"
+                                      : "";
+    int k, any = 0;
+    for (k = 0; k < CASES; k++) {
+        const target *t = results[k].done ? target_of(cases + k) : NULL;
+        if (!t) continue;
+        if (!any++) printf("\nTargets%s:\n", note);
+        report_target(t, cases + k, results + k, enough_cores);
+    }
+}
+
+/* What was compared with one thread, in few characters and without spreads. */
+static void report_scaling(const result *results, const bench_peaks *p) {
+    static const side alone = SHS_ZERO;
+    char one[64], many[64];
+    int k, any = 0;
+    for (k = 0; k < CASES; k++) {
+        const bench_case *c = cases + k;
+        const result *r = results + k;
+        if (!r->done || r->machine <= 0) continue;
+        if (!any++) {
+            printf("\n| | 1 thread | " THREADS_TEXT " threads | times | the bare machine | of it |\n");
+            printf("|---|---|---|---|---|---|\n");
+            printf("| bare multiply-adds | %.4g GFLOP/s | %.4g GFLOP/s | %.3g | | |\n", p->flops[0][0] * 1e-9,
+                   p->flops[0][1] * 1e-9, p->flops[0][1] / p->flops[0][0]);
+            printf("| bare reads | %.4g GB/s | %.4g GB/s | %.3g | | |\n", p->bytes[0] * 1e-9, p->bytes[1] * 1e-9,
+                   p->bytes[1] / p->bytes[0]);
         }
+        spread(one, sizeof one, c, r->peer_value, &alone), spread(many, sizeof many, c, r->value, &alone);
+        printf("| %s | %s | %s | %.3g | %.3g | %.0f %% |\n", c->name, one, many, r->ratio, r->machine,
+               100 * r->ratio / r->machine);
+    }
 }
 
 /* ---- the program -------------------------------------------------------------------------------------------------- */
@@ -478,7 +542,7 @@ static int run_all(int runs) {
     static result results[CASES];
     FILE *csv = open_csv("build/bench.csv", "case,value,unit,peer,peer_value,ratio");
     FILE *details = open_csv("build/bench_details.csv", "case,threads,seconds,low,high,peer_seconds,peer_low,peer_high,"
-                                                        "flops,bytes,bound,share,machine_cores");
+                                                        "flops,bytes,bound,share,machine_cores,machine_scaling");
     bench_peaks peaks = bench_measure_peaks();
     int k;
     report_peaks(&peaks, csv);
@@ -488,8 +552,9 @@ static int run_all(int runs) {
         results[k] = measure(cases + k, &peaks, runs);
         if (results[k].done) report(cases + k, results + k, csv, details);
     }
-    bench_stages(wanted, runs, one_thread ? 1 : THREADS);
-    report_targets(results);
+    bench_stages(wanted, runs, one_thread ? 1 : THREADS, &peaks);
+    report_targets(results, bench_enough_cores(&peaks));
+    report_scaling(results, &peaks);
     k = fclose(csv) != 0;
     return fclose(details) != 0 || k;
 }

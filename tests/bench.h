@@ -11,7 +11,15 @@
 #include <string.h>
 #include "../sparsehs.h"
 
-#define THREADS 2 /* of the cases that use more than one */
+#ifndef THREADS
+#define THREADS 2 /* of the cases that use more than one: make bench THREADS=16 */
+#endif
+#if THREADS < 2
+#error "THREADS has to be a number from 2 on"
+#endif
+#define THREADS_TEXT BENCH_TEXT(THREADS)
+#define BENCH_TEXT(number) BENCH_QUOTED(number)
+#define BENCH_QUOTED(number) #number
 
 struct bench_work;
 /* Makes work ready; 0 = it cannot be done here. */
@@ -103,20 +111,24 @@ int open_script(bench_work *w);
 void bench_close_child(bench_work *w);
 void bench_serve(bench_work *w, double (*seconds)(bench_work *w));
 
-/* bench_peaks.c: what the machine reaches at most, by the number of threads less 1. */
+/* bench_peaks.c: what the machine reaches at most, on one thread [0] and on all THREADS of them [1]. */
 typedef struct bench_peaks {
-    double flops[2][THREADS]; /* a second, in float and in double */
-    double bytes[THREADS];    /* read from memory */
-    int vector_bytes;         /* of the widest instructions */
+    double flops[2][2]; /* a second, in float and in double */
+    double bytes[2];    /* read from memory */
+    int vector_bytes;   /* of the widest instructions */
 } bench_peaks;
 bench_peaks bench_measure_peaks(void);
-/* How much faster two threads do multiply-adds than one, right now: less than nearly 2 where another's work, or another system
-   on the same machine, has a part of the second core. */
-#define BOTH_CORES 1.85 /* enough to measure with */
-double bench_both_cores(void);
+/* How much faster THREADS threads do multiply-adds than one, right now: less than nearly THREADS where another's work, or
+   another system on the same machine, has a part of the cores, and where two of them are one core's. */
+double bench_all_cores(void);
+/* As much of it as is enough to measure with: 1.85 of two threads; of others nearly what the machine reached at the start. */
+double bench_enough_cores(const bench_peaks *peaks);
+/* Turns that are repeated, for a case, since the machine had other work meanwhile. Many threads seldom have a machine to
+   themselves: there they are few. */
+#define SPARE_TURNS (THREADS == 2 ? 9 : 2)
 
-/* bench_stages.c: where the time of PCA and FastICA goes, on one thread and, if threads is 2, on two; prints those that
+/* bench_stages.c: where the time of PCA and FastICA goes, on one thread and, if threads is not 1, on as many; prints those that
    wanted() approves of. */
-void bench_stages(int (*wanted)(const char *name), int runs, int threads);
+void bench_stages(int (*wanted)(const char *name), int runs, int threads, const bench_peaks *peaks);
 
 #endif

@@ -3,15 +3,21 @@
 #include <math.h>
 
 #define SPECTRA 12
+#define MOST_BANDS 512
 
-/* A scene of smooth spectra in random mixtures with noise, int16, pixel by pixel; made once. The number of bands says which. */
+/* The two scenes, and those of any other number of bands, which are for covariances alone: enough pixels for a full rank. */
+static int samples_of(int bands) { return bands == BANDS_A ? SAMPLES_A : bands == BANDS_B ? SAMPLES_B : 64; }
+
+/* A scene of smooth spectra in random mixtures with noise, int16, pixel by pixel; made once, of each number of bands. */
 static const int16_t *scene(int bands) {
-    static int16_t *made[2];
-    static double curve[SPECTRA][BANDS_B];
-    int16_t **pixels = &made[bands == BANDS_B];
-    size_t i, count = (size_t)LINES * (bands == BANDS_B ? SAMPLES_B : SAMPLES_A);
+    static int16_t *made[MOST_BANDS + 1];
+    static double curve[SPECTRA][MOST_BANDS];
+    int16_t **pixels;
+    size_t i, count = (size_t)LINES * (size_t)samples_of(bands);
     shs_random r;
     int k, b;
+    if (bands > MOST_BANDS) bench_ok(SHS_BAD_BANDS);
+    pixels = &made[bands];
     if (*pixels) return *pixels;
     *pixels = (int16_t *)malloc(count * (size_t)bands * sizeof(int16_t));
     if (!*pixels) bench_ok(SHS_NO_MEMORY);
@@ -35,7 +41,7 @@ static shs_cube scene_cube(int bands) {
     cube.pixels = scene(bands);
     cube.type = SHS_TYPE_I16;
     cube.interleave = SHS_INTERLEAVE_BIP;
-    cube.samples = bands == BANDS_B ? SAMPLES_B : SAMPLES_A;
+    cube.samples = samples_of(bands);
     cube.lines = LINES;
     cube.bands = bands;
     return cube;

@@ -7,7 +7,8 @@
 #define STREAMS(X) X(0) X(1) X(2) X(3)
 #define STREAM_COUNT 4
 #define ROUNDS 2000000
-#define READ_BYTES ((size_t)256 << 20) /* far more than any cache */
+#define SLICE_BYTES ((size_t)(THREADS < 4 ? 128 : 64) << 20) /* of a thread: more than its part of any cache */
+#define READ_BYTES (THREADS * SLICE_BYTES)
 #define TRIES 15                       /* the median counts, as for the cases: a processor's clock comes and goes */
 
 #define DECLARE_CHAIN(k) lanes x##k = zero + (scalar)k;
@@ -78,7 +79,7 @@ static loops widest(void) {
 static double usual_seconds(const loops *l, int wide, const unsigned char *memory, int threads, int tries) {
     volatile double factor = 0.5, kept;
     double seconds[TRIES], sum = 0;
-    size_t slice = READ_BYTES / (size_t)threads;
+    size_t slice = READ_BYTES / (size_t)threads; /* threads: 1 or THREADS */
     bench_work w = SHS_ZERO;
     int run, t;
     w.wall = threads > 1;
@@ -96,12 +97,15 @@ static double usual_seconds(const loops *l, int wide, const unsigned char *memor
     return bench_median(seconds, tries);
 }
 
-double bench_both_cores(void) {
+double bench_all_cores(void) {
     loops l = widest();
-    double seconds[THREADS];
-    int threads;
-    for (threads = 1; threads <= THREADS; threads++) seconds[threads - 1] = usual_seconds(&l, 0, NULL, threads, TRIES / 3);
-    return THREADS * seconds[0] / seconds[THREADS - 1];
+    double one = usual_seconds(&l, 0, NULL, 1, TRIES / 3);
+    return THREADS * one / usual_seconds(&l, 0, NULL, THREADS, TRIES / 3);
+}
+
+double bench_enough_cores(const bench_peaks *peaks) {
+    const double enough = 0.925;
+    return enough * (THREADS == 2 ? 2 : peaks->flops[0][1] / peaks->flops[0][0]);
 }
 
 bench_peaks bench_measure_peaks(void) {
@@ -110,16 +114,17 @@ bench_peaks bench_measure_peaks(void) {
     bench_work w = SHS_ZERO;
     unsigned char *memory = (unsigned char *)bench_hold(&w, 0, READ_BYTES + 64);
     const unsigned char *aligned = memory + (64 - (uintptr_t)memory % 64) % 64;
-    int threads, wide;
+    int many, wide;
     memset(memory, 1, READ_BYTES + 64);
     peaks.vector_bytes = l.width;
-    for (threads = 1; threads <= THREADS; threads++) {
+    for (many = 0; many < 2; many++) {
+        const int threads = many ? THREADS : 1;
         for (wide = 0; wide < 2; wide++) {
             double lanes = (double)l.width / (wide ? sizeof(double) : sizeof(float));
-            peaks.flops[wide][threads - 1] =
+            peaks.flops[wide][many] =
                 2 * lanes * CHAIN_COUNT * (double)ROUNDS * threads / usual_seconds(&l, wide, NULL, threads, TRIES);
         }
-        peaks.bytes[threads - 1] = (double)READ_BYTES / usual_seconds(&l, 0, aligned, threads, TRIES);
+        peaks.bytes[many] = (double)READ_BYTES / usual_seconds(&l, 0, aligned, threads, TRIES);
     }
     free(memory);
     return peaks;
