@@ -1,7 +1,13 @@
 /* bench_cl.c - how fast the OpenCL engine is on the device at hand ($SHS_CL_PLATFORM: part of a platform's name), and how far its
    results are from the CPU engine's. Writes build/bench_cl.csv and prints the same. A scene of the literature's size
-   (6955 x 781 x 224 pixels of 8 bits) and 4 M signals on a GPU, small ones on a CPU, where this only shows that it runs. */
+   (6955 x 781 x 224 pixels of 8 bits) and 4 M signals on a GPU, small ones on a CPU, where this only shows that it runs.
+
+   build/bench_cl [PATTERN...]
+
+   All rows, or those whose name holds a pattern (* and ? as in a shell): make bench-cl BENCH="omp* online*". A row that is held
+   against another row that was not asked for stands alone, but for OLS and the rules of learning, which bring theirs. */
 #define _POSIX_C_SOURCE 200809L
+#include <fnmatch.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -28,7 +34,25 @@ typedef struct bench {
     void *session;
     shs_wide *sums;
     int p, n, s, group, iterations;
+    shs_update update;
+    shs_real *start; /* the dictionary that online learning begins with */
+    shs_online_options online;
+    shs_online_record *history;
+    size_t read, batches; /* signals that were delivered, records that history holds */
 } bench;
+
+static char **patterns;
+static int pattern_count;
+
+static int wanted(const char *name) {
+    char glob[128];
+    int k;
+    for (k = 0; k < pattern_count; k++) {
+        snprintf(glob, sizeof glob, "*%s*", patterns[k]);
+        if (fnmatch(glob, name, 0) == 0) return 1;
+    }
+    return pattern_count == 0;
+}
 
 static double seconds_now(void) {
     struct timespec t;
@@ -53,8 +77,10 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* One line: a figure, and the ratio to what it is held against (NULL: nothing); ratio > 1: better than that. */
+/* One line, if it is wanted: a figure, and the ratio to what it is held against (NULL: nothing); a ratio above 1 is better than
+   that. */
 static void say(bench *b, const char *name, double value, const char *unit, const char *peer, double peer_value, double ratio) {
+    if (!wanted(name)) return;
     if (!b->large) peer = NULL; /* targets are those of a large device */
     printf("%-34s %12.5g %-8s", name, value, unit);
     fprintf(b->csv, "%s,%.6g,%s,", name, value, unit);
@@ -79,16 +105,16 @@ static double seconds_of(bench *b, void (*work)(bench *b)) {
     return seconds[RUNS / 2];
 }
 
-/* Seconds, held against `most` of them (0: nothing). */
+/* Seconds, held against `most` of them (0: nothing); 0 where they are not wanted. */
 static double measure(bench *b, const char *name, void (*work)(bench *b), const char *what, double most) {
-    double seconds = seconds_of(b, work);
-    say(b, name, seconds, "s", most > 0 ? what : NULL, most, most / seconds);
+    double seconds = wanted(name) ? seconds_of(b, work) : 0;
+    say(b, name, seconds, "s", most > 0 ? what : NULL, most, seconds > 0 ? most / seconds : 0);
     return seconds;
 }
 
-/* Signals a second and the like, held against at least `least` (0: nothing). */
+/* Signals a second and the like, held against at least `least` (0: nothing); 0 where they are not wanted. */
 static double measure_rate(bench *b, const char *name, void (*work)(bench *b), double amount, const char *unit, double least) {
-    double rate = amount / seconds_of(b, work);
+    double rate = wanted(name) ? amount / seconds_of(b, work) : 0;
     say(b, name, rate, unit, least > 0 ? "target" : NULL, least, least > 0 ? rate / least : 0);
     return rate;
 }
@@ -113,6 +139,7 @@ static void learn(bench *b) {
     shs_ksvd_options o = SHS_ZERO;
     o.iterations = b->iterations;
     o.coding.sparsity = b->s;
+    o.update = b->update;
     o.parallel_atoms = b->group;
     o.start = SHS_START_GIVEN;
     o.replace = SHS_REPLACE_LEAVE;
@@ -155,6 +182,7 @@ static void pca_accuracy(bench *b, int components) {
     shs_pca_options o = SHS_ZERO;
     double worst = 0;
     int i;
+    if (!wanted("pca10_eigenvalues_relative_error")) return;
     o.components = components;
     must(b->cl, shs_pca_fit(NULL, &b->cube, &o, &here));
     must(b->cl, shs_pca_fit(&b->ctx, &b->cube, &o, &there));
@@ -253,16 +281,33 @@ static void code_resident(bench *b) {
     must(b->cl, b->ctx.engine->signals_code(b->session, NULL, NULL, &report));
 }
 
-/* Batch-OMP of signals that are on the device: D'Y and the pursuit. */
-static void resident_case(bench *b, const char *name, int n, int s, double target) {
+/* Signals a second that are coded where they are on the device: D'Y and the pursuit. */
+static double resident_rate(bench *b, int n, int s, shs_selection selection) {
     shs_signals_job job = SHS_ZERO;
     shs_omp_options coding = SHS_ZERO;
-    coding.sparsity = s;
+    double rate;
+    coding.sparsity = s, coding.selection = selection;
     job.p = job.ldy = b->p, job.n = n, job.m = b->m, job.Y = b->Y, job.stride = s, job.coding = &coding;
     must(b->cl, b->ctx.engine->signals_open(b->ctx.engine->user, &b->ctx, &job, &b->session));
     must(b->cl, b->ctx.engine->signals_dictionary(b->session, b->D, b->p));
-    measure_rate(b, name, code_resident, (double)b->m, "1/s", target);
+    rate = (double)b->m / seconds_of(b, code_resident);
     b->ctx.engine->signals_close(b->session);
+    return rate;
+}
+
+/* Batch-OMP, and OLS beside it, which may take 1.5 times as long. */
+static void resident_case(bench *b, int n, int s, double target) {
+    char omp[64], ols[64];
+    double rate, least;
+    snprintf(omp, sizeof omp, "omp_%dx%d_s%d_on_device", b->p, n, s);
+    snprintf(ols, sizeof ols, "ols_%dx%d_s%d_on_device", b->p, n, s);
+    if (!wanted(omp) && !wanted(ols)) return;
+    rate = resident_rate(b, n, s, SHS_SELECT_OMP);
+    least = rate / 1.5;
+    say(b, omp, rate, "1/s", "target", target, rate / target);
+    if (!wanted(ols)) return;
+    rate = resident_rate(b, n, s, SHS_SELECT_OLS);
+    say(b, ols, rate, "1/s", "OMP's rate / 1.5", least, rate / least);
 }
 
 /* The same of groups of `size` signals that share their atoms, of a quarter of the signals. */
@@ -270,7 +315,9 @@ static void shared_case(bench *b, const char *name, int n, int s, size_t size, s
     const size_t m = b->m / 4 / size * size;
     shs_signals_job job = SHS_ZERO;
     shs_omp_options coding = SHS_ZERO;
-    size_t *starts = (size_t *)malloc(m / size * sizeof *starts), g;
+    size_t *starts, g;
+    if (!wanted(name)) return;
+    starts = (size_t *)malloc(m / size * sizeof *starts);
     must(b->cl, starts ? SHS_OK : SHS_NO_MEMORY);
     for (g = 0; g < m / size; g++) starts[g] = g * size;
     coding.sparsity = s, coding.selection = selection, coding.groups = starts, coding.group_count = m / size;
@@ -290,6 +337,7 @@ static void shared_accuracy(bench *b, int n, int s) {
     shs_omp_options o = SHS_ZERO;
     shs_omp_report here, there;
     shs_codes codes, codes_cl;
+    if (!wanted("somp_other_supports_share") && !wanted("somp_sum2_relative_error")) return;
     for (i = 0; i < m / 8; i++) starts[i] = 8 * i;
     o.sparsity = s, o.groups = starts, o.group_count = m / 8;
     must(b->cl, shs_codes_create(NULL, m, s, &codes)), must(b->cl, shs_codes_create(NULL, m, s, &codes_cl));
@@ -320,8 +368,7 @@ static void large_case(bench *b, int p, int n, int s, size_t m, double host_targ
     must(b->cl, shs_dictionary_random(p, n, b->D, p, 6));
     snprintf(name, sizeof name, "omp_%dx%d_s%d_ordinary_memory", p, n, s);
     measure_rate(b, name, code, (double)m, "1/s", host_target);
-    snprintf(name, sizeof name, "omp_%dx%d_s%d_on_device", p, n, s);
-    resident_case(b, name, n, s, target);
+    resident_case(b, n, s, target);
     shs_codes_free(NULL, &b->codes);
     free(b->Y), free(b->D);
     *b = before;
@@ -332,6 +379,7 @@ static void coding_accuracy(bench *b, int n, int s) {
     size_t m = shs__zmin(b->m, 20000), i, j, others = 0;
     shs_codes here;
     double worst = 0;
+    if (!wanted("omp_other_supports_share") && !wanted("omp_coefficients_relative_error")) return;
     must(b->cl, shs_codes_create(NULL, m, s, &here));
     must(b->cl, shs_omp(NULL, b->p, n, b->D, m, b->Y, s, &here));
     b->codes.stride = s;
@@ -364,27 +412,155 @@ static double iteration_seconds(bench *b, int few, int many) {
     return (seconds_of(b, learn) - first) / (many - few);
 }
 
+/* A rule's iteration with groups of so many atoms, held against `most` seconds (0: nothing). */
+static double iteration(bench *b, const char *name, shs_update update, int group, const char *what, double most) {
+    double seconds;
+    b->update = update, b->group = group;
+    seconds = iteration_seconds(b, 2, 12);
+    say(b, name, seconds, "s", most > 0 ? what : NULL, most, most / seconds);
+    return seconds;
+}
+
+/* The other rules beside PAK-SVD in the same groups; MOD, which has none, beside groups of 64. */
+static const struct rule_row {
+    const char *name;
+    shs_update update;
+    int group;
+} rule_rows[] = {{"sgk64_64x512_s8_iteration", SHS_UPDATE_SGK, 64},
+                 {"sgk512_64x512_s8_iteration", SHS_UPDATE_SGK, 512},
+                 {"nsgk64_64x512_s8_iteration", SHS_UPDATE_NSGK, 64},
+                 {"nsgk512_64x512_s8_iteration", SHS_UPDATE_NSGK, 512},
+                 {"mod_64x512_s8_iteration", SHS_UPDATE_MOD, 64}};
+enum { RULE_ROWS = sizeof rule_rows / sizeof rule_rows[0] };
+
+/* Exact K-SVD takes power steps until an atom stands still, each of them a product on the device: once through is enough. */
+static void exact_case(bench *b, double aksvd) {
+    static const char name[] = "ksvd_64x512_s8_iteration";
+    const size_t m = b->m;
+    double seconds[3];
+    int k;
+    if (!wanted(name)) return;
+    b->update = SHS_UPDATE_KSVD, b->group = 1;
+    for (k = 0; k < 3; k++) { /* a few signals build the programs */
+        b->m = k ? m : 512, b->iterations = k ? k : 1;
+        seconds[k] = seconds_now();
+        learn(b);
+        seconds[k] = seconds_now() - seconds[k];
+    }
+    say(b, name, seconds[2] - seconds[1], "s", aksvd > 0 ? "AK-SVD" : NULL, aksvd, aksvd / (seconds[2] - seconds[1]));
+}
+
 static void learning_cases(bench *b) {
+    static const char all[] = "paksvd512_64x512_s8_iteration", one_atom[] = "aksvd_64x512_s8_iteration",
+                      some[] = "paksvd64_64x512_s8_iteration", core[] = "aksvd_64x512_s8_iteration_one_core",
+                      faster[] = "paksvd64_on_device_times_faster";
     shs_context one = SHS_ZERO, device = b->ctx;
-    double gpu, cpu;
+    int in_all = wanted(all), in_some = wanted(some) || wanted(faster), k;
+    double gpu = 0, gpu_all = 0, aksvd = 0, cpu;
+    for (k = 0; k < RULE_ROWS; k++) {
+        const int rule = wanted(rule_rows[k].name);
+        if (rule_rows[k].group == 512) in_all |= rule;
+        else in_some |= rule;
+    }
     b->n = 512;
     b->m = b->large ? 65536 : 2000;
-    b->group = 512;
-    gpu = iteration_seconds(b, 2, 12);
-    say(b, "paksvd512_64x512_s8_iteration", gpu, "s", "target", 0.0006, 0.0006 / gpu);
-    b->group = 1;
-    gpu = iteration_seconds(b, 2, 12);
-    say(b, "aksvd_64x512_s8_iteration", gpu, "s", "target", 0.012, 0.012 / gpu);
-    b->group = 64;
-    gpu = iteration_seconds(b, 2, 12);
-    say(b, "paksvd64_64x512_s8_iteration", gpu, "s", "target", 0.0008, 0.0008 / gpu);
+    if (in_all) gpu_all = iteration(b, all, SHS_UPDATE_AKSVD, 512, "target", 0.0006);
+    if (wanted(one_atom)) aksvd = iteration(b, one_atom, SHS_UPDATE_AKSVD, 1, "target", 0.012);
+    if (in_some) gpu = iteration(b, some, SHS_UPDATE_AKSVD, 64, "target", 0.0008);
+    for (k = 0; k < RULE_ROWS; k++)
+        if (wanted(rule_rows[k].name))
+            iteration(b, rule_rows[k].name, rule_rows[k].update, rule_rows[k].group, "1.5 x PAK-SVD",
+                      1.5 * (rule_rows[k].group == 512 ? gpu_all : gpu));
+    exact_case(b, aksvd);
+    b->update = SHS_UPDATE_AKSVD, b->group = 1;
+    if (!wanted(core) && !wanted(faster)) return;
     one.threads = 1;
     b->ctx = one;
-    b->group = 1;
     cpu = iteration_seconds(b, 1, 3);
     b->ctx = device;
-    say(b, "aksvd_64x512_s8_iteration_one_core", cpu, "s", NULL, 0, 0);
-    say(b, "paksvd64_on_device_times_faster", cpu / gpu, "", "target", 100, cpu / gpu / 100);
+    say(b, core, cpu, "s", NULL, 0, 0);
+    if (gpu > 0) say(b, faster, cpu / gpu, "", "target", 100, cpu / gpu / 100);
+}
+
+/* The signals in their order. */
+static int next_signals(void *user, int p, size_t most, shs_real *Y, size_t *count) {
+    bench *b = (bench *)user;
+    *count = shs__zmin(most, b->m - b->read);
+    memcpy(Y, b->Y + b->read * (size_t)p, *count * (size_t)p * sizeof *Y);
+    b->read += *count;
+    return 0;
+}
+
+static void learn_online(bench *b) {
+    shs_online_report report = SHS_ZERO;
+    report.history = b->history, report.history_most = b->batches;
+    memcpy(b->D, b->start, (size_t)b->p * (size_t)b->n * sizeof *b->D);
+    b->read = 0;
+    must(b->cl, shs_online_ex(&b->ctx, b->p, b->n, next_signals, b, &b->online, b->D, b->p, &report));
+}
+
+/* The root of the mean square of what all batches had left. */
+static double error_of_batches(const bench *b) {
+    double sum2 = 0, signals = 0;
+    size_t k;
+    for (k = 0; k < b->batches; k++) {
+        sum2 += (double)(b->history[k].rmse * b->history[k].rmse) * (double)b->history[k].signals;
+        signals += (double)b->history[k].signals;
+    }
+    return sqrt(sum2 / signals);
+}
+
+/* How far the atoms on the device are off after the first batch: the largest difference. */
+static double first_batch_error(bench *b, const shs_context *host, const shs_context *device, shs_real *here) {
+    double worst = 0;
+    size_t i, count = (size_t)b->p * (size_t)b->n;
+    b->online.batches = 1;
+    b->ctx = *host;
+    learn_online(b);
+    memcpy(here, b->D, count * sizeof *here);
+    b->ctx = *device;
+    learn_online(b);
+    for (i = 0; i < count; i++) worst = fmax(worst, fabs((double)(here[i] - b->D[i])));
+    b->online.batches = 0;
+    return worst;
+}
+
+/* A pass over signals that are seen once, in batches (b1024), on the device and on all processors of the host. The atoms agree
+   after the first batch, and the errors of all batches as a whole: single codes may differ, and what is learnt from them. */
+static void online_case(bench *b, size_t batch) {
+    const bench before = *b;
+    const shs_context host = SHS_ZERO, device = b->ctx;
+    const int wide = sizeof(shs_real) == sizeof(double);
+    const double bound = wide ? 1e-9 : 1e-4;
+    double seconds[2], errors[2], worst, off;
+    shs_real *memory;
+    char names[5][64];
+    int k, any = 0;
+    for (k = 0; k < 5; k++) {
+        static const char *const of[5] = {"", "_cpu", "_times_faster", "_atoms_error", "_error_difference"};
+        snprintf(names[k], sizeof names[k], "online_64x256_s6_b%lu%s", (unsigned long)batch, of[k]);
+        any |= wanted(names[k]);
+    }
+    if (!any) return;
+    b->n = 256, b->s = 6, b->m = b->large ? 1000000 : 4000;
+    b->batches = (b->m + batch - 1) / batch;
+    b->online.coding.sparsity = b->s, b->online.batch = batch, b->online.start = SHS_START_GIVEN;
+    b->history = (shs_online_record *)calloc(b->batches, sizeof *b->history);
+    b->start = memory = (shs_real *)malloc(2 * 64 * 256 * sizeof *memory);
+    must(b->cl, b->history && memory ? shs_dictionary_random(b->p, b->n, memory, b->p, 8) : SHS_NO_MEMORY);
+    for (k = 0; k < 2; k++) {
+        b->ctx = k ? host : device;
+        seconds[k] = seconds_of(b, learn_online);
+        errors[k] = error_of_batches(b);
+        say(b, names[k], seconds[k], "s", NULL, 0, 0);
+    }
+    say(b, names[2], seconds[1] / seconds[0], "", NULL, 0, 0);
+    worst = first_batch_error(b, &host, &device, memory + 64 * 256);
+    off = fabs(errors[0] / errors[1] - 1);
+    say(b, names[3], worst, "", "bound", bound, bound / fmax(worst, 1e-18));
+    say(b, names[4], off, "", "bound", 0.01, 0.01 / fmax(off, 1e-18));
+    free(b->history), free(memory);
+    *b = before;
 }
 
 /* Coding from ordinary memory to ordinary memory. */
@@ -425,8 +601,8 @@ static void signal_cases(bench *b) {
     shs__cl_release(b->cl, &b->buffer);
     measure(b, "omp_64x256_s8_host_to_host", code, "1.5 x bare pinned upload", 1.5 * bare);
     ordinary_signal_case(b);
-    resident_case(b, "omp_64x256_s8_on_device", 256, 8, 200e6);
-    resident_case(b, "omp_64x128_s16_on_device", 128, 16, 120e6);
+    resident_case(b, 256, 8, 200e6);
+    resident_case(b, 128, 16, 120e6);
     coding_accuracy(b, 256, 8);
     shared_case(b, "somp_64x256_s8_by_8_on_device", 256, 8, 8, SHS_SELECT_OMP);
     shared_case(b, "sols_64x256_s8_by_8_on_device", 256, 8, 8, SHS_SELECT_OLS);
@@ -436,6 +612,8 @@ static void signal_cases(bench *b) {
     large_case(b, 512, 2048, 64, 5000, doubles ? 67e3 : 108e3, doubles ? 200e3 : 250e3);
     large_case(b, 8064, 1207, 30, 1200, doubles ? 75e3 : 150e3, doubles ? 150e3 : 300e3);
     learning_cases(b);
+    online_case(b, 1024);
+    online_case(b, 8192);
     shs_cl_host_free(b->cl, b->codes.used);
     shs_cl_host_free(b->cl, b->codes.atoms);
     shs_cl_host_free(b->cl, b->codes.coefs);
@@ -483,10 +661,15 @@ static void build_times(bench *b) {
     }
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     bench b;
     shs_cl_options o = SHS_ZERO;
     char why[256] = "";
+    if (argc > 1 && argv[1][0] == '-') {
+        fprintf(stderr, "bench_cl [PATTERN...]\n");
+        return 2;
+    }
+    patterns = argv + 1, pattern_count = argc - 1;
     memset(&b, 0, sizeof b);
     o.platform = getenv("SHS_CL_PLATFORM");
     o.reason = why, o.reason_size = sizeof why;

@@ -4,7 +4,8 @@
 # ---- OpenCL ----------------------------------------------------------------------------------------------------------
 #: make embed           writes kernels_embed/*.cl into sparsehs_cl.h; check-embed says whether they differ
 #: make test-cl         the tests of sparsehs_cl.h, where there are OpenCL headers and a device
-#: make bench-cl        measure on an OpenCL device; writes build/bench_cl.csv; bench-cl-split: several beside one (DEVICES=0,1)
+#: make bench-cl        measure on an OpenCL device; writes build/bench_cl.csv (BENCH="omp* online*" picks rows)
+#: make bench-cl-split  several devices beside one (DEVICES=0,1)
 KERNELS := kernels_embed/contract.h $(sort $(wildcard kernels_embed/*.cl))
 # PoCL keeps compiled kernels: below build/, so that `make clean` takes them along.
 export POCL_CACHE_DIR ?= $(CURDIR)/build/pocl
@@ -31,7 +32,7 @@ run-cl: $(CL_VARIANTS:%=run-cl-%)
 test-oclgrind: $(if $(OPENCL),$(patsubst %,build/cl-float/%,$(filter-out test_cl_dynamic,$(CL_TESTS)))) | build $(BEFORE)
 	@sh tests/oclgrind.sh $^
 
-bench-cl: | build $(BEFORE) ; $(if $(OPENCL),@$(MAKE) build/bench_cl && build/bench_cl,$(no_opencl))
+bench-cl: | build $(BEFORE) ; $(if $(OPENCL),@set -f; $(MAKE) build/bench_cl && build/bench_cl $(BENCH),$(no_opencl))
 bench-cl-split: | build $(BEFORE)
 	$(if $(OPENCL),@$(MAKE) build/bench_cl_split && build/bench_cl_split --devices $(or $(DEVICES),0),$(no_opencl))
 build/bench_cl build/bench_cl_split: build/%: tests/%.c | build $(BEFORE)
