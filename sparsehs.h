@@ -2873,6 +2873,7 @@ typedef struct shs__vector_kernels {
     void (*patch)(int n, shs_real a, const shs_real *x, shs_real b, const shs_real *y, shs_real *z); /* z += a x + b y */
     void (*combine)(int n, int count, const shs_real *const *columns, const shs_real *factors, shs_real *sum);
     shs_wide (*norm2)(int n, const shs_real *x);
+    shs_wide (*dot_wide)(int n, const shs_real *x, const shs_wide *y);
     void (*axpy_wide)(int n, shs_wide alpha, const shs_real *x, shs_wide *y);
 } shs__vector_kernels;
 
@@ -4108,6 +4109,19 @@ SHS__PRIVATE shs_wide SHS__IN(norm2)(int n, const shs_real *x) {
     for (; i < n; i++) tail += (shs_wide)x[i] * (shs_wide)x[i];
     return SHS__IN(wlanes)(SHS__WADD(even, odd)) + tail;
 #endif
+}
+
+/* x'y in shs_wide, in several sums likewise. */
+SHS__PRIVATE shs_wide SHS__IN(dot_wide)(int n, const shs_real *x, const shs_wide *y) {
+    int i = 0;
+    shs_wide tail = 0;
+    shs__wvec even = SHS__WALL(0), odd = even;
+    for (; i + 2 * SHS__WLANES <= n; i += 2 * SHS__WLANES) {
+        even = SHS__WFMA(SHS__WIDEN(x + i), SHS__WLOAD(y + i), even);
+        odd = SHS__WFMA(SHS__WIDEN(x + i + SHS__WLANES), SHS__WLOAD(y + i + SHS__WLANES), odd);
+    }
+    for (; i < n; i++) tail += (shs_wide)x[i] * y[i];
+    return SHS__IN(wlanes)(SHS__WADD(even, odd)) + tail;
 }
 
 /* y += alpha x into shs_wide */
@@ -5627,7 +5641,7 @@ SHS__PRIVATE const shs__pixels_kernels SHS__JOIN(SHS__PIXELS_TABLE, SHS__INSTANC
 #endif
 #ifndef SHS__IN_WIDE
 SHS__PRIVATE const shs__vector_kernels SHS__IN(kernels_vector) = {
-    SHS__IN(dot), SHS__IN(axpy), SHS__IN(patch), SHS__IN(combine), SHS__IN(norm2), SHS__IN(axpy_wide),
+    SHS__IN(dot), SHS__IN(axpy), SHS__IN(patch), SHS__IN(combine), SHS__IN(norm2), SHS__IN(dot_wide), SHS__IN(axpy_wide),
 };
 SHS__PRIVATE const shs__gemm_kernels SHS__IN(kernels_gemm) = {
     SHS__MR, SHS__NR, SHS__ROWS_PAD, SHS__IN(gemm_tile), SHS__IN(pack), SHS__IN(transpose),
@@ -9951,7 +9965,7 @@ SHS__OUTLINE void shs__lasso_look(const shs__lasso *q, shs__lasso_signal *s, con
     const shs__omp_dictionary *d = &q->c.over;
     const shs_real l2 = q->o->lambda2, sign = q->o->nonnegative ? 0 : -1;
     shs_wide x1 = 0, x2 = 0, along = 0, most = 0, least;
-    int j, i;
+    int j;
     s->largest = 0;
     if (sign < 0 && !(l2 > 0)) s->largest = shs__abs(alpha[shs__kernels_pursuit()->strongest(d->n, alpha)]);
     for (j = 0; (!(sign < 0) || l2 > 0) && j < d->n; j++) {
@@ -9969,8 +9983,7 @@ SHS__OUTLINE void shs__lasso_look(const shs__lasso *q, shs__lasso_signal *s, con
         const shs_wide a = (shs_wide)(alpha[j] - l2 * w->x[j]), b = (shs_wide)sign * a;
         shs_wide sum = -(shs_wide)l2 * (shs_wide)w->x[j];
         if ((a > b ? a : b) < least) continue;
-        for (i = 0; i < d->p; i++) sum += (shs_wide)*SHS__AT(d->D, d->ldd, i, j) * exact[i];
-        if (!d->p) sum += exact[j];
+        sum += d->p ? shs__kernels_vector()->dot_wide(d->p, SHS__AT(d->D, d->ldd, 0, j), exact) : exact[j];
         if (sum < 0) sum *= (shs_wide)sign;
         most = sum > most ? sum : most;
     }
