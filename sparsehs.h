@@ -879,7 +879,8 @@ typedef struct shs_lasso_report {
 } shs_lasso_report;
 /* Codes m signals (Y: p x m): with lambda number l those of signal i are code l m + i, atoms ascending, so codes hold m signals
    for each lambda. gaps (as many, may be NULL): the duality gap over ||y||^2 / 2. SHS_CANCELLED: signals not reached have
-   used = 0. Engines do not do it: SHS_UNSUPPORTED, or the CPU as fallback. Takes n^2 (none with the caller's Gram matrix) plus
+   used = 0. An engine descends, a sweep being n steps there, and the CPU looks at what came of it, and goes on with sweeps of
+   its own where the gap is not reached; by D'Y alone no engine does it. Takes n^2 (none with the caller's Gram matrix) plus
    O(threads x (128 n + 256^2)) values of scratch. */
 SHS_API shs_status shs_lasso(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m, const shs_real *Y,
                              int ldy, const shs_lasso_options *options, shs_codes *codes, shs_real *gaps,
@@ -1933,6 +1934,7 @@ typedef struct shs_signals_job {
     int stride;                    /* atoms a signal at most */
     const shs_omp_options *coding; /* stays valid; sparsity and sparsity_each have been checked against stride */
     int learning;                  /* non-zero: residual, gather and update will be asked for */
+    int descending;                /* non-zero: signals_descend will be asked for, in place of signals_code */
 } shs_signals_job;
 
 /* A group of atoms that are updated together. signals_gather fills sums and energy, the driver adds them up over the ranks and
@@ -1973,6 +1975,17 @@ typedef struct shs_atom_round {
     int want_codes;    /* the codes are used after the round */
     shs_real *D;       /* p x n: the dictionary before; gets the new one */
 } shs_atom_round;
+
+/* A descent of all signals towards the lasso's minimum: see shs_lasso_options. */
+typedef struct shs_descent {
+    int version; /* 0 */
+    shs_real lambda, lambda2;
+    shs_real gap;    /* to be reached, over ||y||^2 / 2 */
+    int relative;    /* non-zero: lambda times the signal's own largest |d_j'y| (d_j'y with nonnegative) */
+    int nonnegative; /* non-zero: x >= 0 */
+    int sweeps;      /* at most */
+    int warm;        /* non-zero: from the codes of the descent before; 0: from none */
+} shs_descent;
 
 /* A stage may answer SHS_UNSUPPORTED or SHS_NO_MEMORY if it has left the session as it was, and so does one whose entry is NULL
    (SHS_UNSUPPORTED). A session that lacks what its job needs is not opened: of signals all but residual, gather and update,
@@ -2033,6 +2046,11 @@ typedef struct shs_engine {
     /* B = YX' (p x n) of the codes at hand: the step towards less coherent atoms asks for it (coherence of shs_ksvd_options),
        and online learning. Not a split's. */
     shs_status (*signals_cross)(void *session, shs_wide *B);
+
+    /* Codes of shs_lasso for all signals, by ascending atoms; D'D is the engine's or the caller's. The driver forms the gap of
+       what comes of it and goes on where that is not reached, so how far a descent goes is the engine's affair; a signal with
+       more coefficients than the codes hold may be left with none. Not a split's. */
+    shs_status (*signals_descend)(void *session, const shs_descent *descent);
 } shs_engine;
 
 /* An engine made of engines: several devices of one machine, or a device and processors beside it. The signals of a session, or
@@ -9471,16 +9489,21 @@ SHS__PUBLIC shs_status shs_omp(const shs_context *ctx, int p, int n, const shs_r
 
 /* ---- coding: here, or on the context's engine ------------------------------------------------------- >>omp_engine */
 
+/* What a session is for. */
+typedef enum shs__omp_purpose { SHS__OMP_CODES, SHS__OMP_LEARNS, SHS__OMP_DESCENDS } shs__omp_purpose;
+
 /* Opens a session on the engine if it has every entry that the job needs. */
-SHS__PRIVATE shs_status shs__omp_engine_open(const shs_context *ctx, const shs__coder *c, int learning, void **session) {
+SHS__PRIVATE shs_status shs__omp_engine_open(const shs_context *ctx, const shs__coder *c, shs__omp_purpose purpose,
+                                             void **session) {
     const shs_engine *e = ctx->engine;
+    const int learning = purpose == SHS__OMP_LEARNS;
     int codes = e->signals_open && e->signals_dictionary && e->signals_code && e->signals_fetch && e->signals_close;
     int learns = e->signals_residual && e->signals_gather && e->signals_update;
     shs_signals_job job = SHS_ZERO;
     if (c->options->nonnegative || shs__omp_weighted(c->options)) return SHS_UNSUPPORTED; /* of any engine */
     if (shs__omp_grouped(c->options) && (learning || !e->signals_grouped)) return SHS_UNSUPPORTED;
     job.p = c->over.p, job.n = c->over.n, job.m = c->m, job.Y = c->Y, job.ldy = c->ldy, job.stride = c->stride;
-    job.coding = c->options, job.learning = learning;
+    job.coding = c->options, job.learning = learning, job.descending = purpose == SHS__OMP_DESCENDS;
     return codes && (learns || !learning) ? e->signals_open(e->user, ctx, &job, session) : SHS_UNSUPPORTED;
 }
 
@@ -9488,7 +9511,7 @@ SHS__PRIVATE shs_status shs__omp_engine_open(const shs_context *ctx, const shs__
 SHS__PRIVATE shs_status shs__omp_engine_code(const shs_context *ctx, const shs__coder *c, shs_omp_report *report) {
     const shs_engine *e = ctx->engine;
     void *session = NULL;
-    shs_status status = shs__omp_engine_open(ctx, c, 0, &session);
+    shs_status status = shs__omp_engine_open(ctx, c, SHS__OMP_CODES, &session);
     if (status != SHS_OK) return status;
     status = e->signals_dictionary(session, c->over.D, c->over.ldd);
     if (status == SHS_OK) status = e->signals_code(session, c->errors2, NULL, report);
@@ -9846,6 +9869,7 @@ typedef struct shs__lasso {
     int sweeps;
     shs_wide longest2; /* the largest G_jj */
     shs_real *gaps;
+    int descended; /* the codes are there already, from an engine */
     struct shs__lasso_room *rooms; /* one a worker */
     struct shs__lasso_sums *sums;  /* one a chunk of a round */
 } shs__lasso;
@@ -10113,7 +10137,8 @@ SHS__PRIVATE void shs__lasso_store(const shs__lasso *q, shs__lasso_signal *s, co
     for (j = 0; j < codes->stride; j++) atoms[j] = j < k ? w->support[j] : 0, coefs[j] = j < k ? w->x[w->support[j]] : 0;
 }
 
-/* r of the `count` active signals by their codes alone, in shs_wide, and alpha = D'r; by the Gram matrix alone alpha itself. */
+/* r of the `count` active signals by their codes alone, in shs_wide, and alpha = D'r; by the Gram matrix alone alpha itself.
+   Of no lambda (-1): by no codes. */
 SHS__OUTLINE void shs__lasso_correlate(const shs__lasso *q, const shs__omp_group *g, const shs__lasso_room *w, int which,
                                        int count) {
     const shs__omp_dictionary *d = &q->c.over;
@@ -10122,14 +10147,14 @@ SHS__OUTLINE void shs__lasso_correlate(const shs__lasso *q, const shs__omp_group
     int i, j, k;
     for (i = 0; i < count; i++) {
         shs__lasso_signal *s = w->active[i];
-        const size_t at = (size_t)which * q->c.m + s->at;
-        const int *atoms = codes->atoms + at * (size_t)codes->stride;
+        const size_t at = (size_t)shs__imax(which, 0) * q->c.m + s->at;
+        const int *atoms = codes->atoms + at * (size_t)codes->stride, used = which < 0 ? 0 : codes->used[at];
         const shs_real *coefs = codes->coefs + at * (size_t)codes->stride, *y = SHS__AT(q->c.Y, q->c.ldy, 0, s->at);
         shs_real *column = d->p ? SHS__AT(g->R, d->p, 0, i) : SHS__AT(g->alpha, d->padded, 0, i);
         shs_wide *exact = SHS__AT(w->exact, rows, 0, i);
         shs__sum r2 = SHS_ZERO, product = SHS_ZERO;
         for (j = 0; j < rows; j++) exact[j] = (shs_wide)y[j];
-        for (k = 0; k < codes->used[at]; k++)
+        for (k = 0; k < used; k++)
             shs__la_axpy_wide(rows, -(shs_wide)coefs[k],
                               d->p ? SHS__AT(d->D, d->ldd, 0, atoms[k]) : d->G + (size_t)atoms[k] * d->ldg, exact);
         for (j = 0; j < rows; j++) column[j] = (shs_real)exact[j];
@@ -10137,7 +10162,7 @@ SHS__OUTLINE void shs__lasso_correlate(const shs__lasso *q, const shs__omp_group
             shs__sum_add(&r2, exact[j] * exact[j]);
             shs__sum_add(&product, ((shs_wide)y[j] - exact[j]) * exact[j]);
         }
-        for (k = 0; !d->p && k < codes->used[at]; k++) {
+        for (k = 0; !d->p && k < used; k++) {
             shs__sum_add(&product, (shs_wide)coefs[k] * exact[atoms[k]]);
             shs__sum_add(&r2, -(shs_wide)coefs[k] * ((shs_wide)y[atoms[k]] + exact[atoms[k]]));
         }
@@ -10150,11 +10175,25 @@ SHS__OUTLINE void shs__lasso_correlate(const shs__lasso *q, const shs__omp_group
     for (i = 0; i < count; i++) memset(SHS__AT(g->alpha, d->padded, d->n, i), 0, (size_t)(d->padded - d->n) * sizeof(shs_real));
 }
 
+/* The largest |d_j'y| of each signal. */
+SHS__PRIVATE void shs__lasso_most(const shs__lasso *q, const shs__omp_group *g, const shs__lasso_room *w, int count) {
+    const shs__omp_dictionary *d = &q->c.over;
+    int i;
+    shs__lasso_correlate(q, g, w, -1, count);
+    memset(w->x, 0, (size_t)d->n * sizeof *w->x);
+    for (i = 0; i < count; i++) {
+        shs__lasso_signal *s = w->active[i];
+        s->support = 0;
+        shs__lasso_look(q, s, w, SHS__AT(g->alpha, d->padded, 0, i), NULL), s->most = s->largest;
+    }
+}
+
 /* The group's signals with one lambda: all whose gap is not reached yet descend, and are looked at again. */
 SHS__OUTLINE void shs__lasso_group(const shs__lasso *q, const shs__omp_group *g, const shs__lasso_room *w, int which, int count,
                                    shs__lasso_sums *sums) {
     const shs__omp_dictionary *d = &q->c.over;
     int turn, left, i;
+    if (which == 0 && q->descended) shs__lasso_most(q, g, w, count);
     for (turn = 0; count > 0; turn++, count = left) {
         shs__lasso_correlate(q, g, w, which, count);
         for (left = i = 0; i < count; i++) {
@@ -10162,7 +10201,7 @@ SHS__OUTLINE void shs__lasso_group(const shs__lasso *q, const shs__omp_group *g,
             const size_t at = (size_t)which * q->c.m + s->at;
             const shs_wide target = (shs_wide)q->gap * s->norm2 / 2;
             shs__lasso_load(q, s, w, at);
-            if (turn == 0 && which == 0)
+            if (turn == 0 && which == 0 && !q->descended)
                 shs__lasso_look(q, s, w, SHS__AT(g->alpha, d->padded, 0, i), NULL), s->most = s->largest;
             if (turn == 0) {
                 const shs_wide lambda1 = (shs_wide)q->lambdas[which] * (shs_wide)(q->o->relative ? s->most : 1);
@@ -10200,8 +10239,10 @@ SHS__PRIVATE void shs__lasso_chunk(void *arg, size_t chunk, int worker) {
             shs__lasso_signal *s = w->active[i] = w->signals + i;
             const size_t at = (size_t)which * c->m + first + i;
             s->at = first + i;
-            if (which == 0) {
+            if (which == 0)
                 s->norm2 = c->over.p ? shs__la_norm2(c->over.p, SHS__AT(c->Y, c->ldy, 0, s->at)) : (shs_wide)c->norms2[s->at];
+            if (q->descended) continue;
+            if (which == 0) {
                 c->codes->used[at] = 0;
                 memset(c->codes->atoms + at * stride, 0, stride * sizeof(int));
                 memset(c->codes->coefs + at * stride, 0, stride * sizeof(shs_real));
@@ -10266,7 +10307,36 @@ SHS__PUBLIC size_t shs_lasso_workspace(const shs_context *ctx, int p, int n, siz
     return shs__layout_query(&l);
 }
 
-/* All that is left when a form's own arguments were checked. No engine does it. */
+/* The descents by the engine, for one lambda after the other. Where one fails those before are no codes either. */
+SHS__PRIVATE shs_status shs__lasso_descents(const shs_context *ctx, shs__lasso *q) {
+    const shs_engine *e = ctx->engine;
+    shs__coder *c = &q->c;
+    shs_codes codes = *c->codes;
+    const size_t cells = c->m * (size_t)codes.stride;
+    shs_descent d = SHS_ZERO;
+    void *session = NULL;
+    shs_status status = SHS_UNSUPPORTED;
+    int which, fetching = 0;
+    c->stride = codes.stride, q->coding.gram_mode = SHS_GRAM_ALWAYS, codes.m = c->m;
+    d.lambda2 = q->o->lambda2, d.relative = q->o->relative, d.nonnegative = q->o->nonnegative;
+    d.gap = q->gap, d.sweeps = q->sweeps;
+    if (e->signals_descend && c->over.p) status = shs__omp_engine_open(ctx, c, SHS__OMP_DESCENDS, &session);
+    if (status != SHS_OK) return status;
+    status = e->signals_dictionary(session, c->over.D, c->over.ldd);
+    for (which = 0; which < q->count && status == SHS_OK; which++) {
+        d.lambda = q->lambdas[which], d.warm = which > 0;
+        if (d.warm) status = shs__ctx_progress(ctx, "lasso", 0, c->m, -1);
+        if (status == SHS_OK) status = e->signals_descend(session, &d);
+        fetching |= status == SHS_OK;
+        if (status == SHS_OK) status = e->signals_fetch(session, &codes);
+        codes.used += c->m, codes.atoms += cells, codes.coefs += cells;
+    }
+    if (fetching && status != SHS_OK) memset(c->codes->used, 0, (size_t)q->count * c->m * sizeof(int));
+    e->signals_close(session);
+    return status;
+}
+
+/* All that is left when a form's own arguments were checked. */
 SHS__OUTLINE shs_status shs__lasso_code(const shs_context *ctx, shs__lasso *q, shs_codes *codes, shs_lasso_report *report) {
     shs__coder *c = &q->c;
     shs__omp_dictionary *d = &c->over;
@@ -10277,10 +10347,14 @@ SHS__OUTLINE shs_status shs__lasso_code(const shs_context *ctx, shs__lasso *q, s
     if (!shs__codes_ok(codes, 0) || codes->m / (size_t)q->count < c->m) return SHS_BAD_CODES;
     status = shs__coder_matrices(d, q->o->gram, q->o->ldg);
     if (status != SHS_OK) return status;
-    if (ctx && !shs__ctx_cpu_takes_over(ctx->engine, SHS_UNSUPPORTED)) return SHS_UNSUPPORTED;
     c->codes = codes;
     while (shs__layout_next(ctx, &l, &status)) shs__lasso_layout(&l, q, shs__ctx_workers(ctx));
     if (status == SHS_OK) status = shs__coder_finite(ctx, c);
+    if (status == SHS_OK && ctx && ctx->engine) {
+        status = shs__lasso_descents(ctx, q);
+        q->descended = status == SHS_OK;
+        if (shs__ctx_cpu_takes_over(ctx->engine, status)) status = SHS_OK;
+    }
     if (status == SHS_OK) {
         shs__coder_dictionary(ctx, c, d->D, d->ldd);
         for (j = 0; j < d->n; j++)
@@ -10955,7 +11029,7 @@ enum { SHS__PANEL = 32 };
    Opens a session of the engine, where there is one that does all that learning asks for. */
 SHS__PRIVATE shs_status shs__dl_stage_open(shs__dl_learner *w) {
     const shs_engine *e = w->ctx ? w->ctx->engine : NULL;
-    shs_status status = e ? shs__omp_engine_open(w->ctx, &w->coder, 1, &w->remote) : SHS_OK;
+    shs_status status = e ? shs__omp_engine_open(w->ctx, &w->coder, SHS__OMP_LEARNS, &w->remote) : SHS_OK;
     if (e && status == SHS_OK) w->engine = e;
     return shs__ctx_cpu_takes_over(e, status) ? SHS_OK : status;
 }
@@ -12096,7 +12170,8 @@ SHS__PRIVATE shs_status shs__on_engine(shs__on_learner *s, const shs_atom_group 
     const shs_engine *e = s->quiet.engine;
     void *session = NULL;
     shs_wide sum2;
-    shs_status status = e->signals_cross ? shs__omp_engine_open(&s->quiet, &w->coder, 1, &session) : SHS_UNSUPPORTED;
+    shs_status status = SHS_UNSUPPORTED;
+    if (e->signals_cross) status = shs__omp_engine_open(&s->quiet, &w->coder, SHS__OMP_LEARNS, &session);
     if (status != SHS_OK) return status;
     status = e->signals_dictionary(session, w->D, w->p);
     if (status == SHS_OK) status = e->signals_code(session, w->coder.errors2, w->usage, report);
@@ -12856,7 +12931,7 @@ SHS__PUBLIC shs_status shs_engine_split(const shs_engine *const *engines, int co
     e->signals_update = shs__split_update, e->signals_fetch = shs__split_fetch;
     e->signals_round = NULL; /* nobody could add up the sums of a group */
     e->signals_grouped = 0;  /* shares of signals would cut groups */
-    e->signals_cross = NULL;
+    e->signals_cross = NULL, e->signals_descend = NULL;
     return SHS_OK;
 }
 #endif /* SPARSEHS_NO_SPLIT */

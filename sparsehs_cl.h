@@ -854,6 +854,236 @@ SHS__PRIVATE const char *const shs__cl_source_gemm[] = {
     "}\n",
     NULL};
 
+SHS__PRIVATE const char *const shs__cl_source_lasso[] = {
+    "/* lasso.cl: the lasso and the elastic net of many signals, by coordinate descent on alpha = D'y and G = D'D:\n",
+    "\n",
+    "       min 1/2 ||y - Dx||^2 + lambda1 ||x||_1 + lambda2/2 ||x||^2\n",
+    "\n",
+    "   Where sparsehs.h takes the coefficients in turn, a step here takes the one whose change lowers the objective most (the\n",
+    "   rule of Gauss and Southwell): to look at all of them costs an item VALUES of them, and what a step waits for is a column\n",
+    "   of G, of which this asks for the fewest. With a = D'r, the step of coefficient j is\n",
+    "\n",
+    "       to x' = soft(a_j + G_jj x_j, lambda1) / (G_jj + lambda2),   by which the objective loses at least\n",
+    "       (G_jj + lambda2) (x' - x_j)^2 / 2,   and a -= (x' - x_j) G_j.\n",
+    "\n",
+    "   A group of GROUP items has a signal; a and x are in its registers. Every LOOK steps it forms the duality gap. What is\n",
+    "   told of the gap is the host's affair, which forms it anew from the coefficients: the sums here need not be better than\n",
+    "   that asks for.\n",
+    "\n",
+    "   Its textbook twin is shs_lasso_naive. */\n",
+    "\n",
+    "\n",
+    "\n",
+    "#ifndef N\n",
+    "#define N 256 /* atoms, padded by zero atoms */\n",
+    "#endif\n",
+    "#ifndef GROUP\n",
+    "#define GROUP 32 /* items a group: a power of two, 1 on a processor */\n",
+    "#endif\n",
+    "#ifndef STRIDE\n",
+    "#define STRIDE 16 /* places that a signal has in the codes */\n",
+    "#endif\n",
+    "#ifndef REDUX\n",
+    "#define REDUX 0 /* 1: a group is a warp, which reduces integers in one instruction */\n",
+    "#endif\n",
+    "\n",
+    "#pragma OPENCL FP_CONTRACT OFF\n",
+    "\n",
+    "#define SUM VECTOR(wide, 4)\n",
+    "/* sum.h - one sum of what the work-items of a group hold: for residual.cl, update.cl and lasso.cl.\n",
+    "\n",
+    "   The file that includes it says SUM, the type of the sums. */\n",
+    "\n",
+    "/* Sums what `items` neighbours hold in the room that is theirs, always in the same order, and leaves the room free.\n",
+    "   All items of the group take part. */\n",
+    "SUM sum_over(SUM value, int item, int items, __local SUM *room) {\n",
+    "    int width;\n",
+    "    if (items == 1) return value;\n",
+    "    room[item] = value;\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    for (width = items / 2; width > 0; width /= 2) {\n",
+    "        if (item < width) room[item] += room[item + width];\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    }\n",
+    "    value = room[0];\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    return value;\n",
+    "}\n",
+    "\n",
+    "#if GROUP > 1\n",
+    "#define SYNC(fence) barrier(fence)\n",
+    "#else\n",
+    "#define SYNC(fence)\n",
+    "#endif\n",
+    "#define VALUES ((N + GROUP - 1) / GROUP)\n",
+    "#define ATOM(v) ((v) * GROUP + item)\n",
+    "#define LOOK 16\n",
+    "#define TURNS 4 /* times that a is formed anew from x, for what the steps have rounded away */\n",
+    "#if IS_CPU\n",
+    "#define UNROLL 4\n",
+    "#else\n",
+    "#define UNROLL VALUES\n",
+    "#endif\n",
+    "#define WORDS ((N + 31) / 32)\n",
+    "\n",
+    "/* The smallest atom of those with the largest score, N or above where no score is above 0; every item gets it. */\n",
+    "#if REDUX\n",
+    "uint pick(float score, uint atom, int item, __local ulong *room) {\n",
+    "    uint best, first;\n",
+    "    __asm volatile(\"redux.sync.max.u32 %0, %1, 0xffffffff;\" : \"=r\"(best) : \"r\"(as_uint(score)));\n",
+    "    atom = best != 0 && as_uint(score) == best ? atom : N;\n",
+    "    __asm volatile(\"redux.sync.min.u32 %0, %1, 0xffffffff;\" : \"=r\"(first) : \"r\"(atom));\n",
+    "    return first;\n",
+    "}\n",
+    "#else\n",
+    "uint pick(float score, uint atom, int item, __local ulong *room) {\n",
+    "    ulong key = score > 0 ? ((ulong)as_uint(score) << 32) + (N - atom) : 0; /* floats are ordered as their bits are */\n",
+    "    int width;\n",
+    "    if (GROUP > 1) {\n",
+    "        room[item] = key;\n",
+    "        SYNC(CLK_LOCAL_MEM_FENCE);\n",
+    "        for (width = GROUP / 2; width > 0; width /= 2) {\n",
+    "            if (item < width) room[item] = max(room[item], room[item + width]);\n",
+    "            SYNC(CLK_LOCAL_MEM_FENCE);\n",
+    "        }\n",
+    "        key = room[0];\n",
+    "        SYNC(CLK_LOCAL_MEM_FENCE);\n",
+    "    }\n",
+    "    return N - (uint)key;\n",
+    "}\n",
+    "#endif\n",
+    "\n",
+    "real largest_over(real value, int item, __local real *room) {\n",
+    "    int width;\n",
+    "    if (GROUP == 1) return value;\n",
+    "    room[item] = value;\n",
+    "    SYNC(CLK_LOCAL_MEM_FENCE);\n",
+    "    for (width = GROUP / 2; width > 0; width /= 2) {\n",
+    "        if (item < width) room[item] = fmax(room[item], room[item + width]);\n",
+    "        SYNC(CLK_LOCAL_MEM_FENCE);\n",
+    "    }\n",
+    "    value = room[0];\n",
+    "    SYNC(CLK_LOCAL_MEM_FENCE);\n",
+    "    return value;\n",
+    "}\n",
+    "\n",
+    "/* The largest of what bounds theta = t r, by its sign or without. */\n",
+    "real bound_of(real value, int nonnegative) { return nonnegative ? value : fabs(value); }\n",
+    "\n",
+    "/* Signals from `first` on, a group each, whose D'y is in alphas; from x = 0, or warm from their codes. relative: lambda\n",
+    "   times the signal's own largest |d_j'y|. gap: to be reached, of ||y||^2. A signal with more coefficients than STRIDE is\n",
+    "   left with none. A turn ends with the codes, from which the next forms a anew, until the gap is reached without a step. */\n",
+    "__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void\n",
+    "lasso(ulong first, __global const real *restrict alphas, __global const real *restrict G,\n",
+    "      __global const wide *restrict norms2, real lambda, int relative, real lambda2, int nonnegative, real gap, uint steps,\n",
+    "      int warm, __global int *restrict used, __global int *restrict atoms, __global real *restrict coefs) {\n",
+    "    __local SUM sums[GROUP];\n",
+    "    __local ulong keys[GROUP];\n",
+    "    __local real room[GROUP], told[2];\n",
+    "    __local uint marks[WORDS];\n",
+    "    const int item = (int)get_local_id(0);\n",
+    "    const size_t own = get_group_id(0), i = first + own, codes = i * STRIDE;\n",
+    "    __global const real *column, *start = alphas + own * N;\n",
+    "    const wide norm2 = norms2[i];\n",
+    "    const int held = warm ? used[i] : 0;\n",
+    "    real alpha[VALUES], x[VALUES], diagonal[VALUES], inverse[VALUES], root[VALUES];\n",
+    "    real most = 0, high, low;\n",
+    "    uint taken = 0, before = 1;\n",
+    "    int v, k, total, turn;\n",
+    "#pragma unroll UNROLL\n",
+    "    for (v = 0; v < VALUES; v++) {\n",
+    "        diagonal[v] = ATOM(v) < N ? G[(size_t)ATOM(v) * (N + 1)] : 0;\n",
+    "        inverse[v] = diagonal[v] > 0 ? 1 / (diagonal[v] + lambda2) : 0;\n",
+    "        root[v] = diagonal[v] > 0 ? sqrt(diagonal[v] + lambda2) : 0;\n",
+    "        most = fmax(most, bound_of(ATOM(v) < N ? start[ATOM(v)] : 0, nonnegative));\n",
+    "    }\n",
+    "    most = largest_over(most, item, room);\n",
+    "    high = relative ? lambda * most : lambda;\n",
+    "    low = nonnegative ? -(real)INFINITY : -high;\n",
+    "    total = warm ? used[i] : 0;\n",
+    "    for (turn = 0; turn < TURNS && taken < steps && before != taken; turn++) {\n",
+    "#pragma unroll UNROLL\n",
+    "        for (v = 0; v < VALUES; v++) alpha[v] = ATOM(v) < N ? start[ATOM(v)] : 0, x[v] = 0;\n",
+    "        for (k = 0; k < total; k++) {\n",
+    "            const int j = atoms[codes + (size_t)k];\n",
+    "            const real c = coefs[codes + (size_t)k];\n",
+    "            column = G + (size_t)j * N;\n",
+    "#pragma unroll UNROLL\n",
+    "            for (v = 0; v < VALUES; v++) {\n",
+    "                if (ATOM(v) < N) alpha[v] = fma(-c, column[ATOM(v)], alpha[v]);\n",
+    "                if (ATOM(v) == j) x[v] = c;\n",
+    "            }\n",
+    "        }\n",
+    "        before = taken;\n",
+    "        for (; taken < steps; taken++) {\n",
+    "            real score = 0, step = 0;\n",
+    "            uint j = N;\n",
+    "            if ((taken - before) % LOOK == 0) { /* |r|^2 = |y|^2 - x'(D'y + D'r) */\n",
+    "                SUM s = (SUM)(0);\n",
+    "                real largest = 0;\n",
+    "                wide r2, along, t;\n",
+    "#pragma unroll UNROLL\n",
+    "                for (v = 0; v < VALUES; v++) {\n",
+    "                    const wide c = (wide)x[v];\n",
+    "                    if (x[v] != 0) s += (SUM)(fabs(c), c * c, c * (wide)alpha[v], c * (wide)start[ATOM(v)]);\n",
+    "                    largest = fmax(largest, bound_of(alpha[v] - lambda2 * x[v], nonnegative));\n",
+    "                }\n",
+    "                s = sum_over(s, item, GROUP, sums);\n",
+    "                largest = largest_over(largest, item, room);\n",
+    "                r2 = fmax(norm2 - s.z - s.w, (wide)0) + (wide)lambda2 * s.y, along = s.z - (wide)lambda2 * s.y;\n",
+    "                t = largest > high ? (wide)high / (wide)largest : 1;\n",
+    "                if (r2 + along < t * r2) t = r2 + along > 0 ? (r2 + along) / r2 : 0;\n",
+    "                if (r2 / 2 * (1 - t) * (1 - t) + (wide)high * s.x - t * along <= (wide)gap * norm2) break;\n",
+    "            }\n",
+    "#pragma unroll UNROLL\n",
+    "            for (v = 0; v < VALUES; v++) {\n",
+    "                const real whole = fma(diagonal[v], x[v], alpha[v]);\n",
+    "                const real move = (whole - fmax(fmin(whole, high), low)) * inverse[v] - x[v];\n",
+    "                const real worth = fabs(move) * root[v];\n",
+    "                if (!(worth > score)) continue;\n",
+    "                score = worth, j = (uint)ATOM(v);\n",
+    "                step = worth * root[v] > 4 * (real)SHS__EPS * most ? move : 0; /* the rest is rounding */\n",
+    "            }\n",
+    "            k = (int)j;\n",
+    "            j = pick((float)score, j, item, keys);\n",
+    "            if (j >= N) break;\n",
+    "            if (k == (int)j) told[taken % 2] = step;\n",
+    "            SYNC(CLK_LOCAL_MEM_FENCE);\n",
+    "            step = told[taken % 2];\n",
+    "            if (step == 0) break;\n",
+    "            column = G + (size_t)j * N;\n",
+    "#pragma unroll UNROLL\n",
+    "            for (v = 0; v < VALUES; v++) {\n",
+    "                if (ATOM(v) < N) alpha[v] = fma(-step, column[ATOM(v)], alpha[v]);\n",
+    "                if (ATOM(v) == (int)j) x[v] += step;\n",
+    "            }\n",
+    "        }\n",
+    "        /* Back, by ascending atoms. */\n",
+    "        for (k = item; k < WORDS; k += GROUP) marks[k] = 0;\n",
+    "        SYNC(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);\n",
+    "#pragma unroll UNROLL\n",
+    "        for (v = 0; v < VALUES; v++)\n",
+    "            if (x[v] != 0) atomic_or(marks + ATOM(v) / 32, 1u << (ATOM(v) & 31));\n",
+    "        SYNC(CLK_LOCAL_MEM_FENCE);\n",
+    "        for (total = k = 0; k < WORDS; k++) total += (int)popcount(marks[k]);\n",
+    "        if (total > STRIDE) total = 0, turn = TURNS;\n",
+    "#pragma unroll UNROLL\n",
+    "        for (v = 0; v < VALUES; v++) {\n",
+    "            const uint mask = 1u << (ATOM(v) & 31);\n",
+    "            int place = 0;\n",
+    "            if (x[v] == 0 || !total) continue;\n",
+    "            for (k = 0; k < ATOM(v) / 32; k++) place += (int)popcount(marks[k]);\n",
+    "            place += (int)popcount(marks[ATOM(v) / 32] & (mask - 1));\n",
+    "            atoms[codes + (size_t)place] = ATOM(v);\n",
+    "            coefs[codes + (size_t)place] = x[v];\n",
+    "        }\n",
+    "        SYNC(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);\n",
+    "    }\n",
+    "    for (k = total + item; k < STRIDE; k += GROUP) atoms[codes + (size_t)k] = 0, coefs[codes + (size_t)k] = 0;\n",
+    "    if (item == 0) used[i] = total;\n",
+    "}\n",
+    NULL};
+
 SHS__PRIVATE const char *const shs__cl_source_map[] = {
     "/* map.cl - affine maps of pixels: components, whitened pixels, sources, their extremes, the sink's values.\n",
     "\n",
@@ -3176,7 +3406,7 @@ SHS__PRIVATE const char *const shs__cl_source_residual[] = {
     "#pragma OPENCL FP_CONTRACT OFF\n",
     "\n",
     "#define SUM wide\n",
-    "/* sum.h - one sum of what the work-items of a group hold: for residual.cl and update.cl.\n",
+    "/* sum.h - one sum of what the work-items of a group hold: for residual.cl, update.cl and lasso.cl.\n",
     "\n",
     "   The file that includes it says SUM, the type of the sums. */\n",
     "\n",
@@ -3900,7 +4130,7 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "#define SET 32 /* signals that are placed at a time: a bit each */\n",
     "\n",
     "#define SUM real\n",
-    "/* sum.h - one sum of what the work-items of a group hold: for residual.cl and update.cl.\n",
+    "/* sum.h - one sum of what the work-items of a group hold: for residual.cl, update.cl and lasso.cl.\n",
     "\n",
     "   The file that includes it says SUM, the type of the sums. */\n",
     "\n",
@@ -5868,8 +6098,10 @@ enum {
     SHS__CL_SUMS = 256,          /* groups that add over all signals: a constant, so that the order of additions is one */
     SHS__CL_ITEM_PLACES = 64,    /* places in a signal's codes at most for omp_item, where L is an item's own */
     SHS__CL_ITEM_SIGNALS = 1024, /* items of omp_item a unit */
-    SHS__CL_GROUP_ATOMS = 4096,  /* atoms at most for omp_group */
+    SHS__CL_GROUP_ATOMS = 4096,  /* atoms at most for omp_group, and for lasso.cl */
     SHS__CL_GROUP_CACHE = 48 << 20, /* bytes of b_k that a cache is taken to hold */
+    SHS__CL_DESCENT_STEPS = 1024, /* of lasso.cl at most, and these more for each atom: then the CPU goes on, which */
+    SHS__CL_DESCENT_SWEEPS = 16,  /* solves for many coefficients at a time */
     SHS__CL_ALPHAS = 64 << 20    /* bytes of D'Y at a time: enough to fill the device, few enough for transfers to overlap */
 };
 
@@ -5884,6 +6116,7 @@ typedef struct shs__cl_signals {
     shs__cl_coder coder;
     int warps;                  /* signals a group of omp_warp */
     int tuned;                  /* coder and warps have been measured, or need not be */
+    const shs_descent *descent; /* NULL: a pursuit */
     size_t group, groups, each; /* of omp_general: items a group, groups, values of scratch a group */
     size_t items;               /* of omp_item */
     size_t team, rows;          /* of omp_group: items a group, b_k in local memory */
@@ -6107,10 +6340,10 @@ SHS__PRIVATE shs_status shs__cl_signals_plan(shs__cl_signals *s) {
     }
     s->group = shs__cl_group_items(s, 4);
     s->team = shs__cl_group_items(s, sizeof(shs_real) == sizeof(cl_float) ? 12 : 16); /* on an H200 within 5 % of the best */
-    if (status == SHS_OK) status = shs__cl_choose_coder(s);
+    if (status == SHS_OK && !s->job.descending) status = shs__cl_choose_coder(s);
     if (status != SHS_OK) return status;
     left = shs__cl_left(cl);
-    s->each = s->teams ? shs__cl_team_scratch(s) : shs__cl_general_scratch(s);
+    s->each = s->job.descending ? 1 : s->teams ? shs__cl_team_scratch(s) : shs__cl_general_scratch(s);
     if (s->each > cl->max_alloc / r) return SHS_NO_MEMORY;
     alphas = shs__zmin(left / 4, cl->max_alloc);
     if (!asked) alphas = shs__zmin(alphas, SHS__CL_ALPHAS);
@@ -6425,15 +6658,58 @@ SHS__PRIVATE void shs__cl_tune_coder(shs__cl_signals *s, size_t first, size_t co
     s->warps = warps;
 }
 
+/* ---- the lasso ---------------------------------------------------------------------------------------------------- */
+
+/* Items a group of lasso.cl: an item has at most 16 coefficients in registers, on a processor all of them. */
+SHS__PRIVATE size_t shs__cl_descent_items(const shs__cl_signals *s) {
+    size_t items = SHS__CL_WARP_ITEMS;
+    if (s->cl->is_cpu) return 1;
+    while (items * 16 < (size_t)s->padded) items *= 2;
+    return items;
+}
+
+SHS__PRIVATE int shs__cl_descends(const shs__cl_signals *s) {
+    return s->use_gram && s->padded <= SHS__CL_GROUP_ATOMS && shs__cl_descent_items(s) <= s->cl->max_group;
+}
+
+/* Signals first .. first+count-1 of the slice, whose D'y is in place. */
+SHS__PRIVATE shs_status shs__cl_descend(const shs__cl_signals *s, size_t first, size_t count) {
+    const shs_descent *d = s->descent;
+    const size_t items = shs__cl_descent_items(s), n = (size_t)s->n;
+    const size_t most = SHS__CL_DESCENT_STEPS + SHS__CL_DESCENT_SWEEPS * n;
+    const size_t steps = shs__zmin(shs__layout_product((size_t)d->sweeps, n, 1), most);
+    shs__cl_call call;
+    int redux;
+    for (redux = s->cl->ptx && items == SHS__CL_WARP_ITEMS; redux >= 0; redux--) {
+        shs__cl_build b = SHS_ZERO;
+        shs__cl_define(&b, "N", (size_t)s->padded);
+        shs__cl_define(&b, "GROUP", items);
+        shs__cl_define(&b, "STRIDE", (size_t)s->stride);
+        shs__cl_define(&b, "REDUX", (size_t)redux);
+        call = shs__cl_begin(s->cl, shs__cl_source_lasso, b.text, "lasso");
+        if (call.status != SHS_BUILD_FAILED) break; /* see shs__cl_begin_coder */
+    }
+    shs__cl_pass_size(&call, first), shs__cl_pass_buffer(&call, s->alphas), shs__cl_pass_buffer(&call, s->G);
+    shs__cl_pass_buffer(&call, s->norms2), shs__cl_pass_real(&call, d->lambda), shs__cl_pass_int(&call, d->relative);
+    shs__cl_pass_real(&call, d->lambda2), shs__cl_pass_int(&call, d->nonnegative);
+    shs__cl_pass_real(&call, d->gap / 4); /* half of what is asked for of |y|^2 / 2; the rest for rounding */
+    shs__cl_pass_uint(&call, steps), shs__cl_pass_int(&call, d->warm);
+    shs__cl_pass_buffer(&call, s->used), shs__cl_pass_buffer(&call, s->atoms), shs__cl_pass_buffer(&call, s->coefs);
+    return shs__cl_launch(&call, count, items, 1, 1, "lasso");
+}
+
+/* ---- all signals -------------------------------------------------------------------------------------------------- */
+
 SHS__PRIVATE shs_status shs__cl_code_chunk(shs__cl_signals *s, size_t q, size_t first, size_t count) {
     shs__cl_matrix D = shs__cl_matrix_of(s->D, 0, s->p), Y = shs__cl_matrix_of(s->Y, first * (size_t)s->p, s->p);
-    int item = s->coder == SHS__CL_ITEM; /* takes D'Y transposed */
+    int item = s->coder == SHS__CL_ITEM && !s->descent; /* takes D'Y transposed */
     shs__cl_matrix alphas = shs__cl_matrix_of(s->alphas, 0, item ? (int)count : s->padded);
     shs_status status = SHS_OK;
     if (s->y_slice != q) status = shs__cl_upload_chunk(s, q, first, count);
     if (status == SHS_OK)
         status = shs__cl_gemm(s->cl, SHS_TRANS_YES, SHS_TRANS_NO, item ? (int)count : s->padded, item ? s->padded : (int)count,
                               s->p, 1, item ? &Y : &D, item ? &D : &Y, 0, &alphas);
+    if (status == SHS_OK && s->descent) return shs__cl_descend(s, first, count);
     if (status == SHS_OK) shs__cl_tune_coder(s, first, count);
     return status == SHS_OK ? shs__cl_pursue(s, s->coder, first, count, 0) : status;
 }
@@ -6532,23 +6808,30 @@ SHS__PRIVATE shs_status shs__cl_count(shs__cl_signals *s, size_t q) {
     return SHS_OK;
 }
 
-/* What follows the coding of a slice: sums, errors, usage; and the codes, where they must make room for the next slice's. */
-SHS__PRIVATE shs_status shs__cl_code_results(shs__cl_signals *s, size_t q, shs_real *errors2, size_t *usage,
-                                             shs_omp_report *report) {
+/* The codes, where they must make room for the next slice's. */
+SHS__PRIVATE shs_status shs__cl_save_codes(shs__cl_signals *s, size_t q) {
     shs_cl *cl = s->cl;
     size_t begin = q * s->slice, count = shs__cl_slice_count(s, q), cells = count * (size_t)s->stride;
     size_t at = begin * (size_t)s->stride;
-    shs_status status = shs__cl_tally(s, count, report);
-    int j;
-    if (status == SHS_OK && errors2)
-        status = shs__cl_columns_down(cl, s->ctx, s->errors2, 1, 1, count, sizeof(shs_real), errors2 + begin, 1);
-    if (status == SHS_OK && usage) status = shs__cl_count(s, q);
-    for (j = 0; status == SHS_OK && usage && j < s->n; j++) usage[j] += s->own_start[j + 1] - s->own_start[j];
+    shs_status status = SHS_OK;
     if (s->slices < 2) return status;
-    if (status == SHS_OK) status = shs__cl_read(cl, 0, s->used, 0, count * sizeof(int), s->codes.used + begin);
+    status = shs__cl_read(cl, 0, s->used, 0, count * sizeof(int), s->codes.used + begin);
     if (status == SHS_OK) status = shs__cl_read(cl, 0, s->atoms, 0, cells * sizeof(int), s->codes.atoms + at);
     if (status == SHS_OK) status = shs__cl_read(cl, 0, s->coefs, 0, cells * sizeof(shs_real), s->codes.coefs + at);
     return status;
+}
+
+/* What follows the coding of a slice: sums, errors, usage. */
+SHS__PRIVATE shs_status shs__cl_code_results(shs__cl_signals *s, size_t q, shs_real *errors2, size_t *usage,
+                                             shs_omp_report *report) {
+    size_t begin = q * s->slice, count = shs__cl_slice_count(s, q);
+    shs_status status = shs__cl_tally(s, count, report);
+    int j;
+    if (status == SHS_OK && errors2)
+        status = shs__cl_columns_down(s->cl, s->ctx, s->errors2, 1, 1, count, sizeof(shs_real), errors2 + begin, 1);
+    if (status == SHS_OK && usage) status = shs__cl_count(s, q);
+    for (j = 0; status == SHS_OK && usage && j < s->n; j++) usage[j] += s->own_start[j + 1] - s->own_start[j];
+    return status == SHS_OK ? shs__cl_save_codes(s, q) : status;
 }
 
 SHS__PRIVATE shs_status shs__cl_code_slice(shs__cl_signals *s, size_t q) {
@@ -6567,7 +6850,7 @@ SHS__PRIVATE shs_status shs__cl_code_slice(shs__cl_signals *s, size_t q) {
     for (first = 0; s->teams && first < count && status == SHS_OK;) status = shs__cl_code_teams(s, &team, &first);
     for (first = 0; !s->teams && first < count && status == SHS_OK; first += s->chunk)
         status = shs__cl_code_chunk(s, q, first, shs__zmin(s->chunk, count - first));
-    if (status == SHS_OK && s->coder != SHS__CL_GENERAL && s->coder != SHS__CL_TEAM)
+    if (status == SHS_OK && s->coder != SHS__CL_GENERAL && s->coder != SHS__CL_TEAM && !s->descent)
         status = shs__cl_pursue(s, SHS__CL_GENERAL, 0, count, 1);
     if (status == SHS_OK && fresh) status = shs__cl_read(s->cl, 0, s->bad, 0, sizeof bad, &bad);
     if (bad) status = SHS_SIGNALS_NOT_FINITE;
@@ -6664,6 +6947,21 @@ SHS__PRIVATE shs_status shs__cl_need_residuals(shs__cl_signals *s, size_t q) {
     s->e_slice = SHS__CL_NONE;
     status = shs__cl_write(s->cl, 0, s->E, 0, bytes, s->own_E + q * s->slice * p);
     if (status == SHS_OK) s->e_slice = q;
+    return status;
+}
+
+/* The engine's stage: lasso.cl for all signals. Warm, each slice begins with its codes. */
+SHS__PRIVATE shs_status shs__cl_signals_descend(void *session, const shs_descent *descent) {
+    shs__cl_signals *s = (shs__cl_signals *)session;
+    shs_status status = shs__cl_descends(s) ? SHS_OK : SHS_UNSUPPORTED;
+    size_t q;
+    s->descent = descent;
+    for (q = 0; q < s->slices && status == SHS_OK; q++) {
+        if (descent->warm) status = shs__cl_need_codes(s, q);
+        if (status == SHS_OK) status = shs__cl_code_slice(s, q);
+        if (status == SHS_OK) status = shs__cl_save_codes(s, q);
+    }
+    s->descent = NULL;
     return status;
 }
 
@@ -8875,6 +9173,7 @@ SHS__PRIVATE void shs__cl_fill_engine(shs_cl *cl) {
 #ifdef SHS__CL_SIGNALS
     e->signals_grouped = 1;
     e->signals_cross = shs__cl_signals_cross;
+    e->signals_descend = shs__cl_signals_descend;
     e->signals_open = shs__cl_signals_open;
     e->signals_dictionary = shs__cl_signals_dictionary;
     e->signals_code = shs__cl_signals_code;

@@ -1,4 +1,4 @@
-/* sum.h - one sum of what the work-items of a group hold: for residual.cl and update.cl.
+/* sum.h - one sum of what the work-items of a group hold: for residual.cl, update.cl and lasso.cl.
 
    The file that includes it says SUM, the type of the sums. */
 

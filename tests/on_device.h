@@ -38,6 +38,7 @@ static inline const shs_context *on_device(shs_context *given, const shs_context
 #undef shs_syrk
 #undef shs_omp
 #undef shs_omp_ex
+#undef shs_lasso
 #undef shs_ksvd
 #undef shs_ksvd_ex
 #undef shs_online
@@ -64,6 +65,7 @@ static inline const shs_context *on_device(shs_context *given, const shs_context
 #define shs_syrk(...) ON_DEVICE(syrk, __VA_ARGS__)
 #define shs_omp(...) ON_DEVICE(omp, __VA_ARGS__)
 #define shs_omp_ex(...) ON_DEVICE(omp_ex, __VA_ARGS__)
+#define shs_lasso(...) ON_DEVICE(lasso, __VA_ARGS__)
 #define shs_ksvd(...) ON_DEVICE(ksvd, __VA_ARGS__)
 #define shs_ksvd_ex(...) ON_DEVICE(ksvd_ex, __VA_ARGS__)
 #define shs_online(...) ON_DEVICE(online, __VA_ARGS__)
@@ -107,6 +109,8 @@ static const struct cpu_only {
     {"dictionary learning", "test_masked", "the query counts the CPU's memory; a session takes its own"},
     {"dictionary learning", "test_variants_in_an_arena", "the query counts the CPU's memory; a session takes its own"},
     {"online learning", "test_memory", "the query counts the CPU's memory; a session takes its own"},
+    {"the lasso", "test_few_sweeps", "a sweep there is n steps of its own choice, which come further"},
+    {"the lasso", "test_workspace_and_cancel", "the query counts the CPU's memory; a session takes its own"},
     {"pca", "test_rx_of_a_fit_and_on_subspaces", "scores of a fit come from the CPU, and their bits are compared"},
     {"pca", "test_rx_of_one_class_is_global", "scores of a class come from the CPU, and their bits are compared"},
     {NULL, NULL, NULL},

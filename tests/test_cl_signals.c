@@ -1434,6 +1434,126 @@ static void test_nsgk_less_coherent(void **state) {
     free_problem(&w);
 }
 
+/* ---- the lasso --------------------------------------------------------------------------------------------------- */
+
+/* The duality gap of a signal's codes over ||y||^2 / 2, in double. */
+static double gap_of(const problem *w, const shs_descent *d, size_t i, const shs_codes *codes) {
+    const shs_real *y = w->Y + i * (size_t)w->p;
+    const size_t at = i * (size_t)codes->stride;
+    double *r = (double *)malloc((size_t)w->p * sizeof *r), *x = (double *)calloc((size_t)w->n, sizeof *x);
+    double norm2 = 0, most = 0, r2 = 0, x1 = 0, x2 = 0, along = 0, largest = 0, t;
+    double l1 = (double)d->lambda, l2 = (double)d->lambda2;
+    int k, j, l;
+    for (l = 0; l < w->p; l++) r[l] = (double)y[l], norm2 += r[l] * r[l];
+    for (k = 0; k < codes->used[i]; k++) {
+        const int atom = codes->atoms[at + (size_t)k];
+        assert_in_range(atom, k > 0 ? codes->atoms[at + (size_t)k - 1] + 1 : 0, w->n - 1);
+        x[atom] = (double)codes->coefs[at + (size_t)k];
+        assert_true(x[atom] > 0 || (x[atom] < 0 && !d->nonnegative));
+        for (l = 0; l < w->p; l++) r[l] -= x[atom] * (double)w->D[(size_t)atom * (size_t)w->p + (size_t)l];
+    }
+    for (k = codes->used[i]; k < codes->stride; k++)
+        assert_true(codes->atoms[at + (size_t)k] == 0 && codes->coefs[at + (size_t)k] == 0);
+    for (l = 0; l < w->p; l++) r2 += r[l] * r[l];
+    for (j = 0; j < w->n; j++) {
+        const shs_real *atom = w->D + (size_t)j * (size_t)w->p;
+        double whole = 0, left = -l2 * x[j];
+        for (l = 0; l < w->p; l++) whole += (double)atom[l] * (double)y[l], left += (double)atom[l] * r[l];
+        most = fmax(most, d->nonnegative ? whole : fabs(whole)), largest = fmax(largest, d->nonnegative ? left : fabs(left));
+        x1 += fabs(x[j]), x2 += x[j] * x[j], along += x[j] * left;
+    }
+    if (d->relative) l1 *= most;
+    r2 += l2 * x2, t = largest > l1 ? l1 / largest : 1;
+    if (r2 + along < t * r2) t = r2 + along > 0 ? (r2 + along) / r2 : 0;
+    free(r), free(x);
+    return norm2 > 0 ? (r2 / 2 * (1 - t) * (1 - t) + l1 * x1 - t * along) / (norm2 / 2) : 0;
+}
+
+/* The stage by itself: what it descends to. */
+static void descend(device *d, const problem *w, const shs_descent *to, int count, int stride, shs_codes *codes) {
+    shs_omp_options coding = SHS_ZERO;
+    shs_signals_job job = SHS_ZERO;
+    void *session;
+    int k;
+    coding.gram_mode = SHS_GRAM_ALWAYS;
+    job.p = w->p, job.n = w->n, job.m = w->m, job.Y = w->Y, job.ldy = w->p, job.stride = stride, job.coding = &coding;
+    job.descending = 1;
+    on_device(d, d->engine.signals_open(d->engine.user, &d->ctx, &job, &session));
+    on_device(d, d->engine.signals_dictionary(session, w->D, w->p));
+    for (k = 0; k < count; k++) {
+        assert_ok(shs_codes_create(NULL, w->m, stride, codes + k));
+        on_device(d, d->engine.signals_descend(session, to + k));
+        on_device(d, d->engine.signals_fetch(session, codes + k));
+    }
+    d->engine.signals_close(session);
+}
+
+/* A device by itself comes to the gap that is asked for, cold and warm; in slices by the same codes. */
+static void test_descents(void **state) {
+    static const int shapes[][2] = {{1, 1}, {5, 3}, {7, 20}, {33, 50}, {20, 129}, {64, 300}};
+    size_t q, i;
+    int how, variant, k;
+    (void)state;
+    for (q = 0; q < sizeof shapes / sizeof *shapes; q++)
+        for (variant = 0; variant < (interpreted ? 1 : 3); variant++)
+            for (how = 0; how < 2; how++) {
+                device *d = use_device(how);
+                const int n = shapes[q][1], slices = n > 40 && n < 200 && variant == 0 && !interpreted; /* G fits */
+                const size_t limit = d->cl->limit;
+                problem w = new_problem(shapes[q][0], n, 301, 4, 81 + q);
+                shs_descent to[2] = {SHS_ZERO, SHS_ZERO};
+                shs_codes codes[2], sliced[2];
+                size_t others = 0;
+                for (k = 0; k < 2; k++) {
+                    to[k].lambda = (shs_real)(k ? 0.2 : 0.5), to[k].relative = 1, to[k].gap = (shs_real)1e-4;
+                    to[k].sweeps = 1000, to[k].warm = k, to[k].nonnegative = variant == 1;
+                    to[k].lambda2 = (shs_real)(variant == 2 ? 0.3 : 0);
+                }
+                descend(d, &w, to, 2, n, codes);
+                for (k = 0; k < 2; k++)
+                    for (i = 0; i < w.m; i++) others += !(gap_of(&w, to + k, i, codes + k) <= (double)to[k].gap);
+                assert_true(others <= w.m / 100); /* where atoms are alike the steps are soon as many as a device takes */
+                for (d->cl->limit = 4000000, d->slices = 1; d->slices < 3 && slices; d->cl->limit -= d->cl->limit / 50)
+                    descend(d, &w, to, 0, n, sliced);
+                if (slices) descend(d, &w, to, 2, n, sliced);
+                for (k = 0; k < 2 && slices; k++) {
+                    assert_memory_equal(sliced[k].used, codes[k].used, w.m * sizeof(int));
+                    assert_memory_equal(sliced[k].atoms, codes[k].atoms, w.m * (size_t)n * sizeof(int));
+                    assert_memory_equal(sliced[k].coefs, codes[k].coefs, w.m * (size_t)n * sizeof(shs_real));
+                    shs_codes_free(NULL, sliced + k);
+                }
+                d->cl->limit = limit;
+                for (k = 0; k < 2; k++) shs_codes_free(NULL, codes + k);
+                free_problem(&w);
+            }
+}
+
+/* Signals with more coefficients than their places are left with none; the driver then keeps the largest. */
+static void test_descents_without_room(void **state) {
+    problem w = new_problem(20, 60, 200, 4, 95);
+    shs_descent to = SHS_ZERO;
+    shs_lasso_options o = SHS_ZERO;
+    shs_lasso_report report = SHS_ZERO, cpu = SHS_ZERO;
+    shs_codes all, few, ours;
+    device *d = use_device(1);
+    size_t i, none = 0;
+    (void)state;
+    to.lambda = (shs_real)0.2, to.relative = 1, to.gap = (shs_real)BY_TYPE(1e-4, 1e-9), to.sweeps = 1000;
+    descend(d, &w, &to, 1, 60, &all), descend(d, &w, &to, 1, 5, &few);
+    for (i = 0; i < w.m; i++) {
+        assert_int_equal(few.used[i], all.used[i] > 5 ? 0 : all.used[i]);
+        none += all.used[i] > 5;
+    }
+    o.lambda = to.lambda, o.relative = 1, o.gap = to.gap;
+    assert_ok(shs_codes_create(NULL, w.m, 5, &ours));
+    assert_ok(shs_lasso(&d->ctx, 20, 60, w.D, 20, w.m, w.Y, 20, &o, &ours, NULL, &report));
+    assert_ok(shs_lasso(NULL, 20, 60, w.D, 20, w.m, w.Y, 20, &o, &ours, NULL, &cpu));
+    assert_true(none > 10 / (interpreted ? 10 : 1) && none < w.m);
+    assert_int_equal(report.cut, cpu.cut);
+    shs_codes_free(NULL, &all), shs_codes_free(NULL, &few), shs_codes_free(NULL, &ours);
+    free_problem(&w);
+}
+
 /* ---- memory that is shared --------------------------------------------------------------------------------------- */
 
 /* Where host and device share memory the signals are read where they lie; a place that does not suit is copied. */
@@ -1500,7 +1620,8 @@ enum {
     SHARED = 128,
     COHERENT = 256,
     NSGK = 512,
-    ONLINE = 1024
+    ONLINE = 1024,
+    LASSO = 2048
 };
 
 static const errand errands[] = {
@@ -1520,6 +1641,8 @@ static const errand errands[] = {
     {"NSGK", 0, 4, NSGK},
     {"online learning", 0, 0, ONLINE},
     {"online learning in little memory", 1, 0, ONLINE | LITTLE_MEMORY},
+    {"the lasso", 0, 0, LASSO},
+    {"the lasso for two lambdas, as on a GPU in little memory", 1, 0, LASSO | OWN_GRAM | LITTLE_MEMORY},
 };
 enum { ERRANDS = sizeof errands / sizeof *errands };
 
@@ -1585,6 +1708,20 @@ static shs_status learn_online(outing *o) {
     return shs_online_ex(&o->d.ctx, 6, 9, shs_shuffled_signals, &from, &k, o->D, 6, NULL);
 }
 
+/* Two lambdas for all signals but as many as the codes have no room for. */
+static shs_status descend_outing(outing *o) {
+    static const shs_real lambdas[] = {(shs_real)0.8, (shs_real)0.6};
+    const int little = (o->e->options & LITTLE_MEMORY) != 0;
+    shs_lasso_options l = SHS_ZERO;
+    shs_status status;
+    l.relative = 1, l.lambda = lambdas[1], l.gap = (shs_real)BY_TYPE(1e-7, 1e-13);
+    if (little) l.lambdas = lambdas, l.lambda_count = 2, l.gram = o->gram, l.ldg = 9;
+    o->codes.used[o->w.m - 1] = 0;
+    status = shs_lasso(&o->d.ctx, 6, 9, o->w.D, 6, little ? o->w.m / 2 : o->w.m, o->w.Y, 6, &l, &o->codes, NULL, NULL);
+    if (o->codes.used[0] == UNTOUCHED) o->codes.used[o->w.m - 1] = UNTOUCHED;
+    return status;
+}
+
 static void run_outing(outing *o) {
     static const size_t starts[] = {0, 1, 9, 30};
     shs_ksvd_options k = learning_options(o->e->options & NSGK ? 3 : 1, o->e->group, 1, STRIDE);
@@ -1601,6 +1738,7 @@ static void run_outing(outing *o) {
     for (i = 0; i < o->w.m * STRIDE; i++) o->codes.atoms[i] = UNTOUCHED;
     memcpy(o->D, o->w.D, 54 * sizeof *o->D);
     if (o->e->options & ONLINE) o->status = learn_online(o);
+    else if (o->e->options & LASSO) o->status = descend_outing(o);
     else if (o->e->group) o->status = shs_ksvd_ex(&o->d.ctx, 6, 9, o->w.m, o->w.Y, 6, &k, o->D, 6, &o->codes, NULL);
     else o->status = shs_omp_ex(&o->d.ctx, 6, 9, o->w.D, 6, o->w.m, o->w.Y, 6, &k.coding, &o->codes, o->errors2, NULL);
     assert_memory_equal(o->w.Y, o->before.Y, 6 * o->w.m * sizeof(shs_real));
@@ -1611,13 +1749,14 @@ static void run_outing(outing *o) {
 static void check_outing(const outing *o) {
     int marked = o->codes.used[0];
     int online = (o->e->options & ONLINE) != 0; /* sums without room on the device are the host's, which round otherwise */
+    double bound = o->e->options & LASSO ? BY_TYPE(1e-4, 1e-9) : o->bound; /* the CPU may have gone on from elsewhere */
     size_t i, k;
     if (o->status == SHS_OK) {
         assert_memory_equal(o->codes.used, o->right.used, o->w.m * sizeof(int));
         for (i = 0; i < o->w.m; i++) {
             size_t at = i * STRIDE, used = (size_t)o->codes.used[i];
             assert_memory_equal(o->codes.atoms + at, o->right.atoms + at, used * sizeof(int));
-            for (k = 0; k < used; k++) assert_close(o->codes.coefs[at + k], o->right.coefs[at + k], o->bound);
+            for (k = 0; k < used; k++) assert_close(o->codes.coefs[at + k], o->right.coefs[at + k], bound);
         }
         for (k = 0; k < 54; k++) assert_close(o->D[k], o->right_D[k], online ? BY_TYPE(1e-5, 1e-13) : o->bound);
         return;
@@ -1744,7 +1883,7 @@ static void test_allocations_fail(void **state) {
         for (k = 0; k < calls; k++) {
             c.calls = 0, c.fail_at = k;
             run_outing(&o);
-            if (!(fallback || o.e->options & ONLINE) || o.status != SHS_OK) assert_status(o.status, SHS_NO_MEMORY);
+            if (!(fallback || o.e->options & (ONLINE | LASSO)) || o.status != SHS_OK) assert_status(o.status, SHS_NO_MEMORY);
             check_outing(&o);
             assert_int_equal(c.live, 0);
             assert_int_equal(o.d.cl->in_use, 0);
@@ -1823,6 +1962,8 @@ int main(void) {
         cmocka_unit_test(test_rules),
         cmocka_unit_test(test_nsgk_little_memory),
         cmocka_unit_test(test_nsgk_less_coherent),
+        cmocka_unit_test(test_descents),
+        cmocka_unit_test(test_descents_without_room),
         cmocka_unit_test(test_less_coherent),
         cmocka_unit_test(test_sums_over_sizes),
         cmocka_unit_test(test_split_on_devices),

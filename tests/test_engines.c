@@ -361,6 +361,7 @@ static const shs_engine plain_engine = {
     NULL, /* signals_round: see test_rounds */
     0,    /* signals_grouped: groups are not taken */
     NULL, /* signals_cross */
+    NULL, /* signals_descend */
 };
 /* clang-format on */
 

@@ -331,8 +331,7 @@ static void test_path(void **state) {
     problem_free(&q);
 }
 
-/* More coefficients than the codes hold: the largest are kept, and it is said. Too few sweeps are said too, and what there
-   is is no worse than nothing. */
+/* More coefficients than the codes hold: the largest are kept, and it is said. */
 static void test_not_reached(void **state) {
     problem q = problem_of(40, 90, 7, 0, 31);
     shs_codes codes = new_codes(7, 90), few = new_codes(7, 4);
@@ -357,6 +356,20 @@ static void test_not_reached(void **state) {
                 if (codes.atoms[i * 90 + (size_t)l] == few.atoms[i * 4 + (size_t)k])
                     assert_close(codes.coefs[i * 90 + (size_t)l], few.coefs[i * 4 + (size_t)k], BY_TYPE(1e-3, 1e-6));
     }
+    shs_codes_free(NULL, &codes), shs_codes_free(NULL, &few);
+    problem_free(&q);
+}
+
+/* Too few sweeps are said, and what there is is no worse than nothing. */
+static void test_few_sweeps(void **state) {
+    problem q = problem_of(40, 90, 7, 0, 31);
+    shs_codes codes = new_codes(7, 90);
+    shs_lasso_options o = SHS_ZERO;
+    shs_lasso_report report = SHS_ZERO;
+    shs_real gaps[7];
+    size_t i;
+    (void)state;
+    o.relative = 1, o.lambda = (shs_real)0.2, o.gap = (shs_real)BY_TYPE(1e-5, 1e-10);
     o.sweeps = 1;
     assert_ok(run(&q, &o, &codes, gaps, &report));
     assert_int_equal(report.not_reached, 7);
@@ -365,7 +378,7 @@ static void test_not_reached(void **state) {
         assert_true(w.objective <= w.norm2 / 2);
         assert_close((double)gaps[i] * w.norm2 / 2, w.gap, 1e-5 * w.norm2);
     }
-    shs_codes_free(NULL, &codes), shs_codes_free(NULL, &few);
+    shs_codes_free(NULL, &codes);
     problem_free(&q);
 }
 
@@ -546,6 +559,7 @@ int main(void) {
         cmocka_unit_test(test_orthonormal),
         cmocka_unit_test(test_path),
         cmocka_unit_test(test_not_reached),
+        cmocka_unit_test(test_few_sweeps),
         cmocka_unit_test(test_large_support),
         cmocka_unit_test(test_scales),
         cmocka_unit_test(test_threads),
