@@ -39,6 +39,8 @@ typedef struct bench {
     shs_online_options online;
     shs_online_record *history;
     size_t read, batches; /* signals that were delivered, records that history holds */
+    shs_real lambda;
+    shs_lasso_report lasso;
 } bench;
 
 static char **patterns;
@@ -577,6 +579,41 @@ static void ordinary_signal_case(bench *b) {
     b->Y = Y, b->codes = codes;
 }
 
+static void lasso(bench *b) {
+    shs_lasso_options o = SHS_ZERO;
+    o.relative = 1, o.lambda = b->lambda, o.gap = (shs_real)1e-6;
+    must(b->cl, shs_lasso(&b->ctx, b->p, b->n, b->D, b->p, b->m, b->Y, b->p, &o, &b->codes, NULL, &b->lasso));
+}
+
+/* The descents and what the CPU makes of them, from ordinary memory, beside the CPU by itself with all its threads. */
+static void lasso_case(bench *b, const char *kind, double lambda) {
+    const bench before = *b;
+    const shs_context host = SHS_ZERO;
+    const int doubles = sizeof(shs_real) == sizeof(double);
+    double rates[2], objectives[2], off;
+    char names[4][64];
+    int k, any = 0;
+    for (k = 0; k < 4; k++) {
+        static const char *const of[4] = {"", "_cpu", "_times_faster", "_objective_difference"};
+        snprintf(names[k], sizeof names[k], "lasso_64x256_%s%s", kind, of[k]);
+        any |= wanted(names[k]);
+    }
+    if (!any) return;
+    b->n = 256, b->m = b->large ? 500000 : 2000, b->lambda = (shs_real)lambda;
+    must(b->cl, shs_codes_create(NULL, b->m, 64, &b->codes));
+    for (k = 0; k < 2; k++) {
+        if (k) b->ctx = host;
+        rates[k] = measure_rate(b, names[k], lasso, (double)b->m, "1/s", 0);
+        objectives[k] = (double)b->lasso.objective;
+        if (b->lasso.not_reached) fprintf(stderr, "%s: %zu gaps not reached\n", names[k], b->lasso.not_reached);
+    }
+    say(b, names[2], rates[0] / rates[1], "", NULL, 0, 0);
+    off = fabs(objectives[0] / objectives[1] - 1);
+    say(b, names[3], off, "", "bound", doubles ? 1e-6 : 2e-6, (doubles ? 1e-6 : 2e-6) / fmax(off, 1e-18));
+    shs_codes_free(NULL, &b->codes);
+    *b = before;
+}
+
 static void signal_cases(bench *b) {
     const int doubles = sizeof(shs_real) == sizeof(double);
     double bare;
@@ -612,6 +649,8 @@ static void signal_cases(bench *b) {
     large_case(b, 512, 2048, 64, 5000, doubles ? 67e3 : 108e3, doubles ? 200e3 : 250e3);
     large_case(b, 8064, 1207, 30, 1200, doubles ? 75e3 : 150e3, doubles ? 150e3 : 300e3);
     learning_cases(b);
+    lasso_case(b, "few", 0.5);
+    lasso_case(b, "many", 0.3);
     online_case(b, 1024);
     online_case(b, 8192);
     shs_cl_host_free(b->cl, b->codes.used);
