@@ -5962,6 +5962,16 @@ SHS__PRIVATE void shs__la_axpy_wide(int n, shs_wide a, const shs_real *x, shs_wi
     shs__kernels_vector()->axpy_wide(n, a, x, y);
 }
 
+/* x'y, in four sums, so that one addition need not wait for the one before. */
+SHS__PRIVATE shs_wide shs__la_dot_wide(int n, const shs_wide *x, const shs_wide *y) {
+    shs_wide s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    int i;
+    for (i = 0; i + 4 <= n; i += 4)
+        s0 += x[i] * y[i], s1 += x[i + 1] * y[i + 1], s2 += x[i + 2] * y[i + 2], s3 += x[i + 3] * y[i + 3];
+    for (; i < n; i++) s0 += x[i] * y[i];
+    return (s0 + s1) + (s2 + s3);
+}
+
 /* x *= factor, where a factor of zero does not read x. */
 SHS__PRIVATE void shs__la_scale(int n, shs_real factor, shs_real *x, int incx) {
     int i;
@@ -10556,15 +10566,14 @@ SHS__PRIVATE void shs__dl_rule_nsgk(int p, const shs_atom_group *g, const shs_re
    it, so that no pivot is left, is passed over with its column: its atom keeps what it has. */
 SHS__PRIVATE void shs__dl_rule_mod(int p, const shs_atom_group *g, const shs_real *before) {
     const size_t n = (size_t)g->count;
-    const shs_wide least = (shs_wide)g->count * (sizeof(shs_wide) == 8 ? (shs_wide)2.3e-16 : (shs_wide)1.2e-7);
+    const shs_wide least = (shs_wide)g->count * SHS__WIDE_EPS;
     shs_wide *A = g->gram, *Z = g->sums;
     size_t i, j, k;
     int l;
     for (i = 0; i < n; i++) {
         shs_wide *row = A + i * n, all = row[i];
         for (j = 0; j < i; j++) {
-            shs_wide sum = row[j];
-            for (k = 0; k < j; k++) sum -= row[k] * A[j * n + k];
+            const shs_wide sum = row[j] - shs__la_dot_wide((int)j, row, A + j * n);
             row[j] = A[j * n + j] > 0 ? sum / A[j * n + j] : 0;
             row[i] -= row[j] * row[j];
         }
@@ -11291,13 +11300,6 @@ SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int 
 
 /* ---- the driver: iterative projections and rotations ------------------------------------------------ >>learn_ipr */
 
-SHS__PRIVATE shs_wide shs__dl_dot_wide(int n, const shs_wide *x, const shs_wide *y) {
-    shs_wide sum = 0;
-    int i;
-    for (i = 0; i < n; i++) sum += x[i] * y[i];
-    return sum;
-}
-
 /* Makes the columns of W (p x p) orthogonal by plane rotations, which V takes up: W <- W V (one-sided Jacobi). */
 SHS__PRIVATE void shs__dl_orthogonal_columns(int p, shs_wide *W, shs_wide *V) {
     const shs_wide small = sizeof(shs_wide) == 8 ? (shs_wide)1e-15 : (shs_wide)1e-6;
@@ -11308,7 +11310,7 @@ SHS__PRIVATE void shs__dl_orthogonal_columns(int p, shs_wide *W, shs_wide *V) {
         for (turned = 0, i = 0; i < p; i++)
             for (j = 0; j < i; j++) {
                 shs_wide *a = SHS__AT(W, p, 0, i), *b = SHS__AT(W, p, 0, j), *u = SHS__AT(V, p, 0, i), *v = SHS__AT(V, p, 0, j);
-                shs_wide aa = shs__dl_dot_wide(p, a, a), bb = shs__dl_dot_wide(p, b, b), ab = shs__dl_dot_wide(p, a, b), z, t,
+                shs_wide aa = shs__la_dot_wide(p, a, a), bb = shs__la_dot_wide(p, b, b), ab = shs__la_dot_wide(p, a, b), z, t,
                          c;
                 if (!(shs__wabs(ab) > small * SHS__WSQRT(aa) * SHS__WSQRT(bb))) continue;
                 z = (bb - aa) / (2 * ab);
@@ -11328,27 +11330,27 @@ SHS__PRIVATE void shs__dl_orthonormal_columns(int p, shs_wide *W) {
     shs_wide largest = 0, norm;
     int i, j, l, pass, next = 0;
     for (i = 0; i < p; i++) {
-        norm = SHS__WSQRT(shs__dl_dot_wide(p, SHS__AT(W, p, 0, i), SHS__AT(W, p, 0, i)));
+        norm = SHS__WSQRT(shs__la_dot_wide(p, SHS__AT(W, p, 0, i), SHS__AT(W, p, 0, i)));
         if (norm > largest) largest = norm;
     }
     for (i = 0; i < p; i++) {
         shs_wide *a = SHS__AT(W, p, 0, i);
-        norm = SHS__WSQRT(shs__dl_dot_wide(p, a, a));
+        norm = SHS__WSQRT(shs__la_dot_wide(p, a, a));
         for (l = 0; l < p; l++) a[l] = norm > small * largest ? a[l] / norm : 0;
     }
     for (i = 0; i < p; i++) {
         shs_wide *a = SHS__AT(W, p, 0, i);
-        if (shs__dl_dot_wide(p, a, a) > 0) continue;
+        if (shs__la_dot_wide(p, a, a) > 0) continue;
         do {
             for (l = 0; l < p; l++) a[l] = l == next;
             next++;
             for (pass = 0; pass < 2; pass++) /* twice: where little is left, once is not enough */
                 for (j = 0; j < p; j++) {
                     const shs_wide *b = SHS__AT(W, p, 0, j);
-                    shs_wide part = j == i ? 0 : shs__dl_dot_wide(p, a, b);
+                    shs_wide part = j == i ? 0 : shs__la_dot_wide(p, a, b);
                     for (l = 0; l < p; l++) a[l] -= part * b[l];
                 }
-            norm = SHS__WSQRT(shs__dl_dot_wide(p, a, a));
+            norm = SHS__WSQRT(shs__la_dot_wide(p, a, a));
         } while (norm < (shs_wide)0.5 / SHS__WSQRT((shs_wide)p) && next < p);
         for (l = 0; l < p && norm > 0; l++) a[l] /= norm;
     }
@@ -11361,7 +11363,7 @@ SHS__PRIVATE shs_status shs__dl_project(shs__dl_ipr *r, int p, int n, shs_wide m
     shs_status status;
     for (j = 0; j < n; j++)
         for (i = j; i < n; i++) {
-            shs_wide g = shs__dl_dot_wide(p, SHS__AT(r->Z, p, 0, i), SHS__AT(r->Z, p, 0, j));
+            shs_wide g = shs__la_dot_wide(p, SHS__AT(r->Z, p, 0, i), SHS__AT(r->Z, p, 0, j));
             *SHS__AT(r->G, n, i, j) = i == j ? 1 : g > most ? most : g < -most ? -most : g;
         }
     if (!shs__eigh_largest(n, r->G, n, &largest)) return SHS_NO_CONVERGENCE;
@@ -11388,10 +11390,10 @@ SHS__PRIVATE void shs__dl_rotate(shs__dl_ipr *r, int p, int n) {
         shs_wide *z = SHS__AT(r->Z, p, 0, j), norm;
         memset(r->t, 0, (size_t)p * sizeof *r->t);
         for (i = 0; i < p; i++) {
-            shs_wide part = shs__dl_dot_wide(p, SHS__AT(r->V, p, 0, i), z);
+            shs_wide part = shs__la_dot_wide(p, SHS__AT(r->V, p, 0, i), z);
             for (l = 0; l < p; l++) r->t[l] += part * *SHS__AT(r->W, p, l, i);
         }
-        norm = SHS__WSQRT(shs__dl_dot_wide(p, r->t, r->t));
+        norm = SHS__WSQRT(shs__la_dot_wide(p, r->t, r->t));
         for (l = 0; l < p; l++) z[l] = norm > 0 ? r->t[l] / norm : 0;
     }
 }
@@ -16455,16 +16457,6 @@ SHS__PUBLIC void shs_rx_local_naive(int n, ptrdiff_t lines, ptrdiff_t samples, c
 
 /* ---- products in shs_wide ------------------------------------------------------------------------ >>wide_products */
 
-/* x'y, in four sums, so that one addition need not wait for the one before. */
-SHS__PRIVATE shs_wide shs__wide_dot(int n, const shs_wide *x, const shs_wide *y) {
-    shs_wide s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-    int i;
-    for (i = 0; i + 4 <= n; i += 4)
-        s0 += x[i] * y[i], s1 += x[i + 1] * y[i + 1], s2 += x[i + 2] * y[i + 2], s3 += x[i + 3] * y[i + 3];
-    for (; i < n; i++) s0 += x[i] * y[i];
-    return (s0 + s1) + (s2 + s3);
-}
-
 /* C (m x n) = A B for A of m x k and B of k x n; A and C are contiguous. */
 SHS__PRIVATE void shs__wide_product(int m, int n, int k, const shs_wide *A, const shs_wide *B, int ldb,
                                     shs_wide *SHS__RESTRICT C) {
@@ -16626,7 +16618,7 @@ SHS__PRIVATE shs_status shs__pca_finish(const shs_context *ctx, const shs__fit *
 SHS__PRIVATE void shs__wide_inner(int m, int n, int k, const shs_wide *A, const shs_wide *B, shs_wide *C) {
     int i, j;
     for (j = 0; j < n; j++)
-        for (i = 0; i < m; i++) *SHS__AT(C, m, i, j) = shs__wide_dot(k, SHS__AT(A, k, 0, i), SHS__AT(B, k, 0, j));
+        for (i = 0; i < m; i++) *SHS__AT(C, m, i, j) = shs__la_dot_wide(k, SHS__AT(A, k, 0, i), SHS__AT(B, k, 0, j));
 }
 
 /* F = E Lambda^-1/2 of the noise (n x r, r its rank), then the *values = r eigenpairs of F'CF, whose trace is *total; in f:
@@ -16952,13 +16944,13 @@ SHS__PRIVATE int shs__pca_whitening_rank(const shs_pca *pca) {
 SHS__PRIVATE void shs__wide_triangle(int m, int n, shs_wide *A, shs_wide *v) {
     int i, j, c;
     for (j = 0; j < m - 1; j++) {
-        shs_wide *a = SHS__AT(A, m, 0, j), length2 = shs__wide_dot(m - j, a + j, a + j), square;
+        shs_wide *a = SHS__AT(A, m, 0, j), length2 = shs__la_dot_wide(m - j, a + j, a + j), square;
         if (!(length2 > 0)) continue;
         memcpy(v + j, a + j, (size_t)(m - j) * sizeof *v);
         v[j] += v[j] >= 0 ? SHS__WSQRT(length2) : -SHS__WSQRT(length2);
         square = length2 - a[j] * a[j] + v[j] * v[j];
         for (c = j; c < n; c++) {
-            shs_wide *b = SHS__AT(A, m, 0, c), twice = 2 / square * shs__wide_dot(m - j, v + j, b + j);
+            shs_wide *b = SHS__AT(A, m, 0, c), twice = 2 / square * shs__la_dot_wide(m - j, v + j, b + j);
             for (i = j; i < m; i++) b[i] -= twice * v[i];
         }
         for (i = j + 1; i < m; i++) a[i] = 0;
@@ -17802,10 +17794,10 @@ SHS__PRIVATE int shs__ica_project_off(int m, int count, const shs_wide *W, shs_w
     for (pass = 0; pass < 2; pass++)
         for (j = 0; j < count; j++) {
             const shs_wide *v = W + (size_t)j * (size_t)m;
-            shs_wide along = shs__wide_dot(m, v, w);
+            shs_wide along = shs__la_dot_wide(m, v, w);
             for (i = 0; i < m; i++) w[i] -= along * v[i];
         }
-    norm2 = shs__wide_dot(m, w, w);
+    norm2 = shs__la_dot_wide(m, w, w);
     if (!(norm2 > 0) || !shs__wide_finite(1, &norm2)) return 0;
     for (i = 0; i < m; i++) w[i] /= SHS__WSQRT(norm2);
     return 1;
@@ -17831,7 +17823,7 @@ SHS__PRIVATE void shs__ica_jacobi_columns(int m, shs_wide *A, shs_wide *V) {
         for (rotated = 0, p = 0; p < m; p++)
             for (q = p + 1; q < m; q++) {
                 const shs_wide *x = SHS__AT(A, m, 0, p), *y = SHS__AT(A, m, 0, q);
-                shs_wide xx = shs__wide_dot(m, x, x), yy = shs__wide_dot(m, y, y), xy = shs__wide_dot(m, x, y), z, t, c;
+                shs_wide xx = shs__la_dot_wide(m, x, x), yy = shs__la_dot_wide(m, y, y), xy = shs__la_dot_wide(m, x, y), z, t, c;
                 if (!(shs__wabs(xy) > eps * SHS__WSQRT(xx) * SHS__WSQRT(yy))) continue;
                 z = (yy - xx) / (2 * xy);
                 t = (z < 0 ? -1 : 1) / (shs__wabs(z) + SHS__WSQRT(1 + z * z));
@@ -17885,7 +17877,7 @@ SHS__PRIVATE shs_status shs__ica_step(shs__sources *s, const shs_ica_options *o,
     if (!somewhere) memcpy(it->P, W, (size_t)m * (size_t)g.c * sizeof(shs_wide));
     for (*change = somewhere ? 0 : 2, j = 0; j < g.c; j++) {
         const shs_wide *w = SHS__AT(W, m, 0, j);
-        shs_wide *p = SHS__AT(it->P, m, 0, j), sign = shs__wide_dot(m, p, w) < 0 ? -1 : 1, moved = 0;
+        shs_wide *p = SHS__AT(it->P, m, 0, j), sign = shs__la_dot_wide(m, p, w) < 0 ? -1 : 1, moved = 0;
         for (i = 0; i < m; i++) p[i] *= sign, moved += (p[i] - w[i]) * (p[i] - w[i]);
         component[j].change = somewhere ? moved / 2 : 1;
         component[j].converged = component[j].change <= shs__ica_tolerance(o);
@@ -18603,10 +18595,10 @@ SHS__PRIVATE shs_status shs__tg_basis(const shs_detect_options *o, shs__detectio
     for (k = 0; k < o->undesired_count; k++) {
         shs_wide *q = SHS__AT(d->root, n, 0, k), before, left;
         memcpy(q, SHS__AT(o->undesired, n, 0, k), (size_t)n * sizeof *q);
-        before = shs__wide_dot(n, q, q);
+        before = shs__la_dot_wide(n, q, q);
         for (twice = 0; twice < 2; twice++)
             for (i = 0; i < k; i++) shs__wide_take_off(n, SHS__AT(d->root, n, 0, i), q);
-        left = shs__wide_dot(n, q, q);
+        left = shs__la_dot_wide(n, q, q);
         if (!(left > SHS__RANK_EPS * before) || !shs__wide_finite(1, &left)) return SHS_BAD_UNDESIRED;
         for (left = SHS__WSQRT(left), i = 0; i < n; i++) q[i] /= left;
     }
@@ -18621,21 +18613,21 @@ SHS__PRIVATE shs_status shs__tg_rows(const shs_detect_options *o, const shs_wide
         const shs_wide *spectrum = SHS__AT(spectra, lds, 0, k);
         shs_wide own = 0, length2, off2;
         for (i = 0; i < n; i++) d->t[i] = spectrum[i] - d->mean[i];
-        length2 = shs__wide_dot(n, spectrum, spectrum), off2 = shs__wide_dot(n, d->t, d->t);
+        length2 = shs__la_dot_wide(n, spectrum, spectrum), off2 = shs__la_dot_wide(n, d->t, d->t);
         if (!shs__wide_finite(1, &length2) || !shs__wide_finite(1, &off2)) return SHS_BAD_TARGETS;
         if (!(off2 > 64 * SHS__WIDE_EPS * SHS__WIDE_EPS * length2)) return SHS_LOST_TARGET;
         memcpy(d->w, d->t, (size_t)n * sizeof *d->w);
         if (o->method == SHS_DETECTOR_OSP) {
             for (twice = 0; twice < 2; twice++)
                 for (j = 0; j < o->undesired_count; j++) shs__wide_take_off(n, SHS__AT(d->root, n, 0, j), d->w);
-            own = shs__wide_dot(n, d->w, d->w);
+            own = shs__la_dot_wide(n, d->w, d->w);
             if (!(own > SHS__RANK_EPS * off2)) return SHS_LOST_TARGET;
         } else if (o->method == SHS_DETECTOR_SAM) own = off2;
         else {
             for (i = 0; i < n; i++) /* R t: row i of R begins at its diagonal */
                 for (d->w[i] = 0, j = i; j < n; j++) d->w[i] += *SHS__AT(d->root, n, i, j) * d->t[j];
-            own = shs__wide_dot(n, d->w, d->w);
-            for (j = n - 1; j >= 0; j--) d->w[j] = shs__wide_dot(j + 1, SHS__AT(d->root, n, 0, j), d->w); /* R'(R t) */
+            own = shs__la_dot_wide(n, d->w, d->w);
+            for (j = n - 1; j >= 0; j--) d->w[j] = shs__la_dot_wide(j + 1, SHS__AT(d->root, n, 0, j), d->w); /* R'(R t) */
         }
         if (cosine) own = SHS__WSQRT(own);
         for (i = 0; i < n; i++) *SHS__AT(d->matrix, d->targets, k, i) = d->w[i] / own;
@@ -19189,7 +19181,7 @@ SHS__PRIVATE void shs__mix_inverse(int c, const shs_wide *R, shs_wide *x) {
     int i, j;
     for (i = 0; i < c; i++) /* R is upper triangular: x_i is not needed after this */
         for (x[i] *= *SHS__AT(R, c, i, i), j = i + 1; j < c; j++) x[i] += *SHS__AT(R, c, i, j) * x[j];
-    for (j = c - 1; j >= 0; j--) x[j] = shs__wide_dot(j + 1, SHS__AT(R, c, 0, j), x);
+    for (j = c - 1; j >= 0; j--) x[j] = shs__la_dot_wide(j + 1, SHS__AT(R, c, 0, j), x);
 }
 
 /* Without a constraint a = (E'E)^-1 E'x; what a sum of 1 lacks comes along v = (E'E)^-1 1. */
@@ -19199,7 +19191,7 @@ SHS__PRIVATE shs_status shs__mix_prepare(int n, int c, const shs_wide *E, int ld
     for (b = 0; b < n; b++)
         for (i = 0; i < c; i++) *SHS__AT(s->transposed, c, i, b) = *SHS__AT(E, lde, b, i);
     for (j = 0; j < c; j++)
-        for (i = 0; i < c; i++) *SHS__AT(s->gram, c, i, j) = shs__wide_dot(n, SHS__AT(E, lde, 0, i), SHS__AT(E, lde, 0, j));
+        for (i = 0; i < c; i++) *SHS__AT(s->gram, c, i, j) = shs__la_dot_wide(n, SHS__AT(E, lde, 0, i), SHS__AT(E, lde, 0, j));
     if (!shs__wide_finite((size_t)c * (size_t)c, s->gram)) return SHS_BAD_ENDMEMBERS;
     memcpy(s->root, s->gram, (size_t)c * (size_t)c * sizeof *s->root);
     if (!shs__wide_inverse_root(c, s->root, SHS__RANK_EPS, s->scratch)) return SHS_DEPENDENT_ENDMEMBERS;
@@ -19339,11 +19331,11 @@ SHS__PRIVATE ptrdiff_t shs__em_farthest_naive(int p, ptrdiff_t m, const shs_wide
 /* x becomes the unit vector of what is left of it outside the columns of Q (d x count, orthonormal); returns the share of |x|^2
    that is left. Twice for the sake of rounding. */
 SHS__PRIVATE shs_wide shs__em_outside(int d, int count, const shs_wide *Q, shs_wide *x) {
-    shs_wide before = shs__wide_dot(d, x, x), left;
+    shs_wide before = shs__la_dot_wide(d, x, x), left;
     int i, twice;
     for (twice = 0; twice < 2; twice++)
         for (i = 0; i < count; i++) shs__wide_take_off(d, SHS__AT(Q, d, 0, i), x);
-    left = shs__wide_dot(d, x, x);
+    left = shs__la_dot_wide(d, x, x);
     for (i = 0; i < d && left > 0; i++) x[i] /= SHS__WSQRT(left);
     return before > 0 ? left / before : 0;
 }
@@ -19445,13 +19437,13 @@ typedef struct shs__extraction {
 
 SHS__PRIVATE shs_wide shs__em_along(const shs__extraction *s, size_t pixel) {
     const shs_wide *y = s->Y + pixel * (size_t)s->width;
-    return shs__wide_finite(1, y) ? shs__wabs(shs__wide_dot(s->width, s->along, y)) : -1;
+    return shs__wide_finite(1, y) ? shs__wabs(shs__la_dot_wide(s->width, s->along, y)) : -1;
 }
 
 /* The squared length, without the last coordinate. */
 SHS__PRIVATE shs_wide shs__em_length2(const shs__extraction *s, size_t pixel) {
     const shs_wide *y = s->Y + pixel * (size_t)s->width;
-    return shs__wide_finite(1, y) ? shs__wide_dot(s->width - 1, y, y) : -1;
+    return shs__wide_finite(1, y) ? shs__la_dot_wide(s->width - 1, y, y) : -1;
 }
 
 /* What is left outside, after the part along the last direction, which is in Y, was taken off. */
@@ -19595,7 +19587,7 @@ SHS__PRIVATE void shs__em_level_chunk(void *arg, size_t chunk, int worker) {
             y[d - 1] = level->last;
             continue;
         }
-        along = shs__wide_dot(d, level->u, y);
+        along = shs__la_dot_wide(d, level->u, y);
         for (k = 0; k < d; k++) y[k] = shs__wabs(along) > 0 ? y[k] / along : shs__nan();
     }
 }
@@ -19636,7 +19628,7 @@ SHS__OUTLINE shs_status shs__em_project(shs__extraction *s, int plane) {
     if (status == SHS_OK) {
         for (k = 0; k < s->count; k++)
             for (i = 0; i < s->n; i++) *SHS__AT(s->matrix, s->count, k, i) = *SHS__AT(s->V, s->n, i, k);
-        for (k = 0; k < s->count && low; k++) s->along[k] = shs__wide_dot(s->n, SHS__AT(s->V, s->n, 0, k), s->mean);
+        for (k = 0; k < s->count && low; k++) s->along[k] = shs__la_dot_wide(s->n, SHS__AT(s->V, s->n, 0, k), s->mean);
         map.centre = low ? NULL : s->mean;
         status = shs__wide_map(s->px, &map, 0, s->Y);
     }
@@ -19687,7 +19679,7 @@ SHS__PRIVATE shs_wide shs__em_facet(shs__extraction *s, int k) {
     }
     memcpy(s->along, SHS__AT(s->chosen, d, 0, k), (size_t)d * sizeof *s->along);
     shs__em_outside(d, d - 1, s->Q, s->along);
-    return shs__wabs(shs__wide_dot(d, s->along, SHS__AT(s->chosen, d, 0, k)));
+    return shs__wabs(shs__la_dot_wide(d, s->along, SHS__AT(s->chosen, d, 0, k)));
 }
 
 /* The volume is that of the facet opposite to a corner times the corner's height above it: the largest with another corner

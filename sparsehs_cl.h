@@ -296,6 +296,8 @@ SHS_CL_API void shs_cl_trim(shs_cl *cl);
 #define SHS__CL_USES_TILE 2048     /* atoms that it counts: 16 KB of local memory */
 #define SHS__CL_GRAM_TILE 128      /* columns of XX' that a group forms: a tally for each of 8 rows takes 8 KB */
 #define SHS__CL_ATOM_ITEMS 64      /* of a group that makes an atom anew */
+#define SHS__CL_MOD_TILE 32        /* rows and columns of a tile of MOD's system, two of which take 17 KB, */
+#define SHS__CL_MOD_ITEMS 256      /* and items of its groups */
 #define SHS__CL_USES_STRETCH 256   /* uses of an atom whose sum is formed in one go */
 
 /* ---- pixels (pixels.cl, moments.cl, map.cl, sweep.cl, bytes.cl) ---- */
@@ -589,6 +591,8 @@ SHS__PRIVATE const char *const shs__cl_source_device[] = {
     "#define SHS__CL_USES_TILE 2048     /* atoms that it counts: 16 KB of local memory */\n",
     "#define SHS__CL_GRAM_TILE 128      /* columns of XX' that a group forms: a tally for each of 8 rows takes 8 KB */\n",
     "#define SHS__CL_ATOM_ITEMS 64      /* of a group that makes an atom anew */\n",
+    "#define SHS__CL_MOD_TILE 32        /* rows and columns of a tile of MOD's system, two of which take 17 KB, */\n",
+    "#define SHS__CL_MOD_ITEMS 256      /* and items of its groups */\n",
     "#define SHS__CL_USES_STRETCH 256   /* uses of an atom whose sum is formed in one go */\n",
     "\n",
     "/* ---- pixels (pixels.cl, moments.cl, map.cl, sweep.cl, bytes.cl) ---- */\n",
@@ -1664,6 +1668,129 @@ SHS__PRIVATE const char *const shs__cl_source_map[] = {
     "}\n",
     "#endif\n",
     "#endif\n",
+    NULL};
+
+SHS__PRIVATE const char *const shs__cl_source_mod[] = {
+    "/* mod.cl: MOD's linear system, X A = B, for the rows of X and B = E X' (p x n) and the symmetric A = XX' (n x n), by the Cholesky\n",
+    "   factor L of A. mod_factor goes over A from left to right, TILE columns a launch, with the rows of B below those of A: so these\n",
+    "   become Z = B L'^-1 on the way. mod_solve forms X = Z L^-1. Both stay where A and B were.\n",
+    "\n",
+    "        columns:  0   1   2          Launch k: group g has the tile of row g and column k. It takes off what the columns\n",
+    "       +---+---+---+                 before contribute, and so from the tile on the diagonal, which it factors, too: each\n",
+    "     A | d |   |   |                 group by itself, since that takes less time than another launch. Then it solves its\n",
+    "       +---+---+---+                 own tile. The diagonal's factors go elsewhere, to `corners`, since the other groups read\n",
+    "       | L | d |   |  <- group 0     the tile that they are made of.\n",
+    "       +---+---+---+\n",
+    "       | L | a | a |  <- group 1\n",
+    "       +---+---+---+\n",
+    "     B | z | b | b |  <- group 2\n",
+    "       +---+---+---+\n",
+    "\n",
+    "   A row that depends on those before it has no pivot: its column of L is 0, and its atom keeps what it has. The rule on the host\n",
+    "   is shs__dl_rule_mod, the textbook twin shs_mod_naive. */\n",
+    "\n",
+    "\n",
+    "\n",
+    "#define TILE SHS__CL_MOD_TILE\n",
+    "#define ITEMS SHS__CL_MOD_ITEMS\n",
+    "#define APART (ITEMS / TILE) /* an item has the rows y, y + APART, .. of a column of a tile */\n",
+    "#define EACH (TILE / APART)\n",
+    "#define PITCH (TILE + 1) /* of a tile in local memory: the rows of a column lie in different banks */\n",
+    "\n",
+    "/* Element (row, column), where the rows of A go on to a whole tile and those of B stand below; 0 where there is none. */\n",
+    "inline __global wide *cell(int n, int p, __global wide *A, __global wide *B, int row, int column) {\n",
+    "    const int below = row - (n + TILE - 1) / TILE * TILE;\n",
+    "    if (column >= n || below >= p) return 0;\n",
+    "    if (below >= 0) return B + (size_t)column * (size_t)p + (size_t)below;\n",
+    "    return row < n ? A + (size_t)row * (size_t)n + (size_t)column : 0;\n",
+    "}\n",
+    "\n",
+    "inline wide value_at(int n, int p, __global wide *A, __global wide *B, int row, int column) {\n",
+    "    __global wide *at = cell(n, p, A, B, row, column);\n",
+    "    return at ? *at : 0;\n",
+    "}\n",
+    "\n",
+    "/* `first`: the first column of the launch's tiles. least: of a pivot, as a part of the row's square in A. */\n",
+    "__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void mod_factor(int n, int p, int first, wide least,\n",
+    "                                                                            __global wide *A, __global wide *B,\n",
+    "                                                                            __global wide *restrict corners) {\n",
+    "    __local wide left[TILE][PITCH], right[TILE][PITCH], whole[TILE], pivots[TILE];\n",
+    "    const int id = (int)get_local_id(0), c = id % TILE, y = id / TILE, row = first + (int)get_group_id(0) * TILE;\n",
+    "    wide own[EACH], corner[EACH];\n",
+    "    int q, t, k;\n",
+    "    for (q = 0; q < EACH; q++) {\n",
+    "        own[q] = value_at(n, p, A, B, row + y + q * APART, first + c);\n",
+    "        corner[q] = value_at(n, p, A, B, first + y + q * APART, first + c);\n",
+    "    }\n",
+    "    if (y == 0) whole[c] = value_at(n, p, A, B, first + c, first + c);\n",
+    "    for (t = 0; t < first; t += TILE) {\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        for (q = 0; q < EACH; q++) {\n",
+    "            left[y + q * APART][c] = value_at(n, p, A, B, row + y + q * APART, t + c);\n",
+    "            right[y + q * APART][c] = value_at(n, p, A, B, first + y + q * APART, t + c);\n",
+    "        }\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        for (k = 0; k < TILE; k++)\n",
+    "            for (q = 0; q < EACH; q++) {\n",
+    "                own[q] = fma(-left[y + q * APART][k], right[c][k], own[q]);\n",
+    "                corner[q] = fma(-right[y + q * APART][k], right[c][k], corner[q]);\n",
+    "            }\n",
+    "    }\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    for (q = 0; q < EACH; q++) left[y + q * APART][c] = own[q], right[y + q * APART][c] = corner[q];\n",
+    "    for (k = 0; k < TILE; k++) { /* column k of both tiles is finished, and the columns behind it get on */\n",
+    "        wide pivot, inverse;\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        pivot = right[k][k] > least * whole[k] ? sqrt(right[k][k]) : 0;\n",
+    "        inverse = pivot > 0 ? 1 / pivot : 0;\n",
+    "        if (y == 0) left[c][k] *= inverse;\n",
+    "        if (y == APART - 1 && c > k) right[c][k] *= inverse;\n",
+    "        if (id == 0) pivots[k] = pivot;\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        for (q = 0; q < EACH && c > k; q++) {\n",
+    "            const int r = y + q * APART;\n",
+    "            left[r][c] = fma(-left[r][k], right[c][k], left[r][c]);\n",
+    "            if (r >= c) right[r][c] = fma(-right[r][k], right[c][k], right[r][c]);\n",
+    "        }\n",
+    "    }\n",
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "    for (q = 0; q < EACH; q++) {\n",
+    "        const int r = y + q * APART;\n",
+    "        __global wide *at = cell(n, p, A, B, row + r, first + c);\n",
+    "        if (row == first) corners[(size_t)(first + r) * TILE + (size_t)c] = c < r ? right[r][c] : c == r ? pivots[c] : 0;\n",
+    "        else if (at) *at = left[r][c];\n",
+    "    }\n",
+    "}\n",
+    "\n",
+    "/* Group r has row r of X: the tiles of columns from the last to the first, and then what each takes off those before it. */\n",
+    "__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void mod_solve(int n, int p, __global const wide *restrict A,\n",
+    "                                                                           __global wide *Z,\n",
+    "                                                                           __global const wide *restrict corners) {\n",
+    "    __local wide corner[TILE][PITCH], x[TILE];\n",
+    "    const int id = (int)get_local_id(0), c = id % TILE, y = id / TILE;\n",
+    "    __global wide *z = Z + get_group_id(0);\n",
+    "    int first, i, k;\n",
+    "    for (first = (n - 1) / TILE * TILE; first >= 0; first -= TILE) {\n",
+    "        const int have = min(TILE, n - first);\n",
+    "        for (k = y; k < TILE; k += APART) corner[k][c] = corners[(size_t)(first + k) * TILE + (size_t)c];\n",
+    "        if (y == 0) x[c] = c < have ? z[(size_t)(first + c) * (size_t)p] : 0;\n",
+    "        for (k = have - 1; k >= 0; k--) {\n",
+    "            wide value;\n",
+    "            barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "            value = corner[k][k] > 0 ? x[k] / corner[k][k] : 0;\n",
+    "            barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "            if (y == 0 && c < k) x[c] = fma(-value, corner[k][c], x[c]);\n",
+    "            if (y == 0 && c == k) x[c] = z[(size_t)(first + k) * (size_t)p] = value;\n",
+    "        }\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "        for (i = id; i < first; i += ITEMS) {\n",
+    "            wide sum = z[(size_t)i * (size_t)p];\n",
+    "            for (k = 0; k < have; k++) sum = fma(-x[k], A[(size_t)(first + k) * (size_t)n + (size_t)i], sum);\n",
+    "            z[(size_t)i * (size_t)p] = sum;\n",
+    "        }\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);\n",
+    "    }\n",
+    "}\n",
     NULL};
 
 SHS__PRIVATE const char *const shs__cl_source_moments[] = {
@@ -4091,9 +4218,9 @@ SHS__PRIVATE const char *const shs__cl_source_totals[] = {
 
 SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "/* update.cl: the update of atoms. First the uses of every atom are listed (count_uses, scan_uses, place_uses), then for a group\n",
-    "   of atoms E_I x' and |x|^2 are gathered (gather; for MOD also XX' by gram), the new atoms are made of these (new_atoms; or by\n",
-    "   the host, after gather_sums, where ranks or slices must add up their sums first, and for K-SVD and MOD), and codes and\n",
-    "   residuals change over (update_signals; update_uses for a single atom).\n",
+    "   of atoms E_I x' and |x|^2 are gathered (gather; for MOD also XX' by gram, and mod.cl solves), the new atoms are made of these\n",
+    "   (new_atoms; or by the host, after gather_sums, where ranks or slices must add up their sums first, and for K-SVD and NSGK), and\n",
+    "   codes and residuals change over (update_signals; update_uses for a single atom).\n",
     "\n",
     "   A use is a cell of the codes, i * STRIDE + k, so that it tells the signal and leads to the coefficient. The uses of an atom\n",
     "   stand in the order of the signals: sums have a fixed order, and a run can be repeated bit by bit.\n",
@@ -4354,12 +4481,16 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "\n",
     "/* ---- the rules: what becomes of an atom and of a coefficient -------------------------------------------- */\n",
     "\n",
-    "/* direction: an element of what the new atom has the direction of; sum: of E_I x'; before: of the atom; energy: |x|^2.\n",
+    "/* direction: an element of what the new atom has the direction of; sum: of E_I x', for MOD of E X'A^-1; before: of the atom;\n",
+    "   energy: |x|^2.\n",
     "   new_code: x: before; along: e'd_new, which is formed only where CODES says that the codes are made anew; overlap:\n",
     "   d_old'd_new. */\n",
     "#if defined(UPDATE_aksvd) || defined(UPDATE_sgk) /* the others make their atoms on the host */\n",
     "#define DIRECTION\n",
     "inline wide direction(wide sum, real before, wide energy) { return sum + (wide)before * energy; }\n",
+    "#elif defined(UPDATE_mod)\n",
+    "#define DIRECTION\n",
+    "inline wide direction(wide sum, real before, wide energy) { return sum + (wide)before; }\n",
     "#endif\n",
     "#if defined(UPDATE_aksvd) || defined(UPDATE_ksvd)\n",
     "#define CODES 1\n",
@@ -4388,8 +4519,8 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "    return value;\n",
     "}\n",
     "\n",
-    "/* Group a adds the stretches of the a-th atom from `first` on in order, and makes the new atom: its direction by the\n",
-    "   rule, at unit norm. An atom that no signal uses, or whose direction vanishes or is no number, stays. fresh: p x n, the\n",
+    "/* Group a adds the stretches of the a-th atom from `first` on in order (for MOD it finds the sums made), and makes the new atom:\n",
+    "   its direction by the rule, at unit norm. An atom that no signal uses, or whose direction vanishes or is no number, stays. fresh: p x n, the\n",
     "   atoms in their places; then d_old'd_new of each. */\n",
     "__kernel __attribute__((reqd_work_group_size(ATOM_ITEMS, 1, 1))) void\n",
     "new_atoms(int first, int n, int p, __global const uint *restrict stretches, __global const real *restrict partial,\n",
@@ -4406,8 +4537,12 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "    uint s;\n",
     "    for (s = begin; s < end; s++) energy += energies[s];\n",
     "    for (r = id; r < p; r += ATOM_ITEMS) {\n",
+    "#ifdef UPDATE_mod\n",
+    "        wide sum = y[r];\n",
+    "#else\n",
     "        wide sum = 0;\n",
     "        for (s = begin; s < end; s++) sum += (wide)partial[(size_t)s * (size_t)p + (size_t)r];\n",
+    "#endif\n",
     "        y[r] = direction(sum, before[r], energy);\n",
     "        norm2 += y[r] * y[r];\n",
     "    }\n",
@@ -6127,6 +6262,7 @@ typedef struct shs__cl_signals {
     cl_mem D, G, alphas, scratch, sums, tallies, bad, starts;                 /* of all signals */
     cl_mem Y, norms2, used, atoms, coefs, errors2, state, limits, tolerances; /* of a slice */
     cl_mem E, squares, uses, counts, totals, start, stretches, partial, energies, gathered, fresh, done; /* for learning */
+    cl_mem system, corners;                                                                              /* and for MOD */
     cl_mem used_before, atoms_before, coefs_before; /* the codes before the newest, where a rule asks for them */
     int keeps_before, has_before;
     int exchanged, listed_exchanged; /* whether used, atoms and coefs are those at the moment, and whether uses is of them */
@@ -6421,7 +6557,8 @@ SHS__PRIVATE void shs__cl_signals_close(void *session) {
                          &s->Y,      &s->norms2,     &s->used,    &s->atoms,    &s->coefs,    &s->errors2, &s->state,
                          &s->limits, &s->tolerances, &s->E,       &s->squares,  &s->uses,     &s->counts,  &s->totals,
                          &s->start,  &s->stretches,  &s->partial, &s->energies, &s->gathered, &s->fresh,
-                         &s->done,   &s->starts,     &s->used_before, &s->atoms_before, &s->coefs_before};
+                         &s->done,   &s->starts,     &s->used_before, &s->atoms_before, &s->coefs_before,
+                         &s->system, &s->corners};
     size_t i;
     shs__cl_finish(s->cl, 1); /* nothing may read the caller's signals any more */
     shs__cl_finish(s->cl, 0);
@@ -7071,38 +7208,45 @@ SHS__PRIVATE shs_status shs__cl_gather_stretches(shs__cl_signals *s, size_t q, c
     return shs__cl_launch(&call, *stretches, lanes, 1, rows, "gather");
 }
 
-/* One slice's share of the sums, to s->wides; *any = 0 where no signal uses these atoms. */
-SHS__PRIVATE shs_status shs__cl_gather_slice(shs__cl_signals *s, size_t q, const shs_atom_group *g, int whole, int *any) {
-    const int first = g->first, count = g->count;
-    size_t p = (size_t)s->p, stretches;
-    shs__cl_call call;
-    shs_status status = shs__cl_gather_stretches(s, q, g, whole, &stretches);
-    *any = status == SHS_OK && stretches > 0;
-    if (!*any) return status;
-    call = shs__cl_begin_rows(s, shs__cl_source_update, "gather_sums");
-    shs__cl_pass_int(&call, first), shs__cl_pass_int(&call, count), shs__cl_pass_int(&call, s->p);
+/* The stretches added up, and behind the sums of all atoms the energies, in s->gathered. */
+SHS__PRIVATE shs_status shs__cl_gather_sums(shs__cl_signals *s, const shs_atom_group *g) {
+    shs__cl_call call = shs__cl_begin_rows(s, shs__cl_source_update, "gather_sums");
+    shs__cl_pass_int(&call, g->first), shs__cl_pass_int(&call, g->count), shs__cl_pass_int(&call, s->p);
     shs__cl_pass_buffer(&call, s->stretches), shs__cl_pass_buffer(&call, s->partial), shs__cl_pass_buffer(&call, s->energies);
     shs__cl_pass_buffer(&call, s->gathered);
-    status = shs__cl_launch(&call, shs__ctx_chunks(p + 1, 32), 32, (size_t)count, 1, "gather");
-    if (status != SHS_OK) return status;
-    return shs__cl_read(s->cl, 0, s->gathered, 0, (p + 1) * (size_t)count * shs__cl_wide_size(s->cl), s->wides);
+    return shs__cl_launch(&call, shs__ctx_chunks((size_t)s->p + 1, 32), 32, (size_t)g->count, 1, "gather");
+}
+
+/* One slice's share of the sums, to s->wides; *any = 0 where no signal uses these atoms. */
+SHS__PRIVATE shs_status shs__cl_gather_slice(shs__cl_signals *s, size_t q, const shs_atom_group *g, int whole, int *any) {
+    const size_t p = (size_t)s->p, count = (size_t)g->count;
+    size_t stretches;
+    shs_status status = shs__cl_gather_stretches(s, q, g, whole, &stretches);
+    *any = status == SHS_OK && stretches > 0;
+    if (*any) status = shs__cl_gather_sums(s, g);
+    if (!*any || status != SHS_OK) return status;
+    return shs__cl_read(s->cl, 0, s->gathered, 0, (p + 1) * count * shs__cl_wide_size(s->cl), s->wides);
+}
+
+/* Rows first .. first+count-1 of a slice's XX', whose uses are listed. */
+SHS__PRIVATE shs_status shs__cl_gram_rows(shs__cl_signals *s, int first, int count, cl_mem sums) {
+    shs__cl_call call = shs__cl_begin_rows(s, shs__cl_source_update, "gram");
+    shs__cl_pass_int(&call, first), shs__cl_pass_int(&call, s->n), shs__cl_pass_buffer(&call, s->start);
+    shs__cl_pass_buffer(&call, s->uses), shs__cl_pass_buffer(&call, s->used), shs__cl_pass_buffer(&call, s->atoms);
+    shs__cl_pass_buffer(&call, s->coefs), shs__cl_pass_buffer(&call, sums);
+    return shs__cl_launch(&call, (size_t)count, shs__cl_lanes(s->cl), shs__ctx_chunks((size_t)s->n, SHS__CL_GRAM_TILE),
+                          shs__cl_rows(s->cl), "gram");
 }
 
 /* One slice's share of XX', lower triangle by rows, to be added to gram: p + 1 rows at a time, in the room of the sums. */
 SHS__PRIVATE shs_status shs__cl_gram_slice(shs__cl_signals *s, size_t q, shs_wide *gram) {
     const size_t n = (size_t)s->n;
-    shs__cl_call call;
     shs_status status = shs__cl_need_codes(s, q);
     int first, count, a, b;
     if (status == SHS_OK) status = shs__cl_need_uses(s, q);
     for (first = 0; first < s->n && status == SHS_OK; first += count) {
         count = shs__imin(s->n - first, s->p + 1);
-        call = shs__cl_begin_rows(s, shs__cl_source_update, "gram");
-        shs__cl_pass_int(&call, first), shs__cl_pass_int(&call, s->n), shs__cl_pass_buffer(&call, s->start);
-        shs__cl_pass_buffer(&call, s->uses), shs__cl_pass_buffer(&call, s->used), shs__cl_pass_buffer(&call, s->atoms);
-        shs__cl_pass_buffer(&call, s->coefs), shs__cl_pass_buffer(&call, s->gathered);
-        status = shs__cl_launch(&call, (size_t)count, shs__cl_lanes(s->cl), shs__ctx_chunks(n, SHS__CL_GRAM_TILE),
-                                shs__cl_rows(s->cl), "gram");
+        status = shs__cl_gram_rows(s, first, count, s->gathered);
         if (status == SHS_OK)
             status = shs__cl_read(s->cl, 0, s->gathered, 0, (size_t)count * n * shs__cl_wide_size(s->cl), s->wides);
         for (a = 0; status == SHS_OK && a < count; a++)
@@ -7132,8 +7276,10 @@ SHS__PRIVATE shs_status shs__cl_write_atoms(shs__cl_signals *s, const shs_atom_g
     return shs__cl_write_later(s->cl, 0, s->fresh, overlaps * r, count * r, s->own_fresh + overlaps);
 }
 
-/* The rules whose atoms update.cl makes. */
-SHS__PRIVATE int shs__cl_makes_atoms(shs_update rule) { return rule == SHS_UPDATE_AKSVD || rule == SHS_UPDATE_SGK; }
+/* The rules whose atoms the device makes by itself. */
+SHS__PRIVATE int shs__cl_makes_atoms(shs_update rule) {
+    return rule == SHS_UPDATE_AKSVD || rule == SHS_UPDATE_SGK || rule == SHS_UPDATE_MOD;
+}
 
 /* NSGK takes the codes before the newest in place of these, all but for E to begin with. */
 SHS__PRIVATE shs_status shs__cl_signals_gather(void *session, const shs_atom_group *g) {
@@ -7236,6 +7382,38 @@ SHS__PRIVATE shs_status shs__cl_new_atoms(shs__cl_signals *s, shs_update rule, i
     return shs__cl_launch(&call, (size_t)count, SHS__CL_ATOM_ITEMS, 1, 1, "new atoms");
 }
 
+/* MOD: E X'(XX')^-1 in the place of the sums of all atoms, by mod.cl. */
+SHS__PRIVATE shs_status shs__cl_mod(shs__cl_signals *s, const shs_atom_group *g) {
+    const size_t n = (size_t)s->n, p = (size_t)s->p, tile = SHS__CL_MOD_TILE, tiles = shs__ctx_chunks(n, tile);
+    const shs_wide least = (shs_wide)s->n * SHS__WIDE_EPS;
+    shs__cl_call call;
+    size_t k;
+    shs_status status = shs__cl_gather_sums(s, g);
+    if (status == SHS_OK) status = shs__cl_gram_rows(s, 0, s->n, s->system);
+    for (k = 0; k < tiles && status == SHS_OK; k++) {
+        call = shs__cl_begin(s->cl, shs__cl_source_mod, "", "mod_factor");
+        shs__cl_pass_int(&call, s->n), shs__cl_pass_int(&call, s->p), shs__cl_pass_int(&call, (int)(k * tile));
+        shs__cl_pass_wide(&call, least);
+        shs__cl_pass_buffer(&call, s->system), shs__cl_pass_buffer(&call, s->gathered), shs__cl_pass_buffer(&call, s->corners);
+        status = shs__cl_launch(&call, tiles - k + shs__ctx_chunks(p, tile), SHS__CL_MOD_ITEMS, 1, 1, "factor");
+    }
+    if (status != SHS_OK) return status;
+    call = shs__cl_begin(s->cl, shs__cl_source_mod, "", "mod_solve");
+    shs__cl_pass_int(&call, s->n), shs__cl_pass_int(&call, s->p);
+    shs__cl_pass_buffer(&call, s->system), shs__cl_pass_buffer(&call, s->gathered), shs__cl_pass_buffer(&call, s->corners);
+    return shs__cl_launch(&call, p, SHS__CL_MOD_ITEMS, 1, 1, "solve");
+}
+
+/* Room for its system, which stays until the session ends. */
+SHS__PRIVATE shs_status shs__cl_room_for_mod(shs__cl_signals *s) {
+    const size_t n = (size_t)s->n, wide = shs__cl_wide_size(s->cl), rows = shs__ctx_chunks(n, SHS__CL_MOD_TILE) * SHS__CL_MOD_TILE;
+    shs_status status = s->cl->max_group < SHS__CL_MOD_ITEMS ? SHS_UNSUPPORTED : SHS_OK;
+    if (status == SHS_OK && !s->system) status = shs__cl_buffer(s->cl, shs__layout_product(n, n, wide), &s->system);
+    if (status == SHS_OK && !s->corners)
+        status = shs__cl_buffer(s->cl, shs__layout_product(rows, SHS__CL_MOD_TILE, wide), &s->corners);
+    return status;
+}
+
 /* A round without the host: of each group its sums, its new atoms, and what they change. The queue keeps the order. The host
    knows how long the lists of uses are, so it waits for nothing until the new dictionary comes back. Not where the sums of
    slices must be added up, nor where the device's type for sums is not the host's, with which it decides what stays. */
@@ -7248,12 +7426,14 @@ SHS__PRIVATE shs_status shs__cl_signals_round(void *session, const shs_atom_roun
     shs_status status;
     if (!shs__cl_makes_atoms(o->update)) return SHS_UNSUPPORTED;
     if (s->slices != 1 || shs__cl_wide_size(s->cl) != sizeof(shs_wide)) return SHS_UNSUPPORTED;
-    status = shs__cl_form_residual(s, 0);
+    status = o->update == SHS_UPDATE_MOD ? shs__cl_room_for_mod(s) : SHS_OK;
+    if (status == SHS_OK) status = shs__cl_form_residual(s, 0);
     g.update = o->update;
     for (; g.first < s->n && status == SHS_OK; g.first += o->group) {
         g.count = shs__imin(o->group, s->n - g.first);
         g.want_residual = g.first + g.count < s->n;
         status = shs__cl_gather_stretches(s, 0, &g, 0, &stretches);
+        if (status == SHS_OK && g.update == SHS_UPDATE_MOD) status = shs__cl_mod(s, &g);
         if (status == SHS_OK) status = shs__cl_new_atoms(s, o->update, g.first, g.count);
         if (status != SHS_OK || !(g.want_residual || o->want_codes)) continue;
         status = shs__cl_update_slice(s, 0, &g);

@@ -1,7 +1,7 @@
 /* update.cl: the update of atoms. First the uses of every atom are listed (count_uses, scan_uses, place_uses), then for a group
-   of atoms E_I x' and |x|^2 are gathered (gather; for MOD also XX' by gram), the new atoms are made of these (new_atoms; or by
-   the host, after gather_sums, where ranks or slices must add up their sums first, and for K-SVD and MOD), and codes and
-   residuals change over (update_signals; update_uses for a single atom).
+   of atoms E_I x' and |x|^2 are gathered (gather; for MOD also XX' by gram, and mod.cl solves), the new atoms are made of these
+   (new_atoms; or by the host, after gather_sums, where ranks or slices must add up their sums first, and for K-SVD and NSGK), and
+   codes and residuals change over (update_signals; update_uses for a single atom).
 
    A use is a cell of the codes, i * STRIDE + k, so that it tells the signal and leads to the coefficient. The uses of an atom
    stand in the order of the signals: sums have a fixed order, and a run can be repeated bit by bit.
@@ -244,12 +244,16 @@ __kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void gram(int fir
 
 /* ---- the rules: what becomes of an atom and of a coefficient -------------------------------------------- */
 
-/* direction: an element of what the new atom has the direction of; sum: of E_I x'; before: of the atom; energy: |x|^2.
+/* direction: an element of what the new atom has the direction of; sum: of E_I x', for MOD of E X'A^-1; before: of the atom;
+   energy: |x|^2.
    new_code: x: before; along: e'd_new, which is formed only where CODES says that the codes are made anew; overlap:
    d_old'd_new. */
 #if defined(UPDATE_aksvd) || defined(UPDATE_sgk) /* the others make their atoms on the host */
 #define DIRECTION
 inline wide direction(wide sum, real before, wide energy) { return sum + (wide)before * energy; }
+#elif defined(UPDATE_mod)
+#define DIRECTION
+inline wide direction(wide sum, real before, wide energy) { return sum + (wide)before; }
 #endif
 #if defined(UPDATE_aksvd) || defined(UPDATE_ksvd)
 #define CODES 1
@@ -278,8 +282,8 @@ wide over_atom(wide value, __local wide *room) {
     return value;
 }
 
-/* Group a adds the stretches of the a-th atom from `first` on in order, and makes the new atom: its direction by the
-   rule, at unit norm. An atom that no signal uses, or whose direction vanishes or is no number, stays. fresh: p x n, the
+/* Group a adds the stretches of the a-th atom from `first` on in order (for MOD it finds the sums made), and makes the new atom:
+   its direction by the rule, at unit norm. An atom that no signal uses, or whose direction vanishes or is no number, stays. fresh: p x n, the
    atoms in their places; then d_old'd_new of each. */
 __kernel __attribute__((reqd_work_group_size(ATOM_ITEMS, 1, 1))) void
 new_atoms(int first, int n, int p, __global const uint *restrict stretches, __global const real *restrict partial,
@@ -296,8 +300,12 @@ new_atoms(int first, int n, int p, __global const uint *restrict stretches, __gl
     uint s;
     for (s = begin; s < end; s++) energy += energies[s];
     for (r = id; r < p; r += ATOM_ITEMS) {
+#ifdef UPDATE_mod
+        wide sum = y[r];
+#else
         wide sum = 0;
         for (s = begin; s < end; s++) sum += (wide)partial[(size_t)s * (size_t)p + (size_t)r];
+#endif
         y[r] = direction(sum, before[r], energy);
         norm2 += y[r] * y[r];
     }

@@ -1071,7 +1071,7 @@ static learned learn_in_slices(device *d, const problem *w, shs_ksvd_options o, 
     return l;
 }
 
-enum { ROUND_RULES = SHS_UPDATE_SGK + 1 }; /* those whose atoms update.cl makes */
+enum { ROUND_RULES = SHS_UPDATE_SGK + 1 }; /* those whose atoms update.cl makes in groups; MOD's are made there at once */
 
 /* Every rule, atom by atom and in groups, with all signals at once and, but for NSGK, in slices; the slow ones once. */
 static void test_rules(void **state) {
@@ -1196,14 +1196,15 @@ static void test_rounds(void **state) {
         device d;
         open_device(&d, how ? &passing : &plain, profiled);
         for (q = 0; q < sizeof shapes / sizeof *shapes; q++)
-            for (u = 0; u < ROUND_RULES; u++) {
-                const int p = shapes[q][0], n = shapes[q][1], group = shapes[q][2], s = shapes[q][3];
+            for (u = 0; u <= ROUND_RULES; u++) {
+                const shs_update rule = u < ROUND_RULES ? (shs_update)u : SHS_UPDATE_MOD;
+                const int p = shapes[q][0], n = shapes[q][1], s = shapes[q][3], group = u < ROUND_RULES ? shapes[q][2] : n;
                 problem w = new_problem(p, n, s > 4 ? 90 : 700, s, 71 + q);
                 const int iterations = s > 4 ? 1 : 2; /* the next coding of many atoms a signal would tell roundings apart */
                 shs_ksvd_options o = learning_options(iterations, group, 2, s);
                 size_t rounds = 2 * (size_t)iterations, groups = shs__ctx_chunks((size_t)n, (size_t)group), i;
                 learned at_once, one_by_one;
-                o.update = (shs_update)u;
+                o.update = rule;
                 stage_runs(d.cl, "new atoms");
                 at_once = learn(&d.ctx, &w, o, s);
                 assert_int_equal(stage_runs(d.cl, "new atoms"), rounds * groups);

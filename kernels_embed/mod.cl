@@ -1,0 +1,120 @@
+/* mod.cl: MOD's linear system, X A = B, for the rows of X and B = E X' (p x n) and the symmetric A = XX' (n x n), by the Cholesky
+   factor L of A. mod_factor goes over A from left to right, TILE columns a launch, with the rows of B below those of A: so these
+   become Z = B L'^-1 on the way. mod_solve forms X = Z L^-1. Both stay where A and B were.
+
+        columns:  0   1   2          Launch k: group g has the tile of row g and column k. It takes off what the columns
+       +---+---+---+                 before contribute, and so from the tile on the diagonal, which it factors, too: each
+     A | d |   |   |                 group by itself, since that takes less time than another launch. Then it solves its
+       +---+---+---+                 own tile. The diagonal's factors go elsewhere, to `corners`, since the other groups read
+       | L | d |   |  <- group 0     the tile that they are made of.
+       +---+---+---+
+       | L | a | a |  <- group 1
+       +---+---+---+
+     B | z | b | b |  <- group 2
+       +---+---+---+
+
+   A row that depends on those before it has no pivot: its column of L is 0, and its atom keeps what it has. The rule on the host
+   is shs__dl_rule_mod, the textbook twin shs_mod_naive. */
+
+#include "device.cl"
+
+#define TILE SHS__CL_MOD_TILE
+#define ITEMS SHS__CL_MOD_ITEMS
+#define APART (ITEMS / TILE) /* an item has the rows y, y + APART, .. of a column of a tile */
+#define EACH (TILE / APART)
+#define PITCH (TILE + 1) /* of a tile in local memory: the rows of a column lie in different banks */
+
+/* Element (row, column), where the rows of A go on to a whole tile and those of B stand below; 0 where there is none. */
+inline __global wide *cell(int n, int p, __global wide *A, __global wide *B, int row, int column) {
+    const int below = row - (n + TILE - 1) / TILE * TILE;
+    if (column >= n || below >= p) return 0;
+    if (below >= 0) return B + (size_t)column * (size_t)p + (size_t)below;
+    return row < n ? A + (size_t)row * (size_t)n + (size_t)column : 0;
+}
+
+inline wide value_at(int n, int p, __global wide *A, __global wide *B, int row, int column) {
+    __global wide *at = cell(n, p, A, B, row, column);
+    return at ? *at : 0;
+}
+
+/* `first`: the first column of the launch's tiles. least: of a pivot, as a part of the row's square in A. */
+__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void mod_factor(int n, int p, int first, wide least,
+                                                                            __global wide *A, __global wide *B,
+                                                                            __global wide *restrict corners) {
+    __local wide left[TILE][PITCH], right[TILE][PITCH], whole[TILE], pivots[TILE];
+    const int id = (int)get_local_id(0), c = id % TILE, y = id / TILE, row = first + (int)get_group_id(0) * TILE;
+    wide own[EACH], corner[EACH];
+    int q, t, k;
+    for (q = 0; q < EACH; q++) {
+        own[q] = value_at(n, p, A, B, row + y + q * APART, first + c);
+        corner[q] = value_at(n, p, A, B, first + y + q * APART, first + c);
+    }
+    if (y == 0) whole[c] = value_at(n, p, A, B, first + c, first + c);
+    for (t = 0; t < first; t += TILE) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (q = 0; q < EACH; q++) {
+            left[y + q * APART][c] = value_at(n, p, A, B, row + y + q * APART, t + c);
+            right[y + q * APART][c] = value_at(n, p, A, B, first + y + q * APART, t + c);
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (k = 0; k < TILE; k++)
+            for (q = 0; q < EACH; q++) {
+                own[q] = fma(-left[y + q * APART][k], right[c][k], own[q]);
+                corner[q] = fma(-right[y + q * APART][k], right[c][k], corner[q]);
+            }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (q = 0; q < EACH; q++) left[y + q * APART][c] = own[q], right[y + q * APART][c] = corner[q];
+    for (k = 0; k < TILE; k++) { /* column k of both tiles is finished, and the columns behind it get on */
+        wide pivot, inverse;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        pivot = right[k][k] > least * whole[k] ? sqrt(right[k][k]) : 0;
+        inverse = pivot > 0 ? 1 / pivot : 0;
+        if (y == 0) left[c][k] *= inverse;
+        if (y == APART - 1 && c > k) right[c][k] *= inverse;
+        if (id == 0) pivots[k] = pivot;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (q = 0; q < EACH && c > k; q++) {
+            const int r = y + q * APART;
+            left[r][c] = fma(-left[r][k], right[c][k], left[r][c]);
+            if (r >= c) right[r][c] = fma(-right[r][k], right[c][k], right[r][c]);
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (q = 0; q < EACH; q++) {
+        const int r = y + q * APART;
+        __global wide *at = cell(n, p, A, B, row + r, first + c);
+        if (row == first) corners[(size_t)(first + r) * TILE + (size_t)c] = c < r ? right[r][c] : c == r ? pivots[c] : 0;
+        else if (at) *at = left[r][c];
+    }
+}
+
+/* Group r has row r of X: the tiles of columns from the last to the first, and then what each takes off those before it. */
+__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void mod_solve(int n, int p, __global const wide *restrict A,
+                                                                           __global wide *Z,
+                                                                           __global const wide *restrict corners) {
+    __local wide corner[TILE][PITCH], x[TILE];
+    const int id = (int)get_local_id(0), c = id % TILE, y = id / TILE;
+    __global wide *z = Z + get_group_id(0);
+    int first, i, k;
+    for (first = (n - 1) / TILE * TILE; first >= 0; first -= TILE) {
+        const int have = min(TILE, n - first);
+        for (k = y; k < TILE; k += APART) corner[k][c] = corners[(size_t)(first + k) * TILE + (size_t)c];
+        if (y == 0) x[c] = c < have ? z[(size_t)(first + c) * (size_t)p] : 0;
+        for (k = have - 1; k >= 0; k--) {
+            wide value;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            value = corner[k][k] > 0 ? x[k] / corner[k][k] : 0;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (y == 0 && c < k) x[c] = fma(-value, corner[k][c], x[c]);
+            if (y == 0 && c == k) x[c] = z[(size_t)(first + k) * (size_t)p] = value;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (i = id; i < first; i += ITEMS) {
+            wide sum = z[(size_t)i * (size_t)p];
+            for (k = 0; k < have; k++) sum = fma(-x[k], A[(size_t)(first + k) * (size_t)n + (size_t)i], sum);
+            z[(size_t)i * (size_t)p] = sum;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    }
+}
