@@ -11472,10 +11472,12 @@ SHS__PRIVATE void shs__dl_flag_duplicates(shs__dl_learner *w, shs_real limit) {
     int first, i, j;
     for (first = 0; first < w->n; first += SHS__PANEL) {
         int count = shs__dl_gram_panel(w->p, w->n, w->D, w->p, first, w->panel, w->scratch);
-        for (j = first; j < first + count; j++)
+        for (j = first; j < first + count; j++) {
+            const shs_real *column = SHS__AT(w->panel, w->n, 0, j - first);
+            if (j == 0 || !(shs__abs(column[shs__kernels_pursuit()->strongest(j, column)]) > limit)) continue; /* most */
             for (i = 0; i < j && !w->flagged[j]; i++)
-                if (!w->flagged[i] && shs__abs(*SHS__AT(w->panel, w->n, i, j - first)) > limit)
-                    w->flagged[w->usage[i] < w->usage[j] ? i : j] = 1;
+                if (!w->flagged[i] && shs__abs(column[i]) > limit) w->flagged[w->usage[i] < w->usage[j] ? i : j] = 1;
+        }
     }
 }
 

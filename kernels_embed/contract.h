@@ -49,7 +49,7 @@
 #define SHS__CL_SUM_ITEMS 64       /* of a group that adds over all signals */
 #define SHS__CL_USES_ITEMS 128     /* of a group that lists uses */
 #define SHS__CL_USES_TILE 2048     /* atoms that it counts: 16 KB of local memory */
-#define SHS__CL_GRAM_TILE 128      /* columns of XX' that a group forms: a tally for each of 8 rows takes 8 KB */
+#define SHS__CL_GRAM_TILE 512      /* columns of XX' that a group forms: a tally for each of 8 rows takes 32 KB */
 #define SHS__CL_ATOM_ITEMS 64      /* of a group that makes an atom anew */
 #define SHS__CL_MOD_TILE 32        /* rows and columns of a tile of MOD's system, two of which take 17 KB, */
 #define SHS__CL_MOD_ITEMS 256      /* and items of its groups */

@@ -6,7 +6,7 @@
        +---+---+---+                 before contribute, and so from the tile on the diagonal, which it factors, too: each
      A | d |   |   |                 group by itself, since that takes less time than another launch. Then it solves its
        +---+---+---+                 own tile. The diagonal's factors go elsewhere, to `corners`, since the other groups read
-       | L | d |   |  <- group 0     the tile that they are made of.
+       | L | d |   |  <- group 0     the tile that they are made of: L below the diagonal, and 1 / l_jj, or 0, on it.
        +---+---+---+
        | L | a | a |  <- group 1
        +---+---+---+
@@ -41,9 +41,9 @@ inline wide value_at(int n, int p, __global wide *A, __global wide *B, int row, 
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void mod_factor(int n, int p, int first, wide least,
                                                                             __global wide *A, __global wide *B,
                                                                             __global wide *restrict corners) {
-    __local wide left[TILE][PITCH], right[TILE][PITCH], whole[TILE], pivots[TILE];
+    __local wide left[TILE][PITCH], right[TILE][PITCH], whole[TILE];
     const int id = (int)get_local_id(0), c = id % TILE, y = id / TILE, row = first + (int)get_group_id(0) * TILE;
-    wide own[EACH], corner[EACH];
+    wide own[EACH], corner[EACH], scale;
     int q, t, k;
     for (q = 0; q < EACH; q++) {
         own[q] = value_at(n, p, A, B, row + y + q * APART, first + c);
@@ -65,27 +65,24 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void mod_factor(int 
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     for (q = 0; q < EACH; q++) left[y + q * APART][c] = own[q], right[y + q * APART][c] = corner[q];
-    for (k = 0; k < TILE; k++) { /* column k of both tiles is finished, and the columns behind it get on */
-        wide pivot, inverse;
+    for (k = 0; k < TILE; k++) { /* what column k of both takes off those behind it; the roots wait */
+        wide inverse;
         barrier(CLK_LOCAL_MEM_FENCE);
-        pivot = right[k][k] > least * whole[k] ? sqrt(right[k][k]) : 0;
-        inverse = pivot > 0 ? 1 / pivot : 0;
-        if (y == 0) left[c][k] *= inverse;
-        if (y == APART - 1 && c > k) right[c][k] *= inverse;
-        if (id == 0) pivots[k] = pivot;
-        barrier(CLK_LOCAL_MEM_FENCE);
+        inverse = right[k][k] > least * whole[k] ? 1 / right[k][k] : 0;
         for (q = 0; q < EACH && c > k; q++) {
             const int r = y + q * APART;
-            left[r][c] = fma(-left[r][k], right[c][k], left[r][c]);
-            if (r >= c) right[r][c] = fma(-right[r][k], right[c][k], right[r][c]);
+            const wide by = right[c][k] * inverse;
+            left[r][c] = fma(-left[r][k], by, left[r][c]);
+            if (r >= c) right[r][c] = fma(-right[r][k], by, right[r][c]);
         }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
+    scale = right[c][c] > least * whole[c] ? 1 / sqrt(right[c][c]) : 0;
     for (q = 0; q < EACH; q++) {
         const int r = y + q * APART;
         __global wide *at = cell(n, p, A, B, row + r, first + c);
-        if (row == first) corners[(size_t)(first + r) * TILE + (size_t)c] = c < r ? right[r][c] : c == r ? pivots[c] : 0;
-        else if (at) *at = left[r][c];
+        if (row == first) corners[(size_t)(first + r) * TILE + (size_t)c] = c < r ? right[r][c] * scale : c == r ? scale : 0;
+        else if (at) *at = left[r][c] * scale;
     }
 }
 
@@ -93,25 +90,27 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void mod_factor(int 
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void mod_solve(int n, int p, __global const wide *restrict A,
                                                                            __global wide *Z,
                                                                            __global const wide *restrict corners) {
-    __local wide corner[TILE][PITCH], x[TILE];
+    __local wide corner[TILE][PITCH], inverse[TILE], rest[TILE], x[TILE];
     const int id = (int)get_local_id(0), c = id % TILE, y = id / TILE;
     __global wide *z = Z + get_group_id(0);
     int first, i, k;
     for (first = (n - 1) / TILE * TILE; first >= 0; first -= TILE) {
         const int have = min(TILE, n - first);
         for (k = y; k < TILE; k += APART) corner[k][c] = corners[(size_t)(first + k) * TILE + (size_t)c];
-        if (y == 0) x[c] = c < have ? z[(size_t)(first + c) * (size_t)p] : 0;
+        if (y == 0) {
+            inverse[c] = corners[(size_t)(first + c) * TILE + (size_t)c];
+            rest[c] = c < have ? z[(size_t)(first + c) * (size_t)p] : 0;
+        }
         for (k = have - 1; k >= 0; k--) {
-            wide value;
             barrier(CLK_LOCAL_MEM_FENCE);
-            value = corner[k][k] > 0 ? x[k] / corner[k][k] : 0;
-            barrier(CLK_LOCAL_MEM_FENCE);
-            if (y == 0 && c < k) x[c] = fma(-value, corner[k][c], x[c]);
-            if (y == 0 && c == k) x[c] = z[(size_t)(first + k) * (size_t)p] = value;
+            if (y == 0 && c < k) rest[c] = fma(-rest[k] * inverse[k], corner[k][c], rest[c]);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
+        if (y == 0 && c < have) z[(size_t)(first + c) * (size_t)p] = x[c] = rest[c] * inverse[c];
+        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         for (i = id; i < first; i += ITEMS) {
             wide sum = z[(size_t)i * (size_t)p];
+#pragma unroll 8
             for (k = 0; k < have; k++) sum = fma(-x[k], A[(size_t)(first + k) * (size_t)n + (size_t)i], sum);
             z[(size_t)i * (size_t)p] = sum;
         }

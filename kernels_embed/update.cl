@@ -222,12 +222,13 @@ __kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void gram(int fir
     const int lane = (int)get_local_id(0), y = (int)get_local_id(1), id = y * LANES + lane, a = (int)get_group_id(0);
     const int begin = (int)get_group_id(1) * GRAM_TILE, have = min(GRAM_TILE, n - begin);
     const uint end = start[first + a + 1];
-    uint u;
+    uint u = start[first + a] + (uint)y, next = u < end ? uses[u] : 0;
     int k, b;
     for (b = lane; b < have; b += LANES) tally[y][b] = 0;
-    for (u = start[first + a] + (uint)y; u - (uint)y < end; u += ROWS) {
-        const uint cell = u < end ? uses[u] : 0, at = cell - cell % STRIDE;
+    for (; u - (uint)y < end; u += ROWS) {
+        const uint cell = next, at = cell - cell % STRIDE;
         const int places = u < end ? used[cell / STRIDE] : 0;
+        next = u + ROWS < end ? uses[u + ROWS] : 0; /* comes while this one is worked on */
         barrier(CLK_LOCAL_MEM_FENCE); /* the use before is done with its places */
         for (k = lane; k < places; k += LANES) {
             b = atoms[at + (uint)k] - begin;
