@@ -9960,17 +9960,20 @@ SHS__PRIVATE void shs__lasso_layout(shs__layout *l, shs__lasso *q, int workers) 
 
 /* One sweep over the coefficients that `list` names, or all: each in turn at its best while the others stay, by the `n` rows of
    G, with a = D'r. What is cut off by the bounds is what lambda1 takes, so that no branch depends on a sign. support, unless
-   NULL, gets those that are not 0 then. Returns the largest change of an a. */
+   NULL, gets those that are not 0 then. Returns the largest change of an a.
+
+   A step waits for the next one: both come off a in one pass, and what the second is made of need not come out of memory first. */
 SHS__OUTLINE shs_real shs__lasso_sweep(const shs__lasso *q, shs__lasso_signal *s, int count, const int *list, int n,
                                        const shs_real *G, size_t ldg, shs_real *a, shs_real *x, int *support) {
     const shs__vector_kernels *kernels = shs__kernels_vector();
     const shs_real high = s->lambda1, low = q->o->nonnegative ? -SHS__REAL_MAX : -high, l2 = q->o->lambda2;
-    shs_real most = 0;
+    const shs_real *waiting = NULL, *column = G; /* of a step that waits; 0 times another */
+    shs_real most = 0, waits = 0;
     shs_wide less = 0;
     int k, used = 0;
     for (k = 0; k < count; k++) {
         const int j = list ? list[k] : k;
-        const shs_real *g = G + (size_t)j * ldg, was = x[j], along = a[j];
+        const shs_real *g = G + (size_t)j * ldg, was = x[j], along = a[j] - waits * column[j];
         shs_real whole, next, step, change;
         if (support && !(was < 0 || was > 0) && along <= high && along >= low) continue;
         whole = along + g[j] * was;
@@ -9981,9 +9984,11 @@ SHS__OUTLINE shs_real shs__lasso_sweep(const shs__lasso *q, shs__lasso_signal *s
         if (support && (next < 0 || next > 0)) support[used++] = j;
         if (support && !(change > 0)) continue;
         less += (shs_wide)step * (2 * (shs_wide)along - (shs_wide)step * (shs_wide)g[j]);
-        kernels->axpy((size_t)n, -step, g, a);
         most = change > most ? change : most;
+        if (waiting) kernels->patch(n, -waits, waiting, -step, g, a), waiting = NULL, waits = 0;
+        else waiting = column = g, waits = step;
     }
+    if (waiting) kernels->axpy((size_t)n, -waits, waiting, a);
     s->r2 -= less, s->support = support ? used : s->support;
     return most;
 }
@@ -10094,7 +10099,8 @@ SHS__OUTLINE int shs__lasso_inside(const shs__lasso *q, shs__lasso_signal *s, co
     int i, j, whole;
     for (j = 0; j < k; j++) {
         const shs_real *g = over->G + (size_t)w->support[j] * over->ldg;
-        for (i = 0; i < k; i++) w->M[(size_t)j * ldm + (size_t)i] = g[w->support[i]];
+        for (i = 0; i < j; i++) w->M[(size_t)j * ldm + (size_t)i] = w->M[(size_t)i * ldm + (size_t)j];
+        for (; i < k; i++) w->M[(size_t)j * ldm + (size_t)i] = g[w->support[i]];
         for (; i < (int)ldm; i++) w->M[(size_t)j * ldm + (size_t)i] = 0;
         w->u[j] = w->x[w->support[j]], w->a[j] = alpha[w->support[j]];
     }
@@ -10124,6 +10130,8 @@ SHS__OUTLINE void shs__lasso_descend(const shs__lasso *q, shs__lasso_signal *s, 
         s->sweeps++;
         if (s->gap <= target || (whole && !(most > 4 * SHS__EPS * s->most))) break;
         whole = k > SHS__LASSO_FACE || shs__lasso_inside(q, s, w, k, k <= 2 * before, alpha);
+        if (whole) shs__lasso_look(q, s, w, alpha, NULL); /* most often the last sweep would change nothing */
+        if (whole && s->gap <= target) break;
         for (i = 0; k > SHS__LASSO_FACE && i < SHS__LASSO_INSIDE && s->sweeps < q->sweeps; i++, s->sweeps++)
             (void)shs__lasso_sweep(q, s, k, w->support, over->padded, over->G, over->ldg, alpha, w->x, NULL);
     }
