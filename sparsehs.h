@@ -5289,8 +5289,11 @@ SHS__INLINE void SHS__IN(word_tile)(shs__factors how, int vectors, int depth, in
         SHS__TILE_COLUMNS(SHS__WORD_BEGIN, zero)
         for (depth -= words; words > 0; words--, a += SHS__WL, b += SHS__WL) {
             a0 = SHS__ILOAD(a);
+            SHS__IN_REGISTER(a0);
             if (vectors > 1) a1 = SHS__ILOAD(a + apart);
+            if (vectors > 1) SHS__IN_REGISTER(a1);
             if (vectors > 2) a2 = SHS__ILOAD(a + 2 * apart);
+            if (vectors > 2) SHS__IN_REGISTER(a2);
             SHS__TILE_COLUMNS(SHS__WORD_STEP, how)
         }
         SHS__TILE_COLUMNS(SHS__WORD_END, sums)
