@@ -10629,7 +10629,7 @@ typedef struct shs__dl_uses {
 } shs__dl_uses;
 
 enum {
-    SHS__USES_AN_ITEM = 2048,  /* uses of one atom that are summed in shs_real before the sum goes to shs_wide */
+    SHS__USES_AN_ITEM = 256,   /* uses of one atom that are summed in shs_real before the sum goes to shs_wide */
     SHS__SIGNALS_A_PATCH = 256 /* signals whose residuals are patched at a time: 64 KB of 64 floats */
 };
 
@@ -10850,9 +10850,10 @@ SHS__OUTLINE void shs__dl_gather_chunk(void *arg, size_t chunk, int worker) {
     stretch->energy = shs__sum_value(&energy);
 }
 
-/* One pass over the residuals of a group's signals. */
-SHS__PRIVATE shs_wide shs__dl_group_work(const shs__dl_learner *w, const shs_atom_group *g) {
-    return (shs_wide)w->p * (shs_wide)(w->uses.start[g->first + g->count] - w->uses.start[g->first]);
+/* For shs__ctx_parallel: so many values are read and written for each of the residuals of a group's signals. */
+SHS__PRIVATE shs_wide shs__dl_group_work(const shs__dl_learner *w, const shs_atom_group *g, int values) {
+    const size_t first = w->uses.start[g->first], uses = w->uses.start[g->first + g->count] - first;
+    return (shs_wide)values * (shs_wide)w->p * (shs_wide)uses;
 }
 
 /* XX', lower triangle by rows, of the codes at hand. */
@@ -10889,9 +10890,7 @@ SHS__PRIVATE void shs__dl_cpu_gather(shs__dl_learner *w, const shs_atom_group *g
         g->energy[j] = 0;
     }
     memset(g->sums, 0, (size_t)w->p * (size_t)g->count * sizeof *g->sums);
-    if (g->count > 1) shs__ctx_parallel(w->ctx, shs__dl_group_work(w, g), stretches, shs__dl_gather_chunk, w);
-    else
-        for (c = 0; c < stretches; c++) shs__dl_gather_chunk(w, c, 0);
+    shs__ctx_parallel(w->ctx, shs__dl_group_work(w, g, 2), stretches, shs__dl_gather_chunk, w);
     for (c = 0; c < stretches; c++) {
         const shs__dl_stretch *stretch = w->stretches + c;
         shs__la_axpy_wide(w->p, 1, w->stretch_sums + c * (size_t)w->p, g->sums + (size_t)stretch->atom * (size_t)w->p);
@@ -10973,24 +10972,26 @@ SHS__PRIVATE void shs__dl_update_chunk(void *arg, size_t chunk, int worker) {
         }
 }
 
-/* The same for a group of one atom: each of its uses is by another signal. */
-SHS__PRIVATE void shs__dl_update_one(const shs__dl_learner *w) {
+/* The same for a stretch of uses of a group of one atom: each is by another signal. */
+SHS__PRIVATE void shs__dl_update_one_chunk(void *arg, size_t chunk, int worker) {
+    const shs__dl_learner *w = (const shs__dl_learner *)arg;
     const shs__vector_kernels *kernels = shs__kernels_vector();
-    size_t u;
-    for (u = w->uses.start[w->group->first]; u < w->uses.start[w->group->first + 1]; u++)
-        shs__dl_change_use(w, kernels, 0, u, shs__dl_new_code(w, kernels, 0, u));
+    size_t u = w->uses.start[w->group->first] + chunk * SHS__SIGNALS_A_PATCH;
+    const size_t end = shs__zmin(w->uses.start[w->group->first + 1], u + SHS__SIGNALS_A_PATCH);
+    (void)worker;
+    for (; u < end; u++) shs__dl_change_use(w, kernels, 0, u, shs__dl_new_code(w, kernels, 0, u));
 }
 
 SHS__PRIVATE void shs__dl_cpu_update(shs__dl_learner *w, const shs_atom_group *g) {
     size_t p = (size_t)w->p;
+    const size_t uses = w->uses.start[g->first + g->count] - w->uses.start[g->first];
     int changes = g->want_residual || (g->want_codes && shs__dl_rules[g->update].codes);
     w->group = g;
     shs__dl_overlaps(w, g);
     w->residual_done = 0;
-    if (changes && g->count > 1)
-        shs__ctx_parallel(w->ctx, shs__dl_group_work(w, g), shs__ctx_chunks(w->m, SHS__SIGNALS_A_PATCH), shs__dl_update_chunk,
-                          w);
-    else if (changes) shs__dl_update_one(w);
+    if (changes)
+        shs__ctx_parallel(w->ctx, shs__dl_group_work(w, g, 6), shs__ctx_chunks(g->count > 1 ? w->m : uses, SHS__SIGNALS_A_PATCH),
+                          g->count > 1 ? shs__dl_update_chunk : shs__dl_update_one_chunk, w);
     memcpy(w->coded + (size_t)g->first * p, g->atoms, (size_t)g->count * p * sizeof(shs_real));
 }
 
