@@ -88,7 +88,7 @@ pictures: build/denoise build/train build/superres build/hypercube ; @sh example
 # Suites that look inside are part of the library's object; the others use the API and are linked with it.
 INSIDE := $(addprefix test_,context dense eigen inside kernels)
 # Suites that run a second time with the stages on a device.
-CL_SUITES := $(addprefix test_,learning online coding lasso ica faults pca cubes patches targets unmix)
+CL_SUITES := $(addprefix test_,learning online coding lasso compact ica faults pca cubes patches targets unmix)
 LINKED := $(filter-out $(INSIDE),$(TESTS))
 
 FLAGS_float := $(CFLAGS)

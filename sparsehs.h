@@ -1736,8 +1736,13 @@ typedef enum shs_coef_type {
    atoms of a code that fits y by least squares, nothing but D is needed to fit y. No coefficient changes its sign; those that
    become 0 keep their atom. Codes that were rounded stay as they are.
 
+   An engine does it where D is given: a device codes with up to 64 atoms a signal (beyond SHS_UNSUPPORTED, which is the CPU's
+   where it stands in). Its numbers are the CPU's but where sums of another order lie on the other side of a middle. A device
+   without doubles keeps the nearest of each where a fit is not better by more than float sums may be wrong.
+
    Errors leave the codes untouched: dimensions, SHS_BAD_CODES, SHS_BAD_COEFS (not finite, from 2^127 on, for F16 from 65,520
-   on), SHS_BAD_COMPACT, SHS_DICTIONARY_NOT_FINITE, SHS_NO_MEMORY. On the CPU, whatever the engine. */
+   on), SHS_BAD_COMPACT, SHS_DICTIONARY_NOT_FINITE, SHS_NO_MEMORY. Where an engine fails on its way, some signals may be rounded
+   and the others not: the same call again, with or without it, rounds those that are left. */
 SHS_API shs_status shs_codes_round(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, shs_coef_type type,
                                    shs_codes *codes);
 /* One signal: every fit by coordinate descent until nothing changes. Scratch: work (p + 3 used). Returns ||D(x - z)||^2. */
@@ -1967,6 +1972,17 @@ typedef struct shs_product_job {
     int lda, ldb, ldc;
 } shs_product_job;
 
+/* Coefficients rounded in place, with D, by shs_codes_round's rules; see there. All has been checked. */
+typedef struct shs_rounding_job {
+    int version; /* 0 */
+    int p, n;
+    const shs_real *D; /* p x n, finite */
+    int ldd;
+    shs_coef_type type;
+    int most; /* atoms of the signal that has most: 1 or more */
+    const shs_codes *codes;
+} shs_rounding_job;
+
 /* A round of updates: all atoms, in groups of N~. */
 typedef struct shs_atom_round {
     int version;       /* 0 */
@@ -2051,12 +2067,16 @@ typedef struct shs_engine {
        what comes of it and goes on where that is not reached, so how far a descent goes is the engine's affair; a signal with
        more coefficients than the codes hold may be left with none. Not a split's. */
     shs_status (*signals_descend)(void *session, const shs_descent *descent);
+
+    /* shs_codes_round with a dictionary: no session. Each signal is rounded or as it was, also where the answer is not SHS_OK:
+       what was rounded stays when the CPU goes on. */
+    shs_status (*codes_round)(void *user, const shs_context *ctx, const shs_rounding_job *job);
 } shs_engine;
 
 /* An engine made of engines: several devices of one machine, or a device and processors beside it. The signals of a session, or
    the lines of a cube, are divided among the parts by their shares, each part has a session of its own over what is its, and
    sums are added in the order of the parts, so that results do not depend on which part is faster. Of a stream every block of
-   lines is divided; the caller's thread reads it, and writes outputs in the order of lines. Products go to the first part.
+   lines is divided; the caller's thread reads it, and writes outputs in the order of lines. Products and the rounding of codes go to the first part.
    Each stage is a parallel loop of the context over the parts: with one thread they take turns. A part's own loops run on its
    worker; OpenMP gives each its share of the threads where OMP_MAX_ACTIVE_LEVELS is 2 or more. The allocator is called by
    several parts at a time only if their stages call it. Coding has no progress, and is not cancelled; learning is between its
@@ -12923,6 +12943,12 @@ SHS__PRIVATE shs_status shs__split_product(void *user, const shs_context *ctx, c
     return first->product(first->user, ctx, job);
 }
 
+/* And so is the rounding of codes. */
+SHS__PRIVATE shs_status shs__split_codes_round(void *user, const shs_context *ctx, const shs_rounding_job *job) {
+    const shs_engine *first = ((shs_split *)user)->parts[0];
+    return first->codes_round(first->user, ctx, job);
+}
+
 SHS__PUBLIC shs_status shs_engine_split(const shs_engine *const *engines, int count, const shs_wide *shares, shs_split *split) {
     shs_engine *e;
     shs_wide all = 0;
@@ -12946,6 +12972,7 @@ SHS__PUBLIC shs_status shs_engine_split(const shs_engine *const *engines, int co
     shs__split_cube_entries(e);
 #endif
     if (e->product) e->product = shs__split_product;
+    if (e->codes_round) e->codes_round = shs__split_codes_round;
     for (i = 0; i < count; i++) {
         split->parts[i] = engines[i], split->shares[i] = shares ? shares[i] : 1;
         if (engines[i] && !engines[i]->fallback) e->fallback = 0;
@@ -20180,17 +20207,19 @@ enum {
     SHS__CC_BUFFER = 512,
     SHS__CC_ATOMS = 65536,    /* of a dictionary */
     SHS__CC_SPARSITY = 65535, /* of a signal */
-    SHS__CC_SIGNALS = 32,     /* unpacked at a time */
-    SHS__CC_SCALES = 4        /* that are tried for a signal */
+    SHS__CC_SIGNALS = 32      /* unpacked at a time */
 };
+
+/* What engines follow too. */
+#define SHS__CC_SCALES 4                       /* that are tried for a signal */
+#define SHS__CC_HALF_UNIT 5.9604644775390625e-8f /* 2^-24: of half precision */
+#define SHS__CC_LIMIT(type) ((type) == 2 ? (shs_real)65520 : (shs_real)1.7014118346046923e38f) /* 2^127: coefficients are below */
 
 #define SHS__CC_MOST ((shs_real)1.7147041145625416e38f) /* 2^127 (1 + 2^-7): a scale leaves no more above 2^127 */
 
 /* The largest integer of a type, and what all coefficients are below. */
 SHS__PRIVATE int shs__cc_largest(shs_coef_type type) { return type == SHS_COEF_I8 ? 127 : 32767; }
-SHS__PRIVATE shs_real shs__cc_limit(shs_coef_type type) {
-    return type == SHS_COEF_F16 ? (shs_real)65520 : (shs_real)1.7014118346046923e38f; /* 2^127 */
-}
+SHS__PRIVATE shs_real shs__cc_limit(shs_coef_type type) { return SHS__CC_LIMIT(type); }
 SHS__PRIVATE shs_real shs__cc_abs(shs_real x) { return x < 0 ? -x : x; }
 
 /* The nearest integer, the even one of two. x >= 0. */
@@ -20200,10 +20229,18 @@ SHS__PRIVATE int shs__cc_nearest(shs_real x) {
     return k + (beyond > (shs_real)0.5f || (beyond >= (shs_real)0.5f && (k & 1)));
 }
 
+/* Which multiple of the scale is the nearest to x in [0, 32767 scale), the even one of two. (2 k + 1) scale / 2, the middle, has
+   16 + 8 bits at most and is exact in float, so that this is so whatever the quotient's last bit is: on every device. */
+SHS__PRIVATE int shs__cc_multiple(shs_real x, shs_real scale) {
+    int k = (int)(x / scale);
+    shs_real middle = ((shs_real)k + (shs_real)0.5f) * scale;
+    return k + (x > middle || (x >= middle && (k & 1)));
+}
+
 /* The bits of the nearest half-precision number, of x in [0, 65520). They count units of the last place: 2^-24 up to 2^-13,
    and twice as much from each power of two on, where 1024 of them are behind. */
 SHS__PRIVATE int shs__half_bits(shs_real x) {
-    shs_real unit = (shs_real)5.9604644775390625e-8f; /* 2^-24 */
+    shs_real unit = (shs_real)SHS__CC_HALF_UNIT;
     int doubled = 0;
     for (; x >= 2048 * unit; doubled++) unit *= 2;
     return 1024 * doubled + shs__cc_nearest(x / unit);
@@ -20221,7 +20258,7 @@ SHS__PRIVATE int shs__cc_word(shs_coef_type type, shs_real scale, shs_real x) {
     int largest = shs__cc_largest(type), k = 0;
     shs_real a = shs__cc_abs(x);
     if (type == SHS_COEF_F16) return shs__half_bits(a < 65504 ? a : 65504) | (x < 0 ? 0x8000 : 0);
-    if (scale > 0) k = a < (shs_real)largest * scale ? shs__cc_nearest(a / scale) : largest;
+    if (scale > 0) k = a < (shs_real)largest * scale ? shs__cc_multiple(a, scale) : largest;
     return x < 0 ? -k : k;
 }
 
@@ -20329,10 +20366,7 @@ SHS__PUBLIC shs_wide shs_codes_round_naive(int p, const shs_real *D, shs_coef_ty
 }
 
 typedef struct shs__cc_rounding {
-    int p, ldd, most;
-    const shs_real *D;
-    shs_coef_type type;
-    shs_codes *codes;
+    shs_rounding_job job;
     int *order;       /* most a worker */
     shs_wide *factor; /* most x most */
     shs_wide *error;  /* most */
@@ -20345,8 +20379,8 @@ SHS__PRIVATE int shs__cc_factor(const shs__cc_rounding *w, int used, const int *
     int i, j, k;
     for (i = 0; i < used; i++)
         for (j = 0; j <= i; j++) {
-            shs_wide g = (shs_wide)kernels->dot((size_t)w->p, SHS__AT(w->D, w->ldd, 0, atoms[order[i]]),
-                                                SHS__AT(w->D, w->ldd, 0, atoms[order[j]]));
+            shs_wide g = (shs_wide)kernels->dot((size_t)w->job.p, SHS__AT(w->job.D, w->job.ldd, 0, atoms[order[i]]),
+                                                SHS__AT(w->job.D, w->job.ldd, 0, atoms[order[j]]));
             shs_wide d = g;
             for (k = 0; k < j; k++) d -= *SHS__AT(L, used, i, k) * *SHS__AT(L, used, j, k);
             if (j < i) d /= *SHS__AT(L, used, j, j);
@@ -20368,7 +20402,7 @@ SHS__PRIVATE shs_wide shs__cc_round_by(const shs__cc_rounding *w, shs_real scale
         shs_wide given = (shs_wide)x[order[i]], behind = 0, wanted = given;
         for (k = i + 1; k < used && L; k++) behind += *SHS__AT(L, used, k, i) * error[k];
         if (fit) wanted += behind / *SHS__AT(L, used, i, i);
-        z[order[i]] = shs__cc_rounded(w->type, scale, x[order[i]], wanted);
+        z[order[i]] = shs__cc_rounded(w->job.type, scale, x[order[i]], wanted);
         error[i] = given - (shs_wide)z[order[i]];
         if (L) behind += *SHS__AT(L, used, i, i) * error[i];
         sum += behind * behind;
@@ -20378,15 +20412,15 @@ SHS__PRIVATE shs_wide shs__cc_round_by(const shs__cc_rounding *w, shs_real scale
 
 SHS__OUTLINE void shs__cc_round_chunk(void *arg, size_t chunk, int worker) {
     const shs__cc_rounding *w = (const shs__cc_rounding *)arg;
-    size_t most = (size_t)w->most, i = chunk * SHS__SIGNALS_A_CHUNK, end = shs__zmin(w->codes->m, i + SHS__SIGNALS_A_CHUNK);
+    size_t most = (size_t)w->job.most, i = chunk * SHS__SIGNALS_A_CHUNK, end = shs__zmin(w->job.codes->m, i + SHS__SIGNALS_A_CHUNK);
     int *order = w->order + (size_t)worker * most, k, q;
     shs_wide *factor = w->factor + (size_t)worker * most * most, *error = w->error + (size_t)worker * most;
     shs_real *tried = w->tried + 2 * (size_t)worker * most;
     for (; i < end; i++) {
-        const int *atoms = w->codes->atoms + i * (size_t)w->codes->stride;
-        shs_real *x = w->codes->coefs + i * (size_t)w->codes->stride, *best = tried, *other = tried + most, *swap;
-        int used = w->codes->used[i], exact;
-        uint32_t least = shs__cc_scale(w->type, used, x, &exact), bits;
+        const int *atoms = w->job.codes->atoms + i * (size_t)w->job.codes->stride;
+        shs_real *x = w->job.codes->coefs + i * (size_t)w->job.codes->stride, *best = tried, *other = tried + most, *swap;
+        int used = w->job.codes->used[i], exact;
+        uint32_t least = shs__cc_scale(w->job.type, used, x, &exact), bits;
         shs_wide best2, error2;
         const shs_wide *L;
         if (exact) continue;
@@ -20394,9 +20428,9 @@ SHS__OUTLINE void shs__cc_round_chunk(void *arg, size_t chunk, int worker) {
             for (q = k; q > 0 && shs__cc_abs(x[order[q - 1]]) >= shs__cc_abs(x[k]); q--) order[q] = order[q - 1];
             order[q] = k;
         }
-        L = w->D && shs__cc_factor(w, used, atoms, order, factor) ? factor : NULL;
+        L = w->job.D && shs__cc_factor(w, used, atoms, order, factor) ? factor : NULL;
         best2 = shs__cc_round_by(w, shs__cc_scale_value(least), used, x, order, L, 0, error, best);
-        for (bits = least; L && bits < least + shs__cc_scales(w->type); bits++) {
+        for (bits = least; L && bits < least + shs__cc_scales(w->job.type); bits++) {
             error2 = shs__cc_round_by(w, shs__cc_scale_value(bits), used, x, order, L, 1, error, other);
             if (error2 < best2) best2 = error2, swap = best, best = other, other = swap;
         }
@@ -20404,29 +20438,43 @@ SHS__OUTLINE void shs__cc_round_chunk(void *arg, size_t chunk, int worker) {
     }
 }
 
-SHS__PUBLIC shs_status shs_codes_round(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, shs_coef_type type,
-                                       shs_codes *codes) {
+/* The CPU's stage. */
+SHS__PRIVATE shs_status shs__cc_cpu_round(const shs_context *ctx, const shs_rounding_job *job) {
     shs__cc_rounding w = SHS_ZERO;
     shs__layout l = SHS_ZERO;
-    size_t workers;
-    shs_status status = shs__ctx_check(ctx);
-    if (status == SHS_OK && D) status = shs__omp_check_dictionary(p, n, D, ldd);
-    if (status == SHS_OK) status = shs__cc_check(codes, n, type, &w.most);
-    if (status == SHS_OK && D && !shs__finite_columns(p, (size_t)n, D, ldd)) status = SHS_DICTIONARY_NOT_FINITE;
-    if (status != SHS_OK || w.most == 0) return status;
-    workers = (size_t)shs__ctx_workers(ctx);
+    shs_status status = SHS_OK;
+    size_t workers = (size_t)shs__ctx_workers(ctx), most = (size_t)job->most, m = job->codes->m;
     while (shs__layout_next(ctx, &l, &status)) {
-        w.order = SHS__CARVE(&l, int, shs__layout_product((size_t)w.most, workers, 1));
-        w.factor = SHS__CARVE(&l, shs_wide, D ? shs__layout_product((size_t)w.most, (size_t)w.most, workers) : 0);
-        w.error = SHS__CARVE(&l, shs_wide, shs__layout_product((size_t)w.most, workers, 1));
-        w.tried = SHS__CARVE(&l, shs_real, shs__layout_product((size_t)w.most, workers, 2));
+        w.order = SHS__CARVE(&l, int, shs__layout_product(most, workers, 1));
+        w.factor = SHS__CARVE(&l, shs_wide, job->D ? shs__layout_product(most, most, workers) : 0);
+        w.error = SHS__CARVE(&l, shs_wide, shs__layout_product(most, workers, 1));
+        w.tried = SHS__CARVE(&l, shs_real, shs__layout_product(most, workers, 2));
     }
     if (status != SHS_OK) return status;
-    w.p = p, w.D = D, w.ldd = ldd, w.type = type, w.codes = codes;
-    shs__ctx_parallel(ctx, (shs_wide)codes->m * (shs_wide)w.most * (shs_wide)w.most * (shs_wide)(D ? p : 8) / 8,
-                      shs__ctx_chunks(codes->m, SHS__SIGNALS_A_CHUNK), shs__cc_round_chunk, &w);
+    w.job = *job;
+    shs__ctx_parallel(ctx, (shs_wide)m * (shs_wide)most * (shs_wide)most * (shs_wide)(job->D ? job->p : 8) / 8,
+                      shs__ctx_chunks(m, SHS__SIGNALS_A_CHUNK), shs__cc_round_chunk, &w);
     shs__layout_release(ctx, &l);
     return SHS_OK;
+}
+
+/* Here, or on the context's engine. Without a dictionary there is too little to do for a way there and back. */
+SHS__PRIVATE shs_status shs__cc_round(const shs_context *ctx, const shs_rounding_job *job) {
+    const shs_engine *e = ctx && job->D ? ctx->engine : NULL;
+    shs_status status = !e ? SHS_OK : e->codes_round ? e->codes_round(e->user, ctx, job) : SHS_UNSUPPORTED;
+    return shs__ctx_cpu_takes_over(e, status) ? shs__cc_cpu_round(ctx, job) : status;
+}
+
+SHS__PUBLIC shs_status shs_codes_round(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, shs_coef_type type,
+                                       shs_codes *codes) {
+    shs_rounding_job job = SHS_ZERO;
+    shs_status status = shs__ctx_check(ctx);
+    if (status == SHS_OK && D) status = shs__omp_check_dictionary(p, n, D, ldd);
+    if (status == SHS_OK) status = shs__cc_check(codes, n, type, &job.most);
+    if (status == SHS_OK && D && !shs__finite_columns(p, (size_t)n, D, ldd)) status = SHS_DICTIONARY_NOT_FINITE;
+    if (status != SHS_OK || job.most == 0) return status;
+    job.p = p, job.n = n, job.D = D, job.ldd = ldd, job.type = type, job.codes = codes;
+    return shs__cc_round(ctx, &job);
 }
 
 /* The bytes of counts, atoms, coefficients and scales, and with what stands around them; SIZE_MAX where that cannot be. */

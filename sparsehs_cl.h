@@ -265,6 +265,9 @@ SHS_CL_API void shs_cl_trim(shs_cl *cl);
 #define SHS__WIDE_EPS 2.220446049250313080847263e-16
 #endif
 #define SHS__OMP_REFRESHES 4
+#define SHS__CC_SCALES 4                       /* that are tried for a signal */
+#define SHS__CC_HALF_UNIT 5.9604644775390625e-8f /* 2^-24: of half precision */
+#define SHS__CC_LIMIT(type) ((type) == 2 ? (shs_real)65520 : (shs_real)1.7014118346046923e38f) /* 2^127: coefficients are below */
 
 /* ---- the matrix product (gemm.cl) ---- */
 #define SHS__CL_GEMM_TILE 128                     /* rows and columns of C a group: 16 x 16 items of 8 x 8 */
@@ -289,6 +292,9 @@ SHS_CL_API void shs_cl_trim(shs_cl *cl);
 #define SHS__CL_UNREACHED 1              /* the state of a signal, as flags: above its tolerance; */
 #define SHS__CL_DOUBTFUL 2               /* in doubt: pursue again, with the explicit residual; */
 #define SHS__CL_UNPROVEN 4               /* good codes, but |r|^2 is too small for the recurrence to tell: form it explicitly */
+
+/* ---- compact codes (compact.cl) ---- */
+#define SHS__CL_ROUND_ATOMS 64 /* of a signal at most: it is one item's, and takes its time */
 
 /* ---- sums over signals, and the update (residual.cl, update.cl) ---- */
 #define SHS__CL_SUM_ITEMS 64       /* of a group that adds over all signals */
@@ -504,6 +510,230 @@ SHS__PRIVATE const char *const shs__cl_source_bytes[] = {
     "}\n",
     NULL};
 
+SHS__PRIVATE const char *const shs__cl_source_compact[] = {
+    "/* compact.cl: rounds the coefficients of many signals to numbers of few bits, by the steps of shs_codes_round.\n",
+    "\n",
+    "   One work-item has a signal. With the Cholesky factor G = LL' of its atoms, in the order of |x|, ||D e||^2 = ||L'e||^2 is a\n",
+    "   sum over the rows of L'. The last of the order is rounded first, and each one before it is moved to where its row is 0:\n",
+    "   there it is fitted to what was rounded before (Babai 1986). So with each of SHS__CC_SCALES scales, and once without a fit;\n",
+    "   the best of them is kept. What is kept is made anew at the end, so that an item has room for one factor only:\n",
+    "\n",
+    "       room   L (lower triangle, by rows) | errors | order          MOST (MOST + 1) / 2 + MOST + MOST values\n",
+    "\n",
+    "   of local memory, or of global memory where that is too small. Those of an item lie `pitch` apart, so that neighbours read\n",
+    "   neighbours.\n",
+    "\n",
+    "   Numbers of the type are exact on every device: which multiple of a scale is the nearest is told by products that are exact\n",
+    "   in float (an odd number of 16 bits times a scale of 8), not by a quotient, whose last bit differs. Without doubles the sums\n",
+    "   are in float, and a fit is taken only where it is better by more than they may be wrong: what comes out is then never worse\n",
+    "   than the nearest of each, but may be the nearest where a fit was better.\n",
+    "\n",
+    "   Its textbook twin is shs_codes_round_naive. */\n",
+    "\n",
+    "\n",
+    "\n",
+    "#ifndef TYPE\n",
+    "#define TYPE 0 /* shs_coef_type: 0 i8, 1 i16, 2 half precision */\n",
+    "#endif\n",
+    "#ifndef MOST\n",
+    "#define MOST 8 /* atoms of a signal at most */\n",
+    "#endif\n",
+    "#ifndef LOCAL\n",
+    "#define LOCAL 1 /* 1: the room of an item is in local memory */\n",
+    "#endif\n",
+    "#ifndef ITEMS\n",
+    "#define ITEMS 32 /* of a group */\n",
+    "#endif\n",
+    "#ifndef GRAM\n",
+    "#define GRAM 1 /* 1: products of atoms come from the Gram matrix, 0: from the dictionary */\n",
+    "#endif\n",
+    "\n",
+    "#pragma OPENCL FP_CONTRACT OFF\n",
+    "\n",
+    "#if LOCAL\n",
+    "#define ROOM __local\n",
+    "#else\n",
+    "#define ROOM __global\n",
+    "#endif\n",
+    "#define LARGEST (TYPE == 0 ? 127 : 32767)\n",
+    "#define TRIALS (TYPE == 2 ? 1 : SHS__CC_SCALES)\n",
+    "#define TRIANGLE (MOST * (MOST + 1) / 2)\n",
+    "\n",
+    "/* What an item needs to round its signal. */\n",
+    "typedef struct {\n",
+    "    ROOM wide *factor, *error; /* element e at e * pitch */\n",
+    "    ROOM int *order;\n",
+    "    size_t pitch;\n",
+    "    int used;\n",
+    "    __global real *x;\n",
+    "} signal;\n",
+    "\n",
+    "#define FACTOR(s, i, k) (s)->factor[(size_t)((i) * ((i) + 1) / 2 + (k)) * (s)->pitch]\n",
+    "#define ERROR(s, i) (s)->error[(size_t)(i) * (s)->pitch]\n",
+    "#define ORDER(s, i) (s)->order[(size_t)(i) * (s)->pitch]\n",
+    "\n",
+    "/* A scale is a bfloat16. */\n",
+    "real scale_value(uint bits) { return (real)as_float(bits << 16); }\n",
+    "\n",
+    "/* The number of the type that is nearest to |x|, the even one of two, with the sign of x. */\n",
+    "real number_of(real scale, real x) {\n",
+    "    const real a = fabs(x);\n",
+    "    real value, unit = scale, inverse = 1;\n",
+    "    int k;\n",
+    "    if (TYPE == 2) { /* units of the last place double from 2^-13 on */\n",
+    "        const real held = fmin(a, (real)65504);\n",
+    "        unit = (real)SHS__CC_HALF_UNIT, inverse = (real)(1 / SHS__CC_HALF_UNIT);\n",
+    "        while (held >= 2048 * unit) unit *= 2, inverse /= 2;\n",
+    "        k = (int)(held * inverse);\n",
+    "        k += held * inverse - (real)k > (real)0.5f || (held * inverse - (real)k >= (real)0.5f && (k & 1));\n",
+    "    } else if (!(scale > 0)) {\n",
+    "        k = 0;\n",
+    "    } else if (a < LARGEST * scale) {\n",
+    "        real middle;\n",
+    "        k = (int)(a / scale);\n",
+    "        middle = ((real)k + (real)0.5f) * scale;\n",
+    "        k += a > middle || (a >= middle && (k & 1));\n",
+    "    } else {\n",
+    "        k = LARGEST;\n",
+    "    }\n",
+    "    value = (real)k * unit;\n",
+    "    return x < 0 && (TYPE == 2 || k > 0) ? -value : value;\n",
+    "}\n",
+    "\n",
+    "/* What becomes of a coefficient x that shall be `wanted` now. */\n",
+    "real rounded_to(real scale, real x, wide wanted) {\n",
+    "    const wide a = fabs(wanted);\n",
+    "    const real near = a < (wide)SHS__CC_LIMIT(TYPE) ? (real)a : (real)SHS__CC_LIMIT(TYPE);\n",
+    "    if ((x < 0) != (wanted < 0)) return 0;\n",
+    "    return number_of(scale, x < 0 ? -near : near);\n",
+    "}\n",
+    "\n",
+    "/* The bits of the scale; see shs__cc_scale. */\n",
+    "uint scale_of(const signal *s, int *exact) {\n",
+    "    real most = 0;\n",
+    "    uint least = 0, bits;\n",
+    "    int k;\n",
+    "    for (k = 0; k < s->used; k++) most = fmax(most, fabs(s->x[k]));\n",
+    "    if (TYPE != 2 && most > 0) {\n",
+    "        least = as_uint((float)(most / LARGEST)) >> 16;\n",
+    "        least = least > 0x80 ? least : 0x80;\n",
+    "        while (LARGEST * scale_value(least) < most) least++;\n",
+    "    }\n",
+    "    for (bits = least; bits < least + 4 + SHS__CC_SCALES; bits++) {\n",
+    "        const real scale = scale_value(bits);\n",
+    "        for (k = 0; k < s->used && number_of(scale, s->x[k]) == s->x[k];) k++;\n",
+    "        *exact = k == s->used;\n",
+    "        if (*exact || least == 0) return bits;\n",
+    "    }\n",
+    "    return least;\n",
+    "}\n",
+    "\n",
+    "/* Smallest first; of equal ones the first becomes the last. */\n",
+    "void sort(const signal *s) {\n",
+    "    int k, q;\n",
+    "    for (k = 0; k < s->used; k++) {\n",
+    "        const real a = fabs(s->x[k]);\n",
+    "        for (q = k; q > 0 && fabs(s->x[ORDER(s, q - 1)]) >= a; q--) ORDER(s, q) = ORDER(s, q - 1);\n",
+    "        ORDER(s, q) = k;\n",
+    "    }\n",
+    "}\n",
+    "\n",
+    "/* The product of two atoms. */\n",
+    "wide product_of(__global const real *restrict D, int p, int ldd, int a, int b) {\n",
+    "#if GRAM\n",
+    "    return (wide)D[(size_t)a * (size_t)ldd + (size_t)b];\n",
+    "#else\n",
+    "    wide sum = 0;\n",
+    "    int l;\n",
+    "    for (l = 0; l < p; l++) sum += (wide)D[(size_t)a * (size_t)ldd + (size_t)l] * (wide)D[(size_t)b * (size_t)ldd + (size_t)l];\n",
+    "    return (wide)(real)sum;\n",
+    "#endif\n",
+    "}\n",
+    "\n",
+    "/* L; whether no atom depends on others. */\n",
+    "int factorise(const signal *s, __global const int *atoms, __global const real *restrict D, int p, int ldd) {\n",
+    "    int i, j, k;\n",
+    "    for (i = 0; i < s->used; i++) {\n",
+    "        const int atom = atoms[ORDER(s, i)];\n",
+    "        for (j = 0; j <= i; j++) {\n",
+    "            const wide g = product_of(D, p, ldd, atom, atoms[ORDER(s, j)]);\n",
+    "            wide d = g;\n",
+    "            for (k = 0; k < j; k++) d -= FACTOR(s, i, k) * FACTOR(s, j, k);\n",
+    "            if (j < i) d /= FACTOR(s, j, j);\n",
+    "            else if (!(d < (wide)INFINITY && d > (wide)SHS__OMP_GUARD * g)) return 0;\n",
+    "            else d = sqrt(d);\n",
+    "            FACTOR(s, i, j) = d;\n",
+    "        }\n",
+    "    }\n",
+    "    return 1;\n",
+    "}\n",
+    "\n",
+    "/* Rounds the signal with a scale, and returns ||D e||^2; into x itself where `keep` says so. Without doubles *doubt is what that\n",
+    "   may be wrong by: products of atoms and the factor are rounded, by few units of |d_i| |d_j| each. */\n",
+    "wide round_by(const signal *s, real scale, int fit, int dependent, int keep, wide *doubt) {\n",
+    "    wide sum = 0, length = 0;\n",
+    "    int i, k;\n",
+    "    for (i = s->used - 1; i >= 0; i--) {\n",
+    "        const int at = ORDER(s, i);\n",
+    "        const real x = s->x[at];\n",
+    "        wide behind = 0, wanted = (wide)x, error;\n",
+    "        real z;\n",
+    "        for (k = i + 1; k < s->used && !dependent; k++) behind += FACTOR(s, k, i) * ERROR(s, k);\n",
+    "        if (fit) wanted += behind / FACTOR(s, i, i);\n",
+    "        z = rounded_to(scale, x, wanted);\n",
+    "        error = (wide)x - (wide)z;\n",
+    "        ERROR(s, i) = error;\n",
+    "        if (!dependent) behind += FACTOR(s, i, i) * error;\n",
+    "        sum += behind * behind;\n",
+    "        if (keep) s->x[at] = z;\n",
+    "        if (!HAS_DOUBLE && !dependent && !keep) {\n",
+    "            wide norm2 = 0;\n",
+    "            for (k = 0; k <= i; k++) norm2 += FACTOR(s, i, k) * FACTOR(s, i, k);\n",
+    "            length += sqrt(norm2) * fabs(error);\n",
+    "        }\n",
+    "    }\n",
+    "    *doubt = HAS_DOUBLE ? 0 : (2 * MOST + 8) * SHS__WIDE_EPS * length * length;\n",
+    "    return sum;\n",
+    "}\n",
+    "\n",
+    "void round_signal(const signal *s, __global const int *atoms, __global const real *restrict D, int p, int ldd) {\n",
+    "    int exact, dependent, fit = 0;\n",
+    "    uint least = scale_of(s, &exact), bits, best = least;\n",
+    "    wide best2, error2, doubt, other;\n",
+    "    if (exact) return;\n",
+    "    sort(s);\n",
+    "    dependent = !factorise(s, atoms, D, p, ldd);\n",
+    "    best2 = round_by(s, scale_value(least), 0, dependent, 0, &doubt);\n",
+    "    for (bits = least; !dependent && bits < least + TRIALS; bits++) {\n",
+    "        error2 = round_by(s, scale_value(bits), 1, 0, 0, &other);\n",
+    "        if (!(error2 + (HAS_DOUBLE ? 0 : doubt + other) < best2)) continue;\n",
+    "        best2 = error2, doubt = other, best = bits, fit = 1;\n",
+    "    }\n",
+    "    round_by(s, scale_value(best), fit, dependent, 1, &other);\n",
+    "}\n",
+    "\n",
+    "/* Signals 0 .. count-1, whose codes are MOST apart. D: the Gram matrix, columns ldd apart, or the dictionary (p rows). */\n",
+    "__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void\n",
+    "round_codes(ulong count, __global const int *restrict used, __global const int *restrict atoms, __global real *restrict coefs,\n",
+    "            __global const real *restrict D, int p, int ldd, __global wide *restrict factors, __global int *restrict orders) {\n",
+    "    const size_t items = get_global_size(0);\n",
+    "    size_t i = get_global_id(0);\n",
+    "    signal s;\n",
+    "#if LOCAL\n",
+    "    __local wide factor[(TRIANGLE + MOST) * ITEMS];\n",
+    "    __local int order[MOST * ITEMS];\n",
+    "    s.factor = factor + get_local_id(0), s.order = order + get_local_id(0), s.pitch = ITEMS;\n",
+    "#else\n",
+    "    s.factor = factors + i, s.order = orders + i, s.pitch = items;\n",
+    "#endif\n",
+    "    s.error = s.factor + (size_t)TRIANGLE * s.pitch;\n",
+    "    for (; i < count; i += items) {\n",
+    "        s.used = used[i], s.x = coefs + i * MOST;\n",
+    "        round_signal(&s, atoms + i * MOST, D, p, ldd);\n",
+    "    }\n",
+    "}\n",
+    NULL};
+
 SHS__PRIVATE const char *const shs__cl_source_device[] = {
     "/* device.cl - stands before every program: the types, and what the host says of the device. Each file includes it, and has a\n",
     "   default for each of its build options, so that it can be compiled and read by itself (make check-embed does so).\n",
@@ -560,6 +790,9 @@ SHS__PRIVATE const char *const shs__cl_source_device[] = {
     "#define SHS__WIDE_EPS 2.220446049250313080847263e-16\n",
     "#endif\n",
     "#define SHS__OMP_REFRESHES 4\n",
+    "#define SHS__CC_SCALES 4                       /* that are tried for a signal */\n",
+    "#define SHS__CC_HALF_UNIT 5.9604644775390625e-8f /* 2^-24: of half precision */\n",
+    "#define SHS__CC_LIMIT(type) ((type) == 2 ? (shs_real)65520 : (shs_real)1.7014118346046923e38f) /* 2^127: coefficients are below */\n",
     "\n",
     "/* ---- the matrix product (gemm.cl) ---- */\n",
     "#define SHS__CL_GEMM_TILE 128                     /* rows and columns of C a group: 16 x 16 items of 8 x 8 */\n",
@@ -584,6 +817,9 @@ SHS__PRIVATE const char *const shs__cl_source_device[] = {
     "#define SHS__CL_UNREACHED 1              /* the state of a signal, as flags: above its tolerance; */\n",
     "#define SHS__CL_DOUBTFUL 2               /* in doubt: pursue again, with the explicit residual; */\n",
     "#define SHS__CL_UNPROVEN 4               /* good codes, but |r|^2 is too small for the recurrence to tell: form it explicitly */\n",
+    "\n",
+    "/* ---- compact codes (compact.cl) ---- */\n",
+    "#define SHS__CL_ROUND_ATOMS 64 /* of a signal at most: it is one item's, and takes its time */\n",
     "\n",
     "/* ---- sums over signals, and the update (residual.cl, update.cl) ---- */\n",
     "#define SHS__CL_SUM_ITEMS 64       /* of a group that adds over all signals */\n",
@@ -6203,6 +6439,146 @@ SHS__PRIVATE shs_status shs__cl_product(void *user, const shs_context *ctx, cons
     return status;
 }
 
+/* ---- compact codes ------------------------------------------------------------------------------------------------- */
+
+enum {
+    SHS__CL_ROUND_BYTES = 16 << 20,  /* of codes on their way at a time */
+    SHS__CL_ROUND_LOCAL = 32 << 10,  /* of local memory a group at most: others fit beside it */
+    SHS__CL_ROUND_ROOMS = 256 << 20, /* of items that have their rooms in global memory */
+    SHS__CL_ROUND_GRAM = 4096        /* atoms at most whose Gram matrix is formed */
+};
+
+/* The rounding of codes: slices of them come up on queue 1 while queue 0 rounds those before. */
+typedef struct shs__cl_rounding {
+    shs_cl *cl;
+    const shs_context *ctx;
+    const shs_rounding_job *job;
+    int gram, local;
+    size_t slice, items, groups; /* signals; of a group; at a time at most */
+    cl_mem D, G, used[2], atoms[2], coefs[2], factors, orders;
+    cl_event arrived; /* the codes that came up last */
+} shs__cl_rounding;
+
+/* Bytes of room that an item takes; see compact.cl. */
+SHS__PRIVATE size_t shs__cl_rounding_wides(int most) { return (size_t)most * ((size_t)most + 3) / 2; }
+
+SHS__PRIVATE void shs__cl_rounding_sizes(shs__cl_rounding *r) {
+    shs_cl *cl = r->cl;
+    const size_t most = (size_t)r->job->most, n = (size_t)r->job->n, m = r->job->codes->m;
+    const size_t room = shs__cl_rounding_wides(r->job->most) * shs__cl_wide_size(cl) + most * sizeof(cl_int);
+    const size_t each = sizeof(cl_int) + most * (sizeof(cl_int) + sizeof(shs_real));
+    r->slice = shs__zmin(m, shs__zmax(shs__zmin(SHS__CL_ROUND_BYTES, shs__cl_product_room(cl)) / each, 1));
+    r->gram = r->job->n <= SHS__CL_ROUND_GRAM && n * n * sizeof(shs_real) <= shs__cl_product_room(cl) &&
+              (shs_wide)n * (shs_wide)n <= (shs_wide)m * (shs_wide)(most * (most + 1));
+    r->items = shs__zmin(cl->is_cpu ? 1 : 64, cl->max_group);
+    while (r->items > 16 && r->items * room > shs__zmin(SHS__CL_ROUND_LOCAL, cl->local_bytes)) r->items /= 2;
+    r->local = r->items * room <= shs__zmin(SHS__CL_ROUND_LOCAL, cl->local_bytes);
+    if (!r->local) r->items = shs__zmin(cl->is_cpu ? 1 : 32, cl->max_group);
+    r->groups = shs__ctx_chunks(r->slice, r->items);
+    if (!r->local) {
+        size_t fit = shs__zmin(SHS__CL_ROUND_ROOMS, shs__cl_product_room(cl)) / (room * r->items);
+        r->groups = shs__zmin(r->groups, shs__zmax(cl->is_cpu ? shs__zmin(fit, 4 * (size_t)cl->units) : fit, 1));
+    }
+}
+
+SHS__PRIVATE shs_status shs__cl_rounding_buffers(shs__cl_rounding *r) {
+    shs_cl *cl = r->cl;
+    const size_t most = (size_t)r->job->most, n = (size_t)r->job->n, p = (size_t)r->job->p, each = sizeof(shs_real);
+    const size_t all = r->groups * r->items;
+    shs_status status = shs__cl_buffer(cl, shs__layout_product(p, n, each), &r->D);
+    int i;
+    if (status == SHS_OK && r->gram) status = shs__cl_buffer(cl, shs__layout_product(n, n, each), &r->G);
+    for (i = 0; i < (r->slice < r->job->codes->m ? 2 : 1) && status == SHS_OK; i++) {
+        status = shs__cl_buffer(cl, r->slice * sizeof(cl_int), r->used + i);
+        if (status == SHS_OK) status = shs__cl_buffer(cl, r->slice * most * sizeof(cl_int), r->atoms + i);
+        if (status == SHS_OK) status = shs__cl_buffer(cl, r->slice * most * each, r->coefs + i);
+    }
+    if (r->local || status != SHS_OK) return status;
+    status = shs__cl_buffer(cl, all * shs__cl_rounding_wides(r->job->most) * shs__cl_wide_size(cl), &r->factors);
+    return status == SHS_OK ? shs__cl_buffer(cl, all * most * sizeof(cl_int), &r->orders) : status;
+}
+
+/* Codes of signals from `first` on to the device. */
+SHS__PRIVATE shs_status shs__cl_rounding_up(shs__cl_rounding *r, size_t first, size_t count, int slot) {
+    const shs_codes *codes = r->job->codes;
+    const size_t most = (size_t)r->job->most, stride = (size_t)codes->stride;
+    shs_status status = shs__cl_columns_up(r->cl, r->ctx, 1, r->used[slot], 0, count, count, 1, sizeof(int),
+                                           codes->used + first, count);
+    if (status == SHS_OK)
+        status = shs__cl_columns_up(r->cl, r->ctx, 1, r->atoms[slot], 0, most, most, count, sizeof(int),
+                                    codes->atoms + first * stride, stride);
+    if (status == SHS_OK)
+        status = shs__cl_columns_up(r->cl, r->ctx, 1, r->coefs[slot], 0, most, most, count, sizeof(shs_real),
+                                    codes->coefs + first * stride, stride);
+    return status == SHS_OK ? shs__cl_mark(r->cl, 1, &r->arrived) : status;
+}
+
+/* When they are there; the results of the slice before are on their way down until then. */
+SHS__PRIVATE shs_status shs__cl_round_slice(shs__cl_rounding *r, size_t count, int slot) {
+    const shs_rounding_job *job = r->job;
+    shs__cl_build b = SHS_ZERO;
+    shs__cl_call call;
+    shs_status status = shs__cl_after(r->cl, 0, r->arrived);
+    shs__cl_forget(r->cl, &r->arrived);
+    if (status != SHS_OK) return status;
+    shs__cl_define(&b, "TYPE", (size_t)job->type);
+    shs__cl_define(&b, "MOST", (size_t)job->most);
+    shs__cl_define(&b, "LOCAL", (size_t)r->local);
+    shs__cl_define(&b, "ITEMS", r->items);
+    shs__cl_define(&b, "GRAM", (size_t)r->gram);
+    call = shs__cl_begin(r->cl, shs__cl_source_compact, b.text, "round_codes");
+    shs__cl_pass_size(&call, count), shs__cl_pass_buffer(&call, r->used[slot]);
+    shs__cl_pass_buffer(&call, r->atoms[slot]), shs__cl_pass_buffer(&call, r->coefs[slot]);
+    shs__cl_pass_buffer(&call, r->gram ? r->G : r->D), shs__cl_pass_int(&call, job->p);
+    shs__cl_pass_int(&call, r->gram ? job->n : job->p);
+    shs__cl_pass_buffer(&call, r->factors), shs__cl_pass_buffer(&call, r->orders);
+    return shs__cl_launch(&call, shs__zmin(r->groups, shs__ctx_chunks(count, r->items)), r->items, 1, 1, "round");
+}
+
+SHS__PRIVATE shs_status shs__cl_rounding_dictionary(const shs__cl_rounding *r) {
+    const shs_rounding_job *job = r->job;
+    shs__cl_matrix D = shs__cl_matrix_of(r->D, 0, job->p), G = shs__cl_matrix_of(r->G, 0, job->n);
+    shs_status status = shs__cl_columns_up(r->cl, r->ctx, 0, r->D, 0, (size_t)job->p, (size_t)job->p, (size_t)job->n,
+                                           sizeof(shs_real), job->D, (size_t)job->ldd);
+    if (status != SHS_OK || !r->gram) return status;
+    return shs__cl_gemm(r->cl, SHS_TRANS_YES, SHS_TRANS_NO, job->n, job->n, job->p, 1, &D, &D, 0, &G);
+}
+
+/* The engine's stage. */
+SHS__PRIVATE shs_status shs__cl_codes_round(void *user, const shs_context *ctx, const shs_rounding_job *job) {
+    shs__cl_rounding r = SHS_ZERO;
+    shs_cl *cl = (shs_cl *)user;
+    size_t m = job->codes->m, most = (size_t)job->most, stride = (size_t)job->codes->stride, first, count, next;
+    shs_status status, rest;
+    int i, slot = 0;
+    if (job->most > SHS__CL_ROUND_ATOMS) return SHS_UNSUPPORTED;
+    r.cl = cl, r.ctx = ctx, r.job = job;
+    shs__cl_rounding_sizes(&r);
+    status = shs__cl_rounding_buffers(&r);
+    if (status == SHS_OK) status = shs__cl_rounding_dictionary(&r);
+    if (status == SHS_OK) status = shs__cl_rounding_up(&r, 0, r.slice, 0);
+    for (first = 0; first < m && status == SHS_OK; first += count, slot ^= 1) {
+        count = shs__zmin(r.slice, m - first), next = first + count;
+        status = shs__cl_round_slice(&r, count, slot);
+        if (status == SHS_OK && next < m) {
+            status = shs__cl_flush(cl, 0);
+            if (status == SHS_OK) status = shs__cl_rounding_up(&r, next, shs__zmin(r.slice, m - next), slot ^ 1);
+        }
+        if (status == SHS_OK)
+            status = shs__cl_columns_down(cl, ctx, r.coefs[slot], most, most, count, sizeof(shs_real),
+                                          job->codes->coefs + first * stride, stride);
+    }
+    rest = shs__cl_finish(cl, 1); /* the caller's codes are read until then */
+    if (status == SHS_OK) status = rest;
+    shs__cl_finish(cl, 0);
+    shs__cl_forget(cl, &r.arrived);
+    for (i = 0; i < 2; i++)
+        shs__cl_release(cl, r.used + i), shs__cl_release(cl, r.atoms + i), shs__cl_release(cl, r.coefs + i);
+    shs__cl_release(cl, &r.D), shs__cl_release(cl, &r.G);
+    shs__cl_release(cl, &r.factors), shs__cl_release(cl, &r.orders);
+    return status;
+}
+
 /* ================================================================================================================== */
 /* SIGNALS SESSION: sparse coding and dictionary learning                                                             */
 /* ================================================================================================================== */
@@ -9350,6 +9726,7 @@ SHS__PRIVATE void shs__cl_fill_engine(shs_cl *cl) {
     e->fallback = cl->options.fallback;
     e->user = cl;
     e->product = shs__cl_product;
+    e->codes_round = shs__cl_codes_round;
 #ifdef SHS__CL_SIGNALS
     e->signals_grouped = 1;
     e->signals_cross = shs__cl_signals_cross;

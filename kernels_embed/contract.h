@@ -20,6 +20,9 @@
 #define SHS__WIDE_EPS 2.220446049250313080847263e-16
 #endif
 #define SHS__OMP_REFRESHES 4
+#define SHS__CC_SCALES 4                       /* that are tried for a signal */
+#define SHS__CC_HALF_UNIT 5.9604644775390625e-8f /* 2^-24: of half precision */
+#define SHS__CC_LIMIT(type) ((type) == 2 ? (shs_real)65520 : (shs_real)1.7014118346046923e38f) /* 2^127: coefficients are below */
 
 /* ---- the matrix product (gemm.cl) ---- */
 #define SHS__CL_GEMM_TILE 128                     /* rows and columns of C a group: 16 x 16 items of 8 x 8 */
@@ -44,6 +47,9 @@
 #define SHS__CL_UNREACHED 1              /* the state of a signal, as flags: above its tolerance; */
 #define SHS__CL_DOUBTFUL 2               /* in doubt: pursue again, with the explicit residual; */
 #define SHS__CL_UNPROVEN 4               /* good codes, but |r|^2 is too small for the recurrence to tell: form it explicitly */
+
+/* ---- compact codes (compact.cl) ---- */
+#define SHS__CL_ROUND_ATOMS 64 /* of a signal at most: it is one item's, and takes its time */
 
 /* ---- sums over signals, and the update (residual.cl, update.cl) ---- */
 #define SHS__CL_SUM_ITEMS 64       /* of a group that adds over all signals */

@@ -39,6 +39,7 @@ static inline const shs_context *on_device(shs_context *given, const shs_context
 #undef shs_omp
 #undef shs_omp_ex
 #undef shs_lasso
+#undef shs_codes_round
 #undef shs_ksvd
 #undef shs_ksvd_ex
 #undef shs_online
@@ -66,6 +67,7 @@ static inline const shs_context *on_device(shs_context *given, const shs_context
 #define shs_omp(...) ON_DEVICE(omp, __VA_ARGS__)
 #define shs_omp_ex(...) ON_DEVICE(omp_ex, __VA_ARGS__)
 #define shs_lasso(...) ON_DEVICE(lasso, __VA_ARGS__)
+#define shs_codes_round(...) ON_DEVICE(codes_round, __VA_ARGS__)
 #define shs_ksvd(...) ON_DEVICE(ksvd, __VA_ARGS__)
 #define shs_ksvd_ex(...) ON_DEVICE(ksvd_ex, __VA_ARGS__)
 #define shs_online(...) ON_DEVICE(online, __VA_ARGS__)
@@ -137,6 +139,7 @@ static const char *const needs_fallback[][2] = {
     {"dictionary learning", "test_golden_masked"},     {"dictionary learning", "test_masked_over_ranks"},
     {"dictionary learning", "test_masked_unseen"},     {"dictionary learning", "test_masked_recovery"},
     {"online learning", "test_nonnegative_codes"},
+    {"compact codes", "test_all_comes_back"},
     {"pca", "test_noise_of_each_neighbour"},
     {"pca", "test_lower_is_right_of_the_transposed"},
     {"pca", "test_noise_may_be_given"},
