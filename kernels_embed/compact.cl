@@ -84,7 +84,8 @@ real number_of(real scale, real x) {
         k = LARGEST;
     }
     value = (real)k * unit;
-    return x < 0 && (TYPE == 2 || k > 0) ? -value : value;
+    if (TYPE != 2 && k == 0) return 0; /* an integer has no -0 */
+    return x < 0 ? -value : value;
 }
 
 /* What becomes of a coefficient x that shall be `wanted` now. */
