@@ -41,6 +41,8 @@ typedef struct bench {
     size_t read, batches; /* signals that were delivered, records that history holds */
     shs_real lambda;
     shs_lasso_report lasso;
+    shs_real *unrounded; /* coefficients before they are rounded, */
+    shs_coef_type type;  /* and to what */
 } bench;
 
 static char **patterns;
@@ -614,6 +616,73 @@ static void lasso_case(bench *b, const char *kind, double lambda) {
     *b = before;
 }
 
+/* Codes are rounded anew: those that were rounded stay. */
+static void round_codes(bench *b) {
+    memcpy(b->codes.coefs, b->unrounded, b->m * (size_t)b->s * sizeof(shs_real));
+    must(b->cl, shs_codes_round(&b->ctx, b->p, b->n, b->D, b->p, b->type, &b->codes));
+}
+
+static double rounding_error(const bench *b, const shs_real *coefs) {
+    double sum = 0;
+    size_t i;
+    int k, l;
+    for (i = 0; i < b->m; i++) {
+        const size_t at = i * (size_t)b->s;
+        double e[64] = {0};
+        for (k = 0; k < b->s; k++)
+            for (l = 0; l < 64; l++)
+                e[l] += ((double)b->unrounded[at + (size_t)k] - (double)coefs[at + (size_t)k]) *
+                        (double)b->D[64 * b->codes.atoms[at + (size_t)k] + l];
+        for (l = 0; l < 64; l++) sum += e[l] * e[l];
+    }
+    return sum;
+}
+
+/* Codes of 6 of 256 atoms, from ordinary memory and back, beside the CPU by itself with all its threads; a copy of the
+   coefficients is in the time of both. */
+static void round_case(bench *b, const char *kind, shs_coef_type type) {
+    const bench before = *b;
+    const shs_context host = SHS_ZERO;
+    double rates[2], errors[2], off;
+    char names[5][64];
+    shs_real *device_coefs;
+    shs_random r;
+    size_t i, cells, differ = 0;
+    int k, any = 0;
+    for (k = 0; k < 5; k++) {
+        static const char *const of[5] = {"", "_cpu", "_times_faster", "_error_difference", "_signals_that_differ"};
+        snprintf(names[k], sizeof names[k], "compact_round_64x256_s6_%s%s", kind, of[k]);
+        any |= wanted(names[k]);
+    }
+    if (!any) return;
+    b->n = 256, b->s = 6, b->m = b->large ? 1000000 : 20000, b->type = type, cells = b->m * 6;
+    must(b->cl, shs_codes_create(NULL, b->m, 6, &b->codes));
+    b->unrounded = (shs_real *)malloc(cells * sizeof *b->unrounded);
+    device_coefs = (shs_real *)malloc(cells * sizeof *device_coefs);
+    must(b->cl, b->unrounded && device_coefs ? SHS_OK : SHS_NO_MEMORY);
+    shs_random_seed(&r, 5);
+    for (i = 0; i < cells; i++) { /* no atom twice in a signal */
+        b->codes.used[i / 6] = 6;
+        b->codes.atoms[i] = (int)(43 * (i % 6) + shs_random_below(&r, 40));
+        b->unrounded[i] = (shs_real)(shs_random_normal(&r) * 100 / (double)(1 + i % 6));
+    }
+    for (k = 0; k < 2; k++) {
+        if (k) b->ctx = host;
+        rates[k] = measure_rate(b, names[k], round_codes, (double)b->m, "1/s", 0);
+        errors[k] = rounding_error(b, b->codes.coefs);
+        if (!k) memcpy(device_coefs, b->codes.coefs, cells * sizeof *device_coefs);
+    }
+    for (i = 0; i < b->m; i++) differ += memcmp(device_coefs + 6 * i, b->codes.coefs + 6 * i, 6 * sizeof *device_coefs) != 0;
+    say(b, names[2], rates[0] / rates[1], "", NULL, 0, 0);
+    off = fabs(errors[0] / errors[1] - 1);
+    say(b, names[3], off, "", "bound", 1e-4, 1e-4 / fmax(off, 1e-18));
+    off = (double)differ / (double)b->m;
+    say(b, names[4], off, "", "bound", 1e-3, 1e-3 / fmax(off, 1e-18));
+    shs_codes_free(NULL, &b->codes);
+    free(b->unrounded), free(device_coefs);
+    *b = before;
+}
+
 static void signal_cases(bench *b) {
     const int doubles = sizeof(shs_real) == sizeof(double);
     double bare;
@@ -651,6 +720,8 @@ static void signal_cases(bench *b) {
     learning_cases(b);
     lasso_case(b, "few", 0.5);
     lasso_case(b, "many", 0.3);
+    round_case(b, "i8", SHS_COEF_I8);
+    round_case(b, "i16", SHS_COEF_I16);
     online_case(b, 1024);
     online_case(b, 8192);
     shs_cl_host_free(b->cl, b->codes.used);
