@@ -11995,7 +11995,8 @@ SHS__OUTLINE shs_status shs__dl_meet(shs__dl_learner *w, shs_status status, cons
                            w->masked,
                            o->regularised_iterations,
                            o->coherence_rounds,
-                           o->nonnegative != 0};
+                           o->nonnegative != 0,
+                           (int)o->coding.selection};
     const shs_wide values[] = {(shs_wide)o->prune_coherence,      o->stop_improvement,      (shs_wide)o->regularisation,
                                (shs_wide)o->regularisation_decay, (shs_wide)o->incoherence, (shs_wide)o->coherence};
     const int limits[] = {o->coding.sparsity, o->coding.sparsity_each != NULL, o->coding.tolerance_each != NULL};

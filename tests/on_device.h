@@ -137,6 +137,7 @@ static const char *const needs_fallback[][2] = {
     {"dictionary learning", "test_nonnegative_of_tiny_atoms"},
     {"dictionary learning", "test_variants_over_ranks"},
     {"dictionary learning", "test_golden_masked"},     {"dictionary learning", "test_masked_over_ranks"},
+    {"dictionary learning", "test_masked_not_finite"},
     {"dictionary learning", "test_masked_unseen"},     {"dictionary learning", "test_masked_recovery"},
     {"online learning", "test_nonnegative_codes"},
     {"compact codes", "test_all_comes_back"},

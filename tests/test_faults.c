@@ -1,6 +1,7 @@
 /* test_faults.c - every public call with what can go wrong around it: each allocation, read, write, step and reduction
    fails once, and streams say that all is well and give anything. No crash, no leak, outputs as promised. */
 #include "test_components.h"
+#include "memory_file.h"
 
 /* ---- the calls --------------------------------------------------------------------------------------------------- */
 
@@ -134,6 +135,18 @@ static shs_status call_compact_load(const shs_context *ctx, scene *s) {
     return status;
 }
 
+/* Codes in three files, which are written at the first call. */
+static shs_status call_npy_load(const shs_context *ctx, scene *s) {
+    static memory_file files[3];
+    shs_status status;
+    int i;
+    if (!files[0].size) assert_ok(shs_npy_save_codes(&s->codes, write_bytes, files, files + 1, files + 2));
+    for (i = 0; i < 3; i++) rewind_file(files + i, 0);
+    status = shs_npy_load_codes(ctx, N, read_bytes, files, files + 1, files + 2, OUT(s, 0, shs_codes));
+    if (status == SHS_OK) shs_codes_free(ctx, OUT(s, 0, shs_codes));
+    return status;
+}
+
 static shs_status call_compact_synthesize(const shs_context *ctx, scene *s) {
     shs_compact compact;
     assert_ok(shs_compact_open(s->bytes, s->bytes_size, &compact));
@@ -173,6 +186,12 @@ static shs_status call_omp_weights(const shs_context *ctx, scene *s) {
     return shs_omp_ex(ctx, P, N, s->D, P, M, s->Y, P, &o, &s->out_codes, OUT(s, 3, shs_real), NULL);
 }
 #endif
+
+static shs_status call_omp_ols(const shs_context *ctx, scene *s) {
+    shs_omp_options o = SHS_ZERO;
+    o.sparsity = S, o.selection = SHS_SELECT_OLS;
+    return shs_omp_ex(ctx, P, N, s->D, P, M, s->Y, P, &o, &s->out_codes, NULL, NULL);
+}
 
 static shs_status omp_groups(const shs_context *ctx, scene *s, shs_gram_mode mode) {
     static const size_t groups[] = {0, 1, 40, M - 1};
@@ -251,10 +270,12 @@ static shs_status learn_by(const shs_context *ctx, scene *s, shs_update update) 
     o.update = update;
     if (update == SHS_UPDATE_AKSVD) o.nonnegative = 1;
     else o.regularisation = (shs_real)0.1, o.coherence = (shs_real)0.5;
+    if (update == SHS_UPDATE_SGK) o.incoherence = (shs_real)0.1;
     o.test = s->Y, o.test_m = M;
     return shs_ksvd_ex(ctx, P, N, M, s->Y, P, &o, OUT(s, 3, shs_real), P, &s->out_codes, NULL);
 }
 static shs_status call_nsgk(const shs_context *ctx, scene *s) { return learn_by(ctx, s, SHS_UPDATE_NSGK); }
+static shs_status call_sgk(const shs_context *ctx, scene *s) { return learn_by(ctx, s, SHS_UPDATE_SGK); }
 static shs_status call_mod(const shs_context *ctx, scene *s) { return learn_by(ctx, s, SHS_UPDATE_MOD); }
 static shs_status call_nonnegative(const shs_context *ctx, scene *s) { return learn_by(ctx, s, SHS_UPDATE_AKSVD); }
 static shs_status call_masked(const shs_context *ctx, scene *s) {
@@ -523,11 +544,13 @@ static const struct {
     {BELOW, "shs_codes_residual", call_residual, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_codes_round", call_round, prepare_round, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_compact_load", call_compact_load, NULL, 2, 0, 0, NO_RESULT}, /* one of them is the codes */
+    {BELOW, "shs_npy_load_codes", call_npy_load, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_compact_synthesize", call_compact_synthesize, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_omp", call_omp, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_omp_ex, Gram matrix", call_omp_always, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_omp_ex, no Gram matrix", call_omp_never, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_omp_ex, tolerance", call_omp_tolerance, NULL, 1, 0, 0, NO_RESULT},
+    {BELOW, "shs_omp_ex, OLS", call_omp_ols, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_omp_ex, groups", call_omp_groups, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_omp_ex, groups, no Gram matrix", call_omp_groups_never, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_lasso", call_lasso, NULL, 1, 0, 0, NO_RESULT},
@@ -543,6 +566,7 @@ static const struct {
     {BELOW, "shs_ksvd_ex, missing values", call_masked, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_ksvd_ex, K-SVD", call_exact, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_ksvd_ex, NSGK", call_nsgk, NULL, 1, 0, 0, NO_RESULT},
+    {BELOW, "shs_ksvd_ex, SGK, incoherent", call_sgk, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_ksvd_ex, MOD", call_mod, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_ksvd_ex, nonnegative", call_nonnegative, NULL, 1, 0, 0, NO_RESULT},
 #endif

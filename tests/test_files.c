@@ -434,8 +434,13 @@ static void test_codes(void **state) {
     memset(f[2].bytes + 128, 0xff, sizeof(shs_real)); /* NaN */
     assert_status(LOAD(NULL, 50), SHS_DAMAGED_NPY);
     memset(f[2].bytes + 128, 0, sizeof(shs_real));
-    f[1].bytes[10 + 50] = '6'; /* of 36 signals */
-    f[1].bytes[10 + 51] = ',';
+    f[1].bytes[10 + 12] = 'f'; /* atoms that are no integers */
+    assert_status(LOAD(NULL, 50), SHS_UNSUPPORTED_NPY);
+    f[1].bytes[10 + 12] = 'i';
+    for (i = 0; i < 3; i++) f[i].bytes[10 + 52] = '8'; /* of 38 signals, of which the last is not there */
+    assert_status(LOAD(NULL, 50), SHS_READ_FAILED);
+    for (i = 0; i < 3; i++) f[i].bytes[10 + 52] = '7';
+    f[1].bytes[10 + 52] = '6'; /* of 36 signals */
     assert_status(LOAD(NULL, 50), SHS_DAMAGED_NPY);
     assert_memory_equal(&got, &untouched, sizeof got);
 #undef LOAD

@@ -452,6 +452,36 @@ static void test_masked_options(void **state) {
     free(Y);
 }
 
+/* NaN that the mask covers is no error, nor is a signal of which nothing is there; NaN that nothing covers is, and then nothing
+   is changed. */
+static void test_masked_not_finite(void **state) {
+    unsigned char mask[P * M];
+    shs_real *Y = small_signals(), D[P * N], before[P * N];
+    shs_ksvd_options o = small_options();
+    shs_codes codes = SHS_ZERO;
+    int k;
+    (void)state;
+    memset(mask, 1, sizeof mask);
+    for (k = 0; k < P; k++) mask[3 * P + k] = 0, Y[3 * P + k] = (shs_real)NAN;
+    mask[5 * P + 2] = 0, Y[5 * P + 2] = (shs_real)INFINITY;
+    o.coding.mask = mask, o.coding.ldm = P, o.start = SHS_START_GIVEN;
+    assert_ok(shs_dictionary_random(P, N, D, P, 3));
+    assert_ok(shs_codes_create(NULL, M, o.coding.sparsity, &codes));
+    assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, &codes, NULL));
+    assert_unit_norm(P, N, D);
+    assert_int_equal(codes.used[3], 0);
+    assert_true(codes.used[5] > 0);
+    memcpy(before, D, sizeof D), codes.used[0] = 77;
+    mask[5 * P + 2] = 1;
+    for (k = 0; k < 2; k++) {
+        assert_status(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, &codes, NULL), SHS_SIGNALS_NOT_FINITE);
+        assert_memory_equal(D, before, sizeof D);
+        assert_int_equal(codes.used[0], 77);
+        Y[5 * P + 2] = (shs_real)NAN;
+    }
+    shs_codes_free(NULL, &codes), free(Y);
+}
+
 static void check_golden_regularised(const char *name, shs_update update, int group, int first, double mu, double decay,
                                      int until) {
     shs_ksvd_options o = SHS_ZERO;
@@ -2534,6 +2564,7 @@ int main(void) {
         cmocka_unit_test(test_golden_masked),
         cmocka_unit_test(test_masked),
         cmocka_unit_test(test_masked_options),
+        cmocka_unit_test(test_masked_not_finite),
         cmocka_unit_test(test_masked_unseen),
         cmocka_unit_test(test_masked_recovery),
         cmocka_unit_test(test_golden_regularised),

@@ -722,6 +722,7 @@ static void test_bad_options(void **state) {
     ANSWERS(SHS_BAD_FORGETTING, o.forgetting = (shs_wide)1.001)
     ANSWERS(SHS_BAD_FORGETTING, o.forgetting = (shs_wide)-0.5)
     ANSWERS(SHS_BAD_FORGETTING, o.forgetting = (shs_wide)NAN)
+    ANSWERS(SHS_BAD_FORGETTING, o.forgetting = (shs_wide)INFINITY)
     ANSWERS(SHS_BAD_OPTIONS, o.start_weight = -1)
     ANSWERS(SHS_BAD_OPTIONS, o.start_weight = (shs_wide)INFINITY)
     ANSWERS(SHS_BAD_ROUNDS, o.sweeps = -1)

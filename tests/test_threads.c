@@ -149,10 +149,16 @@ static void code(task *t) {
     o.nonnegative = 0, o.skip_nan = 1; /* signals that each have their own weights */
     STEP(t, shs_omp_ex(&t->ctx, P, N, s->D, P, M, s->Y, P, &o, &codes, NULL, NULL));
     note(t, codes.atoms, M * S * sizeof(int)), note(t, codes.coefs, M * S * sizeof(shs_real));
-    o.skip_nan = 0, o.groups = groups, o.group_count = 3; /* signals that share their atoms */
+    o.skip_nan = 0, o.selection = SHS_SELECT_OLS;
     STEP(t, shs_omp_ex(&t->ctx, P, N, s->D, P, M, s->Y, P, &o, &codes, NULL, NULL));
     note(t, codes.atoms, M * S * sizeof(int)), note(t, codes.coefs, M * S * sizeof(shs_real));
-    lasso.relative = 1, lasso.lambda = (shs_real)0.3;
+    o.selection = SHS_SELECT_OMP, o.groups = groups, o.group_count = 3; /* signals that share their atoms */
+    STEP(t, shs_omp_ex(&t->ctx, P, N, s->D, P, M, s->Y, P, &o, &codes, NULL, NULL));
+    note(t, codes.atoms, M * S * sizeof(int)), note(t, codes.coefs, M * S * sizeof(shs_real));
+    lasso.relative = 1, lasso.lambda = (shs_real)0.3, lasso.lambda2 = (shs_real)0.1; /* the elastic net */
+    STEP(t, shs_lasso(&t->ctx, P, N, s->D, P, M, s->Y, P, &lasso, &codes, NULL, NULL));
+    note(t, codes.atoms, M * S * sizeof(int)), note(t, codes.coefs, M * S * sizeof(shs_real));
+    lasso.lambda2 = 0;
     STEP(t, shs_lasso(&t->ctx, P, N, s->D, P, M, s->Y, P, &lasso, &codes, NULL, NULL));
     note(t, codes.atoms, M * S * sizeof(int)), note(t, codes.coefs, M * S * sizeof(shs_real));
     STEP(t, shs_omp(&t->ctx, P, N, s->D, M, s->Y, S, &codes));
@@ -181,6 +187,11 @@ static void learn(task *t) {
         STEP(t, shs_ksvd_ex(&t->ctx, P, N, M, t->s->Y, P, &o, D, P, NULL, NULL));
         note(t, D, P * N * sizeof *D);
     }
+    o.update = SHS_UPDATE_AKSVD, o.regularisation = o.incoherence = (shs_real)0.1, o.coherence = (shs_real)0.5;
+    o.test = t->s->Y, o.test_m = M / 4; /* with all that goes with a rule */
+    STEP(t, shs_ksvd_ex(&t->ctx, P, N, M, t->s->Y, P, &o, D, P, NULL, NULL));
+    note(t, D, P * N * sizeof *D);
+    o.regularisation = o.incoherence = o.coherence = 0, o.test = NULL, o.test_m = 0;
     o.update = SHS_UPDATE_KSVD, o.nonnegative = 1;
     STEP(t, shs_ksvd_ex(&t->ctx, P, N, M, t->s->Y, P, &o, D, P, NULL, NULL));
     note(t, D, P * N * sizeof *D);

@@ -91,6 +91,7 @@ static void options_of(input *in, const problem *q, shs_omp_options *o, int *lim
     o->signals_per_group = (size_t)(flags >> 2 & 3);
     for (i = 0; i < q->m; i++) limits[i] = within(in, 0, 6) - (flags == 255), tolerances[i] = tolerance_of(in);
     o->nonnegative = (flags & 44) == 40; /* given to few, so that inputs that were found go on to mean what they did */
+    if ((flags & 44) == 44 || (flags & 46) == 38) o->selection = SHS_SELECT_OLS;
     if ((flags & 44) == 36) o->skip_nan = 1, o->weights = q->Y, o->ldw = q->ldy; /* negative ones are refused */
     if ((flags & 44) == 32) {                                                    /* starts of groups, of which some are none */
         starts[0] = 0;

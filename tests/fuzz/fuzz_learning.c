@@ -81,6 +81,7 @@ static void learn(input *in, world *w) {
         if (flags & 32) o.coding.skip_nan = 1;
         o.coding.mask = mask, o.coding.ldm = positive(p), o.update = (shs_update)((unsigned)o.update % 3);
     }
+    if (m > 0 && one_in(in, 4)) o.test = Y, o.test_m = (size_t)m, o.test_ld = ldy; /* the signals that are learnt from */
     memset(r, 0, sizeof *r);
     r->history = (flags & 1) ? AS(shs_ksvd_record, history) : NULL;
     r->usage_history = (flags & 2) ? AS(size_t, usage) : NULL;
