@@ -1736,9 +1736,10 @@ typedef enum shs_coef_type {
    atoms of a code that fits y by least squares, nothing but D is needed to fit y. No coefficient changes its sign; those that
    become 0 keep their atom. Codes that were rounded stay as they are.
 
-   An engine does it where D is given: a device codes with up to 64 atoms a signal (beyond SHS_UNSUPPORTED, which is the CPU's
-   where it stands in). Its numbers are the CPU's but where sums of another order lie on the other side of a middle. A device
-   without doubles keeps the nearest of each where a fit is not better by more than float sums may be wrong.
+   With D an engine does it: a device takes up to 64 atoms a signal, and more of them are SHS_UNSUPPORTED there, which is the
+   CPU's to do where `fallback` says so. Its numbers are the CPU's, but for those that sums in another order bring to the other
+   side of a middle. A device without doubles keeps the nearest of each, unless a fit is better by more than its sums may be
+   wrong.
 
    Errors leave the codes untouched: dimensions, SHS_BAD_CODES, SHS_BAD_COEFS (not finite, from 2^127 on, for F16 from 65,520
    on), SHS_BAD_COMPACT, SHS_DICTIONARY_NOT_FINITE, SHS_NO_MEMORY. Where an engine fails on its way, some signals may be rounded
