@@ -20213,9 +20213,10 @@ enum {
 };
 
 /* What engines follow too. */
-#define SHS__CC_SCALES 4                       /* that are tried for a signal */
+#define SHS__CC_SCALES 4                         /* that are tried for a signal */
 #define SHS__CC_HALF_UNIT 5.9604644775390625e-8f /* 2^-24: of half precision */
-#define SHS__CC_LIMIT(type) ((type) == 2 ? (shs_real)65520 : (shs_real)1.7014118346046923e38f) /* 2^127: coefficients are below */
+/* Coefficients are below it: 65,520 in half precision, 2^127 else. */
+#define SHS__CC_LIMIT(type) ((type) == 2 ? (shs_real)65520 : (shs_real)1.7014118346046923e38f)
 
 #define SHS__CC_MOST ((shs_real)1.7147041145625416e38f) /* 2^127 (1 + 2^-7): a scale leaves no more above 2^127 */
 

@@ -20,9 +20,10 @@
 #define SHS__WIDE_EPS 2.220446049250313080847263e-16
 #endif
 #define SHS__OMP_REFRESHES 4
-#define SHS__CC_SCALES 4                       /* that are tried for a signal */
+#define SHS__CC_SCALES 4                         /* that are tried for a signal */
 #define SHS__CC_HALF_UNIT 5.9604644775390625e-8f /* 2^-24: of half precision */
-#define SHS__CC_LIMIT(type) ((type) == 2 ? (shs_real)65520 : (shs_real)1.7014118346046923e38f) /* 2^127: coefficients are below */
+/* Coefficients are below it: 65,520 in half precision, 2^127 else. */
+#define SHS__CC_LIMIT(type) ((type) == 2 ? (shs_real)65520 : (shs_real)1.7014118346046923e38f)
 
 /* ---- the matrix product (gemm.cl) ---- */
 #define SHS__CL_GEMM_TILE 128                     /* rows and columns of C a group: 16 x 16 items of 8 x 8 */

@@ -58,9 +58,9 @@ static const struct shape {
     int p, n, stride, used;
     size_t m;
 } shapes[] = {
-    {16, 40, 6, -1, 300}, /* with the Gram matrix */
-    {16, 40, 9, 6, 257},  /* whose places are not all used */
-    {5, 100, 2, 2, 40},   /* without: there are few signals */
+    {16, 40, 6, -1, 300},                                                            /* with the Gram matrix */
+    {16, 40, 9, 6, 257},                                                             /* whose places are not all used */
+    {5, 100, 2, 2, 40},                                                              /* without: there are few signals */
     {40, 60, 20, -1, 90}, {70, 90, 64, -1, 30}, {3, 7, 1, 1, 1}, {4, 6, 6, -1, 200}, /* atoms that depend on each other */
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
@@ -77,10 +77,10 @@ static void test_same_bits(void **state) {
                 const struct shape *w = shapes + s;
                 shs_real *D = new_exact(w->p, w->n, 7 + s);
                 shs_codes x = some_codes(w->m, w->stride, w->n, w->used, t == 1 ? 1e-3 : 3, 10 * s + t), z = copy_of(&x);
-                assert_ok(shs_codes_round(NULL, w->p, w->n, D, w->p, types[t], &x));
-                assert_ok(shs_codes_round(&on_device, w->p, w->n, D, w->p, types[t], &z));
+                assert_ok(shs_codes_round(NULL, w->p, w->n, D, w->p, coef_types[t], &x));
+                assert_ok(shs_codes_round(&on_device, w->p, w->n, D, w->p, coef_types[t], &z));
                 assert_same_codes(&x, &z);
-                assert_ok(shs_codes_round(&on_device, w->p, w->n, D, w->p, types[t], &z));
+                assert_ok(shs_codes_round(&on_device, w->p, w->n, D, w->p, coef_types[t], &z));
                 assert_same_codes(&x, &z);
                 shs_codes_free(NULL, &x), shs_codes_free(NULL, &z);
                 free(D);
@@ -103,7 +103,8 @@ static void test_never_worse_than_the_nearest(void **state) {
             for (t = 0; t < 3; t++) {
                 const struct shape *w = shapes + s;
                 int p = w->p, n = w->n;
-                shs_real *D = new_normal((size_t)((p + 2) * n), 3 + s), *close = (shs_real *)malloc((size_t)(p * n) * sizeof *D);
+                shs_real *D = new_normal((size_t)((p + 2) * n), 3 + s),
+                         *close = (shs_real *)malloc((size_t)(p * n) * sizeof *D);
                 shs_codes x = some_codes(w->m, w->stride, n, w->used, 3, 10 * s + t), here = copy_of(&x), there = copy_of(&x),
                           nearest = copy_of(&x), again;
                 double sum_here = 0, sum_there = 0;
@@ -113,15 +114,15 @@ static void test_never_worse_than_the_nearest(void **state) {
                     normalise(p, 1, D + k * (p + 2));
                     memcpy(close + k * p, D + k * (p + 2), (size_t)p * sizeof *D);
                 }
-                assert_ok(shs_codes_round(NULL, p, n, D, p + 2, types[t], &here));
-                assert_ok(shs_codes_round(NULL, 0, n, NULL, 0, types[t], &nearest));
-                assert_ok(shs_codes_round(&on_device, p, n, D, p + 2, types[t], &there));
+                assert_ok(shs_codes_round(NULL, p, n, D, p + 2, coef_types[t], &here));
+                assert_ok(shs_codes_round(NULL, 0, n, NULL, 0, coef_types[t], &nearest));
+                assert_ok(shs_codes_round(&on_device, p, n, D, p + 2, coef_types[t], &there));
                 again = copy_of(&there);
-                assert_ok(shs_codes_round(NULL, p, n, D, p + 2, types[t], &again));
+                assert_ok(shs_codes_round(NULL, p, n, D, p + 2, coef_types[t], &again));
                 assert_same_codes(&there, &again);
                 assert_non_null(f);
                 if (w->m * (size_t)w->stride * 4 < sizeof f->bytes)
-                    assert_ok(shs_compact_save(&there, n, types[t], write_bytes, f));
+                    assert_ok(shs_compact_save(&there, n, coef_types[t], write_bytes, f));
                 free(f);
                 for (i = 0; i < x.m; i++) {
                     double size = 0, a = error_of(p, close, &x, &there, i), b = error_of(p, close, &x, &nearest, i);
@@ -230,7 +231,8 @@ static void test_calls_fail(void **state) {
             if (status == SHS_OK) assert_same_codes(&z, &want);
             for (i = 0; i < x.m; i++) {
                 const shs_real *row = z.coefs + i * 4;
-                assert_true(!memcmp(row, x.coefs + i * 4, 4 * sizeof *row) || !memcmp(row, want.coefs + i * 4, 4 * sizeof *row));
+                assert_true(!memcmp(row, x.coefs + i * 4, 4 * sizeof *row) ||
+                            !memcmp(row, want.coefs + i * 4, 4 * sizeof *row));
             }
             if (status == SHS_OK) continue;
             assert_ok(shs_codes_round(&on_device, p, n, D, p, SHS_COEF_I8, &z));

@@ -2,7 +2,7 @@
 #ifndef SHS_TEST_CODES_H
 #define SHS_TEST_CODES_H
 
-static const shs_coef_type types[] = {SHS_COEF_I8, SHS_COEF_I16, SHS_COEF_F16};
+static const shs_coef_type coef_types[] = {SHS_COEF_I8, SHS_COEF_I16, SHS_COEF_F16};
 
 /* Codes of `used` atoms each, or of up to `stride` where that is negative; coefficients spread over a few powers of 2. */
 static inline shs_codes some_codes(size_t m, int stride, int n, int used, double unit, uint64_t seed) {

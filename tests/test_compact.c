@@ -80,7 +80,7 @@ static void test_nearest(void **state) {
         for (u = 0; u < sizeof units / sizeof *units; u++) {
             shs_codes x = some_codes(200, 6, 40, -1, units[u], 1 + u), z = copy_of(&x);
             double largest = t == 0 ? 127 : 32767;
-            assert_ok(shs_codes_round(NULL, 0, 40, NULL, 0, types[t], &z));
+            assert_ok(shs_codes_round(NULL, 0, 40, NULL, 0, coef_types[t], &z));
             for (i = 0; i < x.m; i++) {
                 double most = 0;
                 for (k = 0; k < x.used[i]; k++) most = fmax(most, fabs((double)x.coefs[i * 6 + (size_t)k]));
@@ -111,14 +111,14 @@ static void test_against_the_twin(void **state) {
             for (k = 0; k < p * n; k++) D[k] += (shs_real)((k / p % 3) * (k % p == 0 ? 2 : 0)); /* alike */
             normalise(p, n, D);
             z = copy_of(&x), nearest = copy_of(&x), twin = copy_of(&x);
-            assert_ok(shs_codes_round(NULL, p, n, D, p, types[t], &z));
-            assert_ok(shs_codes_round(NULL, 0, n, NULL, 0, types[t], &nearest));
+            assert_ok(shs_codes_round(NULL, p, n, D, p, coef_types[t], &z));
+            assert_ok(shs_codes_round(NULL, 0, n, NULL, 0, coef_types[t], &nearest));
             again = copy_of(&z);
-            assert_ok(shs_codes_round(NULL, p, n, D, p, types[t], &again));
+            assert_ok(shs_codes_round(NULL, p, n, D, p, coef_types[t], &again));
             for (i = 0; i < x.m; i++) {
                 double size = 0, mine = error_of(p, D, &x, &z, i), plain = error_of(p, D, &x, &nearest, i), theirs;
                 size_t at = i * (size_t)stride;
-                theirs = (double)shs_codes_round_naive(p, D, types[t], x.used[i], x.atoms + at, twin.coefs + at, work);
+                theirs = (double)shs_codes_round_naive(p, D, coef_types[t], x.used[i], x.atoms + at, twin.coefs + at, work);
                 for (k = 0; k < x.used[i]; k++) size = fmax(size, fabs((double)x.coefs[at + (size_t)k]));
                 assert_close(theirs, error_of(p, D, &x, &twin, i), wide * theirs + 1e-12 * size * size);
                 assert_true(mine <= plain * (1 + 1e-4) + 1e-12 * size * size);
@@ -148,8 +148,8 @@ static void test_refit_on_natural_patches(void **state) {
     for (t = 0; t < 3; t++) {
         shs_codes z = copy_of(&x), nearest = copy_of(&x);
         shs_wide sum2, fitted2;
-        assert_ok(shs_codes_round(NULL, P, N, D, P, types[t], &z));
-        assert_ok(shs_codes_round(NULL, P, N, NULL, P, types[t], &nearest));
+        assert_ok(shs_codes_round(NULL, P, N, D, P, coef_types[t], &z));
+        assert_ok(shs_codes_round(NULL, P, N, NULL, P, coef_types[t], &nearest));
         for (i = 0; i < M; i++) {
             double a = error_of(P, D, &x, &z, i), b = error_of(P, D, &x, &nearest, i);
             double size = inner(P, Y + i * P, Y + i * P);
@@ -182,8 +182,8 @@ static void test_odd_supports(void **state) {
     for (k = 0; k < 6; k++) x.coefs[k] = 0;
     for (t = 0; t < 3; t++) {
         z = copy_of(&x), nearest = copy_of(&x);
-        assert_ok(shs_codes_round(NULL, p, n, D, p, types[t], &z));
-        assert_ok(shs_codes_round(NULL, 0, n, NULL, 0, types[t], &nearest));
+        assert_ok(shs_codes_round(NULL, p, n, D, p, coef_types[t], &z));
+        assert_ok(shs_codes_round(NULL, 0, n, NULL, 0, coef_types[t], &nearest));
         for (k = 0; k < 40; k++)
             assert_true(error_of(p, D, &x, &z, (size_t)k) <= error_of(p, D, &x, &nearest, (size_t)k) * (1 + 1e-6));
         shs_codes_free(NULL, &z), shs_codes_free(NULL, &nearest);
@@ -209,11 +209,11 @@ static void test_limits(void **state) {
             z = copy_of(&x);
             z.coefs[5] = (shs_real)(k < 2 ? (1 - 2 * k) * good[t] : k == 2 ? -bad[t] : others[k]);
             if (k < 2) {
-                assert_ok(shs_codes_round(NULL, 0, 5, NULL, 0, types[t], &z));
+                assert_ok(shs_codes_round(NULL, 0, 5, NULL, 0, coef_types[t], &z));
                 assert_close(z.coefs[5], (1 - 2 * k) * good[t], 0.005 * good[t]);
                 assert_true(is_finite((double)z.coefs[5]));
             } else {
-                assert_status(shs_codes_round(NULL, 0, 5, NULL, 0, types[t], &z), SHS_BAD_COEFS);
+                assert_status(shs_codes_round(NULL, 0, 5, NULL, 0, coef_types[t], &z), SHS_BAD_COEFS);
                 assert_memory_equal(z.coefs, x.coefs, 5 * sizeof(shs_real));
             }
             shs_codes_free(NULL, &z);
@@ -269,25 +269,25 @@ static void test_all_comes_back(void **state) {
             shs_compact compact = SHS_ZERO;
             int most = 0, p = 5;
             shs_real *D = new_normal((size_t)(p * cases[c].n), 2), *Z = new_normal(5 * m, 3), *W = new_normal(5 * m, 4);
-            assert_ok(shs_codes_round(NULL, p, cases[c].n, D, p, types[t], &x));
+            assert_ok(shs_codes_round(NULL, p, cases[c].n, D, p, coef_types[t], &x));
             for (nonzeros = 0, i = 0; i < m; i++) {
                 most = x.used[i] > most ? x.used[i] : most;
                 nonzeros += (size_t)x.used[i];
             }
             reset(f), reset(twice);
-            assert_ok(shs_compact_save(&x, cases[c].n, types[t], write_bytes, f));
-            assert_int_equal(f->size, shs_compact_size(cases[c].n, types[t], m, most, nonzeros));
+            assert_ok(shs_compact_save(&x, cases[c].n, coef_types[t], write_bytes, f));
+            assert_int_equal(f->size, shs_compact_size(cases[c].n, coef_types[t], m, most, nonzeros));
             assert_ok(shs_compact_load(NULL, cases[c].n, read_bytes, f, &got));
             assert_true(f->at == f->size && got.m == m && got.stride == (most ? most : 1));
             for (i = 0; i < m; i++) assert_same_signal(&got, i, &x, i);
-            assert_ok(shs_compact_save(&got, cases[c].n, types[t], write_bytes, twice));
+            assert_ok(shs_compact_save(&got, cases[c].n, coef_types[t], write_bytes, twice));
             assert_int_equal(twice->size, f->size);
             assert_memory_equal(twice->bytes, f->bytes, f->size);
             shs_codes_free(NULL, &got);
 
             assert_ok(shs_compact_open(f->bytes, f->size, &compact));
             assert_true(compact.n == cases[c].n && compact.s == most && compact.m == m && compact.nonzeros == nonzeros);
-            assert_true(compact.type == types[t]);
+            assert_true(compact.type == coef_types[t]);
             got = some_codes(m, cases[c].stride, 3, cases[c].stride, 1, 1); /* which is overwritten */
             assert_ok(shs_compact_unpack(&compact, first, count, &got));
             for (i = 0; i < count; i++) {
@@ -332,8 +332,8 @@ static void test_damage(void **state) {
      assert_status(shs_compact_load(NULL, 10, read_bytes, f, &got), answer))
     for (t = 0; t < 3; t++) {
         reset(whole);
-        assert_ok(shs_codes_round(NULL, 0, 10, NULL, 0, types[t], &codes));
-        assert_ok(shs_compact_save(&codes, 10, types[t], write_bytes, whole));
+        assert_ok(shs_codes_round(NULL, 0, 10, NULL, 0, coef_types[t], &codes));
+        assert_ok(shs_compact_save(&codes, 10, coef_types[t], write_bytes, whole));
         size = whole->size;
         for (i = 0; i < size; i++)
             for (k = 0; k < 8; k++) {
@@ -360,11 +360,11 @@ static void test_damage(void **state) {
         *f = *whole, f->bytes[numbers] = 10, seal_file(f); /* an atom that is none */
         REFUSES(SHS_DAMAGED_COMPACT);
         *f = *whole; /* -128, -32,768, infinity */
-        f->bytes[numbers + 6 + (types[t] != SHS_COEF_I8)] = types[t] == SHS_COEF_F16 ? 0x7c : 0x80;
-        if (types[t] == SHS_COEF_I16) f->bytes[numbers + 6] = 0;
+        f->bytes[numbers + 6 + (coef_types[t] != SHS_COEF_I8)] = coef_types[t] == SHS_COEF_F16 ? 0x7c : 0x80;
+        if (coef_types[t] == SHS_COEF_I16) f->bytes[numbers + 6] = 0;
         seal_file(f);
         REFUSES(SHS_DAMAGED_COMPACT);
-        for (k = 0; k < 4 && types[t] != SHS_COEF_F16; k++) { /* scales: negative, infinite, subnormal, too large */
+        for (k = 0; k < 4 && coef_types[t] != SHS_COEF_F16; k++) { /* scales: negative, infinite, subnormal, too large */
             static const unsigned char scales[4][2] = {{0, 0xbf}, {0x80, 0x7f}, {0x7f, 0}, {0, 0x7e}};
             *f = *whole, memcpy(f->bytes + size - 6, scales[k], 2), seal_file(f);
             REFUSES(SHS_DAMAGED_COMPACT);
