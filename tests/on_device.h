@@ -104,6 +104,7 @@ static const struct cpu_only {
     {"sparse coding", "test_threads", "a device has no use for parallel_fn, whose calls are counted"},
     {"dictionary learning", "test_workspace", "the query counts the CPU's memory; a session takes its own"},
     {"dictionary learning", "test_arena", "the query counts the CPU's memory; a session takes its own"},
+    {"dictionary learning", "test_few_parallel_regions", "a device has no use for parallel_fn, whose calls are counted"},
     {"patches", "test_workspace", "the query counts the CPU's memory; a session takes its own"},
     {"cubes", "test_workspaces", "the query counts the CPU's memory; a session takes its own"},
     {"faults", "test_one_block_a_call", "the query counts the CPU's memory; a session takes its own"},

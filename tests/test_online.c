@@ -518,7 +518,8 @@ static void test_sums_on_device(void **state) {
         assert_int_equal(report.signals, M);
     }
     for (with = 1; with < 3; with++) {
-        for (i = 0; i < N * N; i++) assert_close(xx[with][i], xx[0][i], 2000 * (double)REAL_EPS);
+        for (i = 0; i < N * N; i++) /* coefficients differ by some units of their last place, and sums of them likewise */
+            assert_close(xx[with][i], xx[0][i], 8 * (double)REAL_EPS * sqrt(xx[0][i / N * (N + 1)] * xx[0][i % N * (N + 1)]));
         for (i = 0; i < P * N; i++) assert_close(yx[with][i], yx[0][i], 2000 * (double)REAL_EPS);
         assert_all_close(P * N, D[with], D[0], 200 * (double)REAL_EPS);
     }
