@@ -45,7 +45,7 @@ static void draw(const char *name) {
 
 /* ---- the program ------------------------------------------------------------------------------------------------- */
 
-static settings chosen = {{0, 256, 30, 1, 1}, 0, 0, NULL, NULL, NULL}; /* the defaults */
+static settings chosen = {{0, 256, 30, 1, 1, 80000, 0}, 0, 0, NULL, NULL, NULL}; /* the defaults */
 
 static const option options[] = {
     {"--sigma", "S", OPTION_NUMBER, &chosen.how.sigma, 0.01, "standard deviation of the noise (estimated; 25 to add)"},
@@ -54,6 +54,9 @@ static const option options[] = {
     {"--atoms", "N", OPTION_COUNT, &chosen.how.atoms, 1, "atoms of the dictionary (256)"},
     {"--iterations", "K", OPTION_COUNT, &chosen.how.iterations, 1, "iterations of learning (30)"},
     {"--parallel-atoms", "N", OPTION_COUNT, &chosen.how.parallel_atoms, 1, "atoms updated at a time (1)"},
+    {"--patches", "M", OPTION_COUNT, &chosen.how.patches, 1, "patches to learn from (80000)"},
+    {"--gamma", "G", OPTION_NUMBER, &chosen.how.gamma, 0,
+     "in colour: channels' means count 1 + G times; 0: they are left out of patches (0)"},
     {"--seed", "N", OPTION_SEED, &chosen.how.seed, 0, "seed of the noise and of the choice of patches (1)"},
     {"--threads", "N", OPTION_COUNT, &chosen.threads, 0, "threads, 0 = all processors (0)"},
     {"--device", "NAME", OPTION_TEXT, (void *)&chosen.device, 0, DEVICE_HELP},

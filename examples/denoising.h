@@ -2,23 +2,44 @@
 #ifndef EXAMPLE_DENOISING
 #define EXAMPLE_DENOISING
 
-enum { DENOISE_PATCH = 8, DENOISE_TRAINING = 40000 };
+enum { DENOISE_PATCH = 8, DENOISE_BATCH = 16384 };
 
 typedef struct denoising {
     double sigma;
     int atoms, iterations, parallel_atoms;
     uint64_t seed;
+    int patches;  /* to learn from */
+    double gamma; /* in colour: how much more the channels' means count; 0: they are left out of patches, as in grey pictures */
 } denoising;
 
 /* ---- the method -------------------------------------------------------------------------------------------------- */
 
+/* Patches in colour as Mairal, Elad and Sapiro (2008) have them: channels' means stay in, and count 1 + gamma times in each
+   inner product, so that colours are met before details. Plain OMP and AK-SVD do that on patches whose means are sqrt(1 + gamma)
+   times as large. Where the means are left out gamma changes nothing, since all else has its plain inner product. */
+static int denoise_in_colour(const denoising *how, int channels) { return channels > 1 && how->gamma > 0; }
+
+/* Makes each channel's mean `by` times as large, in count patches of p values. */
+static void denoise_scale_means(int p, int channels, size_t count, double by, shs_real *Y) {
+    const int area = p / channels;
+    size_t i;
+    for (i = 0; i < count * (size_t)channels; i++) {
+        shs_real *y = Y + i * (size_t)area, sum = 0;
+        int k;
+        for (k = 0; k < area; k++) sum += y[k];
+        sum *= (shs_real)((by - 1) / (double)area);
+        for (k = 0; k < area; k++) y[k] += sum;
+    }
+}
+
 /* A patch of pure noise mostly stays below the tolerance and gets no atom. How far its length strays from sigma sqrt(p)
    does not depend on p, so C nears 1 as patches get longer: 1.15 for 64 values, 1.09 for the 192 of a coloured patch.
-   More than p/2 atoms would be noise as well. */
-static shs_omp_options denoise_coding(const denoising *how, int p) {
+   More than p/2 atoms would be noise as well. In colour the noise of each mean counts 1 + gamma times. */
+static shs_omp_options denoise_coding(const denoising *how, int p, int channels) {
     shs_omp_options coding = SHS_ZERO;
     const double root = sqrt((double)p), gain = 1 + 0.15 * 8 / root;
-    coding.tolerance = (shs_real)(gain * how->sigma * root);
+    const double more = denoise_in_colour(how, channels) ? channels * how->gamma : 0;
+    coding.tolerance = (shs_real)(gain * how->sigma * sqrt((double)p + more));
     coding.sparsity = p / 2;
     return coding;
 }
@@ -33,22 +54,68 @@ static shs_real *denoise_learn(const shs_context *ctx, const picture *noisy, con
     size_t m;
     set.width = set.height = DENOISE_PATCH;
     set.mode = SHS_PATCH_MODE_RANDOM;
-    set.count = DENOISE_TRAINING;
+    set.count = (size_t)how->patches;
     set.seed = how->seed;
+    set.keep_mean = denoise_in_colour(how, image.channels);
     m = shs_patches_count(&image, &set, p);
     Y = ALLOCATE(shs_real, m * (size_t)*p);
     D = ALLOCATE(shs_real, (size_t)*p * (size_t)how->atoms);
     check(shs_patches_get(ctx, &image, &set, 0, m, Y, *p, NULL, NULL), "taking the patches");
+    if (set.keep_mean) denoise_scale_means(*p, image.channels, m, sqrt(1 + how->gamma), Y);
     learning.iterations = how->iterations;
     learning.parallel_atoms = how->parallel_atoms;
     learning.seed = how->seed;
     learning.start = SHS_START_DCT;
     learning.patch_width = learning.patch_height = DENOISE_PATCH;
     learning.patch_channels = image.channels;
-    learning.coding = denoise_coding(how, *p);
+    learning.coding = denoise_coding(how, *p, image.channels);
     check(shs_ksvd_ex(ctx, *p, how->atoms, m, Y, *p, &learning, D, *p, NULL, report), "learning the dictionary");
     free(Y);
     return D;
+}
+
+/* Over atoms of patches whose means are in. Returns the number of atoms. */
+static size_t denoise_colour_with(const shs_context *ctx, const shs_image *image, const denoising *how, int p, const shs_real *D,
+                                  picture *out) {
+    const size_t pixels = (size_t)image->width * (size_t)image->height, values = pixels * (size_t)image->channels;
+    const size_t atoms = (size_t)p * (size_t)how->atoms;
+    const double by = sqrt(1 + how->gamma);
+    const shs_omp_options coding = denoise_coding(how, p, image->channels);
+    shs_context quiet = *ctx; /* there is one bar for all batches */
+    shs_patches all = SHS_ZERO;
+    shs_real *Y, *back = ALLOCATE(shs_real, atoms), *sum = ALLOCATE(shs_real, values), *weight = ALLOCATE(shs_real, pixels);
+    shs_codes codes = SHS_ZERO;
+    shs_omp_report report;
+    size_t m, first, count, nonzeros = 0;
+    quiet.progress_fn = NULL;
+    all.width = all.height = DENOISE_PATCH;
+    all.keep_mean = 1;
+    m = shs_patches_count(image, &all, NULL);
+    Y = ALLOCATE(shs_real, DENOISE_BATCH * (size_t)p);
+    memcpy(back, D, atoms * sizeof *back);
+    denoise_scale_means(p, image->channels, (size_t)how->atoms, 1 / by, back);
+    memset(sum, 0, values * sizeof *sum);
+    memset(weight, 0, pixels * sizeof *weight);
+    check(shs_codes_create(NULL, DENOISE_BATCH, coding.sparsity, &codes), "memory for the codes");
+    for (first = 0; first < m; first += count) {
+        count = m - first < DENOISE_BATCH ? m - first : DENOISE_BATCH;
+        codes.m = count;
+        check(shs_patches_get(&quiet, image, &all, first, count, Y, p, NULL, NULL), "taking the patches");
+        denoise_scale_means(p, image->channels, count, by, Y);
+        check(shs_omp_ex(&quiet, p, how->atoms, D, p, count, Y, p, &coding, &codes, NULL, &report), "coding the patches");
+        check(shs_codes_synthesize(&quiet, p, how->atoms, back, p, &codes, 0, count, Y, p), "putting atoms together");
+        check(shs_patches_put(&quiet, image, &all, first, count, Y, p, NULL, NULL, sum, weight), "averaging patches");
+        nonzeros += report.nonzeros;
+        if (ctx->progress_fn) ctx->progress_fn(ctx->progress_user, "coding patches", first + count, m, -1);
+    }
+    check(shs_patches_average(ctx, image, (shs_real)(30 / how->sigma), sum, weight, out->pixels), "averaging patches");
+    codes.m = DENOISE_BATCH;
+    shs_codes_free(NULL, &codes);
+    free(Y);
+    free(back);
+    free(sum);
+    free(weight);
+    return nonzeros;
 }
 
 /* Over these atoms. Returns how many of them a patch took in the mean. */
@@ -57,9 +124,11 @@ static double denoise_with(const shs_context *ctx, const picture *noisy, const d
     const shs_image image = picture_image(noisy);
     shs_patches all = SHS_ZERO;
     shs_omp_options coding;
-    shs_omp_report report;
+    shs_omp_report report = SHS_ZERO;
     all.width = all.height = DENOISE_PATCH;
-    coding = denoise_coding(how, p);
+    if (denoise_in_colour(how, image.channels))
+        return (double)denoise_colour_with(ctx, &image, how, p, D, out) / (double)shs_patches_count(&image, &all, NULL);
+    coding = denoise_coding(how, p, image.channels);
     check(shs_patches_approximate(ctx, &image, &all, how->atoms, D, p, &coding, (shs_real)(30 / how->sigma), out->pixels,
                                   &report),
           "coding the patches");

@@ -58,6 +58,26 @@ check "--threads 100000: runs" run small.pgm out.pgm --sigma 20 $few --threads 1
 check "--threads 100000: says so" grep -q -- '--threads: 100000 are too many' err.txt
 check "--threads 100000: the same picture" cmp out.pgm first.pgm
 
+echo "== colour, and how much is learnt from"
+{ echo P3 24 24 255; awk 'BEGIN { for (i = 0; i < 576; i++) print i % 24 * 10, int(i / 24) * 10, 255 - i % 24 * 10 }'; } >colour.ppm
+colour() { good colour.ppm "$1.ppm" --add-noise --sigma 20 $few "${@:2}"; }
+better() { awk '/^psnr_noisy/ { split($0, v, /[= ]/); if (v[4] > v[2] + 6) found = 1 } END { exit !found }' out.txt; }
+check "colour" colour plain
+check "colour: better" better
+check "--gamma 0" colour zero --gamma 0
+check "--gamma 0: the means left out" cmp zero.ppm plain.ppm
+check "--gamma 5.25" colour gamma --gamma 5.25
+check "--gamma 5.25: better" better
+check "--gamma 5.25: another picture" bash -c "! cmp -s gamma.ppm plain.ppm"
+run colour.ppm same.ppm --add-noise --sigma 20 $few --gamma 5.25 --threads 3
+check "--gamma 5.25, 3 threads: the same picture" cmp same.ppm gamma.ppm
+check "--gamma of a grey picture" bash -c "'$program' small.pgm plain.pgm --sigma 20 $few && '$program' small.pgm same.pgm --sigma 20 $few --gamma 5"
+check "--gamma of a grey picture changes nothing" cmp same.pgm plain.pgm
+fails "--gamma -1" 2 "--gamma: " colour.ppm bad.ppm --sigma 20 --gamma -1
+check "--patches of all" bash -c "'$program' small.pgm same.pgm --sigma 20 $few --patches 289 && cmp same.pgm plain.pgm"
+check "--patches of fewer" good small.pgm few.pgm --sigma 20 $few --patches 80
+fails "--patches 0" 2 "--patches: 0 is too small" small.pgm bad.pgm --sigma 20 --patches 0
+
 echo "== grey values of any depth"
 # The same sawtooth with other largest values, and next to no noise to remove.
 plain="--sigma 1 $few"
@@ -127,7 +147,6 @@ for size in 1x1 1x7 7x1 2x2 5x13; do
     done
     check "$size pixels: the new size" test "$(size_of out.pgm)" = "$((4 * w)) $((4 * h))"
 done
-{ echo P3 24 24 255; awk 'BEGIN { for (i = 0; i < 576; i++) print i % 24 * 10, int(i / 24) * 10, 255 - i % 24 * 10 }'; } >colour.ppm
 check "--reduce in colour" good --reduce colour.ppm less.ppm
 check "colour" good less.ppm out.ppm --dictionary two.model --compare colour.ppm
 check "colour: near what was there" awk '/^psnr/ { sub(/.* psnr=/, ""); if ($1 + 0 > 35) found = 1 } END { exit !found }' out.txt

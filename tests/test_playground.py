@@ -120,7 +120,7 @@ with tempfile.TemporaryDirectory() as work:
     # The same picture and the same result, to the bit, as denoise by the same compiler.
     node = ["node", str(folder / "denoise.js")]
     subprocess.run(node + ["--draw", "drawn.pgm"], cwd=work, check=True, stdout=subprocess.DEVNULL)
-    subprocess.run(node + ["drawn.pgm", "out.pgm", "--add-noise", "--sigma", "25", "--iterations", "3"], cwd=work, check=True,
+    subprocess.run(node + ["drawn.pgm", "out.pgm", "--add-noise", "--sigma", "25", "--iterations", "3", "--patches", "40000"], cwd=work, check=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     check("the drawn picture is that of denoise", floats("picture.pixels") == pixels(f"{work}/drawn.pgm"))
     slide("iterations", 3)

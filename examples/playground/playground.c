@@ -212,7 +212,7 @@ EMSCRIPTEN_KEEPALIVE void repair_picture(int width, int height, double sigma, in
         inpaint_with(&ctx, &out, &how, D);
         if (sigma > 1) { /* what is known is noisy, too */
             shs_image image = picture_image(&out);
-            denoising smooth = {0, 0, 0, 1, 1};
+            denoising smooth = {0, 0, 0, 1, 1, 0, 0};
             smooth.sigma = sigma, smooth.atoms = atoms;
             damaged = picture_create(width, height, 1);
             memcpy(damaged.pixels, image.pixels, count * sizeof *damaged.pixels);
@@ -222,7 +222,8 @@ EMSCRIPTEN_KEEPALIVE void repair_picture(int width, int height, double sigma, in
     } else {
         denoising how;
         how.sigma = sigma > 1 ? sigma : 1, how.atoms = atoms, how.iterations = iterations, how.parallel_atoms = 1;
-        how.seed = (uint64_t)seed;
+        how.seed = (uint64_t)seed, how.gamma = 0;
+        how.patches = INPAINT_TRAINING; /* half of what denoise takes: someone waits for it */
         about.p = DENOISE_PATCH * DENOISE_PATCH;
         D = denoise_learn(&ctx, &damaged, &how, &p, &report);
         report.dictionary = NULL;

@@ -522,7 +522,7 @@ def noise_sigma(image, *, threads=0):
     return float(sigma[0]), bool(guess[0])
 
 
-def denoise(image, sigma=None, *, atoms=256, iterations=30, patch=8, training=40000, seed=1, threads=0, progress=None,
+def denoise(image, sigma=None, *, atoms=256, iterations=30, patch=8, training=80000, seed=1, threads=0, progress=None,
             device=None, dictionary=None, **options):
     """Removes white Gaussian noise of standard deviation sigma (None: estimated) by a dictionary learnt from the picture itself (Elad,
     Aharon 2006), or by one that is given, as examples/denoise.c does. `options` are those of ksvd. Returns floats."""
