@@ -970,6 +970,8 @@ static void test_cancel(void **state) {
 /* ---- learning ---------------------------------------------------------------------------------------------------- */
 
 typedef struct learned {
+    const problem *from;
+    shs_ksvd_options how;
     shs_real *D;
     shs_ksvd_record *history;
     shs_codes codes;
@@ -981,6 +983,7 @@ static learned learn(const shs_context *ctx, const problem *w, shs_ksvd_options 
     shs_status status;
     int k = o.iterations;
     memset(&l, 0, sizeof l);
+    l.from = w, l.how = o;
     l.D = (shs_real *)malloc((size_t)w->p * (size_t)w->n * sizeof *l.D);
     l.history = (shs_ksvd_record *)calloc((size_t)k, sizeof *l.history);
     assert_ok(shs_codes_create(NULL, w->m, stride, &l.codes));
@@ -1014,13 +1017,53 @@ static shs_ksvd_options learning_options(int iterations, int group, int rounds, 
 
 /* In float a tie may fall the other way and move what follows; the golden runs bound that by 0.24 % in 30 iterations. Of those
    before it `first` is the bound. */
-static void check_history_to(double first, const learned *a, const learned *b, int iterations) {
+static double bound_of_record(double first, int k) { return k < 3 ? first : BY_TYPE(3e-3, 1e-8); }
+
+static int goes_the_same_way(double first, const shs_ksvd_record *a, const shs_ksvd_record *b, int iterations) {
     int k;
-    for (k = 0; k < few_iterations(iterations); k++) {
-        double bound = k < 3 ? first : BY_TYPE(3e-3, 1e-8);
+    for (k = 0; k < iterations; k++) {
+        const double bound = bound_of_record(first, k);
+        if (!(fabs((double)(a[k].rmse_coding - b[k].rmse_coding)) <= bound * (double)a[k].rmse_coding)) return 0;
+        if (!(fabs((double)(a[k].rmse_update - b[k].rmse_update)) <= bound * fabs((double)a[k].rmse_update))) return 0;
+    }
+    return 1;
+}
+
+/* Two atoms may be as good to float's last digit in one of the first iterations too, and which is taken is then for the
+   processor and its compiler to say. Where that is so, starts that differ from D by four roundings at most lead the CPU both
+   ways: of 64, some go as `a` went and others as `b` went, which an error of the code does not bring about. */
+static int parted_by_a_tie(double first, const learned *a, const learned *b, int iterations) {
+    const problem *w = a->from;
+    const size_t values = (size_t)w->p * (size_t)w->n;
+    shs_real *D = (shs_real *)malloc(values * sizeof *D);
+    shs_ksvd_record *history = (shs_ksvd_record *)calloc((size_t)a->how.iterations, sizeof *history);
+    shs_ksvd_report report = SHS_ZERO;
+    shs_random r;
+    size_t i;
+    int start, ways = 0;
+    report.history = history;
+    shs_random_seed(&r, 1);
+    for (start = 0; start < 64 && ways != 3; start++) {
+        for (i = 0; i < values; i++)
+            D[i] = w->D[i] * (shs_real)(1 + 4 * (double)SHS__EPS * (2 * (double)shs_random_uniform(&r) - 1));
+        assert_ok(shs_ksvd_ex(NULL, w->p, w->n, w->m, w->Y, w->p, &a->how, D, w->p, NULL, &report));
+        ways |= goes_the_same_way(first, a->history, history, iterations);
+        ways |= 2 * goes_the_same_way(first, b->history, history, iterations);
+    }
+    free(D), free(history);
+    return ways == 3;
+}
+
+static void check_history_to(double first, const learned *a, const learned *b, int iterations) {
+    const int ran = few_iterations(iterations);
+    int k;
+    for (k = 0; k < ran; k++)
+        assert_close(a->history[k].mean_atoms, b->history[k].mean_atoms, 0.01 * (double)a->history[k].mean_atoms);
+    if (BY_TYPE(1, 0) && !goes_the_same_way(first, a->history, b->history, ran) && parted_by_a_tie(first, a, b, ran)) return;
+    for (k = 0; k < ran; k++) {
+        const double bound = bound_of_record(first, k);
         assert_close(a->history[k].rmse_coding, b->history[k].rmse_coding, bound * (double)a->history[k].rmse_coding);
         assert_close(a->history[k].rmse_update, b->history[k].rmse_update, bound * fabs((double)a->history[k].rmse_update));
-        assert_close(a->history[k].mean_atoms, b->history[k].mean_atoms, 0.01 * (double)a->history[k].mean_atoms);
     }
 }
 
@@ -1260,6 +1303,7 @@ static void check_training(const problem *w, shs_ksvd_options o) {
     for (e = 0; e < 2; e++) {
         device *d = use_device(0);
         memset(report + e, 0, sizeof *report);
+        l[e].from = w, l[e].how = o;
         report[e].usage_history = used[e];
         report[e].round_history = rounds[e], report[e].round_stride = 2;
         l[e].D = (shs_real *)malloc(values * sizeof(shs_real));
