@@ -2909,11 +2909,17 @@ SHS__PUBLIC uint64_t shs_random_permuted(uint64_t i, uint64_t count, uint64_t se
 typedef struct shs__vector_kernels {
     shs_real (*dot)(size_t n, const shs_real *x, const shs_real *y);
     void (*axpy)(size_t n, shs_real alpha, const shs_real *x, shs_real *y);
+    void (*multiply)(int n, const shs_real *x, const shs_real *y, shs_real *z); /* z_i = x_i y_i; z may be x or y */
     void (*patch)(int n, shs_real a, const shs_real *x, shs_real b, const shs_real *y, shs_real *z); /* z += a x + b y */
     void (*combine)(int n, int count, const shs_real *const *columns, const shs_real *factors, shs_real *sum);
     shs_wide (*norm2)(int n, const shs_real *x);
     shs_wide (*dot_wide)(int n, const shs_real *x, const shs_wide *y);
     void (*axpy_wide)(int n, shs_wide alpha, const shs_real *x, shs_wide *y);
+    /* m: bytes, 1 where a value is present and 0 where not */
+    void (*axpy_where)(int n, const unsigned char *m, shs_real alpha, const shs_real *x, shs_real *y);
+    void (*patch_where)(int n, const unsigned char *m, shs_real a, const shs_real *x, shs_real b, const shs_real *y,
+                        shs_real *z);
+    shs_real (*dots_where)(int n, const unsigned char *m, const shs_real *x, const shs_real *y, shs_real *yy);
 } shs__vector_kernels;
 
 /* Of section 4: what gemm is made of. */
@@ -4082,6 +4088,12 @@ SHS__PRIVATE void SHS__IN(axpy)(size_t n, shs_real alpha, const shs_real *SHS__R
     for (; i < n; i++) y[i] += alpha * x[i];
 }
 
+SHS__PRIVATE void SHS__IN(multiply)(int n, const shs_real *x, const shs_real *y, shs_real *z) {
+    int i = 0;
+    for (; i + SHS__LANES <= n; i += SHS__LANES) SHS__STORE(z + i, SHS__MUL(SHS__LOAD(x + i), SHS__LOAD(y + i)));
+    for (; i < n; i++) z[i] = x[i] * y[i];
+}
+
 /* z += a x + b y: added one after the other, as by two calls of axpy. */
 SHS__PRIVATE void SHS__IN(patch)(int n, shs_real a, const shs_real *SHS__RESTRICT x, shs_real b,
                                  const shs_real *SHS__RESTRICT y, shs_real *SHS__RESTRICT z) {
@@ -4171,6 +4183,47 @@ SHS__PRIVATE void SHS__IN(axpy_wide)(int n, shs_wide alpha, const shs_real *SHS_
     for (; i < n; i++) y[i] += alpha * (shs_wide)x[i];
 }
 
+/* y += alpha x where the value is present. */
+SHS__PRIVATE void SHS__IN(axpy_where)(int n, const unsigned char *m, shs_real alpha, const shs_real *SHS__RESTRICT x,
+                                      shs_real *SHS__RESTRICT y) {
+    int i = 0;
+    const shs__vec a = SHS__ALL(alpha);
+    for (; i + SHS__LANES <= n; i += SHS__LANES)
+        SHS__STORE(y + i, SHS__FMA(SHS__MUL(a, SHS__LOAD_U8(m + i)), SHS__LOAD(x + i), SHS__LOAD(y + i)));
+    for (; i < n; i++) y[i] += alpha * m[i] * x[i];
+}
+
+/* patch, and z is 0 where the value is missing. */
+SHS__PRIVATE void SHS__IN(patch_where)(int n, const unsigned char *m, shs_real a, const shs_real *SHS__RESTRICT x, shs_real b,
+                                       const shs_real *SHS__RESTRICT y, shs_real *SHS__RESTRICT z) {
+    int i = 0;
+    for (; i + SHS__LANES <= n; i += SHS__LANES) {
+        shs__vec v = SHS__FMA(SHS__ALL(a), SHS__LOAD(x + i), SHS__LOAD(z + i));
+        SHS__STORE(z + i, SHS__MUL(SHS__LOAD_U8(m + i), SHS__FMA(SHS__ALL(b), SHS__LOAD(y + i), v)));
+    }
+    for (; i < n; i++) {
+        z[i] += a * x[i];
+        z[i] += b * y[i];
+        z[i] *= m[i];
+    }
+}
+
+/* x'y, and y'y, over the values that are present. */
+SHS__PRIVATE shs_real SHS__IN(dots_where)(int n, const unsigned char *m, const shs_real *x, const shs_real *y, shs_real *yy) {
+    int i = 0;
+    shs_real tail = 0, tail2 = 0;
+    shs__vec s = SHS__ALL(0), t = s, s2 = s, t2 = s;
+    for (; i + 2 * SHS__LANES <= n; i += 2 * SHS__LANES) {
+        const shs__vec a = SHS__LOAD(y + i), b = SHS__LOAD(y + i + SHS__LANES);
+        const shs__vec c = SHS__MUL(SHS__LOAD_U8(m + i), a), d = SHS__MUL(SHS__LOAD_U8(m + i + SHS__LANES), b);
+        s = SHS__FMA(SHS__LOAD(x + i), c, s), t = SHS__FMA(SHS__LOAD(x + i + SHS__LANES), d, t);
+        s2 = SHS__FMA(a, c, s2), t2 = SHS__FMA(b, d, t2);
+    }
+    for (; i < n; i++) tail += x[i] * m[i] * y[i], tail2 += y[i] * m[i] * y[i];
+    *yy = SHS__IN(sum_lanes)(SHS__ADD(s2, t2)) + tail2;
+    return SHS__IN(sum_lanes)(SHS__ADD(s, t)) + tail;
+}
+
 #endif /* SHS__IN_WIDE */
 
 /* ---- kernels: products of matrices ---------------------------------------------------------------------- >>k_gemm */
@@ -4199,7 +4252,7 @@ SHS__PRIVATE void SHS__IN(axpy_wide)(int n, shs_wide alpha, const shs_real *SHS_
 #else
 #define SHS__TILE_VECTORS 3 /* 12 of 16, or 24 of 32 */
 #endif
-/* gcc tuned for AMD's processors (-march=native there) fetches a vector from memory anew for each product in which it stands, and
+/* gcc tuned for AMD's processors (-march=native there) fetches a vector from memory anew for each product that it is in, and
    then the loads take longer than the products: two thirds of the speed. What it cannot see through it keeps. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(SHS__X64) && defined(SHS__VECTOR_BYTES)
 #define SHS__IN_REGISTER(v) __asm__("" : "+v"(v))
@@ -5693,7 +5746,8 @@ SHS__PRIVATE const shs__pixels_kernels SHS__JOIN(SHS__PIXELS_TABLE, SHS__INSTANC
 #endif
 #ifndef SHS__IN_WIDE
 SHS__PRIVATE const shs__vector_kernels SHS__IN(kernels_vector) = {
-    SHS__IN(dot), SHS__IN(axpy), SHS__IN(patch), SHS__IN(combine), SHS__IN(norm2), SHS__IN(dot_wide), SHS__IN(axpy_wide),
+    SHS__IN(dot),      SHS__IN(axpy),      SHS__IN(multiply),   SHS__IN(patch),       SHS__IN(combine),   SHS__IN(norm2),
+    SHS__IN(dot_wide), SHS__IN(axpy_wide), SHS__IN(axpy_where), SHS__IN(patch_where), SHS__IN(dots_where),
 };
 SHS__PRIVATE const shs__gemm_kernels SHS__IN(kernels_gemm) = {
     SHS__MR, SHS__NR, SHS__ROWS_PAD, SHS__IN(gemm_tile), SHS__IN(pack), SHS__IN(transpose),
@@ -6189,6 +6243,7 @@ typedef struct shs__gemm {
     int panel;            /* columns packed_b has room for */
     int stripe;           /* columns of a block of C */
     shs_real *packed_b;   /* one panel of B */
+    shs_real *packed_a;   /* all of A, packed before; NULL: each block is packed when it is needed */
     shs_real *own;        /* for each worker a tile and a block of A */
     size_t own_count;
     int partials;         /* products of slabs that there is room for; 0: not by slabs */
@@ -6262,6 +6317,11 @@ SHS__PRIVATE void shs__la_gemm_pack_a(const shs__gemm *g, int row, int rows, shs
         g->tiles->pack(g->transa == SHS_TRANS_NO, width, padded, g->depth, 1, shs__la_gemm_a(g, row + i), g->lda,
                        to + (size_t)i * (size_t)g->depth);
     }
+}
+
+/* Where rows from `row` on are in packed_a: one range of the depth after another, each as pack_a leaves it. */
+SHS__PRIVATE shs_real *shs__la_gemm_packed_at(const shs__gemm *g, int row) {
+    return g->packed_a + (size_t)g->from * (size_t)shs__la_round_up(g->m, g->tiles->pad) + (size_t)row * (size_t)g->depth;
 }
 
 /* The slivers of `rows` rows and `columns` columns from (row, column) on: packed at `packed`, or where they lie. There one that
@@ -6344,7 +6404,8 @@ SHS__PRIVATE void shs__la_gemm_stripe(void *arg, size_t chunk, int worker) {
     if (shs__la_outside(g->part, row, rows, column, columns)) return;
     if (first && g->beta != 0)
         shs__la_scale_part(g->part, row, rows, column, columns, g->beta, SHS__AT(g->C, g->ldc, row, column), g->ldc);
-    shs__la_gemm_pack_a(g, row, rows, a);
+    if (g->packed_a) a = shs__la_gemm_packed_at(g, row);
+    else shs__la_gemm_pack_a(g, row, rows, a);
     shs__la_gemm_macro(g, row, rows, column, columns, a, g->packed_b + (size_t)offset * (size_t)g->depth,
                        !first || g->beta != 0, tile);
 }
@@ -6478,6 +6539,43 @@ SHS__PRIVATE void shs__la_gemm_serial(shs_trans transa, shs_trans transb, int m,
     g.own_count = shs__la_gemm_own(m, k);
     g.own = scratch;
     g.packed_b = scratch + g.own_count;
+    shs__la_gemm_run(&alone, &g);
+}
+
+/* Products A'B with the same A (k x m) again and again: it is packed once. */
+SHS__PRIVATE size_t shs__la_packed_count(int m, int k) {
+    return shs__layout_product((size_t)shs__la_round_up(m, shs__kernels_gemm()->pad), (size_t)k, 1);
+}
+
+SHS__PRIVATE void shs__la_pack_chunk(void *arg, size_t chunk, int worker) {
+    shs__gemm g = *(const shs__gemm *)arg;
+    const int most = SHS__PACK_SLIVERS * g.tiles->rows, row = (int)chunk * most, rows = shs__imin(g.m - row, most);
+    (void)worker;
+    for (; g.from < g.k; g.from += g.depth) {
+        g.depth = shs__imin(g.k - g.from, SHS__KC);
+        shs__la_gemm_pack_a(&g, row, rows, shs__la_gemm_packed_at(&g, row));
+    }
+}
+
+SHS__PRIVATE void shs__la_pack(const shs_context *ctx, int m, int k, const shs_real *A, int lda, shs_real *packed) {
+    shs__gemm g = SHS_ZERO;
+    shs__la_gemm_set(&g, SHS__WHOLE, SHS_TRANS_YES, SHS_TRANS_NO, m, 0, k, 1, A, lda, NULL, 0, 0, NULL, 0);
+    g.tiles = shs__kernels_gemm(), g.packed_a = packed;
+    shs__ctx_parallel(ctx, (shs_wide)m * (shs_wide)k, shs__ctx_chunks((size_t)m, (size_t)(SHS__PACK_SLIVERS * g.tiles->rows)),
+                      shs__la_pack_chunk, &g);
+}
+
+/* C (m x n) = A'B, on one thread; scratch as for m = 0. The same bits as shs_gemm. */
+SHS__PRIVATE void shs__la_gemm_packed(int m, int n, int k, shs_real *packed, const shs_real *B, int ldb, shs_real *C, int ldc,
+                                      shs_real *scratch) {
+    shs_context alone = SHS_ZERO;
+    shs__gemm g = SHS_ZERO;
+    alone.threads = 1;
+    shs__la_gemm_set(&g, SHS__WHOLE, SHS_TRANS_YES, SHS_TRANS_NO, m, n, k, 1, NULL, 0, B, ldb, 0, C, ldc);
+    g.panel = SHS__NC_SERIAL;
+    g.packed_a = packed;
+    g.own = scratch;
+    g.packed_b = scratch + shs__la_gemm_own(0, k);
     shs__la_gemm_run(&alone, &g);
 }
 
@@ -8135,6 +8233,7 @@ typedef struct shs__omp_dictionary {
     int nonnegative;
     int weighted;       /* signals have masks or weights; direct form */
     shs_real *diagonal; /* G_jj, where the rule of choice asks for distances */
+    shs_real *packed;   /* D as products D'X read it, where many signals are coded */
 } shs__omp_dictionary;
 
 /* The normal equations H x = h of all atoms chosen, and the Cholesky factor of those in use. */
@@ -8298,8 +8397,7 @@ SHS__PRIVATE void shs__omp_deflate(const shs__omp_signal *w, int k, shs_real *t,
 
 /* z = x times the roots of the weights (z may be x). */
 SHS__PRIVATE void shs__omp_weigh(const shs__omp_signal *w, const shs_real *x, shs_real *z) {
-    int i;
-    for (i = 0; i < w->over->p; i++) z[i] = w->root[i] * x[i];
+    shs__kernels_vector()->multiply(w->over->p, w->root, x, z);
 }
 
 /* Chooses where signals have weights: by alpha^2 / d^2 either way, where for OMP d^2 stays what it was at first. */
@@ -8562,15 +8660,14 @@ SHS__OUTLINE void shs__team_choose(shs__omp_signal *w) {
         const size_t count = shs__zmin(g->panel, g->count - first);
         const shs_real *alpha = g->A + (d->G ? first * padded : 0);
         if (!d->G)
-            shs__la_gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, d->n, (int)count, d->p, 1, d->D, d->ldd,
-                                g->R + first * (size_t)d->p, d->p, 0, g->A, d->n, g->scratch);
+            shs__la_gemm_packed(d->n, (int)count, d->p, d->packed, g->R + first * (size_t)d->p, d->p, g->A, d->n, g->scratch);
         for (i = 0; i < count; i++, alpha += padded)
             for (j = 0; j < padded; j++) g->squares[j] += (shs_wide)alpha[j] * (shs_wide)alpha[j];
     }
     for (j = 0; j < padded; j++) w->alpha[j] = (shs_real)SHS__WSQRT(g->squares[j]);
     if (!d->G && w->distance && w->measured < w->chosen)
-        shs__la_gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, d->n, 1, d->p, 1, d->D, d->ldd,
-                            w->Q + (size_t)(w->chosen - 1) * (size_t)d->p, d->p, 0, w->B, d->n, g->scratch);
+        shs__la_gemm_packed(d->n, 1, d->p, d->packed, w->Q + (size_t)(w->chosen - 1) * (size_t)d->p, d->p, w->B, d->n,
+                            g->scratch);
     shs__omp_choose(w);
 }
 
@@ -9027,8 +9124,7 @@ SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count, shs_
 
 SHS__PRIVATE void shs__omp_correlate_group(const shs__omp_group *g, int count) {
     const shs__omp_dictionary *d = g->over;
-    shs__la_gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, d->n, count, d->p, 1, d->D, d->ldd, g->R, d->p, 0, g->alpha, d->n,
-                        g->scratch);
+    shs__la_gemm_packed(d->n, count, d->p, d->packed, g->R, d->p, g->alpha, d->n, g->scratch);
 }
 
 enum {
@@ -9054,7 +9150,7 @@ typedef struct shs__coder {
     const shs_omp_options *options;
     int use_gram;
     shs_real *own_gram; /* padded with zero rows; NULL: none, or the caller's */
-    shs_real *squares;  /* p x n: of the elements of D, for the lengths of weighted atoms */
+    shs_real *squares;  /* of the elements of D, packed, for the lengths of weighted atoms */
     size_t group, chunks, first_chunk;
     shs__omp_group *groups; /* one a worker */
     shs__coder_sums *sums;  /* SHS__CODER_ROUND */
@@ -9136,9 +9232,10 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
     over->ldg = (size_t)(o->gram ? o->ldg : over->padded);
     c->own_gram = NULL;
     if (c->use_gram && !o->gram) c->own_gram = SHS__CARVE(l, shs_real, shs__layout_product(over->ldg, (size_t)n, 1));
-    scratch = p ? shs__la_gemm_scratch(n, (int)shs__zmin(columns, INT_MAX), p) : 0;
+    scratch = p ? shs__la_gemm_scratch(0, (int)shs__zmin(columns, INT_MAX), p) : 0;
     if (c->use_gram && !o->gram) scratch = shs__zmax(scratch, shs__la_gemm_scratch(n, SHS__GRAM_BLOCK, p));
-    c->squares = over->weighted ? SHS__CARVE(l, shs_real, shs__layout_product((size_t)p, (size_t)n, 1)) : NULL;
+    over->packed = p ? SHS__CARVE(l, shs_real, shs__la_packed_count(n, p)) : NULL;
+    c->squares = over->weighted ? SHS__CARVE(l, shs_real, shs__la_packed_count(n, p)) : NULL;
     over->diagonal = NULL;
     if (over->weighted || shs__omp_distances(o->selection))
         over->diagonal = SHS__CARVE(l, shs_real, (size_t)shs__omp_padded(n));
@@ -9167,19 +9264,20 @@ SHS__PRIVATE void shs__omp_gram_chunk(void *arg, size_t chunk, int worker) {
         for (j = first; j < shs__imin(i, first + count); j++) *SHS__AT(G, ldg, j, i) = *SHS__AT(G, ldg, i, j);
 }
 
-/* What follows from a new dictionary: the Gram matrix, where one is used and the caller gave none, and its diagonal. */
+/* What follows from a new dictionary: it is packed, and, where they are used and the caller gave none, the Gram matrix and its
+   diagonal. */
 SHS__PRIVATE void shs__coder_dictionary(const shs_context *ctx, shs__coder *c, const shs_real *D, int ldd) {
     shs__omp_dictionary *d = &c->over;
-    int i, j;
+    size_t i;
     d->D = D;
     d->ldd = ldd;
+    if (d->p) shs__la_pack(ctx, d->n, d->p, D, ldd, d->packed);
     d->G = !c->use_gram ? NULL : c->own_gram ? c->own_gram : c->options->gram;
     if (c->own_gram)
         shs__ctx_parallel(ctx, shs__ctx_product_work(d->n, d->n, d->p), shs__ctx_chunks((size_t)d->n, SHS__GRAM_BLOCK),
                           shs__omp_gram_chunk, c);
     shs__omp_set_diagonal(d);
-    for (j = 0; c->squares && j < d->n; j++)
-        for (i = 0; i < d->p; i++) *SHS__AT(c->squares, d->p, i, j) = *SHS__AT(D, ldd, i, j) * *SHS__AT(D, ldd, i, j);
+    for (i = 0; c->squares && i < shs__la_packed_count(d->n, d->p); i++) c->squares[i] = d->packed[i] * d->packed[i];
 }
 
 SHS__PRIVATE int shs__omp_limit_of(const shs__coder *c, size_t i) {
@@ -9232,39 +9330,38 @@ SHS__OUTLINE void shs__omp_weights(const shs__coder *c, size_t i, int l, int cou
 SHS__OUTLINE void shs__coder_weigh(const shs__coder *c, const shs__omp_group *g, size_t first, size_t end,
                                    shs__coder_sums *sums) {
     const shs__omp_dictionary *d = g->over;
+    int (*const strongest)(int n, const shs_real *x) = shs__kernels_pursuit()->strongest;
     const int p = d->p, padded = shs__omp_padded(d->n);
     size_t i;
     int j, l;
     for (i = 0; i < end - first; i++) {
         shs_wide total = 0;
-        shs_real *roots = SHS__AT(g->roots, p, 0, i), most = 0, unit = 1;
+        shs_real *roots = SHS__AT(g->roots, p, 0, i), heaviest = 0, most, unit = 1;
         shs__omp_weights(c, first + i, 0, p, roots);
         for (l = 0; l < p; l++) {
             total += (shs_wide)roots[l];
-            most = roots[l] > most ? roots[l] : most;
+            heaviest = roots[l] > heaviest ? roots[l] : heaviest;
             *SHS__AT(g->clean, p, l, i) = shs__omp_where(roots[l] > 0, *SHS__AT(c->Y, c->ldy, l, first + i));
         }
         shs__sum_add(&sums->weight, total);
-        most = SHS__SQRT(most);
+        most = SHS__SQRT(heaviest);
         while (unit < most) unit *= 2;
         while (most > 0 && most <= unit / 2) unit /= 2;
         g->signals[i].unit = unit;
+        g->signals[i].longest = heaviest / unit / unit; /* of the weights for now, of the atoms below */
         for (l = 0; c->options->weights && l < p; l++) roots[l] = roots[l] / unit / unit;
     }
-    shs__la_gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, d->n, (int)(end - first), p, 1, c->squares, p, g->roots, p, 0,
-                        g->diagonals, padded, g->scratch);
+    shs__la_gemm_packed(d->n, (int)(end - first), p, c->squares, g->roots, p, g->diagonals, padded, g->scratch);
     for (i = 0; i < end - first; i++) {
-        shs_real *lengths2 = SHS__AT(g->diagonals, padded, 0, i), *roots = SHS__AT(g->roots, p, 0, i), most = 0, longest2;
-        for (l = 0; l < p; l++) most = roots[l] > most ? roots[l] : most;
-        shs__omp_weights(c, first + i, 0, p, roots);
-        for (l = 0; c->options->weights && l < p; l++) roots[l] = SHS__SQRT(roots[l]) / g->signals[i].unit; /* else 0 or 1 */
-        most *= SHS__OMP_GUARD;
-        for (j = 0, longest2 = 0; j < d->n; j++) {
-            lengths2[j] = shs__omp_where(lengths2[j] > most * d->diagonal[j], lengths2[j]);
-            longest2 = lengths2[j] > longest2 ? lengths2[j] : longest2;
+        shs_real *lengths2 = SHS__AT(g->diagonals, padded, 0, i), *roots = SHS__AT(g->roots, p, 0, i);
+        const shs_real guard = SHS__OMP_GUARD * g->signals[i].longest;
+        if (c->options->weights) { /* else they are 0 or 1 */
+            shs__omp_weights(c, first + i, 0, p, roots);
+            for (l = 0; l < p; l++) roots[l] = SHS__SQRT(roots[l]) / g->signals[i].unit;
         }
+        for (j = 0; j < d->n; j++) lengths2[j] = shs__omp_where(lengths2[j] > guard * d->diagonal[j], lengths2[j]);
         for (; j < padded; j++) lengths2[j] = 0;
-        g->signals[i].longest = SHS__SQRT(longest2);
+        g->signals[i].longest = SHS__SQRT(lengths2[strongest(d->n, lengths2)]);
     }
 }
 
@@ -9302,8 +9399,8 @@ SHS__PRIVATE void shs__coder_correlate(const shs__coder *c, const shs__omp_group
     const size_t n = (size_t)d->n, padded = (size_t)d->padded;
     size_t i;
     if (d->p)
-        shs__la_gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, d->n, (int)(end - first), d->p, 1, d->D, d->ldd,
-                            SHS__AT(c->Y, c->ldy, 0, first), c->ldy, 0, columns, d->padded, g->scratch);
+        shs__la_gemm_packed(d->n, (int)(end - first), d->p, d->packed, SHS__AT(c->Y, c->ldy, 0, first), c->ldy, columns,
+                            d->padded, g->scratch);
     for (i = first; i < end; i++) {
         shs_real *alpha = columns + (i - first) * padded;
         if (!d->p) memcpy(alpha, SHS__AT(c->Y, c->ldy, 0, i), n * sizeof(shs_real));
@@ -9954,6 +10051,7 @@ SHS__PRIVATE void shs__lasso_layout(shs__layout *l, shs__lasso *q, int workers) 
     c->chunks = shs__ctx_chunks(c->m, c->group);
     over->padded = own ? (int)padded : n;
     over->ldg = (size_t)(own ? over->padded : c->options->ldg);
+    over->packed = p ? SHS__CARVE(l, shs_real, shs__la_packed_count(n, p)) : NULL;
     c->own_gram = own ? SHS__CARVE(l, shs_real, shs__layout_product(padded, (size_t)n, 1)) : NULL;
     c->flags = SHS__CARVE(l, unsigned char, (size_t)workers);
     c->groups = SHS__CARVE(l, shs__omp_group, (size_t)workers);
@@ -9962,10 +10060,11 @@ SHS__PRIVATE void shs__lasso_layout(shs__layout *l, shs__lasso *q, int workers) 
     for (i = 0; i < workers; i++) {
         shs__omp_group unused_group, *g = c->groups ? c->groups + i : &unused_group;
         shs__lasso_room unused_room, *w = q->rooms ? q->rooms + i : &unused_room;
-        const size_t columns = shs__zmax(c->group, p && own ? SHS__GRAM_BLOCK : 1);
+        size_t scratch = p ? shs__la_gemm_scratch(0, (int)c->group, p) : 0;
         g->alpha = SHS__CARVE(l, shs_real, shs__layout_product(padded, c->group, 1));
         g->R = SHS__CARVE(l, shs_real, shs__layout_product((size_t)p, c->group, 1));
-        g->scratch = SHS__CARVE(l, shs_real, p ? shs__la_gemm_scratch(n, (int)columns, p) : 0);
+        if (p && own) scratch = shs__zmax(scratch, shs__la_gemm_scratch(n, SHS__GRAM_BLOCK, p));
+        g->scratch = SHS__CARVE(l, shs_real, scratch);
         w->signals = SHS__CARVE(l, shs__lasso_signal, c->group);
         w->active = SHS__CARVE(l, shs__lasso_signal *, c->group);
         w->exact = SHS__CARVE(l, shs_wide, shs__layout_product((size_t)(p ? p : n), c->group, 1));
@@ -10222,8 +10321,7 @@ SHS__OUTLINE void shs__lasso_correlate(const shs__lasso *q, const shs__omp_group
         s->r2 = shs__sum_value(&r2), s->product = shs__sum_value(&product);
     }
     if (!d->p) return;
-    shs__la_gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, d->n, count, d->p, 1, d->D, d->ldd, g->R, d->p, 0, g->alpha, d->padded,
-                        g->scratch);
+    shs__la_gemm_packed(d->n, count, d->p, d->packed, g->R, d->p, g->alpha, d->padded, g->scratch);
     for (i = 0; i < count; i++) memset(SHS__AT(g->alpha, d->padded, d->n, i), 0, (size_t)(d->padded - d->n) * sizeof(shs_real));
 }
 
@@ -10832,21 +10930,13 @@ SHS__INLINE shs_real shs__dl_code_kept(const shs__dl_learner *w, shs_real x, shs
     return w->o->nonnegative && (!(x > 0) || z < 0) ? 0 : z;
 }
 
-/* sum += x^2 M.d_old, for signal i and the group's j-th atom: with E x' that is F x', as each value of d has an energy of its
-   own where values are missing. */
-SHS__OUTLINE void shs__dl_add_present(const shs__dl_learner *w, int j, size_t i, shs_real x, shs_real *sum) {
-    const unsigned char *present = w->present + i * (size_t)w->p;
-    const shs_real *before = w->coded + (size_t)(w->group->first + j) * (size_t)w->p, energy = x * x;
-    int l;
-    for (l = 0; l < w->p; l++) sum[l] += present[l] ? energy * before[l] : 0;
-}
-
 /* One stretch: the sum of x e over its uses, and of x^2; or of z e and x z, with z = F'd = e'd + x d_old'd. */
 SHS__OUTLINE void shs__dl_gather_chunk(void *arg, size_t chunk, int worker) {
     const shs__dl_learner *w = (const shs__dl_learner *)arg;
     shs__dl_stretch *stretch = w->stretches + chunk;
     shs_real *sum = w->stretch_sums + chunk * (size_t)w->p, x[SHS__COLUMNS_AT_ONCE];
     const shs_real *columns[SHS__COLUMNS_AT_ONCE], *d = w->group->atoms + (size_t)stretch->atom * (size_t)w->p;
+    const shs_real *before = w->coded + (size_t)(w->group->first + stretch->atom) * (size_t)w->p;
     const shs__vector_kernels *kernels = shs__kernels_vector();
     shs__sum energy = SHS_ZERO;
     size_t u, q, count;
@@ -10866,7 +10956,8 @@ SHS__OUTLINE void shs__dl_gather_chunk(void *arg, size_t chunk, int worker) {
             shs__sum_add(&energy, (shs_wide)old * (shs_wide)x[q]);
         }
         kernels->combine(w->p, (int)count, columns, x, sum);
-        for (q = 0; w->masked && q < count; q++) shs__dl_add_present(w, stretch->atom, w->uses.signal[u + q], x[q], sum);
+        for (q = 0; w->masked && q < count; q++) /* F x' = E x' + x^2 M.d_old: each value of d has an energy of its own */
+            kernels->axpy_where(w->p, w->present + w->uses.signal[u + q] * (size_t)w->p, x[q] * x[q], before, sum);
     }
     stretch->energy = shs__sum_value(&energy);
 }
@@ -10935,20 +11026,14 @@ SHS__INLINE shs_real *shs__dl_coefficient(const shs__dl_learner *w, size_t u) {
     return w->listed->coefs + w->uses.signal[u] * (size_t)w->listed->stride + (size_t)w->uses.slot[u];
 }
 
-/* Where values are missing, over those that are present: F'd / |M.d|^2, which is 0 where nothing of the atom is there. */
-SHS__OUTLINE shs_real shs__dl_present_code(const shs__dl_learner *w, int j, size_t i, shs_real x) {
+/* Where values are missing, over those that are present: F'd / |M.d|^2, which is 0 where nothing of the atom is there. e is 0
+   where a value is missing. */
+SHS__INLINE shs_real shs__dl_present_code(const shs__dl_learner *w, const shs__vector_kernels *kernels, int j, size_t i,
+                                          shs_real x) {
     const size_t p = (size_t)w->p;
-    const unsigned char *present = w->present + i * p;
     const shs_real *before = w->coded + (size_t)(w->group->first + j) * p, *d = w->group->atoms + (size_t)j * p;
-    const shs_real *e = w->E + i * p;
-    shs_wide dot = 0, norm2 = 0;
-    size_t l;
-    for (l = 0; l < p; l++)
-        if (present[l]) {
-            dot += (shs_wide)d[l] * ((shs_wide)e[l] + (shs_wide)x * (shs_wide)before[l]);
-            norm2 += (shs_wide)d[l] * (shs_wide)d[l];
-        }
-    return norm2 > (shs_wide)SHS__OMP_GUARD ? (shs_real)(dot / norm2) : 0;
+    shs_real norm2, along = kernels->dots_where(w->p, w->present + i * p, before, d, &norm2);
+    return norm2 > SHS__OMP_GUARD ? (kernels->dot(p, w->E + i * p, d) + x * along) / norm2 : 0;
 }
 
 /* Its new value, u being a use of the group's j-th atom: E_i'd_new + x d_old'd_new, or x where the rule keeps the codes. */
@@ -10956,7 +11041,7 @@ SHS__INLINE shs_real shs__dl_new_code(const shs__dl_learner *w, const shs__vecto
     size_t p = (size_t)w->p;
     shs_real x = *shs__dl_coefficient(w, u);
     if (!shs__dl_rules[w->group->update].codes) return x;
-    if (w->masked) return shs__dl_present_code(w, j, w->uses.signal[u], x);
+    if (w->masked) return shs__dl_present_code(w, kernels, j, w->uses.signal[u], x);
     x = shs__dl_code_kept(
         w, x, kernels->dot(p, w->E + w->uses.signal[u] * p, w->group->atoms + (size_t)j * p) + x * (shs_real)w->overlap[j]);
     return w->mu > 0 ? x / (1 + w->mu) : x;
@@ -10965,14 +11050,12 @@ SHS__INLINE shs_real shs__dl_new_code(const shs__dl_learner *w, const shs__vecto
 /* Brings the signal of use u up to date: E_i += x d_old - x_new d_new, and the code. */
 SHS__INLINE void shs__dl_change_use(const shs__dl_learner *w, const shs__vector_kernels *kernels, int j, size_t u,
                                     shs_real x_new) {
-    size_t p = (size_t)w->p;
-    shs_real *x = shs__dl_coefficient(w, u), *e = w->E + w->uses.signal[u] * p;
-    if (w->group->want_residual) {
-        size_t l;
-        kernels->patch(w->p, *x, w->coded + (size_t)(w->group->first + j) * p, -x_new, w->group->atoms + (size_t)j * p, e);
-        for (l = 0; w->masked && l < p; l++)
-            if (!w->present[w->uses.signal[u] * p + l]) e[l] = 0;
-    }
+    const size_t p = (size_t)w->p, at = w->uses.signal[u] * p;
+    const shs_real *before = w->coded + (size_t)(w->group->first + j) * p, *d = w->group->atoms + (size_t)j * p;
+    shs_real *x = shs__dl_coefficient(w, u);
+    if (w->group->want_residual && w->masked)
+        kernels->patch_where(w->p, w->present + at, *x, before, -x_new, d, w->E + at);
+    else if (w->group->want_residual) kernels->patch(w->p, *x, before, -x_new, d, w->E + at);
     *x = x_new;
 }
 

@@ -1,4 +1,4 @@
-/* test_kernels.c - the kernels of sections 9 to 11 by themselves, every instance of them: against plain loops, over odd sizes. */
+/* test_kernels.c - kernels of vectors, of packed products, and of sections 9 to 11 by themselves, every instance of them: against plain loops, over odd sizes. */
 #include "test.h"
 
 /* ---- blocks and words --------------------------------------------------------------------------------------------- */
@@ -327,8 +327,81 @@ static void test_correlations(void **state) {
     free(Y);
 }
 
+/* ---- vectors, and products with a matrix that was packed before ------------------------------------------------------ */
+
+/* Products element by element, and sums and changes over those values that a byte says are present; the rest of a vector and
+   what lies behind it stay as they are. */
+static void test_present_values(void **state) {
+    enum { MOST = 131 };
+    const shs__vector_kernels *k = shs__kernels_vector();
+    shs_real *x = new_normal(MOST, 1), *y = new_normal(MOST, 2), *z = new_normal(MOST, 3),
+             *of = (shs_real *)malloc(MOST * sizeof *of);
+    unsigned char m[MOST];
+    int n, i;
+    (void)state;
+    for (i = 0; i < MOST; i++) m[i] = (i * 7 + i / 5) % 3 != 0;
+    for (n = 0; n < MOST; n++) {
+        double xy = 0, yy = 0, size = 0;
+        shs_real found, squares = -1;
+        k->multiply(n, x, y, of), of[n] = 7;
+        for (i = 0; i < n; i++) assert_true(of[i] == x[i] * y[i]);
+        assert_true(of[n] == 7);
+        memcpy(of, z, MOST * sizeof *of);
+        k->multiply(n, of, y, of);
+        for (i = 0; i < MOST; i++) assert_true(of[i] == (i < n ? z[i] * y[i] : z[i]));
+        memcpy(of, z, MOST * sizeof *of);
+        k->axpy_where(n, m, (shs_real)1.5, x, of);
+        for (i = 0; i < MOST; i++) {
+            const double expected = (double)z[i] + (i < n && m[i] ? 1.5 * (double)x[i] : 0);
+            assert_close(of[i], expected, i < n && m[i] ? 8 * (double)SHS__EPS : 0);
+        }
+        memcpy(of, z, MOST * sizeof *of);
+        k->patch_where(n, m, (shs_real)1.5, x, (shs_real)-0.75, y, of);
+        for (i = 0; i < MOST; i++) {
+            const double expected = i >= n ? (double)z[i] : m[i] ? (double)z[i] + 1.5 * (double)x[i] - 0.75 * (double)y[i] : 0;
+            assert_close(of[i], expected, i < n && m[i] ? 16 * (double)SHS__EPS : 0);
+        }
+        for (i = 0; i < n; i++)
+            if (m[i])
+                xy += (double)x[i] * (double)y[i], yy += (double)y[i] * (double)y[i], size += fabs((double)x[i] * (double)y[i]);
+        found = k->dots_where(n, m, x, y, &squares);
+        assert_close(found, xy, 8 * (double)SHS__EPS * size);
+        assert_close(squares, yy, 8 * (double)SHS__EPS * yy);
+    }
+    free(x), free(y), free(z), free(of);
+}
+
+/* A matrix that was packed before, deeper than a panel and higher than a block too: the bits of shs_gemm. */
+static void test_packed_products(void **state) {
+    static const int sizes[][3] = {{1, 1, 1},      {5, 3, 7},       {50, 9, 3},   {97, 33, 100},
+                                   {144, 20, 384}, {301, 200, 385}, {150, 1, 800}};
+    size_t q;
+    int threads;
+    (void)state;
+    for (q = 0; q < sizeof sizes / sizeof *sizes; q++)
+        for (threads = 1; threads < 4; threads += 2) {
+            const int m = sizes[q][0], n = sizes[q][1], k = sizes[q][2], lda = k + 3, ldc = m + 2;
+            const size_t count = shs__la_packed_count(m, k), room = shs__la_gemm_scratch(0, n, k);
+            shs_real *A = new_normal((size_t)lda * (size_t)m, q), *B = new_normal((size_t)k * (size_t)n, q + 50);
+            shs_real *packed = (shs_real *)malloc((count + 1) * sizeof *packed),
+                     *scratch = (shs_real *)malloc((room + 1) * sizeof *scratch);
+            shs_real *C = new_normal((size_t)ldc * (size_t)n, 9), *expected = new_normal((size_t)ldc * (size_t)n, 9);
+            shs_context ctx = SHS_ZERO;
+            ctx.threads = threads;
+            packed[count] = scratch[room] = 7;
+            shs__la_pack(&ctx, m, k, A, lda, packed);
+            shs__la_gemm_packed(m, n, k, packed, B, k, C, ldc, scratch);
+            assert_ok(shs_gemm(NULL, SHS_TRANS_YES, SHS_TRANS_NO, m, n, k, 1, A, lda, B, k, 0, expected, ldc));
+            assert_memory_equal(C, expected, (size_t)ldc * (size_t)n * sizeof *C);
+            assert_true(packed[count] == 7 && scratch[room] == 7);
+            free(A), free(B), free(C), free(expected), free(packed), free(scratch);
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_present_values),
+        cmocka_unit_test(test_packed_products),
         cmocka_unit_test(test_blocks_turn),
         cmocka_unit_test(test_word_tiles),
         cmocka_unit_test(test_planes_pack_like_spectra),
