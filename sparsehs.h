@@ -2920,6 +2920,8 @@ typedef struct shs__vector_kernels {
     void (*patch_where)(int n, const unsigned char *m, shs_real a, const shs_real *x, shs_real b, const shs_real *y,
                         shs_real *z);
     shs_real (*dots_where)(int n, const unsigned char *m, const shs_real *x, const shs_real *y, shs_real *yy);
+    int wide; /* values of sum: the chosen rows of M, so many values each, times factors[rows[k]] */
+    void (*sum_rows)(int count, const int *rows, const shs_real *factors, const shs_real *M, shs_real *sum);
 } shs__vector_kernels;
 
 /* Of section 4: what gemm is made of. */
@@ -4181,6 +4183,23 @@ SHS__PRIVATE void SHS__IN(axpy_wide)(int n, shs_wide alpha, const shs_real *SHS_
     const shs__wvec a = SHS__WALL(alpha);
     for (; i + SHS__WLANES <= n; i += SHS__WLANES) SHS__WSTORE(y + i, SHS__WFMA(a, SHS__WIDEN(x + i), SHS__WLOAD(y + i)));
     for (; i < n; i++) y[i] += alpha * (shs_wide)x[i];
+}
+
+/* Eight vectors of the sum: enough for additions not to wait for each other. */
+SHS__PRIVATE void SHS__IN(sum_rows)(int count, const int *rows, const shs_real *factors, const shs_real *M, shs_real *sum) {
+    const int L = SHS__LANES;
+    int k;
+    shs__vec s0 = SHS__ALL(0), s1 = s0, s2 = s0, s3 = s0, s4 = s0, s5 = s0, s6 = s0, s7 = s0;
+    for (k = 0; k < count; k++) {
+        const shs_real *m = M + (size_t)rows[k] * (size_t)(8 * L);
+        const shs__vec f = SHS__ALL(factors[rows[k]]);
+        s0 = SHS__FMA(f, SHS__LOAD(m), s0), s1 = SHS__FMA(f, SHS__LOAD(m + L), s1);
+        s2 = SHS__FMA(f, SHS__LOAD(m + 2 * L), s2), s3 = SHS__FMA(f, SHS__LOAD(m + 3 * L), s3);
+        s4 = SHS__FMA(f, SHS__LOAD(m + 4 * L), s4), s5 = SHS__FMA(f, SHS__LOAD(m + 5 * L), s5);
+        s6 = SHS__FMA(f, SHS__LOAD(m + 6 * L), s6), s7 = SHS__FMA(f, SHS__LOAD(m + 7 * L), s7);
+    }
+    SHS__STORE(sum, s0), SHS__STORE(sum + L, s1), SHS__STORE(sum + 2 * L, s2), SHS__STORE(sum + 3 * L, s3);
+    SHS__STORE(sum + 4 * L, s4), SHS__STORE(sum + 5 * L, s5), SHS__STORE(sum + 6 * L, s6), SHS__STORE(sum + 7 * L, s7);
 }
 
 /* y += alpha x where the value is present. */
@@ -5748,6 +5767,7 @@ SHS__PRIVATE const shs__pixels_kernels SHS__JOIN(SHS__PIXELS_TABLE, SHS__INSTANC
 SHS__PRIVATE const shs__vector_kernels SHS__IN(kernels_vector) = {
     SHS__IN(dot),      SHS__IN(axpy),      SHS__IN(multiply),   SHS__IN(patch),       SHS__IN(combine),   SHS__IN(norm2),
     SHS__IN(dot_wide), SHS__IN(axpy_wide), SHS__IN(axpy_where), SHS__IN(patch_where), SHS__IN(dots_where),
+    8 * SHS__LANES,    SHS__IN(sum_rows),
 };
 SHS__PRIVATE const shs__gemm_kernels SHS__IN(kernels_gemm) = {
     SHS__MR, SHS__NR, SHS__ROWS_PAD, SHS__IN(gemm_tile), SHS__IN(pack), SHS__IN(transpose),
@@ -8233,7 +8253,7 @@ typedef struct shs__omp_dictionary {
     int nonnegative;
     int weighted;       /* signals have masks or weights; direct form */
     shs_real *diagonal; /* G_jj, where the rule of choice asks for distances */
-    shs_real *packed;   /* D as products D'X read it, where many signals are coded */
+    shs_real *packed;   /* where many signals are coded: D as products D'X read it, or by stripes if signals have weights */
 } shs__omp_dictionary;
 
 /* The normal equations H x = h of all atoms chosen, and the Cholesky factor of those in use. */
@@ -8273,6 +8293,7 @@ typedef struct shs__omp_signal {
     shs_real inflation;    /* how much larger than they are the squares of the newest b_k may be, at 1 */
     shs__nn_equations equations; /* for nonnegative coefficients */
     const struct shs__omp_team *team; /* the signals that this one stands for, which share its atoms; NULL: it is itself */
+    int *there, present;   /* of signals with weights: which values have one, and how many */
     shs_real *root;        /* p: the square roots of the weights over `unit`; NULL: none. Then y has zeros where that has, */
     shs_real unit;         /* a power of 2, with which the largest root is above 1/2 and not above 1; 1 without weights */
     shs_real longest;      /* the length of the longest weighted atom */
@@ -8990,6 +9011,8 @@ typedef struct shs__omp_group {
     shs_wide *exact;   /* p */
     shs_real *scratch; /* for the product D'R */
     shs_real *clean, *roots, *diagonals; /* of signals with weights, one after another */
+    int *there;
+    shs__omp_signal **seats; /* whose each column of R is */
 #ifdef SHS__ALL_PARTS
     shs__omp_team team; /* of signals that share their atoms; signals[0] stands for them */
 #endif
@@ -9011,11 +9034,13 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
     g->R = SHS__CARVE(l, shs_real, shs__layout_product((size_t)shs__imax(over->p, limit), direct ? columns : 1, 1));
     g->exact = SHS__CARVE(l, shs_wide, p);
     g->scratch = SHS__CARVE(l, shs_real, scratch);
-    g->clean = g->roots = g->diagonals = NULL;
+    g->clean = g->roots = g->diagonals = NULL, g->there = NULL, g->seats = NULL;
     if (SHS__OMP_IF_WEIGHTED(over->weighted)) {
         g->clean = SHS__CARVE(l, shs_real, shs__layout_product(p, (size_t)count, 1));
         g->roots = SHS__CARVE(l, shs_real, shs__layout_product(p, (size_t)count, 1));
         g->diagonals = SHS__CARVE(l, shs_real, shs__layout_product((size_t)shs__omp_padded(over->n), (size_t)count, 1));
+        g->there = SHS__CARVE(l, int, shs__layout_product(p, (size_t)count, 1));
+        g->seats = SHS__CARVE(l, shs__omp_signal *, columns);
     }
     for (i = 0; i < count; i++) {
         shs__omp_signal counted, *w = g->signals ? g->signals + i : &counted;
@@ -9031,6 +9056,7 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
         if (SHS__OMP_IF_WEIGHTED(over->weighted)) {
             w->root = g->roots ? g->roots + (size_t)i * p : NULL;
             w->clean = g->clean ? g->clean + (size_t)i * p : NULL;
+            w->there = g->there ? g->there + (size_t)i * p : NULL;
             w->diagonal = g->diagonals ? g->diagonals + (size_t)i * (size_t)shs__omp_padded(over->n) : NULL;
             w->residual = SHS__CARVE(l, shs_real, (size_t)shs__imax(over->p, limit));
         }
@@ -9070,6 +9096,7 @@ SHS__PRIVATE void shs__omp_correlate_one(const shs__omp_group *g, int count) {
 SHS__PRIVATE void shs__omp_seat(const shs__omp_group *g, shs__omp_signal *w, int at) {
     w->r = SHS__OMP_IF_WEIGHTED(w->root) ? w->residual : g->R + (size_t)at * (size_t)g->over->p;
     w->alpha = g->alpha + (size_t)at * (size_t)g->over->n;
+    if (SHS__OMP_IF_WEIGHTED(g->seats)) g->seats[at] = w;
 }
 
 /* Pursues `count` signals that have begun and know their y. */
@@ -9111,6 +9138,7 @@ SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count, shs_
             if (SHS__OMP_IF_WEIGHTED(w->root)) shs__omp_weigh(w, q, g->R + (size_t)columns * p);
             else memcpy(g->R + (size_t)columns * p, q, bytes);
             w->B = g->alpha + (size_t)columns * (size_t)g->over->n;
+            if (SHS__OMP_IF_WEIGHTED(w->root)) g->seats[columns] = w;
         }
     }
     for (a = 0; a < count; a++) {
@@ -9150,7 +9178,7 @@ typedef struct shs__coder {
     const shs_omp_options *options;
     int use_gram;
     shs_real *own_gram; /* padded with zero rows; NULL: none, or the caller's */
-    shs_real *squares;  /* of the elements of D, packed, for the lengths of weighted atoms */
+    shs_real *squares;  /* of the elements of D by stripes, for the lengths of weighted atoms */
     size_t group, chunks, first_chunk;
     shs__omp_group *groups; /* one a worker */
     shs__coder_sums *sums;  /* SHS__CODER_ROUND */
@@ -9203,6 +9231,49 @@ SHS__PRIVATE void shs__team_layout(shs__layout *l, shs__omp_group *g, int direct
     g->signals->team = &g->team;
 }
 
+/* D by stripes of as many atoms as a kernel sums at once, the stripe's part of each row side by side: where values are missing,
+   the product D'r takes those rows of it that are there. */
+SHS__PRIVATE size_t shs__stripes_count(int n, int p) {
+    return shs__layout_product((size_t)shs__la_round_up(n, shs__kernels_vector()->wide), (size_t)p, 1);
+}
+
+SHS__PRIVATE void shs__stripe_chunk(void *arg, size_t chunk, int worker) {
+    const shs__coder *c = (const shs__coder *)arg;
+    const shs__omp_dictionary *d = &c->over;
+    const int wide = shs__kernels_vector()->wide, first = (int)chunk * wide, count = shs__imin(d->n - first, wide);
+    const size_t at = (size_t)first * (size_t)d->p;
+    int l, k;
+    (void)worker;
+    for (l = 0; l < d->p; l++)
+        for (k = 0; k < wide; k++) {
+            const shs_real value = k < count ? *SHS__AT(d->D, d->ldd, l, first + k) : 0;
+            d->packed[at + (size_t)(l * wide + k)] = value;
+            c->squares[at + (size_t)(l * wide + k)] = value * value;
+        }
+}
+
+/* One stripe of z = M'x, M being D or its squares: the rows that w has values for. */
+SHS__PRIVATE void shs__stripes_times(const shs__omp_signal *w, const shs_real *M, int stripe, const shs_real *x, shs_real *z) {
+    const shs__vector_kernels *kernels = shs__kernels_vector();
+    const int n = w->over->n, first = stripe * kernels->wide;
+    shs_real last[8 * SHS__VECTOR_MOST / sizeof(shs_real)];
+    M += (size_t)first * (size_t)w->over->p;
+    if (first + kernels->wide <= n) kernels->sum_rows(w->present, w->there, x, M, z + first);
+    else {
+        kernels->sum_rows(w->present, w->there, x, M, last);
+        memcpy(z + first, last, (size_t)(n - first) * sizeof *z);
+    }
+}
+
+/* D'R: stripe by stripe, which stays in the cache for all signals. */
+SHS__PRIVATE void shs__omp_correlate_rows(const shs__omp_group *g, int count) {
+    const shs__omp_dictionary *d = g->over;
+    int stripe, i;
+    for (stripe = 0; stripe * shs__kernels_vector()->wide < d->n; stripe++)
+        for (i = 0; i < count; i++)
+            shs__stripes_times(g->seats[i], d->packed, stripe, SHS__AT(g->R, d->p, 0, i), SHS__AT(g->alpha, d->n, 0, i));
+}
+
 SHS__PRIVATE size_t shs__direct_group(const shs__omp_dictionary *d, int limit) {
     const size_t values = (size_t)d->n + (size_t)d->p * ((size_t)limit + 1);
     return shs__zmax(SHS__DIRECT_FEWEST, shs__zmin(SHS__DIRECT_GROUP, SHS__DIRECT_VALUES / values));
@@ -9212,7 +9283,7 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
     const shs_omp_options *o = c->options;
     shs__omp_dictionary *over = &c->over;
     const int n = over->n, p = over->p;
-    size_t columns, scratch, panel = 0, k;
+    size_t columns, scratch, values, panel = 0, k;
     int i, count;
     c->use_gram = p == 0 || shs__omp_gram_pays(p, n, c->m, c->stride, o);
     over->weighted = shs__omp_weighted(o);
@@ -9232,10 +9303,11 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
     over->ldg = (size_t)(o->gram ? o->ldg : over->padded);
     c->own_gram = NULL;
     if (c->use_gram && !o->gram) c->own_gram = SHS__CARVE(l, shs_real, shs__layout_product(over->ldg, (size_t)n, 1));
-    scratch = p ? shs__la_gemm_scratch(0, (int)shs__zmin(columns, INT_MAX), p) : 0;
+    scratch = p && !over->weighted ? shs__la_gemm_scratch(0, (int)shs__zmin(columns, INT_MAX), p) : 0;
     if (c->use_gram && !o->gram) scratch = shs__zmax(scratch, shs__la_gemm_scratch(n, SHS__GRAM_BLOCK, p));
-    over->packed = p ? SHS__CARVE(l, shs_real, shs__la_packed_count(n, p)) : NULL;
-    c->squares = over->weighted ? SHS__CARVE(l, shs_real, shs__la_packed_count(n, p)) : NULL;
+    values = over->weighted ? shs__stripes_count(n, p) : p ? shs__la_packed_count(n, p) : 0;
+    over->packed = p ? SHS__CARVE(l, shs_real, values) : NULL;
+    c->squares = over->weighted ? SHS__CARVE(l, shs_real, values) : NULL;
     over->diagonal = NULL;
     if (over->weighted || shs__omp_distances(o->selection))
         over->diagonal = SHS__CARVE(l, shs_real, (size_t)shs__omp_padded(n));
@@ -9268,16 +9340,17 @@ SHS__PRIVATE void shs__omp_gram_chunk(void *arg, size_t chunk, int worker) {
    diagonal. */
 SHS__PRIVATE void shs__coder_dictionary(const shs_context *ctx, shs__coder *c, const shs_real *D, int ldd) {
     shs__omp_dictionary *d = &c->over;
-    size_t i;
     d->D = D;
     d->ldd = ldd;
-    if (d->p) shs__la_pack(ctx, d->n, d->p, D, ldd, d->packed);
+    if (d->weighted)
+        shs__ctx_parallel(ctx, (shs_wide)d->n * (shs_wide)d->p, shs__ctx_chunks((size_t)d->n, (size_t)shs__kernels_vector()->wide),
+                          shs__stripe_chunk, c);
+    else if (d->p) shs__la_pack(ctx, d->n, d->p, D, ldd, d->packed);
     d->G = !c->use_gram ? NULL : c->own_gram ? c->own_gram : c->options->gram;
     if (c->own_gram)
         shs__ctx_parallel(ctx, shs__ctx_product_work(d->n, d->n, d->p), shs__ctx_chunks((size_t)d->n, SHS__GRAM_BLOCK),
                           shs__omp_gram_chunk, c);
     shs__omp_set_diagonal(d);
-    for (i = 0; c->squares && i < shs__la_packed_count(d->n, d->p); i++) c->squares[i] = d->packed[i] * d->packed[i];
 }
 
 SHS__PRIVATE int shs__omp_limit_of(const shs__coder *c, size_t i) {
@@ -9333,13 +9406,15 @@ SHS__OUTLINE void shs__coder_weigh(const shs__coder *c, const shs__omp_group *g,
     int (*const strongest)(int n, const shs_real *x) = shs__kernels_pursuit()->strongest;
     const int p = d->p, padded = shs__omp_padded(d->n);
     size_t i;
-    int j, l;
+    int j, l, stripe;
     for (i = 0; i < end - first; i++) {
+        shs__omp_signal *w = g->signals + i;
         shs_wide total = 0;
         shs_real *roots = SHS__AT(g->roots, p, 0, i), heaviest = 0, most, unit = 1;
         shs__omp_weights(c, first + i, 0, p, roots);
-        for (l = 0; l < p; l++) {
+        for (l = w->present = 0; l < p; l++) {
             total += (shs_wide)roots[l];
+            w->there[w->present] = l, w->present += roots[l] > 0; /* no branch, as in shs__omp_where */
             heaviest = roots[l] > heaviest ? roots[l] : heaviest;
             *SHS__AT(g->clean, p, l, i) = shs__omp_where(roots[l] > 0, *SHS__AT(c->Y, c->ldy, l, first + i));
         }
@@ -9347,11 +9422,14 @@ SHS__OUTLINE void shs__coder_weigh(const shs__coder *c, const shs__omp_group *g,
         most = SHS__SQRT(heaviest);
         while (unit < most) unit *= 2;
         while (most > 0 && most <= unit / 2) unit /= 2;
-        g->signals[i].unit = unit;
-        g->signals[i].longest = heaviest / unit / unit; /* of the weights for now, of the atoms below */
+        w->unit = unit;
+        w->longest = heaviest / unit / unit; /* of the weights for now, of the atoms below */
         for (l = 0; c->options->weights && l < p; l++) roots[l] = roots[l] / unit / unit;
     }
-    shs__la_gemm_packed(d->n, (int)(end - first), p, c->squares, g->roots, p, g->diagonals, padded, g->scratch);
+    for (stripe = 0; stripe * shs__kernels_vector()->wide < d->n; stripe++)
+        for (i = 0; i < end - first; i++)
+            shs__stripes_times(g->signals + i, c->squares, stripe, SHS__AT(g->roots, p, 0, i),
+                               SHS__AT(g->diagonals, padded, 0, i));
     for (i = 0; i < end - first; i++) {
         shs_real *lengths2 = SHS__AT(g->diagonals, padded, 0, i), *roots = SHS__AT(g->roots, p, 0, i);
         const shs_real guard = SHS__OMP_GUARD * g->signals[i].longest;
@@ -9442,7 +9520,7 @@ SHS__OUTLINE void shs__omp_code_direct(const shs__coder *c, size_t first, size_t
     size_t i;
     if (g->over->weighted) shs__coder_weigh(c, g, first, end, sums);
     for (i = first; i < end; i++) shs__coder_begin(c, g->signals + (i - first), i);
-    shs__omp_pursue_group(g, (int)(end - first), shs__omp_correlate_group);
+    shs__omp_pursue_group(g, (int)(end - first), g->over->weighted ? shs__omp_correlate_rows : shs__omp_correlate_group);
     for (i = first; i < end; i++) shs__coder_end(c, g->signals + (i - first), i, sums);
 }
 

@@ -371,6 +371,31 @@ static void test_present_values(void **state) {
     free(x), free(y), free(z), free(of);
 }
 
+/* Chosen rows, each times its factor: in order, from 0. */
+static void test_sums_of_rows(void **state) {
+    enum { ROWS = 23 };
+    const shs__vector_kernels *k = shs__kernels_vector();
+    shs_real *M = new_normal((size_t)(ROWS * k->wide), 1), *factors = new_normal(ROWS, 2);
+    shs_real *sum = (shs_real *)malloc(((size_t)k->wide + 1) * sizeof *sum);
+    int rows[ROWS], count, i, j;
+    (void)state;
+    for (i = 0; i < ROWS; i++) rows[i] = (i * 7 + 3) % ROWS;
+    for (count = 0; count <= ROWS; count++) {
+        sum[k->wide] = 7;
+        k->sum_rows(count, rows, factors, M, sum);
+        for (j = 0; j < k->wide; j++) {
+            double expected = 0, size = 0;
+            for (i = 0; i < count; i++) {
+                const double term = (double)factors[rows[i]] * (double)M[rows[i] * k->wide + j];
+                expected += term, size += fabs(term);
+            }
+            assert_close(sum[j], expected, 8 * (double)SHS__EPS * size);
+        }
+        assert_true(sum[k->wide] == 7);
+    }
+    free(M), free(factors), free(sum);
+}
+
 /* A matrix that was packed before, deeper than a panel and higher than a block too: the bits of shs_gemm. */
 static void test_packed_products(void **state) {
     static const int sizes[][3] = {{1, 1, 1},      {5, 3, 7},       {50, 9, 3},   {97, 33, 100},
@@ -401,6 +426,7 @@ static void test_packed_products(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_present_values),
+        cmocka_unit_test(test_sums_of_rows),
         cmocka_unit_test(test_packed_products),
         cmocka_unit_test(test_blocks_turn),
         cmocka_unit_test(test_word_tiles),
