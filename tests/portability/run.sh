@@ -162,7 +162,7 @@ begin gcc-m32-sse gcc $m32 && suite "" "" gcc -std=c99 -m32 -O2 -msse2 -mfpmath=
 
 # ---- languages and switches ------------------------------------------------------------------------------------------
 
-standards="-std=c++11,-std=c++14,-std=c++17,-std=c++20"
+standards="-std=c++11,-O0 -std=c++14,-O0 -std=c++17,-std=c++20" # the others are compiled, hardly optimised
 begin g++ g++ && libraries="-x none -lm" every_part "" "" "$standards" g++ -O2 -x c++
 begin clang++ clang++ && libraries="-x none -lm" every_part "" "" "$standards" clang++ -O2 -x c++
 begin c-standards gcc && every_part "" "" \
