@@ -85,12 +85,11 @@ rows() {
                 # clang's optimiser speaks of frames alone: those of tests do not count, and double has the larger ones.
                 case $compiler:$v:$f in clang:*:tests/* | clang:float:*) level=syntax ;; *) level=O3 ;; esac
                 # A program's own code is optimised without the library's, which has rows of its own, and read with it; but for
-                # those that are made of the library's insides.
+                # those that make it static or look inside.
                 case $v:$level:$f in
-                float:O3:examples/papers/* | float:O3:*_cl*.c) echo "$compiler c99 $v syntax $f $(flags_of "$f")" ;;
-                double:O3:examples/papers/* | double:O3:*_cl*.c | *examples/embedded.c)
-                    echo "$compiler c99 $v O1 $f $(flags_of "$f")"
-                    ;;
+                *examples/embedded.c) echo "$compiler c99 $v O1 $f" ;;
+                float:O3:*/papers/* | float:O3:*/mpi/* | float:O3:*_cl*.c) echo "$compiler c99 $v syntax $f $(flags_of "$f")" ;;
+                double:O3:*/papers/* | double:O3:*/mpi/* | double:O3:*_cl*.c) echo "$compiler c99 $v O1 $f $(flags_of "$f")" ;;
                 *:O3:examples/*)
                     [ "$v" = double ] || echo "$compiler c99 $v syntax $f $(flags_of "$f")"
                     echo "$compiler c99 $v $level $f $(flags_of "$f") -DSPARSEHS_IMPLEMENTATION_ONCE -DSPARSEHS_CL_IMPLEMENTATION_ONCE"

@@ -375,37 +375,37 @@ static void test_present_values(void **state) {
 static void test_sums_of_rows(void **state) {
     enum { ROWS = 23 };
     const shs__vector_kernels *k = shs__kernels_vector();
-    shs_real *M = new_normal((size_t)(ROWS * k->wide), 1), *factors = new_normal(ROWS, 2);
+    shs_real *M = new_normal((size_t)(ROWS * k->wide), 1), *times = new_normal(ROWS, 2);
     shs_real *sum = (shs_real *)malloc(((size_t)k->wide + 1) * sizeof *sum);
     int rows[ROWS], count, i, j;
     (void)state;
     for (i = 0; i < ROWS; i++) rows[i] = (i * 7 + 3) % ROWS;
     for (count = 0; count <= ROWS; count++) {
         sum[k->wide] = 7;
-        k->sum_rows(count, rows, factors, M, sum);
+        k->sum_rows(count, rows, times, M, sum);
         for (j = 0; j < k->wide; j++) {
             double expected = 0, size = 0;
             for (i = 0; i < count; i++) {
-                const double term = (double)factors[rows[i]] * (double)M[rows[i] * k->wide + j];
+                const double term = (double)times[rows[i]] * (double)M[rows[i] * k->wide + j];
                 expected += term, size += fabs(term);
             }
             assert_close(sum[j], expected, 8 * (double)SHS__EPS * size);
         }
         assert_true(sum[k->wide] == 7);
     }
-    free(M), free(factors), free(sum);
+    free(M), free(times), free(sum);
 }
 
 /* A matrix that was packed before, deeper than a panel and higher than a block too: the bits of shs_gemm. */
 static void test_packed_products(void **state) {
-    static const int sizes[][3] = {{1, 1, 1},      {5, 3, 7},       {50, 9, 3},   {97, 33, 100},
-                                   {144, 20, 384}, {301, 200, 385}, {150, 1, 800}};
+    static const int shapes[][3] = {{1, 1, 1},      {5, 3, 7},       {50, 9, 3},   {97, 33, 100},
+                                    {144, 20, 384}, {301, 200, 385}, {150, 1, 800}};
     size_t q;
     int threads;
     (void)state;
-    for (q = 0; q < sizeof sizes / sizeof *sizes; q++)
+    for (q = 0; q < sizeof shapes / sizeof *shapes; q++)
         for (threads = 1; threads < 4; threads += 2) {
-            const int m = sizes[q][0], n = sizes[q][1], k = sizes[q][2], lda = k + 3, ldc = m + 2;
+            const int m = shapes[q][0], n = shapes[q][1], k = shapes[q][2], lda = k + 3, ldc = m + 2;
             const size_t count = shs__la_packed_count(m, k), room = shs__la_gemm_scratch(0, n, k);
             shs_real *A = new_normal((size_t)lda * (size_t)m, q), *B = new_normal((size_t)k * (size_t)n, q + 50);
             shs_real *packed = (shs_real *)malloc((count + 1) * sizeof *packed),
