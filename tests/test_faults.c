@@ -209,6 +209,13 @@ static shs_status call_lasso(const shs_context *ctx, scene *s) {
     return shs_lasso(ctx, P, N, s->D, P, M, s->Y, P, &o, &s->out_codes, OUT(s, 3, shs_real), NULL);
 }
 
+static shs_status call_elastic_net(const shs_context *ctx, scene *s) {
+    static const shs_real path[] = {(shs_real)0.2};
+    shs_lasso_options o = SHS_ZERO;
+    o.relative = 1, o.lambdas = path, o.lambda_count = 1, o.lambda2 = (shs_real)0.1;
+    return shs_lasso(ctx, P, N, s->D, P, M, s->Y, P, &o, &s->out_codes, OUT(s, 3, shs_real), NULL);
+}
+
 #ifndef TEST_CL
 static shs_status call_lasso_gram(const shs_context *ctx, scene *s) {
     shs_lasso_options o = SHS_ZERO;
@@ -554,6 +561,7 @@ static const struct {
     {BELOW, "shs_omp_ex, groups", call_omp_groups, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_omp_ex, groups, no Gram matrix", call_omp_groups_never, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_lasso", call_lasso, NULL, 1, 0, 0, NO_RESULT},
+    {BELOW, "shs_lasso, elastic net", call_elastic_net, NULL, 1, 0, 0, NO_RESULT},
 #ifndef TEST_CL
     {BELOW, "shs_omp_ex, nonnegative", call_omp_nonnegative, NULL, 1, 0, 0, NO_RESULT},
     {BELOW, "shs_omp_ex, weights", call_omp_weights, NULL, 1, 0, 0, NO_RESULT},

@@ -372,6 +372,53 @@ static void test_learning_with_limits_of_ones_own(void **state) {
     }
 }
 
+typedef struct tested {
+    const shs_real *others;
+    size_t from[MOST_RANKS + 1], others_from[MOST_RANKS + 1];
+    shs_real D[MOST_RANKS][P * N];
+    shs_ksvd_record history[MOST_RANKS][4];
+} tested;
+
+static void learn_and_test(const shs_context *ctx, int rank, void *arg) {
+    tested *w = (tested *)arg;
+    shs_ksvd_options o = SHS_ZERO;
+    shs_ksvd_report report = SHS_ZERO;
+    o.iterations = 4, o.coding.sparsity = 3, o.start = SHS_START_GIVEN, o.replace = SHS_REPLACE_LEAVE, o.keep = SHS_KEEP_LAST;
+    o.test = w->others + P * w->others_from[rank], o.test_m = w->others_from[rank + 1] - w->others_from[rank];
+    report.history = w->history[rank];
+    fill_normal(P * N, w->D[rank], 11);
+    assert_ok(shs_ksvd_ex(ctx, P, N, w->from[rank + 1] - w->from[rank], signals + P * w->from[rank], P, &o, w->D[rank], P, NULL,
+                          &report));
+}
+
+/* Signals that are not learnt from are shared out too, otherwise than those that are: on all ranks the error is that of all. */
+static void test_test_set(void **state) {
+    enum { OTHERS = 60 };
+    static const size_t shares[][MOST_RANKS + 1] = {{0, M, M, M}, {0, 70, M, M}, {0, 40, 90, M}, {0, 0, M, M}};
+    static const size_t test_shares[][MOST_RANKS + 1] = {
+        {0, OTHERS, OTHERS, OTHERS}, {0, 0, OTHERS, OTHERS}, {0, 11, 31, OTHERS}};
+    tested *alone = NEW(tested, 1), *w = NEW(tested, 1);
+    shs_real *others = new_normal(P * OTHERS, 5);
+    size_t a, b;
+    int r, k;
+    (void)state;
+    alone->others = w->others = others;
+    memcpy(alone->from, shares[0], sizeof shares[0]), memcpy(alone->others_from, test_shares[0], sizeof test_shares[0]);
+    run_ranks(1, learn_and_test, alone);
+    for (a = 0; a < 4; a++)
+        for (b = 0; b < 3; b++) {
+            memcpy(w->from, shares[a], sizeof shares[a]), memcpy(w->others_from, test_shares[b], sizeof test_shares[b]);
+            run_ranks(3, learn_and_test, w);
+            for (r = 0; r < 3; r++)
+                for (k = 0; k < 4; k++) {
+                    const double expected = (double)alone->history[0][k].rmse_test;
+                    assert_true(w->history[r][k].rmse_test == w->history[0][k].rmse_test);
+                    assert_close(w->history[r][k].rmse_test, expected, BY_TYPE(k ? 1e-3 : 1e-5, 1e-10) * expected);
+                }
+        }
+    free(others), free(alone), free(w);
+}
+
 /* One rank reads a stream and another has its pixels in memory: the route of FastICA is the same. */
 static void test_streams_beside_memory(void **state) {
     int call, approach, contrast, r, from;
@@ -822,6 +869,7 @@ int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_outputs_are_ones_own),
         cmocka_unit_test(test_learning_with_limits_of_ones_own),
+        cmocka_unit_test(test_test_set),
         cmocka_unit_test(test_streams_beside_memory),
         cmocka_unit_test(test_ranks_without_pixels),
         cmocka_unit_test(test_noise_across_borders),

@@ -54,6 +54,7 @@ static double residual2(const problem *q, const shs_omp_options *o, int signal, 
     for (i = 0; i < q->p; i++) {
         double r = (double)q->Y[(size_t)signal * (size_t)q->ldy + (size_t)i];
         for (k = 0; k < used; k++) r -= (double)coefs[k] * (double)q->D[(size_t)atoms[k] * (size_t)q->ldd + (size_t)i];
+        if (o->mask && !o->mask[(size_t)signal * (size_t)o->ldm + (size_t)i]) continue;
         sum += r * r * (o->weights ? (double)o->weights[(size_t)signal * (size_t)o->ldw + (size_t)i] : 1);
     }
     return sum;
@@ -82,7 +83,8 @@ static void check_codes(const problem *q, const shs_omp_options *o, const shs_co
     }
 }
 
-static void options_of(input *in, const problem *q, shs_omp_options *o, int *limits, shs_real *tolerances, size_t *starts) {
+static void options_of(input *in, const problem *q, shs_omp_options *o, int *limits, shs_real *tolerances, size_t *starts,
+                       unsigned char *mask) {
     int flags = byte(in), i;
     memset(o, 0, sizeof *o);
     o->sparsity = within(in, -1, 10);
@@ -93,6 +95,11 @@ static void options_of(input *in, const problem *q, shs_omp_options *o, int *lim
     o->nonnegative = (flags & 44) == 40; /* given to few, so that inputs that were found go on to mean what they did */
     if ((flags & 44) == 44 || (flags & 46) == 38) o->selection = SHS_SELECT_OLS;
     if ((flags & 44) == 36) o->skip_nan = 1, o->weights = q->Y, o->ldw = q->ldy; /* negative ones are refused */
+    if ((flags & 236) == 164) { /* a mask in place of the weights, a byte of the input for eight of its own */
+        const int bits = byte(in);
+        for (i = 0; i < (int)count_of(q->p, q->m); i++) mask[i] = (unsigned char)(bits >> i % 8 & 1);
+        o->skip_nan = 0, o->weights = NULL, o->mask = mask, o->ldm = positive(q->p);
+    }
     if ((flags & 44) == 32) {                                                    /* starts of groups, of which some are none */
         starts[0] = 0;
         for (i = 1; i < q->m; i++) starts[i] = starts[i - 1] + (size_t)(1 + limits[i] % 3) - (size_t)(limits[i] == 6);
@@ -110,6 +117,7 @@ static void code_many(input *in, world *w) {
     int limits[8], stride = within(in, 0, 10), flags = byte(in);
     size_t starts[9] = {0};
     shs_real tolerances[8];
+    unsigned char *mask = NEW(unsigned char, count_of(q.p, q.m));
     size_t m = (size_t)positive(q.m), slots = m * (size_t)stride;
     output used = output_of(m * sizeof(int)), atoms = output_of(slots * sizeof(int));
     output coefs = output_of(slots * sizeof(shs_real)), errors2 = output_of(m * sizeof(shs_real));
@@ -118,7 +126,7 @@ static void code_many(input *in, world *w) {
     shs_codes codes;
     shs_status status;
     size_t bytes;
-    options_of(in, &q, &o, limits, tolerances, starts);
+    options_of(in, &q, &o, limits, tolerances, starts, mask);
     codes.m = m - (flags == 77 && m), codes.stride = stride;
     codes.used = AS(int, used), codes.atoms = AS(int, atoms), codes.coefs = AS(shs_real, coefs);
     bytes = shs_omp_workspace(&w->ctx, q.p, q.n, m, stride, &o);
@@ -140,7 +148,7 @@ static void code_many(input *in, world *w) {
     } else if (status != SHS_CANCELLED) must(untouched(&used) && untouched(&atoms) && untouched(&coefs) && untouched(&errors2));
     if (status != SHS_OK && status != SHS_CANCELLED) must(untouched(&report));
     output_free(&used), output_free(&atoms), output_free(&coefs), output_free(&errors2), output_free(&report);
-    problem_free(&q);
+    problem_free(&q), free(mask);
 }
 
 /* The lasso of the same signals, or by the same products: codes are numbers, and what is said of the gap is the gap. */
@@ -229,13 +237,14 @@ static void code_by_correlations(input *in, world *w) {
     size_t starts[9] = {0};
     shs_real tolerances[8], *gram = NEW(shs_real, count_of(ldg + 1, q.n)), *dty = NEW(shs_real, count_of(ldt + 1, q.m));
     shs_real *norms2 = NEW(shs_real, positive(q.m));
+    unsigned char *mask = NEW(unsigned char, count_of(q.p, q.m));
     size_t m = (size_t)positive(q.m), slots = m * (size_t)stride;
     output used = output_of(m * sizeof(int)), atoms = output_of(slots * sizeof(int)),
            coefs = output_of(slots * sizeof(shs_real));
     shs_omp_options o;
     shs_codes codes;
     shs_status status;
-    options_of(in, &q, &o, limits, tolerances, starts);
+    options_of(in, &q, &o, limits, tolerances, starts, mask);
     o.gram = gram, o.ldg = ldg;
     fill(in, count_of(ldg + 1, q.n), gram), fill(in, count_of(ldt + 1, q.m), dty);
     fill(in, m, norms2);
@@ -258,7 +267,7 @@ static void code_by_correlations(input *in, world *w) {
     else if (status != SHS_CANCELLED) must(untouched(&used) && untouched(&atoms) && untouched(&coefs));
     code_lasso(in, w, &q, gram, ldg, dty, ldt, norms2, stride);
     output_free(&used), output_free(&atoms), output_free(&coefs);
-    free(gram), free(dty), free(norms2), problem_free(&q);
+    free(gram), free(dty), free(norms2), free(mask), problem_free(&q);
 }
 
 /* Codes as a caller may hand them in, with numbers of atoms that do not exist. */
