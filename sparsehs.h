@@ -6564,7 +6564,8 @@ SHS__PRIVATE void shs__la_gemm_serial(shs_trans transa, shs_trans transb, int m,
 
 /* Products A'B with the same A (k x m) again and again: it is packed once. */
 SHS__PRIVATE size_t shs__la_packed_count(int m, int k) {
-    return shs__layout_product((size_t)shs__la_round_up(m, shs__kernels_gemm()->pad), (size_t)k, 1);
+    const size_t pad = (size_t)shs__kernels_gemm()->pad;
+    return shs__layout_product(shs__ctx_chunks((size_t)m, pad), pad, (size_t)k);
 }
 
 SHS__PRIVATE void shs__la_pack_chunk(void *arg, size_t chunk, int worker) {
@@ -9234,7 +9235,8 @@ SHS__PRIVATE void shs__team_layout(shs__layout *l, shs__omp_group *g, int direct
 /* D by stripes of as many atoms as a kernel sums at once, the stripe's part of each row side by side: where values are missing,
    the product D'r takes those rows of it that are there. */
 SHS__PRIVATE size_t shs__stripes_count(int n, int p) {
-    return shs__layout_product((size_t)shs__la_round_up(n, shs__kernels_vector()->wide), (size_t)p, 1);
+    const size_t wide = (size_t)shs__kernels_vector()->wide;
+    return shs__layout_product(shs__ctx_chunks((size_t)n, wide), wide, (size_t)p);
 }
 
 SHS__PRIVATE void shs__stripe_chunk(void *arg, size_t chunk, int worker) {
