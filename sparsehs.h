@@ -6472,6 +6472,7 @@ SHS__PRIVATE void shs__la_gemm_set(shs__gemm *g, shs__part part, shs_trans trans
     g->beta = beta;
     g->C = C;
     g->ldc = ldc;
+    g->packed_a = NULL;
 }
 
 /* ---- gemm: products much deeper than wide ------------------------------------------------------------ >>gemm_deep */
@@ -6570,7 +6571,7 @@ SHS__PRIVATE size_t shs__la_packed_count(int m, int k) {
 
 SHS__PRIVATE void shs__la_pack_chunk(void *arg, size_t chunk, int worker) {
     shs__gemm g = *(const shs__gemm *)arg;
-    const int most = SHS__PACK_SLIVERS * g.tiles->rows, row = (int)chunk * most, rows = shs__imin(g.m - row, most);
+    const int row = (int)chunk * g.tiles->rows, rows = shs__imin(g.m - row, g.tiles->rows);
     (void)worker;
     for (; g.from < g.k; g.from += g.depth) {
         g.depth = shs__imin(g.k - g.from, SHS__KC);
@@ -6582,8 +6583,7 @@ SHS__PRIVATE void shs__la_pack(const shs_context *ctx, int m, int k, const shs_r
     shs__gemm g = SHS_ZERO;
     shs__la_gemm_set(&g, SHS__WHOLE, SHS_TRANS_YES, SHS_TRANS_NO, m, 0, k, 1, A, lda, NULL, 0, 0, NULL, 0);
     g.tiles = shs__kernels_gemm(), g.packed_a = packed;
-    shs__ctx_parallel(ctx, (shs_wide)m * (shs_wide)k, shs__ctx_chunks((size_t)m, (size_t)(SHS__PACK_SLIVERS * g.tiles->rows)),
-                      shs__la_pack_chunk, &g);
+    shs__ctx_parallel(ctx, (shs_wide)m * (shs_wide)k, shs__ctx_chunks((size_t)m, (size_t)g.tiles->rows), shs__la_pack_chunk, &g);
 }
 
 /* C (m x n) = A'B, on one thread; scratch as for m = 0. The same bits as shs_gemm. */
