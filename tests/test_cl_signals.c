@@ -1029,28 +1029,33 @@ static int goes_the_same_way(double first, const shs_ksvd_record *a, const shs_k
     return 1;
 }
 
+static void nudge(shs_random *r, size_t count, const shs_real *from, shs_real *to) {
+    size_t i;
+    for (i = 0; i < count; i++)
+        to[i] = from[i] * (shs_real)(1 + 4 * (double)SHS__EPS * (2 * (double)shs_random_uniform(r) - 1));
+}
+
 /* Two atoms may be as good to float's last digit in one of the first iterations too, and which is taken is then for the
-   processor and its compiler to say. Where that is so, starts that differ from D by four roundings at most lead the CPU both
-   ways: of 64, some go as `a` went and others as `b` went, which an error of the code does not bring about. */
+   processor and its compiler to say. Where that is so, starts and signals that differ by four roundings at most lead the CPU both
+   ways: of 64, some go as `a` went and others as `b` went, which an error of the code does not bring about. Of the start alone
+   little is left after two iterations. */
 static int parted_by_a_tie(double first, const learned *a, const learned *b, int iterations) {
     const problem *w = a->from;
-    const size_t values = (size_t)w->p * (size_t)w->n;
-    shs_real *D = (shs_real *)malloc(values * sizeof *D);
+    const size_t atoms = (size_t)w->p * (size_t)w->n, signals = (size_t)w->p * w->m;
+    shs_real *D = (shs_real *)malloc(atoms * sizeof *D), *Y = (shs_real *)malloc(signals * sizeof *Y);
     shs_ksvd_record *history = (shs_ksvd_record *)calloc((size_t)a->how.iterations, sizeof *history);
     shs_ksvd_report report = SHS_ZERO;
     shs_random r;
-    size_t i;
     int start, ways = 0;
     report.history = history;
     shs_random_seed(&r, 1);
     for (start = 0; start < 64 && ways != 3; start++) {
-        for (i = 0; i < values; i++)
-            D[i] = w->D[i] * (shs_real)(1 + 4 * (double)SHS__EPS * (2 * (double)shs_random_uniform(&r) - 1));
-        assert_ok(shs_ksvd_ex(NULL, w->p, w->n, w->m, w->Y, w->p, &a->how, D, w->p, NULL, &report));
+        nudge(&r, atoms, w->D, D), nudge(&r, signals, w->Y, Y);
+        assert_ok(shs_ksvd_ex(NULL, w->p, w->n, w->m, Y, w->p, &a->how, D, w->p, NULL, &report));
         ways |= goes_the_same_way(first, a->history, history, iterations);
         ways |= 2 * goes_the_same_way(first, b->history, history, iterations);
     }
-    free(D), free(history);
+    free(D), free(Y), free(history);
     return ways == 3;
 }
 
