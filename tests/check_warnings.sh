@@ -61,14 +61,14 @@ file=sparsehs.h programs=tests/library.c coded='' read=''
 # said by the compiler's first pass, which sees every language and switch.
 if [ "${1:-}" = cl ]; then
     file=sparsehs_cl.h both="$both -DSPARSEHS_CL_IMPLEMENTATION" programs=tools/embed_kernels.c
-    coded="c99-float-O0 c99-float-O3 c++11-float-O3 c99-double-O1 c99-nodouble-O1"
+    coded="c99-float-O0 c99-float-O3 c++11-float-O1 c99-double-O1 c99-nodouble-O1"
     for v in double nodouble static dynamic; do read="$read c99-$v-syntax c++11-$v-syntax"; done
     programs="$programs $(ls tests/test_cl_*.c tests/bench_cl*.c) examples/devices.c examples/python/shim.c"
 else
-    for v in float double; do coded="$coded c99-$v-O0 c99-$v-O1 c99-$v-O3 c++11-$v-O3"; done
-    coded="$coded c99-nodouble-O1 c99-onlycoding-O1 c99-nosimd-O3 c99-native-O3 c99-openmp-O2"
+    coded="c99-float-O0 c99-float-O1 c99-float-O3 c++11-float-O3 c99-double-O1 c99-double-O3"
+    coded="$coded c99-nodouble-O1 c99-onlycoding-O1 c99-nosimd-O1 c99-native-O3 c99-openmp-O1"
     [ "$(uname -m)" != x86_64 ] || coded="$coded c99-server-O3"
-    for v in nodouble static nosimd nodispatch nostdlib onlycoding; do read="$read c99-$v-syntax c++11-$v-syntax"; done
+    for v in double nodouble static nosimd nodispatch nostdlib onlycoding; do read="$read c99-$v-syntax c++11-$v-syntax"; done
     read="$read c11-float-syntax c++17-float-syntax c++20-float-syntax c++11-native-syntax"
     for f in tests/test_*.c tests/bench*.c examples/*.c examples/hypercube/*.c examples/papers/*.c examples/mpi/*.c \
         examples/playground/*.c examples/texture/*.c; do
