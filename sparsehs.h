@@ -8297,6 +8297,7 @@ typedef struct shs__omp_signal {
     int *there, present;   /* of signals with weights: which values have one, and how many */
     shs_real *root;        /* p: the square roots of the weights over `unit`; NULL: none. Then y has zeros where that has, */
     shs_real unit;         /* a power of 2, with which the largest root is above 1/2 and not above 1; 1 without weights */
+    shs_real heaviest;     /* the largest weight over unit^2 */
     shs_real longest;      /* the length of the longest weighted atom */
     shs_real *diagonal;    /* G_jj is that of the weighted atoms, */
     const shs_real *clean; /* which is here, */
@@ -9425,7 +9426,7 @@ SHS__OUTLINE void shs__coder_weigh(const shs__coder *c, const shs__omp_group *g,
         while (unit < most) unit *= 2;
         while (most > 0 && most <= unit / 2) unit /= 2;
         w->unit = unit;
-        w->longest = heaviest / unit / unit; /* of the weights for now, of the atoms below */
+        w->heaviest = heaviest / unit / unit;
         for (l = 0; c->options->weights && l < p; l++) roots[l] = roots[l] / unit / unit;
     }
     for (stripe = 0; stripe * shs__kernels_vector()->wide < d->n; stripe++)
@@ -9434,7 +9435,7 @@ SHS__OUTLINE void shs__coder_weigh(const shs__coder *c, const shs__omp_group *g,
                                SHS__AT(g->diagonals, padded, 0, i));
     for (i = 0; i < end - first; i++) {
         shs_real *lengths2 = SHS__AT(g->diagonals, padded, 0, i), *roots = SHS__AT(g->roots, p, 0, i);
-        const shs_real guard = SHS__OMP_GUARD * g->signals[i].longest;
+        const shs_real guard = SHS__OMP_GUARD * g->signals[i].heaviest;
         if (c->options->weights) { /* else they are 0 or 1 */
             shs__omp_weights(c, first + i, 0, p, roots);
             for (l = 0; l < p; l++) roots[l] = SHS__SQRT(roots[l]) / g->signals[i].unit;
