@@ -2920,7 +2920,7 @@ typedef struct shs__vector_kernels {
     void (*patch_where)(int n, const unsigned char *m, shs_real a, const shs_real *x, shs_real b, const shs_real *y,
                         shs_real *z);
     shs_real (*dots_where)(int n, const unsigned char *m, const shs_real *x, const shs_real *y, shs_real *yy);
-    int wide; /* values of sum: the chosen rows of M, so many values each, times factors[rows[k]] */
+    int wide; /* values of a row of M below, and of the sum of those chosen, each times factors[rows[k]] */
     void (*sum_rows)(int count, const int *rows, const shs_real *factors, const shs_real *M, shs_real *sum);
 } shs__vector_kernels;
 
