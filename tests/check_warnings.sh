@@ -65,9 +65,9 @@ if [ "${1:-}" = cl ]; then
     for v in double nodouble static dynamic; do read="$read c99-$v-syntax c++11-$v-syntax"; done
     programs="$programs $(ls tests/test_cl_*.c tests/bench_cl*.c) examples/devices.c examples/python/shim.c"
 else
-    coded="c99-float-O0 c99-float-O1 c99-float-O3 c++11-float-O3 c99-double-O1 c99-double-O3"
-    coded="$coded c99-nodouble-O1 c99-onlycoding-O1 c99-nosimd-O1 c99-native-O3 c99-openmp-O1"
-    [ "$(uname -m)" != x86_64 ] || coded="$coded c99-server-O3"
+    coded="c99-float-O0 c99-float-O3 c++11-float-O1 c99-double-O3"
+    coded="$coded c99-nodouble-O1 c99-onlycoding-O1 c99-nosimd-O1 c99-native-O1 c99-openmp-O1"
+    [ "$(uname -m)" != x86_64 ] || coded="$coded c99-server-O1"
     for v in double nodouble static nosimd nodispatch nostdlib onlycoding; do read="$read c99-$v-syntax c++11-$v-syntax"; done
     read="$read c11-float-syntax c++17-float-syntax c++20-float-syntax c++11-native-syntax"
     for f in tests/test_*.c tests/bench*.c examples/*.c examples/hypercube/*.c examples/papers/*.c examples/mpi/*.c \
@@ -86,13 +86,11 @@ rows() {
                 case $compiler:$v:$f in clang:*:tests/* | clang:float:*) level=syntax ;; *) level=O3 ;; esac
                 # A program's own code is optimised without the library's, which has rows of its own, and read with it; but for
                 # those that make it static or look inside.
-                if grep -q 'define SPARSEHS_STATIC' "$f"; then
-                    echo "$compiler c99 $v O1 $f"
-                    continue
-                fi
-                case $v:$level:$f in
-                float:O3:*/papers/* | float:O3:*/mpi/* | float:O3:*_cl*.c) echo "$compiler c99 $v syntax $f $(flags_of "$f")" ;;
-                double:O3:*/papers/* | double:O3:*/mpi/* | double:O3:*_cl*.c) echo "$compiler c99 $v O1 $f $(flags_of "$f")" ;;
+                whole=
+                case $f in */mpi/* | *_cl*.c) whole=1 ;; *) ! grep -q 'define SPARSEHS_STATIC' "$f" || whole=1 ;; esac
+                case $v:$level:$whole$f in
+                float:O3:1*) echo "$compiler c99 $v syntax $f $(flags_of "$f")" ;;
+                double:O3:1*) echo "$compiler c99 $v O1 $f $(flags_of "$f")" ;;
                 *:O3:examples/*)
                     [ "$v" = double ] || echo "$compiler c99 $v syntax $f $(flags_of "$f")"
                     echo "$compiler c99 $v $level $f $(flags_of "$f") -DSPARSEHS_IMPLEMENTATION_ONCE -DSPARSEHS_CL_IMPLEMENTATION_ONCE"
