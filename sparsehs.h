@@ -6365,9 +6365,16 @@ SHS__PRIVATE shs__sliver shs__la_gemm_sliver_b(const shs__gemm *g, int column, i
 }
 
 /* The tile of the micro-kernel at (row, column) that is only partly in C, or partly wanted: by way of `tile`. */
-SHS__PRIVATE void shs__la_gemm_edge(const shs__gemm *g, int row, int rows, int column, int columns, const shs__sliver *a,
+SHS__PRIVATE void shs__la_gemm_edge(const shs__gemm *g, int row, int rows, int column, int columns, shs__sliver *a,
                                     const shs__sliver *b, int add, shs_real *tile) {
     int i, j, first, last;
+    if (!a->before && g->part == SHS__LOWER && column > row) { /* vectors above the diagonal */
+        const int skip = (column - row) / g->tiles->pad * g->tiles->pad;
+        a->at += skip, a->size -= skip, row += skip, rows -= skip;
+    } else if (!a->before && g->part == SHS__UPPER) { /* below it */
+        const int most = shs__imin(rows, column + columns - row);
+        rows = most, a->size = shs__la_round_up(most, g->tiles->pad);
+    }
     g->tiles->tile(a->size, g->depth, a->at, a->next, b->at, b->column, b->next, 0, tile, a->size);
     for (j = 0; j < columns; j++) {
         const shs_real *t = tile + (b->before + j) * a->size + a->before;
@@ -6380,10 +6387,52 @@ SHS__PRIVATE void shs__la_gemm_edge(const shs__gemm *g, int row, int rows, int c
     }
 }
 
+/* Memory that will be read next, brought nearer while there is other work: rows of `bytes`, some for each tile. */
+typedef struct shs__ahead {
+    const unsigned char *from;
+    ptrdiff_t stride;
+    size_t bytes;
+    int rows, each;
+} shs__ahead;
+
+SHS__PRIVATE void shs__la_fetch_ahead(shs__ahead *ahead) {
+    int k;
+    for (k = 0; k < ahead->each && ahead->rows > 0; k++) {
+#if defined(__GNUC__) || defined(__clang__)
+        size_t i;
+        for (i = 0; i < ahead->bytes; i += 64) __builtin_prefetch(ahead->from + i, 0, 2);
+#elif defined(SHS__INTRINSICS)
+        size_t i;
+        for (i = 0; i < ahead->bytes; i += 64) SHS__PREFETCH(ahead->from + i);
+#endif
+        if (--ahead->rows > 0) ahead->from += ahead->stride;
+    }
+}
+
+/* A product much deeper than wide waits for its values: what the next range of the depth packs of B, this block's share of its
+   rows, comes nearer while this range is multiplied. */
+SHS__PRIVATE shs__ahead shs__la_gemm_ahead(const shs__gemm *g, int row, int rows, int columns) {
+    const int next = shs__imin(g->k - g->from - g->depth, SHS__KC), along = g->transb == SHS_TRANS_YES;
+    shs__ahead ahead = SHS_ZERO;
+    int all, first, tiles;
+    if (!g->partials || next <= 0 || g->b_lies) return ahead;
+    all = along ? next : g->columns, first = all * row / g->m; /* m is small */
+    tiles = ((columns - 1) / g->tiles->columns + 1) * ((rows - 1) / g->tiles->rows + 1);
+    if (g->part != SHS__WHOLE) tiles = tiles / 2 + 1;
+    ahead.stride = g->ldb * (ptrdiff_t)sizeof(shs_real);
+    ahead.from = (const unsigned char *)(shs__la_gemm_b(g, g->column) + (ptrdiff_t)g->depth * (along ? g->ldb : 1));
+    ahead.from += first * ahead.stride;
+    ahead.bytes = (size_t)(along ? g->columns : next) * sizeof(shs_real);
+    ahead.rows = all * (row + rows) / g->m - first;
+    ahead.each = ahead.rows / tiles + 1;
+    return ahead;
+}
+
 /* The 2nd and the 1st loop: rows x columns of C from (row, column) on; a and b: where slivers are packed that are. */
 SHS__PRIVATE void shs__la_gemm_macro(const shs__gemm *g, int row, int rows, int column, int columns, const shs_real *a,
                                      const shs_real *b, int add, shs_real *tile) {
     const shs__gemm_kernels *tiles = g->tiles;
+    shs__ahead ahead = shs__la_gemm_ahead(g, row, rows, columns);
     int i, j, height;
     for (j = 0; j < columns; j += tiles->columns) {
         const int width = shs__imin(columns - j, tiles->columns);
@@ -6393,6 +6442,7 @@ SHS__PRIVATE void shs__la_gemm_macro(const shs__gemm *g, int row, int rows, int 
             shs__sliver ai;
             height = shs__la_gemm_height(g, rows - i);
             if (shs__la_outside(g->part, at_row, height, at_column, width)) continue;
+            shs__la_fetch_ahead(&ahead);
             ai = shs__la_gemm_sliver_a(g, at_row, height, a + (size_t)i * (size_t)g->depth);
             whole = bj.before + width == tiles->columns && ai.before + height == ai.size;
             if (ai.before || bj.before) /* what is there already is written again, and is the same */
@@ -14110,28 +14160,6 @@ SHS__PRIVATE void shs__px_make_native(const shs__view *v, shs__span *span, unsig
     span->offset = NULL;
 }
 
-/* Memory that will be read next, brought nearer while there is other work: rows of `bytes`, some for each tile. */
-typedef struct shs__ahead {
-    const unsigned char *from;
-    ptrdiff_t stride;
-    size_t bytes;
-    int rows, each;
-} shs__ahead;
-
-SHS__PRIVATE void shs__px_fetch_ahead(shs__ahead *ahead) {
-    int k;
-    for (k = 0; k < ahead->each && ahead->rows > 0; k++) {
-#if defined(__GNUC__) || defined(__clang__)
-        size_t i;
-        for (i = 0; i < ahead->bytes; i += 64) __builtin_prefetch(ahead->from + i, 0, 2);
-#elif defined(SHS__INTRINSICS)
-        size_t i;
-        for (i = 0; i < ahead->bytes; i += 64) SHS__PREFETCH(ahead->from + i);
-#endif
-        if (--ahead->rows > 0) ahead->from += ahead->stride;
-    }
-}
-
 /* Up to SHS__PANEL_PIXELS pixels, as one worker has them: x - shift of `used` bands. By planes band b is the column
    X + b SHS__PANEL_PIXELS (pixels contiguous), otherwise pixel k is the column X + k used. Missing pixels are closed up;
    missing[k] tells which they were. Of raw panels only `spectrum` is filled. */
@@ -14609,7 +14637,7 @@ SHS__PRIVATE void shs__px_map_spectra(const shs__map *m, shs__panel *panel, shs_
         memset(shs__px_element_at(k, panel->X, (size_t)pixel * (size_t)bands), 0, (size_t)bands * (size_t)k->bytes);
     for (pixel = 0; pixel < valid; pixel += k->columns) {
         void *rows = shs__px_element_at(k, own->rows, m->squares ? 0 : (size_t)pixel * (size_t)m->ldy);
-        shs__px_fetch_ahead(&panel->ahead);
+        shs__la_fetch_ahead(&panel->ahead);
         for (g = 0; g < groups; g += n) {
             size_t first = (size_t)m->first[g * k->lanes];
             n = shs__px_tile_groups(groups - g, k->vectors);
@@ -14635,7 +14663,7 @@ SHS__PRIVATE void shs__px_map_planes(const shs__map *m, shs__panel *panel, shs__
         n = shs__px_tile_groups(groups - g, k->vectors);
         for (o = 0; o < m->outputs; o += k->columns) {
             size_t first = (size_t)m->first[o];
-            shs__px_fetch_ahead(&panel->ahead);
+            shs__la_fetch_ahead(&panel->ahead);
             k->tile(n, m->bands - (int)first,
                     shs__px_element_at(k, panel->X, first * SHS__PANEL_PIXELS + (size_t)(g * k->lanes)), k->lanes,
                     SHS__PANEL_PIXELS,
@@ -14958,7 +14986,7 @@ SHS__PRIVATE void shs__px_gram_panel(const shs__gram *g, shs__gram_own *own, int
     shs__tile t = SHS_ZERO;
     while (shs__px_next_tile(&t, g->n, k->lanes, k->columns, k->vectors)) {
         size_t column = (size_t)t.column;
-        shs__px_fetch_ahead(ahead);
+        shs__la_fetch_ahead(ahead);
         k->tile(t.groups, depth, shs__px_given_at(k, own->packed, (size_t)t.group * apart), (ptrdiff_t)apart, k->lanes,
                 shs__px_given_at(k, own->packed, column / lanes * apart + column % lanes), lanes > 1 ? 1 : (ptrdiff_t)apart,
                 k->lanes, own->pending > 0, products, (ptrdiff_t)k->columns * k->lanes, k->lanes);
@@ -15080,7 +15108,7 @@ SHS__PRIVATE int shs__px_whole_moments(const shs__moments_job *job, shs__panel *
     while (shs__px_next_tile(&t, used, k->words, k->columns, k->vectors)) {
         const int32_t *a = packed + (size_t)t.group * apart;
         const int32_t *b = packed + second + (size_t)(t.column / k->words) * apart + (size_t)(t.column % k->words);
-        shs__px_fetch_ahead(&panel->ahead);
+        shs__la_fetch_ahead(&panel->ahead);
         k->gram(job->gram.factors, t.groups, words, most, a, b, (ptrdiff_t)apart, room, products);
         products += t.groups * k->columns * k->words;
     }
