@@ -1118,7 +1118,7 @@ SHS_API int shs_shuffled_signals(void *user, int p, size_t most, shs_real *Y, si
 
 /* What one batch did. Errors are of the dictionary before it: the batch has not been learnt from yet. */
 typedef struct shs_online_record {
-    size_t signals;       /* of all ranks */
+    size_t signal_count;  /* of all ranks */
     shs_wide rmse;        /* ||Y - DX||_F / sqrt(p m) of the batch, after coding */
     shs_wide mean_atoms;  /* coefficients a signal */
     shs_wide rmse_test;   /* as rmse, of the signals in `test` of all ranks; -1 where there are none, or it is not their turn */
@@ -1151,7 +1151,7 @@ typedef struct shs_online_options {
 /* Zeroed first, and given the arrays that are to be filled. */
 typedef struct shs_online_report {
     uint32_t start_canary;
-    size_t batches, signals;    /* done, of all ranks */
+    size_t batches, signal_count; /* done, of all ranks */
     shs_wide rmse_test;         /* of the returned dictionary; -1 without a test set */
     shs_online_record *history; /* one record a batch, the first history_most of this call; NULL = not wanted */
     size_t history_most;
@@ -5595,10 +5595,10 @@ SHS__PX_FUNCTION shs__vec SHS__IN(exp_minus)(shs__vec x) {
 /* Near zero a series; from 0.55 on 1 - 2t / (1 + t), t = exp(-2|v|), in which an error of t counts at most half. */
 SHS__PX_FUNCTION shs__vec SHS__IN(tanh)(shs__vec v) {
     const shs__vec one = SHS__ALL(1), border = SHS__ALL((shs_real)0.55);
-    shs__vec a = SHS__ABS(v), q = SHS__MUL(a, a), t = SHS__IN(exp_minus)(SHS__ADD(a, a)), series, far;
+    shs__vec a = SHS__ABS(v), q = SHS__MUL(a, a), t = SHS__IN(exp_minus)(SHS__ADD(a, a)), series, saturated;
     series = SHS__FMA(a, SHS__MUL(q, SHS__TANH_SERIES(q)), a);
-    far = SHS__SUB(one, SHS__DIV(SHS__ADD(t, t), SHS__ADD(one, t)));
-    return SHS__SIGNED_AS(SHS__PICK(SHS__ABOVE(border, a), series, far), v);
+    saturated = SHS__SUB(one, SHS__DIV(SHS__ADD(t, t), SHS__ADD(one, t)));
+    return SHS__SIGNED_AS(SHS__PICK(SHS__ABOVE(border, a), series, saturated), v);
 }
 
 /* |v| + log(1 + t) - log 2, t = exp(-2|v|), the logarithm as 2 atanh(t / (2 + t)). */
@@ -9057,7 +9057,7 @@ SHS__INLINE void shs__nn_pursue_gram(shs__omp_signal *w, shs__omp_form form) {
 
 typedef struct shs__omp_group {
     const shs__omp_dictionary *over;
-    shs__omp_signal *signals;
+    shs__omp_signal *members;
     shs_real *alpha;   /* D'R of all the signals */
     shs_real *R;       /* direct form: the residuals of those still on their way; with distances then q_k of each */
     shs_wide *exact;   /* p */
@@ -9081,7 +9081,7 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
     const int nonnegative = SHS__OMP_IF_NONNEGATIVE(over->nonnegative);
     int i;
     g->over = over;
-    g->signals = own ? own : SHS__CARVE(l, shs__omp_signal, (size_t)count);
+    g->members = own ? own : SHS__CARVE(l, shs__omp_signal, (size_t)count);
     g->alpha = SHS__CARVE(l, shs_real, shs__layout_product(padded, columns, 1));
     g->R = SHS__CARVE(l, shs_real, shs__layout_product((size_t)shs__imax(over->p, limit), direct ? columns : 1, 1));
     g->exact = SHS__CARVE(l, shs_wide, p);
@@ -9095,7 +9095,7 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
         g->seats = SHS__CARVE(l, shs__omp_signal *, columns);
     }
     for (i = 0; i < count; i++) {
-        shs__omp_signal counted, *w = g->signals ? g->signals + i : &counted;
+        shs__omp_signal counted, *w = g->members ? g->members + i : &counted;
         w->over = over, w->alpha = g->alpha, w->r = g->R, w->exact = g->exact, w->team = NULL;
         w->L = SHS__CARVE(l, shs_real, shs__omp_triangle(limit));
         w->t = SHS__CARVE(l, shs_real, (size_t)limit);
@@ -9155,10 +9155,10 @@ SHS__PRIVATE void shs__omp_seat(const shs__omp_group *g, shs__omp_signal *w, int
 SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count, shs__omp_correlate_fn correlate) {
     const size_t p = (size_t)g->over->p, bytes = p * sizeof(shs_real);
     const int distances = shs__omp_distances(g->over->selection), nonnegative = SHS__OMP_IF_NONNEGATIVE(g->over->nonnegative);
-    unsigned char active[SHS__DIRECT_GROUP]; /* of g->signals, those still on their way: small, stacks may be too */
+    unsigned char active[SHS__DIRECT_GROUP]; /* of g->members, those still on their way: small, stacks may be too */
     int actives = 0, columns, left, a;
     for (a = 0; a < count; a++) {
-        shs__omp_signal *w = g->signals + a;
+        shs__omp_signal *w = g->members + a;
         if (w->reached || w->limit == 0) continue;
         shs__omp_seat(g, w, actives);
         if (SHS__OMP_IF_WEIGHTED(w->root)) shs__omp_weigh(w, w->y, w->r);
@@ -9168,12 +9168,12 @@ SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count, shs_
     columns = actives;
     while (actives > 0) {
         for (a = 0; a < actives; a++) {
-            const shs__omp_signal *w = g->signals + active[a];
+            const shs__omp_signal *w = g->members + active[a];
             if (SHS__OMP_IF_WEIGHTED(w->root)) shs__omp_weigh(w, w->r, g->R + (size_t)a * p);
         }
         correlate(g, columns);
         for (a = left = 0; a < actives; a++) {
-            shs__omp_signal *w = g->signals + active[a];
+            shs__omp_signal *w = g->members + active[a];
             shs_real *r = w->r;
             if (nonnegative) shs__nn_choose(w);
             else if (SHS__OMP_IF_WEIGHTED(w->root)) shs__omp_choose_weighted(w);
@@ -9185,7 +9185,7 @@ SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count, shs_
         }
         columns = actives = left;
         for (a = 0; distances && a < actives; a++, columns++) {
-            shs__omp_signal *w = g->signals + active[a];
+            shs__omp_signal *w = g->members + active[a];
             const shs_real *q = w->Q + (size_t)shs__imax(w->chosen - 1, 0) * p;
             if (SHS__OMP_IF_WEIGHTED(w->root)) shs__omp_weigh(w, q, g->R + (size_t)columns * p);
             else memcpy(g->R + (size_t)columns * p, q, bytes);
@@ -9194,8 +9194,8 @@ SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count, shs_
         }
     }
     for (a = 0; a < count; a++) {
-        shs__omp_seat(g, g->signals + a, 0); /* no signal needs its columns any more */
-        if (!nonnegative) shs__omp_finish(g->signals + a);
+        shs__omp_seat(g, g->members + a, 0); /* no signal needs its columns any more */
+        if (!nonnegative) shs__omp_finish(g->members + a);
     }
 }
 
@@ -9277,10 +9277,10 @@ SHS__PRIVATE void shs__team_layout(shs__layout *l, shs__omp_group *g, int direct
     g->team.squares = SHS__CARVE(l, shs_wide, padded);
     g->team.R = direct ? SHS__CARVE(l, shs_real, shs__layout_product((size_t)g->over->p, count, 1)) : NULL;
     g->team.panel = panel, g->team.limit = limit, g->team.scratch = g->scratch;
-    if (!g->signals) return;
+    if (!g->members) return;
     g->team.A = g->alpha + 2 * padded;
-    if (direct) g->signals->B = g->alpha + padded;
-    g->signals->team = &g->team;
+    if (direct) g->members->B = g->alpha + padded;
+    g->members->team = &g->team;
 }
 
 /* D by stripes of as many atoms as a kernel sums at once, the stripe's part of each row side by side: where values are missing,
@@ -9461,7 +9461,7 @@ SHS__OUTLINE void shs__coder_weigh(const shs__coder *c, const shs__omp_group *g,
     size_t i;
     int j, l, stripe;
     for (i = 0; i < end - first; i++) {
-        shs__omp_signal *w = g->signals + i;
+        shs__omp_signal *w = g->members + i;
         shs_wide total = 0;
         shs_real *roots = SHS__AT(g->roots, p, 0, i), heaviest = 0, most, unit = 1;
         shs__omp_weights(c, first + i, 0, p, roots);
@@ -9481,18 +9481,18 @@ SHS__OUTLINE void shs__coder_weigh(const shs__coder *c, const shs__omp_group *g,
     }
     for (stripe = 0; stripe * shs__kernels_vector()->wide < d->n; stripe++)
         for (i = 0; i < end - first; i++)
-            shs__stripes_times(g->signals + i, c->squares, stripe, SHS__AT(g->roots, p, 0, i),
+            shs__stripes_times(g->members + i, c->squares, stripe, SHS__AT(g->roots, p, 0, i),
                                SHS__AT(g->diagonals, padded, 0, i));
     for (i = 0; i < end - first; i++) {
         shs_real *lengths2 = SHS__AT(g->diagonals, padded, 0, i), *roots = SHS__AT(g->roots, p, 0, i);
-        const shs_real guard = SHS__OMP_GUARD * g->signals[i].heaviest;
+        const shs_real guard = SHS__OMP_GUARD * g->members[i].heaviest;
         if (c->options->weights) { /* else they are 0 or 1 */
             shs__omp_weights(c, first + i, 0, p, roots);
-            for (l = 0; l < p; l++) roots[l] = SHS__SQRT(roots[l]) / g->signals[i].unit;
+            for (l = 0; l < p; l++) roots[l] = SHS__SQRT(roots[l]) / g->members[i].unit;
         }
         for (j = 0; j < d->n; j++) lengths2[j] = shs__omp_where(lengths2[j] > guard * d->diagonal[j], lengths2[j]);
         for (; j < padded; j++) lengths2[j] = 0;
-        g->signals[i].longest = SHS__SQRT(lengths2[strongest(d->n, lengths2)]);
+        g->members[i].longest = SHS__SQRT(lengths2[strongest(d->n, lengths2)]);
     }
 }
 
@@ -9543,7 +9543,7 @@ SHS__PRIVATE void shs__coder_correlate(const shs__coder *c, const shs__omp_group
    before to say which atom it takes; the others' steps fill that time. */
 SHS__OUTLINE void shs__omp_code_with_gram(const shs__coder *c, size_t first, size_t end, int worker, shs__coder_sums *sums) {
     const shs__omp_group *g = c->groups + worker;
-    shs__omp_signal *abreast = g->signals;
+    shs__omp_signal *abreast = g->members;
     size_t i;
     shs__coder_correlate(c, g, first, end, g->alpha);
     for (i = first; i < end && g->over->nonnegative; i++) {
@@ -9572,16 +9572,16 @@ SHS__OUTLINE void shs__omp_code_direct(const shs__coder *c, size_t first, size_t
     const shs__omp_group *g = c->groups + worker;
     size_t i;
     if (g->over->weighted) shs__coder_weigh(c, g, first, end, sums);
-    for (i = first; i < end; i++) shs__coder_begin(c, g->signals + (i - first), i);
+    for (i = first; i < end; i++) shs__coder_begin(c, g->members + (i - first), i);
     shs__omp_pursue_group(g, (int)(end - first), g->over->weighted ? shs__omp_correlate_rows : shs__omp_correlate_group);
-    for (i = first; i < end; i++) shs__coder_end(c, g->signals + (i - first), i, sums);
+    for (i = first; i < end; i++) shs__coder_end(c, g->members + (i - first), i, sums);
 }
 
 /* Signals that share their atoms. Those of the first one are its own place in the codes; the others get them in the end, when
    each one's coefficients are solved for. */
 SHS__OUTLINE void shs__omp_code_team(const shs__coder *c, size_t first, size_t end, int worker, shs__coder_sums *sums) {
     shs__omp_group *g = c->groups + worker;
-    shs__omp_signal *w = g->signals, member;
+    shs__omp_signal *w = g->members, member;
     shs__omp_team *team = &g->team;
     const int p = c->over.p;
     shs__sum norm2 = SHS_ZERO;
@@ -10163,7 +10163,7 @@ typedef struct shs__lasso_signal {
 /* A worker's scratch. x is 0 but for the support of the signal at hand. M, a, u, L and z are of a face: the coefficients that
    are not 0, with their signs. */
 typedef struct shs__lasso_room {
-    shs__lasso_signal *signals, **active;
+    shs__lasso_signal *members, **active;
     shs_wide *exact;
     shs_real *x, *M, *a, *u, *L, *z, *factors;
     const shs_real **columns;
@@ -10196,7 +10196,7 @@ SHS__PRIVATE void shs__lasso_layout(shs__layout *l, shs__lasso *q, int workers) 
         g->R = SHS__CARVE(l, shs_real, shs__layout_product((size_t)p, c->group, 1));
         if (p && own) scratch = shs__zmax(scratch, shs__la_gemm_scratch(n, SHS__GRAM_BLOCK, p));
         g->scratch = SHS__CARVE(l, shs_real, scratch);
-        w->signals = SHS__CARVE(l, shs__lasso_signal, c->group);
+        w->members = SHS__CARVE(l, shs__lasso_signal, c->group);
         w->active = SHS__CARVE(l, shs__lasso_signal *, c->group);
         w->exact = SHS__CARVE(l, shs_wide, shs__layout_product((size_t)(p ? p : n), c->group, 1));
         w->x = SHS__CARVE(l, shs_real, (size_t)n);
@@ -10517,7 +10517,7 @@ SHS__PRIVATE void shs__lasso_chunk(void *arg, size_t chunk, int worker) {
     memset(q->sums + chunk, 0, sizeof *q->sums);
     for (which = 0; which < q->count; which++) {
         for (i = 0; i < count; i++) {
-            shs__lasso_signal *s = w->active[i] = w->signals + i;
+            shs__lasso_signal *s = w->active[i] = w->members + i;
             const size_t at = (size_t)which * c->m + first + i;
             s->at = first + i;
             if (which == 0)
@@ -11549,7 +11549,7 @@ SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int 
 
 /* Makes the columns of W (p x p) orthogonal by plane rotations, which V takes up: W <- W V (one-sided Jacobi). */
 SHS__PRIVATE void shs__dl_orthogonal_columns(int p, shs_wide *W, shs_wide *V) {
-    const shs_wide small = sizeof(shs_wide) == 8 ? (shs_wide)1e-15 : (shs_wide)1e-6;
+    const shs_wide negligible = sizeof(shs_wide) == 8 ? (shs_wide)1e-15 : (shs_wide)1e-6;
     int i, j, l, sweep, turned = 1;
     for (i = 0; i < p; i++)
         for (j = 0; j < p; j++) *SHS__AT(V, p, i, j) = i == j;
@@ -11559,7 +11559,7 @@ SHS__PRIVATE void shs__dl_orthogonal_columns(int p, shs_wide *W, shs_wide *V) {
                 shs_wide *a = SHS__AT(W, p, 0, i), *b = SHS__AT(W, p, 0, j), *u = SHS__AT(V, p, 0, i), *v = SHS__AT(V, p, 0, j);
                 shs_wide aa = shs__la_dot_wide(p, a, a), bb = shs__la_dot_wide(p, b, b), ab = shs__la_dot_wide(p, a, b), z, t,
                          c;
-                if (!(shs__wabs(ab) > small * SHS__WSQRT(aa) * SHS__WSQRT(bb))) continue;
+                if (!(shs__wabs(ab) > negligible * SHS__WSQRT(aa) * SHS__WSQRT(bb))) continue;
                 z = (bb - aa) / (2 * ab);
                 t = (z < 0 ? -1 : 1) / (shs__wabs(z) + SHS__WSQRT(1 + z * z));
                 c = 1 / SHS__WSQRT(1 + t * t), t *= c, turned = 1;
@@ -11573,7 +11573,7 @@ SHS__PRIVATE void shs__dl_orthogonal_columns(int p, shs_wide *W, shs_wide *V) {
 
 /* The columns of W, which are orthogonal, at unit norm; those that vanish become unit vectors without the others' part. */
 SHS__PRIVATE void shs__dl_orthonormal_columns(int p, shs_wide *W) {
-    const shs_wide small = sizeof(shs_wide) == 8 ? (shs_wide)1e-13 : (shs_wide)1e-5;
+    const shs_wide negligible = sizeof(shs_wide) == 8 ? (shs_wide)1e-13 : (shs_wide)1e-5;
     shs_wide largest = 0, norm;
     int i, j, l, pass, next = 0;
     for (i = 0; i < p; i++) {
@@ -11583,7 +11583,7 @@ SHS__PRIVATE void shs__dl_orthonormal_columns(int p, shs_wide *W) {
     for (i = 0; i < p; i++) {
         shs_wide *a = SHS__AT(W, p, 0, i);
         norm = SHS__WSQRT(shs__la_dot_wide(p, a, a));
-        for (l = 0; l < p; l++) a[l] = norm > small * largest ? a[l] / norm : 0;
+        for (l = 0; l < p; l++) a[l] = norm > negligible * largest ? a[l] / norm : 0;
     }
     for (i = 0; i < p; i++) {
         shs_wide *a = SHS__AT(W, p, 0, i);
@@ -12566,11 +12566,11 @@ SHS__PRIVATE shs_status shs__on_batch(shs__on_learner *s, size_t k, shs_status m
     if (mine == SHS_OK) mine = shs__on_code(s, k % s->o->test_every == 0);
     status = shs__ctx_reduce_well(w->ctx, mine, s->fresh, sums + n + SHS__ON_COUNTS, SHS_REDUCE_SUM);
     if (status != SHS_OK) return status;
-    record->signals = (size_t)counts[SHS__ON_SIGNALS];
+    record->signal_count = (size_t)counts[SHS__ON_SIGNALS];
     record->rmse_test = -1;
     if (counts[SHS__ON_TEST_SIGNALS] > 0)
         record->rmse_test = SHS__WSQRT(counts[SHS__ON_TEST_SUM2] / ((shs_wide)w->p * counts[SHS__ON_TEST_SIGNALS]));
-    if (record->signals == 0) return SHS_OK;
+    if (record->signal_count == 0) return SHS_OK;
     record->rmse = SHS__WSQRT(counts[SHS__ON_SUM2] / ((shs_wide)w->p * counts[SHS__ON_SIGNALS]));
     record->mean_atoms = counts[SHS__ON_NONZEROS] / counts[SHS__ON_SIGNALS];
     for (j = 0; j < n; j++) record->atoms_used += uses[j] > 0;
@@ -12614,8 +12614,8 @@ SHS__OUTLINE shs_status shs__on_learn(shs__on_learner *s, const shs_real *D, int
         }
         status = shs__on_batch(s, first + k, mine, &record);
         if (status != SHS_OK) return status;
-        if (record.signals == 0) break;
-        s->report.batches++, s->report.signals += record.signals;
+        if (record.signal_count == 0) break;
+        s->report.batches++, s->report.signal_count += record.signal_count;
         if (s->report.history && k < s->report.history_most) s->report.history[k] = record;
         mine = shs__ctx_progress(s->w.ctx, "learning online", k + 1, batches ? batches : k + 1, record.rmse);
     }
@@ -12733,7 +12733,7 @@ SHS__OUTLINE shs_status shs__on_check(shs__on_learner *s, int p, int n, const sh
     while (shs__layout_next(w->ctx, l, &status)) shs__on_layout(l, s, stride);
     if (status != SHS_OK) return status;
     if (report) s->report = *report;
-    s->report.batches = s->report.signals = 0;
+    s->report.batches = s->report.signal_count = 0;
     shs__dl_session_begin(w, w->E, p);
     w->coder.after = NULL;
     if (w->ctx) s->quiet = *w->ctx;
@@ -14841,8 +14841,8 @@ SHS__PRIVATE void shs__px_collect_chunk(void *arg, size_t chunk, int worker) {
 
 /* Few large chunks have less to add up; a small block is still cut in pieces for several threads, and so are kept pixels. */
 SHS__PRIVATE size_t shs__px_chunk_pixels(const shs__reader *r) {
-    size_t large = SHS__LARGE_CHUNK_PANELS * SHS__PANEL_PIXELS, small = SHS__CHUNK_PANELS * SHS__PANEL_PIXELS;
-    return !shs__px_white_kept(r->white) && r->block_pixels >= 16 * large ? large : small;
+    size_t large = SHS__LARGE_CHUNK_PANELS * SHS__PANEL_PIXELS, usual = SHS__CHUNK_PANELS * SHS__PANEL_PIXELS;
+    return !shs__px_white_kept(r->white) && r->block_pixels >= 16 * large ? large : usual;
 }
 
 /* Copies the line of the block at hand that begins with pixel `first`, pixel after pixel. */
@@ -20509,9 +20509,9 @@ SHS__PRIVATE shs_status shs__cc_check(const shs_codes *codes, int n, shs_coef_ty
 /* What becomes of a coefficient x that shall be `wanted` now, which may be far larger. */
 SHS__PRIVATE shs_real shs__cc_rounded(shs_coef_type type, shs_real scale, shs_real x, shs_wide wanted) {
     shs_wide a = shs__wabs(wanted);
-    shs_real near = a < (shs_wide)shs__cc_limit(type) ? (shs_real)a : shs__cc_limit(type);
+    shs_real clamped = a < (shs_wide)shs__cc_limit(type) ? (shs_real)a : shs__cc_limit(type);
     if ((x < 0) != (wanted < 0)) return 0;
-    return shs__cc_value(type, scale, shs__cc_word(type, scale, x < 0 ? -near : near));
+    return shs__cc_value(type, scale, shs__cc_word(type, scale, x < 0 ? -clamped : clamped));
 }
 
 /* The scales that are tried. */
@@ -20674,12 +20674,12 @@ SHS__PUBLIC shs_status shs_codes_round(const shs_context *ctx, int p, int n, con
 
 /* The bytes of counts, atoms, coefficients and scales, and with what stands around them; SIZE_MAX where that cannot be. */
 SHS__PRIVATE size_t shs__cc_parts(int n, shs_coef_type type, size_t m, int s, size_t nonzeros, size_t *parts) {
-    size_t most = (size_t)s, signals;
+    size_t most = (size_t)s, least;
     if (n < 1 || n > SHS__CC_ATOMS || (unsigned)type > SHS_COEF_F16 || s < 0 || s > SHS__CC_SPARSITY) return SIZE_MAX;
     if (m < 1 || m > SIZE_MAX / 16 || nonzeros > SIZE_MAX / 16 || nonzeros < most) return SIZE_MAX;
-    signals = s > 0 ? shs__ctx_chunks(nonzeros, most) : nonzeros > 0 ? SIZE_MAX : m; /* that hold as many, if all have s */
-    if (signals > m) return SIZE_MAX;
-    parts[0] = signals == m && nonzeros == m * most ? 0 : s > 255 ? 2 * m : m;
+    least = s > 0 ? shs__ctx_chunks(nonzeros, most) : nonzeros > 0 ? SIZE_MAX : m; /* that hold as many, if all have s */
+    if (least > m) return SIZE_MAX;
+    parts[0] = least == m && nonzeros == m * most ? 0 : s > 255 ? 2 * m : m;
     parts[1] = n > 256 ? 2 * nonzeros : nonzeros;
     parts[2] = type == SHS_COEF_I8 ? nonzeros : 2 * nonzeros;
     parts[3] = type == SHS_COEF_F16 ? 0 : 2 * m;

@@ -5123,7 +5123,7 @@ struct shs_cl {
     unsigned char *staging; /* of SHS__CL_STAGE_SLOTS parts, used in turn */
     size_t part;            /* bytes of one; 0: none are used */
     unsigned turn;
-    shs__cl_stage_slot slots[SHS__CL_STAGE_SLOTS];
+    shs__cl_stage_slot stage_slots[SHS__CL_STAGE_SLOTS];
     shs__cl_tuned *tuned;
     shs__cl_stage_node *stages;
     int profiles[2]; /* whether the queue measures */
@@ -5595,7 +5595,7 @@ SHS__PRIVATE shs_status shs__cl_finish(shs_cl *cl, int queue) {
     shs_status status = shs__cl_check(cl, SHS__CL(clFinish)(cl->queue[queue])), settled;
     int i;
     for (i = 0; i < SHS__CL_STAGE_SLOTS; i++) {
-        shs__cl_stage_slot *slot = cl->slots + i;
+        shs__cl_stage_slot *slot = cl->stage_slots + i;
         if (!slot->event || slot->queue != queue) continue;
         settled = shs__cl_settle(cl, slot);
         if (status == SHS_OK) status = settled;
@@ -5651,7 +5651,7 @@ SHS__PRIVATE int shs__cl_staged(shs_cl *cl, const void *host, size_t bytes) {
 SHS__PRIVATE shs_status shs__cl_move_part(shs_cl *cl, const shs_context *ctx, int queue, cl_mem buffer, const shs__cl_strip *r,
                                           int up) {
     unsigned turn = cl->turn++ % SHS__CL_STAGE_SLOTS;
-    shs__cl_stage_slot *slot = cl->slots + turn;
+    shs__cl_stage_slot *slot = cl->stage_slots + turn;
     shs__cl_strip packed = *r;
     shs_status status = shs__cl_settle(cl, slot);
     slot->ctx = ctx, slot->queue = queue;

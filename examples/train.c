@@ -418,7 +418,7 @@ static void write_batches(const training *t, const char *name) {
     for (i = 0; i < t->online.batches; i++) {
         const shs_online_record *r = t->batches + i;
         fprintf(file, "%zu,%.9g,%.9g,%d,%d,%d,%zu,", i + 1, (double)r->rmse, (double)r->mean_atoms, r->atoms_used, r->replaced,
-                r->pruned, r->signals);
+                r->pruned, r->signal_count);
         if (r->rmse_test >= 0) fprintf(file, "%.9g", (double)r->rmse_test);
         fputc('\n', file);
     }
@@ -819,7 +819,7 @@ static void say_iterations(const training *t, const settings *s, double seconds)
 
 static void say_batches(const training *t, const settings *s, double seconds) {
     const shs_online_record *last = t->batches + (t->online.batches - 1);
-    printf("%zu signals of %d values, %d atoms, %d a signal, %zu batches in %.2f s\n", t->online.signals, t->p, t->n,
+    printf("%zu signals of %d values, %d atoms, %d a signal, %zu batches in %.2f s\n", t->online.signal_count, t->p, t->n,
            s->sparsity, t->online.batches, seconds);
     printf("rms error of a value: %.4g in the first batch, %.4g in the last\n", (double)t->batches->rmse, (double)last->rmse);
     if (s->test)

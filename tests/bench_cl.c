@@ -508,8 +508,8 @@ static double error_of_batches(const bench *b) {
     double sum2 = 0, signals = 0;
     size_t k;
     for (k = 0; k < b->batches; k++) {
-        sum2 += (double)(b->history[k].rmse * b->history[k].rmse) * (double)b->history[k].signals;
-        signals += (double)b->history[k].signals;
+        sum2 += (double)(b->history[k].rmse * b->history[k].rmse) * (double)b->history[k].signal_count;
+        signals += (double)b->history[k].signal_count;
     }
     return sqrt(sum2 / signals);
 }

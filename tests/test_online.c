@@ -113,7 +113,7 @@ static void check_golden(const char *name, int column, double forgetting) {
         report.history = history, report.history_most = 1024;
         assert_ok(shs_online_ex(&serial, 64, 128, deliver, &source, &o, D, 64, &report));
         assert_int_equal(report.batches, signals[run]);
-        assert_int_equal(report.signals, signals[run]);
+        assert_int_equal(report.signal_count, signals[run]);
         for (k = 8; k < signals[run]; k += 8)
             assert_close(history[k].rmse_test, expected[k - 1], BY_TYPE(k <= 64 ? 1e-4 : 2e-2, 1e-9) * expected[k - 1]);
         assert_true(history[9].rmse_test < 0);
@@ -249,7 +249,7 @@ static void test_recovery(void **state) {
     report.history = history, report.history_most = 80;
     assert_ok(shs_online_ex(NULL, 20, 40, make_signals, &source, &o, D, 20, &report));
     assert_int_equal(report.batches, 80);
-    assert_int_equal(report.signals, 20000);
+    assert_int_equal(report.signal_count, 20000);
     assert_unit_norm(20, 40, D);
     assert_true(history[79].rmse < history[0].rmse / 3);
     assert_in_range(atoms_found(20, 40, D, truth), 30, 40);
@@ -515,7 +515,7 @@ static void test_sums_on_device(void **state) {
         ctx.engine = &engine, crossed = 0;
         assert_ok((SHS__LINK(online_ex))(with ? &ctx : &serial, P, N, deliver, &source, &o, D[with], P, &report));
         assert_int_equal(crossed, with == 2);
-        assert_int_equal(report.signals, M);
+        assert_int_equal(report.signal_count, M);
     }
     for (with = 1; with < 3; with++) {
         for (i = 0; i < N * N; i++) /* coefficients differ by some units of their last place, and sums of them likewise */

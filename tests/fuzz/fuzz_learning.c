@@ -193,8 +193,8 @@ static void learn_online(input *in, world *w) {
         must(from.lies < 0 || from.calls <= from.lies);
         if (flags & 8) {
             must(!o.batches || r->batches <= o.batches);
-            must(r->signals <= (size_t)from.at && !r->dictionary);
-            for (i = 0; i < 3 && i < r->batches && (flags & 1); i++) must(history[i].signals > 0 && history[i].atoms_used <= n);
+            must(r->signal_count <= (size_t)from.at && !r->dictionary);
+            for (i = 0; i < 3 && i < r->batches && (flags & 1); i++) must(history[i].signal_count > 0 && history[i].atoms_used <= n);
         }
     } else must(untouched(&D) && untouched(&report) && untouched(&xx) && untouched(&yx));
     output_free(&D), output_free(&report), output_free(&xx), output_free(&yx), free(Y);
