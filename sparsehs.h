@@ -14545,7 +14545,6 @@ typedef struct shs__mapped {
     void *rows;     /* ... or pixel after pixel, each ldy after the one before */
     void *extremes; /* elements: ldy lows, then as many highs */
     shs_wide *wide; /* SHS__PANEL_PIXELS: one output */
-    int cleared;    /* whether rows has been set to zero */
     unsigned char apart[SHS__ALIGN];
 } shs__mapped;
 
@@ -14596,7 +14595,6 @@ SHS__PRIVATE void shs__px_map_layout(shs__layout *l, shs__map *m, int workers) {
         own->rows = SHS__CARVE_ELEMENTS(l, k, cells);
         own->extremes = SHS__CARVE_ELEMENTS(l, k, 2 * ldy);
         own->wide = SHS__CARVE(l, shs_wide, SHS__PANEL_PIXELS);
-        own->cleared = 0;
     }
 }
 
@@ -14675,18 +14673,28 @@ SHS__PRIVATE void shs__px_map_planes(const shs__map *m, shs__panel *panel, shs__
     }
 }
 
+/* Outputs in planes to rows. Kernels read whole groups: what fills up the last group is set to zero each time, as maps of other
+   sizes use the same rows. */
+SHS__PRIVATE void shs__px_map_rows(const shs__map *m, int valid, shs__mapped *own) {
+    const shs__pixels_kernels *k = m->kernels;
+    const size_t outputs = (size_t)m->outputs, padding = (size_t)(shs__la_round_up(m->outputs, k->lanes) - m->outputs);
+    int pixel;
+    k->transpose(valid, m->outputs, own->planes, SHS__PANEL_PIXELS, own->rows, m->ldy);
+    for (pixel = 0; pixel < valid && padding > 0; pixel++) {
+        void *behind = shs__px_element_at(k, own->rows, (size_t)pixel * (size_t)m->ldy + outputs);
+        memset(behind, 0, padding * (size_t)k->bytes);
+    }
+}
+
 /* The outputs of the panel's valid pixels, in own->rows or in own->planes. Of squares there is one output: it is in
    own->wide. */
 SHS__PRIVATE void shs__px_map_outputs(const shs__map *m, shs__panel *panel, shs__mapped *own, int by_pixel) {
     const shs__pixels_kernels *k = m->kernels;
     int valid = panel->valid;
-    if (!own->cleared) memset(own->rows, 0, (size_t)m->ldy * SHS__PANEL_PIXELS * (size_t)k->bytes); /* padding is read too */
-    own->cleared = 1;
     if (valid == 0) return;
     if (m->planes) shs__px_map_planes(m, panel, own);
     else shs__px_map_spectra(m, panel, own);
-    if (m->planes && (by_pixel || m->squares))
-        k->transpose(valid, m->outputs, own->planes, SHS__PANEL_PIXELS, own->rows, m->ldy);
+    if (m->planes && (by_pixel || m->squares)) shs__px_map_rows(m, valid, own);
     if (m->planes && m->squares) k->squares(valid, m->outputs, own->rows, m->ldy, m->added, own->wide);
     if (!m->planes && !by_pixel && !m->squares)
         k->transpose(m->outputs, valid, own->rows, m->ldy, own->planes, SHS__PANEL_PIXELS);
@@ -17317,15 +17325,28 @@ SHS__PRIVATE void shs__rx_mask(const shs_cube *cube, const int *labels, int k, i
     }
 }
 
+/* Sets there[k] to 1 if any rank has a pixel of class k that is not masked, otherwise to 0. */
+SHS__PRIVATE shs_status shs__rx_classes_there(const shs_context *ctx, const shs_cube *cube, const int *labels, int classes,
+                                              shs_wide *there) {
+    size_t count = (size_t)cube->lines * (size_t)cube->samples, i;
+    memset(there, 0, (size_t)classes * sizeof *there);
+    for (i = 0; i < count; i++) {
+        if (labels[i] < 0 || labels[i] >= classes || (cube->mask && !cube->mask[i])) continue;
+        there[labels[i]] = 1;
+    }
+    return shs__ctx_reduce(ctx, there, (size_t)classes, SHS_REDUCE_MAX);
+}
+
 /* A fit for each class, by passes over its own pixels; a class without pixels or variance has none. */
 SHS__PRIVATE shs_status shs__rx_fit_classes(const shs_context *ctx, const shs_cube *cube, const int *labels, int classes,
-                                            const shs_pca_options *o, unsigned char *mask, shs_pca *fits) {
-    shs_status status = SHS_OK, first = SHS_NO_PIXELS;
+                                            const shs_pca_options *o, unsigned char *mask, shs_wide *there, shs_pca *fits) {
+    shs_status status = shs__rx_classes_there(ctx, cube, labels, classes, there), first = SHS_NO_PIXELS;
     shs_cube part = *cube;
     int k, any = 0;
     part.mask = mask;
     for (k = 0; k < classes && status == SHS_OK; k++) {
         shs__pixels px;
+        if (!(there[k] > 0)) continue;
         shs__rx_mask(cube, labels, k, classes, fits, mask);
         status = shs__ctx_agree(ctx, shs__px_open(ctx, &part, &px));
         if (status == SHS_OK) status = shs__rx_pixels(&px, o, fits + k);
@@ -17400,6 +17421,7 @@ SHS__PUBLIC shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cu
     shs__pixels px = SHS_ZERO;
     shs__layout l = SHS_ZERO;
     shs_pca *fits = NULL;
+    shs_wide *there = NULL;
     unsigned char *mask = NULL, *marks = NULL;
     shs_cube given = SHS_ZERO, scored;
     int k;
@@ -17413,6 +17435,7 @@ SHS__PUBLIC shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cu
     while (shs__layout_next(ctx, &l, &status)) {
         size_t pixels = shs__layout_product((size_t)cube->samples, (size_t)cube->lines, 1);
         fits = SHS__CARVE(&l, shs_pca, (size_t)classes);
+        there = SHS__CARVE(&l, shs_wide, (size_t)classes);
         mask = SHS__CARVE(&l, unsigned char, pixels);
         marks = SHS__CARVE(&l, unsigned char, cube->mask_fn ? pixels : 0);
     }
@@ -17424,7 +17447,7 @@ SHS__PUBLIC shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cu
     meeting.all = shs__ctx_imprint(meeting.all, &classes, sizeof classes);
     status = shs__ctx_meet(ctx, status, &meeting);
     if (status == SHS_OK) status = shs__pca_meet(&px, status, "rx classes", o, sink);
-    if (status == SHS_OK) status = shs__rx_fit_classes(ctx, &given, labels, classes, o, mask, fits);
+    if (status == SHS_OK) status = shs__rx_fit_classes(ctx, &given, labels, classes, o, mask, there, fits);
     for (k = 0; k < classes && ranks && status == SHS_OK; k++) ranks[k] = fits[k].components;
     if (status == SHS_OK) {
         shs__rx_mask(&given, labels, -1, classes, fits, mask);

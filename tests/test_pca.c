@@ -856,6 +856,74 @@ static void test_rx_by_class(void **state) {
     }
 }
 
+/* Labels of five classes whose fits have different ranks: 0 has all bands, 1 has a constant band, 2 has two equal bands, 3 has
+   fewer pixels than bands, 4 has pixels that are all alike. Lines are shared by classes, or (mixed) every pixel has another. */
+static int *classes_of_other_ranks(plain_cube *p, int mixed) {
+    int *labels = NEW(int, pixels_of(p)), i;
+    for (i = 0; i < (int)pixels_of(p); i++) {
+        double *x = pixel_of(p, (size_t)i);
+        if (mixed) labels[i] = i * 7 % 11 % 3;
+        else labels[i] = i / 17 % 3;
+        if (i % 211 == 5 && i < 1000) labels[i] = 3;
+        if (i % 97 == 11) labels[i] = 4;
+        if (labels[i] == 1) x[1] = 0;
+        if (labels[i] == 2) x[1] = x[2];
+    }
+    for (i = 0; i < (int)pixels_of(p); i++)
+        if (labels[i] == 4) memcpy(pixel_of(p, (size_t)i), pixel_of(p, 11), (size_t)p->bands * sizeof(double));
+    return labels;
+}
+
+/* The scores by class are those of each class alone, whatever the ranks of the others are, and in whatever layout. */
+static void test_rx_by_classes_of_other_ranks(void **state) {
+    enum { ROWS = 31, COLUMNS = 53, PIXELS = ROWS * COLUMNS, CLASSES = 6 };
+    static const int all_bands[] = {3, 10, 17};
+    int run;
+    (void)state;
+    for (run = 0; run < 3 * 3 * 2; run++) {
+        int B = all_bands[run % 3], ranks[CLASSES], alone, k, i;
+        plain_cube p = mixed_cube(ROWS, COLUMNS, B, 2, 1, 91 + (uint64_t)run);
+        int *labels = classes_of_other_ranks(&p, run / 9);
+        shs_cube cube = cube_of(&p, run & 1 ? SHS_TYPE_F32 : SHS_TYPE_F64, (shs_interleave)(run / 3 % 3), 0), part = cube;
+        shs_sink all = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, ROWS, COLUMNS, 1),
+                 one = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, ROWS, COLUMNS, 1);
+        const double *got = (const double *)all.pixels, *want = (const double *)one.pixels;
+        unsigned char mask[PIXELS];
+        assert_ok(shs_rx_classes(NULL, &cube, labels, CLASSES, NULL, &all, ranks));
+        for (k = 0; k < CLASSES; k++) {
+            shs_status status;
+            for (i = 0; i < PIXELS; i++) mask[i] = labels[i] == k;
+            part.mask = mask;
+            status = shs_rx(NULL, &part, NULL, &one, &alone);
+            if (k >= 4) assert_status(status, k == 4 ? SHS_ZERO_VARIANCE : SHS_NO_PIXELS);
+            else assert_ok(status);
+            assert_int_equal(ranks[k], k < 4 ? alone : 0);
+            for (i = 0; i < PIXELS; i++) {
+                if (labels[i] != k) continue;
+                if (k >= 4) assert_true(is_nan(got[i]));
+                else assert_close(got[i], want[i], 1e-9 * (1 + want[i]));
+            }
+        }
+        free(p.x), free(labels), cube_free(&cube), sink_free(&all), sink_free(&one);
+    }
+}
+
+/* Classes without pixels take no pass over the cube, nor memory of its bands: a stream is read for those that have some. */
+static void test_rx_of_empty_classes(void **state) {
+    enum { ROWS = 5, COLUMNS = 7, B = 4, CLASSES = 1000 };
+    plain_cube p = mixed_cube(ROWS, COLUMNS, B, 2, 1, 17);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 0), lines;
+    shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, ROWS, COLUMNS, 1);
+    int *labels = NEW(int, ROWS *COLUMNS), i;
+    stream s;
+    (void)state;
+    for (i = 0; i < ROWS * COLUMNS; i++) labels[i] = 500 * (i % 2);
+    lines = streamed(&cube, 1, &s);
+    assert_ok(shs_rx_classes(NULL, &lines, labels, CLASSES, NULL, &sink, NULL));
+    assert_int_equal(s.passes, 3); /* two fits and the scores */
+    free(p.x), free(labels), cube_free(&cube), sink_free(&sink);
+}
+
 /* One class is the whole: the same bits, of every type, and the same statuses. */
 static void test_rx_of_one_class_is_global(void **state) {
     enum { ROWS = 29, COLUMNS = 47, B = 8 };
@@ -1947,6 +2015,8 @@ int main(void) {
         cmocka_unit_test(test_rx_of_a_constant_cube),
         cmocka_unit_test(test_rx_of_a_fit_and_on_subspaces),
         cmocka_unit_test(test_rx_by_class),
+        cmocka_unit_test(test_rx_by_classes_of_other_ranks),
+        cmocka_unit_test(test_rx_of_empty_classes),
         cmocka_unit_test(test_rx_of_one_class_is_global),
         cmocka_unit_test(test_rx_by_class_over_ranks),
         cmocka_unit_test(test_rx_local),
