@@ -115,6 +115,29 @@ static void test_the_target_is_found(void **state) {
     free(p.x), cube_free(&cube);
 }
 
+/* In one dimension every pixel lies in the target's direction: the cosine of ACE is 1, or 0 where a pixel is the mean. */
+static void test_one_band(void **state) {
+    static const int second[] = {1};
+    int run;
+    size_t i;
+    (void)state;
+    for (run = 0; run < 2 * SHS_INTERLEAVE_COUNT; run++) {
+        plain_cube p = random_values(SHS_TYPE_F64, LINES, SAMPLES, 1 + run % 2, 3);
+        shs_cube cube = cube_of(&p, SHS_TYPE_F64, (shs_interleave)(run / 2), 0);
+        shs_wide spectra[TARGETS];
+        shs_detect_options o = options_of(SHS_DETECTOR_ACE, NULL, 1);
+        double *got;
+        for (i = 0; i < TARGETS; i++) spectra[i] = 1000 + 10 * (shs_wide)i;
+        if (p.bands > 1) {
+            cube.band_list = second;
+            cube.band_count = 1;
+        }
+        got = scores_of(NULL, &cube, spectra, &o);
+        for (i = 0; i < PIXELS * TARGETS; i++) assert_close(got[i], 1, 1e-12);
+        free(got), free(p.x), cube_free(&cube);
+    }
+}
+
 /* MF and ACE know no unit and no zero of a band; CEM no unit of a band; SAM and OSP none of all bands. SAM does not know how
    bright a target or a pixel is. */
 static void test_units_do_not_matter(void **state) {
@@ -345,6 +368,7 @@ int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_twins),
         cmocka_unit_test(test_the_target_is_found),
+        cmocka_unit_test(test_one_band),
         cmocka_unit_test(test_units_do_not_matter),
         cmocka_unit_test(test_background),
         cmocka_unit_test(test_threads_streams_and_ranges),
