@@ -18986,7 +18986,8 @@ SHS__OUTLINE shs_status shs__tg_scores(const shs__pixels *px, const shs__view *v
                                        int given, const shs_sink *sink, shs_status status) {
     shs__scores s;
     shs__layout l = SHS_ZERO;
-    shs_pixel_map lengths = shs__px_map_of(v->used, !given && method == SHS_DETECTOR_ACE ? d->n : 1, d->root, d->mean, NULL);
+    const int whitened = !given && method == SHS_DETECTOR_ACE;
+    shs_pixel_map lengths = shs__px_map_of(v->used, whitened ? d->n : 1, d->root, d->mean, NULL);
     memset(&s, 0, sizeof s);
     shs__px_map_job_init(&s.job, v, &lengths, shs__is_wide(SHS_PRECISION_ALWAYS), 1, sink);
     shs__px_map_init(&s.cosines, s.job.map.kernels, v->used, d->targets, v->planes, 0);
@@ -19000,7 +19001,7 @@ SHS__OUTLINE shs_status shs__tg_scores(const shs__pixels *px, const shs__view *v
     if (sink->rescale) status = shs__ctx_agree(px->ctx, status);
     if (status == SHS_OK) {
         shs__px_map_set(&s.cosines, d->matrix, 1, d->targets, given ? NULL : d->mean, NULL);
-        if (lengths.outputs > 1) shs__px_map_set(&s.job.map, d->root, 1, d->n, d->mean, NULL);
+        if (whitened) shs__px_map_set(&s.job.map, d->root, 1, d->n, d->mean, NULL);
         s.job.reader.shift = s.cosines.shift;
         status = shs__tg_run(px->ctx, &s);
     }
