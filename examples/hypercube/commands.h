@@ -217,8 +217,8 @@ static void print_about(const job *j) {
     for (i = 0; i < 3; i++)
         if ((value = header_find(&f->text, places[i], &differs)) != NULL) printf("%-13s %s\n", places[i], value);
     printf("size          %d samples x %d lines x %d bands\n", f->samples, f->lines, f->bands);
-    printf("type          %s, %s, byte order %d, header offset %" PRIu64 "\n", type_info(f->type)->name,
-           interleaves[f->interleave], f->swap ? !host_byte_order() : host_byte_order(), f->offset);
+    printf("type          %s, %s, byte order %d, header offset %" PRIu64 "\n", type_name(f),
+           interleaves[f->interleave], f->stored_swap ? !host_byte_order() : host_byte_order(), f->offset);
     if (f->has_nodata) printf("missing       %.10g\n", f->nodata);
     if (f->wavelength)
         printf("wavelengths   %.10g to %.10g %s\n", f->wavelength[0], f->wavelength[f->bands - 1], f->units);

@@ -38,6 +38,7 @@ static const value_type value_types[] = {
     {"u32", 13, SHS_TYPE_U32, 0, 4294967295.0},
 };
 enum { VALUE_TYPES = (int)(sizeof value_types / sizeof *value_types) };
+enum { CODE_COMPLEX_F32 = 6, CODE_COMPLEX_F64 = 9, CODE_I64 = 14, CODE_U64 = 15 }; /* ENVI's, of types that shs_type has not */
 static const char *const interleaves[] = {"bsq", "bil", "bip"};
 
 static const value_type *type_info(shs_type type) {
@@ -48,10 +49,17 @@ static const value_type *type_info(shs_type type) {
 
 static int is_integer(shs_type type) { return type_info(type)->low < type_info(type)->high; }
 
+/* Copies a value of `size` bytes, in the other order of bytes where `swap` says so. */
+static void copy_value(const void *block, size_t i, size_t size, int swap, unsigned char *raw) {
+    const unsigned char *from = (const unsigned char *)block + i * size;
+    size_t b;
+    for (b = 0; b < size; b++) raw[b] = from[swap ? size - 1 - b : b];
+}
+
 /* Value number i of a block in this type, whatever its alignment. */
 static double get_value(const void *block, size_t i, shs_type type, int swap) {
-    unsigned char raw[8], other;
-    size_t size = shs_type_size(type), b;
+    unsigned char raw[8];
+    size_t size = shs_type_size(type);
     union {
         uint8_t u8;
         int16_t i16;
@@ -61,8 +69,7 @@ static double get_value(const void *block, size_t i, shs_type type, int swap) {
         float f32;
         double f64;
     } v;
-    memcpy(raw, (const unsigned char *)block + i * size, size);
-    for (b = 0; swap && b < size / 2; b++) other = raw[b], raw[b] = raw[size - 1 - b], raw[size - 1 - b] = other;
+    copy_value(block, i, size, swap, raw);
     memcpy(&v, raw, size);
     switch (type) {
     case SHS_TYPE_U8: return v.u8;
@@ -163,7 +170,7 @@ static const char *header_line(header *h, const char *at) {
     char *key;
     int braced;
     at += strspn(at, " \t");
-    if (*at == ';' || equals >= end) return end + strspn(end, "\r\n");
+    if (equals >= end) return end + strspn(end, "\r\n");
     key = tidy_text(at, equals, 1);
     value = equals + 1 + strspn(equals + 1, " \t");
     braced = *value == '{';
@@ -180,23 +187,88 @@ static const char *header_line(header *h, const char *at) {
     return end + strspn(end, "\r\n");
 }
 
+/* Whether the text begins with this word, in capitals or not. */
+static int begins_with_word(const char *text, const char *word) {
+    size_t length = strlen(word), i;
+    for (i = 0; i < length; i++)
+        if (toupper((unsigned char)text[i]) != word[i]) return 0;
+    return !isalnum((unsigned char)text[length]) && text[length] != '_';
+}
+
+/* Headers of ESRI's BIL, BIP and BSQ files have the same extension; their keys come in any order. */
+static int is_esri_header(const char *text) {
+    static const char *const words[] = {"BYTEORDER", "LAYOUT", "NROWS",       "NCOLS",         "NBANDS",   "NBITS",
+                                        "ULXMAP",    "ULYMAP", "BANDROWBYTES", "TOTALROWBYTES", "PIXELTYPE", "NODATA",
+                                        "SKIPBYTES", "XDIM",   "YDIM"};
+    size_t i;
+    for (i = 0; i < sizeof words / sizeof *words; i++)
+        if (begins_with_word(text, words[i])) return 1;
+    return 0;
+}
+
+/* Where text begins that a byte order mark may stand before. */
+static const char *after_byte_order_mark(const char *text) { return strncmp(text, "\xef\xbb\xbf", 3) ? text : text + 3; }
+
+/* Text of two bytes a character has a byte order mark, or a zero beside the first letter. */
+static int is_utf16(const char *text, size_t size) {
+    const unsigned char *first = (const unsigned char *)text;
+    if (size < 2) return 0;
+    if ((first[0] == 0xff && first[1] == 0xfe) || (first[0] == 0xfe && first[1] == 0xff)) return 1;
+    return (first[0] == 0) != (first[1] == 0);
+}
+
+/* Comments take whole lines, also within braces. */
+static void drop_comments(char *text) {
+    char *to = text;
+    while (*text) {
+        size_t length = strcspn(text, "\r\n");
+        int comment = text[strspn(text, " \t")] == ';';
+        length += strspn(text + length, "\r\n");
+        if (!comment) {
+            memmove(to, text, length);
+            to += length;
+        }
+        text += length;
+    }
+    *to = 0;
+}
+
+enum { HEADER_START = 4096 }; /* bytes within which the word ENVI must stand */
+
+/* Stops unless the file begins as ENVI's headers do. Somebody may name the data file: it is not read into memory only to say
+   so. */
+static void check_header_start(FILE *file, const char *name) {
+    char *start = ALLOCATE(char, HEADER_START + 1), *at;
+    size_t size = fread(start, 1, HEADER_START, file);
+    if (is_utf16(start, size)) fail(EXIT_ERROR, "%s: it is UTF-16 text, or no text: save a header as UTF-8", name);
+    at = start + (after_byte_order_mark(start) - start);
+    drop_comments(at);
+    at += strspn(at, " \t\r\n");
+    if (is_esri_header(at))
+        fail(EXIT_ERROR, "%s: an ESRI header, not an ENVI header: GDAL converts it: gdal_translate -of ENVI DATA cube.img, "
+             "where DATA is the .bil, .bip or .bsq file beside it", name);
+    if (!begins_with_word(at, "ENVI")) fail(EXIT_ERROR, "%s: not an ENVI header: it does not begin with ENVI", name);
+    free(start);
+}
+
 static header header_read(const char *name) {
     header h = SHS_ZERO;
     FILE *file = fopen(name, "rb");
-    char magic[4], *text;
+    char *text;
     size_t size;
     unsigned char *bytes;
     const char *at;
     if (!file) fail(EXIT_ERROR, "%s: cannot read it: %s", name, strerror(errno));
-    /* Somebody may name the data file: it is not read into memory only to say so. */
-    if (fread(magic, 1, 4, file) != 4 || memcmp(magic, "ENVI", 4))
-        fail(EXIT_ERROR, "%s: not an ENVI header: it does not begin with ENVI", name);
+    check_header_start(file, name);
     fclose(file);
     bytes = read_file(name, HEADER_BYTES, &size);
     if (memchr(bytes, 0, size)) fail(EXIT_ERROR, "%s: not an ENVI header: it holds a byte of zero, and text has none", name);
     text = copy_text((const char *)bytes, (const char *)bytes + size);
+    drop_comments(text);
     h.name = name;
-    for (at = text + strcspn(text, "\r\n"); *at;) at = header_line(&h, at);
+    at = after_byte_order_mark(text);
+    at += strspn(at, " \t\r\n");
+    for (at += strcspn(at, "\r\n"); *at;) at = header_line(&h, at);
     free(text);
     free(bytes);
     return h;
@@ -230,6 +302,9 @@ static const char *header_value(const header *h, const char *key) {
     return value;
 }
 
+/* How many characters a fraction of zeros takes: tables write counts as 2.0. */
+static size_t zero_fraction(const char *text) { return *text == '.' ? 1 + strspn(text + 1, "0") : 0; }
+
 static long long header_whole(const header *h, const char *key, long long least, long long most) {
     const char *value = header_value(h, key);
     char *end;
@@ -237,25 +312,78 @@ static long long header_whole(const header *h, const char *key, long long least,
     if (!value) fail(EXIT_ERROR, "%s: %s: the key is missing", h->name, key);
     errno = 0;
     number = strtoll(value, &end, 10);
+    if (end > value) end += zero_fraction(end);
     if (end == value || *end) fail(EXIT_ERROR, "%s: %s: '%s' is not a whole number", h->name, key, value);
     if (errno == ERANGE || number < least || number > most)
         fail(EXIT_ERROR, "%s: %s: %s is outside %lld..%lld", h->name, key, value, least, most);
     return number;
 }
 
+/* Of lists of bad bands: 1 and 0 for words that say so; their length, or 0. */
+static size_t word_number(const char *text, double *number) {
+    static const char *const yes[] = {"TRUE", "YES", "GOOD", "ON"}, *const no[] = {"FALSE", "NO", "BAD", "OFF"};
+    size_t i;
+    for (i = 0; i < sizeof yes / sizeof *yes; i++) {
+        *number = 1;
+        if (begins_with_word(text, yes[i])) return strlen(yes[i]);
+        *number = 0;
+        if (begins_with_word(text, no[i])) return strlen(no[i]);
+    }
+    return 0;
+}
+
+/* A number as programs write it: Fortran's exponent is a D, and Windows says 1.#QNAN. Returns its characters, 0 where it is
+   none. */
+static size_t any_number(const char *text, double *number) {
+    char *end, digits[64];
+    size_t length;
+    *number = strtod(text, &end);
+    if (end == text) return 0;
+    length = (size_t)(end - text);
+    if (*end == '#') {
+        *number = (double)NAN;
+        return length + 1 + strspn(end + 1, "QNSAIDFqnsaidf0123456789");
+    }
+    if ((*end != 'D' && *end != 'd') || length + 8 > sizeof digits) return length;
+    memcpy(digits, text, length + 1);
+    digits[length] = 'e';
+    strncpy(digits + length + 1, end + 1, 5);
+    digits[length + 6] = 0;
+    *number = strtod(digits, &end);
+    return (size_t)(end - digits);
+}
+
+/* The same within a list, in quotes or not; where the next one begins, or NULL. */
+static const char *listed_number(const char *at, double *number) {
+    int quoted = *at == '"' || *at == '\'';
+    char quote = *at;
+    size_t length;
+    if (quoted) at++;
+    at += strspn(at, " ");
+    length = word_number(at, number);
+    if (!length) length = any_number(at, number);
+    if (!length || !isfinite(*number)) return NULL;
+    at += length;
+    if (quoted) {
+        at += strspn(at, " ");
+        if (*at++ != quote) return NULL;
+    }
+    if (*at && !strchr(",; ", *at)) return NULL;
+    return at + strspn(at, ",; ");
+}
+
 /* A list of exactly `count` numbers; NULL where there is none. The cube can be read without it. */
 static double *header_list(const header *h, const char *key, int count) {
     int differs, i;
-    const char *at = header_find(h, key, &differs);
-    double *list;
-    char *end;
+    const char *at = header_find(h, key, &differs), *next;
+    double *list, number;
     if (!at) return NULL;
     list = ALLOCATE(double, count);
     for (i = 0; *at; i++) {
-        double number = strtod(at, &end);
-        if (end == at || (*end && *end != ',' && *end != ' ')) break;
+        next = listed_number(at, &number);
+        if (!next) break;
         if (i < count) list[i] = number;
-        at = end + strspn(end, ", ");
+        at = next;
     }
     if (!differs && !*at && i == count) return list;
     if (differs) warn("%s: %s: it is there twice and differs; it is ignored", h->name, key);
@@ -274,8 +402,10 @@ static void header_pair(const header *h, const char *key, uint64_t *pair) {
     if (!value) return;
     errno = 0;
     before = strtol(value, &end, 10);
+    end += zero_fraction(end);
     second = end + strspn(end, ", ");
     after = strtol(second, &end, 10);
+    if (end > second) end += zero_fraction(end);
     if (end == second || *end || errno || before < 0 || after < 0 || before > INT_MAX || after > INT_MAX)
         fail(EXIT_ERROR, "%s: %s: '%s' are not two numbers of bytes", h->name, key, value);
     pair[0] = (uint64_t)before;
@@ -300,6 +430,7 @@ typedef struct cube_file {
     header text;                                             /* all that the header says */
     uint64_t offset, around[2]; /* bytes before all, and before and after each frame: a band of BSQ, else a line */
     shs_type stored;            /* the values of the file, */
+    int integers64;             /* or ENVI's code of integers of 64 bits, which become the doubles that they are read as; 0: none */
     int stored_swap, stored_samples, stored_lines;
     int left, top;       /* the window of it that is the cube, */
     double *gain, *bias; /* and value * gain + bias of each band that is its value; NULL: the value itself */
@@ -422,6 +553,22 @@ static size_t value_index(const cube_file *f, int lines, int line, int sample, i
     return (y * w + x) * n + b;
 }
 
+/* Value number i of a block as it is in the file. */
+static double get_stored(const cube_file *f, const void *raw, size_t i) {
+    unsigned char bytes[8];
+    int64_t with_sign;
+    uint64_t without;
+    if (!f->integers64) return get_value(raw, i, f->stored, f->stored_swap);
+    copy_value(raw, i, sizeof bytes, f->stored_swap, bytes);
+    memcpy(&with_sign, bytes, sizeof bytes);
+    memcpy(&without, bytes, sizeof bytes);
+    if (f->integers64 == CODE_U64) return (double)without;
+    return (double)with_sign;
+}
+
+/* Whether values have to be made from those that the file stores. */
+static int makes_values(const cube_file *f) { return f->gain || f->integers64; }
+
 /* What is stored becomes value * gain + bias, and NaN where it is missing. */
 static void scale_lines(const cube_file *f, int lines, const void *raw, void *block) {
     int x, y, b;
@@ -429,9 +576,10 @@ static void scale_lines(const cube_file *f, int lines, const void *raw, void *bl
         for (y = 0; y < lines; y++)
             for (x = 0; x < f->samples; x++) {
                 size_t at = value_index(f, lines, y, x, b);
-                double value = get_value(raw, at, f->stored, f->stored_swap);
-                int missing = f->stored_has_nodata && value >= f->nodata && value <= f->nodata;
-                put_value(block, at, f->type, missing ? (double)NAN : value * f->gain[b] + f->bias[b]);
+                double value = get_stored(f, raw, at);
+                if (f->stored_has_nodata && value >= f->nodata && value <= f->nodata) value = (double)NAN;
+                else if (f->gain) value = value * f->gain[b] + f->bias[b];
+                put_value(block, at, f->type, value);
             }
 }
 
@@ -455,8 +603,10 @@ static void end_ahead(cube_file *f) {
 
 static int read_now(cube_file *f, int first, int lines, void *block) {
     size_t count = (size_t)f->samples * (size_t)f->bands * (size_t)lines, i;
-    int failed = transfer(f, first, lines, f->gain ? raw_room(f, count) : block, NULL);
-    if (f->gain && !failed) scale_lines(f, lines, f->raw, block);
+    int made = makes_values(f), failed;
+    if (made) failed = transfer(f, first, lines, raw_room(f, count), NULL);
+    else failed = transfer(f, first, lines, block, NULL);
+    if (made && !failed) scale_lines(f, lines, f->raw, block);
     if (first == 0) f->beyond = 0;
     for (i = 0; i < count && !failed && f->type == SHS_TYPE_F64; i++) {
         double value = f->swap ? get_value(block, i, f->type, 1) : ((const double *)block)[i];
@@ -521,7 +671,7 @@ static const void *map_values(cube_file *f) {
     uint64_t size = file_bytes(f), line = data_bytes(f) / (uint64_t)f->stored_lines;
     uint64_t start = f->offset + (uint64_t)f->top * line;
     void *map;
-    if (!together || counted || f->gain || start % shs_type_size(f->stored) || size > SIZE_MAX / 2) return NULL;
+    if (!together || counted || makes_values(f) || start % shs_type_size(f->stored) || size > SIZE_MAX / 2) return NULL;
     map = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fileno(f->file), 0); /* devices may ask to write */
     if (map == MAP_FAILED) return NULL;
     posix_madvise(map, (size_t)size, POSIX_MADV_WILLNEED); /* from disk, in order, while computing begins */
@@ -684,14 +834,32 @@ static char *find_header(const char *name, const char **data_name) {
     return first;
 }
 
-static shs_type header_type(const header *h) {
+/* The type of the values; those of 64 bits are read as doubles. */
+static void header_type(const header *h, cube_file *f) {
     int i, code = (int)header_whole(h, "data type", 0, INT_MAX);
+    if (code == CODE_I64 || code == CODE_U64) {
+        f->integers64 = code;
+        f->type = f->stored = SHS_TYPE_F64;
+        return;
+    }
     for (i = 0; i < VALUE_TYPES; i++)
-        if (value_types[i].code == code) return value_types[i].type;
-    if (code == 14 || code == 15)
-        fail(EXIT_ERROR, "%s: data type: %d, integers of 64 bits, is not read: gdal_translate -of ENVI -ot Float64 converts it",
+        if (value_types[i].code == code) {
+            f->type = f->stored = value_types[i].type;
+            return;
+        }
+    if (code == CODE_COMPLEX_F32 || code == CODE_COMPLEX_F64)
+        fail(EXIT_ERROR,
+             "%s: data type: %d, complex numbers, is not read: write their amplitudes, or real and imaginary parts as bands of "
+             "their own, as data type 4 or 5",
              h->name, code);
-    fail(EXIT_ERROR, "%s: data type: %d is none of 1, 2, 3, 4, 5, 12, 13", h->name, code);
+    fail(EXIT_ERROR, "%s: data type: %d is none of 1, 2, 3, 4, 5, 12, 13, 14, 15", h->name, code);
+}
+
+/* The name of the type of the values as they are worked on, or in the file where those have 64 bits. */
+static const char *type_name(const cube_file *f) {
+    if (f->integers64 == CODE_I64) return "i64";
+    if (f->integers64 == CODE_U64) return "u64";
+    return type_info(f->type)->name;
 }
 
 static shs_interleave header_interleave(const header *h) {
@@ -726,27 +894,45 @@ static double nodata_as_stored(shs_type type, double nodata) {
     return (double)(float)nodata;
 }
 
-static void header_nodata(const header *h, cube_file *f) {
-    const char *value = header_value(h, "data ignore value");
-    char *end;
-    if (!value) return;
-    f->nodata = strtod(value, &end);
-    if (end == value || *end) fail(EXIT_ERROR, "%s: data ignore value: '%s' is not a number", h->name, value);
+/* A value, or a list of the same one for each band. Returns 0 where it is something else. */
+static int nodata_number(const char *text, double *number) {
+    double other;
+    size_t length = any_number(text, number);
+    if (!length) return 0;
+    for (text += length; *text; text += length) {
+        if (*text == ',' && text[1] != ' ') return 0; /* 5,0 may be a list or a decimal comma */
+        text += strspn(text, ", ");
+        length = any_number(text, &other);
+        if (!length || other < *number || other > *number) return 0;
+    }
+    return 1;
+}
+
+/* `option` is the text of an option that says it in place of the header, "" where it was not given; NULL: there is none. */
+static void header_nodata(const header *h, cube_file *f, const char *option_text) {
+    const char *value;
+    if (option_text && *option_text) return;
+    value = header_value(h, "data ignore value");
+    if (!value || !*value) return;
+    if (!nodata_number(value, &f->nodata))
+        fail(EXIT_ERROR, "%s: data ignore value: '%s' is not a number%s", h->name, value,
+             option_text ? "; --nodata V says what is missing, --nodata nan that nothing else is" : "");
     f->nodata = nodata_as_stored(f->type, f->nodata);
     f->has_nodata = isfinite(f->nodata) != 0; /* NaN and infinity are missing anyway */
 }
 
-static void header_describe(const header *h, cube_file *f) {
+static void header_describe(const header *h, cube_file *f, const char *nodata) {
     const char *units = header_value(h, "wavelength units"), *description = header_value(h, "description");
     uint64_t minor[2];
     f->swap = f->stored_swap = shs_type_size(f->type) > 1 && header_byte_order(h) != host_byte_order();
+    if (f->integers64) f->swap = 0;
     header_pair(h, "major frame offsets", f->around);
     header_pair(h, "minor frame offsets", minor);
     if (minor[0] + minor[1]) fail(EXIT_ERROR, "%s: minor frame offsets: data with bytes between them are not read", h->name);
     if (header_value(h, "header offset")) f->offset = (uint64_t)header_whole(h, "header offset", 0, LLONG_MAX / 2);
     if (header_value(h, "file compression") && header_whole(h, "file compression", 0, 1))
         fail(EXIT_ERROR, "%s: file compression: compressed data are not read", h->name);
-    header_nodata(h, f);
+    header_nodata(h, f, nodata);
     f->wavelength = header_list(h, "wavelength", f->bands);
     f->good = header_list(h, "bbl", f->bands);
     f->units = joined(units ? units : "", "");
@@ -770,8 +956,8 @@ static void library_as_cube(cube_file *f) {
     f->interleave = SHS_INTERLEAVE_BIP;
 }
 
-/* The name is that of the header or of the data; data_name may be NULL. */
-static cube_file cube_open(const char *name, const char *data_name) {
+/* The name is that of the header or of the data; data_name may be NULL; nodata as for header_nodata. */
+static cube_file cube_open_with(const char *name, const char *data_name, const char *nodata) {
     cube_file f = SHS_ZERO;
     uint64_t size, needed;
     f.header_name = find_header(name, &data_name);
@@ -779,10 +965,10 @@ static cube_file cube_open(const char *name, const char *data_name) {
     f.samples = f.stored_samples = (int)header_whole(&f.text, "samples", 1, INT_MAX);
     f.lines = f.stored_lines = (int)header_whole(&f.text, "lines", 1, INT_MAX);
     f.bands = (int)header_whole(&f.text, "bands", 1, INT_MAX);
-    f.type = f.stored = header_type(&f.text);
+    header_type(&f.text, &f);
     f.interleave = header_interleave(&f.text);
     if (is_library(&f.text)) library_as_cube(&f);
-    header_describe(&f.text, &f);
+    header_describe(&f.text, &f, nodata);
     needed = file_bytes(&f);
     f.data_name = data_name ? joined(data_name, "") : find_data(f.header_name, needed);
     f.file = fopen(f.data_name, "rb");
@@ -798,6 +984,8 @@ static cube_file cube_open(const char *name, const char *data_name) {
         warn("%s: %" PRIu64 " bytes follow the cube that %s describes", f.data_name, size - needed, f.header_name);
     return f;
 }
+
+static cube_file cube_open(const char *name, const char *data_name) { return cube_open_with(name, data_name, NULL); }
 
 static void cube_close(cube_file *f) {
     end_ahead(f);

@@ -168,7 +168,7 @@ static job *job_open(const settings *s, enum mode mode, const char *name, const 
     j->mode = mode;
     j->start = wall_clock();
     check_options(j);
-    j->in = cube_open(name, s->data);
+    j->in = cube_open_with(name, s->data, s->nodata ? s->nodata : "");
     select_window(&j->in, s->window);
     if (s->mask) j->mask_file = beside_open(s->mask, &j->in, 1, "a mask has");
     if (s->classes) j->class_file = beside_open(s->classes, &j->in, 1, "a mask has");

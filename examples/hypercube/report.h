@@ -106,7 +106,7 @@ static void print_verbose(const job *j) {
 #ifdef _OPENMP
     threads = j->s->threads ? j->ctx.threads : omp_get_max_threads();
 #endif
-    printf("input         %s, %s, %s\n", type_info(in->stored)->name, interleaves[in->interleave],
+    printf("input         %s, %s, %s\n", in->integers64 ? type_name(in) : type_info(in->stored)->name, interleaves[in->interleave],
            j->cube.pixels ? "in memory" : "in blocks of lines");
     printf("output        %s, %s\n", type_info(out->type)->name, interleaves[out->interleave]);
     printf("library       %s\nthreads       %d\n", shs_build_info(), threads);
