@@ -63,6 +63,13 @@ build/texture: examples/texture/texture.c
 build/hypercube-double: CPPFLAGS += -DSPARSEHS_DOUBLE
 $(EXAMPLES) build/hypercube build/hypercube-double build/texture: | build $(BEFORE)
 	$(CC) -std=c99 $(CPPFLAGS) $(CFLAGS) $(OPENMP) $(TRACK) -o $@ $< $(LDFLAGS) -lm
+# Headers that the examples use where they are here. The file changes, and the examples are built anew, when one comes or goes.
+build/headers.txt: always | build
+	@for h in stb/stb_image.h CL/cl.h OpenCL/opencl.h; do \
+		! echo "#include <$$h>" | $(CC) $(CPPFLAGS) -E -x c - >/dev/null 2>&1 || echo $$h; done >$@.new; \
+		if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+$(EXAMPLES) build/hypercube build/hypercube-double build/texture: build/headers.txt
+.PHONY: always
 build/devices: examples/devices.c | build $(BEFORE)
 	$(if $(call probe,-include CL/cl.h),$(CC) -std=c99 $(CPPFLAGS) $(CFLAGS) $(TRACK) -o $@ $< $(LDFLAGS) -lm,$(no_opencl))
 # Programs for the ranks of MPI; those of the tests can be made to fail.

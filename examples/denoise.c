@@ -28,8 +28,8 @@ static double estimate_sigma(const picture *a, const char *name) {
     shs_image image = picture_image(a);
     shs_noise noise;
     check(shs_noise_sigma(NULL, &image, &noise), "estimating the noise");
-    if (noise.sigma < 0.01) fail(EXIT_ERROR, "%s: no noise found in it; --sigma says how much there is", name);
-    printf("estimated sigma: %.2f\n", (double)noise.sigma);
+    if (noise.sigma < 0.01 * 255 / a->white) fail(EXIT_ERROR, "%s: no noise found in it; --sigma says how much there is", name);
+    printf("estimated sigma: %.4g\n", (double)noise.sigma);
     if (noise.guess)
         printf("That is a guess, and likely too much: nearly all of the picture is textured. --sigma says what it is.\n");
     return (double)noise.sigma;
@@ -48,7 +48,7 @@ static void draw(const char *name) {
 static settings chosen = {{0, 256, 30, 1, 1, 80000, 0}, 0, 0, NULL, NULL, NULL}; /* the defaults */
 
 static const option options[] = {
-    {"--sigma", "S", OPTION_NUMBER, &chosen.how.sigma, 0.01, "standard deviation of the noise (estimated; 25 to add)"},
+    {"--sigma", "S", OPTION_NUMBER, &chosen.how.sigma, 1e-5, "standard deviation of the noise (estimated; 25 to add)"},
     {"--add-noise", NULL, OPTION_SWITCH, &chosen.add_noise, 0, "IN is clean: add noise first, and measure against IN"},
     {"--reference", "CLEAN", OPTION_TEXT, (void *)&chosen.reference, 0, "measure against this picture"},
     {"--atoms", "N", OPTION_COUNT, &chosen.how.atoms, 1, "atoms of the dictionary (256)"},
@@ -88,6 +88,7 @@ static picture noisy_picture(const char *in, const char *out, settings *s, pictu
         if (s->how.sigma <= 0) s->how.sigma = 25;
         *clean = noisy;
         noisy = add_noise(clean, s->how.sigma, s->how.seed);
+        picture_carry(clean, &noisy);
         picture_write(noisy_name, &noisy);
     }
     free(noisy_name);
@@ -112,6 +113,7 @@ int main(int argc, char **argv) {
     noisy = noisy_picture(argv[0], argv[1], s, &clean);
     ctx = example_context(s->threads, s->device);
     out = picture_create(noisy.width, noisy.height, noisy.channels);
+    picture_carry(&noisy, &out);
     start = wall_clock();
     D = denoise_learn(&ctx, &noisy, &s->how, &p, NULL);
     mean = denoise_with(&ctx, &noisy, &s->how, p, D, &out);
@@ -124,8 +126,8 @@ int main(int argc, char **argv) {
         printf("psnr_noisy=%.2f psnr=%.2f seconds=%.2f\n", picture_psnr(&clean, &noisy), picture_psnr(&clean, &out), seconds);
     else printf("psnr_noisy=n/a psnr=n/a seconds=%.2f\n", seconds);
     example_end();
-    free(clean.pixels);
-    free(noisy.pixels);
-    free(out.pixels);
+    picture_free(&clean);
+    picture_free(&noisy);
+    picture_free(&out);
     return EXIT_SUCCESS;
 }

@@ -43,30 +43,6 @@
 #include "../sparsehs_cl.h"
 #endif
 
-/* PNG, JPEG and BMP come from stb_image where it is installed. EXAMPLE_NO_STB leaves PGM and PPM only. */
-#if defined(__has_include) && !defined(EXAMPLE_NO_STB)
-#if __has_include(<stb/stb_image.h>) && __has_include(<stb/stb_image_write.h>)
-#define EXAMPLE_STB
-#if defined(__clang__) /* looks at the stack frames in system headers too, and stb's are large */
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wframe-larger-than"
-#endif
-#define STB_IMAGE_IMPLEMENTATION
-#define STBI_NO_STDIO
-#define STBI_NO_LINEAR
-#define STBI_ONLY_PNG
-#define STBI_ONLY_JPEG
-#define STBI_ONLY_BMP
-#include <stb/stb_image.h>
-#define STB_IMAGE_WRITE_IMPLEMENTATION
-#define STBI_WRITE_NO_STDIO
-#include <stb/stb_image_write.h>
-#if defined(__clang__)
-#pragma clang diagnostic pop
-#endif
-#endif
-#endif
-
 #if defined(__GNUC__) || defined(__clang__)
 #define EXAMPLE_FAILS __attribute__((noreturn, format(printf, 2, 3)))
 #define EXAMPLE_WARNS __attribute__((format(printf, 1, 2)))
@@ -87,6 +63,22 @@ static inline void progress_clear(void) {
     progress_width = 0;
 }
 
+/* A file that is written under another name until all of it is there. */
+typedef struct unfinished {
+    FILE *file; /* NULL: closed */
+    char *part, *target;
+    struct unfinished *next;
+} unfinished;
+
+static unfinished *unfinished_files = NULL;
+
+static inline void remove_unfinished(void) {
+    for (; unfinished_files; unfinished_files = unfinished_files->next) {
+        if (unfinished_files->file) fclose(unfinished_files->file);
+        remove(unfinished_files->part);
+    }
+}
+
 /* Says what is wrong, naming the file or option, and ends the program. */
 EXAMPLE_FAILS static inline void fail(int code, const char *format, ...) {
     va_list arguments;
@@ -102,6 +94,7 @@ EXAMPLE_FAILS static inline void fail(int code, const char *format, ...) {
     va_end(arguments);
 #endif
     fprintf(stderr, code == EXIT_USAGE ? " (see %s --help)\n" : "\n", program_name);
+    remove_unfinished();
     exit(code);
 }
 
@@ -599,16 +592,96 @@ static inline void know_file(const char *name, int output) {
 static inline void will_read(const char *name) { know_file(name, 0); }
 static inline void will_write(const char *name) { know_file(name, 1); }
 
+#ifdef EXAMPLE_POSIX
+/* What the symbolic link `name` points to, as seen from here; NULL: it is no link. */
+static inline char *link_target(const char *name) {
+    char to[4096], *made;
+    ssize_t length = readlink(name, to, sizeof to - 1);
+    size_t folder = (size_t)(name_in_folder(name) - name);
+    if (length < 0) return NULL;
+    to[length] = 0;
+    if (to[0] == '/') folder = 0;
+    made = ALLOCATE(char, folder + (size_t)length + 1);
+    memcpy(made, name, folder);
+    strcpy(made + folder, to);
+    return made;
+}
+#endif
+
+/* The name of the file itself, behind symbolic links; NULL: a device or a pipe, which nothing may replace. */
+static inline char *replaceable(const char *name) {
+    char *target = joined(name, "");
+#ifdef EXAMPLE_POSIX
+    struct stat old;
+    char *next;
+    if (stat(name, &old)) return target;
+    if (access(name, W_OK)) fail(EXIT_ERROR, "%s: cannot write it: %s", name, strerror(errno));
+    while ((next = link_target(target)) != NULL) {
+        free(target);
+        target = next;
+    }
+    if (!S_ISREG(old.st_mode)) {
+        free(target);
+        return NULL;
+    }
+#endif
+    return target;
+}
+
+/* The new file gets the permissions of the old one. */
+static inline void keep_mode(FILE *file, const char *name) {
+#ifdef EXAMPLE_POSIX
+    struct stat old;
+    if (!stat(name, &old) && fchmod(fileno(file), old.st_mode & 07777)) warn("%s: its permissions change", name);
+#else
+    (void)file;
+    (void)name;
+#endif
+}
+
+/* Writes into NAME.part until close_written: a full disk or a failure on the way leaves the old file as it was. */
 static inline FILE *open_for_writing(const char *name) {
-    FILE *file = fopen(name, "wb");
-    if (!file) fail(EXIT_ERROR, "%s: cannot write it: %s", name, strerror(errno));
+    char *target = replaceable(name), *part = target ? joined(target, ".part") : NULL;
+    FILE *file = part ? fopen(part, "wb") : NULL;
+    unfinished *u;
+    if (!file) { /* no room for another name in this folder */
+        free(target);
+        free(part);
+        file = fopen(name, "wb");
+        if (!file) fail(EXIT_ERROR, "%s: cannot write it: %s", name, strerror(errno));
+        return file;
+    }
+    keep_mode(file, target);
+    u = ALLOCATE(unfinished, 1);
+    u->file = file;
+    u->part = part;
+    u->target = target;
+    u->next = unfinished_files;
+    unfinished_files = u;
     return file;
+}
+
+/* Gives a finished file its name. */
+static inline void put_finished(unfinished **at, const char *name) {
+    unfinished *u = *at;
+#ifndef EXAMPLE_POSIX
+    remove(u->target); /* elsewhere rename may not replace */
+#endif
+    if (rename(u->part, u->target)) fail(EXIT_ERROR, "%s: cannot write it: %s", name, strerror(errno));
+    *at = u->next;
+    free(u->part);
+    free(u->target);
+    free(u);
 }
 
 /* A full disk shows itself at the latest here. */
 static inline void close_written(FILE *file, const char *name) {
+    unfinished **at = &unfinished_files;
     int bad = ferror(file);
+    while (*at && (*at)->file != file) at = &(*at)->next;
+    if (*at) (*at)->file = NULL;
     if (fclose(file) || bad) fail(EXIT_ERROR, "%s: writing it failed: %s", name, strerror(errno));
+    if (*at) put_finished(at, name);
 }
 
 /* The whole file, which must not be larger than `most` bytes: a device such as /dev/zero has no end. */
@@ -632,188 +705,6 @@ static inline unsigned char *read_file(const char *name, size_t most, size_t *si
     return data;
 }
 
-/* ---- pictures ---------------------------------------------------------------------------------------------------- */
-
-enum { PICTURE_BYTES = 1 << 29 }; /* no picture's file may be larger */
-
-/* Grey (1 channel) or colour (3, interleaved), rows from the top, black 0 and white 255. */
-typedef struct picture {
-    int width, height, channels;
-    shs_real *pixels;
-} picture;
-
-static inline size_t picture_size(const picture *a) {
-    return (size_t)a->width * (size_t)a->height * (size_t)a->channels;
-}
-
-static inline picture picture_create(int width, int height, int channels) {
-    picture a;
-    a.width = width;
-    a.height = height;
-    a.channels = channels;
-    a.pixels = ALLOCATE(shs_real, picture_size(&a));
-    return a;
-}
-
-static inline shs_image picture_image(const picture *a) {
-    shs_image image = SHS_ZERO;
-    image.pixels = a->pixels;
-    image.width = a->width;
-    image.height = a->height;
-    image.channels = a->channels;
-    return image;
-}
-
-/* The next number of a PGM or PPM, past blanks and comments; -1 where there is none. */
-static inline long pnm_number(const unsigned char **at, const unsigned char *end) {
-    long value = 0;
-    for (;;) {
-        while (*at < end && isspace(**at)) ++*at;
-        if (*at == end || **at != '#') break;
-        while (*at < end && **at != '\n' && **at != '\r') ++*at;
-    }
-    if (*at == end || !isdigit(**at)) return -1;
-    while (*at < end && isdigit(**at)) {
-        value = value * 10 + (**at - '0');
-        if (value > 100000000) return -1;
-        ++*at;
-    }
-    return value;
-}
-
-static inline picture pnm_read(const char *name, const unsigned char *data, size_t size) {
-    const unsigned char *at = data + 2, *end = data + size;
-    int ascii = data[1] == '2' || data[1] == '3', channels = data[1] == '3' || data[1] == '6' ? 3 : 1, two;
-    long width = pnm_number(&at, end), height = pnm_number(&at, end), white = pnm_number(&at, end);
-    picture a;
-    size_t i, count;
-    if (width < 1 || height < 1 || white < 1) fail(EXIT_ERROR, "%s: its PGM or PPM header is damaged", name);
-    if (white > 65535) fail(EXIT_ERROR, "%s: its largest value %ld is outside 1..65535", name, white);
-    two = !ascii && white > 255; /* bytes a value, the high one first */
-    if ((double)width * (double)height * channels > 268435456.0) fail(EXIT_ERROR, "%s: the picture is too large", name);
-    count = (size_t)width * (size_t)height * (size_t)channels;
-    /* Even in text a value takes two bytes, so a header that promises too much is found before memory is taken. */
-    if (!ascii && at < end) at++;
-    if ((size_t)(end - at) < (ascii ? 2 * count - 1 : two ? 2 * count : count))
-        fail(EXIT_ERROR, "%s: it is truncated: %ld x %ld pixels do not fit in it", name, width, height);
-    a = picture_create((int)width, (int)height, channels);
-    for (i = 0; i < count; i++) {
-        long value = ascii ? pnm_number(&at, end) : *at++;
-        if (two) value = 256 * value + *at++;
-        if (value < 0) fail(EXIT_ERROR, "%s: it is truncated or damaged at value %zu of %zu", name, i + 1, count);
-        if (value > white) fail(EXIT_ERROR, "%s: value %zu is above its largest, %ld", name, i + 1, white);
-        a.pixels[i] = (shs_real)value * 255 / (shs_real)white;
-    }
-    return a;
-}
-
-#ifdef EXAMPLE_STB
-static inline picture stb_read(const char *name, const unsigned char *data, size_t size) {
-    int width = 0, height = 0, channels = 0;
-    size_t i, count;
-    unsigned char *pixels;
-    picture a;
-    if (size > INT_MAX) fail(EXIT_ERROR, "%s: the file is too large", name);
-    if (!stbi_info_from_memory(data, (int)size, &width, &height, &channels))
-        fail(EXIT_ERROR, "%s: not a picture that this program knows: %s", name, stbi_failure_reason());
-    if (stbi_is_16_bit_from_memory(data, (int)size))
-        fail(EXIT_ERROR, "%s: it has 16 bits a value; convert it to 8 bits first", name);
-    channels = channels < 3 ? 1 : 3; /* transparency is left behind */
-    pixels = stbi_load_from_memory(data, (int)size, &width, &height, NULL, channels);
-    if (!pixels) fail(EXIT_ERROR, "%s: it is truncated or damaged: %s", name, stbi_failure_reason());
-    a = picture_create(width, height, channels);
-    for (i = 0, count = picture_size(&a); i < count; i++) a.pixels[i] = pixels[i];
-    stbi_image_free(pixels);
-    return a;
-}
-#endif
-
-static inline picture picture_read(const char *name) {
-    size_t size;
-    unsigned char *data = read_file(name, PICTURE_BYTES, &size);
-    picture a;
-    if (size < 8) fail(EXIT_ERROR, "%s: it is truncated: %zu bytes are no picture", name, size);
-    if (data[0] == 'P' && strchr("2356", data[1])) a = pnm_read(name, data, size);
-#ifdef EXAMPLE_STB
-    else a = stb_read(name, data, size);
-#else
-    else fail(EXIT_ERROR, "%s: neither PGM nor PPM, and this program was built without stb_image", name);
-#endif
-    free(data);
-    return a;
-}
-
-/* Refuses a name that picture_write cannot serve. */
-static inline void picture_check_name(const char *name, int channels) {
-    if (!has_extension(name, ".png") && !has_extension(name, ".pgm") && !has_extension(name, ".ppm"))
-        fail(EXIT_USAGE, "%s: a picture's name must end in .png, .pgm or .ppm", name);
-    if (has_extension(name, channels == 1 ? ".ppm" : ".pgm"))
-        fail(EXIT_USAGE, "%s: grey pictures go into .pgm and colour into .ppm, or either into .png", name);
-}
-
-/* As will_write; both names where a PNG becomes a PGM or PPM. */
-static inline void picture_will_write(const char *name, int channels) {
-    picture_check_name(name, channels);
-#ifndef EXAMPLE_STB
-    if (has_extension(name, ".png")) {
-        char *grey = derived_name(name, "", ".pgm"), *colour = derived_name(name, "", ".ppm");
-        will_write(grey);
-        will_write(colour);
-        free(grey);
-        free(colour);
-        return;
-    }
-#endif
-    will_write(name);
-}
-
-#ifdef EXAMPLE_STB
-static inline void stb_write_bytes(void *file, void *data, int size) { fwrite(data, 1, (size_t)size, (FILE *)file); }
-#endif
-
-/* Clipped to 0..255 and rounded. Without stb_image_write a PNG becomes a PGM or PPM. */
-static inline void picture_write(const char *name, const picture *a) {
-    size_t i, count = picture_size(a);
-    unsigned char *bytes = ALLOCATE(unsigned char, count);
-    char *other = NULL;
-    FILE *file;
-    picture_check_name(name, a->channels);
-    for (i = 0; i < count; i++) {
-        shs_real value = a->pixels[i];
-        bytes[i] = (unsigned char)(value < 0 ? 0 : value > 255 ? 255 : value + (shs_real)0.5);
-    }
-#ifndef EXAMPLE_STB
-    if (has_extension(name, ".png")) {
-        other = derived_name(name, "", a->channels == 1 ? ".pgm" : ".ppm");
-        fprintf(stderr, "%s: built without stb_image_write: %s is written in place of %s\n", program_name, other, name);
-        name = other;
-    }
-#endif
-    file = open_for_writing(name);
-#ifdef EXAMPLE_STB
-    if (has_extension(name, ".png")) {
-        if (!stbi_write_png_to_func(stb_write_bytes, file, a->width, a->height, a->channels, bytes, 0))
-            fail(EXIT_ERROR, "%s: packing it as PNG failed", name);
-    } else
-#endif
-    {
-        fprintf(file, "P%c\n%d %d\n255\n", a->channels == 1 ? '5' : '6', a->width, a->height);
-        fwrite(bytes, 1, count, file);
-    }
-    close_written(file, name);
-    free(other);
-    free(bytes);
-}
-
-/* Of `other` against `clean`, in dB. */
-static inline double picture_psnr(const picture *clean, const picture *other) {
-    size_t i, count = picture_size(clean);
-    double sum = 0;
-    for (i = 0; i < count; i++) {
-        double difference = (double)clean->pixels[i] - (double)other->pixels[i];
-        sum += difference * difference;
-    }
-    return 10 * log10(255.0 * 255.0 * (double)count / sum);
-}
+#include "picture.h"
 
 #endif /* EXAMPLE_H */

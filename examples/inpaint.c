@@ -28,24 +28,100 @@ typedef struct settings {
 static picture picture_copy(const picture *a, int black) {
     picture b = picture_create(a->width, a->height, a->channels);
     size_t i, count = picture_size(a);
-    for (i = 0; i < count; i++) b.pixels[i] = black && pixel_missing(a->pixels[i]) ? 0 : a->pixels[i];
+    picture_carry(a, &b);
+    for (i = 0; i < count; i++) {
+        b.pixels[i] = a->pixels[i];
+        if (black && pixel_missing(a->pixels[i])) b.pixels[i] = 0;
+    }
     return b;
 }
 
-/* Pixels that are black in the mask. */
+/* ---- masks ------------------------------------------------------------------------------------------------------- */
+
+#define MASK_HALF ((shs_real)127.5)
+
+/* The largest of a pixel's channels: it is black only where all of them are. */
+static shs_real mask_value(const picture *mask, size_t pixel) {
+    const shs_real *values = mask->pixels + pixel * (size_t)mask->channels;
+    shs_real largest = values[0];
+    int c;
+    for (c = 1; c < mask->channels; c++)
+        if (values[c] > largest) largest = values[c];
+    return largest;
+}
+
+/* What the mask's opaque pixels hold, and how many there are. */
+typedef struct mask_range {
+    size_t opaque;
+    shs_real least, most;
+    int two; /* there is no third value */
+} mask_range;
+
+static mask_range mask_look(const picture *mask) {
+    mask_range r = {0, 255, 0, 1};
+    size_t i;
+    for (i = 0; i < picture_area(mask); i++) {
+        const shs_real value = mask_value(mask, i);
+        if (mask->alpha && mask->alpha[i] < MASK_HALF) continue;
+        if (value < r.least) r.least = value;
+        if (value > r.most) r.most = value;
+        r.opaque++;
+    }
+    for (i = 0; i < picture_area(mask) && r.two; i++) {
+        if (mask->alpha && mask->alpha[i] < MASK_HALF) continue;
+        r.two = mask_value(mask, i) <= r.least || mask_value(mask, i) >= r.most;
+    }
+    return r;
+}
+
+/* Says how a mask is read that is not plain black and white. *limit: values below it are missing. *clear: so are transparent
+   pixels; else those are there. */
+static void mask_read(const picture *mask, const char *name, shs_real *limit, int *clear) {
+    const mask_range r = mask_look(mask);
+    const int holes = r.opaque < picture_area(mask);
+    *limit = MASK_HALF;
+    *clear = 0;
+    if (holes && (r.opaque == 0 || r.most >= MASK_HALF)) {
+        *clear = 1;
+        *limit = -1;
+        printf("%s: its transparent pixels are missing\n", name);
+        return;
+    }
+    if (holes) {
+        printf("%s: its dark pixels are missing, those that are transparent are there\n", name);
+        return;
+    }
+    if (r.most >= MASK_HALF) {
+        if (r.least >= MASK_HALF && r.least < r.most)
+            printf("%s: no value is below half of white, so nothing is missing (the darkest is %g of 255)\n", name,
+                   (double)r.least);
+        return;
+    }
+    if (!r.two || !(r.least < r.most)) return;
+    *limit = r.most;
+    printf("%s: both its values, %g and %g of 255, are dark: the darker one is missing\n", name, (double)r.least,
+           (double)r.most);
+}
+
+/* Loses the pixels that the mask names, which become opaque as they are filled in, and those that are transparent: nobody knows
+   what such a pixel would show, and it stays transparent. */
 static void lose_masked(picture *a, const char *name, const char *in) {
     picture mask = picture_read(name);
-    const size_t pixels = (size_t)a->width * (size_t)a->height, channels = (size_t)mask.channels;
-    size_t i, c;
+    shs_real limit;
+    size_t i;
+    int clear;
     if (mask.width != a->width || mask.height != a->height)
         fail(EXIT_ERROR, "%s: its %d x %d pixels are not the %d x %d of %s", name, mask.width, mask.height, a->width, a->height,
              in);
-    for (i = 0; i < pixels; i++) {
-        for (c = 0; c < channels; c++)
-            if (mask.pixels[i * channels + c] > 0) break;
-        if (c == channels) lose(a, i);
+    mask_read(&mask, name, &limit, &clear);
+    for (i = 0; i < picture_area(a); i++) {
+        const int transparent = mask.alpha && mask.alpha[i] < MASK_HALF;
+        int missing = mask_value(&mask, i) < limit;
+        if (transparent) missing = clear;
+        if (missing && a->alpha) a->alpha[i] = 255;
+        if (missing || (a->alpha && a->alpha[i] <= 0)) lose(a, i);
     }
-    free(mask.pixels);
+    picture_free(&mask);
 }
 
 /* ---- the program ------------------------------------------------------------------------------------------------- */
@@ -97,7 +173,7 @@ static picture read_damaged(const char *in, const char *mask, const char *out, c
         lose_random(&a, s->remove, s->how.seed);
         removed = picture_copy(&a, 1);
         picture_write(name, &removed);
-        free(removed.pixels);
+        picture_free(&removed);
         free(name);
     } else {
         lose_masked(&a, mask, in);
@@ -139,7 +215,7 @@ int main(int argc, char **argv) {
     if (whole.pixels) printf("missing=%.3f psnr=%.2f seconds=%.2f\n", part, picture_psnr(&whole, &a), seconds);
     else printf("missing=%.3f psnr=n/a seconds=%.2f\n", part, seconds);
     example_end();
-    free(whole.pixels);
-    free(a.pixels);
+    picture_free(&whole);
+    picture_free(&a);
     return EXIT_SUCCESS;
 }

@@ -109,7 +109,14 @@ static picture cut(const picture *a, int left, int top, int width, int height) {
 
 /* As much of it, from the left and the top, as some pixels of a smaller picture are. */
 static picture whole_pixels(const picture *a, int factor) {
-    return cut(a, 0, 0, a->width / factor * factor, a->height / factor * factor);
+    picture b = cut(a, 0, 0, a->width / factor * factor, a->height / factor * factor);
+    int y;
+    b.white = a->white;
+    if (!a->alpha) return b;
+    b.alpha = ALLOCATE(shs_real, picture_area(&b));
+    for (y = 0; y < b.height; y++)
+        memcpy(b.alpha + (size_t)y * (size_t)b.width, a->alpha + (size_t)y * (size_t)a->width, (size_t)b.width * sizeof *b.alpha);
+    return b;
 }
 
 /* One of eight positions: mirrored both ways, transposed. */
@@ -128,13 +135,30 @@ static picture turned(const picture *a, int position) {
     return b;
 }
 
-/* As a file has them: whole numbers from 0 to 255. */
+/* As a file has them: whole numbers, from 0 to its largest value. */
 static void round_pixels(picture *a) {
+    const double unit = 255.0 / a->white;
     size_t i;
     for (i = 0; i < picture_size(a); i++) {
-        double value = floor((double)a->pixels[i] + 0.5);
-        a->pixels[i] = (shs_real)(value < 0 ? 0 : value > 255 ? 255 : value);
+        double value = floor((double)a->pixels[i] / unit + 0.5);
+        if (value < 0) value = 0;
+        if (value > a->white) value = a->white;
+        a->pixels[i] = (shs_real)(value * unit);
     }
+}
+
+/* Gives b, made from a in another size, the depth of a's values, and its alpha in that size. */
+static void carry_resized(const picture *a, picture *b) {
+    picture opacity = SHS_ZERO, made;
+    b->white = a->white;
+    if (!a->alpha) return;
+    opacity.width = a->width;
+    opacity.height = a->height;
+    opacity.channels = 1;
+    opacity.pixels = a->alpha;
+    made = resized(&opacity, b->width, b->height);
+    free(b->alpha);
+    b->alpha = made.pixels;
 }
 
 static picture brightness(const picture *a) {
@@ -283,7 +307,7 @@ static void gather(char **names, int count, const settings *s, const dictionarie
             add_samples(&b, d->factor, share / POSITIONS, s->seed + (uint64_t)(i * POSITIONS + position), t);
             free(b.pixels);
         }
-        free(a.pixels);
+        picture_free(&a);
         free(grey.pixels);
         free(whole.pixels);
     }
@@ -561,11 +585,12 @@ static void make_smaller(const char *in, const char *out, int factor) {
     picture_will_write(out, a.channels);
     whole = whole_pixels(&a, factor);
     small = reduced(&whole, factor);
+    carry_resized(&whole, &small);
     picture_write(out, &small);
     printf("%s: %d x %d pixels\n", out, small.width, small.height);
-    free(a.pixels);
-    free(whole.pixels);
-    free(small.pixels);
+    picture_free(&a);
+    picture_free(&whole);
+    picture_free(&small);
 }
 
 /* The part of the true picture that the small one shows. */
@@ -579,7 +604,7 @@ static picture read_truth(const char *name, const picture *small, const char *lo
     if (a.width / factor < 3 || a.height / factor < 3)
         fail(EXIT_ERROR, "%s: without its border of %d pixels nothing of it is left to measure", name, factor);
     whole = whole_pixels(&a, factor);
-    free(a.pixels);
+    picture_free(&a);
     return whole;
 }
 
@@ -599,6 +624,8 @@ static void make_larger(const shs_context *ctx, char **names, int count, const s
     start = wall_clock();
     bicubic = enlarged(&small, factor);
     out = superres(ctx, &small, &bicubic, d);
+    carry_resized(&small, &bicubic);
+    carry_resized(&small, &out);
     seconds = wall_clock() - start;
     picture_write(names[1], &out);
     printf("%s: %d x %d pixels\n", names[1], out.width, out.height);
@@ -612,10 +639,10 @@ static void make_larger(const shs_context *ctx, char **names, int count, const s
         printf("psnr_bicubic=n/a psnr=n/a seconds=%.2f\n", seconds);
     }
     free(bicubic_name);
-    free(small.pixels);
-    free(truth.pixels);
-    free(bicubic.pixels);
-    free(out.pixels);
+    picture_free(&small);
+    picture_free(&truth);
+    picture_free(&bicubic);
+    picture_free(&out);
 }
 
 int main(int argc, char **argv) {

@@ -106,7 +106,7 @@ static void gather_patches(const shs_context *ctx, char **names, int count, cons
         if (!t->Y) fail(EXIT_ERROR, "--patches: no memory for %zu patches", t->m + taken);
         check(shs_patches_get(ctx, &image, &set, 0, taken, t->Y + t->m * (size_t)t->p, t->p, NULL, NULL), names[i]);
         t->m += taken;
-        free(a.pixels);
+        picture_free(&a);
     }
 }
 
@@ -296,7 +296,7 @@ static source open_npy(const char *name, training *t) {
 static void close_source(source *from) {
     int i;
     if (from->file) fclose(from->file);
-    for (i = 0; i < from->count; i++) free(from->pictures[i].pixels);
+    for (i = 0; i < from->count; i++) picture_free(from->pictures + i);
     free(from->pictures), free(from->sets), free(from->sizes), free(from->taken);
 }
 

@@ -83,13 +83,16 @@ echo "== grey values of any depth"
 plain="--sigma 1 $few"
 run_plain() { good "$1" out.pgm $plain; }
 run_plain small.pgm && cp out.pgm first.pgm
-near_first() { cmp -l out.pgm first.pgm | awk '
-    function value(octal) { return int(octal / 100) * 64 + int(octal / 10) % 10 * 8 + octal % 10 }
-    { d = value($2) - value($3); if (d > 3 || -d > 3) bad = 1 } END { exit bad }'; }
+# values FILE: the 576 values of a PGM, white 255, whatever its depth.
+values() { local white; white=$(sed -n 3p "$1")
+    if [ "$white" -gt 255 ]; then tail -c 1152 "$1" | od -An -v -tu1 -w2 | awk -v w="$white" '{ print (256 * $1 + $2) * 255 / w }'
+    else tail -c 576 "$1" | od -An -v -tu1 -w1; fi; }
+near_first() { paste <(values out.pgm) <(values first.pgm) | awk '{ d = $1 - $2; if (d > 3 || -d > 3) bad = 1 } END { exit bad || NR != 576 }'; }
 for m in 15 256 1023 4095 65535; do
     pgm deep.pgm $m $((m > 255))
     check "a largest value of $m" run_plain deep.pgm
     check "a largest value of $m: the same picture" near_first
+    check "a largest value of $m: the same depth" test "$(sed -n 3p out.pgm)" = $((m > 255 ? m : 255))
     text deep.pgm $m
     check "a largest value of $m in text" run_plain deep.pgm
     check "a largest value of $m in text: the same picture" near_first
@@ -112,6 +115,103 @@ if [ -c /dev/zero ]; then
 else
     skip "there is no /dev/zero"
 fi
+
+# Noise of 2 of 65535 steps is as much noise as any.
+noisy16() { { printf 'P2\n48 48\n65535\n'; awk 'BEGIN { srand(3); for (i = 0; i < 2304; i++) { v = 0
+    for (k = 0; k < 12; k++) v += rand(); printf "%d\n", 20000 + 40 * (i % 48) + 2 * (v - 6) + 0.5 } }'; } >noisy16.pgm; }
+noisy16
+check "noise of 2 in 65535" good noisy16.pgm out.pgm $few
+check "noise of 2 in 65535: found" awk '/^estimated/ { d = $3 * 65535 / 255; if (d > 1.5 && d < 2.5) found = 1 } END { exit !found }' out.txt
+check "noise of 2 in 65535: may be given" good noisy16.pgm out.pgm $few --sigma 0.0078
+
+echo "== formats"
+# A program that copies a picture, with the values of a grey one as its alpha (+ALPHA) or with its alpha alone (-).
+cat >copy.c <<'EOF'
+#define SPARSEHS_IMPLEMENTATION
+#include EXAMPLE
+int main(int argc, char **argv) {
+    picture a, b = SHS_ZERO;
+    example_begin(argc, argv);
+    a = picture_read(argv[1]);
+    if (argc > 3 && argv[3][0] == '+') {
+        b = picture_read(argv[3] + 1);
+        a.alpha = b.pixels;
+    } else if (argc > 3) {
+        free(a.pixels);
+        a.pixels = a.alpha;
+        a.alpha = NULL;
+        a.channels = 1;
+    }
+    picture_write(argv[2], &a);
+    return EXIT_SUCCESS;
+}
+EOF
+copying="-std=c99 -O0 -DSPARSEHS_STATIC -DSPARSEHS_NO_DISPATCH -DSPARSEHS_NO_SPARSE -DSPARSEHS_NO_CUBES -DEXAMPLE_NO_OPENCL"
+compile() { ${CC:-cc} $copying -DEXAMPLE="\"$root/examples/example.h\"" "$@" copy.c -lm; }
+check "a program without stb" compile -DEXAMPLE_NO_STB -o plain_copy
+check "a program with stb, where it is" compile -o copy
+check "without stb: PNG in grey" ./plain_copy drawn.pgm drawn.png
+check "without stb: PNG in colour" ./plain_copy colour.ppm colour.png
+check "without stb: PNG of 16 bits" ./plain_copy deep.pgm deep.png
+{ echo P2 300 300 255; yes 7 | head -n 90000; } >flat.pgm
+check "without stb: PNG of one grey" ./plain_copy flat.pgm flat.png
+check "without stb: PNG of one grey is small" test "$(wc -c <flat.png)" -lt 9000
+check "without stb: PNG with alpha" ./plain_copy small.pgm clear.png +clean.pgm
+check "without stb: PNG with alpha in colour" ./plain_copy colour.ppm clear_colour.png +clean.pgm
+stb=$(./copy drawn.png again.pgm 2>/dev/null && echo yes)
+if [ "$stb" ]; then
+    check "PNG in grey: as it was" cmp again.pgm drawn.pgm
+    check "PNG in colour: as it was" bash -c "./copy colour.png a.ppm && ./plain_copy colour.ppm b.ppm && cmp a.ppm b.ppm"
+    check "PNG of 16 bits: as it was" bash -c "./copy deep.png a.pgm && ./plain_copy deep.pgm b.pgm && cmp a.pgm b.pgm"
+    check "PNG of one grey: as it was" bash -c "./copy flat.png a.pgm && ./plain_copy flat.pgm b.pgm && cmp a.pgm b.pgm"
+    check "alpha: as it was" bash -c "./copy clear.png a.pgm - && ./plain_copy clean.pgm b.pgm && cmp a.pgm b.pgm"
+    check "alpha goes through denoise" bash -c "./plain_copy clean.pgm b.pgm && '$denoise' clear_colour.png clear_out.png --sigma 20 $few && ./copy clear_out.png c.pgm - && cmp c.pgm b.pgm"
+    check "alpha goes through superres" bash -c "'$superres' --reduce clear.png less.png && ./copy less.png c.pgm - && [ \"\$(sed -n 2p c.pgm)\" = '12 12' ]"
+    check "alpha into PGM: says so" bash -c "'$denoise' clear.png c.pgm --sigma 20 $few 2>&1 | grep -q 'c.pgm: only .png holds transparency'"
+    check "16 bits go through denoise" bash -c "'$denoise' deep.png deep_out.png --sigma 20 $few && ./copy deep_out.png c.pgm && [ \"\$(sed -n 3p c.pgm)\" = 65535 ]"
+    # EXIF's orientation, in a PNG (behind its header of 33 bytes) and in a JPEG of 16 x 8 pixels (behind its first two).
+    printf 'P2\n3 2\n255\n1 2 3\n4 5 6\n' >six.pgm
+    ./plain_copy six.pgm six.png
+    tiff() { set -- "$(printf %03o $1)" $2; if [ $2 = II ]; then printf "II*\\0\\010\\0\\0\\0\\001\\0\\022\\001\\003\\0\\001\\0\\0\\0\\$1\\0\\0\\0\\0\\0\\0\\0"
+        else printf "MM\\0*\\0\\0\\0\\010\\0\\001\\001\\022\\0\\003\\0\\0\\0\\001\\0\\$1\\0\\0\\0\\0\\0\\0"; fi; }
+    with_exif() { head -c 33 six.png; printf '\0\0\0\032eXIf'; tiff "$@"; printf '\0\0\0\0'; tail -c +34 six.png; }
+    shown() { ./copy turned.png turned.pgm && tail -n +4 turned.pgm | od -An -v -tu1 | tr -s ' '; }
+    set -- "1 2 3 4 5 6" "3 2 1 6 5 4" "6 5 4 3 2 1" "4 5 6 1 2 3" "1 4 2 5 3 6" "4 1 5 2 6 3" "6 3 5 2 4 1" "3 6 2 5 1 4"
+    for o in 1 2 3 4 5 6 7 8; do
+        for order in II MM; do
+            with_exif $o $order >turned.png
+            check "orientation $o, $order" test "$(shown)" = " $1"
+        done
+        shift
+    done
+    base64 -d >flat.jpg <<'EOF'
+/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDACgcHiMeGSgjISMtKygwPGRBPDc3PHtYXUlkkYCZlo+AjIqgtObDoKrarYqMyP/L2u71////m8H////6/+b9//j/
+wAALCAAIABABAREA/8QAFQABAQAAAAAAAAAAAAAAAAAABAX/xAAbEAABBAMAAAAAAAAAAAAAAAADAAQREiEiof/aAAgBAQAAPwAAB2jKogaWjfi//9k=
+EOF
+    { head -c 2 flat.jpg; printf '\377\341\0\042Exif\0\0'; tiff 6 MM; tail -c +3 flat.jpg; } >turned.jpg
+    check "a JPEG held upright" bash -c "./copy turned.jpg a.pgm && [ \"\$(sed -n 2p a.pgm)\" = '8 16' ]"
+    check "the orientation is not in the result" bash -c "./copy turned.jpg a.png && ! grep -q Exif a.png"
+    for size in 4 14 30 36 40; do
+        head -c $size turned.jpg >cut.jpg
+        check "the first $size bytes of it" bash -c "./copy cut.jpg a.pgm; [ \$? -eq 1 ]"
+    done
+else
+    skip "PNG and JPEG: built without stb_image"
+fi
+
+echo "== a disk that is full"
+# A limit of the size of a file stands for it.
+little() { (trap '' XFSZ; ulimit -f 1; "$@" 2>err.txt); }
+cp small.pgm kept.png
+fails_in_little() { ! little "$@"; }
+check "a picture: fails" fails_in_little "$denoise" --draw kept.png
+check "a picture: what was there stays" cmp small.pgm kept.png
+check "a picture: says so" grep -q 'kept.png: writing it failed' err.txt
+check "nothing is left of it" test ! -e kept.png.part
+ln -s kept.png link.png
+check "a link: the picture behind it" bash -c "'$denoise' --draw link.png && [ -L link.png ] && ! cmp -s kept.png small.pgm"
+chmod 640 kept.png
+check "a picture keeps its permissions" bash -c "'$denoise' --draw kept.png && [ \"\$(ls -l kept.png | cut -c1-10)\" = -rw-r----- ]"
 
 echo "== superres"
 program=$superres
@@ -180,6 +280,10 @@ fails "the output over what is learnt from" 2 "would replace the input" half.pgm
 cp two.model two.pgm
 fails "the output over the model" 2 "would replace the input" half.pgm two.pgm --dictionary two.pgm
 fails "the model over the picture" 2 "two outputs would go into this one file" half.pgm bad.pgm half.pgm --save bad.pgm $few
+cp two.model old.model
+check "a model on a full disk: fails" fails_in_little "$superres" --train half.pgm --save old.model $few
+check "a model on a full disk: the old one stays" cmp old.model two.model
+check "a model on a full disk: nothing is left of it" test ! -e old.model.part
 fails "a model into no folder" 1 "nofolder/bad.model: cannot write it: its folder" --train half.pgm --save nofolder/bad.model $few
 
 echo "== inpaint"
@@ -196,6 +300,32 @@ check "a hole wider than a patch: near what was there" awk '{ sub(/.*psnr=/, "")
 cmp -l slope.pgm out.pgm >changed.txt
 check "known pixels stay as they are" awk '{ i = $1 - 14; x = i % 24; y = int(i / 24)
     if (i < 0 || !((x > 6 && x < 18 && y > 6 && y < 18) || y == 3)) exit 1 }' changed.txt
+good slope.pgm hole.pgm first.pgm $few
+# Black of a mask is its darker half: as a JPEG, a colour picture or another program has it; 0 and 1 for all of them.
+hole='(x > 6 && x < 18 && y > 6 && y < 18) || y == 3'
+grey "$hole ? (x * 7 + y * 3) % 60 : 250 - (x * 5 + y) % 60" hole_jpeg.pgm
+grey "$hole ? 1 : 255" hole1.pgm
+grey "$hole ? 0 : 1" hole01.pgm
+for mask in hole_jpeg hole1 hole01; do
+    check "a mask of another black, $mask" good slope.pgm $mask.pgm out.pgm $few
+    check "a mask of another black, $mask: the same picture" cmp out.pgm first.pgm
+done
+check "a mask of 0 and 1: says so" grep -q "hole01.pgm: both its values, 0 and 1 of 255, are dark" out.txt
+grey "$hole ? 160 : 255" pale.pgm
+check "a pale mask" good slope.pgm pale.pgm out.pgm $few
+check "a pale mask: says that nothing is missing" grep -q "pale.pgm: no value is below half of white" out.txt
+if [ "$stb" ]; then
+    # Alpha of the picture itself, a mask whose holes are transparent, one of black strokes on a transparent sheet.
+    grey "$hole ? 255 : 0" strokes.pgm
+    ./plain_copy slope.pgm clear.png +hole.pgm
+    ./plain_copy present.pgm holes.png +hole.pgm
+    ./plain_copy absent.pgm strokes.png +strokes.pgm
+    for pair in "clear.png clear.png" "slope.pgm holes.png" "clear.png strokes.png" "clear.png hole.pgm"; do
+        check "alpha as the mask: $pair" good $pair out.png $few
+        check "alpha as the mask: $pair: the same picture" bash -c "./copy out.png a.pgm && cmp a.pgm first.pgm"
+    done
+    check "alpha: what was filled in is opaque" bash -c "./copy out.png out.pgm - && cmp out.pgm present.pgm"
+fi
 check "nothing is missing" good slope.pgm present.pgm out.pgm $few
 check "nothing is missing: the same picture" cmp slope.pgm out.pgm
 check "--remove" good slope.pgm out.pgm --remove 0.5 --seed 2 $few

@@ -39,24 +39,23 @@ static const option options[] = {
 
 /* ---- pictures ---------------------------------------------------------------------------------------------------- */
 
-/* As picture_read, with transparency. */
+/* As picture_read, in bytes, with the alpha of a colour picture as its fourth channel. */
 static picture texture_read(const char *name) {
-#ifdef EXAMPLE_STB
-    int width, height, channels;
-    size_t size, i;
-    unsigned char *data = read_file(name, PICTURE_BYTES, &size), *pixels;
-    if (size <= INT_MAX && stbi_info_from_memory(data, (int)size, &width, &height, &channels) && channels == 4 &&
-        !stbi_is_16_bit_from_memory(data, (int)size) &&
-        (pixels = stbi_load_from_memory(data, (int)size, &width, &height, NULL, 4)) != NULL) {
-        picture a = picture_create(width, height, 4);
-        for (i = 0; i < picture_size(&a); i++) a.pixels[i] = pixels[i];
-        stbi_image_free(pixels);
-        free(data);
+    picture a = picture_read(name), b;
+    size_t i;
+    if (!a.alpha || a.channels < 3) {
+        free(a.alpha);
+        a.alpha = NULL;
+        a.white = 255;
         return a;
     }
-    free(data);
-#endif
-    return picture_read(name);
+    b = picture_create(a.width, a.height, 4);
+    for (i = 0; i < picture_area(&a); i++) {
+        memcpy(b.pixels + 4 * i, a.pixels + 3 * i, 3 * sizeof *b.pixels);
+        b.pixels[4 * i + 3] = a.alpha[i];
+    }
+    picture_free(&a);
+    return b;
 }
 
 /* The same with more channels: grey becomes colour, what had no transparency is opaque. */

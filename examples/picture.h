@@ -1,0 +1,503 @@
+/* picture.h - pictures in and out: PGM, PPM and PNG are written by what stands here; PNG, JPEG and BMP are read by stb_image where
+   it is installed. example.h includes it. */
+#ifndef EXAMPLE_PICTURE_H
+#define EXAMPLE_PICTURE_H
+
+/* EXAMPLE_NO_STB: of pictures only PGM and PPM are read. */
+#if defined(__has_include) && !defined(EXAMPLE_NO_STB)
+#if __has_include(<stb/stb_image.h>)
+#define EXAMPLE_STB
+#if defined(__clang__) /* looks at the stack frames in system headers too, and stb's are large */
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wframe-larger-than"
+#endif
+#define STB_IMAGE_IMPLEMENTATION
+#define STBI_NO_STDIO
+#define STBI_NO_LINEAR
+#define STBI_ONLY_PNG
+#define STBI_ONLY_JPEG
+#define STBI_ONLY_BMP
+#include <stb/stb_image.h>
+#if defined(__clang__)
+#pragma clang diagnostic pop
+#endif
+#endif
+#endif
+
+enum { PICTURE_BYTES = 1 << 29, PICTURE_WHITE = 65535 }; /* no picture's file may be larger; the largest value in one */
+
+/* Grey (1 channel) or colour (3, interleaved), rows from the top, black 0 and white 255, whatever its file has. */
+typedef struct picture {
+    int width, height, channels;
+    int white; /* the largest value in its file: 255, or one above, which takes two bytes */
+    shs_real *pixels;
+    shs_real *alpha; /* width x height, opaque 255; NULL: the picture has none */
+} picture;
+
+static inline size_t picture_area(const picture *a) { return (size_t)a->width * (size_t)a->height; }
+static inline size_t picture_size(const picture *a) { return picture_area(a) * (size_t)a->channels; }
+
+static inline picture picture_create(int width, int height, int channels) {
+    picture a;
+    a.width = width;
+    a.height = height;
+    a.channels = channels;
+    a.white = 255;
+    a.alpha = NULL;
+    a.pixels = ALLOCATE(shs_real, picture_size(&a));
+    return a;
+}
+
+static inline void picture_free(picture *a) {
+    free(a->pixels);
+    free(a->alpha);
+    a->pixels = a->alpha = NULL;
+}
+
+/* Gives b, a picture of the same size made from a, what a has beside its colours: the depth of its values and the alpha. */
+static inline void picture_carry(const picture *a, picture *b) {
+    b->white = a->white;
+    if (!a->alpha) return;
+    b->alpha = ALLOCATE(shs_real, picture_area(a));
+    memcpy(b->alpha, a->alpha, picture_area(a) * sizeof *b->alpha);
+}
+
+static inline shs_image picture_image(const picture *a) {
+    shs_image image = SHS_ZERO;
+    image.pixels = a->pixels;
+    image.width = a->width;
+    image.height = a->height;
+    image.channels = a->channels;
+    return image;
+}
+
+/* ---- PGM and PPM ------------------------------------------------------------------------------------------------- */
+
+/* The next number of a PGM or PPM, past blanks and comments; -1 where there is none. */
+static inline long pnm_number(const unsigned char **at, const unsigned char *end) {
+    long value = 0;
+    for (;;) {
+        while (*at < end && isspace(**at)) ++*at;
+        if (*at == end || **at != '#') break;
+        while (*at < end && **at != '\n' && **at != '\r') ++*at;
+    }
+    if (*at == end || !isdigit(**at)) return -1;
+    while (*at < end && isdigit(**at)) {
+        value = value * 10 + (**at - '0');
+        if (value > 100000000) return -1;
+        ++*at;
+    }
+    return value;
+}
+
+static inline picture pnm_read(const char *name, const unsigned char *data, size_t size) {
+    const unsigned char *at = data + 2, *end = data + size;
+    int ascii = data[1] == '2' || data[1] == '3', channels = data[1] == '3' || data[1] == '6' ? 3 : 1, two;
+    long width = pnm_number(&at, end), height = pnm_number(&at, end), white = pnm_number(&at, end);
+    picture a;
+    size_t i, count;
+    if (width < 1 || height < 1 || white < 1) fail(EXIT_ERROR, "%s: its PGM or PPM header is damaged", name);
+    if (white > PICTURE_WHITE) fail(EXIT_ERROR, "%s: its largest value %ld is outside 1..65535", name, white);
+    two = !ascii && white > 255; /* bytes a value, the high one first */
+    if ((double)width * (double)height * channels > 268435456.0) fail(EXIT_ERROR, "%s: the picture is too large", name);
+    count = (size_t)width * (size_t)height * (size_t)channels;
+    /* Even in text a value takes two bytes, so a header that promises too much is found before memory is taken. */
+    if (!ascii && at < end) at++;
+    if ((size_t)(end - at) < (ascii ? 2 * count - 1 : two ? 2 * count : count))
+        fail(EXIT_ERROR, "%s: it is truncated: %ld x %ld pixels do not fit in it", name, width, height);
+    a = picture_create((int)width, (int)height, channels);
+    if (white > 255) a.white = (int)white;
+    for (i = 0; i < count; i++) {
+        long value = ascii ? pnm_number(&at, end) : *at++;
+        if (two) value = 256 * value + *at++;
+        if (value < 0) fail(EXIT_ERROR, "%s: it is truncated or damaged at value %zu of %zu", name, i + 1, count);
+        if (value > white) fail(EXIT_ERROR, "%s: value %zu is above its largest, %ld", name, i + 1, white);
+        a.pixels[i] = (shs_real)value * 255 / (shs_real)white;
+    }
+    return a;
+}
+
+/* ---- PNG, JPEG and BMP in ---------------------------------------------------------------------------------------- */
+
+#ifdef EXAMPLE_STB
+static inline unsigned big_endian(const unsigned char *at, int bytes) {
+    unsigned value = 0;
+    int i;
+    for (i = 0; i < bytes; i++) value = value << 8 | at[i];
+    return value;
+}
+
+static inline unsigned tiff_number(const unsigned char *at, int bytes, int little) {
+    unsigned value = 0;
+    int i;
+    if (!little) return big_endian(at, bytes);
+    for (i = bytes; i > 0; i--) value = value << 8 | at[i - 1];
+    return value;
+}
+
+/* The orientation in EXIF's TIFF directory, 1 to 8; 1 = as it is stored. */
+static inline int tiff_orientation(const unsigned char *tiff, size_t size) {
+    const int little = size > 0 && tiff[0] == 'I';
+    size_t at, i, count;
+    if (size < 14) return 1;
+    at = tiff_number(tiff + 4, 4, little);
+    if (at > size - 2) return 1;
+    count = tiff_number(tiff + at, 2, little);
+    at += 2;
+    for (i = 0; i < count && size - at >= 12; i++, at += 12) {
+        const unsigned value = tiff_number(tiff + at + 8, 2, little);
+        if (tiff_number(tiff + at, 2, little) != 0x112 || tiff_number(tiff + at + 2, 2, little) != 3) continue;
+        return value >= 1 && value <= 8 ? (int)value : 1;
+    }
+    return 1;
+}
+
+/* Of a JPEG: in its segment APP1. */
+static inline int jpeg_orientation(const unsigned char *data, size_t size) {
+    size_t at = 2;
+    while (size - at >= 4 && data[at] == 0xFF && data[at + 1] != 0xDA) {
+        const size_t length = big_endian(data + at + 2, 2);
+        if (data[at + 1] == 0xFF) { /* a byte that only fills up */
+            at++;
+            continue;
+        }
+        if (length < 2 || length > size - at - 2) return 1;
+        if (data[at + 1] == 0xE1 && length >= 8 && !memcmp(data + at + 4, "Exif\0", 6))
+            return tiff_orientation(data + at + 10, length - 8);
+        at += 2 + length;
+    }
+    return 1;
+}
+
+/* Of a PNG: in its chunk eXIf. */
+static inline int png_orientation(const unsigned char *data, size_t size) {
+    size_t at = 8;
+    while (size - at >= 12) {
+        const size_t length = big_endian(data + at, 4);
+        if (length > size - at - 12) return 1;
+        if (!memcmp(data + at + 4, "eXIf", 4)) return tiff_orientation(data + at + 8, length);
+        at += 12 + length;
+    }
+    return 1;
+}
+
+/* Where pixel (x, y) of the picture as it is shown lies in the one that is stored, width x height. */
+static inline size_t stored_pixel(int orientation, int x, int y, int width, int height) {
+    int column = orientation > 4 ? y : x, row = orientation > 4 ? x : y;
+    if (orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8) column = width - 1 - column;
+    if (orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7) row = height - 1 - row;
+    return (size_t)row * (size_t)width + (size_t)column;
+}
+
+/* The picture as it is to be shown. Samples: `all` a pixel, bytes or 16 bits; what is behind the colours is alpha. */
+static inline picture shown_picture(const void *samples, int deep, int width, int height, int all, int orientation) {
+    const int turned = orientation > 4;
+    picture a = picture_create(turned ? height : width, turned ? width : height, all < 3 ? 1 : 3);
+    const size_t channels = (size_t)a.channels;
+    const double unit = deep ? 255.0 / PICTURE_WHITE : 1;
+    size_t i = 0, c;
+    int x, y;
+    if (deep) a.white = PICTURE_WHITE;
+    if (all % 2 == 0) a.alpha = ALLOCATE(shs_real, picture_area(&a));
+    for (y = 0; y < a.height; y++)
+        for (x = 0; x < a.width; x++, i++) {
+            const size_t first = stored_pixel(orientation, x, y, width, height) * (size_t)all;
+            for (c = 0; c < (size_t)all; c++) {
+                double value = deep ? ((const stbi_us *)samples)[first + c] : ((const stbi_uc *)samples)[first + c];
+                if (c < channels) a.pixels[i * channels + c] = (shs_real)(value * unit);
+                else a.alpha[i] = (shs_real)(value * unit);
+            }
+        }
+    return a;
+}
+
+static inline picture stb_read(const char *name, const unsigned char *data, size_t size) {
+    int width = 0, height = 0, all = 0, deep, orientation;
+    void *samples;
+    picture a;
+    if (size > INT_MAX) fail(EXIT_ERROR, "%s: the file is too large", name);
+    if (!stbi_info_from_memory(data, (int)size, &width, &height, &all))
+        fail(EXIT_ERROR, "%s: not a picture that this program knows: %s", name, stbi_failure_reason());
+    deep = stbi_is_16_bit_from_memory(data, (int)size);
+    if (deep) samples = stbi_load_16_from_memory(data, (int)size, &width, &height, &all, 0);
+    else samples = stbi_load_from_memory(data, (int)size, &width, &height, &all, 0);
+    if (!samples) fail(EXIT_ERROR, "%s: it is truncated or damaged: %s", name, stbi_failure_reason());
+    orientation = data[0] == 0xFF ? jpeg_orientation(data, size) : data[0] == 0x89 ? png_orientation(data, size) : 1;
+    a = shown_picture(samples, deep, width, height, all, orientation);
+    stbi_image_free(samples);
+    return a;
+}
+#endif
+
+static inline picture picture_read(const char *name) {
+    size_t size;
+    unsigned char *data = read_file(name, PICTURE_BYTES, &size);
+    picture a;
+    if (size < 8) fail(EXIT_ERROR, "%s: it is truncated: %zu bytes are no picture", name, size);
+    if (data[0] == 'P' && strchr("2356", data[1])) a = pnm_read(name, data, size);
+#ifdef EXAMPLE_STB
+    else a = stb_read(name, data, size);
+#else
+    else
+        fail(EXIT_ERROR, "%s: neither PGM nor PPM, and this program was built without stb_image, which reads PNG and JPEG", name);
+#endif
+    free(data);
+    return a;
+}
+
+/* ---- PNG out ----------------------------------------------------------------------------------------------------- */
+
+enum { PNG_BLOCK = 1 << 16, PNG_HASHES = 1 << 15, PNG_WINDOW = 32768, PNG_LONGEST = 258 };
+
+/* Packs bytes as zlib does with fixed codes (RFC 1950, 1951), and writes them as chunks IDAT. */
+typedef struct png_packer {
+    FILE *file;
+    uint32_t crc[256]; /* of each byte */
+    unsigned char block[PNG_BLOCK];
+    size_t used;
+    uint32_t bits; /* that do not make a byte yet, the first one lowest */
+    int bit_count;
+    size_t seen[PNG_HASHES]; /* 1 + where three bytes of this hash were last */
+} png_packer;
+
+static inline void png_store(unsigned char *to, uint32_t value) {
+    int i;
+    for (i = 0; i < 4; i++) to[i] = (unsigned char)(value >> (24 - 8 * i));
+}
+
+static inline uint32_t png_crc(const png_packer *w, uint32_t crc, const void *bytes, size_t count) {
+    const unsigned char *at = (const unsigned char *)bytes;
+    size_t i;
+    for (i = 0; i < count; i++) crc = w->crc[(crc ^ at[i]) & 255] ^ crc >> 8;
+    return crc;
+}
+
+static inline void png_chunk(const png_packer *w, const char *kind, const void *bytes, size_t count) {
+    unsigned char length[4], sum[4];
+    png_store(length, (uint32_t)count);
+    png_store(sum, ~png_crc(w, png_crc(w, 0xFFFFFFFFu, kind, 4), bytes, count));
+    fwrite(length, 1, 4, w->file);
+    fwrite(kind, 1, 4, w->file);
+    if (count) fwrite(bytes, 1, count, w->file);
+    fwrite(sum, 1, 4, w->file);
+}
+
+static inline void png_byte(png_packer *w, unsigned byte) {
+    w->block[w->used++] = (unsigned char)byte;
+    if (w->used < PNG_BLOCK) return;
+    png_chunk(w, "IDAT", w->block, w->used);
+    w->used = 0;
+}
+
+/* The lowest bit first. */
+static inline void png_bits(png_packer *w, uint32_t value, int count) {
+    w->bits |= value << w->bit_count;
+    w->bit_count += count;
+    for (; w->bit_count >= 8; w->bit_count -= 8) {
+        png_byte(w, w->bits & 255);
+        w->bits >>= 8;
+    }
+}
+
+/* A Huffman code: the highest bit first. */
+static inline void png_code(png_packer *w, unsigned code, int count) {
+    uint32_t turned = 0;
+    int i;
+    for (i = 0; i < count; i++) turned |= (code >> i & 1u) << (count - 1 - i);
+    png_bits(w, turned, count);
+}
+
+/* One of the 288 symbols: a byte, 256 = the end, or the class of a length. */
+static inline void png_symbol(png_packer *w, unsigned symbol) {
+    if (symbol < 144) png_code(w, 0x30 + symbol, 8);
+    else if (symbol < 256) png_code(w, 0x190 + symbol - 144, 9);
+    else if (symbol < 280) png_code(w, symbol - 256, 7);
+    else png_code(w, 0xC0 + symbol - 280, 8);
+}
+
+/* `length` bytes as `distance` bytes before. Classes of both hold 1, 2, 4 .. values; the number within follows the class. */
+static inline void png_match(png_packer *w, unsigned length, unsigned distance) {
+    unsigned class_ = 0, first = 3, extra;
+    for (;; class_++) {
+        extra = class_ < 8 ? 0 : class_ / 4 - 1;
+        if (length < first + (1u << extra)) break;
+        first += 1u << extra;
+    }
+    if (length == PNG_LONGEST) {
+        png_symbol(w, 285);
+    } else {
+        png_symbol(w, 257 + class_);
+        png_bits(w, length - first, (int)extra);
+    }
+    for (class_ = 0, first = 1;; class_++) {
+        extra = class_ < 4 ? 0 : class_ / 2 - 1;
+        if (distance < first + (1u << extra)) break;
+        first += 1u << extra;
+    }
+    png_code(w, class_, 5);
+    png_bits(w, distance - first, (int)extra);
+}
+
+static inline void png_pack(png_packer *w, const unsigned char *bytes, size_t count) {
+    uint32_t a = 1, b = 0; /* Adler's sums */
+    size_t i = 0, j;
+    png_byte(w, 0x78);
+    png_byte(w, 0x01);
+    png_bits(w, 3, 3); /* the last block, of fixed codes */
+    for (j = 0; j < count; j++) {
+        a = (a + bytes[j]) % 65521;
+        b = (b + a) % 65521;
+    }
+    while (i < count) {
+        size_t length = 0, before = 0;
+        if (count - i >= 3) {
+            size_t *seen = w->seen + ((bytes[i] * 2654435u ^ bytes[i + 1] * 40503u ^ bytes[i + 2] * 193u) % PNG_HASHES);
+            before = *seen;
+            *seen = i + 1;
+        }
+        if (before && i + 1 - before <= PNG_WINDOW)
+            while (length < PNG_LONGEST && i + length < count && bytes[before - 1 + length] == bytes[i + length]) length++;
+        if (length >= 3) png_match(w, (unsigned)length, (unsigned)(i + 1 - before));
+        else png_symbol(w, bytes[i]);
+        i += length >= 3 ? length : 1;
+    }
+    png_symbol(w, 256);
+    png_bits(w, 0, (8 - w->bit_count) % 8);
+    for (j = 0; j < 4; j++) png_byte(w, (j < 2 ? b : a) >> (j % 2 ? 0 : 8) & 255);
+    png_chunk(w, "IDAT", w->block, w->used);
+}
+
+/* What PNG's filter of this number foretells from the bytes at the left, above, and above at the left. */
+static inline int png_foretold(int filter, int left, int up, int corner) {
+    const int sum = left + up - corner, by_left = abs(sum - left), by_up = abs(sum - up), by_corner = abs(sum - corner);
+    if (filter == 0) return 0;
+    if (filter == 1) return left;
+    if (filter == 2) return up;
+    if (filter == 3) return (left + up) / 2;
+    if (by_left <= by_up && by_left <= by_corner) return left;
+    return by_up <= by_corner ? up : corner;
+}
+
+/* One row as a filter leaves it, in out, behind the filter's number. Returns how large what is left is. */
+static inline size_t png_filter(int filter, const unsigned char *row, const unsigned char *above, size_t count, size_t step,
+                                unsigned char *out) {
+    size_t i, sum = 0;
+    out[0] = (unsigned char)filter;
+    for (i = 0; i < count; i++) {
+        const int left = i >= step ? row[i - step] : 0, up = above ? above[i] : 0, corner = above && i >= step ? above[i - step] : 0;
+        out[i + 1] = (unsigned char)(row[i] - png_foretold(filter, left, up, corner));
+        sum += out[i + 1] < 128 ? out[i + 1] : 256u - out[i + 1];
+    }
+    return sum;
+}
+
+/* Rows of `count` bytes, `step` a pixel, each by the filter that leaves least. */
+static inline unsigned char *png_filtered(const unsigned char *bytes, size_t rows, size_t count, size_t step) {
+    unsigned char *out = ALLOCATE(unsigned char, rows * (count + 1)), *trial = ALLOCATE(unsigned char, count + 1);
+    size_t y;
+    for (y = 0; y < rows; y++) {
+        const unsigned char *row = bytes + y * count;
+        size_t least = SIZE_MAX;
+        int filter;
+        for (filter = 0; filter < 5; filter++) {
+            const size_t sum = png_filter(filter, row, y ? row - count : NULL, count, step, trial);
+            if (sum >= least) continue;
+            least = sum;
+            memcpy(out + y * (count + 1), trial, count + 1);
+        }
+    }
+    free(trial);
+    return out;
+}
+
+/* samples: a value of the picture behind the other, of one byte or two. */
+static inline void png_write(FILE *file, const picture *a, const unsigned char *samples, int bytes) {
+    static const unsigned char signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'}, kinds[] = {0, 4, 2, 6};
+    const int all = a->channels + (a->alpha != NULL);
+    const size_t step = (size_t)(all * bytes), row = (size_t)a->width * step;
+    png_packer *w = ALLOCATE(png_packer, 1);
+    unsigned char header[13], *filtered = png_filtered(samples, (size_t)a->height, row, step);
+    uint32_t i;
+    int k;
+    w->file = file;
+    for (i = 0; i < 256; i++) {
+        w->crc[i] = i;
+        for (k = 0; k < 8; k++) w->crc[i] = w->crc[i] >> 1 ^ (w->crc[i] & 1 ? 0xEDB88320u : 0);
+    }
+    memset(header, 0, sizeof header);
+    png_store(header, (uint32_t)a->width);
+    png_store(header + 4, (uint32_t)a->height);
+    header[8] = (unsigned char)(8 * bytes);
+    header[9] = kinds[all - 1];
+    fwrite(signature, 1, sizeof signature, file);
+    png_chunk(w, "IHDR", header, sizeof header);
+    png_pack(w, filtered, (size_t)a->height * (row + 1));
+    png_chunk(w, "IEND", NULL, 0);
+    free(filtered);
+    free(w);
+}
+
+/* ---- any picture out --------------------------------------------------------------------------------------------- */
+
+/* Refuses a name that picture_write cannot serve. */
+static inline void picture_check_name(const char *name, int channels) {
+    if (!has_extension(name, ".png") && !has_extension(name, ".pgm") && !has_extension(name, ".ppm"))
+        fail(EXIT_USAGE, "%s: a picture's name must end in .png, .pgm or .ppm", name);
+    if (has_extension(name, channels == 1 ? ".ppm" : ".pgm"))
+        fail(EXIT_USAGE, "%s: grey pictures go into .pgm and colour into .ppm, or either into .png", name);
+}
+
+/* As will_write. */
+static inline void picture_will_write(const char *name, int channels) {
+    picture_check_name(name, channels);
+    will_write(name);
+}
+
+/* Clipped to 0..255 and rounded to what a file holds whose largest value is white; returns where the next one goes. */
+static inline unsigned char *picture_put(unsigned char *to, shs_real value, int white) {
+    double scaled = (double)value * white / 255;
+    unsigned whole = 0;
+    if (scaled >= white) whole = (unsigned)white;
+    else if (scaled > 0) whole = (unsigned)(scaled + 0.5);
+    if (white > 255) *to++ = (unsigned char)(whole >> 8);
+    *to++ = (unsigned char)(whole & 255);
+    return to;
+}
+
+/* As a PNG, PGM or PPM, at the depth that it was read with. */
+static inline void picture_write(const char *name, const picture *a) {
+    const int png = has_extension(name, ".png"), white = a->white > 255 && png ? PICTURE_WHITE : a->white;
+    const int bytes = white > 255 ? 2 : 1;
+    const size_t area = picture_area(a), channels = (size_t)a->channels, all = channels + (a->alpha && png);
+    unsigned char *samples = ALLOCATE(unsigned char, area * all * (size_t)bytes), *to = samples;
+    FILE *file;
+    size_t i, c;
+    picture_check_name(name, a->channels);
+    if (a->alpha && !png) warn("%s: only .png holds transparency: it is left out", name);
+    for (i = 0; i < area; i++) {
+        for (c = 0; c < channels; c++) to = picture_put(to, a->pixels[i * channels + c], white);
+        if (all > channels) to = picture_put(to, a->alpha[i], white);
+    }
+    file = open_for_writing(name);
+    if (png) {
+        png_write(file, a, samples, bytes);
+    } else {
+        fprintf(file, "P%c\n%d %d\n%d\n", a->channels == 1 ? '5' : '6', a->width, a->height, white);
+        fwrite(samples, 1, area * all * (size_t)bytes, file);
+    }
+    close_written(file, name);
+    free(samples);
+}
+
+/* Of `other` against `clean`, in dB. */
+static inline double picture_psnr(const picture *clean, const picture *other) {
+    size_t i, count = picture_size(clean);
+    double sum = 0;
+    for (i = 0; i < count; i++) {
+        double difference = (double)clean->pixels[i] - (double)other->pixels[i];
+        sum += difference * difference;
+    }
+    return 10 * log10(255.0 * 255.0 * (double)count / sum);
+}
+
+#endif /* EXAMPLE_PICTURE_H */
