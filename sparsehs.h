@@ -430,7 +430,8 @@ extern "C" {
     X(SHS_BAD_COMPACT, 94, "compact: NULL, not opened, an unknown type, too many atoms, or fewer signals than asked for")      \
     X(SHS_FOREIGN_COMPACT, 95, "compact: the bytes are no codes: they do not begin as these do")                               \
     X(SHS_NEWER_COMPACT, 96, "compact: the bytes are of a later version than this library reads")                              \
-    X(SHS_DAMAGED_COMPACT, 97, "compact: bytes are missing, a check sum is wrong, or a number is none that can be")
+    X(SHS_DAMAGED_COMPACT, 97, "compact: bytes are missing, a check sum is wrong, or a number is none that can be")            \
+    X(SHS_GRAM_NOT_SYMMETRIC, 98, "gram: its two triangles differ; fill in both (shs_syrk fills in one)")
 
 typedef enum shs_status {
 #define SHS__ENUM(code, number, text) code = number,
@@ -663,8 +664,8 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
    Atoms are used as they are. Selection compares |d_j'r|, which is the usual rule for atoms of unit norm: see
    shs_normalize_columns. A zero atom, or one so short that its square is 0, is never chosen; of equal atoms the first is. A
    signal is finished when its sparsity or tolerance is reached, when nothing that is left correlates (|alpha| <= 1e-5 max
-   |alpha| of the start; 1e-12 in double), or when the best atom depends on those chosen (d^2 <= 1e-5 G_jj; 1e-12). An
-   all-zero signal has no atoms.
+   |alpha| of the start; 1e-12 in double; with OLS, |alpha| / |d_j|), or when the best atom depends on those chosen
+   (d^2 <= 1e-5 G_jj; 1e-12). An all-zero signal has no atoms.
 
    Tolerances. The recurrence of ||r||^2 errs by about 4 eps |y|^2 / min d^2, so it only decides where it can: near the
    tolerance, below 1e-2 |y| (1e-6 in double), and with atoms of d^2 < 1e-2 G_jj (1e-4), the residual y - Dx is formed
@@ -730,7 +731,8 @@ typedef struct shs_omp_options {
     const int *sparsity_each;       /* m limits, one a signal, in place of sparsity (0 = no atom); NULL = the same for all */
     const shs_real *tolerance_each; /* m tolerances in place of tolerance; NULL = the same for all */
     shs_gram_mode gram_mode;
-    const shs_real *gram;           /* the caller's own D'D, n x n, full storage; NULL = formed when needed */
+    const shs_real *gram;           /* the caller's own D'D, n x n, both triangles (SHS_GRAM_NOT_SYMMETRIC where they differ by
+                                       more than rounding); NULL = formed when needed */
     int ldg;
     size_t signals_per_group;       /* m~: signals whose D'y is formed at a time; 0 = 128 (32 above n 1024), on a device as
                                        many as fill it; of a larger m~ as many as fit its memory. The codes are the same */
@@ -792,7 +794,8 @@ SHS_API shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, const s
 /* One signal, for real-time and embedded use: no context, no heap, no threads. Of the options (NULL: all zero) sparsity,
    tolerance, selection and nonnegative count. atoms and coefs hold as many values as the sparsity, or n (min(p, n)) without
    one; *used of them are set. norm2 = ||y||^2 (read only with a tolerance). *error2 (may be NULL) gets ||y - Dx||^2. workspace:
-   shs_omp_one_workspace bytes, any alignment. D'y (dty, n) comes from shs_gemv with SHS_TRANS_YES. */
+   shs_omp_one_workspace bytes, any alignment. D'y (dty, n) comes from shs_gemv with SHS_TRANS_YES. The Gram matrix has both
+   triangles: it is believed as it is, since to look at all of it would take longer than a pursuit. */
 SHS_API shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const shs_real *dty, shs_real norm2,
                                const shs_omp_options *options, void *workspace, size_t workspace_size, int *atoms,
                                shs_real *coefs, int *used, shs_real *error2);
@@ -864,7 +867,7 @@ typedef struct shs_lasso_options {
     shs_real gap;         /* reached: duality gap <= gap * ||y||^2 / 2; 0 = 1e-5 (1e-10 in double) */
     int sweeps;           /* at most, for each lambda, those over the support alone included; 0 = 1000 */
     int nonnegative;      /* non-zero: x >= 0 */
-    const shs_real *gram; /* the caller's own D'D, n x n, full storage; NULL = formed */
+    const shs_real *gram; /* the caller's own D'D, n x n, both triangles, as in shs_omp_options; NULL = formed */
     int ldg;
     uint32_t end_canary;
 } shs_lasso_options;
@@ -4779,15 +4782,17 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
     return index;
 }
 
-/* Rules of choice: the score of an atom, or of a vector of them, from alpha (in units of what counts as rounding), G_jj and
-   d^2. It is never negative; 0: an atom that is not to be chosen. */
+/* Rules of choice: the score of an atom, or of a vector of them, from alpha (in a unit near the largest), G_jj and d^2. It is
+   never negative; 0: an atom that is not to be chosen. */
 SHS__INLINE shs__vec SHS__IN(score_OMP)(shs__vec alpha, shs__vec gjj, shs__vec d2) {
     (void)gjj, (void)d2;
     return SHS__MUL(alpha, alpha);
 }
-/* The residual loses t^2 = alpha^2 / d^2. An atom that depends on those chosen is no candidate, so that the pursuit goes on. */
+/* The residual loses t^2 = alpha^2 / d^2. An atom that depends on those chosen is no candidate, so that the pursuit goes on; its
+   score is 0 / 1, as a division by its d^2 might trap. */
 SHS__INLINE shs__vec SHS__IN(score_OLS)(shs__vec alpha, shs__vec gjj, shs__vec d2) {
-    return SHS__WHERE(SHS__ABOVE(d2, SHS__MUL(SHS__ALL(SHS__OMP_GUARD), gjj)), SHS__DIV(SHS__MUL(alpha, alpha), d2));
+    const shs__mask sure = SHS__ABOVE(d2, SHS__MUL(SHS__ALL(SHS__OMP_GUARD), gjj));
+    return SHS__DIV(SHS__WHERE(sure, SHS__MUL(alpha, alpha)), SHS__PICK(sure, d2, SHS__ALL(1)));
 }
 
 SHS__INLINE shs__vec SHS__IN(score)(shs_selection selection, shs__vec alpha, shs__vec gjj, shs__vec d2) {
@@ -8328,7 +8333,8 @@ typedef struct shs__omp_signal {
     shs_wide base2;        /* ||r||^2 when it was last known exactly */
     shs_wide residual2;    /* ||r||^2 by the recurrence */
     shs_real smallest;     /* min d^2 / G_jj: how close the chosen atoms are to being dependent */
-    shs_real floor;        /* |alpha| at or below this is rounding */
+    shs_real floor;        /* |alpha|, over |d_j| where the rule of choice asks for distances, at or below this is rounding */
+    shs_real scale;        /* a power of 2 that brings the largest |alpha| near 1, for scores: they hold its square */
     int *atoms;
     shs_real *L;           /* Cholesky factor of G_II, row k at k(k+1)/2 */
     shs_real *t;           /* L t = D_I'r for the r of the last refresh (y at first) */
@@ -8382,27 +8388,51 @@ SHS__PRIVATE void shs__omp_begin(shs__omp_signal *w, shs_wide norm2, int limit, 
                (size_t)shs__omp_padded(w->over->n) * sizeof(shs_real));
 }
 
-/* Chooses the next atom by its correlation with the residual and, where the rule asks for them, the distances. */
+/* The power of 2 that brings x, which is positive, to 2 or more and below 4: its exponent is what that of x leaves of all ones. */
+SHS__PRIVATE shs_real shs__omp_unit(shs_real x) {
+#ifdef SPARSEHS_DOUBLE
+    const uint64_t exponents = UINT64_C(0x7ff) << 52, tiny = UINT64_C(16) << 52;
+    uint64_t bits;
+#else
+    const uint32_t exponents = UINT32_C(0xff) << 23, tiny = UINT32_C(16) << 23;
+    uint32_t bits;
+#endif
+    memcpy(&bits, &x, sizeof bits);
+    bits &= exponents;
+    if (bits < tiny) bits = tiny; /* 0, too: what comes of it stays finite */
+    bits = exponents - bits;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* Chooses the next atom by its correlation with the residual and, where the rule asks for them, the distances. Then atoms are
+   compared as if of unit norm, and so is what counts as rounding. */
 SHS__PRIVATE void shs__omp_choose(shs__omp_signal *w) {
     const shs__pursuit_kernels *kernels = shs__kernels_pursuit();
     const shs__omp_dictionary *over = w->over;
     const int renewed = w->chosen == 0 || w->stable;
+    shs_real most, length = 1;
     if (renewed || !w->distance) w->next = kernels->strongest(over->n, w->alpha);
-    if (renewed) w->floor = SHS__OMP_GUARD * shs__abs(w->alpha[w->next]);
-    if (!w->distance) return;
-    w->next =
-        kernels->choose(over->selection, over->padded, w->floor > SHS__REAL_MIN ? 1 / w->floor : 1, w->alpha, over->diagonal,
-                        w->measured < w->chosen ? w->B : NULL, w->rows, shs__imin(w->measured, (int)w->rows - 1), w->inflation,
-                        w->distance);
-    w->measured = w->chosen;
+    most = shs__abs(w->alpha[w->next]);
+    if (w->distance) {
+        if (renewed) w->scale = shs__omp_unit(most);
+        w->next = kernels->choose(over->selection, over->padded, w->scale, w->alpha, over->diagonal,
+                                  w->measured < w->chosen ? w->B : NULL, w->rows, shs__imin(w->measured, (int)w->rows - 1),
+                                  w->inflation, w->distance);
+        w->measured = w->chosen;
+        most = shs__abs(w->alpha[w->next]);
+        if (most > 0) length = SHS__SQRT(over->diagonal[w->next]);
+    }
+    if (renewed) w->floor = SHS__OMP_GUARD * most / length;
 }
 
 /* Takes atom j in, given row c (already in place as row `chosen` of L), the squared distance d2 of the atom from the span of
    those chosen, and its correlation with the residual. Returns 0, taking nothing, where that would only add rounding. */
 SHS__PRIVATE int shs__omp_take(shs__omp_signal *w, int j, shs_real alpha, shs_real d2, shs_real gjj) {
     int k = w->chosen, i;
-    shs_real d;
-    if (!(shs__abs(alpha) > w->floor) || !(d2 > SHS__OMP_GUARD * gjj)) return 0;
+    shs_real d, floor = w->floor;
+    if (w->distance) floor *= SHS__SQRT(gjj);
+    if (!(shs__abs(alpha) > floor) || !(d2 > SHS__OMP_GUARD * gjj)) return 0;
     for (i = 0; i < k; i++)
         if (w->atoms[i] == j) return 0;
     d = SHS__SQRT(d2);
@@ -8480,7 +8510,7 @@ SHS__PRIVATE void shs__omp_choose_weighted(shs__omp_signal *w) {
     const int renewed = w->chosen == 0 || w->stable, append = shs__omp_distances(over->selection) && w->measured < w->chosen;
     shs_real most = w->longest * (shs_real)SHS__WSQRT(w->residual2); /* no |alpha| is above it */
     if (!(most > SHS__REAL_MIN)) most = shs__abs(w->alpha[kernels->strongest(over->n, w->alpha)]);
-    w->next = kernels->choose(SHS_SELECT_OLS, over->n, most > SHS__REAL_MIN ? 1 / most : 1, w->alpha, w->diagonal,
+    w->next = kernels->choose(SHS_SELECT_OLS, over->n, shs__omp_unit(most), w->alpha, w->diagonal,
                               append ? w->B : NULL, 1, 0, 1, w->distance);
     w->measured = w->chosen;
     if (renewed && w->diagonal[w->next] > 0)
@@ -8503,12 +8533,11 @@ SHS__PRIVATE int shs__omp_orthogonalise(shs__omp_signal *w) {
     int j = w->next, k = w->chosen, p = w->over->p, i;
     const shs_real *atom = SHS__AT(w->over->D, w->over->ldd, 0, j);
     shs_real *q = w->Q + (size_t)k * (size_t)p, *c = w->L + shs__omp_triangle(k);
-    shs_real gjj, alpha = w->alpha[j], inverse_d;
+    shs_real gjj, inverse_d;
     if (SHS__OMP_IF_WEIGHTED(w->root)) shs__omp_weigh(w, atom, q);
     else memcpy(q, atom, (size_t)p * sizeof(shs_real));
     gjj = kernels->dot((size_t)p, q, q);
-    if (SHS__OMP_IF_WEIGHTED(w->root)) alpha /= SHS__SQRT(gjj);
-    if (!shs__omp_take(w, j, alpha, shs__omp_gram_schmidt(p, k, w->Q, q, c, gjj), gjj)) return 0;
+    if (!shs__omp_take(w, j, w->alpha[j], shs__omp_gram_schmidt(p, k, w->Q, q, c, gjj), gjj)) return 0;
     inverse_d = 1 / c[k];
     for (i = 0; i < p; i++) q[i] *= inverse_d;
     return 1;
@@ -9805,10 +9834,39 @@ SHS__PRIVATE int shs__codes_here(const shs_context *ctx, const shs__coder *c, sh
     return here;
 }
 
-/* Whether a dictionary's atoms, and the Gram matrix that a caller has of them, are numbers. */
+/* How far the two triangles of a caller's Gram matrix may differ, relative to the lengths of the atoms: rounding is below it,
+   also that of floats in a matrix of doubles. */
+#define SHS__GRAM_ROUNDING (sizeof(shs_real) > sizeof(float) ? (shs_wide)1e-6 : (shs_wide)1e-4)
+
+/* Whether rows first .. first+count-1 of columns j .. n-1 are the same products as the other triangle has. */
+SHS__PRIVATE int shs__gram_rows_agree(int n, const shs_real *G, int ldg, int first, int count) {
+    int i, j;
+    for (j = first; j < n; j++)
+        for (i = first; i < first + count && i < j; i++) {
+            const shs_wide a = (shs_wide)*SHS__AT(G, ldg, i, j), b = (shs_wide)*SHS__AT(G, ldg, j, i);
+            const shs_wide gii = (shs_wide)*SHS__AT(G, ldg, i, i), gjj = (shs_wide)*SHS__AT(G, ldg, j, j);
+            if (a >= b && a <= b) continue; /* most are the same numbers */
+            if (!(shs__wabs(a - b) <= SHS__GRAM_ROUNDING * SHS__WSQRT(shs__wabs(gii)) * SHS__WSQRT(shs__wabs(gjj)))) return 0;
+        }
+    return 1;
+}
+
+/* Whether both triangles of a caller's Gram matrix are filled in. Few rows at a time: the other triangle's part of them stays
+   in the cache. */
+SHS__OUTLINE int shs__gram_symmetric(int n, const shs_real *G, int ldg) {
+    const int rows = 16;
+    int first;
+    for (first = 0; first < n; first += rows)
+        if (!shs__gram_rows_agree(n, G, ldg, first, rows)) return 0;
+    return 1;
+}
+
+/* Whether a dictionary's atoms, and the Gram matrix that a caller has of them, are numbers, and that matrix is whole. */
 SHS__OUTLINE shs_status shs__coder_matrices(const shs__omp_dictionary *d, const shs_real *gram, int ldg) {
     if (d->p && !shs__finite_columns(d->p, (size_t)d->n, d->D, d->ldd)) return SHS_DICTIONARY_NOT_FINITE;
-    return gram && !shs__finite_columns(d->n, (size_t)d->n, gram, ldg) ? SHS_BAD_GRAM : SHS_OK;
+    if (!gram) return SHS_OK;
+    if (!shs__finite_columns(d->n, (size_t)d->n, gram, ldg)) return SHS_BAD_GRAM;
+    return shs__gram_symmetric(d->n, gram, ldg) ? SHS_OK : SHS_GRAM_NOT_SYMMETRIC;
 }
 
 /* All that is left when a form's own arguments were checked. */
@@ -9998,7 +10056,11 @@ SHS__PUBLIC int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y
                 d2 -= c * c;
             }
             value = score ? score(alpha, gjj, d2) : shs__wabs(alpha);
-            if (value > largest) largest = value, along = shs__wabs(alpha), atoms[k] = (int)j;
+            if (!(value > largest)) continue;
+            largest = value;
+            along = shs__wabs(alpha);
+            if (score && gjj > 0) along /= SHS__WSQRT(gjj); /* as if of unit norm */
+            atoms[k] = (int)j;
         }
         if (k == 0) first = along;
         if (!(along > (shs_wide)SHS__EPS * first / 100)) break; /* nothing is left but rounding */
@@ -10042,7 +10104,11 @@ SHS__PUBLIC int shs_somp_naive(int p, int n, const shs_real *D, ptrdiff_t m, con
                 for (i = 0; i < p; i++) alpha += (shs_wide)d[i] * E[i + l * p];
                 value += score ? score(alpha, gjj, d2) : alpha * alpha, sum += alpha * alpha;
             }
-            if (value > largest) largest = value, along2 = sum, atoms[k] = (int)j;
+            if (!(value > largest)) continue;
+            largest = value;
+            along2 = sum;
+            if (score && gjj > 0) along2 /= gjj; /* as if of unit norm */
+            atoms[k] = (int)j;
         }
         if (k == 0) first = along2;
         if (!(along2 > (shs_wide)SHS__EPS * (shs_wide)SHS__EPS * first / 10000)) break; /* nothing is left but rounding */
@@ -13644,7 +13710,10 @@ SHS__PUBLIC shs_status shs_patches_approximate(const shs_context *ctx, const shs
     if (status != SHS_OK) return status;
     if (!shs__tolerance_ok(lambda)) return SHS_BAD_LAMBDA;
     if (!out) return SHS_BAD_OUTPUT;
-    if (!shs__finite_columns(p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
+    w.coder.over.D = D;
+    w.coder.over.ldd = ldd;
+    status = shs__coder_matrices(&w.coder.over, w.coder.options->gram, w.coder.options->ldg);
+    if (status != SHS_OK) return status;
     while (shs__layout_next(ctx, &l, &status)) shs__patch_layout(&l, &w, shs__ctx_workers(ctx));
     if (status != SHS_OK) return status;
     w.job.ld = p;

@@ -119,9 +119,11 @@
    DISTANCES all atoms have d^2, from which b^2 is taken where alpha loses t b; without, gjj and d2 are not read. */
 #ifdef SELECT_OLS /* the residual loses (alpha / d)^2 */
 #define DISTANCES 1
+#define OWN_LENGTH(gjj) sqrt(gjj)
 #define SCORE(alpha, gjj, d2) ((d2) > GUARD * (gjj) ? fabs(alpha) * rsqrt(d2) : (real)0)
 #else
 #define DISTANCES 0
+#define OWN_LENGTH(gjj) 1
 #define SCORE(alpha, gjj, d2) fabs(alpha)
 #endif
 
@@ -132,9 +134,10 @@ real inflation_of(real gjj, real d2, real left) {
     return wrong > GUARD ? 1 + wrong : 1;
 }
 
-/* Whether an atom adds no more than rounding. */
+/* Whether an atom adds no more than rounding. The guard is |alpha| of the first atom, with DISTANCES as if of unit norm. */
+#define GUARD_OF(value, gjj) (fabs(value) > 0 ? GUARD * fabs(value) / OWN_LENGTH(gjj) : (real)0)
 #define IS_ROUNDING(value, guard, gjj, d2, left) \
-    (!(fabs(value) > (guard)) || !((d2) > GUARD * (gjj)) || (DISTANCES && !((left) > GUARD * (gjj))))
+    (!(fabs(value) > (guard)*OWN_LENGTH(gjj)) || !((d2) > GUARD * (gjj)) || (DISTANCES && !((left) > GUARD * (gjj))))
 
 /* ---- the tolerance ------------------------------------------------------------------------------------------------ */
 
@@ -346,7 +349,7 @@ omp_warp(ulong first, ulong count, __global const real *restrict alphas, __globa
     tolerance2 = tolerance2_of(i, tolerance, tolerances);
     if (tolerance2 > 0 && base2 <= tolerance2) reached = 1, most = 0;
     j = choose(alpha, diagonal, distance, lane, rooms[y], places[y], &value, &left);
-    guard = GUARD * fabs(value);
+    guard = GUARD_OF(value, left);
 #if KEEP
 #pragma unroll
 #endif
@@ -478,7 +481,7 @@ __kernel void omp_item(ulong first, ulong count, __global real *restrict alphas,
             if (DISTANCES) DISTANCE(x) = DIAGONAL(x);
             if (SCORE(a, DIAGONAL(x), DISTANCE(x)) > best) best = SCORE(a, DIAGONAL(x), DISTANCE(x)), j = x, value = a;
         }
-        guard = GUARD * fabs(value);
+        guard = GUARD_OF(value, DIAGONAL(j));
         while (!reached && k < most) {
             __global const real *column = G + (size_t)j * N;
             const real left = DISTANCES ? DISTANCE(j) : 0;
@@ -624,7 +627,7 @@ omp_group(ulong first, ulong count, __global const real *restrict alphas, __glob
             value = j < N ? held[j % GROUP] : 0; /* N: there are only NaNs */
             if (DISTANCES) left = spare[j % GROUP];
             j = min(j, N - 1);
-            if (k == 0) guard = GUARD * fabs(value);
+            if (k == 0) guard = GUARD_OF(value, left);
             /* Row k of L; infinity refuses an atom that is already there. */
             for (q = lane; q < k; q += GROUP)
                 L[PLACE(k, q)] = chosen[q] == j ? (real)INFINITY
@@ -924,7 +927,7 @@ void pursue(pursuit *w) {
     while (!w->reached && w->chosen < w->limit) {
         int j = choose(w), k = w->chosen, may_refresh = w->refreshes < REFRESHES, in_doubt;
         real inverse, t;
-        if (fresh) w->guard = GUARD * fabs(w->alpha[j]);
+        if (fresh) w->guard = GUARD_OF(w->alpha[j], w->diagonal[j]);
         fresh = 0;
         if (append(w, j, &inverse, &t)) {
             int decided = standing(w);
@@ -1201,7 +1204,7 @@ void pursue_team(pursuit *w, const team *g, __global const wide *norms2, __globa
         if (fresh) join(w, g);
         SYNC();
         j = choose(w);
-        if (fresh) w->guard = GUARD * w->alpha[j];
+        if (fresh) w->guard = GUARD_OF(w->alpha[j], w->diagonal[j]);
         fresh = 0;
         appended = append(w, j, &inverse, &t);
         if (appended) {

@@ -1,6 +1,7 @@
 /* test_coding.c - sparse coding: every form of OMP against its naive twin, against golden codes, on noisy patches, on
    bad input, and for any number of threads. */
 #include "test_signals.h"
+#include <fenv.h>
 
 /* ---- problems and their naive solution --------------------------------------------------------------------------- */
 
@@ -1668,6 +1669,76 @@ static void test_scales(void **state) {
     }
 }
 
+/* A copy of D whose atom j is longer by 2^powers[j]. */
+static problem with_lengths(const problem *q, const int *powers) {
+    const size_t P = (size_t)q->p, N = (size_t)q->n;
+    shs_real *D = (shs_real *)malloc(P * N * sizeof *D), *Y = (shs_real *)malloc(P * q->m * sizeof *Y);
+    size_t i;
+    for (i = 0; i < P * N; i++) D[i] = (shs_real)ldexp((double)q->D[i], powers[i / P]);
+    memcpy(Y, q->Y, P * q->m * sizeof *Y);
+    return problem_of(q->p, q->n, q->m, D, Y);
+}
+
+/* OLS compares atoms as if of unit norm, and so it does when it ends: of atoms that are longer or shorter by powers of two the
+   same are chosen, to the last bit. */
+static void test_lengths_of_atoms(void **state) {
+    static const int ranges[] = {1, 10, 25};
+    static const size_t starts[] = {0, 3, 10, 11, 25};
+    size_t r, i;
+    (void)state;
+    for (r = 0; r < sizeof ranges / sizeof ranges[0]; r++) {
+        problem q = random_problem(16, 40, 30, 77), scaled;
+        int powers[40], f, j, k, groups;
+        for (j = 0; j < 40; j++) powers[j] = ranges[r] * (j % 5 - 2) / 2;
+        scaled = with_lengths(&q, powers);
+        for (f = 0; f < FORMS; f++)
+            for (groups = 0; groups <= (f < FORMS_OF_MANY); groups++) {
+                shs_codes expected = new_codes(30, 16), codes = new_codes(30, 16);
+                shs_omp_options o = SHS_ZERO;
+                o.selection = SHS_SELECT_OLS, o.sparsity = 12;
+                if (groups) o.groups = starts, o.group_count = 5;
+                assert_ok(forms[f](&q, &o, &expected));
+                assert_ok(forms[f](&scaled, &o, &codes));
+                for (i = 0; i < 30 * 16; i++)
+                    codes.coefs[i] = (shs_real)ldexp((double)codes.coefs[i], powers[codes.atoms[i]]);
+                assert_identical_codes(&codes, &expected, 30);
+                for (k = 0; k < 30; k++) assert_int_equal(codes.used[k], 12);
+                shs_codes_free(NULL, &codes), shs_codes_free(NULL, &expected);
+            }
+        problem_free(&q), problem_free(&scaled);
+    }
+}
+
+/* Programs may let floating-point exceptions trap to find their mistakes: the library makes none of its own. */
+static void test_no_exceptions(void **state) {
+    enum { P = 24, N = 50, M = 70 };
+    problem q = random_problem(P, N, M, 78);
+    unsigned char mask[P * M];
+    shs_real weights[P * M];
+    shs_codes codes = new_codes(M, P);
+    shs_context ctx = SHS_ZERO;
+    int kind;
+    (void)state;
+    ctx.threads = 1; /* each thread has flags of its own */
+    memset(q.Y + 3 * P, 0, P * sizeof *q.Y);
+    memcpy(q.D + 8 * P, q.D + 7 * P, P * sizeof *q.D);
+    memset(q.D + 9 * P, 0, P * sizeof *q.D);
+    for (kind = 0; kind < P * M; kind++) mask[kind] = kind % 3 == 0 && kind >= P, weights[kind] = mask[kind]; /* the first: nothing */
+    for (kind = 0; kind < 24; kind++) {
+        shs_omp_options o = SHS_ZERO;
+        o.sparsity = P - 1, o.selection = kind & 1 ? SHS_SELECT_OLS : SHS_SELECT_OMP;
+        o.tolerance = kind & 2 ? (shs_real)0.1 : 0;
+        o.gram_mode = kind & 4 ? SHS_GRAM_NEVER : SHS_GRAM_ALWAYS;
+        if (kind >= 8) o.mask = mask, o.ldm = P;
+        if (kind >= 16) o.mask = NULL, o.weights = weights, o.ldw = P;
+        feclearexcept(FE_ALL_EXCEPT);
+        assert_ok(shs_omp_ex(&ctx, P, N, q.D, P, M, q.Y, P, &o, &codes, NULL, NULL));
+        assert_int_equal(fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW), 0);
+    }
+    shs_codes_free(NULL, &codes);
+    problem_free(&q);
+}
+
 /* ---- bad input --------------------------------------------------------------------------------------------------- */
 
 /* Codes, errors and a report filled with a pattern that a failing call must leave alone. */
@@ -1920,6 +1991,43 @@ static void test_bad_gram_form(void **state) {
     q.dty[20 * 15 - 1] = (shs_real)NAN;
     assert_status(shs_omp_gram(NULL, 20, 15, q.dty, 20, q.norms2, &o, codes, NULL, NULL), SHS_BAD_CORRELATIONS);
     assert_untouched(&out);
+    outputs_free(&out);
+    problem_free(&q);
+}
+
+/* A Gram matrix of which one triangle alone is there, wherever a caller gives one; rounding in it is none of that. */
+static void test_gram_of_one_triangle(void **state) {
+    enum { P = 10, N = 20, M = 15 };
+    problem q = random_problem(P, N, M, 541);
+    outputs out = new_outputs(M, P);
+    int upper, i, j, trial;
+    (void)state;
+    for (trial = 0; trial < 6; trial++) {
+        shs_real G[(N + 1) * N];
+        shs_omp_options o = SHS_ZERO;
+        shs_lasso_options l = SHS_ZERO;
+        const int whole = trial >= 2 && trial < 4, one = trial >= 4;
+        upper = trial % 2;
+        for (j = 0; j < N; j++)
+            for (i = 0; i < N; i++) {
+                const int lost = upper ? i > j : i < j;
+                G[j * (N + 1) + i] = q.gram[j * N + i];
+                if (whole && lost) G[j * (N + 1) + i] *= 1 + 8 * BY_TYPE(1.2e-7f, 2.3e-16);
+                if (!whole && lost && (!one || i + j == 2 * N - 3)) G[j * (N + 1) + i] = 0;
+            }
+        o.gram = l.gram = G, o.ldg = l.ldg = N + 1, o.sparsity = 3, l.lambda = (shs_real)0.1;
+        if (whole) {
+            shs_codes codes = new_codes(M, N);
+            assert_ok(shs_omp_ex(NULL, P, N, q.D, P, M, q.Y, P, &o, &codes, NULL, NULL));
+            shs_codes_free(NULL, &codes);
+            continue;
+        }
+        assert_status(shs_omp_ex(NULL, P, N, q.D, P, M, q.Y, P, &o, &out.codes, NULL, NULL), SHS_GRAM_NOT_SYMMETRIC);
+        assert_status(shs_omp_gram(NULL, N, M, q.dty, N, q.norms2, &o, &out.codes, NULL, NULL), SHS_GRAM_NOT_SYMMETRIC);
+        assert_status(shs_lasso(NULL, P, N, q.D, P, M, q.Y, P, &l, &out.codes, NULL, NULL), SHS_GRAM_NOT_SYMMETRIC);
+        assert_status(shs_lasso_gram(NULL, N, M, q.dty, N, q.norms2, &l, &out.codes, NULL, NULL), SHS_GRAM_NOT_SYMMETRIC);
+        assert_untouched(&out);
+    }
     outputs_free(&out);
     problem_free(&q);
 }
@@ -2851,11 +2959,14 @@ int main(void) {
         cmocka_unit_test(test_unreachable_tolerance),
         cmocka_unit_test(test_tolerance_too_small),
         cmocka_unit_test(test_scales),
+        cmocka_unit_test(test_lengths_of_atoms),
+        cmocka_unit_test(test_no_exceptions),
         cmocka_unit_test(test_bad_arguments),
         cmocka_unit_test(test_bad_limits_each),
         cmocka_unit_test(test_bad_context),
         cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_bad_gram_form),
+        cmocka_unit_test(test_gram_of_one_triangle),
         cmocka_unit_test(test_bad_one),
         cmocka_unit_test(test_bad_one_not_finite),
         cmocka_unit_test(test_no_signals),
