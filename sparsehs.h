@@ -8574,7 +8574,7 @@ SHS__PRIVATE int shs__omp_decide(shs__omp_signal *w) {
 
 /* Whether ||r||^2, which began as base2, is more than its recurrence can tell. */
 SHS__PRIVATE int shs__omp_unsure(const shs__omp_signal *w, shs_wide residual2, shs_wide base2) {
-    return w->refreshes || residual2 <= SHS__OMP_TRUST2 * base2 || w->smallest < SHS__OMP_SURE;
+    return w->refreshes || !(residual2 > SHS__OMP_TRUST2 * base2) || w->smallest < SHS__OMP_SURE;
 }
 
 /* x += inverse(L') t, and t = 0: the coefficients of the moment. Whether that changed any. */
@@ -10535,6 +10535,22 @@ SHS__PRIVATE void shs__lasso_most(const shs__lasso *q, const shs__omp_group *g, 
     }
 }
 
+/* The larger of two gaps, or the one that is no number. */
+SHS__PRIVATE shs_wide shs__lasso_larger(shs_wide a, shs_wide b) { return b <= a || !shs__wide_finite(1, &a) ? a : b; }
+
+/* Lambdas from the largest |d_j'y| on take no atom, whatever one before them began with. */
+SHS__PRIVATE int shs__lasso_nothing(const shs__lasso *q, shs__lasso_signal *s, size_t at) {
+    const shs_codes *codes = q->c.codes;
+    const size_t stride = (size_t)codes->stride;
+    if (!(s->lambda1 >= s->most)) return 0;
+    codes->used[at] = 0;
+    memset(codes->atoms + at * stride, 0, stride * sizeof(int));
+    memset(codes->coefs + at * stride, 0, stride * sizeof(shs_real));
+    s->gap = 0;
+    s->objective = s->norm2 / 2;
+    return 1;
+}
+
 /* The group's signals with one lambda: all whose gap is not reached yet descend, and are looked at again. */
 SHS__OUTLINE void shs__lasso_group(const shs__lasso *q, const shs__omp_group *g, const shs__lasso_room *w, int which, int count,
                                    shs__lasso_sums *sums) {
@@ -10555,7 +10571,8 @@ SHS__OUTLINE void shs__lasso_group(const shs__lasso *q, const shs__omp_group *g,
                 s->lambda1 = lambda1 < (shs_wide)SHS__REAL_MAX ? (shs_real)lambda1 : SHS__REAL_MAX;
                 s->sweeps = s->cut = 0;
             }
-            shs__lasso_look(q, s, w, SHS__AT(g->alpha, d->padded, 0, i), SHS__AT(w->exact, d->p ? d->p : d->n, 0, i));
+            if (turn > 0 || !shs__lasso_nothing(q, s, at))
+                shs__lasso_look(q, s, w, SHS__AT(g->alpha, d->padded, 0, i), SHS__AT(w->exact, d->p ? d->p : d->n, 0, i));
             if (!(s->gap <= target) && turn < SHS__LASSO_TURNS && !s->cut && s->sweeps < q->sweeps) {
                 shs__lasso_descend(q, s, w, SHS__AT(g->alpha, d->padded, 0, i), turn == 0 ? target / 2 : 0);
                 shs__lasso_store(q, s, w, at);
@@ -10566,7 +10583,7 @@ SHS__OUTLINE void shs__lasso_group(const shs__lasso *q, const shs__omp_group *g,
             sums->not_reached += s->cut || !(s->gap <= target);
             shs__sum_add(&sums->objective, s->objective);
             if (s->norm2 > 0) s->gap /= s->norm2 / 2;
-            if (s->gap > sums->gap) sums->gap = s->gap;
+            sums->gap = shs__lasso_larger(sums->gap, s->gap);
             if (q->gaps) q->gaps[at] = (shs_real)s->gap;
         }
     }
@@ -10615,7 +10632,7 @@ SHS__PRIVATE shs_status shs__lasso_run(const shs_context *ctx, shs__lasso *q, sh
         shs__ctx_parallel(ctx, (shs_wide)(count * c->group) * work, count, shs__lasso_chunk, q);
         for (k = 0; k < count; k++) {
             shs__sum_add(&objective, shs__sum_value(&q->sums[k].objective));
-            if (q->sums[k].gap > report->gap) report->gap = q->sums[k].gap;
+            report->gap = shs__lasso_larger(report->gap, q->sums[k].gap);
             report->nonzeros += q->sums[k].nonzeros;
             report->not_reached += q->sums[k].not_reached;
             report->cut += q->sums[k].cut;
@@ -11866,9 +11883,12 @@ SHS__PRIVATE shs_status shs__dl_replace_atoms(shs__dl_learner *w, int iteration,
     return status;
 }
 
+/* Whether a merit is better than the best so far; whatever is better than none, which is no number. */
+SHS__PRIVATE int shs__dl_better(shs_wide merit, shs_wide best) { return merit < best || !shs__wide_finite(1, &best); }
+
 SHS__PRIVATE void shs__dl_keep_best(shs__dl_learner *w, int updates, shs_wide rmse, shs_wide mean_atoms) {
     shs_wide merit = w->tolerant ? mean_atoms : rmse; /* what is being minimised */
-    if (updates > 0 && w->o->keep == SHS_KEEP_BEST && !(merit < w->best_merit)) return;
+    if (updates > 0 && w->o->keep == SHS_KEEP_BEST && !shs__dl_better(merit, w->best_merit)) return;
     w->best_merit = merit;
     w->report.best_iteration = updates;
     w->report.rmse = rmse;
@@ -11928,7 +11948,7 @@ SHS__PRIVATE shs_status shs__dl_iterate(shs__dl_learner *w, int k, shs_ksvd_reco
 /* Whether the best error has not improved enough for long enough. */
 SHS__PRIVATE int shs__dl_stalled(shs__dl_learner *w, int k) {
     if (w->o->stop_patience <= 0) return 0;
-    if (k == 0 || w->best_merit < w->stop_merit * (1 - w->o->stop_improvement)) {
+    if (k == 0 || shs__dl_better(w->best_merit, w->stop_merit * (1 - w->o->stop_improvement))) {
         w->stop_merit = w->best_merit;
         w->stop_iteration = k;
     }
@@ -18207,6 +18227,10 @@ SHS__PRIVATE shs_status shs__ica_step(shs__sources *s, const shs_ica_options *o,
         shs_wide *p = SHS__AT(it->P, m, 0, j), sign = shs__la_dot_wide(m, p, w) < 0 ? -1 : 1, moved = 0;
         for (i = 0; i < m; i++) p[i] *= sign, moved += (p[i] - w[i]) * (p[i] - w[i]);
         component[j].change = somewhere ? moved / 2 : 1;
+        if (!(moved <= 4)) { /* no number: it has not converged, nor have all */
+            component[j].change = 1;
+            *change = 2;
+        }
         component[j].converged = component[j].change <= shs__ica_tolerance(o);
         if (component[j].change > *change) *change = component[j].change;
     }

@@ -300,6 +300,32 @@ static void test_orthonormal(void **state) {
     problem_free(&q);
 }
 
+/* A path that ascends: from the largest correlation on no atom is used, as if each lambda stood alone. */
+static void test_ascending_path(void **state) {
+    static const shs_real lambdas[4] = {(shs_real)0.02, (shs_real)0.5, 1, 40};
+    int kind;
+    (void)state;
+    for (kind = 0; kind < 8; kind++) {
+        problem q = problem_of(32, 70, 60, kind % 4, 22);
+        shs_codes path = new_codes(4 * 60, 70);
+        shs_real gaps[4 * 60];
+        shs_lasso_options o = SHS_ZERO;
+        shs_lasso_report report = SHS_ZERO;
+        size_t i;
+        o.relative = 1, o.nonnegative = kind >= 4, o.lambdas = lambdas, o.lambda_count = 4;
+        o.gap = (shs_real)0.5; /* the warm start is within it */
+        assert_ok(run(&q, &o, &path, gaps, &report));
+        for (i = 2 * 60; i < 4 * 60; i++) {
+            assert_int_equal(path.used[i], 0);
+            assert_close(gaps[i], 0, 0);
+        }
+        assert_int_equal(report.nonzeros, shs_codes_nonzeros(&path));
+        check_unused_slots(&path, 240);
+        shs_codes_free(NULL, &path);
+        problem_free(&q);
+    }
+}
+
 /* A path gives what each lambda gives by itself, in any order. */
 static void test_path(void **state) {
     static const shs_real lambdas[5] = {(shs_real)0.7, (shs_real)0.4, (shs_real)0.1, (shs_real)0.2, (shs_real)0.9};
@@ -558,6 +584,7 @@ int main(void) {
         cmocka_unit_test(test_no_lambda),
         cmocka_unit_test(test_orthonormal),
         cmocka_unit_test(test_path),
+        cmocka_unit_test(test_ascending_path),
         cmocka_unit_test(test_not_reached),
         cmocka_unit_test(test_few_sweeps),
         cmocka_unit_test(test_large_support),
