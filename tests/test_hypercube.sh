@@ -483,7 +483,7 @@ for t in i16 i32 u32 f32 f64; do
 done
 for t in f32 f64; do
     check "$t: runs" run pca as_$t.hdr same.hdr $base
-    check "$t: a range that holds the missing value is mentioned" grep -q 'also marks missing' err.txt
+    check "$t: a range that begins with the missing value leaves it out" is "$(band same 1 | cut -d' ' -f1,3,4)" "1 255 0"
     check "$t: the same components" bytes_within pc.img same.img 1
 done
 for i in scene scene_bil scene_bip swapped; do
@@ -646,10 +646,24 @@ check "what is clamped to the missing value counts there too" grep -q '1 valid v
 lost "one below u16" "1 values do not fit u16" "1 3850.25 15000 1" --type u16
 lost "streamed" "1 values do not fit u32" "1 3850.25 15000 1" --type u32 --block 1 --interleave bip
 sed -i '$a data ignore value = 300' wide.hdr
-lost "a stretched value that meets the inherited one" "1 valid values became 300, which also marks missing pixels; --rescale" "0 0.666667 2 2" \
-    --type i16 --rescale 0,300
-check "another range keeps them apart" good denoise wide.hdr lost.hdr --components 1 --precise --type i16 --rescale 0,200
-sed -i '$d' wide.hdr
+# stretched RANGE NODATA MIN MAX ARGUMENTS...: valid pixels fill the range but for the value that marks missing ones
+stretched() {
+    check "stretched to $1: runs" run denoise wide.hdr lost.hdr --components 1 --precise --rescale="$1" "${@:5}"
+    check "stretched to $1: what marks missing pixels" grep -q "^data ignore value = $2\$" lost.hdr
+    check "stretched to $1: one pixel is missing" is "$(band lost 1 | cut -d' ' -f1,3,4)" "$3 $4 1"
+    check "stretched to $1: nothing is said" test ! -s err.txt
+}
+stretched 0,300 300 0 299 --type i16
+stretched 0,200 300 0 200 --type i16
+stretched 300,400 300 301 400 --type i16
+stretched -1000,1000 -32768 -1000 1000 --type i16
+stretched -32768,32767 -32768 -32767 32767 --type i16
+header wide 5 1 1 4 bsq 0 "data ignore value = 1"
+stretched 0,255 0 1 255 --type u8
+stretched 0,255 65535 0 255 --type u16
+check "a range of floats around the missing value: runs" run denoise wide.hdr lost.hdr --components 1 --rescale 0,255 --type f32
+check "a range of floats around the missing value is mentioned" grep -q '1 within 0,255 also marks missing pixels' err.txt
+header wide 5 1 1 4 bsq 0
 check "rx into integers: runs" run rx wide.hdr lost.hdr --precise --type u8
 check "rx into integers: zeros are said" grep -q '4 valid values became 0, which also marks' err.txt
 if command -v python3 >/dev/null && python3 -c 'import numpy' 2>/dev/null; then
@@ -855,6 +869,11 @@ half=$(tr -dc A <half.ab | wc -c)
 check "--mask: runs" good pca scene_bil.hdr masked.hdr --bbl --components 4 --precise --mask half.hdr --report masked.csv
 check "--mask: its pixels" is "$(value_of pixels)" "$half"
 check "--mask: the others are missing" is "$(band masked 2 | cut -d' ' -f4)" $((19200 - half))
+for how in "pca --components 2" "mnf --components 2" "ica --components 2" rx "rx --class classes.hdr"; do
+    # shellcheck disable=SC2086 # words
+    check "bytes of $how with a mask: runs" run ${how%% *} scene_bil.hdr same.hdr --bbl --mask half.hdr --rescale 0,255 --type u8 $(echo "$how " | cut -d' ' -f2-)
+    check "bytes of $how with a mask: no valid pixel reads as missing" is "$(band same 1 | cut -d' ' -f1,3,4)" "1 255 $((19200 - half))"
+done
 for how in "--class classes.hdr --id 1" "--mask half.hdr --block 7" "--class classes.hdr --id 1 --mask half.hdr --exclude-zero"; do
     # shellcheck disable=SC2086 # several words
     check "$how: runs" good pca scene_bil.hdr same.hdr --bbl --components 4 --precise $how

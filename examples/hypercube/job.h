@@ -55,14 +55,30 @@ static void output_nodata(job *j, cube_file *out) {
     double value = j->in.nodata;
     int fits = is_integer(out->type) ? value >= type->low && value <= type->high && floor(value) >= value
                                      : out->type == SHS_TYPE_F64 || fabs(value) <= (double)FLT_MAX;
-    out->has_nodata = j->in.has_nodata || !is_integer(j->in.type) || (j->masked && !j->s->fit_only);
+    out->has_nodata = j->in.has_nodata || !is_integer(j->in.type) || (j->masked && !j->s->fit_only) ||
+                      (j->mode == RX && (by_class(j) || j->s->local)); /* pixels without a background have no score */
     out->nodata = j->in.has_nodata && fits ? value : is_integer(out->type) ? 0 : (double)NAN;
     if (j->mode == CONVERT && j->s->range && is_integer(out->type)) out->nodata = 0;
     j->sink.has_nodata = out->has_nodata && isfinite(out->nodata);
     j->sink.nodata = (shs_wide)(j->sink.has_nodata ? out->nodata : 0);
 }
 
-static void output_rescale(job *j, const cube_file *out) {
+/* Integers are stretched beside the value that marks missing pixels, as `convert` does: a range that begins or ends with this
+   value leaves it out; for a range around it another value marks them. */
+static void leave_out_nodata(cube_file *out, double *low, double *high) {
+    const value_type *type = type_info(out->type);
+    double first = as_integer(type, *low), last = as_integer(type, *high), missing = out->nodata;
+    if (!out->has_nodata || !is_integer(out->type) || missing < first || missing > last) return;
+    if (missing <= first && missing + 1 <= *high) *low = missing + 1;
+    else if (missing >= last && missing - 1 >= *low) *high = missing - 1;
+    else if (last < type->high && first <= type->low) out->nodata = type->high;
+    else {
+        out->nodata = type->low;
+        if (first <= type->low) *low = type->low + 1;
+    }
+}
+
+static void output_rescale(job *j, cube_file *out) {
     const value_type *type = type_info(out->type);
     const char *text = j->s->rescale;
     char *end, *last;
@@ -77,7 +93,8 @@ static void output_rescale(job *j, const cube_file *out) {
         fail(EXIT_USAGE, "--rescale: %s is outside the range of %s", text, type->name);
     if (out->type == SHS_TYPE_F32 && (low < -(double)FLT_MAX || high > (double)FLT_MAX))
         fail(EXIT_USAGE, "--rescale: %s is outside the range of f32", text);
-    if (!is_integer(out->type) && j->sink.has_nodata && out->nodata >= low && out->nodata <= high)
+    leave_out_nodata(out, &low, &high);
+    if (j->sink.has_nodata && out->nodata >= low && out->nodata <= high)
         warn("--rescale: %g within %s also marks missing pixels", out->nodata, text);
     j->sink.rescale = 1;
     j->sink.low = (shs_wide)low;
