@@ -15135,8 +15135,10 @@ typedef struct shs__moments_job {
     shs__gram gram;
     shs__reader reader;
     shs__consumer consumer;
-    shs_real *shift;        /* what is taken off the pixels */
-    shs_wide *wide_shift;   /* the same */
+    shs_wide *wide_shift;   /* what is taken off the pixels */
+    shs_real *shift;        /* the same, rounded: what an engine takes off */
+    int fine;               /* whether the shift may have more digits than a shs_real: that of pixels with more, as shs_wide */
+    int quick;              /* the sums are of shs_real, though there is a wider type */
     void *element_shift;    /* one of them; raw panels are not shifted when they are read */
     int32_t *whole_shift;   /* the same where it is whole, up to a whole vector */
     int known;              /* whether there is a shift yet */
@@ -15267,19 +15269,19 @@ SHS__PRIVATE void shs__px_noise_panel(void *state, shs__panel *panel, int worker
 
 /* A mean as a shift. For 16-bit pixels it is rounded to 1/64, so that x - shift is exact in float; 8 bits take 128, so that
    sums stay integers. */
-SHS__PRIVATE shs_real shs__px_shift_of(shs_type type, shs_wide mean) {
+SHS__PRIVATE shs_wide shs__px_shift_of(shs_type type, shs_wide mean) {
     if (type == SHS_TYPE_U8) return 128;
-    if (type == SHS_TYPE_I16 || type == SHS_TYPE_U16) return (shs_real)((shs_wide)(int32_t)(mean * 64) / 64);
-    return (shs_real)mean;
+    if (type == SHS_TYPE_I16 || type == SHS_TYPE_U16) return (shs_wide)(int32_t)(mean * 64) / 64;
+    return mean;
 }
 
 /* The shift: from the mean of the first valid pixels of the block, which the reader does not shift yet. 0 where the block has
    no valid pixel. */
-SHS__PRIVATE int shs__px_find_shift(const shs__reader *r, shs_real *shift) {
+SHS__PRIVATE int shs__px_find_shift(const shs__reader *r, shs_wide *shift) {
     shs__panel *panel = r->panels;
     int used = r->view.used, b, k;
     size_t at;
-    memset(shift, 0, (size_t)used * sizeof(shs_real));
+    memset(shift, 0, (size_t)used * sizeof *shift);
     for (panel->valid = 0, at = 0; at < r->block_pixels && panel->valid == 0; at += SHS__PANEL_PIXELS)
         shs__px_read_panel(r, panel, at, (int)shs__zmin(SHS__PANEL_PIXELS, r->block_pixels - at));
     for (b = 0; b < used && panel->valid > 0; b++) {
@@ -15296,10 +15298,10 @@ SHS__PRIVATE int shs__px_find_shift(const shs__reader *r, shs_real *shift) {
 /* How the pixels of the block at hand are read and multiplied: as integers where the shift is whole. */
 SHS__PRIVATE void shs__px_choose_factors(shs__moments_job *job) {
     shs__reader *r = &job->reader;
-    const shs_real *shift = job->shift;
+    const shs_wide *shift = job->wide_shift;
     shs_type type = r->view.cube->type;
     int b, used = r->view.used;
-    for (b = 0; b < used; b++) job->wide_shift[b] = (shs_wide)shift[b];
+    for (b = 0; b < used; b++) job->shift[b] = (shs_real)shift[b];
     r->shift = job->element_shift;
     r->raw = shs__px_spectra_lie_ready(r) ? SHS__RAW_SPECTRA : SHS__NOT_RAW;
     job->gram.factors = SHS__REALS;
@@ -15308,7 +15310,7 @@ SHS__PRIVATE void shs__px_choose_factors(shs__moments_job *job) {
         if (!(shift[b] >= (type == SHS_TYPE_I16 ? -32768 : 0) && shift[b] <= (type == SHS_TYPE_I16 ? 32767 : 65535))) return;
         if (type == SHS_TYPE_U8 && shift[b] != 128) return;
         job->whole_shift[b] = (int32_t)shift[b];
-        if ((shs_real)job->whole_shift[b] != shift[b]) return;
+        if ((shs_wide)job->whole_shift[b] != shift[b]) return;
         if (type == SHS_TYPE_U8) job->instead[b] = 128;
         else { /* its low 16 bits are those of either type */
             uint16_t bits = (uint16_t)(job->whole_shift[b] & 0xffff);
@@ -15320,6 +15322,12 @@ SHS__PRIVATE void shs__px_choose_factors(shs__moments_job *job) {
     job->gram.factors = !shs__dots_there() ? SHS__PAIRS : type == SHS_TYPE_U8 ? SHS__QUADS : SHS__PAIRS_VNNI;
 }
 
+/* A band's shift, as this job can take it off. */
+SHS__PRIVATE void shs__px_set_shift(shs__moments_job *job, int band, shs_wide shift) {
+    job->shift[band] = (shs_real)shift;
+    job->wide_shift[band] = job->fine ? shift : (shs_wide)job->shift[band];
+}
+
 /* A block is in memory: where the shift is not known yet, it is found here if a pixel is valid. */
 SHS__PRIVATE void shs__px_moments_begin(void *state) {
     shs__moments_job *job = (shs__moments_job *)state;
@@ -15327,8 +15335,12 @@ SHS__PRIVATE void shs__px_moments_begin(void *state) {
     int b;
     if (!job->known) {
         r->shift = r->zeros, r->raw = SHS__NOT_RAW;
-        job->known = shs__px_find_shift(r, job->shift);
-        for (b = 0; b < r->view.used && job->gram.whole; b++) job->shift[b] = (shs_real)(int32_t)job->shift[b];
+        job->known = shs__px_find_shift(r, job->wide_shift);
+        for (b = 0; b < r->view.used; b++) {
+            shs_wide shift = job->wide_shift[b];
+            if (job->gram.whole) shift = (shs_wide)(int32_t)shift;
+            shs__px_set_shift(job, b, shift);
+        }
     }
     shs__px_choose_factors(job);
 }
@@ -15342,6 +15354,8 @@ SHS__PRIVATE void shs__px_moments_job_init(shs__moments_job *job, const shs__vie
     job->reader.tiles = shs__imax(v->used / 4, 1);
     job->gram.kernels = job->reader.kernels, job->gram.n = v->used, job->gram.at = 1 + used;
     job->gram.whole = !pairs && shs__px_whole_possible(v->cube->type);
+    job->fine = wide && (v->cube->type == SHS_TYPE_F64 || v->cube->type == SHS_TYPE_I32 || v->cube->type == SHS_TYPE_U32);
+    job->quick = !wide && sizeof(shs_real) < sizeof(shs_wide);
     job->consumer.begin = pairs ? NULL : shs__px_moments_begin;
     job->consumer.work = pairs ? shs__px_noise_panel : shs__px_moments_panel;
     job->consumer.finish = shs__px_gram_finish;
@@ -15842,13 +15856,16 @@ SHS__PRIVATE int shs__px_ask_narrow(shs_precision precise, shs_status status, in
 SHS__PRIVATE shs_status shs__px_moments(const shs__pixels *px, shs__moments_job *job, shs_precision precise) {
     shs_wide *sums = job->consumer.sums;
     shs_status status;
-    int wide = shs__is_wide(precise);
+    int wide = shs__is_wide(precise), b;
     do
         status = job->reader.pairs > SHS__PAIRS_RIGHT ? (px->engine ? SHS_UNSUPPORTED : SHS_OK)
                  : job->reader.pairs                  ? SHS__ASK(px->engine, pixels_noise, (px->remote, sums))
                                      : SHS__ASK(px->engine, pixels_moments, (px->remote, wide, job->known, job->shift, sums));
     while (shs__px_ask_narrow(precise, status, &wide));
-    return shs__ctx_cpu_takes_over(px->engine, status) ? shs__px_pass_run(px->ctx, &job->reader, &job->consumer) : status;
+    if (shs__ctx_cpu_takes_over(px->engine, status)) return shs__px_pass_run(px->ctx, &job->reader, &job->consumer);
+    for (b = 0; b < job->gram.n; b++) job->wide_shift[b] = (shs_wide)job->shift[b];
+    job->quick = !wide && sizeof(shs_real) < sizeof(shs_wide);
+    return status;
 }
 
 SHS__PRIVATE shs_status shs__px_range(const shs__pixels *px, shs__map_job *job, const shs_pixel_map *map,
@@ -15929,6 +15946,10 @@ SHS__PRIVATE shs_status shs__px_rate(shs__pixels *px, shs__whitened *w, const sh
 
 /* ---- moments ------------------------------------------------------------------------------------------- >>moments */
 
+/* A variance is the mean square about the shift less the square of the mean's offset from it: below this share of the latter it
+   is rounding. */
+#define SHS__MOMENTS_ROUNDING (64 * SHS__WIDE_EPS)
+
 SHS__PRIVATE void shs__px_moments_layout(shs__layout *l, shs_moments *m, int bands) {
     m->bands = bands;
     m->shift = SHS__CARVE(l, shs_wide, (size_t)bands);
@@ -15979,6 +16000,19 @@ SHS__PUBLIC shs_status shs_moments_merge(shs_moments *into, const shs_moments *f
     return SHS_OK;
 }
 
+/* Sums of shs_real cannot tell a band from a constant one where it deviates by less than half a unit in the last place of its
+   mean: its sums become those of a constant. */
+SHS__PRIVATE void shs__px_flatten(shs_moments *m) {
+    int n = m->bands, i, j;
+    if (!(m->count > 0)) return;
+    for (j = 0; j < n; j++) {
+        shs_wide offset = m->sum[j] / m->count, least = (shs_wide)SHS__EPS / 2 * (m->shift[j] + offset);
+        shs_wide variance = *SHS__AT(m->products, n, j, j) / m->count - offset * offset;
+        if (variance > least * least || !shs__wide_finite(1, &variance)) continue; /* leave an overflow visible */
+        for (i = 0; i < n; i++) *SHS__AT(m->products, n, shs__imax(i, j), shs__imin(i, j)) = offset * m->sum[i];
+    }
+}
+
 /* Adds the moments of the pixels, or of the differences of neighbours. border (may be NULL) gets the outermost lines. */
 SHS__OUTLINE shs_status shs__px_add_moments(const shs__pixels *px, shs_precision precise, shs__pairs pairs,
                                             const shs__border *border, shs_moments *moments) {
@@ -15994,12 +16028,12 @@ SHS__OUTLINE shs_status shs__px_add_moments(const shs__pixels *px, shs_precision
     job.reader.border = border;
     while (shs__layout_next(px->ctx, &l, &status)) shs__px_moments_job_layout(&l, &job, shs__ctx_workers(px->ctx));
     if (status != SHS_OK) return status;
-    for (i = 0; i < n; i++) job.shift[i] = (shs_real)moments->shift[i];
+    for (i = 0; i < n; i++) shs__px_set_shift(&job, i, moments->shift[i]);
     job.known = moments->count > 0;
     status = shs__px_moments(px, &job, precise);
-    for (i = 0; i < n; i++) job.wide_shift[i] = (shs_wide)job.shift[i];
     more.bands = n, more.count = job.consumer.sums[0], more.shift = job.wide_shift;
     more.sum = job.consumer.sums + 1, more.products = more.sum + n;
+    if (status == SHS_OK && job.quick) shs__px_flatten(&more);
     if (status == SHS_OK) status = shs_moments_merge(moments, &more);
     shs__layout_release(px->ctx, &l);
     return status;
@@ -16075,10 +16109,11 @@ SHS__PUBLIC shs_status shs_moments_finish(const shs_moments *moments, shs_diviso
             shs_wide c = (*SHS__AT(moments->products, n, i, j) - moments->sum[i] / moments->count * moments->sum[j]) / count;
             *SHS__AT(covariance, ldc, i, j) = *SHS__AT(covariance, ldc, j, i) = c;
         }
-    for (j = 0; covariance && j < n; j++) { /* what deviates by less than half a unit in the last place is constant */
-        shs_wide least = (shs_wide)SHS__EPS / 2 * mean[j];
+    for (j = 0; covariance && j < n; j++) { /* constant: half a unit in the last place, or the rounding of the sums */
+        shs_wide offset = moments->sum[j] / moments->count, least = SHS__WIDE_EPS / 2 * mean[j];
+        shs_wide rounding = SHS__MOMENTS_ROUNDING * offset * offset;
         const shs_wide *variance = SHS__AT(covariance, ldc, j, j);
-        if (*variance > least * least || !shs__wide_finite(1, variance)) continue; /* leave an overflow visible */
+        if ((*variance > least * least && *variance > rounding) || !shs__wide_finite(1, variance)) continue; /* or overflow */
         for (i = 0; i < n; i++) *SHS__AT(covariance, ldc, i, j) = *SHS__AT(covariance, ldc, j, i) = 0;
     }
     return SHS_OK;
@@ -16347,7 +16382,8 @@ SHS__PRIVATE shs_status shs__split_prepare_moments(const shs__split_cube *s, shs
     while (shs__layout_next(s->ctx, &part->layout, &status))
         shs__px_moments_job_layout(&part->layout, job, shs__ctx_workers(&part->ctx));
     job->known = s->known;
-    for (b = 0; b < s->view.used && status == SHS_OK; b++) job->shift[b] = s->known ? s->shift[b] : 0;
+    job->fine = 0; /* the session's shift is of shs_real */
+    for (b = 0; b < s->view.used && status == SHS_OK; b++) shs__px_set_shift(job, b, s->known ? (shs_wide)s->shift[b] : 0);
     return status;
 }
 
@@ -16425,7 +16461,6 @@ SHS__PRIVATE shs_status shs__split_gather_lines(shs__split_cube *s, shs__split_l
     switch (s->stage) {
     case SHS__CUBE_MOMENTS:
     case SHS__CUBE_NOISE:
-        for (i = 0; i < (size_t)n; i++) job->wide_shift[i] = (shs_wide)job->shift[i];
         all.bands = n, all.count = s->sums[0], all.shift = s->wide_shift, all.sum = s->sums + 1, all.products = all.sum + n;
         own.bands = n, own.count = job->consumer.sums[0], own.shift = job->wide_shift;
         own.sum = job->consumer.sums + 1, own.products = own.sum + n;
@@ -17601,8 +17636,7 @@ typedef struct shs__local {
     unsigned char *missing;
     shs_wide *scores; /* together x samples */
     unsigned char *no_score;
-    shs_real *shift;
-    shs_wide *wide_shift;
+    shs_wide *shift; /* taken off the pixels */
     shs__local_own *own; /* one a worker */
 } shs__local;
 
@@ -17638,8 +17672,7 @@ SHS__PRIVATE void shs__rx_local_layout(shs__layout *l, shs__local *w, int worker
     w->missing = SHS__CARVE(l, unsigned char, shs__layout_product((size_t)w->kept, samples, 1));
     w->scores = SHS__CARVE(l, shs_wide, shs__layout_product((size_t)w->together, samples, 1));
     w->no_score = SHS__CARVE(l, unsigned char, shs__layout_product((size_t)w->together, samples, 1));
-    w->shift = SHS__CARVE(l, shs_real, (size_t)w->n);
-    w->wide_shift = SHS__CARVE(l, shs_wide, (size_t)w->n);
+    w->shift = SHS__CARVE(l, shs_wide, (size_t)w->n);
     w->own = SHS__CARVE(l, shs__local_own, (size_t)workers);
     for (i = 0; i < workers; i++) {
         shs__local_own counted, *own = l->base ? w->own + i : &counted;
@@ -17838,9 +17871,8 @@ SHS__PRIVATE shs_status shs__rx_local_next_line(shs__local *w) {
             r->block_pixels = samples; /* of the first line alone, so that the shift is the same however long blocks are */
             shs__px_find_shift(r, w->shift);
             r->block_pixels = all;
-            for (b = 0; b < n; b++) w->wide_shift[b] = (shs_wide)w->shift[b];
         }
-        r->shift = w->wide_shift;
+        r->shift = w->shift;
     }
     for (x = 0; x < samples; x += count) {
         shs__panel *panel = r->panels;

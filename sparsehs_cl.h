@@ -8258,12 +8258,18 @@ SHS__OUTLINE shs_status shs__cl_choose_shift(shs__cl_pixels *px, const unsigned 
     shs__reader reader;
     shs__layout l = SHS_ZERO;
     shs_status status = SHS_OK;
+    shs_wide *mean = NULL;
+    int b;
     shs__px_reader_init(&reader, &px->view, 0);
-    while (shs__layout_next(px->ctx, &l, &status)) shs__px_reader_layout(&l, &reader, 1);
+    while (shs__layout_next(px->ctx, &l, &status)) {
+        shs__px_reader_layout(&l, &reader, 1);
+        mean = SHS__CARVE(&l, shs_wide, (size_t)px->view.used);
+    }
     if (status != SHS_OK) return status;
     shs__px_reader_block(&reader, base ? base : (const unsigned char *)px->cube->pixels, first_line, lines);
     if (marks) reader.view.mask = marks;
-    if (shs__px_find_shift(&reader, shift)) px->find_shift = NULL;
+    if (shs__px_find_shift(&reader, mean)) px->find_shift = NULL;
+    for (b = 0; b < px->view.used; b++) shift[b] = (shs_real)mean[b];
     shs__layout_release(px->ctx, &l);
     return SHS_OK;
 }

@@ -798,6 +798,93 @@ static void test_rx_of_a_fit_and_on_subspaces(void **state) {
     cube_free(&cube), sink_free(&a), sink_free(&b);
 }
 
+/* The results of a cube: eigenvalues of PCA and MNF, of the correlation too; scores of RX, of local RX and of a matched filter;
+   the pixels less an offset, of all but one component; eigenvalues of FastICA's whitening. */
+enum { MOST_RESULTS = 1 << 14 };
+
+static size_t results_of(const shs_cube *cube, double offset, double *to) {
+    size_t pixels = (size_t)cube->lines * (size_t)cube->samples, i, at = 0;
+    int bands = cube->bands, way;
+    shs_wide target[16];
+    shs_pca pca = SHS_ZERO;
+    shs_pca_options o = SHS_ZERO;
+    shs_rx_local_options local = SHS_ZERO;
+    shs_ica ica = SHS_ZERO;
+    shs_sink sink = SHS_ZERO;
+    sink.type = SHS_TYPE_F64;
+    for (way = 0; way < 3; way++) {
+        o.correlation = way == 1;
+        if (way < 2) assert_ok(shs_pca_fit(NULL, cube, &o, &pca));
+        else assert_ok(shs_mnf_fit(NULL, cube, NULL, &pca));
+        assert_int_equal(pca.components, bands);
+        for (i = 0; i < (size_t)bands; i++) to[at++] = (double)pca.eigenvalues[i];
+        if (way == 0) {
+            sink.pixels = to + at;
+            assert_ok(shs_pca_denoise(NULL, &pca, bands - 1, cube, &sink));
+            for (i = 0; i < pixels * (size_t)bands; i++) to[at++] -= offset;
+        }
+        shs_pca_free(NULL, &pca);
+    }
+    for (i = 0; i < (size_t)bands; i++) target[i] = (shs_wide)(offset + 5 * (double)i);
+    local.inner = 3, local.outer = 7;
+    for (way = 0; way < 3; way++) {
+        sink.pixels = to + at;
+        if (way == 0) assert_ok(shs_rx(NULL, cube, NULL, &sink, NULL));
+        else if (way == 1) assert_ok(shs_rx_local(NULL, cube, &local, &sink));
+        else assert_ok(shs_detect(NULL, cube, 1, target, bands, NULL, &sink));
+        at += pixels;
+    }
+    assert_ok(shs_ica_fit(NULL, cube, NULL, &ica));
+    for (i = 0; i < (size_t)ica.components; i++) to[at++] = (double)ica.eigenvalues[i];
+    shs_ica_free(NULL, &ica);
+    assert_true(at < MOST_RESULTS);
+    return at;
+}
+
+/* Pixels of types with more digits than a float have results that do not depend on an offset, however large beside the
+   deviations; and a constant among them is constant. */
+static void test_offsets_of_wide_types(void **state) {
+    enum { ROWS = 19, COLUMNS = 23, B = 5 };
+    static const struct { shs_type type; double offset, unit; } kinds[] = {
+        {SHS_TYPE_F64, 1e9, 1}, {SHS_TYPE_F64, 1e6, 0x1p-12}, {SHS_TYPE_F64, 1.7e9, 0x1p-16}, {SHS_TYPE_I32, 1e8, 1},
+        {SHS_TYPE_I32, -2e9, 1}, {SHS_TYPE_U32, 4e9, 1}};
+    double *want = NEW(double, MOST_RESULTS), *got = NEW(double, MOST_RESULTS);
+    int run;
+    (void)state;
+    for (run = 0; run < 6 * 3; run++) {
+        int kind = run % 6;
+        plain_cube p = mixed_cube(ROWS, COLUMNS, B, 3, 2, 5), q = mixed_cube(ROWS, COLUMNS, B, 3, 2, 5);
+        shs_cube near, far;
+        shs_pca_options o = SHS_ZERO;
+        shs_pca pca = SHS_ZERO;
+        double most;
+        size_t i, count;
+        for (i = 0; i < values_of(&p); i++) {
+            p.x[i] = floor(p.x[i]) * kinds[kind].unit;
+            q.x[i] = p.x[i] + kinds[kind].offset;
+        }
+        near = cube_of(&p, SHS_TYPE_F64, (shs_interleave)(run / 6), 0);
+        far = cube_of(&q, kinds[kind].type, (shs_interleave)(run / 6), 0);
+        count = results_of(&near, 0, want);
+        assert_int_equal(results_of(&far, kinds[kind].offset, got), count);
+        most = 1e-10 + 64 * 2.3e-16 * fabs(kinds[kind].offset) / kinds[kind].unit; /* the mean is rounded as the offset is */
+        for (i = 0; i < count; i++) {
+            double unit = 0;
+            if (i >= B && i < B + values_of(&p)) unit = kinds[kind].unit; /* pixels */
+            if (i >= 3 * B + values_of(&p) && i < 3 * B + values_of(&p) + 3 * ROWS * COLUMNS) unit = 1; /* scores */
+            if (!(fabs(got[i] - want[i]) <= most * (fabs(want[i]) + unit)))
+                fail_msg("run %d: result %d is %.15g, not %.15g", run, (int)i, got[i], want[i]);
+        }
+        cube_free(&far);
+        for (i = 0; i < pixels_of(&q); i++) pixel_of(&q, i)[2] = floor(kinds[kind].offset / 3);
+        far = cube_of(&q, kinds[kind].type, (shs_interleave)(run / 6), 0);
+        o.correlation = 1;
+        assert_status(shs_pca_fit(NULL, &far, &o, &pca), SHS_ZERO_VARIANCE);
+        free(p.x), free(q.x), cube_free(&near), cube_free(&far);
+    }
+    free(want), free(got);
+}
+
 /* Four classes of their own means and spreads, in patches; labels that are none in some places. */
 static int *patches(int lines, int samples, plain_cube *p) {
     int *labels = NEW(int, lines *samples), l, x, b;
@@ -2014,6 +2101,7 @@ int main(void) {
         cmocka_unit_test(test_rx_of_deficient_cubes),
         cmocka_unit_test(test_rx_of_a_constant_cube),
         cmocka_unit_test(test_rx_of_a_fit_and_on_subspaces),
+        cmocka_unit_test(test_offsets_of_wide_types),
         cmocka_unit_test(test_rx_by_class),
         cmocka_unit_test(test_rx_by_classes_of_other_ranks),
         cmocka_unit_test(test_rx_of_empty_classes),
