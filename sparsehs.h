@@ -16863,7 +16863,7 @@ SHS__PRIVATE int shs__pca_count(const shs_pca_options *o, int count, const shs_w
     shs_wide sum = 0;
     for (i = 0; i < k && o->variance > 0; i++) {
         sum += values[i];
-        if (sum >= o->variance * total * (1 - 4 * (shs_wide)SHS__EPS)) k = i + 1;
+        if (sum >= o->variance * total * (1 - 4 * SHS__WIDE_EPS)) k = i + 1;
     }
     for (i = 1; i < k && o->eigenvalue_at_least > 0; i++)
         if (values[i] < o->eigenvalue_at_least) k = i;
