@@ -1261,14 +1261,23 @@ SHS_API size_t shs_patches_approximate_workspace(const shs_context *ctx, const s
        sigma^2 = smallest eigenvalue of the covariance of the patches x with |D_h x|^2 + |D_v x|^2 < tau sigma^2,
 
    solved by iteration from all patches on. D_h and D_v are central differences; noise alone stays below the threshold but
-   once in a million times. Of several channels: the root of the mean of their sigma^2. */
+   once in a million times. The smallest eigenvalue of few patches is too small even of noise alone; that is made up for.
+   Images of less than some 30 x 30 pixels give smaller patches. Patches do not count where 3 x 3 values are equal (a
+   background), nor, if others are enough, those with values that are clipped at the image's smallest or largest one. Of
+   several channels: the root of the mean of their sigma^2. */
 typedef struct shs_noise {
     shs_wide sigma;
     size_t patches; /* of little texture, in the channel that has fewest */
-    int guess; /* non-zero: too few such patches, or texture in a quarter of all directions and more: sigma is likely less */
+    int guess;      /* 0, or an shs_noise_guess: why sigma is doubtful; of several channels the largest */
 } shs_noise;
 
-/* Errors: SHS_BAD_IMAGE, SHS_IMAGE_NOT_FINITE, SHS_BAD_PATCHES (the image is smaller than a patch), SHS_BAD_OUTPUT,
+typedef enum shs_noise_guess {
+    SHS_NOISE_TEXTURED = 1, /* texture in a quarter of all directions, or in 19 of 20 patches: sigma is likely less */
+    SHS_NOISE_CLIPPED = 2,  /* most patches hold clipped values: sigma is likely more */
+    SHS_NOISE_FEW = 3       /* too few patches of little texture: sigma may be less or more */
+} shs_noise_guess;
+
+/* Errors: SHS_BAD_IMAGE, SHS_IMAGE_NOT_FINITE, SHS_BAD_PATCHES (the image is smaller than 7 x 7), SHS_BAD_OUTPUT,
    SHS_NO_MEMORY; noise is then untouched. Memory: one channel in shs_real and some 200 KB. */
 SHS_API shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *image, shs_noise *noise);
 
@@ -13753,22 +13762,42 @@ SHS__PUBLIC shs_status shs_patches_approximate(const shs_context *ctx, const shs
 /* ---- the noise of an image ------------------------------------------------------------------------- >>image_noise */
 
 enum {
-    SHS__NOISE_SIDE = 7, /* of a patch */
+    SHS__NOISE_SIDE = 7, /* of a patch, at most */
     SHS__NOISE_P = SHS__NOISE_SIDE * SHS__NOISE_SIDE,
+    SHS__NOISE_SIDES = 4,
+    SHS__NOISE_ENOUGH = 10,      /* times as many patches as values of one: fewer are few */
     SHS__NOISE_PANEL = 256,      /* patches whose products are added up in shs_real */
     SHS__NOISE_PATCHES = 262144, /* a larger image gives every second, third .. one both ways */
     SHS__NOISE_ROUNDS = 20       /* the threshold settles in three to six */
 };
-/* Quantile 1 - 1e-6 of the gamma distribution of shape r/2 and scale 2t/r, where r = 45 and t = 35 are rank and trace of
-   D_h'D_h + D_v'D_v: the gradients' energy of noise alone over sigma^2. */
-#define SHS__NOISE_TAU ((shs_wide)81.82076743668523)
+
+/* Patches of one side. tau: quantile 1 - 1e-6 of the gamma distribution of shape r/2 and scale 2t/r, where r and t (45 and 35 for
+   7 x 7) are rank and trace of D_h'D_h + D_v'D_v: the gradients' energy of noise alone over sigma^2. low, lower: the smallest
+   eigenvalue of m patches of p values, all those of a picture of noise alone, is sigma^2 / (1 + (low x + lower x^3) / 16)^16 in
+   the mean, x = sqrt(p / m); fitted to pictures of 8 x 8 to 256 x 256 pixels. */
+typedef struct shs__noise_side {
+    int side;
+    shs_wide tau, low, lower;
+} shs__noise_side;
+
+static const shs__noise_side shs__noise_sides[SHS__NOISE_SIDES] = {
+    {SHS__NOISE_SIDE, (shs_wide)81.82076743668523, (shs_wide)2.0, (shs_wide)2.1},
+    {5, (shs_wide)47.96179195171, (shs_wide)1.95, (shs_wide)1.5},
+    {4, (shs_wide)33.88350142586908, (shs_wide)1.8, (shs_wide)1.3},
+    {3, (shs_wide)21.532912127766252, (shs_wide)1.75, (shs_wide)0.7},
+};
 
 typedef struct shs__noise_patches {
     int width, height, step;
-    shs_real *plane; /* one channel, less its mean */
+    const shs__noise_side *kind;
+    int p;
+    shs_real *plane;            /* one channel, less its mean */
+    shs_real darkest, lightest; /* values beyond which it was clipped */
+    int keep_clipped;           /* non-zero: patches count that hold clipped values too */
     shs_real *panel, *product, *scratch;
     shs_wide *mean, *covariance, *values; /* of the patches; its eigenvalues, largest first */
-    size_t patches;
+    size_t patches, clipped;              /* that count; that hold clipped values */
+    size_t all;                           /* that would count whatever their texture */
 } shs__noise_patches;
 
 SHS__PRIVATE void shs__noise_layout(shs__layout *l, shs__noise_patches *w) {
@@ -13783,8 +13812,7 @@ SHS__PRIVATE void shs__noise_layout(shs__layout *l, shs__noise_patches *w) {
 }
 
 /* The squares of a patch's central differences. */
-SHS__PRIVATE shs_wide shs__noise_gradient(const shs_real *x) {
-    const int side = SHS__NOISE_SIDE;
+SHS__PRIVATE shs_wide shs__noise_gradient(int side, const shs_real *x) {
     shs_real sum = 0;
     int i, k;
     for (k = 0; k < side; k++)
@@ -13795,9 +13823,39 @@ SHS__PRIVATE shs_wide shs__noise_gradient(const shs_real *x) {
     return (shs_wide)sum / 4;
 }
 
+/* Whether 3 x 3 values of the patch are one: a background, or clipped. Noise that is rounded does that once in thousands. */
+SHS__PRIVATE int shs__noise_is_flat(int side, const shs_real *x) {
+    int i, k, j;
+    for (k = 0; k + 2 < side; k++)
+        for (i = 0; i + 2 < side; i++) {
+            const shs_real *corner = x + k * side + i;
+            for (j = 1; j < 9; j++)
+                if (!(corner[j / 3 * side + j % 3] >= *corner && corner[j / 3 * side + j % 3] <= *corner)) break;
+            if (j == 9) return 1;
+        }
+    return 0;
+}
+
+SHS__PRIVATE int shs__noise_is_clipped(const shs__noise_patches *w, const shs_real *x) {
+    int i;
+    for (i = 0; i < w->p; i++)
+        if (x[i] <= w->darkest || x[i] >= w->lightest) return 1;
+    return 0;
+}
+
+/* Whether a patch counts; counts those that hold clipped values. */
+SHS__PRIVATE int shs__noise_counts(shs__noise_patches *w, const shs_real *patch, shs_wide limit) {
+    const int side = w->kind->side;
+    const shs_wide energy = shs__noise_gradient(side, patch);
+    if (!(energy > 0) || energy >= limit || shs__noise_is_flat(side, patch)) return 0;
+    if (!shs__noise_is_clipped(w, patch)) return 1;
+    w->clipped++;
+    return w->keep_clipped;
+}
+
 /* Adds `count` patches of the panel to the sums. */
 SHS__PRIVATE void shs__noise_add(shs__noise_patches *w, int count) {
-    const int p = SHS__NOISE_P;
+    const int p = w->p;
     int i, j;
     if (count == 0) return;
     shs__la_gemm_serial(SHS_TRANS_NO, SHS_TRANS_YES, p, p, count, 1, w->panel, p, w->panel, p, 0, w->product, p, w->scratch);
@@ -13807,21 +13865,20 @@ SHS__PRIVATE void shs__noise_add(shs__noise_patches *w, int count) {
     w->patches += (size_t)count;
 }
 
-/* The eigenvalues of the covariance of patches with less gradient than limit. A patch that is constant was clipped. */
+/* The eigenvalues of the covariance of patches with less gradient than limit. */
 SHS__PRIVATE shs_status shs__noise_values(const shs_context *ctx, shs__noise_patches *w, shs_wide limit) {
-    const int p = SHS__NOISE_P, side = SHS__NOISE_SIDE;
+    const int p = w->p, side = w->kind->side;
     int x, y, i, j, count = 0;
     w->patches = 0;
+    w->clipped = 0;
     memset(w->mean, 0, (size_t)p * sizeof *w->mean);
     memset(w->covariance, 0, (size_t)(p * p) * sizeof *w->covariance);
     for (y = 0; y + side <= w->height; y += w->step)
         for (x = 0; x + side <= w->width; x += w->step) {
             shs_real *patch = w->panel + count * p;
-            shs_wide energy;
             for (i = 0; i < side; i++)
                 memcpy(patch + i * side, SHS__AT(w->plane, w->width, x, y + i), (size_t)side * sizeof *patch);
-            energy = shs__noise_gradient(patch);
-            if (!(energy > 0) || energy >= limit || ++count < SHS__NOISE_PANEL) continue;
+            if (!shs__noise_counts(w, patch, limit) || ++count < SHS__NOISE_PANEL) continue;
             shs__noise_add(w, count);
             count = 0;
         }
@@ -13835,6 +13892,45 @@ SHS__PRIVATE shs_status shs__noise_values(const shs_context *ctx, shs__noise_pat
     return shs_eigh(ctx, p, w->covariance, p, p, w->values, NULL, p);
 }
 
+/* sigma^2 of the eigenvalues. */
+SHS__PRIVATE shs_wide shs__noise_level(const shs__noise_patches *w) {
+    const shs_wide x = SHS__WSQRT((shs_wide)w->p / (shs_wide)w->patches), smallest = w->values[w->p - 1];
+    shs_wide factor = 1 + x * (w->kind->low + w->kind->lower * x * x) / 16;
+    int i;
+    if (!(smallest > 0)) return 0;
+    for (i = 0; i < 4; i++) factor *= factor;
+    return smallest * factor;
+}
+
+/* How many values of the plane are `value`, and *next: the nearest one above it (below it where sign is -1). */
+SHS__PRIVATE size_t shs__noise_count(const shs__noise_patches *w, shs_real value, int sign, shs_real *next) {
+    const size_t count = (size_t)w->width * (size_t)w->height;
+    shs_real nearest = SHS__REAL_MAX;
+    size_t i, equal = 0;
+    for (i = 0; i < count; i++) {
+        const shs_real above = (shs_real)sign * w->plane[i] - (shs_real)sign * value;
+        if (!(above > 0)) equal++;
+        else if (above < nearest) nearest = above;
+    }
+    *next = value + (shs_real)sign * nearest;
+    return equal;
+}
+
+/* Where the plane was clipped at its smallest value, or with sign -1 its largest: more pixels have it than the value beside it,
+   which in the tail of noise they would not. Returns the value, or what no pixel goes beyond. */
+SHS__PRIVATE shs_real shs__noise_clip(const shs__noise_patches *w, int sign) {
+    const size_t count = (size_t)w->width * (size_t)w->height;
+    shs_real end = w->plane[0], next, after;
+    size_t i, equal;
+    for (i = 1; i < count; i++)
+        if ((shs_real)sign * w->plane[i] < (shs_real)sign * end) end = w->plane[i];
+    equal = shs__noise_count(w, end, sign, &next);
+    if (equal < 2 || equal < count / 1000 || equal == count) return -(shs_real)sign * SHS__REAL_MAX;
+    /* All up to the second value, less those at the end */
+    if (equal <= shs__noise_count(w, next, sign, &after) - equal) return -(shs_real)sign * SHS__REAL_MAX;
+    return end;
+}
+
 SHS__PRIVATE shs_status shs__noise_read(const shs__patch_grid *g, shs__noise_patches *w, int channel) {
     shs_wide mean = 0;
     size_t i, count = (size_t)w->width * (size_t)w->height;
@@ -13845,28 +13941,59 @@ SHS__PRIVATE shs_status shs__noise_read(const shs__patch_grid *g, shs__noise_pat
     if (!shs__finite(count, w->plane)) return SHS_IMAGE_NOT_FINITE;
     for (i = 0; i < count; i++) mean += (shs_wide)w->plane[i];
     for (i = 0; i < count; i++) w->plane[i] -= (shs_real)(mean / (shs_wide)count);
+    w->darkest = shs__noise_clip(w, 1);
+    w->lightest = shs__noise_clip(w, -1);
     return SHS_OK;
+}
+
+/* Chooses the largest patches of which there are enough, without clipped values if possible, and has their eigenvalues. */
+SHS__PRIVATE shs_status shs__noise_choose(const shs_context *ctx, shs__noise_patches *w) {
+    const int clipped = w->darkest > -SHS__REAL_MAX || w->lightest < SHS__REAL_MAX;
+    int i;
+    for (i = -clipped; i < SHS__NOISE_SIDES; i++) {
+        shs_status status;
+        w->kind = shs__noise_sides + (i > 0 ? i : 0);
+        w->p = w->kind->side * w->kind->side;
+        w->keep_clipped = i >= 0;
+        status = shs__noise_values(ctx, w, (shs_wide)SHS__REAL_MAX);
+        w->all = w->patches;
+        if (status != SHS_OK || w->patches >= (size_t)(SHS__NOISE_ENOUGH * w->p)) return status;
+    }
+    return SHS_OK;
+}
+
+/* What makes sigma2 doubtful. Of noise alone the eigenvalue above a quarter of the others is near (1 - 0.8 x) sigma^2. Where one
+   patch in twenty is smooth, texture makes them as smooth as that by chance. */
+SHS__PRIVATE int shs__noise_doubt(const shs__noise_patches *w, shs_wide sigma2) {
+    const shs_wide x = SHS__WSQRT((shs_wide)w->p / (shs_wide)w->patches);
+    const size_t left_out = w->keep_clipped ? 0 : w->clipped;
+    if (w->patches < (size_t)(SHS__NOISE_ENOUGH * w->p)) return SHS_NOISE_FEW;
+    if (w->clipped > (w->patches + left_out) / 2) return SHS_NOISE_CLIPPED;
+    if (w->patches < w->all / 20) return SHS_NOISE_TEXTURED;
+    if (w->values[w->p - 1 - w->p / 4] > (shs_wide)1.2 * (1 - (shs_wide)0.8 * x) * sigma2) return SHS_NOISE_TEXTURED;
+    return 0;
 }
 
 /* One channel; its sigma is the square. */
 SHS__PRIVATE shs_status shs__noise_channel(const shs_context *ctx, shs__noise_patches *w, shs_noise *one) {
-    const int p = SHS__NOISE_P;
-    shs_wide limit = (shs_wide)SHS__REAL_MAX, sigma2 = 0, before = -1;
+    shs_wide sigma2 = 0, before = -1;
+    shs_status status = shs__noise_choose(ctx, w);
     int round;
-    one->guess = 1;
-    for (round = 0; round < SHS__NOISE_ROUNDS && shs__wabs(sigma2 - before) > (shs_wide)1e-4 * before; round++) {
-        shs_status status = shs__noise_values(ctx, w, limit);
-        if (status != SHS_OK) return status;
-        one->guess = w->patches < 10 * (size_t)p;
-        if (w->patches <= (size_t)p) break;
+    one->guess = SHS_NOISE_FEW;
+    for (round = 0; status == SHS_OK && round < SHS__NOISE_ROUNDS; round++) {
+        if (w->patches <= (size_t)w->p) {
+            one->guess = SHS_NOISE_FEW;
+            break;
+        }
         before = sigma2;
-        sigma2 = w->values[p - 1] > 0 ? w->values[p - 1] : 0;
+        sigma2 = shs__noise_level(w);
         one->patches = w->patches;
-        one->guess |= w->values[p - 1 - p / 4] > (shs_wide)1.2 * sigma2;
-        limit = SHS__NOISE_TAU * sigma2;
+        one->guess = shs__noise_doubt(w, sigma2);
+        if (shs__wabs(sigma2 - before) <= (shs_wide)1e-4 * before) break;
+        status = shs__noise_values(ctx, w, w->kind->tau * sigma2);
     }
     one->sigma = sigma2;
-    return SHS_OK;
+    return status;
 }
 
 SHS__PUBLIC shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *image, shs_noise *noise) {
@@ -13893,7 +14020,7 @@ SHS__PUBLIC shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *
         if (status == SHS_OK) status = shs__noise_channel(ctx, &w, &one);
         sum += one.sigma;
         all.patches = shs__zmin(all.patches, one.patches);
-        all.guess |= one.guess;
+        if (one.guess > all.guess) all.guess = one.guess;
     }
     all.sigma = SHS__WSQRT(sum / (shs_wide)g.image.channels);
     if (status == SHS_OK) *noise = all;

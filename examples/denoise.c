@@ -25,13 +25,16 @@ typedef struct settings {
 } settings;
 
 static double estimate_sigma(const picture *a, const char *name) {
+    static const char *const doubts[] = {
+        "", "and likely too much: nearly all of the picture is textured",
+        "and likely too little: most of the picture is clipped at its darkest or lightest value",
+        "too much or too little: the picture is small, or next to nothing of it is smooth"};
     shs_image image = picture_image(a);
-    shs_noise noise;
+    shs_noise noise = SHS_ZERO;
     check(shs_noise_sigma(NULL, &image, &noise), "estimating the noise");
     if (noise.sigma < 0.01 * 255 / a->white) fail(EXIT_ERROR, "%s: no noise found in it; --sigma says how much there is", name);
     printf("estimated sigma: %.4g\n", (double)noise.sigma);
-    if (noise.guess)
-        printf("That is a guess, and likely too much: nearly all of the picture is textured. --sigma says what it is.\n");
+    if (noise.guess) printf("That is a guess, %s. --sigma says what it is.\n", doubts[noise.guess]);
     return (double)noise.sigma;
 }
 

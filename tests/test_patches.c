@@ -901,6 +901,77 @@ static void test_noise_of_channels(void **state) {
     free(x), free(bytes);
 }
 
+/* Of values that stand in a picture the estimate is within a quarter, or what it says of itself points the right way. */
+static shs_noise right_or_flagged(const float *a, int width, int height, double sigma) {
+    shs_image image = SHS_ZERO;
+    shs_noise noise = SHS_ZERO;
+    image.pixels = a, image.type = SHS_TYPE_F32, image.width = width, image.height = height;
+    assert_ok(shs_noise_sigma(NULL, &image, &noise));
+    if (noise.guess == SHS_NOISE_FEW) return noise;
+    if (noise.guess != SHS_NOISE_CLIPPED) assert_true((double)noise.sigma > 0.75 * sigma);
+    if (noise.guess != SHS_NOISE_TEXTURED) assert_true((double)noise.sigma < 1.25 * sigma);
+    return noise;
+}
+
+static float *white_picture(int width, int height, double mean, double sigma, uint64_t seed) {
+    float *a = (float *)malloc((size_t)width * (size_t)height * sizeof *a);
+    shs_random r;
+    int i;
+    assert_non_null(a);
+    shs_random_seed(&r, seed);
+    for (i = 0; i < width * height; i++) a[i] = (float)(mean + sigma * (double)shs_random_normal(&r));
+    return a;
+}
+
+/* The smallest eigenvalue of few patches is far below the others even of noise alone. */
+static void test_noise_of_small_pictures(void **state) {
+    static const int sizes[][2] = {{8, 8}, {12, 12}, {16, 16}, {32, 32}, {7, 100}, {64, 64}};
+    int k, trial;
+    (void)state;
+    for (k = 0; k < 6; k++) {
+        double sum = 0;
+        for (trial = 0; trial < 8; trial++) {
+            float *a = white_picture(sizes[k][0], sizes[k][1], 100, 10, (uint64_t)(trial + 8 * k));
+            sum += (double)right_or_flagged(a, sizes[k][0], sizes[k][1], 10).sigma;
+            free(a);
+        }
+        assert_close(sum / 8, 10, 1.5);
+    }
+}
+
+/* A background of one value, at the end of the range or within it, is not noise, nor is its border. */
+static void test_noise_beside_a_background(void **state) {
+    enum { SIDE = 128 };
+    static const int rows[] = {8, 12, 40};
+    int k, i, at;
+    (void)state;
+    for (k = 0; k < 3; k++)
+        for (at = 0; at <= 100; at += 50) {
+            float *a = white_picture(SIDE, SIDE, 100, 15, (uint64_t)k);
+            for (i = 0; i < SIDE * (SIDE - rows[k]); i++) a[i] = (float)at;
+            assert_close(right_or_flagged(a, SIDE, SIDE, 15).sigma, 15, 0.15 * 15);
+            free(a);
+        }
+}
+
+static void test_noise_is_clipped(void **state) {
+    enum { SIDE = 96 };
+    static const double means[] = {-7, 0, 5, 20, 128, 240, 255, 262};
+    int k, i;
+    (void)state;
+    for (k = 0; k < 8; k++) {
+        float *a = white_picture(SIDE, SIDE, means[k], 20, (uint64_t)k);
+        shs_noise noise;
+        for (i = 0; i < SIDE * SIDE; i++) {
+            const double whole = floor((double)a[i] + 0.5);
+            a[i] = (float)(whole < 0 ? 0 : whole > 255 ? 255 : whole);
+        }
+        noise = right_or_flagged(a, SIDE, SIDE, 20);
+        assert_int_equal(noise.guess, means[k] == 128 ? 0 : SHS_NOISE_CLIPPED);
+        free(a);
+    }
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_grid_positions),
@@ -923,6 +994,9 @@ int main(void) {
         cmocka_unit_test(test_noise_is_a_guess),
         cmocka_unit_test(test_noise_of_real_pictures),
         cmocka_unit_test(test_noise_of_channels),
+        cmocka_unit_test(test_noise_of_small_pictures),
+        cmocka_unit_test(test_noise_beside_a_background),
+        cmocka_unit_test(test_noise_is_clipped),
         cmocka_unit_test(test_bad_images),
         cmocka_unit_test(test_bad_sets),
         cmocka_unit_test(test_bad_arguments),
