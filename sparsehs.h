@@ -1140,7 +1140,9 @@ typedef struct shs_online_options {
     int patch_width, patch_height, patch_channels; /* for SHS_START_DCT, as for shs_ksvd_ex */
     uint64_t seed;
     shs_wide start_weight;    /* w: A = w I, B = w D at the start, which holds atoms near it for a while */
-    size_t first_batch;       /* to resume: batches done before; with SHS_START_GIVEN and the report's sums, 5 + 5 equal 10 */
+    size_t first_batch;       /* to resume: batches done before, which were full; with SHS_START_GIVEN and the report's sums,
+                                 5 + 5 equal 10: the last bit of A_jj says whether atom j was used since unused atoms were
+                                 looked for */
     shs_replace replace;      /* what unused atoms and near-duplicates become; the worst signal is one of the batch */
     shs_real prune_coherence; /* as for shs_ksvd_ex */
     size_t replace_every;     /* after how many signals unused atoms are looked for, which none of these uses; 0 = 100 n / s */
@@ -12484,8 +12486,7 @@ typedef struct shs__on_learner {
     size_t reach;      /* signals that a batch has room for */
     shs_wide *A, *B;   /* A: the lower triangle by rows */
     shs_wide *fresh;   /* of the batch: A, B, n uses and SHS__ON_COUNTS, which are reduced at once */
-    shs_wide *uses;    /* n: of `seen` signals, since unused atoms were looked for */
-    shs_wide seen;
+    shs_wide seen;     /* signals since unused atoms were looked for; the last bit of A_jj says whether one used atom j */
     shs_real *shares; /* n x SHS__PANEL: a_j / A_jj of a panel of atoms */
     shs_real *moved;  /* p x SHS__PANEL: D times it, then how far its atoms moved */
     shs_wide *moves;  /* p x SHS__PANEL: b_j / A_jj - D a_j / A_jj */
@@ -12502,7 +12503,6 @@ SHS__PRIVATE void shs__on_layout(shs__layout *l, shs__on_learner *s, int stride)
     s->A = SHS__CARVE(l, shs_wide, square);
     s->B = SHS__CARVE(l, shs_wide, atoms);
     s->fresh = SHS__CARVE(l, shs_wide, fits ? square + atoms + rest : SIZE_MAX);
-    s->uses = SHS__CARVE(l, shs_wide, n);
     s->shares = SHS__CARVE(l, shs_real, shs__layout_product(n, SHS__PANEL, 1));
     s->moved = SHS__CARVE(l, shs_real, shs__layout_product(p, SHS__PANEL, 1));
     s->moves = SHS__CARVE(l, shs_wide, shs__layout_product(p, SHS__PANEL, 1));
@@ -12617,6 +12617,35 @@ SHS__PRIVATE void shs__on_sweep(shs__on_learner *s) {
     }
 }
 
+/* Whether an atom was used since unused ones were looked for. The sums are all that a run which goes on later is given, so that
+   they hold this too: in the last bit of A_jj, next to what rounds it. */
+#ifdef SPARSEHS_NO_DOUBLE
+typedef uint32_t shs__on_bits;
+#else
+typedef uint64_t shs__on_bits;
+#endif
+SHS__PRIVATE int shs__on_used(const shs_wide *ajj) {
+    shs__on_bits bits;
+    memcpy(&bits, ajj, sizeof bits);
+    return (int)(bits & 1);
+}
+
+SHS__PRIVATE void shs__on_set_used(shs_wide *ajj, int used) {
+    shs__on_bits bits;
+    memcpy(&bits, ajj, sizeof bits);
+    bits -= bits & 1;
+    bits += (shs__on_bits)used;
+    memcpy(ajj, &bits, sizeof bits);
+}
+
+/* Signals since unused atoms were looked for, where `batches` full ones came before. */
+SHS__PRIVATE shs_wide shs__on_seen(const shs__on_learner *s, size_t batches) {
+    const size_t ranks = shs__ctx_distributed(s->w.ctx) ? (size_t)s->w.ctx->ranks : 1;
+    const size_t batch = shs__layout_product(s->o->batch, ranks, 1);
+    const size_t between = shs__zmax(s->o->replace_every / batch + (s->o->replace_every % batch > 0), 1);
+    return (shs_wide)(batches % between) * (shs_wide)batch;
+}
+
 /* Atom j, which was d, is another: what the signals were without it is what is kept, and nothing of it. */
 SHS__PRIVATE void shs__on_forget_atom(shs__on_learner *s, int j, const shs_real *d) {
     const size_t n = (size_t)s->w.n;
@@ -12633,14 +12662,17 @@ SHS__PRIVATE void shs__on_forget_atom(shs__on_learner *s, int j, const shs_real 
 SHS__PRIVATE shs_status shs__on_replace(shs__on_learner *s, size_t k, shs_online_record *record) {
     shs__dl_learner *w = &s->w;
     const size_t p = (size_t)w->p, n = (size_t)w->n;
-    const shs_wide *counts = s->fresh + n * n + p * n;
+    const shs_wide *uses = s->fresh + n * n + p * n;
     shs_ksvd_record replaced = SHS_ZERO;
     shs_status status;
     size_t j;
-    for (j = 0; j < n; j++) s->uses[j] += counts[j];
-    s->seen += counts[n + SHS__ON_SIGNALS];
+    s->seen += uses[n + SHS__ON_SIGNALS];
     if (w->o->replace == SHS_REPLACE_LEAVE || s->seen < (shs_wide)s->o->replace_every) return SHS_OK;
-    for (j = 0; j < n; j++) w->usage[j] = (size_t)s->uses[j], s->uses[j] = 0;
+    for (j = 0; j < n; j++) { /* of near-duplicates the one stays that this batch uses more */
+        const int used = shs__on_used(s->A + j * (n + 1));
+        w->usage[j] = used ? 1 + (size_t)uses[j] : 0;
+        shs__on_set_used(s->A + j * (n + 1), 0);
+    }
     s->seen = 0;
     memcpy(w->best, w->D, p * n * sizeof *w->D);
     status = shs__dl_replace_atoms(w, (int)(k % INT_MAX), SHS_OK, &replaced);
@@ -12669,8 +12701,12 @@ SHS__PRIVATE shs_status shs__on_batch(shs__on_learner *s, size_t k, shs_status m
     record->rmse = SHS__WSQRT(counts[SHS__ON_SUM2] / ((shs_wide)w->p * counts[SHS__ON_SIGNALS]));
     record->mean_atoms = counts[SHS__ON_NONZEROS] / counts[SHS__ON_SIGNALS];
     for (j = 0; j < n; j++) record->atoms_used += uses[j] > 0;
-    for (j = 0; j < n; j++)
-        for (i = 0; i <= j; i++) s->A[j * n + i] = s->o->forgetting * s->A[j * n + i] + s->fresh[j * n + i];
+    for (j = 0; j < n; j++) {
+        shs_wide *row = s->A + j * n;
+        const int used = shs__on_used(row + j) || uses[j] > 0;
+        for (i = 0; i <= j; i++) row[i] = s->o->forgetting * row[i] + s->fresh[j * n + i];
+        if (w->o->replace != SHS_REPLACE_LEAVE) shs__on_set_used(row + j, used);
+    }
     for (j = 0; j < p * n; j++) s->B[j] = s->o->forgetting * s->B[j] + s->fresh[n * n + j];
     for (sweep = 0; sweep < s->o->sweeps; sweep++) shs__on_sweep(s);
     return shs__on_replace(s, k, record);
@@ -12689,7 +12725,8 @@ SHS__PRIVATE shs_status shs__on_start(shs__on_learner *s, shs_status mine, const
         for (i = 0; i < n; i++)
             s->A[j * n + i] = s->o->first_batch ? s->report.sums_xx[j * n + i] : i == j ? s->o->start_weight : 0;
     for (j = 0; j < p * n; j++) s->B[j] = s->o->first_batch ? s->report.sums_yx[j] : s->o->start_weight * (shs_wide)w->D[j];
-    memset(s->uses, 0, n * sizeof *s->uses);
+    for (j = 0; j < n && s->o->first_batch == 0; j++) shs__on_set_used(s->A + j * (n + 1), 0);
+    s->seen = shs__on_seen(s, s->o->first_batch);
     return SHS_OK;
 }
 

@@ -409,6 +409,49 @@ static void test_resume(void **state) {
     free(Y), free(D), free(E);
 }
 
+/* However a run is cut, and whenever unused atoms are looked for: nothing but the sums and the dictionary goes on. Few signals,
+   all of the first batch, use the last atom; two atoms begin alike. */
+static void test_resume_anywhere(void **state) {
+    enum { SIGNALS = 40, BATCHES = 8, COUNT = SIGNALS * BATCHES };
+    static const size_t every[] = {1, 40, 79, 100, 130, 321};
+    static const shs_replace rules[] = {SHS_REPLACE_WORST, SHS_REPLACE_RANDOM, SHS_REPLACE_LEAVE};
+    shs_real *Y = new_normal(P * COUNT, 31), *start = new_normal(P * N, 32), D[P * N], E[P * N];
+    shs_wide sums[2][N * N + P * N];
+    size_t e, rule, cut, i, replaced = 0;
+    (void)state;
+    for (i = 0; i < P * COUNT; i++)
+        if (i % P == P - 1) Y[i] = 0;
+    for (i = 0; i < 3; i++) memset(Y + i * P, 0, P * sizeof *Y), Y[i * P + P - 1] = 3;
+    for (i = 0; i < N; i++) start[i * P + P - 1] = 0;
+    memset(start + (N - 1) * P, 0, P * sizeof *start), start[N * P - 1] = 1;
+    memcpy(start + P, start, P * sizeof *start);
+    normalise(P, N, start);
+    for (e = 0; e < sizeof every / sizeof every[0]; e++)
+        for (rule = 0; rule < 3; rule++)
+            for (cut = 0; cut < BATCHES; cut++) { /* 0: in one run, which is what the others are compared with */
+                shs_online_options o = SHS_ZERO;
+                shs_online_report report = SHS_ZERO;
+                shs_online_record history[BATCHES];
+                in_order source = from(P, COUNT, Y);
+                shs_real *to = cut ? E : D;
+                shs_wide *own = sums[cut > 0];
+                o.coding.sparsity = 2, o.batch = SIGNALS, o.start = SHS_START_GIVEN, o.forgetting = (shs_wide)0.9;
+                o.replace = rules[rule], o.replace_every = every[e], o.batches = cut;
+                report.sums_xx = own, report.sums_yx = own + N * N;
+                report.history = history, report.history_most = BATCHES;
+                memcpy(to, start, P * N * sizeof *to);
+                assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, to, P, &report));
+                for (i = 0; !cut && i < report.batches; i++) replaced += (size_t)(history[i].replaced + history[i].pruned);
+                if (!cut) continue;
+                o.first_batch = cut, o.batches = 0;
+                assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, to, P, &report));
+                assert_memory_equal(D, E, sizeof D);
+                assert_memory_equal(sums[0], sums[1], sizeof sums[0]);
+            }
+    assert_true(replaced > 20);
+    free(Y), free(start);
+}
+
 typedef struct looker {
     const shs_online_report *report;
     shs_real seen[P * N];
@@ -760,6 +803,7 @@ int main(void) {
         cmocka_unit_test(test_sums_forget_a_replaced_atom),
         cmocka_unit_test(test_nonnegative_codes),
         cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_resume_anywhere),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_threads),
 #ifdef TEST_CL
