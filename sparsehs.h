@@ -1247,10 +1247,11 @@ SHS_API shs_status shs_patches_average(const shs_context *ctx, const shs_image *
                                        const shs_real *weight, shs_real *out);
 
 /* Codes every patch of the set over D and puts the approximations back, block by block, so that no codes of the whole image
-   are ever stored: the second half of K-SVD denoising (Elad, Aharon 2006; tolerance = C sigma sqrt(p), lambda = 30/sigma)
-   and of compression and super-resolution schemes. coding: as for shs_omp_ex; its limits apply to patches with the mean
-   removed, and its arrays `..._each` are indexed by patch. out: width x height x channels, untouched on failure; report may be
-   NULL. */
+   are ever stored: the second half of K-SVD denoising (Elad, Aharon 2006) and of compression and super-resolution schemes.
+   For denoising the tolerance is C sigma sqrt(p), in the unit of the pixels. lambda has no unit: it counts patches. The paper
+   takes 30/sigma for pixels of 0 to 255; for pixels of another range r that is lambda = 30/255 r/sigma. coding: as for
+   shs_omp_ex; its limits apply to patches with the mean removed, and its arrays `..._each` are indexed by patch. out: width x
+   height x channels, untouched on failure; report may be NULL. */
 SHS_API shs_status shs_patches_approximate(const shs_context *ctx, const shs_image *image, const shs_patches *set, int n,
                                            const shs_real *D, int ldd, const shs_omp_options *coding, shs_real lambda,
                                            shs_real *out, shs_omp_report *report);

@@ -44,6 +44,10 @@ static shs_omp_options denoise_coding(const denoising *how, int p, int channels)
     return coding;
 }
 
+/* How much a noisy pixel counts beside the patches that cover it: Elad and Aharon's 30/sigma, which is for pixels of 0 to 255.
+   Those of a `picture` are. */
+static shs_real denoise_own_weight(const denoising *how) { return (shs_real)(30 / how->sigma); }
+
 /* Learns how->atoms atoms of *p values from random patches; the caller frees them. report may be NULL. */
 static shs_real *denoise_learn(const shs_context *ctx, const picture *noisy, const denoising *how, int *p,
                                shs_ksvd_report *report) {
@@ -108,7 +112,7 @@ static size_t denoise_colour_with(const shs_context *ctx, const shs_image *image
         nonzeros += report.nonzeros;
         if (ctx->progress_fn) ctx->progress_fn(ctx->progress_user, "coding patches", first + count, m, -1);
     }
-    check(shs_patches_average(ctx, image, (shs_real)(30 / how->sigma), sum, weight, out->pixels), "averaging patches");
+    check(shs_patches_average(ctx, image, denoise_own_weight(how), sum, weight, out->pixels), "averaging patches");
     codes.m = DENOISE_BATCH;
     shs_codes_free(NULL, &codes);
     free(Y);
@@ -129,8 +133,7 @@ static double denoise_with(const shs_context *ctx, const picture *noisy, const d
     if (denoise_in_colour(how, image.channels))
         return (double)denoise_colour_with(ctx, &image, how, p, D, out) / (double)shs_patches_count(&image, &all, NULL);
     coding = denoise_coding(how, p, image.channels);
-    check(shs_patches_approximate(ctx, &image, &all, how->atoms, D, p, &coding, (shs_real)(30 / how->sigma), out->pixels,
-                                  &report),
+    check(shs_patches_approximate(ctx, &image, &all, how->atoms, D, p, &coding, denoise_own_weight(how), out->pixels, &report),
           "coding the patches");
     return (double)report.nonzeros / (double)shs_patches_count(&image, &all, NULL);
 }

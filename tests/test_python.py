@@ -175,6 +175,185 @@ def test_each_update(update):
     assert learnt.rmse < learnt.history["rmse_coding"][0]
 
 
+# ---- what people bring -------------------------------------------------------------------------------------------------------
+
+def test_nothing_is_selected():
+    Y, D, _ = planted()
+    none = np.zeros(len(Y), bool)
+    for empty in (Y[:0], Y[none], np.zeros((0, Y.shape[1])), Y[none].astype(np.float32), Y.T[:, none].T):
+        for codes in (sparsehs.omp(D, empty, 3, errors=True), sparsehs.lasso(D, empty, 0.1), sparsehs.omp(D, empty, tolerance=1.0),
+                      sparsehs.omp(D, empty, 3, mask=empty > 0, weights=empty, sparsity_each=[]),
+                      sparsehs.omp(D, empty, 3, groups=[]), sparsehs.omp_gram(D @ D.T, empty @ D.T, 3)):
+            assert len(codes) == 0 and codes.toarray().shape == (0, len(D)) and codes.tocsr().shape == (0, len(D))
+            assert codes.decode(D).shape == (0, Y.shape[1])
+    cube = scene()
+    model = sparsehs.fit("pca", cube, 3)
+    for nothing in cube[:0], cube[:, :0], cube[np.zeros(cube.shape[:2], bool)]:
+        assert model.transform(nothing).shape == nothing.shape[:-1] + (3,)
+        assert sparsehs.unmix(nothing, cube[0, :3]).shape == nothing.shape[:-1] + (3,)
+        assert sparsehs.detect(nothing, cube[0, 0], background=(model.mean, np.eye(12))).shape == nothing.shape[:-1]
+        for wrong in (lambda: sparsehs.pca(nothing), lambda: sparsehs.endmembers(nothing, 2)):
+            with pytest.raises(ValueError, match="pixels"):
+                wrong()
+    assert sparsehs.online(Y[:0], 5, 2).batches == 0
+
+
+def test_masked_arrays_are_taken_with_their_mask():
+    Y, D, _ = planted()
+    missing = np.random.default_rng(0).random(Y.shape) < 0.2
+    masked = np.ma.masked_array(np.where(missing, np.nan, Y), missing)
+    want = sparsehs.omp(D, Y, 3, mask=~missing)
+    assert np.array_equal(sparsehs.omp(D, masked, 3).coefs, want.coefs)
+    assert np.array_equal(sparsehs.omp(D, np.ma.masked_array(Y), 3).coefs, sparsehs.omp(D, Y, 3).coefs)
+    half = np.arange(Y.shape[1]) % 2 == 0
+    both = sparsehs.omp(D, masked, 3, mask=np.broadcast_to(half, Y.shape))
+    assert np.array_equal(both.coefs, sparsehs.omp(D, Y, 3, mask=~missing & half).coefs)
+    assert np.array_equal(sparsehs.ksvd(masked, 30, 3, 2).D, sparsehs.ksvd(Y, 30, 3, 2, mask=~missing).D)
+    cube, hole = scene(), np.zeros((40, 50, 12), bool)
+    hole[3, 4, 5] = hole[10:12, 7, 0] = True
+    masked, valid = np.ma.masked_array(np.where(hole, -9999, cube), hole), ~hole.any(axis=2)
+    for kind in "pca", "mnf", "rx":
+        model = sparsehs.fit(kind, masked, 3)
+        assert model.count == valid.sum()
+        assert np.array_equal(model.transform(masked), sparsehs.fit(kind, cube, 3, valid=valid).transform(cube, valid=valid), True)
+    assert np.array_equal(np.isnan(sparsehs.detect(masked, cube[0, 0], "sam")), ~valid)
+    assert sparsehs.fit("pca", masked, valid=np.arange(50) >= np.zeros((40, 1)) + 25).count == 25 * 40
+    with pytest.raises(TypeError, match="inpaint"):
+        sparsehs.denoise(np.ma.masked_greater(picture()[1], 200), 20)
+
+
+def test_sparse_matrices_and_none():
+    from scipy import sparse
+    Y, D, X = planted()
+    for kind in sparse.csr_matrix, sparse.csc_matrix, sparse.coo_matrix:
+        assert np.array_equal(sparsehs.omp(kind(D), kind(Y), 3).coefs, sparsehs.omp(D, Y, 3).coefs)
+    assert np.array_equal(sparsehs.omp(D, Y, 3, tolerance=None).coefs, sparsehs.omp(D, Y, 3).coefs)
+    assert np.array_equal(sparsehs.omp(D, Y, None, 0.3).coefs, sparsehs.omp(D, Y, tolerance=0.3).coefs)
+    assert np.array_equal(sparsehs.ksvd(Y, 30, 3, None, tolerance=None, seed=None).D, sparsehs.ksvd(Y, 30, 3).D)
+    assert np.array_equal(sparsehs.ica(scene(), 3, tolerance=None)[0], sparsehs.ica(scene(), 3)[0])
+
+
+def test_refusals_say_what_to_do():
+    Y, D, _ = planted()
+    for call, words in ((lambda: sparsehs.omp(D, Y), "sparsity, tolerance: one of them"),
+                        (lambda: sparsehs.omp(D, Y * 1j, 3), "signals: complex"),
+                        (lambda: sparsehs.omp(D * 1j, Y, 3), "dictionary: complex"),
+                        (lambda: sparsehs.pca(scene() + 0j), "cube: complex"), (lambda: sparsehs.denoise(Y + 0j), "image: complex"),
+                        (lambda: sparsehs.fit("pcb", scene()), "pca, mnf, ica"),
+                        (lambda: sparsehs.rx_local(scene(bands=30), 3, 5), "ridge"),
+                        (lambda: sparsehs.inpaint(np.where(np.eye(5) > 0, np.nan, Y[:5, :5])), "patch: 10")):
+        with pytest.raises((TypeError, ValueError), match=words):
+            call()
+
+
+CHILD = """
+import os, sys, numpy as np, sparsehs, warnings
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+D = rng.standard_normal((64, 32)); Y = rng.standard_normal((2000, 32)); cube = rng.random((40, 50, 8)); image = rng.random((64, 64))
+calls = [lambda: sparsehs.omp(D, Y, 4, threads=2).coefs, lambda: sparsehs.ksvd(Y, 40, 3, 2).D, lambda: sparsehs.online(Y, 40, 3).D,
+         lambda: sparsehs.lasso(D, Y, 4.0).coefs, lambda: sparsehs.ica(cube, 3)[0], lambda: sparsehs.rx_local(cube, 3, 7),
+         lambda: sparsehs.denoise(image, 0.1, atoms=32, iterations=1, training=500), lambda: sparsehs.endmembers(cube, 3)[0]]
+want = [call() for call in calls]
+pid = os.fork()
+if pid == 0:
+    os._exit(0 if all(np.array_equal(call(), one) for call, one in zip(calls, want)) else 7)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork() here")
+def test_a_child_of_fork_gets_an_answer():
+    said = subprocess.run([sys.executable, "-c", CHILD], env=dict(os.environ, PYTHONPATH=PYTHON), timeout=60, capture_output=True)
+    assert said.returncode == 0, said.stderr
+
+
+# ---- more coding and learning ------------------------------------------------------------------------------------------------
+
+def test_groups_share_their_atoms():
+    Y, D, _ = planted()
+    starts = np.arange(0, len(Y), 3)
+    codes = sparsehs.omp(D, Y, 4, groups=starts)
+    for first in starts[:20]:
+        atoms, left = [], Y[first:first + 3]
+        for _ in range(4):  # simultaneous OMP in a few lines
+            atoms.append(int(np.square(left @ D.T).sum(axis=0).argmax()))
+            x = np.linalg.lstsq(D[atoms].T, Y[first:first + 3].T, rcond=None)[0].T
+            left = Y[first:first + 3] - x @ D[atoms]
+        assert np.array_equal(codes.atoms[first:first + 3], [atoms] * 3)
+        assert np.allclose(codes.coefs[first:first + 3], x)
+    assert np.array_equal(sparsehs.omp(D, Y, 4, groups=np.arange(len(Y))).atoms, sparsehs.omp(D, Y, 4).atoms)
+    # Real and imaginary parts as groups of two are complex OMP.
+    Z = Y[:40] + 1j * Y[40:80]
+    parts = np.stack([Z.real, Z.imag], axis=1).reshape(80, -1)
+    X = sparsehs.omp(D, parts, 3, groups=range(0, 80, 2)).toarray()
+    assert np.abs(Z - (X[::2] + 1j * X[1::2]) @ D).max() < np.abs(Z).max()
+
+
+@pytest.mark.parametrize("real", REALS)
+def test_a_gram_matrix_that_is_known(real):
+    Y, D, _ = planted(real=real)
+    want = sparsehs.omp(D, Y, 3, gram_mode="always")
+    codes = sparsehs.omp(D, Y, 3, gram=D @ D.T)
+    assert (codes.atoms == want.atoms).mean() > 0.99 and np.allclose(codes.coefs, want.coefs, atol=0.02)
+    by_products = sparsehs.omp_gram(D @ D.T, Y @ D.T, 3, norms2=np.square(Y).sum(axis=1))
+    assert (by_products.atoms == want.atoms).mean() > 0.99
+    errors2 = np.square(Y - by_products.decode(D)).sum(axis=1)
+    assert np.allclose(by_products.errors2, errors2, atol=1e-3 if real is np.float32 else 1e-9)
+    assert sparsehs.lasso(D, Y, 0.5, gram=D @ D.T).toarray() == pytest.approx(sparsehs.lasso(D, Y, 0.5).toarray(), abs=1e-2)
+
+
+@pytest.mark.parametrize("positive", [False, True])
+def test_lasso_is_that_of_sklearn(positive):
+    from sklearn.linear_model import ElasticNet, Lasso
+    Y, D, _ = planted(m=60)
+    p = Y.shape[1]
+    codes = sparsehs.lasso(D, Y, 0.3, nonnegative=positive)
+    theirs = Lasso(0.3 / p, fit_intercept=False, tol=1e-10, max_iter=100000, positive=positive).fit(D.T, Y.T).coef_
+    assert np.allclose(codes.toarray(), theirs, atol=1e-4)
+    assert codes.gaps.max() <= 1e-10 and codes.report["not_reached"] == 0
+    net = sparsehs.lasso(D, Y, 0.3, 0.2, nonnegative=positive).toarray()
+    theirs = ElasticNet(0.5 / p, l1_ratio=0.6, fit_intercept=False, tol=1e-10, max_iter=100000, positive=positive).fit(D.T, Y.T).coef_
+    assert np.allclose(net, theirs, atol=1e-4)
+    path = sparsehs.lasso(D, Y, [1.0, 0.5, 0.1], relative=True, nonnegative=positive)
+    assert len(path) == 3 and path[0].used.sum() == 0 and path[1].used.sum() < path[2].used.sum()
+    assert np.allclose(sparsehs.lasso(D, Y, 0.1, relative=True, nonnegative=positive).toarray(), path[2].toarray(), atol=1e-4)
+    with pytest.warns(RuntimeWarning, match="most"):
+        assert sparsehs.lasso(D, Y, 0.01, most=2).used.max() == 2
+
+
+def test_online_learning():
+    Y, D, _ = planted(m=6000, p=20, n=30)
+    learnt = sparsehs.online(Y, 30, 3, epochs=6, batch=256, seed=3)
+    assert (np.abs(learnt.D @ D.T).max(axis=0) > 0.9).mean() >= 0.8
+    assert learnt.batches == len(learnt.history["rmse"]) and learnt.signal_count == 6 * len(Y)
+    assert learnt.history["rmse"][-1] < 0.6 * learnt.history["rmse"][0]
+    # In pieces as at once.
+    state = None
+    for piece in np.split(Y[:1024], 4):
+        state = sparsehs.online(piece, 30, 3, batch=256, shuffle=False, state=state, replace="leave")
+    once = sparsehs.online(Y[:1024], 30, 3, batch=256, shuffle=False, replace="leave")
+    assert state.batches == once.batches == 4 and np.array_equal(state.D, once.D) and np.array_equal(state.sums_xx, once.sums_xx)
+    assert np.allclose(once.sums_yx, once.sums_yx) and once.sums_yx.shape == once.D.shape
+    empty = sparsehs.online(Y[:0], 30, 3)
+    assert np.array_equal(sparsehs.online(Y, 30, 3, state=empty).D, sparsehs.online(Y, 30, 3).D)
+    tested = sparsehs.online(Y, 30, 3, test=Y[:50])
+    assert np.all(tested.history["rmse_test"] > 0)
+    with pytest.raises(sparsehs.Cancelled) as caught:
+        sparsehs.online(Y, 30, 3, progress=lambda *what: True)
+    assert caught.value.best.D.shape == (30, 20)
+
+
+def test_learning_with_what_is_missing_and_without_negative_values():
+    Y, D, _ = planted(m=2000, p=20, n=30)
+    missing = np.random.default_rng(0).random(Y.shape) < 0.1
+    by_mask = sparsehs.ksvd(Y, 30, 3, 5, mask=~missing)
+    assert np.array_equal(by_mask.D, sparsehs.ksvd(np.where(missing, np.nan, Y), 30, 3, 5, skip_nan=True).D)
+    assert by_mask.rmse < by_mask.history["rmse_coding"][0]
+    learnt = sparsehs.ksvd(np.abs(Y), 30, 3, 5, nonnegative=True, codes=True, test=np.abs(Y[:100]))
+    assert learnt.D.min() >= 0 and learnt.codes.coefs.min() >= 0 and np.all(learnt.history["rmse_test"] > 0)
+
+
 # ---- what goes wrong ---------------------------------------------------------------------------------------------------------
 
 def test_errors_say_what_the_library_says():
@@ -188,7 +367,40 @@ def test_errors_say_what_the_library_says():
                         (lambda: sparsehs.omp(D, Y, -1), ValueError), (lambda: sparsehs.omp(D, Y, 2.5), TypeError),
                         (lambda: sparsehs.omp(D, Y, 3, tolerance=-1), ValueError),
                         (lambda: sparsehs.omp(D, Y + 1j, 3), TypeError),
-                        (lambda: sparsehs.omp(D, np.ma.masked_less(Y, 0), 3), TypeError),
+                        (lambda: sparsehs.omp(D + 1j, Y, 3), TypeError), (lambda: sparsehs.pca(scene() + 1j), TypeError),
+                        (lambda: sparsehs.lasso(D, np.ma.masked_less(Y, 0), 1), TypeError),
+                        (lambda: sparsehs.denoise(np.ma.masked_less(picture()[1], 0), 20), TypeError),
+                        (lambda: sparsehs.omp(D, Y), ValueError), (lambda: sparsehs.omp(D, Y, 0, 0.0), ValueError),
+                        (lambda: sparsehs.omp(D, Y, 3, groups=[1, 5]), ValueError),
+                        (lambda: sparsehs.omp(D, Y, 3, groups=[0, 5, 5]), ValueError),
+                        (lambda: sparsehs.omp(D, Y, 3, groups=[0, len(Y)]), ValueError),
+                        (lambda: sparsehs.omp(D, Y, 3, groups=[0.0, 2.0]), TypeError),
+                        (lambda: sparsehs.omp(D, Y, 3, groups=[0], skip_nan=True), ValueError),
+                        (lambda: sparsehs.omp(D, Y, 3, nonnegative=True, mask=Y > 0), ValueError),
+                        (lambda: sparsehs.omp(D, Y, 3, gram=np.eye(3)), ValueError),
+                        (lambda: sparsehs.omp_gram(D @ D.T, Y @ D.T, tolerance=1), ValueError),
+                        (lambda: sparsehs.omp_gram(D @ D.T, Y @ D.T), ValueError),
+                        (lambda: sparsehs.lasso(D, Y, -1), ValueError), (lambda: sparsehs.lasso(D, Y, np.nan), ValueError),
+                        (lambda: sparsehs.lasso(D, Y, []), ValueError), (lambda: sparsehs.lasso(D, Y, 1, most=0), ValueError),
+                        (lambda: sparsehs.online(Y), TypeError), (lambda: sparsehs.online(Y, 10, batch=0), ValueError),
+                        (lambda: sparsehs.online(Y, 10, 3, mask=Y > 0), TypeError),
+                        (lambda: sparsehs.online(Y, 10, 3, state=sparsehs.online(Y, 12, 3)), ValueError),
+                        (lambda: sparsehs.ksvd(Y, 10, 3, groups=[0]), ValueError),
+                        (lambda: sparsehs.ksvd(Y, 10, 3, mask=Y > 0, update="mod"), ValueError),
+                        (lambda: sparsehs.ksvd(Y[:0], 10, 3), ValueError),
+                        (lambda: sparsehs.detect(scene(), np.ones(11)), ValueError),
+                        (lambda: sparsehs.detect(scene(), np.ones(12), "mtmf"), ValueError),
+                        (lambda: sparsehs.unmix(scene(), np.ones((3, 12))), ValueError),
+                        (lambda: sparsehs.unmix(scene(), np.eye(12)[:3], "half"), ValueError),
+                        (lambda: sparsehs.endmembers(scene(), 13), ValueError), (lambda: sparsehs.endmembers(scene(), 2.5), TypeError),
+                        (lambda: sparsehs.rx_local(scene(), 3, 4), ValueError), (lambda: sparsehs.rx_local(scene(), 5, 5), ValueError),
+                        (lambda: sparsehs.rx_classes(scene(), np.zeros((3, 3), int)), ValueError),
+                        (lambda: sparsehs.fit("pca", scene(), wavelengths=[1, 2]), ValueError),
+                        (lambda: sparsehs.fit("pca", scene()).transform(scene()[..., :5]), ValueError),
+                        (lambda: sparsehs.inpaint(picture()[1], np.zeros((3, 3))), ValueError),
+                        (lambda: sparsehs.inpaint(np.full((20, 20), np.nan)), ValueError),
+                        (lambda: sparsehs.inpaint(picture()[1] + 1j), TypeError),
+                        (lambda: sparsehs.denoise(picture()[1], 20, alpha=True), ValueError),
                         (lambda: sparsehs.omp(D, [["a"]], 3), TypeError),
                         (lambda: sparsehs.omp(D, Y, 3, sparsty=2), TypeError),
                         (lambda: sparsehs.omp(D, Y, 3, coefs=Y), TypeError),
@@ -324,6 +536,77 @@ def test_pictures_of_every_kind():
     assert sparsehs.denoise(colour, **small).shape == colour.shape
     learnt = sparsehs.ksvd(sparsehs.patches(levels)[0], 32, 3, 2).D
     assert sparsehs.denoise(levels, 20, dictionary=learnt).shape == levels.shape
+
+
+@pytest.mark.parametrize("real", REALS)
+@pytest.mark.parametrize("unit", [2.0**-8, 2.0**-60, 2.0**50, 1 / 255, 257.0, 1e-20])
+def test_results_do_not_depend_on_the_unit_of_a_picture(real, unit):
+    clean, noisy = picture()
+    noisy = noisy.astype(real)
+    scaled, to = (noisy * unit).astype(real), real(unit)
+    hole = np.random.default_rng(1).random(noisy.shape) < 0.3
+    assert np.isclose(sparsehs.noise_sigma(scaled)[0] / unit, sparsehs.noise_sigma(noisy)[0], rtol=1e-3)
+    small = dict(atoms=32, iterations=2, training=1000)
+    for function, given in ((sparsehs.denoise, dict(sigma=20)), (sparsehs.denoise, {}), (sparsehs.inpaint, dict(missing=hole))):
+        there = {name: value * unit if name == "sigma" else value for name, value in given.items()}
+        want, got = function(noisy, **given, **small), function(scaled, **there, **small) / to
+        if np.log2(unit) % 1 == 0:  # no digit changes
+            assert np.array_equal(got, want)
+        assert abs(psnr(got, clean) - psnr(want, clean)) < 0.2
+
+
+def test_noise_that_is_small_in_the_unit_is_found():
+    y, x = np.mgrid[:64, :80]
+    clean = 0.5 + 0.2 * np.sin(x / 9) * np.cos(y / 7)
+    noisy = clean + np.random.default_rng(0).normal(0, 0.002, clean.shape)
+    out = sparsehs.denoise(noisy, atoms=32, iterations=3, training=2000)
+    assert np.mean((out - clean) ** 2) < 0.5 * np.mean((noisy - clean) ** 2)
+    flat = np.full((40, 40), 0.3)
+    assert np.array_equal(sparsehs.denoise(flat), flat)
+
+
+def test_alpha_is_no_colour():
+    _, noisy = picture()
+    small = dict(sigma=20, atoms=32, iterations=2)
+    levels = np.clip(noisy, 0, 255).astype(np.uint8)
+    colour = np.stack([levels, levels[::-1], levels // 2], -1)
+    alpha = (np.indices(levels.shape).sum(axis=0) % 256).astype(np.uint8)
+    for plain in colour, levels[..., None]:
+        both = np.concatenate([plain, alpha[..., None]], axis=2)
+        out = sparsehs.denoise(both, **small)
+        assert np.array_equal(out[..., -1], alpha)
+        assert np.array_equal(out[..., :-1], sparsehs.denoise(plain, **small))
+        assert sparsehs.noise_sigma(both) == sparsehs.noise_sigma(plain)
+        assert np.array_equal(sparsehs.patches(both)[0], sparsehs.patches(plain)[0])
+        assert not np.array_equal(sparsehs.denoise(both, **small, alpha=False)[..., -1], alpha)
+        hole = np.zeros(levels.shape, bool)
+        hole[10:14, 20:24] = True
+        filled = sparsehs.inpaint(both, hole, atoms=16, iterations=1, training=500)
+        assert np.array_equal(filled[..., -1], alpha) and np.array_equal(filled[~hole], both[~hole])
+    assert np.array_equal(sparsehs.denoise(colour, **small, alpha=True)[..., 2], colour[..., 2])
+
+
+def test_inpainting():
+    clean, _ = picture(64, 80)
+    rng = np.random.default_rng(5)
+    hole = rng.random(clean.shape) < 0.5
+    damaged = np.where(hole, np.nan, clean)
+    out = sparsehs.inpaint(damaged, atoms=64, iterations=5, training=2000)
+    assert np.array_equal(out[~hole], clean[~hole]) and np.isfinite(out).all()
+    assert psnr(out[hole], clean[hole]) > psnr(np.full(hole.sum(), clean[~hole].mean()), clean[hole]) + 8
+    few = dict(atoms=16, iterations=1, training=500)
+    want = sparsehs.inpaint(damaged, **few)
+    assert np.array_equal(sparsehs.inpaint(clean, hole, **few), want)
+    assert np.array_equal(sparsehs.inpaint(np.ma.masked_array(clean, hole), **few), want)
+    wide = clean.copy()
+    wide[20:45, 20:45] = np.nan  # wider than two patches
+    assert np.isfinite(sparsehs.inpaint(wide, patch=8, **few)).all()
+    colour = np.stack([clean, clean[::-1], clean / 2], -1)
+    out = sparsehs.inpaint(colour, hole, **few)
+    assert out.shape == colour.shape and np.array_equal(out[~hole], colour[~hole])
+    assert np.array_equal(sparsehs.inpaint(clean, np.zeros(clean.shape)), clean)
+    assert np.array_equal(sparsehs.inpaint(np.full((20, 20), 7.0), np.eye(20) > 0), np.full((20, 20), 7.0))
+    assert sparsehs.inpaint(clean.astype(np.uint8), hole, **few).dtype == np.float32
 
 
 def test_denoising_is_that_of_the_program(tmp_path):
@@ -487,6 +770,82 @@ def test_on_a_device():
     assert np.allclose(sparsehs.fit("pca", cube, 3, device="").eigenvalues, sparsehs.fit("pca", cube, 3).eigenvalues, rtol=1e-5)
 
 
+# ---- spectra -----------------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("real", REALS)
+def test_detectors_are_those_of_numpy(real):
+    cube = scene(real=real)
+    X = cube.reshape(-1, 12).astype(float)
+    target, undesired = X[77] * 1.1, X[[500, 900]]
+    mean, C, R = X.mean(axis=0), np.cov(X.T, bias=True), X.T @ X / len(X)
+    t, Z = target - mean, X - mean
+    whitened = np.linalg.solve(C, t)
+    away = np.eye(12) - undesired.T @ np.linalg.pinv(undesired.T)
+    want = {"mf": Z @ whitened / (t @ whitened), "cem": X @ np.linalg.solve(R, target) / (target @ np.linalg.solve(R, target)),
+            "ace": (Z @ whitened) ** 2 / (t @ whitened) / np.einsum("ij,ji->i", Z, np.linalg.solve(C, Z.T)),
+            "sam": np.arccos(np.clip(X @ target / np.linalg.norm(X, axis=1) / np.linalg.norm(target), -1, 1)),
+            "osp": X @ away @ target / (target @ away @ target)}
+    for method, scores in want.items():
+        given = dict(undesired=undesired) if method == "osp" else {}
+        got = sparsehs.detect(cube, target, method, **given)
+        assert got.shape == cube.shape[:2] and np.allclose(got.ravel(), scores, atol=1e-3 if real is np.float32 else 1e-7), method
+    both = sparsehs.detect(cube, [target, X[3]])
+    assert both.shape == cube.shape[:2] + (2,) and np.array_equal(both[..., 0], sparsehs.detect(cube, target))
+    elsewhere = sparsehs.detect(cube[:5], target, background=(mean, C))
+    assert np.allclose(elsewhere, both[:5, :, 0], atol=1e-4)
+    assert sparsehs.detect(X, target).shape == (len(X),)
+
+
+def test_mixtures_are_taken_apart():
+    from scipy.optimize import nnls
+    rng = np.random.default_rng(3)
+    E = rng.random((4, 20)) + 0.1
+    shares = rng.dirichlet(np.ones(4), (30, 30))
+    shares[3, 4], shares[7, 9], shares[20, 2], shares[29, 29] = np.eye(4)
+    cube = shares @ E
+    for constraint in "full", "nonnegative", "sum", "none":
+        assert np.allclose(sparsehs.unmix(cube, E, constraint), shares, atol=1e-8)
+    noisy = cube + rng.normal(0, 0.2, cube.shape)
+    by_nnls = np.array([nnls(E.T, x)[0] for x in noisy.reshape(-1, 20)[:50]])
+    assert np.allclose(sparsehs.unmix(noisy, E, "nonnegative").reshape(-1, 4)[:50], by_nnls, atol=1e-8)
+    full = sparsehs.unmix(noisy, E)
+    assert full.min() >= 0 and np.allclose(full.sum(axis=2), 1)
+    pure = {(3, 4), (7, 9), (20, 2), (29, 29)}
+    for method in "vca", "nfindr":
+        spectra, places = sparsehs.endmembers(cube, 4, method, seed=1)
+        assert {tuple(place) for place in places.tolist()} == pure
+        assert np.allclose(spectra, cube[places[:, 0], places[:, 1]])
+    spectra, places = sparsehs.endmembers(cube.reshape(-1, 20), 3, "atgp")
+    assert np.allclose(spectra, cube.reshape(-1, 20)[places]) and places[0] == np.linalg.norm(cube, axis=2).argmax()
+
+
+def test_local_and_class_scores_are_those_of_numpy():
+    cube = scene(20, 24, 4)
+    scores = sparsehs.rx_local(cube, 3, 7)
+    y, x = 9, 11
+    ring = np.ones((7, 7), bool)
+    ring[2:5, 2:5] = False
+    around = cube[y - 3:y + 4, x - 3:x + 4][ring]
+    z = cube[y, x] - around.mean(axis=0)
+    assert np.isclose(scores[y, x], z @ np.linalg.solve(np.cov(around.T, bias=True), z)) and np.isfinite(scores).all()
+    assert np.isfinite(sparsehs.rx_local(scene(20, 24, 60), 3, 7, ridge=0.1)).all()
+    labels = (np.arange(24) > 11).astype(int) + np.zeros((20, 1), int)
+    labels[0, :5] = -1
+    scores = sparsehs.rx_classes(cube, labels)
+    for label in 0, 1:
+        assert np.allclose(scores[labels == label], sparsehs.rx(cube[labels == label]))
+    assert np.array_equal(np.isnan(scores), labels < 0)
+    assert np.allclose(sparsehs.rx_classes(cube.reshape(-1, 4), labels.ravel()), scores.ravel(), equal_nan=True)
+
+
+def test_models_keep_wavelengths(tmp_path):
+    for kind in "pca", "mnf", "ica", "rx":
+        model = sparsehs.fit(kind, scene(), 3, wavelengths=np.linspace(400, 900, 12))
+        model.save(tmp_path / "model")
+        assert np.array_equal(sparsehs.Model.load(tmp_path / "model").wavelengths, np.linspace(400, 900, 12))
+        assert sparsehs.fit(kind, scene(), 3).wavelengths is None
+
+
 # ---- scikit-learn ------------------------------------------------------------------------------------------------------------
 
 def test_estimators_pass_the_checks_of_sklearn():
@@ -516,6 +875,38 @@ def test_estimators_in_a_pipeline():
         estimators.MNF(samples=7).fit(X)
 
 
+def test_estimators_that_are_not_fitted_say_so():
+    import sparsehs_sklearn as estimators
+    from sklearn.exceptions import NotFittedError
+    X = planted(m=30)[0]
+    for kind in estimators.KSVD, estimators.PCA, estimators.MNF, estimators.ICA, estimators.RX:
+        for method in "transform", "inverse_transform", "score", "score_samples", "get_feature_names_out":
+            if hasattr(kind(), method):
+                with pytest.raises(NotFittedError):
+                    getattr(kind(), method)(X)
+        with pytest.raises(NotFittedError):
+            kind()._n_features_out
+
+
+def test_ksvd_scores_and_learns_in_pieces():
+    import sparsehs_sklearn as estimators
+    from sklearn.base import clone
+    from sklearn.model_selection import GridSearchCV
+    Y, _, _ = planted(m=2000, p=20, n=30)
+    fitted = estimators.KSVD(30, 3, tolerance=None, iterations=5).fit(Y)
+    left = Y - fitted.inverse_transform(fitted.transform(Y))
+    assert np.isclose(fitted.score(Y), 1 - np.square(left).sum() / np.square(Y).sum())
+    assert fitted.score(Y[:50] * 1e-3) == pytest.approx(fitted.score(Y[:50]))
+    assert GridSearchCV(estimators.KSVD(30, iterations=2), {"sparsity": [1, 3]}, cv=2).fit(Y).best_params_ == {"sparsity": 3}
+    pieces = estimators.KSVD(30, 3, batch_size=100)
+    for piece in np.split(np.tile(Y, (4, 1)), 8):
+        pieces.partial_fit(piece)
+    assert pieces.score(Y) > 0.9 and pieces.n_iter_ == 80
+    assert np.array_equal(pickle.loads(pickle.dumps(pieces)).partial_fit(Y).components_, pieces.partial_fit(Y).components_)
+    assert clone(fitted).fit(Y[:500]).partial_fit(Y).score(Y) > 0.5
+    assert estimators.KSVD(30, 3, nonnegative=True, iterations=2).fit(np.abs(Y)).components_.min() >= 0
+
+
 # ---- what comes with it ------------------------------------------------------------------------------------------------------
 
 def test_pip_installs_it(tmp_path):
@@ -524,7 +915,10 @@ def test_pip_installs_it(tmp_path):
     before = sorted(os.listdir(PYTHON))
     subprocess.run([python, "-m", "pip", "install", "-q", "--no-deps", "--no-index", PYTHON], check=True)
     assert sorted(set(os.listdir(PYTHON)) - {"__pycache__"}) == sorted(set(before) - {"__pycache__"})
-    code = "import sparsehs, numpy; print(sparsehs.__file__, sparsehs.pca(numpy.eye(5), 2)[0].shape)"
+    code = ("import sparsehs, numpy, importlib.metadata as about; print(sparsehs.__file__, sparsehs.pca(numpy.eye(5), 2)[0].shape);"
+            "assert sparsehs.__version__ == about.version('sparsehs'); names = [str(name) for name in about.files('sparsehs')];"
+            "assert 'sparsehs/py.typed' in names and 'sparsehs/c/sparsehs.h' in names;"
+            "assert 'import sparsehs' in about.metadata('sparsehs').get_payload()")
     said = subprocess.run([python, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
     assert str(tmp_path) in said and "(5, 2)" in said
 

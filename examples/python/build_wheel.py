@@ -1,5 +1,5 @@
-"""What `pip install examples/python` asks: a wheel of the modules, shim.c and the two headers, which lie outside this folder. It takes
-nothing but Python itself, fetches nothing and leaves nothing behind."""
+"""The build backend for `pip install examples/python`. It makes a wheel of the Python files, shim.c and the two headers, which are
+outside this folder. It needs nothing but Python itself, fetches nothing and leaves nothing behind."""
 
 import base64
 import hashlib
@@ -9,29 +9,46 @@ import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
-FILES = {"sparsehs.py": HERE, "sparsehs_sklearn.py": HERE, "shim.c": HERE, "sparsehs.h": ROOT, "sparsehs_cl.h": ROOT, "LICENSE": ROOT}
+PACKAGE = os.path.join(HERE, "sparsehs")
+HEADERS = {"shim.c": HERE, "sparsehs.h": ROOT, "sparsehs_cl.h": ROOT}  # into sparsehs/c
 METADATA = """Metadata-Version: 2.1
 Name: sparsehs
 Version: %s
 Summary: Sparse coding and hyperspectral analysis, over one C99 header
 License: MIT OR Unlicense
 Requires-Python: >=3.8
-Requires-Dist: numpy
+Requires-Dist: numpy>=1.20
 Provides-Extra: all
 Requires-Dist: scikit-learn; extra == "all"
 Requires-Dist: tqdm; extra == "all"
+Description-Content-Type: text/markdown
 """
 
 
+def read(folder, name):
+    with open(os.path.join(folder, name), "rb") as file:
+        return file.read()
+
+
+def metadata(version):
+    """METADATA. The home page is the url of CITATION.cff, where that file has one; the description is README.md."""
+    urls = re.findall(r"^(?:url|repository-code): *[\"']?([^\s\"']+)", read(ROOT, "CITATION.cff").decode(), re.M)
+    lines = METADATA % version + "".join("Home-page: %s\nProject-URL: Homepage, %s\n" % (url, url) for url in urls[:1])
+    return lines.encode() + b"\n" + read(HERE, "README.md")
+
+
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    with open(os.path.join(ROOT, "sparsehs.h")) as header:
-        version = ".".join(re.findall(r"#define SPARSEHS_VERSION_\w+ (\d+)", header.read())[:3])
+    version = ".".join(re.findall(r"#define SPARSEHS_VERSION_\w+ (\d+)", read(ROOT, "sparsehs.h").decode())[:3])
     about = "sparsehs-%s.dist-info/" % version
-    files = {about + "METADATA": (METADATA % version).encode(),
-             about + "WHEEL": b"Wheel-Version: 1.0\nGenerator: sparsehs\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}
-    for name, folder in FILES.items():
-        with open(os.path.join(folder, name), "rb") as file:
-            files[name if name.endswith(".py") else about + name if name == "LICENSE" else "sparsehs_c/" + name] = file.read()
+    files = {about + "METADATA": metadata(version),
+             about + "WHEEL": b"Wheel-Version: 1.0\nGenerator: sparsehs\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+             about + "LICENSE": read(ROOT, "LICENSE"),
+             "sparsehs_sklearn.py": read(HERE, "sparsehs_sklearn.py")}
+    for name in sorted(os.listdir(PACKAGE)):
+        if name.endswith((".py", ".typed")):
+            files["sparsehs/" + name] = read(PACKAGE, name)
+    for name, folder in HEADERS.items():
+        files["sparsehs/c/" + name] = read(folder, name)
     record = "".join("%s,sha256=%s,%d\n" % (name, base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode(),
                                             len(data)) for name, data in files.items())
     files[about + "RECORD"] = (record + about + "RECORD,,\n").encode()

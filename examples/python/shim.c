@@ -36,7 +36,7 @@
 #define CODING                                                                                                                 \
     int sparsity, double tolerance, int selection, int nonnegative, const unsigned char *mask, int ldm,                        \
         const shs_real *weights, int ldw, int skip_nan, const int *sparsity_each, const shs_real *tolerance_each,              \
-        int gram_mode, size_t signals_per_group
+        int gram_mode, size_t signals_per_group, const shs_real *gram, int ldg, const size_t *groups, size_t group_count
 #define CODES int stride, int *used, int *atoms, shs_real *coefs
 #define IMAGE const void *pixels, int type, int width, int height, int channels, size_t row_stride
 #define PATCHES                                                                                                                \
@@ -127,6 +127,14 @@ static const struct {
     {"route=auto", SHS_ROUTE_AUTO}, {"route=moments", SHS_ROUTE_MOMENTS}, {"route=sweep", SHS_ROUTE_SWEEP},
     {"order=kurtosis", SHS_ORDER_KURTOSIS}, {"order=negentropy", SHS_ORDER_NEGENTROPY},
     {"order=extraction", SHS_ORDER_EXTRACTION},
+#define ROW(code, name) {"detector=" #name, code},
+    SHS_DETECTOR_LIST(ROW)
+#undef ROW
+#define ROW(code, name) {"extractor=" #name, code},
+    SHS_EXTRACTOR_LIST(ROW)
+#undef ROW
+    {"constraint=none", SHS_CONSTRAINT_NONE}, {"constraint=nonnegative", SHS_CONSTRAINT_NONNEGATIVE},
+    {"constraint=sum", SHS_CONSTRAINT_SUM}, {"constraint=full", SHS_CONSTRAINT_FULL},
     {"kind=pca", SHS_MODEL_PCA}, {"kind=mnf", SHS_MODEL_MNF}, {"kind=ica", SHS_MODEL_ICA}, {"kind=rx", SHS_MODEL_RX},
     {"type=uint8", SHS_TYPE_U8}, {"type=int16", SHS_TYPE_I16}, {"type=uint16", SHS_TYPE_U16}, {"type=int32", SHS_TYPE_I32},
     {"type=uint32", SHS_TYPE_U32}, {"type=float32", SHS_TYPE_F32}, {"type=float64", SHS_TYPE_F64},
@@ -199,17 +207,28 @@ static shs_omp_options coding_of(CODING) {
     o.tolerance_each = tolerance_each;
     o.gram_mode = (shs_gram_mode)gram_mode;
     o.signals_per_group = signals_per_group;
+    o.gram = gram;
+    o.ldg = ldg;
+    o.groups = groups;
+    o.group_count = group_count;
     return o;
 }
 #define CODING_OPTIONS                                                                                                         \
     coding_of(sparsity, tolerance, selection, nonnegative, mask, ldm, weights, ldw, skip_nan, sparsity_each, tolerance_each,   \
-              gram_mode, signals_per_group)
+              gram_mode, signals_per_group, gram, ldg, groups, group_count)
 
 static shs_codes codes_of(size_t m, CODES) {
     shs_codes codes = SHS_ZERO;
     codes.m = m, codes.stride = stride;
     codes.used = used, codes.atoms = atoms, codes.coefs = coefs;
     return codes;
+}
+
+static void put_omp_report(const shs_omp_report *r, double *report) {
+    report[0] = (double)r->nonzeros;
+    report[1] = (double)r->not_reached;
+    report[2] = (double)r->sum2;
+    report[3] = (double)r->rmse;
 }
 
 /* report, of 4: nonzeros, not_reached, sum2, rmse */
@@ -219,10 +238,45 @@ ENTRY(omp, (CALL, SIGNALS, int n, const shs_real *D, int ldd, CODING, CODES, shs
     shs_codes codes = codes_of(m, stride, used, atoms, coefs);
     shs_omp_report r;
     shs_status status = shs_omp_ex(&ctx, p, n, D, ldd, m, Y, ldy, &options, &codes, errors2, report ? &r : NULL);
-    if (report && status == SHS_OK) {
-        report[0] = (double)r.nonzeros, report[1] = (double)r.not_reached;
-        report[2] = (double)r.sum2, report[3] = (double)r.rmse;
-    }
+    if (report && status == SHS_OK) put_omp_report(&r, report);
+    return status;
+}
+
+ENTRY(omp_gram, (CALL, size_t m, int n, const shs_real *dty, int ldt, const shs_real *norms2, CODING, CODES, shs_real *errors2,
+                 double *report)) {
+    CONTEXT;
+    const shs_omp_options options = CODING_OPTIONS;
+    shs_codes codes = codes_of(m, stride, used, atoms, coefs);
+    shs_omp_report r;
+    shs_status status = shs_omp_gram(&ctx, n, m, dty, ldt, norms2, &options, &codes, errors2, report ? &r : NULL);
+    if (report && status == SHS_OK) put_omp_report(&r, report);
+    return status;
+}
+
+/* Codes and gaps hold m signals for each lambda. report, of 5: nonzeros, not_reached, cut, objective, gap */
+ENTRY(lasso, (CALL, SIGNALS, int n, const shs_real *D, int ldd, const shs_real *lambdas, int lambda_count, int relative,
+              double lambda2, double gap, int sweeps, int nonnegative, const shs_real *gram, int ldg, CODES, shs_real *gaps,
+              double *report)) {
+    CONTEXT;
+    shs_lasso_options o = SHS_ZERO;
+    shs_lasso_report r = SHS_ZERO;
+    shs_codes codes = codes_of(m * (size_t)lambda_count, stride, used, atoms, coefs);
+    shs_status status;
+    o.lambdas = lambdas;
+    o.lambda_count = lambda_count;
+    o.relative = relative;
+    o.lambda2 = (shs_real)lambda2;
+    o.gap = (shs_real)gap;
+    o.sweeps = sweeps;
+    o.nonnegative = nonnegative;
+    o.gram = gram;
+    o.ldg = ldg;
+    status = shs_lasso(&ctx, p, n, D, ldd, m, Y, ldy, &o, &codes, gaps, &r);
+    report[0] = (double)r.nonzeros;
+    report[1] = (double)r.not_reached;
+    report[2] = (double)r.cut;
+    report[3] = (double)r.objective;
+    report[4] = (double)r.gap;
     return status;
 }
 
@@ -232,14 +286,14 @@ ENTRY(synthesize, (CALL, int p, int n, const shs_real *D, int ldd, size_t m, COD
     return shs_codes_synthesize(&ctx, p, n, D, ldd, &codes, 0, m, Z, p);
 }
 
-/* history: rmse_coding, mean_atoms, atoms_used, replaced, pruned of each iteration. result, of 4: iterations, best_iteration,
-   rmse, mean_atoms. */
+/* history: rmse_coding, mean_atoms, atoms_used, replaced, pruned, rmse_test of each iteration. result, of 4: iterations,
+   best_iteration, rmse, mean_atoms. nonnegative is of atoms and codes. */
 ENTRY(ksvd,
       (CALL, SIGNALS, int n, CODING, int iterations, int update, int parallel_atoms, int rounds, int start, int patch_width,
        int patch_height, int patch_channels, uint64_t seed, int first_iteration, int replace, double prune_coherence,
        int prune_uses, int keep, double stop_improvement, int stop_patience, double regularisation, double regularisation_decay,
-       int regularised_iterations, double incoherence, double coherence, int coherence_rounds, shs_real *D, CODES,
-       double *history, double *result)) {
+       int regularised_iterations, double incoherence, double coherence, int coherence_rounds, const shs_real *test,
+       size_t test_m, int test_ld, shs_real *D, CODES, double *history, double *result)) {
     CONTEXT;
     shs_ksvd_options o = SHS_ZERO;
     shs_ksvd_report report = SHS_ZERO;
@@ -248,6 +302,11 @@ ENTRY(ksvd,
     int i;
     o.iterations = iterations;
     o.coding = CODING_OPTIONS;
+    o.coding.nonnegative = 0;
+    o.nonnegative = nonnegative;
+    o.test = test;
+    o.test_m = test_m;
+    o.test_ld = test_ld;
     o.update = (shs_update)update;
     o.parallel_atoms = parallel_atoms;
     o.rounds = rounds;
@@ -271,12 +330,96 @@ ENTRY(ksvd,
     status = shs_ksvd_ex(&ctx, p, n, m, Y, ldy, &o, D, p, used ? &codes : NULL, &report);
     for (i = 0; (status == SHS_OK || status == SHS_CANCELLED) && i < report.iterations && i < iterations; i++) {
         const shs_ksvd_record *r = &report.history[i];
-        history[5 * i] = (double)r->rmse_coding, history[5 * i + 1] = (double)r->mean_atoms;
-        history[5 * i + 2] = r->atoms_used, history[5 * i + 3] = r->replaced, history[5 * i + 4] = r->pruned;
+        double *row = history + 6 * i;
+        row[0] = (double)r->rmse_coding;
+        row[1] = (double)r->mean_atoms;
+        row[2] = r->atoms_used;
+        row[3] = r->replaced;
+        row[4] = r->pruned;
+        row[5] = (double)r->rmse_test;
     }
     result[0] = report.iterations, result[1] = report.best_iteration;
     result[2] = (double)report.rmse, result[3] = (double)report.mean_atoms;
     free(report.history);
+    return status;
+}
+
+/* The signals as they come, for online learning without shuffling; `user` is a shs_signals. */
+static int signals_in_order(void *user, int p, size_t most, shs_real *Y, size_t *count) {
+    shs_signals *from = (shs_signals *)user;
+    const uint64_t all = (uint64_t)from->m * (uint64_t)from->epochs;
+    *count = 0;
+    while (*count < most && from->delivered < all) {
+        const size_t i = (size_t)(from->delivered % (uint64_t)from->m);
+        memcpy(Y + *count * (size_t)p, from->Y + i * (size_t)from->ldy, (size_t)p * sizeof *Y);
+        from->delivered++;
+        ++*count;
+    }
+    return 0;
+}
+
+static void put_online_record(const shs_online_record *r, double *row) {
+    row[0] = (double)r->signal_count;
+    row[1] = (double)r->rmse;
+    row[2] = (double)r->mean_atoms;
+    row[3] = (double)r->rmse_test;
+    row[4] = r->atoms_used;
+    row[5] = r->replaced;
+    row[6] = r->pruned;
+}
+
+/* history: signal_count, rmse, mean_atoms, rmse_test, atoms_used, replaced, pruned of the first history_most batches. result, of
+   2: batches and signals of this call. sums_xx (n x n), sums_yx (p x n): in, where first_batch > 0, and out. */
+ENTRY(online, (CALL, SIGNALS, int n, int sparsity, double tolerance, int selection, int nonnegative, int gram_mode,
+               size_t signals_per_group, size_t epochs, int shuffle, size_t batch, size_t first_batch, double forgetting,
+               int sweeps, int start, int patch_width, int patch_height, int patch_channels, uint64_t seed,
+               double start_weight, int replace, double prune_coherence, size_t replace_every, const shs_real *test,
+               size_t test_m, int test_ld, size_t test_every, shs_real *D, double *sums_xx, double *sums_yx,
+               size_t history_most, double *history, double *result)) {
+    CONTEXT;
+    shs_online_options o = SHS_ZERO;
+    shs_online_report r = SHS_ZERO;
+    shs_signals from = SHS_ZERO;
+    shs_status status;
+    size_t i;
+    from.m = m;
+    from.Y = Y;
+    from.ldy = ldy;
+    from.epochs = epochs;
+    from.seed = seed;
+    o.coding.sparsity = sparsity;
+    o.coding.tolerance = (shs_real)tolerance;
+    o.coding.selection = (shs_selection)selection;
+    o.coding.nonnegative = nonnegative;
+    o.coding.gram_mode = (shs_gram_mode)gram_mode;
+    o.coding.signals_per_group = signals_per_group;
+    o.batch = batch;
+    o.first_batch = first_batch;
+    o.forgetting = forgetting;
+    o.sweeps = sweeps;
+    o.start = (shs_start)start;
+    o.patch_width = patch_width;
+    o.patch_height = patch_height;
+    o.patch_channels = patch_channels;
+    o.seed = seed;
+    o.start_weight = start_weight;
+    o.replace = (shs_replace)replace;
+    o.prune_coherence = (shs_real)prune_coherence;
+    o.replace_every = replace_every;
+    o.test = test;
+    o.test_m = test_m;
+    o.test_ld = test_ld;
+    o.test_every = test_every;
+    r.sums_xx = sums_xx;
+    r.sums_yx = sums_yx;
+    r.history_most = history_most;
+    r.history = (shs_online_record *)calloc(history_most + 1, sizeof *r.history);
+    if (!r.history) return SHS_NO_MEMORY;
+    status = shs_online_ex(&ctx, p, n, shuffle ? shs_shuffled_signals : signals_in_order, &from, &o, D, p, &r);
+    for (i = 0; i < r.batches && i < history_most; i++) put_online_record(&r.history[i], history + 7 * i);
+    result[0] = (double)r.batches;
+    result[1] = (double)r.signal_count;
+    free(r.history);
     return status;
 }
 
@@ -350,6 +493,15 @@ static shs_cube cube_of(CUBE) {
     const shs_cube cube = cube_of(pixels, type, samples, lines, bands, sample_stride, line_stride, band_stride, swap_bytes,    \
                                   valid, has_nodata, nodata)
 
+/* Where an output of pixels goes. */
+static shs_sink sink_of(void *out, int out_type) {
+    shs_sink sink = SHS_ZERO;
+    sink.pixels = out;
+    sink.type = (shs_type)out_type;
+    sink.interleave = SHS_INTERLEAVE_BIP;
+    return sink;
+}
+
 /* A model as a file in memory, which is what Python keeps of it. */
 typedef struct shim_bytes {
     unsigned char *bytes;
@@ -378,7 +530,7 @@ static int fetch(void *user, void *bytes, size_t count) {
 ENTRY(fit, (CALL, CUBE, int kind, int components, double variance, double eigenvalue_at_least, int correlation, int divisor,
             int precise, int neighbours, int noise_residual, const double *noise, int skip, int contrast, int approach,
             int route, int iterations, double tolerance, int plain_steps, int restarts, int random_start, const double *start,
-            uint64_t seed, int order, void **file, size_t *size)) {
+            uint64_t seed, int order, const double *wavelengths, void **file, size_t *size)) {
     CONTEXT;
     THE_CUBE;
     shs_model model = SHS_ZERO;
@@ -412,6 +564,7 @@ ENTRY(fit, (CALL, CUBE, int kind, int components, double variance, double eigenv
              : kind == SHS_MODEL_RX  ? shs_rx_fit(&ctx, &cube, &o, &model.pca)
                                      : shs_pca_fit(&ctx, &cube, &o, &model.pca);
     if (status == SHS_OK) {
+        model.wavelengths = (double *)wavelengths; /* they are read only */
         status = shs_model_save(&model, append, &made);
         if (status == SHS_WRITE_FAILED) status = SHS_NO_MEMORY;
         shs_pca_free(&ctx, &model.pca);
@@ -429,7 +582,7 @@ ENTRY(apply, (CALL, CUBE, const void *file, size_t size, int way, int components
     THE_CUBE;
     shs_model model = SHS_ZERO;
     shim_bytes from = SHS_ZERO;
-    shs_sink sink = SHS_ZERO;
+    const shs_sink sink = sink_of(out, out_type);
     shs_status status;
     from.bytes = (unsigned char *)malloc(size ? size : 1);
     if (!from.bytes) return SHS_NO_MEMORY;
@@ -438,7 +591,6 @@ ENTRY(apply, (CALL, CUBE, const void *file, size_t size, int way, int components
     status = shs_model_load(&ctx, fetch, &from, &model);
     free(from.bytes);
     if (status != SHS_OK) return status;
-    sink.pixels = out, sink.type = (shs_type)out_type, sink.interleave = SHS_INTERLEAVE_BIP;
     if (model.kind == SHS_MODEL_RX) status = way ? SHS_UNSUPPORTED : shs_rx_transform(&ctx, &model.pca, &cube, &sink);
     else if (model.kind == SHS_MODEL_ICA)
         status = way == 0   ? shs_ica_transform(&ctx, &model.ica, &cube, &sink)
@@ -449,5 +601,87 @@ ENTRY(apply, (CALL, CUBE, const void *file, size_t size, int way, int components
                  : way == 1 ? shs_pca_inverse(&ctx, &model.pca, &cube, &sink)
                             : shs_pca_denoise(&ctx, &model.pca, components, &cube, &sink);
     shs_model_free(&ctx, &model);
+    return status;
+}
+
+/* labels: lines x samples. ranks: one a class, the components that its scores are of. */
+ENTRY(rx_classes, (CALL, CUBE, const int *labels, int classes, int components, int skip, int divisor, int precise, int *ranks,
+                   void *out, int out_type)) {
+    CONTEXT;
+    THE_CUBE;
+    const shs_sink sink = sink_of(out, out_type);
+    shs_pca_options o = SHS_ZERO;
+    o.components = components;
+    o.skip = skip;
+    o.divisor = (shs_divisor)divisor;
+    o.precise = (shs_precision)precise;
+    return shs_rx_classes(&ctx, &cube, labels, classes, &o, &sink, ranks);
+}
+
+ENTRY(rx_local, (CALL, CUBE, int inner, int outer, int divisor, double ridge, void *out, int out_type)) {
+    CONTEXT;
+    THE_CUBE;
+    const shs_sink sink = sink_of(out, out_type);
+    shs_rx_local_options o = SHS_ZERO;
+    o.inner = inner;
+    o.outer = outer;
+    o.divisor = (shs_divisor)divisor;
+    o.ridge = ridge;
+    return shs_rx_local(&ctx, &cube, &o, &sink);
+}
+
+/* spectra: bands x targets. mean, covariance (bands, bands x bands): of the background; NULL: those of the cube's own pixels. */
+ENTRY(detect, (CALL, CUBE, int targets, const double *spectra, int detector, double ridge, const double *mean,
+               const double *covariance, const double *undesired, int undesired_count, void *out, int out_type)) {
+    CONTEXT;
+    THE_CUBE;
+    const shs_sink sink = sink_of(out, out_type);
+    shs_detect_options o = SHS_ZERO;
+    shs_moments background = SHS_ZERO;
+    double *zero = NULL;
+    shs_status status;
+    o.method = (shs_detector)detector;
+    o.ridge = ridge;
+    o.undesired = undesired;
+    o.undesired_count = undesired_count;
+    if (mean) {
+        zero = (double *)calloc((size_t)bands, sizeof *zero);
+        if (!zero) return SHS_NO_MEMORY;
+        background.bands = bands;
+        background.count = 1;
+        background.shift = (double *)mean; /* moments of a background are read only */
+        background.sum = zero;
+        background.products = (double *)covariance;
+        o.background = &background;
+    }
+    status = shs_detect(&ctx, &cube, targets, spectra, bands, &o, &sink);
+    free(zero);
+    return status;
+}
+
+/* spectra: bands x count. */
+ENTRY(unmix, (CALL, CUBE, int count, const double *spectra, int constraint, void *out, int out_type)) {
+    CONTEXT;
+    THE_CUBE;
+    const shs_sink sink = sink_of(out, out_type);
+    return shs_unmix(&ctx, &cube, count, spectra, bands, (shs_constraint)constraint, &sink);
+}
+
+/* spectra: bands x count. places: which pixels, line after line. */
+ENTRY(endmembers, (CALL, CUBE, int extractor, int count, uint64_t seed, double *spectra, size_t *places)) {
+    CONTEXT;
+    THE_CUBE;
+    shs_endmember_options o = SHS_ZERO;
+    shs_endmembers found = SHS_ZERO;
+    shs_status status;
+    o.method = (shs_extractor)extractor;
+    o.count = count;
+    o.seed = seed;
+    status = shs_endmembers_find(&ctx, &cube, &o, &found);
+    if (status == SHS_OK) {
+        memcpy(spectra, found.spectra, (size_t)bands * (size_t)count * sizeof *spectra);
+        memcpy(places, found.pixel, (size_t)count * sizeof *places);
+    }
+    shs_endmembers_free(&ctx, &found);
     return status;
 }

@@ -1,5 +1,5 @@
 """sparsehs as scikit-learn's estimators: KSVD, PCA, MNF, ICA and RX of matrices (samples, features), for pipelines and searches.
-Parameters are those of sparsehs.py; a cube is given as cube.reshape(-1, bands)."""
+Parameters have the names and the meaning that they have in sparsehs; give a cube as cube.reshape(-1, bands)."""
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -33,6 +33,7 @@ class _Estimator(TransformerMixin, BaseEstimator):
 
     @property
     def _n_features_out(self):
+        check_is_fitted(self)
         return self.n_components_
 
     def get_feature_names_out(self, input_features=None):
@@ -41,15 +42,23 @@ class _Estimator(TransformerMixin, BaseEstimator):
 
 
 class KSVD(_Estimator):
-    """A dictionary and sparse codes over it: components_ (n_components, features). n_components None: twice as many atoms as features;
-    sparsity None: a tenth of the features, or with a tolerance as many as it takes. transform returns a dense matrix, or with
-    sparse_output one of scipy.sparse."""
+    """A dictionary and sparse codes over it: components_ (n_components, features), one atom a row, of unit length.
 
-    def __init__(self, n_components=None, sparsity=None, tolerance=0.0, iterations=10, update="aksvd", parallel_atoms=1,
-                 start="signals", seed=0, sparse_output=False, threads=0, progress=None, device=None):
+    n_components: atoms (None: twice as many as features). sparsity: atoms a sample (None: a tenth of the features, or with a
+    tolerance as many as it takes). tolerance: code until |x - code @ components_| is at most this, in the unit of X. nonnegative:
+    atoms and codes are >= 0. batch_size: samples that partial_fit learns from at a time. transform returns a dense matrix
+    (samples, n_components), or with sparse_output one of scipy.sparse.
+
+    fit learns from all samples, again and again; partial_fit learns online, from each sample once (see sparsehs.online).
+    score is 1 - |X - codes @ components_|^2 / |X|^2: 1 is a perfect fit."""
+
+    def __init__(self, n_components=None, sparsity=None, tolerance=None, iterations=10, update="aksvd", parallel_atoms=1,
+                 start="signals", seed=0, nonnegative=False, batch_size=512, sparse_output=False, threads=0, progress=None,
+                 device=None):
         self.n_components, self.sparsity, self.tolerance = n_components, sparsity, tolerance
         self.iterations, self.update, self.parallel_atoms = iterations, update, parallel_atoms
-        self.start, self.seed, self.sparse_output = start, seed, sparse_output
+        self.start, self.seed, self.nonnegative = start, seed, nonnegative
+        self.batch_size, self.sparse_output = batch_size, sparse_output
         self.threads, self.progress, self.device = threads, progress, device
 
     def fit(self, X, y=None):
@@ -57,15 +66,40 @@ class KSVD(_Estimator):
         self.n_components_ = 2 * X.shape[1] if self.n_components is None else self.n_components
         learnt = sparsehs.ksvd(X, self.n_components_, self.sparsity, self.iterations, tolerance=self.tolerance,
                                update=self.update, parallel_atoms=self.parallel_atoms, start=self.start, seed=self.seed,
-                               **self._work())
+                               nonnegative=bool(self.nonnegative), **self._work())
         self.components_, self.error_, self.history_, self.n_iter_ = learnt.D, learnt.rmse, learnt.history, learnt.iterations
+        self.state_ = None
         return self
 
-    def transform(self, X):
-        X = self._checked(X, False)
+    def partial_fit(self, X, y=None):
+        """Learns from more samples, in their order, batch_size at a time. After fit it goes on from what that has learnt."""
+        fitted = hasattr(self, "components_")
+        X = validate_data(self, X, reset=not fitted, dtype=[np.float64, np.float32])
+        if self.nonnegative:
+            raise ValueError("nonnegative: partial_fit does not learn dictionaries without negative values; use fit")
+        if not fitted:
+            self.n_components_ = 2 * X.shape[1] if self.n_components is None else self.n_components
+        start = self.components_ if fitted else self.start
+        self.state_ = sparsehs.online(X, self.n_components_, self.sparsity, tolerance=self.tolerance, batch=self.batch_size,
+                                      shuffle=False, state=getattr(self, "state_", None), start=start, seed=self.seed,
+                                      **self._work())
+        self.components_, self.n_iter_ = self.state_.D, self.state_.batches
+        return self
+
+    def _codes(self, X, errors=False):
         sparsity = self.sparsity or (None if self.tolerance else max(1, X.shape[1] // 10))
-        codes = sparsehs.omp(self.components_, X, sparsity, self.tolerance, **self._work())
+        return sparsehs.omp(self.components_, X, sparsity, self.tolerance, errors=errors, nonnegative=bool(self.nonnegative),
+                            **self._work())
+
+    def transform(self, X):
+        codes = self._codes(self._checked(X, False))
         return codes.tocsr() if self.sparse_output else codes.toarray()
+
+    def score(self, X, y=None):
+        """The part of |X|^2 that the codes explain: at most 1."""
+        X = self._checked(X, False)
+        total = np.square(X, dtype=np.float64).sum()
+        return 1 - self._codes(X, errors=True).report["sum2"] / total if total > 0 else 1.0
 
     def inverse_transform(self, X):
         check_is_fitted(self)
@@ -80,7 +114,8 @@ class _Components(_Estimator):
         return self
 
     def transform(self, X):
-        return self.model_.transform(self._checked(X, False), **self._work())
+        X = self._checked(X, False)
+        return self.model_.transform(X, **self._work())
 
     def inverse_transform(self, X):
         check_is_fitted(self)
@@ -124,7 +159,7 @@ class MNF(_Components):
 class ICA(_Components):
     """Independent components by FastICA: components_ (n_components, features), mixing_ (features, n_components), mean_; converged_."""
 
-    def __init__(self, n_components=None, contrast="pow3", approach="symmetric", iterations=200, tolerance=0.0, seed=0, threads=0,
+    def __init__(self, n_components=None, contrast="pow3", approach="symmetric", iterations=200, tolerance=None, seed=0, threads=0,
                  progress=None, device=None):
         self.n_components, self.contrast, self.approach = n_components, contrast, approach
         self.iterations, self.tolerance, self.seed = iterations, tolerance, seed
@@ -132,7 +167,7 @@ class ICA(_Components):
 
     def fit(self, X, y=None):
         self._fit("ica", self._checked(X, True), contrast=self.contrast, approach=self.approach, iterations=self.iterations,
-                  tolerance=float(self.tolerance), seed=self.seed)
+                  tolerance=self.tolerance, seed=self.seed)
         self.components_, self.mixing_ = self.model_.unmixing, self.model_.mixing.T
         self.converged_, self.n_iter_ = self.model_.converged, int(self.model_.reports[:, 0].max())
         return self
@@ -150,6 +185,7 @@ class RX(_Components):
 
     @property
     def _n_features_out(self):
+        check_is_fitted(self)
         return 1
 
     def score_samples(self, X):

@@ -1,0 +1,140 @@
+"""Arrays of NumPy as the compiled library reads them: in place where that is possible, copied otherwise."""
+
+import numpy as np
+
+from ._library import ArgumentError, _double, _float
+
+NO_MASK = "fill in what is masked first: array.filled(value)"
+
+
+def _missing(x):
+    """Where a masked array is masked, or None where nothing is."""
+    if isinstance(x, np.ma.MaskedArray) and np.ma.getmaskarray(x).any():
+        return np.ma.getmaskarray(x)
+    return None
+
+
+def _array(x, name, advice=NO_MASK):
+    """Real numbers. Sparse matrices become dense; masked arrays must have nothing masked, and `advice` says what to do else."""
+    if _missing(x) is not None:
+        raise TypeError("%s: values of it are masked, which is not understood here; %s" % (name, advice))
+    if hasattr(x, "toarray") and hasattr(x, "nnz"):  # scipy.sparse
+        x = x.toarray()
+    x = np.asarray(x)
+    if x.dtype.kind == "c":
+        raise TypeError("%s: complex numbers are not supported; give real and imaginary parts as two real arrays (over a real "
+                        "dictionary, omp(groups=...) lets the two parts of a signal share their atoms)" % name)
+    if x.dtype.kind not in "buif":
+        raise TypeError("%s: must be numbers, but its type is %s" % (name, x.dtype))
+    return x
+
+
+def _data(x):
+    """What lies below the mask of a masked array."""
+    return x.data if isinstance(x, np.ma.MaskedArray) else x
+
+
+def _rows(x, name, real):
+    """A matrix whose rows C finds `ld` values apart, in this type; copied only where it is not so already."""
+    x = _array(x, name)
+    if x.ndim != 2:
+        raise ArgumentError("%s: must be a matrix with one row each, but it has %d dimensions" % (name, x.ndim))
+    x = np.asarray(x, real)  # in the machine's byte order
+    step, value = x.strides
+    few = x.shape[0] < 2  # strides of none and of one row mean nothing
+    ahead = few or (step >= x.shape[1] * x.itemsize and step % x.itemsize == 0 and step // x.itemsize < 2**31)
+    if not (ahead and (value == x.itemsize or x.shape[1] == 1) and x.flags.aligned):
+        x = np.ascontiguousarray(x)
+    return x, (x.shape[1] if few else x.strides[0] // x.itemsize)
+
+
+def _signals(Y, name="signals", advice=NO_MASK):
+    """The library for them, the matrix, and its leading dimension."""
+    Y = _array(Y, name, advice)
+    library = _float if Y.dtype.itemsize == 4 and Y.dtype.kind == "f" else _double
+    Y, ldy = _rows(Y, name, library.real)
+    if Y.shape[1] == 0:
+        raise ArgumentError("%s: (%d, 0) has signals without values; expected (signals, values)" % (name, Y.shape[0]))
+    return library, Y, ldy
+
+
+def _wide(x, name, shape):
+    """Doubles of this shape, close together. -1 in shape: any number."""
+    x = np.ascontiguousarray(_array(x, name), np.float64)
+    if x.ndim != len(shape) or any(want not in (-1, got) for want, got in zip(shape, x.shape)):
+        raise ArgumentError("%s: its shape is %s, expected %s" % (name, x.shape, str(shape).replace("-1", "any")))
+    return x
+
+
+def _count(x, name, least=1):
+    """A whole number of at least `least`."""
+    if isinstance(x, (bool, np.bool_)) or not isinstance(x, (int, np.integer)):
+        raise TypeError("%s: must be a whole number, not %r" % (name, x))
+    if x < least:
+        raise ArgumentError("%s: must be at least %d, but is %d" % (name, least, x))
+    return int(x)
+
+
+def _alpha_split(image, alpha):
+    """The colours, and the alpha channel or None. alpha None: the last of two or four channels is one."""
+    if alpha not in (None, True, False):
+        raise TypeError("alpha: True, False or None, not %r" % (alpha,))
+    channels = image.shape[2] if image.ndim == 3 else 1
+    if alpha and channels < 2:
+        raise ArgumentError("alpha: True, but the image of shape %s has no channel beside its colours" % (image.shape,))
+    if alpha is False or (alpha is None and channels not in (2, 4)):
+        return image, None
+    return image[..., :-1], image[..., -1]
+
+
+def _image(image, alpha=None, advice="inpaint() fills in what is missing"):
+    """The library for its colours, their values in place, how C finds them, and the alpha channel or None."""
+    a = _array(image, "image", advice)
+    if a.ndim not in (2, 3) or 0 in a.shape:
+        raise ArgumentError("image: its shape is %s, expected (height, width) or (height, width, channels)" % (a.shape,))
+    a, opacity = _alpha_split(a, alpha)
+    library = _double if a.dtype.kind == "f" and a.dtype.itemsize > 4 or a.dtype.itemsize > 2 and a.dtype.kind != "f" else _float
+    if a.dtype not in (np.uint8, np.float32, np.float64):
+        a = a.astype(library.real)
+    a = a if a.dtype.isnative else a.astype(a.dtype.newbyteorder("="))
+    channels = a.shape[2] if a.ndim == 3 else 1
+    row = a.shape[1] * channels * a.itemsize
+    inner = a[0].flags.c_contiguous and a.flags.aligned
+    if not inner or a.shape[0] > 1 and (a.strides[0] < row or a.strides[0] % a.itemsize):
+        a = np.ascontiguousarray(a)
+    stride = a.strides[0] // a.itemsize if a.shape[0] > 1 else 0
+    given = dict(pixels=a, type=a.dtype.name, width=a.shape[1], height=a.shape[0], channels=channels, row_stride=stride)
+    return library, a, given, opacity
+
+
+def _cube(cube, valid=None, nodata=None):
+    """The library for it, its values in place, and how C finds them. A matrix is one line of pixels. A pixel of which a band is
+    masked is left out."""
+    masked, a = _missing(cube), _array(_data(cube), "cube")
+    if a.ndim == 2:
+        a = a[None]
+        masked = None if masked is None else masked[None]
+    if a.ndim != 3 or a.shape[2] < 1:
+        raise ArgumentError("cube: its shape is %s, expected (lines, samples, bands) or (pixels, bands)" % (np.shape(cube),))
+    if a.dtype.newbyteorder("=") not in (np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.float32, np.float64):
+        a = a.astype(np.uint8 if a.dtype.kind == "b" else np.float32 if a.dtype in (np.int8, np.float16) else np.float64)
+    library = _float if a.dtype.newbyteorder("=") in (np.uint8, np.int16, np.uint16, np.float32) else _double
+    broken = [step % a.itemsize or step == 0 for step, count in zip(a.strides, a.shape) if count > 1]
+    if any(broken) or not a.flags.aligned:
+        a = np.ascontiguousarray(a)
+    line, sample, band = (step // a.itemsize if count > 1 else 1 for step, count in zip(a.strides, a.shape))
+    found = dict(pixels=a, type=a.dtype.newbyteorder("=").name, lines=a.shape[0], samples=a.shape[1], bands=a.shape[2],
+                 sample_stride=sample, line_stride=line, band_stride=band, swap_bytes=int(not a.dtype.isnative))
+    if valid is not None:
+        valid = np.ascontiguousarray(np.asarray(valid) != 0, np.uint8)
+        if valid.shape not in (a.shape[:2], (a.shape[0] * a.shape[1],)):
+            raise ArgumentError("valid: its shape is %s, expected %s as the pixels of the cube" % (valid.shape, a.shape[:2]))
+        valid = valid.reshape(a.shape[:2])
+    if masked is not None:
+        there = ~masked.any(axis=2)
+        valid = np.ascontiguousarray(there if valid is None else there & (valid != 0), np.uint8)
+    if valid is not None:
+        found["valid"] = valid
+    if nodata is not None:
+        found.update(has_nodata=1, nodata=float(nodata))
+    return library, a, found

@@ -1,0 +1,334 @@
+"""The compiled library: errors, compilation at the first import, calls with checked arguments, progress, threads."""
+
+import ctypes
+import hashlib
+import os
+import platform
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+
+import numpy as np
+
+
+# ---- errors ----------------------------------------------------------------------------------------------------------------
+
+class Error(RuntimeError):
+    """What the library says about a failure. status is its name in sparsehs.h."""
+    status = None
+
+
+class ArgumentError(Error, ValueError):
+    """An argument is wrong."""
+
+
+class OutOfMemory(Error, MemoryError):
+    """There is too little memory."""
+
+
+class Cancelled(Error):
+    """progress returned something true. best: the best dictionary so far, of ksvd."""
+    best = None
+
+
+# ---- the libraries ---------------------------------------------------------------------------------------------------------
+
+def _files():
+    """The paths of shim.c and the two headers: in the folder c beside this file when installed, else in the source tree."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    above = os.path.dirname(here)
+    for shim, headers in ((os.path.join(here, "c"),) * 2, (above, os.path.join(above, "..", ".."))):
+        files = [os.path.join(shim, "shim.c")] + [os.path.join(headers, name) for name in ("sparsehs.h", "sparsehs_cl.h")]
+        if all(map(os.path.exists, files)):
+            return files
+    raise ImportError("sparsehs: shim.c and sparsehs.h are neither in %s nor in the source tree; install the package again"
+                      % os.path.join(here, "c"))
+
+
+def _cache():
+    if "SPARSEHS_CACHE" in os.environ:
+        return os.environ["SPARSEHS_CACHE"]
+    if sys.platform == "darwin":
+        return os.path.expanduser("~/Library/Caches/sparsehs")
+    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "sparsehs")
+
+
+def _compiler():
+    for name in [os.environ["SPARSEHS_CC"]] if os.environ.get("SPARSEHS_CC") else ["cc", "gcc", "clang"]:
+        words = shlex.split(name)
+        found = shutil.which(words[0]) if words else None
+        if found:
+            return [found] + words[1:]
+    raise ImportError("sparsehs: no C compiler: %s; install one (Debian: apt install gcc libc6-dev), or name it in SPARSEHS_CC"
+                      % ("SPARSEHS_CC=%s is not found" % os.environ["SPARSEHS_CC"] if os.environ.get("SPARSEHS_CC")
+                         else "neither cc nor gcc nor clang is there"))
+
+
+def _libraries():
+    """The paths of the libraries in float and in double, compiled where the cache has none of these sources and this compiler."""
+    files, compiler, folder = _files(), _compiler(), _cache()
+    flags = shlex.split(os.environ.get("SPARSEHS_CFLAGS", "-O2")) + ["-fPIC", "-shared", "-fvisibility=hidden"]
+    about = os.stat(compiler[0])
+    key = hashlib.sha256(repr((compiler, flags, about.st_size, about.st_mtime_ns, platform.machine())).encode())
+    for name in files:
+        with open(name, "rb") as file:
+            key.update(file.read())
+    made = [os.path.join(folder, "%s-%s.so" % (real, key.hexdigest()[:20])) for real in ("float", "double")]
+    if all(map(os.path.exists, made)):
+        return made
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        room = tempfile.TemporaryDirectory(dir=folder)
+    except OSError as error:
+        raise ImportError("sparsehs: its libraries cannot be kept in %s (%s); SPARSEHS_CACHE names another folder"
+                          % (folder, error.strerror)) from error
+    with room:
+        print("sparsehs: compiling, once, for %s ..." % folder, file=sys.stderr)
+        command = compiler + flags + [files[0]]
+        command += ["-DSHIM_HEADER=\"%s\"" % files[1], "-DSHIM_HEADER_CL=\"%s\"" % files[2]]
+        outputs = [os.path.join(room.name, os.path.basename(name)) for name in made]
+        for openmp in (["-fopenmp"], []):  # a compiler may have none
+            jobs = [subprocess.Popen(command + openmp + real + ["-o", output, "-lm"] + ([] if sys.platform == "darwin" else ["-ldl"]),
+                                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                    for real, output in zip(([], ["-DSPARSEHS_DOUBLE"]), outputs)]
+            said = [job.communicate()[0] for job in jobs]
+            if not any(job.returncode for job in jobs):
+                break
+        else:
+            raise ImportError("sparsehs: %s failed:\n%s" % (shlex.join(command), "".join(said)[-2000:]))
+        for output, name in zip(outputs, made):
+            os.replace(output, name)  # at once, for others that compile at the same time
+    return made
+
+
+_Progress = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_double)
+_NUMBERS = {"int": ctypes.c_int, "size_t": ctypes.c_size_t, "ptrdiff_t": ctypes.c_ssize_t, "uint64_t": ctypes.c_uint64,
+            "double": ctypes.c_double}
+
+
+class _Library:
+    """One of the two. What a function takes is read from the library itself, so that it is what was compiled."""
+
+    def __init__(self, path, real):
+        self.c, self.real = ctypes.CDLL(path), np.dtype(real)
+        self.arrays = {"shs_real": self.real, "double": np.dtype(np.float64), "int": np.dtype(np.intc),
+                       "size_t": np.dtype(np.uintp), "unsigned char": np.dtype(np.uint8)}
+        for name in "text", "name", "build_info", "device_name", "value":
+            getattr(self.c, "shim_" + name).restype = ctypes.c_char_p
+        self.c.shim_free.argtypes = self.c.shim_device_close.argtypes = self.c.shim_device_name.argtypes = [ctypes.c_void_p]
+        self.values, self.entries, self.devices, self.lock = {}, {}, {}, threading.Lock()
+        self.lost_devices = False
+        value = ctypes.c_int()
+        for index in range(1000):
+            text = self.c.shim_value(index, ctypes.byref(value))
+            if text is None:
+                break
+            option, _, name = text.decode().partition("=")
+            self.values.setdefault(option, {})[name.lower()] = value.value
+        self.values["out_type"] = self.values["type"]
+
+    def entry(self, name):
+        """The function, and (name, const, type, is a pointer) of each of its parameters."""
+        if name not in self.entries:
+            text = getattr(self.c, "shim_%s_parameters" % name)
+            text.restype = ctypes.c_char_p
+            parameters = []
+            for one in text().decode().strip("() ").split(","):
+                const, kind, stars, its = re.fullmatch(r"\s*(const )?\s*([\w ]+?)\s*(\**)(\w+)\s*", one).groups()
+                parameters.append((its, bool(const), kind, stars))
+            function = getattr(self.c, "shim_" + name)
+            function.argtypes = [_Progress if kind == "shim_progress" else ctypes.c_void_p if stars else _NUMBERS[kind]
+                                 for _, _, kind, stars in parameters]
+            self.entries[name] = function, parameters
+        return self.entries[name]
+
+    def device(self, name):
+        """The OpenCL device of this name, opened once."""
+        if name is None:
+            return None
+        if self.lost_devices:
+            raise Error("device %r: the parent process opened a device before fork(), and its child cannot use one; start "
+                        "processes by multiprocessing's method 'spawn'" % name)
+        with self.lock:
+            if name not in self.devices:
+                handle, reason = ctypes.c_void_p(), ctypes.create_string_buffer(400)
+                function, _ = self.entry("device_open")
+                status = function(ctypes.c_char_p(name.encode()), ctypes.byref(handle), reason, len(reason))
+                if status:
+                    self.fail(status, "device %r: " % name, " (%s)" % reason.value.decode(errors="replace"))
+                self.devices[name] = handle
+            return self.devices[name]
+
+    def fail(self, status, before="", behind=""):
+        name = self.c.shim_name(status).decode()
+        kinds = {"SHS_NO_MEMORY": OutOfMemory, "SHS_CANCELLED": Cancelled}
+        others = "UNSUPPORTED ENGINE_FAILED NO_DEVICE BUILD_FAILED DEVICE_LOST NO_CONVERGENCE".split()
+        error = kinds.get(name, Error if name[4:] in others else ArgumentError)(
+            before + self.c.shim_text(status).decode() + behind)
+        error.status = name
+        raise error
+
+    def argument(self, parameter, given):
+        """What C gets for it. Arrays have the type that the library says, and are written to only where they may be."""
+        its, const, kind, stars = parameter
+        if isinstance(given, np.ndarray):
+            if not stars or (kind != "void" and given.dtype != self.arrays.get(kind)):
+                raise TypeError("%s: an array of %s for %s %s" % (its, given.dtype, kind, stars))
+            if not const and not given.flags.writeable:
+                raise ValueError("%s: it is read-only" % its)
+            return given.ctypes.data
+        if given is None:
+            return None if stars or kind == "shim_progress" else 0
+        if isinstance(given, (str, bytes)) and not stars:
+            return self.value(its, given)
+        if stars:
+            if not isinstance(given, (ctypes.c_void_p, type(ctypes.byref(ctypes.c_int())))):
+                raise TypeError("%s: an array, not %r" % (its, given))
+            return given
+        if kind == "double" or kind == "shim_progress":
+            return given if kind != "double" else float(given)
+        given = int(given) if isinstance(given, np.bool_) else given
+        if not isinstance(given, (int, np.integer)):
+            raise TypeError("%s: a whole number, not %r" % (its, given))
+        low, high = {"int": (-2**31, 2**31), "ptrdiff_t": (-2**63, 2**63)}.get(kind, (0, 2**64))
+        if not low <= given < high:
+            raise ArgumentError("%s: %d is out of range" % (its, given))
+        return int(given)
+
+    def value(self, option, name, argument=None):
+        """The number of a name, such as that of "ols" for the option selection. argument: what Python calls the option."""
+        argument, names = argument or option, self.values.get(option)
+        if names is None:
+            raise TypeError("%s: a number, not %r" % (argument, name))
+        if not isinstance(name, str) or name.lower() not in names:
+            raise ArgumentError("%s: %r is none of %s" % (argument, name, ", ".join(names)))
+        return names[name.lower()]
+
+    def after_fork(self):
+        """Another thread of the parent may have held the lock, and OpenCL's devices are the parent's."""
+        self.lock = threading.Lock()
+        self.lost_devices = self.lost_devices or bool(self.devices)
+        self.devices = {}
+
+    def call(self, name, options=None, threads=0, progress=None, device=None, **given):
+        """Calls it, and raises what it says. `options` are the user's: only those that the function has, and is not given."""
+        function, parameters = self.entry(name)
+        names = [parameter[0] for parameter in parameters]
+        for option in options or ():
+            if option not in names or option in given:
+                raise TypeError("%s: there is no such option here" % option)
+        given.update(options or {})
+        handle = self.device(device)
+        if "progress" not in names:
+            status = function(*[self.argument(parameter, given.get(parameter[0])) for parameter in parameters])
+        else:
+            with _Watch(progress) as watch:
+                given.update(threads=_threads(threads), progress=watch.callback, device=handle)
+                arguments = [self.argument(parameter, given.get(parameter[0])) for parameter in parameters]
+                if handle is None:
+                    status = function(*arguments)
+                else:
+                    with self.lock:  # a device is for one thread at a time
+                        status = function(*arguments)
+        if status:
+            self.fail(status)
+
+
+class _Watch:
+    """KeyboardInterrupt and progress while C works. An exception must not leave a callback, and Python raises KeyboardInterrupt
+    wherever it likes, so that while C works the signal only sets a flag, which the next step finds."""
+
+    active = None  # the one whose handler of SIGINT is set
+
+    def __init__(self, progress):
+        self.shown, self.bar, self.raised, self.interrupted, self.before = progress, None, None, None, None
+        if progress is True:
+            try:
+                from tqdm.auto import tqdm
+                self.bar = tqdm(total=1, leave=False)
+                self.shown = self.draw
+            except ImportError:
+                self.shown = None
+        elif progress is not None and not callable(progress):
+            raise TypeError("progress: True, None, or a function")
+        self.callback = _Progress(self.step)
+
+    def __enter__(self):
+        if threading.current_thread() is threading.main_thread():
+            handler = signal.getsignal(signal.SIGINT)
+            if callable(handler):
+                self.before = handler
+                signal.signal(signal.SIGINT, self.interrupt)
+                _Watch.active = self
+        return self
+
+    def interrupt(self, number, frame):
+        self.interrupted = number, frame
+
+    def step(self, phase, step, steps, error):
+        try:
+            return 1 if self.interrupted else int(bool(self.shown and self.shown(phase.decode(), step, steps, error)))
+        except BaseException as raised:
+            self.raised = raised
+            return 1
+
+    def draw(self, phase, step, steps, error):
+        self.bar.total, self.bar.n = steps, step
+        self.bar.set_description(phase, refresh=False)
+        if error >= 0:
+            self.bar.set_postfix(error="%.4g" % error, refresh=False)
+        self.bar.refresh()
+
+    def __exit__(self, *raised):
+        if self.before:
+            signal.signal(signal.SIGINT, self.before)
+            _Watch.active = None
+        if self.bar is not None:
+            self.bar.close()
+        if self.interrupted and self.before:
+            self.before(*self.interrupted)
+        if self.raised:
+            raise self.raised
+
+    @classmethod
+    def after_fork(cls):
+        """Another thread forked while the main thread was in C: the child gets the handler back that was set before."""
+        if cls.active is not None:
+            signal.signal(signal.SIGINT, cls.active.before)
+            cls.active = None
+
+
+_float, _double = (_Library(path, real) for path, real in zip(_libraries(), (np.float32, np.float64)))
+
+
+_forked = False
+
+
+def _after_fork():
+    """OpenMP's threads stay in the parent of fork(), and a child that asks for them waits for ever. So a child uses one thread."""
+    global _forked
+    _forked = True
+    _Watch.after_fork()
+    for library in (_float, _double):
+        library.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _threads(threads):
+    """As many threads as this process may use. What is no number of threads is left to the check of arguments."""
+    if _forked and isinstance(threads, (int, np.integer)) and threads >= 0:
+        return 1
+    return threads
+
+
+def build_info():
+    """One line for each of the two compiled libraries: version, type, kernels, OpenMP."""
+    return "\n".join(library.c.shim_build_info().decode() for library in (_float, _double))

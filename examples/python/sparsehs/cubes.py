@@ -1,0 +1,236 @@
+"""Image cubes: components and their models, anomalies, targets, mixtures."""
+
+import ctypes
+import zlib
+
+import numpy as np
+
+from ._arrays import _count, _cube, _wide
+from ._library import ArgumentError, _float
+
+
+# ---- models ----------------------------------------------------------------------------------------------------------------
+
+class Model:
+    """What fit has found: kind ("pca", "mnf", "ica", "rx"), bands n, components k, count (pixels), wavelengths (n,) or None, and
+
+    all but ica   mean, scale (n,), eigenvalues, vectors (k, n), backward (k, n), total_variance; of mnf noise (n, n), a covariance
+    ica           mean (n,), eigenvalues (k,), whitening, unmixing, mixing (k, n), rotation (k, k), converged (k,), reports (k, 7):
+                  iterations, restarts, converged, change, kurtosis, negentropy, extraction
+
+    A model is kept as the file that the program `hypercube --save` writes and its `apply` reads. Models can be pickled."""
+    wavelengths = None
+
+    def __init__(self, file):
+        self.file = bytes(file)
+        head, body, sums = self.file[:64], self.file[64:-4], [int.from_bytes(self.file[at:][:4], "little") for at in (60, -4)]
+        if len(self.file) < 68 or head[:8] != b"SHSmodel" or [zlib.crc32(head[:60]), zlib.crc32(body)] != sums:
+            raise ArgumentError("model: the file is not one of sparsehs, or damaged")
+        version, kind, n, k, e, flags = np.frombuffer(head[8:32], "<u4").tolist()
+        if version > 2 or kind > 3:
+            raise ArgumentError("model: the file is of a later version (%d) or kind (%d) than are known here" % (version, kind))
+        body = np.frombuffer(body, "<f8")
+        self.kind, self.bands, self.components = ("pca", "mnf", "ica", "rx")[kind], n, k
+        self.count, self.total_variance = np.frombuffer(head[32:48], "<f8").tolist()
+        shapes = [("mean", (n,)), ("scale", (n,)), ("eigenvalues", (e,)), ("vectors", (k, n)), ("backward", (k, n))]
+        if self.kind == "mnf" and version > 1:
+            shapes.append(("noise", (n, n)))
+        if self.kind == "ica":
+            shapes = [("mean", (n,)), ("eigenvalues", (k,)), ("whitening", (n, k)), ("rotation", (k, k)), ("unmixing", (n, k)),
+                      ("mixing", (k, n))]
+        if flags & 1:
+            shapes.append(("wavelengths", (n,)))
+        if self.kind == "ica":
+            shapes.append(("reports", (k, 7)))
+        at = 0
+        for name, shape in shapes:
+            size = int(np.prod(shape))
+            setattr(self, name, body[at:at + size].reshape(shape))
+            at += size
+        if self.kind == "ica":  # one row each: (k, n)
+            self.whitening, self.unmixing, self.converged = self.whitening.T, self.unmixing.T, self.reports[:, 2] != 0
+
+    def __reduce__(self):
+        return Model, (self.file,)
+
+    @classmethod
+    def load(cls, path):
+        """The model in a file."""
+        with open(path, "rb") as file:
+            return cls(file.read())
+
+    def save(self, path):
+        """Writes the model into a file."""
+        with open(path, "wb") as file:
+            file.write(self.file)
+
+    def _apply(self, cube, way, outputs, components=0, valid=None, nodata=None, **work):
+        wanted = self.components if way == 1 else self.bands
+        if np.shape(cube)[-1:] != (wanted,):
+            raise ArgumentError("cube: its shape is %s, but the model is of %d %s" %
+                                (np.shape(cube), wanted, "components" if way == 1 else "bands"))
+        return _map("apply", cube, outputs, valid, nodata, work, file=np.frombuffer(self.file, np.uint8), size=len(self.file),
+                    way=way, components=components)
+
+    def transform(self, cube, **options):
+        """The components of every pixel, (lines, samples, k), or its score, (lines, samples, 1). Pixels that are missing become NaN.
+        Options: valid, nodata as of fit; threads, progress, device."""
+        return self._apply(cube, 0, 1 if self.kind == "rx" else self.components, **options)
+
+    def inverse_transform(self, components, **options):
+        """The pixels (lines, samples, n) from their components (lines, samples, k). Not of rx, whose scores have no way back."""
+        return self._apply(components, 1, self.bands, **options)
+
+    def denoise(self, cube, components=0, **options):
+        """The pixels, rebuilt from their first `components` components (0: all that are kept). Of pca and mnf."""
+        return self._apply(cube, 2, self.bands, components, **options)
+
+
+def _map(name, cube, outputs, valid, nodata, work, **given):
+    """Calls a function that gives each pixel `outputs` values; missing pixels get NaN."""
+    library, a, pixels = _cube(cube, valid, nodata)
+    out = np.empty(a.shape[:2] + (outputs,), library.real)
+    if out.size:
+        library.call(name, **work, **pixels, **given, out=out, out_type=out.dtype.name)
+    return out[0] if np.ndim(cube) == 2 else out
+
+
+def fit(kind, cube, components=None, *, valid=None, nodata=None, noise=None, start=None, wavelengths=None, threads=0,
+        progress=None, device=None, **options):
+    """Fits a Model of one kind, "pca", "mnf", "ica" or "rx", to a cube.
+
+    cube: (lines, samples, bands), or (pixels, bands). components: how many to keep; None: all, or by variance or
+    eigenvalue_at_least. Left out are pixels where `valid` (lines, samples) is 0, and those of which a band is NaN, masked or
+    `nodata`. wavelengths (bands,): kept in the model, in whatever unit. Options of the library:
+    pca    variance (0 to 1: as many components as explain this part), eigenvalue_at_least, correlation, divisor ("n", "n-1"),
+           precise ("auto", "always", "never": sums in double precision)
+    mnf    the same but correlation; neighbours ("right", "lower", "diagonal", "mean"), noise_residual: how noise is estimated; or
+           noise (bands, bands), its covariance
+    rx     skip: so many first components are left out; divisor, precise
+    ica    contrast ("pow3", "tanh", "gauss", "skew"), approach ("deflation", "symmetric"), route, iterations, tolerance, restarts,
+           random_start, seed, start (components, components), order ("kurtosis", "negentropy", "extraction")"""
+    library, a, given = _cube(cube, valid, nodata)
+    n = given["bands"]
+    if a.size == 0:
+        raise ArgumentError("cube: its shape is %s: there are no pixels to learn from" % (np.shape(cube),))
+    for name, array, shape in (("noise", noise, (n, n)), ("start", start, (components or n,) * 2), ("wavelengths", wavelengths, (n,))):
+        if array is not None:
+            options[name] = _wide(array, name, shape)
+    file, size = ctypes.c_void_p(), np.zeros(1, np.uintp)
+    library.call("fit", options, threads, progress, device, kind=kind, components=components, file=ctypes.byref(file), size=size,
+                 **given)
+    try:
+        return Model(ctypes.string_at(file, int(size[0])))
+    finally:
+        library.c.shim_free(file)
+
+
+def _run(kind, cube, components, valid=None, nodata=None, threads=0, progress=None, device=None, **options):
+    work = dict(valid=valid, nodata=nodata, threads=threads, progress=progress, device=device)
+    model = fit(kind, cube, components, **work, **options)
+    return model.transform(cube, **work), model
+
+
+# ---- components and anomalies ----------------------------------------------------------------------------------------------
+
+def pca(cube, components=None, **options):
+    """Principal components of every pixel, (lines, samples, components), and the Model. Options: see fit."""
+    return _run("pca", cube, components, **options)
+
+
+def mnf(cube, components=None, **options):
+    """Minimum noise fractions of every pixel, best signal to noise first, and the Model. Options: see fit."""
+    return _run("mnf", cube, components, **options)
+
+
+def ica(cube, components=None, **options):
+    """Independent components of every pixel by FastICA, and the Model. Options: see fit."""
+    return _run("ica", cube, components, **options)
+
+
+def rx(cube, components=None, **options):
+    """Reed-Xiaoli anomaly scores of every pixel, (lines, samples): squared distances from the mean in whitened coordinates. Options:
+    see fit."""
+    return _run("rx", cube, components, **options)[0][..., 0]
+
+
+def rx_classes(cube, labels, *, components=None, valid=None, nodata=None, threads=0, progress=None, device=None, **options):
+    """Reed-Xiaoli scores (lines, samples) of every pixel within its own class. labels (lines, samples): whole numbers from 0 on; below
+    0: the pixel is missing, and its score NaN. So are scores of classes without pixels or variance. Options: skip, divisor, precise,
+    as of fit."""
+    labels = np.asarray(labels)
+    if labels.dtype.kind not in "bui" or labels.shape != np.shape(cube)[:-1]:
+        raise ArgumentError("labels: %s of the type %s, expected whole numbers of the shape %s" %
+                            (labels.shape, labels.dtype, np.shape(cube)[:-1]))
+    classes = int(labels.max(initial=0)) + 1
+    options = dict(options, labels=np.ascontiguousarray(labels, np.intc), classes=classes, components=components,
+                   ranks=np.zeros(classes, np.intc))
+    return _map("rx_classes", cube, 1, valid, nodata, dict(threads=threads, progress=progress, device=device, options=options))[..., 0]
+
+
+def rx_local(cube, inner=5, outer=25, *, ridge=0.0, valid=None, nodata=None, threads=0, progress=None, device=None, **options):
+    """Local Reed-Xiaoli scores (lines, samples): each pixel against those around it, of a window of outer x outer pixels less one of
+    inner x inner; both are odd. There must be more of them than bands, or a ridge: this share of the mean variance is added to the
+    diagonal of the covariance. Scores without a covariance of full rank are NaN. Option: divisor, as of fit."""
+    *pixels, bands = ((1,) + np.shape(cube))[-3:]
+    inner, outer = _count(inner, "inner"), _count(outer, "outer")
+    around = np.prod(np.minimum(outer, pixels)) - np.prod(np.minimum(inner, pixels))
+    if inner < outer and np.prod(pixels) and not ridge and around <= bands:
+        raise ArgumentError("outer: only %d pixels lie around one, which are too few for a covariance of %d bands; take a larger "
+                            "window, fewer bands, or a ridge (such as 0.01)" % (around, bands))
+    return _map("rx_local", cube, 1, valid, nodata, dict(threads=threads, progress=progress, device=device, options=options),
+                inner=inner, outer=outer, ridge=ridge)[..., 0]
+
+
+# ---- spectra ---------------------------------------------------------------------------------------------------------------
+
+def _spectra(spectra, name, cube):
+    """Spectra (count, bands) in doubles, of as many bands as the cube."""
+    return _wide([spectra] if np.ndim(spectra) == 1 else spectra, name, (-1,) + np.shape(cube)[-1:])
+
+
+def detect(cube, targets, method="mf", *, ridge=0.0, background=None, undesired=None, valid=None, nodata=None, threads=0,
+           progress=None, device=None):
+    """How much of a known spectrum is in each pixel: scores (lines, samples) for one target (bands,), (lines, samples, targets) for
+    targets (targets, bands), which are in the unit of the pixels. The target itself scores 1, with "sam" 0.
+
+    method: "mf" (matched filter), "cem" (constrained energy minimisation), "ace" (adaptive cosine estimator, 0 to 1), "sam" (spectral
+    angle in radians; small is alike), "osp" (orthogonal subspace projection of `undesired` (count, bands)). ridge: this share
+    of the mean variance is added to the diagonal of the covariance, for few pixels or dependent bands. background: (mean,
+    covariance), (bands,) and (bands, bands), in place of those of the cube. valid, nodata: as of fit; missing pixels score NaN."""
+    spectra = _spectra(targets, "targets", cube)
+    bands = spectra.shape[1]
+    given = dict(targets=len(spectra), spectra=spectra, detector=_float.value("detector", method, "method"), ridge=ridge)
+    if background is not None:
+        given.update(mean=_wide(background[0], "background mean", (bands,)),
+                     covariance=_wide(background[1], "background covariance", (bands, bands)))
+    if undesired is not None:
+        given.update(undesired=_spectra(undesired, "undesired", cube))
+        given.update(undesired_count=len(given["undesired"]))
+    out = _map("detect", cube, len(spectra), valid, nodata, dict(threads=threads, progress=progress, device=device), **given)
+    return out[..., 0] if np.ndim(targets) == 1 else out
+
+
+def unmix(cube, endmembers, constraint="full", *, valid=None, nodata=None, threads=0, progress=None, device=None):
+    """Abundances (lines, samples, count) of endmembers (count, bands), spectra of pure materials in the unit of the pixels, by least
+    squares. constraint: "full" (none below 0, sum 1), "nonnegative", "sum" (sum 1), "none". valid, nodata: as of fit; missing pixels
+    become NaN."""
+    spectra = _spectra(endmembers, "endmembers", cube)
+    return _map("unmix", cube, len(spectra), valid, nodata, dict(threads=threads, progress=progress, device=device),
+                count=len(spectra), spectra=spectra, constraint=_float.value("constraint", constraint))
+
+
+def endmembers(cube, count, method="vca", *, seed=0, valid=None, nodata=None, threads=0, progress=None, device=None):
+    """Finds endmembers among the pixels. method: "vca" (vertex component analysis), "nfindr" (simplex of the largest volume), "atgp"
+    (automatic target generation). Returns their spectra (count, bands), and where they are: (count, 2), line and sample, or of
+    a matrix of pixels (count,). valid, nodata: as of fit."""
+    library, a, given = _cube(cube, valid, nodata)
+    _count(count, "count")
+    if a.size == 0 or count > a.shape[2]:
+        raise ArgumentError("count: %d endmembers of a cube of the shape %s; there can be as many as bands, of at least as many "
+                            "pixels" % (count, np.shape(cube)))
+    spectra, places = np.zeros((count, a.shape[2])), np.zeros(count, np.uintp)
+    library.call("endmembers", None, threads, progress, device, **given, extractor=_float.value("extractor", method, "method"),
+                 count=count, seed=seed, spectra=spectra, places=places)
+    places = places.astype(np.intp)
+    return spectra, places if np.ndim(cube) == 2 else np.stack(np.divmod(places, a.shape[1]), axis=-1)

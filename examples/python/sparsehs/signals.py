@@ -1,0 +1,419 @@
+"""Signals: coding by OMP and the lasso, learning dictionaries at once and online."""
+
+import warnings
+
+import numpy as np
+
+from ._arrays import NO_MASK, _array, _count, _data, _missing, _rows, _signals
+from ._library import ArgumentError, Cancelled, _double, _float
+
+
+# ---- codes -----------------------------------------------------------------------------------------------------------------
+
+class Codes:
+    """Sparse codes of m signals over n atoms.
+
+    used (m,): how many atoms signal i has. atoms (m, stride), coefs (m, stride): atom atoms[i, k] has the coefficient coefs[i, k]
+    for k < used[i], in the order in which they were chosen; what lies behind is 0. errors2 (m,): |y - Dx|^2, where omp was asked
+    for it; gaps (m,): duality gaps of lasso, as parts of |y|^2 / 2; report: sums over all signals."""
+
+    def __init__(self, m, n, stride, real):
+        self.n, self.errors2, self.gaps, self.report = n, None, None, None
+        self.used, self.atoms = np.zeros(m, np.intc), np.zeros((m, stride), np.intc)
+        self.coefs = np.zeros((m, stride), real)
+
+    def __len__(self):
+        return len(self.used)
+
+    def _there(self):
+        return np.arange(self.atoms.shape[1]) < self.used[:, None]
+
+    def _given(self):
+        """What C is told of them."""
+        return dict(stride=self.atoms.shape[1], used=self.used, atoms=self.atoms, coefs=self.coefs)
+
+    def toarray(self):
+        """The codes as a dense matrix (m, n)."""
+        X = np.zeros((len(self), self.n), self.coefs.dtype)
+        rows, places = np.nonzero(self._there())
+        X[rows, self.atoms[rows, places]] = self.coefs[rows, places]
+        return X
+
+    def tocsr(self):
+        """The codes as a sparse matrix (m, n) of scipy."""
+        from scipy.sparse import csr_matrix
+        there = self._there()
+        return csr_matrix((self.coefs[there], self.atoms[there], np.concatenate(([0], np.cumsum(self.used)))),
+                          (len(self), self.n))
+
+    def decode(self, D, *, threads=0):
+        """The signals (m, p) that these codes stand for, over the dictionary D (n, p)."""
+        library = _float if self.coefs.dtype == np.float32 else _double
+        D, ldd = _rows(D, "dictionary", library.real)
+        if D.shape[0] != self.n:
+            raise ArgumentError("dictionary: it has %d atoms, but the codes are of %d" % (D.shape[0], self.n))
+        Z = np.empty((len(self), D.shape[1]), library.real)
+        library.call("synthesize", threads=threads, p=D.shape[1], n=self.n, D=D, ldd=ldd, m=len(self), Z=Z, **self._given())
+        return Z
+
+
+# ---- arguments -------------------------------------------------------------------------------------------------------------
+
+def _dictionary(D, p, real):
+    D, ldd = _rows(D, "dictionary", real)
+    if D.shape[1] != p:
+        raise ArgumentError("dictionary: its atoms have %d values, but the signals have %d" % (D.shape[1], p))
+    return D, ldd
+
+
+def _gram(gram, n, library):
+    """A Gram matrix (n, n) as C takes it."""
+    if gram is None:
+        return {}
+    gram, ldg = _rows(gram, "gram", library.real)
+    if gram.shape != (n, n):
+        raise ArgumentError("gram: its shape is %s, expected (%d, %d) for %d atoms" % (gram.shape, n, n, n))
+    return dict(gram=gram, ldg=ldg)
+
+
+def _masked_signals(Y, options):
+    """What lies below the mask of Y. What is masked is missing, as is what `mask` says."""
+    missing = _missing(Y)
+    if missing is not None:
+        there = ~missing
+        if options.get("mask") is not None:
+            mask = _array(options["mask"], "mask")
+            if mask.shape != there.shape:
+                raise ArgumentError("mask: its shape is %s, expected %s as the signals" % (mask.shape, there.shape))
+            there &= mask != 0
+        options["mask"] = there
+    return _data(Y)
+
+
+def _coding(library, shape, options):
+    """Of the options of coding those that are arrays, as C takes them."""
+    m, p = shape
+    for name, kind in ("sparsity_each", np.intc), ("tolerance_each", library.real):
+        if options.get(name) is not None:
+            options[name] = np.ascontiguousarray(options[name], kind)
+            if options[name].shape != (m,):
+                raise ArgumentError("%s: its shape is %s, expected one value a signal, (%d,)" % (name, options[name].shape, m))
+    for name, ld, kind in ("mask", "ldm", np.uint8), ("weights", "ldw", library.real):
+        if options.get(name) is not None:
+            given = _array(options[name], name)
+            if name == "weights" and given.shape == (p,):
+                options[name], options[ld] = np.ascontiguousarray(given, kind), 0
+                continue
+            if given.shape != (m, p):
+                raise ArgumentError("%s: its shape is %s, expected %s as the signals" % (name, given.shape, (m, p)))
+            options[name], options[ld] = _rows(given != 0 if name == "mask" else given, name, kind)
+    if options.get("groups") is not None:
+        options["groups"], options["group_count"] = _groups(options["groups"], m)
+    _together(options)
+    return options
+
+
+def _groups(groups, m):
+    """The first signal of each group."""
+    starts = np.asarray(groups)
+    if starts.ndim != 1 or (starts.size and starts.dtype.kind not in "iu"):
+        raise TypeError("groups: must be a list of whole numbers, the first signal of each group, not %r" % (groups,))
+    if (m > 0 and starts.size == 0) or (starts.size and (starts[0] != 0 or np.any(np.diff(starts) <= 0) or starts[-1] >= m)):
+        raise ArgumentError("groups: the first signals of the groups must begin at 0, ascend and stay below the number of "
+                            "signals, %d, but are %s" % (m, starts[:8].tolist()))
+    return np.ascontiguousarray(starts, np.uintp), starts.size
+
+
+NOT_TOGETHER = {"nonnegative": ("mask", "weights", "skip_nan", "groups"), "groups": ("mask", "weights", "skip_nan")}
+
+
+def _is_set(options, name):
+    value = options.get(name)
+    return value is not None and (isinstance(value, np.ndarray) or bool(value))
+
+
+def _together(options):
+    """Names what the library does not do together."""
+    for name, others in NOT_TOGETHER.items():
+        for other in others:
+            if _is_set(options, name) and _is_set(options, other):
+                raise ArgumentError("%s: cannot be used together with %s; leave one of the two out" % (name, other))
+
+
+def _tolerance(tolerance):
+    return 0.0 if tolerance is None else float(tolerance)
+
+
+def _ends(sparsity, tolerance, options, most):
+    """Coding needs to know where to end."""
+    if not sparsity and not tolerance and options.get("sparsity_each") is None and options.get("tolerance_each") is None:
+        raise ArgumentError("sparsity, tolerance: one of them must be given and above 0; sparsity=%d, all that fit, codes as "
+                            "exactly as possible" % most)
+
+
+def _stride(sparsity, p, n, options):
+    """As many atoms as a signal may have."""
+    if options.get("sparsity_each") is not None:
+        return max(1, min(p, n, int(np.max(options["sparsity_each"], initial=0))))
+    if sparsity is not None and not isinstance(sparsity, (int, np.integer)):
+        raise TypeError("sparsity: must be a whole number, not %r" % (sparsity,))
+    return max(1, min(p, n, sparsity or p))
+
+
+# ---- coding ----------------------------------------------------------------------------------------------------------------
+
+OMP_REPORT = "nonzeros", "not_reached", "sum2", "rmse"
+
+
+def omp(D, Y, sparsity=None, tolerance=None, *, errors=False, gram=None, threads=0, progress=None, device=None, **options):
+    """Codes signals by orthogonal matching pursuit.
+
+    D (n, p): the dictionary, one atom a row. Y (m, p): the signals. Coding of a signal ends when it has `sparsity` atoms or when
+    |y - Dx| <= tolerance, in the unit of the signals; one of the two must be given. Returns Codes.
+
+    errors: fill errors2 and report of the codes. gram (n, n): D @ D.T, where it is known already. Options of the library:
+    selection        "omp", or "ols" for orthogonal least squares
+    nonnegative      no coefficient is below 0
+    mask (m, p)      0 = the value is missing; a masked array of NumPy says the same, and skip_nan=True takes NaN as missing
+    weights          (m, p) or (p,): how much each value counts; errors and tolerance are then of the weighted sum
+    groups           the first signal of each group, ascending from 0: signals of a group share their atoms (simultaneous OMP)
+    sparsity_each, tolerance_each    (m,): limits of each signal
+    gram_mode        "auto", "always", "never": whether D @ D.T is formed; the codes are the same but for rounding"""
+    Y = _masked_signals(Y, options)
+    library, Y, ldy = _signals(Y)
+    (m, p) = Y.shape
+    D, ldd = _dictionary(D, p, library.real)
+    n, tolerance = D.shape[0], _tolerance(tolerance)
+    _ends(sparsity, tolerance, options, min(n, p))
+    options = _coding(library, Y.shape, options)
+    sparsity = None if options.get("sparsity_each") is not None else sparsity
+    codes = Codes(m, n, _stride(sparsity, p, n, options), library.real)
+    report = np.zeros(4) if errors else None
+    if errors:
+        codes.errors2 = np.empty(m, library.real)
+    library.call("omp", options, threads, progress, device, p=p, m=m, Y=Y, ldy=ldy, n=n, D=D, ldd=ldd, sparsity=sparsity,
+                 tolerance=tolerance, errors2=codes.errors2, report=report, **_gram(gram, n, library), **codes._given())
+    if errors:
+        codes.report = dict(zip(OMP_REPORT, report.tolist()))
+    return codes
+
+
+def omp_gram(gram, correlations, sparsity=None, tolerance=None, *, norms2=None, threads=0, progress=None, device=None, **options):
+    """Codes signals of which only products are known, by orthogonal matching pursuit.
+
+    gram (n, n): D @ D.T. correlations (m, n): Y @ D.T. norms2 (m,): |y|^2 of each signal, which a tolerance needs. Returns Codes;
+    with norms2 errors2 and report are filled. Options: selection, nonnegative, groups, sparsity_each, tolerance_each, as of omp.
+    A tolerance below 1e-2 |y| in single and 1e-6 |y| in double precision cannot be decided without the signals (ArgumentError)."""
+    library, dty, ldt = _signals(correlations, "correlations")
+    m, n = dty.shape
+    tolerance = _tolerance(tolerance)
+    _ends(sparsity, tolerance, options, n)
+    options = _coding(library, (m, n), options)
+    sparsity = None if options.get("sparsity_each") is not None else sparsity
+    codes = Codes(m, n, _stride(sparsity, n, n, options), library.real)
+    report = None
+    if norms2 is not None:
+        norms2 = np.ascontiguousarray(_array(norms2, "norms2"), library.real)
+        if norms2.shape != (m,):
+            raise ArgumentError("norms2: its shape is %s, expected one value a signal, (%d,)" % (norms2.shape, m))
+        codes.errors2, report = np.empty(m, library.real), np.zeros(4)
+    elif tolerance or options.get("tolerance_each") is not None:
+        raise ArgumentError("norms2: a tolerance needs |y|^2 of each signal; give norms2, or sparsity alone")
+    library.call("omp_gram", options, threads, progress, device, m=m, n=n, dty=dty, ldt=ldt, norms2=norms2, sparsity=sparsity,
+                 tolerance=tolerance, errors2=codes.errors2, report=report, **_gram(gram, n, library), **codes._given())
+    if report is not None:
+        codes.report = dict(zip(OMP_REPORT[:3], report.tolist()))
+    return codes
+
+
+LASSO_REPORT = "nonzeros", "not_reached", "cut", "objective", "gap"
+
+
+def lasso(D, Y, lambda1, lambda2=0.0, *, relative=False, nonnegative=False, gap=None, sweeps=None, most=None, gram=None,
+          threads=0, progress=None, device=None):
+    """Codes signals by the lasso, or with lambda2 > 0 by the elastic net: for each signal y the x that minimises
+
+        |y - Dx|^2 / 2 + lambda1 |x|_1 + lambda2 |x|^2 / 2.
+
+    D (n, p): the dictionary, one atom a row. Y (m, p): the signals. lambda1 is in the unit of D @ y; scikit-learn's alpha is
+    lambda1 / p. Returns Codes with gaps and report; for several lambda1, which best descend, a list of Codes, one for each.
+
+    relative: lambda1 counts times the largest |D @ y| of each signal, so that from 1 on no atom is used. nonnegative: x >= 0.
+    gap: end when the objective is at most gap |y|^2 / 2 above its minimum (default 1e-5, in double precision 1e-10). sweeps: at
+    most for each lambda1 (default 1000). most: coefficients a signal at most (default n, which takes m n values of memory); where
+    there are more, the largest are kept, and report["cut"] counts these signals. gram (n, n): D @ D.T, where it is known."""
+    library, Y, ldy = _signals(Y, advice="lasso knows no missing values: fill them in, or use omp")
+    (m, p) = Y.shape
+    D, ldd = _dictionary(D, p, library.real)
+    n = D.shape[0]
+    lambdas = np.atleast_1d(np.asarray(_array(lambda1, "lambda1"), library.real))
+    if lambdas.ndim > 1 or lambdas.size < 1:
+        raise ArgumentError("lambda1: its shape is %s, expected one number or a list of numbers" % (lambdas.shape,))
+    count, stride = lambdas.size, n if most is None else min(n, _count(most, "most"))
+    codes = Codes(m * count, n, max(1, stride), library.real)
+    codes.gaps, report = np.zeros(m * count, library.real), np.zeros(5)
+    library.call("lasso", None, threads, progress, device, p=p, m=m, Y=Y, ldy=ldy, n=n, D=D, ldd=ldd, lambdas=np.ascontiguousarray(lambdas),
+                 lambda_count=count, lambda2=lambda2, relative=bool(relative), nonnegative=bool(nonnegative), gap=gap,
+                 sweeps=sweeps, gaps=codes.gaps, report=report, **_gram(gram, n, library), **codes._given())
+    report = dict(zip(LASSO_REPORT, report.tolist()))
+    if report["not_reached"]:
+        warnings.warn("lasso: %d of %d codes are further from their minimum than asked for (gap %.2g); raise sweeps%s, or gap"
+                      % (report["not_reached"], m * count, report["gap"], " or most" if report["cut"] else ""), RuntimeWarning, 2)
+    paths = [_part(codes, i * m, m, report) for i in range(count)]
+    return paths if np.ndim(lambda1) else paths[0]
+
+
+def _part(codes, first, count, report):
+    """Some of the codes, with no more room than their atoms take."""
+    rows = slice(first, first + count)
+    stride = max(1, int(codes.used[rows].max(initial=0)))
+    part = Codes(0, codes.n, 1, codes.coefs.dtype)
+    part.used, part.gaps, part.report = codes.used[rows], codes.gaps[rows], report
+    part.atoms, part.coefs = codes.atoms[rows, :stride].copy(), codes.coefs[rows, :stride].copy()
+    return part
+
+
+# ---- learning --------------------------------------------------------------------------------------------------------------
+
+class Learnt:
+    """What ksvd returns: D (n, p), one atom a row, of unit length; rmse and mean_atoms (coefficients a signal) of coding with it;
+    iterations, and the history of each (rmse_coding, mean_atoms, atoms_used, replaced, pruned; rmse_test, of the signals in
+    `test`, -1 without any); codes, where they were asked for."""
+    HISTORY = "rmse_coding", "mean_atoms", "atoms_used", "replaced", "pruned", "rmse_test"
+
+    def __init__(self, D, history, result, codes):
+        self.D, self.codes = D, codes
+        self.iterations, self.best_iteration, self.rmse, self.mean_atoms = int(result[0]), int(result[1]), result[2], result[3]
+        self.history = {name: history[:self.iterations, i].copy() for i, name in enumerate(self.HISTORY)}
+
+
+def _start(start, n, p, real):
+    """The dictionary to begin with, and what C is told of it."""
+    if start is None or isinstance(start, str):
+        return np.zeros((n, p), real), start
+    D = np.array(_array(start, "start"), real, order="C")
+    if D.shape != (n, p):
+        raise ArgumentError("start: its shape is %s, expected (%d, %d): atoms, values" % (D.shape, n, p))
+    return D, "given"
+
+
+def _test(test, p, library):
+    """Signals that are not learnt from."""
+    if test is None:
+        return {}
+    test, ld = _rows(test, "test", library.real)
+    if test.shape[1] != p:
+        raise ArgumentError("test: its signals have %d values, but those to learn from have %d" % (test.shape[1], p))
+    return dict(test=test, test_m=test.shape[0], test_ld=ld)
+
+
+def ksvd(Y, atoms, sparsity=None, iterations=10, *, tolerance=None, start=None, codes=False, test=None, threads=0,
+         progress=None, device=None, **options):
+    """Learns a dictionary of `atoms` atoms from signals Y (m, p), each coded with `sparsity` atoms (default: a tenth of its
+    values), or until |y - Dx| <= tolerance, in the unit of the signals. Returns Learnt.
+
+    start: "signals", "random", "dct" (with patch_width, patch_height, patch_channels), or a dictionary (atoms, p). codes: return
+    the codes, too. test (any, p): signals that are not learnt from, whose error the history has. Options of the library:
+    update           "aksvd", "sgk", "ksvd", "nsgk", "mod": how atoms are updated
+    nonnegative      atoms and codes are >= 0 (aksvd, sgk, ksvd)
+    mask, skip_nan   what is missing, as of omp; masked arrays say the same (aksvd, sgk)
+    parallel_atoms   atoms updated at a time
+    seed, rounds, replace ("worst", "leave", "random"), keep ("best", "last"), prune_coherence, prune_uses, stop_improvement,
+    stop_patience, regularisation, incoherence, coherence ..., as in sparsehs.h, section 7"""
+    Y = _masked_signals(Y, options)
+    library, Y, ldy = _signals(Y)
+    (m, p), n = Y.shape, _count(atoms, "atoms")
+    tolerance = _tolerance(tolerance)
+    options = _coding(library, Y.shape, options)
+    _learnable(m, options)
+    D, start = _start(start, n, p, library.real)
+    ends = tolerance or options.get("tolerance_each") is not None
+    limit = _stride(sparsity or (None if ends else max(1, p // 10)), p, n, options)
+    codes = Codes(m, n, limit, library.real) if codes else None
+    iterations = 10 if iterations is None else iterations or 10
+    history, result = np.zeros((max(1, iterations), 6)), np.zeros(4)
+    try:
+        library.call("ksvd", options, threads, progress, device, p=p, m=m, Y=Y, ldy=ldy, n=n, sparsity=sparsity,
+                     tolerance=tolerance, iterations=iterations, start=start, D=D, history=history, result=result,
+                     **_test(test, p, library), **(codes._given() if codes else {}))
+    except Cancelled as cancelled:
+        cancelled.best = Learnt(D, history, result, None)
+        raise
+    return Learnt(D, history, result, codes)
+
+
+WITH_MISSING = "aksvd", "sgk"
+
+
+def _learnable(m, options):
+    """What ksvd does not learn from, in words that name it."""
+    if m < 1:
+        raise ArgumentError("signals: there are none to learn from")
+    for name in "weights", "groups":
+        if options.get(name) is not None:
+            raise ArgumentError("%s: only omp takes them; ksvd takes mask" % name)
+    if (_is_set(options, "mask") or _is_set(options, "skip_nan")) and options.get("update", "aksvd") not in WITH_MISSING:
+        raise ArgumentError("update: %r knows no missing values; %s do" % (options["update"], " and ".join(WITH_MISSING)))
+
+
+class Online:
+    """What online returns, and what it goes on from: D (n, p), one atom a row; batches and signal_count, of all calls so far; sums_xx
+    (n, n) and sums_yx (n, p), by which past signals count; the history of the last call, one entry a batch (signal_count, rmse,
+    mean_atoms, rmse_test, atoms_used, replaced, pruned), whose errors are of the dictionary before it has seen the batch."""
+    HISTORY = "signal_count", "rmse", "mean_atoms", "rmse_test", "atoms_used", "replaced", "pruned"
+
+    def __init__(self, D, before=None):
+        self.D, self.history = D, {}
+        self.batches, self.signal_count = (before.batches, before.signal_count) if before else (0, 0)
+        self.sums_xx = before.sums_xx.copy() if before else np.zeros((len(D), len(D)))
+        self.sums_yx = before.sums_yx.copy() if before else np.zeros(D.shape)
+
+    def _add(self, history, result):
+        """What a call did: its batches and signals, and their history."""
+        self.batches += int(result[0])
+        self.signal_count += int(result[1])
+        self.history = {name: history[:int(result[0]), i].copy() for i, name in enumerate(self.HISTORY)}
+        return self
+
+
+def online(Y, atoms=None, sparsity=None, *, tolerance=None, epochs=1, batch=512, shuffle=True, state=None, start=None, test=None,
+           threads=0, progress=None, device=None, **options):
+    """Learns a dictionary online: from one batch of the signals Y (m, p) after another, each of which is coded once and forgotten.
+    sparsity and tolerance are as of ksvd. Returns Online.
+
+    To learn from signals that come piece by piece, give each call what the last one returned:
+
+        state = None
+        for piece in pieces:
+            state = sparsehs.online(piece, 100, sparsity=5, shuffle=False, state=state)
+
+    epochs: how often all of Y is seen. batch: signals a batch. shuffle: take the signals in random order, by `seed`. start, test: as of
+    ksvd. Options of the library: nonnegative (of codes), selection, forgetting (0 to 1: how much older batches count with each new
+    one; default 1), sweeps, seed, start_weight, replace, prune_coherence, replace_every, test_every ..., as in sparsehs.h,
+    section 7. With the same options and batches, learning in pieces gives what learning at once does."""
+    library, Y, ldy = _signals(Y, advice="online learning knows no missing values: fill them in, or use ksvd")
+    m, p = Y.shape
+    if atoms is None and state is None:
+        raise TypeError("atoms: how many atoms to learn must be given")
+    n = _count(len(state.D) if atoms is None else atoms, "atoms")
+    batch, epochs = _count(batch, "batch"), _count(epochs, "epochs")
+    if state is not None and state.D.shape != (n, p):
+        raise ArgumentError("state: its dictionary is %s, but (%d, %d) is asked for: atoms, values" % (state.D.shape, n, p))
+    if state is None or state.batches == 0:
+        D, start = _start(start, n, p, library.real)
+        made = Online(D)
+    else:
+        D, start = np.array(state.D, library.real, order="C"), "given"
+        made = Online(D, state)
+    if m == 0:
+        return made
+    history, result = np.zeros((-(-m * epochs // batch) + 1, 7)), np.zeros(2)
+    try:
+        library.call("online", options, threads, progress, device, p=p, m=m, Y=Y, ldy=ldy, n=n, sparsity=sparsity,
+                     tolerance=_tolerance(tolerance), epochs=epochs, shuffle=bool(shuffle), batch=batch, start=start, D=D,
+                     first_batch=made.batches, sums_xx=made.sums_xx, sums_yx=made.sums_yx, history=history,
+                     history_most=len(history), result=result, **_test(test, p, library))
+    except Cancelled as cancelled:
+        cancelled.best = made._add(history, result)
+        raise
+    return made._add(history, result)
