@@ -1413,14 +1413,15 @@ typedef enum shs_neighbours {
 } shs_neighbours;
 
 /* Components of the covariance C (or correlation) of the pixels: C v_k = lambda_k v_k, lambda_1 >= lambda_2 >= ...; the
-   k-th component of a pixel is v_k'(x - mean). Signs are fixed: the entry of largest magnitude of each v is positive. */
+   k-th component of a pixel is v_k'(x - mean). Signs are fixed: the entry of largest magnitude of each v is
+   positive, the first of those that differ from it by 1e-5 of it or less. */
 typedef struct shs_pca_options {
     uint32_t start_canary;
     int components;               /* k; 0 = by the rules below, or all bands */
     shs_wide variance;            /* as many as explain this fraction of the variance; 0 = rule not used */
     shs_wide eigenvalue_at_least; /* only those with an eigenvalue of at least this; 0 = rule not used */
     int correlation;              /* non-zero: every band is divided by its standard deviation first */
-    shs_divisor divisor;          /* of the covariance: n or n - 1 */
+    shs_divisor divisor;          /* of the covariance, and of the noise's that is estimated: n or n - 1 */
     shs_precision precise;
     shs_neighbours neighbours; /* shs_mnf_fit: whose differences are noise */
     int noise_residual;        /* non-zero: of these, what the bands on both sides do not predict (shs_mnf_fit) */
@@ -1619,7 +1620,7 @@ typedef struct shs_ica {
     void *block;
 } shs_ica;
 
-/* Signs are fixed: the entry of largest magnitude of each row of unmixing is positive. The same seed gives the same bits for
+/* Signs are fixed as those of PCA, by each row of unmixing. The same seed gives the same bits for
    every number of threads. SHS_RANK_TOO_LOW: more components than the pixels have dimensions. Not converging is no error:
    it is said in component[].converged, which speaks of the rotation as returned: one plain step from it, made orthogonal as
    above, turns that component by 1 - |cos| of no more than the tolerance. The sums of the float build are of single
@@ -17012,6 +17013,9 @@ SHS__PRIVATE void shs__wide_product(int m, int n, int k, const shs_wide *A, cons
 #define SHS__RANK_EPS ((shs_wide)(sizeof(shs_wide) > 4 ? 1e-12 : 1e-6))
 #define SHS__RANK_EPS_QUICK ((shs_wide)(sizeof(shs_real) > 4 ? 1e-12 : 1e-6))
 
+/* Entries of at least this share of the largest count as equal to it: sums of single precision err by less. */
+#define SHS__SIGN_SHARE ((shs_wide)(1 - 1e-5))
+
 static const shs_pca_options shs__pca_zero = SHS_ZERO;
 
 SHS__PRIVATE shs_status shs__pca_check(const shs_pca_options *o, int bands) {
@@ -17099,12 +17103,21 @@ SHS__PRIVATE shs_status shs__pca_fit_statistics(const shs_moments *m, const shs_
     return SHS_OK;
 }
 
-/* The entry of largest magnitude of v, n values `step` apart, is made positive, the first of equals; `with` follows. Returns
-   the sign by which both were multiplied. */
-SHS__PRIVATE int shs__pca_fix_sign(int n, shs_wide *v, int step, shs_wide *with) {
+/* The place of the entry of largest magnitude of v, n values `step` apart: the first of those that rounding may have put below
+   another, so that the sign does not depend on the order of sums. */
+SHS__PRIVATE int shs__pca_leading_entry(int n, const shs_wide *v, int step) {
+    shs_wide most = 0;
     int i, at = 0;
-    for (i = 1; i < n; i++)
-        if (shs__wabs(v[i * step]) > shs__wabs(v[at * step])) at = i;
+    for (i = 0; i < n; i++)
+        if (shs__wabs(v[i * step]) > most) most = shs__wabs(v[i * step]);
+    while (at < n - 1 && !(shs__wabs(v[at * step]) >= SHS__SIGN_SHARE * most)) at++;
+    return at;
+}
+
+/* The leading entry of v, n values `step` apart, is made positive; `with` follows. Returns the sign by which both were
+   multiplied. */
+SHS__PRIVATE int shs__pca_fix_sign(int n, shs_wide *v, int step, shs_wide *with) {
+    int i, at = shs__pca_leading_entry(n, v, step);
     if (v[at * step] >= 0) return 1;
     for (i = 0; i < n; i++) v[i * step] = -v[i * step], with[i] = -with[i];
     return -1;
@@ -17331,7 +17344,7 @@ SHS__PRIVATE shs_status shs__pca_noise(const shs__pixels *px, const shs_pca_opti
         status = shs__ctx_agree(ctx, status);
         if (status == SHS_OK && bordering) status = shs__ctx_agree(ctx, shs__pca_border_noise(px, pairs, &b, &d));
         if (status == SHS_OK) status = shs_moments_reduce(ctx, &d);
-        if (status == SHS_OK) status = shs_moments_finish(&d, SHS_DIVISOR_N, d.shift, d.products, n); /* in place of the sums */
+        if (status == SHS_OK) status = shs_moments_finish(&d, o->divisor, d.shift, d.products, n); /* in place of the sums */
         for (i = 0; i < cells && status == SHS_OK; i++) noise[i] += d.products[i] / (each ? 6 : 2);
         shs_moments_free(ctx, &d);
     } while (status == SHS_OK && ++from <= to);
@@ -19819,15 +19832,13 @@ SHS__PRIVATE int shs__em_noise_is_low(int n, int p, shs_wide power, shs_wide sub
     return subspace - (shs_wide)p / (shs_wide)n * power > (shs_wide)31.622776601683793 * (shs_wide)p * (power - subspace);
 }
 
-/* Signs as in PCA: the entry of largest magnitude is positive. */
+/* Signs as in PCA. */
 SHS__PRIVATE void shs__em_fix_signs(int n, int p, shs_wide *V) {
-    int i, k, most;
+    int i, k, leading;
     for (k = 0; k < p; k++, V += n) {
-        for (most = 0, i = 1; i < n; i++)
-            if (shs__wabs(V[i]) > shs__wabs(V[most])) most = i;
-        for (i = 0; i < n && V[most] < 0; i++)
-            if (i != most) V[i] = -V[i];
-        V[most] = shs__wabs(V[most]);
+        leading = shs__pca_leading_entry(n, V, 1);
+        if (V[leading] >= 0) continue;
+        for (i = 0; i < n; i++) V[i] = -V[i];
     }
 }
 

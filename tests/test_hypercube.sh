@@ -554,6 +554,9 @@ printf '\223NUMPY\001\000' >short.npy; printf '\223NUMPY\001\000\071\000{"descr"
 printf '\223NUMPY\001\000\020\000{"descr": "<f4"}' >half.npy; : >void.csv
 check "a covariance in a table" good mnf scene.hdr n.hdr --bands 3,7 --noise-covariance two.csv
 fails "a neighbour that is none" 2 "--noise: left is unknown" mnf scene.hdr bad.hdr --noise left
+check "the cube as its own dark cube" good mnf scene.hdr n.hdr --bands 9,30,60 --noise-from scene.hdr --report n.csv
+check "the cube as its own dark cube: as much signal as noise" awk -F, 'NR > 1 && ($2 - 1 > 1e-9 || 1 - $2 > 1e-9) { bad = 1 }
+    END { exit bad || NR != 4 }' n.csv
 fails "noise twice" 2 "--noise-covariance: --noise-from says already" mnf scene.hdr bad.hdr --noise-from dark.hdr --noise-covariance two.csv
 fails "neighbours of a dark cube" 2 "--noise: --noise-from says already" mnf scene.hdr bad.hdr --noise-from dark.hdr --noise lower
 fails "residuals of a known covariance" 2 "--noise-residual: --noise-covariance says already" mnf scene.hdr bad.hdr --noise-covariance two.csv --noise-residual

@@ -885,6 +885,72 @@ static void test_offsets_of_wide_types(void **state) {
     free(want), free(got);
 }
 
+/* Where two entries of a vector are the largest by the symmetry of the bands, neither blocks nor sums decide on the sign. */
+static void test_signs_of_ties(void **state) {
+    enum { ROWS = 37, COLUMNS = 53, B = 3, RUNS = 3 * 2 * 4 * 5 };
+    plain_cube p = new_plain(ROWS, COLUMNS, B);
+    shs_random r;
+    shs_wide sign[4] = {0, 0, 0, 0};
+    int run;
+    size_t i;
+    (void)state;
+    shs_random_seed(&r, 3);
+    for (i = 0; i < pixels_of(&p); i++) {
+        double *x = pixel_of(&p, i);
+        x[0] = (double)shs_random_uniform(&r);
+        x[1] = 1 - x[0];
+        x[2] = 0.01 * (double)shs_random_normal(&r);
+    }
+    for (run = 0; run < RUNS; run++) {
+        static const int blocks[] = {0, 1, 5, 9, 36};
+        int kind = run / 6 % 4;
+        shs_cube cube = cube_of(&p, run / 3 % 2 ? SHS_TYPE_F32 : SHS_TYPE_F64, (shs_interleave)(run % 3), 0), used = cube;
+        shs_pca_options o = SHS_ZERO;
+        shs_pca pca = SHS_ZERO;
+        stream s;
+        if (blocks[run / 24]) used = streamed(&cube, blocks[run / 24], &s);
+        o.correlation = kind == 1;
+        if (kind == 2) o.precise = SHS_PRECISION_NEVER;
+        if (kind == 3) assert_ok(shs_mnf_fit(NULL, &used, NULL, &pca));
+        else assert_ok(shs_pca_fit(NULL, &used, &o, &pca));
+        if (run / 24 == 0 && run % 6 == 0) sign[kind] = pca.vectors[0];
+        assert_true(sign[kind] * pca.vectors[0] > 0);
+        if (kind < 3) assert_true(pca.vectors[0] > 0 && pca.vectors[1] < 0);
+        shs_pca_free(NULL, &pca);
+        cube_free(&cube);
+    }
+    free(p.x);
+}
+
+/* The cube's covariance and that of its noise are divided alike: by their own moments all eigenvalues are 1, and those of the
+   differences of n pixels and n - 1 pairs differ by the divisors alone. */
+static void test_one_divisor(void **state) {
+    enum { N = 31, B = 4 };
+    plain_cube p = mixed_cube(1, N, B, 2, 1, 8);
+    shs_cube cube = cube_f64(&p);
+    shs_moments m = SHS_ZERO;
+    shs_wide mean[B], C[B * B], first[2][B];
+    int divisor, i;
+    (void)state;
+    assert_ok(shs_moments_create(NULL, B, &m));
+    assert_ok(shs_moments_update(NULL, &cube, SHS_PRECISION_ALWAYS, &m));
+    for (divisor = 0; divisor < 2; divisor++) {
+        shs_pca_options o = SHS_ZERO;
+        shs_pca mnf = SHS_ZERO;
+        o.divisor = (shs_divisor)divisor;
+        assert_ok(shs_mnf_fit(NULL, &cube, &o, &mnf));
+        memcpy(first[divisor], mnf.eigenvalues, B * sizeof(shs_wide));
+        shs_pca_free(NULL, &mnf);
+        assert_ok(shs_moments_finish(&m, o.divisor, mean, C, B));
+        assert_ok(shs_mnf_from_noise(NULL, &m, C, B, &o, &mnf));
+        for (i = 0; i < B; i++) assert_close(mnf.eigenvalues[i], 1, 1e-10);
+        shs_pca_free(NULL, &mnf);
+    }
+    for (i = 0; i < B; i++) assert_close(first[1][i] / first[0][i], (double)N / (N - 1) * (N - 2) / (N - 1), 1e-10);
+    shs_moments_free(NULL, &m);
+    free(p.x), cube_free(&cube);
+}
+
 /* Four classes of their own means and spreads, in patches; labels that are none in some places. */
 static int *patches(int lines, int samples, plain_cube *p) {
     int *labels = NEW(int, lines *samples), l, x, b;
@@ -2102,6 +2168,8 @@ int main(void) {
         cmocka_unit_test(test_rx_of_a_constant_cube),
         cmocka_unit_test(test_rx_of_a_fit_and_on_subspaces),
         cmocka_unit_test(test_offsets_of_wide_types),
+        cmocka_unit_test(test_signs_of_ties),
+        cmocka_unit_test(test_one_divisor),
         cmocka_unit_test(test_rx_by_class),
         cmocka_unit_test(test_rx_by_classes_of_other_ranks),
         cmocka_unit_test(test_rx_of_empty_classes),
