@@ -3,6 +3,7 @@
 import _thread
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -921,6 +922,22 @@ def test_pip_installs_it(tmp_path):
             "assert 'import sparsehs' in about.metadata('sparsehs').get_payload()")
     said = subprocess.run([python, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
     assert str(tmp_path) in said and "(5, 2)" in said
+
+
+def numbers(text):
+    return [float(number) for number in re.findall(r"-?\d+\.?\d*", text)]
+
+
+def test_the_readme_prints_what_it_says(capsys):
+    with open(os.path.join(PYTHON, "README.md")) as file:
+        blocks = re.findall(r"```python\n(.*?)```\n\n((?:    [^\n]*\n)+)", file.read(), re.S)
+    assert len(blocks) == 4
+    room = {}
+    for code, output in blocks:
+        exec(code, room)
+        said = capsys.readouterr().out
+        assert re.sub(r"[\s\d.-]", "", said) == re.sub(r"[\s\d.-]", "", output)
+        assert numbers(said) == pytest.approx(numbers(output), rel=0.02, abs=0.1)
 
 
 def test_the_notebook_runs(tmp_path):
