@@ -848,11 +848,17 @@ SHS_API int shs_nnomp_naive(int p, int n, const shs_real *D, const shs_real *y, 
 
        min 1/2 ||y - Dx||^2 + lambda1 ||x||_1 + lambda2/2 ||x||^2
 
-   (Tibshirani 1996; with lambda2 > 0 the elastic net, Zou, Hastie 2005), or the same under x >= 0, by coordinate descent on the
-   Gram matrix (Friedman, Hastie, Tibshirani 2010): sweeps over all coefficients find the support, others stay on it, and on it
-   all coefficients that are not 0 are solved for together, as far as none changes its sign, which takes the place of most
-   sweeps where atoms are alike. What stops it is the duality gap, by which the objective is above its minimum at most. Before
-   a gap is told it is formed anew from the coefficients as stored.
+   (Tibshirani 1996; with lambda2 > 0 the elastic net, Zou, Hastie 2005), or the same under x >= 0. Two methods do it:
+
+   - Coordinate descent on the Gram matrix (Friedman, Hastie, Tibshirani 2010). It is fast with many signals and atoms that
+     differ.
+   - Active sets. A set of atoms grows by those whose correlation with the residual is above lambda1. On the set the minimum is
+     found by solving for all coefficients together, where one after another enters, and leaves when it reaches 0 (Osborne,
+     Presnell, Turlach 2000). It needs the Gram matrix of the set alone, and few steps however alike the atoms are.
+
+   Signals that sweeps do not bring to the minimum soon go on with active sets. Few signals, and dictionaries of more than 8192
+   atoms, use active sets alone unless the caller has a Gram matrix. Both stop by the duality gap, which bounds the distance of
+   the objective from its minimum. Before a gap is reported it is formed again from the coefficients as stored.
 
    A zero atom is not used, and of equal atoms any may share a coefficient. Once lambda1 is the largest |d_j'y| (d_j'y with
    x >= 0) no atom is used. With lambda1 = 0, least squares, the gap says little: it is all of the objective. */
@@ -865,9 +871,9 @@ typedef struct shs_lasso_options {
     int relative;     /* non-zero: lambda1 = that times the signal's own largest |d_j'y| (d_j'y with nonnegative) */
     shs_real lambda2;
     shs_real gap;         /* reached: duality gap <= gap * ||y||^2 / 2; 0 = 1e-5 (1e-10 in double) */
-    int sweeps;           /* at most, for each lambda, those over the support alone included; 0 = 1000 */
+    int sweeps;           /* at most, for each lambda; a minimum on an active set counts as one; 0 = 1000 */
     int nonnegative;      /* non-zero: x >= 0 */
-    const shs_real *gram; /* the caller's own D'D, n x n, both triangles, as in shs_omp_options; NULL = formed */
+    const shs_real *gram; /* the caller's own D'D, n x n, both triangles, as in shs_omp_options; NULL = formed where it pays */
     int ldg;
     uint32_t end_canary;
 } shs_lasso_options;
@@ -882,9 +888,10 @@ typedef struct shs_lasso_report {
 } shs_lasso_report;
 /* Codes m signals (Y: p x m): with lambda number l those of signal i are code l m + i, atoms ascending, so codes hold m signals
    for each lambda. gaps (as many, may be NULL): the duality gap over ||y||^2 / 2. SHS_CANCELLED: signals not reached have
-   used = 0. An engine descends, a sweep being n steps there, and the CPU looks at what came of it, and goes on with sweeps of
-   its own where the gap is not reached; by D'Y alone no engine does it. Takes n^2 (none with the caller's Gram matrix) plus
-   O(threads x (128 n + 256^2)) values of scratch. */
+   used = 0. An engine descends, a sweep being n steps there; the CPU forms the gaps and goes on where they are not reached. By
+   D'Y alone no engine does it. Scratch: n p values; n^2 where a Gram matrix is formed (n <= 8192); for each thread 128 n (16 n
+   above 1024 atoms) and twice k^2 in shs_wide, k = min(n, p + 64, 1024),
+   with lambda2 min(n, 1024). */
 SHS_API shs_status shs_lasso(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m, const shs_real *Y,
                              int ldy, const shs_lasso_options *options, shs_codes *codes, shs_real *gaps,
                              shs_lasso_report *report);
@@ -10204,9 +10211,15 @@ SHS__PUBLIC void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real
 #define SHS__LASSO_GAP (sizeof(shs_real) > sizeof(float) ? (shs_real)1e-10 : (shs_real)1e-5f)
 
 enum {
-    SHS__LASSO_FACE = 256, /* coefficients that are solved for together, at most */
-    SHS__LASSO_INSIDE = 3, /* sweeps over the support between two of other kinds */
-    SHS__LASSO_TURNS = 4   /* times that alpha is formed anew from the coefficients, for each lambda */
+    SHS__LASSO_FACE = 256,    /* coefficients that sweeps solve for together, at most */
+    SHS__LASSO_INSIDE = 3,    /* sweeps over the support between two of other kinds */
+    SHS__LASSO_DESCENTS = 48, /* sweeps before active sets take over, */
+    SHS__LASSO_CROWDED = 8,   /* and those where the support still has more atoms than values */
+    SHS__LASSO_TURNS = 4,     /* times that alpha is formed anew from the coefficients, for each lambda */
+    SHS__LASSO_SET = 1024,    /* atoms of an active set, at most */
+    SHS__LASSO_NEWCOMERS = 8, /* atoms that a set grows by, at least */
+    SHS__LASSO_WIDE = 8192,   /* no Gram matrix is formed of more atoms */
+    SHS__LASSO_PASSES = 8     /* passes over the dictionary that an active set takes for a signal, roughly */
 };
 
 /* A call's problem. Matrices, signals and chunks are the coder's, which knows the options' Gram matrix alone. */
@@ -10218,6 +10231,7 @@ typedef struct shs__lasso {
     int count;
     shs_real gap; /* what is to be reached, and in how many sweeps */
     int sweeps;
+    int most_set;      /* atoms of an active set, at most */
     shs_wide longest2; /* the largest G_jj */
     shs_real *gaps;
     int descended; /* the codes are there already, from an engine */
@@ -10239,28 +10253,62 @@ typedef struct shs__lasso_signal {
     int sweeps, cut, support;
 } shs__lasso_signal;
 
+/* An active set: `count` atoms, of which `used` are in use. H = D'D + lambda2 I of all of them, and with u the coefficients the
+   slopes a = D'r - lambda2 u. signs: of the coefficients in use, 0 of others, 2 of those that may not enter. order names those
+   in use, and row k of L (a triangle, one row after another) is the Cholesky factor's for order[k]. */
+typedef struct shs__lasso_set {
+    int count, used, known; /* known: those whose part of H is formed */
+    int *atoms, *signs, *order;
+    unsigned char *within; /* of all n atoms */
+    shs_wide *H, *L, *u, *a, *z, *column, *scores;
+} shs__lasso_set;
+
 /* A worker's scratch. x is 0 but for the support of the signal at hand. M, a, u, L and z are of a face: the coefficients that
    are not 0, with their signs. */
 typedef struct shs__lasso_room {
     shs__lasso_signal *members, **active;
     shs_wide *exact;
-    shs_real *x, *M, *a, *u, *L, *z, *factors;
+    shs_real *x, *coefs, *M, *a, *u, *L, *z, *factors; /* coefs: of the support */
     const shs_real **columns;
     int *support, *index;
+    shs__lasso_set set;
 } shs__lasso_room;
+
+/* Whether the Gram matrix is formed: it takes n passes over the dictionary, and an active set takes some for each signal. */
+SHS__PRIVATE void shs__lasso_plan(shs__lasso *q) {
+    const shs__omp_dictionary *over = &q->c.over;
+    const size_t passes = q->c.m > (size_t)INT_MAX ? (size_t)INT_MAX : q->c.m * SHS__LASSO_PASSES;
+    q->c.use_gram = over->p == 0 || q->c.options->gram || (over->n <= SHS__LASSO_WIDE && passes > (size_t)over->n);
+    q->most_set = shs__imin(over->n, SHS__LASSO_SET);
+    if (over->p > 0 && over->p < SHS__LASSO_SET && !(q->o->lambda2 > 0)) q->most_set = shs__imin(q->most_set, over->p + 64);
+}
+
+SHS__PRIVATE void shs__lasso_layout_set(shs__layout *l, const shs__lasso *q, shs__lasso_set *set) {
+    const size_t most = (size_t)q->most_set;
+    set->atoms = SHS__CARVE(l, int, most);
+    set->signs = SHS__CARVE(l, int, most);
+    set->order = SHS__CARVE(l, int, most);
+    set->within = SHS__CARVE(l, unsigned char, (size_t)q->c.over.n);
+    set->H = SHS__CARVE(l, shs_wide, most * most);
+    set->L = SHS__CARVE(l, shs_wide, shs__omp_triangle(q->most_set));
+    set->u = SHS__CARVE(l, shs_wide, most);
+    set->a = SHS__CARVE(l, shs_wide, most);
+    set->z = SHS__CARVE(l, shs_wide, most);
+    set->scores = SHS__CARVE(l, shs_wide, most);
+    set->column = SHS__CARVE(l, shs_wide, (size_t)q->c.over.p);
+}
 
 SHS__PRIVATE void shs__lasso_layout(shs__layout *l, shs__lasso *q, int workers) {
     shs__coder *c = &q->c;
     shs__omp_dictionary *over = &c->over;
-    const int n = over->n, p = over->p, own = !c->options->gram;
-    const size_t padded = (size_t)shs__omp_padded(n), face = (size_t)shs__imin(n, SHS__LASSO_FACE);
+    const int n = over->n, p = over->p, own = c->use_gram && !c->options->gram;
+    const size_t padded = (size_t)shs__omp_padded(n), face = c->use_gram ? (size_t)shs__imin(n, SHS__LASSO_FACE) : 0;
     const size_t cells = shs__layout_product((size_t)shs__omp_padded((int)face + 1), face, 1);
     int i;
-    c->use_gram = 1;
     c->group = shs__zmin(shs__coder_default_group(n), shs__zmax(c->m, 1));
     c->chunks = shs__ctx_chunks(c->m, c->group);
-    over->padded = own ? (int)padded : n;
-    over->ldg = (size_t)(own ? over->padded : c->options->ldg);
+    over->padded = c->options->gram ? n : (int)padded;
+    over->ldg = (size_t)(c->options->gram ? c->options->ldg : over->padded);
     over->packed = p ? SHS__CARVE(l, shs_real, shs__la_packed_count(n, p)) : NULL;
     c->own_gram = own ? SHS__CARVE(l, shs_real, shs__layout_product(padded, (size_t)n, 1)) : NULL;
     c->flags = SHS__CARVE(l, unsigned char, (size_t)workers);
@@ -10279,6 +10327,7 @@ SHS__PRIVATE void shs__lasso_layout(shs__layout *l, shs__lasso *q, int workers) 
         w->active = SHS__CARVE(l, shs__lasso_signal *, c->group);
         w->exact = SHS__CARVE(l, shs_wide, shs__layout_product((size_t)(p ? p : n), c->group, 1));
         w->x = SHS__CARVE(l, shs_real, (size_t)n);
+        w->coefs = SHS__CARVE(l, shs_real, (size_t)n);
         w->support = SHS__CARVE(l, int, (size_t)n);
         w->M = SHS__CARVE(l, shs_real, cells);
         w->L = SHS__CARVE(l, shs_real, cells);
@@ -10288,6 +10337,7 @@ SHS__PRIVATE void shs__lasso_layout(shs__layout *l, shs__lasso *q, int workers) 
         w->factors = SHS__CARVE(l, shs_real, face);
         w->columns = SHS__CARVE(l, const shs_real *, face);
         w->index = SHS__CARVE(l, int, face);
+        shs__lasso_layout_set(l, q, &w->set);
     }
 }
 
@@ -10450,18 +10500,26 @@ SHS__OUTLINE int shs__lasso_inside(const shs__lasso *q, shs__lasso_signal *s, co
     return whole;
 }
 
+/* Whether the support has more atoms than can be independent: those of the minimum are fewer, and sweeps let one after another
+   go. */
+SHS__PRIVATE int shs__lasso_crowded(const shs__lasso *q, const shs__lasso_signal *s) {
+    return q->c.over.p > 0 && !(q->o->lambda2 > 0) && s->support > q->c.over.p;
+}
+
 /* Sweeps over all coefficients, which find out who else belongs to the support, and descents on it take turns. */
 SHS__OUTLINE void shs__lasso_descend(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w, shs_real *alpha,
                                      shs_wide target) {
     const shs__omp_dictionary *over = &q->c.over;
+    const int most_sweeps = shs__imin(q->sweeps, SHS__LASSO_DESCENTS);
     int whole = 0;
-    while (s->sweeps < q->sweeps) {
+    while (s->sweeps < most_sweeps) {
         const int before = s->support;
         const shs_real most = shs__lasso_sweep(q, s, over->n, NULL, over->padded, over->G, over->ldg, alpha, w->x, w->support);
         int k = s->support, i;
         shs__lasso_look(q, s, w, alpha, NULL);
         s->sweeps++;
         if (s->gap <= target || (whole && !(most > 4 * SHS__EPS * s->most))) break;
+        if (s->sweeps > SHS__LASSO_CROWDED && shs__lasso_crowded(q, s)) break;
         whole = k > SHS__LASSO_FACE || shs__lasso_inside(q, s, w, k, k <= 2 * before, alpha);
         if (whole) shs__lasso_look(q, s, w, alpha, NULL); /* most often the last sweep would change nothing */
         if (whole && s->gap <= target) break;
@@ -10498,41 +10556,308 @@ SHS__PRIVATE void shs__lasso_store(const shs__lasso *q, shs__lasso_signal *s, co
     for (j = 0; j < codes->stride; j++) atoms[j] = j < k ? w->support[j] : 0, coefs[j] = j < k ? w->x[w->support[j]] : 0;
 }
 
-/* r of the `count` active signals by their codes alone, in shs_wide, and alpha = D'r; by the Gram matrix alone alpha itself.
-   Of no lambda (-1): by no codes. */
+/* r of a signal by `used` coefficients, in shs_wide (`exact`) and in shs_real (`column`); by the Gram matrix alone alpha. */
+SHS__OUTLINE void shs__lasso_residual(const shs__lasso *q, shs__lasso_signal *s, int used, const int *atoms,
+                                      const shs_real *coefs, shs_wide *exact, shs_real *column) {
+    const shs__omp_dictionary *d = &q->c.over;
+    const shs_real *y = SHS__AT(q->c.Y, q->c.ldy, 0, s->at);
+    const int rows = d->p ? d->p : d->n;
+    shs__sum r2 = SHS_ZERO, product = SHS_ZERO;
+    int j, k;
+    for (j = 0; j < rows; j++) exact[j] = (shs_wide)y[j];
+    for (k = 0; k < used; k++)
+        shs__la_axpy_wide(rows, -(shs_wide)coefs[k],
+                          d->p ? SHS__AT(d->D, d->ldd, 0, atoms[k]) : d->G + (size_t)atoms[k] * d->ldg, exact);
+    for (j = 0; j < rows; j++) column[j] = (shs_real)exact[j];
+    for (j = 0; d->p && j < rows; j++) {
+        shs__sum_add(&r2, exact[j] * exact[j]);
+        shs__sum_add(&product, ((shs_wide)y[j] - exact[j]) * exact[j]);
+    }
+    for (k = 0; !d->p && k < used; k++) {
+        shs__sum_add(&product, (shs_wide)coefs[k] * exact[atoms[k]]);
+        shs__sum_add(&r2, -(shs_wide)coefs[k] * ((shs_wide)y[atoms[k]] + exact[atoms[k]]));
+    }
+    if (!d->p) shs__sum_add(&r2, s->norm2), memset(column + rows, 0, (size_t)(d->padded - rows) * sizeof *column);
+    s->r2 = shs__sum_value(&r2), s->product = shs__sum_value(&product);
+}
+
+/* r of the `count` active signals by their codes alone and alpha = D'r. Of no lambda (-1): by no codes. */
 SHS__OUTLINE void shs__lasso_correlate(const shs__lasso *q, const shs__omp_group *g, const shs__lasso_room *w, int which,
                                        int count) {
     const shs__omp_dictionary *d = &q->c.over;
     const shs_codes *codes = q->c.codes;
-    const int rows = d->p ? d->p : d->n;
-    int i, j, k;
+    int i;
     for (i = 0; i < count; i++) {
         shs__lasso_signal *s = w->active[i];
-        const size_t at = (size_t)shs__imax(which, 0) * q->c.m + s->at;
-        const int *atoms = codes->atoms + at * (size_t)codes->stride, used = which < 0 ? 0 : codes->used[at];
-        const shs_real *coefs = codes->coefs + at * (size_t)codes->stride, *y = SHS__AT(q->c.Y, q->c.ldy, 0, s->at);
+        const size_t at = (size_t)shs__imax(which, 0) * q->c.m + s->at, place = at * (size_t)codes->stride;
         shs_real *column = d->p ? SHS__AT(g->R, d->p, 0, i) : SHS__AT(g->alpha, d->padded, 0, i);
-        shs_wide *exact = SHS__AT(w->exact, rows, 0, i);
-        shs__sum r2 = SHS_ZERO, product = SHS_ZERO;
-        for (j = 0; j < rows; j++) exact[j] = (shs_wide)y[j];
-        for (k = 0; k < used; k++)
-            shs__la_axpy_wide(rows, -(shs_wide)coefs[k],
-                              d->p ? SHS__AT(d->D, d->ldd, 0, atoms[k]) : d->G + (size_t)atoms[k] * d->ldg, exact);
-        for (j = 0; j < rows; j++) column[j] = (shs_real)exact[j];
-        for (j = 0; d->p && j < rows; j++) {
-            shs__sum_add(&r2, exact[j] * exact[j]);
-            shs__sum_add(&product, ((shs_wide)y[j] - exact[j]) * exact[j]);
-        }
-        for (k = 0; !d->p && k < used; k++) {
-            shs__sum_add(&product, (shs_wide)coefs[k] * exact[atoms[k]]);
-            shs__sum_add(&r2, -(shs_wide)coefs[k] * ((shs_wide)y[atoms[k]] + exact[atoms[k]]));
-        }
-        if (!d->p) shs__sum_add(&r2, s->norm2), memset(column + rows, 0, (size_t)(d->padded - rows) * sizeof *column);
-        s->r2 = shs__sum_value(&r2), s->product = shs__sum_value(&product);
+        shs__lasso_residual(q, s, which < 0 ? 0 : codes->used[at], codes->atoms + place, codes->coefs + place,
+                            SHS__AT(w->exact, d->p ? d->p : d->n, 0, i), column);
     }
     if (!d->p) return;
     shs__la_gemm_packed(d->n, count, d->p, d->packed, g->R, d->p, g->alpha, d->padded, g->scratch);
     for (i = 0; i < count; i++) memset(SHS__AT(g->alpha, d->padded, d->n, i), 0, (size_t)(d->padded - d->n) * sizeof(shs_real));
+}
+
+/* How far atom j is from the conditions of a minimum, from its slope d_j'r - lambda2 x_j. */
+SHS__PRIVATE shs_wide shs__lasso_off(const shs__lasso *q, const shs__lasso_signal *s, shs_wide slope, shs_wide x) {
+    const shs_wide l1 = (shs_wide)s->lambda1;
+    if (x > 0) return shs__wabs(slope - l1);
+    if (x < 0) return shs__wabs(slope + l1);
+    if (!q->o->nonnegative) slope = shs__wabs(slope);
+    return slope - l1;
+}
+
+/* What is not above this is no violation: by so much less than the gap allows, and rounding. */
+SHS__PRIVATE shs_wide shs__lasso_slack(const shs__lasso *q, const shs__lasso_signal *s) {
+    const shs_wide by_gap = (shs_wide)s->lambda1 * (shs_wide)q->gap / 64, by_rounding = 8 * SHS__WIDE_EPS * (shs_wide)s->most;
+    return by_gap > by_rounding ? by_gap : by_rounding;
+}
+
+/* Takes up to `most` atoms into the set, those that are furthest off. */
+SHS__OUTLINE void shs__lasso_admit(const shs__lasso *q, const shs__lasso_signal *s, const shs__lasso_room *w, shs__lasso_set *set,
+                                   const shs_real *alpha, int most) {
+    const shs_wide l2 = (shs_wide)q->o->lambda2;
+    shs_wide least = shs__lasso_slack(q, s);
+    int found = 0, j, k;
+    most = shs__imin(most, q->most_set - set->count);
+    for (j = 0; j < q->c.over.n && most > 0; j++) {
+        const shs_wide x = (shs_wide)w->x[j], off = shs__lasso_off(q, s, (shs_wide)alpha[j] - l2 * x, x);
+        if (!(off > least) || set->within[j]) continue;
+        k = shs__imin(found, most - 1);
+        found = k + 1;
+        for (; k > 0 && set->scores[k - 1] < off; k--) {
+            set->scores[k] = set->scores[k - 1];
+            set->atoms[set->count + k] = set->atoms[set->count + k - 1];
+        }
+        set->scores[k] = off;
+        set->atoms[set->count + k] = j;
+        if (found == most) least = set->scores[most - 1];
+    }
+    for (k = 0; k < found; k++) set->within[set->atoms[set->count + k]] = 1;
+    set->count += found;
+}
+
+/* An empty set, or with the support if that leaves room for others. */
+SHS__PRIVATE void shs__lasso_begin_set(const shs__lasso *q, const shs__lasso_signal *s, const shs__lasso_room *w,
+                                       shs__lasso_set *set) {
+    int k;
+    set->count = set->known = 0;
+    memset(set->within, 0, (size_t)q->c.over.n);
+    if (s->support > q->most_set / 4 * 3) return;
+    for (k = 0; k < s->support; k++) {
+        set->atoms[k] = w->support[k];
+        set->within[w->support[k]] = 1;
+    }
+    set->count = s->support;
+}
+
+/* H of the set's newcomers, and u, a and signs of all by x and r as they are. */
+SHS__OUTLINE void shs__lasso_fill_set(const shs__lasso *q, const shs__lasso_room *w, shs__lasso_set *set, const shs_wide *exact) {
+    const shs__omp_dictionary *d = &q->c.over;
+    const shs__vector_kernels *kernels = shs__kernels_vector();
+    const shs_wide l2 = (shs_wide)q->o->lambda2;
+    int i, j, k;
+    for (k = set->known; k < set->count; k++) {
+        const int atom = set->atoms[k];
+        const shs_real *values = d->p ? SHS__AT(d->D, d->ldd, 0, atom) : d->G + (size_t)atom * d->ldg;
+        for (i = 0; i < d->p; i++) set->column[i] = (shs_wide)values[i];
+        for (j = 0; j <= k; j++) {
+            shs_wide h = d->p ? kernels->dot_wide(d->p, SHS__AT(d->D, d->ldd, 0, set->atoms[j]), set->column)
+                              : (shs_wide)values[set->atoms[j]];
+            if (j == k) h += l2;
+            *SHS__AT(set->H, q->most_set, j, k) = h;
+            *SHS__AT(set->H, q->most_set, k, j) = h;
+        }
+    }
+    set->known = set->count;
+    for (k = 0; k < set->count; k++) {
+        const int atom = set->atoms[k];
+        const shs_wide slope = d->p ? kernels->dot_wide(d->p, SHS__AT(d->D, d->ldd, 0, atom), exact) : exact[atom];
+        set->u[k] = (shs_wide)w->x[atom];
+        set->a[k] = slope - l2 * set->u[k];
+        set->signs[k] = (set->u[k] > 0) - (set->u[k] < 0);
+    }
+}
+
+/* The factor's row for the atom of the set that comes into use. One that depends on those in use, but for rounding, gets a
+   small pivot: the step then goes far in a direction along which the residual hardly changes, until an atom reaches 0. */
+SHS__PRIVATE void shs__lasso_enter(const shs__lasso *q, shs__lasso_set *set, int entering, int sign) {
+    const shs_wide *h = SHS__AT(set->H, q->most_set, 0, entering);
+    const shs_wide guard = q->c.over.p ? 64 * SHS__WIDE_EPS : 8 * (shs_wide)SHS__EPS;
+    const int k = set->used++;
+    shs_wide *row = set->L + shs__omp_triangle(k), pivot = h[entering];
+    int j;
+    set->order[k] = entering;
+    set->signs[entering] = sign;
+    for (j = 0; j < k; j++) {
+        const shs_wide *other = set->L + shs__omp_triangle(j);
+        row[j] = (h[set->order[j]] - shs__la_dot_wide(j, row, other)) / other[j];
+        pivot -= row[j] * row[j];
+    }
+    if (!(pivot > guard * h[entering])) pivot = guard * h[entering];
+    row[k] = SHS__WSQRT(pivot);
+}
+
+/* Takes number `leaving` of those in use out of the factor: rows below move up, and rotations restore the triangle. */
+SHS__PRIVATE void shs__lasso_leave(shs__lasso_set *set, int leaving) {
+    shs_wide *v = set->z;
+    int i, j;
+    set->u[set->order[leaving]] = 0;
+    set->signs[set->order[leaving]] = 0;
+    set->used--;
+    for (i = leaving; i < set->used; i++) {
+        shs_wide *row = set->L + shs__omp_triangle(i);
+        const shs_wide *below = set->L + shs__omp_triangle(i + 1);
+        set->order[i] = set->order[i + 1];
+        v[i] = below[leaving];
+        for (j = 0; j < leaving; j++) row[j] = below[j];
+        for (j = leaving; j <= i; j++) row[j] = below[j + 1];
+    }
+    for (j = leaving; j < set->used; j++) {
+        shs_wide *pivot = set->L + shs__omp_triangle(j) + j;
+        const shs_wide length = SHS__WSQRT(*pivot * *pivot + v[j] * v[j]), c = *pivot / length, s = v[j] / length;
+        *pivot = length;
+        for (i = j + 1; i < set->used; i++) {
+            shs_wide *value = set->L + shs__omp_triangle(i) + j;
+            const shs_wide was = *value;
+            *value = c * was + s * v[i];
+            v[i] = c * v[i] - s * was;
+        }
+    }
+}
+
+/* The step of those in use to the minimum for their signs, as far as none changes its sign. Returns the number of the one that
+   reaches 0 first, -1 if none does. */
+SHS__OUTLINE int shs__lasso_step(const shs__lasso *q, const shs__lasso_signal *s, shs__lasso_set *set) {
+    const shs_wide l1 = (shs_wide)s->lambda1;
+    shs_wide *z = set->z, share = 1;
+    int first = -1, i, j;
+    for (i = 0; i < set->used; i++) {
+        const shs_wide *row = set->L + shs__omp_triangle(i);
+        z[i] = set->a[set->order[i]] - l1 * (shs_wide)set->signs[set->order[i]];
+        z[i] = (z[i] - shs__la_dot_wide(i, row, z)) / row[i];
+    }
+    for (i = set->used - 1; i >= 0; i--) {
+        const shs_wide *row = set->L + shs__omp_triangle(i);
+        z[i] /= row[i];
+        for (j = 0; j < i; j++) z[j] -= row[j] * z[i];
+    }
+    for (i = 0; i < set->used; i++) {
+        const shs_wide u = set->u[set->order[i]], sign = (shs_wide)set->signs[set->order[i]];
+        if ((u + z[i]) * sign > 0 || !(z[i] * sign < 0) || !(-u / z[i] < share)) continue;
+        share = -u / z[i];
+        first = i;
+    }
+    for (i = 0; i < set->used; i++) {
+        const shs_wide *h = SHS__AT(set->H, q->most_set, 0, set->order[i]), step = share * z[i];
+        set->u[set->order[i]] += step;
+        for (j = 0; j < set->count; j++) set->a[j] -= step * h[j];
+    }
+    return first;
+}
+
+/* The atom of the set, not in use, that is furthest off, or -1. */
+SHS__PRIVATE int shs__lasso_next(const shs__lasso *q, const shs__lasso_signal *s, const shs__lasso_set *set) {
+    shs_wide most = shs__lasso_slack(q, s);
+    int next = -1, k;
+    for (k = 0; k < set->count; k++) {
+        const shs_wide off = set->signs[k] == 0 ? shs__lasso_off(q, s, set->a[k], 0) : 0;
+        if (!(off > most) || !(*SHS__AT(set->H, q->most_set, k, k) > 0)) continue;
+        most = off;
+        next = k;
+    }
+    return next;
+}
+
+/* How far those in use are off, at most. */
+SHS__PRIVATE shs_wide shs__lasso_rest(const shs__lasso_signal *s, const shs__lasso_set *set) {
+    shs_wide most = 0;
+    int k;
+    for (k = 0; k < set->used; k++) {
+        const int i = set->order[k];
+        const shs_wide off = shs__wabs(set->a[i] - (shs_wide)s->lambda1 * (shs_wide)set->signs[i]);
+        if (off > most) most = off;
+    }
+    return most;
+}
+
+/* The minimum on the set, all coefficients outside it as they are. */
+SHS__OUTLINE void shs__lasso_solve_set(const shs__lasso *q, const shs__lasso_signal *s, shs__lasso_set *set) {
+    const shs_wide slack = shs__lasso_slack(q, s);
+    shs_wide rest = SHS__WIDE_MAX;
+    int steps, entered = -1, k;
+    set->used = 0;
+    for (k = 0; k < set->count; k++)
+        if (set->signs[k] != 0) shs__lasso_enter(q, set, k, set->signs[k]);
+    for (steps = 16 * set->count; steps > 0; steps--) {
+        const shs_wide before = rest;
+        const int first = shs__lasso_step(q, s, set), leaving = first < 0 ? -1 : set->order[first];
+        if (first >= 0) {
+            shs__lasso_leave(set, first);
+            rest = SHS__WIDE_MAX;
+            if (leaving != entered) continue;
+            set->signs[leaving] = 2; /* it was let in by rounding */
+        }
+        entered = -1;
+        rest = shs__lasso_rest(s, set);
+        if (rest > slack && rest < before / 2) continue; /* what rounding left */
+        entered = shs__lasso_next(q, s, set);
+        if (entered < 0) return;
+        shs__lasso_enter(q, set, entered, set->a[entered] > 0 ? 1 : -1);
+        rest = SHS__WIDE_MAX;
+    }
+}
+
+/* x by the set, and the support by x. */
+SHS__PRIVATE void shs__lasso_leave_set(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w,
+                                       const shs__lasso_set *set) {
+    int j, k;
+    for (k = 0; k < set->count; k++) w->x[set->atoms[k]] = (shs_real)set->u[k];
+    s->support = 0;
+    for (j = 0; j < q->c.over.n; j++)
+        if (w->x[j] < 0 || w->x[j] > 0) w->support[s->support++] = j;
+}
+
+/* Minimum after minimum on sets that grow, until the gap is reached or the objective falls no more. A set that is full begins
+   again with those that are furthest off. */
+SHS__OUTLINE void shs__lasso_sets(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w, const shs__omp_group *g,
+                                  int i, shs_wide target) {
+    const shs__omp_dictionary *d = &q->c.over;
+    shs_real *alpha = SHS__AT(g->alpha, d->padded, 0, i), *column = d->p ? SHS__AT(g->R, d->p, 0, i) : alpha;
+    shs_wide *exact = SHS__AT(w->exact, d->p ? d->p : d->n, 0, i), least = SHS__WIDE_MAX;
+    const shs_wide little = (shs_wide)q->gap * s->norm2 / 128;
+    shs__lasso_set set = w->set;
+    int idle = 0, k;
+    shs__lasso_begin_set(q, s, w, &set);
+    for (;; s->sweeps++) {
+        for (k = 0; k < s->support; k++) w->coefs[k] = w->x[w->support[k]];
+        shs__lasso_residual(q, s, s->support, w->support, w->coefs, exact, column);
+        if (d->p) (void)shs_gemv(SHS_TRANS_YES, d->p, d->n, 1, d->D, d->ldd, column, 1, 0, alpha, 1);
+        shs__lasso_look(q, s, w, alpha, NULL);
+        idle++;
+        if (s->objective < least - little) idle = 0;
+        if (s->objective < least) least = s->objective;
+        if (s->gap <= target || idle > SHS__LASSO_TURNS || s->sweeps >= q->sweeps) return;
+        if (set.count >= q->most_set) shs__lasso_begin_set(q, s, w, &set);
+        shs__lasso_admit(q, s, w, &set, alpha, shs__imax(SHS__LASSO_NEWCOMERS, s->support));
+        shs__lasso_fill_set(q, w, &set, exact);
+        shs__lasso_solve_set(q, s, &set);
+        shs__lasso_leave_set(q, s, w, &set);
+    }
+}
+
+/* Signal i of the group descends as long as that is the faster way, and goes on with active sets. */
+SHS__PRIVATE void shs__lasso_approach(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w,
+                                      const shs__omp_group *g, int i, shs_wide target) {
+    int k;
+    if (q->c.use_gram && s->sweeps < SHS__LASSO_DESCENTS) {
+        shs__lasso_descend(q, s, w, SHS__AT(g->alpha, q->c.over.padded, 0, i), target);
+        if (s->gap <= target || s->sweeps >= q->sweeps) return;
+        for (k = 0; shs__lasso_crowded(q, s) && k < s->support; k++) w->x[w->support[k]] = 0;
+        if (shs__lasso_crowded(q, s)) s->support = 0;
+    }
+    shs__lasso_sets(q, s, w, g, i, target);
 }
 
 /* The largest |d_j'y| of each signal. */
@@ -10587,7 +10912,7 @@ SHS__OUTLINE void shs__lasso_group(const shs__lasso *q, const shs__omp_group *g,
             if (turn > 0 || !shs__lasso_nothing(q, s, at))
                 shs__lasso_look(q, s, w, SHS__AT(g->alpha, d->padded, 0, i), SHS__AT(w->exact, d->p ? d->p : d->n, 0, i));
             if (!(s->gap <= target) && turn < SHS__LASSO_TURNS && !s->cut && s->sweeps < q->sweeps) {
-                shs__lasso_descend(q, s, w, SHS__AT(g->alpha, d->padded, 0, i), turn == 0 ? target / 2 : 0);
+                shs__lasso_approach(q, s, w, g, i, turn == 0 ? target / 2 : target / 16);
                 shs__lasso_store(q, s, w, at);
                 w->active[left++] = s;
                 continue;
@@ -10680,6 +11005,7 @@ SHS__PUBLIC size_t shs_lasso_workspace(const shs_context *ctx, int p, int n, siz
     shs__lasso q;
     shs__layout l = SHS_ZERO;
     if (p < 0 || n < 1 || shs__lasso_open(&q, p, n, m, options) != SHS_OK) return SIZE_MAX;
+    shs__lasso_plan(&q);
     shs__lasso_layout(&l, &q, shs__ctx_workers(ctx));
     return shs__layout_query(&l);
 }
@@ -10725,6 +11051,7 @@ SHS__OUTLINE shs_status shs__lasso_code(const shs_context *ctx, shs__lasso *q, s
     status = shs__coder_matrices(d, q->o->gram, q->o->ldg);
     if (status != SHS_OK) return status;
     c->codes = codes;
+    shs__lasso_plan(q);
     while (shs__layout_next(ctx, &l, &status)) shs__lasso_layout(&l, q, shs__ctx_workers(ctx));
     if (status == SHS_OK) status = shs__coder_finite(ctx, c);
     if (status == SHS_OK && ctx && ctx->engine) {
@@ -10734,8 +11061,10 @@ SHS__OUTLINE shs_status shs__lasso_code(const shs_context *ctx, shs__lasso *q, s
     }
     if (status == SHS_OK) {
         shs__coder_dictionary(ctx, c, d->D, d->ldd);
-        for (j = 0; j < d->n; j++)
-            if ((shs_wide)d->G[(size_t)j * (d->ldg + 1)] > q->longest2) q->longest2 = (shs_wide)d->G[(size_t)j * (d->ldg + 1)];
+        for (j = 0; j < d->n; j++) {
+            const shs_wide gjj = d->G ? (shs_wide)d->G[(size_t)j * (d->ldg + 1)] : shs__la_norm2(d->p, SHS__AT(d->D, d->ldd, 0, j));
+            if (gjj > q->longest2) q->longest2 = gjj;
+        }
         status = shs__lasso_run(ctx, q, &own);
     }
     shs__layout_release(ctx, &l);

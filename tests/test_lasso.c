@@ -419,6 +419,91 @@ static void test_large_support(void **state) {
     problem_free(&q);
 }
 
+/* Atoms that are alike: kernels of a few widths along the signal, or sums of 4 vectors and little else. */
+static problem alike_of(int p, int n, size_t m, int smooth, uint64_t seed) {
+    problem q = problem_of(p, n, m, 0, seed);
+    shs_real *factors = new_normal((size_t)p * 4, seed + 1), *weights = new_normal((size_t)n * 4, seed + 2);
+    size_t i;
+    int j, l, k;
+    for (j = 0; j < n; j++)
+        for (l = 0; l < p; l++) {
+            const double x = (double)l / p - (double)j / n, width = 0.02 + 0.1 * (j % 5);
+            double sum = 0.02 * (double)q.D[j * p + l];
+            for (k = 0; k < 4; k++) sum += (double)weights[j * 4 + k] * (double)factors[k * p + l];
+            q.D[j * p + l] = (shs_real)(smooth ? exp(-x * x / (2 * width * width)) : sum);
+        }
+    normalise(p, n, q.D);
+    for (i = 0; i < m; i++) /* five atoms and noise */
+        for (l = 0; l < p; l++) {
+            shs_real *y = q.Y + i * (size_t)p + l;
+            *y *= (shs_real)0.02;
+            for (k = 0; k < 5; k++) *y += (shs_real)(k - 1) * q.D[(int)(i * 17 + (size_t)k * 31) % n * p + l];
+        }
+    free(factors), free(weights);
+    return q;
+}
+
+/* The minimum is reached by default however alike the atoms are, with many signals and with few, and does not depend on the
+   order of the atoms. */
+static void test_atoms_alike(void **state) {
+    static const double lambdas[] = {0.1, 0.01, 0.001, 0.0001};
+    enum { P = 40, N = 90 };
+    int smooth, variant, many, l, j;
+    (void)state;
+    for (smooth = 0; smooth < 2; smooth++)
+        for (variant = 0; variant < 3; variant++)
+            for (many = 0; many < 2; many++)
+                for (l = 0; l < 4; l++) {
+                    const size_t m = many ? 14 : 3;
+                    problem q = alike_of(P, N, m, smooth, (uint64_t)(100 + 10 * smooth + variant)), turned = q;
+                    shs_codes codes = new_codes(m, N), other = new_codes(m, N);
+                    shs_lasso_options o = SHS_ZERO;
+                    shs_lasso_report a = SHS_ZERO, b = SHS_ZERO;
+                    size_t i;
+                    o.relative = 1, o.lambda = (shs_real)lambdas[l], o.nonnegative = variant == 1;
+                    o.lambda2 = (shs_real)(variant == 2 ? 1e-3 : 0);
+                    turned.D = (shs_real *)malloc(sizeof *turned.D * P * N);
+                    for (j = 0; j < N; j++) memcpy(turned.D + j * P, q.D + (N - 1 - j) * P, sizeof *q.D * P);
+                    assert_ok(run(&q, &o, &codes, NULL, &a));
+                    assert_ok(run(&turned, &o, &other, NULL, &b));
+                    assert_int_equal(a.not_reached, 0);
+                    assert_int_equal(b.not_reached, 0);
+                    for (i = 0; i < m; i++) {
+                        const worth w = worth_of(&q, &o, lambdas[l], i, &codes, i);
+                        const worth v = worth_of(&turned, &o, lambdas[l], i, &other, i);
+                        assert_true(w.gap <= BY_TYPE(1.1e-5, 1.1e-10) * w.norm2 / 2);
+                        assert_close(v.objective, w.objective, BY_TYPE(1.1e-5, 1.1e-10) * w.norm2 / 2);
+                    }
+                    shs_codes_free(NULL, &codes), shs_codes_free(NULL, &other);
+                    free(turned.D);
+                    problem_free(&q);
+                }
+}
+
+/* Dictionaries much wider than the signals take memory for a few passes over D, not for n^2 products, and reach the same. */
+static void test_wide(void **state) {
+    enum { P = 10, N = 10000 };
+    problem q = problem_of(P, N, 2, 0, 91);
+    shs_codes codes = new_codes(2, 40);
+    shs_lasso_options o = SHS_ZERO;
+    shs_lasso_report report = SHS_ZERO;
+    shs_context ctx = SHS_ZERO;
+    size_t i;
+    (void)state;
+    ctx.threads = 1;
+    o.relative = 1, o.lambda = (shs_real)0.05;
+    assert_true(shs_lasso_workspace(&ctx, P, N, 100000, &o) < sizeof(shs_real) * N * N / 10);
+    assert_ok(run(&q, &o, &codes, NULL, &report));
+    assert_int_equal(report.not_reached, 0);
+    for (i = 0; i < 2; i++) {
+        const worth w = worth_of(&q, &o, 0.05, i, &codes, i);
+        assert_true(w.gap <= BY_TYPE(1.1e-5, 1.1e-10) * w.norm2 / 2);
+        assert_in_range(codes.used[i], 1, P);
+    }
+    shs_codes_free(NULL, &codes);
+    problem_free(&q);
+}
+
 /* Signals of any scale have the same codes in their unit. */
 static void test_scales(void **state) {
     problem q = problem_of(20, 50, 8, 0, 51);
@@ -588,6 +673,8 @@ int main(void) {
         cmocka_unit_test(test_not_reached),
         cmocka_unit_test(test_few_sweeps),
         cmocka_unit_test(test_large_support),
+        cmocka_unit_test(test_atoms_alike),
+        cmocka_unit_test(test_wide),
         cmocka_unit_test(test_scales),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_workspace_and_cancel),
