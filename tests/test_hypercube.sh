@@ -1331,7 +1331,11 @@ fails "an empty table" 1 "empty.csv: it holds no spectrum" detect scene.hdr bad.
 fails "a table of wavelengths alone" 1 "bare.csv: it holds no spectrum" detect scene.hdr bad.hdr --target bare.csv
 fails "a table of bytes" 1 "zero.csv: not a table" detect scene.hdr bad.hdr --target zero.csv
 fails "a table that ends too early" 1 "narrow.csv: wavelength: the table does not reach" detect scene.hdr bad.hdr --target narrow.csv
-fails "wavelengths that run backwards" 1 "back.csv: wavelength: row 2 is not above" detect scene.hdr bad.hdr --target back.csv
+printf 'wavelength,a\n400,2\n500,1\n9000,1\n' >forth.csv
+check "wavelengths in another order: runs" good detect scene.hdr same.hdr --target back.csv --method sam
+mv same.img back.img
+check "wavelengths in order: runs" good detect scene.hdr same.hdr --target forth.csv --method sam
+check "wavelengths in any order: the same" cmp same.img back.img
 fails "a table by wavelength, a cube without" 1 "bsq.hdr: wavelength: the key is missing" detect bsq.hdr bad.hdr --target narrow.csv
 fails "a target of zeros" 1 "--target none.csv: targets: nothing is left" detect scene.hdr bad.hdr --bbl --target none.csv --method sam
 printf '\001\002\003\004\005\005\005\005' >dead.img; header dead 2 2 2 1 bsq 0
@@ -1340,6 +1344,179 @@ fails "undesired, but not OSP" 2 "--undesired: only --method osp" detect scene.h
 fails "the undesired spectrum is the target" 1 "--target 1,1: targets: nothing is left" detect scene.hdr bad.hdr --target 1,1 --undesired 1,1 --method osp
 fails "a picture without a truth" 2 "--roc: needs --truth" detect scene.hdr bad.hdr --target 1,1 --roc bad.svg
 fails "the picture over the table" 2 "would replace the input" detect scene.hdr bad.hdr --bbl --target paint.csv --truth scene_truth.hdr --roc paint.csv
+
+echo "== tables as people write them"
+# Three pixels of six bands: one spectrum, another, and three quarters of the first with a quarter of the other.
+# shellcheck disable=SC2059 # escapes
+printf "$(printf '\\%03o' 40 240 90 80 80 80 120 200 140 160 40 130 200 160 190 240 80 200)" >mix.img
+nm=400,500,600,700,800,1000
+header mix 3 1 6 1 bsq 0 'wavelength units = Nanometers' "wavelength = {$nm}"
+sed '/^wavelength/d' mix.hdr >bare.hdr; cp mix.img bare.img
+cat >mix.csv <<'END'
+wavelength,a,b
+400,40,240
+500,80,80
+600,120,200
+700,160,40
+800,200,160
+1000,240,80
+END
+# Least, mean and largest abundance of each, in thousandths.
+shares() { "$program" info same.hdr | awk 'seen { printf "%.0f %.0f %.0f ", 1000 * $2, 1000 * $3, 1000 * $4 } $1 == "band" { seen = 1 }'; }
+# mixes NAME CUBE TABLE [ARGUMENTS...]: the abundances of two spectra are those that the pixels were mixed by
+mixes() { check "$1: runs" good unmix "$2" same.hdr --endmembers "$3" "${@:4}"; check "$1" is "$(shares)" "0 583 1000 0 417 1000 "; }
+mixes "a table" mix.hdr mix.csv
+mixes "a table by rows: the cube has no wavelengths" bare.hdr mix.csv
+for h in Wavelength WAVELENGTH '"wavelength"' 'Wavelength (nm)' wavelength_nm wavelengths wl WL_nm lambda nm 'Wavelength [nanometers]' 'wave length' \
+    'Center Wavelength' 'band center (nm)' wvl Wellenlaenge 'wavelength,nm' wavelengthnm WavelengthNm λ; do
+    sed "1s/wavelength/$h/" mix.csv >t.csv
+    [ "$h" = wavelength,nm ] && sed -i '1s/.*/"Wavelength, nm",a,b/' t.csv
+    mixes "a column called $h" mix.hdr t.csv
+done
+awk -F, -v OFS=, 'NR > 1 { $1 /= 1000 } 1' mix.csv >um.csv
+for h in 'wavelength (um)' 'Wavelength (µm)' wavelength_um micrometers Microns wavelength; do
+    sed "1s/wavelength/$h/" um.csv >t.csv
+    mixes "micrometres called $h" mix.hdr t.csv
+done
+awk -F, -v OFS=, 'NR > 1 { $1 = 1e7 / $1 } 1' mix.csv | sed '1s/wavelength/wavenumber (cm-1)/' >t.csv
+mixes "wavenumbers" mix.hdr t.csv
+{ printf '\357\273\277'; sed 's/$/\r/' mix.csv; } >t.csv
+mixes "Excel: a byte order mark, carriage returns" mix.hdr t.csv
+{ echo 'sep=;'; sed 's/,/;/g; s/80$/80,0/; 1s/wavelength/Wellenl\xc3\xa4nge (nm)/' mix.csv; } >t.csv
+mixes "Excel: semicolons and decimal commas" mix.hdr t.csv
+tr , '\t' <mix.csv >t.csv; mixes "tabs" mix.hdr t.csv
+sed 's/,/   /g; s/^/  /' mix.csv >t.csv; mixes "blanks" mix.hdr t.csv
+awk -F, -v OFS=, '{ print (NR > 1 ? NR - 2 : ""), $0 }' mix.csv >t.csv; mixes "pandas: an index" mix.hdr t.csv
+awk -F, -v OFS=, '{ print (NR > 1 ? NR - 2 : ""), $2, $3 }' mix.csv >t.csv; mixes "pandas: an index, no wavelengths" mix.hdr t.csv
+sed '1s/wavelength//' mix.csv >t.csv; mixes "pandas: wavelengths as the index" mix.hdr t.csv
+awk -F, -v OFS=, '{ print (NR > 1 ? "\"" NR - 1 "\"" : "\"\""), $0 }' mix.csv | sed '1s/wavelength,a,b/"wavelength","a","b"/' >t.csv; mixes "R: write.csv" mix.hdr t.csv
+awk -F, '{ print (NR > 1 ? NR - 1 " " $2 " " $3 : "a b") }' mix.csv >t.csv; mixes "R: write.table, one name less" mix.hdr t.csv
+sed '1s/^/# /' mix.csv >t.csv; mixes "numpy: a heading behind a #" mix.hdr t.csv
+{ printf '# by hand, in 2020\n\n'; cat mix.csv; echo; echo '# end'; } >t.csv; mixes "comments and empty lines" mix.hdr t.csv
+sed 1d mix.csv >t.csv; mixes "no heading: wavelengths" mix.hdr t.csv
+sed 1d um.csv >t.csv; mixes "no heading: micrometres" mix.hdr t.csv
+awk -F, -v OFS=, 'NR > 1 { print NR - 1, $2, $3 }' mix.csv >t.csv; mixes "no heading: numbers of rows" bare.hdr t.csv
+sed '1s/wavelength/x/' mix.csv >t.csv; mixes "the cube's own list under another name" mix.hdr t.csv
+awk -F, -v OFS=, '{ print (NR > 1 ? NR : "Band"), $0, (NR > 1 ? 10 : "FWHM (nm)") }' mix.csv >t.csv; mixes "numbers of bands, and widths" mix.hdr t.csv
+sed 's/$/,/' mix.csv >t.csv; mixes "commas at the ends of lines" mix.hdr t.csv
+{ head -1 mix.csv; sed 1d mix.csv | sort -rn; } >t.csv; mixes "a descending table" mix.hdr t.csv
+{ head -1 mix.csv; sed 1d mix.csv | sort -t, -k3; } >t.csv; mixes "rows in no order" mix.hdr t.csv
+{ cat mix.csv; printf '1100,-,\n'; sed -n '4s/^600/390/p' mix.csv | sed 's/120/NaN/; s/200/-1.23e34/'; } >t.csv; mixes "gaps in bands that are not in use" mix.hdr t.csv
+awk -F, -v OFS=, 'NR > 1 { $1 += (NR - 4) / 100000 } 1' mix.csv >t.csv; mixes "rounding at the ends" mix.hdr t.csv
+awk -F, -v OFS=, '{ $4 = (NR == 1 ? "c" : NR == 3 ? "NA" : 7) } 1' mix.csv >t.csv
+check "a gap: the spectrum is left out" run unmix mix.hdr same.hdr --endmembers t.csv
+check "a gap: the others are of use" is "$(shares)" "0 583 1000 0 417 1000 "
+check "a gap: it is said" grep -q "t.csv: column 4 'c' is missing in band 2" err.txt
+sed '1s/a,b/"soil, dry","veg {x}"/' mix.csv >t.csv; mixes "names with commas and braces" mix.hdr t.csv
+check "names with commas and braces: in the header" says same.hdr '  soil; dry,' '  veg (x)}'
+sed 's/a,b/a,Std/' mix.csv >t.csv; fails "deviations" 1 "t.csv: column 3 'Std' is no spectrum" unmix mix.hdr bad.hdr --endmembers t.csv
+sed '1s/wavelength/spectral/; 2s/400/390/' mix.csv >t.csv; fails "a heading that does not tell" 1 "t.csv: column 1 'spectral' looks like wavelengths" unmix mix.hdr bad.hdr --endmembers t.csv
+sed '1s/wavelength/id/' mix.csv | awk -F, -v OFS=, 'NR > 1 { $1 = 7.5 - NR } 1' >t.csv; fails "an index that does not count" 1 "t.csv: column 1 'id' is no spectrum" unmix mix.hdr bad.hdr --endmembers t.csv
+awk -F, -v OFS=, 'NR > 1 { print $1 * 30, $2, $3 }' mix.csv >t.csv; fails "no heading, and the cube states none" 1 "t.csv: column 1, without a heading, looks like wavelengths" unmix bare.hdr bad.hdr --endmembers t.csv
+printf 'name,400,500\nsoil,1,2\nveg,3,4\n' >t.csv; fails "spectra in rows" 1 "t.csv: line 2: 'soil' is no number: a table has a row for each band" unmix mix.hdr bad.hdr --endmembers t.csv
+sed '1s/wavelength/wavelength (um)/' mix.csv >t.csv; fails "a unit that cannot be" 1 "t.csv: wavelength: the table does not reach 400 nm.* (um)" unmix mix.hdr bad.hdr --endmembers t.csv
+sed '1s/.*/wavelength,a,b,c/' mix.csv >t.csv; fails "a heading too long" 1 "t.csv: line 2: 3 columns, but the first line has 4" unmix mix.hdr bad.hdr --endmembers t.csv
+
+echo "== wavelengths of two lists"
+# in_unit NAME UNIT AWK-EXPRESSION OF nm
+in_unit() {
+    { sed '/^wavelength/d' mix.hdr; echo "wavelength units = $2"; echo "wavelength = {$(echo $nm | tr , '\n' | awk "{ nm = \$1; printf \"%s%.10g\", s, $3; s = \",\" }")}"; } >unit.hdr
+    cp mix.img unit.img
+    mixes "$1: a table in nanometres" unit.hdr mixnm.csv
+    check "$1: a model" good pca unit.hdr same.hdr --save unit.model
+    check "$1: its own endmembers" good endmembers unit.hdr own.csv --count 2
+    check "$1: the unit is in the heading" is "$(cell 1 1 own.csv)" "wavelength ($2)"
+    check "$1: the endmembers are those of a cube in nanometres" good unmix mix.hdr same.hdr --endmembers own.csv
+    check "$1: a model of nanometres" good apply mix.model unit.hdr same.hdr
+    check "$1: a model of nanometres, the components" cmp same.img mix_pc.img
+    check "$1: its model, of nanometres" good apply unit.model mix.hdr same.hdr
+    check "$1: its model, of nanometres: the components" bytes_within same.img mix_pc.img 1
+    check "$1: the way back" good inverse unit.model mix_pc.hdr same.hdr
+    check "$1: the way back has the unit" says same.hdr "wavelength units = $2"
+}
+sed '1s/wavelength/wavelength (nm)/' mix.csv >mixnm.csv
+good pca mix.hdr mix_pc.hdr --save mix.model
+in_unit Angstroms Angstroms '10 * nm'; in_unit micrometres Micrometers 'nm / 1000'; in_unit 'a Greek letter' 'µm' 'nm / 1000'; in_unit millimetres mm 'nm / 1e6'
+in_unit centimetres Centimeters 'nm / 1e7'; in_unit metres m 'nm / 1e9'; in_unit wavenumbers Wavenumber '1e7 / nm'; in_unit GHz GHz '299792458 / nm'; in_unit MHz MHz '299792458e3 / nm'
+# Two detectors that overlap: their bands at 600 and 650 nm are not the same.
+steps=400,600,700,550,650,800
+header steps 3 1 6 1 bsq 0 'wavelength units = nm' "wavelength = {$steps}"; cp mix.img steps.img
+paste -d, <(echo "wavelength,$steps" | tr , '\n') <(cut -d, -f2,3 mix.csv) >steps.csv
+mixes "overlapping detectors" steps.hdr steps.csv
+for b in 1-4 2-6 3,5; do
+    mixes "overlapping detectors, --bands $b" steps.hdr steps.csv --bands $b
+    check "overlapping detectors, --bands $b: endmembers" good endmembers steps.hdr own.csv --count 2 --bands $b
+    check "overlapping detectors, --bands $b: its own endmembers" good unmix steps.hdr same.hdr --endmembers own.csv --bands $b
+    check "overlapping detectors, --bands $b: a model" good pca steps.hdr steps_pc.hdr --bands $b --save steps.model
+    check "overlapping detectors, --bands $b: its own model" good apply steps.model steps.hdr same.hdr
+    check "overlapping detectors, --bands $b: the same components" cmp same.img steps_pc.img
+done
+{ head -1 steps.csv; sed 1d steps.csv | awk -F, -v OFS=, '{ print $1 + .04, $2, $3 }'; } >t.csv; mixes "overlapping detectors, other digits" steps.hdr t.csv
+sed 's/^400,40,240/399,39.9,240.8/; s/^800,240,80/805,241.3333333333,77.333333333/' steps.csv >t.csv; mixes "overlapping detectors, a list that reaches farther" steps.hdr t.csv
+header twin 3 1 6 1 bsq 0 'wavelength units = nm' "wavelength = {400,500,500,600,600,700}"; cp mix.img twin.img
+paste -d, <(echo "wavelength,400,500,500,600,600,700" | tr , '\n') <(cut -d, -f2,3 mix.csv) >t.csv
+mixes "wavelengths that come twice" twin.hdr t.csv
+mixes "wavelengths that come twice, some bands" twin.hdr t.csv --bands 1,3-6
+for list in 1000,800,700,600,500,400 400.1,500.123456789012,600.2,700.30000000000001,800.4,1000.7518210000003 402.11182099999996,500,600,700,800,1000; do
+    sed "s/^wavelength =.*/wavelength = {$list}/" mix.hdr >list.hdr; cp mix.img list.img
+    check "$list: endmembers" good endmembers list.hdr own.csv --count 2
+    check "$list: its own endmembers" good unmix list.hdr same.hdr --endmembers own.csv
+done
+
+echo "== scales of two sides"
+# The cube holds reflectance x 250, and its header says so.
+sed '$a reflectance scale factor = 250' mix.hdr >scaled.hdr; cp mix.img scaled.img
+awk -F, -v OFS=, 'NR > 1 { $2 /= 250; $3 /= 250 } 1' mix.csv >parts.csv
+awk -F, -v OFS=, 'NR > 1 { $2 *= 40; $3 *= 40 } 1' mix.csv >large.csv
+# sli NAME TABLE FACTOR: a library of 16-bit integers of the table
+sli() {
+    # shellcheck disable=SC2059 # escapes
+    printf "$(awk -F, 'NR > 1 { a = a sprintf("\\%03o\\%03o", $2 % 256, $2 / 256); b = b sprintf("\\%03o\\%03o", $3 % 256, $3 / 256) } END { print a b }' "$2")" >"$1.sli"
+    header "$1" 6 2 1 12 bsq 0 'file type = ENVI Spectral Library' "wavelength = {$nm}" "reflectance scale factor = $3"
+}
+sli large large.csv 10000; sli same_scale mix.csv 250
+awk -F, -v OFS=, 'NR > 1 { $2 = 1; $3 = 2 } 1' mix.csv >t.csv; sli wrong t.csv 10000
+mixes "reflectances" scaled.hdr parts.csv
+check "reflectances: it is said" grep -q 'parts.csv: spectra reach 0.96: reflectances' out.txt
+mixes "values as they are stored" scaled.hdr mix.csv
+check "values as they are stored: nothing is said" bash -c "! grep -q 'mix.csv' out.txt"
+mixes "a library x 10000, a cube x 250" scaled.hdr large.sli
+mixes "a library x 250, a cube x 250" scaled.hdr same_scale.sli
+mixes "--reflectance, reflectances" scaled.hdr parts.csv --reflectance
+mixes "--reflectance, a library x 10000" scaled.hdr large.sli --reflectance
+mixes "--reflectance, values as they are stored" scaled.hdr mix.csv --reflectance
+check "reflectances in floats: runs" good convert scaled.hdr refl.hdr --reflectance
+mixes "reflectances in floats, reflectances" refl.hdr parts.csv
+mixes "reflectances in floats, a library x 10000" refl.hdr large.sli
+printf 'reflectance scale factor = 10000\n' >>refl.hdr
+fails "a factor of floats that are reflectances" 1 "refl.hdr: reflectance scale factor: 10000, but its values are about" unmix refl.hdr bad.hdr --endmembers parts.csv
+sed -i '$d' refl.hdr
+fails "a library that contradicts itself" 1 "wrong.sli: reflectance scale factor: 10000, but its spectra reach" unmix scaled.hdr bad.hdr --endmembers wrong.sli
+sed '$a data reflectance gain values = {.004, .004, .008, .004, .004, .002}\ndata reflectance offset values = {0, 0, -.5, 0, 0.1, 0}' mix.hdr >gains.hdr; cp mix.img gains.img
+awk -F, -v OFS=, 'NR > 1 { g = NR == 4 ? .008 : NR == 7 ? .002 : .004; o = NR == 4 ? -.5 : NR == 6 ? .1 : 0; $2 = g * $2 + o; $3 = g * $3 + o } 1' mix.csv >t.csv
+mixes "reflectances by gains and offsets" gains.hdr t.csv
+check "detect: reflectances" good detect scaled.hdr same.hdr --target parts.csv --method osp
+check "detect: reflectances: the pixel that is the target scores 1" near "$(band same 1 --roi 0,0,1,1 | cut -d' ' -f2)" 1 1e-5
+check "a model of reflectances" good pca scaled.hdr scaled_pc.hdr --reflectance --save refl.model
+check "a model of reflectances, values as stored: they are scaled" good apply refl.model scaled.hdr same.hdr
+check "a model of reflectances, values as stored: it is said" grep -q 'scaled.hdr: values are scaled to reflectance, as those of refl.model' out.txt
+check "a model of reflectances, values as stored: the components" cmp same.img scaled_pc.img
+check "a model of reflectances, reflectances" good apply refl.model refl.hdr same.hdr
+check "a model of reflectances, reflectances: the components" bytes_within same.img scaled_pc.img 1
+fails "a model of reflectances, integers that state nothing" 1 "mix.hdr: reflectance scale factor: the key is missing, and refl.model" apply refl.model mix.hdr bad.hdr
+check "a model of stored values" good pca scaled.hdr scaled_pc.hdr --save stored.model
+sed 's/factor = 250/factor = 500/' scaled.hdr >half.hdr; cp mix.img half.img
+check "a model x 250, a cube x 500" good apply stored.model half.hdr same.hdr
+check "a model x 250, a cube x 500: it is said" grep -q 'half.hdr: values are multiplied by 0.5' out.txt
+fails "a model of stored values, --reflectance" 2 "--reflectance: stored.model was fitted without it" apply stored.model scaled.hdr bad.hdr --reflectance
+check "the way back states the factor" good inverse stored.model scaled_pc.hdr same.hdr
+check "the way back states the factor: the factor" says same.hdr 'reflectance scale factor = 250'
+check "--gains: the way back of --range" good convert mix.hdr ranged.hdr --range bands --type u16
+check "--gains: runs" good convert ranged.hdr same.hdr --gains --type u8
+check "--gains: the values" cmp same.img mix.img
+check "--gains: they are used up" says_not same.hdr 'data gain values' 'data offset values'
+fails "--gains without any" 1 "mix.hdr: data gain values: the key is missing" info mix.hdr --gains
+fails "--gains and --reflectance" 2 "--gains: --reflectance says already" info scaled.hdr --gains --reflectance
 
 echo "== help"
 # Whether what is said fits a screen of 24 lines of 80 columns, below the line that asked for it.

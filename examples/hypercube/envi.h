@@ -434,6 +434,8 @@ typedef struct cube_file {
     int stored_swap, stored_samples, stored_lines;
     int left, top;       /* the window of it that is the cube, */
     double *gain, *bias; /* and value * gain + bias of each band that is its value; NULL: the value itself */
+    int reflectance;     /* which is reflectance then */
+    double factor;       /* of a cube that is written: reflectance times this; 0: not known */
     void *raw;           /* room for values before that */
     size_t raw_bytes;
     void *map; /* the file, where its values are used as they lie in it */

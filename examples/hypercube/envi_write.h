@@ -2,7 +2,7 @@
 #ifndef HYPERCUBE_ENVI_WRITE
 #define HYPERCUBE_ENVI_WRITE
 
-#include "envi.h"
+#include "wavelengths.h"
 
 /* ---- writing: under other names, until all of it is there -------------------------------------------------------- */
 
@@ -209,14 +209,6 @@ static void free_items(char **items, int count) {
     free(items);
 }
 
-/* In no more digits than say the same number. */
-static char *number_text(double number) {
-    char text[40];
-    sprintf(text, "%.15g", number);
-    if (strtod(text, NULL) < number || strtod(text, NULL) > number) sprintf(text, "%.17g", number);
-    return joined(text, "");
-}
-
 /* Number `at` of a list grows; what is no number stays. */
 static void move_item(char **items, int count, int at, double by) {
     char *end;
@@ -342,6 +334,7 @@ static void print_header(FILE *file, const cube_file *f, const char *name, const
     if (f->wavelength && f->units && *f->units) fprintf(file, "wavelength units = %s\n", f->units);
     print_list(file, "wavelength", f->wavelength, f->bands, 10);
     print_list(file, "bbl", f->good, f->bands, 10);
+    if (f->factor > 0) fprintf(file, "reflectance scale factor = %.10g\n", f->factor);
     print_list(file, "data gain values", f->from ? f->gain : NULL, f->bands, 17);
     print_list(file, "data offset values", f->from ? f->bias : NULL, f->bands, 17);
 }

@@ -178,8 +178,8 @@ static void check_truth(job *j) {
     free(values);
 }
 
-/* Without the name of an output the cube is only described. */
-static job *job_open(const settings *s, enum mode mode, const char *name, const char *out_name) {
+/* Without the name of an output the cube is only described. notes: of the model that is applied, or NULL. */
+static job *job_open_for(const settings *s, enum mode mode, const char *name, const char *out_name, const model_notes *notes) {
     job *j = ALLOCATE(job, 1);
     j->s = s;
     j->mode = mode;
@@ -192,7 +192,7 @@ static job *job_open(const settings *s, enum mode mode, const char *name, const 
     if (out_name) name_files(j, out_name);
     select_bands(j);
     select_nodata(&j->in, s->nodata);
-    if (s->reflectance) scale_to_reflectance(&j->in);
+    select_scale(j, notes);
     j->ctx = example_context(s->threads, s->device);
     j->cube.type = j->in.type;
     j->cube.samples = j->in.samples;
@@ -210,6 +210,10 @@ static job *job_open(const settings *s, enum mode mode, const char *name, const 
     if (out_name || j->mode == ENDMEMBERS) select_fit(j);
     j->opened = wall_clock();
     return j;
+}
+
+static job *job_open(const settings *s, enum mode mode, const char *name, const char *out_name) {
+    return job_open_for(s, mode, name, out_name, NULL);
 }
 
 /* ---- what the bands hold ------------------------------------------------------------------------------------------ */

@@ -39,7 +39,7 @@ static int named_matrices(const shs_model *m, named_matrix *list) {
     return (int)((ica ? sizeof of_ica : sizeof of_pca) / sizeof *of_pca) - (!ica && m->kind != SHS_MODEL_MNF); /* no noise */
 }
 
-enum { MOST_MATRICES = 8 };
+enum { MOST_MATRICES = 8, NOTES_BYTES = 1 << 20 };
 
 static char *matrix_file(const char *prefix, const char *name) {
     char *stem = joined(prefix, "_"), *whole = joined(stem, name), *file = joined(whole, ".npy");
@@ -90,12 +90,18 @@ static void write_statistics(const job *j, const shs_model *m, const char *name)
     int count = ica ? m->ica.components : m->pca.components, b, k;
     const shs_wide *vectors = ica ? m->ica.mixing : m->pca.vectors, *mean = ica ? m->ica.mean : m->pca.mean;
     FILE *file = open_for_writing(name);
-    fprintf(file, "band,wavelength,mean,scale");
+    char *heading = wavelength_heading(&j->in), *number;
+    fprintf(file, "band,%s,mean,scale", heading);
+    free(heading);
     for (k = 0; k < count; k++) fprintf(file, ",%s %d", m->kind == SHS_MODEL_MNF ? "MNF" : ica ? "IC" : "PC", k + 1);
     fprintf(file, "\n");
     for (b = 0; b < n; b++) {
         fprintf(file, "%d,", j->bands[b] + 1);
-        if (j->in.wavelength) fprintf(file, "%.10g", j->in.wavelength[j->bands[b]]);
+        if (j->in.wavelength) {
+            number = number_text(j->in.wavelength[j->bands[b]]);
+            fputs(number, file);
+            free(number);
+        }
         fprintf(file, ",%.17g,%.17g", (double)mean[b], ica ? 1 : (double)m->pca.scale[b]);
         for (k = 0; k < count; k++) fprintf(file, ",%.17g", (double)vectors[(size_t)k * (size_t)n + (size_t)b]);
         fprintf(file, "\n");
@@ -171,6 +177,73 @@ static void export_c(const char *name, const shs_model *m, const int *bands) {
 
 /* ---- the file ----------------------------------------------------------------------------------------------------- */
 
+static const char notes_magic[] = "\nhypercube's notes\n";
+
+/* What the model was fitted to, in lines of text behind it: only what a later cube may state otherwise. */
+static void write_notes(FILE *file, const job *j) {
+    const cube_file *in = &j->in;
+    double factor = stated_factor(&in->text), *list;
+    int i, plain = 1;
+    if (has_wavelengths(in)) {
+        list = bands_in_nanometres(in, j->bands, j->cube.band_count);
+        plain = is_monotone(list, j->cube.band_count) && unit_of(in) == &wave_units[UNIT_NM];
+        free(list);
+    }
+    if (plain && !in->gain && !(factor > 0)) return;
+    fputs(notes_magic, file);
+    if (in->reflectance) fprintf(file, "values = reflectance\n");
+    else if (in->gain) fprintf(file, "values = gains\n");
+    else fprintf(file, "values = stored\n");
+    if (!in->gain && factor > 0) fprintf(file, "reflectance scale factor = %.17g\n", factor);
+    if (*in->units && strlen(in->units) < 40) fprintf(file, "wavelength units = %s\n", in->units);
+    fprintf(file, "bands = %d", in->bands);
+    for (i = 0; i < j->cube.band_count; i++) fprintf(file, " %d", j->bands[i] + 1);
+    fprintf(file, "\nend\n");
+}
+
+/* The first number is that of the cube's bands, the others are those of the model, from 1. */
+static void read_noted_bands(model_notes *notes, const char *text, int count) {
+    char *end;
+    int i;
+    notes->bands = (int)strtol(text, &end, 10);
+    notes->list = ALLOCATE(int, count);
+    notes->list_count = count;
+    for (i = 0; i < count; i++) {
+        long number = strtol(end, &end, 10);
+        if (number < 1 || number > notes->bands) break;
+        notes->list[i] = (int)number - 1;
+    }
+    if (i == count) return;
+    free(notes->list);
+    notes->list = NULL;
+}
+
+/* The rest of a model's file; bands: of the model. */
+static model_notes read_notes(FILE *file, const char *name, int bands) {
+    model_notes notes = SHS_ZERO;
+    char *text = ALLOCATE(char, NOTES_BYTES + 1), *line;
+    size_t size = fread(text, 1, NOTES_BYTES, file), start = sizeof notes_magic - 1, end;
+    notes.name = name;
+    text[size] = 0;
+    if (size > 0 && strncmp(text, notes_magic, size < start ? size : start)) warn("%s: more bytes follow the model", name);
+    if (size > 0 && !strncmp(text, notes_magic, size < start ? size : start)) {
+        line = strstr(text, "\nend\n");
+        if (!line) fail(EXIT_ERROR, "%s: model: it is truncated", name);
+        end = (size_t)(line - text) + 5;
+        if (end < size) warn("%s: more bytes follow the model", name);
+        for (line = text + start; strncmp(line, "end\n", 4); line = strchr(line, '\n') + 1) {
+            if (begins_with(line, "values = reflectance\n")) notes.values = VALUES_REFLECTANCE;
+            if (begins_with(line, "values = gains\n")) notes.values = VALUES_GAINS;
+            if (begins_with(line, "values = stored\n")) notes.values = VALUES_STORED;
+            if (begins_with(line, "reflectance scale factor = ")) notes.factor = strtod(strchr(line, '=') + 1, NULL);
+            if (begins_with(line, "bands = ")) read_noted_bands(&notes, strchr(line, '=') + 1, bands);
+            if (begins_with(line, "wavelength units = ")) (void)sscanf(line, "wavelength units = %47[^\n]", notes.units);
+        }
+    }
+    free(text);
+    return notes;
+}
+
 static int read_piece(void *user, void *bytes, size_t count) { return fread(bytes, 1, count, (FILE *)user) != count; }
 
 /* All that is asked for of what was fitted: model, arrays, table, page. */
@@ -182,16 +255,16 @@ static void keep_model(const job *j, const char *band_name, shs_model_kind kind,
     m.kind = kind;
     if (pca) m.pca = *pca;
     if (ica) m.ica = *ica;
-    if (j->in.wavelength) {
+    if (has_wavelengths(&j->in)) {
         m.wavelengths = ALLOCATE(shs_wide, j->cube.band_count);
-        for (i = 0; i < j->cube.band_count; i++)
-            m.wavelengths[i] = (shs_wide)(nanometres(&j->in) * j->in.wavelength[j->bands[i]]);
+        for (i = 0; i < j->cube.band_count; i++) m.wavelengths[i] = (shs_wide)band_nanometres(&j->in, j->bands[i]);
     }
     if (s->save) {
         char *part = joined(s->save, ".part");
         FILE *file = create_part(part);
         shs_status status = shs_model_save(&m, write_piece, file);
         if (status != SHS_OK && status != SHS_WRITE_FAILED) fail(EXIT_ERROR, "%s: %s", s->save, shs_status_text(status));
+        write_notes(file, j);
         close_written(file, part);
         if (status != SHS_OK) fail(EXIT_ERROR, "%s: writing it failed", part);
         put_in_place(part, s->save);
@@ -206,27 +279,31 @@ static void keep_model(const job *j, const char *band_name, shs_model_kind kind,
     free(m.wavelengths);
 }
 
-static shs_model open_model(const char *name) {
+/* notes: what it says of its cube; may be NULL. */
+static shs_model open_model(const char *name, model_notes *notes) {
     static const char *const kinds[] = {"PCA", "MNF", "ICA", "RX"};
     shs_model m = SHS_ZERO;
     FILE *file = fopen(name, "rb");
     shs_status status;
+    model_notes read;
     int ica;
     if (!file) fail(EXIT_ERROR, "%s: cannot read it: %s", name, strerror(errno));
     will_read(name);
     status = shs_model_load(NULL, read_piece, file, &m);
     if (status == SHS_READ_FAILED) fail(EXIT_ERROR, "%s: model: %s", name, ferror(file) ? strerror(errno) : "it is truncated");
     if (status != SHS_OK) fail(EXIT_ERROR, "%s: %s", name, shs_status_text(status));
-    if (fgetc(file) != EOF) warn("%s: more bytes follow the model", name);
-    fclose(file);
     ica = m.kind == SHS_MODEL_ICA;
+    read = read_notes(file, name, ica ? m.ica.bands : m.pca.bands);
+    fclose(file);
+    if (notes) *notes = read;
+    else free(read.list);
     printf("%s: %s, %d bands, %d components, fitted to %.0f pixels\n", name, kinds[m.kind], ica ? m.ica.bands : m.pca.bands,
            ica ? m.ica.components : m.pca.components, (double)(ica ? m.ica.count : m.pca.count));
     return m;
 }
 
 static void run_export(char **names) {
-    shs_model m = open_model(names[0]);
+    shs_model m = open_model(names[0], NULL);
     will_write(names[1]);
     if (m.kind == SHS_MODEL_RX) fail(EXIT_ERROR, "%s: model: of anomaly scores, which are no components", names[0]);
     export_c(names[1], &m, NULL);
@@ -238,27 +315,75 @@ static void run_export(char **names) {
 
 enum { FARTHEST_BAND = 10 }; /* nanometres */
 
-/* Takes for each band of the model the one of the cube that is nearest, of those in use. */
-static void match_wavelengths(job *j, const char *model_name, const shs_wide *wanted, int bands) {
-    double factor = nanometres(&j->in), most = 0;
-    int *chosen = ALLOCATE(int, bands), i, b, used = j->cube.band_count;
+/* The bands of the same numbers, where this cube has as many as the model's, at the same wavelengths, and all are in use. */
+static int match_noted(const job *j, const model_notes *notes, const double *wanted, int bands, int *chosen) {
+    double step = mean_step(wanted, bands);
+    int i, b;
+    if (!notes->list || notes->bands != j->in.bands) return 0;
     for (i = 0; i < bands; i++) {
-        double off, nearest = -1;
-        for (b = 0; b < used; b++) {
-            off = fabs(factor * j->in.wavelength[j->bands[b]] - (double)wanted[i]);
-            if (nearest >= 0 && off >= nearest) continue;
-            nearest = off;
-            chosen[i] = j->bands[b];
-        }
-        if (!(nearest <= FARTHEST_BAND))
-            fail(EXIT_ERROR, "%s: wavelength: band %d of %s has %.6g nm, and the nearest one here is %.6g nm away",
-                 j->in.header_name, i + 1, model_name, (double)wanted[i], nearest);
+        chosen[i] = notes->list[i];
+        if (!same_wavelength(wanted[i], band_nanometres(&j->in, chosen[i]), step)) return 0;
+        for (b = 0; b < j->cube.band_count && j->bands[b] != chosen[i]; b++) {}
+        if (b == j->cube.band_count) return 0;
+    }
+    return 1;
+}
+
+/* The bands whose wavelengths are those of the model, in its order: of all or of those in use. */
+static int match_same(const job *j, const double *wanted, int bands, int *chosen) {
+    int used = j->cube.band_count, i, same;
+    double *list = bands_in_nanometres(&j->in, j->bands, used);
+    same = find_in_order(wanted, bands, list, used, chosen);
+    for (i = 0; same && i < bands; i++) chosen[i] = j->bands[chosen[i]];
+    free(list);
+    return same;
+}
+
+/* The band in use that is nearest, of this detector or of any (-1); how far it is, or -1. */
+static double nearest_band(const job *j, const wave_runs *detectors, int detector, double wanted, int *band) {
+    double nearest = -1;
+    int b;
+    for (b = 0; b < j->cube.band_count; b++) {
+        double off = fabs(band_nanometres(&j->in, j->bands[b]) - wanted);
+        if (detector >= 0 && detectors->of[j->bands[b]] != detector) continue;
+        if (nearest >= 0 && off >= nearest) continue;
+        nearest = off;
+        *band = j->bands[b];
+    }
+    return nearest;
+}
+
+/* Takes for each band of the model the nearest one of the cube, of the same detector where both have as many. */
+static double match_nearest(const job *j, const char *model_name, const double *wanted, int bands, int *chosen) {
+    double *all = bands_in_nanometres(&j->in, NULL, j->in.bands), most = 0, off;
+    wave_runs here = find_runs(all, j->in.bands), there = find_runs(wanted, bands);
+    int i, b, alike = here.count == there.count && here.count > 1;
+    for (i = 0; i < bands; i++) {
+        off = nearest_band(j, &here, alike ? there.of[i] : -1, wanted[i], chosen + i);
+        if (alike && !(off >= 0 && off <= FARTHEST_BAND)) off = nearest_band(j, &here, -1, wanted[i], chosen + i);
+        if (!(off <= FARTHEST_BAND))
+            fail(EXIT_ERROR, "%s: wavelength: band %d of %s has %.6g nm, and the nearest one here is %.6g nm away (in %s)",
+                 j->in.header_name, i + 1, model_name, wanted[i], off, *j->in.units ? j->in.units : unit_of(&j->in)->name);
         for (b = 0; b < i; b++)
             if (chosen[b] == chosen[i])
                 fail(EXIT_ERROR, "%s: wavelength: band %d is the nearest to bands %d and %d of %s", j->in.header_name,
                      chosen[i] + 1, b + 1, i + 1, model_name);
-        most = nearest > most ? nearest : most;
+        most = fmax(most, off);
     }
+    free(all);
+    free(here.of);
+    free(there.of);
+    return most;
+}
+
+static void match_wavelengths(job *j, const model_notes *notes, const shs_wide *wavelengths, int bands) {
+    int *chosen = ALLOCATE(int, bands), i;
+    double *wanted = ALLOCATE(double, bands), most = 0;
+    for (i = 0; i < bands; i++) wanted[i] = (double)wavelengths[i];
+    if (match_noted(j, notes, wanted, bands, chosen) || match_same(j, wanted, bands, chosen))
+        for (i = 0; i < bands; i++) most = fmax(most, fabs(band_nanometres(&j->in, chosen[i]) - wanted[i]));
+    else most = match_nearest(j, notes->name, wanted, bands, chosen);
+    free(wanted);
     free(j->bands);
     j->bands = chosen;
     j->cube.band_list = chosen;
@@ -266,9 +391,9 @@ static void match_wavelengths(job *j, const char *model_name, const shs_wide *wa
     printf("bands by wavelength: %d of %d, off by %.4g nm at most\n", bands, j->in.bands, most);
 }
 
-static void match_bands(job *j, const char *model_name, const shs_model *m) {
+static void match_bands(job *j, const char *model_name, const shs_model *m, const model_notes *notes) {
     int bands = m->kind == SHS_MODEL_ICA ? m->ica.bands : m->pca.bands;
-    if (m->wavelengths && j->in.wavelength && !j->s->band_text) match_wavelengths(j, model_name, m->wavelengths, bands);
+    if (m->wavelengths && has_wavelengths(&j->in) && !j->s->band_text) match_wavelengths(j, notes, m->wavelengths, bands);
     if (j->cube.band_count != bands)
         fail(EXIT_ERROR, "%s: bands: %d are in use, but %s is of %d, and wavelengths to match them by are missing",
              j->in.header_name, j->cube.band_count, model_name, bands);
@@ -280,11 +405,12 @@ static void run_apply(const settings *s, char **names) {
     static const char *const what[] = {"Principal components of ", "Minimum noise fraction of ", "Independent components of ",
                                        "Reed-Xiaoli anomaly score of "};
     static const char *const band_names[] = {"PC", "MNF", "IC", "RX"};
-    shs_model m = open_model(names[0]);
-    job *j = job_open(s, APPLY, names[1], names[2]);
+    model_notes notes;
+    shs_model m = open_model(names[0], &notes);
+    job *j = job_open_for(s, APPLY, names[1], names[2], &notes);
     int ica = m.kind == SHS_MODEL_ICA, rx = m.kind == SHS_MODEL_RX;
     int count = ica ? m.ica.components : rx ? 1 : m.pca.components;
-    match_bands(j, names[0], &m);
+    match_bands(j, names[0], &m, &notes);
     output_start(j, count, what[m.kind]);
     check_job(j, ica  ? shs_ica_transform(&j->ctx, &m.ica, &j->cube, &j->sink)
                  : rx ? shs_rx_transform(&j->ctx, &m.pca, &j->cube, &j->sink)
@@ -294,23 +420,29 @@ static void run_apply(const settings *s, char **names) {
     write_html(j, band_names[m.kind], NULL);
     print_end(j, count, (shs_wide)j->in.samples * (shs_wide)j->in.lines);
     shs_model_free(NULL, &m);
+    free(notes.list);
     job_close(j);
 }
 
 /* The pixels that such components are of, as far as they tell them. */
 static void run_inverse(const settings *s, char **names) {
-    shs_model m = open_model(names[0]);
-    job *j = job_open(s, INVERSE, names[1], names[2]);
+    model_notes notes;
+    shs_model m = open_model(names[0], &notes);
+    job *j = job_open_for(s, INVERSE, names[1], names[2], &notes);
     int ica = m.kind == SHS_MODEL_ICA, count = ica ? m.ica.components : m.pca.components, i;
     if (m.kind == SHS_MODEL_RX) fail(EXIT_ERROR, "%s: model: of anomaly scores, from which no way leads back", names[0]);
     if (j->cube.band_count != count)
         fail(EXIT_ERROR, "%s: bands: %d are in use, but %s has %d components", j->in.header_name, j->cube.band_count, names[0],
              count);
+    check_components(&j->in);
     output_start(j, ica ? m.ica.bands : m.pca.bands, "Pixels from the components of ");
+    if (notes.values == VALUES_STORED && !s->rescale) j->out.factor = notes.factor;
     if (m.wavelengths) {
-        j->out.units = joined("Nanometers", "");
+        const wave_unit *unit = unit_named(notes.units);
+        if (!unit) unit = &wave_units[UNIT_NM];
+        j->out.units = joined(unit == &wave_units[UNIT_NM] ? "Nanometers" : notes.units, "");
         j->out.wavelength = ALLOCATE(double, j->out.bands);
-        for (i = 0; i < j->out.bands; i++) j->out.wavelength[i] = (double)m.wavelengths[i];
+        for (i = 0; i < j->out.bands; i++) j->out.wavelength[i] = from_nanometres(unit, (double)m.wavelengths[i]);
     }
     check_job(j, ica ? shs_ica_inverse(&j->ctx, &m.ica, &j->cube, &j->sink)
                      : shs_pca_inverse(&j->ctx, &m.pca, &j->cube, &j->sink));
@@ -319,6 +451,7 @@ static void run_inverse(const settings *s, char **names) {
     write_html(j, "Band", NULL);
     print_end(j, count, (shs_wide)j->in.samples * (shs_wide)j->in.lines);
     shs_model_free(NULL, &m);
+    free(notes.list);
     job_close(j);
 }
 

@@ -8,7 +8,7 @@
 
 typedef struct settings {
     int components, correlation, bbl, block, precise, threads, symmetric, iterations, mnf, samples, lines, bands, plain_steps,
-        restarts, reflectance, fit_step, id, exclude_zero, fit_only, verbose, residual, skip, count,
+        restarts, reflectance, gains, fit_step, id, exclude_zero, fit_only, verbose, residual, skip, count,
         sparsity;
     double variance, threshold, tolerance, noise, snr, ridge;
     uint64_t seed;
@@ -152,6 +152,8 @@ static const struct {
     {READS | OF_PIXELS,
      {"--window", "X,Y,W,H", OPTION_TEXT, (void *)&given.window, 0, "these samples and lines only, X and Y from 0"}},
     {READS | OF_PIXELS, {"--reflectance", NULL, OPTION_SWITCH, &given.reflectance, 0, "values scaled as the header says"}},
+    {READS | OF_PIXELS,
+     {"--gains", NULL, OPTION_SWITCH, &given.gains, 0, "values scaled by data gain and data offset values"}},
     {READS | OF_PIXELS,
      {"--nodata", "V", OPTION_TEXT, (void *)&given.nodata, 0, "this value is missing (default: the header's)"}},
     {READS | OF_PIXELS, {"--block", "LINES", OPTION_COUNT, &given.block, 1, "lines in memory at a time (all, below 1 GB)"}},

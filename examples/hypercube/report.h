@@ -30,17 +30,6 @@ static void stretch(const cube_file *f, const double *values, size_t count, shs_
     free(sorted);
 }
 
-/* What a wavelength is multiplied with to be in nanometres. Without a known unit it is in micrometres where it is small. */
-static double nanometres(const cube_file *f) {
-    const char *units = f->units;
-    char *lower = tidy_text(units, units + strlen(units), 1);
-    double factor = f->wavelength[0] < 100 ? 1000 : 1;
-    if (!strncmp(lower, "nano", 4) || !strcmp(lower, "nm")) factor = 1;
-    if (!strncmp(lower, "micro", 5) || !strcmp(lower, "um")) factor = 1000;
-    free(lower);
-    return factor;
-}
-
 /* Every step-th pixel of these bands, `count` pixels each: band c begins at values + c * count. */
 static void sampled_bands(cube_file *f, const int *list, int bands, int step, size_t count, double *values) {
     char *line = ALLOCATE(char, (size_t)f->samples * (size_t)f->bands * shs_type_size(f->type));
@@ -59,17 +48,18 @@ static void sampled_bands(cube_file *f, const int *list, int bands, int step, si
    three. */
 static void colour_bands(const cube_file *f, int *list) {
     static const double wanted[] = {650, 550, 450};
-    double factor = f->wavelength ? nanometres(f) : 0, near[3] = {0, 0, 0};
-    int c, b;
+    double near[3] = {0, 0, 0};
+    int c, b, known = has_wavelengths(f);
     for (c = 0; c < 3; c++) {
         list[c] = c < f->bands ? c : f->bands - 1;
-        for (b = 0; b < f->bands && f->wavelength; b++)
-            if (b == 0 || fabs(factor * f->wavelength[b] - wanted[c]) < near[c]) {
-                near[c] = fabs(factor * f->wavelength[b] - wanted[c]);
-                list[c] = b;
-            }
+        for (b = 0; b < f->bands && known; b++) {
+            double off = fabs(band_nanometres(f, b) - wanted[c]);
+            if (b > 0 && off >= near[c]) continue;
+            near[c] = off;
+            list[c] = b;
+        }
     }
-    for (c = 0; c < 3 && f->wavelength && (near[0] > 25 || near[1] > 25 || near[2] > 25); c++)
+    for (c = 0; c < 3 && known && (near[0] > 25 || near[1] > 25 || near[2] > 25); c++)
         list[c] = c < f->bands ? c : f->bands - 1;
 }
 

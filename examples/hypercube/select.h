@@ -2,7 +2,7 @@
 #ifndef HYPERCUBE_SELECT
 #define HYPERCUBE_SELECT
 
-#include "envi_write.h"
+#include "scales.h"
 #include "options.h"
 
 /* ---- a job: one cube in, one out --------------------------------------------------------------------------------- */
@@ -117,31 +117,23 @@ static void select_window(cube_file *in, const char *text) {
     in->lines = window[3];
 }
 
-/* From what the file stores to reflectance: by the gains and offsets for it, else by the factor that it was scaled by. */
-static void scale_to_reflectance(cube_file *in) {
-    const char *factor = header_value(&in->text, "reflectance scale factor");
-    double scale;
-    char *end;
-    int b;
-    in->gain = header_list(&in->text, "data reflectance gain values", in->bands);
-    in->bias = header_list(&in->text, "data reflectance offset values", in->bands);
-    if (!in->gain && !factor)
-        fail(EXIT_ERROR,
-             "%s: reflectance scale factor: the key is missing (data reflectance gain values, too), and --reflectance "
-             "needs it",
-             in->header_name);
-    if (!in->gain) {
-        scale = strtod(factor, &end);
-        if (end == factor || *end || !(scale > 0) || !isfinite(scale))
-            fail(EXIT_ERROR, "%s: reflectance scale factor: '%s' is not a number above 0", in->header_name, factor);
-        in->gain = ALLOCATE(double, in->bands);
-        for (b = 0; b < in->bands; b++) in->gain[b] = 1 / scale;
-    }
-    if (!in->bias) in->bias = ALLOCATE(double, in->bands);
-    in->type = in->stored == SHS_TYPE_F64 ? SHS_TYPE_F64 : SHS_TYPE_F32;
-    in->swap = 0;
-    in->stored_has_nodata = in->has_nodata;
-    in->has_nodata = 0;
+/* Values as options ask for them, or as the model asks that they are for; it may be NULL. */
+static void select_scale(job *j, const model_notes *notes) {
+    const settings *s = j->s;
+    cube_file *in = &j->in;
+    if (s->gains && s->reflectance) fail(EXIT_USAGE, "--gains: --reflectance says already how values are scaled");
+    if (s->reflectance && notes && notes->values == VALUES_STORED && notes->factor > 0 && j->mode == APPLY)
+        fail(EXIT_USAGE, "--reflectance: %s was fitted without it, to values of reflectance scale factor %.6g", notes->name,
+             notes->factor);
+    if (s->reflectance) scale_to_reflectance(in);
+    else if (s->gains) {
+        if (!scale_by_gains(in))
+            fail(EXIT_ERROR, "%s: data gain values: the key is missing or damaged (data offset values, too), and --gains needs it",
+                 in->header_name);
+    } else if (j->mode == INVERSE) {
+        if (scale_by_gains(in))
+            printf("%s: components are scaled back by data gain values and data offset values\n", in->header_name);
+    } else if (notes) scale_as_model(in, notes);
 }
 
 /* In memory below 1 GB, where it is in the file or read, unless --block wishes otherwise. */

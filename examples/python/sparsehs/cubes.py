@@ -23,13 +23,12 @@ class Model:
 
     def __init__(self, file):
         self.file = bytes(file)
-        head, body, sums = self.file[:64], self.file[64:-4], [int.from_bytes(self.file[at:][:4], "little") for at in (60, -4)]
-        if len(self.file) < 68 or head[:8] != b"SHSmodel" or [zlib.crc32(head[:60]), zlib.crc32(body)] != sums:
+        head = self.file[:64]
+        if len(self.file) < 68 or head[:8] != b"SHSmodel" or zlib.crc32(head[:60]) != int.from_bytes(head[60:], "little"):
             raise ArgumentError("model: the file is not one of sparsehs, or damaged")
         version, kind, n, k, e, flags = np.frombuffer(head[8:32], "<u4").tolist()
         if version > 2 or kind > 3:
             raise ArgumentError("model: the file is of a later version (%d) or kind (%d) than are known here" % (version, kind))
-        body = np.frombuffer(body, "<f8")
         self.kind, self.bands, self.components = ("pca", "mnf", "ica", "rx")[kind], n, k
         self.count, self.total_variance = np.frombuffer(head[32:48], "<f8").tolist()
         shapes = [("mean", (n,)), ("scale", (n,)), ("eigenvalues", (e,)), ("vectors", (k, n)), ("backward", (k, n))]
@@ -42,6 +41,11 @@ class Model:
             shapes.append(("wavelengths", (n,)))
         if self.kind == "ica":
             shapes.append(("reports", (k, 7)))
+        end = 64 + 8 * sum(int(np.prod(shape)) for _, shape in shapes)  # hypercube writes behind it what it was fitted to
+        body, checksum = self.file[64:end], self.file[end:end + 4]
+        if len(checksum) < 4 or zlib.crc32(body) != int.from_bytes(checksum, "little"):
+            raise ArgumentError("model: the file is not one of sparsehs, or damaged")
+        body = np.frombuffer(body, "<f8")
         at = 0
         for name, shape in shapes:
             size = int(np.prod(shape))

@@ -1,0 +1,134 @@
+/* scales.h - what a header says of the scale of its values, and values brought to it. */
+#ifndef HYPERCUBE_SCALES
+#define HYPERCUBE_SCALES
+
+#include "envi_write.h"
+
+/* ---- reflectance and gains ---------------------------------------------------------------------------------------- */
+
+/* The factor that a header states, 0 where it states none. */
+static double stated_factor(const header *h) {
+    int differs;
+    double factor;
+    const char *text = header_find(h, "reflectance scale factor", &differs);
+    size_t length = text ? any_number(text, &factor) : 0;
+    if (!length || differs || text[length] || !(factor > 0) || !isfinite(factor)) return 0;
+    return factor;
+}
+
+static double *equal_values(int count, double value) {
+    double *list = ALLOCATE(double, count);
+    int i;
+    for (i = 0; i < count; i++) list[i] = value;
+    return list;
+}
+
+static int states_reflectance(const cube_file *in) {
+    int differs;
+    return stated_factor(&in->text) > 0 || header_find(&in->text, "data reflectance gain values", &differs) != NULL;
+}
+
+/* Reflectance = stored * gain + bias, by the gains and offsets for it, else by the factor that it was scaled by. Returns 0
+   where the header states neither. */
+static int reflectance_scale(const cube_file *in, double **gain, double **bias) {
+    double factor = stated_factor(&in->text);
+    *gain = header_list(&in->text, "data reflectance gain values", in->bands);
+    *bias = header_list(&in->text, "data reflectance offset values", in->bands);
+    if (!*gain && !(factor > 0)) {
+        free(*bias);
+        *bias = NULL;
+        return 0;
+    }
+    if (!*gain) *gain = equal_values(in->bands, 1 / factor);
+    if (!*bias) *bias = equal_values(in->bands, 0);
+    return 1;
+}
+
+/* What is read is value * gain + bias from now on; frees the lists with the cube. */
+static void scale_values(cube_file *in, double *gain, double *bias) {
+    in->gain = gain;
+    in->bias = bias;
+    in->type = in->stored == SHS_TYPE_F64 ? SHS_TYPE_F64 : SHS_TYPE_F32;
+    in->swap = 0;
+    in->stored_has_nodata = in->has_nodata;
+    in->has_nodata = 0;
+}
+
+static void scale_to_reflectance(cube_file *in) {
+    const char *factor = header_value(&in->text, "reflectance scale factor");
+    double *gain, *bias;
+    if (!reflectance_scale(in, &gain, &bias)) {
+        if (factor) fail(EXIT_ERROR, "%s: reflectance scale factor: '%s' is not a number above 0", in->header_name, factor);
+        fail(EXIT_ERROR,
+             "%s: reflectance scale factor: the key is missing (data reflectance gain values, too), and --reflectance "
+             "needs it",
+             in->header_name);
+    }
+    scale_values(in, gain, bias);
+    in->reflectance = 1;
+}
+
+/* Data gain values and data offset values, where a header has one of them; returns whether it does. */
+static int scale_by_gains(cube_file *in) {
+    double *gain = header_list(&in->text, "data gain values", in->bands);
+    double *bias = header_list(&in->text, "data offset values", in->bands);
+    if (!gain && !bias) return 0;
+    if (!gain) gain = equal_values(in->bands, 1);
+    if (!bias) bias = equal_values(in->bands, 0);
+    scale_values(in, gain, bias);
+    return 1;
+}
+
+/* ---- what a model remembers of its cube --------------------------------------------------------------------------- */
+
+enum value_kind { VALUES_UNKNOWN, VALUES_STORED, VALUES_REFLECTANCE, VALUES_GAINS };
+
+typedef struct model_notes {
+    enum value_kind values;
+    double factor;    /* stated in the header of values as they were stored; 0: none */
+    char units[48];   /* of the wavelengths */
+    int bands, *list; /* the cube had so many, of which the model has those; NULL: not known */
+    int list_count;
+    const char *name; /* of the model's file */
+} model_notes;
+
+/* Values that are reflectance times another factor than the model's. */
+static void scale_to_factor(cube_file *in, const model_notes *notes, double factor) {
+    printf("%s: values are multiplied by %.6g: reflectance scale factor %.6g here, %.6g in %s\n", in->header_name,
+           notes->factor / factor, factor, notes->factor, notes->name);
+    scale_values(in, equal_values(in->bands, notes->factor / factor), equal_values(in->bands, 0));
+}
+
+/* Brings values to what the model was fitted to, as far as both state it. */
+static void scale_as_model(cube_file *in, const model_notes *notes) {
+    double factor = stated_factor(&in->text);
+    if (notes->values == VALUES_REFLECTANCE) {
+        if (states_reflectance(in)) {
+            scale_to_reflectance(in);
+            printf("%s: values are scaled to reflectance, as those of %s were\n", in->header_name, notes->name);
+        } else if (is_integer(in->type))
+            fail(EXIT_ERROR,
+                 "%s: reflectance scale factor: the key is missing, and %s was fitted to reflectances: these are %s values",
+                 in->header_name, notes->name, type_name(in));
+    } else if (notes->values == VALUES_GAINS) {
+        if (scale_by_gains(in))
+            printf("%s: values are scaled by data gain values, as those of %s were\n", in->header_name, notes->name);
+        else if (is_integer(in->type))
+            fail(EXIT_ERROR,
+                 "%s: data gain values: the key is missing, and %s was fitted to scaled values: these are %s values",
+                 in->header_name, notes->name, type_name(in));
+    } else if (notes->factor > 0 && factor > 0 && fabs(notes->factor - factor) > 1e-9 * factor)
+        scale_to_factor(in, notes, factor);
+}
+
+/* Stops where components were stretched, and the header has no way back. */
+static void check_components(const cube_file *in) {
+    const value_type *type = type_info(in->type);
+    if (!in->gain && is_integer(in->type) && type->low >= 0)
+        fail(EXIT_ERROR,
+             "%s: data gain values: the key is missing: components are negative, too, so %s values were stretched, and nothing "
+             "says how",
+             in->header_name, type->name);
+}
+
+#endif /* HYPERCUBE_SCALES */

@@ -1,0 +1,936 @@
+/* tables.h - spectra from a table or ENVI's library: which columns are spectra, which rows are bands, in which unit. */
+#ifndef HYPERCUBE_TABLES
+#define HYPERCUBE_TABLES
+
+#include "html.h"
+
+typedef struct spectra {
+    int count;
+    char **names;
+    shs_wide *values; /* bands in use x count */
+} spectra;
+
+/* Lines of numbers. The first line may hold names. A number that is missing is NaN. */
+typedef struct table {
+    const char *name;
+    int rows, columns, headed; /* headed: the first line holds names */
+    int wavelengths;           /* the column, or -1 */
+    const wave_unit *unit;     /* of its wavelengths; NULL: not stated */
+    double factor;             /* reflectance times this is what it holds; 0: not stated */
+    char **names;              /* NULL or empty where a column has none */
+    unsigned char *left_out;   /* columns that are no spectra */
+    double *values;            /* row by row */
+} table;
+
+/* ---- text --------------------------------------------------------------------------------------------------------- */
+
+enum { TABLE_BYTES = 1 << 26 };
+
+/* What divides the cells of a line, by a line of numbers: semicolons and tabs leave commas to the decimals. */
+static char separator_of(const char *line) {
+    size_t length = strcspn(line, "\r\n");
+    if (memchr(line, ';', length)) return ';';
+    if (memchr(line, '\t', length)) return '\t';
+    if (memchr(line, ',', length)) return ',';
+    line += strspn(line, " ");
+    length = strcspn(line, " \r\n");
+    return line[length + strspn(line + length, " ")] > ' ' ? ' ' : ',';
+}
+
+/* The text of a cell, without its quotes; the caller frees it. *at moves to what ends the cell. */
+static char *table_cell(const char **at, char separator) {
+    const char *from = *at + strspn(*at, " "), *to;
+    char ends[] = {separator, '\r', '\n', 0}, *cell, *out;
+    if (*from != '"') {
+        *at += strcspn(*at, ends);
+        if (separator == ' ') *at = from + strcspn(from, ends);
+        to = *at < from ? from : *at;
+        return tidy_text(from, to, 0);
+    }
+    cell = copy_text(from, from + strcspn(from, "\n"));
+    out = cell;
+    for (from++; *from && *from != '\n'; from++) {
+        if (*from == '"' && from[1] != '"') break;
+        if (*from == '"') from++;
+        *out++ = *from;
+    }
+    *out = 0;
+    *at = from + strcspn(from, ends);
+    return cell;
+}
+
+/* The cells of a line, and how many there are; *at moves to the next line. Blanks at the end of a line are no cell. */
+static char **table_cells(const char **at, char separator, int *count) {
+    int room = 16;
+    char **cells = ALLOCATE(char *, room);
+    for (*count = 0;;) {
+        if (*count == room) {
+            room *= 2;
+            cells = (char **)realloc(cells, (size_t)room * sizeof *cells);
+            if (!cells) fail(EXIT_ERROR, "out of memory: a line of %d cells", room);
+        }
+        cells[(*count)++] = table_cell(at, separator);
+        if (separator == ' ') *at += strspn(*at, " ");
+        if (**at != separator && (separator != ' ' || **at < ' ')) break;
+        if (separator != ' ') ++*at;
+    }
+    *at += strcspn(*at, "\n");
+    if (**at) ++*at;
+    return cells;
+}
+
+/* Whether nothing, or a word, says that a number is missing; spectral libraries mark deleted channels by -1.23e34. */
+static int is_gap(const char *cell) {
+    static const char *const words[] = {"", "-", "nan", "na", "n/a", "null", "none", "#n/a"};
+    char *lower = plain_letters(cell);
+    size_t i = 0, count = sizeof words / sizeof *words;
+    while (i < count && strcmp(lower, words[i])) i++;
+    free(lower);
+    return i < count;
+}
+
+/* NaN where it is missing; returns 0 where it is no number. */
+static int cell_number(const char *cell, char separator, double *number) {
+    char *copy, *comma;
+    size_t length;
+    *number = (double)NAN;
+    if (is_gap(cell)) return 1;
+    copy = joined(cell, "");
+    comma = strchr(copy, ',');
+    if (comma && separator != ',' && !strchr(copy, '.')) *comma = '.';
+    length = any_number(copy, number);
+    if (length && copy[length]) length = 0;
+    free(copy);
+    if (!isfinite(*number) || *number < -1e30) *number = (double)NAN;
+    return length > 0;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------------------ */
+
+/* Comments begin with #; one of as many cells as there are columns may be the heading, as numpy.savetxt writes it. */
+static int is_comment(const char *line) { return line[strspn(line, " ")] == '#'; }
+
+static int is_empty_line(const char *line) {
+    line += strspn(line, " \t");
+    return !*line || *line == '\r' || *line == '\n';
+}
+
+static const char *next_line(const char *line) {
+    line += strcspn(line, "\n");
+    return *line ? line + 1 : line;
+}
+
+static void free_cells(char **cells, int count) {
+    while (count > 0) free(cells[--count]);
+    free(cells);
+}
+
+/* A heading begins with a name, or with nothing where numbers follow. */
+static int is_heading(char *const *cells, int count, char separator) {
+    double number;
+    if (!count) return 0;
+    if (!*cells[0]) return 1;
+    return !cell_number(cells[0], separator, &number);
+}
+
+/* Takes the names; R leaves out that of the rows. */
+static void table_heading(table *t, char **cells, int count) {
+    int shift = t->columns - count, c;
+    if (shift != 0 && shift != 1)
+        fail(EXIT_ERROR, "%s: line 2: %d columns, but the first line has %d", t->name, t->columns, count);
+    t->names = ALLOCATE(char *, t->columns);
+    if (shift) t->names[0] = joined("", "");
+    for (c = shift; c < t->columns; c++) t->names[c] = cells[c - shift];
+    t->headed = 1;
+    free(cells);
+}
+
+static void table_row(table *t, int line, char **cells, int count, char separator) {
+    double *to = t->values + (size_t)t->rows++ * (size_t)t->columns;
+    int c;
+    if (count != t->columns)
+        fail(EXIT_ERROR, "%s: line %d: %d columns, but the first line has %d", t->name, line, count, t->columns);
+    for (c = 0; c < count; c++)
+        if (!cell_number(cells[c], separator, to + c))
+            fail(EXIT_ERROR, "%s: line %d: '%s' is no number: a table has a row for each band and a column for each spectrum",
+                 t->name, line, cells[c]);
+    free_cells(cells, count);
+}
+
+/* The text of the file, without what may stand before it. */
+static char *table_text(const char *name) {
+    size_t size;
+    unsigned char *bytes = read_file(name, TABLE_BYTES, &size);
+    char *text;
+    if (is_utf16((const char *)bytes, size) && size > 3)
+        fail(EXIT_ERROR, "%s: it is UTF-16 text, or no table: save it as UTF-8", name);
+    if (memchr(bytes, 0, size)) fail(EXIT_ERROR, "%s: not a table: it holds a byte of zero, and text has none", name);
+    text = copy_text((const char *)bytes, (const char *)bytes + size);
+    free(bytes);
+    return text;
+}
+
+/* The number of lines that hold cells, and where the first two and the last of them begin. */
+static size_t table_lines(const char *text, const char **first, const char **second, const char **last) {
+    size_t lines = 0;
+    for (*first = *second = *last = text; *text; text = next_line(text)) {
+        if (is_empty_line(text) || is_comment(text)) continue;
+        *last = text;
+        if (lines < 1) *first = text;
+        if (lines < 2) *second = text;
+        lines++;
+    }
+    return lines;
+}
+
+/* The columns of the first line that is no heading. */
+static int table_width(const char *first, const char *second, char separator) {
+    int count;
+    char **cells = table_cells(&first, separator, &count);
+    if (is_heading(cells, count, separator)) {
+        free_cells(cells, count);
+        cells = table_cells(&second, separator, &count);
+    }
+    free_cells(cells, count);
+    return count;
+}
+
+static table table_read(const char *name) {
+    table t = SHS_ZERO;
+    char *text = table_text(name), separator;
+    const char *start = after_byte_order_mark(text), *at, *first, *second, *last, *comment = NULL;
+    size_t lines;
+    int line = 0, count;
+    if (begins_with(start, "sep=")) start = next_line(start); /* Excel's */
+    lines = table_lines(start, &first, &second, &last);
+    separator = separator_of(last);
+    t.columns = table_width(first, second, separator);
+    t.name = name;
+    t.wavelengths = -1;
+    t.values = (double *)allocate(lines + 1, (size_t)t.columns * sizeof(double));
+    for (at = start; *at;) {
+        char **cells;
+        line++;
+        if (is_empty_line(at) || is_comment(at)) {
+            if (is_comment(at)) comment = at + strspn(at, " #");
+            at = next_line(at);
+            continue;
+        }
+        if (comment && !t.names && !t.rows) {
+            char **words = table_cells(&comment, separator, &count);
+            if (count == t.columns && is_heading(words, count, separator)) table_heading(&t, words, count);
+            else free_cells(words, count);
+        }
+        cells = table_cells(&at, separator, &count);
+        if (!t.names && !t.rows && is_heading(cells, count, separator)) table_heading(&t, cells, count);
+        else table_row(&t, line, cells, count, separator);
+    }
+    if (!t.names) t.names = ALLOCATE(char *, t.columns);
+    t.left_out = ALLOCATE(unsigned char, t.columns);
+    free(text);
+    return t;
+}
+
+/* Name number k of a list between commas; NULL where it is not there. */
+static char *listed_name(const char *at, int k) {
+    for (; at && *at && k > 0; k--) at += strcspn(at, ",") + (at[strcspn(at, ",")] != 0);
+    return at && *at ? tidy_text(at, at + strcspn(at, ","), 0) : NULL;
+}
+
+/* ENVI's spectral library as a table, with its wavelengths in the last column. */
+static table library_read(const char *name) {
+    table t = SHS_ZERO;
+    cube_file f = cube_open(name, NULL);
+    int named = has_wavelengths(&f), k, b, differs;
+    const char *names = header_find(&f.text, "spectra names", &differs);
+    char *values;
+    if (!is_library(&f.text)) fail(EXIT_ERROR, "%s: file type: it is no ENVI Spectral Library", f.header_name);
+    t.name = name;
+    t.rows = f.bands;
+    t.columns = f.lines + named;
+    t.wavelengths = named ? f.lines : -1;
+    if (named) t.unit = unit_of(&f);
+    t.factor = stated_factor(&f.text);
+    t.headed = 1;
+    t.names = ALLOCATE(char *, t.columns);
+    t.left_out = ALLOCATE(unsigned char, t.columns);
+    t.values = (double *)allocate((size_t)t.rows * (size_t)t.columns, sizeof(double));
+    values = (char *)allocate((size_t)f.bands * (size_t)f.lines, shs_type_size(f.type));
+    must_read(&f, 0, f.lines, values);
+    for (k = 0; k < f.lines; k++) {
+        t.names[k] = listed_name(names, k);
+        for (b = 0; b < f.bands; b++) {
+            double value = get_value(values, value_index(&f, f.lines, k, 0, b), f.type, f.swap);
+            if (is_missing(&f, value) || value < -1e30) value = (double)NAN;
+            t.values[(size_t)b * (size_t)t.columns + (size_t)k] = value;
+        }
+    }
+    for (b = 0; named && b < f.bands; b++) t.values[(size_t)b * (size_t)t.columns + (size_t)f.lines] = f.wavelength[b];
+    free(values);
+    cube_close(&f);
+    return t;
+}
+
+static void table_free(table *t) {
+    int c;
+    for (c = 0; c < t->columns; c++) free(t->names[c]);
+    free(t->names);
+    free(t->left_out);
+    free(t->values);
+}
+
+/* ---- which columns are spectra ------------------------------------------------------------------------------------ */
+
+static double table_value(const table *t, int row, int column) {
+    return t->values[(size_t)row * (size_t)t->columns + (size_t)column];
+}
+
+static double *table_column(const table *t, int column) {
+    double *list = ALLOCATE(double, t->rows);
+    int r;
+    for (r = 0; r < t->rows; r++) list[r] = table_value(t, r, column);
+    return list;
+}
+
+/* Whether one of the words begins the text. */
+static int begins_with_any(const char *text, const char *const *words, size_t count) {
+    size_t i;
+    for (i = 0; i < count; i++)
+        if (begins_with(text, words[i])) return 1;
+    return 0;
+}
+
+static int is_one_of(const char *text, const char *const *words, size_t count) {
+    size_t i;
+    for (i = 0; i < count; i++)
+        if (!strcmp(text, words[i])) return 1;
+    return 0;
+}
+
+#define WITH_COUNT(words) words, sizeof words / sizeof *words
+
+/* The unit among the words of a heading in plain letters after `at`. *foreign: whether there are others words. */
+static const wave_unit *unit_in_heading(const char *at, int *foreign) {
+    const wave_unit *unit = NULL, *here;
+    *foreign = 0;
+    while (*at) {
+        char word[24];
+        size_t length;
+        at += strspn(at, " _()[]{}.,:-");
+        length = strcspn(at, " _()[]{}.,:");
+        if (!length) break;
+        sprintf(word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), at);
+        here = unit_of_word(word);
+        if (here) unit = here;
+        else if (strcmp(word, "in") && strcmp(word, "unit") && strcmp(word, "units") && strcmp(word, "values")) *foreign = 1;
+        at += length;
+    }
+    return unit;
+}
+
+/* Whether a heading says that its column holds wavelengths, and in which unit. */
+static int names_wavelengths(const char *heading, const wave_unit **unit) {
+    static const char *const anywhere[] = {"wavelength",          "wave length", "wave_length", "wavenumber",
+                                           "wave number",         "wellenl",     "longueur d",  "longitud de onda",
+                                           "comprimento de onda", "lunghezza d", "golflengte"};
+    static const char *const first[] = {"wavelen",    "wvls",        "wvl",         "wls",         "wl",
+                                        "waves",      "wave",        "wav",         "lambda",      "frequency",
+                                        "freq",       "band center", "band centre", "band_center", "band_centre",
+                                        "bandcenter", "bandcentre",  "center",      "centre"};
+    static const char *const alone[] = {"m", "a", "u", "mu", "mm", "cm"}; /* names of spectra, too */
+    char *plain = plain_letters(heading), *at;
+    int foreign, found = 0;
+    size_t i;
+    *unit = NULL;
+    for (i = 0; !found && i < sizeof anywhere / sizeof *anywhere; i++) {
+        at = strstr(plain, anywhere[i]);
+        if (!at) continue;
+        found = 1;
+        at += strlen(anywhere[i]);
+        if (*at == 's') at++;
+        *unit = unit_in_heading(at, &foreign);
+        if (!*unit && strstr(plain, "number")) *unit = &wave_units[UNIT_WAVENUMBER];
+    }
+    for (i = 0; !found && i < sizeof first / sizeof *first; i++) {
+        size_t length = strlen(first[i]);
+        if (!begins_with(plain, first[i]) || isalnum((unsigned char)plain[length])) continue;
+        *unit = unit_in_heading(plain + length, &foreign);
+        found = !foreign;
+        break;
+    }
+    if (!found && !is_one_of(plain, WITH_COUNT(alone)) && !begins_with(plain, "mil") && !begins_with(plain, "cent")) {
+        *unit = unit_in_heading(plain, &foreign);
+        found = *unit && !foreign;
+    }
+    free(plain);
+    return found;
+}
+
+/* Names of columns that number the rows. */
+static int names_index(const char *heading) {
+    static const char *const words[] = {
+        "",           "index", "idx",     "id",       "band", "bands", "band number", "band_number", "band no", "band no.",
+        "bandnumber", "b",     "channel", "channels", "row",  "rows",  "no",          "no.",         "nr",      "nr.",
+        "number",     "#",     "n",       "x",        "i"};
+    char *plain = plain_letters(heading);
+    int found = is_one_of(plain, WITH_COUNT(words)) || begins_with(plain, "unnamed");
+    free(plain);
+    return found;
+}
+
+/* Names of what is said of bands, and is no spectrum. */
+static int names_property(const char *heading) {
+    static const char *const words[] = {"fwhm",     "bandwidth", "band width", "band_width",
+                                        "bandpass", "band pass", "bbl",        "bad band"};
+    char *plain = plain_letters(heading);
+    int found = begins_with_any(plain, WITH_COUNT(words));
+    free(plain);
+    return found;
+}
+
+static int names_deviation(const char *heading) {
+    static const char *const words[] = {"std", "stdev", "stddev", "std dev", "std. dev.", "std_dev", "sd", "sigma", "variance"};
+    char *plain = plain_letters(heading);
+    int found = is_one_of(plain, WITH_COUNT(words)) || begins_with(plain, "standard dev");
+    free(plain);
+    return found;
+}
+
+static const char *heading_of(const table *t, int column) { return t->names[column] ? t->names[column] : ""; }
+
+/* How a message calls a column. */
+static const char *column_name(const table *t, int column) {
+    static char text[80];
+    if (*heading_of(t, column)) sprintf(text, "column %d '%.50s'", column + 1, t->names[column]);
+    else sprintf(text, "column %d, without a heading,", column + 1);
+    return text;
+}
+
+static int is_gap_column(const table *t, int column) {
+    int r;
+    for (r = 0; r < t->rows; r++)
+        if (!isnan(table_value(t, r, column))) return 0;
+    return t->rows > 0;
+}
+
+/* Ascending whole numbers; from_start: 0 or 1 and each one more. */
+static int is_numbering(const table *t, int column, int from_start) {
+    int r;
+    for (r = 0; r < t->rows; r++) {
+        double value = table_value(t, r, column), before = r ? table_value(t, r - 1, column) : 0;
+        if (!(value >= 0) || value > floor(value) || (r && !(value > before))) return 0;
+        if (from_start && ((r == 0 && value > 1) || (r && value > before + 1))) return 0;
+    }
+    return 1;
+}
+
+/* Whether wavelengths in nanometres reach all bands in use. */
+static int reaches_bands(const job *j, const wave_unit *unit, const double *list, int count) {
+    double low = to_nanometres(unit, list[0]), high = low;
+    int i;
+    for (i = 0; i < count; i++) {
+        double here = to_nanometres(unit, list[i]);
+        if (!(list[i] > 0)) return 0;
+        low = fmin(low, here);
+        high = fmax(high, here);
+    }
+    for (i = 0; i < j->cube.band_count; i++) {
+        double wanted = band_nanometres(&j->in, j->bands[i]);
+        if (wanted < low - 1 || wanted > high + 1) return 0;
+    }
+    return 1;
+}
+
+/* The unit in which numbers without one reach the bands: the cube's, or a usual one. NULL: they do in none. */
+static const wave_unit *unit_that_reaches(const job *j, const double *list, int count) {
+    const wave_unit *tried[3];
+    int i;
+    tried[0] = unit_of(&j->in);
+    tried[1] = &wave_units[UNIT_NM];
+    tried[2] = &wave_units[UNIT_UM];
+    for (i = 0; i < 3; i++)
+        if (reaches_bands(j, tried[i], list, count)) return tried[i];
+    return NULL;
+}
+
+/* Whether the numbers of a column are the wavelengths of the bands, of all or of those in use. */
+static int is_cubes_list(const job *j, const double *list, int count) {
+    const cube_file *in = &j->in;
+    double step = mean_step(list, count);
+    int i, all = count == in->bands;
+    if (!all && count != j->cube.band_count) return 0;
+    for (i = 0; i < count; i++)
+        if (!same_wavelength(list[i], in->wavelength[all ? i : j->bands[i]], step)) return 0;
+    return 1;
+}
+
+/* Whether a column under no telling heading holds wavelengths: those of the cube, or such as reach all of its bands. */
+static int looks_like_wavelengths(const job *j, const table *t, int column, int *exactly) {
+    double *list;
+    int found;
+    *exactly = 0;
+    if (!has_wavelengths(&j->in) || t->rows < 2) return 0;
+    list = table_column(t, column);
+    *exactly = is_cubes_list(j, list, t->rows);
+    found = *exactly || (is_monotone(list, t->rows) && unit_that_reaches(j, list, t->rows));
+    free(list);
+    return found;
+}
+
+static double most_of_column(const table *t, int column) {
+    double most = 0;
+    int r;
+    for (r = 0; r < t->rows; r++)
+        if (fabs(table_value(t, r, column)) > most) most = fabs(table_value(t, r, column));
+    return most;
+}
+
+static void leave_out(table *t, int column, const char *why) {
+    t->left_out[column] = 1;
+    if (why) printf("%s: %s %s: it is no spectrum\n", t->name, column_name(t, column), why);
+}
+
+static void take_as_wavelengths(table *t, int column) {
+    if (t->wavelengths >= 0) {
+        leave_out(t, column, "holds wavelengths, too");
+        return;
+    }
+    t->wavelengths = column;
+}
+
+/* A first column whose heading does not tell, or without one: wavelengths, the number of the row, or a spectrum. */
+static void classify_first(const job *j, table *t, int named) {
+    const char *heading = heading_of(t, 0);
+    int index = named && names_index(heading), exactly, monotone, c;
+    double most = 0, *list;
+    if (looks_like_wavelengths(j, t, 0, &exactly)) {
+        if (named && !index && !exactly)
+            fail(EXIT_ERROR, "%s: %s looks like wavelengths: call it wavelength, or move it behind another column", t->name,
+                 column_name(t, 0));
+        printf("%s: %s holds wavelengths\n", t->name, column_name(t, 0));
+        t->wavelengths = 0;
+        return;
+    }
+    if ((index || !named) && is_numbering(t, 0, !index || !*heading)) {
+        leave_out(t, 0, "numbers the rows");
+        return;
+    }
+    if (index && strcmp(heading, "x") && strcmp(heading, "b") && strcmp(heading, "i") && strcmp(heading, "n"))
+        fail(EXIT_ERROR, "%s: %s is no spectrum by its heading: give it a name, call it wavelength, or delete it", t->name,
+             column_name(t, 0));
+    if (named) return;
+    for (c = 1; c < t->columns; c++) most = fmax(most, most_of_column(t, c));
+    list = table_column(t, 0);
+    monotone = t->rows > 2 && is_monotone(list, t->rows);
+    free(list);
+    if (monotone && most_of_column(t, 0) > 20 * most)
+        fail(EXIT_ERROR, "%s: %s looks like wavelengths, and %s: a line of headings says what columns are", t->name,
+             column_name(t, 0), has_wavelengths(&j->in) ? "does not reach all bands in use" : "the cube states none");
+}
+
+/* Finds the wavelengths, and leaves out what is no spectrum. */
+static void classify_columns(const job *j, table *t) {
+    const wave_unit *unit;
+    int c, left = 0;
+    for (c = 0; c < t->columns; c++) {
+        const char *heading = heading_of(t, c);
+        if (c == t->wavelengths) continue;
+        if (!*heading && t->columns > 1 && is_gap_column(t, c)) leave_out(t, c, NULL);
+        else if (names_wavelengths(heading, &unit)) {
+            if (t->wavelengths < 0) t->unit = unit;
+            take_as_wavelengths(t, c);
+        } else if (names_property(heading)) leave_out(t, c, "says something of the bands");
+        else if (names_deviation(heading))
+            fail(EXIT_ERROR, "%s: %s is no spectrum by its heading: delete it", t->name, column_name(t, c));
+    }
+    for (c = 0; c < t->columns; c++) left += !t->left_out[c] && c != t->wavelengths;
+    if (left > 1 && !t->left_out[0] && t->wavelengths < 0) classify_first(j, t, t->headed);
+    else if (left > 1 && !t->left_out[0] && t->wavelengths > 0 && t->headed && names_index(heading_of(t, 0)) &&
+             is_numbering(t, 0, !*heading_of(t, 0)))
+        leave_out(t, 0, "numbers the rows");
+    for (left = 0, c = 0; c < t->columns; c++) left += !t->left_out[c] && c != t->wavelengths;
+    if (!t->rows || !left) fail(EXIT_ERROR, "%s: it holds no spectrum", t->name);
+}
+
+/* ---- which rows are bands ----------------------------------------------------------------------------------------- */
+
+/* A band lies between two rows of a table: value = (1 - share) * that of `low` + share * that of `high`. */
+typedef struct row_place {
+    int low, high;
+    double share;
+} row_place;
+
+static row_place whole_row(int row) {
+    row_place place;
+    place.low = place.high = row;
+    place.share = 0;
+    return place;
+}
+
+typedef struct row_order {
+    double at;
+    int row;
+} row_order;
+
+static int by_wavelength(const void *a, const void *b) {
+    const row_order *x = (const row_order *)a, *y = (const row_order *)b;
+    if (x->at < y->at || x->at > y->at) return x->at < y->at ? -1 : 1;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+/* Rows of one wavelength all get the mean of their values. */
+static void merge_rows(table *t, const row_order *order, int count) {
+    int first, last, c, i;
+    for (first = 0; first < count; first = last) {
+        for (last = first + 1; last < count && order[last].at <= order[first].at; last++) {}
+        for (c = 0; last > first + 1 && c < t->columns; c++) {
+            double sum = 0;
+            for (i = first; i < last; i++) sum += table_value(t, order[i].row, c);
+            for (i = first; i < last; i++)
+                t->values[(size_t)order[i].row * (size_t)t->columns + (size_t)c] = sum / (last - first);
+        }
+    }
+}
+
+/* Places a wavelength among ascending rows. The digits of a list end somewhere: a tenth of a step beyond an end, 1 nm at most,
+   is the end. Returns 0 where it is farther. */
+static int place_among(const row_order *order, int count, double wanted, double step, row_place *place) {
+    double beyond = 2e-6 * wanted + fmin(0.1 * step, 1);
+    int i = 0;
+    if (!count || wanted < order[0].at - beyond || wanted > order[count - 1].at + beyond) return 0;
+    while (i < count && order[i].at < wanted) i++;
+    if (i == 0 || i == count) {
+        *place = whole_row(order[i ? count - 1 : 0].row);
+        return 1;
+    }
+    place->low = order[i - 1].row;
+    place->high = order[i].row;
+    place->share = (wanted - order[i - 1].at) / (order[i].at - order[i - 1].at);
+    if (place->share >= 1) *place = whole_row(place->high);
+    return 1;
+}
+
+/* The rows of a table by detector, each in the order of wavelengths. */
+typedef struct row_runs {
+    wave_runs runs;
+    row_order *order;
+    int *first; /* of each run within order; one more at the end */
+} row_runs;
+
+static row_runs order_rows(table *t, const double *list) {
+    row_runs o;
+    int r, run, at = 0;
+    o.runs = find_runs(list, t->rows);
+    if (is_shuffled(&o.runs, t->rows)) {
+        memset(o.runs.of, 0, (size_t)t->rows * sizeof(int));
+        o.runs.count = 1;
+    }
+    o.order = ALLOCATE(row_order, t->rows);
+    o.first = ALLOCATE(int, o.runs.count + 1);
+    for (run = 0; run < o.runs.count; run++) {
+        o.first[run] = at;
+        for (r = 0; r < t->rows; r++) {
+            if (o.runs.of[r] != run) continue;
+            o.order[at].at = list[r];
+            o.order[at++].row = r;
+        }
+        qsort(o.order + o.first[run], (size_t)(at - o.first[run]), sizeof *o.order, by_wavelength);
+        merge_rows(t, o.order + o.first[run], at - o.first[run]);
+    }
+    o.first[o.runs.count] = at;
+    return o;
+}
+
+/* The rows of the detector that has most in common with that of the band, of those that reach it. */
+static int place_by_detector(const row_runs *rows, const double *likeness, double wanted, double step, row_place *place) {
+    row_place here;
+    double best = -1;
+    int run;
+    for (run = 0; run < rows->runs.count; run++) {
+        int first = rows->first[run], count = rows->first[run + 1] - first;
+        if (likeness[run] <= best || !place_among(rows->order + first, count, wanted, step, &here)) continue;
+        best = likeness[run];
+        *place = here;
+    }
+    return best >= 0;
+}
+
+/* How much each detector of the table has in common with one of the cube; the one of the same number goes before, where they
+   are as many. */
+static void compare_detectors(const row_runs *rows, const double *list, int count, const wave_runs *bands, const double *all,
+                              int band_count, int detector, double *likeness) {
+    double ends[2], others[2];
+    int run;
+    run_ends(bands, all, band_count, detector, ends);
+    for (run = 0; run < rows->runs.count; run++) {
+        run_ends(&rows->runs, list, count, run, others);
+        likeness[run] = common_share(ends, others);
+        if (bands->count == rows->runs.count && run == detector) likeness[run] += 2;
+    }
+}
+
+/* Linear between the rows around each band. */
+static void place_between(const job *j, table *t, const double *list, row_place *places) {
+    const cube_file *in = &j->in;
+    row_runs rows = order_rows(t, list);
+    double *all = bands_in_nanometres(in, NULL, in->bands), *likeness = ALLOCATE(double, rows.runs.count);
+    double step = mean_step(list, t->rows), low = list[0], high = list[0];
+    wave_runs bands = find_runs(all, in->bands);
+    int i, r;
+    for (r = 0; r < t->rows; r++) {
+        low = fmin(low, list[r]);
+        high = fmax(high, list[r]);
+    }
+    for (i = 0; i < j->cube.band_count; i++) {
+        int band = j->bands[i];
+        compare_detectors(&rows, list, t->rows, &bands, all, in->bands, bands.of[band], likeness);
+        if (!place_by_detector(&rows, likeness, all[band], step, places + i))
+            fail(EXIT_ERROR, "%s: wavelength: the table does not reach %.6g nm, band %d of %s: it has %.6g to %.6g nm (%s)",
+                 t->name, all[band], band + 1, in->header_name, low, high, t->unit->name);
+    }
+    free(rows.runs.of);
+    free(rows.order);
+    free(rows.first);
+    free(bands.of);
+    free(likeness);
+    free(all);
+}
+
+/* Rows that have the wavelengths of the bands, of all or of those in use, in their order. */
+static int place_same(const job *j, const table *t, const double *list, row_place *places) {
+    const cube_file *in = &j->in;
+    int used = j->cube.band_count, *found = ALLOCATE(int, in->bands), i, same = 0;
+    double *all = bands_in_nanometres(in, NULL, in->bands), *wanted = bands_in_nanometres(in, j->bands, used);
+    if (t->rows == in->bands && find_in_order(all, in->bands, list, t->rows, found)) {
+        for (i = 0; i < used; i++) places[i] = whole_row(j->bands[i]);
+        same = 1;
+    } else if (find_in_order(wanted, used, list, t->rows, found)) {
+        for (i = 0; i < used; i++) places[i] = whole_row(found[i]);
+        same = 1;
+    }
+    free(found);
+    free(all);
+    free(wanted);
+    return same;
+}
+
+/* By wavelength, in nanometres. */
+static void place_by_wavelength(const job *j, table *t, row_place *places) {
+    double *list = table_column(t, t->wavelengths);
+    int r;
+    for (r = 0; r < t->rows; r++)
+        if (!(list[r] > 0)) fail(EXIT_ERROR, "%s: wavelength: row %d has none", t->name, r + 1);
+    if (!t->unit) {
+        t->unit = is_cubes_list(j, list, t->rows) ? unit_of(&j->in) : unit_that_reaches(j, list, t->rows);
+        if (!t->unit) t->unit = unit_of(&j->in);
+        if (t->unit != unit_of(&j->in)) printf("%s: wavelength: taken to be in %s\n", t->name, t->unit->name);
+    }
+    for (r = 0; r < t->rows; r++) list[r] = to_nanometres(t->unit, list[r]);
+    if (!place_same(j, t, list, places)) place_between(j, t, list, places);
+    free(list);
+}
+
+/* One row for each band of the cube, or for each one in use. */
+static void place_by_row(const job *j, const table *t, row_place *places) {
+    int used = j->cube.band_count, every = t->rows == j->in.bands, i;
+    if (!every && t->rows != used)
+        fail(EXIT_ERROR, "%s: rows: %d, but %s has %d bands, of which %d are in use", t->name, t->rows, j->in.header_name,
+             j->in.bands, used);
+    for (i = 0; i < used; i++) places[i] = whole_row(every ? j->bands[i] : i);
+}
+
+/* ---- scale -------------------------------------------------------------------------------------------------------- */
+
+/* Spectra of reflectance reach no more; integers do. */
+static const double most_reflectance = 2, most_percent = 120;
+
+enum { SAMPLED_LINES = 16 };
+
+/* The mean size of the valid values of a few lines, 0 where there are none. */
+static double typical_value(const job *j) {
+    cube_file in = j->in; /* another place in the same file */
+    size_t line = (size_t)in.samples * (size_t)in.bands;
+    char *block = (char *)allocate(line, shs_type_size(in.type));
+    double sum = 0, count = 0;
+    int k, x, i;
+    in.raw = NULL;
+    in.raw_bytes = 0;
+    for (k = 0; k < SAMPLED_LINES && k < in.lines; k++) {
+        must_read(&in, (int)((double)k * in.lines / (in.lines < SAMPLED_LINES ? in.lines : SAMPLED_LINES)), 1, block);
+        for (x = 0; x < in.samples; x++)
+            for (i = 0; i < j->cube.band_count; i++) {
+                double value = get_value(block, value_index(&in, 1, 0, x, j->bands[i]), in.type, in.swap);
+                if (is_missing(&in, value)) continue;
+                sum += fabs(value);
+                count++;
+            }
+    }
+    free(in.raw);
+    free(block);
+    return count > 0 ? sum / count : 0;
+}
+
+/* Reflectances become values as the cube stores them: (reflectance - bias) / gain. */
+static void to_stored(const job *j, spectra *s, const double *gain, const double *bias) {
+    int used = j->cube.band_count, i, k;
+    for (k = 0; k < s->count; k++)
+        for (i = 0; i < used; i++) {
+            shs_wide *value = s->values + (size_t)k * (size_t)used + (size_t)i;
+            *value = (shs_wide)(((double)*value - bias[j->bands[i]]) / gain[j->bands[i]]);
+        }
+}
+
+static void to_reflectance(const job *j, spectra *s, const double *gain, const double *bias) {
+    int used = j->cube.band_count, i, k;
+    for (k = 0; k < s->count; k++)
+        for (i = 0; i < used; i++) {
+            shs_wide *value = s->values + (size_t)k * (size_t)used + (size_t)i;
+            *value = (shs_wide)((double)*value * gain[j->bands[i]] + bias[j->bands[i]]);
+        }
+}
+
+static void divide_spectra(const job *j, spectra *s, double by) {
+    size_t i, count = (size_t)s->count * (size_t)j->cube.band_count;
+    for (i = 0; i < count; i++) s->values[i] /= (shs_wide)by;
+}
+
+static double most_of_spectra(const job *j, const spectra *s) {
+    size_t i, count = (size_t)s->count * (size_t)j->cube.band_count;
+    double most = 0;
+    for (i = 0; i < count; i++) most = fmax(most, fabs((double)s->values[i]));
+    return most;
+}
+
+/* The largest factor between what the cube stores and reflectance, of the bands in use. */
+static double largest_factor(const job *j, const double *gain) {
+    double most = 0;
+    int i;
+    for (i = 0; i < j->cube.band_count; i++) most = fmax(most, 1 / fabs(gain[j->bands[i]]));
+    return most;
+}
+
+/* The header of the library states its factor, so what it holds is reflectance after a division. */
+static void scale_stated(const job *j, const table *t, spectra *s, const double *gain, const double *bias) {
+    double most = most_of_spectra(j, s);
+    if (t->factor >= 100 && most > 0 && most <= most_reflectance)
+        fail(EXIT_ERROR, "%s: reflectance scale factor: %.6g, but its spectra reach %.4g only: one of the two is wrong",
+             t->name, t->factor, most);
+    if (!gain && !j->in.reflectance) {
+        double typical = typical_value(j);
+        if (t->factor < 20 || !(typical > 0) || typical > most_reflectance) return;
+        printf("%s: spectra are divided by %.6g, its reflectance scale factor: the pixels are reflectances\n", t->name,
+               t->factor);
+    } else if (t->factor > 1 || t->factor < 1)
+        printf("%s: spectra are divided by %.6g, its reflectance scale factor\n", t->name, t->factor);
+    divide_spectra(j, s, t->factor);
+    if (!gain) return;
+    to_stored(j, s, gain, bias);
+    printf("%s: reflectances are scaled as %s states its pixels to be\n", t->name, j->in.header_name);
+}
+
+/* Nothing says what the spectra are but their size. gain: of the cube's header. */
+static void scale_by_size(const job *j, const table *t, spectra *s, const double *gain, const double *bias) {
+    double most = most_of_spectra(j, s), factor = largest_factor(j, gain);
+    int percent = most > most_reflectance && most <= most_percent && factor >= 1000;
+    if (factor < 20 || !(most > 0)) return;
+    if (j->in.reflectance) {
+        if (most <= most_reflectance) return;
+        if (percent)
+            fail(EXIT_ERROR, "%s: its spectra reach %.4g: neither reflectances nor values x %.6g, as %s states; percent?",
+                 t->name, most, factor, j->in.header_name);
+        to_reflectance(j, s, gain, bias);
+        printf("%s: spectra reach %.6g: they are scaled to reflectance, as %s states\n", t->name, most, j->in.header_name);
+        return;
+    }
+    if (percent) {
+        warn("%s: its spectra reach %.4g only, and %s states values x %.6g: they are taken as they are; percent?", t->name,
+             most, j->in.header_name, factor);
+        return;
+    }
+    if (most > most_reflectance) return;
+    to_stored(j, s, gain, bias);
+    printf("%s: spectra reach %.4g: reflectances, which are scaled as %s states its pixels to be (x %.6g)\n", t->name, most,
+           j->in.header_name, factor);
+}
+
+/* Brings spectra to the scale of the pixels, as far as headers state both. */
+static void scale_spectra(const job *j, const table *t, spectra *s) {
+    const cube_file *in = &j->in;
+    double *gain = NULL, *bias = NULL, typical;
+    int stated = !in->gain || in->reflectance ? reflectance_scale(in, &gain, &bias) : 0;
+    if (stated && !is_integer(in->stored) && !in->integers64 && largest_factor(j, gain) >= 100) {
+        typical = typical_value(j);
+        if (in->reflectance) typical *= largest_factor(j, gain);
+        if (typical > 0 && typical <= most_reflectance)
+            fail(EXIT_ERROR,
+                 "%s: reflectance scale factor: %.6g, but its values are about %.4g already: delete the key if they are "
+                 "reflectances",
+                 in->header_name, largest_factor(j, gain), typical);
+    }
+    if (t->factor > 0) scale_stated(j, t, s, in->reflectance ? NULL : gain, bias);
+    else if (stated) scale_by_size(j, t, s, gain, bias);
+    free(gain);
+    free(bias);
+}
+
+/* ---- the spectra -------------------------------------------------------------------------------------------------- */
+
+static double placed_value(const table *t, row_place place, int column) {
+    double low = table_value(t, place.low, column);
+    if (place.share <= 0) return low;
+    return low + (table_value(t, place.high, column) - low) * place.share;
+}
+
+/* The bands in use of a column; the number of the first band that is missing in it, or 0. */
+static int take_column(const job *j, const table *t, const row_place *places, int column, shs_wide *to) {
+    int i;
+    for (i = 0; i < j->cube.band_count; i++) {
+        double value = placed_value(t, places[i], column);
+        if (isnan(value)) return j->bands[i] + 1;
+        to[i] = (shs_wide)value;
+    }
+    return 0;
+}
+
+/* Commas and braces would end a name in a header. */
+static char *name_for_header(const char *name) {
+    char *copy = joined(name ? name : "", "");
+    size_t i;
+    for (i = 0; copy[i]; i++) {
+        if (copy[i] == ',') copy[i] = ';';
+        if (copy[i] == '{') copy[i] = '(';
+        if (copy[i] == '}') copy[i] = ')';
+    }
+    return copy;
+}
+
+static spectra spectra_from_table(const job *j, const char *name) {
+    int library = has_extension(name, ".hdr") || has_extension(name, ".sli"), used = j->cube.band_count, c, missing, gaps = 0;
+    table t = library ? library_read(name) : table_read(name);
+    row_place *places = ALLOCATE(row_place, used);
+    spectra s = SHS_ZERO;
+    if (!library) classify_columns(j, &t);
+    if (t.wavelengths >= 0 && has_wavelengths(&j->in)) place_by_wavelength(j, &t, places);
+    else if (t.wavelengths >= 0 && !library && t.rows != j->in.bands && t.rows != used)
+        fail(EXIT_ERROR, "%s: wavelength: the key is missing or damaged, and %s needs it", j->in.header_name, name);
+    else place_by_row(j, &t, places);
+    s.names = ALLOCATE(char *, t.columns);
+    s.values = (shs_wide *)allocate((size_t)used * (size_t)t.columns, sizeof(shs_wide));
+    for (c = 0; c < t.columns; c++) {
+        if (c == t.wavelengths || t.left_out[c]) continue;
+        missing = take_column(j, &t, places, c, s.values + (size_t)s.count * (size_t)used);
+        if (missing) {
+            warn("%s: %s is missing in band %d, which is in use: this spectrum is left out", name, column_name(&t, c), missing);
+            gaps++;
+            continue;
+        }
+        s.names[s.count++] = name_for_header(t.names[c]);
+    }
+    if (!s.count) fail(EXIT_ERROR, "%s: none of %d spectra has all bands in use", name, gaps);
+    scale_spectra(j, &t, &s);
+    free(places);
+    table_free(&t);
+    return s;
+}
+
+#endif /* HYPERCUBE_TABLES */

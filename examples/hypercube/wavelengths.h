@@ -1,0 +1,260 @@
+/* wavelengths.h - wavelengths in any unit, and which entries of one list another list means. */
+#ifndef HYPERCUBE_WAVELENGTHS
+#define HYPERCUBE_WAVELENGTHS
+
+#include "envi.h"
+
+/* ---- units -------------------------------------------------------------------------------------------------------- */
+
+/* A length is `factor` times its number in nanometres; a wavenumber or frequency is `factor` divided by its number. */
+typedef struct wave_unit {
+    const char *name;
+    double factor;
+    int reciprocal;
+} wave_unit;
+
+enum {
+    UNIT_NM,
+    UNIT_UM,
+    UNIT_ANGSTROM,
+    UNIT_MM,
+    UNIT_CM,
+    UNIT_M,
+    UNIT_WAVENUMBER,
+    UNIT_HZ,
+    UNIT_KHZ,
+    UNIT_MHZ,
+    UNIT_GHZ,
+    UNIT_THZ
+};
+
+static const wave_unit wave_units[] = {
+    {"nm", 1, 0},          {"um", 1e3, 0},         {"Angstroms", 0.1, 0},  {"mm", 1e6, 0},          {"cm", 1e7, 0},
+    {"m", 1e9, 0},         {"1/cm", 1e7, 1},       {"Hz", 299792458e9, 1}, {"kHz", 299792458e6, 1}, {"MHz", 299792458e3, 1},
+    {"GHz", 299792458, 1}, {"THz", 299792.458, 1},
+};
+
+static double to_nanometres(const wave_unit *unit, double number) {
+    if (unit->reciprocal) return unit->factor / number;
+    return unit->factor * number;
+}
+
+static double from_nanometres(const wave_unit *unit, double length) {
+    if (unit->reciprocal) return unit->factor / length;
+    return length / unit->factor;
+}
+
+/* In small letters, with Latin ones for the Greek and Nordic letters of units and for a raised -1, in UTF-8 or Latin-1. The
+   caller frees it. */
+static char *plain_letters(const char *text) {
+    static const char *const other[][2] = {
+        {"\xc2\xb5", "u"},        {"\xce\xbc", "u"},     {"\xce\xbb", "lambda"}, {"\xe2\x84\xab", "angstrom"},
+        {"\xc3\x85", "angstrom"}, {"\xe2\x81\xbb", "-"}, {"\xe2\x88\x92", "-"},  {"\xc2\xb9", "1"},
+        {"\xc3\xa4", "a"},        {"\xe4", "a"},         {"\xb5", "u"},          {"\xc5", "angstrom"},
+    };
+    char *lower = ALLOCATE(char, 9 * strlen(text) + 1), *to = lower;
+    while (*text) {
+        size_t i = 0, count = sizeof other / sizeof *other;
+        while (i < count && strncmp(text, other[i][0], strlen(other[i][0]))) i++;
+        if (i < count) {
+            strcpy(to, other[i][1]);
+            to += strlen(to);
+            text += strlen(other[i][0]);
+        } else *to++ = (char)tolower((unsigned char)*text++);
+    }
+    *to = 0;
+    return lower;
+}
+
+static int begins_with(const char *text, const char *with) { return !strncmp(text, with, strlen(with)); }
+
+/* The unit of this name in plain letters; NULL where it is none. */
+static const wave_unit *unit_of_word(const char *word) {
+    static const struct {
+        const char *name;
+        int whole, unit; /* whole: this word only, otherwise all that begin so */
+    } names[] = {
+        {"nm", 1, UNIT_NM},
+        {"nano", 0, UNIT_NM},
+        {"um", 1, UNIT_UM},
+        {"u", 1, UNIT_UM},
+        {"mu", 1, UNIT_UM},
+        {"mum", 1, UNIT_UM},
+        {"micro", 0, UNIT_UM},
+        {"angstrom", 0, UNIT_ANGSTROM},
+        {"a", 1, UNIT_ANGSTROM},
+        {"mm", 1, UNIT_MM},
+        {"milli", 0, UNIT_MM},
+        {"cm", 1, UNIT_CM},
+        {"centi", 0, UNIT_CM},
+        {"m", 1, UNIT_M},
+        {"meter", 0, UNIT_M},
+        {"metre", 0, UNIT_M},
+        {"wavenumber", 0, UNIT_WAVENUMBER},
+        {"wave number", 0, UNIT_WAVENUMBER},
+        {"cm-1", 1, UNIT_WAVENUMBER},
+        {"cm^-1", 1, UNIT_WAVENUMBER},
+        {"cm^(-1)", 1, UNIT_WAVENUMBER},
+        {"cm**-1", 1, UNIT_WAVENUMBER},
+        {"1/cm", 1, UNIT_WAVENUMBER},
+        {"inverse c", 0, UNIT_WAVENUMBER},
+        {"reciprocal c", 0, UNIT_WAVENUMBER},
+        {"kayser", 0, UNIT_WAVENUMBER},
+        {"hz", 1, UNIT_HZ},
+        {"hertz", 1, UNIT_HZ},
+        {"khz", 1, UNIT_KHZ},
+        {"kilohertz", 1, UNIT_KHZ},
+        {"mhz", 1, UNIT_MHZ},
+        {"megahertz", 1, UNIT_MHZ},
+        {"ghz", 1, UNIT_GHZ},
+        {"gigahertz", 1, UNIT_GHZ},
+        {"thz", 1, UNIT_THZ},
+        {"terahertz", 1, UNIT_THZ},
+    };
+    size_t i;
+    for (i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!strcmp(word, names[i].name)) return &wave_units[names[i].unit];
+        if (!names[i].whole && begins_with(word, names[i].name)) return &wave_units[names[i].unit];
+    }
+    return NULL;
+}
+
+/* The unit that a header states; NULL for none, or an unknown one. */
+static const wave_unit *unit_named(const char *text) {
+    char *plain = plain_letters(text), *word = plain + strspn(plain, " ([\"'");
+    const wave_unit *unit;
+    if (word > plain) word[strcspn(word, ")]\"'")] = 0;
+    unit = unit_of_word(word);
+    free(plain);
+    return unit;
+}
+
+/* The unit of the cube's wavelengths. Without a known one they are micrometres where they are small. */
+static const wave_unit *unit_of(const cube_file *f) {
+    const wave_unit *unit = unit_named(f->units);
+    if (unit) return unit;
+    return &wave_units[f->wavelength[0] < 100 ? UNIT_UM : UNIT_NM];
+}
+
+/* Whether the cube says where its bands are: an index of bands does not. */
+static int has_wavelengths(const cube_file *f) {
+    int i, physical = f->wavelength != NULL;
+    char *plain = plain_letters(f->units);
+    if (begins_with(plain, "index") || begins_with(plain, "band")) physical = 0;
+    free(plain);
+    for (i = 0; physical && i < f->bands; i++) physical = f->wavelength[i] > 0;
+    return physical;
+}
+
+static double band_nanometres(const cube_file *f, int band) { return to_nanometres(unit_of(f), f->wavelength[band]); }
+
+/* Of these bands, or of all (NULL). */
+static double *bands_in_nanometres(const cube_file *f, const int *bands, int count) {
+    double *list = ALLOCATE(double, count);
+    int i;
+    for (i = 0; i < count; i++) list[i] = band_nanometres(f, bands ? bands[i] : i);
+    return list;
+}
+
+/* What a column of wavelengths is called, in the unit of the cube. */
+static char *wavelength_heading(const cube_file *f) {
+    char *begun, *heading;
+    if (!*f->units || strpbrk(f->units, ",;\"()")) return joined("wavelength", "");
+    begun = joined("wavelength (", f->units);
+    heading = joined(begun, ")");
+    free(begun);
+    return heading;
+}
+
+/* In no more digits than say the same number. */
+static char *number_text(double number) {
+    char text[40];
+    sprintf(text, "%.15g", number);
+    if (strtod(text, NULL) < number || strtod(text, NULL) > number) sprintf(text, "%.17g", number);
+    return joined(text, "");
+}
+
+/* ---- lists that are the same ------------------------------------------------------------------------------------- */
+
+static double mean_step(const double *list, int count) {
+    double sum = 0;
+    int i;
+    for (i = 1; i < count; i++) sum += fabs(list[i] - list[i - 1]);
+    return count > 1 ? sum / (count - 1) : 0;
+}
+
+/* Whether two wavelengths differ by the digits that they were written in and no more; step: between neighbours. */
+static int same_wavelength(double a, double b, double step) { return fabs(a - b) <= 2e-6 * fabs(a) + 0.01 * step; }
+
+/* Finds each wanted wavelength in a list that has them in the same order, with others between them or without. Lists of the
+   same length are compared entry by entry, so that detectors whose wavelengths overlap stay apart. Returns 0 where one is not
+   there. */
+static int find_in_order(const double *wanted, int count, const double *list, int length, int *place) {
+    double step = mean_step(list, length);
+    int i, at = 0;
+    for (i = 0; i < count; i++, at++) {
+        while (at < length && !same_wavelength(wanted[i], list[at], step)) at++;
+        if (at >= length) return 0;
+        place[i] = at;
+    }
+    return 1;
+}
+
+/* Whether the list ascends or descends all the way. */
+static int is_monotone(const double *list, int count) {
+    int i, sign = list[count - 1] < list[0] ? -1 : 1;
+    for (i = 1; i < count; i++)
+        if (!(sign * (list[i] - list[i - 1]) > 0)) return 0;
+    return count > 1;
+}
+
+/* ---- runs: lists that step back where another detector begins ------------------------------------------------------ */
+
+typedef struct wave_runs {
+    int count;
+    int *of; /* the run of each entry */
+} wave_runs;
+
+/* Whether most steps of the list lead downwards. */
+static int descends(const double *list, int count) {
+    int i, balance = 0;
+    for (i = 1; i < count; i++) balance += (list[i] < list[i - 1]) - (list[i] > list[i - 1]);
+    return balance > 0;
+}
+
+static wave_runs find_runs(const double *list, int count) {
+    wave_runs r;
+    double sign = descends(list, count) ? -1 : 1;
+    int i;
+    r.count = 1;
+    r.of = ALLOCATE(int, count);
+    for (i = 1; i < count; i++) {
+        if (sign * (list[i] - list[i - 1]) < 0) r.count++;
+        r.of[i] = r.count - 1;
+    }
+    return r;
+}
+
+/* More runs than sensors have detectors: the list is in no order. */
+static int is_shuffled(const wave_runs *r, int count) { return r->count > 8 || 3 * r->count > count + 2; }
+
+/* The least and the largest wavelength of a run. */
+static void run_ends(const wave_runs *r, const double *list, int count, int run, double *ends) {
+    int i, found = 0;
+    ends[0] = ends[1] = 0;
+    for (i = 0; i < count; i++) {
+        if (r->of[i] != run) continue;
+        if (!found || list[i] < ends[0]) ends[0] = list[i];
+        if (!found || list[i] > ends[1]) ends[1] = list[i];
+        found = 1;
+    }
+}
+
+/* How much of two ranges is common to both, 0 to 1. */
+static double common_share(const double *a, const double *b) {
+    double inner = fmin(a[1], b[1]) - fmax(a[0], b[0]), outer = fmax(a[1], b[1]) - fmin(a[0], b[0]);
+    if (inner < 0) return 0;
+    return outer > 0 ? inner / outer : 1;
+}
+
+#endif /* HYPERCUBE_WAVELENGTHS */
