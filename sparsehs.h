@@ -1630,8 +1630,10 @@ typedef struct shs_ica {
 /* Signs are fixed as those of PCA, by each row of unmixing. The same seed gives the same bits for
    every number of threads. SHS_RANK_TOO_LOW: more components than the pixels have dimensions. Not converging is no error:
    it is said in component[].converged, which speaks of the rotation as returned: one plain step from it, made orthogonal as
-   above, turns that component by 1 - |cos| of no more than the tolerance. The sums of the float build are of single
-   precision, with `precise` too, and know a turn to about 1e-10: below that a tolerance says only that its own sums rest. */
+   above, turns that component by 1 - |cos| of no more than the tolerance. The sums of the float build are of single precision,
+   with `precise` too: they know the turn of a component to about (1e-6 / kurtosis)^2 / 2. A smaller tolerance than 1e-8 says
+   only that the sums rest. Where more than 1e-8 and than the tolerance is unknown (a kurtosis below 0.007), the component has
+   not converged, and `change` includes what is unknown: ask for a larger tolerance, or use the double build. */
 /* Memory: that of a fit of principal components, for pixels that are whitened 2 m (pixels + 8192 x threads) shs_real, of which
    those of the pixels are left out above 256 MB and where the cube is a stream, and for the fourth moments
    (threads + 2) (m (m + 1) / 2)^2 shs_wide. */
@@ -18652,6 +18654,7 @@ typedef struct shs__iteration {
     shs_wide *before, *pull; /* the W of the step before, and where its plain step pulled: P - W */
     shs_wide *room, *vectors;
     shs_wide *slope;              /* m */
+    shs_wide *unknown;            /* m: by how much the rounding of the sums may have turned the plain step, 1 - |cos| */
     shs_ica_component *component; /* m, as they were found */
 } shs__iteration;
 
@@ -18665,6 +18668,7 @@ SHS__PRIVATE void shs__ica_iteration_layout(shs__layout *l, shs__iteration *it, 
     it->room = SHS__CARVE(l, shs_wide, cells);
     it->vectors = SHS__CARVE(l, shs_wide, cells);
     it->slope = SHS__CARVE(l, shs_wide, (size_t)m);
+    it->unknown = SHS__CARVE(l, shs_wide, (size_t)m);
     it->component = SHS__CARVE(l, shs_ica_component, (size_t)m);
     if (l->base) memset(it->component, 0, (size_t)m * sizeof *it->component);
 }
@@ -18748,6 +18752,15 @@ SHS__PRIVATE int shs__ica_directions(int m, shs__directions g, shs__iteration *i
     return g.c > 1 ? shs__ica_polar_factor(m, it, A) : shs__ica_project_off(m, g.d, it->W, A);
 }
 
+/* What sums of single precision leave unknown of the direction of a plain step, as 1 - |cos|: they err by about 1e-6 of y^3, whose
+   slope is 3, and the step of a component that is nearly normal is short. */
+SHS__PRIVATE shs_wide shs__ica_unknown(shs_wide slope, shs_wide length2) {
+    shs_wide error = (shs_wide)1e-6 / 3 * slope;
+    if (sizeof(shs_real) == sizeof(shs_wide)) return 0;
+    if (!(length2 > error * error)) return 1;
+    return error * error / (2 * length2);
+}
+
 /* One plain step: P = E[z g(w'z)] - E[g'(w'z)] w of each w, made orthonormal, of either sign the one nearer to w. Each
    component is told how far its w moved, 1 - |cos| (as |p - w|^2 / 2, which does not cancel); the most goes to *change.
    Where the step is degenerate, P = W, each change counts as a right angle, and *change = 2 is more than any. */
@@ -18757,8 +18770,11 @@ SHS__PRIVATE shs_status shs__ica_step(shs__sources *s, const shs_ica_options *o,
     const shs_wide *W = it->W + (size_t)g.d * (size_t)m;
     shs_status status = shs__ica_expectations(s, g.c, W, it->P, it->slope);
     if (status != SHS_OK) return status;
-    for (j = 0; j < g.c; j++)
-        for (i = 0; i < m; i++) *SHS__AT(it->P, m, i, j) -= it->slope[j] * *SHS__AT(W, m, i, j);
+    for (j = 0; j < g.c; j++) {
+        shs_wide *p = SHS__AT(it->P, m, 0, j);
+        for (i = 0; i < m; i++) p[i] -= it->slope[j] * *SHS__AT(W, m, i, j);
+        it->unknown[g.d + j] = shs__ica_unknown(it->slope[j], shs__la_dot_wide(m, p, p));
+    }
     somewhere = shs__ica_directions(m, g, it, it->P);
     if (!somewhere) memcpy(it->P, W, (size_t)m * (size_t)g.c * sizeof(shs_wide));
     for (*change = somewhere ? 0 : 2, j = 0; j < g.c; j++) {
@@ -18858,6 +18874,22 @@ SHS__OUTLINE shs_status shs__ica_iterate_all(shs__sources *s, const shs_ica_opti
         for (j = g.d; j < g.d + g.c; j++) c[j].restarts = restart, c[j].extraction = j;
     }
     return SHS_OK;
+}
+
+/* Where single precision leaves more unknown of a component's turn than the tolerance, or the default one if that is larger, it
+   has not converged. */
+SHS__PRIVATE void shs__ica_say_known(const shs_ica_options *o, const shs__iteration *it, int m) {
+    const shs_ica_options defaults = SHS_ZERO;
+    shs_ica_component *c = it->component;
+    shs_wide most = shs__ica_tolerance(o);
+    int j;
+    if (most < shs__ica_tolerance(&defaults)) most = shs__ica_tolerance(&defaults);
+    if (o->approach == SHS_APPROACH_DEFLATION) m--; /* the last one has no direction left to turn to */
+    for (j = 0; j < m; j++) {
+        if (it->unknown[j] <= most) continue;
+        c[j].change += it->unknown[j];
+        c[j].converged = 0;
+    }
 }
 
 /* ---- the fit ------------------------------------------------------------------------------------------- >>ica_fit */
@@ -19026,6 +19058,7 @@ SHS__OUTLINE shs_status shs__ica_separate(shs__pixels *px, const shs_ica_options
     status = shs__ctx_agree(px->ctx, status);
     if (status == SHS_OK) status = shs__ica_sources_fill(&s, &whitening);
     if (status == SHS_OK) status = shs__ica_iterate_all(&s, o, &it);
+    if (status == SHS_OK) shs__ica_say_known(o, &it, m);
     if (status == SHS_OK) status = shs__ica_rate(&s, it.W, it.component);
     if (status == SHS_OK) {
         shs__ica_order(o->order, it.component, it.W, ica);
