@@ -261,7 +261,7 @@ test-mpi: build/hypercube | build $(BEFORE)
 	@command -v mpicc >/dev/null && command -v mpirun >/dev/null || { echo "skipped: there is no MPI here"; exit 0; }; \
 		$(MAKE) $(MPI:%=build/mpi-test/%) && bash tests/test_mpi.sh build/mpi-test
 #: make test-python     examples/python against scikit-learn, MDP and Spectral Python, its notebook too; python-deps installs them
-test-python: build/denoise build/hypercube ; @CC="$(CC)" sh tests/test_python.sh
+test-python: build/denoise build/hypercube build/superres ; @CC="$(CC)" sh tests/test_python.sh
 python-deps: ; @sh tests/install_deps.sh python
 #: make book            sparsehs.h as pages to read, comments beside code: build/book/index.html (book-deps installs
 #:                      pygments); test-book checks its links

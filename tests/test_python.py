@@ -332,8 +332,8 @@ def test_online_learning():
     # In pieces as at once.
     state = None
     for piece in np.split(Y[:1024], 4):
-        state = sparsehs.online(piece, 30, 3, batch=256, shuffle=False, state=state, replace="leave")
-    once = sparsehs.online(Y[:1024], 30, 3, batch=256, shuffle=False, replace="leave")
+        state = sparsehs.online(piece, 30, 3, batch=256, shuffle=False, state=state, replace_every=300)
+    once = sparsehs.online(Y[:1024], 30, 3, batch=256, shuffle=False, replace_every=300)
     assert state.batches == once.batches == 4 and np.array_equal(state.D, once.D) and np.array_equal(state.sums_xx, once.sums_xx)
     assert np.allclose(once.sums_yx, once.sums_yx) and once.sums_yx.shape == once.D.shape
     empty = sparsehs.online(Y[:0], 30, 3)
@@ -610,7 +610,7 @@ def test_inpainting():
     assert sparsehs.inpaint(clean.astype(np.uint8), hole, **few).dtype == np.float32
 
 
-def test_denoising_is_that_of_the_program(tmp_path):
+def test_denoising_is_that_of_the_program(tmp_path, monkeypatch):
     program = os.path.join(ROOT, "build", "denoise")
     if not os.path.exists(program):
         pytest.skip("build/denoise is not here")
@@ -618,6 +618,8 @@ def test_denoising_is_that_of_the_program(tmp_path):
     run("--draw", "clean.pgm")
     run("clean.pgm", "out.pgm", "--sigma", 20, "--iterations", 3, "--atoms", 64)
     read = lambda name: np.frombuffer((tmp_path / name).read_bytes()[-256 * 256:], np.uint8).reshape(256, 256)  # noqa: E731
+    # Pictures in files are of 0 to 255, so that the program takes the paper's weight of the noisy picture as it is.
+    monkeypatch.setattr(sparsehs.pictures, "_own_weight", lambda pixels, sigma: 30 / sigma)
     ours = sparsehs.denoise(read("clean.pgm"), 20, iterations=3, atoms=64)
     assert np.abs(np.clip(np.round(ours), 0, 255) - read("out.pgm")).max() <= 1
 
@@ -630,6 +632,34 @@ def test_patches_are_those_of_numpy():
     Y, means = sparsehs.patches(noisy, 5)
     assert np.allclose(Y + means, theirs)
     assert sparsehs.patches(noisy, 5, 77, seed=4)[0].shape == (77, 25)
+
+
+def test_superresolution(tmp_path):
+    y, x = np.mgrid[:96, :120]
+    truth = (120 + 60 * np.sign(np.sin(x / 6 + y / 9)) + 30 * np.sin(y / 5 - x / 11)).astype(np.float32)
+    small, shown = sparsehs.enlarging._smaller(truth, 2), truth[::-1, ::-1]
+    learnt = sparsehs.superres_learn([shown], 2, atoms=128, iterations=3, patches=4000)
+    large = sparsehs.superres(small, learnt)
+    bicubic = sparsehs.enlarging._larger(small, 2)
+    assert large.shape == truth.shape and psnr(large, truth) > psnr(bicubic, truth) + 2
+    # The unit does not matter, nor an alpha channel.
+    in_ones = sparsehs.superres_learn([shown / 256], 2, atoms=128, iterations=3, patches=4000)
+    assert abs(psnr(sparsehs.superres(small / 256, in_ones) * 256, truth) - psnr(large, truth)) < 0.1
+    rgba = np.stack([small, small, small, small], axis=-1)
+    assert sparsehs.superres(rgba, learnt).shape == truth.shape + (4,)
+    learnt.save(tmp_path / "model")
+    assert np.array_equal(sparsehs.superres(small, sparsehs.Enlarger.load(tmp_path / "model")), large)
+    for wrong, kind in ((lambda: sparsehs.superres_learn([shown], 5), ValueError), (lambda: sparsehs.superres_learn([]), ValueError),
+                        (lambda: sparsehs.superres_learn([shown[:4]]), ValueError), (lambda: sparsehs.superres(small, 2), TypeError),
+                        (lambda: sparsehs.superres(small * np.nan, learnt), ValueError)):
+        with pytest.raises(kind):
+            wrong()
+    program = os.path.join(ROOT, "build", "superres")
+    if os.path.exists(program):
+        (tmp_path / "small.pgm").write_bytes(b"P5 60 48 255\n" + np.clip(np.round(small), 0, 255).astype(np.uint8).tobytes())
+        subprocess.run([program, "small.pgm", "large.pgm", "--dictionary", "model"], check=True, cwd=tmp_path, capture_output=True)
+        theirs = np.frombuffer((tmp_path / "large.pgm").read_bytes()[-truth.size:], np.uint8).reshape(truth.shape)
+        assert np.abs(theirs - np.clip(large, 0, 255)).mean() < 1
 
 
 # ---- cubes -------------------------------------------------------------------------------------------------------------------

@@ -390,7 +390,7 @@ def online(Y, atoms=None, sparsity=None, *, tolerance=None, epochs=1, batch=512,
     epochs: how often all of Y is seen. batch: signals a batch. shuffle: take the signals in random order, by `seed`. start, test: as of
     ksvd. Options of the library: nonnegative (of codes), selection, forgetting (0 to 1: how much older batches count with each new
     one; default 1), sweeps, seed, start_weight, replace, prune_coherence, replace_every, test_every ..., as in sparsehs.h,
-    section 7. With the same options and batches, learning in pieces gives what learning at once does."""
+    section 7. With the same options and whole batches, learning in pieces gives what learning at once does."""
     library, Y, ldy = _signals(Y, advice="online learning knows no missing values: fill them in, or use ksvd")
     m, p = Y.shape
     if atoms is None and state is None:
