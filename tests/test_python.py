@@ -547,7 +547,7 @@ def test_results_do_not_depend_on_the_unit_of_a_picture(real, unit):
     scaled, to = (noisy * unit).astype(real), real(unit)
     hole = np.random.default_rng(1).random(noisy.shape) < 0.3
     assert np.isclose(sparsehs.noise_sigma(scaled)[0] / unit, sparsehs.noise_sigma(noisy)[0], rtol=1e-3)
-    small = dict(atoms=32, iterations=2, training=1000)
+    small = dict(atoms=32, iterations=1, training=500)
     for function, given in ((sparsehs.denoise, dict(sigma=20)), (sparsehs.denoise, {}), (sparsehs.inpaint, dict(missing=hole))):
         there = {name: value * unit if name == "sigma" else value for name, value in given.items()}
         want, got = function(noisy, **given, **small), function(scaled, **there, **small) / to

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from typing import Callable, Union
 
 import numpy as np
 
@@ -106,6 +107,7 @@ def _libraries():
     return made
 
 
+Progress = Union[bool, None, Callable[[str, int, int, float], object]]
 _Progress = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_double)
 _NUMBERS = {"int": ctypes.c_int, "size_t": ctypes.c_size_t, "ptrdiff_t": ctypes.c_ssize_t, "uint64_t": ctypes.c_uint64,
             "double": ctypes.c_double}

@@ -1,12 +1,23 @@
 """Image cubes: components and their models, anomalies, targets, mixtures."""
 
+from __future__ import annotations
+
 import ctypes
 import zlib
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ._arrays import _count, _cube, _wide
 from ._library import ArgumentError, _float
+
+if TYPE_CHECKING:
+    import os
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+
+    from ._library import Progress
 
 
 # ---- models ----------------------------------------------------------------------------------------------------------------
@@ -19,7 +30,7 @@ class Model:
                   iterations, restarts, converged, change, kurtosis, negentropy, extraction
 
     A model is kept as the file that the program `hypercube --save` writes and its `apply` reads. Models can be pickled."""
-    wavelengths = None
+    wavelengths: np.ndarray | None = None
 
     def __init__(self, file):
         self.file = bytes(file)
@@ -58,12 +69,12 @@ class Model:
         return Model, (self.file,)
 
     @classmethod
-    def load(cls, path):
+    def load(cls, path: str | os.PathLike[str]) -> Model:
         """The model in a file."""
         with open(path, "rb") as file:
             return cls(file.read())
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model into a file."""
         with open(path, "wb") as file:
             file.write(self.file)
@@ -76,16 +87,16 @@ class Model:
         return _map("apply", cube, outputs, valid, nodata, work, file=np.frombuffer(self.file, np.uint8), size=len(self.file),
                     way=way, components=components)
 
-    def transform(self, cube, **options):
+    def transform(self, cube: ArrayLike, **options: Any) -> np.ndarray:
         """The components of every pixel, (lines, samples, k), or its score, (lines, samples, 1). Pixels that are missing become NaN.
         Options: valid, nodata as of fit; threads, progress, device."""
         return self._apply(cube, 0, 1 if self.kind == "rx" else self.components, **options)
 
-    def inverse_transform(self, components, **options):
+    def inverse_transform(self, components: ArrayLike, **options: Any) -> np.ndarray:
         """The pixels (lines, samples, n) from their components (lines, samples, k). Not of rx, whose scores have no way back."""
         return self._apply(components, 1, self.bands, **options)
 
-    def denoise(self, cube, components=0, **options):
+    def denoise(self, cube: ArrayLike, components: int = 0, **options: Any) -> np.ndarray:
         """The pixels, rebuilt from their first `components` components (0: all that are kept). Of pca and mnf."""
         return self._apply(cube, 2, self.bands, components, **options)
 
@@ -99,8 +110,10 @@ def _map(name, cube, outputs, valid, nodata, work, **given):
     return out[0] if np.ndim(cube) == 2 else out
 
 
-def fit(kind, cube, components=None, *, valid=None, nodata=None, noise=None, start=None, wavelengths=None, threads=0,
-        progress=None, device=None, **options):
+def fit(kind: str, cube: ArrayLike, components: int | None = None, *, valid: ArrayLike | None = None,
+        nodata: float | None = None, noise: ArrayLike | None = None, start: ArrayLike | None = None,
+        wavelengths: ArrayLike | None = None, threads: int = 0, progress: Progress = None, device: str | None = None,
+        **options: Any) -> Model:
     """Fits a Model of one kind, "pca", "mnf", "ica" or "rx", to a cube.
 
     cube: (lines, samples, bands), or (pixels, bands). components: how many to keep; None: all, or by variance or
@@ -137,28 +150,30 @@ def _run(kind, cube, components, valid=None, nodata=None, threads=0, progress=No
 
 # ---- components and anomalies ----------------------------------------------------------------------------------------------
 
-def pca(cube, components=None, **options):
+def pca(cube: ArrayLike, components: int | None = None, **options: Any) -> tuple[np.ndarray, Model]:
     """Principal components of every pixel, (lines, samples, components), and the Model. Options: see fit."""
     return _run("pca", cube, components, **options)
 
 
-def mnf(cube, components=None, **options):
+def mnf(cube: ArrayLike, components: int | None = None, **options: Any) -> tuple[np.ndarray, Model]:
     """Minimum noise fractions of every pixel, best signal to noise first, and the Model. Options: see fit."""
     return _run("mnf", cube, components, **options)
 
 
-def ica(cube, components=None, **options):
+def ica(cube: ArrayLike, components: int | None = None, **options: Any) -> tuple[np.ndarray, Model]:
     """Independent components of every pixel by FastICA, and the Model. Options: see fit."""
     return _run("ica", cube, components, **options)
 
 
-def rx(cube, components=None, **options):
+def rx(cube: ArrayLike, components: int | None = None, **options: Any) -> np.ndarray:
     """Reed-Xiaoli anomaly scores of every pixel, (lines, samples): squared distances from the mean in whitened coordinates. Options:
     see fit."""
     return _run("rx", cube, components, **options)[0][..., 0]
 
 
-def rx_classes(cube, labels, *, components=None, valid=None, nodata=None, threads=0, progress=None, device=None, **options):
+def rx_classes(cube: ArrayLike, labels: ArrayLike, *, components: int | None = None, valid: ArrayLike | None = None,
+               nodata: float | None = None, threads: int = 0, progress: Progress = None, device: str | None = None,
+               **options: Any) -> np.ndarray:
     """Reed-Xiaoli scores (lines, samples) of every pixel within its own class. labels (lines, samples): whole numbers from 0 on; below
     0: the pixel is missing, and its score NaN. So are scores of classes without pixels or variance. Options: skip, divisor, precise,
     as of fit."""
@@ -172,7 +187,9 @@ def rx_classes(cube, labels, *, components=None, valid=None, nodata=None, thread
     return _map("rx_classes", cube, 1, valid, nodata, dict(threads=threads, progress=progress, device=device, options=options))[..., 0]
 
 
-def rx_local(cube, inner=5, outer=25, *, ridge=0.0, valid=None, nodata=None, threads=0, progress=None, device=None, **options):
+def rx_local(cube: ArrayLike, inner: int = 5, outer: int = 25, *, ridge: float = 0.0, valid: ArrayLike | None = None,
+             nodata: float | None = None, threads: int = 0, progress: Progress = None, device: str | None = None,
+             **options: Any) -> np.ndarray:
     """Local Reed-Xiaoli scores (lines, samples): each pixel against those around it, of a window of outer x outer pixels less one of
     inner x inner; both are odd. There must be more of them than bands, or a ridge: this share of the mean variance is added to the
     diagonal of the covariance. Scores without a covariance of full rank are NaN. Option: divisor, as of fit."""
@@ -193,8 +210,10 @@ def _spectra(spectra, name, cube):
     return _wide([spectra] if np.ndim(spectra) == 1 else spectra, name, (-1,) + np.shape(cube)[-1:])
 
 
-def detect(cube, targets, method="mf", *, ridge=0.0, background=None, undesired=None, valid=None, nodata=None, threads=0,
-           progress=None, device=None):
+def detect(cube: ArrayLike, targets: ArrayLike, method: str = "mf", *, ridge: float = 0.0,
+           background: tuple[ArrayLike, ArrayLike] | None = None, undesired: ArrayLike | None = None,
+           valid: ArrayLike | None = None, nodata: float | None = None, threads: int = 0, progress: Progress = None,
+           device: str | None = None) -> np.ndarray:
     """How much of a known spectrum is in each pixel: scores (lines, samples) for one target (bands,), (lines, samples, targets) for
     targets (targets, bands), which are in the unit of the pixels. The target itself scores 1, with "sam" 0.
 
@@ -215,7 +234,8 @@ def detect(cube, targets, method="mf", *, ridge=0.0, background=None, undesired=
     return out[..., 0] if np.ndim(targets) == 1 else out
 
 
-def unmix(cube, endmembers, constraint="full", *, valid=None, nodata=None, threads=0, progress=None, device=None):
+def unmix(cube: ArrayLike, endmembers: ArrayLike, constraint: str = "full", *, valid: ArrayLike | None = None,
+          nodata: float | None = None, threads: int = 0, progress: Progress = None, device: str | None = None) -> np.ndarray:
     """Abundances (lines, samples, count) of endmembers (count, bands), spectra of pure materials in the unit of the pixels, by least
     squares. constraint: "full" (none below 0, sum 1), "nonnegative", "sum" (sum 1), "none". valid, nodata: as of fit; missing pixels
     become NaN."""
@@ -224,7 +244,9 @@ def unmix(cube, endmembers, constraint="full", *, valid=None, nodata=None, threa
                 count=len(spectra), spectra=spectra, constraint=_float.value("constraint", constraint))
 
 
-def endmembers(cube, count, method="vca", *, seed=0, valid=None, nodata=None, threads=0, progress=None, device=None):
+def endmembers(cube: ArrayLike, count: int, method: str = "vca", *, seed: int = 0, valid: ArrayLike | None = None,
+               nodata: float | None = None, threads: int = 0, progress: Progress = None,
+               device: str | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Finds endmembers among the pixels. method: "vca" (vertex component analysis), "nfindr" (simplex of the largest volume), "atgp"
     (automatic target generation). Returns their spectra (count, bands), and where they are: (count, 2), line and sample, or of
     a matrix of pixels (count,). valid, nodata: as of fit."""

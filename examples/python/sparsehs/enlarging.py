@@ -1,7 +1,10 @@
 """Pictures made larger with a pair of dictionaries (Zeyde, Elad, Protter, "On single image scale-up using sparse-representations",
 2010), as examples/superres.c does."""
 
+from __future__ import annotations
+
 import io
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +13,14 @@ from ._library import ArgumentError
 from .cubes import Model, fit
 from .pictures import _image, _patches, _with_alpha
 from .signals import ksvd, omp
+
+if TYPE_CHECKING:
+    import os
+    from typing import Sequence
+
+    from numpy.typing import ArrayLike
+
+    from ._library import Progress
 
 PATCH = 3         # a patch is what PATCH x PATCH pixels of the small picture become
 MARGIN = 2        # by so many pixels the small picture is extended, so that all its pixels are in as many patches
@@ -26,7 +37,7 @@ class Enlarger:
     def __init__(self, factor, model, low, high):
         self.factor, self.model, self.low, self.high = factor, model, low, high
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Writes it into a file."""
         with open(path, "wb") as file:
             file.write(self.model.file)
@@ -34,7 +45,7 @@ class Enlarger:
                 np.save(file, np.asfortranarray(matrix.T))
 
     @classmethod
-    def load(cls, path):
+    def load(cls, path: str | os.PathLike[str]) -> Enlarger:
         """What is kept in a file."""
         with open(path, "rb") as file:
             data = file.read()
@@ -140,8 +151,9 @@ def _high(codes, H):
     return np.linalg.solve(A, B).astype(H.dtype)
 
 
-def superres_learn(images, factor=2, *, atoms=1024, iterations=20, patches=100000, seed=1, alpha=None, threads=0, progress=None,
-                   device=None):
+def superres_learn(images: Sequence[ArrayLike], factor: int = 2, *, atoms: int = 1024, iterations: int = 20,
+                   patches: int = 100000, seed: int = 1, alpha: bool | None = None, threads: int = 0,
+                   progress: Progress = None, device: str | None = None) -> Enlarger:
     """Learns from large pictures how to make small ones `factor` (2 to 4) times as large. Returns an Enlarger.
 
     images: a list of pictures, (height, width) or (height, width, channels), in one unit. patches: how many of all pictures
@@ -193,7 +205,8 @@ def _detail(small, learnt, work):
     return (sums / np.maximum(weights, 1))[inner, inner].astype(small.dtype)
 
 
-def superres(image, learnt, *, alpha=None, threads=0, progress=None, device=None):
+def superres(image: ArrayLike, learnt: Enlarger, *, alpha: bool | None = None, threads: int = 0, progress: Progress = None,
+             device: str | None = None) -> np.ndarray:
     """Makes a picture 2 to 4 times as large.
 
     image: (height, width) or (height, width, channels), in the unit of the pictures that were learnt from. learnt: what

@@ -1,10 +1,21 @@
 """Pictures: patches, noise, denoising, filling in what is missing."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ._arrays import _alpha_split, _array, _count, _data, _image, _missing, _rows
 from ._library import ArgumentError
 from .signals import ksvd, omp
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+
+    from ._library import Progress
 
 ALPHA = """alpha: whether the last channel is alpha (opacity), which is no colour; None: it is if there are 2 or 4 channels."""
 UNITS = -20, 20  # powers of two that the largest value of a picture may lie between: squares stay in range in single precision
@@ -13,7 +24,9 @@ FLAT = 1e-6      # noise of less than this part of a picture's range is rounding
 
 # ---- patches ---------------------------------------------------------------------------------------------------------------
 
-def patches(image, size=8, count=None, *, step=1, seed=0, keep_mean=False, unit_norm=False, alpha=None, threads=0):
+def patches(image: ArrayLike, size: int = 8, count: int | None = None, *, step: int = 1, seed: int = 0,
+            keep_mean: bool = False, unit_norm: bool = False, alpha: bool | None = None,
+            threads: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Patches of size x size pixels as signals.
 
     image: (height, width) or (height, width, channels). Takes every step-th patch both ways, or `count` patches at random places.
@@ -58,7 +71,7 @@ def _sigma(library, given, threads):
     return float(sigma[0]), bool(guess[0])
 
 
-def noise_sigma(image, *, alpha=None, threads=0):
+def noise_sigma(image: ArrayLike, *, alpha: bool | None = None, threads: int = 0) -> tuple[float, bool]:
     """The standard deviation of the white noise of an image, in the unit of its values, estimated from the image alone; and
     whether that is a guess, since too little of the image is free of texture. alpha: as of patches."""
     library, pixels, given, _ = _image(image, alpha)
@@ -74,8 +87,9 @@ def _own_weight(pixels, sigma):
     return 0.45 * contrast / sigma
 
 
-def denoise(image, sigma=None, *, atoms=256, iterations=30, patch=8, training=80000, seed=1, alpha=None, threads=0, progress=None,
-            device=None, dictionary=None, **options):
+def denoise(image: ArrayLike, sigma: float | None = None, *, atoms: int = 256, iterations: int = 30, patch: int = 8,
+            training: int = 80000, seed: int = 1, alpha: bool | None = None, threads: int = 0, progress: Progress = None,
+            device: str | None = None, dictionary: ArrayLike | None = None, **options: Any) -> np.ndarray:
     """Removes white Gaussian noise by a dictionary that is learnt from the picture itself (Elad, Aharon 2006).
 
     image: (height, width) or (height, width, channels), in any unit. sigma: the standard deviation of the noise, in the unit of the
@@ -122,8 +136,9 @@ PIXELS_AN_ATOM = 8  # known for each atom that a patch may take: of more atoms s
 BATCH = 16384       # patches coded at a time
 
 
-def inpaint(image, missing=None, *, tolerance=None, patch=10, atoms=256, iterations=10, training=40000, seed=1, alpha=None,
-            threads=0, progress=None):
+def inpaint(image: ArrayLike, missing: ArrayLike | None = None, *, tolerance: float | None = None, patch: int = 10,
+            atoms: int = 256, iterations: int = 10, training: int = 40000, seed: int = 1, alpha: bool | None = None,
+            threads: int = 0, progress: Progress = None) -> np.ndarray:
     """Fills in missing pixels by a dictionary that is learnt from what is left of the picture.
 
     image: (height, width) or (height, width, channels), in any unit. missing, (height, width) or the image's shape: true where

@@ -1,11 +1,22 @@
 """Signals: coding by OMP and the lasso, learning dictionaries at once and online."""
 
+from __future__ import annotations
+
 import warnings
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ._arrays import NO_MASK, _array, _count, _data, _missing, _rows, _signals
 from ._library import ArgumentError, Cancelled, _double, _float
+
+if TYPE_CHECKING:
+    import scipy.sparse
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+
+    from ._library import Progress
 
 
 # ---- codes -----------------------------------------------------------------------------------------------------------------
@@ -16,6 +27,10 @@ class Codes:
     used (m,): how many atoms signal i has. atoms (m, stride), coefs (m, stride): atom atoms[i, k] has the coefficient coefs[i, k]
     for k < used[i], in the order in which they were chosen; what lies behind is 0. errors2 (m,): |y - Dx|^2, where omp was asked
     for it; gaps (m,): duality gaps of lasso, as parts of |y|^2 / 2; report: sums over all signals."""
+
+    errors2: np.ndarray | None
+    gaps: np.ndarray | None
+    report: dict[str, float] | None
 
     def __init__(self, m, n, stride, real):
         self.n, self.errors2, self.gaps, self.report = n, None, None, None
@@ -32,21 +47,21 @@ class Codes:
         """What C is told of them."""
         return dict(stride=self.atoms.shape[1], used=self.used, atoms=self.atoms, coefs=self.coefs)
 
-    def toarray(self):
+    def toarray(self) -> np.ndarray:
         """The codes as a dense matrix (m, n)."""
         X = np.zeros((len(self), self.n), self.coefs.dtype)
         rows, places = np.nonzero(self._there())
         X[rows, self.atoms[rows, places]] = self.coefs[rows, places]
         return X
 
-    def tocsr(self):
+    def tocsr(self) -> scipy.sparse.csr_matrix:
         """The codes as a sparse matrix (m, n) of scipy."""
         from scipy.sparse import csr_matrix
         there = self._there()
         return csr_matrix((self.coefs[there], self.atoms[there], np.concatenate(([0], np.cumsum(self.used)))),
                           (len(self), self.n))
 
-    def decode(self, D, *, threads=0):
+    def decode(self, D: ArrayLike, *, threads: int = 0) -> np.ndarray:
         """The signals (m, p) that these codes stand for, over the dictionary D (n, p)."""
         library = _float if self.coefs.dtype == np.float32 else _double
         D, ldd = _rows(D, "dictionary", library.real)
@@ -165,7 +180,9 @@ def _stride(sparsity, p, n, options):
 OMP_REPORT = "nonzeros", "not_reached", "sum2", "rmse"
 
 
-def omp(D, Y, sparsity=None, tolerance=None, *, errors=False, gram=None, threads=0, progress=None, device=None, **options):
+def omp(D: ArrayLike, Y: ArrayLike, sparsity: int | None = None, tolerance: float | None = None, *, errors: bool = False,
+        gram: ArrayLike | None = None, threads: int = 0, progress: Progress = None, device: str | None = None,
+        **options: Any) -> Codes:
     """Codes signals by orthogonal matching pursuit.
 
     D (n, p): the dictionary, one atom a row. Y (m, p): the signals. Coding of a signal ends when it has `sparsity` atoms or when
@@ -198,7 +215,9 @@ def omp(D, Y, sparsity=None, tolerance=None, *, errors=False, gram=None, threads
     return codes
 
 
-def omp_gram(gram, correlations, sparsity=None, tolerance=None, *, norms2=None, threads=0, progress=None, device=None, **options):
+def omp_gram(gram: ArrayLike | None, correlations: ArrayLike, sparsity: int | None = None, tolerance: float | None = None, *,
+             norms2: ArrayLike | None = None, threads: int = 0, progress: Progress = None, device: str | None = None,
+             **options: Any) -> Codes:
     """Codes signals of which only products are known, by orthogonal matching pursuit.
 
     gram (n, n): D @ D.T. correlations (m, n): Y @ D.T. norms2 (m,): |y|^2 of each signal, which a tolerance needs. Returns Codes;
@@ -229,8 +248,10 @@ def omp_gram(gram, correlations, sparsity=None, tolerance=None, *, norms2=None, 
 LASSO_REPORT = "nonzeros", "not_reached", "cut", "objective", "gap"
 
 
-def lasso(D, Y, lambda1, lambda2=0.0, *, relative=False, nonnegative=False, gap=None, sweeps=None, most=None, gram=None,
-          threads=0, progress=None, device=None):
+def lasso(D: ArrayLike, Y: ArrayLike, lambda1: ArrayLike, lambda2: float = 0.0, *, relative: bool = False,
+          nonnegative: bool = False, gap: float | None = None, sweeps: int | None = None, most: int | None = None,
+          gram: ArrayLike | None = None, threads: int = 0, progress: Progress = None,
+          device: str | None = None) -> Codes | list[Codes]:
     """Codes signals by the lasso, or with lambda2 > 0 by the elastic net: for each signal y the x that minimises
 
         |y - Dx|^2 / 2 + lambda1 |x|_1 + lambda2 |x|^2 / 2.
@@ -307,8 +328,9 @@ def _test(test, p, library):
     return dict(test=test, test_m=test.shape[0], test_ld=ld)
 
 
-def ksvd(Y, atoms, sparsity=None, iterations=10, *, tolerance=None, start=None, codes=False, test=None, threads=0,
-         progress=None, device=None, **options):
+def ksvd(Y: ArrayLike, atoms: int, sparsity: int | None = None, iterations: int = 10, *, tolerance: float | None = None,
+         start: ArrayLike | str | None = None, codes: bool = False, test: ArrayLike | None = None, threads: int = 0,
+         progress: Progress = None, device: str | None = None, **options: Any) -> Learnt:
     """Learns a dictionary of `atoms` atoms from signals Y (m, p), each coded with `sparsity` atoms (default: a tenth of its
     values), or until |y - Dx| <= tolerance, in the unit of the signals. Returns Learnt.
 
@@ -376,8 +398,10 @@ class Online:
         return self
 
 
-def online(Y, atoms=None, sparsity=None, *, tolerance=None, epochs=1, batch=512, shuffle=True, state=None, start=None, test=None,
-           threads=0, progress=None, device=None, **options):
+def online(Y: ArrayLike, atoms: int | None = None, sparsity: int | None = None, *, tolerance: float | None = None,
+           epochs: int = 1, batch: int = 512, shuffle: bool = True, state: Online | None = None,
+           start: ArrayLike | str | None = None, test: ArrayLike | None = None, threads: int = 0, progress: Progress = None,
+           device: str | None = None, **options: Any) -> Online:
     """Learns a dictionary online: from one batch of the signals Y (m, p) after another, each of which is coded once and forgotten.
     sparsity and tolerance are as of ksvd. Returns Online.
 
