@@ -1108,7 +1108,8 @@ SHS_API void shs_nnksvd_naive(shs_update_fn update, int p, int n, shs_real *D, p
 
        d_j = normalise(d_j + (b_j - D a_j) / A_jj).
 
-   An atom of which next to nothing is left in A (A_jj below 1e-12 of the largest; 1e-6 without doubles) stays as it is. */
+   An atom of which next to nothing is left in A (A_jj below 1e-12 of the largest; 1e-6 without doubles) stays as it is. With
+   nonnegative atoms what is below 0 becomes 0 before d_j is normalised; where nothing is left d_j stays as it is. */
 
 /* Delivers the next signals: up to `most` of p values each, close together, into Y, and in *count how many; 0 = there are no
    more, and it is not called again. A non-zero return is SHS_READ_FAILED. */
@@ -1146,6 +1147,7 @@ typedef struct shs_online_options {
     shs_start start;        /* SHS_START_SIGNALS: of the first batch; of fewer than n, random atoms fill up */
     int patch_width, patch_height, patch_channels; /* for SHS_START_DCT, as for shs_ksvd_ex */
     uint64_t seed;
+    int nonnegative;          /* non-zero: atoms and codes are >= 0; no engine. coding.nonnegative alone: codes are */
     shs_wide start_weight;    /* w: A = w I, B = w D at the start, which holds atoms near it for a while */
     size_t first_batch;       /* to resume: batches done before, which were full; with SHS_START_GIVEN and the report's sums,
                                  5 + 5 equal 10: the last bit of A_jj says whether atom j was used since unused atoms were
@@ -12942,6 +12944,8 @@ SHS__PRIVATE void shs__on_sweep(shs__on_learner *s) {
             shs_real *d = SHS__AT(w->D, p, 0, first + j), *moved = SHS__AT(s->moved, p, 0, j);
             if (!(s->A[((size_t)first + (size_t)j) * (ld + 1)] > least)) continue;
             for (l = 0; l < p; l++) y[l] += (shs_wide)d[l], moved[l] = d[l];
+            for (l = 0; l < p && w->o->nonnegative; l++)
+                if (y[l] < 0) y[l] = 0;
             (void)shs__dl_unit(p, y, d);
             for (l = 0; l < p; l++) moved[l] = d[l] - moved[l];
             for (k = j + 1; k < count; k++)
@@ -13113,6 +13117,7 @@ SHS__PRIVATE shs_online_options shs__on_options(int p, int n, const shs_online_o
     as.patch_width = o.patch_width, as.patch_height = o.patch_height, as.patch_channels = o.patch_channels;
     as = shs__dl_options(p, n, &as);
     o.coding = as.coding, o.prune_coherence = as.prune_coherence, o.test_ld = as.test_ld;
+    if (o.nonnegative) o.coding.nonnegative = 1;
     o.patch_width = as.patch_width, o.patch_height = as.patch_height, o.patch_channels = as.patch_channels;
     if (o.batch == 0) o.batch = 512;
     if (o.forgetting <= 0 && o.forgetting >= 0) o.forgetting = 1;
@@ -13141,6 +13146,7 @@ SHS__PRIVATE shs_status shs__on_open(shs__on_learner *s, int p, int n, shs_onlin
     as->patch_width = o->patch_width, as->patch_height = o->patch_height, as->patch_channels = o->patch_channels;
     as->replace = o->replace, as->prune_coherence = o->prune_coherence, as->prune_uses = -1;
     as->test = o->test, as->test_m = o->test_m, as->test_ld = o->test_ld;
+    as->nonnegative = o->nonnegative;
     as->coding.nonnegative = 0; /* these codes are not updated */
     status = shs__dl_check_options(as);
     as->coding.nonnegative = o->coding.nonnegative;
@@ -13216,7 +13222,8 @@ SHS__OUTLINE shs_status shs__on_meet(const shs__on_learner *s, shs_status status
     if (status == SHS_OK) {
         const int choices[] = {
             s->w.p,        s->w.n,          o->patch_width,     o->patch_height,          o->patch_channels,         o->sweeps,
-            (int)o->start, (int)o->replace, o->coding.sparsity, (int)o->coding.selection, o->coding.nonnegative != 0};
+            (int)o->start, (int)o->replace, o->coding.sparsity, (int)o->coding.selection, o->coding.nonnegative != 0,
+            o->nonnegative != 0};
         const uint64_t sizes[] = {(uint64_t)o->batch,         (uint64_t)o->batches,    (uint64_t)o->first_batch,
                                   (uint64_t)o->replace_every, (uint64_t)o->test_every, o->seed};
         const shs_wide values[] = {(shs_wide)o->prune_coherence, (shs_wide)o->coding.tolerance, o->forgetting, o->start_weight};

@@ -383,6 +383,45 @@ static void test_nonnegative_codes(void **state) {
     free(Y), free(D);
 }
 
+static int smallest_is_below_0(size_t count, const shs_real *x) {
+    size_t i;
+    for (i = 0; i < count; i++)
+        if (x[i] < 0) return 1;
+    return 0;
+}
+
+/* Nonnegative atoms: none is below 0 whatever it starts from and is replaced by, and the signals are learnt all the same. */
+static void test_nonnegative_atoms(void **state) {
+    static const shs_start starts[] = {SHS_START_SIGNALS, SHS_START_RANDOM, SHS_START_GIVEN};
+    static const shs_replace replacements[] = {SHS_REPLACE_WORST, SHS_REPLACE_LEAVE, SHS_REPLACE_RANDOM};
+    shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D);
+    int i, start, replace;
+    (void)state;
+    for (i = 0; i < P * M; i++)
+        if (Y[i] < 0) Y[i] = -Y[i];
+    for (start = 0; start < 3; start++)
+        for (replace = 0; replace < 3; replace++) {
+            shs_online_options o = small_options();
+            shs_online_report report = SHS_ZERO;
+            shs_online_record history[64];
+            in_order source = from(P, M, Y);
+            assert_ok(shs_dictionary_random(P, N, D, P, 5));
+            o.nonnegative = 1;
+            o.start = starts[start];
+            o.replace = replacements[replace];
+            o.replace_every = 50;
+            report.history = history;
+            report.history_most = 64;
+            assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, D, P, &report));
+            assert_false(smallest_is_below_0(P * N, D));
+            assert_unit_norm(P, N, D);
+            assert_true(report.batches > 1 && report.batches <= 64);
+            assert_true(history[report.batches - 1].rmse < history[0].rmse);
+        }
+    free(Y);
+    free(D);
+}
+
 /* ---- the same whichever way it is taken -------------------------------------------------------------------------- */
 
 /* 5 + 5 batches equal 10. */
@@ -802,6 +841,7 @@ int main(void) {
         cmocka_unit_test(test_replacement),
         cmocka_unit_test(test_sums_forget_a_replaced_atom),
         cmocka_unit_test(test_nonnegative_codes),
+        cmocka_unit_test(test_nonnegative_atoms),
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_resume_anywhere),
         cmocka_unit_test(test_cancel),

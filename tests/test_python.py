@@ -353,6 +353,7 @@ def test_learning_with_what_is_missing_and_without_negative_values():
     assert by_mask.rmse < by_mask.history["rmse_coding"][0]
     learnt = sparsehs.ksvd(np.abs(Y), 30, 3, 5, nonnegative=True, codes=True, test=np.abs(Y[:100]))
     assert learnt.D.min() >= 0 and learnt.codes.coefs.min() >= 0 and np.all(learnt.history["rmse_test"] > 0)
+    assert sparsehs.online(np.abs(Y), 30, 3, nonnegative=True).D.min() >= 0
 
 
 # ---- what goes wrong ---------------------------------------------------------------------------------------------------------
@@ -936,6 +937,7 @@ def test_ksvd_scores_and_learns_in_pieces():
     assert np.array_equal(pickle.loads(pickle.dumps(pieces)).partial_fit(Y).components_, pieces.partial_fit(Y).components_)
     assert clone(fitted).fit(Y[:500]).partial_fit(Y).score(Y) > 0.5
     assert estimators.KSVD(30, 3, nonnegative=True, iterations=2).fit(np.abs(Y)).components_.min() >= 0
+    assert estimators.KSVD(30, 3, nonnegative=True).partial_fit(np.abs(Y)).components_.min() >= 0
 
 
 # ---- what comes with it ------------------------------------------------------------------------------------------------------

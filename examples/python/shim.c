@@ -390,7 +390,7 @@ ENTRY(online, (CALL, SIGNALS, int n, int sparsity, double tolerance, int selecti
     o.coding.sparsity = sparsity;
     o.coding.tolerance = (shs_real)tolerance;
     o.coding.selection = (shs_selection)selection;
-    o.coding.nonnegative = nonnegative;
+    o.nonnegative = nonnegative;
     o.coding.gram_mode = (shs_gram_mode)gram_mode;
     o.coding.signals_per_group = signals_per_group;
     o.batch = batch;

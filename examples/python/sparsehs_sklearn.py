@@ -75,14 +75,12 @@ class KSVD(_Estimator):
         """Learns from more samples, in their order, batch_size at a time. After fit it goes on from what that has learnt."""
         fitted = hasattr(self, "components_")
         X = validate_data(self, X, reset=not fitted, dtype=[np.float64, np.float32])
-        if self.nonnegative:
-            raise ValueError("nonnegative: partial_fit does not learn dictionaries without negative values; use fit")
         if not fitted:
             self.n_components_ = 2 * X.shape[1] if self.n_components is None else self.n_components
         start = self.components_ if fitted else self.start
         self.state_ = sparsehs.online(X, self.n_components_, self.sparsity, tolerance=self.tolerance, batch=self.batch_size,
                                       shuffle=False, state=getattr(self, "state_", None), start=start, seed=self.seed,
-                                      **self._work())
+                                      nonnegative=bool(self.nonnegative), **self._work())
         self.components_, self.n_iter_ = self.state_.D, self.state_.batches
         return self
 

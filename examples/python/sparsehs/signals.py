@@ -412,7 +412,7 @@ def online(Y: ArrayLike, atoms: int | None = None, sparsity: int | None = None, 
             state = sparsehs.online(piece, 100, sparsity=5, shuffle=False, state=state)
 
     epochs: how often all of Y is seen. batch: signals a batch. shuffle: take the signals in random order, by `seed`. start, test: as of
-    ksvd. Options of the library: nonnegative (of codes), selection, forgetting (0 to 1: how much older batches count with each new
+    ksvd. Options of the library: nonnegative (atoms and codes are >= 0), selection, forgetting (0 to 1: how much older batches count with each new
     one; default 1), sweeps, seed, start_weight, replace, prune_coherence, replace_every, test_every ..., as in sparsehs.h,
     section 7. With the same options and whole batches, learning in pieces gives what learning at once does."""
     library, Y, ldy = _signals(Y, advice="online learning knows no missing values: fill them in, or use ksvd")
