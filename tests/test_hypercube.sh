@@ -1518,6 +1518,27 @@ check "--gains: they are used up" says_not same.hdr 'data gain values' 'data off
 fails "--gains without any" 1 "mix.hdr: data gain values: the key is missing" info mix.hdr --gains
 fails "--gains and --reflectance" 2 "--gains: --reflectance says already" info scaled.hdr --gains --reflectance
 
+echo "== the way back from stretched components, dead bands"
+"$program" synthesise small.hdr --samples 40 --lines 30 --bands 4 >/dev/null; sed -i "/^wavelength/,/}/d" small.hdr
+for m in pca mnf "ica --components 4"; do
+    for how in "0,255 --type u8" "1,60000 --type u16" "0,1"; do
+        check "${m%% *} --rescale $how: runs" good $m small.hdr comp.hdr --save back.model --rescale $how
+        check "${m%% *} --rescale $how: inverse" good inverse back.model comp.hdr back.hdr --type f64
+        check "${m%% *} --rescale $how: it says that it scales" grep -q 'components are scaled back by data gain values' out.txt
+        check "${m%% *} --rescale $how: the pixels" awk -v a="$(band back 2 | cut -d' ' -f1)" -v b="$(band small 2 | cut -d' ' -f1)" 'BEGIN { exit !(a != "" && a - b < 25 && b - a < 25) }'
+    done
+done
+check "apply --rescale: runs" good apply back.model small.hdr comp.hdr --rescale 0,1
+check "apply --rescale: inverse" good inverse back.model comp.hdr back.hdr
+check "apply --rescale: the pixels" near "$(band back 2 | cut -d' ' -f2)" "$(band small 2 | cut -d' ' -f2)" 1e-2
+check "bytes of components: runs" good pca small.hdr comp.hdr --save back.model --rescale 0,255 --type u8
+sed -i '/^data gain/,/}$/d; /^data offset/,/}$/d' comp.hdr
+fails "bytes of components without the way back" 1 "comp.hdr: data gain values: the key is missing: .* u8 values were stretched" inverse back.model comp.hdr bad.hdr
+printf '\001\004\002\003\005\005\005\005\007\003\011\002\006\006\006\006' >dead.img; header dead 4 1 4 1 bsq 0
+for m in pca rx; do fails "$m --correlation, dead bands" 1 "dead.hdr: pixels: .*: bands 2,4 hold one value only; --bands" $m dead.hdr bad.hdr --correlation; done
+fails "detect, dead bands" 1 "dead.hdr: covariance: singular.*: bands 2,4 hold one value only; .*--ridge" detect dead.hdr bad.hdr --target 1,0
+fails "detect, a dead band in use" 1 "dead.hdr: covariance: singular.*: band 4 holds one value only" detect dead.hdr bad.hdr --target 1,0 --bands 1,3-4
+
 echo "== help"
 # Whether what is said fits a screen of 24 lines of 80 columns, below the line that asked for it.
 fits_a_screen() { run "$@" && awk 'length($0) > 80 { bad = 1 } END { exit bad || NR < 4 || NR > 23 }' out.txt; }

@@ -24,7 +24,7 @@ static shs_pca_options pca_options(const job *j) {
    output's bands known before. On the CPU two calls are as fast and can be timed. */
 static void select_one_call(job *j) {
     int same = j->fit.mask == j->cube.mask && j->fit.mask_fn == j->cube.mask_fn;
-    j->one_call = j->ctx.engine && (j->mode & (PCA | MNF | ICA)) && j->s->components && same;
+    j->one_call = j->ctx.engine && (j->mode & (PCA | MNF | ICA)) && j->s->components && same && !j->s->rescale;
     if (j->one_call) j->out.bands = j->s->components;
 }
 
@@ -48,7 +48,8 @@ static void run_pca(const settings *s, enum mode mode, char **names) {
     select_one_call(j);
     fit_components(j, mode == MNF, &pca);
     output_start(j, pca.components, mode == MNF ? "Minimum noise fraction of " : "Principal components of ");
-    if (!j->one_call) check_job(j, shs_pca_transform(&j->ctx, &pca, &j->cube, &j->sink));
+    note_stretch(j, pca.components, transform_by_pca, &pca);
+    if (!j->one_call) check_job(j, transform_by_pca(j, &pca, &j->sink));
     progress_clear();
     output_show(j, mode == MNF ? "MNF" : "PC", NULL);
     if (s->report) pca_report(&pca, s->report);
@@ -110,7 +111,8 @@ static void run_ica(const settings *s, char **names) {
     progress_clear();
     print_sources(&ica);
     output_start(j, ica.components, "Independent components of ");
-    if (!j->one_call) check_job(j, shs_ica_transform(&j->ctx, &ica, &j->cube, &j->sink));
+    note_stretch(j, ica.components, transform_by_ica, &ica);
+    if (!j->one_call) check_job(j, transform_by_ica(j, &ica, &j->sink));
     progress_clear();
     output_show(j, "IC", NULL);
     if (s->report) ica_report(&ica, s->report);

@@ -263,24 +263,39 @@ static band_summary *summarise(job *j) {
     return summaries;
 }
 
+/* The numbers of the marked bands in use, as 4,37-39; the caller frees the text. */
+static char *list_of_bands(const job *j, const unsigned char *marked) {
+    char *list = ALLOCATE(char, 24 * (size_t)j->cube.band_count + 1), *at = list;
+    int i, last, used = j->cube.band_count;
+    for (i = 0; i < used; i = last) {
+        last = i + 1;
+        if (!marked[i]) continue;
+        while (last < used && marked[last] && j->bands[last] - j->bands[i] == last - i) last++;
+        if (at > list) *at++ = ',';
+        if (last > i + 1) at += sprintf(at, "%d-%d", j->bands[i] + 1, j->bands[last - 1] + 1);
+        else at += sprintf(at, "%d", j->bands[i] + 1);
+    }
+    return list;
+}
+
+static const char *plural_of_list(const char *list) { return strpbrk(list, ",-") ? "s" : ""; }
+
 /* A pixel counts only where no band in use is missing: the bands that have nothing, or else the one that has least. */
 static void fail_for_pixels(job *j) {
     band_summary *all = summarise(j);
-    char *list = ALLOCATE(char, 24 * (size_t)j->cube.band_count + 1), *at = list;
     const band_summary *worst = all;
-    int i, last;
-    for (i = 0; i < j->cube.band_count; i = last + 1) {
-        for (last = i; last < j->cube.band_count && !(all[last].count > 0) && j->bands[last] - j->bands[i] == last - i;
-             last++) {}
-        if (last > i)
-            at += sprintf(at, last - i > 1 ? "%s%d-%d" : "%s%d", at > list ? "," : "", j->bands[i] + 1, j->bands[last - 1] + 1);
-        last -= last > i;
+    unsigned char *empty = ALLOCATE(unsigned char, j->cube.band_count);
+    char *list;
+    int i;
+    for (i = 0; i < j->cube.band_count; i++) {
+        empty[i] = !(all[i].count > 0);
         if (all[i].missing > worst->missing) worst = all + i;
     }
-    if (at > list)
+    list = list_of_bands(j, empty);
+    if (*list)
         fail(EXIT_ERROR,
              "%s: pixels: too few valid ones: every value of band%s %s is missing; --bands or --bbl leave bands out",
-             j->in.header_name, strpbrk(list, ",-") ? "s" : "", list);
+             j->in.header_name, plural_of_list(list), list);
     if (worst->missing > 0)
         fail(EXIT_ERROR,
              "%s: pixels: too few valid ones: each misses some band, band %d %.0f of %.0f times; --bands or --bbl leave bands "
@@ -289,10 +304,28 @@ static void fail_for_pixels(job *j) {
     fail(EXIT_ERROR, "%s: pixels: too few valid ones", j->in.header_name);
 }
 
+/* Stops with the names of bands that hold one value and no other, where there are such. */
+static void fail_for_dead_bands(job *j, shs_status status) {
+    band_summary *all = summarise(j);
+    unsigned char *dead = ALLOCATE(unsigned char, j->cube.band_count);
+    char *list;
+    int i;
+    for (i = 0; i < j->cube.band_count; i++) dead[i] = all[i].count > 0 && !(all[i].high > all[i].low);
+    list = list_of_bands(j, dead);
+    if (*list)
+        fail(EXIT_ERROR, "%s: %s: band%s %s hold%s one value only; --bands or --bbl leave bands out%s", j->in.header_name,
+             shs_status_text(status), plural_of_list(list), list, *plural_of_list(list) ? "" : "s",
+             status == SHS_SINGULAR_COVARIANCE ? ", --ridge R keeps them" : "");
+    free(list);
+    free(dead);
+    free(all);
+}
+
 /* Stops with the name of what is at fault. */
 static void check_job(job *j, shs_status status) {
     if ((status == SHS_NO_PIXELS || status == SHS_RANK_TOO_LOW) && asks_neighbours(j)) check_pairs(j, j->s->components);
     if (status == SHS_NO_PIXELS) fail_for_pixels(j);
+    if (status == SHS_ZERO_VARIANCE || status == SHS_SINGULAR_COVARIANCE) fail_for_dead_bands(j, status);
     if (status == SHS_READ_FAILED)
         fail(EXIT_ERROR, "%s: reading it failed: %s", j->in.data_name, transfer_trouble(&j->in));
     if (status == SHS_WRITE_FAILED)
@@ -347,6 +380,76 @@ static void output_finish(job *j, const char *band_name, const int *band_numbers
     if (out->met)
         warn("%s: %" PRIu64 " valid values became %.10g, which also marks missing pixels; %s keeps them apart",
              out->header_name, out->met, out->nodata, keeps);
+}
+
+/* ---- the way back from outputs that are stretched ----------------------------------------------------------------- */
+
+typedef struct output_ends {
+    int samples, outputs;
+    double *low, *high; /* of the valid values of each output; low > high: there are none */
+} output_ends;
+
+/* Takes pixels whose outputs lie together. */
+static int note_ends(void *user, int first, int lines, const void *block) {
+    output_ends *e = (output_ends *)user;
+    const double *value = (const double *)block;
+    size_t i, count = (size_t)e->samples * (size_t)lines;
+    int k;
+    (void)first;
+    for (i = 0; i < count; i++)
+        for (k = 0; k < e->outputs; k++, value++) {
+            if (!isfinite(*value)) continue;
+            e->low[k] = fmin(e->low[k], *value);
+            e->high[k] = fmax(e->high[k], *value);
+        }
+    return 0;
+}
+
+/* Computes outputs of the pixels into a sink; `fitted` is what the transform works by. */
+typedef shs_status (*transform_fn)(job *j, const void *fitted, const shs_sink *sink);
+
+/* Has the header say how stretched outputs lead back: value = gain * stored + offset. The library keeps the ends of outputs to
+   itself, so the pixels are transformed once more. */
+static void note_stretch(job *j, int outputs, transform_fn transform, const void *fitted) {
+    cube_file *out = &j->out;
+    shs_sink sink = SHS_ZERO;
+    output_ends e;
+    double low = (double)j->sink.low, high = (double)j->sink.high;
+    int k;
+    if (!j->sink.rescale || !(high > low)) return;
+    e.samples = j->in.samples;
+    e.outputs = outputs;
+    e.low = ALLOCATE(double, outputs);
+    e.high = ALLOCATE(double, outputs);
+    for (k = 0; k < outputs; k++) {
+        e.low[k] = (double)INFINITY;
+        e.high[k] = -(double)INFINITY;
+    }
+    sink.type = SHS_TYPE_F64;
+    sink.interleave = SHS_INTERLEAVE_BIP;
+    sink.has_nodata = 1;
+    sink.nodata = (shs_wide)NAN;
+    sink.write_fn = note_ends;
+    sink.write_user = &e;
+    check_job(j, transform(j, fitted, &sink));
+    progress_clear();
+    out->gain = ALLOCATE(double, outputs);
+    out->bias = ALLOCATE(double, outputs);
+    for (k = 0; k < outputs; k++) {
+        if (!(e.high[k] >= e.low[k])) continue;
+        out->gain[k] = (e.high[k] - e.low[k]) / (high - low);
+        out->bias[k] = e.low[k] - out->gain[k] * low;
+    }
+    free(e.low);
+    free(e.high);
+}
+
+static shs_status transform_by_pca(job *j, const void *fitted, const shs_sink *sink) {
+    return shs_pca_transform(&j->ctx, (const shs_pca *)fitted, &j->cube, sink);
+}
+
+static shs_status transform_by_ica(job *j, const void *fitted, const shs_sink *sink) {
+    return shs_ica_transform(&j->ctx, (const shs_ica *)fitted, &j->cube, sink);
 }
 
 static void job_close(job *j) {

@@ -412,9 +412,14 @@ static void run_apply(const settings *s, char **names) {
     int count = ica ? m.ica.components : rx ? 1 : m.pca.components;
     match_bands(j, names[0], &m, &notes);
     output_start(j, count, what[m.kind]);
-    check_job(j, ica  ? shs_ica_transform(&j->ctx, &m.ica, &j->cube, &j->sink)
-                 : rx ? shs_rx_transform(&j->ctx, &m.pca, &j->cube, &j->sink)
-                      : shs_pca_transform(&j->ctx, &m.pca, &j->cube, &j->sink));
+    if (rx) check_job(j, shs_rx_transform(&j->ctx, &m.pca, &j->cube, &j->sink));
+    else if (ica) {
+        note_stretch(j, count, transform_by_ica, &m.ica);
+        check_job(j, transform_by_ica(j, &m.ica, &j->sink));
+    } else {
+        note_stretch(j, count, transform_by_pca, &m.pca);
+        check_job(j, transform_by_pca(j, &m.pca, &j->sink));
+    }
     progress_clear();
     output_show(j, band_names[m.kind], NULL);
     write_html(j, band_names[m.kind], NULL);

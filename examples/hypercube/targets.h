@@ -147,6 +147,7 @@ static void check_detection(job *j, shs_status status) {
         fail(EXIT_ERROR, "%s: --target %s: %s", j->in.header_name, s->target, shs_status_text(status));
     if (status == SHS_BAD_UNDESIRED)
         fail(EXIT_ERROR, "%s: --undesired %s: %s", j->in.header_name, s->undesired, shs_status_text(status));
+    if (status == SHS_SINGULAR_COVARIANCE) fail_for_dead_bands(j, status);
     if (status == SHS_SINGULAR_COVARIANCE)
         fail(EXIT_ERROR, "%s: %s: --ridge R, or --bands without constant ones", j->in.header_name, shs_status_text(status));
     check_job(j, status);
