@@ -1519,7 +1519,9 @@ SHS_API shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cube, 
    with rescale), and outer + 7 lines of them are kept as shs_wide; with threads up to 56 more, so that there is work for all.
    Beside these a thread has 5 bands^2 values in matrices; of many bands, 2 bands^2 values and 16 MB. Over ranks windows end
    with the lines of a rank: as if they were an image. Scores are the CPU's: SHS_UNSUPPORTED on an engine without fallback.
-   SHS_BAD_WINDOW: negative or even, or inner is not smaller than outer. */
+   SHS_BAD_WINDOW: negative or even, or inner is not smaller than outer. SHS_SINGULAR_COVARIANCE: no valid pixel, of any rank,
+   has a background of full rank, as of windows with fewer pixels than bands, or with a constant band: outer larger, or a ridge,
+   mends it. */
 typedef struct shs_rx_local_options {
     int inner, outer;    /* in pixels, odd; 0 = 5 and 25 */
     shs_divisor divisor; /* of the covariance */
@@ -18147,6 +18149,7 @@ typedef struct shs__local {
     int rows, together; /* lines of a block, and of the blocks that are shared out together */
     int first, count;   /* the lines whose scores are wanted */
     int kept, next;     /* places for lines; the next line to come */
+    shs_wide found[2];  /* pixels that are valid, and that have a score */
     int runs, run;      /* runs a line, and pixels in each */
     shs_wide *pixels;   /* kept x samples x ld, 1 before the bands, or zeros: line y is at y % kept */
     unsigned char *missing;
@@ -18169,7 +18172,7 @@ SHS__PRIVATE void shs__rx_local_shape(shs__local *w, const shs__view *v, int wor
         w->triangle += (size_t)(w->ld / k->lanes - column / k->lanes) * (size_t)w->group;
     w->lines = v->lines, w->samples = v->samples;
     w->rows = (int)shs__zmax(shs__zmin(SHS__LOCAL_SUMS / w->triangle, SHS__LOCAL_ROWS), 1);
-    if (w->inner + w->outer <= 4) w->rows = 1; /* corners alone would be as many */
+    if (w->outer <= 3) w->rows = 1; /* corners alone would be as many */
     w->runs = shs__imax((int)shs__ctx_chunks((size_t)v->samples, SHS__LOCAL_RUN), 1);
     w->run = shs__imax((v->samples - 1) / w->runs + 1, 1);
     w->together = workers > 1 ? shs__imin((2 * workers - 1) / w->runs + 1, SHS__LOCAL_BLOCKS) : 1;
@@ -18396,6 +18399,7 @@ SHS__PRIVATE shs_status shs__rx_local_next_line(shs__local *w) {
         count = shs__zmin(SHS__PANEL_PIXELS, samples - x);
         shs__px_read_panel(r, panel, (size_t)(w->next - v->first_line) * samples + x, (int)count);
         memcpy(w->missing + slot + x, panel->missing, count);
+        w->found[0] += (shs_wide)panel->valid;
         for (k = 0; k < count; from += !panel->missing[k], k++) {
             shs_wide *to = w->pixels + (slot + x + k) * (size_t)w->ld;
             memset(to, 0, (size_t)w->ld * sizeof *to);
@@ -18414,6 +18418,7 @@ SHS__PRIVATE shs_status shs__rx_local_pass(const shs_context *ctx, shs__local *w
     size_t size = shs_type_size(o->sink->type), count, k;
     shs_status status = SHS_OK;
     w->next = 0, w->reader.next_line = 0;
+    w->found[0] = w->found[1] = 0;
     for (w->first = 0; w->first < w->lines && status == SHS_OK; w->first += w->count) {
         int last;
         unsigned char *to;
@@ -18424,6 +18429,7 @@ SHS__PRIVATE shs_status shs__rx_local_pass(const shs_context *ctx, shs__local *w
         count = (size_t)w->count * (size_t)w->samples;
         shs__ctx_parallel(ctx, (shs_wide)count * (shs_wide)w->n * (shs_wide)w->n * (shs_wide)w->n,
                           (size_t)((w->count - 1) / w->rows + 1) * (size_t)w->runs, shs__rx_local_run, w);
+        for (k = 0; k < count; k++) w->found[1] += !w->no_score[k];
         for (k = 0; k < count && range; k++)
             if (!w->no_score[k]) {
                 if (w->scores[k] < o->low[0]) o->low[0] = w->scores[k];
@@ -18439,6 +18445,22 @@ SHS__PRIVATE shs_status shs__rx_local_pass(const shs_context *ctx, shs__local *w
         if (status == SHS_OK)
             status = shs__ctx_progress(ctx, "local", (size_t)w->first + (size_t)w->count, (size_t)w->lines, -1);
     }
+    return status;
+}
+
+/* Whether no window has as many pixels as a background takes. */
+SHS__PRIVATE int shs__rx_local_too_small(const shs__local *w) {
+    shs_wide tall = shs__imin(w->outer, w->lines), wide = shs__imin(w->outer, w->samples), most = tall * wide;
+    most -= (shs_wide)shs__imin(w->inner, w->lines) * (shs_wide)shs__imin(w->inner, w->samples);
+    if (w->ridge > 0) return !(most > 1);
+    return !(most > (shs_wide)w->n);
+}
+
+/* A pass over all ranks. Where pixels are valid and none of them has a score, no window is of use. */
+SHS__PRIVATE shs_status shs__rx_local_pass_all(const shs_context *ctx, shs__local *w, int range) {
+    shs_status status = shs__ctx_agree(ctx, shs__rx_local_pass(ctx, w, range));
+    if (status == SHS_OK) status = shs__ctx_reduce(ctx, w->found, 2, SHS_REDUCE_SUM);
+    if (status == SHS_OK && w->found[0] > 0 && !(w->found[1] > 0)) status = SHS_SINGULAR_COVARIANCE;
     return status;
 }
 
@@ -18470,6 +18492,7 @@ SHS__PUBLIC shs_status shs_rx_local(const shs_context *ctx, const shs_cube *cube
         shs__rx_local_shape(&w, &v, shs__ctx_workers(ctx));
         w.writer.sink = sink, w.writer.bands = 1, w.writer.samples = v.samples;
         w.writer.missing = shs__px_missing_value(cube, sink);
+        if (v.lines > 0 && !shs__ctx_distributed(ctx) && shs__rx_local_too_small(&w)) status = SHS_SINGULAR_COVARIANCE;
     }
     while (shs__layout_next(ctx, &l, &status)) shs__rx_local_layout(&l, &w, shs__ctx_workers(ctx));
     meeting.all = shs__ctx_imprint(meeting.all, about, sizeof about);
@@ -18478,13 +18501,13 @@ SHS__PUBLIC shs_status shs_rx_local(const shs_context *ctx, const shs_cube *cube
     status = shs__ctx_meet(ctx, status, &meeting);
     if (status == SHS_OK) w.writer.low[0] = SHS__WIDE_MAX, w.writer.high[0] = -SHS__WIDE_MAX;
     if (status == SHS_OK && sink->rescale) {
-        status = shs__ctx_agree(ctx, shs__rx_local_pass(ctx, &w, 1));
+        status = shs__rx_local_pass_all(ctx, &w, 1);
         if (status == SHS_OK) status = shs__ctx_reduce(ctx, w.writer.low, 1, SHS_REDUCE_MIN);
         if (status == SHS_OK) status = shs__ctx_reduce(ctx, w.writer.high, 1, SHS_REDUCE_MAX);
     }
     if (status == SHS_OK) {
         shs__px_writer_scale(&w.writer, &nothing);
-        status = shs__ctx_agree(ctx, shs__rx_local_pass(ctx, &w, 0));
+        status = shs__rx_local_pass_all(ctx, &w, 0);
     }
     shs__layout_release(ctx, &l);
     return status;

@@ -1288,6 +1288,43 @@ static void test_rx_local_without_a_background(void **state) {
     cube_free(&cube), sink_free(&sink);
 }
 
+/* Where no pixel has a background of full rank there is a status in place of an output of missing pixels: windows with no more
+   pixels than bands, a constant band, a window that is the whole of a small image. One pixel with a score is enough; a ridge
+   mends all of it. The largest window there is is that of the image. */
+static void test_rx_local_windows_too_small(void **state) {
+    enum { ROWS = 9, COLUMNS = 11, B = 8 };
+    static const struct { int rows, inner, outer, fails; } cases[] = {
+        {ROWS, 1, 3, 1}, {ROWS, 3, 5, 0}, {1, 1, 9, 1}, {1, 1, 11, 0}, {1, 3, 11, 1}, {ROWS, 1, INT_MAX, 0}, {1, 3, INT_MAX, 1}};
+    shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, ROWS, COLUMNS, 1);
+    int run, rescaled, i;
+    (void)state;
+    sink.high = 1;
+    for (run = 0; run < 7 * 2; run++) {
+        shs_status want = cases[run / 2].fails ? SHS_SINGULAR_COVARIANCE : SHS_OK;
+        plain_cube p = mixed_cube(cases[run / 2].rows, COLUMNS, B, 3, 1, 95);
+        shs_cube cube = cube_f64(&p), used;
+        shs_rx_local_options o = SHS_ZERO;
+        stream s;
+        used = run % 2 ? streamed(&cube, 2, &s) : cube;
+        o.inner = cases[run / 2].inner;
+        o.outer = cases[run / 2].outer;
+        for (rescaled = 0; rescaled < 2; rescaled++) {
+            sink.rescale = rescaled;
+            o.ridge = 0;
+            assert_status(shs_rx_local(NULL, &used, &o, &sink), want);
+            o.ridge = (shs_wide)0.01;
+            assert_ok(shs_rx_local(NULL, &used, &o, &sink));
+        }
+        for (i = 0; i < (int)pixels_of(&p); i++) pixel_of(&p, (size_t)i)[3] = 7;
+        cube_free(&cube);
+        cube = cube_f64(&p);
+        o.ridge = 0;
+        assert_status(shs_rx_local(NULL, &cube, &o, &sink), SHS_SINGULAR_COVARIANCE);
+        free(p.x), cube_free(&cube);
+    }
+    sink_free(&sink);
+}
+
 /* What a window had once leaves its rounding in the sums: it is no covariance. Zeros, with which a scene is filled up beside
    bright pixels, have none, and with a ridge neither. */
 static void test_rx_local_beside_zeros(void **state) {
@@ -2178,6 +2215,7 @@ int main(void) {
         cmocka_unit_test(test_rx_local),
         cmocka_unit_test(test_rx_local_of_the_whole_image),
         cmocka_unit_test(test_rx_local_without_a_background),
+        cmocka_unit_test(test_rx_local_windows_too_small),
         cmocka_unit_test(test_rx_local_beside_zeros),
         cmocka_unit_test(test_rx_finds_aircraft),
         cmocka_unit_test(test_mnf),

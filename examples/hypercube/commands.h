@@ -164,7 +164,12 @@ static shs_rx_local_options local_options(const settings *s) {
 }
 
 static int score_locally(job *j, const shs_rx_local_options *options) {
-    check_job(j, shs_rx_local(&j->ctx, &j->cube, options, &j->sink));
+    shs_status status = shs_rx_local(&j->ctx, &j->cube, options, &j->sink);
+    if (status == SHS_SINGULAR_COVARIANCE)
+        fail(EXIT_ERROR, "%s: --local %s: no pixel has a background of more valid pixels than the %d bands, none of them constant: "
+                         "a larger OUTER, --ridge R, or --bands of fewer", j->in.header_name, j->s->local,
+             j->cube.band_list ? j->cube.band_count : j->cube.bands);
+    check_job(j, status);
     return j->cube.band_list ? j->cube.band_count : j->cube.bands;
 }
 
