@@ -1539,6 +1539,38 @@ for m in pca rx; do fails "$m --correlation, dead bands" 1 "dead.hdr: pixels: .*
 fails "detect, dead bands" 1 "dead.hdr: covariance: singular.*: bands 2,4 hold one value only; .*--ridge" detect dead.hdr bad.hdr --target 1,0
 fails "detect, a dead band in use" 1 "dead.hdr: covariance: singular.*: band 4 holds one value only" detect dead.hdr bad.hdr --target 1,0 --bands 1,3-4
 
+echo "== one long line"
+# The pixels of a scene as a cloud of points: what is computed in pieces of the line is what is computed of all of it.
+"$program" synthesise cloud_bip.hdr --samples 40 --lines 30 --bands 12 --interleave bip >/dev/null
+"$program" synthesise cloud_bsq.hdr --samples 40 --lines 30 --bands 12 >/dev/null
+cp cloud_bsq.img cloud_bil.img; sed 's/= bsq/= bil/' cloud_bsq.hdr >cloud_bil.hdr
+for f in cloud_bip cloud_bsq cloud_bil cloud_bsq_truth; do sed -i 's/^samples.*/samples = 1200/; s/^lines.*/lines = 1/; $a map info = {UTM, 1, 1, 500000, 4000000, 30, 20, 11, North, WGS-84}' $f.hdr; done
+awk 'BEGIN { for (i = 0; i < 1200; i++) printf "%c", i % 7 ? 49 : 48 }' | tr 01 '\000\001' >cloud_mask.img; header cloud_mask 1200 1 1 1 bsq 0
+# pieces NAME TOLERANCE MODE ARGUMENTS...: the same files and words, but for the seconds, with --block and without
+pieces() {
+    local i
+    for i in bip bsq bil; do
+        check "$1, $i: the whole line" run ${3%% *} cloud_$i.hdr whole.hdr ${3#* } "${@:4}"; mv out.txt all.txt
+        check "$1, $i: in pieces" good ${3%% *} cloud_$i.hdr piece.hdr ${3#* } "${@:4}" --block 1
+        check "$1, $i: the same header" diff whole.hdr piece.hdr
+        check "$1, $i: the same words" diff <(sed 's/\(seconds\|fit\|transform\)=[0-9.]*//g' all.txt) <(sed 's/\(seconds\|fit\|transform\)=[0-9.]*//g' out.txt)
+        check "$1, $i: the same values" bytes_within whole.img piece.img "$2"
+    done
+}
+pieces "pca" 0 "pca --components 3 --precise --type f64 --interleave bil"
+pieces "a window" 0 "pca --components 3 --precise --type f64 --window 100,0,777,1 --interleave bip"
+pieces "mnf" 1 "mnf --components 3 --precise --rescale 0,255 --type u8"
+pieces "mnf, fitted to some" 1 "mnf --components 3 --precise --rescale 0,255 --type u8 --fit-step 3"
+pieces "rx with a mask and a truth" 1 "rx --precise --rescale 0,255 --type u8 --truth cloud_bsq_truth.hdr --mask cloud_mask.hdr --interleave bil"
+pieces "a region" 1 "rx --precise --rescale 0,255 --type u8 --roi 10,0,900,1"
+pieces "detect a pixel" 1 "detect --target 500,0 --method ace --rescale 0,255 --type u8"
+pieces "unmix" 1 "unmix --endmembers atgp --count 3 --rescale 0,255 --type u8 --html page.html"
+pieces "convert" 0 "convert --range auto --type u8 --interleave bil --window 7,0,1000,1"
+check "info of pieces" run info cloud_bil.hdr --block 1
+check "info of pieces: the size" grep -q '^size          1200 samples x 1 lines x 12 bands$' out.txt
+check "info of pieces: the interleave" grep -q '^type          u16, bil' out.txt
+fails "no lower neighbours in one line" 1 "cloud_bip.hdr: --noise lower: .* none has a valid lower neighbour; --noise right has 1199" mnf cloud_bip.hdr bad.hdr --noise lower --block 1
+
 echo "== help"
 # Whether what is said fits a screen of 24 lines of 80 columns, below the line that asked for it.
 fits_a_screen() { run "$@" && awk 'length($0) > 80 { bad = 1 } END { exit bad || NR < 4 || NR > 23 }' out.txt; }

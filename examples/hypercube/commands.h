@@ -9,7 +9,7 @@
 static shs_pca_options pca_options(const job *j) {
     const settings *s = j->s;
     shs_pca_options options = SHS_ZERO;
-    if (s->neighbours) options.neighbours = (shs_neighbours)choose("--noise", s->neighbours, neighbour_kinds, 4);
+    options.neighbours = chosen_neighbours(j);
     options.noise_residual = s->residual;
     options.noise = j->noise;
     if (s->snr > 0) options.eigenvalue_at_least = (shs_wide)(1 + s->snr);
@@ -223,9 +223,9 @@ static void print_about(const job *j) {
     if (*f->description) printf("description   %s\n", f->description);
     for (i = 0; i < 3; i++)
         if ((value = header_find(&f->text, places[i], &differs)) != NULL) printf("%-13s %s\n", places[i], value);
-    printf("size          %d samples x %d lines x %d bands\n", f->samples, f->lines, f->bands);
+    printf("size          %d samples x %d lines x %d bands\n", file_samples(f), file_lines(f), f->bands);
     printf("type          %s, %s, byte order %d, header offset %" PRIu64 "\n", type_name(f),
-           interleaves[f->interleave], f->stored_swap ? !host_byte_order() : host_byte_order(), f->offset);
+           interleaves[file_interleave(f)], f->stored_swap ? !host_byte_order() : host_byte_order(), f->offset);
     if (f->has_nodata) printf("missing       %.10g\n", f->nodata);
     if (f->wavelength)
         printf("wavelengths   %.10g to %.10g %s\n", f->wavelength[0], f->wavelength[f->bands - 1], f->units);

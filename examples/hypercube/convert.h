@@ -97,7 +97,7 @@ static void convert_lines(job *j, const range *ranges, int lines, const unsigned
 static void run_convert(const settings *s, char **names) {
     job *j = job_open(s, CONVERT, names[0], names[1]);
     size_t line = (size_t)j->in.samples * (size_t)j->in.bands * sizeof(double); /* of either */
-    int lines = s->block ? s->block : (int)(16e6 / (double)line) + 1, first;
+    int lines = lines_of_block(j) ? lines_of_block(j) : (int)(16e6 / (double)line) + 1, first;
     char *block, *into;
     unsigned char *marks;
     range *ranges = choose_ranges(j);

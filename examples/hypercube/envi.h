@@ -433,6 +433,9 @@ typedef struct cube_file {
     int integers64;             /* or ENVI's code of integers of 64 bits, which become the doubles that they are read as; 0: none */
     int stored_swap, stored_samples, stored_lines;
     int left, top;       /* the window of it that is the cube, */
+    int folded;          /* 0, or 1 + the interleave of the file, whose one line is a column here: a sample a line */
+    char *near_lines;    /* of such a column: the lines around one that was read by itself, */
+    int near_first, near_count;
     double *gain, *bias; /* and value * gain + bias of each band that is its value; NULL: the value itself */
     int reflectance;     /* which is reflectance then */
     double factor;       /* of a cube that is written: reflectance times this; 0: not known */
@@ -617,8 +620,31 @@ static int read_now(cube_file *f, int first, int lines, void *block) {
     return failed;
 }
 
+enum { NEAR_BYTES = 1 << 20 };
+
+/* One line of a column: it is a pixel, and a call of the system for each would take minutes. */
+static int read_near(cube_file *f, int line, char *block) {
+    size_t value = shs_type_size(f->type), pixel = value * (size_t)f->bands;
+    int most = pixel < NEAR_BYTES ? (int)(NEAR_BYTES / pixel) : 1, b;
+    if (!f->near_lines) f->near_lines = (char *)allocate((size_t)most, pixel);
+    if (line < f->near_first || line >= f->near_first + f->near_count) {
+        f->near_first = line;
+        f->near_count = most < f->lines - line ? most : f->lines - line;
+        if (read_now(f, f->near_first, f->near_count, f->near_lines)) {
+            f->near_count = 0;
+            return 1;
+        }
+    }
+    for (b = 0; b < f->bands; b++) {
+        size_t at = value_index(f, f->near_count, line - f->near_first, 0, b);
+        memcpy(block + (size_t)b * value, f->near_lines + at * value, value);
+    }
+    return 0;
+}
+
 static int read_lines(cube_file *f, int first, int lines, void *block) {
     end_ahead(f);
+    if (f->folded && lines == 1) return read_near(f, first, (char *)block);
     return read_now(f, first, lines, block);
 }
 
@@ -958,6 +984,37 @@ static void library_as_cube(cube_file *f) {
     f->interleave = SHS_INTERLEAVE_BIP;
 }
 
+/* A cube of one line, such as a cloud of points, may have lines that do not fit in memory. Its samples become lines: the bytes
+   are the same ones, since one line of BIL lies as BSQ does. */
+static void fold_line(cube_file *f) {
+    if (f->stored_lines != 1 || f->folded || f->around[0] + f->around[1] > 0) return;
+    f->folded = 1 + (int)f->interleave;
+    if (f->interleave == SHS_INTERLEAVE_BIL) f->interleave = SHS_INTERLEAVE_BSQ;
+    f->stored_lines = f->stored_samples;
+    f->stored_samples = 1;
+    f->lines = f->samples;
+    f->samples = 1;
+    f->top = f->left;
+    f->left = 0;
+}
+
+/* What the file has, folded or not. */
+static int file_samples(const cube_file *f) { return f->folded ? f->lines : f->samples; }
+static int file_lines(const cube_file *f) { return f->folded ? f->samples : f->lines; }
+static int file_left(const cube_file *f) { return f->folded ? f->top : f->left; }
+static int file_top(const cube_file *f) { return f->folded ? f->left : f->top; }
+static shs_interleave file_interleave(const cube_file *f) {
+    return f->folded ? (shs_interleave)(f->folded - 1) : f->interleave;
+}
+
+/* The place of a pixel in the file, from its number in the cube. */
+static int pixel_sample(const cube_file *f, size_t pixel) {
+    return file_left(f) + (int)(f->folded ? pixel : pixel % (size_t)f->samples);
+}
+static int pixel_line(const cube_file *f, size_t pixel) {
+    return file_top(f) + (int)(f->folded ? 0 : pixel / (size_t)f->samples);
+}
+
 /* The name is that of the header or of the data; data_name may be NULL; nodata as for header_nodata. */
 static cube_file cube_open_with(const char *name, const char *data_name, const char *nodata) {
     cube_file f = SHS_ZERO;
@@ -1000,6 +1057,7 @@ static void cube_close(cube_file *f) {
     free(f->gain);
     free(f->bias);
     free(f->raw);
+    free(f->near_lines);
     free(f->header_name);
     free(f->data_name);
     free(f->part_name);

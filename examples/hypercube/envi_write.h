@@ -224,7 +224,7 @@ static void move_item(char **items, int count, int at, double by) {
    number now. With a rotation lines and columns run askew, as GDAL reads it; by 180 degrees it
    means that lines run northwards. */
 static void move_map(const cube_file *f, char **items, int count) {
-    double turn = 0, dx, dy, x = f->left, y = f->top;
+    double turn = 0, dx, dy, x = file_left(f), y = file_top(f);
     int i, upside_down = 0;
     if (count < 7) return;
     for (i = 7; i < count; i++)
@@ -245,14 +245,17 @@ static void move_map(const cube_file *f, char **items, int count) {
 }
 
 static void move_place(const cube_file *f, const char *key, char **items, int count) {
-    int i;
+    int i, left = file_left(f), top = file_top(f);
     if (!strcmp(key, "map info")) move_map(f, items, count);
-    if (!strcmp(key, "x start")) move_item(items, count, 0, f->left);
-    if (!strcmp(key, "y start")) move_item(items, count, 0, f->top);
-    if (!strcmp(key, "rpc info")) move_item(items, count, 0, -f->top), move_item(items, count, 1, -f->left);
+    if (!strcmp(key, "x start")) move_item(items, count, 0, left);
+    if (!strcmp(key, "y start")) move_item(items, count, 0, top);
+    if (!strcmp(key, "rpc info")) {
+        move_item(items, count, 0, -top);
+        move_item(items, count, 1, -left);
+    }
     for (i = 0; i + 3 < count && !strcmp(key, "geo points"); i += 4) {
-        move_item(items, count, i, -f->left);
-        move_item(items, count, i + 1, -f->top);
+        move_item(items, count, i, -left);
+        move_item(items, count, i + 1, -top);
     }
 }
 
@@ -324,10 +327,10 @@ static void print_band_names(FILE *file, const cube_file *f, const char *name, c
 static void print_header(FILE *file, const cube_file *f, const char *name, const int *numbers) {
     fprintf(file, "ENVI\n");
     print_value(file, "description", f->description);
-    fprintf(file, "samples = %d\nlines = %d\nbands = %d\nheader offset = 0\nfile type = ENVI Standard\n", f->samples,
-            f->lines, f->bands);
+    fprintf(file, "samples = %d\nlines = %d\nbands = %d\nheader offset = 0\nfile type = ENVI Standard\n", file_samples(f),
+            file_lines(f), f->bands);
     fprintf(file, "data type = %d\ninterleave = %s\nbyte order = %d\n", type_info(f->type)->code,
-            interleaves[f->interleave], host_byte_order());
+            interleaves[file_interleave(f)], host_byte_order());
     if (f->has_nodata) fprintf(file, "data ignore value = %.17g\n", f->nodata);
     print_band_names(file, f, name, numbers);
     if (f->from) print_all_carried(file, f);

@@ -323,7 +323,7 @@ static FILE *html_open(const job *j, const char *title) {
     html_text(file, title);
     fprintf(file, "</h1>\n<pre>");
     html_text(file, j->s->command);
-    fprintf(file, "\n%s</pre>\n<p>%d samples, %d lines, %d of %d bands; ", shs_build_info(), j->in.samples, j->in.lines,
+    fprintf(file, "\n%s</pre>\n<p>%d samples, %d lines, %d of %d bands; ", shs_build_info(), file_samples(&j->in), file_lines(&j->in),
             j->cube.band_count, j->in.bands);
     if (j->written > 0) fprintf(file, "fit %.3f s, transform %.3f s.</p>\n", j->fitted - j->start, j->written - j->fitted);
     else fprintf(file, "%.3f s.</p>\n", wall_clock() - j->start);

@@ -13,7 +13,7 @@ static void load_or_stream(job *j) {
     if (is_streamed(j)) {
         j->cube.read_fn = read_stream;
         j->cube.read_user = &j->in;
-        j->cube.block_lines = j->s->block < j->in.lines ? j->s->block : j->in.lines;
+        j->cube.block_lines = lines_of_block(j) < j->in.lines ? lines_of_block(j) : j->in.lines;
     } else if ((j->cube.pixels = map_values(&j->in)) == NULL) {
         j->pixels = allocate((size_t)cube_bytes(&j->in), 1);
         must_read(&j->in, 0, j->in.lines, j->pixels);
@@ -109,6 +109,10 @@ static void prepare_output(job *j) {
     out->bands = j->cube.band_count;
     out->type = chosen_type(j->s->type, j->mode == CONVERT ? j->in.type : SHS_TYPE_F32);
     out->interleave = chosen_interleave(j->s->interleave);
+    if (j->in.folded) {
+        out->folded = 1 + (int)out->interleave;
+        if (out->interleave == SHS_INTERLEAVE_BIL) out->interleave = SHS_INTERLEAVE_BSQ;
+    }
     output_nodata(j, out);
     output_rescale(j, out);
     cube_create(out);
@@ -127,6 +131,7 @@ static void prepare_output(job *j) {
    from. */
 static cube_file beside_open(const char *name, const cube_file *like, int bands, const char *what) {
     cube_file f = cube_open(name, NULL);
+    if (like->folded) fold_line(&f);
     if (f.bands != bands) fail(EXIT_ERROR, "%s: bands: %d, but %s %d", name, f.bands, what, bands);
     will_read(f.header_name);
     will_read(f.data_name);
@@ -187,6 +192,7 @@ static job *job_open_for(const settings *s, enum mode mode, const char *name, co
     check_options(j);
     j->in = cube_open_with(name, s->data, s->nodata ? s->nodata : "");
     select_window(&j->in, s->window);
+    if (is_streamed(j)) fold_line(&j->in);
     if (s->mask) j->mask_file = beside_open(s->mask, &j->in, 1, "a mask has");
     if (s->classes) j->class_file = beside_open(s->classes, &j->in, 1, "a mask has");
     if (out_name) name_files(j, out_name);
@@ -247,7 +253,7 @@ static void summarise_line(const job *j, const void *block, int lines, int line,
 static band_summary *summarise(job *j) {
     band_summary *summaries = ALLOCATE(band_summary, j->cube.band_count);
     double line_bytes = (double)j->in.samples * j->in.bands * (double)shs_type_size(j->in.type);
-    int lines = j->s->block ? j->s->block : (int)(16e6 / line_bytes) + 1, first, i;
+    int lines = lines_of_block(j) ? lines_of_block(j) : (int)(16e6 / line_bytes) + 1, first, i;
     char *block;
     unsigned char *marks;
     lines = lines < j->in.lines ? lines : j->in.lines;

@@ -16,6 +16,7 @@ static void noise_of_dark(job *j, const char *name) {
     shs_status status;
     will_read(dark.header_name);
     will_read(dark.data_name);
+    fold_line(&dark);
     if (dark.bands != j->in.bands)
         fail(EXIT_ERROR, "%s: bands: %d, but %s has %d", name, dark.bands, j->in.header_name, j->in.bands);
     cube.type = dark.type, cube.interleave = dark.interleave, cube.swap_bytes = dark.swap;
@@ -142,6 +143,17 @@ enum { PAIR_KINDS = 3 };                                                        
 /* Whether noise is estimated from the differences of neighbours. */
 static int asks_neighbours(const job *j) { return (j->mode == MNF || (j->mode == DENOISE && j->s->mnf)) && !j->noise; }
 
+/* As the library sees them: where samples are lines, the right neighbour is the lower one. */
+static shs_neighbours chosen_neighbours(const job *j) {
+    const char *text = j->s->neighbours;
+    shs_neighbours kind = SHS_NEIGHBOURS_RIGHT;
+    if (text) kind = (shs_neighbours)choose("--noise", text, neighbour_kinds, PAIR_KINDS + 1);
+    if (!j->in.folded) return kind;
+    if (kind == SHS_NEIGHBOURS_RIGHT) return SHS_NEIGHBOURS_LOWER;
+    if (kind == SHS_NEIGHBOURS_LOWER) return SHS_NEIGHBOURS_RIGHT;
+    return kind;
+}
+
 /* Marks the pixels of a line that are fitted to: those that are left in, without a missing band. */
 static void mark_valid(job *j, int y, char *line, unsigned char *marks) {
     const cube_file *in = &j->in;
@@ -171,6 +183,10 @@ static double count_pairs(job *j, double *pairs) {
             pairs[1] += y > 0 && above[x];
             pairs[2] += x > 0 && y > 0 && above[x - 1];
         }
+    }
+    if (j->in.folded) {
+        pairs[0] = pairs[1];
+        pairs[1] = 0;
     }
     free(room);
     free(line);

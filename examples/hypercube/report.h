@@ -96,9 +96,9 @@ static void print_verbose(const job *j) {
 #ifdef _OPENMP
     threads = j->s->threads ? j->ctx.threads : omp_get_max_threads();
 #endif
-    printf("input         %s, %s, %s\n", in->integers64 ? type_name(in) : type_info(in->stored)->name, interleaves[in->interleave],
+    printf("input         %s, %s, %s\n", in->integers64 ? type_name(in) : type_info(in->stored)->name, interleaves[file_interleave(in)],
            j->cube.pixels ? "in memory" : "in blocks of lines");
-    printf("output        %s, %s\n", type_info(out->type)->name, interleaves[out->interleave]);
+    printf("output        %s, %s\n", type_info(out->type)->name, interleaves[file_interleave(out)]);
     printf("library       %s\nthreads       %d\n", shs_build_info(), threads);
     printf("bytes         %" PRIu64 " read, %" PRIu64 " written\n", in->moved, out->moved);
     printf("seconds       open %.3f, ", j->opened - j->start);
@@ -210,9 +210,12 @@ static double area_under_roc(scored *pixels, size_t count, const char *truth_nam
 /* The number of valid pixels of a band of the map and, where the truth is known, what it says of each. */
 static size_t read_scores(const cube_file *written, int band, cube_file *truth, scored *pixels) {
     cube_file map = cube_open(written->header_name, written->data_name);
-    size_t width = (size_t)map.samples, count = 0, x;
-    char *scores = ALLOCATE(char, width *(size_t)map.bands *shs_type_size(map.type)), *marks = NULL;
+    size_t width, count = 0, x;
+    char *scores, *marks = NULL;
     int y;
+    if (written->folded) fold_line(&map);
+    width = (size_t)map.samples;
+    scores = (char *)allocate(width * (size_t)map.bands, shs_type_size(map.type));
     if (truth) marks = ALLOCATE(char, width * shs_type_size(truth->type));
     for (y = 0; y < map.lines; y++) {
         must_read(&map, y, 1, scores);

@@ -142,6 +142,9 @@ static int is_streamed(const job *j) {
     return j->s->block || bytes >= (uint64_t)1 << 30 || bytes > SIZE_MAX / 2;
 }
 
+/* Lines in memory at a time; 0: as many as are good. What --block says is a line of a file, of which a column has one. */
+static int lines_of_block(const job *j) { return j->in.folded ? 0 : j->s->block; }
+
 /* Leaves out pixels of these lines where the file says 0, or is missing; with an id, where it is not that. */
 static void mark_by_file(cube_file *f, int id, int first, int lines, unsigned char *marks) {
     size_t count = (size_t)f->samples * (size_t)lines, i;
@@ -154,11 +157,22 @@ static void mark_by_file(cube_file *f, int id, int first, int lines, unsigned ch
     free(values);
 }
 
+/* As it is where samples are lines. */
+static void turn_window(int *window) {
+    int i;
+    for (i = 0; i < 4; i += 2) {
+        int across = window[i];
+        window[i] = window[i + 1];
+        window[i + 1] = across;
+    }
+}
+
 /* X and Y count from the first pixel of the file, as those of --window do. */
 static void mark_by_region(const job *j, int first, int lines, unsigned char *marks) {
     const cube_file *in = &j->in;
     int roi[4], x, y;
     chosen_window("--roi", j->s->roi, roi);
+    if (in->folded) turn_window(roi);
     roi[0] -= in->left;
     roi[1] -= in->top;
     if (roi[0] < 0 || roi[1] < 0 || roi[0] > in->samples - roi[2] || roi[1] > in->lines - roi[3])
@@ -297,7 +311,11 @@ static int mark_fit(void *user, int first, int lines, unsigned char *marks) {
     job *j = (job *)user;
     const char *to = j->s->neighbours;
     int step = j->s->fit_step, x, y, pairs = (j->mode == MNF || j->s->mnf) && !j->noise;
-    int right = pairs && !(to && !strcmp(to, "lower")), below = pairs && to && strcmp(to, "right");
+    int right = pairs && !(to && !strcmp(to, "lower")), below = pairs && to && strcmp(to, "right"), across = right;
+    if (j->in.folded) {
+        right = below;
+        below = across;
+    }
     if (j->masked) mark_lines(j, first, lines, marks);
     else memset(marks, 1, (size_t)lines * (size_t)j->in.samples);
     for (y = first; y < first + lines; y++)

@@ -752,11 +752,17 @@ static double typical_value(const job *j) {
     size_t line = (size_t)in.samples * (size_t)in.bands;
     char *block = (char *)allocate(line, shs_type_size(in.type));
     double sum = 0, count = 0;
-    int k, x, i;
+    int lines = SAMPLED_LINES, k, x, i;
     in.raw = NULL;
     in.raw_bytes = 0;
-    for (k = 0; k < SAMPLED_LINES && k < in.lines; k++) {
-        must_read(&in, (int)((double)k * in.lines / (in.lines < SAMPLED_LINES ? in.lines : SAMPLED_LINES)), 1, block);
+    in.near_lines = NULL;
+    in.near_count = 0;
+    if (in.folded) lines *= 64;
+    if (lines > in.lines) lines = in.lines;
+    for (k = 0; k < lines; k++) {
+        int y = (int)((double)k * in.lines / lines);
+        if (in.folded && in.lines > lines) y = k / 64 * (in.lines / SAMPLED_LINES) + k % 64; /* few places of the file */
+        must_read(&in, y, 1, block);
         for (x = 0; x < in.samples; x++)
             for (i = 0; i < j->cube.band_count; i++) {
                 double value = get_value(block, value_index(&in, 1, 0, x, j->bands[i]), in.type, in.swap);
@@ -766,6 +772,7 @@ static double typical_value(const job *j) {
             }
     }
     free(in.raw);
+    free(in.near_lines);
     free(block);
     return count > 0 ? sum / count : 0;
 }

@@ -11,8 +11,14 @@ static spectra spectrum_of_pixel(job *j, const char *option_name, const char *te
     cube_file *in = &j->in;
     spectra s = SHS_ZERO;
     char *end, *line = (char *)allocate((size_t)in->samples * (size_t)in->bands, shs_type_size(in->type));
-    long x = strtol(text, &end, 10) - in->left, y = strtol(end + 1, NULL, 10) - in->top;
+    long x = strtol(text, &end, 10), y = strtol(end + 1, NULL, 10), along = x;
     int i;
+    if (in->folded) {
+        x = y;
+        y = along;
+    }
+    x -= in->left;
+    y -= in->top;
     if (x < 0 || y < 0 || x >= in->samples || y >= in->lines)
         fail(EXIT_USAGE, "%s: %s is not within the pixels of %s", option_name, text, in->header_name);
     must_read(in, (int)y, 1, line);

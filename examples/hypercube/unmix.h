@@ -42,7 +42,7 @@ static shs_endmembers endmembers_of(job *j, shs_extractor method) {
 static spectra spectra_from_cube(job *j, shs_extractor method) {
     shs_endmembers found = endmembers_of(j, method);
     spectra s = SHS_ZERO;
-    size_t bytes, width = (size_t)j->in.samples;
+    size_t bytes;
     int k;
     bytes = (size_t)found.bands * (size_t)found.count * sizeof(shs_wide);
     s.count = found.count;
@@ -51,11 +51,10 @@ static spectra spectra_from_cube(job *j, shs_extractor method) {
     memcpy(s.values, found.spectra, bytes);
     for (k = 0; k < found.count; k++) {
         char name[80];
-        sprintf(name, "%s %.0f %.0f", shs_extractor_name(method), (double)(found.pixel[k] % width) + (double)j->in.left,
-                (double)(found.pixel[k] / width) + (double)j->in.top);
+        int x = pixel_sample(&j->in, found.pixel[k]), y = pixel_line(&j->in, found.pixel[k]);
+        sprintf(name, "%s %d %d", shs_extractor_name(method), x, y);
         s.names[k] = joined(name, "");
-        printf("endmember %d: pixel %.0f,%.0f\n", k + 1, (double)(found.pixel[k] % width) + (double)j->in.left,
-               (double)(found.pixel[k] / width) + (double)j->in.top);
+        printf("endmember %d: pixel %d,%d\n", k + 1, x, y);
     }
     shs_endmembers_free(&j->ctx, &found);
     return s;
@@ -204,11 +203,14 @@ static double match_published(const job *j, const spectra *of, const spectra *pu
 /* The RMSE of the abundances, as shares of their sum, to those that are known. */
 static double abundance_error(const job *j, cube_file *known, const int *match) {
     cube_file map = cube_open(j->out.header_name, j->out.data_name);
-    size_t width = (size_t)map.samples;
-    char *line = (char *)allocate(width * (size_t)map.bands, shs_type_size(map.type));
-    char *truth = (char *)allocate(width * (size_t)map.bands, shs_type_size(known->type));
+    size_t width;
+    char *line, *truth;
     double sum2 = 0, count = 0;
     int x, y, k;
+    if (j->out.folded) fold_line(&map);
+    width = (size_t)map.samples;
+    line = (char *)allocate(width * (size_t)map.bands, shs_type_size(map.type));
+    truth = (char *)allocate(width * (size_t)map.bands, shs_type_size(known->type));
     for (y = 0; y < map.lines; y++) {
         must_read(&map, y, 1, line);
         must_read(known, y, 1, truth);
