@@ -732,7 +732,8 @@ typedef struct shs_omp_options {
     const shs_real *tolerance_each; /* m tolerances in place of tolerance; NULL = the same for all */
     shs_gram_mode gram_mode;
     const shs_real *gram;           /* the caller's own D'D, n x n, both triangles (SHS_GRAM_NOT_SYMMETRIC where they differ by
-                                       more than rounding); NULL = formed when needed */
+                                       more than rounding), NULL = formed when needed. For few signals, m * sparsity <=
+                                       n / 4, the columns of chosen atoms and some rows are checked alone */
     int ldg;
     size_t signals_per_group;       /* m~: signals whose D'y is formed at a time; 0 = 128 (32 above n 1024), on a device as
                                        many as fill it; of a larger m~ as many as fit its memory. The codes are the same */
@@ -2744,16 +2745,24 @@ SHS__PRIVATE int shs__ctx_cpu_takes_over(const shs_engine *engine, shs_status st
 
 #endif /* SHS__ALL_PARTS */
 
-/* Whether n values are all finite, by their exponent bits, so that -ffast-math cannot fold the test away. */
+/* Whether n values are all finite, by their exponent bits, so that -ffast-math cannot fold the test away. An exponent of ones
+   alone, and no other, runs over into the sign's place when one is added to it. Loops of fixed length become vectors at -O2. */
 #define SHS__FINITE(name, type, bits_type, exponent)                                                                   \
     SHS__PRIVATE int name(size_t n, const type *x) {                                                                   \
-        bits_type bad = 0, bits;                                                                                       \
+        const bits_type ones = ~(bits_type)0, sign = ones ^ (ones >> 1), one = (exponent) & (ones - (exponent) + 1);   \
+        bits_type bad[16] = {0}, bits[16];                                                                             \
         size_t i;                                                                                                      \
-        for (i = 0; i < n; i++) {                                                                                      \
-            memcpy(&bits, x + i, sizeof bits);                                                                         \
-            bad |= (bits & (exponent)) == (exponent);                                                                  \
+        int k;                                                                                                         \
+        for (i = 0; i + 16 <= n; i += 16) {                                                                            \
+            memcpy(bits, x + i, sizeof bits);                                                                          \
+            for (k = 0; k < 16; k++) bad[k] |= (bits[k] & ~sign) + one;                                                \
         }                                                                                                              \
-        return bad == 0;                                                                                               \
+        for (; i < n; i++) {                                                                                           \
+            memcpy(bits, x + i, sizeof *bits);                                                                         \
+            bad[0] |= (bits[0] & ~sign) + one;                                                                         \
+        }                                                                                                              \
+        for (k = 1; k < 16; k++) bad[0] |= bad[k];                                                                     \
+        return (bad[0] & sign) == 0;                                                                                   \
     }
 #ifdef SPARSEHS_DOUBLE
 SHS__FINITE(shs__finite, shs_real, uint64_t, (uint64_t)0x7ff << 52)
@@ -9266,6 +9275,7 @@ enum {
     SHS__GRAM_BLOCK = 128,      /* columns of the Gram matrix a chunk */
     SHS__CODER_ROUND = 512,     /* chunks between two calls of the progress callback: in one parallel region */
     SHS__ABREAST = 2,           /* signals that a worker codes in turns */
+    SHS__FEW_SIGNALS = 4,       /* for which no dictionary is packed */
     SHS__CODER_GROUP = 128,     /* signals a chunk, whose D'y are formed together */
     SHS__CODER_GROUP_LARGE = 32 /* the same above 1024 atoms, where D'y is long */
 };
@@ -9284,6 +9294,10 @@ typedef struct shs__coder {
     const shs_real *norms2; /* where over.p = 0: ||y||^2, which a tolerance takes */
     const shs_omp_options *options;
     int use_gram;
+    int few;            /* so few signals that it does not pay to pack the dictionary */
+    int late;           /* the caller's Gram matrix is checked after coding, the columns of the chosen atoms alone */
+    shs_codes held;     /* the codes until then */
+    shs_real *held_errors2;
     shs_real *own_gram; /* padded with zero rows; NULL: none, or the caller's */
     shs_real *squares;  /* of the elements of D by stripes, for the lengths of weighted atoms */
     size_t group, chunks, first_chunk;
@@ -9387,6 +9401,17 @@ SHS__PRIVATE size_t shs__direct_group(const shs__omp_dictionary *d, int limit) {
     return shs__zmax(SHS__DIRECT_FEWEST, shs__zmin(SHS__DIRECT_GROUP, SHS__DIRECT_VALUES / values));
 }
 
+/* Room for the codes of signals whose Gram matrix is checked late: the caller's are untouched if it is refused. */
+SHS__PRIVATE void shs__coder_hold(shs__layout *l, shs__coder *c) {
+    const size_t places = shs__layout_product(c->m, (size_t)c->stride, 1);
+    c->held.m = c->m;
+    c->held.stride = c->stride;
+    c->held.used = SHS__CARVE(l, int, c->m);
+    c->held.atoms = SHS__CARVE(l, int, places);
+    c->held.coefs = SHS__CARVE(l, shs_real, places);
+    c->held_errors2 = SHS__CARVE(l, shs_real, c->m);
+}
+
 SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) {
     const shs_omp_options *o = c->options;
     shs__omp_dictionary *over = &c->over;
@@ -9396,6 +9421,7 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
     c->use_gram = p == 0 || shs__omp_gram_pays(p, n, c->m, c->stride, o);
     over->weighted = shs__omp_weighted(o);
     c->group = o->signals_per_group ? o->signals_per_group : shs__coder_default_group(n);
+    if (c->few || c->late) c->group = shs__zmax(c->m, 1); /* one chunk */
     c->group = shs__zmin(c->group, shs__zmin(shs__zmax(c->m, 1), c->use_gram ? INT_MAX : shs__direct_group(over, c->stride)));
     c->chunks = shs__ctx_chunks(c->m, c->group);
     count = c->use_gram ? SHS__ABREAST : (int)c->group;
@@ -9411,10 +9437,12 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
     over->ldg = (size_t)(o->gram ? o->ldg : over->padded);
     c->own_gram = NULL;
     if (c->use_gram && !o->gram) c->own_gram = SHS__CARVE(l, shs_real, shs__layout_product(over->ldg, (size_t)n, 1));
-    scratch = p && !over->weighted ? shs__la_gemm_scratch(0, (int)shs__zmin(columns, INT_MAX), p) : 0;
+    scratch = p && !over->weighted && !c->few ? shs__la_gemm_scratch(0, (int)shs__zmin(columns, INT_MAX), p) : 0;
     if (c->use_gram && !o->gram) scratch = shs__zmax(scratch, shs__la_gemm_scratch(n, SHS__GRAM_BLOCK, p));
     values = over->weighted ? shs__stripes_count(n, p) : p ? shs__la_packed_count(n, p) : 0;
-    over->packed = p ? SHS__CARVE(l, shs_real, values) : NULL;
+    if (c->few) values = 0;
+    over->packed = p && !c->few ? SHS__CARVE(l, shs_real, values) : NULL;
+    if (c->late) shs__coder_hold(l, c);
     c->squares = over->weighted ? SHS__CARVE(l, shs_real, values) : NULL;
     over->diagonal = NULL;
     if (over->weighted || shs__omp_distances(o->selection))
@@ -9453,7 +9481,7 @@ SHS__PRIVATE void shs__coder_dictionary(const shs_context *ctx, shs__coder *c, c
     if (d->weighted)
         shs__ctx_parallel(ctx, (shs_wide)d->n * (shs_wide)d->p, shs__ctx_chunks((size_t)d->n, (size_t)shs__kernels_vector()->wide),
                           shs__stripe_chunk, c);
-    else if (d->p) shs__la_pack(ctx, d->n, d->p, D, ldd, d->packed);
+    else if (d->packed) shs__la_pack(ctx, d->n, d->p, D, ldd, d->packed);
     d->G = !c->use_gram ? NULL : c->own_gram ? c->own_gram : c->options->gram;
     if (c->own_gram)
         shs__ctx_parallel(ctx, shs__ctx_product_work(d->n, d->n, d->p), shs__ctx_chunks((size_t)d->n, SHS__GRAM_BLOCK),
@@ -9584,7 +9612,10 @@ SHS__PRIVATE void shs__coder_correlate(const shs__coder *c, const shs__omp_group
     const shs__omp_dictionary *d = g->over;
     const size_t n = (size_t)d->n, padded = (size_t)d->padded;
     size_t i;
-    if (d->p)
+    for (i = first; c->few && d->p && i < end; i++)
+        (void)shs_gemv(SHS_TRANS_YES, d->p, d->n, 1, d->D, d->ldd, SHS__AT(c->Y, c->ldy, 0, i), 1, 0,
+                       columns + (i - first) * padded, 1);
+    if (d->packed)
         shs__la_gemm_packed(d->n, (int)(end - first), d->p, d->packed, SHS__AT(c->Y, c->ldy, 0, first), c->ldy, columns,
                             d->padded, g->scratch);
     for (i = first; i < end; i++) {
@@ -9601,6 +9632,10 @@ SHS__OUTLINE void shs__omp_code_with_gram(const shs__coder *c, size_t first, siz
     shs__omp_signal *abreast = g->members;
     size_t i;
     shs__coder_correlate(c, g, first, end, g->alpha);
+    if (c->late && !shs__finite_columns(g->over->n, end - first, g->alpha, g->over->padded)) {
+        c->flags[worker] = 1;
+        return;
+    }
     for (i = first; i < end && g->over->nonnegative; i++) {
         abreast->alpha = g->alpha + (i - first) * (size_t)g->over->padded;
         shs__coder_begin(c, abreast, i);
@@ -9628,7 +9663,10 @@ SHS__OUTLINE void shs__omp_code_direct(const shs__coder *c, size_t first, size_t
     size_t i;
     if (g->over->weighted) shs__coder_weigh(c, g, first, end, sums);
     for (i = first; i < end; i++) shs__coder_begin(c, g->members + (i - first), i);
-    shs__omp_pursue_group(g, (int)(end - first), g->over->weighted ? shs__omp_correlate_rows : shs__omp_correlate_group);
+    shs__omp_pursue_group(g, (int)(end - first),
+                          g->over->weighted ? shs__omp_correlate_rows
+                          : c->few          ? shs__omp_correlate_one
+                                            : shs__omp_correlate_group);
     for (i = first; i < end; i++) shs__coder_end(c, g->members + (i - first), i, sums);
 }
 
@@ -9798,11 +9836,22 @@ SHS__PRIVATE shs_status shs__coder_open(shs__coder *c, int p, int n, size_t m, i
     return shs__omp_check_options(p, n, m, c->options, &c->stride);
 }
 
+/* How a call of few signals is done: to pack the dictionary, or to look at all of the Gram matrix, would take longer than to
+   code them. */
+SHS__PRIVATE void shs__coder_plan(const shs_context *ctx, shs__coder *c) {
+    const shs_omp_options *o = c->options;
+    const int plain = !o->groups && !shs__omp_weighted(o);
+    c->few = plain && c->m <= SHS__FEW_SIGNALS && (o->gram || o->gram_mode != SHS_GRAM_ALWAYS);
+    c->late = plain && o->gram && o->gram_mode != SHS_GRAM_NEVER && !(ctx && ctx->engine) &&
+              c->m <= (size_t)c->over.n / 4 / (size_t)shs__imax(c->stride, 1);
+}
+
 SHS__PUBLIC size_t shs_omp_workspace(const shs_context *ctx, int p, int n, size_t m, int stride,
                                      const shs_omp_options *options) {
     shs__coder c;
     shs__layout l = SHS_ZERO;
     if (p < 0 || n < 1 || stride < 0 || shs__coder_open(&c, p, n, m, stride, options) != SHS_OK) return SIZE_MAX;
+    shs__coder_plan(ctx, &c);
     shs__coder_layout(&l, &c, shs__ctx_workers(ctx));
     return shs__layout_query(&l);
 }
@@ -9864,16 +9913,22 @@ SHS__PRIVATE int shs__codes_here(const shs_context *ctx, const shs__coder *c, sh
    also that of floats in a matrix of doubles. */
 #define SHS__GRAM_ROUNDING (sizeof(shs_real) > sizeof(float) ? (shs_wide)1e-6 : (shs_wide)1e-4)
 
+/* Whether G_ij and G_ji are the same product. */
+SHS__PRIVATE int shs__gram_pair_agrees(const shs_real *G, int ldg, int i, int j) {
+    const shs_wide a = (shs_wide)*SHS__AT(G, ldg, i, j), b = (shs_wide)*SHS__AT(G, ldg, j, i);
+    shs_wide gii, gjj;
+    if (a >= b && a <= b) return 1; /* most are the same numbers */
+    gii = (shs_wide)*SHS__AT(G, ldg, i, i);
+    gjj = (shs_wide)*SHS__AT(G, ldg, j, j);
+    return shs__wabs(a - b) <= SHS__GRAM_ROUNDING * SHS__WSQRT(shs__wabs(gii)) * SHS__WSQRT(shs__wabs(gjj));
+}
+
 /* Whether rows first .. first+count-1 of columns j .. n-1 are the same products as the other triangle has. */
 SHS__PRIVATE int shs__gram_rows_agree(int n, const shs_real *G, int ldg, int first, int count) {
     int i, j;
     for (j = first; j < n; j++)
-        for (i = first; i < first + count && i < j; i++) {
-            const shs_wide a = (shs_wide)*SHS__AT(G, ldg, i, j), b = (shs_wide)*SHS__AT(G, ldg, j, i);
-            const shs_wide gii = (shs_wide)*SHS__AT(G, ldg, i, i), gjj = (shs_wide)*SHS__AT(G, ldg, j, j);
-            if (a >= b && a <= b) continue; /* most are the same numbers */
-            if (!(shs__wabs(a - b) <= SHS__GRAM_ROUNDING * SHS__WSQRT(shs__wabs(gii)) * SHS__WSQRT(shs__wabs(gjj)))) return 0;
-        }
+        for (i = first; i < first + count && i < j; i++)
+            if (!shs__gram_pair_agrees(G, ldg, i, j)) return 0;
     return 1;
 }
 
@@ -9895,20 +9950,72 @@ SHS__OUTLINE shs_status shs__coder_matrices(const shs__omp_dictionary *d, const 
     return shs__gram_symmetric(d->n, gram, ldg) ? SHS_OK : SHS_GRAM_NOT_SYMMETRIC;
 }
 
+/* Whether the columns of a signal's atoms in the caller's Gram matrix are numbers, which is all that its pursuit has used, and
+   whether they agree with the rows: at these atoms and at some others, as a row is not near in memory. */
+SHS__OUTLINE int shs__gram_columns_whole(const shs__omp_dictionary *d, int used, const int *atoms) {
+    const int stride = d->n / 16 + 1;
+    int i, k;
+    for (k = 0; k < used; k++) {
+        if (!shs__finite((size_t)d->n, d->G + (size_t)atoms[k] * d->ldg)) return 0;
+        for (i = 0; i < k; i++)
+            if (!shs__gram_pair_agrees(d->G, (int)d->ldg, atoms[i], atoms[k])) return 0;
+        for (i = 0; i < d->n; i += stride)
+            if (!shs__gram_pair_agrees(d->G, (int)d->ldg, i, atoms[k])) return 0;
+    }
+    return 1;
+}
+
+/* Codes before the Gram matrix is checked, into codes of its own. Returns 0, with nothing told, where D'Y or what was used of
+   the matrix is not as it should be. */
+SHS__OUTLINE int shs__omp_code_late(const shs_context *ctx, shs__coder *c, shs_omp_report *report, shs_status *status) {
+    shs_codes *codes = c->codes;
+    shs_real *errors2 = c->errors2;
+    size_t i;
+    int whole;
+    c->codes = &c->held;
+    if (errors2) c->errors2 = c->held_errors2;
+    *status = shs__coder_run(ctx, c, "coding", report);
+    whole = !c->flags[0];
+    for (i = 0; i < c->m && whole; i++)
+        whole = shs__gram_columns_whole(&c->over, c->held.used[i], c->held.atoms + i * (size_t)c->held.stride);
+    c->codes = codes;
+    c->errors2 = errors2;
+    c->late = 0;
+    for (i = 0; i < c->m && whole; i++) {
+        const size_t from = i * (size_t)c->held.stride, to = i * (size_t)codes->stride;
+        const size_t rest = (size_t)(codes->stride - c->held.stride);
+        codes->used[i] = c->held.used[i];
+        memcpy(codes->atoms + to, c->held.atoms + from, (size_t)c->held.stride * sizeof(int));
+        memcpy(codes->coefs + to, c->held.coefs + from, (size_t)c->held.stride * sizeof(shs_real));
+        memset(codes->atoms + to + c->held.stride, 0, rest * sizeof(int));
+        memset(codes->coefs + to + c->held.stride, 0, rest * sizeof(shs_real));
+        if (errors2) errors2[i] = c->held_errors2[i];
+    }
+    return whole;
+}
+
 /* All that is left when a form's own arguments were checked. */
 SHS__OUTLINE shs_status shs__omp_code(const shs_context *ctx, shs__coder *c, shs_omp_report *report) {
     const shs__omp_dictionary *d = &c->over;
+    const shs_real *gram = c->options->gram;
+    const int ldg = c->options->ldg;
     shs_omp_report own = SHS_ZERO;
     shs__layout l = SHS_ZERO;
-    shs_status status = shs__coder_matrices(d, c->options->gram, c->options->ldg);
+    shs_status status = SHS_OK;
+    int checked;
+    shs__coder_plan(ctx, c);
+    checked = !c->late;
+    if (checked) status = shs__coder_matrices(d, gram, ldg);
     if (status != SHS_OK) return status;
     if (shs__codes_here(ctx, c, &own, &status)) {
         while (shs__layout_next(ctx, &l, &status)) shs__coder_layout(&l, c, shs__ctx_workers(ctx));
         if (status == SHS_OK) status = shs__coder_finite(ctx, c);
-        if (status == SHS_OK) {
-            shs__coder_dictionary(ctx, c, d->D, d->ldd);
-            status = shs__coder_run(ctx, c, "coding", &own);
+        if (status == SHS_OK) shs__coder_dictionary(ctx, c, d->D, d->ldd);
+        if (status == SHS_OK && c->late && !shs__omp_code_late(ctx, c, &own, &status)) {
+            status = shs__coder_matrices(d, gram, ldg);
+            checked = status == SHS_OK;
         }
+        if (status == SHS_OK && checked) status = shs__coder_run(ctx, c, "coding", &own);
         shs__layout_release(ctx, &l);
     }
     if (report && (status == SHS_OK || status == SHS_CANCELLED)) *report = own;

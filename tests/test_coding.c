@@ -2032,6 +2032,61 @@ static void test_gram_of_one_triangle(void **state) {
     problem_free(&q);
 }
 
+/* Few signals a call, as from a stream: neither the dictionary is packed nor all of the Gram matrix looked at, the codes are
+   those of all signals in one call, and what a pursuit has used is refused where it is not as it should be. */
+static void test_few_signals(void **state) {
+    enum { P = 40, N = 200, M = 12, S = 4 };
+    problem q = random_problem(P, N, M, 543);
+    shs_codes all = new_codes(M, S), few = new_codes(M, S);
+    outputs out = new_outputs(3, P);
+    int with, form, i, j;
+    size_t first, count;
+    (void)state;
+    for (with = 0; with < 2; with++)
+        for (form = 0; form < 3; form++)
+            for (count = 1; count < 5; count++) {
+                shs_omp_options o = SHS_ZERO;
+                o.sparsity = S, o.nonnegative = form == 1, o.selection = form == 2 ? SHS_SELECT_OLS : SHS_SELECT_OMP;
+                if (with) o.gram = q.gram, o.ldg = N;
+                assert_ok(shs_omp_ex(NULL, P, N, q.D, P, M, q.Y, P, &o, &all, NULL, NULL));
+                for (first = 0; first < M; first += count) {
+                    shs_codes part = few;
+                    part.m = count < M - first ? count : M - first;
+                    part.used += first, part.atoms += first * S, part.coefs += first * S;
+                    assert_ok(shs_omp_ex(NULL, P, N, q.D, P, part.m, q.Y + first * P, P, &o, &part, NULL, NULL));
+                    if (!with) continue;
+                    assert_ok(shs_omp_gram(NULL, N, part.m, q.dty + first * N, N, NULL, &o, &part, NULL, NULL));
+                }
+                assert_same_codes(&all, &few, M, BY_TYPE(1e-4, 1e-10));
+                assert_true(shs_omp_workspace(NULL, P, N, 1, S, &o) + sizeof(shs_real) * P * N <=
+                            shs_omp_workspace(NULL, P, N, 5, S, &o));
+            }
+    for (i = 0; i < 3; i++) {
+        shs_omp_options o = SHS_ZERO;
+        const int atom = all.atoms[i * S];
+        const shs_real was = q.D[atom * P];
+        shs_real *column = q.gram + atom * N, saved[N];
+        o.sparsity = S, o.gram = q.gram, o.ldg = N;
+        assert_ok(shs_omp_ex(NULL, P, N, q.D, P, M, q.Y, P, &o, &all, NULL, NULL));
+        memcpy(saved, column, sizeof saved);
+        column[(atom + 7) % N] = (shs_real)NAN;
+        assert_status(shs_omp_ex(NULL, P, N, q.D, P, 3, q.Y, P, &o, &out.codes, NULL, NULL), SHS_BAD_GRAM);
+        assert_status(shs_omp_gram(NULL, N, 3, q.dty, N, NULL, &o, &out.codes, NULL, NULL), SHS_BAD_GRAM);
+        memcpy(column, saved, sizeof saved);
+        for (j = 0; j < N; j++)
+            if (j != atom) column[j] = 0;
+        assert_status(shs_omp_ex(NULL, P, N, q.D, P, 3, q.Y, P, &o, &out.codes, NULL, NULL), SHS_GRAM_NOT_SYMMETRIC);
+        memcpy(column, saved, sizeof saved);
+        q.D[atom * P] = (shs_real)NAN;
+        assert_status(shs_omp_ex(NULL, P, N, q.D, P, 3, q.Y, P, &o, &out.codes, NULL, NULL), SHS_DICTIONARY_NOT_FINITE);
+        q.D[atom * P] = was;
+        assert_untouched(&out);
+    }
+    shs_codes_free(NULL, &all), shs_codes_free(NULL, &few);
+    outputs_free(&out);
+    problem_free(&q);
+}
+
 /* What a pursuit of one signal writes, and that before. */
 typedef struct single {
     int atoms[3], used;
@@ -2967,6 +3022,7 @@ int main(void) {
         cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_bad_gram_form),
         cmocka_unit_test(test_gram_of_one_triangle),
+        cmocka_unit_test(test_few_signals),
         cmocka_unit_test(test_bad_one),
         cmocka_unit_test(test_bad_one_not_finite),
         cmocka_unit_test(test_no_signals),
