@@ -244,7 +244,7 @@ def abundances(before, after, table, constraint):
     """Least squares by numpy. Of full ones: the conditions of the minimum, which is the only one where they hold."""
     cube, good = pixels(before)
     names = open(table).readline().split(",")
-    e = numpy.loadtxt(table, delimiter=",", skiprows=1)[:, int(names[0] == "wavelength") :]
+    e = numpy.loadtxt(table, delimiter=",", skiprows=1)[:, int(names[0].startswith("wavelength")) :]
     got = numpy.asarray(spectral.envi.open(after).open_memmap(interleave="bip"))[good]
     gram, right = e.T @ e, cube[good] @ e
     if constraint != "full":
@@ -266,7 +266,7 @@ def atgp(before, table, k):
     """Each spectrum is that of the pixel with the most light outside the space of those before it."""
     cube, good = pixels(before)
     names = open(table).readline().split(",")
-    e = numpy.loadtxt(table, delimiter=",", skiprows=1)[:, int(names[0] == "wavelength") :]
+    e = numpy.loadtxt(table, delimiter=",", skiprows=1)[:, int(names[0].startswith("wavelength")) :]
     rest = cube[good].copy()
     for i in range(int(k)):
         at = numpy.argmax((rest * rest).sum(axis=1))
@@ -293,8 +293,8 @@ def library(table, name):
     """The spectra of a table as ENVI's library, which Spectral Python writes."""
     names = open(table).readline().split(",")
     e = numpy.loadtxt(table, delimiter=",", skiprows=1)
-    header = {"spectra names": [n.strip() for n in names if n.strip() != "wavelength"]}
-    if names[0] == "wavelength":
+    header = {"spectra names": [n.strip() for n in names if not n.startswith("wavelength")]}
+    if names[0].startswith("wavelength"):
         header["wavelength"], e = list(e[:, 0]), e[:, 1:]
     spectral.io.envi.SpectralLibrary(e.T, header).save(name)
 

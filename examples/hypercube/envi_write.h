@@ -80,8 +80,18 @@ static void cube_name(cube_file *f, const char *header_name) {
 static FILE *create_part(const char *name) {
     FILE *file = NULL;
 #ifdef EXAMPLE_POSIX
-    int descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL, 0666);
-    if (descriptor >= 0) file = fdopen(descriptor, "wb");
+    sigset_t all, before; /* a signal between the file and the note of it would leave the file */
+    int descriptor, trouble;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    trouble = errno;
+    if (descriptor >= 0) {
+        file = fdopen(descriptor, "wb");
+        note_part(name);
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (descriptor < 0) errno = trouble;
 #else
     uint64_t size;
     if (is_regular(name, &size)) errno = EEXIST;
@@ -90,7 +100,9 @@ static FILE *create_part(const char *name) {
     if (!file && errno == EEXIST)
         fail(EXIT_ERROR, "%s: it is there already: another run writes it, or one was killed; then remove it", name);
     if (!file) fail(EXIT_ERROR, "%s: cannot write it: %s", name, strerror(errno));
+#ifndef EXAMPLE_POSIX
     note_part(name);
+#endif
     return file;
 }
 

@@ -86,8 +86,8 @@ static void select_bands(job *j) {
             if ((!s->wavelengths || within_ranges(s->wavelengths, j->in.wavelength[i])) && (!s->bbl || j->in.good[i] > 0))
                 j->bands[used++] = i;
     if (!used && s->wavelengths)
-        fail(EXIT_ERROR, "%s: wavelength: no band %sis within %s", j->in.header_name, s->bbl ? "that is good " : "",
-             s->wavelengths);
+        fail(EXIT_ERROR, "%s: wavelength: no band %sis within %s: the header has %.6g to %.6g %s", j->in.header_name,
+             s->bbl ? "that is good " : "", s->wavelengths, j->in.wavelength[0], j->in.wavelength[j->in.bands - 1], j->in.units);
     if (!used) fail(EXIT_ERROR, "%s: bbl: it calls every band bad", j->in.header_name);
     j->cube.band_list = j->bands;
     j->cube.band_count = used;

@@ -156,10 +156,11 @@ static double *bands_in_nanometres(const cube_file *f, const int *bands, int cou
     return list;
 }
 
-/* What a column of wavelengths is called, in the unit of the cube. */
+/* What a column of wavelengths is called: those in nanometres need no unit, as who reads them tries nanometres. */
 static char *wavelength_heading(const cube_file *f) {
     char *begun, *heading;
-    if (!*f->units || strpbrk(f->units, ",;\"()")) return joined("wavelength", "");
+    if (!f->wavelength || !*f->units || strpbrk(f->units, ",;\"()") || unit_of(f) == &wave_units[UNIT_NM])
+        return joined("wavelength", "");
     begun = joined("wavelength (", f->units);
     heading = joined(begun, ")");
     free(begun);
