@@ -28,7 +28,7 @@
        8  patches (images in and out)      >>patches grid patches_get patches_put approximate image_noise
        9  cubes and streaming              >>cubes moments_naive view reader map whiten pass gram moments_sums writer sweeps
                                              px_engine moments sinks px_split
-      10  components (PCA, MNF, RX)        >>pca pca_naive wide_products pca_fit mnf pca_cubes transforms
+      10  components (PCA, MNF, RX)        >>pca pca_naive wide_products pca_fit mnf few_pixels pca_cubes transforms
       11  FastICA                          >>ica ica_naive expectations ica_iterations ica_fit
       12  models (fits kept in files)      >>models
       13  spectra (targets, endmembers)    >>spectra detect_naive inverse_root detectors scores detect unmix_naive mixture
@@ -1427,7 +1427,8 @@ typedef enum shs_neighbours {
    positive, the first of those that differ from it by 1e-5 of it or less. */
 typedef struct shs_pca_options {
     uint32_t start_canary;
-    int components;               /* k; 0 = by the rules below, or all bands */
+    int components;               /* k; 0 = by the rules below, or all bands; of pixels that are at most half as many as bands
+                                     (of one rank), all with an eigenvalue above rounding: as many as pixels less one */
     shs_wide variance;            /* as many as explain this fraction of the variance; 0 = rule not used */
     shs_wide eigenvalue_at_least; /* only those with an eigenvalue of at least this; 0 = rule not used */
     int correlation;              /* non-zero: every band is divided by its standard deviation first */
@@ -17674,6 +17675,191 @@ SHS__PUBLIC shs_status shs_mnf_from_noise(const shs_context *ctx, const shs_mome
     return shs__pca_fit_moments(ctx, moments, 1, noise, ldn, options, mnf);
 }
 
+/* ---- components of few pixels ---------------------------------------------------------------------- >>few_pixels */
+
+/* Of N pixels with more bands than pixels the covariance X X'/N has the eigenvalues of the Gram matrix X'X/N, N x N, and its
+   eigenvectors are X u of that matrix's u: bands x N values in place of bands x bands, and N^2 bands operations in place of
+   bands^3. */
+typedef struct shs__few {
+    int n, most, count; /* bands; pixels there may be, and valid ones */
+    shs_wide *X;        /* n x most */
+    shs_wide *gram, *turns, *values; /* most x most, most x most, most */
+    shs__reader reader;
+    shs__fit fit;
+} shs__few;
+
+/* How many pixels of the block in memory, or of the stream, can be valid. */
+SHS__PRIVATE size_t shs__few_most_pixels(const shs__view *v) {
+    size_t all = shs__layout_product((size_t)v->samples, (size_t)v->lines, 1), most = 0, i;
+    if (!v->cube->mask) return all;
+    for (i = 0; i < all; i++) most += v->cube->mask[i] != 0;
+    return most;
+}
+
+/* Whether the pixels are so few that this pays. Ranks add up moments. */
+SHS__PRIVATE int shs__few_pays(const shs__pixels *px) {
+    if (shs__ctx_distributed(px->ctx)) return 0;
+    return shs__few_most_pixels(&px->view) <= (size_t)px->view.used / 2;
+}
+
+SHS__PRIVATE void shs__few_layout(shs__layout *l, shs__few *few, int components) {
+    size_t n = (size_t)few->n, most = (size_t)few->most, kept = shs__zmax(shs__zmax(most, (size_t)components), 1);
+    shs__px_reader_layout(l, &few->reader, 1);
+    few->X = SHS__CARVE(l, shs_wide, shs__layout_product(n, most, 1));
+    few->gram = SHS__CARVE(l, shs_wide, shs__layout_product(most, most, 1));
+    few->turns = SHS__CARVE(l, shs_wide, shs__layout_product(most, most, 1));
+    few->values = SHS__CARVE(l, shs_wide, most);
+    few->fit.mean = SHS__CARVE(l, shs_wide, n);
+    few->fit.scale = SHS__CARVE(l, shs_wide, n);
+    few->fit.values = SHS__CARVE(l, shs_wide, n);
+    few->fit.vectors = SHS__CARVE(l, shs_wide, shs__layout_product(n, kept, 1));
+}
+
+/* Appends the valid pixels of the block at hand to X. */
+SHS__PRIVATE void shs__few_read_block(shs__few *few) {
+    shs__reader *r = &few->reader;
+    shs__panel *panel = r->panels;
+    size_t n = (size_t)few->n, at, count, b;
+    int k;
+    for (at = 0; at < r->block_pixels; at += count) {
+        count = shs__zmin(SHS__PANEL_PIXELS, r->block_pixels - at);
+        shs__px_read_panel(r, panel, at, (int)count);
+        for (k = 0; k < panel->valid && few->count < few->most; k++) {
+            shs_wide *x = few->X + (size_t)few->count++ * n;
+            for (b = 0; b < n; b++) {
+                size_t from = r->planes ? b * SHS__PANEL_PIXELS + (size_t)k : (size_t)k * n + b;
+                x[b] = shs__px_get_element(r->kernels, panel->X, from);
+            }
+        }
+    }
+}
+
+SHS__PRIVATE shs_status shs__few_read(const shs__pixels *px, shs__few *few) {
+    const shs__view *v = &few->reader.view;
+    size_t samples = (size_t)v->samples, all = samples * (size_t)v->lines;
+    shs_status status = SHS_OK;
+    while (shs__px_next_block(&few->reader, &status)) {
+        shs__few_read_block(few);
+        status = shs__ctx_progress(px->ctx, "moments", (size_t)few->reader.next_line * samples, all, -1);
+    }
+    return status;
+}
+
+/* Takes the mean of band b off the pixels, and what its rounding left; adds both to the mean. */
+SHS__PRIVATE void shs__few_centre_band(shs__few *few, int b) {
+    int k, pass;
+    few->fit.mean[b] = 0;
+    for (pass = 0; pass < 2; pass++) {
+        shs__sum sum = SHS_ZERO;
+        shs_wide mean;
+        for (k = 0; k < few->count; k++) shs__sum_add(&sum, *SHS__AT(few->X, few->n, b, k));
+        mean = shs__sum_value(&sum) / (shs_wide)few->count;
+        for (k = 0; k < few->count; k++) *SHS__AT(few->X, few->n, b, k) -= mean;
+        few->fit.mean[b] += mean;
+    }
+}
+
+/* X less its mean, of unit variance under correlation; the trace. Constant bands are those of shs_moments_finish. */
+SHS__PRIVATE shs_status shs__few_centre(shs__few *few, const shs_pca_options *o, shs_wide divisor, shs_wide *total) {
+    int b, k;
+    *total = 0;
+    for (b = 0; b < few->n; b++) {
+        shs__sum sum = SHS_ZERO;
+        shs_wide variance, least, scale = 1;
+        shs__few_centre_band(few, b);
+        for (k = 0; k < few->count; k++) {
+            shs_wide x = *SHS__AT(few->X, few->n, b, k);
+            shs__sum_add(&sum, x * x);
+        }
+        variance = shs__sum_value(&sum) / divisor;
+        least = SHS__WIDE_EPS / 2 * few->fit.mean[b];
+        if (variance <= least * least) variance = 0;
+        if (o->correlation) scale = SHS__WSQRT(variance);
+        if (!(scale > 0)) return SHS_ZERO_VARIANCE;
+        few->fit.scale[b] = scale;
+        *total += variance / (scale * scale);
+        for (k = 0; k < few->count; k++) {
+            shs_wide *x = SHS__AT(few->X, few->n, b, k);
+            *x = variance <= 0 ? 0 : *x / scale;
+        }
+    }
+    return SHS_OK;
+}
+
+/* Takes the first k columns of V off v (n values), twice, and makes it of unit length. */
+SHS__PRIVATE void shs__few_orthonormal(int n, int k, const shs_wide *V, shs_wide *v) {
+    int i, j, pass;
+    shs_wide length;
+    for (pass = 0; pass < 2; pass++)
+        for (j = 0; j < k; j++) {
+            const shs_wide *q = SHS__AT(V, n, 0, j);
+            shs_wide along = shs__la_dot_wide(n, q, v);
+            for (i = 0; i < n; i++) v[i] -= along * q[i];
+        }
+    length = SHS__WSQRT(shs__la_dot_wide(n, v, v));
+    for (i = 0; i < n; i++) v[i] /= length;
+}
+
+/* Column k of V (n x more), where the pixels have no variance: the unit vector that is farthest from the columns before it. */
+SHS__PRIVATE void shs__few_add_direction(int n, int k, shs_wide *V) {
+    shs_wide *v = SHS__AT(V, n, 0, k), most = -1;
+    int i, j, farthest = 0;
+    for (i = 0; i < n; i++) {
+        shs_wide left = 1;
+        for (j = 0; j < k; j++) left -= *SHS__AT(V, n, i, j) * *SHS__AT(V, n, i, j);
+        if (!(left > most)) continue;
+        most = left;
+        farthest = i;
+    }
+    for (i = 0; i < n; i++) v[i] = i == farthest;
+    shs__few_orthonormal(n, k, V, v);
+}
+
+/* Eigenvalues and as many vectors as are asked for: *components, or all above rounding, which it becomes. */
+SHS__PRIVATE shs_status shs__few_solve(const shs_context *ctx, shs__few *few, shs_wide divisor, int *components) {
+    int n = few->n, count = few->count, rank = 0, j;
+    size_t i;
+    shs_wide *V = few->fit.vectors;
+    shs_status status;
+    shs__wide_inner(count, count, n, few->X, few->X, few->gram);
+    for (i = 0; i < (size_t)count * (size_t)count; i++) few->gram[i] /= divisor;
+    status = shs_eigh(ctx, count, few->gram, count, count, few->values, few->turns, count);
+    if (status != SHS_OK) return status;
+    while (rank < count && few->values[rank] > SHS__RANK_EPS * few->values[0]) rank++;
+    for (j = 0; j < n; j++) few->fit.values[j] = j < rank ? few->values[j] : 0;
+    if (*components == 0) *components = shs__imax(rank, 1);
+    rank = shs__imin(rank, *components);
+    shs__wide_product(n, rank, count, few->X, few->turns, count, V);
+    for (j = 0; j < rank; j++) shs__few_orthonormal(n, j, V, SHS__AT(V, n, 0, j));
+    for (; j < *components; j++) shs__few_add_direction(n, j, V);
+    return SHS_OK;
+}
+
+/* The components of pixels that are fewer than half the bands. */
+SHS__PRIVATE shs_status shs__pca_few(const shs__pixels *px, const shs_pca_options *options, shs_pca *pca) {
+    const shs_context *ctx = px->ctx;
+    shs_pca_options o = *options;
+    shs__few few;
+    shs__layout l = SHS_ZERO;
+    shs_wide total = 0, divisor;
+    int n = px->view.used, values = o.components > 0 ? o.components : n;
+    shs_status status = shs__pca_check(&o, n);
+    if (status == SHS_OK && (unsigned)o.precise > SHS_PRECISION_NEVER) status = SHS_BAD_OPTIONS;
+    memset(&few, 0, sizeof few);
+    few.n = n;
+    few.most = (int)shs__few_most_pixels(&px->view);
+    shs__px_reader_init(&few.reader, &px->view, shs__is_wide(SHS_PRECISION_ALWAYS));
+    while (shs__layout_next(ctx, &l, &status)) shs__few_layout(&l, &few, o.components);
+    if (status == SHS_OK) status = shs__few_read(px, &few);
+    divisor = (shs_wide)(few.count - (o.divisor == SHS_DIVISOR_N_LESS_1));
+    if (status == SHS_OK && !(divisor > 0)) status = SHS_NO_PIXELS;
+    if (status == SHS_OK) status = shs__few_centre(&few, &o, divisor, &total);
+    if (status == SHS_OK) status = shs__few_solve(ctx, &few, divisor, &o.components);
+    if (status == SHS_OK) status = shs__pca_finish(ctx, &few.fit, &o, n, values, 0, total, (shs_wide)few.count, pca);
+    shs__layout_release(ctx, &l);
+    return status;
+}
+
 /* ---- fits of cubes ---------------------------------------------------------------------------------- >>pca_cubes */
 
 /* The first step of a fit, and of the transform that follows it into the sink (NULL: none does): the ranks agree whether all
@@ -17814,7 +18000,9 @@ SHS__OUTLINE shs_status shs__pca_pixels(const shs__pixels *px, const shs_pca_opt
     shs_moments pixels = SHS_ZERO, noise = SHS_ZERO; /* the noise is where there would be products of pixels */
     const shs_wide *N = mnf ? o->noise : NULL;
     int n = px->view.used, ldn = o->ldn ? o->ldn : n;
-    shs_status status = shs_moments_create(ctx, n, &pixels);
+    shs_status status;
+    if (!mnf && shs__few_pays(px)) return shs__pca_few(px, o, pca);
+    status = shs_moments_create(ctx, n, &pixels);
     if (status == SHS_OK)
         status = shs__px_add_moments(px, mnf ? SHS_PRECISION_ALWAYS : o->precise, SHS__NO_PAIRS, NULL, &pixels);
     status = shs__ctx_agree(ctx, status);
@@ -19023,7 +19211,7 @@ SHS__PRIVATE void shs__ica_say_known(const shs_ica_options *o, const shs__iterat
     if (most < shs__ica_tolerance(&defaults)) most = shs__ica_tolerance(&defaults);
     if (o->approach == SHS_APPROACH_DEFLATION) m--; /* the last one has no direction left to turn to */
     for (j = 0; j < m; j++) {
-        if (it->unknown[j] <= most) continue;
+        if (!c[j].converged || it->unknown[j] <= most) continue;
         c[j].change += it->unknown[j];
         c[j].converged = 0;
     }
@@ -19621,7 +19809,8 @@ typedef struct shs__detection {
     int centred;      /* pixels and targets less the mean */
     shs_wide *matrix; /* targets x n */
     shs_wide *mean;   /* n; of methods that take nothing off 0 */
-    shs_wide *root;   /* n x n: R of C^-1 or R^-1; for SAM I; for OSP its first columns are an orthonormal basis of U's */
+    int columns;      /* of root: n; SAM on the CPU has none, OSP as many as undesired spectra */
+    shs_wide *root;   /* n x columns: R of C^-1 or R^-1; for SAM I; for OSP an orthonormal basis of U's columns */
     shs_wide *t, *w;  /* n */
 } shs__detection;
 
@@ -19629,7 +19818,7 @@ SHS__PRIVATE void shs__tg_layout(shs__layout *l, shs__detection *d) {
     size_t n = (size_t)d->n;
     d->matrix = SHS__CARVE(l, shs_wide, shs__layout_product(n, (size_t)d->targets, 1));
     d->mean = SHS__CARVE(l, shs_wide, n);
-    d->root = SHS__CARVE(l, shs_wide, shs__layout_product(n, n, 1));
+    d->root = SHS__CARVE(l, shs_wide, shs__layout_product(n, (size_t)d->columns, 1));
     d->t = SHS__CARVE(l, shs_wide, n);
     d->w = SHS__CARVE(l, shs_wide, n);
 }
@@ -19900,8 +20089,8 @@ SHS__OUTLINE shs_status shs__tg_fit(const shs__pixels *px, const shs_wide *spect
     if (status == SHS_OK && any) status = shs__tg_statistics(m, o, d);
     if (status == SHS_OK && !any) {
         memset(d->mean, 0, (size_t)d->n * sizeof *d->mean);
-        memset(d->root, 0, (size_t)d->n * (size_t)d->n * sizeof *d->root);
-        for (i = 0; i < d->n && o->method == SHS_DETECTOR_SAM; i++) *SHS__AT(d->root, d->n, i, i) = 1;
+        memset(d->root, 0, (size_t)d->n * (size_t)d->columns * sizeof *d->root);
+        for (i = 0; i < d->columns && o->method == SHS_DETECTOR_SAM; i++) *SHS__AT(d->root, d->n, i, i) = 1;
         if (o->method == SHS_DETECTOR_OSP) status = shs__tg_basis(o, d);
     }
     if (status == SHS_OK) status = shs__tg_rows(o, spectra, lds, d);
@@ -19923,6 +20112,9 @@ SHS__PUBLIC shs_status shs_detect(const shs_context *ctx, const shs_cube *cube, 
     if (status == SHS_OK) status = shs__tg_check(px.view.used, targets, spectra, lds, o);
     status = shs__tg_meet(&px, status, targets, spectra, lds, o, sink);
     d.n = px.view.used, d.targets = targets;
+    d.columns = d.n;
+    if (o->method == SHS_DETECTOR_OSP) d.columns = o->undesired_count;
+    if (o->method == SHS_DETECTOR_SAM && !px.engine) d.columns = 0;
     d.centred = o->method == SHS_DETECTOR_MF || o->method == SHS_DETECTOR_ACE;
     if (status == SHS_OK) { /* otherwise all ranks know */
         while (shs__layout_next(ctx, &l, &status)) shs__tg_layout(&l, &d);

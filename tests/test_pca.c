@@ -554,23 +554,24 @@ static void check_deficient(int lines, int samples, int bands, int dimensions, d
     plain_cube p = mixed_cube(lines, samples, bands, 3, 1, 8), out;
     double *mean = NEW(double, bands), *C = NEW(double, bands * bands), *y = NEW(double, values_of(&p)), scale;
     shs_pca_options o = options_of(0, 0, 0, 1);
-    shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, lines, samples, bands);
+    shs_sink sink;
     shs_cube cube;
     shs_pca pca;
     size_t i;
-    int k;
+    int k, few = 2 * lines * samples <= bands, components = few ? (dimensions ? dimensions : 1) : bands;
     for (i = 0; i < values_of(&p) && level != 0; i++) p.x[i] = level;
     cube = cube_f64(&p);
     naive_moments(&p, NULL, mean, C);
     pca = fit(NULL, &cube, &o);
-    assert_int_equal(pca.components, bands);
+    assert_int_equal(pca.components, components);
     assert_int_equal(pca.eigenvalue_count, bands);
     check_components(&pca, &p, mean, C, 1e-12);
     for (k = dimensions; k < bands; k++) assert_close(pca.eigenvalues[k], 0, 1e-12 * (dimensions ? pca.eigenvalues[0] : 0));
+    sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, lines, samples, components);
     assert_ok(shs_pca_transform(NULL, &pca, &cube, &sink));
-    out = sink_values(&sink, lines, samples, bands);
-    scale = naive_map(&p, bands, pca.forward, pca.mean, NULL, y);
-    check_near("components", values_of(&p), out.x, y, 1e-12 * scale);
+    out = sink_values(&sink, lines, samples, components);
+    scale = naive_map(&p, components, pca.forward, pca.mean, NULL, y);
+    check_near("components", pixels_of(&p) * (size_t)components, out.x, y, 1e-12 * scale);
     shs_pca_free(NULL, &pca);
     free(p.x), free(out.x), free(mean), free(C), free(y);
     cube_free(&cube), sink_free(&sink);
@@ -949,6 +950,107 @@ static void test_one_divisor(void **state) {
     for (i = 0; i < B; i++) assert_close(first[1][i] / first[0][i], (double)N / (N - 1) * (N - 2) / (N - 1), 1e-10);
     shs_moments_free(NULL, &m);
     free(p.x), cube_free(&cube);
+}
+
+/* Pixels that are fewer than half the bands go through their own Gram matrix: the components are those of their covariance. */
+static void test_few_pixels(void **state) {
+    enum { ROWS = 4, COLUMNS = 5, B = 61, MOST = ROWS * COLUMNS };
+    static const shs_type types[] = {SHS_TYPE_F64, SHS_TYPE_F32, SHS_TYPE_I16};
+    int run;
+    (void)state;
+    for (run = 0; run < 3 * 3 * 4; run++) {
+        plain_cube p = mixed_cube(ROWS, COLUMNS, B, 3, 1, 40 + (uint64_t)run);
+        unsigned char mask[MOST];
+        shs_pca_options o = SHS_ZERO;
+        shs_pca few = SHS_ZERO, dense = SHS_ZERO;
+        shs_moments m = SHS_ZERO;
+        shs_cube cube, used;
+        stream s;
+        int k, b, valid = 0;
+        size_t i;
+        for (i = 0; i < values_of(&p); i++) p.x[i] = floor(p.x[i] * 16);
+        for (i = 0; i < MOST; i++) {
+            mask[i] = run < 18 || i % 5 != 3;
+            valid += mask[i];
+            if (run % 4 != 1) pixel_of(&p, i)[7] = 100; /* a constant band, which has no correlation */
+        }
+        cube = cube_of(&p, types[run % 3], (shs_interleave)(run / 3 % 3), 0);
+        if (run >= 18) cube.mask = mask;
+        used = run % 2 ? streamed(&cube, 3, &s) : cube;
+        o.correlation = run % 4 == 1;
+        o.divisor = (shs_divisor)(run % 5 == 2);
+        o.precise = SHS_PRECISION_ALWAYS;
+        assert_ok(shs_pca_fit(NULL, &used, &o, &few));
+        assert_ok(shs_moments_create(NULL, B, &m));
+        assert_ok(shs_moments_update(NULL, &cube, SHS_PRECISION_ALWAYS, &m));
+        assert_ok(shs_pca_from_moments(NULL, &m, &o, &dense));
+        assert_int_equal(few.components, valid - 1);
+        assert_int_equal(few.eigenvalue_count, B);
+        assert_close(few.count, valid, 0);
+        assert_close(few.total_variance, dense.total_variance, 1e-12 * dense.total_variance);
+        check_near("mean", B, few.mean, dense.mean, 1e-11);
+        check_near("scale", B, few.scale, dense.scale, 1e-10 * largest_of(B, dense.scale));
+        check_near("eigenvalues", B, few.eigenvalues, dense.eigenvalues, 1e-12 * dense.eigenvalues[0]);
+        for (k = 0; k < 3; k++)
+            for (b = 0; b < B; b++) assert_close(few.vectors[k * B + b], dense.vectors[k * B + b], 1e-9);
+        shs_pca_free(NULL, &few);
+        o.components = valid + 4; /* more than there is variance in: any directions that are left */
+        assert_ok(shs_pca_fit(NULL, &used, &o, &few));
+        {
+            double *VtV = naive_product(1, valid + 4, valid + 4, B, few.vectors, few.vectors);
+            assert_int_equal(few.components, valid + 4);
+            assert_true(off_identity(valid + 4, VtV) <= 1e-12);
+            free(VtV);
+        }
+        shs_pca_free(NULL, &few);
+        o.components = 0, o.variance = 0.9;
+        shs_pca_free(NULL, &dense);
+        assert_ok(shs_pca_fit(NULL, &used, &o, &few));
+        assert_ok(shs_pca_from_moments(NULL, &m, &o, &dense));
+        assert_int_equal(few.components, dense.components);
+        shs_pca_free(NULL, &few), shs_pca_free(NULL, &dense), shs_moments_free(NULL, &m);
+        free(p.x), cube_free(&cube);
+    }
+}
+
+/* Anomalies and sources of few pixels, in memory far below bands x bands; every pixel of N has the score N - 1 then, as numpy's
+   pseudo-inverse says. So do detectors that need no covariance. */
+static void test_few_pixels_in_little_memory(void **state) {
+    enum { PIXELS = 24, B = 2500, SIZE = 24 << 20 };
+    plain_cube p = mixed_cube(1, PIXELS, B, 3, 1, 4);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0);
+    shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 1, PIXELS, 1);
+    const double *got = (const double *)sink.pixels;
+    unsigned char *memory = NEW(unsigned char, SIZE);
+    shs_context ctx = SHS_ZERO;
+    shs_arena arena;
+    shs_detect_options o = SHS_ZERO;
+    shs_ica_options of_ica = SHS_ZERO;
+    shs_ica ica;
+    int i, rank;
+    (void)state;
+    assert_true(SIZE < (size_t)B * B * sizeof(shs_wide));
+    shs_arena_init(&arena, memory, SIZE);
+    shs_arena_attach(&arena, &ctx);
+    ctx.threads = 1;
+    assert_ok(shs_rx(&ctx, &cube, NULL, &sink, &rank));
+    assert_int_equal(rank, PIXELS - 1);
+    for (i = 0; i < PIXELS; i++) assert_close(got[i], PIXELS - 1, 1e-7);
+    of_ica.components = 2;
+    assert_ok(shs_ica_fit(&ctx, &cube, &of_ica, &ica));
+    check_ica(&ica);
+    shs_ica_free(&ctx, &ica);
+    of_ica.components = PIXELS;
+    assert_status(shs_ica_fit(&ctx, &cube, &of_ica, &ica), SHS_RANK_TOO_LOW);
+    o.method = SHS_DETECTOR_SAM;
+    assert_ok(shs_detect(&ctx, &cube, 1, pixel_of(&p, 3), B, &o, &sink));
+    assert_true(got[3] < 1e-6);
+    o.method = SHS_DETECTOR_OSP, o.undesired = pixel_of(&p, 5), o.undesired_count = 1;
+    assert_ok(shs_detect(&ctx, &cube, 1, pixel_of(&p, 3), B, &o, &sink));
+    assert_close(got[3], 1, 1e-5);
+    assert_close(got[5], 0, 1e-5);
+    assert_int_equal(arena.used, 0);
+    free(memory), free(p.x), cube_free(&cube), sink_free(&sink);
 }
 
 /* Four classes of their own means and spreads, in patches; labels that are none in some places. */
@@ -2207,6 +2309,8 @@ int main(void) {
         cmocka_unit_test(test_offsets_of_wide_types),
         cmocka_unit_test(test_signs_of_ties),
         cmocka_unit_test(test_one_divisor),
+        cmocka_unit_test(test_few_pixels),
+        cmocka_unit_test(test_few_pixels_in_little_memory),
         cmocka_unit_test(test_rx_by_class),
         cmocka_unit_test(test_rx_by_classes_of_other_ranks),
         cmocka_unit_test(test_rx_of_empty_classes),
