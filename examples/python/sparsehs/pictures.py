@@ -132,40 +132,43 @@ def _with_alpha(colours, opacity):
 
 # ---- what is missing -------------------------------------------------------------------------------------------------------
 
-PIXELS_AN_ATOM = 8  # known for each atom that a patch may take: of more atoms some fit by chance what little is known
-BATCH = 16384       # patches coded at a time
+BATCH = 16384        # patches coded at a time
+GUESSED = 0.2        # how much a value counts that the round before has filled in, beside a known one
+TOLERANCE = 5 / 255  # of the range of the known values
+TRIED = 0.2          # the part of the known values that is left out to see whether a dictionary helps
+STEPS = 300          # of conjugate gradients, at most
 
 
-def inpaint(image: ArrayLike, missing: ArrayLike | None = None, *, tolerance: float | None = None, patch: int = 10,
-            atoms: int = 256, iterations: int = 10, training: int = 40000, seed: int = 1, alpha: bool | None = None,
+def inpaint(image: ArrayLike, missing: ArrayLike | None = None, *, tolerance: float | None = None, patch: int = 8, atoms: int = 128,
+            iterations: int = 6, rounds: int = 3, training: int = 10000, seed: int = 1, alpha: bool | None = None,
             threads: int = 0, progress: Progress = None) -> np.ndarray:
-    """Fills in missing pixels by a dictionary that is learnt from what is left of the picture.
+    """Fills in missing pixels: smoothly at first (biharmonic), then by a dictionary that is learnt from the picture so far.
 
     image: (height, width) or (height, width, channels), in any unit. missing, (height, width) or the image's shape: true where
     a value is to be filled in, as scikit-image has it; values that are NaN or masked are, too. Returns floats of the image's shape
     and unit; known values and an alpha channel come back as they are. alpha: as of patches.
 
-    tolerance: how near known values are met, root mean square, in the unit of the image (default: 1/255 of the range of the known
-    values). patch, atoms, iterations, training: as of denoise."""
+    rounds: how often a dictionary is learnt and the missing values are made anew by it (0: the smooth ones stay). The smooth ones
+    stay too where known values that are left out on trial are nearer to smooth values than to those of a dictionary. tolerance: how
+    near known values are met, root mean square, in the unit of the image (default: 5/255 of the range of the known values).
+    patch, atoms, iterations, training: as of denoise."""
     a, hole, opacity = _damaged(image, missing, alpha)
-    if not hole.any():
-        return _with_alpha(a, opacity).reshape(np.shape(image))
     known = a[~hole]
     if known.size == 0:
         raise ArgumentError("missing: nothing of the image is left to learn from")
-    low, high = float(known.min()), float(known.max())
-    tolerance = (high - low) / 255 if tolerance is None else float(tolerance)
-    if high > low:
-        # Differences of 0 to 1 whatever the unit is.
-        scaled = np.ascontiguousarray((a - a.dtype.type(low)) / a.dtype.type(high - low))
-        scaled[hole] = np.nan
-        work = dict(threads=threads, progress=progress)
-        given = _image(scaled, False)[2]
-        _fits(given, patch, "patch")
-        D = _learn_damaged(given, patch, atoms, iterations, training, seed, tolerance / (high - low), work)
-        _fill(scaled, D, patch, tolerance / (high - low), work)
-        a[hole] = scaled[hole] * a.dtype.type(high - low) + a.dtype.type(low)
-    else:
+    low, span = known.min(), float(np.ptp(known))
+    if hole.any() and span > 0:
+        # Values of 0 to 1 whatever the unit is.
+        scaled = np.where(hole, 0, (a - low) / a.dtype.type(span)).astype(a.dtype)
+        tolerance = TOLERANCE if tolerance is None else float(tolerance) / span
+        how = dict(patch=patch, atoms=atoms, training=training, tolerance=tolerance)
+        how["learning"] = dict(iterations=iterations, seed=seed, threads=threads, progress=progress)
+        rounds = rounds if rounds > 0 and _dictionary_helps(scaled, hole, how) else 0
+        scaled = _smooth(scaled, hole)
+        for _ in range(rounds):
+            scaled = _refined(scaled, hole, **how)
+        a[hole] = scaled[hole] * a.dtype.type(span) + low
+    elif hole.any():
         a[hole] = low
     return _with_alpha(a, opacity).reshape(np.shape(image))
 
@@ -193,26 +196,54 @@ def _damaged(image, missing, alpha):
     return a, hole, opacity
 
 
-def _centred(Y, channels):
-    """Patches less the means of what is known of each channel; the means, and how many values are known of each patch."""
-    parts = Y.reshape(len(Y), channels, -1)
-    there = ~np.isnan(parts)
-    known = there.sum(axis=2, keepdims=True)
-    means = np.where(there, parts, 0).sum(axis=2, keepdims=True) / np.maximum(known, 1)
-    return (parts - means).astype(Y.dtype).reshape(Y.shape), means, known.sum(axis=(1, 2))
+def _pulled(a, known):
+    """What is not known of a, from means of ever larger squares."""
+    if known.all() or min(a.shape) < 2:
+        return np.where(known, a, a[known].mean() if known.any() else 0)
+    height, width = (side + side % 2 for side in a.shape)
+    room = ((0, height - a.shape[0]), (0, width - a.shape[1]))
+    squares = (height // 2, 2, width // 2, 2)
+    count = np.pad(known, room).reshape(squares).sum(axis=(1, 3))
+    means = np.pad(np.where(known, a, 0), room).reshape(squares).sum(axis=(1, 3)) / np.maximum(count, 1)
+    coarse = _pulled(means, count > 0).repeat(2, axis=0).repeat(2, axis=1)
+    return np.where(known, a, coarse[:a.shape[0], :a.shape[1]])
 
 
-def _coding_damaged(p, channels, known, tolerance):
-    most = PIXELS_AN_ATOM * channels
-    return dict(sparsity=max(1, p // most), sparsity_each=known // most, tolerance=tolerance * p**0.5, skip_nan=True)
+def _laplacian(u):
+    v = np.pad(u, 1, mode="edge")
+    return v[:-2, 1:-1] + v[2:, 1:-1] + v[1:-1, :-2] + v[1:-1, 2:] - 4 * u
 
 
-def _learn_damaged(given, patch, atoms, iterations, training, seed, tolerance, work):
-    library, channels = _image(given["pixels"], False)[0], given["channels"]
-    Y, _ = _patches(library, given, patch, training, 1, seed, True, False, work["threads"])
-    Y, _, known = _centred(Y, channels)
-    return ksvd(Y, atoms, iterations=iterations, start="dct", seed=seed, patch_width=patch, patch_height=patch,
-                patch_channels=channels, **_coding_damaged(Y.shape[1], channels, known, tolerance), **work).D
+def _smooth(a, hole):
+    return np.stack([_smooth_channel(a[..., c], hole[..., c]) for c in range(a.shape[2])], axis=-1).astype(a.dtype)
+
+
+def _smooth_channel(a, hole):
+    """Fills in a channel such that the squares of its Laplacian are least, by conjugate gradients."""
+    u = _pulled(a.astype(np.float64), ~hole)
+    left = -_laplacian(_laplacian(u)) * hole
+    step, before = left, np.square(left).sum()
+    enough = 1e-8 * before
+    for _ in range(STEPS):
+        if before <= enough:
+            break
+        moved = _laplacian(_laplacian(step)) * hole
+        length = before / np.sum(step * moved)
+        u += length * step
+        left = left - length * moved
+        now = np.square(left).sum()
+        step, before = left + now / before * step, now
+    return np.clip(u, 0, 1)
+
+
+def _dictionary_helps(a, hole, how):
+    """Whether known values that are left out are nearer to those of a dictionary than to smooth ones."""
+    tried = ~hole & (np.random.default_rng(how["learning"]["seed"]).random(hole.shape) < TRIED)
+    smooth = _smooth(a, hole | tried)
+    refined = _refined(smooth, hole | tried, **how)
+    errors = [np.abs(x - a)[tried].astype(np.float64) for x in (refined, smooth)]
+    # Sums of errors as well as of squares: of few values one that is far off decides the latter.
+    return errors[0].sum() <= errors[1].sum() and np.square(errors[0]).sum() <= np.square(errors[1]).sum()
 
 
 def _touching(hole, patch):
@@ -223,24 +254,29 @@ def _touching(hole, patch):
     return np.nonzero(inside)
 
 
-def _fill(a, D, patch, tolerance, work):
-    """Fills in what is NaN. A hole wider than a patch closes from its rim: what one round has filled in is known to the next."""
+def _refined(a, hole, patch, atoms, training, tolerance, learning):
+    """The picture with its holes filled in anew: by a dictionary of its patches, and codes in which known values count more."""
+    library, _, given, _ = _image(a, False)
+    _fits(given, patch, "patch")
     channels, area = a.shape[2], patch * patch
-    while True:
-        hole = np.isnan(a)
-        if not hole.any():
-            return
-        windows = np.lib.stride_tricks.sliding_window_view(a, (patch, patch), axis=(0, 1))
-        sums, weights = np.zeros(a.shape), np.zeros(a.shape)
-        top, left = _touching(hole, patch)
-        for first in range(0, len(top), BATCH):
-            y, x = top[first:first + BATCH], left[first:first + BATCH]
-            Y, means, known = _centred(windows[y, x].reshape(len(y), channels * area), channels)
-            codes = omp(D, Y, **_coding_damaged(Y.shape[1], channels, known, tolerance), **work)
-            Z = codes.decode(D, threads=work["threads"]).reshape(len(y), channels, area) + means
-            weight = known / Y.shape[1]
-            for i in range(area):  # the patches of a batch differ in place, so no sum takes two of them at once
-                sums[y + i // patch, x + i % patch] += Z[:, :, i] * weight[:, None]
-                weights[y + i // patch, x + i % patch] += weight[:, None]
-        filled = hole & (weights > 0)
-        a[filled] = np.clip(sums[filled] / weights[filled], 0, 1)
+    p = channels * area
+    Y, _ = _patches(library, given, patch, training, 1, learning["seed"], False, False, learning["threads"])
+    D = ksvd(Y, atoms, max(1, p // 8), tolerance=tolerance * p**0.5, start="dct", patch_width=patch, patch_height=patch,
+             patch_channels=channels, **learning).D
+    windows, holes = (np.lib.stride_tricks.sliding_window_view(x, (patch, patch), axis=(0, 1)) for x in (a, hole))
+    sums, weights = np.zeros(a.shape), np.zeros(a.shape)
+    top, left = _touching(hole, patch)
+    work = dict(threads=learning["threads"], progress=learning["progress"])
+    for first in range(0, len(top), BATCH):
+        y, x = top[first:first + BATCH], left[first:first + BATCH]
+        V = np.where(holes[y, x], GUESSED, 1).reshape(len(y), channels, area).astype(a.dtype)
+        Y = windows[y, x].reshape(V.shape)
+        means = (Y * V).sum(axis=2, keepdims=True) / V.sum(axis=2, keepdims=True)
+        V = V.reshape(len(y), p)
+        codes = omp(D, (Y - means).reshape(V.shape), tolerance_each=tolerance * np.sqrt(V.sum(axis=1)), weights=V,
+                    sparsity=max(1, p // 8), **work)
+        Z, weight = codes.decode(D, threads=work["threads"]).reshape(Y.shape) + means, V.mean(axis=1)[:, None]
+        for i in range(area):  # the patches of a batch differ in place, so no sum takes two of them at once
+            sums[y + i // patch, x + i % patch] += Z[:, :, i] * weight
+            weights[y + i // patch, x + i % patch] += weight
+    return np.where(hole, np.clip(sums / np.maximum(weights, 1e-30), 0, 1), a).astype(a.dtype)
