@@ -1697,7 +1697,8 @@ SHS_API shs_status shs_model_save(const shs_model *model, int (*write_fn)(void *
                                   void *user);
 /* Calls read_fn, which fetches exactly `count` bytes or returns non-zero, for one piece after another, and for none behind the
    end of the model. Errors: SHS_FOREIGN_MODEL, SHS_NEWER_MODEL, SHS_DAMAGED_MODEL; SHS_READ_FAILED, also where the file ends
-   early; SHS_NO_MEMORY. Each rank loads its own. */
+   early; SHS_NO_MEMORY. A file of more than 1 MB is read before the model is laid out, into memory that grows with it, so that
+   no header of a short file takes much. Each rank loads its own. */
 SHS_API shs_status shs_model_load(const shs_context *ctx, int (*read_fn)(void *user, void *bytes, size_t count), void *user,
                                   shs_model *model);
 SHS_API void shs_model_free(const shs_context *ctx, shs_model *model);
@@ -1801,7 +1802,8 @@ SHS_API size_t shs_compact_size(int n, shs_coef_type type, size_t m, int s, size
    SHS_BAD_CODES, SHS_BAD_COEFS: not rounded to this type; SHS_BAD_M: no signal; SHS_BAD_COMPACT; later SHS_WRITE_FAILED. */
 SHS_API shs_status shs_compact_save(const shs_codes *codes, int n, shs_coef_type type,
                                     int (*write_fn)(void *user, const void *bytes, size_t count), void *user);
-/* Reads them back into new codes, for shs_codes_free; saved again, they are the same bytes. Errors: as shs_compact_open;
+/* Reads them back into new codes, for shs_codes_free; saved again, they are the same bytes. Memory for the codes is taken when
+   all was read, and grows until then. Errors: as shs_compact_open;
    SHS_READ_FAILED, also where they end early; SHS_BAD_COMPACT: of more than n atoms; SHS_NO_MEMORY. */
 SHS_API shs_status shs_compact_load(const shs_context *ctx, int n, int (*read_fn)(void *user, void *bytes, size_t count),
                                     void *user, shs_codes *codes);
@@ -2848,6 +2850,41 @@ SHS__PRIVATE int shs__f64_of_bits(uint64_t bits, shs_wide *x) {
     return shs__wide_finite(1, x);
 }
 #endif
+
+/* What a file says of its own size is believed up to here; more memory is taken as bytes come. */
+enum { SHS__READ_BELIEVED = 1 << 20 };
+
+/* Bytes of a file, read already, and how many of them were taken. */
+typedef struct shs__read_bytes {
+    unsigned char *bytes;
+    size_t count, taken;
+} shs__read_bytes;
+
+/* Reads `size` bytes into a block that doubles, so that a file of few bytes that says it is large takes little memory. */
+SHS__OUTLINE shs_status shs__read_all(const shs_context *ctx, int (*read_fn)(void *user, void *bytes, size_t count), void *user,
+                                      size_t size, shs__read_bytes *f) {
+    memset(f, 0, sizeof *f);
+    while (f->count < size) {
+        const size_t more = shs__zmin(size - f->count, shs__zmax(f->count, SHS__READ_BELIEVED));
+        unsigned char *larger = (unsigned char *)shs__ctx_alloc(ctx, f->count + more);
+        if (larger && f->count > 0) memcpy(larger, f->bytes, f->count);
+        shs__ctx_free(ctx, f->bytes);
+        f->bytes = larger;
+        if (!larger) return SHS_NO_MEMORY;
+        if (read_fn(user, larger + f->count, more)) return SHS_READ_FAILED;
+        f->count += more;
+    }
+    return SHS_OK;
+}
+
+/* A read_fn of bytes that were read already. */
+SHS__PRIVATE int shs__read_again(void *user, void *bytes, size_t count) {
+    shs__read_bytes *f = (shs__read_bytes *)user;
+    if (count > f->count - f->taken) return 1;
+    memcpy(bytes, f->bytes + f->taken, count);
+    f->taken += count;
+    return 0;
+}
 #endif
 
 /* ================================================================================================================== */
@@ -19643,6 +19680,17 @@ SHS__PRIVATE shs_status shs__md_read_head(const unsigned char *head, shs_model *
     return SHS_OK;
 }
 
+/* Bytes behind the head, the check sum's among them; SIZE_MAX where that overflows. */
+SHS__PRIVATE size_t shs__md_bytes(const shs_model *m, const shs__md_array *arrays, int count) {
+    size_t values = (size_t)m->ica.components * SHS__MD_NUMBERS;
+    int i;
+    for (i = 0; i < count; i++) {
+        if (arrays[i].count > SIZE_MAX / 16 - values) return SIZE_MAX;
+        values += arrays[i].count;
+    }
+    return 8 * values + 4;
+}
+
 /* What is not in the file, because it follows: forward = (vectors / scale)'. */
 SHS__PRIVATE shs_status shs__md_complete(shs_pca *p) {
     int i, j, n = p->bands, k = p->components;
@@ -19661,6 +19709,8 @@ SHS__PUBLIC shs_status shs_model_load(const shs_context *ctx, int (*read_fn)(voi
     unsigned char head[SHS__MD_HEAD];
     shs_model m = SHS_ZERO;
     shs_wide numbers[SHS__MD_NUMBERS];
+    shs__read_bytes large = SHS_ZERO;
+    size_t bytes;
     int wavelengths = 0, noise = 0, count, i;
     shs_status status = shs__ctx_check(ctx);
     if (status != SHS_OK) return status;
@@ -19670,6 +19720,12 @@ SHS__PUBLIC shs_status shs_model_load(const shs_context *ctx, int (*read_fn)(voi
     if (status != SHS_OK) return status;
     f.read_fn = read_fn, f.user = user, f.crc = ~(uint32_t)0;
     count = shs__md_arrays(&m, wavelengths, noise, arrays);
+    bytes = shs__md_bytes(&m, arrays, count);
+    if (bytes > SHS__READ_BELIEVED && bytes < SIZE_MAX) {
+        status = shs__read_all(ctx, read_fn, user, bytes, &large);
+        f.read_fn = shs__read_again;
+        f.user = &large;
+    }
     while (shs__layout_next(ctx, &l, &status)) {
         for (i = 0; i < count; i++) *arrays[i].values = SHS__CARVE(&l, shs_wide, arrays[i].count);
         if (m.kind == SHS_MODEL_ICA) m.ica.component = SHS__CARVE(&l, shs_ica_component, (size_t)m.ica.components);
@@ -19680,8 +19736,9 @@ SHS__PUBLIC shs_status shs_model_load(const shs_context *ctx, int (*read_fn)(voi
         status = shs__md_read(&f, numbers, SHS__MD_NUMBERS);
         if (status == SHS_OK && !shs__md_from_numbers(numbers, m.ica.component + i)) status = SHS_DAMAGED_MODEL;
     }
-    if (status == SHS_OK && read_fn(user, head, 4)) status = SHS_READ_FAILED;
+    if (status == SHS_OK && f.read_fn(f.user, head, 4)) status = SHS_READ_FAILED;
     if (status == SHS_OK && shs__get_bytes(head, 4) != (uint32_t)~f.crc) status = SHS_DAMAGED_MODEL;
+    shs__ctx_free(ctx, large.bytes);
     if (status == SHS_OK && m.kind != SHS_MODEL_ICA) status = shs__md_complete(&m.pca);
     if (status != SHS_OK) {
         shs__layout_release(ctx, &l);
@@ -21378,8 +21435,9 @@ SHS__PUBLIC shs_status shs_npy_load_codes(const shs_context *ctx, int n, int (*r
                                           void *used, void *atoms, void *coefs, shs_codes *codes) {
     void *users[3], *values[3];
     shs_npy f[3];
+    shs__read_bytes large[3];
     shs_codes got = SHS_ZERO;
-    int i;
+    int ahead, i;
     shs_status status = shs__ctx_check(ctx);
     if (status != SHS_OK) return status;
     if (n < 1) return SHS_BAD_N;
@@ -21392,8 +21450,15 @@ SHS__PUBLIC shs_status shs_npy_load_codes(const shs_context *ctx, int n, int (*r
     if (f[0].columns != 1 || f[1].rows != f[0].rows || f[2].rows != f[0].rows || f[1].columns != f[2].columns ||
         f[1].columns > INT_MAX || f[0].rows < 1 || f[1].columns < 1)
         return SHS_DAMAGED_NPY;
-    if (f[0].rows > SIZE_MAX / 8) return SHS_TOO_LARGE;
-    status = shs_codes_create(ctx, (size_t)f[0].rows, (int)f[1].columns, &got);
+    if (f[0].rows > SIZE_MAX / 8 / (uint64_t)f[1].columns) return SHS_TOO_LARGE;
+    memset(large, 0, sizeof large);
+    ahead = f[0].rows * f[1].columns > SHS__READ_BELIEVED / 8;
+    for (i = 0; i < 3 && ahead && status == SHS_OK; i++) {
+        status = shs__read_all(ctx, read_fn, users[i], (size_t)(f[i].rows * f[i].columns) * (size_t)f[i].size, large + i);
+        users[i] = large + i;
+    }
+    if (ahead) read_fn = shs__read_again;
+    if (status == SHS_OK) status = shs_codes_create(ctx, (size_t)f[0].rows, (int)f[1].columns, &got);
     values[0] = got.used, values[1] = got.atoms, values[2] = got.coefs;
     for (i = 0; i < 3 && status == SHS_OK; i++) {
         shs_npy columns = shs__npy_transposed(f[i]);
@@ -21401,6 +21466,7 @@ SHS__PUBLIC shs_status shs_npy_load_codes(const shs_context *ctx, int n, int (*r
         status = shs_npy_read_values(&columns, i == 2 ? SHS_TYPE_REAL : SHS_TYPE_I32, values[i], (size_t)columns.rows, read_fn,
                                      users[i]);
     }
+    for (i = 0; i < 3; i++) shs__ctx_free(ctx, large[i].bytes);
     if (status == SHS_OK &&
         (shs__codes_outside(&got, got.m, n) || !shs__finite_columns(got.stride, got.m, got.coefs, got.stride)))
         status = SHS_DAMAGED_NPY;
@@ -21878,33 +21944,49 @@ SHS__PUBLIC shs_status shs_compact_unpack(const shs_compact *compact, size_t fir
     return SHS_OK;
 }
 
+/* A file whose head was read already. */
+typedef struct shs__cc_opened {
+    int (*read_fn)(void *user, void *bytes, size_t count);
+    void *user;
+    unsigned char head[SHS__CC_HEAD];
+    int taken;
+} shs__cc_opened;
+
+/* The head first, in the first piece, then the rest. */
+SHS__PRIVATE int shs__cc_read(void *user, void *bytes, size_t count) {
+    shs__cc_opened *f = (shs__cc_opened *)user;
+    unsigned char *to = (unsigned char *)bytes;
+    size_t head = f->taken ? 0 : sizeof f->head;
+    if (head) memcpy(to, f->head, head);
+    f->taken = 1;
+    return f->read_fn(f->user, to + head, count - head);
+}
+
 SHS__PUBLIC shs_status shs_compact_load(const shs_context *ctx, int n, int (*read_fn)(void *user, void *bytes, size_t count),
                                         void *user, shs_codes *codes) {
-    unsigned char head[SHS__CC_HEAD], *bytes = NULL;
+    shs__cc_opened whole = SHS_ZERO;
+    shs__read_bytes bytes = SHS_ZERO;
     shs_compact c = SHS_ZERO;
     shs_codes got = SHS_ZERO;
-    shs__layout l = SHS_ZERO;
     size_t parts[4], size = 0;
     shs_status status = shs__ctx_check(ctx);
     if (status != SHS_OK) return status;
     if (n < 1) return SHS_BAD_N;
     if (!read_fn) return SHS_BAD_COMPACT;
     if (!codes) return SHS_BAD_CODES;
-    if (read_fn(user, head, sizeof head)) return SHS_READ_FAILED;
-    status = shs__cc_read_head(head, &c, parts, &size);
+    whole.read_fn = read_fn;
+    whole.user = user;
+    if (read_fn(user, whole.head, sizeof whole.head)) return SHS_READ_FAILED;
+    status = shs__cc_read_head(whole.head, &c, parts, &size);
     if (status == SHS_OK && c.n > n) status = SHS_BAD_COMPACT;
+    if (status == SHS_OK) status = shs__read_all(ctx, shs__cc_read, &whole, size, &bytes);
+    if (status == SHS_OK) status = shs_compact_open(bytes.bytes, size, &c);
     if (status == SHS_OK) status = shs_codes_create(ctx, c.m, shs__imax(c.s, 1), &got);
-    while (shs__layout_next(ctx, &l, &status)) bytes = SHS__CARVE(&l, unsigned char, size);
-    if (status == SHS_OK) {
-        memcpy(bytes, head, sizeof head);
-        if (read_fn(user, bytes + sizeof head, size - sizeof head)) status = SHS_READ_FAILED;
-    }
-    if (status == SHS_OK) status = shs_compact_open(bytes, size, &c);
     if (status == SHS_OK) {
         (void)shs__cc_unpack(&c, 0, 0, c.m, &got);
         *codes = got;
-    } else shs_codes_free(ctx, &got);
-    shs__layout_release(ctx, &l);
+    }
+    shs__ctx_free(ctx, bytes.bytes);
     return status;
 }
 

@@ -3,6 +3,7 @@
 #ifndef SHS_MEMORY_FILE_H
 #define SHS_MEMORY_FILE_H
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct memory_file {
@@ -25,6 +26,40 @@ static inline int read_bytes(void *user, void *bytes, size_t count) {
     if (count) memcpy(bytes, f->bytes + f->at, count);
     f->at += count;
     return 0;
+}
+
+/* A file of any size, which grows as it is written. */
+typedef struct large_file {
+    unsigned char *bytes;
+    size_t size, at;
+} large_file;
+
+static inline int write_large(void *user, const void *bytes, size_t count) {
+    large_file *f = (large_file *)user;
+    f->bytes = (unsigned char *)realloc(f->bytes, f->size + count + 1);
+    if (count) memcpy(f->bytes + f->size, bytes, count);
+    f->size += count;
+    return 0;
+}
+
+static inline int read_large(void *user, void *bytes, size_t count) {
+    large_file *f = (large_file *)user;
+    if (count > f->size - f->at) return 1;
+    if (count) memcpy(bytes, f->bytes + f->at, count);
+    f->at += count;
+    return 0;
+}
+
+/* The largest block that was asked for. */
+static inline void *alloc_watched(void *user, size_t size) {
+    size_t *most = (size_t *)user;
+    if (size > *most) *most = size;
+    return size > (size_t)1 << 28 ? NULL : malloc(size);
+}
+
+static inline void free_watched(void *user, void *block) {
+    (void)user;
+    free(block);
 }
 
 static inline void rewind_file(memory_file *f, int fails_at) { f->at = 0, f->calls = 0, f->fails_at = fails_at; }

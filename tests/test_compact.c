@@ -407,6 +407,40 @@ static void test_failing_callbacks(void **state) {
     free(f), free(whole);
 }
 
+/* Heads that say there are many codes take no memory for what is not there; many codes come back as they were. */
+static void test_many_codes(void **state) {
+    enum { M = 90000, S = 6 };
+    shs_codes codes = some_codes(M, S, 200, -1, 1, 1), got = SHS_ZERO;
+    large_file f[3], npy[3];
+    shs_context ctx = SHS_ZERO;
+    size_t most = 0;
+    int i;
+    (void)state;
+    memset(f, 0, sizeof f), memset(npy, 0, sizeof npy);
+    ctx.alloc_fn = alloc_watched, ctx.free_fn = free_watched, ctx.alloc_user = &most;
+    assert_ok(shs_codes_round(NULL, 0, 200, NULL, 0, SHS_COEF_F16, &codes));
+    assert_ok(shs_compact_save(&codes, 200, SHS_COEF_F16, write_large, f));
+    assert_ok(shs_npy_save_codes(&codes, write_large, npy, npy + 1, npy + 2));
+    for (i = 0; i < 2; i++) {
+        if (i == 0) assert_ok(shs_compact_load(NULL, 200, read_large, f, &got));
+        else assert_ok(shs_npy_load_codes(NULL, 200, read_large, npy, npy + 1, npy + 2, &got));
+        assert_memory_equal(got.used, codes.used, M * sizeof(int));
+        assert_memory_equal(got.atoms, codes.atoms, sizeof(int) * M * S);
+        assert_memory_equal(got.coefs, codes.coefs, sizeof(shs_real) * M * S);
+        shs_codes_free(NULL, &got);
+    }
+    f->bytes[29] = 1; /* 2^40 signals more */
+    f->bytes[37] = 1;
+    seal(f->bytes, 60, f->bytes + 60);
+    f->size = 80, f->at = 0;
+    assert_status(shs_compact_load(&ctx, 200, read_large, f, &got), SHS_READ_FAILED);
+    for (i = 0; i < 3; i++) npy[i].at = 0, npy[i].size = 200;
+    assert_status(shs_npy_load_codes(&ctx, 200, read_large, npy, npy + 1, npy + 2, &got), SHS_READ_FAILED);
+    assert_true(most <= (size_t)1 << 21);
+    shs_codes_free(NULL, &codes);
+    for (i = 0; i < 3; i++) free(f[i].bytes), free(npy[i].bytes);
+}
+
 static void test_bad_arguments(void **state) {
     shs_codes x = some_codes(7, 3, 5, 3, 1, 1), bad, got = SHS_ZERO, given = copy_of(&x);
     memory_file *f = new_file();
@@ -487,6 +521,7 @@ int main(void) {
         cmocka_unit_test(test_all_comes_back),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_failing_callbacks),
+        cmocka_unit_test(test_many_codes),
         cmocka_unit_test(test_bad_arguments),
     };
     return cmocka_run_group_tests_name("compact codes", tests, NULL, NULL);

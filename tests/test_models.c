@@ -262,6 +262,46 @@ static void test_failing_callbacks_and_memory(void **state) {
     }
 }
 
+/* A head that says a model is large takes no memory for what is not there; a large model comes back as it was. */
+static void test_large_models(void **state) {
+    enum { N = 420 };
+    int kind;
+    (void)state;
+    for (kind = 0; kind < 4; kind++) {
+        shs_model m = fit((shs_model_kind)kind, 1), got;
+        memory_file *f = saved(&m);
+        shs_context ctx = SHS_ZERO;
+        size_t most = 0;
+        ctx.alloc_fn = alloc_watched, ctx.free_fn = free_watched, ctx.alloc_user = &most;
+        put_u32(f, 16, 50000), put_u32(f, 20, 50000), put_u32(f, 24, 50000);
+        sign(f);
+        assert_status(shs_model_load(&ctx, read_bytes, f, &got), SHS_READ_FAILED);
+        assert_true(most <= (size_t)1 << 21);
+        free_fit(&m), free(f);
+    }
+    for (kind = 0; kind < 2; kind++) {
+        shs_wide *values = (shs_wide *)malloc(sizeof *values * N * N);
+        large_file f = {NULL, 0, 0};
+        shs_model m = SHS_ZERO, got = SHS_ZERO;
+        int i;
+        for (i = 0; i < N * N; i++) values[i] = (shs_wide)(i % 1000 + 1);
+        m.kind = SHS_MODEL_PCA, m.pca.bands = m.pca.components = m.pca.eigenvalue_count = N;
+        m.pca.mean = m.pca.scale = m.pca.eigenvalues = m.pca.vectors = m.pca.backward = m.pca.forward = values;
+        assert_ok(shs_model_save(&m, write_large, &f));
+        if (kind) f.bytes[f.size / 2] ^= 1; /* damaged */
+        assert_status(shs_model_load(NULL, read_large, &f, &got), kind ? SHS_DAMAGED_MODEL : SHS_OK);
+        if (!kind) {
+            assert_memory_equal(got.pca.vectors, values, sizeof *values * N * N);
+            assert_memory_equal(got.pca.backward, values, sizeof *values * N * N);
+            assert_int_equal(f.at, f.size);
+            shs_model_free(NULL, &got);
+            f.size--, f.at = 0;
+            assert_status(shs_model_load(NULL, read_large, &f, &got), SHS_READ_FAILED);
+        }
+        free(values), free(f.bytes);
+    }
+}
+
 static void test_models_that_are_not_saved(void **state) {
     shs_model m = SHS_ZERO, got = SHS_ZERO;
     memory_file *f = NEW(memory_file, 1);
@@ -296,6 +336,7 @@ int main(void) {
         cmocka_unit_test(test_damage_is_noticed),
         cmocka_unit_test(test_impossible_models),
         cmocka_unit_test(test_failing_callbacks_and_memory),
+        cmocka_unit_test(test_large_models),
         cmocka_unit_test(test_models_that_are_not_saved),
     };
     return cmocka_run_group_tests_name("models", tests, NULL, NULL);
