@@ -1413,7 +1413,8 @@ sed 's/a,b/a,Std/' mix.csv >t.csv; fails "deviations" 1 "t.csv: column 3 'Std' i
 sed '1s/wavelength/spectral/; 2s/400/390/' mix.csv >t.csv; fails "a heading that does not tell" 1 "t.csv: column 1 'spectral' looks like wavelengths" unmix mix.hdr bad.hdr --endmembers t.csv
 sed '1s/wavelength/id/' mix.csv | awk -F, -v OFS=, 'NR > 1 { $1 = 7.5 - NR } 1' >t.csv; fails "an index that does not count" 1 "t.csv: column 1 'id' is no spectrum" unmix mix.hdr bad.hdr --endmembers t.csv
 awk -F, -v OFS=, 'NR > 1 { print $1 * 30, $2, $3 }' mix.csv >t.csv; fails "no heading, and the cube states none" 1 "t.csv: column 1, without a heading, looks like wavelengths" unmix bare.hdr bad.hdr --endmembers t.csv
-printf 'name,400,500\nsoil,1,2\nveg,3,4\n' >t.csv; fails "spectra in rows" 1 "t.csv: line 2: 'soil' is no number: a table has a row for each band" unmix mix.hdr bad.hdr --endmembers t.csv
+awk -F, -v OFS=, '{ $1 = (NR == 1 ? "band" : "B" NR) } 1' mix.csv >t.csv; fails "names of bands" 1 "t.csv: line 2: 'B2' is no number (column 1 'band')" unmix mix.hdr bad.hdr --endmembers t.csv
+printf 'name,400,500\nsoil,1,2\nveg,3,4\n' >t.csv; fails "spectra in rows" 1 "t.csv: line 2: 'soil' is no number (column 1 'name'): a table has a row for each band" unmix mix.hdr bad.hdr --endmembers t.csv
 sed '1s/wavelength/wavelength (um)/' mix.csv >t.csv; fails "a unit that cannot be" 1 "t.csv: wavelength: the table does not reach 400 nm.* (um)" unmix mix.hdr bad.hdr --endmembers t.csv
 sed '1s/.*/wavelength,a,b,c/' mix.csv >t.csv; fails "a heading too long" 1 "t.csv: line 2: 3 columns, but the first line has 4" unmix mix.hdr bad.hdr --endmembers t.csv
 
@@ -1488,6 +1489,8 @@ mixes "--reflectance, values as they are stored" scaled.hdr mix.csv --reflectanc
 check "reflectances in floats: runs" good convert scaled.hdr refl.hdr --reflectance
 mixes "reflectances in floats, reflectances" refl.hdr parts.csv
 mixes "reflectances in floats, a library x 10000" refl.hdr large.sli
+check "nothing states a scale: runs" run unmix refl.hdr same.hdr --endmembers large.csv
+check "nothing states a scale: it is said" grep -q 'large.csv: its spectra are about .* the pixels of refl.hdr about' err.txt
 printf 'reflectance scale factor = 10000\n' >>refl.hdr
 fails "a factor of floats that are reflectances" 1 "refl.hdr: reflectance scale factor: 10000, but its values are about" unmix refl.hdr bad.hdr --endmembers parts.csv
 sed -i '$d' refl.hdr

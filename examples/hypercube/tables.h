@@ -145,6 +145,16 @@ static void table_heading(table *t, char **cells, int count) {
     free(cells);
 }
 
+static const char *heading_of(const table *t, int column) { return t->names[column] ? t->names[column] : ""; }
+
+/* How a message calls a column. */
+static const char *column_name(const table *t, int column) {
+    static char text[80];
+    if (*heading_of(t, column)) sprintf(text, "column %d '%.50s'", column + 1, t->names[column]);
+    else sprintf(text, "column %d, without a heading,", column + 1);
+    return text;
+}
+
 static void table_row(table *t, int line, char **cells, int count, char separator) {
     double *to = t->values + (size_t)t->rows++ * (size_t)t->columns;
     int c;
@@ -152,8 +162,9 @@ static void table_row(table *t, int line, char **cells, int count, char separato
         fail(EXIT_ERROR, "%s: line %d: %d columns, but the first line has %d", t->name, line, count, t->columns);
     for (c = 0; c < count; c++)
         if (!cell_number(cells[c], separator, to + c))
-            fail(EXIT_ERROR, "%s: line %d: '%s' is no number: a table has a row for each band and a column for each spectrum",
-                 t->name, line, cells[c]);
+            fail(EXIT_ERROR,
+                 "%s: line %d: '%s' is no number (%s): a table has a row for each band and a column for each spectrum", t->name,
+                 line, cells[c], column_name(t, c));
     free_cells(cells, count);
 }
 
@@ -394,16 +405,6 @@ static int names_deviation(const char *heading) {
     int found = is_one_of(plain, WITH_COUNT(words)) || begins_with(plain, "standard dev");
     free(plain);
     return found;
-}
-
-static const char *heading_of(const table *t, int column) { return t->names[column] ? t->names[column] : ""; }
-
-/* How a message calls a column. */
-static const char *column_name(const table *t, int column) {
-    static char text[80];
-    if (*heading_of(t, column)) sprintf(text, "column %d '%.50s'", column + 1, t->names[column]);
-    else sprintf(text, "column %d, without a heading,", column + 1);
-    return text;
 }
 
 static int is_gap_column(const table *t, int column) {
@@ -860,11 +861,26 @@ static void scale_by_size(const job *j, const table *t, spectra *s, const double
            j->in.header_name, factor);
 }
 
+/* Says it where spectra are far brighter or darker than any material of the scene can be: angles alone do not mind. */
+static void compare_sizes(const job *j, const table *t, const spectra *s) {
+    size_t i, count = (size_t)s->count * (size_t)j->cube.band_count;
+    double mean = 0, typical;
+    if (j->mode == DETECT && j->s->method && !strcmp(j->s->method, "sam")) return;
+    for (i = 0; i < count; i++) mean += fabs((double)s->values[i]) / (double)count;
+    typical = typical_value(j);
+    if (!(mean > 0) || !(typical > 0) || (mean < 60 * typical && mean > typical / 300)) return;
+    warn("%s: its spectra are about %.4g, the pixels of %s about %.4g: are both in one unit? A reflectance scale factor in a "
+         "header says what is",
+         t->name, mean, j->in.header_name, typical);
+}
+
 /* Brings spectra to the scale of the pixels, as far as headers state both. */
 static void scale_spectra(const job *j, const table *t, spectra *s) {
     const cube_file *in = &j->in;
     double *gain = NULL, *bias = NULL, typical;
-    int stated = !in->gain || in->reflectance ? reflectance_scale(in, &gain, &bias) : 0;
+    int stated = 0;
+    if (t->name == j->s->published) return; /* only angles are told of them */
+    if (!in->gain || in->reflectance) stated = reflectance_scale(in, &gain, &bias);
     if (stated && !is_integer(in->stored) && !in->integers64 && largest_factor(j, gain) >= 100) {
         typical = typical_value(j);
         if (in->reflectance) typical *= largest_factor(j, gain);
@@ -876,6 +892,7 @@ static void scale_spectra(const job *j, const table *t, spectra *s) {
     }
     if (t->factor > 0) scale_stated(j, t, s, in->reflectance ? NULL : gain, bias);
     else if (stated) scale_by_size(j, t, s, gain, bias);
+    compare_sizes(j, t, s);
     free(gain);
     free(bias);
 }
