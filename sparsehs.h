@@ -18032,14 +18032,12 @@ SHS__PRIVATE void shs__pca_residual(int n, shs_wide *noise, shs_wide *residual) 
 
 /* The fit over the pixels of all ranks: their moments, for MNF the noise, too, then the eigenproblem. Only when it goes well on
    all of them is there a result. */
-SHS__OUTLINE shs_status shs__pca_pixels(const shs__pixels *px, const shs_pca_options *o, int mnf, shs_pca *pca) {
+SHS__OUTLINE shs_status shs__pca_dense(const shs__pixels *px, const shs_pca_options *o, int mnf, shs_pca *pca) {
     const shs_context *ctx = px->ctx;
     shs_moments pixels = SHS_ZERO, noise = SHS_ZERO; /* the noise is where there would be products of pixels */
     const shs_wide *N = mnf ? o->noise : NULL;
     int n = px->view.used, ldn = o->ldn ? o->ldn : n;
-    shs_status status;
-    if (!mnf && shs__few_pays(px)) return shs__pca_few(px, o, pca);
-    status = shs_moments_create(ctx, n, &pixels);
+    shs_status status = shs_moments_create(ctx, n, &pixels);
     if (status == SHS_OK)
         status = shs__px_add_moments(px, mnf ? SHS_PRECISION_ALWAYS : o->precise, SHS__NO_PAIRS, NULL, &pixels);
     status = shs__ctx_agree(ctx, status);
@@ -18057,6 +18055,80 @@ SHS__OUTLINE shs_status shs__pca_pixels(const shs__pixels *px, const shs_pca_opt
     shs_moments_free(ctx, &pixels);
     shs_moments_free(ctx, &noise);
     return status;
+}
+
+/* The noise fraction `small` of the coordinates in `base`, an orthonormal basis of all that pixels differ by, is that of the
+   pixels. */
+SHS__PRIVATE shs_status shs__mnf_lift(const shs_context *ctx, const shs_pca *base, const shs_pca *small, shs_pca *mnf) {
+    int n = base->bands, r = base->components, k = small->components, i, j;
+    shs_wide *half = NULL;
+    shs_pca made = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    shs_status status = shs__pca_create(ctx, &made, n, k, small->eigenvalue_count, 1);
+    while (shs__layout_next(ctx, &l, &status)) half = SHS__CARVE(&l, shs_wide, shs__layout_product((size_t)n, (size_t)r, 1));
+    if (status != SHS_OK) {
+        shs_pca_free(ctx, &made);
+        return status;
+    }
+    made.count = small->count;
+    made.total_variance = small->total_variance;
+    made.precise = SHS_PRECISION_ALWAYS;
+    memcpy(made.mean, base->mean, (size_t)n * sizeof(shs_wide));
+    memcpy(made.scale, base->scale, (size_t)n * sizeof(shs_wide));
+    memcpy(made.eigenvalues, small->eigenvalues, (size_t)small->eigenvalue_count * sizeof(shs_wide));
+    shs__wide_product(n, k, r, base->vectors, small->vectors, r, made.vectors);
+    shs__wide_product(n, k, r, base->vectors, small->backward, r, made.backward);
+    shs__wide_product(n, r, r, base->vectors, small->noise, r, half);
+    shs__wide_product(n, n, r, half, base->forward, r, made.noise);
+    for (j = 0; j < k; j++) {
+        shs__pca_fix_sign(n, SHS__AT(made.vectors, n, 0, j), 1, SHS__AT(made.backward, n, 0, j));
+        for (i = 0; i < n; i++) *SHS__AT(made.forward, k, j, i) = *SHS__AT(made.vectors, n, i, j);
+    }
+    shs__layout_release(ctx, &l);
+    *mnf = made;
+    return SHS_OK;
+}
+
+/* The noise fraction of pixels that are fewer than half the bands: that of their coordinates in the components of their
+   covariance, a cube of fewer bands than pixels. */
+SHS__PRIVATE shs_status shs__mnf_few(const shs__pixels *px, const shs_pca_options *o, shs_pca *mnf) {
+    const shs_context *ctx = px->ctx;
+    shs_pca base = SHS_ZERO, small = SHS_ZERO;
+    shs__pixels within = SHS_ZERO;
+    shs_pixel_map map;
+    shs_cube cube = SHS_ZERO;
+    shs_sink sink = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    shs_wide *coordinates = NULL;
+    size_t pixels = (size_t)px->view.samples * (size_t)px->view.lines;
+    shs_status status = shs__pca_check(o, px->view.used);
+    if (status == SHS_OK) status = shs__pca_few(px, &shs__pca_zero, &base);
+    if (status == SHS_OK && o->components > base.components) status = SHS_RANK_TOO_LOW;
+    while (shs__layout_next(ctx, &l, &status))
+        coordinates = SHS__CARVE(&l, shs_wide, shs__layout_product(pixels, (size_t)base.components, 1));
+    cube.type = sink.type = sizeof(shs_wide) == 8 ? SHS_TYPE_F64 : SHS_TYPE_F32;
+    cube.interleave = sink.interleave = SHS_INTERLEAVE_BIP;
+    cube.pixels = sink.pixels = coordinates;
+    cube.samples = px->view.samples, cube.lines = px->view.lines, cube.bands = base.components;
+    sink.has_nodata = 1, sink.nodata = shs__nan();
+    within.ctx = ctx;
+    if (status == SHS_OK) {
+        map = shs__px_map_of(base.bands, base.components, base.forward, base.mean, NULL);
+        status = shs__pixels_map(px, &map, SHS_PRECISION_ALWAYS, &sink, 0);
+    }
+    if (status == SHS_OK) status = shs__px_view_open(&cube, &within.view);
+    if (status == SHS_OK) status = shs__pca_dense(&within, o, 1, &small);
+    if (status == SHS_OK) status = shs__mnf_lift(ctx, &base, &small, mnf);
+    shs__layout_release(ctx, &l);
+    shs_pca_free(ctx, &base);
+    shs_pca_free(ctx, &small);
+    return status;
+}
+
+/* The fit by whichever way is shorter. */
+SHS__OUTLINE shs_status shs__pca_pixels(const shs__pixels *px, const shs_pca_options *o, int mnf, shs_pca *pca) {
+    if (!shs__few_pays(px) || (mnf && (o->noise || o->noise_residual))) return shs__pca_dense(px, o, mnf, pca);
+    return mnf ? shs__mnf_few(px, o, pca) : shs__pca_few(px, o, pca);
 }
 
 typedef enum shs__pca_call { SHS__PCA_FIT, SHS__PCA_RUN, SHS__MNF_FIT, SHS__MNF_RUN } shs__pca_call;

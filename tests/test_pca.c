@@ -1013,6 +1013,45 @@ static void test_few_pixels(void **state) {
     }
 }
 
+/* So does their noise fraction, by each kind of neighbours: that of the noise covariance it is said to be of. */
+static void test_noise_of_few_pixels(void **state) {
+    enum { ROWS = 4, COLUMNS = 6, B = 60 };
+    int run;
+    (void)state;
+    for (run = 0; run < 3 * 4; run++) {
+        plain_cube p = mixed_cube(ROWS, COLUMNS, B, 3, 1, 70 + (uint64_t)run);
+        shs_cube cube = cube_of(&p, SHS_TYPE_F32, (shs_interleave)(run % 3), 0);
+        shs_pca_options o = SHS_ZERO;
+        shs_pca few = SHS_ZERO, dense = SHS_ZERO;
+        shs_moments m = SHS_ZERO;
+        unsigned char mask[ROWS * COLUMNS];
+        plain_cube q = plain_of(&cube);
+        double *noise;
+        int k, b;
+        for (k = 0; k < ROWS * COLUMNS; k++) mask[k] = run < 6 || k != 8;
+        cube.mask = mask;
+        o.neighbours = (shs_neighbours)(run / 3);
+        assert_ok(shs_mnf_fit(NULL, &cube, &o, &few));
+        noise = naive_noise(&q, mask);
+        if (run < 3) check_near("noise", B * B, few.noise, noise, 1e-10 * largest_of(B * B, noise));
+        assert_ok(shs_moments_create(NULL, B, &m));
+        assert_ok(shs_moments_update(NULL, &cube, SHS_PRECISION_ALWAYS, &m));
+        o.components = 3;
+        assert_ok(shs_mnf_from_noise(NULL, &m, few.noise, B, &o, &dense));
+        for (k = 0; k < 3; k++) {
+            assert_close(few.eigenvalues[k], dense.eigenvalues[k], 1e-7 * dense.eigenvalues[0]);
+            for (b = 0; b < B; b++)
+                assert_close(few.vectors[k * B + b], dense.vectors[k * B + b], 1e-6 * largest_of(B, dense.vectors + k * B));
+        }
+        assert_close(few.total_variance, dense.total_variance, 1e-6 * dense.total_variance);
+        shs_pca_free(NULL, &few), shs_pca_free(NULL, &dense);
+        o.components = ROWS * COLUMNS;
+        assert_status(shs_mnf_fit(NULL, &cube, &o, &few), SHS_RANK_TOO_LOW);
+        shs_moments_free(NULL, &m);
+        free(noise), free(p.x), free(q.x), cube_free(&cube);
+    }
+}
+
 /* Anomalies and sources of few pixels, in memory far below bands x bands; every pixel of N has the score N - 1 then, as numpy's
    pseudo-inverse says. So do detectors that need no covariance. */
 static void test_few_pixels_in_little_memory(void **state) {
@@ -2310,6 +2349,7 @@ int main(void) {
         cmocka_unit_test(test_signs_of_ties),
         cmocka_unit_test(test_one_divisor),
         cmocka_unit_test(test_few_pixels),
+        cmocka_unit_test(test_noise_of_few_pixels),
         cmocka_unit_test(test_few_pixels_in_little_memory),
         cmocka_unit_test(test_rx_by_class),
         cmocka_unit_test(test_rx_by_classes_of_other_ranks),
