@@ -431,7 +431,8 @@ extern "C" {
     X(SHS_FOREIGN_COMPACT, 95, "compact: the bytes are no codes: they do not begin as these do")                               \
     X(SHS_NEWER_COMPACT, 96, "compact: the bytes are of a later version than this library reads")                              \
     X(SHS_DAMAGED_COMPACT, 97, "compact: bytes are missing, a check sum is wrong, or a number is none that can be")            \
-    X(SHS_GRAM_NOT_SYMMETRIC, 98, "gram: its two triangles differ; fill in both (shs_syrk fills in one)")
+    X(SHS_GRAM_NOT_SYMMETRIC, 98, "gram: its two triangles differ; fill in both (shs_syrk fills in one)")                     \
+    X(SHS_OUT_OF_RANGE, 99, "range: coefficients, gram or dty leave the normal numbers of shs_real; use another unit")
 
 typedef enum shs_status {
 #define SHS__ENUM(code, number, text) code = number,
@@ -667,6 +668,12 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
    |alpha| of the start; 1e-12 in double; with OLS, |alpha| / |d_j|), or when the best atom depends on those chosen
    (d^2 <= 1e-5 G_jj; 1e-12). An all-zero signal has no atoms.
 
+   Units. Codes do not depend on the unit of D, of a signal, or of a group. A call works on copies that are scaled by powers of 2
+   where the largest |value| of D is not within 2^-21 .. 2^21 (in double 2^170), or that of a signal not within 2^-63 .. 2^63
+   (2^255; without doubles 2^31): they take p (n + m) values more, with a caller's Gram matrix n^2 more, which the queries leave
+   out. SHS_OUT_OF_RANGE: a coefficient is no normal number of shs_real; all codes are there, with infinity, or what is left of
+   it, in its place. The same status, but no codes: a Gram matrix, or D'y where D is not known, has no normal number.
+
    Tolerances. The recurrence of ||r||^2 errs by about 4 eps |y|^2 / min d^2, so it only decides where it can: near the
    tolerance, below 1e-2 |y| (1e-6 in double), and with atoms of d^2 < 1e-2 G_jj (1e-4), the residual y - Dx is formed
    explicitly in shs_wide, and pursuit goes on from there; errors2 are then of that residual too. What is reported as reached
@@ -783,7 +790,8 @@ SHS_API shs_status shs_omp(const shs_context *ctx, int p, int n, const shs_real 
 SHS_API shs_status shs_omp_ex(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m, const shs_real *Y,
                               int ldy, const shs_omp_options *options, shs_codes *codes, shs_real *errors2,
                               shs_omp_report *report);
-/* Bytes of scratch that shs_omp_ex or, with p = 0, shs_omp_gram takes for these sizes; SIZE_MAX where they overflow. */
+/* Bytes of scratch that shs_omp_ex or, with p = 0, shs_omp_gram takes for these sizes, without copies in another unit;
+   SIZE_MAX where they overflow. */
 SHS_API size_t shs_omp_workspace(const shs_context *ctx, int p, int n, size_t m, int stride, const shs_omp_options *options);
 
 /* Codes m signals of which only D'Y (n x m), the Gram matrix (options->gram) and, for a tolerance, ||y||^2 (norms2, m) are
@@ -899,7 +907,8 @@ SHS_API shs_status shs_lasso(const shs_context *ctx, int p, int n, const shs_rea
 /* The same by D'Y (n x m), ||y||^2 (norms2, m) and options->gram alone. */
 SHS_API shs_status shs_lasso_gram(const shs_context *ctx, int n, size_t m, const shs_real *dty, int ldt, const shs_real *norms2,
                                   const shs_lasso_options *options, shs_codes *codes, shs_real *gaps, shs_lasso_report *report);
-/* Bytes of scratch that shs_lasso or, with p = 0, shs_lasso_gram takes for these sizes; SIZE_MAX where they overflow. */
+/* Bytes of scratch that shs_lasso or, with p = 0, shs_lasso_gram takes for these sizes, without copies in another unit;
+   SIZE_MAX where they overflow. */
 SHS_API size_t shs_lasso_workspace(const shs_context *ctx, int p, int n, size_t m, const shs_lasso_options *options);
 /* The naive twin: sweeps of coordinate descent on one signal from x = 0. Out: x (n) and r = y - Dx (p). */
 SHS_API void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real *y, shs_wide lambda1, shs_wide lambda2,
@@ -8461,19 +8470,26 @@ SHS__PRIVATE void shs__omp_begin(shs__omp_signal *w, shs_wide norm2, int limit, 
                (size_t)shs__omp_padded(w->over->n) * sizeof(shs_real));
 }
 
+/* A number as its bits: the exponent of infinity, and that of 1 over its lowest bit. */
+#ifdef SPARSEHS_DOUBLE
+typedef uint64_t shs__omp_bits;
+#define SHS__OMP_INFINITE ((shs__omp_bits)0x7ff << 52)
+#define SHS__OMP_FRACTION 52
+#else
+typedef uint32_t shs__omp_bits;
+#define SHS__OMP_INFINITE ((shs__omp_bits)0xff << 23)
+#define SHS__OMP_FRACTION 23
+#endif
+#define SHS__OMP_BIAS ((int)(SHS__OMP_INFINITE >> (SHS__OMP_FRACTION + 1)))
+
 /* The power of 2 that brings x, which is positive, to 2 or more and below 4: its exponent is what that of x leaves of all ones. */
 SHS__PRIVATE shs_real shs__omp_unit(shs_real x) {
-#ifdef SPARSEHS_DOUBLE
-    const uint64_t exponents = UINT64_C(0x7ff) << 52, tiny = UINT64_C(16) << 52;
-    uint64_t bits;
-#else
-    const uint32_t exponents = UINT32_C(0xff) << 23, tiny = UINT32_C(16) << 23;
-    uint32_t bits;
-#endif
+    const shs__omp_bits tiny = (shs__omp_bits)16 << SHS__OMP_FRACTION;
+    shs__omp_bits bits;
     memcpy(&bits, &x, sizeof bits);
-    bits &= exponents;
+    bits &= SHS__OMP_INFINITE;
     if (bits < tiny) bits = tiny; /* 0, too: what comes of it stays finite */
-    bits = exponents - bits;
+    bits = SHS__OMP_INFINITE - bits;
     memcpy(&x, &bits, sizeof x);
     return x;
 }
@@ -9537,14 +9553,6 @@ SHS__PRIVATE shs_real shs__omp_tolerance_of(const shs__coder *c, size_t i) {
     return c->options->tolerance_each ? c->options->tolerance_each[i] : c->options->tolerance;
 }
 
-#ifdef SPARSEHS_DOUBLE
-typedef uint64_t shs__omp_bits;
-#define SHS__OMP_INFINITE ((shs__omp_bits)0x7ff << 52)
-#else
-typedef uint32_t shs__omp_bits;
-#define SHS__OMP_INFINITE ((shs__omp_bits)0xff << 23)
-#endif
-
 SHS__PRIVATE int shs__omp_is_nan(shs_real x) {
     shs__omp_bits bits;
     memcpy(&bits, &x, sizeof bits);
@@ -9797,38 +9805,113 @@ SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, co
 
 /* ---- the public forms ------------------------------------------------------------------------------- >>omp_public */
 
-/* Signals, or D'Y, of one chunk. */
-SHS__PRIVATE void shs__finite_chunk(void *arg, size_t chunk, int worker) {
-    const shs__coder *c = (const shs__coder *)arg;
-    size_t first = chunk * SHS__SIGNALS_A_CHUNK, count = shs__zmin(c->m - first, SHS__SIGNALS_A_CHUNK);
-    int rows = c->over.p ? c->over.p : c->over.n, few = 64, l, k;
-    size_t i;
-    for (i = first; c->over.weighted && i < first + count; i++)
-        for (l = 0; l < rows; l += few) {
-            shs_real weights[64], values[64];
-            int negative = 0;
-            few = shs__imin(64, rows - l);
-            shs__omp_weights(c, i, l, few, weights);
-            for (k = 0; k < few; k++) {
-                negative |= weights[k] < 0;
-                values[k] = shs__omp_where(weights[k] > 0, *SHS__AT(c->Y, c->ldy, l + k, i));
-            }
-            if (negative || !shs__finite((size_t)few, weights)) c->flags[worker] |= 2;
-            if (!shs__finite((size_t)few, values)) c->flags[worker] |= 1;
-        }
-    if (!c->over.weighted && !shs__finite_columns(rows, count, SHS__AT(c->Y, c->ldy, 0, first), c->ldy)) c->flags[worker] = 1;
+/* Units. A pursuit forms squares of what is in D, and in double, of what is in Y. Where the largest numbers of these have
+   exponents within these, or are 0, nothing that counts is lost, and no bit depends on the unit. */
+#define SHS__OMP_ROOM (SHS__OMP_BIAS / 6)
+#define SHS__OMP_ROOM_SIGNALS (sizeof(shs_wide) > sizeof(shs_real) ? 3 * SHS__OMP_ROOM : 3 * SHS__OMP_ROOM / 2)
+enum { SHS__OMP_NOTHING = -(1 << 20) /* the exponent of 0 */ };
+
+/* The exponent of the largest of n values, with infinity and NaN above all others; subnormal numbers have that below. Numbers
+   without a sign compare as their bits do, and loops of fixed length become vectors at -O2. */
+SHS__PRIVATE int shs__omp_exponent(int n, const shs_real *x) {
+    const shs__omp_bits signless = ~(shs__omp_bits)0 >> 1;
+    shs__omp_bits most[16] = {0}, bits[16];
+    int i, k;
+    for (i = 0; i + 16 <= n; i += 16) {
+        memcpy(bits, x + i, sizeof bits);
+        for (k = 0; k < 16; k++) bits[k] &= signless;
+        for (k = 0; k < 16; k++) most[k] = bits[k] > most[k] ? bits[k] : most[k];
+    }
+    for (; i < n; i++) {
+        memcpy(bits, x + i, sizeof *bits);
+        bits[0] &= signless;
+        if (bits[0] > most[0]) most[0] = bits[0];
+    }
+    for (k = 1; k < 16; k++)
+        if (most[k] > most[0]) most[0] = most[k];
+    return most[0] > 0 ? (int)(most[0] >> SHS__OMP_FRACTION) - SHS__OMP_BIAS : (int)SHS__OMP_NOTHING;
 }
 
-/* Whether all of what is to be coded is finite, and what it is weighted with. */
+/* The same of an n x n Gram matrix's diagonal. */
+SHS__PRIVATE int shs__gram_exponent(int n, const shs_real *G, size_t ldg) {
+    int most = SHS__OMP_NOTHING, j;
+    for (j = 0; j < n; j++) most = shs__imax(most, shs__omp_exponent(1, G + (size_t)j * (ldg + 1)));
+    return most;
+}
+
+SHS__PRIVATE int shs__omp_in_room(int exponent, int room) {
+    return exponent == SHS__OMP_NOTHING || (exponent >= -room && exponent <= room);
+}
+
+/* What is found of signals. */
+enum { SHS__FOUND_INFINITE = 1, SHS__FOUND_WEIGHTS = 2, SHS__FOUND_FAR = 4, SHS__FOUND_TINY = 8, SHS__FOUND_NORMS = 16 };
+
+/* The exponent of signal i, or of its D'y; of what is there of it. */
+SHS__PRIVATE int shs__coder_exponent(const shs__coder *c, size_t i, int *found) {
+    const int rows = c->over.p ? c->over.p : c->over.n, at_once = 64;
+    int exponent = SHS__OMP_NOTHING, l, k;
+    if (!c->over.weighted) return shs__omp_exponent(rows, SHS__AT(c->Y, c->ldy, 0, i));
+    for (l = 0; l < rows; l += at_once) {
+        const int few = shs__imin(at_once, rows - l);
+        shs_real weights[64], values[64];
+        shs__omp_weights(c, i, l, few, weights);
+        for (k = 0; k < few; k++) {
+            if (!(weights[k] >= 0)) *found |= SHS__FOUND_WEIGHTS;
+            values[k] = shs__omp_where(weights[k] > 0, *SHS__AT(c->Y, c->ldy, l + k, i));
+        }
+        if (!shs__finite((size_t)few, weights)) *found |= SHS__FOUND_WEIGHTS;
+        exponent = shs__imax(exponent, shs__omp_exponent(few, values));
+    }
+    return exponent;
+}
+
+/* Signals are looked at in as many chunks at most, each of which has a flag of its own. */
+enum { SHS__LOOKS = 64 };
+typedef struct shs__look {
+    const shs__coder *c;
+    size_t each;
+    unsigned char found[SHS__LOOKS];
+} shs__look;
+
+SHS__PRIVATE void shs__finite_chunk(void *arg, size_t chunk, int worker) {
+    shs__look *look = (shs__look *)arg;
+    const shs__coder *c = look->c;
+    const size_t end = shs__zmin(c->m, (chunk + 1) * look->each);
+    size_t i;
+    int found = 0;
+    (void)worker;
+    for (i = chunk * look->each; i < end; i++) {
+        const int exponent = shs__coder_exponent(c, i, &found), lost = exponent == -SHS__OMP_BIAS;
+        if (exponent > SHS__OMP_BIAS) found |= SHS__FOUND_INFINITE;
+        if (!shs__omp_in_room(exponent, SHS__OMP_ROOM_SIGNALS)) found |= SHS__FOUND_FAR;
+        if (lost && c->over.p == 0) found |= SHS__FOUND_TINY;
+        if (exponent != SHS__OMP_NOTHING && c->over.p == 0 && c->norms2 && !(c->norms2[i] >= SHS__REAL_MIN))
+            found |= SHS__FOUND_NORMS;
+    }
+    look->found[chunk] = (unsigned char)found;
+}
+
+/* Whether all of what is to be coded is finite, and what it is weighted with; *far: its unit leaves no room for squares. */
+SHS__OUTLINE shs_status shs__coder_look(const shs_context *ctx, const shs__coder *c, int *far) {
+    shs__look look;
+    size_t chunks, k;
+    int found = 0;
+    look.c = c;
+    look.each = shs__zmax(SHS__SIGNALS_A_CHUNK, shs__ctx_chunks(c->m, SHS__LOOKS));
+    chunks = shs__ctx_chunks(c->m, look.each);
+    shs__ctx_parallel(ctx, (shs_wide)c->m * (shs_wide)(c->over.p ? c->over.p : c->over.n), chunks, shs__finite_chunk, &look);
+    for (k = 0; k < chunks; k++) found |= look.found[k];
+    *far = (found & SHS__FOUND_FAR) != 0;
+    if (found & SHS__FOUND_WEIGHTS) return SHS_BAD_WEIGHTS;
+    if (found & SHS__FOUND_INFINITE) return c->over.p ? SHS_SIGNALS_NOT_FINITE : SHS_BAD_CORRELATIONS;
+    if (found & SHS__FOUND_TINY) return SHS_OUT_OF_RANGE;
+    return found & SHS__FOUND_NORMS ? SHS_BAD_NORMS : SHS_OK;
+}
+
 SHS__PRIVATE shs_status shs__coder_finite(const shs_context *ctx, shs__coder *c) {
-    size_t workers = (size_t)shs__ctx_workers(ctx), k;
-    int flags = 0;
-    memset(c->flags, 0, workers);
-    shs__ctx_parallel(ctx, (shs_wide)c->m * (shs_wide)(c->over.p ? c->over.p : c->over.n),
-                      shs__ctx_chunks(c->m, SHS__SIGNALS_A_CHUNK), shs__finite_chunk, c);
-    for (k = 0; k < workers; k++) flags |= c->flags[k];
-    if (flags & 2) return SHS_BAD_WEIGHTS;
-    return !flags ? SHS_OK : c->over.p ? SHS_SIGNALS_NOT_FINITE : SHS_BAD_CORRELATIONS;
+    int far;
+    memset(c->flags, 0, (size_t)shs__ctx_workers(ctx));
+    return shs__coder_look(ctx, c, &far);
 }
 
 SHS__PUBLIC shs_omp_options shs_omp_defaults(int p, int n) {
@@ -9871,6 +9954,7 @@ SHS__PRIVATE shs_status shs__coder_open(shs__coder *c, int p, int n, size_t m, i
     memset(c, 0, sizeof *c);
     c->over.p = p, c->over.n = n, c->m = m, c->stride = stride;
     c->options = options ? options : &zero;
+    c->over.weighted = shs__omp_weighted(c->options);
     return shs__omp_check_options(p, n, m, c->options, &c->stride);
 }
 
@@ -10032,31 +10116,218 @@ SHS__OUTLINE int shs__omp_code_late(const shs_context *ctx, shs__coder *c, shs_o
     return whole;
 }
 
+/* Codes in the units at hand. */
+SHS__OUTLINE shs_status shs__omp_code_as_is(const shs_context *ctx, shs__coder *c, shs_omp_report *report) {
+    const shs__omp_dictionary *d = &c->over;
+    shs__layout l = SHS_ZERO;
+    shs_status status;
+    int checked = !c->late;
+    if (!shs__codes_here(ctx, c, report, &status)) return status;
+    while (shs__layout_next(ctx, &l, &status)) shs__coder_layout(&l, c, shs__ctx_workers(ctx));
+    if (status == SHS_OK) {
+        memset(c->flags, 0, (size_t)shs__ctx_workers(ctx));
+        shs__coder_dictionary(ctx, c, d->D, d->ldd);
+    }
+    if (status == SHS_OK && c->late && !shs__omp_code_late(ctx, c, report, &status)) {
+        status = shs__coder_matrices(d, c->options->gram, c->options->ldg);
+        checked = status == SHS_OK;
+    }
+    if (status == SHS_OK && checked) status = shs__coder_run(ctx, c, "coding", report);
+    shs__layout_release(ctx, &l);
+    return status;
+}
+
+/* 2^k, of the powers that are normal numbers the nearest. */
+SHS__PRIVATE shs_real shs__omp_power(int k) {
+    const int place = shs__imax(1, shs__imin(2 * SHS__OMP_BIAS, k + SHS__OMP_BIAS));
+    const shs__omp_bits bits = (shs__omp_bits)place << SHS__OMP_FRACTION;
+    shs_real power;
+    memcpy(&power, &bits, sizeof power);
+    return power;
+}
+
+/* to = 2^k x. In two steps, since 2^k itself may be out of range. */
+SHS__PRIVATE void shs__omp_times_power(size_t n, const shs_real *x, int k, shs_real *to) {
+    const shs_real first = shs__omp_power(k / 2), second = shs__omp_power(k - k / 2);
+    size_t i;
+    for (i = 0; i < n; i++) to[i] = x[i] * first * second;
+}
+
+/* A call in other units than the caller's: copies of what is coded, scaled by powers of 2 so that the largest number of each is
+   near 1. As this is exact, the codes are those of any unit, but for a power of 2. */
+typedef struct shs__units {
+    shs__coder c; /* as the call has it, with the copies */
+    shs_omp_options options;
+    int atoms;    /* the exponent of the dictionary's unit, as of sqrt(G_jj), */
+    int *signals; /* and of each signal's; signals of a group have one */
+    shs_real *D, *Y, *gram, *tolerances, *norms2, *errors2, *lambdas;
+    int lambda_count;
+} shs__units;
+
+/* Half of an even or odd exponent, rounded down. */
+SHS__PRIVATE int shs__omp_half(int exponent) { return (exponent - (exponent < 0)) / 2; }
+
+/* The exponent of the dictionary: of its elements, or by its Gram matrix, where that is all there is or few signals are coded. */
+SHS__PRIVATE int shs__dictionary_exponent(const shs__coder *c) {
+    const shs__omp_dictionary *d = &c->over;
+    int most = SHS__OMP_NOTHING, j;
+    if (d->p == 0 || c->late) {
+        most = shs__gram_exponent(d->n, c->options->gram, (size_t)c->options->ldg);
+        return most == SHS__OMP_NOTHING ? most : shs__omp_half(most);
+    }
+    for (j = 0; j < d->n; j++) most = shs__imax(most, shs__omp_exponent(d->p, SHS__AT(d->D, d->ldd, 0, j)));
+    return most;
+}
+
+SHS__PRIVATE void shs__units_layout(shs__layout *l, shs__units *u) {
+    const shs__coder *c = &u->c;
+    const size_t p = (size_t)c->over.p, n = (size_t)c->over.n, m = c->m;
+    u->signals = SHS__CARVE(l, int, m);
+    u->D = p ? SHS__CARVE(l, shs_real, shs__layout_product(p, n, 1)) : NULL;
+    u->Y = SHS__CARVE(l, shs_real, shs__layout_product(p ? p : n, m, 1));
+    u->gram = c->options->gram ? SHS__CARVE(l, shs_real, shs__layout_product(n, n, 1)) : NULL;
+    u->tolerances = SHS__CARVE(l, shs_real, m);
+    u->norms2 = c->norms2 ? SHS__CARVE(l, shs_real, m) : NULL;
+    u->errors2 = SHS__CARVE(l, shs_real, m);
+    u->lambdas = SHS__CARVE(l, shs_real, (size_t)u->lambda_count);
+}
+
+/* The unit of each signal, or of all together, or of each group. */
+SHS__PRIVATE void shs__units_choose(shs__units *u, int together) {
+    const shs__coder *c = &u->c;
+    const shs_omp_options *o = c->options;
+    const size_t groups = together ? 1 : o->groups ? o->group_count : c->m;
+    size_t g, i;
+    int found = 0;
+    for (g = 0; g < groups; g++) {
+        size_t first = g, end = g + 1;
+        int most = SHS__OMP_NOTHING;
+        if (together) end = c->m;
+        else if (o->groups) first = o->groups[g], end = shs__team_end(o, c->m, g);
+        for (i = first; i < end; i++) {
+            int exponent = shs__coder_exponent(c, i, &found);
+            if (exponent != SHS__OMP_NOTHING && c->over.p == 0) {
+                exponent += u->atoms; /* of y, as far as D'y says */
+                if (c->norms2) exponent = shs__imax(exponent, shs__omp_half(shs__omp_exponent(1, c->norms2 + i)));
+            }
+            most = shs__imax(most, exponent);
+        }
+        for (i = first; i < end; i++) u->signals[i] = most == SHS__OMP_NOTHING ? 0 : -most;
+    }
+}
+
+/* The copies. */
+SHS__PRIVATE void shs__units_fill(shs__units *u) {
+    shs__coder *c = &u->c;
+    shs__omp_dictionary *d = &c->over;
+    const int rows = d->p ? d->p : d->n;
+    size_t i;
+    int j;
+    for (j = 0; j < d->n; j++) {
+        if (u->D) shs__omp_times_power((size_t)d->p, SHS__AT(d->D, d->ldd, 0, j), u->atoms, SHS__AT(u->D, d->p, 0, j));
+        if (u->gram)
+            shs__omp_times_power((size_t)d->n, SHS__AT(c->options->gram, c->options->ldg, 0, j), 2 * u->atoms,
+                                 SHS__AT(u->gram, d->n, 0, j));
+    }
+    for (i = 0; i < c->m; i++) {
+        const shs_real tolerance = shs__omp_tolerance_of(c, i);
+        const int unit = u->signals[i];
+        shs__omp_times_power((size_t)rows, SHS__AT(c->Y, c->ldy, 0, i), d->p ? unit : unit + u->atoms, SHS__AT(u->Y, rows, 0, i));
+        shs__omp_times_power(1, &tolerance, unit, u->tolerances + i);
+        if (u->norms2) shs__omp_times_power(1, c->norms2 + i, 2 * unit, u->norms2 + i);
+    }
+    u->options = *c->options;
+    u->options.tolerance_each = u->tolerances;
+    u->options.gram = u->gram;
+    u->options.ldg = d->n;
+    d->D = u->D;
+    d->ldd = d->p;
+    c->Y = u->Y;
+    c->ldy = rows;
+    c->norms2 = u->norms2;
+    c->options = &u->options;
+}
+
+/* Makes the copies of what c codes; `together`: all signals in one unit. */
+SHS__OUTLINE shs_status shs__units_open(const shs_context *ctx, shs__units *u, const shs__coder *c, int together, shs__layout *l) {
+    shs_status status = SHS_OK;
+    int exponent = shs__dictionary_exponent(c);
+    u->c = *c;
+    u->atoms = exponent == SHS__OMP_NOTHING ? 0 : -exponent;
+    while (shs__layout_next(ctx, l, &status)) shs__units_layout(l, u);
+    if (status != SHS_OK) return status;
+    shs__units_choose(u, together);
+    shs__units_fill(u);
+    return SHS_OK;
+}
+
+/* The coefficients of code `at`, of signal i, back in the caller's unit. Returns whether they are normal numbers, where the
+   signal's are. */
+SHS__PRIVATE int shs__units_back(const shs__units *u, const shs_codes *codes, size_t at, size_t i) {
+    shs_real *x = codes->coefs + at * (size_t)codes->stride;
+    const int far_below = u->signals[i] >= SHS__OMP_BIAS;
+    int k, good = 1;
+    for (k = 0; k < codes->used[at]; k++) {
+        const int zero = !(x[k] < 0 || x[k] > 0);
+        shs__omp_times_power(1, x + k, u->atoms - u->signals[i], x + k);
+        good &= zero || far_below || shs__abs(x[k]) >= SHS__REAL_MIN;
+    }
+    return good;
+}
+
+/* Codes in other units. The report's sums are in the caller's unit too: from the errors, where signals have their own. */
+SHS__OUTLINE shs_status shs__omp_code_scaled(const shs_context *ctx, const shs__coder *c, shs_omp_report *report) {
+    shs__units u;
+    shs__layout l = SHS_ZERO;
+    shs__sum sum2 = SHS_ZERO;
+    shs_wide before;
+    size_t i;
+    int good = 1;
+    shs_status status;
+    memset(&u, 0, sizeof u);
+    status = shs__units_open(ctx, &u, c, 0, &l);
+    if (status != SHS_OK) return status;
+    u.c.errors2 = u.errors2;
+    status = shs__omp_code_as_is(ctx, &u.c, report);
+    for (i = 0; i < c->m && (status == SHS_OK || status == SHS_CANCELLED); i++) {
+        const shs_wide half = (shs_wide)shs__omp_power(-u.signals[i]);
+        if (c->codes->used[i] == 0 && status == SHS_CANCELLED) continue;
+        shs__sum_add(&sum2, (shs_wide)u.errors2[i] * half * half);
+        if (c->errors2) shs__omp_times_power(1, u.errors2 + i, -2 * u.signals[i], c->errors2 + i);
+        good &= shs__units_back(&u, c->codes, i, i);
+    }
+    before = report->sum2;
+    report->sum2 = shs__sum_value(&sum2);
+    if (before > 0) report->rmse *= SHS__WSQRT(report->sum2) / SHS__WSQRT(before);
+    shs__layout_release(ctx, &l);
+    return status == SHS_OK && !good ? SHS_OUT_OF_RANGE : status;
+}
+
+/* Whether the dictionary's unit leaves no room for squares; by a Gram matrix alone, whether that has lost digits. */
+SHS__PRIVATE shs_status shs__dictionary_look(const shs__coder *c, int *far) {
+    const int exponent = shs__dictionary_exponent(c);
+    if (!shs__omp_in_room(exponent, SHS__OMP_ROOM)) *far = 1;
+    if (!c->options->gram) return SHS_OK;
+    return shs__gram_exponent(c->over.n, c->options->gram, (size_t)c->options->ldg) == -SHS__OMP_BIAS ? SHS_OUT_OF_RANGE : SHS_OK;
+}
+
 /* All that is left when a form's own arguments were checked. */
 SHS__OUTLINE shs_status shs__omp_code(const shs_context *ctx, shs__coder *c, shs_omp_report *report) {
-    const shs__omp_dictionary *d = &c->over;
-    const shs_real *gram = c->options->gram;
-    const int ldg = c->options->ldg;
     shs_omp_report own = SHS_ZERO;
-    shs__layout l = SHS_ZERO;
+    int far = 0, late;
     shs_status status = SHS_OK;
-    int checked;
     shs__coder_plan(ctx, c);
-    checked = !c->late;
-    if (checked) status = shs__coder_matrices(d, gram, ldg);
+    late = c->late;
+    if (!late) status = shs__coder_matrices(&c->over, c->options->gram, c->options->ldg);
+    if (status == SHS_OK) status = shs__coder_look(ctx, c, &far);
+    if (status == SHS_OK) status = shs__dictionary_look(c, &far);
+    if (far) c->late = 0;
+    if (status == SHS_OK && far && late) status = shs__coder_matrices(&c->over, c->options->gram, c->options->ldg);
     if (status != SHS_OK) return status;
-    if (shs__codes_here(ctx, c, &own, &status)) {
-        while (shs__layout_next(ctx, &l, &status)) shs__coder_layout(&l, c, shs__ctx_workers(ctx));
-        if (status == SHS_OK) status = shs__coder_finite(ctx, c);
-        if (status == SHS_OK) shs__coder_dictionary(ctx, c, d->D, d->ldd);
-        if (status == SHS_OK && c->late && !shs__omp_code_late(ctx, c, &own, &status)) {
-            status = shs__coder_matrices(d, gram, ldg);
-            checked = status == SHS_OK;
-        }
-        if (status == SHS_OK && checked) status = shs__coder_run(ctx, c, "coding", &own);
-        shs__layout_release(ctx, &l);
-    }
-    if (report && (status == SHS_OK || status == SHS_CANCELLED)) *report = own;
+    status = far ? shs__omp_code_scaled(ctx, c, &own) : shs__omp_code_as_is(ctx, c, &own);
+    if (status == SHS_OK && !shs__finite_columns(c->codes->stride, c->m, c->codes->coefs, c->codes->stride))
+        status = SHS_OUT_OF_RANGE;
+    if (report && (status == SHS_OK || status == SHS_CANCELLED || status == SHS_OUT_OF_RANGE)) *report = own;
     return status;
 }
 
@@ -11190,21 +11461,15 @@ SHS__PRIVATE shs_status shs__lasso_descents(const shs_context *ctx, shs__lasso *
     return status;
 }
 
-/* All that is left when a form's own arguments were checked. */
-SHS__OUTLINE shs_status shs__lasso_code(const shs_context *ctx, shs__lasso *q, shs_codes *codes, shs_lasso_report *report) {
+/* Codes in the units at hand. */
+SHS__OUTLINE shs_status shs__lasso_code_as_is(const shs_context *ctx, shs__lasso *q, shs_lasso_report *report) {
     shs__coder *c = &q->c;
     shs__omp_dictionary *d = &c->over;
-    shs_lasso_report own = SHS_ZERO;
     shs__layout l = SHS_ZERO;
-    shs_status status;
+    shs_status status = SHS_OK;
     int j;
-    if (!shs__codes_ok(codes, 0) || codes->m / (size_t)q->count < c->m) return SHS_BAD_CODES;
-    status = shs__coder_matrices(d, q->o->gram, q->o->ldg);
-    if (status != SHS_OK) return status;
-    c->codes = codes;
     shs__lasso_plan(q);
     while (shs__layout_next(ctx, &l, &status)) shs__lasso_layout(&l, q, shs__ctx_workers(ctx));
-    if (status == SHS_OK) status = shs__coder_finite(ctx, c);
     if (status == SHS_OK && ctx && ctx->engine) {
         status = shs__lasso_descents(ctx, q);
         q->descended = status == SHS_OK;
@@ -11216,10 +11481,69 @@ SHS__OUTLINE shs_status shs__lasso_code(const shs_context *ctx, shs__lasso *q, s
             const shs_wide gjj = d->G ? (shs_wide)d->G[(size_t)j * (d->ldg + 1)] : shs__la_norm2(d->p, SHS__AT(d->D, d->ldd, 0, j));
             if (gjj > q->longest2) q->longest2 = gjj;
         }
-        status = shs__lasso_run(ctx, q, &own);
+        status = shs__lasso_run(ctx, q, report);
     }
     shs__layout_release(ctx, &l);
-    if (report && (status == SHS_OK || status == SHS_CANCELLED)) *report = own;
+    return status;
+}
+
+/* What lambda is in another unit; beyond the range it is as large as may be. */
+SHS__PRIVATE shs_real shs__lasso_scaled(shs_real lambda, int exponent) {
+    shs__omp_times_power(1, &lambda, exponent, &lambda);
+    return lambda < SHS__REAL_MAX ? lambda : SHS__REAL_MAX;
+}
+
+/* Codes in another unit, the same for all signals, as lambda is. */
+SHS__OUTLINE shs_status shs__lasso_code_scaled(const shs_context *ctx, const shs__lasso *q, shs_lasso_report *report) {
+    shs__units u;
+    shs__lasso scaled = *q;
+    shs_lasso_options o = *q->o;
+    shs__layout l = SHS_ZERO;
+    const size_t m = q->c.m;
+    size_t i;
+    int good = 1, which, unit;
+    shs_status status;
+    memset(&u, 0, sizeof u);
+    u.lambda_count = q->count;
+    status = shs__units_open(ctx, &u, &q->c, 1, &l);
+    if (status != SHS_OK) return status;
+    unit = m ? u.signals[0] : 0;
+    for (which = 0; which < q->count; which++)
+        u.lambdas[which] = q->o->relative ? q->lambdas[which] : shs__lasso_scaled(q->lambdas[which], u.atoms + unit);
+    o.lambda2 = shs__lasso_scaled(o.lambda2, 2 * u.atoms);
+    o.gram = u.gram;
+    o.ldg = u.options.ldg;
+    scaled.c = u.c;
+    scaled.coding = u.options;
+    scaled.coding.tolerance_each = NULL;
+    scaled.c.options = &scaled.coding;
+    scaled.o = &o;
+    scaled.lambdas = u.lambdas;
+    status = shs__lasso_code_as_is(ctx, &scaled, report);
+    for (which = 0; which < q->count && (status == SHS_OK || status == SHS_CANCELLED); which++)
+        for (i = 0; i < m; i++) good &= shs__units_back(&u, q->c.codes, (size_t)which * m + i, i);
+    report->objective *= (shs_wide)shs__omp_power(-unit);
+    report->objective *= (shs_wide)shs__omp_power(-unit);
+    shs__layout_release(ctx, &l);
+    return status == SHS_OK && !good ? SHS_OUT_OF_RANGE : status;
+}
+
+/* All that is left when a form's own arguments were checked. */
+SHS__OUTLINE shs_status shs__lasso_code(const shs_context *ctx, shs__lasso *q, shs_codes *codes, shs_lasso_report *report) {
+    shs__coder *c = &q->c;
+    shs_lasso_report own = SHS_ZERO;
+    shs_status status;
+    int far = 0;
+    if (!shs__codes_ok(codes, 0) || codes->m / (size_t)q->count < c->m) return SHS_BAD_CODES;
+    status = shs__coder_matrices(&c->over, q->o->gram, q->o->ldg);
+    if (status == SHS_OK) status = shs__coder_look(ctx, c, &far);
+    if (status == SHS_OK) status = shs__dictionary_look(c, &far);
+    if (status != SHS_OK) return status;
+    c->codes = codes;
+    status = far ? shs__lasso_code_scaled(ctx, q, &own) : shs__lasso_code_as_is(ctx, q, &own);
+    if (status == SHS_OK && !shs__finite_columns(codes->stride, (size_t)q->count * c->m, codes->coefs, codes->stride))
+        status = SHS_OUT_OF_RANGE;
+    if (report && (status == SHS_OK || status == SHS_CANCELLED || status == SHS_OUT_OF_RANGE)) *report = own;
     return status;
 }
 

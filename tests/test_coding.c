@@ -1709,6 +1709,144 @@ static void test_lengths_of_atoms(void **state) {
     }
 }
 
+/* The problem in other units: D is 2^a times as large, Y 2^b times. */
+static problem in_units(const problem *q, int a, int b) {
+    const size_t P = (size_t)q->p, N = (size_t)q->n;
+    problem s = *q;
+    size_t i;
+    s.D = (shs_real *)malloc(P * N * sizeof *s.D), s.Y = (shs_real *)malloc(P * q->m * sizeof *s.Y);
+    s.gram = (shs_real *)malloc(N * N * sizeof *s.gram), s.dty = (shs_real *)malloc(N * q->m * sizeof *s.dty);
+    s.norms2 = (shs_real *)malloc(q->m * sizeof *s.norms2);
+    for (i = 0; i < P * N; i++) s.D[i] = (shs_real)ldexp((double)q->D[i], a);
+    for (i = 0; i < N * N; i++) s.gram[i] = (shs_real)ldexp((double)q->gram[i], 2 * a);
+    for (i = 0; i < P * q->m; i++) s.Y[i] = (shs_real)ldexp((double)q->Y[i], b);
+    for (i = 0; i < N * q->m; i++) s.dty[i] = (shs_real)ldexp((double)q->dty[i], a + b);
+    for (i = 0; i < q->m; i++) s.norms2[i] = (shs_real)ldexp((double)q->norms2[i], 2 * b);
+    return s;
+}
+
+enum { BY_OMP, BY_OLS, NONNEGATIVE, BY_GROUPS, OLS_BY_GROUPS, WEIGHTED, WAYS };
+
+/* What does not depend on units: the codes of all forms, in all ways, with a tolerance and without. */
+static void check_units(const problem *q, int a, int b, int form, int way, const shs_real *v) {
+    static const size_t starts[] = {0, 3, 10, 11};
+    const problem scaled = in_units(q, a, b);
+    const int most = BY_TYPE(52, 400), known = form < 3 || form == 6; /* D and Y, and no Gram matrix */
+    const int one = form >= FORMS_OF_MANY;
+    int limited, k;
+    problem kept = scaled;
+    if (!known && (abs(2 * a) > 2 * most || abs(a + b) > 2 * most || abs(b) > most)) limited = 2;
+    else if (one && (way == BY_GROUPS || way == OLS_BY_GROUPS || way == WEIGHTED)) limited = 2;
+    else if (way == WEIGHTED && form >= 3) limited = 2;
+    else limited = 0;
+    for (; limited < 2; limited++) {
+        shs_codes expected = new_codes(q->m, q->p), codes = new_codes(q->m, q->p);
+        shs_omp_options o = SHS_ZERO;
+        size_t i;
+        o.selection = way == BY_OLS || way == OLS_BY_GROUPS ? SHS_SELECT_OLS : SHS_SELECT_OMP;
+        o.nonnegative = way == NONNEGATIVE;
+        if (way == BY_GROUPS || way == OLS_BY_GROUPS) o.groups = starts, o.group_count = 4;
+        if (way == WEIGHTED) o.weights = v, o.ldw = q->p;
+        o.sparsity = 7, o.tolerance = limited ? (shs_real)2.5 : 0;
+        assert_ok(forms[form](q, &o, &expected));
+        o.tolerance = (shs_real)ldexp((double)o.tolerance, b);
+        assert_ok(forms[form](&scaled, &o, &codes));
+        for (i = 0; i < q->m; i++)
+            for (k = 0; k < expected.used[i]; k++) {
+                shs_real *x = expected.coefs + i * (size_t)expected.stride + (size_t)k;
+                *x = (shs_real)ldexp((double)*x, b - a);
+            }
+        assert_identical_codes(&codes, &expected, q->m);
+        shs_codes_free(NULL, &codes), shs_codes_free(NULL, &expected);
+    }
+    problem_free(&kept);
+}
+
+/* Units of D and of Y over the whole range of the type: the same bits. */
+static void test_units(void **state) {
+    static const int exponents[] = {-100, -75, -50, -36, -22, 0, 22, 50, 75, 100};
+    enum { COUNT = sizeof exponents / sizeof exponents[0], M = 13 };
+    const int times = BY_TYPE(1, 8);
+    problem q = random_problem(16, 30, M, 79);
+    shs_real v[16 * M];
+    int i, j, form, way;
+    (void)state;
+    for (i = 0; i < 16 * M; i++) v[i] = (shs_real)(i % 5) / 4;
+    for (i = 0; i < COUNT; i++)
+        for (j = 0; j < COUNT; j++)
+            for (form = 0; form < FORMS_OF_MANY; form++)
+                for (way = 0; way < WAYS; way++)
+                    if (abs(exponents[i] - exponents[j]) <= 100)
+                        check_units(&q, times * exponents[i], times * exponents[j], form, way, v);
+    problem_free(&q);
+}
+
+/* Signals of many units in one call, in which each has the codes that it has alone; and the report is of them all. */
+static void test_units_of_signals(void **state) {
+    enum { M = 24 };
+    const int step = BY_TYPE(9, 70);
+    problem q = random_problem(16, 30, M, 80), scaled = in_units(&q, 0, 0);
+    int way, k;
+    (void)state;
+    for (k = 0; k < 16 * M; k++) scaled.Y[k] = (shs_real)ldexp((double)q.Y[k], step * (k / 16 - M / 2));
+    for (way = 0; way < 4; way++) {
+        shs_codes expected = new_codes(M, 7), codes = new_codes(M, 7);
+        shs_real errors2[M], expected2[M];
+        shs_omp_options o = SHS_ZERO;
+        shs_omp_report report;
+        double sum2 = 0;
+        o.sparsity = 7, o.selection = way & 1 ? SHS_SELECT_OLS : SHS_SELECT_OMP;
+        o.gram_mode = way & 2 ? SHS_GRAM_NEVER : SHS_GRAM_ALWAYS;
+        assert_ok(shs_omp_ex(NULL, 16, 30, q.D, 16, M, q.Y, 16, &o, &expected, expected2, NULL));
+        assert_ok(shs_omp_ex(NULL, 16, 30, scaled.D, 16, M, scaled.Y, 16, &o, &codes, errors2, &report));
+        for (k = 0; k < 7 * M; k++) expected.coefs[k] = (shs_real)ldexp((double)expected.coefs[k], step * (k / 7 - M / 2));
+        assert_identical_codes(&codes, &expected, M);
+        for (k = 0; k < M; k++) {
+            const double error2 = ldexp((double)expected2[k], 2 * step * (k - M / 2));
+            sum2 += error2;
+            if (error2 < BY_TYPE(1e38, 1e300) && error2 > BY_TYPE(1e-37, 1e-300))
+                assert_close(errors2[k], error2, 4 * BY_TYPE(1.2e-7, 2.3e-16) * error2);
+        }
+        if (sizeof(shs_wide) == sizeof(double) && isfinite(sum2)) assert_close(report.sum2, sum2, 1e-5 * sum2);
+        shs_codes_free(NULL, &codes), shs_codes_free(NULL, &expected);
+    }
+    problem_free(&q), problem_free(&scaled);
+}
+
+/* Coefficients, or a Gram matrix, that shs_real does not hold are told. */
+static void test_out_of_range(void **state) {
+    const int most = BY_TYPE(100, 900);
+    problem q = random_problem(16, 30, 13, 81);
+    int sign, selection, mode;
+    (void)state;
+    for (sign = -1; sign <= 1; sign += 2)
+        for (selection = 0; selection < SHS_SELECTION_COUNT; selection++)
+            for (mode = SHS_GRAM_ALWAYS; mode <= SHS_GRAM_NEVER; mode++) {
+                problem s = in_units(&q, -sign * most / 2, sign * most);
+                shs_codes codes = new_codes(13, 5);
+                shs_omp_options o = SHS_ZERO;
+                o.sparsity = 5, o.selection = (shs_selection)selection, o.gram_mode = (shs_gram_mode)mode;
+                assert_status(shs_omp_ex(NULL, 16, 30, s.D, 16, 13, s.Y, 16, &o, &codes, NULL, NULL), SHS_OUT_OF_RANGE);
+                assert_int_equal(codes.used[0], 5);
+                o.skip_nan = mode == SHS_GRAM_NEVER;
+                assert_status(shs_omp_ex(NULL, 16, 30, s.D, 16, 13, s.Y, 16, &o, &codes, NULL, NULL), SHS_OUT_OF_RANGE);
+                shs_codes_free(NULL, &codes);
+                problem_free(&s);
+            }
+    {
+        problem s = in_units(&q, -BY_TYPE(65, 515), 0);
+        shs_codes codes = new_codes(13, 5);
+        shs_omp_options o = SHS_ZERO;
+        o.sparsity = 5, o.gram = s.gram, o.ldg = 30;
+        assert_status(shs_omp_gram(NULL, 30, 13, s.dty, 30, s.norms2, &o, &codes, NULL, NULL), SHS_OUT_OF_RANGE);
+        o.gram = q.gram, s.norms2[3] = 0, o.tolerance = 1;
+        assert_status(shs_omp_gram(NULL, 30, 13, q.dty, 30, s.norms2, &o, &codes, NULL, NULL), SHS_BAD_NORMS);
+        shs_codes_free(NULL, &codes);
+        problem_free(&s);
+    }
+    problem_free(&q);
+}
+
 /* Programs may let floating-point exceptions trap to find their mistakes: the library makes none of its own. */
 static void test_no_exceptions(void **state) {
     enum { P = 24, N = 50, M = 70 };
@@ -3015,6 +3153,9 @@ int main(void) {
         cmocka_unit_test(test_tolerance_too_small),
         cmocka_unit_test(test_scales),
         cmocka_unit_test(test_lengths_of_atoms),
+        cmocka_unit_test(test_units),
+        cmocka_unit_test(test_units_of_signals),
+        cmocka_unit_test(test_out_of_range),
         cmocka_unit_test(test_no_exceptions),
         cmocka_unit_test(test_bad_arguments),
         cmocka_unit_test(test_bad_limits_each),

@@ -300,6 +300,43 @@ static void test_orthonormal(void **state) {
     problem_free(&q);
 }
 
+/* The unit of D and of Y, and of the lambdas with them: the same bits over the whole range, and gaps that are numbers. */
+static void test_units(void **state) {
+    static const int exponents[][2] = {{0, 100}, {0, -100}, {-90, 0}, {90, 0}, {-100, -100}, {100, 100}, {30, -60}};
+    const int times = BY_TYPE(1, 5);
+    size_t u;
+    int kind;
+    (void)state;
+    for (u = 0; u < sizeof exponents / sizeof exponents[0]; u++)
+        for (kind = 0; kind < 8; kind++) {
+            const int a = times * exponents[u][0], b = times * exponents[u][1];
+            problem q = problem_of(16, 30, 20, kind & 2, 24), scaled = problem_of(16, 30, 20, kind & 2, 24);
+            shs_codes expected = new_codes(20, 30), codes = new_codes(20, 30);
+            shs_lasso_options o = SHS_ZERO;
+            shs_lasso_report first = SHS_ZERO, report = SHS_ZERO;
+            int i;
+            for (i = 0; i < 16 * 30; i++) scaled.D[i] = (shs_real)ldexp((double)q.D[i], a);
+            for (i = 0; i < 16 * 20; i++) scaled.Y[i] = (shs_real)ldexp((double)q.Y[i], b);
+            o.relative = kind & 1, o.nonnegative = kind >= 4;
+            o.lambda = (shs_real)0.25, o.lambda2 = kind & 4 ? (shs_real)0.125 : 0;
+            if (a != 0 && abs(a) >= times * 63) o.lambda2 = 0; /* its own unit is not a number */
+            assert_ok(run(&q, &o, &expected, NULL, &first));
+            if (!o.relative) o.lambda = (shs_real)ldexp((double)o.lambda, abs(a + b) <= times * 120 ? a + b : 0);
+            o.lambda2 = (shs_real)ldexp((double)o.lambda2, 2 * a);
+            if (o.relative || abs(a + b) <= times * 120) {
+                assert_ok(run(&scaled, &o, &codes, NULL, &report));
+                for (i = 0; i < 20 * 30; i++) expected.coefs[i] = (shs_real)ldexp((double)expected.coefs[i], b - a);
+                assert_memory_equal(codes.used, expected.used, 20 * sizeof *codes.used);
+                assert_memory_equal(codes.atoms, expected.atoms, 600 * sizeof *codes.atoms);
+                assert_memory_equal(codes.coefs, expected.coefs, 600 * sizeof *codes.coefs);
+                assert_true(report.gap <= first.gap && report.gap >= first.gap);
+                assert_int_equal(report.not_reached, first.not_reached);
+            }
+            shs_codes_free(NULL, &codes), shs_codes_free(NULL, &expected);
+            problem_free(&q), problem_free(&scaled);
+        }
+}
+
 /* A path that ascends: from the largest correlation on no atom is used, as if each lambda stood alone. */
 static void test_ascending_path(void **state) {
     static const shs_real lambdas[4] = {(shs_real)0.02, (shs_real)0.5, 1, 40};
@@ -669,6 +706,7 @@ int main(void) {
         cmocka_unit_test(test_no_lambda),
         cmocka_unit_test(test_orthonormal),
         cmocka_unit_test(test_path),
+        cmocka_unit_test(test_units),
         cmocka_unit_test(test_ascending_path),
         cmocka_unit_test(test_not_reached),
         cmocka_unit_test(test_few_sweeps),
