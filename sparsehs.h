@@ -4891,11 +4891,11 @@ SHS__INLINE shs__vec SHS__IN(scores)(shs_selection selection, int left, shs__vec
                                      const shs_real *alpha, const shs_real *diagonal, const shs_real *row,
                                      shs_real *distance) {
     shs__vec a = SHS__ALL(0), b = a, d2;
-    if (left >= SHS__LANES) a = SHS__LOAD(alpha);
+    if (SHS__LANES == 1 || left >= SHS__LANES) a = SHS__LOAD(alpha);
     else memcpy(&a, alpha, (size_t)left * sizeof *alpha);
     d2 = SHS__LOAD(distance);
     if (row) {
-        if (left >= SHS__LANES) b = SHS__LOAD(row);
+        if (SHS__LANES == 1 || left >= SHS__LANES) b = SHS__LOAD(row);
         else memcpy(&b, row, (size_t)left * sizeof *row);
         d2 = SHS__FNMA(SHS__MUL(b, inflation), b, d2);
         SHS__STORE(distance, d2);
@@ -4949,8 +4949,8 @@ SHS__INLINE int SHS__IN(choose_by)(shs_selection selection, int n, shs_real scal
 SHS__PRIVATE int SHS__IN(choose)(shs_selection selection, int n, shs_real scale, const shs_real *alpha,
                                  const shs_real *diagonal, const shs_real *B, size_t rows, int k, shs_real inflation,
                                  shs_real *distance) {
-#define SHS__CASE(name, distances)                                                                                     \
-    if (selection == SHS_SELECT_##name)                                                                                \
+#define SHS__CASE(name, distances) /* the others are chosen by alpha alone: see strongest and advance */                \
+    if ((distances) && selection == SHS_SELECT_##name)                                                                 \
         return SHS__IN(choose_by)(SHS_SELECT_##name, n, scale, alpha, diagonal, B, rows, k, inflation, distance);
     SHS_SELECTION_LIST(SHS__CASE)
 #undef SHS__CASE
@@ -6172,7 +6172,13 @@ SHS__PRIVATE void shs__la_scale(int n, shs_real factor, shs_real *x, int incx) {
 
 /* ---- matrix and vector ------------------------------------------------------------------------------------ >>gemv */
 
-/* y += alpha A x, four columns at a time: y is then read and written a quarter as often. */
+/* y += alpha A x, four columns at a time: y is then read and written a quarter as often. Where code is to be small, one column
+   after another. */
+#ifdef __OPTIMIZE_SIZE__
+#define SHS__FOUR_COLUMNS 0
+#else
+#define SHS__FOUR_COLUMNS 1
+#endif
 SHS__PRIVATE void shs__la_gemv_columns(int m, int n, shs_real alpha, const shs_real *A, int lda, const shs_real *x,
                                        int incx, shs_real *SHS__RESTRICT y) {
     int i, j;
@@ -6202,7 +6208,7 @@ SHS__PUBLIC shs_status shs_gemv(shs_trans trans, int m, int n, shs_real alpha, c
     if (length_y == 0) return SHS_OK;
     shs__la_scale(length_y, beta, y, incy);
     if (alpha == 0 || length_x == 0) return SHS_OK;
-    if (trans == SHS_TRANS_NO && incy == 1) {
+    if (SHS__FOUR_COLUMNS && trans == SHS_TRANS_NO && incy == 1) {
         shs__la_gemv_columns(m, n, alpha, A, lda, x, incx, y);
     } else if (trans == SHS_TRANS_NO) {
         x += shs__la_start(n, incx);
