@@ -337,7 +337,7 @@ static void test_cubes_in_any_memory(void **state) {
             x.cube = cube_of(&p, layout ? SHS_TYPE_F32 : SHS_TYPE_F64, (shs_interleave)layout, 0);
             x.classes = k % 2 ? 1 : 3;
             x.spectra = bands > 1 ? 2 : 1;
-            for (b = 0; b < bands * x.spectra; b++) x.spectrum[b] = (shs_wide)p.x[b] + b;
+            for (b = 0; b < bands * x.spectra; b++) x.spectrum[b] = (shs_wide)p.x[(size_t)b % values_of(&p)] + b;
             sprintf(what, "%d x %d pixels, %d bands, interleave %d", samples, lines, bands, layout);
             check_fills(what, all_of_cubes, &x);
             free(p.x), cube_free(&x.cube);
