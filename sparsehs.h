@@ -472,7 +472,8 @@ typedef struct shs_context {
 
     /* Threads: runs body(arg, i, worker) for i in [0, chunks), in any order, on at most `threads` workers at a time, and
        returns when all are done. NULL: OpenMP when compiled with it, else one after another. threads: the number of
-       workers; 0 = all that OpenMP offers (1 with a callback). Results do not depend on it. */
+       workers; 0 = all that OpenMP offers (1 with a callback). Results do not depend on it. A child of fork() may call the
+       library too, unless a callback forked. */
     void (*parallel_fn)(void *user, size_t chunks, int threads, shs_chunk_fn body, void *arg);
     void *parallel_user;
     int threads;
@@ -2244,6 +2245,10 @@ SHS_API shs_status shs_engine_split(const shs_engine *const *engines, int count,
 #if defined(_OPENMP) && !defined(SPARSEHS_NO_OPENMP)
 #include <omp.h>
 #define SHS__OPENMP
+#if defined(__GNUC__) && __GNUC__ >= 9 && !defined(__clang__) && (defined(__unix__) || defined(__APPLE__))
+#include <pthread.h>
+#define SHS__REST_AT_FORK
+#endif
 #endif
 
 /* SHS__SQRT works on shs_real, SHS__WSQRT and its like on shs_wide; SHS__EPS is the spacing of shs_real at 1, SHS__REAL_MIN its
@@ -2540,6 +2545,15 @@ SHS__OUTLINE int shs__ctx_workers(const shs_context *ctx) {
     return 1;
 #endif
 }
+
+#ifdef SHS__REST_AT_FORK
+/* The threads of gcc's OpenMP do not live on in the child of a fork, whose next parallel region would wait for them for ever.
+   So they end before a fork, and both processes start threads again when they need them. Other OpenMP libraries do so by
+   themselves. What is to be done is kept by the C library: this one has no state. */
+SHS__PRIVATE void shs__threads_rest(void) { (void)omp_pause_resource_all(omp_pause_soft); }
+
+__attribute__((constructor)) SHS__PRIVATE void shs__threads_at_fork(void) { (void)pthread_atfork(shs__threads_rest, NULL, NULL); }
+#endif
 
 /* The least work that threads are woken for, some 100 microseconds of one core. A parallel region ends no sooner than each of
    them has been there: that takes some 10 microseconds where the machine has nothing else to do, and milliseconds where a

@@ -2,6 +2,10 @@
    The results are those of each call alone, to the bit, and every stage that is shared out is among them. */
 #include "test_cube_tools.h"
 #include <time.h>
+#if defined(__unix__)
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
 
 #define P 32
 #define N 160
@@ -496,11 +500,43 @@ static void test_sharing_that_does_not_pay(void **state) {
 }
 #endif
 
+#if defined(__unix__) && !defined(__SANITIZE_THREAD__)
+/* The child of a fork calls with threads after its parent did, and the parent goes on. A child that waits for ever is ended. */
+static void test_fork(void **state) {
+    shs_real *D = new_normal(P * N, 71), *Y = new_normal(P * M, 72);
+    shs_codes one, other;
+    shs_context ctx = SHS_ZERO;
+    int turn, ended;
+    (void)state;
+    assert_ok(shs_codes_create(NULL, M, S, &one));
+    assert_ok(shs_codes_create(NULL, M, S, &other));
+    ctx.threads = 2;
+    assert_ok(shs_omp(&ctx, P, N, D, M, Y, S, &one));
+    for (turn = 0; turn < 2; turn++) {
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(20);
+            if (shs_omp(&ctx, P, N, D, M, Y, S, &other) != SHS_OK) _exit(1);
+            _exit(memcmp(one.coefs, other.coefs, sizeof(shs_real) * M * S) != 0);
+        }
+        assert_true(child > 0 && waitpid(child, &ended, 0) == child);
+        assert_int_equal(ended, 0);
+        assert_ok(shs_omp(&ctx, P, N, D, M, Y, S, &other));
+        assert_memory_equal(one.coefs, other.coefs, sizeof(shs_real) * M * S);
+    }
+    shs_codes_free(NULL, &one), shs_codes_free(NULL, &other);
+    free(D), free(Y);
+}
+#endif
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_at_once),
         cmocka_unit_test(test_one_after_another),
         cmocka_unit_test(test_every_stage_was_shared_out),
+#if defined(__unix__) && !defined(__SANITIZE_THREAD__)
+        cmocka_unit_test(test_fork),
+#endif
 #if defined(_OPENMP) && !defined(SPARSEHS_NO_OPENMP)
         cmocka_unit_test(test_sharing_that_does_not_pay),
 #endif
