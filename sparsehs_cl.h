@@ -25,6 +25,13 @@
    and those of sparsehs.h: SPARSEHS_DOUBLE needs a device with doubles, SPARSEHS_NO_DOUBLE uses none, SPARSEHS_FILE names
    sparsehs.h where it is called otherwise and was not included before this file.
 
+   SELF-TEST
+   Drivers miscompile kernels. Before a stage uses a program for the first time it runs a small known problem through it and
+   compares the results with those of the CPU. If they differ, another coder or another way to do the same is tested. If none is
+   right, the stage answers SHS_UNSUPPORTED (`fallback` lets the CPU take over), and shs_cl_about(cl)->fault names the driver, the
+   kernel and the difference. A test takes a few milliseconds besides building; store_fn keeps its verdict for the next run.
+   `trust` switches the self-test off.
+
    The files in kernels_embed/ are the source of the kernels; the arrays of strings below are made from them by
    tools/embed_kernels.c. Nothing is ever written to stdout or stderr.
 */
@@ -88,6 +95,7 @@ typedef struct shs_cl_device {
     int units, clock_mhz;
     size_t memory, max_alloc; /* bytes; of one buffer at most */
     size_t local_bytes, max_group;
+    char fault[384]; /* of the device in use: what the self-test found wrong last, in a sentence; "" = nothing so far */
 } shs_cl_device;
 
 /* All devices: GPUs first, then accelerators, then CPUs; count gets how many there are, devices (may be NULL) the first
@@ -123,8 +131,8 @@ typedef enum shs_cl_without {
 } shs_cl_without;
 
 typedef struct shs_cl_options {
-    /* Which device: the index-th, in the order of shs_cl_list, of those that are usable and match. All zero: the
-       first. */
+    /* Which device: the index-th, in the order of shs_cl_list, of those that are usable and match. All zero: the first, or,
+       where that does not pass its self-test, the next that does. */
     shs_cl_kind kind;
     const char *platform, *name; /* parts of the platform's and the device's name, in any case; NULL = any */
     int index;
@@ -146,8 +154,9 @@ typedef struct shs_cl_options {
                             SHS_UNSUPPORTED or SHS_NO_MEMORY */
     int lean;            /* non-zero: device memory goes back whenever a session closes; 0 = kept for the next, see shs_cl_trim */
     shs_cl_syrk syrk;    /* SHS_UNSUPPORTED where the device cannot do it so */
+    int trust;           /* non-zero: no self-test, see SELF-TEST */
 
-    /* Where built programs and tuning are kept between runs; NULL = nowhere. key is fit for a file name. load_fn
+    /* Where built programs, tuning and the self-test's verdicts are kept between runs; NULL = nowhere. key is fit for a file name. load_fn
        copies what is stored under key, at most size bytes, to data and returns its full size (0 = nothing; it is
        first asked with size 0). What comes back damaged, or is refused by the driver, is built anew. */
     size_t (*load_fn)(void *user, const char *key, void *data, size_t size);
@@ -171,7 +180,7 @@ SHS_CL_API shs_status shs_cl_create(const shs_context *ctx, const shs_cl_options
 SHS_CL_API void shs_cl_destroy(shs_cl *cl);
 /* For shs_context.engine; lives as long as cl. NULL for NULL: the CPU. */
 SHS_CL_API const shs_engine *shs_cl_engine(shs_cl *cl);
-/* The device in use. */
+/* The device in use, and what its self-test has found; valid until shs_cl_destroy. */
 SHS_CL_API const shs_cl_device *shs_cl_about(const shs_cl *cl);
 SHS_CL_API const char *shs_cl_device_name(const shs_cl *cl);
 
@@ -5093,6 +5102,14 @@ typedef struct shs__cl_tuned {
 
 enum { SHS__CL_PENDING = 256, SHS__CL_SPARES = 64 };
 
+/* What the self-test said of kernels. */
+enum { SHS__CL_FAULT = 160 };
+typedef struct shs__cl_verdict {
+    struct shs__cl_verdict *next;
+    uint64_t tag;              /* of what was tested */
+    char fault[SHS__CL_FAULT]; /* what differs; "" where they are right */
+} shs__cl_verdict;
+
 /* A buffer of the object: in use, or spare; or the host's memory, wrapped. */
 typedef struct shs__cl_held {
     struct shs__cl_held *next;
@@ -5128,6 +5145,9 @@ struct shs_cl {
     unsigned turn;
     shs__cl_stage_slot stage_slots[SHS__CL_STAGE_SLOTS];
     shs__cl_tuned *tuned;
+    shs__cl_verdict *verdicts;
+    int testing;                           /* self-tests that are running: a session's may ask for that of a product */
+    const struct shs__cl_signals *imitated; /* whose kernels the sessions of a self-test are to use; NULL: their own choice */
     shs__cl_stage_node *stages;
     int profiles[2]; /* whether the queue measures */
     struct {
@@ -5250,6 +5270,15 @@ SHS__PRIVATE void shs__cl_append_hex(char *text, size_t size, uint64_t value) {
     for (i = 15; i >= 0; i--, value >>= 4) digits[i] = "0123456789abcdef"[value & 15];
     digits[16] = 0;
     shs__cl_append(text, size, digits);
+}
+
+SHS__PRIVATE void shs__cl_append_number(char *text, size_t size, size_t value) {
+    char digits[24];
+    int at = (int)sizeof digits - 1;
+    digits[at] = 0;
+    do digits[--at] = (char)('0' + value % 10);
+    while ((value /= 10) != 0);
+    shs__cl_append(text, size, digits + at);
 }
 
 /* ---- memory on the host ------------------------------------------------------------------------------------------ */
@@ -5947,12 +5976,8 @@ SHS__PRIVATE void shs__cl_define_name(shs__cl_build *b, const char *list, const 
 }
 
 SHS__PRIVATE void shs__cl_define(shs__cl_build *b, const char *name, size_t value) {
-    char digits[24];
-    int at = (int)sizeof digits - 1;
-    digits[at] = 0;
-    do digits[--at] = (char)('0' + value % 10);
-    while ((value /= 10) != 0);
-    shs__cl_define_as(b, name, digits + at);
+    shs__cl_define_as(b, name, "");
+    shs__cl_append_number(b->text, sizeof b->text, value);
 }
 
 /* A kernel about to run: shs__cl_begin finds it, shs__cl_pass_... give it its arguments in order, shs__cl_launch runs it. The
@@ -6087,6 +6112,178 @@ SHS__PRIVATE shs_status shs__cl_tune(shs_cl *cl, const char *what, int choices, 
     return SHS_OK;
 }
 
+/* ---- the self-test: verdicts --------------------------------------------------------------------------------------- */
+
+/* Runs a known problem through the kernels in question and compares: SHS_OK, and in fault (SHS__CL_FAULT bytes) what differs, ""
+   where nothing does. Another status: it could not be run. */
+typedef shs_status (*shs__cl_proof_fn)(shs_cl *cl, const void *job, char *fault);
+
+typedef struct shs__cl_proof {
+    const char *const *source; /* of the kernel, */
+    const char *kernel;        /* by whose name a fault is told */
+    const char *what;          /* the build options and sizes that make it another kernel */
+    shs__cl_proof_fn run;
+    const void *job;
+} shs__cl_proof;
+
+/* Runs the test with all of the device's memory: what the caller may use is for the caller's own data. */
+SHS__PRIVATE shs_status shs__cl_run_proof(shs_cl *cl, const shs__cl_proof *proof, char *fault) {
+    const size_t limit = cl->limit, peak = cl->peak;
+    shs_status status;
+    cl->limit = SIZE_MAX / 2;
+    cl->testing++;
+    status = proof->run(cl, proof->job, fault);
+    cl->testing--;
+    cl->limit = limit;
+    cl->peak = peak;
+    return status;
+}
+
+/* The verdict of an earlier run, else one of this run, which is stored. */
+SHS__PRIVATE shs_status shs__cl_judge(shs_cl *cl, const shs__cl_proof *proof, shs__cl_verdict *v) {
+    char *all = shs__cl_all_options(cl, proof->what), *text = shs__cl_join(cl, proof->source), key[56];
+    unsigned char sealed[SHS__CL_SEAL + SHS__CL_FAULT];
+    const unsigned char *data = NULL;
+    size_t size = 0;
+    void *block = NULL;
+    shs_status status = all && text ? SHS_OK : SHS_NO_MEMORY;
+    if (status == SHS_OK) {
+        shs__cl_key(cl, "verdict-", text, all, key, sizeof key);
+        block = shs__cl_load(cl, key, &data, &size);
+    }
+    if (block && size == SHS__CL_FAULT && data[size - 1] == 0) memcpy(v->fault, data, size);
+    else if (status == SHS_OK) {
+        status = shs__cl_run_proof(cl, proof, v->fault);
+        memcpy(sealed + SHS__CL_SEAL, v->fault, sizeof v->fault);
+        if (status == SHS_OK && cl->options.store_fn) shs__cl_store(cl, key, sealed, sizeof v->fault);
+    }
+    shs__cl_free(cl, block);
+    shs__cl_free(cl, text);
+    shs__cl_free(cl, all);
+    return status;
+}
+
+/* Whether the kernels are right, as far as known problems tell; *fault is what differs, "" where nothing does. */
+SHS__PRIVATE shs_status shs__cl_verdict_on(shs_cl *cl, const shs__cl_proof *proof, const char **fault) {
+    const int how[4] = {cl->is_cpu, cl->ptx, cl->units64, cl->has_double};
+    uint64_t tag = shs__cl_hash(14695981039346656037u, proof->what, strlen(proof->what) + 1);
+    shs__cl_verdict *v;
+    shs_status status;
+    int again;
+    tag = shs__cl_hash(tag, proof->kernel, strlen(proof->kernel));
+    tag = shs__cl_hash(tag, how, sizeof how);
+    *fault = "";
+    for (v = cl->verdicts; v && v->tag != tag;) v = v->next;
+    if (!v) {
+        v = (shs__cl_verdict *)shs__cl_alloc(cl, sizeof *v);
+        if (!v) return SHS_NO_MEMORY;
+        v->tag = tag;
+        status = shs__cl_judge(cl, proof, v);
+        again = how[0] != cl->is_cpu || how[1] != cl->ptx || how[2] != cl->units64;
+        if (status != SHS_OK || again) {
+            shs__cl_free(cl, v);
+            return status != SHS_OK ? status : shs__cl_verdict_on(cl, proof, fault); /* it ran kernels compiled in another way */
+        }
+        v->next = cl->verdicts;
+        cl->verdicts = v;
+    }
+    *fault = v->fault;
+    return SHS_OK;
+}
+
+/* The sentence in shs_cl_about: driver, kernel, difference, and what comes of it. */
+SHS__PRIVATE void shs__cl_tell_fault(shs_cl *cl, const char *kernel, const char *fault, const char *so) {
+    shs_cl_device *d = &cl->about;
+    const char *const parts[] = {d->platform, " ", d->name, " (driver ", d->driver, "): the kernel ", kernel, " is wrong: ", fault, so};
+    size_t i;
+    d->fault[0] = 0;
+    for (i = 0; i < sizeof parts / sizeof *parts; i++) shs__cl_append(d->fault, sizeof d->fault, parts[i]);
+}
+
+/* The next way to compile kernels: without NVIDIA's own instructions, then on a processor as for a GPU. 0: there is none. */
+SHS__PRIVATE int shs__cl_step_down(shs_cl *cl) {
+    if (cl->ptx || cl->units64) cl->ptx = cl->units64 = 0;
+    else if (cl->is_cpu && cl->max_group >= SHS__CL_ITEMS) cl->is_cpu = 0;
+    else return 0;
+    return 1;
+}
+
+/* Whether a stage may use the kernels: if they are wrong, compiled in another way, which is the object's from then on. */
+SHS__PRIVATE shs_status shs__cl_prove(shs_cl *cl, const shs__cl_proof *proof) {
+    const int is_cpu = cl->is_cpu, ptx = cl->ptx, units64 = cl->units64;
+    const char *fault, *other;
+    shs_status status = cl->options.trust ? SHS_OK : shs__cl_verdict_on(cl, proof, &fault);
+    if (cl->options.trust || status != SHS_OK || !fault[0]) return status;
+    while (shs__cl_step_down(cl)) {
+        if (shs__cl_verdict_on(cl, proof, &other) != SHS_OK || other[0]) continue;
+        shs__cl_tell_fault(cl, proof->kernel, fault, "; it is compiled in another way");
+        return SHS_OK;
+    }
+    cl->is_cpu = is_cpu;
+    cl->ptx = ptx;
+    cl->units64 = units64;
+    shs__cl_tell_fault(cl, proof->kernel, fault, "; it is not used");
+    return SHS_UNSUPPORTED;
+}
+
+/* How far results of known problems may be from the CPU's, of the largest. */
+#define SHS__CL_NEAR (sizeof(shs_real) == sizeof(cl_double) ? (shs_wide)1e-9 : (shs_wide)5e-4)
+
+/* Notes in fault, where it is still empty, the first value that is not near enough. */
+SHS__PRIVATE void shs__cl_compare_wides(const char *what, size_t n, const shs_wide *got, const shs_wide *right, char *fault) {
+    shs_wide largest = 0, off;
+    size_t i;
+    for (i = 0; i < n; i++) largest = shs__wabs(right[i]) > largest ? shs__wabs(right[i]) : largest;
+    for (i = 0; i < n && !fault[0]; i++) {
+        off = shs__wabs(got[i] - right[i]);
+        if (off <= SHS__CL_NEAR * largest) continue;
+        shs__cl_append(fault, SHS__CL_FAULT, what);
+        shs__cl_append(fault, SHS__CL_FAULT, ": value ");
+        shs__cl_append_number(fault, SHS__CL_FAULT, i + 1);
+        shs__cl_append(fault, SHS__CL_FAULT, " of ");
+        shs__cl_append_number(fault, SHS__CL_FAULT, n);
+        if (!(off <= 1000 * largest)) shs__cl_append(fault, SHS__CL_FAULT, " is far too large, or no number");
+        else {
+            shs__cl_append(fault, SHS__CL_FAULT, " differs from the CPU's by ");
+            shs__cl_append_number(fault, SHS__CL_FAULT, (size_t)(off / largest * 1000000) + 1);
+            shs__cl_append(fault, SHS__CL_FAULT, " millionths of the largest");
+        }
+    }
+}
+
+/* The same of shs_real; the values are few. */
+SHS__PRIVATE shs_status shs__cl_compare(shs_cl *cl, const char *what, size_t n, const shs_real *got, const shs_real *right,
+                                        char *fault) {
+    shs_wide *both = (shs_wide *)shs__cl_alloc(cl, 2 * n * sizeof *both);
+    size_t i;
+    if (!both) return SHS_NO_MEMORY;
+    for (i = 0; i < n; i++) {
+        both[i] = (shs_wide)got[i];
+        both[n + i] = (shs_wide)right[i];
+    }
+    shs__cl_compare_wides(what, n, both, both + n, fault);
+    shs__cl_free(cl, both);
+    return SHS_OK;
+}
+
+/* What the calls of a self-test on the CPU are given. */
+SHS__PRIVATE shs_context shs__cl_cpu(const shs_cl *cl) {
+    shs_context cpu = SHS_ZERO;
+    cpu.alloc_fn = cl->ctx.alloc_fn;
+    cpu.free_fn = cl->ctx.free_fn;
+    cpu.alloc_user = cl->ctx.alloc_user;
+    cpu.threads = 1;
+    return cpu;
+}
+
+SHS__PRIVATE void shs__cl_fill(shs_random *r, size_t n, shs_real *x) {
+    size_t i;
+    for (i = 0; i < n; i++) x[i] = (shs_real)(2 * shs_random_uniform(r) - 1);
+}
+
+/* Whether the self-tests of sessions are asked for: not inside of one. */
+SHS__PRIVATE int shs__cl_proves(const shs_cl *cl) { return !cl->options.trust && !cl->testing; }
+
 /* ================================================================================================================== */
 /* MATRIX PRODUCTS                                                                                                    */
 /* ================================================================================================================== */
@@ -6141,8 +6338,8 @@ SHS__PRIVATE int shs__cl_gemm_blocked(const shs_cl *cl) {
     return !cl->is_cpu && cl->max_group >= 256 && cl->local_bytes >= local;
 }
 
-/* As shs__cl_gemm, k in slices of `depth`, each with a C of its own behind that of the one before. */
-SHS__PRIVATE shs_status shs__cl_gemm_slices(shs_cl *cl, shs_trans transa, shs_trans transb, int m, int n, int k, int depth,
+/* A product without a look at the self-test. */
+SHS__PRIVATE shs_status shs__cl_run_gemm(shs_cl *cl, shs_trans transa, shs_trans transb, int m, int n, int k, int depth,
                                             shs_real alpha, const shs__cl_matrix *A, const shs__cl_matrix *B, shs_real beta,
                                             const shs__cl_matrix *C) {
     int blocked = shs__cl_gemm_blocked(cl);
@@ -6172,6 +6369,110 @@ SHS__PRIVATE shs_status shs__cl_gemm_slices(shs_cl *cl, shs_trans transa, shs_tr
                           shs__ctx_chunks((size_t)n, 8 * SHS__CL_PLAIN_TILE), 8, "gemm");
 }
 
+/* The known products: sizes beyond a tile, by no tile's edge, of 3 slices. */
+enum { SHS__CL_KNOWN_M = 133, SHS__CL_KNOWN_N = 131, SHS__CL_KNOWN_K = 41, SHS__CL_KNOWN_SLICES = 3 };
+
+typedef struct shs__cl_gemm_form {
+    shs_trans transa, transb;
+    int vector_a, vector_b, sliced;
+} shs__cl_gemm_form;
+
+typedef struct shs__cl_known_product {
+    shs__layout host;
+    shs_real *A, *B, *C, *P; /* P: of each slice */
+    cl_mem a, b, c;
+} shs__cl_known_product;
+
+SHS__PRIVATE shs_status shs__cl_known_product_open(shs_cl *cl, size_t a, size_t b, size_t c, shs__cl_known_product *x) {
+    const size_t r = sizeof(shs_real);
+    shs_random random;
+    shs_status status = SHS_OK;
+    while (shs__layout_next(&cl->ctx, &x->host, &status)) {
+        x->A = SHS__CARVE(&x->host, shs_real, a);
+        x->B = SHS__CARVE(&x->host, shs_real, b);
+        x->C = SHS__CARVE(&x->host, shs_real, c);
+        x->P = SHS__CARVE(&x->host, shs_real, SHS__CL_KNOWN_SLICES * c);
+    }
+    if (status != SHS_OK) return status;
+    shs_random_seed(&random, 1);
+    shs__cl_fill(&random, a, x->A);
+    shs__cl_fill(&random, b, x->B);
+    shs__cl_fill(&random, c, x->C);
+    shs__cl_fill(&random, SHS__CL_KNOWN_SLICES * c, x->P);
+    status = shs__cl_buffer(cl, a * r, &x->a);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, b * r, &x->b);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, SHS__CL_KNOWN_SLICES * c * r, &x->c);
+    if (status == SHS_OK) status = shs__cl_write(cl, 0, x->a, 0, a * r, x->A);
+    if (status == SHS_OK) status = shs__cl_write(cl, 0, x->b, 0, b * r, x->B);
+    return status;
+}
+
+SHS__PRIVATE void shs__cl_known_product_close(shs_cl *cl, shs__cl_known_product *x) {
+    shs__cl_finish(cl, 0);
+    shs__cl_release(cl, &x->a);
+    shs__cl_release(cl, &x->b);
+    shs__cl_release(cl, &x->c);
+    shs__layout_release(&cl->ctx, &x->host);
+}
+
+/* The self-test of gemm: C = 1.25 op(A) op(B) + 0.5 C, or the slices of op(A) op(B), which the host adds. */
+SHS__PRIVATE shs_status shs__cl_test_gemm(shs_cl *cl, const void *job, char *fault) {
+    const shs__cl_gemm_form *f = (const shs__cl_gemm_form *)job;
+    const int m = SHS__CL_KNOWN_M, n = SHS__CL_KNOWN_N, k = SHS__CL_KNOWN_K, across = f->transa == SHS_TRANS_YES;
+    const int lda = shs__la_round_up(across ? k : m, 4) + !f->vector_a;
+    const int ldb = shs__la_round_up(f->transb == SHS_TRANS_YES ? n : k, 4) + !f->vector_b;
+    const size_t columns_a = (size_t)(across ? m : k), columns_b = (size_t)(f->transb == SHS_TRANS_YES ? k : n);
+    const size_t c = (size_t)m * (size_t)n, slices = f->sliced ? SHS__CL_KNOWN_SLICES : 1;
+    const shs_real alpha = f->sliced ? 1 : (shs_real)1.25, beta = f->sliced ? 0 : (shs_real)0.5;
+    const shs_context cpu = shs__cl_cpu(cl);
+    shs__cl_known_product x = SHS_ZERO;
+    shs__cl_matrix A, B, C;
+    shs_status status = shs__cl_known_product_open(cl, columns_a * (size_t)lda, columns_b * (size_t)ldb, c, &x);
+    size_t i, q;
+    if (status == SHS_OK) status = shs__cl_write(cl, 0, x.c, 0, c * sizeof *x.C, x.C);
+    A = shs__cl_matrix_of(x.a, 0, lda), B = shs__cl_matrix_of(x.b, 0, ldb), C = shs__cl_matrix_of(x.c, 0, m);
+    if (status == SHS_OK)
+        status = shs__cl_run_gemm(cl, f->transa, f->transb, m, n, k, f->sliced ? 16 : k, alpha, &A, &B, beta, &C);
+    if (status == SHS_OK) status = shs__cl_read(cl, 0, x.c, 0, slices * c * sizeof *x.P, x.P);
+    if (status == SHS_OK) status = shs_gemm(&cpu, f->transa, f->transb, m, n, k, alpha, x.A, lda, x.B, ldb, beta, x.C, m);
+    for (q = 1; q < slices && status == SHS_OK; q++)
+        for (i = 0; i < c; i++) x.P[i] += x.P[q * c + i];
+    if (status == SHS_OK) status = shs__cl_compare(cl, "a product", c, x.P, x.C, fault);
+    shs__cl_known_product_close(cl, &x);
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__cl_prove_gemm(shs_cl *cl, const shs__cl_gemm_form *form) {
+    shs__cl_build b = SHS_ZERO;
+    shs__cl_proof proof;
+    shs__cl_define(&b, "TRANS_A", form->transa == SHS_TRANS_YES);
+    shs__cl_define(&b, "TRANS_B", form->transb == SHS_TRANS_YES);
+    shs__cl_define(&b, "VECTOR_A", (size_t)form->vector_a);
+    shs__cl_define(&b, "VECTOR_B", (size_t)form->vector_b);
+    shs__cl_define(&b, "SLICED", (size_t)form->sliced);
+    proof.source = shs__cl_source_gemm;
+    proof.kernel = shs__cl_gemm_blocked(cl) ? "gemm" : "gemm_plain";
+    proof.what = b.text;
+    proof.run = shs__cl_test_gemm;
+    proof.job = form;
+    return shs__cl_prove(cl, &proof);
+}
+
+/* As shs__cl_gemm, k in slices of `depth`, each with a C of its own behind that of the one before. */
+SHS__PRIVATE shs_status shs__cl_gemm_slices(shs_cl *cl, shs_trans transa, shs_trans transb, int m, int n, int k, int depth,
+                                            shs_real alpha, const shs__cl_matrix *A, const shs__cl_matrix *B, shs_real beta,
+                                            const shs__cl_matrix *C) {
+    shs__cl_gemm_form form;
+    shs_status status;
+    form.transa = transa;
+    form.transb = transb;
+    form.vector_a = shs__cl_by_fours(A);
+    form.vector_b = shs__cl_by_fours(B);
+    form.sliced = depth < k;
+    status = shs__cl_prove_gemm(cl, &form);
+    return status == SHS_OK ? shs__cl_run_gemm(cl, transa, transb, m, n, k, depth, alpha, A, B, beta, C) : status;
+}
+
 /* C = alpha op(A) op(B) + beta C on the first queue; op(A) is m x k. */
 SHS__PRIVATE shs_status shs__cl_gemm(shs_cl *cl, shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha,
                                      const shs__cl_matrix *A, const shs__cl_matrix *B, shs_real beta, const shs__cl_matrix *C) {
@@ -6197,22 +6498,60 @@ SHS__PRIVATE int shs__cl_slice_depth(const shs_cl *cl, int k, size_t groups, siz
     return shs__la_round_up((int)shs__ctx_chunks((size_t)k, shs__zmax(slices, 1)), step);
 }
 
+/* C = alpha times the sum of the slices, + beta C. */
+SHS__PRIVATE shs_status shs__cl_gemm_sum(shs_cl *cl, int m, int n, int slices, shs_real alpha, shs_real beta,
+                                         const shs__cl_matrix *C, cl_mem partial) {
+    shs__cl_call call = shs__cl_begin(cl, shs__cl_source_gemm, "", "gemm_sum");
+    shs__cl_pass_buffer(&call, partial), shs__cl_pass_int(&call, slices);
+    shs__cl_pass_int(&call, m), shs__cl_pass_int(&call, n);
+    shs__cl_pass_real(&call, alpha), shs__cl_pass_real(&call, beta);
+    shs__cl_pass_buffer(&call, C->buffer), shs__cl_pass_size(&call, C->first), shs__cl_pass_int(&call, C->ld);
+    return shs__cl_launch(&call, shs__ctx_chunks((size_t)m * (size_t)n, SHS__CL_SUM_VALUES), SHS__CL_SUM_VALUES, 1,
+                          SHS__CL_SUM_PARTS, "gemm");
+}
+
+/* Of 19 slices, which the items of a group share unequally. */
+SHS__PRIVATE shs_status shs__cl_test_gemm_sum(shs_cl *cl, const void *job, char *fault) {
+    const int m = 7, n = 11, slices = 19;
+    const size_t c = (size_t)(m * n), all = (size_t)slices * c;
+    shs__cl_known_product x = SHS_ZERO;
+    shs__cl_matrix C;
+    shs_real sum;
+    size_t i, q;
+    shs_status status = shs__cl_known_product_open(cl, all, c, c, &x);
+    (void)job;
+    C = shs__cl_matrix_of(x.b, 0, m);
+    if (status == SHS_OK) status = shs__cl_gemm_sum(cl, m, n, slices, (shs_real)1.25, (shs_real)0.5, &C, x.a);
+    if (status == SHS_OK) status = shs__cl_read(cl, 0, x.b, 0, c * sizeof *x.P, x.P);
+    for (i = 0; i < c && status == SHS_OK; i++) {
+        for (q = 0, sum = 0; q < (size_t)slices; q++) sum += x.A[q * c + i];
+        x.C[i] = (shs_real)1.25 * sum + (shs_real)0.5 * x.B[i];
+    }
+    if (status == SHS_OK) status = shs__cl_compare(cl, "sums of slices", c, x.P, x.C, fault);
+    shs__cl_known_product_close(cl, &x);
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__cl_prove_gemm_sum(shs_cl *cl) {
+    shs__cl_proof proof;
+    proof.source = shs__cl_source_gemm;
+    proof.kernel = "gemm_sum";
+    proof.what = "";
+    proof.run = shs__cl_test_gemm_sum;
+    proof.job = NULL;
+    return shs__cl_prove(cl, &proof);
+}
+
 /* C += the products of deep factors, in slices: C holds few tiles, and one slice would keep few units busy. */
 SHS__PRIVATE shs_status shs__cl_gemm_deep(shs_cl *cl, const shs_product_job *job, int k, int depth, const shs__cl_matrix *A,
                                           const shs__cl_matrix *B, shs_real beta, const shs__cl_matrix *C, cl_mem partial) {
     shs__cl_matrix P = shs__cl_matrix_of(partial, 0, job->m);
     int slices = (int)shs__ctx_chunks((size_t)k, (size_t)depth);
-    shs__cl_call call;
     shs_status status;
     if (slices < 2) return shs__cl_gemm(cl, job->transa, job->transb, job->m, job->n, k, job->alpha, A, B, beta, C);
     status = shs__cl_gemm_slices(cl, job->transa, job->transb, job->m, job->n, k, depth, 1, A, B, 0, &P);
-    if (status != SHS_OK) return status;
-    call = shs__cl_begin(cl, shs__cl_source_gemm, "", "gemm_sum");
-    shs__cl_pass_buffer(&call, partial), shs__cl_pass_int(&call, slices), shs__cl_pass_int(&call, job->m);
-    shs__cl_pass_int(&call, job->n), shs__cl_pass_real(&call, job->alpha), shs__cl_pass_real(&call, beta);
-    shs__cl_pass_buffer(&call, C->buffer), shs__cl_pass_size(&call, C->first), shs__cl_pass_int(&call, C->ld);
-    return shs__cl_launch(&call, shs__ctx_chunks((size_t)job->m * (size_t)job->n, SHS__CL_SUM_VALUES), SHS__CL_SUM_VALUES, 1,
-                          SHS__CL_SUM_PARTS, "gemm");
+    if (status == SHS_OK) status = shs__cl_prove_gemm_sum(cl);
+    return status == SHS_OK ? shs__cl_gemm_sum(cl, job->m, job->n, slices, job->alpha, beta, C, partial) : status;
 }
 
 /* ---- the symmetric product ----------------------------------------------------------------------------------------- */
@@ -6272,31 +6611,6 @@ SHS__PRIVATE shs__cl_call shs__cl_begin_syrk(shs_cl *cl, const shs__cl_syrk_plan
     return shs__cl_begin(cl, shs__cl_source_syrk, b.text, name);
 }
 
-/* A compiler that does not take an instruction of matrix units is asked once. */
-SHS__PRIVATE shs_status shs__cl_syrk_plan_of(shs_cl *cl, shs_trans trans, int n, int k, shs__cl_syrk_plan *plan) {
-    shs_cl_syrk asked = cl->options.syrk;
-    shs_status status;
-    size_t each, share;
-    plan->way = asked ? asked : shs__cl_can_syrk(cl, SHS_CL_SYRK_UNITS) ? SHS_CL_SYRK_UNITS : SHS_CL_SYRK_TILES;
-    if (!shs__cl_can_syrk(cl, plan->way)) return SHS_UNSUPPORTED;
-    plan->edge = shs__cl_syrk_edge(plan->way, n);
-    if (plan->way == SHS_CL_SYRK_UNITS) {
-        status = shs__cl_begin_syrk(cl, plan, trans, "syrk_units").status;
-        if (status == SHS_BUILD_FAILED) {
-            cl->units64--;
-            return shs__cl_syrk_plan_of(cl, trans, n, k, plan);
-        }
-        if (status != SHS_OK) return status;
-    }
-    plan->tiles = shs__cl_triangle(n, plan->edge);
-    each = plan->tiles * (size_t)plan->edge * (size_t)plan->edge * sizeof(shs_real) * (plan->way == SHS_CL_SYRK_SPLIT ? 2 : 1);
-    share = plan->way != SHS_CL_SYRK_UNITS ? 2 : plan->edge == 32 ? 4 : 3; /* groups that a unit has room for */
-    plan->depth = shs__cl_slice_depth(cl, k, plan->tiles, share, each, 32);
-    plan->slices = shs__ctx_chunks((size_t)k, (size_t)plan->depth);
-    plan->bytes = shs__layout_product(plan->slices, each, 1);
-    return SHS_OK;
-}
-
 /* The triangle of C = alpha S S' + beta C, S = op(A) n x k with k at most what the plan is for. */
 SHS__PRIVATE shs_status shs__cl_syrk(shs_cl *cl, const shs__cl_syrk_plan *plan, shs_uplo uplo, shs_trans trans, int n, int k,
                                      shs_real alpha, const shs__cl_matrix *A, shs_real beta, const shs__cl_matrix *C,
@@ -6322,6 +6636,98 @@ SHS__PRIVATE shs_status shs__cl_syrk(shs_cl *cl, const shs__cl_syrk_plan *plan, 
     shs__cl_pass_buffer(&call, C->buffer), shs__cl_pass_int(&call, C->ld);
     return shs__cl_launch(&call, shs__ctx_chunks(plan->tiles * (size_t)plan->edge * (size_t)plan->edge, SHS__CL_SUM_VALUES),
                           SHS__CL_SUM_VALUES, 1, SHS__CL_SUM_PARTS, "syrk");
+}
+
+/* The known symmetric product: of two triangles, n beyond two tiles, k of 3 slices. */
+typedef struct shs__cl_syrk_form {
+    const shs__cl_syrk_plan *plan;
+    shs_trans trans;
+} shs__cl_syrk_form;
+
+SHS__PRIVATE shs_status shs__cl_test_syrk(shs_cl *cl, const void *job, char *fault) {
+    const shs__cl_syrk_form *f = (const shs__cl_syrk_form *)job;
+    const int n = 2 * f->plan->edge + 3, k = 70, lda = (f->trans == SHS_TRANS_YES ? k : n) + 1;
+    const size_t a = (size_t)lda * (size_t)(f->trans == SHS_TRANS_YES ? n : k), c = (size_t)n * (size_t)n;
+    const size_t tile = (size_t)f->plan->edge * (size_t)f->plan->edge;
+    const shs_real alpha = (shs_real)1.25, beta = (shs_real)0.5;
+    const shs_context cpu = shs__cl_cpu(cl);
+    shs__cl_known_product x = SHS_ZERO;
+    shs__cl_syrk_plan plan = *f->plan;
+    shs__cl_matrix A, C;
+    shs_status status;
+    int upper;
+    plan.tiles = shs__cl_triangle(n, plan.edge);
+    plan.depth = 32;
+    status = shs__cl_known_product_open(cl, a, 6 * plan.tiles * tile, c, &x); /* b: the partial sums */
+    A = shs__cl_matrix_of(x.a, 0, lda);
+    C = shs__cl_matrix_of(x.c, 0, n);
+    for (upper = 0; upper < 2 && status == SHS_OK; upper++) {
+        const shs_uplo uplo = upper ? SHS_UPLO_UPPER : SHS_UPLO_LOWER;
+        status = shs__cl_write(cl, 0, x.c, 0, c * sizeof *x.C, x.C);
+        if (status == SHS_OK) status = shs__cl_syrk(cl, &plan, uplo, f->trans, n, k, alpha, &A, beta, &C, x.b);
+        if (status == SHS_OK) status = shs__cl_read(cl, 0, x.c, 0, c * sizeof *x.P, x.P);
+        if (status == SHS_OK) status = shs_syrk(&cpu, uplo, f->trans, n, k, alpha, x.A, lda, beta, x.C, n);
+        if (status == SHS_OK) status = shs__cl_compare(cl, "a symmetric product", c, x.P, x.C, fault);
+    }
+    shs__cl_known_product_close(cl, &x);
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__cl_prove_syrk(shs_cl *cl, const shs__cl_syrk_plan *plan, shs_trans trans) {
+    static const char *const names[4] = {"", "syrk_tiles", "syrk_split", "syrk_units"};
+    shs__cl_build b = SHS_ZERO;
+    shs__cl_syrk_form form;
+    shs__cl_proof proof;
+    const char *fault;
+    shs_status status;
+    form.plan = plan;
+    form.trans = trans;
+    shs__cl_define(&b, "WAY", (size_t)plan->way);
+    shs__cl_define(&b, "TRANS", trans == SHS_TRANS_YES);
+    shs__cl_define(&b, "T", (size_t)plan->edge);
+    proof.source = shs__cl_source_syrk;
+    proof.kernel = names[plan->way];
+    proof.what = b.text;
+    proof.run = shs__cl_test_syrk;
+    proof.job = &form;
+    status = cl->options.trust ? SHS_OK : shs__cl_verdict_on(cl, &proof, &fault);
+    if (cl->options.trust || status != SHS_OK || !fault[0]) return status;
+    shs__cl_tell_fault(cl, proof.kernel, fault, cl->options.syrk ? "; it is not used" : "; another way is tried");
+    return SHS_UNSUPPORTED;
+}
+
+/* Makes the plan of one way. A compiler that does not take an instruction of matrix units is asked once. */
+SHS__PRIVATE shs_status shs__cl_syrk_take(shs_cl *cl, shs_cl_syrk way, shs_trans trans, int n, shs__cl_syrk_plan *plan) {
+    shs_status status = SHS_BUILD_FAILED;
+    plan->way = way;
+    if (!shs__cl_can_syrk(cl, way)) return SHS_UNSUPPORTED;
+    plan->edge = shs__cl_syrk_edge(way, n);
+    while (way == SHS_CL_SYRK_UNITS && status == SHS_BUILD_FAILED) {
+        if (!shs__cl_can_syrk(cl, way)) return SHS_UNSUPPORTED;
+        status = shs__cl_begin_syrk(cl, plan, trans, "syrk_units").status;
+        if (status == SHS_BUILD_FAILED) cl->units64--;
+        else if (status != SHS_OK) return status;
+    }
+    return shs__cl_prove_syrk(cl, plan, trans);
+}
+
+/* The way asked for, else the first that the device has and that is right. */
+SHS__PRIVATE shs_status shs__cl_syrk_plan_of(shs_cl *cl, shs_trans trans, int n, int k, shs__cl_syrk_plan *plan) {
+    static const shs_cl_syrk order[3] = {SHS_CL_SYRK_UNITS, SHS_CL_SYRK_TILES, SHS_CL_SYRK_SPLIT};
+    const shs_cl_syrk asked = cl->options.syrk;
+    shs_status status = SHS_UNSUPPORTED;
+    size_t each, share;
+    int i;
+    for (i = 0; i < 3 && status == SHS_UNSUPPORTED; i++)
+        if (asked == SHS_CL_SYRK_AUTO || asked == order[i]) status = shs__cl_syrk_take(cl, order[i], trans, n, plan);
+    if (status != SHS_OK) return status;
+    plan->tiles = shs__cl_triangle(n, plan->edge);
+    each = plan->tiles * (size_t)plan->edge * (size_t)plan->edge * sizeof(shs_real) * (plan->way == SHS_CL_SYRK_SPLIT ? 2 : 1);
+    share = plan->way != SHS_CL_SYRK_UNITS ? 2 : plan->edge == 32 ? 4 : 3; /* groups that a unit has room for */
+    plan->depth = shs__cl_slice_depth(cl, k, plan->tiles, share, each, 32);
+    plan->slices = shs__ctx_chunks((size_t)k, (size_t)plan->depth);
+    plan->bytes = shs__layout_product(plan->slices, each, 1);
+    return SHS_OK;
 }
 
 /* ---- products of the host's matrices ------------------------------------------------------------------------------- */
@@ -6519,19 +6925,24 @@ SHS__PRIVATE shs_status shs__cl_rounding_up(shs__cl_rounding *r, size_t first, s
     return status == SHS_OK ? shs__cl_mark(r->cl, 1, &r->arrived) : status;
 }
 
+SHS__PRIVATE shs__cl_build shs__cl_rounding_build(const shs__cl_rounding *r) {
+    shs__cl_build b = SHS_ZERO;
+    shs__cl_define(&b, "TYPE", (size_t)r->job->type);
+    shs__cl_define(&b, "MOST", (size_t)r->job->most);
+    shs__cl_define(&b, "LOCAL", (size_t)r->local);
+    shs__cl_define(&b, "ITEMS", r->items);
+    shs__cl_define(&b, "GRAM", (size_t)r->gram);
+    return b;
+}
+
 /* When they are there; the results of the slice before are on their way down until then. */
 SHS__PRIVATE shs_status shs__cl_round_slice(shs__cl_rounding *r, size_t count, int slot) {
     const shs_rounding_job *job = r->job;
-    shs__cl_build b = SHS_ZERO;
+    const shs__cl_build b = shs__cl_rounding_build(r);
     shs__cl_call call;
     shs_status status = shs__cl_after(r->cl, 0, r->arrived);
     shs__cl_forget(r->cl, &r->arrived);
     if (status != SHS_OK) return status;
-    shs__cl_define(&b, "TYPE", (size_t)job->type);
-    shs__cl_define(&b, "MOST", (size_t)job->most);
-    shs__cl_define(&b, "LOCAL", (size_t)r->local);
-    shs__cl_define(&b, "ITEMS", r->items);
-    shs__cl_define(&b, "GRAM", (size_t)r->gram);
     call = shs__cl_begin(r->cl, shs__cl_source_compact, b.text, "round_codes");
     shs__cl_pass_size(&call, count), shs__cl_pass_buffer(&call, r->used[slot]);
     shs__cl_pass_buffer(&call, r->atoms[slot]), shs__cl_pass_buffer(&call, r->coefs[slot]);
@@ -6550,6 +6961,81 @@ SHS__PRIVATE shs_status shs__cl_rounding_dictionary(const shs__cl_rounding *r) {
     return shs__cl_gemm(r->cl, SHS_TRANS_YES, SHS_TRANS_NO, job->n, job->n, job->p, 1, &D, &D, 0, &G);
 }
 
+SHS__PRIVATE shs_status shs__cl_codes_round(void *user, const shs_context *ctx, const shs_rounding_job *job);
+
+/* Known codes. Of few signals some have no atom, some all; a Gram matrix is made of few atoms and not of many. */
+enum { SHS__CL_KNOWN_ROUNDED = 150 };
+
+SHS__PRIVATE shs_status shs__cl_known_codes(shs_cl *cl, const shs__cl_rounding *like, shs_rounding_job *job, shs__layout *host,
+                                            shs_codes *both) {
+    const int most = like->job->most, n = like->gram ? most + 3 : 13 * most + 14, p = most + 9;
+    const size_t m = SHS__CL_KNOWN_ROUNDED;
+    shs_real *D = NULL;
+    shs_random r;
+    shs_status status = SHS_OK;
+    size_t i;
+    int q;
+    while (shs__layout_next(&cl->ctx, host, &status)) {
+        D = SHS__CARVE(host, shs_real, (size_t)p * (size_t)n);
+        shs__codes_layout(host, both, m, most);
+        shs__codes_layout(host, both + 1, m, most);
+    }
+    if (status != SHS_OK) return status;
+    job->p = p, job->n = n, job->D = D, job->ldd = p;
+    job->type = like->job->type, job->most = most, job->codes = both;
+    both[0].m = both[1].m = m;
+    both[0].stride = both[1].stride = most;
+    shs_random_seed(&r, 3);
+    for (i = 0; i < (size_t)p * (size_t)n; i++) D[i] = (shs_real)shs_random_normal(&r);
+    shs_normalize_columns(p, n, D, p, NULL);
+    for (i = 0; i < m; i++) {
+        both[0].used[i] = (int)(i % (size_t)(most + 1));
+        for (q = 0; q < most; q++) {
+            both[0].atoms[i * (size_t)most + (size_t)q] = q < both[0].used[i] ? (int)((i + 2 * (size_t)q) % (size_t)n) : 0;
+            both[0].coefs[i * (size_t)most + (size_t)q] = q < both[0].used[i] ? (shs_real)shs_random_normal(&r) : 0;
+        }
+    }
+    memcpy(both[1].used, both[0].used, m * sizeof *both->used);
+    memcpy(both[1].atoms, both[0].atoms, m * (size_t)most * sizeof *both->atoms);
+    memcpy(both[1].coefs, both[0].coefs, m * (size_t)most * sizeof *both->coefs);
+    return status;
+}
+
+/* Where two roundings are as good sums in another order may tell for the other: of few signals. */
+SHS__PRIVATE shs_status shs__cl_test_rounding(shs_cl *cl, const void *like, char *fault) {
+    const shs_context cpu = shs__cl_cpu(cl);
+    shs_rounding_job job = SHS_ZERO;
+    shs_codes both[2];
+    shs__layout host = SHS_ZERO;
+    size_t i, row, differ = 0;
+    shs_status status;
+    memset(both, 0, sizeof both);
+    status = shs__cl_known_codes(cl, (const shs__cl_rounding *)like, &job, &host, both);
+    if (status == SHS_OK) status = shs__cl_codes_round(cl, &cpu, &job);
+    if (status == SHS_OK) status = shs_codes_round(&cpu, job.p, job.n, job.D, job.ldd, job.type, both + 1);
+    row = (size_t)job.most * sizeof *both->coefs;
+    for (i = 0; i < SHS__CL_KNOWN_ROUNDED && status == SHS_OK; i++)
+        differ += memcmp(both[0].coefs + i * (size_t)job.most, both[1].coefs + i * (size_t)job.most, row) != 0;
+    if (differ > SHS__CL_KNOWN_ROUNDED / 8) {
+        shs__cl_append_number(fault, SHS__CL_FAULT, differ);
+        shs__cl_append(fault, SHS__CL_FAULT, " of 150 known signals are rounded otherwise than by the CPU");
+    }
+    shs__layout_release(&cl->ctx, &host);
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__cl_prove_rounding(const shs__cl_rounding *r) {
+    const shs__cl_build b = shs__cl_rounding_build(r);
+    shs__cl_proof proof;
+    if (!shs__cl_proves(r->cl)) return SHS_OK;
+    proof.source = shs__cl_source_compact;
+    proof.kernel = "round_codes";
+    proof.what = b.text;
+    proof.run = shs__cl_test_rounding;
+    proof.job = r;
+    return shs__cl_prove(r->cl, &proof);
+}
+
 /* The engine's stage. */
 SHS__PRIVATE shs_status shs__cl_codes_round(void *user, const shs_context *ctx, const shs_rounding_job *job) {
     shs__cl_rounding r = SHS_ZERO;
@@ -6560,6 +7046,9 @@ SHS__PRIVATE shs_status shs__cl_codes_round(void *user, const shs_context *ctx, 
     if (job->most > SHS__CL_ROUND_ATOMS) return SHS_UNSUPPORTED;
     r.cl = cl, r.ctx = ctx, r.job = job;
     shs__cl_rounding_sizes(&r);
+    status = shs__cl_prove_rounding(&r);
+    if (status != SHS_OK) return status;
+    shs__cl_rounding_sizes(&r); /* they may be others now */
     status = shs__cl_rounding_buffers(&r);
     if (status == SHS_OK) status = shs__cl_rounding_dictionary(&r);
     if (status == SHS_OK) status = shs__cl_rounding_up(&r, 0, r.slice, 0);
@@ -6734,20 +7223,37 @@ SHS__PRIVATE size_t shs__cl_group_rows(const shs__cl_signals *s) {
     return all;
 }
 
+/* Items a group, each with some `atoms` of them: a power of two from 32 to 256; one on a processor. */
+SHS__PRIVATE size_t shs__cl_group_items(const shs__cl_signals *s, size_t atoms) {
+    size_t group = 32;
+    if (s->cl->is_cpu) return 1;
+    while (group < 256 && group * atoms < (size_t)s->padded) group *= 2;
+    while (group > s->cl->max_group) group /= 2;
+    return group;
+}
+
+SHS__PRIVATE shs_status shs__cl_prove_coder(shs__cl_signals *s, const char **kernel, char *fault); /* see the self-test below */
+
+/* The kernels of another session, in a small one. */
+SHS__PRIVATE void shs__cl_imitate(shs__cl_signals *s, const shs__cl_signals *other) {
+    s->coder = other->coder;
+    s->warps = other->warps;
+    s->group = other->group;
+    s->team = other->team;
+    s->rows = other->rows;
+}
+
 /* A warp a signal where alpha fits its registers and b the local memory. b in registers too only while an item has few values
    of it: on an H200 at s 8 that was 10 % faster at n 64, but 24 % slower at n 256, where fewer warps fit a multiprocessor. */
-SHS__PRIVATE shs_status shs__cl_choose_coder(shs__cl_signals *s) {
+SHS__PRIVATE shs_status shs__cl_take_coder(shs__cl_signals *s, shs_cl_coder asked) {
     const shs_cl *cl = s->cl;
-    const int any = cl->options.coder == SHS_CL_CODER_AUTO;
-    const shs_cl_coder asked = !any                    ? cl->options.coder
-                               : shs__cl_warp_fits(s)  ? SHS_CL_CODER_WARP
-                               : shs__cl_group_fits(s) ? SHS_CL_CODER_GROUP
-                                                       : SHS_CL_CODER_GENERAL;
     size_t bytes = shs__cl_warp_bytes(s), kept = (size_t)(s->stride - 1) * (size_t)(s->padded / SHS__CL_WARP_ITEMS);
     int fits = 1;
+    s->group = shs__cl_group_items(s, 4);
+    s->team = shs__cl_group_items(s, sizeof(shs_real) == sizeof(cl_float) ? 12 : 16); /* on an H200 within 5 % of the best */
     if (s->teams) {
         s->coder = SHS__CL_TEAM;
-        return any || asked == SHS_CL_CODER_GENERAL ? SHS_OK : SHS_UNSUPPORTED;
+        return asked == SHS_CL_CODER_GENERAL ? SHS_OK : SHS_UNSUPPORTED;
     }
     s->warps = 4;
     while (s->warps > 1 && (!shs__cl_shuffles(cl) || (size_t)s->warps * bytes > cl->local_bytes)) s->warps /= 2;
@@ -6760,18 +7266,47 @@ SHS__PRIVATE shs_status shs__cl_choose_coder(shs__cl_signals *s) {
     } else if (asked == SHS_CL_CODER_GROUP) {
         fits = shs__cl_group_fits(s);
         s->coder = SHS__CL_GROUP;
-        s->rows = shs__cl_group_rows(s);
+        if (fits) s->rows = shs__cl_group_rows(s);
     } else s->coder = SHS__CL_GENERAL;
     return fits ? SHS_OK : SHS_UNSUPPORTED;
 }
 
-/* Items a group, each with some `atoms` of them: a power of two from 32 to 256; one on a processor. */
-SHS__PRIVATE size_t shs__cl_group_items(const shs__cl_signals *s, size_t atoms) {
-    size_t group = 32;
-    if (s->cl->is_cpu) return 1;
-    while (group < 256 && group * atoms < (size_t)s->padded) group *= 2;
-    while (group > s->cl->max_group) group /= 2;
-    return group;
+/* The one asked for, else the first that fits and is right. The last is slow where a group can be had, but simple. */
+SHS__PRIVATE shs_status shs__cl_try_coders(shs__cl_signals *s, const char **kernel, char *fault) {
+    static const shs_cl_coder order[4] = {SHS_CL_CODER_WARP, SHS_CL_CODER_GROUP, SHS_CL_CODER_GENERAL, SHS_CL_CODER_ITEM};
+    const shs_cl_coder asked = s->cl->options.coder;
+    shs_status status;
+    int i;
+    for (i = 0; i < 4; i++) {
+        if (asked != SHS_CL_CODER_AUTO && asked != order[i]) continue;
+        status = shs__cl_take_coder(s, order[i]);
+        if (status == SHS_OK && shs__cl_proves(s->cl)) status = shs__cl_prove_coder(s, kernel, fault);
+        if (status != SHS_UNSUPPORTED) return status;
+        if (order[i] == SHS_CL_CODER_GENERAL && !fault[0]) break; /* it takes all sizes: it was not to be had for another reason */
+    }
+    return SHS_UNSUPPORTED;
+}
+
+/* Where all are wrong, compiled in another way. */
+SHS__PRIVATE shs_status shs__cl_choose_coder(shs__cl_signals *s) {
+    shs_cl *cl = s->cl;
+    const int is_cpu = cl->is_cpu, ptx = cl->ptx, units64 = cl->units64;
+    const char *kernel = "";
+    char fault[SHS__CL_FAULT] = "";
+    shs_status status;
+    if (cl->imitated) {
+        shs__cl_imitate(s, cl->imitated);
+        return SHS_OK;
+    }
+    status = shs__cl_try_coders(s, &kernel, fault);
+    while (status == SHS_UNSUPPORTED && fault[0] && shs__cl_step_down(cl)) status = shs__cl_try_coders(s, &kernel, fault);
+    if (status == SHS_UNSUPPORTED && fault[0]) {
+        cl->is_cpu = is_cpu;
+        cl->ptx = ptx;
+        cl->units64 = units64;
+    }
+    if (fault[0]) shs__cl_tell_fault(cl, kernel, fault, status == SHS_OK ? "; another one codes" : "; none codes");
+    return status;
 }
 
 SHS__PRIVATE size_t shs__cl_general_scratch(const shs__cl_signals *s) {
@@ -6856,8 +7391,6 @@ SHS__PRIVATE shs_status shs__cl_signals_plan(shs__cl_signals *s) {
         if (status == SHS_OK) status = shs__cl_buffer(cl, shs__layout_product(p + 1, n, r), &s->fresh);
         if (status == SHS_OK) status = shs__cl_buffer(cl, n, &s->done);
     }
-    s->group = shs__cl_group_items(s, 4);
-    s->team = shs__cl_group_items(s, sizeof(shs_real) == sizeof(cl_float) ? 12 : 16); /* on an H200 within 5 % of the best */
     if (status == SHS_OK && !s->job.descending) status = shs__cl_choose_coder(s);
     if (status != SHS_OK) return status;
     left = shs__cl_left(cl);
@@ -6870,9 +7403,10 @@ SHS__PRIVATE shs_status shs__cl_signals_plan(shs__cl_signals *s) {
     s->chunk = shs__zmax(s->chunk, s->largest);
     s->groups = shs__zmin((size_t)cl->units * (cl->is_cpu ? 1 : 16), left / 8 / (s->each * r));
     s->groups = shs__zmax(1, shs__zmin(s->groups, s->chunk));
+    if (cl->imitated) s->groups = shs__zmin(s->groups, 3); /* so that a group takes several signals */
     scratch = s->groups * s->each;
     if (s->coder == SHS__CL_ITEM) {
-        s->items = shs__zmin(s->chunk, (size_t)cl->units * SHS__CL_ITEM_SIGNALS);
+        s->items = shs__zmin(s->chunk, cl->imitated ? 32 : (size_t)cl->units * SHS__CL_ITEM_SIGNALS);
         s->items = shs__zmax(1, shs__zmin(s->items, shs__zmin(left / 4, cl->max_alloc) / (shs__cl_item_scratch(s) * r)));
         scratch = shs__zmax(scratch, s->items * shs__cl_item_scratch(s));
     } /* that of omp_general holds what omp_group has of the b_k there */
@@ -6993,7 +7527,7 @@ SHS__PRIVATE shs_status shs__cl_signals_open(void *user, const shs_context *ctx,
     s->y_slice = s->codes_slice = s->e_slice = s->counts_slice = s->uses_slice = SHS__CL_NONE;
     s->padded = s->n > INT_MAX - 31 ? 0 : shs__la_round_up(s->n, SHS__CL_WARP_ITEMS);
     s->teams = job->coding->group_count, s->largest = shs__cl_largest_team(job->coding, s->m);
-    s->use_gram = shs__cl_gram_pays(s);
+    s->use_gram = s->cl->imitated ? s->cl->imitated->use_gram : shs__cl_gram_pays(s);
     s->wrapped = SHS__CL_NONE;
     shs__cl_try_to_wrap(s);
     status = shs__cl_signals_fit(s) ? shs__cl_signals_plan(s) : SHS_UNSUPPORTED;
@@ -7163,6 +7697,8 @@ SHS__PRIVATE shs_status shs__cl_try_way(void *arg, int way, shs_wide *seconds) {
 SHS__PRIVATE void shs__cl_tune_coder(shs__cl_signals *s, size_t first, size_t count) {
     const shs__cl_coder coder = s->coder;
     const int warps = s->warps;
+    const char *kernel = "";
+    char fault[SHS__CL_FAULT] = "";
     shs__cl_build what;
     shs__cl_pursuit job;
     int way = -1;
@@ -7172,7 +7708,9 @@ SHS__PRIVATE void shs__cl_tune_coder(shs__cl_signals *s, size_t first, size_t co
     s->warps = 0, s->coder = SHS__CL_WARP;
     what = shs__cl_coder_build(s, SHS__CL_WARP, 0);
     job.s = s, job.first = first, job.count = count;
-    if (shs__cl_tune(s->cl, what.text, SHS__CL_WAYS, shs__cl_try_way, &job, &way) == SHS_OK && shs__cl_take_way(s, way)) return;
+    if (shs__cl_tune(s->cl, what.text, SHS__CL_WAYS, shs__cl_try_way, &job, &way) == SHS_OK && shs__cl_take_way(s, way) &&
+        (!shs__cl_proves(s->cl) || shs__cl_prove_coder(s, &kernel, fault) == SHS_OK))
+        return;
     s->coder = coder;
     s->warps = warps;
 }
@@ -7433,6 +7971,239 @@ SHS__PRIVATE shs_status shs__cl_signals_fetch(void *session, shs_codes *codes) {
     return SHS_OK;
 }
 
+/* ---- the self-test of coding -------------------------------------------------------------------------------------- */
+
+/* A known problem of the session's kind, and its codes: those of the device and the CPU's. */
+typedef struct shs__cl_known {
+    int p, n, stride;
+    size_t m;
+    shs_omp_options coding;
+    shs__layout host;
+    shs_real *D, *Y, *errors2, *right2;
+    int *limits;
+    size_t *usage, starts[4];
+    shs_codes got, right;
+} shs__cl_known;
+
+/* Signals: several for each group of omp_general, and for each item of omp_item. */
+enum { SHS__CL_KNOWN_SIGNALS = 37, SHS__CL_KNOWN_ATOMS = 67 };
+
+/* Sizes that run the kernels of s: n is a number in those that have one, elsewhere it may be smaller. */
+SHS__PRIVATE void shs__cl_known_sizes(const shs__cl_signals *s, int fixed_n, shs__cl_known *k) {
+    const int odd = shs__imax(2 * s->stride + 1, 37) | 3; /* the remainder by 4 is 3: */
+    k->p = odd - 3 + s->p % 4;                           /* now that of s */
+    k->stride = s->stride;
+    k->n = fixed_n ? s->n : shs__imin(s->n, shs__imax(SHS__CL_KNOWN_ATOMS, s->stride + 3));
+    k->m = SHS__CL_KNOWN_SIGNALS;
+}
+
+SHS__PRIVATE void shs__cl_known_layout(shs__layout *l, shs__cl_known *k) {
+    const size_t p = (size_t)k->p, n = (size_t)k->n;
+    k->D = SHS__CARVE(l, shs_real, shs__layout_product(p, n, 1));
+    k->Y = SHS__CARVE(l, shs_real, p * k->m);
+    k->errors2 = SHS__CARVE(l, shs_real, k->m);
+    k->right2 = SHS__CARVE(l, shs_real, k->m);
+    k->limits = SHS__CARVE(l, int, k->m);
+    k->usage = SHS__CARVE(l, size_t, n);
+    shs__codes_layout(l, &k->got, k->m, k->stride);
+    shs__codes_layout(l, &k->right, k->m, k->stride);
+}
+
+/* Signals of up to 3 atoms; of four one is nothing but atoms, which an explicit residual must tell, the others have noise. All
+   atoms that may be taken are taken by the first few; the others have limits. */
+SHS__PRIVATE shs_status shs__cl_known_open(shs_cl *cl, uint64_t seed, shs__cl_known *k) {
+    const size_t p = (size_t)k->p;
+    shs_random r;
+    shs_status status = SHS_OK;
+    size_t i, l;
+    int a, atoms;
+    while (shs__layout_next(&cl->ctx, &k->host, &status)) shs__cl_known_layout(&k->host, k);
+    if (status != SHS_OK) return status;
+    shs_random_seed(&r, seed);
+    for (i = 0; i < p * (size_t)k->n; i++) k->D[i] = (shs_real)shs_random_normal(&r);
+    shs_normalize_columns(k->p, k->n, k->D, k->p, NULL);
+    for (i = 0; i < k->m; i++) {
+        shs_real *y = k->Y + i * p, coef = 3, noise = i % 4 == 3 ? 0 : (shs_real)0.1;
+        k->limits[i] = i < 5 ? k->stride : shs__imin(k->stride, (int)(i % 4));
+        atoms = shs__imin(k->stride, i % 4 == 3 ? 3 : 1 + (int)(i % 3));
+        for (l = 0; l < p; l++) y[l] = noise * (shs_real)shs_random_normal(&r);
+        for (a = 0; a < atoms; a++, coef *= (shs_real)-0.6)
+            shs_axpy(k->p, coef, k->D + shs_random_below(&r, (uint64_t)k->n) * p, 1, y, 1);
+    }
+    return status;
+}
+
+SHS__PRIVATE void shs__cl_known_close(shs_cl *cl, shs__cl_known *k) { shs__layout_release(&cl->ctx, &k->host); }
+
+/* The same options as those of s, as far as they make other kernels. */
+SHS__PRIVATE void shs__cl_known_options(const shs__cl_signals *s, int limits, shs__cl_known *k) {
+    const shs_omp_options *o = s->job.coding;
+    size_t g;
+    k->coding.selection = o->selection;
+    k->coding.sparsity = k->stride;
+    if (limits) k->coding.sparsity_each = k->limits;
+    if (shs__cl_tolerant(s)) k->coding.tolerance = (shs_real)0.7;
+    if (!s->teams) return;
+    for (g = 0; g < 4; g++) k->starts[g] = g * g * 3; /* of 3, 9, 15 and 10 signals */
+    k->coding.groups = k->starts;
+    k->coding.group_count = 4;
+    k->coding.sparsity = shs__imin(k->stride, 4);
+}
+
+/* The known signals by a session of the device. */
+SHS__PRIVATE shs_status shs__cl_known_code(shs_cl *cl, shs__cl_known *k, shs_omp_report *report) {
+    const shs_context cpu = shs__cl_cpu(cl);
+    shs_signals_job job = SHS_ZERO;
+    void *session = NULL;
+    shs_status status;
+    job.p = k->p, job.n = k->n, job.m = k->m;
+    job.Y = k->Y, job.ldy = k->p;
+    job.stride = k->stride;
+    job.coding = &k->coding;
+    status = shs__cl_signals_open(cl, &cpu, &job, &session);
+    if (status != SHS_OK) return status;
+    status = shs__cl_signals_dictionary(session, k->D, k->p);
+    if (status == SHS_OK) status = shs__cl_signals_code(session, k->errors2, k->usage, report);
+    if (status == SHS_OK) status = shs__cl_signals_fetch(session, &k->got);
+    shs__cl_signals_close(session);
+    return status;
+}
+
+/* Whether two codes of a signal are the same, to rounding. */
+SHS__PRIVATE int shs__cl_same_code(const shs_codes *a, size_t i, const shs_codes *b, size_t j) {
+    const size_t at = i * (size_t)a->stride, other = j * (size_t)b->stride;
+    shs_wide largest = 0;
+    int q;
+    if (a->used[i] != b->used[j]) return 0;
+    for (q = 0; q < a->used[i]; q++) {
+        shs_wide size = shs__wabs((shs_wide)b->coefs[other + (size_t)q]);
+        if (a->atoms[at + (size_t)q] != b->atoms[other + (size_t)q]) return 0;
+        if (size > largest) largest = size;
+    }
+    for (q = 0; q < a->used[i]; q++) {
+        shs_wide off = shs__wabs((shs_wide)a->coefs[at + (size_t)q] - (shs_wide)b->coefs[other + (size_t)q]);
+        if (!(off <= SHS__CL_NEAR * largest)) return 0;
+    }
+    return 1;
+}
+
+/* Clears suspect[i] where the CPU itself takes other atoms for signal i when it changes a little, one way or the other: two atoms
+   fit equally well, and either is right. Changes Y. */
+SHS__PRIVATE shs_status shs__cl_known_doubtful(shs_cl *cl, shs__cl_known *k, unsigned char *suspect) {
+    const shs_context cpu = shs__cl_cpu(cl);
+    const shs_real step = sizeof(shs_real) == sizeof(cl_double) ? (shs_real)1e-8 : (shs_real)2e-4;
+    const size_t values = (size_t)k->p * k->m;
+    shs_codes moved = SHS_ZERO;
+    shs_random r;
+    size_t i;
+    int way, q;
+    shs_status status = shs_codes_create(&cpu, k->m, k->stride, &moved);
+    for (way = -1; way <= 1 && status == SHS_OK; way += 2) {
+        shs_random_seed(&r, 5);
+        for (i = 0; i < values; i++) k->Y[i] += (shs_real)(way == 1 ? 2 : way) * step * (shs_real)shs_random_normal(&r);
+        status = shs_omp_ex(&cpu, k->p, k->n, k->D, k->p, k->m, k->Y, k->p, &k->coding, &moved, NULL, NULL);
+        for (i = 0; i < k->m && status == SHS_OK; i++) {
+            const size_t at = i * (size_t)k->stride;
+            int same = moved.used[i] == k->right.used[i];
+            for (q = 0; same && q < moved.used[i]; q++) same = moved.atoms[at + (size_t)q] == k->right.atoms[at + (size_t)q];
+            if (!same) suspect[i] = 0;
+        }
+    }
+    shs_codes_free(&cpu, &moved);
+    return status;
+}
+
+/* Notes how many signals' codes are not the CPU's. Where either is right the errors are not compared. */
+SHS__PRIVATE shs_status shs__cl_compare_codes(shs_cl *cl, shs__cl_known *k, char *fault) {
+    unsigned char suspect[SHS__CL_KNOWN_SIGNALS];
+    size_t i, first = k->m, count = 0;
+    shs_status status = SHS_OK;
+    for (i = 0; i < k->m; i++) {
+        suspect[i] = (unsigned char)!shs__cl_same_code(&k->got, i, &k->right, i);
+        if (suspect[i]) k->right2[i] = k->errors2[i];
+        count += suspect[i];
+    }
+    if (count > 0) status = shs__cl_known_doubtful(cl, k, suspect);
+    for (i = k->m, count = 0; i-- > 0;)
+        if (suspect[i]) first = i, count++;
+    if (status != SHS_OK || count == 0) return status;
+    shs__cl_append_number(fault, SHS__CL_FAULT, count);
+    shs__cl_append(fault, SHS__CL_FAULT, " of ");
+    shs__cl_append_number(fault, SHS__CL_FAULT, k->m);
+    shs__cl_append(fault, SHS__CL_FAULT, " known signals have other codes than the CPU's; the first is signal ");
+    shs__cl_append_number(fault, SHS__CL_FAULT, first);
+    return status;
+}
+
+/* Errors, counts and sums follow from the codes of the device. */
+SHS__PRIVATE shs_status shs__cl_compare_report(shs_cl *cl, const shs__cl_known *k, const shs_omp_report *report, char *fault) {
+    size_t i, nonzeros = 0, uses = 0;
+    shs_wide sum = 0;
+    shs_status status = SHS_OK;
+    if (!k->coding.group_count) status = shs__cl_compare(cl, "errors", k->m, k->errors2, k->right2, fault);
+    for (i = 0; i < k->m; i++) {
+        nonzeros += (size_t)k->got.used[i];
+        sum += (shs_wide)k->errors2[i];
+    }
+    for (i = 0; i < (size_t)k->n; i++) uses += k->usage[i];
+    for (i = 0; i < k->m * (size_t)k->stride; i++)
+        if ((int)(i % (size_t)k->stride) < k->got.used[i / (size_t)k->stride] && k->usage[k->got.atoms[i]] == 0) uses = SIZE_MAX;
+    if (!fault[0] && nonzeros != report->nonzeros) shs__cl_append(fault, SHS__CL_FAULT, "the kernel tally counts other atoms than there are");
+    if (!fault[0] && uses != nonzeros) shs__cl_append(fault, SHS__CL_FAULT, "the kernel count_uses counts other uses than there are");
+    if (!fault[0]) shs__cl_compare_wides("the sum of errors", 1, &report->sum2, &sum, fault);
+    return status;
+}
+
+/* One known problem; with limits the signals have their own. */
+SHS__PRIVATE shs_status shs__cl_test_codes(shs_cl *cl, const shs__cl_signals *s, int limits, char *fault) {
+    const shs_context cpu = shs__cl_cpu(cl);
+    const int fixed_n = s->coder != SHS__CL_GENERAL && s->coder != SHS__CL_TEAM;
+    shs__cl_known k = SHS_ZERO;
+    shs_omp_report report;
+    shs_status status;
+    shs__cl_known_sizes(s, fixed_n, &k);
+    status = shs__cl_known_open(cl, 1, &k);
+    shs__cl_known_options(s, limits, &k);
+    cl->imitated = s;
+    if (status == SHS_OK) status = shs__cl_known_code(cl, &k, &report);
+    cl->imitated = NULL;
+    if (status == SHS_OK) status = shs_omp_ex(&cpu, k.p, k.n, k.D, k.p, k.m, k.Y, k.p, &k.coding, &k.right, k.right2, NULL);
+    if (status == SHS_OK) status = shs__cl_compare_codes(cl, &k, fault);
+    if (status == SHS_OK && !fault[0]) status = shs__cl_compare_report(cl, &k, &report, fault);
+    shs__cl_known_close(cl, &k);
+    return status;
+}
+
+/* With limits, which leave some codes to `settle`; and, where that is quickly done on the CPU, as many atoms for each signal. */
+SHS__PRIVATE shs_status shs__cl_test_coder(shs_cl *cl, const void *job, char *fault) {
+    const shs__cl_signals *s = (const shs__cl_signals *)job;
+    shs_status status = shs__cl_test_codes(cl, s, 1, fault);
+    if (status != SHS_OK || fault[0] || s->padded * s->stride > 20000) return status;
+    return shs__cl_test_codes(cl, s, 0, fault);
+}
+
+/* SHS_UNSUPPORTED and the fault, the first that is found, where the kernels that s is about to use are wrong. */
+SHS__PRIVATE shs_status shs__cl_prove_coder(shs__cl_signals *s, const char **kernel, char *fault) {
+    static const char *const names[] = {"omp_general", "omp_warp", "omp_warp", "omp_item", "omp_group", "omp_team"};
+    shs__cl_build what = shs__cl_coder_build(s, s->coder, 1);
+    shs__cl_proof proof;
+    const char *found = "";
+    shs_status status;
+    shs__cl_define(&what, "STRIDE", (size_t)s->stride);
+    proof.source = shs__cl_source_omp;
+    proof.kernel = names[s->coder];
+    proof.what = what.text;
+    proof.run = shs__cl_test_coder;
+    proof.job = s;
+    status = shs__cl_verdict_on(s->cl, &proof, &found);
+    if (status != SHS_OK || !found[0]) return status;
+    if (!fault[0]) {
+        *kernel = proof.kernel;
+        shs__cl_append(fault, SHS__CL_FAULT, found);
+    }
+    return SHS_UNSUPPORTED;
+}
+
 /* ---- learning: whose turn it is ----------------------------------------------------------------------------------- */
 
 SHS__PRIVATE shs_status shs__cl_need_signals(shs__cl_signals *s, size_t q) {
@@ -7469,10 +8240,14 @@ SHS__PRIVATE shs_status shs__cl_need_residuals(shs__cl_signals *s, size_t q) {
     return status;
 }
 
+SHS__PRIVATE shs_status shs__cl_prove_descent(shs__cl_signals *s);
+SHS__PRIVATE shs_status shs__cl_prove_sums(shs__cl_signals *s);
+SHS__PRIVATE shs_status shs__cl_prove_update(shs__cl_signals *s, shs_update rule, int single, int whole, int power);
+
 /* The engine's stage: lasso.cl for all signals. Warm, each slice begins with its codes. */
 SHS__PRIVATE shs_status shs__cl_signals_descend(void *session, const shs_descent *descent) {
     shs__cl_signals *s = (shs__cl_signals *)session;
-    shs_status status = shs__cl_descends(s) ? SHS_OK : SHS_UNSUPPORTED;
+    shs_status status = shs__cl_descends(s) ? shs__cl_prove_descent(s) : SHS_UNSUPPORTED;
     size_t q;
     s->descent = descent;
     for (q = 0; q < s->slices && status == SHS_OK; q++) {
@@ -7554,7 +8329,7 @@ SHS__PRIVATE shs_status shs__cl_residual_slice(shs__cl_signals *s, size_t q, shs
 SHS__PRIVATE shs_status shs__cl_signals_residual(void *session, shs_wide *sum2) {
     shs__cl_signals *s = (shs__cl_signals *)session;
     shs__sum sum = SHS_ZERO;
-    shs_status status = SHS_OK;
+    shs_status status = shs__cl_prove_sums(s);
     size_t q;
     for (q = 0; q < s->slices && status == SHS_OK; q++) status = shs__cl_residual_slice(s, q, &sum);
     *sum2 = shs__sum_value(&sum);
@@ -7668,8 +8443,9 @@ SHS__PRIVATE shs_status shs__cl_signals_gather(void *session, const shs_atom_gro
     shs__cl_signals *s = (shs__cl_signals *)session;
     const int before = g->update == SHS_UPDATE_NSGK;
     size_t values = (size_t)s->p * (size_t)g->count, n = (size_t)s->n, q, i;
-    shs_status status = SHS_OK, rest = SHS_OK;
+    shs_status status = shs__cl_prove_update(s, g->update, g->count == 1, 0, g->power > 0), rest = SHS_OK;
     int any = 0;
+    if (status != SHS_OK) return status;
     if (before) status = shs__cl_room_for_codes(s);
     if (status != SHS_OK) return status;
     memset(g->sums, 0, values * sizeof *g->sums);
@@ -7694,7 +8470,7 @@ SHS__PRIVATE shs_status shs__cl_signals_cross(void *session, shs_wide *B) {
     shs__cl_signals *s = (shs__cl_signals *)session;
     shs_atom_group g = SHS_ZERO;
     size_t values = (size_t)s->p * (size_t)s->n, q, i;
-    shs_status status = SHS_OK;
+    shs_status status = shs__cl_prove_sums(s);
     g.count = s->n;
     memset(B, 0, values * sizeof *B);
     for (q = 0; q < s->slices && status == SHS_OK; q++) {
@@ -7743,7 +8519,9 @@ SHS__PRIVATE shs_status shs__cl_update_slice(shs__cl_signals *s, size_t q, const
 SHS__PRIVATE shs_status shs__cl_signals_update(void *session, const shs_atom_group *g) {
     shs__cl_signals *s = (shs__cl_signals *)session;
     size_t p = (size_t)s->p, first = (size_t)g->first, values = p * (size_t)g->count, r = sizeof(shs_real), q;
-    shs_status status = shs__cl_write_atoms(s, g);
+    shs_status status = shs__cl_prove_update(s, g->update, g->count == 1, 0, 0);
+    if (status == SHS_OK) status = shs__cl_write_atoms(s, g);
+    if (status != SHS_OK) return status;
     if (g->update == SHS_UPDATE_NSGK && s->has_before) shs__cl_exchange_codes(s);
     for (q = 0; (g->want_codes || g->want_residual) && q < s->slices && status == SHS_OK; q++) {
         status = shs__cl_update_slice(s, q, g);
@@ -7808,7 +8586,8 @@ SHS__PRIVATE shs_status shs__cl_signals_round(void *session, const shs_atom_roun
     shs_status status;
     if (!shs__cl_makes_atoms(o->update)) return SHS_UNSUPPORTED;
     if (s->slices != 1 || shs__cl_wide_size(s->cl) != sizeof(shs_wide)) return SHS_UNSUPPORTED;
-    status = o->update == SHS_UPDATE_MOD ? shs__cl_room_for_mod(s) : SHS_OK;
+    status = shs__cl_prove_update(s, o->update, o->group == 1, 1, 0);
+    if (status == SHS_OK && o->update == SHS_UPDATE_MOD) status = shs__cl_room_for_mod(s);
     if (status == SHS_OK) status = shs__cl_form_residual(s, 0);
     g.update = o->update;
     for (; g.first < s->n && status == SHS_OK; g.first += o->group) {
@@ -7825,6 +8604,308 @@ SHS__PRIVATE shs_status shs__cl_signals_round(void *session, const shs_atom_roun
     if (status == SHS_OK) status = shs__cl_read(s->cl, 0, s->D, 0, bytes, s->own_D);
     if (status == SHS_OK) memcpy(o->D, s->own_D, bytes);
     return status == SHS_NO_MEMORY && changed ? SHS_ENGINE_FAILED : status; /* half done: nobody else can do it */
+}
+
+/* ---- the self-test of the lasso and of learning ------------------------------------------------------------------- */
+
+/* The largest violation of the minimum's conditions: d_j'r = lambda sign(x_j) where x_j is not 0, else |d_j'r| <= lambda. */
+SHS__PRIVATE shs_wide shs__cl_violation(const shs__cl_known *k, size_t i, shs_wide share, shs_real *r, shs_real *x) {
+    const size_t p = (size_t)k->p, at = i * (size_t)k->stride;
+    shs_wide lambda = 0, worst = 0, off;
+    int j, q;
+    memcpy(r, k->Y + i * p, p * sizeof *r);
+    memset(x, 0, (size_t)k->n * sizeof *x);
+    for (j = 0; j < k->n; j++) {
+        off = shs__wabs((shs_wide)shs_dot(k->p, k->D + (size_t)j * p, 1, r, 1));
+        lambda = off > lambda ? off : lambda;
+    }
+    lambda *= share;
+    for (q = 0; q < k->got.used[i]; q++) {
+        j = k->got.atoms[at + (size_t)q];
+        if (j < 0 || j >= k->n) return 1;
+        x[j] = k->got.coefs[at + (size_t)q];
+        shs_axpy(k->p, -x[j], k->D + (size_t)j * p, 1, r, 1);
+    }
+    for (j = 0; j < k->n; j++) {
+        shs_wide c = (shs_wide)shs_dot(k->p, k->D + (size_t)j * p, 1, r, 1);
+        if (x[j] > 0) off = shs__wabs(c - lambda);
+        else if (x[j] < 0) off = shs__wabs(c + lambda);
+        else off = shs__wabs(c) - lambda;
+        if (!(off <= worst)) worst = off;
+    }
+    return worst / lambda;
+}
+
+/* One descent from nothing and a warm one from its end, both to where few atoms are left. */
+SHS__PRIVATE shs_status shs__cl_known_descend(shs_cl *cl, shs__cl_known *k, void *session, shs_wide *worst) {
+    const shs_wide shares[2] = {(shs_wide)0.85, (shs_wide)0.7};
+    shs_descent d = SHS_ZERO;
+    shs_real *room = (shs_real *)shs__cl_alloc(cl, (size_t)(k->p + k->n) * sizeof *room);
+    shs_wide violation;
+    size_t i;
+    shs_status status = room ? shs__cl_signals_dictionary(session, k->D, k->p) : SHS_NO_MEMORY;
+    *worst = 0;
+    d.gap = (shs_real)1e-5;
+    d.relative = 1;
+    d.sweeps = 1000;
+    for (d.warm = 0; d.warm < 2 && status == SHS_OK; d.warm++) {
+        d.lambda = (shs_real)shares[d.warm];
+        status = shs__cl_signals_descend(session, &d);
+        if (status == SHS_OK) status = shs__cl_signals_fetch(session, &k->got);
+        for (i = 0; i < k->m && status == SHS_OK; i++) {
+            if (k->got.used[i] == 0 && k->stride < 4) continue; /* its atoms did not fit */
+            violation = shs__cl_violation(k, i, (shs_wide)d.lambda, room, room + k->p);
+            if (!(violation <= *worst)) *worst = violation;
+        }
+    }
+    shs__cl_free(cl, room);
+    return status;
+}
+
+/* A coordinate that violates the conditions by v lowers the objective by v^2 / 2, which the gap bounds by gap |y|^2 / 2: v is below
+   sqrt(gap) |y|, here some 1 % of lambda. */
+SHS__PRIVATE shs_status shs__cl_test_descent(shs_cl *cl, const void *job, char *fault) {
+    const shs__cl_signals *s = (const shs__cl_signals *)job;
+    const shs_context cpu = shs__cl_cpu(cl);
+    shs__cl_known k = SHS_ZERO;
+    shs_signals_job open = SHS_ZERO;
+    void *session = NULL;
+    shs_wide worst = 0;
+    shs_status status;
+    shs__cl_known_sizes(s, 1, &k);
+    k.m = 7;
+    status = shs__cl_known_open(cl, 2, &k);
+    k.coding.sparsity = k.stride;
+    open.p = k.p, open.n = k.n, open.m = k.m;
+    open.Y = k.Y, open.ldy = k.p;
+    open.stride = k.stride;
+    open.coding = &k.coding;
+    open.descending = 1;
+    cl->imitated = s;
+    if (status == SHS_OK) status = shs__cl_signals_open(cl, &cpu, &open, &session);
+    if (status == SHS_OK) status = shs__cl_known_descend(cl, &k, session, &worst);
+    if (session) shs__cl_signals_close(session);
+    cl->imitated = NULL;
+    if (!(worst <= (shs_wide)0.04)) shs__cl_append(fault, SHS__CL_FAULT, "known signals end where no minimum is");
+    shs__cl_known_close(cl, &k);
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__cl_prove_descent(shs__cl_signals *s) {
+    shs__cl_build b = SHS_ZERO;
+    shs__cl_proof proof;
+    if (!shs__cl_proves(s->cl)) return SHS_OK;
+    shs__cl_define(&b, "N", (size_t)s->padded);
+    shs__cl_define(&b, "STRIDE", (size_t)s->stride);
+    proof.source = shs__cl_source_lasso;
+    proof.kernel = "lasso";
+    proof.what = b.text;
+    proof.run = shs__cl_test_descent;
+    proof.job = s;
+    return shs__cl_prove(s->cl, &proof);
+}
+
+/* Learning goes by omp_general, which all coders need: it takes any sizes, and n may be small. */
+typedef struct shs__cl_learning {
+    const shs__cl_signals *like;
+    shs_update rule;
+    int single, whole, power;
+} shs__cl_learning;
+
+enum { SHS__CL_KNOWN_LEARNT = 300, SHS__CL_KNOWN_GROUP = 5 };
+
+/* A known problem of learning: one atom in every signal, so that its sums have several stretches; n = 1 of groups of 5. D is near
+   the atoms that the signals are made of. */
+SHS__PRIVATE shs_status shs__cl_known_learning(shs_cl *cl, const shs__cl_signals *like, shs__cl_known *k) {
+    const size_t p = (size_t)like->p % 4 + 40;
+    shs_random r;
+    shs_status status = SHS_OK;
+    size_t i, l;
+    int a;
+    shs__cl_known_sizes(like, 0, k);
+    k->p = shs__imax(k->p, (int)p);
+    if (like->p <= 32 && like->stride < 12) k->p -= 12; /* other kernels */
+    k->n = shs__la_round_up(shs__imax(k->stride, 12) + 5, SHS__CL_KNOWN_GROUP) + 1;
+    k->m = SHS__CL_KNOWN_LEARNT;
+    while (shs__layout_next(&cl->ctx, &k->host, &status)) shs__cl_known_layout(&k->host, k);
+    if (status != SHS_OK) return status;
+    shs_random_seed(&r, 4);
+    for (i = 0; i < (size_t)k->p * (size_t)k->n; i++) k->D[i] = (shs_real)shs_random_normal(&r);
+    shs_normalize_columns(k->p, k->n, k->D, k->p, NULL);
+    for (i = 0; i < k->m; i++) {
+        shs_real *y = k->Y + i * (size_t)k->p, coef = 3;
+        const int step = 1 + (int)(i / (size_t)k->n) % 5;
+        k->limits[i] = shs__imin(k->stride, 1 + (int)(i % 3));
+        for (l = 0; l < (size_t)k->p; l++) y[l] = (shs_real)0.03 * (shs_real)shs_random_normal(&r);
+        for (a = 0; a < k->limits[i]; a++, coef *= (shs_real)-0.6)
+            shs_axpy(k->p, coef, k->D + (size_t)(a == 0 && i % 3 ? 0 : ((int)i + a * step) % k->n) * (size_t)k->p, 1, y, 1);
+    }
+    for (i = 0; i < (size_t)k->p * (size_t)k->n; i++) k->D[i] += (shs_real)0.01 * (shs_real)shs_random_normal(&r);
+    shs_normalize_columns(k->p, k->n, k->D, k->p, NULL);
+    k->coding.selection = like->job.coding->selection;
+    k->coding.sparsity = k->stride;
+    k->coding.sparsity_each = k->limits;
+    if (shs__cl_tolerant(like)) k->coding.tolerance = (shs_real)1e-3;
+    return status;
+}
+
+/* A session's copy that codes by omp_general; the caller's to free. */
+SHS__PRIVATE shs__cl_signals *shs__cl_general_like(shs_cl *cl, const shs__cl_signals *s) {
+    shs__cl_signals *copy = (shs__cl_signals *)shs__cl_alloc(cl, sizeof *copy);
+    if (!copy) return NULL;
+    *copy = *s;
+    copy->coder = SHS__CL_GENERAL;
+    return copy;
+}
+
+/* Learns the known dictionary on an engine, or the CPU, into D. */
+SHS__PRIVATE shs_status shs__cl_learn_known(const shs_context *ctx, const shs__cl_learning *l, const shs__cl_known *k, shs_real *D) {
+    shs_ksvd_options o = SHS_ZERO;
+    memcpy(D, k->D, (size_t)k->p * (size_t)k->n * sizeof *D);
+    o.coding = k->coding;
+    o.update = l->rule;
+    o.iterations = 2;
+    o.rounds = 2;
+    o.parallel_atoms = l->single ? 1 : SHS__CL_KNOWN_GROUP;
+    o.start = SHS_START_GIVEN;
+    o.replace = SHS_REPLACE_LEAVE;
+    o.keep = SHS_KEEP_LAST;
+    if (l->power && l->rule != SHS_UPDATE_KSVD) o.incoherence = (shs_real)0.05;
+    return shs_ksvd_ex(ctx, k->p, k->n, k->m, k->Y, k->p, &o, D, k->p, NULL, NULL);
+}
+
+SHS__PRIVATE shs_status shs__cl_test_update(shs_cl *cl, const void *job, char *fault) {
+    const shs__cl_learning *l = (const shs__cl_learning *)job;
+    const shs_context cpu = shs__cl_cpu(cl);
+    shs_context device = cpu;
+    shs_engine engine = cl->engine;
+    shs__cl_known k = SHS_ZERO;
+    shs__cl_signals *like = shs__cl_general_like(cl, l->like);
+    shs_real *D = NULL;
+    size_t values;
+    shs_status status = like ? shs__cl_known_learning(cl, l->like, &k) : SHS_NO_MEMORY;
+    values = (size_t)k.p * (size_t)k.n;
+    if (status == SHS_OK) D = (shs_real *)shs__cl_alloc(cl, 2 * values * sizeof *D);
+    if (!D) status = SHS_NO_MEMORY;
+    engine.fallback = 0;
+    if (!l->whole) engine.signals_round = NULL;
+    device.engine = &engine;
+    cl->imitated = like;
+    if (status == SHS_OK) status = shs__cl_learn_known(&device, l, &k, D);
+    cl->imitated = NULL;
+    if (status == SHS_OK) status = shs__cl_learn_known(&cpu, l, &k, D + values);
+    if (status == SHS_OK) status = shs__cl_compare(cl, "learnt atoms", values, D, D + values, fault);
+    shs__cl_free(cl, D);
+    shs__cl_free(cl, like);
+    shs__cl_known_close(cl, &k);
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__cl_prove_update(shs__cl_signals *s, shs_update rule, int single, int whole, int power) {
+    shs__cl_build b = shs__cl_coder_build(s, SHS__CL_GENERAL, 0);
+    shs__cl_learning l;
+    shs__cl_proof proof;
+    if (!shs__cl_proves(s->cl) || (unsigned)rule >= SHS_UPDATE_COUNT) return SHS_OK;
+    l.like = s;
+    l.rule = rule;
+    l.single = single;
+    l.whole = whole;
+    l.power = power;
+    shs__cl_define(&b, "STRIDE", (size_t)s->stride);
+    shs__cl_define(&b, "P", (size_t)(s->p > 32));
+    shs__cl_define_name(&b, "UPDATE_", shs_update_name(rule));
+    shs__cl_define(&b, "HOW", (size_t)(single + 2 * whole + 4 * (power && rule != SHS_UPDATE_KSVD)));
+    proof.source = shs__cl_source_update;
+    proof.kernel = single ? "update_uses" : "update_signals";
+    if (rule == SHS_UPDATE_MOD) proof.kernel = "mod_solve";
+    proof.what = b.text;
+    proof.run = shs__cl_test_update;
+    proof.job = &l;
+    return shs__cl_prove(s->cl, &proof);
+}
+
+/* YX' and the sum of squares of Y - DX, by the codes that the device has. */
+SHS__PRIVATE void shs__cl_known_sums(const shs__cl_known *k, shs_wide *B, shs_wide *sum2) {
+    size_t i, at;
+    int q, l;
+    memset(B, 0, (size_t)k->p * (size_t)k->n * sizeof *B);
+    *sum2 = 0;
+    for (i = 0; i < k->m; i++) {
+        const shs_real *y = k->Y + i * (size_t)k->p;
+        for (q = 0; q < k->got.used[i]; q++) {
+            at = i * (size_t)k->stride + (size_t)q;
+            for (l = 0; l < k->p; l++) *SHS__AT(B, k->p, l, k->got.atoms[at]) += (shs_wide)k->got.coefs[at] * (shs_wide)y[l];
+        }
+        for (l = 0; l < k->p; l++) {
+            shs_wide e = (shs_wide)y[l];
+            for (q = 0; q < k->got.used[i]; q++) {
+                at = i * (size_t)k->stride + (size_t)q;
+                e -= (shs_wide)k->got.coefs[at] * (shs_wide)*SHS__AT(k->D, k->p, l, k->got.atoms[at]);
+            }
+            *sum2 += e * e;
+        }
+    }
+}
+
+/* The device's sums into B (p x n) and *sum2. */
+SHS__PRIVATE shs_status shs__cl_sum_known(shs_cl *cl, shs__cl_known *k, shs_wide *B, shs_wide *sum2) {
+    const shs_context cpu = shs__cl_cpu(cl);
+    shs_signals_job job = SHS_ZERO;
+    shs_omp_report report;
+    void *session = NULL;
+    shs_status status;
+    job.p = k->p, job.n = k->n, job.m = k->m;
+    job.Y = k->Y, job.ldy = k->p;
+    job.stride = k->stride;
+    job.coding = &k->coding;
+    job.learning = 1;
+    status = shs__cl_signals_open(cl, &cpu, &job, &session);
+    if (status != SHS_OK) return status;
+    status = shs__cl_signals_dictionary(session, k->D, k->p);
+    if (status == SHS_OK) status = shs__cl_signals_code(session, NULL, NULL, &report);
+    if (status == SHS_OK) status = shs__cl_signals_residual(session, sum2);
+    if (status == SHS_OK) status = shs__cl_signals_cross(session, B);
+    if (status == SHS_OK) status = shs__cl_signals_fetch(session, &k->got);
+    shs__cl_signals_close(session);
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__cl_test_sums(shs_cl *cl, const void *job, char *fault) {
+    shs__cl_signals *like = shs__cl_general_like(cl, (const shs__cl_signals *)job);
+    shs__cl_known k = SHS_ZERO;
+    shs_wide *B = NULL, got = 0, right = 0;
+    size_t values;
+    shs_status status = like ? shs__cl_known_learning(cl, like, &k) : SHS_NO_MEMORY;
+    values = (size_t)k.p * (size_t)k.n;
+    if (status == SHS_OK) B = (shs_wide *)shs__cl_alloc(cl, 2 * values * sizeof *B);
+    if (!B) status = SHS_NO_MEMORY;
+    cl->imitated = like;
+    if (status == SHS_OK) status = shs__cl_sum_known(cl, &k, B, &got);
+    cl->imitated = NULL;
+    if (status == SHS_OK) {
+        shs__cl_known_sums(&k, B + values, &right);
+        shs__cl_compare_wides("the squares of the residual", 1, &got, &right, fault);
+        shs__cl_compare_wides("YX'", values, B, B + values, fault);
+    }
+    shs__cl_free(cl, B);
+    shs__cl_free(cl, like);
+    shs__cl_known_close(cl, &k);
+    return status;
+}
+
+/* Residuals, and sums over the uses of atoms. */
+SHS__PRIVATE shs_status shs__cl_prove_sums(shs__cl_signals *s) {
+    shs__cl_build b = shs__cl_coder_build(s, SHS__CL_GENERAL, 0);
+    shs__cl_proof proof;
+    if (!shs__cl_proves(s->cl)) return SHS_OK;
+    shs__cl_define(&b, "STRIDE", (size_t)s->stride);
+    shs__cl_define(&b, "P", (size_t)(s->p > 32));
+    proof.source = shs__cl_source_residual;
+    proof.kernel = "residual";
+    proof.what = b.text;
+    proof.run = shs__cl_test_sums;
+    proof.job = s;
+    return shs__cl_prove(s->cl, &proof);
 }
 
 /* ================================================================================================================== */
@@ -9697,6 +10778,59 @@ SHS__PRIVATE void shs__cl_probe(shs_cl *cl) {
     cl->log = NULL;
 }
 
+/* Mesa's llvmpipe ends every loop of a work-item once it has made 65,535 rounds in all its loops (LP_MAX_TGSI_LOOP_ITERATIONS), and
+   goes on with what there is: no kernel is right there once it has enough to do. */
+enum { SHS__CL_WALK_ITEMS = 8, SHS__CL_WALK_ROUNDS = 300, SHS__CL_WALK_STEPS = 700 };
+SHS__PRIVATE const char *const shs__cl_source_walk[] = {
+    "__kernel void walk(int rounds, int steps, __global uint *out) {\n",
+    "    uint x = (uint)get_global_id(0);\n",
+    "    int i, j;\n",
+    "    for (i = 0; i < rounds; i++)\n",
+    "        for (j = 0; j < steps; j++) x = x * 1664525u + 1013904223u;\n",
+    "    out[get_global_id(0)] = x;\n",
+    "}\n",
+    NULL};
+
+SHS__PRIVATE shs_status shs__cl_test_walk(shs_cl *cl, const void *job, char *fault) {
+    cl_uint got[SHS__CL_WALK_ITEMS], x, i;
+    cl_mem buffer = NULL;
+    shs__cl_call call;
+    int round;
+    shs_status status = shs__cl_buffer(cl, sizeof got, &buffer);
+    (void)job;
+    if (status != SHS_OK) return status;
+    call = shs__cl_begin(cl, shs__cl_source_walk, "", "walk");
+    shs__cl_pass_int(&call, SHS__CL_WALK_ROUNDS);
+    shs__cl_pass_int(&call, SHS__CL_WALK_STEPS);
+    shs__cl_pass_buffer(&call, buffer);
+    status = shs__cl_launch(&call, SHS__CL_WALK_ITEMS / 2, 2, 1, 1, "self-test");
+    if (status == SHS_OK) status = shs__cl_read(cl, 0, buffer, 0, sizeof got, got);
+    shs__cl_release(cl, &buffer);
+    for (i = 0; i < SHS__CL_WALK_ITEMS && status == SHS_OK && !fault[0]; i++) {
+        for (x = i, round = 0; round < SHS__CL_WALK_ROUNDS * SHS__CL_WALK_STEPS; round++) x = x * 1664525u + 1013904223u;
+        if (got[i] != x) shs__cl_append(fault, SHS__CL_FAULT, "loops of 210000 rounds in all end too early, or count wrong");
+    }
+    return status;
+}
+
+/* Whether the driver is fit for any kernel. */
+SHS__PRIVATE shs_status shs__cl_prove_driver(shs_cl *cl) {
+    shs__cl_proof proof;
+    const char *fault = "";
+    shs_status status;
+    if (cl->options.trust) return SHS_OK;
+    proof.source = shs__cl_source_walk;
+    proof.kernel = "walk";
+    proof.what = "";
+    proof.run = shs__cl_test_walk;
+    proof.job = NULL;
+    status = shs__cl_verdict_on(cl, &proof, &fault);
+    if (status != SHS_OK || !fault[0]) return status;
+    shs__cl_tell_fault(cl, proof.kernel, fault, "; the device is not used");
+    cl->why = cl->about.fault;
+    return SHS_NO_DEVICE;
+}
+
 SHS__PRIVATE void shs__cl_take_limits(shs_cl *cl) {
     const shs_cl_device *d = &cl->about;
     cl->has_double = d->has_double && sizeof(shs_wide) == 8 && (sizeof(shs_real) == 8 || !cl->options.single_only);
@@ -9729,7 +10863,7 @@ SHS__PRIVATE shs_status shs__cl_open(shs_cl *cl) {
     if (status != SHS_OK) return status;
     shs__cl_take_limits(cl);
     shs__cl_probe(cl);
-    return SHS_OK;
+    return shs__cl_prove_driver(cl);
 }
 
 /* The stages that the parts above supply. */
@@ -9777,27 +10911,52 @@ SHS__PRIVATE shs_status shs__cl_check_options(const shs_cl_options *o) {
     return SHS_OK;
 }
 
+/* Why there is no object, into a reason that is still empty. */
+SHS__PRIVATE void shs__cl_tell_reason(const shs_cl *cl, shs_status status, char *reason, size_t size) {
+    const char *why = shs_status_text(status);
+    if (!reason || reason[0]) return;
+    if (cl && cl->why) why = cl->why;
+    else if (cl && cl->error) why = shs__cl_error_name(cl->error);
+    shs__cl_append(reason, size, why);
+}
+
+/* The object, of the device `skipped` behind the one that the options ask for. *unfit: it did not pass its self-test. */
+SHS__PRIVATE shs_status shs__cl_make(const shs_context *ctx, const shs_cl_options *options, int skipped, shs_cl **cl, int *unfit) {
+    shs_status status = shs__cl_new(ctx, cl);
+    *unfit = 0;
+    if (status != SHS_OK) return status;
+    if (options) (*cl)->options = *options;
+    (*cl)->options.index += skipped;
+    status = shs__cl_open(*cl);
+    *unfit = status == SHS_NO_DEVICE && (*cl)->about.fault[0] != 0;
+    return status;
+}
+
 SHS__PUBLIC shs_status shs_cl_create(const shs_context *ctx, const shs_cl_options *options, shs_cl **made) {
     char *reason = options && options->reason_size ? options->reason : NULL;
+    const size_t reason_size = reason ? options->reason_size : 0;
+    const int named = options && (options->context || options->index > 0);
     shs_cl *cl = NULL;
     shs_status status = shs__ctx_check(ctx);
+    int skipped = 0, unfit = 0;
     if (reason) reason[0] = 0;
     if (!made) return SHS_BAD_OUTPUT;
     *made = NULL;
     if (status == SHS_OK && options) status = shs__cl_check_options(options);
-    if (status == SHS_OK) status = shs__cl_new(ctx, &cl);
-    if (status == SHS_OK && options) cl->options = *options;
-    if (status == SHS_OK) status = shs__cl_open(cl);
+    if (status == SHS_OK) status = shs__cl_make(ctx, options, 0, &cl, &unfit);
+    while (unfit && !named) {
+        shs__cl_tell_reason(cl, status, reason, reason_size);
+        shs_cl_destroy(cl);
+        status = shs__cl_make(ctx, options, ++skipped, &cl, &unfit);
+    }
     if (status == SHS_OK) {
         cl->options.platform = cl->options.name = NULL; /* the caller's texts need not live longer */
         shs__cl_fill_engine(cl);
         *made = cl;
+        if (reason) reason[0] = 0;
         return SHS_OK;
     }
-    if (reason) {
-        const char *why = cl && cl->why ? cl->why : cl && cl->error ? shs__cl_error_name(cl->error) : shs_status_text(status);
-        shs__cl_append(reason, options->reason_size, why);
-    }
+    shs__cl_tell_reason(cl, status, reason, reason_size);
     shs_cl_destroy(cl);
     return status;
 }
@@ -9820,6 +10979,11 @@ SHS__PUBLIC void shs_cl_destroy(shs_cl *cl) {
         shs__cl_tuned *t = cl->tuned;
         cl->tuned = t->next;
         shs__cl_free(cl, t);
+    }
+    while (cl->verdicts) {
+        shs__cl_verdict *v = cl->verdicts;
+        cl->verdicts = v->next;
+        shs__cl_free(cl, v);
     }
     while (cl->stages) {
         shs__cl_stage_node *s = cl->stages;
