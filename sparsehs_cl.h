@@ -8991,6 +8991,28 @@ typedef struct shs__cl_pixels {
     shs_wide white_count; /* valid pixels */
 } shs__cl_pixels;
 
+/* What a self-test of pixels is to find out; see there. */
+typedef enum shs__cl_pixel_stage {
+    SHS__CL_MOMENTS,
+    SHS__CL_NOISE,
+    SHS__CL_RANGE,
+    SHS__CL_MAP,
+    SHS__CL_WHITENING,
+    SHS__CL_SWEEP,
+    SHS__CL_RATING
+} shs__cl_pixel_stage;
+
+typedef struct shs__cl_pixel_trial {
+    shs__cl_pixel_stage stage;
+    int precise, squares, outputs; /* outputs: of the map, or components */
+    int fourth, directions;
+    shs_contrast contrast;
+    const shs_sink *sink;
+    const struct shs__cl_pixels *like; /* whose kernels */
+} shs__cl_pixel_trial;
+
+SHS__PRIVATE shs_status shs__cl_prove_pixels(struct shs__cl_pixels *px, shs__cl_pixel_trial *trial);
+
 /* ---- small tools -------------------------------------------------------------------------------------------------- */
 
 SHS__PRIVATE shs_status shs__cl_room(shs__cl_pixels *px, int which, size_t bytes, cl_mem *buffer) {
@@ -9843,8 +9865,13 @@ SHS__PRIVATE shs_status shs__cl_byte_moments(shs__cl_pixels *px, const shs_real 
 
 SHS__PRIVATE shs_status shs__cl_pixels_moments(void *session, int precise, int known, shs_real *shift, shs_wide *sums) {
     shs__cl_pixels *px = (shs__cl_pixels *)session;
-    shs_status status = SHS_OK;
+    shs__cl_pixel_trial trial = SHS_ZERO;
+    shs_status status;
     int by_bytes = 0;
+    trial.stage = SHS__CL_MOMENTS;
+    trial.precise = precise;
+    status = shs__cl_prove_pixels(px, &trial);
+    if (status != SHS_OK) return status;
     if (!known) memset(shift, 0, (size_t)px->view.used * sizeof *shift);
     px->find_shift = NULL;
     if (px->kept) status = shs__cl_bring(px, 0); /* on its way while the shift is found */
@@ -9860,8 +9887,15 @@ SHS__PRIVATE shs_status shs__cl_pixels_moments(void *session, int precise, int k
 
 SHS__PRIVATE shs_status shs__cl_pixels_noise(void *session, shs_wide *sums) {
     shs__cl_pixels *px = (shs__cl_pixels *)session;
-    shs_real *zero = (shs_real *)shs__cl_alloc(px->cl, (size_t)px->view.used * sizeof *zero);
-    shs_status status = zero ? shs__cl_write_shift(px, zero) : SHS_NO_MEMORY;
+    shs__cl_pixel_trial trial = SHS_ZERO;
+    shs_real *zero;
+    shs_status status;
+    trial.stage = SHS__CL_NOISE;
+    trial.precise = 1;
+    status = shs__cl_prove_pixels(px, &trial);
+    if (status != SHS_OK) return status;
+    zero = (shs_real *)shs__cl_alloc(px->cl, (size_t)px->view.used * sizeof *zero);
+    status = zero ? shs__cl_write_shift(px, zero) : SHS_NO_MEMORY;
     if (status == SHS_OK) status = shs__cl_gram_pass(px, "noise", 1, 1, sums);
     shs__cl_free(px->cl, zero);
     return status;
@@ -10032,8 +10066,15 @@ SHS__PRIVATE shs_status shs__cl_pixels_range(void *session, const shs_pixel_map 
     shs__cl_pixels *px = (shs__cl_pixels *)session;
     shs__cl_map_job job;
     shs__cl_pixel_pass pass;
+    shs__cl_pixel_trial trial = SHS_ZERO;
     size_t n = squares ? 1 : (size_t)map->outputs, bytes = n * shs__cl_wide_size(px->cl), i;
     shs_status status;
+    trial.stage = SHS__CL_RANGE;
+    trial.precise = precise;
+    trial.squares = squares;
+    trial.outputs = map->outputs;
+    status = shs__cl_prove_pixels(px, &trial);
+    if (status != SHS_OK) return status;
     memset(&job, 0, sizeof job);
     memset(&pass, 0, sizeof pass);
     job.squares = squares;
@@ -10170,11 +10211,19 @@ SHS__PRIVATE shs_status shs__cl_pixels_map(void *session, const shs_pixel_map *m
     shs__cl_pixels *px = (shs__cl_pixels *)session;
     shs__cl_map_job job;
     shs__cl_pixel_pass pass;
+    shs__cl_pixel_trial trial = SHS_ZERO;
     size_t n = squares ? 1 : (size_t)map->outputs, bytes = n * shs__cl_wide_size(px->cl);
     shs_status status;
     if ((sink->type == SHS_TYPE_F64 && !px->cl->has_double) ||
         (precise && shs__cl_elem_bytes(px->cl, 1) != sizeof(shs_wide)))
         return SHS_UNSUPPORTED;
+    trial.stage = SHS__CL_MAP;
+    trial.precise = precise;
+    trial.squares = squares;
+    trial.outputs = map->outputs;
+    trial.sink = sink;
+    status = shs__cl_prove_pixels(px, &trial);
+    if (status != SHS_OK) return status;
     memset(&job, 0, sizeof job);
     memset(&pass, 0, sizeof pass);
     job.squares = squares;
@@ -10326,7 +10375,13 @@ SHS__PRIVATE shs_status shs__cl_pixels_whiten(void *session, const shs_pixel_map
     int pairs = whitening->outputs * (whitening->outputs + 1) / 2;
     size_t bytes;
     cl_mem shift;
+    shs__cl_pixel_trial trial = SHS_ZERO;
     shs_status status;
+    trial.stage = SHS__CL_WHITENING;
+    trial.outputs = whitening->outputs;
+    trial.fourth = fourth;
+    status = shs__cl_prove_pixels(px, &trial);
+    if (status != SHS_OK) return status;
     memset(&map, 0, sizeof map);
     px->m = whitening->outputs;
     job.tiling = shs__cl_tiling_of(px->cl, 0, pairs);
@@ -10432,9 +10487,16 @@ SHS__PRIVATE shs_status shs__cl_sweep_run(shs__cl_pixels *px, shs__cl_sweep_job 
 SHS__PRIVATE shs_status shs__cl_pixels_sweep(void *session, shs_contrast contrast, int c, const shs_wide *W,
                                              shs_wide *sums) {
     shs__cl_pixels *px = (shs__cl_pixels *)session;
+    shs__cl_pixel_trial trial = SHS_ZERO;
     shs__cl_sweep_job job;
     shs_status status;
     int d, a;
+    trial.stage = SHS__CL_SWEEP;
+    trial.outputs = px->m;
+    trial.directions = c;
+    trial.contrast = contrast;
+    status = shs__cl_prove_pixels(px, &trial);
+    if (status != SHS_OK) return status;
     shs__cl_sweep_shape(px, shs_contrast_name(contrast), c, &job);
     status = shs__cl_sweep_run(px, &job, W);
     for (d = 0; d < c && status == SHS_OK; d++) {
@@ -10448,9 +10510,15 @@ SHS__PRIVATE shs_status shs__cl_pixels_sweep(void *session, shs_contrast contras
 
 SHS__PRIVATE shs_status shs__cl_pixels_rate(void *session, const shs_wide *W, shs_wide *sums) {
     shs__cl_pixels *px = (shs__cl_pixels *)session;
+    shs__cl_pixel_trial trial = SHS_ZERO;
     shs__cl_sweep_job job;
     shs_status status;
     int d;
+    trial.stage = SHS__CL_RATING;
+    trial.outputs = px->m;
+    trial.directions = px->m;
+    status = shs__cl_prove_pixels(px, &trial);
+    if (status != SHS_OK) return status;
     shs__cl_sweep_shape(px, NULL, px->m, &job);
     status = shs__cl_sweep_run(px, &job, W);
     for (d = 0; d < px->m && status == SHS_OK; d++) {
@@ -10460,6 +10528,462 @@ SHS__PRIVATE shs_status shs__cl_pixels_rate(void *session, const shs_wide *W, sh
     if (status == SHS_OK) sums[0] = px->white_count;
     shs__cl_free(px->cl, job.sums);
     return status;
+}
+
+/* ---- the self-test of pixels -------------------------------------------------------------------------------------- */
+
+/* A known cube of the session's kind: its type, byte order, interleave, bands in use, mask and no-data value. Values are whole
+   numbers of 0 to 199 from a seed, some pixels are missing. X and `valid` are what the host makes of it. */
+typedef struct shs__cl_known_cube {
+    shs_cube cube;
+    shs__layout host;
+    int n, bands;
+    size_t count, step; /* pixels; of bands, outputs and the like the host looks at every step-th */
+    unsigned char *pixels, *mask, *valid;
+    int *list;
+    shs_wide *X;                                  /* n x count */
+    shs_wide *matrix, *centre, *offset;           /* outputs x n, n, outputs */
+    shs_wide *out, *low, *high;                   /* rows x count: what the map makes of X; its extremes */
+    shs_wide *W, *got, *right;                    /* directions; sums of the device, and the host's */
+    shs_real *shift;
+    unsigned char *sink;
+    size_t sums;
+    int rows; /* outputs that are written */
+    shs_pixel_map map;
+} shs__cl_known_cube;
+
+enum { SHS__CL_KNOWN_SAMPLES = 53, SHS__CL_KNOWN_LINES = 23, SHS__CL_KNOWN_MANY = 85 };
+
+/* How many sums the stage has. */
+SHS__PRIVATE size_t shs__cl_trial_sums(const shs__cl_pixel_trial *t, size_t n) {
+    const size_t m = (size_t)t->outputs, c = (size_t)t->directions, pairs = m * (m + 1) / 2;
+    switch (t->stage) {
+    case SHS__CL_MOMENTS:
+    case SHS__CL_NOISE: return 1 + n + n * n;
+    case SHS__CL_WHITENING: return 1 + (t->fourth ? pairs * pairs : 0);
+    case SHS__CL_SWEEP: return 1 + c + m * c;
+    case SHS__CL_RATING: return 1 + 2 * m;
+    default: return 2 * m;
+    }
+}
+
+SHS__PRIVATE void shs__cl_known_cube_layout(shs__layout *l, const shs__cl_pixel_trial *t, shs__cl_known_cube *k) {
+    const size_t n = (size_t)k->n, m = (size_t)shs__imax(t->outputs, 1), bands = (size_t)k->bands;
+    k->pixels = SHS__CARVE(l, unsigned char, k->count * bands * 8);
+    k->sink = SHS__CARVE(l, unsigned char, k->count * m * 8);
+    k->mask = SHS__CARVE(l, unsigned char, k->count);
+    k->valid = SHS__CARVE(l, unsigned char, k->count);
+    k->list = SHS__CARVE(l, int, n);
+    k->X = SHS__CARVE(l, shs_wide, k->count * n);
+    k->matrix = SHS__CARVE(l, shs_wide, m * n);
+    k->centre = SHS__CARVE(l, shs_wide, n);
+    k->offset = SHS__CARVE(l, shs_wide, m);
+    k->out = SHS__CARVE(l, shs_wide, k->count * m);
+    k->low = SHS__CARVE(l, shs_wide, m);
+    k->high = SHS__CARVE(l, shs_wide, m);
+    k->W = SHS__CARVE(l, shs_wide, m * (size_t)shs__imax(t->directions, 1));
+    k->got = SHS__CARVE(l, shs_wide, k->sums);
+    k->right = SHS__CARVE(l, shs_wide, k->sums);
+    k->shift = SHS__CARVE(l, shs_real, n);
+}
+
+/* Writes one value in the cube's type and byte order, and says what it has become. */
+SHS__PRIVATE shs_wide shs__cl_put_value(shs_type type, int swap, shs_wide x, unsigned char *to) {
+    const uint8_t u8 = (uint8_t)x;
+    const uint16_t u16 = (uint16_t)x;
+    const uint32_t u32 = (uint32_t)x;
+    const float f = (float)x;
+    const double d = (double)x;
+    const shs_real r = (shs_real)x;
+    const size_t size = shs_type_size(type);
+    size_t i;
+    switch (type) {
+    case SHS_TYPE_U8: memcpy(to, &u8, size); break;
+    case SHS_TYPE_I16:
+    case SHS_TYPE_U16: memcpy(to, &u16, size); break;
+    case SHS_TYPE_I32:
+    case SHS_TYPE_U32: memcpy(to, &u32, size); break;
+    case SHS_TYPE_F32: memcpy(to, &f, size); break;
+    case SHS_TYPE_F64: memcpy(to, &d, size); break;
+    default: memcpy(to, &r, size); break;
+    }
+    for (i = 0; swap && i < size / 2; i++) {
+        const unsigned char last = to[size - 1 - i];
+        to[size - 1 - i] = to[i];
+        to[i] = last;
+    }
+    return x;
+}
+
+/* A value of a sink. */
+SHS__PRIVATE shs_wide shs__cl_get_value(shs_type type, const unsigned char *from) {
+    uint8_t u8;
+    int16_t i16;
+    uint16_t u16;
+    int32_t i32;
+    uint32_t u32;
+    float f;
+    double d;
+    shs_real r;
+    switch (type) {
+    case SHS_TYPE_U8: memcpy(&u8, from, sizeof u8); return (shs_wide)u8;
+    case SHS_TYPE_I16: memcpy(&i16, from, sizeof i16); return (shs_wide)i16;
+    case SHS_TYPE_U16: memcpy(&u16, from, sizeof u16); return (shs_wide)u16;
+    case SHS_TYPE_I32: memcpy(&i32, from, sizeof i32); return (shs_wide)i32;
+    case SHS_TYPE_U32: memcpy(&u32, from, sizeof u32); return (shs_wide)u32;
+    case SHS_TYPE_F32: memcpy(&f, from, sizeof f); return (shs_wide)f;
+    case SHS_TYPE_F64: memcpy(&d, from, sizeof d); return (shs_wide)d;
+    default: memcpy(&r, from, sizeof r); return (shs_wide)r;
+    }
+}
+
+/* Where value (pixel i, band b of `bands`) of a contiguous cube stands. */
+SHS__PRIVATE size_t shs__cl_place(shs_interleave interleave, size_t count, size_t bands, size_t i, size_t b) {
+    const size_t samples = SHS__CL_KNOWN_SAMPLES;
+    if (interleave == SHS_INTERLEAVE_BSQ) return b * count + i;
+    if (interleave == SHS_INTERLEAVE_BIP) return i * bands + b;
+    return (i / samples * bands + b) * samples + i % samples;
+}
+
+/* Values, mask and what is valid. Band 1 is not in use, so that the list of bands is needed. */
+SHS__PRIVATE void shs__cl_known_values(const shs__cl_pixels *px, shs__cl_known_cube *k) {
+    const shs_cube *like = px->cube;
+    const size_t size = px->view.size, bands = (size_t)k->bands;
+    shs_random r;
+    size_t i, b;
+    shs_random_seed(&r, 6);
+    for (b = 0; b < (size_t)k->n; b++) k->list[b] = (int)(b > 0 ? b + 1 : b);
+    for (i = 0; i < k->count; i++) {
+        k->mask[i] = (unsigned char)(i % 29 != 3);
+        k->valid[i] = (unsigned char)(k->mask[i] || !k->cube.mask);
+        for (b = 0; b < bands; b++) {
+            shs_wide x = (shs_wide)shs_random_below(&r, 120) + (shs_wide)((i * 7 + b * b) % 80);
+            if (px->view.floating) x += (shs_wide)0.25 * (shs_wide)(b % 4);
+            x = shs__cl_put_value(like->type, like->swap_bytes, x,
+                                  k->pixels + shs__cl_place(px->layout, k->count, bands, i, b) * size);
+            if (b == 1) continue;
+            k->X[i * (size_t)k->n + (b > 0 ? b - 1 : 0)] = x;
+            if (k->cube.has_nodata && x == px->view.nodata) k->valid[i] = 0;
+        }
+    }
+}
+
+SHS__PRIVATE void shs__cl_known_map(const shs__cl_pixel_trial *t, shs__cl_known_cube *k) {
+    const shs_wide scale = (shs_wide)0.05 / SHS__WSQRT((shs_wide)k->n);
+    shs_random r;
+    size_t i;
+    shs_random_seed(&r, 7);
+    for (i = 0; i < (size_t)t->outputs * (size_t)k->n; i++) k->matrix[i] = scale * (shs_wide)shs_random_normal(&r);
+    for (i = 0; i < (size_t)k->n; i++) k->centre[i] = 90;
+    for (i = 0; i < (size_t)t->outputs; i++) k->offset[i] = t->stage == SHS__CL_MAP || t->stage == SHS__CL_RANGE ? (shs_wide)(i % 7) : 0;
+    for (i = 0; i < (size_t)t->outputs * (size_t)t->directions; i++) k->W[i] = (shs_wide)(shs_real)(shs_random_uniform(&r) - (shs_wide)0.5);
+    k->map.bands = k->n;
+    k->map.outputs = t->outputs;
+    k->map.matrix = k->matrix;
+    k->map.centre = k->centre;
+    k->map.offset = k->offset;
+}
+
+SHS__PRIVATE shs_status shs__cl_known_cube_open(const shs__cl_pixel_trial *t, shs__cl_known_cube *k) {
+    const shs__cl_pixels *px = t->like;
+    const int few = px->view.used <= 64 && t->outputs <= (t->fourth ? 12 : 64);
+    shs_status status = SHS_OK;
+    k->n = px->view.used;
+    k->bands = k->n + 1;
+    k->rows = t->squares ? 1 : t->outputs;
+    k->cube.samples = SHS__CL_KNOWN_SAMPLES;
+    k->cube.lines = few ? SHS__CL_KNOWN_MANY : SHS__CL_KNOWN_LINES; /* more than a group of sweep.cl and bytes.cl takes */
+    k->count = (size_t)k->cube.samples * (size_t)k->cube.lines;
+    k->step = (size_t)shs__imax(k->n, t->stage == SHS__CL_WHITENING ? t->outputs * t->outputs / 2 : t->outputs) / 48 | 1;
+    k->sums = shs__cl_trial_sums(t, (size_t)k->n);
+    while (shs__layout_next(&px->cl->ctx, &k->host, &status)) shs__cl_known_cube_layout(&k->host, t, k);
+    if (status != SHS_OK) return status;
+    k->cube.pixels = k->pixels;
+    k->cube.type = px->cube->type;
+    k->cube.bands = k->bands;
+    k->cube.interleave = px->layout;
+    k->cube.swap_bytes = px->cube->swap_bytes;
+    k->cube.band_list = k->list;
+    k->cube.band_count = k->n;
+    k->cube.has_nodata = px->cube->has_nodata;
+    k->cube.nodata = px->cube->nodata;
+    if (px->cube->mask || px->cube->mask_fn) k->cube.mask = k->mask;
+    shs__cl_known_values(px, k);
+    if (t->outputs) shs__cl_known_map(t, k);
+    return SHS_OK;
+}
+
+/* count, sums and products of the pixels less the shift, or of the differences of right neighbours, of every step-th band. */
+SHS__PRIVATE void shs__cl_known_moments(const shs__cl_known_cube *k, int noise) {
+    const size_t n = (size_t)k->n;
+    shs_wide *sum = k->right + 1, *P = sum + n;
+    size_t i, a, b;
+    memset(k->right, 0, k->sums * sizeof *k->right);
+    for (i = 0; i < k->count; i++) {
+        const shs_wide *x = k->X + i * n, *next = x + n;
+        if (!k->valid[i]) continue;
+        if (noise && (i % SHS__CL_KNOWN_SAMPLES == SHS__CL_KNOWN_SAMPLES - 1 || !k->valid[i + 1])) continue;
+        k->right[0]++;
+        for (a = 0; a < n; a++) sum[a] += noise ? next[a] - x[a] : x[a] - (shs_wide)k->shift[a];
+        for (b = 0; b < n; b += k->step) {
+            const shs_wide y = noise ? next[b] - x[b] : x[b] - (shs_wide)k->shift[b];
+            for (a = b; a < n; a++) P[b * n + a] += y * (noise ? next[a] - x[a] : x[a] - (shs_wide)k->shift[a]);
+        }
+    }
+}
+
+/* The map of every pixel, of every step-th output; 0 in the others. */
+SHS__PRIVATE void shs__cl_known_outputs(const shs__cl_pixel_trial *t, const shs__cl_known_cube *k) {
+    const size_t n = (size_t)k->n, m = (size_t)t->outputs, step = t->squares || t->stage >= SHS__CL_WHITENING ? 1 : k->step;
+    size_t i, o, b;
+    memset(k->out, 0, k->count * m * sizeof *k->out);
+    for (i = 0; i < k->count; i++) {
+        const shs_wide *x = k->X + i * n;
+        shs_wide squares = 0;
+        for (o = 0; o < m && k->valid[i]; o += step) {
+            shs_wide y = k->offset[o];
+            for (b = 0; b < n; b++) y += k->matrix[b * m + o] * (x[b] - k->centre[b]);
+            k->out[i * (size_t)k->rows + (t->squares ? 0 : o)] = y;
+            squares += y * y;
+        }
+        if (t->squares) k->out[i] = squares;
+    }
+}
+
+SHS__PRIVATE void shs__cl_known_range(const shs__cl_known_cube *k, shs_wide *low, shs_wide *high) {
+    const size_t rows = (size_t)k->rows;
+    size_t i, o;
+    for (o = 0; o < rows; o++) {
+        low[o] = SHS__WIDE_MAX;
+        high[o] = -SHS__WIDE_MAX;
+        for (i = 0; i < k->count; i++) {
+            if (!k->valid[i]) continue;
+            if (k->out[i * rows + o] < low[o]) low[o] = k->out[i * rows + o];
+            if (k->out[i * rows + o] > high[o]) high[o] = k->out[i * rows + o];
+        }
+    }
+}
+
+/* exp x, since the library asks for none where it needs none: (Taylor's series of x / 256)^256. */
+SHS__PRIVATE shs_wide shs__cl_exp(shs_wide x) {
+    shs_wide y = x / 256, term = 1, sum = 1;
+    int i;
+    for (i = 1; i < 12; i++) {
+        term *= y / (shs_wide)i;
+        sum += term;
+    }
+    for (i = 0; i < 8; i++) sum *= sum;
+    return sum;
+}
+
+SHS__PRIVATE void shs__cl_known_contrast(shs_contrast contrast, shs_wide y, shs_wide *g, shs_wide *slope) {
+    const shs_wide e = shs__cl_exp(contrast == SHS_CONTRAST_TANH ? 2 * y : -y * y / 2);
+    switch (contrast) {
+    case SHS_CONTRAST_TANH: *g = 1 - 2 / (1 + e), *slope = 1 - *g * *g; break;
+    case SHS_CONTRAST_GAUSS: *g = y * e, *slope = (1 - y * y) * e; break;
+    case SHS_CONTRAST_SKEW: *g = y * y, *slope = 2 * y; break;
+    default: *g = y * y * y, *slope = 3 * y * y; break;
+    }
+}
+
+/* The sums of a sweep or of ratings over what the map made. */
+SHS__PRIVATE void shs__cl_known_sweep(const shs__cl_pixel_trial *t, const shs__cl_known_cube *k) {
+    const size_t m = (size_t)t->outputs, c = (size_t)t->directions;
+    size_t i, d, a;
+    memset(k->right, 0, k->sums * sizeof *k->right);
+    for (i = 0; i < k->count; i++) {
+        const shs_wide *z = k->out + i * m;
+        if (!k->valid[i]) continue;
+        k->right[0]++;
+        for (d = 0; d < c; d++) {
+            shs_wide y = 0, g, slope, size;
+            for (a = 0; a < m; a++) y += k->W[d * m + a] * z[a];
+            size = shs__wabs(y);
+            if (t->stage == SHS__CL_RATING) {
+                k->right[1 + d] += y * y * y * y;
+                k->right[1 + m + d] += size + SHS__WLOG(1 + shs__cl_exp(-2 * size)) - SHS__WLOG((shs_wide)2);
+                continue;
+            }
+            shs__cl_known_contrast(t->contrast, y, &g, &slope);
+            k->right[1 + d] += slope;
+            for (a = 0; a < m; a++) k->right[1 + c + d * m + a] += g * z[a];
+        }
+    }
+}
+
+/* The Gram matrix of all z_a z_b, a <= b, b outermost, of every step-th row. */
+SHS__PRIVATE void shs__cl_known_fourth(const shs__cl_pixel_trial *t, const shs__cl_known_cube *k) {
+    const size_t m = (size_t)t->outputs, pairs = m * (m + 1) / 2;
+    size_t i, a, b, q, row, column;
+    memset(k->right, 0, k->sums * sizeof *k->right);
+    for (i = 0; i < k->count; i++) {
+        const shs_wide *z = k->out + i * m;
+        if (!k->valid[i]) continue;
+        k->right[0]++;
+        if (!t->fourth) continue;
+        for (column = 0; column < pairs; column += k->step) {
+            shs_wide y;
+            for (b = 0, q = column; q > b; b++) q -= b + 1;
+            y = z[q] * z[b];
+            for (b = 0, row = 0; b < m; b++)
+                for (a = 0; a <= b; a++, row++)
+                    if (row >= column) k->right[1 + column * pairs + row] += y * z[a] * z[b];
+        }
+    }
+}
+
+/* Only what the host has formed of the n x n lower triangle is compared. */
+SHS__PRIVATE void shs__cl_compare_triangle(const shs__cl_known_cube *k, size_t n, const shs_wide *got, const shs_wide *right,
+                                           char *fault) {
+    size_t b;
+    for (b = 0; b < n; b += k->step)
+        shs__cl_compare_wides("products of pixels", n - b, got + b * n + b, right + b * n + b, fault);
+}
+
+/* What the sink must hold: within half a unit, where it holds whole numbers. */
+SHS__PRIVATE void shs__cl_compare_sink(const shs__cl_pixel_trial *t, const shs__cl_known_cube *k, const shs_sink *sink, char *fault) {
+    const size_t rows = (size_t)k->rows, size = shs_type_size(sink->type);
+    const int whole = sink->type != SHS_TYPE_REAL && sink->type != SHS_TYPE_F32 && sink->type != SHS_TYPE_F64;
+    const int is_signed = sink->type == SHS_TYPE_I16 || sink->type == SHS_TYPE_I32;
+    const shs_wide most = sink->type == SHS_TYPE_U8 ? 255 : sink->type == SHS_TYPE_I16 ? 32767 : 65535;
+    const int narrow = whole && size <= 2;
+    const shs_wide half = whole ? (shs_wide)0.5 : 0;
+    shs_wide largest = sink->rescale ? shs__wabs(sink->low) + shs__wabs(sink->high) : 0, x, y;
+    size_t i, o;
+    for (i = 0; i < k->count * rows && !sink->rescale; i++) largest = shs__wabs(k->out[i]) > largest ? shs__wabs(k->out[i]) : largest;
+    for (i = 0; i < k->count && !fault[0]; i++)
+        for (o = 0; o < rows && !fault[0]; o += t->squares ? 1 : k->step) {
+            x = shs__cl_get_value(sink->type, k->sink + shs__cl_place(sink->interleave, k->count, rows, i, o) * size);
+            y = k->out[i * rows + o];
+            if (sink->rescale) y = sink->low + (y - k->low[o]) / (k->high[o] - k->low[o]) * (sink->high - sink->low);
+            if (whole && !is_signed && y < 0) y = 0;
+            if (narrow && y > most) y = most;
+            if (!k->valid[i]) y = 1;
+            if (shs__wabs(x - y) <= half + 4 * SHS__CL_NEAR * largest) continue;
+            shs__cl_append(fault, SHS__CL_FAULT, "an output of known pixels is not the CPU's: pixel ");
+            shs__cl_append_number(fault, SHS__CL_FAULT, i);
+            shs__cl_append(fault, SHS__CL_FAULT, ", output ");
+            shs__cl_append_number(fault, SHS__CL_FAULT, o);
+        }
+}
+
+/* Extremes, or outputs into memory like the sink. */
+SHS__PRIVATE shs_status shs__cl_test_map(const shs__cl_pixel_trial *t, shs__cl_known_cube *k, void *session, char *fault) {
+    shs_wide *low = k->got, *high = low + t->outputs;
+    shs_sink sink = SHS_ZERO;
+    size_t o;
+    shs_status status;
+    shs__cl_known_outputs(t, k);
+    shs__cl_known_range(k, k->low, k->high);
+    if (t->stage == SHS__CL_RANGE) {
+        status = shs__cl_pixels_range(session, &k->map, t->precise, t->squares, low, high);
+        for (o = 0; o < (size_t)k->rows && status == SHS_OK; o += t->squares ? 1 : k->step) {
+            shs_wide found[2], right[2];
+            found[0] = low[o], found[1] = high[o];
+            right[0] = k->low[o], right[1] = k->high[o];
+            shs__cl_compare_wides("extremes of outputs", 2, found, right, fault);
+        }
+        return status;
+    }
+    sink.type = t->sink->type;
+    sink.interleave = t->sink->interleave;
+    sink.rescale = t->sink->rescale;
+    sink.high = 200;
+    sink.pixels = k->sink;
+    for (o = 0; o < (size_t)k->rows; o++) /* the outputs that the host has not formed are not compared */
+        if (!(k->low[o] < k->high[o])) k->low[o] = 0, k->high[o] = 1;
+    status = shs__cl_pixels_map(session, &k->map, t->precise, t->squares, &sink, k->low, k->high, 1);
+    if (status == SHS_OK) shs__cl_compare_sink(t, k, &sink, fault);
+    return status;
+}
+
+/* Whitened pixels, and what is summed over them. */
+SHS__PRIVATE shs_status shs__cl_test_white(const shs__cl_pixel_trial *t, shs__cl_known_cube *k, void *session, char *fault) {
+    const size_t m = (size_t)t->outputs, c = (size_t)t->directions, pairs = m * (m + 1) / 2;
+    shs_status status = shs__cl_pixels_whiten(session, &k->map, t->fourth, k->got);
+    shs__cl_known_outputs(t, k);
+    if (status == SHS_OK && t->stage == SHS__CL_SWEEP) status = shs__cl_pixels_sweep(session, t->contrast, t->directions, k->W, k->got);
+    if (status == SHS_OK && t->stage == SHS__CL_RATING) status = shs__cl_pixels_rate(session, k->W, k->got);
+    if (status != SHS_OK) return status;
+    if (t->stage == SHS__CL_WHITENING) {
+        shs__cl_known_fourth(t, k);
+        shs__cl_compare_wides("the number of pixels", 1, k->got, k->right, fault);
+        if (t->fourth) shs__cl_compare_triangle(k, pairs, k->got + 1, k->right + 1, fault);
+        return status;
+    }
+    shs__cl_known_sweep(t, k);
+    shs__cl_compare_wides("the number of pixels", 1, k->got, k->right, fault);
+    shs__cl_compare_wides("sums over sources", t->stage == SHS__CL_RATING ? m : c, k->got + 1, k->right + 1, fault);
+    if (t->stage == SHS__CL_RATING) shs__cl_compare_wides("sums over sources", m, k->got + 1 + m, k->right + 1 + m, fault);
+    else shs__cl_compare_wides("sums over sources", m * c, k->got + 1 + c, k->right + 1 + c, fault);
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__cl_test_moments(const shs__cl_pixel_trial *t, shs__cl_known_cube *k, void *session, char *fault) {
+    const int noise = t->stage == SHS__CL_NOISE;
+    const size_t n = (size_t)k->n;
+    size_t b;
+    shs_status status;
+    for (b = 0; b < n; b++) k->shift[b] = (shs_real)(90 + b % 20);
+    status = noise ? shs__cl_pixels_noise(session, k->got) : shs__cl_pixels_moments(session, t->precise, 1, k->shift, k->got);
+    if (status != SHS_OK) return status;
+    shs__cl_known_moments(k, noise);
+    shs__cl_compare_wides("the number of pixels", 1, k->got, k->right, fault);
+    for (b = 0; b < n && !noise; b++) { /* about the shift they nearly cancel */
+        k->got[1 + b] += k->got[0] * (shs_wide)k->shift[b];
+        k->right[1 + b] += k->right[0] * (shs_wide)k->shift[b];
+    }
+    for (b = 0; b < n && noise; b++) { /* and those of differences too */
+        k->got[1 + b] += 100 * k->got[0];
+        k->right[1 + b] += 100 * k->right[0];
+    }
+    shs__cl_compare_wides("sums of pixels", n, k->got + 1, k->right + 1, fault);
+    shs__cl_compare_triangle(k, n, k->got + 1 + n, k->right + 1 + n, fault);
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__cl_test_pixels(shs_cl *cl, const void *job, char *fault) {
+    const shs__cl_pixel_trial *t = (const shs__cl_pixel_trial *)job;
+    const shs_context cpu = shs__cl_cpu(cl);
+    shs__cl_known_cube k;
+    void *session = NULL;
+    shs_status status;
+    memset(&k, 0, sizeof k);
+    status = shs__cl_known_cube_open(t, &k);
+    if (status == SHS_OK) status = shs__cl_pixels_open(cl, &cpu, &k.cube, &session);
+    if (status == SHS_OK && t->stage <= SHS__CL_NOISE) status = shs__cl_test_moments(t, &k, session, fault);
+    else if (status == SHS_OK && t->stage <= SHS__CL_MAP) status = shs__cl_test_map(t, &k, session, fault);
+    else if (status == SHS_OK) status = shs__cl_test_white(t, &k, session, fault);
+    if (session) shs__cl_pixels_close(session);
+    shs__layout_release(&cl->ctx, &k.host);
+    return status;
+}
+
+/* Whether the kernels of the stage that the session is asked for are right. */
+SHS__PRIVATE shs_status shs__cl_prove_pixels(shs__cl_pixels *px, shs__cl_pixel_trial *trial) {
+    static const char *const names[] = {"products", "load", "extremes", "store", "whiten", "sweep", "sweep"};
+    const char *const *const sources[] = {shs__cl_source_moments, shs__cl_source_pixels, shs__cl_source_map, shs__cl_source_map,
+                                          shs__cl_source_map,     shs__cl_source_sweep,  shs__cl_source_sweep};
+    shs__cl_build b = shs__cl_elem_build(px->cl, trial->precise);
+    shs__cl_proof proof;
+    if (!shs__cl_proves(px->cl)) return SHS_OK;
+    if (trial->precise && shs__cl_elem_bytes(px->cl, 1) != sizeof(shs_wide)) return SHS_OK; /* it is refused anyway */
+    trial->like = px;
+    shs__cl_define_cube(px, &b);
+    shs__cl_define(&b, "CHECKED", (size_t)shs__cl_checked(px) + 2 * (size_t)(px->cube->has_nodata != 0));
+    shs__cl_define(&b, "BANDS", (size_t)px->view.used);
+    shs__cl_define(&b, "STAGE", (size_t)trial->stage);
+    shs__cl_define(&b, "OUTPUTS", (size_t)trial->outputs);
+    shs__cl_define(&b, "HOW", (size_t)(trial->squares != 0) + 2 * (size_t)(trial->fourth != 0) + 4 * (size_t)px->cl->bytes);
+    if (trial->directions) shs__cl_define(&b, "DIRECTIONS", (size_t)trial->directions);
+    if (trial->stage == SHS__CL_SWEEP) shs__cl_define(&b, "CONTRAST", (size_t)trial->contrast);
+    if (trial->sink) shs__cl_define_sink(trial->sink, &b);
+    proof.source = sources[trial->stage];
+    proof.kernel = names[trial->stage];
+    proof.what = b.text;
+    proof.run = shs__cl_test_pixels;
+    proof.job = trial;
+    return shs__cl_prove(px->cl, &proof);
 }
 
 /* ================================================================================================================== */
