@@ -22,6 +22,7 @@ static void open_device(int how, size_t memory_limit) {
     shs_cl_options o = SHS_ZERO;
     shim_begin();
     o.platform = getenv("SHS_CL_PLATFORM"), o.memory_limit = memory_limit;
+    o.trust = shim_trust();
     o.fallback = (how & FALLBACK) != 0, o.single_only = (how & SINGLE) != 0;
     if (shs_cl_create(NULL, &o, &device) != SHS_OK) {
         print_message("skipped: there is no OpenCL device\n");

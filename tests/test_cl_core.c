@@ -984,6 +984,7 @@ static void check_trouble(const trouble *t, int errand) {
     shs_cl *cl;
     ctx.alloc_fn = counter_alloc, ctx.free_fn = counter_free, ctx.alloc_user = &c;
     o.memory_limit = t->memory_limit;
+    o.trust = 1;
     shim_begin();
     assert_ok(shs_cl_create(&ctx, &o, &cl));
     ctx.engine = shs_cl_engine(cl);

@@ -15,6 +15,7 @@ static shs_cl *open_device(size_t memory_limit, shs_context *ctx) {
     o.memory_limit = memory_limit;
     o.staging = apart == 2 ? 4000 : 1;
     o.platform = getenv("SHS_CL_PLATFORM");
+    o.trust = shim_trust();
     if (shs_cl_create(NULL, &o, &cl) != SHS_OK) {
         print_message("skipped: there is no OpenCL device\n");
         skip();
@@ -791,6 +792,7 @@ static void test_without_and_groups(void **state) {
         shs_ica_options ica = SHS_ZERO;
         shs_cl *cl;
         o.platform = getenv("SHS_CL_PLATFORM");
+        o.trust = shim_trust();
         o.without = i % 8, o.group_items = groups[i < 8 ? i % 3 : i - 7];
         o.memory_limit = i & 1 ? 3000000 : 0; /* slices that take turns */
         assert_ok(shs_cl_create(NULL, &o, &cl));
@@ -921,6 +923,7 @@ static void test_without_doubles(void **state) {
         shs_cl *cl;
         options.platform = getenv("SHS_CL_PLATFORM");
         options.fallback = fallback, options.single_only = 1;
+        options.trust = shim_trust();
         assert_ok(shs_cl_create(NULL, &options, &cl));
         if (apart) cl->unified = 0;
         ctx.engine = shs_cl_engine(cl);
@@ -1092,6 +1095,7 @@ static shs_cl *outing_device(outing *o, int fallback, int single) {
     options.platform = getenv("SHS_CL_PLATFORM");
     options.fallback = fallback;
     options.single_only = single;
+    options.trust = shim_trust();
     options.staging = apart == 2 ? 4000 : 1;
     o->ctx.engine = NULL;
     assert_ok(shs_cl_create(&o->ctx, &options, &cl));

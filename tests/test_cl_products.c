@@ -31,6 +31,7 @@ static void open_device(shs_cl_syrk way, size_t memory_limit, int fallback) {
     ctx.alloc_fn = count_alloc, ctx.free_fn = count_free;
     shim_begin();
     o.platform = getenv("SHS_CL_PLATFORM"), o.syrk = way, o.memory_limit = memory_limit, o.fallback = fallback;
+    o.trust = shim_trust();
     if (shs_cl_create(&ctx, &o, &device) != SHS_OK) {
         print_message("skipped: there is no OpenCL device\n");
         skip();

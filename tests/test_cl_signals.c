@@ -62,6 +62,7 @@ static void open_device(device *d, const setup *how, shs_cl_options o) {
     memset(d, 0, sizeof *d);
     if (how->coder != SHS_CL_CODER_AUTO) o.coder = how->coder;
     if (how->apart) o.staging = 4000;
+    o.trust = shim_trust();
     o.platform = wanted && *wanted ? wanted : NULL;
     status = shs_cl_create(NULL, &o, &d->cl);
     if (status == SHS_NO_DEVICE && o.platform) {

@@ -40,6 +40,7 @@ static int open_device(void **state) {
     shim_begin();
     o.platform = getenv("SHS_CL_PLATFORM");
     o.single_only = 1;
+    o.trust = shim_trust();
     if (shs_cl_create(NULL, &o, &device) != SHS_OK) {
         print_message("skipped: there is no OpenCL device\n");
         skip();

@@ -1,0 +1,625 @@
+/* test_cl_selftest.c - drivers that miscompile a kernel: whatever it is, what is asked of the device is right or refused, and
+   shs_cl_about says why. The driver of these tests runs the kernel named in shim.wrong not at all, or for its first group only. */
+#include "test.h"
+#include "cl_shim.h"
+
+/* ---- what is asked of a device ------------------------------------------------------------------------------------ */
+
+enum { P = 20, N = 40, M = 120, S = 4, BANDS = 9, LINES = 40, SAMPLES = 37, PIXELS = LINES * SAMPLES, VALUES = 1 << 15 };
+
+/* Results, as far as they are to be the CPU's. */
+typedef struct result {
+    size_t count;
+    double values[VALUES];
+} result;
+
+static void keep(result *r, double x) {
+    assert_true(r->count < VALUES);
+    r->values[r->count++] = x;
+}
+
+static void keep_reals(result *r, size_t n, const shs_real *x) {
+    size_t i;
+    for (i = 0; i < n; i++) keep(r, (double)x[i]);
+}
+
+static void keep_wides(result *r, size_t n, const shs_wide *x) {
+    size_t i;
+    for (i = 0; i < n; i++) keep(r, (double)x[i]);
+}
+
+static void keep_codes(result *r, const shs_codes *codes, size_t m) {
+    size_t i;
+    int q;
+    for (i = 0; i < m; i++) {
+        keep(r, codes->used[i]);
+        for (q = 0; q < codes->stride; q++) {
+            const size_t at = i * (size_t)codes->stride + (size_t)q;
+            keep(r, q < codes->used[i] ? codes->atoms[at] : 0);
+            keep(r, q < codes->used[i] ? (double)codes->coefs[at] : 0);
+        }
+    }
+}
+
+/* Signals of 3 atoms each and some noise. */
+static void draw_signals(shs_real *D, shs_real *Y) {
+    shs_random r;
+    int i, q, l;
+    shs_random_seed(&r, 11);
+    for (i = 0; i < P * N; i++) D[i] = (shs_real)shs_random_normal(&r);
+    shs_normalize_columns(P, N, D, P, NULL);
+    for (i = 0; i < M; i++) {
+        for (l = 0; l < P; l++) Y[i * P + l] = (shs_real)0.01 * (shs_real)shs_random_normal(&r);
+        for (q = 0; q < 3; q++) shs_axpy(P, (shs_real)(4 >> q), D + (i * 7 + q * 11) % N * P, 1, Y + i * P, 1);
+    }
+}
+
+typedef shs_status (*task_fn)(const shs_context *ctx, int how, result *r);
+
+/* how: 0 as is, 1 with a tolerance, 2 in groups that share their atoms. */
+static shs_status task_code(const shs_context *ctx, int how, result *r) {
+    shs_real D[P * N], Y[P * M], errors2[M];
+    size_t starts[M / 8], g;
+    shs_omp_options o = SHS_ZERO;
+    shs_codes codes = SHS_ZERO;
+    shs_status status;
+    draw_signals(D, Y);
+    for (g = 0; g < M / 8; g++) starts[g] = 8 * g;
+    o.sparsity = 3;
+    if (how == 1) o.tolerance = (shs_real)0.5;
+    if (how == 2) o.groups = starts, o.group_count = M / 8;
+    if (shs_codes_create(NULL, M, 3, &codes)) return SHS_NO_MEMORY;
+    status = shs_omp_ex(ctx, P, N, D, P, M, Y, P, &o, &codes, errors2, NULL);
+    if (status == SHS_OK) keep_codes(r, &codes, M);
+    shs_codes_free(NULL, &codes);
+    return status;
+}
+
+/* how: the rule, and 16 for atoms in groups. */
+static shs_status task_learn(const shs_context *ctx, int how, result *r) {
+    shs_real D[P * N], Y[P * M];
+    shs_ksvd_options o = SHS_ZERO;
+    shs_status status;
+    draw_signals(D, Y);
+    o.coding.sparsity = S;
+    o.update = (shs_update)(how & 15);
+    o.parallel_atoms = how & 16 ? 8 : 1;
+    o.iterations = 2;
+    o.start = SHS_START_GIVEN;
+    o.replace = SHS_REPLACE_LEAVE;
+    o.keep = SHS_KEEP_LAST;
+    status = shs_ksvd_ex(ctx, P, N, M, Y, P, &o, D, P, NULL, NULL);
+    if (status == SHS_OK) keep_reals(r, P * N, D);
+    return status;
+}
+
+static shs_status task_online(const shs_context *ctx, int how, result *r) {
+    shs_real D[P * N], Y[P * M];
+    shs_online_options o = SHS_ZERO;
+    shs_signals signals = SHS_ZERO;
+    shs_status status;
+    (void)how;
+    draw_signals(D, Y);
+    signals.m = M, signals.Y = Y;
+    o.coding.sparsity = 3;
+    o.batch = 40;
+    o.replace = SHS_REPLACE_LEAVE;
+    o.start = SHS_START_GIVEN;
+    status = shs_online_ex(ctx, P, N, shs_shuffled_signals, &signals, &o, D, P, NULL);
+    if (status == SHS_OK) keep_reals(r, P * N, D);
+    return status;
+}
+
+static shs_status task_lasso(const shs_context *ctx, int how, result *r) {
+    shs_real D[P * N], Y[P * M];
+    shs_lasso_options o = SHS_ZERO;
+    shs_codes codes = SHS_ZERO;
+    shs_status status;
+    int i, q;
+    (void)how;
+    draw_signals(D, Y);
+    o.lambda = (shs_real)0.7;
+    o.relative = 1;
+    if (shs_codes_create(NULL, M, 8, &codes)) return SHS_NO_MEMORY;
+    status = shs_lasso(ctx, P, N, D, P, M, Y, P, &o, &codes, NULL, NULL);
+    for (i = 0; i < M && status == SHS_OK; i++) {
+        double sum = 0;
+        for (q = 0; q < codes.used[i]; q++) sum += (double)codes.coefs[i * 8 + q];
+        keep(r, sum);
+    }
+    shs_codes_free(NULL, &codes);
+    return status;
+}
+
+static shs_status task_round(const shs_context *ctx, int how, result *r) {
+    shs_real D[P * N], Y[P * M];
+    shs_codes codes = SHS_ZERO;
+    shs_status status;
+    draw_signals(D, Y);
+    if (shs_codes_create(NULL, M, 3, &codes)) return SHS_NO_MEMORY;
+    status = shs_omp(NULL, P, N, D, M, Y, 3, &codes);
+    if (status == SHS_OK) status = shs_codes_round(ctx, P, N, D, P, (shs_coef_type)how, &codes);
+    if (status == SHS_OK) keep_codes(r, &codes, M);
+    shs_codes_free(NULL, &codes);
+    return status;
+}
+
+/* how: 0 a product, 1 one of deep factors, 2 a symmetric one. */
+static shs_status task_product(const shs_context *ctx, int how, result *r) {
+    const int m = 30, n = how == 2 ? 30 : 20, k = how ? 3000 : 50;
+    shs_real *A = (shs_real *)malloc((size_t)(m * k) * sizeof *A), *B = (shs_real *)malloc((size_t)(n * k) * sizeof *B);
+    shs_real *C = (shs_real *)calloc((size_t)(m * n), sizeof *C);
+    shs_random random;
+    shs_status status;
+    int i;
+    shs_random_seed(&random, 4);
+    for (i = 0; i < m * k; i++) A[i] = (shs_real)shs_random_normal(&random);
+    for (i = 0; i < n * k; i++) B[i] = (shs_real)shs_random_normal(&random);
+    status = how == 2 ? shs_syrk(ctx, SHS_UPLO_LOWER, SHS_TRANS_YES, m, k, 1, A, k, 0, C, m)
+                      : shs_gemm(ctx, SHS_TRANS_YES, SHS_TRANS_NO, m, n, k, 1, A, k, B, k, 0, C, m);
+    if (status == SHS_OK) keep_reals(r, (size_t)(m * n), C);
+    free(A);
+    free(B);
+    free(C);
+    return status;
+}
+
+/* Three peaked sources in 9 bands; how: 1 in bytes. */
+static unsigned char bytes_of_cube[PIXELS * BANDS];
+static float floats_of_cube[PIXELS * BANDS];
+static shs_cube draw_cube(int how) {
+    shs_cube cube = SHS_ZERO;
+    shs_random r;
+    int i, b, k;
+    shs_random_seed(&r, 8);
+    for (i = 0; i < PIXELS; i++) {
+        float y[3];
+        for (k = 0; k < 3; k++) y[k] = 2 * (float)shs_random_uniform(&r) - 1;
+        for (b = 0; b < BANDS; b++) {
+            float x = 100 + 0.5f * (float)shs_random_normal(&r);
+            for (k = 0; k < 3; k++) x += (float)(20 + (b * (k + 3) * 7) % 17) * (k == 0 ? y[k] : y[k] * y[k] * y[k]) / 2;
+            floats_of_cube[i * BANDS + b] = x;
+            bytes_of_cube[i * BANDS + b] = (unsigned char)(x < 0 ? 0 : x > 255 ? 255 : x);
+        }
+    }
+    cube.pixels = how ? (const void *)bytes_of_cube : (const void *)floats_of_cube;
+    cube.type = how ? SHS_TYPE_U8 : SHS_TYPE_F32;
+    cube.interleave = SHS_INTERLEAVE_BIP;
+    cube.lines = LINES, cube.samples = SAMPLES, cube.bands = BANDS;
+    return cube;
+}
+
+/* how: 1 of bytes, 2 of the same values as 70 bands of 190 pixels. */
+static shs_status task_moments(const shs_context *ctx, int how, result *r) {
+    static shs_wide mean[70], C[70 * 70];
+    shs_cube cube = draw_cube(how & 1);
+    shs_moments moments = SHS_ZERO;
+    shs_status status;
+    if (how & 2) cube.lines = 10, cube.samples = 19, cube.bands = 70;
+    status = shs_moments_create(NULL, cube.bands, &moments);
+    if (status == SHS_OK) status = shs_moments_update(ctx, &cube, SHS_PRECISION_AUTO, &moments);
+    if (status == SHS_OK) status = shs_moments_finish(&moments, SHS_DIVISOR_N, mean, C, cube.bands);
+    if (status == SHS_OK) keep_wides(r, (size_t)cube.bands, mean);
+    if (status == SHS_OK) keep_wides(r, (size_t)(cube.bands * cube.bands), C);
+    shs_moments_free(NULL, &moments);
+    return status;
+}
+
+static shs_status task_noise(const shs_context *ctx, int how, result *r) {
+    shs_cube cube = draw_cube(how);
+    shs_pca mnf = SHS_ZERO;
+    shs_status status = shs_mnf_fit(ctx, &cube, NULL, &mnf);
+    if (status == SHS_OK) keep_wides(r, BANDS, mnf.eigenvalues);
+    shs_pca_free(NULL, &mnf);
+    return status;
+}
+
+/* how: 1 from bytes, 2 rescaled to bytes. */
+static shs_status task_map(const shs_context *ctx, int how, result *r) {
+    enum { OUT = 3 };
+    static float out[PIXELS * OUT];
+    static unsigned char scaled[PIXELS * OUT];
+    shs_cube cube = draw_cube(how & 1);
+    shs_wide matrix[OUT * BANDS];
+    shs_pixel_map map = SHS_ZERO;
+    shs_sink sink = SHS_ZERO;
+    shs_status status;
+    int i;
+    memset(out, 0, sizeof out);
+    memset(scaled, 0, sizeof scaled);
+    for (i = 0; i < OUT * BANDS; i++) matrix[i] = (shs_wide)(i % 5) - 2 + (shs_wide)(i % 3) / 3;
+    map.bands = BANDS, map.outputs = OUT, map.matrix = matrix;
+    sink.pixels = how & 2 ? (void *)scaled : (void *)out;
+    sink.type = how & 2 ? SHS_TYPE_U8 : SHS_TYPE_F32;
+    sink.rescale = how & 2;
+    sink.high = 255;
+    status = shs_cube_map(ctx, &cube, &map, SHS_PRECISION_AUTO, &sink);
+    for (i = 0; i < PIXELS * OUT && status == SHS_OK; i++) keep(r, how & 2 ? scaled[i] : (double)out[i]);
+    return status;
+}
+
+/* how: 0 by fourth moments, 1 by sweeps. */
+static shs_status task_sources(const shs_context *ctx, int how, result *r) {
+    shs_cube cube = draw_cube(0);
+    shs_ica_options o = SHS_ZERO;
+    shs_ica ica = SHS_ZERO;
+    shs_status status;
+    int i;
+    o.components = 3;
+    o.contrast = how ? SHS_CONTRAST_TANH : SHS_CONTRAST_POW3;
+    o.route = how ? SHS_ROUTE_SWEEP : SHS_ROUTE_MOMENTS;
+    status = shs_ica_fit(ctx, &cube, &o, &ica);
+    for (i = 0; i < 3 && status == SHS_OK; i++) {
+        keep(r, (double)ica.component[i].kurtosis);
+        keep(r, 100 * (double)ica.component[i].negentropy);
+    }
+    shs_ica_free(NULL, &ica);
+    return status;
+}
+
+/* ---- who uses what ------------------------------------------------------------------------------------------------- */
+
+typedef enum as { AS_IT_IS, AS_A_GPU, BY_BYTES, BY_SPLIT } as;
+
+/* A kernel, and what uses it. */
+typedef struct use {
+    const char *kernel;
+    task_fn task;
+    int how;
+    as what;
+    shs_cl_coder coder;
+} use;
+
+static const use uses[] = {
+    {"gemm_plain", task_product, 0, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"gemm", task_product, 0, AS_A_GPU, SHS_CL_CODER_AUTO},
+    {"gemm_sum", task_product, 1, AS_A_GPU, SHS_CL_CODER_AUTO},
+    {"syrk_tiles", task_product, 2, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"syrk_sum", task_product, 2, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"syrk_split", task_product, 2, BY_SPLIT, SHS_CL_CODER_AUTO},
+    {"round_codes", task_round, SHS_COEF_I8, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"lengths", task_code, 0, AS_IT_IS, SHS_CL_CODER_GENERAL},
+    {"tally", task_code, 0, AS_IT_IS, SHS_CL_CODER_GENERAL},
+    {"omp_general", task_code, 0, AS_IT_IS, SHS_CL_CODER_GENERAL},
+    {"omp_item", task_code, 0, AS_IT_IS, SHS_CL_CODER_ITEM},
+    {"omp_general", task_code, 0, AS_IT_IS, SHS_CL_CODER_ITEM},
+    {"omp_general", task_code, 1, AS_IT_IS, SHS_CL_CODER_ITEM},
+    {"omp_warp", task_code, 0, AS_A_GPU, SHS_CL_CODER_WARP},
+    {"omp_group", task_code, 0, AS_A_GPU, SHS_CL_CODER_GROUP},
+    {"omp_team", task_code, 2, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"lasso", task_lasso, 0, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"count_uses", task_learn, SHS_UPDATE_AKSVD, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"scan_uses", task_learn, SHS_UPDATE_AKSVD, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"place_uses", task_learn, SHS_UPDATE_AKSVD, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"residual", task_learn, SHS_UPDATE_AKSVD, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"gather", task_learn, SHS_UPDATE_AKSVD, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"update_uses", task_learn, SHS_UPDATE_AKSVD, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"new_atoms", task_learn, SHS_UPDATE_AKSVD | 16, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"update_signals", task_learn, SHS_UPDATE_AKSVD | 16, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"update_signals", task_learn, SHS_UPDATE_NSGK | 16, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"gather_sums", task_learn, SHS_UPDATE_KSVD, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"gram", task_learn, SHS_UPDATE_MOD, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"mod_factor", task_learn, SHS_UPDATE_MOD, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"mod_solve", task_learn, SHS_UPDATE_MOD, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"sum_squares", task_online, 0, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"gather_sums", task_online, 0, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"validity", task_moments, 0, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"load", task_moments, 0, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"diagonals", task_moments, 0, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"accumulate", task_moments, 0, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"byte_products", task_moments, 1, BY_BYTES, SHS_CL_CODER_AUTO},
+    {"load", task_noise, 1, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"store", task_map, 0, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"store", task_map, 3, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"extremes", task_map, 3, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"widen", task_map, 3, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"whiten", task_sources, 1, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"sweep", task_sources, 1, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"gather", task_sources, 1, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"pairs", task_sources, 0, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"products", task_moments, 2, AS_IT_IS, SHS_CL_CODER_AUTO},
+};
+enum { USES = sizeof uses / sizeof *uses };
+
+static shs_cl *open_device(const use *u, shs_cl_options o, shs_context *ctx) {
+    shs_cl *cl = NULL;
+    o.platform = getenv("SHS_CL_PLATFORM");
+    o.coder = u->coder;
+    if (u->what == BY_SPLIT) o.syrk = SHS_CL_SYRK_SPLIT;
+    if (shs_cl_create(NULL, &o, &cl) != SHS_OK) {
+        print_message("skipped: there is no OpenCL device that is right\n");
+        skip();
+    }
+    if (u->what == AS_A_GPU) cl->is_cpu = 0;
+    if (u->what == BY_BYTES) cl->bytes = SHS__CL_BYTES_PLAIN;
+    cl->one_way = 1;
+    memset(ctx, 0, sizeof *ctx);
+    ctx->engine = shs_cl_engine(cl);
+    return cl;
+}
+
+/* Whether the results are those of the CPU. */
+static int as_on_the_cpu(const use *u, const result *r) {
+    static result right;
+    double largest = 0;
+    size_t i;
+    right.count = 0;
+    assert_ok(u->task(NULL, u->how, &right));
+    assert_int_equal(r->count, right.count);
+    for (i = 0; i < r->count; i++) largest = fabs(right.values[i]) > largest ? fabs(right.values[i]) : largest;
+    for (i = 0; i < r->count; i++)
+        if (!(fabs(r->values[i] - right.values[i]) <= 0.01 * largest)) return 0;
+    return 1;
+}
+
+static result results;
+
+static shs_status run_use(const use *u, const shs_context *ctx) {
+    results.count = 0;
+    return u->task(ctx, u->how, &results);
+}
+
+/* As a fresh object that has its programs: nothing is known of them, and no buffer holds what was right. */
+static void forget_verdicts(shs_cl *cl) {
+    while (cl->verdicts) {
+        shs__cl_verdict *v = cl->verdicts;
+        cl->verdicts = v->next;
+        shs__cl_free(cl, v);
+    }
+    shs_cl_trim(cl);
+    cl->about.fault[0] = 0;
+}
+
+/* A driver without faults is trusted with all of it. */
+static void check_right(const use *u, const shs_context *ctx, const shs_cl *cl) {
+    const shs_status status = run_use(u, ctx);
+    if (status != SHS_OK) fail_msg("%s: %s; %s", u->kernel, shs_status_name(status), shs_cl_about(cl)->fault);
+    if (!as_on_the_cpu(u, &results)) fail_msg("%s: other results than on the CPU", u->kernel);
+    assert_string_equal(shs_cl_about(cl)->fault, "");
+}
+
+/* A fault in any kernel is noticed: right in another way, or refused. `few`: for all groups but the first. */
+static void check_fault(const use *u, const shs_context *ctx, shs_cl *cl, int few) {
+    shs_status status;
+    forget_verdicts(cl);
+    shim.wrong = u->kernel;
+    shim.few = few;
+    status = run_use(u, ctx);
+    shim.wrong = NULL;
+    if (status != SHS_OK && status != SHS_UNSUPPORTED) fail_msg("%s: %s", u->kernel, shs_status_name(status));
+    if (status == SHS_OK && !as_on_the_cpu(u, &results)) fail_msg("%s, few %d: wrong results, not a word", u->kernel, few);
+    if (few && status == SHS_OK) return; /* it has one group */
+    assert_non_null(strstr(shs_cl_about(cl)->fault, shs_cl_device_name(cl)));
+    assert_non_null(strstr(shs_cl_about(cl)->fault, shs_cl_about(cl)->driver));
+    assert_non_null(strstr(shs_cl_about(cl)->fault, "kernel"));
+}
+
+static int same_device(const use *a, const use *b) {
+    return a->task == b->task && a->how == b->how && a->what == b->what && a->coder == b->coder;
+}
+
+static void test_faults_are_noticed(void **state) {
+    const shs_cl_options o = SHS_ZERO;
+    shs_cl *cl = NULL;
+    shs_context ctx;
+    int i;
+    (void)state;
+    for (i = 0; i < USES; i++) {
+        if (!cl) {
+            shim_begin();
+            cl = open_device(uses + i, o, &ctx);
+            check_right(uses + i, &ctx, cl);
+        }
+        check_fault(uses + i, &ctx, cl, 0);
+        check_fault(uses + i, &ctx, cl, 1);
+        if (i + 1 < USES && same_device(uses + i, uses + i + 1)) continue;
+        shs_cl_destroy(cl);
+        cl = NULL;
+        assert_int_equal(shim.live, 0);
+    }
+}
+
+/* The table above has all kernels but those of NVIDIA's instructions. */
+static void check_listed(const char *const *source) {
+    char name[64];
+    int i, line, listed, waits = 0;
+    for (line = 0; source[line]; line++) {
+        const char *at = strstr(source[line], "__kernel");
+        waits |= at != NULL;
+        at = waits ? strstr(at ? at : source[line], "void") : NULL;
+        if (waits && !at && strchr(source[line], '(') && !strstr(source[line], "__attribute__")) at = source[line] - 5;
+        if (!at) continue;
+        at += 5;
+        while (*at == ' ' || *at == '\n') at++;
+        if (!*at) continue; /* its name is on the next line */
+        waits = 0;
+        if (sscanf(at, "%63[a-z_0-9]", name) != 1) continue;
+        for (i = 0, listed = strcmp(name, "syrk_units") == 0; i < USES; i++) listed |= strcmp(name, uses[i].kernel) == 0;
+        if (!listed) fail_msg("no test plants a fault in %s", name);
+    }
+}
+
+static void test_all_kernels_are_tested(void **state) {
+    const char *const *const sources[] = {
+        shs__cl_source_bytes,  shs__cl_source_compact, shs__cl_source_fourth,   shs__cl_source_gemm,   shs__cl_source_lasso,
+        shs__cl_source_map,    shs__cl_source_mod,     shs__cl_source_moments,  shs__cl_source_omp,    shs__cl_source_pixels,
+        shs__cl_source_residual, shs__cl_source_sweep, shs__cl_source_syrk,     shs__cl_source_totals, shs__cl_source_update};
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof sources / sizeof *sources; i++) check_listed(sources[i]);
+}
+
+/* ---- what comes of it ---------------------------------------------------------------------------------------------- */
+
+static const use coding = {"omp_general", task_code, 0, AS_IT_IS, SHS_CL_CODER_GENERAL};
+
+/* A device whose loops end early, as Mesa's llvmpipe does, is none, and the reason says so; one that is trusted is. */
+static void test_driver_that_cannot_count(void **state) {
+    char reason[500] = "";
+    shs_cl_options o = SHS_ZERO;
+    shs_cl *cl = NULL;
+    (void)state;
+    shim_begin();
+    shim.wrong = "walk";
+    o.platform = getenv("SHS_CL_PLATFORM");
+    o.reason = reason;
+    o.reason_size = sizeof reason;
+    assert_status(shs_cl_create(NULL, &o, &cl), SHS_NO_DEVICE);
+    assert_non_null(strstr(reason, "walk"));
+    assert_non_null(strstr(reason, "driver"));
+    assert_int_equal(shim.live, 0);
+    o.trust = 1;
+    assert_ok(shs_cl_create(NULL, &o, &cl));
+    assert_string_equal(reason, "");
+    shs_cl_destroy(cl);
+}
+
+/* Trust takes the driver's word. */
+static void test_trust(void **state) {
+    shs_cl_options o = SHS_ZERO;
+    shs_context ctx;
+    shs_cl *cl;
+    (void)state;
+    shim_begin();
+    o.trust = 1;
+    cl = open_device(&coding, o, &ctx);
+    shim.wrong = "omp_general";
+    assert_ok(run_use(&coding, &ctx));
+    assert_false(as_on_the_cpu(&coding, &results));
+    shs_cl_destroy(cl);
+}
+
+/* With `fallback` the CPU does it; what is right goes on on the device. */
+static void test_fallback(void **state) {
+    shs_cl_options o = SHS_ZERO;
+    shs_context ctx;
+    shs_cl *cl;
+    (void)state;
+    shim_begin();
+    o.fallback = 1;
+    cl = open_device(&coding, o, &ctx);
+    shim.wrong = "omp_general";
+    assert_ok(run_use(&coding, &ctx));
+    assert_true(as_on_the_cpu(&coding, &results));
+    assert_non_null(strstr(shs_cl_about(cl)->fault, "omp_general"));
+    shs_cl_destroy(cl);
+}
+
+/* Another coder, and another way to make a symmetric product, take the place of wrong ones. */
+static void test_others_take_over(void **state) {
+    const use warp = {"omp_warp", task_code, 0, AS_A_GPU, SHS_CL_CODER_AUTO};
+    const use tiles = {"syrk_tiles", task_product, 2, AS_IT_IS, SHS_CL_CODER_AUTO};
+    const use *const all[2] = {&warp, &tiles};
+    const shs_cl_options o = SHS_ZERO;
+    shs_context ctx;
+    shs_cl *cl;
+    int i;
+    (void)state;
+    for (i = 0; i < 2; i++) {
+        shim_begin();
+        cl = open_device(all[i], o, &ctx);
+        shim.wrong = all[i]->kernel;
+        assert_ok(run_use(all[i], &ctx));
+        assert_true(as_on_the_cpu(all[i], &results));
+        assert_non_null(strstr(shs_cl_about(cl)->fault, all[i]->kernel));
+        shs_cl_destroy(cl);
+    }
+}
+
+/* ---- verdicts that are kept ----------------------------------------------------------------------------------------- */
+
+enum { ENTRIES = 64 };
+typedef struct store {
+    int count;
+    char key[ENTRIES][64];
+    size_t size[ENTRIES];
+    void *data[ENTRIES];
+} store;
+
+static size_t store_load(void *user, const char *key, void *data, size_t size) {
+    const store *s = (const store *)user;
+    int i;
+    for (i = 0; i < s->count; i++) {
+        if (strcmp(s->key[i], key) != 0) continue;
+        if (data) memcpy(data, s->data[i], size < s->size[i] ? size : s->size[i]);
+        return s->size[i];
+    }
+    return 0;
+}
+
+static void store_keep(void *user, const char *key, const void *data, size_t size) {
+    store *s = (store *)user;
+    assert_true(s->count < ENTRIES && strlen(key) < sizeof s->key[0]);
+    strcpy(s->key[s->count], key);
+    s->data[s->count] = malloc(size);
+    memcpy(s->data[s->count], data, size);
+    s->size[s->count++] = size;
+}
+
+/* A second object runs no test again, and believes what the first has found: that the driver is right, or wrong. */
+static void test_verdicts_are_kept(void **state) {
+    static store s;
+    shs_cl_options o = SHS_ZERO;
+    shs_context ctx;
+    long kernels[2];
+    int wrong, run, i;
+    (void)state;
+    o.load_fn = store_load;
+    o.store_fn = store_keep;
+    o.store_user = &s;
+    for (wrong = 0; wrong < 2; wrong++) {
+        for (run = 0; run < 2; run++) {
+            shs_cl *cl;
+            shim_begin();
+            cl = open_device(&coding, o, &ctx);
+            if (wrong && run == 0) shim.wrong = "omp_general";
+            assert_status(run_use(&coding, &ctx), wrong ? SHS_UNSUPPORTED : SHS_OK);
+            assert_int_equal(shs_cl_about(cl)->fault[0] != 0, wrong);
+            kernels[run] = shim.kernels_run;
+            shs_cl_destroy(cl);
+        }
+        assert_true(kernels[1] < kernels[0]);
+        if (wrong) assert_int_equal(kernels[1], 0);
+        for (i = 0; i < s.count; i++) free(s.data[i]);
+        s.count = 0;
+    }
+}
+
+/* Calls that fail during a test leave nothing behind, and no wrong verdict: the next call is right. */
+static void test_calls_fail(void **state) {
+    const shs_cl_options o = SHS_ZERO;
+    shs_context ctx;
+    long at;
+    int failed = 1;
+    (void)state;
+    for (at = 0; failed; at += 5) {
+        shs_status status;
+        shs_cl *cl;
+        shim_begin();
+        cl = open_device(&coding, o, &ctx);
+        shim.calls = 0;
+        shim.fail_at = at;
+        status = run_use(&coding, &ctx);
+        failed = shim.failed;
+        if (status == SHS_OK) assert_true(as_on_the_cpu(&coding, &results));
+        assert_int_equal(cl->in_use, 0);
+        shim.fail_at = -1;
+        assert_ok(run_use(&coding, &ctx));
+        assert_true(as_on_the_cpu(&coding, &results));
+        assert_string_equal(shs_cl_about(cl)->fault, "");
+        shs_cl_destroy(cl);
+        assert_int_equal(shim.live, 0);
+    }
+    assert_true(at > 100);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_faults_are_noticed), cmocka_unit_test(test_all_kernels_are_tested),
+        cmocka_unit_test(test_driver_that_cannot_count), cmocka_unit_test(test_trust),
+        cmocka_unit_test(test_fallback),               cmocka_unit_test(test_others_take_over),
+        cmocka_unit_test(test_verdicts_are_kept),      cmocka_unit_test(test_calls_fail),
+    };
+    if (getenv("SHS_TEST")) cmocka_set_test_filter(getenv("SHS_TEST"));
+    return cmocka_run_group_tests_name("self-test", tests, NULL, NULL);
+}
