@@ -1,10 +1,11 @@
 /* inpaint.c - fills in the pixels that a grey or colour picture has lost (text, scratches, or most of them) with a dictionary
    learnt from what is left of that picture:
 
-       1. learn a dictionary from random patches, starting from an overcomplete DCT; a value that is missing counts neither in
-          the codes nor in the updates of the atoms;
-       2. code all patches by what is there of each; an atom goes on where values are missing, so D x fills them in. Patches
-          overlap: a pixel is the mean of what they say, those weighing more that know more. Known pixels stay as they are.
+       1. interpolate with a thin plate under tension. How much tension is best, and how large the error is, is tried on pixels
+          that are known;
+       2. learn a dictionary, starting from an overcomplete DCT, and code the patches that touch a hole only so far as the
+          interpolation is right; their mean replaces what is missing. Again, each time a little nearer, so that what the
+          dictionary has learnt of the picture replaces what the interpolation guessed. Known pixels stay as they are.
 
        cc -O3 -fopenmp inpaint.c -o inpaint -lm
        ./inpaint scratched.png mask.png whole.png               (black in mask.png: missing)
@@ -16,10 +17,10 @@
 #define SPARSEHS_IMPLEMENTATION
 #include "../sparsehs.h"
 
-#include "inpainting.h"
+#include "filling.h"
 
 typedef struct settings {
-    inpainting how;
+    filling how;
     double remove;
     int threads;
     const char *reference;
@@ -126,17 +127,17 @@ static void lose_masked(picture *a, const char *name, const char *in) {
 
 /* ---- the program ------------------------------------------------------------------------------------------------- */
 
-static settings chosen = {{1, 10, 256, 10, 1}, 0, 0, NULL}; /* the defaults */
+static settings chosen = {{2, 8, 256, 30, 1}, 0, 0, NULL}; /* the defaults */
 
 static const option options[] = {
     {"--remove", "PART", OPTION_NUMBER, &chosen.remove, 0.01,
      "IN is whole: lose this part of its pixels, and measure against IN"},
     {"--reference", "WHOLE", OPTION_TEXT, (void *)&chosen.reference, 0, "measure against this picture"},
-    {"--patch", "W", OPTION_COUNT, &chosen.how.patch, 3, "width and height of a patch (10)"},
+    {"--patch", "W", OPTION_COUNT, &chosen.how.patch, 3, "width and height of a patch (8)"},
     {"--atoms", "N", OPTION_COUNT, &chosen.how.atoms, 1, "atoms of the dictionary (256)"},
-    {"--iterations", "K", OPTION_COUNT, &chosen.how.iterations, 1, "iterations of learning (10)"},
+    {"--iterations", "K", OPTION_COUNT, &chosen.how.iterations, 1, "passes over the patches that touch a hole (30)"},
     {"--tolerance", "T", OPTION_NUMBER, &chosen.how.tolerance, 0,
-     "how near a patch's known values are met, root mean square (1)"},
+     "how near patches are coded in the last pass, root mean square (2)"},
     {"--seed", "N", OPTION_SEED, &chosen.how.seed, 0, "seed of what is lost and of the choice of patches (1)"},
     {"--threads", "N", OPTION_COUNT, &chosen.threads, 0, "threads, 0 = all processors (0)"},
 };
@@ -193,7 +194,6 @@ int main(int argc, char **argv) {
     shs_context ctx;
     size_t i, lost = 0, values;
     double start, seconds, part;
-    int p;
     parse(argc, argv, s);
     mask = s->remove > 0 ? NULL : argv[1];
     out = argv[mask ? 2 : 1];
@@ -205,9 +205,7 @@ int main(int argc, char **argv) {
     ctx = example_context(s->threads, NULL);
     start = wall_clock();
     if (lost > 0) {
-        shs_real *D = inpaint_learn(&ctx, &a, &s->how, &p, NULL);
-        inpaint_with(&ctx, &a, &s->how, D);
-        free(D);
+        fill_in(&ctx, &a, &s->how);
     }
     seconds = wall_clock() - start;
     progress_clear();

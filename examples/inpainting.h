@@ -1,6 +1,9 @@
-/* inpainting.h - the method of inpaint.c, for programs that show it another way. */
+/* inpainting.h - fills in by K-SVD on what is known alone, as the course and the playground show it; inpaint.c, which begins with
+   an interpolation, is nearer to the truth and faster (filling.h). */
 #ifndef EXAMPLE_INPAINTING
 #define EXAMPLE_INPAINTING
+
+#include "missing.h"
 
 enum { INPAINT_TRAINING = 40000, INPAINT_BATCH = 16384, INPAINT_PIXELS_AN_ATOM = 8 };
 
@@ -36,8 +39,6 @@ static void inpaint_block_free(inpaint_block *b) {
     free(b->means);
     free(b->weights);
 }
-
-static int pixel_missing(shs_real value) { return value != value; }
 
 /* The mean of those values that are there comes out of all. Returns how many they are. */
 static int inpaint_centre(int count, shs_real *y, shs_real *mean) {
@@ -149,8 +150,6 @@ static void inpaint_approximate(const shs_context *ctx, const shs_image *image, 
     free(covered);
 }
 
-static shs_real clamp(shs_real value) { return value < 0 ? 0 : value > 255 ? 255 : value; }
-
 /* Fills in what is NaN, over these atoms. A hole wider than a patch closes from its rim: what a round has filled in is known to
    the next. */
 static void inpaint_with(const shs_context *ctx, picture *a, const inpainting *how, const shs_real *D) {
@@ -162,28 +161,12 @@ static void inpaint_with(const shs_context *ctx, picture *a, const inpainting *h
         inpaint_approximate(ctx, &image, how, D, sum, weight);
         for (i = left = 0; i < values; i++) {
             if (!pixel_missing(a->pixels[i])) continue;
-            if (weight[i] > 0) a->pixels[i] = clamp(sum[i] / weight[i]);
+            if (weight[i] > 0) a->pixels[i] = clipped((double)sum[i] / (double)weight[i]);
             else left++;
         }
     } while (left > 0);
     free(sum);
     free(weight);
-}
-
-/* ---- what is missing --------------------------------------------------------------------------------------------- */
-
-static void lose(picture *a, size_t pixel) {
-    int c;
-    for (c = 0; c < a->channels; c++) a->pixels[pixel * (size_t)a->channels + (size_t)c] = (shs_real)NAN;
-}
-
-/* Each pixel with this probability. */
-static void lose_random(picture *a, double part, uint64_t seed) {
-    size_t i, pixels = (size_t)a->width * (size_t)a->height;
-    shs_random random;
-    shs_random_seed(&random, seed);
-    for (i = 0; i < pixels; i++)
-        if ((double)shs_random_uniform(&random) < part) lose(a, i);
 }
 
 #endif /* EXAMPLE_INPAINTING */

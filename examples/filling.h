@@ -1,0 +1,516 @@
+/* filling.h - the method of inpaint.c. A thin plate under tension interpolates what is missing. Then, again and again, a
+   dictionary that is learnt from the picture codes all patches that touch a hole, to a tolerance that falls from the error of the
+   interpolation (less where little is known) to the one asked for, and their mean replaces what was missing (Guleryuz, "Nonlinear approximation based image
+   recovery using adaptive sparse reconstructions and iterated denoising", 2006, who thresholds fixed transforms).
+
+   The tension, how far the interpolation is off, and whether coding is nearer, are measured: some pixels that are known are filled
+   in as if they were not. */
+#ifndef EXAMPLE_FILLING
+#define EXAMPLE_FILLING
+
+#include "missing.h"
+
+enum { FILL_BATCH = 16384, FILL_LEARN_EVERY = 3, FILL_TRAINING = 10000, FILL_TENSIONS = 4 };
+
+typedef struct filling {
+    double tolerance; /* how near patches are coded in the last pass, root mean square */
+    int patch, atoms, iterations;
+    uint64_t seed;
+} filling;
+
+/* ---- interpolation ----------------------------------------------------------------------------------------------- */
+
+/* Minimises the sum over the picture of u_xx^2 + 2 u_xy^2 + u_yy^2 + tension (u_x^2 + u_y^2), all differences of pixels. */
+typedef struct plate {
+    int width, height;
+    double tension;
+    unsigned char *hole; /* of each pixel: whether it is to be found */
+    size_t *holes, *cells; /* those pixels; the pixels whose differences, to the right and below, touch one near the border */
+    size_t hole_count, cell_count;
+    double *u, *residual, *direction, *product;
+} plate;
+
+static const double plate_second[] = {1, -2, 1}, plate_first[] = {-1, 1}, plate_mixed[] = {1, -1, -1, 1};
+
+static int plate_is_inner(const plate *s, int x, int y) { return x > 1 && y > 1 && x < s->width - 2 && y < s->height - 2; }
+
+/* Whether a hole near the border is within two pixels to the right and below. */
+static int plate_touches(const plate *s, int x, int y) {
+    int i, k;
+    for (k = y; k <= y + 2 && k < s->height; k++)
+        for (i = x; i <= x + 2 && i < s->width; i++)
+            if (s->hole[(size_t)k * (size_t)s->width + (size_t)i] && !plate_is_inner(s, i, k)) return 1;
+    return 0;
+}
+
+static plate plate_create(int width, int height) {
+    const size_t count = (size_t)width * (size_t)height;
+    plate s = SHS_ZERO;
+    s.width = width;
+    s.height = height;
+    s.hole = ALLOCATE(unsigned char, count);
+    s.holes = ALLOCATE(size_t, count);
+    s.cells = ALLOCATE(size_t, count);
+    s.u = ALLOCATE(double, count);
+    s.residual = ALLOCATE(double, count);
+    s.direction = ALLOCATE(double, count);
+    s.product = ALLOCATE(double, count);
+    return s;
+}
+
+static void plate_free(plate *s) {
+    free(s->hole);
+    free(s->holes);
+    free(s->cells);
+    free(s->u);
+    free(s->residual);
+    free(s->direction);
+    free(s->product);
+}
+
+/* Once the holes are marked. */
+static void plate_find_holes(plate *s) {
+    int x, y;
+    s->hole_count = 0;
+    s->cell_count = 0;
+    for (y = 0; y < s->height; y++)
+        for (x = 0; x < s->width; x++) {
+            const size_t at = (size_t)y * (size_t)s->width + (size_t)x;
+            if (s->hole[at]) s->holes[s->hole_count++] = at;
+            if (x > 3 && y > 3 && x < s->width - 4 && y < s->height - 4) continue;
+            if (plate_touches(s, x, y)) s->cells[s->cell_count++] = at;
+        }
+}
+
+/* One squared difference of `count` pixels. */
+static void plate_term(const double *u, double *out, const size_t *at, const double *factors, int count, double weight) {
+    double sum = 0;
+    int i;
+    for (i = 0; i < count; i++) sum += factors[i] * u[at[i]];
+    sum *= weight;
+    for (i = 0; i < count; i++) out[at[i]] += sum * factors[i];
+}
+
+/* The same sum of all differences that a pixel is in, where none is cut off at the border. */
+static double plate_inner(const double *u, size_t row, double tension) {
+    const double beside = u[-1] + u[1] + *(u - row) + u[row], corners = *(u - row - 1) + *(u - row + 1) + u[row - 1] + u[row + 1];
+    const double beyond = u[-2] + u[2] + *(u - 2 * row) + u[2 * row];
+    return (20 + 4 * tension) * *u - (8 + tension) * beside + 2 * corners + beyond;
+}
+
+/* Half the gradient, right where there are holes. */
+static void plate_gradient(const plate *s, const double *u, double *out) {
+    const size_t row = (size_t)s->width;
+    size_t i;
+    for (i = 0; i < s->hole_count; i++) out[s->holes[i]] = 0;
+    for (i = 0; i < s->cell_count; i++) {
+        const size_t at = s->cells[i], across[] = {at, at + 1, at + 2}, down[] = {at, at + row, at + 2 * row};
+        const size_t square[] = {at, at + 1, at + row, at + row + 1};
+        const int right = s->width - 1 - (int)(at % row), below = s->height - 1 - (int)(at / row);
+        if (right > 1) plate_term(u, out, across, plate_second, 3, 1);
+        if (below > 1) plate_term(u, out, down, plate_second, 3, 1);
+        if (right > 0 && below > 0) plate_term(u, out, square, plate_mixed, 4, 2);
+        if (right > 0) plate_term(u, out, across, plate_first, 2, s->tension);
+        if (below > 0) plate_term(u, out, down, plate_first, 2, s->tension);
+    }
+    for (i = 0; i < s->hole_count; i++) {
+        const size_t at = s->holes[i];
+        if (plate_is_inner(s, (int)(at % row), (int)(at / row))) out[at] = plate_inner(u + at, row, s->tension);
+    }
+}
+
+/* The first guess: holes close from their rims, each pixel the mean of what is there beside it. */
+static void plate_close(plate *s) {
+    size_t *left = ALLOCATE(size_t, s->hole_count), count = s->hole_count, i, before = count + 1;
+    double *values = ALLOCATE(double, s->hole_count);
+    unsigned char *open = ALLOCATE(unsigned char, (size_t)s->width * (size_t)s->height);
+    memcpy(left, s->holes, count * sizeof *left);
+    memcpy(open, s->hole, (size_t)s->width * (size_t)s->height);
+    while (count > 0 && count < before) {
+        size_t still = 0, closed = 0, *order = ALLOCATE(size_t, count);
+        for (i = 0; i < count; i++) {
+            const int x = (int)(left[i] % (size_t)s->width), y = (int)(left[i] / (size_t)s->width);
+            double sum = 0;
+            int there = 0, j, k;
+            for (k = y > 0 ? y - 1 : 0; k <= y + 1 && k < s->height; k++)
+                for (j = x > 0 ? x - 1 : 0; j <= x + 1 && j < s->width; j++) {
+                    const size_t at = (size_t)k * (size_t)s->width + (size_t)j;
+                    if (open[at]) continue;
+                    sum += s->u[at];
+                    there++;
+                }
+            if (there) {
+                order[closed] = left[i];
+                values[closed++] = sum / there;
+            } else {
+                left[still++] = left[i];
+            }
+        }
+        for (i = 0; i < closed; i++) {
+            s->u[order[i]] = values[i];
+            open[order[i]] = 0;
+        }
+        free(order);
+        before = count;
+        count = still;
+    }
+    free(left);
+    free(values);
+    free(open);
+}
+
+/* By conjugate gradients from what u holds, until half the gradient is as small as that in the mean. */
+static void plate_solve(plate *s, double small) {
+    enum { MOST = 1000 };
+    const double enough = small * small * (double)s->hole_count;
+    double square = 0;
+    size_t i;
+    int step;
+    plate_gradient(s, s->u, s->residual);
+    memset(s->direction, 0, (size_t)s->width * (size_t)s->height * sizeof *s->direction);
+    for (i = 0; i < s->hole_count; i++) {
+        const size_t at = s->holes[i];
+        s->residual[at] = -s->residual[at];
+        s->direction[at] = s->residual[at];
+        square += s->residual[at] * s->residual[at];
+    }
+    for (step = 0; step < MOST && square > enough; step++) {
+        double curvature = 0, length, next = 0;
+        plate_gradient(s, s->direction, s->product);
+        for (i = 0; i < s->hole_count; i++) curvature += s->product[s->holes[i]] * s->direction[s->holes[i]];
+        length = square / curvature;
+        for (i = 0; i < s->hole_count; i++) {
+            const size_t at = s->holes[i];
+            s->u[at] += length * s->direction[at];
+            s->residual[at] -= length * s->product[at];
+            next += s->residual[at] * s->residual[at];
+        }
+        for (i = 0; i < s->hole_count; i++) {
+            const size_t at = s->holes[i];
+            s->direction[at] = s->residual[at] + next / square * s->direction[at];
+        }
+        square = next;
+    }
+}
+
+/* What the picture has at its known pixels, in one channel. */
+static void plate_take(plate *s, const picture *a, int channel) {
+    size_t i;
+    for (i = 0; i < picture_area(a); i++)
+        if (!s->hole[i]) s->u[i] = (double)a->pixels[i * (size_t)a->channels + (size_t)channel];
+}
+
+/* ---- trial: some known pixels are filled in as if they were not ---------------------------------------------------- */
+
+/* Marks the holes of the picture, and returns how many there are. */
+static size_t mark_holes(const picture *a, unsigned char *hole) {
+    size_t i, count = 0;
+    for (i = 0; i < picture_area(a); i++) {
+        hole[i] = pixel_missing(a->pixels[i * (size_t)a->channels]) != 0;
+        count += hole[i];
+    }
+    return count;
+}
+
+/* Marks known pixels to try on: a tenth of them where much is missing, else the holes moved elsewhere, which are of the same
+   shapes. Returns how many. */
+static size_t mark_trial(const picture *a, const unsigned char *hole, size_t missing, shs_random *random, unsigned char *trial) {
+    const size_t pixels = picture_area(a), shift = 17 + 13 * (size_t)a->width;
+    size_t i, count = 0;
+    for (i = 0; i < pixels; i++) {
+        if (hole[i]) trial[i] = 0;
+        else if (missing > pixels * 3 / 10) trial[i] = (double)shs_random_uniform(random) < 0.1;
+        else trial[i] = hole[(i + shift) % pixels];
+        count += trial[i];
+    }
+    return count;
+}
+
+/* The sum of squares by which the trial's pixels are missed with this tension. */
+static double try_tension(plate *s, const picture *a, const unsigned char *trial, double tension) {
+    const size_t channels = (size_t)a->channels;
+    double sum = 0;
+    size_t i;
+    int c;
+    s->tension = tension;
+    for (c = 0; c < a->channels; c++) {
+        plate_take(s, a, c);
+        plate_close(s);
+        plate_solve(s, 1e-3);
+        for (i = 0; i < s->hole_count; i++) {
+            const size_t at = s->holes[i];
+            const double off = (double)clipped(s->u[at]) - (double)a->pixels[at * channels + (size_t)c];
+            if (trial[at]) sum += off * off;
+        }
+    }
+    return sum;
+}
+
+/* The best tension, and how far off it leaves a value, root mean square; -1: nothing could be tried. Trials are repeated until
+   some thousand pixels are tried. */
+static double find_tension(plate *s, const picture *a, size_t missing, uint64_t seed, double *tension) {
+    enum { TRIALS = 5, ENOUGH = 3000 };
+    static const double tensions[FILL_TENSIONS] = {0, 0.1, 0.5, 2};
+    const size_t pixels = picture_area(a);
+    unsigned char *hole = ALLOCATE(unsigned char, pixels), *trial = ALLOCATE(unsigned char, pixels);
+    double sums[FILL_TENSIONS] = {0};
+    size_t i, now, tried = 0;
+    int trials, t, best = 0;
+    shs_random random;
+    memcpy(hole, s->hole, pixels);
+    shs_random_seed(&random, seed);
+    for (trials = 0; trials < TRIALS && tried < ENOUGH; trials++) {
+        now = mark_trial(a, hole, missing, &random, trial);
+        for (i = 0; i < pixels; i++) s->hole[i] = hole[i] | trial[i];
+        plate_find_holes(s);
+        for (t = 0; t < FILL_TENSIONS && now > 0; t++) sums[t] += try_tension(s, a, trial, tensions[t]);
+        tried += now;
+        if (missing <= pixels * 3 / 10) break; /* the same pixels again */
+    }
+    memcpy(s->hole, hole, pixels);
+    plate_find_holes(s);
+    free(hole);
+    free(trial);
+    for (t = 1; t < FILL_TENSIONS; t++)
+        if (sums[t] < sums[best]) best = t;
+    *tension = tensions[best];
+    if (tried == 0) return -1;
+    return sqrt(sums[best] / ((double)tried * a->channels));
+}
+
+/* Fills in what is missing, with this tension. */
+static void interpolate(picture *a, double tension) {
+    const size_t channels = (size_t)a->channels;
+    plate s = plate_create(a->width, a->height);
+    size_t i;
+    int c;
+    mark_holes(a, s.hole);
+    plate_find_holes(&s);
+    s.tension = tension;
+    for (c = 0; c < a->channels; c++) {
+        plate_take(&s, a, c);
+        plate_close(&s);
+        plate_solve(&s, 1e-4);
+        for (i = 0; i < s.hole_count; i++) a->pixels[s.holes[i] * channels + (size_t)c] = clipped(s.u[s.holes[i]]);
+    }
+    plate_free(&s);
+}
+
+/* ---- coding ------------------------------------------------------------------------------------------------------ */
+
+/* Patches that follow each other and touch a hole. */
+typedef struct patch_run {
+    size_t first, count;
+} patch_run;
+
+typedef struct filling_work {
+    const picture *a; /* what is filled in so far */
+    const unsigned char *hole;
+    shs_patches all;
+    patch_run *runs;
+    size_t run_count, patches;
+    int p;
+    shs_real *Y, *means, *D, *sum, *weight;
+    shs_codes codes;
+} filling_work;
+
+static void find_runs(filling_work *w) {
+    const int columns = w->a->width - w->all.width + 1, rows = w->a->height - w->all.height + 1;
+    int *in_column = ALLOCATE(int, w->a->width), x, y, k; /* holes in the rows of a patch */
+    w->runs = ALLOCATE(patch_run, (size_t)rows * (size_t)(columns / 2 + 1));
+    for (y = 0; y < rows; y++) {
+        int holes = 0, before = 0;
+        for (x = 0; x < w->a->width; x++)
+            for (k = y == 0 ? 0 : w->all.height - 1; k < w->all.height; k++) {
+                in_column[x] += w->hole[(size_t)(y + k) * (size_t)w->a->width + (size_t)x];
+                if (y > 0) in_column[x] -= w->hole[(size_t)(y - 1) * (size_t)w->a->width + (size_t)x];
+            }
+        for (x = 0; x < w->a->width; x++) {
+            holes += in_column[x];
+            if (x >= w->all.width) holes -= in_column[x - w->all.width];
+            if (x < w->all.width - 1) continue;
+            if (holes > 0 && !before) w->runs[w->run_count++].first = (size_t)y * (size_t)columns + (size_t)(x - w->all.width + 1);
+            if (holes > 0) w->runs[w->run_count - 1].count++;
+            if (holes > 0) w->patches++;
+            before = holes > 0;
+        }
+    }
+    free(in_column);
+}
+
+/* Takes patches of the runs, from place *run and *done on, or puts them back. Returns how many. */
+static size_t move_patches(const shs_context *ctx, filling_work *w, size_t *run, size_t *done, int back) {
+    const shs_image image = picture_image(w->a);
+    size_t moved = 0;
+    while (moved < FILL_BATCH && *run < w->run_count) {
+        const size_t left = w->runs[*run].count - *done, first = w->runs[*run].first + *done;
+        const size_t count = left < FILL_BATCH - moved ? left : FILL_BATCH - moved;
+        shs_real *Y = w->Y + moved * (size_t)w->p, *means = w->means + moved * (size_t)w->a->channels;
+        shs_status status;
+        if (back) status = shs_patches_put(ctx, &image, &w->all, first, count, Y, w->p, means, NULL, w->sum, w->weight);
+        else status = shs_patches_get(ctx, &image, &w->all, first, count, Y, w->p, means, NULL);
+        check(status, "moving patches");
+        moved += count;
+        *done += count;
+        if (*done < w->runs[*run].count) continue;
+        *done = 0;
+        ++*run;
+    }
+    return moved;
+}
+
+static shs_omp_options fill_coding(const filling_work *w, double off) {
+    shs_omp_options coding = SHS_ZERO;
+    coding.tolerance = (shs_real)(off * sqrt((double)w->p));
+    coding.sparsity = w->p / 2;
+    return coding;
+}
+
+/* Goes on with the dictionary, learnt from patches of the whole picture. */
+static void fill_learn(const shs_context *ctx, filling_work *w, const filling *how, double off, int pass) {
+    const shs_image image = picture_image(w->a);
+    shs_patches set = w->all;
+    shs_ksvd_options learning = SHS_ZERO;
+    shs_real *Y;
+    size_t m;
+    set.mode = SHS_PATCH_MODE_RANDOM;
+    set.count = FILL_TRAINING;
+    set.seed = how->seed + (uint64_t)pass;
+    m = shs_patches_count(&image, &set, NULL);
+    Y = ALLOCATE(shs_real, m * (size_t)w->p);
+    check(shs_patches_get(ctx, &image, &set, 0, m, Y, w->p, NULL, NULL), "taking the patches");
+    learning.iterations = pass ? 2 : 5;
+    learning.seed = how->seed;
+    learning.start = pass ? SHS_START_GIVEN : SHS_START_DCT;
+    learning.patch_width = learning.patch_height = how->patch;
+    learning.patch_channels = image.channels;
+    learning.coding = fill_coding(w, off);
+    check(shs_ksvd_ex(ctx, w->p, how->atoms, m, Y, w->p, &learning, w->D, w->p, NULL, NULL), "learning the dictionary");
+    free(Y);
+}
+
+/* Codes what touches a hole so near that it is off by this much, and averages. */
+static void fill_pass(const shs_context *ctx, filling_work *w, const filling *how, double off) {
+    const shs_omp_options coding = fill_coding(w, off);
+    size_t run = 0, done = 0;
+    memset(w->sum, 0, picture_size(w->a) * sizeof *w->sum);
+    memset(w->weight, 0, picture_area(w->a) * sizeof *w->weight);
+    while (run < w->run_count) {
+        size_t run_back = run, done_back = done;
+        const size_t count = move_patches(ctx, w, &run, &done, 0);
+        w->codes.m = count;
+        check(shs_omp_ex(ctx, w->p, how->atoms, w->D, w->p, count, w->Y, w->p, &coding, &w->codes, NULL, NULL),
+              "coding the patches");
+        check(shs_codes_synthesize(ctx, w->p, how->atoms, w->D, w->p, &w->codes, 0, count, w->Y, w->p),
+              "putting atoms together");
+        move_patches(ctx, w, &run_back, &done_back, 1);
+    }
+}
+
+/* Improves what is filled in where hole is set; off: the tolerance of the first pass. */
+static void fill_refine(const shs_context *ctx, picture *a, const unsigned char *hole, const filling *how, double off) {
+    const size_t channels = (size_t)a->channels;
+    const double last = how->tolerance < off ? how->tolerance : off;
+    shs_context quiet = *ctx; /* there is one bar for all passes */
+    filling_work w = SHS_ZERO;
+    const shs_image image = picture_image(a);
+    size_t i, c;
+    int pass;
+    quiet.progress_fn = NULL;
+    w.a = a;
+    w.hole = hole;
+    w.all.width = w.all.height = how->patch;
+    shs_patches_count(&image, &w.all, &w.p);
+    find_runs(&w);
+    w.Y = ALLOCATE(shs_real, FILL_BATCH * (size_t)w.p);
+    w.means = ALLOCATE(shs_real, FILL_BATCH * channels);
+    w.D = ALLOCATE(shs_real, (size_t)w.p * (size_t)how->atoms);
+    w.sum = ALLOCATE(shs_real, picture_size(a));
+    w.weight = ALLOCATE(shs_real, picture_area(a));
+    check(shs_codes_create(NULL, FILL_BATCH, w.p / 2, &w.codes), "memory for the codes");
+    for (pass = 0; pass < how->iterations; pass++) {
+        const double now = off * pow(last / off, how->iterations > 1 ? (double)pass / (how->iterations - 1) : 1);
+        if (pass % FILL_LEARN_EVERY == 0) fill_learn(&quiet, &w, how, now, pass);
+        fill_pass(&quiet, &w, how, now);
+        for (i = 0; i < picture_area(a); i++)
+            for (c = 0; c < channels && hole[i]; c++)
+                a->pixels[i * channels + c] = clipped((double)w.sum[i * channels + c] / (double)w.weight[i]);
+        if (ctx->progress_fn) ctx->progress_fn(ctx->progress_user, "filling in", (size_t)pass + 1, (size_t)how->iterations, -1);
+    }
+    w.codes.m = FILL_BATCH;
+    shs_codes_free(NULL, &w.codes);
+    free(w.runs);
+    free(w.Y);
+    free(w.means);
+    free(w.D);
+    free(w.sum);
+    free(w.weight);
+}
+
+/* The tolerance of the first pass, where an interpolation of this error knows so large a part of the picture: the less a patch
+   knows, the less its code may depart from the interpolation. */
+static double fill_start(double off, double known) {
+    const double trust = 5 * known;
+    return trust < 1 ? off * trust : off;
+}
+
+/* The sum of squares by which a misses the picture b at the marked pixels. */
+static double missed_by(const picture *a, const picture *b, const unsigned char *marked) {
+    const size_t channels = (size_t)a->channels;
+    double sum = 0;
+    size_t i;
+    for (i = 0; i < picture_size(a); i++) {
+        const double off = (double)a->pixels[i] - (double)b->pixels[i];
+        if (marked[i / channels]) sum += off * off;
+    }
+    return sum;
+}
+
+/* Whether a third of the passes are nearer than the interpolation to known pixels that are taken away. */
+static int refining_pays(const shs_context *ctx, const picture *a, const filling *how, double tension, double start) {
+    const size_t pixels = picture_area(a);
+    unsigned char *hole = ALLOCATE(unsigned char, pixels), *trial = ALLOCATE(unsigned char, pixels);
+    const size_t missing = mark_holes(a, hole);
+    picture b = picture_create(a->width, a->height, a->channels);
+    filling some = *how;
+    double before;
+    shs_random random;
+    size_t i;
+    int pays = 1;
+    some.iterations = (how->iterations + 2) / 3;
+    shs_random_seed(&random, how->seed + 1);
+    memcpy(b.pixels, a->pixels, picture_size(a) * sizeof *b.pixels);
+    if (mark_trial(a, hole, missing, &random, trial) > 0) {
+        for (i = 0; i < pixels; i++) {
+            if (trial[i]) lose(&b, i);
+            hole[i] |= trial[i];
+        }
+        interpolate(&b, tension);
+        before = missed_by(&b, a, trial);
+        fill_refine(ctx, &b, hole, &some, start);
+        pays = missed_by(&b, a, trial) < before;
+    }
+    free(hole);
+    free(trial);
+    picture_free(&b);
+    return pays;
+}
+
+#define FILL_UNKNOWN 10.0 /* how far an interpolation is off that could not be tried */
+
+/* Fills in what is NaN. */
+static void fill_in(const shs_context *ctx, picture *a, const filling *how) {
+    const size_t pixels = picture_area(a);
+    plate s = plate_create(a->width, a->height);
+    const size_t missing = mark_holes(a, s.hole);
+    double tension, off = find_tension(&s, a, missing, how->seed, &tension), start;
+    int pays;
+    if (off < 0) off = FILL_UNKNOWN;
+    start = fill_start(off, (double)(pixels - missing) / (double)pixels);
+    pays = start > 0 && refining_pays(ctx, a, how, tension, start);
+    interpolate(a, tension);
+    if (pays) fill_refine(ctx, a, s.hole, how, start);
+    plate_free(&s);
+}
+
+#endif /* EXAMPLE_FILLING */
