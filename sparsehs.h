@@ -2573,9 +2573,10 @@ typedef struct shs__share {
     unsigned char apart[SHS__ALIGN]; /* no two workers should write to one cache line */
 } shs__share;
 
-/* Whether it was worth it: whether the calling thread, at the speed at which it did its own chunks, would have taken longer
-   for all of them. Where other programs have the processors, waiting for a thread can take longer than its chunks. */
-SHS__PRIVATE int shs__ctx_parallel_shares(int workers, size_t chunks, shs_chunk_fn body, void *arg) {
+/* Returns the seconds that were lost, below 0 if some were saved: what the calling thread, at the speed at which it did its own
+   chunks, would have needed for all of them is the measure. Where other programs have the processors, waiting for a thread can
+   take longer than its chunks. */
+SHS__PRIVATE double shs__ctx_parallel_shares(int workers, size_t chunks, shs_chunk_fn body, void *arg) {
     shs__share shares[SHS__SHARES];
     int count = workers < SHS__SHARES ? workers : SHS__SHARES, k;
     size_t each = chunks / (size_t)count, over = chunks % (size_t)count, from = 0;
@@ -2601,7 +2602,8 @@ SHS__PRIVATE int shs__ctx_parallel_shares(int workers, size_t chunks, shs_chunk_
         }
         if (worker == 0) busy = omp_get_wtime() - begin, mine = done;
     }
-    return busy * (double)chunks >= (omp_get_wtime() - begin) * mine;
+    if (!(mine > 0)) return 0;
+    return omp_get_wtime() - begin - busy / mine * (double)chunks;
 }
 #endif
 
@@ -2625,27 +2627,26 @@ SHS__OUTLINE void shs__ctx_parallel(const shs_context *ctx, shs_wide work, size_
     }
 }
 
-/* The context of a driver that opens many parallel regions, one after another. Where OpenMP shares them out, one that was not
-   worth it is followed by some on the calling thread alone, each time more of them, before the next trial. What is calculated
-   does not depend on it. */
+/* The context of a driver that opens many parallel regions, one after another. Where OpenMP shares them out, one that lost time
+   is followed by many times as long on the calling thread alone before the next trial. So trials that fail, however long they
+   waited and however many succeed in between, cost a small part of the whole. What is calculated does not depend on it. */
 typedef struct shs__trial {
     shs_context ctx;
-    int alone, next; /* regions to do alone, and after the next region that was not worth it */
+    double alone; /* seconds that are to be done alone */
 } shs__trial;
 
 #ifdef SHS__OPENMP
-enum { SHS__ALONE_FIRST = 2, SHS__ALONE_MOST = 64 };
+enum { SHS__ALONE_TIMES = 16 }; /* as long alone as was lost */
 
 SHS__PRIVATE void shs__ctx_trial_run(void *user, size_t chunks, int workers, shs_chunk_fn body, void *arg) {
     shs__trial *t = (shs__trial *)user;
     if (t->alone > 0) {
+        const double begin = omp_get_wtime();
         size_t i;
         for (i = 0; i < chunks; i++) body(arg, i, 0);
-        t->alone--;
-    } else if (shs__ctx_parallel_shares(workers, chunks, body, arg)) t->next = SHS__ALONE_FIRST;
-    else {
-        t->alone = t->next;
-        t->next = shs__imin(2 * t->next, SHS__ALONE_MOST);
+        t->alone -= omp_get_wtime() - begin;
+    } else {
+        t->alone = SHS__ALONE_TIMES * shs__ctx_parallel_shares(workers, chunks, body, arg);
     }
 }
 #endif
@@ -2654,7 +2655,6 @@ SHS__PRIVATE void shs__ctx_trial_run(void *user, size_t chunks, int workers, shs
 SHS__PRIVATE const shs_context *shs__ctx_trial(const shs_context *ctx, shs__trial *t) {
 #ifdef SHS__OPENMP
     if (shs__ctx_check(ctx) == SHS_OK && shs__ctx_workers(ctx) > 1 && !(ctx && ctx->parallel_fn)) {
-        t->next = SHS__ALONE_FIRST;
         if (ctx) t->ctx = *ctx;
         t->ctx.threads = shs__ctx_workers(ctx);
         t->ctx.parallel_fn = shs__ctx_trial_run;
