@@ -2573,10 +2573,9 @@ typedef struct shs__share {
     unsigned char apart[SHS__ALIGN]; /* no two workers should write to one cache line */
 } shs__share;
 
-/* Returns the seconds that were lost, below 0 if some were saved: what the calling thread, at the speed at which it did its own
-   chunks, would have needed for all of them is the measure. Where other programs have the processors, waiting for a thread can
-   take longer than its chunks. */
-SHS__PRIVATE double shs__ctx_parallel_shares(int workers, size_t chunks, shs_chunk_fn body, void *arg) {
+/* Returns the seconds that it took. *alone: what the calling thread, at the speed at which it did its own chunks, would have
+   needed for all of them. Where other programs have the processors, waiting for a thread can take longer than its chunks. */
+SHS__PRIVATE double shs__ctx_parallel_shares(int workers, size_t chunks, shs_chunk_fn body, void *arg, double *alone) {
     shs__share shares[SHS__SHARES];
     int count = workers < SHS__SHARES ? workers : SHS__SHARES, k;
     size_t each = chunks / (size_t)count, over = chunks % (size_t)count, from = 0;
@@ -2602,8 +2601,10 @@ SHS__PRIVATE double shs__ctx_parallel_shares(int workers, size_t chunks, shs_chu
         }
         if (worker == 0) busy = omp_get_wtime() - begin, mine = done;
     }
-    if (!(mine > 0)) return 0;
-    return omp_get_wtime() - begin - busy / mine * (double)chunks;
+    begin = omp_get_wtime() - begin;
+    *alone = begin;
+    if (mine > 0) *alone = busy / mine * (double)chunks;
+    return begin;
 }
 #endif
 
@@ -2617,7 +2618,8 @@ SHS__OUTLINE void shs__ctx_parallel(const shs_context *ctx, shs_wide work, size_
             return;
         }
 #ifdef SHS__OPENMP
-        (void)shs__ctx_parallel_shares(workers, chunks, body, arg);
+        double alone;
+        (void)shs__ctx_parallel_shares(workers, chunks, body, arg, &alone);
         return;
 #endif
     }
@@ -2627,27 +2629,67 @@ SHS__OUTLINE void shs__ctx_parallel(const shs_context *ctx, shs_wide work, size_
     }
 }
 
+/* What is known of the regions of one kind, those with the same body. */
+typedef struct shs__trial_kind {
+    shs_chunk_fn body;
+    int regions;
+    double chunk, last; /* seconds of a chunk on the calling thread alone, 0 = not known; of the last region that was shared */
+} shs__trial_kind;
+
+enum { SHS__TRIAL_KINDS = 8 };
+
 /* The context of a driver that opens many parallel regions, one after another. Where OpenMP shares them out, one that lost time
    is followed by many times as long on the calling thread alone before the next trial. So trials that fail, however long they
-   waited and however many succeed in between, cost a small part of the whole. What is calculated does not depend on it. */
+   waited and however many succeed in between, cost a small part of the whole. A loss is told by what chunks take alone: while
+   threads wait for each other, the calling thread's own chunks take longer too. For that a short region of each kind is done
+   alone now and then. What is calculated does not depend on it. */
 typedef struct shs__trial {
     shs_context ctx;
     double alone; /* seconds that are to be done alone */
+    shs__trial_kind kinds[SHS__TRIAL_KINDS];
 } shs__trial;
 
 #ifdef SHS__OPENMP
-enum { SHS__ALONE_TIMES = 16 }; /* as long alone as was lost */
+enum {
+    SHS__ALONE_TIMES = 16,   /* as long alone as was lost */
+    SHS__ALONE_REGIONS = 64, /* of so many short regions one is timed alone */
+    SHS__ALONE_SHORT = 50    /* milliseconds of a region that is short */
+};
+
+/* The kind's place, or the last place, which kinds beyond it take from each other. */
+SHS__PRIVATE shs__trial_kind *shs__ctx_trial_kind(shs__trial *t, shs_chunk_fn body) {
+    int k = 0;
+    while (k < SHS__TRIAL_KINDS - 1 && t->kinds[k].body && t->kinds[k].body != body) k++;
+    if (t->kinds[k].body != body) memset(t->kinds + k, 0, sizeof *t->kinds);
+    t->kinds[k].body = body;
+    return t->kinds + k;
+}
+
+/* Rising only slowly, as another program may have taken the processor for a while. */
+SHS__PRIVATE void shs__ctx_trial_alone(shs__trial *t, shs__trial_kind *kind, size_t chunks, shs_chunk_fn body, void *arg) {
+    const double begin = omp_get_wtime();
+    double seconds;
+    size_t i;
+    for (i = 0; i < chunks; i++) body(arg, i, 0);
+    seconds = omp_get_wtime() - begin;
+    if (kind->chunk > 0 && seconds > 1.25 * kind->chunk * (double)chunks) kind->chunk *= 1.25;
+    else kind->chunk = seconds / (double)chunks;
+    t->alone -= seconds;
+}
 
 SHS__PRIVATE void shs__ctx_trial_run(void *user, size_t chunks, int workers, shs_chunk_fn body, void *arg) {
     shs__trial *t = (shs__trial *)user;
-    if (t->alone > 0) {
-        const double begin = omp_get_wtime();
-        size_t i;
-        for (i = 0; i < chunks; i++) body(arg, i, 0);
-        t->alone -= omp_get_wtime() - begin;
-    } else {
-        t->alone = SHS__ALONE_TIMES * shs__ctx_parallel_shares(workers, chunks, body, arg);
+    shs__trial_kind *kind = shs__ctx_trial_kind(t, body);
+    const int timed = kind->regions % SHS__ALONE_REGIONS == 1 && kind->last * 1000 < SHS__ALONE_SHORT;
+    double alone;
+    kind->regions = (kind->regions + 1) % (1 << 20);
+    if (t->alone > 0 || timed) {
+        shs__ctx_trial_alone(t, kind, chunks, body, arg);
+        return;
     }
+    kind->last = shs__ctx_parallel_shares(workers, chunks, body, arg, &alone);
+    if (kind->chunk > 0) alone = kind->chunk * (double)chunks;
+    t->alone = SHS__ALONE_TIMES * (kind->last - alone);
 }
 #endif
 
