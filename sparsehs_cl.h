@@ -6195,7 +6195,8 @@ SHS__PRIVATE shs_status shs__cl_verdict_on(shs_cl *cl, const shs__cl_proof *proo
         again = how[0] != cl->is_cpu || how[1] != cl->ptx || how[2] != cl->units64;
         if (status != SHS_OK || again) {
             shs__cl_free(cl, v);
-            return status != SHS_OK ? status : shs__cl_verdict_on(cl, proof, fault); /* it ran kernels compiled in another way */
+            return status != SHS_OK ? status
+                                    : shs__cl_verdict_on(cl, proof, fault); /* it ran kernels compiled in another way */
         }
         v->next = cl->verdicts;
         cl->verdicts = v;
@@ -6207,8 +6208,9 @@ SHS__PRIVATE shs_status shs__cl_verdict_on(shs_cl *cl, const shs__cl_proof *proo
 /* The sentence in shs_cl_about: driver, kernel, difference, and what comes of it. */
 SHS__PRIVATE void shs__cl_tell_fault(shs_cl *cl, const char *kernel, const char *fault, const char *so) {
     shs_cl_device *d = &cl->about;
-    const char *const parts[] = {d->platform, " ", d->name, " (driver ", d->driver, "): the kernel ", kernel, ", or one before it, is wrong: ",
-                                 fault,       so};
+    const char *const parts[] = {
+        d->platform, " ", d->name, " (driver ", d->driver, "): the kernel ", kernel, ", or one before it, is wrong: ",
+        fault,       so};
     size_t i;
     d->fault[0] = 0;
     for (i = 0; i < sizeof parts / sizeof *parts; i++) shs__cl_append(d->fault, sizeof d->fault, parts[i]);
@@ -7297,7 +7299,8 @@ SHS__PRIVATE shs_status shs__cl_try_coders(shs__cl_signals *s, const char **kern
         status = shs__cl_take_coder(s, order[i]);
         if (status == SHS_OK && shs__cl_proves(s->cl)) status = shs__cl_prove_coder(s, kernel, fault);
         if (status != SHS_UNSUPPORTED) return status;
-        if (order[i] == SHS_CL_CODER_GENERAL && !fault[0]) break; /* it takes all sizes: it was not to be had for another reason */
+        if (order[i] == SHS_CL_CODER_GENERAL && !fault[0])
+            break; /* it takes all sizes: it was not to be had for another reason */
     }
     return SHS_UNSUPPORTED;
 }
@@ -8201,9 +8204,12 @@ SHS__PRIVATE shs_status shs__cl_compare_report(shs_cl *cl, const shs__cl_known *
     }
     for (i = 0; i < (size_t)k->n; i++) uses += k->usage[i];
     for (i = 0; i < k->m * (size_t)k->stride; i++)
-        if ((int)(i % (size_t)k->stride) < k->got.used[i / (size_t)k->stride] && k->usage[k->got.atoms[i]] == 0) uses = SIZE_MAX;
-    if (!fault[0] && nonzeros != report->nonzeros) shs__cl_append(fault, SHS__CL_FAULT, "the kernel tally counts other atoms than there are");
-    if (!fault[0] && uses != nonzeros) shs__cl_append(fault, SHS__CL_FAULT, "the kernel count_uses counts other uses than there are");
+        if ((int)(i % (size_t)k->stride) < k->got.used[i / (size_t)k->stride] && k->usage[k->got.atoms[i]] == 0)
+            uses = SIZE_MAX;
+    if (!fault[0] && nonzeros != report->nonzeros)
+        shs__cl_append(fault, SHS__CL_FAULT, "the kernel tally counts other atoms than there are");
+    if (!fault[0] && uses != nonzeros)
+        shs__cl_append(fault, SHS__CL_FAULT, "the kernel count_uses counts other uses than there are");
     if (!fault[0]) shs__cl_compare_wides("the sum of errors", 1, &report->sum2, &sum, fault);
     return status;
 }
@@ -8221,7 +8227,8 @@ SHS__PRIVATE shs_status shs__cl_test_codes(shs_cl *cl, const shs__cl_signals *s,
     cl->imitated = s;
     if (status == SHS_OK) status = shs__cl_known_code(cl, &k, &report, fault);
     cl->imitated = NULL;
-    if (status == SHS_OK && !fault[0]) status = shs_omp_ex(&cpu, k.p, k.n, k.D, k.p, k.m, k.Y, k.p, &k.coding, &k.right, k.right2, NULL);
+    if (status == SHS_OK && !fault[0])
+        status = shs_omp_ex(&cpu, k.p, k.n, k.D, k.p, k.m, k.Y, k.p, &k.coding, &k.right, k.right2, NULL);
     if (status == SHS_OK && !fault[0]) status = shs__cl_compare_codes(cl, &k, fault);
     if (status == SHS_OK && !fault[0]) status = shs__cl_compare_report(cl, &k, &report, fault);
     shs__cl_known_close(cl, &k);
@@ -8814,7 +8821,8 @@ SHS__PRIVATE shs__cl_signals *shs__cl_general_like(shs_cl *cl, const shs__cl_sig
 }
 
 /* Learns the known dictionary on an engine, or the CPU, into D. */
-SHS__PRIVATE shs_status shs__cl_learn_known(const shs_context *ctx, const shs__cl_learning *l, const shs__cl_known *k, shs_real *D) {
+SHS__PRIVATE shs_status shs__cl_learn_known(const shs_context *ctx, const shs__cl_learning *l, const shs__cl_known *k,
+                                            shs_real *D) {
     shs_ksvd_options o = SHS_ZERO;
     memcpy(D, k->D, (size_t)k->p * (size_t)k->n * sizeof *D);
     o.coding = k->coding;
@@ -10739,8 +10747,10 @@ SHS__PRIVATE void shs__cl_known_map(const shs__cl_pixel_trial *t, shs__cl_known_
     shs_random_seed(&r, 7);
     for (i = 0; i < (size_t)t->outputs * (size_t)k->n; i++) k->matrix[i] = scale * (shs_wide)shs_random_normal(&r);
     for (i = 0; i < (size_t)k->n; i++) k->centre[i] = 90;
-    for (i = 0; i < (size_t)t->outputs; i++) k->offset[i] = t->stage == SHS__CL_MAP || t->stage == SHS__CL_RANGE ? (shs_wide)(i % 7) : 0;
-    for (i = 0; i < (size_t)t->outputs * (size_t)t->directions; i++) k->W[i] = (shs_wide)(shs_real)(shs_random_uniform(&r) - (shs_wide)0.5);
+    for (i = 0; i < (size_t)t->outputs; i++)
+        k->offset[i] = t->stage == SHS__CL_MAP || t->stage == SHS__CL_RANGE ? (shs_wide)(i % 7) : 0;
+    for (i = 0; i < (size_t)t->outputs * (size_t)t->directions; i++)
+        k->W[i] = (shs_wide)(shs_real)(shs_random_uniform(&r) - (shs_wide)0.5);
     k->map.bands = k->n;
     k->map.outputs = t->outputs;
     k->map.matrix = k->matrix;
@@ -10905,7 +10915,8 @@ SHS__PRIVATE void shs__cl_compare_triangle(const shs__cl_known_cube *k, size_t n
 }
 
 /* What the sink must hold: within half a unit, where it holds whole numbers. */
-SHS__PRIVATE void shs__cl_compare_sink(const shs__cl_pixel_trial *t, const shs__cl_known_cube *k, const shs_sink *sink, char *fault) {
+SHS__PRIVATE void shs__cl_compare_sink(const shs__cl_pixel_trial *t, const shs__cl_known_cube *k, const shs_sink *sink,
+                                       char *fault) {
     const size_t rows = (size_t)k->rows, size = shs_type_size(sink->type);
     const int whole = sink->type != SHS_TYPE_REAL && sink->type != SHS_TYPE_F32 && sink->type != SHS_TYPE_F64;
     const int is_signed = sink->type == SHS_TYPE_I16 || sink->type == SHS_TYPE_I32;
@@ -10914,7 +10925,8 @@ SHS__PRIVATE void shs__cl_compare_sink(const shs__cl_pixel_trial *t, const shs__
     const shs_wide half = whole ? (shs_wide)0.5 : 0;
     shs_wide largest = sink->rescale ? shs__wabs(sink->low) + shs__wabs(sink->high) : 0, x, y;
     size_t i, o;
-    for (i = 0; i < k->count * rows && !sink->rescale; i++) largest = shs__wabs(k->out[i]) > largest ? shs__wabs(k->out[i]) : largest;
+    for (i = 0; i < k->count * rows && !sink->rescale; i++)
+        largest = shs__wabs(k->out[i]) > largest ? shs__wabs(k->out[i]) : largest;
     for (i = 0; i < k->count && !fault[0]; i++)
         for (o = 0; o < rows && !fault[0]; o += t->squares ? 1 : k->step) {
             x = shs__cl_get_value(sink->type, k->sink + shs__cl_place(sink->interleave, k->count, rows, i, o) * size);
@@ -10923,7 +10935,8 @@ SHS__PRIVATE void shs__cl_compare_sink(const shs__cl_pixel_trial *t, const shs__
             if (whole && !is_signed && y < 0) y = 0;
             if (narrow && y > most) y = most;
             if (!k->valid[i]) y = 1;
-            if (shs__wabs(x - y) <= half + (4 * SHS__CL_NEAR + (shs_wide)1e-6) * largest) continue; /* a sink may be of floats */
+            if (shs__wabs(x - y) <= half + (4 * SHS__CL_NEAR + (shs_wide)1e-6) * largest)
+                continue; /* a sink may be of floats */
             shs__cl_append(fault, SHS__CL_FAULT, "an output of known pixels is not the CPU's: pixel ");
             shs__cl_append_number(fault, SHS__CL_FAULT, i);
             shs__cl_append(fault, SHS__CL_FAULT, ", output ");
@@ -10967,7 +10980,8 @@ SHS__PRIVATE shs_status shs__cl_test_white(const shs__cl_pixel_trial *t, shs__cl
     const size_t m = (size_t)t->outputs, c = (size_t)t->directions, pairs = m * (m + 1) / 2;
     shs_status status = shs__cl_pixels_whiten(session, &k->map, t->fourth, k->got);
     shs__cl_known_outputs(t, k);
-    if (status == SHS_OK && t->stage == SHS__CL_SWEEP) status = shs__cl_pixels_sweep(session, t->contrast, t->directions, k->W, k->got);
+    if (status == SHS_OK && t->stage == SHS__CL_SWEEP)
+        status = shs__cl_pixels_sweep(session, t->contrast, t->directions, k->W, k->got);
     if (status == SHS_OK && t->stage == SHS__CL_RATING) status = shs__cl_pixels_rate(session, k->W, k->got);
     if (status != SHS_OK) return status;
     if (t->stage == SHS__CL_WHITENING) {
@@ -11027,8 +11041,9 @@ SHS__PRIVATE shs_status shs__cl_test_pixels(shs_cl *cl, const void *job, char *f
 /* Whether the kernels of the stage that the session is asked for are right. */
 SHS__PRIVATE shs_status shs__cl_prove_pixels(shs__cl_pixels *px, shs__cl_pixel_trial *trial) {
     static const char *const names[] = {"products", "load", "extremes", "store", "whiten", "sweep", "sweep"};
-    const char *const *const sources[] = {shs__cl_source_moments, shs__cl_source_pixels, shs__cl_source_map, shs__cl_source_map,
-                                          shs__cl_source_map,     shs__cl_source_sweep,  shs__cl_source_sweep};
+    const char *const *const sources[] = {shs__cl_source_moments, shs__cl_source_pixels, shs__cl_source_map,
+                                          shs__cl_source_map,     shs__cl_source_map,    shs__cl_source_sweep,
+                                          shs__cl_source_sweep};
     shs__cl_build b = shs__cl_elem_build(px->cl, trial->precise);
     shs__cl_proof proof;
     if (!shs__cl_proves(px->cl)) return SHS_OK;
@@ -11516,7 +11531,8 @@ SHS__PRIVATE void shs__cl_tell_reason(const shs_cl *cl, shs_status status, char 
 }
 
 /* The object, of the device `skipped` behind the one that the options ask for. *unfit: it did not pass its self-test. */
-SHS__PRIVATE shs_status shs__cl_make(const shs_context *ctx, const shs_cl_options *options, int skipped, shs_cl **cl, int *unfit) {
+SHS__PRIVATE shs_status shs__cl_make(const shs_context *ctx, const shs_cl_options *options, int skipped, shs_cl **cl,
+                                     int *unfit) {
     shs_status status = shs__cl_new(ctx, cl);
     *unfit = 0;
     if (status != SHS_OK) return status;

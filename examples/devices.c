@@ -15,6 +15,40 @@ static const char *kind_name(shs_cl_kind kind) {
 
 static double megabytes(size_t bytes) { return (double)bytes / (1024 * 1024); }
 
+/* Makes an object of the device and codes a few signals, so that the library tests its kernels; prints what it has found. */
+static void print_selftest(const shs_cl_device *d) {
+    enum { P = 16, N = 64, M = 40, S = 4 };
+    static shs_real D[P * N], Y[P * M];
+    static char reason[512];
+    shs_cl_options o = SHS_ZERO;
+    shs_context ctx = SHS_ZERO;
+    shs_codes codes = SHS_ZERO;
+    shs_cl *cl = NULL;
+    shs_random r;
+    shs_status status;
+    int i;
+    o.platform = d->platform;
+    o.name = d->name;
+    o.reason = reason;
+    o.reason_size = sizeof reason;
+    status = shs_cl_create(NULL, &o, &cl);
+    if (status != SHS_OK) {
+        printf("   self-test    %s\n", reason);
+        return;
+    }
+    ctx.engine = shs_cl_engine(cl);
+    shs_random_seed(&r, 1);
+    for (i = 0; i < P * N; i++) D[i] = (shs_real)shs_random_normal(&r);
+    for (i = 0; i < P * M; i++) Y[i] = (shs_real)shs_random_normal(&r);
+    shs_normalize_columns(P, N, D, P, NULL);
+    status = shs_codes_create(NULL, M, S, &codes);
+    if (status == SHS_OK) status = shs_omp(&ctx, P, N, D, M, Y, S, &codes);
+    if (shs_cl_about(cl)->fault[0]) printf("   self-test    %s\n", shs_cl_about(cl)->fault);
+    else printf("   self-test    %s\n", status == SHS_OK ? "coding is right" : shs_status_text(status));
+    shs_codes_free(NULL, &codes);
+    shs_cl_destroy(cl);
+}
+
 static void print_device(int index, const shs_cl_device *d) {
     printf("%d  %s\n", index, d->name);
     printf("   platform     %s\n", d->platform);
@@ -27,6 +61,7 @@ static void print_device(int index, const shs_cl_device *d) {
            (double)d->local_bytes / 1024);
     printf("   doubles      %s\n", d->has_double ? "yes" : "no");
     printf("   compiler     %s\n", d->has_compiler ? "yes" : "no: it runs stored programs only");
+    if (d->usable && d->has_compiler) print_selftest(d);
 }
 
 int main(int argc, char **argv) {

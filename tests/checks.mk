@@ -4,6 +4,8 @@
 # ---- OpenCL ----------------------------------------------------------------------------------------------------------
 #: make embed           writes kernels_embed/*.cl into sparsehs_cl.h; check-embed says whether they differ
 #: make test-cl         the tests of sparsehs_cl.h, where there are OpenCL headers and a device
+#:                      (DRIVERS="pocl intel rusticl oclgrind": a short set on those besides the first)
+#: make cl-drivers-deps install these drivers: the distribution's packages, Intel's from PyPI below build/ (1 GB)
 #: make bench-cl        measure on an OpenCL device; writes build/bench_cl.csv (BENCH="omp* online*" picks rows)
 #: make bench-cl-split  several devices beside one (DEVICES=0,1)
 KERNELS := kernels_embed/contract.h $(sort $(wildcard kernels_embed/*.cl))
@@ -24,10 +26,17 @@ $(foreach v,float double asan,$(eval $(call runs,cl-$(v),$(CL_SUITES) $(CL_TESTS
 $(eval $(call runs,cl-nodouble,$(filter-out test_cl_pixels,$(CL_TESTS))))
 
 # A driver that breaks down on this machine (PoCL does without /sys) is not ours to test.
-test-cl: | build $(BEFORE)
+DRIVERS ?= pocl
+test-cl: $(DRIVERS:%=test-cl-%)
+test-cl-pocl: | build $(BEFORE)
 	$(if $(OPENCL),@$(MAKE) build/devices && if build/devices; then $(MAKE) run-cl; \
 		else echo "skipped: no OpenCL device works here"; fi,$(no_opencl))
 run-cl: $(CL_VARIANTS:%=run-cl-%)
+CL_SHORT := $(foreach v,float double,$(patsubst %,build/cl-$(v)/%,test_cl_selftest test_cl_products test_cl_compact))
+test-cl-intel test-cl-rusticl: test-cl-%: $(if $(OPENCL),build/devices $(CL_SHORT)) | build $(BEFORE)
+	$(if $(OPENCL),@sh tests/cl_driver.sh $* $(CL_SHORT),$(no_opencl))
+test-cl-oclgrind: test-oclgrind
+cl-drivers-deps: | build ; @sh tests/install_deps.sh cl-drivers
 # Every access of every kernel is checked. test_cl_dynamic opens the real library.
 test-oclgrind: $(if $(OPENCL),$(patsubst %,build/cl-float/%,$(filter-out test_cl_dynamic,$(CL_TESTS)))) | build $(BEFORE)
 	@sh tests/oclgrind.sh $^

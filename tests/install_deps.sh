@@ -1,8 +1,14 @@
 #!/bin/sh
 # Installs what the tests need with the system's package manager. The library itself needs nothing. With the argument `papers` only
 # what `make papers` and the test of its page need; likewise with `peers`, `install`, `book`, `course`, `playground`, `texture`,
-# `python`, `mpi`, and with `people` what `make people` needs.
+# `python`, `mpi`, `cl-drivers`, and with `people` what `make people` needs.
 set -eu
+
+# Intel's OpenCL for processors comes from PyPI, into one folder, where it is found by OCL_ICD_FILENAMES alone.
+if [ "${1:-}" = cl-drivers ] && [ ! -e build/intel-opencl/lib/libintelocl.so ] && command -v python3 >/dev/null; then
+    python3 -m venv build/intel-opencl && build/intel-opencl/bin/pip install -q --no-deps intel-opencl-rt intel-cmplr-lib-rt \
+        intel-cmplr-lib-ur tbb tcmlib umf || echo "deps: Intel's OpenCL runtime could not be installed"
+fi
 
 as_root() {
     if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
@@ -23,6 +29,8 @@ if command -v apt-get >/dev/null; then
     [ "${1:-}" != course ] || packages="gcc make libc6-dev gnuplot-nox pandoc"
     [ "${1:-}" != book ] || packages="make python3-pygments"
     [ "${1:-}" != install ] || packages="gcc make libc6-dev pkgconf cmake"
+    drivers="ocl-icd-opencl-dev opencl-headers pocl-opencl-icd mesa-opencl-icd oclgrind"
+    [ "${1:-}" != cl-drivers ] || packages="gcc make libc6-dev libcmocka-dev python3-venv $drivers"
     if [ "${1:-}" = people ]; then
         packages="gcc make libc6-dev gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm gcc-riscv64-unknown-elf"
         packages="$packages picolibc-riscv64-unknown-elf qemu-system-misc python3-pygments"

@@ -592,7 +592,7 @@ static void test_calls_fail(void **state) {
     long at;
     int failed = 1;
     (void)state;
-    for (at = 0; failed; at += 5) {
+    for (at = 0; failed; at += 17) {
         shs_status status;
         shs_cl *cl;
         shim_begin();
