@@ -2638,13 +2638,14 @@ typedef struct shs__trial_kind {
 
 enum { SHS__TRIAL_KINDS = 8 };
 
-/* The context of a driver that opens many parallel regions, one after another. Where OpenMP shares them out, one that lost time
-   is followed by many times as long on the calling thread alone before the next trial. So trials that fail, however long they
-   waited and however many succeed in between, cost a small part of the whole. A loss is told by what chunks take alone: while
+/* The context of a driver that opens many parallel regions, one after another. Where OpenMP shares them out and more time was lost
+   than saved, many times as long on the calling thread alone follows before the next trial. So trials that fail, however long
+   they waited and however many succeed in between, cost a small part of the whole. A loss is told by what chunks take alone: while
    threads wait for each other, the calling thread's own chunks take longer too. For that a short region of each kind is done
    alone now and then. What is calculated does not depend on it. */
 typedef struct shs__trial {
     shs_context ctx;
+    double lost;  /* seconds by sharing; below 0: saved */
     double alone; /* seconds that are to be done alone */
     shs__trial_kind kinds[SHS__TRIAL_KINDS];
 } shs__trial;
@@ -2653,7 +2654,8 @@ typedef struct shs__trial {
 enum {
     SHS__ALONE_TIMES = 16,   /* as long alone as was lost */
     SHS__ALONE_REGIONS = 64, /* of so many short regions one is timed alone */
-    SHS__ALONE_SHORT = 50    /* milliseconds of a region that is short */
+    SHS__ALONE_SHORT = 50,   /* milliseconds of a region that is short */
+    SHS__ALONE_CREDIT = 4    /* milliseconds that were saved and may be lost again, at most */
 };
 
 /* The kind's place, or the last place, which kinds beyond it take from each other. */
@@ -2665,16 +2667,19 @@ SHS__PRIVATE shs__trial_kind *shs__ctx_trial_kind(shs__trial *t, shs_chunk_fn bo
     return t->kinds + k;
 }
 
-/* Rising only slowly, as another program may have taken the processor for a while. */
+/* Does a region alone. The kind's time of a chunk is a mean that rises slowly, as another program may have had the processor for
+   a while, and falls at once where it was far too high. */
 SHS__PRIVATE void shs__ctx_trial_alone(shs__trial *t, shs__trial_kind *kind, size_t chunks, shs_chunk_fn body, void *arg) {
     const double begin = omp_get_wtime();
-    double seconds;
+    double chunk, seconds;
     size_t i;
     for (i = 0; i < chunks; i++) body(arg, i, 0);
     seconds = omp_get_wtime() - begin;
-    if (kind->chunk > 0 && seconds > 1.25 * kind->chunk * (double)chunks) kind->chunk *= 1.25;
-    else kind->chunk = seconds / (double)chunks;
     t->alone -= seconds;
+    chunk = seconds / (double)chunks;
+    if (!(kind->chunk > 0) || chunk < kind->chunk / 2) kind->chunk = chunk;
+    else if (chunk > 2 * kind->chunk) chunk = 2 * kind->chunk;
+    kind->chunk += (chunk - kind->chunk) / 4;
 }
 
 SHS__PRIVATE void shs__ctx_trial_run(void *user, size_t chunks, int workers, shs_chunk_fn body, void *arg) {
@@ -2689,7 +2694,11 @@ SHS__PRIVATE void shs__ctx_trial_run(void *user, size_t chunks, int workers, shs
     }
     kind->last = shs__ctx_parallel_shares(workers, chunks, body, arg, &alone);
     if (kind->chunk > 0) alone = kind->chunk * (double)chunks;
-    t->alone = SHS__ALONE_TIMES * (kind->last - alone);
+    t->lost += kind->last - alone;
+    if (t->lost * 1000 < -SHS__ALONE_CREDIT) t->lost = -SHS__ALONE_CREDIT / 1000.0;
+    if (!(t->lost > 0)) return;
+    t->alone = SHS__ALONE_TIMES * t->lost;
+    t->lost = 0;
 }
 #endif
 
