@@ -123,6 +123,8 @@ build/tsan-openmp/%: CC = $(OMP_CC)
 build/msan/%: CC = $(MSAN_CC)
 build/msan/%: LIBS = -lm
 build/cl-%: LIBS = -lcmocka $(if $(findstring dynamic,$@),,-lOpenCL) -lm
+# Drivers in C++ throw; the sanitizer must have seen the runtime before they are opened (Mesa's clover ends the process otherwise).
+build/cl-asan/%: LIBS = -lcmocka $(if $(findstring dynamic,$@),,-lOpenCL) -lm -Wl,--no-as-needed -lstdc++
 
 test_cc = $(CC) -std=c99 -Wall -Wextra $(CPPFLAGS) $(FLAGS_$(1)) $(OPENMP) $(TRACK) -o $@
 
