@@ -2655,7 +2655,8 @@ enum {
     SHS__ALONE_TIMES = 16,   /* as long alone as was lost */
     SHS__ALONE_REGIONS = 64, /* of so many short regions one is timed alone */
     SHS__ALONE_SHORT = 50,   /* milliseconds of a region that is short */
-    SHS__ALONE_CREDIT = 4    /* milliseconds that were saved and may be lost again, at most */
+    SHS__ALONE_CREDIT = 50,  /* milliseconds that were saved and may be lost again, at most, */
+    SHS__ALONE_GIVEN = 4     /* and those that may be lost first */
 };
 
 /* The kind's place, or the last place, which kinds beyond it take from each other. */
@@ -2710,6 +2711,7 @@ SHS__PRIVATE const shs_context *shs__ctx_trial(const shs_context *ctx, shs__tria
         t->ctx.threads = shs__ctx_workers(ctx);
         t->ctx.parallel_fn = shs__ctx_trial_run;
         t->ctx.parallel_user = t;
+        t->lost = -SHS__ALONE_GIVEN / 1000.0;
         return &t->ctx;
     }
 #endif
