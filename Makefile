@@ -142,7 +142,8 @@ endef
 $(foreach v,asan asandouble tsan tsan-openmp msan valgrind,$(eval $(call variant,$(v),-DTEST_INSIDE)))
 # The library as its user compiles it; suites beside it are large and run shortly.
 $(foreach v,float double pasted intrinsics,$(eval $(call variant,$(v),-DTEST_INSIDE,-O1)))
-$(foreach v,float double nodouble asan,$(eval $(call variant,cl-$(v),-DTEST_CL,-DTEST_CL)))
+# Beside a device's compiler the library's speed counts for little.
+$(foreach v,float double nodouble asan,$(eval $(call variant,cl-$(v),-DTEST_CL -O1,-DTEST_CL -O1)))
 
 # By themselves: one suite that looks inside, whose private copy of the library is compiled as far as it is used; the tests of
 # sparsehs_cl.h, which look inside.
@@ -152,7 +153,7 @@ $(1): tests/$(notdir $(1)).c | $(BEFORE)
 	$$(call test_cc,$(notdir $(patsubst %/,%,$(dir $(1))))) $(2) $$< $$(LDFLAGS) $$(LIBS)
 endef
 $(foreach v,nodouble fastmath,$(eval $(call alone,build/$(v)/test_context,-DSPARSEHS_STATIC)))
-$(foreach v,float double nodouble asan,$(foreach t,$(CL_TESTS),$(eval $(call alone,build/cl-$(v)/$(t)))))
+$(foreach v,float double nodouble asan,$(foreach t,$(CL_TESTS),$(eval $(call alone,build/cl-$(v)/$(t),-O1 -DSPARSEHS_STATIC))))
 
 # ---- tests -----------------------------------------------------------------------------------------------------------
 #: make test            all tests in float and double, with sanitizers in float, and the link checks

@@ -120,6 +120,46 @@ static const struct cpu_only {
     {NULL, NULL, NULL},
 };
 
+/* Tests that take seconds and whose kernels others run too, or whose work the CPU does: where $SHS_LONG is set, or by name. */
+static const struct cpu_only left_to_long_runs[] = {
+    {"dictionary learning", "test_naive_nonnegative", "the CPU does it"},
+    {"dictionary learning", "test_golden_ipr", "test_golden_incoherent calls the same kernels"},
+    {"pca", "test_rx_local", "the CPU does it"},
+    {"pca", "test_defaults_are_those_of_double", "test_golden_* call the same kernels"},
+    {"pca", "test_golden_sandiego", "test_golden_jasper and test_golden_beach call the same kernels"},
+    {"pca", "test_golden_airport", "test_golden_jasper and test_golden_beach call the same kernels"},
+    {"cubes", "test_golden_means_beach", "test_golden_means_jasper calls the same kernels"},
+    {"cubes", "test_golden_means_sandiego", "test_golden_means_jasper calls the same kernels"},
+    {"cubes", "test_golden_means_airport", "test_golden_means_jasper calls the same kernels"},
+    {"ica", "test_golden_symmetric_beach", "test_golden_symmetric_jasper calls the same kernels"},
+    {"ica", "test_golden_deflation_beach", "test_golden_deflation_jasper calls the same kernels"},
+    {"ica", "test_moments_and_sweep_beach", "test_moments_and_sweep_jasper calls the same kernels"},
+    {"ica", "test_converged_is_a_fixed_point", "test_golden_symmetric_jasper calls the same kernels"},
+    {"ica", "test_number_of_components", "the CPU finds the number"},
+    {"ica", "test_too_little", "the CPU tells of it"},
+    {"ica", "test_route_by_cost", "the CPU chooses the route"},
+    {NULL, NULL, NULL},
+};
+
+/* The entry of a list for a test; NULL: none. */
+static inline const struct cpu_only *listed(const struct cpu_only *list, const char *suite, const char *test) {
+    for (; list->suite; list++)
+        if (!strcmp(list->suite, suite) && !strcmp(list->test, test)) return list;
+    return NULL;
+}
+
+/* Every test that a list has of a suite must be there. */
+static inline void check_list(const struct cpu_only *list, const char *suite, const struct CMUnitTest *tests, size_t count) {
+    size_t i;
+    for (; list->suite; list++) {
+        if (strcmp(list->suite, suite) != 0) continue;
+        for (i = 0; i < count && strcmp(tests[i].name, list->test) != 0;) i++;
+        if (i < count) continue;
+        print_error("%s: there is no test %s to leave out\n", suite, list->test);
+        exit(1);
+    }
+}
+
 /* Tests of what devices do not do yet: SHS_UNSUPPORTED, and the CPU does it where `fallback` says so. */
 static const char *const needs_fallback[][2] = {
     {"sparse coding", "test_golden_nonnegative"},
@@ -165,19 +205,14 @@ static inline int end_fallback(void **state) {
 static inline size_t tests_on_device(const char *suite, const struct CMUnitTest *tests, size_t count, struct CMUnitTest *kept) {
     const char *only = getenv("SHS_TEST");
     size_t i, k, used = 0;
-    const struct cpu_only *c;
-    for (c = cpu_only; c->suite; c++) {
-        if (strcmp(c->suite, suite) != 0) continue;
-        for (i = 0; i < count && strcmp(tests[i].name, c->test) != 0;) i++;
-        if (i == count) {
-            print_error("%s: there is no test %s to leave out\n", suite, c->test);
-            exit(1);
-        }
-        print_message("skipped on the device: %s: %s\n", c->test, c->reason);
-    }
+    check_list(cpu_only, suite, tests, count);
+    check_list(left_to_long_runs, suite, tests, count);
     for (i = 0; i < count; i++) {
-        for (c = cpu_only; c->suite && (strcmp(c->suite, suite) != 0 || strcmp(tests[i].name, c->test) != 0);) c++;
-        if (c->suite || (only && !strstr(tests[i].name, only))) continue;
+        const struct cpu_only *never = listed(cpu_only, suite, tests[i].name);
+        const struct cpu_only *seldom = all_cases() || only ? NULL : listed(left_to_long_runs, suite, tests[i].name);
+        if (never) print_message("skipped on the device: %s: %s\n", tests[i].name, never->reason);
+        else if (seldom) print_message("left to SHS_LONG=1 on the device: %s: %s\n", tests[i].name, seldom->reason);
+        if (never || seldom || (only && !strstr(tests[i].name, only))) continue;
         kept[used] = tests[i];
         for (k = 0; k < sizeof needs_fallback / sizeof *needs_fallback; k++)
             if (!strcmp(needs_fallback[k][0], suite) && !strcmp(needs_fallback[k][1], tests[i].name))

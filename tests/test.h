@@ -24,6 +24,12 @@ static inline int run_group(const char *name, const struct CMUnitTest *tests, si
 #define _cmocka_run_group_tests run_group
 #endif
 
+/* make test-all and make check-all ask for all cases of the sweeps. */
+static inline int all_cases(void) {
+    const char *all = getenv("SHS_LONG");
+    return all && *all;
+}
+
 /* With TEST_LINKED a suite uses the API alone and is linked with one object of the library (library.c), so that the
    implementation is compiled once and not for every suite; else the implementation, and all that is private, is here. Of a
    private copy (SPARSEHS_STATIC) a compiler compiles what the suite uses. */
@@ -44,18 +50,28 @@ static inline int run_group(const char *name, const struct CMUnitTest *tests, si
 #define BY_ENGINE(cpu, device) (cpu)
 #endif
 
-/* Sweeps take every n-th case in make test, half as many with AddressSanitizer, and all of them where $SHS_LONG is set, as
-   make test-all does. Where they begin follows the instance of the kernels or another loop, so that most come up somewhere. */
-#ifdef __SANITIZE_ADDRESS__
+/* Sweeps take every n-th case in make test, half as many with AddressSanitizer, a third on a device, and all of them where
+   $SHS_LONG is set, as make test-all does. Where they begin follows the instance of the kernels or another loop, so that most
+   come up somewhere. */
+#ifdef TEST_CL
+#define SPARSER 3
+#elif defined(__SANITIZE_ADDRESS__)
 #define SPARSER 2
 #else
 #define SPARSER 1
 #endif
-static inline int every(int n) {
-    const char *all = getenv("SHS_LONG");
-    return all && *all ? 1 : SPARSER * n;
-}
+static inline int every(int n) { return all_cases() ? 1 : SPARSER * n; }
 static inline int first_of(int which, int n) { return which % every(n); }
+
+/* Cases for each of which a device compiles kernels: all of them on the CPU, every n-th on a device. */
+static inline int every_on_device(int n) {
+    if (BY_ENGINE(1, 0) || all_cases()) return 1;
+    return n;
+}
+
+/* Whether nested loops leave their next case out, which is one in `step`. A step without a factor in common with the lengths of
+   the loops brings up every value of each. `turn` counts the cases. */
+static inline int left_out(int *turn, int step) { return (*turn)++ % step != 0; }
 
 /* One bound for float, one for double. */
 #ifdef SPARSEHS_DOUBLE

@@ -70,10 +70,12 @@ static void check_map(const shs_context *ctx, const shs_cube *cube, const plain_
 
 static void check_layout(shs_type type, int lines, int samples, int bands, uint64_t seed) {
     plain_cube p = random_values(type, lines, samples, bands, seed);
+    static int turn;
     int interleave, swapped, precise;
     for (interleave = 0; interleave < SHS_INTERLEAVE_COUNT; interleave++)
         for (swapped = 0; swapped < 2; swapped++)
             for (precise = 0; precise < 2; precise++) {
+                if (left_out(&turn, every_on_device(23))) continue;
                 shs_cube cube = cube_of(&p, type, (shs_interleave)interleave, swapped);
                 assert_int_equal(shs_cube_bands(&cube), bands);
                 check_moments(NULL, &cube, &p, NULL, precise);
@@ -115,6 +117,7 @@ static void test_one_answer_for_all_types(void **state) {
 }
 
 static void test_band_lists(void **state) {
+    int turn = 0;
     static const int some[] = {7, 0, 12, 3}, reversed[] = {12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0}, one[] = {5};
     static const struct {
         const int *list;
@@ -125,6 +128,7 @@ static void test_band_lists(void **state) {
     for (t = 0; t < TYPES; t++)
         for (interleave = 0; interleave < SHS_INTERLEAVE_COUNT; interleave++)
             for (l = 0; l < 3; l++) {
+                if (left_out(&turn, every_on_device(11))) continue;
                 plain_cube p = random_values(types[t], 19, 31, 13, 60), used;
                 shs_cube cube = cube_of(&p, types[t], (shs_interleave)interleave, l & 1), t2;
                 stream s;
@@ -180,11 +184,13 @@ static void test_strides(void **state) {
 /* ---- streams ----------------------------------------------------------------------------------------------------- */
 
 static void test_block_sizes(void **state) {
+    int turn = 0;
     static const int blocks[] = {1, 2, 7, 16, 28, 29, 40, 0};
     int t, interleave, k;
     (void)state;
     for (t = 0; t < TYPES; t++)
         for (interleave = 0; interleave < SHS_INTERLEAVE_COUNT; interleave++) {
+            if (left_out(&turn, every_on_device(5))) continue;
             plain_cube p = random_values(types[t], 29, 61, 7, 80);
             shs_cube cube = cube_of(&p, types[t], (shs_interleave)interleave, t & 1);
             for (k = 0; k < 8; k++) {
@@ -206,6 +212,7 @@ static void test_block_sizes(void **state) {
 
 /* The blocks that a sink is handed make up what a sink in memory gets. */
 static void test_streamed_sinks(void **state) {
+    int turn = 0;
     static const shs_type out_types[] = {SHS_TYPE_U8, SHS_TYPE_I32, SHS_TYPE_U32, SHS_TYPE_F32, SHS_TYPE_REAL};
     plain_cube p = random_values(SHS_TYPE_I16, 23, 31, 6, 90);
     shs_pixel_map map = random_map(6, 4, 91);
@@ -214,6 +221,7 @@ static void test_streamed_sinks(void **state) {
     for (t = 0; t < 4; t++)
         for (interleave = 0; interleave < SHS_INTERLEAVE_COUNT; interleave++)
             for (k = 0; k < 6; k++) {
+                if (left_out(&turn, every_on_device(11))) continue;
                 shs_cube cube = cube_of(&p, SHS_TYPE_I16, (shs_interleave)((interleave + k) % 3), 0), blockwise;
                 shs_sink whole = new_sink(out_types[t], (shs_interleave)interleave, 23, 31, 4), parts, into;
                 size_t bytes = 23 * 31 * 4 * shs_type_size(out_types[t]);
@@ -288,9 +296,11 @@ static void check_missing(const shs_cube *cube, const unsigned char *valid) {
 }
 
 static void test_mask(void **state) {
+    int turn = 0;
     int t;
     (void)state;
     for (t = 0; t < TYPES; t++) {
+        if (left_out(&turn, every_on_device(3))) continue;
         plain_cube p = random_values(types[t], 27, 33, 6, 110);
         shs_cube cube = cube_of(&p, types[t], (shs_interleave)(t % 3), t & 1), blockwise;
         unsigned char *mask = random_mask(pixels_of(&p), 3, 111);
@@ -306,11 +316,13 @@ static void test_mask(void **state) {
 
 /* The no-data value in any one band, in every type and byte order; one in a band that is not in use is no concern. */
 static void test_nodata(void **state) {
+    int turn = 0;
     static const double nodata[] = {0, -32768, 65535, -999999, 4294967295.0, -9999.5, 1e30, -1};
     int t, interleave;
     (void)state;
     for (t = 0; t < TYPES; t++)
         for (interleave = 0; interleave < SHS_INTERLEAVE_COUNT; interleave++) {
+            if (left_out(&turn, every_on_device(5))) continue;
             plain_cube p = random_values(types[t], 21, 35, 7, 120);
             unsigned char *valid = random_mask(pixels_of(&p), 4, 121);
             static const int list[] = {6, 1, 2, 3};
@@ -749,17 +761,19 @@ static void check_thread_bits(shs_type type, int precise, int block_lines) {
 
 static void test_threads_give_the_same_bits(void **state) {
     static const shs_type some[] = {SHS_TYPE_U8, SHS_TYPE_U16, SHS_TYPE_F32, SHS_TYPE_F64};
-    int t, precise, blocks;
+    int t, precise, blocks, turn = 0;
     (void)state;
     for (t = 0; t < 4; t++)
         for (precise = 0; precise < 2; precise++)
-            for (blocks = 0; blocks < 2; blocks++) check_thread_bits(some[t], precise, 9 * blocks);
+            for (blocks = 0; blocks < 2; blocks++)
+                if (!left_out(&turn, every_on_device(5))) check_thread_bits(some[t], precise, 9 * blocks);
 }
 
 /* ---- sinks ------------------------------------------------------------------------------------------------------- */
 
 /* Ties go away from zero, what does not fit is clamped; 0.49999997f + 0.5f is 1 in float, but its nearest integer is 0. */
 static void test_rounding_and_clamping(void **state) {
+    int turn = 0;
     static const double values[] = {0,       0.5,     1.5,   2.5,       -0.5,       -1.5,     -2.5,
                                     0.25,    -0.75,   254.5, 255.5,     256,        1e10,     -1e10,
                                     32766.5, 32767.5, 40000, 65534.5,   65536,      -32767.5, -32768.5,
@@ -778,6 +792,7 @@ static void test_rounding_and_clamping(void **state) {
     map.bands = map.outputs = 1, map.matrix = &identity;
     for (t = SHS_TYPE_U8; t <= SHS_TYPE_U32; t++)
         for (precise = 0; precise < 2; precise++) {
+            if (left_out(&turn, every_on_device(3))) continue;
             shs_sink sink = new_sink((shs_type)t, SHS_INTERLEAVE_BSQ, 1, COUNT, 1);
             plain_cube out;
             assert_ok(shs_cube_map(NULL, &cube, &map, precision_of(precise), &sink));
@@ -858,18 +873,18 @@ static void check_rescale(shs_type type, double low, double high, int precise) {
 }
 
 static void test_rescale(void **state) {
-    int precise;
+    static const struct {
+        shs_type type;
+        double low, high;
+    } ranges[] = {{SHS_TYPE_U8, 0, 255},       {SHS_TYPE_U8, 20, 200},      {SHS_TYPE_I16, -32768, 32767},
+                  {SHS_TYPE_U16, 0, 65535},    {SHS_TYPE_I32, -1000, 1000}, {SHS_TYPE_U32, 0, 100000},
+                  {SHS_TYPE_F32, -1, 1},       {SHS_TYPE_F64, 0, 1}};
+    int precise, turn = 0;
+    size_t k;
     (void)state;
-    for (precise = 0; precise < 2; precise++) {
-        check_rescale(SHS_TYPE_U8, 0, 255, precise);
-        check_rescale(SHS_TYPE_U8, 20, 200, precise);
-        check_rescale(SHS_TYPE_I16, -32768, 32767, precise);
-        check_rescale(SHS_TYPE_U16, 0, 65535, precise);
-        check_rescale(SHS_TYPE_I32, -1000, 1000, precise);
-        check_rescale(SHS_TYPE_U32, 0, 100000, precise);
-        check_rescale(SHS_TYPE_F32, -1, 1, precise);
-        check_rescale(SHS_TYPE_F64, 0, 1, precise);
-    }
+    for (precise = 0; precise < 2; precise++)
+        for (k = 0; k < sizeof ranges / sizeof *ranges; k++)
+            if (!left_out(&turn, every_on_device(3))) check_rescale(ranges[k].type, ranges[k].low, ranges[k].high, precise);
 }
 
 /* low = high, one pixel, no pixel: no division by nothing. */
@@ -903,12 +918,14 @@ static void test_rescale_of_little(void **state) {
 
 /* A map may have more outputs than bands, one output, many of both; centre and offset may be absent. */
 static void test_shapes_of_maps(void **state) {
+    int turn = 0;
     static const int shapes[][2] = {{1, 1}, {1, 9}, {9, 1}, {3, 70}, {70, 3}, {40, 40}, {131, 130}};
     int k, precise, plainly;
     (void)state;
     for (k = 0; k < 7; k++)
         for (precise = 0; precise < 2; precise++)
             for (plainly = 0; plainly < 2; plainly++) {
+                if (left_out(&turn, every_on_device(5))) continue;
                 int bands = shapes[k][0], outputs = shapes[k][1];
                 plain_cube p = random_values(SHS_TYPE_I16, 9, 71, bands, 290), out;
                 shs_cube cube = cube_of(&p, SHS_TYPE_I16, (shs_interleave)(k % 3), 0);

@@ -55,6 +55,7 @@ static shs_detect_options options_of(int method, const shs_wide *undesired, int 
 /* ---- against the twin -------------------------------------------------------------------------------------------- */
 
 static void test_twins(void **state) {
+    int turn = 0;
     static const int bands[] = {2, 5, 8, 23};
     static const shs_type types[] = {SHS_TYPE_F64, SHS_TYPE_I16, SHS_TYPE_REAL, SHS_TYPE_U8};
     int method, layout, run;
@@ -63,6 +64,7 @@ static void test_twins(void **state) {
     for (method = 0; method < SHS_DETECTOR_COUNT; method++)
         for (layout = 0; layout < SHS_INTERLEAVE_COUNT; layout++)
             for (run = 0; run < 16; run++) {
+                if (left_out(&turn, every_on_device(23))) continue;
                 plain_cube p = mixed_cube(LINES, SAMPLES, bands[run % 4], 2, 3, (uint64_t)(5 + run));
                 shs_wide spectra[TARGETS * MOST_BANDS], undesired[(TARGETS + UNDESIRED) * MOST_BANDS];
                 unsigned char valid[PIXELS], mask[PIXELS];
@@ -207,6 +209,7 @@ static void test_background(void **state) {
 
 /* The same bits for every number of threads; as a stream the same where the statistics are; stretched, the same stretched. */
 static void test_threads_streams_and_ranges(void **state) {
+    int turn = 0;
     plain_cube p = mixed_cube(LINES, SAMPLES, 9, 3, 2, 8);
     shs_wide spectra[TARGETS * 9], undesired[5 * 9];
     int method, layout, k;
@@ -215,6 +218,7 @@ static void test_threads_streams_and_ranges(void **state) {
     draw_spectra(&p, spectra, TARGETS), draw_spectra(&p, undesired, 5);
     for (method = 0; method < SHS_DETECTOR_COUNT; method++)
         for (layout = 0; layout < SHS_INTERLEAVE_COUNT; layout++) {
+            if (left_out(&turn, every_on_device(4))) continue;
             shs_cube cube = cube_of(&p, SHS_TYPE_F32, (shs_interleave)layout, 0), blocks;
             shs_detect_options o = options_of(method, undesired + 27, 9);
             shs_context one = SHS_ZERO, three = SHS_ZERO;
