@@ -89,7 +89,7 @@ test-large: build/float/large build/double/large ; @build/float/large; first=$$?
 #: make people          what wants heavy tools, one after the other: the microcontrollers, the book looked at, the playground,
 #:                      textures; people-deps installs the tools
 #: make coverage        the lines and branches of sparsehs.h that the tests reach, and the lines that they do not
-#: make mutants         N=50 random changes to sparsehs.h (SEED=1): which of them do the tests catch? (JOBS=processors)
+#: make mutants         N=20 random changes to sparsehs.h (SEED=1): which of them do the tests catch? (JOBS=processors)
 
 check-warnings: | build $(BEFORE) ; @COMPILERS="$(COMPILERS)" INSIDE="$(INSIDE)" sh tests/check_warnings.sh
 check-warnings-cl: | build $(BEFORE)

@@ -22,6 +22,15 @@ static inline void *new_block(size_t count, size_t size) {
 
 #define NEW(type, count) ((type *)new_block((size_t)(count), sizeof(type)))
 
+/* The layouts of the usual run on a device, one for each type: the same in all tests, so that each program is compiled once. */
+static inline int usual_layout(shs_type type, int interleave, int swapped) {
+    const int t = (int)type;
+    return all_cases() || (interleave == t % 3 && swapped == (t & 1));
+}
+static inline int usual_on_device(shs_type type, int interleave, int swapped) {
+    return every_on_device(2) == 1 || usual_layout(type, interleave, swapped);
+}
+
 /* ---- comparing --------------------------------------------------------------------------------------------------- */
 
 static inline double largest_of(size_t n, const double *x) {
