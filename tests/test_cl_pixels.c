@@ -117,7 +117,7 @@ static void test_moments(void **state) {
         for (interleave = 0; interleave < SHS_INTERLEAVE_COUNT; interleave++) {
             plain_cube p = random_values((shs_type)type, 37, 41, 9, (uint64_t)(100 + type));
             for (way = 0; way < sizeof ways / sizeof ways[0]; way++) {
-                if (!usual_layout((shs_type)type, interleave, type & 1) || left_out(&turn, every(3))) continue;
+                if (!usual_layout((shs_type)type, interleave, type & 1) || left_out(&turn, every(7))) continue;
                 dressed d;
                 if (type == SHS_TYPE_F64 && !can_double()) continue;
                 dress(&d, &p, (shs_type)type, (shs_interleave)interleave, ways[way]);
@@ -332,7 +332,7 @@ static void test_maps(void **state) {
         for (interleave = 0; interleave < SHS_INTERLEAVE_COUNT; interleave++)
             for (rescale = 0; rescale < 2; rescale++)
                 for (precise = 0; precise < 2; precise++) {
-                    if (left_out(&turn, every(11))) continue;
+                    if (left_out(&turn, every(17))) continue;
                     dressed d;
                     shs_sink a = new_sink((shs_type)type, (shs_interleave)interleave, lines, samples, outputs), b;
                     shs_sink s;
@@ -790,7 +790,7 @@ static void test_without_and_groups(void **state) {
     plain_cube p = mixed_cube(53, 61, 10, 4, 0.01, 21), wide = random_values(SHS_TYPE_U8, 37, 83, 140, 3);
     unsigned i;
     (void)state;
-    for (i = 0; i < 12; i += (unsigned)every(5)) {
+    for (i = 0; i < 12; i += (unsigned)every(7)) {
         dressed d;
         shs_cube bytes = cube_of(&wide, SHS_TYPE_U8, (shs_interleave)(i % 3), 0);
         shs_cl_options o = SHS_ZERO;
@@ -936,7 +936,7 @@ static void test_without_doubles(void **state) {
         if (apart) cl->unified = 0;
         ctx.engine = shs_cl_engine(cl);
         for (type = 0; type < SHS_TYPE_COUNT; type++) {
-            if (left_out(&turn, every(5))) continue;
+            if (left_out(&turn, every(7))) continue;
             shs_cube cube = cube_of(&p, (shs_type)type, (shs_interleave)(type % 3), 0);
             shs_sink a = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, SHORT_LINES, SHORT_SAMPLES, SHORT_OUTPUTS), b = a, c = a;
             shs_pca pca;
@@ -1183,7 +1183,7 @@ static void check_calls(const errand *what, int lost, int fallback, int single) 
     assert_ok(outing_run(&o));
     outing_check(&o);
     calls = shim.calls;
-    for (k = (what - errands) % every(7); k < calls; k += every(7), tried++) {
+    for (k = (what - errands) % every(11); k < calls; k += every(11), tried++) {
         shs_status status;
         shim.calls = 0, shim.failed = 0, shim.fail_at = k, shim.lost = lost;
         status = outing_run(&o);
@@ -1255,7 +1255,7 @@ static void test_split_of_devices(void **state) {
             shs_split split;
             long calls, k;
             outing o;
-            if (left_out(&turn, every(2))) continue;
+            if (left_out(&turn, every(5))) continue;
             outing_begin(&o, errands + i);
             shim_begin();
             cl[0] = outing_device(&o, 0, 0), cl[1] = outing_device(&o, 0, 0);
@@ -1325,7 +1325,7 @@ static void check_builds(const errand *what, const char *name) {
     }
     calls = shim.calls;
     assert_true(calls > 2);
-    for (k = (what - errands) % every(3); k < calls; k += every(3)) {
+    for (k = (what - errands) % every(7); k < calls; k += every(7)) {
         shs_cl *cl = outing_device(&o, 0, 0);
         shs_status status;
         shim.calls = 0, shim.fail_at = k;

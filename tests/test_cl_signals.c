@@ -523,7 +523,7 @@ static void test_shared_by_one(void **state) {
     size_t *starts, i, k;
     int how, selection;
     (void)state;
-    for (selection = 0; selection < SHS_SELECTION_COUNT; selection++)
+    for (selection = 0; selection < SHS_SELECTION_COUNT; selection += every(2))
         for (how = 0; how < 3; how++) {
             device *d = use_device(how);
             coded alone, one;
@@ -612,7 +612,7 @@ static void test_tolerances(void **state) {
     int *limits = (int *)malloc(w.m * sizeof *limits);
     size_t i, q;
     (void)state;
-    for (q = 0; q < sizeof relative / sizeof *relative; q++) {
+    for (q = 0; q < sizeof relative / sizeof *relative; q += (size_t)every(2)) {
         shs_omp_options o = SHS_ZERO;
         o.sparsity = 12;
         o.tolerance = (shs_real)(3 * relative[q]);
@@ -733,7 +733,7 @@ static void test_coder(void **state) {
     (void)state;
     o.sparsity = 5;
     cpu = code(NULL, &w, &o, 70), c = code(NULL, &w, &o, 70);
-    for (coder = SHS_CL_CODER_AUTO; coder <= SHS_CL_CODER_GENERAL; coder++) {
+    for (coder = SHS_CL_CODER_AUTO; coder <= SHS_CL_CODER_GENERAL; coder += every(3)) {
         options.coder = (shs_cl_coder)coder;
         open_device(&d, &passing, options);
         d.ctx.engine = shs_cl_engine(d.cl);
@@ -953,7 +953,7 @@ static void test_modes(void **state) {
     problem w = new_problem(20, 45, 600, 4, 43);
     int which;
     (void)state;
-    for (which = 0; which < MODES; which++) {
+    for (which = 0; which < MODES; which += every(2)) {
         mode a = new_mode(&w, which);
         check_problem(&w, &a.o, which == TO_NOTHING ? 9 : 6);
         free_mode(&a);
@@ -1119,7 +1119,7 @@ static void test_learning(void **state) {
     (void)state;
     for (g = 0; g < 4; g++)
         for (rounds = 1; rounds < 3; rounds++) {
-            if (left_out(&turn, every(3))) continue;
+            if (left_out(&turn, every(5))) continue;
             shs_ksvd_options o = learning_options(4, groups[g], rounds, 4);
             learned cpu = learn(NULL, &w, o, 4);
             for (how = 0; how < 2; how++) {
@@ -1162,13 +1162,14 @@ enum { ROUND_RULES = SHS_UPDATE_SGK + 1 }; /* those whose atoms update.cl makes 
 static void test_rules(void **state) {
     static const int groups[] = {7, 1, 60};
     problem w = new_problem(20, 60, 1200, 3, 61);
-    int u, g, how;
+    int u, g, how, turn = 0;
     (void)state;
     for (u = 0; u < SHS_UPDATE_COUNT; u++)
         for (g = 0; g < (u < ROUND_RULES || u == SHS_UPDATE_NSGK ? 3 : 1); g++) {
             const int iterations = u == SHS_UPDATE_NSGK ? 4 : 2; /* it looks back by one */
             shs_ksvd_options o = learning_options(iterations, groups[g], 2, 4);
             learned cpu;
+            if (left_out(&turn, every(2))) continue;
             o.update = (shs_update)u;
             cpu = learn(NULL, &w, o, 4);
             for (how = 0; how < 2; how++) {
@@ -1283,7 +1284,7 @@ static void test_rounds(void **state) {
         open_device(&d, how ? &passing : &plain, profiled);
         for (q = 0; q < sizeof shapes / sizeof *shapes; q++)
             for (u = 0; u <= ROUND_RULES; u++) {
-                if (left_out(&turn, every(11))) continue;
+                if (left_out(&turn, every(17))) continue;
                 const shs_update rule = u < ROUND_RULES ? (shs_update)u : SHS_UPDATE_MOD;
                 const int p = shapes[q][0], n = shapes[q][1], s = shapes[q][3], group = u < ROUND_RULES ? shapes[q][2] : n;
                 problem w = new_problem(p, n, s > 4 ? 90 : 700, s, 71 + q);
@@ -1885,7 +1886,7 @@ static long still_alive(outing *o) {
    before. The usual run tries some of the calls, others for each errand. */
 static void check_failures(const errand *e, int fallback, int lost) {
     outing o;
-    const long step = (lost ? 3 : 1) * every(lost ? 7 : 23);
+    const long step = (lost ? 3 : 1) * every(lost ? 11 : 41);
     long calls, live, k, tried = 0, refused = 0;
     open_outing(&o, e, fallback);
     keep_right(&o);

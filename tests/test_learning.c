@@ -1060,7 +1060,7 @@ static void test_outputs_change_nothing(void **state) {
     int trial, how;
     (void)state;
     shs_random_seed(&r, 5);
-    for (trial = 0; trial < 60; trial += every_on_device(11)) {
+    for (trial = 0; trial < 60; trial += every_on_device(19)) {
         int p = 4 + (int)shs_random_below(&r, 33), n = 4 + (int)shs_random_below(&r, 60), most = p < n ? p : n;
         size_t m = 30 + (size_t)shs_random_below(&r, 120), i;
         shs_real *Y = new_normal((size_t)p * m, (uint64_t)trial), *D[5];
