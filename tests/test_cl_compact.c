@@ -76,7 +76,7 @@ static void test_same_bits(void **state) {
         open_device(hows[h], 0);
         for (s = 0; s < SHAPES && as_wide(); s++)
             for (t = 0; t < 3; t++) {
-                if (left_out(&turn, every(5))) continue;
+                if (left_out(&turn, every(11))) continue;
                 const struct shape *w = shapes + s;
                 shs_real *D = new_exact(w->p, w->n, 7 + s);
                 shs_codes x = some_codes(w->m, w->stride, w->n, w->used, t == 1 ? 1e-3 : 3, 10 * s + t), z = copy_of(&x);
@@ -105,7 +105,7 @@ static void test_never_worse_than_the_nearest(void **state) {
         open_device(hows[h], 0);
         for (s = 0; s < SHAPES; s++)
             for (t = 0; t < 3; t++) {
-                if (left_out(&turn, every(5))) continue;
+                if (left_out(&turn, every(11))) continue;
                 const struct shape *w = shapes + s;
                 int p = w->p, n = w->n;
                 shs_real *D = new_normal((size_t)((p + 2) * n), 3 + s),

@@ -375,7 +375,7 @@ static void test_pixels_of_an_item(void **state) {
     for (i = 0; i < 17 * 19; i++) matrix[i] = (double)shs_random_normal(&r);
     for (i = 0; i < 19; i++) centre[i] = 100 + (double)shs_random_normal(&r);
     map.bands = 19, map.matrix = matrix, map.centre = centre;
-    for (way = 0; way < sizeof ways / sizeof *ways; way += (size_t)every(4)) {
+    for (way = 0; way < sizeof ways / sizeof *ways; way += (size_t)every(5)) {
         const int precise = can_double() && ways[way].precise, n = map.outputs = ways[way].outputs;
         shs_sink a = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, 61, 37, n),
                  b = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, 61, 37, n);
@@ -936,7 +936,7 @@ static void test_without_doubles(void **state) {
         if (apart) cl->unified = 0;
         ctx.engine = shs_cl_engine(cl);
         for (type = 0; type < SHS_TYPE_COUNT; type++) {
-            if (left_out(&turn, every(7))) continue;
+            if (left_out(&turn, every(11))) continue;
             shs_cube cube = cube_of(&p, (shs_type)type, (shs_interleave)(type % 3), 0);
             shs_sink a = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, SHORT_LINES, SHORT_SAMPLES, SHORT_OUTPUTS), b = a, c = a;
             shs_pca pca;

@@ -15,6 +15,24 @@ static void test_atom_twice(void **state) {
     assert_true(w.chosen == 2 && atoms[1] == 6 && w.residual2 == 9);
 }
 
+/* A step moves an atom by |y / |y| - d|; where y has no direction it does not move. */
+static void test_how_far_an_atom_moves(void **state) {
+    const shs_real d[3] = {(shs_real)0.6, 0, (shs_real)0.8};
+    shs_wide y[3] = {0, 0, 0};
+    (void)state;
+    assert_true(shs__dl_moved(3, y, d) == 0);
+    y[1] = (shs_wide)INFINITY;
+    assert_true(shs__dl_moved(3, y, d) == 0);
+    y[1] = (shs_wide)NAN;
+    assert_true(shs__dl_moved(3, y, d) == 0);
+    y[1] = 5;
+    assert_close(shs__dl_moved(3, y, d), 2, 1e-6);
+    y[0] = -6, y[1] = 0, y[2] = -8;
+    assert_close(shs__dl_moved(3, y, d), 4, 1e-6);
+    y[0] = 3, y[2] = 4;
+    assert_close(shs__dl_moved(3, y, d), 0, 1e-6);
+}
+
 /* Small whole numbers of every type, side by side, apart or at offsets, less one shift or one each: all exact. */
 static void test_conversions(void **state) {
     static const ptrdiff_t offset[] = {4, 0, 9, 2, 7};
@@ -86,6 +104,7 @@ static void test_steps(void **state) {
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_atom_twice),
+        cmocka_unit_test(test_how_far_an_atom_moves),
         cmocka_unit_test(test_conversions),
         cmocka_unit_test(test_sign_of_equals),
         cmocka_unit_test(test_steps),
