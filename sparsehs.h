@@ -22165,7 +22165,7 @@ SHS__OUTLINE void shs__cc_round_chunk(void *arg, size_t chunk, int worker) {
     for (; i < end; i++) {
         const int *atoms = w->job.codes->atoms + i * (size_t)w->job.codes->stride;
         shs_real *x = w->job.codes->coefs + i * (size_t)w->job.codes->stride, *best = tried, *other = tried + most, *swap;
-        int used = w->job.codes->used[i], exact;
+        int used = w->job.codes->used[i], exact = 0;
         uint32_t least = shs__cc_scale(w->job.type, used, x, &exact), bits;
         shs_wide best2, error2;
         const shs_wide *L;
