@@ -9,9 +9,10 @@
 # First the unchanged library is measured: each suite must pass, and gcov says which lines it reaches in how much time. This is
 # kept in build/mutants/base.* until the header, the tests or the compiler change. A change is tested by the suites that reach
 # its line, the quickest first, until one fails. What all of them pass in float is tested in double, and then with
-# AddressSanitizer and UndefinedBehaviorSanitizer, by the suites of at most 5 seconds.
+# AddressSanitizer and UndefinedBehaviorSanitizer, by the suites of at most 2 seconds.
 #
-# Limits are of processor time, which a busy machine does not use up. Several runs may go on at once.
+# Limits are of processor time, which a busy machine does not use up; what waits for ever is seen by using none. Several runs
+# may go on at once.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -80,14 +81,30 @@ build() { # folder, view, test, program
     esac
 }
 
-# Whether a test passes in a folder's copy. A loop without an end is ended by its processor time, threads that wait for ever by
-# a limit which only they reach.
+# Ends a program that has used no processor time for a minute: its threads wait for ever.
+watch() { # process
+    before=
+    while sleep 60; do
+        now=$(cut -d ' ' -f 14,15 "/proc/$1/stat" 2>/dev/null)
+        [ -n "$now" ] || return 0
+        [ "$now" != "$before" ] || kill -9 "$1"
+        before=$now
+    done
+}
+
+# Whether a test passes in a folder's copy. A loop without an end is ended by its processor time.
 passes() { # folder, view, test
     program=$1/test_$3.$2.$$
     seconds=$(awk -v t="$3" '$2 == t { printf "%d", 20 + 5 * $1 }' "$base/times")
     [ "$2" -lt 3 ] || seconds=$((10 * seconds))
     build "$@" "$program" || return 1
-    (ulimit -c 0; ulimit -t "$seconds"; exec timeout $((20 * seconds)) "$program") >"$program.log" 2>&1 </dev/null || return 1
+    (ulimit -c 0; ulimit -t "$seconds"; exec "$program") >"$program.log" 2>&1 </dev/null &
+    runs=$!
+    watch "$runs" >/dev/null 2>&1 &
+    watches=$!
+    wait "$runs" && ended=0 || ended=1
+    kill "$watches" 2>/dev/null || :
+    [ "$ended" = 0 ] || return 1
     rm -f "$program" "$program.log"
 }
 
@@ -146,7 +163,7 @@ draw) # number
     for v in 2 ${SANITIZE:+3}; do
         [ "$v" != "$view" ] || continue
         for t in $(reaching "$view" "$line"); do
-            awk -v t="$t" '$2 == t && $1 <= 5 { quick = 1 } END { exit !quick }' "$base/times" || continue
+            awk -v t="$t" '$2 == t && $1 <= 2 { quick = 1 } END { exit !quick }' "$base/times" || continue
             if ! passes "$at" "$v" "$t" && passes "$base" "$v" "$t"; then caught "$2" "$t"; exit 0; fi
         done
     done
