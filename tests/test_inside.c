@@ -33,6 +33,51 @@ static void test_how_far_an_atom_moves(void **state) {
     assert_close(shs__dl_moved(3, y, d), 0, 1e-6);
 }
 
+/* A sweep tells the largest change of an a; where no two atoms have a part in common it is that of its own step. */
+static void test_what_a_sweep_changes(void **state) {
+    enum { N = 3 };
+    const shs_real G[N * N] = {4, 0, 0, 0, 1, 0, 0, 0, (shs_real)0.25}, was[N] = {8, -3, 2};
+    shs_real a[N] = {8, -3, 2}, x[N] = {0}, most, expected = 0;
+    shs_lasso_options o = SHS_ZERO;
+    shs__lasso_signal w;
+    shs__lasso q;
+    int j;
+    (void)state;
+    memset(&q, 0, sizeof q), memset(&w, 0, sizeof w);
+    q.o = &o, w.lambda1 = 1;
+    most = shs__lasso_sweep(&q, &w, N, NULL, N, G, N, a, x, NULL);
+    for (j = 0; j < N; j++) {
+        const shs_real change = (shs_real)fabs((double)(a[j] - was[j]));
+        assert_close(a[j], was[j] > 0 ? 1 : -1, 1e-6);
+        if (change > expected) expected = change;
+    }
+    assert_close(most, expected, 1e-6);
+}
+
+/* Rotations make columns orthogonal, are orthonormal themselves and are all that was done. */
+static void test_rotations_make_columns_orthogonal(void **state) {
+    enum { P = 7 };
+    const double bound = sizeof(shs_wide) == sizeof(float) ? 1e-4 : 1e-12;
+    shs_real *random = new_normal(P * P, 12);
+    shs_wide was[P * P], W[P * P], V[P * P];
+    int i, j, l;
+    (void)state;
+    for (i = 0; i < P * P; i++) was[i] = W[i] = random[i];
+    shs__dl_orthogonal_columns(P, W, V);
+    for (i = 0; i < P; i++)
+        for (j = 0; j < P; j++) {
+            double ww = 0, vv = 0, product = 0;
+            for (l = 0; l < P; l++) {
+                ww += (double)W[l + i * P] * (double)W[l + j * P], vv += (double)V[l + i * P] * (double)V[l + j * P];
+                product += (double)was[i + l * P] * (double)V[l + j * P];
+            }
+            if (i != j) assert_close(ww, 0, 50 * bound);
+            assert_close(vv, i == j, bound);
+            assert_close(product, W[i + j * P], 10 * bound);
+        }
+    free(random);
+}
+
 /* Small whole numbers of every type, side by side, apart or at offsets, less one shift or one each: all exact. */
 static void test_conversions(void **state) {
     static const ptrdiff_t offset[] = {4, 0, 9, 2, 7};
@@ -105,6 +150,8 @@ int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_atom_twice),
         cmocka_unit_test(test_how_far_an_atom_moves),
+        cmocka_unit_test(test_what_a_sweep_changes),
+        cmocka_unit_test(test_rotations_make_columns_orthogonal),
         cmocka_unit_test(test_conversions),
         cmocka_unit_test(test_sign_of_equals),
         cmocka_unit_test(test_steps),

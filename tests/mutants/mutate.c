@@ -193,6 +193,7 @@ static int chooses(size_t name) {
                                           "shs__px_next_panel",
                                           "shs__la_gemm_panel",
                                           "shs__px_fetch_ahead",
+                                          "shs__la_gemm_ahead",
                                           NULL};
     return is_any(name, choices);
 }
