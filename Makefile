@@ -99,7 +99,10 @@ CL_SUITES := $(addprefix test_,learning online coding lasso compact ica faults p
 LINKED := $(filter-out $(INSIDE),$(TESTS))
 
 FLAGS_float := $(CFLAGS)
-FLAGS_double := $(CFLAGS) -DSPARSEHS_DOUBLE
+FLAGS_double := $(CFLAGS) $(if $(SHS_LONG),,-O1) -DSPARSEHS_DOUBLE
+# test-all compiles it anew, at the user's level.
+build/double/library.o: build/double.level-$(if $(SHS_LONG),user,1)
+build/double.level-%: | build ; @rm -f build/double.level-*; touch $@
 FLAGS_nodouble := $(CFLAGS) -DSPARSEHS_NO_DOUBLE
 FLAGS_fastmath := $(CFLAGS) -ffast-math
 FLAGS_pasted := $(CFLAGS) -O1 -DSHS__PASTED
@@ -139,9 +142,12 @@ $(INSIDE:%=build/$(1)/%): build/$(1)/%: build/$(1)/library.o
 build/$(1)/%: tests/%.c build/$(1)/library.o | $(BEFORE)
 	$$(call test_cc,$(1)) -DTEST_LINKED $(3) $$< build/$(1)/library.o $$(LDFLAGS) $$(LIBS)
 endef
-$(foreach v,asan asandouble tsan tsan-openmp msan valgrind,$(eval $(call variant,$(v),-DTEST_INSIDE)))
-# The library as its user compiles it; suites beside it are large and run shortly.
-$(foreach v,float double pasted intrinsics,$(eval $(call variant,$(v),-DTEST_INSIDE,-O1)))
+$(foreach v,tsan tsan-openmp msan valgrind,$(eval $(call variant,$(v),-DTEST_INSIDE)))
+# Suites under the sanitizers: their arrays are watched; their own arithmetic is not, but for what keeps the runtime linked.
+UNWATCHED := -fno-sanitize=null,alignment,object-size,signed-integer-overflow,shift,bounds,pointer-overflow
+$(foreach v,asan asandouble,$(eval $(call variant,$(v),-DTEST_INSIDE,-O0 $(UNWATCHED))))
+# The library as its user compiles it; suites beside it are large and run shortly, so they are not optimised.
+$(foreach v,float double pasted intrinsics,$(eval $(call variant,$(v),-DTEST_INSIDE,-O0)))
 # Beside a device's compiler the library's speed counts for little.
 $(foreach v,float double nodouble asan,$(eval $(call variant,cl-$(v),-DTEST_CL -O1,-DTEST_CL -O1)))
 
@@ -156,29 +162,17 @@ $(foreach v,nodouble fastmath,$(eval $(call alone,build/$(v)/test_context,-DSPAR
 $(foreach v,float double nodouble asan,$(foreach t,$(CL_TESTS),$(eval $(call alone,build/cl-$(v)/$(t),-O1 -DSPARSEHS_STATIC))))
 
 # ---- tests -----------------------------------------------------------------------------------------------------------
-#: make test            all tests in float and double, with sanitizers in float, and the link checks
-#:                      (T=SUITE or T=SUITE/TEST: those alone, in float)
-#: make test-all        the same with sweeps over all sizes, with sanitizers in double and for hypercube too, with each compiler
-#:                      that is here
+#: make test            the tests in four minutes of processor time: in float and in double, those of memory and of bad input with
+#:                      sanitizers, links, vendoring, programs (T=SUITE or T=SUITE/TEST: those alone, in float; V=1: all commands)
+#: make test-all        all tests with all cases, in float, double and both with sanitizers, with each compiler that is here
 #: make deps            install what the tests need with the system's package manager
-CHECKS := test-asan test-examples test-float test-double test-more check-links check-claims check-vendoring
-ifeq ($(T),)
-test: $(CHECKS)
-	@echo "All tests passed."
-else
-test: build/float/test_$(firstword $(subst /, ,$(T)))
-	$(addprefix SHS_TEST=,$(word 2,$(subst /, ,$(T)))) ./$<
-endif
-test-all: export SHS_LONG := 1
-test-all: test-asandouble test-hypercube-asan $(CHECKS)
-	@echo "All tests passed."
+
 # $(call runs,variant,programs): run-VARIANT runs each of them by a target of its own, side by side where make has several jobs.
-# What fails is noted, and said again at the end, so that one failure does not hide another.
 define runs
+RUNS_$(1) := $(2:%=build/$(1)/%.run)
 run-$(1): $(2:%=build/$(1)/%.run)
-	@failed=$$$$(cat $(2:%=build/$(1)/%.failed) 2>/dev/null || :); [ -z "$$$$failed" ] || { echo "$$$$failed"; exit 1; }
 $(2:%=build/$(1)/%.run): %.run: %
-	@echo "== $$<"; rm -f $$*.failed; $$(RUN) ./$$< || echo "FAILED: $$<" | tee $$*.failed
+	@$$(RUN) sh tests/run.sh one $$(<:build/%=%) ./$$<
 endef
 $(foreach v,float double asan asandouble,$(eval $(call runs,$(v),$(TESTS))))
 # Where leaks cannot be traced (in some containers) the other checks still run.
@@ -196,34 +190,68 @@ $(foreach v,nodouble fastmath,$(eval $(call runs,$(v),test_context)))
 $(eval $(call runs,pasted,test_pixels test_kernels))
 # Kernels by intrinsics, as compilers without vectors of their own have them.
 $(eval $(call runs,intrinsics,$(addprefix test_,dense eigen kernels coding pixels ica)))
-test-more: run-nodouble run-fastmath run-pasted $(if $(SHS_LONG),run-intrinsics)
 
-# The examples as the README's line builds them: those that need no picture, and those that read and write cubes and pictures.
-test-examples: test-hypercube test-pictures test-texture
-check-examples: | build $(BEFORE)
-	CC="$(CC)" sh tests/check_examples.sh $(if $(SHS_LONG),,$(CC))
-	build/examples_by/quickstart && build/examples_by/embedded
-	CC="$(CC)" sh examples/cortex_m/run.sh host
-test-hypercube: check-examples ; bash tests/test_hypercube.sh build/examples_by/hypercube
+# What `make test` runs under the sanitizers: all but the suites whose arithmetic takes longest there.
+WATCHED = $(if $(SANITIZE),$(filter-out %/test_learning.run %/test_dense.run %/test_eigen.run %/test_threads.run,$(RUNS_asan)))
+PROGRAM_TESTS := $(addprefix build/,test-hypercube.run test-pictures.run test-texture.run check-examples.run)
+LINK_TESTS := $(addprefix build/,check-links.run check-vendoring.run check-claims.run)
+# The longest first, so that none is left for the end.
+USUAL = build/test-hypercube.run $(WATCHED) $(RUNS_double) $(RUNS_float) $(PROGRAM_TESTS) $(LINK_TESTS) $(RUNS_nodouble) \
+	$(RUNS_fastmath) build/cortex-m-host.run
+WHOLE = $(if $(SANITIZE),$(RUNS_asan) $(RUNS_asandouble) build/test-hypercube-asan.run) $(USUAL) $(RUNS_pasted) $(RUNS_intrinsics)
+# Each target once, in the order of its first place.
+once = $(if $(1),$(firstword $(1)) $(call once,$(filter-out $(firstword $(1)),$(1))))
+ifeq ($(T),)
+test: | build $(BEFORE) ; @sh tests/run.sh all "$(MAKE)" $(call once,$(USUAL))
+else
+test: build/float/test_$(firstword $(subst /, ,$(T)))
+	$(addprefix SHS_TEST=,$(word 2,$(subst /, ,$(T)))) ./$<
+endif
+test-all: | build $(BEFORE) ; @SHS_LONG=1 sh tests/run.sh all "$(MAKE)" $(call once,$(WHOLE))
+
+# The programs are linked with the tests' object of the library; with SHS_LONG each is built by the README's line, and what they
+# compute is the same.
+PROGRAMS := build/examples_$(if $(SHS_LONG),by,linked)
+LINKED_PROGRAMS := denoise train superres inpaint hypercube texture
+build/examples_linked/hypercube: examples/hypercube/hypercube.c
+build/examples_linked/texture: examples/texture/texture.c
+$(addprefix build/examples_linked/,denoise train superres inpaint): build/examples_linked/%: examples/%.c
+$(LINKED_PROGRAMS:%=build/examples_linked/%): build/float/library.o | build $(BEFORE)
+	@mkdir -p $(@D)
+	$(CC) -std=c99 -O0 -DSPARSEHS_IMPLEMENTATION_ONCE $(CPPFLAGS) $(OPENMP) $(TRACK) -o $@ $(filter %.c,$^) \
+		build/float/library.o $(LDFLAGS) $(LIBS)
+$(if $(SHS_LONG),$(LINKED_PROGRAMS:%=build/examples_by/%): build/check-examples.run)
+
+# $(call check,name,command): a script as a suite.
+define check
+$(1): build/$(1).run
+build/$(1).run: | build $(BEFORE)
+	@CC="$(CC)" CFLAGS="$(CFLAGS)" OPENMP="$(OPENMP)" sh tests/run.sh one $(1) $(2)
+endef
+$(eval $(call check,check-examples,sh tests/check_examples.sh $(if $(SHS_LONG),,$(CC))))
+$(eval $(call check,test-hypercube,bash tests/test_hypercube.sh $(PROGRAMS)/hypercube))
+$(eval $(call check,test-pictures,bash tests/test_pictures.sh $(addprefix $(PROGRAMS)/,denoise train superres inpaint)))
+$(eval $(call check,test-texture,bash tests/test_texture.sh $(PROGRAMS)/texture))
+build/test-hypercube.run: $(PROGRAMS)/hypercube
+build/test-pictures.run: $(addprefix $(PROGRAMS)/,denoise train superres inpaint)
+build/test-texture.run: $(PROGRAMS)/texture
+# What the linker sees; the header renamed, pasted, preprocessed, precompiled; a test named beside every promise; what runs on a
+# microcontroller, on this machine.
+$(eval $(call check,check-links,sh tests/check_links.sh))
+$(eval $(call check,check-vendoring,sh tests/check_vendoring.sh $(if $(SHS_LONG),,$(CC))))
+$(eval $(call check,check-claims,sh tests/claims.sh))
+$(eval $(call check,cortex-m-host,sh examples/cortex_m/run.sh host))
+
 # The same where every access of memory is checked. What stops there ends with a code that no test of an error expects.
-test-hypercube-asan: | build $(BEFORE)
-	$(if $(SANITIZE),@$(MAKE) build/asan/hypercube && ASAN_OPTIONS=detect_leaks=0:exitcode=99 UBSAN_OPTIONS=exitcode=99 \
-		bash tests/test_hypercube.sh build/asan/hypercube,@echo "skipped: $(CC) has no sanitizers here")
+build/test-hypercube-asan.run: build/asan/hypercube
+	@ASAN_OPTIONS=detect_leaks=0:exitcode=99 UBSAN_OPTIONS=exitcode=99 sh tests/run.sh one test-hypercube-asan \
+		bash tests/test_hypercube.sh build/asan/hypercube
 build/asan/hypercube: examples/hypercube/hypercube.c | build $(BEFORE)
 	@mkdir -p $(@D)
 	$(CC) -std=c99 $(CPPFLAGS) $(FLAGS_asan) $(OPENMP) $(TRACK) -o $@ $< $(LDFLAGS) -lm
-test-pictures: check-examples
-	bash tests/test_pictures.sh $(addprefix build/examples_by/,denoise train superres inpaint)
-test-texture: check-examples ; CC="$(CC)" bash tests/test_texture.sh build/examples_by/texture
 #: make test-texture-gl the shader of examples/texture beside its decoder in C, by Mesa and without a window; texture-deps installs it
 test-texture-gl: build/texture | build $(BEFORE) ; @CC="$(CC)" bash tests/test_texture_gl.sh build/texture
 texture-deps: ; @sh tests/install_deps.sh texture
-
-# What the linker sees; the header renamed, pasted, preprocessed, precompiled; a test named beside every promise.
-check-links: | build $(BEFORE)
-	@CC="$(CC)" CFLAGS="$(if $(SHS_LONG),$(CFLAGS),-O0)" OPENMP="$(OPENMP)" sh tests/check_links.sh
-check-vendoring: | build $(BEFORE) ; @sh tests/check_vendoring.sh $(if $(SHS_LONG),,$(CC))
-check-claims: | build $(BEFORE) ; @sh tests/claims.sh
 
 # ---- OpenCL; threads and memory; other checks: tests/checks.mk ------------------------------------------------------
 include tests/checks.mk

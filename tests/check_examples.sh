@@ -14,12 +14,14 @@ fail() {
 }
 
 # Unoptimised, since that compiles fast, but for the one whose test computes most; without OpenMP where the compiler has none.
-# The programs of the papers are no more than read, unless $SHS_LONG is set: make papers builds and runs them.
+# Without $SHS_LONG two of them: the tests of the others link theirs with the tests' library.
+all="examples/quickstart.c examples/embedded.c"
+[ -z "${SHS_LONG:-}" ] || all="$(ls examples/*.c) examples/hypercube/hypercube.c examples/texture/texture.c $(ls examples/papers/*.c)"
 line=$(sed -n 's/.*`cc \(-[^`]*examples\/NAME.c[^`]*\)`.*/\1/p' README.md)
 [ -n "$line" ] || fail "README.md has no line that builds an example"
 echo 'int main(void) { return 0; }' >"$out/probe.c"
 ${CC:-cc} -fopenmp "$out/probe.c" -o "$out/probe" 2>/dev/null || line=$(echo "$line" | sed 's/-fopenmp//')
-for source in examples/*.c examples/hypercube/*.c examples/texture/*.c examples/papers/*.c; do
+for source in $all; do
     name=${source#examples/} name=${name%.c}
     program=$out/${name##*/}
     if [ "$name" = devices ] && ! ${CC:-cc} -include CL/cl.h -fsyntax-only "$out/probe.c" 2>/dev/null; then
@@ -27,13 +29,17 @@ for source in examples/*.c examples/hypercube/*.c examples/texture/*.c examples/
         continue
     fi
     [ "$name" = hypercube/hypercube ] && level=-Og || level=-O0
-    case $name in papers/*) [ -n "${SHS_LONG:-}" ] || level=-fsyntax-only ;; esac
     # shellcheck disable=SC2046
     ${CC:-cc} $(echo "$line" | sed "s|NAME|$name|") $level -o "$program" || fail "$name: the README's line does not build it"
-    [ "$name" = embedded ] || [ "$level" = -fsyntax-only ] || "$program" --version | grep -qx 'sparsehs [0-9.]*; .*' || fail "$name --version"
+    [ "$name" = embedded ] || "$program" --version | grep -qx 'sparsehs [0-9.]*; .*' || fail "$name --version"
 done
 
+"$out/quickstart" || fail "quickstart fails"
+"$out/embedded" || fail "embedded fails"
+
 [ $# -gt 0 ] || set -- gcc clang tcc
+level=-O0
+[ -z "${SHS_LONG:-}" ] || level=-O2
 for compiler in "$@"; do
     command -v "$compiler" >/dev/null || {
         echo "check-examples: no $compiler here: not checked"
@@ -41,7 +47,7 @@ for compiler in "$@"; do
     }
     for flags in "" -DSPARSEHS_DOUBLE; do
         # shellcheck disable=SC2086
-        $compiler -O2 -DSPARSEHS_STATIC $flags examples/quickstart.c -o "$out/program" -lm
+        $compiler $level -DSPARSEHS_STATIC $flags examples/quickstart.c -o "$out/program" -lm
         said=$("$out/program") || fail "$compiler $flags: quickstart fails"
         case $said in "50 of 50 "*) ;; *) fail "$compiler $flags: $said" ;; esac
         [ "$said" = "${expected:=$said}" ] || fail "$compiler $flags: $said; by the first: $expected"

@@ -3,6 +3,8 @@
 # and compile its kernels for AVX2 and AVX-512, or say that it did not. From the project's root:
 #
 #     sh tests/check_vendoring.sh [COMPILER ...]      none: gcc and clang, those that are here
+#
+# Without $SHS_LONG the ways that most people take; with it all.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -67,6 +69,13 @@ quiet() { # case, arguments ...
     checked=$((checked + 1))
 }
 
+read_only() { # case, arguments ...
+    name=$1
+    shift
+    $compiler -fsyntax-only "$@" >"$log" 2>&1 || fail "$name: $(head -5 "$log")"
+    checked=$((checked + 1))
+}
+
 [ $# -gt 0 ] || set -- gcc clang
 for compiler in "$@"; do
     command -v "$compiler" >/dev/null || {
@@ -101,6 +110,7 @@ for compiler in "$@"; do
     printf '#ifndef __FILE_NAME__\n#error\n#endif\n' >named.c
     if $compiler -fsyntax-only named.c 2>"$log"; then
         same "in a folder" quoted.c
+        if [ -n "${SHS_LONG:-}" ]; then
         same "among the include paths, with another version on them" -Iolder -Ithird_party angled.c
         same "in a system folder" -isystem third_party angled.c
         same "behind a symbolic link" -Ilinks linked.c
@@ -118,12 +128,28 @@ for compiler in "$@"; do
         elif $compiler -O1 -DSPARSEHS_STATIC -E -frewrite-includes quoted.c >includes.i 2>"$log"; then
             same "preprocessed first, includes only" -w includes.i
         fi
+        fi
         printf '%s\n#include "third_party/shs.h"\n' "$implementation" >all.h
         $compiler -std=c99 -O1 -DSPARSEHS_STATIC -x c-header all.h -o all.h.gch
         same "precompiled" -include all.h bare.c
         rm all.h.gch
     else
         echo "check-vendoring: $compiler does not know __FILE_NAME__: a renamed file is not checked"
+    fi
+
+    # Among the macros of Qt, windows.h, X11 and Arduino, all of them defined before the header.
+    { printf '#include <%s>\n' stddef.h stdint.h string.h limits.h float.h stdlib.h math.h
+      cat "$root/tests/vendoring_macros.h"; echo "$implementation"; echo '#include "sparsehs.h"'; } >macros.c
+    read_only "among the macros of Qt, windows.h, X11 and Arduino" -x c -std=c99 "-I$root" macros.c
+    if echo 'int x;' | $compiler -x c++ -fsyntax-only - 2>"$log"; then
+        read_only "among those macros, in C++" -x c++ -std=c++11 "-I$root" macros.c
+    fi
+    if [ -z "${SHS_LONG:-}" ]; then
+        { cat before.h 2>/dev/null; echo "$implementation"; cat "$root/sparsehs.h"; program; } >pasted.c
+        without "pasted into a program" pasted.c
+        refused "SPARSEHS_FILE that is not there" "SPARSEHS_FILE is no file" '-DSPARSEHS_FILE="absent.h"' quoted.c
+        cd "$root"
+        continue
     fi
 
     # As a source of its own: that takes a whole compilation, so that only the text is looked at.
