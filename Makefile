@@ -209,8 +209,8 @@ test: build/float/test_$(firstword $(subst /, ,$(T)))
 endif
 test-all: | build $(BEFORE) ; @SHS_LONG=1 sh tests/run.sh all "$(MAKE)" $(call once,$(WHOLE))
 
-# The programs are linked with the tests' object of the library; with SHS_LONG each is built by the README's line, and what they
-# compute is the same.
+# The programs are linked with the tests' object of the library, and know no devices; with SHS_LONG each is built by the README's
+# line.
 PROGRAMS := build/examples_$(if $(SHS_LONG),by,linked)
 LINKED_PROGRAMS := denoise train superres inpaint hypercube texture
 build/examples_linked/hypercube: examples/hypercube/hypercube.c
@@ -218,7 +218,7 @@ build/examples_linked/texture: examples/texture/texture.c
 $(addprefix build/examples_linked/,denoise train superres inpaint): build/examples_linked/%: examples/%.c
 $(LINKED_PROGRAMS:%=build/examples_linked/%): build/float/library.o | build $(BEFORE)
 	@mkdir -p $(@D)
-	$(CC) -std=c99 -O0 -DSPARSEHS_IMPLEMENTATION_ONCE $(CPPFLAGS) $(OPENMP) $(TRACK) -o $@ $(filter %.c,$^) \
+	$(CC) -std=c99 -O0 -DSPARSEHS_IMPLEMENTATION_ONCE -DEXAMPLE_NO_OPENCL $(CPPFLAGS) $(OPENMP) $(TRACK) -o $@ $(filter %.c,$^) \
 		build/float/library.o $(LDFLAGS) $(LIBS)
 $(if $(SHS_LONG),$(LINKED_PROGRAMS:%=build/examples_by/%): build/check-examples.run)
 

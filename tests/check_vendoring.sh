@@ -145,7 +145,7 @@ for compiler in "$@"; do
         read_only "among those macros, in C++" -x c++ -std=c++11 "-I$root" macros.c
     fi
     if [ -z "${SHS_LONG:-}" ]; then
-        { cat before.h 2>/dev/null; echo "$implementation"; cat "$root/sparsehs.h"; program; } >pasted.c
+        { yes '/* more of it */' | head -300; echo "$implementation"; cat "$root/sparsehs.h"; program; } >pasted.c
         without "pasted into a program" pasted.c
         refused "SPARSEHS_FILE that is not there" "SPARSEHS_FILE is no file" '-DSPARSEHS_FILE="absent.h"' quoted.c
         cd "$root"

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Warnings are errors, with gcc and clang, in C and C++: of the header, the examples and the tests. From the project's root:
 #
-#     sh tests/check_warnings.sh [cl]      cl: of sparsehs_cl.h, its tests and programs instead
+#     sh tests/check_warnings.sh [cl | main]      cl: of sparsehs_cl.h, its tests and programs instead; main: the header alone, in
+#                                                 the rows that say most
 #
 # $COMPILERS are those that are here, $INSIDE the suites that come with the library's object, $JOBS run side by side.
 set -eu
@@ -75,6 +76,11 @@ else
         case " $INSIDE " in *" $(basename "$f" .c) "*) continue ;; esac
         case $f in *_cl_*.c | tests/bench_cl.c | examples/devices.c) ;; *) programs="$programs $f" ;; esac
     done
+fi
+
+if [ "${1:-}" = main ]; then
+    programs='' coded="c99-float-O1 c++11-float-O1" read="c99-double-syntax c++11-double-syntax c99-nodouble-syntax c99-static-syntax"
+    read="$read c99-nosimd-syntax c99-onlycoding-syntax"
 fi
 
 rows() {

@@ -37,6 +37,9 @@ test-cl-intel test-cl-rusticl: test-cl-%: $(if $(OPENCL),build/devices $(CL_SHOR
 	$(if $(OPENCL),@sh tests/cl_driver.sh $* $(CL_SHORT),$(no_opencl))
 test-cl-oclgrind: test-oclgrind
 cl-drivers-deps: | build ; @sh tests/install_deps.sh cl-drivers
+
+# With every shape of every kernel.
+test-cl-long: ; @SHS_LONG=1 $(MAKE) test-cl
 # Every access of every kernel is checked. test_cl_dynamic opens the real library.
 test-oclgrind: $(if $(OPENCL),$(patsubst %,build/cl-float/%,$(filter-out test_cl_dynamic,$(CL_TESTS)))) | build $(BEFORE)
 	@sh tests/oclgrind.sh $^
@@ -88,10 +91,14 @@ test-large: build/float/large build/double/large ; @build/float/large; first=$$?
 #: make test-playground the page in Chromium beside the program in C (playground-deps)
 #: make people          what wants heavy tools, one after the other: the microcontrollers, the book looked at, the playground,
 #:                      textures; people-deps installs the tools
+#: make check-all       everything: what CI always runs and its three groups (an hour or more); CHECKS="memory" one of the groups:
+#:                      memory, compilers, programs; what they need is installed first
 #: make coverage        the lines and branches of sparsehs.h that the tests reach, and the lines that they do not
 #: make mutants         N=20 random changes to sparsehs.h (SEED=1): which of them do the tests catch? (JOBS=processors)
 
 check-warnings: | build $(BEFORE) ; @COMPILERS="$(COMPILERS)" INSIDE="$(INSIDE)" sh tests/check_warnings.sh
+# The header alone, the rows in which most warnings show.
+check-warnings-main: | build $(BEFORE) ; @COMPILERS="$(COMPILERS)" INSIDE="$(INSIDE)" sh tests/check_warnings.sh main
 check-warnings-cl: | build $(BEFORE)
 	$(if $(OPENCL),@COMPILERS="$(COMPILERS)" INSIDE="$(INSIDE)" sh tests/check_warnings.sh cl,$(no_opencl))
 
@@ -118,6 +125,11 @@ people: | build $(BEFORE)
 people-deps: ; @sh tests/install_deps.sh people
 test-playground: build/hypercube | build $(BEFORE)
 	@sh tests/test_playground.sh
+# A check as a suite of tests/run.sh: its output is in build/log/checks/.
+CHECKS ?= usual memory compilers programs
+check-all: ; @bash tests/checks.sh $(CHECKS)
+build/checks/%.run: | build
+	@sh tests/run.sh one checks/$* env -u SHS_RUN $(MAKE) -j$(or $(SHS_JOBS),2) $*
 coverage: | build $(BEFORE) ; @CC="$(CC)" OPENMP="$(OPENMP)" TESTS="$(TESTS)" sh tests/coverage.sh
 mutants: | build $(BEFORE)
 	@CC="$(CC)" OPENMP="$(OPENMP)" SANITIZE="$(SANITIZE)" INSIDE="$(INSIDE)" sh tests/mutants/run.sh

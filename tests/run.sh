@@ -30,7 +30,7 @@ numbers() { # log, exit status
 
 # Seconds that the suites which have not ended took at the last run, shared by the jobs that run side by side.
 left() { # folder of this run
-    { sed 's/^/usual /' tests/seconds.txt; sed 's/^/last /' build/log/seconds 2>/dev/null; sed 's/^/planned /' "$1/planned"
+    { sed 's/^/usual /' tests/seconds.txt 2>/dev/null; sed 's/^/last /' build/log/seconds 2>/dev/null; sed 's/^/planned /' "$1/planned"
       cat "$1"/*.done | sed 's/^/ended /'; } | awk -v jobs="${SHS_JOBS:-1}" '
         $1 == "usual" || $1 == "last" { seconds[$2] = $3 }
         $1 == "planned" { wanted[$2] = 1 }
@@ -74,7 +74,7 @@ one() { # name, command ...
 
 # Why tests were skipped, and what to do.
 reasons() {
-    for ended in "$SHS_RUN"/*.done; do read -r name rest <"$ended"; echo "$logs/$name.log"; done | xargs cat | awk '
+    while read -r name _; do echo "$logs/$name.log"; done <"$SHS_RUN/ended" | xargs -r cat | awk '
         /^skipped: there is no .*(data|golden)|^without real data|^skipped there is no .*(data|golden)/ { data++; next }
         /^skipped/ { sub(/^skipped:? */, ""); other[$0]++ }
         END {
