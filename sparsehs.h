@@ -2629,6 +2629,7 @@ SHS__OUTLINE void shs__ctx_parallel(const shs_context *ctx, shs_wide work, size_
     }
 }
 
+#ifdef SHS__OPENMP
 /* What is known of the regions of one kind, those with the same body. */
 typedef struct shs__trial_kind {
     shs_chunk_fn body;
@@ -2650,7 +2651,6 @@ typedef struct shs__trial {
     shs__trial_kind kinds[SHS__TRIAL_KINDS];
 } shs__trial;
 
-#ifdef SHS__OPENMP
 enum {
     SHS__ALONE_TIMES = 16,   /* as long alone as was lost */
     SHS__ALONE_REGIONS = 64, /* of so many short regions one is timed alone */
@@ -2701,6 +2701,10 @@ SHS__PRIVATE void shs__ctx_trial_run(void *user, size_t chunks, int workers, shs
     t->alone = SHS__ALONE_TIMES * t->lost;
     t->lost = 0;
 }
+#else
+typedef struct shs__trial {
+    shs_context ctx;
+} shs__trial;
 #endif
 
 /* What the driver passes on in place of ctx, as long as t lives. */
@@ -9965,7 +9969,7 @@ SHS__PRIVATE void shs__finite_chunk(void *arg, size_t chunk, int worker) {
 }
 
 /* Whether all of what is to be coded is finite, and what it is weighted with; *far: its unit leaves no room for squares. */
-SHS__OUTLINE shs_status shs__coder_look(const shs_context *ctx, const shs__coder *c, int *far) {
+SHS__OUTLINE shs_status shs__coder_look(const shs_context *ctx, const shs__coder *c, int *unsafe) {
     shs__look look;
     size_t chunks, k;
     int found = 0;
@@ -9974,7 +9978,7 @@ SHS__OUTLINE shs_status shs__coder_look(const shs_context *ctx, const shs__coder
     chunks = shs__ctx_chunks(c->m, look.each);
     shs__ctx_parallel(ctx, (shs_wide)c->m * (shs_wide)(c->over.p ? c->over.p : c->over.n), chunks, shs__finite_chunk, &look);
     for (k = 0; k < chunks; k++) found |= look.found[k];
-    *far = (found & SHS__FOUND_FAR) != 0;
+    *unsafe = (found & SHS__FOUND_FAR) != 0;
     if (found & SHS__FOUND_WEIGHTS) return SHS_BAD_WEIGHTS;
     if (found & SHS__FOUND_INFINITE) return c->over.p ? SHS_SIGNALS_NOT_FINITE : SHS_BAD_CORRELATIONS;
     if (found & SHS__FOUND_TINY) return SHS_OUT_OF_RANGE;
@@ -9982,9 +9986,9 @@ SHS__OUTLINE shs_status shs__coder_look(const shs_context *ctx, const shs__coder
 }
 
 SHS__PRIVATE shs_status shs__coder_finite(const shs_context *ctx, shs__coder *c) {
-    int far;
+    int unsafe;
     memset(c->flags, 0, (size_t)shs__ctx_workers(ctx));
-    return shs__coder_look(ctx, c, &far);
+    return shs__coder_look(ctx, c, &unsafe);
 }
 
 SHS__PUBLIC shs_omp_options shs_omp_defaults(int p, int n) {
@@ -10232,7 +10236,7 @@ typedef struct shs__units {
     shs__coder c; /* as the call has it, with the copies */
     shs_omp_options options;
     int atoms;    /* the exponent of the dictionary's unit, as of sqrt(G_jj), */
-    int *signals; /* and of each signal's; signals of a group have one */
+    int *each; /* and of each signal's; signals of a group have one */
     shs_real *D, *Y, *gram, *tolerances, *norms2, *errors2, *lambdas;
     int lambda_count;
 } shs__units;
@@ -10255,7 +10259,7 @@ SHS__PRIVATE int shs__dictionary_exponent(const shs__coder *c) {
 SHS__PRIVATE void shs__units_layout(shs__layout *l, shs__units *u) {
     const shs__coder *c = &u->c;
     const size_t p = (size_t)c->over.p, n = (size_t)c->over.n, m = c->m;
-    u->signals = SHS__CARVE(l, int, m);
+    u->each = SHS__CARVE(l, int, m);
     u->D = p ? SHS__CARVE(l, shs_real, shs__layout_product(p, n, 1)) : NULL;
     u->Y = SHS__CARVE(l, shs_real, shs__layout_product(p ? p : n, m, 1));
     u->gram = c->options->gram ? SHS__CARVE(l, shs_real, shs__layout_product(n, n, 1)) : NULL;
@@ -10285,7 +10289,7 @@ SHS__PRIVATE void shs__units_choose(shs__units *u, int together) {
             }
             most = shs__imax(most, exponent);
         }
-        for (i = first; i < end; i++) u->signals[i] = most == SHS__OMP_NOTHING ? 0 : -most;
+        for (i = first; i < end; i++) u->each[i] = most == SHS__OMP_NOTHING ? 0 : -most;
     }
 }
 
@@ -10304,7 +10308,7 @@ SHS__PRIVATE void shs__units_fill(shs__units *u) {
     }
     for (i = 0; i < c->m; i++) {
         const shs_real tolerance = shs__omp_tolerance_of(c, i);
-        const int unit = u->signals[i];
+        const int unit = u->each[i];
         shs__omp_times_power((size_t)rows, SHS__AT(c->Y, c->ldy, 0, i), d->p ? unit : unit + u->atoms, SHS__AT(u->Y, rows, 0, i));
         shs__omp_times_power(1, &tolerance, unit, u->tolerances + i);
         if (u->norms2) shs__omp_times_power(1, c->norms2 + i, 2 * unit, u->norms2 + i);
@@ -10338,11 +10342,11 @@ SHS__OUTLINE shs_status shs__units_open(const shs_context *ctx, shs__units *u, c
    signal's are. */
 SHS__PRIVATE int shs__units_back(const shs__units *u, const shs_codes *codes, size_t at, size_t i) {
     shs_real *x = codes->coefs + at * (size_t)codes->stride;
-    const int far_below = u->signals[i] >= SHS__OMP_BIAS;
+    const int far_below = u->each[i] >= SHS__OMP_BIAS;
     int k, good = 1;
     for (k = 0; k < codes->used[at]; k++) {
         const int zero = !(x[k] < 0 || x[k] > 0);
-        shs__omp_times_power(1, x + k, u->atoms - u->signals[i], x + k);
+        shs__omp_times_power(1, x + k, u->atoms - u->each[i], x + k);
         good &= zero || far_below || shs__abs(x[k]) >= SHS__REAL_MIN;
     }
     return good;
@@ -10363,10 +10367,10 @@ SHS__OUTLINE shs_status shs__omp_code_scaled(const shs_context *ctx, const shs__
     u.c.errors2 = u.errors2;
     status = shs__omp_code_as_is(ctx, &u.c, report);
     for (i = 0; i < c->m && (status == SHS_OK || status == SHS_CANCELLED); i++) {
-        const shs_wide half = (shs_wide)shs__omp_power(-u.signals[i]);
+        const shs_wide half = (shs_wide)shs__omp_power(-u.each[i]);
         if (c->codes->used[i] == 0 && status == SHS_CANCELLED) continue;
         shs__sum_add(&sum2, (shs_wide)u.errors2[i] * half * half);
-        if (c->errors2) shs__omp_times_power(1, u.errors2 + i, -2 * u.signals[i], c->errors2 + i);
+        if (c->errors2) shs__omp_times_power(1, u.errors2 + i, -2 * u.each[i], c->errors2 + i);
         good &= shs__units_back(&u, c->codes, i, i);
     }
     before = report->sum2;
@@ -10377,9 +10381,9 @@ SHS__OUTLINE shs_status shs__omp_code_scaled(const shs_context *ctx, const shs__
 }
 
 /* Whether the dictionary's unit leaves no room for squares; by a Gram matrix alone, whether that has lost digits. */
-SHS__PRIVATE shs_status shs__dictionary_look(const shs__coder *c, int *far) {
+SHS__PRIVATE shs_status shs__dictionary_look(const shs__coder *c, int *unsafe) {
     const int exponent = shs__dictionary_exponent(c);
-    if (!shs__omp_in_room(exponent, SHS__OMP_ROOM)) *far = 1;
+    if (!shs__omp_in_room(exponent, SHS__OMP_ROOM)) *unsafe = 1;
     if (!c->options->gram) return SHS_OK;
     return shs__gram_exponent(c->over.n, c->options->gram, (size_t)c->options->ldg) == -SHS__OMP_BIAS ? SHS_OUT_OF_RANGE : SHS_OK;
 }
@@ -10387,17 +10391,17 @@ SHS__PRIVATE shs_status shs__dictionary_look(const shs__coder *c, int *far) {
 /* All that is left when a form's own arguments were checked. */
 SHS__OUTLINE shs_status shs__omp_code(const shs_context *ctx, shs__coder *c, shs_omp_report *report) {
     shs_omp_report own = SHS_ZERO;
-    int far = 0, late;
+    int unsafe = 0, late;
     shs_status status = SHS_OK;
     shs__coder_plan(ctx, c);
     late = c->late;
     if (!late) status = shs__coder_matrices(&c->over, c->options->gram, c->options->ldg);
-    if (status == SHS_OK) status = shs__coder_look(ctx, c, &far);
-    if (status == SHS_OK) status = shs__dictionary_look(c, &far);
-    if (far) c->late = 0;
-    if (status == SHS_OK && far && late) status = shs__coder_matrices(&c->over, c->options->gram, c->options->ldg);
+    if (status == SHS_OK) status = shs__coder_look(ctx, c, &unsafe);
+    if (status == SHS_OK) status = shs__dictionary_look(c, &unsafe);
+    if (unsafe) c->late = 0;
+    if (status == SHS_OK && unsafe && late) status = shs__coder_matrices(&c->over, c->options->gram, c->options->ldg);
     if (status != SHS_OK) return status;
-    status = far ? shs__omp_code_scaled(ctx, c, &own) : shs__omp_code_as_is(ctx, c, &own);
+    status = unsafe ? shs__omp_code_scaled(ctx, c, &own) : shs__omp_code_as_is(ctx, c, &own);
     if (status == SHS_OK && !shs__finite_columns(c->codes->stride, c->m, c->codes->coefs, c->codes->stride))
         status = SHS_OUT_OF_RANGE;
     if (report && (status == SHS_OK || status == SHS_CANCELLED || status == SHS_OUT_OF_RANGE)) *report = own;
@@ -11580,7 +11584,7 @@ SHS__OUTLINE shs_status shs__lasso_code_scaled(const shs_context *ctx, const shs
     u.lambda_count = q->count;
     status = shs__units_open(ctx, &u, &q->c, 1, &l);
     if (status != SHS_OK) return status;
-    unit = m ? u.signals[0] : 0;
+    unit = m ? u.each[0] : 0;
     for (which = 0; which < q->count; which++)
         u.lambdas[which] = q->o->relative ? q->lambdas[which] : shs__lasso_scaled(q->lambdas[which], u.atoms + unit);
     o.lambda2 = shs__lasso_scaled(o.lambda2, 2 * u.atoms);
@@ -11606,14 +11610,14 @@ SHS__OUTLINE shs_status shs__lasso_code(const shs_context *ctx, shs__lasso *q, s
     shs__coder *c = &q->c;
     shs_lasso_report own = SHS_ZERO;
     shs_status status;
-    int far = 0;
+    int unsafe = 0;
     if (!shs__codes_ok(codes, 0) || codes->m / (size_t)q->count < c->m) return SHS_BAD_CODES;
     status = shs__coder_matrices(&c->over, q->o->gram, q->o->ldg);
-    if (status == SHS_OK) status = shs__coder_look(ctx, c, &far);
-    if (status == SHS_OK) status = shs__dictionary_look(c, &far);
+    if (status == SHS_OK) status = shs__coder_look(ctx, c, &unsafe);
+    if (status == SHS_OK) status = shs__dictionary_look(c, &unsafe);
     if (status != SHS_OK) return status;
     c->codes = codes;
-    status = far ? shs__lasso_code_scaled(ctx, q, &own) : shs__lasso_code_as_is(ctx, q, &own);
+    status = unsafe ? shs__lasso_code_scaled(ctx, q, &own) : shs__lasso_code_as_is(ctx, q, &own);
     if (status == SHS_OK && !shs__finite_columns(codes->stride, (size_t)q->count * c->m, codes->coefs, codes->stride))
         status = SHS_OUT_OF_RANGE;
     if (report && (status == SHS_OK || status == SHS_CANCELLED || status == SHS_OUT_OF_RANGE)) *report = own;
@@ -18456,26 +18460,26 @@ SHS__OUTLINE shs_status shs__pca_dense(const shs__pixels *px, const shs_pca_opti
 
 /* The noise fraction `small` of the coordinates in `base`, an orthonormal basis of all that pixels differ by, is that of the
    pixels. */
-SHS__PRIVATE shs_status shs__mnf_lift(const shs_context *ctx, const shs_pca *base, const shs_pca *small, shs_pca *mnf) {
-    int n = base->bands, r = base->components, k = small->components, i, j;
+SHS__PRIVATE shs_status shs__mnf_lift(const shs_context *ctx, const shs_pca *base, const shs_pca *inner, shs_pca *mnf) {
+    int n = base->bands, r = base->components, k = inner->components, i, j;
     shs_wide *half = NULL;
     shs_pca made = SHS_ZERO;
     shs__layout l = SHS_ZERO;
-    shs_status status = shs__pca_create(ctx, &made, n, k, small->eigenvalue_count, 1);
+    shs_status status = shs__pca_create(ctx, &made, n, k, inner->eigenvalue_count, 1);
     while (shs__layout_next(ctx, &l, &status)) half = SHS__CARVE(&l, shs_wide, shs__layout_product((size_t)n, (size_t)r, 1));
     if (status != SHS_OK) {
         shs_pca_free(ctx, &made);
         return status;
     }
-    made.count = small->count;
-    made.total_variance = small->total_variance;
+    made.count = inner->count;
+    made.total_variance = inner->total_variance;
     made.precise = SHS_PRECISION_ALWAYS;
     memcpy(made.mean, base->mean, (size_t)n * sizeof(shs_wide));
     memcpy(made.scale, base->scale, (size_t)n * sizeof(shs_wide));
-    memcpy(made.eigenvalues, small->eigenvalues, (size_t)small->eigenvalue_count * sizeof(shs_wide));
-    shs__wide_product(n, k, r, base->vectors, small->vectors, r, made.vectors);
-    shs__wide_product(n, k, r, base->vectors, small->backward, r, made.backward);
-    shs__wide_product(n, r, r, base->vectors, small->noise, r, half);
+    memcpy(made.eigenvalues, inner->eigenvalues, (size_t)inner->eigenvalue_count * sizeof(shs_wide));
+    shs__wide_product(n, k, r, base->vectors, inner->vectors, r, made.vectors);
+    shs__wide_product(n, k, r, base->vectors, inner->backward, r, made.backward);
+    shs__wide_product(n, r, r, base->vectors, inner->noise, r, half);
     shs__wide_product(n, n, r, half, base->forward, r, made.noise);
     for (j = 0; j < k; j++) {
         shs__pca_fix_sign(n, SHS__AT(made.vectors, n, 0, j), 1, SHS__AT(made.backward, n, 0, j));
@@ -18490,7 +18494,7 @@ SHS__PRIVATE shs_status shs__mnf_lift(const shs_context *ctx, const shs_pca *bas
    covariance, a cube of fewer bands than pixels. */
 SHS__PRIVATE shs_status shs__mnf_few(const shs__pixels *px, const shs_pca_options *o, shs_pca *mnf) {
     const shs_context *ctx = px->ctx;
-    shs_pca base = SHS_ZERO, small = SHS_ZERO;
+    shs_pca base = SHS_ZERO, inner = SHS_ZERO;
     shs__pixels within = SHS_ZERO;
     shs_pixel_map map;
     shs_cube cube = SHS_ZERO;
@@ -18514,11 +18518,11 @@ SHS__PRIVATE shs_status shs__mnf_few(const shs__pixels *px, const shs_pca_option
         status = shs__pixels_map(px, &map, SHS_PRECISION_ALWAYS, &sink, 0);
     }
     if (status == SHS_OK) status = shs__px_view_open(&cube, &within.view);
-    if (status == SHS_OK) status = shs__pca_dense(&within, o, 1, &small);
-    if (status == SHS_OK) status = shs__mnf_lift(ctx, &base, &small, mnf);
+    if (status == SHS_OK) status = shs__pca_dense(&within, o, 1, &inner);
+    if (status == SHS_OK) status = shs__mnf_lift(ctx, &base, &inner, mnf);
     shs__layout_release(ctx, &l);
     shs_pca_free(ctx, &base);
-    shs_pca_free(ctx, &small);
+    shs_pca_free(ctx, &inner);
     return status;
 }
 

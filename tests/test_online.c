@@ -353,8 +353,9 @@ static void test_sums_forget_a_replaced_atom(void **state) {
         assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, now, P, &report));
     }
     assert_int_equal(record.pruned, 1);
-    for (j = 0; j < N; j++)
-        if (memcmp(D + j * P, E + j * P, P * sizeof *D)) gone = j;
+    for (j = 0; j < N; j++) /* in the other atoms at most a last bit may differ: sums hold in theirs which atoms were used */
+        for (l = 0; l < P; l++)
+            if (fabs((double)D[l + j * P] - (double)E[l + j * P]) > 4 * (double)REAL_EPS) gone = j;
     assert_true(gone == 3 || gone == 8);
     for (k = 0; k < N; k++) {
         assert_close(A[k + gone * N], 0, 0);
