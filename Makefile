@@ -193,7 +193,8 @@ $(eval $(call runs,intrinsics,$(addprefix test_,dense eigen kernels coding pixel
 
 # What `make test` runs under the sanitizers: all but the suites whose arithmetic takes longest there.
 WATCHED = $(if $(SANITIZE),$(filter-out %/test_learning.run %/test_dense.run %/test_eigen.run %/test_threads.run,$(RUNS_asan)))
-PROGRAM_TESTS := $(addprefix build/,test-hypercube.run test-pictures.run test-texture.run check-examples.run)
+PROGRAM_TESTS := $(addprefix build/,test-hypercube.run test-pictures.run test-texture.run check-examples.run \
+	check-pages.run)
 LINK_TESTS := $(addprefix build/,check-links.run check-vendoring.run check-claims.run)
 # The longest first, so that none is left for the end.
 USUAL = build/test-hypercube.run $(WATCHED) $(RUNS_double) $(RUNS_float) $(PROGRAM_TESTS) $(LINK_TESTS) $(RUNS_nodouble) \
@@ -232,6 +233,9 @@ $(eval $(call check,check-examples,sh tests/check_examples.sh $(if $(SHS_LONG),,
 $(eval $(call check,test-hypercube,bash tests/test_hypercube.sh $(PROGRAMS)/hypercube))
 $(eval $(call check,test-pictures,bash tests/test_pictures.sh $(addprefix $(PROGRAMS)/,denoise train superres inpaint)))
 $(eval $(call check,test-texture,bash tests/test_texture.sh $(PROGRAMS)/texture))
+# The walk-throughs of the examples' own pages say what the programs say.
+$(eval $(call check,check-pages,bash tests/check_pages.sh $(PROGRAMS) $(addprefix examples/,hypercube/README.md)))
+build/check-pages.run: $(addprefix $(PROGRAMS)/,hypercube texture)
 build/test-hypercube.run: $(PROGRAMS)/hypercube
 build/test-pictures.run: $(addprefix $(PROGRAMS)/,denoise train superres inpaint)
 build/test-texture.run: $(PROGRAMS)/texture
