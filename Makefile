@@ -234,7 +234,8 @@ $(eval $(call check,test-hypercube,bash tests/test_hypercube.sh $(PROGRAMS)/hype
 $(eval $(call check,test-pictures,bash tests/test_pictures.sh $(addprefix $(PROGRAMS)/,denoise train superres inpaint)))
 $(eval $(call check,test-texture,bash tests/test_texture.sh $(PROGRAMS)/texture))
 # The walk-throughs of the examples' own pages say what the programs say.
-$(eval $(call check,check-pages,bash tests/check_pages.sh $(PROGRAMS) $(addprefix examples/,hypercube/README.md)))
+$(eval $(call check,check-pages,bash tests/check_pages.sh $(PROGRAMS) examples/hypercube/README.md \
+	examples/texture/README.md))
 build/check-pages.run: $(addprefix $(PROGRAMS)/,hypercube texture)
 build/test-hypercube.run: $(PROGRAMS)/hypercube
 build/test-pictures.run: $(addprefix $(PROGRAMS)/,denoise train superres inpaint)
