@@ -1,6 +1,6 @@
 #!/bin/sh
-# What the README says of the examples: its line builds each of them, --version is answered, and quickstart finds every hidden
-# atom whatever compiles it, and says the same. From the project's root:
+# What the README says: its line builds each example, its own programs print what stands below them, its sizes are those of here.
+# --version is answered, and quickstart finds every hidden atom whatever compiles it, and says the same. From the project's root:
 #
 #     sh tests/check_examples.sh [COMPILER ...]      of quickstart; none: gcc, clang and tcc, those that are here
 set -eu
@@ -33,6 +33,24 @@ for source in $all; do
     ${CC:-cc} $(echo "$line" | sed "s|NAME|$name|") $level -o "$program" || fail "$name: the README's line does not build it"
     [ "$name" = embedded ] || "$program" --version | grep -qx 'sparsehs [0-9.]*; .*' || fail "$name --version"
 done
+
+# Whole programs in README.md: the line below each compiles it, and it prints what stands there.
+awk -v out="$out/readme" '
+    /^```c$/ { code = 1; text = ""; next }
+    /^```/ { code = 0; if (text !~ /int main/) { text = ""; next }; n++; printf "%s", text >(out n ".c"); next }
+    code { text = text $0 "\n"; next }
+    text && /^    / { file = out n (/^    cc / ? ".line" : ".txt"); print substr($0, 5) >file; next }
+    !/^$/ { text = "" }' README.md
+[ -f "$out/readme2.txt" ] || fail "README.md has not two programs with their outputs"
+for source in "$out"/readme[0-9].c; do
+    program=${source%.c}
+    flags=$(sed -n 's/^cc \(.*\) [a-z]*\.c -lm && .*/\1/p' "$program.line")
+    case $line in *-fopenmp*) ;; *) flags=$(echo "$flags" | sed 's/-fopenmp//') ;; esac
+    # shellcheck disable=SC2086
+    ${CC:-cc} $flags -O0 -I. "$source" -o "$program" -lm || fail "README.md's line does not compile $source"
+    "$program" | diff "$program.txt" - || fail "README.md says (<), $source prints (>)"
+done
+bash tools/sizes.sh check || fail "README.md's sizes"
 
 "$out/quickstart" || fail "quickstart fails"
 "$out/embedded" || fail "embedded fails"
