@@ -3,7 +3,7 @@
 # The parts, from the top: the examples and what they show; variants, each a folder below build/ with its flags, one object of the
 # library (tests/library.c) and the suites that are linked with it; the tests; measurements, papers, other languages. What checks
 # OpenCL, threads, memory, warnings and other compilers is in tests/checks.mk. Long recipes are scripts, which know the variables
-# that are given on the command line. A line that begins with `#:` is a line of `make help`.
+# that are given on the command line. Lines that begin with `#:` are what `make help` prints.
 
 CC ?= cc
 CFLAGS ?= -O2
@@ -24,9 +24,9 @@ MAKEFLAGS += --no-print-directory
 BEFORE := $(filter deps mpi-deps,$(MAKECMDGOALS))
 
 # $(call probe,flag,environment,compiler): the flag if a program built with it runs. Asked only when needed and only once: in
-# `make deps test` the compiler may come with deps.
-probe = $(shell mkdir -p build; p=build/probe.$$$$; echo 'int main(void) { return 0; }' | \
-	$(or $(3),$(CC)) $(1) -x c - -o $$p 2>/dev/null && $(2) ./$$p >/dev/null 2>&1 && echo '$(1)'; rm -f $$p)
+# `make deps test` the compiler may come with deps. `make help` runs no compiler.
+probe = $(if $(filter-out help,$(MAKECMDGOALS)),$(shell mkdir -p build; p=build/probe.$$$$; echo 'int main(void) { return 0; }' | \
+	$(or $(3),$(CC)) $(1) -x c - -o $$p 2>/dev/null && $(2) ./$$p >/dev/null 2>&1 && echo '$(1)'; rm -f $$p))
 OPENMP = $(eval OPENMP := $$(call probe,-fopenmp))$(OPENMP)
 comma := ,
 SANITIZE = $(eval SANITIZE := $$(call probe,-fsanitize=address$$(comma)undefined))$(SANITIZE)
@@ -41,21 +41,54 @@ TRACK = -MMD -MP -MF $@.d -MT $@
 .DELETE_ON_ERROR:
 
 .DEFAULT_GOAL := help
-help:
-	@sed -n 's/^#: //p' Makefile tests/checks.mk
-	@echo "CC and CFLAGS can be set; SHS_DATA names the folder of real data (default ../shared/data)."
+help: ; @sed -n 's/^#: *$$//p; s/^#: //p' Makefile tests/checks.mk
+#: To start with
+#:   make demo              denoise, inpaint, enlarge a picture; learn atoms; components of a cube
+#:   make test              the tests, in minutes (make deps installs their tools)
+#:   make course            six lessons: build/course/index.html
+#:   make bench             measure beside the peers that are installed
+#:   make install           headers, pkg-config file, CMake package (PREFIX= DESTDIR=); uninstall
+#:
+#: CC and CFLAGS can be set. SHS_DATA names the folder of real data (../shared/data). Most targets
+#: have a NAME-deps that installs their tools: course-deps, bench-deps, python-deps ...
+#:
+#: Examples
+#:   demo                   IMAGE=a.pgm CUBE=a.hdr DEVICE=cpu|gpu|auto|NAME
+#:   examples, mpi          build the programs: build/, build/mpi/
+#:   pictures               draw README's pictures again
+#:   course                 LESSONS="1 4" QUICK=1
+#:   playground             a page that computes in the browser: build/playground/index.html
+#:   book                   sparsehs.h as pages: build/book/index.html
+#:   papers                 tables and figures of four papers (PAPER=omp|paksvd|gfastica|grass
+#:                          QUICK=1 FULL=1 DEVICE=NAME): build/papers/index.html
+#: Tests
+#:   test                   T=SUITE or T=SUITE/TEST: only those, in float; V=1: show commands
+#:   test-all               all cases of all suites, in every variant
+#:   test-cl                OpenCL (DRIVERS="pocl intel rusticl oclgrind"; cl-drivers-deps, 1 GB)
+#:   test-mpi, test-python, test-course, test-playground, test-texture-gl, test-papers, test-book
+#:                          the examples by these names
+#:   test-peers             hypercube beside GDAL, Spectral Python and numpy
+#:   test-tsan, test-msan, test-valgrind, test-large
+#:                          threads; uninitialised memory; faults; arrays beyond 2^31 elements
+#:   cortex-m, riscv        the examples for microcontrollers, under QEMU
+#:   people                 cortex-m, riscv, look-book, test-playground, test-texture-gl
+#: Checks
+#:   check-all              everything, an hour or more (CHECKS="usual memory compilers programs")
+#:   check-warnings         gcc and clang, C and C++: warnings are errors
+#:   check-claims           each promise of README and headers has a test
+#:   fuzz                   random inputs (SECONDS=60 RUNS=N SEED=1 FUZZ_REAL=double)
+#:   portability            other compilers, processors, systems (ROWS='gcc* s390x'; deps 1 GB)
+#:   coverage, mutants      lines that tests reach; changes that tests catch (N=20 SEED=1)
+#: Measurements
+#:   bench                  BENCH="--quick gemm" names options and cases; THREADS=16 BENCH=scaling
+#:   bench-cl               on an OpenCL device (BENCH="omp* online*")
+#:   bench-cl-split         several devices beside one (DEVICES=0,1)
+#:   scaling                ranks of MPI, measured and modelled (RANKS=4)
+#: Development
+#:   embed, check-embed     kernels_embed/*.cl into sparsehs_cl.h; whether they differ
+#:   clean                  remove build/
 
 # ---- examples and demonstration --------------------------------------------------------------------------------------
-#: make demo            denoise a picture, fill in most of it, learn a dictionary from it, enlarge it, find the components of
-#:                      a cube
-#:                      (IMAGE=file.pgm CUBE=file.hdr, or they are found, or drawn; DEVICE=cpu|gpu|auto|NAME)
-#: make examples        build the examples into build/
-#: make pictures        draw the README's pictures anew
-#: make mpi             build the programs for the ranks of MPI into build/mpi/; mpi-deps installs Open MPI
-#: make playground      one page that computes in the browser: build/playground/index.html (emscripten; make playground-deps)
-#: make course          six lessons, each a ladder from the textbook to the header, run, checked and drawn: build/course/index.html
-#:                      (LESSONS="1 4" QUICK=1; course-deps installs gnuplot and pandoc); test-course: small, with the solutions
-#: make scaling         how they scale with ranks, measured here and modelled for more, with a drawing: build/scaling/ (RANKS=4)
 examples: $(EXAMPLES) build/hypercube build/texture
 $(EXAMPLES): build/%: examples/%.c
 build/hypercube build/hypercube-double: examples/hypercube/hypercube.c
@@ -162,10 +195,6 @@ $(foreach v,nodouble fastmath,$(eval $(call alone,build/$(v)/test_context,-DSPAR
 $(foreach v,float double nodouble asan,$(foreach t,$(CL_TESTS),$(eval $(call alone,build/cl-$(v)/$(t),-O1 -DSPARSEHS_STATIC))))
 
 # ---- tests -----------------------------------------------------------------------------------------------------------
-#: make test            the tests in four minutes of processor time: in float and in double, those of memory and of bad input with
-#:                      sanitizers, links, vendoring, programs (T=SUITE or T=SUITE/TEST: those alone, in float; V=1: all commands)
-#: make test-all        all tests with all cases, in float, double and both with sanitizers, with each compiler that is here
-#: make deps            install what the tests need with the system's package manager
 
 # $(call runs,variant,programs): run-VARIANT runs each of them by a target of its own, side by side where make has several jobs.
 define runs
@@ -254,7 +283,6 @@ build/test-hypercube-asan.run: build/asan/hypercube
 build/asan/hypercube: examples/hypercube/hypercube.c | build $(BEFORE)
 	@mkdir -p $(@D)
 	$(CC) -std=c99 $(CPPFLAGS) $(FLAGS_asan) $(OPENMP) $(TRACK) -o $@ $< $(LDFLAGS) -lm
-#: make test-texture-gl the shader of examples/texture beside its decoder in C, by Mesa and without a window; texture-deps installs it
 test-texture-gl: build/texture | build $(BEFORE) ; @CC="$(CC)" bash tests/test_texture_gl.sh build/texture
 texture-deps: ; @sh tests/install_deps.sh texture
 
@@ -262,8 +290,6 @@ texture-deps: ; @sh tests/install_deps.sh texture
 include tests/checks.mk
 
 # ---- measurements and the rest ---------------------------------------------------------------------------------------
-#: make bench           measure beside the peers that are here (make bench-deps installs them); writes build/bench.csv
-#:                      (BENCH="--quick gemm" names options and cases; THREADS=16: one thread against 16, not 2, BENCH=scaling)
 
 # The same sources with the best flags, with those of a plain build, and in double: build/bench asks the others to do the
 # cases that are theirs. BENCH names cases and options, as in make bench BENCH="--quick gemm". Threads wait as they do for
@@ -282,37 +308,28 @@ build/bench build/bench-O2 build/bench-double: build/bench%: $(BENCH_SOURCES) te
 		$(call probe,-ldl) -lm
 bench-deps: ; @sh tests/bench_deps.sh
 
-#: make papers          the tables and figures of four papers with the numbers of this machine beside theirs: build/papers/
-#:                      (PAPER=omp|paksvd|gfastica|grass QUICK=1 FULL=1 DEVICE=NAME); test-papers opens that page in Chromium
 papers: build/devices ; @CC="$(CC)" OPENMP="$(OPENMP)" sh examples/papers/run.sh
 test-papers: $(filter papers,$(MAKECMDGOALS)) ; @bash tests/test_papers.sh
 papers-deps: ; @sh tests/install_deps.sh papers
 
-#: make test-peers      what hypercube writes, read by GDAL and Spectral Python and computed by numpy; peers-deps installs them
 test-peers: build/hypercube build/hypercube-double ; @bash tests/test_peers.sh $^
 peers-deps: ; @sh tests/install_deps.sh peers
 
-#: make test-mpi        those programs with 1, 2 and 4 ranks here, and what goes wrong on one of them
 test-mpi: build/hypercube | build $(BEFORE)
 	@command -v mpicc >/dev/null && command -v mpirun >/dev/null || { echo "skipped: there is no MPI here"; exit 0; }; \
 		$(MAKE) $(MPI:%=build/mpi-test/%) && bash tests/test_mpi.sh build/mpi-test
-#: make test-python     examples/python against scikit-learn, MDP and Spectral Python, its notebook too; python-deps installs them
 test-python: build/denoise build/hypercube build/superres ; @CC="$(CC)" sh tests/test_python.sh
 python-deps: ; @sh tests/install_deps.sh python
-#: make book            sparsehs.h as pages to read, comments beside code: build/book/index.html (book-deps installs
-#:                      pygments); test-book checks its links
 # Any of the interpreters that has pygments.
 PYGMENTS = $(shell for p in python3 /usr/bin/python3; do $$p -c 'import pygments' 2>/dev/null && echo $$p && break; done)
 book test-book look-book: | build $(BEFORE)
 	$(if $(PYGMENTS),@$(PYGMENTS) tools/book.py build/book $(if $(filter book,$@),,&& $(PYGMENTS) tests/test_book.py build/book \
 		$(if $(filter look-book,$@),--look)),@echo "skipped: there is no pygments here; make book-deps installs it")
 book-deps: ; @sh tests/install_deps.sh book
-#: make install         the headers, a pkg-config file and a CMake package (PREFIX=/usr/local DESTDIR=); uninstall takes them away
 PREFIX ?= /usr/local
 install uninstall: ; @PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" sh tools/install.sh $@
 test-install: | build ; @CC="$(CC)" bash tests/test_install.sh
 install-deps: ; @sh tests/install_deps.sh install
-#: make clean           remove build/
 clean: ; rm -rf build
 deps: ; @sh tests/install_deps.sh
 build: ; @mkdir -p $@

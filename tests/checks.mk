@@ -2,12 +2,6 @@
 # it and explains the whole.
 
 # ---- OpenCL ----------------------------------------------------------------------------------------------------------
-#: make embed           writes kernels_embed/*.cl into sparsehs_cl.h; check-embed says whether they differ
-#: make test-cl         the tests of sparsehs_cl.h, where there are OpenCL headers and a device
-#:                      (DRIVERS="pocl intel rusticl oclgrind": a short set on those besides the first)
-#: make cl-drivers-deps install these drivers: the distribution's packages, Intel's from PyPI below build/ (1 GB)
-#: make bench-cl        measure on an OpenCL device; writes build/bench_cl.csv (BENCH="omp* online*" picks rows)
-#: make bench-cl-split  several devices beside one (DEVICES=0,1)
 KERNELS := kernels_embed/contract.h $(sort $(wildcard kernels_embed/*.cl))
 # PoCL keeps compiled kernels: below build/, so that `make clean` takes them along.
 export POCL_CACHE_DIR ?= $(CURDIR)/build/pocl
@@ -51,10 +45,6 @@ build/bench_cl build/bench_cl_split: build/%: tests/%.c | build $(BEFORE)
 	$(CC) -std=gnu17 -O3 -march=native $(CPPFLAGS) $(OPENMP) $(TRACK) -o $@ $< $(LDFLAGS) -lOpenCL -lm
 
 # ---- threads and memory ----------------------------------------------------------------------------------------------
-#: make test-tsan       the tests of threads under ThreadSanitizer
-#: make test-msan       the tests under MemorySanitizer: nothing is used that nobody has written (clang)
-#: make test-valgrind   the tests of faults under valgrind
-#: make test-large      arrays of more than 2^31 elements (views of a few pages)
 # Threads of the test's own, and those of OpenMP where clang's runtime tells ThreadSanitizer what waits for what (Archer; gcc's
 # does not). The kernels are those of the compiler's flags: ThreadSanitizer does not see loads of more than 16 bytes.
 test-tsan: | build $(BEFORE)
@@ -82,19 +72,6 @@ test-valgrind: build/valgrind/test_faults
 test-large: build/float/large build/double/large ; @build/float/large; first=$$?; build/double/large && exit $$first
 
 # ---- other checks ----------------------------------------------------------------------------------------------------
-#: make check-warnings  the header, examples and tests with gcc and clang, as C and C++, warnings are errors
-#: make fuzz            random inputs for every public function and the readers, SECONDS=60 a target (clang)
-#:                      (RUNS=N executions, SECONDS=0: no limit in time; SEED=1; FUZZ_REAL=double)
-#: make portability     other compilers, processors, systems, switches: a table (ROWS='gcc* s390x' picks rows)
-#: make portability-deps  install what that takes, nearly 1 GB
-#: make cortex-m        the examples for microcontrollers, under QEMU; riscv: the same on a 32-bit RISC-V
-#: make test-playground the page in Chromium beside the program in C (playground-deps)
-#: make people          what wants heavy tools, one after the other: the microcontrollers, the book looked at, the playground,
-#:                      textures; people-deps installs the tools
-#: make check-all       everything: what CI always runs and its three groups (an hour or more); CHECKS="memory" one of the groups:
-#:                      memory, compilers, programs; what they need is installed first
-#: make coverage        the lines and branches of sparsehs.h that the tests reach, and the lines that they do not
-#: make mutants         N=20 random changes to sparsehs.h (SEED=1): which of them do the tests catch? (JOBS=processors)
 
 check-warnings: | build $(BEFORE) ; @COMPILERS="$(COMPILERS)" INSIDE="$(INSIDE)" sh tests/check_warnings.sh
 # The header alone, the rows in which most warnings show.
