@@ -2599,7 +2599,10 @@ SHS__PRIVATE double shs__ctx_parallel_shares(int workers, size_t chunks, shs_chu
                 done++;
             }
         }
-        if (worker == 0) busy = omp_get_wtime() - begin, mine = done;
+        if (worker == 0) {
+            busy = omp_get_wtime() - begin;
+            mine = done;
+        }
     }
     begin = omp_get_wtime() - begin;
     *alone = begin;
@@ -4281,11 +4284,15 @@ SHS__PRIVATE void SHS__IN(combine)(int n, int count, const shs_real *const *colu
             SHS__PREFETCH(next + SHS__LANES);
             SHS__PREFETCH(next + 2 * SHS__LANES);
             SHS__PREFETCH(next + 3 * SHS__LANES);
-            s0 = SHS__FMA(f, SHS__LOAD(c), s0), s1 = SHS__FMA(f, SHS__LOAD(c + SHS__LANES), s1);
-            s2 = SHS__FMA(f, SHS__LOAD(c + 2 * SHS__LANES), s2), s3 = SHS__FMA(f, SHS__LOAD(c + 3 * SHS__LANES), s3);
+            s0 = SHS__FMA(f, SHS__LOAD(c), s0);
+            s1 = SHS__FMA(f, SHS__LOAD(c + SHS__LANES), s1);
+            s2 = SHS__FMA(f, SHS__LOAD(c + 2 * SHS__LANES), s2);
+            s3 = SHS__FMA(f, SHS__LOAD(c + 3 * SHS__LANES), s3);
         }
-        SHS__STORE(sum + i, s0), SHS__STORE(sum + i + SHS__LANES, s1);
-        SHS__STORE(sum + i + 2 * SHS__LANES, s2), SHS__STORE(sum + i + 3 * SHS__LANES, s3);
+        SHS__STORE(sum + i, s0);
+        SHS__STORE(sum + i + SHS__LANES, s1);
+        SHS__STORE(sum + i + 2 * SHS__LANES, s2);
+        SHS__STORE(sum + i + 3 * SHS__LANES, s3);
     }
     for (; i + SHS__LANES <= n; i += SHS__LANES) {
         shs__vec s = SHS__LOAD(sum + i);
@@ -4349,13 +4356,23 @@ SHS__PRIVATE void SHS__IN(sum_rows)(int count, const int *rows, const shs_real *
     for (k = 0; k < count; k++) {
         const shs_real *m = M + (size_t)rows[k] * (size_t)(8 * L);
         const shs__vec f = SHS__ALL(factors[rows[k]]);
-        s0 = SHS__FMA(f, SHS__LOAD(m), s0), s1 = SHS__FMA(f, SHS__LOAD(m + L), s1);
-        s2 = SHS__FMA(f, SHS__LOAD(m + 2 * L), s2), s3 = SHS__FMA(f, SHS__LOAD(m + 3 * L), s3);
-        s4 = SHS__FMA(f, SHS__LOAD(m + 4 * L), s4), s5 = SHS__FMA(f, SHS__LOAD(m + 5 * L), s5);
-        s6 = SHS__FMA(f, SHS__LOAD(m + 6 * L), s6), s7 = SHS__FMA(f, SHS__LOAD(m + 7 * L), s7);
+        s0 = SHS__FMA(f, SHS__LOAD(m), s0);
+        s1 = SHS__FMA(f, SHS__LOAD(m + L), s1);
+        s2 = SHS__FMA(f, SHS__LOAD(m + 2 * L), s2);
+        s3 = SHS__FMA(f, SHS__LOAD(m + 3 * L), s3);
+        s4 = SHS__FMA(f, SHS__LOAD(m + 4 * L), s4);
+        s5 = SHS__FMA(f, SHS__LOAD(m + 5 * L), s5);
+        s6 = SHS__FMA(f, SHS__LOAD(m + 6 * L), s6);
+        s7 = SHS__FMA(f, SHS__LOAD(m + 7 * L), s7);
     }
-    SHS__STORE(sum, s0), SHS__STORE(sum + L, s1), SHS__STORE(sum + 2 * L, s2), SHS__STORE(sum + 3 * L, s3);
-    SHS__STORE(sum + 4 * L, s4), SHS__STORE(sum + 5 * L, s5), SHS__STORE(sum + 6 * L, s6), SHS__STORE(sum + 7 * L, s7);
+    SHS__STORE(sum, s0);
+    SHS__STORE(sum + L, s1);
+    SHS__STORE(sum + 2 * L, s2);
+    SHS__STORE(sum + 3 * L, s3);
+    SHS__STORE(sum + 4 * L, s4);
+    SHS__STORE(sum + 5 * L, s5);
+    SHS__STORE(sum + 6 * L, s6);
+    SHS__STORE(sum + 7 * L, s7);
 }
 
 /* y += alpha x where the value is present. */
@@ -4391,10 +4408,15 @@ SHS__PRIVATE shs_real SHS__IN(dots_where)(int n, const unsigned char *m, const s
     for (; i + 2 * SHS__LANES <= n; i += 2 * SHS__LANES) {
         const shs__vec a = SHS__LOAD(y + i), b = SHS__LOAD(y + i + SHS__LANES);
         const shs__vec c = SHS__MUL(SHS__LOAD_U8(m + i), a), d = SHS__MUL(SHS__LOAD_U8(m + i + SHS__LANES), b);
-        s = SHS__FMA(SHS__LOAD(x + i), c, s), t = SHS__FMA(SHS__LOAD(x + i + SHS__LANES), d, t);
-        s2 = SHS__FMA(a, c, s2), t2 = SHS__FMA(b, d, t2);
+        s = SHS__FMA(SHS__LOAD(x + i), c, s);
+        t = SHS__FMA(SHS__LOAD(x + i + SHS__LANES), d, t);
+        s2 = SHS__FMA(a, c, s2);
+        t2 = SHS__FMA(b, d, t2);
     }
-    for (; i < n; i++) tail += x[i] * m[i] * y[i], tail2 += y[i] * m[i] * y[i];
+    for (; i < n; i++) {
+        tail += x[i] * m[i] * y[i];
+        tail2 += y[i] * m[i] * y[i];
+    }
     *yy = SHS__IN(sum_lanes)(SHS__ADD(s2, t2)) + tail2;
     return SHS__IN(sum_lanes)(SHS__ADD(s, t)) + tail;
 }
@@ -4662,7 +4684,8 @@ SHS__OUTLINE void SHS__IN(wsymv)(int m, const shs_wide *A, int ld, const shs_wid
         for (i = j + 4; i < m; i += SHS__WLANES) {
             shs__wvec va = SHS__WLOAD(a + i), vb = SHS__WLOAD(b + i), vc = SHS__WLOAD(c + i), vd = SHS__WLOAD(d + i);
             shs__wvec xi = SHS__WLOAD(x + i), left, right;
-            left = SHS__WFMA(va, xa, SHS__WMUL(vb, xb)), right = SHS__WFMA(vc, xc, SHS__WMUL(vd, xd));
+            left = SHS__WFMA(va, xa, SHS__WMUL(vb, xb));
+            right = SHS__WFMA(vc, xc, SHS__WMUL(vd, xd));
             SHS__WSTORE(y + i, SHS__WADD(SHS__WLOAD(y + i), SHS__WADD(left, right)));
             ya = SHS__WFMA(va, xi, ya);
             yb = SHS__WFMA(vb, xi, yb);
@@ -4710,7 +4733,8 @@ SHS__OUTLINE void SHS__IN(rotate)(int m, int lo, int hi, const shs_wide *cosine,
         shs__wvec right = SHS__WLOAD(z), right2 = SHS__WLOAD(z + SHS__WLANES), left, left2;
         for (i = hi - 1; i >= lo; i--, z -= ld) {
             const shs__wvec c = SHS__WALL(cosine[i]), s = SHS__WALL(sine[i]);
-            left = SHS__WLOAD(z - ld), left2 = SHS__WLOAD(z - ld + SHS__WLANES);
+            left = SHS__WLOAD(z - ld);
+            left2 = SHS__WLOAD(z - ld + SHS__WLANES);
             SHS__WSTORE(z, SHS__WFMA(s, left, SHS__WMUL(c, right)));
             SHS__WSTORE(z + SHS__WLANES, SHS__WFMA(s, left2, SHS__WMUL(c, right2)));
             right = SHS__WFMS(c, left, SHS__WMUL(s, right));
@@ -4827,7 +4851,8 @@ SHS__INLINE int SHS__IN(champion_index)(const SHS__IN(champion) *c, shs_real *va
 #endif
 #ifdef SPARSEHS_DOUBLE
     l = (best[1] > best[0]) | ((best[1] == best[0]) & (where[1] < where[0]));
-    most = best[l], index = where[l];
+    most = best[l];
+    index = where[l];
 #else
     { /* magnitudes compare as their bits do: those above, below them what is larger for an earlier index */
         int32_t bits[4];
@@ -4892,15 +4917,22 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
                 v2 = SHS__MULTIPLY_ADD(factor, SHS__LOAD(row + 2 * SHS__LANES), v2);
                 v3 = SHS__MULTIPLY_ADD(factor, SHS__LOAD(row + 3 * SHS__LANES), v3);
             }
-            v0 = SHS__MUL(v0, scale), v1 = SHS__MUL(v1, scale), v2 = SHS__MUL(v2, scale), v3 = SHS__MUL(v3, scale);
-            SHS__STORE(row, v0), SHS__STORE(row + SHS__LANES, v1);
-            SHS__STORE(row + 2 * SHS__LANES, v2), SHS__STORE(row + 3 * SHS__LANES, v3);
+            v0 = SHS__MUL(v0, scale);
+            v1 = SHS__MUL(v1, scale);
+            v2 = SHS__MUL(v2, scale);
+            v3 = SHS__MUL(v3, scale);
+            SHS__STORE(row, v0);
+            SHS__STORE(row + SHS__LANES, v1);
+            SHS__STORE(row + 2 * SHS__LANES, v2);
+            SHS__STORE(row + 3 * SHS__LANES, v3);
             v0 = SHS__MULTIPLY_ADD(step, v0, SHS__LOAD(alpha + i));
             v1 = SHS__MULTIPLY_ADD(step, v1, SHS__LOAD(alpha + i + SHS__LANES));
             v2 = SHS__MULTIPLY_ADD(step, v2, SHS__LOAD(alpha + i + 2 * SHS__LANES));
             v3 = SHS__MULTIPLY_ADD(step, v3, SHS__LOAD(alpha + i + 3 * SHS__LANES));
-            SHS__STORE(alpha + i, v0), SHS__STORE(alpha + i + SHS__LANES, v1);
-            SHS__STORE(alpha + i + 2 * SHS__LANES, v2), SHS__STORE(alpha + i + 3 * SHS__LANES, v3);
+            SHS__STORE(alpha + i, v0);
+            SHS__STORE(alpha + i + SHS__LANES, v1);
+            SHS__STORE(alpha + i + 2 * SHS__LANES, v2);
+            SHS__STORE(alpha + i + 3 * SHS__LANES, v3);
             SHS__CHALLENGE(champion, v0, i);
             SHS__CHALLENGE(champion, v1, i + SHS__LANES);
             SHS__CHALLENGE(second, v2, i + 2 * SHS__LANES);
@@ -4930,7 +4962,10 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
         v *= inverse_d;
         *row = v;
         alpha[i] = SHS__MULTIPLY_ADD_ONE(minus_t, v, alpha[i]);
-        if (shs__abs(alpha[i]) > best) best = shs__abs(alpha[i]), index = i;
+        if (shs__abs(alpha[i]) > best) {
+            best = shs__abs(alpha[i]);
+            index = i;
+        }
     }
     return index;
 }
@@ -5270,9 +5305,13 @@ SHS__PRIVATE void SHS__IN(px_squares)(int pixels, int n, const void *values, int
             v = SHS__ADD(SHS__LOAD(y + i + SHS__LANES), SHS__LOAD(c + i + SHS__LANES));
             odd = SHS__FMA(v, v, odd);
         }
-        if (i < n) v = SHS__ADD(SHS__LOAD(y + i), SHS__LOAD(c + i)), even = SHS__FMA(v, v, even);
+        if (i < n) {
+            v = SHS__ADD(SHS__LOAD(y + i), SHS__LOAD(c + i));
+            even = SHS__FMA(v, v, even);
+        }
         SHS__STORE(lane, SHS__ADD(even, odd));
-        for (sum[k] = 0, i = 0; i < SHS__LANES; i++) sum[k] += (shs_wide)lane[i];
+        sum[k] = 0;
+        for (i = 0; i < SHS__LANES; i++) sum[k] += (shs_wide)lane[i];
     }
 }
 
@@ -5592,12 +5631,18 @@ SHS__PRIVATE void SHS__IN(pack_quads)(int bands, int pixels, const unsigned char
         for (b = 0; b < bands; b += SHS__WL, group += apart) {
             if (bands - b < SHS__WL) {
                 for (q = 0; q < 4; q++) memcpy(ends[q], spectrum[q] + b, (size_t)(bands - b));
-                p0 = ends[0], p1 = ends[1], p2 = ends[2], p3 = ends[3];
+                p0 = ends[0];
+                p1 = ends[1];
+                p2 = ends[2];
+                p3 = ends[3];
             }
             quad = SHS__QUAD(p0, p1, p2, p3);
             SHS__ISTORE(group, quad);
             SHS__ISTORE(group + second, SHS__IXOR(quad, SHS__IALL((int32_t)0x80808080)));
-            p0 += SHS__WL, p1 += SHS__WL, p2 += SHS__WL, p3 += SHS__WL;
+            p0 += SHS__WL;
+            p1 += SHS__WL;
+            p2 += SHS__WL;
+            p3 += SHS__WL;
         }
     }
 }
@@ -5869,7 +5914,8 @@ SHS__OUTLINE void SHS__IN(correlate)(int m, int c, int n, const shs_real *Z, int
             shs__vec zero = SHS__ALL(0), s00 = zero, s01 = zero, s02 = zero, s03 = zero, u0, u1, v;
             shs__vec s10 = zero, s11 = zero, s12 = zero, s13 = zero;
             for (i = 0; i < whole; i += SHS__LANES) {
-                u0 = SHS__LOAD(z0 + i), u1 = SHS__LOAD(z1 + i);
+                u0 = SHS__LOAD(z0 + i);
+                u1 = SHS__LOAD(z1 + i);
                 SHS__CORRELATE(0) SHS__CORRELATE(1) SHS__CORRELATE(2) SHS__CORRELATE(3)
             }
             SHS__CORRELATED(0) SHS__CORRELATED(1) SHS__CORRELATED(2) SHS__CORRELATED(3)
@@ -6222,8 +6268,12 @@ SHS__PRIVATE void shs__la_axpy_wide(int n, shs_wide a, const shs_real *x, shs_wi
 SHS__PRIVATE shs_wide shs__la_dot_wide(int n, const shs_wide *x, const shs_wide *y) {
     shs_wide s0 = 0, s1 = 0, s2 = 0, s3 = 0;
     int i;
-    for (i = 0; i + 4 <= n; i += 4)
-        s0 += x[i] * y[i], s1 += x[i + 1] * y[i + 1], s2 += x[i + 2] * y[i + 2], s3 += x[i + 3] * y[i + 3];
+    for (i = 0; i + 4 <= n; i += 4) {
+        s0 += x[i] * y[i];
+        s1 += x[i + 1] * y[i + 1];
+        s2 += x[i + 2] * y[i + 2];
+        s3 += x[i + 3] * y[i + 3];
+    }
     for (; i < n; i++) s0 += x[i] * y[i];
     return (s0 + s1) + (s2 + s3);
 }
@@ -6512,7 +6562,9 @@ SHS__PRIVATE shs_real *shs__la_gemm_packed_at(const shs__gemm *g, int row) {
    does not fill a tile begins earlier, if there are so many rows or columns before it. */
 SHS__PRIVATE shs__sliver shs__la_gemm_sliver_a(const shs__gemm *g, int row, int rows, const shs_real *packed) {
     shs__sliver a;
-    a.size = shs__la_round_up(rows, g->tiles->pad), a.before = a.size - rows, a.column = 1;
+    a.size = shs__la_round_up(rows, g->tiles->pad);
+    a.before = a.size - rows;
+    a.column = 1;
     if (g->a_lies && row >= a.before) a.at = shs__la_gemm_a(g, row - a.before), a.next = g->lda;
     else a.at = packed, a.next = a.size, a.before = 0;
     return a;
@@ -6520,10 +6572,12 @@ SHS__PRIVATE shs__sliver shs__la_gemm_sliver_a(const shs__gemm *g, int row, int 
 
 SHS__PRIVATE shs__sliver shs__la_gemm_sliver_b(const shs__gemm *g, int column, int columns, const shs_real *packed) {
     shs__sliver b;
-    b.size = g->tiles->columns, b.before = b.size - columns;
+    b.size = g->tiles->columns;
+    b.before = b.size - columns;
     if (g->b_lies && column >= b.before) {
         b.at = shs__la_gemm_b(g, column - b.before);
-        b.column = g->transb == SHS_TRANS_YES ? 1 : g->ldb, b.next = g->transb == SHS_TRANS_YES ? g->ldb : 1;
+        b.column = g->transb == SHS_TRANS_YES ? 1 : g->ldb;
+        b.next = g->transb == SHS_TRANS_YES ? g->ldb : 1;
     } else b.at = packed, b.column = 1, b.next = b.size, b.before = 0;
     return b;
 }
@@ -6534,10 +6588,14 @@ SHS__PRIVATE void shs__la_gemm_edge(const shs__gemm *g, int row, int rows, int c
     int i, j, first, last;
     if (!a->before && g->part == SHS__LOWER && column > row) { /* vectors above the diagonal */
         const int skip = (column - row) / g->tiles->pad * g->tiles->pad;
-        a->at += skip, a->size -= skip, row += skip, rows -= skip;
+        a->at += skip;
+        a->size -= skip;
+        row += skip;
+        rows -= skip;
     } else if (!a->before && g->part == SHS__UPPER) { /* below it */
         const int most = shs__imin(rows, column + columns - row);
-        rows = most, a->size = shs__la_round_up(most, g->tiles->pad);
+        rows = most;
+        a->size = shs__la_round_up(most, g->tiles->pad);
     }
     g->tiles->tile(a->size, g->depth, a->at, a->next, b->at, b->column, b->next, 0, tile, a->size);
     for (j = 0; j < columns; j++) {
@@ -6580,7 +6638,8 @@ SHS__PRIVATE shs__ahead shs__la_gemm_ahead(const shs__gemm *g, int row, int rows
     shs__ahead ahead = SHS_ZERO;
     int all, first, tiles;
     if (!g->partials || next <= 0 || g->b_lies) return ahead;
-    all = along ? next : g->columns, first = all * row / g->m; /* m is small */
+    all = along ? next : g->columns; /* m is small */
+    first = all * row / g->m;
     tiles = ((columns - 1) / g->tiles->columns + 1) * ((rows - 1) / g->tiles->rows + 1);
     if (g->part != SHS__WHOLE) tiles = tiles / 2 + 1;
     ahead.stride = g->ldb * (ptrdiff_t)sizeof(shs_real);
@@ -6611,7 +6670,8 @@ SHS__PRIVATE void shs__la_gemm_macro(const shs__gemm *g, int row, int rows, int 
             whole = bj.before + width == tiles->columns && ai.before + height == ai.size;
             if (ai.before || bj.before) /* what is there already is written again, and is the same */
                 whole = whole && !add && ai.before <= i && bj.before <= j;
-            at_row -= ai.before, at_column -= bj.before;
+            at_row -= ai.before;
+            at_column -= bj.before;
             if (whole && shs__la_inside(g->part, at_row, ai.size, at_column, tiles->columns))
                 tiles->tile(ai.size, g->depth, ai.at, ai.next, bj.at, bj.column, bj.next, add,
                             SHS__AT(g->C, g->ldc, at_row, at_column), g->ldc);
@@ -6796,7 +6856,8 @@ SHS__PRIVATE void shs__la_pack_chunk(void *arg, size_t chunk, int worker) {
 SHS__PRIVATE void shs__la_pack(const shs_context *ctx, int m, int k, const shs_real *A, int lda, shs_real *packed) {
     shs__gemm g = SHS_ZERO;
     shs__la_gemm_set(&g, SHS__WHOLE, SHS_TRANS_YES, SHS_TRANS_NO, m, 0, k, 1, A, lda, NULL, 0, 0, NULL, 0);
-    g.tiles = shs__kernels_gemm(), g.packed_a = packed;
+    g.tiles = shs__kernels_gemm();
+    g.packed_a = packed;
     shs__ctx_parallel(ctx, (shs_wide)m * (shs_wide)k, shs__ctx_chunks((size_t)m, (size_t)g.tiles->rows), shs__la_pack_chunk, &g);
 }
 
@@ -6822,10 +6883,16 @@ SHS__PRIVATE int shs__la_gemm_small(const shs_context *ctx, shs__gemm *g) {
     int few_rows, few_columns, pad;
     if (g->alpha != 1 || g->m <= 0 || g->n <= 0 || g->k <= 0 || g->k > SHS__KC) return 0;
     if (shs__ctx_workers(ctx) > 1 && shs__ctx_product_work(g->m, g->n, g->k) >= (shs_wide)SHS__TEST_WORTH_SHARING) return 0;
-    g->tiles = shs__kernels_gemm(), pad = g->tiles->pad;
-    few_rows = g->m < pad, few_columns = g->n < g->tiles->columns;
+    g->tiles = shs__kernels_gemm();
+    pad = g->tiles->pad;
+    few_rows = g->m < pad;
+    few_columns = g->n < g->tiles->columns;
     if (((few_rows ? pad : 0) + (few_columns ? g->tiles->columns : 0)) * g->k > SHS__ROOM) return 0;
-    g->column = 0, g->columns = g->n, g->from = 0, g->depth = g->k, g->packed_b = packed + (few_rows ? pad * g->k : 0);
+    g->column = 0;
+    g->columns = g->n;
+    g->from = 0;
+    g->depth = g->k;
+    g->packed_b = packed + (few_rows ? pad * g->k : 0);
     shs__la_gemm_where(g);
     if (!g->a_lies || !g->b_lies) return 0;
     if (few_rows) shs__la_gemm_pack_a(g, 0, g->m, packed);
@@ -6884,8 +6951,19 @@ SHS__PUBLIC shs_status shs_gemm(const shs_context *ctx, shs_trans transa, shs_tr
     shs_status status = shs__ctx_check(ctx);
     if (status == SHS_OK) status = shs__la_gemm_check(transa, transb, m, n, k, A, lda, B, ldb, C, ldc);
     if (status != SHS_OK) return status;
-    job.transa = transa, job.transb = transb, job.m = m, job.n = n, job.k = k, job.alpha = alpha, job.beta = beta;
-    job.A = A, job.lda = lda, job.B = B, job.ldb = ldb, job.C = C, job.ldc = ldc;
+    job.transa = transa;
+    job.transb = transb;
+    job.m = m;
+    job.n = n;
+    job.k = k;
+    job.alpha = alpha;
+    job.beta = beta;
+    job.A = A;
+    job.lda = lda;
+    job.B = B;
+    job.ldb = ldb;
+    job.C = C;
+    job.ldc = ldc;
     return shs__la_product(ctx, &job);
 }
 
@@ -6937,9 +7015,18 @@ SHS__PUBLIC shs_status shs_syrk(const shs_context *ctx, shs_uplo uplo, shs_trans
     shs_status status = shs__ctx_check(ctx);
     if (status == SHS_OK) status = shs__la_syrk_check(uplo, trans, n, k, A, lda, C, ldc);
     if (status != SHS_OK) return status;
-    job.symmetric = 1, job.uplo = uplo, job.transa = trans, job.transb = shs__la_other_trans(trans);
-    job.m = job.n = n, job.k = k, job.alpha = alpha, job.beta = beta;
-    job.A = job.B = A, job.lda = job.ldb = lda, job.C = C, job.ldc = ldc;
+    job.symmetric = 1;
+    job.uplo = uplo;
+    job.transa = trans;
+    job.transb = shs__la_other_trans(trans);
+    job.m = job.n = n;
+    job.k = k;
+    job.alpha = alpha;
+    job.beta = beta;
+    job.A = job.B = A;
+    job.lda = job.ldb = lda;
+    job.C = C;
+    job.ldc = ldc;
     return shs__la_product(ctx, &job);
 }
 
@@ -7279,7 +7366,9 @@ typedef struct shs__wfactor {
 
 SHS__PRIVATE shs__wfactor shs__eigh_factor(const shs_wide *B, int row, int column) {
     shs__wfactor f;
-    f.B = B, f.row = (size_t)row, f.column = (size_t)column;
+    f.B = B;
+    f.row = (size_t)row;
+    f.column = (size_t)column;
     return f;
 }
 
@@ -7667,8 +7756,14 @@ SHS__PRIVATE int shs__eigh_cut(int n, int blocks, size_t i) {
 SHS__PRIVATE void shs__eigh_merge_open(shs__eigh *w, shs__merge *m, size_t j) {
     int lo = shs__eigh_cut(w->n, w->leaves, 2 * j), middle = shs__eigh_cut(w->n, w->leaves, 2 * j + 1), i;
     shs_wide beta = w->e[middle - 1], scale = SHS__WSQRT((shs_wide)2) / 2;
-    m->d = w->merge + lo, m->z = m->d + w->ld, m->q = m->z + w->ld, m->roots = m->q + w->ld, m->z2 = m->roots + w->ld;
-    m->order = w->order + lo, m->row = m->order + w->n, m->halves = m->row + w->n;
+    m->d = w->merge + lo;
+    m->z = m->d + w->ld;
+    m->q = m->z + w->ld;
+    m->roots = m->q + w->ld;
+    m->z2 = m->roots + w->ld;
+    m->order = w->order + lo;
+    m->row = m->order + w->n;
+    m->halves = m->row + w->n;
     m->lo = lo;
     m->top = middle - lo;
     m->n = shs__eigh_cut(w->n, w->leaves, 2 * j + 2) - lo;
@@ -7850,7 +7945,8 @@ SHS__PRIVATE void shs__eigh_couple_chunk(void *arg, size_t chunk, int worker) {
     shs_wide *z2;
     int first, i, j, ld = w->ld, end = shs__eigh_stripe(w, chunk, 0, &m, &first);
     (void)worker;
-    U = SHS__AT(w->U, ld, 0, m->lo), z2 = m->z2;
+    U = SHS__AT(w->U, ld, 0, m->lo);
+    z2 = m->z2;
     for (i = first; i < end; i++) z2[i] = -*SHS__AT(U, ld, i, i);
     for (j = 0; j < m->k; j++) {
         const shs_wide *delta = SHS__AT(U, ld, 0, j), d = m->d[j];
@@ -7868,12 +7964,16 @@ SHS__PRIVATE void shs__eigh_close_chunk(void *arg, size_t chunk, int worker) {
     shs_wide *column = shs__eigh_column_of(w, worker), *pack = shs__eigh_pack_of(w, worker), *S, *U, sum;
     const shs_wide *X;
     int first, i, j, ld = w->ld, bottom, kept, end = shs__eigh_stripe(w, chunk, 1, &m, &first);
-    bottom = shs__la_round_up(m->top, SHS__WALIGN), kept = shs__imax(first, shs__imin(m->k, end));
-    S = SHS__AT(w->S, ld, m->lo, m->lo), U = SHS__AT(w->U, ld, 0, m->lo), X = SHS__AT(w->X, ld, 0, m->lo);
+    bottom = shs__la_round_up(m->top, SHS__WALIGN);
+    kept = shs__imax(first, shs__imin(m->k, end));
+    S = SHS__AT(w->S, ld, m->lo, m->lo);
+    U = SHS__AT(w->U, ld, 0, m->lo);
+    X = SHS__AT(w->X, ld, 0, m->lo);
     for (j = first; j < end; j++) memset(SHS__AT(S, ld, 0, j), 0, (size_t)m->n * sizeof *S);
     for (j = first; j < kept; j++) {
         shs_wide *u = SHS__AT(U, ld, 0, j);
-        for (i = 0, sum = 0; i < m->k; i++) {
+        sum = 0;
+        for (i = 0; i < m->k; i++) {
             column[i] = m->z[i] / u[i];
             sum += column[i] * column[i];
         }
@@ -8017,11 +8117,15 @@ SHS__OUTLINE int shs__eigh_twisted(shs__eigh *w, int j, shs_wide norm) {
         down[i] = d[i] - lambda - before;
         if (shs__wabs(down[i]) < tiny * norm) down[i] = tiny * norm;
     }
-    for (i = n - 1, before = 0; i >= 0; i--) {
+    before = 0;
+    for (i = n - 1; i >= 0; i--) {
         up[i] = d[i] - lambda - before;
         if (shs__wabs(up[i]) < tiny * norm) up[i] = tiny * norm;
         off = shs__wabs(down[i] - before);
-        if (i == n - 1 || off < smallest) smallest = off, r = i;
+        if (i == n - 1 || off < smallest) {
+            smallest = off;
+            r = i;
+        }
         before = i > 0 ? e[i - 1] * e[i - 1] / up[i] : 0;
     }
     y[r] = 1; /* the rest is zero, and stays so beyond what counts: subnormal numbers are slow */
@@ -8063,7 +8167,8 @@ SHS__PRIVATE void shs__eigh_reflect_chunk(void *arg, size_t chunk, int worker) {
     const shs__eigh *w = (const shs__eigh *)arg;
     shs_wide *pack = shs__eigh_pack_of(w, worker), *P, *Q, *X;
     int at = (int)chunk * w->each, rows = shs__imin(w->each, w->rows - at), first, i, j, ld = w->ld;
-    P = w->P + at, Q = w->Q + at;
+    P = w->P + at;
+    Q = w->Q + at;
     for (j = 0; j < rows; j++)
         for (i = 0; i < w->n; i++) *SHS__AT(w->X, ld, at + j, i) = *SHS__AT(w->S, ld, i, w->order[at + j]);
     for (first = (w->n - 1) / SHS__REFLECTIONS * SHS__REFLECTIONS; first >= 0; first -= SHS__REFLECTIONS) {
@@ -8084,7 +8189,8 @@ SHS__PRIVATE void shs__eigh_reflect_chunk(void *arg, size_t chunk, int worker) {
 /* Each worker has a share of the rows, of whole tiles of the kernels: a chunk packs all reflections. */
 SHS__OUTLINE void shs__eigh_reflect(shs__eigh *w, int rows) {
     int share = rows / shs__ctx_workers(w->ctx) + 1;
-    w->rows = rows, w->each = shs__la_round_up(share, 3 * SHS__WALIGN);
+    w->rows = rows;
+    w->each = shs__la_round_up(share, 3 * SHS__WALIGN);
     shs__eigh_clear(w->X, w->ld, w->n);
     memset(w->P, 0, (size_t)w->ld * SHS__REFLECTIONS * sizeof *w->P);
     memset(w->Q, 0, (size_t)w->ld * SHS__REFLECTIONS * sizeof *w->Q);
@@ -8161,7 +8267,10 @@ SHS__PRIVATE void shs__eigh_rotate_naive(shs_wide *x, shs_wide *y, shs_wide cosi
 SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *V) {
     shs_wide least = 0;
     ptrdiff_t i, p, q, sweep, rotated = 1;
-    for (i = 0; i < (ptrdiff_t)n * n; i++) V[i] = i % (n + 1) == 0, least = shs__wabs(A[i]) > least ? shs__wabs(A[i]) : least;
+    for (i = 0; i < (ptrdiff_t)n * n; i++) {
+        V[i] = i % (n + 1) == 0;
+        least = shs__wabs(A[i]) > least ? shs__wabs(A[i]) : least;
+    }
     least *= SHS__WIDE_EPS / (shs_wide)n;
     for (sweep = 0; sweep < 60 && rotated; sweep++)
         for (rotated = 0, q = 1; q < n; q++)
@@ -8181,7 +8290,8 @@ SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *
         for (p = q + 1; p < n; p++)
             if (values[p] > values[q]) {
                 shs_wide larger = values[p];
-                values[p] = values[q], values[q] = larger;
+                values[p] = values[q];
+                values[q] = larger;
                 for (i = 0; i < n; i++) shs__eigh_rotate_naive(V + i + q * n, V + i + p * n, 0, -1);
             }
 }
@@ -8413,9 +8523,17 @@ SHS__PUBLIC shs_status shs_codes_synthesize(const shs_context *ctx, int p, int n
     if (!Z && count) return SHS_BAD_OUTPUT;
     if (ldz < p) return SHS_BAD_LDZ;
     range = *codes;
-    range.used += first, range.atoms += first * (size_t)range.stride, range.coefs += first * (size_t)range.stride;
+    range.used += first;
+    range.atoms += first * (size_t)range.stride;
+    range.coefs += first * (size_t)range.stride;
     if (shs__codes_outside(&range, count, n)) return SHS_BAD_CODES;
-    w.p = p, w.D = D, w.ldd = ldd, w.codes = &range, w.count = count, w.Z = Z, w.ldz = ldz;
+    w.p = p;
+    w.D = D;
+    w.ldd = ldd;
+    w.codes = &range;
+    w.count = count;
+    w.Z = Z;
+    w.ldz = ldz;
     shs__synthesis_run(ctx, &w);
     return SHS_OK;
 }
@@ -8435,7 +8553,15 @@ SHS__PUBLIC shs_status shs_codes_residual(const shs_context *ctx, int p, int n, 
         w.columns = SHS__CARVE(&l, shs_real, shs__layout_product((size_t)shs__ctx_workers(ctx), (size_t)p, 1));
     }
     if (status != SHS_OK) return status;
-    w.p = p, w.D = D, w.ldd = ldd, w.Y = Y, w.ldy = ldy, w.codes = codes, w.count = m, w.Z = E, w.ldz = lde;
+    w.p = p;
+    w.D = D;
+    w.ldd = ldd;
+    w.Y = Y;
+    w.ldy = ldy;
+    w.codes = codes;
+    w.count = m;
+    w.Z = E;
+    w.ldz = lde;
     total = m ? shs__synthesis_run(ctx, &w) : 0;
     if (sum2) *sum2 = total;
     shs__layout_release(ctx, &l);
@@ -8541,7 +8667,8 @@ SHS__PRIVATE void shs__omp_begin(shs__omp_signal *w, shs_wide norm2, int limit, 
     w->smallest = 1;
     w->floor = 0;
     w->reached = tolerance > 0 && norm2 <= w->tolerance2;
-    w->measured = 0, w->inflation = 1;
+    w->measured = 0;
+    w->inflation = 1;
     if (w->distance)
         memcpy(w->distance, SHS__OMP_IF_WEIGHTED(w->over->weighted) ? w->diagonal : w->over->diagonal,
                (size_t)shs__omp_padded(w->over->n) * sizeof(shs_real));
@@ -8821,7 +8948,8 @@ SHS__PRIVATE shs_wide shs__omp_measure(shs__omp_signal *w) {
         memset(&sum, 0, sizeof sum);
         for (i = 0; i < over->p; i++) shs__sum_add(&sum, w->exact[i] * w->exact[i]);
         w->residual2 = shs__sum_value(&sum);
-        for (product2 = 0, i = 0; i <= k; i++) product2 += (shs_wide)row[i] * (shs_wide)row[i];
+        product2 = 0;
+        for (i = 0; i <= k; i++) product2 += (shs_wide)row[i] * (shs_wide)row[i];
         product2 *= (shs_wide)w->x[k] * (shs_wide)w->x[k];
         error += SHS__WIDE_EPS / 2 * (SHS__WSQRT(product2) + SHS__WSQRT(w->residual2));
     }
@@ -9085,7 +9213,8 @@ SHS__PRIVATE void shs__nn_choose(shs__omp_signal *w) {
         size += w->x[i] * w->L[shs__omp_triangle(i) + (size_t)i];
     }
     if (w->stable && 4 * SHS__EPS * size < w->floor) w->floor = 4 * SHS__EPS * size;
-    for (w->next = 0, i = 0; i < w->over->n; i++)
+    w->next = 0;
+    for (i = 0; i < w->over->n; i++)
         if (w->alpha[i] > best) {
             if (shs__nn_has_length(w->over, i)) best = w->alpha[i], w->next = i;
             else w->alpha[i] = 0;
@@ -9100,18 +9229,24 @@ SHS__OUTLINE int shs__nn_least_squares(shs__omp_signal *w, const shs__nn_equatio
         shs_wide *row = e->F + shs__omp_triangle(i), d2;
         const shs_wide hii = shs__nn_product(e, i, i);
         for (j = 0; j <= i; j++) row[j] = 0;
-        row[i] = 1, e->z[i] = 0;
+        row[i] = 1;
+        e->z[i] = 0;
         if (!(e->in_use[i] > 0)) continue;
-        for (d2 = hii, e->z[i] = e->h[i], j = 0; j < i; j++) {
+        d2 = hii;
+        e->z[i] = e->h[i];
+        for (j = 0; j < i; j++) {
             const shs_wide *other = e->F + shs__omp_triangle(j);
             if (!(e->in_use[j] > 0)) continue;
-            for (row[j] = shs__nn_product(e, i, j), k = 0; k < j; k++) row[j] -= row[k] * other[k];
+            row[j] = shs__nn_product(e, i, j);
+            for (k = 0; k < j; k++) row[j] -= row[k] * other[k];
             row[j] /= other[j];
-            d2 -= row[j] * row[j], e->z[i] -= row[j] * e->z[j];
+            d2 -= row[j] * row[j];
+            e->z[i] -= row[j] * e->z[j];
         }
         if (!(d2 > e->guard * hii)) return 0;
         if (d2 < (shs_wide)w->smallest * hii) w->smallest = (shs_real)(d2 / hii);
-        row[i] = SHS__WSQRT(d2), e->z[i] /= row[i];
+        row[i] = SHS__WSQRT(d2);
+        e->z[i] /= row[i];
     }
     for (i = chosen - 1; i >= 0; i--) {
         const shs_wide *row = e->F + shs__omp_triangle(i);
@@ -9131,7 +9266,10 @@ SHS__OUTLINE int shs__nn_enter(shs__omp_signal *w, const shs__nn_equations *e, i
         for (i = 0; i < chosen; i++) {
             const shs_wide leaves = e->x[i] > 0 ? e->x[i] / (e->x[i] - e->z[i]) : 0;
             const shs_wide share = e->in_use[i] > 0 && !(e->z[i] > 0) ? leaves : 1;
-            if (e->in_use[i] > 0 && !(e->z[i] > 0) && (first < 0 || !(share >= step))) step = share, first = i;
+            if (e->in_use[i] > 0 && !(e->z[i] > 0) && (first < 0 || !(share >= step))) {
+                step = share;
+                first = i;
+            }
         }
         for (i = 0; i < chosen; i++) e->x[i] += step * (e->z[i] - e->x[i]);
         if (first < 0) return 1;
@@ -9149,14 +9287,19 @@ SHS__OUTLINE int shs__nn_solve(shs__omp_signal *w, const shs__nn_equations *e, i
     for (turns = 0; newcomer >= 0 && turns < 3 * chosen; turns++) {
         shs_wide most = 0;
         if (!shs__nn_enter(w, e, chosen, newcomer) && turns == 0) return 0;
-        for (newcomer = -1, i = 0; i < chosen; i++) {
+        newcomer = -1;
+        for (i = 0; i < chosen; i++) {
             shs_wide slope = e->h[i], size = shs__wabs(e->h[i]);
             if (e->in_use[i] > 0) continue;
             for (j = 0; j < chosen; j++) {
                 const shs_wide part = shs__nn_product(e, i, j) * e->x[j];
-                slope -= part, size += shs__wabs(part);
+                slope -= part;
+                size += shs__wabs(part);
             }
-            if (slope > 64 * SHS__WIDE_EPS * size && slope > most) most = slope, newcomer = i;
+            if (slope > 64 * SHS__WIDE_EPS * size && slope > most) {
+                most = slope;
+                newcomer = i;
+            }
         }
     }
     return 1;
@@ -9169,10 +9312,12 @@ SHS__INLINE int shs__nn_append(shs__omp_signal *w, shs__nn_equations *e, shs__om
     shs_wide *row = e->H + shs__omp_triangle(k);
     int i, l;
     if (!(w->alpha[j] > w->floor)) return 0;
-    w->atoms[k] = j, e->x[k] = e->in_use[k] = 0;
+    w->atoms[k] = j;
+    e->x[k] = e->in_use[k] = 0;
     e->guard = known && sizeof(shs_wide) > sizeof(shs_real) ? (shs_wide)SHS__OMP_GUARD * (shs_wide)SHS__OMP_GUARD
                                                             : (shs_wide)SHS__OMP_GUARD;
-    for (e->h[k] = known ? 0 : (shs_wide)w->alpha[j], i = 0; known && i < over->p; i++)
+    e->h[k] = known ? 0 : (shs_wide)w->alpha[j];
+    for (i = 0; known && i < over->p; i++)
         e->h[k] += (shs_wide)*SHS__AT(over->D, over->ldd, i, j) * (shs_wide)w->y[i];
     for (i = 0; i <= k; i++) {
         const shs_real *a = known ? SHS__AT(over->D, over->ldd, 0, j) : NULL;
@@ -9224,7 +9369,10 @@ SHS__INLINE int shs__nn_step(shs__omp_signal *w, shs__omp_form form) {
     }
     shs__nn_advance(w, e, form);
     if (known && (form == SHS__OMP_DIRECT || w->tolerance2 > 0)) shs__omp_confirm(w);
-    if (!known) w->residual2 = shs__nn_residual2(w, e), shs__omp_decide(w);
+    if (!known) {
+        w->residual2 = shs__nn_residual2(w, e);
+        shs__omp_decide(w);
+    }
     return !w->reached && w->chosen < w->limit;
 }
 
@@ -9281,7 +9429,9 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
     g->R = SHS__CARVE(l, shs_real, shs__layout_product((size_t)shs__imax(over->p, limit), direct ? columns : 1, 1));
     g->exact = SHS__CARVE(l, shs_wide, p);
     g->scratch = SHS__CARVE(l, shs_real, scratch);
-    g->clean = g->roots = g->diagonals = NULL, g->there = NULL, g->seats = NULL;
+    g->clean = g->roots = g->diagonals = NULL;
+    g->there = NULL;
+    g->seats = NULL;
     if (SHS__OMP_IF_WEIGHTED(over->weighted)) {
         g->clean = SHS__CARVE(l, shs_real, shs__layout_product(p, (size_t)count, 1));
         g->roots = SHS__CARVE(l, shs_real, shs__layout_product(p, (size_t)count, 1));
@@ -9291,7 +9441,11 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
     }
     for (i = 0; i < count; i++) {
         shs__omp_signal counted, *w = g->members ? g->members + i : &counted;
-        w->over = over, w->alpha = g->alpha, w->r = g->R, w->exact = g->exact, w->team = NULL;
+        w->over = over;
+        w->alpha = g->alpha;
+        w->r = g->R;
+        w->exact = g->exact;
+        w->team = NULL;
         w->L = SHS__CARVE(l, shs_real, shs__omp_triangle(limit));
         w->t = SHS__CARVE(l, shs_real, (size_t)limit);
         w->rows = direct ? 1 : (size_t)shs__imax(limit - 1, 1);
@@ -9299,7 +9453,8 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
         w->Q = direct && !nonnegative ? SHS__CARVE(l, shs_real, shs__layout_product(p, (size_t)limit, 1)) : NULL;
         if (nonnegative) shs__nn_layout(l, &w->equations, limit);
         w->distance = w->root = w->diagonal = w->residual = NULL;
-        w->unit = 1, w->longest = 0;
+        w->unit = 1;
+        w->longest = 0;
         if (SHS__OMP_IF_WEIGHTED(over->weighted)) {
             w->root = g->roots ? g->roots + (size_t)i * p : NULL;
             w->clean = g->clean ? g->clean + (size_t)i * p : NULL;
@@ -9476,7 +9631,9 @@ SHS__PRIVATE void shs__team_layout(shs__layout *l, shs__omp_group *g, int direct
     g->team.T = SHS__CARVE(l, shs_real, shs__layout_product(limit, count, 1));
     g->team.squares = SHS__CARVE(l, shs_wide, padded);
     g->team.R = direct ? SHS__CARVE(l, shs_real, shs__layout_product((size_t)g->over->p, count, 1)) : NULL;
-    g->team.panel = panel, g->team.limit = limit, g->team.scratch = g->scratch;
+    g->team.panel = panel;
+    g->team.limit = limit;
+    g->team.scratch = g->scratch;
     if (!g->members) return;
     g->team.A = g->alpha + 2 * padded;
     if (direct) g->members->B = g->alpha + padded;
@@ -9558,12 +9715,16 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
     count = c->use_gram ? SHS__ABREAST : (int)c->group;
     columns = c->use_gram ? c->group : (size_t)shs__omp_columns(count, o->selection);
     if (o->groups) {
-        for (c->group = 1, k = 0; k < o->group_count; k++)
+        c->group = 1;
+        for (k = 0; k < o->group_count; k++)
             c->group = shs__zmax(c->group, shs__team_end(o, c->m, k) - o->groups[k]);
         panel = shs__zmin(c->group, shs__coder_default_group(n));
-        c->chunks = o->group_count, count = 1, columns = (c->use_gram ? c->group : panel) + 2; /* the team's own, and b_k */
+        c->chunks = o->group_count; /* the team's own, and b_k */
+        count = 1;
+        columns = (c->use_gram ? c->group : panel) + 2;
     }
-    over->selection = o->selection, over->nonnegative = o->nonnegative;
+    over->selection = o->selection;
+    over->nonnegative = o->nonnegative;
     over->padded = c->use_gram && !o->gram ? shs__omp_padded(n) : n;
     over->ldg = (size_t)(o->gram ? o->ldg : over->padded);
     c->own_gram = NULL;
@@ -9673,7 +9834,8 @@ SHS__OUTLINE void shs__coder_weigh(const shs__coder *c, const shs__omp_group *g,
         shs__omp_weights(c, first + i, 0, p, roots);
         for (l = w->present = 0; l < p; l++) {
             total += (shs_wide)roots[l];
-            w->there[w->present] = l, w->present += roots[l] > 0; /* no branch, as in shs__omp_where */
+            w->there[w->present] = l; /* no branch, as in shs__omp_where */
+            w->present += roots[l] > 0;
             heaviest = roots[l] > heaviest ? roots[l] : heaviest;
             *SHS__AT(g->clean, p, l, i) = shs__omp_where(roots[l] > 0, *SHS__AT(c->Y, c->ldy, l, first + i));
         }
@@ -9803,9 +9965,14 @@ SHS__OUTLINE void shs__omp_code_team(const shs__coder *c, size_t first, size_t e
     shs__sum norm2 = SHS_ZERO;
     size_t i;
     int k, tries;
-    team->count = end - first, team->ldy = c->ldy, team->stride = c->codes->stride;
-    team->Y = p ? SHS__AT(c->Y, c->ldy, 0, first) : NULL, team->X = SHS__AT(c->codes->coefs, team->stride, 0, first);
-    w->y = team->Y, w->x = team->X, w->atoms = c->codes->atoms + first * (size_t)team->stride;
+    team->count = end - first;
+    team->ldy = c->ldy;
+    team->stride = c->codes->stride;
+    team->Y = p ? SHS__AT(c->Y, c->ldy, 0, first) : NULL;
+    team->X = SHS__AT(c->codes->coefs, team->stride, 0, first);
+    w->y = team->Y;
+    w->x = team->X;
+    w->atoms = c->codes->atoms + first * (size_t)team->stride;
     for (i = first; i < end; i++) {
         shs__sum_add(&norm2, shs__coder_norm2(c, i));
         if (team->R) memcpy(team->R + (i - first) * (size_t)p, SHS__AT(c->Y, c->ldy, 0, i), (size_t)p * sizeof(shs_real));
@@ -10029,7 +10196,10 @@ SHS__PRIVATE shs_status shs__omp_check_options(int p, int n, size_t m, const shs
 SHS__PRIVATE shs_status shs__coder_open(shs__coder *c, int p, int n, size_t m, int stride, const shs_omp_options *options) {
     static const shs_omp_options zero = SHS_ZERO;
     memset(c, 0, sizeof *c);
-    c->over.p = p, c->over.n = n, c->m = m, c->stride = stride;
+    c->over.p = p;
+    c->over.n = n;
+    c->m = m;
+    c->stride = stride;
     c->options = options ? options : &zero;
     c->over.weighted = shs__omp_weighted(c->options);
     return shs__omp_check_options(p, n, m, c->options, &c->stride);
@@ -10077,8 +10247,15 @@ SHS__PRIVATE shs_status shs__omp_engine_open(const shs_context *ctx, const shs__
     shs_signals_job job = SHS_ZERO;
     if (c->options->nonnegative || shs__omp_weighted(c->options)) return SHS_UNSUPPORTED; /* of any engine */
     if (shs__omp_grouped(c->options) && (learning || !e->signals_grouped)) return SHS_UNSUPPORTED;
-    job.p = c->over.p, job.n = c->over.n, job.m = c->m, job.Y = c->Y, job.ldy = c->ldy, job.stride = c->stride;
-    job.coding = c->options, job.learning = learning, job.descending = purpose == SHS__OMP_DESCENDS;
+    job.p = c->over.p;
+    job.n = c->over.n;
+    job.m = c->m;
+    job.Y = c->Y;
+    job.ldy = c->ldy;
+    job.stride = c->stride;
+    job.coding = c->options;
+    job.learning = learning;
+    job.descending = purpose == SHS__OMP_DESCENDS;
     return codes && (learns || !learning) ? e->signals_open(e->user, ctx, &job, session) : SHS_UNSUPPORTED;
 }
 
@@ -10417,7 +10594,12 @@ SHS__PUBLIC shs_status shs_omp_ex(const shs_context *ctx, int p, int n, const sh
     if (status != SHS_OK) return status;
     if (!shs__codes_ok(codes, m)) return SHS_BAD_CODES;
     status = shs__coder_open(&c, p, n, m, codes->stride, options);
-    c.over.D = D, c.over.ldd = ldd, c.Y = Y, c.ldy = ldy, c.codes = codes, c.errors2 = errors2;
+    c.over.D = D;
+    c.over.ldd = ldd;
+    c.Y = Y;
+    c.ldy = ldy;
+    c.codes = codes;
+    c.errors2 = errors2;
     return status == SHS_OK ? shs__omp_code(ctx, &c, report) : status;
 }
 
@@ -10444,7 +10626,11 @@ SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, con
         if (status == SHS_OK && tolerance > 0 && (shs_wide)tolerance * (shs_wide)tolerance < SHS__OMP_TRUST2 * whole)
             status = SHS_TOLERANCE_TOO_SMALL;
     }
-    c.Y = dty, c.ldy = ldt, c.norms2 = norms2, c.codes = codes, c.errors2 = errors2;
+    c.Y = dty;
+    c.ldy = ldt;
+    c.norms2 = norms2;
+    c.codes = codes;
+    c.errors2 = errors2;
     return status == SHS_OK ? shs__omp_code(ctx, &c, report) : status;
 }
 
@@ -10477,7 +10663,9 @@ SHS__OUTLINE shs_status shs__omp_one_open(shs__omp_one *one, int p, int n, const
     status = shs__omp_weighted(&one->o) || shs__omp_grouped(&one->o) ? SHS_BAD_OPTIONS : shs__omp_check_choice(&one->o);
     if (status != SHS_OK) return status;
     one->o.sparsity = one->o.sparsity > 0 ? shs__imin(one->o.sparsity, most) : most;
-    one->over.p = p, one->over.n = one->over.padded = n, one->over.selection = one->o.selection;
+    one->over.p = p;
+    one->over.n = one->over.padded = n;
+    one->over.selection = one->o.selection;
     one->over.nonnegative = one->o.nonnegative;
     shs__omp_one_layout(one);
     return one->l.overflow ? SHS_TOO_LARGE : SHS_OK;
@@ -10501,7 +10689,8 @@ SHS__OUTLINE shs_status shs__omp_one_begin(shs__omp_one *one, void *workspace, s
     shs__layout_begin(&one->l, workspace);
     shs__omp_one_layout(one);
     shs__omp_set_diagonal(&one->over);
-    one->w.atoms = atoms, one->w.x = coefs;
+    one->w.atoms = atoms;
+    one->w.x = coefs;
     shs__omp_begin(&one->w, norm2, one->o.sparsity, one->o.tolerance);
     return SHS_OK;
 }
@@ -10523,7 +10712,8 @@ SHS__PUBLIC shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const s
     status = shs__omp_one_open(&one, 0, n, options);
     if (status == SHS_OK) status = shs__omp_check_norm(&norm2, one.o.tolerance, 0);
     if (!shs__finite(1, &norm2) || norm2 < 0) norm2 = 0;
-    one.over.G = gram, one.over.ldg = (size_t)ldg;
+    one.over.G = gram;
+    one.over.ldg = (size_t)ldg;
     if (status == SHS_OK) status = shs__omp_one_begin(&one, workspace, workspace_size, atoms, coefs, used, (shs_wide)norm2);
     if (status != SHS_OK) return status;
     memcpy(one.w.alpha, dty, (size_t)n * sizeof(shs_real));
@@ -10546,7 +10736,9 @@ SHS__PUBLIC shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int l
     if (!y) return SHS_BAD_SIGNALS;
     if (!shs__finite((size_t)p, y)) return SHS_SIGNALS_NOT_FINITE;
     status = shs__omp_one_open(&one, p, n, options);
-    one.over.D = D, one.over.ldd = ldd, one.w.y = y;
+    one.over.D = D;
+    one.over.ldd = ldd;
+    one.w.y = y;
     if (status == SHS_OK) status = shs__omp_one_begin(&one, workspace, workspace_size, atoms, coefs, used, shs__la_norm2(p, y));
     if (status != SHS_OK) return status;
     shs__omp_pursue_group(&one.g, 1, shs__omp_correlate_one);
@@ -10562,14 +10754,21 @@ SHS__PUBLIC int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y
                               shs_wide *r, shs_wide *Q, shs_wide *R) {
     shs_wide first = 0, error2 = 0;
     ptrdiff_t i, j, q, k;
-    for (i = 0; i < p; i++) r[i] = (shs_wide)y[i], error2 += r[i] * r[i];
+    for (i = 0; i < p; i++) {
+        r[i] = (shs_wide)y[i];
+        error2 += r[i] * r[i];
+    }
     for (k = 0; k < s && k < p && !(tolerance > 0 && error2 <= tolerance * tolerance); k++) {
         shs_wide largest = -1, along = 0, whole = 0, left = 0, *u = Q + k * p;
         for (j = 0; j < n; j++) { /* choose the atom of the largest score */
             shs_wide alpha = 0, gjj = 0, d2, value;
             const shs_real *d = D + j * p;
-            for (i = 0; i < p; i++) alpha += (shs_wide)d[i] * r[i], gjj += (shs_wide)d[i] * (shs_wide)d[i];
-            for (d2 = gjj, q = 0; score && q < k; q++) { /* its squared distance from the span of those chosen */
+            for (i = 0; i < p; i++) {
+                alpha += (shs_wide)d[i] * r[i];
+                gjj += (shs_wide)d[i] * (shs_wide)d[i];
+            }
+            d2 = gjj;
+            for (q = 0; score && q < k; q++) { /* its squared distance from the span of those chosen */
                 shs_wide c = 0;
                 for (i = 0; i < p; i++) c += (shs_wide)d[i] * Q[i + q * p];
                 d2 -= c * c;
@@ -10583,16 +10782,26 @@ SHS__PUBLIC int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y
         }
         if (k == 0) first = along;
         if (!(along > (shs_wide)SHS__EPS * first / 100)) break; /* nothing is left but rounding */
-        for (i = 0; i < p; i++) u[i] = (shs_wide)D[i + (ptrdiff_t)atoms[k] * p], whole += u[i] * u[i];
+        for (i = 0; i < p; i++) {
+            u[i] = (shs_wide)D[i + (ptrdiff_t)atoms[k] * p];
+            whole += u[i] * u[i];
+        }
         for (q = 0; q < k; q++) { /* append it: d = sum of R[q,k] Q[.,q], by Gram and Schmidt */
-            for (R[q + k * s] = 0, i = 0; i < p; i++) R[q + k * s] += Q[i + q * p] * u[i];
+            R[q + k * s] = 0;
+            for (i = 0; i < p; i++) R[q + k * s] += Q[i + q * p] * u[i];
             for (i = 0; i < p; i++) u[i] -= R[q + k * s] * Q[i + q * p];
         }
         for (i = 0; i < p; i++) left += u[i] * u[i];
         if (!(left > (shs_wide)SHS__OMP_GUARD * whole)) break; /* it depends on those chosen before */
         R[k + k * s] = SHS__WSQRT(left);
-        for (x[k] = 0, i = 0; i < p; i++) u[i] /= R[k + k * s], x[k] += u[i] * r[i];
-        for (error2 = 0, i = 0; i < p; i++) r[i] -= x[k] * u[i], error2 += r[i] * r[i]; /* advance */
+        for (x[k] = 0, i = 0; i < p; i++) {
+            u[i] /= R[k + k * s];
+            x[k] += u[i] * r[i];
+        }
+        for (error2 = 0, i = 0; i < p; i++) { /* advance */
+            r[i] -= x[k] * u[i];
+            error2 += r[i] * r[i];
+        }
     }
     for (j = k - 1; j >= 0; j--) { /* solve R x = Q'y, from the last coefficient back */
         for (q = j + 1; q < k; q++) x[j] -= R[j + q * s] * x[q];
@@ -10606,14 +10815,18 @@ SHS__PUBLIC int shs_somp_naive(int p, int n, const shs_real *D, ptrdiff_t m, con
                                shs_wide *E, shs_wide *Q, shs_wide *R) {
     shs_wide first = 0, error2 = 0;
     ptrdiff_t i, j, q, k, l;
-    for (i = 0; i < p * m; i++) E[i] = (shs_wide)Y[i], error2 += E[i] * E[i];
+    for (i = 0; i < p * m; i++) {
+        E[i] = (shs_wide)Y[i];
+        error2 += E[i] * E[i];
+    }
     for (k = 0; k < s && k < p && !(tolerance > 0 && error2 <= tolerance * tolerance); k++) {
         shs_wide largest = -1, along2 = 0, whole = 0, left = 0, *u = Q + k * p;
         for (j = 0; j < n; j++) { /* choose the atom of the largest sum of scores */
             shs_wide gjj = 0, d2, value = 0, sum = 0;
             const shs_real *d = D + j * p;
             for (i = 0; i < p; i++) gjj += (shs_wide)d[i] * (shs_wide)d[i];
-            for (d2 = gjj, q = 0; q < k; q++) { /* its squared distance from the span of those chosen */
+            d2 = gjj;
+            for (q = 0; q < k; q++) { /* its squared distance from the span of those chosen */
                 shs_wide c = 0;
                 for (i = 0; i < p; i++) c += (shs_wide)d[i] * Q[i + q * p];
                 d2 -= c * c;
@@ -10621,7 +10834,8 @@ SHS__PUBLIC int shs_somp_naive(int p, int n, const shs_real *D, ptrdiff_t m, con
             for (l = 0; l < m; l++) {
                 shs_wide alpha = 0;
                 for (i = 0; i < p; i++) alpha += (shs_wide)d[i] * E[i + l * p];
-                value += score ? score(alpha, gjj, d2) : alpha * alpha, sum += alpha * alpha;
+                value += score ? score(alpha, gjj, d2) : alpha * alpha;
+                sum += alpha * alpha;
             }
             if (!(value > largest)) continue;
             largest = value;
@@ -10631,18 +10845,27 @@ SHS__PUBLIC int shs_somp_naive(int p, int n, const shs_real *D, ptrdiff_t m, con
         }
         if (k == 0) first = along2;
         if (!(along2 > (shs_wide)SHS__EPS * (shs_wide)SHS__EPS * first / 10000)) break; /* nothing is left but rounding */
-        for (i = 0; i < p; i++) u[i] = (shs_wide)D[i + (ptrdiff_t)atoms[k] * p], whole += u[i] * u[i];
+        for (i = 0; i < p; i++) {
+            u[i] = (shs_wide)D[i + (ptrdiff_t)atoms[k] * p];
+            whole += u[i] * u[i];
+        }
         for (q = 0; q < k; q++) { /* append it: d = sum of R[q,k] Q[.,q], by Gram and Schmidt */
-            for (R[q + k * s] = 0, i = 0; i < p; i++) R[q + k * s] += Q[i + q * p] * u[i];
+            R[q + k * s] = 0;
+            for (i = 0; i < p; i++) R[q + k * s] += Q[i + q * p] * u[i];
             for (i = 0; i < p; i++) u[i] -= R[q + k * s] * Q[i + q * p];
         }
         for (i = 0; i < p; i++) left += u[i] * u[i];
         if (!(left > (shs_wide)SHS__OMP_GUARD * whole)) break; /* it depends on those chosen before */
         R[k + k * s] = SHS__WSQRT(left);
         for (i = 0; i < p; i++) u[i] /= R[k + k * s];
-        for (error2 = 0, l = 0; l < m; l++) { /* advance */
-            for (X[k + l * s] = 0, i = 0; i < p; i++) X[k + l * s] += u[i] * E[i + l * p];
-            for (i = 0; i < p; i++) E[i + l * p] -= X[k + l * s] * u[i], error2 += E[i + l * p] * E[i + l * p];
+        error2 = 0;
+        for (l = 0; l < m; l++) { /* advance */
+            X[k + l * s] = 0;
+            for (i = 0; i < p; i++) X[k + l * s] += u[i] * E[i + l * p];
+            for (i = 0; i < p; i++) {
+                E[i + l * p] -= X[k + l * s] * u[i];
+                error2 += E[i + l * p] * E[i + l * p];
+            }
         }
     }
     for (l = 0; l < m; l++)
@@ -10657,7 +10880,10 @@ SHS__PUBLIC int shs_nnomp_naive(int p, int n, const shs_real *D, const shs_real 
                                 shs_wide *x, shs_wide *r) {
     shs_wide first = 0, error2 = 0;
     ptrdiff_t i, j, k, l;
-    for (i = 0; i < p; i++) r[i] = (shs_wide)y[i], error2 += r[i] * r[i];
+    for (i = 0; i < p; i++) {
+        r[i] = (shs_wide)y[i];
+        error2 += r[i] * r[i];
+    }
     for (k = 0; k < s && !(tolerance > 0 && error2 <= tolerance * tolerance); k++) {
         shs_wide most = 0, change = 1, size = 0;
         int sweeps;
@@ -10666,21 +10892,30 @@ SHS__PUBLIC int shs_nnomp_naive(int p, int n, const shs_real *D, const shs_real 
             int chosen = 0;
             for (i = 0; i < p; i++) alpha += (shs_wide)D[i + j * p] * r[i];
             for (l = 0; l < k; l++) chosen |= atoms[l] == j;
-            if (!chosen && alpha > most) most = alpha, atoms[k] = (int)j;
+            if (!chosen && alpha > most) {
+                most = alpha;
+                atoms[k] = (int)j;
+            }
         }
         if (k == 0) first = most;
         if (!(most > (shs_wide)SHS__OMP_GUARD * first)) break;
-        for (x[k] = 0, sweeps = 0; change > size * SHS__WIDE_EPS && sweeps < 1000000; sweeps++)
+        x[k] = 0;
+        for (sweeps = 0; change > size * SHS__WIDE_EPS && sweeps < 1000000; sweeps++)
             for (change = size = 0, l = 0; l <= k; l++) { /* each coefficient at its best, not below 0 */
                 const shs_real *d = D + (ptrdiff_t)atoms[l] * p;
                 shs_wide alpha = 0, norm2 = 0, next;
-                for (i = 0; i < p; i++) alpha += (shs_wide)d[i] * r[i], norm2 += (shs_wide)d[i] * (shs_wide)d[i];
+                for (i = 0; i < p; i++) {
+                    alpha += (shs_wide)d[i] * r[i];
+                    norm2 += (shs_wide)d[i] * (shs_wide)d[i];
+                }
                 next = x[l] + alpha / norm2 > 0 ? x[l] + alpha / norm2 : 0;
                 for (i = 0; i < p; i++) r[i] -= (next - x[l]) * (shs_wide)d[i];
-                change += shs__wabs(next - x[l]), size += next;
+                change += shs__wabs(next - x[l]);
+                size += next;
                 x[l] = next;
             }
-        for (error2 = 0, i = 0; i < p; i++) error2 += r[i] * r[i];
+        error2 = 0;
+        for (i = 0; i < p; i++) error2 += r[i] * r[i];
     }
     return (int)k;
 }
@@ -10697,7 +10932,10 @@ SHS__PUBLIC void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real
         for (j = 0; j < n; j++) { /* each coefficient at its best while the others stay */
             const shs_real *d = D + j * p;
             shs_wide alpha = 0, norm2 = 0, next = 0;
-            for (i = 0; i < p; i++) alpha += (shs_wide)d[i] * r[i], norm2 += (shs_wide)d[i] * (shs_wide)d[i];
+            for (i = 0; i < p; i++) {
+                alpha += (shs_wide)d[i] * r[i];
+                norm2 += (shs_wide)d[i] * (shs_wide)d[i];
+            }
             alpha += norm2 * x[j];
             if (norm2 > 0 && alpha > lambda1) next = (alpha - lambda1) / (norm2 + lambda2);
             if (norm2 > 0 && alpha < -lambda1 && !nonnegative) next = (alpha + lambda1) / (norm2 + lambda2);
@@ -10862,7 +11100,9 @@ SHS__OUTLINE shs_real shs__lasso_sweep(const shs__lasso *q, shs__lasso_signal *s
         next = whole < high ? whole : high;
         next = (whole - (next > low ? next : low)) * (1 / (g[j] + l2));
         if (!(g[j] > 0)) continue;
-        x[j] = next, step = next - was, change = shs__abs(step) * g[j];
+        x[j] = next;
+        step = next - was;
+        change = shs__abs(step) * g[j];
         if (support && (next < 0 || next > 0)) support[used++] = j;
         if (support && !(change > 0)) continue;
         less += (shs_wide)step * (2 * (shs_wide)along - (shs_wide)step * (shs_wide)g[j]);
@@ -10871,7 +11111,8 @@ SHS__OUTLINE shs_real shs__lasso_sweep(const shs__lasso *q, shs__lasso_signal *s
         else waiting = column = g, waits = step;
     }
     if (waiting) kernels->axpy((size_t)n, -waits, waiting, a);
-    s->r2 -= less, s->support = support ? used : s->support;
+    s->r2 -= less;
+    s->support = support ? used : s->support;
     return most;
 }
 
@@ -10906,7 +11147,9 @@ SHS__OUTLINE void shs__lasso_look(const shs__lasso *q, shs__lasso_signal *s, con
     }
     for (j = 0; j < s->support; j++) {
         const shs_wide x = (shs_wide)w->x[w->support[j]];
-        x1 += shs__wabs(x), x2 += x * x, along += x * (shs_wide)alpha[w->support[j]];
+        x1 += shs__wabs(x);
+        x2 += x * x;
+        along += x * (shs_wide)alpha[w->support[j]];
     }
     least = (shs_wide)s->largest;
     if (exact) least -= 2 * (shs_wide)SHS__EPS * (least + (shs_wide)d->p * SHS__WSQRT(q->longest2 * s->r2));
@@ -10957,8 +11200,10 @@ SHS__OUTLINE int shs__lasso_face(const shs__lasso *q, shs__lasso_signal *s, cons
     for (j = count - 1; j >= 0; j--) {
         const shs_real *column = w->L + (size_t)j * ld, *u = w->u + w->index[j];
         w->z[j] = (column[count] - kernels->dot((size_t)(count - 1 - j), column + j + 1, w->z + j + 1)) / column[j];
-        if (!((*u > 0) == (*u + w->z[j] > 0) && (*u < 0) == (*u + w->z[j] < 0)) && -*u / w->z[j] < share)
-            share = -*u / w->z[j], first = j;
+        if (!((*u > 0) == (*u + w->z[j] > 0) && (*u < 0) == (*u + w->z[j] < 0)) && -*u / w->z[j] < share) {
+            share = -*u / w->z[j];
+            first = j;
+        }
     }
     for (j = 0; j < count; j++) {
         const shs_real step = share * w->z[j], u = w->u[w->index[j]];
@@ -10984,7 +11229,8 @@ SHS__OUTLINE int shs__lasso_inside(const shs__lasso *q, shs__lasso_signal *s, co
         for (i = 0; i < j; i++) w->M[(size_t)j * ldm + (size_t)i] = w->M[(size_t)i * ldm + (size_t)j];
         for (; i < k; i++) w->M[(size_t)j * ldm + (size_t)i] = g[w->support[i]];
         for (; i < (int)ldm; i++) w->M[(size_t)j * ldm + (size_t)i] = 0;
-        w->u[j] = w->x[w->support[j]], w->a[j] = alpha[w->support[j]];
+        w->u[j] = w->x[w->support[j]];
+        w->a[j] = alpha[w->support[j]];
     }
     for (j = k; j < (int)ldm; j++) w->a[j] = 0;
     for (j = 0; j < SHS__LASSO_INSIDE && s->sweeps < q->sweeps; j++, s->sweeps++)
@@ -11052,7 +11298,10 @@ SHS__PRIVATE void shs__lasso_store(const shs__lasso *q, shs__lasso_signal *s, co
         memmove(w->support + least, w->support + least + 1, (size_t)(k - 1 - least) * sizeof(int));
     }
     codes->used[at] = k;
-    for (j = 0; j < codes->stride; j++) atoms[j] = j < k ? w->support[j] : 0, coefs[j] = j < k ? w->x[w->support[j]] : 0;
+    for (j = 0; j < codes->stride; j++) {
+        atoms[j] = j < k ? w->support[j] : 0;
+        coefs[j] = j < k ? w->x[w->support[j]] : 0;
+    }
 }
 
 /* r of a signal by `used` coefficients, in shs_wide (`exact`) and in shs_real (`column`); by the Gram matrix alone alpha. */
@@ -11077,7 +11326,8 @@ SHS__OUTLINE void shs__lasso_residual(const shs__lasso *q, shs__lasso_signal *s,
         shs__sum_add(&r2, -(shs_wide)coefs[k] * ((shs_wide)y[atoms[k]] + exact[atoms[k]]));
     }
     if (!d->p) shs__sum_add(&r2, s->norm2), memset(column + rows, 0, (size_t)(d->padded - rows) * sizeof *column);
-    s->r2 = shs__sum_value(&r2), s->product = shs__sum_value(&product);
+    s->r2 = shs__sum_value(&r2);
+    s->product = shs__sum_value(&product);
 }
 
 /* r of the `count` active signals by their codes alone and alpha = D'r. Of no lambda (-1): by no codes. */
@@ -11416,7 +11666,8 @@ SHS__OUTLINE void shs__lasso_group(const shs__lasso *q, const shs__omp_group *g,
                 w->active[left++] = s;
                 continue;
             }
-            sums->nonzeros += (size_t)q->c.codes->used[at], sums->cut += (size_t)s->cut;
+            sums->nonzeros += (size_t)q->c.codes->used[at];
+            sums->cut += (size_t)s->cut;
             sums->not_reached += s->cut || !(s->gap <= target);
             shs__sum_add(&sums->objective, s->objective);
             if (s->norm2 > 0) s->gap /= s->norm2 / 2;
@@ -11490,9 +11741,15 @@ SHS__PRIVATE shs_status shs__lasso_open(shs__lasso *q, int p, int n, size_t m, c
     if (!shs__tolerance_ok(o->gap)) return SHS_BAD_TOLERANCE;
     if (o->sweeps < 0) return SHS_BAD_ITERATIONS;
     if (o->gram ? o->ldg < n : !p) return SHS_BAD_GRAM;
-    q->o = o, q->c.over.p = p, q->c.over.n = n, q->c.m = m, q->c.options = &q->coding;
-    q->coding.gram = o->gram, q->coding.ldg = o->ldg;
-    q->lambdas = o->lambda_count ? o->lambdas : &o->lambda, q->count = shs__imax(o->lambda_count, 1);
+    q->o = o;
+    q->c.over.p = p;
+    q->c.over.n = n;
+    q->c.m = m;
+    q->c.options = &q->coding;
+    q->coding.gram = o->gram;
+    q->coding.ldg = o->ldg;
+    q->lambdas = o->lambda_count ? o->lambdas : &o->lambda;
+    q->count = shs__imax(o->lambda_count, 1);
     q->gap = o->gap > 0 ? o->gap : SHS__LASSO_GAP;
     q->sweeps = o->sweeps > 0 ? o->sweeps : 1000;
     for (i = 0; i < q->count; i++)
@@ -11519,19 +11776,27 @@ SHS__PRIVATE shs_status shs__lasso_descents(const shs_context *ctx, shs__lasso *
     void *session = NULL;
     shs_status status = SHS_UNSUPPORTED;
     int which, fetching = 0;
-    c->stride = codes.stride, q->coding.gram_mode = SHS_GRAM_ALWAYS, codes.m = c->m;
-    d.lambda2 = q->o->lambda2, d.relative = q->o->relative, d.nonnegative = q->o->nonnegative;
-    d.gap = q->gap, d.sweeps = q->sweeps;
+    c->stride = codes.stride;
+    q->coding.gram_mode = SHS_GRAM_ALWAYS;
+    codes.m = c->m;
+    d.lambda2 = q->o->lambda2;
+    d.relative = q->o->relative;
+    d.nonnegative = q->o->nonnegative;
+    d.gap = q->gap;
+    d.sweeps = q->sweeps;
     if (e->signals_descend && c->over.p) status = shs__omp_engine_open(ctx, c, SHS__OMP_DESCENDS, &session);
     if (status != SHS_OK) return status;
     status = e->signals_dictionary(session, c->over.D, c->over.ldd);
     for (which = 0; which < q->count && status == SHS_OK; which++) {
-        d.lambda = q->lambdas[which], d.warm = which > 0;
+        d.lambda = q->lambdas[which];
+        d.warm = which > 0;
         if (d.warm) status = shs__ctx_progress(ctx, "lasso", 0, c->m, -1);
         if (status == SHS_OK) status = e->signals_descend(session, &d);
         fetching |= status == SHS_OK;
         if (status == SHS_OK) status = e->signals_fetch(session, &codes);
-        codes.used += c->m, codes.atoms += cells, codes.coefs += cells;
+        codes.used += c->m;
+        codes.atoms += cells;
+        codes.coefs += cells;
     }
     if (fetching && status != SHS_OK) memset(c->codes->used, 0, (size_t)q->count * c->m * sizeof(int));
     e->signals_close(session);
@@ -11632,7 +11897,11 @@ SHS__PUBLIC shs_status shs_lasso(const shs_context *ctx, int p, int n, const shs
     shs_status status = shs__omp_check_signals(ctx, p, n, D, ldd, m, Y, ldy);
     if (status == SHS_OK) status = shs__lasso_open(&q, p, n, m, options);
     if (status != SHS_OK) return status;
-    q.c.over.D = D, q.c.over.ldd = ldd, q.c.Y = Y, q.c.ldy = ldy, q.gaps = gaps;
+    q.c.over.D = D;
+    q.c.over.ldd = ldd;
+    q.c.Y = Y;
+    q.c.ldy = ldy;
+    q.gaps = gaps;
     return shs__lasso_code(ctx, &q, codes, report);
 }
 
@@ -11645,7 +11914,10 @@ SHS__PUBLIC shs_status shs_lasso_gram(const shs_context *ctx, int n, size_t m, c
     if (status == SHS_OK) status = shs__lasso_open(&q, 0, n, m, options);
     for (i = 0; i < m && status == SHS_OK; i++) status = shs__omp_check_norm(norms2 ? norms2 + i : NULL, 0, 1);
     if (status != SHS_OK) return status;
-    q.c.Y = dty, q.c.ldy = ldt, q.c.norms2 = norms2, q.gaps = gaps;
+    q.c.Y = dty;
+    q.c.ldy = ldt;
+    q.c.norms2 = norms2;
+    q.gaps = gaps;
     return shs__lasso_code(ctx, &q, codes, report);
 }
 #endif /* SPARSEHS_NO_LASSO */
@@ -11665,7 +11937,8 @@ SHS__PUBLIC void shs_sgk_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *
     shs_wide norm2 = 0;
     ptrdiff_t i, l;
     for (l = 0; l < p; l++) {
-        for (d[l] = 0, i = 0; i < m; i++) d[l] += F[l + i * p] * x[i * step];
+        d[l] = 0;
+        for (i = 0; i < m; i++) d[l] += F[l + i * p] * x[i * step];
         norm2 += d[l] * d[l];
     }
     for (l = 0; l < p; l++) d[l] /= SHS__WSQRT(norm2);
@@ -11698,7 +11971,8 @@ SHS__PUBLIC void shs_nnaksvd_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wi
             else if (norm2 > 0) d[l] = sum > 0 ? sum / SHS__WSQRT(norm2) : 0;
         }
     for (i = 0; i < m; i++) {
-        for (x[i * step] = 0, l = 0; l < p; l++) x[i * step] += F[l + i * p] * d[l];
+        x[i * step] = 0;
+        for (l = 0; l < p; l++) x[i * step] += F[l + i * p] * d[l];
         if (x[i * step] < 0) x[i * step] = 0;
     }
 }
@@ -11721,7 +11995,10 @@ SHS__PUBLIC void shs_mod_naive(int p, int n, shs_real *D, ptrdiff_t m, const shs
         }
     for (j = 0; j < n; j++) {
         shs_wide norm2 = 0;
-        for (l = 0; l < p; l++) B[l + j * p] /= A[j + j * n], norm2 += B[l + j * p] * B[l + j * p];
+        for (l = 0; l < p; l++) {
+            B[l + j * p] /= A[j + j * n];
+            norm2 += B[l + j * p] * B[l + j * p];
+        }
         for (l = 0; l < p; l++) D[l + j * p] = (shs_real)(B[l + j * p] / SHS__WSQRT(norm2));
     }
 }
@@ -11938,8 +12215,11 @@ SHS__PRIVATE void shs__dl_session_layout(shs__layout *l, shs__dl_learner *w, int
     size_t p = (size_t)w->p, n = (size_t)w->n, m = w->m;
     size_t atoms = shs__layout_product(p, n, 1), cells = shs__layout_product(m, (size_t)stride, 1);
     size_t stretches = n + cells / SHS__USES_AN_ITEM;
-    w->coder.over.p = w->p, w->coder.over.n = w->n, w->coder.m = m;
-    w->coder.stride = stride, w->coder.options = &w->o->coding;
+    w->coder.over.p = w->p;
+    w->coder.over.n = w->n;
+    w->coder.m = m;
+    w->coder.stride = stride;
+    w->coder.options = &w->o->coding;
     shs__coder_layout(l, &w->coder, shs__ctx_workers(w->ctx));
     if (own_codes) shs__codes_layout(l, &w->codes, m, stride);
     if (w->o->update == SHS_UPDATE_NSGK) shs__codes_layout(l, &w->previous, m, stride);
@@ -11969,9 +12249,21 @@ SHS__PRIVATE void shs__dl_session_layout(shs__layout *l, shs__dl_learner *w, int
 SHS__PRIVATE void shs__dl_session_begin(shs__dl_learner *w, const shs_real *Y, int ldy) {
     shs__synthesis *e = &w->residual;
     w->listed = &w->codes;
-    w->coder.Y = Y, w->coder.ldy = ldy, w->coder.codes = &w->codes, w->coder.errors2 = w->errors2, w->coder.after = e;
-    e->p = w->p, e->D = w->coded, e->ldd = w->p, e->Y = Y, e->ldy = ldy, e->codes = &w->codes, e->count = w->m;
-    e->Z = w->E, e->ldz = w->p, e->sums = w->chunk_sums;
+    w->coder.Y = Y;
+    w->coder.ldy = ldy;
+    w->coder.codes = &w->codes;
+    w->coder.errors2 = w->errors2;
+    w->coder.after = e;
+    e->p = w->p;
+    e->D = w->coded;
+    e->ldd = w->p;
+    e->Y = Y;
+    e->ldy = ldy;
+    e->codes = &w->codes;
+    e->count = w->m;
+    e->Z = w->E;
+    e->ldz = w->p;
+    e->sums = w->chunk_sums;
 }
 
 /* Learning with missing values is coding with a mask, and E that is 0 where a value is missing. */
@@ -11983,12 +12275,18 @@ SHS__PRIVATE void shs__dl_session_mask(shs__dl_learner *w) {
         shs__omp_weights(&w->coder, i, 0, w->p, clean);
         for (l = 0; l < p; l++) {
             const unsigned char present = clean[l] > 0;
-            w->present[i * p + l] = present, w->here += present;
+            w->present[i * p + l] = present;
+            w->here += present;
             clean[l] = shs__omp_where(present, *SHS__AT(w->coder.Y, w->coder.ldy, l, i));
         }
     }
-    w->coding = *w->coder.options, w->coding.mask = w->present, w->coding.ldm = w->p, w->coding.skip_nan = 0;
-    w->coder.options = &w->coding, w->coder.Y = w->residual.Y = w->clean, w->coder.ldy = w->residual.ldy = w->p;
+    w->coding = *w->coder.options;
+    w->coding.mask = w->present;
+    w->coding.ldm = w->p;
+    w->coding.skip_nan = 0;
+    w->coder.options = &w->coding;
+    w->coder.Y = w->residual.Y = w->clean;
+    w->coder.ldy = w->residual.ldy = w->p;
     w->residual.present = w->present;
 }
 
@@ -12016,7 +12314,8 @@ SHS__PRIVATE shs_status shs__dl_cpu_code(shs__dl_learner *w, const shs_real *D, 
     if (D != w->coded) memcpy(w->coded, D, (size_t)w->p * (size_t)w->n * sizeof(shs_real));
     shs__coder_dictionary(w->ctx, &w->coder, w->coded, w->p);
     status = shs__coder_run(w->ctx, &w->coder, NULL, report);
-    w->residual_done = 1, w->listed = &w->codes;
+    w->residual_done = 1;
+    w->listed = &w->codes;
     shs__dl_count_uses(w);
     for (j = 0; j < w->n; j++) w->usage[j] = w->uses.start[j + 1] - w->uses.start[j];
     return status;
@@ -12219,10 +12518,12 @@ SHS__PRIVATE void shs__dl_solve_signal(const shs__dl_learner *w, size_t i, shs_w
     for (a = 0; a < s; a++) {
         const shs_real *d = w->coded + (size_t)atoms[a] * p;
         shs_wide *row = L + (size_t)a * ld;
-        for (z[a] = 0, l = 0; l < w->p; l++) z[a] += (shs_wide)d[l] * (shs_wide)y[l];
+        z[a] = 0;
+        for (l = 0; l < w->p; l++) z[a] += (shs_wide)d[l] * (shs_wide)y[l];
         for (b = 0; b <= a; b++) {
             const shs_real *e = w->coded + (size_t)atoms[b] * p;
-            for (row[b] = 0, l = 0; l < w->p; l++) row[b] += (shs_wide)d[l] * (shs_wide)e[l];
+            row[b] = 0;
+            for (l = 0; l < w->p; l++) row[b] += (shs_wide)d[l] * (shs_wide)e[l];
             if (a == b) row[b] += (shs_wide)w->mu;
             for (k = 0; k < b; k++) row[b] -= row[k] * L[(size_t)b * ld + (size_t)k];
             if (b < a) row[b] /= L[(size_t)b * ld + (size_t)b];
@@ -12387,8 +12688,12 @@ SHS__PRIVATE shs_status shs__dl_stage_recode(shs__dl_learner *w, const shs_real 
     shs_omp_report report;
     shs_status status;
     shs__dl_stage_close(w);
-    coder->stride = codes->stride, coder->codes = codes, coder->errors2 = NULL, coder->after = NULL;
-    coder->over.D = D, coder->over.ldd = w->p;
+    coder->stride = codes->stride;
+    coder->codes = codes;
+    coder->errors2 = NULL;
+    coder->after = NULL;
+    coder->over.D = D;
+    coder->over.ldd = w->p;
     if (remote && !shs__codes_here(w->ctx, coder, &report, &status)) return status;
     shs__coder_dictionary(w->ctx, coder, D, w->p);
     return shs__coder_run(w->ctx, coder, NULL, &report);
@@ -12477,9 +12782,13 @@ SHS__PRIVATE shs_status shs__dl_power_steps(shs__dl_learner *w, shs_atom_group *
         }
         status = shs__ctx_reduce(w->ctx, w->energy, (size_t)g->count, SHS_REDUCE_MAX);
         if (status != SHS_OK) break;
-        for (moving = 0, j = 0; j < g->count; j++) w->flagged[j] = !(w->energy[j] > 0), moving |= !w->flagged[j];
+        for (moving = 0, j = 0; j < g->count; j++) {
+            w->flagged[j] = !(w->energy[j] > 0);
+            moving |= !w->flagged[j];
+        }
     }
-    g->power = 0, g->done = NULL;
+    g->power = 0;
+    g->done = NULL;
     return status;
 }
 
@@ -12495,12 +12804,17 @@ SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int 
     shs_wide unused;
     shs_status status;
     int j, done = 0;
-    r.update = w->o->update, r.group = group, r.want_codes = want_codes || !last, r.D = w->D;
+    r.update = w->o->update;
+    r.group = group;
+    r.want_codes = want_codes || !last;
+    r.D = w->D;
     w->group_size = group;
     if (*mine == SHS_OK && !(w->o->incoherence > 0)) *mine = shs__dl_stage_round(w, &r, &done);
     if (done) return *mine;
     if (*mine == SHS_OK) *mine = shs__dl_stage_residual(w, &unused);
-    g.update = w->o->update, g.sums = w->sums, g.gram = w->gram;
+    g.update = w->o->update;
+    g.sums = w->sums;
+    g.gram = w->gram;
     if (g.update == SHS_UPDATE_NSGK) shs__dl_list_previous(w);
     for (; g.first < w->n; g.first += group) {
         g.count = shs__imin(group, w->n - g.first);
@@ -12539,11 +12853,15 @@ SHS__PRIVATE void shs__dl_orthogonal_columns(int p, shs_wide *W, shs_wide *V) {
                 if (!(shs__wabs(ab) > negligible * SHS__WSQRT(aa) * SHS__WSQRT(bb))) continue;
                 z = (bb - aa) / (2 * ab);
                 t = (z < 0 ? -1 : 1) / (shs__wabs(z) + SHS__WSQRT(1 + z * z));
-                c = 1 / SHS__WSQRT(1 + t * t), t *= c, turned = 1;
+                c = 1 / SHS__WSQRT(1 + t * t);
+                t *= c;
+                turned = 1;
                 for (l = 0; l < p; l++) {
                     shs_wide x = a[l], y = u[l];
-                    a[l] = c * x - t * b[l], b[l] = t * x + c * b[l];
-                    u[l] = c * y - t * v[l], v[l] = t * y + c * v[l];
+                    a[l] = c * x - t * b[l];
+                    b[l] = t * x + c * b[l];
+                    u[l] = c * y - t * v[l];
+                    v[l] = t * y + c * v[l];
                 }
             }
 }
@@ -13030,10 +13348,15 @@ SHS__PRIVATE void shs__dl_layout(shs__layout *l, shs__dl_learner *w, int stride,
     }
     if (w->o->test_m > 0) {
         w->test_coding = w->o->coding;
-        w->test_coding.sparsity_each = NULL, w->test_coding.tolerance_each = NULL;
-        w->test_coding.mask = NULL, w->test_coding.skip_nan = 0;
-        w->test.over.p = w->p, w->test.over.n = w->n, w->test.m = w->o->test_m;
-        w->test.stride = stride, w->test.options = &w->test_coding;
+        w->test_coding.sparsity_each = NULL;
+        w->test_coding.tolerance_each = NULL;
+        w->test_coding.mask = NULL;
+        w->test_coding.skip_nan = 0;
+        w->test.over.p = w->p;
+        w->test.over.n = w->n;
+        w->test.m = w->o->test_m;
+        w->test.stride = stride;
+        w->test.options = &w->test_coding;
         shs__coder_layout(l, &w->test, shs__ctx_workers(w->ctx));
         shs__codes_layout(l, &w->test_codes, w->o->test_m, stride);
     }
@@ -13134,7 +13457,12 @@ SHS__PUBLIC size_t shs_ksvd_workspace(const shs_context *ctx, int p, int n, size
     shs__layout l = SHS_ZERO;
     int stride = shs__imin(p, n);
     if (p < 1 || n < 1 || shs__omp_check_options(p, n, m, &o.coding, &stride) != SHS_OK) return SIZE_MAX;
-    w.ctx = ctx, w.o = &o, w.p = p, w.n = n, w.m = m, w.masked = shs__omp_weighted(&o.coding);
+    w.ctx = ctx;
+    w.o = &o;
+    w.p = p;
+    w.n = n;
+    w.m = m;
+    w.masked = shs__omp_weighted(&o.coding);
     shs__dl_layout(&l, &w, shs__imax(stride, 1), 1);
     return shs__layout_query(&l);
 }
@@ -13151,7 +13479,10 @@ SHS__PRIVATE shs_status shs__dl_count_signals(shs__dl_learner *w) {
         int count = shs__imin(at_once, ctx->ranks - first), mine = ctx->rank - first;
         shs_status status;
         memset(shares, 0, 2 * (size_t)count * sizeof *shares);
-        if (mine >= 0 && mine < count) shares[2 * mine] = (shs_wide)w->m, shares[2 * mine + 1] = 1;
+        if (mine >= 0 && mine < count) {
+            shares[2 * mine] = (shs_wide)w->m;
+            shares[2 * mine + 1] = 1;
+        }
         status = shs__ctx_reduce(ctx, shares, 2 * (size_t)count, SHS_REDUCE_SUM);
         if (status != SHS_OK) return status;
         for (r = 0; r < count; r++) {
@@ -13250,7 +13581,9 @@ SHS__OUTLINE shs_status shs__dl_open(shs__dl_learner *w, shs__layout *l, int str
     status = shs__coder_finite(w->ctx, &w->coder);
     if (status != SHS_OK) return status;
     if (w->masked) shs__dl_session_mask(w);
-    w->test.Y = w->o->test, w->test.ldy = w->o->test_ld, w->test.codes = &w->test_codes;
+    w->test.Y = w->o->test;
+    w->test.ldy = w->o->test_ld;
+    w->test.codes = &w->test_codes;
     if (w->test.m > 0 && shs__coder_finite(w->ctx, &w->test) != SHS_OK) return SHS_SIGNALS_NOT_FINITE;
     return shs__dl_stage_open(w);
 }
@@ -13268,10 +13601,17 @@ SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t 
     if (status == SHS_OK && report && !SHS__ZEROED(report)) status = SHS_BAD_OUTPUT;
     if (status == SHS_OK && report && report->round_history && report->round_stride < 1) status = SHS_BAD_OUTPUT;
     if (report) {
-        w.report.history = report->history, w.report.usage_history = report->usage_history;
-        w.report.round_history = report->round_history, w.report.round_stride = report->round_stride;
+        w.report.history = report->history;
+        w.report.usage_history = report->usage_history;
+        w.report.round_history = report->round_history;
+        w.report.round_stride = report->round_stride;
     }
-    w.ctx = shs__ctx_trial(ctx, &trial), w.p = p, w.n = n, w.m = m, w.o = &o, w.masked = shs__omp_weighted(&o.coding);
+    w.ctx = shs__ctx_trial(ctx, &trial);
+    w.p = p;
+    w.n = n;
+    w.m = m;
+    w.o = &o;
+    w.masked = shs__omp_weighted(&o.coding);
     if (status == SHS_OK) status = shs__dl_open(&w, &l, stride, Y, ldy, codes);
     status = shs__dl_meet(&w, status, D, ldd);
     if (status == SHS_OK) status = shs__ctx_agree(w.ctx, shs__dl_start(&w, D, ldd));
@@ -13344,7 +13684,8 @@ SHS__PUBLIC void shs_online_naive(int p, int n, shs_real *D, ptrdiff_t m, const 
         shs_wide norm2 = 0;
         if (!(A[j + j * n] > 0)) continue;
         for (l = 0; l < p; l++) {
-            for (r[l] = B[l + j * p], k = 0; k < n; k++) r[l] -= (shs_wide)D[l + k * p] * A[k + j * n];
+            r[l] = B[l + j * p];
+            for (k = 0; k < n; k++) r[l] -= (shs_wide)D[l + k * p] * A[k + j * n];
             r[l] = (shs_wide)D[l + j * p] + r[l] / A[j + j * n];
             norm2 += r[l] * r[l];
         }
@@ -13400,7 +13741,8 @@ SHS__PRIVATE shs_status shs__on_read(shs__on_learner *s) {
     if (!s->ended && s->read_fn(s->user, w->p, s->reach, w->E, &count)) return SHS_READ_FAILED;
     if (count > s->reach) return SHS_READ_FAILED;
     s->ended |= count == 0;
-    w->m = w->coder.m = count, w->coder.chunks = shs__ctx_chunks(count, w->coder.group);
+    w->m = w->coder.m = count;
+    w->coder.chunks = shs__ctx_chunks(count, w->coder.group);
     return shs__coder_finite(w->ctx, &w->coder) == SHS_OK ? SHS_OK : SHS_SIGNALS_NOT_FINITE;
 }
 
@@ -13449,15 +13791,21 @@ SHS__PRIVATE shs_status shs__on_code(shs__on_learner *s, int test) {
     shs_status status;
     int j;
     memset(counts, 0, SHS__ON_COUNTS * sizeof *counts);
-    w->coder.over.D = w->D, w->coder.over.ldd = w->p;
-    g.count = w->n, g.atoms = w->D, g.gram = s->fresh, g.sums = s->fresh + n * n, g.energy = w->energy;
+    w->coder.over.D = w->D;
+    w->coder.over.ldd = w->p;
+    g.count = w->n;
+    g.atoms = w->D;
+    g.gram = s->fresh;
+    g.sums = s->fresh + n * n;
+    g.energy = w->energy;
     status = remote ? shs__on_engine(s, &g, &report) : SHS_UNSUPPORTED;
     if (status == SHS_UNSUPPORTED || status == SHS_NO_MEMORY) status = shs__on_cpu(s, &g, &report);
     if (status == SHS_OK && test) status = shs__dl_code_test(w, w->D, counts + SHS__ON_TEST_SUM2);
     if (status != SHS_OK) return status;
     for (j = 0; j < w->n; j++) uses[j] = (shs_wide)w->usage[j];
     counts[SHS__ON_SIGNALS] = (shs_wide)w->m;
-    counts[SHS__ON_SUM2] = report.sum2, counts[SHS__ON_NONZEROS] = (shs_wide)report.nonzeros;
+    counts[SHS__ON_SUM2] = report.sum2;
+    counts[SHS__ON_NONZEROS] = (shs_wide)report.nonzeros;
     counts[SHS__ON_TEST_SIGNALS] = test ? (shs_wide)w->test.m : 0;
     return SHS_OK;
 }
@@ -13491,7 +13839,10 @@ SHS__PRIVATE void shs__on_sweep(shs__on_learner *s) {
             shs_wide *y = SHS__AT(s->moves, p, 0, j);
             shs_real *d = SHS__AT(w->D, p, 0, first + j), *moved = SHS__AT(s->moved, p, 0, j);
             if (!(s->A[((size_t)first + (size_t)j) * (ld + 1)] > least)) continue;
-            for (l = 0; l < p; l++) y[l] += (shs_wide)d[l], moved[l] = d[l];
+            for (l = 0; l < p; l++) {
+                y[l] += (shs_wide)d[l];
+                moved[l] = d[l];
+            }
             for (l = 0; l < p && w->o->nonnegative; l++)
                 if (y[l] < 0) y[l] = 0;
             (void)shs__dl_unit(p, y, d);
@@ -13561,7 +13912,8 @@ SHS__PRIVATE shs_status shs__on_replace(shs__on_learner *s, size_t k, shs_online
     s->seen = 0;
     memcpy(w->best, w->D, p * n * sizeof *w->D);
     status = shs__dl_replace_atoms(w, (int)(k % INT_MAX), SHS_OK, &replaced);
-    record->replaced = replaced.replaced, record->pruned = replaced.pruned;
+    record->replaced = replaced.replaced;
+    record->pruned = replaced.pruned;
     for (j = 0; j < n && status == SHS_OK; j++)
         if (memcmp(w->best + j * p, w->D + j * p, p * sizeof *w->D) != 0) shs__on_forget_atom(s, (int)j, w->best + j * p);
     return status;
@@ -13632,7 +13984,8 @@ SHS__OUTLINE shs_status shs__on_learn(shs__on_learner *s, const shs_real *D, int
         status = shs__on_batch(s, first + k, mine, &record);
         if (status != SHS_OK) return status;
         if (record.signal_count == 0) break;
-        s->report.batches++, s->report.signal_count += record.signal_count;
+        s->report.batches++;
+        s->report.signal_count += record.signal_count;
         if (s->report.history && k < s->report.history_most) s->report.history[k] = record;
         mine = shs__ctx_progress(s->w.ctx, "learning online", k + 1, batches ? batches : k + 1, record.rmse);
     }
@@ -13661,12 +14014,20 @@ SHS__PRIVATE shs_online_options shs__on_options(int p, int n, const shs_online_o
     shs_online_options o = SHS_ZERO;
     shs_ksvd_options as = SHS_ZERO;
     if (given) o = *given;
-    as.coding = o.coding, as.prune_coherence = o.prune_coherence, as.test_ld = o.test_ld;
-    as.patch_width = o.patch_width, as.patch_height = o.patch_height, as.patch_channels = o.patch_channels;
+    as.coding = o.coding;
+    as.prune_coherence = o.prune_coherence;
+    as.test_ld = o.test_ld;
+    as.patch_width = o.patch_width;
+    as.patch_height = o.patch_height;
+    as.patch_channels = o.patch_channels;
     as = shs__dl_options(p, n, &as);
-    o.coding = as.coding, o.prune_coherence = as.prune_coherence, o.test_ld = as.test_ld;
+    o.coding = as.coding;
+    o.prune_coherence = as.prune_coherence;
+    o.test_ld = as.test_ld;
     if (o.nonnegative) o.coding.nonnegative = 1;
-    o.patch_width = as.patch_width, o.patch_height = as.patch_height, o.patch_channels = as.patch_channels;
+    o.patch_width = as.patch_width;
+    o.patch_height = as.patch_height;
+    o.patch_channels = as.patch_channels;
     if (o.batch == 0) o.batch = 512;
     if (o.forgetting <= 0 && o.forgetting >= 0) o.forgetting = 1;
     if (o.sweeps == 0) o.sweeps = 1;
@@ -13690,10 +14051,19 @@ SHS__PRIVATE shs_status shs__on_open(shs__on_learner *s, int p, int n, shs_onlin
     if (!shs__wide_finite(1, &o->forgetting) || !(o->forgetting > 0) || o->forgetting > 1) return SHS_BAD_FORGETTING;
     if (!shs__wide_finite(1, &o->start_weight) || o->start_weight < 0) return SHS_BAD_OPTIONS;
     if (o->sweeps < 0) return SHS_BAD_ROUNDS;
-    as->coding = o->coding, as->start = o->start, as->seed = o->seed, as->first_iteration = o->first_batch > 0;
-    as->patch_width = o->patch_width, as->patch_height = o->patch_height, as->patch_channels = o->patch_channels;
-    as->replace = o->replace, as->prune_coherence = o->prune_coherence, as->prune_uses = -1;
-    as->test = o->test, as->test_m = o->test_m, as->test_ld = o->test_ld;
+    as->coding = o->coding;
+    as->start = o->start;
+    as->seed = o->seed;
+    as->first_iteration = o->first_batch > 0;
+    as->patch_width = o->patch_width;
+    as->patch_height = o->patch_height;
+    as->patch_channels = o->patch_channels;
+    as->replace = o->replace;
+    as->prune_coherence = o->prune_coherence;
+    as->prune_uses = -1;
+    as->test = o->test;
+    as->test_m = o->test_m;
+    as->test_ld = o->test_ld;
     as->nonnegative = o->nonnegative;
     as->coding.nonnegative = 0; /* these codes are not updated */
     status = shs__dl_check_options(as);
@@ -13704,7 +14074,12 @@ SHS__PRIVATE shs_status shs__on_open(shs__on_learner *s, int p, int n, shs_onlin
     if (status == SHS_OK && o->test_m > 0 && o->test_ld < p) status = SHS_BAD_LDY;
     *stride = shs__imax(*stride, 1);
     if (o->replace_every == 0) o->replace_every = (size_t)n * 100 / (size_t)*stride;
-    s->o = o, s->reach = o->batch, s->w.o = as, s->w.p = p, s->w.n = n, s->w.m = o->batch;
+    s->o = o;
+    s->reach = o->batch;
+    s->w.o = as;
+    s->w.p = p;
+    s->w.n = n;
+    s->w.m = o->batch;
     return status;
 }
 
@@ -13726,7 +14101,9 @@ SHS__PUBLIC shs_status shs_online(const shs_context *ctx, int p, int n, size_t m
     shs_status status = shs__omp_check_signals(ctx, p, n, D, p, m, Y, p);
     if (status != SHS_OK) return status;
     o.coding.sparsity = sparsity;
-    from.m = m, from.Y = Y, from.epochs = epochs;
+    from.m = m;
+    from.Y = Y;
+    from.epochs = epochs;
     return shs_online_ex(ctx, p, n, shs_shuffled_signals, &from, &o, D, p, NULL);
 }
 
@@ -13757,7 +14134,9 @@ SHS__OUTLINE shs_status shs__on_check(shs__on_learner *s, int p, int n, const sh
     w->coder.after = NULL;
     if (w->ctx) s->quiet = *w->ctx;
     s->quiet.progress_fn = NULL;
-    w->test.Y = o->test, w->test.ldy = o->test_ld, w->test.codes = &w->test_codes;
+    w->test.Y = o->test;
+    w->test.ldy = o->test_ld;
+    w->test.codes = &w->test_codes;
     return w->test.m > 0 ? shs__coder_finite(w->ctx, &w->test) : SHS_OK;
 }
 
@@ -13799,7 +14178,12 @@ SHS__PUBLIC shs_status shs_online_ex(const shs_context *ctx, int p, int n, shs_s
     const size_t ld = (size_t)n;
     int started = 0, i, j;
     shs_status status;
-    s.w.ctx = shs__ctx_trial(ctx, &trial), s.o = &o, s.w.p = p, s.w.n = n, s.read_fn = read_fn, s.user = user;
+    s.w.ctx = shs__ctx_trial(ctx, &trial);
+    s.o = &o;
+    s.w.p = p;
+    s.w.n = n;
+    s.read_fn = read_fn;
+    s.user = user;
     status = shs__on_meet(&s, shs__on_check(&s, p, n, D, ldd, &o, report, &l), D, ldd);
     if (status == SHS_OK) {
         if (report) report->dictionary = s.w.D;
@@ -13835,7 +14219,11 @@ SHS__PRIVATE shs_status shs__dl_part_open(void *user, const shs_context *ctx, co
     if (!s) return SHS_NO_MEMORY;
     memset(s, 0, sizeof *s);
     s->o.coding = *job->coding;
-    s->w.ctx = ctx, s->w.o = &s->o, s->w.p = job->p, s->w.n = job->n, s->w.m = job->m;
+    s->w.ctx = ctx;
+    s->w.o = &s->o;
+    s->w.p = job->p;
+    s->w.n = job->n;
+    s->w.m = job->m;
     while (shs__layout_next(ctx, &s->layout, &status)) shs__dl_session_layout(&s->layout, &s->w, job->stride, 1);
     if (status == SHS_OK) {
         shs__dl_session_begin(&s->w, job->Y, job->ldy);
@@ -13904,10 +14292,14 @@ SHS__PRIVATE shs_status shs__dl_part_fetch(void *session, shs_codes *codes) {
 SHS__PRIVATE shs_engine shs__dl_part_engine(void) {
     shs_engine e = SHS_ZERO;
     e.fallback = 1;
-    e.signals_open = shs__dl_part_open, e.signals_close = shs__dl_part_close;
-    e.signals_dictionary = shs__dl_part_dictionary, e.signals_code = shs__dl_part_code;
-    e.signals_residual = shs__dl_part_residual, e.signals_gather = shs__dl_part_gather;
-    e.signals_update = shs__dl_part_update, e.signals_fetch = shs__dl_part_fetch;
+    e.signals_open = shs__dl_part_open;
+    e.signals_close = shs__dl_part_close;
+    e.signals_dictionary = shs__dl_part_dictionary;
+    e.signals_code = shs__dl_part_code;
+    e.signals_residual = shs__dl_part_residual;
+    e.signals_gather = shs__dl_part_gather;
+    e.signals_update = shs__dl_part_update;
+    e.signals_fetch = shs__dl_part_fetch;
     return e;
 }
 
@@ -13968,7 +14360,11 @@ SHS__PRIVATE void shs__split_close(void *session) {
 /* What a part's own calls get: nothing but memory, and threads where OpenMP's loops nest. */
 SHS__PRIVATE shs_context shs__split_alone(const shs_context *ctx, int count) {
     shs_context alone = SHS_ZERO;
-    if (ctx) alone.alloc_fn = ctx->alloc_fn, alone.free_fn = ctx->free_fn, alone.alloc_user = ctx->alloc_user;
+    if (ctx) {
+        alone.alloc_fn = ctx->alloc_fn;
+        alone.free_fn = ctx->free_fn;
+        alone.alloc_user = ctx->alloc_user;
+    }
     alone.threads = 1;
 #ifdef SHS__OPENMP
     if (!ctx || !ctx->parallel_fn || ctx->parallel_fn == shs__ctx_trial_run)
@@ -13995,7 +14391,9 @@ SHS__PRIVATE shs_status shs__split_open_part(shs__split_session *s, shs__split_p
     size_t p = (size_t)s->job.p, n = (size_t)s->job.n, values = shs__layout_product(p + 1, n, sizeof(shs_wide));
     shs_signals_job job = s->job;
     int learns = e->signals_residual && e->signals_gather && e->signals_update;
-    part->first = first, part->m = end - first, part->coding = *job.coding;
+    part->first = first;
+    part->m = end - first;
+    part->coding = *job.coding;
     if (part->m == 0) return SHS_OK;
     if (!e->signals_open || !e->signals_dictionary || !e->signals_code || !e->signals_fetch || !e->signals_close ||
         (job.learning && !learns))
@@ -14005,7 +14403,9 @@ SHS__PRIVATE shs_status shs__split_open_part(shs__split_session *s, shs__split_p
     part->usage = (size_t *)shs__ctx_alloc(s->ctx, n * sizeof *part->usage);
     part->sums = (shs_wide *)shs__ctx_alloc(s->ctx, job.learning ? values : sizeof *part->sums);
     if (!part->usage || !part->sums) return SHS_NO_MEMORY;
-    job.m = part->m, job.Y = SHS__AT(job.Y, job.ldy, 0, first), job.coding = &part->coding;
+    job.m = part->m;
+    job.Y = SHS__AT(job.Y, job.ldy, 0, first);
+    job.coding = &part->coding;
     return e->signals_open(e->user, &s->alone, &job, &part->session);
 }
 
@@ -14021,7 +14421,11 @@ SHS__PRIVATE shs_status shs__split_open(void *user, const shs_context *ctx, cons
     if (status != SHS_OK) return status;
     memset(s, 0, sizeof *s);
     memset(parts, 0, (size_t)split->count * sizeof *parts);
-    s->split = split, s->ctx = ctx, s->alone = shs__split_alone(ctx, split->count), s->layout = l, s->job = *job;
+    s->split = split;
+    s->ctx = ctx;
+    s->alone = shs__split_alone(ctx, split->count);
+    s->layout = l;
+    s->job = *job;
     s->parts = parts;
     for (i = 0; i < split->count && status == SHS_OK; i++, first = end) {
         parts[i].engine = split->parts[i] ? *split->parts[i] : shs__dl_part_engine();
@@ -14053,7 +14457,10 @@ SHS__PRIVATE shs_status shs__split_gather_part(const shs__split_session *s, shs_
 SHS__PRIVATE shs_status shs__split_fetch_part(const shs__split_session *s, const shs__split_part *part) {
     shs_codes codes = *s->codes;
     size_t at = part->first * (size_t)codes.stride;
-    codes.used += part->first, codes.atoms += at, codes.coefs += at, codes.m = part->m;
+    codes.used += part->first;
+    codes.atoms += at;
+    codes.coefs += at;
+    codes.m = part->m;
     return part->engine.signals_fetch(part->session, &codes);
 }
 
@@ -14092,7 +14499,8 @@ SHS__PRIVATE shs_status shs__split_run(shs__split_session *s, shs__split_stage s
 
 SHS__PRIVATE shs_status shs__split_dictionary(void *session, const shs_real *D, int ldd) {
     shs__split_session *s = (shs__split_session *)session;
-    s->D = D, s->ldd = ldd;
+    s->D = D;
+    s->ldd = ldd;
     return shs__split_run(s, SHS__SPLIT_DICTIONARY);
 }
 
@@ -14118,7 +14526,8 @@ SHS__PRIVATE shs_status shs__split_code(void *session, shs_real *errors2, size_t
     if (usage) memset(usage, 0, (size_t)s->job.n * sizeof *usage);
     for (i = 0; i < s->split->count; i++) {
         const shs__split_part *part = s->parts + i;
-        amounts[i] = (shs_wide)part->m, seconds[i] = part->seconds;
+        amounts[i] = (shs_wide)part->m;
+        seconds[i] = part->seconds;
         if (!part->session) continue;
         report->nonzeros += part->report.nonzeros;
         report->not_reached += part->report.not_reached;
@@ -14134,7 +14543,8 @@ SHS__PRIVATE shs_status shs__split_residual(void *session, shs_wide *sum2) {
     shs__split_session *s = (shs__split_session *)session;
     shs_status status = shs__split_run(s, SHS__SPLIT_RESIDUAL);
     int i;
-    for (i = 0, *sum2 = 0; i < s->split->count; i++) *sum2 += s->parts[i].session ? s->parts[i].sum2 : 0;
+    *sum2 = 0;
+    for (i = 0; i < s->split->count; i++) *sum2 += s->parts[i].session ? s->parts[i].sum2 : 0;
     return status;
 }
 
@@ -14210,17 +14620,23 @@ SHS__PUBLIC shs_status shs_engine_split(const shs_engine *const *engines, int co
     if (e->product) e->product = shs__split_product;
     if (e->codes_round) e->codes_round = shs__split_codes_round;
     for (i = 0; i < count; i++) {
-        split->parts[i] = engines[i], split->shares[i] = shares ? shares[i] : 1;
+        split->parts[i] = engines[i];
+        split->shares[i] = shares ? shares[i] : 1;
         if (engines[i] && !engines[i]->fallback) e->fallback = 0;
     }
     split->count = count;
-    e->signals_open = shs__split_open, e->signals_close = shs__split_close;
-    e->signals_dictionary = shs__split_dictionary, e->signals_code = shs__split_code;
-    e->signals_residual = shs__split_residual, e->signals_gather = shs__split_gather;
-    e->signals_update = shs__split_update, e->signals_fetch = shs__split_fetch;
+    e->signals_open = shs__split_open;
+    e->signals_close = shs__split_close;
+    e->signals_dictionary = shs__split_dictionary;
+    e->signals_code = shs__split_code;
+    e->signals_residual = shs__split_residual;
+    e->signals_gather = shs__split_gather;
+    e->signals_update = shs__split_update;
+    e->signals_fetch = shs__split_fetch;
     e->signals_round = NULL; /* nobody could add up the sums of a group */
     e->signals_grouped = 0;  /* shares of signals would cut groups */
-    e->signals_cross = NULL, e->signals_descend = NULL;
+    e->signals_cross = NULL;
+    e->signals_descend = NULL;
     return SHS_OK;
 }
 #endif /* SPARSEHS_NO_SPLIT */
@@ -14281,7 +14697,10 @@ SHS__PRIVATE shs_status shs__patch_set(const shs_patches *given, shs__patch_grid
     if (rx < 1 || ry < 1) return SHS_BAD_PATCHES;
     if (set->width > INT_MAX / set->height || set->width * set->height > INT_MAX / g->image.channels) return SHS_TOO_LARGE;
     g->p = set->width * set->height * g->image.channels;
-    if (set->mode == SHS_PATCH_MODE_DISTINCT) set->step_x = set->width, set->step_y = set->height;
+    if (set->mode == SHS_PATCH_MODE_DISTINCT) {
+        set->step_x = set->width;
+        set->step_y = set->height;
+    }
     if (set->mode == SHS_PATCH_MODE_RANDOM || set->step_x == 0) set->step_x = 1;
     if (set->mode == SHS_PATCH_MODE_RANDOM || set->step_y == 0) set->step_y = 1;
     g->columns = shs__patch_positions(g, rx, set->step_x);
@@ -14422,7 +14841,8 @@ SHS__PRIVATE shs_status shs__patch_job_open(const shs_context *ctx, const shs_im
     memset(w, 0, sizeof *w);
     if (status == SHS_OK) status = shs__patch_grid_open(image, need_pixels, set, &w->g);
     if (status != SHS_OK) return status;
-    w->first = first, w->count = count;
+    w->first = first;
+    w->count = count;
     return first > w->g.set.count || count > w->g.set.count - first ? SHS_BAD_PATCHES : SHS_OK;
 }
 
@@ -14433,7 +14853,10 @@ SHS__PUBLIC shs_status shs_patches_get(const shs_context *ctx, const shs_image *
     if (status != SHS_OK) return status;
     if (!Y && count) return SHS_BAD_OUTPUT;
     if (ldy < w.g.p) return SHS_BAD_LDY;
-    w.Y = Y, w.ld = ldy, w.means = means, w.norms = norms;
+    w.Y = Y;
+    w.ld = ldy;
+    w.means = means;
+    w.norms = norms;
     shs__patch_get_run(ctx, &w);
     return SHS_OK;
 }
@@ -14509,7 +14932,12 @@ SHS__PUBLIC shs_status shs_patches_put(const shs_context *ctx, const shs_image *
     if (!Z && count) return SHS_BAD_SIGNALS;
     if (ldz < w.g.p) return SHS_BAD_LDZ;
     if (!sum || !weight) return SHS_BAD_OUTPUT;
-    w.Z = Z, w.ld = ldz, w.put_means = means, w.put_norms = norms, w.sum = sum, w.weight = weight;
+    w.Z = Z;
+    w.ld = ldz;
+    w.put_means = means;
+    w.put_norms = norms;
+    w.sum = sum;
+    w.weight = weight;
     shs__patch_put_run(ctx, &w);
     return SHS_OK;
 }
@@ -14548,7 +14976,10 @@ SHS__PUBLIC shs_status shs_patches_average(const shs_context *ctx, const shs_ima
     if (status != SHS_OK) return status;
     if (!shs__tolerance_ok(lambda)) return SHS_BAD_LAMBDA;
     if (!sum || !weight || !out) return SHS_BAD_OUTPUT;
-    w.lambda = lambda, w.sum = sum, w.weight = weight, w.out = out;
+    w.lambda = lambda;
+    w.sum = sum;
+    w.weight = weight;
+    w.out = out;
     shs__ctx_parallel(ctx, (shs_wide)image->height * (shs_wide)image->width * (shs_wide)w.g.image.channels,
                       (size_t)image->height, shs__patch_average_chunk, &w);
     return SHS_OK;
@@ -14671,10 +15102,18 @@ SHS__PUBLIC shs_status shs_patches_approximate(const shs_context *ctx, const shs
     while (shs__layout_next(ctx, &l, &status)) shs__patch_layout(&l, &w, shs__ctx_workers(ctx));
     if (status != SHS_OK) return status;
     w.job.ld = p;
-    w.synthesis.p = p, w.synthesis.D = D, w.synthesis.ldd = ldd, w.synthesis.codes = &w.codes;
-    w.synthesis.Z = w.job.Y, w.synthesis.ldz = p;
-    w.coder.Y = w.job.Y, w.coder.ldy = p, w.coder.codes = &w.codes;
-    w.coder.fetch = shs__patch_fetch, w.coder.source = &w.job, w.coder.after = &w.synthesis;
+    w.synthesis.p = p;
+    w.synthesis.D = D;
+    w.synthesis.ldd = ldd;
+    w.synthesis.codes = &w.codes;
+    w.synthesis.Z = w.job.Y;
+    w.synthesis.ldz = p;
+    w.coder.Y = w.job.Y;
+    w.coder.ldy = p;
+    w.coder.codes = &w.codes;
+    w.coder.fetch = shs__patch_fetch;
+    w.coder.source = &w.job;
+    w.coder.after = &w.synthesis;
     ctx = shs__ctx_trial(ctx, &trial);
     shs__coder_dictionary(ctx, &w.coder, D, ldd);
     status = shs__patch_batches(ctx, &w, &total);
@@ -14933,7 +15372,9 @@ SHS__PUBLIC shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *
     if (status != SHS_OK) return status;
     if (g.image.width < SHS__NOISE_SIDE || g.image.height < SHS__NOISE_SIDE) return SHS_BAD_PATCHES;
     if (!noise) return SHS_BAD_OUTPUT;
-    w.width = g.image.width, w.height = g.image.height, w.step = 1;
+    w.width = g.image.width;
+    w.height = g.image.height;
+    w.step = 1;
     while ((shs_wide)w.width / (shs_wide)w.step * ((shs_wide)w.height / (shs_wide)w.step) > (shs_wide)SHS__NOISE_PATCHES)
         w.step++;
     while (shs__layout_next(ctx, &l, &status)) shs__noise_layout(&l, &w);
@@ -14975,12 +15416,14 @@ SHS__PUBLIC shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *
 SHS__PUBLIC void shs_moments_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *mean, shs_wide *C) {
     ptrdiff_t a, b, i;
     for (a = 0; a < n; a++) {
-        for (mean[a] = 0, i = 0; i < m; i++) mean[a] += X[a + i * n];
+        mean[a] = 0;
+        for (i = 0; i < m; i++) mean[a] += X[a + i * n];
         mean[a] /= (shs_wide)m;
     }
     for (b = 0; b < n; b++)
         for (a = 0; a < n; a++) {
-            for (C[a + b * n] = 0, i = 0; i < m; i++) C[a + b * n] += (X[a + i * n] - mean[a]) * (X[b + i * n] - mean[b]);
+            C[a + b * n] = 0;
+            for (i = 0; i < m; i++) C[a + b * n] += (X[a + i * n] - mean[a]) * (X[b + i * n] - mean[b]);
             C[a + b * n] /= (shs_wide)m;
         }
 }
@@ -15067,7 +15510,9 @@ SHS__PRIVATE shs_status shs__px_view_open(const shs_cube *c, shs__view *v) {
         if (c->band_list[i] < 0 || c->band_list[i] >= c->bands) return SHS_BAD_BANDS;
     v->cube = c;
     v->size = shs_type_size(c->type);
-    v->samples = c->samples, v->lines = c->lines, v->bands = c->bands;
+    v->samples = c->samples;
+    v->lines = c->lines;
+    v->bands = c->bands;
     v->used = c->band_list ? c->band_count : c->bands;
     v->floating = c->type == SHS_TYPE_F32 || c->type == SHS_TYPE_F64 || c->type == SHS_TYPE_REAL;
     v->nodata = c->type == SHS_TYPE_F32    ? (shs_wide)(float)c->nodata
@@ -15179,7 +15624,9 @@ SHS__PRIVATE shs_wide shs__px_scaled(const shs__scaling *s, int i, shs_wide y) {
 SHS__PRIVATE void shs__plain_convert(shs_type type, int n, const void *from, const void *shift, int each, void *to) {
     shs__span span = SHS_ZERO;
     int i;
-    span.from = (const unsigned char *)from, span.stride = 1, span.count = n;
+    span.from = (const unsigned char *)from;
+    span.stride = 1;
+    span.count = n;
     shs__px_read_values(type == SHS_TYPE_REAL ? SHS_TYPE_F64 : type, &span, (shs_wide *)to);
     for (i = 0; i < n; i++) ((shs_wide *)to)[i] -= ((const shs_wide *)shift)[each ? i : 0];
 }
@@ -15216,8 +15663,10 @@ SHS__PRIVATE void shs__plain_tile(int vectors, int depth, const void *a, ptrdiff
     shs_wide s0 = add ? *(shs_wide *)C : 0, s1 = 0, s2 = 0, s3 = 0;
     (void)vectors, (void)vector, (void)column, (void)c_vector, (void)c_column;
     for (; depth >= 4; depth -= 4, x += 4 * a_next, y += 4 * b_next) {
-        s0 += x[0] * y[0], s1 += x[a_next] * y[b_next];
-        s2 += x[2 * a_next] * y[2 * b_next], s3 += x[3 * a_next] * y[3 * b_next];
+        s0 += x[0] * y[0];
+        s1 += x[a_next] * y[b_next];
+        s2 += x[2 * a_next] * y[2 * b_next];
+        s3 += x[3 * a_next] * y[3 * b_next];
     }
     for (; depth > 0; depth--, x += a_next, y += b_next) s0 += *x * *y;
     *(shs_wide *)C = (s0 + s1) + (s2 + s3);
@@ -15554,7 +16003,10 @@ SHS__PRIVATE void shs__px_transpose_line(const shs__reader *r, const unsigned ch
     const shs__view *v = &r->view;
     int used = v->used, side = v->ss == 1 ? 8 / (int)v->size : 0, bands = 0, pixels = 0, b, k, n;
     size_t size = v->size, ld = (size_t)used * size;
-    if (side) bands = used - used % side, pixels = count - count % side;
+    if (side) {
+        bands = used - used % side;
+        pixels = count - count % side;
+    }
     for (b = 0; b < bands; b += side)
         for (k = 0; k < pixels; k += side) {
             unsigned char *corner = to + (size_t)k * ld + (size_t)b * size;
@@ -15612,7 +16064,10 @@ SHS__PRIVATE void shs__px_read_planes(const shs__reader *r, shs__panel *panel) {
         unsigned char *plane = (unsigned char *)panel->X + (size_t)b * ld;
         shs__span span;
         if (v->size == 2 && v->cube->swap_bytes) shs__px_swap_pairs(plane, 2 * (size_t)panel->pixels);
-        span.from = plane, span.stride = 1, span.offset = NULL, span.count = panel->pixels;
+        span.from = plane;
+        span.stride = 1;
+        span.offset = NULL;
+        span.count = panel->pixels;
         shs__px_mark_nodata(v, &span, panel->value, panel->missing, 1);
     }
     for (k = 0; k < panel->pixels; k++) panel->valid -= panel->missing[k];
@@ -15634,7 +16089,10 @@ SHS__PRIVATE void shs__px_read_spectra(const shs__reader *r, shs__panel *panel) 
     if (!ready && v->size == 2 && v->cube->swap_bytes) shs__px_swap_pairs(to, (size_t)panel->pixels * bytes);
     for (k = 0; k < panel->pixels; k++) {
         shs__span span;
-        span.from = panel->spectrum[k], span.stride = 1, span.offset = NULL, span.count = v->used;
+        span.from = panel->spectrum[k];
+        span.stride = 1;
+        span.offset = NULL;
+        span.count = v->used;
         shs__px_mark_nodata(v, &span, panel->value, panel->missing + k, 0);
         panel->valid -= panel->missing[k];
     }
@@ -15656,7 +16114,8 @@ SHS__PRIVATE void shs__px_read_above(const shs__reader *r, shs__panel *panel, si
 SHS__PRIVATE void shs__px_read_neighbours(const shs__reader *r, shs__panel *panel, const unsigned char *mask) {
     size_t samples = (size_t)r->view.samples, aside = r->pairs == SHS__PAIRS_DIAGONAL;
     int count = panel->pixels, k;
-    panel->pixels *= 2, panel->valid *= 2;
+    panel->pixels *= 2;
+    panel->valid *= 2;
     memset(panel->missing + count, 0, (size_t)count);
     if (panel->first < samples) shs__px_read_above(r, panel, panel->first - aside, count, count);
     else {
@@ -15704,7 +16163,11 @@ typedef struct shs__map {
 
 SHS__PRIVATE void shs__px_map_init(shs__map *m, const shs__pixels_kernels *kernels, int bands, int outputs, int planes,
                                    int squares) {
-    m->kernels = kernels, m->bands = bands, m->outputs = outputs, m->planes = planes, m->squares = squares;
+    m->kernels = kernels;
+    m->bands = bands;
+    m->outputs = outputs;
+    m->planes = planes;
+    m->squares = squares;
     m->ldy = shs__la_round_up(outputs, 16);
 }
 
@@ -16024,7 +16487,9 @@ SHS__PRIVATE shs_status shs__px_pass_block(const shs_context *ctx, const shs__re
     size_t chunks, done;
     shs_status status = SHS_OK;
     shs__pass pass = SHS_ZERO;
-    pass.reader = r, pass.consumer = c, pass.chunk_pixels = shs__px_chunk_pixels(r);
+    pass.reader = r;
+    pass.consumer = c;
+    pass.chunk_pixels = shs__px_chunk_pixels(r);
     chunks = shs__ctx_chunks(r->block_pixels, pass.chunk_pixels);
     for (; pass.first < chunks && status == SHS_OK; pass.first += SHS__PASS_CHUNKS) {
         pass.count = shs__zmin(SHS__PASS_CHUNKS, chunks - pass.first);
@@ -16086,7 +16551,10 @@ typedef struct shs__tile {
 SHS__PRIVATE int shs__px_next_tile(shs__tile *t, int bands, int lanes, int columns, int vectors) {
     int groups = (bands - 1) / lanes + 1;
     t->group += t->groups;
-    if (t->group >= groups) t->column += columns, t->group = t->column / lanes;
+    if (t->group >= groups) {
+        t->column += columns;
+        t->group = t->column / lanes;
+    }
     t->groups = shs__px_tile_groups(groups - t->group, vectors);
     return t->column < bands;
 }
@@ -16254,7 +16722,10 @@ SHS__PRIVATE int shs__px_whole_moments(const shs__moments_job *job, shs__panel *
         if (exact < words) most = (int)exact;
     }
     k->sum(job->gram.factors, used, words, packed + second, apart, sum);
-    if (k->quads_signed) packed += second, second = 0;
+    if (k->quads_signed) {
+        packed += second;
+        second = 0;
+    }
     room = (int32_t *)(void *)(own->words + values); /* of a tile */
     while (shs__px_next_tile(&t, used, k->words, k->columns, k->vectors)) {
         const int32_t *a = packed + (size_t)t.group * apart;
@@ -16312,7 +16783,8 @@ SHS__PRIVATE void shs__px_noise_panel(void *state, shs__panel *panel, int worker
             for (b = 0; b < used && planes; b++, X += SHS__PANEL_PIXELS) X[pairs] = X[i] - X[j];
             pairs++;
         }
-        i += !panel->missing[k], j += !panel->missing[k + apart];
+        i += !panel->missing[k];
+        j += !panel->missing[k + apart];
     }
     panel->valid = (int)pairs;
     sums[0] += (shs_wide)pairs;
@@ -16334,7 +16806,8 @@ SHS__PRIVATE int shs__px_find_shift(const shs__reader *r, shs_wide *shift) {
     int used = r->view.used, b, k;
     size_t at;
     memset(shift, 0, (size_t)used * sizeof *shift);
-    for (panel->valid = 0, at = 0; at < r->block_pixels && panel->valid == 0; at += SHS__PANEL_PIXELS)
+    panel->valid = 0;
+    for (at = 0; at < r->block_pixels && panel->valid == 0; at += SHS__PANEL_PIXELS)
         shs__px_read_panel(r, panel, at, (int)shs__zmin(SHS__PANEL_PIXELS, r->block_pixels - at));
     for (b = 0; b < used && panel->valid > 0; b++) {
         shs__sum sum = SHS_ZERO;
@@ -16386,7 +16859,8 @@ SHS__PRIVATE void shs__px_moments_begin(void *state) {
     shs__reader *r = &job->reader;
     int b;
     if (!job->known) {
-        r->shift = r->zeros, r->raw = SHS__NOT_RAW;
+        r->shift = r->zeros;
+        r->raw = SHS__NOT_RAW;
         job->known = shs__px_find_shift(r, job->wide_shift);
         for (b = 0; b < r->view.used; b++) {
             shs_wide shift = job->wide_shift[b];
@@ -16404,14 +16878,17 @@ SHS__PRIVATE void shs__px_moments_job_init(shs__moments_job *job, const shs__vie
     shs__px_reader_init(&job->reader, v, wide);
     job->reader.pairs = pairs;
     job->reader.tiles = shs__imax(v->used / 4, 1);
-    job->gram.kernels = job->reader.kernels, job->gram.n = v->used, job->gram.at = 1 + used;
+    job->gram.kernels = job->reader.kernels;
+    job->gram.n = v->used;
+    job->gram.at = 1 + used;
     job->gram.whole = !pairs && shs__px_whole_possible(v->cube->type);
     job->fine = wide && (v->cube->type == SHS_TYPE_F64 || v->cube->type == SHS_TYPE_I32 || v->cube->type == SHS_TYPE_U32);
     job->quick = !wide && sizeof(shs_real) < sizeof(shs_wide);
     job->consumer.begin = pairs ? NULL : shs__px_moments_begin;
     job->consumer.work = pairs ? shs__px_noise_panel : shs__px_moments_panel;
     job->consumer.finish = shs__px_gram_finish;
-    job->consumer.state = job, job->consumer.phase = pairs ? "noise" : "moments";
+    job->consumer.state = job;
+    job->consumer.phase = pairs ? "noise" : "moments";
     job->consumer.count = 1 + used + used * used;
 }
 
@@ -16508,7 +16985,10 @@ SHS__PRIVATE void shs__px_writer_scale(shs__writer *w, const shs_wide *constant)
     int o;
     s->rescale = w->sink->rescale;
     s->base = w->sink->low;
-    s->constant = constant, s->low = w->low, s->range = w->range, s->old = w->old;
+    s->constant = constant;
+    s->low = w->low;
+    s->range = w->range;
+    s->old = w->old;
     for (o = 0; o < w->bands && s->rescale; o++) {
         shs_wide old = w->high[o] - w->low[o];
         w->range[o] = old > 0 ? w->sink->high - w->sink->low : 0;
@@ -16602,7 +17082,11 @@ SHS__PRIVATE void shs__px_write_plane(const shs__map_job *job, const shs__panel 
     static const shs_wide nothing = 0;
     int squares = job->map.squares, k, n;
     one.constant = squares ? &nothing : one.constant + o; /* squares have their constant already */
-    if (one.rescale) one.low += o, one.range += o, one.old += o;
+    if (one.rescale) {
+        one.low += o;
+        one.range += o;
+        one.old += o;
+    }
     for (k = 0; k < panel->valid && !quick; k++)
         own->wide[k] = shs__px_scaled(&one, 0, squares ? own->wide[k] : shs__px_get_element(kernels, y, (size_t)k));
     for (k = 0; k < panel->pixels; k += n) {
@@ -16689,9 +17173,15 @@ SHS__PRIVATE shs_status shs__px_cpu_range(const shs_context *ctx, shs__map_job *
     shs__consumer *c = &job->consumer;
     int o, bands = job->writer.bands;
     shs_status status;
-    c->work = shs__px_range_panel, c->phase = "range", c->op = SHS_REDUCE_MAX, c->count = 2 * (size_t)bands;
+    c->work = shs__px_range_panel;
+    c->phase = "range";
+    c->op = SHS_REDUCE_MAX;
+    c->count = 2 * (size_t)bands;
     status = shs__px_pass_run(ctx, &job->reader, c);
-    for (o = 0; o < bands; o++) job->writer.low[o] = -c->sums[o], job->writer.high[o] = c->sums[bands + o];
+    for (o = 0; o < bands; o++) {
+        job->writer.low[o] = -c->sums[o];
+        job->writer.high[o] = c->sums[bands + o];
+    }
     return status;
 }
 
@@ -16717,7 +17207,11 @@ SHS__PRIVATE shs_status shs__px_map_end(void *state) {
 
 SHS__PRIVATE shs_status shs__px_cpu_map(const shs_context *ctx, shs__map_job *job, const char *phase) {
     shs__consumer *c = &job->consumer;
-    c->begin = shs__px_map_begin, c->work = shs__px_map_panel, c->end = shs__px_map_end, c->phase = phase, c->count = 0;
+    c->begin = shs__px_map_begin;
+    c->work = shs__px_map_panel;
+    c->end = shs__px_map_end;
+    c->phase = phase;
+    c->count = 0;
     shs__px_writer_scale(&job->writer, job->map.constant);
     return shs__px_pass_run(ctx, &job->reader, c);
 }
@@ -16744,7 +17238,9 @@ SHS__PRIVATE void shs__px_whitened_init(shs__whitened *w, const shs__view *v, in
     shs__px_map_init(&w->white.map, w->job.reader.kernels, v->used, m, v->planes, 0);
     w->job.reader.tiles = shs__px_map_pieces(&w->white.map);
     shs__px_map_init(&w->job.map, w->job.reader.kernels, m, m, 1, 0);
-    w->gram.kernels = w->job.reader.kernels, w->gram.n = fourth ? m * (m + 1) / 2 : 0, w->gram.at = 1;
+    w->gram.kernels = w->job.reader.kernels;
+    w->gram.n = fourth ? m * (m + 1) / 2 : 0;
+    w->gram.at = 1;
 }
 
 SHS__PRIVATE void shs__px_whitened_layout(shs__layout *l, shs__whitened *w, int workers) {
@@ -16822,8 +17318,12 @@ SHS__PRIVATE shs_status shs__px_whitened_pass(const shs_context *ctx, shs__white
                                               void (*work)(void *state, shs__panel *panel, int worker, shs_wide *sums)) {
     shs__consumer c = SHS_ZERO;
     int kept = shs__px_white_kept(&w->white);
-    c.work = work, c.finish = work == shs__px_fourth_panel ? shs__px_gram_finish : NULL, c.state = w;
-    c.count = count, c.sums = w->sums, c.chunk_sums = w->chunk_sums;
+    c.work = work;
+    c.finish = work == shs__px_fourth_panel ? shs__px_gram_finish : NULL;
+    c.state = w;
+    c.count = count;
+    c.sums = w->sums;
+    c.chunk_sums = w->chunk_sums;
     c.phase = kept ? NULL : "whitening";
     if (kept) w->job.reader.tiles = 0;
     return shs__px_pass_run(ctx, &w->job.reader, &c);
@@ -16858,7 +17358,8 @@ SHS__PRIVATE int shs__px_cpu_sources(const shs_context *ctx, shs__whitened *w, c
     shs__map_job *job = &w->job;
     if (!w->white.kept || !sink || !sink->pixels || sink->rescale) return 0;
     shs__px_whitened_map(w, job->map.bands, W);
-    job->writer.sink = sink, job->writer.bands = job->map.bands;
+    job->writer.sink = sink;
+    job->writer.bands = job->map.bands;
     job->writer.missing = shs__px_missing_value(job->reader.view.cube, sink);
     job->consumer.state = job;
     return shs__px_cpu_map(ctx, job, NULL) == SHS_OK;
@@ -16949,7 +17450,10 @@ SHS__PRIVATE shs_status shs__px_map(const shs__pixels *px, shs__map_job *job, co
     shs_sink given = *w->sink;
     shs_status status;
     watched.sink = w->sink;
-    if (!given.pixels) given.write_fn = shs__px_watched_write, given.write_user = &watched;
+    if (!given.pixels) {
+        given.write_fn = shs__px_watched_write;
+        given.write_user = &watched;
+    }
     do status = SHS__ASK(px->engine, pixels_map, (px->remote, map, wide, squares, &given, w->low, w->high, w->missing));
     while (!watched.begun && shs__px_ask_narrow(precise, status, &wide));
     return !watched.begun && shs__ctx_cpu_takes_over(px->engine, status) ? shs__px_cpu_map(px->ctx, job, "transform") : status;
@@ -17083,8 +17587,11 @@ SHS__OUTLINE shs_status shs__px_add_moments(const shs__pixels *px, shs_precision
     for (i = 0; i < n; i++) shs__px_set_shift(&job, i, moments->shift[i]);
     job.known = moments->count > 0;
     status = shs__px_moments(px, &job, precise);
-    more.bands = n, more.count = job.consumer.sums[0], more.shift = job.wide_shift;
-    more.sum = job.consumer.sums + 1, more.products = more.sum + n;
+    more.bands = n;
+    more.count = job.consumer.sums[0];
+    more.shift = job.wide_shift;
+    more.sum = job.consumer.sums + 1;
+    more.products = more.sum + n;
     if (status == SHS_OK && job.quick) shs__px_flatten(&more);
     if (status == SHS_OK) status = shs_moments_merge(moments, &more);
     shs__layout_release(px->ctx, &l);
@@ -17177,7 +17684,11 @@ SHS__PUBLIC shs_status shs_moments_finish(const shs_moments *moments, shs_diviso
 SHS__PRIVATE shs_pixel_map shs__px_map_of(int bands, int outputs, const shs_wide *matrix, const shs_wide *centre,
                                           const shs_wide *offset) {
     shs_pixel_map map = SHS_ZERO;
-    map.bands = bands, map.outputs = outputs, map.matrix = matrix, map.centre = centre, map.offset = offset;
+    map.bands = bands;
+    map.outputs = outputs;
+    map.matrix = matrix;
+    map.centre = centre;
+    map.offset = offset;
     return map;
 }
 
@@ -17366,9 +17877,13 @@ SHS__PRIVATE shs_status shs__split_cube_divide(shs__split_cube *s, const unsigne
         end = (int)shs__split_end(s->split, i, (size_t)v->count_lines);
         *c = *s->cube;
         c->pixels = base + (ptrdiff_t)at * v->ls * (ptrdiff_t)v->size;
-        c->sample_stride = v->ss, c->line_stride = v->ls, c->band_stride = v->bs;
+        c->sample_stride = v->ss;
+        c->line_stride = v->ls;
+        c->band_stride = v->bs;
         c->mask = mask ? mask + (size_t)at * (size_t)v->samples : NULL;
-        c->read_fn = NULL, c->mask_fn = NULL, c->lines = end - at;
+        c->read_fn = NULL;
+        c->mask_fn = NULL;
+        c->lines = end - at;
         part->first = v->first_line + at;
         if (c->lines > 0) status = shs__px_open(&part->ctx, c, &part->px);
     }
@@ -17382,7 +17897,9 @@ SHS__PRIVATE shs_status shs__split_cube_open(void *user, const shs_context *ctx,
     shs_status status;
     int i;
     memset(&made, 0, sizeof made);
-    made.split = split, made.ctx = ctx, made.cube = cube;
+    made.split = split;
+    made.ctx = ctx;
+    made.cube = cube;
     status = shs__px_view_open(cube, &made.view);
     while (shs__layout_next(ctx, &l, &status)) shs__split_cube_layout(&l, &s, &made, split->count);
     if (status != SHS_OK) return status;
@@ -17391,9 +17908,11 @@ SHS__PRIVATE shs_status shs__split_cube_open(void *user, const shs_context *ctx,
     memset(s->parts, 0, (size_t)split->count * sizeof *s->parts);
     for (i = 0; i < split->count; i++) {
         shs__split_lines *part = s->parts + i;
-        part->whole = s, part->ctx = shs__split_alone(ctx, split->count);
+        part->whole = s;
+        part->ctx = shs__split_alone(ctx, split->count);
         if (!split->parts[i]) continue;
-        part->engine = *split->parts[i], part->engine.fallback = 0; /* what it cannot do the split cannot */
+        part->engine = *split->parts[i]; /* what it cannot do the split cannot */
+        part->engine.fallback = 0;
         part->ctx.engine = &part->engine;
     }
     if (cube->pixels) status = shs__split_cube_divide(s, s->view.base, cube->mask);
@@ -17513,9 +18032,16 @@ SHS__PRIVATE shs_status shs__split_gather_lines(shs__split_cube *s, shs__split_l
     switch (s->stage) {
     case SHS__CUBE_MOMENTS:
     case SHS__CUBE_NOISE:
-        all.bands = n, all.count = s->sums[0], all.shift = s->wide_shift, all.sum = s->sums + 1, all.products = all.sum + n;
-        own.bands = n, own.count = job->consumer.sums[0], own.shift = job->wide_shift;
-        own.sum = job->consumer.sums + 1, own.products = own.sum + n;
+        all.bands = n;
+        all.count = s->sums[0];
+        all.shift = s->wide_shift;
+        all.sum = s->sums + 1;
+        all.products = all.sum + n;
+        own.bands = n;
+        own.count = job->consumer.sums[0];
+        own.shift = job->wide_shift;
+        own.sum = job->consumer.sums + 1;
+        own.products = own.sum + n;
         for (i = 0; i < (size_t)n && job->reader.pairs && !part->px.engine; i++)
             own.sum[i] = -own.sum[i]; /* here noise is pixels less their right neighbours */
         (void)shs_moments_merge(&all, &own);
@@ -17544,8 +18070,10 @@ SHS__PRIVATE shs_status shs__split_gather_lines(shs__split_cube *s, shs__split_l
 SHS__PRIVATE void shs__split_lines_measured(const shs__split_cube *s) {
     shs_wide amounts[SHS_SPLIT_MOST], seconds[SHS_SPLIT_MOST];
     int i;
-    for (i = 0; i < s->split->count; i++)
-        amounts[i] = (shs_wide)s->parts[i].cube.lines, seconds[i] = s->parts[i].seconds;
+    for (i = 0; i < s->split->count; i++) {
+        amounts[i] = (shs_wide)s->parts[i].cube.lines;
+        seconds[i] = s->parts[i].seconds;
+    }
     shs__split_measured(s->split, amounts, seconds);
 }
 
@@ -17592,7 +18120,8 @@ SHS__PRIVATE shs_status shs__split_cube_pass(shs__split_cube *s, shs__cube_stage
 SHS__PRIVATE shs_status shs__split_sum(shs__split_cube *s, shs__cube_stage stage, const char *phase, size_t count,
                                        shs_wide *sums) {
     memset(sums, 0, count * sizeof *sums);
-    s->count = count, s->sums = sums;
+    s->count = count;
+    s->sums = sums;
     return shs__split_cube_pass(s, stage, phase);
 }
 
@@ -17601,7 +18130,8 @@ SHS__PRIVATE shs_status shs__split_cube_moments(void *session, int precise, int 
     size_t n = (size_t)s->view.used, i;
     shs_status status;
     s->precise = precise ? SHS_PRECISION_ALWAYS : SHS_PRECISION_NEVER;
-    s->known = known, s->shift = shift;
+    s->known = known;
+    s->shift = shift;
     for (i = 0; i < n; i++) s->wide_shift[i] = known ? (shs_wide)shift[i] : 0;
     status = shs__split_sum(s, SHS__CUBE_MOMENTS, "moments", 1 + n + n * n, sums);
     for (i = 0; i < n && status == SHS_OK; i++) shift[i] = (shs_real)s->wide_shift[i];
@@ -17611,7 +18141,8 @@ SHS__PRIVATE shs_status shs__split_cube_moments(void *session, int precise, int 
 SHS__PRIVATE shs_status shs__split_cube_noise(void *session, shs_wide *sums) {
     shs__split_cube *s = (shs__split_cube *)session;
     size_t n = (size_t)s->view.used;
-    s->precise = SHS_PRECISION_ALWAYS, s->known = 0;
+    s->precise = SHS_PRECISION_ALWAYS;
+    s->known = 0;
     memset(s->wide_shift, 0, n * sizeof *s->wide_shift);
     return shs__split_sum(s, SHS__CUBE_NOISE, "noise", 1 + n + n * n, sums);
 }
@@ -17621,10 +18152,19 @@ SHS__PRIVATE shs_status shs__split_cube_range(void *session, const shs_pixel_map
     shs__split_cube *s = (shs__split_cube *)session;
     int k, bands = squares ? 1 : map->outputs;
     shs_sink sink = SHS_ZERO;
-    sink.rescale = 1, sink.pixels = s, sink.interleave = SHS_INTERLEAVE_BIP; /* nothing is written there */
-    for (k = 0; k < bands; k++) low[k] = SHS__WIDE_MAX, high[k] = -SHS__WIDE_MAX;
+    sink.rescale = 1; /* nothing is written there */
+    sink.pixels = s;
+    sink.interleave = SHS_INTERLEAVE_BIP;
+    for (k = 0; k < bands; k++) {
+        low[k] = SHS__WIDE_MAX;
+        high[k] = -SHS__WIDE_MAX;
+    }
     s->precise = precise ? SHS_PRECISION_ALWAYS : SHS_PRECISION_NEVER;
-    s->map = map, s->squares = squares, s->sink = &sink, s->low = low, s->high = high;
+    s->map = map;
+    s->squares = squares;
+    s->sink = &sink;
+    s->low = low;
+    s->high = high;
     return shs__split_cube_pass(s, SHS__CUBE_RANGE, "range");
 }
 
@@ -17638,7 +18178,8 @@ SHS__PRIVATE shs_status shs__split_cube_map(void *session, const shs_pixel_map *
     (void)missing; /* each part finds it by the cube and the sink */
     line = shs__layout_product((size_t)s->view.samples, bands, shs_type_size(sink->type));
     while (shs__layout_next(s->ctx, &l, &status)) {
-        s->low = SHS__CARVE(&l, shs_wide, n), s->high = SHS__CARVE(&l, shs_wide, n);
+        s->low = SHS__CARVE(&l, shs_wide, n);
+        s->high = SHS__CARVE(&l, shs_wide, n);
         s->outputs = SHS__CARVE(&l, unsigned char, shs__layout_product(line, (size_t)lines, 1));
     }
     if (sink->pixels) s->outputs = NULL;
@@ -17646,7 +18187,9 @@ SHS__PRIVATE shs_status shs__split_cube_map(void *session, const shs_pixel_map *
         memcpy(s->low, low, n * sizeof *low);
         memcpy(s->high, high, n * sizeof *high);
         s->precise = precise ? SHS_PRECISION_ALWAYS : SHS_PRECISION_NEVER;
-        s->map = map, s->squares = squares, s->sink = sink;
+        s->map = map;
+        s->squares = squares;
+        s->sink = sink;
         status = shs__split_cube_pass(s, SHS__CUBE_MAP, "transform");
     }
     shs__layout_release(s->ctx, &l);
@@ -17683,7 +18226,9 @@ SHS__PRIVATE shs_status shs__split_cube_whiten(void *session, const shs_pixel_ma
 SHS__PRIVATE shs_status shs__split_cube_sweep(void *session, shs_contrast contrast, int c, const shs_wide *W, shs_wide *sums) {
     shs__split_cube *s = (shs__split_cube *)session;
     size_t count = 1 + (size_t)c + (size_t)c * (size_t)s->whitening.outputs;
-    s->contrast = contrast, s->c = c, s->W = W;
+    s->contrast = contrast;
+    s->c = c;
+    s->W = W;
     return shs__split_sum(s, SHS__CUBE_SWEEP, s->cube->pixels ? NULL : "whitening", count, sums);
 }
 
@@ -17694,10 +18239,14 @@ SHS__PRIVATE shs_status shs__split_cube_rate(void *session, const shs_wide *W, s
 }
 
 SHS__PRIVATE void shs__split_cube_entries(shs_engine *e) {
-    e->pixels_open = shs__split_cube_open, e->pixels_close = shs__split_cube_close;
-    e->pixels_moments = shs__split_cube_moments, e->pixels_noise = shs__split_cube_noise;
-    e->pixels_range = shs__split_cube_range, e->pixels_map = shs__split_cube_map;
-    e->pixels_whiten = shs__split_cube_whiten, e->pixels_sweep = shs__split_cube_sweep;
+    e->pixels_open = shs__split_cube_open;
+    e->pixels_close = shs__split_cube_close;
+    e->pixels_moments = shs__split_cube_moments;
+    e->pixels_noise = shs__split_cube_noise;
+    e->pixels_range = shs__split_cube_range;
+    e->pixels_map = shs__split_cube_map;
+    e->pixels_whiten = shs__split_cube_whiten;
+    e->pixels_sweep = shs__split_cube_sweep;
     e->pixels_rate = shs__split_cube_rate;
 }
 #endif /* SPARSEHS_NO_SPLIT */
@@ -17770,17 +18319,23 @@ SHS__PUBLIC void shs_noise_residual_naive(int n, ptrdiff_t pairs, const shs_wide
         shs_wide aa = 0, ac = 0, cc = 0, ax = 0, cx = 0;
         for (i = 0; i < pairs; i++) {
             shs_wide a = b > 0 ? d[b - 1 + i * n] - mean[b - 1] : 0, c = b + 1 < n ? d[b + 1 + i * n] - mean[b + 1] : 0;
-            aa += a * a, ac += a * c, ax += a * (d[b + i * n] - mean[b]);
+            aa += a * a;
+            ac += a * c;
+            ax += a * (d[b + i * n] - mean[b]);
         }
         for (i = 0; i < pairs; i++) {
             shs_wide a = b > 0 ? d[b - 1 + i * n] - mean[b - 1] : 0, c = b + 1 < n ? d[b + 1 + i * n] - mean[b + 1] : 0;
             if (aa > 0) c -= ac / aa * a;
-            cc += c * c, cx += c * (d[b + i * n] - mean[b]);
+            cc += c * c;
+            cx += c * (d[b + i * n] - mean[b]);
         }
         for (i = 0; i < pairs; i++) {
             shs_wide a = b > 0 ? d[b - 1 + i * n] - mean[b - 1] : 0, c = b + 1 < n ? d[b + 1 + i * n] - mean[b + 1] : 0;
             shs_wide x = d[b + i * n] - mean[b];
-            if (aa > 0) c -= ac / aa * a, x -= ax / aa * a;
+            if (aa > 0) {
+                c -= ac / aa * a;
+                x -= ax / aa * a;
+            }
             if (cc > 0) x -= cx / cc * c;
             N[b + b * n] += x * x / (shs_wide)pairs / 2;
         }
@@ -17810,7 +18365,8 @@ SHS__PUBLIC void shs_rx_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *s
     for (i = 0; i < m; i++) {
         for (b = 0; b < n; b++) u[b] = X[b + i * n] - mean[b];
         shs__pca_forward_naive(n, L, u, 1);
-        for (scores[i] = 0, b = 0; b < n; b++) scores[i] += u[b] * u[b];
+        scores[i] = 0;
+        for (b = 0; b < n; b++) scores[i] += u[b] * u[b];
     }
 }
 
@@ -17819,13 +18375,15 @@ SHS__PUBLIC void shs_rx_classes_naive(int n, ptrdiff_t m, const shs_wide *X, con
     ptrdiff_t i, b, count;
     int k;
     for (k = 0; k < classes; k++) {
-        for (count = 0, i = 0; i < m; i++)
+        count = 0;
+        for (i = 0; i < m; i++)
             if (labels[i] == k) {
                 for (b = 0; b < n; b++) Y[b + count * n] = X[b + i * n];
                 count++;
             }
         if (count > 0) shs_rx_naive(n, count, Y, own, mean, L, u);
-        for (count = 0, i = 0; i < m; i++)
+        count = 0;
+        for (i = 0; i < m; i++)
             if (labels[i] == k) scores[i] = own[count++];
     }
 }
@@ -17870,7 +18428,8 @@ SHS__PUBLIC void shs_rx_local_naive(int n, ptrdiff_t lines, ptrdiff_t samples, c
             shs__pca_factorize_naive(n, C);
             for (b = 0; b < n; b++) u[b] = X[(line * samples + sample) * n + b] - mean[b] / count;
             shs__pca_forward_naive(n, C, u, 1);
-            for (*score = 0, b = 0; b < n; b++) *score += u[b] * u[b];
+            *score = 0;
+            for (b = 0; b < n; b++) *score += u[b] * u[b];
         }
 }
 
@@ -17982,7 +18541,8 @@ SHS__PRIVATE shs_status shs__pca_fit_statistics(const shs_moments *m, const shs_
         f->scale[i] = SHS__WSQRT(*SHS__AT(f->covariance, n, i, i));
         if (!(f->scale[i] > 0)) return SHS_ZERO_VARIANCE;
     }
-    for (*total = 0, j = 0; j < n; j++) {
+    *total = 0;
+    for (j = 0; j < n; j++) {
         for (i = 0; i < n; i++) *SHS__AT(f->covariance, n, i, j) /= f->scale[i] * f->scale[j];
         *total += *SHS__AT(f->covariance, n, j, j);
     }
@@ -18005,7 +18565,10 @@ SHS__PRIVATE int shs__pca_leading_entry(int n, const shs_wide *v, int step) {
 SHS__PRIVATE int shs__pca_fix_sign(int n, shs_wide *v, int step, shs_wide *with) {
     int i, at = shs__pca_leading_entry(n, v, step);
     if (v[at * step] >= 0) return 1;
-    for (i = 0; i < n; i++) v[i * step] = -v[i * step], with[i] = -with[i];
+    for (i = 0; i < n; i++) {
+        v[i * step] = -v[i * step];
+        with[i] = -with[i];
+    }
     return -1;
 }
 
@@ -18072,7 +18635,8 @@ SHS__PRIVATE shs_status shs__pca_fit_noise(const shs_context *ctx, int n, const 
     shs__wide_inner(rank, rank, n, f->whitener, f->vectors, f->noise);
     *values = rank;
     status = shs_eigh(ctx, rank, f->noise, rank, rank, f->values, f->vectors, rank);
-    for (*total = 0, i = 0; i < rank && status == SHS_OK; i++) *total += f->values[i];
+    *total = 0;
+    for (i = 0; i < rank && status == SHS_OK; i++) *total += f->values[i];
     return status;
 }
 
@@ -18092,7 +18656,11 @@ SHS__PRIVATE shs_status shs__pca_fit_moments(const shs_context *ctx, const shs_m
     if (mnf && ldn < n) return SHS_BAD_LDN;
     if (!pca) return SHS_BAD_OUTPUT;
     status = shs__pca_check(&o, n);
-    if (mnf) o.correlation = 0, o.noise = noise, o.ldn = ldn;
+    if (mnf) {
+        o.correlation = 0;
+        o.noise = noise;
+        o.ldn = ldn;
+    }
     values = o.components > 0 ? o.components : n;
     while (shs__layout_next(ctx, &l, &status)) shs__pca_fit_layout(&l, &f, n, mnf);
     if (status == SHS_OK) status = shs__pca_fit_statistics(moments, &o, &f, &total);
@@ -18326,11 +18894,15 @@ SHS__PRIVATE shs_wide shs__noise_residual(int n, const shs_wide *N, int b) {
     int l = b > 0 ? b - 1 : b + 1, r = b + 1 < n ? b + 1 : b - 1;
     shs_wide p, q, c, u, v, determinant, by_two = 0, by_l, by_r, whole = *SHS__AT(N, n, b, b);
     if (n == 1) return whole;
-    p = *SHS__AT(N, n, l, l), q = *SHS__AT(N, n, r, r), c = *SHS__AT(N, n, r, l);
-    u = *SHS__AT(N, n, b, l), v = *SHS__AT(N, n, b, r);
+    p = *SHS__AT(N, n, l, l);
+    q = *SHS__AT(N, n, r, r);
+    c = *SHS__AT(N, n, r, l);
+    u = *SHS__AT(N, n, b, l);
+    v = *SHS__AT(N, n, b, r);
     determinant = p * q - c * c;
     if (determinant > SHS__RANK_EPS * p * q) by_two = (u * u * q - 2 * u * v * c + v * v * p) / determinant;
-    by_l = p > 0 ? u * u / p : 0, by_r = q > 0 ? v * v / q : 0;
+    by_l = p > 0 ? u * u / p : 0;
+    by_r = q > 0 ? v * v / q : 0;
     if (by_two < by_l) by_two = by_l;
     if (by_two < by_r) by_two = by_r;
     return by_two < whole ? whole - by_two : 0;
@@ -18382,9 +18954,13 @@ SHS__PRIVATE shs_status shs__pca_border_noise(const shs__pixels *px, shs__pairs 
     }
     if (status != SHS_OK || px->view.lines == 0 || above != samples) return status;
     for (x = 0; x < samples; x++) b->own.first_missing[x] = !b->own.first_missing[x]; /* now it is the mask's second half */
-    lines.pixels = b->both, lines.mask = b->mask;
-    lines.type = sizeof *b->both == 8 ? SHS_TYPE_F64 : SHS_TYPE_F32, lines.interleave = SHS_INTERLEAVE_BIP;
-    lines.lines = 2, lines.samples = px->view.samples, lines.bands = px->view.used;
+    lines.pixels = b->both;
+    lines.mask = b->mask;
+    lines.type = sizeof *b->both == 8 ? SHS_TYPE_F64 : SHS_TYPE_F32;
+    lines.interleave = SHS_INTERLEAVE_BIP;
+    lines.lines = 2;
+    lines.samples = px->view.samples;
+    lines.bands = px->view.used;
     quiet.progress_fn = NULL; /* what it counts are lines of the cube */
     two.ctx = &quiet;
     status = shs__px_view_open(&lines, &two.view);
@@ -18447,7 +19023,8 @@ SHS__OUTLINE shs_status shs__pca_dense(const shs__pixels *px, const shs_pca_opti
         status = shs__ctx_agree(ctx, shs_moments_create(ctx, n, &noise));
         if (status == SHS_OK) status = shs__pca_noise(px, o, noise.products);
         if (status == SHS_OK && o->noise_residual) shs__pca_residual(n, noise.products, noise.sum);
-        N = noise.products, ldn = n;
+        N = noise.products;
+        ldn = n;
     }
     if (status == SHS_OK)
         status = shs__ctx_agree(ctx, mnf ? shs_mnf_from_noise(ctx, &pixels, N, ldn, o, pca)
@@ -18510,8 +19087,11 @@ SHS__PRIVATE shs_status shs__mnf_few(const shs__pixels *px, const shs_pca_option
     cube.type = sink.type = sizeof(shs_wide) == 8 ? SHS_TYPE_F64 : SHS_TYPE_F32;
     cube.interleave = sink.interleave = SHS_INTERLEAVE_BIP;
     cube.pixels = sink.pixels = coordinates;
-    cube.samples = px->view.samples, cube.lines = px->view.lines, cube.bands = base.components;
-    sink.has_nodata = 1, sink.nodata = shs__nan();
+    cube.samples = px->view.samples;
+    cube.lines = px->view.lines;
+    cube.bands = base.components;
+    sink.has_nodata = 1;
+    sink.nodata = shs__nan();
     within.ctx = ctx;
     if (status == SHS_OK) {
         map = shs__px_map_of(base.bands, base.components, base.forward, base.mean, NULL);
@@ -18612,7 +19192,8 @@ SHS__PUBLIC shs_status shs_pca_denoise(const shs_context *ctx, const shs_pca *pc
         both = SHS__CARVE(&l, shs_wide, shs__layout_product((size_t)pca->bands, (size_t)pca->bands, 1));
     status = shs__ctx_agree(ctx, status); /* before the collective map */
     if (status == SHS_OK) {
-        n = pca->bands, k = components ? components : pca->components;
+        n = pca->bands;
+        k = components ? components : pca->components;
         shs__wide_product(n, n, k, pca->backward, pca->forward, pca->components, both);
         map = shs__px_map_of(n, n, both, pca->mean, pca->mean);
         status = shs_cube_map(ctx, cube, &map, pca->precise, sink);
@@ -18832,8 +19413,10 @@ SHS__PRIVATE shs_status shs__rx_score_classes(const shs_context *ctx, const shs_
     int k, i, b;
     shs_status status = shs__px_view_open(cube, &px.view);
     px.ctx = ctx;
-    c.labels = labels, c.count = classes;
-    largest.bands = px.view.used, largest.outputs = 1;
+    c.labels = labels;
+    c.count = classes;
+    largest.bands = px.view.used;
+    largest.outputs = 1;
     for (k = 0; k < classes; k++) largest.outputs = shs__imax(largest.outputs, fits[k].components);
     if (status == SHS_OK) shs__px_map_job_init(&job, &px.view, &largest, shs__is_wide(SHS_PRECISION_ALWAYS), 1, sink);
     while (shs__layout_next(ctx, &l, &status)) shs__rx_classes_layout(&l, &job, &c, fits, shs__ctx_workers(ctx));
@@ -18889,7 +19472,11 @@ SHS__PUBLIC shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cu
     if (status == SHS_OK) {
         memset(fits, 0, (size_t)classes * sizeof *fits);
         given = *cube;
-        if (cube->mask_fn) status = shs__rx_marks(&px.view, marks), given.mask = marks, given.mask_fn = NULL;
+        if (cube->mask_fn) {
+            status = shs__rx_marks(&px.view, marks);
+            given.mask = marks;
+            given.mask_fn = NULL;
+        }
     }
     meeting.all = shs__ctx_imprint(meeting.all, &classes, sizeof classes);
     status = shs__ctx_meet(ctx, status, &meeting);
@@ -18898,7 +19485,8 @@ SHS__PUBLIC shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cu
     for (k = 0; k < classes && ranks && status == SHS_OK; k++) ranks[k] = fits[k].components;
     if (status == SHS_OK) {
         shs__rx_mask(&given, labels, -1, classes, fits, mask);
-        scored = given, scored.mask = mask;
+        scored = given;
+        scored.mask = mask;
         status = shs__rx_score_classes(ctx, &scored, labels, classes, fits, sink);
     }
     for (k = 0; k < classes && fits; k++) shs_pca_free(ctx, fits + k);
@@ -18972,10 +19560,12 @@ SHS__PRIVATE void shs__rx_local_shape(shs__local *w, const shs__view *v, int wor
     w->ld = shs__la_round_up(shs__imax(w->padded, w->n + 2), k->lanes);
     w->group = k->columns * k->lanes;
     w->step = k->columns > k->lanes ? w->group : 1;
-    w->last = (w->n + 1) / k->lanes, w->lane = (w->n + 1) % k->lanes;
+    w->last = (w->n + 1) / k->lanes;
+    w->lane = (w->n + 1) % k->lanes;
     for (column = 0; column < w->padded; column += k->columns)
         w->triangle += (size_t)(w->ld / k->lanes - column / k->lanes) * (size_t)w->group;
-    w->lines = v->lines, w->samples = v->samples;
+    w->lines = v->lines;
+    w->samples = v->samples;
     w->rows = (int)shs__zmax(shs__zmin(SHS__LOCAL_SUMS / w->triangle, SHS__LOCAL_ROWS), 1);
     if (w->outer <= 3) w->rows = 1; /* corners alone would be as many */
     w->runs = shs__imax((int)shs__ctx_chunks((size_t)v->samples, SHS__LOCAL_RUN), 1);
@@ -19044,7 +19634,10 @@ SHS__PRIVATE void shs__rx_local_add(const shs__local *w, shs__local_own *own, in
             const shs_wide *p = w->pixels + (line + (size_t)x) * (size_t)ld;
             shs_wide *SHS__RESTRICT plus = own->plus + own->batch * ld, *SHS__RESTRICT pixel = own->pixel + own->batch * ld;
             if (w->missing[line + (size_t)x]) continue;
-            for (b = 0; b <= w->n; b++) pixel[b] = p[b], plus[b] = sign * p[b];
+            for (b = 0; b <= w->n; b++) {
+                pixel[b] = p[b];
+                plus[b] = sign * p[b];
+            }
             own->ends[row] = ++own->batch;
             if (own->batch == SHS__LOCAL_BATCH) shs__rx_local_flush(w, own);
         }
@@ -19146,7 +19739,8 @@ SHS__PRIVATE int shs__rx_local_score(const shs__local *w, shs__local_own *own, s
         own->least[j] = share > rounding ? share : rounding;
     }
     if (!shs__rx_local_factorize(w, own, sums, y, ridge)) return 0;
-    for (*score = 0, j = 1; j <= n; j++) *score += z[j * lanes] * z[j * lanes];
+    *score = 0;
+    for (j = 1; j <= n; j++) *score += z[j * lanes] * z[j * lanes];
     *score *= count - (w->divisor == SHS_DIVISOR_N_LESS_1 ? 1 : 0);
     return 1;
 }
@@ -19222,7 +19816,8 @@ SHS__PRIVATE shs_status shs__rx_local_pass(const shs_context *ctx, shs__local *w
     shs__writer *o = &w->writer;
     size_t size = shs_type_size(o->sink->type), count, k;
     shs_status status = SHS_OK;
-    w->next = 0, w->reader.next_line = 0;
+    w->next = 0;
+    w->reader.next_line = 0;
     w->found[0] = w->found[1] = 0;
     for (w->first = 0; w->first < w->lines && status == SHS_OK; w->first += w->count) {
         int last;
@@ -19292,10 +19887,17 @@ SHS__PUBLIC shs_status shs_rx_local(const shs_context *ctx, const shs_cube *cube
     memset(&w, 0, sizeof w);
     if (status == SHS_OK) {
         shs__px_reader_init(&w.reader, &v, shs__is_wide(SHS_PRECISION_ALWAYS));
-        w.kernels = w.reader.kernels, w.vectors = shs__kernels_eigh(), w.n = v.used, w.inner = inner, w.outer = outer;
-        w.divisor = o->divisor, w.ridge = o->ridge;
+        w.kernels = w.reader.kernels;
+        w.vectors = shs__kernels_eigh();
+        w.n = v.used;
+        w.inner = inner;
+        w.outer = outer;
+        w.divisor = o->divisor;
+        w.ridge = o->ridge;
         shs__rx_local_shape(&w, &v, shs__ctx_workers(ctx));
-        w.writer.sink = sink, w.writer.bands = 1, w.writer.samples = v.samples;
+        w.writer.sink = sink;
+        w.writer.bands = 1;
+        w.writer.samples = v.samples;
         w.writer.missing = shs__px_missing_value(cube, sink);
         if (v.lines > 0 && !shs__ctx_distributed(ctx) && shs__rx_local_too_small(&w)) status = SHS_SINGULAR_COVARIANCE;
     }
@@ -19304,7 +19906,10 @@ SHS__PUBLIC shs_status shs_rx_local(const shs_context *ctx, const shs_cube *cube
     meeting.all = shs__ctx_imprint(meeting.all, &o->ridge, sizeof o->ridge);
     if (status == SHS_OK) meeting.all = shs__px_imprint_sink(meeting.all, sink);
     status = shs__ctx_meet(ctx, status, &meeting);
-    if (status == SHS_OK) w.writer.low[0] = SHS__WIDE_MAX, w.writer.high[0] = -SHS__WIDE_MAX;
+    if (status == SHS_OK) {
+        w.writer.low[0] = SHS__WIDE_MAX;
+        w.writer.high[0] = -SHS__WIDE_MAX;
+    }
     if (status == SHS_OK && sink->rescale) {
         status = shs__rx_local_pass_all(ctx, &w, 1);
         if (status == SHS_OK) status = shs__ctx_reduce(ctx, w.writer.low, 1, SHS_REDUCE_MIN);
@@ -19338,7 +19943,8 @@ SHS__PRIVATE void shs__ica_step_naive(shs_contrast_fn contrast, int m, ptrdiff_t
     ptrdiff_t a, i;
     for (a = 0; a < m; a++) s[a] = 0;
     for (i = 0; i < n; i++) {
-        for (y = 0, a = 0; a < m; a++) y += w[a] * Z[a + i * m];
+        y = 0;
+        for (a = 0; a < m; a++) y += w[a] * Z[a + i * m];
         contrast(y, &g, &slope);
         for (a = 0; a < m; a++) s[a] += Z[a + i * m] * g;
         slopes += slope;
@@ -19351,7 +19957,8 @@ SHS__PRIVATE void shs__ica_deflate_naive(int m, ptrdiff_t j, shs_wide *W) {
     shs_wide along, norm2 = 0, *w = W + j * m;
     ptrdiff_t a, q;
     for (q = 0; q < 2 * j; q++) {
-        for (along = 0, a = 0; a < m; a++) along += W[a + q % j * m] * w[a];
+        along = 0;
+        for (a = 0; a < m; a++) along += W[a + q % j * m] * w[a];
         for (a = 0; a < m; a++) w[a] -= along * W[a + q % j * m];
     }
     for (a = 0; a < m; a++) norm2 += w[a] * w[a];
@@ -19365,9 +19972,11 @@ SHS__PRIVATE void shs__ica_polar_naive(int m, shs_wide *W, shs_wide *G, shs_wide
     for (a = 0; a < count; a++) norm2 += W[a] * W[a];
     for (a = 0; a < count; a++) W[a] /= SHS__WSQRT(norm2);
     for (t = 0; t < 200 && off > SHS__WIDE_EPS * (shs_wide)m; t++) {
-        for (off = 0, b = 0; b < m; b++)
+        off = 0;
+        for (b = 0; b < m; b++)
             for (a = 0; a < m; a++) {
-                for (G[a + b * m] = 0, c = 0; c < m; c++) G[a + b * m] += W[c + a * m] * W[c + b * m];
+                G[a + b * m] = 0;
+                for (c = 0; c < m; c++) G[a + b * m] += W[c + a * m] * W[c + b * m];
                 off += shs__wabs(G[a + b * m] - (shs_wide)(a == b));
             }
         for (b = 0; b < m; b++)
@@ -19462,7 +20071,8 @@ SHS__PRIVATE void shs__ica_contract(shs__sources *s, const shs_wide *w, shs_wide
         for (i = 0; i < s->pairs; i++) s->image[i] += column[i] * factor;
     }
     for (a = 0; a < m; a++) S[a] = 0;
-    for (b = 0, j = 0; b < m; b++)
+    j = 0;
+    for (b = 0; b < m; b++)
         for (a = 0; a <= b; a++, j++) {
             S[a] += s->image[j] * w[b];
             if (a != b) S[b] += s->image[j] * w[a];
@@ -19612,10 +20222,14 @@ SHS__PRIVATE shs_status shs__ica_step(shs__sources *s, const shs_ica_options *o,
     }
     somewhere = shs__ica_directions(m, g, it, it->P);
     if (!somewhere) memcpy(it->P, W, (size_t)m * (size_t)g.c * sizeof(shs_wide));
-    for (*change = somewhere ? 0 : 2, j = 0; j < g.c; j++) {
+    *change = somewhere ? 0 : 2;
+    for (j = 0; j < g.c; j++) {
         const shs_wide *w = SHS__AT(W, m, 0, j);
         shs_wide *p = SHS__AT(it->P, m, 0, j), sign = shs__la_dot_wide(m, p, w) < 0 ? -1 : 1, moved = 0;
-        for (i = 0; i < m; i++) p[i] *= sign, moved += (p[i] - w[i]) * (p[i] - w[i]);
+        for (i = 0; i < m; i++) {
+            p[i] *= sign;
+            moved += (p[i] - w[i]) * (p[i] - w[i]);
+        }
         component[j].change = somewhere ? moved / 2 : 1;
         if (!(moved <= 4)) { /* no number: it has not converged, nor have all */
             component[j].change = 1;
@@ -19698,7 +20312,10 @@ SHS__OUTLINE shs_status shs__ica_iterate_all(shs__sources *s, const shs_ica_opti
             while (!shs__ica_directions(m, g, it, W) && ++restart);
             if (status == SHS_OK) status = shs__ica_iterate(s, o, it, g, c + g.d, &change);
             if (status != SHS_OK) return status;
-            if (change < best) best = change, memcpy(it->best, W, bytes);
+            if (change < best) {
+                best = change;
+                memcpy(it->best, W, bytes);
+            }
             if (change <= shs__ica_tolerance(o) || o->tolerance < 0 || restart >= most) break;
         }
         if (best < change) { /* the last start was not the best: report this one */
@@ -19706,7 +20323,10 @@ SHS__OUTLINE shs_status shs__ica_iterate_all(shs__sources *s, const shs_ica_opti
             status = shs__ica_step(s, o, it, g, c + g.d, &change);
         }
         if (status != SHS_OK) return status;
-        for (j = g.d; j < g.d + g.c; j++) c[j].restarts = restart, c[j].extraction = j;
+        for (j = g.d; j < g.d + g.c; j++) {
+            c[j].restarts = restart;
+            c[j].extraction = j;
+        }
     }
     return SHS_OK;
 }
@@ -19884,7 +20504,10 @@ SHS__OUTLINE shs_status shs__ica_separate(shs__pixels *px, const shs_ica_options
     shs_pixel_map whitening = shs__px_map_of(ica->bands, ica->components, ica->whitening, ica->mean, NULL);
     int m = ica->components, fourth = shs__ica_moments_pay(o, m, ica->bands, kept), i;
     shs_status status = SHS_OK;
-    s.px = px, s.m = m, s.pairs = m * (m + 1) / 2, s.contrast = o->contrast;
+    s.px = px;
+    s.m = m;
+    s.pairs = m * (m + 1) / 2;
+    s.contrast = o->contrast;
     shs__px_whitened_init(&s.white, &px->view, m, fourth, shs__px_kept_panels(px, m));
     while (shs__layout_next(px->ctx, &l, &status)) {
         shs__ica_sources_layout(&l, &s, fourth, shs__ctx_workers(px->ctx));
@@ -19899,7 +20522,8 @@ SHS__OUTLINE shs_status shs__ica_separate(shs__pixels *px, const shs_ica_options
         shs__ica_order(o->order, it.component, it.W, ica);
         shs__ica_matrices(ica, pca);
         ica->used_moments = fourth;
-        for (ica->converged = 1, i = 0; i < m; i++) ica->converged &= ica->component[i].converged;
+        ica->converged = 1;
+        for (i = 0; i < m; i++) ica->converged &= ica->component[i].converged;
         *stored = shs__px_cpu_sources(px->ctx, &s.white, ica->rotation, sink);
     }
     shs__layout_release(px->ctx, &l);
@@ -19915,8 +20539,10 @@ SHS__PRIVATE shs_status shs__ica_pixels(shs__pixels *px, const shs_ica_options *
     shs_pca pca = SHS_ZERO;
     int rank, kept, stored = 0;
     shs_status status;
-    p.components = o->components, p.eigenvalue_at_least = o->eigenvalue_at_least;
-    p.divisor = o->divisor, p.precise = o->precise;
+    p.components = o->components;
+    p.eigenvalue_at_least = o->eigenvalue_at_least;
+    p.divisor = o->divisor;
+    p.precise = o->precise;
     status = shs__pca_pixels(px, &p, 0, &pca);
     if (status != SHS_OK) return status;
     rank = shs__pca_whitening_rank(&pca);
@@ -20007,21 +20633,38 @@ SHS__PRIVATE int shs__md_arrays(shs_model *m, int wavelengths, int noise, shs__m
     size_t n = (size_t)(ica ? m->ica.bands : m->pca.bands), k = (size_t)(ica ? m->ica.components : m->pca.components);
     size_t cells = shs__layout_product(n, k, 1), square = shs__layout_product(k, k, 1);
     if (ica) {
-        a[count].values = &m->ica.mean, a[count++].count = n;
-        a[count].values = &m->ica.eigenvalues, a[count++].count = k;
-        a[count].values = &m->ica.whitening, a[count++].count = cells;
-        a[count].values = &m->ica.rotation, a[count++].count = square;
-        a[count].values = &m->ica.unmixing, a[count++].count = cells;
-        a[count].values = &m->ica.mixing, a[count++].count = cells;
+        a[count].values = &m->ica.mean;
+        a[count++].count = n;
+        a[count].values = &m->ica.eigenvalues;
+        a[count++].count = k;
+        a[count].values = &m->ica.whitening;
+        a[count++].count = cells;
+        a[count].values = &m->ica.rotation;
+        a[count++].count = square;
+        a[count].values = &m->ica.unmixing;
+        a[count++].count = cells;
+        a[count].values = &m->ica.mixing;
+        a[count++].count = cells;
     } else {
-        a[count].values = &m->pca.mean, a[count++].count = n;
-        a[count].values = &m->pca.scale, a[count++].count = n;
-        a[count].values = &m->pca.eigenvalues, a[count++].count = (size_t)m->pca.eigenvalue_count;
-        a[count].values = &m->pca.vectors, a[count++].count = cells;
-        a[count].values = &m->pca.backward, a[count++].count = cells;
-        if (noise) a[count].values = &m->pca.noise, a[count++].count = shs__layout_product(n, n, 1);
+        a[count].values = &m->pca.mean;
+        a[count++].count = n;
+        a[count].values = &m->pca.scale;
+        a[count++].count = n;
+        a[count].values = &m->pca.eigenvalues;
+        a[count++].count = (size_t)m->pca.eigenvalue_count;
+        a[count].values = &m->pca.vectors;
+        a[count++].count = cells;
+        a[count].values = &m->pca.backward;
+        a[count++].count = cells;
+        if (noise) {
+            a[count].values = &m->pca.noise;
+            a[count++].count = shs__layout_product(n, n, 1);
+        }
     }
-    if (wavelengths) a[count].values = &m->wavelengths, a[count++].count = n;
+    if (wavelengths) {
+        a[count].values = &m->wavelengths;
+        a[count++].count = n;
+    }
     return count;
 }
 
@@ -20029,8 +20672,13 @@ enum { SHS__MD_ARRAYS = 7 };
 
 /* What is said of a component, as numbers, and back; whether they say something that is possible. */
 SHS__PRIVATE void shs__md_numbers_of(const shs_ica_component *c, shs_wide *x) {
-    x[0] = (shs_wide)c->iterations, x[1] = (shs_wide)c->restarts, x[2] = (shs_wide)(c->converged != 0), x[3] = c->change;
-    x[4] = c->kurtosis, x[5] = c->negentropy, x[6] = (shs_wide)c->extraction;
+    x[0] = (shs_wide)c->iterations;
+    x[1] = (shs_wide)c->restarts;
+    x[2] = (shs_wide)(c->converged != 0);
+    x[3] = c->change;
+    x[4] = c->kurtosis;
+    x[5] = c->negentropy;
+    x[6] = (shs_wide)c->extraction;
 }
 
 SHS__PRIVATE int shs__md_from_numbers(const shs_wide *x, shs_ica_component *c) {
@@ -20038,8 +20686,13 @@ SHS__PRIVATE int shs__md_from_numbers(const shs_wide *x, shs_ica_component *c) {
     int i;
     for (i = 0; i < 4; i++)
         if (!(x[whole[i]] >= 0 && x[whole[i]] <= (shs_wide)1000000000)) return 0;
-    c->iterations = (int)x[0], c->restarts = (int)x[1], c->converged = (int)x[2], c->change = x[3];
-    c->kurtosis = x[4], c->negentropy = x[5], c->extraction = (int)x[6];
+    c->iterations = (int)x[0];
+    c->restarts = (int)x[1];
+    c->converged = (int)x[2];
+    c->change = x[3];
+    c->kurtosis = x[4];
+    c->negentropy = x[5];
+    c->extraction = (int)x[6];
     return 1;
 }
 
@@ -20100,7 +20753,9 @@ SHS__PUBLIC shs_status shs_model_save(const shs_model *model, int (*write_fn)(vo
     m = *model;
     status = shs__md_check(&m, arrays, &count);
     if (status != SHS_OK) return status;
-    f.write_fn = write_fn, f.user = user, f.crc = ~(uint32_t)0;
+    f.write_fn = write_fn;
+    f.user = user;
+    f.crc = ~(uint32_t)0;
     ica = m.kind == SHS_MODEL_ICA;
     sizes[0] = shs__md_has_noise(&m) || m.kind == SHS_MODEL_RX ? 2 : 1; /* so that what was there before is as before */
     sizes[1] = (uint64_t)m.kind;
@@ -20143,12 +20798,19 @@ SHS__PRIVATE shs_status shs__md_read_head(const unsigned char *head, shs_model *
     *wavelengths = (int)(sizes[5] & 1);
     *noise = sizes[0] == 2 && sizes[1] == SHS_MODEL_MNF;
     if (m->kind == SHS_MODEL_ICA) {
-        m->ica.bands = (int)sizes[2], m->ica.components = (int)sizes[3], m->ica.count = count;
-        m->ica.converged = (sizes[5] & 2) != 0, m->ica.used_moments = (sizes[5] & 4) != 0;
+        m->ica.bands = (int)sizes[2];
+        m->ica.components = (int)sizes[3];
+        m->ica.count = count;
+        m->ica.converged = (sizes[5] & 2) != 0;
+        m->ica.used_moments = (sizes[5] & 4) != 0;
         m->ica.precise = (shs_precision)(sizes[5] >> 8);
     } else {
-        m->pca.bands = (int)sizes[2], m->pca.components = (int)sizes[3], m->pca.eigenvalue_count = (int)sizes[4];
-        m->pca.count = count, m->pca.total_variance = total, m->pca.precise = (shs_precision)(sizes[5] >> 8);
+        m->pca.bands = (int)sizes[2];
+        m->pca.components = (int)sizes[3];
+        m->pca.eigenvalue_count = (int)sizes[4];
+        m->pca.count = count;
+        m->pca.total_variance = total;
+        m->pca.precise = (shs_precision)(sizes[5] >> 8);
     }
     return SHS_OK;
 }
@@ -20191,7 +20853,9 @@ SHS__PUBLIC shs_status shs_model_load(const shs_context *ctx, int (*read_fn)(voi
     if (read_fn(user, head, SHS__MD_HEAD)) return SHS_READ_FAILED;
     status = shs__md_read_head(head, &m, &wavelengths, &noise);
     if (status != SHS_OK) return status;
-    f.read_fn = read_fn, f.user = user, f.crc = ~(uint32_t)0;
+    f.read_fn = read_fn;
+    f.user = user;
+    f.crc = ~(uint32_t)0;
     count = shs__md_arrays(&m, wavelengths, noise, arrays);
     bytes = shs__md_bytes(&m, arrays, count);
     if (bytes > SHS__READ_BELIEVED && bytes < SIZE_MAX) {
@@ -20284,7 +20948,8 @@ SHS__PUBLIC void shs_detect_naive(shs_detector method, int n, ptrdiff_t m, const
         shs_wide *q = A + k * n;
         for (b = 0; b < n; b++) q[b] = U[b + k * n];
         for (i = 0; i < k; i++) shs__wide_take_off(n, A + i * n, q);
-        for (length2 = 0, b = 0; b < n; b++) length2 += q[b] * q[b];
+        length2 = 0;
+        for (b = 0; b < n; b++) length2 += q[b] * q[b];
         for (b = 0; b < n; b++) q[b] /= SHS__WSQRT(length2);
         shs__wide_take_off(n, q, w);
     }
@@ -20295,11 +20960,13 @@ SHS__PUBLIC void shs_detect_naive(shs_detector method, int n, ptrdiff_t m, const
     }
     for (b = 0; b < n; b++) own += w[b] * (t[b] - mean[b]);
     for (i = 0; i < m; i++) {
-        for (y = 0, b = 0; b < n; b++) y += w[b] * (v[b] = X[b + i * n] - mean[b]);
+        y = 0;
+        for (b = 0; b < n; b++) y += w[b] * (v[b] = X[b + i * n] - mean[b]);
         scores[i] = y / own;
         if (method != SHS_DETECTOR_ACE && method != SHS_DETECTOR_SAM) continue;
         shs__pca_forward_naive(n, A, v, 1);
-        for (length2 = 0, b = 0; b < n; b++) length2 += v[b] * v[b];
+        length2 = 0;
+        for (b = 0; b < n; b++) length2 += v[b] * v[b];
         scores[i] = length2 > 0 ? y / SHS__WSQRT(own * length2) : 0;
         scores[i] = method == SHS_DETECTOR_ACE ? scores[i] * scores[i] : shs__wide_angle(scores[i]);
     }
@@ -20315,7 +20982,8 @@ SHS__PRIVATE int shs__wide_inverse_root(int n, shs_wide *A, shs_wide share, shs_
     for (j = n - 1; j >= 0; j--) { /* column j of U, then its part off the columns before it */
         shs_wide *u = SHS__AT(A, n, 0, j), root;
         if (!(u[j] > share * diagonal[j])) return 0;
-        for (root = SHS__WSQRT(u[j]), i = 0; i <= j; i++) u[i] /= root;
+        root = SHS__WSQRT(u[j]);
+        for (i = 0; i <= j; i++) u[i] /= root;
         for (k = 0; k < j; k++)
             for (i = 0; i <= k; i++) *SHS__AT(A, n, i, k) -= u[i] * u[k];
     }
@@ -20379,7 +21047,8 @@ SHS__PRIVATE shs_status shs__tg_basis(const shs_detect_options *o, shs__detectio
             for (i = 0; i < k; i++) shs__wide_take_off(n, SHS__AT(d->root, n, 0, i), q);
         left = shs__la_dot_wide(n, q, q);
         if (!(left > SHS__RANK_EPS * before) || !shs__wide_finite(1, &left)) return SHS_BAD_UNDESIRED;
-        for (left = SHS__WSQRT(left), i = 0; i < n; i++) q[i] /= left;
+        left = SHS__WSQRT(left);
+        for (i = 0; i < n; i++) q[i] /= left;
     }
     return SHS_OK;
 }
@@ -20392,7 +21061,8 @@ SHS__PRIVATE shs_status shs__tg_rows(const shs_detect_options *o, const shs_wide
         const shs_wide *spectrum = SHS__AT(spectra, lds, 0, k);
         shs_wide own = 0, length2, off2;
         for (i = 0; i < n; i++) d->t[i] = spectrum[i] - d->mean[i];
-        length2 = shs__la_dot_wide(n, spectrum, spectrum), off2 = shs__la_dot_wide(n, d->t, d->t);
+        length2 = shs__la_dot_wide(n, spectrum, spectrum);
+        off2 = shs__la_dot_wide(n, d->t, d->t);
         if (!shs__wide_finite(1, &length2) || !shs__wide_finite(1, &off2)) return SHS_BAD_TARGETS;
         if (!(off2 > 64 * SHS__WIDE_EPS * SHS__WIDE_EPS * length2)) return SHS_LOST_TARGET;
         memcpy(d->w, d->t, (size_t)n * sizeof *d->w);
@@ -20490,13 +21160,23 @@ SHS__PRIVATE shs_status shs__tg_run(const shs_context *ctx, shs__scores *s) {
     int o;
     c->state = s;
     if (w->sink->rescale) {
-        c->work = shs__tg_range_panel, c->phase = "range", c->op = SHS_REDUCE_MAX, c->count = 2 * (size_t)w->bands;
+        c->work = shs__tg_range_panel;
+        c->phase = "range";
+        c->op = SHS_REDUCE_MAX;
+        c->count = 2 * (size_t)w->bands;
         status = shs__ctx_agree(ctx, shs__px_pass_run(ctx, &s->job.reader, c));
         if (status == SHS_OK) status = shs__ctx_reduce(ctx, c->sums, c->count, SHS_REDUCE_MAX);
-        for (o = 0; o < w->bands; o++) w->low[o] = -c->sums[o], w->high[o] = c->sums[w->bands + o];
+        for (o = 0; o < w->bands; o++) {
+            w->low[o] = -c->sums[o];
+            w->high[o] = c->sums[w->bands + o];
+        }
         if (status != SHS_OK) return status;
     }
-    c->begin = shs__px_map_begin, c->work = shs__tg_write_panel, c->end = shs__px_map_end, c->phase = "transform", c->count = 0;
+    c->begin = shs__px_map_begin;
+    c->work = shs__tg_write_panel;
+    c->end = shs__px_map_end;
+    c->phase = "transform";
+    c->count = 0;
     shs__px_writer_scale(w, NULL);
     return shs__px_pass_run(ctx, &s->job.reader, c);
 }
@@ -20514,7 +21194,8 @@ SHS__OUTLINE shs_status shs__tg_scores(const shs__pixels *px, const shs__view *v
     shs__px_map_init(&s.cosines, s.job.map.kernels, v->used, d->targets, v->planes, 0);
     s.job.writer.bands = d->targets;
     s.job.writer.missing = shs__px_missing_value(px->view.cube, sink);
-    s.method = method, s.given = given;
+    s.method = method;
+    s.given = given;
     while (shs__layout_next(px->ctx, &l, &status)) {
         shs__px_map_job_layout(&l, &s.job, shs__ctx_workers(px->ctx));
         shs__px_map_layout(&l, &s.cosines, shs__ctx_workers(px->ctx));
@@ -20548,7 +21229,9 @@ SHS__OUTLINE shs_status shs__tg_engine_scores(const shs__pixels *px, shs__detect
         pick = SHS__CARVE(&l, shs_wide, shs__layout_product((size_t)d->targets, (size_t)bands, 1));
     }
     outputs.type = made.type = sizeof(shs_wide) == 8 ? SHS_TYPE_F64 : SHS_TYPE_F32;
-    outputs.pixels = room, outputs.has_nodata = 1, outputs.nodata = shs__nan();
+    outputs.pixels = room;
+    outputs.has_nodata = 1;
+    outputs.nodata = shs__nan();
     if (status == SHS_OK) status = shs__pixels_map(px, &map, SHS_PRECISION_ALWAYS, &outputs, 0);
     if (status == SHS_OK) {
         map = shs__px_map_of(d->n, d->n, d->root, d->mean, NULL);
@@ -20558,7 +21241,10 @@ SHS__OUTLINE shs_status shs__tg_engine_scores(const shs__pixels *px, shs__detect
     if (status == SHS_OK) {
         memset(pick, 0, (size_t)d->targets * (size_t)bands * sizeof *pick);
         for (i = 0; i < d->targets; i++) *SHS__AT(pick, d->targets, i, i) = 1;
-        made.pixels = room, made.samples = px->view.samples, made.lines = px->view.lines, made.bands = bands;
+        made.pixels = room;
+        made.samples = px->view.samples;
+        made.lines = px->view.lines;
+        made.bands = bands;
         picked.matrix = pick;
         status = shs__px_view_open(&made, &v);
     }
@@ -20595,9 +21281,12 @@ SHS__PRIVATE shs_status shs__tg_meet(const shs__pixels *px, shs_status status, i
     if (status == SHS_OK) {
         for (k = 0; k < targets; k++) print = shs__ctx_imprint(print, SHS__AT(spectra, lds, 0, k), n * sizeof *spectra);
         print = shs__ctx_imprint(print, o->undesired, n * (size_t)o->undesired_count * sizeof *spectra);
-        numbers[0] = targets, numbers[1] = (int64_t)o->method, numbers[2] = o->background != NULL;
+        numbers[0] = targets;
+        numbers[1] = (int64_t)o->method;
+        numbers[2] = o->background != NULL;
         numbers[3] = (int64_t)(print >> 1);
-        two[0] = o->ridge, two[1] = o->background ? o->background->count : 0;
+        two[0] = o->ridge;
+        two[1] = o->background ? o->background->count : 0;
     }
     return shs__px_meet(px, status, "detect", numbers, 4, two, sink);
 }
@@ -20641,7 +21330,8 @@ SHS__PUBLIC shs_status shs_detect(const shs_context *ctx, const shs_cube *cube, 
     if (status == SHS_OK) status = shs__px_check_sink(cube, sink);
     if (status == SHS_OK) status = shs__tg_check(px.view.used, targets, spectra, lds, o);
     status = shs__tg_meet(&px, status, targets, spectra, lds, o, sink);
-    d.n = px.view.used, d.targets = targets;
+    d.n = px.view.used;
+    d.targets = targets;
     d.columns = d.n;
     if (o->method == SHS_DETECTOR_OSP) d.columns = o->undesired_count;
     if (o->method == SHS_DETECTOR_SAM && !px.engine) d.columns = 0;
@@ -20670,7 +21360,8 @@ SHS__PUBLIC shs_status shs_detect(const shs_context *ctx, const shs_cube *cube, 
 SHS__PRIVATE void shs__mix_eliminate_naive(int k, shs_wide *K) {
     int i, j, column, pivot;
     for (column = 0; column < k; column++) {
-        for (pivot = column, i = column + 1; i < k; i++)
+        pivot = column;
+        for (i = column + 1; i < k; i++)
             if (shs__wabs(K[i + column * k]) > shs__wabs(K[pivot + column * k])) pivot = i;
         for (j = column; j <= k; j++) {
             shs_wide swapped = K[pivot + j * k];
@@ -20697,7 +21388,8 @@ SHS__PUBLIC void shs_unmix_naive(shs_constraint constraint, int n, int c, const 
         for (set = nonnegative ? sum : all; set <= all; set++) {
             int allowed = 1;
             shs_wide distance = 0;
-            for (k = sum, i = 0; i < c; i++) k += set >> i & 1;
+            k = sum;
+            for (i = 0; i < c; i++) k += set >> i & 1;
             for (i = 0; i < k * (k + 1); i++) K[i] = 0;
             for (p = i = 0; i < c; i++) {
                 if (!(set >> i & 1)) continue;
@@ -20754,8 +21446,12 @@ SHS__PRIVATE shs_wide shs__mix_solve(const shs__mixture *m, const shs_wide *b) {
     if (!m->sum) return 0;
     shs__pca_forward_naive(k, m->L, m->v, 1);
     shs__pca_backward_naive(k, m->L, m->v, 1);
-    for (i = 0; i < k; i++) ones += m->v[i], sum += m->u[i];
-    for (lambda = sum / ones, i = 0; i < k; i++) m->u[i] -= lambda * m->v[i];
+    for (i = 0; i < k; i++) {
+        ones += m->v[i];
+        sum += m->u[i];
+    }
+    lambda = sum / ones;
+    for (i = 0; i < k; i++) m->u[i] -= lambda * m->v[i];
     return lambda;
 }
 
@@ -20778,7 +21474,10 @@ SHS__PRIVATE shs_wide shs__mix_descend(const shs__mixture *m, const shs_wide *b)
             if (m->in[i] > 0) {
                 shs_wide to = m->u[k++], length = to > 0 ? 1 : m->a[i] > 0 ? m->a[i] / (m->a[i] - to) : 0;
                 m->a[i] += step * (to - m->a[i]);
-                if (length <= step) m->a[i] = 0, m->in[i] = 0;
+                if (length <= step) {
+                    m->a[i] = 0;
+                    m->in[i] = 0;
+                }
             }
     }
 }
@@ -20789,11 +21488,13 @@ SHS__PRIVATE void shs__mix_solve_nonnegative(const shs__mixture *m, shs_wide *b)
     int c = m->c, i, j, steps, first = 0;
     shs_wide lambda = 0;
     for (i = 0; i < c; i++) {
-        m->a[i] = 0, m->in[i] = 0;
+        m->a[i] = 0;
+        m->in[i] = 0;
         if (*SHS__AT(m->gram, c, i, i) / 2 - b[i] < *SHS__AT(m->gram, c, first, first) / 2 - b[first]) first = i;
     }
     if (m->sum) {
-        m->a[first] = 1, m->in[first] = 1;
+        m->a[first] = 1;
+        m->in[first] = 1;
         lambda = b[first] - *SHS__AT(m->gram, c, first, first);
     }
     for (steps = 0; steps < SHS__MIX_STEPS * c; steps++) {
@@ -20804,9 +21505,13 @@ SHS__PRIVATE void shs__mix_solve_nonnegative(const shs__mixture *m, shs_wide *b)
             if (m->in[j]) continue;
             for (i = 0; i < c; i++) {
                 shs_wide part = *SHS__AT(m->gram, c, i, j) * m->a[i];
-                falls -= part, size += shs__wabs(part);
+                falls -= part;
+                size += shs__wabs(part);
             }
-            if (falls > most && falls > 4 * (shs_wide)(c + 1) * SHS__WIDE_EPS * size) most = falls, enters = j;
+            if (falls > most && falls > 4 * (shs_wide)(c + 1) * SHS__WIDE_EPS * size) {
+                most = falls;
+                enters = j;
+            }
         }
         if (enters < 0) break;
         m->in[enters] = 1;
@@ -20860,13 +21565,22 @@ SHS__PRIVATE shs_status shs__mix_passes(const shs_context *ctx, shs__unmixing *s
     shs_status status = SHS_OK;
     int o;
     if (w->sink->rescale) {
-        c->work = shs__mix_range_panel, c->phase = "range", c->op = SHS_REDUCE_MAX, c->count = 2 * (size_t)w->bands;
+        c->work = shs__mix_range_panel;
+        c->phase = "range";
+        c->op = SHS_REDUCE_MAX;
+        c->count = 2 * (size_t)w->bands;
         status = shs__ctx_agree(ctx, shs__px_pass_run(ctx, &s->job.reader, c));
         if (status == SHS_OK) status = shs__ctx_reduce(ctx, c->sums, c->count, SHS_REDUCE_MAX);
-        for (o = 0; o < w->bands; o++) w->low[o] = -c->sums[o], w->high[o] = c->sums[w->bands + o];
+        for (o = 0; o < w->bands; o++) {
+            w->low[o] = -c->sums[o];
+            w->high[o] = c->sums[w->bands + o];
+        }
         if (status != SHS_OK) return status;
     }
-    c->begin = shs__px_map_begin, c->work = shs__mix_write_panel, c->end = shs__px_map_end, c->phase = "abundances",
+    c->begin = shs__px_map_begin;
+    c->work = shs__mix_write_panel;
+    c->end = shs__px_map_end;
+    c->phase = "abundances";
     c->count = 0;
     shs__px_writer_scale(w, s->job.map.constant);
     return shs__px_pass_run(ctx, &s->job.reader, c);
@@ -20888,7 +21602,9 @@ SHS__OUTLINE shs_status shs__mix_pixels(const shs_context *ctx, shs_status statu
         s.own = SHS__CARVE(&l, shs__mixture, (size_t)workers);
         for (i = 0; i < workers; i++) {
             shs__mixture counted, *own = l.base ? s.own + i : &counted;
-            own->c = c, own->sum = sum, own->gram = gram;
+            own->c = c;
+            own->sum = sum;
+            own->gram = gram;
             own->L = SHS__CARVE(&l, shs_wide, shs__layout_product(count, count, 1));
             own->u = SHS__CARVE(&l, shs_wide, count);
             own->v = SHS__CARVE(&l, shs_wide, count);
@@ -20912,8 +21628,11 @@ SHS__PRIVATE shs_type shs__wide_type(void) { return sizeof(shs_wide) == sizeof(s
 /* A map of all pixels into memory, pixel after pixel; what is missing is NaN. */
 SHS__PRIVATE shs_status shs__wide_map(const shs__pixels *px, const shs_pixel_map *map, int squares, shs_wide *to) {
     shs_sink sink = SHS_ZERO;
-    sink.pixels = to, sink.type = shs__wide_type(), sink.interleave = SHS_INTERLEAVE_BIP;
-    sink.has_nodata = 1, sink.nodata = shs__nan();
+    sink.pixels = to;
+    sink.type = shs__wide_type();
+    sink.interleave = SHS_INTERLEAVE_BIP;
+    sink.has_nodata = 1;
+    sink.nodata = shs__nan();
     return shs__pixels_map(px, map, SHS_PRECISION_ALWAYS, &sink, squares);
 }
 
@@ -20935,8 +21654,12 @@ SHS__OUTLINE shs_status shs__mix_engine(const shs__pixels *px, const shs_pixel_m
     if (status == SHS_OK) {
         for (i = 0; i < c * c; i++) one[i] = i % (c + 1) == 0;
         as_is = shs__px_map_of((int)c, (int)c, one, NULL, NULL);
-        outputs.pixels = room, outputs.type = shs__wide_type(), outputs.interleave = SHS_INTERLEAVE_BIP;
-        outputs.samples = px->view.samples, outputs.lines = px->view.lines, outputs.bands = (int)c;
+        outputs.pixels = room;
+        outputs.type = shs__wide_type();
+        outputs.interleave = SHS_INTERLEAVE_BIP;
+        outputs.samples = px->view.samples;
+        outputs.lines = px->view.lines;
+        outputs.bands = (int)c;
         status = shs__px_view_open(&outputs, &v);
     }
     status = shs__mix_pixels(px->ctx, status, &v, &as_is, gram, sum, missing, sink);
@@ -20980,7 +21703,10 @@ SHS__PRIVATE shs_status shs__mix_prepare(int n, int c, const shs_wide *E, int ld
     if (!shs__wide_inverse_root(c, s->root, SHS__RANK_EPS, s->scratch)) return SHS_DEPENDENT_ENDMEMBERS;
     memcpy(s->matrix, s->transposed, (size_t)n * (size_t)c * sizeof *s->matrix);
     for (b = 0; b < n; b++) shs__mix_inverse(c, s->root, SHS__AT(s->matrix, c, 0, b));
-    for (i = 0; i < c; i++) s->scratch[i] = 1, s->offset[i] = 0;
+    for (i = 0; i < c; i++) {
+        s->scratch[i] = 1;
+        s->offset[i] = 0;
+    }
     shs__mix_inverse(c, s->root, s->scratch);
     for (i = 0; i < c; i++) ones += s->scratch[i];
     for (i = 0; i < c && sum; i++) s->offset[i] = s->scratch[i] / ones;
@@ -21018,7 +21744,9 @@ SHS__PUBLIC shs_status shs_unmix(const shs_context *ctx, const shs_cube *cube, i
     if (status == SHS_OK) status = shs__mix_check(n, count, endmembers, lde, constraint);
     for (k = 0; k < count && status == SHS_OK; k++)
         print = shs__ctx_imprint(print, SHS__AT(endmembers, lde, 0, k), (size_t)n * sizeof *endmembers);
-    numbers[0] = count, numbers[1] = (int64_t)constraint, numbers[2] = (int64_t)(print >> 1);
+    numbers[0] = count;
+    numbers[1] = (int64_t)constraint;
+    numbers[2] = (int64_t)(print >> 1);
     status = shs__px_meet(&px, status, "unmix", numbers, 3, two, sink);
     met = status == SHS_OK;
     while (shs__layout_next(ctx, &l, &status)) shs__mix_layout(&l, &s, n, count);
@@ -21084,7 +21812,8 @@ SHS__PRIVATE void shs__em_project_naive(int n, ptrdiff_t m, const shs_wide *X, i
         shs_wide *y = Y + i * p, along = 0, length2 = 0;
         for (k = 0; k < p; k++) {
             shs_wide u = 0;
-            for (y[k] = 0, b = 0; b < n; b++) {
+            y[k] = 0;
+            for (b = 0; b < n; b++) {
                 y[k] += V[b + k * n] * (X[b + i * n] - (plane ? 0 : mean[b]));
                 u += V[b + k * n] * mean[b];
             }
@@ -21104,7 +21833,10 @@ SHS__PRIVATE ptrdiff_t shs__em_farthest_naive(int p, ptrdiff_t m, const shs_wide
     for (i = 0; i < m; i++) {
         shs_wide y = 0;
         for (k = 0; k < p; k++) y += f[k] * Y[k + i * p];
-        if (shs__wabs(y) > most) most = shs__wabs(y), found = i;
+        if (shs__wabs(y) > most) {
+            most = shs__wabs(y);
+            found = i;
+        }
     }
     return found;
 }
@@ -21184,8 +21916,12 @@ SHS__PUBLIC void shs_atgp_naive(int n, ptrdiff_t m, const shs_wide *X, int p, pt
     for (k = 0; k < p; k++) {
         shs_wide most = -1, length2, *q;
         for (i = 0; i < m; i++) {
-            for (length2 = 0, b = 0; b < n; b++) length2 += room[b + i * n] * room[b + i * n];
-            if (length2 > most) most = length2, pixel[k] = i;
+            length2 = 0;
+            for (b = 0; b < n; b++) length2 += room[b + i * n] * room[b + i * n];
+            if (length2 > most) {
+                most = length2;
+                pixel[k] = i;
+            }
         }
         q = room + pixel[k] * n;
         for (b = 0; b < n && most > 0; b++) q[b] /= SHS__WSQRT(most);
@@ -21240,7 +21976,10 @@ SHS__PRIVATE void shs__em_chunk(void *arg, size_t chunk, int worker) {
     (void)worker;
     for (s->most[chunk] = -1; i < end; i++) {
         shs_wide value = s->measure(s, i);
-        if (value > s->most[chunk]) s->most[chunk] = value, s->at[chunk] = i;
+        if (value > s->most[chunk]) {
+            s->most[chunk] = value;
+            s->at[chunk] = i;
+        }
     }
 }
 
@@ -21272,7 +22011,8 @@ SHS__PRIVATE shs_status shs__em_farthest(shs__extraction *s, int k, shs_wide (*m
     s->found.rank[k] = (int)first;
     for (i = 0; i < 3; i++) pieces[i] = (shs_wide)((uint64_t)at >> (22 * i) & 0x3fffff); /* such as every shs_wide holds */
     status = shs__em_share(ctx, s->found.rank[k], 3, pieces);
-    for (s->found.pixel[k] = 0, i = 0; i < 3; i++) s->found.pixel[k] |= (size_t)((uint64_t)pieces[i] << (22 * i));
+    s->found.pixel[k] = 0;
+    for (i = 0; i < 3; i++) s->found.pixel[k] |= (size_t)((uint64_t)pieces[i] << (22 * i));
     return status;
 }
 
@@ -21299,7 +22039,8 @@ SHS__PRIVATE shs_status shs__em_read(const shs__extraction *s, int from, int to)
                 shs__span span = SHS_ZERO;
                 uint64_t room;
                 span.from = (base ? base : s->block) + at * (ptrdiff_t)v.size;
-                span.stride = 1, span.count = 1;
+                span.stride = 1;
+                span.count = 1;
                 shs__px_make_native(&v, &span, (unsigned char *)&room);
                 shs__px_read_values(c->type, &span, SHS__AT(s->found.spectra, s->n, b, k));
             }
@@ -21416,7 +22157,9 @@ SHS__OUTLINE shs_status shs__em_project(shs__extraction *s, int plane) {
     status = shs__ctx_agree(ctx, status);
     if (status == SHS_OK && !low) status = shs__em_farthest(s, 0, shs__em_length2, &level.last);
     if (status != SHS_OK) return status;
-    level.s = s, level.u = low ? s->along : NULL, level.last = low ? 0 : SHS__WSQRT(level.last);
+    level.s = s;
+    level.u = low ? s->along : NULL;
+    level.last = low ? 0 : SHS__WSQRT(level.last);
     shs__ctx_parallel(ctx, (shs_wide)s->pixels * (shs_wide)s->width, s->chunks, shs__em_level_chunk, &level);
     return SHS_OK;
 }
@@ -21520,7 +22263,9 @@ SHS__PRIVATE shs_status shs__em_create(const shs_context *ctx, shs_endmembers *e
     }
     if (status != SHS_OK) return status;
     SHS__UNPOISON(l.base, l.size);
-    e->block = l.block, e->bands = bands, e->count = count;
+    e->block = l.block;
+    e->bands = bands;
+    e->count = count;
     return SHS_OK;
 }
 
@@ -21548,11 +22293,17 @@ SHS__PUBLIC shs_status shs_endmembers_find(const shs_context *ctx, const shs_cub
     if (status == SHS_OK) status = shs__em_check(px.view.used, options);
     if (status == SHS_OK && !result) status = SHS_BAD_OUTPUT;
     if (status == SHS_OK) {
-        numbers[0] = options->count, numbers[1] = (int64_t)options->method, numbers[2] = (int64_t)(options->seed >> 1);
+        numbers[0] = options->count;
+        numbers[1] = (int64_t)options->method;
+        numbers[2] = (int64_t)(options->seed >> 1);
         atgp = options->method == SHS_EXTRACTOR_ATGP;
-        s.px = &px, s.n = px.view.used, s.count = options->count;
-        s.d = atgp ? s.n : s.count, s.width = atgp ? 1 : s.count;
-        s.pixels = (size_t)px.view.samples * (size_t)px.view.lines, s.chunks = shs__ctx_chunks(s.pixels, SHS__EM_CHUNK);
+        s.px = &px;
+        s.n = px.view.used;
+        s.count = options->count;
+        s.d = atgp ? s.n : s.count;
+        s.width = atgp ? 1 : s.count;
+        s.pixels = (size_t)px.view.samples * (size_t)px.view.lines;
+        s.chunks = shs__ctx_chunks(s.pixels, SHS__EM_CHUNK);
     }
     status = shs__px_meet(&px, status, "endmembers", numbers, 3, two, NULL);
     met = status == SHS_OK;
@@ -21592,7 +22343,10 @@ enum { SHS__NPY_HEAD = 128, SHS__NPY_TEXT = 512, SHS__NPY_BUFFER = 512 };
 
 /* Whether all members are possible; zeros become what they stand for. */
 SHS__PRIVATE int shs__npy_complete(shs_npy *f) {
-    if (f->kind == 0 && f->size == 0) f->kind = 'f', f->size = (int)sizeof(shs_real);
+    if (f->kind == 0 && f->size == 0) {
+        f->kind = 'f';
+        f->size = (int)sizeof(shs_real);
+    }
     if (f->dimensions == 0) f->dimensions = 2;
     if (f->size != 1 && f->size != 2 && f->size != 4 && f->size != 8) return 0;
     if (f->kind == 'f' ? f->size == 1 : f->kind != 'i' && f->kind != 'u') return 0;
@@ -21625,7 +22379,9 @@ SHS__PUBLIC shs_status shs_npy_write_header(const shs_npy *npy, int (*write_fn)(
     if (!shs__npy_complete(&f)) return SHS_BAD_NPY;
     memset(head, ' ', sizeof head);
     memcpy(head, begin, sizeof begin);
-    type[0] = f.size == 1 ? '|' : f.big_endian ? '>' : '<', type[1] = f.kind, type[2] = (char)('0' + f.size);
+    type[0] = f.size == 1 ? '|' : f.big_endian ? '>' : '<';
+    type[1] = f.kind;
+    type[2] = (char)('0' + f.size);
     to = shs__npy_text(shs__npy_text(head + 10, "{'descr': '"), type);
     to = shs__npy_text(to, f.fortran_order ? "', 'fortran_order': True, 'shape': (" : "', 'fortran_order': False, 'shape': (");
     to = shs__npy_text(shs__npy_decimal(to, f.rows), f.dimensions == 1 ? "," : ", ");
@@ -21651,7 +22407,9 @@ SHS__PRIVATE shs_status shs__npy_parse_type(const char **text, shs_npy *f) {
     for (i = 0; i < 5; i++)
         if (!at[i]) return SHS_DAMAGED_NPY;
     if (at[0] != '\'' || (at[1] != '<' && at[1] != '>' && at[1] != '|') || at[4] != '\'') return SHS_UNSUPPORTED_NPY;
-    f->big_endian = at[1] == '>', f->kind = at[2], f->size = at[3] - '0';
+    f->big_endian = at[1] == '>';
+    f->kind = at[2];
+    f->size = at[3] - '0';
     if (f->kind == 'b' && f->size == 1) f->kind = 'u';
     if (!shs__npy_complete(f) || (at[1] == '|' && f->size > 1)) return SHS_UNSUPPORTED_NPY;
     *text = at + 5;
@@ -21671,10 +22429,13 @@ SHS__PRIVATE shs_status shs__npy_parse_shape(const char **text, shs_npy *f) {
         }
         if (**text == 'L') ++*text; /* Python 2 wrote long integers so */
         shs__npy_next(text, "");
-        comma = shs__npy_next(text, ","), count++;
+        comma = shs__npy_next(text, ",");
+        count++;
     }
     if (!shs__npy_next(text, ")") || (count == 1 && !comma)) return SHS_DAMAGED_NPY;
-    f->dimensions = count == 2 ? 2 : 1, f->rows = shape[0], f->columns = shape[1];
+    f->dimensions = count == 2 ? 2 : 1;
+    f->rows = shape[0];
+    f->columns = shape[1];
     return SHS_OK;
 }
 
@@ -21741,15 +22502,20 @@ SHS__PRIVATE shs_status shs__npy_walk_of(const shs_npy *npy, const void *A, size
     if (f->rows * f->columns > SIZE_MAX / 8) return SHS_TOO_LARGE;
     if (!A && f->rows * f->columns > 0) return SHS_BAD_A;
     if (lda < f->rows) return SHS_BAD_LDA;
-    w->inner = w->outer = 0, w->left = (size_t)(f->rows * f->columns);
+    w->inner = w->outer = 0;
+    w->left = (size_t)(f->rows * f->columns);
     w->length = (size_t)(f->fortran_order ? f->rows : f->columns);
-    w->inner_step = f->fortran_order ? 1 : lda, w->outer_step = f->fortran_order ? lda : 1;
+    w->inner_step = f->fortran_order ? 1 : lda;
+    w->outer_step = f->fortran_order ? lda : 1;
     return SHS_OK;
 }
 
 SHS__PRIVATE size_t shs__npy_walk_next(shs__npy_walk *w) {
     size_t at = w->inner * w->inner_step + w->outer * w->outer_step;
-    if (++w->inner == w->length) w->inner = 0, w->outer++;
+    if (++w->inner == w->length) {
+        w->inner = 0;
+        w->outer++;
+    }
     w->left--;
     return at;
 }
@@ -21759,7 +22525,8 @@ SHS__PRIVATE void shs__npy_swap(unsigned char *v, size_t size) {
     size_t b;
     for (b = 0; b < size / 2; b++) {
         unsigned char other = v[b];
-        v[b] = v[size - 1 - b], v[size - 1 - b] = other;
+        v[b] = v[size - 1 - b];
+        v[size - 1 - b] = other;
     }
 }
 
@@ -21798,7 +22565,11 @@ SHS__PUBLIC shs_status shs_npy_save(int p, size_t n, const shs_real *A, int lda,
     if (p < 1) return SHS_BAD_P;
     if (!A && n) return SHS_BAD_A;
     if (lda < p) return SHS_BAD_LDA;
-    f.rows = (uint64_t)p, f.columns = n, f.fortran_order = 1, f.kind = 'f', f.size = (int)sizeof *A;
+    f.rows = (uint64_t)p;
+    f.columns = n;
+    f.fortran_order = 1;
+    f.kind = 'f';
+    f.size = (int)sizeof *A;
     status = shs_npy_write_header(&f, write_fn, user);
     return status == SHS_OK ? shs_npy_write_values(&f, SHS_TYPE_REAL, A, (size_t)lda, write_fn, user) : status;
 }
@@ -21848,7 +22619,8 @@ SHS__PUBLIC shs_status shs_npy_read_values(const shs_npy *npy, shs_type type, vo
     for (size = (size_t)f.size; w.left > 0;) {
         step = shs__zmin(w.left, sizeof bytes / size);
         if (read_fn(user, bytes, step * size)) return SHS_READ_FAILED;
-        for (v = bytes, i = 0; i < step; i++, v += size) {
+        v = bytes;
+        for (i = 0; i < step; i++, v += size) {
             if (f.big_endian) shs__npy_swap(v, size);
             fits = shs__npy_number(&f, shs__get_bytes(v, f.size), &x, &whole);
             to = (unsigned char *)A + shs__npy_walk_next(&w) * out;
@@ -21871,14 +22643,20 @@ SHS__PUBLIC shs_status shs_npy_read_values(const shs_npy *npy, shs_type type, vo
 /* Rows of a file are columns here: signal after signal. */
 SHS__PRIVATE shs_npy shs__npy_columns(char kind, size_t size, size_t rows, size_t columns) {
     shs_npy f = SHS_ZERO;
-    f.kind = kind, f.size = (int)size, f.rows = rows, f.columns = columns, f.fortran_order = 1;
+    f.kind = kind;
+    f.size = (int)size;
+    f.rows = rows;
+    f.columns = columns;
+    f.fortran_order = 1;
     return f;
 }
 
 /* The same numbers as numpy shall see them, and back. */
 SHS__PRIVATE shs_npy shs__npy_transposed(shs_npy f) {
     uint64_t rows = f.rows;
-    f.rows = f.columns, f.columns = rows, f.fortran_order = !f.fortran_order;
+    f.rows = f.columns;
+    f.columns = rows;
+    f.fortran_order = !f.fortran_order;
     return f;
 }
 
@@ -21890,8 +22668,12 @@ SHS__PUBLIC shs_status shs_npy_save_codes(const shs_codes *codes, int (*write_fn
     shs_status status = SHS_OK;
     if (!shs__codes_ok(codes, 0)) return SHS_BAD_CODES;
     if (!write_fn) return SHS_BAD_NPY;
-    users[0] = used, users[1] = atoms, users[2] = coefs;
-    values[0] = codes->used, values[1] = codes->atoms, values[2] = codes->coefs;
+    users[0] = used;
+    users[1] = atoms;
+    users[2] = coefs;
+    values[0] = codes->used;
+    values[1] = codes->atoms;
+    values[2] = codes->coefs;
     for (i = 0; i < 3 && status == SHS_OK; i++) {
         size_t rows = i == 0 ? 1 : (size_t)codes->stride;
         shs_npy f = shs__npy_columns(i == 2 ? 'f' : 'i', i == 2 ? sizeof(shs_real) : sizeof(int), rows, codes->m);
@@ -21915,7 +22697,9 @@ SHS__PUBLIC shs_status shs_npy_load_codes(const shs_context *ctx, int n, int (*r
     if (status != SHS_OK) return status;
     if (n < 1) return SHS_BAD_N;
     if (!codes) return SHS_BAD_CODES;
-    users[0] = used, users[1] = atoms, users[2] = coefs;
+    users[0] = used;
+    users[1] = atoms;
+    users[2] = coefs;
     for (i = 0; i < 3; i++) {
         status = shs_npy_read_header(&f[i], read_fn, users[i]);
         if (status != SHS_OK) return status;
@@ -21932,7 +22716,9 @@ SHS__PUBLIC shs_status shs_npy_load_codes(const shs_context *ctx, int n, int (*r
     }
     if (ahead) read_fn = shs__read_again;
     if (status == SHS_OK) status = shs_codes_create(ctx, (size_t)f[0].rows, (int)f[1].columns, &got);
-    values[0] = got.used, values[1] = got.atoms, values[2] = got.coefs;
+    values[0] = got.used;
+    values[1] = got.atoms;
+    values[2] = got.coefs;
     for (i = 0; i < 3 && status == SHS_OK; i++) {
         shs_npy columns = shs__npy_transposed(f[i]);
         columns.dimensions = 2;
@@ -22051,7 +22837,8 @@ SHS__PRIVATE shs_status shs__cc_check(const shs_codes *codes, int n, shs_coef_ty
     if (n < 1) return SHS_BAD_N;
     if ((unsigned)type > SHS_COEF_F16 || n > SHS__CC_ATOMS) return SHS_BAD_COMPACT;
     if (!shs__codes_ok(codes, 0) || shs__codes_outside(codes, codes->m, n)) return SHS_BAD_CODES;
-    for (*most = 0, i = 0; i < codes->m; i++) {
+    *most = 0;
+    for (i = 0; i < codes->m; i++) {
         const shs_real *x = codes->coefs + i * (size_t)codes->stride;
         *most = shs__imax(*most, codes->used[i]);
         if (!shs__finite((size_t)codes->used[i], x)) return SHS_BAD_COEFS;
@@ -22088,7 +22875,10 @@ SHS__PUBLIC shs_wide shs_codes_round_naive(int p, const shs_real *D, shs_coef_ty
     }
     for (bits = least; bits < least + shs__cc_scales(type); bits++) {
         for (i = 0; i < p; i++) r[i] = 0;
-        for (k = 0; k < used; k++) x[k] = (shs_wide)coefs[k], fixed[k] = 0;
+        for (k = 0; k < used; k++) {
+            x[k] = (shs_wide)coefs[k];
+            fixed[k] = 0;
+        }
         for (k = 0; k < used; k++) {
             ptrdiff_t next = -1;
             shs_wide rounded, change = 1, size = 0;
@@ -22096,18 +22886,25 @@ SHS__PUBLIC shs_wide shs_codes_round_naive(int p, const shs_real *D, shs_coef_ty
                 if (fixed[l] <= 0 && (next < 0 || shs__cc_abs(coefs[l]) > shs__cc_abs(coefs[next]))) next = l;
             rounded = (shs_wide)shs__cc_rounded(type, shs__cc_scale_value(bits), coefs[next], x[next]);
             for (i = 0; i < p; i++) r[i] += (x[next] - rounded) * (shs_wide)D[atoms[next] * (ptrdiff_t)p + i];
-            x[next] = rounded, fixed[next] = 1;
+            x[next] = rounded;
+            fixed[next] = 1;
             for (sweeps = 0; change > size * SHS__WIDE_EPS && sweeps < 1000000; sweeps++)
                 for (change = size = 0, l = 0; l < used; l++) { /* each of the others at its best */
                     const shs_real *d = D + atoms[l] * (ptrdiff_t)p;
                     shs_wide alpha = 0, norm2 = 0;
                     if (fixed[l] > 0) continue;
-                    for (i = 0; i < p; i++) alpha += (shs_wide)d[i] * r[i], norm2 += (shs_wide)d[i] * (shs_wide)d[i];
+                    for (i = 0; i < p; i++) {
+                        alpha += (shs_wide)d[i] * r[i];
+                        norm2 += (shs_wide)d[i] * (shs_wide)d[i];
+                    }
                     for (i = 0; i < p; i++) r[i] -= alpha / norm2 * (shs_wide)d[i];
-                    x[l] += alpha / norm2, change += shs__wabs(alpha / norm2), size += shs__wabs(x[l]);
+                    x[l] += alpha / norm2;
+                    change += shs__wabs(alpha / norm2);
+                    size += shs__wabs(x[l]);
                 }
         }
-        for (error2 = 0, i = 0; i < p; i++) error2 += r[i] * r[i];
+        error2 = 0;
+        for (i = 0; i < p; i++) error2 += r[i] * r[i];
         for (k = 0; k < used && error2 < best2; k++) best[k] = x[k];
         best2 = error2 < best2 ? error2 : best2;
     }
@@ -22182,7 +22979,12 @@ SHS__OUTLINE void shs__cc_round_chunk(void *arg, size_t chunk, int worker) {
         best2 = shs__cc_round_by(w, shs__cc_scale_value(least), used, x, order, L, 0, error, best);
         for (bits = least; L && bits < least + shs__cc_scales(w->job.type); bits++) {
             error2 = shs__cc_round_by(w, shs__cc_scale_value(bits), used, x, order, L, 1, error, other);
-            if (error2 < best2) best2 = error2, swap = best, best = other, other = swap;
+            if (error2 < best2) {
+                best2 = error2;
+                swap = best;
+                best = other;
+                other = swap;
+            }
         }
         memcpy(x, best, (size_t)used * sizeof *x);
     }
@@ -22223,7 +23025,12 @@ SHS__PUBLIC shs_status shs_codes_round(const shs_context *ctx, int p, int n, con
     if (status == SHS_OK) status = shs__cc_check(codes, n, type, &job.most);
     if (status == SHS_OK && D && !shs__finite_columns(p, (size_t)n, D, ldd)) status = SHS_DICTIONARY_NOT_FINITE;
     if (status != SHS_OK || job.most == 0) return status;
-    job.p = p, job.n = n, job.D = D, job.ldd = ldd, job.type = type, job.codes = codes;
+    job.p = p;
+    job.n = n;
+    job.D = D;
+    job.ldd = ldd;
+    job.type = type;
+    job.codes = codes;
     return shs__cc_round(ctx, &job);
 }
 
@@ -22283,11 +23090,16 @@ SHS__PUBLIC shs_status shs_compact_save(const shs_codes *codes, int n, shs_coef_
     total = shs_codes_nonzeros(codes);
     if (shs__cc_parts(n, type, codes->m, most, total, parts) == SIZE_MAX) return SHS_TOO_LARGE;
     memcpy(f.bytes, "SHScodes", 8);
-    numbers[0] = SHS__CC_VERSION, numbers[1] = (size_t)type, numbers[2] = (size_t)n, numbers[3] = (size_t)most;
+    numbers[0] = SHS__CC_VERSION;
+    numbers[1] = (size_t)type;
+    numbers[2] = (size_t)n;
+    numbers[3] = (size_t)most;
     for (i = 0; i < 4; i++) shs__put_bytes(f.bytes + 8 + 4 * i, numbers[i], 4);
     shs__put_bytes(f.bytes + 24, codes->m, 8), shs__put_bytes(f.bytes + 32, total, 8);
     shs__put_bytes(f.bytes + 60, ~shs__crc(~(uint32_t)0, f.bytes, 60), 4);
-    f.write_fn = write_fn, f.user = user, f.filled = SHS__CC_HEAD;
+    f.write_fn = write_fn;
+    f.user = user;
+    f.filled = SHS__CC_HEAD;
     shs__cc_flush(&f);
     f.crc = ~(uint32_t)0;
     for (part = 0; part < 4; part++)
@@ -22320,8 +23132,11 @@ SHS__PRIVATE shs_status shs__cc_read_head(const unsigned char *head, shs_compact
         if (head[i] != 0) return SHS_DAMAGED_COMPACT;
     if (numbers[0] > SHS_COEF_F16 || numbers[1] > SHS__CC_ATOMS || numbers[2] > SHS__CC_SPARSITY) return SHS_DAMAGED_COMPACT;
     if (m > SIZE_MAX / 16 || total > SIZE_MAX / 16) return SHS_TOO_LARGE;
-    c->type = (shs_coef_type)numbers[0], c->n = (int)numbers[1], c->s = (int)numbers[2];
-    c->m = (size_t)m, c->nonzeros = (size_t)total;
+    c->type = (shs_coef_type)numbers[0];
+    c->n = (int)numbers[1];
+    c->s = (int)numbers[2];
+    c->m = (size_t)m;
+    c->nonzeros = (size_t)total;
     *size = shs__cc_parts(c->n, c->type, c->m, c->s, c->nonzeros, parts);
     return *size == SIZE_MAX ? SHS_DAMAGED_COMPACT : SHS_OK;
 }
@@ -22341,7 +23156,8 @@ SHS__PRIVATE int shs__cc_numbers_ok(const shs_compact *c) {
     size_t i, total = 0;
     for (i = 0; i < c->m; i++) {
         int used = shs__cc_count(c, i);
-        most = shs__imax(most, used), total += (size_t)used;
+        most = shs__imax(most, used);
+        total += (size_t)used;
         if (c->scales) {
             uint32_t bits = (uint32_t)shs__cc_number(c->scales, i, 1);
             if (bits > 0x7f00 || (bits < 0x80 && bits != 0)) return 0;
@@ -22371,7 +23187,8 @@ SHS__PUBLIC shs_status shs_compact_open(const void *bytes, size_t size, shs_comp
     if (shs__get_bytes(head + total - 4, 4) != (uint32_t)~shs__crc(~(uint32_t)0, body, total - SHS__CC_HEAD - 4))
         return SHS_DAMAGED_COMPACT;
     c.counts = parts[0] > 0 ? body : NULL;
-    c.atoms = body + parts[0], c.coefs = c.atoms + parts[1];
+    c.atoms = body + parts[0];
+    c.coefs = c.atoms + parts[1];
     c.scales = parts[3] > 0 ? c.coefs + parts[2] : NULL;
     if (!shs__cc_numbers_ok(&c)) return SHS_DAMAGED_COMPACT;
     *compact = c;
@@ -22401,7 +23218,10 @@ SHS__PRIVATE size_t shs__cc_unpack(const shs_compact *c, size_t first, size_t at
             atoms[k] = shs__cc_number(c->atoms, at, c->n > 256);
             x[k] = shs__cc_value(c->type, scale, word);
         }
-        for (; k < codes->stride; k++) atoms[k] = 0, x[k] = 0;
+        for (; k < codes->stride; k++) {
+            atoms[k] = 0;
+            x[k] = 0;
+        }
     }
     return at;
 }
@@ -22477,7 +23297,9 @@ SHS__OUTLINE void shs__cc_synthesis_chunk(void *arg, size_t chunk, int worker) {
     size_t mine = (size_t)worker * SHS__CC_SIGNALS;
     shs_codes codes = s->codes;
     shs__synthesis w = s->w;
-    codes.used += mine, codes.atoms += mine * (size_t)codes.stride, codes.coefs += mine * (size_t)codes.stride;
+    codes.used += mine;
+    codes.atoms += mine * (size_t)codes.stride;
+    codes.coefs += mine * (size_t)codes.stride;
     w.codes = &codes;
     for (; i < end; i += step) {
         step = shs__zmin(end - i, SHS__CC_SIGNALS);
@@ -22504,8 +23326,14 @@ SHS__PUBLIC shs_status shs_compact_synthesize(const shs_context *ctx, int p, int
                           shs__imax(compact->s, 1));
     }
     if (status != SHS_OK) return status;
-    s.w.p = p, s.w.D = D, s.w.ldd = ldd, s.w.Z = Z, s.w.ldz = ldz;
-    s.compact = compact, s.first = first, s.count = count;
+    s.w.p = p;
+    s.w.D = D;
+    s.w.ldd = ldd;
+    s.w.Z = Z;
+    s.w.ldz = ldz;
+    s.compact = compact;
+    s.first = first;
+    s.count = count;
     for (i = 0; i < chunks; before = first + i * SHS__SIGNALS_A_CHUNK, i++)
         s.starts[i] = at = shs__cc_start(compact, before, first + i * SHS__SIGNALS_A_CHUNK, at);
     shs__ctx_parallel(ctx, 2 * (shs_wide)count * (shs_wide)p, chunks, shs__cc_synthesis_chunk, &s);
