@@ -5378,7 +5378,8 @@ SHS__PRIVATE shs_status shs__cl_hold(shs_cl *cl, cl_mem_flags flags, size_t byte
         return shs__cl_check(cl, error);
     }
     h->bytes = bytes;
-    h->spare = 0, h->wrapped = memory != NULL;
+    h->spare = 0;
+    h->wrapped = memory != NULL;
     h->next = cl->held;
     cl->held = h;
     *buffer = h->buffer;
@@ -5666,8 +5667,12 @@ SHS__PRIVATE shs_status shs__cl_move_directly(shs_cl *cl, int queue, cl_mem buff
     if (r->rows == 1 || (r->pitch == r->width && r->host_pitch == r->width))
         return up ? shs__cl_upload(cl, queue, buffer, r->offset, r->width * r->rows, r->host, later)
                   : shs__cl_download(cl, queue, buffer, r->offset, r->width * r->rows, r->host, later);
-    origin[0] = r->offset % r->pitch, origin[1] = r->offset / r->pitch, origin[2] = 0;
-    region[0] = r->width, region[1] = r->rows, region[2] = 1;
+    origin[0] = r->offset % r->pitch;
+    origin[1] = r->offset / r->pitch;
+    origin[2] = 0;
+    region[0] = r->width;
+    region[1] = r->rows;
+    region[2] = 1;
     error = up ? SHS__CL(clEnqueueWriteBufferRect)(cl->queue[queue], buffer, later ? CL_FALSE : CL_TRUE, origin, zero, region,
                                                    r->pitch, 0, r->host_pitch, 0, r->host, 0, NULL,
                                                    cl->profiles[queue] ? &event : NULL)
@@ -5699,10 +5704,16 @@ SHS__PRIVATE shs_status shs__cl_move_part(shs_cl *cl, const shs_context *ctx, in
     shs__cl_stage_slot *slot = cl->stage_slots + turn;
     shs__cl_strip packed = *r;
     shs_status status = shs__cl_settle(cl, slot);
-    slot->ctx = ctx, slot->queue = queue;
-    slot->carry.packed = cl->staging + turn * cl->part, slot->carry.host = r->host, slot->carry.up = up;
-    slot->carry.width = r->width, slot->carry.rows = r->rows, slot->carry.pitch = r->host_pitch;
-    packed.host = slot->carry.packed, packed.host_pitch = r->width;
+    slot->ctx = ctx;
+    slot->queue = queue;
+    slot->carry.packed = cl->staging + turn * cl->part;
+    slot->carry.host = r->host;
+    slot->carry.up = up;
+    slot->carry.width = r->width;
+    slot->carry.rows = r->rows;
+    slot->carry.pitch = r->host_pitch;
+    packed.host = slot->carry.packed;
+    packed.host_pitch = r->width;
     if (status == SHS_OK && up) shs__cl_carry_rows(ctx, &slot->carry);
     if (status == SHS_OK) status = shs__cl_move_directly(cl, queue, buffer, &packed, up, 1);
     if (status != SHS_OK) return status;
@@ -5720,7 +5731,10 @@ SHS__PRIVATE shs_status shs__cl_move(shs_cl *cl, const shs_context *ctx, int que
     size_t row, column;
     if (r->width == 0 || r->rows == 0) return SHS_OK;
     if (!shs__cl_staged(cl, r->host, r->width * r->rows)) return shs__cl_move_directly(cl, queue, buffer, r, up, later);
-    if (r->pitch == r->width && r->host_pitch == r->width) all.width *= all.rows, all.rows = 1;
+    if (r->pitch == r->width && r->host_pitch == r->width) {
+        all.width *= all.rows;
+        all.rows = 1;
+    }
     for (row = 0; row < all.rows && status == SHS_OK; row += part.rows)
         for (column = 0; column < all.width && status == SHS_OK; column += part.width) {
             part.width = shs__zmin(all.width - column, cl->part);
@@ -6046,7 +6060,11 @@ SHS__PRIVATE shs_status shs__cl_note_kernel(const shs__cl_call *call, size_t ite
         SHS__CL(clGetKernelWorkGroupInfo)(call->kernel, cl->device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local, &local, NULL);
     if (!error)
         error = SHS__CL(clGetKernelWorkGroupInfo)(call->kernel, cl->device, CL_KERNEL_PRIVATE_MEM_SIZE, sizeof own, &own, NULL);
-    if (node) node->stage.group_items = items, node->stage.local_bytes = (size_t)local, node->stage.private_bytes = (size_t)own;
+    if (node) {
+        node->stage.group_items = items;
+        node->stage.local_bytes = (size_t)local;
+        node->stage.private_bytes = (size_t)own;
+    }
     return shs__cl_check(cl, error);
 }
 
@@ -6058,8 +6076,10 @@ SHS__PRIVATE shs_status shs__cl_launch(const shs__cl_call *call, size_t groups_x
     cl_event event = NULL;
     shs_status status;
     cl_int error;
-    global[0] = groups_x * x, global[1] = groups_y * y;
-    local[0] = x, local[1] = y;
+    global[0] = groups_x * x;
+    global[1] = groups_y * y;
+    local[0] = x;
+    local[1] = y;
     if (call->status != SHS_OK || global[0] == 0 || global[1] == 0) return call->status;
     error = SHS__CL(clEnqueueNDRangeKernel)(cl->queue[0], call->kernel, 2, NULL, global, local, 0, NULL,
                                             cl->profiles[0] ? &event : NULL);
@@ -6312,9 +6332,12 @@ SHS__PRIVATE int shs__cl_proves(const shs_cl *cl) { return !cl->options.trust &&
 SHS__PRIVATE shs__cl_strip shs__cl_columns(size_t first, size_t ld, size_t rows, size_t columns, size_t size, const void *host,
                                            size_t ld_host) {
     shs__cl_strip r;
-    r.width = rows * size, r.rows = columns;
-    r.offset = first * size, r.pitch = ld * size;
-    r.host = (unsigned char *)(uintptr_t)host, r.host_pitch = ld_host * size;
+    r.width = rows * size;
+    r.rows = columns;
+    r.offset = first * size;
+    r.pitch = ld * size;
+    r.host = (unsigned char *)(uintptr_t)host;
+    r.host_pitch = ld_host * size;
     return r;
 }
 
@@ -6447,7 +6470,9 @@ SHS__PRIVATE shs_status shs__cl_test_gemm(shs_cl *cl, const void *job, char *fau
     shs_status status = shs__cl_known_product_open(cl, columns_a * (size_t)lda, columns_b * (size_t)ldb, c, &x);
     size_t i, q;
     if (status == SHS_OK) status = shs__cl_write(cl, 0, x.c, 0, c * sizeof *x.C, x.C);
-    A = shs__cl_matrix_of(x.a, 0, lda), B = shs__cl_matrix_of(x.b, 0, ldb), C = shs__cl_matrix_of(x.c, 0, m);
+    A = shs__cl_matrix_of(x.a, 0, lda);
+    B = shs__cl_matrix_of(x.b, 0, ldb);
+    C = shs__cl_matrix_of(x.c, 0, m);
     if (status == SHS_OK)
         status = shs__cl_run_gemm(cl, f->transa, f->transb, m, n, k, f->sliced ? 16 : k, alpha, &A, &B, beta, &C);
     if (status == SHS_OK) status = shs__cl_read(cl, 0, x.c, 0, slices * c * sizeof *x.P, x.P);
@@ -6541,7 +6566,8 @@ SHS__PRIVATE shs_status shs__cl_test_gemm_sum(shs_cl *cl, const void *job, char 
     if (status == SHS_OK) status = shs__cl_gemm_sum(cl, m, n, slices, (shs_real)1.25, (shs_real)0.5, &C, x.a);
     if (status == SHS_OK) status = shs__cl_read(cl, 0, x.b, 0, c * sizeof *x.P, x.P);
     for (i = 0; i < c && status == SHS_OK; i++) {
-        for (q = 0, sum = 0; q < (size_t)slices; q++) sum += x.A[q * c + i];
+        sum = 0;
+        for (q = 0; q < (size_t)slices; q++) sum += x.A[q * c + i];
         x.C[i] = (shs_real)1.25 * sum + (shs_real)0.5 * x.B[i];
     }
     if (status == SHS_OK) status = shs__cl_compare(cl, "sums of slices", c, x.P, x.C, fault);
@@ -6848,7 +6874,9 @@ SHS__PRIVATE shs_status shs__cl_product(void *user, const shs_context *ctx, cons
     shs_cl *cl = (shs_cl *)user;
     shs_status status, rest;
     int i;
-    run.cl = cl, run.ctx = ctx, run.job = job;
+    run.cl = cl;
+    run.ctx = ctx;
+    run.job = job;
     status = shs__cl_product_plan(&run);
     if (status == SHS_OK && !job->symmetric && job->beta != 0)
         status = shs__cl_columns_up(cl, ctx, 0, run.C, 0, (size_t)job->m, (size_t)job->m, (size_t)job->n, sizeof(shs_real),
@@ -6998,8 +7026,13 @@ SHS__PRIVATE shs_status shs__cl_known_codes(shs_cl *cl, const shs__cl_rounding *
         shs__codes_layout(host, both + 1, m, most);
     }
     if (status != SHS_OK) return status;
-    job->p = p, job->n = n, job->D = D, job->ldd = p;
-    job->type = like->job->type, job->most = most, job->codes = both;
+    job->p = p;
+    job->n = n;
+    job->D = D;
+    job->ldd = p;
+    job->type = like->job->type;
+    job->most = most;
+    job->codes = both;
     both[0].m = both[1].m = m;
     both[0].stride = both[1].stride = most;
     shs_random_seed(&r, 3);
@@ -7061,7 +7094,9 @@ SHS__PRIVATE shs_status shs__cl_codes_round(void *user, const shs_context *ctx, 
     shs_status status, rest;
     int i, slot = 0;
     if (job->most > SHS__CL_ROUND_ATOMS) return SHS_UNSUPPORTED;
-    r.cl = cl, r.ctx = ctx, r.job = job;
+    r.cl = cl;
+    r.ctx = ctx;
+    r.job = job;
     shs__cl_rounding_sizes(&r);
     status = shs__cl_prove_rounding(&r);
     if (status != SHS_OK) return status;
@@ -7070,7 +7105,8 @@ SHS__PRIVATE shs_status shs__cl_codes_round(void *user, const shs_context *ctx, 
     if (status == SHS_OK) status = shs__cl_rounding_dictionary(&r);
     if (status == SHS_OK) status = shs__cl_rounding_up(&r, 0, r.slice, 0);
     for (first = 0; first < m && status == SHS_OK; first += count, slot ^= 1) {
-        count = shs__zmin(r.slice, m - first), next = first + count;
+        count = shs__zmin(r.slice, m - first);
+        next = first + count;
         status = shs__cl_round_slice(&r, count, slot);
         if (status == SHS_OK && next < m) {
             status = shs__cl_flush(cl, 0);
@@ -7541,10 +7577,14 @@ SHS__PRIVATE shs_status shs__cl_signals_open(void *user, const shs_context *ctx,
     s->cl = (shs_cl *)user;
     s->ctx = ctx;
     s->job = *job;
-    s->p = job->p, s->n = job->n, s->m = job->m, s->stride = shs__imax(job->stride, 1);
+    s->p = job->p;
+    s->n = job->n;
+    s->m = job->m;
+    s->stride = shs__imax(job->stride, 1);
     s->y_slice = s->codes_slice = s->e_slice = s->counts_slice = s->uses_slice = SHS__CL_NONE;
     s->padded = s->n > INT_MAX - 31 ? 0 : shs__la_round_up(s->n, SHS__CL_WARP_ITEMS);
-    s->teams = job->coding->group_count, s->largest = shs__cl_largest_team(job->coding, s->m);
+    s->teams = job->coding->group_count;
+    s->largest = shs__cl_largest_team(job->coding, s->m);
     s->use_gram = s->cl->imitated ? s->cl->imitated->use_gram : shs__cl_gram_pays(s);
     s->wrapped = SHS__CL_NONE;
     shs__cl_try_to_wrap(s);
@@ -7723,9 +7763,12 @@ SHS__PRIVATE void shs__cl_tune_coder(shs__cl_signals *s, size_t first, size_t co
     if (s->tuned || !s->cl->options.store_fn || count < 256 * (size_t)s->cl->units) return;
     s->tuned = 1;
     if (coder != SHS__CL_WARP && coder != SHS__CL_WARP_KEEP) return;
-    s->warps = 0, s->coder = SHS__CL_WARP;
+    s->warps = 0;
+    s->coder = SHS__CL_WARP;
     what = shs__cl_coder_build(s, SHS__CL_WARP, 0);
-    job.s = s, job.first = first, job.count = count;
+    job.s = s;
+    job.first = first;
+    job.count = count;
     if (shs__cl_tune(s->cl, what.text, SHS__CL_WAYS, shs__cl_try_way, &job, &way) == SHS_OK && shs__cl_take_way(s, way) &&
         (!shs__cl_proves(s->cl) || shs__cl_prove_coder(s, &kernel, fault) == SHS_OK))
         return;
@@ -7829,8 +7872,12 @@ SHS__PRIVATE shs_status shs__cl_tally(shs__cl_signals *s, size_t count, shs_omp_
 /* The codes before the newest take their place, or make room for them again. */
 SHS__PRIVATE void shs__cl_exchange_codes(shs__cl_signals *s) {
     const cl_mem used = s->used, atoms = s->atoms, coefs = s->coefs;
-    s->used = s->used_before, s->atoms = s->atoms_before, s->coefs = s->coefs_before;
-    s->used_before = used, s->atoms_before = atoms, s->coefs_before = coefs;
+    s->used = s->used_before;
+    s->atoms = s->atoms_before;
+    s->coefs = s->coefs_before;
+    s->used_before = used;
+    s->atoms_before = atoms;
+    s->coefs_before = coefs;
     s->exchanged = !s->exchanged;
 }
 
@@ -7850,7 +7897,8 @@ SHS__PRIVATE shs_status shs__cl_room_for_codes(shs__cl_signals *s) {
 SHS__PRIVATE void shs__cl_keep_codes(shs__cl_signals *s) {
     if (!s->keeps_before || s->codes_slice != 0) return;
     shs__cl_exchange_codes(s);
-    s->exchanged = 0, s->has_before = 1;
+    s->exchanged = 0;
+    s->has_before = 1;
 }
 
 /* How often the slice's signals use each atom: into own_start as the places where the lists of the atoms begin. */
@@ -8097,8 +8145,11 @@ SHS__PRIVATE shs_status shs__cl_known_code(shs_cl *cl, shs__cl_known *k, shs_omp
     shs_signals_job job = SHS_ZERO;
     void *session = NULL;
     shs_status status;
-    job.p = k->p, job.n = k->n, job.m = k->m;
-    job.Y = k->Y, job.ldy = k->p;
+    job.p = k->p;
+    job.n = k->n;
+    job.m = k->m;
+    job.Y = k->Y;
+    job.ldy = k->p;
     job.stride = k->stride;
     job.coding = &k->coding;
     status = shs__cl_signals_open(cl, &cpu, &job, &session);
@@ -8167,7 +8218,8 @@ SHS__PRIVATE shs_status shs__cl_compare_codes(shs_cl *cl, shs__cl_known *k, char
         count += suspect[i];
     }
     if (count > 0) status = shs__cl_known_doubtful(cl, k, suspect);
-    for (i = k->m, count = 0; i-- > 0;)
+    i = k->m;
+    for (count = 0; i-- > 0;)
         if (suspect[i]) first = i, count++;
     if (status != SHS_OK || count == 0) return status;
     shs__cl_append_number(fault, SHS__CL_FAULT, count);
@@ -8411,7 +8463,10 @@ SHS__PRIVATE shs_status shs__cl_gather_stretches(shs__cl_signals *s, size_t q, c
     if (status != SHS_OK) return status;
     *stretches = s->own_stretches[first + count] - s->own_stretches[first];
     if (*stretches == 0) return SHS_OK;
-    if (lanes > 1 && s->p > 32 && cl->max_group >= 64) lanes = 64, rows = cl->max_group >= 256 ? 4 : 1;
+    if (lanes > 1 && s->p > 32 && cl->max_group >= 64) {
+        lanes = 64;
+        rows = cl->max_group >= 256 ? 4 : 1;
+    }
     if (lanes == 1) rows = 1;
     b = shs__cl_shape(s, lanes, rows);
     if (g->power) shs__cl_define(&b, "POWER", 1);
@@ -8559,7 +8614,8 @@ SHS__PRIVATE shs_status shs__cl_update_slice(shs__cl_signals *s, size_t q, const
     if (status == SHS_OK) status = shs__cl_need_residuals(s, q);
     if (status == SHS_OK && count == 1) status = shs__cl_need_uses(s, q);
     if (status != SHS_OK) return status;
-    begin = s->own_start[first], end = s->own_start[first + 1];
+    begin = s->own_start[first];
+    end = s->own_start[first + 1];
     rows = count == 1 ? shs__cl_rows(s->cl) : shuffles ? 4 : 1;
     call = shs__cl_begin_rule(s, g->update, lanes, rows, shuffles, count == 1 ? "update_uses" : "update_signals");
     if (count > 1) shs__cl_pass_uint(&call, m);
@@ -8737,8 +8793,11 @@ SHS__PRIVATE shs_status shs__cl_test_descent(shs_cl *cl, const void *job, char *
     k.m = 7;
     status = shs__cl_known_open(cl, 2, &k);
     k.coding.sparsity = k.stride;
-    open.p = k.p, open.n = k.n, open.m = k.m;
-    open.Y = k.Y, open.ldy = k.p;
+    open.p = k.p;
+    open.n = k.n;
+    open.m = k.m;
+    open.Y = k.Y;
+    open.ldy = k.p;
     open.stride = k.stride;
     open.coding = &k.coding;
     open.descending = 1;
@@ -8921,8 +8980,11 @@ SHS__PRIVATE shs_status shs__cl_sum_known(shs_cl *cl, shs__cl_known *k, shs_wide
     void *session = NULL;
     size_t i;
     shs_status status;
-    job.p = k->p, job.n = k->n, job.m = k->m;
-    job.Y = k->Y, job.ldy = k->p;
+    job.p = k->p;
+    job.n = k->n;
+    job.m = k->m;
+    job.Y = k->Y;
+    job.ldy = k->p;
     job.stride = k->stride;
     job.coding = &k->coding;
     job.learning = 1;
@@ -9262,8 +9324,10 @@ SHS__PRIVATE size_t shs__cl_tiling_values(const shs__cl_tiling *t) { return t->t
 
 SHS__PRIVATE shs__cl_tiling shs__cl_tiling_of(const shs_cl *cl, int precise, int rows) {
     shs__cl_tiling t;
-    t.precise = precise, t.rows = rows;
-    t.r = 2, t.tiles = 1;
+    t.precise = precise;
+    t.rows = rows;
+    t.r = 2;
+    t.tiles = 1;
     shs__cl_tile(cl, &t);
     return t;
 }
@@ -9395,9 +9459,11 @@ SHS__PRIVATE shs_status shs__cl_write_planes(shs__cl_pixels *px, const shs__cl_s
     shs_status status = SHS_OK;
     shs__cl_strip r;
     int b, step = list ? 1 : last - first;
-    r.width = r.pitch = s->pixels * v->size, r.host_pitch = (size_t)v->bs * v->size;
+    r.width = r.pitch = s->pixels * v->size;
+    r.host_pitch = (size_t)v->bs * v->size;
     for (b = first; b < last && status == SHS_OK; b += step) {
-        r.rows = (size_t)step, r.offset = (size_t)b * r.width;
+        r.rows = (size_t)step;
+        r.offset = (size_t)b * r.width;
         r.host = (unsigned char *)(uintptr_t)px->cube->pixels + (size_t)(list ? list[b] : b) * r.host_pitch +
                  (size_t)s->first_line * (size_t)v->ls * v->size;
         status = shs__cl_move(px->cl, px->ctx, 1, raw, &r, 1, 1);
@@ -9409,7 +9475,8 @@ SHS__PRIVATE shs_status shs__cl_write_planes(shs__cl_pixels *px, const shs__cl_s
 SHS__PRIVATE shs_status shs__cl_write_groups(shs__cl_pixels *px, const shs__cl_slice *s, int slot, cl_mem raw) {
     shs_status status = SHS_OK;
     int g, first, used = px->view.used;
-    for (g = 0, first = 0; first < used && status == SHS_OK; g++, first += px->group_bands) {
+    g = 0;
+    for (first = 0; first < used && status == SHS_OK; g++, first += px->group_bands) {
         shs__cl_forget(px->cl, &px->risen[slot][g]);
         status = shs__cl_write_planes(px, s, first, shs__imin(first + px->group_bands, used), raw);
         if (status == SHS_OK) status = shs__cl_mark(px->cl, 1, &px->risen[slot][g]);
@@ -9701,7 +9768,10 @@ SHS__PRIVATE void shs__cl_choose_layout(shs__cl_pixels *px) {
         else if (v->bs == 1 && v->ss == B && v->ls == S * B) px->layout = SHS_INTERLEAVE_BIP;
         else px->packed = 1;
     }
-    if (px->packed) px->layout = SHS_INTERLEAVE_BIP, px->bands = v->used;
+    if (px->packed) {
+        px->layout = SHS_INTERLEAVE_BIP;
+        px->bands = v->used;
+    }
 }
 
 /* Whether the device may read (or write) the values where they are: it shares the memory, and its loads need them aligned. */
@@ -9717,7 +9787,10 @@ SHS__PRIVATE void shs__cl_wrap_cube(shs__cl_pixels *px) {
     if (px->layout == SHS_INTERLEAVE_BSQ && px->cube->pixels) bytes = (size_t)v->bs * v->size * (size_t)(v->bands - 1) + plane;
     if (!px->packed && shs__cl_in_place(px->cl, px->cube->pixels, v->size, bytes))
         (void)shs__cl_wrap(px->cl, bytes, (void *)(uintptr_t)px->cube->pixels, &px->whole);
-    if (!px->whole && px->layout == SHS_INTERLEAVE_BSQ && px->cube->pixels) px->bands = v->used, px->group_bands = 32 * groups;
+    if (!px->whole && px->layout == SHS_INTERLEAVE_BSQ && px->cube->pixels) {
+        px->bands = v->used;
+        px->group_bands = 32 * groups;
+    }
 }
 
 /* Lines of the slice that begins with line `at`. The last ones of a cube that stays become smaller and smaller: what is left
@@ -9742,7 +9815,8 @@ SHS__PRIVATE shs_status shs__cl_cut(shs__cl_pixels *px) {
     for (at = 0; at < v->lines; at += shs__cl_slice_lines(px, at, lines)) px->slice_count++;
     px->slices = (shs__cl_slice *)shs__cl_alloc(cl, (size_t)px->slice_count * sizeof *px->slices);
     if (!px->slices) return SHS_NO_MEMORY;
-    for (i = 0, at = 0; i < px->slice_count; i++) {
+    at = 0;
+    for (i = 0; i < px->slice_count; i++) {
         shs__cl_slice *s = px->slices + i;
         s->first_line = at;
         s->lines = shs__cl_slice_lines(px, at, lines);
@@ -9815,7 +9889,10 @@ SHS__PRIVATE shs_status shs__cl_moments_panel(shs__cl_pixels *px, shs__cl_pixel_
     size_t first = 0, end = job->tiling.tiles;
     shs__cl_planes a;
     (void)s, (void)at, (void)count;
-    a.buffer = pass->X, a.from = 0, a.ld = pass->ld, a.rows = px->view.used;
+    a.buffer = pass->X;
+    a.from = 0;
+    a.ld = pass->ld;
+    a.rows = px->view.used;
     if (pass->step) { /* the rows of tiles that end with the bands loaded last */
         first = shs__cl_count_tiles(pass->first, pass->step);
         end = shs__cl_count_tiles(pass->last, pass->step);
@@ -9832,7 +9909,9 @@ SHS__PRIVATE shs_status shs__cl_gram_pass(shs__cl_pixels *px, const char *phase,
     shs_status status;
     memset(&pass, 0, sizeof pass);
     job.tiling = shs__cl_tiling_of(px->cl, precise, n);
-    pass.phase = phase, pass.precise = precise, pass.difference = difference;
+    pass.phase = phase;
+    pass.precise = precise;
+    pass.difference = difference;
     pass.panel = shs__cl_moments_panel;
     pass.job = &job;
     pass.pixel_bytes = shs__cl_tiling_bytes(px->cl, &job.tiling);
@@ -9920,7 +9999,8 @@ SHS__PRIVATE shs_status shs__cl_byte_moments(shs__cl_pixels *px, const shs_real 
     job.tiling.r = SHS__CL_BYTE_TILE / 16;
     job.tiling.rows = n + 1;
     job.tiling.tiles = shs__cl_count_tiles(n + 1, SHS__CL_BYTE_TILE);
-    pass.phase = "moments", pass.direct = 1;
+    pass.phase = "moments";
+    pass.direct = 1;
     pass.panel = shs__cl_byte_panel;
     pass.job = &job;
     pass.pixel_bytes = shs__cl_tiling_values(&job.tiling) * sizeof(cl_int) / SHS__CL_BYTE_PIXELS + 1;
@@ -10016,12 +10096,16 @@ SHS__PRIVATE void shs__cl_map_shape(const shs__cl_pixels *px, int outputs, int p
     job->units = shs__cl_map_units(px, outputs, precise);
     if (job->units) { /* blocks of outputs as equal as can be: each reads the pixels again */
         const int blocks = (outputs + SHS__CL_MAP_UNITS - 1) / SHS__CL_MAP_UNITS;
-        job->pixels = 1, job->block = shs__la_round_up((outputs + blocks - 1) / blocks, 8);
+        job->pixels = 1;
+        job->block = shs__la_round_up((outputs + blocks - 1) / blocks, 8);
         job->padded = job->block * blocks;
         return;
     }
-    if (cl->options.without & SHS_CL_WITHOUT_REGISTERS)
-        job->pixels = 1, job->block = 4, job->padded = shs__la_round_up(outputs, 4);
+    if (cl->options.without & SHS_CL_WITHOUT_REGISTERS) {
+        job->pixels = 1;
+        job->block = 4;
+        job->padded = shs__la_round_up(outputs, 4);
+    }
     while (job->pixels > 1 && job->pixels * job->items > SHS__CL_CHUNK_PIXELS) job->pixels /= 2;
     while (job->pixels > 1 && shs__cl_map_local(px, job->pixels, job->items) > local) job->pixels /= 2;
     while (job->items > SHS__CL_MAP_ITEMS && shs__cl_map_local(px, 1, job->items) > local) job->items /= 2;
@@ -10148,9 +10232,15 @@ SHS__PRIVATE shs_status shs__cl_pixels_range(void *session, const shs_pixel_map 
     memset(&pass, 0, sizeof pass);
     job.squares = squares;
     job.written = (int)n;
-    pass.phase = "range", pass.precise = precise, pass.panel = shs__cl_range_panel, pass.job = &job;
+    pass.phase = "range";
+    pass.precise = precise;
+    pass.panel = shs__cl_range_panel;
+    pass.job = &job;
     pass.pixel_bytes = n;
-    for (i = 0; i < n; i++) low[i] = (shs_wide)SHS__REAL_MAX, high[i] = -(shs_wide)SHS__REAL_MAX;
+    for (i = 0; i < n; i++) {
+        low[i] = (shs_wide)SHS__REAL_MAX;
+        high[i] = -(shs_wide)SHS__REAL_MAX;
+    }
     if (precise && shs__cl_elem_bytes(px->cl, 1) != sizeof(shs_wide)) return SHS_UNSUPPORTED;
     status = shs__cl_map_prepare(px, map, precise, SHS__CL_ROOM_MATRIX, SHS__CL_ROOM_SHIFT, &job, &pass.shift);
     pass.direct = shs__cl_directly(px, precise, map->outputs);
@@ -10211,10 +10301,14 @@ SHS__PRIVATE shs_status shs__cl_map_slice(shs__cl_pixels *px, shs__cl_pixel_pass
     if (status == SHS_OK) status = shs__cl_after(cl, 1, event);
     shs__cl_forget(cl, &event);
     if (status != SHS_OK) return status;
-    r.width = r.pitch = row, r.rows = (size_t)job->written, r.offset = 0;
-    r.host = (unsigned char *)sink->pixels + before, r.host_pitch = all;
+    r.width = r.pitch = row;
+    r.rows = (size_t)job->written;
+    r.offset = 0;
+    r.host = (unsigned char *)sink->pixels + before;
+    r.host_pitch = all;
     if (sink->interleave != SHS_INTERLEAVE_BSQ) {
-        r.width *= r.rows, r.rows = 1;
+        r.width *= r.rows;
+        r.rows = 1;
         r.host = (unsigned char *)sink->pixels + before * (size_t)job->written;
     }
     status = shs__cl_move(cl, px->ctx, 1, job->out, &r, 0, 1);
@@ -10299,7 +10393,10 @@ SHS__PRIVATE shs_status shs__cl_pixels_map(void *session, const shs_pixel_map *m
     job.written = (int)n;
     job.sink = sink;
     job.missing = missing;
-    pass.phase = "transform", pass.precise = precise, pass.panel = shs__cl_map_panel, pass.slice = shs__cl_map_slice,
+    pass.phase = "transform";
+    pass.precise = precise;
+    pass.panel = shs__cl_map_panel;
+    pass.slice = shs__cl_map_slice;
     pass.job = &job;
     pass.pixel_bytes = 1;
     status = shs__cl_map_prepare(px, map, precise, SHS__CL_ROOM_MATRIX, SHS__CL_ROOM_SHIFT, &job, &pass.shift);
@@ -10366,8 +10463,12 @@ SHS__PRIVATE shs_status shs__cl_white_pass(shs__cl_pixels *px, shs__cl_map_job *
     pass.direct =
         !shs__cl_checked(px) && shs__cl_directly(px, 0, px->m); /* otherwise loading counts the valid pixels */
     map->build = shs__cl_map_build(px, map, 0, SHS__CL_MAP_WHITEN, pass.direct);
-    white.map = *map, white.use = use, white.job = job;
-    pass.phase = "whitening", pass.panel = shs__cl_white_panel, pass.job = &white;
+    white.map = *map;
+    white.use = use;
+    white.job = job;
+    pass.phase = "whitening";
+    pass.panel = shs__cl_white_panel;
+    pass.job = &white;
     pass.pixel_bytes = pixel_bytes + (size_t)px->m * sizeof(shs_real);
     pass.shift = px->room[SHS__CL_ROOM_WHITE_SHIFT];
     status = shs__cl_pass_run(px, &pass);
@@ -10392,7 +10493,8 @@ SHS__PRIVATE shs_status shs__cl_white_run(shs__cl_pixels *px, size_t pixel_bytes
     z.rows = px->m;
     for (i = 0; i < px->slice_count; i++) {
         if (px->slices[i].z_at > 0) continue;
-        z.buffer = px->slices[i].z, z.ld = px->slices[i].z_ld;
+        z.buffer = px->slices[i].z;
+        z.ld = px->slices[i].z_ld;
         step = shs__cl_panel_pixels(px, pixel_bytes, z.ld);
         for (z.from = 0; z.from < z.ld && status == SHS_OK; z.from += step)
             status = use(px, job, &z, shs__zmin(step, z.ld - z.from));
@@ -10411,12 +10513,17 @@ SHS__PRIVATE void shs__cl_keep_white(shs__cl_pixels *px) {
     px->z_kept = need <= (cl->limit - shs__zmin(cl->in_use, cl->limit)) / 2;
     for (first = 0; first < px->slice_count && px->z_kept; first = end) {
         cl_mem z = NULL;
-        for (end = first, ld = 0; end < px->slice_count; end++) {
+        ld = 0;
+        for (end = first; end < px->slice_count; end++) {
             if (end > first && (ld + px->slices[end].padded) * each > cl->max_alloc) break;
-            px->slices[end].z_at = ld, ld += px->slices[end].padded;
+            px->slices[end].z_at = ld;
+            ld += px->slices[end].padded;
         }
         px->z_kept = shs__cl_buffer(cl, ld * each, &z) == SHS_OK;
-        for (i = first; i < end; i++) px->slices[i].z = z, px->slices[i].z_ld = ld;
+        for (i = first; i < end; i++) {
+            px->slices[i].z = z;
+            px->slices[i].z_ld = ld;
+        }
     }
     if (!px->z_kept) shs__cl_drop_white(px);
 }
@@ -10427,7 +10534,9 @@ SHS__PRIVATE shs_status shs__cl_fourth_panel(shs__cl_pixels *px, void *arg, cons
     shs__cl_call call;
     shs_status status = shs__cl_room(px, SHS__CL_ROOM_SECOND, padded * (size_t)job->tiling.rows * sizeof(shs_real), &q.buffer);
     if (status != SHS_OK) return status;
-    q.from = 0, q.ld = padded, q.rows = job->tiling.rows;
+    q.from = 0;
+    q.ld = padded;
+    q.rows = job->tiling.rows;
     call = shs__cl_begin(px->cl, shs__cl_source_fourth, "", "pairs");
     shs__cl_pass_buffer(&call, z->buffer), shs__cl_pass_size(&call, z->from), shs__cl_pass_size(&call, z->ld);
     shs__cl_pass_int(&call, px->m), shs__cl_pass_buffer(&call, q.buffer), shs__cl_pass_size(&call, q.ld);
@@ -10900,9 +11009,11 @@ SHS__PRIVATE void shs__cl_known_fourth(const shs__cl_pixel_trial *t, const shs__
         if (!t->fourth) continue;
         for (column = 0; column < pairs; column += k->step) {
             shs_wide y;
-            for (b = 0, q = column; q > b; b++) q -= b + 1;
+            q = column;
+            for (b = 0; q > b; b++) q -= b + 1;
             y = z[q] * z[b];
-            for (b = 0, row = 0; b < m; b++)
+            row = 0;
+            for (b = 0; b < m; b++)
                 for (a = 0; a <= b; a++, row++)
                     if (row >= column) k->right[1 + column * pairs + row] += y * z[a] * z[b];
         }
@@ -10959,8 +11070,10 @@ SHS__PRIVATE shs_status shs__cl_test_map(const shs__cl_pixel_trial *t, shs__cl_k
         status = shs__cl_pixels_range(session, &k->map, t->precise, t->squares, low, high);
         for (o = 0; o < (size_t)k->rows && status == SHS_OK; o += t->squares ? 1 : k->step) {
             shs_wide found[2], right[2];
-            found[0] = low[o], found[1] = high[o];
-            right[0] = k->low[o], right[1] = k->high[o];
+            found[0] = low[o];
+            found[1] = high[o];
+            right[0] = k->low[o];
+            right[1] = k->high[o];
             shs__cl_compare_wides("extremes of outputs", 2, found, right, fault);
         }
         return status;
@@ -11414,7 +11527,8 @@ SHS__PRIVATE shs_status shs__cl_test_walk(shs_cl *cl, const void *job, char *fau
     if (status == SHS_OK) status = shs__cl_read(cl, 0, buffer, 0, sizeof got, got);
     shs__cl_release(cl, &buffer);
     for (i = 0; i < SHS__CL_WALK_ITEMS && status == SHS_OK && !fault[0]; i++) {
-        for (x = i, round = 0; round < SHS__CL_WALK_ROUNDS * SHS__CL_WALK_STEPS; round++) x = x * 1664525u + 1013904223u;
+        x = i;
+        for (round = 0; round < SHS__CL_WALK_ROUNDS * SHS__CL_WALK_STEPS; round++) x = x * 1664525u + 1013904223u;
         if (got[i] != x) shs__cl_append(fault, SHS__CL_FAULT, "loops of 210000 rounds in all end too early, or count wrong");
     }
     return status;

@@ -260,7 +260,10 @@ static inline int read_options(int argc, char **argv, const char *usage, const c
             print_help(usage, purpose, options, count);
             exit(EXIT_SUCCESS);
         }
-        if (!strcmp(text, "--version")) puts(shs_build_info()), exit(EXIT_SUCCESS);
+        if (!strcmp(text, "--version")) {
+            puts(shs_build_info());
+            exit(EXIT_SUCCESS);
+        }
         for (j = 0; j < count; j++)
             if (strlen(options[j].name) == length && !strncmp(options[j].name, text, length)) break;
         if (j == count) fail(EXIT_USAGE, "%s: unknown option", text);
@@ -404,7 +407,10 @@ static inline void use_devices(shs_context *ctx, const char *chosen) {
     if (all && one_of_all(0) < 0) fail(EXIT_ERROR, "--device all: there is no OpenCL device that is fit");
     for (;;) {
         size_t length;
-        if (all) sprintf(item, "%d", one_of_all(count)), at = item;
+        if (all) {
+            sprintf(item, "%d", one_of_all(count));
+            at = item;
+        }
         length = strcspn(at, ",");
         if (count == SHS_SPLIT_MOST) fail(EXIT_USAGE, "--device %s: more than %d", chosen, (int)SHS_SPLIT_MOST);
         if (length == 0 || length >= sizeof item) fail(EXIT_USAGE, "--device %s: a name is missing, or too long", chosen);
@@ -503,7 +509,10 @@ static inline const char *name_extension(const char *name) {
 
 static inline int has_extension(const char *name, const char *extension) {
     const char *own = name_extension(name);
-    while (*own && tolower((unsigned char)*own) == *extension) own++, extension++;
+    while (*own && tolower((unsigned char)*own) == *extension) {
+        own++;
+        extension++;
+    }
     return !*own && !*extension;
 }
 

@@ -40,7 +40,10 @@ static inline double peak_of_core(int wide) {
 #if defined(__x86_64__) || defined(__i386__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         loop = wide ? peak_f64_32 : peak_f32_32, width = 32;
-    if (__builtin_cpu_supports("avx512f")) loop = wide ? peak_f64_64 : peak_f32_64, width = 64;
+    if (__builtin_cpu_supports("avx512f")) {
+        loop = wide ? peak_f64_64 : peak_f32_64;
+        width = 64;
+    }
 #endif
     for (i = 0; i < 30; i++) {
         double start = wall_clock(), seconds;

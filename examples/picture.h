@@ -329,7 +329,8 @@ static inline void png_match(png_packer *w, unsigned length, unsigned distance) 
         png_symbol(w, 257 + class_);
         png_bits(w, length - first, (int)extra);
     }
-    for (class_ = 0, first = 1;; class_++) {
+    first = 1;
+    for (class_ = 0;; class_++) {
         extra = class_ < 4 ? 0 : class_ / 2 - 1;
         if (distance < first + (1u << extra)) break;
         first += 1u << extra;

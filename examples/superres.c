@@ -70,10 +70,12 @@ static void resize_lines(int lines, const shs_real *in, int count, size_t line, 
     for (i = 0; i < made; i++) {
         const double centre = (i + 0.5) * ratio - 0.5;
         const int first = (int)ceil(centre - 2 * stretch), taps = (int)floor(centre + 2 * stretch) - first + 1;
-        for (j = 0, total = 0; j < taps; j++) total += weights[j] = cubic((centre - (first + j)) / stretch);
+        total = 0;
+        for (j = 0; j < taps; j++) total += weights[j] = cubic((centre - (first + j)) / stretch);
         for (l = 0; l < lines; l++) {
             const shs_real *from = in + (size_t)l * line;
-            for (j = 0, sum = 0; j < taps; j++) sum += weights[j] * (double)from[mirrored(first + j, count) * step];
+            sum = 0;
+            for (j = 0; j < taps; j++) sum += weights[j] * (double)from[mirrored(first + j, count) * step];
             out[(size_t)l * made_line + (size_t)i * step] = (shs_real)(sum / total);
         }
     }
@@ -236,7 +238,9 @@ static shs_cube columns(shs_real *A, int rows, size_t count) {
     cube.pixels = A;
     cube.type = SHS_TYPE_REAL;
     cube.interleave = SHS_INTERLEAVE_BIP;
-    cube.samples = 1, cube.lines = (int)count, cube.bands = rows;
+    cube.samples = 1;
+    cube.lines = (int)count;
+    cube.bands = rows;
     return cube;
 }
 

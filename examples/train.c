@@ -154,8 +154,10 @@ static shs_ksvd_options learning_options(const settings *s) {
     o.update = rule_of(s->update);
     o.parallel_atoms = s->parallel_atoms;
     o.rounds = s->rounds;
-    o.parallel_atoms_schedule = s->group_steps.list, o.parallel_atoms_steps = s->group_steps.count;
-    o.rounds_schedule = s->round_steps.list, o.rounds_steps = s->round_steps.count;
+    o.parallel_atoms_schedule = s->group_steps.list;
+    o.parallel_atoms_steps = s->group_steps.count;
+    o.rounds_schedule = s->round_steps.list;
+    o.rounds_steps = s->round_steps.count;
     o.replace = (shs_replace)word_of("--replace", REPLACE_WORDS, s->replace);
     o.keep = (shs_keep)word_of("--keep", KEEP_WORDS, s->keep);
     o.seed = s->seed;
@@ -170,7 +172,8 @@ static void learn_others(const shs_context *ctx, const settings *s, training *t)
         shs_ksvd_options o = learning_options(s);
         shs_ksvd_report report = SHS_ZERO;
         t->others[c] = ALLOCATE(shs_ksvd_record, s->iterations);
-        o.parallel_atoms = s->compare.list[c].value, o.parallel_atoms_steps = 0;
+        o.parallel_atoms = s->compare.list[c].value;
+        o.parallel_atoms_steps = 0;
         report.history = t->others[c];
         check(shs_ksvd_ex(ctx, t->p, t->n, t->m, t->Y, t->p, &o, D, t->p, NULL, &report), "learning to compare");
     }
@@ -233,7 +236,8 @@ static shs_status deliver_patches(source *from, int p, size_t count, shs_real *Y
         if (now > left || i + 1 == from->count) now = left;
         if (now > count - done) now = count - done;
         status = shs_patches_get(&from->ctx, &image, from->sets + i, from->taken[i], now, Y + done * (size_t)p, p, NULL, NULL);
-        from->taken[i] += now, done += now;
+        from->taken[i] += now;
+        done += now;
     }
     return status;
 }
@@ -243,7 +247,10 @@ static int deliver(void *user, int p, size_t most, shs_real *Y, size_t *count) {
     shs_npy rows = from->npy;
     *count = from->m - from->delivered < most ? from->m - from->delivered : most;
     if (*count == 0) return 0;
-    rows.dimensions = 2, rows.rows = (uint64_t)p, rows.columns = *count, rows.fortran_order = 1; /* a signal is a column */
+    rows.dimensions = 2; /* a signal is a column */
+    rows.rows = (uint64_t)p;
+    rows.columns = *count;
+    rows.fortran_order = 1;
     from->status = from->file ? shs_npy_read_values(&rows, SHS_TYPE_REAL, Y, (size_t)p, read_bytes, from->file)
                               : deliver_patches(from, p, *count, Y);
     from->delivered += *count;
@@ -253,9 +260,14 @@ static int deliver(void *user, int p, size_t most, shs_real *Y, size_t *count) {
 static source open_pictures(const shs_context *ctx, char **names, int count, const settings *s, training *t) {
     source from = SHS_ZERO;
     int i;
-    from.ctx = *ctx, from.ctx.progress_fn = NULL, from.count = count, from.name = names[0];
-    from.pictures = ALLOCATE(picture, count), from.sets = ALLOCATE(shs_patches, count);
-    from.sizes = ALLOCATE(size_t, count), from.taken = ALLOCATE(size_t, count);
+    from.ctx = *ctx;
+    from.ctx.progress_fn = NULL;
+    from.count = count;
+    from.name = names[0];
+    from.pictures = ALLOCATE(picture, count);
+    from.sets = ALLOCATE(shs_patches, count);
+    from.sizes = ALLOCATE(size_t, count);
+    from.taken = ALLOCATE(size_t, count);
     for (i = 0; i < count; i++) {
         shs_image image;
         from.pictures[i] = read_picture(names, i, count, s, t, from.sets + i);
@@ -278,7 +290,8 @@ static void look_back(source *from, training *t) {
 
 static source open_npy(const char *name, training *t) {
     source from = SHS_ZERO;
-    from.name = name, from.file = fopen(name, "rb");
+    from.name = name;
+    from.file = fopen(name, "rb");
     if (!from.file) fail(EXIT_ERROR, "%s: cannot read it: %s", name, strerror(errno));
     check(shs_npy_read_header(&from.npy, read_bytes, from.file), name);
     if (from.npy.dimensions != 2 || from.npy.fortran_order)
@@ -286,7 +299,8 @@ static source open_npy(const char *name, training *t) {
     if (from.npy.rows < 1 || from.npy.columns < 1 || from.npy.columns > 1 << 24 || from.npy.rows > SIZE_MAX)
         fail(EXIT_ERROR, "%s: its shape (%.0f, %.0f) is not one of signals", name, (double)from.npy.rows,
              (double)from.npy.columns);
-    t->p = (int)from.npy.columns, t->channels = 1;
+    t->p = (int)from.npy.columns;
+    t->channels = 1;
     for (t->width = 1; t->width * t->width < t->p;) t->width++;
     if (t->width * t->width != t->p) t->width = 0; /* no picture of atoms */
     from.m = t->m = (size_t)from.npy.rows;
@@ -297,7 +311,10 @@ static void close_source(source *from) {
     int i;
     if (from->file) fclose(from->file);
     for (i = 0; i < from->count; i++) picture_free(from->pictures + i);
-    free(from->pictures), free(from->sets), free(from->sizes), free(from->taken);
+    free(from->pictures);
+    free(from->sets);
+    free(from->sizes);
+    free(from->taken);
 }
 
 static void check_source(const source *from) {
@@ -317,20 +334,30 @@ static void learn_online(const shs_context *ctx, const settings *s, source *from
     if (test >= from->m) fail(EXIT_USAGE, "--test: %d of %zu signals leave none to learn from", s->test, from->m);
     held = ALLOCATE(shs_real, p * (test ? test : 1));
     if (test && deliver(from, t->p, test, held, &count)) check_source(from);
-    o.coding.sparsity = s->sparsity, o.batch = (size_t)s->batch, o.forgetting = (shs_wide)s->forgetting, o.seed = s->seed;
+    o.coding.sparsity = s->sparsity;
+    o.batch = (size_t)s->batch;
+    o.forgetting = (shs_wide)s->forgetting;
+    o.seed = s->seed;
     o.replace = (shs_replace)word_of("--replace", REPLACE_WORDS, s->replace);
     o.batches = (from->m - test + o.batch - 1) / o.batch;
-    o.test = test ? held : NULL, o.test_m = test, o.test_every = 1 + o.batches / 100;
+    o.test = test ? held : NULL;
+    o.test_m = test;
+    o.test_every = 1 + o.batches / 100;
     t->batches = ALLOCATE(shs_online_record, o.batches);
-    t->online.history = t->batches, t->online.history_most = o.batches;
-    t->online.sums_xx = ALLOCATE(shs_wide, n * n), t->online.sums_yx = ALLOCATE(shs_wide, p * n);
+    t->online.history = t->batches;
+    t->online.history_most = o.batches;
+    t->online.sums_xx = ALLOCATE(shs_wide, n * n);
+    t->online.sums_yx = ALLOCATE(shs_wide, p * n);
     status = shs_online_ex(ctx, t->p, t->n, deliver, from, &o, t->D, t->p, &t->online);
     check_source(from);
     check(status, from->name);
     progress_clear();
     for (j = 0; j < n; j++) energy[j] = (double)t->online.sums_xx[j * n + j];
     sort_by_use(t, energy);
-    free(energy), free(held), free(t->online.sums_xx), free(t->online.sums_yx);
+    free(energy);
+    free(held);
+    free(t->online.sums_xx);
+    free(t->online.sums_yx);
 }
 
 /* ---- what is written --------------------------------------------------------------------------------------------- */
@@ -523,21 +550,31 @@ static byte_dictionary round_dictionary(const training *t, int type) {
     const int p = t->p, is_signed = type == EXPORT_I8;
     byte_dictionary b = SHS_ZERO;
     int i, j;
-    b.type = type, b.bytes = ALLOCATE(int, (size_t)p * (size_t)t->n), b.D = ALLOCATE(shs_real, (size_t)p * (size_t)t->n);
-    b.scale = ALLOCATE(shs_real, t->n), b.low = ALLOCATE(shs_real, t->n);
+    b.type = type;
+    b.bytes = ALLOCATE(int, (size_t)p * (size_t)t->n);
+    b.D = ALLOCATE(shs_real, (size_t)p * (size_t)t->n);
+    b.scale = ALLOCATE(shs_real, t->n);
+    b.low = ALLOCATE(shs_real, t->n);
     for (j = 0; j < t->n; j++) {
         const shs_real *atom = t->D + (size_t)j * (size_t)p, length = shs_nrm2(p, atom, 1);
         shs_real least = atom[0], most = atom[0], low, step, rounded, *D = b.D + (size_t)j * (size_t)p;
         int *bytes = b.bytes + (size_t)j * (size_t)p, pass;
-        for (i = 1; i < p; i++) least = atom[i] < least ? atom[i] : least, most = atom[i] > most ? atom[i] : most;
+        for (i = 1; i < p; i++) {
+            least = atom[i] < least ? atom[i] : least;
+            most = atom[i] > most ? atom[i] : most;
+        }
         low = is_signed ? 0 : least;
         step = is_signed ? (most > -least ? most : -least) / 127 : (most - least) / 255;
         for (i = 0; i < p; i++) bytes[i] = step > 0 ? (int)lrint((double)((atom[i] - low) / step)) : 0;
         for (pass = 0; pass < 2; pass++) {
-            b.scale[j] = (shs_real)(float)step, b.low[j] = (shs_real)(float)low;
+            b.scale[j] = (shs_real)(float)step;
+            b.low[j] = (shs_real)(float)low;
             for (i = 0; i < p; i++) D[i] = b.low[j] + b.scale[j] * (shs_real)bytes[i];
             rounded = shs_nrm2(p, D, 1);
-            if (rounded > 0) step *= length / rounded, low *= length / rounded;
+            if (rounded > 0) {
+                step *= length / rounded;
+                low *= length / rounded;
+            }
         }
     }
     return b;
@@ -599,7 +636,8 @@ static void say_cost_of_bytes(const shs_context *ctx, const training *t, const s
     shs_omp_options o = SHS_ZERO;
     shs_codes codes;
     int i;
-    dictionaries[0] = t->D, dictionaries[1] = b->D;
+    dictionaries[0] = t->D;
+    dictionaries[1] = b->D;
     o.sparsity = s->sparsity;
     check(shs_codes_create(ctx, t->m, s->sparsity, &codes), "codes");
     for (i = 0; i < 2; i++) {
@@ -622,7 +660,8 @@ static void export_c(const shs_context *ctx, const training *t, const settings *
     shs_real *gram = ALLOCATE(shs_real, n * n);
     FILE *file = open_for_writing(s->export_c);
     if (type != EXPORT_F32) {
-        b = round_dictionary(t, type), D = b.D;
+        b = round_dictionary(t, type);
+        D = b.D;
         say_cost_of_bytes(ctx, t, s, &b);
     }
     check(shs_gemm(ctx, SHS_TRANS_YES, SHS_TRANS_NO, t->n, t->n, t->p, 1, D, t->p, D, t->p, 0, gram, t->n), "the Gram matrix");
@@ -742,7 +781,11 @@ static void read_steps(const char *name, const char *text, int scheduled, int mo
         long from = to->count, value;
         int good = isdigit((unsigned char)*at) != 0;
         if (to->count == most) fail(EXIT_USAGE, "%s: %s has more than %d steps", name, text, most);
-        if (good && scheduled) from = strtol(at, &end, 10), good = *end == ':', at = good ? end + 1 : at;
+        if (good && scheduled) {
+            from = strtol(at, &end, 10);
+            good = *end == ':';
+            at = good ? end + 1 : at;
+        }
         good = good && isdigit((unsigned char)*at);
         value = good ? strtol(at, &end, 10) : 0;
         if (!good || (*end && *end != ',') || value < 1 || value > INT_MAX || from > INT_MAX)
@@ -750,7 +793,8 @@ static void read_steps(const char *name, const char *text, int scheduled, int mo
                  scheduled ? "I:N,I:N,.." : "N,N,..");
         if (scheduled && to->count > 0 && from <= to->list[to->count - 1].from)
             fail(EXIT_USAGE, "%s: the iterations of '%s' do not ascend", name, text);
-        to->list[to->count].from = (int)from, to->list[to->count++].value = (int)value;
+        to->list[to->count].from = (int)from;
+        to->list[to->count++].value = (int)value;
         at = *end ? end + 1 : NULL;
     }
 }
@@ -838,7 +882,8 @@ int main(int argc, char **argv) {
     for (i = 0; i < names; i++) will_read(argv[i]);
     results = name_outputs(s);
     ctx = example_context(s->threads, s->device);
-    t.width = s->patch, t.n = s->atoms;
+    t.width = s->patch;
+    t.n = s->atoms;
     if (has_extension(argv[0], ".npy")) from = open_npy(argv[0], &t);
     else if (s->online) from = open_pictures(&ctx, argv, names, s, &t);
     else gather_patches(&ctx, argv, names, s, &t);

@@ -18,7 +18,10 @@ static inline shs_codes some_codes(size_t m, int stride, int n, int used, double
         codes.used[i] = used < 0 ? (int)shs_random_below(&r, (uint64_t)stride + 1) : used;
         for (k = 0; k < codes.used[i]; k++) { /* none twice, where there are as many */
             int at = k < n ? k + (int)shs_random_below(&r, (uint64_t)(n - k)) : k % n, other = order[at];
-            if (k < n) order[at] = order[k], order[k] = other;
+            if (k < n) {
+                order[at] = order[k];
+                order[k] = other;
+            }
             atoms[k] = other;
             codes.coefs[i * (size_t)stride + (size_t)k] = (shs_real)(unit * shs_random_normal(&r) * ldexp(1, -(k % 4)));
         }

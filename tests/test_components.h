@@ -54,7 +54,10 @@ static inline void check_ica(const shs_ica *ica) {
         if (k) assert_true(ica->eigenvalues[k] <= ica->eigenvalues[k - 1]);
     }
     assert_int_equal(!!ica->converged, all);
-    free(RtR), free(U), free(UM), free(seen);
+    free(RtR);
+    free(U);
+    free(UM);
+    free(seen);
 }
 
 static inline int same_ica(const shs_ica *a, const shs_ica *b) {

@@ -122,7 +122,9 @@ static inline double *pixel_of(const plain_cube *p, size_t i) { return p->x + i 
 
 static inline plain_cube new_plain(int lines, int samples, int bands) {
     plain_cube p;
-    p.lines = lines, p.samples = samples, p.bands = bands;
+    p.lines = lines;
+    p.samples = samples;
+    p.bands = bands;
     p.x = NEW(double, values_of(&p));
     return p;
 }
@@ -168,7 +170,8 @@ static inline plain_cube mixed_cube(int lines, int samples, int bands, int rank,
             for (b = 0; b < bands; b++) x[b] += s * spectra[k * bands + b];
         }
     }
-    free(spectra), free(level);
+    free(spectra);
+    free(level);
     return p;
 }
 
@@ -207,7 +210,8 @@ static inline double naive_map(const plain_cube *p, int outputs, const double *m
             double sum = offset ? offset[k] : 0, size = fabs(sum);
             for (b = 0; b < p->bands; b++) {
                 double t = matrix[k + b * outputs] * (pixel_of(p, i)[b] - (centre ? centre[b] : 0));
-                sum += t, size += fabs(t);
+                sum += t;
+                size += fabs(t);
             }
             out[i * (size_t)outputs + (size_t)k] = sum;
             if (size > scale) scale = size;
@@ -238,8 +242,12 @@ static inline shs_cube cube_of(const plain_cube *p, shs_type type, shs_interleav
                 store_value(pixels + (size_t)(l * ls + s * ss + b * bs) * size, type, swapped,
                             p->x[((size_t)l * (size_t)p->samples + (size_t)s) * (size_t)p->bands + (size_t)b]);
     cube.pixels = pixels;
-    cube.type = type, cube.interleave = interleave, cube.swap_bytes = swapped;
-    cube.lines = p->lines, cube.samples = p->samples, cube.bands = p->bands;
+    cube.type = type;
+    cube.interleave = interleave;
+    cube.swap_bytes = swapped;
+    cube.lines = p->lines;
+    cube.samples = p->samples;
+    cube.bands = p->bands;
     return cube;
 }
 
@@ -326,10 +334,17 @@ static inline int stream_marks(void *user, int first_line, int lines, unsigned c
 static inline shs_cube streamed(const shs_cube *cube, int block_lines, stream *s) {
     shs_cube t = *cube;
     memset(s, 0, sizeof *s);
-    s->cube = cube, s->fail_at = s->marks_fail_at = -1;
+    s->cube = cube;
+    s->fail_at = s->marks_fail_at = -1;
     t.pixels = NULL;
-    t.read_fn = stream_read, t.read_user = s, t.block_lines = block_lines;
-    if (cube->mask && block_lines % 2) t.mask = NULL, t.mask_fn = stream_marks, t.mask_user = s;
+    t.read_fn = stream_read;
+    t.read_user = s;
+    t.block_lines = block_lines;
+    if (cube->mask && block_lines % 2) {
+        t.mask = NULL;
+        t.mask_fn = stream_marks;
+        t.mask_user = s;
+    }
     return t;
 }
 
@@ -349,7 +364,8 @@ static inline shs_sink new_sink(shs_type type, shs_interleave interleave, int li
     size_t bytes = (size_t)lines * (size_t)samples * (size_t)outputs * shs_type_size(type);
     sink.pixels = NEW(unsigned char, bytes);
     memset(sink.pixels, UNTOUCHED, bytes);
-    sink.type = type, sink.interleave = interleave;
+    sink.type = type;
+    sink.interleave = interleave;
     return sink;
 }
 
@@ -358,8 +374,12 @@ static inline void sink_free(shs_sink *sink) { free(sink->pixels); }
 /* What was written to a sink in memory, as a cube of its own. */
 static inline shs_cube sink_cube(const shs_sink *sink, int lines, int samples, int outputs) {
     shs_cube cube = SHS_ZERO;
-    cube.pixels = sink->pixels, cube.type = sink->type, cube.interleave = sink->interleave;
-    cube.lines = lines, cube.samples = samples, cube.bands = outputs;
+    cube.pixels = sink->pixels;
+    cube.type = sink->type;
+    cube.interleave = sink->interleave;
+    cube.lines = lines;
+    cube.samples = samples;
+    cube.bands = outputs;
     return cube;
 }
 
@@ -392,9 +412,14 @@ static inline int collect(void *user, int first_line, int lines, const void *blo
 static inline shs_sink collecting(const shs_sink *into, int lines, int samples, int outputs, collector *c) {
     shs_sink sink = *into;
     memset(c, 0, sizeof *c);
-    c->into = into, c->lines = lines, c->samples = samples, c->outputs = outputs, c->fail_at = -1;
+    c->into = into;
+    c->lines = lines;
+    c->samples = samples;
+    c->outputs = outputs;
+    c->fail_at = -1;
     sink.pixels = NULL;
-    sink.write_fn = collect, sink.write_user = c;
+    sink.write_fn = collect;
+    sink.write_user = c;
     return sink;
 }
 
@@ -428,8 +453,12 @@ static inline shs_cube load_golden(int which) {
     assert_int_equal(fread(pixels, size, count, f), count);
     fclose(f);
     cube.pixels = pixels;
-    cube.type = g->type, cube.interleave = g->interleave, cube.swap_bytes = big_endian();
-    cube.lines = g->lines, cube.samples = g->samples, cube.bands = g->bands;
+    cube.type = g->type;
+    cube.interleave = g->interleave;
+    cube.swap_bytes = big_endian();
+    cube.lines = g->lines;
+    cube.samples = g->samples;
+    cube.bands = g->bands;
     return cube;
 }
 
@@ -449,7 +478,10 @@ static inline double *read_golden(const char *format, const char *name, size_t c
     size_t i;
     snprintf(file, sizeof file, format, name);
     f = fopen(golden_path(file), "rb");
-    if (!f) free(x), f = open_or_skip(golden_path(file));
+    if (!f) {
+        free(x);
+        f = open_or_skip(golden_path(file));
+    }
     for (i = 0; i < count; i++) assert_int_equal(fscanf(f, "%lf%*[, \r\n]", x + i), 1);
     fclose(f);
     return x;
@@ -474,7 +506,8 @@ static inline void *faulty_alloc(void *user, size_t size) {
     block = malloc(size);
     if (!block) return NULL;
     memset(block, 0xa5, size); /* nobody may count on zeros */
-    f->taken++, f->outstanding++;
+    f->taken++;
+    f->outstanding++;
     return block;
 }
 
@@ -487,7 +520,9 @@ static inline void faulty_free(void *user, void *block) {
 static inline void faulty_attach(faulty *f, int left, shs_context *ctx) {
     memset(f, 0, sizeof *f);
     f->left = left;
-    ctx->alloc_fn = faulty_alloc, ctx->free_fn = faulty_free, ctx->alloc_user = f;
+    ctx->alloc_fn = faulty_alloc;
+    ctx->free_fn = faulty_free;
+    ctx->alloc_user = f;
 }
 
 typedef struct watch {
@@ -503,8 +538,10 @@ static inline int watch_progress(void *user, const char *phase, size_t step, siz
 }
 
 static inline void watch_attach(watch *w, int cancel_at, shs_context *ctx) {
-    w->calls = w->wrong = 0, w->cancel_at = cancel_at;
-    ctx->progress_fn = watch_progress, ctx->progress_user = w;
+    w->calls = w->wrong = 0;
+    w->cancel_at = cancel_at;
+    ctx->progress_fn = watch_progress;
+    ctx->progress_user = w;
 }
 
 /* ---- ranks that are threads of this program ---------------------------------------------------------------------- */
@@ -575,7 +612,9 @@ static inline int team_reduce(void *user, shs_wide *values, size_t count, shs_re
     rank_team *t = me->t;
     int failed;
     pthread_mutex_lock(&t->mutex);
-    t->values[me->rank] = values, t->counts[me->rank] = count, t->ops[me->rank] = op;
+    t->values[me->rank] = values;
+    t->counts[me->rank] = count;
+    t->ops[me->rank] = op;
     t->calls[me->rank]++;
     if (!*t->mismatch) wait_for_all(t);
     if (me->rank == 0 && !*t->mismatch) combine_all(t);
@@ -613,9 +652,15 @@ static inline void run_ranks(int ranks, void (*body)(const shs_context *ctx, int
     alarm(60);
     for (r = 0; r < ranks; r++) {
         rank_member *me = members + r;
-        me->t = &t, me->body = body, me->arg = arg, me->rank = r;
+        me->t = &t;
+        me->body = body;
+        me->arg = arg;
+        me->rank = r;
         me->ctx.threads = 1;
-        me->ctx.reduce_fn = team_reduce, me->ctx.reduce_user = me, me->ctx.rank = r, me->ctx.ranks = ranks;
+        me->ctx.reduce_fn = team_reduce;
+        me->ctx.reduce_user = me;
+        me->ctx.rank = r;
+        me->ctx.ranks = ranks;
     }
     for (r = 0; r < ranks; r++) assert_int_equal(pthread_create(threads + r, NULL, run_member, members + r), 0);
     for (r = 0; r < ranks; r++) assert_int_equal(pthread_join(threads[r], NULL), 0);

@@ -59,7 +59,9 @@ static void take_signal(int i, const int16_t *window) {
 /* The dictionary of the signals, and its Gram matrix. */
 static void learn_dictionary(void) {
     shs_ksvd_options options = SHS_ZERO;
-    options.iterations = 20, options.coding.sparsity = SPARSITY, options.seed = 1;
+    options.iterations = 20;
+    options.coding.sparsity = SPARSITY;
+    options.seed = 1;
     check(shs_ksvd_ex(NULL, LENGTH, ATOMS, TRAINING, signals, LENGTH, &options, dictionary, LENGTH, NULL, NULL));
     check(shs_gemm(NULL, SHS_TRANS_YES, SHS_TRANS_NO, ATOMS, ATOMS, LENGTH, 1, dictionary, LENGTH, dictionary, LENGTH, 0, gram,
                    ATOMS));
@@ -77,7 +79,11 @@ static void write_components(void) {
     shs_cube cube = SHS_ZERO;
     shs_pca pca;
     int i;
-    cube.pixels = windows, cube.type = SHS_TYPE_I16, cube.samples = TRAINING, cube.lines = 1, cube.bands = LENGTH;
+    cube.pixels = windows;
+    cube.type = SHS_TYPE_I16;
+    cube.samples = TRAINING;
+    cube.lines = 1;
+    cube.bands = LENGTH;
     cube.interleave = SHS_INTERLEAVE_BIP;
     options.components = COMPONENTS;
     check(shs_pca_fit(NULL, &cube, &options, &pca));
@@ -107,7 +113,9 @@ static void draw_beats(int16_t *to, int count, int odd, shs_random *r) {
     for (i = 0; i < count; i++) {
         double sum = 0;
         if (k < 0 || i > (peak + next) / 2) {
-            peak = next, height = 900 + 200 * shs_random_uniform(r), k++;
+            peak = next;
+            height = 900 + 200 * shs_random_uniform(r);
+            k++;
             next = peak + 72 + 16 * shs_random_uniform(r);
         }
         sum = height * (beat(i - peak, k == odd) + beat(i - next, k + 1 == odd));

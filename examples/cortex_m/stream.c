@@ -25,7 +25,9 @@ typedef struct ring {
 static void ring_start(ring *r) {
     int i;
     for (i = 0; i < LENGTH; i++) r->samples[i] = 0;
-    r->sum = 0, r->at = 0, r->needed = LENGTH;
+    r->sum = 0;
+    r->at = 0;
+    r->needed = LENGTH;
 }
 
 /* What an interrupt of the converter would do: a few instructions. Returns whether a code is due. */
@@ -99,7 +101,8 @@ int main(void) {
             board_write("\n");
             return 1;
         }
-        coding += took, codes++;
+        coding += took;
+        codes++;
         most = took > most ? took : most;
         write_code(i + 1 - LENGTH, &c);
     }

@@ -136,14 +136,39 @@ static void tile_4x4(ptrdiff_t depth, const shs_real *a, const shs_real *b, shs_
     shs_real c00 = 0, c10 = 0, c20 = 0, c30 = 0, c01 = 0, c11 = 0, c21 = 0, c31 = 0;
     shs_real c02 = 0, c12 = 0, c22 = 0, c32 = 0, c03 = 0, c13 = 0, c23 = 0, c33 = 0;
     for (; depth > 0; depth--, a += 4, b += 4) {
-        c00 += a[0] * b[0], c10 += a[1] * b[0], c20 += a[2] * b[0], c30 += a[3] * b[0];
-        c01 += a[0] * b[1], c11 += a[1] * b[1], c21 += a[2] * b[1], c31 += a[3] * b[1];
-        c02 += a[0] * b[2], c12 += a[1] * b[2], c22 += a[2] * b[2], c32 += a[3] * b[2];
-        c03 += a[0] * b[3], c13 += a[1] * b[3], c23 += a[2] * b[3], c33 += a[3] * b[3];
+        c00 += a[0] * b[0];
+        c10 += a[1] * b[0];
+        c20 += a[2] * b[0];
+        c30 += a[3] * b[0];
+        c01 += a[0] * b[1];
+        c11 += a[1] * b[1];
+        c21 += a[2] * b[1];
+        c31 += a[3] * b[1];
+        c02 += a[0] * b[2];
+        c12 += a[1] * b[2];
+        c22 += a[2] * b[2];
+        c32 += a[3] * b[2];
+        c03 += a[0] * b[3];
+        c13 += a[1] * b[3];
+        c23 += a[2] * b[3];
+        c33 += a[3] * b[3];
     }
-    tile[0] = c00, tile[1] = c10, tile[2] = c20, tile[3] = c30, tile[4] = c01, tile[5] = c11, tile[6] = c21, tile[7] = c31;
-    tile[8] = c02, tile[9] = c12, tile[10] = c22, tile[11] = c32;
-    tile[12] = c03, tile[13] = c13, tile[14] = c23, tile[15] = c33;
+    tile[0] = c00;
+    tile[1] = c10;
+    tile[2] = c20;
+    tile[3] = c30;
+    tile[4] = c01;
+    tile[5] = c11;
+    tile[6] = c21;
+    tile[7] = c31;
+    tile[8] = c02;
+    tile[9] = c12;
+    tile[10] = c22;
+    tile[11] = c32;
+    tile[12] = c03;
+    tile[13] = c13;
+    tile[14] = c23;
+    tile[15] = c33;
 }
 static void register_tile(void *unused) {
     static const kernel k = {4, 4, tile_4x4};
@@ -233,7 +258,10 @@ static void fill(int n) {
     shs_random random;
     shs_random_seed(&random, 1);
     p.n = n;
-    for (i = 0; i < count; i++) p.A[i] = (shs_real)shs_random_normal(&random), p.B[i] = (shs_real)shs_random_normal(&random);
+    for (i = 0; i < count; i++) {
+        p.A[i] = (shs_real)shs_random_normal(&random);
+        p.B[i] = (shs_real)shs_random_normal(&random);
+    }
 }
 
 static void draw_size(int n, const char *line, work_fn work, void *argument) {

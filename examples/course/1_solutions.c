@@ -42,7 +42,11 @@ static void exercise_1(void) {
         for (q = 0; q < K; q++) A[i + q * M] = At[q + i * K];
     right = expected(M, N, K, A, B);
     agrees("1: A'B", relative_difference(M * N, C, right), 1e-5);
-    free(At), free(B), free(C), free(A), free(right);
+    free(At);
+    free(B);
+    free(C);
+    free(A);
+    free(right);
 }
 
 /* 2. Loads of a product by tiles of r x c: each of the (m/r) (n/c) tiles loads r values of A and c of B at each of k steps:
@@ -56,8 +60,14 @@ static void exercise_2(void) {
             shs_real tile[4][3] = {{0}};
             for (q = 0; q < k; q++) {
                 shs_real a[4], b[3];
-                for (s = 0; s < r; s++) a[s] = A[i + s + q * m], loads++;
-                for (t = 0; t < c; t++) b[t] = B[q + (j + t) * k], loads++;
+                for (s = 0; s < r; s++) {
+                    a[s] = A[i + s + q * m];
+                    loads++;
+                }
+                for (t = 0; t < c; t++) {
+                    b[t] = B[q + (j + t) * k];
+                    loads++;
+                }
                 for (s = 0; s < r; s++)
                     for (t = 0; t < c; t++) tile[s][t] += a[s] * b[t];
             }
@@ -66,7 +76,10 @@ static void exercise_2(void) {
         }
     agrees("2: the product by tiles", relative_difference(48 * 24, C, right), 1e-5);
     agrees("2: loads as predicted", fabs((double)loads - (double)(m * n * k) * (1.0 / (double)c + 1.0 / (double)r)), 0.5);
-    free(A), free(B), free(C), free(right);
+    free(A);
+    free(B);
+    free(C);
+    free(right);
 }
 
 /* 3. C = AA', one triangle: tiles wholly above the diagonal are left out. With tiles of t rows and columns, b = n/t of them
@@ -88,7 +101,10 @@ static void exercise_3(void) {
         for (i = j; i < n; i++) worst = larger_of(worst, fabs((double)(C[i + j * n] - right[i + j * n])));
     agrees("3: the lower triangle", worst, 1e-4);
     agrees("3: tiles", fabs((double)tiles - (n / t) * (n / t + 1) / 2.0), 0);
-    free(A), free(C), free(At), free(right);
+    free(A);
+    free(C);
+    free(At);
+    free(right);
 }
 
 /* 4. Halve the longest side until the piece is small. Whatever caches there are, at some depth three pieces fit into each of
@@ -115,7 +131,10 @@ static void exercise_4(void) {
     shs_real *A = random_matrix(M, K, 6), *B = random_matrix(K, N, 7), *C = zeros(M, N), *right = expected(M, N, K, A, B);
     by_halves(M, N, K, A, M, B, K, C, M);
     agrees("4: by halves", relative_difference(M * N, C, right), 1e-5);
-    free(A), free(B), free(C), free(right);
+    free(A);
+    free(B);
+    free(C);
+    free(right);
 }
 
 /* 5. Strassen: seven products of halves instead of eight. Z = X + sign Y of n x n, columns ldx and ldy apart. */
@@ -148,23 +167,49 @@ static void exercise_5(void) {
     const shs_real *A11 = A, *A21 = A + h, *A12 = A + h * n, *A22 = A + h * n + h;
     const shs_real *B11 = B, *B21 = B + h, *B12 = B + h * n, *B22 = B + h * n + h;
     shs_real *C11 = C, *C21 = C + h, *C12 = C + h * n, *C22 = C + h * n + h;
-    combine(h, A11, n, 1, A22, n, X), combine(h, B11, n, 1, B22, n, Y), multiply_halves(h, X, Y, P);
-    add_to(h, P, 1, C11, n), add_to(h, P, 1, C22, n);
-    combine(h, A21, n, 1, A22, n, X), combine(h, B11, n, 1, O, n, Y), multiply_halves(h, X, Y, P);
-    add_to(h, P, 1, C21, n), add_to(h, P, -1, C22, n);
-    combine(h, A11, n, 1, O, n, X), combine(h, B12, n, -1, B22, n, Y), multiply_halves(h, X, Y, P);
-    add_to(h, P, 1, C12, n), add_to(h, P, 1, C22, n);
-    combine(h, A22, n, 1, O, n, X), combine(h, B21, n, -1, B11, n, Y), multiply_halves(h, X, Y, P);
-    add_to(h, P, 1, C11, n), add_to(h, P, 1, C21, n);
-    combine(h, A11, n, 1, A12, n, X), combine(h, B22, n, 1, O, n, Y), multiply_halves(h, X, Y, P);
-    add_to(h, P, -1, C11, n), add_to(h, P, 1, C12, n);
-    combine(h, A21, n, -1, A11, n, X), combine(h, B11, n, 1, B12, n, Y), multiply_halves(h, X, Y, P);
+    combine(h, A11, n, 1, A22, n, X);
+    combine(h, B11, n, 1, B22, n, Y);
+    multiply_halves(h, X, Y, P);
+    add_to(h, P, 1, C11, n);
     add_to(h, P, 1, C22, n);
-    combine(h, A12, n, -1, A22, n, X), combine(h, B21, n, 1, B22, n, Y), multiply_halves(h, X, Y, P);
+    combine(h, A21, n, 1, A22, n, X);
+    combine(h, B11, n, 1, O, n, Y);
+    multiply_halves(h, X, Y, P);
+    add_to(h, P, 1, C21, n);
+    add_to(h, P, -1, C22, n);
+    combine(h, A11, n, 1, O, n, X);
+    combine(h, B12, n, -1, B22, n, Y);
+    multiply_halves(h, X, Y, P);
+    add_to(h, P, 1, C12, n);
+    add_to(h, P, 1, C22, n);
+    combine(h, A22, n, 1, O, n, X);
+    combine(h, B21, n, -1, B11, n, Y);
+    multiply_halves(h, X, Y, P);
+    add_to(h, P, 1, C11, n);
+    add_to(h, P, 1, C21, n);
+    combine(h, A11, n, 1, A12, n, X);
+    combine(h, B22, n, 1, O, n, Y);
+    multiply_halves(h, X, Y, P);
+    add_to(h, P, -1, C11, n);
+    add_to(h, P, 1, C12, n);
+    combine(h, A21, n, -1, A11, n, X);
+    combine(h, B11, n, 1, B12, n, Y);
+    multiply_halves(h, X, Y, P);
+    add_to(h, P, 1, C22, n);
+    combine(h, A12, n, -1, A22, n, X);
+    combine(h, B21, n, 1, B22, n, Y);
+    multiply_halves(h, X, Y, P);
     add_to(h, P, 1, C11, n);
     agrees("5: Strassen", relative_difference(n * n, C, right), 1e-5);
     agrees("5: seven products", fabs(products - 7.0), 0);
-    free(A), free(B), free(C), free(right), free(X), free(Y), free(P), free(O);
+    free(A);
+    free(B);
+    free(C);
+    free(right);
+    free(X);
+    free(Y);
+    free(P);
+    free(O);
 }
 
 int main(int argc, char **argv) {

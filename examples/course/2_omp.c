@@ -63,7 +63,8 @@ static void cholesky_row(int k, const shs_real *a, shs_real *L) {
 static void cholesky_solve(int k, const shs_real *L, const shs_real *b, shs_real *x) {
     int i, l;
     for (i = 0; i < k; i++) {
-        for (x[i] = b[i], l = 0; l < i; l++) x[i] -= L[i * MOST_S + l] * x[l];
+        x[i] = b[i];
+        for (l = 0; l < i; l++) x[i] -= L[i * MOST_S + l] * x[l];
         x[i] /= L[i * MOST_S + i];
     }
     for (i = k; i-- > 0;) {
@@ -146,8 +147,13 @@ static void with_b(const shs_real *y, const shs_real *dty, int *atoms, shs_real 
         const int chosen = atoms[k] = strongest(alpha);
         const shs_real *g = c.G + (ptrdiff_t)chosen * N;
         shs_real d2 = g[chosen], *row = L + k * MOST_S, inverse;
-        for (i = 0; i < k; i++) row[i] = b[i][chosen], d2 -= row[i] * row[i];
-        row[k] = (shs_real)sqrt((double)d2), t[k] = alpha[chosen] / row[k], inverse = 1 / row[k];
+        for (i = 0; i < k; i++) {
+            row[i] = b[i][chosen];
+            d2 -= row[i] * row[i];
+        }
+        row[k] = (shs_real)sqrt((double)d2);
+        t[k] = alpha[chosen] / row[k];
+        inverse = 1 / row[k];
         for (j = 0; j < N; j += AT_A_TIME) {
             shs_real v[AT_A_TIME];
             for (l = 0; l < AT_A_TIME; l++) v[l] = g[j + l];
@@ -159,7 +165,8 @@ static void with_b(const shs_real *y, const shs_real *dty, int *atoms, shs_real 
         alpha[chosen] = 0; /* what is left of it is rounding */
     }
     for (k = c.s; k-- > 0;) {
-        for (x[k] = t[k], i = k + 1; i < c.s; i++) x[k] -= L[i * MOST_S + k] * x[i];
+        x[k] = t[k];
+        for (i = k + 1; i < c.s; i++) x[k] -= L[i * MOST_S + k] * x[i];
         x[k] /= L[k * MOST_S + k];
     }
 }
@@ -201,7 +208,10 @@ static void by_the_header(void *unused) {
 /* What a rung leaves out must not look like what the rung before found: no atom, and no number. */
 static void forget_codes(void) {
     ptrdiff_t i;
-    for (i = 0; i < c.m * MOST_S; i++) c.codes.atoms[i] = -1, c.codes.coefs[i] = (shs_real)NAN;
+    for (i = 0; i < c.m * MOST_S; i++) {
+        c.codes.atoms[i] = -1;
+        c.codes.coefs[i] = (shs_real)NAN;
+    }
 }
 
 /* The share of signals whose atoms differ, and the largest difference of the others' coefficients, relative to the largest. */
@@ -260,8 +270,12 @@ static void open_signals(void) {
     shs_image image = SHS_ZERO;
     shs_patches set = SHS_ZERO;
     draw_picture(SIZE, pixels);
-    image.pixels = pixels, image.type = SHS_TYPE_REAL, image.width = image.height = SIZE;
-    set.mode = SHS_PATCH_MODE_RANDOM, set.count = course.quick ? 300 : COUNT, set.seed = 2;
+    image.pixels = pixels;
+    image.type = SHS_TYPE_REAL;
+    image.width = image.height = SIZE;
+    set.mode = SHS_PATCH_MODE_RANDOM;
+    set.count = course.quick ? 300 : COUNT;
+    set.seed = 2;
     c.m = (ptrdiff_t)set.count;
     c.Y = (shs_real *)allocate(P * set.count, sizeof *c.Y);
     c.D = (shs_real *)allocate(P * N, sizeof *c.D);
@@ -304,6 +318,9 @@ int main(int argc, char **argv) {
     curve_end();
     shs_codes_free(NULL, &c.codes);
     shs_codes_free(NULL, &c.before);
-    free(c.Y), free(c.D), free(c.G), free(c.DtY);
+    free(c.Y);
+    free(c.D);
+    free(c.G);
+    free(c.DtY);
     return course_end();
 }

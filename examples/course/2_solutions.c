@@ -42,7 +42,10 @@ static void begin(state *z, const shs_real *y) {
     int i, j;
     memset(z, 0, sizeof *z);
     for (i = 0; i < P; i++) wide[i] = (double)y[i];
-    for (j = 0; j < N; j++) z->alpha[j] = dot(D + j * P, wide), z->distance[j] = (double)G[j * N + j];
+    for (j = 0; j < N; j++) {
+        z->alpha[j] = dot(D + j * P, wide);
+        z->distance[j] = (double)G[j * N + j];
+    }
     z->residual2 = norm2(wide);
 }
 
@@ -67,7 +70,8 @@ static void take(state *z, int chosen) {
 static void coefficients(const state *z, double *x) {
     int i, k;
     for (k = z->k; k-- > 0;) {
-        for (x[k] = z->t[k], i = k + 1; i < z->k; i++) x[k] -= z->L[i][k] * x[i];
+        x[k] = z->t[k];
+        for (i = k + 1; i < z->k; i++) x[k] -= z->L[i][k] * x[i];
         x[k] /= z->L[k][k];
     }
 }
@@ -94,7 +98,10 @@ static int best_of(const state *z, int ols) {
     int j, best = 0;
     for (j = 0; j < N; j++) {
         double score = z->alpha[j] * z->alpha[j] / (ols ? z->distance[j] : 1);
-        if (!chosen_already(z, j) && score > most) most = score, best = j;
+        if (!chosen_already(z, j) && score > most) {
+            most = score;
+            best = j;
+        }
     }
     return best;
 }
@@ -109,7 +116,10 @@ static void exercise_1(void) {
         double limit2;
         begin(&z, Y + i * P);
         limit2 = 0.4 * z.residual2;
-        while (z.k < S && z.residual2 > limit2) take(&z, best_of(&z, 0)), steps++;
+        while (z.k < S && z.residual2 > limit2) {
+            take(&z, best_of(&z, 0));
+            steps++;
+        }
         residual_of(&z, Y + i * P, r);
         worst = larger_of(worst, fabs(norm2(r) - z.residual2));
         if (z.k < S) above = larger_of(above, norm2(r) - limit2);
@@ -136,7 +146,8 @@ static void exercises_2_and_3(void) {
         for (l = 0; l < P; l++) r[l] = (double)Y[i * P + l];
         for (k = 0; k < S; k++) {
             double most = 0;
-            for (j = 0, atoms[k] = 0; j < N; j++)
+            atoms[k] = 0;
+            for (j = 0; j < N; j++)
                 if (fabs(dot(D + j * P, r)) > fabs(most)) most = dot(D + j * P, r), atoms[k] = j;
             for (l = 0; l < P; l++) r[l] -= most * (double)D[atoms[k] * P + l];
         }
@@ -164,7 +175,10 @@ static double others(const shs_omp_options *options, int ols, int together) {
             for (j = 0; j < N; j++) {
                 double score = 0;
                 for (g = 0; g < together; g++) score += z[g].alpha[j] * z[g].alpha[j] / (ols ? z[g].distance[j] : 1);
-                if (!chosen_already(&z[0], j) && score > most) most = score, best = j;
+                if (!chosen_already(&z[0], j) && score > most) {
+                    most = score;
+                    best = j;
+                }
             }
             for (g = 0; g < together; g++) take(&z[g], best);
             same = same && codes.atoms[i * S + k] == best;
@@ -179,7 +193,8 @@ static double others(const shs_omp_options *options, int ols, int together) {
    is its distance from the span of those chosen: one more vector, which loses b_k^2 at each step. */
 static void exercise_4(void) {
     shs_omp_options options = SHS_ZERO;
-    options.sparsity = S, options.selection = SHS_SELECT_OLS;
+    options.sparsity = S;
+    options.selection = SHS_SELECT_OLS;
     agrees("4: signals with other atoms than shs_omp_ex's OLS", others(&options, 1, 1), 0);
 }
 
@@ -188,7 +203,9 @@ static void exercise_5(void) {
     shs_omp_options options = SHS_ZERO;
     size_t groups[M / 4], i;
     for (i = 0; i < M / 4; i++) groups[i] = 4 * i;
-    options.sparsity = S, options.groups = groups, options.group_count = M / 4;
+    options.sparsity = S;
+    options.groups = groups;
+    options.group_count = M / 4;
     agrees("5: groups with other atoms than shs_omp_ex's", others(&options, 0, 4), 0);
 }
 

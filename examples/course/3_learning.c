@@ -131,7 +131,10 @@ static void list_users(ptrdiff_t *first) {
     memset(first, 0, (N + 1) * sizeof *first);
     for (i = 0; i < l.m * S; i++)
         if (i % S < l.codes.used[i / S]) first[l.codes.atoms[i] + 1]++;
-    for (j = 0; j < N; j++) first[j + 1] += first[j], places[j] = first[j];
+    for (j = 0; j < N; j++) {
+        first[j + 1] += first[j];
+        places[j] = first[j];
+    }
     for (i = 0; i < l.m * S; i++)
         if (i % S < l.codes.used[i / S]) l.wanted[places[l.codes.atoms[i]]] = 0, l.users[places[l.codes.atoms[i]]++] = i;
 }
@@ -196,13 +199,20 @@ static void by_the_book(void *unused) {
     (void)unused;
     memcpy(l.D, l.start, P * N * sizeof *l.D);
     shs_ksvd_naive(shs_aksvd_naive, P, N, l.D, (ptrdiff_t)m, l.Y, S, 1, 1, X, E, F, d, atoms, x, r, Q, R);
-    free(X), free(E), free(F);
+    free(X);
+    free(E);
+    free(F);
 }
 
 static void header_iterations(int iterations, shs_update update, int group, size_t m) {
     shs_ksvd_options o = SHS_ZERO;
-    o.coding.sparsity = S, o.iterations = iterations, o.start = SHS_START_GIVEN;
-    o.replace = SHS_REPLACE_LEAVE, o.keep = SHS_KEEP_LAST, o.update = update, o.parallel_atoms = group;
+    o.coding.sparsity = S;
+    o.iterations = iterations;
+    o.start = SHS_START_GIVEN;
+    o.replace = SHS_REPLACE_LEAVE;
+    o.keep = SHS_KEEP_LAST;
+    o.update = update;
+    o.parallel_atoms = group;
     memcpy(l.D, l.start, P * N * sizeof *l.D);
     check(shs_ksvd_ex(&l.context, P, N, m, l.Y, P, &o, l.D, P, NULL, NULL), "learning");
 }
@@ -231,8 +241,12 @@ static double draw_error(const char *line, const shs_real *start, shs_update upd
     shs_ksvd_report report = SHS_ZERO;
     shs_ksvd_options o = SHS_ZERO;
     int k;
-    o.coding.sparsity = S, o.iterations = iterations, o.start = SHS_START_GIVEN;
-    o.update = update, o.parallel_atoms = group, o.replace = replace;
+    o.coding.sparsity = S;
+    o.iterations = iterations;
+    o.start = SHS_START_GIVEN;
+    o.update = update;
+    o.parallel_atoms = group;
+    o.replace = replace;
     report.history = history;
     memcpy(l.D, start, P * N * sizeof *l.D);
     check(shs_ksvd_ex(&l.context, P, N, (size_t)l.m, l.Y, P, &o, l.D, P, NULL, &report), "learning");
@@ -287,7 +301,10 @@ static void repair(void) {
     double before, after, filled;
     shs_real *D;
     int p;
-    if (course.quick) how.atoms = filling.atoms = 64, how.iterations = filling.iterations = 2;
+    if (course.quick) {
+        how.atoms = filling.atoms = 64;
+        how.iterations = filling.iterations = 2;
+    }
     before = picture_psnr(&clean, &noisy);
     D = denoise_learn(&l.context, &noisy, &how, &p, NULL);
     denoise_with(&l.context, &noisy, &how, p, D, &out);
@@ -306,7 +323,10 @@ static void repair(void) {
            clean.width, clean.height, before, after, filled);
     agrees("denoised: noise that is left", pow(10, (before - after) / 20), 0.6);
     agrees("filled in: error over a range of 255", pow(10, -filled / 20), 0.06);
-    free(clean.pixels), free(noisy.pixels), free(out.pixels), free(gaps.pixels);
+    free(clean.pixels);
+    free(noisy.pixels);
+    free(out.pixels);
+    free(gaps.pixels);
 }
 
 /* ---- */
@@ -316,11 +336,21 @@ static void open_signals(void) {
     shs_image image = picture_image(&drawn);
     shs_patches set = SHS_ZERO;
     size_t m, slots;
-    set.mode = SHS_PATCH_MODE_RANDOM, set.count = course.quick ? 600 : 8192, set.seed = 3;
-    m = set.count, slots = m * S, l.m = (ptrdiff_t)m;
-    l.Y = ALLOCATE(shs_real, P * m), l.E = ALLOCATE(shs_real, P * m), l.F = ALLOCATE(shs_real, P * m);
-    l.start = ALLOCATE(shs_real, P * N), l.D = ALLOCATE(shs_real, P * N), l.before = ALLOCATE(shs_real, P * N);
-    l.changed = ALLOCATE(shs_real, P * N), l.x = ALLOCATE(shs_real, slots), l.wanted = ALLOCATE(shs_real, slots);
+    set.mode = SHS_PATCH_MODE_RANDOM;
+    set.count = course.quick ? 600 : 8192;
+    set.seed = 3;
+    m = set.count;
+    slots = m * S;
+    l.m = (ptrdiff_t)m;
+    l.Y = ALLOCATE(shs_real, P * m);
+    l.E = ALLOCATE(shs_real, P * m);
+    l.F = ALLOCATE(shs_real, P * m);
+    l.start = ALLOCATE(shs_real, P * N);
+    l.D = ALLOCATE(shs_real, P * N);
+    l.before = ALLOCATE(shs_real, P * N);
+    l.changed = ALLOCATE(shs_real, P * N);
+    l.x = ALLOCATE(shs_real, slots);
+    l.wanted = ALLOCATE(shs_real, slots);
     l.users = ALLOCATE(ptrdiff_t, slots);
     check(shs_patches_get(NULL, &image, &set, 0, m, l.Y, P, NULL, NULL), "patches");
     check(shs_dictionary_random(P, N, l.start, P, 3), "the start");
@@ -353,8 +383,15 @@ int main(int argc, char **argv) {
     ladder_end();
     draw_errors();
     repair();
-    free(l.Y), free(l.E), free(l.F), free(l.start), free(l.D), free(l.before), free(l.changed);
-    free(l.x), free(l.wanted);
+    free(l.Y);
+    free(l.E);
+    free(l.F);
+    free(l.start);
+    free(l.D);
+    free(l.before);
+    free(l.changed);
+    free(l.x);
+    free(l.wanted);
     free(l.users);
     shs_codes_free(NULL, &l.codes);
     return course_end();

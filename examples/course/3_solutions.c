@@ -64,8 +64,12 @@ static void new_atom(int j, double *d_new) {
 static double difference_to_header(shs_update update) {
     shs_real header[P * N];
     shs_ksvd_options o = SHS_ZERO;
-    o.coding.sparsity = S, o.iterations = 1, o.start = SHS_START_GIVEN, o.update = update;
-    o.replace = SHS_REPLACE_LEAVE, o.keep = SHS_KEEP_LAST;
+    o.coding.sparsity = S;
+    o.iterations = 1;
+    o.start = SHS_START_GIVEN;
+    o.update = update;
+    o.replace = SHS_REPLACE_LEAVE;
+    o.keep = SHS_KEEP_LAST;
     memcpy(header, start, sizeof header);
     check(shs_ksvd_ex(NULL, P, N, M, Y, P, &o, header, P, NULL, NULL), "learning");
     return relative_difference(P * N, D, header);
@@ -129,7 +133,10 @@ static void exercise_3(void) {
         for (i = 0; i < M; i++) {
             double x_new = 0;
             if (X[i * N + j] == 0) continue;
-            for (l = 0; l < P; l++) F[l] = E[i * P + l] + (double)D[j * P + l] * X[i * N + j], x_new += F[l] * d_new[l];
+            for (l = 0; l < P; l++) {
+                F[l] = E[i * P + l] + (double)D[j * P + l] * X[i * N + j];
+                x_new += F[l] * d_new[l];
+            }
             for (l = 0; l < P; l++) E[i * P + l] = F[l] - d_new[l] * x_new;
             X[i * N + j] = x_new;
         }
@@ -149,9 +156,11 @@ static void exercise_4(void) {
     int k;
     for (k = 0; k < 10; k++) {
         double length;
-        d[0] *= 4, d[1] *= 1; /* F F'd */
+        d[0] *= 4; /* F F'd */
+        d[1] *= 1;
         length = sqrt(sum_of_squares(2, d));
-        d[0] /= length, d[1] /= length;
+        d[0] /= length;
+        d[1] /= length;
         worst = fmax(worst, fabs(d[1] / d[0] / slope - 0.25));
         slope = d[1] / d[0];
     }
@@ -162,7 +171,9 @@ static void exercise_4(void) {
 static void exercise_5(const shs_real *hidden) {
     shs_ksvd_options o = SHS_ZERO;
     int j, k, l, found = 0;
-    o.coding.sparsity = S, o.iterations = 60, o.seed = 5;
+    o.coding.sparsity = S;
+    o.iterations = 60;
+    o.seed = 5;
     check(shs_ksvd_ex(NULL, P, N, M, Y, P, &o, D, P, NULL, NULL), "learning");
     for (j = 0; j < N; j++) {
         double most = 0;

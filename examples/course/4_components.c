@@ -57,8 +57,12 @@ static void keep_worst(double *most, double d) {
 
 static shs_cube scene_cube(const void *pixels, shs_type type) {
     shs_cube cube = SHS_ZERO;
-    cube.pixels = pixels, cube.type = type, cube.interleave = SHS_INTERLEAVE_BIP;
-    cube.lines = scene.lines, cube.samples = scene.samples, cube.bands = scene.bands;
+    cube.pixels = pixels;
+    cube.type = type;
+    cube.interleave = SHS_INTERLEAVE_BIP;
+    cube.lines = scene.lines;
+    cube.samples = scene.samples;
+    cube.bands = scene.bands;
     return cube;
 }
 
@@ -252,7 +256,8 @@ static void bytes_by_hand(void *unused) {
         for (k = 0; k < PANEL; k++, x += n)
             for (i = 0; i < n; i++) {
                 int at = k / 4 * 4 * room + 4 * i + k % 4;
-                rows[at] = x[i], columns[at] = (signed char)(x[i] - 128);
+                rows[at] = x[i];
+                columns[at] = (signed char)(x[i] - 128);
                 s[i] += columns[at];
             }
         for (i = 0; i < n; i++) S[i] += (shs_wide)s[i];
@@ -362,7 +367,10 @@ static void climb_covariance(void) {
     job.ctx.threads = course_threads();
     covariance_rung(text_of("eight parts on %d threads; merged", job.ctx.threads), parts_merged, &job, roundings);
     covariance_rung(text_of("header: bytes; %d threads", job.ctx.threads), by_header, &job, roundings);
-    job.cube.pixels = NULL, job.cube.read_fn = read_lines, job.cube.read_user = scene.bytes, job.cube.block_lines = 32;
+    job.cube.pixels = NULL;
+    job.cube.read_fn = read_lines;
+    job.cube.read_user = scene.bytes;
+    job.cube.block_lines = 32;
     covariance_rung(text_of("header: a stream; %d threads", job.ctx.threads), by_header, &job, 0);
     ladder_end();
     job.ctx.threads = 1;
@@ -425,8 +433,12 @@ static void draw_error_of_sums(void) {
         shs_moments moments;
         shs_wide mean[BANDS], C[BANDS * BANDS];
         for (k = 0; k < M * BANDS; k++) X[k] = (float)(ratio + (double)shs_random_normal(&random));
-        cube.pixels = X, cube.type = SHS_TYPE_F32, cube.interleave = SHS_INTERLEAVE_BIP;
-        cube.lines = 1, cube.samples = M, cube.bands = BANDS;
+        cube.pixels = X;
+        cube.type = SHS_TYPE_F32;
+        cube.interleave = SHS_INTERLEAVE_BIP;
+        cube.lines = 1;
+        cube.samples = M;
+        cube.bands = BANDS;
         check(shs_moments_create(NULL, BANDS, &moments), "moments");
         check(shs_moments_update(NULL, &cube, SHS_PRECISION_NEVER, &moments), "moments");
         check(shs_moments_finish(&moments, SHS_DIVISOR_N, mean, C, BANDS), "moments");
@@ -478,21 +490,30 @@ static void climb_eigenvectors(int components) {
     eigen_job job;
     shs_wide *first = ALLOCATE(shs_wide, n);
     double seconds, most = 0;
-    job.values = ALLOCATE(shs_wide, n), job.vectors = ALLOCATE(shs_wide, n * n), job.copy = ALLOCATE(shs_wide, n * n);
+    job.values = ALLOCATE(shs_wide, n);
+    job.vectors = ALLOCATE(shs_wide, n * n);
+    job.copy = ALLOCATE(shs_wide, n * n);
     ladder_begin("eigenvectors", text_of("eigenvectors of a covariance of %d bands", n), "matrices a second", 1, 0);
-    job.k = 0, seconds = median_seconds(eigenvectors, &job);
+    job.k = 0;
+    seconds = median_seconds(eigenvectors, &job);
     rung("Jacobi rotations: shs_eigh_naive", 1, seconds);
     memcpy(first, job.values, (size_t)n * sizeof *first);
-    job.k = n, seconds = median_seconds(eigenvectors, &job);
+    job.k = n;
+    seconds = median_seconds(eigenvectors, &job);
     rung("all by shs_eigh", 1, seconds);
     for (i = 0; i < n; i++) keep_worst(&most, fabs((double)(job.values[i] - first[i])));
     agrees("eigenvalues as by Jacobi's", most / (double)first[0], 1e-12 * (sizeof(shs_wide) == 8 ? 1 : 1e8));
-    job.k = components, seconds = median_seconds(eigenvectors, &job);
+    job.k = components;
+    seconds = median_seconds(eigenvectors, &job);
     rung(text_of("the first %d by shs_eigh", components), 1, seconds);
-    for (most = 0, i = 0; i < components; i++) keep_worst(&most, fabs((double)(job.values[i] - first[i])));
+    most = 0;
+    for (i = 0; i < components; i++) keep_worst(&most, fabs((double)(job.values[i] - first[i])));
     agrees("their eigenvalues too", most / (double)first[0], 1e-12 * (sizeof(shs_wide) == 8 ? 1 : 1e8));
     ladder_end();
-    free(first), free(job.values), free(job.vectors), free(job.copy);
+    free(first);
+    free(job.values);
+    free(job.vectors);
+    free(job.copy);
 }
 
 /* ---- scores ------------------------------------------------------------------------------------------------------ */
@@ -541,7 +562,9 @@ static void scores_by_panels(void *argument) {
 static void scores_by_header(void *argument) {
     score_job *job = (score_job *)argument;
     shs_sink sink = SHS_ZERO;
-    sink.pixels = job->scores, sink.type = SHS_TYPE_F32, sink.interleave = SHS_INTERLEAVE_BIP;
+    sink.pixels = job->scores;
+    sink.type = SHS_TYPE_F32;
+    sink.interleave = SHS_INTERLEAVE_BIP;
     check(shs_pca_transform(&job->ctx, &job->pca, &job->cube, &sink), "scores");
 }
 
@@ -568,7 +591,9 @@ static void climb_scores(int components) {
     double apart = 0;
     int i, k;
     memset(&job, 0, sizeof job);
-    job.ctx.threads = 1, job.cube = scene_cube(scene.bytes, SHS_TYPE_U8), job.scores = ALLOCATE(float, count);
+    job.ctx.threads = 1;
+    job.cube = scene_cube(scene.bytes, SHS_TYPE_U8);
+    job.scores = ALLOCATE(float, count);
     options.components = components;
     check(shs_pca_fit(&job.ctx, &job.cube, &options, &job.pca), "components");
     ladder_begin("scores", text_of("%d scores of each pixel of %d bytes", components, scene.bands), "million pixels a second",
@@ -583,7 +608,8 @@ static void climb_scores(int components) {
     ladder_end();
 
     /* What components are for: over the pixels they have mean 0, the eigenvalues as variances, and no covariance. */
-    cube = scene_cube(job.scores, SHS_TYPE_F32), cube.bands = components;
+    cube = scene_cube(job.scores, SHS_TYPE_F32);
+    cube.bands = components;
     check(shs_moments_create(NULL, components, &moments), "scores");
     check(shs_moments_update(NULL, &cube, SHS_PRECISION_AUTO, &moments), "scores");
     check(shs_moments_finish(&moments, SHS_DIVISOR_N, mean, C, components), "scores");
@@ -593,7 +619,8 @@ static void climb_scores(int components) {
             keep_worst(&apart, fabs((double)(C[i + k * components] - (i == k ? job.pca.eigenvalues[i] : 0))));
     agrees("covariance of the scores: the eigenvalues on the diagonal", apart / (double)job.pca.eigenvalues[0], 1e-5);
     shs_pca_free(NULL, &job.pca);
-    free(job.scores), free(before);
+    free(job.scores);
+    free(before);
 }
 
 /* ---- how many components hold the scene -------------------------------------------------------------------------- */
@@ -618,7 +645,8 @@ static int read_cube(const char *name, shs_cube *cube) {
     fclose(file);
     text[size] = 0;
     memset(cube, 0, sizeof *cube);
-    cube->samples = header_number(text, "samples"), cube->lines = header_number(text, "lines ");
+    cube->samples = header_number(text, "samples");
+    cube->lines = header_number(text, "lines ");
     cube->bands = header_number(text, "bands ");
     cube->type = header_number(text, "data type") == 12 ? SHS_TYPE_U16 : SHS_TYPE_I16;
     cube->interleave = strstr(text, "= bip")   ? SHS_INTERLEAVE_BIP
@@ -667,17 +695,29 @@ int main(int argc, char **argv) {
     const int components = 10;
     size_t n, m;
     course_begin(argc, argv, "4_components", "principal components, from two passes to integer products");
-    scene.bands = course.quick ? 48 : 112, scene.samples = 256, scene.lines = course.quick ? 16 : 128;
+    scene.bands = course.quick ? 48 : 112;
+    scene.samples = 256;
+    scene.lines = course.quick ? 16 : 128;
     scene.pixels = scene.samples * scene.lines;
-    n = (size_t)scene.bands, m = (size_t)scene.pixels;
-    scene.bytes = ALLOCATE(unsigned char, n *m), scene.wide = ALLOCATE(shs_wide, n * m), scene.floats = ALLOCATE(float, n *m);
-    scene.mean = ALLOCATE(shs_wide, n), scene.covariance = ALLOCATE(shs_wide, n * n), scene.before = ALLOCATE(shs_wide, n * n);
+    n = (size_t)scene.bands;
+    m = (size_t)scene.pixels;
+    scene.bytes = ALLOCATE(unsigned char, n *m);
+    scene.wide = ALLOCATE(shs_wide, n * m);
+    scene.floats = ALLOCATE(float, n *m);
+    scene.mean = ALLOCATE(shs_wide, n);
+    scene.covariance = ALLOCATE(shs_wide, n * n);
+    scene.before = ALLOCATE(shs_wide, n * n);
     draw_scene();
     climb_covariance();
     draw_error_of_sums();
     climb_eigenvectors(components);
     climb_scores(components);
     draw_shares();
-    free(scene.bytes), free(scene.wide), free(scene.floats), free(scene.mean), free(scene.covariance), free(scene.before);
+    free(scene.bytes);
+    free(scene.wide);
+    free(scene.floats);
+    free(scene.mean);
+    free(scene.covariance);
+    free(scene.before);
     return course_end();
 }

@@ -24,8 +24,12 @@ static void draw_pixels(void) {
 
 static shs_cube lines_of(int first, int lines) {
     shs_cube cube = SHS_ZERO;
-    cube.pixels = pixels + (size_t)first * SAMPLES * BANDS, cube.type = SHS_TYPE_F32;
-    cube.interleave = SHS_INTERLEAVE_BIP, cube.lines = lines, cube.samples = SAMPLES, cube.bands = BANDS;
+    cube.pixels = pixels + (size_t)first * SAMPLES * BANDS;
+    cube.type = SHS_TYPE_F32;
+    cube.interleave = SHS_INTERLEAVE_BIP;
+    cube.lines = lines;
+    cube.samples = SAMPLES;
+    cube.bands = BANDS;
     return cube;
 }
 
@@ -212,7 +216,8 @@ static void exercise_5(void) {
     for (k = 0; k < KEPT; k++) {
         double dot = 0;
         for (i = 0; i < BANDS; i++) {
-            for (v[i] = 0, j = 0; j < M; j++) v[i] += X[i + j * BANDS] * U[j + k * M];
+            v[i] = 0;
+            for (j = 0; j < M; j++) v[i] += X[i + j * BANDS] * U[j + k * M];
             dot += (double)(v[i] * pca.vectors[i + k * BANDS]) / sqrt(M * (double)values[k]);
         }
         if (!(fabs(1 - fabs(dot)) <= worst)) worst = fabs(1 - fabs(dot));

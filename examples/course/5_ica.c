@@ -42,7 +42,9 @@ static void open_scene(void) {
     shs_random random;
     ptrdiff_t i;
     int b, k;
-    c.lines = course.quick ? 16 : 256, c.samples = course.quick ? 128 : 256, c.n = (ptrdiff_t)c.lines * c.samples;
+    c.lines = course.quick ? 16 : 256;
+    c.samples = course.quick ? 128 : 256;
+    c.n = (ptrdiff_t)c.lines * c.samples;
     c.sources = (shs_real *)allocate((size_t)(M * c.n), sizeof(shs_real));
     c.cube = (shs_real *)allocate((size_t)(BANDS * c.n), sizeof(shs_real));
     c.Z = (shs_real *)allocate((size_t)(M * c.n), sizeof(shs_real));
@@ -61,8 +63,12 @@ static void open_scene(void) {
 
 static shs_cube scene_cube(int lines) {
     shs_cube cube = SHS_ZERO;
-    cube.pixels = c.cube, cube.type = SHS_TYPE_REAL, cube.interleave = SHS_INTERLEAVE_BIP;
-    cube.lines = lines, cube.samples = c.samples, cube.bands = BANDS;
+    cube.pixels = c.cube;
+    cube.type = SHS_TYPE_REAL;
+    cube.interleave = SHS_INTERLEAVE_BIP;
+    cube.lines = lines;
+    cube.samples = c.samples;
+    cube.bands = BANDS;
     return cube;
 }
 
@@ -159,7 +165,8 @@ static void form_moments(void) {
         const int count = (int)(c.n - at < BLOCK ? c.n - at : BLOCK);
         for (i = 0; i < count; i++) {
             const shs_real *z = c.Z + (at + i) * M;
-            for (a = 0, k = 0; a < M; a++)
+            k = 0;
+            for (a = 0; a < M; a++)
                 for (b = 0; b <= a; b++) Q[i * PAIRS + k++] = z[a] * z[b];
         }
         check(shs_syrk(&c.context, SHS_UPLO_LOWER, SHS_TRANS_NO, PAIRS, count, 1, Q, PAIRS, 0, block, PAIRS), "QQ'");
@@ -199,8 +206,14 @@ static void by_the_header(void *unused) {
     shs_ica_options o = SHS_ZERO;
     shs_ica ica = SHS_ZERO;
     (void)unused;
-    o.components = M, o.contrast = c.contrast, o.route = c.route, o.approach = SHS_APPROACH_SYMMETRIC;
-    o.iterations = ITERATIONS, o.tolerance = -1, o.restarts = -1, o.plain_steps = 1;
+    o.components = M;
+    o.contrast = c.contrast;
+    o.route = c.route;
+    o.approach = SHS_APPROACH_SYMMETRIC;
+    o.iterations = ITERATIONS;
+    o.tolerance = -1;
+    o.restarts = -1;
+    o.plain_steps = 1;
     fit(c.lines, &o, &ica);
     shs_ica_free(&c.context, &ica);
 }
@@ -212,7 +225,9 @@ static void climb(const char *name, work_fn work, int sweeps, int compare) {
 }
 
 static void header_rung(const char *name, shs_contrast contrast, shs_ica_route route, int threads) {
-    c.contrast = contrast, c.route = route, c.context.threads = threads;
+    c.contrast = contrast;
+    c.route = route;
+    c.context.threads = threads;
     climb(name, by_the_header, ITERATIONS, 0);
     c.context.threads = 1;
 }
@@ -232,7 +247,9 @@ static double worst_source(const shs_ica *ica) {
                 double y = 0, x = (double)c.sources[i * M + s];
                 for (b = 0; b < BANDS; b++)
                     y += (double)ica->unmixing[k + b * M] * ((double)c.cube[i * BANDS + b] - (double)ica->mean[b]);
-                xy += x * y, xx += x * x, yy += y * y;
+                xy += x * y;
+                xx += x * x;
+                yy += y * y;
             }
             best = fmin(best, 1 - fabs(xy) / sqrt(xx * yy));
         }
@@ -257,8 +274,14 @@ static double plain_step(shs_contrast contrast, const double *w, double *next) {
         }
         for (a = 0; a < M; a++) sum[a] += (double)z[a] * g;
     }
-    for (a = 0; a < M; a++) next[a] = (sum[a] - slope * w[a]) / (double)c.n, length += next[a] * next[a];
-    for (a = 0; a < M; a++) next[a] /= sqrt(length), along += next[a] * w[a];
+    for (a = 0; a < M; a++) {
+        next[a] = (sum[a] - slope * w[a]) / (double)c.n;
+        length += next[a] * next[a];
+    }
+    for (a = 0; a < M; a++) {
+        next[a] /= sqrt(length);
+        along += next[a] * w[a];
+    }
     return 1 - fabs(along);
 }
 
@@ -286,7 +309,10 @@ static void judge(shs_contrast contrast, shs_ica_approach approach) {
     const char *name = text_of("%s; %s", shs_contrast_name(contrast), approach ? "symmetric" : "deflation");
     double w[M], next[M], worst;
     int a, k;
-    o.components = M, o.contrast = contrast, o.approach = approach, o.iterations = 1000;
+    o.components = M;
+    o.contrast = contrast;
+    o.approach = approach;
+    o.iterations = 1000;
     fit(c.lines, &o, &ica);
     worst = worst_source(&ica);
     printf("  %-20s converged %d, worst source: 1 - |correlation| %.2g\n", name, ica.converged, worst);
@@ -308,7 +334,9 @@ static void draw_pixels(void) {
         for (lines = 4; lines <= c.lines; lines *= 2) {
             shs_ica_options o = SHS_ZERO;
             shs_ica ica = SHS_ZERO;
-            o.components = M, o.contrast = contrasts[i], o.approach = SHS_APPROACH_SYMMETRIC;
+            o.components = M;
+            o.contrast = contrasts[i];
+            o.approach = SHS_APPROACH_SYMMETRIC;
             fit(lines, &o, &ica);
             curve_point(shs_contrast_name(contrasts[i]), (double)lines * c.samples, fmax(worst_source(&ica), 1e-16));
             shs_ica_free(&c.context, &ica);
@@ -341,6 +369,8 @@ int main(int argc, char **argv) {
         judge(SHS_CONTRAST_GAUSS, k ? SHS_APPROACH_SYMMETRIC : SHS_APPROACH_DEFLATION);
     }
     draw_pixels();
-    free(c.sources), free(c.cube), free(c.Z);
+    free(c.sources);
+    free(c.cube);
+    free(c.Z);
     return course_end();
 }

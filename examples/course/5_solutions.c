@@ -16,7 +16,8 @@ typedef struct pixels {
 static pixels combinations(int count, const double *a, int others, const double *b) {
     pixels p;
     int i, j;
-    for (p.n = 0, i = 0; i < count; i++)
+    p.n = 0;
+    for (i = 0; i < count; i++)
         for (j = 0; j < others; j++) p.z[p.n][0] = a[i], p.z[p.n++][1] = b[j];
     return p;
 }
@@ -43,7 +44,8 @@ static void step(const pixels *p, int power, const double *w, double *next) {
 
 static void scale_to_one(double *w) {
     const double length = sqrt(w[0] * w[0] + w[1] * w[1]);
-    w[0] /= length, w[1] /= length;
+    w[0] /= length;
+    w[1] /= length;
 }
 
 /* Two values: kurtosis -2. Three values: unit variance, kurtosis -3/2. Both symmetric. */
@@ -69,7 +71,8 @@ static void exercise_2(void) {
     for (k = 0; k < 2; k++) { /* a third step would leave less than rounding */
         before = fabs(w[1] / w[0]);
         step(&p, 3, w, next);
-        memcpy(w, next, sizeof w), scale_to_one(w);
+        memcpy(w, next, sizeof w);
+        scale_to_one(w);
         order = log(fabs(w[1] / w[0]) / (1.5 / 2)) / log(before);
     }
     agrees("2: order of convergence less 3", fabs(order - 3), 1e-3);
@@ -122,12 +125,19 @@ static void exercise_5(void) {
     for (i = 0; i < N; i++) {
         const shs_real u = (shs_real)shs_random_uniform(&random), v = (shs_real)shs_random_uniform(&random);
         const shs_real n = (shs_real)shs_random_normal(&random);
-        mixed[0] = u, mixed[1] = v * v * v, mixed[2] = n * n * n;
+        mixed[0] = u;
+        mixed[1] = v * v * v;
+        mixed[2] = n * n * n;
         for (b = 0; b < M; b++) cube[i * M + b] = mixed[b] + (shs_real)0.4 * mixed[(b + 1) % M];
     }
-    image.pixels = cube, image.type = SHS_TYPE_REAL, image.interleave = SHS_INTERLEAVE_BIP;
-    image.lines = 60, image.samples = N / 60, image.bands = M;
-    o.contrast = SHS_CONTRAST_TANH, o.order = SHS_ORDER_EXTRACTION;
+    image.pixels = cube;
+    image.type = SHS_TYPE_REAL;
+    image.interleave = SHS_INTERLEAVE_BIP;
+    image.lines = 60;
+    image.samples = N / 60;
+    image.bands = M;
+    o.contrast = SHS_CONTRAST_TANH;
+    o.order = SHS_ORDER_EXTRACTION;
     check(shs_ica_fit(NULL, &image, &o, &ica), "independent components");
     for (k = 0; k < M; k++) {
         double next[M] = {0}, slope = 0, length = 0, along = 0;
@@ -137,7 +147,8 @@ static void exercise_5(void) {
                 for (z[a] = 0, b = 0; b < M; b++)
                     z[a] += (double)ica.whitening[a + b * M] * ((double)cube[i * M + b] - (double)ica.mean[b]);
             for (a = 0; a < M; a++) y += (double)ica.rotation[a + k * M] * z[a];
-            g = tanh(y), slope += (1 - g * g) / N;
+            g = tanh(y);
+            slope += (1 - g * g) / N;
             for (a = 0; a < M; a++) next[a] += z[a] * g / N;
         }
         for (a = 0; a < M; a++) next[a] -= slope * (double)ica.rotation[a + k * M];

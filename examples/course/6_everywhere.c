@@ -27,7 +27,12 @@ static double sum_plain(size_t n, const float *x) {
 static double sum_of_four(size_t n, const float *x) {
     float a = 0, b = 0, c = 0, d = 0;
     size_t i;
-    for (i = 0; i + 4 <= n; i += 4) a += x[i], b += x[i + 1], c += x[i + 2], d += x[i + 3];
+    for (i = 0; i + 4 <= n; i += 4) {
+        a += x[i];
+        b += x[i + 1];
+        c += x[i + 2];
+        d += x[i + 3];
+    }
     for (; i < n; i++) a += x[i];
     return (double)((a + b) + (c + d));
 }
@@ -128,7 +133,11 @@ static void choose_vectors(void) {
     sum_vectors = sum_16, sum_vectors_kahan = kahan_16, sum_items = 16;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2")) sum_vectors = sum_32, sum_vectors_kahan = kahan_32, sum_items = 32;
-    if (__builtin_cpu_supports("avx512f")) sum_vectors = sum_64, sum_vectors_kahan = kahan_64, sum_items = 64;
+    if (__builtin_cpu_supports("avx512f")) {
+        sum_vectors = sum_64;
+        sum_vectors_kahan = kahan_64;
+        sum_items = 64;
+    }
 #endif
 #endif
 }
@@ -147,7 +156,12 @@ static double sum_pairwise(size_t n, const float *x) {
 static double sum_double(size_t n, const float *x) {
     double a = 0, b = 0, c = 0, d = 0;
     size_t i;
-    for (i = 0; i + 4 <= n; i += 4) a += (double)x[i], b += (double)x[i + 1], c += (double)x[i + 2], d += (double)x[i + 3];
+    for (i = 0; i + 4 <= n; i += 4) {
+        a += (double)x[i];
+        b += (double)x[i + 1];
+        c += (double)x[i + 2];
+        d += (double)x[i + 3];
+    }
     for (; i < n; i++) a += (double)x[i];
     return (a + b) + (c + d);
 }
@@ -167,7 +181,11 @@ static double sum_by_moments(size_t n, const float *x) {
     shs_moments m;
     double sum;
     ctx.threads = 1;
-    cube.pixels = x, cube.type = SHS_TYPE_F32, cube.bands = 1, cube.lines = 1, cube.samples = (int)n;
+    cube.pixels = x;
+    cube.type = SHS_TYPE_F32;
+    cube.bands = 1;
+    cube.lines = 1;
+    cube.samples = (int)n;
     check(shs_moments_create(&ctx, 1, &m), "moments");
     check(shs_moments_update(&ctx, &cube, SHS_PRECISION_NEVER, &m), "moments");
     sum = (double)(m.sum[0] + m.count * m.shift[0]);
@@ -254,7 +272,8 @@ static void draw_errors(size_t most, float *x) {
     curve_begin("errors", "relative error of a sum of n floats in [0; 1)", "n", "relative error", "xy");
     printf("\nrelative errors of the sum of %.0f floats\n", 64 * pow(4, steps - 1));
     for (way = 0; way < WAYS; way++) {
-        for (step = 0, n = 64; step < steps; step++, n *= 4) /* less than 1e-12, and none, is drawn there */
+        step = 0;
+        for (n = 64; step < steps; step++, n *= 4) /* less than 1e-12, and none, is drawn there */
             curve_point(ways[way].name, (double)n, fmax(sqrt(errors[way][step]), 1e-12));
         printf("  %-20s %.1e\n", ways[way].name, sqrt(errors[way][steps - 1]));
     }
@@ -388,31 +407,42 @@ static void code_in_a_group(const shs_real *y, int *atoms, shs_real *coefs) {
     shs_real alpha[ATOMS], b[SPARSITY][ATOMS], best[ITEMS], L[SPARSITY][SPARSITY], t[SPARSITY]; /* local memory */
     int where[ITEMS], item, half, i, j, k;
     EACH_ITEM for (j = item; j < ATOMS; j += ITEMS) {
-        for (alpha[j] = 0, i = 0; i < LENGTH; i++) alpha[j] += coding.D[i + j * LENGTH] * y[i];
+        alpha[j] = 0;
+        for (i = 0; i < LENGTH; i++) alpha[j] += coding.D[i + j * LENGTH] * y[i];
     }
     /* barrier */
     for (k = 0; k < SPARSITY; k++) {
         int chosen;
         shs_real d2;
         EACH_ITEM {
-            best[item] = -1, where[item] = item;
+            best[item] = -1;
+            where[item] = item;
             for (j = item; j < ATOMS; j += ITEMS) {
                 shs_real size = alpha[j] < 0 ? -alpha[j] : alpha[j];
-                if (size > best[item]) best[item] = size, where[item] = j;
+                if (size > best[item]) {
+                    best[item] = size;
+                    where[item] = j;
+                }
             }
         }
         for (half = ITEMS / 2; half > 0; half /= 2) { /* barrier */
             EACH_ITEM if (item < half) {
                 int other = item + half, wins = best[other] > best[item];
-                if (wins || (!(best[other] < best[item]) && where[other] < where[item]))
-                    best[item] = best[other], where[item] = where[other];
+                if (wins || (!(best[other] < best[item]) && where[other] < where[item])) {
+                    best[item] = best[other];
+                    where[item] = where[other];
+                }
             }
         }
         /* barrier; what follows each item computes for itself, from what all see */
         chosen = atoms[k] = where[0];
         d2 = coding.G[chosen + chosen * ATOMS];
-        for (i = 0; i < k; i++) L[k][i] = b[i][chosen], d2 -= L[k][i] * L[k][i];
-        L[k][k] = (shs_real)sqrt((double)d2), t[k] = alpha[chosen] / L[k][k];
+        for (i = 0; i < k; i++) {
+            L[k][i] = b[i][chosen];
+            d2 -= L[k][i] * L[k][i];
+        }
+        L[k][k] = (shs_real)sqrt((double)d2);
+        t[k] = alpha[chosen] / L[k][k];
         /* barrier: all have read alpha of the chosen atom before it changes */
         EACH_ITEM for (j = item; j < ATOMS; j += ITEMS) {
             shs_real value = coding.G[j + chosen * ATOMS];
@@ -423,7 +453,8 @@ static void code_in_a_group(const shs_real *y, int *atoms, shs_real *coefs) {
         /* barrier */
     }
     for (k = SPARSITY - 1; k >= 0; k--) { /* item 0: solve L'x = t */
-        for (coefs[k] = t[k], i = k + 1; i < SPARSITY; i++) coefs[k] -= L[i][k] * coefs[i];
+        coefs[k] = t[k];
+        for (i = k + 1; i < SPARSITY; i++) coefs[k] -= L[i][k] * coefs[i];
         coefs[k] /= L[k][k];
     }
 }
@@ -520,8 +551,10 @@ static void climb_coding(void) {
     size_t size, values = coding.count * SPARSITY;
     options.sparsity = SPARSITY;
     coding.signals = ALLOCATE(shs_real, coding.count * LENGTH);
-    coding.atoms = ALLOCATE(int, values), coding.before = ALLOCATE(int, values);
-    coding.coefs = ALLOCATE(shs_real, values), coding.coefs_before = ALLOCATE(shs_real, values);
+    coding.atoms = ALLOCATE(int, values);
+    coding.before = ALLOCATE(int, values);
+    coding.coefs = ALLOCATE(shs_real, values);
+    coding.coefs_before = ALLOCATE(shs_real, values);
     draw_signals();
     ladder_begin("coding", text_of("%d of %d atoms for signals of %d values", SPARSITY, ATOMS, LENGTH),
                  "thousand signals a second", 1e3, 0);
@@ -543,8 +576,12 @@ static void climb_coding(void) {
            (size_t)SHS_OMP_ONE_WORKSPACE(ATOMS, SPARSITY), (size_t)SHS_OMP_ONE_DIRECT_WORKSPACE(LENGTH, ATOMS, SPARSITY));
     agrees("the constant expression is what the query says",
            fabs((double)SHS_OMP_ONE_WORKSPACE(ATOMS, SPARSITY) - (double)shs_omp_one_workspace(ATOMS, &options)), 0);
-    free(memory), free(coding.signals);
-    free(coding.atoms), free(coding.before), free(coding.coefs), free(coding.coefs_before);
+    free(memory);
+    free(coding.signals);
+    free(coding.atoms);
+    free(coding.before);
+    free(coding.coefs);
+    free(coding.coefs_before);
 }
 
 /* ---- the header's threads, and a job system of one's own ------------------------------------------------------------ */
@@ -557,8 +594,11 @@ static shs_cube some_lines(int bytes, int first, int lines) {
     shs_cube cube = SHS_ZERO;
     size_t at = (size_t)first * SAMPLES * BANDS;
     cube.pixels = bytes ? (const void *)(byte_pixels + at) : (const void *)(float_pixels + at);
-    cube.type = bytes ? SHS_TYPE_U8 : SHS_TYPE_F32, cube.interleave = SHS_INTERLEAVE_BIP;
-    cube.bands = BANDS, cube.lines = lines, cube.samples = SAMPLES;
+    cube.type = bytes ? SHS_TYPE_U8 : SHS_TYPE_F32;
+    cube.interleave = SHS_INTERLEAVE_BIP;
+    cube.bands = BANDS;
+    cube.lines = lines;
+    cube.samples = SAMPLES;
     return cube;
 }
 
@@ -618,7 +658,8 @@ static int move_all(int descriptor, void *data, size_t bytes, int writing) {
         ssize_t moved = writing ? write(descriptor, at, bytes) : read(descriptor, at, bytes);
         if (moved < 0 && errno == EINTR) continue;
         if (moved <= 0) return 1;
-        at += moved, bytes -= (size_t)moved;
+        at += moved;
+        bytes -= (size_t)moved;
     }
     return 0;
 }
@@ -658,15 +699,27 @@ static double fit_by_ranks(int bytes, int ranks, shs_wide *eigenvalues) {
         if (pipe(from) || pipe(to)) fail(EXIT_ERROR, "a pipe: %s", strerror(errno));
         if ((children[k] = fork()) < 0) fail(EXIT_ERROR, "a process: %s", strerror(errno));
         if (!children[k]) { /* rank k keeps these two ends */
-            for (int j = 1; j < k; j++) close(r.in[j]), close(r.out[j]);
-            close(from[0]), close(to[1]);
-            r.rank = k, r.in[0] = to[0], r.out[0] = from[1];
+            for (int j = 1; j < k; j++) {
+                close(r.in[j]);
+                close(r.out[j]);
+            }
+            close(from[0]);
+            close(to[1]);
+            r.rank = k;
+            r.in[0] = to[0];
+            r.out[0] = from[1];
             break;
         }
-        close(from[1]), close(to[0]);
-        r.in[k] = from[0], r.out[k] = to[1];
+        close(from[1]);
+        close(to[0]);
+        r.in[k] = from[0];
+        r.out[k] = to[1];
     }
-    ctx.threads = 1, ctx.reduce_fn = reduce_by_pipes, ctx.reduce_user = &r, ctx.rank = r.rank, ctx.ranks = ranks;
+    ctx.threads = 1;
+    ctx.reduce_fn = reduce_by_pipes;
+    ctx.reduce_user = &r;
+    ctx.rank = r.rank;
+    ctx.ranks = ranks;
     cube = some_lines(bytes, LINES * r.rank / ranks, LINES * (r.rank + 1) / ranks - LINES * r.rank / ranks);
     if (r.rank > 0) { /* shows rank 0 what it got, and is gone */
         int bad = shs_pca_fit(&ctx, &cube, NULL, &pca) != SHS_OK;
@@ -677,7 +730,8 @@ static double fit_by_ranks(int bytes, int ranks, shs_wide *eigenvalues) {
     for (k = 1; k < ranks; k++) {
         if (move_all(r.in[k], eigenvalues, BANDS * sizeof(shs_wide), 0)) fail(EXIT_ERROR, "rank %d says nothing", k);
         differ += memcmp(eigenvalues, pca.eigenvalues, BANDS * sizeof(shs_wide)) != 0;
-        close(r.in[k]), close(r.out[k]);
+        close(r.in[k]);
+        close(r.out[k]);
         if (waitpid(children[k], &status, 0) < 0 || status) fail(EXIT_ERROR, "rank %d failed", k);
     }
     memcpy(eigenvalues, pca.eigenvalues, BANDS * sizeof(shs_wide));
@@ -717,13 +771,17 @@ int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
 #endif
     most = course.quick ? 1 << 16 : 1 << 24;
-    x = ALLOCATE(float, most), reals = ALLOCATE(shs_real, most), ones = ALLOCATE(shs_real, most);
+    x = ALLOCATE(float, most);
+    reals = ALLOCATE(shs_real, most);
+    ones = ALLOCATE(shs_real, most);
     for (i = 0; i < most; i++) ones[i] = 1;
     choose_vectors();
     climb_sums(course.quick ? 1 << 14 : 1 << 17, x);
     draw_errors(most, x);
     compare_orders(course.quick ? 1 << 16 : 1 << 20, x);
-    free(x), free(reals), free(ones);
+    free(x);
+    free(reals);
+    free(ones);
     coding.count = course.quick ? 1000 : 50000;
     climb_coding();
     draw_cube();

@@ -11,7 +11,8 @@ static void exercise_1(void) {
     for (i = 1; i <= N; i++) down += 1 / (float)i;
     for (i = N; i >= 1; i--) up += 1 / (float)i;
     for (i = N; i >= 1; i--) truth += 1 / (double)i;
-    error_down = fabs((double)down / truth - 1), error_up = fabs((double)up / truth - 1);
+    error_down = fabs((double)down / truth - 1);
+    error_up = fabs((double)up / truth - 1);
     printf("  the harmonic series: error %.2g from above, %.2g from below\n", error_down, error_up);
     /* The roundings are at most 2^-24 of each partial sum, and these add up to about N. */
     agrees("1: from below", error_up, ldexp((double)N / truth, -24));

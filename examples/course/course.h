@@ -140,7 +140,10 @@ static inline double median_seconds(work_fn work, void *argument) {
 /* A ladder: rates are printed in `unit`, which is `scale` of what rung() counts, and beside `ceiling`, the same count a second
    at most (0: nothing is known). */
 static inline void ladder_begin(const char *name, const char *title, const char *unit, double scale, double ceiling) {
-    ladder.name = name, ladder.unit = unit, ladder.scale = scale, ladder.ceiling = ceiling;
+    ladder.name = name;
+    ladder.unit = unit;
+    ladder.scale = scale;
+    ladder.ceiling = ceiling;
     ladder.first = ladder.last = 0;
     ladder.file = course_file(name);
     fprintf(ladder.file, "# ladder,%s,%s\nrung,rate,share\n", title, unit);

@@ -138,7 +138,9 @@ static int score_classes(job *j, const shs_pca_options *options) {
         else warn("%s: class %.10g: no pixels, or all alike: they have no score", j->s->classes, values[k]);
         if (ranks[k] > most) most = ranks[k];
     }
-    free(labels), free(ranks), free(values);
+    free(labels);
+    free(ranks);
+    free(values);
     return most;
 }
 

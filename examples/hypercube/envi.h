@@ -524,8 +524,14 @@ static int transfer(cube_file *f, int first, int lines, void *into, const void *
     else frame = row * (uint64_t)rows;
     frame += f->around[0] + f->around[1];
     if (!by_band) line = frame;
-    if (whole_lines) piece *= rows, rows = 1;
-    if (whole_lines && !by_band && !gaps) piece *= frames, frames = 1;
+    if (whole_lines) {
+        piece *= rows;
+        rows = 1;
+    }
+    if (whole_lines && !by_band && !gaps) {
+        piece *= frames;
+        frames = 1;
+    }
     start = f->offset + f->around[0] + (uint64_t)(f->top + first) * line + (uint64_t)f->left * pixel;
     errno = 0;
     for (i = 0; i < frames; i++)

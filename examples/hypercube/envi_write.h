@@ -26,7 +26,10 @@ static void interrupted(int number) {
     for (i = 0; i < MAX_PARTS; i++)
         if (parts[i]) unlink(parts[i]);
     if (number != SIGBUS || !mapped_name) _exit(128 + number);
-    say(program_name), say(": "), say(mapped_name), say(": reading it failed: it ends early, or its disk fails\n");
+    say(program_name);
+    say(": ");
+    say(mapped_name);
+    say(": reading it failed: it ends early, or its disk fails\n");
     _exit(EXIT_ERROR);
 }
 
@@ -205,7 +208,8 @@ static char **split_items(const char *value, int *count) {
         *at = (char)(*at == '{' ? '(' : *at == '}' ? ')' : *at);
     }
     items = ALLOCATE(char *, *count);
-    for (*count = 0, at = copy;; at += length + 1) {
+    *count = 0;
+    for (at = copy;; at += length + 1) {
         char *item = at + strspn(at, " ");
         length = strcspn(at, ",");
         items[*count] = tidy_text(item, at + length > item ? at + length : item, 0);

@@ -156,7 +156,9 @@ static void html_eigenvalues(FILE *file, const shs_model *m) {
     plot_line(&p, count, x, y, 0);
     if (with_edge) {
         edge = (m->kind == SHS_MODEL_MNF ? 1 : (double)values[count / 2]) * pow(1 + sqrt(bands / pixels), 2);
-        ends[0] = 1, ends[1] = count, edges[0] = edges[1] = log10(edge > floor_of ? edge : floor_of);
+        ends[0] = 1;
+        ends[1] = count;
+        edges[0] = edges[1] = log10(edge > floor_of ? edge : floor_of);
         plot_line(&p, 2, ends, edges, 1);
     }
     plot_end(&p);
@@ -189,7 +191,10 @@ static void html_curves(FILE *file, const job *j, int bands, int count, const sh
     plot p;
     sprintf(axis, !j->in.wavelength ? "band" : *j->in.units ? "wavelength (%.40s)" : "wavelength", j->in.units);
     for (b = 0; b < bands; b++) x[b] = j->in.wavelength ? j->in.wavelength[j->bands[b]] : j->bands[b] + 1;
-    for (b = 0, first = last = x[0]; b < bands; b++) first = x[b] < first ? x[b] : first, last = x[b] > last ? x[b] : last;
+    for (b = 0, first = last = x[0]; b < bands; b++) {
+        first = x[b] < first ? x[b] : first;
+        last = x[b] > last ? x[b] : last;
+    }
     for (b = 0; b < bands * count; b++) {
         low = (double)values[b] < low ? (double)values[b] : low;
         high = (double)values[b] > high ? (double)values[b] : high;
@@ -290,7 +295,10 @@ static void html_thumbnails(FILE *file, cube_file *f, const char *name, char *co
     for (b = 0; b < bands; b++) {
         valid = html_thumbnail(file, f, &a, values + (size_t)b * count, sorted, "a band of the output");
         fprintf(file, "%s %d", name, b + 1);
-        if (names && names[b] && *names[b]) fprintf(file, ": "), html_text(file, names[b]);
+        if (names && names[b] && *names[b]) {
+            fprintf(file, ": ");
+            html_text(file, names[b]);
+        }
         if (valid && !(m && m->kind == SHS_MODEL_ICA)) fprintf(file, "<br>kurtosis %.3g", kurtosis_of(sorted, valid));
         if (m && m->kind == SHS_MODEL_ICA) {
             const shs_ica_component *c = m->ica.component + b;

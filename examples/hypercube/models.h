@@ -54,8 +54,12 @@ static void write_matrix(const char *prefix, const named_matrix *m) {
     char *name = matrix_file(prefix, m->name);
     FILE *file = open_for_writing(name);
     shs_npy npy = SHS_ZERO;
-    npy.kind = 'f', npy.size = (int)sizeof(shs_wide), npy.fortran_order = 1, npy.dimensions = m->columns == 1 ? 1 : 2;
-    npy.rows = (uint64_t)m->rows, npy.columns = (uint64_t)m->columns;
+    npy.kind = 'f';
+    npy.size = (int)sizeof(shs_wide);
+    npy.fortran_order = 1;
+    npy.dimensions = m->columns == 1 ? 1 : 2;
+    npy.rows = (uint64_t)m->rows;
+    npy.columns = (uint64_t)m->columns;
     if (shs_npy_write_header(&npy, write_piece, file) == SHS_OK) /* close_written asks whether all was written */
         (void)shs_npy_write_values(&npy, sizeof(shs_wide) == 8 ? SHS_TYPE_F64 : SHS_TYPE_F32, m->values, (size_t)m->rows,
                                    write_piece, file);

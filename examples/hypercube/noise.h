@@ -19,11 +19,18 @@ static void noise_of_dark(job *j, const char *name) {
     fold_line(&dark);
     if (dark.bands != j->in.bands)
         fail(EXIT_ERROR, "%s: bands: %d, but %s has %d", name, dark.bands, j->in.header_name, j->in.bands);
-    cube.type = dark.type, cube.interleave = dark.interleave, cube.swap_bytes = dark.swap;
-    cube.samples = dark.samples, cube.lines = dark.lines, cube.bands = dark.bands;
-    cube.band_list = j->bands, cube.band_count = n;
-    cube.has_nodata = dark.has_nodata, cube.nodata = (shs_wide)dark.nodata;
-    cube.read_fn = read_stream, cube.read_user = &dark;
+    cube.type = dark.type;
+    cube.interleave = dark.interleave;
+    cube.swap_bytes = dark.swap;
+    cube.samples = dark.samples;
+    cube.lines = dark.lines;
+    cube.bands = dark.bands;
+    cube.band_list = j->bands;
+    cube.band_count = n;
+    cube.has_nodata = dark.has_nodata;
+    cube.nodata = (shs_wide)dark.nodata;
+    cube.read_fn = read_stream;
+    cube.read_user = &dark;
     status = shs_moments_create(NULL, n, &m);
     if (status == SHS_OK) status = shs_moments_update(NULL, &cube, SHS_PRECISION_ALWAYS, &m);
     if (status == SHS_READ_FAILED) fail(EXIT_ERROR, "%s: reading it failed: %s", dark.data_name, strerror(dark.error));
@@ -65,7 +72,8 @@ static int read_csv(FILE *file, const char *name, double **values) {
         at = (char *)allocate(2 * room, 1);
         memcpy(at, text, length);
         free(text);
-        text = at, room *= 2;
+        text = at;
+        room *= 2;
     }
     text[length] = 0;
     *values = ALLOCATE(double, length / 2 + 1);

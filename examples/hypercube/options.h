@@ -243,7 +243,10 @@ static void print_mode_page(const mode_text *mode) {
         if ((option_table[i].modes & of_mode) && !(option_table[i].modes & all)) print_option(&option_table[i].o);
     for (k = 0; k < GROUPS; k++) {
         for (i = 0; i < OPTIONS && (!(option_table[i].modes & of_mode) || !(option_table[i].modes & groups[k].bit)); i++) {}
-        if (i < OPTIONS) print_group(of_mode, k), lists = 1;
+        if (i < OPTIONS) {
+            print_group(of_mode, k);
+            lists = 1;
+        }
     }
     if (lists) printf("`%s --help LIST` explains such a list: pixels, output or run.\n", program_name);
 }
@@ -289,8 +292,14 @@ static const mode_text *find_mode(int argc, char **argv) {
     int i = 0;
     example_begin(argc, argv);
     if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) print_page(argc > 2 ? argv[2] : NULL);
-    if (argc > 1 && !strcmp(argv[1], "--version")) puts(shs_build_info()), exit(EXIT_SUCCESS);
-    if (argc < 2) print_modes(stderr), exit(EXIT_USAGE);
+    if (argc > 1 && !strcmp(argv[1], "--version")) {
+        puts(shs_build_info());
+        exit(EXIT_SUCCESS);
+    }
+    if (argc < 2) {
+        print_modes(stderr);
+        exit(EXIT_USAGE);
+    }
     while (i < MODES && strcmp(argv[1], modes[i].name)) i++;
     if (i == MODES) fail(EXIT_USAGE, "%s: unknown mode", argv[1]);
     return &modes[i];

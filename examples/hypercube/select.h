@@ -42,7 +42,10 @@ static int listed_bands(const char *text, int count, int *bands) {
     int used = 0;
     for (;; at++) {
         int first = listed_band(text, &at, count), last = first;
-        if (*at == '-') at++, last = listed_band(text, &at, count);
+        if (*at == '-') {
+            at++;
+            last = listed_band(text, &at, count);
+        }
         if (first > last) fail(EXIT_USAGE, "--bands: %s: %d-%d runs backwards", text, first, last);
         for (; first <= last; first++) {
             if (seen[first - 1]++) fail(EXIT_USAGE, "--bands: %s: band %d is there twice", text, first);
@@ -232,8 +235,12 @@ static char *part_of_file(const job *j) {
     int i;
     sprintf(id, "%d", s->id);
     sprintf(step, "%d", s->fit_step);
-    values[0] = s->window, values[1] = s->mask, values[2] = s->roi, values[3] = s->classes;
-    values[4] = s->classes && s->id >= 0 ? id : NULL, values[5] = s->fit_step > 1 ? step : NULL;
+    values[0] = s->window;
+    values[1] = s->mask;
+    values[2] = s->roi;
+    values[3] = s->classes;
+    values[4] = s->classes && s->id >= 0 ? id : NULL;
+    values[5] = s->fit_step > 1 ? step : NULL;
     for (i = 0; i < 6; i++) {
         if (!values[i]) continue;
         longer = joined(all, names[i]);
@@ -331,7 +338,8 @@ static void select_fit(job *j) {
     j->fit.mask_fn = NULL;
     if (j->cube.read_fn && (few || (j->masked && !j->mask))) {
         j->fit.mask = NULL;
-        j->fit.mask_fn = few ? mark_fit : mark_lines, j->fit.mask_user = j;
+        j->fit.mask_fn = few ? mark_fit : mark_lines;
+        j->fit.mask_user = j;
     } else if (few) {
         j->fit_mask = ALLOCATE(unsigned char, (size_t)j->in.samples *(size_t)j->in.lines);
         mark_fit(j, 0, j->in.lines, j->fit_mask);

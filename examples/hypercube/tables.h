@@ -549,7 +549,8 @@ static void classify_columns(const job *j, table *t) {
     else if (left > 1 && !t->left_out[0] && t->wavelengths > 0 && t->headed && names_index(heading_of(t, 0)) &&
              is_numbering(t, 0, !*heading_of(t, 0)))
         leave_out(t, 0, "numbers the rows");
-    for (left = 0, c = 0; c < t->columns; c++) left += !t->left_out[c] && c != t->wavelengths;
+    left = 0;
+    for (c = 0; c < t->columns; c++) left += !t->left_out[c] && c != t->wavelengths;
     if (!t->rows || !left) fail(EXIT_ERROR, "%s: it holds no spectrum", t->name);
 }
 

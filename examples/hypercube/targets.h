@@ -97,7 +97,8 @@ static double judge_targets(job *j, const spectra *s, shs_detector method, score
     plot p[2];
     int k, points, f;
     size_t count, i;
-    files[0] = file, files[1] = page;
+    files[0] = file;
+    files[1] = page;
     if (file) fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\">\n", PLOT_WIDTH, PLOT_HEIGHT);
     if (page) fprintf(page, "<h2>ROC curves</h2>\n");
     for (f = 0; f < 2; f++)

@@ -122,7 +122,10 @@ static spectra spectra_learnt(job *j) {
     shs_real *D = ALLOCATE(shs_real, p * n), *Y = pixels_to_learn(j, &m);
     double *room = ALLOCATE(double, m);
     for (i = 0; i < p * n; i++) D[i] = (shs_real)from.spectra[i];
-    o.nonnegative = 1, o.start = SHS_START_GIVEN, o.replace = SHS_REPLACE_LEAVE, o.iterations = LEARN_ITERATIONS;
+    o.nonnegative = 1;
+    o.start = SHS_START_GIVEN;
+    o.replace = SHS_REPLACE_LEAVE;
+    o.iterations = LEARN_ITERATIONS;
     o.coding.sparsity = j->s->sparsity ? j->s->sparsity : from.count < 3 ? from.count : 3;
     if (o.coding.sparsity > from.count)
         fail(EXIT_USAGE, "--sparsity: %d is more than --count %d", o.coding.sparsity, from.count);
@@ -143,7 +146,9 @@ static spectra spectra_learnt(job *j) {
     }
     printf("endmembers learnt from %zu pixels: %d, at most %d a pixel, rms error %.6g\n", m, s.count, o.coding.sparsity,
            (double)report.rmse);
-    free(room), free(D), free(Y);
+    free(room);
+    free(D);
+    free(Y);
     shs_codes_free(&j->ctx, &codes);
     shs_endmembers_free(&j->ctx, &from);
     return s;
@@ -188,7 +193,9 @@ static double match_published(const job *j, const spectra *of, const spectra *pu
                 double then = angle[a * n + match[b]] + angle[b * n + match[a]];
                 int other = match[a];
                 if (!(then < now - 1e-12)) continue;
-                match[a] = match[b], match[b] = other, better = 1;
+                match[a] = match[b];
+                match[b] = other;
+                better = 1;
             }
     for (a = 0; a < n; a++) {
         char numbers[2][12];
@@ -220,11 +227,13 @@ static double abundance_error(const job *j, cube_file *known, const int *match) 
             for (k = 0; k < map.bands && sum > 0; k++) {
                 double error = get_value(line, value_index(&map, 1, 0, x, k), map.type, map.swap) / sum -
                                get_value(truth, value_index(known, 1, 0, x, match[k]), known->type, known->swap);
-                sum2 += error * error, count++;
+                sum2 += error * error;
+                count++;
             }
         }
     }
-    free(line), free(truth);
+    free(line);
+    free(truth);
     cube_close(&map);
     return count > 0 ? sqrt(sum2 / count) : 0;
 }
@@ -274,9 +283,15 @@ static void html_misfit(job *j, const spectra *of, shs_constraint constraint, FI
     cube_file plain = SHS_ZERO;
     shs_cube cube = SHS_ZERO;
     shs_sink sink = SHS_ZERO;
-    cube.pixels = pixels, cube.type = SHS_TYPE_F64, cube.interleave = SHS_INTERLEAVE_BIP;
-    cube.samples = a.width, cube.lines = 1, cube.bands = p;
-    sink.pixels = shares, sink.type = SHS_TYPE_F64, sink.interleave = SHS_INTERLEAVE_BIP;
+    cube.pixels = pixels;
+    cube.type = SHS_TYPE_F64;
+    cube.interleave = SHS_INTERLEAVE_BIP;
+    cube.samples = a.width;
+    cube.lines = 1;
+    cube.bands = p;
+    sink.pixels = shares;
+    sink.type = SHS_TYPE_F64;
+    sink.interleave = SHS_INTERLEAVE_BIP;
     for (y = 0; y < j->in.lines; y += step, to += width) {
         pixels_of_line(j, y, step, line, room, pixels);
         check_unmixing(j, shs_unmix(NULL, &cube, of->count, of->values, p, constraint, &sink));
@@ -290,7 +305,13 @@ static void html_misfit(job *j, const spectra *of, shs_constraint constraint, FI
                 "<p>The root of the mean squared difference between a pixel and its mixture over %d bands, in the units of the "
                 "pixels; bright is bad.<br>Median %.4g, largest %.4g; the pixels' own root mean square is %.4g.</p>\n",
                 p, sorted[valid / 2], sorted[valid - 1], sqrt(all / ((double)valid * p)));
-    free(errors), free(sorted), free(pixels), free(shares), free(line), free(room), free(a.pixels);
+    free(errors);
+    free(sorted);
+    free(pixels);
+    free(shares);
+    free(line);
+    free(room);
+    free(a.pixels);
 }
 
 /* Endmembers have no output but the table: the page shows the cube that they are of. */

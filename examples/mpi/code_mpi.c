@@ -68,7 +68,9 @@ static void create_outputs(const char *prefix, uint64_t signals, int stride) {
 static void write_codes(uint64_t first, const shs_codes *codes, size_t count) {
     const void *rows[OUTPUTS];
     int i;
-    rows[USED] = codes->used, rows[ATOMS] = codes->atoms, rows[COEFS] = codes->coefs;
+    rows[USED] = codes->used;
+    rows[ATOMS] = codes->atoms;
+    rows[COEFS] = codes->coefs;
     for (i = 0; i < OUTPUTS; i++) {
         size_t bytes = count * outputs[i].row;
         if (parallel_move(outputs[i].file, NPY_HEADER + first * outputs[i].row, bytes, NULL, rows[i]) != bytes)

@@ -74,10 +74,17 @@ static shs_cube open_share(void) {
     shs_cube cube = SHS_ZERO;
     uint64_t first, share = share_of((uint64_t)in.lines, &first);
     in.top = out.top = (int)first;
-    cube.type = in.type, cube.interleave = in.interleave, cube.swap_bytes = in.swap;
-    cube.samples = in.samples, cube.lines = (int)share, cube.bands = in.bands;
-    cube.has_nodata = in.has_nodata, cube.nodata = (shs_wide)in.nodata;
-    cube.read_fn = read_share, cube.read_user = &in, cube.block_lines = given.block;
+    cube.type = in.type;
+    cube.interleave = in.interleave;
+    cube.swap_bytes = in.swap;
+    cube.samples = in.samples;
+    cube.lines = (int)share;
+    cube.bands = in.bands;
+    cube.has_nodata = in.has_nodata;
+    cube.nodata = (shs_wide)in.nodata;
+    cube.read_fn = read_share;
+    cube.read_user = &in;
+    cube.block_lines = given.block;
     if (given.bbl && in.good) {
         int *list = ALLOCATE(int, in.bands), i;
         for (i = 0; i < in.bands; i++)
@@ -93,13 +100,22 @@ static shs_cube open_share(void) {
 static shs_sink create_output(const char *name, int bands) {
     shs_sink sink = SHS_ZERO;
     cube_name(&out, name);
-    out.samples = in.samples, out.lines = in.lines, out.bands = bands;
-    out.type = out.stored = SHS_TYPE_F32, out.interleave = in.interleave;
-    out.stored_samples = in.samples, out.stored_lines = in.lines;
-    out.has_nodata = in.has_nodata || !is_integer(in.type), out.nodata = in.has_nodata ? in.nodata : (double)NAN;
-    out.from = &in, out.description = joined(program_name, ""), out.units = joined("", "");
-    sink.type = SHS_TYPE_F32, sink.interleave = in.interleave;
-    sink.write_fn = write_lines, sink.write_user = &out;
+    out.samples = in.samples;
+    out.lines = in.lines;
+    out.bands = bands;
+    out.type = out.stored = SHS_TYPE_F32;
+    out.interleave = in.interleave;
+    out.stored_samples = in.samples;
+    out.stored_lines = in.lines;
+    out.has_nodata = in.has_nodata || !is_integer(in.type);
+    out.nodata = in.has_nodata ? in.nodata : (double)NAN;
+    out.from = &in;
+    out.description = joined(program_name, "");
+    out.units = joined("", "");
+    sink.type = SHS_TYPE_F32;
+    sink.interleave = in.interleave;
+    sink.write_fn = write_lines;
+    sink.write_user = &out;
     together(NULL, 0);
     if (world.rank == 0) cube_create(&out);
     together(NULL, 0);
@@ -148,7 +164,8 @@ static shs_status analyse(enum mode mode, const shs_context *ctx, const shs_cube
     shs_ica_options ica = SHS_ZERO;
     shs_status status;
     pca.components = ica.components = given.components;
-    ica.contrast = (shs_contrast)given.contrast, ica.iterations = given.iterations;
+    ica.contrast = (shs_contrast)given.contrast;
+    ica.iterations = given.iterations;
     ica.approach = given.symmetric ? SHS_APPROACH_SYMMETRIC : SHS_APPROACH_DEFLATION;
     switch (mode) {
     case PCA: model->kind = SHS_MODEL_PCA; return shs_pca_run(ctx, cube, &pca, sink, &model->pca);

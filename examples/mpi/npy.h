@@ -38,14 +38,20 @@ static inline npy_file npy_open(const char *name) {
     size = (MPI_Offset)(f.about.fortran_order ? f.about.rows : f.about.columns);
     if (f.about.dimensions != 2 || size < 1 || size > INT_MAX / 16)
         fail(EXIT_ERROR, "%s: its shape is not (signals, values)", name);
-    f.p = (int)size, f.size = f.about.size, f.offset = (uint64_t)offset;
+    f.p = (int)size;
+    f.size = f.about.size;
+    f.offset = (uint64_t)offset;
     f.file = parallel_open(name, MPI_MODE_RDONLY);
     if (MPI_File_get_size(f.file, &size)) fail(EXIT_ERROR, "%s: cannot find its size", name);
     if ((uint64_t)size < f.offset + f.count * (uint64_t)f.p * (uint64_t)f.size)
         fail(EXIT_ERROR, "%s: it is truncated: %lld bytes are there, and its header says %" PRIu64 " signals of %d values",
              name, (long long)size, f.count, f.p);
-    said[0] = f.offset, said[1] = f.count, said[2] = (uint64_t)f.p, said[3] = (uint64_t)f.size;
-    said[4] = (uint64_t)f.about.big_endian, said[5] = (uint64_t)f.about.fortran_order;
+    said[0] = f.offset;
+    said[1] = f.count;
+    said[2] = (uint64_t)f.p;
+    said[3] = (uint64_t)f.size;
+    said[4] = (uint64_t)f.about.big_endian;
+    said[5] = (uint64_t)f.about.fortran_order;
     f.print = imprint(imprint(0, said, sizeof said), &size, sizeof size);
     return f;
 }
@@ -65,7 +71,9 @@ static inline int npy_read(const npy_file *f, uint64_t first, size_t count, void
     const unsigned char *next = (const unsigned char *)room;
     shs_npy block = f->about;
     if (parallel_move(f->file, at, bytes, room, NULL) != bytes) return 1;
-    block.fortran_order = 1, block.rows = (uint64_t)f->p, block.columns = count;
+    block.fortran_order = 1;
+    block.rows = (uint64_t)f->p;
+    block.columns = count;
     return shs_npy_read_values(&block, SHS_TYPE_REAL, Y, (size_t)f->p, npy_take, &next) != SHS_OK;
 }
 
@@ -78,8 +86,12 @@ enum { NPY_HEADER = 128 };
 static inline void npy_header(FILE *file, char kind, size_t size, uint64_t rows, int columns) {
     const uint16_t one = 1;
     shs_npy npy = SHS_ZERO;
-    npy.kind = kind, npy.size = (int)size, npy.big_endian = !*(const unsigned char *)&one;
-    npy.rows = rows, npy.columns = columns ? (uint64_t)columns : 1, npy.dimensions = columns ? 2 : 1;
+    npy.kind = kind;
+    npy.size = (int)size;
+    npy.big_endian = !*(const unsigned char *)&one;
+    npy.rows = rows;
+    npy.columns = columns ? (uint64_t)columns : 1;
+    npy.dimensions = columns ? 2 : 1;
     (void)shs_npy_write_header(&npy, npy_put, file); /* whoever closes the file asks whether all was written */
 }
 

@@ -157,7 +157,8 @@ static inline int ranks_begin(int argc, char **argv, const char *usage, const ch
     if (world.rank > 0 && !freopen("/dev/null", "w", stdout)) fail(EXIT_ERROR, "/dev/null: %s", strerror(errno));
     if (rank_fault("version")) print = 0;
     together("the version of the library, or its precision", imprint(print, sizes, sizeof sizes));
-    for (i = 1, print = 0; i < argc; i++) print = imprint(print, argv[i], strlen(argv[i]) + 1);
+    print = 0;
+    for (i = 1; i < argc; i++) print = imprint(print, argv[i], strlen(argv[i]) + 1);
     for (i = 1; i < argc; i++)
         if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h") || !strcmp(argv[i], "--version")) break;
     if (i < argc) { /* the first rank prints it, then all end */
@@ -193,8 +194,10 @@ static inline shs_context ranks_context(int threads, const char *device) {
     if (threads == 0) threads = 1;
 #endif
     ctx = example_context(threads, device);
-    ctx.reduce_fn = reduce_over_mpi, ctx.reduce_user = &world.comm;
-    ctx.rank = world.rank, ctx.ranks = world.ranks;
+    ctx.reduce_fn = reduce_over_mpi;
+    ctx.reduce_user = &world.comm;
+    ctx.rank = world.rank;
+    ctx.ranks = world.ranks;
 #ifdef RANKS_TEST
     ctx.alloc_fn = rank_alloc, ctx.free_fn = rank_free, ctx.progress_fn = rank_progress;
 #endif

@@ -39,7 +39,8 @@ static struct {
 
 static int reduce_counted(void *user, shs_wide *values, size_t count, shs_reduce_op op) {
     (void)user;
-    counted.calls++, counted.bytes += (double)(count * sizeof *values);
+    counted.calls++;
+    counted.bytes += (double)(count * sizeof *values);
     return reduce_over_mpi(&counted.comm, values, count, op);
 }
 
@@ -48,7 +49,10 @@ static shs_real *values; /* signals or pixels, as many as any case takes */
 static void learn(const shs_context *ctx, size_t m, int n, int group) {
     shs_real *D = ALLOCATE(shs_real, P * (size_t)n);
     shs_ksvd_options o = SHS_ZERO;
-    o.coding.sparsity = 6, o.iterations = 1, o.parallel_atoms = group, o.start = SHS_START_GIVEN;
+    o.coding.sparsity = 6;
+    o.iterations = 1;
+    o.parallel_atoms = group;
+    o.start = SHS_START_GIVEN;
     o.replace = SHS_REPLACE_LEAVE;
     check(shs_dictionary_random(P, n, D, P, 1), "start");
     check(shs_ksvd_ex(ctx, P, n, m, values, P, &o, D, P, NULL, NULL), "learning");
@@ -61,7 +65,10 @@ static void components(const shs_context *ctx, size_t m) {
     shs_cube cube = SHS_ZERO;
     shs_pca_options o = SHS_ZERO;
     shs_pca pca = SHS_ZERO;
-    cube.pixels = values, cube.samples = 64, cube.lines = (int)(m / 64), cube.bands = BANDS;
+    cube.pixels = values;
+    cube.samples = 64;
+    cube.lines = (int)(m / 64);
+    cube.bands = BANDS;
     cube.interleave = SHS_INTERLEAVE_BIP;
     o.components = 10;
     check(shs_pca_fit(ctx, &cube, &o, &pca), "components");
@@ -137,12 +144,25 @@ static network fit(const double (*rows)[3], int count) {
     int i;
     for (i = 0; i < count; i++) { /* ranks, bytes, seconds */
         double a = log2(rows[i][0]) / rows[i][2], b = 2 * rows[i][1] * (1 - 1 / rows[i][0]) / rows[i][2];
-        aa += a * a, ab += a * b, bb += b * b, a1 += a, b1 += b;
+        aa += a * a;
+        ab += a * b;
+        bb += b * b;
+        a1 += a;
+        b1 += b;
     }
     det = aa * bb - ab * ab;
-    if (det > 0) net.latency = (a1 * bb - b1 * ab) / det, net.byte = (b1 * aa - a1 * ab) / det;
-    if (net.latency < 0) net.latency = 0, net.byte = bb > 0 ? b1 / bb : 0;
-    if (net.byte < 0) net.byte = 0, net.latency = aa > 0 ? a1 / aa : 0;
+    if (det > 0) {
+        net.latency = (a1 * bb - b1 * ab) / det;
+        net.byte = (b1 * aa - a1 * ab) / det;
+    }
+    if (net.latency < 0) {
+        net.latency = 0;
+        net.byte = bb > 0 ? b1 / bb : 0;
+    }
+    if (net.byte < 0) {
+        net.byte = 0;
+        net.latency = aa > 0 ? a1 / aa : 0;
+    }
     return net;
 }
 
@@ -170,7 +190,9 @@ static int measure_reductions(int ranks, double (*rows)[3], FILE *table) {
             tries[i] = wall_clock() - begin;
         }
         qsort(tries, 21, sizeof *tries, by_size);
-        rows[count][0] = ranks, rows[count][1] = (double)sizes[s] * (double)sizeof *room, rows[count++][2] = tries[10];
+        rows[count][0] = ranks;
+        rows[count][1] = (double)sizes[s] * (double)sizeof *room;
+        rows[count++][2] = tries[10];
         if (table) fprintf(table, "%d,%.0f,%.4g\n", ranks, (double)sizes[s] * (double)sizeof *room, tries[10]);
         free(room);
     }
@@ -226,7 +248,9 @@ int main(int argc, char **argv) {
                     size_t m = (size_t)(works[k].run == components ? given.pixels : given.signals) / (size_t)(weak ? 1 : r);
                     double seconds = seconds_of(&ctx, &works[k], m);
                     if (r == 1) {
-                        alone[k].seconds = seconds, alone[k].calls = counted.calls, alone[k].bytes = counted.bytes;
+                        alone[k].seconds = seconds;
+                        alone[k].calls = counted.calls;
+                        alone[k].bytes = counted.bytes;
                         alone[k].fixed = seconds_of(&ctx, &works[k], 64);
                     }
                     if (table)
@@ -241,7 +265,8 @@ int main(int argc, char **argv) {
         close_written(table, "measured.csv");
         close_written(reductions, "reductions.csv");
         nets[0] = fit((const double(*)[3])rows, found);
-        nets[1].latency = 1e-6 * given.latency_25, nets[2].latency = 1e-6 * given.latency_200;
+        nets[1].latency = 1e-6 * given.latency_25;
+        nets[2].latency = 1e-6 * given.latency_200;
         if (found)
             printf("fitted here: latency %.3g us, %.3g GB/s\n", 1e6 * nets[0].latency,
                    nets[0].byte > 0 ? 1e-9 / nets[0].byte : 0);

@@ -66,8 +66,10 @@ int main(int argc, char **argv) {
     parallel_close(&in.file, in.name, 0);
     together(NULL, 0);
 
-    ksvd.coding.sparsity = given.sparsity, ksvd.iterations = given.iterations;
-    ksvd.parallel_atoms = given.parallel_atoms, ksvd.seed = given.seed;
+    ksvd.coding.sparsity = given.sparsity;
+    ksvd.iterations = given.iterations;
+    ksvd.parallel_atoms = given.parallel_atoms;
+    ksvd.seed = given.seed;
     check_together(shs_ksvd_ex(&ctx, in.p, given.atoms, (size_t)share, Y, in.p, &ksvd, D, in.p, NULL, &about), in.name);
     together(NULL, 0);
     printf("%" PRIu64 " signals, rmse %.6g with %.3g atoms a signal after %d iterations\n", in.count, (double)about.rmse,

@@ -72,7 +72,10 @@ static void eigen_once(void *argument) {
 static void whitening_once(void *argument) {
     analysis *a = (analysis *)argument;
     shs_pixel_map map = SHS_ZERO;
-    map.bands = BANDS, map.outputs = COMPONENTS, map.matrix = a->whitening, map.centre = a->mean;
+    map.bands = BANDS;
+    map.outputs = COMPONENTS;
+    map.matrix = a->whitening;
+    map.centre = a->mean;
     check(shs_cube_map(a->ctx, &a->cube, &map, SHS_PRECISION_AUTO, &a->white_sink), "whitening");
 }
 
@@ -134,21 +137,36 @@ static analysis open_analysis(int lines, int samples, int iterations) {
     a.white = ALLOCATE(float, a.pixels *COMPONENTS);
     a.sources = ALLOCATE(float, a.pixels *COMPONENTS);
     scene_fill(a.bytes, SHS_TYPE_U8, lines, samples);
-    a.cube.pixels = a.bytes, a.cube.type = SHS_TYPE_U8, a.cube.bands = BANDS;
-    a.cube.lines = lines, a.cube.samples = samples;
+    a.cube.pixels = a.bytes;
+    a.cube.type = SHS_TYPE_U8;
+    a.cube.bands = BANDS;
+    a.cube.lines = lines;
+    a.cube.samples = samples;
     a.white_cube = a.cube;
-    a.white_cube.pixels = a.white, a.white_cube.type = SHS_TYPE_F32, a.white_cube.bands = COMPONENTS;
-    a.white_sink.pixels = a.white, a.white_sink.type = SHS_TYPE_F32;
-    a.source_sink.pixels = a.sources, a.source_sink.type = SHS_TYPE_F32;
-    a.mean = ALLOCATE(shs_wide, BANDS), a.values = ALLOCATE(shs_wide, BANDS);
-    a.covariance = ALLOCATE(shs_wide, BANDS * BANDS), a.vectors = ALLOCATE(shs_wide, BANDS * BANDS);
+    a.white_cube.pixels = a.white;
+    a.white_cube.type = SHS_TYPE_F32;
+    a.white_cube.bands = COMPONENTS;
+    a.white_sink.pixels = a.white;
+    a.white_sink.type = SHS_TYPE_F32;
+    a.source_sink.pixels = a.sources;
+    a.source_sink.type = SHS_TYPE_F32;
+    a.mean = ALLOCATE(shs_wide, BANDS);
+    a.values = ALLOCATE(shs_wide, BANDS);
+    a.covariance = ALLOCATE(shs_wide, BANDS * BANDS);
+    a.vectors = ALLOCATE(shs_wide, BANDS * BANDS);
     a.whitening = ALLOCATE(shs_wide, BANDS * COMPONENTS);
     return a;
 }
 
 static void close_analysis(analysis *a) {
-    free(a->bytes), free(a->white), free(a->sources), free(a->mean), free(a->values);
-    free(a->covariance), free(a->vectors), free(a->whitening);
+    free(a->bytes);
+    free(a->white);
+    free(a->sources);
+    free(a->mean);
+    free(a->values);
+    free(a->covariance);
+    free(a->vectors);
+    free(a->whitening);
     shs_ica_free(NULL, &a->ica);
 }
 
@@ -223,7 +241,8 @@ static void table1(void) {
     if (!item_begin("table1", "table", "Table 1: the share of each stage in the serial program")) return;
     measure_stages();
     for (k = 0; k < WHOLE; k++) {
-        sum[0] += stage_seconds[0][k], sum[1] += stage_seconds[1][k];
+        sum[0] += stage_seconds[0][k];
+        sum[1] += stage_seconds[1][k];
         plain += serial("O2", k);
     }
     put_line("unit", "%% of the sum of the stages");
@@ -289,11 +308,16 @@ static void try_all(trial *t, int count, analysis *a) {
     shs_cl *usual = example_device;
     int i, k;
     a->ctx = &run.on_device;
-    covariance_once(a), eigen_once(a), whitening_once(a), iteration_once(a);
+    covariance_once(a);
+    eigen_once(a);
+    whitening_once(a);
+    iteration_once(a);
     for (i = 0; i < count; i++) {
         shs_cl_options options = SHS_ZERO;
-        options.index = device_place, options.profile = 1;
-        options.without = t[i].without, options.group_items = t[i].items;
+        options.index = device_place;
+        options.profile = 1;
+        options.without = t[i].without;
+        options.group_items = t[i].items;
         step_of(i, count, t[i].name);
         check(shs_cl_create(NULL, &options, &example_device), "the device");
         run.on_device.engine = shs_cl_engine(example_device);
@@ -335,13 +359,19 @@ static void table2(void) {
         const unsigned units = SHS_CL_WITHOUT_UNITS;
         trial t[7];
         memset(t, 0, sizeof t);
-        t[0].name = "plain", t[0].without = local | registers | overlap | units;
-        t[1].name = "+ local memory", t[1].without = registers | overlap | units;
-        t[2].name = "+ registers", t[2].without = overlap | units;
-        t[3].name = "+ overlapped transfers", t[3].without = units;
+        t[0].name = "plain";
+        t[0].without = local | registers | overlap | units;
+        t[1].name = "+ local memory";
+        t[1].without = registers | overlap | units;
+        t[2].name = "+ registers";
+        t[2].without = overlap | units;
+        t[3].name = "+ overlapped transfers";
+        t[3].without = units;
         t[4].name = "+ matrix units, the library's own";
-        t[5].name = "all but local memory", t[5].without = local;
-        t[6].name = "all but registers", t[6].without = registers;
+        t[5].name = "all but local memory";
+        t[5].without = local;
+        t[6].name = "all but registers";
+        t[6].without = registers;
         trial_rows(t, 7);
     }
 #endif
@@ -361,7 +391,10 @@ static void table3(void) {
         trial t[4];
         int i;
         memset(t, 0, sizeof t);
-        for (i = 0; i < 4; i++) t[i].name = names[i], t[i].items = 128 << i;
+        for (i = 0; i < 4; i++) {
+            t[i].name = names[i];
+            t[i].items = 128 << i;
+        }
         trial_rows(t, 4);
     }
 #endif
@@ -376,9 +409,14 @@ static void table3(void) {
 
 static void whole_row(const char *setting, analysis *a, work_fn work, const char *note) {
     double t[3] = {NOT_RUN, NOT_RUN, NOT_RUN};
-    a->ctx = &run.one, t[0] = median_seconds(work, a);
-    a->ctx = &run.all, t[1] = median_seconds(work, a);
-    if (run.has_device) a->ctx = &run.on_device, t[2] = median_seconds(work, a);
+    a->ctx = &run.one;
+    t[0] = median_seconds(work, a);
+    a->ctx = &run.all;
+    t[1] = median_seconds(work, a);
+    if (run.has_device) {
+        a->ctx = &run.on_device;
+        t[2] = median_seconds(work, a);
+    }
     row(setting, "", t[0], t[1], t[2], note);
 }
 
@@ -442,7 +480,10 @@ static void table6(void) {
         if (sum <= 0) continue;
         row(text_of("-%s: all stages", levels[l]), "", sum, NOT_RUN, NOT_RUN,
             "with input; eigenproblem and output; one thread only");
-        if (fastest < 0 || sum < best) best = sum, fastest = l;
+        if (fastest < 0 || sum < best) {
+            best = sum;
+            fastest = l;
+        }
     }
     rows_end();
     if (fastest >= 0)
@@ -602,7 +643,10 @@ static int measure_ranks(shs_context *ctx) {
         seconds[k] = sorted_middle(tries, 3);
         if (!ctx->rank) serial_result(stage_names[k], seconds[k]);
     }
-    if (!ctx->rank) serial_result("ranks", ctx->ranks), serial_end();
+    if (!ctx->rank) {
+        serial_result("ranks", ctx->ranks);
+        serial_end();
+    }
     MPI_Finalize();
     return 0;
 }

@@ -49,14 +49,20 @@ static void table1(void) {
     order o;
     int k, i;
     if (!item_begin("table1", "table", "Table 1: ones stored into a cube in three orders of loops")) return;
-    count[0] = BANDS, count[1] = count[2] = n;
-    stride[0] = n * n, stride[1] = n, stride[2] = 1;
+    count[0] = BANDS;
+    count[1] = count[2] = n;
+    stride[0] = n * n;
+    stride[1] = n;
+    stride[2] = 1;
     o.values = ALLOCATE(double, BANDS *n *n);
     put_line("unit", "seconds");
     rows_begin(NULL);
     for (k = 0; k < 3; k++) {
         step_of(k, 3, names[k]);
-        for (i = 0; i < 3; i++) o.count[i] = count[loops[k][i]], o.stride[i] = stride[loops[k][i]];
+        for (i = 0; i < 3; i++) {
+            o.count[i] = count[loops[k][i]];
+            o.stride[i] = stride[loops[k][i]];
+        }
         row(names[k], paper[k], median_seconds(store_once, &o), NOT_RUN, NOT_RUN,
             "serial by nature: all threads and device not run");
     }
@@ -114,7 +120,9 @@ static void open_ways(void) {
     int way;
     for (way = 0; way < WAYS && run.has_device; way++) {
         shs_cl_options o = SHS_ZERO;
-        o.index = device_place, o.profile = 1, o.syrk = ways[way];
+        o.index = device_place;
+        o.profile = 1;
+        o.syrk = ways[way];
         if (shs_cl_create(NULL, &o, &way_devices[way]) != SHS_OK) way_devices[way] = NULL;
     }
 }
@@ -170,26 +178,41 @@ static void figure13(void) {
     put_line("x", "n");
     put_line("y", "GFLOP/s, counted as n (n + 1) k");
     put_line("log", "y");
-    rows_begin("openblas"), blas = item_rows;
-    for (way = 0; way < WAYS; way++) rows_begin(way_names[way]), by_way[way] = item_rows;
-    for (vendor = 0; vendor < VENDORS; vendor++) rows_begin(vendor_files[vendor]), by_vendor[vendor] = item_rows;
-    rows_begin("shs_gemm"), whole = item_rows;
-    rows_begin("textbook"), textbook = item_rows;
-    rows_begin("shs_syrk"), ours = item_rows;
+    rows_begin("openblas");
+    blas = item_rows;
+    for (way = 0; way < WAYS; way++) {
+        rows_begin(way_names[way]);
+        by_way[way] = item_rows;
+    }
+    for (vendor = 0; vendor < VENDORS; vendor++) {
+        rows_begin(vendor_files[vendor]);
+        by_vendor[vendor] = item_rows;
+    }
+    rows_begin("shs_gemm");
+    whole = item_rows;
+    rows_begin("textbook");
+    textbook = item_rows;
+    rows_begin("shs_syrk");
+    ours = item_rows;
     for (i = 0; i < count; i++) {
         int n = w.rows = w.columns = run.scale == SCALE_QUICK ? few[i] : sizes[i];
         double work = 1e-9 * n * (n + 1.0) * k, one, all, there;
         char *setting = text_of("%d", n);
         step_of(i, count, text_of("SYRK, n %d", n));
         item_rows = ours;
-        w.ctx = &run.one, one = work / median_seconds(syrk_once, &w);
-        w.ctx = &run.all, all = work / median_seconds(syrk_once, &w);
-        w.ctx = &run.on_device, there = run.has_device ? work / median_seconds(syrk_once, &w) : NOT_RUN;
+        w.ctx = &run.one;
+        one = work / median_seconds(syrk_once, &w);
+        w.ctx = &run.all;
+        all = work / median_seconds(syrk_once, &w);
+        w.ctx = &run.on_device;
+        there = run.has_device ? work / median_seconds(syrk_once, &w) : NOT_RUN;
         row(setting, NULL, one, all, there,
             i ? NULL : "paper: the curves are not in our copy; device: with the transfer of A, and of the result");
         item_rows = whole;
-        w.ctx = &run.all, all = work / median_seconds(gemm_once, &w);
-        w.ctx = &run.on_device, there = run.has_device ? work / median_seconds(gemm_once, &w) : NOT_RUN;
+        w.ctx = &run.all;
+        all = work / median_seconds(gemm_once, &w);
+        w.ctx = &run.on_device;
+        there = run.has_device ? work / median_seconds(gemm_once, &w) : NOT_RUN;
         row(setting, NULL, NOT_RUN, all, there, "shs_gemm: the full product; counted as SYRK; one thread not run");
         for (way = 0; way < WAYS; way++) {
             item_rows = by_way[way];
@@ -212,8 +235,10 @@ static void figure13(void) {
         item_rows = blas;
         w.symmetric = 1;
         if (have_openblas) {
-            openblas.threads(1), one = work / median_seconds(openblas_once, &w);
-            openblas.threads(run.threads), all = work / median_seconds(openblas_once, &w);
+            openblas.threads(1);
+            one = work / median_seconds(openblas_once, &w);
+            openblas.threads(run.threads);
+            all = work / median_seconds(openblas_once, &w);
             row(setting, NULL, one, all, NOT_RUN, "not for a device");
         } else row(setting, NULL, NOT_RUN, NOT_RUN, NOT_RUN, "OpenBLAS: not installed");
         w.symmetric = 0;
@@ -223,7 +248,9 @@ static void figure13(void) {
             text_of("shs_syrk_naive, k %d; one thread only", w.k));
         w.k = k;
     }
-    close_written(ours, item_name), close_written(whole, item_name), close_written(blas, item_name);
+    close_written(ours, item_name);
+    close_written(whole, item_name);
+    close_written(blas, item_name);
     close_written(textbook, item_name);
     for (way = 0; way < WAYS; way++) close_written(by_way[way], item_name);
     for (vendor = 0; vendor < VENDORS; vendor++) close_written(by_vendor[vendor], item_name);
@@ -235,7 +262,10 @@ static void figure13(void) {
         if (made[way]) curve(way_names[way], 5, text_of("%s, device, kernels alone", way_words[way]));
     for (vendor = 0; vendor < VENDORS; vendor++)
         if (had[vendor]) curve(vendor_files[vendor], 5, text_of("%s, device, resident", vendor_names[vendor]));
-    if (have_openblas) curve("openblas", 3, "OpenBLAS, one thread"), curve("openblas", 4, "OpenBLAS, all threads");
+    if (have_openblas) {
+        curve("openblas", 3, "OpenBLAS, one thread");
+        curve("openblas", 4, "OpenBLAS, all threads");
+    }
     curve("textbook", 3, "textbook, one thread");
     remark("Paper: CUBLAS, Volkov's kernel and its own square split on a GTX 470 (149 GFLOP/s at most), k 10240; the curves "
            "are not in our "
@@ -274,10 +304,17 @@ static analysis open_analysis(int lines, int samples) {
     a.pixels = ALLOCATE(double, count);
     a.bytes = ALLOCATE(unsigned char, count);
     scene_fill(a.pixels, SHS_TYPE_F64, lines, samples);
-    a.cube.pixels = a.pixels, a.cube.type = SHS_TYPE_F64, a.cube.interleave = SHS_INTERLEAVE_BSQ;
-    a.cube.lines = lines, a.cube.samples = samples, a.cube.bands = BANDS;
-    a.sink.pixels = a.bytes, a.sink.type = SHS_TYPE_U8, a.sink.interleave = SHS_INTERLEAVE_BSQ;
-    a.sink.rescale = 1, a.sink.high = 255;
+    a.cube.pixels = a.pixels;
+    a.cube.type = SHS_TYPE_F64;
+    a.cube.interleave = SHS_INTERLEAVE_BSQ;
+    a.cube.lines = lines;
+    a.cube.samples = samples;
+    a.cube.bands = BANDS;
+    a.sink.pixels = a.bytes;
+    a.sink.type = SHS_TYPE_U8;
+    a.sink.interleave = SHS_INTERLEAVE_BSQ;
+    a.sink.rescale = 1;
+    a.sink.high = 255;
     a.mean = ALLOCATE(shs_wide, BANDS);
     a.covariance = ALLOCATE(shs_wide, BANDS * BANDS);
     a.values = ALLOCATE(shs_wide, BANDS);
@@ -289,8 +326,14 @@ static analysis open_analysis(int lines, int samples) {
 }
 
 static void close_analysis(analysis *a) {
-    free(a->pixels), free(a->bytes), free(a->unscaled), free(a->ones), free(a->mean), free(a->covariance), free(a->values),
-        free(a->vectors);
+    free(a->pixels);
+    free(a->bytes);
+    free(a->unscaled);
+    free(a->ones);
+    free(a->mean);
+    free(a->covariance);
+    free(a->values);
+    free(a->vectors);
     shs_pca_free(NULL, &a->pca);
 }
 
@@ -319,7 +362,9 @@ static void projection_once(void *argument) {
     analysis *a = (analysis *)argument;
     shs_sink sink = SHS_ZERO;
     if (!a->unscaled) a->unscaled = ALLOCATE(double, (size_t)(a->cube.lines * a->cube.samples) * BANDS);
-    sink.pixels = a->unscaled, sink.type = SHS_TYPE_F64, sink.interleave = SHS_INTERLEAVE_BSQ;
+    sink.pixels = a->unscaled;
+    sink.type = SHS_TYPE_F64;
+    sink.interleave = SHS_INTERLEAVE_BSQ;
     check(shs_pca_transform(a->ctx, &a->pca, &a->cube, &sink), "projection");
 }
 
@@ -360,7 +405,8 @@ static double transfers(work_fn work, analysis *a) {
     check(shs_cl_stage_times(example_device, stages, 64, &count, 1), "the device's times");
     work(a);
     check(shs_cl_stage_times(example_device, stages, 64, &count, 1), "the device's times");
-    for (sum = 0, k = 0; k < count && k < 64; k++)
+    sum = 0;
+    for (k = 0; k < count && k < 64; k++)
         if (!strcmp(stages[k].name, "upload") || !strcmp(stages[k].name, "download")) sum += (double)stages[k].seconds;
 #else
     (void)work, (void)a;
@@ -375,7 +421,9 @@ static void measure_stages(void) {
     int k, w;
     if (done) return;
     done = 1;
-    where[0] = &run.one, where[1] = &run.all, where[2] = &run.on_device;
+    where[0] = &run.one;
+    where[1] = &run.all;
+    where[2] = &run.on_device;
     a = open_analysis(side(), side());
     for (k = 0; k < STAGES; k++)
         for (w = 0; w < 3; w++) {
@@ -515,7 +563,10 @@ enum { AIRPORT = 100, AIRPORT_BANDS = 205, COMPONENTS = 4 };
 /* Pixels of a component that are i.pca's, as they are or from 255 downwards, since GRASS fixes no sign. */
 static int equal_pixels(const unsigned char *ours, const unsigned char *theirs) {
     int same = 0, turned = 0, i;
-    for (i = 0; i < AIRPORT * AIRPORT; i++) same += ours[i] == theirs[i], turned += 255 - ours[i] == theirs[i];
+    for (i = 0; i < AIRPORT * AIRPORT; i++) {
+        same += ours[i] == theirs[i];
+        turned += 255 - ours[i] == theirs[i];
+    }
     return same > turned ? same : turned;
 }
 
@@ -543,13 +594,19 @@ static void figure14(void) {
     theirs = ALLOCATE(unsigned char, pixels);
     if (fread(raw, 2, count, file) != count) fail(EXIT_ERROR, "airport_bip.img: it is too short");
     fclose(file);
-    cube.pixels = raw, cube.type = SHS_TYPE_U16, cube.interleave = SHS_INTERLEAVE_BIP;
-    cube.samples = cube.lines = AIRPORT, cube.bands = AIRPORT_BANDS;
+    cube.pixels = raw;
+    cube.type = SHS_TYPE_U16;
+    cube.interleave = SHS_INTERLEAVE_BIP;
+    cube.samples = cube.lines = AIRPORT;
+    cube.bands = AIRPORT_BANDS;
     { /* the file is little-endian */
         const uint16_t one = 1;
         cube.swap_bytes = *(const unsigned char *)&one == 0;
     }
-    sink.type = SHS_TYPE_U8, sink.interleave = SHS_INTERLEAVE_BSQ, sink.rescale = 1, sink.high = 255;
+    sink.type = SHS_TYPE_U8;
+    sink.interleave = SHS_INTERLEAVE_BSQ;
+    sink.rescale = 1;
+    sink.high = 255;
     o.components = COMPONENTS;
     for (w = 0; w < 3; w++) {
         sink.pixels = out[w] = ALLOCATE(unsigned char, pixels *COMPONENTS);
@@ -594,7 +651,10 @@ static void figure15(void) {
     double sum[2] = {0, 0};
     if (!item_begin("figure15", "bars", "Fig. 15: shares of the time, on the CPU")) return;
     measure_stages();
-    for (k = 0; k < 3; k++) sum[0] += stage_seconds[which[k]][0], sum[1] += stage_seconds[which[k]][1];
+    for (k = 0; k < 3; k++) {
+        sum[0] += stage_seconds[which[k]][0];
+        sum[1] += stage_seconds[which[k]][1];
+    }
     put_line("x", "stage");
     put_line("y", "%% of the time");
     rows_begin("cpu");

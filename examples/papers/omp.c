@@ -95,16 +95,22 @@ static void figure(void) {
     put_line("x", "s, atoms a patch");
     put_line("y", "patches a second");
     put_line("log", "y");
-    rows_begin("textbook"), textbook = item_rows;
-    rows_begin("kernels"), resident = item_rows;
+    rows_begin("textbook");
+    textbook = item_rows;
+    rows_begin("kernels");
+    resident = item_rows;
     rows_begin("rate");
     for (k = 0; k < count; k++) {
         int s = run.scale == SCALE_QUICK ? quick[k] : run.scale == SCALE_USUAL ? usual[k] : k + 1;
         FILE *rows = item_rows;
         double device = NOT_RUN, kernels = NOT_RUN, one, all;
         step_of(k, count, text_of("patches a second, s %d", s));
-        one = rate(&c, &run.one, s), all = rate(&c, &run.all, s);
-        if (run.has_device) device = rate(&c, &run.on_device, s), kernels = resident_rate(&c, s);
+        one = rate(&c, &run.one, s);
+        all = rate(&c, &run.all, s);
+        if (run.has_device) {
+            device = rate(&c, &run.on_device, s);
+            kernels = resident_rate(&c, s);
+        }
         row(text_of("%d", s), s == 16 ? "45016" : "", one, all, device, s == 16 ? NULL : "paper: the curve is not in our copy");
         item_rows = resident;
         row(text_of("%d", s), "", NOT_RUN, NOT_RUN, kernels, "times of the kernels alone; the CPU is in the other file");
@@ -140,9 +146,13 @@ static void s16(void) {
     int wide = sizeof(shs_real) == 8;
     if (!item_begin("s16", "table", "s 16: patches a second, and speed-ups over three baselines")) return;
     c = open_coding(signals());
-    ours[0] = rate(&c, &run.one, 16), ours[1] = rate(&c, &run.all, 16);
+    ours[0] = rate(&c, &run.one, 16);
+    ours[1] = rate(&c, &run.all, 16);
     step_of(1, 3, "s 16 on the device");
-    if (run.has_device) ours[2] = rate(&c, &run.on_device, 16), kernels = resident_rate(&c, 16);
+    if (run.has_device) {
+        ours[2] = rate(&c, &run.on_device, 16);
+        kernels = resident_rate(&c, 16);
+    }
     step_of(2, 3, "s 16 in the textbook twin");
     textbook = textbook_rate(&c, 16, textbook_signals());
     put_line("unit", "patches a second; in the rows of speed-ups: times");
@@ -184,7 +194,9 @@ static void agreement(void) {
         row("signals with the same atoms", "", NOT_RUN, NOT_RUN, NOT_RUN,
             text_of("not run: golden/ is not below %s", run.shared));
     else {
-        D = ALLOCATE(shs_real, P * N), Y = ALLOCATE(shs_real, P * SIGNALS), values = ALLOCATE(float, P *SIGNALS);
+        D = ALLOCATE(shs_real, P * N);
+        Y = ALLOCATE(shs_real, P * SIGNALS);
+        values = ALLOCATE(float, P *SIGNALS);
         same = ALLOCATE(unsigned char, SIGNALS);
         raw = fopen(text_of("%s/golden/ksvd_atoms_64x128.f32", run.shared), "rb");
         if (!raw || fread(values, sizeof *values, P * N, raw) != P * N)
@@ -217,7 +229,10 @@ static void agreement(void) {
             "OMP in Octave (ompbox) in double; one thread: the same bits; device: not run");
         row("largest difference of a coefficient", "", NOT_RUN, largest, NOT_RUN, "signals have unit norm; device: not run");
         shs_codes_free(NULL, &codes);
-        free(D), free(Y), free(values), free(same);
+        free(D);
+        free(Y);
+        free(values);
+        free(same);
     }
     rows_end();
     item_end();
@@ -240,7 +255,8 @@ static int kernel_rows(coding *c, const char *name, int at) {
     static const int quick[] = {1, 4, 16, 32}, usual[] = {1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 28, 32};
     int count = sized(4, 13, MOST_S), k, fits = 0;
     FILE *alone;
-    rows_begin(text_of("%s_alone", name)), alone = item_rows;
+    rows_begin(text_of("%s_alone", name));
+    alone = item_rows;
     rows_begin(name);
     for (k = 0; k < count; k++) {
         int s = run.scale == SCALE_QUICK ? quick[k] : run.scale == SCALE_USUAL ? usual[k] : k + 1;

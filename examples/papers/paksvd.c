@@ -40,7 +40,12 @@ typedef struct training {
 static training small_training(int n, int s, int group, int iterations, size_t m, const shs_real *Y) {
     training t;
     memset(&t, 0, sizeof t);
-    t.n = n, t.s = s, t.group = group, t.iterations = iterations, t.m = m, t.Y = Y;
+    t.n = n;
+    t.s = s;
+    t.group = group;
+    t.iterations = iterations;
+    t.m = m;
+    t.Y = Y;
     t.replace = SHS_REPLACE_LEAVE;
     t.history = ALLOCATE(shs_ksvd_record, iterations);
     t.moment = ALLOCATE(double, iterations + 2);
@@ -102,8 +107,10 @@ static void learn(training *t, const shs_context *where) {
             t->history[k].rmse_coding = (shs_wide)errors[2 * k], t->history[k].rmse_update = (shs_wide)errors[2 * k + 1];
     else {
         learn_now(t, where);
-        for (k = 0; k < count; k++)
-            errors[2 * k] = (double)t->history[k].rmse_coding, errors[2 * k + 1] = (double)t->history[k].rmse_update;
+        for (k = 0; k < count; k++) {
+            errors[2 * k] = (double)t->history[k].rmse_coding;
+            errors[2 * k + 1] = (double)t->history[k].rmse_update;
+        }
         recorded(errors, 2 * count);
     }
     free(errors);
@@ -453,16 +460,31 @@ static void twin_once(void *argument) {
 static double twin_ms(int n, int s, size_t m, const shs_real *Y) {
     twin t;
     double ms;
-    t.n = n, t.s = s, t.m = (ptrdiff_t)m, t.Y = Y;
+    t.n = n;
+    t.s = s;
+    t.m = (ptrdiff_t)m;
+    t.Y = Y;
     t.D = ALLOCATE(shs_real, P * n);
     t.X = ALLOCATE(shs_wide, (size_t)n * m);
     t.E = ALLOCATE(shs_wide, P * m);
     t.F = ALLOCATE(shs_wide, P * m);
-    t.d = ALLOCATE(shs_wide, P), t.x = ALLOCATE(shs_wide, P), t.r = ALLOCATE(shs_wide, P);
-    t.Q = ALLOCATE(shs_wide, P * s), t.R = ALLOCATE(shs_wide, s * s);
+    t.d = ALLOCATE(shs_wide, P);
+    t.x = ALLOCATE(shs_wide, P);
+    t.r = ALLOCATE(shs_wide, P);
+    t.Q = ALLOCATE(shs_wide, P * s);
+    t.R = ALLOCATE(shs_wide, s * s);
     t.atoms = ALLOCATE(int, n);
     ms = 1e3 * median_seconds(twin_once, &t);
-    free(t.D), free(t.X), free(t.E), free(t.F), free(t.d), free(t.x), free(t.r), free(t.Q), free(t.R), free(t.atoms);
+    free(t.D);
+    free(t.X);
+    free(t.E);
+    free(t.F);
+    free(t.d);
+    free(t.x);
+    free(t.r);
+    free(t.Q);
+    free(t.R);
+    free(t.atoms);
     return ms;
 }
 
@@ -485,12 +507,15 @@ static void speedups(void) {
     if (!item_begin("speedups", "table", "PAK-SVD with N~ = n: how many times as fast as AK-SVD on a CPU")) return;
     Y = patch_signals(m, 1, 1);
     step_of(0, 3, "speed-ups, AK-SVD");
-    ak[0] = iteration_ms(n, s, 1, m, Y, &run.one), ak[1] = iteration_ms(n, s, 1, m, Y, &run.all),
+    ak[0] = iteration_ms(n, s, 1, m, Y, &run.one);
+    ak[1] = iteration_ms(n, s, 1, m, Y, &run.all);
     ak[2] = device_iteration_ms(n, s, 1, m, Y);
     step_of(1, 3, "speed-ups, PAK-SVD");
-    pak[0] = iteration_ms(n, s, n, m, Y, &run.one), pak[1] = iteration_ms(n, s, n, m, Y, &run.all),
+    pak[0] = iteration_ms(n, s, n, m, Y, &run.one);
+    pak[1] = iteration_ms(n, s, n, m, Y, &run.all);
     pak[2] = device_iteration_ms(n, s, n, m, Y);
-    small[0] = iteration_ms(TWIN_N, s, TWIN_N, few, Y, &run.one), small[1] = iteration_ms(TWIN_N, s, TWIN_N, few, Y, &run.all);
+    small[0] = iteration_ms(TWIN_N, s, TWIN_N, few, Y, &run.one);
+    small[1] = iteration_ms(TWIN_N, s, TWIN_N, few, Y, &run.all);
     small[2] = device_iteration_ms(TWIN_N, s, TWIN_N, few, Y);
     step_of(2, 3, "speed-ups, the textbook twin");
     textbook = twin_ms(TWIN_N, s, few, Y);
@@ -545,7 +570,10 @@ static void rounds(void) {
         int k;
         step_of(i, 5, label);
         t.rounds = runs[i].rounds;
-        if (!runs[i].rounds) t.rounds_schedule = schedule, t.rounds_steps = 2;
+        if (!runs[i].rounds) {
+            t.rounds_schedule = schedule;
+            t.rounds_steps = 2;
+        }
         t.want_errors = 1;
         learn(&t, &run.all);
         error_rows(name, &t, NULL);
@@ -586,11 +614,18 @@ static void stages(void) {
     int n = 512, s = 8, w;
     coding c;
     shs_real *Y;
-    where[0] = &run.one, where[1] = &run.all, where[2] = &run.on_device;
+    where[0] = &run.one;
+    where[1] = &run.all;
+    where[2] = &run.on_device;
     if (!item_begin("stages", "table", "The remark on coding and update: an update takes less than a coding")) return;
     Y = patch_signals(m, 1, 1);
     check(shs_codes_create(NULL, m, s, &codes), "codes");
-    c.n = n, c.s = s, c.m = m, c.Y = Y, c.D = Y, c.codes = &codes;
+    c.n = n;
+    c.s = s;
+    c.m = m;
+    c.Y = Y;
+    c.D = Y;
+    c.codes = &codes;
     for (w = 0; w < 3; w++) {
         ms[0][w] = ms[1][w] = ms[2][w] = NOT_RUN;
         step_of(w, 3, "coding and update");
@@ -625,15 +660,20 @@ static void blas(void) {
     if (!item_begin("blas", "table", "The remark on BLAS: the product D'Y, ours and a vendor's")) return;
     memset(&w, 0, sizeof w);
     w.transposed = 1;
-    w.rows = 512, w.columns = sized(2048, 16384, 16384), w.k = P;
+    w.rows = 512;
+    w.columns = sized(2048, 16384, 16384);
+    w.k = P;
     w.A = w.B = Y = patch_signals((size_t)w.columns, 1, 1);
     w.C = ALLOCATE(shs_real, (size_t)w.rows * (size_t)w.columns);
     operations = 2e-9 * P * w.rows * w.columns;
     put_line("unit", "GFLOP/s");
     rows_begin(NULL);
-    w.ctx = &run.one, one = median_seconds(gemm_once, &w);
-    w.ctx = &run.all, all = median_seconds(gemm_once, &w);
-    w.ctx = &run.on_device, there = run.has_device ? median_seconds(gemm_once, &w) : NOT_RUN;
+    w.ctx = &run.one;
+    one = median_seconds(gemm_once, &w);
+    w.ctx = &run.all;
+    all = median_seconds(gemm_once, &w);
+    w.ctx = &run.on_device;
+    there = run.has_device ? median_seconds(gemm_once, &w) : NOT_RUN;
     row("shs_gemm", "", operations / one, operations / all, ratio(operations, there),
         text_of("%s; device: with the transfers of D and Y, and of the product",
                 share_of_peak(1e9 * operations, one, VENDOR_WIDE)));
@@ -645,8 +685,10 @@ static void blas(void) {
             "by the device's own clock");
     }
     if (find_openblas()) {
-        openblas.threads(1), one = median_seconds(openblas_once, &w);
-        openblas.threads(run.threads), all = median_seconds(openblas_once, &w);
+        openblas.threads(1);
+        one = median_seconds(openblas_once, &w);
+        openblas.threads(run.threads);
+        all = median_seconds(openblas_once, &w);
         row(openblas_kernels(), "", operations / one, operations / all, NOT_RUN, "on the CPU only");
     } else row("OpenBLAS", "", NOT_RUN, NOT_RUN, NOT_RUN, "not installed");
     there = clblast_seconds(&w);

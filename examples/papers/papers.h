@@ -68,7 +68,8 @@ static inline double sorted_middle(double *values, int count) {
     for (i = 1; i < count; i++)
         for (j = i; j > 0 && values[j - 1] > values[j]; j--) {
             double other = values[j];
-            values[j] = values[j - 1], values[j - 1] = other;
+            values[j] = values[j - 1];
+            values[j - 1] = other;
         }
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
@@ -129,7 +130,8 @@ static inline void open_device(void) {
     shs_cl_device *devices = ALLOCATE(shs_cl_device, 64);
     shs_cl_options options = SHS_ZERO;
     int count = 0, i, usable = 0;
-    options.reason = run.no_device, options.reason_size = sizeof run.no_device;
+    options.reason = run.no_device;
+    options.reason_size = sizeof run.no_device;
     check(shs_cl_list(NULL, devices, 64, &count), "the list of devices");
     for (i = 0; i < count && i < 64; i++) {
         if (!devices[i].usable) continue;
@@ -186,7 +188,10 @@ static inline void tell(const char *what) {
     if (run.serial) progress_width = fprintf(stderr, "%s, serial baseline -%s: %s", run.paper, run.serial, what);
     else progress_width = fprintf(stderr, "%s %d of %d: %s", run.paper, run.item, run.items, what);
     if (left > 0 && !run.serial) progress_width += fprintf(stderr, "; about %d:%02d left", (int)left / 60, (int)left % 60);
-    if (!watched) fputc('\n', stderr), progress_width = 0;
+    if (!watched) {
+        fputc('\n', stderr);
+        progress_width = 0;
+    }
 }
 
 /* Step `step` of `steps` of the item is about to begin. */
@@ -289,11 +294,16 @@ static inline void put_number(double value) {
 /* One row; paper is copied as it is written there, NULL or "" where our copy has lost it. */
 static inline void row(const char *setting, const char *paper, double one, double all, double device, const char *note) {
     const char *why = device < 0 && !run.has_device ? text_of("no device: %s", run.no_device) : "";
-    put_field(setting), fputc(',', item_rows);
-    put_field(paper), fputc(',', item_rows);
-    put_number(one), fputc(',', item_rows);
-    put_number(all), fputc(',', item_rows);
-    put_number(device), fputc(',', item_rows);
+    put_field(setting);
+    fputc(',', item_rows);
+    put_field(paper);
+    fputc(',', item_rows);
+    put_number(one);
+    fputc(',', item_rows);
+    put_number(all);
+    fputc(',', item_rows);
+    put_number(device);
+    fputc(',', item_rows);
     put_field(note && *note ? *why ? text_of("%s; %s", note, why) : note : why);
     fputc('\n', item_rows);
     fflush(item_rows);

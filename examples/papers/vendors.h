@@ -129,7 +129,8 @@ static inline int vendor_is_right(const product *w, const shs_real *C) {
     size_t count = (size_t)w->rows * (size_t)w->columns, i;
     product ours = *w;
     double largest = 0, apart = 0;
-    ours.ctx = NULL, ours.C = ALLOCATE(shs_real, count);
+    ours.ctx = NULL;
+    ours.C = ALLOCATE(shs_real, count);
     gemm_once(&ours);
     for (i = 0; i < count; i++) {
         double d = fabs((double)ours.C[i] - (double)C[i]), size = fabs((double)ours.C[i]);
@@ -200,7 +201,8 @@ static inline int open_clblast(void) {
     cl_int error = 0;
     if (clblast.opened || !run.has_device) return clblast.opened > 0;
     clblast.opened = -1;
-    cl = vendor_library(loaders), library = vendor_library(names);
+    cl = vendor_library(loaders);
+    library = vendor_library(names);
     if (!vendor_function(cl, "clGetPlatformIDs", &clblast.platforms) ||
         !vendor_function(cl, "clGetPlatformInfo", &clblast.about_platform) ||
         !vendor_function(cl, "clGetDeviceIDs", &clblast.devices) ||
@@ -294,7 +296,8 @@ static inline int open_cublas(void) {
     void *runtime, *library;
     if (cublas.opened || !run.has_device || !strstr(run.device_name, "NVIDIA")) return cublas.opened > 0;
     cublas.opened = -1;
-    runtime = vendor_library(runtimes), library = vendor_library(names);
+    runtime = vendor_library(runtimes);
+    library = vendor_library(names);
     if (!vendor_function(runtime, "cudaMalloc", &cublas.allocate) || !vendor_function(runtime, "cudaFree", &cublas.release) ||
         !vendor_function(runtime, "cudaMemcpy", &cublas.copy) ||
         !vendor_function(runtime, "cudaDeviceSynchronize", &cublas.synchronize) ||

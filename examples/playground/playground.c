@@ -75,7 +75,9 @@ static shs_real *reals_of(enum array which, size_t count) {
 
 static picture picture_of(enum array which, int width, int height) {
     picture a;
-    a.width = width, a.height = height, a.channels = 1;
+    a.width = width;
+    a.height = height;
+    a.channels = 1;
     a.pixels = (shs_real *)arrays[which].at;
     if (!a.pixels || arrays[which].bytes != (size_t)width * (size_t)height * sizeof(shs_real))
         fail(EXIT_ERROR, "the picture has not %d x %d pixels", width, height);
@@ -136,8 +138,12 @@ static void *help(void *number) {
 static void parallel_for(void *user, size_t chunks, int threads, shs_chunk_fn body, void *arg) {
     (void)user, (void)threads; /* as many as there are workers */
     pthread_mutex_lock(&pool.lock);
-    pool.body = body, pool.arg = arg, pool.chunks = chunks, pool.next = 0;
-    pool.open = 1, pool.loops++;
+    pool.body = body;
+    pool.arg = arg;
+    pool.chunks = chunks;
+    pool.next = 0;
+    pool.open = 1;
+    pool.loops++;
     pthread_cond_broadcast(&pool.opened);
     pthread_mutex_unlock(&pool.lock);
     do_chunks(0);
@@ -164,7 +170,8 @@ EMSCRIPTEN_KEEPALIVE int begin_threads(int wanted) {
 /* Tells the page of progress; report gets what the method says of it. */
 static shs_context context_of(shs_ksvd_report *report) {
     shs_context ctx = SHS_ZERO;
-    ctx.progress_fn = tell_progress, ctx.progress_user = report;
+    ctx.progress_fn = tell_progress;
+    ctx.progress_user = report;
 #ifdef PLAYGROUND_THREADS
     if (pool.helpers > 0) ctx.parallel_fn = parallel_for, ctx.threads = pool.helpers + 1;
 #endif
@@ -178,7 +185,8 @@ EMSCRIPTEN_KEEPALIVE void draw_picture(void) {
     picture a = drawn_picture();
     size_t i;
     for (i = 0; i < picture_size(&a); i++) a.pixels[i] = (shs_real)floor((double)a.pixels[i] + 0.5);
-    about.width = a.width, about.height = a.height;
+    about.width = a.width;
+    about.height = a.height;
     keep_picture(PICTURE, &a);
 }
 
@@ -198,13 +206,17 @@ EMSCRIPTEN_KEEPALIVE void repair_picture(int width, int height, double sigma, in
     double start = wall_clock();
     shs_real *D;
     int p;
-    about.n = atoms, about.mean_atoms = 0;
+    about.n = atoms;
+    about.mean_atoms = 0;
     for (i = 0; i < count; i++) missing += pixel_missing(damaged.pixels[i]) != 0;
     if (missing == count) fail(EXIT_ERROR, "nothing of the picture is left to learn from");
     if (missing > 0) {
         inpainting how;
         how.tolerance = sigma > 1 ? 1.15 * sigma : 1;
-        how.patch = DENOISE_PATCH, how.atoms = atoms, how.iterations = iterations, how.seed = (uint64_t)seed;
+        how.patch = DENOISE_PATCH;
+        how.atoms = atoms;
+        how.iterations = iterations;
+        how.seed = (uint64_t)seed;
         about.p = how.patch * how.patch;
         D = inpaint_learn(&ctx, &damaged, &how, &p, &report);
         report.dictionary = NULL;
@@ -213,7 +225,8 @@ EMSCRIPTEN_KEEPALIVE void repair_picture(int width, int height, double sigma, in
         if (sigma > 1) { /* what is known is noisy, too */
             shs_image image = picture_image(&out);
             denoising smooth = {0, 0, 0, 1, 1, 0, 0};
-            smooth.sigma = sigma, smooth.atoms = atoms;
+            smooth.sigma = sigma;
+            smooth.atoms = atoms;
             damaged = picture_create(width, height, 1);
             memcpy(damaged.pixels, image.pixels, count * sizeof *damaged.pixels);
             about.mean_atoms = denoise_with(&ctx, &damaged, &smooth, p, D, &out);
@@ -221,8 +234,12 @@ EMSCRIPTEN_KEEPALIVE void repair_picture(int width, int height, double sigma, in
         }
     } else {
         denoising how;
-        how.sigma = sigma > 1 ? sigma : 1, how.atoms = atoms, how.iterations = iterations, how.parallel_atoms = 1;
-        how.seed = (uint64_t)seed, how.gamma = 0;
+        how.sigma = sigma > 1 ? sigma : 1;
+        how.atoms = atoms;
+        how.iterations = iterations;
+        how.parallel_atoms = 1;
+        how.seed = (uint64_t)seed;
+        how.gamma = 0;
         how.patches = INPAINT_TRAINING; /* half of what denoise takes: someone waits for it */
         about.p = DENOISE_PATCH * DENOISE_PATCH;
         D = denoise_learn(&ctx, &damaged, &how, &p, &report);
@@ -253,7 +270,10 @@ EMSCRIPTEN_KEEPALIVE int code_patch(int width, int height, int x, int y, int p, 
     for (i = 0; i < p; i++) {
         signal[i] = a.pixels[(y + i / side) * width + x + i % side];
         out[(size_t)stride * (size_t)(most + 1) + (size_t)i] = signal[i];
-        if (!pixel_missing(signal[i])) mean += signal[i], known++;
+        if (!pixel_missing(signal[i])) {
+            mean += signal[i];
+            known++;
+        }
     }
     mean /= known > 0 ? (shs_real)known : 1;
     for (i = 0; i < p; i++) signal[i] -= mean;
@@ -261,17 +281,22 @@ EMSCRIPTEN_KEEPALIVE int code_patch(int width, int height, int x, int y, int p, 
     o.skip_nan = 1;
     for (k = 0; k <= most; k++) {
         shs_real *step = out + (size_t)stride * (size_t)k;
-        memset(z, 0, sizeof z), memset(step, 0, (size_t)stride * sizeof *step);
+        memset(z, 0, sizeof z);
+        memset(step, 0, (size_t)stride * sizeof *step);
         o.sparsity = k;
         if (k > 0) {
             check(shs_omp_ex(NULL, p, n, D, p, 1, signal, p, &o, &codes, NULL, NULL), "coding the patch");
             if (codes.used[0] < k) break;
             check(shs_codes_synthesize(NULL, p, n, D, p, &codes, 0, 1, z, p), "putting atoms together");
         }
-        for (i = 0, error = 0; i < p; i++)
+        error = 0;
+        for (i = 0; i < p; i++)
             if (!pixel_missing(signal[i])) error += (signal[i] - z[i]) * (signal[i] - z[i]);
         step[0] = (shs_real)sqrt((double)error);
-        for (i = 0; i < k; i++) step[1 + i] = (shs_real)codes.atoms[i], step[1 + most + i] = codes.coefs[i];
+        for (i = 0; i < k; i++) {
+            step[1 + i] = (shs_real)codes.atoms[i];
+            step[1 + most + i] = codes.coefs[i];
+        }
         for (i = 0; i < p; i++) step[1 + 2 * most + i] = z[i] + mean;
     }
     shs_codes_free(NULL, &codes);
@@ -286,7 +311,9 @@ static char *begin_cube(const cube_file *f) {
     int b;
     for (b = 0; b < f->bands && f->wavelength; b++) w[b] = (shs_real)f->wavelength[b];
     (void)reals_of(CUBE, (size_t)f->samples * (size_t)f->lines * (size_t)f->bands);
-    about.samples = f->samples, about.lines = f->lines, about.bands = f->bands;
+    about.samples = f->samples;
+    about.lines = f->lines;
+    about.bands = f->bands;
     return ALLOCATE(char, (size_t)f->samples * (size_t)f->bands * shs_type_size(f->type));
 }
 
@@ -308,9 +335,17 @@ EMSCRIPTEN_KEEPALIVE void make_cube(int samples, int lines, int bands, double se
     scene *a = ALLOCATE(scene, 1);
     char *line;
     int y;
-    given.samples = samples, given.lines = lines, given.bands = bands, given.seed = (uint64_t)seed, given.noise = 0.003;
+    given.samples = samples;
+    given.lines = lines;
+    given.bands = bands;
+    given.seed = (uint64_t)seed;
+    given.noise = 0.003;
     scene_create(a, &given);
-    f.samples = samples, f.lines = lines, f.bands = bands, f.type = SHS_TYPE_U16, f.interleave = SHS_INTERLEAVE_BIL;
+    f.samples = samples;
+    f.lines = lines;
+    f.bands = bands;
+    f.type = SHS_TYPE_U16;
+    f.interleave = SHS_INTERLEAVE_BIL;
     f.wavelength = a->wavelength;
     line = begin_cube(&f);
     for (y = 0; y < lines; y++) {
@@ -355,7 +390,11 @@ EMSCRIPTEN_KEEPALIVE void analyse_cube(int method, int samples, int lines, int b
     shs_ica ica = SHS_ZERO;
     double start = wall_clock();
     if (!values || arrays[CUBE].bytes != pixels * (size_t)bands * sizeof *values) fail(EXIT_ERROR, "there is no such cube");
-    cube.pixels = values, cube.type = SHS_TYPE_F32, cube.samples = samples, cube.lines = lines, cube.bands = bands;
+    cube.pixels = values;
+    cube.type = SHS_TYPE_F32;
+    cube.samples = samples;
+    cube.lines = lines;
+    cube.bands = bands;
     for (b = 0; b < bands; b++) {
         const shs_real *band = values + (size_t)b * pixels;
         size_t i = 1;
@@ -366,7 +405,8 @@ EMSCRIPTEN_KEEPALIVE void analyse_cube(int method, int samples, int lines, int b
     cube.band_list = list;
     count = method == RX ? 1 : count < cube.band_count ? count : cube.band_count;
     pca_options.components = ica_options.components = count;
-    sink.type = SHS_TYPE_F32, sink.pixels = reals_of(COMPONENTS, pixels * (size_t)count);
+    sink.type = SHS_TYPE_F32;
+    sink.pixels = reals_of(COMPONENTS, pixels * (size_t)count);
     switch (method) {
     case PCA:
         check(shs_pca_fit(&ctx, &cube, NULL, &all), "PCA");

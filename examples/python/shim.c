@@ -78,7 +78,10 @@ static shs_context context(shim_call *c, shim_progress progress, int threads, vo
     shs_context ctx = SHS_ZERO;
     memset(c, 0, sizeof *c);
     c->progress = progress;
-    if (progress) ctx.progress_fn = ask, ctx.progress_user = c;
+    if (progress) {
+        ctx.progress_fn = ask;
+        ctx.progress_user = c;
+    }
     ctx.threads = threads;
 #ifdef SHIM_OPENCL
     if (device) ctx.engine = shs_cl_engine((shs_cl *)device);
@@ -161,7 +164,8 @@ ENTRY(device_open, (const char *name, void **device, char *reason, size_t reason
     else if (*name) options.name = name;
     status = shs_cl_create(NULL, &options, &cl);
     if (status == SHS_NO_DEVICE && options.name) {
-        options.name = NULL, options.platform = name;
+        options.name = NULL;
+        options.platform = name;
         status = shs_cl_create(NULL, &options, &cl);
     }
     *device = cl;
@@ -200,8 +204,10 @@ static shs_omp_options coding_of(CODING) {
     o.tolerance = (shs_real)tolerance;
     o.selection = (shs_selection)selection;
     o.nonnegative = nonnegative;
-    o.mask = mask, o.ldm = ldm;
-    o.weights = weights, o.ldw = ldw;
+    o.mask = mask;
+    o.ldm = ldm;
+    o.weights = weights;
+    o.ldw = ldw;
     o.skip_nan = skip_nan;
     o.sparsity_each = sparsity_each;
     o.tolerance_each = tolerance_each;
@@ -219,8 +225,11 @@ static shs_omp_options coding_of(CODING) {
 
 static shs_codes codes_of(size_t m, CODES) {
     shs_codes codes = SHS_ZERO;
-    codes.m = m, codes.stride = stride;
-    codes.used = used, codes.atoms = atoms, codes.coefs = coefs;
+    codes.m = m;
+    codes.stride = stride;
+    codes.used = used;
+    codes.atoms = atoms;
+    codes.coefs = coefs;
     return codes;
 }
 
@@ -311,18 +320,23 @@ ENTRY(ksvd,
     o.parallel_atoms = parallel_atoms;
     o.rounds = rounds;
     o.start = (shs_start)start;
-    o.patch_width = patch_width, o.patch_height = patch_height, o.patch_channels = patch_channels;
+    o.patch_width = patch_width;
+    o.patch_height = patch_height;
+    o.patch_channels = patch_channels;
     o.seed = seed;
     o.first_iteration = first_iteration;
     o.replace = (shs_replace)replace;
     o.prune_coherence = (shs_real)prune_coherence;
     o.prune_uses = prune_uses;
     o.keep = (shs_keep)keep;
-    o.stop_improvement = stop_improvement, o.stop_patience = stop_patience;
-    o.regularisation = (shs_real)regularisation, o.regularisation_decay = (shs_real)regularisation_decay;
+    o.stop_improvement = stop_improvement;
+    o.stop_patience = stop_patience;
+    o.regularisation = (shs_real)regularisation;
+    o.regularisation_decay = (shs_real)regularisation_decay;
     o.regularised_iterations = regularised_iterations;
     o.incoherence = (shs_real)incoherence;
-    o.coherence = (shs_real)coherence, o.coherence_rounds = coherence_rounds;
+    o.coherence = (shs_real)coherence;
+    o.coherence_rounds = coherence_rounds;
     if (iterations > 0) {
         report.history = (shs_ksvd_record *)calloc((size_t)iterations, sizeof *report.history);
         if (!report.history) return SHS_NO_MEMORY;
@@ -338,8 +352,10 @@ ENTRY(ksvd,
         row[4] = r->pruned;
         row[5] = (double)r->rmse_test;
     }
-    result[0] = report.iterations, result[1] = report.best_iteration;
-    result[2] = (double)report.rmse, result[3] = (double)report.mean_atoms;
+    result[0] = report.iterations;
+    result[1] = report.best_iteration;
+    result[2] = (double)report.rmse;
+    result[3] = (double)report.mean_atoms;
     free(report.history);
     return status;
 }
@@ -427,8 +443,11 @@ ENTRY(online, (CALL, SIGNALS, int n, int sparsity, double tolerance, int selecti
 
 static shs_image image_of(IMAGE) {
     shs_image image = SHS_ZERO;
-    image.pixels = pixels, image.type = (shs_type)type;
-    image.width = width, image.height = height, image.channels = channels;
+    image.pixels = pixels;
+    image.type = (shs_type)type;
+    image.width = width;
+    image.height = height;
+    image.channels = channels;
     image.row_stride = row_stride;
     return image;
 }
@@ -436,11 +455,15 @@ static shs_image image_of(IMAGE) {
 
 static shs_patches patches_of(PATCHES) {
     shs_patches set = SHS_ZERO;
-    set.width = patch_width, set.height = patch_height;
+    set.width = patch_width;
+    set.height = patch_height;
     set.mode = (shs_patch_mode)mode;
-    set.step_x = step_x, set.step_y = step_y;
-    set.count = count, set.seed = seed;
-    set.keep_mean = keep_mean, set.unit_norm = unit_norm;
+    set.step_x = step_x;
+    set.step_y = step_y;
+    set.count = count;
+    set.seed = seed;
+    set.keep_mean = keep_mean;
+    set.unit_norm = unit_norm;
     return set;
 }
 #define THE_PATCHES                                                                                                            \
@@ -473,7 +496,10 @@ ENTRY(noise_sigma, (CALL, IMAGE, double *sigma, int *guess)) {
     THE_IMAGE;
     shs_noise noise;
     shs_status status = shs_noise_sigma(&ctx, &image, &noise);
-    if (status == SHS_OK) *sigma = (double)noise.sigma, *guess = noise.guess;
+    if (status == SHS_OK) {
+        *sigma = (double)noise.sigma;
+        *guess = noise.guess;
+    }
     return status;
 }
 
@@ -481,12 +507,18 @@ ENTRY(noise_sigma, (CALL, IMAGE, double *sigma, int *guess)) {
 
 static shs_cube cube_of(CUBE) {
     shs_cube cube = SHS_ZERO;
-    cube.pixels = pixels, cube.type = (shs_type)type;
-    cube.samples = samples, cube.lines = lines, cube.bands = bands;
-    cube.sample_stride = sample_stride, cube.line_stride = line_stride, cube.band_stride = band_stride;
+    cube.pixels = pixels;
+    cube.type = (shs_type)type;
+    cube.samples = samples;
+    cube.lines = lines;
+    cube.bands = bands;
+    cube.sample_stride = sample_stride;
+    cube.line_stride = line_stride;
+    cube.band_stride = band_stride;
     cube.swap_bytes = swap_bytes;
     cube.mask = valid;
-    cube.has_nodata = has_nodata, cube.nodata = nodata;
+    cube.has_nodata = has_nodata;
+    cube.nodata = nodata;
     return cube;
 }
 #define THE_CUBE                                                                                                               \
@@ -552,7 +584,8 @@ ENTRY(fit, (CALL, CUBE, int kind, int components, double variance, double eigenv
     i.contrast = (shs_contrast)contrast;
     i.approach = (shs_ica_approach)approach;
     i.route = (shs_ica_route)route;
-    i.iterations = iterations, i.tolerance = tolerance;
+    i.iterations = iterations;
+    i.tolerance = tolerance;
     i.plain_steps = plain_steps;
     i.restarts = restarts;
     i.random_start = random_start;
@@ -570,7 +603,10 @@ ENTRY(fit, (CALL, CUBE, int kind, int components, double variance, double eigenv
         shs_pca_free(&ctx, &model.pca);
         shs_ica_free(&ctx, &model.ica);
     }
-    if (status != SHS_OK) free(made.bytes), memset(&made, 0, sizeof made);
+    if (status != SHS_OK) {
+        free(made.bytes);
+        memset(&made, 0, sizeof made);
+    }
     *file = made.bytes;
     *size = made.size;
     return status;

@@ -254,17 +254,24 @@ static void encode(const settings *s, const char *out, int count, char **names) 
     size = head + m * stride;
     bytes = ALLOCATE(unsigned char, size);
     memcpy(bytes, "\211SHSTEX\n\1", 9);
-    bytes[9] = (unsigned char)channels, bytes[10] = (unsigned char)b, bytes[11] = (unsigned char)s->sparsity;
-    bytes[12] = (unsigned char)(n & 255), bytes[13] = (unsigned char)(n >> 8);
-    bytes[14] = (unsigned char)(count & 255), bytes[15] = (unsigned char)(count >> 8);
+    bytes[9] = (unsigned char)channels;
+    bytes[10] = (unsigned char)b;
+    bytes[11] = (unsigned char)s->sparsity;
+    bytes[12] = (unsigned char)(n & 255);
+    bytes[13] = (unsigned char)(n >> 8);
+    bytes[14] = (unsigned char)(count & 255);
+    bytes[15] = (unsigned char)(count >> 8);
     for (i = 0; i < count; i++) {
         put_u32(bytes + 24 + 12 * i, (size_t)levels[i * MOST_LEVELS].width);
         put_u32(bytes + 28 + 12 * i, (size_t)levels[i * MOST_LEVELS].height);
         put_u32(bytes + 32 + 12 * i, (size_t)level_counts[i]);
     }
     blocks = bytes + head;
-    Y = ALLOCATE(shs_real, m * (size_t)p), D = ALLOCATE(shs_real, (size_t)p * (size_t)n), norms = ALLOCATE(double, n);
-    for (i = 0, at = 0; i < count; i++)
+    Y = ALLOCATE(shs_real, m * (size_t)p);
+    D = ALLOCATE(shs_real, (size_t)p * (size_t)n);
+    norms = ALLOCATE(double, n);
+    at = 0;
+    for (i = 0; i < count; i++)
         for (l = 0; l < level_counts[i]; l++) {
             const picture *a = levels + i * MOST_LEVELS + l;
             take_blocks(a, b, Y + at * (size_t)p, blocks + at * stride, stride);
@@ -296,7 +303,12 @@ static void encode(const settings *s, const char *out, int count, char **names) 
     printf("bytes=%zu bits_a_pixel=%.3f without_atoms=%.3f\n", size, 8.0 * (double)size / (double)values,
            8.0 * (double)(m * stride) / (double)values);
     shs_codes_free(NULL, &codes);
-    free(bytes), free(Y), free(D), free(norms), free(levels), free(level_counts);
+    free(bytes);
+    free(Y);
+    free(D);
+    free(norms);
+    free(levels);
+    free(level_counts);
 }
 
 /* ---- decode and view --------------------------------------------------------------------------------------------- */
@@ -366,7 +378,10 @@ static void view(const settings *s, const char *in, const char *out) {
     picture_will_write(out, t.channels == 1 ? 1 : 3);
     whole = texture_read(s->reference);
     if (whole.channels < t.channels) widen(&whole, t.channels);
-    for (l = 0; l < levels; l++) texture_level(&t, s->texture, l, &width, &height), total += height;
+    for (l = 0; l < levels; l++) {
+        texture_level(&t, s->texture, l, &width, &height);
+        total += height;
+    }
     texture_level(&t, s->texture, 0, &width, &height);
     if (whole.width != width || whole.height != height || whole.channels != t.channels)
         fail(EXIT_ERROR, "%s: its size or number of channels differs from texture %d of %s", s->reference, s->texture, in);

@@ -59,9 +59,13 @@ static inline const char *texture_open(const unsigned char *bytes, size_t size, 
     if (size < 24) return size < 8 || memcmp(bytes, "\211SHSTEX\n", 8) ? "it is no set of textures" : "it is truncated";
     if (memcmp(bytes, "\211SHSTEX\n", 8)) return "it is no set of textures";
     if (bytes[8] != 1) return "it is of another version than this program reads";
-    t->channels = bytes[9], t->block = bytes[10], t->sparsity = bytes[11];
-    t->count = bytes[12] + 256 * bytes[13], t->textures = bytes[14] + 256 * bytes[15];
-    t->size = t->channels * t->block * t->block, t->stride = t->channels + 2 * t->sparsity;
+    t->channels = bytes[9];
+    t->block = bytes[10];
+    t->sparsity = bytes[11];
+    t->count = bytes[12] + 256 * bytes[13];
+    t->textures = bytes[14] + 256 * bytes[15];
+    t->size = t->channels * t->block * t->block;
+    t->stride = t->channels + 2 * t->sparsity;
     if ((t->channels != 1 && t->channels != 3 && t->channels != 4) || t->block < 4 || t->block > 8 || t->sparsity < 1 ||
         t->sparsity > 16 || t->count < 1 || t->count > 256 || t->textures < 1)
         return "it is damaged: a number in its header is none that can be";
@@ -69,15 +73,19 @@ static inline const char *texture_open(const unsigned char *bytes, size_t size, 
         return "it is damaged: its scale is too large";
     t->scale = (int32_t)texture_u32(bytes + 16);
     at = 24 + 12 * (size_t)t->textures;
-    t->table = bytes + 24, t->atoms = bytes + at;
+    t->table = bytes + 24;
+    t->atoms = bytes + at;
     at += (size_t)t->count * (size_t)t->size;
     if (at > size) return "it is truncated";
     t->blocks = bytes + at;
-    for (k = 0, t->total = 0; k < t->textures; k++) {
+    t->total = 0;
+    for (k = 0; k < t->textures; k++) {
         texture_set one = *t;
         uint32_t w, h, l;
         one.table += 12 * k;
-        w = texture_u32(one.table), h = texture_u32(one.table + 4), l = texture_u32(one.table + 8);
+        w = texture_u32(one.table);
+        h = texture_u32(one.table + 4);
+        l = texture_u32(one.table + 8);
         if (w < 1 || w > 16384 || h < 1 || h > 16384 || l < 1 || l > 15)
             return "it is damaged: a texture's size is none that can be";
         t->total += texture_level(&one, 0, (int)l, &width, &height);

@@ -29,7 +29,8 @@ typedef struct input {
 
 static inline input input_of(const uint8_t *data, size_t size) {
     input in;
-    in.at = data, in.end = data + size;
+    in.at = data;
+    in.end = data + size;
     return in;
 }
 
@@ -142,7 +143,9 @@ typedef struct output {
 
 static inline output output_of(size_t size) {
     output o;
-    o.size = size, o.bytes = NEW(unsigned char, size), o.before = NEW(unsigned char, size);
+    o.size = size;
+    o.bytes = NEW(unsigned char, size);
+    o.before = NEW(unsigned char, size);
     memset(o.bytes, 0x5a, size);
     memset(o.before, 0x5a, size);
     return o;
@@ -227,11 +230,20 @@ static inline void world_of(world *w, input *in) {
     int flags = byte(in), fault = byte(in);
     memset(w, 0, sizeof *w);
     w->allocations_left = w->steps_left = w->reductions_left = -1;
-    w->ctx.alloc_fn = counted_alloc, w->ctx.free_fn = counted_free, w->ctx.alloc_user = w;
+    w->ctx.alloc_fn = counted_alloc;
+    w->ctx.free_fn = counted_free;
+    w->ctx.alloc_user = w;
     if (flags & 1) w->ctx.parallel_fn = backwards;
     w->ctx.threads = flags >> 1 & 3;
-    if (flags & 8) w->ctx.progress_fn = counted_progress, w->ctx.progress_user = w;
-    if (flags & 16) w->ctx.reduce_fn = counted_reduce, w->ctx.reduce_user = w, w->ctx.ranks = 1;
+    if (flags & 8) {
+        w->ctx.progress_fn = counted_progress;
+        w->ctx.progress_user = w;
+    }
+    if (flags & 16) {
+        w->ctx.reduce_fn = counted_reduce;
+        w->ctx.reduce_user = w;
+        w->ctx.ranks = 1;
+    }
     switch (fault >> 3) {
     case 27: w->allocations_left = fault & 7; break;
     case 28: w->steps_left = fault & 7; break;

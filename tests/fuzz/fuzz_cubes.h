@@ -32,7 +32,11 @@ static inline void put_value(unsigned char *at, shs_type type, int swap, double 
     else if (type == SHS_TYPE_F64) memcpy(raw, &value, sizeof value);
     else if (type == SHS_TYPE_REAL) memcpy(raw, &r, sizeof r);
     else memcpy(raw, &whole, sizeof whole); /* the low bytes, on a little-endian machine */
-    for (i = 0; swap && i < size / 2; i++) other = raw[i], raw[i] = raw[size - 1 - i], raw[size - 1 - i] = other;
+    for (i = 0; swap && i < size / 2; i++) {
+        other = raw[i];
+        raw[i] = raw[size - 1 - i];
+        raw[size - 1 - i] = other;
+    }
     memcpy(at, raw, size);
 }
 
@@ -89,16 +93,27 @@ static inline void scene_of(input *in, scene *s) {
     shs_real *drawn;
     memset(s, 0, sizeof *s);
     s->reads_left = s->writes_left = -1;
-    c->type = (shs_type)(byte(in) % SHS_TYPE_COUNT), c->interleave = (shs_interleave)(byte(in) % 3);
-    c->lines = size_of(in, 6), c->samples = size_of(in, 7), c->bands = size_of(in, 6);
-    flags = byte(in), fault = byte(in);
+    c->type = (shs_type)(byte(in) % SHS_TYPE_COUNT);
+    c->interleave = (shs_interleave)(byte(in) % 3);
+    c->lines = size_of(in, 6);
+    c->samples = size_of(in, 7);
+    c->bands = size_of(in, 6);
+    flags = byte(in);
+    fault = byte(in);
     c->swap_bytes = flags & 1;
-    values = strides_of(in, c), size = shs_type_size(c->type), pixels = count_of(c->lines, c->samples);
-    s->bytes = values * size, s->pixels = NEW(unsigned char, s->bytes);
+    values = strides_of(in, c);
+    size = shs_type_size(c->type);
+    pixels = count_of(c->lines, c->samples);
+    s->bytes = values * size;
+    s->pixels = NEW(unsigned char, s->bytes);
     drawn = NEW(shs_real, values);
     s->e = fill(in, values, drawn);
     for (i = 0; i < values; i++) put_value(s->pixels + i * size, c->type, c->swap_bytes, (double)drawn[i]);
-    if (c->type >= SHS_TYPE_U8 && c->type <= SHS_TYPE_U32) s->e.finite = 1, s->e.most = 4294967296.0, s->e.least = 1;
+    if (c->type >= SHS_TYPE_U8 && c->type <= SHS_TYPE_U32) {
+        s->e.finite = 1;
+        s->e.most = 4294967296.0;
+        s->e.least = 1;
+    }
     free(drawn);
     c->pixels = s->pixels;
     if (flags & 2) {
@@ -106,21 +121,32 @@ static inline void scene_of(input *in, scene *s) {
         s->bands = NEW(int, 8);
         for (j = 0; j < 8; j++) s->bands[j] = positive(c->bands) ? byte(in) % c->bands : 0;
         if (wild) s->bands[0] = any_int(in);
-        c->band_list = s->bands, c->band_count = count;
+        c->band_list = s->bands;
+        c->band_count = count;
     }
     if ((flags & 12) == 12) {
         s->mask = NEW(unsigned char, pixels);
         for (i = 0; i < pixels; i++) s->mask[i] = (unsigned char)(byte(in) & 1);
         c->mask = s->mask;
     }
-    if (flags & 16) c->has_nodata = 1, c->nodata = (shs_wide)special(byte(in));
+    if (flags & 16) {
+        c->has_nodata = 1;
+        c->nodata = (shs_wide)special(byte(in));
+    }
     if ((flags & 96) == 96 && !c->sample_stride) {
-        c->pixels = NULL, c->read_fn = scene_read, c->read_user = s, c->block_lines = within(in, 0, 3);
+        c->pixels = NULL;
+        c->read_fn = scene_read;
+        c->read_user = s;
+        c->block_lines = within(in, 0, 3);
         s->garbage = fault >> 6 == 2;
         s->line_bytes = positive(c->samples) * positive(c->bands) * (int)size;
         if (fault >> 6 == 3) s->reads_left = fault & 7;
         if (!s->bytes) s->bytes = 1;
-        if (s->mask && (fault & 32)) c->mask = NULL, c->mask_fn = scene_marks, c->mask_user = s;
+        if (s->mask && (fault & 32)) {
+            c->mask = NULL;
+            c->mask_fn = scene_marks;
+            c->mask_user = s;
+        }
     } else if (fault == 255) c->pixels = NULL;
     else if (fault == 254) c->type = (shs_type)99;
     else if (fault == 253) c->interleave = (shs_interleave)-1;
@@ -130,12 +156,24 @@ static inline void sink_of(input *in, scene *s, int outputs) {
     int flags = byte(in), fault = byte(in);
     shs_sink *k = &s->sink;
     memset(k, 0, sizeof *k);
-    k->type = (shs_type)(byte(in) % SHS_TYPE_COUNT), k->interleave = (shs_interleave)(byte(in) % 3);
+    k->type = (shs_type)(byte(in) % SHS_TYPE_COUNT);
+    k->interleave = (shs_interleave)(byte(in) % 3);
     s->out = output_of(count_of(s->cube.lines, s->cube.samples) * (size_t)positive(outputs) * shs_type_size(k->type));
     k->pixels = s->out.bytes;
-    if (flags & 1) k->has_nodata = 1, k->nodata = (shs_wide)special(byte(in));
-    if (flags & 2) k->rescale = 1, k->low = (shs_wide)special(byte(in)), k->high = (shs_wide)special(byte(in));
-    if (flags & 4) k->pixels = NULL, k->write_fn = scene_write, k->write_user = s;
+    if (flags & 1) {
+        k->has_nodata = 1;
+        k->nodata = (shs_wide)special(byte(in));
+    }
+    if (flags & 2) {
+        k->rescale = 1;
+        k->low = (shs_wide)special(byte(in));
+        k->high = (shs_wide)special(byte(in));
+    }
+    if (flags & 4) {
+        k->pixels = NULL;
+        k->write_fn = scene_write;
+        k->write_user = s;
+    }
     if ((flags & 4) && fault >> 6 == 3) s->writes_left = fault & 3;
     if (fault == 77) k->type = (shs_type)42;
     s->written = 0;
@@ -153,7 +191,9 @@ static inline void check_scene(const scene *s, const world *w, shs_status status
 }
 
 static inline void scene_free(scene *s) {
-    free(s->pixels), free(s->mask), free(s->bands);
+    free(s->pixels);
+    free(s->mask);
+    free(s->bands);
     if (s->out.bytes) output_free(&s->out);
 }
 
