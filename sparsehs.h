@@ -15321,7 +15321,7 @@ SHS__PRIVATE shs_status shs__noise_choose(const shs_context *ctx, shs__noise_pat
         w->keep_clipped = i >= 0;
         status = shs__noise_values(ctx, w, (shs_wide)SHS__REAL_MAX);
         w->all = w->patches;
-        if (status != SHS_OK || w->patches >= (size_t)(SHS__NOISE_ENOUGH * w->p)) return status;
+        if (status != SHS_OK || w->patches >= SHS__NOISE_ENOUGH * (size_t)w->p) return status;
     }
     return SHS_OK;
 }
@@ -15331,7 +15331,7 @@ SHS__PRIVATE shs_status shs__noise_choose(const shs_context *ctx, shs__noise_pat
 SHS__PRIVATE int shs__noise_doubt(const shs__noise_patches *w, shs_wide sigma2) {
     const shs_wide x = SHS__WSQRT((shs_wide)w->p / (shs_wide)w->patches);
     const size_t left_out = w->keep_clipped ? 0 : w->clipped;
-    if (w->patches < (size_t)(SHS__NOISE_ENOUGH * w->p)) return SHS_NOISE_FEW;
+    if (w->patches < SHS__NOISE_ENOUGH * (size_t)w->p) return SHS_NOISE_FEW;
     if (w->clipped > (w->patches + left_out) / 2) return SHS_NOISE_CLIPPED;
     if (w->patches < w->all / 20) return SHS_NOISE_TEXTURED;
     if (w->values[w->p - 1 - w->p / 4] > (shs_wide)1.2 * (1 - (shs_wide)0.8 * x) * sigma2) return SHS_NOISE_TEXTURED;
@@ -18686,13 +18686,13 @@ SHS__PUBLIC shs_status shs_mnf_from_noise(const shs_context *ctx, const shs_mome
 /* Of N pixels with more bands than pixels the covariance X X'/N has the eigenvalues of the Gram matrix X'X/N, N x N, and its
    eigenvectors are X u of that matrix's u: bands x N values in place of bands x bands, and N^2 bands operations in place of
    bands^3. */
-typedef struct shs__few {
+typedef struct shs__few_pixels {
     int n, most, count; /* bands; pixels there may be, and valid ones */
     shs_wide *X;        /* n x most */
     shs_wide *gram, *turns, *values; /* most x most, most x most, most */
     shs__reader reader;
     shs__fit fit;
-} shs__few;
+} shs__few_pixels;
 
 /* How many pixels of the block in memory, or of the stream, can be valid. */
 SHS__PRIVATE size_t shs__few_most_pixels(const shs__view *v) {
@@ -18708,7 +18708,7 @@ SHS__PRIVATE int shs__few_pays(const shs__pixels *px) {
     return shs__few_most_pixels(&px->view) <= (size_t)px->view.used / 2;
 }
 
-SHS__PRIVATE void shs__few_layout(shs__layout *l, shs__few *few, int components) {
+SHS__PRIVATE void shs__few_layout(shs__layout *l, shs__few_pixels *few, int components) {
     size_t n = (size_t)few->n, most = (size_t)few->most, kept = shs__zmax(shs__zmax(most, (size_t)components), 1);
     shs__px_reader_layout(l, &few->reader, 1);
     few->X = SHS__CARVE(l, shs_wide, shs__layout_product(n, most, 1));
@@ -18722,7 +18722,7 @@ SHS__PRIVATE void shs__few_layout(shs__layout *l, shs__few *few, int components)
 }
 
 /* Appends the valid pixels of the block at hand to X. */
-SHS__PRIVATE void shs__few_read_block(shs__few *few) {
+SHS__PRIVATE void shs__few_read_block(shs__few_pixels *few) {
     shs__reader *r = &few->reader;
     shs__panel *panel = r->panels;
     size_t n = (size_t)few->n, at, count, b;
@@ -18740,7 +18740,7 @@ SHS__PRIVATE void shs__few_read_block(shs__few *few) {
     }
 }
 
-SHS__PRIVATE shs_status shs__few_read(const shs__pixels *px, shs__few *few) {
+SHS__PRIVATE shs_status shs__few_read(const shs__pixels *px, shs__few_pixels *few) {
     const shs__view *v = &few->reader.view;
     size_t samples = (size_t)v->samples, all = samples * (size_t)v->lines;
     shs_status status = SHS_OK;
@@ -18752,7 +18752,7 @@ SHS__PRIVATE shs_status shs__few_read(const shs__pixels *px, shs__few *few) {
 }
 
 /* Takes the mean of band b off the pixels, and what its rounding left; adds both to the mean. */
-SHS__PRIVATE void shs__few_centre_band(shs__few *few, int b) {
+SHS__PRIVATE void shs__few_centre_band(shs__few_pixels *few, int b) {
     int k, pass;
     few->fit.mean[b] = 0;
     for (pass = 0; pass < 2; pass++) {
@@ -18766,7 +18766,7 @@ SHS__PRIVATE void shs__few_centre_band(shs__few *few, int b) {
 }
 
 /* X less its mean, of unit variance under correlation; the trace. Constant bands are those of shs_moments_finish. */
-SHS__PRIVATE shs_status shs__few_centre(shs__few *few, const shs_pca_options *o, shs_wide divisor, shs_wide *total) {
+SHS__PRIVATE shs_status shs__few_centre(shs__few_pixels *few, const shs_pca_options *o, shs_wide divisor, shs_wide *total) {
     int b, k;
     *total = 0;
     for (b = 0; b < few->n; b++) {
@@ -18822,7 +18822,7 @@ SHS__PRIVATE void shs__few_add_direction(int n, int k, shs_wide *V) {
 }
 
 /* Eigenvalues and as many vectors as are asked for: *components, or all above rounding, which it becomes. */
-SHS__PRIVATE shs_status shs__few_solve(const shs_context *ctx, shs__few *few, shs_wide divisor, int *components) {
+SHS__PRIVATE shs_status shs__few_solve(const shs_context *ctx, shs__few_pixels *few, shs_wide divisor, int *components) {
     int n = few->n, count = few->count, rank = 0, j;
     size_t i;
     shs_wide *V = few->fit.vectors;
@@ -18845,7 +18845,7 @@ SHS__PRIVATE shs_status shs__few_solve(const shs_context *ctx, shs__few *few, sh
 SHS__PRIVATE shs_status shs__pca_few(const shs__pixels *px, const shs_pca_options *options, shs_pca *pca) {
     const shs_context *ctx = px->ctx;
     shs_pca_options o = *options;
-    shs__few few;
+    shs__few_pixels few;
     shs__layout l = SHS_ZERO;
     shs_wide total = 0, divisor;
     int n = px->view.used, values = o.components > 0 ? o.components : n;
@@ -19850,7 +19850,9 @@ SHS__PRIVATE shs_status shs__rx_local_pass(const shs_context *ctx, shs__local *w
 
 /* Whether no window has as many pixels as a background takes. */
 SHS__PRIVATE int shs__rx_local_too_small(const shs__local *w) {
-    shs_wide tall = shs__imin(w->outer, w->lines), wide = shs__imin(w->outer, w->samples), most = tall * wide;
+    const shs_wide tall = (shs_wide)shs__imin(w->outer, w->lines);
+    const shs_wide wide = (shs_wide)shs__imin(w->outer, w->samples);
+    shs_wide most = tall * wide;
     most -= (shs_wide)shs__imin(w->inner, w->lines) * (shs_wide)shs__imin(w->inner, w->samples);
     if (w->ridge > 0) return !(most > 1);
     return !(most > (shs_wide)w->n);

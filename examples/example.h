@@ -604,15 +604,20 @@ static inline void will_write(const char *name) { know_file(name, 1); }
 #ifdef EXAMPLE_POSIX
 /* What the symbolic link `name` points to, as seen from here; NULL: it is no link. */
 static inline char *link_target(const char *name) {
-    char to[4096], *made;
-    ssize_t length = readlink(name, to, sizeof to - 1);
+    const size_t most = 4096;
+    char *to = ALLOCATE(char, most), *made;
+    ssize_t length = readlink(name, to, most - 1);
     size_t folder = (size_t)(name_in_folder(name) - name);
-    if (length < 0) return NULL;
+    if (length < 0) {
+        free(to);
+        return NULL;
+    }
     to[length] = 0;
     if (to[0] == '/') folder = 0;
     made = ALLOCATE(char, folder + (size_t)length + 1);
     memcpy(made, name, folder);
     strcpy(made + folder, to);
+    free(to);
     return made;
 }
 #endif

@@ -62,7 +62,7 @@ static void test_rotations_make_columns_orthogonal(void **state) {
     shs_wide was[P * P], W[P * P], V[P * P];
     int i, j, l;
     (void)state;
-    for (i = 0; i < P * P; i++) was[i] = W[i] = random[i];
+    for (i = 0; i < P * P; i++) was[i] = W[i] = (shs_wide)random[i];
     shs__dl_orthogonal_columns(P, W, V);
     for (i = 0; i < P; i++)
         for (j = 0; j < P; j++) {
