@@ -90,6 +90,26 @@
    two atoms fit a signal equally well to rounding, either may be chosen. Under -ffast-math NaN and infinity in the
    input are still found (they are tested on their bits), but SPARSEHS_NO_DOUBLE loses its compensated sums, and where
    the compiler links for it subnormal numbers are zero.
+
+   VENDORING
+   - Compile with optimisation: at -O0 the library is about 20 times slower. CMake needs -DCMAKE_BUILD_TYPE=Release.
+   - The file may have any name and any folder. shs_build_info() says what a copy was compiled for and what it uses.
+   - gcc's -Wold-style-cast finds C's casts in C++: include the header through -isystem.
+   - Shared libraries: -fvisibility=hidden with SHS_API as above shows the API alone, without SHS_API nothing.
+   - In a namespace: include <stddef.h>, <stdint.h> and, with the implementation, <string.h>, <limits.h>, <stdlib.h>, <math.h>
+     (and <omp.h>) before it. Link names stay those of C, so two copies in one program need SPARSEHS_STATIC.
+   - make install: pkg-config --cflags --libs sparsehs; CMake find_package(sparsehs), target sparsehs::sparsehs.
+   - WebAssembly: emcc -O2 -msimd128 -sALLOW_MEMORY_GROWTH=1 main.c -o main.html
+
+   LIMITS
+   - Float resolves tolerances down to about 1e-5 of a signal's norm. Reports count the signals that miss theirs.
+   - Learning multiplies coefficients with residuals. Signals beyond about 1e18 leave the range of float there, and the atoms
+     stay as they are. SHS_PRECISION_NEVER has the same bound for pixels.
+   - FastICA by deflation has many fixed points, and the start decides which one is found.
+   - AK-SVD updates atoms one after another. An atom is shared among threads from about a thousand signals on, groups of atoms
+     (parallel_atoms) sooner.
+   - When other programs use the processors, a parallel region waits for them. Work below some 100 microseconds is therefore not
+     shared. GNU's OpenMP spins for milliseconds between regions; OMP_WAIT_POLICY=passive in the environment lets threads sleep.
 */
 #ifndef SPARSEHS_H
 #define SPARSEHS_H

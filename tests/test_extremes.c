@@ -1,5 +1,5 @@
 /* test_extremes.c - numbers at the edges of their range, and problems at the edges of what can be solved: results are finite
-   and within the bounds that the README states. */
+   and within the bounds that sparsehs.h states under LIMITS. */
 #include "test_cube_tools.h"
 
 #define P 16

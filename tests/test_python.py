@@ -520,7 +520,7 @@ def test_denoising_helps(real):
     assert psnr(out, clean) > psnr(noisy, clean) + 5
     slope = np.add.outer(np.arange(128.0), np.arange(128.0)) + np.random.default_rng(0).normal(0, 20, (128, 128))
     sigma, guess = sparsehs.noise_sigma(slope.astype(real))
-    assert abs(sigma - 20) < 3 and not guess  # the README says: within 15 %
+    assert abs(sigma - 20) < 3 and not guess  # within 15 %, as tests/results/README.md says
 
 
 def test_pictures_of_every_kind():

@@ -167,7 +167,7 @@ begin g++ g++ && libraries="-x none -lm" every_part "" "" "$standards" g++ -O2 -
 begin clang++ clang++ && libraries="-x none -lm" every_part "" "" "$standards" clang++ -O2 -x c++
 begin c-standards gcc && every_part "" "" \
     "-std=c99 -pedantic,-std=c11 -pedantic,-std=c17 -pedantic,-std=gnu99,-std=gnu17" gcc -O2
-# Every switch of the README, alone and, as far as they go together, at once. Optimised, though little: without that the header
+# Every switch of sparsehs.h, alone and, as far as they go together, at once. Optimised, though little: without that the header
 # compiles no kernels for other processors. What a pair may break, a name that is missing, the first pass says. The last one of all
 # names a copy of the file.
 if begin switches gcc; then
