@@ -51,19 +51,24 @@ static void draw(const char *name) {
 static settings chosen = {{0, 256, 30, 1, 1, 80000, 0}, 0, 0, NULL, NULL, NULL}; /* the defaults */
 
 static const option options[] = {
+    {"The noise", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--sigma", "S", OPTION_NUMBER, &chosen.how.sigma, 1e-5, "standard deviation of the noise (estimated; 25 to add)"},
     {"--add-noise", NULL, OPTION_SWITCH, &chosen.add_noise, 0, "IN is clean: add noise first, and measure against IN"},
     {"--reference", "CLEAN", OPTION_TEXT, (void *)&chosen.reference, 0, "measure against this picture"},
+    {"Learning", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--atoms", "N", OPTION_COUNT, &chosen.how.atoms, 1, "atoms of the dictionary (256)"},
     {"--iterations", "K", OPTION_COUNT, &chosen.how.iterations, 1, "iterations of learning (30)"},
     {"--parallel-atoms", "N", OPTION_COUNT, &chosen.how.parallel_atoms, 1, "atoms updated at a time (1)"},
     {"--patches", "M", OPTION_COUNT, &chosen.how.patches, 1, "patches to learn from (80000)"},
     {"--gamma", "G", OPTION_NUMBER, &chosen.how.gamma, 0,
-     "in colour: channels' means count 1 + G times; 0: they are left out of patches (0)"},
+     "colour: the means of channels weigh 1 + G; 0 removes them from patches (0)"},
     {"--seed", "N", OPTION_SEED, &chosen.how.seed, 0, "seed of the noise and of the choice of patches (1)"},
+    {"Running", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--threads", "N", OPTION_COUNT, &chosen.threads, 0, "threads, 0 = all processors (0)"},
     {"--device", "NAME", OPTION_TEXT, (void *)&chosen.device, 0, DEVICE_HELP},
     {"--draw", "FILE", OPTION_TEXT, (void *)&chosen.draw, 0, "draw a test picture into FILE and do nothing else"},
+    {"noisy.png clean.png", NULL, OPTION_EXAMPLE, NULL, 0, NULL},
+    {"photo.png denoised.png --sigma 25 --add-noise", NULL, OPTION_EXAMPLE, NULL, 0, NULL},
 };
 
 static void parse(int argc, char **argv, const settings *s) {
@@ -71,8 +76,8 @@ static void parse(int argc, char **argv, const settings *s) {
                              "Removes white Gaussian noise from a picture (PNG, JPEG, BMP, PGM, PPM).\n"
                              "The last line of the output: psnr_noisy=dB psnr=dB seconds=s",
                              options, (int)(sizeof options / sizeof *options));
-    if (s->draw && names != 0) fail(EXIT_USAGE, "--draw: takes no other file, but %d stand there", names);
-    if (!s->draw && names != 2) fail(EXIT_USAGE, "needs two names, IN and OUT, but %d stand there", names);
+    if (s->draw && names != 0) fail(EXIT_USAGE, "--draw: takes no other names of files (got %d)", names);
+    if (!s->draw && names != 2) fail(EXIT_USAGE, "needs two names, IN and OUT (got %d)", names);
     if (s->add_noise && s->reference) fail(EXIT_USAGE, "--reference: with --add-noise the reference is IN itself");
 }
 

@@ -171,32 +171,78 @@ static inline void example_begin(int argc, char **argv) {
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
 typedef enum option_kind {
-    OPTION_SWITCH, /* int: set to 1, takes no value */
-    OPTION_COUNT,  /* int */
-    OPTION_NUMBER, /* double */
-    OPTION_SEED,   /* uint64_t */
-    OPTION_TEXT,   /* const char * */
-    OPTION_WORD    /* int: which of the words in value_name, as in "no|yes|perhaps"; 1 where none of them follows */
+    OPTION_SWITCH,  /* int: set to 1, takes no value */
+    OPTION_COUNT,   /* int */
+    OPTION_NUMBER,  /* double */
+    OPTION_SEED,    /* uint64_t */
+    OPTION_TEXT,    /* const char * */
+    OPTION_WORD,    /* int: which of the words in value_name, as in "no|yes|perhaps"; 1 where none of them follows */
+    OPTION_HEADING, /* no option: `name` stands above the options after it in the help */
+    OPTION_EXAMPLE  /* no option: `name` stands behind the program's name at the end of the help */
 } option_kind;
 
 typedef struct option {
     const char *name, *value_name;
     option_kind kind;
-    void *value; /* where the result goes; keeps its default when the option is not given */
+    void *value;  /* where the result goes; keeps its default when the option is not given */
     double least; /* smallest number allowed */
     const char *help;
 } option;
 
-static inline void print_help(const char *usage, const char *purpose, const option *options, int count) {
-    int i;
-    printf("Usage: %s %s\n%s\n\nOptions:\n", program_name, usage, purpose);
-    for (i = 0; i < count; i++) {
-        const char *value = options[i].value_name ? options[i].value_name : "";
-        int width = printf("  %s %s", options[i].name, value);
-        printf("%*s%s\n", width < 26 ? 26 - width : 1, "", options[i].help);
+enum { PAGE_WIDTH = 80, PAGE_TEXT = 26 };
+
+/* Words after the `count` characters that the line holds; further lines are indented. */
+static inline void print_words(FILE *file, int count, int indent, const char *text) {
+    while (*text) {
+        int length = (int)strcspn(text, " \n");
+        if (count + 1 + length > PAGE_WIDTH) count = fprintf(file, "\n%*s", indent ? indent - 1 : 0, "") - 1;
+        count += fprintf(file, "%s%.*s", count > 0 ? " " : "", length, text);
+        text += length + (text[length] != 0);
     }
-    printf("  %-24s%s\n", "--help", "this text");
-    printf("  %-24s%s\n", "--version", "what the library was compiled for, and what it uses here");
+    fputc('\n', file);
+}
+
+static inline void print_option(const option *o) {
+    int count = printf("  %s %s", o->name, o->value_name ? o->value_name : "");
+    if (count < PAGE_TEXT - 1) count += printf("%*s", PAGE_TEXT - 1 - count, "");
+    print_words(stdout, count, PAGE_TEXT, o->help);
+}
+
+/* Each line of `usage` is a way to call the program. */
+static inline void print_usage(const char *usage) {
+    const char *lead = "Usage:";
+    while (*usage) {
+        int length = (int)strcspn(usage, "\n");
+        printf("%-6s %s %.*s\n", lead, program_name, length, usage);
+        usage += length + (usage[length] != 0);
+        lead = "";
+    }
+}
+
+static inline void print_examples(const option *options, int count) {
+    int i, seen = 0;
+    for (i = 0; i < count; i++) {
+        if (options[i].kind != OPTION_EXAMPLE) continue;
+        if (!seen) printf("\nExamples:\n");
+        seen = 1;
+        printf("  %s %s\n", program_name, options[i].name);
+    }
+}
+
+/* Pages of help have the same order in all programs: usage, what it does, options by task, examples. */
+static inline void print_help(const char *usage, const char *purpose, const option *options, int count) {
+    static const option common[] = {{"--help", NULL, OPTION_SWITCH, NULL, 0, "print this text"},
+                                    {"--version", NULL, OPTION_SWITCH, NULL, 0, "print how the library was compiled"}};
+    int i;
+    print_usage(usage);
+    print_words(stdout, 0, 0, purpose);
+    if (count == 0 || options[0].kind != OPTION_HEADING) printf("\nOptions:\n");
+    for (i = 0; i < count; i++) {
+        if (options[i].kind == OPTION_HEADING) printf("\n%s:\n", options[i].name);
+        else if (options[i].kind != OPTION_EXAMPLE) print_option(&options[i]);
+    }
+    for (i = 0; i < 2; i++) print_option(&common[i]);
+    print_examples(options, count);
 }
 
 static inline void set_option(const option *o, const char *text) {
@@ -265,7 +311,9 @@ static inline int read_options(int argc, char **argv, const char *usage, const c
             exit(EXIT_SUCCESS);
         }
         for (j = 0; j < count; j++)
-            if (strlen(options[j].name) == length && !strncmp(options[j].name, text, length)) break;
+            if (options[j].kind < OPTION_HEADING && strlen(options[j].name) == length &&
+                !strncmp(options[j].name, text, length))
+                break;
         if (j == count) fail(EXIT_USAGE, "%s: unknown option", text);
         if (options[j].kind == OPTION_SWITCH) {
             if (equals) fail(EXIT_USAGE, "%s: takes no value", options[j].name);
@@ -325,8 +373,12 @@ static inline int progress_bar(void *user, const char *phase, size_t step, size_
     return 0;
 }
 
+#ifdef EXAMPLE_OPENCL
 #define DEVICE_HELP                                                                                                            \
-    "cpu, gpu, auto = a GPU where there is one, part of an OpenCL device's name or its number; all, or several: 0,1 (cpu)"
+    "cpu, gpu, auto (a GPU if there is one), all, part of an OpenCL device's name, or numbers of devices as in 0,1 (cpu)"
+#else
+#define DEVICE_HELP "cpu: this program was built without OpenCL"
+#endif
 
 #ifdef EXAMPLE_OPENCL
 static inline int contains(const char *text, const char *part) {

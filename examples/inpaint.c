@@ -130,26 +130,31 @@ static void lose_masked(picture *a, const char *name, const char *in) {
 static settings chosen = {{2, 8, 256, 30, 1}, 0, 0, NULL}; /* the defaults */
 
 static const option options[] = {
+    {"The hole", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--remove", "PART", OPTION_NUMBER, &chosen.remove, 0.01,
      "IN is whole: lose this part of its pixels, and measure against IN"},
     {"--reference", "WHOLE", OPTION_TEXT, (void *)&chosen.reference, 0, "measure against this picture"},
+    {"Learning", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--patch", "W", OPTION_COUNT, &chosen.how.patch, 3, "width and height of a patch (8)"},
     {"--atoms", "N", OPTION_COUNT, &chosen.how.atoms, 1, "atoms of the dictionary (256)"},
     {"--iterations", "K", OPTION_COUNT, &chosen.how.iterations, 1, "passes over the patches that touch a hole (30)"},
     {"--tolerance", "T", OPTION_NUMBER, &chosen.how.tolerance, 0,
      "how near patches are coded in the last pass, root mean square (2)"},
     {"--seed", "N", OPTION_SEED, &chosen.how.seed, 0, "seed of what is lost and of the choice of patches (1)"},
+    {"Running", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--threads", "N", OPTION_COUNT, &chosen.threads, 0, "threads, 0 = all processors (0)"},
+    {"scratched.png scratches.png whole.png", NULL, OPTION_EXAMPLE, NULL, 0, NULL},
+    {"photo.png filled.png --remove 0.8", NULL, OPTION_EXAMPLE, NULL, 0, NULL},
 };
 
 static void parse(int argc, char **argv, const settings *s) {
-    int names = read_options(argc, argv, "IN MASK OUT.png [options], or IN OUT.png --remove PART [options]",
+    int names = read_options(argc, argv, "IN MASK OUT.png [options]\nIN OUT.png --remove PART [options]",
                              "Fills in the pixels of a picture (PNG, JPEG, BMP, PGM, PPM) that are black in MASK.\n"
                              "The last line of the output: missing=part psnr=dB seconds=s",
                              options, (int)(sizeof options / sizeof *options));
     int needed = s->remove > 0 ? 2 : 3;
     if (names != needed)
-        fail(EXIT_USAGE, "needs %s, but %d stand there",
+        fail(EXIT_USAGE, "needs %s (got %d)",
              needed == 2 ? "two names with --remove, IN and OUT" : "three names, IN, MASK and OUT", names);
     if (s->remove >= 1) fail(EXIT_USAGE, "--remove: %g leaves nothing: it must be below 1", s->remove);
     if (s->remove > 0 && s->reference) fail(EXIT_USAGE, "--reference: with --remove the reference is IN itself");

@@ -537,26 +537,36 @@ static void load(const char *name, const settings *s, dictionaries *d) {
 static settings chosen = {0, 0, 0, 1024, 20, 100000, 0, 1, NULL, NULL, NULL, NULL}; /* the defaults */
 
 static const option options[] = {
+    {"Enlarging", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--factor", "F", OPTION_COUNT, &chosen.factor, LEAST_FACTOR, "how many times as large, 2 to 4 (the model's; 2)"},
     {"--dictionary", "MODEL", OPTION_TEXT, (void *)&chosen.dictionary, 0, "enlarge with this model"},
+    {"Learning once, for later", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--train", NULL, OPTION_SWITCH, &chosen.train, 0, "learn from the pictures named, and do nothing else"},
     {"--save", "MODEL", OPTION_TEXT, (void *)&chosen.save, 0, "keep what was learnt in this file"},
+    {"Trials", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--compare", "TRUE", OPTION_TEXT, (void *)&chosen.compare, 0,
      "measure against this picture, and write OUT_bicubic too"},
     {"--reduce", NULL, OPTION_SWITCH, &chosen.reduce, 0, "make IN smaller, and do nothing else"},
+    {"The dictionaries", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--atoms", "N", OPTION_COUNT, &chosen.atoms, 1, "atoms of the dictionaries (1024)"},
     {"--iterations", "K", OPTION_COUNT, &chosen.iterations, 1, "iterations of learning (20)"},
     {"--patches", "COUNT", OPTION_COUNT, &chosen.patches, 1, "patches of all pictures together to learn from (100000)"},
     {"--seed", "N", OPTION_SEED, &chosen.seed, 0, "seed of the choice of patches and the start (1)"},
+    {"Running", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--threads", "N", OPTION_COUNT, &chosen.threads, 0, "threads, 0 = all processors (0)"},
     {"--device", "NAME", OPTION_TEXT, (void *)&chosen.device, 0, DEVICE_HELP},
+    {"small.png large.png photo1.png photo2.png", NULL, OPTION_EXAMPLE, NULL, 0, NULL},
+    {"--train photo1.png photo2.png --save pair.model", NULL, OPTION_EXAMPLE, NULL, 0, NULL},
+    {"small.png large.png --dictionary pair.model", NULL, OPTION_EXAMPLE, NULL, 0, NULL},
 };
 
 /* How many names there are; those of pictures to learn from begin at *from. */
 static int parse(int argc, char **argv, const settings *s, int *from) {
     const int names = read_options(argc, argv,
-                                   "LOW OUT.png --dictionary MODEL [options], or LOW OUT.png PICTURE... [options], or\n"
-                                   "       superres --train PICTURE... --save MODEL [options], or superres --reduce IN OUT.png",
+                                   "LOW OUT.png PICTURE... [options]\n"
+                                   "LOW OUT.png --dictionary MODEL [options]\n"
+                                   "--train PICTURE... --save MODEL [options]\n"
+                                   "--reduce IN OUT.png [--factor F]",
                                    "Makes a picture (PNG, JPEG, BMP, PGM, PPM) larger with what it learnt from others.\n"
                                    "The last line of the output: psnr_bicubic=dB psnr=dB seconds=s",
                                    options, (int)(sizeof options / sizeof *options));
@@ -572,8 +582,8 @@ static int parse(int argc, char **argv, const settings *s, int *from) {
     if (s->train && !s->save) fail(EXIT_USAGE, "--train: needs --save MODEL");
     if (s->train && names < 1) fail(EXIT_USAGE, "--train: needs at least one picture");
     if (!s->train && names < 2)
-        fail(EXIT_USAGE, "needs two names, %s and OUT, but %d stand there", s->reduce ? "IN" : "LOW", names);
-    if (s->reduce && names > 2) fail(EXIT_USAGE, "--reduce: takes two names, IN and OUT, but %d stand there", names);
+        fail(EXIT_USAGE, "needs two names, %s and OUT (got %d)", s->reduce ? "IN" : "LOW", names);
+    if (s->reduce && names > 2) fail(EXIT_USAGE, "--reduce: takes two names, IN and OUT (got %d)", names);
     if (s->dictionary && names > 2) fail(EXIT_USAGE, "--dictionary: %s: learns from no other picture", argv[2]);
     if (!s->train && !s->reduce && !s->dictionary && names == 2)
         fail(EXIT_USAGE, "needs --dictionary MODEL, or the names of pictures to learn from behind OUT");

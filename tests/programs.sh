@@ -43,6 +43,19 @@ fails() {
     check "$name: leaves nothing" test -z "$(ls | grep '^bad\.' || true)$(ls | grep '\.part$' || true)"
 }
 
+# Help is in one order: usage, what the program does, options by task, examples; within 80 columns.
+check_help() { # PROGRAM
+    "$1" --help >help.txt
+    check "${1##*/} --help: 80 columns" awk 'length > 80 { bad = 1 } END { exit bad || NR < 5 }' help.txt
+    check "${1##*/} --help: usage, options by task, examples" awk -v name="${1##*/}" '
+        NR == 1 { bad = $1 != "Usage:" || $2 != name }
+        /^[A-Z].*:$/ && !/^Examples:$/ { bad = bad || examples; headings++ }
+        /^  --/ { bad = bad || examples || !headings; options++ }
+        examples { bad = bad || $1 != name }
+        /^Examples:$/ { examples = 1 }
+        END { exit bad || !examples || options < 3 || $1 == "Examples:" }' help.txt
+}
+
 # The last command of a test.
 the_end() {
     echo "$passed passed, $failed failed$([ $skipped -gt 0 ] && echo ", $skipped skipped")"

@@ -1587,6 +1587,7 @@ done
 for m in pixels output run; do "$program" --help $m; done >groups.txt
 for m in $modes; do
     "$program" --help "$m" >page.txt
+    check "$m --help: ends with an example" bash -c "tail -n 1 page.txt | grep -q '^Example: .* $m '"
     check "$m --help is the page of $m" bash -c "'$program' $m --help | cmp - page.txt"
     check "$m --help: among other words" bash -c "'$program' $m scene.hdr --help | cmp - page.txt"
     # What its lists only name is explained on their pages.

@@ -86,6 +86,7 @@ check "one rank has nothing" good_ranks 4 "$cube" pca short.hdr few.hdr --compon
 same "one rank has nothing: as without MPI" alone_few.img few.img 2e-4
 check "--help ends well" good_ranks 2 "$cube" --help
 check "--help is said once" test "$(grep -c '^Usage' out.txt)" -eq 1
+for name in cube_mpi train_mpi code_mpi; do check_help "$programs/$name"; done
 
 # What one rank alone runs into.
 for fault in read:0 read:5 write:0 write:3 memory:0 memory:2 cancel:1 open:0 open:1 finish:0; do

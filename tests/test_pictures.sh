@@ -20,6 +20,8 @@ pgm() {
 text() { awk -v m="$2" 'BEGIN { printf "P2\n24 24\n%d\n", m
     for (i = 0; i < 576; i++) printf "%d%s", int(i % 16 / 15 * m + 0.5), i % 24 == 23 ? "\n" : " " }' >"$1"; }
 
+for program in "$denoise" "$train" "$superres" "$inpaint"; do check_help "$program"; done
+
 echo "== denoise"
 program=$denoise
 few="--iterations 1 --atoms 64"

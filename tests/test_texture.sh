@@ -7,6 +7,7 @@
 root=$PWD
 program=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 . "$(dirname "$0")/programs.sh"
+check_help "$program"
 
 # colour NAME WIDTH HEIGHT: a ramp with stripes; grey NAME WIDTH HEIGHT.
 colour() { awk -v w="$2" -v h="$3" 'BEGIN { print "P3", w, h, 255; for (y = 0; y < h; y++) for (x = 0; x < w; x++)

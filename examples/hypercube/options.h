@@ -43,44 +43,58 @@ typedef struct mode_text {
     const char *name;
     enum mode mode;
     int names;
-    const char *usage, *purpose;
+    const char *usage, *purpose, *example;
 } mode_text;
 
 static const mode_text modes[] = {
-    {"pca", PCA, 2, "pca IN.hdr OUT.hdr [options]", "Principal components of an image cube."},
+    {"pca", PCA, 2, "pca IN.hdr OUT.hdr [options]", "Principal components of an image cube.",
+     "pca scene.hdr pc.hdr --components 10 --html pc.html"},
     {"mnf", MNF, 2, "mnf IN.hdr OUT.hdr [options]",
      "Minimum noise fraction: components in the order of their signal to noise ratio,\n"
-     "the noise estimated from neighbouring pixels, or given. An eigenvalue is one more than that ratio."},
+     "the noise estimated from neighbouring pixels, or given. An eigenvalue is one more than that ratio.",
+     "mnf scene.hdr mnf.hdr --bbl --snr 5"},
     {"ica", ICA, 2, "ica IN.hdr OUT.hdr --components K | --threshold T [options]",
-     "Independent components of an image cube (FastICA)."},
+     "Independent components of an image cube (FastICA).",
+     "ica scene.hdr ic.hdr --components 6 --quicklook ic.png"},
     {"denoise", DENOISE, 2, "denoise IN.hdr OUT.hdr --components K [--mnf] [options]",
-     "The cube as its first components tell it: what is left is mostly noise."},
+     "The cube as its first components tell it: what is left is mostly noise.",
+     "denoise scene.hdr clean.hdr --mnf --components 10"},
     {"rx", RX, 2, "rx IN.hdr OUT.hdr [--truth MASK.hdr] [options]",
      "How unlike the rest each pixel is (Reed-Xiaoli), the rest of its class (--class FILE) or what is around it\n"
-     "(--local). With the truth at hand the last line begins with auc=, the area under the ROC curve."},
+     "(--local). With the truth at hand the last line begins with auc=, the area under the ROC curve.",
+     "rx scene.hdr rx.hdr --skip 3"},
     {"detect", DETECT, 2, "detect IN.hdr OUT.hdr --target CSV|SLI|X,Y [options]",
      "How much of known spectra is in each pixel: a band of scores for each target. A table has a column for each and a\n"
      "row for each band, or a column `wavelength`; ENVI's spectral library is one, too; X,Y is a pixel of IN. The\n"
      "target scores 1 (sam: an angle, 0).\n"
-     "With the truth at hand the last line begins with auc=, the area under the ROC curve of the first."},
+     "With the truth at hand the last line begins with auc=, the area under the ROC curve of the first.",
+     "detect scene.hdr ace.hdr --target spectra.csv --method ace"},
     {"endmembers", ENDMEMBERS, 2, "endmembers IN.hdr OUT.csv --count N [options]",
-     "The spectra of the purest pixels, or learnt ones: a table with a column for each, such as unmix and detect read."},
+     "The spectra of the purest pixels, or learnt ones: a table with a column for each, such as unmix and detect read.",
+     "endmembers scene.hdr spectra.csv --count 4 --method nfindr"},
     {"unmix", UNMIX, 2, "unmix IN.hdr OUT.hdr --endmembers CSV|METHOD [options]",
      "How much of each endmember a pixel holds (least squares). With --constraint full, the default, abundances are\n"
-     "not negative and add up to 1 (FCLS). A table has a column for each and a row for each band, as for detect."},
+     "not negative and add up to 1 (FCLS). A table has a column for each and a row for each band, as for detect.",
+     "unmix scene.hdr shares.hdr --endmembers spectra.csv"},
     {"apply", APPLY, 3, "apply MODEL IN.hdr OUT.hdr [options]",
-     "The components that were fitted elsewhere (--save MODEL), of this cube. Bands are matched by wavelength."},
-    {"inverse", INVERSE, 3, "inverse MODEL IN.hdr OUT.hdr [options]", "The way back: from components to pixels."},
+     "The components that were fitted elsewhere (--save MODEL), of this cube. Bands are matched by wavelength.",
+     "apply scene.model other.hdr pc.hdr"},
+    {"inverse", INVERSE, 3, "inverse MODEL IN.hdr OUT.hdr [options]", "The way back: from components to pixels.",
+     "inverse scene.model pc.hdr back.hdr"},
     {"export", EXPORT, 2, "export MODEL OUT.h",
      "A saved model as C arrays: the mean and the matrix of a PCA, MNF or ICA, and a function of a few lines that maps\n"
-     "a pixel, or a line pixel by pixel, without the library. pca, mnf and ica write the same with --export-c OUT.h."},
+     "a pixel, or a line pixel by pixel, without the library. pca, mnf and ica write the same with --export-c OUT.h.",
+     "export scene.model scene_model.h"},
     {"convert", CONVERT, 2, "convert IN.hdr OUT.hdr [options]",
      "The same values in another type or interleave. With --range they are stretched: LOW becomes 0 and HIGH the\n"
      "largest value of an integer type (1 of f32 and f64), linearly, rounded to nearest, what is beyond clamped; where\n"
-     "pixels may be missing, integers begin at 1 and 0 is a missing one. The header says the gains that lead back."},
-    {"info", INFO, 1, "info IN.hdr [options]", "What a cube holds, band by band."},
+     "pixels may be missing, integers begin at 1 and 0 is a missing one. The header says the gains that lead back.",
+     "convert scene.hdr bytes.hdr --type u8 --range auto"},
+    {"info", INFO, 1, "info IN.hdr [options]", "What a cube holds, band by band.",
+     "info scene.hdr --bands 1-10"},
     {"synthesise", SYNTHESISE, 1, "synthesise OUT.hdr [options]",
-     "A small scene mixed from synthetic spectra, and OUT_truth.hdr that marks the odd targets in it."},
+     "A small scene mixed from synthetic spectra, and OUT_truth.hdr that marks the odd targets in it.",
+     "synthesise scene.hdr --samples 320"},
 };
 enum { MODES = (int)(sizeof modes / sizeof *modes) };
 
@@ -203,24 +217,7 @@ enum { OPTIONS = (int)(sizeof option_table / sizeof *option_table) };
 
 /* ---- pages of help: each fits a screen of 24 lines of 80 columns --------------------------------------------------- */
 
-enum { PAGE_WIDTH = 80, PAGE_TEXT = 26, PAGE_PURPOSE = 31 };
-
-/* Words after the `count` characters that the line holds; further lines are indented. */
-static void print_words(FILE *file, int count, int indent, const char *text) {
-    while (*text) {
-        int length = (int)strcspn(text, " \n");
-        if (count + 1 + length > PAGE_WIDTH) count = fprintf(file, "\n%*s", indent ? indent - 1 : 0, "") - 1;
-        count += fprintf(file, "%s%.*s", count > 0 ? " " : "", length, text);
-        text += length + (text[length] != 0);
-    }
-    fputc('\n', file);
-}
-
-static void print_option(const option *o) {
-    int count = printf("  %s %s", o->name, o->value_name ? o->value_name : "");
-    if (count < PAGE_TEXT - 1) count += printf("%*s", PAGE_TEXT - 1 - count, "");
-    print_words(stdout, count, PAGE_TEXT, o->help);
-}
+enum { PAGE_PURPOSE = 31 };
 
 /* The names alone. */
 static void print_group(int mode, int group) {
@@ -249,6 +246,7 @@ static void print_mode_page(const mode_text *mode) {
         }
     }
     if (lists) printf("`%s --help LIST` explains such a list: pixels, output or run.\n", program_name);
+    printf("Example: %s %s\n", program_name, mode->example);
 }
 
 static void print_group_page(int group) {
@@ -334,7 +332,7 @@ static const mode_text *parse(int argc, char **argv) {
     names = read_options(argc - 1, argv + 1, mode->usage, mode->purpose, options, count);
     free(options);
     if (names != mode->names)
-        fail(EXIT_USAGE, "%s: needs %s, but %d names stand there", mode->name,
+        fail(EXIT_USAGE, "%s: needs %s (got %d)", mode->name,
              mode->names == 1           ? "one name"
              : mode->mode == ENDMEMBERS ? "two names, IN.hdr and OUT.csv"
              : mode->mode == EXPORT     ? "two names, MODEL and OUT.h"

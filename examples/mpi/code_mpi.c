@@ -16,11 +16,14 @@ static struct {
 } given = {0, 65536, 0, 0, "cpu"};
 
 static const option options[] = {
+    {"Coding", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--sparsity", "N", OPTION_COUNT, &given.sparsity, 1, "atoms a signal at most (a tenth of its values)"},
     {"--tolerance", "T", OPTION_NUMBER, &given.tolerance, 0, "stop where |signal - atoms x coefficients| is no more than this"},
     {"--block", "N", OPTION_COUNT, &given.block, 1, "signals in memory at a time (65536)"},
-    {"--device", "NAME", OPTION_TEXT, &given.device, 0, DEVICE_HELP "; each = one device a rank"},
+    {"Running", NULL, OPTION_HEADING, NULL, 0, NULL},
+    {"--device", "NAME", OPTION_TEXT, &given.device, 0, RANKS_DEVICE_HELP},
     {"--threads", "N", OPTION_COUNT, &given.threads, 1, "of each rank (its share of the host's processors)"},
+    {"atoms.npy signals.npy codes --sparsity 8", NULL, OPTION_EXAMPLE, NULL, 0, NULL},
 };
 
 /* ---- the three files of codes ------------------------------------------------------------------------------------ */

@@ -27,15 +27,20 @@ typedef struct settings {
 static settings given = {0, 0, 0, 0, 0, 0, 0, "cpu", NULL};
 
 static const option options[] = {
+    {"The components", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--components", "N", OPTION_COUNT, &given.components, 1, "how many (10, or as many as there are bands)"},
     {"--bbl", NULL, OPTION_SWITCH, &given.bbl, 0, "leave out the bands that the header marks as bad"},
     {"--contrast", "pow3|tanh|gauss|skew", OPTION_WORD, &given.contrast, 0, "of ica (pow3)"},
     {"--symmetric", NULL, OPTION_SWITCH, &given.symmetric, 0, "ica: all components at once"},
     {"--iterations", "N", OPTION_COUNT, &given.iterations, 1, "ica: at most so many (the library's default)"},
+    {"Files", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--save", "MODEL", OPTION_TEXT, &given.save, 0, "keep what was fitted, for apply and for hypercube"},
     {"--block", "LINES", OPTION_COUNT, &given.block, 1, "lines in memory at a time (about 16 MB)"},
-    {"--device", "NAME", OPTION_TEXT, &given.device, 0, DEVICE_HELP "; each = one device a rank"},
+    {"Running", NULL, OPTION_HEADING, NULL, 0, NULL},
+    {"--device", "NAME", OPTION_TEXT, &given.device, 0, RANKS_DEVICE_HELP},
     {"--threads", "N", OPTION_COUNT, &given.threads, 1, "of each rank (its share of the host's processors)"},
+    {"pca scene.hdr pc.hdr --components 10 --save scene.model", NULL, OPTION_EXAMPLE, NULL, 0, NULL},
+    {"apply scene.model other.hdr pc2.hdr", NULL, OPTION_EXAMPLE, NULL, 0, NULL},
 };
 
 /* ---- the two cubes ----------------------------------------------------------------------------------------------- */
@@ -195,7 +200,7 @@ static void report(enum mode mode, const shs_model *model) {
 
 int main(int argc, char **argv) {
     static const char *const band_names[] = {"PC", "IC", "MNF", "RX", "component"};
-    int names = ranks_begin(argc, argv, "pca|ica|mnf|rx IN.hdr OUT.hdr, or apply MODEL IN.hdr OUT.hdr, and options",
+    int names = ranks_begin(argc, argv, "pca|ica|mnf|rx IN.hdr OUT.hdr [options]\napply MODEL IN.hdr OUT.hdr [options]",
                             "Analyses an image cube in ENVI's format on the ranks of MPI.", options,
                             (int)(sizeof options / sizeof *options));
     int mode = names > 0 ? find_word("pca|ica|mnf|rx|apply", argv[0]) : -1, bands, outputs;

@@ -24,6 +24,12 @@ static void rank_failed(const char *format, va_list arguments);
 #include "../example.h"
 #include <mpi.h>
 
+#ifdef EXAMPLE_OPENCL
+#define RANKS_DEVICE_HELP DEVICE_HELP "; each = one device a rank"
+#else
+#define RANKS_DEVICE_HELP DEVICE_HELP
+#endif
+
 #ifndef RANKS_VERSION
 #define RANKS_TEXT_OF(a, b, c) #a "." #b "." #c
 #define RANKS_TEXT(a, b, c) RANKS_TEXT_OF(a, b, c)

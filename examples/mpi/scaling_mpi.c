@@ -17,14 +17,18 @@ static struct {
 } given = {65536, 131072, 5, 1, 10, 2, "build/scaling", "cpu"};
 
 static const option options[] = {
+    {"The measurement", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--signals", "N", OPTION_COUNT, &given.signals, 64, "to learn from: in all, or of each rank (65536)"},
     {"--pixels", "N", OPTION_COUNT, &given.pixels, 64, "of 224 bands, likewise (131072)"},
     {"--repeats", "N", OPTION_COUNT, &given.repeats, 1, "the median of so many (5)"},
+    {"The model", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--latency-25", "US", OPTION_NUMBER, &given.latency_25, 0, "microseconds, of a network of 25 Gbit/s (10, assumed)"},
     {"--latency-200", "US", OPTION_NUMBER, &given.latency_200, 0, "of one of 200 Gbit/s (2, assumed)"},
+    {"Running", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--out", "FOLDER", OPTION_TEXT, &given.out, 0, "where the files go (build/scaling)"},
-    {"--device", "NAME", OPTION_TEXT, &given.device, 0, DEVICE_HELP "; each = one device a rank"},
+    {"--device", "NAME", OPTION_TEXT, &given.device, 0, RANKS_DEVICE_HELP},
     {"--threads", "N", OPTION_COUNT, &given.threads, 1, "of each rank (1)"},
+    {"--out build/scaling", NULL, OPTION_EXAMPLE, NULL, 0, NULL},
 };
 
 /* ---- what is measured -------------------------------------------------------------------------------------------- */

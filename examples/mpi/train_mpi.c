@@ -16,13 +16,16 @@ static struct {
 } given = {256, 0, 10, 1, 0, 0, "cpu"};
 
 static const option options[] = {
+    {"Learning", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--atoms", "N", OPTION_COUNT, &given.atoms, 1, "of the dictionary (256)"},
     {"--sparsity", "N", OPTION_COUNT, &given.sparsity, 1, "atoms a signal at most (a tenth of its values)"},
     {"--iterations", "N", OPTION_COUNT, &given.iterations, 1, "how many (10)"},
     {"--parallel-atoms", "N", OPTION_COUNT, &given.parallel_atoms, 1, "atoms that are updated at a time (1)"},
     {"--seed", "N", OPTION_SEED, &given.seed, 0, "of the start (0)"},
-    {"--device", "NAME", OPTION_TEXT, &given.device, 0, DEVICE_HELP "; each = one device a rank"},
+    {"Running", NULL, OPTION_HEADING, NULL, 0, NULL},
+    {"--device", "NAME", OPTION_TEXT, &given.device, 0, RANKS_DEVICE_HELP},
     {"--threads", "N", OPTION_COUNT, &given.threads, 1, "of each rank (its share of the host's processors)"},
+    {"signals.npy atoms.npy --atoms 256 --sparsity 8", NULL, OPTION_EXAMPLE, NULL, 0, NULL},
 };
 
 /* The first rank writes what all ranks have. Another name first, so that a file of this name is whole. */

@@ -25,16 +25,22 @@ typedef struct settings {
 static settings chosen = {8, 6, 256, 15, 0, 0, 0, 0, 1, NULL};
 
 static const option options[] = {
+    {"Encoding", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--block", "B", OPTION_COUNT, &chosen.block, 4, "width and height of a block, 4 to 8 (8)"},
     {"--sparsity", "S", OPTION_COUNT, &chosen.sparsity, 1, "atoms a block, 1 to 16 (6)"},
     {"--atoms", "N", OPTION_COUNT, &chosen.atoms, 1, "atoms of the dictionary, 1 to 256 (256)"},
     {"--iterations", "K", OPTION_COUNT, &chosen.iterations, 1, "iterations of learning (15)"},
     {"--mips", NULL, OPTION_SWITCH, &chosen.mips, 0, "encode the levels of detail too, down to 1 x 1"},
+    {"Decoding and viewing", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--texture", "I", OPTION_COUNT, &chosen.texture, 0, "which texture of the set, from 0 (0)"},
     {"--level", "L", OPTION_COUNT, &chosen.level, 0, "decode: which level of detail, from 0, the largest (0)"},
     {"--reference", "IN.png", OPTION_TEXT, (void *)&chosen.reference, 0, "view: what the texture was"},
+    {"Running", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--seed", "N", OPTION_SEED, &chosen.seed, 0, "seed of the choice of blocks to learn from (1)"},
     {"--threads", "N", OPTION_COUNT, &chosen.threads, 0, "threads, 0 = all processors (0)"},
+    {"encode set.tex grass.png rock.png --mips", NULL, OPTION_EXAMPLE, NULL, 0, NULL},
+    {"decode set.tex rock.png --texture 1", NULL, OPTION_EXAMPLE, NULL, 0, NULL},
+    {"view set.tex view.png --reference grass.png", NULL, OPTION_EXAMPLE, NULL, 0, NULL},
 };
 
 /* ---- pictures ---------------------------------------------------------------------------------------------------- */
@@ -406,7 +412,8 @@ static void view(const settings *s, const char *in, const char *out) {
 
 int main(int argc, char **argv) {
     settings *s = &chosen;
-    int names = read_options(argc, argv, "encode SET.tex IN... | decode SET.tex OUT.png | view SET.tex OUT.png --reference IN",
+    int names = read_options(argc, argv, "encode SET.tex IN... [options]\ndecode SET.tex OUT.png [options]\n"
+                             "view SET.tex OUT.png --reference IN [options]",
                              "Codes textures in atoms that are learnt for a set of them, and decodes them.\n"
                              "The last line of encode: bytes=n bits_a_pixel=b without_atoms=b",
                              options, (int)(sizeof options / sizeof *options));
