@@ -43,6 +43,12 @@ near() { # what, the number in README.md, the number here
 if [ "${1:-}" = check ]; then
     near "lines of sparsehs.h" "$(sed -n 's/.*sparsehs\.h. has \([0-9,]*\) lines.*/\1/p' README.md | tr -d ,)" "$(wc -l <sparsehs.h)"
     near "KB of sparsehs.h" "$(sed -n 's/.*lines and \([0-9,]*\) KB of text.*/\1/p' README.md | tr -d ,)" "$(($(wc -c <sparsehs.h) / 1024))"
+    # Another compiler makes other code.
+    compiler=$(sed -n 's/.*`bash tools\/sizes.sh`, gcc \([0-9]*\) .*/\1/p' README.md)
+    if [ "$(uname -m)" != x86_64 ] || ! echo __GNUC__ __clang_major__ | $CC -E -P - | grep -qx "$compiler __clang_major__"; then
+        echo "sizes: KB not checked: README.md has those of gcc ${compiler:-?} on x86-64"
+        exit
+    fi
     [ "${2:-}" = all ] || columns=ONLY_CODING
     for column in $columns; do
         read -r _ kb <<<"$(measure "$column")"
