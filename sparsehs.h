@@ -357,16 +357,16 @@ extern "C" {
     X(SHS_CANCELLED, 1, "cancelled by the progress callback; the best result so far is valid")                                 \
     X(SHS_NO_MEMORY, 2, "memory: the allocator returned NULL, the arena is full, or there is no allocator")                    \
     X(SHS_TOO_LARGE, 3, "size: a product of the dimensions does not fit size_t")                                               \
-    X(SHS_UNSUPPORTED, 4, "engine: it cannot do this stage")                                                                   \
+    X(SHS_UNSUPPORTED, 4, "engine: the device cannot do this stage; options.fallback lets the CPU do it")                      \
     X(SHS_ENGINE_FAILED, 5, "engine: the device or its driver reported an error")                                              \
-    X(SHS_NO_DEVICE, 6, "engine: no device here matches, or it lacks a library, a driver or a compiler")                       \
-    X(SHS_BUILD_FAILED, 7, "engine: a program for the device did not build; its log says why")                                 \
-    X(SHS_DEVICE_LOST, 8, "engine: the device is gone; a new engine must be made")                                             \
+    X(SHS_NO_DEVICE, 6, "engine: no device matches the options, or a library, a driver or a compiler is missing")              \
+    X(SHS_BUILD_FAILED, 7, "engine: a kernel did not build; the build log says why")                                           \
+    X(SHS_DEVICE_LOST, 8, "engine: the device is gone; create a new engine")                                                   \
     X(SHS_REDUCE_FAILED, 9, "reduce_fn: it returned non-zero")                                                                 \
     X(SHS_PEER_FAILED, 10, "another rank failed, so this one stopped too")                                                     \
-    X(SHS_RANKS_DIFFER, 11, "ranks: they differ in sizes, options or the call they make, or two have one number")              \
-    X(SHS_BAD_CONTEXT, 12, "context: never zeroed, one of two callbacks that go together, or rank, ranks or threads off")      \
-    X(SHS_BAD_OPTIONS, 13, "options: NULL where they are needed, never zeroed, or a member out of its range")                  \
+    X(SHS_RANKS_DIFFER, 11, "ranks: sizes, options or calls differ between ranks, or two ranks have the same number")          \
+    X(SHS_BAD_CONTEXT, 12, "context: not zeroed, half of a pair of callbacks, or rank, ranks or threads out of range")         \
+    X(SHS_BAD_OPTIONS, 13, "options: NULL but needed, not zeroed first, or a member is out of range")                          \
     X(SHS_BAD_WORKSPACE, 14, "workspace: NULL or smaller than the workspace query says")                                       \
     X(SHS_BAD_M, 15, "m: negative, or zero where something is needed")                                                         \
     X(SHS_BAD_N, 16, "n: negative, or zero where something is needed")                                                         \
@@ -385,18 +385,18 @@ extern "C" {
     X(SHS_BAD_INCX, 29, "incx: zero")                                                                                          \
     X(SHS_BAD_INCY, 30, "incy: zero")                                                                                          \
     X(SHS_BAD_ENUM, 31, "trans, uplo, side or diag: not a value of its enumeration")                                           \
-    X(SHS_NOT_FINITE, 32, "A, start or sums of pixels: NaN or infinity is among them")                                         \
+    X(SHS_NOT_FINITE, 32, "A, start or sums of pixels: a value is NaN or infinite")                                            \
     X(SHS_SINGULAR, 33, "A: a diagonal element is zero")                                                                       \
     X(SHS_NOT_POSITIVE_DEFINITE, 34, "A: not positive definite")                                                               \
     X(SHS_NO_CONVERGENCE, 35, "the iteration did not converge")                                                                \
     X(SHS_BAD_DICTIONARY, 36, "dictionary: NULL")                                                                              \
     X(SHS_BAD_LDD, 37, "ldd: smaller than p")                                                                                  \
-    X(SHS_DICTIONARY_NOT_FINITE, 38, "dictionary: it holds NaN or infinity")                                                   \
+    X(SHS_DICTIONARY_NOT_FINITE, 38, "dictionary: a value is NaN or infinite")                                                 \
     X(SHS_BAD_SIGNALS, 39, "signals: NULL")                                                                                    \
     X(SHS_BAD_LDY, 40, "ldy: smaller than p")                                                                                  \
     X(SHS_BAD_LDE, 41, "lde: smaller than p")                                                                                  \
     X(SHS_BAD_LDZ, 42, "ldz: smaller than p")                                                                                  \
-    X(SHS_SIGNALS_NOT_FINITE, 43, "signals: one holds NaN or infinity")                                                        \
+    X(SHS_SIGNALS_NOT_FINITE, 43, "signals: a value is NaN or infinite")                                                       \
     X(SHS_BAD_GRAM, 44, "gram: NULL where it is needed, its leading dimension is smaller than n, or not finite")               \
     X(SHS_BAD_CORRELATIONS, 45, "dty: NULL, its leading dimension is smaller than n, or not finite")                           \
     X(SHS_BAD_NORMS, 46, "norms2: NULL where a tolerance needs it, negative, or not finite")                                   \
@@ -406,14 +406,14 @@ extern "C" {
     X(SHS_BAD_LAMBDA, 50, "lambda: negative or not finite")                                                                    \
     X(SHS_TOLERANCE_TOO_SMALL, 51, "tolerance: below what the Gram matrix alone can decide in this precision")                 \
     X(SHS_BAD_CODES, 52, "codes: NULL, an array in it is NULL, or it is too small for the signals or the sparsity")            \
-    X(SHS_BAD_OUTPUT, 53, "output: NULL, or a report that was never zeroed")                                                   \
+    X(SHS_BAD_OUTPUT, 53, "output: NULL, or a report that was not zeroed first")                                               \
     X(SHS_BAD_ITERATIONS, 54, "iterations: negative")                                                                          \
     X(SHS_BAD_PARALLEL_ATOMS, 55, "parallel_atoms: negative")                                                                  \
     X(SHS_BAD_ROUNDS, 56, "rounds: negative")                                                                                  \
-    X(SHS_BAD_SCHEDULE, 57, "schedule: steps must begin at iteration 0 or later, ascend, and hold positive values")            \
+    X(SHS_BAD_SCHEDULE, 57, "schedule: iterations must be 0 or later and ascend, and values must be positive")                 \
     X(SHS_BAD_START, 58, "start: the signals or the patch shape do not allow this start")                                      \
     X(SHS_BAD_IMAGE, 59, "image: NULL pixels, a size that is not positive, a row stride too small, or an unknown type")        \
-    X(SHS_IMAGE_NOT_FINITE, 60, "image: it holds NaN or infinity")                                                             \
+    X(SHS_IMAGE_NOT_FINITE, 60, "image: a value is NaN or infinite")                                                           \
     X(SHS_BAD_PATCHES, 61, "patches: never zeroed, larger than the image, a negative size or step, or a range beyond the set") \
     X(SHS_BAD_CUBE, 62, "cube: never zeroed, no pixels and no read_fn, no positive size, or an unknown type or interleave") \
     X(SHS_BAD_BANDS, 63, "cube: a band of band_list does not exist, or the number of bands is not the one expected")   \
@@ -421,17 +421,17 @@ extern "C" {
     X(SHS_WRITE_FAILED, 65, "write_fn: it returned non-zero; the output is incomplete")                                \
     X(SHS_BAD_SINK, 66, "sink: never zeroed, no pixels and no write_fn, an unknown type or interleave, or low > high") \
     X(SHS_BAD_MAP, 67, "map: NULL, its matrix is NULL or not finite, or its sizes are not positive")                   \
-    X(SHS_BAD_MOMENTS, 68, "moments: NULL, or not those of as many bands")                                             \
+    X(SHS_BAD_MOMENTS, 68, "moments: NULL, or of another number of bands")                                             \
     X(SHS_NO_PIXELS, 69, "pixels: too few valid ones")                                                                 \
     X(SHS_BAD_COMPONENTS, 70, "components: negative, more than there are bands, or a rule out of its range")           \
     X(SHS_ZERO_VARIANCE, 71, "pixels: they have no variance, or under correlation a band has none")                    \
-    X(SHS_RANK_TOO_LOW, 72, "components: more than the pixels, or the noise, have dimensions")                          \
+    X(SHS_RANK_TOO_LOW, 72, "components: more than the rank of the pixels or of the noise")                             \
     X(SHS_BAD_MODEL, 73, "model: NULL, an unknown kind, no positive size, an array is missing or not finite")          \
-    X(SHS_FOREIGN_MODEL, 74, "model: the file is none: it does not begin as one does")                                 \
-    X(SHS_NEWER_MODEL, 75, "model: the file is of a later version than this library reads")                            \
-    X(SHS_DAMAGED_MODEL, 76, "model: the file is damaged: a check sum is wrong, or a number that no model has")        \
+    X(SHS_FOREIGN_MODEL, 74, "model: not a model of this library: the first bytes differ")                             \
+    X(SHS_NEWER_MODEL, 75, "model: the format is newer than this library reads; use a newer sparsehs.h")               \
+    X(SHS_DAMAGED_MODEL, 76, "model: the file is damaged: a wrong check sum or an impossible number")                  \
     X(SHS_BAD_TARGETS, 77, "targets: NULL or none, their leading dimension is smaller than the bands, or not finite")  \
-    X(SHS_LOST_TARGET, 78, "targets: nothing is left of one: it is zero, the mean, or within the undesired spectra")   \
+    X(SHS_LOST_TARGET, 78, "targets: a target is zero, equals the mean, or lies within the undesired spectra")         \
     X(SHS_BAD_UNDESIRED, 79, "undesired: NULL, as many as bands, not finite, or linearly dependent")                   \
     X(SHS_SINGULAR_COVARIANCE, 80, "covariance: singular: too few pixels, or bands that depend on others; a ridge helps")\
     X(SHS_BAD_ENDMEMBERS, 81, "endmembers: NULL, none, more than bands, lde smaller than the bands, or not finite")    \
@@ -439,18 +439,18 @@ extern "C" {
     X(SHS_BAD_SPLIT, 83, "split: no engine or too many, one twice, or shares negative, not finite or all zero")        \
     X(SHS_BAD_LABELS, 84, "labels: NULL, or no class")                                                                 \
     X(SHS_BAD_WEIGHTS, 85, "mask or weights: a leading dimension smaller than p, or a weight that is negative or not finite") \
-    X(SHS_BAD_GROUPS, 86, "groups: they do not begin at 0, do not ascend, or begin beyond the signals")                \
+    X(SHS_BAD_GROUPS, 86, "groups: must begin at 0, ascend, and begin within the signals")                             \
     X(SHS_BAD_FORGETTING, 87, "forgetting: not in (0, 1]")                                                             \
     X(SHS_BAD_WINDOW, 88, "inner, outer: negative or even, or inner is not smaller than outer") \
     X(SHS_BAD_NPY, 89, "npy: NULL, a member out of its range, or numbers of another type than the matrix")                     \
-    X(SHS_FOREIGN_NPY, 90, "npy: the file is none: it does not begin as one does")                                             \
-    X(SHS_UNSUPPORTED_NPY, 91, "npy: three dimensions, or numbers or a version of the format that is not read here")           \
-    X(SHS_DAMAGED_NPY, 92, "npy: its header, or a number, is none that can be, or files of codes contradict each other")       \
+    X(SHS_FOREIGN_NPY, 90, "npy: not an .npy file: the first bytes differ")                                                    \
+    X(SHS_UNSUPPORTED_NPY, 91, "npy: three dimensions, or a type of numbers or a version of the format that is not supported") \
+    X(SHS_DAMAGED_NPY, 92, "npy: the header is damaged, a number is impossible, or files of codes contradict each other")      \
     X(SHS_BAD_COEFS, 93, "codes: a coefficient is not finite, too large for its type, or not rounded to it")                   \
     X(SHS_BAD_COMPACT, 94, "compact: NULL, not opened, an unknown type, too many atoms, or fewer signals than asked for")      \
-    X(SHS_FOREIGN_COMPACT, 95, "compact: the bytes are no codes: they do not begin as these do")                               \
-    X(SHS_NEWER_COMPACT, 96, "compact: the bytes are of a later version than this library reads")                              \
-    X(SHS_DAMAGED_COMPACT, 97, "compact: bytes are missing, a check sum is wrong, or a number is none that can be")            \
+    X(SHS_FOREIGN_COMPACT, 95, "compact: not compact codes: the first bytes differ")                                           \
+    X(SHS_NEWER_COMPACT, 96, "compact: the format is newer than this library reads; use a newer sparsehs.h")                   \
+    X(SHS_DAMAGED_COMPACT, 97, "compact: bytes are missing, a check sum is wrong, or a number is impossible")                  \
     X(SHS_GRAM_NOT_SYMMETRIC, 98, "gram: its two triangles differ; fill in both (shs_syrk fills in one)")                     \
     X(SHS_OUT_OF_RANGE, 99, "range: coefficients, gram or dty leave the normal numbers of shs_real; use another unit")
 

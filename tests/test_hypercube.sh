@@ -1038,7 +1038,7 @@ fails "bands cannot be matched" 1 "seven_of.hdr: bands: 7 are in use, but b.mode
 fails "the model's wavelengths are not in use" 1 "wavelength: band" apply b.model scene.hdr bad.hdr --wavelengths 400:1000
 fails "components that are not the model's" 1 "scene.hdr: bands: 100 are in use, but b.model has 3 components" inverse b.model scene.hdr bad.hdr
 fails "no model" 1 "nowhere.model: cannot read it" apply nowhere.model scene.hdr bad.hdr
-fails "another file for a model" 1 "scene.hdr: model: the file is none" apply scene.hdr scene.hdr bad.hdr
+fails "another file for a model" 1 "scene.hdr: model: not a model of this library" apply scene.hdr scene.hdr bad.hdr
 head -c 5000 b.model >short.model
 fails "a model cut short" 1 "short.model: model: it is truncated" apply short.model scene.hdr bad.hdr
 { head -c 3000 b.model; printf x; tail -c +3002 b.model; } >damaged.model
