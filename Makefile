@@ -132,10 +132,7 @@ CL_SUITES := $(addprefix test_,learning online coding lasso compact ica faults p
 LINKED := $(filter-out $(INSIDE),$(TESTS))
 
 FLAGS_float := $(CFLAGS)
-FLAGS_double := $(CFLAGS) $(if $(SHS_LONG),,-O1) -DSPARSEHS_DOUBLE
-# test-all compiles it anew, at the user's level.
-build/double/library.o: build/double.level-$(if $(SHS_LONG),user,1)
-build/double.level-%: | build ; @rm -f build/double.level-*; touch $@
+FLAGS_double := $(CFLAGS) -DSPARSEHS_DOUBLE
 FLAGS_nodouble := $(CFLAGS) -DSPARSEHS_NO_DOUBLE
 FLAGS_fastmath := $(CFLAGS) -ffast-math
 FLAGS_pasted := $(CFLAGS) -O1 -DSHS__PASTED
@@ -221,7 +218,8 @@ $(eval $(call runs,pasted,test_pixels test_kernels))
 $(eval $(call runs,intrinsics,$(addprefix test_,dense eigen kernels coding pixels ica)))
 
 # What `make test` runs under the sanitizers: all but the suites whose arithmetic takes longest there.
-WATCHED = $(if $(SANITIZE),$(filter-out %/test_learning.run %/test_dense.run %/test_eigen.run %/test_threads.run,$(RUNS_asan)))
+LEFT_TO_ALL := learning dense eigen threads coding pca ica lasso pixels
+WATCHED = $(if $(SANITIZE),$(filter-out $(LEFT_TO_ALL:%=build/asan/test_%.run),$(RUNS_asan)))
 PROGRAM_TESTS := $(addprefix build/,test-hypercube.run test-pictures.run test-texture.run check-examples.run \
 	check-pages.run)
 LINK_TESTS := $(addprefix build/,check-links.run check-vendoring.run check-claims.run)

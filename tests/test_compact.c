@@ -409,7 +409,7 @@ static void test_failing_callbacks(void **state) {
 
 /* Heads that say there are many codes take no memory for what is not there; many codes come back as they were. */
 static void test_many_codes(void **state) {
-    enum { M = 90000, S = 6 };
+    enum { M = 60000, S = 6 };
     shs_codes codes = some_codes(M, S, 200, -1, 1, 1), got = SHS_ZERO;
     large_file f[3], npy[3];
     shs_context ctx = SHS_ZERO;

@@ -657,7 +657,7 @@ static void check_naive_update(shs_update update, int group, int rounds) {
 static void check_naive_updates(shs_update update) {
     static const int groups[] = {1, 3, 7, N - 1, N};
     int run;
-    for (run = first_of((int)update, 4); run < 5 * 3; run += every(4)) check_naive_update(update, groups[run % 5], 1 + run / 5);
+    for (run = first_of((int)update, 8); run < 5 * 3; run += every(8)) check_naive_update(update, groups[run % 5], 1 + run / 5);
 }
 
 static void test_naive_update(void **state) {

@@ -264,7 +264,7 @@ static void test_failing_callbacks_and_memory(void **state) {
 
 /* A head that says a model is large takes no memory for what is not there; a large model comes back as it was. */
 static void test_large_models(void **state) {
-    enum { N = 420 };
+    enum { N = 260 };
     int kind;
     (void)state;
     for (kind = 0; kind < 4; kind++) {
