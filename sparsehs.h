@@ -98,7 +98,8 @@
    - Shared libraries: -fvisibility=hidden with SHS_API as above shows the API alone, without SHS_API nothing.
    - In a namespace: include <stddef.h>, <stdint.h> and, with the implementation, <string.h>, <limits.h>, <stdlib.h>, <math.h>
      (and <omp.h>) before it. Link names stay those of C, so two copies in one program need SPARSEHS_STATIC.
-   - make install: pkg-config --cflags --libs sparsehs; CMake find_package(sparsehs), target sparsehs::sparsehs.
+   - CMake: add_subdirectory or FetchContent of the sources, or make install and find_package(sparsehs); target sparsehs::sparsehs.
+     pkg-config --cflags --libs sparsehs.
    - WebAssembly: emcc -O2 -msimd128 -sALLOW_MEMORY_GROWTH=1 main.c -o main.html
 
    LIMITS

@@ -23,7 +23,7 @@ checks_of() { # path
         examples/course/*) echo test-course ;;
         examples/cortex_m/*) echo cortex-m riscv ;;
         tools/book.py | tests/test_book*) echo test-book ;;
-        tools/install.sh | tests/test_install*) echo test-install ;;
+        CMakeLists.txt | tools/install.sh | tools/packaging/* | tests/test_install*) echo test-install ;;
         tests/fuzz/*) echo fuzz ;;
     esac
 }

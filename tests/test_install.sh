@@ -64,9 +64,59 @@ END
     check "this minor version is found" configure minor -DWANTED="${version%.*}"
     check "another minor version is not" refused other -DWANTED=0.0.1
     check "a later one is not" refused later -DWANTED="${version%.*}.999"
+    # What a later major version promises: an older minor version does, the next major version does not.
+    cp -r "$prefix" newer
+    sed -i.old 's/^\(#define SPARSEHS_VERSION_M[A-Z]*\) .*/\1 2/' newer/include/sparsehs.h
+    check "2.2 is found by who asks for 2.1" configure later-older -DCMAKE_PREFIX_PATH="$work/newer" -DWANTED=2.1
+    check "not by who asks for 2.3" refused later-minor -DCMAKE_PREFIX_PATH="$work/newer" -DWANTED=2.3
+    check "not by who asks for 1.2" refused later-major -DCMAKE_PREFIX_PATH="$work/newer" -DWANTED=1.2
     mv "$prefix" moved
     check "it is found where it was moved" configure elsewhere -DCMAKE_PREFIX_PATH="$work/moved"
     mv moved "$prefix"
+
+    # The sources instead of an installed copy. The quickstart of README is the program.
+    same_words() { [ "$("$1" | cut -d. -f1)" = "$(./quickstart | cut -d. -f1)" ]; }
+    sed 's|"../sparsehs.h"|<sparsehs.h>|' "$root/examples/quickstart.c" >quickstart.c
+    check "the quickstart compiles" ${CC:-cc} -O1 -DSPARSEHS_NO_DISPATCH -I"$root" quickstart.c -o quickstart -lm
+    for way in subdirectory fetched; do
+        mkdir $way && cp quickstart.c program.c $way
+        { echo 'cmake_minimum_required(VERSION 3.14)'; echo 'project(user C)'; } >$way/CMakeLists.txt
+    done
+    cat >>subdirectory/CMakeLists.txt <<'END'
+set(SPARSEHS_NO_DISPATCH ON)
+set(SPARSEHS_DOUBLE ON)
+add_subdirectory(${SPARSEHS} sparsehs)
+END
+    cat >>fetched/CMakeLists.txt <<'END'
+include(FetchContent)
+FetchContent_Declare(sparsehs GIT_REPOSITORY https://nowhere.invalid/sparsehs.git GIT_TAG v${WANTED})
+set(SPARSEHS_NO_DISPATCH ON)
+FetchContent_MakeAvailable(sparsehs)
+END
+    for way in subdirectory fetched; do
+        cat >>$way/CMakeLists.txt <<'END'
+get_directory_property(version DIRECTORY ${sparsehs_SOURCE_DIR} DEFINITION PROJECT_VERSION)
+if(NOT version STREQUAL WANTED)
+    message(FATAL_ERROR "version ${version}")
+endif()
+add_executable(program program.c)
+add_executable(quickstart quickstart.c)
+target_link_libraries(program PRIVATE sparsehs::sparsehs)
+target_link_libraries(quickstart PRIVATE sparsehs::sparsehs)
+END
+        check "$way: configured without network" cmake -S $way -B $way/made -DSPARSEHS="$root" -DWANTED="$version" \
+            -DFETCHCONTENT_SOURCE_DIR_SPARSEHS="$root" -DFETCHCONTENT_FULLY_DISCONNECTED=ON -Werror=dev
+        check "$way: compiles" cmake --build $way/made
+        check "$way: the program runs" says $way/made/program
+        check "$way: the quickstart runs" same_words $way/made/quickstart
+    done
+    check "a switch that is set reaches the compiler" grep -rq -- -DSPARSEHS_DOUBLE subdirectory/made
+    check "one that is not does not" eval '! grep -rq -- -DSPARSEHS_DOUBLE fetched/made'
+
+    # cmake --install puts down the same files as make install.
+    check "CMake installs" eval \
+        'cmake -S "$root" -B own -DCMAKE_INSTALL_PREFIX="$prefix" && DESTDIR="$work/by_cmake" cmake --install own'
+    check "the same files" diff -r "$prefix" "by_cmake$prefix"
 else
     skip "CMake is not here: make install-deps installs it"
 fi
