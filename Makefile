@@ -76,6 +76,8 @@ help: ; @sed -n 's/^#: *$$//p; s/^#: //p' Makefile tests/checks.mk
 #:   check-all              everything, an hour or more (CHECKS="usual memory compilers programs")
 #:   check-warnings         gcc and clang, C and C++: warnings are errors
 #:   check-claims           each promise of README and headers has a test
+#:   check-api              the headers beside the API of the last release; record-api: write it
+#:   check-version          one version number everywhere (test-release: a test of both)
 #:   fuzz                   random inputs (SECONDS=60 RUNS=N SEED=1 FUZZ_REAL=double)
 #:   portability            other compilers, processors, systems (ROWS='gcc* s390x'; deps 1 GB)
 #:   coverage, mutants      lines that tests reach; changes that tests catch (N=20 SEED=1)

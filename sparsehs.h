@@ -91,6 +91,18 @@
    input are still found (they are tested on their bits), but SPARSEHS_NO_DOUBLE loses its compensated sums, and where
    the compiler links for it subnormal numbers are zero.
 
+   API PROMISE
+   Versions are major.minor.patch. A program that compiles with version 1.a compiles with every later 1.b and means the same.
+   - Functions, types, members and public macros keep their names and types. Statuses and enumerations keep their numbers.
+   - Members keep their places. A minor version may add members at the end of a struct, values at the end of an enumeration,
+     statuses, functions and switches; zero in a new option means the behaviour of before. A patch version adds nothing.
+   - Structs may therefore grow in a minor version. A shared library and the programs that use it need the same major.minor:
+     compare SPARSEHS_VERSION with shs_build_info().
+   - Files of models, compact codes and .npy that 1.a wrote are read by 1.b.
+   - Not promised: names with two underscores (shs__, SHS__), start_canary and end_canary, the exact bits of results, the wording
+     of texts, speed, sizes of workspaces. Before 1.0 a minor version may break any of this; CHANGELOG.md names it.
+   make check-api compares both headers with tests/api/recorded.txt, the list of the last release.
+
    VENDORING
    - Compile with optimisation: at -O0 the library is about 20 times slower. CMake needs -DCMAKE_BUILD_TYPE=Release.
    - The file may have any name and any folder. shs_build_info() says what a copy was compiled for and what it uses.
@@ -128,6 +140,8 @@
 #define SPARSEHS_VERSION_MAJOR 0
 #define SPARSEHS_VERSION_MINOR 1
 #define SPARSEHS_VERSION_PATCH 0
+/* One number to compare with: #if SPARSEHS_VERSION >= 10200 means version 1.2.0 or later. */
+#define SPARSEHS_VERSION (SPARSEHS_VERSION_MAJOR * 10000 + SPARSEHS_VERSION_MINOR * 100 + SPARSEHS_VERSION_PATCH)
 
 #if defined(SPARSEHS_DOUBLE) && defined(SPARSEHS_NO_DOUBLE)
 #error "sparsehs: SPARSEHS_DOUBLE and SPARSEHS_NO_DOUBLE exclude each other"

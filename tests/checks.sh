@@ -24,6 +24,7 @@ checks_of() { # path
         examples/cortex_m/*) echo cortex-m riscv ;;
         tools/book.py | tests/test_book*) echo test-book ;;
         CMakeLists.txt | tools/install.sh | tools/packaging/* | tests/test_install*) echo test-install ;;
+        tests/api* | tools/version.sh | tests/test_release.sh | CITATION.cff | CHANGELOG.md) echo check-version test-release ;;
         tests/fuzz/*) echo fuzz ;;
     esac
 }
@@ -78,7 +79,8 @@ for group in "$@"; do
             run usual check-warnings-main check-embed test-cl
             ;;
         memory) run memory test-all test-msan test-tsan test-valgrind test-cl-long ;;
-        compilers) run compilers portability check-warnings check-warnings-cl fuzz test-install ;;
+        compilers) run compilers portability check-warnings check-warnings-cl fuzz test-install check-version \
+            test-release ;;
         programs)
             # The page of the papers is opened when their tables are there.
             run programs papers test-python demo test-mpi test-playground test-texture-gl test-course test-peers test-book cortex-m \

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# make test-release: that check-api and check-version find what they are there to find. From the project's root:
+#
+#     CC=cc tests/test_release.sh
+root=$PWD
+# shellcheck source=tests/programs.sh
+. tests/programs.sh
+
+# A copy of what the scripts read, for each test to change.
+fresh() {
+    rm -rf copy && mkdir -p copy/build copy/tests/api copy/tools && cd copy || exit 2
+    cp "$root"/sparsehs*.h "$root"/*.md "$root/CITATION.cff" .
+    cp "$root/tests/api.sh" tests && cp "$root/tools/version.sh" tools
+    sh tests/api.sh record
+    cd ..
+}
+change() { sed "$2" "copy/$1" >changed && ! cmp -s changed "copy/$1" && cat changed >"copy/$1"; }
+api() { (cd copy && sh tests/api.sh check) >out.txt 2>&1; }
+breaks() { ! api && grep -q -- "check-api: $1" out.txt; }
+holds() { api && grep -q -- "$1 are new" out.txt; }
+
+fresh
+check "the list holds against itself" holds 0
+check "the list that the project recorded holds the same kinds" eval \
+    '[ "$(cut -d" " -f1 copy/tests/api/recorded.txt | sort -u)" = "$(cut -d" " -f1 "$root/tests/api/recorded.txt" | sort -u)" ]'
+check "every declared function is in the list" test "$(grep -c '^function' copy/tests/api/recorded.txt)" -eq \
+    "$(cat copy/sparsehs.h copy/sparsehs_cl.h | grep -c '^SHS_[CL_]*API ')"
+
+# What breaks a program.
+broken() { # FILE SCRIPT SAID
+    fresh
+    check "changed: $3" change "$1" "$2"
+    check "found: $3" breaks "$3"
+}
+broken sparsehs.h '/^SHS_API shs_real shs_dot(/d' 'removed: function shs_dot'
+broken sparsehs_cl.h '/^SHS_CL_API .*shs_cl_engine(/d' 'removed: function shs_cl_engine'
+broken sparsehs.h 's/^\(SHS_API shs_real shs_nrm2(\)int n/\1size_t n/' 'changed: function shs_nrm2'
+broken sparsehs.h 's/X(SHS_NO_MEMORY, 2,/X(SHS_NO_MEMORY, 999,/' 'renumbered: SHS_NO_MEMORY was 2, is 999'
+broken sparsehs.h 's/SHS_UPLO_LOWER = 0, SHS_UPLO_UPPER/SHS_UPLO_UPPER = 0, SHS_UPLO_LOWER/' \
+    'renumbered: SHS_UPLO_'
+broken sparsehs.h 's/^\( *size_t \)size, used, peak, last;/\1used, size, peak, last;/' 'moved: shs_arena.size'
+broken sparsehs.h 's/^\( *size_t size, used, peak, last\);/    int first;&/' 'moved: shs_arena.size'
+broken sparsehs.h 's/^\( *size_t size, used, peak\), last;/\1;/' 'removed: member shs_arena.last'
+broken sparsehs.h 's/^typedef void (\*shs_chunk_fn)(void \*arg, size_t chunk/typedef void (*shs_chunk_fn)(void *arg, int chunk/' \
+    'changed: type shs_chunk_fn'
+broken sparsehs.h 's/SHS_OMP_ONE_WORKSPACE(n, s)/SHS_OMP_ONE_ROOM(n, s)/' 'removed: macro SHS_OMP_ONE_WORKSPACE'
+
+# What does not.
+kept() { # NAME SCRIPT
+    fresh
+    check "changed: $1" change sparsehs.h "$2"
+    check "no break: $1" holds 1
+}
+kept "a new function" 's/^SHS_API shs_real shs_dot(/SHS_API int shs_new_function(void);\n&/'
+kept "a member at the end" 's/^\( *size_t size, used, peak, last\);/\1, next;/'
+kept "a value at the end" 's/^\( *\)SHS_TYPE_COUNT = 8$/\1SHS_TYPE_F16 = 8,\n\1SHS_TYPE_COUNT = 9/'
+
+# Files that say another version than the header.
+versions() { (cd copy && sh tools/version.sh check) >out.txt 2>&1; }
+fresh
+check "one version everywhere" versions
+for place in 'sparsehs.h:s/^\(#define SPARSEHS_VERSION_MINOR\) .*/\1 77/' 'sparsehs.h:1s/v[0-9.]*/v7.7.7/' \
+    'sparsehs_cl.h:1s/v[0-9.]*/v7.7.7/' 'sparsehs_cl.h:s/^\(#if SPARSEHS_VERSION_MAJOR\) != [0-9]*/\1 != 7/' \
+    'CITATION.cff:s/^version: .*/version: 7.7.7/' 'CHANGELOG.md:s/^## [0-9.]*/## 7.7.7/'; do
+    fresh
+    check "changed: $place" change "${place%%:*}" "${place#*:}"
+    check "found: $place" eval '! versions'
+done
+fresh
+set_to() { (cd copy && sh tools/version.sh set "$1" && sh tools/version.sh); }
+check "set writes it" test "$(set_to 12.34.56)" = 12.34.56
+check "set: CHANGELOG.md is left to write" eval '! versions && [ "$(grep -c "^check-version: .* says\|is " out.txt)" -eq 1 ]'
+check "set: then all agree" eval 'change CHANGELOG.md "s/^## [0-9.]*/## 12.34.56/" && versions'
+check "set: a word is refused" eval '! set_to next'
+check "set: the headers still compile together" eval 'echo "#include \"sparsehs_cl.h\"" | ${CC:-cc} -Icopy -fsyntax-only -x c -'
+the_end
