@@ -11,6 +11,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 failed=
+ran=
 
 # The checks of a file, where its name tells.
 checks_of() { # path
@@ -54,6 +55,12 @@ needs() { # checks: the targets that install their tools
 run() { # name, checks ...
     name=$1
     shift
+    # What another group has run is not run again.
+    wanted=
+    for check in "$@"; do case " $ran " in *" $check "*) ;; *) wanted="$wanted $check" ;; esac; done
+    ran="$ran $wanted"
+    # shellcheck disable=SC2086 # a list of words
+    set -- $wanted
     [ $# -gt 0 ] || return 0
     echo "== $name: $*"
     # One after the other: they ask the same package manager.
