@@ -227,7 +227,7 @@ PROGRAM_TESTS := $(addprefix build/,test-hypercube.run test-pictures.run test-te
 LINK_TESTS := $(addprefix build/,check-links.run check-vendoring.run check-claims.run)
 # The longest first, so that none is left for the end.
 USUAL = build/test-hypercube.run $(WATCHED) $(RUNS_double) $(RUNS_float) $(PROGRAM_TESTS) $(LINK_TESTS) $(RUNS_nodouble) \
-	$(RUNS_fastmath) build/cortex-m-host.run
+	$(RUNS_fastmath) build/cortex-m-host.run build/cortex-m-size.run
 WHOLE = $(if $(SANITIZE),$(RUNS_asan) $(RUNS_asandouble) build/test-hypercube-asan.run) $(USUAL) $(RUNS_pasted) $(RUNS_intrinsics)
 # Each target once, in the order of its first place.
 once = $(if $(1),$(firstword $(1)) $(call once,$(filter-out $(firstword $(1)),$(1))))
@@ -275,6 +275,7 @@ $(eval $(call check,check-links,sh tests/check_links.sh))
 $(eval $(call check,check-vendoring,sh tests/check_vendoring.sh $(if $(SHS_LONG),,$(CC))))
 $(eval $(call check,check-claims,sh tests/claims.sh))
 $(eval $(call check,cortex-m-host,sh examples/cortex_m/run.sh host))
+$(eval $(call check,cortex-m-size,sh examples/cortex_m/run.sh size))
 
 # The same where every access of memory is checked. What stops there ends with a code that no test of an error expects.
 build/test-hypercube-asan.run: build/asan/hypercube
