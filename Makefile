@@ -77,7 +77,7 @@ help: ; @sed -n 's/^#: *$$//p; s/^#: //p' Makefile tests/checks.mk
 #:   check-warnings         gcc and clang, C and C++: warnings are errors
 #:   check-claims           each promise of README and headers has a test
 #:   check-api              the headers beside the API of the last release; record-api: write it
-#:   check-version          one version number everywhere (test-release: a test of both)
+#:   check-version          one version number everywhere (test-release: tests of these and of dist)
 #:   fuzz                   random inputs (SECONDS=60 RUNS=N SEED=1 FUZZ_REAL=double)
 #:   portability            other compilers, processors, systems (ROWS='gcc* s390x'; deps 1 GB)
 #:   coverage, mutants      lines that tests reach; changes that tests catch (N=20 SEED=1)
@@ -88,6 +88,7 @@ help: ; @sed -n 's/^#: *$$//p; s/^#: //p' Makefile tests/checks.mk
 #:   scaling                ranks of MPI, measured and modelled (RANKS=4)
 #: Development
 #:   embed, check-embed     kernels_embed/*.cl into sparsehs_cl.h; whether they differ
+#:   dist                   the archive of a release, headers, sparsehs.c, wheel: build/dist/
 #:   clean                  remove build/
 
 # ---- examples and demonstration --------------------------------------------------------------------------------------

@@ -88,10 +88,11 @@ fuzz-corpus: | build $(BEFORE) ; @LEAKS=$(LEAKS) sh tests/fuzz/run.sh corpus
 run-differential: | build $(BEFORE)
 	@CC="$(CC)" CFLAGS="$(CFLAGS)" sh tests/differential/run.sh $(if $(filter 0,$(SECONDS)),60,$(SECONDS)) $(SEED)
 
-# What the headers offer, beside what the last release offered; the version in every file that repeats it; and a test of these and
-# of the archive.
+# What the headers offer, beside what the last release offered; the version in every file that repeats it; what a release consists
+# of; and a test of these.
 check-api record-api: | build ; @CC="$(CC)" sh tests/api.sh $(@:%-api=%)
 check-version: ; @sh tools/version.sh check
+dist: | build ; @sh tools/dist.sh
 test-release: | build ; @CC="$(CC)" bash tests/test_release.sh
 
 portability: | build $(BEFORE) ; @sh tests/portability/run.sh $(ROWS)

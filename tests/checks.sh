@@ -25,7 +25,7 @@ checks_of() { # path
         examples/cortex_m/*) echo cortex-m riscv ;;
         tools/book.py | tests/test_book*) echo test-book ;;
         CMakeLists.txt | tools/install.sh | tools/packaging/* | tests/test_install*) echo test-install ;;
-        tests/api* | tools/version.sh | tests/test_release.sh | CITATION.cff | CHANGELOG.md) echo check-version test-release ;;
+        tests/api* | tools/version.sh | tools/dist.sh | tests/test_release.sh | CITATION.cff | CHANGELOG.md) echo check-version test-release ;;
         tests/fuzz/*) echo fuzz ;;
     esac
 }

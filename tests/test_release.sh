@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# make test-release: that check-api and check-version find what they are there to find. From the project's root:
+# make test-release: that check-api and check-version find what they are there to find, and that two
+# people who make the archive of one commit get the same bytes, from which a program compiles. From the project's root:
 #
 #     CC=cc tests/test_release.sh
 root=$PWD
@@ -73,4 +74,37 @@ check "set: CHANGELOG.md is left to write" eval '! versions && [ "$(grep -c "^ch
 check "set: then all agree" eval 'change CHANGELOG.md "s/^## [0-9.]*/## 12.34.56/" && versions'
 check "set: a word is refused" eval '! set_to next'
 check "set: the headers still compile together" eval 'echo "#include \"sparsehs_cl.h\"" | ${CC:-cc} -Icopy -fsyntax-only -x c -'
+
+# The archive, by two people with other habits in other folders.
+if git -C "$root" rev-parse HEAD >/dev/null 2>&1; then
+    git clone -q "$root" one && git clone -q "$root" "another place" || exit 2
+    git -C "another place" config tar.umask 0077
+    archive_1() { (umask 077 && cd one && TZ=UTC sh "$root/tools/dist.sh"); }
+    archive_2() { (cd "another place" && touch sparsehs.h && TZ=Asia/Tokyo sh "$root/tools/dist.sh" "$work/by another"); }
+    check "the archive is made" archive_1
+    check "and elsewhere" archive_2
+    check "the same bytes" diff -r one/build/dist "by another"
+    check "the checksums hold" eval '(cd one/build/dist && sha256sum -c SHA256SUMS)'
+    check "every file has one" test "$(find one/build/dist -type f | wc -l)" -eq "$(($(wc -l <one/build/dist/SHA256SUMS) + 1))"
+    check "the headers alone" eval 'cmp one/sparsehs.h one/build/dist/headers/sparsehs.h'
+    version=$(cd one && sh tools/version.sh)
+    check "the version is in the names" ls "one/build/dist/sparsehs-$version.tar.gz" "one/build/dist/sparsehs-$version-py3-none-any.whl"
+    tar -xzf "one/build/dist/sparsehs-$version.tar.gz"
+    check "the archive holds what the commit does" eval 'rm -rf one/build && diff -r -x .git one "sparsehs-$version"'
+    check "make install works from it" make -s -C "sparsehs-$version" install PREFIX="$work/prefix"
+
+    # The pair: no macro in the program; sparsehs.c includes itself.
+    cp -r "by another/pair" pair
+    sed '/define SPARSEHS_IMPLEMENTATION/d; s|"../sparsehs.h"|"sparsehs.h"|' "$root/examples/quickstart.c" >pair/quickstart.c
+    check "the pair compiles" ${CC:-cc} -std=c99 -Wall -Wextra -O1 -DSPARSEHS_NO_CUBES -c pair/sparsehs.c -o pair.o
+    check "the program compiles" ${CC:-cc} -std=c99 -O1 -Ipair pair/quickstart.c pair.o -o quickstart -lm
+    check "and runs" eval './quickstart | grep -q "hidden atoms found"'
+    [ "$(uname -m)" != x86_64 ] || check "it has all kernels" eval './quickstart --version | grep -q "kernels: .*AVX-512;"'
+    if echo '#include <CL/cl.h>' | ${CC:-cc} -fsyntax-only -x c - 2>/dev/null; then
+        check "with OpenCL" ${CC:-cc} -std=c99 -Wall -Wextra -Werror -fsyntax-only -DSPARSEHS_NO_DISPATCH \
+            -DSPARSEHS_CL_IMPLEMENTATION pair/sparsehs.c
+    fi
+else
+    skip "this is no git repository: no archive"
+fi
 the_end

@@ -53,7 +53,11 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
                                             len(data)) for name, data in files.items())
     files[about + "RECORD"] = (record + about + "RECORD,,\n").encode()
     name = "sparsehs-%s-py3-none-any.whl" % version
-    with zipfile.ZipFile(os.path.join(wheel_directory, name), "w", zipfile.ZIP_DEFLATED) as wheel:
+    with zipfile.ZipFile(os.path.join(wheel_directory, name), "w") as wheel:
         for path, data in files.items():
-            wheel.writestr(path, data)
+            # Without the time of building: the same sources give the same wheel.
+            entry = zipfile.ZipInfo(path, (1980, 1, 1, 0, 0, 0))
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            wheel.writestr(entry, data)
     return name

@@ -1,0 +1,87 @@
+#!/bin/sh
+# What a release consists of, from the last commit: the same bytes from the same commit, whoever makes it and in whatever folder.
+# From the project's root:
+#
+#     sh tools/dist.sh [FOLDER]           (make dist; FOLDER is build/dist)
+#
+#     sparsehs-VERSION.tar.gz             everything
+#     headers/                            the two headers and the licence
+#     pair/                               the same as sparsehs.c and a short sparsehs.h, for whom a macro is not wanted
+#     sparsehs-VERSION-py3-none-any.whl   the Python package, which compiles the library at its first import
+#     SHA256SUMS                          of all these
+set -eu
+umask 022
+LC_ALL=C
+export LC_ALL
+out=${1:-build/dist}
+[ -n "$(git ls-files sparsehs.h 2>/dev/null)" ] || { echo "dist: this is no git repository: a release is made from a commit" >&2; exit 1; }
+git diff --quiet HEAD || echo "dist: some files differ from the last commit, which is what the archive holds" >&2
+
+rm -rf "$out"
+mkdir -p "$out/headers" "$out/pair"
+out=$(cd "$out" && pwd)
+trap 'rm -rf "$out/tree" "$out/tar"' EXIT
+git archive --format=tar HEAD sparsehs.h | (mkdir "$out/tree" && cd "$out/tree" && tar -xf -)
+version=$(sed -n 's/^#define SPARSEHS_VERSION_[MP][A-Z]* \([0-9]*\)$/\1/p' "$out/tree/sparsehs.h" | paste -sd . -)
+name=sparsehs-$version
+git -c tar.umask=022 archive --format=tar --prefix="$name/" HEAD >"$out/tar"
+gzip -n9 <"$out/tar" >"$out/$name.tar.gz"
+rm -rf "$out/tree" && mkdir "$out/tree"
+tar -xf "$out/tar" -C "$out/tree"
+cd "$out/tree/$name"
+cp sparsehs.h sparsehs_cl.h LICENSE "$out/headers"
+
+# The pair: the header ends before what checks the versions of two of them; the licence stands in both.
+cut_at='^/\* The API above, or of the file'
+licence='^/\* LICENCE: '
+for part in "$cut_at" "$licence" '^   Do this:$' '^   TABLE OF CONTENTS$'; do
+    [ "$(grep -c "$part" sparsehs.h)" -eq 1 ] || { echo "dist: '$part' stands not once in sparsehs.h" >&2; exit 1; }
+done
+{
+    sed "/$(echo "$cut_at" | sed 's|/|\\/|')/,\$d" sparsehs.h | awk '
+        /^   Do this:$/ {
+            print "   This is the header of a pair: compile sparsehs.c and link it with your program and -lm. Switches (OPTIONS below)"
+            print "   are options of the compiler: -DSPARSEHS_DOUBLE in all files. OpenCL: -DSPARSEHS_CL_IMPLEMENTATION for sparsehs.c,"
+            print "   and #include \"sparsehs_cl.h\" where you use it."
+            print ""
+            skipped = 1
+        }
+        /^   TABLE OF CONTENTS$/ { skipped = 0 }
+        !skipped'
+    sed -n "/$(echo "$licence" | sed 's|/|\\/|')/,\$p" sparsehs.h
+} >"$out/pair/sparsehs.h"
+{
+    cat <<'PART'
+/* sparsehs.c: the implementation of sparsehs.h, for compilers of C and C++. Made by tools/dist.sh. */
+#ifndef SPARSEHS_IMPLEMENTATION
+#define SPARSEHS_IMPLEMENTATION
+#endif
+/* This file includes itself for the kernels of other instruction sets. */
+#ifndef SPARSEHS_FILE
+#define SPARSEHS_FILE "sparsehs.c"
+#endif
+#include "sparsehs.h"
+
+PART
+    sed -n "/$(echo "$cut_at" | sed 's|/|\\/|')/,/$(echo "$licence" | sed 's|/|\\/|')/p" sparsehs.h | sed '$d'
+    cat <<'PART'
+#if defined(SPARSEHS_CL_IMPLEMENTATION) && !defined(SPARSEHS_AGAIN)
+#include "sparsehs_cl.h"
+#endif
+
+PART
+    sed -n "/$(echo "$licence" | sed 's|/|\\/|')/,\$p" sparsehs.h
+} >"$out/pair/sparsehs.c"
+cp sparsehs_cl.h LICENSE "$out/pair"
+
+if command -v python3 >/dev/null; then
+    (cd examples/python && python3 -B -c 'import sys, build_wheel; build_wheel.build_wheel(sys.argv[1])' "$out")
+else
+    echo "dist: no wheel: there is no python3 here" >&2
+fi
+
+cd "$out"
+rm -rf tree tar
+find . -type f ! -name SHA256SUMS | sed 's|^\./||' | sort | xargs sha256sum >SHA256SUMS
+echo "dist: $out"
+cat SHA256SUMS
