@@ -67,6 +67,8 @@ help: ; @sed -n 's/^#: *$$//p; s/^#: //p' Makefile tests/checks.mk
 #:   test-cl                OpenCL (DRIVERS="pocl intel rusticl oclgrind"; cl-drivers-deps, 1 GB)
 #:   test-mpi, test-python, test-course, test-playground, test-texture-gl, test-papers, test-book
 #:                          the examples by these names
+#:   test-install, test-packaging
+#:                          CMake and pkg-config; Meson, Conan, vcpkg, Arduino, PlatformIO
 #:   test-peers             hypercube beside GDAL, Spectral Python and numpy
 #:   test-tsan, test-msan, test-valgrind, test-large
 #:                          threads; uninitialised memory; faults; arrays beyond 2^31 elements
@@ -88,7 +90,7 @@ help: ; @sed -n 's/^#: *$$//p; s/^#: //p' Makefile tests/checks.mk
 #:   scaling                ranks of MPI, measured and modelled (RANKS=4)
 #: Development
 #:   embed, check-embed     kernels_embed/*.cl into sparsehs_cl.h; whether they differ
-#:   dist                   the archive of a release, headers, sparsehs.c, wheel: build/dist/
+#:   dist                   the archive of a release, headers, sparsehs.c, wheel, recipes: build/dist/
 #:   clean                  remove build/
 
 # ---- examples and demonstration --------------------------------------------------------------------------------------

@@ -92,8 +92,11 @@ run-differential: | build $(BEFORE)
 # of; and a test of these.
 check-api record-api: | build ; @CC="$(CC)" sh tests/api.sh $(@:%-api=%)
 check-version: ; @sh tools/version.sh check
-dist: | build ; @sh tools/dist.sh
+dist: | build ; @URL="$(URL)" sh tools/dist.sh
 test-release: | build ; @CC="$(CC)" bash tests/test_release.sh
+# The recipes of tools/packaging/, with the package managers that are here.
+test-packaging: | build ; @CC="$(CC)" bash tests/test_packaging.sh
+packaging-deps: | build ; @sh tests/install_deps.sh packaging
 
 portability: | build $(BEFORE) ; @sh tests/portability/run.sh $(ROWS)
 portability-deps: ; @sh tests/portability/install_deps.sh

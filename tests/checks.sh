@@ -24,7 +24,8 @@ checks_of() { # path
         examples/course/*) echo test-course ;;
         examples/cortex_m/*) echo cortex-m riscv ;;
         tools/book.py | tests/test_book*) echo test-book ;;
-        CMakeLists.txt | tools/install.sh | tools/packaging/* | tests/test_install*) echo test-install ;;
+        CMakeLists.txt | tools/install.sh | tests/test_install* | tools/packaging/*.in | tools/packaging/*.cmake) echo test-install ;;
+        tools/packaging/* | tests/test_packaging*) echo test-packaging ;;
         tests/api* | tools/version.sh | tools/dist.sh | tests/test_release.sh | CITATION.cff | CHANGELOG.md) echo check-version test-release ;;
         tests/fuzz/*) echo fuzz ;;
     esac
@@ -47,6 +48,7 @@ needs() { # checks: the targets that install their tools
             test-course) echo course-deps ;;
             test-peers) echo peers-deps ;;
             test-install) echo install-deps ;;
+            test-packaging) echo packaging-deps ;;
             cortex-m | riscv) echo people-deps ;;
         esac
     done | sort -u
@@ -87,7 +89,7 @@ for group in "$@"; do
             ;;
         memory) run memory test-all test-msan test-tsan test-valgrind test-cl-long ;;
         compilers) run compilers portability check-warnings check-warnings-cl fuzz test-install check-version \
-            test-release ;;
+            test-release test-packaging ;;
         programs)
             # The page of the papers is opened when their tables are there.
             run programs papers test-python demo test-mpi test-playground test-texture-gl test-course test-peers test-book cortex-m \

@@ -1,13 +1,19 @@
 #!/bin/sh
 # Installs what the tests need with the system's package manager. The library itself needs nothing. With the argument `papers` only
 # what `make papers` and the test of its page need; likewise with `peers`, `install`, `book`, `course`, `playground`, `texture`,
-# `python`, `mpi`, `cl-drivers`, and with `people` what `make people` needs.
+# `python`, `mpi`, `packaging`, `cl-drivers`, and with `people` what `make people` needs.
 set -eu
 
 # Intel's OpenCL for processors comes from PyPI, into one folder, where it is found by OCL_ICD_FILENAMES alone.
 if [ "${1:-}" = cl-drivers ] && [ ! -e build/intel-opencl/lib/libintelocl.so ] && command -v python3 >/dev/null; then
     python3 -m venv build/intel-opencl && build/intel-opencl/bin/pip install -q --no-deps intel-opencl-rt intel-cmplr-lib-rt \
         intel-cmplr-lib-ur tbb tcmlib umf || echo "deps: Intel's OpenCL runtime could not be installed"
+fi
+
+# Package managers that are Python packages.
+if [ "${1:-}" = packaging ] && [ ! -e build/packagers/bin/conan ] && command -v python3 >/dev/null; then
+    { python3 -m venv build/packagers && build/packagers/bin/pip install -q meson ninja conan platformio; } ||
+        echo "deps: meson, Conan and PlatformIO could not be installed"
 fi
 
 as_root() {
@@ -29,6 +35,7 @@ if command -v apt-get >/dev/null; then
     [ "${1:-}" != course ] || packages="gcc make libc6-dev gnuplot-nox pandoc"
     [ "${1:-}" != book ] || packages="make python3-pygments"
     [ "${1:-}" != install ] || packages="gcc make libc6-dev pkgconf cmake"
+    [ "${1:-}" != packaging ] || packages="gcc g++ make libc6-dev git cmake python3-venv"
     drivers="ocl-icd-opencl-dev opencl-headers pocl-opencl-icd mesa-opencl-icd oclgrind"
     [ "${1:-}" != cl-drivers ] || packages="gcc make libc6-dev libcmocka-dev python3-venv $drivers"
     if [ "${1:-}" = people ]; then

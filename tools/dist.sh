@@ -8,6 +8,9 @@
 #     headers/                            the two headers and the licence
 #     pair/                               the same as sparsehs.c and a short sparsehs.h, for whom a macro is not wanted
 #     sparsehs-VERSION-py3-none-any.whl   the Python package, which compiles the library at its first import
+#     packaging/                          recipes for package managers (tools/packaging/README.md); URL=... is where the
+#                                         archive will be downloaded from
+#     embedded/sparsehs/                  a library of Arduino and PlatformIO, a component of ESP-IDF
 #     SHA256SUMS                          of all these
 set -eu
 umask 022
@@ -73,6 +76,21 @@ PART
     sed -n "/$(echo "$licence" | sed 's|/|\\/|')/,\$p" sparsehs.h
 } >"$out/pair/sparsehs.c"
 cp sparsehs_cl.h LICENSE "$out/pair"
+
+# Recipes, with the archive's sums; the library for microcontrollers, with the header inside.
+url=${URL:-https://example.org/sparsehs}
+[ -n "${URL:-}" ] || echo "dist: without URL the recipes name $url" >&2
+sha256=$(sha256sum <"$out/$name.tar.gz" | cut -d' ' -f1) sha512=$(sha512sum <"$out/$name.tar.gz" | cut -d' ' -f1)
+(cd tools/packaging && find README.md conan meson vcpkg xmake embedded -type f) | while read -r file; do
+    to=packaging/$file
+    case $file in embedded/*) to=embedded/sparsehs/${file#embedded/} ;; esac
+    mkdir -p "$out/$(dirname "$to")"
+    sed "s|@VERSION@|$version|g; s|@URL@|$url|g; s|@SHA256@|$sha256|g; s|@SHA512@|$sha512|g" "tools/packaging/$file" >"$out/$to"
+done
+mkdir "$out/embedded/sparsehs/src"
+cp sparsehs.h "$out/embedded/sparsehs/src"
+cp LICENSE "$out/embedded/sparsehs"
+sed 's|"../sparsehs.h"|<sparsehs.h>|' examples/quickstart.c >"$out/packaging/conan/test_package/quickstart.c"
 
 if command -v python3 >/dev/null; then
     (cd examples/python && python3 -B -c 'import sys, build_wheel; build_wheel.build_wheel(sys.argv[1])' "$out")

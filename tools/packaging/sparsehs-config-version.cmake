@@ -1,6 +1,10 @@
 # The version is that of the installed header. It serves a program that asks for the same major version and not for a later one;
 # before 1.0 the minor version must be the same too.
-file(STRINGS "${CMAKE_CURRENT_LIST_DIR}/../../../include/sparsehs.h" lines REGEX "^#define SPARSEHS_VERSION_(MAJOR|MINOR|PATCH) ")
+set(header "${CMAKE_CURRENT_LIST_DIR}/../../../include/sparsehs.h")
+if(NOT EXISTS "${header}") # in share/sparsehs, as vcpkg has it
+    set(header "${CMAKE_CURRENT_LIST_DIR}/../../include/sparsehs.h")
+endif()
+file(STRINGS "${header}" lines REGEX "^#define SPARSEHS_VERSION_(MAJOR|MINOR|PATCH) ")
 string(REGEX MATCH "MAJOR ([0-9]+).*MINOR ([0-9]+).*PATCH ([0-9]+)" lines "${lines}")
 set(major ${CMAKE_MATCH_1})
 set(minor ${CMAKE_MATCH_2})
