@@ -361,7 +361,7 @@ def test_learning_with_what_is_missing_and_without_negative_values():
 def test_errors_say_what_the_library_says():
     Y, D, _ = planted()
     Y[3, 4] = np.nan
-    with pytest.raises(ValueError, match="signals: one holds NaN or infinity") as caught:
+    with pytest.raises(ValueError, match="signals: a value is NaN or infinite") as caught:
         sparsehs.omp(D, Y, 3)
     assert caught.value.status == "SHS_SIGNALS_NOT_FINITE" and isinstance(caught.value, sparsehs.Error)
     Y[3, 4] = 0

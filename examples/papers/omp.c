@@ -298,6 +298,7 @@ static void kernels(void) {
             curve(text_of("%s_alone", device_kernels[k].name), 5, text_of("%s, alone", device_kernels[k].label));
         } else remark("No curve for %s: that kernel does not fit this device.", device_kernels[k].label);
         shs_cl_destroy(example_device);
+        example_device = NULL; /* what fails next asks no device that is gone */
     }
     example_device = usual;
     run.on_device.engine = shs_cl_engine(usual);
