@@ -91,6 +91,7 @@ help: ; @sed -n 's/^#: *$$//p; s/^#: //p' Makefile tests/checks.mk
 #: Development
 #:   embed, check-embed     kernels_embed/*.cl into sparsehs_cl.h; whether they differ
 #:   dist                   the archive of a release, headers, sparsehs.c, wheel, recipes: build/dist/
+#:   release                check-all, dist, and what is left to a person
 #:   clean                  remove build/
 
 # ---- examples and demonstration --------------------------------------------------------------------------------------

@@ -63,6 +63,7 @@ declarations() {
 }
 
 list() {
+    echo "version $(sed -n 's/^#define SPARSEHS_VERSION_[MP][A-Z]* \([0-9]*\)$/\1/p' "$headers/sparsehs.h" | paste -sd . -)"
     preprocessed -dD | sed -n -E 's/^#define ((SHS|SPARSEHS)_[A-Z][A-Z0-9_]*(\([^)]*\))?).*/macro \1/p' |
         grep -Evx 'macro (SHS_API|SHS_CL_API|SPARSEHS_H|SPARSEHS_CL_H)' | sed 's/\(macro [A-Z0-9_]*\)(/\1 (/' | sort -u
     {
@@ -94,7 +95,14 @@ check)
     # Structs may grow at their end, where the private end_canary stands, and enumerations too, where the number of their members
     # (_COUNT) stands. All else that was recorded stays.
     awk -v known=$recorded '
+        # Whether `later` is a patch of `version`: MAJOR.MINOR are the same.
+        function is_patch(version, later) {
+            split(version, a, ".")
+            split(later, b, ".")
+            return a[1] == b[1] && a[2] == b[2] && a[3] != b[3]
+        }
         function fails(text) { print "check-api: " text; broken++ }
+        $1 == "version" { versions[FILENAME] = $2; next }
         { key = $1 " " $2 }
         FILENAME != known { now[key] = $0; order[++count] = key; next }
         { old[key] = 1; recorded++ }
@@ -110,6 +118,10 @@ check)
         END {
             if (recorded < 100 || count < 100) fails("only " recorded + 0 " names are recorded, " count + 0 " found")
             for (i = 1; i <= count; i++) if (!(order[i] in old)) added++
+            if (added && is_patch(versions[known], versions[ARGV[1]])) {
+                print "check-api: " added " names are new since " versions[known] ": a patch adds nothing, raise the minor version"
+                exit 1
+            }
             if (!broken) { print "check-api: " recorded " names hold, " added + 0 " are new"; exit }
             print "check-api: a program that compiles today would not, or would mean something else. 1.x keeps these"
             print "(API PROMISE in sparsehs.h). Before 1.0, name the change in CHANGELOG.md and run: make record-api"

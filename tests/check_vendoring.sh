@@ -87,7 +87,7 @@ for compiler in "$@"; do
     cd "$out"
     cp "$root/sparsehs.h" third_party/shs.h
     ln -s ../third_party/shs.h links/linked.h
-    sed 's/\(SPARSEHS_VERSION_MINOR\) \(!= \)\{0,1\}[0-9]*/\1 \2999/' "$root/sparsehs.h" >older/sparsehs.h
+    sed 's/\(SPARSEHS_VERSION_MINOR\) \(!= \)\{0,1\}[0-9][0-9]*/\1 \2999/' "$root/sparsehs.h" >older/sparsehs.h
     program "$implementation" '#include "sparsehs.h"' >plain.c
     program "$implementation" '#include "third_party/shs.h"' >quoted.c
     program "$implementation" '#include <shs.h>' >angled.c

@@ -94,6 +94,10 @@ check-api record-api: | build ; @CC="$(CC)" sh tests/api.sh $(@:%-api=%)
 check-version: ; @sh tools/version.sh check
 dist: | build ; @URL="$(URL)" sh tools/dist.sh
 test-release: | build ; @CC="$(CC)" bash tests/test_release.sh
+# All checks, the archive, and what is left to a person.
+release: check-version check-api
+	@git diff --quiet HEAD || { echo "release: commit first"; exit 1; }
+	$(MAKE) check-all && $(MAKE) dist URL="$(URL)" && sed -n '/^## Release/,$$p' tests/README.md
 # The recipes of tools/packaging/, with the package managers that are here.
 test-packaging: | build ; @CC="$(CC)" bash tests/test_packaging.sh
 packaging-deps: | build ; @sh tests/install_deps.sh packaging

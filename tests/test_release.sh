@@ -56,6 +56,14 @@ kept "a new function" 's/^SHS_API shs_real shs_dot(/SHS_API int shs_new_function
 kept "a member at the end" 's/^\( *size_t size, used, peak, last\);/\1, next;/'
 kept "a value at the end" 's/^\( *\)SHS_TYPE_COUNT = 8$/\1SHS_TYPE_F16 = 8,\n\1SHS_TYPE_COUNT = 9/'
 
+# A patch adds nothing.
+next() { (cd copy && sh tools/version.sh set "$(sh tools/version.sh | awk -F . -v part="$1" '{ $part += 1; print $1 "." $2 "." $3 }')"); }
+new_function='s/^SHS_API shs_real shs_dot(/SHS_API int shs_new_function(void);\n&/'
+fresh
+check "a patch with nothing new" eval 'next 3 && holds 0'
+check "a patch with a new function" eval 'change sparsehs.h "$new_function" && breaks "1 names are new since"'
+check "a minor version with a new function" eval 'next 2 && holds 1'
+
 # Files that say another version than the header.
 versions() { (cd copy && sh tools/version.sh check) >out.txt 2>&1; }
 fresh
