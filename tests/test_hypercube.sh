@@ -576,7 +576,7 @@ fails "not symmetric" 1 "skewed.csv: --noise-covariance: row 1, column 2" mnf sc
 fails "no noise at all" 1 "components: more than" mnf scene.hdr bad.hdr --bands 3,7 --noise-covariance none.csv
 fails "a .npy cut short" 1 "short.npy: --noise-covariance: it is truncated" mnf scene.hdr bad.hdr --noise-covariance short.npy
 fails "a .npy of integers" 1 "whole.npy: descr: not of floats" mnf scene.hdr bad.hdr --noise-covariance whole.npy
-fails "a .npy without a shape" 1 "half.npy: --noise-covariance: npy: its header" mnf scene.hdr bad.hdr --noise-covariance half.npy
+fails "a .npy without a shape" 1 "half.npy: --noise-covariance: npy: the header is damaged" mnf scene.hdr bad.hdr --noise-covariance half.npy
 fails "a covariance that is nowhere" 1 "nowhere.csv: cannot read it" mnf scene.hdr bad.hdr --noise-covariance nowhere.csv
 # Too few neighbours: which ones were asked, of which part of the file, and what would help.
 few="none has a valid right neighbour; --noise lower has 119$" many="none has a valid lower neighbour; --noise right has 159$"
@@ -1044,7 +1044,7 @@ fails "a model cut short" 1 "short.model: model: it is truncated" apply short.mo
 { head -c 3000 b.model; printf x; tail -c +3002 b.model; } >damaged.model
 fails "a damaged model" 1 "damaged.model: model: the file is damaged" apply damaged.model scene.hdr bad.hdr
 { head -c 8 b.model; printf '\003'; tail -c +10 b.model; } >newer.model
-fails "a newer model" 1 "newer.model: model: the file is of a later version" inverse newer.model scene.hdr bad.hdr
+fails "a newer model" 1 "newer.model: model: the format is newer" inverse newer.model scene.hdr bad.hdr
 { cat b.model; printf more; } >longer.model
 check "a longer model: runs" run apply longer.model scene.hdr same.hdr
 check "a longer model: says so" grep -q 'longer.model: more bytes follow' err.txt
@@ -1337,11 +1337,11 @@ mv same.img back.img
 check "wavelengths in order: runs" good detect scene.hdr same.hdr --target forth.csv --method sam
 check "wavelengths in any order: the same" cmp same.img back.img
 fails "a table by wavelength, a cube without" 1 "bsq.hdr: wavelength: the key is missing" detect bsq.hdr bad.hdr --target narrow.csv
-fails "a target of zeros" 1 "--target none.csv: targets: nothing is left" detect scene.hdr bad.hdr --bbl --target none.csv --method sam
+fails "a target of zeros" 1 "--target none.csv: targets: a target is zero" detect scene.hdr bad.hdr --bbl --target none.csv --method sam
 printf '\001\002\003\004\005\005\005\005' >dead.img; header dead 2 2 2 1 bsq 0
 fails "dead bands" 1 "dead.hdr: covariance: singular.*--ridge" detect dead.hdr bad.hdr --target 1,0
 fails "undesired, but not OSP" 2 "--undesired: only --method osp" detect scene.hdr bad.hdr --target 1,1 --undesired 2,2
-fails "the undesired spectrum is the target" 1 "--target 1,1: targets: nothing is left" detect scene.hdr bad.hdr --target 1,1 --undesired 1,1 --method osp
+fails "the undesired spectrum is the target" 1 "--target 1,1: targets: a target is zero" detect scene.hdr bad.hdr --target 1,1 --undesired 1,1 --method osp
 fails "a picture without a truth" 2 "--roc: needs --truth" detect scene.hdr bad.hdr --target 1,1 --roc bad.svg
 fails "the picture over the table" 2 "would replace the input" detect scene.hdr bad.hdr --bbl --target paint.csv --truth scene_truth.hdr --roc paint.csv
 

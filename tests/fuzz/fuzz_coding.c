@@ -60,6 +60,9 @@ static double residual2(const problem *q, const shs_omp_options *o, int signal, 
     return sum;
 }
 
+/* Nothing was written. A call that was cancelled, or found a coefficient out of range, has written codes. */
+static int refused(shs_status status) { return status != SHS_OK && status != SHS_CANCELLED && status != SHS_OUT_OF_RANGE; }
+
 static void check_codes(const problem *q, const shs_omp_options *o, const shs_codes *codes, const shs_real *errors2) {
     int i, most = codes->stride;
     size_t group = 0;
@@ -145,8 +148,8 @@ static void code_many(input *in, world *w) {
             must(shs_codes_synthesize(NULL, q.p, q.n, q.D, q.ldd, &codes, 0, m, Z, q.p) == SHS_OK);
             free(Z);
         }
-    } else if (status != SHS_CANCELLED) must(untouched(&used) && untouched(&atoms) && untouched(&coefs) && untouched(&errors2));
-    if (status != SHS_OK && status != SHS_CANCELLED) must(untouched(&report));
+    } else if (refused(status)) must(untouched(&used) && untouched(&atoms) && untouched(&coefs) && untouched(&errors2));
+    if (refused(status)) must(untouched(&report));
     output_free(&used), output_free(&atoms), output_free(&coefs), output_free(&errors2), output_free(&report);
     problem_free(&q), free(mask);
 }
@@ -181,7 +184,7 @@ static void code_lasso(input *in, world *w, const problem *q, const shs_real *gr
             check_signal(q->n, codes.used[i], stride, bounded, codes.atoms + at, codes.coefs + at);
             must(!bounded || AS(shs_real, gaps)[i] >= 0);
         }
-    } else if (status != SHS_CANCELLED) must(untouched(&used) && untouched(&atoms) && untouched(&coefs) && untouched(&gaps));
+    } else if (refused(status)) must(untouched(&used) && untouched(&atoms) && untouched(&coefs) && untouched(&gaps));
     output_free(&used), output_free(&atoms), output_free(&coefs), output_free(&gaps);
 }
 
