@@ -267,7 +267,7 @@ static void code_by_correlations(input *in, world *w) {
     if (status == SHS_OK)
         for (i = 0; i < q.m; i++)
             check_signal(q.n, codes.used[i], stride, 0, codes.atoms + i * stride, codes.coefs + i * stride);
-    else if (status != SHS_CANCELLED) must(untouched(&used) && untouched(&atoms) && untouched(&coefs));
+    else if (refused(status)) must(untouched(&used) && untouched(&atoms) && untouched(&coefs));
     code_lasso(in, w, &q, gram, ldg, dty, ldt, norms2, stride);
     output_free(&used), output_free(&atoms), output_free(&coefs);
     free(gram), free(dty), free(norms2), free(mask), problem_free(&q);
