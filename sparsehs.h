@@ -1,4 +1,4 @@
-/* sparsehs.h - v0.1.0 - sparse coding and hyperspectral analysis in one portable C99 header.
+/* sparsehs.h - v1.0.0 - sparse coding and hyperspectral analysis in one portable C99 header.
    MIT or public domain, as you choose: the licence is at the very end.
 
    Do this:
@@ -91,16 +91,18 @@
    input are still found (they are tested on their bits), but SPARSEHS_NO_DOUBLE loses its compensated sums, and where
    the compiler links for it subnormal numbers are zero.
 
-   API PROMISE
+   API PROMISE: WHAT 1.x KEEPS
    Versions are major.minor.patch. A program that compiles with version 1.a compiles with every later 1.b and means the same.
    - Functions, types, members and public macros keep their names and types. Statuses and enumerations keep their numbers.
    - Members keep their places. A minor version may add members at the end of a struct, values at the end of an enumeration,
      statuses, functions and switches; zero in a new option means the behaviour of before. A patch version adds nothing.
    - Structs may therefore grow in a minor version. A shared library and the programs that use it need the same major.minor:
      compare SPARSEHS_VERSION with shs_build_info().
+   - shs_context, shs_engine and the jobs of an engine have a member `version`, which is 0 in 1.0. A later header that adds
+     members to one of them gives it a number; a library that does not know the number refuses the struct.
    - Files of models, compact codes and .npy that 1.a wrote are read by 1.b.
    - Not promised: names with two underscores (shs__, SHS__), start_canary and end_canary, the exact bits of results, the wording
-     of texts, speed, sizes of workspaces. Before 1.0 a minor version may break any of this; CHANGELOG.md names it.
+     of texts, speed, sizes of workspaces.
    make check-api compares both headers with tests/api/recorded.txt, the list of the last release.
 
    VENDORING
@@ -137,8 +139,8 @@
 /* 1  CONFIGURATION                                                                                                   */
 /* ================================================================================================================== */
 
-#define SPARSEHS_VERSION_MAJOR 0
-#define SPARSEHS_VERSION_MINOR 1
+#define SPARSEHS_VERSION_MAJOR 1
+#define SPARSEHS_VERSION_MINOR 0
 #define SPARSEHS_VERSION_PATCH 0
 /* One number to compare with: #if SPARSEHS_VERSION >= 10200 means version 1.2.0 or later. */
 #define SPARSEHS_VERSION (SPARSEHS_VERSION_MAJOR * 10000 + SPARSEHS_VERSION_MINOR * 100 + SPARSEHS_VERSION_PATCH)
@@ -480,7 +482,7 @@ SHS_API const char *shs_status_text(shs_status status);
 /* Its name, "SHS_BAD_LDA"; never NULL. */
 SHS_API const char *shs_status_name(shs_status status);
 /* How this copy was compiled and what it uses here, in one line, such as
-   "sparsehs 0.1.0; float; kernels: SSE2, AVX2, AVX-512; in use: AVX2; no OpenMP"; never NULL. */
+   "sparsehs 1.2.3; float; kernels: SSE2, AVX2, AVX-512; in use: AVX2; no OpenMP"; never NULL. */
 SHS_API const char *shs_build_info(void);
 
 /* One chunk of a parallel loop. worker is in [0, threads) and no two chunks run on one worker at the same time. */
@@ -2184,7 +2186,7 @@ SHS_API shs_status shs_engine_split(const shs_engine *const *engines, int count,
 #endif /* SPARSEHS_H */
 
 /* The API above, or of the file that was included in place of this one, belongs to what follows. */
-#if SPARSEHS_VERSION_MAJOR != 0 || SPARSEHS_VERSION_MINOR != 1 || SPARSEHS_VERSION_PATCH != 0
+#if SPARSEHS_VERSION_MAJOR != 1 || SPARSEHS_VERSION_MINOR != 0 || SPARSEHS_VERSION_PATCH != 0
 #error "sparsehs: two versions of sparsehs.h meet in one file; for the one that includes itself see SPARSEHS_FILE"
 #endif
 #ifdef SPARSEHS_AGAIN

@@ -1,4 +1,4 @@
-/* sparsehs_cl.h - v0.1.0 - the stages of sparsehs.h on any OpenCL 1.2 device.
+/* sparsehs_cl.h - v1.0.0 - the stages of sparsehs.h on any OpenCL 1.2 device.
    MIT or public domain, as you choose: the licence is at the very end.
 
    Do this:
@@ -47,7 +47,7 @@
 #ifndef SPARSEHS_CL_H
 #define SPARSEHS_CL_H
 
-#if SPARSEHS_VERSION_MAJOR != 0 || SPARSEHS_VERSION_MINOR != 1 || SPARSEHS_VERSION_PATCH != 0
+#if SPARSEHS_VERSION_MAJOR != 1 || SPARSEHS_VERSION_MINOR != 0 || SPARSEHS_VERSION_PATCH != 0
 #error "sparsehs_cl: sparsehs.h is of another version; the two files belong together"
 #endif
 

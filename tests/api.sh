@@ -124,7 +124,7 @@ check)
             }
             if (!broken) { print "check-api: " recorded " names hold, " added + 0 " are new"; exit }
             print "check-api: a program that compiles today would not, or would mean something else. 1.x keeps these"
-            print "(API PROMISE in sparsehs.h). Before 1.0, name the change in CHANGELOG.md and run: make record-api"
+            print "(API PROMISE in sparsehs.h). Until v1.0.0 is tagged, name the change in CHANGELOG.md and run: make record-api"
             exit 1
         }' "$out/now.txt" $recorded
     ;;
