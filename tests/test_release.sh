@@ -112,6 +112,25 @@ if git -C "$root" rev-parse HEAD >/dev/null 2>&1; then
         check "with OpenCL" ${CC:-cc} -std=c99 -Wall -Wextra -Werror -fsyntax-only -DSPARSEHS_NO_DISPATCH \
             -DSPARSEHS_CL_IMPLEMENTATION pair/sparsehs.c
     fi
+
+    # Both headers as one file, which includes itself for the kernels and knows OpenCL.
+    mkdir amalgamated && cp "by another/amalgamated/sparsehs.h" amalgamated
+    sed 's|"../sparsehs.h"|"sparsehs.h"|' "$root/examples/quickstart.c" >amalgamated/quickstart.c
+    strict="-Wall -Wextra -Werror"
+    check "amalgamated: the program compiles" ${CC:-cc} -std=c99 $strict -O1 -DSPARSEHS_NO_CUBES amalgamated/quickstart.c -o amalgamated/run -lm
+    check "amalgamated: and runs" eval 'amalgamated/run | grep -q "hidden atoms found"'
+    [ "$(uname -m)" != x86_64 ] || check "amalgamated: it has all kernels" eval 'amalgamated/run --version | grep -q "kernels: .*AVX-512;"'
+    check "amalgamated: declares what both headers do" eval \
+        'for folder in one by\ another/amalgamated; do
+             { echo "#include \"$([ "$folder" = one ] && echo sparsehs_cl.h || echo sparsehs.h)\"" | ${CC:-cc} -I"$folder" -E -P -x c - |
+                 grep -o "shs_[a-z0-9_]*(" | sort -u >"declared_by_$(basename "$folder")"; } || exit 1
+         done; grep -q shs_cl_create declared_by_one && cmp declared_by_one declared_by_amalgamated'
+    if echo '#include <CL/cl.h>' | ${CC:-cc} -fsyntax-only -x c - 2>/dev/null; then
+        { for define in IMPLEMENTATION CL_IMPLEMENTATION CL_DYNAMIC; do echo "#define SPARSEHS_$define"; done
+            printf '#include "sparsehs.h"\n#include "sparsehs.h"\n'; } >amalgamated/cl.c
+        check "amalgamated: with OpenCL" ${CC:-cc} -std=c99 $strict -fsyntax-only -O1 amalgamated/cl.c
+        check "amalgamated: with OpenCL in C++" ${CXX:-c++} -std=c++11 $strict -fsyntax-only -O1 -x c++ amalgamated/cl.c
+    fi
 else
     skip "this is no git repository: no archive"
 fi

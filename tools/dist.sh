@@ -7,6 +7,7 @@
 #     sparsehs-VERSION.tar.gz             everything
 #     headers/                            the two headers and the licence
 #     pair/                               the same as sparsehs.c and a short sparsehs.h, for whom a macro is not wanted
+#     amalgamated/                        both headers as one sparsehs.h
 #     sparsehs-VERSION-py3-none-any.whl   the Python package, which compiles the library at its first import
 #     packaging/                          recipes for package managers (tools/packaging/README.md); URL=... is where the
 #                                         archive will be downloaded from
@@ -76,6 +77,27 @@ PART
     sed -n "/$(echo "$licence" | sed 's|/|\\/|')/,\$p" sparsehs.h
 } >"$out/pair/sparsehs.c"
 cp sparsehs_cl.h LICENSE "$out/pair"
+
+# Both headers as one. sparsehs.h includes itself for the kernels of other instruction sets, where OpenCL has no part.
+cl_include='^/\* Outside the guard: the file with the implementation'
+[ "$(grep -c "$cl_include" sparsehs_cl.h)" -eq 1 ] || { echo "dist: '$cl_include' stands not once in sparsehs_cl.h" >&2; exit 1; }
+mkdir "$out/amalgamated"
+{
+    sed "/$(echo "$licence" | sed 's|/|\\/|')/,\$d" sparsehs.h | awk '
+        /^   TABLE OF CONTENTS$/ {
+            print "   This copy holds sparsehs_cl.h too. For OpenCL also define SPARSEHS_CL_IMPLEMENTATION in that file, and link with -lOpenCL."
+            print ""
+        }
+        { print }'
+    echo '#ifndef SPARSEHS_AGAIN'
+    # Without the lines that include sparsehs.h.
+    sed "/$(echo "$cl_include" | sed 's|/|\\/|')/,/^\$/d; s|#include \"sparsehs_cl.h\"|#include \"sparsehs.h\"|" sparsehs_cl.h |
+        sed "/$(echo "$licence" | sed 's|/|\\/|')/,\$d"
+    echo '#endif /* SPARSEHS_AGAIN */'
+    echo
+    sed -n "/$(echo "$licence" | sed 's|/|\\/|')/,\$p" sparsehs.h
+} >"$out/amalgamated/sparsehs.h"
+cp LICENSE "$out/amalgamated"
 
 # Recipes, with the archive's sums; the library for microcontrollers, with the header inside.
 url=${URL:-https://example.org/sparsehs}
