@@ -373,103 +373,103 @@ extern "C" {
     X(SHS_OK, 0, "success")                                                                                                    \
     X(SHS_CANCELLED, 1, "cancelled by the progress callback; the best result so far is valid")                                 \
     X(SHS_NO_MEMORY, 2, "memory: the allocator returned NULL, the arena is full, or there is no allocator")                    \
-    X(SHS_TOO_LARGE, 3, "size: a product of the dimensions does not fit size_t")                                               \
+    X(SHS_TOO_LARGE, 3, "size: a product of the dimensions overflows size_t; work in smaller parts")                           \
     X(SHS_UNSUPPORTED, 4, "engine: the device cannot do this stage; options.fallback lets the CPU do it")                      \
     X(SHS_ENGINE_FAILED, 5, "engine: the device or its driver reported an error")                                              \
     X(SHS_NO_DEVICE, 6, "engine: no device matches the options, or a library, a driver or a compiler is missing")              \
     X(SHS_BUILD_FAILED, 7, "engine: a kernel did not build; the build log says why")                                           \
     X(SHS_DEVICE_LOST, 8, "engine: the device is gone; create a new engine")                                                   \
-    X(SHS_REDUCE_FAILED, 9, "reduce_fn: it returned non-zero")                                                                 \
-    X(SHS_PEER_FAILED, 10, "another rank failed, so this one stopped too")                                                     \
+    X(SHS_REDUCE_FAILED, 9, "reduce_fn: returned non-zero; the ranks could not add their results")                             \
+    X(SHS_PEER_FAILED, 10, "ranks: another rank failed and this one stopped; the status there says why")                       \
     X(SHS_RANKS_DIFFER, 11, "ranks: sizes, options or calls differ between ranks, or two ranks have the same number")          \
     X(SHS_BAD_CONTEXT, 12, "context: not zeroed, half of a pair of callbacks, or rank, ranks or threads out of range")         \
     X(SHS_BAD_OPTIONS, 13, "options: NULL but needed, not zeroed first, or a member is out of range")                          \
-    X(SHS_BAD_WORKSPACE, 14, "workspace: NULL or smaller than the workspace query says")                                       \
-    X(SHS_BAD_M, 15, "m: negative, or zero where something is needed")                                                         \
-    X(SHS_BAD_N, 16, "n: negative, or zero where something is needed")                                                         \
-    X(SHS_BAD_K, 17, "k: negative, or more than there are")                                                                    \
-    X(SHS_BAD_P, 18, "p: the length of a signal must be positive")                                                             \
-    X(SHS_BAD_A, 19, "A: NULL")                                                                                                \
-    X(SHS_BAD_B, 20, "B: NULL")                                                                                                \
-    X(SHS_BAD_C, 21, "C: NULL")                                                                                                \
-    X(SHS_BAD_X, 22, "x: NULL")                                                                                                \
-    X(SHS_BAD_Y, 23, "y: NULL")                                                                                                \
-    X(SHS_BAD_LDA, 24, "lda: smaller than the number of rows of A")                                                            \
-    X(SHS_BAD_LDB, 25, "ldb: smaller than the number of rows of B")                                                            \
-    X(SHS_BAD_LDN, 26, "ldn: smaller than the number of bands")                                                                \
-    X(SHS_BAD_LDV, 27, "ldv: smaller than n")                                                                                  \
-    X(SHS_BAD_LDC, 28, "ldc: smaller than the number of rows of C")                                                            \
-    X(SHS_BAD_INCX, 29, "incx: zero")                                                                                          \
-    X(SHS_BAD_INCY, 30, "incy: zero")                                                                                          \
-    X(SHS_BAD_ENUM, 31, "trans, uplo, side or diag: not a value of its enumeration")                                           \
-    X(SHS_NOT_FINITE, 32, "A, start or sums of pixels: a value is NaN or infinite")                                            \
-    X(SHS_SINGULAR, 33, "A: a diagonal element is zero")                                                                       \
-    X(SHS_NOT_POSITIVE_DEFINITE, 34, "A: not positive definite")                                                               \
-    X(SHS_NO_CONVERGENCE, 35, "the iteration did not converge")                                                                \
-    X(SHS_BAD_DICTIONARY, 36, "dictionary: NULL")                                                                              \
-    X(SHS_BAD_LDD, 37, "ldd: smaller than p")                                                                                  \
+    X(SHS_BAD_WORKSPACE, 14, "workspace: NULL, or smaller than the size that the workspace query returned")                    \
+    X(SHS_BAD_M, 15, "m: negative, or zero where at least one is needed")                                                      \
+    X(SHS_BAD_N, 16, "n: negative, or zero where at least one is needed")                                                      \
+    X(SHS_BAD_K, 17, "k: negative, or not in 1 .. n where eigenvectors are counted")                                           \
+    X(SHS_BAD_P, 18, "p: the length of a signal must be at least 1")                                                           \
+    X(SHS_BAD_A, 19, "A: NULL, but its sizes are not zero")                                                                    \
+    X(SHS_BAD_B, 20, "B: NULL, but its sizes are not zero")                                                                    \
+    X(SHS_BAD_C, 21, "C: NULL, but its sizes are not zero")                                                                    \
+    X(SHS_BAD_X, 22, "x: NULL, but its length is not zero")                                                                    \
+    X(SHS_BAD_Y, 23, "y: NULL, but its length is not zero")                                                                    \
+    X(SHS_BAD_LDA, 24, "lda: must be at least the number of rows of A")                                                        \
+    X(SHS_BAD_LDB, 25, "ldb: must be at least the number of rows of B")                                                        \
+    X(SHS_BAD_LDN, 26, "ldn: must be at least the number of bands")                                                            \
+    X(SHS_BAD_LDV, 27, "ldv: must be at least n")                                                                              \
+    X(SHS_BAD_LDC, 28, "ldc: must be at least the number of rows of C")                                                        \
+    X(SHS_BAD_INCX, 29, "incx: must not be zero")                                                                              \
+    X(SHS_BAD_INCY, 30, "incy: must not be zero")                                                                              \
+    X(SHS_BAD_ENUM, 31, "trans, uplo, side or diag: must be a value of its enumeration")                                       \
+    X(SHS_NOT_FINITE, 32, "A, start, pixels or their sums: a value is NaN or infinite")                                        \
+    X(SHS_SINGULAR, 33, "A: singular: a diagonal element is zero")                                                             \
+    X(SHS_NOT_POSITIVE_DEFINITE, 34, "A: not positive definite; a small value added to the diagonal helps")                    \
+    X(SHS_NO_CONVERGENCE, 35, "A: the iteration for its eigenvalues did not converge; scale A to values near 1")               \
+    X(SHS_BAD_DICTIONARY, 36, "dictionary: NULL; p x n values are expected")                                                   \
+    X(SHS_BAD_LDD, 37, "ldd: must be at least p")                                                                              \
     X(SHS_DICTIONARY_NOT_FINITE, 38, "dictionary: a value is NaN or infinite")                                                 \
-    X(SHS_BAD_SIGNALS, 39, "signals: NULL")                                                                                    \
-    X(SHS_BAD_LDY, 40, "ldy: smaller than p")                                                                                  \
-    X(SHS_BAD_LDE, 41, "lde: smaller than p")                                                                                  \
-    X(SHS_BAD_LDZ, 42, "ldz: smaller than p")                                                                                  \
+    X(SHS_BAD_SIGNALS, 39, "signals: NULL; p x m values are expected")                                                         \
+    X(SHS_BAD_LDY, 40, "ldy: must be at least p")                                                                              \
+    X(SHS_BAD_LDE, 41, "lde: must be at least p")                                                                              \
+    X(SHS_BAD_LDZ, 42, "ldz: must be at least p")                                                                              \
     X(SHS_SIGNALS_NOT_FINITE, 43, "signals: a value is NaN or infinite")                                                       \
-    X(SHS_BAD_GRAM, 44, "gram: NULL where it is needed, its leading dimension is smaller than n, or not finite")               \
-    X(SHS_BAD_CORRELATIONS, 45, "dty: NULL, its leading dimension is smaller than n, or not finite")                           \
-    X(SHS_BAD_NORMS, 46, "norms2: NULL where a tolerance needs it, negative, or not finite")                                   \
-    X(SHS_BAD_SPARSITY, 47, "sparsity: negative")                                                                              \
-    X(SHS_BAD_STRIDE, 48, "stride: not positive")                                                                              \
-    X(SHS_BAD_TOLERANCE, 49, "tolerance: negative or not finite")                                                              \
-    X(SHS_BAD_LAMBDA, 50, "lambda: negative or not finite")                                                                    \
-    X(SHS_TOLERANCE_TOO_SMALL, 51, "tolerance: below what the Gram matrix alone can decide in this precision")                 \
-    X(SHS_BAD_CODES, 52, "codes: NULL, an array in it is NULL, or it is too small for the signals or the sparsity")            \
+    X(SHS_BAD_GRAM, 44, "gram: NULL but needed, its leading dimension below n, or a value is NaN or infinite")                 \
+    X(SHS_BAD_CORRELATIONS, 45, "dty: NULL, its leading dimension below n, or a value is NaN or infinite")                     \
+    X(SHS_BAD_NORMS, 46, "norms2: NULL but needed for a tolerance, or a value is negative, NaN or infinite")                   \
+    X(SHS_BAD_SPARSITY, 47, "sparsity: must not be negative")                                                                  \
+    X(SHS_BAD_STRIDE, 48, "stride: must be at least 1")                                                                        \
+    X(SHS_BAD_TOLERANCE, 49, "tolerance: must be finite and not negative")                                                     \
+    X(SHS_BAD_LAMBDA, 50, "lambda: must be finite and not negative")                                                           \
+    X(SHS_TOLERANCE_TOO_SMALL, 51, "tolerance: too small for dty and gram alone in this precision; pass the signals")          \
+    X(SHS_BAD_CODES, 52, "codes: NULL, an array in it is NULL, or too small for the signals or the sparsity")                  \
     X(SHS_BAD_OUTPUT, 53, "output: NULL, or a report that was not zeroed first")                                               \
-    X(SHS_BAD_ITERATIONS, 54, "iterations: negative")                                                                          \
-    X(SHS_BAD_PARALLEL_ATOMS, 55, "parallel_atoms: negative")                                                                  \
-    X(SHS_BAD_ROUNDS, 56, "rounds: negative")                                                                                  \
+    X(SHS_BAD_ITERATIONS, 54, "iterations: must not be negative")                                                              \
+    X(SHS_BAD_PARALLEL_ATOMS, 55, "parallel_atoms: must not be negative")                                                      \
+    X(SHS_BAD_ROUNDS, 56, "rounds: must not be negative")                                                                      \
     X(SHS_BAD_SCHEDULE, 57, "schedule: iterations must be 0 or later and ascend, and values must be positive")                 \
-    X(SHS_BAD_START, 58, "start: the signals or the patch shape do not allow this start")                                      \
-    X(SHS_BAD_IMAGE, 59, "image: NULL pixels, a size that is not positive, a row stride too small, or an unknown type")        \
+    X(SHS_BAD_START, 58, "start: DCT needs p = width x height x channels of the patch, and a patch of several pixels")         \
+    X(SHS_BAD_IMAGE, 59, "image: NULL pixels, a size below 1, a row stride too small, or an unknown type")                     \
     X(SHS_IMAGE_NOT_FINITE, 60, "image: a value is NaN or infinite")                                                           \
-    X(SHS_BAD_PATCHES, 61, "patches: never zeroed, larger than the image, a negative size or step, or a range beyond the set") \
-    X(SHS_BAD_CUBE, 62, "cube: never zeroed, no pixels and no read_fn, no positive size, or an unknown type or interleave") \
-    X(SHS_BAD_BANDS, 63, "cube: a band of band_list does not exist, or the number of bands is not the one expected")   \
-    X(SHS_READ_FAILED, 64, "read_fn or mask_fn: it returned non-zero; the stream could not be read")                   \
-    X(SHS_WRITE_FAILED, 65, "write_fn: it returned non-zero; the output is incomplete")                                \
-    X(SHS_BAD_SINK, 66, "sink: never zeroed, no pixels and no write_fn, an unknown type or interleave, or low > high") \
-    X(SHS_BAD_MAP, 67, "map: NULL, its matrix is NULL or not finite, or its sizes are not positive")                   \
-    X(SHS_BAD_MOMENTS, 68, "moments: NULL, or of another number of bands")                                             \
-    X(SHS_NO_PIXELS, 69, "pixels: too few valid ones")                                                                 \
-    X(SHS_BAD_COMPONENTS, 70, "components: negative, more than there are bands, or a rule out of its range")           \
-    X(SHS_ZERO_VARIANCE, 71, "pixels: they have no variance, or under correlation a band has none")                    \
-    X(SHS_RANK_TOO_LOW, 72, "components: more than the rank of the pixels or of the noise")                             \
-    X(SHS_BAD_MODEL, 73, "model: NULL, an unknown kind, no positive size, an array is missing or not finite")          \
-    X(SHS_FOREIGN_MODEL, 74, "model: not a model of this library: the first bytes differ")                             \
-    X(SHS_NEWER_MODEL, 75, "model: the format is newer than this library reads; use a newer sparsehs.h")               \
-    X(SHS_DAMAGED_MODEL, 76, "model: the file is damaged: a wrong check sum or an impossible number")                  \
-    X(SHS_BAD_TARGETS, 77, "targets: NULL or none, their leading dimension is smaller than the bands, or not finite")  \
-    X(SHS_LOST_TARGET, 78, "targets: a target is zero, equals the mean, or lies within the undesired spectra")         \
-    X(SHS_BAD_UNDESIRED, 79, "undesired: NULL, as many as bands, not finite, or linearly dependent")                   \
-    X(SHS_SINGULAR_COVARIANCE, 80, "covariance: singular: too few pixels, or bands that depend on others; a ridge helps")\
-    X(SHS_BAD_ENDMEMBERS, 81, "endmembers: NULL, none, more than bands, lde smaller than the bands, or not finite")    \
-    X(SHS_DEPENDENT_ENDMEMBERS, 82, "endmembers: one of them is a combination of the others")                          \
-    X(SHS_BAD_SPLIT, 83, "split: no engine or too many, one twice, or shares negative, not finite or all zero")        \
-    X(SHS_BAD_LABELS, 84, "labels: NULL, or no class")                                                                 \
-    X(SHS_BAD_WEIGHTS, 85, "mask or weights: a leading dimension smaller than p, or a weight that is negative or not finite") \
-    X(SHS_BAD_GROUPS, 86, "groups: must begin at 0, ascend, and begin within the signals")                             \
-    X(SHS_BAD_FORGETTING, 87, "forgetting: not in (0, 1]")                                                             \
-    X(SHS_BAD_WINDOW, 88, "inner, outer: negative or even, or inner is not smaller than outer") \
-    X(SHS_BAD_NPY, 89, "npy: NULL, a member out of its range, or numbers of another type than the matrix")                     \
+    X(SHS_BAD_PATCHES, 61, "patches: not zeroed, larger than the image, a negative size or step, or a range too long")         \
+    X(SHS_BAD_CUBE, 62, "cube: not zeroed, no pixels and no read_fn, a size below 1, or unknown type or interleave")           \
+    X(SHS_BAD_BANDS, 63, "cube: a band of band_list does not exist, or the number of bands is not the expected one")           \
+    X(SHS_READ_FAILED, 64, "read_fn or mask_fn: returned non-zero; the stream could not be read")                              \
+    X(SHS_WRITE_FAILED, 65, "write_fn: returned non-zero; the output is incomplete")                                           \
+    X(SHS_BAD_SINK, 66, "sink: not zeroed, no pixels and no write_fn, unknown type or interleave, or low > high")              \
+    X(SHS_BAD_MAP, 67, "map: NULL, a size below 1, or its matrix is NULL or not finite")                                       \
+    X(SHS_BAD_MOMENTS, 68, "moments: NULL, or of another number of bands")                                                     \
+    X(SHS_NO_PIXELS, 69, "pixels: too few valid pixels")                                                                       \
+    X(SHS_BAD_COMPONENTS, 70, "components: not in 0 .. bands, or a rule that chooses their number is out of range")            \
+    X(SHS_ZERO_VARIANCE, 71, "pixels: all are equal; or, with correlation, one band is constant")                              \
+    X(SHS_RANK_TOO_LOW, 72, "components: more than the rank of the pixels or of the noise; ask for fewer")                     \
+    X(SHS_BAD_MODEL, 73, "model: NULL, an unknown kind, a size below 1, or an array that is missing or not finite")            \
+    X(SHS_FOREIGN_MODEL, 74, "model: not a model of this library: the first bytes differ")                                     \
+    X(SHS_NEWER_MODEL, 75, "model: the format is newer than this library reads; use a newer sparsehs.h")                       \
+    X(SHS_DAMAGED_MODEL, 76, "model: the file is damaged: a wrong check sum or an impossible number")                          \
+    X(SHS_BAD_TARGETS, 77, "targets: NULL, none, leading dimension below the bands, or a value NaN or infinite")               \
+    X(SHS_LOST_TARGET, 78, "targets: a target is zero, equals the mean, or lies within the undesired spectra")                 \
+    X(SHS_BAD_UNDESIRED, 79, "undesired: NULL, not fewer than bands, not finite, or linearly dependent")                       \
+    X(SHS_SINGULAR_COVARIANCE, 80, "covariance: singular; use more pixels, fewer bands or a ridge")                            \
+    X(SHS_BAD_ENDMEMBERS, 81, "endmembers: NULL, none, more than bands, leading dimension too small, or not finite")           \
+    X(SHS_DEPENDENT_ENDMEMBERS, 82, "endmembers: one is a linear combination of the others; remove it")                        \
+    X(SHS_BAD_SPLIT, 83, "split: no engine or too many, one twice, or shares negative, not finite or all zero")                \
+    X(SHS_BAD_LABELS, 84, "labels: NULL, or fewer than one class")                                                             \
+    X(SHS_BAD_WEIGHTS, 85, "mask or weights: leading dimension below p, or a weight that is negative or not finite")           \
+    X(SHS_BAD_GROUPS, 86, "groups: must begin at 0, ascend, and begin within the signals")                                     \
+    X(SHS_BAD_FORGETTING, 87, "forgetting: must be above 0 and at most 1")                                                     \
+    X(SHS_BAD_WINDOW, 88, "inner, outer: must be odd and positive, and inner smaller than outer")                              \
+    X(SHS_BAD_NPY, 89, "npy: NULL, a member out of range, or a number type that differs from the matrix")                      \
     X(SHS_FOREIGN_NPY, 90, "npy: not an .npy file: the first bytes differ")                                                    \
-    X(SHS_UNSUPPORTED_NPY, 91, "npy: three dimensions, or a type of numbers or a version of the format that is not supported") \
+    X(SHS_UNSUPPORTED_NPY, 91, "npy: more than two dimensions, or an unsupported number type or format version")               \
     X(SHS_DAMAGED_NPY, 92, "npy: the header is damaged, a number is impossible, or files of codes contradict each other")      \
     X(SHS_BAD_COEFS, 93, "codes: a coefficient is not finite, too large for its type, or not rounded to it")                   \
-    X(SHS_BAD_COMPACT, 94, "compact: NULL, not opened, an unknown type, too many atoms, or fewer signals than asked for")      \
+    X(SHS_BAD_COMPACT, 94, "compact: NULL, not opened, an unknown type, too many atoms, or too few signals")                   \
     X(SHS_FOREIGN_COMPACT, 95, "compact: not compact codes: the first bytes differ")                                           \
     X(SHS_NEWER_COMPACT, 96, "compact: the format is newer than this library reads; use a newer sparsehs.h")                   \
     X(SHS_DAMAGED_COMPACT, 97, "compact: bytes are missing, a check sum is wrong, or a number is impossible")                  \
-    X(SHS_GRAM_NOT_SYMMETRIC, 98, "gram: its two triangles differ; fill in both (shs_syrk fills in one)")                     \
-    X(SHS_OUT_OF_RANGE, 99, "range: coefficients, gram or dty leave the normal numbers of shs_real; use another unit")
+    X(SHS_GRAM_NOT_SYMMETRIC, 98, "gram: its two triangles differ; fill in both (shs_syrk fills in one)")                      \
+    X(SHS_OUT_OF_RANGE, 99, "range: a coefficient, gram or dty overflows or underflows shs_real; scale the signals")
 
 typedef enum shs_status {
 #define SHS__ENUM(code, number, text) code = number,

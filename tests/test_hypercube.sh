@@ -619,12 +619,12 @@ check "NaN: runs" good pca nan.hdr nan_pc.hdr
 check "NaN: two missing" is "$(band nan_pc 1 | cut -d' ' -f4)" 2
 printf '\007\007\007\007' >empty.img; header empty 2 2 1 1 bsq 0 'data ignore value = 7'
 for m in pca mnf rx "denoise --components 1" "ica --components 1"; do
-    fails "$m: nothing but missing values" 1 "empty.hdr: pixels: too few valid ones: every value of band 1 is missing; --bands" \
+    fails "$m: nothing but missing values" 1 "empty.hdr: pixels: too few valid pixels: every value of band 1 is missing; --bands" \
         $m empty.hdr bad.hdr
 done
 # Six bands of two pixels; the third, fifth and sixth have nothing.
 printf '\001\002\001\003\007\007\003\001\007\007\007\007' >gaps.img; header gaps 2 1 6 1 bsq 0 'data ignore value = 7' 'bbl = {1,1,0,1,0,0}'
-gaps="too few valid ones: every value of bands 3,5-6 is missing; --bands or --bbl leave bands out"
+gaps="too few valid pixels: every value of bands 3,5-6 is missing; --bands or --bbl leave bands out"
 fails "some bands missing" 1 "gaps.hdr: pixels: $gaps" pca gaps.hdr bad.hdr
 fails "some bands missing, in blocks" 1 "gaps.hdr: pixels: $gaps" mnf gaps.hdr bad.hdr --block 1
 fails "some bands missing, of those in use" 1 "every value of bands 6,3 is missing; --bands or" pca gaps.hdr bad.hdr --bands 6,1,3
@@ -1677,7 +1677,7 @@ fails "endmembers of no number" 2 "--count: is needed" unmix scene.hdr bad.hdr -
 fails "endmembers of two numbers" 2 "--count: em.csv says already" unmix scene.hdr bad.hdr --endmembers em.csv --count 3
 fails "more endmembers than bands" 1 "scene.hdr: --count 300: components: " unmix scene.hdr bad.hdr --endmembers vca --count 300
 fails "one endmember" 1 "scene.hdr: --count 1: components: " unmix scene.hdr bad.hdr --endmembers nfindr --count 1
-fails "endmembers that are the same" 1 "--endmembers twice.csv: endmembers: one of them" unmix scene.hdr bad.hdr --bbl --endmembers twice.csv
+fails "endmembers that are the same" 1 "--endmembers twice.csv: endmembers: one is a linear" unmix scene.hdr bad.hdr --bbl --endmembers twice.csv
 fails "more columns than bands" 1 "--endmembers em.csv: endmembers: " unmix scene.hdr bad.hdr --bands 20-23 --endmembers em.csv
 fails "a table that is not there" 1 "none_such.csv: cannot read it" unmix scene.hdr bad.hdr --endmembers none_such.csv
 fails "a constraint that is none" 2 "--constraint: half is unknown" unmix scene.hdr bad.hdr --endmembers em.csv --constraint half

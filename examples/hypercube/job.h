@@ -300,14 +300,14 @@ static void fail_for_pixels(job *j) {
     list = list_of_bands(j, empty);
     if (*list)
         fail(EXIT_ERROR,
-             "%s: pixels: too few valid ones: every value of band%s %s is missing; --bands or --bbl leave bands out",
+             "%s: pixels: too few valid pixels: every value of band%s %s is missing; --bands or --bbl leave bands out",
              j->in.header_name, plural_of_list(list), list);
     if (worst->missing > 0)
         fail(EXIT_ERROR,
-             "%s: pixels: too few valid ones: each misses some band, band %d %.0f of %.0f times; --bands or --bbl leave bands "
+             "%s: pixels: too few valid pixels: each misses some band, band %d %.0f of %.0f times; --bands or --bbl leave bands "
              "out",
              j->in.header_name, j->bands[worst - all] + 1, worst->missing, worst->missing + worst->count);
-    fail(EXIT_ERROR, "%s: pixels: too few valid ones", j->in.header_name);
+    fail(EXIT_ERROR, "%s: pixels: too few valid pixels", j->in.header_name);
 }
 
 /* Stops with the names of bands that hold one value and no other, where there are such. */
