@@ -1151,6 +1151,33 @@ if command -v chromium >/dev/null; then
 else
     skip "Chromium is not here"
 fi
+# Light and dark, and on a telephone nothing is cut off.
+check "a page has a viewport and a dark mode" bash -c "grep -q '<meta name=\"viewport\"' page.html && grep -q 'prefers-color-scheme:dark' page.html"
+if [ -n "$python" ] && command -v chromedriver >/dev/null && $python -c 'import selenium' 2>/dev/null; then
+    good detect scene.hdr same.hdr --bbl --target 3,3 --method ace --truth scene_truth.hdr --html page.html
+    check "a page on a telephone: nothing is cut off, and dark is dark" $python -c '
+import sys
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+options = webdriver.ChromeOptions()
+for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--user-data-dir=" + sys.argv[1] + "/profile"):
+    options.add_argument(argument)
+page = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
+try:
+    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 380, "height": 800, "deviceScaleFactor": 1, "mobile": True})
+    light = {}
+    for scheme in ("light", "dark"):
+        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+        page.get("file://" + sys.argv[1] + "/page.html")
+        assert page.execute_script("return innerWidth === 380 && document.documentElement.scrollWidth <= 380")
+        ground = page.execute_script("return getComputedStyle(document.body).backgroundColor")
+        light[scheme] = sum(int(v) for v in ground[4:-1].split(", "))
+    assert light["light"] > 700 and light["dark"] < 100
+finally:
+    page.quit()' "$work"
+else
+    skip "selenium is not here"
+fi
 fails "a page over the output" 2 "two outputs would go into this one file" pca scene.hdr bad.hdr --html bad.img
 check "true colours by wavelength" run convert scene.hdr same.hdr --quicklook same.ppm
 check "true colours by wavelength: of the whole cube, whichever bands come first" bash -c "'$program' convert scene.hdr same2.hdr --bands 100,3,8,13 --quicklook same2.ppm && cmp same.ppm same2.ppm"
@@ -1237,6 +1264,32 @@ check "rx of one class" good rx scene.hdr one.hdr --bands 1-20 --class kinds.hdr
 check "rx by class within a mask" run rx scene.hdr same.hdr --bands 1-20 --class kinds.hdr --roi 0,0,100,100
 fails "rx by class: no one model" 2 "--save: each class has a model" rx scene.hdr bad.hdr --class kinds.hdr --save bad.model
 fails "rx by class: fitted to some" 2 "--fit-only: each class" rx scene.hdr bad.hdr --class kinds.hdr --fit-only --roi 0,0,5,5
+# The best pixels: where they are, on the page and in a table. Three of sixteen pixels differ from the rest.
+awk 'BEGIN { for (i = 0; i < 16; i++) printf "\\%03o", 100 + (i * 7) % 3 + (i == 6 ? 40 : i == 9 ? 90 : i == 12 ? 60 : 0) }' >octal.txt
+# shellcheck disable=SC2059 # escapes
+printf "$(cat octal.txt)" >odd16.img; header odd16 4 4 1 1 bsq 0
+check "the best pixels: runs" good rx odd16.hdr same.hdr --report best.csv --html page.html
+check "the best pixels: all of a small cube" is "$(head -n 1 best.csv) $(($(wc -l <best.csv) - 1))" "band,name,rank,sample,line,score 16"
+check "the best pixels: which" is "$(sed -n 2,3p best.csv | cut -d, -f1-5 | xargs)" "1,RX,1,1,2 1,RX,2,0,3"
+check "the best pixels: in order" awk -F, 'NR > 2 && $6 > before { bad = 1 } NR > 1 { before = $6 } END { exit bad }' best.csv
+check "the best pixels: the scores of the output" near "$(cell 2 6 best.csv)" "$(band same 1 | cut -d' ' -f3)" 1e-5
+check "the best pixels: on the page" grep -q "^<tr><td>1<td>1<td>2<td>$(cell 2 6 best.csv | cut -c1-5)" page.html
+check "the best pixels: no word of a truth that is not there" bash -c "! grep -q '<th>target' page.html"
+check "the best pixels of a window: places in the whole" bash -c "'$program' rx odd16.hdr same.hdr --window 1,1,3,3 --report best.csv && grep -q '^1,RX,1,1,2,' best.csv"
+header line16 16 1 1 1 bsq 0; cp odd16.img line16.img
+check "the best pixels of one line, in blocks" bash -c "'$program' rx line16.hdr same.hdr --block 1 --report best.csv && grep -q '^1,RX,1,9,0,' best.csv"
+check "the best pixels of bytes that are the same: the first ones" bash -c "'$program' rx odd16.hdr same.hdr --type u8 --rescale 7,7 --report best.csv && sed -n '2p;17p' best.csv | xargs | grep -qx '1,RX,1,0,0,7 1,RX,16,3,3,7'"
+check "a score's page with a truth" good rx scene.hdr same.hdr --bbl --truth scene_truth.hdr --report best.csv --html page.html
+check "a score's page with a truth: twenty rows, all targets" is "$(grep -c '^<tr><td>.*<td>yes$' page.html) $(grep -c ',1$' best.csv)" "20 20"
+check "a score's page with a truth: the area" grep -q 'Area under the ROC curve: 1.0000' page.html
+check "a score's page: rings" test "$(grep -o '<circle' page.html | wc -l)" -ge 3
+# Targets are white and the rest is dark: at most a hundredth of the picture is brighter than half.
+check "a score's picture: runs" good rx scene.hdr same.hdr --bbl --truth scene_truth.hdr --quicklook same.pgm
+bright() { # PGM TRUTH: how many of the targets are brighter than 200, and how many others than 127
+    paste <(tail -c 19200 "$1" | od -An -v -tu1 -w1) <(od -An -v -tu1 -w1 "$2") |
+        awk '$2 { hits += $1 > 200 } !$2 { others += $1 > 127 } END { print hits + 0, others + 0 }'
+}
+check "a score's picture: targets are white, the rest is dark" is "$(bright same.pgm scene_truth.img)" "36 0"
 fails "rx by class: components that a class has not" 1 "components: more than" rx scene.hdr bad.hdr --bands 1-20 --class kinds.hdr --roi 59,0,3,3 --components 19
 check "local rx" run rx scene.hdr rx.hdr --bands 1-20 --window 10,10,40,30 --local 3,11 --type f64
 check "local rx: all pixels have a score" is "$(value_of pixels)" 1200
@@ -1316,6 +1369,20 @@ check "targets: a curve of each" is "$(grep -c '<h2>ROC curves\|>mf [a-z]*: [01]
 check "targets: their spectra on the page" is "$(grep -c '<h2>Spectra of the targets\|^<span' page.html)" 1
 check "targets: the page has an end" is "$(tail -n 1 page.html)" "</html>"
 check "targets: it needs nothing from elsewhere" bash -c "! grep -Eq 'https?:|<script|<link' page.html"
+sed '1s/dark/da"rk/' paint.csv >quoted.csv
+check "a report of a name with a quote" good detect scene.hdr same.hdr --bbl --target quoted.csv --report best.csv
+check "a report of a name with a quote: as tables have it" grep -q '^2,"da""rk",20,' best.csv
+for m in ace sam; do
+    check "$m: the best pixels" good detect scene.hdr same.hdr --bbl --target paint.csv --method $m --truth scene_truth.hdr --report best.csv --html page.html
+    check "$m: the best pixels of each" is "$(head -n 1 best.csv) $(grep -c '^1,paint,' best.csv) $(grep -c '^2,dark,' best.csv)" "band,name,rank,sample,line,score,truth 20 20"
+    check "$m: the best pixels are targets, but for one" test "$(grep -c '^1,.*,1$' best.csv)" -ge 19
+    check "$m: the best pixels on the page" is "$(grep -c '^<tr><td>[0-9]*<td>[0-9]*<td>[0-9]*<td>.*<td>\(yes\|no\)$' page.html)" 40
+done
+check "sam: the best are the smallest" awk -F, '$1 == 1 && $3 > 1 && $6 < before { bad = 1 } { before = $6 } END { exit bad }' best.csv
+check "sam: its page speaks of angles" grep -q 'The 20 smallest angles' page.html
+check "ace: a picture of scores: runs" good detect scene.hdr same.hdr --bbl --target paint.csv --method ace --quicklook same.pgm
+check "ace: a picture of scores: targets are white, the rest is dark" is "$(bright same.pgm scene_truth.img)" "36 0"
+fails "a report over the output" 2 "two outputs would go into this one file" detect scene.hdr bad.hdr --bbl --target paint.csv --report bad.img
 head -50 rows.csv >short.csv; printf '1,2\n3\n' >ragged.csv; printf 'a\n1\nx7\n' >word.csv; : >empty.csv; printf 'wavelength\n1\n' >bare.csv
 printf 'wavelength,a\n500,1\n900,2\n' >narrow.csv; printf 'wavelength,a\n500,1\n400,2\n9000,1\n' >back.csv; printf '1\0' >zero.csv
 sed 's/.*/0/' rows.csv >none.csv

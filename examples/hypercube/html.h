@@ -68,10 +68,23 @@ static void html_picture(FILE *file, const picture *a, const char *words) {
     fprintf(file, "\">");
 }
 
+/* The picture, with rings around places in it: pairs of samples and lines, in pixels of the picture. */
+static void html_ringed(FILE *file, const picture *a, const char *words, int rings, const int *places) {
+    double radius = 5 > a->width / 40.0 ? 5 : a->width / 40.0;
+    int k;
+    fprintf(file, "<div class=\"ringed\">");
+    html_picture(file, a, words);
+    fprintf(file, "<svg viewBox=\"0 0 %d %d\">", a->width, a->height);
+    for (k = 0; k < rings; k++)
+        fprintf(file, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/>", places[2 * k] + 0.5, places[2 * k + 1] + 0.5, radius);
+    fprintf(file, "</svg></div>\n");
+}
+
 /* ---- plots -------------------------------------------------------------------------------------------------------- */
 
 enum { PLOT_WIDTH = 640, PLOT_HEIGHT = 260, PLOT_MARGIN = 56, PLOT_RIGHT = 28 };
-static const char *const plot_colours[] = {"#1b6ca8", "#d1495b", "#2e8b57", "#e0a100", "#7b4fa3", "#555555"};
+static const char *const plot_colours[] = {"#1b6ca8", "#d1495b", "#2e8b57", "#b07d00", "#7b4fa3", "#555555"};
+static const char *const dark_colours[] = {"#6cb4ea", "#f08391", "#62c78f", "#e9b949", "#b993dd", "#b0b0b0"}; /* on a dark page */
 enum { PLOT_COLOURS = (int)(sizeof plot_colours / sizeof *plot_colours) };
 
 typedef struct plot {
@@ -105,7 +118,7 @@ static plot plot_begin(FILE *file, double left, double right, double bottom, dou
     p.right = right > left ? right : left + 1;
     p.bottom = bottom;
     p.top = top > bottom ? top : bottom + 1;
-    fprintf(file, "<svg viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\">\n", PLOT_WIDTH, PLOT_HEIGHT, PLOT_WIDTH, PLOT_HEIGHT);
+    fprintf(file, "<svg class=\"plot\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\">\n", PLOT_WIDTH, PLOT_HEIGHT, PLOT_WIDTH, PLOT_HEIGHT);
     step = plot_step(p.right - p.left);
     for (at = ceil(p.left / step) * step; at <= p.right + step / 1e6; at += step) {
         fprintf(file, "<path class=\"grid\" d=\"M%.1f 12V%d\"/>\n", plot_x(&p, at), PLOT_HEIGHT - 40);
@@ -125,17 +138,25 @@ static plot plot_begin(FILE *file, double left, double right, double bottom, dou
 
 static void plot_line(const plot *p, int count, const double *x, const double *y, int colour) {
     int i;
-    fprintf(p->file, "<polyline stroke=\"%s\"%s points=\"", plot_colours[colour % PLOT_COLOURS],
+    fprintf(p->file, "<polyline class=\"c%d\"%s points=\"", colour % PLOT_COLOURS,
             colour / PLOT_COLOURS % 2 ? " stroke-dasharray=\"6 3\"" : "");
     for (i = 0; i < count; i++) fprintf(p->file, "%.1f,%.1f ", plot_x(p, x[i]), plot_y(p, y[i]));
     fprintf(p->file, "\"/>\n");
+}
+
+/* How the classes of plots look. */
+static void plot_styles(FILE *file, const char *const *colours, const char *text, const char *grid) {
+    int c;
+    fprintf(file, "text{fill:%s}.grid{stroke:%s}", text, grid);
+    for (c = 0; c < PLOT_COLOURS; c++)
+        fprintf(file, "polyline.c%d{stroke:%s}text.c%d{fill:%s}span.c%d{color:%s}", c, colours[c], c, colours[c], c, colours[c]);
 }
 
 static void plot_end(const plot *p) { fprintf(p->file, "</svg>\n"); }
 
 /* ---- the parts of the page ---------------------------------------------------------------------------------------- */
 
-enum { MOST_SHOWN = 24, THUMBNAIL = 150, BINS = 40 };
+enum { MOST_SHOWN = 24, THUMBNAIL = 150, BINS = 40, MOST_POINTS = 250000 };
 
 /* Eigenvalues that are too small for the plot stand at its bottom. Behind the edge of Marchenko and Pastur white noise of the
    median's strength reaches no eigenvalue, as far as pixels are independent. */
@@ -177,8 +198,7 @@ static void html_eigenvalues(FILE *file, const shs_model *m) {
 
 /* The colour of a line, and what it is. */
 static void html_legend(FILE *file, int colour, const char *name) {
-    fprintf(file, "<span style=\"color:%s\">&#%d; ", plot_colours[colour % PLOT_COLOURS],
-            colour / PLOT_COLOURS % 2 ? 9633 : 9632); /* hollow: dashed */
+    fprintf(file, "<span class=\"c%d\">&#%d; ", colour % PLOT_COLOURS, colour / PLOT_COLOURS % 2 ? 9633 : 9632); /* hollow: dashed */
     html_text(file, name);
     fprintf(file, "</span> ");
 }
@@ -224,9 +244,12 @@ static void html_loadings(FILE *file, const job *j, const shs_model *m) {
     html_curves(file, j, ica ? m->ica.bands : m->pca.bands, count, ica ? m->ica.mixing : m->pca.vectors, NULL);
 }
 
-/* Of the valid values, between the 1st and 99th percentile, which it says. Where these are the same there is one bar. */
-static void html_histogram(FILE *file, const double *sorted, size_t count) {
-    double low = sorted[count / 100], high = sorted[count - 1 - count / 100], most = 1;
+/* Of the valid values, between the 1st and 99th percentile, which it says. Where these are the same there is one bar. Of scores it
+   is all of them, and bars are as high as the logarithm of their count: the few that matter are at an end. */
+static void html_histogram(FILE *file, const double *sorted, size_t count, enum look look) {
+    size_t cut = look == LOOK_ALL ? count / 100 : 0;
+    double low = sorted[cut], high = sorted[count - 1 - cut], most = 1;
+    double heights[BINS];
     int bins[BINS] = {0}, i;
     size_t p;
     for (p = 0; p < count; p++)
@@ -234,10 +257,13 @@ static void html_histogram(FILE *file, const double *sorted, size_t count) {
             i = high > low ? (int)((sorted[p] - low) / (high - low) * BINS) : BINS / 2;
             bins[i < BINS ? i : BINS - 1]++;
         }
-    for (i = 0; i < BINS; i++) most = bins[i] > most ? bins[i] : most;
+    for (i = 0; i < BINS; i++) {
+        heights[i] = look == LOOK_ALL ? bins[i] : log(1.0 + bins[i]);
+        most = heights[i] > most ? heights[i] : most;
+    }
     fprintf(file, "<svg viewBox=\"0 0 %d 50\" width=\"%d\" height=\"50\"><path class=\"bars\" d=\"", THUMBNAIL, THUMBNAIL);
     for (i = 0; i < BINS; i++)
-        fprintf(file, "M%.1f 50V%.1fH%.1fV50", i * (double)THUMBNAIL / BINS, 50 - 48 * bins[i] / most,
+        fprintf(file, "M%.1f 50V%.1fH%.1fV50", i * (double)THUMBNAIL / BINS, 50 - 48 * heights[i] / most,
                 (i + 0.8) * THUMBNAIL / BINS);
     fprintf(file, "\"/></svg>\n<div class=\"ends\"><span>%.3g</span><span>%.3g</span></div>", low, high);
 }
@@ -263,43 +289,59 @@ static int thumbnail_step(const cube_file *f) {
 
 /* The values as a small picture, their histogram below it; the caption is to follow. Returns how many of them are valid, which
    are then in `sorted`. */
-static size_t html_thumbnail(FILE *file, const cube_file *f, picture *a, const double *values, double *sorted,
+static size_t html_thumbnail(FILE *file, const cube_file *f, picture *a, enum look look, const double *values, double *sorted,
                              const char *words) {
     size_t count = picture_size(a), valid = 0, i;
     for (i = 0; i < count; i++)
         if (!is_missing(f, values[i])) sorted[valid++] = values[i];
     qsort(sorted, valid, sizeof *sorted, ascending);
-    stretch(f, values, count, a->pixels, 1);
+    stretch(f, values, count, look, a->pixels, 1);
     fprintf(file, "<figure>");
     html_picture(file, a, words);
-    if (valid) html_histogram(file, sorted, valid);
+    if (valid) html_histogram(file, sorted, valid, look);
     fprintf(file, "<figcaption>");
     return valid;
 }
 
+/* How a picture of scores is to be read. */
+static void html_about_scores(FILE *file, enum look look, int step) {
+    const char *best = look == LOOK_HIGH ? "highest" : "smallest";
+    fprintf(file, "Black: the median. White: the %s one of %d. In between brightness follows the square root.", best,
+            (int)WHITE_SCORES);
+    if (step > 1) fprintf(file, " A point shows the %s one of %d x %d pixels.", best, step, step);
+}
+
 /* Every band as a small picture; names (may be NULL) are those of bands that have some. */
-static void html_thumbnails(FILE *file, cube_file *f, const char *name, char *const *names, const shs_model *m) {
+static void html_thumbnails(FILE *file, cube_file *f, enum look look, const char *name, char *const *names, const shs_model *m) {
     int bands = f->bands < MOST_SHOWN ? f->bands : MOST_SHOWN, step = thumbnail_step(f), list[MOST_SHOWN], b;
     size_t count, valid;
     picture a;
-    double *values, *sorted;
+    double *values, *sorted, black, white;
     a = picture_create((f->samples + step - 1) / step, (f->lines + step - 1) / step, 1);
     count = picture_size(&a);
     values = ALLOCATE(double, count *(size_t)bands);
     sorted = ALLOCATE(double, count);
     for (b = 0; b < bands; b++) list[b] = b;
-    sampled_bands(f, list, bands, step, count, values);
+    sampled_bands(f, list, bands, step, look, count, values);
     fprintf(file, "<h2>%s</h2>\n", bands < f->bands ? "The first bands" : "Bands");
-    if (step > 1) fprintf(file, "<p>One of %d samples, one of %d lines.</p>\n", step, step);
+    if (step > 1 && look == LOOK_ALL) fprintf(file, "<p>One of %d samples, one of %d lines.</p>\n", step, step);
+    if (look != LOOK_ALL) {
+        fprintf(file, "<p>");
+        html_about_scores(file, look, step);
+        fprintf(file, " Bars of the histogram are as high as the logarithm of their count.</p>\n");
+    }
     fprintf(file, "<div class=\"row\">\n");
     for (b = 0; b < bands; b++) {
-        valid = html_thumbnail(file, f, &a, values + (size_t)b * count, sorted, "a band of the output");
+        valid = html_thumbnail(file, f, &a, look, values + (size_t)b * count, sorted, "a band of the output");
         fprintf(file, "%s %d", name, b + 1);
         if (names && names[b] && *names[b]) {
             fprintf(file, ": ");
             html_text(file, names[b]);
         }
-        if (valid && !(m && m->kind == SHS_MODEL_ICA)) fprintf(file, "<br>kurtosis %.3g", kurtosis_of(sorted, valid));
+        if (look != LOOK_ALL) {
+            stretch_ends(sorted, valid, look, &black, &white);
+            if (valid) fprintf(file, "<br>black %.4g, white %.4g", black, white);
+        } else if (valid && !(m && m->kind == SHS_MODEL_ICA)) fprintf(file, "<br>kurtosis %.3g", kurtosis_of(sorted, valid));
         if (m && m->kind == SHS_MODEL_ICA) {
             const shs_ica_component *c = m->ica.component + b;
             fprintf(file, "<br>kurtosis %.4g<br>%d iterations, %d restarts<br>%s, change %.1e", (double)c->kurtosis,
@@ -313,6 +355,28 @@ static void html_thumbnails(FILE *file, cube_file *f, const char *name, char *co
     free(a.pixels);
 }
 
+/* Light or dark as the reader's system is; on a narrow screen pictures and plots shrink, and tables scroll. */
+static void html_styles(FILE *file) {
+    fprintf(file,
+            ":root{color-scheme:light dark}body{font:15px/1.4 sans-serif;margin:2em auto;padding:0 1em;max-width:60em;color:#222;"
+            "background:#fff}h1{font-size:1.4em;overflow-wrap:anywhere}h2{font-size:1.1em;margin-top:2em}"
+            "svg{max-width:100%%;height:auto}svg text{font-size:12px}svg polyline{fill:none;stroke-width:1.5}"
+            ".bars{fill:#1b6ca8}.row{display:flex;flex-wrap:wrap;gap:1em 2em}figure{margin:0;width:%dpx}"
+            "figcaption,.ends{font-size:12px;overflow-wrap:anywhere}figure img{width:100%%}"
+            ".ends{display:flex;justify-content:space-between}.soft{color:#555}"
+            "img{image-rendering:pixelated;display:block;max-width:100%%;height:auto}"
+            ".ringed{position:relative;width:fit-content}.ringed svg{position:absolute;inset:0;width:100%%;height:100%%}"
+            "circle{fill:none;stroke:#ff9040;stroke-width:1.5;vector-effect:non-scaling-stroke}"
+            "pre{white-space:pre-wrap;overflow-wrap:anywhere}.wide{overflow-x:auto}"
+            "caption{text-align:left;font-weight:bold;padding-bottom:0.3em}td,th{text-align:right;padding:0 1em 0 0}td{white-space:nowrap}",
+            THUMBNAIL);
+    plot_styles(file, plot_colours, "#555", "#ddd");
+    fprintf(file, "\n@media(max-width:40em){svg.plot text{font-size:18px}}\n"
+                  "@media(prefers-color-scheme:dark){body{color:#e6e6e6;background:#16181c}.bars{fill:#6cb4ea}.soft{color:#aaa}");
+    plot_styles(file, dark_colours, "#b0b0b0", "#3a3e46");
+    fprintf(file, "}\n");
+}
+
 /* The page's head, with the command and how long it took; NULL: none is wanted. */
 static FILE *html_open(const job *j, const char *title) {
     FILE *file = j->s->html ? open_for_writing(j->s->html) : NULL;
@@ -320,14 +384,9 @@ static FILE *html_open(const job *j, const char *title) {
     fprintf(file, "<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>");
     html_text(file, title);
     fprintf(file,
-            "</title>\n<style>body{font:15px sans-serif;margin:2em auto;max-width:60em;color:#222}h1{font-size:1.4em}"
-            "h2{font-size:1.1em;margin-top:2em}svg text{font-size:12px;fill:#555}svg polyline{fill:none;stroke-width:1.5}"
-            ".grid{stroke:#ddd}.bars{fill:#1b6ca8}.row{display:flex;flex-wrap:wrap;gap:1em}figure{margin:0;width:%dpx}"
-            "figcaption{font-size:12px}figure img{width:100%%;height:auto}"
-            ".ends{display:flex;justify-content:space-between;font-size:11px;color:#555}"
-            "img{image-rendering:pixelated;display:block}pre{white-space:pre-wrap}"
-            "td,th{text-align:right;padding:0 1em 0 0}</style>\n<h1>",
-            THUMBNAIL);
+            "</title>\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<style>");
+    html_styles(file);
+    fprintf(file, "</style>\n<h1>");
     html_text(file, title);
     fprintf(file, "</h1>\n<pre>");
     html_text(file, j->s->command);
@@ -339,23 +398,83 @@ static FILE *html_open(const job *j, const char *title) {
 }
 
 static void html_quicklook(FILE *file, cube_file *f, const char *words) {
-    picture a = false_colours(f, f->bands >= 3 ? 3 : 1, 2.5e5);
+    picture a = false_colours(f, f->bands >= 3 ? 3 : 1, LOOK_ALL, MOST_POINTS);
     fprintf(file, "<h2>Quick look</h2>\n");
     html_picture(file, &a, words);
     fputc('\n', file);
     free(a.pixels);
 }
 
+/* The best scores of a band, with their places in the input's file. */
+static void html_find_table(FILE *file, const job *j, const char *name, const find *finds, int count) {
+    int k;
+    fprintf(file, "<table><caption>");
+    html_text(file, name);
+    fprintf(file, "</caption>\n<tr><th>rank<th>sample<th>line<th>%s%s\n", j->look == LOOK_LOW ? "angle" : "score",
+            j->s->truth ? "<th>target" : "");
+    for (k = 0; k < count; k++) {
+        fprintf(file, "<tr><td>%d<td>%d<td>%d<td>%.5g", k + 1, file_left(&j->in) + finds[k].sample,
+                file_top(&j->in) + finds[k].line, finds[k].score);
+        if (j->s->truth) fprintf(file, "<td>%s", finds[k].target ? "yes" : "no");
+        fputc('\n', file);
+    }
+    fprintf(file, "</table>\n");
+}
+
+/* Adds places to those of rings, unless a ring is there. Returns how many there are. */
+static int add_rings(const find *finds, int count, int step, int apart, int *places, int rings) {
+    int k, r;
+    for (k = 0; k < count; k++) {
+        int x = finds[k].sample / step, y = finds[k].line / step;
+        for (r = 0; r < rings && (abs(places[2 * r] - x) > apart || abs(places[2 * r + 1] - y) > apart); r++) {}
+        if (r < rings) continue;
+        places[2 * rings] = x;
+        places[2 * rings + 1] = y;
+        rings++;
+    }
+    return rings;
+}
+
+enum { MOST_TABLES = 12 };
+
+/* Scores as a picture with rings around the best, and tables of these. */
+static void html_finds(FILE *file, job *j, cube_file *f, const char *method) {
+    const char *best = j->look == LOOK_HIGH ? "highest scores" : "smallest angles", *of = "";
+    int channels = f->bands >= 3 ? 3 : 1, tables = f->bands < MOST_TABLES ? f->bands : MOST_TABLES, rings = 0, band;
+    int counts[MOST_TABLES], places[2 * 3 * FINDS], step = step_for(f, MOST_POINTS);
+    find *finds = ALLOCATE(find, MOST_TABLES * FINDS);
+    picture a = false_colours(f, channels, j->look, MOST_POINTS);
+    for (band = 0; band < tables; band++) {
+        counts[band] = best_scores(j, band, finds + band * FINDS);
+        if (band < channels) rings = add_rings(finds + band * FINDS, counts[band], step, 2 + a.width / 80, places, rings);
+    }
+    fprintf(file, "<h2>Quick look</h2>\n");
+    html_ringed(file, &a, channels == 3 ? "scores of the first three targets in red, green and blue" : "scores", rings, places);
+    if (f->bands > 1) of = channels == 3 ? " of each of the first three targets" : " of the first target";
+    fprintf(file, "<p>Rings are around the %d %s%s. ", FINDS, best, of);
+    html_about_scores(file, j->look, step);
+    fprintf(file, "</p>\n");
+    fprintf(file, "<h2>The %d %s</h2>\n<p>Samples and lines count from 0, as those of <code>--window</code> do.", FINDS, best);
+    if (tables < f->bands) fprintf(file, " The first %d of %d targets; <code>--report CSV</code> writes all.", tables, f->bands);
+    fprintf(file, "</p>\n<div class=\"row wide\">\n");
+    for (band = 0; band < tables; band++)
+        html_find_table(file, j, score_name(j, band, method), finds + band * FINDS, counts[band]);
+    fprintf(file, "</div>\n");
+    free(finds);
+    free(a.pixels);
+}
+
 /* The page, which stays open; without a model the output alone. NULL: none is wanted. */
-static FILE *html_begin(const job *j, const char *band_name, const shs_model *m) {
+static FILE *html_begin(job *j, const char *band_name, const shs_model *m) {
     FILE *file = html_open(j, j->out.description);
     cube_file f;
     if (!file) return NULL;
     f = cube_open(j->out.header_name, j->out.data_name);
-    html_quicklook(file, &f, "the first three bands of the output in red, green and blue");
+    if (j->look == LOOK_ALL) html_quicklook(file, &f, "the first three bands of the output in red, green and blue");
+    else html_finds(file, j, &f, band_name);
     if (m) html_eigenvalues(file, m);
     if (m) html_loadings(file, j, m);
-    html_thumbnails(file, &f, band_name, j->out.names, m);
+    html_thumbnails(file, &f, j->look, band_name, j->out.names, m);
     cube_close(&f);
     return file;
 }
@@ -366,6 +485,6 @@ static void html_finish(const job *j, FILE *file) {
     close_written(file, j->s->html);
 }
 
-static void write_html(const job *j, const char *band_name, const shs_model *m) { html_finish(j, html_begin(j, band_name, m)); }
+static void write_html(job *j, const char *band_name, const shs_model *m) { html_finish(j, html_begin(j, band_name, m)); }
 
 #endif /* HYPERCUBE_HTML */

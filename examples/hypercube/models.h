@@ -251,7 +251,7 @@ static model_notes read_notes(FILE *file, const char *name, int bands) {
 static int read_piece(void *user, void *bytes, size_t count) { return fread(bytes, 1, count, (FILE *)user) != count; }
 
 /* All that is asked for of what was fitted: model, arrays, table, page. */
-static void keep_model(const job *j, const char *band_name, shs_model_kind kind, const shs_pca *pca, const shs_ica *ica) {
+static void keep_model(job *j, const char *band_name, shs_model_kind kind, const shs_pca *pca, const shs_ica *ica) {
     const settings *s = j->s;
     shs_model m = SHS_ZERO;
     named_matrix list[MOST_MATRICES];
@@ -425,6 +425,7 @@ static void run_apply(const settings *s, char **names) {
         check_job(j, transform_by_pca(j, &m.pca, &j->sink));
     }
     progress_clear();
+    if (rx) j->look = LOOK_HIGH;
     output_show(j, band_names[m.kind], NULL);
     write_html(j, band_names[m.kind], NULL);
     print_end(j, count, (shs_wide)j->in.samples * (shs_wide)j->in.lines);

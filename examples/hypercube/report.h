@@ -11,35 +11,66 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Grey values, stretched between the 2nd and the 98th percentile of the valid ones; missing ones are black. */
-static void stretch(const cube_file *f, const double *values, size_t count, shs_real *grey, int channels) {
-    double *sorted = ALLOCATE(double, count), darkest = 0, brightest = 0;
+/* One of so many scores is shown as white, or beyond it. */
+enum { WHITE_SCORES = 2000 };
+
+/* The values that become black and white, of `count` sorted ones; the same where they are all alike. A target is a few pixels of
+   thousands. Between percentiles that fit a picture its score is as white as the noise of the background, so scores range from
+   the median to the best of WHITE_SCORES. */
+static void stretch_ends(const double *sorted, size_t count, enum look look, double *black, double *white) {
+    *black = *white = 0;
+    if (!count) return;
+    if (look == LOOK_ALL) {
+        *black = sorted[(size_t)(0.02 * (double)(count - 1))];
+        *white = sorted[(size_t)ceil(0.98 * (double)(count - 1))];
+        return;
+    }
+    *black = sorted[count / 2];
+    *white = sorted[look == LOOK_HIGH ? count - 1 - count / WHITE_SCORES : count / WHITE_SCORES];
+    if (fabs(*white - *black) > 0) return;
+    *white = sorted[look == LOOK_HIGH ? count - 1 : 0]; /* most scores are the same */
+}
+
+/* Grey values, 0 to 255, between the ends of the valid ones; missing ones are black. Scores are lifted by a square root, so that
+   weak targets show beside a strong one. */
+static void stretch(const cube_file *f, const double *values, size_t count, enum look look, shs_real *grey, int channels) {
+    double *sorted = ALLOCATE(double, count), black, white;
     size_t i, valid = 0;
     for (i = 0; i < count; i++)
         if (!is_missing(f, values[i])) sorted[valid++] = values[i];
     qsort(sorted, valid, sizeof *sorted, ascending);
-    if (valid) {
-        darkest = sorted[(size_t)(0.02 * (double)(valid - 1))];
-        brightest = sorted[(size_t)ceil(0.98 * (double)(valid - 1))];
-    }
+    stretch_ends(sorted, valid, look, &black, &white);
     for (i = 0; i < count; i++) {
-        double value = brightest > darkest ? 255 * (values[i] - darkest) / (brightest - darkest) : 128;
-        if (is_missing(f, values[i]) || value < 0) value = 0;
-        grey[i * (size_t)channels] = (shs_real)(value < 255 ? value : 255);
+        double share = 128.0 / 255;
+        if (fabs(white - black) > 0) share = (values[i] - black) / (white - black);
+        if (is_missing(f, values[i]) || share < 0) share = 0;
+        if (share > 1) share = 1;
+        if (look != LOOK_ALL) share = sqrt(share);
+        grey[i * (size_t)channels] = (shs_real)(255 * share);
     }
     free(sorted);
 }
 
-/* Every step-th pixel of these bands, `count` pixels each: band c begins at values + c * count. */
-static void sampled_bands(cube_file *f, const int *list, int bands, int step, size_t count, double *values) {
+static int is_better(const cube_file *f, enum look look, double score, double other) {
+    if (is_missing(f, score)) return 0;
+    return look == LOOK_HIGH ? score > other : score < other;
+}
+
+/* Every step-th pixel of these bands, `count` pixels each: band c begins at values + c * count. Of scores it is the best one of
+   step x step pixels, since a target may be smaller than a step. */
+static void sampled_bands(cube_file *f, const int *list, int bands, int step, enum look look, size_t count, double *values) {
     char *line = ALLOCATE(char, (size_t)f->samples * (size_t)f->bands * shs_type_size(f->type));
-    size_t i = 0;
+    const int every = look == LOOK_ALL ? step : 1;
+    const size_t width = ((size_t)f->samples + (size_t)step - 1) / (size_t)step;
     int x, y, c;
-    for (y = 0; y < f->lines; y += step) {
+    for (y = 0; y < f->lines; y += every) {
         must_read(f, y, 1, line);
-        for (x = 0; x < f->samples; x += step, i++)
-            for (c = 0; c < bands; c++)
-                values[(size_t)c * count + i] = get_value(line, value_index(f, 1, 0, x, list[c]), f->type, f->swap);
+        for (x = 0; x < f->samples; x += every)
+            for (c = 0; c < bands; c++) {
+                double *to = values + (size_t)c * count + (size_t)(y / step) * width + (size_t)(x / step);
+                double value = get_value(line, value_index(f, 1, 0, x, list[c]), f->type, f->swap);
+                if ((x % step == 0 && y % step == 0) || is_missing(f, *to) || is_better(f, look, value, *to)) *to = value;
+            }
     }
     free(line);
 }
@@ -63,19 +94,25 @@ static void colour_bands(const cube_file *f, int *list) {
         list[c] = c < f->bands ? c : f->bands - 1;
 }
 
+/* One of so many samples and lines makes a picture of at most so many pixels. */
+static int step_for(const cube_file *f, double most) {
+    int step = 1;
+    while (((double)f->samples / step + 1) * ((double)f->lines / step + 1) > most) step++;
+    return step;
+}
+
 /* Three bands in red, green and blue, or the first in grey, of at most so many pixels. */
-static picture false_colours(cube_file *f, int channels, double most) {
-    int step = 1, list[3] = {0, 0, 0}, c;
+static picture false_colours(cube_file *f, int channels, enum look look, double most) {
+    int step = step_for(f, most), list[3] = {0, 0, 0}, c;
     picture a;
     double *values;
     size_t count;
-    while (((double)f->samples / step + 1) * ((double)f->lines / step + 1) > most) step++;
     if (channels == 3) colour_bands(f, list);
     a = picture_create((f->samples + step - 1) / step, (f->lines + step - 1) / step, channels);
     count = picture_size(&a) / (size_t)channels;
     values = ALLOCATE(double, count * (size_t)channels);
-    sampled_bands(f, list, channels, step, count, values);
-    for (c = 0; c < channels; c++) stretch(f, values + (size_t)c * count, count, a.pixels + c, channels);
+    sampled_bands(f, list, channels, step, look, count, values);
+    for (c = 0; c < channels; c++) stretch(f, values + (size_t)c * count, count, look, a.pixels + c, channels);
     free(values);
     return a;
 }
@@ -84,7 +121,7 @@ static void quicklook(const job *j) {
     const char *name = j->s->quicklook;
     cube_file f = cube_open(j->out.header_name, j->out.data_name);
     int channels = (f.bands >= 3 || has_extension(name, ".ppm")) && !has_extension(name, ".pgm") ? 3 : 1;
-    picture a = false_colours(&f, channels, 1.1e6);
+    picture a = false_colours(&f, channels, j->look, 1.1e6);
     picture_write(name, &a);
     free(a.pixels);
     cube_close(&f);
@@ -235,6 +272,95 @@ static size_t read_scores(const cube_file *written, int band, cube_file *truth, 
     free(marks);
     cube_close(&map);
     return count;
+}
+
+/* ---- the best scores, and where they are ------------------------------------------------------------------------------ */
+
+enum { FINDS = 20 };
+
+typedef struct find {
+    double score;
+    int sample, line; /* of the output's file, from 0 */
+    int target;       /* the truth says so */
+} find;
+
+/* Puts a find among those that are there, best first; of equal ones the first stays in front. Returns how many there are. */
+static int keep_find(const cube_file *map, enum look look, const find *one, find *finds, int count) {
+    int at = count < FINDS ? count : FINDS - 1;
+    if (count == FINDS && !is_better(map, look, one->score, finds[FINDS - 1].score)) return count;
+    for (; at > 0 && is_better(map, look, one->score, finds[at - 1].score); at--) finds[at] = finds[at - 1];
+    finds[at] = *one;
+    return count < FINDS ? count + 1 : count;
+}
+
+/* The best scores of a band of the output, FINDS at most. Returns how many there are. */
+static int best_scores(job *j, int band, find *finds) {
+    cube_file map = cube_open(j->out.header_name, j->out.data_name), *truth = j->s->truth ? &j->truth : NULL;
+    char *scores, *marks = NULL;
+    int count = 0, x, y;
+    if (j->out.folded) fold_line(&map);
+    scores = (char *)allocate((size_t)map.samples * (size_t)map.bands, shs_type_size(map.type));
+    if (truth) marks = (char *)allocate((size_t)map.samples, shs_type_size(truth->type));
+    for (y = 0; y < map.lines; y++) {
+        must_read(&map, y, 1, scores);
+        if (truth) must_read(truth, y, 1, marks);
+        for (x = 0; x < map.samples; x++) {
+            find one;
+            one.score = get_value(scores, value_index(&map, 1, 0, x, band), map.type, map.swap);
+            if (is_missing(&map, one.score)) continue;
+            one.sample = map.folded ? y : x;
+            one.line = map.folded ? x : y;
+            one.target = 0;
+            if (truth) {
+                double mark = get_value(marks, (size_t)x, truth->type, truth->swap);
+                one.target = mark > 0 || mark < 0;
+            }
+            count = keep_find(&map, j->look, &one, finds, count);
+        }
+    }
+    free(scores);
+    free(marks);
+    cube_close(&map);
+    return count;
+}
+
+/* A field of a table with commas: in quotes where it holds a comma or a quote. */
+static void print_field(FILE *file, const char *text) {
+    if (!strpbrk(text, ",\"\r\n")) {
+        fputs(text, file);
+        return;
+    }
+    fputc('"', file);
+    for (; *text; text++) {
+        if (*text == '"') fputc('"', file);
+        fputc(*text, file);
+    }
+    fputc('"', file);
+}
+
+/* What the output's band is of: a target by its name, or else the method. */
+static const char *score_name(const job *j, int band, const char *method) {
+    return j->out.names && j->out.names[band] && *j->out.names[band] ? j->out.names[band] : method;
+}
+
+/* The best scores of each band. Samples and lines count from 0 in the input's file, as those of --window and --target do. */
+static void score_report(job *j, const char *method) {
+    FILE *file = open_for_writing(j->s->report);
+    find finds[FINDS];
+    int band, k;
+    fprintf(file, "band,name,rank,sample,line,score%s\n", j->s->truth ? ",truth" : "");
+    for (band = 0; band < j->out.bands; band++) {
+        int count = best_scores(j, band, finds);
+        for (k = 0; k < count; k++) {
+            fprintf(file, "%d,", band + 1);
+            print_field(file, score_name(j, band, method));
+            fprintf(file, ",%d,%d,%d,%.9g", k + 1, file_left(&j->in) + finds[k].sample, file_top(&j->in) + finds[k].line,
+                    finds[k].score);
+            if (j->s->truth) fprintf(file, ",%d", finds[k].target);
+            fputc('\n', file);
+        }
+    }
+    close_written(file, j->s->report);
 }
 
 #endif /* HYPERCUBE_REPORT */

@@ -7,6 +7,9 @@
 
 /* ---- a job: one cube in, one out --------------------------------------------------------------------------------- */
 
+/* How pictures of the output are stretched: for all of its values, or for its few highest or lowest ones, which are finds. */
+enum look { LOOK_ALL, LOOK_HIGH, LOOK_LOW };
+
 typedef struct job {
     const settings *s;
     enum mode mode;
@@ -17,6 +20,7 @@ typedef struct job {
     void *pixels; /* the whole cube, where it is not streamed */
     int *bands;   /* in use; counted from 0 */
     int one_call; /* of the library fits and transforms */
+    enum look look;
     shs_wide *noise;                /* its covariance, bands in use squared; NULL: it is estimated */
     int masked;                     /* some option leaves pixels out */
     unsigned char *mask, *fit_mask; /* a byte a pixel, 0 = leave out; NULL: all are used, or they come block by block */

@@ -103,9 +103,11 @@ static double judge_targets(job *j, const spectra *s, shs_detector method, score
     if (page) fprintf(page, "<h2>ROC curves</h2>\n");
     for (f = 0; f < 2; f++)
         if (files[f]) p[f] = plot_begin(files[f], 0, 1, 0, 1, 0, "other pixels that score as high; upwards: targets found");
-    if (file)
-        fprintf(file, "<style>svg{background:#fff}text{font:12px sans-serif;fill:#555}.grid{stroke:#ddd}"
-                      "polyline{fill:none;stroke-width:1.5}</style>\n");
+    if (file) {
+        fprintf(file, "<style>svg{background:#fff}text{font:12px sans-serif}polyline{fill:none;stroke-width:1.5}");
+        plot_styles(file, plot_colours, "#555", "#ddd");
+        fprintf(file, "</style>\n");
+    }
     for (f = 0; f < 2; f++)
         if (files[f]) plot_line(&p[f], 2, ends, ends, PLOT_COLOURS - 1);
     for (k = 0; k < s->count; k++) {
@@ -119,7 +121,7 @@ static double judge_targets(job *j, const spectra *s, shs_detector method, score
             if (!files[f]) continue;
             plot_line(&p[f], points, x, y, k);
             if (k >= 10) continue;
-            fprintf(files[f], "<text style=\"fill:%s\" x=\"%d\" y=\"%d\" text-anchor=\"end\">", plot_colours[k % PLOT_COLOURS],
+            fprintf(files[f], "<text class=\"c%d\" x=\"%d\" y=\"%d\" text-anchor=\"end\">", k % PLOT_COLOURS,
                     PLOT_WIDTH - PLOT_RIGHT - 8, PLOT_HEIGHT - 50 - 16 * k);
             html_text(files[f], shs_detector_name(method));
             fputc(' ', files[f]);
@@ -188,7 +190,9 @@ static void run_detect(const settings *s, char **names) {
     check_detection(j, shs_detect(&j->ctx, &j->cube, targets.count, targets.values, j->cube.band_count, &options, &j->sink));
     progress_clear();
     j->out.names = targets.names;
+    j->look = options.method == SHS_DETECTOR_SAM ? LOOK_LOW : LOOK_HIGH;
     output_show(j, shs_detector_name(options.method), NULL);
+    if (s->report) score_report(j, shs_detector_name(options.method));
     page = html_begin(j, shs_detector_name(options.method), NULL);
     html_spectra(page, j, &targets, "Spectra of the targets");
     if (s->undesired) html_spectra(page, j, &undesired, "Undesired spectra");

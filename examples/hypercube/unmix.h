@@ -298,7 +298,7 @@ static void html_misfit(job *j, const spectra *of, shs_constraint constraint, FI
         all += misfits(p, of, a.width, pixels, shares, to);
     }
     fprintf(page, "<h2>Where the mixtures fit badly</h2>\n<div class=\"row\">\n");
-    valid = html_thumbnail(page, &plain, &a, errors, sorted, "how far each pixel is from its mixture");
+    valid = html_thumbnail(page, &plain, &a, LOOK_ALL, errors, sorted, "how far each pixel is from its mixture");
     fprintf(page, "RMSE of the fit</figcaption></figure>\n</div>\n");
     if (valid)
         fprintf(page,
