@@ -1570,7 +1570,7 @@ SHS_API shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cube, 
    with the lines of a rank: as if they were an image. Scores are the CPU's: SHS_UNSUPPORTED on an engine without fallback.
    SHS_BAD_WINDOW: negative or even, or inner is not smaller than outer. SHS_SINGULAR_COVARIANCE: no valid pixel, of any rank,
    has a background of full rank, as of windows with fewer pixels than bands, or with a constant band: outer larger, or a ridge,
-   mends it. */
+   mends it. Where only the pixels show that, the output is all missing by then; with rescale it is untouched. */
 typedef struct shs_rx_local_options {
     int inner, outer;    /* in pixels, odd; 0 = 5 and 25 */
     shs_divisor divisor; /* of the covariance */

@@ -109,6 +109,8 @@ static void anomalies_around(input *in, world *w) {
         for (k = 0; k < 4 && status == SHS_OK; k++) must(ranks[k] >= 0 && ranks[k] <= shs_cube_bands(&s.cube));
         free(labels);
     } else status = shs_rx_local(&w->ctx, &s.cube, way == 2 ? NULL : &o, &s.sink);
+    /* Local scores are written before it is known that there is none. */
+    if (way != 3 && status == SHS_SINGULAR_COVARIANCE && s.out.bytes) output_keep(&s.out);
     check_scene(&s, w, status, 0);
     must(!s.sink.write_fn || status != SHS_OK || s.written == s.cube.lines);
     scene_free(&s);
