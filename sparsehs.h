@@ -2303,6 +2303,7 @@ SHS_API shs_status shs_engine_split(const shs_engine *const *engines, int count,
 #define SHS__REAL_MIN 1.175494350822287507968737e-38f
 #endif
 #ifdef SPARSEHS_NO_DOUBLE
+#define SHS__TYPE_WIDE SHS_TYPE_F32
 #define SHS__WSQRT(x) SPARSEHS_SQRTF(x)
 #define SHS__WACOS(x) SPARSEHS_ACOSF(x)
 #define SHS__WCOS(x) SPARSEHS_COSF(x)
@@ -2311,6 +2312,7 @@ SHS_API shs_status shs_engine_split(const shs_engine *const *engines, int count,
 #define SHS__WIDE_MAX SHS__REAL_MAX
 #define SHS__WIDE_MIN SHS__REAL_MIN
 #else
+#define SHS__TYPE_WIDE SHS_TYPE_F64
 #define SHS__WSQRT(x) SPARSEHS_SQRT(x)
 #define SHS__WACOS(x) SPARSEHS_ACOS(x)
 #define SHS__WCOS(x) SPARSEHS_COS(x)
@@ -2370,7 +2372,8 @@ typedef struct shs__sum {
 SHS__PRIVATE void shs__sum_add(shs__sum *s, shs_wide x) {
 #ifdef SPARSEHS_NO_DOUBLE
     shs_wide t = s->value + x;
-    s->lost += shs__wabs(s->value) >= shs__wabs(x) ? (s->value - t) + x : (x - t) + s->value;
+    if (shs__wabs(s->value) >= shs__wabs(x)) s->lost += (s->value - t) + x;
+    else s->lost += (x - t) + s->value;
     s->value = t;
 #else
     s->value += x;
@@ -2546,7 +2549,8 @@ SHS__PRIVATE void shs__arena_free(void *user, void *block) {
 
 SHS__PUBLIC void shs_arena_init(shs_arena *arena, void *memory, size_t size) {
     arena->memory = (unsigned char *)memory;
-    arena->size = memory ? size : 0;
+    if (memory) arena->size = size;
+    else arena->size = 0;
     arena->used = arena->peak = 0;
     arena->last = arena->size; /* none */
 }
@@ -2559,7 +2563,8 @@ SHS__PUBLIC void shs_arena_attach(shs_arena *arena, shs_context *ctx) {
 
 SHS__PUBLIC size_t shs_type_size(shs_type type) {
     static const unsigned char sizes[SHS_TYPE_COUNT] = {sizeof(shs_real), 1, 2, 2, 4, 4, 4, 8}; /* in the enumeration's order */
-    return (unsigned)type < SHS_TYPE_COUNT ? sizes[type] : 0;
+    if ((unsigned)type < SHS_TYPE_COUNT) return sizes[type];
+    return 0;
 }
 
 /* ---- threads, progress, ranks -------------------------------------------------------------------------- >>threads */
@@ -2796,7 +2801,9 @@ SHS__OUTLINE shs_status shs__ctx_reduce_well(const shs_context *ctx, shs_status 
     status = shs__ctx_reduce(ctx, values, count + SHS__TELLS, op);
     if (status != SHS_OK) return status;
     if (mine != SHS_OK && mine != SHS_CANCELLED) return mine;
-    return told[0] > 0 ? SHS_PEER_FAILED : told[1] > 0 ? SHS_CANCELLED : SHS_OK;
+    if (told[0] > 0) return SHS_PEER_FAILED;
+    if (told[1] > 0) return SHS_CANCELLED;
+    return SHS_OK;
 }
 
 SHS__OUTLINE shs_status shs__ctx_agree(const shs_context *ctx, shs_status mine) {
@@ -2835,8 +2842,13 @@ SHS__PRIVATE void shs__ctx_print_pieces(uint64_t print, int has_say, shs_wide *p
     int i;
     for (i = 0; i < SHS__PIECES; i++) {
         shs_wide piece = (shs_wide)(print >> (16 * i) & 0xffff);
-        pieces[2 * i] = has_say ? piece : -65536;
-        pieces[2 * i + 1] = has_say ? -piece : -65536;
+        if (has_say) {
+            pieces[2 * i] = piece;
+            pieces[2 * i + 1] = -piece;
+        } else {
+            pieces[2 * i] = -65536;
+            pieces[2 * i + 1] = -65536;
+        }
     }
 }
 
@@ -2847,7 +2859,8 @@ SHS__OUTLINE shs_status shs__ctx_meet(const shs_context *ctx, shs_status mine, s
     shs_status status;
     int i;
     if (!shs__ctx_distributed(ctx)) return mine;
-    v[0] = mine == SHS_OK ? 0 : 1;
+    if (mine == SHS_OK) v[0] = 0;
+    else v[0] = 1;
     shs__ctx_print_pieces(meeting->all, 1, v + 1);
     shs__ctx_print_pieces(meeting->having, meeting->has_data, v + 1 + 2 * SHS__PIECES);
     memcpy(v + 1 + 4 * SHS__PIECES, meeting->largest, sizeof meeting->largest);
@@ -6271,7 +6284,8 @@ SHS__PUBLIC shs_real shs_nrm2(int n, const shs_real *x, int incx) {
     shs_real squares = shs_dot(n, x, incx, x, incx), scale;
     int i;
     if (squares >= SHS__SQUARES_MIN && shs__finite(1, &squares)) return SHS__SQRT(squares);
-    scale = squares < 1 ? SHS__SCALE_UP : SHS__SCALE_DOWN;
+    if (squares < 1) scale = SHS__SCALE_UP;
+    else scale = SHS__SCALE_DOWN;
     x += shs__la_start(n, incx);
     squares = 0;
     for (i = 0; i < n; i++) {
@@ -6447,8 +6461,10 @@ SHS__PRIVATE shs__part shs__la_part_of(shs_uplo uplo) { return uplo == SHS_UPLO_
 
 /* Of the rows row .. row+rows-1 of one column those that are wanted: first .. last-1, counted from row. */
 SHS__PRIVATE void shs__la_wanted(shs__part part, int row, int rows, int column, int *first, int *last) {
-    *first = part == SHS__LOWER ? shs__imin(shs__imax(column - row, 0), rows) : 0;
-    *last = part == SHS__UPPER ? shs__imin(shs__imax(column - row + 1, 0), rows) : rows;
+    if (part == SHS__LOWER) *first = shs__imin(shs__imax(column - row, 0), rows);
+    else *first = 0;
+    if (part == SHS__UPPER) *last = shs__imin(shs__imax(column - row + 1, 0), rows);
+    else *last = rows;
 }
 
 /* Whether nothing, or everything, of a tile is wanted. */
@@ -6527,7 +6543,8 @@ typedef struct shs__gemm {
 /* Rows of A's next sliver where `left` are left: what does not fill a vector is a sliver of its own where rows lie. */
 SHS__PRIVATE int shs__la_gemm_height(const shs__gemm *g, int left) {
     const int height = shs__imin(left, g->tiles->rows);
-    return g->a_lies && height > g->tiles->pad ? height - height % g->tiles->pad : height;
+    if (g->a_lies && height > g->tiles->pad) return height - height % g->tiles->pad;
+    return height;
 }
 
 /* A sliver for the micro-kernel. */
@@ -6548,11 +6565,13 @@ SHS__PRIVATE void shs__la_gemm_where(shs__gemm *g) {
 
 /* Element (row, from) of op(A), and (from, column) of op(B). */
 SHS__PRIVATE const shs_real *shs__la_gemm_a(const shs__gemm *g, int row) {
-    return g->transa == SHS_TRANS_YES ? SHS__AT(g->A, g->lda, g->from, row) : SHS__AT(g->A, g->lda, row, g->from);
+    if (g->transa == SHS_TRANS_YES) return SHS__AT(g->A, g->lda, g->from, row);
+    return SHS__AT(g->A, g->lda, row, g->from);
 }
 
 SHS__PRIVATE const shs_real *shs__la_gemm_b(const shs__gemm *g, int column) {
-    return g->transb == SHS_TRANS_YES ? SHS__AT(g->B, g->ldb, column, g->from) : SHS__AT(g->B, g->ldb, g->from, column);
+    if (g->transb == SHS_TRANS_YES) return SHS__AT(g->B, g->ldb, column, g->from);
+    return SHS__AT(g->B, g->ldb, g->from, column);
 }
 
 /* Room for one tile that sticks out of the wanted part, and for a block of A. */
@@ -6613,8 +6632,13 @@ SHS__PRIVATE shs__sliver shs__la_gemm_sliver_b(const shs__gemm *g, int column, i
     b.before = b.size - columns;
     if (g->b_lies && column >= b.before) {
         b.at = shs__la_gemm_b(g, column - b.before);
-        b.column = g->transb == SHS_TRANS_YES ? 1 : g->ldb;
-        b.next = g->transb == SHS_TRANS_YES ? g->ldb : 1;
+        if (g->transb == SHS_TRANS_YES) {
+            b.column = 1;
+            b.next = g->ldb;
+        } else {
+            b.column = g->ldb;
+            b.next = 1;
+        }
     } else b.at = packed, b.column = 1, b.next = b.size, b.before = 0;
     return b;
 }
@@ -6749,7 +6773,8 @@ SHS__PRIVATE void shs__la_gemm_run(const shs_context *ctx, shs__gemm *g) {
         return;
     }
     g->tiles = shs__kernels_gemm();
-    g->stripe = shs__ctx_workers(ctx) > 1 ? SHS__STRIPE_COLUMNS : g->panel;
+    if (shs__ctx_workers(ctx) > 1) g->stripe = SHS__STRIPE_COLUMNS;
+    else g->stripe = g->panel;
     for (g->column = 0; g->column < g->n; g->column += g->columns) {
         g->columns = shs__imin(g->n - g->column, g->panel);
         for (g->from = 0; g->from < g->k; g->from += g->depth) {
@@ -6802,8 +6827,10 @@ SHS__PRIVATE void shs__la_slab_chunk(void *arg, size_t chunk, int worker) {
     shs__gemm slab = *g;
     alone.threads = 1;
     slab.k = shs__imin(g->k - from, SHS__SLAB_DEPTH);
-    slab.A = g->transa == SHS_TRANS_YES ? SHS__AT(g->A, g->lda, from, 0) : SHS__AT(g->A, g->lda, 0, from);
-    slab.B = g->transb == SHS_TRANS_YES ? SHS__AT(g->B, g->ldb, 0, from) : SHS__AT(g->B, g->ldb, from, 0);
+    if (g->transa == SHS_TRANS_YES) slab.A = SHS__AT(g->A, g->lda, from, 0);
+    else slab.A = SHS__AT(g->A, g->lda, 0, from);
+    if (g->transb == SHS_TRANS_YES) slab.B = SHS__AT(g->B, g->ldb, 0, from);
+    else slab.B = SHS__AT(g->B, g->ldb, from, 0);
     slab.beta = 0;
     slab.C = g->partial + chunk * (size_t)g->m * (size_t)g->n;
     slab.ldc = g->m;
@@ -6833,7 +6860,8 @@ SHS__PRIVATE void shs__la_gemm_slabs(const shs_context *ctx, shs__gemm *g) {
         shs__ctx_parallel(ctx, (shs_wide)g->columns * shs__ctx_product_work(g->m, g->n, SHS__SLAB_DEPTH), (size_t)g->columns,
                           shs__la_slab_chunk, g);
         shs__ctx_parallel(ctx, (shs_wide)g->columns * (shs_wide)g->m * (shs_wide)g->n, (size_t)g->n, shs__la_slab_sum_chunk, g);
-        g->from = g->columns == left ? g->k : g->from + g->columns * SHS__SLAB_DEPTH;
+        if (g->columns == left) g->from = g->k;
+        else g->from = g->from + g->columns * SHS__SLAB_DEPTH;
     }
 }
 
@@ -7031,7 +7059,8 @@ SHS__PUBLIC shs_status shs_gemm_general_naive(shs_trans transa, shs_trans transb
             for (p = 0; alpha != 0 && p < k; p++)
                 sum += *(transa == SHS_TRANS_YES ? SHS__AT(A, lda, p, i) : SHS__AT(A, lda, i, p)) *
                        *(transb == SHS_TRANS_YES ? SHS__AT(B, ldb, j, p) : SHS__AT(B, ldb, p, j));
-            *c = beta == 0 ? alpha * sum : alpha * sum + beta * *c;
+            if (beta == 0) *c = alpha * sum;
+            else *c = alpha * sum + beta * *c;
         }
     return SHS_OK;
 }
@@ -7080,7 +7109,8 @@ SHS__PUBLIC shs_status shs_syrk_naive(shs_uplo uplo, shs_trans trans, int n, int
             for (p = 0; alpha != 0 && p < k; p++)
                 sum += trans == SHS_TRANS_YES ? *SHS__AT(A, lda, p, i) * *SHS__AT(A, lda, p, j)
                                           : *SHS__AT(A, lda, i, p) * *SHS__AT(A, lda, j, p);
-            *c = beta == 0 ? alpha * sum : alpha * sum + beta * *c;
+            if (beta == 0) *c = alpha * sum;
+            else *c = alpha * sum + beta * *c;
         }
     return SHS_OK;
 }
@@ -7136,7 +7166,8 @@ SHS__PRIVATE void shs__la_trsm_strip(const shs__trsm *t, int rows, int n, const 
         return;
     }
     h = shs__la_round_up(n - n / 2, SHS__SMALL_TRIANGLE);
-    corner = t->uplo == SHS_UPLO_UPPER ? SHS__AT(A, t->lda, 0, h) : SHS__AT(A, t->lda, h, 0);
+    if (t->uplo == SHS_UPLO_UPPER) corner = SHS__AT(A, t->lda, 0, h);
+    else corner = SHS__AT(A, t->lda, h, 0);
     below = SHS__AT(A, t->lda, h, h);
     X2 = SHS__AT(X, ldx, 0, h);
     if (upper) {
@@ -7179,10 +7210,16 @@ SHS__PRIVATE void shs__la_trsm_set(shs__trsm *t, shs_side side, shs_uplo uplo, s
                                    int n, shs_real alpha, const shs_real *A, int lda, shs_real *B, int ldb) {
     t->side = side;
     t->uplo = uplo;
-    t->trans = side == SHS_SIDE_LEFT ? shs__la_other_trans(trans) : trans;
+    if (side == SHS_SIDE_LEFT) t->trans = shs__la_other_trans(trans);
+    else t->trans = trans;
     t->diag = diag;
-    t->rows = side == SHS_SIDE_LEFT ? n : m;
-    t->order = side == SHS_SIDE_LEFT ? m : n;
+    if (side == SHS_SIDE_LEFT) {
+        t->rows = n;
+        t->order = m;
+    } else {
+        t->rows = m;
+        t->order = n;
+    }
     t->alpha = alpha;
     t->A = A;
     t->lda = lda;
@@ -7207,7 +7244,8 @@ SHS__PRIVATE shs_status shs__la_trsm_check(shs_side side, shs_uplo uplo, shs_tra
     if (shs__la_absent(B, m, n)) return SHS_BAD_B;
     if (ldb < m) return SHS_BAD_LDB;
     if (m == 0 || n == 0 || alpha == 0 || diag == SHS_DIAG_UNIT) return SHS_OK;
-    return shs__la_zero_on_diagonal(order, A, lda) ? SHS_SINGULAR : SHS_OK;
+    if (shs__la_zero_on_diagonal(order, A, lda)) return SHS_SINGULAR;
+    return SHS_OK;
 }
 
 /* The fast form of shs_trsm_naive. */
@@ -7295,7 +7333,8 @@ SHS__PRIVATE shs_status shs__la_cholesky(const shs_context *ctx, shs_uplo uplo, 
     shs_real *corner, *below;
     shs_status status;
     if (n <= SHS__SMALL_TRIANGLE) return shs_cholesky_naive(uplo, n, A, lda);
-    corner = lower ? SHS__AT(A, lda, h, 0) : SHS__AT(A, lda, 0, h);
+    if (lower) corner = SHS__AT(A, lda, h, 0);
+    else corner = SHS__AT(A, lda, 0, h);
     below = SHS__AT(A, lda, h, h);
     status = shs__la_cholesky(ctx, uplo, h, A, lda, room);
     if (status != SHS_OK) return status;
@@ -7587,7 +7626,8 @@ SHS__PRIVATE void shs__eigh_column(int n, const shs_wide *v, size_t step, shs_wi
         shs_wide a = v[(size_t)i * step];
         if (shs__wabs(a) > largest) {
             largest = shs__wabs(a);
-            sign = a < 0 ? (shs_wide)-1 : (shs_wide)1;
+            if (a < 0) sign = (shs_wide)-1;
+            else sign = (shs_wide)1;
         }
     }
     for (i = 0; i < n; i++) column[i] = sign * v[(size_t)i * step];
@@ -7614,7 +7654,8 @@ SHS__PRIVATE shs_wide shs__eigh_reflection(const shs__eigh_kernels *kernels, int
     *beta = head;
     if (tail2 <= SHS__WIDE_MIN / SHS__WIDE_EPS) return 0;
     norm = SHS__WSQRT(head * head + tail2);
-    *beta = head > 0 ? -norm : norm;
+    if (head > 0) *beta = -norm;
+    else *beta = norm;
     kernels->combine(m - 1, 1 / (head - *beta), x + 1, 0, x + 1);
     return (*beta - head) / *beta;
 }
@@ -7699,7 +7740,7 @@ SHS__PRIVATE shs_wide shs__eigh_gershgorin(int n, const shs_wide *d, const shs_w
     int i;
     for (i = 0; i < n; i++) {
         shs_wide r = shs__wabs(d[i]) + before + shs__wabs(e[i]); /* e ends in a zero */
-        radius = r > radius ? r : radius;
+        if (r > radius) radius = r;
         before = shs__wabs(e[i]);
     }
     return radius;
@@ -7786,7 +7827,8 @@ SHS__OUTLINE shs_status shs__eigh_ql(shs__eigh *w, int from, int to, int want_ve
 /* Where block i of so many begins: at a multiple of four, as products write columns by four and must not touch those of
    another block. */
 SHS__PRIVATE int shs__eigh_cut(int n, int blocks, size_t i) {
-    return i == (size_t)blocks ? n : (int)((size_t)n * i / (size_t)blocks / 4 * 4);
+    if (i == (size_t)blocks) return n;
+    return (int)((size_t)n * i / (size_t)blocks / 4 * 4);
 }
 
 /* z, and the columns in ascending order of their values. Merge j of the level has scratch where its columns are. */
@@ -7835,8 +7877,8 @@ SHS__OUTLINE void shs__eigh_merge_deflate(shs__eigh *w, shs__merge *m) {
     shs_wide largest = 0, least;
     int i, last = -1, end = m->n, *kept = m->row; /* in passing */
     for (i = 0; i < m->n; i++) {
-        largest = shs__wabs(values[i]) > largest ? shs__wabs(values[i]) : largest;
-        largest = shs__wabs(m->z[i]) > largest ? shs__wabs(m->z[i]) : largest;
+        if (shs__wabs(values[i]) > largest) largest = shs__wabs(values[i]);
+        if (shs__wabs(m->z[i]) > largest) largest = shs__wabs(m->z[i]);
     }
     least = 8 * SHS__WIDE_EPS * largest;
     m->k = 0;
@@ -7900,8 +7942,10 @@ SHS__PRIVATE shs_wide shs__eigh_secular_step(shs_wide left, shs_wide right, shs_
     a = (left + right) * f - left * right * (dpsi + dphi);
     b = left * right * f;
     r = a * a - 4 * b * c;
-    r = r > 0 ? SHS__WSQRT(r) : 0;
-    return a <= 0 ? (a - r) / (2 * c) : 2 * b / (a + r);
+    if (r > 0) r = SHS__WSQRT(r);
+    else r = 0;
+    if (a <= 0) return (a - r) / (2 * c);
+    return 2 * b / (a + r);
 }
 
 /* Before the columns are shared out: all that one merge does by itself. */
@@ -8093,7 +8137,7 @@ SHS__OUTLINE void shs__eigh_sturm(int n, const shs_wide *d, const shs_wide *e2, 
         shs_wide di = d[i], ei = e2[i];
         for (q = 0; q < SHS__SHIFTS; q++) {
             shs_wide p = di - x[q] - ei / pivot[q];
-            p = shs__wabs(p) < least ? -least : p;
+            if (shs__wabs(p) < least) p = -least;
             below[q] += p < 0 ? (shs_wide)1 : (shs_wide)0;
             pivot[q] = p;
         }
@@ -8109,7 +8153,7 @@ SHS__OUTLINE void shs__eigh_bisect(shs__eigh *w, int k) {
     e2[0] = 0;
     for (q = 1; q < w->n; q++) {
         e2[q] = w->e[q - 1] * w->e[q - 1];
-        most = e2[q] > most ? e2[q] : most;
+        if (e2[q] > most) most = e2[q];
     }
     for (first = 0; first < k; first += SHS__SHIFTS) {
         for (q = 0; q < SHS__SHIFTS; q++) {
@@ -8163,7 +8207,8 @@ SHS__OUTLINE int shs__eigh_twisted(shs__eigh *w, int j, shs_wide norm) {
             smallest = off;
             r = i;
         }
-        before = i > 0 ? e[i - 1] * e[i - 1] / up[i] : 0;
+        if (i > 0) before = e[i - 1] * e[i - 1] / up[i];
+        else before = 0;
     }
     y[r] = 1; /* the rest is zero, and stays so beyond what counts: subnormal numbers are slow */
     for (i = r - 1; i >= 0 && shs__wabs(y[i + 1]) > tiny; i--) y[i] = -e[i] * y[i + 1] / down[i];
@@ -8253,7 +8298,8 @@ SHS__PRIVATE shs_status shs__eigh_solve(shs__eigh *w, int k, shs_wide *values, s
     few = shs__eigh_few_faster(w->n, k) && shs__eigh_solve_few(w, k, vectors != NULL);
     if (!few) {
         memcpy(w->values, w->d, (size_t)w->n * sizeof *w->d);
-        status = vectors ? shs__eigh_conquer(w) : shs__eigh_ql(w, 0, w->n, 0);
+        if (vectors) status = shs__eigh_conquer(w);
+        else status = shs__eigh_ql(w, 0, w->n, 0);
     }
     if (status != SHS_OK) return status;
     shs__eigh_sort(few ? k : w->n, w->values, -1, w->order);
@@ -8306,7 +8352,7 @@ SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *
     ptrdiff_t i, p, q, sweep, rotated = 1;
     for (i = 0; i < (ptrdiff_t)n * n; i++) {
         V[i] = i % (n + 1) == 0;
-        least = shs__wabs(A[i]) > least ? shs__wabs(A[i]) : least;
+        if (shs__wabs(A[i]) > least) least = shs__wabs(A[i]);
     }
     least *= SHS__WIDE_EPS / (shs_wide)n;
     for (sweep = 0; sweep < 60 && rotated; sweep++)
@@ -8314,7 +8360,8 @@ SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *
             for (p = 0; p < q; p++) {
                 shs_wide a = A[p + q * n], h = (A[q + q * n] - A[p + p * n]) / 2, root = SHS__WSQRT(h * h + a * a), t, c;
                 if (!(shs__wabs(a) > least)) continue;
-                t = h < 0 ? a / (h - root) : a / (h + root);
+                if (h < 0) t = a / (h - root);
+                else t = a / (h + root);
                 c = 1 / SHS__WSQRT(1 + t * t);
                 for (i = 0; i < n; i++) shs__eigh_rotate_naive(A + i + p * n, A + i + q * n, c, t * c);
                 for (i = 0; i < n; i++) shs__eigh_rotate_naive(A + p + i * n, A + q + i * n, c, t * c);
@@ -8396,14 +8443,16 @@ SHS__OUTLINE shs_status shs__omp_check_signals(const shs_context *ctx, int p, in
     if (status == SHS_OK) status = shs__omp_check_dictionary(p, n, D, ldd);
     if (status != SHS_OK) return status;
     if (!Y && m) return SHS_BAD_SIGNALS;
-    return ldy < p ? SHS_BAD_LDY : SHS_OK;
+    if (ldy < p) return SHS_BAD_LDY;
+    return SHS_OK;
 }
 
 /* Likewise for D'Y. */
 SHS__PRIVATE shs_status shs__omp_check_correlations(const shs_context *ctx, int n, size_t m, const shs_real *dty, int ldt) {
     shs_status status = shs__ctx_check(ctx);
     if (status == SHS_OK && n < 1) status = SHS_BAD_N;
-    return status == SHS_OK && ((!dty && m) || ldt < n) ? SHS_BAD_CORRELATIONS : status;
+    if (status == SHS_OK && ((!dty && m) || ldt < n)) return SHS_BAD_CORRELATIONS;
+    return status;
 }
 
 /* ---- codes ----------------------------------------------------------------------------------------------- >>codes */
@@ -8508,7 +8557,8 @@ SHS__OUTLINE shs_wide shs__synthesize(const shs__synthesis *w, size_t i, size_t 
             count = shs__imin(codes->used[i] - k, SHS__COLUMNS_AT_ONCE);
             for (q = 0; q < count; q++) {
                 columns[q] = SHS__AT(w->D, w->ldd, 0, codes->atoms[at + (size_t)(k + q)]);
-                factors[q] = w->Y ? -codes->coefs[at + (size_t)(k + q)] : codes->coefs[at + (size_t)(k + q)];
+                if (w->Y) factors[q] = -codes->coefs[at + (size_t)(k + q)];
+                else factors[q] = codes->coefs[at + (size_t)(k + q)];
             }
             kernels->combine(w->p, count, columns, factors, z);
         }
@@ -8599,7 +8649,8 @@ SHS__PUBLIC shs_status shs_codes_residual(const shs_context *ctx, int p, int n, 
     w.count = m;
     w.Z = E;
     w.ldz = lde;
-    total = m ? shs__synthesis_run(ctx, &w) : 0;
+    if (m) total = shs__synthesis_run(ctx, &w);
+    else total = 0;
     if (sum2) *sum2 = total;
     shs__layout_release(ctx, &l);
     return SHS_OK;
@@ -8795,7 +8846,8 @@ SHS__PRIVATE int shs__omp_append_gram(shs__omp_signal *w) {
         shs_real wrong;
         if (!(w->distance[j] > SHS__OMP_GUARD * gjj)) return 0; /* no atom is left that is sure not to depend */
         wrong = 2 * (8 * SHS__EPS * gjj + (d2 - w->distance[j])) / d2;
-        w->inflation = wrong > SHS__OMP_GUARD ? 1 + wrong : 1;
+        if (wrong > SHS__OMP_GUARD) w->inflation = 1 + wrong;
+        else w->inflation = 1;
     }
     return shs__omp_take(w, j, w->alpha[j], d2, gjj);
 }
@@ -8886,7 +8938,8 @@ SHS__PRIVATE shs_status shs__omp_check_norm(const shs_real *norm2, shs_real tole
     shs_wide tolerance2 = (shs_wide)tolerance * (shs_wide)tolerance;
     if (!(tolerance > 0) && !wanted) return SHS_OK;
     if (!norm2 || !shs__finite(1, norm2) || *norm2 < 0) return SHS_BAD_NORMS;
-    return tolerance > 0 && tolerance2 < SHS__OMP_TRUST2 * (shs_wide)*norm2 ? SHS_TOLERANCE_TOO_SMALL : SHS_OK;
+    if (tolerance > 0 && tolerance2 < SHS__OMP_TRUST2 * (shs_wide)*norm2) return SHS_TOLERANCE_TOO_SMALL;
+    return SHS_OK;
 }
 
 /* Decides whether the tolerance is reached; returns whether it is too close to call. The error of the recurrence is in
@@ -9075,7 +9128,8 @@ typedef struct shs__omp_team {
 SHS__PRIVATE void shs__team_member(const shs__omp_signal *w, size_t i, shs__omp_signal *member) {
     const shs__omp_team *g = w->team;
     *member = *w;
-    member->y = g->Y ? SHS__AT(g->Y, g->ldy, 0, i) : NULL;
+    if (g->Y) member->y = SHS__AT(g->Y, g->ldy, 0, i);
+    else member->y = NULL;
     member->x = SHS__AT(g->X, g->stride, 0, i);
     member->t = g->T + i * g->limit;
     member->alpha = g->A + (w->over->G ? i * (size_t)w->over->padded : 0);
@@ -9232,7 +9286,8 @@ SHS__PRIVATE void shs__nn_layout(shs__layout *l, shs__nn_equations *e, int limit
 }
 
 SHS__PRIVATE shs_wide shs__nn_product(const shs__nn_equations *e, int i, int j) {
-    return i < j ? e->H[shs__omp_triangle(j) + (size_t)i] : e->H[shs__omp_triangle(i) + (size_t)j];
+    if (i < j) return e->H[shs__omp_triangle(j) + (size_t)i];
+    return e->H[shs__omp_triangle(i) + (size_t)j];
 }
 
 /* Whether the atom has a length: the square of a tiny one is 0, which leaves no coefficient to divide by. */
@@ -9353,13 +9408,15 @@ SHS__INLINE int shs__nn_append(shs__omp_signal *w, shs__nn_equations *e, shs__om
     e->x[k] = e->in_use[k] = 0;
     e->guard = known && sizeof(shs_wide) > sizeof(shs_real) ? (shs_wide)SHS__OMP_GUARD * (shs_wide)SHS__OMP_GUARD
                                                             : (shs_wide)SHS__OMP_GUARD;
-    e->h[k] = known ? 0 : (shs_wide)w->alpha[j];
+    if (known) e->h[k] = 0;
+    else e->h[k] = (shs_wide)w->alpha[j];
     for (i = 0; known && i < over->p; i++)
         e->h[k] += (shs_wide)*SHS__AT(over->D, over->ldd, i, j) * (shs_wide)w->y[i];
     for (i = 0; i <= k; i++) {
         const shs_real *a = known ? SHS__AT(over->D, over->ldd, 0, j) : NULL;
         const shs_real *b = known ? SHS__AT(over->D, over->ldd, 0, w->atoms[i]) : NULL;
-        row[i] = known ? 0 : (shs_wide)over->G[(size_t)j * over->ldg + (size_t)w->atoms[i]];
+        if (known) row[i] = 0;
+        else row[i] = (shs_wide)over->G[(size_t)j * over->ldg + (size_t)w->atoms[i]];
         for (l = 0; known && l < over->p; l++) row[i] += (shs_wide)a[l] * (shs_wide)b[l];
         if (!known && i < k) e->h[k] += row[i] * (shs_wide)w->x[i];
     }
@@ -9392,7 +9449,8 @@ SHS__PRIVATE shs_wide shs__nn_residual2(const shs__omp_signal *w, const shs__nn_
         for (j = 0; j < w->chosen; j++) both -= shs__nn_product(e, i, j) * (shs_wide)w->x[j];
         sum -= both * (shs_wide)w->x[i];
     }
-    return sum > 0 ? sum : 0;
+    if (sum > 0) return sum;
+    return 0;
 }
 
 /* One step, as shs__omp_step. */
@@ -9461,7 +9519,8 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
     const int nonnegative = SHS__OMP_IF_NONNEGATIVE(over->nonnegative);
     int i;
     g->over = over;
-    g->members = own ? own : SHS__CARVE(l, shs__omp_signal, (size_t)count);
+    if (own) g->members = own;
+    else g->members = SHS__CARVE(l, shs__omp_signal, (size_t)count);
     g->alpha = SHS__CARVE(l, shs_real, shs__layout_product(padded, columns, 1));
     g->R = SHS__CARVE(l, shs_real, shs__layout_product((size_t)shs__imax(over->p, limit), direct ? columns : 1, 1));
     g->exact = SHS__CARVE(l, shs_wide, p);
@@ -9485,18 +9544,25 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
         w->team = NULL;
         w->L = SHS__CARVE(l, shs_real, shs__omp_triangle(limit));
         w->t = SHS__CARVE(l, shs_real, (size_t)limit);
-        w->rows = direct ? 1 : (size_t)shs__imax(limit - 1, 1);
-        w->B = nonnegative || direct ? NULL : SHS__CARVE(l, shs_real, shs__layout_product(padded, w->rows, 1));
-        w->Q = direct && !nonnegative ? SHS__CARVE(l, shs_real, shs__layout_product(p, (size_t)limit, 1)) : NULL;
+        if (direct) w->rows = 1;
+        else w->rows = (size_t)shs__imax(limit - 1, 1);
+        if (nonnegative || direct) w->B = NULL;
+        else w->B = SHS__CARVE(l, shs_real, shs__layout_product(padded, w->rows, 1));
+        if (direct && !nonnegative) w->Q = SHS__CARVE(l, shs_real, shs__layout_product(p, (size_t)limit, 1));
+        else w->Q = NULL;
         if (nonnegative) shs__nn_layout(l, &w->equations, limit);
         w->distance = w->root = w->diagonal = w->residual = NULL;
         w->unit = 1;
         w->longest = 0;
         if (SHS__OMP_IF_WEIGHTED(over->weighted)) {
-            w->root = g->roots ? g->roots + (size_t)i * p : NULL;
-            w->clean = g->clean ? g->clean + (size_t)i * p : NULL;
-            w->there = g->there ? g->there + (size_t)i * p : NULL;
-            w->diagonal = g->diagonals ? g->diagonals + (size_t)i * (size_t)shs__omp_padded(over->n) : NULL;
+            if (g->roots) w->root = g->roots + (size_t)i * p;
+            else w->root = NULL;
+            if (g->clean) w->clean = g->clean + (size_t)i * p;
+            else w->clean = NULL;
+            if (g->there) w->there = g->there + (size_t)i * p;
+            else w->there = NULL;
+            if (g->diagonals) w->diagonal = g->diagonals + (size_t)i * (size_t)shs__omp_padded(over->n);
+            else w->diagonal = NULL;
             w->residual = SHS__CARVE(l, shs_real, (size_t)shs__imax(over->p, limit));
         }
         if (SHS__OMP_IF_WEIGHTED(over->weighted) || shs__omp_distances(over->selection))
@@ -9533,7 +9599,8 @@ SHS__PRIVATE void shs__omp_correlate_one(const shs__omp_group *g, int count) {
 
 /* Gives a signal column `at` of R and alpha. */
 SHS__PRIVATE void shs__omp_seat(const shs__omp_group *g, shs__omp_signal *w, int at) {
-    w->r = SHS__OMP_IF_WEIGHTED(w->root) ? w->residual : g->R + (size_t)at * (size_t)g->over->p;
+    if (SHS__OMP_IF_WEIGHTED(w->root)) w->r = w->residual;
+    else w->r = g->R + (size_t)at * (size_t)g->over->p;
     w->alpha = g->alpha + (size_t)at * (size_t)g->over->n;
     if (SHS__OMP_IF_WEIGHTED(g->seats)) g->seats[at] = w;
 }
@@ -9640,7 +9707,8 @@ typedef struct shs__coder {
 SHS__PRIVATE int shs__omp_limited(const shs_omp_options *o) { return o->sparsity > 0 || o->sparsity_each; }
 
 SHS__PRIVATE size_t shs__coder_default_group(int n) {
-    return n > 1024 ? (size_t)SHS__CODER_GROUP_LARGE : (size_t)SHS__CODER_GROUP;
+    if (n > 1024) return (size_t)SHS__CODER_GROUP_LARGE;
+    return (size_t)SHS__CODER_GROUP;
 }
 
 /* Compares the operations with and without the Gram matrix, its own cost included, for m signals of s atoms. Where the options
@@ -9658,7 +9726,8 @@ SHS__PRIVATE int shs__omp_gram_pays(int p, int n, size_t m, int stride, const sh
 
 /* The first signal behind group k. */
 SHS__PRIVATE size_t shs__team_end(const shs_omp_options *o, size_t m, size_t k) {
-    return k + 1 < o->group_count ? o->groups[k + 1] : m;
+    if (k + 1 < o->group_count) return o->groups[k + 1];
+    return m;
 }
 
 /* Scratch of up to `count` signals that share their atoms, beside that of the one that stands for them: its alpha, and b_k of
@@ -9667,7 +9736,8 @@ SHS__PRIVATE void shs__team_layout(shs__layout *l, shs__omp_group *g, int direct
     const size_t padded = (size_t)g->over->padded;
     g->team.T = SHS__CARVE(l, shs_real, shs__layout_product(limit, count, 1));
     g->team.squares = SHS__CARVE(l, shs_wide, padded);
-    g->team.R = direct ? SHS__CARVE(l, shs_real, shs__layout_product((size_t)g->over->p, count, 1)) : NULL;
+    if (direct) g->team.R = SHS__CARVE(l, shs_real, shs__layout_product((size_t)g->over->p, count, 1));
+    else g->team.R = NULL;
     g->team.panel = panel;
     g->team.limit = limit;
     g->team.scratch = g->scratch;
@@ -9745,12 +9815,18 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
     int i, count;
     c->use_gram = p == 0 || shs__omp_gram_pays(p, n, c->m, c->stride, o);
     over->weighted = shs__omp_weighted(o);
-    c->group = o->signals_per_group ? o->signals_per_group : shs__coder_default_group(n);
+    if (o->signals_per_group) c->group = o->signals_per_group;
+    else c->group = shs__coder_default_group(n);
     if (c->few || c->late) c->group = shs__zmax(c->m, 1); /* one chunk */
     c->group = shs__zmin(c->group, shs__zmin(shs__zmax(c->m, 1), c->use_gram ? INT_MAX : shs__direct_group(over, c->stride)));
     c->chunks = shs__ctx_chunks(c->m, c->group);
-    count = c->use_gram ? SHS__ABREAST : (int)c->group;
-    columns = c->use_gram ? c->group : (size_t)shs__omp_columns(count, o->selection);
+    if (c->use_gram) {
+        count = SHS__ABREAST;
+        columns = c->group;
+    } else {
+        count = (int)c->group;
+        columns = (size_t)shs__omp_columns(count, o->selection);
+    }
     if (o->groups) {
         c->group = 1;
         for (k = 0; k < o->group_count; k++)
@@ -9762,17 +9838,23 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
     }
     over->selection = o->selection;
     over->nonnegative = o->nonnegative;
-    over->padded = c->use_gram && !o->gram ? shs__omp_padded(n) : n;
+    if (c->use_gram && !o->gram) over->padded = shs__omp_padded(n);
+    else over->padded = n;
     over->ldg = (size_t)(o->gram ? o->ldg : over->padded);
     c->own_gram = NULL;
     if (c->use_gram && !o->gram) c->own_gram = SHS__CARVE(l, shs_real, shs__layout_product(over->ldg, (size_t)n, 1));
-    scratch = p && !over->weighted && !c->few ? shs__la_gemm_scratch(0, (int)shs__zmin(columns, INT_MAX), p) : 0;
+    if (p && !over->weighted && !c->few) scratch = shs__la_gemm_scratch(0, (int)shs__zmin(columns, INT_MAX), p);
+    else scratch = 0;
     if (c->use_gram && !o->gram) scratch = shs__zmax(scratch, shs__la_gemm_scratch(n, SHS__GRAM_BLOCK, p));
-    values = over->weighted ? shs__stripes_count(n, p) : p ? shs__la_packed_count(n, p) : 0;
+    if (over->weighted) values = shs__stripes_count(n, p);
+    else if (p) values = shs__la_packed_count(n, p);
+    else values = 0;
     if (c->few) values = 0;
-    over->packed = p && !c->few ? SHS__CARVE(l, shs_real, values) : NULL;
+    if (p && !c->few) over->packed = SHS__CARVE(l, shs_real, values);
+    else over->packed = NULL;
     if (c->late) shs__coder_hold(l, c);
-    c->squares = over->weighted ? SHS__CARVE(l, shs_real, values) : NULL;
+    if (over->weighted) c->squares = SHS__CARVE(l, shs_real, values);
+    else c->squares = NULL;
     over->diagonal = NULL;
     if (over->weighted || shs__omp_distances(o->selection))
         over->diagonal = SHS__CARVE(l, shs_real, (size_t)shs__omp_padded(n));
@@ -9811,7 +9893,9 @@ SHS__PRIVATE void shs__coder_dictionary(const shs_context *ctx, shs__coder *c, c
         shs__ctx_parallel(ctx, (shs_wide)d->n * (shs_wide)d->p, shs__ctx_chunks((size_t)d->n, (size_t)shs__kernels_vector()->wide),
                           shs__stripe_chunk, c);
     else if (d->packed) shs__la_pack(ctx, d->n, d->p, D, ldd, d->packed);
-    d->G = !c->use_gram ? NULL : c->own_gram ? c->own_gram : c->options->gram;
+    if (!c->use_gram) d->G = NULL;
+    else if (c->own_gram) d->G = c->own_gram;
+    else d->G = c->options->gram;
     if (c->own_gram)
         shs__ctx_parallel(ctx, shs__ctx_product_work(d->n, d->n, d->p), shs__ctx_chunks((size_t)d->n, SHS__GRAM_BLOCK),
                           shs__omp_gram_chunk, c);
@@ -9825,7 +9909,8 @@ SHS__PRIVATE int shs__omp_limit_of(const shs__coder *c, size_t i) {
 }
 
 SHS__PRIVATE shs_real shs__omp_tolerance_of(const shs__coder *c, size_t i) {
-    return c->options->tolerance_each ? c->options->tolerance_each[i] : c->options->tolerance;
+    if (c->options->tolerance_each) return c->options->tolerance_each[i];
+    return c->options->tolerance;
 }
 
 SHS__PRIVATE int shs__omp_is_nan(shs_real x) {
@@ -9873,7 +9958,7 @@ SHS__OUTLINE void shs__coder_weigh(const shs__coder *c, const shs__omp_group *g,
             total += (shs_wide)roots[l];
             w->there[w->present] = l; /* no branch, as in shs__omp_where */
             w->present += roots[l] > 0;
-            heaviest = roots[l] > heaviest ? roots[l] : heaviest;
+            if (roots[l] > heaviest) heaviest = roots[l];
             *SHS__AT(g->clean, p, l, i) = shs__omp_where(roots[l] > 0, *SHS__AT(c->Y, c->ldy, l, first + i));
         }
         shs__sum_add(&sums->weight, total);
@@ -9904,12 +9989,15 @@ SHS__OUTLINE void shs__coder_weigh(const shs__coder *c, const shs__omp_group *g,
 /* ||y||^2 of signal i, where it is known. */
 SHS__PRIVATE shs_wide shs__coder_norm2(const shs__coder *c, size_t i) {
     if (c->over.p) return shs__la_norm2(c->over.p, SHS__AT(c->Y, c->ldy, 0, i));
-    return c->norms2 ? (shs_wide)c->norms2[i] : 0;
+    if (c->norms2) return (shs_wide)c->norms2[i];
+    return 0;
 }
 
 /* Makes w ready for signal i; its atoms and coefficients go straight to the codes. */
 SHS__PRIVATE void shs__coder_begin(const shs__coder *c, shs__omp_signal *w, size_t i) {
-    w->y = w->root ? w->clean : c->over.p ? SHS__AT(c->Y, c->ldy, 0, i) : NULL;
+    if (w->root) w->y = w->clean;
+    else if (c->over.p) w->y = SHS__AT(c->Y, c->ldy, 0, i);
+    else w->y = NULL;
     w->atoms = c->codes->atoms + i * (size_t)c->codes->stride;
     w->x = c->codes->coefs + i * (size_t)c->codes->stride;
     shs__omp_begin(w, w->root ? shs__omp_weighted_norm2(w) : shs__coder_norm2(c, i), shs__omp_limit_of(c, i),
@@ -10005,7 +10093,8 @@ SHS__OUTLINE void shs__omp_code_team(const shs__coder *c, size_t first, size_t e
     team->count = end - first;
     team->ldy = c->ldy;
     team->stride = c->codes->stride;
-    team->Y = p ? SHS__AT(c->Y, c->ldy, 0, first) : NULL;
+    if (p) team->Y = SHS__AT(c->Y, c->ldy, 0, first);
+    else team->Y = NULL;
     team->X = SHS__AT(c->codes->coefs, team->stride, 0, first);
     w->y = team->Y;
     w->x = team->X;
@@ -10025,7 +10114,8 @@ SHS__OUTLINE void shs__omp_code_team(const shs__coder *c, size_t first, size_t e
     for (i = 0; i < team->count; i++) {
         const shs_wide before = shs__coder_norm2(c, first + i);
         shs__team_member(w, i, &member);
-        member.residual2 = team->R && w->chosen > 0 ? shs__kernels_vector()->norm2(p, member.r) : before;
+        if (team->R && w->chosen > 0) member.residual2 = shs__kernels_vector()->norm2(p, member.r);
+        else member.residual2 = before;
         for (k = 0; k < w->chosen && !team->R; k++) member.residual2 -= (shs_wide)member.t[k] * (shs_wide)member.t[k];
         shs__omp_solve(&member);
         if (w->y && w->chosen > 0 && shs__omp_unsure(w, member.residual2, before)) (void)shs__omp_measure(&member);
@@ -10039,7 +10129,9 @@ SHS__OUTLINE void shs__omp_code_team(const shs__coder *c, size_t first, size_t e
 
 /* The first signal of a chunk, or the number of signals. */
 SHS__PRIVATE size_t shs__coder_first(const shs__coder *c, size_t chunk) {
-    return chunk >= c->chunks ? c->m : c->options->groups ? c->options->groups[chunk] : chunk * c->group;
+    if (chunk >= c->chunks) return c->m;
+    if (c->options->groups) return c->options->groups[chunk];
+    return chunk * c->group;
 }
 
 SHS__PRIVATE void shs__coder_chunk(void *arg, size_t chunk, int worker) {
@@ -10076,10 +10168,12 @@ SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, co
         if (status != SHS_OK) memset(c->codes->used + done, 0, (c->m - done) * sizeof(int));
     }
     report->sum2 = shs__sum_value(&sum2);
-    report->rmse = c->over.p && c->m ? SHS__WSQRT(report->sum2 / ((shs_wide)c->over.p * (shs_wide)c->m)) : 0;
+    if (c->over.p && c->m) report->rmse = SHS__WSQRT(report->sum2 / ((shs_wide)c->over.p * (shs_wide)c->m));
+    else report->rmse = 0;
     if (c->over.weighted) {
         const shs_wide total = shs__sum_value(&weight);
-        report->rmse = total > 0 ? SHS__WSQRT(report->sum2 / total) : 0;
+        if (total > 0) report->rmse = SHS__WSQRT(report->sum2 / total);
+        else report->rmse = 0;
     }
     return status;
 }
@@ -10110,7 +10204,8 @@ SHS__PRIVATE int shs__omp_exponent(int n, const shs_real *x) {
     }
     for (k = 1; k < 16; k++)
         if (most[k] > most[0]) most[0] = most[k];
-    return most[0] > 0 ? (int)(most[0] >> SHS__OMP_FRACTION) - SHS__OMP_BIAS : (int)SHS__OMP_NOTHING;
+    if (most[0] > 0) return (int)(most[0] >> SHS__OMP_FRACTION) - SHS__OMP_BIAS;
+    return (int)SHS__OMP_NOTHING;
 }
 
 /* The same of an n x n Gram matrix's diagonal. */
@@ -10186,7 +10281,8 @@ SHS__OUTLINE shs_status shs__coder_look(const shs_context *ctx, const shs__coder
     if (found & SHS__FOUND_WEIGHTS) return SHS_BAD_WEIGHTS;
     if (found & SHS__FOUND_INFINITE) return c->over.p ? SHS_SIGNALS_NOT_FINITE : SHS_BAD_CORRELATIONS;
     if (found & SHS__FOUND_TINY) return SHS_OUT_OF_RANGE;
-    return found & SHS__FOUND_NORMS ? SHS_BAD_NORMS : SHS_OK;
+    if (found & SHS__FOUND_NORMS) return SHS_BAD_NORMS;
+    return SHS_OK;
 }
 
 SHS__PRIVATE shs_status shs__coder_finite(const shs_context *ctx, shs__coder *c) {
@@ -10237,7 +10333,8 @@ SHS__PRIVATE shs_status shs__coder_open(shs__coder *c, int p, int n, size_t m, i
     c->over.n = n;
     c->m = m;
     c->stride = stride;
-    c->options = options ? options : &zero;
+    if (options) c->options = options;
+    else c->options = &zero;
     c->over.weighted = shs__omp_weighted(c->options);
     return shs__omp_check_options(p, n, m, c->options, &c->stride);
 }
@@ -10293,7 +10390,8 @@ SHS__PRIVATE shs_status shs__omp_engine_open(const shs_context *ctx, const shs__
     job.coding = c->options;
     job.learning = learning;
     job.descending = purpose == SHS__OMP_DESCENDS;
-    return codes && (learns || !learning) ? e->signals_open(e->user, ctx, &job, session) : SHS_UNSUPPORTED;
+    if (codes && (learns || !learning)) return e->signals_open(e->user, ctx, &job, session);
+    return SHS_UNSUPPORTED;
 }
 
 /* A session for one coding. */
@@ -10316,7 +10414,8 @@ SHS__PRIVATE shs_status shs__omp_engine_code(const shs_context *ctx, const shs__
 SHS__PRIVATE int shs__codes_here(const shs_context *ctx, const shs__coder *c, shs_omp_report *report, shs_status *status) {
     const shs_engine *e = ctx && c->over.p ? ctx->engine : NULL;
     int here;
-    *status = e ? shs__omp_engine_code(ctx, c, report) : SHS_OK;
+    if (e) *status = shs__omp_engine_code(ctx, c, report);
+    else *status = SHS_OK;
     here = shs__ctx_cpu_takes_over(e, *status);
     if (here) *status = SHS_OK;
     return here;
@@ -10360,7 +10459,8 @@ SHS__OUTLINE shs_status shs__coder_matrices(const shs__omp_dictionary *d, const 
     if (d->p && !shs__finite_columns(d->p, (size_t)d->n, d->D, d->ldd)) return SHS_DICTIONARY_NOT_FINITE;
     if (!gram) return SHS_OK;
     if (!shs__finite_columns(d->n, (size_t)d->n, gram, ldg)) return SHS_BAD_GRAM;
-    return shs__gram_symmetric(d->n, gram, ldg) ? SHS_OK : SHS_GRAM_NOT_SYMMETRIC;
+    if (shs__gram_symmetric(d->n, gram, ldg)) return SHS_OK;
+    return SHS_GRAM_NOT_SYMMETRIC;
 }
 
 /* Whether the columns of a signal's atoms in the caller's Gram matrix are numbers, which is all that its pursuit has used, and
@@ -10464,7 +10564,8 @@ SHS__PRIVATE int shs__dictionary_exponent(const shs__coder *c) {
     int most = SHS__OMP_NOTHING, j;
     if (d->p == 0 || c->late) {
         most = shs__gram_exponent(d->n, c->options->gram, (size_t)c->options->ldg);
-        return most == SHS__OMP_NOTHING ? most : shs__omp_half(most);
+        if (most == SHS__OMP_NOTHING) return most;
+        return shs__omp_half(most);
     }
     for (j = 0; j < d->n; j++) most = shs__imax(most, shs__omp_exponent(d->p, SHS__AT(d->D, d->ldd, 0, j)));
     return most;
@@ -10474,11 +10575,14 @@ SHS__PRIVATE void shs__units_layout(shs__layout *l, shs__units *u) {
     const shs__coder *c = &u->c;
     const size_t p = (size_t)c->over.p, n = (size_t)c->over.n, m = c->m;
     u->each = SHS__CARVE(l, int, m);
-    u->D = p ? SHS__CARVE(l, shs_real, shs__layout_product(p, n, 1)) : NULL;
+    if (p) u->D = SHS__CARVE(l, shs_real, shs__layout_product(p, n, 1));
+    else u->D = NULL;
     u->Y = SHS__CARVE(l, shs_real, shs__layout_product(p ? p : n, m, 1));
-    u->gram = c->options->gram ? SHS__CARVE(l, shs_real, shs__layout_product(n, n, 1)) : NULL;
+    if (c->options->gram) u->gram = SHS__CARVE(l, shs_real, shs__layout_product(n, n, 1));
+    else u->gram = NULL;
     u->tolerances = SHS__CARVE(l, shs_real, m);
-    u->norms2 = c->norms2 ? SHS__CARVE(l, shs_real, m) : NULL;
+    if (c->norms2) u->norms2 = SHS__CARVE(l, shs_real, m);
+    else u->norms2 = NULL;
     u->errors2 = SHS__CARVE(l, shs_real, m);
     u->lambdas = SHS__CARVE(l, shs_real, (size_t)u->lambda_count);
 }
@@ -10544,7 +10648,8 @@ SHS__OUTLINE shs_status shs__units_open(const shs_context *ctx, shs__units *u, c
     shs_status status = SHS_OK;
     int exponent = shs__dictionary_exponent(c);
     u->c = *c;
-    u->atoms = exponent == SHS__OMP_NOTHING ? 0 : -exponent;
+    if (exponent == SHS__OMP_NOTHING) u->atoms = 0;
+    else u->atoms = -exponent;
     while (shs__layout_next(ctx, l, &status)) shs__units_layout(l, u);
     if (status != SHS_OK) return status;
     shs__units_choose(u, together);
@@ -10591,7 +10696,8 @@ SHS__OUTLINE shs_status shs__omp_code_scaled(const shs_context *ctx, const shs__
     report->sum2 = shs__sum_value(&sum2);
     if (before > 0) report->rmse *= SHS__WSQRT(report->sum2) / SHS__WSQRT(before);
     shs__layout_release(ctx, &l);
-    return status == SHS_OK && !good ? SHS_OUT_OF_RANGE : status;
+    if (status == SHS_OK && !good) return SHS_OUT_OF_RANGE;
+    return status;
 }
 
 /* Whether the dictionary's unit leaves no room for squares; by a Gram matrix alone, whether that has lost digits. */
@@ -10599,7 +10705,8 @@ SHS__PRIVATE shs_status shs__dictionary_look(const shs__coder *c, int *unsafe) {
     const int exponent = shs__dictionary_exponent(c);
     if (!shs__omp_in_room(exponent, SHS__OMP_ROOM)) *unsafe = 1;
     if (!c->options->gram) return SHS_OK;
-    return shs__gram_exponent(c->over.n, c->options->gram, (size_t)c->options->ldg) == -SHS__OMP_BIAS ? SHS_OUT_OF_RANGE : SHS_OK;
+    if (shs__gram_exponent(c->over.n, c->options->gram, (size_t)c->options->ldg) == -SHS__OMP_BIAS) return SHS_OUT_OF_RANGE;
+    return SHS_OK;
 }
 
 /* All that is left when a form's own arguments were checked. */
@@ -10615,7 +10722,8 @@ SHS__OUTLINE shs_status shs__omp_code(const shs_context *ctx, shs__coder *c, shs
     if (unsafe) c->late = 0;
     if (status == SHS_OK && unsafe && late) status = shs__coder_matrices(&c->over, c->options->gram, c->options->ldg);
     if (status != SHS_OK) return status;
-    status = unsafe ? shs__omp_code_scaled(ctx, c, &own) : shs__omp_code_as_is(ctx, c, &own);
+    if (unsafe) status = shs__omp_code_scaled(ctx, c, &own);
+    else status = shs__omp_code_as_is(ctx, c, &own);
     if (status == SHS_OK && !shs__finite_columns(c->codes->stride, c->m, c->codes->coefs, c->codes->stride))
         status = SHS_OUT_OF_RANGE;
     if (report && (status == SHS_OK || status == SHS_CANCELLED || status == SHS_OUT_OF_RANGE)) *report = own;
@@ -10637,7 +10745,8 @@ SHS__PUBLIC shs_status shs_omp_ex(const shs_context *ctx, int p, int n, const sh
     c.ldy = ldy;
     c.codes = codes;
     c.errors2 = errors2;
-    return status == SHS_OK ? shs__omp_code(ctx, &c, report) : status;
+    if (status == SHS_OK) return shs__omp_code(ctx, &c, report);
+    return status;
 }
 
 SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, const shs_real *dty, int ldt,
@@ -10658,7 +10767,8 @@ SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, con
         shs_wide whole = 0;
         for (k = c.options->groups[i]; k < end && status == SHS_OK; k++) {
             status = shs__omp_check_norm(norms2 ? norms2 + k : NULL, 0, errors2 || report || tolerance > 0);
-            whole += status == SHS_OK && norms2 ? (shs_wide)norms2[k] : 0;
+            if (status == SHS_OK && norms2) whole += (shs_wide)norms2[k];
+            else whole += 0;
         }
         if (status == SHS_OK && tolerance > 0 && (shs_wide)tolerance * (shs_wide)tolerance < SHS__OMP_TRUST2 * whole)
             status = SHS_TOLERANCE_TOO_SMALL;
@@ -10668,7 +10778,8 @@ SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, con
     c.norms2 = norms2;
     c.codes = codes;
     c.errors2 = errors2;
-    return status == SHS_OK ? shs__omp_code(ctx, &c, report) : status;
+    if (status == SHS_OK) return shs__omp_code(ctx, &c, report);
+    return status;
 }
 
 #endif /* SHS__ALL_PARTS */
@@ -10697,25 +10808,30 @@ SHS__OUTLINE shs_status shs__omp_one_open(shs__omp_one *one, int p, int n, const
     shs_status status;
     memset(one, 0, sizeof *one);
     if (options) one->o = *options;
-    status = shs__omp_weighted(&one->o) || shs__omp_grouped(&one->o) ? SHS_BAD_OPTIONS : shs__omp_check_choice(&one->o);
+    if (shs__omp_weighted(&one->o) || shs__omp_grouped(&one->o)) status = SHS_BAD_OPTIONS;
+    else status = shs__omp_check_choice(&one->o);
     if (status != SHS_OK) return status;
-    one->o.sparsity = one->o.sparsity > 0 ? shs__imin(one->o.sparsity, most) : most;
+    if (one->o.sparsity > 0) one->o.sparsity = shs__imin(one->o.sparsity, most);
+    else one->o.sparsity = most;
     one->over.p = p;
     one->over.n = one->over.padded = n;
     one->over.selection = one->o.selection;
     one->over.nonnegative = one->o.nonnegative;
     shs__omp_one_layout(one);
-    return one->l.overflow ? SHS_TOO_LARGE : SHS_OK;
+    if (one->l.overflow) return SHS_TOO_LARGE;
+    return SHS_OK;
 }
 
 SHS__PUBLIC size_t shs_omp_one_workspace(int n, const shs_omp_options *options) {
     shs__omp_one one;
-    return n < 1 || shs__omp_one_open(&one, 0, n, options) != SHS_OK ? SIZE_MAX : shs__layout_size(&one.l);
+    if (n < 1 || shs__omp_one_open(&one, 0, n, options) != SHS_OK) return SIZE_MAX;
+    return shs__layout_size(&one.l);
 }
 
 SHS__PUBLIC size_t shs_omp_one_direct_workspace(int p, int n, const shs_omp_options *options) {
     shs__omp_one one;
-    return p < 1 || n < 1 || shs__omp_one_open(&one, p, n, options) != SHS_OK ? SIZE_MAX : shs__layout_size(&one.l);
+    if (p < 1 || n < 1 || shs__omp_one_open(&one, p, n, options) != SHS_OK) return SIZE_MAX;
+    return shs__layout_size(&one.l);
 }
 
 /* Carves the caller's memory; the dictionary is in place. */
@@ -10810,7 +10926,8 @@ SHS__PUBLIC int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y
                 for (i = 0; i < p; i++) c += (shs_wide)d[i] * Q[i + q * p];
                 d2 -= c * c;
             }
-            value = score ? score(alpha, gjj, d2) : shs__wabs(alpha);
+            if (score) value = score(alpha, gjj, d2);
+            else value = shs__wabs(alpha);
             if (!(value > largest)) continue;
             largest = value;
             along = shs__wabs(alpha);
@@ -10871,7 +10988,8 @@ SHS__PUBLIC int shs_somp_naive(int p, int n, const shs_real *D, ptrdiff_t m, con
             for (l = 0; l < m; l++) {
                 shs_wide alpha = 0;
                 for (i = 0; i < p; i++) alpha += (shs_wide)d[i] * E[i + l * p];
-                value += score ? score(alpha, gjj, d2) : alpha * alpha;
+                if (score) value += score(alpha, gjj, d2);
+                else value += alpha * alpha;
                 sum += alpha * alpha;
             }
             if (!(value > largest)) continue;
@@ -10945,7 +11063,8 @@ SHS__PUBLIC int shs_nnomp_naive(int p, int n, const shs_real *D, const shs_real 
                     alpha += (shs_wide)d[i] * r[i];
                     norm2 += (shs_wide)d[i] * (shs_wide)d[i];
                 }
-                next = x[l] + alpha / norm2 > 0 ? x[l] + alpha / norm2 : 0;
+                if (x[l] + alpha / norm2 > 0) next = x[l] + alpha / norm2;
+                else next = 0;
                 for (i = 0; i < p; i++) r[i] -= (next - x[l]) * (shs_wide)d[i];
                 change += shs__wabs(next - x[l]);
                 size += next;
@@ -11081,10 +11200,13 @@ SHS__PRIVATE void shs__lasso_layout(shs__layout *l, shs__lasso *q, int workers) 
     int i;
     c->group = shs__zmin(shs__coder_default_group(n), shs__zmax(c->m, 1));
     c->chunks = shs__ctx_chunks(c->m, c->group);
-    over->padded = c->options->gram ? n : (int)padded;
+    if (c->options->gram) over->padded = n;
+    else over->padded = (int)padded;
     over->ldg = (size_t)(c->options->gram ? c->options->ldg : over->padded);
-    over->packed = p ? SHS__CARVE(l, shs_real, shs__la_packed_count(n, p)) : NULL;
-    c->own_gram = own ? SHS__CARVE(l, shs_real, shs__layout_product(padded, (size_t)n, 1)) : NULL;
+    if (p) over->packed = SHS__CARVE(l, shs_real, shs__la_packed_count(n, p));
+    else over->packed = NULL;
+    if (own) c->own_gram = SHS__CARVE(l, shs_real, shs__layout_product(padded, (size_t)n, 1));
+    else c->own_gram = NULL;
     c->flags = SHS__CARVE(l, unsigned char, (size_t)workers);
     c->groups = SHS__CARVE(l, shs__omp_group, (size_t)workers);
     q->rooms = SHS__CARVE(l, shs__lasso_room, (size_t)workers);
@@ -11134,7 +11256,8 @@ SHS__OUTLINE shs_real shs__lasso_sweep(const shs__lasso *q, shs__lasso_signal *s
         shs_real whole, next, step, change;
         if (support && !(was < 0 || was > 0) && along <= high && along >= low) continue;
         whole = along + g[j] * was;
-        next = whole < high ? whole : high;
+        if (whole < high) next = whole;
+        else next = high;
         next = (whole - (next > low ? next : low)) * (1 / (g[j] + l2));
         if (!(g[j] > 0)) continue;
         x[j] = next;
@@ -11143,13 +11266,13 @@ SHS__OUTLINE shs_real shs__lasso_sweep(const shs__lasso *q, shs__lasso_signal *s
         if (support && (next < 0 || next > 0)) support[used++] = j;
         if (support && !(change > 0)) continue;
         less += (shs_wide)step * (2 * (shs_wide)along - (shs_wide)step * (shs_wide)g[j]);
-        most = change > most ? change : most;
+        if (change > most) most = change;
         if (waiting) kernels->patch(n, -waits, waiting, -step, g, a), waiting = NULL, waits = 0;
         else waiting = column = g, waits = step;
     }
     if (waiting) kernels->axpy((size_t)n, -waits, waiting, a);
     s->r2 -= less;
-    s->support = support ? used : s->support;
+    if (support) s->support = used;
     return most;
 }
 
@@ -11179,8 +11302,8 @@ SHS__OUTLINE void shs__lasso_look(const shs__lasso *q, shs__lasso_signal *s, con
     if (sign < 0 && !(l2 > 0)) s->largest = shs__abs(alpha[shs__kernels_pursuit()->strongest(d->n, alpha)]);
     for (j = 0; (!(sign < 0) || l2 > 0) && j < d->n; j++) {
         const shs_real a = alpha[j] - l2 * w->x[j], b = sign * a;
-        s->largest = a > s->largest ? a : s->largest;
-        s->largest = b > s->largest ? b : s->largest;
+        if (a > s->largest) s->largest = a;
+        if (b > s->largest) s->largest = b;
     }
     for (j = 0; j < s->support; j++) {
         const shs_wide x = (shs_wide)w->x[w->support[j]];
@@ -11194,9 +11317,10 @@ SHS__OUTLINE void shs__lasso_look(const shs__lasso *q, shs__lasso_signal *s, con
         const shs_wide a = (shs_wide)(alpha[j] - l2 * w->x[j]), b = (shs_wide)sign * a;
         shs_wide sum = -(shs_wide)l2 * (shs_wide)w->x[j];
         if ((a > b ? a : b) < least) continue;
-        sum += d->p ? shs__kernels_vector()->dot_wide(d->p, SHS__AT(d->D, d->ldd, 0, j), exact) : exact[j];
+        if (d->p) sum += shs__kernels_vector()->dot_wide(d->p, SHS__AT(d->D, d->ldd, 0, j), exact);
+        else sum += exact[j];
         if (sum < 0) sum *= (shs_wide)sign;
-        most = sum > most ? sum : most;
+        if (sum > most) most = sum;
     }
     shs__lasso_gap(q, s, exact ? most : least, exact ? s->product : along, x1, x2);
 }
@@ -11244,7 +11368,8 @@ SHS__OUTLINE int shs__lasso_face(const shs__lasso *q, shs__lasso_signal *s, cons
     }
     for (j = 0; j < count; j++) {
         const shs_real step = share * w->z[j], u = w->u[w->index[j]];
-        w->u[w->index[j]] = j == first ? 0 : u + step;
+        if (j == first) w->u[w->index[j]] = 0;
+        else w->u[w->index[j]] = u + step;
         w->factors[j] = u - w->u[w->index[j]];
         w->columns[j] = w->M + (size_t)w->index[j] * ldm;
         s->r2 += (shs_wide)w->factors[j] * (shs_wide)w->a[w->index[j]];
@@ -11336,8 +11461,13 @@ SHS__PRIVATE void shs__lasso_store(const shs__lasso *q, shs__lasso_signal *s, co
     }
     codes->used[at] = k;
     for (j = 0; j < codes->stride; j++) {
-        atoms[j] = j < k ? w->support[j] : 0;
-        coefs[j] = j < k ? w->x[w->support[j]] : 0;
+        if (j < k) {
+            atoms[j] = w->support[j];
+            coefs[j] = w->x[w->support[j]];
+        } else {
+            atoms[j] = 0;
+            coefs[j] = 0;
+        }
     }
 }
 
@@ -11397,7 +11527,8 @@ SHS__PRIVATE shs_wide shs__lasso_off(const shs__lasso *q, const shs__lasso_signa
 /* What is not above this is no violation: by so much less than the gap allows, and rounding. */
 SHS__PRIVATE shs_wide shs__lasso_slack(const shs__lasso *q, const shs__lasso_signal *s) {
     const shs_wide by_gap = (shs_wide)s->lambda1 * (shs_wide)q->gap / 64, by_rounding = 8 * SHS__WIDE_EPS * (shs_wide)s->most;
-    return by_gap > by_rounding ? by_gap : by_rounding;
+    if (by_gap > by_rounding) return by_gap;
+    return by_rounding;
 }
 
 /* Takes up to `most` atoms into the set, those that are furthest off. */
@@ -11692,7 +11823,8 @@ SHS__OUTLINE void shs__lasso_group(const shs__lasso *q, const shs__omp_group *g,
                 shs__lasso_look(q, s, w, SHS__AT(g->alpha, d->padded, 0, i), NULL), s->most = s->largest;
             if (turn == 0) {
                 const shs_wide lambda1 = (shs_wide)q->lambdas[which] * (shs_wide)(q->o->relative ? s->most : 1);
-                s->lambda1 = lambda1 < (shs_wide)SHS__REAL_MAX ? (shs_real)lambda1 : SHS__REAL_MAX;
+                if (lambda1 < (shs_wide)SHS__REAL_MAX) s->lambda1 = (shs_real)lambda1;
+                else s->lambda1 = SHS__REAL_MAX;
                 s->sweeps = s->cut = 0;
             }
             if (turn > 0 || !shs__lasso_nothing(q, s, at))
@@ -11785,13 +11917,17 @@ SHS__PRIVATE shs_status shs__lasso_open(shs__lasso *q, int p, int n, size_t m, c
     q->c.options = &q->coding;
     q->coding.gram = o->gram;
     q->coding.ldg = o->ldg;
-    q->lambdas = o->lambda_count ? o->lambdas : &o->lambda;
+    if (o->lambda_count) q->lambdas = o->lambdas;
+    else q->lambdas = &o->lambda;
     q->count = shs__imax(o->lambda_count, 1);
-    q->gap = o->gap > 0 ? o->gap : SHS__LASSO_GAP;
-    q->sweeps = o->sweeps > 0 ? o->sweeps : 1000;
+    if (o->gap > 0) q->gap = o->gap;
+    else q->gap = SHS__LASSO_GAP;
+    if (o->sweeps > 0) q->sweeps = o->sweeps;
+    else q->sweeps = 1000;
     for (i = 0; i < q->count; i++)
         if (!shs__tolerance_ok(q->lambdas[i])) return SHS_BAD_LAMBDA;
-    return shs__tolerance_ok(o->lambda2) ? SHS_OK : SHS_BAD_LAMBDA;
+    if (shs__tolerance_ok(o->lambda2)) return SHS_OK;
+    return SHS_BAD_LAMBDA;
 }
 
 SHS__PUBLIC size_t shs_lasso_workspace(const shs_context *ctx, int p, int n, size_t m, const shs_lasso_options *options) {
@@ -11869,7 +12005,8 @@ SHS__OUTLINE shs_status shs__lasso_code_as_is(const shs_context *ctx, shs__lasso
 /* What lambda is in another unit; beyond the range it is as large as may be. */
 SHS__PRIVATE shs_real shs__lasso_scaled(shs_real lambda, int exponent) {
     shs__omp_times_power(1, &lambda, exponent, &lambda);
-    return lambda < SHS__REAL_MAX ? lambda : SHS__REAL_MAX;
+    if (lambda < SHS__REAL_MAX) return lambda;
+    return SHS__REAL_MAX;
 }
 
 /* Codes in another unit, the same for all signals, as lambda is. */
@@ -11886,7 +12023,8 @@ SHS__OUTLINE shs_status shs__lasso_code_scaled(const shs_context *ctx, const shs
     u.lambda_count = q->count;
     status = shs__units_open(ctx, &u, &q->c, 1, &l);
     if (status != SHS_OK) return status;
-    unit = m ? u.each[0] : 0;
+    if (m) unit = u.each[0];
+    else unit = 0;
     for (which = 0; which < q->count; which++)
         u.lambdas[which] = q->o->relative ? q->lambdas[which] : shs__lasso_scaled(q->lambdas[which], u.atoms + unit);
     o.lambda2 = shs__lasso_scaled(o.lambda2, 2 * u.atoms);
@@ -11904,7 +12042,8 @@ SHS__OUTLINE shs_status shs__lasso_code_scaled(const shs_context *ctx, const shs
     report->objective *= (shs_wide)shs__omp_power(-unit);
     report->objective *= (shs_wide)shs__omp_power(-unit);
     shs__layout_release(ctx, &l);
-    return status == SHS_OK && !good ? SHS_OUT_OF_RANGE : status;
+    if (status == SHS_OK && !good) return SHS_OUT_OF_RANGE;
+    return status;
 }
 
 /* All that is left when a form's own arguments were checked. */
@@ -11919,7 +12058,8 @@ SHS__OUTLINE shs_status shs__lasso_code(const shs_context *ctx, shs__lasso *q, s
     if (status == SHS_OK) status = shs__dictionary_look(c, &unsafe);
     if (status != SHS_OK) return status;
     c->codes = codes;
-    status = unsafe ? shs__lasso_code_scaled(ctx, q, &own) : shs__lasso_code_as_is(ctx, q, &own);
+    if (unsafe) status = shs__lasso_code_scaled(ctx, q, &own);
+    else status = shs__lasso_code_as_is(ctx, q, &own);
     if (status == SHS_OK && !shs__finite_columns(codes->stride, (size_t)q->count * c->m, codes->coefs, codes->stride))
         status = SHS_OUT_OF_RANGE;
     if (report && (status == SHS_OK || status == SHS_CANCELLED || status == SHS_OUT_OF_RANGE)) *report = own;
@@ -12126,10 +12266,12 @@ SHS__PRIVATE void shs__dl_rule_mod(int p, const shs_atom_group *g, const shs_rea
         shs_wide *row = A + i * n, all = row[i];
         for (j = 0; j < i; j++) {
             const shs_wide sum = row[j] - shs__la_dot_wide((int)j, row, A + j * n);
-            row[j] = A[j * n + j] > 0 ? sum / A[j * n + j] : 0;
+            if (A[j * n + j] > 0) row[j] = sum / A[j * n + j];
+            else row[j] = 0;
             row[i] -= row[j] * row[j];
         }
-        row[i] = row[i] > least * all ? SHS__WSQRT(row[i]) : 0;
+        if (row[i] > least * all) row[i] = SHS__WSQRT(row[i]);
+        else row[i] = 0;
     }
     for (i = 0; i < n; i++) { /* L z_i' = e_i' */
         shs_wide *z = Z + i * (size_t)p, pivot = A[i * n + i];
@@ -12157,7 +12299,8 @@ static const struct {
 };
 
 SHS__PUBLIC const char *shs_update_name(shs_update update) {
-    return (unsigned)update < SHS_UPDATE_COUNT ? shs__dl_rules[update].name : NULL;
+    if ((unsigned)update < SHS_UPDATE_COUNT) return shs__dl_rules[update].name;
+    return NULL;
 }
 
 /* ---- the CPU's signals session ------------------------------------------------------------------- >>learn_session */
@@ -12371,7 +12514,8 @@ SHS__PRIVATE void shs__dl_overlaps(const shs__dl_learner *w, const shs_atom_grou
 
 /* A code made anew, z, of one that was x: not below 0 where codes are to be nonnegative, and 0 remains 0 then. */
 SHS__INLINE shs_real shs__dl_code_kept(const shs__dl_learner *w, shs_real x, shs_real z) {
-    return w->o->nonnegative && (!(x > 0) || z < 0) ? 0 : z;
+    if (w->o->nonnegative && (!(x > 0) || z < 0)) return 0;
+    return z;
 }
 
 /* One stretch: the sum of x e over its uses, and of x^2; or of z e and x z, with z = F'd = e'd + x d_old'd. */
@@ -12477,7 +12621,8 @@ SHS__INLINE shs_real shs__dl_present_code(const shs__dl_learner *w, const shs__v
     const size_t p = (size_t)w->p;
     const shs_real *before = w->coded + (size_t)(w->group->first + j) * p, *d = w->group->atoms + (size_t)j * p;
     shs_real norm2, along = kernels->dots_where(w->p, w->present + i * p, before, d, &norm2);
-    return norm2 > SHS__OMP_GUARD ? (kernels->dot(p, w->E + i * p, d) + x * along) / norm2 : 0;
+    if (norm2 > SHS__OMP_GUARD) return (kernels->dot(p, w->E + i * p, d) + x * along) / norm2;
+    return 0;
 }
 
 /* Its new value, u being a use of the group's j-th atom: E_i'd_new + x d_old'd_new, or x where the rule keeps the codes. */
@@ -12488,7 +12633,8 @@ SHS__INLINE shs_real shs__dl_new_code(const shs__dl_learner *w, const shs__vecto
     if (w->masked) return shs__dl_present_code(w, kernels, j, w->uses.signal[u], x);
     x = shs__dl_code_kept(
         w, x, kernels->dot(p, w->E + w->uses.signal[u] * p, w->group->atoms + (size_t)j * p) + x * (shs_real)w->overlap[j]);
-    return w->mu > 0 ? x / (1 + w->mu) : x;
+    if (w->mu > 0) return x / (1 + w->mu);
+    return x;
 }
 
 /* Brings the signal of use u up to date: E_i += x d_old - x_new d_new, and the code. */
@@ -12612,7 +12758,8 @@ SHS__PRIVATE shs_status shs__dl_stage_open(shs__dl_learner *w) {
     const shs_engine *e = w->ctx ? w->ctx->engine : NULL;
     shs_status status = e ? shs__omp_engine_open(w->ctx, &w->coder, SHS__OMP_LEARNS, &w->remote) : SHS_OK;
     if (e && status == SHS_OK) w->engine = e;
-    return shs__ctx_cpu_takes_over(e, status) ? SHS_OK : status;
+    if (shs__ctx_cpu_takes_over(e, status)) return SHS_OK;
+    return status;
 }
 
 SHS__PRIVATE void shs__dl_stage_close(shs__dl_learner *w) {
@@ -12628,7 +12775,8 @@ SHS__PRIVATE int shs__dl_stage_here(shs__dl_learner *w, int coded, shs_status *s
     if (!shs__ctx_cpu_takes_over(e, *status)) return 0;
     if (!e) return 1;
     if (w->has_previous) return 0;
-    *status = coded ? e->signals_fetch(w->remote, &w->codes) : SHS_OK;
+    if (coded) *status = e->signals_fetch(w->remote, &w->codes);
+    else *status = SHS_OK;
     shs__dl_stage_close(w);
     if (coded && *status == SHS_OK) {
         shs__dl_count_uses(w);
@@ -12706,7 +12854,8 @@ SHS__PRIVATE shs_status shs__dl_stage_round(shs__dl_learner *w, const shs_atom_r
     if (e && e->signals_round && !shs__ctx_distributed(w->ctx)) status = e->signals_round(w->remote, round);
     *done = status != SHS_UNSUPPORTED && status != SHS_NO_MEMORY;
     if (status == SHS_OK) memcpy(w->coded, round->D, (size_t)w->p * (size_t)w->n * sizeof(shs_real));
-    return *done ? status : SHS_OK;
+    if (*done) return status;
+    return SHS_OK;
 }
 
 /* The session's codes, which are those of D, into the caller's; the CPU has written them there. */
@@ -13031,10 +13180,13 @@ SHS__PRIVATE shs_status shs__dl_code_all(shs__dl_learner *w, const shs_real *D, 
     status = shs__ctx_reduce_well(w->ctx, status, w->energy, (size_t)w->n + 4 + (size_t)(w->masked != 0), SHS_REDUCE_SUM);
     if (status != SHS_OK) return status;
     for (j = 0; j < w->n; j++) w->usage[j] = (size_t)w->energy[2 + j];
-    w->values = w->masked ? w->energy[4 + w->n] : (shs_wide)w->p * w->all_m;
-    *rmse = w->values > 0 ? SHS__WSQRT(w->energy[0] / w->values) : 0;
+    if (w->masked) w->values = w->energy[4 + w->n];
+    else w->values = (shs_wide)w->p * w->all_m;
+    if (w->values > 0) *rmse = SHS__WSQRT(w->energy[0] / w->values);
+    else *rmse = 0;
     *mean_atoms = w->energy[1] / w->all_m;
-    *rmse_test = w->energy[3 + w->n] > 0 ? SHS__WSQRT(w->energy[2 + w->n] / ((shs_wide)w->p * w->energy[3 + w->n])) : -1;
+    if (w->energy[3 + w->n] > 0) *rmse_test = SHS__WSQRT(w->energy[2 + w->n] / ((shs_wide)w->p * w->energy[3 + w->n]));
+    else *rmse_test = -1;
     return SHS_OK;
 }
 
@@ -13072,7 +13224,8 @@ SHS__PRIVATE shs_status shs__dl_take_worst(shs__dl_learner *w, shs_real *d, int 
     status = shs__ctx_reduce(w->ctx, &worst, 1, SHS_REDUCE_MAX);
     *found = worst > 0;
     if (status != SHS_OK || !*found) return status;
-    owner = owner >= worst ? rank : (shs_wide)INT_MAX;
+    if (owner >= worst) owner = rank;
+    else owner = (shs_wide)INT_MAX;
     status = shs__ctx_reduce(w->ctx, &owner, 1, SHS_REDUCE_MIN);
     memset(column, 0, (size_t)w->p * sizeof *column);
     if (owner <= rank && owner >= rank) {
@@ -13191,7 +13344,8 @@ SHS__PRIVATE shs_status shs__dl_iterate(shs__dl_learner *w, int k, shs_ksvd_reco
         status = shs__dl_error(w, mine, &record->rmse_update);
         if (errors && o->rmse_after_rounds && round < w->report.round_stride) errors[round] = record->rmse_update;
     }
-    return status == SHS_OK ? shs__dl_replace_atoms(w, iteration, mine, record) : status;
+    if (status == SHS_OK) return shs__dl_replace_atoms(w, iteration, mine, record);
+    return status;
 }
 
 /* Whether the best error has not improved enough for long enough. */
@@ -13233,7 +13387,8 @@ SHS__OUTLINE shs_status shs__dl_final_codes(shs__dl_learner *w, shs_codes *codes
     shs_status status = SHS_OK;
     if (codes->stride < w->coder.stride) return shs__dl_stage_recode(w, w->best, codes);
     if (w->report.best_iteration != w->report.iterations) status = shs__dl_stage_code(w, w->best, &report);
-    return status == SHS_OK ? shs__dl_stage_fetch(w, w->best, codes) : status;
+    if (status == SHS_OK) return shs__dl_stage_fetch(w, w->best, codes);
+    return status;
 }
 
 /* ---- where it starts ------------------------------------------------------------------------------- >>learn_start */
@@ -13342,7 +13497,8 @@ SHS__PRIVATE shs_status shs__dl_start_atoms(shs__dl_learner *w, const shs_real *
     if (o->start == SHS_START_GIVEN) {
         for (j = 0; j < w->n; j++)
             memcpy(w->D + (size_t)j * (size_t)w->p, SHS__AT(given, ldd, 0, j), (size_t)w->p * sizeof(shs_real));
-        return o->first_iteration > 0 ? SHS_OK : shs_normalize_columns(w->p, w->n, w->D, w->p, NULL);
+        if (o->first_iteration > 0) return SHS_OK;
+        return shs_normalize_columns(w->p, w->n, w->D, w->p, NULL);
     }
     if (o->start == SHS_START_DCT) {
         int width = o->patch_width, height = o->patch_height;
@@ -13470,7 +13626,9 @@ SHS__PRIVATE shs_ksvd_options shs__dl_options(int p, int n, const shs_ksvd_optio
    of few uses. */
 SHS__PRIVATE int shs__dl_least_uses(shs_wide m, int s, int n) {
     shs_wide fair = m * (shs_wide)s / (shs_wide)shs__imax(n, 1);
-    return fair >= 16 ? 4 : fair >= 4 ? (int)(fair / 4) : -1;
+    if (fair >= 16) return 4;
+    if (fair >= 4) return (int)(fair / 4);
+    return -1;
 }
 
 SHS__PUBLIC shs_ksvd_options shs_ksvd_defaults(int p, int n, size_t m) {
@@ -13511,7 +13669,8 @@ SHS__PRIVATE shs_status shs__dl_count_signals(shs__dl_learner *w) {
     shs_wide *shares = w->sums; /* of each rank: signals, and who has that number */
     int at_once = (int)shs__zmin(((size_t)w->p + 1) * (size_t)w->n / 2, 1024), first, r, twice = 0;
     w->offset = 0;
-    w->all_m = shs__ctx_distributed(ctx) ? 0 : (shs_wide)w->m;
+    if (shs__ctx_distributed(ctx)) w->all_m = 0;
+    else w->all_m = (shs_wide)w->m;
     for (first = 0; shs__ctx_distributed(ctx) && first < ctx->ranks; first += at_once) {
         int count = shs__imin(at_once, ctx->ranks - first), mine = ctx->rank - first;
         shs_status status;
@@ -13528,7 +13687,9 @@ SHS__PRIVATE shs_status shs__dl_count_signals(shs__dl_learner *w) {
             w->all_m += shares[2 * r];
         }
     }
-    return twice ? SHS_RANKS_DIFFER : w->all_m > 0 ? SHS_OK : SHS_BAD_M;
+    if (twice) return SHS_RANKS_DIFFER;
+    if (w->all_m > 0) return SHS_OK;
+    return SHS_BAD_M;
 }
 
 /* Whether all ranks are well and mean the same; a given dictionary too must be the same on all. Then what of the options
@@ -13577,7 +13738,8 @@ SHS__OUTLINE shs_status shs__dl_meet(shs__dl_learner *w, shs_status status, cons
         meeting.having = shs__ctx_imprint(meeting.having, &o->coding.tolerance, sizeof o->coding.tolerance);
         meeting.has_data = w->m > 0;
     }
-    meeting.largest[0] = meeting.has_data ? (shs_wide)w->coder.stride : 0;
+    if (meeting.has_data) meeting.largest[0] = (shs_wide)w->coder.stride;
+    else meeting.largest[0] = 0;
     meeting.largest[1] = meeting.has_data && (o->coding.tolerance > 0 || o->coding.tolerance_each);
     status = shs__ctx_meet(w->ctx, status, &meeting);
     if (status == SHS_OK) status = shs__dl_count_signals(w);
@@ -13780,7 +13942,8 @@ SHS__PRIVATE shs_status shs__on_read(shs__on_learner *s) {
     s->ended |= count == 0;
     w->m = w->coder.m = count;
     w->coder.chunks = shs__ctx_chunks(count, w->coder.group);
-    return shs__coder_finite(w->ctx, &w->coder) == SHS_OK ? SHS_OK : SHS_SIGNALS_NOT_FINITE;
+    if (shs__coder_finite(w->ctx, &w->coder) == SHS_OK) return SHS_OK;
+    return SHS_SIGNALS_NOT_FINITE;
 }
 
 /* Its codes and their sums by a session on the engine, where no code leaves it; the sums of E X' are not wanted. */
@@ -13835,7 +13998,8 @@ SHS__PRIVATE shs_status shs__on_code(shs__on_learner *s, int test) {
     g.gram = s->fresh;
     g.sums = s->fresh + n * n;
     g.energy = w->energy;
-    status = remote ? shs__on_engine(s, &g, &report) : SHS_UNSUPPORTED;
+    if (remote) status = shs__on_engine(s, &g, &report);
+    else status = SHS_UNSUPPORTED;
     if (status == SHS_UNSUPPORTED || status == SHS_NO_MEMORY) status = shs__on_cpu(s, &g, &report);
     if (status == SHS_OK && test) status = shs__dl_code_test(w, w->D, counts + SHS__ON_TEST_SUM2);
     if (status != SHS_OK) return status;
@@ -13843,7 +14007,8 @@ SHS__PRIVATE shs_status shs__on_code(shs__on_learner *s, int test) {
     counts[SHS__ON_SIGNALS] = (shs_wide)w->m;
     counts[SHS__ON_SUM2] = report.sum2;
     counts[SHS__ON_NONZEROS] = (shs_wide)report.nonzeros;
-    counts[SHS__ON_TEST_SIGNALS] = test ? (shs_wide)w->test.m : 0;
+    if (test) counts[SHS__ON_TEST_SIGNALS] = (shs_wide)w->test.m;
+    else counts[SHS__ON_TEST_SIGNALS] = 0;
     return SHS_OK;
 }
 
@@ -13856,7 +14021,8 @@ SHS__PRIVATE void shs__on_sweep(shs__on_learner *s) {
     int first, count, j, k, l;
     for (j = 0; j < n; j++)
         if (s->A[(size_t)j * ld + (size_t)j] > least) least = s->A[(size_t)j * ld + (size_t)j];
-    least *= sizeof(shs_wide) == 8 ? (shs_wide)1e-12 : (shs_wide)1e-6;
+    if (sizeof(shs_wide) == 8) least *= (shs_wide)1e-12;
+    else least *= (shs_wide)1e-6;
     for (first = 0; first < n; first += count) {
         count = shs__imin(SHS__PANEL, n - first);
         for (k = 0; k < n; k++)
@@ -13943,7 +14109,8 @@ SHS__PRIVATE shs_status shs__on_replace(shs__on_learner *s, size_t k, shs_online
     if (w->o->replace == SHS_REPLACE_LEAVE || s->seen < (shs_wide)s->o->replace_every) return SHS_OK;
     for (j = 0; j < n; j++) { /* of near-duplicates the one stays that this batch uses more */
         const int used = shs__on_used(s->A + j * (n + 1));
-        w->usage[j] = used ? 1 + (size_t)uses[j] : 0;
+        if (used) w->usage[j] = 1 + (size_t)uses[j];
+        else w->usage[j] = 0;
         shs__on_set_used(s->A + j * (n + 1), 0);
     }
     s->seen = 0;
@@ -14029,7 +14196,8 @@ SHS__OUTLINE shs_status shs__on_learn(shs__on_learner *s, const shs_real *D, int
     if (mine == SHS_OK) mine = shs__dl_code_test(&s->w, s->w.D, test);
     test[1] = (shs_wide)s->w.test.m;
     status = shs__ctx_reduce_well(s->w.ctx, mine, test, 2, SHS_REDUCE_SUM);
-    s->report.rmse_test = status == SHS_OK && test[1] > 0 ? SHS__WSQRT(test[0] / ((shs_wide)s->w.p * test[1])) : -1;
+    if (status == SHS_OK && test[1] > 0) s->report.rmse_test = SHS__WSQRT(test[0] / ((shs_wide)s->w.p * test[1]));
+    else s->report.rmse_test = -1;
     return status;
 }
 
@@ -14174,7 +14342,8 @@ SHS__OUTLINE shs_status shs__on_check(shs__on_learner *s, int p, int n, const sh
     w->test.Y = o->test;
     w->test.ldy = o->test_ld;
     w->test.codes = &w->test_codes;
-    return w->test.m > 0 ? shs__coder_finite(w->ctx, &w->test) : SHS_OK;
+    if (w->test.m > 0) return shs__coder_finite(w->ctx, &w->test);
+    return SHS_OK;
 }
 
 /* Whether all ranks are well and mean the same. */
@@ -14419,7 +14588,8 @@ SHS__PRIVATE size_t shs__split_end(const shs_split *split, int part, size_t coun
         all += split->shares[i];
         if (i == part) until = all;
     }
-    return until < all ? shs__zmin((size_t)((shs_wide)count * (until / all)), count) : count;
+    if (until < all) return shs__zmin((size_t)((shs_wide)count * (until / all)), count);
+    return count;
 }
 
 /* Opens the part's session over signals first .. end-1. */
@@ -14465,7 +14635,8 @@ SHS__PRIVATE shs_status shs__split_open(void *user, const shs_context *ctx, cons
     s->job = *job;
     s->parts = parts;
     for (i = 0; i < split->count && status == SHS_OK; i++, first = end) {
-        parts[i].engine = split->parts[i] ? *split->parts[i] : shs__dl_part_engine();
+        if (split->parts[i]) parts[i].engine = *split->parts[i];
+        else parts[i].engine = shs__dl_part_engine();
         end = shs__split_end(split, i, job->m);
         status = shs__split_open_part(s, parts + i, first, end);
     }
@@ -14479,7 +14650,8 @@ SHS__PRIVATE shs_status shs__split_code_part(const shs__split_session *s, shs__s
     shs_wide begin = seconds ? seconds() : 0;
     shs_status status =
         part->engine.signals_code(part->session, s->errors2 ? s->errors2 + part->first : NULL, part->usage, &part->report);
-    part->seconds = seconds ? seconds() - begin : 0;
+    if (seconds) part->seconds = seconds() - begin;
+    else part->seconds = 0;
     return status;
 }
 
@@ -14571,7 +14743,8 @@ SHS__PRIVATE shs_status shs__split_code(void *session, shs_real *errors2, size_t
         report->sum2 += part->report.sum2;
         for (j = 0; usage && j < s->job.n; j++) usage[j] += part->usage[j];
     }
-    report->rmse = s->job.m ? SHS__WSQRT(report->sum2 / ((shs_wide)s->job.p * (shs_wide)s->job.m)) : 0;
+    if (s->job.m) report->rmse = SHS__WSQRT(report->sum2 / ((shs_wide)s->job.p * (shs_wide)s->job.m));
+    else report->rmse = 0;
     shs__split_measured(s->split, amounts, seconds);
     return SHS_OK;
 }
@@ -14643,7 +14816,8 @@ SHS__PUBLIC shs_status shs_engine_split(const shs_engine *const *engines, int co
         for (j = 0; j < i; j++)
             if (engines[i] && engines[i] == engines[j]) return SHS_BAD_SPLIT;
         if (shares && (!shs__wide_finite(1, shares + i) || shares[i] < 0)) return SHS_BAD_SPLIT;
-        all += shares ? shares[i] : 1;
+        if (shares) all += shares[i];
+        else all += 1;
     }
     if (!(all > 0) || !shs__wide_finite(1, &all)) return SHS_BAD_SPLIT;
     memset(split, 0, sizeof *split);
@@ -14658,7 +14832,8 @@ SHS__PUBLIC shs_status shs_engine_split(const shs_engine *const *engines, int co
     if (e->codes_round) e->codes_round = shs__split_codes_round;
     for (i = 0; i < count; i++) {
         split->parts[i] = engines[i];
-        split->shares[i] = shares ? shares[i] : 1;
+        if (shares) split->shares[i] = shares[i];
+        else split->shares[i] = 1;
         if (engines[i] && !engines[i]->fallback) e->fallback = 0;
     }
     split->count = count;
@@ -14711,7 +14886,8 @@ SHS__PRIVATE shs_status shs__patch_image(const shs_image *image, int need_pixels
     row = shs__layout_product((size_t)image->width, (size_t)g->image.channels, 1);
     if (image->row_stride == 0) g->image.row_stride = row;
     if (shs__layout_product(shs__zmax(row, image->row_stride), (size_t)image->height, 8) == SIZE_MAX) return SHS_TOO_LARGE;
-    return g->image.row_stride < row ? SHS_BAD_IMAGE : SHS_OK;
+    if (g->image.row_stride < row) return SHS_BAD_IMAGE;
+    return SHS_OK;
 }
 
 /* Every step-th of `room` positions and, unless patches are distinct, the last one. */
@@ -14744,14 +14920,16 @@ SHS__PRIVATE shs_status shs__patch_set(const shs_patches *given, shs__patch_grid
     g->rows = shs__patch_positions(g, ry, set->step_y);
     if (shs__layout_overflows(g->columns, g->rows)) return SHS_TOO_LARGE;
     all = g->columns * g->rows;
-    set->count = set->mode == SHS_PATCH_MODE_RANDOM ? shs__zmin(set->count, all) : all;
+    if (set->mode == SHS_PATCH_MODE_RANDOM) set->count = shs__zmin(set->count, all);
+    else set->count = all;
     return SHS_OK;
 }
 
 SHS__PRIVATE shs_status shs__patch_grid_open(const shs_image *image, int need_pixels, const shs_patches *set,
                                              shs__patch_grid *g) {
     shs_status status = shs__patch_image(image, need_pixels, g);
-    return status == SHS_OK ? shs__patch_set(set, g) : status;
+    if (status == SHS_OK) return shs__patch_set(set, g);
+    return status;
 }
 
 SHS__PRIVATE void shs__patch_position(const shs__patch_grid *g, size_t index, int *x, int *y) {
@@ -14766,7 +14944,8 @@ SHS__PUBLIC size_t shs_patches_count(const shs_image *image, const shs_patches *
     shs__patch_grid g;
     int fits = shs__patch_grid_open(image, 0, set, &g) == SHS_OK;
     if (p) *p = fits ? g.p : 0;
-    return fits ? g.set.count : 0;
+    if (fits) return g.set.count;
+    return 0;
 }
 
 SHS__PUBLIC shs_status shs_patches_position(const shs_image *image, const shs_patches *set, size_t index, int *x, int *y) {
@@ -14880,7 +15059,8 @@ SHS__PRIVATE shs_status shs__patch_job_open(const shs_context *ctx, const shs_im
     if (status != SHS_OK) return status;
     w->first = first;
     w->count = count;
-    return first > w->g.set.count || count > w->g.set.count - first ? SHS_BAD_PATCHES : SHS_OK;
+    if (first > w->g.set.count || count > w->g.set.count - first) return SHS_BAD_PATCHES;
+    return SHS_OK;
 }
 
 SHS__PUBLIC shs_status shs_patches_get(const shs_context *ctx, const shs_image *image, const shs_patches *set, size_t first,
@@ -15000,7 +15180,8 @@ SHS__PRIVATE void shs__patch_average_chunk(void *arg, size_t chunk, int worker) 
         for (k = 0; k < count; k++) {
             size_t at = chunk * values + i + k;
             shs_real covered = w->weight[at / channels];
-            w->out[at] = covered > 0 ? (w->lambda * own[k] + w->sum[at]) / (w->lambda + covered) : own[k];
+            if (covered > 0) w->out[at] = (w->lambda * own[k] + w->sum[at]) / (w->lambda + covered);
+            else w->out[at] = own[k];
         }
     }
 }
@@ -15066,7 +15247,8 @@ SHS__PRIVATE shs_status shs__patch_code(const shs_context *ctx, shs__patch_codin
     }
     memset(w->coder.flags, 0, workers);
     status = shs__coder_run(ctx, &w->coder, NULL, report);
-    return memchr(w->coder.flags, 1, workers) ? SHS_IMAGE_NOT_FINITE : status;
+    if (memchr(w->coder.flags, 1, workers)) return SHS_IMAGE_NOT_FINITE;
+    return status;
 }
 
 /* Batch by batch: out of the image, through the dictionary, back. */
@@ -15089,7 +15271,8 @@ SHS__OUTLINE shs_status shs__patch_batches(const shs_context *ctx, shs__patch_co
         if (w->coding.tolerance_each) w->coding.tolerance_each += job->count;
         status = shs__ctx_progress(ctx, "approximating", job->first + job->count, all, -1);
     }
-    total->rmse = all ? SHS__WSQRT(total->sum2 / ((shs_wide)job->g.p * (shs_wide)all)) : 0;
+    if (all) total->rmse = SHS__WSQRT(total->sum2 / ((shs_wide)job->g.p * (shs_wide)all));
+    else total->rmse = 0;
     return status;
 }
 
@@ -15515,16 +15698,21 @@ SHS__PRIVATE int shs__px_may_miss(const shs__view *v) {
 SHS__PRIVATE void shs__px_interleave_strides(shs_interleave interleave, int samples, int lines, int bands, ptrdiff_t *ss,
                                              ptrdiff_t *ls, ptrdiff_t *bs) {
     ptrdiff_t s = samples, l = lines, b = bands;
-    *ss = interleave == SHS_INTERLEAVE_BIP ? b : 1;
-    *ls = interleave == SHS_INTERLEAVE_BSQ ? s : s * b;
-    *bs = interleave == SHS_INTERLEAVE_BSQ ? s * l : interleave == SHS_INTERLEAVE_BIL ? s : 1;
+    if (interleave == SHS_INTERLEAVE_BIP) *ss = b;
+    else *ss = 1;
+    if (interleave == SHS_INTERLEAVE_BSQ) *ls = s;
+    else *ls = s * b;
+    if (interleave == SHS_INTERLEAVE_BSQ) *bs = s * l;
+    else if (interleave == SHS_INTERLEAVE_BIL) *bs = s;
+    else *bs = 1;
 }
 
 SHS__PRIVATE void shs__px_view_block(shs__view *v, int first_line, int lines) {
     const shs_cube *c = v->cube;
     v->first_line = first_line;
     v->count_lines = lines;
-    v->mask = c->mask ? c->mask + (size_t)first_line * (size_t)v->samples : NULL;
+    if (c->mask) v->mask = c->mask + (size_t)first_line * (size_t)v->samples;
+    else v->mask = NULL;
     if (c->sample_stride || c->line_stride || c->band_stride) {
         v->ss = c->sample_stride;
         v->ls = c->line_stride;
@@ -15550,7 +15738,8 @@ SHS__PRIVATE shs_status shs__px_view_open(const shs_cube *c, shs__view *v) {
     v->samples = c->samples;
     v->lines = c->lines;
     v->bands = c->bands;
-    v->used = c->band_list ? c->band_count : c->bands;
+    if (c->band_list) v->used = c->band_count;
+    else v->used = c->bands;
     v->floating = c->type == SHS_TYPE_F32 || c->type == SHS_TYPE_F64 || c->type == SHS_TYPE_REAL;
     v->nodata = c->type == SHS_TYPE_F32    ? (shs_wide)(float)c->nodata
                 : c->type == SHS_TYPE_REAL ? (shs_wide)(shs_real)c->nodata
@@ -15560,7 +15749,8 @@ SHS__PRIVATE shs_status shs__px_view_open(const shs_cube *c, shs__view *v) {
     if (line_bytes == SIZE_MAX) return SHS_TOO_LARGE;
     v->block_lines = c->lines;
     if (!c->pixels) {
-        v->block_lines = c->block_lines ? c->block_lines : (int)shs__zmax(SHS__BLOCK_BYTES / shs__zmax(line_bytes, 1), 1);
+        if (c->block_lines) v->block_lines = c->block_lines;
+        else v->block_lines = (int)shs__zmax(SHS__BLOCK_BYTES / shs__zmax(line_bytes, 1), 1);
         v->block_lines = shs__imin(v->block_lines, c->lines);
     }
     /* What is in memory at a time must fit; a stream as a whole may be larger than the address space. */
@@ -15573,7 +15763,8 @@ SHS__PRIVATE shs_status shs__px_view_open(const shs_cube *c, shs__view *v) {
 
 SHS__PUBLIC int shs_cube_bands(const shs_cube *cube) {
     shs__view v;
-    return shs__px_view_open(cube, &v) == SHS_OK ? v.used : 0;
+    if (shs__px_view_open(cube, &v) == SHS_OK) return v.used;
+    return 0;
 }
 
 /* ---- from any type to panels of elements ---------------------------------------------------------------- >>reader */
@@ -15593,7 +15784,8 @@ typedef struct shs__span {
 SHS__PRIVATE const shs__pixels_kernels *shs__kernels_wide_pixels(void); /* plain loops */
 #endif
 SHS__PRIVATE const shs__pixels_kernels *shs__element_kernels(int wide) {
-    return wide ? shs__kernels_wide_pixels() : shs__kernels_pixels();
+    if (wide) return shs__kernels_wide_pixels();
+    return shs__kernels_pixels();
 }
 SHS__PRIVATE void *shs__px_element_at(const shs__pixels_kernels *k, void *elements, size_t index) {
     return (unsigned char *)elements + index * (size_t)k->bytes;
@@ -15613,7 +15805,8 @@ SHS__PRIVATE void shs__px_put_element(const shs__pixels_kernels *k, void *elemen
 /* The type's name for kernels: they call the element SHS_TYPE_REAL. */
 SHS__PRIVATE shs_type shs__px_element_type(const shs__pixels_kernels *k, shs_type type) {
     if (type == SHS_TYPE_REAL) type = sizeof(shs_real) == 8 ? SHS_TYPE_F64 : SHS_TYPE_F32;
-    return type == (k->bytes == 8 ? SHS_TYPE_F64 : SHS_TYPE_F32) ? SHS_TYPE_REAL : type;
+    if (type == (k->bytes == 8 ? SHS_TYPE_F64 : SHS_TYPE_F32)) return SHS_TYPE_REAL;
+    return type;
 }
 
 /* Whether kernels convert values of this type; the other types can have more digits than an element. */
@@ -15749,8 +15942,8 @@ SHS__PRIVATE void shs__plain_range(int rows, int n, const void *values, int ldy,
     for (k = 0; k < rows; k++)
         for (i = 0; i < n; i++) {
             shs_wide v = *SHS__AT((const shs_wide *)values, ldy, i, k);
-            low[i] = v < low[i] ? v : low[i];
-            high[i] = v > high[i] ? v : high[i];
+            if (v < low[i]) low[i] = v;
+            if (v > high[i]) high[i] = v;
         }
 }
 
@@ -15849,7 +16042,8 @@ SHS__PRIVATE void shs__px_reader_layout(shs__layout *l, shs__reader *r, int work
     const shs__view *v = &r->view;
     size_t used = (size_t)v->used, line = shs__layout_product((size_t)v->samples, (size_t)v->bands, v->size);
     int i;
-    r->block = v->cube->pixels ? NULL : SHS__CARVE(l, unsigned char, shs__layout_product(line, (size_t)v->block_lines, 1));
+    if (v->cube->pixels) r->block = NULL;
+    else r->block = SHS__CARVE(l, unsigned char, shs__layout_product(line, (size_t)v->block_lines, 1));
     r->marks = SHS__CARVE(l, unsigned char, v->cube->mask_fn ? (size_t)v->samples * (size_t)v->block_lines : 0);
     r->offsets = SHS__CARVE(l, ptrdiff_t, used);
     r->zeros = SHS__CARVE_ELEMENTS(l, r->kernels, used);
@@ -15891,7 +16085,8 @@ SHS__PRIVATE void shs__px_reader_block(shs__reader *r, const unsigned char *base
 /* A stream's lines, and their marks where mask_fn makes them. */
 SHS__PRIVATE shs_status shs__px_fetch(const shs_cube *c, int first_line, int lines, void *block, unsigned char *marks) {
     if (c->read_fn(c->read_user, first_line, lines, block)) return SHS_READ_FAILED;
-    return c->mask_fn && c->mask_fn(c->mask_user, first_line, lines, marks) ? SHS_READ_FAILED : SHS_OK;
+    if (c->mask_fn && c->mask_fn(c->mask_user, first_line, lines, marks)) return SHS_READ_FAILED;
+    return SHS_OK;
 }
 
 /* Goes on to the next block. Returns 0 after the last, where one could not be read, and where *status was bad before. */
@@ -15947,9 +16142,15 @@ SHS__PRIVATE void shs__px_read_line(const shs__reader *r, shs__panel *panel, con
         size_t to = by_band ? (size_t)i * SHS__PANEL_PIXELS + (size_t)k0 : (size_t)(k0 + i) * used;
         unsigned char *missing = panel->missing + k0 + (by_band ? 0 : i);
         span.from = from + at * (ptrdiff_t)v->size;
-        span.stride = by_band ? v->ss : v->bs;
-        span.offset = by_band ? NULL : r->offset;
-        span.count = by_band ? count : v->used;
+        if (by_band) {
+            span.stride = v->ss;
+            span.offset = NULL;
+            span.count = count;
+        } else {
+            span.stride = v->bs;
+            span.offset = r->offset;
+            span.count = v->used;
+        }
         if (r->foreign) shs__px_make_native(v, &span, panel->room);
         shs__px_mark_nodata(v, &span, panel->value, missing, by_band ? 1 : 0);
         shs__px_convert_span(r, &span, by_band ? shs__px_given_at(r->kernels, r->shift, (size_t)i) : r->shift, !by_band,
@@ -16052,7 +16253,8 @@ SHS__PRIVATE void shs__px_transpose_line(const shs__reader *r, const unsigned ch
         }
     for (k = 0; k < count; k++)
         for (b = k < pixels ? bands : 0; b < used; b += n) {
-            n = v->bs == 1 ? shs__px_side_by_side(r->offsets, b, used) : 1;
+            if (v->bs == 1) n = shs__px_side_by_side(r->offsets, b, used);
+            else n = 1;
             memcpy(to + (size_t)k * ld + (size_t)b * size, from + (k * v->ss + r->offsets[b]) * (ptrdiff_t)size,
                    (size_t)n * size);
         }
@@ -16252,14 +16454,16 @@ SHS__PRIVATE void shs__px_map_set(shs__map *m, const shs_wide *matrix, ptrdiff_t
     for (o = m->outputs - 1; o >= 0; o--) {
         size_t within = (size_t)o % width, at = ((size_t)o - within) * bands + within;
         const shs_wide *row = matrix + o * next_output;
-        m->constant[o] = offset ? offset[o] : 0;
+        if (offset) m->constant[o] = offset[o];
+        else m->constant[o] = 0;
         for (b = 0; b < m->bands; b++) {
             shs_wide rounded = shs__px_get_element(k, m->shift, (size_t)b);
             m->constant[o] += row[b * next_band] * (rounded - (centre ? centre[b] : 0));
             shs__px_put_element(k, m->packed, at + (size_t)b * width, row[b * next_band]);
         }
         for (b = 0; b < m->bands - 1 && shs__wabs(row[b * next_band]) <= 0;) b++;
-        m->first[o] = o + 1 < m->outputs ? shs__imin(b, m->first[o + 1]) : b;
+        if (o + 1 < m->outputs) m->first[o] = shs__imin(b, m->first[o + 1]);
+        else m->first[o] = b;
     }
     for (o = 0; o < m->ldy; o++) shs__px_put_element(k, m->added, (size_t)o, o < m->outputs ? m->constant[o] : 0);
 }
@@ -16431,7 +16635,8 @@ SHS__PRIVATE shs__ahead shs__px_next_panel(const shs__reader *r, size_t at, size
     if (v->planes ? v->ss != 1 : v->ss != v->bands || v->bs != 1) return ahead;
     ahead.from = v->base + (at + count) * (size_t)v->ss * v->size;
     ahead.bytes = next * v->size * (v->planes ? 1 : (size_t)v->bands);
-    ahead.rows = v->planes ? v->bands : 1;
+    if (v->planes) ahead.rows = v->bands;
+    else ahead.rows = 1;
     ahead.stride = v->bs * (ptrdiff_t)v->size;
     if (!v->planes) { /* one row, in pieces; what is left over is fetched when it is read */
         ahead.stride = 512;
@@ -16461,7 +16666,8 @@ SHS__PRIVATE void shs__px_pass_chunk(void *arg, size_t chunk, int worker) {
             int first_line = r->view.first_line == 0 && at < line, first_sample = at % line == 0;
             count = shs__zmin(shs__zmin(count, SHS__PANEL_PIXELS / 2), line - at % line);
             if (first_line || (first_sample && r->pairs == SHS__PAIRS_DIAGONAL)) { /* no neighbour there */
-                at += first_line ? count : 1;
+                if (first_line) at += count;
+                else at += 1;
                 continue;
             }
         }
@@ -16491,7 +16697,8 @@ SHS__PRIVATE void shs__px_collect_chunk(void *arg, size_t chunk, int worker) {
 /* Few large chunks have less to add up; a small block is still cut in pieces for several threads, and so are kept pixels. */
 SHS__PRIVATE size_t shs__px_chunk_pixels(const shs__reader *r) {
     size_t large = SHS__LARGE_CHUNK_PANELS * SHS__PANEL_PIXELS, usual = SHS__CHUNK_PANELS * SHS__PANEL_PIXELS;
-    return !shs__px_white_kept(r->white) && r->block_pixels >= 16 * large ? large : usual;
+    if (!shs__px_white_kept(r->white) && r->block_pixels >= 16 * large) return large;
+    return usual;
 }
 
 /* Copies the line of the block at hand that begins with pixel `first`, pixel after pixel. */
@@ -16865,7 +17072,8 @@ SHS__PRIVATE void shs__px_choose_factors(shs__moments_job *job) {
     int b, used = r->view.used;
     for (b = 0; b < used; b++) job->shift[b] = (shs_real)shift[b];
     r->shift = job->element_shift;
-    r->raw = shs__px_spectra_lie_ready(r) ? SHS__RAW_SPECTRA : SHS__NOT_RAW;
+    if (shs__px_spectra_lie_ready(r)) r->raw = SHS__RAW_SPECTRA;
+    else r->raw = SHS__NOT_RAW;
     job->gram.factors = SHS__REALS;
     if (!job->gram.whole) return;
     for (b = 0; b < used; b++) {
@@ -16880,14 +17088,18 @@ SHS__PRIVATE void shs__px_choose_factors(shs__moments_job *job) {
         }
     }
     for (; b % 16; b++) job->whole_shift[b] = 0;
-    r->raw = shs__px_planes_lie_ready(&r->view) ? SHS__RAW_PLANES : SHS__RAW_SPECTRA;
-    job->gram.factors = !shs__dots_there() ? SHS__PAIRS : type == SHS_TYPE_U8 ? SHS__QUADS : SHS__PAIRS_VNNI;
+    if (shs__px_planes_lie_ready(&r->view)) r->raw = SHS__RAW_PLANES;
+    else r->raw = SHS__RAW_SPECTRA;
+    if (!shs__dots_there()) job->gram.factors = SHS__PAIRS;
+    else if (type == SHS_TYPE_U8) job->gram.factors = SHS__QUADS;
+    else job->gram.factors = SHS__PAIRS_VNNI;
 }
 
 /* A band's shift, as this job can take it off. */
 SHS__PRIVATE void shs__px_set_shift(shs__moments_job *job, int band, shs_wide shift) {
     job->shift[band] = (shs_real)shift;
-    job->wide_shift[band] = job->fine ? shift : (shs_wide)job->shift[band];
+    if (job->fine) job->wide_shift[band] = shift;
+    else job->wide_shift[band] = (shs_wide)job->shift[band];
 }
 
 /* A block is in memory: where the shift is not known yet, it is found here if a pixel is valid. */
@@ -16921,11 +17133,17 @@ SHS__PRIVATE void shs__px_moments_job_init(shs__moments_job *job, const shs__vie
     job->gram.whole = !pairs && shs__px_whole_possible(v->cube->type);
     job->fine = wide && (v->cube->type == SHS_TYPE_F64 || v->cube->type == SHS_TYPE_I32 || v->cube->type == SHS_TYPE_U32);
     job->quick = !wide && sizeof(shs_real) < sizeof(shs_wide);
-    job->consumer.begin = pairs ? NULL : shs__px_moments_begin;
-    job->consumer.work = pairs ? shs__px_noise_panel : shs__px_moments_panel;
+    if (pairs) {
+        job->consumer.begin = NULL;
+        job->consumer.work = shs__px_noise_panel;
+    } else {
+        job->consumer.begin = shs__px_moments_begin;
+        job->consumer.work = shs__px_moments_panel;
+    }
     job->consumer.finish = shs__px_gram_finish;
     job->consumer.state = job;
-    job->consumer.phase = pairs ? "noise" : "moments";
+    if (pairs) job->consumer.phase = "noise";
+    else job->consumer.phase = "moments";
     job->consumer.count = 1 + used + used * used;
 }
 
@@ -16935,7 +17153,8 @@ SHS__PRIVATE void shs__px_moments_job_layout(shs__layout *l, shs__moments_job *j
     shs__px_gram_layout(l, &job->gram, workers);
     job->shift = SHS__CARVE(l, shs_real, used);
     job->wide_shift = SHS__CARVE(l, shs_wide, used);
-    job->element_shift = job->gram.kernels->bytes == (int)sizeof(shs_real) ? (void *)job->shift : (void *)job->wide_shift;
+    if (job->gram.kernels->bytes == (int)sizeof(shs_real)) job->element_shift = (void *)job->shift;
+    else job->element_shift = (void *)job->wide_shift;
     job->whole_shift = SHS__CARVE(l, int32_t, shs__ctx_chunks(whole, 16) * 16);
     job->instead = SHS__CARVE(l, unsigned char, 2 * whole);
     job->consumer.chunk_sums = SHS__CARVE(l, shs_wide, shs__layout_product(job->consumer.count, SHS__PASS_CHUNKS, 1));
@@ -17004,12 +17223,14 @@ typedef struct shs__writer {
 SHS__PRIVATE shs_wide shs__px_missing_value(const shs_cube *cube, const shs_sink *sink) {
     if (sink->has_nodata) return sink->nodata;
     if (cube->has_nodata) return cube->nodata;
-    return sink->type == SHS_TYPE_F32 || sink->type == SHS_TYPE_F64 || sink->type == SHS_TYPE_REAL ? shs__nan() : 0;
+    if (sink->type == SHS_TYPE_F32 || sink->type == SHS_TYPE_F64 || sink->type == SHS_TYPE_REAL) return shs__nan();
+    return 0;
 }
 
 SHS__PRIVATE void shs__px_writer_layout(shs__layout *l, shs__writer *w, const shs__view *v) {
     size_t line = shs__layout_product((size_t)v->samples, (size_t)w->bands, shs_type_size(w->sink->type));
-    w->block = w->sink->pixels ? NULL : SHS__CARVE(l, unsigned char, shs__layout_product(line, (size_t)v->block_lines, 1));
+    if (w->sink->pixels) w->block = NULL;
+    else w->block = SHS__CARVE(l, unsigned char, shs__layout_product(line, (size_t)v->block_lines, 1));
     w->low = SHS__CARVE(l, shs_wide, (size_t)w->bands);
     w->high = SHS__CARVE(l, shs_wide, (size_t)w->bands);
     w->range = SHS__CARVE(l, shs_wide, (size_t)w->bands);
@@ -17028,8 +17249,13 @@ SHS__PRIVATE void shs__px_writer_scale(shs__writer *w, const shs_wide *constant)
     s->old = w->old;
     for (o = 0; o < w->bands && s->rescale; o++) {
         shs_wide old = w->high[o] - w->low[o];
-        w->range[o] = old > 0 ? w->sink->high - w->sink->low : 0;
-        w->old[o] = old > 0 ? old : 1;
+        if (old > 0) {
+            w->range[o] = w->sink->high - w->sink->low;
+            w->old[o] = old;
+        } else {
+            w->range[o] = 0;
+            w->old[o] = 1;
+        }
     }
 }
 
@@ -17133,7 +17359,8 @@ SHS__PRIVATE void shs__px_write_plane(const shs__map_job *job, const shs__panel 
         for (n = 1; n < most && panel->missing[k + n] == missing; n++) {}
         if (missing || !quick) shs__store_values(type, n, value, panel->missing + k, w->missing, at, w->ss);
         else kernels->store(shs__px_element_type(kernels, type), n, y, &one, at), y = shs__px_given_at(kernels, y, (size_t)n);
-        value += missing ? 0 : n;
+        if (missing) value += 0;
+        else value += n;
     }
 }
 
@@ -17177,7 +17404,8 @@ SHS__PRIVATE void shs__px_range_panel(void *state, shs__panel *panel, int worker
         }
         k->range(planes ? (valid - 1) / k->lanes + 1 : valid, width, values, planes ? k->lanes : m->ldy, low, high);
         for (i = 0; i < width; i++) {
-            o = planes ? pass : i;
+            if (planes) o = pass;
+            else o = i;
             shs__px_widen(m->constant[o] + shs__px_get_element(k, low, (size_t)i),
                           m->constant[o] + shs__px_get_element(k, high, (size_t)i), sums + o, sums + m->outputs + o);
         }
@@ -17190,7 +17418,8 @@ SHS__PRIVATE void shs__px_map_job_init(shs__map_job *job, const shs__view *v, co
     shs__px_reader_init(&job->reader, v, wide);
     shs__px_map_init(&job->map, job->reader.kernels, map->bands, map->outputs, v->planes, squares);
     job->reader.tiles = shs__px_map_pieces(&job->map);
-    job->writer.bands = squares ? 1 : map->outputs;
+    if (squares) job->writer.bands = 1;
+    else job->writer.bands = map->outputs;
     job->writer.sink = sink;
     job->writer.missing = shs__px_missing_value(v->cube, sink);
     job->consumer.state = job;
@@ -17230,7 +17459,8 @@ SHS__PRIVATE void shs__px_map_begin(void *state) {
     ptrdiff_t size = (ptrdiff_t)shs_type_size(w->sink->type);
     w->samples = v->samples;
     shs__px_interleave_strides(w->sink->interleave, v->samples, lines, w->bands, &w->ss, &w->ls, &w->bs);
-    w->base = w->sink->pixels ? (unsigned char *)w->sink->pixels + v->first_line * w->ls * size : w->block;
+    if (w->sink->pixels) w->base = (unsigned char *)w->sink->pixels + v->first_line * w->ls * size;
+    else w->base = w->block;
 }
 
 /* A block of a stream is written as soon as it is mapped. */
@@ -17239,7 +17469,8 @@ SHS__PRIVATE shs_status shs__px_map_end(void *state) {
     const shs__view *v = &job->reader.view;
     const shs_sink *sink = job->writer.sink;
     if (sink->pixels) return SHS_OK;
-    return sink->write_fn(sink->write_user, v->first_line, v->count_lines, job->writer.block) ? SHS_WRITE_FAILED : SHS_OK;
+    if (sink->write_fn(sink->write_user, v->first_line, v->count_lines, job->writer.block)) return SHS_WRITE_FAILED;
+    return SHS_OK;
 }
 
 SHS__PRIVATE shs_status shs__px_cpu_map(const shs_context *ctx, shs__map_job *job, const char *phase) {
@@ -17276,7 +17507,8 @@ SHS__PRIVATE void shs__px_whitened_init(shs__whitened *w, const shs__view *v, in
     w->job.reader.tiles = shs__px_map_pieces(&w->white.map);
     shs__px_map_init(&w->job.map, w->job.reader.kernels, m, m, 1, 0);
     w->gram.kernels = w->job.reader.kernels;
-    w->gram.n = fourth ? m * (m + 1) / 2 : 0;
+    if (fourth) w->gram.n = m * (m + 1) / 2;
+    else w->gram.n = 0;
     w->gram.at = 1;
 }
 
@@ -17288,8 +17520,10 @@ SHS__PRIVATE void shs__px_whitened_layout(shs__layout *l, shs__whitened *w, int 
     shs__px_reader_layout(l, &w->job.reader, workers);
     shs__px_map_layout(l, &white->map, workers);
     white->valid = SHS__CARVE(l, int, white->panels);
-    white->absent = white->panels && shs__px_may_miss(&w->job.reader.view) ? SHS__CARVE(l, unsigned char, pixels) : NULL;
-    white->kept = white->panels ? SHS__CARVE(l, shs_real, shs__layout_product(pixels, m, 1)) : NULL;
+    if (white->panels && shs__px_may_miss(&w->job.reader.view)) white->absent = SHS__CARVE(l, unsigned char, pixels);
+    else white->absent = NULL;
+    if (white->panels) white->kept = SHS__CARVE(l, shs_real, shs__layout_product(pixels, m, 1));
+    else white->kept = NULL;
     shs__px_map_layout(l, &w->job.map, workers);
     if (pairs) shs__px_gram_layout(l, &w->gram, workers);
     w->products = SHS__CARVE(l, shs_real, shs__layout_product(pairs, SHS__PANEL_PIXELS, (size_t)workers));
@@ -17356,12 +17590,14 @@ SHS__PRIVATE shs_status shs__px_whitened_pass(const shs_context *ctx, shs__white
     shs__consumer c = SHS_ZERO;
     int kept = shs__px_white_kept(&w->white);
     c.work = work;
-    c.finish = work == shs__px_fourth_panel ? shs__px_gram_finish : NULL;
+    if (work == shs__px_fourth_panel) c.finish = shs__px_gram_finish;
+    else c.finish = NULL;
     c.state = w;
     c.count = count;
     c.sums = w->sums;
     c.chunk_sums = w->chunk_sums;
-    c.phase = kept ? NULL : "whitening";
+    if (kept) c.phase = NULL;
+    else c.phase = "whitening";
     if (kept) w->job.reader.tiles = 0;
     return shs__px_pass_run(ctx, &w->job.reader, &c);
 }
@@ -17424,9 +17660,11 @@ SHS__PRIVATE shs_status shs__px_open(const shs_context *ctx, const shs_cube *cub
     if (status == SHS_OK) status = shs__px_view_open(cube, &px->view);
     if (status != SHS_OK || !ctx || !ctx->engine || cube->lines == 0) return status; /* no pixels: the CPU */
     e = ctx->engine;
-    status = e->pixels_close ? SHS__ASK(e, pixels_open, (e->user, ctx, cube, &px->remote)) : SHS_UNSUPPORTED;
+    if (e->pixels_close) status = SHS__ASK(e, pixels_open, (e->user, ctx, cube, &px->remote));
+    else status = SHS_UNSUPPORTED;
     if (status == SHS_OK) px->engine = e;
-    return shs__ctx_cpu_takes_over(e, status) ? SHS_OK : status;
+    if (shs__ctx_cpu_takes_over(e, status)) return SHS_OK;
+    return status;
 }
 
 SHS__PRIVATE void shs__px_close(shs__pixels *px) {
@@ -17465,7 +17703,8 @@ SHS__PRIVATE shs_status shs__px_range(const shs__pixels *px, shs__map_job *job, 
     int wide = shs__is_wide(precise);
     do status = SHS__ASK(px->engine, pixels_range, (px->remote, map, wide, job->map.squares, low, high));
     while (shs__px_ask_narrow(precise, status, &wide));
-    return shs__ctx_cpu_takes_over(px->engine, status) ? shs__px_cpu_range(px->ctx, job) : status;
+    if (shs__ctx_cpu_takes_over(px->engine, status)) return shs__px_cpu_range(px->ctx, job);
+    return status;
 }
 
 /* Whether a stream was written to. What was written cannot be taken back, so the CPU must not begin again. */
@@ -17493,22 +17732,26 @@ SHS__PRIVATE shs_status shs__px_map(const shs__pixels *px, shs__map_job *job, co
     }
     do status = SHS__ASK(px->engine, pixels_map, (px->remote, map, wide, squares, &given, w->low, w->high, w->missing));
     while (!watched.begun && shs__px_ask_narrow(precise, status, &wide));
-    return !watched.begun && shs__ctx_cpu_takes_over(px->engine, status) ? shs__px_cpu_map(px->ctx, job, "transform") : status;
+    if (!watched.begun && shs__ctx_cpu_takes_over(px->engine, status)) return shs__px_cpu_map(px->ctx, job, "transform");
+    return status;
 }
 
 /* Whitened pixels are with an engine that does all that is done with them, or with the CPU. */
 SHS__PRIVATE shs_status shs__px_whitener_open(shs__pixels *px) {
     const shs_engine *e = px->engine;
     shs_status status = !e || (e->pixels_whiten && e->pixels_sweep && e->pixels_rate) ? SHS_OK : SHS_UNSUPPORTED;
-    px->whitener = status == SHS_OK ? e : NULL;
-    return shs__ctx_cpu_takes_over(e, status) ? SHS_OK : status;
+    if (status == SHS_OK) px->whitener = e;
+    else px->whitener = NULL;
+    if (shs__ctx_cpu_takes_over(e, status)) return SHS_OK;
+    return status;
 }
 
 /* Panels of whitened pixels that the CPU keeps; 0: none are, and every pass whitens anew. */
 SHS__PRIVATE size_t shs__px_kept_panels(const shs__pixels *px, int m) {
     size_t panels = shs__ctx_chunks((size_t)px->view.samples * (size_t)px->view.lines, SHS__PANEL_PIXELS);
     size_t keep = shs__layout_product(panels, (size_t)m * SHS__PANEL_PIXELS, sizeof(shs_real));
-    return px->view.cube->pixels && !px->whitener && keep <= SHS__CACHE_LIMIT ? panels : 0;
+    if (px->view.cube->pixels && !px->whitener && keep <= SHS__CACHE_LIMIT) return panels;
+    return 0;
 }
 
 /* Whether the CPU works on the whitened pixels from now on. It whitens anew in every pass, so it can take over at any time. */
@@ -17524,17 +17767,20 @@ SHS__PRIVATE shs_status shs__px_whiten(shs__pixels *px, const shs_pixel_map *whi
     shs__px_map_set(&w->white.map, whitening->matrix, 1, whitening->outputs, whitening->centre, whitening->offset);
     w->job.reader.shift = w->white.map.shift;
     status = SHS__ASK(px->whitener, pixels_whiten, (px->remote, whitening, w->gram.n > 0, w->sums));
-    return shs__px_whitened_here(px, status) ? shs__px_cpu_whiten(px->ctx, w) : status;
+    if (shs__px_whitened_here(px, status)) return shs__px_cpu_whiten(px->ctx, w);
+    return status;
 }
 
 SHS__PRIVATE shs_status shs__px_sweep(shs__pixels *px, shs__whitened *w, shs_contrast contrast, int c, const shs_wide *W) {
     shs_status status = SHS__ASK(px->whitener, pixels_sweep, (px->remote, contrast, c, W, w->sums));
-    return shs__px_whitened_here(px, status) ? shs__px_cpu_sweep(px->ctx, w, contrast, c, W) : status;
+    if (shs__px_whitened_here(px, status)) return shs__px_cpu_sweep(px->ctx, w, contrast, c, W);
+    return status;
 }
 
 SHS__PRIVATE shs_status shs__px_rate(shs__pixels *px, shs__whitened *w, const shs_wide *W) {
     shs_status status = SHS__ASK(px->whitener, pixels_rate, (px->remote, W, w->sums));
-    return shs__px_whitened_here(px, status) ? shs__px_cpu_rate(px->ctx, w, W) : status;
+    if (shs__px_whitened_here(px, status)) return shs__px_cpu_rate(px->ctx, w, W);
+    return status;
 }
 
 /* ---- moments ------------------------------------------------------------------------------------------- >>moments */
@@ -17877,7 +18123,8 @@ SHS__PRIVATE void shs__split_cube_layout(shs__layout *l, shs__split_cube **s, sh
     made->parts = SHS__CARVE(l, shs__split_lines, (size_t)count);
     made->wide_shift = SHS__CARVE(l, shs_wide, (size_t)v->used);
     made->block = SHS__CARVE(l, unsigned char, shs__layout_product(pixels, (size_t)v->bands, v->size));
-    made->marks = made->cube->mask_fn ? SHS__CARVE(l, unsigned char, pixels) : NULL;
+    if (made->cube->mask_fn) made->marks = SHS__CARVE(l, unsigned char, pixels);
+    else made->marks = NULL;
 }
 
 SHS__PRIVATE void shs__split_drop_white(const shs_context *ctx, shs__split_lines *part) {
@@ -17917,7 +18164,8 @@ SHS__PRIVATE shs_status shs__split_cube_divide(shs__split_cube *s, const unsigne
         c->sample_stride = v->ss;
         c->line_stride = v->ls;
         c->band_stride = v->bs;
-        c->mask = mask ? mask + (size_t)at * (size_t)v->samples : NULL;
+        if (mask) c->mask = mask + (size_t)at * (size_t)v->samples;
+        else c->mask = NULL;
         c->read_fn = NULL;
         c->mask_fn = NULL;
         c->lines = end - at;
@@ -18028,7 +18276,8 @@ SHS__PRIVATE shs_status shs__split_prepare(const shs__split_cube *s, shs__split_
     if (s->stage == SHS__CUBE_MOMENTS) return shs__split_prepare_moments(s, part, SHS__NO_PAIRS);
     if (s->stage == SHS__CUBE_NOISE) return shs__split_prepare_moments(s, part, SHS__PAIRS_RIGHT);
     if (s->stage == SHS__CUBE_RANGE || s->stage == SHS__CUBE_MAP) return shs__split_prepare_map(s, part);
-    return part->whitened ? SHS_OK : shs__split_prepare_white(s, part);
+    if (part->whitened) return SHS_OK;
+    return shs__split_prepare_white(s, part);
 }
 
 SHS__PRIVATE shs_status shs__split_white_part(const shs__split_cube *s, shs__split_lines *part) {
@@ -18037,7 +18286,8 @@ SHS__PRIVATE shs_status shs__split_white_part(const shs__split_cube *s, shs__spl
     if (status != SHS_OK) return status;
     part->whitened = 1;
     if (s->stage == SHS__CUBE_SWEEP) return shs__px_sweep(&part->px, &part->white, s->contrast, s->c, s->W);
-    return s->stage == SHS__CUBE_RATE ? shs__px_rate(&part->px, &part->white, s->W) : SHS_OK;
+    if (s->stage == SHS__CUBE_RATE) return shs__px_rate(&part->px, &part->white, s->W);
+    return SHS_OK;
 }
 
 SHS__PRIVATE void shs__split_lines_chunk(void *arg, size_t chunk, int worker) {
@@ -18056,7 +18306,8 @@ SHS__PRIVATE void shs__split_lines_chunk(void *arg, size_t chunk, int worker) {
     case SHS__CUBE_SWEEP:
     case SHS__CUBE_RATE: part->status = shs__split_white_part(s, part); break;
     }
-    part->seconds = seconds ? seconds() - begin : 0;
+    if (seconds) part->seconds = seconds() - begin;
+    else part->seconds = 0;
 }
 
 /* What the part has done is added to what is there. */
@@ -18166,7 +18417,8 @@ SHS__PRIVATE shs_status shs__split_cube_moments(void *session, int precise, int 
     shs__split_cube *s = (shs__split_cube *)session;
     size_t n = (size_t)s->view.used, i;
     shs_status status;
-    s->precise = precise ? SHS_PRECISION_ALWAYS : SHS_PRECISION_NEVER;
+    if (precise) s->precise = SHS_PRECISION_ALWAYS;
+    else s->precise = SHS_PRECISION_NEVER;
     s->known = known;
     s->shift = shift;
     for (i = 0; i < n; i++) s->wide_shift[i] = known ? (shs_wide)shift[i] : 0;
@@ -18196,7 +18448,8 @@ SHS__PRIVATE shs_status shs__split_cube_range(void *session, const shs_pixel_map
         low[k] = SHS__WIDE_MAX;
         high[k] = -SHS__WIDE_MAX;
     }
-    s->precise = precise ? SHS_PRECISION_ALWAYS : SHS_PRECISION_NEVER;
+    if (precise) s->precise = SHS_PRECISION_ALWAYS;
+    else s->precise = SHS_PRECISION_NEVER;
     s->map = map;
     s->squares = squares;
     s->sink = &sink;
@@ -18223,7 +18476,8 @@ SHS__PRIVATE shs_status shs__split_cube_map(void *session, const shs_pixel_map *
     if (status == SHS_OK) {
         memcpy(s->low, low, n * sizeof *low);
         memcpy(s->high, high, n * sizeof *high);
-        s->precise = precise ? SHS_PRECISION_ALWAYS : SHS_PRECISION_NEVER;
+        if (precise) s->precise = SHS_PRECISION_ALWAYS;
+        else s->precise = SHS_PRECISION_NEVER;
         s->map = map;
         s->squares = squares;
         s->sink = sink;
@@ -18312,7 +18566,8 @@ SHS__PRIVATE void shs__pca_factorize_naive(int n, shs_wide *A) {
     for (j = 0; j < n; j++)
         for (i = j; i < n; i++) {
             for (k = 0; k < j; k++) A[i + j * n] -= A[i + k * n] * A[j + k * n];
-            A[i + j * n] = i == j ? SHS__WSQRT(A[i + j * n]) : A[i + j * n] / A[j + j * n];
+            if (i == j) A[i + j * n] = SHS__WSQRT(A[i + j * n]);
+            else A[i + j * n] = A[i + j * n] / A[j + j * n];
         }
 }
 
@@ -18429,7 +18684,8 @@ SHS__PUBLIC void shs_rx_classes_naive(int n, ptrdiff_t m, const shs_wide *X, con
 SHS__PRIVATE ptrdiff_t shs__rx_window(ptrdiff_t at, ptrdiff_t width, ptrdiff_t count) {
     ptrdiff_t first = at - width / 2;
     if (first > count - width) first = count - width;
-    return first > 0 ? first : 0;
+    if (first > 0) return first;
+    return 0;
 }
 
 /* Whether (y, x) lies in the window of `width` around (line, sample). */
@@ -18619,7 +18875,8 @@ SHS__PRIVATE shs_status shs__pca_finish(const shs_context *ctx, const shs__fit *
     if (status != SHS_OK) return status;
     made.count = count;
     made.total_variance = total;
-    made.precise = rank ? SHS_PRECISION_ALWAYS : o->precise;
+    if (rank) made.precise = SHS_PRECISION_ALWAYS;
+    else made.precise = o->precise;
     memcpy(made.mean, f->mean, (size_t)n * sizeof(shs_wide));
     memcpy(made.scale, f->scale, (size_t)n * sizeof(shs_wide));
     memcpy(made.eigenvalues, f->values, (size_t)values * sizeof(shs_wide));
@@ -18698,7 +18955,8 @@ SHS__PRIVATE shs_status shs__pca_fit_moments(const shs_context *ctx, const shs_m
         o.noise = noise;
         o.ldn = ldn;
     }
-    values = o.components > 0 ? o.components : n;
+    if (o.components > 0) values = o.components;
+    else values = n;
     while (shs__layout_next(ctx, &l, &status)) shs__pca_fit_layout(&l, &f, n, mnf);
     if (status == SHS_OK) status = shs__pca_fit_statistics(moments, &o, &f, &total);
     if (status == SHS_OK && mnf) status = shs__pca_fit_noise(ctx, n, noise, ldn, &o, &f, &values, &total);
@@ -18823,7 +19081,8 @@ SHS__PRIVATE shs_status shs__few_centre(shs__few_pixels *few, const shs_pca_opti
         *total += variance / (scale * scale);
         for (k = 0; k < few->count; k++) {
             shs_wide *x = SHS__AT(few->X, few->n, b, k);
-            *x = variance <= 0 ? 0 : *x / scale;
+            if (variance <= 0) *x = 0;
+            else *x = *x / scale;
         }
     }
     return SHS_OK;
@@ -18938,11 +19197,14 @@ SHS__PRIVATE shs_wide shs__noise_residual(int n, const shs_wide *N, int b) {
     v = *SHS__AT(N, n, b, r);
     determinant = p * q - c * c;
     if (determinant > SHS__RANK_EPS * p * q) by_two = (u * u * q - 2 * u * v * c + v * v * p) / determinant;
-    by_l = p > 0 ? u * u / p : 0;
-    by_r = q > 0 ? v * v / q : 0;
+    if (p > 0) by_l = u * u / p;
+    else by_l = 0;
+    if (q > 0) by_r = v * v / q;
+    else by_r = 0;
     if (by_two < by_l) by_two = by_l;
     if (by_two < by_r) by_two = by_r;
-    return by_two < whole ? whole - by_two : 0;
+    if (by_two < whole) return whole - by_two;
+    return 0;
 }
 
 /* What ranks show each other of their lines. */
@@ -18993,7 +19255,8 @@ SHS__PRIVATE shs_status shs__pca_border_noise(const shs__pixels *px, shs__pairs 
     for (x = 0; x < samples; x++) b->own.first_missing[x] = !b->own.first_missing[x]; /* now it is the mask's second half */
     lines.pixels = b->both;
     lines.mask = b->mask;
-    lines.type = sizeof *b->both == 8 ? SHS_TYPE_F64 : SHS_TYPE_F32;
+    if (sizeof *b->both == 8) lines.type = SHS_TYPE_F64;
+    else lines.type = SHS_TYPE_F32;
     lines.interleave = SHS_INTERLEAVE_BIP;
     lines.lines = 2;
     lines.samples = px->view.samples;
@@ -19001,7 +19264,8 @@ SHS__PRIVATE shs_status shs__pca_border_noise(const shs__pixels *px, shs__pairs 
     quiet.progress_fn = NULL; /* what it counts are lines of the cube */
     two.ctx = &quiet;
     status = shs__px_view_open(&lines, &two.view);
-    return status == SHS_OK ? shs__px_add_moments(&two, SHS_PRECISION_ALWAYS, pairs, NULL, d) : status;
+    if (status == SHS_OK) return shs__px_add_moments(&two, SHS_PRECISION_ALWAYS, pairs, NULL, d);
+    return status;
 }
 
 /* The noise covariance, n x n, over the pixels of all ranks. Differences are summed in a pass for each neighbour; half their
@@ -19121,7 +19385,8 @@ SHS__PRIVATE shs_status shs__mnf_few(const shs__pixels *px, const shs_pca_option
     if (status == SHS_OK && o->components > base.components) status = SHS_RANK_TOO_LOW;
     while (shs__layout_next(ctx, &l, &status))
         coordinates = SHS__CARVE(&l, shs_wide, shs__layout_product(pixels, (size_t)base.components, 1));
-    cube.type = sink.type = sizeof(shs_wide) == 8 ? SHS_TYPE_F64 : SHS_TYPE_F32;
+    sink.type = SHS__TYPE_WIDE;
+    cube.type = SHS__TYPE_WIDE;
     cube.interleave = sink.interleave = SHS_INTERLEAVE_BIP;
     cube.pixels = sink.pixels = coordinates;
     cube.samples = px->view.samples;
@@ -19146,7 +19411,8 @@ SHS__PRIVATE shs_status shs__mnf_few(const shs__pixels *px, const shs_pca_option
 /* The fit by whichever way is shorter. */
 SHS__OUTLINE shs_status shs__pca_pixels(const shs__pixels *px, const shs_pca_options *o, int mnf, shs_pca *pca) {
     if (!shs__few_pays(px) || (mnf && (o->noise || o->noise_residual))) return shs__pca_dense(px, o, mnf, pca);
-    return mnf ? shs__mnf_few(px, o, pca) : shs__pca_few(px, o, pca);
+    if (mnf) return shs__mnf_few(px, o, pca);
+    return shs__pca_few(px, o, pca);
 }
 
 typedef enum shs__pca_call { SHS__PCA_FIT, SHS__PCA_RUN, SHS__MNF_FIT, SHS__MNF_RUN } shs__pca_call;
@@ -19230,7 +19496,8 @@ SHS__PUBLIC shs_status shs_pca_denoise(const shs_context *ctx, const shs_pca *pc
     status = shs__ctx_agree(ctx, status); /* before the collective map */
     if (status == SHS_OK) {
         n = pca->bands;
-        k = components ? components : pca->components;
+        if (components) k = components;
+        else k = pca->components;
         shs__wide_product(n, n, k, pca->backward, pca->forward, pca->components, both);
         map = shs__px_map_of(n, n, both, pca->mean, pca->mean);
         status = shs_cube_map(ctx, cube, &map, pca->precise, sink);
@@ -19255,7 +19522,8 @@ SHS__PRIVATE void shs__wide_triangle(int m, int n, shs_wide *A, shs_wide *v) {
         shs_wide *a = SHS__AT(A, m, 0, j), length2 = shs__la_dot_wide(m - j, a + j, a + j), square;
         if (!(length2 > 0)) continue;
         memcpy(v + j, a + j, (size_t)(m - j) * sizeof *v);
-        v[j] += v[j] >= 0 ? SHS__WSQRT(length2) : -SHS__WSQRT(length2);
+        if (v[j] >= 0) v[j] += SHS__WSQRT(length2);
+        else v[j] += -SHS__WSQRT(length2);
         square = length2 - a[j] * a[j] + v[j] * v[j];
         for (c = j; c < n; c++) {
             shs_wide *b = SHS__AT(A, m, 0, c), twice = 2 / square * shs__la_dot_wide(m - j, v + j, b + j);
@@ -19420,7 +19688,8 @@ SHS__PRIVATE shs_status shs__rx_fit_classes(const shs_context *ctx, const shs_cu
         if (status == SHS_ZERO_VARIANCE) first = status;
         if (status == SHS_NO_PIXELS || status == SHS_ZERO_VARIANCE) status = SHS_OK;
     }
-    return status == SHS_OK && !any ? first : status;
+    if (status == SHS_OK && !any) return first;
+    return status;
 }
 
 SHS__PRIVATE void shs__rx_classes_layout(shs__layout *l, shs__map_job *job, shs__classes *c, const shs_pca *fits, int workers) {
@@ -19596,7 +19865,8 @@ SHS__PRIVATE void shs__rx_local_shape(shs__local *w, const shs__view *v, int wor
     w->padded = shs__la_round_up(w->n + 1, k->columns);
     w->ld = shs__la_round_up(shs__imax(w->padded, w->n + 2), k->lanes);
     w->group = k->columns * k->lanes;
-    w->step = k->columns > k->lanes ? w->group : 1;
+    if (k->columns > k->lanes) w->step = w->group;
+    else w->step = 1;
     w->last = (w->n + 1) / k->lanes;
     w->lane = (w->n + 1) % k->lanes;
     for (column = 0; column < w->padded; column += k->columns)
@@ -19607,7 +19877,8 @@ SHS__PRIVATE void shs__rx_local_shape(shs__local *w, const shs__view *v, int wor
     if (w->outer <= 3) w->rows = 1; /* corners alone would be as many */
     w->runs = shs__imax((int)shs__ctx_chunks((size_t)v->samples, SHS__LOCAL_RUN), 1);
     w->run = shs__imax((v->samples - 1) / w->runs + 1, 1);
-    w->together = workers > 1 ? shs__imin((2 * workers - 1) / w->runs + 1, SHS__LOCAL_BLOCKS) : 1;
+    if (workers > 1) w->together = shs__imin((2 * workers - 1) / w->runs + 1, SHS__LOCAL_BLOCKS);
+    else w->together = 1;
     w->together = w->rows * shs__imax(w->together, SHS__LOCAL_ROWS / w->rows);
     w->kept = shs__imin(shs__imin(w->outer, v->lines) + w->together - 1, shs__imax(v->lines, 1));
 }
@@ -19773,7 +20044,8 @@ SHS__PRIVATE int shs__rx_local_score(const shs__local *w, shs__local_own *own, s
     own->least[0] = 0;
     for (j = 1; j <= n; j++) {
         shs_wide share = SHS__RANK_EPS * (own->variance[j] + ridge), rounding = SHS__LOCAL_ROUNDING * own->peak[j];
-        own->least[j] = share > rounding ? share : rounding;
+        if (share > rounding) own->least[j] = share;
+        else own->least[j] = rounding;
     }
     if (!shs__rx_local_factorize(w, own, sums, y, ridge)) return 0;
     *score = 0;
@@ -19872,7 +20144,8 @@ SHS__PRIVATE shs_status shs__rx_local_pass(const shs_context *ctx, shs__local *w
                 if (w->scores[k] < o->low[0]) o->low[0] = w->scores[k];
                 if (w->scores[k] > o->high[0]) o->high[0] = w->scores[k];
             }
-        to = o->sink->pixels ? (unsigned char *)o->sink->pixels + (size_t)w->first * (size_t)w->samples * size : o->block;
+        if (o->sink->pixels) to = (unsigned char *)o->sink->pixels + (size_t)w->first * (size_t)w->samples * size;
+        else to = o->block;
         for (k = 0; k < count && !range; k++) {
             shs_wide value = w->no_score[k] ? 0 : shs__px_scaled(&o->scaling, 0, w->scores[k]);
             shs__store_values(o->sink->type, 1, &value, w->no_score + k, o->missing, to + k * size, 1);
@@ -20061,7 +20334,8 @@ SHS__PRIVATE shs_status shs__ica_sources_sum(shs__sources *s, shs_status status,
     if (status == SHS_OK) status = shs__ctx_reduce(s->px->ctx, s->white.sums, count, SHS_REDUCE_SUM);
     if (status != SHS_OK) return status;
     if (!(s->white.sums[0] > 0)) return SHS_NO_PIXELS;
-    return shs__wide_finite(count, s->white.sums) ? SHS_OK : SHS_NOT_FINITE;
+    if (shs__wide_finite(count, s->white.sums)) return SHS_OK;
+    return SHS_NOT_FINITE;
 }
 
 /* The first pass: whitens, keeps, sums fourth moments. */
@@ -20158,7 +20432,8 @@ SHS__PRIVATE void shs__ica_iteration_layout(shs__layout *l, shs__iteration *it, 
 }
 
 SHS__PRIVATE shs_wide shs__ica_tolerance(const shs_ica_options *o) {
-    return o->tolerance > 0 ? o->tolerance : (shs_wide)(sizeof(shs_wide) > 4 ? 1e-8 : 1e-6);
+    if (o->tolerance > 0) return o->tolerance;
+    return (shs_wide)(sizeof(shs_wide) > 4 ? 1e-8 : 1e-6);
 }
 
 /* w off the columns 0 .. count-1 of W, twice, and to unit length; 0 where nothing is left, or no number. */
@@ -20233,7 +20508,8 @@ typedef struct shs__directions {
 
 /* Makes the result of a step, A, directions again: one off the columns of W before it, or all orthonormal. */
 SHS__PRIVATE int shs__ica_directions(int m, shs__directions g, shs__iteration *it, shs_wide *A) {
-    return g.c > 1 ? shs__ica_polar_factor(m, it, A) : shs__ica_project_off(m, g.d, it->W, A);
+    if (g.c > 1) return shs__ica_polar_factor(m, it, A);
+    return shs__ica_project_off(m, g.d, it->W, A);
 }
 
 /* What sums of single precision leave unknown of the direction of a plain step, as 1 - |cos|: they err by about 1e-6 of y^3, whose
@@ -20261,7 +20537,8 @@ SHS__PRIVATE shs_status shs__ica_step(shs__sources *s, const shs_ica_options *o,
     }
     somewhere = shs__ica_directions(m, g, it, it->P);
     if (!somewhere) memcpy(it->P, W, (size_t)m * (size_t)g.c * sizeof(shs_wide));
-    *change = somewhere ? 0 : 2;
+    if (somewhere) *change = 0;
+    else *change = 2;
     for (j = 0; j < g.c; j++) {
         const shs_wide *w = SHS__AT(W, m, 0, j);
         shs_wide *p = SHS__AT(it->P, m, 0, j), sign = shs__la_dot_wide(m, p, w) < 0 ? -1 : 1, moved = 0;
@@ -20269,7 +20546,8 @@ SHS__PRIVATE shs_status shs__ica_step(shs__sources *s, const shs_ica_options *o,
             p[i] *= sign;
             moved += (p[i] - w[i]) * (p[i] - w[i]);
         }
-        component[j].change = somewhere ? moved / 2 : 1;
+        if (somewhere) component[j].change = moved / 2;
+        else component[j].change = 1;
         if (!(moved <= 4)) { /* no number: it has not converged, nor have all */
             component[j].change = 1;
             *change = 2;
@@ -20339,7 +20617,8 @@ SHS__OUTLINE shs_status shs__ica_iterate_all(shs__sources *s, const shs_ica_opti
     shs__directions g;
     shs_random r;
     shs_random_seed(&r, shs__random_mix(o->seed));
-    g.c = o->approach == SHS_APPROACH_SYMMETRIC ? m : 1;
+    if (o->approach == SHS_APPROACH_SYMMETRIC) g.c = m;
+    else g.c = 1;
     for (g.d = 0; g.d < m; g.d += g.c) {
         shs_wide *W = it->W + (size_t)g.d * (size_t)m, change = 2, best = 2;
         size_t bytes = (size_t)m * (size_t)g.c * sizeof(shs_wide);
@@ -20397,7 +20676,8 @@ SHS__PUBLIC void shs_ica_free(const shs_context *ctx, shs_ica *ica) {
 /* Components come in falling order of this. */
 SHS__PRIVATE shs_wide shs__ica_order_key(shs_ica_order order, const shs_ica_component *c) {
     if (order == SHS_ORDER_EXTRACTION) return (shs_wide)-c->extraction;
-    return order == SHS_ORDER_NEGENTROPY ? c->negentropy : shs__wabs(c->kurtosis);
+    if (order == SHS_ORDER_NEGENTROPY) return c->negentropy;
+    return shs__wabs(c->kurtosis);
 }
 
 /* The components c and the columns of W to their places in the result; equals keep their order. */
@@ -20455,7 +20735,8 @@ SHS__PRIVATE shs_status shs__ica_check(const shs_ica_options *o) {
         return SHS_BAD_OPTIONS;
     if (o->route == SHS_ROUTE_MOMENTS && o->contrast != SHS_CONTRAST_POW3) return SHS_BAD_OPTIONS;
     if (o->iterations < 0) return SHS_BAD_ITERATIONS;
-    return shs__wide_finite(1, &o->tolerance) ? SHS_OK : SHS_BAD_TOLERANCE;
+    if (shs__wide_finite(1, &o->tolerance)) return SHS_OK;
+    return SHS_BAD_TOLERANCE;
 }
 
 /* Whitening matrix and the rest of the result's memory, from the principal components. */
@@ -20519,7 +20800,8 @@ SHS__PRIVATE int shs__ica_moments_pay(const shs_ica_options *o, int m, int bands
     shs_wide q = (shs_wide)m * ((shs_wide)m + 1) / 2, c = o->approach == SHS_APPROACH_SYMMETRIC ? (shs_wide)m : 1, sweeps;
     if (o->contrast != SHS_CONTRAST_POW3 || o->route == SHS_ROUTE_SWEEP) return 0;
     if (o->route == SHS_ROUTE_MOMENTS) return 1;
-    sweeps = o->approach == SHS_APPROACH_SYMMETRIC ? 28 : (shs_wide)9.5;
+    if (o->approach == SHS_APPROACH_SYMMETRIC) sweeps = 28;
+    else sweeps = (shs_wide)9.5;
     if (o->tolerance < 0 && o->iterations > 0) sweeps = (shs_wide)o->iterations;
     if (o->approach == SHS_APPROACH_DEFLATION) sweeps *= (shs_wide)m;
     return q <= 512 && q * q < sweeps * (4 * (shs_wide)m * c + (kept ? 0 : 2 * (shs_wide)bands * (shs_wide)m));
@@ -20528,7 +20810,8 @@ SHS__PRIVATE int shs__ica_moments_pay(const shs_ica_options *o, int m, int bands
 SHS__PRIVATE void shs__ica_sources_layout(shs__layout *l, shs__sources *s, int fourth, int workers) {
     size_t pairs = fourth ? (size_t)s->pairs : 0;
     shs__px_whitened_layout(l, &s->white, workers);
-    s->fourth = fourth ? SHS__CARVE(l, shs_wide, shs__layout_product(pairs, pairs, 1)) : NULL;
+    if (fourth) s->fourth = SHS__CARVE(l, shs_wide, shs__layout_product(pairs, pairs, 1));
+    else s->fourth = NULL;
     s->square = SHS__CARVE(l, shs_wide, pairs);
     s->image = SHS__CARVE(l, shs_wide, pairs);
 }
@@ -20757,7 +21040,8 @@ SHS__OUTLINE shs_status shs__md_read(shs__md_file *f, shs_wide *x, size_t count)
         f->crc = shs__crc(f->crc, bytes, 8 * step);
         for (i = 0; i < step; i++) numbers &= shs__f64_of_bits(shs__get_bytes(bytes + 8 * i, 8), x + i);
     }
-    return numbers ? SHS_OK : SHS_DAMAGED_MODEL;
+    if (numbers) return SHS_OK;
+    return SHS_DAMAGED_MODEL;
 }
 
 SHS__PRIVATE int shs__md_has_noise(const shs_model *m) { return m->kind == SHS_MODEL_MNF && m->pca.noise != NULL; }
@@ -20800,7 +21084,8 @@ SHS__PUBLIC shs_status shs_model_save(const shs_model *model, int (*write_fn)(vo
     sizes[1] = (uint64_t)m.kind;
     sizes[2] = (uint64_t)(ica ? m.ica.bands : m.pca.bands);
     sizes[3] = (uint64_t)(ica ? m.ica.components : m.pca.components);
-    sizes[4] = ica ? sizes[3] : (uint64_t)m.pca.eigenvalue_count;
+    if (ica) sizes[4] = sizes[3];
+    else sizes[4] = (uint64_t)m.pca.eigenvalue_count;
     sizes[5] = (uint64_t)(m.wavelengths != NULL) + 256 * (uint64_t)(ica ? m.ica.precise : m.pca.precise);
     if (ica) sizes[5] += 2 * (uint64_t)(m.ica.converged != 0) + 4 * (uint64_t)(m.ica.used_moments != 0);
     for (i = 0; i < 6; i++) shs__put_bytes(head + 8 + 4 * i, sizes[i], 4);
@@ -20814,7 +21099,9 @@ SHS__PUBLIC shs_status shs_model_save(const shs_model *model, int (*write_fn)(vo
         status = shs__md_write(&f, numbers, SHS__MD_NUMBERS);
     }
     shs__put_bytes(head, ~f.crc, 4);
-    return status != SHS_OK ? status : write_fn(user, head, 4) ? SHS_WRITE_FAILED : SHS_OK;
+    if (status != SHS_OK) return status;
+    if (write_fn(user, head, 4)) return SHS_WRITE_FAILED;
+    return SHS_OK;
 }
 
 /* The first bytes: what the model is, and how large. */
@@ -20872,7 +21159,8 @@ SHS__PRIVATE shs_status shs__md_complete(shs_pca *p) {
         if (!(p->scale[i] > 0)) return SHS_DAMAGED_MODEL;
     for (j = 0; j < k; j++)
         for (i = 0; i < n; i++) *SHS__AT(p->forward, k, j, i) = *SHS__AT(p->vectors, n, i, j) / p->scale[i];
-    return shs__wide_finite((size_t)n * (size_t)k, p->forward) ? SHS_OK : SHS_DAMAGED_MODEL;
+    if (shs__wide_finite((size_t)n * (size_t)k, p->forward)) return SHS_OK;
+    return SHS_DAMAGED_MODEL;
 }
 
 SHS__PUBLIC shs_status shs_model_load(const shs_context *ctx, int (*read_fn)(void *user, void *bytes, size_t count), void *user,
@@ -20969,7 +21257,8 @@ SHS__PRIVATE void shs__wide_take_off(int n, const shs_wide *q, shs_wide *x) {
 
 /* The angle of a cosine that rounding may have brought beyond 1. */
 SHS__PRIVATE shs_wide shs__wide_angle(shs_wide cosine) {
-    return cosine >= 1 ? 0 : SHS__WACOS(cosine <= -1 ? (shs_wide)-1 : cosine);
+    if (cosine >= 1) return 0;
+    return SHS__WACOS(cosine <= -1 ? (shs_wide)-1 : cosine);
 }
 
 /* w = A^-1 (t - mean), where A is C, R or, for SAM, I, and A = L L'; or w = P t. With y = w'(x - mean) all scores but SAM's and
@@ -21006,8 +21295,10 @@ SHS__PUBLIC void shs_detect_naive(shs_detector method, int n, ptrdiff_t m, const
         shs__pca_forward_naive(n, A, v, 1);
         length2 = 0;
         for (b = 0; b < n; b++) length2 += v[b] * v[b];
-        scores[i] = length2 > 0 ? y / SHS__WSQRT(own * length2) : 0;
-        scores[i] = method == SHS_DETECTOR_ACE ? scores[i] * scores[i] : shs__wide_angle(scores[i]);
+        if (length2 > 0) scores[i] = y / SHS__WSQRT(own * length2);
+        else scores[i] = 0;
+        if (method == SHS_DETECTOR_ACE) scores[i] = scores[i] * scores[i];
+        else scores[i] = shs__wide_angle(scores[i]);
     }
 }
 
@@ -21072,7 +21363,8 @@ SHS__PRIVATE shs_status shs__tg_statistics(const shs_moments *m, const shs_detec
     for (j = 0; j < n; j++) trace += *SHS__AT(d->root, n, j, j);
     for (j = 0; j < n; j++) *SHS__AT(d->root, n, j, j) += o->ridge * trace / (shs_wide)n;
     if (!shs__wide_finite((size_t)n, d->mean) || !shs__wide_finite((size_t)n * (size_t)n, d->root)) return SHS_NOT_FINITE;
-    return shs__wide_inverse_root(n, d->root, SHS__RANK_EPS, d->t) ? SHS_OK : SHS_SINGULAR_COVARIANCE;
+    if (shs__wide_inverse_root(n, d->root, SHS__RANK_EPS, d->t)) return SHS_OK;
+    return SHS_SINGULAR_COVARIANCE;
 }
 
 /* An orthonormal basis of the undesired spectra: each off those before it, twice for the sake of rounding. */
@@ -21120,7 +21412,8 @@ SHS__PRIVATE shs_status shs__tg_rows(const shs_detect_options *o, const shs_wide
         if (cosine) own = SHS__WSQRT(own);
         for (i = 0; i < n; i++) *SHS__AT(d->matrix, d->targets, k, i) = d->w[i] / own;
     }
-    return shs__wide_finite((size_t)n * (size_t)d->targets, d->matrix) ? SHS_OK : SHS_BAD_TARGETS;
+    if (shs__wide_finite((size_t)n * (size_t)d->targets, d->matrix)) return SHS_OK;
+    return SHS_BAD_TARGETS;
 }
 
 /* ---- targets: scores that are no maps ----------------------------------------------------------------- >>scores */
@@ -21162,8 +21455,10 @@ SHS__PRIVATE void shs__tg_target(const shs__scores *s, const shs__panel *panel, 
     int k;
     for (k = 0; k < panel->valid; k++) {
         shs_wide y = shs__px_get_element(kernels, own->planes, (size_t)target * SHS__PANEL_PIXELS + (size_t)k);
-        y = length2[k] > 0 ? (y + s->cosines.constant[target]) / SHS__WSQRT(length2[k]) : 0;
-        own->wide[k] = s->method == SHS_DETECTOR_ACE ? y * y : shs__wide_angle(y);
+        if (length2[k] > 0) y = (y + s->cosines.constant[target]) / SHS__WSQRT(length2[k]);
+        else y = 0;
+        if (s->method == SHS_DETECTOR_ACE) own->wide[k] = y * y;
+        else own->wide[k] = shs__wide_angle(y);
     }
 }
 
@@ -21267,7 +21562,8 @@ SHS__OUTLINE shs_status shs__tg_engine_scores(const shs__pixels *px, shs__detect
         room = SHS__CARVE(&l, shs_wide, shs__layout_product(pixels, (size_t)bands, 1));
         pick = SHS__CARVE(&l, shs_wide, shs__layout_product((size_t)d->targets, (size_t)bands, 1));
     }
-    outputs.type = made.type = sizeof(shs_wide) == 8 ? SHS_TYPE_F64 : SHS_TYPE_F32;
+    made.type = SHS__TYPE_WIDE;
+    outputs.type = SHS__TYPE_WIDE;
     outputs.pixels = room;
     outputs.has_nodata = 1;
     outputs.nodata = shs__nan();
@@ -21325,7 +21621,8 @@ SHS__PRIVATE shs_status shs__tg_meet(const shs__pixels *px, shs_status status, i
         numbers[2] = o->background != NULL;
         numbers[3] = (int64_t)(print >> 1);
         two[0] = o->ridge;
-        two[1] = o->background ? o->background->count : 0;
+        if (o->background) two[1] = o->background->count;
+        else two[1] = 0;
     }
     return shs__px_meet(px, status, "detect", numbers, 4, two, sink);
 }
@@ -21503,7 +21800,7 @@ SHS__PRIVATE shs_wide shs__mix_descend(const shs__mixture *m, const shs_wide *b)
         for (k = i = 0; i < c; i++)
             if (m->in[i] > 0) {
                 shs_wide to = m->u[k++], length = to > 0 ? 1 : m->a[i] > 0 ? m->a[i] / (m->a[i] - to) : 0;
-                step = length < step ? length : step;
+                if (length < step) step = length;
             }
         if (step >= 1) { /* nobody stops it */
             for (k = i = 0; i < c; i++) m->a[i] = m->in[i] > 0 ? m->u[k++] : 0;
@@ -21754,7 +22051,8 @@ SHS__PRIVATE shs_status shs__mix_prepare(int n, int c, const shs_wide *E, int ld
         for (i = 0; i < c; i++) total += column[i];
         for (i = 0; i < c; i++) column[i] -= total * s->offset[i];
     }
-    return shs__wide_finite((size_t)n * (size_t)c, s->matrix) ? SHS_OK : SHS_DEPENDENT_ENDMEMBERS;
+    if (shs__wide_finite((size_t)n * (size_t)c, s->matrix)) return SHS_OK;
+    return SHS_DEPENDENT_ENDMEMBERS;
 }
 
 SHS__PRIVATE shs_status shs__mix_check(int n, int c, const shs_wide *E, int lde, shs_constraint constraint) {
@@ -21857,10 +22155,11 @@ SHS__PRIVATE void shs__em_project_naive(int n, ptrdiff_t m, const shs_wide *X, i
                 u += V[b + k * n] * mean[b];
             }
             along += u * y[k];
-            length2 += k < p - 1 ? y[k] * y[k] : 0;
+            if (k < p - 1) length2 += y[k] * y[k];
+            else length2 += 0;
         }
         for (k = 0; k < p && plane; k++) y[k] /= along;
-        most = length2 > most ? length2 : most;
+        if (length2 > most) most = length2;
     }
     for (i = 0; i < m && !plane; i++) Y[p - 1 + i * p] = SHS__WSQRT(most);
 }
@@ -21889,7 +22188,8 @@ SHS__PRIVATE shs_wide shs__em_outside(int d, int count, const shs_wide *Q, shs_w
         for (i = 0; i < count; i++) shs__wide_take_off(d, SHS__AT(Q, d, 0, i), x);
     left = shs__la_dot_wide(d, x, x);
     for (i = 0; i < d && left > 0; i++) x[i] /= SHS__WSQRT(left);
-    return before > 0 ? left / before : 0;
+    if (before > 0) return left / before;
+    return 0;
 }
 
 SHS__PRIVATE void shs__em_vca_naive(int p, ptrdiff_t m, const shs_wide *Y, uint64_t seed, ptrdiff_t *pixel, shs_wide *Q,
@@ -21993,20 +22293,23 @@ typedef struct shs__extraction {
 
 SHS__PRIVATE shs_wide shs__em_along(const shs__extraction *s, size_t pixel) {
     const shs_wide *y = s->Y + pixel * (size_t)s->width;
-    return shs__wide_finite(1, y) ? shs__wabs(shs__la_dot_wide(s->width, s->along, y)) : -1;
+    if (shs__wide_finite(1, y)) return shs__wabs(shs__la_dot_wide(s->width, s->along, y));
+    return -1;
 }
 
 /* The squared length, without the last coordinate. */
 SHS__PRIVATE shs_wide shs__em_length2(const shs__extraction *s, size_t pixel) {
     const shs_wide *y = s->Y + pixel * (size_t)s->width;
-    return shs__wide_finite(1, y) ? shs__la_dot_wide(s->width - 1, y, y) : -1;
+    if (shs__wide_finite(1, y)) return shs__la_dot_wide(s->width - 1, y, y);
+    return -1;
 }
 
 /* What is left outside, after the part along the last direction, which is in Y, was taken off. */
 SHS__PRIVATE shs_wide shs__em_rest(const shs__extraction *s, size_t pixel) {
     if (!shs__wide_finite(1, s->rest + pixel)) return -1;
     s->rest[pixel] -= s->Y[pixel] * s->Y[pixel];
-    return s->rest[pixel] > 0 ? s->rest[pixel] : 0;
+    if (s->rest[pixel] > 0) return s->rest[pixel];
+    return 0;
 }
 
 SHS__PRIVATE void shs__em_chunk(void *arg, size_t chunk, int worker) {
@@ -22044,7 +22347,8 @@ SHS__PRIVATE shs_status shs__em_farthest(shs__extraction *s, int k, shs_wide (*m
     status = shs__ctx_reduce(ctx, most, 1, SHS_REDUCE_MAX);
     if (status != SHS_OK) return status;
     if (*most < 0) return SHS_NO_PIXELS;
-    first = own >= *most ? (shs_wide)mine : SHS__WIDE_MAX;
+    if (own >= *most) first = (shs_wide)mine;
+    else first = SHS__WIDE_MAX;
     status = shs__ctx_reduce(ctx, &first, 1, SHS_REDUCE_MIN);
     if (status != SHS_OK) return status;
     s->found.rank[k] = (int)first;
@@ -22190,15 +22494,21 @@ SHS__OUTLINE shs_status shs__em_project(shs__extraction *s, int plane) {
         for (k = 0; k < s->count; k++)
             for (i = 0; i < s->n; i++) *SHS__AT(s->matrix, s->count, k, i) = *SHS__AT(s->V, s->n, i, k);
         for (k = 0; k < s->count && low; k++) s->along[k] = shs__la_dot_wide(s->n, SHS__AT(s->V, s->n, 0, k), s->mean);
-        map.centre = low ? NULL : s->mean;
+        if (low) map.centre = NULL;
+        else map.centre = s->mean;
         status = shs__wide_map(s->px, &map, 0, s->Y);
     }
     status = shs__ctx_agree(ctx, status);
     if (status == SHS_OK && !low) status = shs__em_farthest(s, 0, shs__em_length2, &level.last);
     if (status != SHS_OK) return status;
     level.s = s;
-    level.u = low ? s->along : NULL;
-    level.last = low ? 0 : SHS__WSQRT(level.last);
+    if (low) {
+        level.u = s->along;
+        level.last = 0;
+    } else {
+        level.u = NULL;
+        level.last = SHS__WSQRT(level.last);
+    }
     shs__ctx_parallel(ctx, (shs_wide)s->pixels * (shs_wide)s->width, s->chunks, shs__em_level_chunk, &level);
     return SHS_OK;
 }
@@ -22316,7 +22626,8 @@ SHS__PUBLIC void shs_endmembers_free(const shs_context *ctx, shs_endmembers *end
 
 SHS__PRIVATE shs_status shs__em_check(int bands, const shs_endmember_options *o) {
     if (!o || !SHS__ZEROED(o) || (unsigned)o->method >= SHS_EXTRACTOR_COUNT) return SHS_BAD_OPTIONS;
-    return o->count > bands || o->count < (o->method == SHS_EXTRACTOR_ATGP ? 1 : 2) ? SHS_BAD_COMPONENTS : SHS_OK;
+    if (o->count > bands || o->count < (o->method == SHS_EXTRACTOR_ATGP ? 1 : 2)) return SHS_BAD_COMPONENTS;
+    return SHS_OK;
 }
 
 /* The fast form of shs_vca_naive, shs_nfindr_naive and shs_atgp_naive. */
@@ -22339,8 +22650,13 @@ SHS__PUBLIC shs_status shs_endmembers_find(const shs_context *ctx, const shs_cub
         s.px = &px;
         s.n = px.view.used;
         s.count = options->count;
-        s.d = atgp ? s.n : s.count;
-        s.width = atgp ? 1 : s.count;
+        if (atgp) {
+            s.d = s.n;
+            s.width = 1;
+        } else {
+            s.d = s.count;
+            s.width = s.count;
+        }
         s.pixels = (size_t)px.view.samples * (size_t)px.view.lines;
         s.chunks = shs__ctx_chunks(s.pixels, SHS__EM_CHUNK);
     }
@@ -22418,7 +22734,9 @@ SHS__PUBLIC shs_status shs_npy_write_header(const shs_npy *npy, int (*write_fn)(
     if (!shs__npy_complete(&f)) return SHS_BAD_NPY;
     memset(head, ' ', sizeof head);
     memcpy(head, begin, sizeof begin);
-    type[0] = f.size == 1 ? '|' : f.big_endian ? '>' : '<';
+    if (f.size == 1) type[0] = '|';
+    else if (f.big_endian) type[0] = '>';
+    else type[0] = '<';
     type[1] = f.kind;
     type[2] = (char)('0' + f.size);
     to = shs__npy_text(shs__npy_text(head + 10, "{'descr': '"), type);
@@ -22427,7 +22745,8 @@ SHS__PUBLIC shs_status shs_npy_write_header(const shs_npy *npy, int (*write_fn)(
     if (f.dimensions == 2) to = shs__npy_decimal(to, f.columns);
     shs__npy_text(to, "), }");
     head[SHS__NPY_HEAD - 1] = '\n';
-    return write_fn(user, head, sizeof head) ? SHS_WRITE_FAILED : SHS_OK;
+    if (write_fn(user, head, sizeof head)) return SHS_WRITE_FAILED;
+    return SHS_OK;
 }
 
 /* Whether `word` comes next; if so it is passed, with the blanks behind it. */
@@ -22472,7 +22791,8 @@ SHS__PRIVATE shs_status shs__npy_parse_shape(const char **text, shs_npy *f) {
         count++;
     }
     if (!shs__npy_next(text, ")") || (count == 1 && !comma)) return SHS_DAMAGED_NPY;
-    f->dimensions = count == 2 ? 2 : 1;
+    if (count == 2) f->dimensions = 2;
+    else f->dimensions = 1;
     f->rows = shape[0];
     f->columns = shape[1];
     return SHS_OK;
@@ -22496,7 +22816,8 @@ SHS__PRIVATE shs_status shs__npy_parse(const char *at, shs_npy *f) {
         if (status != SHS_OK) return status;
         if (!shs__npy_next(&at, ",") && *at != '}') return SHS_DAMAGED_NPY;
     }
-    return seen == 7 && !*at && shs__npy_complete(f) ? SHS_OK : SHS_DAMAGED_NPY;
+    if (seen == 7 && !*at && shs__npy_complete(f)) return SHS_OK;
+    return SHS_DAMAGED_NPY;
 }
 
 SHS__PUBLIC shs_status shs_npy_read_header(shs_npy *npy, int (*read_fn)(void *user, void *bytes, size_t count), void *user) {
@@ -22510,10 +22831,12 @@ SHS__PUBLIC shs_status shs_npy_read_header(shs_npy *npy, int (*read_fn)(void *us
     if (read_fn(user, head, 8)) return SHS_READ_FAILED;
     if (memcmp(head, "\x93NUMPY", 6) != 0) return SHS_FOREIGN_NPY;
     if (head[6] < 1 || head[6] > 3 || head[7] != 0) return SHS_UNSUPPORTED_NPY;
-    bytes = head[6] == 1 ? 2 : 4;
+    if (head[6] == 1) bytes = 2;
+    else bytes = 4;
     if (read_fn(user, head, (size_t)bytes)) return SHS_READ_FAILED;
     length = shs__get_bytes(head, bytes);
-    begin = length > SHS__NPY_TEXT ? (uint64_t)SHS__NPY_TEXT : length;
+    if (length > SHS__NPY_TEXT) begin = (uint64_t)SHS__NPY_TEXT;
+    else begin = length;
     if (read_fn(user, text, (size_t)begin)) return SHS_READ_FAILED;
     text[begin] = 0;
     for (i = begin; i < length; i++) { /* more than our three keys can say is filled up, or records */
@@ -22544,8 +22867,13 @@ SHS__PRIVATE shs_status shs__npy_walk_of(const shs_npy *npy, const void *A, size
     w->inner = w->outer = 0;
     w->left = (size_t)(f->rows * f->columns);
     w->length = (size_t)(f->fortran_order ? f->rows : f->columns);
-    w->inner_step = f->fortran_order ? 1 : lda;
-    w->outer_step = f->fortran_order ? lda : 1;
+    if (f->fortran_order) {
+        w->inner_step = 1;
+        w->outer_step = lda;
+    } else {
+        w->inner_step = lda;
+        w->outer_step = 1;
+    }
     return SHS_OK;
 }
 
@@ -22610,7 +22938,8 @@ SHS__PUBLIC shs_status shs_npy_save(int p, size_t n, const shs_real *A, int lda,
     f.kind = 'f';
     f.size = (int)sizeof *A;
     status = shs_npy_write_header(&f, write_fn, user);
-    return status == SHS_OK ? shs_npy_write_values(&f, SHS_TYPE_REAL, A, (size_t)lda, write_fn, user) : status;
+    if (status == SHS_OK) return shs_npy_write_values(&f, SHS_TYPE_REAL, A, (size_t)lda, write_fn, user);
+    return status;
 }
 
 /* A half-precision number as a float: 1 sign bit, 5 bits of exponent, 10 of fraction. */
@@ -22631,9 +22960,11 @@ SHS__PRIVATE int shs__npy_number(const shs_npy *f, uint64_t bits, shs_wide *x, i
     if (f->kind != 'f') {
         int negative = f->kind == 'i' && (bits & sign) != 0;
         if (negative) bits = sign - (bits ^ sign); /* the magnitude */
-        *x = negative ? -(shs_wide)bits : (shs_wide)bits;
+        if (negative) *x = -(shs_wide)bits;
+        else *x = (shs_wide)bits;
         if (bits > (uint64_t)INT_MAX + (uint64_t)negative) return 0;
-        *whole = negative ? -(int)(bits - 1) - 1 : (int)bits;
+        if (negative) *whole = -(int)(bits - 1) - 1;
+        else *whole = (int)bits;
         return 1;
     }
     if (f->size == 8) (void)shs__f64_of_bits(bits, x);
@@ -22717,7 +23048,8 @@ SHS__PUBLIC shs_status shs_npy_save_codes(const shs_codes *codes, int (*write_fn
         size_t rows = i == 0 ? 1 : (size_t)codes->stride;
         shs_npy f = shs__npy_columns(i == 2 ? 'f' : 'i', i == 2 ? sizeof(shs_real) : sizeof(int), rows, codes->m);
         shs_npy seen = shs__npy_transposed(f);
-        seen.dimensions = i == 0 ? 1 : 2;
+        if (i == 0) seen.dimensions = 1;
+        else seen.dimensions = 2;
         status = shs_npy_write_header(&seen, write_fn, users[i]);
         if (status == SHS_OK)
             status = shs_npy_write_values(&f, i == 2 ? SHS_TYPE_REAL : SHS_TYPE_I32, values[i], rows, write_fn, users[i]);
@@ -22834,11 +23166,13 @@ SHS__PRIVATE int shs__cc_word(shs_coef_type type, shs_real scale, shs_real x) {
     shs_real a = shs__cc_abs(x);
     if (type == SHS_COEF_F16) return shs__half_bits(a < 65504 ? a : 65504) | (x < 0 ? 0x8000 : 0);
     if (scale > 0) k = a < (shs_real)largest * scale ? shs__cc_multiple(a, scale) : largest;
-    return x < 0 ? -k : k;
+    if (x < 0) return -k;
+    return k;
 }
 
 SHS__PRIVATE shs_real shs__cc_value(shs_coef_type type, shs_real scale, int word) {
-    return type == SHS_COEF_F16 ? (shs_real)shs__half_value((uint32_t)word) : (shs_real)word * scale;
+    if (type == SHS_COEF_F16) return (shs_real)shs__half_value((uint32_t)word);
+    return (shs_real)word * scale;
 }
 
 /* The bits of a signal's scale: the least one of which all coefficients are multiples; where there is none, the least that
@@ -22854,7 +23188,8 @@ SHS__PRIVATE uint32_t shs__cc_scale(shs_coef_type type, int used, const shs_real
     if (type != SHS_COEF_F16 && most > 0) {
         about = (float)(most / largest);
         memcpy(&least, &about, sizeof least);
-        least = least >> 16 > 0x80 ? least >> 16 : 0x80;
+        if (least >> 16 > 0x80) least = least >> 16;
+        else least = 0x80;
         while (largest * shs__cc_scale_value(least) < most) least++;
     }
     for (bits = least; bits < least + 4 + SHS__CC_SCALES; bits++) {
@@ -22884,7 +23219,8 @@ SHS__PRIVATE shs_status shs__cc_check(const shs_codes *codes, int n, shs_coef_ty
         for (k = 0; k < codes->used[i]; k++)
             if (shs__cc_abs(x[k]) >= shs__cc_limit(type)) return SHS_BAD_COEFS;
     }
-    return *most > SHS__CC_SPARSITY ? SHS_BAD_CODES : SHS_OK;
+    if (*most > SHS__CC_SPARSITY) return SHS_BAD_CODES;
+    return SHS_OK;
 }
 
 /* What becomes of a coefficient x that shall be `wanted` now, which may be far larger. */
@@ -22945,7 +23281,7 @@ SHS__PUBLIC shs_wide shs_codes_round_naive(int p, const shs_real *D, shs_coef_ty
         error2 = 0;
         for (i = 0; i < p; i++) error2 += r[i] * r[i];
         for (k = 0; k < used && error2 < best2; k++) best[k] = x[k];
-        best2 = error2 < best2 ? error2 : best2;
+        if (error2 < best2) best2 = error2;
     }
     for (k = 0; k < used; k++) coefs[k] = (shs_real)best[k];
     return best2;
@@ -23014,7 +23350,8 @@ SHS__OUTLINE void shs__cc_round_chunk(void *arg, size_t chunk, int worker) {
             for (q = k; q > 0 && shs__cc_abs(x[order[q - 1]]) >= shs__cc_abs(x[k]); q--) order[q] = order[q - 1];
             order[q] = k;
         }
-        L = w->job.D && shs__cc_factor(w, used, atoms, order, factor) ? factor : NULL;
+        if (w->job.D && shs__cc_factor(w, used, atoms, order, factor)) L = factor;
+        else L = NULL;
         best2 = shs__cc_round_by(w, shs__cc_scale_value(least), used, x, order, L, 0, error, best);
         for (bits = least; L && bits < least + shs__cc_scales(w->job.type); bits++) {
             error2 = shs__cc_round_by(w, shs__cc_scale_value(bits), used, x, order, L, 1, error, other);
@@ -23053,7 +23390,8 @@ SHS__PRIVATE shs_status shs__cc_cpu_round(const shs_context *ctx, const shs_roun
 SHS__PRIVATE shs_status shs__cc_round(const shs_context *ctx, const shs_rounding_job *job) {
     const shs_engine *e = ctx && job->D ? ctx->engine : NULL;
     shs_status status = !e ? SHS_OK : e->codes_round ? e->codes_round(e->user, ctx, job) : SHS_UNSUPPORTED;
-    return shs__ctx_cpu_takes_over(e, status) ? shs__cc_cpu_round(ctx, job) : status;
+    if (shs__ctx_cpu_takes_over(e, status)) return shs__cc_cpu_round(ctx, job);
+    return status;
 }
 
 SHS__PUBLIC shs_status shs_codes_round(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, shs_coef_type type,
@@ -23080,10 +23418,15 @@ SHS__PRIVATE size_t shs__cc_parts(int n, shs_coef_type type, size_t m, int s, si
     if (m < 1 || m > SIZE_MAX / 16 || nonzeros > SIZE_MAX / 16 || nonzeros < most) return SIZE_MAX;
     least = s > 0 ? shs__ctx_chunks(nonzeros, most) : nonzeros > 0 ? SIZE_MAX : m; /* that hold as many, if all have s */
     if (least > m) return SIZE_MAX;
-    parts[0] = least == m && nonzeros == m * most ? 0 : s > 255 ? 2 * m : m;
-    parts[1] = n > 256 ? 2 * nonzeros : nonzeros;
-    parts[2] = type == SHS_COEF_I8 ? nonzeros : 2 * nonzeros;
-    parts[3] = type == SHS_COEF_F16 ? 0 : 2 * m;
+    if (least == m && nonzeros == m * most) parts[0] = 0;
+    else if (s > 255) parts[0] = 2 * m;
+    else parts[0] = m;
+    if (n > 256) parts[1] = 2 * nonzeros;
+    else parts[1] = nonzeros;
+    if (type == SHS_COEF_I8) parts[2] = nonzeros;
+    else parts[2] = 2 * nonzeros;
+    if (type == SHS_COEF_F16) parts[3] = 0;
+    else parts[3] = 2 * m;
     return SHS__CC_HEAD + parts[0] + parts[1] + parts[2] + parts[3] + 4;
 }
 
@@ -23177,16 +23520,19 @@ SHS__PRIVATE shs_status shs__cc_read_head(const unsigned char *head, shs_compact
     c->m = (size_t)m;
     c->nonzeros = (size_t)total;
     *size = shs__cc_parts(c->n, c->type, c->m, c->s, c->nonzeros, parts);
-    return *size == SIZE_MAX ? SHS_DAMAGED_COMPACT : SHS_OK;
+    if (*size == SIZE_MAX) return SHS_DAMAGED_COMPACT;
+    return SHS_OK;
 }
 
 /* Number i of those of one byte or two. */
 SHS__PRIVATE int shs__cc_number(const unsigned char *from, size_t i, int two) {
-    return two ? from[2 * i] | from[2 * i + 1] << 8 : from[i];
+    if (two) return from[2 * i] | from[2 * i + 1] << 8;
+    return from[i];
 }
 
 SHS__PRIVATE int shs__cc_count(const shs_compact *c, size_t i) {
-    return c->counts ? shs__cc_number(c->counts, i, c->s > 255) : c->s;
+    if (c->counts) return shs__cc_number(c->counts, i, c->s > 255);
+    return c->s;
 }
 
 /* Whether each number is one that can be, and the counts have their sum. */
@@ -23225,10 +23571,12 @@ SHS__PUBLIC shs_status shs_compact_open(const void *bytes, size_t size, shs_comp
     if (size < total) return SHS_DAMAGED_COMPACT;
     if (shs__get_bytes(head + total - 4, 4) != (uint32_t)~shs__crc(~(uint32_t)0, body, total - SHS__CC_HEAD - 4))
         return SHS_DAMAGED_COMPACT;
-    c.counts = parts[0] > 0 ? body : NULL;
+    if (parts[0] > 0) c.counts = body;
+    else c.counts = NULL;
     c.atoms = body + parts[0];
     c.coefs = c.atoms + parts[1];
-    c.scales = parts[3] > 0 ? c.coefs + parts[2] : NULL;
+    if (parts[3] > 0) c.scales = c.coefs + parts[2];
+    else c.scales = NULL;
     if (!shs__cc_numbers_ok(&c)) return SHS_DAMAGED_COMPACT;
     *compact = c;
     return SHS_OK;

@@ -5568,7 +5568,8 @@ SHS__PRIVATE shs_status shs__cl_clear(shs_cl *cl, int queue, cl_mem buffer, size
 /* Zeros in all of a self-test's buffer: what a wrong kernel leaves out is neither right from before, nor an index to anywhere. */
 SHS__PRIVATE shs_status shs__cl_blank(shs_cl *cl, size_t bytes, cl_mem buffer) {
     shs_status status = shs__cl_clear(cl, 0, buffer, 0, bytes / sizeof(cl_uint) * sizeof(cl_uint));
-    return status == SHS_OK ? shs__cl_check(cl, SHS__CL(clFinish)(cl->queue[0])) : status;
+    if (status == SHS_OK) return shs__cl_check(cl, SHS__CL(clFinish)(cl->queue[0]));
+    return status;
 }
 
 SHS__PRIVATE shs_status shs__cl_copy(shs_cl *cl, int queue, cl_mem from, size_t from_offset, cl_mem to, size_t to_offset,
@@ -5595,7 +5596,8 @@ SHS__PRIVATE shs_status shs__cl_after(shs_cl *cl, int queue, cl_event event) {
 
 /* The host waits for the event; NULL has come true. */
 SHS__PRIVATE shs_status shs__cl_wait(shs_cl *cl, cl_event event) {
-    return event ? shs__cl_check(cl, SHS__CL(clWaitForEvents)(1, &event)) : SHS_OK;
+    if (event) return shs__cl_check(cl, SHS__CL(clWaitForEvents)(1, &event));
+    return SHS_OK;
 }
 
 SHS__PRIVATE void shs__cl_forget(shs_cl *cl, cl_event *event) {
@@ -5745,7 +5747,8 @@ SHS__PRIVATE shs_status shs__cl_move(shs_cl *cl, const shs_context *ctx, int que
         }
     if (later) return status;
     ended = shs__cl_finish(cl, queue);
-    return status == SHS_OK ? ended : status;
+    if (status == SHS_OK) return ended;
+    return status;
 }
 
 /* ---- programs ---------------------------------------------------------------------------------------------------- */
@@ -5889,7 +5892,8 @@ SHS__PRIVATE shs_status shs__cl_program_built(shs_cl *cl, const char *text, cons
     SHS__CL(clReleaseProgram)(*program);
     *program = NULL;
     status = shs__cl_check(cl, error); /* drivers put many names to what a compiler dislikes */
-    return status == SHS_ENGINE_FAILED ? SHS_BUILD_FAILED : status;
+    if (status == SHS_ENGINE_FAILED) return SHS_BUILD_FAILED;
+    return status;
 }
 
 /* From what is stored, else from source. */
@@ -6084,14 +6088,16 @@ SHS__PRIVATE shs_status shs__cl_launch(const shs__cl_call *call, size_t groups_x
     error = SHS__CL(clEnqueueNDRangeKernel)(cl->queue[0], call->kernel, 2, NULL, global, local, 0, NULL,
                                             cl->profiles[0] ? &event : NULL);
     status = shs__cl_enqueued(cl, error, event, stage);
-    return status == SHS_OK && event ? shs__cl_note_kernel(call, x * y, stage) : status;
+    if (status == SHS_OK && event) return shs__cl_note_kernel(call, x * y, stage);
+    return status;
 }
 
 /* Values of the device's wide type. */
 SHS__PRIVATE size_t shs__cl_wide_size(const shs_cl *cl) { return cl->has_double ? sizeof(cl_double) : sizeof(cl_float); }
 
 SHS__PRIVATE shs_wide shs__cl_wide_at(const shs_cl *cl, const void *values, size_t i) {
-    return cl->has_double ? (shs_wide)((const cl_double *)values)[i] : (shs_wide)((const cl_float *)values)[i];
+    if (cl->has_double) return (shs_wide)((const cl_double *)values)[i];
+    return (shs_wide)((const cl_float *)values)[i];
 }
 
 /* ---- tuning ------------------------------------------------------------------------------------------------------ */
@@ -6125,10 +6131,12 @@ SHS__PRIVATE shs_status shs__cl_tune(shs_cl *cl, const char *what, int choices, 
     void *block;
     shs__cl_key(cl, "tuning-", what, "", made.key, sizeof made.key);
     for (t = cl->tuned; t && strcmp(t->key, made.key) != 0;) t = t->next;
-    *choice = t ? t->choice : -1;
+    if (t) *choice = t->choice;
+    else *choice = -1;
     if (t) return SHS_OK;
     block = shs__cl_load(cl, made.key, &data, &size);
-    made.choice = block && size == 1 && *data < choices ? *data : -1;
+    if (block && size == 1 && *data < choices) made.choice = *data;
+    else made.choice = -1;
     shs__cl_free(cl, block);
     if (made.choice < 0) {
         made.choice = shs__cl_fastest(choices, trial, arg);
@@ -6493,7 +6501,8 @@ SHS__PRIVATE shs_status shs__cl_prove_gemm(shs_cl *cl, const shs__cl_gemm_form *
     shs__cl_define(&b, "VECTOR_B", (size_t)form->vector_b);
     shs__cl_define(&b, "SLICED", (size_t)form->sliced);
     proof.source = shs__cl_source_gemm;
-    proof.kernel = shs__cl_gemm_blocked(cl) ? "gemm" : "gemm_plain";
+    if (shs__cl_gemm_blocked(cl)) proof.kernel = "gemm";
+    else proof.kernel = "gemm_plain";
     proof.what = b.text;
     proof.run = shs__cl_test_gemm;
     proof.job = form;
@@ -6512,7 +6521,8 @@ SHS__PRIVATE shs_status shs__cl_gemm_slices(shs_cl *cl, shs_trans transa, shs_tr
     form.vector_b = shs__cl_by_fours(B);
     form.sliced = depth < k;
     status = shs__cl_prove_gemm(cl, &form);
-    return status == SHS_OK ? shs__cl_run_gemm(cl, transa, transb, m, n, k, depth, alpha, A, B, beta, C) : status;
+    if (status == SHS_OK) return shs__cl_run_gemm(cl, transa, transb, m, n, k, depth, alpha, A, B, beta, C);
+    return status;
 }
 
 /* C = alpha op(A) op(B) + beta C on the first queue; op(A) is m x k. */
@@ -6594,7 +6604,8 @@ SHS__PRIVATE shs_status shs__cl_gemm_deep(shs_cl *cl, const shs_product_job *job
     if (slices < 2) return shs__cl_gemm(cl, job->transa, job->transb, job->m, job->n, k, job->alpha, A, B, beta, C);
     status = shs__cl_gemm_slices(cl, job->transa, job->transb, job->m, job->n, k, depth, 1, A, B, 0, &P);
     if (status == SHS_OK) status = shs__cl_prove_gemm_sum(cl);
-    return status == SHS_OK ? shs__cl_gemm_sum(cl, job->m, job->n, slices, job->alpha, beta, C, partial) : status;
+    if (status == SHS_OK) return shs__cl_gemm_sum(cl, job->m, job->n, slices, job->alpha, beta, C, partial);
+    return status;
 }
 
 /* ---- the symmetric product ----------------------------------------------------------------------------------------- */
@@ -6733,7 +6744,8 @@ SHS__PRIVATE shs_status shs__cl_prove_syrk(shs_cl *cl, const shs__cl_syrk_plan *
     proof.what = b.text;
     proof.run = shs__cl_test_syrk;
     proof.job = &form;
-    status = cl->options.trust ? SHS_OK : shs__cl_verdict_on(cl, &proof, &fault);
+    if (cl->options.trust) status = SHS_OK;
+    else status = shs__cl_verdict_on(cl, &proof, &fault);
     if (cl->options.trust || status != SHS_OK || !fault[0]) return status;
     shs__cl_tell_fault(cl, proof.kernel, fault, cl->options.syrk ? "; it is not used" : "; another way is tried");
     return SHS_UNSUPPORTED;
@@ -6846,7 +6858,8 @@ SHS__PRIVATE shs_status shs__cl_product_piece(shs__cl_product_run *run, int i) {
                  ? shs__cl_syrk(cl, &run->plan, job->uplo, job->transa, job->n, count, job->alpha, &A, beta, &C, run->partial)
                  : shs__cl_gemm_deep(cl, job, count, run->depth, &A, &B, beta, &C, run->partial);
     shs__cl_forget(cl, run->done + slot);
-    return status == SHS_OK ? shs__cl_mark(cl, 0, run->done + slot) : status;
+    if (status == SHS_OK) return shs__cl_mark(cl, 0, run->done + slot);
+    return status;
 }
 
 /* Into C: all of it, or its triangle alone, which the host adds to beta C. */
@@ -6858,11 +6871,13 @@ SHS__PRIVATE shs_status shs__cl_product_down(shs__cl_product_run *run) {
     int i, j;
     if (!job->symmetric) return shs__cl_columns_down(run->cl, run->ctx, run->C, m, m, n, r, job->C, (size_t)job->ldc);
     P = (shs_real *)shs__ctx_alloc(&run->cl->ctx, n * n * r);
-    status = P ? shs__cl_read(run->cl, 0, run->C, 0, n * n * r, P) : SHS_NO_MEMORY;
+    if (P) status = shs__cl_read(run->cl, 0, run->C, 0, n * n * r, P);
+    else status = SHS_NO_MEMORY;
     for (j = 0; j < job->n && status == SHS_OK; j++)
         for (i = job->uplo == SHS_UPLO_LOWER ? j : 0; i < (job->uplo == SHS_UPLO_LOWER ? job->n : j + 1); i++) {
             shs_real *c = SHS__AT(job->C, job->ldc, i, j), p = *SHS__AT(P, job->n, i, j);
-            *c = job->beta == 0 ? p : p + job->beta * *c;
+            if (job->beta == 0) *c = p;
+            else *c = p + job->beta * *c;
         }
     shs__cl_free(run->cl, P);
     return status;
@@ -6952,7 +6967,8 @@ SHS__PRIVATE shs_status shs__cl_rounding_buffers(shs__cl_rounding *r) {
     }
     if (r->local || status != SHS_OK) return status;
     status = shs__cl_buffer(cl, all * shs__cl_rounding_wides(r->job->most) * shs__cl_wide_size(cl), &r->factors);
-    return status == SHS_OK ? shs__cl_buffer(cl, all * most * sizeof(cl_int), &r->orders) : status;
+    if (status == SHS_OK) return shs__cl_buffer(cl, all * most * sizeof(cl_int), &r->orders);
+    return status;
 }
 
 /* Codes of signals from `first` on to the device. */
@@ -6967,7 +6983,8 @@ SHS__PRIVATE shs_status shs__cl_rounding_up(shs__cl_rounding *r, size_t first, s
     if (status == SHS_OK)
         status = shs__cl_columns_up(r->cl, r->ctx, 1, r->coefs[slot], 0, most, most, count, sizeof(shs_real),
                                     codes->coefs + first * stride, stride);
-    return status == SHS_OK ? shs__cl_mark(r->cl, 1, &r->arrived) : status;
+    if (status == SHS_OK) return shs__cl_mark(r->cl, 1, &r->arrived);
+    return status;
 }
 
 SHS__PRIVATE shs__cl_build shs__cl_rounding_build(const shs__cl_rounding *r) {
@@ -7041,8 +7058,13 @@ SHS__PRIVATE shs_status shs__cl_known_codes(shs_cl *cl, const shs__cl_rounding *
     for (i = 0; i < m; i++) {
         both[0].used[i] = (int)(i % (size_t)(most + 1));
         for (q = 0; q < most; q++) {
-            both[0].atoms[i * (size_t)most + (size_t)q] = q < both[0].used[i] ? (int)((i + 2 * (size_t)q) % (size_t)n) : 0;
-            both[0].coefs[i * (size_t)most + (size_t)q] = q < both[0].used[i] ? (shs_real)shs_random_normal(&r) : 0;
+            if (q < both[0].used[i]) {
+                both[0].atoms[i * (size_t)most + (size_t)q] = (int)((i + 2 * (size_t)q) % (size_t)n);
+                both[0].coefs[i * (size_t)most + (size_t)q] = (shs_real)shs_random_normal(&r);
+            } else {
+                both[0].atoms[i * (size_t)most + (size_t)q] = 0;
+                both[0].coefs[i * (size_t)most + (size_t)q] = 0;
+            }
         }
     }
     memcpy(both[1].used, both[0].used, m * sizeof *both->used);
@@ -7306,13 +7328,15 @@ SHS__PRIVATE shs_status shs__cl_take_coder(shs__cl_signals *s, shs_cl_coder aske
     s->team = shs__cl_group_items(s, sizeof(shs_real) == sizeof(cl_float) ? 12 : 16); /* on an H200 within 5 % of the best */
     if (s->teams) {
         s->coder = SHS__CL_TEAM;
-        return asked == SHS_CL_CODER_GENERAL ? SHS_OK : SHS_UNSUPPORTED;
+        if (asked == SHS_CL_CODER_GENERAL) return SHS_OK;
+        return SHS_UNSUPPORTED;
     }
     s->warps = 4;
     while (s->warps > 1 && (!shs__cl_shuffles(cl) || (size_t)s->warps * bytes > cl->local_bytes)) s->warps /= 2;
     if (asked == SHS_CL_CODER_WARP) {
         fits = shs__cl_warp_fits(s);
-        s->coder = shs__cl_shuffles(cl) && kept <= 16 ? SHS__CL_WARP_KEEP : SHS__CL_WARP;
+        if (shs__cl_shuffles(cl) && kept <= 16) s->coder = SHS__CL_WARP_KEEP;
+        else s->coder = SHS__CL_WARP;
     } else if (asked == SHS_CL_CODER_ITEM) {
         fits = shs__cl_item_fits(s);
         s->coder = SHS__CL_ITEM;
@@ -7321,7 +7345,8 @@ SHS__PRIVATE shs_status shs__cl_take_coder(shs__cl_signals *s, shs_cl_coder aske
         s->coder = SHS__CL_GROUP;
         if (fits) s->rows = shs__cl_group_rows(s);
     } else s->coder = SHS__CL_GENERAL;
-    return fits ? SHS_OK : SHS_UNSUPPORTED;
+    if (fits) return SHS_OK;
+    return SHS_UNSUPPORTED;
 }
 
 /* The one asked for, else the first that fits and is right. The last is slow where a group can be had, but simple. */
@@ -7448,7 +7473,9 @@ SHS__PRIVATE shs_status shs__cl_signals_plan(shs__cl_signals *s) {
     if (status == SHS_OK && !s->job.descending) status = shs__cl_choose_coder(s);
     if (status != SHS_OK) return status;
     left = shs__cl_left(cl);
-    s->each = s->job.descending ? 1 : s->teams ? shs__cl_team_scratch(s) : shs__cl_general_scratch(s);
+    if (s->job.descending) s->each = 1;
+    else if (s->teams) s->each = shs__cl_team_scratch(s);
+    else s->each = shs__cl_general_scratch(s);
     if (s->each > cl->max_alloc / r) return SHS_NO_MEMORY;
     alphas = shs__zmin(left / 4, cl->max_alloc);
     if (!asked) alphas = shs__zmin(alphas, SHS__CL_ALPHAS);
@@ -7582,13 +7609,16 @@ SHS__PRIVATE shs_status shs__cl_signals_open(void *user, const shs_context *ctx,
     s->m = job->m;
     s->stride = shs__imax(job->stride, 1);
     s->y_slice = s->codes_slice = s->e_slice = s->counts_slice = s->uses_slice = SHS__CL_NONE;
-    s->padded = s->n > INT_MAX - 31 ? 0 : shs__la_round_up(s->n, SHS__CL_WARP_ITEMS);
+    if (s->n > INT_MAX - 31) s->padded = 0;
+    else s->padded = shs__la_round_up(s->n, SHS__CL_WARP_ITEMS);
     s->teams = job->coding->group_count;
     s->largest = shs__cl_largest_team(job->coding, s->m);
-    s->use_gram = s->cl->imitated ? s->cl->imitated->use_gram : shs__cl_gram_pays(s);
+    if (s->cl->imitated) s->use_gram = s->cl->imitated->use_gram;
+    else s->use_gram = shs__cl_gram_pays(s);
     s->wrapped = SHS__CL_NONE;
     shs__cl_try_to_wrap(s);
-    status = shs__cl_signals_fit(s) ? shs__cl_signals_plan(s) : SHS_UNSUPPORTED;
+    if (shs__cl_signals_fit(s)) status = shs__cl_signals_plan(s);
+    else status = SHS_UNSUPPORTED;
     if (status == SHS_OK) status = shs__cl_signals_buffers(s);
     while (shs__layout_next(ctx, &s->host, &status)) shs__cl_signals_layout(&s->host, s);
     if (status == SHS_OK) status = shs__cl_write_starts(s);
@@ -7623,7 +7653,8 @@ SHS__PRIVATE shs_status shs__cl_signals_dictionary(void *session, const shs_real
     status = shs__cl_clear(cl, 0, s->G, 0, padded * padded * r);
     if (status == SHS_OK)
         status = shs__cl_columns_up(cl, s->ctx, 0, s->G, 0, padded, n, n, r, given, (size_t)s->job.coding->ldg);
-    return status == SHS_OK ? shs__cl_finish(cl, 0) : status;
+    if (status == SHS_OK) return shs__cl_finish(cl, 0);
+    return status;
 }
 
 /* ---- coding ------------------------------------------------------------------------------------------------------- */
@@ -7715,7 +7746,8 @@ SHS__PRIVATE shs_status shs__cl_upload_chunk(const shs__cl_signals *s, size_t q,
     shs__cl_pass_size(&call, first), shs__cl_pass_size(&call, count), shs__cl_pass_int(&call, s->p);
     shs__cl_pass_buffer(&call, s->Y), shs__cl_pass_buffer(&call, s->norms2), shs__cl_pass_buffer(&call, s->bad);
     status = shs__cl_launch_rows(&call, count, "lengths");
-    return status == SHS_OK ? shs__cl_flush(cl, 0) : status;
+    if (status == SHS_OK) return shs__cl_flush(cl, 0);
+    return status;
 }
 
 /* The ways to share omp_warp out: 1, 2, 4 or 8 signals a group, and b in local memory alone or in registers too. They give the
@@ -7728,7 +7760,8 @@ SHS__PRIVATE int shs__cl_take_way(shs__cl_signals *s, int way) {
     if (way >= 4 && (!shs__cl_shuffles(cl) || kept > 64)) return 0;
     if (warps > 1 && (!shs__cl_shuffles(cl) || warps * shs__cl_warp_bytes(s) > cl->local_bytes)) return 0;
     if (SHS__CL_WARP_ITEMS * warps > cl->max_group) return 0;
-    s->coder = way >= 4 ? SHS__CL_WARP_KEEP : SHS__CL_WARP;
+    if (way >= 4) s->coder = SHS__CL_WARP_KEEP;
+    else s->coder = SHS__CL_WARP;
     s->warps = (int)warps;
     return 1;
 }
@@ -7829,7 +7862,8 @@ SHS__PRIVATE shs_status shs__cl_code_chunk(shs__cl_signals *s, size_t q, size_t 
                               s->p, 1, item ? &Y : &D, item ? &D : &Y, 0, &alphas);
     if (status == SHS_OK && s->descent) return shs__cl_descend(s, first, count);
     if (status == SHS_OK) shs__cl_tune_coder(s, first, count);
-    return status == SHS_OK ? shs__cl_pursue(s, s->coder, first, count, 0) : status;
+    if (status == SHS_OK) return shs__cl_pursue(s, s->coder, first, count, 0);
+    return status;
 }
 
 /* As many whole teams from team *team on as a chunk holds; one always fits. *first goes on to the signal behind them. */
@@ -7842,7 +7876,8 @@ SHS__PRIVATE shs_status shs__cl_code_teams(shs__cl_signals *s, size_t *team, siz
     if (s->y_slice != 0) status = shs__cl_upload_chunk(s, 0, at, *first - at);
     if (status == SHS_OK)
         status = shs__cl_gemm(s->cl, SHS_TRANS_YES, SHS_TRANS_NO, s->padded, (int)(*first - at), s->p, 1, &D, &Y, 0, &alphas);
-    return status == SHS_OK ? shs__cl_pursue(s, SHS__CL_TEAM, from, *team - from, 0) : status;
+    if (status == SHS_OK) return shs__cl_pursue(s, SHS__CL_TEAM, from, *team - from, 0);
+    return status;
 }
 
 /* Adds a slice's sums to the report. */
@@ -7954,7 +7989,8 @@ SHS__PRIVATE shs_status shs__cl_code_results(shs__cl_signals *s, size_t q, shs_r
         status = shs__cl_columns_down(s->cl, s->ctx, s->errors2, 1, 1, count, sizeof(shs_real), errors2 + begin, 1);
     if (status == SHS_OK && usage) status = shs__cl_count(s, q);
     for (j = 0; status == SHS_OK && usage && j < s->n; j++) usage[j] += s->own_start[j + 1] - s->own_start[j];
-    return status == SHS_OK ? shs__cl_save_codes(s, q) : status;
+    if (status == SHS_OK) return shs__cl_save_codes(s, q);
+    return status;
 }
 
 SHS__PRIVATE shs_status shs__cl_code_slice(shs__cl_signals *s, size_t q) {
@@ -8008,7 +8044,8 @@ SHS__PRIVATE shs_status shs__cl_signals_code(void *session, shs_real *errors2, s
         status = shs__ctx_progress(s->ctx, "coding", done, s->m, -1);
         if (status != SHS_OK && done < s->m) shs__cl_forget_codes(s, done);
     }
-    report->rmse = s->m ? SHS__WSQRT(report->sum2 / ((shs_wide)s->p * (shs_wide)s->m)) : 0;
+    if (s->m) report->rmse = SHS__WSQRT(report->sum2 / ((shs_wide)s->p * (shs_wide)s->m));
+    else report->rmse = 0;
     return status;
 }
 
@@ -8059,7 +8096,8 @@ SHS__PRIVATE void shs__cl_known_sizes(const shs__cl_signals *s, int fixed_n, shs
     const int odd = shs__imax(2 * s->stride + 1, 37) | 3; /* the remainder by 4 is 3: */
     k->p = odd - 3 + s->p % 4;                           /* now that of s */
     k->stride = s->stride;
-    k->n = fixed_n ? s->n : shs__imin(s->n, shs__imax(SHS__CL_KNOWN_ATOMS, s->stride + 3));
+    if (fixed_n) k->n = s->n;
+    else k->n = shs__imin(s->n, shs__imax(SHS__CL_KNOWN_ATOMS, s->stride + 3));
     k->m = SHS__CL_KNOWN_SIGNALS;
 }
 
@@ -8090,7 +8128,8 @@ SHS__PRIVATE shs_status shs__cl_known_open(shs_cl *cl, uint64_t seed, shs__cl_kn
     shs_normalize_columns(k->p, k->n, k->D, k->p, NULL);
     for (i = 0; i < k->m; i++) {
         shs_real *y = k->Y + i * p, coef = 3, noise = i % 4 == 3 ? 0 : (shs_real)0.1;
-        k->limits[i] = i < 5 ? k->stride : shs__imin(k->stride, (int)(i % 4));
+        if (i < 5) k->limits[i] = k->stride;
+        else k->limits[i] = shs__imin(k->stride, (int)(i % 4));
         atoms = shs__imin(k->stride, i % 4 == 3 ? 3 : 1 + (int)(i % 3));
         for (l = 0; l < p; l++) y[l] = noise * (shs_real)shs_random_normal(&r);
         for (a = 0; a < atoms; a++, coef *= (shs_real)-0.6)
@@ -8435,7 +8474,8 @@ SHS__PRIVATE shs_status shs__cl_residual_slice(shs__cl_signals *s, size_t q, shs
     status = shs__cl_launch(&call, SHS__CL_SUMS, SHS__CL_SUM_ITEMS, 1, 1, "residual");
     if (status == SHS_OK) status = shs__cl_read(cl, 0, s->sums, 0, SHS__CL_SUMS * shs__cl_wide_size(cl), s->wides);
     for (g = 0; status == SHS_OK && g < SHS__CL_SUMS; g++) shs__sum_add(sum, shs__cl_wide_at(cl, s->wides, g));
-    return status == SHS_OK ? shs__cl_save(s, q, 0, 1) : status;
+    if (status == SHS_OK) return shs__cl_save(s, q, 0, 1);
+    return status;
 }
 
 SHS__PRIVATE shs_status shs__cl_signals_residual(void *session, shs_wide *sum2) {
@@ -8465,7 +8505,8 @@ SHS__PRIVATE shs_status shs__cl_gather_stretches(shs__cl_signals *s, size_t q, c
     if (*stretches == 0) return SHS_OK;
     if (lanes > 1 && s->p > 32 && cl->max_group >= 64) {
         lanes = 64;
-        rows = cl->max_group >= 256 ? 4 : 1;
+        if (cl->max_group >= 256) rows = 4;
+        else rows = 1;
     }
     if (lanes == 1) rows = 1;
     b = shs__cl_shape(s, lanes, rows);
@@ -8577,7 +8618,8 @@ SHS__PRIVATE shs_status shs__cl_signals_gather(void *session, const shs_atom_gro
     }
     if (s->exchanged) shs__cl_exchange_codes(s);
     if (g->power && !any) rest = shs__cl_finish(s->cl, 0); /* nothing was read back, which would have waited */
-    return status == SHS_OK ? rest : status;
+    if (status == SHS_OK) return rest;
+    return status;
 }
 
 /* YX': the sums of all atoms, of Y in place of E. */
@@ -8616,7 +8658,9 @@ SHS__PRIVATE shs_status shs__cl_update_slice(shs__cl_signals *s, size_t q, const
     if (status != SHS_OK) return status;
     begin = s->own_start[first];
     end = s->own_start[first + 1];
-    rows = count == 1 ? shs__cl_rows(s->cl) : shuffles ? 4 : 1;
+    if (count == 1) rows = shs__cl_rows(s->cl);
+    else if (shuffles) rows = 4;
+    else rows = 1;
     call = shs__cl_begin_rule(s, g->update, lanes, rows, shuffles, count == 1 ? "update_uses" : "update_signals");
     if (count > 1) shs__cl_pass_uint(&call, m);
     if (count == 1) shs__cl_pass_uint(&call, begin), shs__cl_pass_uint(&call, end);
@@ -8629,7 +8673,8 @@ SHS__PRIVATE shs_status shs__cl_update_slice(shs__cl_signals *s, size_t q, const
     shs__cl_pass_buffer(&call, s->coefs), shs__cl_pass_buffer(&call, s->E), shs__cl_pass_int(&call, g->want_residual);
     if (count == 1) status = shs__cl_launch_rows(&call, end - begin, "update");
     else status = shs__cl_launch(&call, 1, lanes, shs__ctx_chunks(m, rows), rows, "update");
-    return status == SHS_OK ? shs__cl_save(s, q, 1, g->want_residual) : status;
+    if (status == SHS_OK) return shs__cl_save(s, q, 1, g->want_residual);
+    return status;
 }
 
 SHS__PRIVATE shs_status shs__cl_signals_update(void *session, const shs_atom_group *g) {
@@ -8733,7 +8778,7 @@ SHS__PRIVATE shs_wide shs__cl_violation(const shs__cl_known *k, size_t i, shs_wi
     memset(x, 0, (size_t)k->n * sizeof *x);
     for (j = 0; j < k->n; j++) {
         off = shs__wabs((shs_wide)shs_dot(k->p, k->D + (size_t)j * p, 1, r, 1));
-        lambda = off > lambda ? off : lambda;
+        if (off > lambda) lambda = off;
     }
     lambda *= share;
     for (q = 0; q < k->got.used[i]; q++) {
@@ -8887,7 +8932,8 @@ SHS__PRIVATE shs_status shs__cl_learn_known(const shs_context *ctx, const shs__c
     o.update = l->rule;
     o.iterations = 2;
     o.rounds = 2;
-    o.parallel_atoms = l->single ? 1 : SHS__CL_KNOWN_GROUP;
+    if (l->single) o.parallel_atoms = 1;
+    else o.parallel_atoms = SHS__CL_KNOWN_GROUP;
     o.start = SHS_START_GIVEN;
     o.replace = SHS_REPLACE_LEAVE;
     o.keep = SHS_KEEP_LAST;
@@ -8941,7 +8987,8 @@ SHS__PRIVATE shs_status shs__cl_prove_update(shs__cl_signals *s, shs_update rule
     shs__cl_define_name(&b, "UPDATE_", shs_update_name(rule));
     shs__cl_define(&b, "HOW", (size_t)(single + 2 * whole + 4 * (power && rule != SHS_UPDATE_KSVD)));
     proof.source = shs__cl_source_update;
-    proof.kernel = single ? "update_uses" : "update_signals";
+    if (single) proof.kernel = "update_uses";
+    else proof.kernel = "update_signals";
     if (rule == SHS_UPDATE_MOD) proof.kernel = "mod_solve";
     proof.what = b.text;
     proof.run = shs__cl_test_update;
@@ -9162,7 +9209,8 @@ SHS__PRIVATE shs_status shs__cl_room(shs__cl_pixels *px, int which, size_t bytes
 
 /* Bytes of a panel's element. */
 SHS__PRIVATE size_t shs__cl_elem_bytes(const shs_cl *cl, int precise) {
-    return precise ? shs__cl_wide_size(cl) : sizeof(shs_real);
+    if (precise) return shs__cl_wide_size(cl);
+    return sizeof(shs_real);
 }
 
 /* Whether the caller wants to see what pixels' kernels are without something, or in other groups. */
@@ -9488,7 +9536,8 @@ SHS__PRIVATE shs_status shs__cl_write_shift(shs__cl_pixels *px, const shs_real *
     cl_mem buffer;
     size_t bytes = (size_t)px->view.used * sizeof *shift;
     shs_status status = shs__cl_room(px, SHS__CL_ROOM_SHIFT, bytes, &buffer);
-    return status == SHS_OK ? shs__cl_write(px->cl, 0, buffer, 0, bytes, shift) : status;
+    if (status == SHS_OK) return shs__cl_write(px->cl, 0, buffer, 0, bytes, shift);
+    return status;
 }
 
 /* The CPU's choice of the shift, from lines at base with the marks of mask_fn (NULL: the cube in memory). */
@@ -9532,7 +9581,8 @@ SHS__PRIVATE shs_status shs__cl_stage(shs__cl_pixels *px, shs__cl_slice *s, int 
 
 /* Where transfers and kernels are not to overlap: waits for the queue. */
 SHS__PRIVATE shs_status shs__cl_one_by_one(shs_cl *cl, int queue) {
-    return cl->options.without & SHS_CL_WITHOUT_OVERLAP ? shs__cl_finish(cl, queue) : SHS_OK;
+    if (cl->options.without & SHS_CL_WITHOUT_OVERLAP) return shs__cl_finish(cl, queue);
+    return SHS_OK;
 }
 
 /* Sets slice i on its way; returns at once where the driver does. */
@@ -9557,7 +9607,8 @@ SHS__PRIVATE shs_status shs__cl_bring(shs__cl_pixels *px, int i) {
     shs__cl_forget(cl, px->arrived + slot);
     status = shs__cl_mark(cl, 1, px->arrived + slot);
     s->loaded = px->kept;
-    return status == SHS_OK ? shs__cl_one_by_one(cl, 1) : status;
+    if (status == SHS_OK) return shs__cl_one_by_one(cl, 1);
+    return status;
 }
 
 /* ---- a pass: slices, panels --------------------------------------------------------------------------------------- */
@@ -9663,7 +9714,8 @@ SHS__PRIVATE shs_status shs__cl_load_panel(shs__cl_pixels *px, shs__cl_pixel_pas
     shs__cl_pass_int(&call, pass->first), shs__cl_pass_int(&call, (int)pass->ld);
     status = shs__cl_launch(&call, chunks, SHS__CL_ITEMS,
                             px->layout == SHS_INTERLEAVE_BIP ? shs__ctx_chunks(here, SHS__CL_BIP_BANDS) : here, 1, "load");
-    return status == SHS_OK && complete ? shs__cl_totals_add(px, &pass->sums, 0, rows, sums, chunks, SHS__CL_WIDES) : status;
+    if (status == SHS_OK && complete) return shs__cl_totals_add(px, &pass->sums, 0, rows, sums, chunks, SHS__CL_WIDES);
+    return status;
 }
 
 /* A panel: as soon as a step's bands are there, they are loaded and used. */
@@ -9684,10 +9736,12 @@ SHS__PRIVATE shs_status shs__cl_pass_slice(shs__cl_pixels *px, shs__cl_pixel_pas
     shs_status status = SHS_OK;
     size_t at;
     pass->valid = NULL;
-    pass->raw = px->kept ? s->raw : px->slot[pass->index & 1];
+    if (px->kept) pass->raw = s->raw;
+    else pass->raw = px->slot[pass->index & 1];
     if (shs__cl_checked(px)) status = shs__cl_validity(px, pass, s);
     for (at = 0; at < s->pixels && status == SHS_OK; at += pass->ld) status = shs__cl_pass_panel(px, pass, s, at);
-    return status == SHS_OK && pass->slice ? pass->slice(px, pass, s) : status;
+    if (status == SHS_OK && pass->slice) return pass->slice(px, pass, s);
+    return status;
 }
 
 SHS__PRIVATE shs_status shs__cl_pass_run(shs__cl_pixels *px, shs__cl_pixel_pass *pass) {
@@ -9822,13 +9876,19 @@ SHS__PRIVATE shs_status shs__cl_cut(shs__cl_pixels *px) {
         s->lines = shs__cl_slice_lines(px, at, lines);
         s->pixels = (size_t)s->lines * (size_t)v->samples;
         s->padded = shs__cl_pad(s->pixels);
-        s->plane = px->whole ? (size_t)v->bs : s->pixels;
-        s->origin = px->whole ? (size_t)at * (size_t)v->ls : 0;
+        if (px->whole) {
+            s->plane = (size_t)v->bs;
+            s->origin = (size_t)at * (size_t)v->ls;
+        } else {
+            s->plane = s->pixels;
+            s->origin = 0;
+        }
         s->raw = px->whole;
         s->loaded = px->whole != NULL;
         at += s->lines;
     }
-    return px->slices[0].padded > (size_t)INT32_MAX ? SHS_UNSUPPORTED : SHS_OK;
+    if (px->slices[0].padded > (size_t)INT32_MAX) return SHS_UNSUPPORTED;
+    return SHS_OK;
 }
 
 SHS__PRIVATE shs_status shs__cl_pixels_memory(shs__cl_pixels *px) {
@@ -9921,7 +9981,8 @@ SHS__PRIVATE shs_status shs__cl_gram_pass(shs__cl_pixels *px, const char *phase,
     if (status == SHS_OK) status = shs__cl_pass_run(px, &pass);
     if (status == SHS_OK) status = shs__cl_totals_end(px, &pass.sums, sums + 1); /* the count is the last of them */
     if (status == SHS_OK) sums[0] = sums[1 + n];
-    return status == SHS_OK ? shs__cl_products_end(px, &job.tiling, &job.totals, sums + 1 + n) : status;
+    if (status == SHS_OK) return shs__cl_products_end(px, &job.tiling, &job.totals, sums + 1 + n);
+    return status;
 }
 
 /* ---- moments of 8-bit pixels: whole numbers, from the slice itself ------------------------------------------------ */
@@ -10044,7 +10105,8 @@ SHS__PRIVATE shs_status shs__cl_pixels_noise(void *session, shs_wide *sums) {
     status = shs__cl_prove_pixels(px, &trial);
     if (status != SHS_OK) return status;
     zero = (shs_real *)shs__cl_alloc(px->cl, (size_t)px->view.used * sizeof *zero);
-    status = zero ? shs__cl_write_shift(px, zero) : SHS_NO_MEMORY;
+    if (zero) status = shs__cl_write_shift(px, zero);
+    else status = SHS_NO_MEMORY;
     if (status == SHS_OK) status = shs__cl_gram_pass(px, "noise", 1, 1, sums);
     shs__cl_free(px->cl, zero);
     return status;
@@ -10091,8 +10153,11 @@ SHS__PRIVATE void shs__cl_map_shape(const shs__cl_pixels *px, int outputs, int p
         job->block = block;
         job->padded = shs__la_round_up(outputs, block);
     }
-    job->pixels = cl->map_pixels ? cl->map_pixels : cl->is_cpu ? 1 : 4;
-    job->items = cl->options.group_items ? cl->options.group_items : SHS__CL_MAP_ITEMS;
+    if (cl->map_pixels) job->pixels = cl->map_pixels;
+    else if (cl->is_cpu) job->pixels = 1;
+    else job->pixels = 4;
+    if (cl->options.group_items) job->items = cl->options.group_items;
+    else job->items = SHS__CL_MAP_ITEMS;
     job->units = shs__cl_map_units(px, outputs, precise);
     if (job->units) { /* blocks of outputs as equal as can be: each reads the pixels again */
         const int blocks = (outputs + SHS__CL_MAP_UNITS - 1) / SHS__CL_MAP_UNITS;
@@ -10251,7 +10316,8 @@ SHS__PRIVATE shs_status shs__cl_pixels_range(void *session, const shs_pixel_map 
     if (status == SHS_OK) status = shs__cl_write_values(px, job.high, n, high, shs__cl_wide_size(px->cl));
     if (status == SHS_OK) status = shs__cl_pass_run(px, &pass);
     if (status == SHS_OK) status = shs__cl_read_values(px, job.low, n, low, 0);
-    return status == SHS_OK ? shs__cl_read_values(px, job.high, n, high, 0) : status;
+    if (status == SHS_OK) return shs__cl_read_values(px, job.high, n, high, 0);
+    return status;
 }
 
 /* ---- outputs to the sink ------------------------------------------------------------------------------------------ */
@@ -10314,7 +10380,8 @@ SHS__PRIVATE shs_status shs__cl_map_slice(shs__cl_pixels *px, shs__cl_pixel_pass
     status = shs__cl_move(cl, px->ctx, 1, job->out, &r, 0, 1);
     shs__cl_forget(cl, px->fetched + turn);
     if (status == SHS_OK) status = shs__cl_one_by_one(cl, 1);
-    return status == SHS_OK ? shs__cl_mark(cl, 1, px->fetched + turn) : status;
+    if (status == SHS_OK) return shs__cl_mark(cl, 1, px->fetched + turn);
+    return status;
 }
 
 /* Types of OpenCL, and the values that they hold. */
@@ -10365,7 +10432,8 @@ SHS__PRIVATE shs_status shs__cl_map_end(shs__cl_pixels *px, shs__cl_map_job *job
     shs__cl_release(cl, &job->whole);
     shs_cl_host_free(cl, job->host);
     if (status == SHS_OK) status = unmapped;
-    return status == SHS_OK ? ended : status;
+    if (status == SHS_OK) return ended;
+    return status;
 }
 
 SHS__PRIVATE shs_status shs__cl_pixels_map(void *session, const shs_pixel_map *map, int precise, int squares,
@@ -10436,8 +10504,13 @@ SHS__PRIVATE shs_status shs__cl_white_panel(shs__cl_pixels *px, shs__cl_pixel_pa
     shs__cl_call call;
     shs_status status = SHS_OK;
     z.buffer = s->z;
-    z.from = s->z ? s->z_at + at : 0;
-    z.ld = s->z ? s->z_ld : pass->ld;
+    if (s->z) {
+        z.from = s->z_at + at;
+        z.ld = s->z_ld;
+    } else {
+        z.from = 0;
+        z.ld = pass->ld;
+    }
     z.rows = px->m;
     if (!z.buffer) status = shs__cl_room(px, SHS__CL_ROOM_Z, pass->ld * (size_t)px->m * sizeof(shs_real), &z.buffer);
     if (status != SHS_OK) return status;
@@ -10445,7 +10518,8 @@ SHS__PRIVATE shs_status shs__cl_white_panel(shs__cl_pixels *px, shs__cl_pixel_pa
     shs__cl_pass_buffer(&call, z.buffer);
     shs__cl_pass_size(&call, z.from), shs__cl_pass_size(&call, z.ld);
     status = shs__cl_launch_map(&call, &job->map, padded, "whiten");
-    return status == SHS_OK && job->use ? job->use(px, job->job, &z, padded) : status;
+    if (status == SHS_OK && job->use) return job->use(px, job->job, &z, padded);
+    return status;
 }
 
 /* A pass that whitens; the map must stand in its rooms. count gets the number of valid pixels. */
@@ -10474,7 +10548,8 @@ SHS__PRIVATE shs_status shs__cl_white_pass(shs__cl_pixels *px, shs__cl_map_job *
     status = shs__cl_pass_run(px, &pass);
     if (status != SHS_OK) return status;
     sums = (shs_wide *)shs__cl_alloc(px->cl, (n + 1) * sizeof *sums);
-    status = sums ? shs__cl_totals_end(px, &pass.sums, sums) : SHS_NO_MEMORY;
+    if (sums) status = shs__cl_totals_end(px, &pass.sums, sums);
+    else status = SHS_NO_MEMORY;
     if (status == SHS_OK) *count = pass.direct ? (shs_wide)px->view.lines * (shs_wide)px->view.samples : sums[n];
     shs__cl_free(px->cl, sums);
     return status;
@@ -10563,7 +10638,8 @@ SHS__PRIVATE shs_status shs__cl_pixels_whiten(void *session, const shs_pixel_map
     memset(&map, 0, sizeof map);
     px->m = whitening->outputs;
     job.tiling = shs__cl_tiling_of(px->cl, 0, pairs);
-    bytes = fourth ? (size_t)pairs * sizeof(shs_real) + shs__cl_tiling_bytes(px->cl, &job.tiling) : 0;
+    if (fourth) bytes = (size_t)pairs * sizeof(shs_real) + shs__cl_tiling_bytes(px->cl, &job.tiling);
+    else bytes = 0;
     status = shs__cl_map_prepare(px, whitening, 0, SHS__CL_ROOM_WHITENER, SHS__CL_ROOM_WHITE_SHIFT, &map, &shift);
     if (status == SHS_OK) shs__cl_keep_white(px);
     if (status == SHS_OK && fourth)
@@ -10571,7 +10647,8 @@ SHS__PRIVATE shs_status shs__cl_pixels_whiten(void *session, const shs_pixel_map
     if (status == SHS_OK)
         status = shs__cl_white_pass(px, &map, bytes, fourth ? shs__cl_fourth_panel : NULL, &job, &px->white_count);
     if (status == SHS_OK) sums[0] = px->white_count;
-    return status == SHS_OK && fourth ? shs__cl_products_end(px, &job.tiling, &job.totals, sums + 1) : status;
+    if (status == SHS_OK && fourth) return shs__cl_products_end(px, &job.tiling, &job.totals, sums + 1);
+    return status;
 }
 
 /* ---- sweeps and ratings ------------------------------------------------------------------------------------------- */
@@ -10595,8 +10672,10 @@ SHS__PRIVATE void shs__cl_sweep_shape(const shs__cl_pixels *px, const char *cont
     job->row_blocks = (m + most - 1) / most;
     job->rows = (m + job->row_blocks - 1) / job->row_blocks;
     if (px->cl->options.without & SHS_CL_WITHOUT_REGISTERS) room = 0;
-    job->each = contrast ? job->rows + 1 : 2;
-    job->items = px->cl->options.group_items ? px->cl->options.group_items : SHS__CL_SWEEP_ITEMS;
+    if (contrast) job->each = job->rows + 1;
+    else job->each = 2;
+    if (px->cl->options.group_items) job->items = px->cl->options.group_items;
+    else job->items = SHS__CL_SWEEP_ITEMS;
     while (pixels > 1 && (room - pixels * job->rows) / job->each < shs__imin(c, 3)) pixels /= 2;
     fit = shs__imax(shs__imin((room - pixels * job->rows) / job->each, contrast ? c : 8), 1);
     blocks = (c + fit - 1) / fit;
@@ -10622,7 +10701,8 @@ SHS__PRIVATE const shs_wide *shs__cl_sweep_sum(const shs__cl_sweep_job *job, int
 
 /* Partial sums of each value that a group writes. */
 SHS__PRIVATE size_t shs__cl_sweep_partial(const shs__cl_pixels *px, const shs__cl_sweep_job *job) {
-    return px->cl->options.without & SHS_CL_WITHOUT_LOCAL ? (size_t)job->items : 1;
+    if (px->cl->options.without & SHS_CL_WITHOUT_LOCAL) return (size_t)job->items;
+    return 1;
 }
 
 SHS__PRIVATE shs_status shs__cl_sweep_panel(shs__cl_pixels *px, void *arg, const shs__cl_planes *z, size_t padded) {
@@ -10876,7 +10956,8 @@ SHS__PRIVATE shs_status shs__cl_known_cube_open(const shs__cl_pixel_trial *t, sh
     shs_status status = SHS_OK;
     k->n = px->view.used;
     k->bands = k->n + 1;
-    k->rows = t->squares ? 1 : t->outputs;
+    if (t->squares) k->rows = 1;
+    else k->rows = t->outputs;
     k->cube.samples = SHS__CL_KNOWN_SAMPLES;
     k->cube.lines = few ? SHS__CL_KNOWN_MANY : SHS__CL_KNOWN_LINES; /* more than a group of sweep.cl and bytes.cl takes */
     k->count = (size_t)k->cube.samples * (size_t)k->cube.lines;
@@ -11120,7 +11201,8 @@ SHS__PRIVATE shs_status shs__cl_test_moments(const shs__cl_pixel_trial *t, shs__
     size_t b;
     shs_status status;
     for (b = 0; b < n; b++) k->shift[b] = (shs_real)(90 + b % 20);
-    status = noise ? shs__cl_pixels_noise(session, k->got) : shs__cl_pixels_moments(session, t->precise, 1, k->shift, k->got);
+    if (noise) status = shs__cl_pixels_noise(session, k->got);
+    else status = shs__cl_pixels_moments(session, t->precise, 1, k->shift, k->got);
     if (status != SHS_OK) return status;
     shs__cl_known_moments(k, noise);
     shs__cl_compare_wides("the number of pixels", 1, k->got, k->right, fault);
@@ -11212,7 +11294,8 @@ SHS__PRIVATE shs_status shs__cl_connect(shs_cl *cl) {
     SHS__CL_FUNCTIONS(SHS__CL_ENTRY)
 #undef SHS__CL_ENTRY
     if (missing) cl->why = "the OpenCL library is older than OpenCL 1.2";
-    return missing ? SHS_NO_DEVICE : SHS_OK;
+    if (missing) return SHS_NO_DEVICE;
+    return SHS_OK;
 }
 #else
 SHS__PRIVATE shs_status shs__cl_connect(shs_cl *cl) {
@@ -11240,19 +11323,22 @@ SHS__PRIVATE void shs__cl_text(shs_cl *cl, cl_platform_id platform, cl_device_id
 
 SHS__PRIVATE size_t shs__cl_property_size(shs_cl *cl, cl_device_id device, cl_device_info what) {
     size_t value = 0;
-    return SHS__CL(clGetDeviceInfo)(device, what, sizeof value, &value, NULL) ? 0 : value;
+    if (SHS__CL(clGetDeviceInfo)(device, what, sizeof value, &value, NULL)) return 0;
+    return value;
 }
 
 SHS__PRIVATE cl_uint shs__cl_property_uint(shs_cl *cl, cl_device_id device, cl_device_info what) {
     cl_uint value = 0;
-    return SHS__CL(clGetDeviceInfo)(device, what, sizeof value, &value, NULL) ? 0 : value;
+    if (SHS__CL(clGetDeviceInfo)(device, what, sizeof value, &value, NULL)) return 0;
+    return value;
 }
 
 /* Also of the 64-bit flags; more than a size_t holds is cut. */
 SHS__PRIVATE size_t shs__cl_property_ulong(shs_cl *cl, cl_device_id device, cl_device_info what) {
     cl_ulong value = 0;
     if (SHS__CL(clGetDeviceInfo)(device, what, sizeof value, &value, NULL)) return 0;
-    return value > SIZE_MAX ? SIZE_MAX : (size_t)value;
+    if (value > SIZE_MAX) return SIZE_MAX;
+    return (size_t)value;
 }
 
 /* "OpenCL 1.2 ..." or later. */
@@ -11270,7 +11356,9 @@ SHS__PRIVATE void shs__cl_describe(shs_cl *cl, cl_platform_id platform, cl_devic
     shs__cl_text(cl, platform, device, CL_DEVICE_NAME, about->name, sizeof about->name);
     shs__cl_text(cl, platform, device, CL_DEVICE_VERSION, about->version, sizeof about->version);
     shs__cl_text(cl, platform, device, CL_DRIVER_VERSION, about->driver, sizeof about->driver);
-    about->kind = type & CL_DEVICE_TYPE_GPU ? SHS_CL_GPU : type & CL_DEVICE_TYPE_CPU ? SHS_CL_CPU : SHS_CL_ACCELERATOR;
+    if (type & CL_DEVICE_TYPE_GPU) about->kind = SHS_CL_GPU;
+    else if (type & CL_DEVICE_TYPE_CPU) about->kind = SHS_CL_CPU;
+    else about->kind = SHS_CL_ACCELERATOR;
     about->has_compiler = shs__cl_property_uint(cl, device, CL_DEVICE_COMPILER_AVAILABLE) != 0;
     about->has_double = shs__cl_property_ulong(cl, device, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
     about->unified = shs__cl_property_uint(cl, device, CL_DEVICE_HOST_UNIFIED_MEMORY) != 0;
@@ -11398,7 +11486,8 @@ SHS__PRIVATE shs_status shs__cl_choose(shs_cl *cl) {
     choice.left = cl->options.index;
     status = shs__cl_visit(cl, shs__cl_try, &choice);
     if (status == SHS_OK && !cl->device) {
-        cl->why = choice.seen ? "no usable OpenCL device matches the options" : "there is no OpenCL device";
+        if (choice.seen) cl->why = "no usable OpenCL device matches the options";
+        else cl->why = "there is no OpenCL device";
         return SHS_NO_DEVICE;
     }
     if (status != SHS_OK) {
@@ -11455,7 +11544,8 @@ SHS__PRIVATE shs_status shs__cl_adopt(shs_cl *cl) {
     if (!error) cl->device = device;
     if (!error) error = SHS__CL(clRetainContext)(context);
     if (!error) cl->context = context;
-    return error ? shs__cl_check(cl, error) : shs__cl_adopt_queue(cl);
+    if (error) return shs__cl_check(cl, error);
+    return shs__cl_adopt_queue(cl);
 }
 
 /* ---- the object's life ------------------------------------------------------------------------------------------- */
@@ -11492,7 +11582,8 @@ SHS__PRIVATE void shs__cl_probe(shs_cl *cl) {
     right = shs__cl_run_probe(cl, got) == SHS_OK;
     for (i = 0; i < 32; i++) right &= got[i] == (i ^ 5u) * 3u;
     cl->ptx = right;
-    cl->units64 = right && cl->has_double ? 2 : 0;
+    if (right && cl->has_double) cl->units64 = 2;
+    else cl->units64 = 0;
     cl->error = CL_SUCCESS; /* a refusal is an answer */
     shs__cl_free(cl, cl->log);
     cl->log = NULL;
@@ -11571,8 +11662,11 @@ SHS__PRIVATE void shs__cl_take_limits(shs_cl *cl) {
     cl->units = (cl_uint)shs__imax(d->units, 1);
     cl->limit = d->memory - d->memory / 16; /* the driver and the display live there too */
     if (cl->options.memory_limit) cl->limit = shs__zmin(cl->limit, cl->options.memory_limit);
-    cl->part = cl->options.staging ? cl->options.staging : cl->unified || cl->is_cpu ? 0 : (size_t)32 << 20;
-    cl->part = cl->part < 1024 ? 0 : cl->part / SHS__CL_STAGE_SLOTS / 8 * 8;
+    if (cl->options.staging) cl->part = cl->options.staging;
+    else if (cl->unified || cl->is_cpu) cl->part = 0;
+    else cl->part = (size_t)32 << 20;
+    if (cl->part < 1024) cl->part = 0;
+    else cl->part = cl->part / SHS__CL_STAGE_SLOTS / 8 * 8;
 }
 
 SHS__PRIVATE shs_status shs__cl_open(shs_cl *cl) {

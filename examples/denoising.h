@@ -102,7 +102,8 @@ static size_t denoise_colour_with(const shs_context *ctx, const shs_image *image
     memset(weight, 0, pixels * sizeof *weight);
     check(shs_codes_create(NULL, DENOISE_BATCH, coding.sparsity, &codes), "memory for the codes");
     for (first = 0; first < m; first += count) {
-        count = m - first < DENOISE_BATCH ? m - first : DENOISE_BATCH;
+        if (m - first < DENOISE_BATCH) count = m - first;
+        else count = DENOISE_BATCH;
         codes.m = count;
         check(shs_patches_get(&quiet, image, &all, first, count, Y, p, NULL, NULL), "taking the patches");
         denoise_scale_means(p, image->channels, count, by, Y);

@@ -10,7 +10,9 @@
 #include "../sparsehs_cl.h"
 
 static const char *kind_name(shs_cl_kind kind) {
-    return kind == SHS_CL_GPU ? "GPU" : kind == SHS_CL_CPU ? "CPU" : "accelerator";
+    if (kind == SHS_CL_GPU) return "GPU";
+    if (kind == SHS_CL_CPU) return "CPU";
+    return "accelerator";
 }
 
 static double megabytes(size_t bytes) { return (double)bytes / (1024 * 1024); }
@@ -72,7 +74,8 @@ int main(int argc, char **argv) {
     status = shs_cl_list(NULL, NULL, 0, &count);
     if (status == SHS_OK && count > 0) {
         devices = (shs_cl_device *)calloc((size_t)count, sizeof *devices);
-        status = devices ? shs_cl_list(NULL, devices, count, &count) : SHS_NO_MEMORY;
+        if (devices) status = shs_cl_list(NULL, devices, count, &count);
+        else status = SHS_NO_MEMORY;
     }
     if (status != SHS_OK) {
         fprintf(stderr, "The devices cannot be listed: %s.\n", shs_status_text(status));

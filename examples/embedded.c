@@ -106,7 +106,8 @@ int main(void) {
     shs_status status = dictionary_start();
     int i;
     for (i = 0; i < DICTIONARY_LENGTH; i++) /* a slanted edge, darker above it */
-        window[i] = i % DICTIONARY_PATCH + 2 * (i / DICTIONARY_PATCH % DICTIONARY_PATCH) < DICTIONARY_PATCH ? 60 : 180;
+        if (i % DICTIONARY_PATCH + 2 * (i / DICTIONARY_PATCH % DICTIONARY_PATCH) < DICTIONARY_PATCH) window[i] = 60;
+        else window[i] = 180;
     if (status == SHS_OK) status = encode(window, 0, &code);
     if (status != SHS_OK) {
         printf("%s\n", shs_status_text(status));

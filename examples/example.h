@@ -363,13 +363,14 @@ static inline int progress_bar(void *user, const char *phase, size_t step, size_
     if (phase != last_phase || step < last_step) began = wall_clock();
     last_phase = phase;
     last_step = step;
-    left = step > 0 && step < steps ? (wall_clock() - began) / (double)step * (double)(steps - step) : 0;
+    if (step > 0 && step < steps) left = (wall_clock() - began) / (double)step * (double)(steps - step);
+    else left = 0;
     width = fprintf(stderr, "\r%-20s [%-*.*s] %zu/%zu", phase, length, (int)done, filled, step, steps);
     if (left >= 1) width += fprintf(stderr, "  %.0f s left", left);
     if (error >= 0) width += fprintf(stderr, "  error %.5g", (double)error);
     /* Blanks cover what is left of a longer line. */
     if (width < progress_width) fprintf(stderr, "%*s", progress_width - width, "");
-    progress_width = width > progress_width ? width : progress_width;
+    if (width > progress_width) progress_width = width;
     return 0;
 }
 
@@ -468,15 +469,18 @@ static inline void use_devices(shs_context *ctx, const char *chosen) {
         if (length == 0 || length >= sizeof item) fail(EXIT_USAGE, "--device %s: a name is missing, or too long", chosen);
         memmove(item, at, length);
         item[length] = 0;
-        place = !strcmp(item, "cpu") ? -1 : find_device(item);
+        if (!strcmp(item, "cpu")) place = -1;
+        else place = find_device(item);
         if (place < 0 && strcmp(item, "cpu")) fail(EXIT_ERROR, "--device %s: there is no device %s", chosen, item);
         if (place < 0) printf("device: CPU\n");
         else if (start_device(place, &example_devices[count], reason, sizeof reason) != SHS_OK)
             fail(EXIT_ERROR, "--device %s: %s: %s", chosen, item, reason);
-        engines[count] = place < 0 ? NULL : shs_cl_engine(example_devices[count]);
+        if (place < 0) engines[count] = NULL;
+        else engines[count] = shs_cl_engine(example_devices[count]);
         count++;
         if (all ? count == SHS_SPLIT_MOST || one_of_all(count) < 0 : !at[length]) break;
-        at += all ? 0 : length + 1;
+        if (all) at += 0;
+        else at += length + 1;
     }
     check(shs_engine_split(engines, count, NULL, &example_split), "--device");
     ctx->engine = &example_split.engine;
@@ -556,7 +560,8 @@ static inline shs_context example_context(int threads, const char *device) {
 
 static inline const char *name_extension(const char *name) {
     const char *dot = strrchr(name, '.'), *slash = strrchr(name, '/');
-    return dot && (!slash || dot > slash + 1) && dot != name ? dot : name + strlen(name);
+    if (dot && (!slash || dot > slash + 1) && dot != name) return dot;
+    return name + strlen(name);
 }
 
 static inline int has_extension(const char *name, const char *extension) {
@@ -595,7 +600,8 @@ typedef struct known_file {
 
 static inline const char *name_in_folder(const char *name) {
     const char *slash = strrchr(name, '/');
-    return slash ? slash + 1 : name;
+    if (slash) return slash + 1;
+    return name;
 }
 
 static inline int same_file(const known_file *a, const known_file *b) {
@@ -761,7 +767,8 @@ static inline unsigned char *read_file(const char *name, size_t most, size_t *si
         used += got;
         if (used > most) fail(EXIT_ERROR, "%s: too large: more than the %zu MB that are read of such a file", name, most >> 20);
         if (used < room) continue;
-        larger = room > SIZE_MAX / 2 ? NULL : (unsigned char *)realloc(data, room *= 2);
+        if (room > SIZE_MAX / 2) larger = NULL;
+        else larger = (unsigned char *)realloc(data, room *= 2);
         if (!larger) fail(EXIT_ERROR, "%s: too large for the memory", name);
         data = larger;
     }

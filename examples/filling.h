@@ -379,9 +379,11 @@ static void fill_learn(const shs_context *ctx, filling_work *w, const filling *h
     m = shs_patches_count(&image, &set, NULL);
     Y = ALLOCATE(shs_real, m * (size_t)w->p);
     check(shs_patches_get(ctx, &image, &set, 0, m, Y, w->p, NULL, NULL), "taking the patches");
-    learning.iterations = pass ? 2 : 5;
+    if (pass) learning.iterations = 2;
+    else learning.iterations = 5;
     learning.seed = how->seed;
-    learning.start = pass ? SHS_START_GIVEN : SHS_START_DCT;
+    if (pass) learning.start = SHS_START_GIVEN;
+    else learning.start = SHS_START_DCT;
     learning.patch_width = learning.patch_height = how->patch;
     learning.patch_channels = image.channels;
     learning.coding = fill_coding(w, off);
@@ -451,7 +453,8 @@ static void fill_refine(const shs_context *ctx, picture *a, const unsigned char 
    knows, the less its code may depart from the interpolation. */
 static double fill_start(double off, double known) {
     const double trust = 5 * known;
-    return trust < 1 ? off * trust : off;
+    if (trust < 1) return off * trust;
+    return off;
 }
 
 /* The sum of squares by which a misses the picture b at the marked pixels. */

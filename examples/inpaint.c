@@ -200,7 +200,8 @@ int main(int argc, char **argv) {
     size_t i, lost = 0, values;
     double start, seconds, part;
     parse(argc, argv, s);
-    mask = s->remove > 0 ? NULL : argv[1];
+    if (s->remove > 0) mask = NULL;
+    else mask = argv[1];
     out = argv[mask ? 2 : 1];
     a = read_damaged(argv[0], mask, out, s, &whole);
     values = picture_size(&a);

@@ -46,7 +46,8 @@ static int inpaint_centre(int count, shs_real *y, shs_real *mean) {
     int i, known = 0;
     for (i = 0; i < count; i++)
         if (!pixel_missing(y[i])) sum += y[i], known++;
-    *mean = known ? sum / (shs_real)known : 0;
+    if (known) *mean = sum / (shs_real)known;
+    else *mean = 0;
     for (i = 0; i < count; i++) y[i] -= *mean;
     return known;
 }
@@ -67,7 +68,8 @@ static void inpaint_take(const shs_context *ctx, const shs_image *image, const s
 
 static int inpaint_most_atoms(const inpaint_block *b) {
     int most = b->p / (INPAINT_PIXELS_AN_ATOM * b->channels);
-    return most > 1 ? most : 1;
+    if (most > 1) return most;
+    return 1;
 }
 
 static shs_omp_options inpaint_coding(const inpainting *how, const inpaint_block *b) {
@@ -131,7 +133,8 @@ static void inpaint_approximate(const shs_context *ctx, const shs_image *image, 
     check(shs_codes_create(NULL, INPAINT_BATCH, inpaint_most_atoms(&b), &codes), "memory for the codes");
     for (first = 0; first < m; first += count) {
         shs_omp_options coding = inpaint_coding(how, &b);
-        count = m - first < INPAINT_BATCH ? m - first : INPAINT_BATCH;
+        if (m - first < INPAINT_BATCH) count = m - first;
+        else count = INPAINT_BATCH;
         codes.m = count;
         inpaint_take(&quiet, image, &all, first, count, &b);
         check(shs_omp_ex(&quiet, p, how->atoms, D, p, count, b.Y, p, &coding, &codes, NULL, NULL), "coding the patches");

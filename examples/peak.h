@@ -41,7 +41,8 @@ static inline double peak_of_core(int wide) {
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         loop = wide ? peak_f64_32 : peak_f32_32, width = 32;
     if (__builtin_cpu_supports("avx512f")) {
-        loop = wide ? peak_f64_64 : peak_f32_64;
+        if (wide) loop = peak_f64_64;
+        else loop = peak_f32_64;
         width = 64;
     }
 #endif

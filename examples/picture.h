@@ -147,7 +147,8 @@ static inline int tiff_orientation(const unsigned char *tiff, size_t size) {
     for (i = 0; i < count && size - at >= 12; i++, at += 12) {
         const unsigned value = tiff_number(tiff + at + 8, 2, little);
         if (tiff_number(tiff + at, 2, little) != 0x112 || tiff_number(tiff + at + 2, 2, little) != 3) continue;
-        return value >= 1 && value <= 8 ? (int)value : 1;
+        if (value >= 1 && value <= 8) return (int)value;
+        return 1;
     }
     return 1;
 }
@@ -222,7 +223,9 @@ static inline picture stb_read(const char *name, const unsigned char *data, size
     if (deep) samples = stbi_load_16_from_memory(data, (int)size, &width, &height, &all, 0);
     else samples = stbi_load_from_memory(data, (int)size, &width, &height, &all, 0);
     if (!samples) fail(EXIT_ERROR, "%s: it is truncated or damaged: %s", name, stbi_failure_reason());
-    orientation = data[0] == 0xFF ? jpeg_orientation(data, size) : data[0] == 0x89 ? png_orientation(data, size) : 1;
+    if (data[0] == 0xFF) orientation = jpeg_orientation(data, size);
+    else if (data[0] == 0x89) orientation = png_orientation(data, size);
+    else orientation = 1;
     a = shown_picture(samples, deep, width, height, all, orientation);
     stbi_image_free(samples);
     return a;
@@ -319,7 +322,8 @@ static inline void png_symbol(png_packer *w, unsigned symbol) {
 static inline void png_match(png_packer *w, unsigned length, unsigned distance) {
     unsigned class_ = 0, first = 3, extra;
     for (;; class_++) {
-        extra = class_ < 8 ? 0 : class_ / 4 - 1;
+        if (class_ < 8) extra = 0;
+        else extra = class_ / 4 - 1;
         if (length < first + (1u << extra)) break;
         first += 1u << extra;
     }
@@ -331,7 +335,8 @@ static inline void png_match(png_packer *w, unsigned length, unsigned distance) 
     }
     first = 1;
     for (class_ = 0;; class_++) {
-        extra = class_ < 4 ? 0 : class_ / 2 - 1;
+        if (class_ < 4) extra = 0;
+        else extra = class_ / 2 - 1;
         if (distance < first + (1u << extra)) break;
         first += 1u << extra;
     }
@@ -360,7 +365,8 @@ static inline void png_pack(png_packer *w, const unsigned char *bytes, size_t co
             while (length < PNG_LONGEST && i + length < count && bytes[before - 1 + length] == bytes[i + length]) length++;
         if (length >= 3) png_match(w, (unsigned)length, (unsigned)(i + 1 - before));
         else png_symbol(w, bytes[i]);
-        i += length >= 3 ? length : 1;
+        if (length >= 3) i += length;
+        else i += 1;
     }
     png_symbol(w, 256);
     png_bits(w, 0, (8 - w->bit_count) % 8);
@@ -376,7 +382,8 @@ static inline int png_foretold(int filter, int left, int up, int corner) {
     if (filter == 2) return up;
     if (filter == 3) return (left + up) / 2;
     if (by_left <= by_up && by_left <= by_corner) return left;
-    return by_up <= by_corner ? up : corner;
+    if (by_up <= by_corner) return up;
+    return corner;
 }
 
 /* One row as a filter leaves it, in out, behind the filter's number. Returns how large what is left is. */
@@ -387,7 +394,8 @@ static inline size_t png_filter(int filter, const unsigned char *row, const unsi
     for (i = 0; i < count; i++) {
         const int left = i >= step ? row[i - step] : 0, up = above ? above[i] : 0, corner = above && i >= step ? above[i - step] : 0;
         out[i + 1] = (unsigned char)(row[i] - png_foretold(filter, left, up, corner));
-        sum += out[i + 1] < 128 ? out[i + 1] : 256u - out[i + 1];
+        if (out[i + 1] < 128) sum += out[i + 1];
+        else sum += 256u - out[i + 1];
     }
     return sum;
 }

@@ -56,7 +56,9 @@ static size_t mirrored(int i, int count) {
 /* The kernel of bicubic interpolation (Keys 1981, a = -1/2). */
 static double cubic(double x) {
     x = fabs(x);
-    return x <= 1 ? (1.5 * x - 2.5) * x * x + 1 : x < 2 ? ((-0.5 * x + 2.5) * x - 4) * x + 2 : 0;
+    if (x <= 1) return (1.5 * x - 2.5) * x * x + 1;
+    if (x < 2) return ((-0.5 * x + 2.5) * x - 4) * x + 2;
+    return 0;
 }
 
 /* Makes lines of `made` pixels from lines of `count`. Pixels of both are `step` values apart; lines begin `line` and
@@ -168,7 +170,8 @@ static picture brightness(const picture *a) {
     size_t i;
     for (i = 0; i < picture_size(&b); i++) {
         const shs_real *v = a->pixels + i * (size_t)a->channels;
-        b.pixels[i] = a->channels == 1 ? v[0] : (shs_real)(0.299 * (double)v[0] + 0.587 * (double)v[1] + 0.114 * (double)v[2]);
+        if (a->channels == 1) b.pixels[i] = v[0];
+        else b.pixels[i] = (shs_real)(0.299 * (double)v[0] + 0.587 * (double)v[1] + 0.114 * (double)v[2]);
     }
     return b;
 }
@@ -350,7 +353,8 @@ static void learn(const shs_context *ctx, char **names, int count, const setting
     shs_cube cube;
     shs_real *Y;
     int k;
-    d->factor = s->factor ? s->factor : LEAST_FACTOR;
+    if (s->factor) d->factor = s->factor;
+    else d->factor = LEAST_FACTOR;
     d->n = s->atoms;
     d->p = PATCH * d->factor * PATCH * d->factor;
     gather(names, count, s, d, &t);
@@ -417,7 +421,8 @@ static picture detail(const shs_context *ctx, const picture *small, const dictio
     b.Z = ALLOCATE(shs_real, (size_t)BATCH * (size_t)d->p);
     check(shs_codes_create(NULL, BATCH, SPARSITY, &b.codes), "memory for the codes");
     for (first = 0; first < m; first += count) {
-        count = m - first < BATCH ? m - first : (size_t)BATCH;
+        if (m - first < BATCH) count = m - first;
+        else count = (size_t)BATCH;
         if (ctx->progress_fn) ctx->progress_fn(ctx->progress_user, "coding the patches", first, m, -1);
         enlarge_batch(&quiet, &image, &grey, first, count, d, &b, sum, weight);
     }
@@ -571,7 +576,8 @@ static int parse(int argc, char **argv, const settings *s, int *from) {
                                    "The last line of the output: psnr_bicubic=dB psnr=dB seconds=s",
                                    options, (int)(sizeof options / sizeof *options));
     const char *alone = s->train ? "--train" : "--reduce";
-    *from = s->train ? 0 : 2;
+    if (s->train) *from = 0;
+    else *from = 2;
     if (s->factor > MOST_FACTOR) fail(EXIT_USAGE, "--factor: %d is too large: at most %d", s->factor, (int)MOST_FACTOR);
     if (s->train && s->reduce) fail(EXIT_USAGE, "--reduce: not with --train");
     if (s->train || s->reduce) {

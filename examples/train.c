@@ -232,7 +232,8 @@ static shs_status deliver_patches(source *from, int p, size_t count, shs_real *Y
     for (i = 0; i < from->count && status == SHS_OK; i++) {
         shs_image image = picture_image(from->pictures + i);
         size_t left = from->sizes[i] - from->taken[i], now = (size_t)(share * (double)from->sizes[i]);
-        now = now > from->taken[i] ? now - from->taken[i] : 0;
+        if (now > from->taken[i]) now = now - from->taken[i];
+        else now = 0;
         if (now > left || i + 1 == from->count) now = left;
         if (now > count - done) now = count - done;
         status = shs_patches_get(&from->ctx, &image, from->sets + i, from->taken[i], now, Y + done * (size_t)p, p, NULL, NULL);
@@ -245,7 +246,8 @@ static shs_status deliver_patches(source *from, int p, size_t count, shs_real *Y
 static int deliver(void *user, int p, size_t most, shs_real *Y, size_t *count) {
     source *from = (source *)user;
     shs_npy rows = from->npy;
-    *count = from->m - from->delivered < most ? from->m - from->delivered : most;
+    if (from->m - from->delivered < most) *count = from->m - from->delivered;
+    else *count = most;
     if (*count == 0) return 0;
     rows.dimensions = 2; /* a signal is a column */
     rows.rows = (uint64_t)p;
@@ -283,7 +285,8 @@ static void look_back(source *from, training *t) {
     size_t most = 10000, count;
     memset(from->taken, 0, (size_t)from->count * sizeof *from->taken);
     from->delivered = 0;
-    t->m = from->m < most ? from->m : most;
+    if (from->m < most) t->m = from->m;
+    else t->m = most;
     t->Y = ALLOCATE(shs_real, t->m * (size_t)t->p);
     if (deliver(from, t->p, t->m, t->Y, &count)) check(from->status, from->name);
 }
@@ -340,7 +343,8 @@ static void learn_online(const shs_context *ctx, const settings *s, source *from
     o.seed = s->seed;
     o.replace = (shs_replace)word_of("--replace", REPLACE_WORDS, s->replace);
     o.batches = (from->m - test + o.batch - 1) / o.batch;
-    o.test = test ? held : NULL;
+    if (test) o.test = held;
+    else o.test = NULL;
     o.test_m = test;
     o.test_every = 1 + o.batches / 100;
     t->batches = ALLOCATE(shs_online_record, o.batches);
@@ -372,8 +376,10 @@ static outputs name_outputs(const settings *s) {
     picture_will_write(o.atoms, 1);
     will_write(o.errors);
     will_write(o.plot);
-    o.rounds = s->each_round ? derived_name(s->out, "_rounds", ".csv") : NULL;
-    o.compare = s->compare.count ? derived_name(s->out, "_compare", ".csv") : NULL;
+    if (s->each_round) o.rounds = derived_name(s->out, "_rounds", ".csv");
+    else o.rounds = NULL;
+    if (s->compare.count) o.compare = derived_name(s->out, "_compare", ".csv");
+    else o.compare = NULL;
     if (o.rounds) will_write(o.rounds);
     if (o.compare) will_write(o.compare);
     if (s->export_c) will_write(s->export_c);
@@ -403,8 +409,8 @@ static void paint_atom(const training *t, const shs_real *atom, picture *a, int 
     shs_real low = atom[0], high = atom[0];
     int i, x, y, c;
     for (i = 1; i < t->p; i++) {
-        low = atom[i] < low ? atom[i] : low;
-        high = atom[i] > high ? atom[i] : high;
+        if (atom[i] < low) low = atom[i];
+        if (atom[i] > high) high = atom[i];
     }
     for (y = 0; y < t->width * zoom; y++)
         for (x = 0; x < t->width * zoom; x++)
@@ -560,11 +566,16 @@ static byte_dictionary round_dictionary(const training *t, int type) {
         shs_real least = atom[0], most = atom[0], low, step, rounded, *D = b.D + (size_t)j * (size_t)p;
         int *bytes = b.bytes + (size_t)j * (size_t)p, pass;
         for (i = 1; i < p; i++) {
-            least = atom[i] < least ? atom[i] : least;
-            most = atom[i] > most ? atom[i] : most;
+            if (atom[i] < least) least = atom[i];
+            if (atom[i] > most) most = atom[i];
         }
-        low = is_signed ? 0 : least;
-        step = is_signed ? (most > -least ? most : -least) / 127 : (most - least) / 255;
+        if (is_signed) {
+            low = 0;
+            step = (most > -least ? most : -least) / 127;
+        } else {
+            low = least;
+            step = (most - least) / 255;
+        }
         for (i = 0; i < p; i++) bytes[i] = step > 0 ? (int)lrint((double)((atom[i] - low) / step)) : 0;
         for (pass = 0; pass < 2; pass++) {
             b.scale[j] = (shs_real)(float)step;
@@ -793,10 +804,11 @@ static void read_steps(const char *name, const char *text, int scheduled, int mo
         if (good && scheduled) {
             from = strtol(at, &end, 10);
             good = *end == ':';
-            at = good ? end + 1 : at;
+            if (good) at = end + 1;
         }
         good = good && isdigit((unsigned char)*at);
-        value = good ? strtol(at, &end, 10) : 0;
+        if (good) value = strtol(at, &end, 10);
+        else value = 0;
         if (!good || (*end && *end != ',') || value < 1 || value > INT_MAX || from > INT_MAX)
             fail(EXIT_USAGE, "%s: '%s' is not %s with whole numbers from 1 on", name, text,
                  scheduled ? "I:N,I:N,.." : "N,N,..");
@@ -804,7 +816,8 @@ static void read_steps(const char *name, const char *text, int scheduled, int mo
             fail(EXIT_USAGE, "%s: the iterations of '%s' do not ascend", name, text);
         to->list[to->count].from = (int)from;
         to->list[to->count++].value = (int)value;
-        at = *end ? end + 1 : NULL;
+        if (*end) at = end + 1;
+        else at = NULL;
     }
 }
 

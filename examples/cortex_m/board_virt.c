@@ -30,7 +30,8 @@ uint32_t board_stack(void) {
 }
 
 static void finish(uint32_t status) {
-    FINISHER = status ? FINISHER_FAIL | status << 16 : FINISHER_PASS;
+    if (status) FINISHER = FINISHER_FAIL | status << 16;
+    else FINISHER = FINISHER_PASS;
     for (;;) {}
 }
 

@@ -34,7 +34,8 @@ static void ring_start(ring *r) {
 static int ring_push(ring *r, int16_t sample) {
     r->sum += sample - r->samples[r->at];
     r->samples[r->at] = sample;
-    r->at = r->at + 1 < LENGTH ? r->at + 1 : 0;
+    if (r->at + 1 < LENGTH) r->at = r->at + 1;
+    else r->at = 0;
     if (--r->needed > 0) return 0;
     r->needed = HOP;
     return 1;
@@ -103,7 +104,7 @@ int main(void) {
         }
         coding += took;
         codes++;
-        most = took > most ? took : most;
+        if (took > most) most = took;
         write_code(i + 1 - LENGTH, &c);
     }
     if (board_stack() == 0) return 0;

@@ -285,7 +285,8 @@ static void draw_sizes(void) {
 int main(int argc, char **argv) {
     size_t most;
     course_begin(argc, argv, "1_product", "the matrix product, from three loops to the header's");
-    most = course.quick ? 101 : 1024;
+    if (course.quick) most = 101;
+    else most = 1024;
     p.A = (shs_real *)allocate(most * most, sizeof *p.A);
     p.B = (shs_real *)allocate(most * most, sizeof *p.B);
     p.C = (shs_real *)allocate(most * most, sizeof *p.C);

@@ -55,7 +55,8 @@ static void cholesky_row(int k, const shs_real *a, shs_real *L) {
     for (i = 0; i <= k; i++) {
         shs_real v = a[i];
         for (l = 0; l < i; l++) v -= L[i * MOST_S + l] * L[k * MOST_S + l];
-        L[k * MOST_S + i] = i < k ? v / L[i * MOST_S + i] : (shs_real)sqrt((double)v);
+        if (i < k) L[k * MOST_S + i] = v / L[i * MOST_S + i];
+        else L[k * MOST_S + i] = (shs_real)sqrt((double)v);
     }
 }
 
@@ -229,7 +230,8 @@ static double other_atoms(double *difference) {
             size = fmax(size, fabs((double)z[k]));
         }
     }
-    *difference = size > 0 ? most / size : most;
+    if (size > 0) *difference = most / size;
+    else *difference = most;
     return (double)others / (double)c.m;
 }
 
@@ -274,7 +276,8 @@ static void open_signals(void) {
     image.type = SHS_TYPE_REAL;
     image.width = image.height = SIZE;
     set.mode = SHS_PATCH_MODE_RANDOM;
-    set.count = course.quick ? 300 : COUNT;
+    if (course.quick) set.count = 300;
+    else set.count = COUNT;
     set.seed = 2;
     c.m = (ptrdiff_t)set.count;
     c.Y = (shs_real *)allocate(P * set.count, sizeof *c.Y);

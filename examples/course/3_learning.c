@@ -337,7 +337,8 @@ static void open_signals(void) {
     shs_patches set = SHS_ZERO;
     size_t m, slots;
     set.mode = SHS_PATCH_MODE_RANDOM;
-    set.count = course.quick ? 600 : 8192;
+    if (course.quick) set.count = 600;
+    else set.count = 8192;
     set.seed = 3;
     m = set.count;
     slots = m * S;

@@ -304,7 +304,8 @@ static void parts_merged(void *argument) {
     for (k = 0; k < PARTS; k++) {
         shs_cube cube = job->cube;
         int line = scene.lines / PARTS * k;
-        cube.lines = k < PARTS - 1 ? scene.lines / PARTS : scene.lines - line;
+        if (k < PARTS - 1) cube.lines = scene.lines / PARTS;
+        else cube.lines = scene.lines - line;
         cube.pixels = (const unsigned char *)job->cube.pixels + (size_t)line * (size_t)scene.samples * (size_t)scene.bands;
         check(shs_moments_create(&one, scene.bands, &part[k]), "a part");
         check(shs_moments_update(&one, &cube, job->precise, &part[k]), "a part");
@@ -412,8 +413,13 @@ static double float_variance(int way, int m, const float *x) {
         mean = x[k] + mean / 64;
         for (i = k; i < k + 64; i++) squares = squares + (x[i] - mean) * (x[i] - mean);
         apart = mean - S;
-        P = k ? P + squares + apart * apart * ((float)k * 64 / (float)(k + 64)) : squares;
-        S = k ? S + apart * (64 / (float)(k + 64)) : mean;
+        if (k) {
+            P = P + squares + apart * apart * ((float)k * 64 / (float)(k + 64));
+            S = S + apart * (64 / (float)(k + 64));
+        } else {
+            P = squares;
+            S = mean;
+        }
     }
     return (double)(P / (float)m);
 }
@@ -648,7 +654,8 @@ static int read_cube(const char *name, shs_cube *cube) {
     cube->samples = header_number(text, "samples");
     cube->lines = header_number(text, "lines ");
     cube->bands = header_number(text, "bands ");
-    cube->type = header_number(text, "data type") == 12 ? SHS_TYPE_U16 : SHS_TYPE_I16;
+    if (header_number(text, "data type") == 12) cube->type = SHS_TYPE_U16;
+    else cube->type = SHS_TYPE_I16;
     cube->interleave = strstr(text, "= bip")   ? SHS_INTERLEAVE_BIP
                        : strstr(text, "= bil") ? SHS_INTERLEAVE_BIL
                                                : SHS_INTERLEAVE_BSQ;
@@ -695,9 +702,11 @@ int main(int argc, char **argv) {
     const int components = 10;
     size_t n, m;
     course_begin(argc, argv, "4_components", "principal components, from two passes to integer products");
-    scene.bands = course.quick ? 48 : 112;
+    if (course.quick) scene.bands = 48;
+    else scene.bands = 112;
     scene.samples = 256;
-    scene.lines = course.quick ? 16 : 128;
+    if (course.quick) scene.lines = 16;
+    else scene.lines = 128;
     scene.pixels = scene.samples * scene.lines;
     n = (size_t)scene.bands;
     m = (size_t)scene.pixels;

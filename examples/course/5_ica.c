@@ -42,8 +42,13 @@ static void open_scene(void) {
     shs_random random;
     ptrdiff_t i;
     int b, k;
-    c.lines = course.quick ? 16 : 256;
-    c.samples = course.quick ? 128 : 256;
+    if (course.quick) {
+        c.lines = 16;
+        c.samples = 128;
+    } else {
+        c.lines = 256;
+        c.samples = 256;
+    }
     c.n = (ptrdiff_t)c.lines * c.samples;
     c.sources = (shs_real *)allocate((size_t)(M * c.n), sizeof(shs_real));
     c.cube = (shs_real *)allocate((size_t)(BANDS * c.n), sizeof(shs_real));

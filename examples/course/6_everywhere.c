@@ -514,7 +514,8 @@ static void code_all(void *argument) {
         for (k = 0; k < SPARSITY; k++) {
             size_t to = i * SPARSITY + (size_t)k, from = i * (size_t)codes.stride + (size_t)k;
             coding.atoms[to] = codes.atoms[from];
-            coding.coefs[to] = k < codes.used[i] ? codes.coefs[from] : 0;
+            if (k < codes.used[i]) coding.coefs[to] = codes.coefs[from];
+            else coding.coefs[to] = 0;
         }
     shs_codes_free(&ctx, &codes);
 }
@@ -593,8 +594,13 @@ static unsigned char byte_pixels[BANDS * LINES * SAMPLES];
 static shs_cube some_lines(int bytes, int first, int lines) {
     shs_cube cube = SHS_ZERO;
     size_t at = (size_t)first * SAMPLES * BANDS;
-    cube.pixels = bytes ? (const void *)(byte_pixels + at) : (const void *)(float_pixels + at);
-    cube.type = bytes ? SHS_TYPE_U8 : SHS_TYPE_F32;
+    if (bytes) {
+        cube.pixels = (const void *)(byte_pixels + at);
+        cube.type = SHS_TYPE_U8;
+    } else {
+        cube.pixels = (const void *)(float_pixels + at);
+        cube.type = SHS_TYPE_F32;
+    }
     cube.interleave = SHS_INTERLEAVE_BIP;
     cube.bands = BANDS;
     cube.lines = lines;
@@ -782,7 +788,8 @@ int main(int argc, char **argv) {
     free(x);
     free(reals);
     free(ones);
-    coding.count = course.quick ? 1000 : 50000;
+    if (course.quick) coding.count = 1000;
+    else coding.count = 50000;
     climb_coding();
     draw_cube();
     compare_threads();

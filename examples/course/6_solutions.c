@@ -26,7 +26,8 @@ static float neumaier(int n, const float *x) {
     int i;
     for (i = 0; i < n; i++) {
         float t = sum + x[i];
-        lost += fabsf(sum) >= fabsf(x[i]) ? (sum - t) + x[i] : (x[i] - t) + sum;
+        if (fabsf(sum) >= fabsf(x[i])) lost += (sum - t) + x[i];
+        else lost += (x[i] - t) + sum;
         sum = t;
     }
     return sum + lost;
@@ -59,7 +60,8 @@ static int first_largest(int n, const float *x) {
 static int largest_by_items(int items, int n, const float *x) {
     int where[64], item, half, i;
     for (item = 0; item < items; item++) {
-        where[item] = item < n ? item : -1;
+        if (item < n) where[item] = item;
+        else where[item] = -1;
         for (i = item + items; i < n; i += items)
             if (x[i] > x[where[item]]) where[item] = i;
     }

@@ -78,7 +78,8 @@ static inline void course_begin(int argc, char **argv, const char *lesson, const
 static inline int course_end(void) {
     printf("%s: %d checks, %d failed\n", course.lesson, course.checks, course.failures);
     example_end();
-    return course.failures ? EXIT_ERROR : EXIT_SUCCESS;
+    if (course.failures) return EXIT_ERROR;
+    return EXIT_SUCCESS;
 }
 
 /* Threads that the rungs on all processors may use. */
@@ -101,7 +102,8 @@ static inline void agrees(const char *what, double difference, double allowed) {
 
 /* The larger of two differences. Not a number stays: fmax, and comparisons that fail on it, would forget it again. */
 static inline double larger_of(double most, double difference) {
-    return difference > most || difference != difference ? difference : most;
+    if (difference > most || difference != difference) return difference;
+    return most;
 }
 
 /* max |a_i - b_i| / max |b_i|. */
@@ -113,7 +115,8 @@ static inline double relative_difference(size_t count, const shs_real *a, const 
         most = larger_of(most, fabs((double)a[i] - (double)b[i]));
         if (v > size) size = v;
     }
-    return size > 0 ? most / size : most;
+    if (size > 0) return most / size;
+    return most;
 }
 
 typedef void (*work_fn)(void *argument);
@@ -124,7 +127,9 @@ static inline double median_seconds(work_fn work, void *argument) {
     int count = 0, most, i;
     work(argument);
     spent = wall_clock() - start;
-    most = spent > 1 || (course.quick && spent > 0.05) ? 0 : spent > 0.1 || course.quick ? 3 : 9;
+    if (spent > 1 || (course.quick && spent > 0.05)) most = 0;
+    else if (spent > 0.1 || course.quick) most = 3;
+    else most = 9;
     if (!most) return spent;
     for (; count < most; count++) {
         double time;

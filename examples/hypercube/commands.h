@@ -86,13 +86,16 @@ static shs_ica_options ica_options(const settings *s) {
     options.components = s->components;
     options.eigenvalue_at_least = (shs_wide)s->threshold;
     if (s->contrast) options.contrast = (shs_contrast)choose("--contrast", s->contrast, contrasts, SHS_CONTRAST_COUNT);
-    options.approach = s->symmetric ? SHS_APPROACH_SYMMETRIC : SHS_APPROACH_DEFLATION;
-    options.route = s->route ? (shs_ica_route)choose("--route", s->route, routes, 3) : SHS_ROUTE_AUTO;
+    if (s->symmetric) options.approach = SHS_APPROACH_SYMMETRIC;
+    else options.approach = SHS_APPROACH_DEFLATION;
+    if (s->route) options.route = (shs_ica_route)choose("--route", s->route, routes, 3);
+    else options.route = SHS_ROUTE_AUTO;
     if (options.route == SHS_ROUTE_MOMENTS && options.contrast != SHS_CONTRAST_POW3)
         fail(EXIT_USAGE, "--route: moments: only pow3 has them, not %s", s->contrast);
     options.iterations = s->iterations;
     options.plain_steps = s->plain_steps;
-    options.restarts = s->restarts ? s->restarts : -1;
+    if (s->restarts) options.restarts = s->restarts;
+    else options.restarts = -1;
     options.tolerance = (shs_wide)s->tolerance;
     options.random_start = s->seed > 0;
     options.seed = s->seed;
@@ -173,7 +176,8 @@ static int score_locally(job *j, const shs_rx_local_options *options) {
                          "a larger OUTER, --ridge R, or --bands of fewer", j->in.header_name, j->s->local,
              j->cube.band_list ? j->cube.band_count : j->cube.bands);
     check_job(j, status);
-    return j->cube.band_list ? j->cube.band_count : j->cube.bands;
+    if (j->cube.band_list) return j->cube.band_count;
+    return j->cube.bands;
 }
 
 /* In one call, where the fit is needed no more; otherwise it is kept, or is of other pixels than those that get scores. */
@@ -205,7 +209,9 @@ static void run_rx(const settings *s, char **names) {
     options.skip = s->skip;
     will_keep_model(j);
     output_start(j, 1, "Reed-Xiaoli anomaly score of ");
-    rank = s->local ? score_locally(j, &local) : by_class(j) ? score_classes(j, &options) : score_pixels(j, &options);
+    if (s->local) rank = score_locally(j, &local);
+    else if (by_class(j)) rank = score_classes(j, &options);
+    else rank = score_pixels(j, &options);
     progress_clear();
     j->look = LOOK_HIGH;
     output_show(j, "RX", NULL);

@@ -15,9 +15,12 @@ static range range_onto(const cube_file *out, double low, double high) {
     range r;
     r.low = low;
     r.high = high;
-    r.first = out->has_nodata && is_integer(out->type) ? 1 : 0;
-    r.last = is_integer(out->type) ? type->high : 1;
-    r.scale = high > low ? (r.last - r.first) / (high - low) : 0;
+    if (out->has_nodata && is_integer(out->type)) r.first = 1;
+    else r.first = 0;
+    if (is_integer(out->type)) r.last = type->high;
+    else r.last = 1;
+    if (high > low) r.scale = (r.last - r.first) / (high - low);
+    else r.scale = 0;
     return r;
 }
 
@@ -34,15 +37,17 @@ static range *choose_ranges(job *j) {
     ranges = ALLOCATE(range, j->cube.band_count);
     if (!automatic) {
         low = strtod(text, &end);
-        high = *end == ',' && end > text ? strtod(end + 1, &last) : 0;
+        if (*end == ',' && end > text) high = strtod(end + 1, &last);
+        else high = 0;
         if (end == text || *end != ',' || last == end + 1 || *last || !(low < high) || !isfinite(low) || !isfinite(high))
             fail(EXIT_USAGE, "--range: '%s' is none of auto, bands, LOW,HIGH", text);
     }
-    all = automatic ? summarise(j) : NULL;
+    if (automatic) all = summarise(j);
+    else all = NULL;
     for (i = 0; i < j->cube.band_count && automatic; i++) {
         if (!(all[i].count > 0)) continue;
-        low = found && low < all[i].low ? low : all[i].low;
-        high = found && high > all[i].high ? high : all[i].high;
+        if (!(found && low < all[i].low)) low = all[i].low;
+        if (!(found && high > all[i].high)) high = all[i].high;
         found = 1;
     }
     for (i = 0; i < j->cube.band_count; i++)
@@ -105,7 +110,7 @@ static void run_convert(const settings *s, char **names) {
     keep_bands(j);
     j->out.same_values = !ranges && !j->in.gain;
     if (ranges) note_ranges(j, ranges);
-    lines = lines < j->in.lines ? lines : j->in.lines;
+    if (!(lines < j->in.lines)) lines = j->in.lines;
     block = (char *)allocate(line, (size_t)lines);
     into = (char *)allocate(line, (size_t)lines);
     marks = (unsigned char *)allocate((size_t)j->in.samples, (size_t)lines);

@@ -84,7 +84,9 @@ static double get_value(const void *block, size_t i, shs_type type, int swap) {
 
 /* Clamped and rounded to nearest, half away from zero, as the library does it. */
 static double as_integer(const value_type *info, double value) {
-    value = value < info->low ? info->low : value > info->high ? info->high : value;
+    if (value < info->low) value = info->low;
+    else if (value > info->high) value = info->high;
+    else value = value;
     return (double)(int64_t)(value < 0 ? value - 0.5 : value + 0.5);
 }
 
@@ -490,14 +492,16 @@ static uint64_t file_size(FILE *file, const char *name) {
 static uint64_t data_bytes(const cube_file *f) {
     uint64_t pixels = (uint64_t)f->stored_samples * (uint64_t)f->stored_lines; /* each below 2^31 */
     uint64_t pixel = (uint64_t)f->bands * shs_type_size(f->stored);
-    return pixels > UINT64_MAX / pixel ? UINT64_MAX : pixels * pixel;
+    if (pixels > UINT64_MAX / pixel) return UINT64_MAX;
+    return pixels * pixel;
 }
 
 /* The bytes of the file as the header has it; UINT64_MAX where they do not fit. */
 static uint64_t file_bytes(const cube_file *f) {
     uint64_t frames = (uint64_t)(f->interleave == SHS_INTERLEAVE_BSQ ? f->bands : f->stored_lines);
     uint64_t values = data_bytes(f), more = f->offset + frames * (f->around[0] + f->around[1]); /* below 2^62 + 2^63 */
-    return values > UINT64_MAX - more ? UINT64_MAX : values + more;
+    if (values > UINT64_MAX - more) return UINT64_MAX;
+    return values + more;
 }
 
 /* So many bytes of the file at this place, into memory or from it; returns how many were moved. A program whose ranks share
@@ -507,7 +511,9 @@ static size_t move_bytes(const cube_file *f, uint64_t at, size_t bytes, void *in
 #else
 static size_t move_bytes(const cube_file *f, uint64_t at, size_t bytes, void *into, const void *from) {
     if (seek_to(f->file, at)) return 0;
-    return into ? fread(into, 1, bytes, f->file) : from ? fwrite(from, 1, bytes, f->file) : 0;
+    if (into) return fread(into, 1, bytes, f->file);
+    if (from) return fwrite(from, 1, bytes, f->file);
+    return 0;
 }
 #endif
 
@@ -635,7 +641,8 @@ static int read_near(cube_file *f, int line, char *block) {
     if (!f->near_lines) f->near_lines = (char *)allocate((size_t)most, pixel);
     if (line < f->near_first || line >= f->near_first + f->near_count) {
         f->near_first = line;
-        f->near_count = most < f->lines - line ? most : f->lines - line;
+        if (most < f->lines - line) f->near_count = most;
+        else f->near_count = f->lines - line;
         if (read_now(f, f->near_first, f->near_count, f->near_lines)) {
             f->near_count = 0;
             return 1;
@@ -675,7 +682,8 @@ static void begin_ahead(cube_file *f, int first, int lines) {
         a->bytes = bytes;
     }
     a->first = first;
-    a->lines = lines < f->lines - first ? lines : f->lines - first;
+    if (lines < f->lines - first) a->lines = lines;
+    else a->lines = f->lines - first;
     a->running = !pthread_create(&a->thread, NULL, read_ahead, f);
 #else
     (void)f, (void)first, (void)lines;
@@ -688,7 +696,8 @@ static int read_stream(void *user, int first, int lines, void *block) {
     const lines_ahead *a = &f->ahead;
     int ready = a->running && a->first == first && a->lines == lines, failed;
     end_ahead(f);
-    failed = ready ? a->failed : read_now(f, first, lines, block);
+    if (ready) failed = a->failed;
+    else failed = read_now(f, first, lines, block);
     if (failed) return failed;
     if (ready) memcpy(block, a->room, (size_t)f->samples * (size_t)f->bands * (size_t)lines * shs_type_size(f->type));
     begin_ahead(f, first + lines, lines);
@@ -745,7 +754,8 @@ static int write_integers(void *user, int first, int lines, const void *block) {
 /* What the values take in memory; UINT64_MAX for more than can be said. */
 static uint64_t cube_bytes(const cube_file *f) {
     uint64_t line = (uint64_t)f->samples * (uint64_t)f->bands * shs_type_size(f->type); /* below 2^65 / 2 */
-    return line > UINT64_MAX / (uint64_t)f->lines ? UINT64_MAX : line * (uint64_t)f->lines;
+    if (line > UINT64_MAX / (uint64_t)f->lines) return UINT64_MAX;
+    return line * (uint64_t)f->lines;
 }
 
 static const char *transfer_trouble(const cube_file *f) { return f->error ? strerror(f->error) : "it ends early"; }
@@ -822,7 +832,8 @@ static char *find_data(const char *header_name, uint64_t bytes) {
         best = name;
         fit = its;
     }
-    name = fit < 1 ? find_by_size(header_name, stem, bytes) : NULL;
+    if (fit < 1) name = find_by_size(header_name, stem, bytes);
+    else name = NULL;
     if (name) {
         free(best);
         best = name;
@@ -1010,7 +1021,8 @@ static int file_lines(const cube_file *f) { return f->folded ? f->samples : f->l
 static int file_left(const cube_file *f) { return f->folded ? f->top : f->left; }
 static int file_top(const cube_file *f) { return f->folded ? f->left : f->top; }
 static shs_interleave file_interleave(const cube_file *f) {
-    return f->folded ? (shs_interleave)(f->folded - 1) : f->interleave;
+    if (f->folded) return (shs_interleave)(f->folded - 1);
+    return f->interleave;
 }
 
 /* The place of a pixel in the file, from its number in the cube. */
@@ -1035,7 +1047,8 @@ static cube_file cube_open_with(const char *name, const char *data_name, const c
     if (is_library(&f.text)) library_as_cube(&f);
     header_describe(&f.text, &f, nodata);
     needed = file_bytes(&f);
-    f.data_name = data_name ? joined(data_name, "") : find_data(f.header_name, needed);
+    if (data_name) f.data_name = joined(data_name, "");
+    else f.data_name = find_data(f.header_name, needed);
     f.file = fopen(f.data_name, "rb");
     if (!f.file) fail(EXIT_ERROR, "%s: cannot read it: %s", f.data_name, strerror(errno));
     setvbuf(f.file, NULL, _IONBF, 0); /* whole lines are read: a buffer would only copy them once more */

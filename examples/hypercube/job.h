@@ -13,7 +13,8 @@ static void load_or_stream(job *j) {
     if (is_streamed(j)) {
         j->cube.read_fn = read_stream;
         j->cube.read_user = &j->in;
-        j->cube.block_lines = lines_of_block(j) < j->in.lines ? lines_of_block(j) : j->in.lines;
+        if (lines_of_block(j) < j->in.lines) j->cube.block_lines = lines_of_block(j);
+        else j->cube.block_lines = j->in.lines;
     } else if ((j->cube.pixels = map_values(&j->in)) == NULL) {
         j->pixels = allocate((size_t)cube_bytes(&j->in), 1);
         must_read(&j->in, 0, j->in.lines, j->pixels);
@@ -57,7 +58,9 @@ static void output_nodata(job *j, cube_file *out) {
                                      : out->type == SHS_TYPE_F64 || fabs(value) <= (double)FLT_MAX;
     out->has_nodata = j->in.has_nodata || !is_integer(j->in.type) || (j->masked && !j->s->fit_only) ||
                       (j->mode == RX && (by_class(j) || j->s->local)); /* pixels without a background have no score */
-    out->nodata = j->in.has_nodata && fits ? value : is_integer(out->type) ? 0 : (double)NAN;
+    if (j->in.has_nodata && fits) out->nodata = value;
+    else if (is_integer(out->type)) out->nodata = 0;
+    else out->nodata = (double)NAN;
     if (j->mode == CONVERT && j->s->range && is_integer(out->type)) out->nodata = 0;
     j->sink.has_nodata = out->has_nodata && isfinite(out->nodata);
     j->sink.nodata = (shs_wide)(j->sink.has_nodata ? out->nodata : 0);
@@ -85,7 +88,8 @@ static void output_rescale(job *j, cube_file *out) {
     double low, high;
     if (!text) return;
     low = strtod(text, &end);
-    high = *end == ',' && end > text ? strtod(end + 1, &last) : 0;
+    if (*end == ',' && end > text) high = strtod(end + 1, &last);
+    else high = 0;
     if (end == text || *end != ',' || last == end + 1 || *last)
         fail(EXIT_USAGE, "--rescale: '%s' is no range like 0,255", text);
     if (!isfinite(low) || !isfinite(high) || low > high) fail(EXIT_USAGE, "--rescale: %s is no range", text);
@@ -241,8 +245,8 @@ static void summarise_line(const job *j, const void *block, int lines, int line,
                 b->missing++;
                 continue;
             }
-            b->low = b->count > 0 && b->low < value ? b->low : value;
-            b->high = b->count > 0 && b->high > value ? b->high : value;
+            if (!(b->count > 0 && b->low < value)) b->low = value;
+            if (!(b->count > 0 && b->high > value)) b->high = value;
             b->sum += value;
             b->count++;
         }
@@ -256,7 +260,7 @@ static band_summary *summarise(job *j) {
     int lines = lines_of_block(j) ? lines_of_block(j) : (int)(16e6 / line_bytes) + 1, first, i;
     char *block;
     unsigned char *marks;
-    lines = lines < j->in.lines ? lines : j->in.lines;
+    if (!(lines < j->in.lines)) lines = j->in.lines;
     block = (char *)allocate((size_t)line_bytes, (size_t)lines);
     marks = ALLOCATE(unsigned char, j->in.samples);
     for (first = 0; first < j->in.lines; first += lines) {

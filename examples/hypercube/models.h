@@ -57,7 +57,8 @@ static void write_matrix(const char *prefix, const named_matrix *m) {
     npy.kind = 'f';
     npy.size = (int)sizeof(shs_wide);
     npy.fortran_order = 1;
-    npy.dimensions = m->columns == 1 ? 1 : 2;
+    if (m->columns == 1) npy.dimensions = 1;
+    else npy.dimensions = 2;
     npy.rows = (uint64_t)m->rows;
     npy.columns = (uint64_t)m->columns;
     if (shs_npy_write_header(&npy, write_piece, file) == SHS_OK) /* close_written asks whether all was written */
@@ -77,7 +78,8 @@ static void will_keep_model(const job *j) {
              : j->mode == RX            ? SHS_MODEL_RX
              : j->mode == MNF || s->mnf ? SHS_MODEL_MNF
                                         : SHS_MODEL_PCA;
-    count = s->npy ? named_matrices(&m, list) : 0;
+    if (s->npy) count = named_matrices(&m, list);
+    else count = 0;
     for (i = 0; i < count; i++) {
         char *name = matrix_file(s->npy, list[i].name);
         will_write(name);
@@ -274,7 +276,8 @@ static void keep_model(job *j, const char *band_name, shs_model_kind kind, const
         put_in_place(part, s->save);
         free(part);
     }
-    count = s->npy ? named_matrices(&m, list) : 0;
+    if (s->npy) count = named_matrices(&m, list);
+    else count = 0;
     for (i = 0; i < count; i++)
         if (list[i].values) write_matrix(s->npy, &list[i]);
     if (s->export_c) export_c(s->export_c, &m, j->bands);

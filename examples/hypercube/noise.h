@@ -105,7 +105,8 @@ static void noise_of_file(job *j, const char *name) {
     will_read(name);
     whole = fread(first, 1, 6, file) == 6 && !memcmp(first, "\x93NUMPY", 6);
     rewind(file);
-    n = whole ? read_npy(file, name, &all) : read_csv(file, name, &all);
+    if (whole) n = read_npy(file, name, &all);
+    else n = read_csv(file, name, &all);
     fclose(file);
     if (n != used && n != j->in.bands)
         fail(EXIT_ERROR, "%s: --noise-covariance: %d x %d, but %d bands of %s are in use", name, n, n, used, j->in.header_name);

@@ -264,7 +264,7 @@ static void print_modes(FILE *file) {
     for (i = 0; i < MODES; i++) {
         const char *usage = modes[i].usage, *purpose = modes[i].purpose, *end = strstr(usage, " --"),
                    *other = strstr(usage, " [");
-        end = !end || (other && other < end) ? other : end;
+        if (!end || (other && other < end)) end = other;
         length = (int)strcspn(purpose, ".,:(\n");
         while (purpose[length - 1] == ' ') length--;
         count = fprintf(file, "  %.*s", (int)(end - usage), usage);
@@ -386,7 +386,8 @@ static int names_pixel(const char *text) {
 }
 
 static shs_interleave chosen_interleave(const char *text) {
-    return text ? (shs_interleave)choose("--interleave", text, interleaves, 3) : SHS_INTERLEAVE_BSQ;
+    if (text) return (shs_interleave)choose("--interleave", text, interleaves, 3);
+    return SHS_INTERLEAVE_BSQ;
 }
 
 #endif /* HYPERCUBE_OPTIONS */

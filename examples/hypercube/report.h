@@ -82,7 +82,8 @@ static void colour_bands(const cube_file *f, int *list) {
     double near[3] = {0, 0, 0};
     int c, b, known = has_wavelengths(f);
     for (c = 0; c < 3; c++) {
-        list[c] = c < f->bands ? c : f->bands - 1;
+        if (c < f->bands) list[c] = c;
+        else list[c] = f->bands - 1;
         for (b = 0; b < f->bands && known; b++) {
             double off = fabs(band_nanometres(f, b) - wanted[c]);
             if (b > 0 && off >= near[c]) continue;
@@ -158,7 +159,8 @@ static double explained_by(const shs_pca *pca, int components) {
     double sum = 0;
     int k;
     for (k = 0; k < components; k++) sum += (double)pca->eigenvalues[k];
-    return pca->total_variance > 0 ? sum / (double)pca->total_variance : 1;
+    if (pca->total_variance > 0) return sum / (double)pca->total_variance;
+    return 1;
 }
 
 static void pca_report(const shs_pca *pca, const char *name) {
@@ -207,7 +209,7 @@ static void print_sources(const shs_ica *ica) {
         if (c->converged) continue;
         if (!failed++) fprintf(stderr, "%s: IC %d", program_name, k + 1);
         else fprintf(stderr, ", %d", k + 1);
-        most = (double)c->change > most ? (double)c->change : most;
+        if ((double)c->change > most) most = (double)c->change;
     }
     if (failed)
         fprintf(stderr, ": %d of %d components did not converge: one more step turns them by up to 1 - |cos| = %.1e\n",

@@ -48,7 +48,8 @@ static int reflectance_scale(const cube_file *in, double **gain, double **bias) 
 static void scale_values(cube_file *in, double *gain, double *bias) {
     in->gain = gain;
     in->bias = bias;
-    in->type = in->stored == SHS_TYPE_F64 ? SHS_TYPE_F64 : SHS_TYPE_F32;
+    if (in->stored == SHS_TYPE_F64) in->type = SHS_TYPE_F64;
+    else in->type = SHS_TYPE_F32;
     in->swap = 0;
     in->stored_has_nodata = in->has_nodata;
     in->has_nodata = 0;

@@ -70,7 +70,8 @@ static void scene_create(scene *a, const settings *s) {
             a->waves[m][k].y = rate * sin(turn);
             a->waves[m][k].phase = two_pi * (double)shs_random_uniform(&a->random);
         }
-    a->targets = a->samples < 1000 && a->lines < 1000 ? 6 + a->samples * a->lines / 20000 : 60;
+    if (a->samples < 1000 && a->lines < 1000) a->targets = 6 + a->samples * a->lines / 20000;
+    else a->targets = 60;
     a->target_x = ALLOCATE(int, a->targets);
     a->target_y = ALLOCATE(int, a->targets);
     for (k = 0; k < a->targets; k++) {

@@ -243,8 +243,10 @@ static char *part_of_file(const job *j) {
     values[1] = s->mask;
     values[2] = s->roi;
     values[3] = s->classes;
-    values[4] = s->classes && s->id >= 0 ? id : NULL;
-    values[5] = s->fit_step > 1 ? step : NULL;
+    if (s->classes && s->id >= 0) values[4] = id;
+    else values[4] = NULL;
+    if (s->fit_step > 1) values[5] = step;
+    else values[5] = NULL;
     for (i = 0; i < 6; i++) {
         if (!values[i]) continue;
         longer = joined(all, names[i]);
@@ -342,7 +344,8 @@ static void select_fit(job *j) {
     j->fit.mask_fn = NULL;
     if (j->cube.read_fn && (few || (j->masked && !j->mask))) {
         j->fit.mask = NULL;
-        j->fit.mask_fn = few ? mark_fit : mark_lines;
+        if (few) j->fit.mask_fn = mark_fit;
+        else j->fit.mask_fn = mark_lines;
         j->fit.mask_user = j;
     } else if (few) {
         j->fit_mask = ALLOCATE(unsigned char, (size_t)j->in.samples *(size_t)j->in.lines);

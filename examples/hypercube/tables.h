@@ -34,7 +34,8 @@ static char separator_of(const char *line) {
     if (memchr(line, ',', length)) return ',';
     line += strspn(line, " ");
     length = strcspn(line, " \r\n");
-    return line[length + strspn(line + length, " ")] > ' ' ? ' ' : ',';
+    if (line[length + strspn(line + length, " ")] > ' ') return ' ';
+    return ',';
 }
 
 /* The text of a cell, without its quotes; the caller frees it. *at moves to what ends the cell. */
@@ -44,7 +45,8 @@ static char *table_cell(const char **at, char separator) {
     if (*from != '"') {
         *at += strcspn(*at, ends);
         if (separator == ' ') *at = from + strcspn(from, ends);
-        to = *at < from ? from : *at;
+        if (*at < from) to = from;
+        else to = *at;
         return tidy_text(from, to, 0);
     }
     cell = copy_text(from, from + strcspn(from, "\n"));
@@ -117,7 +119,8 @@ static int is_empty_line(const char *line) {
 
 static const char *next_line(const char *line) {
     line += strcspn(line, "\n");
-    return *line ? line + 1 : line;
+    if (*line) return line + 1;
+    return line;
 }
 
 static void free_cells(char **cells, int count) {
@@ -245,7 +248,8 @@ static table table_read(const char *name) {
 /* Name number k of a list between commas; NULL where it is not there. */
 static char *listed_name(const char *at, int k) {
     for (; at && *at && k > 0; k--) at += strcspn(at, ",") + (at[strcspn(at, ",")] != 0);
-    return at && *at ? tidy_text(at, at + strcspn(at, ","), 0) : NULL;
+    if (at && *at) return tidy_text(at, at + strcspn(at, ","), 0);
+    return NULL;
 }
 
 /* ENVI's spectral library as a table, with its wavelengths in the last column. */
@@ -259,7 +263,8 @@ static table library_read(const char *name) {
     t.name = name;
     t.rows = f.bands;
     t.columns = f.lines + named;
-    t.wavelengths = named ? f.lines : -1;
+    if (named) t.wavelengths = f.lines;
+    else t.wavelengths = -1;
     if (named) t.unit = unit_of(&f);
     t.factor = stated_factor(&f.text);
     t.headed = 1;
@@ -723,7 +728,8 @@ static void place_by_wavelength(const job *j, table *t, row_place *places) {
     for (r = 0; r < t->rows; r++)
         if (!(list[r] > 0)) fail(EXIT_ERROR, "%s: wavelength: row %d has none", t->name, r + 1);
     if (!t->unit) {
-        t->unit = is_cubes_list(j, list, t->rows) ? unit_of(&j->in) : unit_that_reaches(j, list, t->rows);
+        if (is_cubes_list(j, list, t->rows)) t->unit = unit_of(&j->in);
+        else t->unit = unit_that_reaches(j, list, t->rows);
         if (!t->unit) t->unit = unit_of(&j->in);
         if (t->unit != unit_of(&j->in)) printf("%s: wavelength: taken to be in %s\n", t->name, t->unit->name);
     }
@@ -776,7 +782,8 @@ static double typical_value(const job *j) {
     free(in.raw);
     free(in.near_lines);
     free(block);
-    return count > 0 ? sum / count : 0;
+    if (count > 0) return sum / count;
+    return 0;
 }
 
 /* Reflectances become values as the cube stores them: (reflectance - bias) / gain. */

@@ -37,7 +37,8 @@ static spectra spectrum_of_pixel(job *j, const char *option_name, const char *te
 }
 
 static spectra spectra_of(job *j, const char *option_name, const char *text) {
-    return names_pixel(text) ? spectrum_of_pixel(j, option_name, text) : spectra_from_table(j, text);
+    if (names_pixel(text)) return spectrum_of_pixel(j, option_name, text);
+    return spectra_from_table(j, text);
 }
 
 static void spectra_free(spectra *s) {
@@ -83,7 +84,8 @@ static int roc_curve(const scored *pixels, size_t count, double *x, double *y) {
 
 static const char *target_name(const spectra *s, int k, char *number) {
     sprintf(number, "%d", k + 1);
-    return s->names[k] && *s->names[k] ? s->names[k] : number;
+    if (s->names[k] && *s->names[k]) return s->names[k];
+    return number;
 }
 
 /* Area and curve of each target, in a picture and on the page; the first area comes back. Of angles the small ones are
@@ -116,7 +118,8 @@ static double judge_targets(job *j, const spectra *s, shs_detector method, score
         area = area_under_roc(pixels, count, j->s->truth);
         if (k == 0) first = area;
         printf("%s %s: area under the ROC curve %.4f\n", shs_detector_name(method), target_name(s, k, number), area);
-        points = file || page ? roc_curve(pixels, count, x, y) : 0;
+        if (file || page) points = roc_curve(pixels, count, x, y);
+        else points = 0;
         for (f = 0; f < 2; f++) {
             if (!files[f]) continue;
             plot_line(&p[f], points, x, y, k);
@@ -146,7 +149,8 @@ static shs_detector chosen_detector(const char *text) {
     const char *names[SHS_DETECTOR_COUNT];
     int i;
     for (i = 0; i < SHS_DETECTOR_COUNT; i++) names[i] = shs_detector_name((shs_detector)i);
-    return text ? (shs_detector)choose("--method", text, names, SHS_DETECTOR_COUNT) : SHS_DETECTOR_MF;
+    if (text) return (shs_detector)choose("--method", text, names, SHS_DETECTOR_COUNT);
+    return SHS_DETECTOR_MF;
 }
 
 /* As check_job, with the words of the options that the targets came by. */

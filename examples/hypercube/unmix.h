@@ -107,7 +107,8 @@ static double whole_of(const shs_codes *codes, int j, double *room) {
             if (codes->atoms[i * (size_t)codes->stride + (size_t)k] == j)
                 room[i] = (double)codes->coefs[i * (size_t)codes->stride + (size_t)k];
     qsort(room, codes->m, sizeof *room, by_value);
-    return room[codes->m - 1 - codes->m / 100] > 0 ? room[codes->m - 1 - codes->m / 100] : room[codes->m - 1];
+    if (room[codes->m - 1 - codes->m / 100] > 0) return room[codes->m - 1 - codes->m / 100];
+    return room[codes->m - 1];
 }
 
 /* A nonnegative dictionary with nonnegative codes, from ATGP's pixels on. Its atoms get the length of pixels that hold nothing
@@ -126,7 +127,9 @@ static spectra spectra_learnt(job *j) {
     o.start = SHS_START_GIVEN;
     o.replace = SHS_REPLACE_LEAVE;
     o.iterations = LEARN_ITERATIONS;
-    o.coding.sparsity = j->s->sparsity ? j->s->sparsity : from.count < 3 ? from.count : 3;
+    if (j->s->sparsity) o.coding.sparsity = j->s->sparsity;
+    else if (from.count < 3) o.coding.sparsity = from.count;
+    else o.coding.sparsity = 3;
     if (o.coding.sparsity > from.count)
         fail(EXIT_USAGE, "--sparsity: %d is more than --count %d", o.coding.sparsity, from.count);
     check_job(j, shs_codes_create(&j->ctx, m, o.coding.sparsity, &codes));
@@ -160,7 +163,8 @@ static int makes_endmembers(const char *text) { return !strcmp(text, "learn") ||
 static spectra endmembers_by(job *j, const char *text) {
     if (!strcmp(text, "learn")) return spectra_learnt(j);
     if (j->s->sparsity) fail(EXIT_USAGE, "--sparsity: only learn takes it");
-    return makes_endmembers(text) ? spectra_from_cube(j, extractor_named(text)) : spectra_from_table(j, text);
+    if (makes_endmembers(text)) return spectra_from_cube(j, extractor_named(text));
+    return spectra_from_table(j, text);
 }
 
 /* ---- what is known of them ---------------------------------------------------------------------------------------- */
@@ -235,7 +239,8 @@ static double abundance_error(const job *j, cube_file *known, const int *match) 
     free(line);
     free(truth);
     cube_close(&map);
-    return count > 0 ? sqrt(sum2 / count) : 0;
+    if (count > 0) return sqrt(sum2 / count);
+    return 0;
 }
 
 /* ---- on the page -------------------------------------------------------------------------------------------------- */
@@ -264,9 +269,11 @@ static double misfits(int p, const spectra *of, int count, const double *pixels,
             double mixed = 0;
             for (k = 0; k < of->count; k++) mixed += shares[k] * (double)of->values[(size_t)k * (size_t)p + (size_t)b];
             sum += (pixels[b] - mixed) * (pixels[b] - mixed);
-            all += isfinite(pixels[b]) ? pixels[b] * pixels[b] : 0;
+            if (isfinite(pixels[b])) all += pixels[b] * pixels[b];
+            else all += 0;
         }
-        errors[i] = isfinite(sum) ? sqrt(sum / p) : (double)NAN;
+        if (isfinite(sum)) errors[i] = sqrt(sum / p);
+        else errors[i] = (double)NAN;
     }
     return all;
 }

@@ -181,7 +181,8 @@ static double mean_step(const double *list, int count) {
     double sum = 0;
     int i;
     for (i = 1; i < count; i++) sum += fabs(list[i] - list[i - 1]);
-    return count > 1 ? sum / (count - 1) : 0;
+    if (count > 1) return sum / (count - 1);
+    return 0;
 }
 
 /* Whether two wavelengths differ by the digits that they were written in and no more; step: between neighbours. */
@@ -255,7 +256,8 @@ static void run_ends(const wave_runs *r, const double *list, int count, int run,
 static double common_share(const double *a, const double *b) {
     double inner = fmin(a[1], b[1]) - fmax(a[0], b[0]), outer = fmax(a[1], b[1]) - fmin(a[0], b[0]);
     if (inner < 0) return 0;
-    return outer > 0 ? inner / outer : 1;
+    if (outer > 0) return inner / outer;
+    return 1;
 }
 
 #endif /* HYPERCUBE_WAVELENGTHS */

@@ -47,7 +47,8 @@ static void create_outputs(const char *prefix, uint64_t signals, int stride) {
     int i;
     for (i = 0; i < OUTPUTS; i++) {
         outputs[i].name = joined(prefix, ends[i]);
-        outputs[i].row = i == USED ? sizeof(int32_t) : (size_t)stride * (i == ATOMS ? sizeof(int32_t) : sizeof(shs_real));
+        if (i == USED) outputs[i].row = sizeof(int32_t);
+        else outputs[i].row = (size_t)stride * (i == ATOMS ? sizeof(int32_t) : sizeof(shs_real));
         will_write(outputs[i].name);
     }
     together(NULL, 0);
@@ -107,7 +108,8 @@ static void code_share(const shs_context *ctx, const npy_file *in, int n, const 
     uint64_t done;
     if (block > 0) check(shs_codes_create(NULL, block, stride, &codes), in->name);
     for (done = 0; done < share; done += count) {
-        count = share - done < block ? (size_t)(share - done) : block;
+        if (share - done < block) count = (size_t)(share - done);
+        else count = block;
         if (npy_read(in, first + done, count, room, Y)) fail(EXIT_ERROR, "%s: reading it failed", in->name);
         check(shs_omp_ex(ctx, in->p, n, D, in->p, count, Y, in->p, omp, &codes, NULL, NULL), in->name);
         write_codes(first + done, &codes, count);
@@ -145,10 +147,13 @@ int main(int argc, char **argv) {
     parallel_close(&dictionary.file, argv[0], 0);
     together("the files that they see", imprint(in.print, D, (size_t)n * (size_t)in.p * sizeof *D));
 
-    omp.sparsity = given.sparsity ? given.sparsity : in.p / 10 > 0 ? in.p / 10 : 1;
+    if (given.sparsity) omp.sparsity = given.sparsity;
+    else if (in.p / 10 > 0) omp.sparsity = in.p / 10;
+    else omp.sparsity = 1;
     omp.tolerance = (shs_real)given.tolerance;
-    stride = omp.sparsity < n ? omp.sparsity : n;
-    stride = omp.sparsity = stride < in.p ? stride : in.p;
+    if (omp.sparsity < n) stride = omp.sparsity;
+    else stride = n;
+    if (!(omp.sparsity = stride < in.p)) stride = in.p;
     share = share_of(in.count, &first);
     create_outputs(argv[2], in.count, stride);
     code_share(&ctx, &in, n, D, first, share, &omp, stride);

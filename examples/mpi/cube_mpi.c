@@ -113,7 +113,8 @@ static shs_sink create_output(const char *name, int bands) {
     out.stored_samples = in.samples;
     out.stored_lines = in.lines;
     out.has_nodata = in.has_nodata || !is_integer(in.type);
-    out.nodata = in.has_nodata ? in.nodata : (double)NAN;
+    if (in.has_nodata) out.nodata = in.nodata;
+    else out.nodata = (double)NAN;
     out.from = &in;
     out.description = joined(program_name, "");
     out.units = joined("", "");
@@ -171,7 +172,8 @@ static shs_status analyse(enum mode mode, const shs_context *ctx, const shs_cube
     pca.components = ica.components = given.components;
     ica.contrast = (shs_contrast)given.contrast;
     ica.iterations = given.iterations;
-    ica.approach = given.symmetric ? SHS_APPROACH_SYMMETRIC : SHS_APPROACH_DEFLATION;
+    if (given.symmetric) ica.approach = SHS_APPROACH_SYMMETRIC;
+    else ica.approach = SHS_APPROACH_DEFLATION;
     switch (mode) {
     case PCA: model->kind = SHS_MODEL_PCA; return shs_pca_run(ctx, cube, &pca, sink, &model->pca);
     case ICA: model->kind = SHS_MODEL_ICA; return shs_ica_run(ctx, cube, &ica, sink, &model->ica);
@@ -179,7 +181,8 @@ static shs_status analyse(enum mode mode, const shs_context *ctx, const shs_cube
     case MNF:
         model->kind = SHS_MODEL_MNF;
         status = shs_mnf_fit(ctx, cube, &pca, &model->pca);
-        return status == SHS_OK ? shs_pca_transform(ctx, &model->pca, cube, sink) : status;
+        if (status == SHS_OK) return shs_pca_transform(ctx, &model->pca, cube, sink);
+        return status;
     default:
         return model->kind == SHS_MODEL_ICA ? shs_ica_transform(ctx, &model->ica, cube, sink)
                                             : shs_pca_transform(ctx, &model->pca, cube, sink);
@@ -228,7 +231,8 @@ int main(int argc, char **argv) {
 
     bands = shs_cube_bands(&cube);
     if (given.components == 0) given.components = bands < 10 ? bands : 10;
-    outputs = mode == RX ? 1 : given.components;
+    if (mode == RX) outputs = 1;
+    else outputs = given.components;
     if (mode == APPLY) outputs = model.kind == SHS_MODEL_ICA ? model.ica.components : model.pca.components;
     sink = create_output(argv[2], outputs);
     check_together(analyse((enum mode)mode, &ctx, &cube, &sink, &model), in.data_name);

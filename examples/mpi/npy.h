@@ -34,7 +34,8 @@ static inline npy_file npy_open(const char *name) {
     if (status == SHS_READ_FAILED) fail(EXIT_ERROR, "%s: it is truncated", name);
     if (status != SHS_OK) fail(EXIT_ERROR, "%s: %s", name, shs_status_text(status));
     if (f.about.kind != 'f' || f.about.size < 4) fail(EXIT_ERROR, "%s: its numbers are neither float32 nor float64", name);
-    f.count = f.about.fortran_order ? f.about.columns : f.about.rows;
+    if (f.about.fortran_order) f.count = f.about.columns;
+    else f.count = f.about.rows;
     size = (MPI_Offset)(f.about.fortran_order ? f.about.rows : f.about.columns);
     if (f.about.dimensions != 2 || size < 1 || size > INT_MAX / 16)
         fail(EXIT_ERROR, "%s: its shape is not (signals, values)", name);
@@ -90,8 +91,13 @@ static inline void npy_header(FILE *file, char kind, size_t size, uint64_t rows,
     npy.size = (int)size;
     npy.big_endian = !*(const unsigned char *)&one;
     npy.rows = rows;
-    npy.columns = columns ? (uint64_t)columns : 1;
-    npy.dimensions = columns ? 2 : 1;
+    if (columns) {
+        npy.columns = (uint64_t)columns;
+        npy.dimensions = 2;
+    } else {
+        npy.columns = 1;
+        npy.dimensions = 1;
+    }
     (void)shs_npy_write_header(&npy, npy_put, file); /* whoever closes the file asks whether all was written */
 }
 

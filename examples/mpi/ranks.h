@@ -72,7 +72,8 @@ static inline int rank_fault(const char *what) {
 
 static inline void *rank_alloc(void *user, size_t size) {
     (void)user;
-    return rank_fault("memory") ? NULL : malloc(size);
+    if (rank_fault("memory")) return NULL;
+    return malloc(size);
 }
 static inline void rank_free(void *user, void *block) {
     (void)user;
@@ -99,7 +100,8 @@ static inline meeting meet(uint64_t print) {
     uint64_t least[3];
     int failed = world.failed_elsewhere || *world.cause;
     char cause[sizeof world.cause];
-    least[0] = failed ? (uint64_t)world.rank + (world.failed_elsewhere ? (uint64_t)world.ranks : 0) : UINT64_MAX;
+    if (failed) least[0] = (uint64_t)world.rank + (world.failed_elsewhere ? (uint64_t)world.ranks : 0);
+    else least[0] = UINT64_MAX;
     least[1] = print;
     least[2] = ~print;
     MPI_Allreduce(MPI_IN_PLACE, least, 3, MPI_UINT64_T, MPI_MIN, world.comm);

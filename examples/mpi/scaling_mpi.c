@@ -126,7 +126,8 @@ typedef struct measured {
 /* strong: the work of one rank is divided; weak: each rank has as much. */
 static double efficiency(const network *net, const measured *m, double ranks, int weak) {
     double mean = m->calls > 0 ? m->bytes / m->calls : 0, waiting = m->calls * reduction(net, ranks, mean);
-    return weak ? m->seconds / (m->seconds + waiting) : m->seconds / (m->seconds + (ranks - 1) * m->fixed + ranks * waiting);
+    if (weak) return m->seconds / (m->seconds + waiting);
+    return m->seconds / (m->seconds + (ranks - 1) * m->fixed + ranks * waiting);
 }
 
 static double most_ranks(const network *net, const measured *m, double least, int weak) {
@@ -161,11 +162,13 @@ static network fit(const double (*rows)[3], int count) {
     }
     if (net.latency < 0) {
         net.latency = 0;
-        net.byte = bb > 0 ? b1 / bb : 0;
+        if (bb > 0) net.byte = b1 / bb;
+        else net.byte = 0;
     }
     if (net.byte < 0) {
         net.byte = 0;
-        net.latency = aa > 0 ? a1 / aa : 0;
+        if (aa > 0) net.latency = a1 / aa;
+        else net.latency = 0;
     }
     return net;
 }

@@ -218,7 +218,8 @@ static double stage_operations(int k) {
 }
 
 static const char *baseline_share(int k, double seconds) {
-    return stage_operations(k) > 0 && seconds > 0 ? share_of_peak(stage_operations(k), seconds, 0) : "no count of operations";
+    if (stage_operations(k) > 0 && seconds > 0) return share_of_peak(stage_operations(k), seconds, 0);
+    return "no count of operations";
 }
 
 static double serial(const char *level, int k) { return serial_seconds(level, stage_names[k]); }
@@ -300,7 +301,8 @@ static char *trial_note(const char *kernel) {
                        (unsigned long)k->private_bytes);
     }
     free(stages);
-    return note ? note : text_of("kernels %.4g ms", 1e3 * seconds);
+    if (note) return note;
+    return text_of("kernels %.4g ms", 1e3 * seconds);
 }
 
 static void try_all(trial *t, int count, analysis *a) {

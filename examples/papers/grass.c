@@ -145,7 +145,8 @@ static double way_seconds(int way, product w) {
         for (k = 0; k < count && k < 64 && i > 0; k++)
             if (!strcmp(stages[k].name, "syrk")) sum += (double)stages[k].seconds; /* the first run builds the program */
     }
-    return sum > 0 ? sum / runs : NOT_RUN;
+    if (sum > 0) return sum / runs;
+    return NOT_RUN;
 }
 #else
 static void open_ways(void) {}
@@ -205,14 +206,16 @@ static void figure13(void) {
         w.ctx = &run.all;
         all = work / median_seconds(syrk_once, &w);
         w.ctx = &run.on_device;
-        there = run.has_device ? work / median_seconds(syrk_once, &w) : NOT_RUN;
+        if (run.has_device) there = work / median_seconds(syrk_once, &w);
+        else there = NOT_RUN;
         row(setting, NULL, one, all, there,
             i ? NULL : "paper: the curves are not in our copy; device: with the transfer of A, and of the result");
         item_rows = whole;
         w.ctx = &run.all;
         all = work / median_seconds(gemm_once, &w);
         w.ctx = &run.on_device;
-        there = run.has_device ? work / median_seconds(gemm_once, &w) : NOT_RUN;
+        if (run.has_device) there = work / median_seconds(gemm_once, &w);
+        else there = NOT_RUN;
         row(setting, NULL, NOT_RUN, all, there, "shs_gemm: the full product; counted as SYRK; one thread not run");
         for (way = 0; way < WAYS; way++) {
             item_rows = by_way[way];
@@ -225,13 +228,15 @@ static void figure13(void) {
         for (vendor = 0; vendor < VENDORS; vendor++) {
             item_rows = by_vendor[vendor];
             w.symmetric = vendor == 0; /* cuBLAS makes the full product faster than half of it */
-            there = vendor ? cublas_seconds(&w) : clblast_seconds(&w);
+            if (vendor) there = cublas_seconds(&w);
+            else there = clblast_seconds(&w);
             w.symmetric = 0;
             had[vendor] |= there > 0;
             row(setting, NULL, NOT_RUN, NOT_RUN, there > 0 ? work / there : NOT_RUN,
                 there > 0 ? vendor_words[vendor] : text_of("%s: not here, or not for this device", vendor_names[vendor]));
         }
-        peak_share = run.peak[1] > 0 ? 100e9 * one / run.peak[1] : 0;
+        if (run.peak[1] > 0) peak_share = 100e9 * one / run.peak[1];
+        else peak_share = 0;
         item_rows = blas;
         w.symmetric = 1;
         if (have_openblas) {
@@ -567,7 +572,8 @@ static int equal_pixels(const unsigned char *ours, const unsigned char *theirs) 
         same += ours[i] == theirs[i];
         turned += 255 - ours[i] == theirs[i];
     }
-    return same > turned ? same : turned;
+    if (same > turned) return same;
+    return turned;
 }
 
 static void figure14(void) {

@@ -130,7 +130,8 @@ static double iteration_ms(int n, int s, int group, size_t m, const shs_real *Y,
 }
 
 static double device_iteration_ms(int n, int s, int group, size_t m, const shs_real *Y) {
-    return run.has_device ? iteration_ms(n, s, group, m, Y, &run.on_device) : NOT_RUN;
+    if (run.has_device) return iteration_ms(n, s, group, m, Y, &run.on_device);
+    return NOT_RUN;
 }
 
 /* Multiplications and additions of an iteration: D'Y, the pursuits, and four products of length p for each coefficient. */
@@ -235,7 +236,8 @@ static void toolbox(void) {
             double theirs, ours = (double)t.history[k].rmse_update;
             int c;
             for (c = 0; c <= i && field; c++) field = strtok(NULL, ",\n");
-            theirs = field ? atof(field) : 0;
+            if (field) theirs = atof(field);
+            else theirs = 0;
             if (fabs(ours - theirs) > largest * theirs) largest = fabs(ours - theirs) / theirs;
             row(text_of("%d", k + 1), text_of("%.6f", theirs), NOT_RUN, ours, NOT_RUN,
                 k ? NULL : "column paper: the toolbox; one thread: the same bits; device: not run");
@@ -339,8 +341,8 @@ static void table1(void) {
             gain = 100 * (1 - s[r][1].mean / s[r][0].mean);
             lower[r] += gain > 0;
             beyond[r] += fabs(s[r][1].mean - s[r][0].mean) > s[r][0].deviation + s[r][1].deviation;
-            best[r] = gain > best[r] ? gain : best[r];
-            worst[r] = gain < worst[r] ? gain : worst[r];
+            if (gain > best[r]) best[r] = gain;
+            if (gain < worst[r]) worst[r] = gain;
         }
         for (k = 0; k < 2; k++) helped[k] += s[1][k].mean < s[0][k].mean;
         paper_lower += atof(cells[i].paksvd) < atof(cells[i].aksvd);
@@ -393,7 +395,8 @@ static void figure2(void) {
             all = iteration_ms(atoms[i], s, group, m, Y, &run.all);
             device = device_iteration_ms(atoms[i], s, group, m, Y);
             row(text_of("%d", group), NULL, one, all, device, group == 1 ? "N~ = 1 is AK-SVD" : NULL);
-            last = device >= 0 ? device : all;
+            if (device >= 0) last = device;
+            else last = all;
             if (group == 1) first = last;
         }
         rows_end();
@@ -633,7 +636,8 @@ static void stages(void) {
         c.ctx = where[w];
         ms[0][w] = 1e3 * median_seconds(code_once, &c);
         ms[1][w] = iteration_ms(n, s, n, m, Y, where[w]);
-        ms[2][w] = ms[1][w] > ms[0][w] ? ms[1][w] - ms[0][w] : NOT_RUN;
+        if (ms[1][w] > ms[0][w]) ms[2][w] = ms[1][w] - ms[0][w];
+        else ms[2][w] = NOT_RUN;
     }
     put_line("unit", "milliseconds");
     rows_begin(NULL);
@@ -673,7 +677,8 @@ static void blas(void) {
     w.ctx = &run.all;
     all = median_seconds(gemm_once, &w);
     w.ctx = &run.on_device;
-    there = run.has_device ? median_seconds(gemm_once, &w) : NOT_RUN;
+    if (run.has_device) there = median_seconds(gemm_once, &w);
+    else there = NOT_RUN;
     row("shs_gemm", "", operations / one, operations / all, ratio(operations, there),
         text_of("%s; device: with the transfers of D and Y, and of the product",
                 share_of_peak(1e9 * operations, one, VENDOR_WIDE)));

@@ -42,7 +42,9 @@ static struct {
 
 /* The value for --quick, for none, for --full. */
 static inline int sized(int quick, int usual, int full) {
-    return run.scale == SCALE_QUICK ? quick : run.scale == SCALE_USUAL ? usual : full;
+    if (run.scale == SCALE_QUICK) return quick;
+    if (run.scale == SCALE_USUAL) return usual;
+    return full;
 }
 
 PAPERS_FORMAT(1) static inline char *text_of(const char *format, ...) {
@@ -71,7 +73,8 @@ static inline double sorted_middle(double *values, int count) {
             values[j] = values[j - 1];
             values[j - 1] = other;
         }
-    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+    if (count % 2) return values[count / 2];
+    return (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
 typedef void (*work_fn)(void *argument);
@@ -272,7 +275,8 @@ static inline void recorded(const double *values, int count) {
 
 /* Begins the rows of a table, or of one curve of a figure: NAME_CURVE.csv. */
 static inline void rows_begin(const char *curve) {
-    rows_name = curve ? text_of("%s_%s", item_name, curve) : item_name;
+    if (curve) rows_name = text_of("%s_%s", item_name, curve);
+    else rows_name = item_name;
     item_rows = open_for_writing(out_name(rows_name, ".csv"));
     fprintf(item_rows, "setting,paper,ours_cpu_1_thread,ours_cpu_all,ours_device,note\n");
 }
@@ -377,7 +381,9 @@ static inline void papers_begin(int argc, char **argv, const char *paper, const 
     if (read_options(argc, argv, "[options]", purpose, papers_options, (int)(sizeof papers_options / sizeof *papers_options)))
         fail(EXIT_USAGE, "takes no names");
     run.paper = paper;
-    run.scale = run.quick ? SCALE_QUICK : run.full ? SCALE_FULL : SCALE_USUAL;
+    if (run.quick) run.scale = SCALE_QUICK;
+    else if (run.full) run.scale = SCALE_FULL;
+    else run.scale = SCALE_USUAL;
     run.items = items;
     run.one.threads = 1;
 #ifdef _OPENMP

@@ -100,7 +100,8 @@ static inline void openblas_once(void *argument) {
 /* How OpenBLAS chose its kernels: run.sh sets OPENBLAS_CORETYPE where the processor has AVX-512. */
 static inline const char *openblas_kernels(void) {
     const char *core = getenv("OPENBLAS_CORETYPE");
-    return core ? text_of("OpenBLAS with OPENBLAS_CORETYPE=%s", core) : "OpenBLAS as it comes";
+    if (core) return text_of("OpenBLAS with OPENBLAS_CORETYPE=%s", core);
+    return "OpenBLAS as it comes";
 }
 
 /* ---- products on the device ------------------------------------------------------------------------------------------ */
@@ -135,8 +136,8 @@ static inline int vendor_is_right(const product *w, const shs_real *C) {
     for (i = 0; i < count; i++) {
         double d = fabs((double)ours.C[i] - (double)C[i]), size = fabs((double)ours.C[i]);
         if (w->symmetric && i % (size_t)w->rows < i / (size_t)w->rows) continue;
-        largest = size > largest ? size : largest;
-        apart = d > apart ? d : apart;
+        if (size > largest) largest = size;
+        if (d > apart) apart = d;
     }
     free(ours.C);
     return apart <= (VENDOR_WIDE ? 1e-11 : 1e-3) * largest;

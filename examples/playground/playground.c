@@ -212,7 +212,8 @@ EMSCRIPTEN_KEEPALIVE void repair_picture(int width, int height, double sigma, in
     if (missing == count) fail(EXIT_ERROR, "nothing of the picture is left to learn from");
     if (missing > 0) {
         inpainting how;
-        how.tolerance = sigma > 1 ? 1.15 * sigma : 1;
+        if (sigma > 1) how.tolerance = 1.15 * sigma;
+        else how.tolerance = 1;
         how.patch = DENOISE_PATCH;
         how.atoms = atoms;
         how.iterations = iterations;
@@ -234,7 +235,8 @@ EMSCRIPTEN_KEEPALIVE void repair_picture(int width, int height, double sigma, in
         }
     } else {
         denoising how;
-        how.sigma = sigma > 1 ? sigma : 1;
+        if (sigma > 1) how.sigma = sigma;
+        else how.sigma = 1;
         how.atoms = atoms;
         how.iterations = iterations;
         how.parallel_atoms = 1;
@@ -275,7 +277,8 @@ EMSCRIPTEN_KEEPALIVE int code_patch(int width, int height, int x, int y, int p, 
             known++;
         }
     }
-    mean /= known > 0 ? (shs_real)known : 1;
+    if (known > 0) mean /= (shs_real)known;
+    else mean /= 1;
     for (i = 0; i < p; i++) signal[i] -= mean;
     check(shs_codes_create(NULL, 1, most, &codes), "memory for a code");
     o.skip_nan = 1;
@@ -325,7 +328,8 @@ static void keep_line(const cube_file *f, int y, const char *line) {
         for (x = 0; x < f->samples; x++) {
             double value = get_value(line, value_index(f, 1, 0, x, b), f->type, f->swap);
             size_t at = ((size_t)b * (size_t)f->lines + (size_t)y) * (size_t)f->samples + (size_t)x;
-            values[at] = is_missing(f, value) ? (shs_real)NAN : (shs_real)value;
+            if (is_missing(f, value)) values[at] = (shs_real)NAN;
+            else values[at] = (shs_real)value;
         }
 }
 
@@ -403,7 +407,9 @@ EMSCRIPTEN_KEEPALIVE void analyse_cube(int method, int samples, int lines, int b
     }
     if (cube.band_count == 0) fail(EXIT_ERROR, "every band is the same everywhere");
     cube.band_list = list;
-    count = method == RX ? 1 : count < cube.band_count ? count : cube.band_count;
+    if (method == RX) count = 1;
+    else if (count < cube.band_count) count = count;
+    else count = cube.band_count;
     pca_options.components = ica_options.components = count;
     sink.type = SHS_TYPE_F32;
     sink.pixels = reals_of(COMPONENTS, pixels * (size_t)count);

@@ -473,7 +473,8 @@ ENTRY(patches_count, (IMAGE, PATCHES, size_t *m, int *p)) {
     THE_IMAGE;
     THE_PATCHES;
     *m = shs_patches_count(&image, &set, p);
-    return *m ? SHS_OK : SHS_BAD_PATCHES;
+    if (*m) return SHS_OK;
+    return SHS_BAD_PATCHES;
 }
 
 ENTRY(patches_get, (CALL, IMAGE, PATCHES, size_t m, int p, shs_real *Y, shs_real *means)) {

@@ -198,10 +198,12 @@ static uint32_t choose_scale(const settings *s, const shs_codes *codes, const do
         for (k = 0; k < codes->used[i]; k++) {
             const size_t at = i * (size_t)codes->stride + (size_t)k;
             const double here = fabs((double)codes->coefs[at]) / norms[codes->atoms[at]];
-            largest = here > largest ? here : largest;
+            if (here > largest) largest = here;
         }
     largest = ceil(largest / 127 * 65536);
-    return largest < 1 ? 1 : largest > most ? most : (uint32_t)largest;
+    if (largest < 1) return 1;
+    if (largest > most) return most;
+    return (uint32_t)largest;
 }
 
 /* In dB, of level 0 of a texture; alpha counts as the colours do. */
@@ -240,7 +242,7 @@ static void encode(const settings *s, const char *out, int count, char **names) 
         if (a->width > MOST_SIDE || a->height > MOST_SIDE)
             fail(EXIT_ERROR, "%s: %d x %d pixels are too large: at most %d a side", names[i], a->width, a->height, MOST_SIDE);
         for (k = 0; k < picture_size(a); k++) a->pixels[k] = (shs_real)floor((double)a->pixels[k] + 0.5);
-        channels = a->channels > channels ? a->channels : channels;
+        if (a->channels > channels) channels = a->channels;
     }
     for (i = 0; i < count; i++) {
         picture *a = levels + i * MOST_LEVELS;
@@ -254,7 +256,8 @@ static void encode(const settings *s, const char *out, int count, char **names) 
         level_counts[i] = l + 1;
     }
     p = channels * b * b;
-    n = (size_t)s->atoms < m ? s->atoms : (int)m;
+    if ((size_t)s->atoms < m) n = s->atoms;
+    else n = (int)m;
     stride = (size_t)(channels + 2 * s->sparsity);
     head = 24 + 12 * (size_t)count + (size_t)n * (size_t)p;
     size = head + m * stride;

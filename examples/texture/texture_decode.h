@@ -43,7 +43,8 @@ static inline size_t texture_level(const texture_set *t, int texture, int level,
     int i, l, levels, b = t->block;
     for (i = 0;; i++) {
         *width = (int)texture_u32(t->table + 12 * i), *height = (int)texture_u32(t->table + 12 * i + 4);
-        levels = i < texture ? (int)texture_u32(t->table + 12 * i + 8) : level;
+        if (i < texture) levels = (int)texture_u32(t->table + 12 * i + 8);
+        else levels = level;
         for (l = 0; l < levels; l++) {
             first += (size_t)((*width + b - 1) / b) * (size_t)((*height + b - 1) / b);
             *width = *width > 1 ? *width / 2 : 1, *height = *height > 1 ? *height / 2 : 1;
