@@ -75,11 +75,11 @@
        SPARSEHS_NO_DISPATCH      impl  kernels for the instruction set of the compiler's flags only: smaller. Otherwise, on
                                        x86-64, gcc, clang and MSVC compile them for AVX2 and AVX-512 too whatever the flags
                                        (not at -O0 or -Os), and what the processor has is used
-       SPARSEHS_FILE             impl  for those kernels this file includes itself. It finds itself under any name; pasted
-                                       into another file it stays out, unless this is that file's name, in quotes, and all
-                                       else there is left out where SPARSEHS_AGAIN is defined. For gcc before 12 and MSVC the
-                                       bare name of this file where it was renamed
-       SHS_API                   all   what stands before each declaration in place of extern, for shared libraries:
+       SPARSEHS_FILE             impl  the name, in quotes, by which this file includes itself for those kernels. gcc before 12 and
+                                       MSVC need the bare name of a renamed file; other compilers find it. Pasted into another
+                                       file this one has no such kernels, unless SPARSEHS_FILE names that file, and the other
+                                       code there is left out when SPARSEHS_AGAIN is defined
+       SHS_API                   all   the word before each declaration, extern by default. For shared libraries:
                                        __attribute__((visibility("default"))); __declspec(dllexport), dllimport in users
 
    DETERMINISM
@@ -111,7 +111,7 @@
    - gcc's -Wold-style-cast finds C's casts in C++: include the header through -isystem.
    - Shared libraries: -fvisibility=hidden with SHS_API as above shows the API alone, without SHS_API nothing.
    - In a namespace: include <stddef.h>, <stdint.h> and, with the implementation, <string.h>, <limits.h>, <stdlib.h>, <math.h>
-     (and <omp.h>) before it. Link names stay those of C, so two copies in one program need SPARSEHS_STATIC.
+     (and <omp.h>) before it. Link names remain plain C names, so two copies in one program need SPARSEHS_STATIC.
    - CMake: add_subdirectory or FetchContent of the sources, or make install and find_package(sparsehs); target sparsehs::sparsehs.
      pkg-config --cflags --libs sparsehs.
    - WebAssembly: emcc -O2 -msimd128 -sALLOW_MEMORY_GROWTH=1 main.c -o main.html
@@ -123,8 +123,8 @@
    - FastICA by deflation has many fixed points, and the start decides which one is found.
    - AK-SVD updates atoms one after another. An atom is shared among threads from about a thousand signals on, groups of atoms
      (parallel_atoms) sooner.
-   - When other programs use the processors, a parallel region waits for them. Work below some 100 microseconds is therefore not
-     shared. GNU's OpenMP spins for milliseconds between regions; OMP_WAIT_POLICY=passive in the environment lets threads sleep.
+   - A parallel region waits for processors that other programs use. Work below some 100 microseconds is therefore not shared.
+     GNU's OpenMP spins for milliseconds between regions; OMP_WAIT_POLICY=passive in the environment lets threads sleep.
 */
 #ifndef SPARSEHS_H
 #define SPARSEHS_H
@@ -340,7 +340,7 @@ typedef double shs_wide;
 
 /* Each buffer of a workspace begins at a multiple of this: a cache line, and the widest vector. */
 #define SHS__ALIGN 64
-/* Under AddressSanitizer the gaps between buffers of one block are poisoned, so that an overrun is caught. */
+/* AddressSanitizer finds overruns between the buffers of one block by poisoned gaps. */
 #if defined(__SANITIZE_ADDRESS__)
 #define SHS__GAP 128
 #elif defined(__has_feature)
@@ -367,8 +367,8 @@ extern "C" {
 /* 2  CONTEXT: status, memory, threads, progress, ranks, engine                                                       */
 /* ================================================================================================================== */
 
-/* One list gives the enumeration, its numbers, which stay what they are (a new one takes the next that is free), and the
-   texts. A code names the argument at fault. */
+/* This list makes the enumeration, its numbers and the texts. A status keeps its number; a new status takes the next free
+   number. A status names the argument at fault. */
 #define SHS_STATUS_LIST(X)                                                                                                     \
     X(SHS_OK, 0, "success")                                                                                                    \
     X(SHS_CANCELLED, 1, "cancelled by the progress callback; the best result so far is valid")                                 \
@@ -477,7 +477,7 @@ typedef enum shs_status {
 #undef SHS__ENUM
 } shs_status;
 
-/* The text of a status, "argument: what is wrong with it"; never NULL. */
+/* The text of a status, "argument: what is wrong"; never NULL. */
 SHS_API const char *shs_status_text(shs_status status);
 /* Its name, "SHS_BAD_LDA"; never NULL. */
 SHS_API const char *shs_status_name(shs_status status);
@@ -495,12 +495,12 @@ struct shs_engine;
 /* Structs that the user fills are zeroed first, by = {0}, SHS_ZERO or memset: zero is the default of every member. The larger
    ones begin and end with a canary: a struct whose canaries are not 0 was not zeroed, and is refused. */
 
-/* The outside world, as callbacks with a user pointer. NULL or all zero is fine everywhere. The struct is only read;
-   several threads may share one as long as its callbacks allow it. No callback, here or in a cube, a sink or an engine, may
-   leave by an exception or longjmp: memory and sessions would stay open, and other threads and ranks wait. */
+/* The outside world, as callbacks with a user pointer. NULL or all zero is fine everywhere. The library only reads the struct.
+   Several threads may share one if its callbacks are thread-safe. No callback, here or in a cube, a sink or an engine, may
+   leave by an exception or longjmp: memory and sessions would stay open, and other threads and ranks would wait. */
 typedef struct shs_context {
     uint32_t start_canary;
-    int version; /* 0; where a later header adds members, their users say its number, and libraries before it refuse */
+    int version; /* 0. A later header that adds members will define a number; older libraries refuse other numbers */
 
     /* Memory: malloc and free when both are NULL. Set both or neither. Blocks need malloc's alignment only. */
     void *(*alloc_fn)(void *user, size_t size);
@@ -521,16 +521,15 @@ typedef struct shs_context {
     void *progress_user;
 
     /* Ranks: combines count values of all ranks element by element, in place, so that every rank sees the same result
-       (MPI_Allreduce). With it each rank passes its own signals or pixels, which may be none, and every rank gets the same
-       dictionary or components. NULL: a single rank.
-       Collective are shs_ksvd*, shs_online*, shs_moments_reduce, and all of sections 9 to 13 that fits, maps or transforms a
-       cube: all ranks make these calls in the same order, with the same sizes and options. Their first step compares those, so
-       that a difference is SHS_RANKS_DIFFER on every rank. What a rank asks for beside the result (codes, a history, a report,
-       NULL in their place) is its own affair. Coding, patches and shs_moments_update are each rank's own too.
-       A rank that fails tells the others, and they return SHS_PEER_FAILED. Only where reduce_fn itself fails it cannot: the
-       rank on which it returns non-zero returns SHS_REDUCE_FAILED at once, and takes part in no further reduction of this
-       call. So let it fail on all ranks or end the program, as MPI does by default: where it fails on one rank only, the
-       others wait for that rank in their next reduction. */
+       (MPI_Allreduce). Each rank passes its own signals or pixels, possibly none, and every rank gets the same dictionary or
+       components. NULL: a single rank.
+       Collective calls are shs_ksvd*, shs_online*, shs_moments_reduce, and every function of sections 9 to 13 that fits, maps
+       or transforms a cube: all ranks make these calls in the same order, with the same sizes and options. The first step of a
+       call compares sizes and options; a difference gives SHS_RANKS_DIFFER on every rank. Optional outputs (codes, a history, a
+       report) may differ between ranks. Coding, patches and shs_moments_update are not collective.
+       When a rank fails, the other ranks return SHS_PEER_FAILED. When reduce_fn itself returns non-zero, its rank returns
+       SHS_REDUCE_FAILED at once and takes part in no further reduction of this call. The other ranks would wait for it in
+       their next reduction, so reduce_fn should fail on all ranks, or end the program, as MPI does by default. */
     int (*reduce_fn)(void *user, shs_wide *values, size_t count, shs_reduce_op op);
     void *reduce_user;
     int rank, ranks;
@@ -540,15 +539,15 @@ typedef struct shs_context {
     uint32_t end_canary;
 } shs_context;
 
-/* A stack of blocks in the caller's buffer: no heap at all. A block that is given back before later ones becomes free when
-   those are given back too. `peak` is the most that was ever in use. Not for several threads at once. */
+/* A stack of blocks in the caller's buffer: no heap at all. A freed block becomes available again when all later blocks are
+   freed as well. `peak` is the most that was ever in use. Not for several threads at once. */
 typedef struct shs_arena {
     unsigned char *memory;
     size_t size, used, peak, last;
 } shs_arena;
 
 SHS_API void shs_arena_init(shs_arena *arena, void *memory, size_t size);
-/* Makes ctx allocate from the arena (ctx's other members stay as they are). */
+/* Makes ctx allocate from the arena; no other member of ctx changes. */
 SHS_API void shs_arena_attach(shs_arena *arena, shs_context *ctx);
 
 /* The value types that images and cubes come in. */
@@ -619,9 +618,9 @@ SHS_API shs_status shs_ger(int m, int n, shs_real alpha, const shs_real *x, int 
 SHS_API shs_status shs_trsv(shs_uplo uplo, shs_trans trans, shs_diag diag, int n, const shs_real *A, int lda, shs_real *x,
                             int incx);
 
-/* C = alpha op(A) op(B) + beta C; op(A) is m x k, op(B) k x n, C m x n. Packed panels and a register-blocked micro-kernel;
-   takes its scratch from ctx (shs_gemm_workspace bytes). ctx's engine makes this product, and that of shs_syrk, where it can:
-   the matrices go there and back, which pays where there is much to multiply for each value. */
+/* C = alpha op(A) op(B) + beta C; op(A) is m x k, op(B) k x n, C m x n. Packed panels and a register-blocked micro-kernel.
+   Scratch comes from ctx (shs_gemm_workspace bytes). With an engine in ctx, shs_gemm and shs_syrk run on the device if it can:
+   the matrices are copied there and back, so only large products gain. */
 SHS_API shs_status shs_gemm(const shs_context *ctx, shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha,
                             const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta, shs_real *C, int ldc);
 /* C = A B for A (m x k), B (k x n), C (m x n), close together; then the same with every argument. */
@@ -659,12 +658,11 @@ SHS_API shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda, shs
 /* 5  SYMMETRIC EIGENPROBLEM                                                                                          */
 /* ================================================================================================================== */
 
-/* The k largest eigenvalues of the symmetric matrix A (n x n, its lower triangle is read) in descending order into values (k),
-   and, unless vectors is NULL, the eigenvectors that go with them as the columns of vectors (n x k): orthonormal, the entry of
-   largest magnitude positive (the first of equals). Always in shs_wide. A is tridiagonalised by blocked Householder
-   reflections; all pairs come from divide and conquer (QL for small blocks and for values alone), few from bisection and
-   twisted factorisations. Accurate to
-   ||A v - lambda v|| <= 50 n eps ||A||. SHS_NOT_FINITE: A holds NaN or infinity; SHS_BAD_K: k < 1 or k > n. */
+/* Computes the k largest eigenvalues of the symmetric matrix A (n x n; the lower triangle is read) into values (k), in
+   descending order. The columns of vectors (n x k; may be NULL) get the orthonormal eigenvectors; the entry of largest
+   magnitude is positive (the first of equals). Always in shs_wide. A is tridiagonalised by blocked Householder reflections; all
+   pairs come from divide and conquer (QL for small blocks and for values alone), few from bisection and twisted factorisations.
+   Accuracy: ||A v - lambda v|| <= 50 n eps ||A||. SHS_NOT_FINITE: A holds NaN or infinity; SHS_BAD_K: k < 1 or k > n. */
 SHS_API shs_status shs_eigh(const shs_context *ctx, int n, const shs_wide *A, int lda, int k, shs_wide *values,
                             shs_wide *vectors, int ldv);
 SHS_API size_t shs_eigh_workspace(const shs_context *ctx, int n, int k);
@@ -675,24 +673,24 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
 /* 6  SPARSE CODING                                                                                                   */
 /* ================================================================================================================== */
 
-/* Orthogonal matching pursuit: for each signal y choose atoms of the dictionary D (p x n) one after another, always the
-   one that correlates most with what is left, and keep the coefficients at their least-squares values:
+/* Orthogonal matching pursuit: for each signal y choose atoms of the dictionary D (p x n) one after another, always the atom
+   that correlates most with the residual, and solve for the coefficients by least squares:
 
        x = argmin ||y - D_I x||,  I grown greedily until |I| = sparsity or ||y - D_I x|| <= tolerance.
 
-   With the selection OLS it is the atom that leaves the smallest residual after it is taken (Chen, Billings, Luo 1989;
-   Rebollo-Neira, Lowe 2002); atoms that depend on those chosen are passed over.
+   The selection OLS takes the atom that leaves the smallest residual (Chen, Billings, Luo 1989; Rebollo-Neira, Lowe 2002).
+   Atoms that depend on the chosen atoms are passed over.
 
    With nonnegative coefficients (Bruckstein, Elad, Zibulevsky 2008) the atom with the largest d_j'r > 0 is chosen, and x is
-   solved for under x >= 0 over all atoms chosen. One whose coefficient becomes 0 stays among them, stored with 0, and may
-   come back.
+   solved for under x >= 0 over all atoms chosen. A chosen atom whose coefficient becomes 0 is stored with 0, and its
+   coefficient may rise again.
 
-   Signals may share their atoms in groups (Tropp, Gilbert, Strauss 2006: simultaneous OMP). A group Y_g has one I, chosen by
-   what its signals say together: sum_i (d_j'r_i)^2 where one signal has |d_j'r|^2, over d^2 with OLS; least squares for each
-   signal; an end where the norm of the whole is, ||Y_g - D_I X_g||_F <= tolerance. A group of one is a signal like any other.
+   Signals may share their atoms in groups (Tropp, Gilbert, Strauss 2006: simultaneous OMP). A group Y_g has one set I. The
+   score of an atom is the sum over the group's signals, sum_i (d_j'r_i)^2 (with OLS divided by d^2). Coefficients are solved by
+   least squares for each signal. The group ends at ||Y_g - D_I X_g||_F <= tolerance. A group of one is a signal like any other.
 
-   Many signals share the Gram matrix G = D'D (Rubinstein, Zibulevsky, Elad 2008: Batch-OMP). Here no triangular system is
-   solved on the way. With q_k the k-th orthonormalised atom, b_k = D'q_k and alpha = D'r, choosing atom j gives
+   Many signals share the Gram matrix G = D'D (Rubinstein, Zibulevsky, Elad 2008: Batch-OMP). No triangular system is solved
+   until the end. With q_k the k-th orthonormalised atom, b_k = D'q_k and alpha = D'r, choosing atom j gives
 
        c_i = b_i[j] (i < k),  d^2 = G_jj - sum c_i^2,  b_k = (G_j - sum c_i b_i) / d,  t_k = alpha_j / d,
        alpha -= t_k b_k,  ||r||^2 -= t_k^2,
@@ -700,25 +698,25 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
    where (c_1 .. c_{k-1}, d) is the next row of the Cholesky factor L of G_II; one back substitution L'x = t at the end
    gives the coefficients.
 
-   Atoms are used as they are. Selection compares |d_j'r|, which is the usual rule for atoms of unit norm: see
-   shs_normalize_columns. A zero atom, or one so short that its square is 0, is never chosen; of equal atoms the first is. A
-   signal is finished when its sparsity or tolerance is reached, when nothing that is left correlates (|alpha| <= 1e-5 max
-   |alpha| of the start; 1e-12 in double; with OLS, |alpha| / |d_j|), or when the best atom depends on those chosen
-   (d^2 <= 1e-5 G_jj; 1e-12). An all-zero signal has no atoms.
+   Atoms are not normalised. Selection compares |d_j'r|, the usual rule for atoms of unit norm: see shs_normalize_columns. A
+   zero atom is never chosen, nor an atom whose squared length underflows to 0. Of equal atoms the first is chosen. A signal is
+   finished when its sparsity or tolerance is reached, when no atom correlates with the residual (|alpha| <= 1e-5 max |alpha| of
+   the start; 1e-12 in double; with OLS, |alpha| / |d_j|), or when the best atom depends on the chosen atoms (d^2 <= 1e-5 G_jj;
+   1e-12). An all-zero signal has no atoms.
 
-   Units. Codes do not depend on the unit of D, of a signal, or of a group. A call works on copies that are scaled by powers of 2
-   where the largest |value| of D is not within 2^-21 .. 2^21 (in double 2^170), or that of a signal not within 2^-63 .. 2^63
-   (2^255; without doubles 2^31): they take p (n + m) values more, with a caller's Gram matrix n^2 more, which the queries leave
-   out. SHS_OUT_OF_RANGE: a coefficient is no normal number of shs_real; all codes are there, with infinity, or what is left of
-   it, in its place. The same status, but no codes: a Gram matrix, or D'y where D is not known, has no normal number.
+   Units. Codes do not depend on the unit of D, of a signal, or of a group. A call works on copies scaled by powers of 2 if the
+   largest |value| of D is outside 2^-21 .. 2^21 (in double 2^170), or the largest |value| of a signal outside 2^-63 .. 2^63
+   (2^255; without doubles 2^31). The copies take p (n + m) more values, and n^2 for a caller's Gram matrix; the workspace
+   queries do not count them. SHS_OUT_OF_RANGE: a coefficient overflows or underflows shs_real; the codes are filled all the
+   same, with infinity or a subnormal number there. SHS_OUT_OF_RANGE without codes: no element of the Gram matrix, or of D'y
+   where D is not known, is a normal number.
 
-   Tolerances. The recurrence of ||r||^2 errs by about 4 eps |y|^2 / min d^2, so it only decides where it can: near the
-   tolerance, below 1e-2 |y| (1e-6 in double), and with atoms of d^2 < 1e-2 G_jj (1e-4), the residual y - Dx is formed
-   explicitly in shs_wide, and pursuit goes on from there; errors2 are then of that residual too. What is reported as reached
-   is reached: ||y - Dx|| <= tolerance for the coefficients as stored. Below about 1e-6 |y| (1e-15 in double) rounded
-   coefficients hold it for ever fewer signals; the others count as not reached. Single signals and shs_omp_gram, where only
-   the Gram matrix is known, go on until the recurrence is below the tolerance by its
-   error. */
+   Tolerances. The recurrence of ||r||^2 errs by about 4 eps |y|^2 / min d^2. Where this error matters, the residual y - Dx is
+   formed explicitly in shs_wide, and pursuit and errors2 use it: near the tolerance, below 1e-2 |y| (1e-6 in double), and with
+   atoms of d^2 < 1e-2 G_jj (1e-4). A signal reported as reached is reached: ||y - Dx|| <= tolerance for the stored
+   coefficients. Below about 1e-6 |y| (1e-15 in double) rounding keeps more and more signals above the tolerance; they count as
+   not reached. shs_omp_one and shs_omp_gram know only the Gram matrix, and go on until the recurrence is below the tolerance by
+   more than its error. */
 
 /* Codes are sparse: signal i has used[i] atoms, atoms[i*stride + k] with coefficient coefs[i*stride + k], k < used[i], in
    the order in which they were chosen. Coding a signal, here or on a device, fills its slots from used[i] on with zeros. The
@@ -749,16 +747,16 @@ SHS_API shs_status shs_codes_residual(const shs_context *ctx, int p, int n, cons
                                       shs_wide *sum2);
 
 typedef enum shs_gram_mode {
-    SHS_GRAM_AUTO = 0, /* whichever is less work; none where n x n exceeds 1 GB */
+    SHS_GRAM_AUTO = 0, /* whichever is less work; no Gram matrix above 1 GB */
     SHS_GRAM_ALWAYS = 1,   /* form D'D once: n^2 values */
     SHS_GRAM_NEVER = 2     /* correlate with the dictionary at every step: for very large dictionaries or few signals */
 } shs_gram_mode;
 
 /* How a pursuit chooses its next atom, from alpha = d_j'r, G_jj = |d_j|^2, and the squared distance d^2 of d_j from the span of
-   the atoms chosen. OLS seeks atoms of small d, and with a Gram matrix d^2 errs by about eps / min d^2 of what the atoms chosen
-   take of it: it passes over atoms whose d^2 may be rounding, which the direct form may still tell from it.
-   X(name, whether the rule asks for d^2: that takes n values a signal and n operations a step; without a Gram matrix 2 n p).
-   Each has a score under KERNELS, and a block in omp.cl. */
+   the atoms chosen. OLS seeks atoms of small d. With a Gram matrix the error of d^2 is about eps / min d^2 of the part that the
+   chosen atoms explain, so OLS passes over atoms whose d^2 may be rounding error; the direct form may still resolve such atoms.
+   X(name, 1 if the rule needs d^2, at n values a signal and n operations a step; without a Gram matrix 2 n p). Each rule has a
+   score under KERNELS, and a block in omp.cl. */
 #define SHS_SELECTION_LIST(X)                                                                                          \
     X(OMP, 0) /* the largest |alpha|: orthogonal matching pursuit */                                                   \
     X(OLS, 1) /* the largest |alpha| / d: order-recursive matching pursuit, orthogonal least squares */
@@ -785,24 +783,25 @@ typedef struct shs_omp_options {
     shs_selection selection;        /* the rule that chooses atoms */
     int nonnegative;                /* non-zero: no coefficient is below 0, by OMP's rule alone; shs_ksvd_ex takes it with its
                                        own option `nonnegative` alone (else SHS_BAD_OPTIONS); no engine does it */
-    /* Values that are missing, or count more or less: min sum_l v_l (y - Dx)_l^2, the tolerance of that sum's root, errors2
-       that sum, the report's rmse sqrt(sum2 / sum of all v). Atoms are compared as if of unit norm in it, so their own lengths
-       do not matter; one of which next to nothing counts is not chosen, and a signal of which nothing is has no atoms. A code
-       hangs on the ratios of the weights alone, which may lie anywhere in the range of shs_real; errors2, sum2 and rmse are in
-       the weights' own unit, and infinite where they are beyond the range of their type (sums without double may be NaN).
-       What is missing, or has weight 0, may be NaN. Of shs_omp_ex, and but for weights of shs_ksvd_ex, alone (elsewhere
-       SHS_BAD_OPTIONS), not with nonnegative, and no engine does it. Each signal has its own Gram matrix, so none is formed. */
+    /* Missing and weighted values: minimise sum_l v_l (y - Dx)_l^2. The tolerance applies to the root of that sum, errors2 is
+       that sum, and the report's rmse is sqrt(sum2 / sum of all v). Atoms are compared as if they had unit norm under the
+       weights, so lengths do not matter. An atom with next to no weight is not chosen; a signal without weight has no atoms.
+       Codes depend only on the ratios of the weights, and weights may lie anywhere in the range of shs_real. errors2, sum2 and
+       rmse are in the weights' own unit, and infinite beyond the range of their type (sums without double may be NaN). Missing
+       values and values of weight 0 may be NaN. Only shs_omp_ex and shs_ksvd_ex take a mask, only shs_omp_ex takes weights
+       (elsewhere SHS_BAD_OPTIONS); not with nonnegative, and not on an engine. No Gram matrix is shared: every signal has its
+       own. */
     const unsigned char *mask; /* p x m: 0 = missing; NULL = none is */
     int ldm;
     const shs_real *weights; /* p x m: v >= 0, on top of the mask; NULL = 1 */
     int ldw;                 /* 0: all signals have those of the first column */
     int skip_nan;            /* non-zero: values that are NaN are missing */
-    /* Groups of signals that share their atoms: group g is signals groups[g] .. groups[g+1] - 1, the last one up to m-1, each
-       of at least one signal; groups[0] = 0. All signals of a group store all its atoms. The tolerance is of ||Y_g - DX_g||_F,
-       the root of the sum of squares over a whole group, in the unit of y; of the arrays `..._each` the value of a group's
-       first signal counts. Each thread codes a group at a time, and takes n values (p without a Gram matrix) for each signal
-       of the largest. Of shs_omp_ex and shs_omp_gram alone (elsewhere SHS_BAD_OPTIONS), not with nonnegative coefficients or
-       weighted values (SHS_BAD_OPTIONS). */
+    /* Groups of signals that share their atoms. Group g holds the signals groups[g] .. groups[g+1] - 1, the last group ends at
+       m-1, no group is empty, and groups[0] = 0. All signals of a group store all its atoms. The tolerance bounds ||Y_g -
+       DX_g||_F, the root of the sum of squares over a whole group, in the unit of y. In the arrays `..._each` the value of a
+       group's first signal counts. A thread codes one group at a time, with n values (p without a Gram matrix) for each signal
+       of the largest group. Only shs_omp_ex and shs_omp_gram take groups, without nonnegative coefficients, masks or weights
+       (else SHS_BAD_OPTIONS). */
     const size_t *groups; /* group_count starts; NULL = no signals share any */
     size_t group_count;
     uint32_t end_canary;
@@ -815,7 +814,7 @@ typedef struct shs_omp_report {
     shs_wide rmse;        /* ||Y - DX||_F / sqrt(p m) */
 } shs_omp_report;
 
-/* What zero becomes for these sizes, with codes that hold as many atoms. */
+/* Returns what zero options become for these sizes, with codes that hold as many atoms. */
 SHS_API shs_omp_options shs_omp_defaults(int p, int n);
 
 /* Codes m signals (Y: p x m) with at most sparsity atoms each. codes: m or more signals, stride >= min(sparsity, p, n). */
@@ -841,8 +840,8 @@ SHS_API shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, const s
 /* One signal, for real-time and embedded use: no context, no heap, no threads. Of the options (NULL: all zero) sparsity,
    tolerance, selection and nonnegative count. atoms and coefs hold as many values as the sparsity, or n (min(p, n)) without
    one; *used of them are set. norm2 = ||y||^2 (read only with a tolerance). *error2 (may be NULL) gets ||y - Dx||^2. workspace:
-   shs_omp_one_workspace bytes, any alignment. D'y (dty, n) comes from shs_gemv with SHS_TRANS_YES. The Gram matrix has both
-   triangles: it is believed as it is, since to look at all of it would take longer than a pursuit. */
+   shs_omp_one_workspace bytes, any alignment. D'y (dty, n) comes from shs_gemv with SHS_TRANS_YES. The Gram matrix needs both
+   triangles; shs_omp_one does not check them, as a check would take longer than the pursuit. */
 SHS_API shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const shs_real *dty, shs_real norm2,
                                const shs_omp_options *options, void *workspace, size_t workspace_size, int *atoms,
                                shs_real *coefs, int *used, shs_real *error2);
@@ -865,7 +864,7 @@ SHS_API size_t shs_omp_one_direct_workspace(int p, int n, const shs_omp_options 
                    nonnegative)
 #define SHS__ONE_LIMIT(s, most) ((s) > 0 && (s) < (most) ? (size_t)(s) : (size_t)(most))
 #define SHS__ONE_BUFFER(type, count) (((count) * sizeof(type) + (SHS__ALIGN - 1)) / SHS__ALIGN * SHS__ALIGN + SHS__GAP)
-/* Buffer by buffer what shs__omp_one_layout carves; with p = 0 that of the Gram form. */
+/* The same buffers as in shs__omp_one_layout; p = 0 is the Gram form. */
 #define SHS__ONE_BYTES(p, n, s, ols, nonnegative)                                                                              \
     (SHS__ALIGN + SHS__ONE_BUFFER(shs_real, (p) && (ols) ? 2 * (n) : (n)) +                                                    \
      SHS__ONE_BUFFER(shs_real, ((s) > (p) ? (s) : (p)) * ((p) && (ols) ? 2 : 1)) + SHS__ONE_BUFFER(shs_wide, p) + SHS__GAP +   \
@@ -887,7 +886,7 @@ SHS_API int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y, in
 SHS_API int shs_somp_naive(int p, int n, const shs_real *D, ptrdiff_t m, const shs_real *Y, int s, shs_wide tolerance,
                            shs_wide (*score)(shs_wide alpha, shs_wide gjj, shs_wide d2), int *atoms, shs_wide *X, shs_wide *E,
                            shs_wide *Q, shs_wide *R);
-/* One signal with nonnegative coefficients, which are solved for one after another, again and again, until none changes. */
+/* One signal with nonnegative coefficients: they are solved for one after another, in sweeps, until none changes. */
 SHS_API int shs_nnomp_naive(int p, int n, const shs_real *D, const shs_real *y, int s, shs_wide tolerance, int *atoms,
                             shs_wide *x, shs_wide *r);
 
@@ -904,8 +903,8 @@ SHS_API int shs_nnomp_naive(int p, int n, const shs_real *D, const shs_real *y, 
      Presnell, Turlach 2000). It needs the Gram matrix of the set alone, and few steps however alike the atoms are.
 
    Signals that sweeps do not bring to the minimum soon go on with active sets. Few signals, and dictionaries of more than 8192
-   atoms, use active sets alone unless the caller has a Gram matrix. Both stop by the duality gap, which bounds the distance of
-   the objective from its minimum. Before a gap is reported it is formed again from the coefficients as stored.
+   atoms, use active sets alone unless the caller has a Gram matrix. Both methods stop by the duality gap, a bound on the
+   distance of the objective from its minimum. The reported gap is computed from the coefficients as stored.
 
    A zero atom is not used, and of equal atoms any may share a coefficient. Once lambda1 is the largest |d_j'y| (d_j'y with
    x >= 0) no atom is used. With lambda1 = 0, least squares, the gap says little: it is all of the objective. */
@@ -913,7 +912,7 @@ typedef struct shs_lasso_options {
     uint32_t start_canary;
     shs_real lambda; /* lambda1 */
     const shs_real
-        *lambdas;     /* several in place of it, a path: each starts from the solution before, so that they best descend */
+        *lambdas;     /* a path of several lambdas; each starts from the solution before, so list the largest first */
     int lambda_count; /* 0 = lambda alone */
     int relative;     /* non-zero: lambda1 = that times the signal's own largest |d_j'y| (d_j'y with nonnegative) */
     shs_real lambda2;
@@ -929,7 +928,7 @@ typedef struct shs_lasso_report {
     size_t nonzeros;
     size_t
         not_reached; /* signals whose gap is above what was asked for (sweeps used up, rounding, or cut), all lambdas counted */
-    size_t cut;      /* of them those that had more coefficients than the codes' stride: the largest are kept */
+    size_t cut;      /* of not_reached: signals with more coefficients than the codes' stride; the largest are kept */
     shs_wide objective; /* the sum of all */
     shs_wide gap;       /* the largest of gaps */
 } shs_lasso_report;
@@ -960,23 +959,23 @@ SHS_API void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real *y,
 
        minimise ||Y - DX||_F  subject to  ||x_i||_0 <= s (or ||y_i - Dx_i|| <= tolerance),  ||d_j|| = 1.
 
-   Atoms are updated in groups of N~ (parallel_atoms). With E = Y - DX at the start of a group and I the signals that use
-   atom j, each atom of the group becomes
+   Atoms are updated in groups of N~ (parallel_atoms). Let E = Y - DX at the start of a group, and let I be the signals that use
+   atom j. Each atom of the group becomes
 
        d_new = normalise(E_I x' + d_old |x|^2),   x_new = E_I' d_new + x (d_old' d_new),
 
-   which is one power step on F = E_I + d_old x without ever forming F. Then E takes all of the group's changes at once.
-   N~ = 1 is AK-SVD (Rubinstein, Zibulevsky, Elad 2008), N~ = n the fully parallel (Jacobi) variant, what lies between is
-   PAK-SVD (Irofti, Dumitrescu 2014). SGK (Sahoo, Makur 2013, "Dictionary training for sparse representation as generalization
-   of K-means clustering") keeps the codes, x_new = x, and its atom of least squares F x' / |x|^2, at unit norm as all atoms are
-   here, is the d_new above. That saves a product an iteration; after 20 iterations on patches of photographs its error was
-   within 1 % of AK-SVD's. The K-SVD of Aharon, Elad, Bruckstein 2006 takes the leading pair of singular vectors of F; here by
-   as many power steps as it takes until d changes by no more than 1e-5 (1e-12 in double; 1,000 at most). A last group of fewer
-   atoms is updated like any other. u `rounds` of updates follow each coding. The paper's best results: N~ <= 64, u = 1 for the
-   first 50 iterations and 2 or more after that. NSGK (Sadeghi, Babaie-Zadeh, Jutten 2014) is SGK with the codes X' of the
-   iteration before, F = E_I + d_old x', where E = Y - DX is of the new ones; a run that is resumed starts with X' = X. MOD
-   (Engan, Aase, Husoy 1999) takes all atoms at once, D = Y X'(XX')^-1, at unit norm; N~ does not count. Where XX' is singular,
-   an atom whose codes depend on those of atoms before it stays as it is, and the others fit the signals as well as all would.
+   which is one power step on F = E_I + d_old x without ever forming F. Then E takes all of the group's changes at once. N~ = 1
+   is AK-SVD (Rubinstein, Zibulevsky, Elad 2008), N~ = n is the fully parallel (Jacobi) variant, and PAK-SVD (Irofti, Dumitrescu
+   2014) lies in between. SGK (Sahoo, Makur 2013, "Dictionary training for sparse representation as generalization of K-means
+   clustering") keeps the codes, x_new = x. The least-squares atom F x' / |x|^2, scaled to unit norm, is the d_new above. SGK
+   saves a product an iteration; after 20 iterations on patches of photographs its error was within 1 % of AK-SVD's. The K-SVD
+   of Aharon, Elad, Bruckstein 2006 takes the leading pair of singular vectors of F, computed by power steps until d changes by
+   no more than 1e-5 (1e-12 in double; 1,000 steps at most). A last group of fewer atoms is updated like any other. u `rounds`
+   of updates follow each coding. The paper's best results: N~ <= 64, u = 1 for the first 50 iterations and 2 or more after
+   that. NSGK (Sadeghi, Babaie-Zadeh, Jutten 2014) is SGK with the codes X' of the iteration before, F = E_I + d_old x', where E
+   = Y - DX is of the new ones; a run that is resumed starts with X' = X. MOD (Engan, Aase, Husoy 1999) takes all atoms at once,
+   D = Y X'(XX')^-1, at unit norm; N~ does not count. If XX' is singular, an atom with codes that depend on the codes of earlier
+   atoms does not change; the remaining atoms fit the signals as well as all would.
 
    Regularised (mu; Dumitrescu, Irofti 2017): minimise ||Y - DX||^2 + mu ||X||^2. After coding, signals are solved again on the
    atoms they have, x = (D_I'D_I + mu I)^-1 D_I'y, and the codes that a rule makes anew are divided by 1 + mu.
@@ -984,19 +983,19 @@ SHS_API void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real *y,
 
        F F' + 2 gamma (sqrt(p) I - D~D~'),
 
-   from d_old, where D~ are the newest atoms but the one (with it where N~ > 1, and by NSGK). IPR (Barchiesi, Plumbley 2013)
-   decorrelates the atoms after the updates: `coherence_rounds` times |d_i'd_j| are cut down to `coherence` in D'D, what is left
-   becomes a dictionary again by its p leading eigenpairs, rotated to where it fits the signals best. The codes stay.
-   Beware of u >= 2 from the start with large dictionaries and groups (n 512, N~ >= 128): it raises the error.
+   from d_old, where D~ holds the newest atoms without atom j (with atom j if N~ > 1, and for NSGK). IPR (Barchiesi, Plumbley
+   2013) decorrelates the atoms after the updates, in `coherence_rounds` rounds. A round cuts |d_i'd_j| in D'D to `coherence`,
+   makes a dictionary of the p leading eigenpairs, and rotates it to fit the signals best. The codes do not change. Beware of u
+   >= 2 from the start with large dictionaries and groups (n 512, N~ >= 128): it raises the error.
 
    Nonnegative, such as for spectra (Aharon, Elad, Bruckstein 2005: NN-K-SVD): D >= 0 and X >= 0. Coding is nonnegative, a rule
-   takes max(F x', 0) for F x' and max(F'd_new, 0) for F'd_new, and I are the signals with x > 0. With x as it is the one, with
-   d as it is the other has the least error that is left >= 0: with N~ = 1 no step of AK-SVD or K-SVD increases the error.
-   Starts and replacements lose what is below 0. */
+   takes max(F x', 0) for F x' and max(F'd_new, 0) for F'd_new, and I are the signals with x > 0. The new atom has the least
+   error for the given x under d >= 0, and the new x has the least error for the given d under x >= 0: with N~ = 1 no step of
+   AK-SVD or K-SVD increases the error. Negative values of starts and replacements become 0. */
 
-/* How atoms are updated. With F = E_I + d_old x, what the other atoms leave of the signals that use atom j, a rule says which
-   sums it needs, what the new atom is, and whether the codes are made anew. One list gives the enumeration, the names, the
-   rules of section 7 and the blocks of update.cl: X(value, name, 1 where the codes are made anew or 0 where they stay). */
+/* How atoms are updated. F = E_I + d_old x is the residual without atom j, of the signals that use atom j. A rule defines the
+   sums it needs, the new atom, and if the codes are recomputed. This list makes the enumeration, the names, the rules of
+   section 7 and the blocks of update.cl: X(value, name, 1 if the rule recomputes the codes, else 0). */
 #define SHS_UPDATE_LIST(X)                                                                                                     \
     X(SHS_UPDATE_AKSVD, aksvd, 1) /* d_new = normalise(F x'), x_new = F'd_new */                                               \
     X(SHS_UPDATE_SGK, sgk, 0)     /* the same d_new; x stays until the next coding */                                          \
@@ -1009,7 +1008,7 @@ typedef enum shs_update {
 #undef SHS__ENUM
     SHS_UPDATE_COUNT
 } shs_update;
-/* Its name, "aksvd"; NULL where it is none. */
+/* The name of a rule, "aksvd"; NULL for an unknown value. */
 SHS_API const char *shs_update_name(shs_update update);
 
 typedef enum shs_start {
@@ -1091,44 +1090,43 @@ typedef struct shs_ksvd_report {
     shs_wide mean_atoms;      /* likewise */
     shs_ksvd_record *history; /* one record an iteration; NULL = not wanted */
     size_t *usage_history;    /* n x iterations: uses of each atom by all signals; NULL = not wanted */
-    shs_wide *round_history;  /* round_stride x iterations: rmse_update after each round; -1 for those that were not done */
+    shs_wide *round_history;  /* round_stride x iterations: rmse_update after each round; -1 for a round that was not done */
     int round_stride;         /* rounds an iteration that it holds; of more the first */
     const shs_real
-        *dictionary; /* while it is learnt, for progress_fn: the atoms (p x n, close together) whose error it is told */
+        *dictionary; /* for progress_fn, during learning: the atoms (p x n, close together) of the error it is told */
     uint32_t end_canary;
 } shs_ksvd_report;
 
-/* What zero becomes for these sizes, m signals over all ranks: the same dictionary, to the last bit. */
+/* Returns what zero options become for these sizes, m signals over all ranks; both learn the same dictionary, to the last
+   bit. */
 SHS_API shs_ksvd_options shs_ksvd_defaults(int p, int n, size_t m);
 
 /* Learns n atoms (D: p x n, output) from m signals with defaults: AK-SVD from random signals. */
 SHS_API shs_status shs_ksvd(const shs_context *ctx, int p, int n, size_t m, const shs_real *Y, int sparsity, int iterations,
                             shs_real *D);
-/* The same with options. D is p x n (in and out); codes (may be NULL) gets the codes of the returned D; report may be NULL.
-   What is learnt does not depend on them. With a sparsity the codes must hold as many atoms a signal; without one they may
-   hold fewer than are learnt with, and get the best that fits in them. Errors leave D untouched; SHS_REDUCE_FAILED,
-   SHS_PEER_FAILED and those of an engine may come midway, and leave codes without atoms. SHS_CANCELLED leaves the best
-   dictionary so far in D (the start if none was coded yet), the report and the history filled as far as it went, and codes
-   without atoms.
-   Over ranks an iteration takes, of N~ atoms at a time, n/N~ reductions a round and two more, of some n (p + 3) values in all;
-   with K-SVD two for each further power step of a group; another for each error after an update, three for each atom that the
-   worst signal replaces.
-   With a mask, or skip_nan, it learns from what is there, by AK-SVD and SGK alone (other rules, regularisation, incoherence
-   and coherence: SHS_BAD_OPTIONS); no engine does it. With M_i the values present in signal i, and F = M.(Y - the other
-   atoms' part) on the signals that use the atom: d = F x' / |F x'|, and x_i = d'F_i / |M_i.d|^2 for AK-SVD. Other than
-   without a mask, an update may raise the error; the best dictionary is kept all the same. Errors are of what is there
-   (rmse: over the root of its number); replacements and starts take zeros for what is missing; `test` has nothing missing. A
-   value that is present in none of an atom's signals becomes 0 in it; a signal of which nothing is there has no atoms. It
-   takes p m values and p m bytes more. */
+/* The same with options. D is p x n (in and out); codes (may be NULL) gets the codes of the returned D; report may be NULL. The
+   learnt dictionary does not depend on codes and report. With a sparsity the codes must hold as many atoms a signal; without a
+   sparsity they may hold fewer, and get the best codes that fit. Errors leave D untouched; SHS_REDUCE_FAILED, SHS_PEER_FAILED
+   and errors of an engine may come midway, and leave codes without atoms. SHS_CANCELLED leaves the best dictionary so far in D
+   (the start if none was coded yet), the report and the history filled as far as it went, and codes without atoms. With several
+   ranks an iteration takes n/N~ reductions a round and two more, of about n (p + 3) values in all. K-SVD adds two for each
+   further power step of a group. An error after an update adds one, and an atom replaced by the worst signal adds three. With a
+   mask, or skip_nan, AK-SVD and SGK learn from the values present (other rules, regularisation, incoherence and coherence:
+   SHS_BAD_OPTIONS); engines do not. Let M_i mark the values present in signal i, and F = M.(Y - the other atoms' part) on the
+   signals that use the atom: d = F x' / |F x'|, and x_i = d'F_i / |M_i.d|^2 for AK-SVD. With a mask an update may raise the
+   error; the best dictionary is kept all the same. Errors count the values present, and rmse divides by the root of their
+   number. Replacements and starts take zeros for missing values; `test` has no missing values. A value present in none of an
+   atom's signals becomes 0 in the atom; a signal without any value has no atoms. This takes p m more values and p m more
+   bytes. */
 SHS_API shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t m, const shs_real *Y, int ldy,
                                const shs_ksvd_options *options, shs_real *D, int ldd, shs_codes *codes,
                                shs_ksvd_report *report);
 SHS_API size_t shs_ksvd_workspace(const shs_context *ctx, int p, int n, size_t m, const shs_ksvd_options *options);
-/* A rule in naive form: updates one atom d (p) and its codes x (one every `step` values) of F (p x m) = Y without what the
-   other atoms make of the m signals, zero where a signal does not use the atom. */
+/* A rule in naive form: updates one atom d (p) and its codes x (one every `step` values) from F (p x m), the m signals Y less
+   the part of all other atoms; a column of F is zero if its signal does not use the atom. */
 typedef void (*shs_update_fn)(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d);
 /* The naive twin, one iteration: OMP of Y (p x m) with s atoms, then u `rounds` of updates of D (p x n, unit columns, in and
-   out) in groups of N~ atoms by a rule: shs_aksvd_naive with N~ = 1 is AK-SVD, n or more the fully parallel form. X (n x m,
+   out) by a rule, in groups of N~ atoms. shs_aksvd_naive with N~ = 1 is AK-SVD; N~ >= n is the fully parallel form. X (n x m,
    dense) gets the updated codes. Scratch: E, F (p x m), d (p) and what shs_omp_naive takes. */
 SHS_API void shs_ksvd_naive(shs_update_fn update, int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s, int group,
                             int rounds, shs_wide *X, shs_wide *E, shs_wide *F, shs_wide *d, int *atoms, shs_wide *x,
@@ -1146,18 +1144,18 @@ SHS_API void shs_nnksvd_naive(shs_update_fn update, int p, int n, shs_real *D, p
                               int rounds, shs_wide *X, shs_wide *E, shs_wide *F, shs_wide *d, int *atoms, shs_wide *x,
                               shs_wide *r);
 
-/* Online learning (Mairal, Bach, Ponce, Sapiro 2010; here with OMP's codes): a batch of signals after the other is coded and
-   forgotten, so what is learnt from need not fit in memory, and may be seen once. What it leaves are two sums,
+/* Online learning (Mairal, Bach, Ponce, Sapiro 2010; here with OMP's codes): signals are coded batch by batch and then
+   forgotten, so they need not fit in memory, and each may be seen once. Only two sums remain,
 
        A = f A + X X' (n x n),   B = f B + Y X' (p x n),
 
-   with the forgetting factor f, and sweeps of block coordinate descent on ||Y - DX||^2 of all batches, in which A and B stand
-   for the signals: with a_j, b_j the columns of A, B, one atom after another and each from the newest of the others,
+   with the forgetting factor f. From A and B alone, sweeps of block coordinate descent minimise ||Y - DX||^2 of all batches.
+   With a_j, b_j the columns of A, B, each atom in turn, with the newest values of the others, becomes
 
        d_j = normalise(d_j + (b_j - D a_j) / A_jj).
 
-   An atom of which next to nothing is left in A (A_jj below 1e-12 of the largest; 1e-6 without doubles) stays as it is. With
-   nonnegative atoms what is below 0 becomes 0 before d_j is normalised; where nothing is left d_j stays as it is. */
+   An atom with next to no weight in A (A_jj below 1e-12 of the largest; 1e-6 without doubles) does not change. With nonnegative
+   atoms negative values become 0 before d_j is normalised; if all are 0, d_j does not change. */
 
 /* Delivers the next signals: up to `most` of p values each, close together, into Y, and in *count how many; 0 = there are no
    more, and it is not called again. A non-zero return is SHS_READ_FAILED. */
@@ -1180,7 +1178,7 @@ typedef struct shs_online_record {
     size_t signal_count;  /* of all ranks */
     shs_wide rmse;        /* ||Y - DX||_F / sqrt(p m) of the batch, after coding */
     shs_wide mean_atoms;  /* coefficients a signal */
-    shs_wide rmse_test;   /* as rmse, of the signals in `test` of all ranks; -1 where there are none, or it is not their turn */
+    shs_wide rmse_test;   /* as rmse, of the signals in `test` of all ranks; -1 without a test set, or between two tests */
     int atoms_used;       /* atoms that a signal of the batch uses */
     int replaced, pruned; /* after the batch: unused atoms, and near-duplicates */
 } shs_online_record;
@@ -1223,18 +1221,17 @@ typedef struct shs_online_report {
     uint32_t end_canary;
 } shs_online_report;
 
-/* What zero becomes for these sizes: the same dictionary, to the last bit. */
+/* Returns what zero options become for these sizes; both learn the same dictionary, to the last bit. */
 SHS_API shs_online_options shs_online_defaults(int p, int n);
 /* Learns n atoms (D: p x n, output) from m signals with defaults, in random order, `epochs` times (0 = once). */
 SHS_API shs_status shs_online(const shs_context *ctx, int p, int n, size_t m, const shs_real *Y, int sparsity, size_t epochs,
                               shs_real *D);
 /* Learns from what read_fn delivers. D is p x n (in and out); options and report may be NULL. progress_fn is told the error of
    the batch; its steps are the batches, of which as many are ahead as are known to be. SHS_CANCELLED leaves the newest
-   dictionary, the sums and the report as far as it went; errors leave D, the report and its sums untouched, whenever they
-   come, but not the history, which is filled as it goes.
-   On an engine the codes are computed, and the sums of a batch where it has signals_cross; sweeps are the CPU's.
-   Over ranks each passes its own signals, and of those without any read_fn delivers 0. A batch takes one reduction of n^2 +
-   (p + 1) n values; replacement more, as for shs_ksvd_ex. */
+   dictionary, the sums and the report as far as it went; errors leave D, the report and its sums untouched, whenever they come,
+   but not the history, which is filled as it goes. On an engine the codes are computed, and the sums of a batch where it has
+   signals_cross; sweeps are the CPU's. Each rank passes its own signals; read_fn of a rank without signals delivers 0. A batch
+   takes one reduction of n^2 + (p + 1) n values; replacement takes more, as for shs_ksvd_ex. */
 SHS_API shs_status shs_online_ex(const shs_context *ctx, int p, int n, shs_signals_fn read_fn, void *user,
                                  const shs_online_options *options, shs_real *D, int ldd, shs_online_report *report);
 SHS_API size_t shs_online_workspace(const shs_context *ctx, int p, int n, const shs_online_options *options);
@@ -1292,23 +1289,23 @@ SHS_API shs_status shs_patches_position(const shs_image *image, const shs_patche
    taken out; each may be NULL. */
 SHS_API shs_status shs_patches_get(const shs_context *ctx, const shs_image *image, const shs_patches *set, size_t first,
                                    size_t count, shs_real *Y, int ldy, shs_real *means, shs_real *norms);
-/* The way back: adds patches Z (p x count), times norms, plus means (either may be NULL), to sum and one for each covered
-   pixel to weight. sum: width x height x channels, weight: width x height, both zeroed by the caller before the first
-   call. image gives the geometry only; its pixels are not read. The result does not depend on threads. */
+/* The way back: scales the patches Z (p x count) by norms, adds means (either may be NULL), and adds the result to sum (width x
+   height x channels). weight (width x height) counts the patches of each pixel. Zero sum and weight before the first call.
+   image gives the geometry only; its pixels are not read. The result does not depend on threads. */
 SHS_API shs_status shs_patches_put(const shs_context *ctx, const shs_image *image, const shs_patches *set, size_t first,
                                    size_t count, const shs_real *Z, int ldz, const shs_real *means, const shs_real *norms,
                                    shs_real *sum, shs_real *weight);
-/* The weighted average of the patches and the image itself, out = (lambda image + sum) / (lambda + weight); a pixel that
-   nothing covers keeps the image's value. out: width x height x channels, may be sum. */
+/* The weighted average of the patches and the image itself, out = (lambda image + sum) / (lambda + weight); a pixel outside all
+   patches keeps the image's value. out: width x height x channels, may be sum. */
 SHS_API shs_status shs_patches_average(const shs_context *ctx, const shs_image *image, shs_real lambda, const shs_real *sum,
                                        const shs_real *weight, shs_real *out);
 
-/* Codes every patch of the set over D and puts the approximations back, block by block, so that no codes of the whole image
-   are ever stored: the second half of K-SVD denoising (Elad, Aharon 2006) and of compression and super-resolution schemes.
-   For denoising the tolerance is C sigma sqrt(p), in the unit of the pixels. lambda has no unit: it counts patches. The paper
-   takes 30/sigma for pixels of 0 to 255; for pixels of another range r that is lambda = 30/255 r/sigma. coding: as for
-   shs_omp_ex; its limits apply to patches with the mean removed, and its arrays `..._each` are indexed by patch. out: width x
-   height x channels, untouched on failure; report may be NULL. */
+/* Codes every patch of the set over D and puts the approximations back, block by block, so that no codes of the whole image are
+   ever stored: the second half of K-SVD denoising (Elad, Aharon 2006) and of compression and super-resolution schemes. For
+   denoising the tolerance is C sigma sqrt(p), in the unit of the pixels. lambda has no unit: it counts patches. The paper takes
+   30/sigma for pixels of 0 to 255; for pixels of another range r use lambda = 30/255 r/sigma. coding: as for shs_omp_ex; its
+   limits apply to patches with the mean removed, and its arrays `..._each` are indexed by patch. out (width x height x
+   channels) is untouched on failure. report may be NULL. */
 SHS_API shs_status shs_patches_approximate(const shs_context *ctx, const shs_image *image, const shs_patches *set, int n,
                                            const shs_real *D, int ldd, const shs_omp_options *coding, shs_real lambda,
                                            shs_real *out, shs_omp_report *report);
@@ -1316,15 +1313,15 @@ SHS_API size_t shs_patches_approximate_workspace(const shs_context *ctx, const s
                                      const shs_omp_options *coding);
 
 /* How much white Gaussian noise an image has, from the image alone (Liu, Tanaka, Okutomi 2013). Noise adds sigma^2 to every
-   eigenvalue of the covariance of 7 x 7 patches, and patches of little texture have nothing else in most directions:
+   eigenvalue of the covariance of 7 x 7 patches. In most directions patches of little texture hold only noise:
 
        sigma^2 = smallest eigenvalue of the covariance of the patches x with |D_h x|^2 + |D_v x|^2 < tau sigma^2,
 
-   solved by iteration from all patches on. D_h and D_v are central differences; noise alone stays below the threshold but
-   once in a million times. The smallest eigenvalue of few patches is too small even of noise alone; that is made up for.
-   Images of less than some 30 x 30 pixels give smaller patches. Patches do not count where 3 x 3 values are equal (a
-   background), nor, if others are enough, those with values that are clipped at the image's smallest or largest one. Of
-   several channels: the root of the mean of their sigma^2. */
+   solved by iteration from all patches on. D_h and D_v are central differences; noise alone stays below the threshold but once
+   in a million times. The smallest eigenvalue of few patches underestimates the noise; a factor corrects this. Images below
+   about 30 x 30 pixels use smaller patches. Patches with 3 x 3 equal values (a background) do not count. Patches with values
+   clipped at the image's smallest or largest value do not count if enough others are left. Several channels give the root of
+   the mean of their sigma^2. */
 typedef struct shs_noise {
     shs_wide sigma;
     size_t patches; /* of little texture, in the channel that has fewest */
@@ -1353,11 +1350,11 @@ typedef enum shs_interleave {
     SHS_INTERLEAVE_COUNT = 3
 } shs_interleave;
 
-/* An image cube: a view of the caller's pixels, or a stream of blocks of lines. It is read in its own type, never copied
-   as a whole. A pixel is left out of every statistic when the mask says so or any band in use is missing: the no-data value,
-   or for floating types NaN, infinity, or what a shs_real cannot hold (1e300 in a float build, with products in shs_wide too).
-   In outputs such a pixel gets the no-data value in every band. `lines` may be 0, without pixels or a read_fn, as some ranks
-   may have none: then sums stay as they are and nothing is written. */
+/* An image cube: a view of the caller's pixels, or a stream of blocks of lines. The library reads the cube in its own type and
+   never copies it as a whole. A statistic leaves out a pixel if the mask is 0 there or any band in use is missing: the no-data
+   value, or in floating types NaN, infinity, or a value beyond the range of shs_real (1e300 in a float build, with products in
+   shs_wide too). In outputs a missing pixel gets the no-data value in every band. `lines` may be 0, without pixels or a
+   read_fn, on a rank without pixels: then sums do not change and nothing is written. */
 typedef struct shs_cube {
     uint32_t start_canary;
     const void *pixels;
@@ -1402,10 +1399,10 @@ typedef struct shs_sink {
 } shs_sink;
 
 /* In which type products of pixels are summed. AUTO: in double (8 and 16-bit pixels are multiplied as integers where that is
-   exact), except on a device that has no double. ALWAYS: in double, or SHS_UNSUPPORTED. NEVER: in shs_real, which is up to
-   twice as fast for pixels that are no small integers and for maps of many outputs: covariances err by 1e-6 of the largest
-   element for few pixels and 1e-8 for many; by up to 1e-5, however many, where pixels are whole numbers, whose few different
-   products are rounded the same way each time; outputs by 1e-7 of the largest values. With SPARSEHS_DOUBLE or
+   exact), except on a device that has no double. ALWAYS: in double, or SHS_UNSUPPORTED. NEVER: in shs_real. NEVER is up to
+   twice as fast for pixels other than small integers and for maps of many outputs. Covariances then err by 1e-6 of the largest
+   element for few pixels and by 1e-8 for many. Pixels that are whole numbers err by up to 1e-5, however many: their few
+   different products are rounded the same way each time. Outputs err by 1e-7 of the largest values. With SPARSEHS_DOUBLE or
    SPARSEHS_NO_DOUBLE there is one type and nothing to choose. */
 typedef enum shs_precision { SHS_PRECISION_AUTO = 0, SHS_PRECISION_ALWAYS = 1, SHS_PRECISION_NEVER = 2 } shs_precision;
 
@@ -1461,7 +1458,7 @@ SHS_API size_t shs_cube_map_workspace(const shs_context *ctx, const shs_cube *cu
 /* 10  PRINCIPAL COMPONENTS                                                                                           */
 /* ================================================================================================================== */
 
-/* The neighbour that a pixel is compared with for its noise, right, below or both; or the mean of these three covariances. */
+/* The neighbour for the noise difference: right, below, or right and below; or the mean of these three covariances. */
 typedef enum shs_neighbours {
     SHS_NEIGHBOURS_RIGHT = 0,
     SHS_NEIGHBOURS_LOWER = 1,
@@ -1469,20 +1466,21 @@ typedef enum shs_neighbours {
     SHS_NEIGHBOURS_MEAN = 3
 } shs_neighbours;
 
-/* Components of the covariance C (or correlation) of the pixels: C v_k = lambda_k v_k, lambda_1 >= lambda_2 >= ...; the
-   k-th component of a pixel is v_k'(x - mean). Signs are fixed: the entry of largest magnitude of each v is
-   positive, the first of those that differ from it by 1e-5 of it or less. */
+/* Components of the covariance C (or correlation) of the pixels: C v_k = lambda_k v_k, lambda_1 >= lambda_2 >= ...; the k-th
+   component of a pixel is v_k'(x - mean). Signs are fixed: the entry of largest magnitude of each v is positive; among entries
+   within 1e-5 of the largest, the first decides. */
 typedef struct shs_pca_options {
     uint32_t start_canary;
     int components;               /* k; 0 = by the rules below, or all bands; of pixels that are at most half as many as bands
                                      (of one rank), all with an eigenvalue above rounding: as many as pixels less one */
     shs_wide variance;            /* as many as explain this fraction of the variance; 0 = rule not used */
-    shs_wide eigenvalue_at_least; /* only those with an eigenvalue of at least this; 0 = rule not used */
+    shs_wide eigenvalue_at_least; /* only components with an eigenvalue of at least this; 0 = rule not used */
     int correlation;              /* non-zero: every band is divided by its standard deviation first */
     shs_divisor divisor;          /* of the covariance, and of the noise's that is estimated: n or n - 1 */
     shs_precision precise;
     shs_neighbours neighbours; /* shs_mnf_fit: whose differences are noise */
-    int noise_residual;        /* non-zero: of these, what the bands on both sides do not predict (shs_mnf_fit) */
+    int noise_residual;        /* non-zero: the part of the differences that the neighbouring bands do not predict
+                                  (shs_mnf_fit) */
     const shs_wide *noise;     /* shs_mnf_fit: the noise covariance (bands x bands), if it is known; NULL: estimated */
     int ldn;                   /* of noise; 0 = bands */
     int skip;                  /* RX: so many of the first components, which hold the background, are left out */
@@ -1501,15 +1499,15 @@ typedef struct shs_pca {
     shs_wide *vectors;         /* bands x components */
     shs_wide *forward;         /* components x bands: component = forward (x - mean) */
     shs_wide *backward;        /* bands x components: x = backward component + mean */
-    shs_wide *noise;           /* MNF: the noise covariance that it is of, bands x bands; otherwise NULL */
+    shs_wide *noise;           /* MNF: the noise covariance, bands x bands; otherwise NULL */
     shs_precision precise;
     void *block;
 } shs_pca;
 
-/* Memory of all that fits and of RX, the result's included: no more than the scratch of shs_moments_update, of shs_eigh for all
-   pairs and of shs_cube_map to all bands together (and, for lower and diagonal neighbours over ranks, four lines as shs_wide).
-   Statuses besides those of the cube: SHS_NO_PIXELS (on no rank one is valid; or one, divided by n - 1), SHS_BAD_COMPONENTS
-   (more than bands), SHS_ZERO_VARIANCE (a constant band under correlation). */
+/* Memory of every fit and of RX, with the result: at most the scratch of shs_moments_update, of shs_eigh for all pairs and of
+   shs_cube_map to all bands together. Lower and diagonal neighbours over ranks take four more lines as shs_wide. Statuses
+   besides the cube's: SHS_NO_PIXELS (no valid pixel on any rank, or one pixel with the divisor n - 1), SHS_BAD_COMPONENTS (more
+   than bands), SHS_ZERO_VARIANCE (a constant band under correlation). */
 SHS_API shs_status shs_pca_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *pca);
 /* The same from moments. */
 SHS_API shs_status shs_pca_from_moments(const shs_context *ctx, const shs_moments *moments, const shs_pca_options *options,
@@ -1517,14 +1515,13 @@ SHS_API shs_status shs_pca_from_moments(const shs_context *ctx, const shs_moment
 /* Minimum noise fraction (Green et al. 1988): components ordered by signal to noise, the eigenvalues of the covariance in
    coordinates in which the noise is white. The noise covariance is half that of the differences of neighbours; a difference
    counts where both pixels are valid. eigenvalue = 1 + signal to noise ratio, so that eigenvalue_at_least = 1 + r keeps
-   components of at least the ratio r. Always precise.
-   Ranks hold one image, in their order from top to bottom: for lower and diagonal neighbours each shows its last line to the
-   next one that has lines (one reduction of a line for each rank). Lines of different widths are of different images.
-   Differences of neighbours hold some of the scene, too: edges and slopes. Most of that is in all bands alike. So with
-   noise_residual each band's difference is predicted by those of the bands on both sides (least squares over all differences),
-   and the residuals' variances are the noise, as of Roger and Arnold 1996; noise is then independent from band to band: its
-   covariance is diagonal.
-   SHS_RANK_TOO_LOW: more components than the noise has dimensions. SHS_BAD_LDN. */
+   components of at least the ratio r. Always precise. Ranks hold one image, in their order from top to bottom. For lower and
+   diagonal neighbours each rank passes its last line to the next rank with lines (one reduction of a line for each rank). Lines
+   of different widths belong to different images. Differences of neighbours hold some of the scene, too: edges and slopes,
+   mostly the same in all bands. With noise_residual each band's difference is predicted from the neighbouring bands (least
+   squares over all differences), and the variances of the residuals are the noise (Roger, Arnold 1996). The noise is then
+   independent from band to band: its covariance is diagonal. SHS_RANK_TOO_LOW: more components than the noise has dimensions.
+   SHS_BAD_LDN. */
 SHS_API shs_status shs_mnf_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *mnf);
 /* The same with the caller's noise covariance (bands x bands). */
 SHS_API shs_status shs_mnf_from_noise(const shs_context *ctx, const shs_moments *moments, const shs_wide *noise, int ldn,
@@ -1554,23 +1551,23 @@ SHS_API shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, const sh
 /* In two steps: rx gets the components used, with mean and variances, and then scores pixels of any cube. */
 SHS_API shs_status shs_rx_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *rx);
 SHS_API shs_status shs_rx_transform(const shs_context *ctx, const shs_pca *rx, const shs_cube *cube, const shs_sink *sink);
-/* Each pixel by the mean and covariance of its own class: labels (lines x samples, in memory) are 0 to classes - 1, others
-   count as missing. ranks (classes, may be NULL) gets the number of components of each class; 0: it has no pixels,
-   or all alike, and they are missing in the output. An engine fits; scores are the CPU's. */
+/* RX by class: a pixel is scored by the mean and covariance of its own class. labels (lines x samples, in memory) are 0 to
+   classes - 1; pixels with other labels count as missing. ranks (classes, may be NULL) gets the number of components of each
+   class. A class without pixels, or with equal pixels, has 0 components and is missing in the output. An engine fits; the CPU
+   scores. */
 SHS_API shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cube, const int *labels, int classes,
                                   const shs_pca_options *options, const shs_sink *sink, int *ranks);
-/* Local RX: each pixel by the mean and covariance of its own background, the valid pixels around it: those of a window of
-   outer x outer pixels less those of one of inner x inner, both centred on the pixel. At an edge of the image a window is moved
-   until it lies within the image, and cut where the image is smaller. The output is missing where the pixel is missing, and
-   where its background has no covariance of full rank: where it has no more valid pixels than bands, or bands that depend on
-   others; a ridge mends both. A pixel takes about bands^2 (7 + (inner + outer) / 4) operations for the sums, of eight lines
-   together, and bands^3 / 3 for a Cholesky factor: about 30 times shs_rx for 188 bands. Streams are read once, in order (twice
-   with rescale), and outer + 7 lines of them are kept as shs_wide; with threads up to 56 more, so that there is work for all.
-   Beside these a thread has 5 bands^2 values in matrices; of many bands, 2 bands^2 values and 16 MB. Over ranks windows end
-   with the lines of a rank: as if they were an image. Scores are the CPU's: SHS_UNSUPPORTED on an engine without fallback.
-   SHS_BAD_WINDOW: negative or even, or inner is not smaller than outer. SHS_SINGULAR_COVARIANCE: no valid pixel, of any rank,
-   has a background of full rank, as of windows with fewer pixels than bands, or with a constant band: outer larger, or a ridge,
-   mends it. Where only the pixels show that, the output is all missing by then; with rescale it is untouched. */
+/* Local RX: a pixel is scored by the mean and covariance of its own background. The background is the valid pixels of a window
+   of outer x outer pixels without the inner x inner pixels, both centred on the pixel. At an edge of the image the window is
+   moved until it lies within the image, and cut if the image is smaller. The output is missing for missing pixels, and for
+   backgrounds without a covariance of full rank: too few valid pixels for the bands, or dependent bands. A ridge helps in both
+   cases. A pixel takes about bands^2 (7 + (inner + outer) / 4) operations for the sums, of eight lines together, and bands^3 /
+   3 for a Cholesky factor: about 30 times shs_rx for 188 bands. Streams are read once, in order (twice with rescale). The call
+   keeps outer + 7 lines as shs_wide; with threads up to 56 more, so that every thread has work. Each thread also takes 5
+   bands^2 values for matrices; with many bands, 2 bands^2 values and 16 MB. Windows do not reach beyond the lines of a rank.
+   The CPU scores: SHS_UNSUPPORTED on an engine without fallback. SHS_BAD_WINDOW: negative or even, or inner is not smaller than
+   outer. SHS_SINGULAR_COVARIANCE: no valid pixel on any rank has a background of full rank; use a larger outer window or a
+   ridge. If only the pixels show this, the whole output is missing by then; with rescale it is untouched. */
 typedef struct shs_rx_local_options {
     int inner, outer;    /* in pixels, odd; 0 = 5 and 25 */
     shs_divisor divisor; /* of the covariance */
@@ -1602,18 +1599,17 @@ SHS_API void shs_rx_local_naive(int n, ptrdiff_t lines, ptrdiff_t samples, const
 /* 11  INDEPENDENT COMPONENTS                                                                                         */
 /* ================================================================================================================== */
 
-/* FastICA by negentropy (Hyvarinen 1999; for image cubes Fang, Zhou, Zhang, Shen 2015). Pixels are whitened, z = V (x - mean)
-   with V = Lambda^-1/2 E' of the first m principal components; each unit vector w is a fixed point of
+/* FastICA by negentropy (Hyvarinen 1999; for image cubes Fang, Zhou, Zhang, Shen 2015). Pixels are whitened: z = V (x - mean),
+   where V = Lambda^-1/2 E' has the first m principal components. Each unit vector w is a fixed point of
 
        w <- E[z g(w'z)] - E[g'(w'z)] w,  w <- w / |w|,   source = w'z,
 
-   one after another, each kept orthogonal to those before (deflation), or all at once, W <- (W W')^-1/2 W (symmetric).
-   With g(y) = y^3 the expectation is the fourth moment tensor of z contracted with w three times: two products with the
-   Gram matrix of all z_a z_b (a <= b). After one pass over the pixels an iteration costs m^4 operations whatever the size of
-   the image (Meng, Geng, Yang 2019 publish the idea as a cokurtosis tensor); it is the same iteration as the sweep over
-   the pixels, to rounding. */
-/* One list gives the enumeration, the names and the kernels' cases; g and g' of each stand under KERNELS, and in sweep.cl. In
-   this list and those of the rules above a new row comes last, so that the others keep their numbers. */
+   found one after another and kept orthogonal to the earlier vectors (deflation), or all at once, W <- (W W')^-1/2 W
+   (symmetric). With g(y) = y^3 the expectation is the fourth moment tensor of z contracted with w three times: two products
+   with the Gram matrix of all z_a z_b (a <= b). After one pass over the pixels an iteration costs m^4 operations for any size
+   of image (Meng, Geng, Yang 2019 publish the idea as a cokurtosis tensor). It equals the sweep over the pixels to rounding. */
+/* This list makes the enumeration, the names and the kernels' cases; g and g' are defined under KERNELS and in sweep.cl. In
+   lists of rules a new row comes last, so that the numbers of earlier rows do not change. */
 #define SHS_CONTRAST_LIST(X)                                                                                           \
     X(SHS_CONTRAST_POW3, pow3)   /* g = y^3: the fourth moments */                                                     \
     X(SHS_CONTRAST_TANH, tanh)   /* tanh y */                                                                          \
@@ -1625,7 +1621,7 @@ typedef enum shs_contrast {
 #undef SHS__ENUM
     SHS_CONTRAST_COUNT
 } shs_contrast;
-/* Its name, "tanh"; NULL where it is none. */
+/* The name of a contrast, "tanh"; NULL for an unknown value. */
 SHS_API const char *shs_contrast_name(shs_contrast contrast);
 typedef enum shs_ica_approach { SHS_APPROACH_DEFLATION = 0, SHS_APPROACH_SYMMETRIC = 1 } shs_ica_approach;
 typedef enum shs_ica_route { SHS_ROUTE_AUTO = 0, SHS_ROUTE_MOMENTS = 1, SHS_ROUTE_SWEEP = 2 } shs_ica_route;
@@ -1641,8 +1637,8 @@ typedef struct shs_ica_options {
     int iterations;               /* at most, for one component or all; 0 = 200 */
     shs_wide tolerance;           /* of 1 - |cos(w, its plain step)|; 0 = 1e-8 (1e-6 in NO_DOUBLE); negative = run all
                                      iterations, the paper's convention */
-    int plain_steps;              /* non-zero: every step is the plain one; 0 = shortened where it overshoots, lengthened
-                                     where it creeps, which changes no fixed point */
+    int plain_steps;              /* non-zero: plain steps only; 0 = a step that overshoots is shortened, a slow step
+                                     lengthened; fixed points are the same */
     int restarts;                 /* fresh random starts for a component that did not converge; 0 = 3; negative = none */
     int random_start;             /* non-zero: start from seeded random vectors; 0 = from the identity */
     const shs_wide *start;        /* m x m, a start vector a column; NULL = as above */
@@ -1680,16 +1676,15 @@ typedef struct shs_ica {
     void *block;
 } shs_ica;
 
-/* Signs are fixed as those of PCA, by each row of unmixing. The same seed gives the same bits for
-   every number of threads. SHS_RANK_TOO_LOW: more components than the pixels have dimensions. Not converging is no error:
-   it is said in component[].converged, which speaks of the rotation as returned: one plain step from it, made orthogonal as
-   above, turns that component by 1 - |cos| of no more than the tolerance. The sums of the float build are of single precision,
-   with `precise` too: they know the turn of a component to about (1e-6 / kurtosis)^2 / 2. A smaller tolerance than 1e-8 says
-   only that the sums rest. Where more than 1e-8 and than the tolerance is unknown (a kurtosis below 0.007), the component has
-   not converged, and `change` includes what is unknown: ask for a larger tolerance, or use the double build. */
-/* Memory: that of a fit of principal components, for pixels that are whitened 2 m (pixels + 8192 x threads) shs_real, of which
-   those of the pixels are left out above 256 MB and where the cube is a stream, and for the fourth moments
-   (threads + 2) (m (m + 1) / 2)^2 shs_wide. */
+/* Signs are fixed as in PCA, by each row of unmixing. The same seed gives the same bits for every number of threads.
+   SHS_RANK_TOO_LOW: more components than the pixels have dimensions. A component that does not converge is no error: see
+   component[].converged. A component has converged if one plain step from the returned rotation, made orthogonal as above,
+   turns it by 1 - |cos| of at most the tolerance. The float build sums in single precision, with `precise` too, and resolves
+   the turn of a component to about (1e-6 / kurtosis)^2 / 2. A tolerance below 1e-8 then bounds only the change between two
+   steps. If the resolution is worse than 1e-8 and than the tolerance (a kurtosis below 0.007), the component counts as not
+   converged, and `change` includes the uncertainty: ask for a larger tolerance, or use the double build. */
+/* Memory: as for shs_pca_fit; whitened pixels take 2 m (pixels + 8192 x threads) shs_real, fourth moments (threads + 2) (m (m +
+   1) / 2)^2 shs_wide. Above 256 MB, and for streams, whitened pixels are not kept: 2 m x 8192 x threads shs_real remain. */
 SHS_API shs_status shs_ica_fit(const shs_context *ctx, const shs_cube *cube, const shs_ica_options *options, shs_ica *ica);
 SHS_API void shs_ica_free(const shs_context *ctx, shs_ica *ica);
 /* Fit and transform in one call: sources of every pixel into the sink. ica may be NULL. */
@@ -1710,9 +1705,9 @@ SHS_API void shs_ica_naive(shs_contrast_fn contrast, int symmetric, int m, ptrdi
 /* 12  MODELS                                                                                                         */
 /* ================================================================================================================== */
 
-/* What was fitted, kept in a file and used again elsewhere. The file is the same for every machine and precision; numpy reads
-   and writes one in a few lines. Integers are little-endian and unsigned, f64 is IEEE 754 in the same order, and matrices go
-   column by column as in the structs. With n bands, k components, e eigenvalues:
+/* Saves a fit to a file and loads it again. The file is the same for every machine and precision; numpy reads and writes one in
+   a few lines. Integers are little-endian and unsigned, f64 is IEEE 754 in the same order, and matrices go column by column as
+   in the structs. With n bands, k components, e eigenvalues:
 
         0  8 bytes  SHSmodel                  32  f64       count: pixels
         8  u32      version: 1, or 2          40  f64       total variance (ICA: 0)
@@ -1735,7 +1730,7 @@ typedef struct shs_model {
     shs_pca pca;           /* of PCA, MNF and RX */
     shs_ica ica;           /* of ICA */
     shs_wide *wavelengths; /* bands, in whatever unit the caller has; NULL: none */
-    void *block;           /* of a model that was loaded: all arrays are in it, and shs_model_free frees it */
+    void *block;           /* a loaded model: one block for all arrays; shs_model_free frees it */
 } shs_model;
 
 /* Calls write_fn with one piece of the file after another. Errors: SHS_BAD_MODEL, before anything is written;
@@ -1783,8 +1778,8 @@ SHS_API shs_status shs_npy_save(int p, size_t n, const shs_real *A, int lda,
    a later version; SHS_DAMAGED_NPY; SHS_READ_FAILED, also where the file ends early. */
 SHS_API shs_status shs_npy_read_header(shs_npy *npy, int (*read_fn)(void *user, void *bytes, size_t count), void *user);
 /* Reads the numbers of a header into A (rows x columns, column-major whatever their order): as SHS_TYPE_REAL, _F32 or _F64,
-   rounded where they must be, NaN and infinity too; or integers as SHS_TYPE_I32 (SHS_DAMAGED_NPY: one does not fit). Whether
-   the file is as long as its header says shows while it is read: SHS_READ_FAILED. A is then partly overwritten. */
+   rounded where they must be, NaN and infinity too; or integers as SHS_TYPE_I32 (SHS_DAMAGED_NPY: one does not fit). A file
+   shorter than its header says fails midway with SHS_READ_FAILED; A is then partly overwritten. */
 SHS_API shs_status shs_npy_read_values(const shs_npy *npy, shs_type type, void *A, size_t lda,
                                        int (*read_fn)(void *user, void *bytes, size_t count), void *user);
 
@@ -1805,24 +1800,23 @@ typedef enum shs_coef_type {
     SHS_COEF_F16 = 2  /* half precision: 11 bits, nothing below 2^-25, up to 65,504 */
 } shs_coef_type;
 
-/* Rounds all coefficients to what the type holds. A scale is a bfloat16: the upper half of a float, of whose 8 bits and those
-   of an integer the product fits a float, so that what is rounded is exact. It is the least that leaves no coefficient out.
+/* Rounds all coefficients to what the type holds. A scale is a bfloat16, the upper half of a float: its 8 bits times an integer
+   are exact in a float. The scale is the smallest one that covers all coefficients of the signal.
 
-   With D the error ||D(x - z)|| of the rounded z is kept small: coefficients are rounded one after another, the largest first,
-   and after each of them those that are left are fitted anew, by least squares, to what is left of Dx; so with each of four
-   scales from the least on, of which the best is taken. It is no worse than rounding each to the nearest: where that is better,
-   or where atoms depend on each other, that is what is done. D NULL: so it is done for all. As y - Dx is orthogonal to the
-   atoms of a code that fits y by least squares, nothing but D is needed to fit y. No coefficient changes its sign; those that
-   become 0 keep their atom. Codes that were rounded stay as they are.
+   With a dictionary D the error ||D(x - z)|| of the rounded z is kept small. Coefficients are rounded one at a time, the
+   largest first. After each rounding the remaining ones are refitted by least squares to the remaining part of Dx. Four scales
+   are tried, and the best result is kept. If rounding every coefficient to the nearest value is better, or if atoms depend on
+   each other, the nearest values are kept. Without a dictionary (D is NULL) every coefficient is rounded to the nearest value.
+   The signals are not needed: y - Dx is orthogonal to the atoms of a least-squares code. No coefficient changes its sign; a
+   coefficient that becomes 0 keeps its atom. Rounding again changes nothing.
 
-   With D an engine does it: a device takes up to 64 atoms a signal, and more of them are SHS_UNSUPPORTED there, which is the
-   CPU's to do where `fallback` says so. Its numbers are the CPU's, but for those that sums in another order bring to the other
-   side of a middle. A device without doubles keeps the nearest of each, unless a fit is better by more than its sums may be
-   wrong.
+   With D an engine rounds, up to 64 atoms a signal; more are SHS_UNSUPPORTED, or the CPU rounds with `fallback`. The device
+   sums in another order, so a coefficient near the middle of two values may be rounded the other way than on the CPU. A device
+   without doubles keeps the nearest values unless a fit is better by more than the error of the sums.
 
    Errors leave the codes untouched: dimensions, SHS_BAD_CODES, SHS_BAD_COEFS (not finite, from 2^127 on, for F16 from 65,520
-   on), SHS_BAD_COMPACT, SHS_DICTIONARY_NOT_FINITE, SHS_NO_MEMORY. Where an engine fails on its way, some signals may be rounded
-   and the others not: the same call again, with or without it, rounds those that are left. */
+   on), SHS_BAD_COMPACT, SHS_DICTIONARY_NOT_FINITE, SHS_NO_MEMORY. If an engine fails midway, some signals are rounded and some
+   are not: repeat the call, with or without the engine, to round the rest. */
 SHS_API shs_status shs_codes_round(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, shs_coef_type type,
                                    shs_codes *codes);
 /* One signal: every fit by coordinate descent until nothing changes. Scratch: work (p + 3 used). Returns ||D(x - z)||^2. */
@@ -1843,7 +1837,7 @@ SHS_API shs_wide shs_codes_round_naive(int p, const shs_real *D, shs_coef_type t
         .  m scales, not with f16: bfloat16, 0 where all coefficients are
         .  u32: CRC-32 of what follows byte 63
 
-   How many bytes that is for m signals with at most s atoms each and `nonzeros` in all; SIZE_MAX where that cannot be. */
+   Returns the bytes for m signals with at most s atoms each and `nonzeros` in all; SIZE_MAX for impossible arguments. */
 SHS_API size_t shs_compact_size(int n, shs_coef_type type, size_t m, int s, size_t nonzeros);
 /* Writes codes that were rounded to the type, over a dictionary of n atoms, at most 65,536. Errors, before anything is written:
    SHS_BAD_CODES, SHS_BAD_COEFS: not rounded to this type; SHS_BAD_M: no signal; SHS_BAD_COMPACT; later SHS_WRITE_FAILED. */
@@ -1865,11 +1859,11 @@ typedef struct shs_compact {
 } shs_compact;
 
 /* Looks at all bytes once. Errors: SHS_FOREIGN_COMPACT, SHS_NEWER_COMPACT, SHS_DAMAGED_COMPACT, which leave *compact as it was.
-   What follows the codes is not looked at. The bytes must stay as they are as long as they are used. */
+   Bytes after the codes are ignored. Keep the bytes unchanged while compact is in use. */
 SHS_API shs_status shs_compact_open(const void *bytes, size_t size, shs_compact *compact);
 /* Signals first .. first+count-1 as the first of these codes, whose stride is s or more. */
 SHS_API shs_status shs_compact_unpack(const shs_compact *compact, size_t first, size_t count, shs_codes *codes);
-/* Z = D X for the same signals; Z is p x count. Scratch: 32 codes for each thread, and a size_t for each 512 signals. */
+/* Z = D X for the same signals; Z is p x count. Scratch: 32 codes for each thread, and one size_t for every 512 signals. */
 SHS_API shs_status shs_compact_synthesize(const shs_context *ctx, int p, int n, const shs_real *D, int ldd,
                                           const shs_compact *compact, size_t first, size_t count, shs_real *Z, int ldz);
 
@@ -1888,8 +1882,8 @@ SHS_API shs_status shs_compact_synthesize(const shs_context *ctx, int p, int n, 
        OSP   t'P x / t'P t, P = I - U(U'U)^-1 U'         orthogonal subspace projection of the undesired spectra, the columns
                                                          of U (Harsanyi, Chang 1994), scaled so that the target scores 1
 
-   The target itself scores 1, and 0 in SAM, in which alone a low score is a find. MF, CEM and OSP are affine in x. To ACE and
-   SAM a pixel without a direction (the mean, or zero) is orthogonal to every target. */
+   The target itself scores 1. In SAM the target scores 0, and low scores are detections. MF, CEM and OSP are affine in x. For
+   ACE and SAM a pixel without a direction (the mean, or zero) is orthogonal to every target. */
 #define SHS_DETECTOR_LIST(X)                                                                                                   \
     X(SHS_DETECTOR_MF, mf)                                                                                                     \
     X(SHS_DETECTOR_CEM, cem)                                                                                                   \
@@ -1902,7 +1896,7 @@ typedef enum shs_detector {
 #undef SHS__ENUM
         SHS_DETECTOR_COUNT
 } shs_detector;
-/* Its name, "ace"; NULL where it is none. */
+/* The name of a detector, "ace"; NULL for an unknown value. */
 SHS_API const char *shs_detector_name(shs_detector method);
 
 typedef struct shs_detect_options {
@@ -1918,8 +1912,8 @@ typedef struct shs_detect_options {
 /* The scores of every pixel for each of `targets` spectra (bands x targets, in units of the pixels): a cube of so many bands.
    options may be NULL: MF. Moments and maps are precise, as in RX. To use statistics again, or of other pixels, give them as
    background; a mean and a covariance from elsewhere are moments of count 1 with shift = mean, sum = 0, products = covariance.
-   Statuses besides those of the cube: SHS_BAD_TARGETS; SHS_LOST_TARGET; SHS_BAD_UNDESIRED; SHS_SINGULAR_COVARIANCE: the
-   variance of a band, given those behind it, is rounding (1e-12 of its own or less); SHS_BAD_MOMENTS: as many bands differ. */
+   Statuses besides the cube's: SHS_BAD_TARGETS; SHS_LOST_TARGET; SHS_BAD_UNDESIRED; SHS_SINGULAR_COVARIANCE: a band is a
+   combination of later bands (1e-12 of its variance or less is independent); SHS_BAD_MOMENTS: another number of bands. */
 SHS_API shs_status shs_detect(const shs_context *ctx, const shs_cube *cube, int targets, const shs_wide *spectra, int lds,
                               const shs_detect_options *options, const shs_sink *sink);
 
@@ -1970,7 +1964,7 @@ typedef enum shs_extractor {
 #undef SHS__ENUM
         SHS_EXTRACTOR_COUNT
 } shs_extractor;
-/* Its name, "vca"; NULL where it is none. */
+/* The name of a method, "vca"; NULL for an unknown value. */
 SHS_API const char *shs_extractor_name(shs_extractor method);
 
 typedef struct shs_endmember_options {
@@ -2008,9 +2002,9 @@ SHS_API void shs_atgp_naive(int n, ptrdiff_t m, const shs_wide *X, int p, ptrdif
 /* ENGINES                                                                                                            */
 /* ------------------------------------------------------------------------------------------------------------------ */
 
-/* The drivers above are written once; their stages run on the CPU, or on the engine that ctx->engine names. A signals
-   session keeps the signals, their codes and their residuals where they are computed. Stages return sums over the signals
-   of this rank, never means, so that they can be added up. You need not read on unless you write an engine. */
+/* The drivers above are written once; their stages run on the CPU, or on the engine that ctx->engine names. A signals session
+   keeps the signals, codes and residuals on the device. Stages return sums over the signals of this rank, never means, so that
+   the ranks can add them. You need not read on unless you write an engine. */
 typedef struct shs_signals_job {
     int version; /* 0, as in shs_engine */
     int p, n;
@@ -2024,8 +2018,8 @@ typedef struct shs_signals_job {
 } shs_signals_job;
 
 /* A group of atoms that are updated together. signals_gather fills sums and energy, the driver adds them up over the ranks and
-   makes atoms of them, signals_update takes these over. What `update` needs decides what energy holds: |x|^2 of each atom
-   (count), or x z', for all rules so far. A rule for signals with missing values will ask for that of each row of each atom. */
+   makes atoms of them, signals_update takes these over. The rule decides the contents of energy: |x|^2 of each atom (count), or
+   x z', for all rules so far. */
 typedef struct shs_atom_group {
     int version;       /* 0 */
     shs_update update; /* the rule; SHS_UNSUPPORTED where the engine does not know it */
@@ -2084,13 +2078,13 @@ typedef struct shs_descent {
     int warm;        /* non-zero: from the codes of the descent before; 0: from none */
 } shs_descent;
 
-/* A stage may answer SHS_UNSUPPORTED or SHS_NO_MEMORY if it has left the session as it was, and so does one whose entry is NULL
-   (SHS_UNSUPPORTED). A session that lacks what its job needs is not opened: of signals all but residual, gather and update,
-   which learning asks for; of pixels pixels_close; and whitening, sweep and rate come together or not at all. */
+/* A stage that leaves the session unchanged may answer SHS_UNSUPPORTED or SHS_NO_MEMORY; a NULL entry means SHS_UNSUPPORTED. A
+   session opens only with the entries that its job needs: for signals all entries but residual, gather and update (learning
+   needs these too); for pixels pixels_close. Whitening, sweep and rate come together or not at all. */
 typedef struct shs_engine {
-    int version; /* 0; a later header that adds entries gives numbers, so that it knows which a table has */
+    int version; /* 0; a later header that adds entries will define numbers */
     void *user;
-    int fallback; /* non-zero: such a stage is then the CPU's; 0: the answer is the call's status */
+    int fallback; /* non-zero: the CPU takes over a stage that the engine refuses; 0: the call returns the refusal */
     shs_status (*signals_open)(void *user, const shs_context *ctx, const shs_signals_job *job, void **session);
     /* Takes over a copy of the dictionary (p x n). */
     shs_status (*signals_dictionary)(void *session, const shs_real *D, int ldd);
@@ -2137,7 +2131,7 @@ typedef struct shs_engine {
        stages, and so do ranks, which add up those sums. */
     shs_status (*signals_round)(void *session, const shs_atom_round *round);
 
-    /* Non-zero: sessions take signals that share their atoms (coding->groups), where they do not learn. Not a split's. */
+    /* Non-zero: sessions for coding take signals that share their atoms (coding->groups). Not a split's. */
     int signals_grouped;
 
     /* B = YX' (p x n) of the codes at hand: the step towards less coherent atoms asks for it (coherence of shs_ksvd_options),
@@ -2185,7 +2179,7 @@ SHS_API shs_status shs_engine_split(const shs_engine *const *engines, int count,
 #endif
 #endif /* SPARSEHS_H */
 
-/* The API above, or of the file that was included in place of this one, belongs to what follows. */
+/* The implementation must have the same version as the API that was included, here or from another file. */
 #if SPARSEHS_VERSION_MAJOR != 1 || SPARSEHS_VERSION_MINOR != 0 || SPARSEHS_VERSION_PATCH != 0
 #error "sparsehs: two versions of sparsehs.h meet in one file; for the one that includes itself see SPARSEHS_FILE"
 #endif

@@ -84,12 +84,12 @@ extern "C" {
 
 typedef enum shs_cl_kind { SHS_CL_ANY = 0, SHS_CL_GPU, SHS_CL_ACCELERATOR, SHS_CL_CPU } shs_cl_kind;
 
-/* What is known about a device without using it. Texts that are too long are cut. */
+/* Properties of a device. Texts that are too long are cut. */
 typedef struct shs_cl_device {
     char platform[64], name[128], version[64], driver[64];
     shs_cl_kind kind;
     int usable;       /* available, OpenCL 1.2, and with doubles where shs_real is double */
-    int has_compiler; /* without one, programs come from load_fn only */
+    int has_compiler; /* without a compiler, programs come from load_fn only */
     int has_double;
     int unified; /* shares the host's memory */
     int units, clock_mhz;
@@ -98,15 +98,15 @@ typedef struct shs_cl_device {
     char fault[384]; /* of the device in use: what the self-test found wrong last, in a sentence; "" = nothing so far */
 } shs_cl_device;
 
-/* All devices: GPUs first, then accelerators, then CPUs; count gets how many there are, devices (may be NULL) the first
-   `capacity` of them. Where there is no OpenCL, count is 0: no error. */
+/* Lists all devices: GPUs first, then accelerators, then CPUs. count gets their number, devices (may be NULL) the first
+   `capacity` of them. Without OpenCL count is 0, which is no error. */
 SHS_CL_API shs_status shs_cl_list(const shs_context *ctx, shs_cl_device *devices, int capacity, int *count);
 
-/* Which kernel codes the signals (kernels_embed/omp.cl). All give the same codes to the last bit. Groups of signals that share
-   their atoms have a kernel of their own, a work-group each, with AUTO and GENERAL: where all signals fit the device at once,
-   and D'Y of the largest group does; else SHS_NO_MEMORY. */
+/* The kernel that codes the signals (kernels_embed/omp.cl). All coders give the same codes to the last bit. Groups of signals
+   that share their atoms have their own kernel, one work-group a group, with AUTO and GENERAL. It needs memory for all signals
+   at once, and for D'Y of the largest group; else SHS_NO_MEMORY. */
 typedef enum shs_cl_coder {
-    SHS_CL_CODER_AUTO = 0, /* the one that was measured to be the fastest for such sizes */
+    SHS_CL_CODER_AUTO = 0, /* the fastest in measurements at these sizes */
     SHS_CL_CODER_WARP, /* 32 work-items a signal: GPUs; a Gram matrix, n <= 1024, s <= 32, s (n + s) values of local memory */
     SHS_CL_CODER_ITEM,   /* one work-item a signal: a Gram matrix, s <= 64 */
     SHS_CL_CODER_GROUP,  /* a work-group a signal, with local memory: GPUs; a Gram matrix, n <= 4096, s (s + 5) / 2 + n values
@@ -114,7 +114,7 @@ typedef enum shs_cl_coder {
     SHS_CL_CODER_GENERAL /* a work-group a signal: any sizes, with a Gram matrix or without */
 } shs_cl_coder;
 
-/* How the device makes symmetric products (shs_syrk): each from slices of the long dimension. */
+/* How the device computes symmetric products (shs_syrk), from slices of the long dimension. */
 typedef enum shs_cl_syrk {
     SHS_CL_SYRK_AUTO = 0, /* by type and shape, as measured */
     SHS_CL_SYRK_TILES,    /* sums in registers */
@@ -122,7 +122,7 @@ typedef enum shs_cl_syrk {
     SHS_CL_SYRK_UNITS     /* double matrix units: NVIDIA's, where shs_real is double */
 } shs_cl_syrk;
 
-/* What the kernels over pixels can do without, to see what it is worth; add them up. */
+/* Switches off parts of the kernels over pixels, to measure their effect; add the values. */
 typedef enum shs_cl_without {
     SHS_CL_WITHOUT_LOCAL = 1,     /* local memory: every value comes from global memory */
     SHS_CL_WITHOUT_REGISTERS = 2, /* blocks of results in registers: the smallest there are */
@@ -131,21 +131,21 @@ typedef enum shs_cl_without {
 } shs_cl_without;
 
 typedef struct shs_cl_options {
-    /* Which device: the index-th, in the order of shs_cl_list, of those that are usable and match. All zero: the first, or,
-       where that does not pass its self-test, the next that does. */
+    /* Selects the index-th usable and matching device in the order of shs_cl_list. All zero: the first device that passes its
+       self-test. */
     shs_cl_kind kind;
     const char *platform, *name; /* parts of the platform's and the device's name, in any case; NULL = any */
     int index;
 
-    /* Or the caller's own cl_context, cl_device_id (NULL: the context's first) and in-order cl_command_queue (NULL:
-       one of its own). They are retained, and released by shs_cl_destroy. */
+    /* Or the caller's own cl_context, cl_device_id (NULL: the context's first) and in-order cl_command_queue (NULL: a new
+       queue). All three are retained, and released by shs_cl_destroy. */
     void *context, *device_id, *queue;
 
     size_t memory_limit; /* bytes of device memory in use at most; 0 = what the device has, less a reserve */
     size_t staging;      /* bytes of pinned memory through which other host memory goes to a device with memory of its own;
                             0 = 32 MB, and none where the device shares the host's; less than 1024: none */
-    int single_only;     /* non-zero: no doubles on the device although it has them; for those that are slow in them */
-    shs_cl_coder coder;  /* another than AUTO is used or, where it does not fit, refused: SHS_UNSUPPORTED */
+    int single_only;     /* non-zero: no doubles on the device although it has them; for devices with slow doubles */
+    shs_cl_coder coder;  /* another coder than AUTO is used, or refused as SHS_UNSUPPORTED if it does not fit */
     int profile;         /* non-zero: measure, see shs_cl_stage_times */
     unsigned without;    /* a sum of shs_cl_without, for measurements */
     int group_items;     /* for measurements, without matrix units: work-items of a group over pixels, 128, 256, 512 or 1024,
@@ -156,14 +156,14 @@ typedef struct shs_cl_options {
     shs_cl_syrk syrk;    /* SHS_UNSUPPORTED where the device cannot do it so */
     int trust;           /* non-zero: no self-test, see SELF-TEST */
 
-    /* Where built programs, tuning and the self-test's verdicts are kept between runs; NULL = nowhere. key is fit for a file name. load_fn
-       copies what is stored under key, at most size bytes, to data and returns its full size (0 = nothing; it is
-       first asked with size 0). What comes back damaged, or is refused by the driver, is built anew. */
+    /* Keeps built programs, tuning and the verdicts of the self-test between runs; NULL = not kept. key is fit for a file name.
+       load_fn copies what is stored under key, at most size bytes, to data and returns its full size (0 = nothing; it is first
+       asked with size 0). Programs that come back damaged, or that the driver refuses, are built again. */
     size_t (*load_fn)(void *user, const char *key, void *data, size_t size);
     void (*store_fn)(void *user, const char *key, const void *data, size_t size);
     void *store_user;
 
-    /* Where shs_cl_create failed: why, in a sentence. NULL = not wanted. */
+    /* Gets a sentence that says why shs_cl_create failed. NULL = not wanted. */
     char *reason;
     size_t reason_size;
 } shs_cl_options;
@@ -188,7 +188,7 @@ SHS_CL_API const char *shs_cl_device_name(const shs_cl *cl);
 /* 2  PROGRAMS                                                                                                        */
 /* ================================================================================================================== */
 
-/* What the compiler said about the last program that it refused; "" when there is none. Valid until the next call. */
+/* The compiler's messages about the last program that did not build; "" without a failure. Valid until the next call. */
 SHS_CL_API const char *shs_cl_build_log(const shs_cl *cl);
 /* The last OpenCL error, "CL_OUT_OF_RESOURCES", or "CL_SUCCESS". */
 SHS_CL_API const char *shs_cl_error_text(const shs_cl *cl);
@@ -214,14 +214,14 @@ SHS_CL_API shs_status shs_cl_stage_times(shs_cl *cl, shs_cl_stage *stages, int c
 /* 4  HOST MEMORY                                                                                                     */
 /* ================================================================================================================== */
 
-/* Pinned host memory, which the device reads and writes at the full speed of the bus. Signals, pixels and outputs may
-   lie in it. NULL when there is none left. What is not given back goes with shs_cl_destroy. What lies elsewhere is copied
-   through pinned buffers by the context's threads: as fast where they copy faster than the bus carries. */
+/* Pinned host memory, which the device reads and writes at the full speed of the bus. Signals, pixels and outputs may lie in
+   it. NULL when there is none left. shs_cl_destroy frees the rest. Other host memory is copied through pinned buffers by the
+   context's threads, at the same speed if the threads copy faster than the bus. */
 SHS_CL_API void *shs_cl_host_alloc(shs_cl *cl, size_t bytes);
 SHS_CL_API void shs_cl_host_free(shs_cl *cl, void *memory);
 
-/* Gives back the device memory that no session uses now: drivers take so long to find and to free it (an H200 15 ms for a
-   gigabyte) that it is kept for the next session. shs_cl_destroy does so too. */
+/* Frees the device memory that no session uses now. Closed sessions leave their memory for the next session, because drivers
+   allocate slowly (an H200 takes 15 ms for a gigabyte). shs_cl_destroy frees it as well. */
 SHS_CL_API void shs_cl_trim(shs_cl *cl);
 
 #ifdef __cplusplus
