@@ -226,7 +226,7 @@ $(eval $(call runs,intrinsics,$(addprefix test_,dense eigen kernels coding pixel
 # What `make test` runs under the sanitizers: all but the suites whose arithmetic takes longest there.
 LEFT_TO_ALL := learning dense eigen threads coding pca ica lasso pixels
 WATCHED = $(if $(SANITIZE),$(filter-out $(LEFT_TO_ALL:%=build/asan/test_%.run),$(RUNS_asan)))
-PROGRAM_TESTS := $(addprefix build/,test-hypercube.run test-pictures.run test-texture.run check-examples.run \
+PROGRAM_TESTS := $(addprefix build/,test-hypercube.run test-scene.run test-pictures.run test-texture.run check-examples.run \
 	check-pages.run)
 LINK_TESTS := $(addprefix build/,check-links.run check-vendoring.run check-claims.run)
 # The longest first, so that none is left for the end.
@@ -264,13 +264,14 @@ build/$(1).run: | build $(BEFORE)
 endef
 $(eval $(call check,check-examples,sh tests/check_examples.sh $(if $(SHS_LONG),,$(CC))))
 $(eval $(call check,test-hypercube,bash tests/test_hypercube.sh $(PROGRAMS)/hypercube))
+$(eval $(call check,test-scene,bash tests/test_scene.sh $(PROGRAMS)/hypercube))
 $(eval $(call check,test-pictures,bash tests/test_pictures.sh $(addprefix $(PROGRAMS)/,denoise train superres inpaint)))
 $(eval $(call check,test-texture,bash tests/test_texture.sh $(PROGRAMS)/texture))
 # The walk-throughs of the examples' own pages say what the programs say.
 $(eval $(call check,check-pages,bash tests/check_pages.sh $(PROGRAMS) examples/hypercube/README.md \
-	examples/texture/README.md))
+	examples/hypercube/FIRST_HOUR.md examples/texture/README.md))
 build/check-pages.run: $(addprefix $(PROGRAMS)/,hypercube texture)
-build/test-hypercube.run: $(PROGRAMS)/hypercube
+build/test-hypercube.run build/test-scene.run: $(PROGRAMS)/hypercube
 build/test-pictures.run: $(addprefix $(PROGRAMS)/,denoise train superres inpaint)
 build/test-texture.run: $(PROGRAMS)/texture
 # What the linker sees; the header renamed, pasted, preprocessed, precompiled; a test named beside every promise; what runs on a
@@ -317,7 +318,7 @@ papers: build/devices ; @CC="$(CC)" OPENMP="$(OPENMP)" sh examples/papers/run.sh
 test-papers: $(filter papers,$(MAKECMDGOALS)) ; @bash tests/test_papers.sh
 papers-deps: ; @sh tests/install_deps.sh papers
 
-test-peers: build/hypercube build/hypercube-double ; @bash tests/test_peers.sh $^
+test-peers: build/hypercube build/hypercube-double ; @bash tests/test_peers.sh $^ && bash tests/test_peers_scene.sh $<
 peers-deps: ; @sh tests/install_deps.sh peers
 
 test-mpi: build/hypercube | build $(BEFORE)

@@ -32,7 +32,8 @@
       11  FastICA                          >>ica ica_naive expectations ica_iterations ica_fit
       12  models (fits kept in files)      >>models
       13  spectra (targets, endmembers)    >>spectra detect_naive inverse_root detectors scores detect unmix_naive mixture
-                                             unmix endmembers_naive farthest atgp vca endmembers
+                                             unmix endmembers_naive farthest atgp vca endmembers count_naive
+                                             count
       14  files (.npy, compact codes)     >>files compact
 
    CONVENTIONS
@@ -323,6 +324,9 @@ typedef double shs_wide;
 #define shs_vca_naive SHS__LINK(vca_naive)
 #define shs_nfindr_naive SHS__LINK(nfindr_naive)
 #define shs_atgp_naive SHS__LINK(atgp_naive)
+#define shs_counter_name SHS__LINK(counter_name)
+#define shs_count_materials SHS__LINK(count_materials)
+#define shs_count_naive SHS__LINK(count_naive)
 #endif
 
 /* What stands before each declaration. A private copy is private whatever the other files are told. */
@@ -1997,6 +2001,49 @@ SHS_API void shs_endmembers_free(const shs_context *ctx, shs_endmembers *endmemb
 SHS_API void shs_vca_naive(int n, ptrdiff_t m, const shs_wide *X, int p, uint64_t seed, ptrdiff_t *pixel, shs_wide *room);
 SHS_API void shs_nfindr_naive(int n, ptrdiff_t m, const shs_wide *X, int p, uint64_t seed, ptrdiff_t *pixel, shs_wide *room);
 SHS_API void shs_atgp_naive(int n, ptrdiff_t m, const shs_wide *X, int p, ptrdiff_t *pixel, shs_wide *room);
+
+/* How many materials a scene holds: the dimension of its signal. C is the covariance of the pixels, R the mean of x x'.
+
+       HYSIME   (Bioucas-Dias, Nascimento 2008) the number of eigenvectors e of the signal's R whose power e'R e exceeds twice
+                the noise's e'N e
+       HFC      (Harsanyi, Farrand, Chang 1993) the number of indices k for which the k-th eigenvalues of R and of C differ by
+                more than noise explains, at the false-alarm probability of the options (Neyman-Pearson test)
+       NWHFC    (Chang, Du 2004) HFC after a map that makes the noise white
+
+   The noise covariance is the caller's, or diagonal: what least squares from all other bands do not predict of each band. HYSIME
+   predicts by R, and its signal is the predicted part; NWHFC predicts by C. HFC and NWHFC see a material only where the mean
+   of the scene holds enough of it: materials in few pixels escape them. */
+#define SHS_COUNTER_LIST(X)                                                                                                    \
+    X(SHS_COUNTER_HYSIME, hysime)                                                                                              \
+    X(SHS_COUNTER_HFC, hfc)                                                                                                    \
+    X(SHS_COUNTER_NWHFC, nwhfc)
+typedef enum shs_counter {
+#define SHS__ENUM(code, name) code,
+    SHS_COUNTER_LIST(SHS__ENUM)
+#undef SHS__ENUM
+        SHS_COUNTER_COUNT
+} shs_counter;
+/* Its name, "hysime"; NULL where it is none. */
+SHS_API const char *shs_counter_name(shs_counter method);
+
+typedef struct shs_count_options {
+    uint32_t start_canary;
+    shs_counter method;
+    shs_wide false_alarm;  /* HFC, NWHFC: probability, above 0 and at most 0.5; 0 = 0.001 */
+    const shs_wide *noise; /* HYSIME, NWHFC: covariance of the noise (bands x bands); NULL: estimated */
+    int ldn;               /* of noise; 0 = bands */
+    uint32_t end_canary;
+} shs_count_options;
+
+/* Writes the number of materials to *count (0 to bands), from the moments of the pixels; options may be NULL: HYSIME. Memory:
+   4 bands x bands shs_wide and the scratch of shs_eigh. Statuses: SHS_BAD_MOMENTS, SHS_BAD_OPTIONS, SHS_BAD_LDN, SHS_BAD_OUTPUT,
+   SHS_NO_PIXELS, SHS_NOT_FINITE, SHS_SINGULAR_COVARIANCE: a band is a linear function of others (or constant), so its noise
+   cannot be estimated; or the noise that was given is singular (NWHFC). */
+SHS_API shs_status shs_count_materials(const shs_context *ctx, const shs_moments *moments, const shs_count_options *options,
+                                       int *count);
+/* The naive twin, by the definition, with estimated noise: of the columns of X (n x m). deviations: how many standard deviations
+   of its estimate a difference of eigenvalues must exceed (3.0902 for a false alarm of 0.001). Scratch: n m + 4 n n + 3 n. */
+SHS_API int shs_count_naive(shs_counter method, int n, ptrdiff_t m, const shs_wide *X, shs_wide deviations, shs_wide *room);
 
 /* ------------------------------------------------------------------------------------------------------------------ */
 /* ENGINES                                                                                                            */
@@ -21230,7 +21277,8 @@ SHS__PUBLIC void shs_model_free(const shs_context *ctx, shs_model *model) {
 
    shs_unmix is a map too or, with abundances that must not be negative, the map E'x and an active set for each pixel
    (shs__mix_solve_nonnegative), by shs__mix_pixels. shs_endmembers_find keeps projected pixels in memory; all its methods ask
-   again and again which of them lies farthest in some direction: shs__em_farthest, over all threads and ranks. */
+   again and again which of them lies farthest in some direction: shs__em_farthest, over all threads and ranks.
+   shs_count_materials needs the moments alone. */
 
 /* ---- targets: the naive twin ------------------------------------------------------------------------ >>detect_naive */
 
@@ -22670,6 +22718,239 @@ SHS__PUBLIC shs_status shs_endmembers_find(const shs_context *ctx, const shs_cub
     else shs_endmembers_free(ctx, &s.found);
     shs__layout_release(ctx, &l);
     shs__px_close(&px);
+    return status;
+}
+
+/* ---- how many materials: the naive twin --------------------------------------------------------------- >>count_naive */
+
+SHS__PUBLIC const char *shs_counter_name(shs_counter method) {
+#define SHS__NAME(code, name) #name,
+    static const char *const names[] = {SHS_COUNTER_LIST(SHS__NAME) NULL};
+#undef SHS__NAME
+    return (unsigned)method < SHS_COUNTER_COUNT ? names[method] : NULL;
+}
+
+/* Least squares of band b from all others, with the second moments M (n x n): into w the weights, 0 for b itself. A (n x n) is
+   scratch. */
+SHS__PRIVATE void shs__count_predict_naive(int n, int b, const shs_wide *M, shs_wide *A, shs_wide *w) {
+    int i, j;
+    for (j = 0; j < n; j++) /* row and column b become those of the identity */
+        for (i = 0; i < n; i++) A[i + j * n] = i == b || j == b ? i == j : M[i + j * n];
+    for (i = 0; i < n; i++) w[i] = i == b ? 0 : M[i + b * n];
+    shs__pca_factorize_naive(n, A);
+    shs__pca_forward_naive(n, A, w, 1);
+    shs__pca_backward_naive(n, A, w, 1);
+}
+
+/* Both tests compare powers along directions: those of the eigenvectors of the signal, or each matrix' own. */
+SHS__PUBLIC int shs_count_naive(shs_counter method, int n, ptrdiff_t m, const shs_wide *X, shs_wide deviations, shs_wide *room) {
+    shs_wide *S = room, *R = S + m * n, *C = R + n * n, *A = C + n * n, *V = A + n * n, *mean = V + n * n, *w = mean + n,
+             *noise = w + n;
+    int i, j, b, count = 0, hysime = method == SHS_COUNTER_HYSIME;
+    ptrdiff_t k;
+    shs_moments_naive(n, m, X, mean, C);
+    for (j = 0; j < n; j++)
+        for (i = 0; i < n; i++) R[i + j * n] = C[i + j * n] + mean[i] * mean[j];
+    for (b = 0; b < n; b++) { /* S: the predicted pixels; the noise: what is left, about its mean for C and about 0 for R */
+        const shs_wide *about = hysime ? NULL : mean;
+        shs__count_predict_naive(n, b, hysime ? R : C, A, w);
+        noise[b] = 0;
+        for (k = 0; k < m; k++) {
+            shs_wide predicted = about ? about[b] : 0, left;
+            for (i = 0; i < n; i++) predicted += w[i] * (X[i + k * n] - (about ? about[i] : 0));
+            left = X[b + k * n] - predicted;
+            S[b + k * n] = predicted;
+            noise[b] += left * left / (shs_wide)m;
+        }
+    }
+    if (hysime) {
+        for (j = 0; j < n; j++)
+            for (i = 0; i < n; i++)
+                for (A[i + j * n] = 0, k = 0; k < m; k++) A[i + j * n] += S[i + k * n] * S[j + k * n] / (shs_wide)m;
+        shs_eigh_naive(n, A, w, V);
+        for (b = 0; b < n; b++) {
+            shs_wide all = 0, of_noise = 0;
+            for (j = 0; j < n; j++) {
+                for (i = 0; i < n; i++) all += V[i + b * n] * R[i + j * n] * V[j + b * n];
+                of_noise += V[j + b * n] * noise[j] * V[j + b * n];
+            }
+            count += all > 2 * of_noise;
+        }
+        return count;
+    }
+    for (j = 0; j < n && method == SHS_COUNTER_NWHFC; j++)
+        for (i = 0; i < n; i++) {
+            R[i + j * n] /= SHS__WSQRT(noise[i] * noise[j]);
+            C[i + j * n] /= SHS__WSQRT(noise[i] * noise[j]);
+        }
+    shs_eigh_naive(n, R, w, V);
+    shs_eigh_naive(n, C, mean, V);
+    for (b = 0; b < n; b++)
+        count += w[b] - mean[b] > deviations * SHS__WSQRT(2 * (w[b] * w[b] + mean[b] * mean[b]) / (shs_wide)m);
+    return count;
+}
+
+/* ---- how many materials ----------------------------------------------------------------------------------- >>count */
+
+/* The value that a standard normal variable exceeds with this probability, 0 to 0.5: 1e-7 of it (Wichura 1988, PPND7). */
+SHS__PRIVATE shs_wide shs__count_quantile(shs_wide tail) {
+    shs_wide q = (shs_wide)0.5 - tail, r;
+    if (q <= (shs_wide)0.425) {
+        r = (shs_wide)0.180625 - q * q;
+        return q *
+               ((((shs_wide)59.109374720 * r + (shs_wide)159.29113202) * r + (shs_wide)50.434271938) * r +
+                (shs_wide)3.3871327179) /
+               ((((shs_wide)67.187563600 * r + (shs_wide)78.757757664) * r + (shs_wide)17.895169469) * r + 1);
+    }
+    r = SHS__WSQRT(-SHS__WLOG(tail));
+    if (r <= 5) {
+        r -= (shs_wide)1.6;
+        return ((((shs_wide)0.17023821103 * r + (shs_wide)1.3067284816) * r + (shs_wide)2.7568153900) * r +
+                (shs_wide)1.4234372777) /
+               (((shs_wide)0.12021132975 * r + (shs_wide)0.73700164250) * r + 1);
+    }
+    r -= 5;
+    return ((((shs_wide)0.017337203997 * r + (shs_wide)0.42868294337) * r + (shs_wide)3.0812263860) * r +
+            (shs_wide)6.6579051150) /
+           (((shs_wide)0.012258202635 * r + (shs_wide)0.24197894225) * r + 1);
+}
+
+typedef struct shs__counting {
+    int n;
+    shs_wide *mean, *a, *b;  /* n */
+    shs_wide *R, *C, *W, *S; /* n x n; W is the root of an inverse, S room */
+} shs__counting;
+
+SHS__PRIVATE void shs__count_layout(shs__layout *l, shs__counting *w) {
+    size_t n = (size_t)w->n, cells = shs__layout_product(n, n, 1);
+    w->mean = SHS__CARVE(l, shs_wide, n);
+    w->a = SHS__CARVE(l, shs_wide, n);
+    w->b = SHS__CARVE(l, shs_wide, n);
+    w->R = SHS__CARVE(l, shs_wide, cells);
+    w->C = SHS__CARVE(l, shs_wide, cells);
+    w->W = SHS__CARVE(l, shs_wide, cells);
+    w->S = SHS__CARVE(l, shs_wide, cells);
+}
+
+/* The root of M's inverse into W. */
+SHS__PRIVATE shs_status shs__count_root(shs__counting *w, const shs_wide *M, int ld) {
+    int j;
+    for (j = 0; j < w->n; j++) memcpy(SHS__AT(w->W, w->n, 0, j), SHS__AT(M, ld, 0, j), (size_t)w->n * sizeof *M);
+    return shs__wide_inverse_root(w->n, w->W, SHS__RANK_EPS, w->b) ? SHS_OK : SHS_SINGULAR_COVARIANCE;
+}
+
+/* Into a, from the root in W: the mean square of what the other bands do not predict of each, 1 / (M^-1)_bb. */
+SHS__PRIVATE void shs__count_noise(shs__counting *w) {
+    int i, b;
+    for (b = 0; b < w->n; b++) {
+        shs_wide sum = 0;
+        for (i = 0; i <= b; i++) sum += *SHS__AT(w->W, w->n, i, b) * *SHS__AT(w->W, w->n, i, b);
+        w->a[b] = 1 / sum;
+    }
+}
+
+/* W M W' in place of M. */
+SHS__PRIVATE void shs__count_whiten(const shs__counting *w, shs_wide *M) {
+    int n = w->n, i, j;
+    shs__wide_product(n, n, n, w->W, M, n, w->S); /* W M, whose transpose is M W' */
+    for (j = 0; j < n; j++)
+        for (i = 0; i < n; i++) *SHS__AT(M, n, i, j) = *SHS__AT(w->S, n, j, i);
+    shs__wide_product(n, n, n, w->W, M, n, w->S);
+    memcpy(M, w->S, (size_t)n * (size_t)n * sizeof *M);
+}
+
+/* The covariance, or R, of what all other bands predict: R - 2 D + D R^-1 D, where D is the diagonal matrix of the noise. */
+SHS__PRIVATE void shs__count_predicted(const shs__counting *w) {
+    int n = w->n, i, j;
+    shs__wide_inner(n, n, n, w->W, w->W, w->S); /* R^-1 = W'W */
+    for (j = 0; j < n; j++)
+        for (i = 0; i < n; i++)
+            *SHS__AT(w->S, n, i, j) = *SHS__AT(w->R, n, i, j) + w->a[i] * w->a[j] * *SHS__AT(w->S, n, i, j) -
+                                      (i == j ? 2 * w->a[i] : 0);
+}
+
+SHS__PRIVATE shs_status shs__count_hysime(const shs_context *ctx, const shs_count_options *o, int ldn, shs__counting *w,
+                                          int *count) {
+    int n = w->n, b, i, j, found = 0;
+    shs_status status = SHS_OK;
+    if (o->noise) {
+        for (j = 0; j < n; j++)
+            for (i = 0; i < n; i++) *SHS__AT(w->S, n, i, j) = *SHS__AT(w->R, n, i, j) - *SHS__AT(o->noise, ldn, i, j);
+    } else {
+        status = shs__count_root(w, w->R, n);
+        if (status != SHS_OK) return status;
+        shs__count_noise(w);
+        shs__count_predicted(w);
+    }
+    status = shs_eigh(ctx, n, w->S, n, n, w->b, w->W, n);
+    if (status != SHS_OK) return status;
+    shs__wide_product(n, n, n, w->R, w->W, n, w->S);
+    for (j = 0; j < n && o->noise; j++) memcpy(SHS__AT(w->C, n, 0, j), SHS__AT(o->noise, ldn, 0, j), (size_t)n * sizeof *w->C);
+    if (o->noise) shs__wide_product(n, n, n, w->C, w->W, n, w->R);
+    for (b = 0; b < n; b++) {
+        const shs_wide *e = SHS__AT(w->W, n, 0, b);
+        shs_wide of_noise = 0;
+        for (i = 0; i < n; i++) of_noise += o->noise ? e[i] * *SHS__AT(w->R, n, i, b) : e[i] * e[i] * w->a[i];
+        found += shs__la_dot_wide(n, e, SHS__AT(w->S, n, 0, b)) > 2 * of_noise;
+    }
+    *count = found;
+    return SHS_OK;
+}
+
+SHS__PRIVATE shs_status shs__count_hfc(const shs_context *ctx, const shs_count_options *o, int ldn, shs_wide pixels,
+                                       shs__counting *w, int *count) {
+    int n = w->n, i, j, found = 0;
+    shs_wide deviations = shs__count_quantile(o->false_alarm > 0 ? o->false_alarm : (shs_wide)0.001);
+    shs_status status = SHS_OK;
+    if (o->method == SHS_COUNTER_NWHFC) {
+        status = shs__count_root(w, o->noise ? o->noise : w->C, o->noise ? ldn : n);
+        if (status != SHS_OK) return status;
+        if (!o->noise) {
+            shs__count_noise(w);
+            for (j = 0; j < n; j++)
+                for (i = 0; i < n; i++) *SHS__AT(w->W, n, i, j) = i == j ? 1 / SHS__WSQRT(w->a[i]) : 0;
+        }
+        shs__count_whiten(w, w->R);
+        shs__count_whiten(w, w->C);
+    }
+    status = shs_eigh(ctx, n, w->R, n, n, w->a, NULL, n);
+    if (status == SHS_OK) status = shs_eigh(ctx, n, w->C, n, n, w->b, NULL, n);
+    if (status != SHS_OK) return status;
+    for (i = 0; i < n; i++)
+        found += w->a[i] - w->b[i] > deviations * SHS__WSQRT(2 * (w->a[i] * w->a[i] + w->b[i] * w->b[i]) / pixels);
+    *count = found;
+    return SHS_OK;
+}
+
+/* The fast form of shs_count_naive. */
+SHS__PUBLIC shs_status shs_count_materials(const shs_context *ctx, const shs_moments *moments, const shs_count_options *options,
+                                           int *count) {
+    static const shs_count_options zero = SHS_ZERO;
+    const shs_count_options *o = options ? options : &zero;
+    shs__counting w = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    int n, i, j, ldn;
+    shs_status status = shs__ctx_check(ctx);
+    if (status != SHS_OK) return status;
+    if (!moments || !moments->products) return SHS_BAD_MOMENTS;
+    if (!SHS__ZEROED(o) || (unsigned)o->method >= SHS_COUNTER_COUNT) return SHS_BAD_OPTIONS;
+    if (!shs__wide_finite(1, &o->false_alarm) || o->false_alarm < 0 || o->false_alarm > (shs_wide)0.5) return SHS_BAD_OPTIONS;
+    w.n = n = moments->bands;
+    ldn = o->ldn ? o->ldn : n;
+    if (ldn < n) return SHS_BAD_LDN;
+    if (!count) return SHS_BAD_OUTPUT;
+    for (j = 0; j < n && o->noise; j++)
+        if (!shs__wide_finite((size_t)n, SHS__AT(o->noise, ldn, 0, j))) return SHS_NOT_FINITE;
+    while (shs__layout_next(ctx, &l, &status)) shs__count_layout(&l, &w);
+    if (status == SHS_OK) status = shs_moments_finish(moments, SHS_DIVISOR_N, w.mean, w.C, n);
+    if (status == SHS_OK && !shs__wide_finite((size_t)n * (size_t)n, w.C)) status = SHS_NOT_FINITE;
+    if (status == SHS_OK) {
+        for (j = 0; j < n; j++)
+            for (i = 0; i < n; i++) *SHS__AT(w.R, n, i, j) = *SHS__AT(w.C, n, i, j) + w.mean[i] * w.mean[j];
+        if (o->method == SHS_COUNTER_HYSIME) status = shs__count_hysime(ctx, o, ldn, &w, count);
+        else status = shs__count_hfc(ctx, o, ldn, moments->count, &w, count);
+    }
+    shs__layout_release(ctx, &l);
     return status;
 }
 

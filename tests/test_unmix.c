@@ -596,6 +596,147 @@ static void test_jasper(void **state) {
     free(published), free(truth), cube_free(&cube);
 }
 
+/* ---- how many ----------------------------------------------------------------------------------------------------- */
+
+static shs_moments moments_of(const shs_cube *cube) {
+    shs_moments m = SHS_ZERO;
+    assert_ok(shs_moments_create(NULL, cube->bands, &m));
+    assert_ok(shs_moments_update(NULL, cube, SHS_PRECISION_ALWAYS, &m));
+    return m;
+}
+
+static int counted(const shs_moments *m, int method, double false_alarm, const shs_wide *noise) {
+    shs_count_options o = SHS_ZERO;
+    int count = -1;
+    o.method = (shs_counter)method;
+    o.false_alarm = (shs_wide)false_alarm;
+    o.noise = noise;
+    assert_ok(shs_count_materials(NULL, m, &o, &count));
+    return count;
+}
+
+/* The twin's threshold is a quantile by another way: bisection on erfc. */
+static double deviations_of(double false_alarm) {
+    double low = 0, high = 40;
+    int i;
+    for (i = 0; i < 100; i++) {
+        double middle = (low + high) / 2;
+        if (0.5 * erfc(middle / sqrt(2.0)) > false_alarm) low = middle;
+        else high = middle;
+    }
+    return low;
+}
+
+static void test_count_twins(void **state) {
+    static const double alarms[] = {0.5, 0.2, 0.05, 1e-3, 1e-5, 1e-9, 1e-20};
+    int n, method, a, seen[MOST + 30] = {0}, different = 0, i;
+    (void)state;
+    for (n = 2; n <= 17; n += 5) {
+        int c = n < MOST ? n - 1 : MOST - 1, m = 300;
+        double *E = new_spectra(n, c, 60 + (uint64_t)n), *room = NEW(double, n * m + 4 * n * n + 3 * n);
+        plain_cube p = new_mixtures(1, m, n, c, E, 3, 70 + (uint64_t)n), as_is;
+        shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0);
+        shs_moments moments = moments_of(&cube);
+        as_is = plain_of(&cube);
+        for (method = 0; method < SHS_COUNTER_COUNT; method++)
+            for (a = 0; a < (int)(sizeof alarms / sizeof *alarms); a++) {
+                int got = counted(&moments, method, alarms[a], NULL);
+                assert_int_equal(got, shs_count_naive((shs_counter)method, n, m, as_is.x, deviations_of(alarms[a]), room));
+                seen[got] = 1;
+            }
+        shs_moments_free(NULL, &moments);
+        free(E), free(room), free(p.x), free(as_is.x), cube_free(&cube);
+    }
+    for (i = 0; i < MOST + 30; i++) different += seen[i];
+    assert_true(different >= 4); /* the threshold matters */
+}
+
+/* White noise at 30 dB: as many as the scene was mixed of, in 19 of 20 scenes; given noise leads to the same number. */
+static void test_count_of_scenes(void **state) {
+    int method, seed, b;
+    (void)state;
+    for (method = 0; method < SHS_COUNTER_COUNT; method++) {
+        int right = 0, given = 0;
+        for (seed = 0; seed < 20; seed++) {
+            int n = 40, c = 3 + seed % 4;
+            double *E = new_spectra(n, c, 100 + (uint64_t)seed), *noise = NEW(double, n * n);
+            plain_cube p = new_mixtures(10, 300, n, c, E, 3, 200 + (uint64_t)seed);
+            shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, 0);
+            shs_moments moments = moments_of(&cube);
+            for (b = 0; b < n; b++) noise[b + b * n] = 9;
+            right += counted(&moments, method, 1e-3, NULL) == c;
+            given += counted(&moments, method, 1e-3, noise) == c;
+            shs_moments_free(NULL, &moments);
+            free(E), free(noise), free(p.x), cube_free(&cube);
+        }
+        printf("[   INFO   ] %s: right in %d of 20 scenes, with the noise given in %d\n", shs_counter_name((shs_counter)method),
+               right, given);
+        assert_true(right >= 19 && given >= 19);
+    }
+}
+
+/* Noise that differs from band to band by a factor of 40 hides from HFC what the two others whiten. */
+static void test_count_of_coloured_noise(void **state) {
+    int n = 40, c = 4, i, b;
+    double *E = new_spectra(n, c, 7);
+    plain_cube p = new_mixtures(10, 300, n, c, E, 0.5, 8);
+    shs_random r;
+    shs_cube cube;
+    shs_moments moments;
+    (void)state;
+    shs_random_seed(&r, 3);
+    for (i = 0; i < 3000; i++)
+        for (b = 0; b < n; b += 8) pixel_of(&p, (size_t)i)[b] += 20 * (double)shs_random_normal(&r);
+    cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 0);
+    moments = moments_of(&cube);
+    assert_int_equal(counted(&moments, SHS_COUNTER_NWHFC, 0, NULL), c);
+    assert_int_equal(counted(&moments, SHS_COUNTER_HYSIME, 0, NULL), c);
+    assert_int_not_equal(counted(&moments, SHS_COUNTER_HFC, 0, NULL), c);
+    shs_moments_free(NULL, &moments);
+    free(E), free(p.x), cube_free(&cube);
+}
+
+static void test_count_bad_arguments(void **state) {
+    double *E = new_spectra(5, 2, 1), noise[25] = {0};
+    plain_cube p = new_mixtures(2, 40, 5, 2, E, 1, 2);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0);
+    shs_moments m = moments_of(&cube), none = SHS_ZERO;
+    shs_count_options o = SHS_ZERO;
+    int count = -1, i;
+    (void)state;
+    assert_int_equal(shs_count_materials(NULL, NULL, NULL, &count), SHS_BAD_MOMENTS);
+    assert_int_equal(shs_count_materials(NULL, &none, NULL, &count), SHS_BAD_MOMENTS);
+    assert_int_equal(shs_count_materials(NULL, &m, NULL, NULL), SHS_BAD_OUTPUT);
+    o.false_alarm = (shs_wide)0.6;
+    assert_int_equal(shs_count_materials(NULL, &m, &o, &count), SHS_BAD_OPTIONS);
+    o.false_alarm = (shs_wide)-0.1;
+    assert_int_equal(shs_count_materials(NULL, &m, &o, &count), SHS_BAD_OPTIONS);
+    o.false_alarm = 0;
+    o.method = SHS_COUNTER_COUNT;
+    assert_int_equal(shs_count_materials(NULL, &m, &o, &count), SHS_BAD_OPTIONS);
+    assert_null(shs_counter_name(SHS_COUNTER_COUNT));
+    o.method = SHS_COUNTER_NWHFC;
+    o.noise = noise;
+    assert_int_equal(shs_count_materials(NULL, &m, &o, &count), SHS_SINGULAR_COVARIANCE);
+    noise[3] = NOT_A_NUMBER;
+    assert_int_equal(shs_count_materials(NULL, &m, &o, &count), SHS_NOT_FINITE);
+    o.ldn = 4;
+    assert_int_equal(shs_count_materials(NULL, &m, &o, &count), SHS_BAD_LDN);
+    shs_moments_free(NULL, &m);
+    cube_free(&cube);
+    for (i = 0; i < 80; i++) pixel_of(&p, (size_t)i)[2] = 2 * pixel_of(&p, (size_t)i)[1]; /* no noise of its own */
+    cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0);
+    m = moments_of(&cube);
+    for (i = 0; i < SHS_COUNTER_COUNT; i++) {
+        o.method = (shs_counter)i;
+        o.noise = NULL;
+        o.ldn = 0;
+        assert_int_equal(shs_count_materials(NULL, &m, &o, &count), i == SHS_COUNTER_HFC ? SHS_OK : SHS_SINGULAR_COVARIANCE);
+    }
+    shs_moments_free(NULL, &m);
+    free(E), free(p.x), cube_free(&cube);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_twin),
@@ -610,6 +751,10 @@ int main(void) {
         cmocka_unit_test(test_bad_arguments),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_jasper),
+        cmocka_unit_test(test_count_twins),
+        cmocka_unit_test(test_count_of_scenes),
+        cmocka_unit_test(test_count_of_coloured_noise),
+        cmocka_unit_test(test_count_bad_arguments),
     };
     return cmocka_run_group_tests_name("unmix", tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #ifndef HYPERCUBE_COMMANDS
 #define HYPERCUBE_COMMANDS
 
+#include "count.h"
 #include "models.h"
 
 /* ---- pca, mnf, denoise ------------------------------------------------------------------------------------------- */
@@ -42,7 +43,7 @@ static void fit_components(job *j, int by_noise, shs_pca *pca) {
 }
 
 static void run_pca(const settings *s, enum mode mode, char **names) {
-    job *j = job_open(s, mode, names[0], names[1]);
+    job *j = job_open_counted(s, mode, names[0], names[1]);
     shs_pca pca;
     will_keep_model(j);
     select_one_call(j);
@@ -60,7 +61,7 @@ static void run_pca(const settings *s, enum mode mode, char **names) {
 }
 
 static void run_denoise(const settings *s, char **names) {
-    job *j = job_open(s, DENOISE, names[0], names[1]);
+    job *j = job_open_counted(s, DENOISE, names[0], names[1]);
     shs_pca pca;
     will_keep_model(j);
     fit_components(j, s->mnf, &pca);
@@ -105,8 +106,9 @@ static shs_ica_options ica_options(const settings *s) {
 
 static void run_ica(const settings *s, char **names) {
     shs_ica_options options = ica_options(s);
-    job *j = job_open(s, ICA, names[0], names[1]);
+    job *j = job_open_counted(s, ICA, names[0], names[1]);
     shs_ica ica;
+    options.components = j->s->components;
     will_keep_model(j);
     select_one_call(j);
     if (j->one_call) check_job(j, shs_ica_run(&j->ctx, &j->cube, &options, &j->sink, &ica));
@@ -160,7 +162,7 @@ static shs_rx_local_options local_options(const settings *s) {
         fail(EXIT_USAGE, "--local: '%s' is not INNER,OUTER: two odd widths, the first smaller", s->local);
     if (s->ridge < 0) fail(EXIT_USAGE, "--ridge: %g is negative", s->ridge);
     if (s->classes && s->id < 0) fail(EXIT_USAGE, "--class: --local takes one class (--id K)");
-    if (s->components || s->skip || s->correlation || s->precise)
+    if (s->components_text || s->skip || s->correlation || s->precise)
         fail(EXIT_USAGE, "--local: takes all bands as they are, in double: not --components, --skip, --correlation, --precise");
     if (s->fit_only || s->fit_step > 1 || s->save || s->npy || s->stats)
         fail(EXIT_USAGE, "--local: each pixel has a fit of its own: not --fit-only, --fit-step, --save, --npy, --stats");
@@ -199,7 +201,7 @@ static int score_pixels(job *j, const shs_pca_options *options) {
 
 static void run_rx(const settings *s, char **names) {
     const shs_rx_local_options local = local_options(s);
-    job *j = job_open(s, RX, names[0], names[1]);
+    job *j = job_open_counted(s, RX, names[0], names[1]);
     shs_pca_options options = pca_options(j);
     scored *pixels = NULL;
     size_t count;

@@ -10,6 +10,7 @@
            --restarts 0 --device gpu                                       (G-FastICA as its paper has it)
        ./hypercube rx scene.hdr rx.hdr --bbl --truth scene_truth.hdr --quicklook rx.png
        ./hypercube detect scene.hdr ace.hdr --bbl --target spectra.csv --method ace --truth scene_truth.hdr --roc roc.svg
+       ./hypercube count scene.hdr --bbl
        ./hypercube endmembers scene.hdr spectra.csv --bbl --method nfindr --count 5
        ./hypercube unmix scene.hdr shares.hdr --bbl --endmembers spectra.csv --quicklook shares.png
        ./hypercube pca scene.hdr pc.hdr --components 10 --save scene.model --html pc.html
@@ -22,7 +23,8 @@
 
    This folder is one program, and this file the only one to compile. From the lowest: envi.h reads cubes and envi_write.h
    writes them; wavelengths.h knows units of wavelengths and scales.h scales of values; options.h says what may be asked for,
-   select.h which bands and pixels that means, noise.h what noise is; job.h is one cube in and one out; report.h prints and
+   select.h which bands and pixels that means, noise.h what noise is; job.h is one cube in and one out; count.h
+   counts materials; report.h prints and
    draws, html.h a whole page; models.h keeps fits, tables.h reads spectra, targets.h looks for known ones, unmix.h says what
    pixels are mixed of; commands.h has a function for each other mode, convert.h and scene.h those that compute no components. */
 #ifndef _FILE_OFFSET_BITS
@@ -66,6 +68,7 @@ int main(int argc, char **argv) {
     case ICA: run_ica(&given, names); break;
     case RX: run_rx(&given, names); break;
     case DETECT: run_detect(&given, names); break;
+    case COUNT: run_count(&given, names[0]); break;
     case ENDMEMBERS: run_endmembers(&given, names); break;
     case UNMIX: run_unmix(&given, names); break;
     case APPLY: run_apply(&given, names); break;

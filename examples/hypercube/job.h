@@ -26,10 +26,10 @@ static void load_or_stream(job *j) {
 static void check_options(const job *j) {
     const settings *s = j->s;
     const value_type *type = type_info(chosen_type(s->type, SHS_TYPE_F32));
-    if (s->components && s->variance > 0) fail(EXIT_USAGE, "--variance: --components says already how many");
+    if ((s->components || s->components_by) && s->variance > 0) fail(EXIT_USAGE, "--variance: --components says already how many");
     if (s->variance > 1) fail(EXIT_USAGE, "--variance: %g is more than 1", s->variance);
-    if (s->components && s->threshold > 0) fail(EXIT_USAGE, "--threshold: --components says already how many");
-    if (j->mode == ICA && !s->components && !(s->threshold > 0))
+    if ((s->components || s->components_by) && s->threshold > 0) fail(EXIT_USAGE, "--threshold: --components says already how many");
+    if (j->mode == ICA && !s->components && !s->components_by && !(s->threshold > 0))
         fail(EXIT_USAGE, "--components: is needed, or --threshold above 0");
     if (s->classes && s->id < 0 && j->mode != RX) fail(EXIT_USAGE, "--class: --id K says which");
     if (by_class(j) && s->fit_only) fail(EXIT_USAGE, "--fit-only: each class is fitted by itself; --id K fits one");
@@ -40,9 +40,10 @@ static void check_options(const job *j) {
              : s->npy ? "--npy"
                       : "--stats");
     if (s->id >= 0 && !s->classes) fail(EXIT_USAGE, "--id: needs --class FILE");
-    if (s->components && s->snr > 0) fail(EXIT_USAGE, "--snr: --components says already how many");
+    if ((s->components || s->components_by) && s->snr > 0) fail(EXIT_USAGE, "--snr: --components says already how many");
     if (s->variance > 0 && s->snr > 0) fail(EXIT_USAGE, "--snr: --variance says already how many");
-    if (j->mode == DENOISE && !s->components && !(s->snr > 0)) fail(EXIT_USAGE, "--components: is needed");
+    if (by_class(j) && s->components_by) fail(EXIT_USAGE, "--components: %s: each class has a fit of its own", s->components_text);
+    if (j->mode == DENOISE && !s->components && !s->components_by && !(s->snr > 0)) fail(EXIT_USAGE, "--components: is needed");
     if ((j->mode & (FITS | APPLY)) && type->low >= 0 && type->high > 0 && !s->rescale)
         fail(EXIT_USAGE, "--type: components are negative too: %s needs --rescale 0,%.0f", type->name, type->high);
     if (j->mode == UNMIX && type->high > 0 && !s->rescale)
@@ -216,8 +217,8 @@ static job *job_open_for(const settings *s, enum mode mode, const char *name, co
     select_noise(j);
     if (s->truth) check_truth(j);
     if (out_name) prepare_output(j);
-    if ((out_name && j->mode != CONVERT) || j->mode == ENDMEMBERS) load_or_stream(j);
-    if (out_name || j->mode == ENDMEMBERS) select_fit(j);
+    if ((out_name && j->mode != CONVERT) || (j->mode & SUMS)) load_or_stream(j);
+    if (out_name || (j->mode & SUMS)) select_fit(j);
     j->opened = wall_clock();
     return j;
 }
@@ -474,6 +475,7 @@ static void job_close(job *j) {
     free(j->fit_mask);
     free(j->bands);
     free(j->noise);
+    free(j->counted);
     free(j);
 }
 

@@ -10,11 +10,13 @@ typedef struct settings {
     int components, correlation, bbl, block, precise, threads, symmetric, iterations, mnf, samples, lines, bands, plain_steps,
         restarts, reflectance, gains, fit_step, id, exclude_zero, fit_only, verbose, residual, skip, count,
         sparsity;
-    double variance, threshold, tolerance, noise, snr, ridge;
+    int components_by, count_by; /* 1 + shs_counter: the number is counted; 0: it is given, or there is none */
+    double variance, threshold, tolerance, noise, snr, ridge, false_alarm;
     uint64_t seed;
     const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *route, *truth, *device,
         *data, *wavelengths, *window, *mask, *roi, *classes, *save, *npy, *stats, *range, *html, *neighbours, *dark,
-        *covariance, *target, *method, *undesired, *roc, *endmembers, *constraint, *local, *published, *abundances, *export_c;
+        *covariance, *target, *method, *undesired, *roc, *endmembers, *constraint, *local, *published, *abundances, *export_c,
+        *components_text, *count_text;
     char *command; /* the whole line */
 } settings;
 
@@ -32,12 +34,14 @@ enum mode {
     DETECT = 1024,
     ENDMEMBERS = 2048,
     UNMIX = 4096,
-    EXPORT = 8192
+    EXPORT = 8192,
+    COUNT = 16384
 };
 enum { FITS = PCA | MNF | ICA, MAPS = FITS | DENOISE | RX, USES = APPLY | INVERSE | DETECT | UNMIX };
 /* Options of many modes are explained on a page of their own. */
 enum { OF_PIXELS = 1 << 28, OF_OUTPUT = 1 << 29, OF_RUN = 1 << 30 };
-enum { READS = MAPS | USES | CONVERT | INFO | ENDMEMBERS, WRITES = MAPS | USES | CONVERT | SYNTHESISE };
+enum { SUMS = ENDMEMBERS | COUNT }; /* fit, and write no cube */
+enum { READS = MAPS | USES | CONVERT | INFO | SUMS, WRITES = MAPS | USES | CONVERT | SYNTHESISE };
 
 typedef struct mode_text {
     const char *name;
@@ -69,6 +73,11 @@ static const mode_text modes[] = {
      "target scores 1 (sam: an angle, 0).\n"
      "With the truth at hand the last line begins with auc=, the area under the ROC curve of the first.",
      "detect scene.hdr ace.hdr --target spectra.csv --method ace"},
+    {"count", COUNT, 1, "count IN.hdr [options]",
+     "How many materials the scene holds: hysime (signal power above noise power), hfc and nwhfc (eigenvalues that noise\n"
+     "does not explain; they miss materials in few pixels). Options that take a number of components or of endmembers\n"
+     "also take auto or one of these names.",
+     "count scene.hdr --bbl"},
     {"endmembers", ENDMEMBERS, 2, "endmembers IN.hdr OUT.csv --count N [options]",
      "The spectra of the purest pixels, or learnt ones: a table with a column for each, such as unmix and detect read.",
      "endmembers scene.hdr spectra.csv --count 4 --method nfindr"},
@@ -115,7 +124,9 @@ static const struct {
     int modes;
     option o;
 } option_table[] = {
-    {MAPS, {"--components", "K", OPTION_COUNT, &given.components, 1, "how many; ica: or --threshold; denoise: needed"}},
+    {MAPS,
+     {"--components", "K|auto", OPTION_TEXT, (void *)&given.components_text, 1,
+      "how many (auto: as `count` says); ica: or --threshold; denoise: needed"}},
     {PCA | MNF, {"--variance", "F", OPTION_NUMBER, &given.variance, 0, "as many as explain this fraction, 0..1"}},
     {PCA | MNF | RX, {"--correlation", NULL, OPTION_SWITCH, &given.correlation, 0, "bands divided by their deviation"}},
     {ICA, {"--threshold", "T", OPTION_NUMBER, &given.threshold, 0, "components of at least this eigenvalue, not K of them"}},
@@ -127,7 +138,10 @@ static const struct {
     {ICA, {"--restarts", "N", OPTION_COUNT, &given.restarts, 0, "random ones for what does not converge (3)"}},
     {ICA, {"--route", "R", OPTION_TEXT, (void *)&given.route, 0, "auto, moments or sweep: what pow3 iterates on (auto)"}},
     {ICA, {"--seed", "N", OPTION_SEED, &given.seed, 1, "start from random vectors (default: from the identity)"}},
-    {ENDMEMBERS | UNMIX, {"--count", "N", OPTION_COUNT, &given.count, 1, "how many endmembers are looked for"}},
+    {ENDMEMBERS | UNMIX,
+     {"--count", "N|auto", OPTION_TEXT, (void *)&given.count_text, 1, "how many; auto: as `count` says"}},
+    {COUNT, {"--method", "M", OPTION_TEXT, (void *)&given.method, 0, "hysime, hfc or nwhfc (all of them)"}},
+    {COUNT, {"--false-alarm", "P", OPTION_NUMBER, &given.false_alarm, 0, "hfc, nwhfc: probability, at most 0.5 (0.001)"}},
     {ENDMEMBERS | UNMIX, {"--seed", "N", OPTION_SEED, &given.seed, 0, "of the random directions of vca and nfindr (0)"}},
     {ENDMEMBERS, {"--method", "M", OPTION_TEXT, (void *)&given.method, 0, "vca, nfindr, atgp or learn (vca)"}},
     {UNMIX,
@@ -145,15 +159,15 @@ static const struct {
      {"--local", "INNER,OUTER", OPTION_TEXT, (void *)&given.local, 0, "odd widths of windows: the background lies between"}},
     {RX | DETECT, {"--ridge", "R", OPTION_NUMBER, &given.ridge, 0, "of the mean variance, added to every band's (0)"}},
     {DETECT, {"--roc", "SVG", OPTION_TEXT, (void *)&given.roc, 0, "a picture of the ROC curves; needs --truth"}},
-    {FITS | DENOISE | RX | DETECT,
+    {FITS | DENOISE | RX | DETECT | COUNT,
      {"--fit-step", "K", OPTION_COUNT, &given.fit_step, 1, "fit to every K-th sample of every K-th line (1)"}},
     {DENOISE, {"--mnf", NULL, OPTION_SWITCH, &given.mnf, 0, "components by signal to noise, not by variance"}},
     {MNF | DENOISE,
      {"--noise", "N", OPTION_TEXT, (void *)&given.neighbours, 0, "of neighbours: right, lower, diagonal or mean (right)"}},
     {MNF | DENOISE,
      {"--noise-residual", NULL, OPTION_SWITCH, &given.residual, 0, "of that, what neighbouring bands do not tell"}},
-    {MNF | DENOISE, {"--noise-from", "DARK", OPTION_TEXT, (void *)&given.dark, 0, "noise is what this dark cube holds"}},
-    {MNF | DENOISE,
+    {MNF | DENOISE | COUNT, {"--noise-from", "DARK", OPTION_TEXT, (void *)&given.dark, 0, "noise is what this dark cube holds"}},
+    {MNF | DENOISE | COUNT,
      {"--noise-covariance", "FILE", OPTION_TEXT, (void *)&given.covariance, 0, "of the noise, bands x bands: .npy or CSV"}},
     {MNF | DENOISE, {"--snr", "MIN", OPTION_NUMBER, &given.snr, 0, "components of at least this signal to noise ratio"}},
     {RX, {"--skip", "K", OPTION_COUNT, &given.skip, 1, "without the first K components, which hold the background"}},
@@ -201,8 +215,8 @@ static const struct {
      {"--npy", "PREFIX", OPTION_TEXT, (void *)&given.npy, 0, "its matrices for numpy: PREFIX_mean.npy ..."}},
     {MAPS | OF_RUN,
      {"--precise", "auto|always|never", OPTION_WORD, &given.precise, 0, "products in double (auto; no word: always)"}},
-    {MAPS | USES | ENDMEMBERS | OF_RUN, {"--threads", "N", OPTION_COUNT, &given.threads, 0, "0 = all processors (0)"}},
-    {MAPS | USES | ENDMEMBERS | OF_RUN, {"--device", "NAME", OPTION_TEXT, (void *)&given.device, 0, DEVICE_HELP}},
+    {MAPS | USES | SUMS | OF_RUN, {"--threads", "N", OPTION_COUNT, &given.threads, 0, "0 = all processors (0)"}},
+    {MAPS | USES | SUMS | OF_RUN, {"--device", "NAME", OPTION_TEXT, (void *)&given.device, 0, DEVICE_HELP}},
     {MAPS | USES | CONVERT | OF_RUN,
      {"--verbose", NULL, OPTION_SWITCH, &given.verbose, 0, "types, threads, bytes, seconds of each stage"}},
     {SYNTHESISE, {"--samples", "N", OPTION_COUNT, &given.samples, 16, "pixels a line (160)"}},
@@ -270,9 +284,9 @@ static void print_modes(FILE *file) {
         count = fprintf(file, "  %.*s", (int)(end - usage), usage);
         fprintf(file, "%*s%.*s\n", count < PAGE_PURPOSE ? PAGE_PURPOSE - count : 1, "", length, purpose);
     }
-    fprintf(file, "Cubes are in ENVI's format.\n  %s MODE --help     one mode and its options\n", program_name);
-    for (i = 0; i < GROUPS; i++) fprintf(file, "  %s --help %-8s %s\n", program_name, groups[i].name, groups[i].purpose);
-    fprintf(file, "  %s --version       what the library was compiled for and uses here\n", program_name);
+    fprintf(file, "Cubes are in ENVI's format. `%s MODE --help` explains a mode, and\n`%s --help LIST` its common options;",
+            program_name, program_name);
+    fprintf(file, " lists: pixels, output, run. Also: --version.\n");
 }
 
 /* Ends the program: the page of a mode or of a group of options, or that of all modes. */
@@ -304,6 +318,19 @@ static const mode_text *find_mode(int argc, char **argv) {
     return &modes[i];
 }
 
+/* A number, or how it is counted: auto (the first way) or the name of a way. */
+static void read_count(const char *option_name, const char *text, int *count, int *by) {
+    option number = {NULL, NULL, OPTION_COUNT, NULL, 1, NULL};
+    int i;
+    if (!text) return;
+    for (i = 0; i < SHS_COUNTER_COUNT && !*by; i++)
+        if (!strcmp(text, shs_counter_name((shs_counter)i))) *by = 1 + i;
+    if (!strcmp(text, "auto")) *by = 1;
+    number.name = option_name;
+    number.value = count;
+    if (!*by) set_option(&number, text);
+}
+
 /* Fills in `given`; the names are then argv[1] and after it. */
 static const mode_text *parse(int argc, char **argv) {
     const mode_text *mode = find_mode(argc, argv);
@@ -332,6 +359,8 @@ static const mode_text *parse(int argc, char **argv) {
     argv[1] = argv[0];
     names = read_options(argc - 1, argv + 1, mode->usage, mode->purpose, options, count);
     free(options);
+    read_count("--components", given.components_text, &given.components, &given.components_by);
+    read_count("--count", given.count_text, &given.count, &given.count_by);
     if (names != mode->names)
         fail(EXIT_USAGE, "%s: needs %s (got %d)", mode->name,
              mode->names == 1           ? "one name"

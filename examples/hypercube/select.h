@@ -12,6 +12,7 @@ enum look { LOOK_ALL, LOOK_HIGH, LOOK_LOW };
 
 typedef struct job {
     const settings *s;
+    settings *counted; /* what s is, where an option was `auto` */
     enum mode mode;
     cube_file in, out, truth, mask_file, class_file;
     shs_context ctx;

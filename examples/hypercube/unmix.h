@@ -4,6 +4,7 @@
 #ifndef HYPERCUBE_UNMIX
 #define HYPERCUBE_UNMIX
 
+#include "count.h"
 #include "targets.h"
 
 /* The method of that name, or SHS_EXTRACTOR_COUNT. */
@@ -358,7 +359,7 @@ static void run_endmembers(const settings *s, char **names) {
     spectra found;
     job *j;
     if (!makes_endmembers(method)) fail(EXIT_USAGE, "--method: %s is unknown", s->method);
-    j = job_open(s, ENDMEMBERS, names[0], NULL);
+    j = job_open_counted(s, ENDMEMBERS, names[0], NULL);
     will_read(j->in.header_name);
     will_read(j->in.data_name);
     will_write(names[1]);
@@ -382,10 +383,10 @@ static void run_unmix(const settings *s, char **names) {
     job *j;
     if (!s->endmembers) fail(EXIT_USAGE, "--endmembers: is needed: a table or vca, nfindr, atgp, learn");
     found = makes_endmembers(s->endmembers);
-    if (!found && s->count) fail(EXIT_USAGE, "--count: %s says already how many", s->endmembers);
+    if (!found && s->count_text) fail(EXIT_USAGE, "--count: %s says already how many", s->endmembers);
     if (!found) will_read(s->endmembers);
     if (s->published) will_read(s->published);
-    j = job_open(s, UNMIX, names[0], names[1]);
+    j = job_open_counted(s, UNMIX, names[0], names[1]);
     if (s->published) published = spectra_from_table(j, s->published);
     of = endmembers_by(j, s->endmembers);
     if (s->published && published.count != of.count)

@@ -1,0 +1,102 @@
+/* count.h - how many materials a scene holds: the mode `count`, and the word `auto` where an option takes a number of them. */
+#ifndef HYPERCUBE_COUNT
+#define HYPERCUBE_COUNT
+
+#include "job.h"
+
+/* Of the pixels that are fitted to. */
+static shs_moments count_moments(job *j) {
+    shs_moments m = SHS_ZERO;
+    check_job(j, shs_moments_create(&j->ctx, j->cube.band_count, &m));
+    check_job(j, shs_moments_update(&j->ctx, &j->fit, SHS_PRECISION_ALWAYS, &m));
+    progress_clear();
+    return m;
+}
+
+/* As check_job, with the words of the options that the noise came by. */
+static void check_count(job *j, shs_counter method, shs_wide pixels, shs_status status) {
+    const char *noise = j->s->dark ? j->s->dark : j->s->covariance;
+    if (status == SHS_SINGULAR_COVARIANCE && noise)
+        fail(EXIT_ERROR, "%s: the noise of %s is singular: %s needs noise in every band", j->in.header_name, noise,
+             shs_counter_name(method));
+    if (status == SHS_SINGULAR_COVARIANCE && pixels <= (shs_wide)j->cube.band_count)
+        fail(EXIT_ERROR, "%s: pixels: %.0f valid ones, but %s needs more than there are bands in use (%d)", j->in.header_name,
+             (double)pixels, shs_counter_name(method), j->cube.band_count);
+    if (status == SHS_SINGULAR_COVARIANCE) fail_for_dead_bands(j, SHS_ZERO_VARIANCE);
+    if (status == SHS_SINGULAR_COVARIANCE)
+        fail(EXIT_ERROR, "%s: some band is a linear function of others, so its noise cannot be estimated: --bands without it, or "
+                         "--noise-covariance FILE", j->in.header_name);
+    check_job(j, status);
+}
+
+static int count_by(job *j, const shs_moments *m, shs_counter method) {
+    shs_count_options o = SHS_ZERO;
+    int count = 0;
+    o.method = method;
+    o.false_alarm = (shs_wide)j->s->false_alarm;
+    o.noise = j->noise;
+    check_count(j, method, m->count, shs_count_materials(&j->ctx, m, &o, &count));
+    return count;
+}
+
+/* The number that `auto` stands for; it is said. least: fewer are an error. */
+static int counted_automatically(job *j, const char *option_name, shs_counter method, int least) {
+    shs_moments m;
+    int count;
+    if (j->cube.band_count < 2)
+        fail(EXIT_ERROR, "%s: %s %s: needs 2 bands at least, and %d is in use", j->in.header_name, option_name,
+             shs_counter_name(method), j->cube.band_count);
+    m = count_moments(j);
+    count = count_by(j, &m, method);
+    printf("%s counts %d material%s: %s %d\n", shs_counter_name(method), count, count == 1 ? "" : "s", option_name, count);
+    if (count < least)
+        fail(EXIT_ERROR, "%s: %s %s: it counts %d, and %d are needed at least: give a number", j->in.header_name, option_name,
+             shs_counter_name(method), count, least);
+    shs_moments_free(&j->ctx, &m);
+    return count;
+}
+
+/* Settings of the job with numbers in place of `auto`. */
+static void settle_counts(job *j) {
+    settings *own;
+    if (!j->s->components_by && !j->s->count_by) return;
+    own = ALLOCATE(settings, 1);
+    *own = *j->s;
+    if (own->components_by)
+        own->components = counted_automatically(j, "--components", (shs_counter)(own->components_by - 1), 1);
+    if (own->count_by) own->count = counted_automatically(j, "--count", (shs_counter)(own->count_by - 1), 2);
+    j->counted = own;
+    j->s = own;
+}
+
+/* A job whose numbers are known. */
+static job *job_open_counted(const settings *s, enum mode mode, const char *name, const char *out_name) {
+    job *j = job_open(s, mode, name, out_name);
+    settle_counts(j);
+    return j;
+}
+
+static void run_count(const settings *s, const char *name) {
+    const char *names[SHS_COUNTER_COUNT];
+    int i, which = -1, count = 0;
+    shs_moments m;
+    job *j;
+    for (i = 0; i < SHS_COUNTER_COUNT; i++) names[i] = shs_counter_name((shs_counter)i);
+    if (s->method) which = choose("--method", s->method, names, SHS_COUNTER_COUNT);
+    if (s->false_alarm > 0.5) fail(EXIT_USAGE, "--false-alarm: %g is more than 0.5", s->false_alarm);
+    j = job_open(s, COUNT, name, NULL);
+    if (j->cube.band_count < 2)
+        fail(EXIT_ERROR, "%s: count needs 2 bands at least, and %d is in use", j->in.header_name, j->cube.band_count);
+    m = count_moments(j);
+    for (i = SHS_COUNTER_COUNT - 1; i >= 0; i--) {
+        if (which >= 0 && i != which) continue;
+        count = count_by(j, &m, (shs_counter)i);
+        printf("%-6s  %d\n", names[i], count);
+    }
+    tell_beyond(&j->in);
+    printf("seconds=%.3f count=%d bands=%d pixels=%.0f\n", wall_clock() - j->start, count, j->cube.band_count, (double)m.count);
+    shs_moments_free(&j->ctx, &m);
+    job_close(j);
+}
+
+#endif /* HYPERCUBE_COUNT */

@@ -1,0 +1,84 @@
+# What tests/test_peers_scene.sh asks of numpy and SciPy: python3 peers_scene.py CHECK ARGUMENTS... An exception is a failure.
+import sys
+
+import numpy
+
+TYPES = {1: "u1", 2: "<i2", 3: "<i4", 4: "<f4", 5: "<f8", 12: "<u2", 13: "<u4"}
+
+
+def keys_of(header):
+    keys, lines = {}, iter(open(header))
+    for line in lines:
+        key, equals, value = line.partition("=")
+        while equals and "{" in value and "}" not in value:
+            value += next(lines)
+        keys[key.strip().lower()] = value.strip()
+    return keys
+
+
+def numbers(text):
+    return numpy.array([float(v) for v in text.strip("{} \n").split(",")])
+
+
+def cube(header):
+    """lines x samples x bands, in double, and the header's keys."""
+    keys = keys_of(header)
+    bands, lines, samples = (int(keys[k]) for k in ("bands", "lines", "samples"))
+    values = numpy.fromfile(header[:-4] + ".img", dtype=TYPES[int(keys["data type"])])
+    kind = keys["interleave"].lower()
+    shape, order = {
+        "bsq": ((bands, lines, samples), (1, 2, 0)),
+        "bil": ((lines, bands, samples), (0, 2, 1)),
+        "bip": ((lines, samples, bands), (0, 1, 2)),
+    }[kind]
+    return values.reshape(shape).transpose(order).astype("f8"), keys
+
+
+def good_bands(header):
+    values, keys = cube(header)
+    return values[:, :, numbers(keys["bbl"]) > 0] if "bbl" in keys else values
+
+
+def table(name):
+    rows = [line.rstrip("\n").split(",") for line in open(name) if not line.startswith("#")]
+    return rows[0], numpy.array([[float(v or "nan") for v in row] for row in rows[1:]])
+
+
+def close(got, want, tolerance):
+    error = numpy.nanmax(numpy.abs(got - want)) / max(numpy.nanmax(numpy.abs(want)), 1e-300)
+    assert got.shape == want.shape and (numpy.isnan(got) == numpy.isnan(want)).all(), (got.shape, want.shape)
+    assert error <= tolerance, error
+
+
+def unpredicted(x):
+    """Of each row what least squares from all others leave."""
+    weights, moments = numpy.zeros((len(x), len(x))), x @ x.T
+    for b in range(len(x)):
+        others = numpy.arange(len(x)) != b
+        weights[b, others] = numpy.linalg.solve(moments[numpy.ix_(others, others)], moments[others, b])
+    return x - weights @ x
+
+
+def count(header, said):
+    """HySime, HFC and NWHFC (false alarm 0.001), from the pixels."""
+    from scipy.stats import norm
+
+    x = good_bands(header)
+    x = x.reshape(-1, x.shape[2]).T
+    n, m = x.shape
+    noise = unpredicted(x)
+    signal = x - noise
+    _, e = numpy.linalg.eigh(signal @ signal.T / m)
+    of_noise = (numpy.square(noise).mean(1)[:, None] * e * e).sum(0)
+    want = {"hysime": int((numpy.square(e.T @ x).mean(1) > 2 * of_noise).sum())}
+    centred = x - x.mean(1, keepdims=True)
+    deviation = numpy.sqrt(numpy.square(unpredicted(centred)).mean(1))
+    for name, by in ("hfc", numpy.ones(n)), ("nwhfc", deviation):
+        a, b = (numpy.linalg.eigvalsh(y @ y.T / m)[::-1] for y in (x / by[:, None], centred / by[:, None]))
+        want[name] = int((a - b > -norm.ppf(1e-3) * numpy.sqrt(2 * (a * a + b * b) / m)).sum())
+    got = dict(line.split() for line in open(said) if len(line.split()) == 2)
+    assert got == {k: str(v) for k, v in want.items()}, (got, want)
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])

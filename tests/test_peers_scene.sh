@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# make test-peers, its second part: the steps of a scene's first hour beside numpy and SciPy. From the project's root:
+#
+#     tests/test_peers_scene.sh build/hypercube            (PYTHON names an interpreter)
+[ $# -eq 1 ] && [ -x "$1" ] || { echo "usage: $0 PROGRAM" >&2; exit 2; }
+program=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+here=$(cd "$(dirname "$0")" && pwd)
+data=${SHS_DATA:-../shared/data}
+[ -d "$data" ] && data=$(cd "$data" && pwd)
+. "$here/programs.sh"
+
+python=
+for p in ${PYTHON:-} python3 /usr/bin/python3; do
+    [ -n "$python" ] || ! command -v "$p" >/dev/null || ! "$p" -c 'import numpy, scipy' 2>/dev/null || python=$p
+done
+if [ -z "$python" ]; then
+    skip "numpy or SciPy is not here: make peers-deps installs them"
+    the_end
+    exit
+fi
+# peers CHECK ARGUMENTS...: a function of peers_scene.py
+peers() { "$python" "$here/peers_scene.py" "$@"; }
+
+good synthesise scene.hdr --noise 0.01
+cubes=scene.hdr
+for cube in sandiego_bip beach_bsq jasper_bil airport_bip; do
+    [ -f "$data/cubes/$cube.hdr" ] && cubes="$cubes $data/cubes/$cube.hdr" || skip "$cube: not in \$SHS_DATA"
+done
+
+for cube in $cubes; do
+    name=$(basename "$cube" .hdr)
+    bbl=; ! grep -q '^bbl' "$cube" || bbl=--bbl
+    if [ "$name" != sandiego_bip ]; then # some of its bands are constant
+        # shellcheck disable=SC2086 # no word at all
+        check "$name: count" run count "$cube" $bbl
+        check "$name: count: as numpy" peers count "$cube" out.txt
+    fi
+done
+the_end
