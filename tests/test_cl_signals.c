@@ -224,6 +224,69 @@ typedef struct coded {
     shs_omp_report report;
 } coded;
 
+/* |y - D x|^2 of signal i for its codes, in double. */
+static double explicit_error(const problem *w, const shs_codes *codes, size_t i) {
+    const size_t at = i * (size_t)codes->stride;
+    double sum = 0;
+    int l, k;
+    for (l = 0; l < w->p; l++) {
+        double e = (double)w->Y[i * (size_t)w->p + (size_t)l];
+        for (k = 0; k < codes->used[i]; k++)
+            e -= (double)codes->coefs[at + (size_t)k] * (double)w->D[(size_t)codes->atoms[at + (size_t)k] * (size_t)w->p + (size_t)l];
+        sum += e * e;
+    }
+    return sum;
+}
+
+/* The least that is left of an atom of signal i beside those before it, as a part of its length: squared, in double. */
+static double smallest_distance(const problem *w, const shs_codes *codes, size_t i) {
+    double *q = (double *)malloc(((size_t)codes->used[i] + 1) * (size_t)w->p * sizeof *q), smallest = 1;
+    int a, b, l;
+    for (a = 0; a < codes->used[i]; a++) {
+        const shs_real *atom = w->D + (size_t)codes->atoms[i * (size_t)codes->stride + (size_t)a] * (size_t)w->p;
+        double *v = q + (size_t)a * (size_t)w->p, length2 = 0, left2 = 0, dot;
+        for (l = 0; l < w->p; l++) {
+            v[l] = (double)atom[l];
+            length2 += v[l] * v[l];
+        }
+        for (b = 0; b < 2 * a; b++) { /* Gram-Schmidt, twice */
+            const double *u = q + (size_t)(b % a) * (size_t)w->p;
+            for (dot = 0, l = 0; l < w->p; l++) dot += u[l] * v[l];
+            for (l = 0; l < w->p; l++) v[l] -= dot * u[l];
+        }
+        for (l = 0; l < w->p; l++) left2 += v[l] * v[l];
+        for (l = 0; l < w->p; l++) v[l] /= sqrt(left2);
+        smallest = fmin(smallest, left2 / length2);
+    }
+    free(q);
+    return smallest;
+}
+
+/* The sums of errors of two engines, a on the device. An error comes by a recurrence from |y|^2, which is wrong by up to about
+   4 eps |y|^2 over the smallest distance of an atom (`verdict` in omp.cl; shs__omp_standing). This is no small part of the sum
+   where the errors are small beside the signals. It does not average out either: rsqrt of an atom's length, which OpenCL lets be
+   wrong by 2 units in the last place, enters the errors of all signals of that atom. One unit changes the sum of test_shapes by
+   1.5e-4 to 2.8e-4 of itself. The codes do not depend on it: the errors that they make are compared without a recurrence. */
+static void check_sums(const problem *w, const coded *a, const coded *b) {
+    const double eps = BY_TYPE(1.1920928955078125e-7, 2.220446049250313e-16);
+    double own = 0, wrong = 0, left_a = 0, left_b = 0, others = 0, most = 0;
+    size_t i;
+    for (i = 0; i < w->m; i++) {
+        const size_t at = i * (size_t)a->codes.stride;
+        const double norm2 = (double)shs__la_norm2(w->p, w->Y + i * (size_t)w->p);
+        const double one = explicit_error(w, &a->codes, i), other = explicit_error(w, &b->codes, i);
+        int k, shared = shs__imin(a->codes.used[i], b->codes.used[i]);
+        for (k = 0; k < shared && a->codes.atoms[at + (size_t)k] == b->codes.atoms[at + (size_t)k];) k++;
+        own += (double)a->errors2[i];
+        wrong += 4 * eps * norm2 * (1 / smallest_distance(w, &a->codes, i) + 1 / smallest_distance(w, &b->codes, i));
+        if (k < a->codes.used[i] || k < b->codes.used[i]) others += fabs(one - other); /* check_codes has found them as good */
+        else left_a += one, left_b += other, most += BY_TYPE(1e-10, 1e-18) * norm2;
+    }
+    assert_close(a->report.sum2, own, 2 * BY_TYPE(1.2e-7, 2.3e-16) * own);
+    assert_close(left_a, left_b, BY_TYPE(1e-6, 1e-12) * left_b + most);
+    assert_close(a->report.sum2, b->report.sum2, wrong + others);
+}
+
 static coded code(const shs_context *ctx, const problem *w, const shs_omp_options *o, int stride) {
     coded c;
     shs_status status;
@@ -271,7 +334,7 @@ static void check_problem(const problem *w, const shs_omp_options *o, int stride
         if (without_setup(i)) continue;
         c = code(&use_device(i)->ctx, w, o, stride);
         check_codes(w, &cpu.codes, &c.codes, cpu.errors2, c.errors2);
-        assert_close(c.report.sum2, cpu.report.sum2, BY_TYPE(1e-4, 1e-9) * (double)cpu.report.sum2 + 1e-6);
+        check_sums(w, &c, &cpu);
         assert_int_equal(c.report.nonzeros, shs_codes_nonzeros(&c.codes));
         if (i == 1) first = c;
         if (i > 1) same_bits(w, &first, &c);
@@ -475,7 +538,7 @@ static void check_shared_problem(const problem *w, const shs_omp_options *o, int
     for (how = 0; how < 3; how++) {
         c = code(&use_device(how)->ctx, w, o, stride);
         check_shared(w, o, &c, &cpu);
-        assert_close(c.report.sum2, cpu.report.sum2, BY_TYPE(1e-4, 1e-9) * (double)cpu.report.sum2 + 1e-6);
+        check_sums(w, &c, &cpu);
         assert_int_equal(c.report.nonzeros, shs_codes_nonzeros(&c.codes));
         again = code(&use_device(how)->ctx, w, &few, stride);
         same_bits(w, &c, &again);
