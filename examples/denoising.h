@@ -54,6 +54,7 @@ static shs_real *denoise_learn(const shs_context *ctx, const picture *noisy, con
     const shs_image image = picture_image(noisy);
     shs_patches set = SHS_ZERO;
     shs_ksvd_options learning = SHS_ZERO;
+    signals_work work = SHS_ZERO;
     shs_real *D, *Y;
     size_t m;
     set.width = set.height = DENOISE_PATCH;
@@ -73,53 +74,117 @@ static shs_real *denoise_learn(const shs_context *ctx, const picture *noisy, con
     learning.patch_width = learning.patch_height = DENOISE_PATCH;
     learning.patch_channels = image.channels;
     learning.coding = denoise_coding(how, *p, image.channels);
-    check(shs_ksvd_ex(ctx, *p, how->atoms, m, Y, *p, &learning, D, *p, NULL, report), "learning the dictionary");
+    work.p = *p;
+    work.n = how->atoms;
+    work.m = m;
+    work.Y = Y;
+    work.D = D;
+    work.learning = &learning;
+    work.report = report;
+    check(learn_on_devices(ctx, &work), "learning the dictionary");
     free(Y);
     return D;
 }
 
-/* Over atoms of patches whose means are in. Returns the number of atoms. */
-static size_t denoise_colour_with(const shs_context *ctx, const shs_image *image, const denoising *how, int p, const shs_real *D,
-                                  picture *out) {
-    const size_t pixels = (size_t)image->width * (size_t)image->height, values = pixels * (size_t)image->channels;
-    const size_t atoms = (size_t)p * (size_t)how->atoms;
-    const double by = sqrt(1 + how->gamma);
-    const shs_omp_options coding = denoise_coding(how, p, image->channels);
+/* What one rank adds up: its patches, put back. */
+typedef struct denoise_part {
+    shs_real *Y, *means, *sum, *weight;
+    shs_codes codes;
+    size_t nonzeros;
+} denoise_part;
+
+typedef struct denoise_work {
+    const shs_image *image;
+    const denoising *how;
+    shs_patches set;
+    size_t m; /* patches */
+    int p;
+    const shs_real *D, *back; /* what codes are found over, and what they are put together of */
+    denoise_part parts[RANKS_MOST];
+} denoise_work;
+
+/* Patches first .. first+count-1: coded, and added to sum and weight. */
+static shs_status denoise_batch(const shs_context *ctx, const denoise_work *w, size_t first, size_t count, denoise_part *part) {
+    const double by = sqrt(1 + w->how->gamma);
+    const int p = w->p, n = w->how->atoms;
+    const shs_omp_options coding = denoise_coding(w->how, p, w->image->channels);
+    shs_omp_report report = SHS_ZERO;
+    shs_status status;
+    part->codes.m = count;
+    status = shs_patches_get(ctx, w->image, &w->set, first, count, part->Y, p, part->means, NULL);
+    if (w->set.keep_mean) denoise_scale_means(p, w->image->channels, count, by, part->Y);
+    if (status == SHS_OK) status = shs_omp_ex(ctx, p, n, w->D, p, count, part->Y, p, &coding, &part->codes, NULL, &report);
+    if (status == SHS_OK) status = shs_codes_synthesize(ctx, p, n, w->back, p, &part->codes, 0, count, part->Y, p);
+    if (status == SHS_OK)
+        status = shs_patches_put(ctx, w->image, &w->set, first, count, part->Y, p, part->means, NULL, part->sum, part->weight);
+    part->nonzeros += report.nonzeros;
+    return status;
+}
+
+/* All patches of a rank. */
+static shs_status denoise_as_rank(const shs_context *ctx, void *arg) {
+    denoise_work *w = (denoise_work *)arg;
+    denoise_part *part = w->parts + (ctx->ranks > 1 ? ctx->rank : 0);
     shs_context quiet = *ctx; /* there is one bar for all batches */
-    shs_patches all = SHS_ZERO;
-    shs_real *Y, *back = ALLOCATE(shs_real, atoms), *sum = ALLOCATE(shs_real, values), *weight = ALLOCATE(shs_real, pixels);
-    shs_codes codes = SHS_ZERO;
-    shs_omp_report report;
-    size_t m, first, count, nonzeros = 0;
+    shs_status status = SHS_OK;
+    size_t first, done, count, m = devices_range(ctx, w->m, &first);
     quiet.progress_fn = NULL;
-    all.width = all.height = DENOISE_PATCH;
-    all.keep_mean = 1;
-    m = shs_patches_count(image, &all, NULL);
-    Y = ALLOCATE(shs_real, DENOISE_BATCH * (size_t)p);
-    memcpy(back, D, atoms * sizeof *back);
-    denoise_scale_means(p, image->channels, (size_t)how->atoms, 1 / by, back);
-    memset(sum, 0, values * sizeof *sum);
-    memset(weight, 0, pixels * sizeof *weight);
-    check(shs_codes_create(NULL, DENOISE_BATCH, coding.sparsity, &codes), "memory for the codes");
-    for (first = 0; first < m; first += count) {
-        if (m - first < DENOISE_BATCH) count = m - first;
-        else count = DENOISE_BATCH;
-        codes.m = count;
-        check(shs_patches_get(&quiet, image, &all, first, count, Y, p, NULL, NULL), "taking the patches");
-        denoise_scale_means(p, image->channels, count, by, Y);
-        check(shs_omp_ex(&quiet, p, how->atoms, D, p, count, Y, p, &coding, &codes, NULL, &report), "coding the patches");
-        check(shs_codes_synthesize(&quiet, p, how->atoms, back, p, &codes, 0, count, Y, p), "putting atoms together");
-        check(shs_patches_put(&quiet, image, &all, first, count, Y, p, NULL, NULL, sum, weight), "averaging patches");
-        nonzeros += report.nonzeros;
-        if (ctx->progress_fn) ctx->progress_fn(ctx->progress_user, "coding patches", first + count, m, -1);
+    for (done = 0; done < m && status == SHS_OK; done += count) {
+        count = m - done;
+        if (count > DENOISE_BATCH) count = DENOISE_BATCH;
+        status = denoise_batch(&quiet, w, first + done, count, part);
+        if (ctx->progress_fn) ctx->progress_fn(ctx->progress_user, "coding patches", done + count, m, -1);
     }
-    check(shs_patches_average(ctx, image, denoise_own_weight(how), sum, weight, out->pixels), "averaging patches");
-    codes.m = DENOISE_BATCH;
-    shs_codes_free(NULL, &codes);
-    free(Y);
+    return status;
+}
+
+/* Batch by batch, by each rank. Returns the number of atoms. */
+static size_t denoise_by_batches(const shs_context *ctx, const shs_image *image, const denoising *how, int p, const shs_real *D,
+                                 picture *out) {
+    const size_t pixels = (size_t)image->width * (size_t)image->height, values = pixels * (size_t)image->channels;
+    const size_t atoms = (size_t)p * (size_t)how->atoms, batch = DENOISE_BATCH;
+    const int ranks = example_ranks.count ? example_ranks.count : 1, in_colour = denoise_in_colour(how, image->channels);
+    denoise_work *w = ALLOCATE(denoise_work, 1);
+    shs_real *back = ALLOCATE(shs_real, atoms);
+    size_t nonzeros = 0, i;
+    int r;
+    w->image = image;
+    w->how = how;
+    w->set.width = w->set.height = DENOISE_PATCH;
+    w->set.keep_mean = in_colour;
+    w->m = shs_patches_count(image, &w->set, NULL);
+    w->p = p;
+    w->D = D;
+    w->back = back;
+    memcpy(back, D, atoms * sizeof *back);
+    if (in_colour) denoise_scale_means(p, image->channels, (size_t)how->atoms, 1 / sqrt(1 + how->gamma), back);
+    for (r = 0; r < ranks; r++) {
+        denoise_part *part = w->parts + r;
+        part->Y = ALLOCATE(shs_real, batch * (size_t)p);
+        if (!in_colour) part->means = ALLOCATE(shs_real, batch * (size_t)image->channels);
+        part->sum = ALLOCATE(shs_real, values);
+        part->weight = ALLOCATE(shs_real, pixels);
+        check(shs_codes_create(NULL, batch, denoise_coding(how, p, image->channels).sparsity, &part->codes),
+              "memory for the codes");
+    }
+    check(on_devices(ctx, denoise_as_rank, w), "coding the patches");
+    for (r = 0; r < ranks; r++) {
+        nonzeros += w->parts[r].nonzeros;
+        for (i = 0; i < values && r > 0; i++) w->parts[0].sum[i] += w->parts[r].sum[i];
+        for (i = 0; i < pixels && r > 0; i++) w->parts[0].weight[i] += w->parts[r].weight[i];
+    }
+    check(shs_patches_average(ctx, image, denoise_own_weight(how), w->parts[0].sum, w->parts[0].weight, out->pixels),
+          "averaging patches");
+    for (r = 0; r < ranks; r++) {
+        w->parts[r].codes.m = batch;
+        shs_codes_free(NULL, &w->parts[r].codes);
+        free(w->parts[r].Y);
+        free(w->parts[r].means);
+        free(w->parts[r].sum);
+        free(w->parts[r].weight);
+    }
     free(back);
-    free(sum);
-    free(weight);
+    free(w);
     return nonzeros;
 }
 
@@ -131,8 +196,8 @@ static double denoise_with(const shs_context *ctx, const picture *noisy, const d
     shs_omp_options coding;
     shs_omp_report report = SHS_ZERO;
     all.width = all.height = DENOISE_PATCH;
-    if (denoise_in_colour(how, image.channels))
-        return (double)denoise_colour_with(ctx, &image, how, p, D, out) / (double)shs_patches_count(&image, &all, NULL);
+    if (denoise_in_colour(how, image.channels) || example_ranks.count)
+        return (double)denoise_by_batches(ctx, &image, how, p, D, out) / (double)shs_patches_count(&image, &all, NULL);
     coding = denoise_coding(how, p, image.channels);
     check(shs_patches_approximate(ctx, &image, &all, how->atoms, D, p, &coding, denoise_own_weight(how), out->pixels, &report),
           "coding the patches");

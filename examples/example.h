@@ -1,4 +1,4 @@
-/* example.h - what the examples share: options, errors, a progress bar, devices, files, pictures in and out, the clock.
+/* example.h - what the examples share: options, errors, a progress bar, files, pictures in and out, the clock.
    Include it first: it asks the system headers for POSIX where there is POSIX. */
 #ifndef EXAMPLE_H
 #define EXAMPLE_H
@@ -41,6 +41,10 @@
 #ifdef EXAMPLE_OPENCL
 #define SPARSEHS_CL_DYNAMIC
 #include "../sparsehs_cl.h"
+#endif
+#include "thread_ranks.h"
+#ifdef _OPENMP
+#include <omp.h>
 #endif
 
 #if defined(__GNUC__) || defined(__clang__)
@@ -109,14 +113,13 @@ EXAMPLE_WARNS static inline void warn(const char *format, ...) {
 }
 
 #ifdef EXAMPLE_OPENCL
-static shs_cl *example_devices[SHS_SPLIT_MOST]; /* of --device; NULL: the CPU */
+static shs_cl *example_devices[RANKS_MOST]; /* of --device; NULL: the CPU */
 #define example_device example_devices[0]
-static shs_split example_split; /* where there are several */
 
 /* What a device has to say about a failure: the compiler's words, else the error's name. */
 static inline const char *device_trouble(void) {
     int i;
-    for (i = 0; i < SHS_SPLIT_MOST; i++) {
+    for (i = 0; i < RANKS_MOST; i++) {
         const char *log = shs_cl_build_log(example_devices[i]), *error = shs_cl_error_text(example_devices[i]);
         if (*log) return log;
         if (strcmp(error, "CL_SUCCESS")) return error;
@@ -333,7 +336,7 @@ static inline int read_options(int argc, char **argv, const char *usage, const c
     return names;
 }
 
-/* ---- clock, progress, context ------------------------------------------------------------------------------------ */
+/* ---- clock, progress --------------------------------------------------------------------------------------------- */
 
 /* Seconds from some fixed moment on. */
 static inline double wall_clock(void) {
@@ -374,187 +377,7 @@ static inline int progress_bar(void *user, const char *phase, size_t step, size_
     return 0;
 }
 
-#ifdef EXAMPLE_OPENCL
-#define DEVICE_HELP                                                                                                            \
-    "cpu, gpu, auto (a GPU if there is one), all, part of an OpenCL device's name, or numbers of devices as in 0,1 (cpu)"
-#else
-#define DEVICE_HELP "cpu: this program was built without OpenCL"
-#endif
-
-#ifdef EXAMPLE_OPENCL
-static inline int contains(const char *text, const char *part) {
-    for (;; text++) {
-        size_t i = 0;
-        while (part[i] && tolower((unsigned char)text[i]) == tolower((unsigned char)part[i])) i++;
-        if (!part[i]) return 1;
-        if (!*text) return 0;
-    }
-}
-
-/* Whether --device means this one, number `index` of the list that `devices` prints. */
-static inline int device_matches(const char *chosen, int index, const shs_cl_device *d) {
-    char *end;
-    long number = strtol(chosen, &end, 10);
-    if (!strcmp(chosen, "gpu") || !strcmp(chosen, "auto")) return d->kind == SHS_CL_GPU;
-    if (!*end) return number == index;
-    return contains(d->name, chosen) || contains(d->platform, chosen);
-}
-
-/* The place of the chosen device among those that shs_cl_create would take; -1: there is none. Of several the first. */
-static inline int find_device(const char *chosen) {
-    shs_cl_device *devices;
-    int count = 0, i, place = 0, found = -1;
-    check(shs_cl_list(NULL, NULL, 0, &count), "--device");
-    devices = ALLOCATE(shs_cl_device, count);
-    check(shs_cl_list(NULL, devices, count, &count), "--device");
-    for (i = 0; i < count && found < 0; i++) {
-        int fit = devices[i].usable && devices[i].has_compiler;
-        if (device_matches(chosen, i, &devices[i])) {
-            if (fit) found = place;
-            else if (strcmp(chosen, "gpu") && strcmp(chosen, "auto"))
-                fail(EXIT_ERROR, "--device %s: %s is not fit: it needs OpenCL 1.2, a compiler%s", chosen, devices[i].name,
-                     sizeof(shs_real) == 8 ? " and doubles" : "");
-        }
-        place += fit;
-    }
-    free(devices);
-    if (count == 0 && strcmp(chosen, "auto")) fail(EXIT_ERROR, "--device %s: there is no OpenCL device here", chosen);
-    return found;
-}
-
-/* Opens the device at this place of those that are fit; what it cannot do is done on the CPU. */
-static inline shs_status start_device(int place, shs_cl **device, char *reason, size_t reason_size) {
-    shs_cl_options options = SHS_ZERO;
-    shs_status status;
-    options.index = place;
-    options.fallback = 1;
-    options.reason = reason;
-    options.reason_size = reason_size;
-    status = shs_cl_create(NULL, &options, device);
-    if (status != SHS_OK) return status;
-    printf("device: %s (%s)\n", shs_cl_device_name(*device), shs_cl_about(*device)->platform);
-    return SHS_OK;
-}
-
-/* The number, in the list, of the k-th of the devices that `all` and `each` mean: the GPUs that are fit, or, where there is
-   none, whatever else is. A processor's driver beside a GPU would be the slowest by far. -1: there are fewer. */
-static inline int one_of_all(int k) {
-    shs_cl_device *devices;
-    int count = 0, i, gpus = 0, found = -1;
-    check(shs_cl_list(NULL, NULL, 0, &count), "--device");
-    devices = ALLOCATE(shs_cl_device, count);
-    check(shs_cl_list(NULL, devices, count, &count), "--device");
-    for (i = 0; i < count; i++) gpus += devices[i].usable && devices[i].has_compiler && devices[i].kind == SHS_CL_GPU;
-    for (i = 0; i < count && found < 0; i++)
-        if (devices[i].usable && devices[i].has_compiler && (!gpus || devices[i].kind == SHS_CL_GPU) && k-- == 0) found = i;
-    free(devices);
-    return found;
-}
-
-/* The devices of a list like 0,1 or 0,cpu, or all: they share signals, and lines of cubes, evenly. */
-static inline void use_devices(shs_context *ctx, const char *chosen) {
-    const shs_engine *engines[SHS_SPLIT_MOST];
-    char reason[200] = "", item[200];
-    int all = !strcmp(chosen, "all"), count = 0, place;
-    const char *at = chosen;
-    if (all && one_of_all(0) < 0) fail(EXIT_ERROR, "--device all: there is no OpenCL device that is fit");
-    for (;;) {
-        size_t length;
-        if (all) {
-            sprintf(item, "%d", one_of_all(count));
-            at = item;
-        }
-        length = strcspn(at, ",");
-        if (count == SHS_SPLIT_MOST) fail(EXIT_USAGE, "--device %s: more than %d", chosen, (int)SHS_SPLIT_MOST);
-        if (length == 0 || length >= sizeof item) fail(EXIT_USAGE, "--device %s: a name is missing, or too long", chosen);
-        memmove(item, at, length);
-        item[length] = 0;
-        if (!strcmp(item, "cpu")) place = -1;
-        else place = find_device(item);
-        if (place < 0 && strcmp(item, "cpu")) fail(EXIT_ERROR, "--device %s: there is no device %s", chosen, item);
-        if (place < 0) printf("device: CPU\n");
-        else if (start_device(place, &example_devices[count], reason, sizeof reason) != SHS_OK)
-            fail(EXIT_ERROR, "--device %s: %s: %s", chosen, item, reason);
-        if (place < 0) engines[count] = NULL;
-        else engines[count] = shs_cl_engine(example_devices[count]);
-        count++;
-        if (all ? count == SHS_SPLIT_MOST || one_of_all(count) < 0 : !at[length]) break;
-        if (all) at += 0;
-        else at += length + 1;
-    }
-    check(shs_engine_split(engines, count, NULL, &example_split), "--device");
-    ctx->engine = &example_split.engine;
-}
-
-/* Gives the calls that take ctx to the device. */
-static inline void use_device(shs_context *ctx, const char *chosen) {
-    char reason[200] = "";
-    int found, may_do_without = !strcmp(chosen, "auto");
-    shs_status status;
-    if (strchr(chosen, ',') || !strcmp(chosen, "all")) {
-        use_devices(ctx, chosen);
-        return;
-    }
-    found = find_device(chosen);
-    if (found < 0 && may_do_without) {
-        printf("device: CPU (there is no OpenCL GPU)\n");
-        return;
-    }
-    if (found < 0 && !strcmp(chosen, "gpu")) fail(EXIT_ERROR, "--device gpu: there is no OpenCL GPU that is fit");
-    if (found < 0) fail(EXIT_ERROR, "--device %s: no OpenCL device is called so; the program `devices` lists them", chosen);
-    status = start_device(found, &example_device, reason, sizeof reason);
-    if (status != SHS_OK && !may_do_without) fail(EXIT_ERROR, "--device %s: %s: %s", chosen, shs_status_text(status), reason);
-    if (status != SHS_OK) {
-        printf("device: CPU (%s)\n", reason);
-        return;
-    }
-    ctx->engine = shs_cl_engine(example_device);
-}
-#else
-static inline void use_device(shs_context *ctx, const char *chosen) {
-    (void)ctx;
-    if (strcmp(chosen, "auto")) fail(EXIT_ERROR, "--device %s: this program was built without OpenCL", chosen);
-    printf("device: CPU (this program was built without OpenCL)\n");
-}
-#endif
-
-/* When the context's last call is done. */
-static inline void example_end(void) {
-#ifdef EXAMPLE_OPENCL
-    int i;
-    for (i = 0; i < SHS_SPLIT_MOST; i++) {
-        shs_cl_destroy(example_devices[i]);
-        example_devices[i] = NULL;
-    }
-#endif
-}
-
-/* Each thread takes memory and starts slowly: four for each processor are plenty, and 64 are always allowed. */
-static inline int sane_threads(int threads) {
-    long most = 64;
-#if defined(EXAMPLE_POSIX) && defined(_SC_NPROCESSORS_ONLN)
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    if (processors < INT_MAX / 4 && 4 * processors > most) most = 4 * processors;
-#endif
-    if (threads <= most) return threads;
-    warn("--threads: %d are too many here: %ld are used", threads, most);
-    return (int)most;
-}
-
-/* A context with so many threads, 0 = all, a progress bar when somebody watches, and the device; NULL is the CPU. */
-static inline shs_context example_context(int threads, const char *device) {
-    shs_context ctx = SHS_ZERO;
-    ctx.threads = sane_threads(threads);
-#ifdef EXAMPLE_POSIX
-    if (isatty(STDERR_FILENO)) ctx.progress_fn = progress_bar;
-#endif
-#ifndef _OPENMP
-    if (threads > 1) warn("--threads: built without OpenMP, so there is one");
-#endif
-    if (device && !strcmp(device, "cpu")) printf("device: CPU\n");
-    else if (device) use_device(&ctx, device);
-    return ctx;
-}
+#include "devices.h"
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 

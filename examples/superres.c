@@ -248,13 +248,13 @@ static shs_cube columns(shs_real *A, int rows, size_t count) {
 }
 
 /* Y: the components of the features F of m patches. */
-static void components(const shs_context *ctx, const shs_pca *pca, shs_real *F, size_t m, shs_real *Y) {
+static shs_status components(const shs_context *ctx, const shs_pca *pca, shs_real *F, size_t m, shs_real *Y) {
     shs_cube cube = columns(F, pca->bands, m);
     shs_sink sink = SHS_ZERO;
     sink.pixels = Y;
     sink.type = SHS_TYPE_REAL;
     sink.interleave = SHS_INTERLEAVE_BIP;
-    check(shs_pca_transform(ctx, pca, &cube, &sink), "the components of the patches");
+    return shs_pca_transform(ctx, pca, &cube, &sink);
 }
 
 static shs_omp_options coding_options(void) {
@@ -349,6 +349,7 @@ static void learn(const shs_context *ctx, char **names, int count, const setting
     shs_ksvd_options learning = SHS_ZERO;
     shs_pca_options most = SHS_ZERO;
     samples t = SHS_ZERO;
+    signals_work work = SHS_ZERO;
     shs_codes codes;
     shs_cube cube;
     shs_real *Y;
@@ -364,7 +365,7 @@ static void learn(const shs_context *ctx, char **names, int count, const setting
     check(shs_pca_fit(ctx, &cube, &most, &d->model.pca), "the components of the patches");
     k = d->model.pca.components;
     Y = ALLOCATE(shs_real, t.m * (size_t)k);
-    components(ctx, &d->model.pca, t.F, t.m, Y);
+    check(components(ctx, &d->model.pca, t.F, t.m, Y), "the components of the patches");
     free(t.F);
     d->low = ALLOCATE(shs_real, (size_t)k * (size_t)d->n);
     d->high = ALLOCATE(shs_real, (size_t)d->p * (size_t)d->n);
@@ -372,7 +373,14 @@ static void learn(const shs_context *ctx, char **names, int count, const setting
     learning.iterations = s->iterations;
     learning.seed = s->seed;
     learning.coding = coding_options();
-    check(shs_ksvd_ex(ctx, k, d->n, t.m, Y, k, &learning, d->low, k, &codes, NULL), "learning D_l");
+    work.p = k;
+    work.n = d->n;
+    work.m = t.m;
+    work.Y = Y;
+    work.D = d->low;
+    work.learning = &learning;
+    work.codes = &codes;
+    check(learn_on_devices(ctx, &work), "learning D_l");
     solve_high(ctx, &t, &codes, d);
     progress_clear();
     printf("learnt from %zu patches: %d atoms of %d components\n", t.m, d->n, k);
@@ -388,18 +396,46 @@ typedef struct batch {
     shs_codes codes;
 } batch;
 
+/* What patches of a batch lack: Z of F. */
+typedef struct batch_work {
+    const dictionaries *d;
+    const batch *b;
+    size_t count;
+} batch_work;
+
+/* The part of a rank, in the batch's own arrays. */
+static shs_status code_as_rank(const shs_context *ctx, void *arg) {
+    const batch_work *w = (const batch_work *)arg;
+    const dictionaries *d = w->d;
+    const batch *b = w->b;
+    const shs_pca *pca = &d->model.pca;
+    const shs_omp_options coding = coding_options();
+    const int k = pca->components;
+    size_t first, count = devices_range(ctx, w->count, &first);
+    shs_real *Y = b->Y + first * (size_t)k, *Z = b->Z + first * (size_t)d->p;
+    shs_codes mine = ranks_codes(&b->codes, first, count);
+    shs_context alone = *ctx; /* each rank's patches are its own affair */
+    shs_status status;
+    alone.reduce_fn = NULL;
+    alone.progress_fn = NULL; /* there is one bar for all batches */
+    if (count == 0) return SHS_OK;
+    status = components(&alone, pca, b->F + first * (size_t)pca->bands, count, Y);
+    if (status == SHS_OK) status = shs_omp_ex(&alone, k, d->n, d->low, k, count, Y, k, &coding, &mine, NULL, NULL);
+    if (status == SHS_OK) status = shs_codes_synthesize(&alone, d->p, d->n, d->high, d->p, &mine, 0, count, Z, d->p);
+    return status;
+}
+
 /* Adds to sum and weight what patches first .. first+count-1 lack; rich are the features of the picture grey. */
 static void enlarge_batch(const shs_context *ctx, const shs_image *rich, const shs_image *grey, size_t first, size_t count,
                           const dictionaries *d, batch *b, shs_real *sum, shs_real *weight) {
     const shs_patches set = patches_of(d->factor);
-    const shs_omp_options coding = coding_options();
-    const shs_pca *pca = &d->model.pca;
-    const int k = pca->components;
+    batch_work w;
+    w.d = d;
+    w.b = b;
+    w.count = count;
     b->codes.m = count;
-    check(shs_patches_get(ctx, rich, &set, first, count, b->F, pca->bands, NULL, NULL), "taking the patches");
-    components(ctx, pca, b->F, count, b->Y);
-    check(shs_omp_ex(ctx, k, d->n, d->low, k, count, b->Y, k, &coding, &b->codes, NULL, NULL), "coding the patches");
-    check(shs_codes_synthesize(ctx, d->p, d->n, d->high, d->p, &b->codes, 0, count, b->Z, d->p), "putting atoms together");
+    check(shs_patches_get(ctx, rich, &set, first, count, b->F, d->model.pca.bands, NULL, NULL), "taking the patches");
+    check(on_devices(ctx, code_as_rank, &w), "coding the patches");
     check(shs_patches_put(ctx, grey, &set, first, count, b->Z, d->p, NULL, NULL, sum, weight), "putting the patches back");
 }
 

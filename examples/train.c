@@ -164,6 +164,18 @@ static shs_ksvd_options learning_options(const settings *s) {
     return o;
 }
 
+static signals_work signals_of(const training *t, shs_real *D, const shs_ksvd_options *learning, shs_ksvd_report *report) {
+    signals_work w = SHS_ZERO;
+    w.p = t->p;
+    w.n = t->n;
+    w.m = t->m;
+    w.Y = t->Y;
+    w.D = D;
+    w.learning = learning;
+    w.report = report;
+    return w;
+}
+
 /* The runs to compare with: the same but for the number of atoms at a time; of them only the errors stay. */
 static void learn_others(const shs_context *ctx, const settings *s, training *t) {
     shs_real *D = ALLOCATE(shs_real, (size_t)t->p * (size_t)t->n);
@@ -171,17 +183,19 @@ static void learn_others(const shs_context *ctx, const settings *s, training *t)
     for (c = 0; c < s->compare.count; c++) {
         shs_ksvd_options o = learning_options(s);
         shs_ksvd_report report = SHS_ZERO;
+        signals_work w = signals_of(t, D, &o, &report);
         t->others[c] = ALLOCATE(shs_ksvd_record, s->iterations);
         o.parallel_atoms = s->compare.list[c].value;
         o.parallel_atoms_steps = 0;
         report.history = t->others[c];
-        check(shs_ksvd_ex(ctx, t->p, t->n, t->m, t->Y, t->p, &o, D, t->p, NULL, &report), "learning to compare");
+        check(learn_on_devices(ctx, &w), "learning to compare");
     }
     free(D);
 }
 
 static void learn(const shs_context *ctx, const settings *s, training *t) {
     shs_ksvd_options learning = learning_options(s);
+    signals_work w = signals_of(t, t->D, &learning, &t->report);
     shs_codes codes = SHS_ZERO;
     double *uses;
     size_t i;
@@ -194,7 +208,8 @@ static void learn(const shs_context *ctx, const settings *s, training *t) {
         t->report.round_history = ALLOCATE(shs_wide, (size_t)s->iterations * (size_t)t->report.round_stride);
     }
     check(shs_codes_create(ctx, t->m, s->sparsity, &codes), "the codes");
-    check(shs_ksvd_ex(ctx, t->p, t->n, t->m, t->Y, t->p, &learning, t->D, t->p, &codes, &t->report), "learning the dictionary");
+    w.codes = &codes;
+    check(learn_on_devices(ctx, &w), "learning the dictionary");
     learn_others(ctx, s, t);
     progress_clear();
     uses = ALLOCATE(double, t->n);
@@ -327,12 +342,74 @@ static void check_source(const source *from) {
     check(from->status, from->name);
 }
 
+/* Learning batch by batch on several devices: each gets its part of every batch. */
+typedef struct online_work {
+    source *from;
+    const training *t;
+    const shs_online_options *o; /* of one device */
+    size_t loaded, count;        /* batches read so far; signals of the last one, */
+    shs_real *Y;                 /* and these */
+    shs_online_report *report;
+} online_work;
+
+typedef struct online_rank {
+    online_work *all;
+    const shs_context *ctx;
+    size_t taken; /* batches */
+} online_rank;
+
+/* A rank's part of the next batch, which the first rank that comes reads. The others have taken theirs of the batch before,
+   since all ranks have reduced its sums. */
+static int deliver_part(void *user, int p, size_t most, shs_real *Y, size_t *count) {
+    online_rank *mine = (online_rank *)user;
+    online_work *all = mine->all;
+    size_t first;
+    ranks_lock(mine->ctx);
+    if (mine->taken == all->loaded) {
+        all->count = 0;
+        if (all->from->status == SHS_OK) (void)deliver(all->from, p, all->o->batch, all->Y, &all->count);
+        all->loaded++;
+    }
+    mine->taken++;
+    *count = devices_range(mine->ctx, all->count, &first);
+    if (*count > most) *count = most;
+    memcpy(Y, all->Y + first * (size_t)p, *count * (size_t)p * sizeof *Y);
+    ranks_unlock(mine->ctx);
+    return all->from->status != SHS_OK;
+}
+
+static shs_status learn_online_as_rank(const shs_context *ctx, void *arg) {
+    online_work *all = (online_work *)arg;
+    const training *t = all->t;
+    shs_online_options o = *all->o;
+    online_rank mine = {all, ctx, 0};
+    shs_real *D = t->D;
+    shs_status status;
+    size_t first, part;
+    int r;
+    if (ctx->ranks < 2) return shs_online_ex(ctx, t->p, t->n, deliver, all->from, &o, D, t->p, all->report);
+    o.batch = 1; /* the largest part: all ranks must name the same */
+    for (r = 0; r < ctx->ranks; r++) {
+        part = ranks_range_of(r, ctx->ranks, example_ranks.shares, all->o->batch, &first);
+        if (part > o.batch) o.batch = part;
+    }
+    if (ctx->rank == 0) return shs_online_ex(ctx, t->p, t->n, deliver_part, &mine, &o, D, t->p, all->report);
+    o.test = NULL; /* errors of the test set add up, too */
+    o.test_m = 0;
+    D = (shs_real *)malloc((size_t)t->p * (size_t)t->n * sizeof *D);
+    if (!D) return SHS_NO_MEMORY;
+    status = shs_online_ex(ctx, t->p, t->n, deliver_part, &mine, &o, D, t->p, NULL);
+    free(D);
+    return status;
+}
+
 /* The first signals are the test set, which is not learnt from. */
 static void learn_online(const shs_context *ctx, const settings *s, source *from, training *t) {
     shs_online_options o = SHS_ZERO;
     size_t n = (size_t)t->n, p = (size_t)t->p, test = (size_t)s->test, count, j;
     shs_real *held;
     double *energy = ALLOCATE(double, n);
+    online_work work = SHS_ZERO;
     shs_status status;
     if (test >= from->m) fail(EXIT_USAGE, "--test: %d of %zu signals leave none to learn from", s->test, from->m);
     held = ALLOCATE(shs_real, p * (test ? test : 1));
@@ -352,7 +429,13 @@ static void learn_online(const shs_context *ctx, const settings *s, source *from
     t->online.history_most = o.batches;
     t->online.sums_xx = ALLOCATE(shs_wide, n * n);
     t->online.sums_yx = ALLOCATE(shs_wide, p * n);
-    status = shs_online_ex(ctx, t->p, t->n, deliver, from, &o, t->D, t->p, &t->online);
+    work.from = from;
+    work.t = t;
+    work.o = &o;
+    work.Y = ALLOCATE(shs_real, p * o.batch);
+    work.report = &t->online;
+    status = on_devices(ctx, learn_online_as_rank, &work);
+    free(work.Y);
     check_source(from);
     check(status, from->name);
     progress_clear();

@@ -52,7 +52,7 @@ test-tsan: | build $(BEFORE)
 	@if echo 'int main(void) { _Pragma("omp parallel") { } return 0; }' | $(OMP_CC) -fopenmp -fsanitize=thread -x c - \
 		-o build/probe.archer && ARCHER_OPTIONS=verbose=1 build/probe.archer 2>&1 | grep -q 'Archer detected'; then \
 		$(MAKE) run-tsan-openmp; else echo "skipped: $(OMP_CC) has no OpenMP with Archer here"; fi
-$(foreach v,tsan tsan-openmp,$(eval $(call runs,$(v),test_threads)))
+$(foreach v,tsan tsan-openmp,$(eval $(call runs,$(v),test_threads test_thread_ranks)))
 build/tsan%.run: RUN = TSAN_OPTIONS=ignore_noninstrumented_modules=$(if $(findstring openmp,$@),1,0)
 
 # What is used must have been written. All code has to be compiled for it: the C library's part is in the sanitizer's runtime,

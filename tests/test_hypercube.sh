@@ -1808,6 +1808,32 @@ check "cpu" good pca scene_bil.hdr same.hdr --components 3 --rescale 0,255 --typ
 check "cpu: says so" grep -qx "device: CPU" out.txt
 cp same.img cpu.img
 fails "no name of a device" 2 "its value is empty" pca scene_bil.hdr bad.hdr --components 3 --device ""
+# Ranks as threads, of which each has some of the lines: the processor as several devices, in memory and streamed.
+floats() {
+    check "$1" perl -e 'my @x = map { local (@ARGV, $/) = $_; [unpack "f<*", scalar <>] } @ARGV; exit 1 if @{$x[0]} != @{$x[1]};
+        my $most = 0; for (@{$x[0]}) { $most = abs $_ if abs $_ > $most }
+        for (0 .. $#{$x[0]}) { exit 1 if abs($x[0][$_] - $x[1][$_]) > 1e-5 * $most }' "$2" "$3"
+}
+for m in "pca --components 3" "mnf --components 3" "mnf --components 3 --noise lower" "ica --components 3" rx \
+    "rx --local 3,9 --bands 1-4" "detect --target 3,3" "detect --target 3,3 --fit-step 2" "denoise --components 4" \
+    "unmix --endmembers atgp --count 3" "unmix --endmembers vca --count 3" "unmix --endmembers learn --count 3" \
+    "rx --class classes.hdr" "pca --components 2 --mask half.hdr"; do
+    case $m in *classes.hdr*) "$program" convert scene_bil.hdr classes.hdr --bands 7 --range 0,2 --type u8 >/dev/null ;; esac
+    case $m in *half.hdr*) "$program" convert scene_bil.hdr half.hdr --bands 30 --range 0,1 --type u8 >/dev/null ;; esac
+    bands=$(case $m in *--bands*) ;; *) echo --bands 1-20 ;; esac)
+    # shellcheck disable=SC2086 # words
+    check "one device: $m" run ${m%% *} scene_bil.hdr alone.hdr ${m#"${m%% *}"} $bands
+    for how in "--device cpu,cpu" "--device cpu:1,cpu:2,cpu:0.5 --block 7"; do
+        # shellcheck disable=SC2086 # words
+        check "several, $how: $m" run ${m%% *} scene_bil.hdr ranks.hdr ${m#"${m%% *}"} $bands $how
+        floats "several, $how: as one: $m" alone.img ranks.img
+    done
+    rm -f alone.* ranks.*
+done
+fails "a share that is nothing" 2 "the share '0' is not above 0" pca scene_bil.hdr bad.hdr --components 3 --device cpu:0,cpu
+fails "too many devices" 2 "more than 16" pca scene_bil.hdr bad.hdr --components 3 --device "$(printf 'cpu,%.0s' $(seq 17))"
+fails "no device behind a comma" 2 "a name is missing" pca scene_bil.hdr bad.hdr --components 3 --device cpu,
+fails "several devices: what has no variance" 1 "they have no variance" rx scene_bil.hdr bad.hdr --window 0,0,1,1 --device cpu,cpu
 rm -f same.*
 run pca scene_bil.hdr same.hdr --components 3 --rescale 0,255 --type u8 --device auto
 got=$?
@@ -1833,7 +1859,7 @@ if run pca scene_bil.hdr same.hdr --components 3 --rescale 0,255 --type u8 --dev
         check "$m: one call: the same bytes as of two" cmp two.img same.img
     done
     # Several share the lines: one device twice, one and a processor, all there are.
-    for d in 0,0 0,cpu all; do
+    for d in 0,0 0,cpu 0:3,cpu:1 all; do
         check "several devices, $d: runs" run pca scene_bil.hdr same.hdr --components 3 --rescale 0,255 --type u8 --device $d
         check "several devices, $d: the same components" bytes_within cpu.img same.img 1
     done

@@ -2,9 +2,10 @@
 # The programs for MPI with 1, 2 and 4 ranks on one machine: the same results as without MPI, and whatever goes wrong on one rank,
 # every rank ends, says so, and leaves no output. Each run has a limit in time. From the project's root:
 #
-#     bash tests/test_mpi.sh FOLDER        FOLDER has cube_mpi, train_mpi and code_mpi, built with -DRANKS_TEST
+#     bash tests/test_mpi.sh FOLDER        FOLDER has cube_mpi, train_mpi and code_mpi, built with -DRANKS_TEST, and hypercube
 programs=$(cd "$1" && pwd) || exit 2
 hypercube=$PWD/build/hypercube
+same_flags=$programs/hypercube
 readme=$PWD/README.md
 root=$PWD
 # shellcheck source=tests/programs.sh
@@ -78,6 +79,16 @@ for mode in pca ica mnf rx; do
         layout=$([ $layout = bsq ] && echo bil || echo bip)
     done
 done
+# Ranks as threads of one program: two, each with the lines that MPI's rank has, give the same bytes.
+for mode in pca ica mnf rx; do
+    many=$([ $mode = rx ] || echo "--components 3")
+    # shellcheck disable=SC2086 # words
+    check "$mode: two ranks of MPI" good_ranks 2 "$cube" $mode bsq.hdr two_$mode.hdr $many --block 2
+    # shellcheck disable=SC2086 # words
+    check "$mode: two threads" "$same_flags" $mode bsq.hdr threads_$mode.hdr $many --interleave bsq --block 2 --device cpu:7,cpu:6
+    check "$mode: two ranks of MPI and two threads: the same bytes" cmp two_$mode.img threads_$mode.img
+done
+RANKS_FAULT= ends "several devices of a rank" 2 "a rank has one device" -n 2 "$cube" pca bsq.hdr bad.hdr --device 0,1
 check "apply" good_ranks 4 "$cube" apply pca1.model bsq.hdr applied.hdr
 same "apply: as fitted" alone_pca.img applied.img 2e-4
 check "hypercube applies the model of four ranks" "$hypercube" apply ica4.model bsq.hdr applied_ica.hdr

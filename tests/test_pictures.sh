@@ -56,6 +56,15 @@ if [ -c /dev/full ]; then
 else
     skip "there is no /dev/full"
 fi
+# Several devices, as which the processor passes here: the same error, in grey and in colour.
+colour() { printf 'P6\n48 40\n255\n'; awk 'BEGIN { for (i = 0; i < 48 * 40 * 3; i++) printf "%c", 40 + (i * i / 7 + i % 96) % 87 }'; }
+LC_ALL=C colour >colour.ppm
+psnrs() { run "$1" "out.${1##*.}" --sigma 20 $few --reference "$1" --device "$2" && grep -o ' psnr=[0-9.]*' out.txt; }
+for name in small.pgm colour.ppm; do
+    one=$(psnrs $name cpu)
+    check "$name: an error" test -n "$one"
+    for d in cpu,cpu cpu:1,cpu:3,cpu:2; do check "$name, --device $d: as one" test "$(psnrs $name $d)" = "$one"; done
+done
 check "--threads 100000: runs" run small.pgm out.pgm --sigma 20 $few --threads 100000
 check "--threads 100000: says so" grep -q -- '--threads: 100000 are too many' err.txt
 check "--threads 100000: the same picture" cmp out.pgm first.pgm
@@ -232,6 +241,10 @@ check "better than bicubic interpolation" awk '/^psnr/ { split($1, a, "="); spli
     END { exit !found }' out.txt
 check "--compare: the bicubic picture" test "$(size_of out_bicubic.pgm)" = "256 256"
 cp out.pgm first.pgm
+enlarged() { run half.pgm other.pgm half.pgm $few --compare drawn.pgm --device "$1" && grep -o ' psnr=[0-9.]*' out.txt; }
+one=$(enlarged cpu)
+check "several devices: an error" test -n "$one"
+for d in cpu,cpu cpu:1,cpu:3,cpu:2; do check "--device $d: as one" test "$(enlarged $d)" = "$one"; done
 check "--train" good --train half.pgm --save two.model $few --threads 3
 check "--dictionary: the same picture, by any threads" bash -c "'$program' half.pgm out.pgm --dictionary two.model --threads 2 && cmp out.pgm first.pgm"
 check "--save beside" good half.pgm out.pgm half.pgm $few --save again.model
@@ -493,15 +506,29 @@ check "a gnuplot that ends at once" env PATH="$PWD/bin:$PATH" "$program" small.p
 
 # Several devices, of which PoCL on the processor may be one twice, and the processor beside it: the error is that of one.
 echo "== devices"
-rms() { good small.pgm $few --out dev --device "$1" >/dev/null && sed -n 's/^rms error.* \([0-9.]*\) at the end.*/\1/p' out.txt; }
-if run small.pgm $few --out dev --device 0; then
-    one=$(rms 0)
-    for d in 0,0 0,cpu cpu,cpu all; do check "--device $d: as one" test "$(rms $d)" = "$one"; done
-    fails "a device that is not there" 1 "there is no device 99" small.pgm $few --out lost --device 0,99
-    fails "a list that ends early" 2 "a name is missing" small.pgm $few --out lost --device 0,
-    fails "too many devices" 2 "more than 16" small.pgm $few --out lost --device "$(printf 'cpu,%.0s' $(seq 17))"
+many="drawn.pgm --atoms 32 --patches 500 --sparsity 2"
+rms() { good $many --out dev --device "$@" >/dev/null && sed -n 's/^rms error.* \([0-9.e-]*\) in the last.*/\1/p
+    s/^rms error.* \([0-9.e-]*\) at the end.*/\1/p
+    s/^of the test set.* \([0-9.e-]*\) at the end.*/\1/p' out.txt; }
+as_one() { # DEVICES of which the first is alone; $how are options
+    local one
+    # shellcheck disable=SC2086 # words
+    one=$(rms $1 $how)
+    check "--device $1 $how: an error" test -n "$one"
+    shift
+    # shellcheck disable=SC2086 # words
+    for d in "$@"; do check "--device $d $how: as one" test "$(rms $d $how)" = "$one"; done
+}
+for how in "--iterations 2" "--iterations 2 --compare 3" "--online --batch 50 --test 20"; do
+    as_one cpu cpu,cpu cpu:3,cpu:1,cpu
+done
+if run $many --iterations 1 --out dev --device 0; then
+    for how in "--iterations 2" "--online --batch 50 --test 20"; do as_one 0 0,0 0,cpu 0:1,cpu:3 all; done
+    fails "a device that is not there" 1 "there is no device 99" $many --out lost --device 0,99
 else
     skip "no OpenCL device works here: $(tail -n 1 err.txt)"
 fi
+fails "a list that ends early" 2 "a name is missing" $many --out lost --device cpu,
+fails "too many devices" 2 "more than 16" $many --out lost --device "$(printf 'cpu,%.0s' $(seq 17))"
 
 the_end

@@ -25,14 +25,14 @@ static shs_pca_options pca_options(const job *j) {
    output's bands known before. On the CPU two calls are as fast and can be timed. */
 static void select_one_call(job *j) {
     int same = j->fit.mask == j->cube.mask && j->fit.mask_fn == j->cube.mask_fn;
-    j->one_call = j->ctx.engine && (j->mode & (PCA | MNF | ICA)) && j->s->components && same && !j->s->rescale;
+    j->one_call = (j->ctx.engine || example_ranks.count) && (j->mode & (PCA | MNF | ICA)) && j->s->components && same && !j->s->rescale;
     if (j->one_call) j->out.bands = j->s->components;
 }
 
 static void fit_components(job *j, int by_noise, shs_pca *pca) {
     shs_pca_options options = pca_options(j);
-    if (j->one_call) check_job(j, (by_noise ? shs_mnf_run : shs_pca_run)(&j->ctx, &j->cube, &options, &j->sink, pca));
-    else check_job(j, (by_noise ? shs_mnf_fit : shs_pca_fit)(&j->ctx, &j->fit, &options, pca));
+    if (j->one_call) check_job(j, run_cube(j, call_on(by_noise ? make_mnf_run : make_pca_run, &j->cube, &j->sink, &options, pca)));
+    else check_job(j, run_cube(j, call_on(by_noise ? make_mnf_fit : make_pca_fit, &j->fit, NULL, &options, pca)));
     progress_clear();
     if (by_noise)
         printf("%d bands, %d components, signal to noise ratio %.4g to %.4g\n", pca->bands, pca->components,
@@ -63,11 +63,12 @@ static void run_pca(const settings *s, enum mode mode, char **names) {
 static void run_denoise(const settings *s, char **names) {
     job *j = job_open_counted(s, DENOISE, names[0], names[1]);
     shs_pca pca;
+    cube_call denoise = call_on(make_pca_denoise, &j->cube, &j->sink, &pca, NULL); /* all components */
     will_keep_model(j);
     fit_components(j, s->mnf, &pca);
     output_start(j, pca.bands, "Noise reduction of ");
     keep_bands(j);
-    check_job(j, shs_pca_denoise(&j->ctx, &pca, 0, &j->cube, &j->sink));
+    check_job(j, run_cube(j, denoise));
     progress_clear();
     output_show(j, "Band", j->bands);
     keep_model(j, "Band", s->mnf ? SHS_MODEL_MNF : SHS_MODEL_PCA, &pca, NULL);
@@ -111,8 +112,8 @@ static void run_ica(const settings *s, char **names) {
     options.components = j->s->components;
     will_keep_model(j);
     select_one_call(j);
-    if (j->one_call) check_job(j, shs_ica_run(&j->ctx, &j->cube, &options, &j->sink, &ica));
-    else check_job(j, shs_ica_fit(&j->ctx, &j->fit, &options, &ica));
+    if (j->one_call) check_job(j, run_cube(j, call_on(make_ica_run, &j->cube, &j->sink, &options, &ica)));
+    else check_job(j, run_cube(j, call_on(make_ica_fit, &j->fit, NULL, &options, &ica)));
     progress_clear();
     print_sources(&ica);
     output_start(j, ica.components, "Independent components of ");
@@ -134,9 +135,12 @@ static int score_classes(job *j, const shs_pca_options *options) {
     int *labels = ALLOCATE(int, (size_t)j->in.samples *(size_t)j->in.lines), *ranks = ALLOCATE(int, MOST_CLASSES), count, k,
         most = 0;
     double *values = ALLOCATE(double, MOST_CLASSES);
+    cube_call call = call_on(make_rx_classes, &j->cube, &j->sink, options, ranks);
     count = read_classes(j, labels, values);
     if (!count) fail(EXIT_ERROR, "%s: --class: no pixel has a class", j->s->classes);
-    check_job(j, shs_rx_classes(&j->ctx, &j->cube, labels, count, options, &j->sink, ranks));
+    call.labels = labels;
+    call.count = count;
+    check_job(j, run_cube(j, call));
     progress_clear();
     for (k = 0; k < count; k++) {
         if (ranks[k]) printf("class %.10g: %d components\n", values[k], ranks[k]);
@@ -170,6 +174,7 @@ static shs_rx_local_options local_options(const settings *s) {
     return options;
 }
 
+/* On the CPU, and not over ranks: their windows would end where their lines do. */
 static int score_locally(job *j, const shs_rx_local_options *options) {
     shs_status status = shs_rx_local(&j->ctx, &j->cube, options, &j->sink);
     if (status == SHS_SINGULAR_COVARIANCE) fail_for_dead_bands(j, status);
@@ -188,12 +193,12 @@ static int score_pixels(job *j, const shs_pca_options *options) {
     int kept = s->save || s->npy || s->stats, rank = 0;
     shs_pca rx = SHS_ZERO;
     if (!kept && !s->fit_only && s->fit_step <= 1) {
-        check_job(j, shs_rx(&j->ctx, &j->cube, options, &j->sink, &rank));
+        check_job(j, run_cube(j, call_on(make_rx, &j->cube, &j->sink, options, &rank)));
         return rank;
     }
-    check_job(j, shs_rx_fit(&j->ctx, &j->fit, options, &rx));
+    check_job(j, run_cube(j, call_on(make_rx_fit, &j->fit, NULL, options, &rx)));
     rank = rx.components;
-    check_job(j, shs_rx_transform(&j->ctx, &rx, &j->cube, &j->sink));
+    check_job(j, run_cube(j, call_on(make_rx_transform, &j->cube, &j->sink, &rx, NULL)));
     if (kept) keep_model(j, "RX", SHS_MODEL_RX, &rx, NULL);
     shs_pca_free(&j->ctx, &rx);
     return rank;

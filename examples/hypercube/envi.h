@@ -461,7 +461,9 @@ typedef struct cube_file {
     int error; /* errno of a failed transfer; 0 where the file ended early */
     void *integers;        /* room for those that write_integers makes */
     uint64_t clamped, met; /* values that did not fit, and valid ones that became the no-data value */
-    uint64_t beyond;       /* values of the last pass that a shs_real cannot hold */
+    uint64_t beyond;       /* values that a shs_real cannot hold, */
+    unsigned char *looked; /* in the lines that are marked here; of as many as there are */
+    int looked_lines;
 } cube_file;
 
 static const char *mapped_name; /* the file that is in memory as it is: where it becomes shorter, the system sends SIGBUS */
@@ -618,17 +620,39 @@ static void end_ahead(cube_file *f) {
     f->ahead.running = 0;
 }
 
+/* Counts values that are too large, in each line once: passes over the cube begin at any line where several devices share
+   them. */
+static void count_beyond(cube_file *f, int first, int lines, const void *block) {
+    const size_t bands = f->interleave == SHS_INTERLEAVE_BSQ ? (size_t)f->bands : 1;
+    const size_t length = (size_t)f->samples * (bands > 1 ? 1 : (size_t)f->bands);
+    size_t b, i;
+    int line;
+    if (f->type != SHS_TYPE_F64 || sizeof(shs_real) > 4) return;
+    if (f->looked_lines != f->lines) {
+        free(f->looked);
+        f->looked = ALLOCATE(unsigned char, f->lines);
+        f->looked_lines = f->lines;
+        f->beyond = 0;
+    }
+    for (line = 0; line < lines; line++) {
+        if (f->looked[first + line]) continue;
+        f->looked[first + line] = 1;
+        for (b = 0; b < bands; b++)
+            for (i = 0; i < length; i++) {
+                const size_t at = (b * (size_t)lines + (size_t)line) * length + i;
+                const double value = get_value(block, at, f->type, f->swap);
+                if (is_beyond(value) && !is_nodata(f, value)) f->beyond++;
+            }
+    }
+}
+
 static int read_now(cube_file *f, int first, int lines, void *block) {
-    size_t count = (size_t)f->samples * (size_t)f->bands * (size_t)lines, i;
+    size_t count = (size_t)f->samples * (size_t)f->bands * (size_t)lines;
     int made = makes_values(f), failed;
     if (made) failed = transfer(f, first, lines, raw_room(f, count), NULL);
     else failed = transfer(f, first, lines, block, NULL);
     if (made && !failed) scale_lines(f, lines, f->raw, block);
-    if (first == 0) f->beyond = 0;
-    for (i = 0; i < count && !failed && f->type == SHS_TYPE_F64; i++) {
-        double value = f->swap ? get_value(block, i, f->type, 1) : ((const double *)block)[i];
-        if (is_beyond(value) && !is_nodata(f, value)) f->beyond++;
-    }
+    if (!failed) count_beyond(f, first, lines, block);
     return failed;
 }
 
@@ -1082,6 +1106,7 @@ static void cube_close(cube_file *f) {
     free(f->part_name);
     free(f->part_header);
     free(f->integers);
+    free(f->looked);
     free(f->wavelength);
     free(f->good);
     free(f->units);

@@ -2,16 +2,19 @@
 #ifndef HYPERCUBE_JOB
 #define HYPERCUBE_JOB
 
+#include "calls.h"
 #include "noise.h"
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 /* ---- a job begins ------------------------------------------------------------------------------------------------- */
 
+/* For several devices, which read lines far from each other: nothing is read ahead. */
+static int read_scattered(void *user, int first, int lines, void *block) {
+    return read_lines((cube_file *)user, first, lines, block);
+}
+
 static void load_or_stream(job *j) {
     if (is_streamed(j)) {
-        j->cube.read_fn = read_stream;
+        j->cube.read_fn = example_ranks.count ? read_scattered : read_stream;
         j->cube.read_user = &j->in;
         if (lines_of_block(j) < j->in.lines) j->cube.block_lines = lines_of_block(j);
         else j->cube.block_lines = j->in.lines;
@@ -456,11 +459,11 @@ static void note_stretch(job *j, int outputs, transform_fn transform, const void
 }
 
 static shs_status transform_by_pca(job *j, const void *fitted, const shs_sink *sink) {
-    return shs_pca_transform(&j->ctx, (const shs_pca *)fitted, &j->cube, sink);
+    return run_cube(j, call_on(make_pca_transform, &j->cube, sink, fitted, NULL));
 }
 
 static shs_status transform_by_ica(job *j, const void *fitted, const shs_sink *sink) {
-    return shs_ica_transform(&j->ctx, (const shs_ica *)fitted, &j->cube, sink);
+    return run_cube(j, call_on(make_ica_transform, &j->cube, sink, fitted, NULL));
 }
 
 static void job_close(job *j) {

@@ -419,7 +419,7 @@ static void run_apply(const settings *s, char **names) {
     int count = ica ? m.ica.components : rx ? 1 : m.pca.components;
     match_bands(j, names[0], &m, &notes);
     output_start(j, count, what[m.kind]);
-    if (rx) check_job(j, shs_rx_transform(&j->ctx, &m.pca, &j->cube, &j->sink));
+    if (rx) check_job(j, run_cube(j, call_on(make_rx_transform, &j->cube, &j->sink, &m.pca, NULL)));
     else if (ica) {
         note_stretch(j, count, transform_by_ica, &m.ica);
         check_job(j, transform_by_ica(j, &m.ica, &j->sink));
@@ -457,8 +457,8 @@ static void run_inverse(const settings *s, char **names) {
         j->out.wavelength = ALLOCATE(double, j->out.bands);
         for (i = 0; i < j->out.bands; i++) j->out.wavelength[i] = from_nanometres(unit, (double)m.wavelengths[i]);
     }
-    check_job(j, ica ? shs_ica_inverse(&j->ctx, &m.ica, &j->cube, &j->sink)
-                     : shs_pca_inverse(&j->ctx, &m.pca, &j->cube, &j->sink));
+    if (ica) check_job(j, run_cube(j, call_on(make_ica_inverse, &j->cube, &j->sink, &m.ica, NULL)));
+    else check_job(j, run_cube(j, call_on(make_pca_inverse, &j->cube, &j->sink, &m.pca, NULL)));
     progress_clear();
     output_show(j, "Band", NULL);
     write_html(j, "Band", NULL);

@@ -169,6 +169,7 @@ static void check_detection(job *j, shs_status status) {
 static void run_detect(const settings *s, char **names) {
     shs_detect_options options = SHS_ZERO;
     shs_moments background = SHS_ZERO;
+    cube_call call;
     spectra targets, undesired = SHS_ZERO;
     scored *pixels = NULL;
     size_t count;
@@ -186,12 +187,14 @@ static void run_detect(const settings *s, char **names) {
     options.undesired = undesired.values;
     options.undesired_count = undesired.count;
     if (s->fit_only || s->fit_step > 1) {
-        check_job(j, shs_moments_create(&j->ctx, j->cube.band_count, &background));
-        check_job(j, shs_moments_update(&j->ctx, &j->fit, SHS_PRECISION_ALWAYS, &background));
+        check_job(j, run_cube(j, call_on(make_moments, &j->fit, NULL, NULL, &background)));
         options.background = &background;
     }
     output_start(j, targets.count, "Target scores of ");
-    check_detection(j, shs_detect(&j->ctx, &j->cube, targets.count, targets.values, j->cube.band_count, &options, &j->sink));
+    call = call_on(make_detect, &j->cube, &j->sink, &options, NULL);
+    call.count = targets.count;
+    call.spectra = targets.values;
+    check_detection(j, run_cube(j, call));
     progress_clear();
     j->out.names = targets.names;
     j->look = options.method == SHS_DETECTOR_SAM ? LOOK_LOW : LOOK_HIGH;

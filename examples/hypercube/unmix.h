@@ -34,7 +34,7 @@ static shs_endmembers endmembers_of(job *j, shs_extractor method) {
     options.method = method;
     options.count = j->s->count;
     options.seed = j->s->seed;
-    check_unmixing(j, shs_endmembers_find(&j->ctx, &j->fit, &options, &found));
+    check_unmixing(j, run_cube(j, call_on(make_endmembers, &j->fit, NULL, &options, &found)));
     progress_clear();
     return found;
 }
@@ -118,6 +118,7 @@ static spectra spectra_learnt(job *j) {
     shs_endmembers from = endmembers_of(j, SHS_EXTRACTOR_ATGP);
     shs_ksvd_options o = SHS_ZERO;
     shs_ksvd_report report = SHS_ZERO;
+    signals_work work = SHS_ZERO;
     shs_codes codes = SHS_ZERO;
     spectra s = SHS_ZERO;
     size_t p = (size_t)from.bands, n = (size_t)from.count, m, i, k;
@@ -134,7 +135,15 @@ static spectra spectra_learnt(job *j) {
     if (o.coding.sparsity > from.count)
         fail(EXIT_USAGE, "--sparsity: %d is more than --count %d", o.coding.sparsity, from.count);
     check_job(j, shs_codes_create(&j->ctx, m, o.coding.sparsity, &codes));
-    check_job(j, shs_ksvd_ex(&j->ctx, from.bands, from.count, m, Y, from.bands, &o, D, from.bands, &codes, &report));
+    work.p = from.bands;
+    work.n = from.count;
+    work.m = m;
+    work.Y = Y;
+    work.D = D;
+    work.learning = &o;
+    work.codes = &codes;
+    work.report = &report;
+    check_job(j, learn_on_devices(&j->ctx, &work));
     progress_clear();
     s.count = from.count;
     s.names = ALLOCATE(char *, n);
@@ -377,6 +386,7 @@ static void run_unmix(const settings *s, char **names) {
     shs_constraint constraint = (shs_constraint)(s->constraint ? choose("--constraint", s->constraint, constraints, 4) : 3);
     spectra of, published = SHS_ZERO;
     cube_file known = SHS_ZERO;
+    cube_call call;
     int *match, k, found;
     double angle = 0;
     FILE *page;
@@ -396,7 +406,10 @@ static void run_unmix(const settings *s, char **names) {
     for (k = 0; k < of.count; k++) match[k] = k;
     if (s->published) angle = match_published(j, &of, &published, match);
     output_start(j, of.count, "Abundances in ");
-    check_unmixing(j, shs_unmix(&j->ctx, &j->cube, of.count, of.values, j->cube.band_count, constraint, &j->sink));
+    call = call_on(make_unmix, &j->cube, &j->sink, &constraint, NULL);
+    call.count = of.count;
+    call.spectra = of.values;
+    check_unmixing(j, run_cube(j, call));
     progress_clear();
     j->out.names = of.names;
     output_show(j, "Abundance", NULL);

@@ -189,6 +189,8 @@ static inline shs_context ranks_context(int threads, const char *device) {
     MPI_Comm_rank(host, &number);
     MPI_Comm_size(host, &neighbours);
     MPI_Comm_free(&host);
+    if (device && (strchr(device, ',') || !strcmp(device, "all")))
+        fail(EXIT_USAGE, "--device %s: a rank has one device: --device each, and a rank for each device", device);
 #ifdef EXAMPLE_OPENCL
     if (device && !strcmp(device, "each")) {
         const int index = one_of_all(number);
