@@ -7,8 +7,7 @@
 /* Of the pixels that are fitted to. */
 static shs_moments count_moments(job *j) {
     shs_moments m = SHS_ZERO;
-    check_job(j, shs_moments_create(&j->ctx, j->cube.band_count, &m));
-    check_job(j, shs_moments_update(&j->ctx, &j->fit, SHS_PRECISION_ALWAYS, &m));
+    check_job(j, run_cube(j, call_on(make_moments, &j->fit, NULL, NULL, &m)));
     progress_clear();
     return m;
 }
