@@ -131,7 +131,12 @@ build/mpi-test/%: MPI_FLAGS = -O0 -DSPARSEHS_NO_DISPATCH -DEXAMPLE_NO_OPENCL -DR
 build/mpi-test/hypercube: examples/hypercube/hypercube.c | build $(BEFORE)
 	@mkdir -p $(@D)
 	$(CC) -std=c99 $(CPPFLAGS) $(MPI_FLAGS) $(TRACK) -o $@ $< $(LDFLAGS) -pthread -lm
-demo: build/denoise build/inpaint build/train build/superres build/hypercube build/devices ; @sh examples/demo.sh
+# Says what it will do before it compiles.
+DEMO := denoise inpaint train superres hypercube
+demo:
+	@sh examples/demo.sh plan
+	@$(MAKE) -s $(DEMO:%=build/%) $(if $(call probe,-include CL/cl.h),build/devices)
+	@sh examples/demo.sh
 pictures: build/denoise build/train build/superres build/hypercube ; @sh examples/demo.sh pictures
 
 # ---- variants --------------------------------------------------------------------------------------------------------
@@ -230,8 +235,8 @@ $(eval $(call runs,intrinsics,$(addprefix test_,dense eigen kernels coding pixel
 # What `make test` runs under the sanitizers: all but the suites whose arithmetic takes longest there.
 LEFT_TO_ALL := learning dense eigen threads coding pca ica lasso pixels
 WATCHED = $(if $(SANITIZE),$(filter-out $(LEFT_TO_ALL:%=build/asan/test_%.run),$(RUNS_asan)))
-PROGRAM_TESTS := $(addprefix build/,test-hypercube.run test-scene.run test-pictures.run test-texture.run check-examples.run \
-	check-pages.run)
+PROGRAM_TESTS := $(addprefix build/,test-hypercube.run test-scene.run test-pictures.run test-texture.run test-demo.run \
+	check-examples.run check-pages.run)
 LINK_TESTS := $(addprefix build/,check-links.run check-vendoring.run check-claims.run)
 # The longest first, so that none is left for the end.
 USUAL = build/test-hypercube.run $(WATCHED) $(RUNS_double) $(RUNS_float) $(PROGRAM_TESTS) $(LINK_TESTS) $(RUNS_nodouble) \
@@ -271,6 +276,7 @@ $(eval $(call check,test-hypercube,bash tests/test_hypercube.sh $(PROGRAMS)/hype
 $(eval $(call check,test-scene,bash tests/test_scene.sh $(PROGRAMS)/hypercube))
 $(eval $(call check,test-pictures,bash tests/test_pictures.sh $(addprefix $(PROGRAMS)/,denoise train superres inpaint)))
 $(eval $(call check,test-texture,bash tests/test_texture.sh $(PROGRAMS)/texture))
+$(eval $(call check,test-demo,bash tests/test_demo.sh $(PROGRAMS)))
 # The walk-throughs of the examples' own pages say what the programs say.
 $(eval $(call check,check-pages,bash tests/check_pages.sh $(PROGRAMS) examples/hypercube/README.md \
 	examples/hypercube/FIRST_HOUR.md examples/texture/README.md))
@@ -278,6 +284,7 @@ build/check-pages.run: $(addprefix $(PROGRAMS)/,hypercube texture)
 build/test-hypercube.run build/test-scene.run: $(PROGRAMS)/hypercube
 build/test-pictures.run: $(addprefix $(PROGRAMS)/,denoise train superres inpaint)
 build/test-texture.run: $(PROGRAMS)/texture
+build/test-demo.run: $(addprefix $(PROGRAMS)/,denoise inpaint train superres hypercube)
 # What the linker sees; the header renamed, pasted, preprocessed, precompiled; a test named beside every promise; what runs on a
 # microcontroller, on this machine.
 $(eval $(call check,check-links,sh tests/check_links.sh))
