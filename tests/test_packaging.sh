@@ -10,18 +10,17 @@ PATH=$root/build/packagers/bin:$PATH
 
 dist=$work/dist
 has() { command -v "$1" >/dev/null || { skip "$1 is not here: make packaging-deps installs it"; return 1; }; }
-check "the recipes are written" eval '(cd "$root" && URL="file://$dist" sh tools/dist.sh "$dist")'
+check "the recipes are written" eval '(cd "$root" && PARTS=none URL="file://$dist" sh tools/dist.sh "$dist")'
 version=$(sed -n 's/.*sparsehs-\(.*\)\.tar\.gz$/\1/p' "$dist/SHA256SUMS")
-check "nothing is left to fill in" eval '! grep -rE "@(VERSION|URL|SHA256|SHA512)@" "$dist/packaging/"[a-z]* "$dist/embedded"'
+check "nothing is left to fill in" eval '! grep -rE "@(VERSION|URL|SHA256|SHA512|REPOSITORY|CONTACT|DATE)@" "$dist/packaging/"[a-z]* "$dist/embedded"'
 quickstart=$dist/packaging/conan/test_package/quickstart.c
 finds() { "$@" | grep -q "hidden atoms found"; }
 fast="-O1 -DSPARSEHS_NO_DISPATCH"
 
 if has meson; then
-    mkdir -p meson/subprojects/packagefiles/sparsehs meson/subprojects/packagecache
+    mkdir -p meson/subprojects/packagecache
     cp "$quickstart" meson
     cp "$dist/packaging/meson/sparsehs.wrap" meson/subprojects
-    cp "$dist/packaging/meson/meson.build" meson/subprojects/packagefiles/sparsehs
     cat >meson/meson.build <<'PROJECT'
 project('user', 'c')
 executable('quickstart', 'quickstart.c', dependencies: dependency('sparsehs'))
@@ -40,6 +39,33 @@ if has conan; then
         'conan create "$dist/packaging/conan" -nr -o "sparsehs/*:double=True" -tf "" &&
          conan install -nr --requires=sparsehs/$version -o "sparsehs/*:double=True" -g CMakeDeps --output-folder conan_deps &&
          grep -rq -- -DSPARSEHS_DOUBLE conan_deps'
+fi
+
+# Debian's package, built from the archive; the program is compiled with what is in it.
+if command -v dh >/dev/null && command -v dpkg-buildpackage >/dev/null; then
+    mkdir debian && tar -xzf "$dist/sparsehs-$version.tar.gz" -C debian && cp -r "$dist/packaging/debian" "debian/sparsehs-$version"
+    check "Debian: the package is built" eval '(cd "debian/sparsehs-$version" && env -u MAKEFLAGS -u CC dpkg-buildpackage -us -uc -b)'
+    check "Debian: and unpacked" eval 'dpkg-deb -x debian/libsparsehs-dev_*.deb debian/root'
+    check "Debian: the program compiles" ${CC:-cc} $fast -Idebian/root/usr/include "$quickstart" -o debian/quickstart -lm
+    check "Debian: the quickstart runs" finds debian/quickstart
+else
+    skip "dpkg-buildpackage and debhelper are absent: no Debian package"
+fi
+
+# The fuzz targets as OSS-Fuzz builds them, run over the inputs that are kept.
+if echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | clang -fsanitize=fuzzer -x c - -o fuzzer 2>/dev/null; then
+    mkdir -p fuzz/src fuzz/out && tar -xzf "$dist/sparsehs-$version.tar.gz" -C fuzz/src
+    mv "fuzz/src/sparsehs-$version" fuzz/src/sparsehs
+    check "OSS-Fuzz: build.sh builds the targets" env SRC="$work/fuzz/src" OUT="$work/fuzz/out" CC=clang CXX=clang++ CXXFLAGS=-O0 \
+        CFLAGS="-O0 -DSPARSEHS_NO_DISPATCH -fsanitize=fuzzer-no-link" LIB_FUZZING_ENGINE=-fsanitize=fuzzer \
+        "$dist/packaging/oss-fuzz/build.sh"
+    for source in "$root"/tests/fuzz/fuzz_*.c; do
+        target=$(basename "$source" .c)
+        check "OSS-Fuzz: $target has first inputs" test -s "fuzz/out/${target}_seed_corpus.zip"
+        check "OSS-Fuzz: $target runs" "fuzz/out/$target" -runs=0 "fuzz/src/sparsehs/tests/fuzz/corpus/${target#fuzz_}"
+    done
+else
+    skip "clang with libFuzzer is absent: no fuzz targets"
 fi
 
 # vcpkg itself comes with git only: its functions are stood in for.

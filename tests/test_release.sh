@@ -10,7 +10,7 @@ root=$PWD
 # A copy of what the scripts read, for each test to change.
 fresh() {
     rm -rf copy && mkdir -p copy/build copy/tests/api copy/tools && cd copy || exit 2
-    cp "$root"/sparsehs*.h "$root"/*.md "$root/CITATION.cff" .
+    cp "$root"/sparsehs*.h "$root"/*.md "$root/CITATION.cff" "$root/meson.build" .
     cp "$root/tests/api.sh" tests && cp "$root/tools/version.sh" tools
     sh tests/api.sh record
     cd ..
@@ -70,7 +70,8 @@ fresh
 check "one version everywhere" versions
 for place in 'sparsehs.h:s/^\(#define SPARSEHS_VERSION_MINOR\) .*/\1 77/' 'sparsehs.h:1s/v[0-9.]*/v7.7.7/' \
     'sparsehs_cl.h:1s/v[0-9.]*/v7.7.7/' 'sparsehs_cl.h:s/^\(#if SPARSEHS_VERSION_MAJOR\) != [0-9]*/\1 != 7/' \
-    'CITATION.cff:s/^version: .*/version: 7.7.7/' 'CHANGELOG.md:s/^## [0-9.]*/## 7.7.7/'; do
+    'CITATION.cff:s/^version: .*/version: 7.7.7/' "meson.build:s/version: '[0-9.]*'/version: '7.7.7'/" \
+    'CHANGELOG.md:s/^## [0-9.]*/## 7.7.7/'; do
     fresh
     check "changed: $place" change "${place%%:*}" "${place#*:}"
     check "found: $place" eval '! versions'
@@ -87,8 +88,8 @@ check "set: the headers still compile together" eval 'echo "#include \"sparsehs_
 if git -C "$root" rev-parse HEAD >/dev/null 2>&1; then
     git clone -q "$root" one && git clone -q "$root" "another place" || exit 2
     git -C "another place" config tar.umask 0077
-    archive_1() { (umask 077 && cd one && TZ=UTC sh "$root/tools/dist.sh"); }
-    archive_2() { (cd "another place" && touch sparsehs.h && TZ=Asia/Tokyo sh "$root/tools/dist.sh" "$work/by another"); }
+    archive_1() { (umask 077 && cd one && TZ=UTC LC_ALL=C PARTS=none sh "$root/tools/dist.sh"); }
+    archive_2() { (cd "another place" && touch sparsehs.h && TZ=Asia/Tokyo LC_ALL=C.UTF-8 LANG=de_DE.UTF-8 PARTS=none sh "$root/tools/dist.sh" "$work/by another"); }
     check "the archive is made" archive_1
     check "and elsewhere" archive_2
     check "the same bytes" diff -r one/build/dist "by another"

@@ -9,10 +9,16 @@
 #     pair/                               the same as sparsehs.c and a short sparsehs.h, for whom a macro is not wanted
 #     amalgamated/                        both headers as one sparsehs.h
 #     sparsehs-VERSION-py3-none-any.whl   the Python package, which compiles the library at its first import
-#     packaging/                          recipes for package managers (tools/packaging/README.md); URL=... is where the
-#                                         archive will be downloaded from
+#     packaging/                          recipes for package managers and OSS-Fuzz (tools/packaging/README.md). URL=... is the
+#                                         folder that the archive will be downloaded from, REPOSITORY=... what git clones,
+#                                         CONTACT=... an address for mail
+#     sparsehs-VERSION-...manylinux...whl the same with the compiled library (tools/wheel.sh)
+#     pages/course, book, playground      static pages
 #     embedded/sparsehs/                  a library of Arduino and PlatformIO, a component of ESP-IDF
 #     SHA256SUMS                          of all these
+#
+# The compiled wheel and the pages depend on tools, and the course on what this machine measures. PARTS names which of them to make:
+# PARTS="wheel course book playground" is the default, PARTS=none leaves all of them out. A tool that is missing is named.
 set -eu
 umask 022
 LC_ALL=C
@@ -21,6 +27,7 @@ out=${1:-build/dist}
 [ -n "$(git ls-files sparsehs.h 2>/dev/null)" ] || { echo "dist: this is no git repository: a release is made from a commit" >&2; exit 1; }
 git diff --quiet HEAD || echo "dist: some files differ from the last commit, which is what the archive holds" >&2
 
+here=$PWD
 rm -rf "$out"
 mkdir -p "$out/headers" "$out/pair"
 out=$(cd "$out" && pwd)
@@ -101,13 +108,17 @@ cp LICENSE "$out/amalgamated"
 
 # Recipes, with the archive's sums; the library for microcontrollers, with the header inside.
 url=${URL:-https://example.org/sparsehs}
-[ -n "${URL:-}" ] || echo "dist: without URL the recipes name $url" >&2
+[ -n "${URL:-}" ] || echo "dist: without URL, REPOSITORY and CONTACT the recipes name those of $url" >&2
 sha256=$(sha256sum <"$out/$name.tar.gz" | cut -d' ' -f1) sha512=$(sha512sum <"$out/$name.tar.gz" | cut -d' ' -f1)
-(cd tools/packaging && find README.md conan meson vcpkg xmake embedded -type f) | while read -r file; do
+repository=${REPOSITORY:-$url.git} contact=${CONTACT:-sparsehs@example.org}
+date=$(TZ=UTC git -C "$here" log -1 --format=%cd --date=format-local:'%a, %d %b %Y %H:%M:%S +0000')
+(cd tools/packaging && find README.md conan meson vcpkg xmake debian oss-fuzz embedded -type f) | while read -r file; do
     to=packaging/$file
     case $file in embedded/*) to=embedded/sparsehs/${file#embedded/} ;; esac
     mkdir -p "$out/$(dirname "$to")"
-    sed "s|@VERSION@|$version|g; s|@URL@|$url|g; s|@SHA256@|$sha256|g; s|@SHA512@|$sha512|g" "tools/packaging/$file" >"$out/$to"
+    sed "s|@VERSION@|$version|g; s|@URL@|$url|g; s|@SHA256@|$sha256|g; s|@SHA512@|$sha512|g; s|@REPOSITORY@|$repository|g
+        s|@CONTACT@|$contact|g; s|@DATE@|$date|g" "tools/packaging/$file" >"$out/$to"
+    [ ! -x "tools/packaging/$file" ] || chmod 755 "$out/$to"
 done
 mkdir "$out/embedded/sparsehs/src"
 cp sparsehs.h "$out/embedded/sparsehs/src"
@@ -118,6 +129,38 @@ if command -v python3 >/dev/null; then
     (cd examples/python && python3 -B -c 'import sys, build_wheel; build_wheel.build_wheel(sys.argv[1])' "$out")
 else
     echo "dist: no wheel: there is no python3 here" >&2
+fi
+
+# What takes longer, from the same commit.
+parts=${PARTS:-wheel course book playground}
+PATH=$here/build/packagers/bin:$PATH
+[ ! -d "$here/../shared/data" ] || SHS_DATA=${SHS_DATA:-$here/../shared/data}
+export SHS_DATA="${SHS_DATA:-../shared/data}"
+wanted() { case " $parts " in *" $1 "*) ;; *) return 1 ;; esac; }
+lacks() { # PART COMMAND TARGET
+    ! command -v "$2" >/dev/null || return 1
+    echo "dist: no $1: $2 is not here: make $3 installs it" >&2
+}
+if wanted wheel; then
+    SOURCE_DATE_EPOCH=$(git -C "$here" log -1 --format=%ct) sh tools/wheel.sh "$out" >&2
+fi
+if wanted book; then
+    for python in python3 /usr/bin/python3 none; do ! "$python" -c 'import pygments' 2>/dev/null || break; done
+    if [ "$python" = none ]; then
+        echo "dist: no book: pygments is not here: make book-deps installs it" >&2
+    else
+        "$python" -B tools/book.py "$out/pages/book" >&2
+    fi
+fi
+if wanted course && ! lacks course gnuplot course-deps && ! lacks course pandoc course-deps; then
+    OUT=build/course sh examples/course/run.sh >&2
+    mkdir -p "$out/pages/course"
+    cp -r build/course/index.html build/course/pictures "$out/pages/course"
+fi
+if wanted playground && ! lacks playground emcc playground-deps; then
+    sh examples/playground/build.sh build/playground >&2
+    mkdir -p "$out/pages/playground"
+    cp build/playground/index.html "$out/pages/playground"
 fi
 
 cd "$out"

@@ -21,6 +21,7 @@ places() {
 sparsehs.h ^\/\* sparsehs\.h - v@
 sparsehs_cl.h ^\/\* sparsehs_cl\.h - v@
 CITATION.cff ^version: @
+meson.build ^project('sparsehs', 'c', version: '@
 README.md Version @
 END_OF_PLACES
 }

@@ -37,11 +37,13 @@ def metadata(version):
     return lines.encode() + b"\n" + read(HERE, "README.md")
 
 
-def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None, libraries=None, tag="py3-none-any"):
+    """libraries: a folder with float.so and double.so, which go into the wheel (tools/wheel.sh); tag: what they are for."""
     version = ".".join(re.findall(r"#define SPARSEHS_VERSION_\w+ (\d+)", read(ROOT, "sparsehs.h").decode())[:3])
     about = "sparsehs-%s.dist-info/" % version
     files = {about + "METADATA": metadata(version),
-             about + "WHEEL": b"Wheel-Version: 1.0\nGenerator: sparsehs\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+             about + "WHEEL": ("Wheel-Version: 1.0\nGenerator: sparsehs\nRoot-Is-Purelib: %s\nTag: %s\n"
+                               % ("false" if libraries else "true", tag)).encode(),
              about + "LICENSE": read(ROOT, "LICENSE"),
              "sparsehs_sklearn.py": read(HERE, "sparsehs_sklearn.py")}
     for name in sorted(os.listdir(PACKAGE)):
@@ -49,10 +51,12 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
             files["sparsehs/" + name] = read(PACKAGE, name)
     for name, folder in HEADERS.items():
         files["sparsehs/c/" + name] = read(folder, name)
+    for name in ("float.so", "double.so") if libraries else ():
+        files["sparsehs/lib/" + name] = read(libraries, name)
     record = "".join("%s,sha256=%s,%d\n" % (name, base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode(),
                                             len(data)) for name, data in files.items())
     files[about + "RECORD"] = (record + about + "RECORD,,\n").encode()
-    name = "sparsehs-%s-py3-none-any.whl" % version
+    name = "sparsehs-%s-%s.whl" % (version, tag)
     with zipfile.ZipFile(os.path.join(wheel_directory, name), "w") as wheel:
         for path, data in files.items():
             # Without the time of building: the same sources give the same wheel.

@@ -71,7 +71,12 @@ def _compiler():
 
 
 def _libraries():
-    """The paths of the libraries in float and in double, compiled where the cache has none of these sources and this compiler."""
+    """The paths of the libraries in float and in double: those of the wheel, or else compiled where the cache has none of these
+    sources and this compiler. Who names a compiler or flags gets what they make."""
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib")
+    made = [os.path.join(folder, real + ".so") for real in ("float", "double")]
+    if all(map(os.path.exists, made)) and not os.environ.get("SPARSEHS_CC") and not os.environ.get("SPARSEHS_CFLAGS"):
+        return made
     files, compiler, folder = _files(), _compiler(), _cache()
     flags = shlex.split(os.environ.get("SPARSEHS_CFLAGS", "-O2")) + ["-fPIC", "-shared", "-fvisibility=hidden"]
     about = os.stat(compiler[0])
