@@ -43,7 +43,7 @@ cd "$out/tree/$name"
 cp sparsehs.h sparsehs_cl.h LICENSE "$out/headers"
 
 # The pair: the header ends before what checks the versions of two of them; the licence stands in both.
-cut_at='^/\* The API above, or of the file'
+cut_at='^/\* The implementation must have the same version as'
 licence='^/\* LICENCE: '
 for part in "$cut_at" "$licence" '^   Do this:$' '^   TABLE OF CONTENTS$'; do
     [ "$(grep -c "$part" sparsehs.h)" -eq 1 ] || { echo "dist: '$part' stands not once in sparsehs.h" >&2; exit 1; }
