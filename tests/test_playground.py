@@ -8,10 +8,13 @@ This says how much sooner. From the project's root, after make playground:
 import base64
 import os
 import pathlib
+import re
+import struct
 import subprocess
 import sys
 import tempfile
 import time
+import zlib
 
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
@@ -32,6 +35,39 @@ def pixels(name):
     """Of a PGM."""
     data = pathlib.Path(name).read_bytes()
     return data[len(data) - 256 * 256:]
+
+
+def plain_png(width, height, colour):
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    rows = (b"\0" + bytes(colour) * width) * height
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)) +
+            chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+def png(data):
+    """Width, height and the bytes of red, green and blue of a PNG of 8 bits with or without alpha."""
+    at, packed = 8, b""
+    while at < len(data):
+        size, kind = struct.unpack(">I4s", data[at:at + 8])
+        if kind == b"IHDR":
+            width, height, _, colour = struct.unpack(">IIBB", data[at + 8:at + 18])
+        if kind == b"IDAT":
+            packed += data[at + 8:at + 8 + size]
+        at += 12 + size
+    step = 4 if colour == 6 else 3
+    flat, above, out = zlib.decompress(packed), bytearray(width * step), bytearray()
+    for y in range(height):
+        start = y * (width * step + 1)
+        how, row = flat[start], bytearray(flat[start + 1:start + 1 + width * step])
+        for i, value in enumerate(row):
+            left, up, corner = (row[i - step] if i >= step else 0), above[i], (above[i - step] if i >= step else 0)
+            near = min((left, up, corner), key=lambda v: abs(left + up - corner - v))
+            row[i] = (value + (0, left, up, (left + up) // 2, near)[how]) & 255
+        above = row
+        for x in range(width):
+            out += row[x * step:x * step + 3]
+    return width, height, bytes(out)
 
 
 def processor_times():
@@ -68,6 +104,7 @@ with tempfile.TemporaryDirectory() as work:
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     page = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
     page.set_window_size(1200, 1500)
+    page.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": work})
 
     def run(script, *arguments):
         return page.execute_script(script, *arguments)
@@ -98,7 +135,7 @@ with tempfile.TemporaryDirectory() as work:
         """Returns whether it did."""
         run("repaired = null")
         element("repair").click()
-        return until(lambda: run("return repaired !== null") and said() == "Ready.")
+        return until(lambda: run("return repaired !== null") and said().startswith(("Denoised", "Filled in")))
 
     def components():
         """Of the scene by each method, as check sums."""
@@ -114,6 +151,16 @@ with tempfile.TemporaryDirectory() as work:
 
     page.get((folder / "index.html").as_uri())
     check("it starts", until(lambda: said().startswith("Ready")))
+    check("it says what was done", said() == "Ready: noise of sigma 25 added: 20.2 dB. Next: learn and repair.")
+
+    def blank(name):
+        """Whether nothing is painted."""
+        return run("const c = document.getElementById(arguments[0]);"
+                   "return c.getContext('2d').getImageData(0, 0, c.width, c.height).data.every(v => v === 0)"
+                   " && getComputedStyle(c).backgroundColor === 'rgba(0, 0, 0, 0)'", name)
+
+    for name in ("repaired", "dictionary", "colours", "component"):
+        check(f"{name}: no black square before it is computed", blank(name) and not element("save-" + name).is_enabled())
     check("says what it was built for", "sparsehs" in element("build").text)
     check("one thread without a server", "; 1 thread; more where" in element("build").text)
 
@@ -134,13 +181,30 @@ with tempfile.TemporaryDirectory() as work:
     check("step by step", len(steps) >= 3)
     errors = [float(s.text.split("off by ")[1]) for s in steps if "off by" in s.text]
     check("each atom leaves less", errors == sorted(errors, reverse=True) and len(errors) >= 2)
-    until(lambda: said() == "Ready.")
+    check("it says the result", until(lambda: re.fullmatch(r"Denoised: 20\.2 -> 29\.\d dB in [\d.]+ s\.", said())))
+    check("the dB of the status are those below the picture",
+          abs(float(said().split()[3]) - float(element("repaired-says").text.split()[2])) <= 0.051)
     picture_of("picture")
+
+    def saved(name):
+        """The PNG that a button saves, as width, height and bytes of RGB."""
+        target = pathlib.Path(work) / f"sparsehs_{name}.png"
+        element("save-" + name).click()
+        check(f"{name}: saved as PNG", until(target.exists, 30) and said().startswith(f"Saved: sparsehs_{name}.png, "))
+        return png(target.read_bytes())
+
+    width, height, rgb = saved("repaired")
+    want = run("return Array.from(repaired, v => Math.round(Math.min(255, Math.max(0, v))))")
+    check("the saved picture is the repaired one", (width, height) == (256, 256) and
+          all(rgb[3 * i] == rgb[3 * i + 1] == rgb[3 * i + 2] and abs(rgb[3 * i] - v) <= 1 for i, v in enumerate(want)))
+    width, height, rgb = saved("damaged")
+    check("the saved spoilt picture has no mark of a patch", all(rgb[i] == rgb[i + 1] == rgb[i + 2] for i in range(0, len(rgb), 3)))
+    saved("dictionary")
 
     before = element("patch-says").text
     element("damaged").send_keys(Keys.ARROW_LEFT)
     check("the keyboard chooses another patch", until(lambda: element("patch-says").text != before))
-    until(lambda: said() == "Ready.")
+    check("it says how the patch was coded", until(lambda: re.fullmatch(r"Patch coded: \d+ atoms?, error [\d.]+ -> [\d.]+\.", said())))
 
     alone = {"repaired": bits("repaired"), "atoms": bits("dictionary.atoms")}
 
@@ -148,7 +212,7 @@ with tempfile.TemporaryDirectory() as work:
     check("half is removed", until(lambda: "blue" in element("damaged-says").text))
     until(lambda: said().startswith("Ready"))
     element("repair").click()
-    check("what is missing is filled in", until(lambda: said() == "Ready." and "PSNR" in element("repaired-says").text))
+    check("what is missing is filled in", until(lambda: said().startswith("Filled in: ") and "PSNR" in element("repaired-says").text))
     check("everywhere", run("return repaired.every(Number.isFinite)"))
     alone["filled"] = bits("repaired")
 
@@ -166,6 +230,15 @@ with tempfile.TemporaryDirectory() as work:
     element("picture-file").send_keys(str(wrong))
     check("a file that is no picture: a sentence", until(lambda: said() == "wrong.png: no picture that this browser can read"))
 
+    # Colour becomes grey, and the page says why.
+    for colour, words in (((200, 30, 30), True), ((90, 90, 90), False)):
+        file = pathlib.Path(work) / f"plain_{colour[0]}.png"
+        file.write_bytes(plain_png(40, 24, colour))
+        element("picture-file").send_keys(str(file))
+        check("a picture of one's own: its name", until(lambda: element("clean-says").text.startswith(file.name)))
+        check("why it is grey, where it was coloured", ("In grey: " in element("clean-says").text) == words)
+        until(lambda: said().startswith("Ready"))
+
     element("tab-cube").click()
     check("a scene", until(lambda: "160 x 120 pixels and 100 bands" in said()))
     for method, name in (("2", "MNF"), ("4", "FastICA"), ("16", "RX anomalies"), ("1", "PCA")):
@@ -173,6 +246,9 @@ with tempfile.TemporaryDirectory() as work:
         element("analyse").click()
         check(f"{name} of it", until(lambda: said().startswith(name + " of") and "ms" in said()))
         check(f"{name}: finite", run("return found.components.every(Number.isFinite)"))
+    check("it says what was found", re.fullmatch(r"PCA of 160 x 120 x 100: 6 components in \d+ ms\.", said()))
+    check("the components' picture can be saved", saved("colours")[:2] == (160, 120))
+    check("so can a band, without the cursor", all(v[0] == v[1] == v[2] for v in zip(*[iter(saved("band")[2])] * 3)))
     check("eigenvalues fall", run("return found.eigenvalues.every((v, i, a) => i === 0 || v <= a[i - 1]) && found.eigenvalues.length > 50"))
     until(lambda: element("analyse").is_enabled())
     picture_of("cube")
