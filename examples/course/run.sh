@@ -5,9 +5,10 @@
 #     make course [LESSONS="1 4"] [QUICK=1] [OUT=build/course] [KEEP=1]
 #     make test-course          small sizes, and the solutions of the exercises
 #
-# A compiler and make are enough. gnuplot draws the pictures where it is installed, pandoc makes pages of the texts; without
-# them the page shows the pictures that were measured when the lesson was written, and the texts as they are. KEEP=1 puts the
-# pictures beside the texts. Reads $CC, $CFLAGS, $OPENMP and $SHS_DATA.
+# A compiler and make are enough. gnuplot draws the plots and pandoc formats the texts. Without gnuplot the page shows the plots
+# of the author's machine, without pandoc the texts as they are. The page always has all six lessons: a lesson that LESSONS leaves
+# out keeps the results of its last run. A line below each plot says whose machine it is from. KEEP=1 puts the plots beside the
+# texts. Reads $CC, $CFLAGS, $OPENMP and $SHS_DATA.
 set -eu
 here=examples/course
 out=${OUT:-build/course}
@@ -17,11 +18,21 @@ quick=$([ -z "$test${QUICK:-}" ] || echo --quick)
 stop() { echo "course: $*" >&2; exit 1; }
 mkdir -p "$out/bin" "$out/pictures"
 
+lesson_of() { # NUMBER
+    text=$(echo "$here/$1"_*.md)
+    [ -f "$text" ] || stop "LESSONS: there is no lesson $1; 1 to 6 are expected"
+    basename "$text" .md
+}
+for number in 1 2 3 4 5 6; do all="${all:-} $(lesson_of "$number")"; done
 for number in ${LESSONS:-1 2 3 4 5 6}; do
-    text=$(echo "$here/$number"_*.md)
-    [ -f "$text" ] || stop "LESSONS: there is no lesson $number"
-    lessons="${lessons:-} $(basename "$text" .md)"
+    lesson=$(lesson_of "$number")
+    lessons="${lessons:-} $lesson"
 done
+
+# What the page says about this machine and this run.
+processor=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo 2>/dev/null | head -n 1)
+machine="${processor:-$(uname -m)}, $(getconf _NPROCESSORS_ONLN 2>/dev/null || echo some) processors, $(date +%Y-%m-%d)"
+[ -z "$quick" ] || machine="$machine, small sizes (QUICK)"
 
 # ---- build -----------------------------------------------------------------------------------------------------------
 
@@ -55,67 +66,100 @@ run() { # NAME: says what it prints, and keeps it for the page
 }
 for lesson in $lessons; do
     run "$lesson"
+    echo "$machine" >"$out/$lesson.machine"
     [ -z "$test" ] || run "${lesson%%_*}_solutions"
 done
 
 # ---- draw ------------------------------------------------------------------------------------------------------------
 
-# A gnuplot script for one CSV file; its first line says what it is: see course.h.
+# A gnuplot script for one CSV file; its first line says what it is: see course.h. Plots are narrow and their letters large, so that
+# they can be read on a telephone.
 script_of() { # FILE.csv PICTURE.svg
     awk -F, -v file="$1" -v picture="$2" '
         function head(height) {
-            printf "set terminal svg size 760,%d dynamic rounded background rgb \047white\047", height
-            print " font \047sans-serif,13\047"
+            printf "set terminal svg size 520,%d dynamic rounded font \047sans-serif,15\047\n", height
             printf "set output \047%s\047\nset termoption noenhanced\nset datafile separator \047,\047\n", picture
-            print "set grid lc rgb \047#dddddd\047\nset border 3\nset tics nomirror"
+            print "set grid lc rgb \047#cccccc\047\nset border 3\nset tics nomirror"
+            colours = split("#2f7fd1 #d9622b #2a9d5c #a05cc8 #c23b5e #8a7a1f #1a9aa0 #7f7f7f", colour, " ")
+            for (i = 1; i <= colours; i++) printf "set linetype %d lc rgb \047%s\047\n", i, colour[i]
         }
         NR == 1 { kind = $1; title = $2; a = $3; b = $4; scale = $5; next }
         NR == 2 { next }
-        kind == "# ladder" { 
+        kind == "# ladder" {
             n++
-            names = names (n > 1 ? ", " : "") sprintf("\"%s\" %d", $1, n)
             if ($2 < least || n == 1) least = $2
             if ($2 > most) most = $2
         }
         kind == "# curve" && !seen[$1]++ { line[++n] = $1 }
         END {
-            if (kind == "# ladder") {
-                head(120 + 34 * n)
+            if (kind == "# ladder") { # the name of a rung stands above its bar
+                head(110 + 46 * n)
                 printf "set title \"%s\"\nset xlabel \"%s\"\n", title, a
-                printf "set logscale x\nset xrange [%g:%g]\n", least / 2, most * 2
-                printf "set yrange [%g:0.4]\nset ytics (%s)\n", n + 0.6, names
-                print "set style fill solid 0.8\nunset key\nunset grid\nset grid xtics"
-                printf "plot \047%s\047 skip 2 using (%g):($0+1):(%g):2:($0+0.7):($0+1.3)", file, least / 2, least / 2
-                printf " with boxxyerror lc 3, "
-                print "\047\047 skip 2 using 2:($0+1):(sprintf(\" %.4g\", $2)) with labels left"
+                printf "set logscale x\nset xrange [%g:%g]\n", least / 2, most * 2.5
+                printf "set yrange [%g:0.3]\nunset ytics\n", n + 0.6
+                print "set border 1\nset style fill solid 1\nunset key\nunset grid\nset grid xtics"
+                printf "plot \047%s\047 skip 2 using (%g):($0+1):(%g):2:($0+1.08):($0+1.42)", file, least / 2, least / 2
+                printf " with boxxyerror lc 1, "
+                printf "\047\047 skip 2 using 2:($0+1.25):(sprintf(\" %%.4g\", $2)) with labels left, "
+                printf "\047\047 skip 2 using (%g):($0+0.85):1 with labels left\n", least / 2
             } else {
-                head(440)
+                head(400 + 20 * int((n + 1) / 2))
                 printf "set title \"%s\"\nset xlabel \"%s\"\nset ylabel \"%s\"\n", title, a, b
-                print "set key outside below maxcols 3 samplen 2"
+                print "set key outside below maxcols 2 samplen 2"
                 if (scale ~ /x/) print "set logscale x"
                 if (scale ~ /y/) print "set logscale y"
                 for (i = 1; i <= n; i++) {
                     printf "%s\047%s\047 skip 2 using 2:(strcol(1) eq \"%s\" ? $3 : NaN)",
                         (i > 1 ? ", " : "plot "), file, line[i]
-                    printf " with linespoints pt %d ps 0.4 lw 1.5 title \"%s\"", i, line[i]
+                    printf " with linespoints lt %d pt %d ps 0.5 lw 2 title \"%s\"", (i - 1) % colours + 1, i, line[i]
                 }
                 print ""
             }
         }' "$1"
 }
-for picture in "$here"/pictures/*.svg; do [ ! -f "$picture" ] || cp "$picture" "$out/pictures/"; done
+# Letters, axes and background follow the light or dark mode of whoever looks, also where the plot is an image of another page.
+follow_mode() { # PICTURE.svg
+    awk '
+        { print }
+        /^<desc>/ {
+            print "<style>svg { background: #fff; color: #222 }"
+            print "[fill=\"black\"], [fill=\"rgb(0,0,0)\"] { fill: #222 } [stroke=\"black\"], [stroke=\"rgb(  0,   0,   0)\"] { stroke: #222 }"
+            print "@media (prefers-color-scheme: dark) { svg { background: #181b1f; color: #ddd }"
+            print "[fill=\"black\"], [fill=\"rgb(0,0,0)\"] { fill: #ddd } [stroke=\"black\"], [stroke=\"rgb(  0,   0,   0)\"] { stroke: #ddd }"
+            print "[stroke=\"rgb(204, 204, 204)\"] { stroke: #444 } }</style>"
+        }' "$1" >"$1.new" && mv "$1.new" "$1"
+}
+for picture in "$here"/pictures/*.svg; do
+    [ ! -f "$picture" ] || [ -f "$out/pictures/$(basename "$picture" .svg).mine" ] || cp "$picture" "$out/pictures/"
+done
 if command -v gnuplot >/dev/null; then
     for lesson in $lessons; do
         for file in "$out/$lesson"_*.csv; do
             [ -f "$file" ] || continue
-            picture=$out/pictures/$(basename "$file" .csv).svg
+            name=$(basename "$file" .csv)
+            picture=$out/pictures/$name.svg
             script_of "$file" "$picture" | gnuplot || stop "$file: gnuplot could not draw it"
+            follow_mode "$picture"
+            cp "$out/$lesson.machine" "$out/pictures/$name.mine"
             [ -z "${KEEP:-}" ] || { mkdir -p "$here/pictures" && cp "$picture" "$here/pictures/"; }
         done
     done
 fi
 
 # ---- the page --------------------------------------------------------------------------------------------------------
+
+# A line below each plot: whose machine it is from.
+name_machines() {
+    awk -v folder="$out/pictures" '
+        { print }
+        match($0, /src="pictures\/[^"]*\.svg"/) {
+            file = folder "/" substr($0, RSTART + 14, RLENGTH - 19) ".mine"
+            whose = "The author\047s machine: 2 cores with AVX-512, gcc 12, full sizes."
+            if ((getline line <file) > 0) whose = "This machine: " line "."
+            close(file)
+            print "<p class=\"whose\">" whose "</p>"
+        }'
+}
 
 escape() { sed 's/&/\&amp;/g; s/</\&lt;/g; s/>/\&gt;/g'; }
 html_of() { # TEXT.md: with formulas that browsers draw themselves
@@ -135,30 +179,38 @@ page() {
 <style>
 :root { color-scheme: light dark }
 body { font: 17px/1.55 serif; max-width: 46rem; margin: 0 auto; padding: 0 1rem 4rem }
-nav, h1, h2, h3, table { font-family: sans-serif } h1 { font-size: 1.6rem; margin-top: 3.5rem; border-bottom: 2px solid #579 }
+nav, h1, h2, h3, table, .whose { font-family: sans-serif } h1 { font-size: 1.6rem; margin-top: 3.5rem; border-bottom: 2px solid #579 }
 h2 { font-size: 1.2rem } pre { font-size: .82rem; line-height: 1.35; overflow-x: auto; padding: .6rem; border: 1px solid #8886 }
 pre.text { white-space: pre-wrap } table { border-collapse: collapse; font-size: .85rem; display: block; overflow-x: auto }
-th, td { padding: .2rem .6rem; border-bottom: 1px solid #8886; text-align: left } img { max-width: 100%; background: white }
-figure { margin: 1rem 0 } math[display=block] { overflow-x: auto; overflow-y: hidden; padding: .3rem 0 }
+th, td { padding: .2rem .6rem; border-bottom: 1px solid #8886; text-align: left } img { width: 100%; max-width: 35rem }
+figure { margin: 1rem 0 } .whose { font-size: .8rem; opacity: .8; margin: 0 0 1.5rem } math[display=block] { overflow-x: auto; overflow-y: hidden; padding: .3rem 0 }
 </style></head><body><h1>From three loops to the header</h1>
-<p>Six lessons. Each is a ladder from the textbook's routine to the library's, and what this machine reached on each rung.</p>
+<p>Six lessons. Each is a ladder from the textbook's routine to the library's.</p>
+<p>The figures in the texts are from the author's machine: 2 cores with AVX-512, gcc 12. The line below each plot says whose machine
+it is from. The end of each lesson shows what this machine printed.</p>
 <nav><ol>
 END
-    for lesson in $lessons; do
+    for lesson in $all; do
         title=$(sed -n '1s/^# *\([0-9]*\. \)*//p' "$here/$lesson.md" | escape)
         echo "<li value=\"${lesson%%_*}\"><a href=\"#$lesson\">$title</a></li>"
     done
     echo "</ol></nav>"
-    for lesson in $lessons; do
+    for lesson in $all; do
         echo "<article id=\"$lesson\">"
-        html_of "$here/$lesson.md"
-        echo "<details><summary>What this machine printed</summary><pre>"
-        escape <"$out/$lesson.txt"
-        echo "</pre></details></article>"
+        html_of "$here/$lesson.md" | name_machines
+        if [ -f "$out/$lesson.txt" ] && [ -f "$out/$lesson.machine" ]; then
+            echo "<details><summary>What this machine printed</summary><p>$(escape <"$out/$lesson.machine")</p><pre>"
+            escape <"$out/$lesson.txt"
+            echo "</pre></details>"
+        else
+            echo "<p class=\"whose\">Not run on this machine yet: <code>make course LESSONS=${lesson%%_*}</code></p>"
+        fi
+        echo "</article>"
     done
     echo "</body></html>"
 }
 page >"$out/index.html.new"
 mv "$out/index.html.new" "$out/index.html"
+[ -z "$test" ] || [ "$(grep -c '^<article' "$out/index.html")" -eq 6 ] || stop "$out/index.html: not all six lessons are there"
 echo "course: $out/index.html"
 [ -z "$failed" ] || stop "what failed:$failed"
