@@ -86,7 +86,7 @@ help: ; @sed -n 's/^#: *$$//p; s/^#: //p' Makefile tests/checks.mk
 #: Measurements
 #:   bench                  BENCH="--quick gemm" names options and cases; THREADS=16 BENCH=scaling
 #:   bench-cl               on an OpenCL device (BENCH="omp* online*")
-#:   bench-cl-split         several devices beside one (DEVICES=0,1)
+#:   bench-cl-ranks         a rank on each device beside one device (DEVICES=0,1)
 #:   scaling                ranks of MPI, measured and modelled (RANKS=4)
 #: Development
 #:   embed, check-embed     kernels_embed/*.cl into sparsehs_cl.h; whether they differ

@@ -39,9 +39,9 @@ test-oclgrind: $(if $(OPENCL),$(patsubst %,build/cl-float/%,$(filter-out test_cl
 	@sh tests/oclgrind.sh $^
 
 bench-cl: | build $(BEFORE) ; $(if $(OPENCL),@set -f; $(MAKE) build/bench_cl && build/bench_cl $(BENCH),$(no_opencl))
-bench-cl-split: | build $(BEFORE)
-	$(if $(OPENCL),@$(MAKE) build/bench_cl_split && build/bench_cl_split --devices $(or $(DEVICES),0),$(no_opencl))
-build/bench_cl build/bench_cl_split: build/%: tests/%.c | build $(BEFORE)
+bench-cl-ranks: | build $(BEFORE)
+	$(if $(OPENCL),@$(MAKE) build/bench_cl_ranks && build/bench_cl_ranks --devices $(or $(DEVICES),0),$(no_opencl))
+build/bench_cl build/bench_cl_ranks: build/%: tests/%.c | build $(BEFORE)
 	$(CC) -std=gnu17 -O3 -march=native $(CPPFLAGS) $(OPENMP) $(TRACK) -o $@ $< $(LDFLAGS) -lOpenCL -lm
 
 # ---- threads and memory ----------------------------------------------------------------------------------------------

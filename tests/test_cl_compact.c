@@ -249,39 +249,11 @@ static void test_calls_fail(void **state) {
     shs_codes_free(NULL, &x), shs_codes_free(NULL, &want), shs_codes_free(NULL, &z), free(D);
 }
 
-/* Of several engines the first rounds; where that is the processors, they do. */
-static void test_split(void **state) {
-    const int p = 6, n = 20;
-    shs_real *D = new_exact(p, n, 1);
-    int order;
-    (void)state;
-    for (order = 0; order < 2; order++) {
-        const shs_engine *parts[2] = {NULL, NULL};
-        shs_split split;
-        shs_context ctx = SHS_ZERO;
-        shs_codes x = some_codes(300, 4, n, -1, 1, 8), want = copy_of(&x);
-        open_device(AS_IT_IS, 0);
-        parts[order] = on_device.engine;
-        assert_ok(shs_engine_split(parts, 2, NULL, &split));
-        ctx.engine = &split.engine;
-        shim.kernels_run = 0;
-        assert_status(shs_codes_round(&ctx, p, n, D, p, SHS_COEF_F16, &x), order == 0 ? SHS_OK : SHS_UNSUPPORTED);
-        assert_int_equal(shim.kernels_run > 0, order == 0);
-        split.engine.fallback = 1;
-        assert_ok(shs_codes_round(&ctx, p, n, D, p, SHS_COEF_F16, &x));
-        assert_ok(shs_codes_round(NULL, p, n, D, p, SHS_COEF_F16, &want));
-        if (as_wide()) assert_same_codes(&x, &want);
-        close_device();
-        shs_codes_free(NULL, &x), shs_codes_free(NULL, &want);
-    }
-    free(D);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bits),  cmocka_unit_test(test_never_worse_than_the_nearest),
         cmocka_unit_test(test_many_atoms), cmocka_unit_test(test_slices),
-        cmocka_unit_test(test_calls_fail), cmocka_unit_test(test_split),
+        cmocka_unit_test(test_calls_fail),
     };
     return cmocka_run_group_tests_name("compact codes on a device", tests, NULL, NULL);
 }

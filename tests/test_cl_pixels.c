@@ -1242,47 +1242,6 @@ static void test_too_little_memory(void **state) {
             if (can_double() || errands[i].run == run_pca) check_memory(errands + i, fallback);
 }
 
-/* Two engines on one device, and the CPU beside them, share the lines: what comes out is the CPU's. One after another, as the
-   shim counts for one thread. A device that is lost midway ends the call; afterwards all is as before. */
-static void test_split_of_devices(void **state) {
-    cl_shim was = shim;
-    int i, parts, turn = 0;
-    (void)state;
-    for (i = 0; i < ERRANDS; i++)
-        for (parts = 1; parts <= 3 && (can_double() || errands[i].run == run_pca); parts++) {
-            const shs_engine *engines[3] = {NULL, NULL, NULL};
-            shs_cl *cl[2];
-            shs_split split;
-            long calls, k;
-            outing o;
-            if (left_out(&turn, every(5))) continue;
-            outing_begin(&o, errands + i);
-            shim_begin();
-            cl[0] = outing_device(&o, 0, 0), cl[1] = outing_device(&o, 0, 0);
-            engines[0] = shs_cl_engine(cl[0]), engines[1] = shs_cl_engine(cl[1]);
-            assert_ok(shs_engine_split(engines, parts, NULL, &split));
-            o.ctx.engine = &split.engine, o.ctx.threads = 1;
-            assert_ok(outing_run(&o));
-            outing_check(&o);
-            shim.calls = 0;
-            assert_ok(outing_run(&o));
-            calls = shim.calls;
-            for (k = 0; k < calls && parts == 3; k += calls / 7 + 1) {
-                shim.calls = 0, shim.failed = 0, shim.fail_at = k, shim.lost = 1;
-                assert_true(outing_run(&o) != SHS_OK || k > calls / 2); /* at the end, giving back what is lost anyway */
-                shim.fail_at = -1, shim.lost = 0;
-                clFinish(cl[0]->queue[0]), clFinish(cl[0]->queue[1]), clFinish(cl[1]->queue[0]), clFinish(cl[1]->queue[1]);
-                assert_true(cl[0]->in_use == 0 && cl[1]->in_use == 0);
-            }
-            assert_ok(outing_run(&o));
-            outing_check(&o);
-            shs_cl_destroy(cl[0]), shs_cl_destroy(cl[1]);
-            assert_int_equal(shim.live, 0);
-            outing_end(&o);
-        }
-    shim = was;
-}
-
 static void with_the_shim(void (*check)(const errand *what, int lost, int fallback, int single), int lost) {
     cl_shim was = shim;
     int i;
@@ -1383,7 +1342,6 @@ int main(void) {
         UNIT(test_what_cannot_be_shared),
         UNIT(test_same_bits_again),
         UNIT(test_failures_of_streams),
-        UNIT(test_split_of_devices),
         UNIT(test_short_runs),
         UNIT(test_too_little_memory),
         UNIT(test_calls_fail),

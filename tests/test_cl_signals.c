@@ -606,7 +606,7 @@ static void test_shared_by_one(void **state) {
     free_problem(&w);
 }
 
-/* What does not fit at once is the CPU's; and so is what a split would cut, and what another kernel was asked for. */
+/* What does not fit at once is the CPU's; and so is what another kernel was asked for. */
 static void test_shared_elsewhere(void **state) {
     problem w = new_problem(16, 40, 2000, 4, 87);
     shs_omp_options o = SHS_ZERO;
@@ -615,23 +615,16 @@ static void test_shared_elsewhere(void **state) {
     (void)state;
     o.groups = starts, o.sparsity = 4;
     for (fallback = 0; fallback < 2; fallback++)
-        for (lack = 0; lack < 3; lack++) {
+        for (lack = 0; lack < 2; lack++) {
             shs_cl_options options = SHS_ZERO;
             coded cpu = code(NULL, &w, &o, 4), c = code(NULL, &w, &o, 4);
-            const shs_engine *parts[2];
             shs_context ctx = SHS_ZERO;
-            shs_split split;
             device d;
             options.fallback = fallback;
-            options.coder = lack == 2 ? SHS_CL_CODER_ITEM : SHS_CL_CODER_AUTO;
+            options.coder = lack == 1 ? SHS_CL_CODER_ITEM : SHS_CL_CODER_AUTO;
             open_device(&d, setups, options);
             if (lack == 0) d.cl->limit = 90000;
-            parts[0] = shs_cl_engine(d.cl), parts[1] = NULL;
-            ctx.threads = 1, ctx.engine = parts[0];
-            if (lack == 1) {
-                assert_ok(shs_engine_split(parts, 2, NULL, &split));
-                ctx.engine = &split.engine;
-            }
+            ctx.threads = 1, ctx.engine = shs_cl_engine(d.cl);
             assert_status(shs_omp_ex(&ctx, 16, 40, w.D, 16, w.m, w.Y, 16, &o, &c.codes, c.errors2, &c.report),
                           fallback    ? SHS_OK
                           : lack == 0 ? SHS_NO_MEMORY
@@ -1269,35 +1262,6 @@ static void test_less_coherent(void **state) {
         }
         free_learned(&cpu);
     }
-    free_problem(&w);
-}
-
-/* Two engines on one device, and the CPU beside them, share the signals: what is learnt is the same. One after another, as the
-   shim counts for one thread. */
-static void test_split_on_devices(void **state) {
-    const shs_cl_options defaults = SHS_ZERO;
-    problem w = new_problem(20, 60, 1200, 3, 61);
-    device one, other;
-    const shs_engine *parts[3];
-    shs_ksvd_options o = learning_options(2, 7, 2, 4);
-    learned cpu = learn(NULL, &w, o, 4), shared;
-    shs_context ctx = SHS_ZERO;
-    shs_split split;
-    int count;
-    (void)state;
-    open_device(&one, setups, defaults);
-    open_device(&other, setups + 1, defaults);
-    parts[0] = &one.engine, parts[1] = &other.engine, parts[2] = NULL;
-    ctx.threads = 1, ctx.engine = &split.engine;
-    for (count = 1; count <= 3; count++) {
-        assert_ok(shs_engine_split(parts, count, NULL, &split));
-        shared = learn(&ctx, &w, o, 4);
-        check_history(&cpu, &shared, 2);
-        free_learned(&shared);
-    }
-    free_learned(&cpu);
-    close_device(&one);
-    close_device(&other);
     free_problem(&w);
 }
 
@@ -2118,7 +2082,6 @@ int main(void) {
         cmocka_unit_test(test_descents_without_room),
         cmocka_unit_test(test_less_coherent),
         cmocka_unit_test(test_sums_over_sizes),
-        cmocka_unit_test(test_split_on_devices),
         cmocka_unit_test(test_rule_of_the_cpu),
         cmocka_unit_test(test_learning_little_memory),
         cmocka_unit_test(test_no_copy),

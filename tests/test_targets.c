@@ -93,42 +93,6 @@ static void test_twins(void **state) {
             }
 }
 
-static void *spoilt(void *user, size_t size) {
-    void *block = malloc(size);
-    (void)user;
-    if (block) memset(block, 0x7a, size);
-    return block;
-}
-
-static void given_back(void *user, void *block) {
-    (void)user;
-    free(block);
-}
-
-/* An engine of the CPU gives the scores that the CPU gives without one, whatever the memory held before. */
-static void test_through_an_engine(void **state) {
-    plain_cube p = mixed_cube(LINES, SAMPLES, 8, 2, 3, 5);
-    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 0);
-    const shs_engine *parts[1] = {NULL};
-    shs_wide spectra[TARGETS * 8], undesired[(TARGETS + UNDESIRED) * 8];
-    shs_context ctx = SHS_ZERO;
-    shs_split split;
-    int method;
-    (void)state;
-    draw_spectra(&p, spectra, TARGETS), draw_spectra(&p, undesired, TARGETS + UNDESIRED);
-    assert_ok(shs_engine_split(parts, 1, NULL, &split));
-    ctx.engine = &split.engine, ctx.threads = 1;
-    ctx.alloc_fn = spoilt, ctx.free_fn = given_back;
-    for (method = 0; method < SHS_DETECTOR_COUNT; method++) {
-        shs_detect_options o = options_of(method, undesired + TARGETS * p.bands, p.bands);
-        double *plain = scores_of(NULL, &cube, spectra, &o), *got = scores_of(&ctx, &cube, spectra, &o);
-        check_near(shs_detector_name(o.method), PIXELS * TARGETS, got, plain,
-                   (is_angle(method) ? 1e-6 : 1e-9) * (1 + largest_of(PIXELS * TARGETS, plain)));
-        free(plain), free(got);
-    }
-    free(p.x), cube_free(&cube);
-}
-
 /* ---- properties -------------------------------------------------------------------------------------------------- */
 
 /* The first target is pixel 29. */
@@ -405,8 +369,7 @@ static void test_names(void **state) {
 }
 
 int main(void) {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_through_an_engine), cmocka_unit_test(test_twins),
+    static const struct CMUnitTest tests[] = { cmocka_unit_test(test_twins),
         cmocka_unit_test(test_the_target_is_found),
         cmocka_unit_test(test_one_band),
         cmocka_unit_test(test_units_do_not_matter),

@@ -1,7 +1,7 @@
-/* bench_cl_split.c - what several OpenCL devices do together, beside the first of them alone, from the host's memory to the
-   host's memory: sparse coding, PCA, FastICA, learning.
+/* bench_cl_ranks.c - a rank on each of several OpenCL devices (examples/thread_ranks.h), beside the first device alone, from the
+   host's memory to the host's memory: sparse coding, PCA, FastICA, learning.
 
-       build/bench_cl_split --devices 0,1 [--memory shared|first|ordinary] [--shares 1,1] [--runs 7] [--only pca] [--small]
+       build/bench_cl_ranks --devices 0,1 [--memory shared|first|ordinary] [--shares 1,1] [--runs 7] [--only pca] [--small]
 
    Devices are numbers in the list that build/devices prints, counting usable ones; one may be there twice. A memory is
 
@@ -18,27 +18,25 @@
 #define SPARSEHS_IMPLEMENTATION
 #define SPARSEHS_CL_IMPLEMENTATION
 #include "../sparsehs_cl.h"
+#include "../examples/thread_ranks.h"
 
 enum { MOST_RUNS = 99 };
 
 typedef struct bench {
-    int count, index[SHS_SPLIT_MOST], small, runs;
+    int count, index[RANKS_MOST], small, runs;
     const char *memory, *only;
-    shs_wide shares[SHS_SPLIT_MOST];
+    double shares[RANKS_MOST];
     int shares_given;
     cl_context shared;
-    shs_cl *cl[SHS_SPLIT_MOST];
-    shs_engine engine[SHS_SPLIT_MOST];
-    shs_split split;
-    shs_context one, all;
-    const shs_context *ctx; /* of the run at hand */
+    shs_cl *cl[RANKS_MOST];
+    shs_context one, each[RANKS_MOST];
     /* the case at hand */
     shs_cube cube;
     shs_sink sink;
     shs_codes codes;
-    shs_real *D, *Y, *start;
+    shs_real *D[RANKS_MOST], *Y, *start; /* every rank learns the atoms, in a place of its own */
     size_t m;
-    int p, n, s, iterations;
+    int p, n, s, iterations, group;
 } bench;
 
 static double seconds_now(void) {
@@ -50,7 +48,7 @@ static double seconds_now(void) {
 static void must(const bench *b, shs_status status) {
     int i;
     if (status == SHS_OK) return;
-    fprintf(stderr, "bench_cl_split: %s\n", shs_status_text(status));
+    fprintf(stderr, "bench_cl_ranks: %s\n", shs_status_text(status));
     for (i = 0; i < b->count; i++)
         if (b->cl[i]) fprintf(stderr, "device %d: %s\n", b->index[i], shs_cl_error_text(b->cl[i]));
     exit(1);
@@ -58,7 +56,7 @@ static void must(const bench *b, shs_status status) {
 
 static void usage(void) {
     fprintf(stderr,
-            "usage: bench_cl_split --devices 0,1 [--memory shared|first|ordinary] [--shares 1,1] [--runs 7] [--only pca] "
+            "usage: bench_cl_ranks --devices 0,1 [--memory shared|first|ordinary] [--shares 1,1] [--runs 7] [--only pca] "
             "[--small]\n");
     exit(2);
 }
@@ -85,10 +83,9 @@ static double median(int count, double *seconds) {
     return seconds[count / 2];
 }
 
-static double time_of(bench *b, void (*work)(bench *b), const shs_context *ctx) {
+static double time_of(bench *b, ranks_fn work, int ranks) {
     double begin = seconds_now();
-    b->ctx = ctx;
-    work(b);
+    must(b, ranks_run(ranks, ranks > 1 ? b->each : &b->one, work, b));
     return seconds_now() - begin;
 }
 
@@ -98,17 +95,17 @@ static void say(const char *name, double one, double all, double asked) {
 }
 
 /* One device and all of them in turn, after a run of each that builds the programs. */
-static void medians(bench *b, void (*work)(bench *b), double *one, double *all) {
+static void medians(bench *b, ranks_fn work, double *one, double *all) {
     double ones[MOST_RUNS], alls[MOST_RUNS];
     int run;
     for (run = -1; run < b->runs; run++) {
-        double first = time_of(b, work, &b->one), second = time_of(b, work, &b->all);
+        double first = time_of(b, work, 1), second = time_of(b, work, b->count);
         if (run >= 0) ones[run] = first, alls[run] = second;
     }
     *one = median(b->runs, ones), *all = median(b->runs, alls);
 }
 
-static void measure(bench *b, const char *name, void (*work)(bench *b), double asked) {
+static void measure(bench *b, const char *name, ranks_fn work, double asked) {
     double one, all;
     if (b->only && !strstr(name, b->only)) return;
     medians(b, work, &one, &all);
@@ -117,65 +114,89 @@ static void measure(bench *b, const char *name, void (*work)(bench *b), double a
 
 /* ---- the cases ----------------------------------------------------------------------------------------------------- */
 
-static void code(bench *b) { must(b, shs_omp(b->ctx, b->p, b->n, b->D, b->m, b->Y, b->s, &b->codes)); }
+/* What this rank has of `all`. */
+static size_t range(const bench *b, const shs_context *ctx, size_t all, size_t *first) {
+    return ranks_range(ctx, b->shares_given ? b->shares : NULL, all, first);
+}
 
-static void pca(bench *b) {
+static shs_status code(const shs_context *ctx, void *arg) {
+    bench *b = (bench *)arg;
+    size_t first, m = range(b, ctx, b->m, &first);
+    shs_codes mine = ranks_codes(&b->codes, first, m);
+    return shs_omp(ctx, b->p, b->n, b->D[0], m, b->Y + first * (size_t)b->p, b->s, &mine);
+}
+
+static shs_status pca(const shs_context *ctx, void *arg) {
+    bench *b = (bench *)arg;
     shs_pca_options o = SHS_ZERO;
+    ranks_lines mine;
     o.components = 10;
-    must(b, shs_pca_run(b->ctx, &b->cube, &o, &b->sink, NULL));
+    ranks_lines_begin(ctx, b->shares_given ? b->shares : NULL, &b->cube, &b->sink, 10, &mine);
+    return shs_pca_run(ctx, &mine.cube, &o, &mine.sink, NULL);
 }
 
-static void ica(bench *b) {
+static shs_status ica(const shs_context *ctx, void *arg) {
+    bench *b = (bench *)arg;
     shs_ica_options o = SHS_ZERO;
+    ranks_lines mine;
     o.components = 10;
-    must(b, shs_ica_run(b->ctx, &b->cube, &o, &b->sink, NULL));
+    ranks_lines_begin(ctx, b->shares_given ? b->shares : NULL, &b->cube, &b->sink, 10, &mine);
+    return shs_ica_run(ctx, &mine.cube, &o, &mine.sink, NULL);
 }
 
-static void learn(bench *b) {
+static shs_status learn(const shs_context *ctx, void *arg) {
+    bench *b = (bench *)arg;
     shs_ksvd_options o = SHS_ZERO;
-    memcpy(b->D, b->start, (size_t)(b->p * b->n) * sizeof *b->D);
+    shs_real *D = b->D[ctx->rank];
+    size_t first, m = range(b, ctx, b->m, &first);
+    memcpy(D, b->start, (size_t)(b->p * b->n) * sizeof *D);
     o.iterations = b->iterations;
     o.coding.sparsity = b->s;
-    o.parallel_atoms = b->n;
+    o.parallel_atoms = b->group;
     o.start = SHS_START_GIVEN;
     o.replace = SHS_REPLACE_LEAVE;
     o.keep = SHS_KEEP_LAST;
-    must(b, shs_ksvd_ex(b->ctx, b->p, b->n, b->m, b->Y, b->p, &o, b->D, b->p, NULL, NULL));
+    return shs_ksvd_ex(ctx, b->p, b->n, m, b->Y + first * (size_t)b->p, b->p, &o, D, b->p, NULL, NULL);
 }
 
 /* Seconds of one iteration: what many take more than few, so that start and final coding do not count. */
-static void measure_learning(bench *b) {
-    const char *name = "paksvd512_64x512_s8_iteration";
+static void measure_learning(bench *b, const char *name, size_t m, int n, int group) {
     double one[2], all[2];
+    b->n = n, b->m = m, b->group = group;
+    if (b->small && b->m > 4000) b->m = 4000;
     if (b->only && !strstr(name, b->only)) return;
     b->iterations = 2;
     medians(b, learn, &one[0], &all[0]);
-    b->iterations = 22;
+    b->iterations = 12;
     medians(b, learn, &one[1], &all[1]);
-    say(name, (one[1] - one[0]) / 20, (all[1] - all[0]) / 20, 1.7);
-    say("paksvd512 of 22, with its start", one[1], all[1], 1.7);
+    say(name, (one[1] - one[0]) / 10, (all[1] - all[0]) / 10, 1.85);
 }
 
 static void signal_cases(bench *b) {
     shs_random r;
     size_t i;
+    int k;
     shs_random_seed(&r, 1);
     b->p = 64, b->n = 256, b->s = 8, b->m = b->small ? 4000 : 4000000;
     b->Y = (shs_real *)host_memory(b, b->m * 64 * sizeof *b->Y);
     for (i = 0; i < b->m * 64; i++) b->Y[i] = (shs_real)((shs_wide)(shs_random_bits(&r) >> 40) / 8388608 - 1);
     b->start = (shs_real *)malloc(64 * 512 * sizeof *b->start);
-    b->D = (shs_real *)malloc(64 * 512 * sizeof *b->D);
-    must(b, b->D && b->start ? shs_dictionary_random(64, 512, b->start, 64, 2) : SHS_NO_MEMORY);
-    memcpy(b->D, b->start, 64 * 512 * sizeof *b->D);
+    for (k = 0; k < b->count; k++) b->D[k] = (shs_real *)malloc(64 * 512 * sizeof(shs_real));
+    for (k = 0; k < b->count; k++)
+        if (!b->D[k]) must(b, SHS_NO_MEMORY);
+    must(b, b->start ? shs_dictionary_random(64, 512, b->start, 64, 2) : SHS_NO_MEMORY);
+    memcpy(b->D[0], b->start, 64 * 512 * sizeof(shs_real));
     b->codes.m = b->m, b->codes.stride = b->s;
     b->codes.used = (int *)host_memory(b, b->m * sizeof(int));
     b->codes.atoms = (int *)host_memory(b, b->m * 8 * sizeof(int));
     b->codes.coefs = (shs_real *)host_memory(b, b->m * 8 * sizeof(shs_real));
     measure(b, "omp_64x256_s8_host_to_host", code, 1.85);
-    b->n = 512, b->m = b->small ? 2000 : 65536;
-    measure_learning(b);
+    measure_learning(b, "paksvd512_64x512_s8_65536", 65536, 512, 512);
+    measure_learning(b, "paksvd256_64x256_s8_2000000", 2000000, 256, 256);
+    measure_learning(b, "aksvd_64x64_s8_2000000", 2000000, 64, 1);
     host_free(b, b->Y), host_free(b, b->codes.used), host_free(b, b->codes.atoms), host_free(b, b->codes.coefs);
-    free(b->start), free(b->D);
+    free(b->start);
+    for (k = 0; k < b->count; k++) free(b->D[k]);
 }
 
 /* Eight smooth spectra in random mixtures with noise. */
@@ -219,7 +240,7 @@ static void cube_cases(bench *b) {
 
 /* One context of the devices, each of which is in it once. */
 static void share_context(bench *b, const shs_cl *cl) {
-    cl_device_id devices[SHS_SPLIT_MOST];
+    cl_device_id devices[RANKS_MOST];
     cl_uint count = 0, k;
     cl_int error = CL_SUCCESS;
     int i;
@@ -228,7 +249,7 @@ static void share_context(bench *b, const shs_cl *cl) {
         if (k == count) devices[count++] = b->cl[i]->device;
     }
     b->shared = SHS__CL(clCreateContext)(NULL, count, devices, NULL, NULL, &error);
-    if (error) fprintf(stderr, "bench_cl_split: these devices have no context together: --memory first\n"), exit(1);
+    if (error) fprintf(stderr, "bench_cl_ranks: these devices have no context together: --memory first\n"), exit(1);
 }
 
 static void open_device(bench *b, int i, void *context, void *device) {
@@ -237,13 +258,12 @@ static void open_device(bench *b, int i, void *context, void *device) {
     o.index = b->index[i], o.reason = why, o.reason_size = sizeof why;
     if (context) o.index = 0, o.context = context, o.device_id = device, o.staging = 1; /* nothing need be copied */
     if (shs_cl_create(NULL, &o, &b->cl[i]) == SHS_OK) return;
-    fprintf(stderr, "bench_cl_split: device %d: %s\n", b->index[i], why);
+    fprintf(stderr, "bench_cl_ranks: device %d: %s\n", b->index[i], why);
     exit(1);
 }
 
 static void open_devices(bench *b) {
-    const shs_engine *engines[SHS_SPLIT_MOST];
-    int i;
+    int i, threads = 1;
     for (i = 0; i < b->count; i++) open_device(b, i, NULL, NULL);
     if (!strcmp(b->memory, "shared")) {
         share_context(b, b->cl[0]);
@@ -254,11 +274,14 @@ static void open_devices(bench *b) {
         }
     }
     for (i = 0; i < b->count; i++) {
-        engines[i] = shs_cl_engine(b->cl[i]);
+        b->each[i].engine = shs_cl_engine(b->cl[i]);
         printf("device %d: %s, driver %s\n", b->index[i], shs_cl_device_name(b->cl[i]), shs_cl_about(b->cl[i])->driver);
     }
-    must(b, shs_engine_split(engines, b->count, b->shares_given ? b->shares : NULL, &b->split));
-    b->one.engine = engines[0], b->all.engine = &b->split.engine;
+#ifdef _OPENMP
+    threads = omp_get_max_threads() / b->count;
+#endif
+    for (i = 0; i < b->count; i++) b->each[i].threads = threads > 0 ? threads : 1;
+    b->one.engine = b->each[0].engine;
     if (shs_cl_about(b->cl[0])->kind != SHS_CL_GPU) b->small = 1;
 }
 
@@ -271,7 +294,7 @@ static void close_devices(bench *b) {
 
 static int numbers_of(const char *text, double *numbers) {
     int count = 0;
-    while (count < SHS_SPLIT_MOST) {
+    while (count < RANKS_MOST) {
         char *end;
         numbers[count++] = strtod(text, &end);
         if (end == text || (*end && *end != ',')) usage();
@@ -283,7 +306,7 @@ static int numbers_of(const char *text, double *numbers) {
 }
 
 static void read_options(bench *b, int argc, char **argv) {
-    double numbers[SHS_SPLIT_MOST];
+    double numbers[RANKS_MOST];
     int i, k;
     b->memory = "shared", b->runs = 7;
     for (i = 1; i < argc; i++) {
@@ -297,7 +320,7 @@ static void read_options(bench *b, int argc, char **argv) {
             for (k = 0; k < b->count; k++) b->index[k] = (int)numbers[k];
         } else if (!strcmp(argv[i], "--shares")) {
             b->shares_given = numbers_of(value, numbers);
-            for (k = 0; k < b->shares_given; k++) b->shares[k] = (shs_wide)numbers[k];
+            for (k = 0; k < b->shares_given; k++) b->shares[k] = numbers[k];
         } else if (!strcmp(argv[i], "--memory")) b->memory = value;
         else if (!strcmp(argv[i], "--only")) b->only = value;
         else if (!strcmp(argv[i], "--runs")) b->runs = atoi(value);
@@ -311,9 +334,6 @@ static void read_options(bench *b, int argc, char **argv) {
 int main(int argc, char **argv) {
     static bench b;
     read_options(&b, argc, argv);
-#ifdef _OPENMP
-    omp_set_max_active_levels(2); /* a part's loops run on several threads too */
-#endif
     open_devices(&b);
     printf("memory: %s, %d runs\n", b.memory, b.runs);
     printf("%-32s %12s %12s %8s %8s\n", "case", "one: s", "all: s", "ratio", "asked");
