@@ -284,9 +284,9 @@ static void print_modes(FILE *file) {
         count = fprintf(file, "  %.*s", (int)(end - usage), usage);
         fprintf(file, "%*s%.*s\n", count < PAGE_PURPOSE ? PAGE_PURPOSE - count : 1, "", length, purpose);
     }
-    fprintf(file, "Cubes are in ENVI's format. `%s MODE --help` explains a mode, and\n`%s --help LIST` its common options;",
+    fprintf(file, "Cubes are in ENVI's format. `%s MODE --help` explains a mode, and\n`%s --help LIST` common options:",
             program_name, program_name);
-    fprintf(file, " lists: pixels, output, run. Also: --version.\n");
+    fprintf(file, " (pixels, output, run).\n");
 }
 
 /* Ends the program: the page of a mode or of a group of options, or that of all modes. */
