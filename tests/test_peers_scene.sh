@@ -36,4 +36,11 @@ for cube in $cubes; do
         check "$name: count: as numpy" peers count "$cube" out.txt
     fi
 done
+check "scene: continuum" good spectra scene.hdr out.hdr --bbl --continuum divide
+check "scene: continuum: as SciPy's convex hull" peers continuum scene.hdr out.hdr
+good endmembers scene.hdr em.csv --bbl --count 3 --method nfindr
+echo 'wavelength,fwhm' >sensor.csv
+for w in 430 555 662.5 801 1203 1678 2204; do echo "$w,25" >>sensor.csv; done
+check "scene: resampled" good spectra em.csv out.csv --resample sensor.csv
+check "scene: resampled: as SciPy's quadrature" peers resampled em.csv out.csv
 the_end

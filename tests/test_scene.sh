@@ -34,7 +34,7 @@ floats() {
         }')" >"$name.img"
 }
 # The values of a cube of floats, in the order of the file.
-values() { od -An -v -w4 -tf4 "$1.img" | awk '{ printf "%s%.6g", NR > 1 ? " " : "", $1 }'; }
+values() { od -An -v -w4 -tf4 "$1.img" | awk '{ printf "%s%.6g", (NR > 1 ? " " : ""), $1 }'; }
 
 "$program" synthesise scene.hdr --samples 80 --lines 60 >/dev/null
 # same_whatever NAME OUTPUT COMMAND...: the command writes OUTPUT (.hdr or a table) from scene.hdr; the same bytes come from each
@@ -83,4 +83,53 @@ fails "few pixels" 1 "pixels: 20 valid ones, but hysime needs more than there ar
 fails "no such method" 2 "--method: mnf is unknown" count scene.hdr --method mnf
 fails "--count of nothing" 2 "--count: 'some' is not a number" endmembers scene.hdr bad.csv --count some
 fails "--components and --variance" 2 "--variance: --components says already" pca scene.hdr bad.hdr --components auto --variance 0.9
+
+echo "== spectra"
+# Five bands at uneven wavelengths; one pixel is a parabola, 3 - x + 0.5 x^2 of x = (w - 400) / 100, the other a valley.
+wave='wavelength = {400, 450, 600, 700, 900}'
+floats five 3 2.625 3 4.5 10.5  4 1 2 1 6
+header five 1 2 5 4 bip "$wave" 'wavelength units = Nanometers'
+check "derivative: bip" good spectra five.hdr same.hdr --derivative 1 --interleave bip
+check "derivative: of a parabola exactly" is "$(values same | cut -d' ' -f1-5)" "-0.01 -0.005 0.01 0.02 0.04"
+check "second derivative" good spectra five.hdr same.hdr --derivative 2 --interleave bip
+check "second derivative: of a parabola exactly" is "$(values same | cut -d' ' -f1-5)" "0.0001 0.0001 0.0001 0.0001 0.0001"
+check "continuum, divided" good spectra five.hdr same.hdr --continuum divide --interleave bip
+check "continuum, divided: by the line from end to end" is "$(values same | cut -d' ' -f6-10)" "1 0.238095 0.416667 0.192308 1"
+check "continuum, subtracted" good spectra five.hdr same.hdr --continuum subtract --interleave bip
+check "continuum, subtracted: the line from end to end" is "$(values same | cut -d' ' -f6-10)" "0 -3.2 -2.8 -4.2 0"
+check "smoothing" good spectra five.hdr same.hdr --smooth 3 --interleave bip
+check "smoothing: means of three, the ends as they are" is "$(values same | cut -d' ' -f6-10)" "4 2.33333 1.33333 3 6"
+printf 'wavelength,fwhm\n550,60\n650,40\n2000,10\n' >sensor.csv
+# Where the spectrum is linear the answer is its value there: a Gaussian is symmetric.
+floats line 1 2 5 7 11
+header line 1 1 5 4 bip "$wave" 'wavelength units = Nanometers'
+check "resampling" run spectra line.hdr same.hdr --resample sensor.csv
+check "resampling: of a line exactly" is "$(values same)" "4 6"
+check "resampling: says which are left out" grep -q "sensor.csv: 2 of 3 bands" out.txt
+check "resampling: the new wavelengths" grep -q '^wavelength = {550, 650}' <(tr -d '\n' <same.hdr | sed 's/wavelength = {/\nwavelength = {/; s/ *550/550/; s/, */, /g')
+check "resampling: the new widths" grep -q 'fwhm' same.hdr
+printf 'wavelength,a,b\n400,3,4\n450,2.625,1\n600,3,2\n700,4.5,1\n900,10.5,6\n' >five.csv
+check "a table" run spectra five.csv same.csv --continuum divide
+check "a table: the second spectrum" is "$(cut -d, -f3 same.csv | tail -n 5 | awk '{ printf "%s%.6g", (NR > 1 ? " " : ""), $1 }')" "1 0.238095 0.416667 0.192308 1"
+floats order 10.5 3 4.5 2.625 3
+header order 1 1 5 4 bip 'wavelength = {0.9, 0.4, 0.7, 0.45, 0.6}' 'wavelength units = Micrometers'
+check "bands in another order, in another unit" good spectra order.hdr same.hdr --derivative 1
+check "bands in another order: each has its own" is "$(values same)" "0.04 -0.01 0.02 -0.005 0.01"
+floats gap 1 2 -1 4 5  4 1 2 1 6
+header gap 1 2 5 4 bip "$wave" 'data ignore value = -1'
+check "a missing band" good spectra gap.hdr same.hdr --continuum divide --interleave bip
+check "a missing band: the pixel has no result" is "$(values same)" "nan nan nan nan nan 1 0.238095 0.416667 0.192308 1"
+same_whatever "continuum" same.hdr spectra --bbl --continuum divide
+same_whatever "derivative, resampled, smoothed" same.hdr spectra --bbl --smooth 5 --resample five.hdr --derivative 1
+header nowhere 1 2 5 4 bip; cp five.img nowhere.img
+fails "no wavelengths" 1 "nowhere.hdr: wavelength: the key is missing" spectra nowhere.hdr bad.hdr --continuum divide
+fails "two bands" 1 "needs 3 bands at least, and 2 are in use" spectra five.hdr bad.hdr --continuum divide --bands 1,2
+fails "one band" 1 "needs 3 bands at least, and 1 is in use" spectra five.hdr bad.hdr --continuum divide --bands 1
+printf 'wavelength,fwhm\n3000,60\n3100,40\n' >far.csv
+fails "no overlap" 1 "far.csv: --resample: none of its 2 bands .3000 to 3100 nm. lies within 400 to 900 nm" spectra five.hdr bad.hdr --resample far.csv
+floats below -1 -2 -3 -2 -1
+header below 1 1 5 4 bip "$wave"
+fails "no continuum above 0" 1 "no pixel has a result" spectra below.hdr bad.hdr --continuum divide
+fails "nothing to do" 2 "needs --smooth, --resample, --continuum or --derivative" spectra five.hdr bad.hdr
+fails "an even width" 2 "--smooth: 4 is even" spectra five.hdr bad.hdr --smooth 4
 the_end

@@ -452,6 +452,7 @@ typedef struct cube_file {
     int has_nodata, stored_has_nodata; /* the latter where values are scaled: then the missing ones have become NaN */
     double nodata;
     double *wavelength, *good; /* bands values each, or NULL; good is bbl */
+    double *width;             /* of a cube that is written: fwhm, or NULL */
     const struct cube_file *from; /* of a cube that is written: whose pixels these are; NULL: nobody's */
     const int *kept;              /* the bands of that one that these are; NULL: they are of another kind */
     int same_values;              /* and their values are as they were there */
@@ -1109,6 +1110,7 @@ static void cube_close(cube_file *f) {
     free(f->looked);
     free(f->wavelength);
     free(f->good);
+    free(f->width);
     free(f->units);
     free(f->description);
 }

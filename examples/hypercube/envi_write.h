@@ -352,6 +352,7 @@ static void print_header(FILE *file, const cube_file *f, const char *name, const
     if (f->from) print_all_carried(file, f);
     if (f->wavelength && f->units && *f->units) fprintf(file, "wavelength units = %s\n", f->units);
     print_list(file, "wavelength", f->wavelength, f->bands, 10);
+    print_list(file, "fwhm", f->width, f->bands, 10);
     print_list(file, "bbl", f->good, f->bands, 10);
     if (f->factor > 0) fprintf(file, "reflectance scale factor = %.10g\n", f->factor);
     print_list(file, "data gain values", f->from ? f->gain : NULL, f->bands, 17);

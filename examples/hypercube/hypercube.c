@@ -24,7 +24,7 @@
    This folder is one program, and this file the only one to compile. From the lowest: envi.h reads cubes and envi_write.h
    writes them; wavelengths.h knows units of wavelengths and scales.h scales of values; options.h says what may be asked for,
    select.h which bands and pixels that means, noise.h what noise is; job.h is one cube in and one out; count.h
-   counts materials; report.h prints and
+   counts materials; pixelwise.h makes cubes pixel by pixel, spectra.h spectra of them; report.h prints and
    draws, html.h a whole page; models.h keeps fits, tables.h reads spectra, targets.h looks for known ones, unmix.h says what
    pixels are mixed of; commands.h has a function for each other mode, convert.h and scene.h those that compute no components. */
 #ifndef _FILE_OFFSET_BITS
@@ -40,6 +40,7 @@
 #include "commands.h"
 #include "convert.h"
 #include "scene.h"
+#include "spectra.h"
 #include "unmix.h"
 
 /* A stream is worked on in many short parallel regions, and at the end of each OpenMP's threads spin for milliseconds before
@@ -74,6 +75,7 @@ int main(int argc, char **argv) {
     case APPLY: run_apply(&given, names); break;
     case INVERSE: run_inverse(&given, names); break;
     case EXPORT: run_export(names); break;
+    case SPECTRA: run_spectra(&given, names); break;
     case CONVERT: run_convert(&given, names); break;
     case INFO: run_info(&given, names[0]); break;
     default: run_synthesise(&given, names[0]); break;

@@ -66,6 +66,10 @@ static void output_nodata(job *j, cube_file *out) {
     else if (is_integer(out->type)) out->nodata = 0;
     else out->nodata = (double)NAN;
     if (j->mode == CONVERT && j->s->range && is_integer(out->type)) out->nodata = 0;
+    if (j->mode & PIXELWISE) { /* results may be any number, and some pixels have none */
+        out->has_nodata = 1;
+        if (!is_integer(out->type)) out->nodata = (double)NAN;
+    }
     j->sink.has_nodata = out->has_nodata && isfinite(out->nodata);
     j->sink.nodata = (shs_wide)(j->sink.has_nodata ? out->nodata : 0);
 }
@@ -220,7 +224,7 @@ static job *job_open_for(const settings *s, enum mode mode, const char *name, co
     select_noise(j);
     if (s->truth) check_truth(j);
     if (out_name) prepare_output(j);
-    if ((out_name && j->mode != CONVERT) || (j->mode & SUMS)) load_or_stream(j);
+    if ((out_name && !(j->mode & (CONVERT | PIXELWISE))) || (j->mode & SUMS)) load_or_stream(j);
     if (out_name || (j->mode & SUMS)) select_fit(j);
     j->opened = wall_clock();
     return j;

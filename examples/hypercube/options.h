@@ -10,13 +10,14 @@ typedef struct settings {
     int components, correlation, bbl, block, precise, threads, symmetric, iterations, mnf, samples, lines, bands, plain_steps,
         restarts, reflectance, gains, fit_step, id, exclude_zero, fit_only, verbose, residual, skip, count,
         sparsity;
+    int smooth, derivative;
     int components_by, count_by; /* 1 + shs_counter: the number is counted; 0: it is given, or there is none */
     double variance, threshold, tolerance, noise, snr, ridge, false_alarm;
     uint64_t seed;
     const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *route, *truth, *device,
         *data, *wavelengths, *window, *mask, *roi, *classes, *save, *npy, *stats, *range, *html, *neighbours, *dark,
         *covariance, *target, *method, *undesired, *roc, *endmembers, *constraint, *local, *published, *abundances, *export_c,
-        *components_text, *count_text;
+        *components_text, *count_text, *continuum, *resample;
     char *command; /* the whole line */
 } settings;
 
@@ -35,13 +36,15 @@ enum mode {
     ENDMEMBERS = 2048,
     UNMIX = 4096,
     EXPORT = 8192,
-    COUNT = 16384
+    COUNT = 16384,
+    SPECTRA = 1 << 15
 };
 enum { FITS = PCA | MNF | ICA, MAPS = FITS | DENOISE | RX, USES = APPLY | INVERSE | DETECT | UNMIX };
 /* Options of many modes are explained on a page of their own. */
 enum { OF_PIXELS = 1 << 28, OF_OUTPUT = 1 << 29, OF_RUN = 1 << 30 };
+enum { PIXELWISE = SPECTRA }; /* each pixel by itself, by the program */
 enum { SUMS = ENDMEMBERS | COUNT }; /* fit, and write no cube */
-enum { READS = MAPS | USES | CONVERT | INFO | SUMS, WRITES = MAPS | USES | CONVERT | SYNTHESISE };
+enum { READS = MAPS | USES | CONVERT | INFO | SUMS | PIXELWISE, WRITES = MAPS | USES | CONVERT | SYNTHESISE | PIXELWISE };
 
 typedef struct mode_text {
     const char *name;
@@ -85,6 +88,10 @@ static const mode_text modes[] = {
      "How much of each endmember a pixel holds (least squares). With --constraint full, the default, abundances are\n"
      "not negative and add up to 1 (FCLS). A table has a column for each and a row for each band, as for detect.",
      "unmix scene.hdr shares.hdr --endmembers spectra.csv"},
+    {"spectra", SPECTRA, 2, "spectra IN.hdr|CSV|SLI OUT.hdr|CSV [options]",
+     "Spectra by wavelength, of a cube or of a table: smoothed, as another sensor has them, without their continuum (the\n"
+     "upper convex hull), derivatives by nanometre; in this order.",
+     "spectra scene.hdr removed.hdr --bbl --continuum divide"},
     {"apply", APPLY, 3, "apply MODEL IN.hdr OUT.hdr [options]",
      "The components that were fitted elsewhere (--save MODEL), of this cube. Bands are matched by wavelength.",
      "apply scene.model other.hdr pc.hdr"},
@@ -140,6 +147,12 @@ static const struct {
     {ICA, {"--seed", "N", OPTION_SEED, &given.seed, 1, "start from random vectors (default: from the identity)"}},
     {ENDMEMBERS | UNMIX,
      {"--count", "N|auto", OPTION_TEXT, (void *)&given.count_text, 1, "how many; auto: as `count` says"}},
+    {SPECTRA, {"--smooth", "W", OPTION_COUNT, &given.smooth, 1, "the mean of W neighbouring bands, an odd number"}},
+    {SPECTRA,
+     {"--resample", "HDR|CSV", OPTION_TEXT, (void *)&given.resample, 0,
+      "to the wavelengths and Gaussian responses (fwhm) of this cube or table"}},
+    {SPECTRA, {"--continuum", "C", OPTION_TEXT, (void *)&given.continuum, 0, "divide or subtract (keep)"}},
+    {SPECTRA, {"--derivative", "N", OPTION_COUNT, &given.derivative, 1, "1 or 2"}},
     {COUNT, {"--method", "M", OPTION_TEXT, (void *)&given.method, 0, "hysime, hfc or nwhfc (all of them)"}},
     {COUNT, {"--false-alarm", "P", OPTION_NUMBER, &given.false_alarm, 0, "hfc, nwhfc: probability, at most 0.5 (0.001)"}},
     {ENDMEMBERS | UNMIX, {"--seed", "N", OPTION_SEED, &given.seed, 0, "of the random directions of vca and nfindr (0)"}},
@@ -199,9 +212,9 @@ static const struct {
     {MAPS | USES | OF_OUTPUT,
      {"--rescale", "MIN,MAX", OPTION_TEXT, (void *)&given.rescale, 0, "stretch each output to this range"}},
     {CONVERT, {"--range", "R", OPTION_TEXT, (void *)&given.range, 0, "LOW,HIGH; auto: least to largest; bands: of each band"}},
-    {MAPS | USES | CONVERT | OF_OUTPUT,
+    {MAPS | USES | CONVERT | PIXELWISE | OF_OUTPUT,
      {"--quicklook", "PNG", OPTION_TEXT, (void *)&given.quicklook, 0, "false colours of the first three"}},
-    {MAPS | USES | CONVERT | ENDMEMBERS | OF_OUTPUT,
+    {MAPS | USES | CONVERT | ENDMEMBERS | PIXELWISE | OF_OUTPUT,
      {"--html", "FILE", OPTION_TEXT, (void *)&given.html, 0, "a page with pictures, plots and tables"}},
     {FITS | RX | DETECT | OF_OUTPUT,
      {"--report", "CSV", OPTION_TEXT, (void *)&given.report, 0, "the components; rx, detect: the 20 best pixels"}},
@@ -215,7 +228,7 @@ static const struct {
      {"--npy", "PREFIX", OPTION_TEXT, (void *)&given.npy, 0, "its matrices for numpy: PREFIX_mean.npy ..."}},
     {MAPS | OF_RUN,
      {"--precise", "auto|always|never", OPTION_WORD, &given.precise, 0, "products in double (auto; no word: always)"}},
-    {MAPS | USES | SUMS | OF_RUN, {"--threads", "N", OPTION_COUNT, &given.threads, 0, "0 = all processors (0)"}},
+    {MAPS | USES | SUMS | PIXELWISE | OF_RUN, {"--threads", "N", OPTION_COUNT, &given.threads, 0, "0 = all processors (0)"}},
     {MAPS | USES | SUMS | OF_RUN, {"--device", "NAME", OPTION_TEXT, (void *)&given.device, 0, DEVICE_HELP}},
     {MAPS | USES | CONVERT | OF_RUN,
      {"--verbose", NULL, OPTION_SWITCH, &given.verbose, 0, "types, threads, bytes, seconds of each stage"}},
@@ -369,7 +382,7 @@ static const mode_text *parse(int argc, char **argv) {
              : mode->names == 2         ? "two names, IN.hdr and OUT.hdr"
                                         : "three names, MODEL, IN.hdr and OUT.hdr",
              names);
-    if ((mode->mode & WRITES) && !has_extension(argv[names], ".hdr"))
+    if ((mode->mode & WRITES) && mode->mode != SPECTRA && !has_extension(argv[names], ".hdr"))
         fail(EXIT_USAGE, "%s: the name of a header ends in .hdr%s", argv[names],
              is_foreign(argv[names]) ? "; gdal_translate converts what is written" : "");
     if ((mode->mode & (ENDMEMBERS | EXPORT)) && has_extension(argv[names], ".hdr"))

@@ -1,0 +1,385 @@
+/* spectra.h - spectra as functions of wavelength, of cubes and of tables: smoothed, as another sensor sees them, without their
+   continuum, derivatives. */
+#ifndef HYPERCUBE_SPECTRA
+#define HYPERCUBE_SPECTRA
+
+#include "pixelwise.h"
+#include "tables.h"
+
+/* What is done to each spectrum, in this order. Entries stand in the order of ascending wavelengths, in nanometres. */
+typedef struct spectral_steps {
+    int n, outputs;
+    int *order;          /* n: which band is the k-th by wavelength */
+    double *wavelength;  /* n, ascending */
+    int smooth;          /* bands, odd; 0: as they are */
+    double *response;    /* n x outputs: what a band of the other sensor takes of each band; NULL: no other sensor */
+    double *centre;      /* outputs: wavelengths of what comes out, ascending */
+    double *width;       /* outputs: FWHM of the other sensor, or NULL */
+    enum { CONTINUUM_KEEP, CONTINUUM_DIVIDE, CONTINUUM_SUBTRACT } continuum;
+    int derivative; /* 0, 1 or 2 */
+} spectral_steps;
+
+/* ---- the steps of one spectrum ------------------------------------------------------------------------------------ */
+
+/* The mean of so many bands around each; fewer at the ends, as many on both sides. */
+static void smooth_spectrum(int n, int width, const double *from, double *to) {
+    int i, k;
+    for (i = 0; i < n; i++) {
+        int reach = width / 2;
+        double sum = 0;
+        if (reach > i) reach = i;
+        if (reach > n - 1 - i) reach = n - 1 - i;
+        for (k = i - reach; k <= i + reach; k++) sum += from[k];
+        to[i] = sum / (2 * reach + 1);
+    }
+}
+
+/* The upper convex hull over the wavelengths, a polygon through the first and the last point. corner (n) is scratch. */
+static void hull_of(int n, const double *x, const double *y, double *hull, double *corner) {
+    int count = 0, i, k = 0;
+    for (i = 0; i < n; i++) {
+        while (count > 1) { /* the last corner lies on or below the line from the one before it to this point */
+            int a = (int)corner[count - 2], b = (int)corner[count - 1];
+            if ((y[b] - y[a]) * (x[i] - x[a]) > (y[i] - y[a]) * (x[b] - x[a])) break;
+            count--;
+        }
+        corner[count++] = i;
+    }
+    for (i = 0; i < n; i++) {
+        int a, b;
+        while (k + 2 < count && (int)corner[k + 1] < i) k++;
+        a = (int)corner[k];
+        b = count > 1 ? (int)corner[k + 1] : a;
+        hull[i] = b > a ? y[a] + (y[b] - y[a]) * (x[i] - x[a]) / (x[b] - x[a]) : y[a];
+        if (i == a) hull[i] = y[a];
+        if (i == b) hull[i] = y[b];
+    }
+}
+
+/* Of the parabola through each point and its two neighbours; at the ends of the nearest parabola. */
+static void derive_spectrum(int n, const double *x, const double *y, int which, double *to) {
+    int i;
+    for (i = 0; i < n; i++) {
+        int at = i < 1 ? 1 : i > n - 2 ? n - 2 : i;
+        double left = (y[at] - y[at - 1]) / (x[at] - x[at - 1]), right = (y[at + 1] - y[at]) / (x[at + 1] - x[at]);
+        double bend = (right - left) / (x[at + 1] - x[at - 1]); /* half of the second derivative */
+        if (which == 2) to[i] = 2 * bend;
+        else to[i] = left + bend * (2 * x[i] - x[at - 1] - x[at]);
+    }
+}
+
+/* room: 3 n and 3 outputs. */
+static void step_spectrum(const void *user, const double *bands, double *outputs, double *room) {
+    const spectral_steps *s = (const spectral_steps *)user;
+    double *now = room, *then = now + s->n, *at = then + s->n, *hull = at + s->outputs, *corner = hull + s->outputs;
+    int i, k;
+    for (i = 0; i < s->n; i++) now[i] = bands[s->order[i]];
+    if (s->smooth) {
+        smooth_spectrum(s->n, s->smooth, now, then);
+        memcpy(now, then, (size_t)s->n * sizeof *now);
+    }
+    if (s->response)
+        for (k = 0; k < s->outputs; k++)
+            for (at[k] = 0, i = 0; i < s->n; i++) at[k] += s->response[(size_t)k * (size_t)s->n + (size_t)i] * now[i];
+    else memcpy(at, now, (size_t)s->n * sizeof *now);
+    if (s->continuum) {
+        hull_of(s->outputs, s->centre, at, hull, corner);
+        for (k = 0; k < s->outputs; k++) {
+            if (s->continuum == CONTINUUM_SUBTRACT) at[k] -= hull[k];
+            else at[k] = hull[k] > 0 ? at[k] / hull[k] : (double)NAN;
+        }
+    }
+    if (s->derivative) {
+        derive_spectrum(s->outputs, s->centre, at, s->derivative, hull);
+        memcpy(at, hull, (size_t)s->outputs * sizeof *at);
+    }
+    for (k = 0; k < s->outputs; k++) outputs[s->response ? k : s->order[k]] = at[k];
+}
+
+static int spectral_room(const spectral_steps *s) { return 2 * s->n + 3 * s->outputs; }
+
+/* ---- another sensor ----------------------------------------------------------------------------------------------- */
+
+/* The integral from a to b of a Gaussian around c, and of that times x - c. */
+static void gaussian_parts(double a, double b, double c, double sigma, double *zeroth, double *first) {
+    double root = sigma * sqrt(2.0);
+    *zeroth = 0.5 * (erf((b - c) / root) - erf((a - c) / root));
+    *first = sigma / sqrt(8 * atan(1.0)) * (exp(-pow((a - c) / root, 2)) - exp(-pow((b - c) / root, 2)));
+}
+
+/* The weights of the bands, whose sum is 1: of the integral of response times spectrum, exactly where the spectrum is linear
+   between bands. Returns which share of the response lies within the bands. */
+static double response_of(int n, const double *x, double centre, double fwhm, double *weight) {
+    double sigma = fwhm / (2 * sqrt(2 * log(2.0))), share = 0;
+    int i;
+    for (i = 0; i < n; i++) weight[i] = 0;
+    for (i = 0; i + 1 < n; i++) {
+        double zeroth, first, rise;
+        gaussian_parts(x[i], x[i + 1], centre, sigma, &zeroth, &first);
+        rise = (first + (centre - x[i]) * zeroth) / (x[i + 1] - x[i]); /* what the far end gets */
+        weight[i] += zeroth - rise;
+        weight[i + 1] += rise;
+        share += zeroth;
+    }
+    for (i = 0; i < n && share > 0; i++) weight[i] /= share;
+    return share;
+}
+
+typedef struct sensor {
+    int count;
+    double *centre, *width; /* in nanometres; ascending */
+} sensor;
+
+static const double least_share = 0.95;
+
+/* Without widths a band is as wide as it is far from its neighbours. */
+static void sensor_finish(sensor *s, int widths) {
+    int i, k;
+    for (i = 1; i < s->count; i++)
+        for (k = i; k > 0 && s->centre[k] < s->centre[k - 1]; k--) {
+            double centre = s->centre[k], width = s->width[k];
+            s->centre[k] = s->centre[k - 1];
+            s->width[k] = s->width[k - 1];
+            s->centre[k - 1] = centre;
+            s->width[k - 1] = width;
+        }
+    for (i = 0; i < s->count && !widths; i++) {
+        int low = i > 0 ? i - 1 : i, high = i + 1 < s->count ? i + 1 : i;
+        s->width[i] = high > low ? (s->centre[high] - s->centre[low]) / (high - low) : 10;
+    }
+}
+
+static sensor sensor_of_cube(const char *name) {
+    cube_file f = cube_open(name, NULL);
+    double *fwhm = header_list(&f.text, "fwhm", f.bands);
+    sensor s;
+    int i;
+    if (!has_wavelengths(&f)) fail(EXIT_ERROR, "%s: wavelength: the key is missing, and --resample needs it", name);
+    s.count = f.bands;
+    s.centre = bands_in_nanometres(&f, NULL, f.bands);
+    s.width = ALLOCATE(double, f.bands);
+    for (i = 0; i < f.bands && fwhm; i++) {
+        s.width[i] = fwhm[i] * unit_of(&f)->factor;
+        if (unit_of(&f)->reciprocal) s.width[i] = s.centre[i] * fwhm[i] / f.wavelength[i];
+    }
+    if (!fwhm) printf("%s: no fwhm: a band is as wide as it is far from its neighbours\n", name);
+    sensor_finish(&s, fwhm != NULL);
+    free(fwhm);
+    cube_close(&f);
+    return s;
+}
+
+/* The unit that a column of wavelengths is in, where its heading has none. */
+static const wave_unit *unit_by_size(double wavelength) { return &wave_units[wavelength < 100 ? UNIT_UM : UNIT_NM]; }
+
+static int is_width(const char *heading) {
+    char *plain = plain_letters(heading);
+    int is = begins_with(plain, "fwhm") || begins_with(plain, "width") || begins_with(plain, "bandwidth");
+    free(plain);
+    return is;
+}
+
+/* The column of wavelengths and its unit; -1: there is none. */
+static int wavelength_column(const table *t, const wave_unit **unit) {
+    int c;
+    for (c = 0; c < t->columns; c++)
+        if (!is_width(heading_of(t, c)) && names_wavelengths(heading_of(t, c), unit)) break;
+    if (c == t->columns) return -1;
+    if (!*unit && t->rows) *unit = unit_by_size(table_value(t, 0, c));
+    return c;
+}
+
+static sensor sensor_of_table(const char *name) {
+    table t = table_read(name);
+    const wave_unit *unit = NULL;
+    int at = wavelength_column(&t, &unit), wide = 0, i;
+    sensor s;
+    while (wide < t.columns && !is_width(heading_of(&t, wide))) wide++;
+    if (at < 0 && t.columns <= 2 && !t.headed) {
+        at = 0;
+        wide = 1;
+        unit = unit_by_size(table_value(&t, 0, 0));
+    }
+    if (at < 0) fail(EXIT_ERROR, "%s: --resample: a column `wavelength` is missing, and perhaps `fwhm`", name);
+    s.count = t.rows;
+    s.centre = ALLOCATE(double, t.rows);
+    s.width = ALLOCATE(double, t.rows);
+    for (i = 0; i < t.rows; i++) {
+        double length = table_value(&t, i, at), width = wide < t.columns ? table_value(&t, i, wide) : 1;
+        if (!(length > 0) || !(width > 0)) fail(EXIT_ERROR, "%s: row %d: wavelength and fwhm must be above 0", name, i + 1);
+        s.centre[i] = to_nanometres(unit, length);
+        s.width[i] = unit->reciprocal ? s.centre[i] * width / length : width * unit->factor;
+    }
+    if (wide >= t.columns) printf("%s: no fwhm: a band is as wide as it is far from its neighbours\n", name);
+    sensor_finish(&s, wide < t.columns);
+    table_free(&t);
+    return s;
+}
+
+/* The bands of the other sensor that lie within the spectra. of: whose wavelengths. */
+static void resample_to(spectral_steps *s, const char *name, const char *of) {
+    sensor to = has_extension(name, ".hdr") || has_extension(name, ".sli") ? sensor_of_cube(name) : sensor_of_table(name);
+    int k;
+    s->response = ALLOCATE(double, (size_t)s->n * (size_t)to.count);
+    s->centre = ALLOCATE(double, to.count);
+    s->width = ALLOCATE(double, to.count);
+    s->outputs = 0;
+    for (k = 0; k < to.count; k++) {
+        double share = response_of(s->n, s->wavelength, to.centre[k], to.width[k],
+                                   s->response + (size_t)s->outputs * (size_t)s->n);
+        if (share < least_share) continue;
+        s->centre[s->outputs] = to.centre[k];
+        s->width[s->outputs++] = to.width[k];
+    }
+    if (!s->outputs)
+        fail(EXIT_ERROR, "%s: --resample: none of its %d bands (%.6g to %.6g nm) lies within %.6g to %.6g nm of %s", name, to.count,
+             to.centre[0], to.centre[to.count - 1], s->wavelength[0], s->wavelength[s->n - 1], of);
+    if (s->outputs < to.count)
+        printf("%s: %d of %d bands: the others lie beyond %.6g to %.6g nm\n", name, s->outputs, to.count, s->wavelength[0],
+               s->wavelength[s->n - 1]);
+    free(to.centre);
+    free(to.width);
+}
+
+/* ---- what is asked for -------------------------------------------------------------------------------------------- */
+
+/* list: the wavelengths of n bands in nanometres; it is kept. */
+static spectral_steps spectral_plan(const settings *s, int n, const double *list, const char *of) {
+    static const char *const kinds[] = {"keep", "divide", "subtract"};
+    spectral_steps p = SHS_ZERO;
+    int i, k;
+    if (!s->smooth && !s->resample && !s->continuum && !s->derivative)
+        fail(EXIT_USAGE, "spectra: needs --smooth, --resample, --continuum or --derivative");
+    if (s->smooth && s->smooth % 2 == 0) fail(EXIT_USAGE, "--smooth: %d is even: an odd number of bands", s->smooth);
+    if (s->derivative > 2) fail(EXIT_USAGE, "--derivative: %d is none of 1, 2", s->derivative);
+    p.n = p.outputs = n;
+    p.smooth = s->smooth;
+    p.derivative = s->derivative;
+    if (s->continuum) p.continuum = choose("--continuum", s->continuum, kinds, 3);
+    p.order = ALLOCATE(int, n);
+    p.wavelength = ALLOCATE(double, n);
+    for (i = 0; i < n; i++) { /* by insertion */
+        for (k = i; k > 0 && p.wavelength[k - 1] > list[i]; k--) {
+            p.wavelength[k] = p.wavelength[k - 1];
+            p.order[k] = p.order[k - 1];
+        }
+        p.wavelength[k] = list[i];
+        p.order[k] = i;
+    }
+    if (n < 3) fail(EXIT_ERROR, "%s: spectra: needs 3 bands at least, and %d %s in use", of, n, n == 1 ? "is" : "are");
+    for (i = 1; i < n; i++)
+        if (!(p.wavelength[i] > p.wavelength[i - 1]))
+            fail(EXIT_ERROR, "%s: wavelength: bands %d and %d are both at %.6g nm: --bands without one of them", of,
+                 p.order[i - 1] + 1, p.order[i] + 1, p.wavelength[i]);
+    p.centre = p.wavelength;
+    if (s->resample) resample_to(&p, s->resample, of);
+    if (p.derivative && p.outputs < 3) fail(EXIT_ERROR, "%s: --derivative: needs 3 bands at least", s->resample);
+    return p;
+}
+
+static void spectral_free(spectral_steps *p) {
+    if (p->centre != p->wavelength) free(p->centre);
+    free(p->wavelength);
+    free(p->order);
+    free(p->response);
+    free(p->width);
+}
+
+/* ---- cubes -------------------------------------------------------------------------------------------------------- */
+
+/* The wavelengths of the other sensor go into the header, in nanometres. */
+static void note_sensor(job *j, const spectral_steps *p) {
+    int k;
+    j->out.wavelength = ALLOCATE(double, p->outputs);
+    j->out.width = ALLOCATE(double, p->outputs);
+    for (k = 0; k < p->outputs; k++) {
+        j->out.wavelength[k] = p->centre[k];
+        j->out.width[k] = p->width[k];
+    }
+    j->out.units = joined("Nanometers", "");
+}
+
+static void spectra_of_cube(const settings *s, char **names) {
+    job *j = job_open(s, SPECTRA, names[0], names[1]);
+    spectral_steps p;
+    double *list, valid;
+    if (!has_wavelengths(&j->in)) fail(EXIT_ERROR, "%s: wavelength: the key is missing, and spectra needs it", j->in.header_name);
+    list = bands_in_nanometres(&j->in, j->bands, j->cube.band_count);
+    p = spectral_plan(s, j->cube.band_count, list, j->in.header_name);
+    output_start(j, p.outputs, "Spectra of ");
+    if (p.response) note_sensor(j, &p);
+    else keep_bands(j);
+    j->out.same_values = 0;
+    valid = each_pixel(j, p.outputs, spectral_room(&p), step_spectrum, &p);
+    if (!(valid > 0)) fail(EXIT_ERROR, "%s: no pixel has a result: the pixels are missing, or their continuum is not above 0", names[0]);
+    output_show(j, "Band", p.response ? NULL : j->bands);
+    write_html(j, "Band", NULL);
+    printf("seconds=%.3f bands=%d pixels=%.0f\n", j->written - j->start, p.outputs, (double)j->in.samples * j->in.lines);
+    spectral_free(&p);
+    free(list);
+    job_close(j);
+}
+
+/* ---- tables ------------------------------------------------------------------------------------------------------- */
+
+static void spectra_of_table(const settings *s, char **names) {
+    int library = has_extension(names[0], ".sli"), at, c, k, r;
+    table t = library ? library_read(names[0]) : table_read(names[0]);
+    const wave_unit *unit = t.unit;
+    spectral_steps p;
+    double *list, *one, *results, *room;
+    FILE *file;
+    at = library ? t.wavelengths : wavelength_column(&t, &unit);
+    if (at < 0) fail(EXIT_ERROR, "%s: a column `wavelength` is missing, and spectra needs it", names[0]);
+    if (t.columns < 2) fail(EXIT_ERROR, "%s: no spectra stand beside the wavelengths", names[0]);
+    if (!unit) unit = unit_by_size(table_value(&t, 0, at));
+    list = ALLOCATE(double, t.rows);
+    for (r = 0; r < t.rows; r++) {
+        list[r] = table_value(&t, r, at);
+        if (!(list[r] > 0)) fail(EXIT_ERROR, "%s: wavelength: row %d has none", names[0], r + 1);
+        list[r] = to_nanometres(unit, list[r]);
+    }
+    p = spectral_plan(s, t.rows, list, names[0]);
+    one = ALLOCATE(double, t.rows);
+    room = ALLOCATE(double, spectral_room(&p));
+    results = ALLOCATE(double, (size_t)p.outputs * (size_t)t.columns);
+    for (c = 0; c < t.columns; c++) {
+        for (r = 0; r < t.rows; r++) one[r] = table_value(&t, r, c);
+        if (c != at) step_spectrum(&p, one, results + (size_t)c * (size_t)p.outputs, room);
+    }
+    will_read(names[0]);
+    will_write(names[1]);
+    file = open_for_writing(names[1]);
+    fprintf(file, "wavelength (nm)");
+    for (c = 0; c < t.columns; c++)
+        if (c != at) fprintf(file, ",%s", column_name(&t, c));
+    for (k = 0; k < p.outputs; k++) {
+        fprintf(file, "\n%.10g", p.response ? p.centre[k] : list[k]);
+        for (c = 0; c < t.columns; c++) {
+            double value = results[(size_t)c * (size_t)p.outputs + (size_t)k];
+            if (c == at) continue;
+            if (isfinite(value)) fprintf(file, ",%.17g", value);
+            else fprintf(file, ",nan");
+        }
+    }
+    fprintf(file, "\n");
+    close_written(file, names[1]);
+    printf("spectra=%d bands=%d\n", t.columns - 1, p.outputs);
+    free(list);
+    free(one);
+    free(room);
+    free(results);
+    spectral_free(&p);
+    table_free(&t);
+}
+
+static void run_spectra(const settings *s, char **names) {
+    int from_table = has_extension(names[0], ".csv") || has_extension(names[0], ".txt") || has_extension(names[0], ".sli");
+    if (from_table != !has_extension(names[1], ".hdr"))
+        fail(EXIT_USAGE, "%s: %s", names[1], from_table ? "spectra of a table are a table, which ends in .csv"
+                                                   : "the name of a header ends in .hdr");
+    if (from_table) spectra_of_table(s, names);
+    else spectra_of_cube(s, names);
+}
+
+#endif /* HYPERCUBE_SPECTRA */
