@@ -200,6 +200,13 @@ def some_bands(header):
     print(",".join(str(b + 1) for b in numpy.flatnonzero(cube[good].std(axis=0) > 0)))
 
 
+def covariance(x):
+    """In long double: where bands are much alike, what numpy.cov rounds is more than what detectors may differ by."""
+    y = x.astype(numpy.longdouble)
+    y -= y.mean(axis=0)
+    return (y.T @ y / (len(y) - 1)).astype(float)
+
+
 def detect(before, after, method, table):
     """By Spectral Python, and CEM and OSP by numpy; of the bands that vary."""
     cube, good = pixels(before)
@@ -207,7 +214,7 @@ def detect(before, after, method, table):
     x = cube[good][:, vary]
     spectra = numpy.loadtxt(table, delimiter=",")[vary].T
     t = spectra[:2]
-    stats = spectral.GaussianStats(mean=x.mean(axis=0), cov=numpy.cov(x.T))
+    stats = spectral.GaussianStats(mean=x.mean(axis=0), cov=covariance(x))
     if method == "mf":
         want = [spectral.matched_filter(x[None], k, background=stats).ravel() for k in t]
     elif method == "ace":
