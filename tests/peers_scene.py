@@ -112,5 +112,26 @@ def resampled(before, after):
         assert abs(value - want) < 1e-7 * abs(want), (centre, value, want)
 
 
+def index(before, after):
+    """NDVI of the bands nearest to 860 and 660 nm."""
+    x, keys = cube(before)
+    w = numbers(keys["wavelength"])
+    near, red = (x[:, :, numpy.abs(w - v).argmin()] for v in (860, 660))
+    close(cube(after)[0][:, :, 0], (near - red) / (near + red), 1e-6)
+
+
+def correct(before, after, method):
+    x = good_bands(before)
+    if method == "iarr":
+        want = x / x.mean((0, 1))
+    elif method == "dark":
+        want = x - x.min((0, 1))
+    else:
+        x = numpy.where((x > 0).all(2, keepdims=True), x, numpy.nan)
+        y = numpy.log(x)
+        want = numpy.exp(y - y.mean(2, keepdims=True) - numpy.nanmean(y, (0, 1)) + numpy.nanmean(y))
+    close(cube(after)[0], want, 1e-6)
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]](*sys.argv[2:])

@@ -43,4 +43,10 @@ echo 'wavelength,fwhm' >sensor.csv
 for w in 430 555 662.5 801 1203 1678 2204; do echo "$w,25" >>sensor.csv; done
 check "scene: resampled" good spectra em.csv out.csv --resample sensor.csv
 check "scene: resampled: as SciPy's quadrature" peers resampled em.csv out.csv
+check "scene: an index" good index scene.hdr out.hdr --index NDVI
+check "scene: an index: as numpy" peers index scene.hdr out.hdr
+for method in iarr logres dark; do
+    check "scene: correct $method" good correct scene.hdr out.hdr --bbl --method $method
+    check "scene: correct $method: as numpy" peers correct scene.hdr out.hdr $method
+done
 the_end

@@ -132,4 +132,82 @@ header below 1 1 5 4 bip "$wave"
 fails "no continuum above 0" 1 "no pixel has a result" spectra below.hdr bad.hdr --continuum divide
 fails "nothing to do" 2 "needs --smooth, --resample, --continuum or --derivative" spectra five.hdr bad.hdr
 fails "an even width" 2 "--smooth: 4 is even" spectra five.hdr bad.hdr --smooth 4
+
+echo "== indices and masks"
+# Pixels (2, 6), (0, 0), (-1 is missing in band 1), (5, 5) at 650 and 860 nm; a band at 1000 nm is missing everywhere.
+floats pair 2 6 -1  0 0 -1  -1 3 -1  5 5 -1
+header pair 4 1 3 4 bip 'wavelength = {0.65, 0.86, 1.0}' 'wavelength units = Micrometers' 'data ignore value = -1'
+check "an index" run index pair.hdr same.hdr --index '(b860-b650)/(b860+b650)'
+check "an index: 0/0 and missing bands have none, other bands do not matter" is "$(values same)" "0.5 nan nan 0"
+check "an index: says how many have one" is "$(value_of valid)" 2
+check "a name" good index pair.hdr same.hdr --index NDVI
+check "a name: the nearest bands" is "$(values same)" "0.5 nan nan 0"
+check "precedence, brackets, signs, functions" good index pair.hdr same.hdr --index '-2 + #2 * 2 / 4 - -(#1 - 1) + abs(-3) - sqrt( 4 ) + log(1)'
+check "precedence: by hand" is "$(values same)" "3 -2 nan 5.5"
+check "a mask" run index pair.hdr mask.hdr --index '#2-#1' --above -1 --below 4
+check "a mask: what has no value is outside" is "$(od -An -v -tu1 mask.img | xargs)" "0 1 0 1"
+check "a mask: edges are outside" good index pair.hdr mask.hdr --index '#2-#1' --above 0
+check "a mask: only what is above" is "$(od -An -v -tu1 mask.img | xargs)" "1 0 0 0"
+check "a mask of the scene" run index scene.hdr green.hdr --index NDVI --above 0.3
+check "a mask of the scene: how many" is "$(value_of marked)" "$(od -An -v -w1 -tu1 green.img | grep -c 1)"
+marked=$(value_of marked)
+check "rx takes it" run rx scene.hdr same.hdr --bbl --mask green.hdr
+check "rx takes it: those pixels" is "$(value_of pixels)" "$marked"
+check "spectra takes it" good spectra scene.hdr same.hdr --bands 1-5 --mask green.hdr --derivative 1 --interleave bip
+check "spectra takes it: those pixels" is "$(values same | tr ' ' '\n' | grep -vc nan)" $((5 * marked))
+same_whatever "an index" same.hdr index --bbl --index '(b860-b660)/(b860+b660)+sqrt(b2200)'
+same_whatever "a mask" same.hdr index --index NDWI --below -0.1
+fails "no wavelengths for a band" 1 "nowhere.hdr: wavelength: the key is missing, and b860 needs it; #7 is band 7" index nowhere.hdr bad.hdr --index NDVI
+fails "no such wavelength" 1 "b3000: the nearest band in use is at 1000 nm, farther than 150 nm" index pair.hdr bad.hdr --index b3000
+fails "no such band" 1 "#9: no band in use has this number" index pair.hdr bad.hdr --index '#9/#1'
+fails "zero everywhere" 1 "'1/(#1-#1)' has no value in any pixel: .*divides by zero everywhere" index pair.hdr bad.hdr --index '1/(#1-#1)'
+fails "zero everywhere: no mask of it" 1 "divides by zero everywhere" index pair.hdr bad.hdr --index '1/(#1-#1)' --above 3
+fails "no end" 2 "expected . at the end" index pair.hdr bad.hdr --index '(#1-#2'
+fails "two in a row" 2 "expected +, -, ., / or the end at 'b8'" index pair.hdr bad.hdr --index '#1 b8'
+fails "no band" 2 "'3+4' names no band" index pair.hdr bad.hdr --index 3+4
+fails "deep brackets" 2 "more than 50 brackets" index pair.hdr bad.hdr --index "$(printf '(%.0s' $(seq 60))#1$(printf ')%.0s' $(seq 60))"
+fails "a long expression" 2 "is too long" index pair.hdr bad.hdr --index "#1$(printf '+#2%.0s' $(seq 150))"
+fails "no expression" 2 "--index: is needed" index pair.hdr bad.hdr
+fails "no threshold" 2 "--above: 'much' is not a number" index pair.hdr bad.hdr --index '#1' --above much
+
+echo "== corrections"
+floats raw 2 4 8  4 4 4  -1 4 4  8 2 1
+header raw 4 1 3 4 bip 'data ignore value = -1'
+check "flat field" good correct raw.hdr same.hdr --method flat --region 0,0,2,1 --interleave bip
+check "flat field: by the mean of two pixels" is "$(values same)" "0.666667 1 1.33333 1.33333 1 0.666667 nan nan nan 2.66667 0.5 0.166667"
+check "iarr" good correct raw.hdr same.hdr --method iarr --interleave bip
+check "iarr: by the mean of the scene" is "$(values same)" "0.428571 1.2 1.84615 0.857143 1.2 0.923077 nan nan nan 1.71429 0.6 0.230769"
+check "dark object" good correct raw.hdr same.hdr --method dark --interleave bip
+check "dark object: less the least" is "$(values same)" "0 2 7 2 2 3 nan nan nan 6 0 0"
+check "log residuals" good correct raw.hdr same.hdr --method logres --interleave bip
+check "log residuals: as awk" awk -v got="$(values same)" 'BEGIN {
+    n = split("2 4 8 4 4 4 8 2 1", x, " ")
+    for (i = 1; i <= n; i++) { l = log(x[i]) / 3; p[int((i - 1) / 3)] += l; b[(i - 1) % 3] += l; all += l / 3 }
+    split(got, g, " ")
+    for (i = 1; i <= n; i++) { k = i > 6 ? i + 3 : i; w = exp(log(x[i]) - p[int((i - 1) / 3)] - b[(i - 1) % 3] + all); if ((g[k] - w) ^ 2 > 1e-10) exit 1 }
+}'
+printf 'band,gain,offset\n1,2,1\n2,0.5,0\n3,1,-1\n' >gains.csv
+check "gains and offsets" good correct raw.hdr same.hdr --method gains --table gains.csv --interleave bip
+check "gains and offsets: each band its own" is "$(values same)" "5 2 7 9 2 3 nan nan nan 17 1 0"
+check "gains of the bands in use" good correct raw.hdr same.hdr --method gains --table gains.csv --bands 3,1 --interleave bip
+check "gains of the bands in use: by number" is "$(values same | cut -d' ' -f1-4)" "7 5 3 9"
+for method in iarr logres dark "flat --region 10,20,9,9"; do
+    # shellcheck disable=SC2086 # several words
+    same_whatever "correct $method" same.hdr correct --bbl --method $method
+done
+check "a region of a window" good correct scene.hdr part.hdr --bbl --window 10,20,9,9 --method flat --region 10,20,9,9
+check "a region of the file" good correct scene.hdr same.hdr --bbl --method flat --region 10,20,9,9
+check "a region: the same pixels" run convert same.hdr same2.hdr --window 10,20,9,9
+check "a region: the same values" cmp part.img same2.img
+floats zero 0 1 0 2
+header zero 2 1 2 4 bip
+fails "a mean of 0" 1 "iarr: the mean of band 1 is 0" correct zero.hdr bad.hdr --method iarr
+fails "no pixel above 0" 1 "logres: no pixel has all bands in use above 0" correct scene.hdr bad.hdr --method logres
+fails "a region beyond" 2 "--region: 70,50,20,20 is not within the pixels" correct scene.hdr bad.hdr --method flat --region 70,50,20,20
+fails "no region" 2 "--region: is needed" correct scene.hdr bad.hdr --method flat
+fails "a region for nothing" 2 "only --method flat takes it" correct scene.hdr bad.hdr --method dark --region 1,1,2,2
+fails "no table" 2 "--table: is needed" correct scene.hdr bad.hdr --method gains
+fails "a table of another size" 1 "gains.csv: rows: 3, but scene.hdr has 100 bands, of which 100 are in use" correct scene.hdr bad.hdr --method gains --table gains.csv
+fails "a table of something else" 1 "needs a column .gain. or .offset." correct five.hdr bad.hdr --method gains --table five.csv
+fails "no method" 2 "--method: is needed" correct scene.hdr bad.hdr
 the_end

@@ -24,7 +24,7 @@
    This folder is one program, and this file the only one to compile. From the lowest: envi.h reads cubes and envi_write.h
    writes them; wavelengths.h knows units of wavelengths and scales.h scales of values; options.h says what may be asked for,
    select.h which bands and pixels that means, noise.h what noise is; job.h is one cube in and one out; count.h
-   counts materials; pixelwise.h makes cubes pixel by pixel, spectra.h spectra of them; report.h prints and
+   counts materials; pixelwise.h makes cubes pixel by pixel, spectra.h, indices.h and correct.h say of what; report.h prints and
    draws, html.h a whole page; models.h keeps fits, tables.h reads spectra, targets.h looks for known ones, unmix.h says what
    pixels are mixed of; commands.h has a function for each other mode, convert.h and scene.h those that compute no components. */
 #ifndef _FILE_OFFSET_BITS
@@ -39,6 +39,8 @@
 #endif
 #include "commands.h"
 #include "convert.h"
+#include "correct.h"
+#include "indices.h"
 #include "scene.h"
 #include "spectra.h"
 #include "unmix.h"
@@ -76,6 +78,8 @@ int main(int argc, char **argv) {
     case INVERSE: run_inverse(&given, names); break;
     case EXPORT: run_export(names); break;
     case SPECTRA: run_spectra(&given, names); break;
+    case INDEX: run_index(&given, names); break;
+    case CORRECT: run_correct(&given, names); break;
     case CONVERT: run_convert(&given, names); break;
     case INFO: run_info(&given, names[0]); break;
     default: run_synthesise(&given, names[0]); break;

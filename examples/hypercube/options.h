@@ -17,7 +17,7 @@ typedef struct settings {
     const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *route, *truth, *device,
         *data, *wavelengths, *window, *mask, *roi, *classes, *save, *npy, *stats, *range, *html, *neighbours, *dark,
         *covariance, *target, *method, *undesired, *roc, *endmembers, *constraint, *local, *published, *abundances, *export_c,
-        *components_text, *count_text, *continuum, *resample;
+        *components_text, *count_text, *continuum, *resample, *index, *above, *below, *region, *gain_table;
     char *command; /* the whole line */
 } settings;
 
@@ -37,12 +37,14 @@ enum mode {
     UNMIX = 4096,
     EXPORT = 8192,
     COUNT = 16384,
-    SPECTRA = 1 << 15
+    SPECTRA = 1 << 15,
+    INDEX = 1 << 16,
+    CORRECT = 1 << 17
 };
 enum { FITS = PCA | MNF | ICA, MAPS = FITS | DENOISE | RX, USES = APPLY | INVERSE | DETECT | UNMIX };
 /* Options of many modes are explained on a page of their own. */
 enum { OF_PIXELS = 1 << 28, OF_OUTPUT = 1 << 29, OF_RUN = 1 << 30 };
-enum { PIXELWISE = SPECTRA }; /* each pixel by itself, by the program */
+enum { PIXELWISE = SPECTRA | INDEX | CORRECT }; /* each pixel by itself, by the program */
 enum { SUMS = ENDMEMBERS | COUNT }; /* fit, and write no cube */
 enum { READS = MAPS | USES | CONVERT | INFO | SUMS | PIXELWISE, WRITES = MAPS | USES | CONVERT | SYNTHESISE | PIXELWISE };
 
@@ -92,6 +94,14 @@ static const mode_text modes[] = {
      "Spectra by wavelength, of a cube or of a table: smoothed, as another sensor has them, without their continuum (the\n"
      "upper convex hull), derivatives by nanometre; in this order.",
      "spectra scene.hdr removed.hdr --bbl --continuum divide"},
+    {"index", INDEX, 2, "index IN.hdr OUT.hdr --index EXPRESSION|NAME [options]",
+     "An expression of bands, such as (b860-b650)/(b860+b650): b860 is the band nearest to 860 nm, #7 is band 7; with\n"
+     "+ - * / ( ) sqrt log abs. Names: NDVI, NDWI, NDMI, NBR, NDSI, iron, clay. With a threshold: a mask of 1 and 0.",
+     "index scene.hdr green.hdr --index NDVI --above 0.4"},
+    {"correct", CORRECT, 2, "correct IN.hdr OUT.hdr --method M [options]",
+     "Relative reflectance: divided by the mean of a flat field (flat) or of the scene (iarr), log residuals (logres),\n"
+     "less the darkest value of each band (dark), or gain * value + offset of a table (gains).",
+     "correct scene.hdr relative.hdr --bbl --method iarr"},
     {"apply", APPLY, 3, "apply MODEL IN.hdr OUT.hdr [options]",
      "The components that were fitted elsewhere (--save MODEL), of this cube. Bands are matched by wavelength.",
      "apply scene.model other.hdr pc.hdr"},
@@ -147,6 +157,13 @@ static const struct {
     {ICA, {"--seed", "N", OPTION_SEED, &given.seed, 1, "start from random vectors (default: from the identity)"}},
     {ENDMEMBERS | UNMIX,
      {"--count", "N|auto", OPTION_TEXT, (void *)&given.count_text, 1, "how many; auto: as `count` says"}},
+    {INDEX, {"--index", "E", OPTION_TEXT, (void *)&given.index, 0, "the expression, or a name"}},
+    {INDEX, {"--above", "T", OPTION_TEXT, (void *)&given.above, 0, "a mask: 1 where the index is above T"}},
+    {INDEX, {"--below", "T", OPTION_TEXT, (void *)&given.below, 0, "a mask: 1 where the index is below T"}},
+    {CORRECT, {"--method", "M", OPTION_TEXT, (void *)&given.method, 0, "flat, iarr, logres, dark or gains"}},
+    {CORRECT, {"--region", "X,Y,W,H", OPTION_TEXT, (void *)&given.region, 0, "flat: the samples and lines of the flat field"}},
+    {CORRECT,
+     {"--table", "CSV", OPTION_TEXT, (void *)&given.gain_table, 0, "gains: columns gain and offset, a row for each band"}},
     {SPECTRA, {"--smooth", "W", OPTION_COUNT, &given.smooth, 1, "the mean of W neighbouring bands, an odd number"}},
     {SPECTRA,
      {"--resample", "HDR|CSV", OPTION_TEXT, (void *)&given.resample, 0,
