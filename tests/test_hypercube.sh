@@ -1834,6 +1834,11 @@ for m in "pca --components 3" "mnf --components 3" "mnf --components 3 --noise l
     done
     rm -f alone.* ranks.*
 done
+# Blocks of integers that differ in size, the smaller first.
+check "one device: integers" run pca scene_bil.hdr alone.hdr --components 3 --rescale 0,255 --type u8
+check "shares of 1 and 20: integers" run pca scene_bil.hdr ranks.hdr --components 3 --rescale 0,255 --type u8 --device cpu,cpu:20
+check "shares of 1 and 20: integers as one" bytes_within alone.img ranks.img 1
+rm -f alone.* ranks.*
 fails "a share that is nothing" 2 "the share '0' is not above 0" pca scene_bil.hdr bad.hdr --components 3 --device cpu:0,cpu
 fails "too many devices" 2 "more than 16" pca scene_bil.hdr bad.hdr --components 3 --device "$(printf 'cpu,%.0s' $(seq 17))"
 fails "no device behind a comma" 2 "a name is missing" pca scene_bil.hdr bad.hdr --components 3 --device cpu,

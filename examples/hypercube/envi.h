@@ -426,6 +426,12 @@ typedef struct lines_ahead {
 #endif
 } lines_ahead;
 
+/* Room for a block of values. The blocks of several devices differ in size. */
+typedef struct block_room {
+    void *values;
+    size_t bytes;
+} block_room;
+
 typedef struct cube_file {
     char *header_name, *data_name, *part_name, *part_header; /* the last two while it is written */
     FILE *file, *header_file;                                /* the latter of a cube that is written */
@@ -441,8 +447,7 @@ typedef struct cube_file {
     double *gain, *bias; /* and value * gain + bias of each band that is its value; NULL: the value itself */
     int reflectance;     /* which is reflectance then */
     double factor;       /* of a cube that is written: reflectance times this; 0: not known */
-    void *raw;           /* room for values before that */
-    size_t raw_bytes;
+    block_room raw;      /* values before that */
     void *map; /* the file, where its values are used as they lie in it */
     size_t map_bytes;
     lines_ahead ahead;
@@ -460,7 +465,7 @@ typedef struct cube_file {
     char *const *names; /* of the bands of an output that has some of its own */
     uint64_t moved; /* bytes read or written */
     int error; /* errno of a failed transfer; 0 where the file ended early */
-    void *integers;        /* room for those that write_integers makes */
+    block_room integers;   /* those that write_integers makes */
     uint64_t clamped, met; /* values that did not fit, and valid ones that became the no-data value */
     uint64_t beyond;       /* values that a shs_real cannot hold, */
     unsigned char *looked; /* in the lines that are marked here; of as many as there are */
@@ -603,14 +608,14 @@ static void scale_lines(const cube_file *f, int lines, const void *raw, void *bl
             }
 }
 
-static void *raw_room(cube_file *f, size_t values) {
-    size_t bytes = values * shs_type_size(f->stored);
-    if (f->raw_bytes < bytes) {
-        free(f->raw);
-        f->raw = allocate(bytes, 1);
-        f->raw_bytes = bytes;
+static void *room_for(block_room *room, size_t values, shs_type type) {
+    const size_t bytes = values * shs_type_size(type);
+    if (room->bytes < bytes) {
+        free(room->values);
+        room->values = allocate(bytes, 1);
+        room->bytes = bytes;
     }
-    return f->raw;
+    return room->values;
 }
 
 /* What was being read ahead is there, and the file may be used again. */
@@ -650,9 +655,9 @@ static void count_beyond(cube_file *f, int first, int lines, const void *block) 
 static int read_now(cube_file *f, int first, int lines, void *block) {
     size_t count = (size_t)f->samples * (size_t)f->bands * (size_t)lines;
     int made = makes_values(f), failed;
-    if (made) failed = transfer(f, first, lines, raw_room(f, count), NULL);
+    if (made) failed = transfer(f, first, lines, room_for(&f->raw, count, f->stored), NULL);
     else failed = transfer(f, first, lines, block, NULL);
-    if (made && !failed) scale_lines(f, lines, f->raw, block);
+    if (made && !failed) scale_lines(f, lines, f->raw.values, block);
     if (!failed) count_beyond(f, first, lines, block);
     return failed;
 }
@@ -765,15 +770,15 @@ static int write_integers(void *user, int first, int lines, const void *block) {
     const double *values = (const double *)block;
     const value_type *info = type_info(f->type);
     size_t count = (size_t)f->samples * (size_t)f->bands * (size_t)lines, i;
-    if (!f->integers) f->integers = allocate(count, shs_type_size(f->type)); /* no later block is larger */
+    void *integers = room_for(&f->integers, count, f->type);
     for (i = 0; i < count; i++) {
         int valid = isfinite(values[i]) != 0;
         double stored = valid ? as_integer(info, values[i]) : f->nodata;
-        put_value(f->integers, i, f->type, stored);
+        put_value(integers, i, f->type, stored);
         if (valid && fabs(stored - values[i]) > 0.5) f->clamped++;
         if (valid && is_nodata(f, stored)) f->met++;
     }
-    return write_lines(f, first, lines, f->integers);
+    return write_lines(f, first, lines, integers);
 }
 
 /* What the values take in memory; UINT64_MAX for more than can be said. */
@@ -1100,13 +1105,13 @@ static void cube_close(cube_file *f) {
     header_free(&f->text);
     free(f->gain);
     free(f->bias);
-    free(f->raw);
+    free(f->raw.values);
     free(f->near_lines);
     free(f->header_name);
     free(f->data_name);
     free(f->part_name);
     free(f->part_header);
-    free(f->integers);
+    free(f->integers.values);
     free(f->looked);
     free(f->wavelength);
     free(f->good);

@@ -761,8 +761,8 @@ static double typical_value(const job *j) {
     char *block = (char *)allocate(line, shs_type_size(in.type));
     double sum = 0, count = 0;
     int lines = SAMPLED_LINES, k, x, i;
-    in.raw = NULL;
-    in.raw_bytes = 0;
+    in.raw.values = NULL;
+    in.raw.bytes = 0;
     in.near_lines = NULL;
     in.near_count = 0;
     if (in.folded) lines *= 64;
@@ -779,7 +779,7 @@ static double typical_value(const job *j) {
                 count++;
             }
     }
-    free(in.raw);
+    free(in.raw.values);
     free(in.near_lines);
     free(block);
     if (count > 0) return sum / count;
