@@ -119,6 +119,7 @@ test-course: | build $(BEFORE)
 course-deps: ; @sh tests/install_deps.sh course
 playground: | build ; @sh examples/playground/build.sh build/playground
 playground-deps: ; @sh tests/install_deps.sh playground
+pages-deps: ; @sh tests/install_deps.sh pages
 mpi: $(MPI:%=build/mpi/%)
 mpi-deps: ; @sh tests/install_deps.sh mpi
 scaling: build/mpi/scaling_mpi ; @sh examples/mpi/scaling.sh

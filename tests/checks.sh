@@ -40,6 +40,7 @@ touched() {
 needs() { # checks: the targets that install their tools
     for check in "$@"; do
         case $check in
+            test-all) echo pages-deps ;;
             test-python) echo python-deps ;;
             test-mpi) echo mpi-deps ;;
             test-playground) echo playground-deps ;;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what the tests need with the system's package manager. The library itself needs nothing. With the argument `papers` only
-# what `make papers` and the test of its page need; likewise with `peers`, `install`, `book`, `course`, `playground`, `texture`,
-# `python`, `mpi`, `packaging`, `cl-drivers`, and with `people` what `make people` needs.
+# what `make papers` and the test of its page need; likewise with `peers`, `install`, `book`, `course`, `pages`, `playground`,
+# `texture`, `python`, `mpi`, `packaging`, `cl-drivers`, and with `people` what `make people` needs.
 set -eu
 
 # Intel's OpenCL for processors comes from PyPI, into one folder, where it is found by OCL_ICD_FILENAMES alone.
@@ -29,7 +29,9 @@ if command -v apt-get >/dev/null; then
     [ "${1:-}" != mpi ] || packages="gcc make libc6-dev libopenmpi-dev openmpi-bin gnuplot-nox"
     [ "${1:-}" != peers ] || packages="gcc make libc6-dev gdal-bin python3-numpy python3-scipy python3-spectral"
     gl="libegl-dev libgles-dev libgl1-mesa-dri libegl-mesa0"
-    playground="emscripten nodejs chromium chromium-driver fonts-dejavu-core python3-selenium"
+    pages="chromium chromium-driver fonts-dejavu-core python3-selenium"
+    playground="emscripten nodejs $pages"
+    [ "${1:-}" != pages ] || packages=$pages
     [ "${1:-}" != playground ] || packages="gcc make libc6-dev $playground"
     [ "${1:-}" != texture ] || packages="gcc make libc6-dev $gl"
     [ "${1:-}" != course ] || packages="gcc make libc6-dev gnuplot-nox pandoc"

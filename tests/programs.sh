@@ -43,6 +43,13 @@ fails() {
     check "$name: leaves nothing" test -z "$(ls | grep '^bad\.' || true)$(ls | grep '\.part$' || true)"
 }
 
+# find_python MODULE...: $python is the first Python that has these modules, or empty.
+find_python() {
+    for python in python3 /usr/bin/python3 ""; do
+        [ -z "$python" ] || ! command -v "$python" >/dev/null || ! "$python" -c "import $(IFS=,; echo "$*")" 2>/dev/null || break
+    done
+}
+
 # Help is in one order: usage, what the program does, options by task, examples; within 80 columns.
 check_help() { # PROGRAM
     "$1" --help >help.txt

@@ -525,9 +525,10 @@ for n in right lower diagonal mean; do
     check "its covariance, given: runs" good mnf scene.hdr same.hdr --bbl --components 4 --noise-covariance n_noise.npy --type f64
     check "its covariance, given: the same" cmp same.img n.img
 done
-if command -v python3 >/dev/null && python3 -c 'import numpy' 2>/dev/null; then
+find_python numpy
+if [ -n "$python" ]; then
     # The last one, as numpy itself writes it in the other orders of bytes and of axes, and in other versions of the format.
-    python3 -c '
+    "$python" -c '
 import numpy
 a = numpy.load("n_noise.npy"); numpy.save("big.npy", a.astype(">f8")); numpy.save("rows.npy", numpy.ascontiguousarray(a))
 for v in 2, 3:
@@ -669,15 +670,16 @@ check "a range of floats around the missing value is mentioned" grep -q '1 withi
 header wide 5 1 1 4 bsq 0
 check "rx into integers: runs" run rx wide.hdr lost.hdr --precise --type u8
 check "rx into integers: zeros are said" grep -q '4 valid values became 0, which also marks' err.txt
-if command -v python3 >/dev/null && python3 -c 'import numpy' 2>/dev/null; then
+find_python numpy
+if [ -n "$python" ]; then
     # What 0.4.. and 0.5.. become, against numpy; and values by the thousand.
-    python3 -c '
+    "$python" -c '
 import numpy
 a = numpy.random.default_rng(3).normal(scale=200, size=(7, 50, 40)); a[0, 0, :4] = 0.5, -0.5, 254.5, 255.49
 a[2, 3, 4] = numpy.nan; a.tofile("many.img"); numpy.save("many.npy", a)'
     header many 40 50 7 5 bsq 0
     check "thousands: runs" run denoise many.hdr lost.hdr --components 7 --precise --type u8
-    check "thousands: the counts and bytes are those of numpy" python3 -c '
+    check "thousands: the counts and bytes are those of numpy" "$python" -c '
 import numpy, re
 a = numpy.load("many.npy"); valid = numpy.isfinite(a).all(axis=0); v = a[:, valid]
 r = numpy.where(v < 0, numpy.ceil(v - 0.5), numpy.floor(v + 0.5)); c = numpy.clip(r, 0, 255)
@@ -846,8 +848,7 @@ echo "== a fit to some pixels"
 # Every second sample of every second line by itself: the same components.
 header step 80 60 100 12 bil 0
 good denoise scene_bil.hdr odd_lines.hdr --components 100 --type u16 --precise --interleave bip
-python=
-for p in python3 /usr/bin/python3; do [ -n "$python" ] || ! command -v $p >/dev/null || ! $p -c 'import numpy' 2>/dev/null || python=$p; done
+find_python numpy
 if [ -n "$python" ]; then
     $python -c 'import numpy; numpy.fromfile("odd_lines.img", "u2").reshape(120, 160, 100)[::2, ::2].transpose(0, 2, 1).tofile("step.img")'
     check "--fit-step 2: runs" good pca odd_lines.hdr same.hdr --components 5 --precise --fit-step 2 --report step1.csv
@@ -1004,8 +1005,7 @@ check "all components: the way back is the cube" cmp back.img same.img
 check "denoise saves what it fits" good denoise scene.hdr same.hdr --components 3 --save b.model
 check "inverse of a window keeps its place" good inverse b.model model.hdr same.hdr --bands 1-3 --window 0,0,5,5
 # In micrometres, and 3 nm off: matched, and said.
-python=
-for p in python3 /usr/bin/python3; do [ -n "$python" ] || ! command -v $p >/dev/null || ! $p -c 'import numpy' 2>/dev/null || python=$p; done
+find_python numpy
 if [ -n "$python" ]; then
     $python - <<'EOF'
 import re
@@ -1791,8 +1791,7 @@ if command -v gdalinfo >/dev/null; then
 else
     skip "GDAL is not here"
 fi
-python=
-for p in python3 /usr/bin/python3; do command -v $p >/dev/null && $p -c 'import spectral' 2>/dev/null && python=$p; done
+find_python spectral
 if [ -n "$python" ]; then
     spy() { "$python" -c "import spectral; a = spectral.envi.open('$1'); $2"; }
     check "SPy opens the components" spy pc.hdr 'assert a.shape == (120, 160, 5) and a.load().max() == 255'

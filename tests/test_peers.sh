@@ -11,10 +11,7 @@ data=${SHS_DATA:-../shared/data}
 [ -d "$data" ] && data=$(cd "$data" && pwd)
 . "$here/programs.sh"
 
-python=
-for p in python3 /usr/bin/python3; do
-    [ -n "$python" ] || ! command -v $p >/dev/null || ! $p -c 'import numpy, spectral' 2>/dev/null || python=$p
-done
+find_python numpy spectral
 if [ -z "$python" ] || ! command -v gdalinfo >/dev/null; then
     skip "GDAL or Spectral Python is not here: make peers-deps installs them"
     the_end
