@@ -2573,9 +2573,16 @@ SHS__PUBLIC void shs_arena_attach(shs_arena *arena, shs_context *ctx) {
     ctx->alloc_user = arena;
 }
 
+/* In the order of shs_type: the bytes of a value, and its kind in a .npy. */
+typedef struct shs__type_info {
+    int size;
+    char kind;
+} shs__type_info;
+static const shs__type_info shs__types[SHS_TYPE_COUNT] = {
+    {sizeof(shs_real), 'f'}, {1, 'u'}, {2, 'i'}, {2, 'u'}, {4, 'i'}, {4, 'u'}, {4, 'f'}, {8, 'f'}};
+
 SHS__PUBLIC size_t shs_type_size(shs_type type) {
-    static const unsigned char sizes[SHS_TYPE_COUNT] = {sizeof(shs_real), 1, 2, 2, 4, 4, 4, 8}; /* in the enumeration's order */
-    if ((unsigned)type < SHS_TYPE_COUNT) return sizes[type];
+    if ((unsigned)type < SHS_TYPE_COUNT) return (size_t)shs__types[type].size;
     return 0;
 }
 
@@ -2995,6 +3002,31 @@ SHS__PRIVATE int shs__f64_of_bits(uint64_t bits, shs_wide *x) {
     return shs__wide_finite(1, x);
 }
 #endif
+
+/* ---- numbers of sixteen bits ------------------------------------------------------------------------------- >>half */
+
+/* A half-precision number as a float: 1 sign bit, 5 bits of exponent, 10 of fraction. */
+SHS__PRIVATE float shs__half_value(uint32_t half) {
+    uint32_t bits = (half & 0x8000) << 16 | (half & 0x3ff) << 13, exponent = half >> 10 & 31;
+    float x, unit = 5.9604644775390625e-8f; /* 2^-24, the least above 0 */
+    if (exponent == 0) return (half & 0x8000 ? -unit : unit) * (float)(half & 0x3ff);
+    bits |= (exponent == 31 ? 255 : exponent + 112) << 23;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* The bits of the nearest half-precision number, the even one of two, of x in [0, 65520). They count units of the last place:
+   2^-24 up to 2^-13, and twice as much from each power of two on, where 1024 of them are behind. */
+SHS__PRIVATE int shs__half_bits(shs_wide x) {
+    shs_wide unit = (shs_wide)5.9604644775390625e-8f; /* 2^-24 */
+    int doubled = 0, k;
+    for (; x >= 2048 * unit; doubled++) unit *= 2;
+    x /= unit;
+    k = (int)x;
+    x -= (shs_wide)k;
+    if (x > (shs_wide)0.5f || (x >= (shs_wide)0.5f && (k & 1))) k++;
+    return 1024 * doubled + k;
+}
 
 /* What a file says of its own size is believed up to here; more memory is taken as bytes come. */
 enum { SHS__READ_BELIEVED = 1 << 20 };
@@ -15245,6 +15277,18 @@ typedef struct shs__view {
     int first_line, count_lines; /* the block at hand */
 } shs__view;
 
+/* Types in which a pixel can be NaN. */
+SHS__PRIVATE int shs__px_floating(shs_type type) { return type == SHS_TYPE_REAL || type >= SHS_TYPE_F32; }
+
+/* A value as a floating type holds it; whole types keep what they are given. */
+SHS__PRIVATE shs_wide shs__px_rounded(shs_type type, shs_wide x) {
+    switch (type) {
+    case SHS_TYPE_REAL: return (shs_wide)(shs_real)x;
+    case SHS_TYPE_F32: return (shs_wide)(float)x;
+    default: return x;
+    }
+}
+
 SHS__PRIVATE int shs__px_cube_type_ok(shs_type type) {
 #ifdef SPARSEHS_NO_DOUBLE
     if (type == SHS_TYPE_F64) return 0;
@@ -15307,10 +15351,8 @@ SHS__PRIVATE shs_status shs__px_view_open(const shs_cube *c, shs__view *v) {
     v->bands = c->bands;
     if (c->band_list) v->used = c->band_count;
     else v->used = c->bands;
-    v->floating = c->type == SHS_TYPE_F32 || c->type == SHS_TYPE_F64 || c->type == SHS_TYPE_REAL;
-    v->nodata = c->type == SHS_TYPE_F32    ? (shs_wide)(float)c->nodata
-                : c->type == SHS_TYPE_REAL ? (shs_wide)(shs_real)c->nodata
-                                      : c->nodata;
+    v->floating = shs__px_floating(c->type);
+    v->nodata = shs__px_rounded(c->type, c->nodata);
     v->marks = c->has_nodata && shs__wide_finite(1, &v->nodata);
     line_bytes = shs__layout_product((size_t)c->samples, (size_t)c->bands, v->size);
     if (line_bytes == SIZE_MAX) return SHS_TOO_LARGE;
@@ -15384,12 +15426,13 @@ SHS__PRIVATE int shs__px_kernels_take(const shs__pixels_kernels *k, shs_type typ
 }
 
 /* A span's values as shs_wide. */
-#define SHS__READ(from_type)                                                                                           \
+#define SHS__READ_BY(from_type, to_value)                                                                              \
     {                                                                                                                  \
         const from_type *v = (const from_type *)(const void *)span->from;                                              \
-        for (i = 0; i < span->count; i++) value[i] = (shs_wide)v[SHS__SPAN_AT(span, i)];                               \
+        for (i = 0; i < span->count; i++) value[i] = (shs_wide)to_value(v[SHS__SPAN_AT(span, i)]);                     \
     }                                                                                                                  \
     break;
+#define SHS__READ(from_type) SHS__READ_BY(from_type, )
 
 SHS__PRIVATE void shs__px_read_values(shs_type type, const shs__span *span, shs_wide *value) {
     int i;
@@ -16731,15 +16774,25 @@ SHS__PRIVATE void shs__px_moments_job_layout(shs__layout *l, shs__moments_job *j
 /* ---- consumers: maps, into a writer, and their extremes ------------------------------------------------- >>writer */
 
 /* Values of one output to their places in the sink, `step` values apart. Integer types round half away from zero. */
-#define SHS__STORE_VALUES(to_type, whole, least, most)                                                                 \
+#define SHS__STORE_WHOLE(to_type, least, most)                                                                         \
     {                                                                                                                  \
         to_type *to = (to_type *)(void *)at;                                                                           \
         for (k = i = 0; k < pixels; k++) {                                                                             \
             shs_wide x = missing[k] ? absent : value[i];                                                               \
             i += !missing[k];                                                                                          \
-            if (whole) x = x >= 0 ? x + (shs_wide)0.5 : x - (shs_wide)0.5;                                             \
-            if (!whole || (x < (shs_wide)(most) && x > (shs_wide)(least))) to[k * step] = (to_type)x;                  \
+            x = x >= 0 ? x + (shs_wide)0.5 : x - (shs_wide)0.5;                                                        \
+            if (x < (shs_wide)(most) && x > (shs_wide)(least)) to[k * step] = (to_type)x;                              \
             else to[k * step] = x >= (shs_wide)(most) ? (to_type)(most) : (to_type)(least);                            \
+        }                                                                                                              \
+    }                                                                                                                  \
+    break;
+
+#define SHS__STORE_BY(to_type, to_bits)                                                                                \
+    {                                                                                                                  \
+        to_type *to = (to_type *)(void *)at;                                                                           \
+        for (k = i = 0; k < pixels; k++) {                                                                             \
+            to[k * step] = to_bits(missing[k] ? absent : value[i]);                                                    \
+            i += !missing[k];                                                                                          \
         }                                                                                                              \
     }                                                                                                                  \
     break;
@@ -16748,16 +16801,16 @@ SHS__PRIVATE void shs__store_values(shs_type type, int pixels, const shs_wide *v
                                     shs_wide absent, unsigned char *at, ptrdiff_t step) {
     ptrdiff_t k, i;
     switch (type) {
-    case SHS_TYPE_U8: SHS__STORE_VALUES(uint8_t, 1, 0, 255)
-    case SHS_TYPE_I16: SHS__STORE_VALUES(int16_t, 1, -32768, 32767)
-    case SHS_TYPE_U16: SHS__STORE_VALUES(uint16_t, 1, 0, 65535)
-    case SHS_TYPE_I32: SHS__STORE_VALUES(int32_t, 1, INT32_MIN, INT32_MAX)
-    case SHS_TYPE_U32: SHS__STORE_VALUES(uint32_t, 1, 0, UINT32_MAX)
-    case SHS_TYPE_F32: SHS__STORE_VALUES(float, 0, 0, 0)
+    case SHS_TYPE_U8: SHS__STORE_WHOLE(uint8_t, 0, 255)
+    case SHS_TYPE_I16: SHS__STORE_WHOLE(int16_t, -32768, 32767)
+    case SHS_TYPE_U16: SHS__STORE_WHOLE(uint16_t, 0, 65535)
+    case SHS_TYPE_I32: SHS__STORE_WHOLE(int32_t, INT32_MIN, INT32_MAX)
+    case SHS_TYPE_U32: SHS__STORE_WHOLE(uint32_t, 0, UINT32_MAX)
+    case SHS_TYPE_F32: SHS__STORE_BY(float, (float))
 #ifndef SPARSEHS_NO_DOUBLE
-    case SHS_TYPE_F64: SHS__STORE_VALUES(double, 0, 0, 0)
+    case SHS_TYPE_F64: SHS__STORE_BY(double, (double))
 #endif
-    default: SHS__STORE_VALUES(shs_real, 0, 0, 0)
+    default: SHS__STORE_BY(shs_real, (shs_real))
     }
 }
 
@@ -16790,7 +16843,7 @@ typedef struct shs__writer {
 SHS__PRIVATE shs_wide shs__px_missing_value(const shs_cube *cube, const shs_sink *sink) {
     if (sink->has_nodata) return sink->nodata;
     if (cube->has_nodata) return cube->nodata;
-    if (sink->type == SHS_TYPE_F32 || sink->type == SHS_TYPE_F64 || sink->type == SHS_TYPE_REAL) return shs__nan();
+    if (shs__px_floating(sink->type)) return shs__nan();
     return 0;
 }
 
@@ -22225,14 +22278,13 @@ SHS__PRIVATE int shs__npy_host_is_big(void) {
 
 SHS__PUBLIC shs_status shs_npy_write_values(const shs_npy *npy, shs_type type, const void *A, size_t lda,
                                             int (*write_fn)(void *user, const void *bytes, size_t count), void *user) {
-    static const char kinds[SHS_TYPE_COUNT + 1] = "fuiuiuff";
     unsigned char bytes[SHS__NPY_BUFFER];
     size_t size = shs_type_size(type), step, i;
     shs_npy f;
     shs__npy_walk w;
     shs_status status = shs__npy_walk_of(npy, A, lda, &f, &w);
     if (status != SHS_OK) return status;
-    if (!write_fn || size != (size_t)f.size || kinds[type] != f.kind) return SHS_BAD_NPY;
+    if (!write_fn || size != (size_t)f.size || shs__types[type].kind != f.kind) return SHS_BAD_NPY;
     while (w.left > 0) {
         step = shs__zmin(w.left, sizeof bytes / size);
         for (i = 0; i < step; i++) {
@@ -22259,16 +22311,6 @@ SHS__PUBLIC shs_status shs_npy_save(int p, size_t n, const shs_real *A, int lda,
     status = shs_npy_write_header(&f, write_fn, user);
     if (status == SHS_OK) return shs_npy_write_values(&f, SHS_TYPE_REAL, A, (size_t)lda, write_fn, user);
     return status;
-}
-
-/* A half-precision number as a float: 1 sign bit, 5 bits of exponent, 10 of fraction. */
-SHS__PRIVATE float shs__half_value(uint32_t half) {
-    uint32_t bits = (half & 0x8000) << 16 | (half & 0x3ff) << 13, exponent = half >> 10 & 31;
-    float x, unit = 5.9604644775390625e-8f; /* 2^-24, the least above 0 */
-    if (exponent == 0) return (half & 0x8000 ? -unit : unit) * (float)(half & 0x3ff);
-    bits |= (exponent == 31 ? 255 : exponent + 112) << 23;
-    memcpy(&x, &bits, sizeof x);
-    return x;
 }
 
 /* One number, from its bits: as it is, and whether it is an integer that int holds. */
@@ -22437,7 +22479,6 @@ enum {
 
 /* What engines follow too. */
 #define SHS__CC_SCALES 4                         /* that are tried for a signal */
-#define SHS__CC_HALF_UNIT 5.9604644775390625e-8f /* 2^-24: of half precision */
 /* Coefficients are below it: 65,520 in half precision, 2^127 else. */
 #define SHS__CC_LIMIT(type) ((type) == 2 ? (shs_real)65520 : (shs_real)1.7014118346046923e38f)
 
@@ -22448,28 +22489,12 @@ SHS__PRIVATE int shs__cc_largest(shs_coef_type type) { return type == SHS_COEF_I
 SHS__PRIVATE shs_real shs__cc_limit(shs_coef_type type) { return SHS__CC_LIMIT(type); }
 SHS__PRIVATE shs_real shs__cc_abs(shs_real x) { return x < 0 ? -x : x; }
 
-/* The nearest integer, the even one of two. x >= 0. */
-SHS__PRIVATE int shs__cc_nearest(shs_real x) {
-    int k = (int)x;
-    shs_real beyond = x - (shs_real)k;
-    return k + (beyond > (shs_real)0.5f || (beyond >= (shs_real)0.5f && (k & 1)));
-}
-
 /* Which multiple of the scale is the nearest to x in [0, 32767 scale), the even one of two. (2 k + 1) scale / 2, the middle, has
    16 + 8 bits at most and is exact in float, so that this is so whatever the quotient's last bit is: on every device. */
 SHS__PRIVATE int shs__cc_multiple(shs_real x, shs_real scale) {
     int k = (int)(x / scale);
     shs_real middle = ((shs_real)k + (shs_real)0.5f) * scale;
     return k + (x > middle || (x >= middle && (k & 1)));
-}
-
-/* The bits of the nearest half-precision number, of x in [0, 65520). They count units of the last place: 2^-24 up to 2^-13,
-   and twice as much from each power of two on, where 1024 of them are behind. */
-SHS__PRIVATE int shs__half_bits(shs_real x) {
-    shs_real unit = (shs_real)SHS__CC_HALF_UNIT;
-    int doubled = 0;
-    for (; x >= 2048 * unit; doubled++) unit *= 2;
-    return 1024 * doubled + shs__cc_nearest(x / unit);
 }
 
 SHS__PRIVATE shs_real shs__cc_scale_value(uint32_t bits) {
@@ -22483,7 +22508,7 @@ SHS__PRIVATE shs_real shs__cc_scale_value(uint32_t bits) {
 SHS__PRIVATE int shs__cc_word(shs_coef_type type, shs_real scale, shs_real x) {
     int largest = shs__cc_largest(type), k = 0;
     shs_real a = shs__cc_abs(x);
-    if (type == SHS_COEF_F16) return shs__half_bits(a < 65504 ? a : 65504) | (x < 0 ? 0x8000 : 0);
+    if (type == SHS_COEF_F16) return shs__half_bits(a < 65504 ? (shs_wide)a : 65504) | (x < 0 ? 0x8000 : 0);
     if (scale > 0) k = a < (shs_real)largest * scale ? shs__cc_multiple(a, scale) : largest;
     if (x < 0) return -k;
     return k;
