@@ -561,7 +561,9 @@ typedef enum shs_type {
     SHS_TYPE_U32 = 5,
     SHS_TYPE_F32 = 6,
     SHS_TYPE_F64 = 7,
-    SHS_TYPE_COUNT = 8
+    SHS_TYPE_F16 = 8,  /* IEEE 754 binary16: pixels of cubes and sinks, on the CPU */
+    SHS_TYPE_BF16 = 9, /* bfloat16, the upper half of a float: likewise */
+    SHS_TYPE_COUNT = 10
 } shs_type;
 /* Bytes of one value; 0 for an unknown type. */
 SHS_API size_t shs_type_size(shs_type type);
@@ -2579,7 +2581,7 @@ typedef struct shs__type_info {
     char kind;
 } shs__type_info;
 static const shs__type_info shs__types[SHS_TYPE_COUNT] = {
-    {sizeof(shs_real), 'f'}, {1, 'u'}, {2, 'i'}, {2, 'u'}, {4, 'i'}, {4, 'u'}, {4, 'f'}, {8, 'f'}};
+    {sizeof(shs_real), 'f'}, {1, 'u'}, {2, 'i'}, {2, 'u'}, {4, 'i'}, {4, 'u'}, {4, 'f'}, {8, 'f'}, {2, 'f'}, {2, ' '}};
 
 SHS__PUBLIC size_t shs_type_size(shs_type type) {
     if ((unsigned)type < SHS_TYPE_COUNT) return (size_t)shs__types[type].size;
@@ -3026,6 +3028,37 @@ SHS__PRIVATE int shs__half_bits(shs_wide x) {
     x -= (shs_wide)k;
     if (x > (shs_wide)0.5f || (x >= (shs_wide)0.5f && (k & 1))) k++;
     return 1024 * doubled + k;
+}
+
+/* A value as a half-precision number, with a sign, infinity and NaN. */
+SHS__PRIVATE uint16_t shs__half_of(shs_wide x) {
+    const shs_wide size = shs__wabs(x);
+    unsigned bits = 0x7c00; /* infinity */
+    if (size < 65520) bits = (unsigned)shs__half_bits(size);
+    else if (!(size >= 65520)) bits = 0x7e00; /* NaN */
+    if (x < 0) bits |= 0x8000;
+    return (uint16_t)bits;
+}
+
+SHS__PRIVATE float shs__bfloat_value(uint16_t bfloat) {
+    const uint32_t bits = (uint32_t)bfloat << 16;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* The nearest bfloat16, the even one of two. On the way to float the last bit says whether anything was cut off, so that the
+   value is not rounded twice. */
+SHS__PRIVATE uint16_t shs__bfloat_of(shs_wide x) {
+    const float narrow = (float)x;
+    const shs_wide size = shs__wabs(x), rounded = shs__wabs((shs_wide)narrow);
+    uint32_t bits;
+    memcpy(&bits, &narrow, sizeof bits);
+    if (!(x >= 0 || x < 0)) return 0x7fc0; /* NaN */
+    if (rounded > (shs_wide)3.402823466385288598117042e38f) return (uint16_t)(bits >> 16);
+    if (rounded > size) bits--;
+    if (rounded > size || rounded < size) bits |= 1;
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
 /* What a file says of its own size is believed up to here; more memory is taken as bytes come. */
@@ -15285,6 +15318,8 @@ SHS__PRIVATE shs_wide shs__px_rounded(shs_type type, shs_wide x) {
     switch (type) {
     case SHS_TYPE_REAL: return (shs_wide)(shs_real)x;
     case SHS_TYPE_F32: return (shs_wide)(float)x;
+    case SHS_TYPE_F16: return (shs_wide)shs__half_value(shs__half_of(x));
+    case SHS_TYPE_BF16: return (shs_wide)shs__bfloat_value(shs__bfloat_of(x));
     default: return x;
     }
 }
@@ -15446,6 +15481,8 @@ SHS__PRIVATE void shs__px_read_values(shs_type type, const shs__span *span, shs_
 #ifndef SPARSEHS_NO_DOUBLE
     case SHS_TYPE_F64: SHS__READ(double)
 #endif
+    case SHS_TYPE_F16: SHS__READ_BY(uint16_t, shs__half_value)
+    case SHS_TYPE_BF16: SHS__READ_BY(uint16_t, shs__bfloat_value)
     default: SHS__READ(shs_real)
     }
 }
@@ -16810,6 +16847,8 @@ SHS__PRIVATE void shs__store_values(shs_type type, int pixels, const shs_wide *v
 #ifndef SPARSEHS_NO_DOUBLE
     case SHS_TYPE_F64: SHS__STORE_BY(double, (double))
 #endif
+    case SHS_TYPE_F16: SHS__STORE_BY(uint16_t, shs__half_of)
+    case SHS_TYPE_BF16: SHS__STORE_BY(uint16_t, shs__bfloat_of)
     default: SHS__STORE_BY(shs_real, (shs_real))
     }
 }

@@ -9919,6 +9919,7 @@ SHS__PRIVATE shs_status shs__cl_pixels_open(void *user, const shs_context *ctx, 
     shs__cl_pixels *px;
     shs_status status;
     *session = NULL;
+    if (cube->type > SHS_TYPE_F64) return SHS_UNSUPPORTED; /* 16 bits: the CPU's */
     if (cube->type == SHS_TYPE_F64 && !cl->has_double) return SHS_UNSUPPORTED;
     if (cl->max_group < SHS__CL_ITEMS) return SHS_UNSUPPORTED;
     px = (shs__cl_pixels *)shs__cl_alloc(cl, sizeof *px);
@@ -10445,7 +10446,7 @@ SHS__PRIVATE shs_status shs__cl_pixels_map(void *session, const shs_pixel_map *m
     shs__cl_pixel_trial trial = SHS_ZERO;
     size_t n = squares ? 1 : (size_t)map->outputs, bytes = n * shs__cl_wide_size(px->cl);
     shs_status status;
-    if ((sink->type == SHS_TYPE_F64 && !px->cl->has_double) ||
+    if (sink->type > SHS_TYPE_F64 || (sink->type == SHS_TYPE_F64 && !px->cl->has_double) ||
         (precise && shs__cl_elem_bytes(px->cl, 1) != sizeof(shs_wide)))
         return SHS_UNSUPPORTED;
     trial.stage = SHS__CL_MAP;

@@ -78,7 +78,42 @@ static inline void copy_value(void *to, const void *from, size_t size, int swapp
     X(REAL, shs_real)                                                                                                          \
     X(U8, uint8_t) X(I16, int16_t) X(U16, uint16_t) X(I32, int32_t) X(U32, uint32_t) X(F32, float) X(F64, double)
 
+/* Numbers of sixteen bits: half precision has 5 bits of exponent and 10 of fraction, bfloat16 8 and 7. */
+static inline double short_number(shs_type type, unsigned bits) {
+    const int fraction = type == SHS_TYPE_F16 ? 10 : 7, most = (1 << (15 - fraction)) - 1, bias = most / 2;
+    const int exponent = (int)(bits >> fraction) & most, rest = (int)bits & ((1 << fraction) - 1);
+    double size = ldexp(rest, 1 - bias - fraction);
+    if (exponent) size = ldexp(rest + (1 << fraction), exponent - bias - fraction);
+    if (exponent == most) size = rest ? NOT_A_NUMBER : ENDLESS;
+    return bits >> 15 ? -size : size;
+}
+
+/* The nearest, the even one of two, looked for among all of them. Infinity counts as the number that would follow the last. */
+static inline uint16_t short_bits(shs_type type, double x) {
+    const int fraction = type == SHS_TYPE_F16 ? 10 : 7;
+    const unsigned endless = (0x7fffu >> fraction) << fraction;
+    unsigned low = 0, high = endless, sign = x < 0 ? 0x8000 : 0;
+    double above, below;
+    if (is_nan(x)) return (uint16_t)(endless | 1u << (fraction - 1));
+    while (high - low > 1) {
+        const unsigned middle = (low + high) / 2;
+        if (short_number(type, middle) <= fabs(x)) low = middle;
+        else high = middle;
+    }
+    below = short_number(type, low);
+    above = high < endless ? short_number(type, high) : 2 * below - short_number(type, low - 1);
+    if (fabs(x) - below > above - fabs(x) || (fabs(x) - below >= above - fabs(x) && (low & 1))) low = high;
+    return (uint16_t)(low | sign);
+}
+
+static inline int is_short(shs_type type) { return type == SHS_TYPE_F16 || type == SHS_TYPE_BF16; }
+
 static inline double load_value(const void *at, shs_type type, int swapped) {
+    if (is_short(type)) {
+        uint16_t bits;
+        copy_value(&bits, at, sizeof bits, swapped);
+        return short_number(type, bits);
+    }
     switch (type) {
 #define LOAD(name, c_type)                                                                                                     \
     case SHS_TYPE_##name: {                                                                                                    \
@@ -94,6 +129,11 @@ static inline double load_value(const void *at, shs_type type, int swapped) {
 
 /* The value must fit the type. */
 static inline void store_value(void *at, shs_type type, int swapped, double value) {
+    if (is_short(type)) {
+        const uint16_t bits = short_bits(type, value);
+        copy_value(at, &bits, sizeof bits, swapped);
+        return;
+    }
     switch (type) {
 #define STORE(name, c_type)                                                                                                    \
     case SHS_TYPE_##name: {                                                                                                    \
@@ -145,6 +185,8 @@ static inline plain_cube random_values(shs_type type, int lines, int samples, in
         case SHS_TYPE_U32: p.x[i] = floor(u * 2000000) + 2147000000; break; /* on both sides of 2^31 */
         case SHS_TYPE_F32: p.x[i] = (double)(float)(200 * u - 50); break;
         case SHS_TYPE_F64: p.x[i] = 200 * u - 50; break;
+        case SHS_TYPE_F16:
+        case SHS_TYPE_BF16: p.x[i] = short_number(type, short_bits(type, 200 * u - 50)); break;
         default: p.x[i] = (double)(shs_real)(200 * u - 50); break;
         }
     }

@@ -9,8 +9,8 @@
 #define MAP_BOUND BY_TYPE(1e-6, 1e-13)
 #define PRECISE_BOUND 1e-12
 
-static const shs_type types[] = {SHS_TYPE_U8,  SHS_TYPE_I16, SHS_TYPE_U16, SHS_TYPE_I32,
-                                 SHS_TYPE_U32, SHS_TYPE_F32, SHS_TYPE_F64, SHS_TYPE_REAL};
+static const shs_type types[] = {SHS_TYPE_U8,  SHS_TYPE_I16, SHS_TYPE_U16, SHS_TYPE_I32, SHS_TYPE_U32,
+                                 SHS_TYPE_F32, SHS_TYPE_F64, SHS_TYPE_F16, SHS_TYPE_BF16, SHS_TYPE_REAL};
 #define TYPES (int)(sizeof types / sizeof types[0])
 
 /* ---- checks ------------------------------------------------------------------------------------------------------ */
@@ -115,6 +115,97 @@ static void test_one_answer_for_all_types(void **state) {
         cube_free(&cube);
     }
     free(p.x), free(first), free(c);
+}
+
+/* One band of `count` values through the identity, into a type. */
+static void convert(shs_type from, const void *values, int count, shs_type to, int swapped, void *out) {
+    static const shs_wide one = 1;
+    shs_cube cube = SHS_ZERO;
+    shs_pixel_map map = SHS_ZERO;
+    shs_sink sink = SHS_ZERO;
+    cube.pixels = values, cube.type = from, cube.lines = 1, cube.samples = count, cube.bands = 1, cube.swap_bytes = swapped;
+    map.bands = map.outputs = 1, map.matrix = &one;
+    sink.pixels = out, sink.type = to;
+    assert_ok(shs_cube_map(NULL, &cube, &map, SHS_PRECISION_ALWAYS, &sink));
+}
+
+/* Each of the 65,536 patterns has its value, in both byte orders, and each value its pattern; NaN and infinities are missing. */
+static void test_all_numbers_of_sixteen_bits(void **state) {
+    static const shs_type shorts[] = {SHS_TYPE_F16, SHS_TYPE_BF16};
+    enum { ALL = 65536 };
+    uint16_t *bits = NEW(uint16_t, ALL), *swapped = NEW(uint16_t, ALL), *back = NEW(uint16_t, ALL);
+    double *x = NEW(double, ALL), *y = NEW(double, ALL);
+    int t, i;
+    (void)state;
+    for (t = 0; t < 2; t++) {
+        for (i = 0; i < ALL; i++) {
+            bits[i] = (uint16_t)i;
+            swapped[i] = (uint16_t)(i << 8 | i >> 8);
+        }
+        convert(shorts[t], bits, ALL, SHS_TYPE_F64, 0, x);
+        convert(shorts[t], swapped, ALL, SHS_TYPE_F64, 1, y);
+        convert(SHS_TYPE_F64, x, ALL, shorts[t], 0, back);
+        for (i = 0; i < ALL; i++) {
+            const double value = short_number(shorts[t], bits[i]);
+            if (value - value != 0) {
+                assert_true(is_nan(x[i]) && is_nan(y[i]) && is_nan(short_number(shorts[t], back[i])));
+                continue;
+            }
+            assert_true(x[i] == value && y[i] == value && short_number(shorts[t], back[i]) == value);
+        }
+    }
+    free(bits), free(swapped), free(back), free(x), free(y);
+}
+
+/* The nearest number, the even one of two: at and beside the middle between neighbours, below the least, beyond the largest;
+   what a sink calls missing is rounded likewise, and a cube's no-data value is known by what the type makes of it. */
+static void test_rounding_to_sixteen_bits(void **state) {
+    static const shs_type shorts[] = {SHS_TYPE_F16, SHS_TYPE_BF16};
+    enum { STEP = 37, MOST = 3 * 65536 / STEP + 6 };
+    double *x = NEW(double, MOST);
+    uint16_t *bits = NEW(uint16_t, MOST);
+    int t, i, count;
+    (void)state;
+    for (t = 0; t < 2; t++) {
+        const double largest = short_number(shorts[t], t ? 0x7f7f : 0x7bff), least = short_number(shorts[t], 1);
+        count = 0;
+        for (i = t; i < 65535; i += STEP) {
+            const double one = short_number(shorts[t], (unsigned)i), next = short_number(shorts[t], (unsigned)i + 1);
+            const double middle = (one + next) / 2;
+            if (middle - middle != 0) continue;
+            x[count++] = middle;
+            x[count++] = middle * (1 + 1e-15);
+            x[count++] = middle * (1 - 1e-15);
+        }
+        x[count++] = least / 2, x[count++] = least * 0.51, x[count++] = -least * 0.49, x[count++] = largest * 1.0019;
+        if (t == 0) x[count++] = -largest * 1.5; /* no float holds it of bfloat16 */
+        convert(SHS_TYPE_F64, x, count, shorts[t], 0, bits);
+        for (i = 0; i < count; i++)
+            if (short_number(shorts[t], bits[i]) != short_number(shorts[t], short_bits(shorts[t], x[i])))
+                fail_msg("%.17g became %g", x[i], short_number(shorts[t], bits[i]));
+    }
+    free(x), free(bits);
+}
+
+static void test_missing_in_sixteen_bits(void **state) {
+    static const shs_type shorts[] = {SHS_TYPE_F16, SHS_TYPE_BF16};
+    static const double values[] = {1, -9999, 3, -9999};
+    int t, i;
+    (void)state;
+    for (t = 0; t < 2; t++) {
+        uint16_t bits[4], out[4];
+        shs_wide one = 1;
+        shs_cube cube = SHS_ZERO;
+        shs_pixel_map map = SHS_ZERO;
+        shs_sink sink = SHS_ZERO;
+        for (i = 0; i < 4; i++) bits[i] = short_bits(shorts[t], values[i]);
+        cube.pixels = bits, cube.type = shorts[t], cube.lines = 1, cube.samples = 4, cube.bands = 1;
+        cube.has_nodata = 1, cube.nodata = -9999;
+        map.bands = map.outputs = 1, map.matrix = &one;
+        sink.pixels = out, sink.type = shorts[t], sink.has_nodata = 1, sink.nodata = (shs_wide)1e-3;
+        assert_ok(shs_cube_map(NULL, &cube, &map, SHS_PRECISION_ALWAYS, &sink));
+        for (i = 0; i < 4; i++) assert_int_equal(out[i], i % 2 ? short_bits(shorts[t], 1e-3) : bits[i]);
+    }
 }
 
 static void test_band_lists(void **state) {
@@ -315,7 +406,7 @@ static void test_mask(void **state) {
 
 /* The no-data value in any one band, in every type and byte order; one in a band that is not in use is no concern. */
 static void test_nodata(void **state) {
-    static const double nodata[] = {0, -32768, 65535, -999999, 4294967295.0, -9999.5, 1e30, -1};
+    static const double nodata[] = {0, -32768, 65535, -999999, 4294967295.0, -9999.5, 1e30, -9999, -9999, -1};
     int t, interleave;
     (void)state;
     for (t = 0; t < TYPES; t += every_on_device(3))
@@ -1662,6 +1753,9 @@ int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_types_interleaves_and_byte_orders),
         cmocka_unit_test(test_one_answer_for_all_types),
+        cmocka_unit_test(test_all_numbers_of_sixteen_bits),
+        cmocka_unit_test(test_rounding_to_sixteen_bits),
+        cmocka_unit_test(test_missing_in_sixteen_bits),
         cmocka_unit_test(test_band_lists),
         cmocka_unit_test(test_strides),
         cmocka_unit_test(test_block_sizes),

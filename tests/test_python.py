@@ -704,6 +704,24 @@ def test_cubes_of_every_type_and_layout():
     assert sparsehs.pca(cube.astype(np.uint8), 2)[0].dtype == np.float32
 
 
+def test_cubes_of_sixteen_bits():
+    """They are read as they are: the answer is that of the same values as float32, a no-data value is rounded as they were."""
+    kinds = [np.dtype("f2"), np.dtype(">f2")]
+    try:
+        import ml_dtypes
+        kinds.append(np.dtype(ml_dtypes.bfloat16))
+    except ImportError:
+        pass
+    for kind in kinds:
+        given = scene().astype(kind)
+        given[:7, :9, 3] = -9999
+        given.flags.writeable = False
+        wide = given.astype(np.float32)
+        got, want = sparsehs.fit("pca", given, nodata=-9999), sparsehs.fit("pca", wide, nodata=float(wide[0, 0, 3]))
+        assert got.count == want.count == 40 * 50 - 63
+        assert np.array_equal(got.eigenvalues, want.eigenvalues) and np.array_equal(got.mean, want.mean)
+
+
 def test_pixels_that_are_missing():
     cube, valid = scene(), np.random.default_rng(0).random((40, 50)) > 0.3
     want = sparsehs.fit("pca", cube[valid])

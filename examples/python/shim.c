@@ -141,6 +141,7 @@ static const struct {
     {"kind=pca", SHS_MODEL_PCA}, {"kind=mnf", SHS_MODEL_MNF}, {"kind=ica", SHS_MODEL_ICA}, {"kind=rx", SHS_MODEL_RX},
     {"type=uint8", SHS_TYPE_U8}, {"type=int16", SHS_TYPE_I16}, {"type=uint16", SHS_TYPE_U16}, {"type=int32", SHS_TYPE_I32},
     {"type=uint32", SHS_TYPE_U32}, {"type=float32", SHS_TYPE_F32}, {"type=float64", SHS_TYPE_F64},
+    {"type=float16", SHS_TYPE_F16}, {"type=bfloat16", SHS_TYPE_BF16},
 };
 EXPORT const char *shim_value(int index, int *value);
 EXPORT const char *shim_value(int index, int *value) {

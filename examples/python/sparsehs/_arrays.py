@@ -24,7 +24,7 @@ def _array(x, name, advice=NO_MASK):
     if x.dtype.kind == "c":
         raise TypeError("%s: complex numbers are not supported; give real and imaginary parts as two real arrays (over a real "
                         "dictionary, omp(groups=...) lets the two parts of a signal share their atoms)" % name)
-    if x.dtype.kind not in "buif":
+    if x.dtype.kind not in "buif" and x.dtype.name != "bfloat16":
         raise TypeError("%s: must be numbers, but its type is %s" % (name, x.dtype))
     return x
 
@@ -107,6 +107,11 @@ def _image(image, alpha=None, advice="inpaint() fills in what is missing"):
     return library, a, given, opacity
 
 
+# Types of pixels that C reads as they are, by the library that reads them. NumPy has bfloat16 from the package ml_dtypes.
+_IN_FLOAT = ("uint8", "int16", "uint16", "float16", "bfloat16", "float32")
+_IN_DOUBLE = ("int32", "uint32", "float64")
+
+
 def _cube(cube, valid=None, nodata=None):
     """The library for it, its values in place, and how C finds them. A matrix is one line of pixels. A pixel of which a band is
     masked is left out."""
@@ -116,14 +121,14 @@ def _cube(cube, valid=None, nodata=None):
         masked = None if masked is None else masked[None]
     if a.ndim != 3 or a.shape[2] < 1:
         raise ArgumentError("cube: its shape is %s, expected (lines, samples, bands) or (pixels, bands)" % (np.shape(cube),))
-    if a.dtype.newbyteorder("=") not in (np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.float32, np.float64):
-        a = a.astype(np.uint8 if a.dtype.kind == "b" else np.float32 if a.dtype in (np.int8, np.float16) else np.float64)
-    library = _float if a.dtype.newbyteorder("=") in (np.uint8, np.int16, np.uint16, np.float32) else _double
+    if a.dtype.name not in _IN_FLOAT + _IN_DOUBLE:
+        a = a.astype(np.uint8 if a.dtype.kind == "b" else np.float32 if a.dtype == np.int8 else np.float64)
+    library = _float if a.dtype.name in _IN_FLOAT else _double
     broken = [step % a.itemsize or step == 0 for step, count in zip(a.strides, a.shape) if count > 1]
     if any(broken) or not a.flags.aligned:
         a = np.ascontiguousarray(a)
     line, sample, band = (step // a.itemsize if count > 1 else 1 for step, count in zip(a.strides, a.shape))
-    found = dict(pixels=a, type=a.dtype.newbyteorder("=").name, lines=a.shape[0], samples=a.shape[1], bands=a.shape[2],
+    found = dict(pixels=a, type=a.dtype.name, lines=a.shape[0], samples=a.shape[1], bands=a.shape[2],
                  sample_stride=sample, line_stride=line, band_stride=band, swap_bytes=int(not a.dtype.isnative))
     if valid is not None:
         valid = np.ascontiguousarray(np.asarray(valid) != 0, np.uint8)
