@@ -49,4 +49,6 @@ for method in iarr logres dark; do
     check "scene: correct $method" good correct scene.hdr out.hdr --bbl --method $method
     check "scene: correct $method: as numpy" peers correct scene.hdr out.hdr $method
 done
+check "scene: scaled abundances" good unmix scene.hdr out.hdr --bbl --endmembers em.csv --constraint scaled --type f64
+check "scene: scaled abundances: as SciPy's nnls" peers scaled scene.hdr out.hdr em.csv
 the_end

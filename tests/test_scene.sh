@@ -210,4 +210,21 @@ fails "no table" 2 "--table: is needed" correct scene.hdr bad.hdr --method gains
 fails "a table of another size" 1 "gains.csv: rows: 3, but scene.hdr has 100 bands, of which 100 are in use" correct scene.hdr bad.hdr --method gains --table gains.csv
 fails "a table of something else" 1 "needs a column .gain. or .offset." correct five.hdr bad.hdr --method gains --table five.csv
 fails "no method" 2 "--method: is needed" correct scene.hdr bad.hdr
+
+echo "== scaled abundances"
+# Endmembers (1, 0, 0) and (0, 1, 0): abundances are the first two bands where these are not negative.
+printf 'a,b\n1,0\n0,1\n0,0\n' >unit.csv
+floats mix 1 3 5  2 2 0  -1 4 0  0 0 7
+header mix 4 1 3 4 bip
+check "scaled: runs" good unmix mix.hdr same.hdr --endmembers unit.csv --constraint scaled --interleave bip
+check "scaled: shares of the sum; none of nothing" is "$(values same)" "0.25 0.75 0.5 0.5 0 1 nan nan"
+check "scaled: the header knows what is missing" grep -q '^data ignore value = nan' same.hdr
+check "scaled: f64" good unmix mix.hdr same.hdr --endmembers unit.csv --constraint scaled --interleave bil --type f64
+check "scaled: f64: the same" is "$(od -An -v -w64 -tf8 same.img | xargs)" "0.25 0.5 0 nan 0.75 0.5 1 nan"
+header holes 4 1 3 4 bip 'data ignore value = 4'; cp mix.img holes.img
+check "scaled: a missing pixel" good unmix holes.hdr same.hdr --endmembers unit.csv --constraint scaled --interleave bip
+check "scaled: a missing pixel has the cube's value" is "$(values same)" "0.25 0.75 0.5 0.5 4 4 4 4"
+good endmembers scene.hdr em.csv --bbl --count 4 --method nfindr
+same_whatever "scaled" same.hdr unmix --bbl --endmembers em.csv --constraint scaled
+fails "scaled, as bytes" 2 "scaled abundances are written as f32 or f64" unmix mix.hdr bad.hdr --endmembers unit.csv --constraint scaled --type u8 --rescale 0,200
 the_end

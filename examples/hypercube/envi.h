@@ -86,7 +86,6 @@ static double get_value(const void *block, size_t i, shs_type type, int swap) {
 static double as_integer(const value_type *info, double value) {
     if (value < info->low) value = info->low;
     else if (value > info->high) value = info->high;
-    else value = value;
     return (double)(int64_t)(value < 0 ? value - 0.5 : value + 0.5);
 }
 

@@ -180,7 +180,7 @@ static const struct {
      {"--sparsity", "S", OPTION_COUNT, &given.sparsity, 1, "learn: endmembers that a pixel holds at most (3)"}},
     {UNMIX, {"--published", "CSV", OPTION_TEXT, (void *)&given.published, 0, "spectra to tell the angles to"}},
     {UNMIX, {"--abundances", "HDR", OPTION_TEXT, (void *)&given.abundances, 0, "a cube of abundances to tell the RMSE to"}},
-    {UNMIX, {"--constraint", "C", OPTION_TEXT, (void *)&given.constraint, 0, "none, nonnegative, sum or full (full)"}},
+    {UNMIX, {"--constraint", "C", OPTION_TEXT, (void *)&given.constraint, 0, "none, nonnegative, sum, full, scaled (full)"}},
     {DETECT, {"--target", "CSV|SLI|X,Y", OPTION_TEXT, (void *)&given.target, 0, "the spectra, in the units of the pixels"}},
     {DETECT, {"--method", "M", OPTION_TEXT, (void *)&given.method, 0, "mf, cem, ace, sam or osp (mf)"}},
     {DETECT,

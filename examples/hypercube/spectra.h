@@ -6,6 +6,8 @@
 #include "pixelwise.h"
 #include "tables.h"
 
+enum { CONTINUUM_KEEP, CONTINUUM_DIVIDE, CONTINUUM_SUBTRACT };
+
 /* What is done to each spectrum, in this order. Entries stand in the order of ascending wavelengths, in nanometres. */
 typedef struct spectral_steps {
     int n, outputs;
@@ -15,7 +17,7 @@ typedef struct spectral_steps {
     double *response;    /* n x outputs: what a band of the other sensor takes of each band; NULL: no other sensor */
     double *centre;      /* outputs: wavelengths of what comes out, ascending */
     double *width;       /* outputs: FWHM of the other sensor, or NULL */
-    enum { CONTINUUM_KEEP, CONTINUUM_DIVIDE, CONTINUUM_SUBTRACT } continuum;
+    int continuum;       /* CONTINUUM_... */
     int derivative; /* 0, 1 or 2 */
 } spectral_steps;
 

@@ -381,9 +381,52 @@ static void run_endmembers(const settings *s, char **names) {
     job_close(j);
 }
 
+/* ---- scaled abundances -------------------------------------------------------------------------------------------- */
+
+enum { SCALED = 4 }; /* beyond shs_constraint: nonnegative abundances, divided by their sum */
+
+/* Takes abundances of pixels that lie together, in double. A pixel that holds nothing has no shares. */
+static int write_scaled(void *user, int first, int lines, const void *block) {
+    const job *j = (const job *)user;
+    const double *value = (const double *)block, missing = j->sink.has_nodata ? (double)j->sink.nodata : (double)NAN;
+    size_t samples = (size_t)j->in.samples, count = (size_t)j->out.bands, rows = (size_t)lines, x, y, k;
+    char *scaled = (char *)allocate(rows * samples * count, shs_type_size(j->sink.type));
+    int status;
+    for (y = 0; y < rows; y++)
+        for (x = 0; x < samples; x++, value += count) {
+            double sum = 0;
+            for (k = 0; k < count; k++) sum += value[k];
+            for (k = 0; k < count; k++) {
+                size_t at = (k * rows + y) * samples + x;
+                if (j->sink.interleave == SHS_INTERLEAVE_BIP) at = (y * samples + x) * count + k;
+                if (j->sink.interleave == SHS_INTERLEAVE_BIL) at = (y * count + k) * samples + x;
+                put_value(scaled, at, j->sink.type, sum > 0 ? value[k] / sum : missing);
+            }
+        }
+    status = j->sink.write_fn(j->sink.write_user, first, lines, scaled);
+    free(scaled);
+    return status;
+}
+
+/* Where the abundances go before they are divided. */
+static shs_sink scaling_sink(job *j) {
+    shs_sink sink = j->sink;
+    sink.type = SHS_TYPE_F64;
+    sink.interleave = SHS_INTERLEAVE_BIP;
+    sink.has_nodata = 1;
+    sink.nodata = (shs_wide)NAN;
+    sink.write_fn = write_scaled;
+    sink.write_user = j;
+    if (!j->out.has_nodata) j->out.nodata = (double)NAN;
+    j->out.has_nodata = 1;
+    return sink;
+}
+
 static void run_unmix(const settings *s, char **names) {
-    static const char *const constraints[] = {"none", "nonnegative", "sum", "full"}; /* as shs_constraint counts them */
-    shs_constraint constraint = (shs_constraint)(s->constraint ? choose("--constraint", s->constraint, constraints, 4) : 3);
+    static const char *const constraints[] = {"none", "nonnegative", "sum", "full", "scaled"}; /* as shs_constraint counts them */
+    int chosen = s->constraint ? choose("--constraint", s->constraint, constraints, 5) : SHS_CONSTRAINT_FULL;
+    shs_constraint constraint = chosen == SCALED ? SHS_CONSTRAINT_NONNEGATIVE : (shs_constraint)chosen;
+    shs_sink scaling;
     spectra of, published = SHS_ZERO;
     cube_file known = SHS_ZERO;
     cube_call call;
@@ -392,6 +435,8 @@ static void run_unmix(const settings *s, char **names) {
     FILE *page;
     job *j;
     if (!s->endmembers) fail(EXIT_USAGE, "--endmembers: is needed: a table or vca, nfindr, atgp, learn");
+    if (chosen == SCALED && (s->rescale || is_integer(chosen_type(s->type, SHS_TYPE_F32))))
+        fail(EXIT_USAGE, "--constraint: scaled abundances are written as f32 or f64, and without --rescale");
     found = makes_endmembers(s->endmembers);
     if (!found && s->count_text) fail(EXIT_USAGE, "--count: %s says already how many", s->endmembers);
     if (!found) will_read(s->endmembers);
@@ -407,6 +452,10 @@ static void run_unmix(const settings *s, char **names) {
     if (s->published) angle = match_published(j, &of, &published, match);
     output_start(j, of.count, "Abundances in ");
     call = call_on(make_unmix, &j->cube, &j->sink, &constraint, NULL);
+    if (chosen == SCALED) {
+        scaling = scaling_sink(j);
+        call.sink = &scaling;
+    }
     call.count = of.count;
     call.spectra = of.values;
     check_unmixing(j, run_cube(j, call));
@@ -419,7 +468,7 @@ static void run_unmix(const settings *s, char **names) {
     html_finish(j, page);
     if (s->published) printf("angle=%.4f ", angle);
     if (s->abundances) printf("rmse=%.4f ", abundance_error(j, &known, match));
-    printf("seconds=%.3f endmembers=%d constraint=%s\n", j->written - j->start, of.count, constraints[constraint]);
+    printf("seconds=%.3f endmembers=%d constraint=%s\n", j->written - j->start, of.count, constraints[chosen]);
     free(match);
     cube_close(&known);
     spectra_free(&published);
