@@ -18344,11 +18344,11 @@ SHS__PRIVATE shs_status shs__pca_few(const shs__pixels *px, const shs_pca_option
 /* The first step of a fit, and of the transform that follows it into the sink (NULL: none does): the ranks agree whether all
    are well and were given the same options. */
 SHS__OUTLINE shs_status shs__px_meet(const shs__pixels *px, shs_status status, const char *call, const int64_t *numbers,
-                                     size_t count, const shs_wide *two, const shs_sink *sink) {
+                                     size_t count, const shs_wide *shares, size_t share_count, const shs_sink *sink) {
     shs__meeting meeting = shs__ctx_meeting_for(px->ctx, call);
     meeting.all = shs__ctx_imprint(meeting.all, &px->view.used, sizeof px->view.used);
     meeting.all = shs__ctx_imprint(meeting.all, numbers, count * sizeof *numbers);
-    meeting.all = shs__ctx_imprint(meeting.all, two, 2 * sizeof *two);
+    meeting.all = shs__ctx_imprint(meeting.all, shares, share_count * sizeof *shares);
     if (status == SHS_OK && sink) meeting.all = shs__px_imprint_sink(meeting.all, sink);
     return shs__ctx_meet(px->ctx, status, &meeting);
 }
@@ -18357,8 +18357,8 @@ SHS__PRIVATE shs_status shs__pca_meet(const shs__pixels *px, shs_status status, 
                                       const shs_sink *sink) {
     const int64_t numbers[] = {o->components,          o->correlation != 0,    o->divisor,       (int64_t)o->precise,
                                (int64_t)o->neighbours, o->noise_residual != 0, o->noise != NULL, o->skip};
-    const shs_wide two[] = {o->variance, o->eigenvalue_at_least};
-    return shs__px_meet(px, status, call, numbers, sizeof numbers / sizeof *numbers, two, sink);
+    const shs_wide shares[] = {o->variance, o->eigenvalue_at_least};
+    return shs__px_meet(px, status, call, numbers, sizeof numbers / sizeof *numbers, shares, sizeof shares / sizeof *shares, sink);
 }
 
 /* The variance of band b's noise that the bands on both sides do not predict, of the covariance N of all: N_bb less
@@ -18749,11 +18749,18 @@ SHS__PRIVATE void shs__rx_whiten(const shs_pca *rx, shs_wide *F, shs_wide *v) {
     shs__wide_triangle(k, rx->bands, F, v);
 }
 
+/* The scores of all pixels into the sink. The fit is used up: its `forward` becomes the whitening matrix. */
+SHS__PRIVATE shs_status shs__rx_scores(const shs__pixels *px, shs_pca *rx, const shs_sink *sink) {
+    shs_pixel_map map;
+    shs__rx_whiten(rx, rx->forward, rx->vectors);
+    map = shs__px_map_of(rx->bands, rx->components, rx->forward, rx->mean, NULL);
+    return shs__ctx_agree(px->ctx, shs__pixels_map(px, &map, SHS_PRECISION_ALWAYS, sink, 1));
+}
+
 /* The fit, kept in rx, or else used for the scores. */
 SHS__OUTLINE shs_status shs__rx_cube(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, int keep,
                                      const shs_sink *sink, int *rank, shs_pca *rx) {
     const shs_pca_options *o = options ? options : &shs__pca_zero;
-    shs_pixel_map map;
     shs__pixels px;
     shs_pca made = SHS_ZERO;
     int used = 0;
@@ -18763,11 +18770,7 @@ SHS__OUTLINE shs_status shs__rx_cube(const shs_context *ctx, const shs_cube *cub
     status = shs__pca_meet(&px, status, keep ? "rx fit" : "rx", o, sink);
     if (status == SHS_OK) status = shs__rx_pixels(&px, o, &made);
     if (status == SHS_OK) used = made.components;
-    if (status == SHS_OK && !keep) {
-        shs__rx_whiten(&made, made.forward, made.vectors);
-        map = shs__px_map_of(made.bands, used, made.forward, made.mean, NULL);
-        status = shs__ctx_agree(ctx, shs__pixels_map(&px, &map, SHS_PRECISION_ALWAYS, sink, 1));
-    }
+    if (status == SHS_OK && !keep) status = shs__rx_scores(&px, &made, sink);
     if (status == SHS_OK && rank) *rank = used;
     if (status == SHS_OK && keep) *rx = made;
     else shs_pca_free(ctx, &made);
@@ -19954,7 +19957,7 @@ SHS__PRIVATE shs_status shs__ica_meet(const shs__pixels *px, shs_status status, 
                                o->restarts, o->random_start != 0, o->start != NULL, o->order, o->divisor,
                                (int64_t)o->precise, (int64_t)o->seed};
     const shs_wide two[] = {o->eigenvalue_at_least, o->tolerance};
-    return shs__px_meet(px, status, call, numbers, sizeof numbers / sizeof *numbers, two, sink);
+    return shs__px_meet(px, status, call, numbers, sizeof numbers / sizeof *numbers, two, 2, sink);
 }
 
 /* The ranks agree once more before the iterations: on the number of components, and where they start. *kept: whether all ranks
@@ -20802,7 +20805,7 @@ SHS__PRIVATE shs_status shs__tg_meet(const shs__pixels *px, shs_status status, i
         if (o->background) two[1] = o->background->count;
         else two[1] = 0;
     }
-    return shs__px_meet(px, status, "detect", numbers, 4, two, sink);
+    return shs__px_meet(px, status, "detect", numbers, 4, two, 2, sink);
 }
 
 /* Statistics, and what is made of them. Only the pixels' own moments are collective. */
@@ -21262,7 +21265,7 @@ SHS__PUBLIC shs_status shs_unmix(const shs_context *ctx, const shs_cube *cube, i
     numbers[0] = count;
     numbers[1] = (int64_t)constraint;
     numbers[2] = (int64_t)(print >> 1);
-    status = shs__px_meet(&px, status, "unmix", numbers, 3, two, sink);
+    status = shs__px_meet(&px, status, "unmix", numbers, 3, two, 2, sink);
     met = status == SHS_OK;
     while (shs__layout_next(ctx, &l, &status)) shs__mix_layout(&l, &s, n, count);
     if (status == SHS_OK) status = shs__mix_prepare(n, count, endmembers, lde, sum, &s);
@@ -21838,7 +21841,7 @@ SHS__PUBLIC shs_status shs_endmembers_find(const shs_context *ctx, const shs_cub
         s.pixels = (size_t)px.view.samples * (size_t)px.view.lines;
         s.chunks = shs__ctx_chunks(s.pixels, SHS__EM_CHUNK);
     }
-    status = shs__px_meet(&px, status, "endmembers", numbers, 3, two, NULL);
+    status = shs__px_meet(&px, status, "endmembers", numbers, 3, two, 2, NULL);
     met = status == SHS_OK;
     while (shs__layout_next(ctx, &l, &status)) shs__em_layout(&l, &s, atgp);
     if (status == SHS_OK) status = shs__em_create(ctx, &s.found, s.n, s.count);
