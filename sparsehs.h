@@ -1487,6 +1487,8 @@ typedef struct shs_pca_options {
     const shs_wide *noise;     /* shs_mnf_fit: the noise covariance (bands x bands), if it is known; NULL: estimated */
     int ldn;                   /* of noise; 0 = bands */
     int skip;                  /* RX: so many of the first components, which hold the background, are left out */
+    shs_wide trim;             /* RX: the share of the pixels, 0 to 0.5, that the statistics leave out; 0 = none */
+    int trim_rounds;           /* RX: rounds of trimming; 0 = 3 */
     uint32_t end_canary;
 } shs_pca_options;
 
@@ -1548,7 +1550,16 @@ SHS_API shs_status shs_pca_inverse(const shs_context *ctx, const shs_pca *pca, c
 
 /* Reed-Xiaoli anomaly score: the squared length of a pixel in whitened coordinates, (x - mean)' C^-1 (x - mean), in the space
    of the components above rounding (or of `components` of them, behind the first `skip`). One output. options may be NULL; rank
-   (may be NULL) gets the number of components used. SHS_RANK_TOO_LOW: fewer are above rounding than are asked for. */
+   (may be NULL) gets the number of components used. SHS_RANK_TOO_LOW: fewer are above rounding than are asked for.
+
+   Robust statistics: anomalies widen the covariance and so lower their own scores. With trim > 0 each of trim_rounds rounds
+   scores all pixels, leaves out the `trim` with the highest scores and takes mean and covariance anew from the others: the
+   concentration step of Rousseeuw, Van Driessen 1999 (minimum covariance determinant), for images Taitano, Geier, Bauer 2010
+   (iterative RX). The last fit scores every pixel of the cube. At most trim x valid pixels are left out; pixels whose scores
+   equal the highest that stays also stay. The covariance of what stays is smaller, so all scores are larger: compare them with
+   each other, not with a chi-squared table. The fit's `count` is the number of pixels that stayed. A round takes two passes
+   more over the cube, and a call sizeof(shs_real) + 1 bytes for each pixel of the rank. SHS_BAD_OPTIONS: trim is not in 0 .. 0.5,
+   or trim_rounds is negative. SHS_RANK_TOO_LOW: the pixels that stay span fewer dimensions than all pixels; use a smaller trim. */
 SHS_API shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, const shs_sink *sink,
                           int *rank);
 /* In two steps: rx gets the components used, with mean and variances, and then scores pixels of any cube. */
@@ -18356,8 +18367,9 @@ SHS__OUTLINE shs_status shs__px_meet(const shs__pixels *px, shs_status status, c
 SHS__PRIVATE shs_status shs__pca_meet(const shs__pixels *px, shs_status status, const char *call, const shs_pca_options *o,
                                       const shs_sink *sink) {
     const int64_t numbers[] = {o->components,          o->correlation != 0,    o->divisor,       (int64_t)o->precise,
-                               (int64_t)o->neighbours, o->noise_residual != 0, o->noise != NULL, o->skip};
-    const shs_wide shares[] = {o->variance, o->eigenvalue_at_least};
+                               (int64_t)o->neighbours, o->noise_residual != 0, o->noise != NULL, o->skip,
+                               o->trim_rounds};
+    const shs_wide shares[] = {o->variance, o->eigenvalue_at_least, o->trim};
     return shs__px_meet(px, status, call, numbers, sizeof numbers / sizeof *numbers, shares, sizeof shares / sizeof *shares, sink);
 }
 
@@ -18757,6 +18769,101 @@ SHS__PRIVATE shs_status shs__rx_scores(const shs__pixels *px, shs_pca *rx, const
     return shs__ctx_agree(px->ctx, shs__pixels_map(px, &map, SHS_PRECISION_ALWAYS, sink, 1));
 }
 
+/* Robust statistics: what the rounds of trimming keep. */
+typedef struct shs__trim {
+    size_t count;         /* pixels of this rank */
+    shs_real *scores;     /* count; NaN where a pixel is missing */
+    unsigned char *marks; /* count: 0 = left out of the next fit */
+} shs__trim;
+
+/* A score as an integer. Scores are squares, so integers have the order of the scores, and NaN comes after infinity. */
+#ifdef SPARSEHS_DOUBLE
+typedef uint64_t shs__score_bits;
+#define SHS__SCORE_INFINITE ((shs__score_bits)0x7ff << 52)
+#else
+typedef uint32_t shs__score_bits;
+#define SHS__SCORE_INFINITE ((shs__score_bits)0xff << 23)
+#endif
+
+SHS__PRIVATE shs__score_bits shs__rx_score_bits(const shs_real *score) {
+    shs__score_bits bits;
+    memcpy(&bits, score, sizeof bits);
+    return bits;
+}
+
+/* The number of pixels, of all ranks, whose scores lie below a bound. */
+SHS__PRIVATE shs_status shs__rx_count_below(const shs_context *ctx, const shs__trim *t, shs__score_bits bound, shs_wide *below) {
+    size_t i, count = 0;
+    for (i = 0; i < t->count; i++) count += shs__rx_score_bits(t->scores + i) < bound;
+    *below = (shs_wide)count;
+    return shs__ctx_reduce(ctx, below, 1, SHS_REDUCE_SUM);
+}
+
+/* Marks the pixels that stay. The highest score that stays is found bit by bit from the top: it is the largest number below
+   which fewer pixels lie than have to stay. Counts need no order of pixels, so blocks, workers and ranks do not matter. */
+SHS__PRIVATE shs_status shs__rx_mark_lowest(const shs_context *ctx, const shs__trim *t, shs_wide trim) {
+    shs__score_bits highest = 0, bit;
+    shs_wide valid, below, stay;
+    size_t i;
+    shs_status status = shs__rx_count_below(ctx, t, SHS__SCORE_INFINITE + 1, &valid);
+    stay = valid - trim * valid;
+    for (bit = (shs__score_bits)1 << (8 * sizeof bit - 2); bit > 0 && status == SHS_OK; bit >>= 1) {
+        status = shs__rx_count_below(ctx, t, highest | bit, &below);
+        if (below < stay) highest |= bit;
+    }
+    for (i = 0; i < t->count; i++) t->marks[i] = shs__rx_score_bits(t->scores + i) <= highest;
+    return status;
+}
+
+/* One round: rx is the fit before, and becomes the fit of the pixels that stay. Statistics of fewer dimensions would give the
+   pixels outside of these a score of nearly 0. */
+SHS__PRIVATE shs_status shs__rx_trim_once(const shs__pixels *px, const shs_pca_options *o, const shs__trim *t, shs_pca *rx) {
+    const int before = rx->components;
+    shs_cube rest = *px->view.cube;
+    shs__pixels lowest;
+    shs_sink sink = SHS_ZERO;
+    shs_status status;
+    sink.pixels = t->scores;
+    sink.type = SHS_TYPE_REAL;
+    sink.has_nodata = 1;
+    sink.nodata = shs__nan();
+    status = shs__rx_scores(px, rx, &sink);
+    if (status == SHS_OK) status = shs__rx_mark_lowest(px->ctx, t, o->trim);
+    shs_pca_free(px->ctx, rx);
+    if (status != SHS_OK) return status;
+    rest.mask = t->marks;
+    rest.mask_fn = NULL;
+    status = shs__ctx_agree(px->ctx, shs__px_open(px->ctx, &rest, &lowest));
+    if (status == SHS_OK) status = shs__rx_pixels(&lowest, o, rx);
+    shs__px_close(&lowest);
+    if (status == SHS_NO_PIXELS || status == SHS_ZERO_VARIANCE) return SHS_RANK_TOO_LOW;
+    if (status != SHS_OK || rx->components == before) return status;
+    shs_pca_free(px->ctx, rx);
+    return SHS_RANK_TOO_LOW;
+}
+
+/* The fit of all pixels, or after rounds of trimming. */
+SHS__PRIVATE shs_status shs__rx_robust(const shs__pixels *px, const shs_pca_options *o, shs_pca *rx) {
+    shs__trim t = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    int round, rounds = 3;
+    shs_status status;
+    if (!shs__wide_finite(1, &o->trim) || o->trim < 0 || o->trim > 0.5f || o->trim_rounds < 0) return SHS_BAD_OPTIONS;
+    status = shs__rx_pixels(px, o, rx);
+    if (status != SHS_OK || !(o->trim > 0)) return status;
+    if (o->trim_rounds > 0) rounds = o->trim_rounds;
+    t.count = (size_t)px->view.lines * (size_t)px->view.samples;
+    while (shs__layout_next(px->ctx, &l, &status)) {
+        t.scores = SHS__CARVE(&l, shs_real, t.count);
+        t.marks = SHS__CARVE(&l, unsigned char, t.count);
+    }
+    status = shs__ctx_agree(px->ctx, status);
+    for (round = 0; round < rounds && status == SHS_OK; round++) status = shs__rx_trim_once(px, o, &t, rx);
+    if (status != SHS_OK) shs_pca_free(px->ctx, rx);
+    shs__layout_release(px->ctx, &l);
+    return status;
+}
+
 /* The fit, kept in rx, or else used for the scores. */
 SHS__OUTLINE shs_status shs__rx_cube(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, int keep,
                                      const shs_sink *sink, int *rank, shs_pca *rx) {
@@ -18768,7 +18875,7 @@ SHS__OUTLINE shs_status shs__rx_cube(const shs_context *ctx, const shs_cube *cub
     if (status == SHS_OK && !keep) status = shs__px_check_sink(cube, sink);
     if (status == SHS_OK && keep && !rx) status = SHS_BAD_OUTPUT;
     status = shs__pca_meet(&px, status, keep ? "rx fit" : "rx", o, sink);
-    if (status == SHS_OK) status = shs__rx_pixels(&px, o, &made);
+    if (status == SHS_OK) status = shs__rx_robust(&px, o, &made);
     if (status == SHS_OK) used = made.components;
     if (status == SHS_OK && !keep) status = shs__rx_scores(&px, &made, sink);
     if (status == SHS_OK && rank) *rank = used;
@@ -18862,7 +18969,7 @@ SHS__PRIVATE shs_status shs__rx_fit_classes(const shs_context *ctx, const shs_cu
         if (!(there[k] > 0)) continue;
         shs__rx_mask(cube, labels, k, classes, fits, mask);
         status = shs__ctx_agree(ctx, shs__px_open(ctx, &part, &px));
-        if (status == SHS_OK) status = shs__rx_pixels(&px, o, fits + k);
+        if (status == SHS_OK) status = shs__rx_robust(&px, o, fits + k);
         shs__px_close(&px);
         any |= status == SHS_OK;
         if (status == SHS_ZERO_VARIANCE) first = status;

@@ -1250,6 +1250,15 @@ check "rx fitted to a region: all pixels have scores" is "$(value_of pixels)" 19
 check "rx fitted to every third pixel" good rx scene.hdr rx.hdr --bbl --fit-step 3
 check "rx without the background's components" good rx scene.hdr rx.hdr --bbl --skip 3 --components 10
 check "rx without the background's components: ten" is "$(value_of components)" 10
+check "rx trimmed" good rx scene.hdr rx.hdr --bbl --trim 0.05 --truth scene_truth.hdr --type f64 --save rx.model
+check "rx trimmed: finds the targets" awk -v a="$(value_of auc)" 'BEGIN { exit !(a > 0.95 && a <= 1) }'
+check "rx trimmed: in blocks, the other interleave" good rx scene_bil.hdr same.hdr --bbl --trim 0.05 --type f64 --block 11
+check "rx trimmed: no share is plain rx" bash -c "$program rx scene.hdr a.hdr --bbl --trim 0 >out.txt && $program rx scene.hdr b.hdr --bbl >out.txt && cmp a.img b.img"
+check "rx trimmed: a share changes it" bash -c "$program rx scene.hdr a.hdr --bbl --trim 0.05 >out.txt && ! cmp -s a.img b.img"
+check "rx trimmed: the model is applied" good apply rx.model scene.hdr same.hdr --type f64
+check "rx trimmed: the model is applied: the same" cmp same.img rx.img
+fails "rx trimmed: by more than half" 2 "--trim: 0.9 is not a share of the pixels from 0 to 0.5" rx scene.hdr bad.hdr --trim 0.9
+fails "rx trimmed: not in windows" 2 "--local: each pixel has a fit of its own: not --trim" rx scene.hdr bad.hdr --local 3,9 --trim 0.1
 fails "rx without any component" 1 "scene.hdr: --skip 4: components: more than" rx scene.hdr bad.hdr --bands 1-4 --skip 4
 # Four classes, of 160 x 120 pixels; the last is one pixel.
 awk 'BEGIN { for (y = 0; y < 120; y++) for (x = 0; x < 160; x++) printf "\\%03o", y == 7 && x == 9 ? 200 : 1 + (x > 60) + (y > 50) }' >kinds.txt

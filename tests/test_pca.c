@@ -756,6 +756,245 @@ static void test_rx_finds_aircraft(void **state) {
     cube_free(&cube);
 }
 
+/* ---- robust statistics ------------------------------------------------------------------------------------------- */
+
+/* The reference, by plain loops: mean and Cholesky factor of the pixels that are in, the scores of all, and the lowest stay in;
+   `rounds` times. */
+static void trimmed_twin(const plain_cube *p, double trim, int rounds, double *score) {
+    int B = p->bands, b, c, k, round;
+    size_t n = pixels_of(p), i, j, kept = n, most = n - (size_t)(trim * (double)n);
+    double *mean = NEW(double, B), *C = NEW(double, B * B), *u = NEW(double, B), *sorted = NEW(double, n);
+    unsigned char *in = NEW(unsigned char, n);
+    memset(in, 1, n);
+    for (round = 0; round <= rounds; round++) {
+        for (b = 0; b < B; b++) {
+            mean[b] = 0;
+            for (i = 0; i < n; i++)
+                if (in[i]) mean[b] += p->x[i * (size_t)B + (size_t)b];
+            mean[b] /= (double)kept;
+        }
+        for (b = 0; b < B; b++)
+            for (c = 0; c < B; c++) {
+                C[b + c * B] = 0;
+                for (i = 0; i < n; i++)
+                    if (in[i])
+                        C[b + c * B] += (p->x[i * (size_t)B + (size_t)b] - mean[b]) * (p->x[i * (size_t)B + (size_t)c] - mean[c]);
+                C[b + c * B] /= (double)kept;
+            }
+        for (k = 0; k < B; k++) /* C = L L', as in a textbook */
+            for (b = k; b < B; b++) {
+                for (c = 0; c < k; c++) C[b + k * B] -= C[b + c * B] * C[k + c * B];
+                if (b == k) C[k + k * B] = sqrt(C[k + k * B]);
+                else C[b + k * B] /= C[k + k * B];
+            }
+        for (i = 0; i < n; i++) {
+            score[i] = 0;
+            for (b = 0; b < B; b++) {
+                u[b] = p->x[i * (size_t)B + (size_t)b] - mean[b];
+                for (c = 0; c < b; c++) u[b] -= C[b + c * B] * u[c];
+                u[b] /= C[b + b * B];
+                score[i] += u[b] * u[b];
+            }
+        }
+        for (i = 0; i < n; i++) { /* insertion: few pixels */
+            for (j = i; j > 0 && sorted[j - 1] > score[i]; j--) sorted[j] = sorted[j - 1];
+            sorted[j] = score[i];
+        }
+        kept = 0;
+        for (i = 0; i < n; i++) {
+            in[i] = score[i] <= sorted[most - 1];
+            kept += in[i];
+        }
+    }
+    free(mean), free(C), free(u), free(sorted), free(in);
+}
+
+enum { TRIM_LINES = 20, TRIM_SAMPLES = 30, TRIM_BANDS = 6, TRIM_ODD = TRIM_LINES * TRIM_SAMPLES / 20 };
+
+/* Five of a hundred pixels are alike and far from the rest, in a direction of their own: together they widen the covariance
+   until they no longer stand out. odd: which they are. */
+static plain_cube contaminated_cube(unsigned char *odd) {
+    plain_cube p = new_plain(TRIM_LINES, TRIM_SAMPLES, TRIM_BANDS);
+    shs_random r;
+    size_t i, n = pixels_of(&p), b;
+    shs_random_seed(&r, 31);
+    for (i = 0; i < n; i++) {
+        odd[i] = i % 20 == 7;
+        for (b = 0; b < TRIM_BANDS; b++) p.x[i * TRIM_BANDS + b] = 100 + shs_random_normal(&r) * (double)(1 + b);
+        if (odd[i]) p.x[i * TRIM_BANDS + 2] += 12.6;
+        if (odd[i]) p.x[i * TRIM_BANDS + 4] -= 15;
+    }
+    return p;
+}
+
+static int odd_of_the_highest(const double *scores, const unsigned char *odd) {
+    int i, j, above, hits = 0;
+    for (i = 0; i < TRIM_LINES * TRIM_SAMPLES; i++) {
+        above = 0;
+        for (j = 0; j < TRIM_LINES * TRIM_SAMPLES; j++) above += scores[j] > scores[i];
+        hits += odd[i] && above < TRIM_ODD;
+    }
+    return hits;
+}
+
+static void test_rx_trimmed_finds_what_plain_rx_hides(void **state) {
+    enum { N = TRIM_LINES * TRIM_SAMPLES };
+    unsigned char odd[N];
+    plain_cube p = contaminated_cube(odd);
+    shs_cube cube = cube_f64(&p);
+    shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, TRIM_LINES, TRIM_SAMPLES, 1);
+    const double *scores = (const double *)sink.pixels;
+    double *expected = NEW(double, N);
+    int plain, robust;
+    shs_pca_options o = SHS_ZERO;
+    int rounds, rank;
+    (void)state;
+    assert_ok(shs_rx(NULL, &cube, &o, &sink, &rank));
+    plain = odd_of_the_highest(scores, odd);
+    o.trim = 0.1;
+    assert_ok(shs_rx(NULL, &cube, &o, &sink, &rank));
+    assert_int_equal(rank, TRIM_BANDS);
+    robust = odd_of_the_highest(scores, odd);
+    print_message("of %d odd pixels %d are among the %d highest scores, trimmed %d\n", TRIM_ODD, plain, TRIM_ODD, robust);
+    assert_true(plain < 24 && robust >= 27);
+    for (rounds = 1; rounds <= 4; rounds++) {
+        o.trim_rounds = rounds;
+        assert_ok(shs_rx(NULL, &cube, &o, &sink, &rank));
+        trimmed_twin(&p, 0.1, rounds, expected);
+        check_near("trimmed", N, scores, expected, BY_TYPE(1e-6, 1e-9) * largest_of(N, expected));
+    }
+    free(p.x), free(expected), cube_free(&cube), sink_free(&sink);
+}
+
+static void *ones_alloc(void *user, size_t size) {
+    void *block = malloc(size);
+    (void)user;
+    if (block) memset(block, 0xff, size);
+    return block;
+}
+
+static void ones_free(void *user, void *block) {
+    (void)user;
+    free(block);
+}
+
+/* Nothing trimmed is plain RX to the bit; every interleave, block, number of threads and content of scratch gives the same. */
+static void test_rx_trimmed_in_every_way(void **state) {
+    enum { N = TRIM_LINES * TRIM_SAMPLES };
+    static const int blocks[] = {1, 3, 20};
+    unsigned char odd[N];
+    plain_cube p = contaminated_cube(odd);
+    shs_cube cube = cube_f64(&p);
+    shs_sink first = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, TRIM_LINES, TRIM_SAMPLES, 1);
+    shs_sink again = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, TRIM_LINES, TRIM_SAMPLES, 1);
+    shs_pca_options o = SHS_ZERO;
+    shs_pca rx;
+    int way, k;
+    (void)state;
+    assert_ok(shs_rx(NULL, &cube, &o, &first, NULL));
+    o.trim_rounds = 5;
+    assert_ok(shs_rx(NULL, &cube, &o, &again, NULL));
+    assert_memory_equal(first.pixels, again.pixels, N * sizeof(double));
+    o.trim = 0.1;
+    assert_ok(shs_rx(NULL, &cube, &o, &first, NULL));
+    for (way = 0; way < 3; way++) {
+        shs_cube other = cube_of(&p, SHS_TYPE_F64, (shs_interleave)way, 0), used;
+        assert_ok(shs_rx(NULL, &other, &o, &again, NULL));
+        assert_memory_equal(first.pixels, again.pixels, N * sizeof(double));
+        for (k = 0; k < 3; k++) {
+            stream s;
+            used = streamed(&other, blocks[k], &s);
+            assert_ok(shs_rx(NULL, &used, &o, &again, NULL));
+            check_near("blocks", N, (const double *)again.pixels, (const double *)first.pixels, 1e-6);
+        }
+        cube_free(&other);
+    }
+    for (k = 1; k <= 4; k++) {
+        shs_context ctx = SHS_ZERO;
+        ctx.threads = k;
+        ctx.alloc_fn = ones_alloc;
+        ctx.free_fn = ones_free;
+        assert_ok(shs_rx(&ctx, &cube, &o, &again, NULL));
+        assert_memory_equal(first.pixels, again.pixels, N * sizeof(double));
+    }
+    assert_ok(shs_rx_fit(NULL, &cube, &o, &rx));
+    assert_true(rx.count == 540);
+    assert_ok(shs_rx_transform(NULL, &rx, &cube, &again));
+    check_near("fit", N, (const double *)again.pixels, (const double *)first.pixels, 0);
+    shs_pca_free(NULL, &rx);
+    free(p.x), cube_free(&cube), sink_free(&first), sink_free(&again);
+}
+
+/* A missing pixel stays missing, by mask or by value, and takes no part. One band works; equal pixels beside one other do not. */
+static void test_rx_trimmed_at_its_ends(void **state) {
+    enum { N = TRIM_LINES * TRIM_SAMPLES };
+    static const double bad[] = {-0.1, 0.51, 0.99, 1, 2, (double)INFINITY, (double)NAN};
+    unsigned char odd[N], mask[N];
+    plain_cube p = contaminated_cube(odd), one = new_plain(1, 10, 1), single = new_plain(1, 1, 3);
+    shs_cube cube = cube_f64(&p), line = SHS_ZERO, pixel = cube_f64(&single);
+    shs_sink a = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, TRIM_LINES, TRIM_SAMPLES, 1);
+    shs_sink b = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, TRIM_LINES, TRIM_SAMPLES, 1);
+    shs_sink ten = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 1, 10, 1);
+    const double *x = (const double *)a.pixels, *y = (const double *)b.pixels, *z = (const double *)ten.pixels;
+    shs_pca_options o = SHS_ZERO;
+    shs_pca rx;
+    int i, k;
+    (void)state;
+    for (k = 0; k < 7; k++) {
+        o.trim = (shs_wide)bad[k];
+        assert_status(shs_rx(NULL, &cube, &o, &a, NULL), SHS_BAD_OPTIONS);
+        assert_true(holds_untouched(a.pixels, N * sizeof(double)));
+    }
+    o.trim = 0.1, o.trim_rounds = -1;
+    assert_status(shs_rx(NULL, &cube, &o, &a, NULL), SHS_BAD_OPTIONS);
+    o.trim_rounds = 0;
+    for (i = 0; i < N; i++) mask[i] = (unsigned char)(i % 4 != 1);
+    cube.mask = mask;
+    assert_ok(shs_rx(NULL, &cube, &o, &a, NULL));
+    cube.mask = NULL;
+    cube_free(&cube);
+    for (i = 0; i < N; i++)
+        if (!mask[i]) p.x[i * TRIM_BANDS] = (double)NAN;
+    cube = cube_f64(&p);
+    assert_ok(shs_rx(NULL, &cube, &o, &b, NULL));
+    for (i = 0; i < N; i++) {
+        assert_int_equal(is_nan(x[i]), !mask[i]);
+        assert_int_equal(is_nan(y[i]), !mask[i]);
+        if (mask[i]) assert_close(x[i], y[i], 1e-9 * x[i]);
+    }
+    for (i = 0; i < 10; i++) one.x[i] = i < 9 ? i % 3 : 50;
+    line = cube_f64(&one);
+    o.trim = 0.1;
+    assert_ok(shs_rx(NULL, &line, &o, &ten, NULL)); /* mean 1 and variance 2/3 of the nine */
+    for (i = 0; i < 10; i++) assert_close(z[i], 1.5 * (one.x[i] - 1) * (one.x[i] - 1), 1e-9 * 3602);
+    o.trim = 0.09; /* less than a pixel: none is left out */
+    assert_ok(shs_rx_fit(NULL, &line, &o, &rx));
+    assert_true(rx.count == 10);
+    shs_pca_free(NULL, &rx);
+    cube_free(&line);
+    for (i = 0; i < 9; i++) one.x[i] = 4;
+    line = cube_f64(&one);
+    o.trim = 0.1;
+    assert_status(shs_rx_fit(NULL, &line, &o, &rx), SHS_RANK_TOO_LOW);
+    assert_status(shs_rx_fit(NULL, &pixel, &o, &rx), SHS_ZERO_VARIANCE);
+    for (k = 0;; k++) { /* every allocation that fails leaves nothing behind */
+        shs_context ctx = SHS_ZERO;
+        faulty f;
+        shs_status status;
+        faulty_attach(&f, k, &ctx);
+        status = shs_rx(&ctx, &cube, &o, &b, NULL);
+        assert_int_equal(f.outstanding, 0);
+        if (f.refused == 0) {
+            assert_ok(status);
+            break;
+        }
+        assert_status(status, SHS_NO_MEMORY);
+    }
+    assert_true(k > 8);
+    free(p.x), free(one.x), free(single.x), cube_free(&cube), cube_free(&line), cube_free(&pixel);
+    sink_free(&a), sink_free(&b), sink_free(&ten);
+}
+
 /* In two steps, to the bit; and on the components behind the first ones, against sums over them. */
 static void test_rx_of_a_fit_and_on_subspaces(void **state) {
     enum { ROWS = 23, COLUMNS = 41, B = 7 };
@@ -1994,6 +2233,7 @@ typedef struct rank_work {
     shs_pca made[MOST_RANKS];
     shs_sink sinks[MOST_RANKS];
     int rank_of_space[MOST_RANKS];
+    shs_wide trim; /* of RX */
 } rank_work;
 
 static void rank_body(const shs_context *given, int rank, void *arg) {
@@ -2002,6 +2242,7 @@ static void rank_body(const shs_context *given, int rank, void *arg) {
     const shs_context *ctx = rank_begins(me, given, 3);
     shs_pca_options o = options_of(0, 0, 0, 1);
     memset(w->made + rank, UNTOUCHED, sizeof w->made[rank]);
+    o.trim = w->trim;
     if (w->which == 0) me->status = shs_pca_fit(ctx, &me->used, &o, w->made + rank);
     else if (w->which == 1) me->status = shs_mnf_fit(ctx, &me->used, &o, w->made + rank);
     else if (w->which == 2) me->status = shs_rx(ctx, &me->used, &o, w->sinks + rank, w->rank_of_space + rank);
@@ -2030,6 +2271,34 @@ static void rank_clean(rank_work *w, int ranks) {
         assert_int_equal(me->f.outstanding, 0);
         sink_free(w->sinks + r);
     }
+}
+
+/* Which pixels stay is decided over all ranks. */
+static void test_rx_trimmed_over_ranks(void **state) {
+    unsigned char odd[TRIM_LINES * TRIM_SAMPLES];
+    plain_cube p = contaminated_cube(odd);
+    shs_cube cube = cube_f64(&p);
+    shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, TRIM_LINES, TRIM_SAMPLES, 1);
+    shs_pca_options o = options_of(0, 0, 0, 1);
+    int ranks, r;
+    (void)state;
+    o.trim = (shs_wide)0.1;
+    assert_ok(shs_rx(NULL, &cube, &o, &sink, NULL));
+    for (ranks = 1; ranks <= 3; ranks++) {
+        rank_work w;
+        size_t done = 0;
+        rank_setup(&w, 2, &cube, ranks);
+        w.trim = o.trim;
+        run_ranks(ranks, rank_body, &w);
+        for (r = 0; r < ranks; r++) {
+            size_t pixels = (size_t)w.shares[r].lines.lines * TRIM_SAMPLES;
+            assert_ok(w.shares[r].status);
+            check_near("scores", pixels, (const double *)w.sinks[r].pixels, (const double *)sink.pixels + done, 1e-6);
+            done += pixels;
+        }
+        rank_clean(&w, ranks);
+    }
+    free(p.x), cube_free(&cube), sink_free(&sink);
 }
 
 static void test_ranks_give_one_answer(void **state) {
@@ -2353,6 +2622,10 @@ int main(void) {
         cmocka_unit_test(test_rx),
         cmocka_unit_test(test_rx_of_deficient_cubes),
         cmocka_unit_test(test_rx_of_a_constant_cube),
+        cmocka_unit_test(test_rx_trimmed_finds_what_plain_rx_hides),
+        cmocka_unit_test(test_rx_trimmed_in_every_way),
+        cmocka_unit_test(test_rx_trimmed_at_its_ends),
+        cmocka_unit_test(test_rx_trimmed_over_ranks),
         cmocka_unit_test(test_rx_of_a_fit_and_on_subspaces),
         cmocka_unit_test(test_offsets_of_wide_types),
         cmocka_unit_test(test_signs_of_ties),

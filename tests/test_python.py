@@ -748,6 +748,26 @@ def test_mnf_is_that_of_spectral_python():
     assert np.abs(model.inverse_transform(components) - cube).std() < 4
 
 
+def test_rx_trimmed():
+    """Beside the same by NumPy, on pixels of which 5 % are odd in a way of their own."""
+    pixels = np.random.default_rng(3).normal(size=(20, 30, 5)) * [1, 2, 3, 4, 5]
+    odd = np.arange(600).reshape(20, 30) % 20 == 7
+    pixels[odd] += [0, 0, 12, -15, 0]
+    flat, inside = pixels.reshape(-1, 5), np.ones(600, bool)
+    for rounds in range(4):
+        apart = flat - flat[inside].mean(0)
+        scores = (apart @ np.linalg.inv(np.cov(flat[inside].T, bias=True)) * apart).sum(1)
+        inside = scores <= np.sort(scores)[539]
+        assert np.allclose(sparsehs.rx(pixels, trim=0.1, trim_rounds=rounds) if rounds else sparsehs.rx(pixels),
+                           scores.reshape(20, 30), rtol=1e-4)
+    found = sparsehs.rx(pixels, trim=0.1)
+    assert np.isin(np.argsort(found.ravel())[-30:], np.flatnonzero(odd)).sum() >= 27
+    assert np.allclose(sparsehs.rx_classes(pixels, np.zeros((20, 30), int), trim=0.1), found)
+    assert np.array_equal(sparsehs.rx(pixels, trim=0.0), sparsehs.rx(pixels))
+    with pytest.raises(ValueError):
+        sparsehs.rx(pixels, trim=0.9)
+
+
 def test_rx_is_that_of_spectral_python():
     import spectral
     cube = scene()

@@ -168,6 +168,7 @@ static shs_rx_local_options local_options(const settings *s) {
     if (s->classes && s->id < 0) fail(EXIT_USAGE, "--class: --local takes one class (--id K)");
     if (s->components_text || s->skip || s->correlation || s->precise)
         fail(EXIT_USAGE, "--local: takes all bands as they are, in double: not --components, --skip, --correlation, --precise");
+    if (s->trim != 0) fail(EXIT_USAGE, "--local: each pixel has a fit of its own: not --trim");
     if (s->fit_only || s->fit_step > 1 || s->save || s->npy || s->stats)
         fail(EXIT_USAGE, "--local: each pixel has a fit of its own: not --fit-only, --fit-step, --save, --npy, --stats");
     options.ridge = (shs_wide)s->ridge;
@@ -206,7 +207,9 @@ static int score_pixels(job *j, const shs_pca_options *options) {
 
 static void run_rx(const settings *s, char **names) {
     const shs_rx_local_options local = local_options(s);
-    job *j = job_open_counted(s, RX, names[0], names[1]);
+    job *j;
+    if (!(s->trim >= 0 && s->trim <= 0.5)) fail(EXIT_USAGE, "--trim: %g is not a share of the pixels from 0 to 0.5", s->trim);
+    j = job_open_counted(s, RX, names[0], names[1]);
     shs_pca_options options = pca_options(j);
     scored *pixels = NULL;
     size_t count;
@@ -214,6 +217,7 @@ static void run_rx(const settings *s, char **names) {
     FILE *page;
     int rank;
     options.skip = s->skip;
+    options.trim = (shs_wide)s->trim;
     will_keep_model(j);
     output_start(j, 1, "Reed-Xiaoli anomaly score of ");
     if (s->local) rank = score_locally(j, &local);

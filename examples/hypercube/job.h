@@ -348,6 +348,9 @@ static void check_job(job *j, shs_status status) {
         fail(EXIT_ERROR, "%s: reading it failed: %s", j->in.data_name, transfer_trouble(&j->in));
     if (status == SHS_WRITE_FAILED)
         fail(EXIT_ERROR, "%s: writing it failed: %s", j->out.part_name, strerror(j->out.error));
+    if (j->s->trim > 0 && status == SHS_RANK_TOO_LOW && !j->s->skip && !j->s->components)
+        fail(EXIT_ERROR, "%s: --trim %g: the pixels that stay are too few for the bands, or a band is constant among them: "
+                         "a smaller share, or --bands of fewer", j->in.header_name, j->s->trim);
     if (j->s->skip && (status == SHS_BAD_COMPONENTS || status == SHS_RANK_TOO_LOW))
         fail(EXIT_ERROR, "%s: --skip %d: %s", j->in.header_name, j->s->skip, shs_status_text(status));
     if (j->s->components && (status == SHS_BAD_COMPONENTS || status == SHS_RANK_TOO_LOW))

@@ -12,7 +12,7 @@ typedef struct settings {
         sparsity;
     int smooth, derivative;
     int components_by, count_by; /* 1 + shs_counter: the number is counted; 0: it is given, or there is none */
-    double variance, threshold, tolerance, noise, snr, ridge, false_alarm;
+    double variance, threshold, tolerance, noise, snr, ridge, false_alarm, trim;
     uint64_t seed;
     const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *route, *truth, *device,
         *data, *wavelengths, *window, *mask, *roi, *classes, *save, *npy, *stats, *range, *html, *neighbours, *dark,
@@ -201,6 +201,7 @@ static const struct {
      {"--noise-covariance", "FILE", OPTION_TEXT, (void *)&given.covariance, 0, "of the noise, bands x bands: .npy or CSV"}},
     {MNF | DENOISE, {"--snr", "MIN", OPTION_NUMBER, &given.snr, 0, "components of at least this signal to noise ratio"}},
     {RX, {"--skip", "K", OPTION_COUNT, &given.skip, 1, "without the first K components, which hold the background"}},
+    {RX, {"--trim", "SHARE", OPTION_NUMBER, &given.trim, 0, "fitted without this share of the highest scores (0 to 0.5)"}},
     {RX | DETECT, {"--truth", "MASK.hdr", OPTION_TEXT, (void *)&given.truth, 0, "a cube of one band: not 0 = target"}},
     {READS | OF_PIXELS,
      {"--data", "FILE", OPTION_TEXT, (void *)&given.data, 0, "IN's data file (default: NAME.img and the like)"}},

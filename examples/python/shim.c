@@ -562,7 +562,7 @@ static int fetch(void *user, void *bytes, size_t count) {
 
 /* *file is to be given back by shim_free. */
 ENTRY(fit, (CALL, CUBE, int kind, int components, double variance, double eigenvalue_at_least, int correlation, int divisor,
-            int precise, int neighbours, int noise_residual, const double *noise, int skip, int contrast, int approach,
+            int precise, int neighbours, int noise_residual, const double *noise, int skip, double trim, int trim_rounds, int contrast, int approach,
             int route, int iterations, double tolerance, int plain_steps, int restarts, int random_start, const double *start,
             uint64_t seed, int order, const double *wavelengths, void **file, size_t *size)) {
     CONTEXT;
@@ -583,6 +583,8 @@ ENTRY(fit, (CALL, CUBE, int kind, int components, double variance, double eigenv
     o.noise_residual = noise_residual;
     o.noise = noise;
     o.skip = skip;
+    o.trim = trim;
+    o.trim_rounds = trim_rounds;
     i.contrast = (shs_contrast)contrast;
     i.approach = (shs_ica_approach)approach;
     i.route = (shs_ica_route)route;
@@ -643,14 +645,16 @@ ENTRY(apply, (CALL, CUBE, const void *file, size_t size, int way, int components
 }
 
 /* labels: lines x samples. ranks: one a class, the components that its scores are of. */
-ENTRY(rx_classes, (CALL, CUBE, const int *labels, int classes, int components, int skip, int divisor, int precise, int *ranks,
-                   void *out, int out_type)) {
+ENTRY(rx_classes, (CALL, CUBE, const int *labels, int classes, int components, int skip, double trim, int trim_rounds, int divisor,
+                   int precise, int *ranks, void *out, int out_type)) {
     CONTEXT;
     THE_CUBE;
     const shs_sink sink = sink_of(out, out_type);
     shs_pca_options o = SHS_ZERO;
     o.components = components;
     o.skip = skip;
+    o.trim = trim;
+    o.trim_rounds = trim_rounds;
     o.divisor = (shs_divisor)divisor;
     o.precise = (shs_precision)precise;
     return shs_rx_classes(&ctx, &cube, labels, classes, &o, &sink, ranks);

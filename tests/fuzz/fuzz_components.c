@@ -15,6 +15,7 @@ static void pca_options_of(input *in, shs_pca_options *o) {
     o->variance = (flags & 8) ? threshold_of(in) : 0, o->eigenvalue_at_least = (flags & 16) ? threshold_of(in) : 0;
     o->correlation = flags & 1, o->divisor = flags & 2 ? SHS_DIVISOR_N_LESS_1 : SHS_DIVISOR_N,
     o->precise = flags & 4 ? SHS_PRECISION_ALWAYS : SHS_PRECISION_AUTO;
+    if (flags & 32) o->trim = threshold_of(in) / 2, o->trim_rounds = within(in, -1, 3);
 }
 
 static void ica_options_of(input *in, shs_ica_options *o, shs_wide *start) {

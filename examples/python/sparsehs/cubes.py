@@ -123,7 +123,8 @@ def fit(kind: str, cube: ArrayLike, components: int | None = None, *, valid: Arr
            precise ("auto", "always", "never": sums in double precision)
     mnf    the same but correlation; neighbours ("right", "lower", "diagonal", "mean"), noise_residual: how noise is estimated; or
            noise (bands, bands), its covariance
-    rx     skip: so many first components are left out; divisor, precise
+    rx     skip: so many first components are left out; trim (0 to 0.5): the share of the pixels, those of the highest scores, that
+           the statistics leave out in each of trim_rounds (3) rounds; divisor, precise
     ica    contrast ("pow3", "tanh", "gauss", "skew"), approach ("deflation", "symmetric"), route, iterations, tolerance, restarts,
            random_start, seed, start (components, components), order ("kurtosis", "negentropy", "extraction")"""
     library, a, given = _cube(cube, valid, nodata)
@@ -175,8 +176,8 @@ def rx_classes(cube: ArrayLike, labels: ArrayLike, *, components: int | None = N
                nodata: float | None = None, threads: int = 0, progress: Progress = None, device: str | None = None,
                **options: Any) -> np.ndarray:
     """Reed-Xiaoli scores (lines, samples) of every pixel within its own class. labels (lines, samples): whole numbers from 0 on; below
-    0: the pixel is missing, and its score NaN. So are scores of classes without pixels or variance. Options: skip, divisor, precise,
-    as of fit."""
+    0: the pixel is missing, and its score NaN. So are scores of classes without pixels or variance. Options: skip, trim,
+    trim_rounds, divisor, precise, as of fit."""
     labels = np.asarray(labels)
     if labels.dtype.kind not in "bui" or labels.shape != np.shape(cube)[:-1]:
         raise ArgumentError("labels: %s of the type %s, expected whole numbers of the shape %s" %
