@@ -18848,7 +18848,7 @@ SHS__PRIVATE shs_status shs__rx_robust(const shs__pixels *px, const shs_pca_opti
     shs__layout l = SHS_ZERO;
     int round, rounds = 3;
     shs_status status;
-    if (!shs__wide_finite(1, &o->trim) || o->trim < 0 || o->trim > 0.5f || o->trim_rounds < 0) return SHS_BAD_OPTIONS;
+    if (!shs__wide_finite(1, &o->trim) || o->trim < 0 || 2 * o->trim > 1 || o->trim_rounds < 0) return SHS_BAD_OPTIONS;
     status = shs__rx_pixels(px, o, rx);
     if (status != SHS_OK || !(o->trim > 0)) return status;
     if (o->trim_rounds > 0) rounds = o->trim_rounds;
