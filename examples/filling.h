@@ -1,16 +1,23 @@
-/* filling.h - the method of inpaint.c. A thin plate under tension interpolates what is missing. Then, again and again, a
-   dictionary that is learnt from the picture codes all patches that touch a hole, to a tolerance that falls from the error of the
-   interpolation (less where little is known) to the one asked for, and their mean replaces what was missing (Guleryuz, "Nonlinear approximation based image
-   recovery using adaptive sparse reconstructions and iterated denoising", 2006, who thresholds fixed transforms).
+/* filling.h - the method of inpaint.c.
 
-   The tension, how far the interpolation is off, and whether coding is nearer, are measured: some pixels that are known are filled
-   in as if they were not. */
+       1. A thin plate under tension interpolates what is missing.
+       2. Again and again, a dictionary that is learnt from the picture codes patches that touch a hole, to a tolerance that falls
+          from the error of the interpolation (less where little is known) to the one asked for, and their mean replaces what was
+          missing (Guleryuz, "Nonlinear approximation based image recovery using adaptive sparse reconstructions and iterated
+          denoising", 2006, who thresholds fixed transforms).
+       3. Where more than three pixels of ten are missing, a second dictionary is learnt from known pixels alone (inpainting.h). It
+          follows textures that no interpolation sees. Its codes are blended into the result, each place by its own weight.
+
+   The tension, how far the interpolation is off, whether step 2 is nearer, and the weights of step 3 are measured: some known
+   pixels are filled in as if they were missing. */
 #ifndef EXAMPLE_FILLING
 #define EXAMPLE_FILLING
 
-#include "missing.h"
+#include "inpainting.h"
 
-enum { FILL_BATCH = 16384, FILL_LEARN_EVERY = 3, FILL_TRAINING = 10000, FILL_TENSIONS = 4 };
+
+enum { FILL_BATCH = 16384, FILL_LEARN_EVERY = 6, FILL_TRAINING = 5000, FILL_TENSIONS = 3 };
+enum { FILL_ROWS = 8, FILL_LAST_ROWS = 2, FILL_TRIAL_STEP = 2 };
 
 typedef struct filling {
     double tolerance; /* how near patches are coded in the last pass, root mean square */
@@ -26,7 +33,8 @@ typedef struct plate {
     double tension;
     unsigned char *hole; /* of each pixel: whether it is to be found */
     size_t *holes, *cells; /* those pixels; the pixels whose differences, to the right and below, touch one near the border */
-    size_t hole_count, cell_count;
+    size_t hole_count, inner_count, cell_count; /* the inner holes come first */
+    int closed; /* u holds a guess at the holes already */
     double *u, *residual, *direction, *product;
 } plate;
 
@@ -76,9 +84,15 @@ static void plate_find_holes(plate *s) {
     for (y = 0; y < s->height; y++)
         for (x = 0; x < s->width; x++) {
             const size_t at = (size_t)y * (size_t)s->width + (size_t)x;
-            if (s->hole[at]) s->holes[s->hole_count++] = at;
+            if (s->hole[at] && plate_is_inner(s, x, y)) s->holes[s->hole_count++] = at;
             if (x > 3 && y > 3 && x < s->width - 4 && y < s->height - 4) continue;
             if (plate_touches(s, x, y)) s->cells[s->cell_count++] = at;
+        }
+    s->inner_count = s->hole_count;
+    for (y = 0; y < s->height; y++)
+        for (x = 0; x < s->width; x++) {
+            const size_t at = (size_t)y * (size_t)s->width + (size_t)x;
+            if (s->hole[at] && !plate_is_inner(s, x, y)) s->holes[s->hole_count++] = at;
         }
 }
 
@@ -113,9 +127,9 @@ static void plate_gradient(const plate *s, const double *u, double *out) {
         if (right > 0) plate_term(u, out, across, plate_first, 2, s->tension);
         if (below > 0) plate_term(u, out, down, plate_first, 2, s->tension);
     }
-    for (i = 0; i < s->hole_count; i++) {
+    for (i = 0; i < s->inner_count; i++) {
         const size_t at = s->holes[i];
-        if (plate_is_inner(s, (int)(at % row), (int)(at / row))) out[at] = plate_inner(u + at, row, s->tension);
+        out[at] = plate_inner(u + at, row, s->tension);
     }
 }
 
@@ -235,8 +249,8 @@ static double try_tension(plate *s, const picture *a, const unsigned char *trial
     s->tension = tension;
     for (c = 0; c < a->channels; c++) {
         plate_take(s, a, c);
-        plate_close(s);
-        plate_solve(s, 1e-3);
+        if (!s->closed) plate_close(s);
+        plate_solve(s, 5e-2);
         for (i = 0; i < s->hole_count; i++) {
             const size_t at = s->holes[i];
             const double off = (double)clipped(s->u[at]) - (double)a->pixels[at * channels + (size_t)c];
@@ -247,10 +261,10 @@ static double try_tension(plate *s, const picture *a, const unsigned char *trial
 }
 
 /* The best tension, and how far off it leaves a value, root mean square; -1: nothing could be tried. Trials are repeated until
-   some thousand pixels are tried. */
+   some hundred pixels are tried. */
 static double find_tension(plate *s, const picture *a, size_t missing, uint64_t seed, double *tension) {
-    enum { TRIALS = 5, ENOUGH = 3000 };
-    static const double tensions[FILL_TENSIONS] = {0, 0.1, 0.5, 2};
+    enum { TRIALS = 5, ENOUGH = 300 };
+    static const double tensions[FILL_TENSIONS] = {2, 0.3, 0};
     const size_t pixels = picture_area(a);
     unsigned char *hole = ALLOCATE(unsigned char, pixels), *trial = ALLOCATE(unsigned char, pixels);
     double sums[FILL_TENSIONS] = {0};
@@ -263,7 +277,10 @@ static double find_tension(plate *s, const picture *a, size_t missing, uint64_t 
         now = mark_trial(a, hole, missing, &random, trial);
         for (i = 0; i < pixels; i++) s->hole[i] = hole[i] | trial[i];
         plate_find_holes(s);
-        for (t = 0; t < FILL_TENSIONS && now > 0; t++) sums[t] += try_tension(s, a, trial, tensions[t]);
+        for (t = 0; t < FILL_TENSIONS && now > 0; t++) {
+            s->closed = t > 0 && a->channels == 1;
+            sums[t] += try_tension(s, a, trial, tensions[t]);
+        }
         tried += now;
         if (missing <= pixels * 3 / 10) break; /* the same pixels again */
     }
@@ -290,7 +307,7 @@ static void interpolate(picture *a, double tension) {
     for (c = 0; c < a->channels; c++) {
         plate_take(&s, a, c);
         plate_close(&s);
-        plate_solve(&s, 1e-4);
+        plate_solve(&s, 1e-2);
         for (i = 0; i < s.hole_count; i++) a->pixels[s.holes[i] * channels + (size_t)c] = clipped(s.u[s.holes[i]]);
     }
     plate_free(&s);
@@ -309,7 +326,7 @@ typedef struct filling_work {
     shs_patches all;
     patch_run *runs;
     size_t run_count, patches;
-    int p;
+    int p, every, row; /* row + every i: the rows of patches that are coded */
     shs_real *Y, *means, *D, *sum, *weight;
     shs_codes codes;
 } filling_work;
@@ -338,11 +355,21 @@ static void find_runs(filling_work *w) {
     free(in_column);
 }
 
+/* Whether the pass codes the patches of this one's row. Each pixel is in some of them, and each time in others. */
+static int takes_row(const filling_work *w, size_t patch) {
+    const int rows = w->a->height - w->all.height + 1, row = (int)(patch / (size_t)(w->a->width - w->all.width + 1));
+    return row == 0 || row == rows - 1 || row % w->every == w->row;
+}
+
 /* Takes patches of the runs, from place *run and *done on, or puts them back. Returns how many. */
 static size_t move_patches(const shs_context *ctx, filling_work *w, size_t *run, size_t *done, int back) {
     const shs_image image = picture_image(w->a);
     size_t moved = 0;
     while (moved < FILL_BATCH && *run < w->run_count) {
+        if (!takes_row(w, w->runs[*run].first)) {
+            ++*run;
+            continue;
+        }
         const size_t left = w->runs[*run].count - *done, first = w->runs[*run].first + *done;
         const size_t count = left < FILL_BATCH - moved ? left : FILL_BATCH - moved;
         shs_real *Y = w->Y + moved * (size_t)w->p, *means = w->means + moved * (size_t)w->a->channels;
@@ -410,7 +437,8 @@ static void fill_pass(const shs_context *ctx, filling_work *w, const filling *ho
 }
 
 /* Improves what is filled in where hole is set; off: the tolerance of the first pass. */
-static void fill_refine(const shs_context *ctx, picture *a, const unsigned char *hole, const filling *how, double off) {
+static void fill_refine(const shs_context *ctx, picture *a, const unsigned char *hole, const filling *how, double off,
+                        int whole) {
     const size_t channels = (size_t)a->channels;
     const double last = how->tolerance < off ? how->tolerance : off;
     shs_context quiet = *ctx; /* there is one bar for all passes */
@@ -433,6 +461,9 @@ static void fill_refine(const shs_context *ctx, picture *a, const unsigned char 
     for (pass = 0; pass < how->iterations; pass++) {
         const double now = off * pow(last / off, how->iterations > 1 ? (double)pass / (how->iterations - 1) : 1);
         if (pass % FILL_LEARN_EVERY == 0) fill_learn(&quiet, &w, how, now, pass);
+        if (whole && pass + 1 == how->iterations) w.every = FILL_LAST_ROWS;
+        else w.every = FILL_ROWS < how->patch ? FILL_ROWS : how->patch;
+        w.row = pass % w.every;
         fill_pass(&quiet, &w, how, now);
         for (i = 0; i < picture_area(a); i++)
             for (c = 0; c < channels && hole[i]; c++)
@@ -457,6 +488,97 @@ static double fill_start(double off, double known) {
     return off;
 }
 
+/* The passes, fewer where they begin nearer to their end. */
+static int fill_passes(int most, double known) {
+    const double trust = 5 * known;
+    if (trust < 1) return (int)ceil(most * trust);
+    return most;
+}
+
+/* ---- codes of the known pixels alone ------------------------------------------------------------------------------- */
+
+/* What is filled in by an interpolation, refined or not, is compared at the pixels of a trial with what codes of the known pixels
+   alone say, which follow a texture that no interpolation sees. */
+typedef struct comparison {
+    int width, height;
+    double *gain, *square; /* of each pixel of the trial: dI (dI - dK) and (dI - dK)^2, where dI and dK are the errors */
+    size_t count;
+} comparison;
+
+/* Sums of the values above and to the left, in place. */
+static void sum_up(double *values, int width, int height) {
+    int x, y;
+    for (y = 0; y < height; y++) {
+        double row = 0;
+        for (x = 0; x < width; x++) {
+            double *v = values + (size_t)y * (size_t)width + (size_t)x;
+            row += *v;
+            *v = row;
+            if (y > 0) *v += *(v - width);
+        }
+    }
+}
+
+/* The sum within `reach` of a pixel. */
+static double sum_near(const double *sums, int width, int height, int x, int y, int reach) {
+    const int right = x + reach < width ? x + reach : width - 1, below = y + reach < height ? y + reach : height - 1;
+    const int left = x - reach - 1, above = y - reach - 1;
+    const double *last = sums + (size_t)below * (size_t)width;
+    double sum = last[right];
+    if (left >= 0) sum -= last[left];
+    if (above < 0) return sum;
+    sum -= sums[(size_t)above * (size_t)width + (size_t)right];
+    if (left >= 0) sum += sums[(size_t)above * (size_t)width + (size_t)left];
+    return sum;
+}
+
+static comparison compare(const picture *a, const picture *interpolated, const picture *coded, const unsigned char *trial) {
+    const size_t channels = (size_t)a->channels;
+    comparison r = SHS_ZERO;
+    size_t i;
+    r.width = a->width;
+    r.height = a->height;
+    r.gain = ALLOCATE(double, picture_area(a));
+    r.square = ALLOCATE(double, picture_area(a));
+    for (i = 0; i < picture_size(a); i++) {
+        const double off = (double)interpolated->pixels[i] - (double)a->pixels[i];
+        const double apart = (double)interpolated->pixels[i] - (double)coded->pixels[i];
+        if (!trial[i / channels]) continue;
+        r.gain[i / channels] += off * apart;
+        r.square[i / channels] += apart * apart;
+    }
+    for (i = 0; i < picture_area(a); i++) r.count += trial[i];
+    sum_up(r.gain, r.width, r.height);
+    sum_up(r.square, r.width, r.height);
+    return r;
+}
+
+/* Blends the codes into what is missing of the picture, by the weight that was best at the trial's pixels nearby: some thirty of
+   them, and what is best in the whole picture counts as much as ten more. */
+static void blend(picture *a, const picture *coded, const unsigned char *hole, const comparison *r) {
+    enum { NEAR = 30, WHOLE = 10 };
+    const size_t pixels = picture_area(a), channels = (size_t)a->channels;
+    const double each = WHOLE / (double)r->count;
+    const int reach = (int)(sqrt(NEAR * (double)pixels / (double)r->count) / 2);
+    size_t i, c;
+    for (i = 0; i < pixels; i++) {
+        const int x = (int)(i % (size_t)r->width), y = (int)(i / (size_t)r->width);
+        double gain, square, weight = 0;
+        if (!hole[i]) continue;
+        gain = sum_near(r->gain, r->width, r->height, x, y, reach) + each * r->gain[pixels - 1];
+        square = sum_near(r->square, r->width, r->height, x, y, reach) + each * r->square[pixels - 1];
+        if (square > 0) weight = gain / square;
+        if (weight < 0) weight = 0;
+        if (weight > 1) weight = 1;
+        for (c = 0; c < channels; c++) {
+            shs_real *v = a->pixels + i * channels + c;
+            *v += (shs_real)weight * (coded->pixels[i * channels + c] - *v);
+        }
+    }
+}
+
+/* ---- all of it ----------------------------------------------------------------------------------------------------- */
+
 /* The sum of squares by which a misses the picture b at the marked pixels. */
 static double missed_by(const picture *a, const picture *b, const unsigned char *marked) {
     const size_t channels = (size_t)a->channels;
@@ -469,34 +591,80 @@ static double missed_by(const picture *a, const picture *b, const unsigned char 
     return sum;
 }
 
-/* Whether a third of the passes are nearer than the interpolation to known pixels that are taken away. */
-static int refining_pays(const shs_context *ctx, const picture *a, const filling *how, double tension, double start) {
+static picture picture_again(const picture *a) {
+    picture b = picture_create(a->width, a->height, a->channels);
+    memcpy(b.pixels, a->pixels, picture_size(a) * sizeof *b.pixels);
+    return b;
+}
+
+/* What codes of the known pixels need, where these are all over the picture. */
+typedef struct known_codes {
+    inpainting how;
+    shs_real *D;
+    int used;
+    comparison against;
+} known_codes;
+
+static known_codes known_create(const picture *a, const filling *how, size_t missing) {
+    known_codes k = SHS_ZERO;
+    const int least = a->width < a->height ? a->width : a->height;
+    k.how.tolerance = how->tolerance / 2;
+    k.how.patch = how->patch * 5 / 4;
+    if (k.how.patch > least) k.how.patch = least;
+    k.how.atoms = how->atoms;
+    k.how.iterations = (how->iterations + 2) / 3;
+    k.how.seed = how->seed;
+    k.used = missing > picture_area(a) * 3 / 10;
+    return k;
+}
+
+/* Takes known pixels away and fills them in. Whether a third of the passes are nearer to them than the interpolation; and how near
+   codes of the known pixels alone are. */
+static int try_filling(const shs_context *ctx, const picture *a, const filling *how, double tension, double start, known_codes *k) {
     const size_t pixels = picture_area(a);
     unsigned char *hole = ALLOCATE(unsigned char, pixels), *trial = ALLOCATE(unsigned char, pixels);
     const size_t missing = mark_holes(a, hole);
-    picture b = picture_create(a->width, a->height, a->channels);
+    picture b = picture_again(a), interpolated;
     filling some = *how;
-    double before;
     shs_random random;
-    size_t i;
-    int pays = 1;
+    size_t i, tried;
+    int pays = start > 0;
     some.iterations = (how->iterations + 2) / 3;
     shs_random_seed(&random, how->seed + 1);
-    memcpy(b.pixels, a->pixels, picture_size(a) * sizeof *b.pixels);
-    if (mark_trial(a, hole, missing, &random, trial) > 0) {
-        for (i = 0; i < pixels; i++) {
-            if (trial[i]) lose(&b, i);
-            hole[i] |= trial[i];
-        }
-        interpolate(&b, tension);
-        before = missed_by(&b, a, trial);
-        fill_refine(ctx, &b, hole, &some, start);
-        pays = missed_by(&b, a, trial) < before;
+    tried = mark_trial(a, hole, missing, &random, trial);
+    for (i = 0; i < pixels; i++) {
+        if (trial[i]) lose(&b, i);
+        hole[i] |= trial[i];
+    }
+    interpolated = picture_again(&b);
+    if (tried > 0) interpolate(&interpolated, tension);
+    if (tried > 0 && pays) {
+        picture refined = picture_again(&interpolated);
+        fill_refine(ctx, &refined, hole, &some, start, 0);
+        pays = missed_by(&refined, a, trial) < missed_by(&interpolated, a, trial);
+        if (pays) memcpy(interpolated.pixels, refined.pixels, picture_size(a) * sizeof *refined.pixels);
+        picture_free(&refined);
+    }
+    if (tried > 0 && k->used) {
+        int p;
+        k->D = inpaint_learn(ctx, &b, &k->how, &p, NULL);
+        inpaint_by_steps(ctx, &b, &k->how, k->D, FILL_TRIAL_STEP);
+        k->against = compare(a, &interpolated, &b, trial);
     }
     free(hole);
     free(trial);
     picture_free(&b);
+    picture_free(&interpolated);
     return pays;
+}
+
+/* What codes of the known pixels say; those that the trial took away are learnt from too. */
+static picture known_fill(const shs_context *ctx, const picture *a, known_codes *k) {
+    picture b = picture_again(a);
+    k->how.iterations = (k->how.iterations + 2) / 3;
+    inpaint_learn_from(ctx, a, &k->how, INPAINT_TRAINING, SHS_START_GIVEN, k->D, NULL);
+    inpaint_with(ctx, &b, &k->how, k->D);
+    return b;
 }
 
 #define FILL_UNKNOWN 10.0 /* how far an interpolation is off that could not be tried */
@@ -506,13 +674,24 @@ static void fill_in(const shs_context *ctx, picture *a, const filling *how) {
     const size_t pixels = picture_area(a);
     plate s = plate_create(a->width, a->height);
     const size_t missing = mark_holes(a, s.hole);
+    known_codes k = known_create(a, how, missing);
     double tension, off = find_tension(&s, a, missing, how->seed, &tension), start;
+    const double known = (double)(pixels - missing) / (double)pixels;
+    filling refining = *how;
+    picture coded = SHS_ZERO;
     int pays;
     if (off < 0) off = FILL_UNKNOWN;
-    start = fill_start(off, (double)(pixels - missing) / (double)pixels);
-    pays = start > 0 && refining_pays(ctx, a, how, tension, start);
+    start = fill_start(off, known);
+    refining.iterations = fill_passes(how->iterations, known);
+    pays = try_filling(ctx, a, &refining, tension, start, &k);
+    if (k.against.count > 0) coded = known_fill(ctx, a, &k);
     interpolate(a, tension);
-    if (pays) fill_refine(ctx, a, s.hole, how, start);
+    if (pays) fill_refine(ctx, a, s.hole, &refining, start, 1);
+    if (k.against.count > 0) blend(a, &coded, s.hole, &k.against);
+    picture_free(&coded);
+    free(k.D);
+    free(k.against.gain);
+    free(k.against.square);
     plate_free(&s);
 }
 

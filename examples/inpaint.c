@@ -5,7 +5,8 @@
           that are known;
        2. learn a dictionary, starting from an overcomplete DCT, and code the patches that touch a hole only so far as the
           interpolation is right; their mean replaces what is missing. Again, each time a little nearer, so that what the
-          dictionary has learnt of the picture replaces what the interpolation guessed. Known pixels stay as they are.
+          dictionary has learnt of the picture replaces what the interpolation guessed. Known pixels stay as they are;
+       3. where much is missing, blend in codes of the known pixels alone, as far as they are nearer to pixels that are known.
 
        cc -O3 -fopenmp inpaint.c -o inpaint -lm
        ./inpaint scratched.png mask.png whole.png               (black in mask.png: missing)

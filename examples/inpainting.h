@@ -81,38 +81,46 @@ static shs_omp_options inpaint_coding(const inpainting *how, const inpaint_block
     return coding;
 }
 
-/* Learns how->atoms atoms of *p values from random patches; the caller frees them. report may be NULL. */
-static shs_real *inpaint_learn(const shs_context *ctx, const picture *a, const inpainting *how, int *p,
-                               shs_ksvd_report *report) {
+/* Learns how->atoms atoms from `training` random patches: from the atoms that D holds, or from a DCT. report may be NULL. */
+static void inpaint_learn_from(const shs_context *ctx, const picture *a, const inpainting *how, size_t training, shs_start start,
+                               shs_real *D, shs_ksvd_report *report) {
     const shs_image image = picture_image(a);
     shs_patches set = SHS_ZERO;
     shs_ksvd_options learning = SHS_ZERO;
-    shs_real *D;
     inpaint_block b;
     size_t m;
+    int p;
     set.width = set.height = how->patch;
     set.mode = SHS_PATCH_MODE_RANDOM;
-    set.count = INPAINT_TRAINING;
+    set.count = training;
     set.seed = how->seed;
     set.keep_mean = 1;
-    m = shs_patches_count(&image, &set, p);
-    b = inpaint_block_create(m, *p, image.channels);
+    m = shs_patches_count(&image, &set, &p);
+    b = inpaint_block_create(m, p, image.channels);
     inpaint_take(ctx, &image, &set, 0, m, &b);
-    D = ALLOCATE(shs_real, (size_t)*p * (size_t)how->atoms);
     learning.iterations = how->iterations;
     learning.seed = how->seed;
-    learning.start = SHS_START_DCT;
+    learning.start = start;
     learning.patch_width = learning.patch_height = how->patch;
     learning.patch_channels = image.channels;
     learning.coding = inpaint_coding(how, &b);
-    check(shs_ksvd_ex(ctx, *p, how->atoms, m, b.Y, *p, &learning, D, *p, NULL, report), "learning the dictionary");
+    check(shs_ksvd_ex(ctx, p, how->atoms, m, b.Y, p, &learning, D, p, NULL, report), "learning the dictionary");
     inpaint_block_free(&b);
+}
+
+/* Learns how->atoms atoms of *p values; the caller frees them. report may be NULL. */
+static shs_real *inpaint_learn(const shs_context *ctx, const picture *a, const inpainting *how, int *p,
+                               shs_ksvd_report *report) {
+    shs_real *D;
+    *p = how->patch * how->patch * a->channels;
+    D = ALLOCATE(shs_real, (size_t)*p * (size_t)how->atoms);
+    inpaint_learn_from(ctx, a, how, INPAINT_TRAINING, SHS_START_DCT, D, report);
     return D;
 }
 
-/* sum: what all patches say of each value, times their weights; weight: those weights, at each value. */
+/* sum: what all patches say of each value (each step-th both ways), times their weights; weight: those weights, at each value. */
 static void inpaint_approximate(const shs_context *ctx, const shs_image *image, const inpainting *how, const shs_real *D,
-                                shs_real *sum, shs_real *weight) {
+                                int step, shs_real *sum, shs_real *weight) {
     const size_t pixels = (size_t)image->width * (size_t)image->height, values = pixels * (size_t)image->channels;
     shs_context quiet = *ctx; /* there is one bar for all batches */
     shs_patches all = SHS_ZERO;
@@ -123,6 +131,7 @@ static void inpaint_approximate(const shs_context *ctx, const shs_image *image, 
     int p;
     quiet.progress_fn = NULL;
     all.width = all.height = how->patch;
+    all.step_x = all.step_y = step;
     all.keep_mean = 1;
     m = shs_patches_count(image, &all, &p);
     b = inpaint_block_create(INPAINT_BATCH, p, image->channels);
@@ -153,15 +162,15 @@ static void inpaint_approximate(const shs_context *ctx, const shs_image *image, 
     free(covered);
 }
 
-/* Fills in what is NaN, over these atoms. A hole wider than a patch closes from its rim: what a round has filled in is known to
+/* Fills in what is NaN, over these atoms, by each step-th patch both ways. A hole wider than a patch closes from its rim: what a round has filled in is known to
    the next. */
-static void inpaint_with(const shs_context *ctx, picture *a, const inpainting *how, const shs_real *D) {
+static void inpaint_by_steps(const shs_context *ctx, picture *a, const inpainting *how, const shs_real *D, int step) {
     const size_t values = picture_size(a);
     const shs_image image = picture_image(a);
     shs_real *sum = ALLOCATE(shs_real, values), *weight = ALLOCATE(shs_real, values);
     size_t i, left;
     do {
-        inpaint_approximate(ctx, &image, how, D, sum, weight);
+        inpaint_approximate(ctx, &image, how, D, step, sum, weight);
         for (i = left = 0; i < values; i++) {
             if (!pixel_missing(a->pixels[i])) continue;
             if (weight[i] > 0) a->pixels[i] = clipped((double)sum[i] / (double)weight[i]);
@@ -170,6 +179,11 @@ static void inpaint_with(const shs_context *ctx, picture *a, const inpainting *h
     } while (left > 0);
     free(sum);
     free(weight);
+}
+
+/* By all patches. */
+static void inpaint_with(const shs_context *ctx, picture *a, const inpainting *how, const shs_real *D) {
+    inpaint_by_steps(ctx, a, how, D, 1);
 }
 
 #endif /* EXAMPLE_INPAINTING */

@@ -350,6 +350,11 @@ done
 grey '128 + 60 * sin(x * 0.9) + 50 * cos(y * 0.8 + x * 0.2)' waves.pgm
 check "waves without half of their pixels" good waves.pgm out.pgm --remove 0.5 --atoms 64 --iterations 6
 check "waves without half of their pixels: are waves" psnr_over 35
+# A texture that is finer than the distance of the pixels that are left: codes of these alone follow it, no interpolation does.
+awk 'BEGIN { print "P2\n128 128\n255"; for (y = 0; y < 128; y++) for (x = 0; x < 128; x++)
+    print int(128.5 + 60 * sin(1.9 * x + (x < 64 ? 0.7 : -0.7) * y)) }' >stripes.pgm
+check "stripes without 0.8 of their pixels" good stripes.pgm out.pgm --remove 0.8
+check "stripes without 0.8 of their pixels: are stripes" psnr_over 31
 check "--remove" good slope.pgm out.pgm --remove 0.5 --seed 2 $few
 cp out.pgm first.pgm
 check "--remove: the same for any threads" bash -c "'$program' slope.pgm out.pgm --remove 0.5 --seed 2 $few --threads 3 && cmp out.pgm first.pgm"
