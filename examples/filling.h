@@ -597,6 +597,8 @@ static picture picture_again(const picture *a) {
     return b;
 }
 
+enum { KNOWN_PATCH = 16 };
+
 /* What codes of the known pixels need, where these are all over the picture. */
 typedef struct known_codes {
     inpainting how;
@@ -607,10 +609,12 @@ typedef struct known_codes {
 
 static known_codes known_create(const picture *a, const filling *how, size_t missing) {
     known_codes k = SHS_ZERO;
-    const int least = a->width < a->height ? a->width : a->height;
+    int most = KNOWN_PATCH; /* their cost grows with the sixth power of the side: values, atoms for each, and atoms to choose from */
+    if (most > a->width) most = a->width;
+    if (most > a->height) most = a->height;
     k.how.tolerance = how->tolerance / 2;
     k.how.patch = how->patch * 5 / 4;
-    if (k.how.patch > least) k.how.patch = least;
+    if (k.how.patch > most) k.how.patch = most;
     k.how.atoms = how->atoms;
     k.how.iterations = (how->iterations + 2) / 3;
     k.how.seed = how->seed;

@@ -162,8 +162,8 @@ static void inpaint_approximate(const shs_context *ctx, const shs_image *image, 
     free(covered);
 }
 
-/* Fills in what is NaN, over these atoms, by each step-th patch both ways. A hole wider than a patch closes from its rim: what a round has filled in is known to
-   the next. */
+/* Fills in what is NaN, over these atoms, by each step-th patch both ways. A hole wider than a patch closes from its rim: what a
+   round has filled in is known to the next. */
 static void inpaint_by_steps(const shs_context *ctx, picture *a, const inpainting *how, const shs_real *D, int step) {
     const size_t values = picture_size(a);
     const shs_image image = picture_image(a);
