@@ -944,7 +944,7 @@ static int parse(int argc, char **argv, settings *s) {
     int npy = names > 0 && has_extension(argv[0], ".npy");
     if (names < 1) fail(EXIT_USAGE, "needs at least one picture");
     if (npy && !s->online) fail(EXIT_USAGE, "%s: a .npy file is learnt from with --online", argv[0]);
-    if (npy && names > 1) fail(EXIT_USAGE, "%s: beside a .npy file there is no other", argv[1]);
+    if (npy && names > 1) fail(EXIT_USAGE, "%s: %d files are given; a .npy file must be the only one", argv[1], names);
     check_options(s, &defaults, npy);
     if (s->patch > 256) fail(EXIT_USAGE, "--patch: %d is too large: at most 256", s->patch);
     read_steps("--parallel-atoms-schedule", s->groups_text, 1, STEPS, &s->group_steps);

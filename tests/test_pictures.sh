@@ -479,7 +479,7 @@ npy False "(0, 16)" >none.npy
 fails "no signals" 1 "is not one of signals" none.npy $npyfew --out bad
 fails "a picture called .npy" 1 "not.npy: " "$(cp small.pgm not.npy; echo not.npy)" $npyfew --out bad
 fails "numpy's without --online" 2 "s.npy: a .npy file is learnt from with --online" s.npy --out bad
-fails "two of numpy's" 2 "beside a .npy file there is no other" s.npy one.npy --online --out bad
+fails "two of numpy's" 2 "2 files are given; a .npy file must be the only one" s.npy one.npy --online --out bad
 fails "--patch of numpy's" 2 "patch: is of pictures" s.npy --online --patch 4 --out bad
 fails "--export-c of numpy's" 2 "export-c: is of pictures" s.npy --online --export-c bad.h --out bad
 fails "--export-c over the curves" 2 "two outputs would go into this one file" small.pgm $few --out new --compare 2 --export-c new_compare.csv

@@ -408,8 +408,7 @@ EMSCRIPTEN_KEEPALIVE void analyse_cube(int method, int samples, int lines, int b
     if (cube.band_count == 0) fail(EXIT_ERROR, "every band is the same everywhere");
     cube.band_list = list;
     if (method == RX) count = 1;
-    else if (count < cube.band_count) count = count;
-    else count = cube.band_count;
+    else if (count > cube.band_count) count = cube.band_count;
     pca_options.components = ica_options.components = count;
     sink.type = SHS_TYPE_F32;
     sink.pixels = reals_of(COMPONENTS, pixels * (size_t)count);

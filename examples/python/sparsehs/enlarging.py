@@ -162,7 +162,7 @@ def superres_learn(images: Sequence[ArrayLike], factor: int = 2, *, atoms: int =
         raise ArgumentError("factor: %r is none of 2, 3, 4" % (factor,))
     images = [images] if isinstance(images, np.ndarray) else list(images)
     if not images:
-        raise ArgumentError("images: there is none to learn from")
+        raise ArgumentError("images: the list is empty; expected at least one picture to learn from")
     share, F, H = _count(patches, "patches", 8 * len(images)) // (8 * len(images)), [], []
     for number, image in enumerate(images):
         grey = _brightness(_floats(image, alpha, "images[%d]" % number)[0])

@@ -370,7 +370,7 @@ WITH_MISSING = "aksvd", "sgk"
 def _learnable(m, options):
     """What ksvd does not learn from, in words that name it."""
     if m < 1:
-        raise ArgumentError("signals: there are none to learn from")
+        raise ArgumentError("signals: the array is empty; expected at least one signal to learn from")
     for name in "weights", "groups":
         if options.get(name) is not None:
             raise ArgumentError("%s: only omp takes them; ksvd takes mask" % name)
