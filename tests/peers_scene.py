@@ -143,5 +143,11 @@ def scaled(before, after, spectra):
     close(got, want / want.sum(1, keepdims=True), 1e-6)
 
 
+def error(before, shares, after, spectra):
+    """The RMSE of each pixel from the mixture of its abundances."""
+    x, e = good_bands(before), table(spectra)[1][:, 1:]
+    close(cube(after)[0][:, :, 0], numpy.sqrt(numpy.square(x - cube(shares)[0] @ e.T).mean(2)), 1e-6)
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]](*sys.argv[2:])

@@ -51,4 +51,8 @@ for method in iarr logres dark; do
 done
 check "scene: scaled abundances" good unmix scene.hdr out.hdr --bbl --endmembers em.csv --constraint scaled --type f64
 check "scene: scaled abundances: as SciPy's nnls" peers scaled scene.hdr out.hdr em.csv
+for constraint in none full; do
+    check "scene: errors, $constraint" good unmix scene.hdr out.hdr --bbl --endmembers em.csv --constraint $constraint --type f64 --error misfit.hdr
+    check "scene: errors, $constraint: as numpy" peers error scene.hdr out.hdr misfit.hdr em.csv
+done
 the_end

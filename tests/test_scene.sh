@@ -227,4 +227,29 @@ check "scaled: a missing pixel has the cube's value" is "$(values same)" "0.25 0
 good endmembers scene.hdr em.csv --bbl --count 4 --method nfindr
 same_whatever "scaled" same.hdr unmix --bbl --endmembers em.csv --constraint scaled
 fails "scaled, as bytes" 2 "scaled abundances are written as f32 or f64" unmix mix.hdr bad.hdr --endmembers unit.csv --constraint scaled --type u8 --rescale 0,200
+
+echo "== the error of mixtures"
+# With the endmembers above: (1, 3, 5) is 5 off in one band of three, (2, 2, 0) is 1.5 off in two where shares add up to 1.
+good unmix mix.hdr plain.hdr --endmembers unit.csv --constraint none
+check "error: runs" good unmix mix.hdr same.hdr --endmembers unit.csv --constraint none --error error.hdr
+check "error: none" is "$(values error)" "2.88675 0 0 4.04145"
+check "error: the abundances are those without it" cmp same.img plain.img
+check "error: full" good unmix mix.hdr same.hdr --endmembers unit.csv --error error.hdr --window 1,0,1,1
+check "error: full: of the constrained mixture" is "$(values error)" "1.22474"
+check "error: a missing pixel" good unmix holes.hdr same.hdr --endmembers unit.csv --constraint none --error error.hdr
+check "error: a missing pixel has none" is "$(values error)" "2.88675 0 nan 4.04145"
+check "error: of scaled abundances, before they are scaled" good unmix mix.hdr same.hdr --endmembers unit.csv --constraint scaled --error error.hdr
+check "error: of scaled abundances: nonnegative ones" is "$(values error)" "2.88675 0 0.57735 4.04145"
+# errors_whatever CUBE OPTIONS...: the same errors of the scene
+good unmix scene.hdr same.hdr --bbl --endmembers em.csv --error first.hdr
+errors_whatever() {
+    check "error: ${*#scene}: runs" good unmix "$1" same.hdr --bbl --endmembers em.csv --error error.hdr "${@:2}"
+    check "error: ${*#scene}: the same" cmp first.img error.img
+}
+errors_whatever scene.hdr --block 7
+errors_whatever scene_bil.hdr --threads 2 --interleave bip
+errors_whatever scene_bip.hdr --block 1 --threads 3
+errors_whatever scene.hdr --type u8 --rescale 0,200
+fails "error: not a header" 2 "--error: bad.img: the name of a header ends in .hdr" unmix mix.hdr bad.hdr --endmembers unit.csv --error bad.img
+fails "error: in the output's place" 2 "two outputs would go into this one file" unmix mix.hdr bad.hdr --endmembers unit.csv --error bad.hdr
 the_end

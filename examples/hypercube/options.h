@@ -17,7 +17,7 @@ typedef struct settings {
     const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *route, *truth, *device,
         *data, *wavelengths, *window, *mask, *roi, *classes, *save, *npy, *stats, *range, *html, *neighbours, *dark,
         *covariance, *target, *method, *undesired, *roc, *endmembers, *constraint, *local, *published, *abundances, *export_c,
-        *components_text, *count_text, *continuum, *resample, *index, *above, *below, *region, *gain_table;
+        *components_text, *count_text, *continuum, *resample, *index, *above, *below, *region, *gain_table, *error;
     char *command; /* the whole line */
 } settings;
 
@@ -181,6 +181,7 @@ static const struct {
     {UNMIX, {"--published", "CSV", OPTION_TEXT, (void *)&given.published, 0, "spectra to tell the angles to"}},
     {UNMIX, {"--abundances", "HDR", OPTION_TEXT, (void *)&given.abundances, 0, "a cube of abundances to tell the RMSE to"}},
     {UNMIX, {"--constraint", "C", OPTION_TEXT, (void *)&given.constraint, 0, "none, nonnegative, sum, full, scaled (full)"}},
+    {UNMIX, {"--error", "HDR", OPTION_TEXT, (void *)&given.error, 0, "a cube of each pixel's RMSE from its mixture"}},
     {DETECT, {"--target", "CSV|SLI|X,Y", OPTION_TEXT, (void *)&given.target, 0, "the spectra, in the units of the pixels"}},
     {DETECT, {"--method", "M", OPTION_TEXT, (void *)&given.method, 0, "mf, cem, ace, sam or osp (mf)"}},
     {DETECT,

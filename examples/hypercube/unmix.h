@@ -5,7 +5,7 @@
 #define HYPERCUBE_UNMIX
 
 #include "count.h"
-#include "targets.h"
+#include "shares.h"
 
 /* The method of that name, or SHS_EXTRACTOR_COUNT. */
 static shs_extractor extractor_named(const char *text) {
@@ -268,22 +268,15 @@ static void pixels_of_line(job *j, int y, int step, char *line, unsigned char *r
         }
 }
 
-/* How far each pixel is from its mixture: the root of the mean squared difference over p bands; NaN where it is missing.
-   Returns the sum of the squared values. */
-static double misfits(int p, const spectra *of, int count, const double *pixels, const double *shares, double *errors) {
+/* How far each of some pixels is from its mixture. Returns the sum of the squared values. mixed (p) is scratch. */
+static double misfits(int p, const spectra *of, int count, const double *pixels, const double *shares, double *errors,
+                      double *mixed) {
     double all = 0;
-    int i, b, k;
+    int i, b;
     for (i = 0; i < count; i++, pixels += p, shares += of->count) {
-        double sum = 0;
-        for (b = 0; b < p; b++) {
-            double mixed = 0;
-            for (k = 0; k < of->count; k++) mixed += shares[k] * (double)of->values[(size_t)k * (size_t)p + (size_t)b];
-            sum += (pixels[b] - mixed) * (pixels[b] - mixed);
+        errors[i] = misfit_of(p, of, pixels, shares, mixed);
+        for (b = 0; b < p; b++)
             if (isfinite(pixels[b])) all += pixels[b] * pixels[b];
-            else all += 0;
-        }
-        if (isfinite(sum)) errors[i] = sqrt(sum / p);
-        else errors[i] = (double)NAN;
     }
     return all;
 }
@@ -294,7 +287,7 @@ static void html_misfit(job *j, const spectra *of, shs_constraint constraint, FI
     picture a = picture_create((j->in.samples + step - 1) / step, (j->in.lines + step - 1) / step, 1);
     size_t count = picture_size(&a), width = (size_t)a.width, valid;
     double *errors = ALLOCATE(double, count), *sorted = ALLOCATE(double, count), *pixels = ALLOCATE(double, width *(size_t)p),
-           *shares = ALLOCATE(double, width *(size_t)of->count), *to = errors, all = 0;
+           *shares = ALLOCATE(double, width *(size_t)of->count), *mixed = ALLOCATE(double, p), *to = errors, all = 0;
     char *line = (char *)allocate((size_t)j->in.samples * (size_t)j->in.bands, shs_type_size(j->in.type));
     unsigned char *room = ALLOCATE(unsigned char, j->in.samples);
     cube_file plain = SHS_ZERO;
@@ -312,7 +305,7 @@ static void html_misfit(job *j, const spectra *of, shs_constraint constraint, FI
     for (y = 0; y < j->in.lines; y += step, to += width) {
         pixels_of_line(j, y, step, line, room, pixels);
         check_unmixing(j, shs_unmix(NULL, &cube, of->count, of->values, p, constraint, &sink));
-        all += misfits(p, of, a.width, pixels, shares, to);
+        all += misfits(p, of, a.width, pixels, shares, to, mixed);
     }
     fprintf(page, "<h2>Where the mixtures fit badly</h2>\n<div class=\"row\">\n");
     valid = html_thumbnail(page, &plain, &a, LOOK_ALL, errors, sorted, "how far each pixel is from its mixture");
@@ -326,6 +319,7 @@ static void html_misfit(job *j, const spectra *of, shs_constraint constraint, FI
     free(sorted);
     free(pixels);
     free(shares);
+    free(mixed);
     free(line);
     free(room);
     free(a.pixels);
@@ -381,55 +375,41 @@ static void run_endmembers(const settings *s, char **names) {
     job_close(j);
 }
 
-/* ---- scaled abundances -------------------------------------------------------------------------------------------- */
+/* ---- unmix -------------------------------------------------------------------------------------------------------- */
 
 enum { SCALED = 4 }; /* beyond shs_constraint: nonnegative abundances, divided by their sum */
 
-/* Takes abundances of pixels that lie together, in double. A pixel that holds nothing has no shares. */
-static int write_scaled(void *user, int first, int lines, const void *block) {
-    const job *j = (const job *)user;
-    const double *value = (const double *)block, missing = j->sink.has_nodata ? (double)j->sink.nodata : (double)NAN;
-    size_t samples = (size_t)j->in.samples, count = (size_t)j->out.bands, rows = (size_t)lines, x, y, k;
-    char *scaled = (char *)allocate(rows * samples * count, shs_type_size(j->sink.type));
-    int status;
-    for (y = 0; y < rows; y++)
-        for (x = 0; x < samples; x++, value += count) {
-            double sum = 0;
-            for (k = 0; k < count; k++) sum += value[k];
-            for (k = 0; k < count; k++) {
-                size_t at = (k * rows + y) * samples + x;
-                if (j->sink.interleave == SHS_INTERLEAVE_BIP) at = (y * samples + x) * count + k;
-                if (j->sink.interleave == SHS_INTERLEAVE_BIL) at = (y * count + k) * samples + x;
-                put_value(scaled, at, j->sink.type, sum > 0 ? value[k] / sum : missing);
-            }
-        }
-    status = j->sink.write_fn(j->sink.write_user, first, lines, scaled);
-    free(scaled);
-    return status;
-}
-
-/* Where the abundances go before they are divided. */
-static shs_sink scaling_sink(job *j) {
-    shs_sink sink = j->sink;
-    sink.type = SHS_TYPE_F64;
-    sink.interleave = SHS_INTERLEAVE_BIP;
-    sink.has_nodata = 1;
-    sink.nodata = (shs_wide)NAN;
-    sink.write_fn = write_scaled;
-    sink.write_user = j;
-    if (!j->out.has_nodata) j->out.nodata = (double)NAN;
-    j->out.has_nodata = 1;
-    return sink;
+/* Abundances into the output and errors into their cube (NULL: not wanted). Stretched abundances are known to the library alone:
+   then the pixels are unmixed once more for the errors. */
+static void unmix_pixels(job *j, const spectra *of, shs_constraint constraint, int scaled,
+                         cube_file *misfit) {
+    cube_call call = call_on(make_unmix, &j->cube, &j->sink, &constraint, NULL);
+    shares_way way = SHS_ZERO;
+    shs_sink sink;
+    way.j = j;
+    way.of = of;
+    way.scaled = scaled;
+    way.kept = !j->s->rescale;
+    way.misfit = misfit;
+    if (scaled && !j->out.has_nodata) j->out.nodata = (double)NAN;
+    if (scaled) j->out.has_nodata = 1;
+    sink = shares_sink(&way);
+    call.count = of->count;
+    call.spectra = of->values;
+    if (way.kept && (scaled || misfit)) call.sink = &sink;
+    check_unmixing(j, run_cube(j, call));
+    call.sink = &sink;
+    if (misfit && !way.kept) check_unmixing(j, run_cube(j, call));
+    progress_clear();
+    if (misfit) misfit_finish(j, misfit);
 }
 
 static void run_unmix(const settings *s, char **names) {
     static const char *const constraints[] = {"none", "nonnegative", "sum", "full", "scaled"}; /* as shs_constraint counts them */
     int chosen = s->constraint ? choose("--constraint", s->constraint, constraints, 5) : SHS_CONSTRAINT_FULL;
     shs_constraint constraint = chosen == SCALED ? SHS_CONSTRAINT_NONNEGATIVE : (shs_constraint)chosen;
-    shs_sink scaling;
     spectra of, published = SHS_ZERO;
-    cube_file known = SHS_ZERO;
-    cube_call call;
+    cube_file known = SHS_ZERO, misfit = SHS_ZERO;
     int *match, k, found;
     double angle = 0;
     FILE *page;
@@ -437,11 +417,13 @@ static void run_unmix(const settings *s, char **names) {
     if (!s->endmembers) fail(EXIT_USAGE, "--endmembers: is needed: a table or vca, nfindr, atgp, learn");
     if (chosen == SCALED && (s->rescale || is_integer(chosen_type(s->type, SHS_TYPE_F32))))
         fail(EXIT_USAGE, "--constraint: scaled abundances are written as f32 or f64, and without --rescale");
+    if (s->error && !has_extension(s->error, ".hdr")) fail(EXIT_USAGE, "--error: %s: the name of a header ends in .hdr", s->error);
     found = makes_endmembers(s->endmembers);
     if (!found && s->count_text) fail(EXIT_USAGE, "--count: %s says already how many", s->endmembers);
     if (!found) will_read(s->endmembers);
     if (s->published) will_read(s->published);
     j = job_open_counted(s, UNMIX, names[0], names[1]);
+    if (s->error) misfit = misfit_create(j, s->error);
     if (s->published) published = spectra_from_table(j, s->published);
     of = endmembers_by(j, s->endmembers);
     if (s->published && published.count != of.count)
@@ -451,15 +433,7 @@ static void run_unmix(const settings *s, char **names) {
     for (k = 0; k < of.count; k++) match[k] = k;
     if (s->published) angle = match_published(j, &of, &published, match);
     output_start(j, of.count, "Abundances in ");
-    call = call_on(make_unmix, &j->cube, &j->sink, &constraint, NULL);
-    if (chosen == SCALED) {
-        scaling = scaling_sink(j);
-        call.sink = &scaling;
-    }
-    call.count = of.count;
-    call.spectra = of.values;
-    check_unmixing(j, run_cube(j, call));
-    progress_clear();
+    unmix_pixels(j, &of, constraint, chosen == SCALED, s->error ? &misfit : NULL);
     j->out.names = of.names;
     output_show(j, "Abundance", NULL);
     page = html_begin(j, "Abundance", NULL);

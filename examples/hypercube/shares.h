@@ -1,0 +1,141 @@
+/* shares.h - abundances on their way to the file: divided by their sum, and compared with the pixels they are of. */
+#ifndef HYPERCUBE_SHARES
+#define HYPERCUBE_SHARES
+
+#include "pixelwise.h"
+#include "targets.h"
+
+/* What a sink of abundances does; they come as doubles, those of a pixel together. */
+typedef struct shares_way {
+    job *j;
+    const spectra *of;
+    int scaled;      /* they are divided by their sum before they are written */
+    int kept;        /* they are written; otherwise only compared */
+    cube_file *misfit; /* the cube of errors, or NULL */
+} shares_way;
+
+/* ---- how far pixels are from their mixtures ----------------------------------------------------------------------- */
+
+/* The root of the mean squared difference between a pixel and its mixture over p bands; NaN where it is missing. mixed (p) is
+   scratch. */
+static double misfit_of(int p, const spectra *of, const double *pixel, const double *shares, double *mixed) {
+    double sum = 0;
+    int b, k;
+    for (b = 0; b < p; b++) mixed[b] = 0;
+    for (k = 0; k < of->count; k++) {
+        const shs_wide *spectrum = of->values + (size_t)k * (size_t)p;
+        for (b = 0; b < p; b++) mixed[b] += shares[k] * (double)spectrum[b];
+    }
+    for (b = 0; b < p; b++) sum += (pixel[b] - mixed[b]) * (pixel[b] - mixed[b]);
+    return isfinite(sum) ? sqrt(sum / p) : (double)NAN;
+}
+
+/* The cube of errors: a band of floats, NaN where there is none. */
+static cube_file misfit_create(const job *j, const char *name) {
+    cube_file f = SHS_ZERO;
+    f.samples = j->in.samples;
+    f.lines = j->in.lines;
+    f.bands = 1;
+    f.type = SHS_TYPE_F32;
+    f.interleave = SHS_INTERLEAVE_BSQ;
+    if (j->in.folded) f.folded = 1 + (int)SHS_INTERLEAVE_BSQ;
+    f.has_nodata = 1;
+    f.nodata = (double)NAN;
+    f.description = described("RMSE of the mixtures of ", &j->in);
+    cube_name(&f, name);
+    cube_create(&f);
+    return f;
+}
+
+static void misfit_finish(job *j, cube_file *f) {
+    f->from = &j->in;
+    cube_finish(f, "RMSE", NULL);
+    cube_close(f);
+}
+
+/* The pixels of some lines as they are in memory, or read. */
+static const void *lines_of_pixels(job *j, int first, int lines, char **room) {
+    size_t line = (size_t)j->in.samples * (size_t)j->in.bands;
+    *room = NULL;
+    if (j->cube.pixels) return j->cube.pixels;
+    *room = (char *)allocate(line * (size_t)lines, shs_type_size(j->in.type));
+    must_read(&j->in, first, lines, *room);
+    return *room;
+}
+
+/* Of a line of the block that begins with line 0 of `lines` lines in memory. */
+static void misfits_of_line(const shares_way *w, const void *pixels, int lines, int y, const double *shares, float *errors) {
+    const job *j = w->j;
+    const cube_file *in = &j->in;
+    int p = j->cube.band_count, x, b;
+    double *pixel = ALLOCATE(double, 2 * p);
+    for (x = 0; x < in->samples; x++, shares += w->of->count) {
+        for (b = 0; b < p; b++) pixel[b] = get_value(pixels, value_index(in, lines, y, x, j->bands[b]), in->type, in->swap);
+        errors[x] = (float)misfit_of(p, w->of, pixel, shares, pixel + p);
+    }
+    free(pixel);
+}
+
+static int write_misfits(const shares_way *w, int first, int lines, const double *shares) {
+    job *j = w->j;
+    size_t samples = (size_t)j->in.samples;
+    char *room;
+    const void *pixels = lines_of_pixels(j, first, lines, &room);
+    float *errors = ALLOCATE(float, samples * (size_t)lines);
+    int held = room ? lines : j->in.lines, before = room ? 0 : first, y, failed;
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(threads_of(j)) schedule(static)
+#endif
+    for (y = 0; y < lines; y++)
+        misfits_of_line(w, pixels, held, before + y, shares + (size_t)y * samples * (size_t)w->of->count,
+                        errors + (size_t)y * samples);
+    failed = write_lines(w->misfit, first, lines, errors);
+    if (failed) fail(EXIT_ERROR, "%s: writing it failed: %s", w->misfit->part_name, strerror(w->misfit->error));
+    free(errors);
+    free(room);
+    return 0;
+}
+
+/* ---- the sink ----------------------------------------------------------------------------------------------------- */
+
+/* Writes abundances as the output has them. Scaled ones are divided by their sum: a pixel that holds nothing has no shares. */
+static int write_shares(void *user, int first, int lines, const void *block) {
+    const shares_way *w = (const shares_way *)user;
+    const job *j = w->j;
+    const double *value = (const double *)block, missing = j->sink.has_nodata ? (double)j->sink.nodata : (double)NAN;
+    size_t samples = (size_t)j->in.samples, count = (size_t)w->of->count, rows = (size_t)lines, x, y, k;
+    char *written;
+    int status;
+    if (w->misfit) write_misfits(w, first, lines, value);
+    if (!w->kept) return 0;
+    written = (char *)allocate(rows * samples * count, shs_type_size(j->sink.type));
+    for (y = 0; y < rows; y++)
+        for (x = 0; x < samples; x++, value += count) {
+            double sum = w->scaled ? 0 : 1;
+            for (k = 0; k < count && w->scaled; k++) sum += value[k];
+            for (k = 0; k < count; k++) {
+                size_t at = (k * rows + y) * samples + x;
+                if (j->sink.interleave == SHS_INTERLEAVE_BIP) at = (y * samples + x) * count + k;
+                if (j->sink.interleave == SHS_INTERLEAVE_BIL) at = (y * count + k) * samples + x;
+                put_value(written, at, j->sink.type, sum > 0 && !isnan(value[k]) ? value[k] / sum : missing);
+            }
+        }
+    status = j->sink.write_fn(j->sink.write_user, first, lines, written);
+    free(written);
+    return status;
+}
+
+/* Where the abundances go first. */
+static shs_sink shares_sink(shares_way *w) {
+    shs_sink sink = w->j->sink;
+    sink.type = SHS_TYPE_F64;
+    sink.interleave = SHS_INTERLEAVE_BIP;
+    sink.has_nodata = 1;
+    sink.nodata = (shs_wide)NAN;
+    sink.rescale = 0;
+    sink.write_fn = write_shares;
+    sink.write_user = w;
+    return sink;
+}
+
+#endif /* HYPERCUBE_SHARES */
