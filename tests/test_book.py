@@ -1,6 +1,8 @@
-"""The pages of `make book`: every link resolves, every public function, section and part of sparsehs.h is on them, and so is every
-line of code. With --look they are opened in headless Chromium as well, whose pictures are kept beside them. From the project's
-root: python3 tests/test_book.py build/book [--look]"""
+"""The pages of `make book`: every link resolves; every public function, section, part and line of code of sparsehs.h is on them;
+every function and section has a line that describes it. With --look headless Chromium opens some pages as well, keeps pictures
+of them beside the pages, measures the code's width and searches. From the project's root:
+
+    python3 tests/test_book.py build/book [--look]"""
 import os
 import re
 import shutil
@@ -52,22 +54,50 @@ class Page(HTMLParser):
         (self.code if "pre" in self.open else self.text).append(data)
 
 
+def browse(browser, width, dark, page, *options):
+    with tempfile.TemporaryDirectory() as home:
+        return subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                               "--hide-scrollbars", "--user-data-dir=" + home,
+                               "--blink-settings=preferredColorScheme=%d" % (not dark),
+                               "--window-size=%d,1600" % width, *options, "file://" + os.path.abspath(os.path.join(FOLDER, page))],
+                              env=dict(os.environ, HOME=home), stderr=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=120,
+                              encoding="utf-8").stdout
+
+
+# Counts the pages and blocks of code that are wider than their place.
+MEASURE = """<script>
+var places = Array.from(document.querySelectorAll("html, .code, .code pre"));
+var wide = places.filter(function (place) { return place.scrollWidth > place.clientWidth; });
+document.body.insertAdjacentHTML("beforeend", "<p>wide: " + wide.length + "</p>");
+</script></body>"""
+
+
 def look():
-    """Pictures of some pages on a desk and on a telephone, in light and dark: an empty one packs to almost nothing."""
+    """Pictures of some pages on a desk and on a telephone, in light and dark: an empty one packs to almost nothing. No code is cut
+    off, and the search field finds a function by a word of its line."""
     browser = next((b for b in ("chromium", "chromium-browser", "google-chrome") if shutil.which(b)), None)
     if not browser:
         print("test-book: skipped: there is no Chromium here; make people-deps installs it")
         return
-    for name, width, dark in (("index", 1400, 0), ("section_6", 1400, 1), ("functions", 420, 0), ("section_12", 420, 1)):
-        with tempfile.TemporaryDirectory() as home:
-            picture = os.path.join(FOLDER, "%s_%d.png" % (name, width))
-            subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
-                            "--user-data-dir=" + home, "--blink-settings=preferredColorScheme=%d" % (not dark),
-                            "--window-size=%d,1600" % width, "--screenshot=" + picture,
-                            "file://" + os.path.abspath(os.path.join(FOLDER, name + ".html"))],
-                           env=dict(os.environ, HOME=home), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=120)
-            if not os.path.exists(picture) or os.path.getsize(picture) < 40000:
-                faults.append("%s, %d pixels wide: the picture is blank" % (name, width))
+    for name, width, dark in (("index", 1280, 0), ("section_6", 1280, 1), ("functions", 390, 0), ("section_12", 390, 1)):
+        picture = os.path.join(FOLDER, "%s_%d.png" % (name, width))
+        browse(browser, width, dark, name + ".html", "--screenshot=" + picture)
+        if not os.path.exists(picture) or os.path.getsize(picture) < 40000:
+            faults.append("%s, %d pixels wide: the picture is blank" % (name, width))
+    with open(os.path.join(FOLDER, "section_6.html"), encoding="utf-8") as file:
+        measured = file.read().replace("</body>", MEASURE)
+    with open(os.path.join(FOLDER, "measured.html"), "w", encoding="utf-8") as file:
+        file.write(measured)
+    wide = re.search(r"<p>wide: (\d+)</p>", browse(browser, 1280, 0, "measured.html", "--dump-dom"))
+    os.remove(os.path.join(FOLDER, "measured.html"))
+    if not wide or wide.group(1) != "0":
+        faults.append("section_6, 1280 pixels wide: %s blocks of code are cut off; 0 are expected"
+                      % (wide.group(1) if wide else "?"))
+    shown = browse(browser, 1280, 0, "functions.html?q=ANOMALY+class", "--dump-dom")
+    left = re.findall(r'<li><a class="name"[^>]*>(shs_\w+)', shown) # the others are <li hidden="">
+    if left != ["shs_rx_classes", "shs_rx_classes_naive"]:
+        faults.append("a search for \"ANOMALY class\" finds %s; shs_rx_classes and its twin are expected"
+                      % (", ".join(left[:5]) or "nothing"))
 
 
 def main():
@@ -110,9 +140,21 @@ def main():
         text = re.sub(r"\s+", "", line)
         if text and text not in bare and text not in shown:
             faults.append("line %d is on no page: %s" % (number, line.strip()))
+    with open(os.path.join(FOLDER, "functions.html"), encoding="utf-8") as file:
+        functions_page = file.read()
     for word in ("twin", "kernel"):
-        if not re.search('class="%s"' % word, open(os.path.join(FOLDER, "functions.html"), encoding="utf-8").read()):
+        if 'class="%s"' % word not in functions_page:
             faults.append("no function has a %s" % word)
+    for name in sorted(functions):
+        line = re.search(r'>%s</a>(?:(?!<li>).)*?<p class="about">([^<]*)</p>' % name, functions_page)
+        if not line or len(line.group(1)) < 15:
+            faults.append("%s has no line that describes it" % name)
+    if 'type="search"' not in functions_page or "<script>" not in functions_page:
+        faults.append("functions.html has no search field")
+    with open(os.path.join(FOLDER, "index.html"), encoding="utf-8") as file:
+        cards = re.findall(r"<p>([^<]*)</p></li>", file.read())
+    if len(cards) < 16 or not all(cards):
+        faults.append("%d of %d cards of sections are empty" % (cards.count(""), len(cards)))
     if "--look" in sys.argv:
         look()
     for fault in faults[:40]:

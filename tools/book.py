@@ -3,7 +3,8 @@
     python3 tools/book.py [FOLDER]        FOLDER: build/book
 
 A page for each section has its public part and its implementation; others hold the manual, all public functions with their
-textbook twins, kernels and lessons, the glossary, and the kernels for devices. Pygments colours the code; all else is here."""
+textbook twins, kernels and lessons, the glossary, and the kernels for devices. Pygments colours the code; all else is here.
+tools/book_functions.txt describes each section and each public function in a line: a missing or unknown name ends the program."""
 import html
 import os
 import re
@@ -121,6 +122,7 @@ class Book:
         self.anchors = {}      # name: page#anchor of its definition
         self.public = {}       # public function: page#anchor of its declaration
         self.ids = {}          # (file, line): ids that stand there
+        self.described = {}    # public function or section: a line about it
         self.terms = {}        # word: anchor in the glossary
         self.pages = []        # (file, title)
 
@@ -261,18 +263,42 @@ def render(book, source, lines, coloured, first, last, seen, contents):
             shown = link_names(book, coloured[i], own)
             for name in own:
                 shown = re.sub(r"\b%s\b" % name, "<b>%s</b>" % name, shown, count=1)
-            text.append(ids + shown)
+            text.append(wrapped(ids + shown, lines[i]))
         # A table or a drawing that is wider than the column stands above its code.
         if code and any(len(line) > 62 for part in re.findall("<pre>(.*?)</pre>", left, re.S)
                         for line in re.sub("<[^>]*>", "", part).split("\n")):
             out.append('<div class="note alone">%s</div>' % left)
             left = ""
         if code:
-            out.append('<div class="note">%s</div><div class="code"><pre>%s</pre></div>' % (left, "\n".join(text)))
+            out.append('<div class="note">%s</div><div class="code"><pre>%s</pre></div>' % (left, "".join(text)))
         else:
             out.append('<div class="note alone">%s</div>' % left)
     out.append("</div>")
     return "\n".join(out)
+
+
+def wrapped(shown, line):
+    """A line of code that wraps where the window is narrow. Its continuation begins right of its own indentation. The backslash of
+    a macro stands far right and would wrap by itself, so it moves to the text."""
+    depth = min(len(line) - len(line.lstrip()), 36) // 4
+    shown = re.sub(r"(<span class=\"w\">)? {2,}(</span>)?(?=(<[^>]*>)*\\(<[^>]*>)*$)", " ", shown)
+    return '<span class="w%d">%s\n</span>' % (depth, shown)
+
+
+def functions_of_file():
+    """tools/book_functions.txt: {name or section: its line}."""
+    described = {}
+    for line in read("tools/book_functions.txt").split("\n"):
+        if ": " in line and not line.startswith("#"):
+            name, text = line.split(": ", 1)
+            described[name] = text
+    return described
+
+
+def described(book, name):
+    if name.endswith("_workspace"):
+        return "Returns the bytes of scratch that %s takes." % name[:-len("_workspace")]
+    return book.described[name]
 
 
 def related(book, name):
@@ -303,6 +329,8 @@ def related(book, name):
     return " ".join(links)
 
 
+# How the line of code wraps: see wrapped().
+DEPTHS = " ".join(".w%d { --w: %d; }" % (depth, depth) for depth in range(1, 10))
 STYLE = """
 :root { color-scheme: light dark; --paper: #fdfdfb; --ink: #22252a; --quiet: #6a7078; --line: #e3e2dc; --code: #f5f4ef;
   --link: #0b5fa5; --k: #8a2f6a; --t: #1f6f5c; --s: #94570b; --n: #7a4b00; --c: #6d7680; --p: #7d5a9e; --f: #1d4f91; }
@@ -324,9 +352,13 @@ h3 { font-size: 1.15rem; margin: 2.2rem 0 .5rem; } .line { color: var(--quiet); 
 .rows { display: grid; grid-template-columns: minmax(15rem, 26rem) minmax(0, 1fr); column-gap: 1.4rem; }
 .note { font-size: .95rem; padding: .35rem 0; overflow-wrap: anywhere; } .note p { margin: 0 0 .5rem; }
 .note ul { margin: 0 0 .5rem; padding-left: 1.1rem; }
-.alone { grid-column: 1 / -1; font-size: 1rem; min-width: 0; } .alone p, .alone ul { max-width: 50rem; } .alone pre { font-size: 12.5px; }
+.alone { grid-column: 1 / -1; font-size: 1rem; min-width: 0; }
+.alone p, .alone ul { max-width: 50rem; } .alone pre { font-size: 12.5px; }
 .code { background: var(--code); min-width: 0; }
-.code pre { position: relative; margin: 0; padding: .3rem .9rem; overflow-x: auto; } .code b { color: var(--f); }
+.code pre { position: relative; margin: 0; padding: .3rem .9rem; white-space: pre-wrap; overflow-wrap: anywhere; }
+.code pre > span { display: block; padding-left: calc(var(--w, 0) * 4ch + 6ch); text-indent: calc(var(--w, 0) * -4ch - 6ch); }
+%s
+.code b { color: var(--f); }
 pre, code { font: 12.5px/1.5 "DejaVu Sans Mono", Menlo, Consolas, monospace; } .code pre a { color: inherit; }
 .note pre { overflow-x: auto; margin: 0 0 .5rem; font-size: 11.5px; }
 .code pre a:hover { color: var(--link); } .code i { position: relative; top: -.4rem; }
@@ -339,14 +371,45 @@ pre, code { font: 12.5px/1.5 "DejaVu Sans Mono", Menlo, Consolas, monospace; } .
 .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(17rem, 1fr)); gap: 1rem; padding: 0; list-style: none; }
 .cards li { border: 1px solid var(--line); border-radius: .5rem; padding: .8rem 1rem; }
 .cards p { margin: .25rem 0 0; color: var(--quiet); font-size: .88rem; }
+.about { margin: 0; font: 15px/1.5 Georgia, "DejaVu Serif", serif; }
+[hidden] { display: none !important; } input { font: inherit; color: inherit; background: var(--code); padding: .15rem .5rem;
+  border: 1px solid var(--line); border-radius: .4rem; } nav form { margin: 0; } nav input { width: 11rem; }
+.search { font: 16px/1.5 system-ui, sans-serif; } .search input { width: min(26rem, 100%); } output { color: var(--quiet); }
 .manual { overflow-x: auto; white-space: pre; } .list li { padding: .3rem 0; border-bottom: 1px solid var(--line); }
 dt { font-weight: bold; margin-top: .8rem; } dd { margin: 0 0 0 1.2rem; } dd .line { white-space: nowrap; }
 .k,.kr,.kc { color: var(--k); } .kt { color: var(--t); } .s,.s1,.sc,.cpf { color: var(--s); } .m,.mi,.mf,.mh { color: var(--n); }
 .c,.c1,.cm { color: var(--c); font-style: italic; } .cp { color: var(--p); }
 @media (max-width: 56rem) {
-  .rows { grid-template-columns: minmax(0, 1fr); } main { padding: 0 .8rem 3rem; } nav { padding: .5rem .8rem; }
+  .rows { grid-template-columns: minmax(0, 1fr); } main { padding: 0 .8rem 3rem; }
+  nav { position: static; flex-wrap: wrap; gap: .3rem 1rem; padding: .5rem .8rem; } nav .right { margin: 0; }
   .note { padding: .8rem 0 .3rem; } .code pre { font-size: 11.5px; padding: .4rem .6rem; } h1 { font-size: 1.6rem; } }
 @media print { nav { display: none; } }
+"""
+
+
+# The search field of the list: all words typed must occur in a function's name, line or section. Without scripts it stays hidden.
+# functions.html?q=words, to which the field of every other page leads, searches at once.
+SEARCH = """
+var field = document.getElementById("find"), found = document.getElementById("found");
+var items = Array.from(document.querySelectorAll(".list > li"), function (item) {
+  var section = item.closest("section");
+  return { item: item, section: section, text: (item.querySelector(".name").textContent + " " +
+    item.querySelector(".about").textContent + " " + section.firstChild.textContent).toLowerCase() };
+});
+function search() {
+  var words = field.value.toLowerCase().split(/\\s+/), count = 0;
+  document.querySelectorAll("section").forEach(function (section) { section.hidden = true; });
+  items.forEach(function (each) {
+    var fits = words.every(function (word) { return each.text.includes(word); });
+    each.item.hidden = !fits;
+    if (fits) each.section.hidden = false, count++;
+  });
+  found.textContent = count + " of " + items.length + (count ? "" : ": try fewer or shorter words");
+}
+field.parentNode.hidden = false;
+field.value = new URLSearchParams(location.search).get("q") || "";
+field.addEventListener("input", search);
+search();
 """
 
 
@@ -355,14 +418,16 @@ def page(book, file, title, body, wide=True):
     at = order.index(file) if file in order else -1
     before = '<a href="%s" rel="prev">&larr; %s</a>' % book.pages[at - 1] if at > 0 else ""
     after = '<a href="%s" rel="next">%s &rarr;</a>' % book.pages[at + 1] if 0 <= at < len(order) - 1 else ""
+    find = ('<form action="functions.html"><input type="search" name="q" placeholder="Search functions" '
+            'aria-label="Search functions"></form>') if file != "functions.html" else ""
     text = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>%s - sparsehs</title><link rel="stylesheet" href="book.css"></head>
 <body><nav><a href="index.html">Contents</a><a href="functions.html">Functions</a><a href="glossary.html">Glossary</a>
-<span class="right">%s%s</span></nav><main%s><h1>%s</h1>
+%s<span class="right">%s%s</span></nav><main%s><h1>%s</h1>
 %s
 </main></body></html>
-""" % (html.escape(title), before, after, "" if wide else ' class="text"', html.escape(title), body)
+""" % (html.escape(title), find, before, after, "" if wide else ' class="text"', html.escape(title), body)
     with open(os.path.join(OUT, file), "w", encoding="utf-8") as out:
         out.write(text)
 
@@ -474,7 +539,7 @@ def main():
             " open" if len(contents) < 40 else "", toc) if toc else ""
         page(book, names[c], chapter_title(c), fold + "\n".join(parts))
         count = sum(end - first for _, first, end, _ in chapters[c])
-        tops.append((names[c], chapter_title(c), count, [t for a, t in contents if a not in ("public", "body")]))
+        tops.append((c, chapter_title(c), count))
     for file, target in others:
         body, tinted = sources[file]
         page(book, target, file, render(book, file, body, tinted, 0, len(body), set(), []))
@@ -503,16 +568,23 @@ def main():
     page(book, "manual.html", "Manual", '<p class="text">What stands at the top of the file.</p><pre class="manual">%s</pre>'
          '<h2>Licence</h2><pre class="manual">%s</pre>' % ("\n".join(shown), html.escape(rights, quote=False)))
 
+    book.described = functions_of_file()
+    wanted = set(keys) | {name for name in book.public if not name.endswith("_workspace")}
+    if wanted != set(book.described):
+        sys.exit("tools/book_functions.txt: no line for: %s; a line for what is not in %s: %s" % (
+            " ".join(sorted(wanted - set(book.described))) or "-", HEADER, " ".join(sorted(set(book.described) - wanted)) or "-"))
     rows = ""
     for c in keys:
         own = [name for name in book.public if book.public[name].startswith(names[c])]
         if own:
-            rows += '<h3>%s</h3><ul class="related list">%s</ul>' % (
-                chapter_title(c), "".join("<li>%s</li>" % related(book, name) for name in own))
+            rows += '<section><h3>%s</h3><ul class="related list">%s</ul></section>' % (chapter_title(c), "".join(
+                '<li>%s<p class="about">%s</p></li>' % (related(book, name), html.escape(described(book, name))) for name in own))
     page(book, "functions.html", "Public functions",
          '<p class="text">%d functions, each with its body, its textbook twins (plain loops, the reference of the tests), '
-         'the kernels of processors (k_...) and of devices (.cl) that do its work, and its lesson of the course.</p>%s'
-         % (len(book.public), rows))
+         'the kernels of processors (k_...) and of devices (.cl) that do its work, and its lesson of the course.</p>'
+         '<p class="search" hidden><label for="find">Search</label> <input type="search" id="find" placeholder="denoise, '
+         'eigenvalues, shs_omp ..." autocomplete="off"> <output for="find" id="found"></output></p>%s<script>%s</script>'
+         % (len(book.public), rows, SEARCH.strip()))
     uses = {}
     plain = {c: " ".join(" ".join(r.comment) for _, f, e, _ in chapters[c] for r in rows_of(lines, f, e)).lower() for c in keys}
     for term, _ in entries:
@@ -524,9 +596,10 @@ def main():
             book.terms[t.lower()], html.escape(t), link_names(book, html.escape(m, quote=False)),
             ' <span class="line">most in %s</span>' % ", ".join('<a href="%s">%s</a>' % (names[c], chapter_title(c))
                                                               for c in uses[t]) if uses[t] else "") for t, m in entries), False)
-    cards = "".join('<li><a href="%s">%s</a> <span class="line">%s lines</span><p>%s</p></li>' % (
-        n, html.escape(t), format(count, ","), html.escape(", ".join(heads[:7]) + (" ..." if len(heads) > 7 else "")))
-        for n, t, count, heads in tops)
+    counts = {c: sum(target.startswith(names[c] + "#") for target in book.public.values()) for c in keys}
+    cards = "".join('<li><a href="%s">%s</a><br><span class="line">%s%s lines</span><p>%s</p></li>' % (
+        names[c], html.escape(t), "%d functions, " % counts[c] if counts[c] else "", format(count, ","),
+        html.escape(book.described[c])) for c, t, count in tops)
     more = "".join('<li><a href="%s">%s</a></li>' % (p, f) for f, p in others)
     page(book, "index.html", "sparsehs, read as a book",
          '<div class="text"><p>%s</p><p>The header reads from top to bottom, lowest layer first. Each section has its public '
@@ -537,7 +610,7 @@ def main():
          '<h2>Kernels for devices%s</h2><ul class="toc">%s</ul>'
          % (html.escape(re.sub(r"^/\* ", "", lines[0])), cards, ", and textbook twins" if twins else "", more))
     with open(os.path.join(OUT, "book.css"), "w", encoding="utf-8") as out:
-        out.write(STYLE.lstrip())
+        out.write(STYLE.lstrip().replace("%s", DEPTHS))
     print("book: %d pages, %d public functions: %s/index.html" % (len(book.pages) + 2, len(book.public), OUT))
 
 
