@@ -3065,7 +3065,7 @@ SHS__PRIVATE uint16_t shs__bfloat_of(shs_wide x) {
     const shs_wide size = shs__wabs(x), rounded = shs__wabs((shs_wide)narrow);
     uint32_t bits;
     memcpy(&bits, &narrow, sizeof bits);
-    if (!(x >= 0 || x < 0)) return 0x7fc0; /* NaN */
+    if (!(size >= 0)) return 0x7fc0; /* NaN */
     if (rounded > (shs_wide)3.402823466385288598117042e38f) return (uint16_t)(bits >> 16);
     if (rounded > size) bits--;
     if (rounded > size || rounded < size) bits |= 1;

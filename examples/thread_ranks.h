@@ -257,16 +257,17 @@ static inline shs_status ranks_status(const ranks_member *members, int ranks) {
    are called there, the others in threads of their own. rank, ranks and reduce_* of copies of the contexts are set here; what
    contexts have in common (an allocator) must allow several threads. Returns when all have: SHS_OK, or the status of the first
    rank that failed by itself. Where a rank returns while others reduce, their calls return SHS_REDUCE_FAILED: nobody waits for
-   ever. SHS_NO_MEMORY: there is no such thread; SHS_UNSUPPORTED: there are no threads here. */
+   ever. SHS_NO_MEMORY: there is no such thread, or no memory for what is known of each; SHS_UNSUPPORTED: there are no threads here. */
 static inline shs_status ranks_run(int ranks, const shs_context *contexts, ranks_fn body, void *arg) {
     ranks_team t;
-    ranks_member members[RANKS_MOST];
+    ranks_member *members;
     shs_status status = SHS_NO_MEMORY;
     int r, begun = 1;
     if (ranks < 1 || ranks > RANKS_MOST) return SHS_BAD_CONTEXT;
     memset(&t, 0, sizeof t);
-    memset(members, 0, sizeof members);
-    if (ranks_mutex_init(&t.lock)) return SHS_NO_MEMORY;
+    members = (ranks_member *)calloc((size_t)ranks, sizeof *members);
+    if (!members) return SHS_NO_MEMORY;
+    if (ranks_mutex_init(&t.lock)) goto no_lock;
     if (ranks_mutex_init(&t.shared)) goto no_shared;
     if (ranks_signal_init(&t.turn)) goto no_signal;
     t.ranks = ranks;
@@ -299,6 +300,8 @@ no_signal:
     ranks_mutex_destroy(&t.shared);
 no_shared:
     ranks_mutex_destroy(&t.lock);
+no_lock:
+    free(members);
     return status;
 }
 

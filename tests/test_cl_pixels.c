@@ -106,6 +106,12 @@ static void check_moments(const shs_context *ctx, const shs_cube *cube, int prec
     free(mean), free(c), free(mean_cl), free(c_cl);
 }
 
+/* Values of 16 bits are the CPU's, doubles not every device's. */
+static int on_devices(shs_type type) {
+    if (is_short(type)) return 0;
+    return type != SHS_TYPE_F64 || can_double();
+}
+
 static void test_moments(void **state) {
     int turn = 0;
     static const int ways[] = {0, SWAPPED, MASKED, NODATA, LISTED, STREAMED, SPOILT, LISTED | STREAMED | SWAPPED | NODATA,
@@ -119,7 +125,7 @@ static void test_moments(void **state) {
             for (way = 0; way < sizeof ways / sizeof ways[0]; way++) {
                 if (!usual_layout((shs_type)type, interleave, type & 1) || left_out(&turn, every(7))) continue;
                 dressed d;
-                if (type == SHS_TYPE_F64 && !can_double()) continue;
+                if (!on_devices((shs_type)type)) continue;
                 dress(&d, &p, (shs_type)type, (shs_interleave)interleave, ways[way]);
                 check_moments(&on_device, &d.cube, 0, BY_TYPE(2e-6, 1e-12));
                 if (can_double()) check_moments(&on_device, &d.cube, 1, 1e-11);
@@ -343,7 +349,7 @@ static void test_maps(void **state) {
                     a.has_nodata = b.has_nodata = interleave == 1, a.nodata = b.nodata = 9;
                     dress(&d, &p, SHS_TYPE_F32, (shs_interleave)((interleave + 1) % 3), (rescale ? STREAMED : MASKED) | SPOILT);
                     s = rescale ? collecting(&b, lines, samples, outputs, &c) : b;
-                    if (can_double() || (type != SHS_TYPE_F64 && !precise)) {
+                    if (on_devices((shs_type)type) && (can_double() || !precise)) {
                         assert_ok(shs_cube_map(NULL, &d.cube, &map, precision_of(precise), &a));
                         assert_ok_cl(shs_cube_map(&on_device, &d.cube, &map, precision_of(precise), &s));
                         compare_sinks(&a, &b, lines, samples, outputs, precise && type == SHS_TYPE_F64 ? 1e-10 : 2e-4);
@@ -899,7 +905,9 @@ static void test_little_memory_of_every_type(void **state) {
     int type, interleave;
     (void)state;
     for (type = 0; type < SHS_TYPE_COUNT; type++) {
-        plain_cube p = random_values((shs_type)type, 400, 61, 10, (uint64_t)type);
+        plain_cube p;
+        if (is_short((shs_type)type)) continue;
+        p = random_values((shs_type)type, 400, 61, 10, (uint64_t)type);
         for (interleave = 0; interleave < SHS_INTERLEAVE_COUNT; interleave++) {
             if (!usual_layout((shs_type)type, interleave, interleave & 1)) continue;
             shs_cube cube = cube_of(&p, (shs_type)type, (shs_interleave)interleave, interleave & 1);
@@ -912,6 +920,44 @@ static void test_little_memory_of_every_type(void **state) {
             cube_free(&cube);
         }
         free(p.x);
+    }
+}
+
+/* Pixels of 16 bits in and out: the device says that it does not know them, or the CPU does it. */
+static void check_short_type(const shs_context *ctx, shs_type type, shs_status expected) {
+    plain_cube p = mixed_cube(SHORT_LINES, SHORT_SAMPLES, 8, SHORT_OUTPUTS, 0.1, 32);
+    shs_cube cube = cube_of(&p, type, SHS_INTERLEAVE_BIL, 0), floats = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 0);
+    shs_sink a = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, SHORT_LINES, SHORT_SAMPLES, SHORT_OUTPUTS),
+             b = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, SHORT_LINES, SHORT_SAMPLES, SHORT_OUTPUTS),
+             c = new_sink(type, SHS_INTERLEAVE_BIP, SHORT_LINES, SHORT_SAMPLES, SHORT_OUTPUTS),
+             d = new_sink(type, SHS_INTERLEAVE_BIP, SHORT_LINES, SHORT_SAMPLES, SHORT_OUTPUTS);
+    assert_ok(run_pca(NULL, &cube, &a));
+    assert_status(run_pca(ctx, &cube, &b), expected);
+    if (expected == SHS_OK) compare_sinks(&a, &b, SHORT_LINES, SHORT_SAMPLES, SHORT_OUTPUTS, 1e-2);
+    assert_ok(run_pca(NULL, &floats, &c));
+    assert_status(run_pca(ctx, &floats, &d), expected);
+    if (expected == SHS_OK) compare_sinks(&c, &d, SHORT_LINES, SHORT_SAMPLES, SHORT_OUTPUTS, 0.5);
+    sink_free(&a), sink_free(&b), sink_free(&c), sink_free(&d);
+    cube_free(&cube), cube_free(&floats);
+    free(p.x);
+}
+
+static void test_values_of_16_bits(void **state) {
+    int fallback;
+    (void)state;
+    for (fallback = 0; fallback < 2; fallback++) {
+        shs_cl_options options = SHS_ZERO;
+        shs_context ctx = SHS_ZERO;
+        shs_cl *cl;
+        options.platform = getenv("SHS_CL_PLATFORM");
+        options.fallback = fallback;
+        options.trust = shim_trust();
+        assert_ok(shs_cl_create(NULL, &options, &cl));
+        ctx.engine = shs_cl_engine(cl);
+        check_short_type(&ctx, SHS_TYPE_F16, fallback ? SHS_OK : SHS_UNSUPPORTED);
+        check_short_type(&ctx, SHS_TYPE_BF16, fallback ? SHS_OK : SHS_UNSUPPORTED);
+        assert_true(cl->in_use == 0);
+        shs_cl_destroy(cl);
     }
 }
 
@@ -937,21 +983,22 @@ static void test_without_doubles(void **state) {
         ctx.engine = shs_cl_engine(cl);
         for (type = 0; type < SHS_TYPE_COUNT; type++) {
             if (left_out(&turn, every(11))) continue;
+            const int fits = type != SHS_TYPE_F64 && !is_short((shs_type)type);
             shs_cube cube = cube_of(&p, (shs_type)type, (shs_interleave)(type % 3), 0);
             shs_sink a = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, SHORT_LINES, SHORT_SAMPLES, SHORT_OUTPUTS), b = a, c = a;
             shs_pca pca;
             b = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, SHORT_LINES, SHORT_SAMPLES, SHORT_OUTPUTS);
             c = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, SHORT_LINES, SHORT_SAMPLES, SHORT_OUTPUTS);
             assert_ok(run_pca(NULL, &cube, &a));
-            assert_status(run_pca(&ctx, &cube, &b), type == SHS_TYPE_F64 ? refused : SHS_OK);
-            if (type != SHS_TYPE_F64 || fallback) compare_sinks(&a, &b, SHORT_LINES, SHORT_SAMPLES, SHORT_OUTPUTS, 1e-2);
+            assert_status(run_pca(&ctx, &cube, &b), fits ? SHS_OK : refused);
+            if (fits || fallback) compare_sinks(&a, &b, SHORT_LINES, SHORT_SAMPLES, SHORT_OUTPUTS, 1e-2);
             assert_status(run_pca(&ctx, &cube, &c), refused);
             if (fallback) compare_sinks(&a, &c, SHORT_LINES, SHORT_SAMPLES, SHORT_OUTPUTS, 1e-2);
             assert_status(shs_pca_fit(&ctx, &cube, &precise, &pca), refused);
             if (fallback) shs_pca_free(&ctx, &pca);
             assert_status(run_rx(&ctx, &cube, &b), refused);
             assert_status(run_mnf(&ctx, &cube, &b), refused);
-            if (type != SHS_TYPE_F64 || fallback) check_sources_alone(&ctx, &cube);
+            if (fits || fallback) check_sources_alone(&ctx, &cube);
             sink_free(&a), sink_free(&b), sink_free(&c), cube_free(&cube);
         }
         assert_true(cl->in_use == 0);
@@ -1320,6 +1367,7 @@ int main(void) {
         UNIT(test_products_in_diagonals),
         UNIT(test_products_by_units),
         UNIT(test_odd_strides),
+        UNIT(test_values_of_16_bits),
         UNIT(test_maps),
         UNIT(test_pixels_of_an_item),
         UNIT(test_maps_by_units),

@@ -54,7 +54,8 @@ kept() { # NAME SCRIPT
 }
 kept "a new function" 's/^SHS_API shs_real shs_dot(/SHS_API int shs_new_function(void);\n&/'
 kept "a member at the end" 's/^\( *size_t size, used, peak, last\);/\1, next;/'
-kept "a value at the end" 's/^\( *\)SHS_TYPE_COUNT = 8$/\1SHS_TYPE_F16 = 8,\n\1SHS_TYPE_COUNT = 9/'
+count=$(sed -n 's/^ *SHS_TYPE_COUNT = \([0-9]*\)$/\1/p' copy/sparsehs.h)
+kept "a value at the end" "s/^\( *\)SHS_TYPE_COUNT = $count\$/\1SHS_TYPE_NEW = $count,\n\1SHS_TYPE_COUNT = $((count + 1))/"
 
 # A patch adds nothing.
 next() { (cd copy && sh tools/version.sh set "$(sh tools/version.sh | awk -F . -v part="$1" '{ $part += 1; print $1 "." $2 "." $3 }')"); }

@@ -7,7 +7,7 @@ set -eu
 LC_ALL=C
 export LC_ALL
 here=examples/cortex_m
-out=build/cortex_m
+out=build/cortex_m/${1:-arm} # kinds are built side by side
 most_code=6144 # of the library; RISC-V takes more for the same
 kind=${1:-arm}
 tool=arm-none-eabi

@@ -193,19 +193,18 @@ static int threshold_of(const char *option_name, const char *text, double *value
     return 1;
 }
 
-static index_plan index_read(const job *j, const char *text) {
-    index_plan p = SHS_ZERO;
+static void index_read(const job *j, const char *text, index_plan *p) {
     int i;
     for (i = 0; i < NAMED_INDICES; i++)
         if (!strcmp(text, named_indices[i].name)) text = named_indices[i].expression;
-    p.j = j;
-    p.text = p.at = text;
-    index_sum(&p);
-    index_skip(&p);
-    if (*p.at) index_expects(&p, "+, -, *, / or the end");
-    p.above = threshold_of("--above", j->s->above, &p.low);
-    p.below = threshold_of("--below", j->s->below, &p.high);
-    return p;
+    p->j = j;
+    p->text = text;
+    p->at = text;
+    index_sum(p);
+    index_skip(p);
+    if (*p->at) index_expects(p, "+, -, *, / or the end");
+    p->above = threshold_of("--above", j->s->above, &p->low);
+    p->below = threshold_of("--below", j->s->below, &p->high);
 }
 
 /* The expression's bands are those in use from here on, so that a pixel needs no others. */
@@ -242,36 +241,37 @@ static double marked_pixels(const cube_file *written) {
 
 static void run_index(const settings *s, char **names) {
     settings own = *s;
-    index_plan p;
+    index_plan *p = ALLOCATE(index_plan, 1);
     char *title;
     double valid, marked, pixels;
     job *j;
     if (!s->index) fail(EXIT_USAGE, "--index: is needed: an expression like (b860-b650)/(b860+b650), or NDVI, NDWI ...");
     if ((s->above || s->below) && !s->type) own.type = "u8";
     j = job_open(&own, INDEX, names[0], names[1]);
-    p = index_read(j, s->index);
-    if (p.above || p.below) { /* a mask has no third value: what has no result is outside */
+    index_read(j, s->index, p);
+    if (p->above || p->below) { /* a mask has no third value: what has no result is outside */
         j->out.has_nodata = 0;
         j->sink.nodata = 0;
         j->sink.has_nodata = 1;
     }
-    use_named_bands(j, &p);
+    use_named_bands(j, p);
     pixels = (double)j->in.samples * j->in.lines;
     title = joined(s->index, " of ");
     output_start(j, 1, title);
-    valid = each_pixel(j, 1, MOST_STEPS, index_pixel, &p);
+    valid = each_pixel(j, 1, MOST_STEPS, index_pixel, p);
     if (!(valid > 0))
         fail(EXIT_ERROR, "%s: --index: '%s' has no value in any pixel: they are missing, or it divides by zero everywhere",
-             names[0], p.text);
+             names[0], p->text);
     j->out.names = (char *const *)&s->index;
     output_show(j, "Index", NULL);
     write_html(j, "Index", NULL);
-    if (p.above || p.below) {
+    if (p->above || p->below) {
         marked = marked_pixels(&j->out);
         if (!(marked > 0)) warn("%s: no pixel is within the thresholds", names[1]);
         printf("seconds=%.3f marked=%.0f valid=%.0f pixels=%.0f\n", j->written - j->start, marked, valid, pixels);
     } else printf("seconds=%.3f valid=%.0f pixels=%.0f\n", j->written - j->start, valid, pixels);
     free(title);
+    free(p);
     job_close(j);
 }
 

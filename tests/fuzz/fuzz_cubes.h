@@ -109,6 +109,7 @@ static inline void scene_of(input *in, scene *s) {
     drawn = NEW(shs_real, values);
     s->e = fill(in, values, drawn);
     for (i = 0; i < values; i++) put_value(s->pixels + i * size, c->type, c->swap_bytes, (double)drawn[i]);
+    if (c->type >= SHS_TYPE_F16) s->e.finite = 0; /* any 16 bits are put there, Inf and NaN too */
     if (c->type >= SHS_TYPE_U8 && c->type <= SHS_TYPE_U32) {
         s->e.finite = 1;
         s->e.most = 4294967296.0;
