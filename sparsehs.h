@@ -17,7 +17,7 @@
                                              k_eigen_rotations k_omp k_packing k_products k_results k_integers k_contrasts
                                              k_tables k_choice
        4  dense linear algebra             >>dense dense_checks vectors gemv gemm_parts gemm gemm_deep syrk trsm cholesky
-                                             unit_columns
+                                             unit_columns small
        5  symmetric eigenproblem           >>eigen eigen_products eigen_scratch eigen_in_out tridiagonal ql divide bisection
                                              eigen_back eigen_driver eigen_naive
        6  sparse coding (Batch-OMP)        >>omp codes pursuit simultaneous nonnegative omp_group omp_direct coder
@@ -6323,9 +6323,9 @@ SHS__PUBLIC const char *shs_build_info(void) {
 
 /* Products and triangular systems as BLAS and LAPACK have them, in shs_real. In this order: vectors; a matrix and a vector;
    gemm, in five loops around a micro-kernel; gemm by slabs; syrk and trsm, which are gemm on parts of a matrix; Cholesky's
-   factor, made of both; columns of unit length. A naive twin stands behind each fast routine. It calls section 2 and the
-   kernels. Sections 6 to 11 call the public forms, shs__la_gemm_serial inside parallel loops, and two short loops over vectors,
-   shs__la_norm2 and shs__la_axpy_wide. */
+   factor, made of both; columns of unit length; systems of a few dozen unknowns in shs_wide. A naive twin stands behind each
+   fast routine. It calls section 2 and the kernels. Sections 6 to 11 call the public forms, shs__la_gemm_serial inside parallel
+   loops, small systems, and short loops over vectors, such as shs__la_norm2 and shs__la_axpy_wide. */
 
 /* ---- checks shared by the routines and their naive twins ------------------------------------------ >>dense_checks */
 
@@ -7487,6 +7487,40 @@ SHS__PUBLIC shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda,
         for (i = 0; i < m; i++) a[i] /= norm;
     }
     return SHS_OK;
+}
+
+/* ---- systems of a few dozen unknowns ---------------------------------------------------------------------- >>small */
+
+/* Symmetric systems in shs_wide that grow by one unknown at a time. Triangles are packed by rows: row k has k+1 values and begins
+   at k(k+1)/2. */
+
+/* Row k of the Cholesky factor L, whose first k rows are complete. In: row k of the matrix; out: row k of L, but for its last
+   value. Returns the square of that: what the rows before leave of the matrix's diagonal. */
+SHS__PRIVATE shs_wide shs__small_row(int k, const shs_wide *L, shs_wide *row) {
+    const shs_wide *other = L;
+    shs_wide left = row[k];
+    int j;
+    for (j = 0; j < k; j++) {
+        row[j] = (row[j] - shs__la_dot_wide(j, row, other)) / other[j];
+        left -= row[j] * row[j];
+        other += j + 1;
+    }
+    return left;
+}
+
+/* Solves L L'z = z in place. */
+SHS__PRIVATE void shs__small_solve(int count, const shs_wide *L, shs_wide *z) {
+    const shs_wide *row = L;
+    int i, j;
+    for (i = 0; i < count; i++) {
+        z[i] = (z[i] - shs__la_dot_wide(i, row, z)) / row[i];
+        row += i + 1;
+    }
+    for (i = count - 1; i >= 0; i--) {
+        row -= i + 1;
+        z[i] /= row[i];
+        for (j = 0; j < i; j++) z[j] -= row[j] * z[i];
+    }
 }
 
 /* ================================================================================================================== */
@@ -11691,15 +11725,12 @@ SHS__PRIVATE void shs__lasso_enter(const shs__lasso *q, shs__lasso_set *set, int
     const shs_wide *h = SHS__AT(set->H, q->most_set, 0, entering);
     const shs_wide guard = q->c.over.p ? 64 * SHS__WIDE_EPS : 8 * (shs_wide)SHS__EPS;
     const int k = set->used++;
-    shs_wide *row = set->L + shs__omp_triangle(k), pivot = h[entering];
+    shs_wide *row = set->L + shs__omp_triangle(k), pivot;
     int j;
     set->order[k] = entering;
     set->signs[entering] = sign;
-    for (j = 0; j < k; j++) {
-        const shs_wide *other = set->L + shs__omp_triangle(j);
-        row[j] = (h[set->order[j]] - shs__la_dot_wide(j, row, other)) / other[j];
-        pivot -= row[j] * row[j];
-    }
+    for (j = 0; j <= k; j++) row[j] = h[set->order[j]];
+    pivot = shs__small_row(k, set->L, row);
     if (!(pivot > guard * h[entering])) pivot = guard * h[entering];
     row[k] = SHS__WSQRT(pivot);
 }
@@ -11738,16 +11769,8 @@ SHS__OUTLINE int shs__lasso_step(const shs__lasso *q, const shs__lasso_signal *s
     const shs_wide l1 = (shs_wide)s->lambda1;
     shs_wide *z = set->z, share = 1;
     int first = -1, i, j;
-    for (i = 0; i < set->used; i++) {
-        const shs_wide *row = set->L + shs__omp_triangle(i);
-        z[i] = set->a[set->order[i]] - l1 * (shs_wide)set->signs[set->order[i]];
-        z[i] = (z[i] - shs__la_dot_wide(i, row, z)) / row[i];
-    }
-    for (i = set->used - 1; i >= 0; i--) {
-        const shs_wide *row = set->L + shs__omp_triangle(i);
-        z[i] /= row[i];
-        for (j = 0; j < i; j++) z[j] -= row[j] * z[i];
-    }
+    for (i = 0; i < set->used; i++) z[i] = set->a[set->order[i]] - l1 * (shs_wide)set->signs[set->order[i]];
+    shs__small_solve(set->used, set->L, z);
     for (i = 0; i < set->used; i++) {
         const shs_wide u = set->u[set->order[i]], sign = (shs_wide)set->signs[set->order[i]];
         if ((u + z[i]) * sign > 0 || !(z[i] * sign < 0) || !(-u / z[i] < share)) continue;
