@@ -21,7 +21,7 @@
        5  symmetric eigenproblem           >>eigen eigen_products eigen_scratch eigen_in_out tridiagonal ql divide bisection
                                              eigen_back eigen_driver eigen_naive
        6  sparse coding (Batch-OMP)        >>omp codes pursuit simultaneous nonnegative omp_group omp_direct coder
-                                             omp_public omp_engine omp_one omp_naive lasso
+                                             methods omp_public omp_engine omp_one omp_naive lasso
        7  learning (AK-SVD, PAK-SVD)       >>learn learn_naive rules learn_session learn_stages learn_driver learn_ipr
                                              learn_iterations learn_start learn_public online_naive online
                                              online_public
@@ -770,6 +770,17 @@ typedef enum shs_selection {
     SHS_SELECTION_COUNT
 } shs_selection;
 
+/* What codes the signals. X(name, the options and calls that the method takes beside sparsity and tolerance: all, or SHS__TAKES_...
+   added up). Others answer SHS_BAD_OPTIONS. */
+#define SHS_METHOD_LIST(X)                                                                                             \
+    X(OMP, SHS__TAKES_ALL) /* matching pursuit, one atom after another, by the rule `selection` */
+typedef enum shs_method {
+#define SHS__ENUM(name, takes) SHS_METHOD_##name,
+    SHS_METHOD_LIST(SHS__ENUM)
+#undef SHS__ENUM
+    SHS_METHOD_COUNT
+} shs_method;
+
 typedef struct shs_omp_options {
     uint32_t start_canary;
     int sparsity;                   /* atoms a signal at most, clamped to min(p, n); 0 = as many as fit, codes->stride too */
@@ -807,6 +818,7 @@ typedef struct shs_omp_options {
        (else SHS_BAD_OPTIONS). */
     const size_t *groups; /* group_count starts; NULL = no signals share any */
     size_t group_count;
+    shs_method method; /* what codes; 0 = SHS_METHOD_OMP */
     uint32_t end_canary;
 } shs_omp_options;
 
@@ -8511,7 +8523,7 @@ SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *
 
 /* Batch-OMP. In this order: codes and products with them; the pursuit of one signal, a state machine of five steps; the
    scratch of signals that one worker codes together, and such a group without a Gram matrix; the coder, which shares many
-   signals out; the public forms; the way to the engine; one signal at a time in the caller's memory; the naive twin. It
+   signals out; the methods, each with its forms of layout and coding; the public forms; the way to the engine; one signal at a time in the caller's memory; the naive twin. It
    calls sections 2 and 4 and the kernels. Sections 7 and 8 call the coder (shs__coder_...), the synthesis and the checks of
    dictionaries, codes and options; nothing else here is for others. */
 
@@ -8545,13 +8557,51 @@ SHS__PRIVATE int shs__omp_weighted(const shs_omp_options *o) { return o->mask ||
 /* Whether signals share their atoms. */
 SHS__PRIVATE int shs__omp_grouped(const shs_omp_options *o) { return o->groups || o->group_count > 0; }
 
-/* What of the options all forms read. */
-SHS__PRIVATE shs_status shs__omp_check_choice(const shs_omp_options *o) {
+/* What a method may be asked for, by options or by the call. */
+enum {
+    SHS__TAKES_RULES = 1, /* rules of choice other than OMP's */
+    SHS__TAKES_NONNEGATIVE = 2,
+    SHS__TAKES_WEIGHTS = 4, /* and masks */
+    SHS__TAKES_GROUPS = 8,
+    SHS__TAKES_PRODUCTS = 16, /* D'y and D'D in place of y and D */
+    SHS__TAKES_ONE = 32,      /* shs_omp_one and shs_omp_one_direct */
+    SHS__TAKES_LEARNING = 64,
+    SHS__TAKES_ENGINE = 128,
+    SHS__TAKES_ALL = 255
+};
+
+/* Whether a method takes all that is asked for. */
+SHS__PRIVATE int shs__method_takes(shs_method method, unsigned asked) {
+#define SHS__ROW(name, takes) takes,
+    static const unsigned char taken[] = {SHS_METHOD_LIST(SHS__ROW)};
+#undef SHS__ROW
+    return (unsigned)method < SHS_METHOD_COUNT && (asked & ~(unsigned)taken[method]) == 0;
+}
+
+/* What the options ask for. */
+SHS__PRIVATE unsigned shs__omp_asked(const shs_omp_options *o) {
+    unsigned asked = 0;
+    if (o->selection != SHS_SELECT_OMP) asked |= SHS__TAKES_RULES;
+    if (o->nonnegative) asked |= SHS__TAKES_NONNEGATIVE;
+    if (shs__omp_weighted(o)) asked |= SHS__TAKES_WEIGHTS;
+    if (shs__omp_grouped(o)) asked |= SHS__TAKES_GROUPS;
+    return asked;
+}
+
+/* Checks the options that all forms read. call: what the call itself asks for. */
+SHS__PRIVATE shs_status shs__omp_check_choice(const shs_omp_options *o, unsigned call) {
+    static const unsigned char not_together[] = {
+        SHS__TAKES_NONNEGATIVE | SHS__TAKES_RULES, SHS__TAKES_NONNEGATIVE | SHS__TAKES_WEIGHTS,
+        SHS__TAKES_GROUPS | SHS__TAKES_NONNEGATIVE, SHS__TAKES_GROUPS | SHS__TAKES_WEIGHTS,
+        SHS__TAKES_ONE | SHS__TAKES_WEIGHTS, SHS__TAKES_ONE | SHS__TAKES_GROUPS};
+    const unsigned asked = shs__omp_asked(o) | call;
+    size_t i;
     if (!SHS__ZEROED(o)) return SHS_BAD_OPTIONS;
     if (o->sparsity < 0) return SHS_BAD_SPARSITY;
     if (!shs__tolerance_ok(o->tolerance)) return SHS_BAD_TOLERANCE;
-    if (o->nonnegative && (o->selection != SHS_SELECT_OMP || shs__omp_weighted(o))) return SHS_BAD_OPTIONS;
-    if (shs__omp_grouped(o) && (o->nonnegative || shs__omp_weighted(o))) return SHS_BAD_OPTIONS;
+    for (i = 0; i < sizeof not_together; i++)
+        if ((asked & not_together[i]) == not_together[i]) return SHS_BAD_OPTIONS;
+    if (!shs__method_takes(o->method, asked)) return SHS_BAD_OPTIONS;
 #ifdef SHS__OMP_NO_NONNEGATIVE
     if (o->nonnegative) return SHS_UNSUPPORTED;
 #endif
@@ -8802,6 +8852,7 @@ typedef struct shs__omp_dictionary {
     int padded;
     shs_selection selection;
     int nonnegative;
+    int anew;           /* coefficients are solved for anew at each step: neither b_k nor q_k are kept */
     int weighted;       /* signals have masks or weights; direct form */
     shs_real *diagonal; /* G_jj, where the rule of choice asks for distances */
     shs_real *packed;   /* where many signals are coded: D as products D'X read it, or by stripes if signals have weights */
@@ -9625,6 +9676,7 @@ typedef struct shs__omp_group {
     shs_real *clean, *roots, *diagonals; /* of signals with weights, one after another */
     int *there;
     shs__omp_signal **seats; /* whose each column of R is */
+    void *own;               /* the state of a method that has one, in its own room */
 #ifdef SHS__ALL_PARTS
     shs__omp_team team; /* of signals that share their atoms; signals[0] stands for them */
 #endif
@@ -9638,9 +9690,10 @@ SHS__PRIVATE int shs__omp_columns(int count, shs_selection selection) { return c
 SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const shs__omp_dictionary *over, int direct,
                                         int limit, int count, size_t columns, size_t scratch, shs__omp_signal *own) {
     size_t p = (size_t)over->p, padded = (size_t)over->padded;
-    const int nonnegative = SHS__OMP_IF_NONNEGATIVE(over->nonnegative);
+    const int nonnegative = SHS__OMP_IF_NONNEGATIVE(over->nonnegative), anew = SHS__OMP_IF_NONNEGATIVE(over->anew);
     int i;
     g->over = over;
+    g->own = NULL;
     if (own) g->members = own;
     else g->members = SHS__CARVE(l, shs__omp_signal, (size_t)count);
     g->alpha = SHS__CARVE(l, shs_real, shs__layout_product(padded, columns, 1));
@@ -9668,9 +9721,9 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
         w->t = SHS__CARVE(l, shs_real, (size_t)limit);
         if (direct) w->rows = 1;
         else w->rows = (size_t)shs__imax(limit - 1, 1);
-        if (nonnegative || direct) w->B = NULL;
+        if (anew || direct) w->B = NULL;
         else w->B = SHS__CARVE(l, shs_real, shs__layout_product(padded, w->rows, 1));
-        if (direct && !nonnegative) w->Q = SHS__CARVE(l, shs_real, shs__layout_product(p, (size_t)limit, 1));
+        if (direct && !anew) w->Q = SHS__CARVE(l, shs_real, shs__layout_product(p, (size_t)limit, 1));
         else w->Q = NULL;
         if (nonnegative) shs__nn_layout(l, &w->equations, limit);
         w->distance = w->root = w->diagonal = w->residual = NULL;
@@ -9797,8 +9850,16 @@ typedef struct shs__coder_sums {
     size_t nonzeros, not_reached;
 } shs__coder_sums;
 
+/* How the signals of a chunk are coded. */
+struct shs__coder;
+typedef struct shs__coder_form {
+    void (*layout)(shs__layout *l, const struct shs__coder *c, shs__omp_group *g); /* the scratch of one worker */
+    void (*code)(const struct shs__coder *c, size_t first, size_t end, int worker, shs__coder_sums *sums);
+} shs__coder_form;
+
 typedef struct shs__coder {
     shs__omp_dictionary over;
+    const shs__coder_form *form;
     size_t m;
     int stride;        /* atoms a signal at most */
     const shs_real *Y; /* p x m; where over.p = 0: D'Y, n x m */
@@ -9927,68 +9988,6 @@ SHS__PRIVATE void shs__coder_hold(shs__layout *l, shs__coder *c) {
     c->held.atoms = SHS__CARVE(l, int, places);
     c->held.coefs = SHS__CARVE(l, shs_real, places);
     c->held_errors2 = SHS__CARVE(l, shs_real, c->m);
-}
-
-SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) {
-    const shs_omp_options *o = c->options;
-    shs__omp_dictionary *over = &c->over;
-    const int n = over->n, p = over->p;
-    size_t columns, scratch, values, panel = 0, k;
-    int i, count;
-    c->use_gram = p == 0 || shs__omp_gram_pays(p, n, c->m, c->stride, o);
-    over->weighted = shs__omp_weighted(o);
-    if (o->signals_per_group) c->group = o->signals_per_group;
-    else c->group = shs__coder_default_group(n);
-    if (c->few || c->late) c->group = shs__zmax(c->m, 1); /* one chunk */
-    c->group = shs__zmin(c->group, shs__zmin(shs__zmax(c->m, 1), c->use_gram ? INT_MAX : shs__direct_group(over, c->stride)));
-    c->chunks = shs__ctx_chunks(c->m, c->group);
-    if (c->use_gram) {
-        count = SHS__ABREAST;
-        columns = c->group;
-    } else {
-        count = (int)c->group;
-        columns = (size_t)shs__omp_columns(count, o->selection);
-    }
-    if (o->groups) {
-        c->group = 1;
-        for (k = 0; k < o->group_count; k++)
-            c->group = shs__zmax(c->group, shs__team_end(o, c->m, k) - o->groups[k]);
-        panel = shs__zmin(c->group, shs__coder_default_group(n));
-        c->chunks = o->group_count; /* the team's own, and b_k */
-        count = 1;
-        columns = (c->use_gram ? c->group : panel) + 2;
-    }
-    over->selection = o->selection;
-    over->nonnegative = o->nonnegative;
-    if (c->use_gram && !o->gram) over->padded = shs__omp_padded(n);
-    else over->padded = n;
-    over->ldg = (size_t)(o->gram ? o->ldg : over->padded);
-    c->own_gram = NULL;
-    if (c->use_gram && !o->gram) c->own_gram = SHS__CARVE(l, shs_real, shs__layout_product(over->ldg, (size_t)n, 1));
-    if (p && !over->weighted && !c->few) scratch = shs__la_gemm_scratch(0, (int)shs__zmin(columns, INT_MAX), p);
-    else scratch = 0;
-    if (c->use_gram && !o->gram) scratch = shs__zmax(scratch, shs__la_gemm_scratch(n, SHS__GRAM_BLOCK, p));
-    if (over->weighted) values = shs__stripes_count(n, p);
-    else if (p) values = shs__la_packed_count(n, p);
-    else values = 0;
-    if (c->few) values = 0;
-    if (p && !c->few) over->packed = SHS__CARVE(l, shs_real, values);
-    else over->packed = NULL;
-    if (c->late) shs__coder_hold(l, c);
-    if (over->weighted) c->squares = SHS__CARVE(l, shs_real, values);
-    else c->squares = NULL;
-    over->diagonal = NULL;
-    if (over->weighted || shs__omp_distances(o->selection))
-        over->diagonal = SHS__CARVE(l, shs_real, (size_t)shs__omp_padded(n));
-    c->sums = SHS__CARVE(l, shs__coder_sums, SHS__CODER_ROUND);
-    c->flags = SHS__CARVE(l, unsigned char, (size_t)workers);
-    c->groups = SHS__CARVE(l, shs__omp_group, (size_t)workers);
-    for (i = 0; i < workers; i++) {
-        shs__omp_group counted;
-        shs__omp_group *g = c->groups ? c->groups + i : &counted;
-        shs__omp_layout_group(l, g, over, !c->use_gram, c->stride, count, columns, scratch, NULL);
-        if (o->groups) shs__team_layout(l, g, !c->use_gram, c->group, panel, (size_t)c->stride);
-    }
 }
 
 /* One block of columns of the Gram matrix: the rows from its first column on, zeros below, and the same values as rows. */
@@ -10249,6 +10248,113 @@ SHS__OUTLINE void shs__omp_code_team(const shs__coder *c, size_t first, size_t e
     }
 }
 
+/* ---- methods and their forms ------------------------------------------------------------------------- >>methods */
+
+/* Values of scratch for products D'R of so many columns, and for the Gram matrix. */
+SHS__PRIVATE size_t shs__coder_scratch(const shs__coder *c, size_t columns) {
+    size_t scratch = 0;
+    if (c->over.p && !c->over.weighted && !c->few) scratch = shs__la_gemm_scratch(0, (int)shs__zmin(columns, INT_MAX), c->over.p);
+    if (!c->use_gram || c->options->gram) return scratch;
+    return shs__zmax(scratch, shs__la_gemm_scratch(c->over.n, SHS__GRAM_BLOCK, c->over.p));
+}
+
+SHS__PRIVATE void shs__omp_layout_gram(shs__layout *l, const shs__coder *c, shs__omp_group *g) {
+    shs__omp_layout_group(l, g, &c->over, 0, c->stride, SHS__ABREAST, c->group, shs__coder_scratch(c, c->group), NULL);
+}
+
+SHS__PRIVATE void shs__omp_layout_direct(shs__layout *l, const shs__coder *c, shs__omp_group *g) {
+    const int count = (int)c->group;
+    const size_t columns = (size_t)shs__omp_columns(count, c->over.selection);
+    shs__omp_layout_group(l, g, &c->over, 1, c->stride, count, columns, shs__coder_scratch(c, columns), NULL);
+}
+
+/* With or without a Gram matrix. Two columns more than signals: the team's own alpha, and b_k. */
+SHS__PRIVATE void shs__omp_layout_team(shs__layout *l, const shs__coder *c, shs__omp_group *g) {
+    const int direct = !c->use_gram;
+    const size_t panel = shs__zmin(c->group, shs__coder_default_group(c->over.n)), columns = (direct ? panel : c->group) + 2;
+    shs__omp_layout_group(l, g, &c->over, direct, c->stride, 1, columns, shs__coder_scratch(c, columns), NULL);
+    shs__team_layout(l, g, direct, c->group, panel, (size_t)c->stride);
+}
+
+/* The forms of a method; code is NULL where it has no such form. */
+typedef struct shs__method {
+    shs__coder_form gram;   /* with a Gram matrix */
+    shs__coder_form direct; /* without: signals with weights, too */
+    shs__coder_form team;   /* signals that share their atoms */
+    int anew;               /* as in shs__omp_dictionary */
+} shs__method;
+
+static const shs__method shs__method_OMP = {{shs__omp_layout_gram, shs__omp_code_with_gram},
+                                            {shs__omp_layout_direct, shs__omp_code_direct},
+                                            {shs__omp_layout_team, shs__omp_code_team},
+                                            0};
+
+SHS__PRIVATE const shs__method *shs__coder_method(const shs__coder *c) {
+#define SHS__ROW(name, takes) &shs__method_##name,
+    static const shs__method *const methods[] = {SHS_METHOD_LIST(SHS__ROW)};
+#undef SHS__ROW
+    return methods[c->options->method];
+}
+
+/* Chooses the form, and how many signals are a chunk. */
+SHS__PRIVATE void shs__coder_choose_form(shs__coder *c) {
+    const shs_omp_options *o = c->options;
+    const shs__method *method = shs__coder_method(c);
+    shs__omp_dictionary *over = &c->over;
+    const int n = over->n, p = over->p;
+    size_t k;
+    c->use_gram = method->gram.code && (p == 0 || shs__omp_gram_pays(p, n, c->m, c->stride, o));
+    if (o->groups) c->form = &method->team;
+    else if (c->use_gram) c->form = &method->gram;
+    else c->form = &method->direct;
+    over->weighted = shs__omp_weighted(o);
+    over->selection = o->selection;
+    over->nonnegative = o->nonnegative;
+    over->anew = o->nonnegative || method->anew;
+    if (c->use_gram && !o->gram) over->padded = shs__omp_padded(n);
+    else over->padded = n;
+    over->ldg = (size_t)(o->gram ? o->ldg : over->padded);
+    if (o->signals_per_group) c->group = o->signals_per_group;
+    else c->group = shs__coder_default_group(n);
+    if (c->few || c->late) c->group = shs__zmax(c->m, 1); /* one chunk */
+    c->group = shs__zmin(c->group, shs__zmin(shs__zmax(c->m, 1), c->use_gram ? INT_MAX : shs__direct_group(over, c->stride)));
+    c->chunks = shs__ctx_chunks(c->m, c->group);
+    if (!o->groups) return;
+    c->group = 1;
+    for (k = 0; k < o->group_count; k++) c->group = shs__zmax(c->group, shs__team_end(o, c->m, k) - o->groups[k]);
+    c->chunks = o->group_count;
+}
+
+SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) {
+    const shs_omp_options *o = c->options;
+    shs__omp_dictionary *over = &c->over;
+    const int n = over->n, p = over->p;
+    size_t values;
+    int i;
+    shs__coder_choose_form(c);
+    c->own_gram = NULL;
+    if (c->use_gram && !o->gram) c->own_gram = SHS__CARVE(l, shs_real, shs__layout_product(over->ldg, (size_t)n, 1));
+    if (over->weighted) values = shs__stripes_count(n, p);
+    else if (p) values = shs__la_packed_count(n, p);
+    else values = 0;
+    if (c->few) values = 0;
+    if (p && !c->few) over->packed = SHS__CARVE(l, shs_real, values);
+    else over->packed = NULL;
+    if (c->late) shs__coder_hold(l, c);
+    if (over->weighted) c->squares = SHS__CARVE(l, shs_real, values);
+    else c->squares = NULL;
+    over->diagonal = NULL;
+    if (over->weighted || shs__omp_distances(o->selection))
+        over->diagonal = SHS__CARVE(l, shs_real, (size_t)shs__omp_padded(n));
+    c->sums = SHS__CARVE(l, shs__coder_sums, SHS__CODER_ROUND);
+    c->flags = SHS__CARVE(l, unsigned char, (size_t)workers);
+    c->groups = SHS__CARVE(l, shs__omp_group, (size_t)workers);
+    for (i = 0; i < workers; i++) {
+        shs__omp_group counted;
+        c->form->layout(l, c, c->groups ? c->groups + i : &counted);
+    }
+}
+
 /* The first signal of a chunk, or the number of signals. */
 SHS__PRIVATE size_t shs__coder_first(const shs__coder *c, size_t chunk) {
     if (chunk >= c->chunks) return c->m;
@@ -10263,10 +10369,8 @@ SHS__PRIVATE void shs__coder_chunk(void *arg, size_t chunk, int worker) {
     if (c->fetch) c->fetch(c->source, first, end);
     finite = !c->fetch || shs__finite_columns(c->over.p, end - first, SHS__AT(c->Y, c->ldy, 0, first), c->ldy);
     memset(c->sums + chunk, 0, sizeof *c->sums);
-    if (!finite) c->flags[worker] = 1;
-    else if (c->options->groups) shs__omp_code_team(c, first, end, worker, c->sums + chunk);
-    else if (c->use_gram) shs__omp_code_with_gram(c, first, end, worker, c->sums + chunk);
-    else shs__omp_code_direct(c, first, end, worker, c->sums + chunk);
+    if (finite) c->form->code(c, first, end, worker, c->sums + chunk);
+    else c->flags[worker] = 1;
     if (finite && c->after) (void)shs__synthesize(c->after, first, end, worker);
 }
 
@@ -10424,7 +10528,7 @@ SHS__PUBLIC shs_omp_options shs_omp_defaults(int p, int n) {
 SHS__PRIVATE shs_status shs__omp_check_options(int p, int n, size_t m, const shs_omp_options *o, int *stride) {
     const int most = p ? shs__imin(p, n) : n;
     int limit = shs__imin(shs__imax(o->sparsity, 0), most);
-    shs_status status = shs__omp_check_choice(o);
+    shs_status status = shs__omp_check_choice(o, p ? 0 : SHS__TAKES_PRODUCTS);
     size_t i;
     if (status != SHS_OK) return status;
     if ((unsigned)o->gram_mode > SHS_GRAM_NEVER) return SHS_BAD_OPTIONS;
@@ -10467,7 +10571,7 @@ SHS__PRIVATE void shs__coder_plan(const shs_context *ctx, shs__coder *c) {
     const shs_omp_options *o = c->options;
     const int plain = !o->groups && !shs__omp_weighted(o);
     c->few = plain && c->m <= SHS__FEW_SIGNALS && (o->gram || o->gram_mode != SHS_GRAM_ALWAYS);
-    c->late = plain && o->gram && o->gram_mode != SHS_GRAM_NEVER && !(ctx && ctx->engine) &&
+    c->late = plain && shs__coder_method(c)->gram.code && o->gram && o->gram_mode != SHS_GRAM_NEVER && !(ctx && ctx->engine) &&
               c->m <= (size_t)c->over.n / 4 / (size_t)shs__imax(c->stride, 1);
 }
 
@@ -10502,6 +10606,7 @@ SHS__PRIVATE shs_status shs__omp_engine_open(const shs_context *ctx, const shs__
     int learns = e->signals_residual && e->signals_gather && e->signals_update;
     shs_signals_job job = SHS_ZERO;
     if (c->options->nonnegative || shs__omp_weighted(c->options)) return SHS_UNSUPPORTED; /* of any engine */
+    if (!shs__method_takes(c->options->method, SHS__TAKES_ENGINE)) return SHS_UNSUPPORTED;
     if (shs__omp_grouped(c->options) && (learning || !e->signals_grouped)) return SHS_UNSUPPORTED;
     job.p = c->over.p;
     job.n = c->over.n;
@@ -10930,15 +11035,14 @@ SHS__OUTLINE shs_status shs__omp_one_open(shs__omp_one *one, int p, int n, const
     shs_status status;
     memset(one, 0, sizeof *one);
     if (options) one->o = *options;
-    if (shs__omp_weighted(&one->o) || shs__omp_grouped(&one->o)) status = SHS_BAD_OPTIONS;
-    else status = shs__omp_check_choice(&one->o);
+    status = shs__omp_check_choice(&one->o, SHS__TAKES_ONE);
     if (status != SHS_OK) return status;
     if (one->o.sparsity > 0) one->o.sparsity = shs__imin(one->o.sparsity, most);
     else one->o.sparsity = most;
     one->over.p = p;
     one->over.n = one->over.padded = n;
     one->over.selection = one->o.selection;
-    one->over.nonnegative = one->o.nonnegative;
+    one->over.nonnegative = one->over.anew = one->o.nonnegative;
     shs__omp_one_layout(one);
     if (one->l.overflow) return SHS_TOO_LARGE;
     return SHS_OK;
@@ -13691,6 +13795,7 @@ SHS__PRIVATE shs_status shs__dl_check_options(const shs_ksvd_options *o) {
     if (!shs__dl_schedule_ok(o->rounds_schedule, o->rounds_steps)) return SHS_BAD_SCHEDULE;
     if (o->coding.nonnegative && !o->nonnegative) return SHS_BAD_OPTIONS;
     if (o->coding.weights || shs__omp_grouped(&o->coding)) return SHS_BAD_OPTIONS;
+    if (!shs__method_takes(o->coding.method, SHS__TAKES_LEARNING)) return SHS_BAD_OPTIONS;
     if (shs__omp_weighted(&o->coding) && ((o->update != SHS_UPDATE_AKSVD && o->update != SHS_UPDATE_SGK) || o->nonnegative ||
                                           o->regularisation > 0 || o->incoherence > 0 || o->coherence > 0))
         return SHS_BAD_OPTIONS;

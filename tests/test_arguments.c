@@ -223,6 +223,32 @@ static void test_workspaces_of_coding(void **state) {
     assert_true(shs_ksvd_workspace(NULL, 0, 1, 1, NULL) == SIZE_MAX && shs_ksvd_workspace(NULL, 1, 0, 1, NULL) == SIZE_MAX);
 }
 
+/* Numbers that no method has. */
+static void test_unknown_methods(void **state) {
+    static const int unknown[] = {SHS_METHOD_COUNT, -1, 1 << 20};
+    coded c;
+    unsigned char room[8192];
+    size_t k;
+    (void)state;
+    coded_create(&c);
+    c.codes.used = INTS(out), c.codes.atoms = INTS(out2), c.codes.coefs = REALS(out3);
+    for (k = 0; k < sizeof unknown / sizeof *unknown; k++) {
+        shs_omp_options o = SHS_ZERO;
+        shs_ksvd_options learning = SHS_ZERO;
+        o.method = (shs_method)unknown[k], o.sparsity = 1;
+        ANSWERS(shs_omp_ex(NULL, P, N, c.D, P, M, c.Y, P, &o, &c.codes, NULL, NULL), SHS_BAD_OPTIONS);
+        assert_true(shs_omp_workspace(NULL, P, N, M, 1, &o) == SIZE_MAX);
+        ANSWERS(shs_omp_one_direct(P, N, c.D, P, c.Y, &o, room, sizeof room, INTS(out), REALS(out2), INTS(out3), NULL),
+                SHS_BAD_OPTIONS);
+        assert_true(shs_omp_one_direct_workspace(P, N, &o) == SIZE_MAX);
+        o.gram = c.gram, o.ldg = N;
+        ANSWERS(shs_omp_gram(NULL, N, M, c.dty, N, NULL, &o, &c.codes, NULL, NULL), SHS_BAD_OPTIONS);
+        o.gram = NULL;
+        learning.coding = o;
+        ANSWERS(shs_ksvd_ex(NULL, P, N, M, c.Y, P, &learning, REALS(out2), P, NULL, NULL), SHS_BAD_OPTIONS);
+    }
+}
+
 /* Options may be absent: as many atoms as fit. */
 static void test_no_options(void **state) {
     coded c;
@@ -709,6 +735,7 @@ int main(void) {
         cmocka_unit_test(test_broken_codes),
         cmocka_unit_test(test_codes),
         cmocka_unit_test(test_workspaces_of_coding),
+        cmocka_unit_test(test_unknown_methods),
         cmocka_unit_test(test_no_options),
         cmocka_unit_test(test_gram_form),
         cmocka_unit_test(test_one_signal),
