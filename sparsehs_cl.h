@@ -130,6 +130,15 @@ typedef enum shs_cl_without {
     SHS_CL_WITHOUT_UNITS = 8      /* matrix units for 8-bit pixels; without any of the others too */
 } shs_cl_without;
 
+/* What load_fn and store_fn keep between runs; add the values. */
+typedef enum shs_cl_keep {
+    SHS_CL_KEEP_PROGRAMS = 1, /* built programs */
+    SHS_CL_KEEP_VERDICTS = 2, /* what the self-test found */
+    SHS_CL_KEEP_TUNING = 4    /* the fastest of several kernels for sparse coding on a GPU. The first call of a shape with at least
+                                 256 signals for each unit of the device builds and measures all of them, which took an H200 a
+                                 second and gained at most 3 %. */
+} shs_cl_keep;
+
 typedef struct shs_cl_options {
     /* Selects the index-th usable and matching device in the order of shs_cl_list. All zero: the first device that passes its
        self-test. */
@@ -156,12 +165,14 @@ typedef struct shs_cl_options {
     shs_cl_syrk syrk;    /* SHS_UNSUPPORTED where the device cannot do it so */
     int trust;           /* non-zero: no self-test, see SELF-TEST */
 
-    /* Keeps built programs, tuning and the verdicts of the self-test between runs; NULL = not kept. key is fit for a file name.
+    /* Keep built programs and the verdicts of the self-test between runs; NULL = nothing is kept. key is fit for a file name.
        load_fn copies what is stored under key, at most size bytes, to data and returns its full size (0 = nothing; it is first
        asked with size 0). Programs that come back damaged, or that the driver refuses, are built again. */
     size_t (*load_fn)(void *user, const char *key, void *data, size_t size);
     void (*store_fn)(void *user, const char *key, const void *data, size_t size);
     void *store_user;
+    unsigned keep; /* a sum of shs_cl_keep; 0 = verdicts, and programs unless the driver is PoCL: it keeps programs itself, and
+                      compiles a kernel a second time to give it away */
 
     /* Gets a sentence that says why shs_cl_create failed. NULL = not wanted. */
     char *reason;
@@ -5868,7 +5879,7 @@ SHS__PRIVATE cl_program shs__cl_program_stored(shs_cl *cl, const char *key, cons
 SHS__PRIVATE void shs__cl_program_store(shs_cl *cl, cl_program program, const char *key) {
     size_t size = 0;
     unsigned char *block, *binary;
-    if (!cl->options.store_fn) return;
+    if (!cl->options.store_fn || !(cl->options.keep & SHS_CL_KEEP_PROGRAMS)) return;
     if (SHS__CL(clGetProgramInfo)(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL) || size == 0) return;
     block = (unsigned char *)shs__cl_alloc(cl, size + SHS__CL_SEAL);
     if (!block) return;
@@ -6142,7 +6153,7 @@ SHS__PRIVATE shs_status shs__cl_tune(shs_cl *cl, const char *what, int choices, 
         made.choice = shs__cl_fastest(choices, trial, arg);
         if (made.choice < 0) return SHS_UNSUPPORTED;
         sealed[SHS__CL_SEAL] = (unsigned char)made.choice;
-        if (cl->options.store_fn) shs__cl_store(cl, made.key, sealed, 1);
+        if (cl->options.store_fn && (cl->options.keep & SHS_CL_KEEP_TUNING)) shs__cl_store(cl, made.key, sealed, 1);
     }
     *choice = made.choice;
     t = (shs__cl_tuned *)shs__cl_alloc(cl, sizeof *t);
@@ -6196,7 +6207,8 @@ SHS__PRIVATE shs_status shs__cl_judge(shs_cl *cl, const shs__cl_proof *proof, sh
     else if (status == SHS_OK) {
         status = shs__cl_run_proof(cl, proof, v->fault);
         memcpy(sealed + SHS__CL_SEAL, v->fault, sizeof v->fault);
-        if (status == SHS_OK && cl->options.store_fn) shs__cl_store(cl, key, sealed, sizeof v->fault);
+        if (status == SHS_OK && cl->options.store_fn && (cl->options.keep & SHS_CL_KEEP_VERDICTS))
+            shs__cl_store(cl, key, sealed, sizeof v->fault);
     }
     shs__cl_free(cl, block);
     shs__cl_free(cl, text);
@@ -7783,8 +7795,8 @@ SHS__PRIVATE shs_status shs__cl_try_way(void *arg, int way, shs_wide *seconds) {
     return status;
 }
 
-/* Measures the ways on a chunk whose D'y is in place, where the result can be kept and there are signals enough to tell. To build
-   them took an H200 a second for each shape, where shs__cl_choose_coder was within 3 % of the best: not worth it for one run. */
+/* Measures the ways on a chunk whose D'y is in place, if asked for and there are signals enough to tell. To build them took an
+   H200 a second for each shape, where shs__cl_choose_coder was within 3 % of the best: not worth it for one run. */
 SHS__PRIVATE void shs__cl_tune_coder(shs__cl_signals *s, size_t first, size_t count) {
     const shs__cl_coder coder = s->coder;
     const int warps = s->warps;
@@ -7793,7 +7805,7 @@ SHS__PRIVATE void shs__cl_tune_coder(shs__cl_signals *s, size_t first, size_t co
     shs__cl_build what;
     shs__cl_pursuit job;
     int way = -1;
-    if (s->tuned || !s->cl->options.store_fn || count < 256 * (size_t)s->cl->units) return;
+    if (s->tuned || !(s->cl->options.keep & SHS_CL_KEEP_TUNING) || count < 256 * (size_t)s->cl->units) return;
     s->tuned = 1;
     if (coder != SHS__CL_WARP && coder != SHS__CL_WARP_KEEP) return;
     s->warps = 0;
@@ -11655,6 +11667,10 @@ SHS__PRIVATE void shs__cl_take_limits(shs_cl *cl) {
     cl->has_double = d->has_double && sizeof(shs_wide) == 8 && (sizeof(shs_real) == 8 || !cl->options.single_only);
     cl->is_cpu = d->kind == SHS_CL_CPU;
     cl->is_nvidia = shs__cl_contains(d->platform, "nvidia");
+    if (!cl->options.keep) {
+        cl->options.keep = SHS_CL_KEEP_VERDICTS;
+        if (!shs__cl_contains(d->platform, "Portable Computing Language")) cl->options.keep |= SHS_CL_KEEP_PROGRAMS;
+    }
     cl->unified = d->unified;
     cl->local_bytes = d->local_bytes;
     cl->max_group = d->max_group;
@@ -11727,7 +11743,7 @@ SHS__PRIVATE shs_status shs__cl_check_options(const shs_cl_options *o) {
         o->index < 0 ||
         (!o->context && (o->device_id || o->queue)))
         return SHS_BAD_OPTIONS;
-    if (o->without >= 2 * SHS_CL_WITHOUT_UNITS) return SHS_BAD_OPTIONS;
+    if (o->without >= 2 * SHS_CL_WITHOUT_UNITS || o->keep >= 2 * SHS_CL_KEEP_TUNING) return SHS_BAD_OPTIONS;
     if (o->group_items && o->group_items != 128 && o->group_items != 256 && o->group_items != 512 && o->group_items != 1024)
         return SHS_BAD_OPTIONS;
     return SHS_OK;

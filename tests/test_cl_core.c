@@ -184,6 +184,8 @@ static void test_bad_options(void **state) {
     assert_status(shs_cl_create(NULL, &o, &cl), SHS_BAD_OPTIONS);
     o = zero, o.without = 16;
     assert_status(shs_cl_create(NULL, &o, &cl), SHS_BAD_OPTIONS);
+    o = zero, o.keep = 8;
+    assert_status(shs_cl_create(NULL, &o, &cl), SHS_BAD_OPTIONS);
     o = zero, o.group_items = 100;
     assert_status(shs_cl_create(NULL, &o, &cl), SHS_BAD_OPTIONS);
     ctx.threads = -1;
@@ -470,7 +472,14 @@ static store *store_begin(shs_cl_options *o) {
     o->load_fn = store_load;
     o->store_fn = store_store;
     o->store_user = s;
+    o->keep = SHS_CL_KEEP_PROGRAMS | SHS_CL_KEEP_VERDICTS | SHS_CL_KEEP_TUNING;
     return s;
+}
+
+static int store_count(const store *s, const char *kind) {
+    int i, count = 0;
+    for (i = 0; i < s->count; i++) count += strncmp(s->key[i], kind, strlen(kind)) == 0;
+    return count;
 }
 
 /* A fresh object, which runs the kernel; returns how many programs it built from source. */
@@ -527,6 +536,37 @@ static void test_refused_binary(void **state) {
     assert_int_equal(built_with(&o), 1);
     assert_int_equal(built_with(&o), 0);
     store_end(s);
+}
+
+/* By default programs are kept where that costs nothing, and nothing is measured. */
+static void test_what_is_kept(void **state) {
+    enum { P = 24, N = 40, S = 4, M = 60000 };
+    static const unsigned keep[] = {0, SHS_CL_KEEP_PROGRAMS, SHS_CL_KEEP_VERDICTS};
+    shs_real *D = new_normal(P * N, 1), *Y = new_normal(P * M, 2);
+    int i;
+    (void)state;
+    assert_ok(shs_normalize_columns(P, N, D, P, NULL));
+    for (i = 0; i < 3; i++) {
+        shs_cl_options o = SHS_ZERO;
+        store *s = store_begin(&o);
+        shs_context ctx = SHS_ZERO;
+        shs_codes codes;
+        shs_cl *cl;
+        int pocl;
+        o.keep = keep[i];
+        cl = new_cl(&o);
+        pocl = shs__cl_contains(cl->about.platform, "portable");
+        ctx.engine = shs_cl_engine(cl);
+        assert_ok(shs_codes_create(NULL, M, S, &codes));
+        assert_ok(shs_omp(&ctx, P, N, D, M, Y, S, &codes));
+        assert_int_equal(store_count(s, "program-") > 0, keep[i] == SHS_CL_KEEP_PROGRAMS || (keep[i] == 0 && !pocl));
+        assert_int_equal(store_count(s, "verdict-") > 0, keep[i] != SHS_CL_KEEP_PROGRAMS);
+        assert_int_equal(store_count(s, "tuning-"), 0);
+        shs_codes_free(NULL, &codes);
+        end_cl(cl);
+        store_end(s);
+    }
+    free(D), free(Y);
 }
 
 /* ---- tuning ------------------------------------------------------------------------------------------------------ */
@@ -1063,6 +1103,7 @@ int main(void) {
         cmocka_unit_test_setup(test_binaries, setup),
         cmocka_unit_test_setup(test_refused_binary, setup),
         cmocka_unit_test_setup(test_tuning, setup),
+        cmocka_unit_test_setup(test_what_is_kept, setup),
         cmocka_unit_test_setup(test_tuned_coding, setup),
         cmocka_unit_test_setup(test_memory_limit, setup),
         cmocka_unit_test_setup(test_memory_is_kept, setup),
