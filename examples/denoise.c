@@ -66,6 +66,7 @@ static const option options[] = {
     {"Running", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--threads", "N", OPTION_COUNT, &chosen.threads, 0, "threads, 0 = all processors (0)"},
     {"--device", "NAME", OPTION_TEXT, (void *)&chosen.device, 0, DEVICE_HELP},
+    {"--no-cache", NULL, OPTION_SWITCH, &example_no_cache, 0, NO_CACHE_HELP},
     {"--draw", "FILE", OPTION_TEXT, (void *)&chosen.draw, 0, "draw a test picture into FILE and do nothing else"},
     {"noisy.png clean.png", NULL, OPTION_EXAMPLE, NULL, 0, NULL},
     {"photo.png denoised.png --sigma 25 --add-noise", NULL, OPTION_EXAMPLE, NULL, 0, NULL},

@@ -10,6 +10,10 @@
 #define DEVICE_HELP "cpu: this program was built without OpenCL"
 #endif
 
+/* --no-cache, beside --device. */
+static int example_no_cache = 0;
+#define NO_CACHE_HELP "do not keep the device's programs in ~/.cache/sparsehs"
+
 /* Several devices of --device: a rank on each. */
 typedef struct device_ranks {
     int count; /* 0: there is one device */
@@ -64,8 +68,14 @@ static inline int find_device(const char *chosen) {
 
 /* Opens the device at this place of those that are fit; what it cannot do is done on the CPU. */
 static inline shs_status start_device(int place, shs_cl **device, char *reason, size_t reason_size) {
+    static char folder[PROGRAM_CACHE_PATH]; /* the same for all devices */
     shs_cl_options options = SHS_ZERO;
     shs_status status;
+    if (!example_no_cache && program_cache_folder(folder)) {
+        options.load_fn = program_cache_load;
+        options.store_fn = program_cache_store;
+        options.store_user = folder;
+    }
     options.index = place;
     options.fallback = 1;
     options.reason = reason;

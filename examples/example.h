@@ -28,6 +28,7 @@
 #endif
 
 #include "../sparsehs.h"
+#include "program_cache.h"
 
 /* --device needs OpenCL's headers, but no library to link with: it is opened at run time, where there is one. Up to
    glibc 2.33 that would take -ldl: build with -DEXAMPLE_OPENCL -ldl there. EXAMPLE_NO_OPENCL leaves it out. */

@@ -596,6 +596,7 @@ static const option options[] = {
     {"Running", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--threads", "N", OPTION_COUNT, &chosen.threads, 0, "threads, 0 = all processors (0)"},
     {"--device", "NAME", OPTION_TEXT, (void *)&chosen.device, 0, DEVICE_HELP},
+    {"--no-cache", NULL, OPTION_SWITCH, &example_no_cache, 0, NO_CACHE_HELP},
     {"small.png large.png photo1.png photo2.png", NULL, OPTION_EXAMPLE, NULL, 0, NULL},
     {"--train photo1.png photo2.png --save pair.model", NULL, OPTION_EXAMPLE, NULL, 0, NULL},
     {"small.png large.png --dictionary pair.model", NULL, OPTION_EXAMPLE, NULL, 0, NULL},

@@ -866,6 +866,7 @@ static const option options[] = {
     {"Running", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--threads", "N", OPTION_COUNT, &chosen.threads, 0, "threads, 0 = all processors (0)"},
     {"--device", "NAME", OPTION_TEXT, (void *)&chosen.device, 0, DEVICE_HELP},
+    {"--no-cache", NULL, OPTION_SWITCH, &example_no_cache, 0, NO_CACHE_HELP},
     {"Output", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--out", "PREFIX", OPTION_TEXT, (void *)&chosen.out, 0, "beginning of the names written (train)"},
     {"--export-c", "FILE.h", OPTION_TEXT, (void *)&chosen.export_c, 0, "write dictionary and Gram matrix as C arrays"},

@@ -23,11 +23,12 @@ $(eval $(call runs,cl-nodouble,$(filter-out test_cl_pixels,$(CL_TESTS))))
 DRIVERS ?= pocl
 test-cl: $(DRIVERS:%=test-cl-%)
 test-cl-pocl: | build $(BEFORE)
-	$(if $(OPENCL),@$(MAKE) build/devices && if build/devices; then $(MAKE) run-cl; \
+	$(if $(OPENCL),@$(MAKE) build/devices && if build/devices; then $(MAKE) run-cl build/test-cache.run; \
 		else echo "skipped: no OpenCL device works here"; fi,$(no_opencl))
+build/test-cache.run: build/devices build/train ; @sh tests/run.sh one test-cache bash tests/test_cache.sh
 run-cl: $(CL_VARIANTS:%=run-cl-%)
 CL_SHORT := $(foreach v,float double,$(patsubst %,build/cl-$(v)/%,test_cl_selftest test_cl_products test_cl_compact))
-test-cl-intel test-cl-rusticl: test-cl-%: $(if $(OPENCL),build/devices $(CL_SHORT)) | build $(BEFORE)
+test-cl-intel test-cl-rusticl: test-cl-%: $(if $(OPENCL),build/devices build/train $(CL_SHORT)) | build $(BEFORE)
 	$(if $(OPENCL),@sh tests/cl_driver.sh $* $(CL_SHORT),$(no_opencl))
 test-cl-oclgrind: test-oclgrind
 cl-drivers-deps: | build ; @sh tests/install_deps.sh cl-drivers

@@ -32,3 +32,4 @@ for program in "$@"; do
     echo "== $driver: $program"
     if [ -n "$only" ]; then SHS_TEST=$only "$program"; else "$program"; fi
 done
+[ "$driver" = rusticl ] || bash tests/test_cache.sh

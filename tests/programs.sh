@@ -4,6 +4,9 @@ export LC_ALL=C
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
+# Programs built for OpenCL devices go here, not to the user's cache.
+unset SPARSEHS_CACHE
+export XDG_CACHE_HOME=$work/.cache
 passed=0
 failed=0
 skipped=0

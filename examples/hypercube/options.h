@@ -249,6 +249,7 @@ static const struct {
      {"--precise", "auto|always|never", OPTION_WORD, &given.precise, 0, "products in double (auto; no word: always)"}},
     {MAPS | USES | SUMS | PIXELWISE | OF_RUN, {"--threads", "N", OPTION_COUNT, &given.threads, 0, "0 = all processors (0)"}},
     {MAPS | USES | SUMS | OF_RUN, {"--device", "NAME", OPTION_TEXT, (void *)&given.device, 0, DEVICE_HELP}},
+    {MAPS | USES | SUMS | OF_RUN, {"--no-cache", NULL, OPTION_SWITCH, &example_no_cache, 0, NO_CACHE_HELP}},
     {MAPS | USES | CONVERT | OF_RUN,
      {"--verbose", NULL, OPTION_SWITCH, &given.verbose, 0, "types, threads, bytes, seconds of each stage"}},
     {SYNTHESISE, {"--samples", "N", OPTION_COUNT, &given.samples, 16, "pixels a line (160)"}},

@@ -22,6 +22,7 @@ static const option options[] = {
     {"--block", "N", OPTION_COUNT, &given.block, 1, "signals in memory at a time (65536)"},
     {"Running", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--device", "NAME", OPTION_TEXT, &given.device, 0, RANKS_DEVICE_HELP},
+    {"--no-cache", NULL, OPTION_SWITCH, &example_no_cache, 0, NO_CACHE_HELP},
     {"--threads", "N", OPTION_COUNT, &given.threads, 1, "of each rank (its share of the host's processors)"},
     {"atoms.npy signals.npy codes --sparsity 8", NULL, OPTION_EXAMPLE, NULL, 0, NULL},
 };

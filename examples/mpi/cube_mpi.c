@@ -38,6 +38,7 @@ static const option options[] = {
     {"--block", "LINES", OPTION_COUNT, &given.block, 1, "lines in memory at a time (about 16 MB)"},
     {"Running", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--device", "NAME", OPTION_TEXT, &given.device, 0, RANKS_DEVICE_HELP},
+    {"--no-cache", NULL, OPTION_SWITCH, &example_no_cache, 0, NO_CACHE_HELP},
     {"--threads", "N", OPTION_COUNT, &given.threads, 1, "of each rank (its share of the host's processors)"},
     {"pca scene.hdr pc.hdr --components 10 --save scene.model", NULL, OPTION_EXAMPLE, NULL, 0, NULL},
     {"apply scene.model other.hdr pc2.hdr", NULL, OPTION_EXAMPLE, NULL, 0, NULL},

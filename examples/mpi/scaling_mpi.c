@@ -27,6 +27,7 @@ static const option options[] = {
     {"Running", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--out", "FOLDER", OPTION_TEXT, &given.out, 0, "where the files go (build/scaling)"},
     {"--device", "NAME", OPTION_TEXT, &given.device, 0, RANKS_DEVICE_HELP},
+    {"--no-cache", NULL, OPTION_SWITCH, &example_no_cache, 0, NO_CACHE_HELP},
     {"--threads", "N", OPTION_COUNT, &given.threads, 1, "of each rank (1)"},
     {"--out build/scaling", NULL, OPTION_EXAMPLE, NULL, 0, NULL},
 };

@@ -24,6 +24,7 @@ static const option options[] = {
     {"--seed", "N", OPTION_SEED, &given.seed, 0, "of the start (0)"},
     {"Running", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--device", "NAME", OPTION_TEXT, &given.device, 0, RANKS_DEVICE_HELP},
+    {"--no-cache", NULL, OPTION_SWITCH, &example_no_cache, 0, NO_CACHE_HELP},
     {"--threads", "N", OPTION_COUNT, &given.threads, 1, "of each rank (its share of the host's processors)"},
     {"signals.npy atoms.npy --atoms 256 --sparsity 8", NULL, OPTION_EXAMPLE, NULL, 0, NULL},
 };

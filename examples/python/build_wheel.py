@@ -1,4 +1,4 @@
-"""The build backend for `pip install examples/python`. It makes a wheel of the Python files, shim.c and the two headers, which are
+"""The build backend for `pip install examples/python`. It makes a wheel of the Python files, shim.c and the headers, which are
 outside this folder. It needs nothing but Python itself, fetches nothing and leaves nothing behind."""
 
 import base64
@@ -10,7 +10,8 @@ import zipfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
 PACKAGE = os.path.join(HERE, "sparsehs")
-HEADERS = {"shim.c": HERE, "sparsehs.h": ROOT, "sparsehs_cl.h": ROOT}  # into sparsehs/c
+HEADERS = {"shim.c": HERE, "program_cache.h": os.path.join(ROOT, "examples"),
+           "sparsehs.h": ROOT, "sparsehs_cl.h": ROOT}  # into sparsehs/c
 METADATA = """Metadata-Version: 2.1
 Name: sparsehs
 Version: %s

@@ -4,6 +4,10 @@
    No struct crosses the border, and no number of an enumeration is written down twice. Each function that ENTRY makes has a
    text beside it with its own parameters, made by the preprocessor from the very line that is compiled; sparsehs.py reads it,
    passes arguments by these names and types, and 0 or NULL for those that it was not given: the library's own defaults. */
+#ifndef SHIM_PROGRAM_CACHE
+#define SHIM_PROGRAM_CACHE "../program_cache.h"
+#endif
+#include SHIM_PROGRAM_CACHE
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -152,12 +156,20 @@ EXPORT const char *shim_value(int index, int *value) {
 
 /* ---- devices ----------------------------------------------------------------------------------------------------- */
 
-/* A device whose name or platform has `name` in it, "gpu", or "" for the first. What it cannot do the CPU does. */
-ENTRY(device_open, (const char *name, void **device, char *reason, size_t reason_size)) {
+/* A device whose name or platform has `name` in it, "gpu", or "" for the first. What it cannot do the CPU does. Built programs are
+   kept in the folder `cache`, which is the same for all devices; "" = not kept. */
+ENTRY(device_open, (const char *name, const char *cache, void **device, char *reason, size_t reason_size)) {
 #ifdef SHIM_OPENCL
+    static char folder[PROGRAM_CACHE_PATH];
     shs_cl *cl = NULL;
     shs_cl_options options = SHS_ZERO;
     shs_status status;
+    if (*cache && strlen(cache) < sizeof folder) {
+        strcpy(folder, cache);
+        options.load_fn = program_cache_load;
+        options.store_fn = program_cache_store;
+        options.store_user = folder;
+    }
     options.fallback = 1;
     options.reason = reason;
     options.reason_size = reason_size;
@@ -174,6 +186,7 @@ ENTRY(device_open, (const char *name, void **device, char *reason, size_t reason
 #else
     static const char why[] = "OpenCL's headers were not here when sparsehs was compiled";
     (void)name;
+    (void)cache;
     *device = NULL;
     if (reason_size >= sizeof why) memcpy(reason, why, sizeof why);
     return SHS_NO_DEVICE;

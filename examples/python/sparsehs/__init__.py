@@ -20,7 +20,7 @@ Options have the names and the defaults of sparsehs.h, and None is the default o
     device      "gpu", or part of the name of an OpenCL device or platform, where the libraries were compiled beside OpenCL's headers
 
 and are stopped by KeyboardInterrupt. Environment: SPARSEHS_CC and SPARSEHS_CFLAGS (the compiler, and flags in place of -O2),
-SPARSEHS_CACHE (the folder of the libraries). sparsehs_sklearn has the same as scikit-learn's estimators.
+SPARSEHS_CACHE (the folder of the libraries and of programs built for devices). sparsehs_sklearn has the same as scikit-learn's estimators.
 """
 
 from ._arrays import _cube, _rows

@@ -40,11 +40,13 @@ class Cancelled(Error):
 # ---- the libraries ---------------------------------------------------------------------------------------------------------
 
 def _files():
-    """The paths of shim.c and the two headers: in the folder c beside this file when installed, else in the source tree."""
+    """The paths of shim.c and the headers: in the folder c beside this file when installed, else in the source tree."""
     here = os.path.dirname(os.path.abspath(__file__))
     above = os.path.dirname(here)
-    for shim, headers in ((os.path.join(here, "c"),) * 2, (above, os.path.join(above, "..", ".."))):
+    examples = os.path.join(above, "..")
+    for shim, cache, headers in ((os.path.join(here, "c"),) * 3, (above, examples, os.path.join(examples, ".."))):
         files = [os.path.join(shim, "shim.c")] + [os.path.join(headers, name) for name in ("sparsehs.h", "sparsehs_cl.h")]
+        files.append(os.path.join(cache, "program_cache.h"))
         if all(map(os.path.exists, files)):
             return files
     raise ImportError("sparsehs: shim.c and sparsehs.h are neither in %s nor in the source tree; install the package again"
@@ -57,6 +59,12 @@ def _cache():
     if sys.platform == "darwin":
         return os.path.expanduser("~/Library/Caches/sparsehs")
     return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "sparsehs")
+
+
+def _program_cache():
+    """The folder of programs built for OpenCL devices; "" where there is none."""
+    folder = _cache()
+    return "" if not folder or folder.startswith("~") else os.path.abspath(folder)
 
 
 def _compiler():
@@ -96,7 +104,8 @@ def _libraries():
     with room:
         print("sparsehs: compiling, once, for %s ..." % folder, file=sys.stderr)
         command = compiler + flags + [files[0]]
-        command += ["-DSHIM_HEADER=\"%s\"" % files[1], "-DSHIM_HEADER_CL=\"%s\"" % files[2]]
+        command += ["-DSHIM_HEADER=\"%s\"" % files[1], "-DSHIM_HEADER_CL=\"%s\"" % files[2],
+                    "-DSHIM_PROGRAM_CACHE=\"%s\"" % files[3]]
         outputs = [os.path.join(room.name, os.path.basename(name)) for name in made]
         for openmp in (["-fopenmp"], []):  # a compiler may have none
             jobs = [subprocess.Popen(command + openmp + real + ["-o", output, "-lm"] + ([] if sys.platform == "darwin" else ["-ldl"]),
@@ -165,7 +174,8 @@ class _Library:
             if name not in self.devices:
                 handle, reason = ctypes.c_void_p(), ctypes.create_string_buffer(400)
                 function, _ = self.entry("device_open")
-                status = function(ctypes.c_char_p(name.encode()), ctypes.byref(handle), reason, len(reason))
+                status = function(ctypes.c_char_p(name.encode()), ctypes.c_char_p(os.fsencode(_program_cache())), ctypes.byref(handle),
+                                  reason, len(reason))
                 if status:
                     self.fail(status, "device %r: " % name, " (%s)" % reason.value.decode(errors="replace"))
                 self.devices[name] = handle
