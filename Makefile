@@ -128,6 +128,9 @@ build/mpi/% build/mpi-test/%: examples/mpi/%.c | build $(BEFORE)
 	mpicc -std=c99 $(CPPFLAGS) $(MPI_FLAGS) $(TRACK) -o $@ $< $(LDFLAGS) -lm
 build/mpi/%: MPI_FLAGS = $(CFLAGS) $(OPENMP)
 build/mpi-test/%: MPI_FLAGS = -O0 -DSPARSEHS_NO_DISPATCH -DEXAMPLE_NO_OPENCL -DRANKS_TEST
+build/mpi-test/each: examples/mpi/code_mpi.c | build $(BEFORE)
+	@mkdir -p $(@D)
+	mpicc -std=c99 $(CPPFLAGS) $(filter-out -DEXAMPLE_NO_OPENCL,$(MPI_FLAGS)) $(TRACK) -o $@ $< $(LDFLAGS) -lm
 # Its ranks are threads; with the same flags they give the same bytes.
 build/mpi-test/hypercube: examples/hypercube/hypercube.c | build $(BEFORE)
 	@mkdir -p $(@D)
@@ -337,7 +340,7 @@ peers-deps: ; @sh tests/install_deps.sh peers
 
 test-mpi: build/hypercube | build $(BEFORE)
 	@command -v mpicc >/dev/null && command -v mpirun >/dev/null || { echo "skipped: there is no MPI here"; exit 0; }; \
-		$(MAKE) $(MPI:%=build/mpi-test/%) build/mpi-test/hypercube && bash tests/test_mpi.sh build/mpi-test
+		$(MAKE) $(MPI:%=build/mpi-test/%) build/mpi-test/hypercube build/mpi-test/each && bash tests/test_mpi.sh build/mpi-test
 test-python: build/denoise build/hypercube build/superres ; @CC="$(CC)" sh tests/test_python.sh
 python-deps: ; @sh tests/install_deps.sh python
 # Any of the interpreters that has pygments.

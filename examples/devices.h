@@ -101,6 +101,45 @@ static inline int one_of_all(int k) {
     return found;
 }
 
+/* What OpenCL shows of this host, for a message: its platforms with the number of fit devices, and what may hide others. */
+static inline void tell_platforms(char *text, size_t size) {
+    static const char *const names[] = {"OCL_ICD_FILENAMES", "OCL_ICD_VENDORS"};
+    shs_cl_device *devices;
+    size_t used = 0;
+    int count = 0, i, k;
+    check(shs_cl_list(NULL, NULL, 0, &count), "--device");
+    devices = ALLOCATE(shs_cl_device, count);
+    check(shs_cl_list(NULL, devices, count, &count), "--device");
+    text[0] = 0;
+    for (i = 0; i < count; i++) {
+        int fit = 0, known = 0;
+        for (k = 0; k < count; k++) {
+            if (strcmp(devices[k].platform, devices[i].platform) != 0) continue;
+            known += k < i;
+            fit += devices[k].usable && devices[k].has_compiler;
+        }
+        if (known || used >= size) continue;
+        used += (size_t)snprintf(text + used, size - used, "%s%s (%d)", used ? ", " : "platforms and their fit devices: ",
+                                 devices[i].platform, fit);
+    }
+    free(devices);
+    if (!used) used += (size_t)snprintf(text, size, "no platform is seen");
+    for (i = 0; i < 2; i++) {
+        const char *value = getenv(names[i]);
+        if (used >= size) break;
+        if (value) used += (size_t)snprintf(text + used, size - used, "; %s is %s", names[i], value);
+        else used += (size_t)snprintf(text + used, size - used, "; %s is not set", names[i]);
+    }
+}
+
+/* Ends the program where there is no device for --device all. */
+static inline void need_any_device(void) {
+    char seen[600];
+    if (one_of_all(0) >= 0) return;
+    tell_platforms(seen, sizeof seen);
+    fail(EXIT_ERROR, "--device all: there is no OpenCL device that is fit: %s", seen);
+}
+
 /* The engine of the next of several devices, which `item` names; chosen: the whole option. */
 static inline const shs_engine *engine_of_item(const char *chosen, const char *item) {
     const int k = example_ranks.count, place = find_device(item);
@@ -132,6 +171,7 @@ static inline void use_device(shs_context *ctx, const char *chosen) {
     ctx->engine = shs_cl_engine(example_device);
 }
 #else
+static inline void need_any_device(void) { fail(EXIT_ERROR, "--device all: this program was built without OpenCL"); }
 static inline int one_of_all(int k) { return (void)k, -1; }
 static inline const shs_engine *engine_of_item(const char *chosen, const char *item) {
     fail(EXIT_ERROR, "--device %s: %s: this program was built without OpenCL", chosen, item);
@@ -187,7 +227,7 @@ static inline void use_devices(shs_context *ctx, const char *chosen) {
     char item[200];
     int k;
     if (!strcmp(chosen, "all")) {
-        if (one_of_all(0) < 0) fail(EXIT_ERROR, "--device all: there is no OpenCL device that is fit");
+        need_any_device();
         for (k = 0; k < RANKS_MOST && one_of_all(k) >= 0; k++) {
             sprintf(item, "%d", one_of_all(k));
             add_rank(ctx, chosen, item);

@@ -1850,6 +1850,8 @@ rm -f alone.* ranks.*
 fails "a share that is nothing" 2 "the share '0' is not above 0" pca scene_bil.hdr bad.hdr --components 3 --device cpu:0,cpu
 fails "too many devices" 2 "more than 16" pca scene_bil.hdr bad.hdr --components 3 --device "$(printf 'cpu,%.0s' $(seq 17))"
 fails "no device behind a comma" 2 "a name is missing" pca scene_bil.hdr bad.hdr --components 3 --device cpu,
+OCL_ICD_VENDORS=/nonexistent fails "all devices of none" 1 "without OpenCL\|no platform is seen; .*OCL_ICD_VENDORS is /nonexistent" \
+    pca scene_bil.hdr bad.hdr --components 3 --device all
 fails "several devices: what has no variance" 1 "all are equal" rx scene_bil.hdr bad.hdr --window 0,0,1,1 --device cpu,cpu
 rm -f same.*
 run pca scene_bil.hdr same.hdr --components 3 --rescale 0,255 --type u8 --device auto

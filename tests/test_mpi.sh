@@ -2,7 +2,8 @@
 # The programs for MPI with 1, 2 and 4 ranks on one machine: the same results as without MPI, and whatever goes wrong on one rank,
 # every rank ends, says so, and leaves no output. Each run has a limit in time. From the project's root:
 #
-#     bash tests/test_mpi.sh FOLDER        FOLDER has cube_mpi, train_mpi and code_mpi, built with -DRANKS_TEST, and hypercube
+#     bash tests/test_mpi.sh FOLDER        FOLDER has cube_mpi, train_mpi and code_mpi, built with -DRANKS_TEST, hypercube,
+#                                              and each: code_mpi with OpenCL
 programs=$(cd "$1" && pwd) || exit 2
 hypercube=$PWD/build/hypercube
 same_flags=$programs/hypercube
@@ -164,4 +165,32 @@ check "scaling, 3 ranks" good_ranks 3 "$programs/scaling_mpi" --signals 192 --pi
 check "scaling: measured with 1, 2 and 3" test "$(cut -d, -f3 scaling/measured.csv | sort -u | tr '\n' ' ')" = '1 2 3 ranks '
 check "scaling: two networks and this one" test "$(cut -d, -f1 scaling/model.csv | sort -u | grep -c .)" -eq 4
 check "scaling: an iteration of AK-SVD has 64 reductions and 6" grep -q 'AK-SVD 64 atoms,strong,3,.*,70,' scaling/measured.csv
+
+# ---- a device each -----------------------------------------------------------------------------------------------------
+
+# Nobody is left without a word: which drivers a rank sees, and how it would see others.
+if "$programs/each" --help | grep -q 'each = one device'; then
+    export OCL_ICD_VENDORS=/nonexistent OCL_ICD_FILENAMES=
+    ends "no driver" 2 "no platform is seen; OCL_ICD_FILENAMES is ; OCL_ICD_VENDORS is /nonexistent. Start fewer" \
+        -n 2 "$programs/each" atoms1.npy many.npy bad --device each
+    unset OCL_ICD_VENDORS OCL_ICD_FILENAMES
+    if ranks 1 "$programs/each" atoms1.npy many.npy one --device each; then
+        ends "more ranks than devices" 17 "has no device: ranks: 17, .* platforms and their fit devices: .* mpirun -x OCL_ICD_FILENAMES" \
+            -n 17 "$programs/each" atoms1.npy many.npy bad --device each
+    else
+        skip "more ranks than devices: no OpenCL device works here: $(head -n 1 err.txt)"
+    fi
+else
+    skip "a device each: there are no OpenCL headers here"
+fi
+# make scaling passes what names a driver, where it is set.
+mkdir fake
+printf '#!/bin/sh\necho "mpirun (Open MPI) of the test"\necho "$*" >>%s/asked.txt\n' "$work" >fake/mpirun
+printf '#!/bin/sh\n' >fake/gnuplot
+chmod +x fake/mpirun fake/gnuplot
+for name in OCL_ICD_FILENAMES NONE; do
+    rm -f asked.txt
+    (cd "$root" && env "$name=some.so" PATH="$work/fake:$PATH" OUT="$work/made" sh examples/mpi/scaling.sh) >/dev/null 2>&1
+    check "make scaling: $name" test "$(grep -c -- ' -x OCL_ICD_FILENAMES ' asked.txt)" -eq "$([ $name = NONE ] && echo 0 || echo 1)"
+done
 the_end

@@ -179,6 +179,20 @@ static inline int ranks_begin(int argc, char **argv, const char *usage, const ch
     return names;
 }
 
+#ifdef EXAMPLE_OPENCL
+/* With --device each. Ranks on other hosts have the variables of this one only if mpirun passes them. */
+static inline void no_device_for_rank(int number, int ranks) {
+    char seen[600];
+    int devices = 0;
+    while (one_of_all(devices) >= 0) devices++;
+    tell_platforms(seen, sizeof seen);
+    fail(EXIT_ERROR,
+         "--device each: rank %d of this host has no device: ranks: %d, OpenCL devices for them: %d; %s. Start fewer ranks a "
+         "host, or pass the variable that names the driver: mpirun -x OCL_ICD_FILENAMES",
+         number, ranks, devices, seen);
+}
+#endif
+
 /* Each rank has its share of the host's processors, and with --device each one of its host's devices. */
 static inline shs_context ranks_context(int threads, const char *device) {
     shs_context ctx;
@@ -194,7 +208,7 @@ static inline shs_context ranks_context(int threads, const char *device) {
 #ifdef EXAMPLE_OPENCL
     if (device && !strcmp(device, "each")) {
         const int index = one_of_all(number);
-        if (index < 0) fail(EXIT_ERROR, "--device each: this host has no device for its rank %d", number);
+        if (index < 0) no_device_for_rank(number, neighbours);
         sprintf(text, "%d", index);
         device = text;
     }

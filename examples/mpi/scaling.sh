@@ -12,8 +12,16 @@ mkdir -p "$out"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 # Ranks that share a processor must not spin while they wait.
 [ "$ranks" -le "$(getconf _NPROCESSORS_ONLN)" ] || export OMPI_MCA_mpi_yield_when_idle=1
+# Ranks on other hosts look for the same OpenCL drivers. Open MPI passes only what is named.
+passed=
+case $(mpirun --version 2>/dev/null) in
+*"Open MPI"*)
+    for name in OCL_ICD_FILENAMES OCL_ICD_VENDORS LD_LIBRARY_PATH; do
+        ! printenv $name >/dev/null || passed="$passed -x $name"
+    done ;;
+esac
 # shellcheck disable=SC2086 # lists of words
-mpirun -n "$ranks" ${HOSTS:-} build/mpi/scaling_mpi --out "$out" ${ARGS:-} | tee "$out/summary.txt"
+mpirun -n "$ranks" $passed ${HOSTS:-} build/mpi/scaling_mpi --out "$out" ${ARGS:-} | tee "$out/summary.txt"
 
 # The rows of one case, scaling and network, for a curve.
 curve() {
