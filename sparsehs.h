@@ -21,6 +21,7 @@
        5  symmetric eigenproblem           >>eigen eigen_products eigen_scratch eigen_in_out tridiagonal ql divide bisection
                                              eigen_back eigen_driver eigen_naive
        6  sparse coding (Batch-OMP)        >>omp codes pursuit simultaneous nonnegative omp_group omp_direct coder
+                                             forms
                                              methods omp_public omp_engine omp_one omp_naive lasso
        7  learning (AK-SVD, PAK-SVD)       >>learn learn_naive rules learn_session learn_stages learn_driver learn_ipr
                                              learn_iterations learn_start learn_public online_naive online
@@ -10248,7 +10249,7 @@ SHS__OUTLINE void shs__omp_code_team(const shs__coder *c, size_t first, size_t e
     }
 }
 
-/* ---- methods and their forms ------------------------------------------------------------------------- >>methods */
+/* ---- the forms of a method ----------------------------------------------------------------------------- >>forms */
 
 /* Values of scratch for products D'R of so many columns, and for the Gram matrix. */
 SHS__PRIVATE size_t shs__coder_scratch(const shs__coder *c, size_t columns) {
@@ -10288,6 +10289,8 @@ static const shs__method shs__method_OMP = {{shs__omp_layout_gram, shs__omp_code
                                             {shs__omp_layout_direct, shs__omp_code_direct},
                                             {shs__omp_layout_team, shs__omp_code_team},
                                             0};
+
+/* ---- the methods, and how a chunk is coded ------------------------------------------------------------- >>methods */
 
 SHS__PRIVATE const shs__method *shs__coder_method(const shs__coder *c) {
 #define SHS__ROW(name, takes) &shs__method_##name,
