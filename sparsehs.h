@@ -8524,9 +8524,9 @@ SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *
 
 /* Batch-OMP. In this order: codes and products with them; the pursuit of one signal, a state machine of five steps; the
    scratch of signals that one worker codes together, and such a group without a Gram matrix; the coder, which shares many
-   signals out; the methods, each with its forms of layout and coding; the public forms; the way to the engine; one signal at a time in the caller's memory; the naive twin. It
-   calls sections 2 and 4 and the kernels. Sections 7 and 8 call the coder (shs__coder_...), the synthesis and the checks of
-   dictionaries, codes and options; nothing else here is for others. */
+   signals out; the methods, each with its forms of layout and coding; the public forms; the way to the engine; one signal at a
+   time in the caller's memory; the naive twin. It calls sections 2 and 4 and the kernels. Sections 7 and 8 call the coder
+   (shs__coder_...), the synthesis and the checks of dictionaries, codes and options; nothing else here is for others. */
 
 SHS__OUTLINE shs_status shs__omp_check_dictionary(int p, int n, const shs_real *D, int ldd) {
     if (p < 1) return SHS_BAD_P;
@@ -9667,8 +9667,40 @@ SHS__INLINE void shs__nn_pursue_gram(shs__omp_signal *w, shs__omp_form form) {
 
 /* ---- signals that are coded together, by one worker -------------------------------------------------- >>omp_group */
 
+/* What differs among pursuits without a Gram matrix. */
+struct shs__omp_group;
+typedef struct shs__direct_words {
+    int (*step)(const struct shs__omp_group *g, shs__omp_signal *w); /* given alpha = D'r; returns whether there will be another */
+    void (*finish)(shs__omp_signal *w);                              /* after the last step */
+} shs__direct_words;
+
+SHS__PRIVATE int shs__direct_step(const struct shs__omp_group *g, shs__omp_signal *w) {
+    (void)g;
+    if (SHS__OMP_IF_WEIGHTED(w->root)) shs__omp_choose_weighted(w);
+    else shs__omp_choose(w);
+    return shs__omp_step(w, SHS__OMP_DIRECT);
+}
+
+SHS__PRIVATE int shs__nn_direct_step(const struct shs__omp_group *g, shs__omp_signal *w) {
+    (void)g;
+    shs__nn_choose(w);
+    return shs__nn_step(w, SHS__OMP_DIRECT);
+}
+
+/* Nonnegative coefficients are complete after each step. */
+SHS__PRIVATE void shs__nn_direct_finish(shs__omp_signal *w) { (void)w; }
+
+SHS__PRIVATE const shs__direct_words *shs__direct_words_of(const shs__omp_dictionary *over) {
+    static const shs__direct_words plain = {shs__direct_step, shs__omp_finish};
+    static const shs__direct_words nonnegative = {shs__nn_direct_step, shs__nn_direct_finish};
+    (void)over;
+    if (SHS__OMP_IF_NONNEGATIVE(over->nonnegative)) return &nonnegative;
+    return &plain;
+}
+
 typedef struct shs__omp_group {
     const shs__omp_dictionary *over;
+    const shs__direct_words *words; /* NULL: there is a Gram matrix */
     shs__omp_signal *members;
     shs_real *alpha;   /* D'R of all the signals */
     shs_real *R;       /* direct form: the residuals of those still on their way; with distances then q_k of each */
@@ -9694,6 +9726,7 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
     const int nonnegative = SHS__OMP_IF_NONNEGATIVE(over->nonnegative), anew = SHS__OMP_IF_NONNEGATIVE(over->anew);
     int i;
     g->over = over;
+    g->words = NULL;
     g->own = NULL;
     if (own) g->members = own;
     else g->members = SHS__CARVE(l, shs__omp_signal, (size_t)count);
@@ -9784,7 +9817,7 @@ SHS__PRIVATE void shs__omp_seat(const shs__omp_group *g, shs__omp_signal *w, int
 /* Pursues `count` signals that have begun and know their y. */
 SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count, shs__omp_correlate_fn correlate) {
     const size_t p = (size_t)g->over->p, bytes = p * sizeof(shs_real);
-    const int distances = shs__omp_distances(g->over->selection), nonnegative = SHS__OMP_IF_NONNEGATIVE(g->over->nonnegative);
+    const int distances = shs__omp_distances(g->over->selection);
     unsigned char active[SHS__DIRECT_GROUP]; /* of g->members, those still on their way: small, stacks may be too */
     int actives = 0, columns, left, a;
     for (a = 0; a < count; a++) {
@@ -9805,10 +9838,7 @@ SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count, shs_
         for (a = left = 0; a < actives; a++) {
             shs__omp_signal *w = g->members + active[a];
             shs_real *r = w->r;
-            if (nonnegative) shs__nn_choose(w);
-            else if (SHS__OMP_IF_WEIGHTED(w->root)) shs__omp_choose_weighted(w);
-            else shs__omp_choose(w);
-            if (!(nonnegative ? shs__nn_step(w, SHS__OMP_DIRECT) : shs__omp_step(w, SHS__OMP_DIRECT))) continue;
+            if (!g->words->step(g, w)) continue;
             shs__omp_seat(g, w, left); /* close up: the residuals of those that go on stay side by side */
             if (w->r != r) memcpy(w->r, r, bytes);
             active[left++] = active[a];
@@ -9825,7 +9855,7 @@ SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count, shs_
     }
     for (a = 0; a < count; a++) {
         shs__omp_seat(g, g->members + a, 0); /* no signal needs its columns any more */
-        if (!nonnegative) shs__omp_finish(g->members + a);
+        g->words->finish(g->members + a);
     }
 }
 
@@ -10267,6 +10297,7 @@ SHS__PRIVATE void shs__omp_layout_direct(shs__layout *l, const shs__coder *c, sh
     const int count = (int)c->group;
     const size_t columns = (size_t)shs__omp_columns(count, c->over.selection);
     shs__omp_layout_group(l, g, &c->over, 1, c->stride, count, columns, shs__coder_scratch(c, columns), NULL);
+    g->words = shs__direct_words_of(&c->over);
 }
 
 /* With or without a Gram matrix. Two columns more than signals: the team's own alpha, and b_k. */
@@ -11123,6 +11154,7 @@ SHS__PUBLIC shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int l
     one.w.y = y;
     if (status == SHS_OK) status = shs__omp_one_begin(&one, workspace, workspace_size, atoms, coefs, used, shs__la_norm2(p, y));
     if (status != SHS_OK) return status;
+    one.g.words = shs__direct_words_of(&one.over);
     shs__omp_pursue_group(&one.g, 1, shs__omp_correlate_one);
     shs__omp_one_end(&one, used, error2);
     return SHS_OK;
