@@ -459,24 +459,30 @@ static inline void find_file(known_file *f) {
 #endif
 }
 
+static known_file *known_files = NULL; /* those named so far */
+static size_t known_count = 0;
+
+/* Between two jobs of one program, of which the second may read what the first wrote. */
+static inline void forget_files(void) {
+    while (known_count > 0) free(known_files[--known_count].name);
+}
+
 /* Fails where the file is also another one of those named so far, unless both are read. */
 static inline void know_file(const char *name, int output) {
-    static known_file *files = NULL;
-    static size_t count = 0;
     known_file f = SHS_ZERO;
     size_t i;
     f.name = joined(name, "");
     f.output = output;
     find_file(&f);
-    for (i = 0; i < count; i++) {
-        const known_file *other = files + i;
+    for (i = 0; i < known_count; i++) {
+        const known_file *other = known_files + i;
         if (!(output || other->output) || !same_file(&f, other)) continue;
         if (output && other->output) fail(EXIT_USAGE, "%s: two outputs would go into this one file (%s)", name, other->name);
         fail(EXIT_USAGE, "%s: the output would replace the input %s", output ? name : other->name, output ? other->name : name);
     }
-    files = (known_file *)realloc(files, (count + 1) * sizeof *files);
-    if (!files) fail(EXIT_ERROR, "%s: out of memory", name);
-    files[count++] = f;
+    known_files = (known_file *)realloc(known_files, (known_count + 1) * sizeof *known_files);
+    if (!known_files) fail(EXIT_ERROR, "%s: out of memory", name);
+    known_files[known_count++] = f;
 }
 
 /* Every file is named by one of these before long work, and before anything is written. */

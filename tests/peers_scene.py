@@ -149,5 +149,19 @@ def error(before, shares, after, spectra):
     close(cube(after)[0][:, :, 0], numpy.sqrt(numpy.square(x - cube(shares)[0] @ e.T).mean(2)), 1e-6)
 
 
+def bands(header, said):
+    """The signal to noise ratio of each band, by a least squares problem each."""
+    x = cube(header)[0]
+    rows = [line.rstrip("\n").split(",") for line in open(said)][1:]
+    used = numpy.array([row[2] != "" for row in rows])
+    x = x.reshape(-1, x.shape[2])[:, used]
+    x = x - x.mean(0)
+    noise = numpy.square(unpredicted((x / x.std(0)).T)).mean(1)
+    noise = numpy.minimum(noise * len(x) / (len(x) - x.shape[1]), 1)
+    close(numpy.array([float(row[2]) for row in rows if row[2]]), (1 - noise) / noise, 1e-3)
+    for row in rows:
+        assert (row[3] == "1") == (row[4] == "") == (row[2] != "" and float(row[2]) >= 10), row
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]](*sys.argv[2:])

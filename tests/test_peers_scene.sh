@@ -35,6 +35,9 @@ for cube in $cubes; do
         check "$name: count" run count "$cube" $bbl
         check "$name: count: as numpy" peers count "$cube" out.txt
     fi
+    check "$name: bands" run bands "$cube" bands.csv
+    check "$name: bands: as numpy's least squares" peers bands "$cube" bands.csv
+    check "$name: a first look" run auto "$cube" look
 done
 check "scene: continuum" good spectra scene.hdr out.hdr --bbl --continuum divide
 check "scene: continuum: as SciPy's convex hull" peers continuum scene.hdr out.hdr

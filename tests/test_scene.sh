@@ -252,4 +252,108 @@ errors_whatever scene_bip.hdr --block 1 --threads 3
 errors_whatever scene.hdr --type u8 --rescale 0,200
 fails "error: not a header" 2 "--error: bad.img: the name of a header ends in .hdr" unmix mix.hdr bad.hdr --endmembers unit.csv --error bad.img
 fails "error: in the output's place" 2 "two outputs would go into this one file" unmix mix.hdr bad.hdr --endmembers unit.csv --error bad.hdr
+
+echo "== bad bands"
+check "bands: runs" run bands scene.hdr bands.csv
+check "bands: a line each" is "$(awk -F, 'NR > 1 && NF == 5' bands.csv | wc -l)" 100
+check "bands: bad by the header" grep -qx 'header    46-50,67-74' out.txt
+check "bands: in a water window that the header does not name" grep -qx 'water     75' out.txt
+check "bands: a list of the others" grep -qx -- '--bands 1-45,51-66,76-100' out.txt
+check "bands: water is kept" run bands scene.hdr bands.csv --keep-water
+check "bands: water is kept: 87" is "$(value_of used)" 87
+sed '/^bbl/,/}/d' scene.hdr >unmarked.hdr; cp scene.img unmarked.img
+check "bands: no bbl" run bands unmarked.hdr bands.csv --keep-water
+check "bands: no bbl: noise alone" grep -qx 'noise     46-50,67-74' out.txt
+check "bands: a lower limit" run bands unmarked.hdr bands.csv --keep-water --band-snr 0
+check "bands: a lower limit: all" is "$(value_of used)" 100
+check "bands: those that are named" run bands unmarked.hdr bands.csv --bands 40-50
+check "bands: those that are named stay" is "$(value_of used)" 11
+# Bands 1 and 2 are noise to each other, band 3 is constant, band 4 misses half of the pixels, 5 is the sum of 1 and 2.
+floats odd $(awk 'BEGIN { srand(3); for (i = 0; i < 400; i++) { a = rand(); b = rand(); print a, b, 7, (i % 2 ? b : -1), a + b + rand() / 1000 } }')
+header odd 20 20 5 4 bip 'data ignore value = -1'
+check "bands: missing and constant" run bands odd.hdr bands.csv
+check "bands: missing" grep -qx 'missing   4' out.txt
+check "bands: constant" grep -qx 'constant  3' out.txt
+check "bands: one that the others make up, and those" grep -qx -- '--bands 1-2,5' out.txt
+for i in "scene.hdr --block 7" "scene_bil.hdr --threads 2" "scene_bip.hdr --block 1 --threads 3"; do
+    # shellcheck disable=SC2086 # several words
+    check "bands: $i" bash -c "'$program' bands ${i%% *} first.csv ${i#* } >/dev/null && '$program' bands scene.hdr bands.csv >/dev/null && cmp first.csv bands.csv"
+done
+fails "bands: all are bad" 1 "bands: all 100 are bad: 13 by bbl, 1 by water, 0 missing, 0 constant, 86 by noise; --bands LIST takes" bands scene.hdr bad.csv --band-snr 1e9
+fails "bands: a header" 2 "the name of a cube.s header: a table ends in .csv" bands scene.hdr bad.hdr
+
+echo "== a first look"
+# commands FOLDER: those of the page, as they would be copied from it
+commands() {
+    sed -n '/<pre class="commands">/,/<\/pre>/p' "$1/index.html" |
+        sed 's/<[^>]*>//g; s/&quot;/"/g; s/&lt;/</g; s/&gt;/>/g; s/&amp;/\&/g' | grep .
+}
+# repeats NAME FOLDER STEPS: each of so many commands of the page writes what is there, byte by byte
+repeats() {
+    local name=$1 folder=$2 file
+    check "$name: a page" test -s "$folder/index.html"
+    check "$name: no room is left" test ! -e "$folder.part"
+    check "$name: the commands" is "$(commands "$folder" | wc -l)" "$3"
+    commands "$folder" >commands.sh
+    rm -rf kept
+    mv "$folder" kept
+    mkdir "$folder"
+    check "$name: the commands run" bash -e commands.sh
+    check "$name: all files but the page" is "$(ls "$folder")" "$(ls kept | grep -v index.html)"
+    for file in "$folder"/*; do check "$name: ${file##*/}: the same bytes" cmp "$file" "kept/${file##*/}"; done
+    rm -rf "$folder"
+    mv kept "$folder"
+}
+check "auto: runs" good auto scene.hdr look
+repeats auto look 8
+check "auto: says so" grep -qx 'written: look/index.html' out.txt
+check "auto: the files" is "$(ls look | xargs)" "abundances.hdr abundances.img bands.csv count.csv endmembers.csv error.hdr error.img index.html look.hdr look.img look.png mnf.hdr mnf.img mnf.model pca.hdr pca.img pca.model rx.csv rx.hdr rx.img"
+for i in '<meta name="viewport"' 'prefers-color-scheme:dark' '>True colours<' 'at 654.5, 548.5, 442.4 nm' '5 endmembers' '<td>75<td>in water vapour' 'Where the mixtures fit badly' '20 highest scores'; do
+    check "auto: the page has $i" grep -q -- "$i" look/index.html
+done
+check "auto: the page needs nothing else" bash -c "! grep -o '\(src\|href\)=\"[^#d][^\"]*' look/index.html"
+check "auto: anomalies are the targets" bash -c "'$program' rx scene.hdr same.hdr --bands 1-45,51-66,76-100 --truth scene_truth.hdr | grep -q 'auc=1.0000' && cmp same.img look/rx.img"
+check "auto: again, over what is there" good auto scene.hdr look/ --count 3 --method atgp --components 4 --band-snr 50 --keep-water --window 5,6,60,50 --threads 2
+repeats "auto: options" look 7
+check "auto: options: three endmembers" is "$(value_of endmembers)" 3
+check "auto: options: the window" grep -qx 'samples = 60' look/rx.hdr
+mkdir "a room's"
+cp scene.hdr "a room's/my scene.hdr"
+cp scene.img "a room's/my scene.img"
+check "auto: a mask, blocks, names with blanks and quotes" good auto "a room's/my scene.hdr" "a room's/a look" --mask green.hdr --block 9 --bbl
+repeats "auto: names" "a room's/a look" 8
+check "auto: names: the mask" bash -c "'$program' info look.hdr --data 'a room'\''s/a look/rx.img' >/dev/null; od -An -v -w4 -tf4 'a room'\''s/a look/rx.img' | grep -c nan | grep -qx $((4800 - marked))"
+check "auto: no wavelengths" good auto odd.hdr look_odd --bands 1,2,5
+check "auto: no wavelengths: says so" grep -q 'The header has no wavelengths, so true colours are not known' look_odd/index.html
+repeats "auto: no wavelengths" look_odd 8
+for seed in 1 2 3 4 5 6 7 8 9 10; do
+    "$program" synthesise many.hdr --samples 64 --lines 48 --bands 60 --seed $seed >/dev/null
+    check "auto: scene $seed" good auto many.hdr look_many
+    check "auto: scene $seed: the page ends" bash -c "tail -n 1 look_many/index.html | grep -q '</html>'"
+done
+# no_look NAME CODE PATTERN ARGUMENTS...: it ends so and leaves no folder bad
+no_look() {
+    fails "$@"
+    check "$1: leaves no folder" test ! -e bad -a ! -e bad.part
+}
+header one 4 5 1 4 bip; head -c 80 odd.img >one.img
+no_look "auto: one band" 1 "one.hdr: bands: 1, and auto needs 3 at least" auto one.hdr bad
+no_look "auto: two bands are left" 1 "odd.hdr: bands: 2 of 5 can be used (1-2), and auto needs 3; --bands LIST" auto odd.hdr bad --bands 1-2
+no_look "auto: all bands are bad" 1 "bands: all 100 are bad" auto scene.hdr bad --band-snr 1e9
+no_look "auto: few pixels" 1 "pixels: 20 valid ones, but nwhfc needs more than there are bands in use" auto scene.hdr bad --window 0,0,5,4
+no_look "auto: a later step fails" 1 "--count 99: " auto scene.hdr bad --count 99
+no_look "auto: no such scene" 1 "nowhere_at_all.hdr: cannot read it" auto nowhere_at_all.hdr bad
+no_look "auto: no such method" 2 "--method: mnf is unknown" auto scene.hdr bad --method mnf
+no_look "auto: one name" 2 "auto: needs two names, IN.hdr and FOLDER" auto scene.hdr
+md5sum look/* >before.txt
+fails "auto: a failure over what is there" 1 "bands: all 100 are bad" auto scene.hdr look --band-snr 1e9
+check "auto: a failure leaves the folder as it was" md5sum -c before.txt
+fails "auto: a file is there" 2 "scene.img: it is a file, and auto writes a folder" auto scene.hdr scene.img
+mkdir busy.part
+run auto scene.hdr busy
+check "auto: another run" grep -q "busy.part: it is there already" err.txt
+rmdir busy.part
+mkdir own; cp scene.hdr own/rx.hdr; cp scene.img own/rx.img
+fails "auto: the scene in the place of a result" 2 "own/rx.hdr: the output would replace the input" auto own/rx.hdr own
+check "auto: the scene is still there" cmp scene.img own/rx.img
 the_end

@@ -78,6 +78,7 @@ static job *job_open_counted(const settings *s, enum mode mode, const char *name
 static void run_count(const settings *s, const char *name) {
     const char *names[SHS_COUNTER_COUNT];
     int i, which = -1, count = 0;
+    FILE *report = NULL;
     shs_moments m;
     job *j;
     for (i = 0; i < SHS_COUNTER_COUNT; i++) names[i] = shs_counter_name((shs_counter)i);
@@ -86,12 +87,19 @@ static void run_count(const settings *s, const char *name) {
     j = job_open(s, COUNT, name, NULL);
     if (j->cube.band_count < 2)
         fail(EXIT_ERROR, "%s: count needs 2 bands at least, and %d is in use", j->in.header_name, j->cube.band_count);
+    will_read(j->in.header_name);
+    will_read(j->in.data_name);
+    if (s->report) will_write(s->report);
     m = count_moments(j);
+    if (s->report) report = open_for_writing(s->report);
+    if (report) fprintf(report, "method,count\n");
     for (i = SHS_COUNTER_COUNT - 1; i >= 0; i--) {
         if (which >= 0 && i != which) continue;
         count = count_by(j, &m, (shs_counter)i);
         printf("%-6s  %d\n", names[i], count);
+        if (report) fprintf(report, "%s,%d\n", names[i], count);
     }
+    if (report) close_written(report, s->report);
     tell_beyond(&j->in);
     printf("seconds=%.3f count=%d bands=%d pixels=%.0f\n", wall_clock() - j->start, count, j->cube.band_count, (double)m.count);
     shs_moments_free(&j->ctx, &m);

@@ -3,16 +3,29 @@
 #define HYPERCUBE_ENVI_WRITE
 
 #include "wavelengths.h"
+#ifdef _WIN32
+#include <direct.h>
+#endif
 
 /* ---- writing: under other names, until all of it is there -------------------------------------------------------- */
 
-enum { MAX_PARTS = 8 };
+enum { MAX_PARTS = 64 };
 static const char *parts[MAX_PARTS]; /* the unfinished files; NULL where there is none */
+static const char *part_folder;      /* that holds some of them and nothing else */
+
+static void remove_folder(const char *name) {
+#ifdef _WIN32
+    _rmdir(name);
+#else
+    remove(name);
+#endif
+}
 
 static void remove_parts(void) {
     int i;
     for (i = 0; i < MAX_PARTS; i++)
         if (parts[i]) remove(parts[i]);
+    if (part_folder) remove_folder(part_folder);
 }
 
 #ifdef EXAMPLE_POSIX
@@ -25,6 +38,7 @@ static void interrupted(int number) {
     int i;
     for (i = 0; i < MAX_PARTS; i++)
         if (parts[i]) unlink(parts[i]);
+    if (part_folder) rmdir(part_folder);
     if (number != SIGBUS || !mapped_name) _exit(128 + number);
     say(program_name);
     say(": ");
@@ -57,14 +71,19 @@ static void note_part(const char *name) {
     parts[i] = name;
 }
 
-static void put_in_place(const char *part, const char *name) {
+/* It is finished, or has another name. */
+static void forget_part(const char *name) {
     int i;
+    for (i = 0; i < MAX_PARTS; i++)
+        if (parts[i] == name) parts[i] = NULL;
+}
+
+static void put_in_place(const char *part, const char *name) {
 #ifndef EXAMPLE_POSIX
     remove(name); /* POSIX alone replaces a file by renaming */
 #endif
     if (rename(part, name)) fail(EXIT_ERROR, "%s: cannot rename it to %s: %s", part, name, strerror(errno));
-    for (i = 0; i < MAX_PARTS; i++)
-        if (parts[i] == part) parts[i] = NULL;
+    forget_part(part);
 }
 
 /* The names of a new cube's files. */

@@ -6,6 +6,8 @@
 
 /* ---- text and pictures -------------------------------------------------------------------------------------------- */
 
+static int html_level = 2; /* of headings: 3 within the sections of a longer page */
+
 static void html_text(FILE *file, const char *text) {
     for (; *text; text++) {
         if (*text == '&') fputs("&amp;", file);
@@ -14,6 +16,12 @@ static void html_text(FILE *file, const char *text) {
         else if (*text == '"') fputs("&quot;", file);
         else fputc(*text, file);
     }
+}
+
+static void html_heading(FILE *file, const char *text) {
+    fprintf(file, "<h%d>", html_level);
+    html_text(file, text);
+    fprintf(file, "</h%d>\n", html_level);
 }
 
 /* Bytes in base64, as they come. */
@@ -172,7 +180,7 @@ static void html_eigenvalues(FILE *file, const shs_model *m) {
         x[i] = i + 1;
         y[i] = log10((double)values[i] > floor_of ? (double)values[i] : floor_of);
     }
-    fprintf(file, "<h2>Eigenvalues</h2>\n");
+    html_heading(file, "Eigenvalues");
     p = plot_begin(file, 1, count, floor(y[count - 1]), ceil(y[0] + 0.01), 1, "component");
     plot_line(&p, count, x, y, 0);
     if (with_edge) {
@@ -203,11 +211,19 @@ static void html_legend(FILE *file, int colour, const char *name) {
     fprintf(file, "</span> ");
 }
 
+/* The end of a run of bands from this one on: a gap much wider than the mean step between bands ends it. */
+static int run_of_bands(const int *list, int bands, int first) {
+    double step = bands > 1 ? abs(list[bands - 1] - list[0]) / (bands - 1.0) : 1;
+    int b = first + 1;
+    while (b < bands && abs(list[b] - list[b - 1]) <= 2 * fmax(step, 1)) b++;
+    return b;
+}
+
 /* Curves over the bands in use: over the wavelength, or the number of the band. Curve k begins at values + k * bands. */
 static void html_curves(FILE *file, const job *j, int bands, int count, const shs_wide *values, char *const *names) {
     double *x = ALLOCATE(double, bands), *y = ALLOCATE(double, bands), low = 0, high = 0, first, last;
     char axis[60];
-    int k, b;
+    int k, b, end;
     plot p;
     sprintf(axis, !j->in.wavelength ? "band" : *j->in.units ? "wavelength (%.40s)" : "wavelength", j->in.units);
     for (b = 0; b < bands; b++) x[b] = j->in.wavelength ? j->in.wavelength[j->bands[b]] : j->bands[b] + 1;
@@ -222,7 +238,12 @@ static void html_curves(FILE *file, const job *j, int bands, int count, const sh
     p = plot_begin(file, first, last, low, high, 0, axis);
     for (k = 0; k < count; k++) {
         for (b = 0; b < bands; b++) y[b] = (double)values[(size_t)k * (size_t)bands + (size_t)b];
-        plot_line(&p, bands, x, y, k);
+        fprintf(file, "<g class=\"curve\">");
+        for (b = 0; b < bands; b = end) {
+            end = run_of_bands(j->bands, bands, b);
+            plot_line(&p, end - b, x + b, y + b, k);
+        }
+        fprintf(file, "</g>\n");
     }
     plot_end(&p);
     fprintf(file, "<p>");
@@ -240,14 +261,14 @@ static void html_curves(FILE *file, const job *j, int bands, int count, const sh
 static void html_loadings(FILE *file, const job *j, const shs_model *m) {
     int ica = m->kind == SHS_MODEL_ICA, count = ica ? m->ica.components : m->pca.components;
     count = count < PLOT_COLOURS ? count : PLOT_COLOURS;
-    fprintf(file, "<h2>%s over the bands</h2>\n", ica ? "Spectra of the sources" : "Loadings");
+    html_heading(file, ica ? "Spectra of the sources over the bands" : "Loadings over the bands");
     html_curves(file, j, ica ? m->ica.bands : m->pca.bands, count, ica ? m->ica.mixing : m->pca.vectors, NULL);
 }
 
 /* Of the valid values, between the 1st and 99th percentile, which it says. Where these are the same there is one bar. Of scores it
    is all of them, and bars are as high as the logarithm of their count: the few that matter are at an end. */
 static void html_histogram(FILE *file, const double *sorted, size_t count, enum look look) {
-    size_t cut = look == LOOK_ALL ? count / 100 : 0;
+    size_t cut = shows_finds(look) ? 0 : count / 100;
     double low = sorted[cut], high = sorted[count - 1 - cut], most = 1;
     double heights[BINS];
     int bins[BINS] = {0}, i;
@@ -258,7 +279,7 @@ static void html_histogram(FILE *file, const double *sorted, size_t count, enum 
             bins[i < BINS ? i : BINS - 1]++;
         }
     for (i = 0; i < BINS; i++) {
-        heights[i] = look == LOOK_ALL ? bins[i] : log(1.0 + bins[i]);
+        heights[i] = shows_finds(look) ? log(1.0 + bins[i]) : bins[i];
         most = heights[i] > most ? heights[i] : most;
     }
     fprintf(file, "<svg viewBox=\"0 0 %d 50\" width=\"%d\" height=\"50\"><path class=\"bars\" d=\"", THUMBNAIL, THUMBNAIL);
@@ -268,10 +289,16 @@ static void html_histogram(FILE *file, const double *sorted, size_t count, enum 
     fprintf(file, "\"/></svg>\n<div class=\"ends\"><span>%.3g</span><span>%.3g</span></div>", low, high);
 }
 
-static double kurtosis_of(const double *values, size_t count) {
-    double mean = 0, second = 0, fourth = 0;
+static double mean_of(const double *values, size_t count) {
+    double mean = 0;
     size_t i;
     for (i = 0; i < count; i++) mean += values[i] / (double)count;
+    return mean;
+}
+
+static double kurtosis_of(const double *values, size_t count) {
+    double mean = mean_of(values, count), second = 0, fourth = 0;
+    size_t i;
     for (i = 0; i < count; i++) {
         double d2 = (values[i] - mean) * (values[i] - mean);
         second += d2 / (double)count;
@@ -323,9 +350,9 @@ static void html_thumbnails(FILE *file, cube_file *f, enum look look, const char
     sorted = ALLOCATE(double, count);
     for (b = 0; b < bands; b++) list[b] = b;
     sampled_bands(f, list, bands, step, look, count, values);
-    fprintf(file, "<h2>%s</h2>\n", bands < f->bands ? "The first bands" : "Bands");
-    if (step > 1 && look == LOOK_ALL) fprintf(file, "<p>One of %d samples, one of %d lines.</p>\n", step, step);
-    if (look != LOOK_ALL) {
+    html_heading(file, bands < f->bands ? "The first bands" : "Bands");
+    if (step > 1 && !shows_finds(look)) fprintf(file, "<p>One of %d samples, one of %d lines.</p>\n", step, step);
+    if (shows_finds(look)) {
         fprintf(file, "<p>");
         html_about_scores(file, look, step);
         fprintf(file, " Bars of the histogram are as high as the logarithm of their count.</p>\n");
@@ -338,10 +365,11 @@ static void html_thumbnails(FILE *file, cube_file *f, enum look look, const char
             fprintf(file, ": ");
             html_text(file, names[b]);
         }
-        if (look != LOOK_ALL) {
+        if (shows_finds(look)) {
             stretch_ends(sorted, valid, look, &black, &white);
             if (valid) fprintf(file, "<br>black %.4g, white %.4g", black, white);
-        } else if (valid && !(m && m->kind == SHS_MODEL_ICA)) fprintf(file, "<br>kurtosis %.3g", kurtosis_of(sorted, valid));
+        } else if (look == LOOK_SHARES) fprintf(file, "<br>mean %.1f %%", 100 * mean_of(sorted, valid));
+        else if (valid && !(m && m->kind == SHS_MODEL_ICA)) fprintf(file, "<br>kurtosis %.3g", kurtosis_of(sorted, valid));
         if (m && m->kind == SHS_MODEL_ICA) {
             const shs_ica_component *c = m->ica.component + b;
             fprintf(file, "<br>kurtosis %.4g<br>%d iterations, %d restarts<br>%s, change %.1e", (double)c->kurtosis,
@@ -366,6 +394,7 @@ static void html_styles(FILE *file) {
             ".ends{display:flex;justify-content:space-between}.soft{color:#555}"
             "img{image-rendering:pixelated;display:block;max-width:100%%;height:auto}"
             ".ringed{position:relative;width:fit-content}.ringed svg{position:absolute;inset:0;width:100%%;height:100%%}"
+            ".ringed svg{filter:drop-shadow(0 0 1px #000)}"
             "circle{fill:none;stroke:#ff9040;stroke-width:1.5;vector-effect:non-scaling-stroke}"
             "pre{white-space:pre-wrap;overflow-wrap:anywhere}.wide{overflow-x:auto}"
             "caption{text-align:left;font-weight:bold;padding-bottom:0.3em}td,th{text-align:right;padding:0 1em 0 0}td{white-space:nowrap}",
@@ -377,10 +406,8 @@ static void html_styles(FILE *file) {
     fprintf(file, "}\n");
 }
 
-/* The page's head, with the command and how long it took; NULL: none is wanted. */
-static FILE *html_open(const job *j, const char *title) {
-    FILE *file = j->s->html ? open_for_writing(j->s->html) : NULL;
-    if (!file) return NULL;
+/* The page's head, down to its title. */
+static void html_head(FILE *file, const char *title) {
     fprintf(file, "<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>");
     html_text(file, title);
     fprintf(file,
@@ -388,7 +415,15 @@ static FILE *html_open(const job *j, const char *title) {
     html_styles(file);
     fprintf(file, "</style>\n<h1>");
     html_text(file, title);
-    fprintf(file, "</h1>\n<pre>");
+    fprintf(file, "</h1>\n");
+}
+
+/* With the command and how long it took; NULL: no page is wanted. */
+static FILE *html_open(const job *j, const char *title) {
+    FILE *file = j->s->html ? open_for_writing(j->s->html) : NULL;
+    if (!file) return NULL;
+    html_head(file, title);
+    fprintf(file, "<pre>");
     html_text(file, j->s->command);
     fprintf(file, "\n%s</pre>\n<p>%d samples, %d lines, %d of %d bands; ", shs_build_info(), file_samples(&j->in), file_lines(&j->in),
             j->cube.band_count, j->in.bands);
@@ -397,12 +432,17 @@ static FILE *html_open(const job *j, const char *title) {
     return file;
 }
 
-static void html_quicklook(FILE *file, cube_file *f, const char *words) {
-    picture a = false_colours(f, f->bands >= 3 ? 3 : 1, LOOK_ALL, MOST_POINTS);
-    fprintf(file, "<h2>Quick look</h2>\n");
+/* The first three bands in colours, or the first in grey. */
+static void html_colours(FILE *file, cube_file *f, enum look look, const char *words) {
+    picture a = false_colours(f, f->bands >= 3 ? 3 : 1, look, MOST_POINTS);
     html_picture(file, &a, words);
     fputc('\n', file);
     free(a.pixels);
+}
+
+static void html_quicklook(FILE *file, cube_file *f, const char *words) {
+    html_heading(file, "Quick look");
+    html_colours(file, f, LOOK_ALL, words);
 }
 
 /* The best scores of a band, with their places in the input's file. */
@@ -448,13 +488,14 @@ static void html_finds(FILE *file, job *j, cube_file *f, const char *method) {
         counts[band] = best_scores(j, band, finds + band * FINDS);
         if (band < channels) rings = add_rings(finds + band * FINDS, counts[band], step, 2 + a.width / 80, places, rings);
     }
-    fprintf(file, "<h2>Quick look</h2>\n");
+    html_heading(file, "Quick look");
     html_ringed(file, &a, channels == 3 ? "scores of the first three targets in red, green and blue" : "scores", rings, places);
     if (f->bands > 1) of = channels == 3 ? " of each of the first three targets" : " of the first target";
     fprintf(file, "<p>Rings are around the %d %s%s. ", FINDS, best, of);
     html_about_scores(file, j->look, step);
     fprintf(file, "</p>\n");
-    fprintf(file, "<h2>The %d %s</h2>\n<p>Samples and lines count from 0, as those of <code>--window</code> do.", FINDS, best);
+    fprintf(file, "<h%d>The %d %s</h%d>\n<p>Samples and lines count from 0, as those of <code>--window</code> do.", html_level,
+            FINDS, best, html_level);
     if (tables < f->bands) fprintf(file, " The first %d of %d targets; <code>--report CSV</code> writes all.", tables, f->bands);
     fprintf(file, "</p>\n<div class=\"row wide\">\n");
     for (band = 0; band < tables; band++)

@@ -3,6 +3,7 @@
 
        cc -O3 -fopenmp hypercube/hypercube.c -o hypercube -lm
        ./hypercube synthesise scene.hdr                                    (a small scene, where no cube is at hand)
+       ./hypercube auto scene.hdr look                                     (all steps at once, and a page of them)
        ./hypercube info scene.hdr
        ./hypercube pca scene.hdr pc.hdr --bbl --components 10 --quicklook pc.png --report pc.csv
        ./hypercube ica scene.hdr ic.hdr --bbl --components 8 --contrast tanh --symmetric
@@ -24,10 +25,10 @@
    This folder is one program, and this file the only one to compile. From the lowest: envi.h reads cubes and envi_write.h
    writes them; wavelengths.h knows units of wavelengths and scales.h scales of values; options.h says what may be asked for,
    select.h which bands and pixels that means, noise.h what noise is; job.h is one cube in and one out; count.h counts
-   materials; pixelwise.h makes cubes pixel by pixel, spectra.h, indices.h and correct.h say of what; report.h prints and
-   draws, html.h a whole page; models.h keeps fits, tables.h reads spectra, targets.h looks for known ones, unmix.h says what
-   pixels are mixed of and shares.h how well; commands.h has a function for each other mode, convert.h and scene.h those that
-   compute no components. */
+   materials, badbands.h finds bands without use; pixelwise.h makes cubes pixel by pixel, spectra.h, indices.h and correct.h
+   say of what; report.h prints and draws, html.h a whole page; models.h keeps fits, tables.h reads spectra, targets.h looks
+   for known ones, unmix.h says what pixels are mixed of and shares.h how well; commands.h has a function for each other mode,
+   convert.h and scene.h those that compute no components; auto.h runs many commands, auto_page.h shows what they wrote. */
 #ifndef _FILE_OFFSET_BITS
 #define _FILE_OFFSET_BITS 64 /* a cube outgrows 2 GB, also where a long has 32 bits */
 #endif
@@ -38,6 +39,7 @@
 #define SPARSEHS_CL_IMPLEMENTATION
 #include "../../sparsehs_cl.h"
 #endif
+#include "auto.h"
 #include "commands.h"
 #include "convert.h"
 #include "correct.h"
@@ -60,11 +62,7 @@ static void wait_asleep(int argc, char **argv) {
 #endif
 }
 
-int main(int argc, char **argv) {
-    const mode_text *mode;
-    char **names = argv + 1;
-    wait_asleep(argc, argv);
-    mode = parse(argc, argv);
+static void run_mode(const mode_text *mode, char **names) {
     switch (mode->mode) {
     case PCA:
     case MNF: run_pca(&given, mode->mode, names); break;
@@ -72,6 +70,8 @@ int main(int argc, char **argv) {
     case ICA: run_ica(&given, names); break;
     case RX: run_rx(&given, names); break;
     case DETECT: run_detect(&given, names); break;
+    case AUTO: run_auto(&given, names); break;
+    case BANDS: run_bands(&given, names); break;
     case COUNT: run_count(&given, names[0]); break;
     case ENDMEMBERS: run_endmembers(&given, names); break;
     case UNMIX: run_unmix(&given, names); break;
@@ -85,5 +85,10 @@ int main(int argc, char **argv) {
     case INFO: run_info(&given, names[0]); break;
     default: run_synthesise(&given, names[0]); break;
     }
+}
+
+int main(int argc, char **argv) {
+    wait_asleep(argc, argv);
+    run_mode(parse(argc, argv), argv + 1);
     return EXIT_SUCCESS;
 }

@@ -287,8 +287,7 @@ static void keep_model(job *j, const char *band_name, shs_model_kind kind, const
 }
 
 /* notes: what it says of its cube; may be NULL. */
-static shs_model open_model(const char *name, model_notes *notes) {
-    static const char *const kinds[] = {"PCA", "MNF", "ICA", "RX"};
+static shs_model load_model(const char *name, model_notes *notes) {
     shs_model m = SHS_ZERO;
     FILE *file = fopen(name, "rb");
     shs_status status;
@@ -304,6 +303,14 @@ static shs_model open_model(const char *name, model_notes *notes) {
     fclose(file);
     if (notes) *notes = read;
     else free(read.list);
+    return m;
+}
+
+/* Says what was opened. */
+static shs_model open_model(const char *name, model_notes *notes) {
+    static const char *const kinds[] = {"PCA", "MNF", "ICA", "RX"};
+    shs_model m = load_model(name, notes);
+    int ica = m.kind == SHS_MODEL_ICA;
     printf("%s: %s, %d bands, %d components, fitted to %.0f pixels\n", name, kinds[m.kind], ica ? m.ica.bands : m.pca.bands,
            ica ? m.ica.components : m.pca.components, (double)(ica ? m.ica.count : m.pca.count));
     return m;

@@ -10,15 +10,16 @@ typedef struct settings {
     int components, correlation, bbl, block, precise, threads, symmetric, iterations, mnf, samples, lines, bands, plain_steps,
         restarts, reflectance, gains, fit_step, id, exclude_zero, fit_only, verbose, residual, skip, count,
         sparsity;
-    int smooth, derivative;
+    int smooth, derivative, keep_water;
     int components_by, count_by; /* 1 + shs_counter: the number is counted; 0: it is given, or there is none */
-    double variance, threshold, tolerance, noise, snr, ridge, false_alarm, trim;
+    double variance, threshold, tolerance, noise, snr, ridge, false_alarm, trim, band_snr;
     uint64_t seed;
     const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *route, *truth, *device,
         *data, *wavelengths, *window, *mask, *roi, *classes, *save, *npy, *stats, *range, *html, *neighbours, *dark,
         *covariance, *target, *method, *undesired, *roc, *endmembers, *constraint, *local, *published, *abundances, *export_c,
         *components_text, *count_text, *continuum, *resample, *index, *above, *below, *region, *gain_table, *error;
-    char *command; /* the whole line */
+    const char *program; /* as it was called */
+    char *command;       /* the whole line */
 } settings;
 
 enum mode {
@@ -39,14 +40,16 @@ enum mode {
     COUNT = 16384,
     SPECTRA = 1 << 15,
     INDEX = 1 << 16,
-    CORRECT = 1 << 17
+    CORRECT = 1 << 17,
+    BANDS = 1 << 18,
+    AUTO = 1 << 19
 };
 enum { FITS = PCA | MNF | ICA, MAPS = FITS | DENOISE | RX, USES = APPLY | INVERSE | DETECT | UNMIX };
 /* Options of many modes are explained on a page of their own. */
 enum { OF_PIXELS = 1 << 28, OF_OUTPUT = 1 << 29, OF_RUN = 1 << 30 };
 enum { PIXELWISE = SPECTRA | INDEX | CORRECT }; /* each pixel by itself, by the program */
-enum { SUMS = ENDMEMBERS | COUNT }; /* fit, and write no cube */
-enum { READS = MAPS | USES | CONVERT | INFO | SUMS | PIXELWISE, WRITES = MAPS | USES | CONVERT | SYNTHESISE | PIXELWISE };
+enum { SUMS = ENDMEMBERS | COUNT | BANDS }; /* fit, and write no cube */
+enum { READS = MAPS | USES | CONVERT | INFO | SUMS | PIXELWISE | AUTO, WRITES = MAPS | USES | CONVERT | SYNTHESISE | PIXELWISE };
 
 typedef struct mode_text {
     const char *name;
@@ -56,6 +59,15 @@ typedef struct mode_text {
 } mode_text;
 
 static const mode_text modes[] = {
+    {"auto", AUTO, 2, "auto IN.hdr FOLDER [options]",
+     "A first look at a scene: bad bands, true colours, how many materials, PCA, MNF, endmembers, abundances, anomalies.\n"
+     "FOLDER gets a page, index.html, with pictures and the command of each step, and the cubes and tables they write.",
+     "auto scene.hdr first_look"},
+    {"bands", BANDS, 2, "bands IN.hdr OUT.csv [options]",
+     "Bands without use: bad by the header, in water vapour's windows (1340 to 1450, 1790 to 1970 nm), constant, missing,\n"
+     "or noisy: the variance that the other bands predict is below --band-snr times the rest. What is left is printed as\n"
+     "a list for --bands. With --bands, --bbl or --wavelengths only the ratios are told.",
+     "bands scene.hdr bands.csv"},
     {"pca", PCA, 2, "pca IN.hdr OUT.hdr [options]", "Principal components of an image cube.",
      "pca scene.hdr pc.hdr --components 10 --html pc.html"},
     {"mnf", MNF, 2, "mnf IN.hdr OUT.hdr [options]",
@@ -141,7 +153,7 @@ static const struct {
     int modes;
     option o;
 } option_table[] = {
-    {MAPS,
+    {MAPS | AUTO,
      {"--components", "K|auto", OPTION_TEXT, (void *)&given.components_text, 1,
       "how many (auto: as `count` says); ica: or --threshold; denoise: needed"}},
     {PCA | MNF, {"--variance", "F", OPTION_NUMBER, &given.variance, 0, "as many as explain this fraction, 0..1"}},
@@ -155,8 +167,10 @@ static const struct {
     {ICA, {"--restarts", "N", OPTION_COUNT, &given.restarts, 0, "random ones for what does not converge (3)"}},
     {ICA, {"--route", "R", OPTION_TEXT, (void *)&given.route, 0, "auto, moments or sweep: what pow3 iterates on (auto)"}},
     {ICA, {"--seed", "N", OPTION_SEED, &given.seed, 1, "start from random vectors (default: from the identity)"}},
-    {ENDMEMBERS | UNMIX,
+    {ENDMEMBERS | UNMIX | AUTO,
      {"--count", "N|auto", OPTION_TEXT, (void *)&given.count_text, 1, "how many; auto: as `count` says"}},
+    {BANDS | AUTO, {"--band-snr", "R", OPTION_NUMBER, &given.band_snr, 0, "bands below this signal to noise ratio are bad (10)"}},
+    {BANDS | AUTO, {"--keep-water", NULL, OPTION_SWITCH, &given.keep_water, 0, "bands in water vapour's windows are not bad"}},
     {INDEX, {"--index", "E", OPTION_TEXT, (void *)&given.index, 0, "the expression, or a name"}},
     {INDEX, {"--above", "T", OPTION_TEXT, (void *)&given.above, 0, "a mask: 1 where the index is above T"}},
     {INDEX, {"--below", "T", OPTION_TEXT, (void *)&given.below, 0, "a mask: 1 where the index is below T"}},
@@ -173,7 +187,7 @@ static const struct {
     {COUNT, {"--method", "M", OPTION_TEXT, (void *)&given.method, 0, "hysime, hfc or nwhfc (all of them)"}},
     {COUNT, {"--false-alarm", "P", OPTION_NUMBER, &given.false_alarm, 0, "hfc, nwhfc: probability, at most 0.5 (0.001)"}},
     {ENDMEMBERS | UNMIX, {"--seed", "N", OPTION_SEED, &given.seed, 0, "of the random directions of vca and nfindr (0)"}},
-    {ENDMEMBERS, {"--method", "M", OPTION_TEXT, (void *)&given.method, 0, "vca, nfindr, atgp or learn (vca)"}},
+    {ENDMEMBERS | AUTO, {"--method", "M", OPTION_TEXT, (void *)&given.method, 0, "of endmembers: vca, nfindr, atgp or learn (vca; auto: nfindr)"}},
     {UNMIX,
      {"--endmembers", "E", OPTION_TEXT, (void *)&given.endmembers, 0, "a table, or vca, nfindr, atgp or learn"}},
     {ENDMEMBERS | UNMIX,
@@ -235,8 +249,8 @@ static const struct {
      {"--quicklook", "PNG", OPTION_TEXT, (void *)&given.quicklook, 0, "false colours of the first three"}},
     {MAPS | USES | CONVERT | ENDMEMBERS | PIXELWISE | OF_OUTPUT,
      {"--html", "FILE", OPTION_TEXT, (void *)&given.html, 0, "a page with pictures, plots and tables"}},
-    {FITS | RX | DETECT | OF_OUTPUT,
-     {"--report", "CSV", OPTION_TEXT, (void *)&given.report, 0, "the components; rx, detect: the 20 best pixels"}},
+    {FITS | RX | DETECT | COUNT | OF_OUTPUT,
+     {"--report", "CSV", OPTION_TEXT, (void *)&given.report, 0, "the components or counts; rx, detect: the 20 best pixels"}},
     {FITS | DENOISE | RX | OF_OUTPUT,
      {"--save", "MODEL", OPTION_TEXT, (void *)&given.save, 0, "what was fitted, for apply and inverse"}},
     {FITS | OF_OUTPUT,
@@ -247,9 +261,9 @@ static const struct {
      {"--npy", "PREFIX", OPTION_TEXT, (void *)&given.npy, 0, "its matrices for numpy: PREFIX_mean.npy ..."}},
     {MAPS | OF_RUN,
      {"--precise", "auto|always|never", OPTION_WORD, &given.precise, 0, "products in double (auto; no word: always)"}},
-    {MAPS | USES | SUMS | PIXELWISE | OF_RUN, {"--threads", "N", OPTION_COUNT, &given.threads, 0, "0 = all processors (0)"}},
-    {MAPS | USES | SUMS | OF_RUN, {"--device", "NAME", OPTION_TEXT, (void *)&given.device, 0, DEVICE_HELP}},
-    {MAPS | USES | SUMS | OF_RUN, {"--no-cache", NULL, OPTION_SWITCH, &example_no_cache, 0, NO_CACHE_HELP}},
+    {MAPS | USES | SUMS | PIXELWISE | AUTO | OF_RUN, {"--threads", "N", OPTION_COUNT, &given.threads, 0, "0 = all processors (0)"}},
+    {MAPS | USES | SUMS | AUTO | OF_RUN, {"--device", "NAME", OPTION_TEXT, (void *)&given.device, 0, DEVICE_HELP}},
+    {MAPS | USES | SUMS | AUTO | OF_RUN, {"--no-cache", NULL, OPTION_SWITCH, &example_no_cache, 0, NO_CACHE_HELP}},
     {MAPS | USES | CONVERT | OF_RUN,
      {"--verbose", NULL, OPTION_SWITCH, &given.verbose, 0, "types, threads, bytes, seconds of each stage"}},
     {SYNTHESISE, {"--samples", "N", OPTION_COUNT, &given.samples, 16, "pixels a line (160)"}},
@@ -369,6 +383,8 @@ static const mode_text *parse(int argc, char **argv) {
     const mode_text *mode = find_mode(argc, argv);
     option *options = ALLOCATE(option, OPTIONS);
     int i, count = 0, names;
+    memset(&given, 0, sizeof given);
+    given.program = argv[0];
     for (i = 2; i < argc && strcmp(argv[i], "--"); i++)
         if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) print_page(mode->name);
     for (i = 0; i < OPTIONS; i++)
@@ -382,6 +398,7 @@ static const mode_text *parse(int argc, char **argv) {
     } else {
         given.restarts = 3;
         given.id = -1;
+        given.band_snr = -1;
     }
     for (i = 0; i < argc; i++) {
         char *before = joined(given.command ? given.command : "", given.command ? " " : "");
@@ -398,6 +415,8 @@ static const mode_text *parse(int argc, char **argv) {
         fail(EXIT_USAGE, "%s: needs %s (got %d)", mode->name,
              mode->names == 1           ? "one name"
              : mode->mode == ENDMEMBERS ? "two names, IN.hdr and OUT.csv"
+             : mode->mode == BANDS      ? "two names, IN.hdr and OUT.csv"
+             : mode->mode == AUTO       ? "two names, IN.hdr and FOLDER"
              : mode->mode == EXPORT     ? "two names, MODEL and OUT.h"
              : mode->names == 2         ? "two names, IN.hdr and OUT.hdr"
                                         : "three names, MODEL, IN.hdr and OUT.hdr",
@@ -405,7 +424,7 @@ static const mode_text *parse(int argc, char **argv) {
     if ((mode->mode & WRITES) && mode->mode != SPECTRA && !has_extension(argv[names], ".hdr"))
         fail(EXIT_USAGE, "%s: the name of a header ends in .hdr%s", argv[names],
              is_foreign(argv[names]) ? "; gdal_translate converts what is written" : "");
-    if ((mode->mode & (ENDMEMBERS | EXPORT)) && has_extension(argv[names], ".hdr"))
+    if ((mode->mode & (ENDMEMBERS | EXPORT | BANDS)) && has_extension(argv[names], ".hdr"))
         fail(EXIT_USAGE, "%s: the name of a cube's header: %s", argv[names],
              mode->mode == EXPORT ? "C arrays end in .h" : "a table ends in .csv");
     return mode;

@@ -20,6 +20,10 @@ enum { WHITE_SCORES = 2000 };
 static void stretch_ends(const double *sorted, size_t count, enum look look, double *black, double *white) {
     *black = *white = 0;
     if (!count) return;
+    if (look == LOOK_SHARES) {
+        *white = 1;
+        return;
+    }
     if (look == LOOK_ALL) {
         *black = sorted[(size_t)(0.02 * (double)(count - 1))];
         *white = sorted[(size_t)ceil(0.98 * (double)(count - 1))];
@@ -45,7 +49,7 @@ static void stretch(const cube_file *f, const double *values, size_t count, enum
         if (fabs(white - black) > 0) share = (values[i] - black) / (white - black);
         if (is_missing(f, values[i]) || share < 0) share = 0;
         if (share > 1) share = 1;
-        if (look != LOOK_ALL) share = sqrt(share);
+        if (shows_finds(look)) share = sqrt(share);
         grey[i * (size_t)channels] = (shs_real)(255 * share);
     }
     free(sorted);
@@ -60,7 +64,7 @@ static int is_better(const cube_file *f, enum look look, double score, double ot
    step x step pixels, since a target may be smaller than a step. */
 static void sampled_bands(cube_file *f, const int *list, int bands, int step, enum look look, size_t count, double *values) {
     char *line = ALLOCATE(char, (size_t)f->samples * (size_t)f->bands * shs_type_size(f->type));
-    const int every = look == LOOK_ALL ? step : 1;
+    const int every = shows_finds(look) ? 1 : step;
     const size_t width = ((size_t)f->samples + (size_t)step - 1) / (size_t)step;
     int x, y, c;
     for (y = 0; y < f->lines; y += every) {

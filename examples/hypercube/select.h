@@ -7,8 +7,11 @@
 
 /* ---- a job: one cube in, one out --------------------------------------------------------------------------------- */
 
-/* How pictures of the output are stretched: for all of its values, or for its few highest or lowest ones, which are finds. */
-enum look { LOOK_ALL, LOOK_HIGH, LOOK_LOW };
+/* How pictures of the output are stretched: for all of its values, as shares from 0 to 1, or for its few highest or lowest ones,
+   which are finds. */
+enum look { LOOK_ALL, LOOK_SHARES, LOOK_HIGH, LOOK_LOW };
+
+static int shows_finds(enum look look) { return look == LOOK_HIGH || look == LOOK_LOW; }
 
 typedef struct job {
     const settings *s;

@@ -9,8 +9,8 @@
 typedef struct shares_way {
     job *j;
     const spectra *of;
-    int scaled;      /* they are divided by their sum before they are written */
-    int kept;        /* they are written; otherwise only compared */
+    int scaled;        /* they are divided by their sum before they are written */
+    int kept;          /* they are written; otherwise only compared */
     cube_file *misfit; /* the cube of errors, or NULL */
 } shares_way;
 
@@ -81,7 +81,7 @@ static int write_misfits(const shares_way *w, int first, int lines, const double
     size_t samples = (size_t)j->in.samples;
     char *room;
     const void *pixels = lines_of_pixels(j, first, lines, &room);
-    float *errors = ALLOCATE(float, samples * (size_t)lines);
+    float *errors = ALLOCATE(float, samples *(size_t)lines);
     int held = room ? lines : j->in.lines, before = room ? 0 : first, y, failed;
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(threads_of(j)) schedule(static)

@@ -54,7 +54,7 @@ enum { MOST_CURVES = 12 };
 static void html_spectra(FILE *page, const job *j, const spectra *s, const char *title) {
     int shown = s->count < MOST_CURVES ? s->count : MOST_CURVES;
     if (!page) return;
-    fprintf(page, "<h2>%s</h2>\n", title);
+    html_heading(page, title);
     if (shown < s->count) fprintf(page, "<p>The first %d of %d.</p>\n", shown, s->count);
     html_curves(page, j, j->cube.band_count, shown, s->values, s->names);
 }

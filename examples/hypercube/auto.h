@@ -1,0 +1,338 @@
+/* auto.h - a first look at a scene: the commands of a first hour one after another, as they would be typed, and a page of what
+   they wrote. */
+#ifndef HYPERCUBE_AUTO
+#define HYPERCUBE_AUTO
+
+#include "auto_page.h"
+
+/* Runs a mode on its names; in hypercube.c. */
+static void run_mode(const mode_text *mode, char **names);
+
+/* ---- commands ----------------------------------------------------------------------------------------------------- */
+
+enum { MOST_WORDS = 80 };
+
+/* A command as it runs, with files in the room, and as it is shown, with files in the folder. */
+typedef struct step_words {
+    enum mode mode;
+    int count;
+    char *words[MOST_WORDS];
+    char *shown;
+} step_words;
+
+/* A word as a shell takes it: in quotes where it holds more than letters, digits and these signs. */
+static char *shell_word(const char *text) {
+    const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
+    char *quoted = ALLOCATE(char, 4 * strlen(text) + 3), *at = quoted;
+    if (*text && strspn(text, plain) == strlen(text)) return strcpy(quoted, text);
+    *at++ = '\'';
+    for (; *text; text++) {
+        if (*text == '\'') at += sprintf(at, "'\\''");
+        else *at++ = *text;
+    }
+    *at = '\'';
+    return quoted;
+}
+
+static void add_shown(step_words *w, const char *text) {
+    char *word = shell_word(text), *before = joined(w->shown ? w->shown : "", w->shown ? " " : "");
+    free(w->shown);
+    w->shown = joined(before, word);
+    free(before);
+    free(word);
+}
+
+static void add_word(step_words *w, const char *text) {
+    if (w->count == MOST_WORDS - 1) fail(EXIT_USAGE, "auto: too many options");
+    w->words[w->count++] = joined(text, "");
+    add_shown(w, text);
+}
+
+static void add_number(step_words *w, int number) {
+    char text[12];
+    sprintf(text, "%d", number);
+    add_word(w, text);
+}
+
+static void add_file(const first_look *a, step_words *w, const char *name) {
+    char *shown = look_file(a->folder, name);
+    add_shown(w, shown);
+    free(shown);
+    w->words[w->count++] = look_file(a->room, name);
+}
+
+/* What auto itself was given of this option: `given` is another command's by now. */
+static const void *value_of_auto(const first_look *a, const option *o) {
+    const char *value = (const char *)o->value, *first = (const char *)&given;
+    if (value < first || value >= first + sizeof given) return value; /* kept elsewhere, for all commands */
+    return (const char *)a->s + (value - first);
+}
+
+static int chooses(const option *o) {
+    return !strcmp(o->name, "--bands") || !strcmp(o->name, "--bbl") || !strcmp(o->name, "--wavelengths");
+}
+
+/* The options of auto about pixels and the run, as far as the mode takes them too. Bands are chosen once. */
+static void add_common(const first_look *a, step_words *w) {
+    int i;
+    for (i = 0; i < OPTIONS; i++) {
+        const option *o = &option_table[i].o;
+        const void *value = value_of_auto(a, o);
+        if (!(option_table[i].modes & (OF_PIXELS | OF_RUN)) || !(option_table[i].modes & AUTO)) continue;
+        if (!(option_table[i].modes & (int)w->mode) || (chooses(o) && w->mode != BANDS)) continue;
+        if (o->kind == OPTION_TEXT && *(char *const *)value) {
+            add_word(w, o->name);
+            add_word(w, *(char *const *)value);
+        } else if (o->kind == OPTION_SWITCH && *(const int *)value) add_word(w, o->name);
+        else if (o->kind == OPTION_COUNT && *(const int *)value >= o->least && (*(const int *)value || o->least < 0)) {
+            add_word(w, o->name);
+            add_number(w, *(const int *)value);
+        }
+    }
+}
+
+/* MODE SCENE [FILE]: the output is a file of the folder, or there is none (NULL). */
+static step_words step_begin(const first_look *a, enum mode mode, const char *output) {
+    step_words w = SHS_ZERO;
+    int i = 0;
+    while (modes[i].mode != mode) i++;
+    w.mode = mode;
+    add_word(&w, a->program);
+    add_word(&w, modes[i].name);
+    add_word(&w, a->scene);
+    if (output) add_file(a, &w, output);
+    if (a->bands) {
+        add_word(&w, "--bands");
+        add_word(&w, a->bands);
+    }
+    add_common(a, &w);
+    return w;
+}
+
+/* The command runs as if it had been typed. */
+static void step_run(first_look *a, enum look_step step, step_words *w) {
+    const mode_text *mode;
+    char **argv = ALLOCATE(char *, w->count + 1);
+    memcpy(argv, w->words, (size_t)w->count * sizeof *argv);
+    a->commands[step] = w->shown;
+    printf("\n$ %s\n", w->shown);
+    fflush(stdout);
+    forget_files();
+    mode = parse(w->count, argv);
+    run_mode(mode, argv + 1);
+    free(argv);
+}
+
+/* ---- the steps ---------------------------------------------------------------------------------------------------- */
+
+static void step_bands(first_look *a) {
+    step_words w = step_begin(a, BANDS, "bands.csv");
+    char *name;
+    if (a->s->band_snr >= 0) {
+        char *number = number_text(a->s->band_snr);
+        add_word(&w, "--band-snr");
+        add_word(&w, number);
+        free(number);
+    }
+    if (a->s->keep_water) add_word(&w, "--keep-water");
+    step_run(a, LOOK_BANDS, &w);
+    name = look_file(a->room, "bands.csv");
+    a->states = read_band_states(name);
+    a->bands = list_of_state(&a->states, BAND_USED);
+    a->used = count_state(&a->states, BAND_USED);
+    if (a->used < 3)
+        fail(EXIT_ERROR, "%s: bands: %d of %d can be used (%s), and auto needs 3; --bands LIST takes bands as they are",
+             a->scene, a->used, a->states.bands, a->bands);
+    free(name);
+}
+
+static void step_look(first_look *a, const job *j) {
+    step_words w;
+    char *all = a->bands, list[40];
+    a->true_colours = look_bands(j, a->shown);
+    sprintf(list, "%d,%d,%d", a->shown[0] + 1, a->shown[1] + 1, a->shown[2] + 1);
+    a->bands = list;
+    w = step_begin(a, CONVERT, "look.hdr");
+    a->bands = all;
+    add_word(&w, "--quicklook");
+    add_file(a, &w, "look.png");
+    step_run(a, LOOK_PICTURE, &w);
+}
+
+enum { MOST_MATERIALS = 10, MOST_COMPONENTS = 10 };
+
+/* The number of endmembers: as given, or counted; of those that are counted without a word from the user a page shows few. */
+static void step_count(first_look *a) {
+    step_words w;
+    char *name;
+    a->materials = a->s->count;
+    if (!a->s->count_by && a->s->count) return;
+    w = step_begin(a, COUNT, NULL);
+    add_word(&w, "--report");
+    add_file(a, &w, "count.csv");
+    step_run(a, LOOK_COUNT, &w);
+    name = look_file(a->room, "count.csv");
+    read_counts(name, a->counts);
+    free(name);
+    a->materials = a->counts[a->s->count_by ? a->s->count_by - 1 : 0];
+    if (!a->s->count_text && a->materials > MOST_MATERIALS) a->materials = MOST_MATERIALS;
+    if (a->materials < 2) a->materials = 2;
+    if (a->materials > a->used) a->materials = a->used;
+}
+
+static void step_components(first_look *a, enum mode mode) {
+    step_words w = step_begin(a, mode, mode == MNF ? "mnf.hdr" : "pca.hdr");
+    add_word(&w, "--components");
+    if (a->s->components_text) add_word(&w, a->s->components_text);
+    else add_number(&w, a->used < MOST_COMPONENTS ? a->used : MOST_COMPONENTS);
+    add_word(&w, "--save");
+    add_file(a, &w, mode == MNF ? "mnf.model" : "pca.model");
+    step_run(a, mode == MNF ? LOOK_MNF : LOOK_PCA, &w);
+}
+
+static void step_endmembers(first_look *a) {
+    step_words w = step_begin(a, ENDMEMBERS, "endmembers.csv");
+    add_word(&w, "--count");
+    add_number(&w, a->materials);
+    add_word(&w, "--method");
+    add_word(&w, a->s->method ? a->s->method : "nfindr");
+    step_run(a, LOOK_ENDMEMBERS, &w);
+}
+
+static void step_unmix(first_look *a) {
+    step_words w = step_begin(a, UNMIX, "abundances.hdr");
+    add_word(&w, "--endmembers");
+    add_file(a, &w, "endmembers.csv");
+    add_word(&w, "--error");
+    add_file(a, &w, "error.hdr");
+    step_run(a, LOOK_UNMIX, &w);
+}
+
+static void step_rx(first_look *a) {
+    step_words w = step_begin(a, RX, "rx.hdr");
+    add_word(&w, "--report");
+    add_file(a, &w, "rx.csv");
+    step_run(a, LOOK_RX, &w);
+}
+
+/* ---- the folder --------------------------------------------------------------------------------------------------- */
+
+/* Returns 0 where it could not be made; errno says why. */
+static int make_folder(const char *name) {
+#if defined(EXAMPLE_POSIX)
+    return !mkdir(name, 0777);
+#elif defined(_WIN32)
+    return !_mkdir(name);
+#else
+    (void)name;
+    return 0;
+#endif
+}
+
+/* No result may replace what is read. */
+static void check_folder(const first_look *a, const job *j) {
+    int i;
+    will_read(j->in.header_name);
+    will_read(j->in.data_name);
+    if (a->s->mask) will_read(a->s->mask);
+    if (a->s->classes) will_read(a->s->classes);
+    for (i = 0; i < LOOK_FILES; i++) {
+        char *name = look_file(a->folder, look_files[i]);
+        will_write(name);
+        free(name);
+    }
+    forget_files();
+}
+
+/* Results are made in a room beside the folder, so that a failure leaves the folder as it was. */
+static void open_room(first_look *a, const char *name) {
+    size_t length = strlen(name);
+    int i;
+    while (length > 1 && name[length - 1] == '/') length--;
+    a->folder = joined(name, "");
+    a->folder[length] = 0;
+    a->room = joined(a->folder, ".part");
+#ifdef EXAMPLE_POSIX
+    {
+        struct stat old;
+        if (!stat(a->folder, &old)) {
+            if (!S_ISDIR(old.st_mode)) fail(EXIT_USAGE, "%s: it is a file, and auto writes a folder", a->folder);
+            a->exists = 1;
+        }
+    }
+#endif
+    if (!make_folder(a->room)) {
+        if (errno == EEXIST)
+            fail(EXIT_ERROR, "%s: it is there already: another run writes it, or one was killed; then remove it", a->room);
+        fail(EXIT_ERROR, "%s: cannot make this folder: %s", a->room, strerror(errno));
+    }
+    part_folder = a->room;
+    for (i = 0; i < LOOK_FILES; i++) {
+        a->parts[i] = look_file(a->room, look_files[i]);
+        note_part(a->parts[i]);
+    }
+}
+
+/* What was made, into the folder; the page comes last. What an earlier look wrote and this one did not goes. */
+static void close_room(first_look *a) {
+    int i;
+    uint64_t size;
+    if (!make_folder(a->folder) && errno != EEXIST)
+        fail(EXIT_ERROR, "%s: cannot make this folder: %s", a->folder, strerror(errno));
+    for (i = 0; i < LOOK_FILES; i++) {
+        char *name = look_file(a->folder, look_files[i]);
+        if (is_regular(a->parts[i], &size)) put_in_place(a->parts[i], name);
+        else remove(name);
+        forget_part(a->parts[i]);
+        free(name);
+    }
+    remove_folder(a->room);
+    part_folder = NULL;
+}
+
+/* ---- auto --------------------------------------------------------------------------------------------------------- */
+
+/* The scene with the bands that are used, to be looked at. */
+static job *look_job(const first_look *a) {
+    settings *own = ALLOCATE(settings, 1);
+    *own = *a->s;
+    own->band_text = a->bands;
+    own->bbl = 0;
+    own->wavelengths = NULL;
+    own->device = NULL;
+    own->components = 0;
+    return job_open(own, INFO, a->scene, NULL);
+}
+
+static void run_auto(const settings *s, char **names) {
+    settings own = *s; /* the commands fill in `given` anew */
+    first_look *a = ALLOCATE(first_look, 1);
+    double start = wall_clock();
+    job *j;
+    a->s = &own;
+    a->program = own.program;
+    a->scene = names[0];
+    if (own.method && !makes_endmembers(own.method)) fail(EXIT_USAGE, "--method: %s is unknown", own.method);
+    if (own.classes && own.id < 0) fail(EXIT_USAGE, "--class: --id K says which");
+    j = job_open(&own, INFO, a->scene, NULL);
+    if (j->in.bands < 3) fail(EXIT_ERROR, "%s: bands: %d, and auto needs 3 at least", a->scene, j->in.bands);
+    open_room(a, names[1]);
+    if (a->exists) check_folder(a, j);
+    job_close(j);
+    step_bands(a);
+    j = look_job(a);
+    step_look(a, j);
+    step_count(a);
+    step_components(a, PCA);
+    step_components(a, MNF);
+    step_endmembers(a);
+    step_unmix(a);
+    step_rx(a);
+    write_look(a, j, wall_clock() - start);
+    job_close(j);
+    close_room(a);
+    printf("\nwritten: %s/index.html\nseconds=%.3f bands=%d endmembers=%d\n", a->folder, wall_clock() - start, a->used,
+           a->materials);
+}
+
+#endif /* HYPERCUBE_AUTO */
