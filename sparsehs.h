@@ -2399,6 +2399,11 @@ SHS__PRIVATE shs_real shs__abs(shs_real x) { return x < 0 ? -x : x; }
 SHS__PRIVATE shs_wide shs__wabs(shs_wide x) { return x < 0 ? -x : x; }
 /* Whether a struct was zeroed before it was filled, as far as its ends tell. */
 #define SHS__ZEROED(o) ((o)->start_canary == 0 && (o)->end_canary == 0)
+/* How many elements a matrix has. */
+SHS__PRIVATE size_t shs__cells(int rows, int columns) { return (size_t)rows * (size_t)columns; }
+/* Copies, or zeroes, this many elements. */
+#define SHS__COPY(to, from, count) memcpy(to, from, (size_t)(count) * sizeof *(to))
+#define SHS__CLEAR(x, count) memset(x, 0, (size_t)(count) * sizeof *(x))
 /* Address of element (row, column) of a column-major matrix. */
 #define SHS__AT(A, ld, row, column) ((A) + (size_t)(column) * (size_t)(ld) + (size_t)(row))
 
@@ -2480,13 +2485,14 @@ SHS__OUTLINE void *shs__layout_carve(shs__layout *l, size_t count, size_t size) 
     return l->base + at;
 }
 
-#define SHS__CARVE(l, type, count) ((type *)shs__layout_carve(l, count, sizeof(type)))
+#define SHS__CARVE(l, type, count) ((type *)shs__layout_carve(l, (size_t)(count), sizeof(type)))
 
 /* Product of three counts for a carve, SIZE_MAX (which overflows there) when it does not fit. */
-SHS__OUTLINE size_t shs__layout_product(size_t a, size_t b, size_t c) {
+SHS__OUTLINE size_t shs__layout_multiply(size_t a, size_t b, size_t c) {
     if (shs__layout_overflows(a, b) || shs__layout_overflows(a * b, c)) return SIZE_MAX;
     return a * b * c;
 }
+#define SHS__PRODUCT(a, b, c) shs__layout_multiply((size_t)(a), (size_t)(b), (size_t)(c))
 
 SHS__PRIVATE size_t shs__layout_size(const shs__layout *l) { return l->overflow ? SIZE_MAX : l->used + SHS__ALIGN; }
 /* What a query answers: an arena of that size, too, holds the block. */
@@ -4862,7 +4868,7 @@ SHS__PRIVATE void SHS__IN(wstripes)(int m, int stripes, int k, const shs_wide *P
     for (i = 0; i < m; i += vectors * SHS__WLANES) {
         vectors = i + 2 * SHS__WLANES < m ? 3 : 1;
         for (s = 0; s < stripes; s++) {
-            const shs_wide *B = pack + 4 * (size_t)k * (size_t)s;
+            const shs_wide *B = pack + 4 * shs__cells(k, s);
             shs_wide *c = SHS__AT(C, ldc, i, 4 * s);
             if (vectors == 3) SHS__IN(wtile_of)(3, 4, k, P + i, SHS__WLANES, ldp, B, 1, 4, 1, c, SHS__WLANES, ldc);
             else SHS__IN(wtile_of)(1, 4, k, P + i, SHS__WLANES, ldp, B, 1, 4, 1, c, SHS__WLANES, ldc);
@@ -5433,7 +5439,7 @@ SHS__PRIVATE void SHS__IN(px_range)(int rows, int n, const void *values, int ldy
     for (i = 0; i < n; i += SHS__LANES) {
         shs__vec least = SHS__LOAD(low + i), most = SHS__LOAD(high + i), v;
         for (k = 0; k < rows; k++) {
-            v = SHS__LOAD(y + (size_t)k * (size_t)ldy + i);
+            v = SHS__LOAD(y + shs__cells(k, ldy) + i);
             least = SHS__PICK(SHS__ABOVE(least, v), v, least);
             most = SHS__PICK(SHS__ABOVE(v, most), v, most);
         }
@@ -6696,7 +6702,7 @@ SHS__PRIVATE void shs__la_gemm_pack_b(void *arg, size_t chunk, int worker) {
         int columns = shs__imin(g->columns - j, width);
         if (g->b_lies && g->column + j >= width - columns) continue;
         g->tiles->pack(g->transb == SHS_TRANS_YES, columns, width, g->depth, g->alpha, shs__la_gemm_b(g, g->column + j),
-                       g->ldb, g->packed_b + (size_t)j * (size_t)g->depth);
+                       g->ldb, g->packed_b + shs__cells(j, g->depth));
     }
 }
 
@@ -6706,13 +6712,13 @@ SHS__PRIVATE void shs__la_gemm_pack_a(const shs__gemm *g, int row, int rows, shs
         const int padded = shs__la_round_up(width = shs__la_gemm_height(g, rows - i), g->tiles->pad);
         if (g->a_lies && row + i >= padded - width) continue;
         g->tiles->pack(g->transa == SHS_TRANS_NO, width, padded, g->depth, 1, shs__la_gemm_a(g, row + i), g->lda,
-                       to + (size_t)i * (size_t)g->depth);
+                       to + shs__cells(i, g->depth));
     }
 }
 
 /* Where rows from `row` on are in packed_a: one range of the depth after another, each as pack_a leaves it. */
 SHS__PRIVATE shs_real *shs__la_gemm_packed_at(const shs__gemm *g, int row) {
-    return g->packed_a + (size_t)g->from * (size_t)shs__la_round_up(g->m, g->tiles->pad) + (size_t)row * (size_t)g->depth;
+    return g->packed_a + (size_t)g->from * (size_t)shs__la_round_up(g->m, g->tiles->pad) + shs__cells(row, g->depth);
 }
 
 /* The slivers of `rows` rows and `columns` columns from (row, column) on: packed at `packed`, or where they lie. There one that
@@ -6821,14 +6827,14 @@ SHS__PRIVATE void shs__la_gemm_macro(const shs__gemm *g, int row, int rows, int 
     int i, j, height;
     for (j = 0; j < columns; j += tiles->columns) {
         const int width = shs__imin(columns - j, tiles->columns);
-        const shs__sliver bj = shs__la_gemm_sliver_b(g, column + j, width, b + (size_t)j * (size_t)g->depth);
+        const shs__sliver bj = shs__la_gemm_sliver_b(g, column + j, width, b + shs__cells(j, g->depth));
         for (i = 0; i < rows; i += height) {
             int at_row = row + i, at_column = column + j, whole;
             shs__sliver ai;
             height = shs__la_gemm_height(g, rows - i);
             if (shs__la_outside(g->part, at_row, height, at_column, width)) continue;
             shs__la_fetch_ahead(&ahead);
-            ai = shs__la_gemm_sliver_a(g, at_row, height, a + (size_t)i * (size_t)g->depth);
+            ai = shs__la_gemm_sliver_a(g, at_row, height, a + shs__cells(i, g->depth));
             whole = bj.before + width == tiles->columns && ai.before + height == ai.size;
             if (ai.before || bj.before) /* what is there already is written again, and is the same */
                 whole = whole && !add && ai.before <= i && bj.before <= j;
@@ -6862,7 +6868,7 @@ SHS__PRIVATE void shs__la_gemm_stripe(void *arg, size_t chunk, int worker) {
         shs__la_scale_part(g->part, row, rows, column, columns, g->beta, SHS__AT(g->C, g->ldc, row, column), g->ldc);
     if (g->packed_a) a = shs__la_gemm_packed_at(g, row);
     else shs__la_gemm_pack_a(g, row, rows, a);
-    shs__la_gemm_macro(g, row, rows, column, columns, a, g->packed_b + (size_t)offset * (size_t)g->depth,
+    shs__la_gemm_macro(g, row, rows, column, columns, a, g->packed_b + shs__cells(offset, g->depth),
                        !first || g->beta != 0, tile);
 }
 
@@ -6918,7 +6924,7 @@ SHS__PRIVATE void shs__la_gemm_set(shs__gemm *g, shs__part part, shs_trans trans
    one worker's cache to another's. Here each worker takes slabs of the depth and forms their product alone; these are added
    up in order, so that the bits are those of one thread. */
 SHS__PRIVATE int shs__la_gemm_deep(int m, int n, int k) {
-    return k >= 2 * SHS__SLAB_DEPTH && (size_t)m * (size_t)n <= SHS__SLAB_AREA;
+    return k >= 2 * SHS__SLAB_DEPTH && shs__cells(m, n) <= SHS__SLAB_AREA;
 }
 
 SHS__PRIVATE void shs__la_slab_chunk(void *arg, size_t chunk, int worker) {
@@ -6933,7 +6939,7 @@ SHS__PRIVATE void shs__la_slab_chunk(void *arg, size_t chunk, int worker) {
     if (g->transb == SHS_TRANS_YES) slab.B = SHS__AT(g->B, g->ldb, 0, from);
     else slab.B = SHS__AT(g->B, g->ldb, from, 0);
     slab.beta = 0;
-    slab.C = g->partial + chunk * (size_t)g->m * (size_t)g->n;
+    slab.C = g->partial + chunk * shs__cells(g->m, g->n);
     slab.ldc = g->m;
     slab.own = g->own + (size_t)worker * g->own_count;
     slab.packed_b = slab.own + shs__la_gemm_own(g->m, SHS__KC);
@@ -6949,7 +6955,7 @@ SHS__PRIVATE void shs__la_slab_sum_chunk(void *arg, size_t chunk, int worker) {
     shs__la_wanted(g->part, 0, g->m, column, &first, &last);
     if (g->from == 0) shs__la_scale(last - first, g->beta, c + first, 1);
     for (partial = 0; partial < g->columns; partial++) {
-        const shs_real *from = g->partial + ((size_t)partial * (size_t)g->n + (size_t)column) * (size_t)g->m;
+        const shs_real *from = g->partial + (shs__cells(partial, g->n) + (size_t)column) * (size_t)g->m;
         for (i = first; i < last; i++) c[i] += from[i];
     }
 }
@@ -6979,9 +6985,9 @@ SHS__PRIVATE void shs__la_gemm_layout(shs__layout *l, const shs_context *ctx, in
     panel = shs__la_gemm_panel(n, k, SHS__NC);
     if (g->partials) { /* a panel each */
         g->own_count += panel;
-        g->partial = SHS__CARVE(l, shs_real, shs__layout_product((size_t)g->partials, (size_t)m, (size_t)n));
+        g->partial = SHS__CARVE(l, shs_real, SHS__PRODUCT(g->partials, m, n));
     } else g->packed_b = SHS__CARVE(l, shs_real, panel);
-    g->own = SHS__CARVE(l, shs_real, shs__layout_product((size_t)workers, g->own_count, 1));
+    g->own = SHS__CARVE(l, shs_real, SHS__PRODUCT(workers, g->own_count, 1));
 }
 
 /* For use inside other parallel loops: one thread, scratch of shs__la_gemm_scratch values, the same bits as shs_gemm. */
@@ -7006,7 +7012,7 @@ SHS__PRIVATE void shs__la_gemm_serial(shs_trans transa, shs_trans transb, int m,
 /* Products A'B with the same A (k x m) again and again: it is packed once. */
 SHS__PRIVATE size_t shs__la_packed_count(int m, int k) {
     const size_t pad = (size_t)shs__kernels_gemm()->pad;
-    return shs__layout_product(shs__ctx_chunks((size_t)m, pad), pad, (size_t)k);
+    return SHS__PRODUCT(shs__ctx_chunks((size_t)m, pad), pad, k);
 }
 
 SHS__PRIVATE void shs__la_pack_chunk(void *arg, size_t chunk, int worker) {
@@ -7304,7 +7310,7 @@ SHS__PRIVATE void shs__la_trsm_layout(shs__layout *l, const shs_context *ctx, sh
     rows = shs__imin(rows, SHS__TRSM_ROWS);
     t->gemm_count = shs__la_gemm_scratch(rows, order, order);
     t->own_count = t->gemm_count + (side == SHS_SIDE_LEFT ? (size_t)shs__la_round_up(rows, 16) * (size_t)order : 0);
-    t->own = SHS__CARVE(l, shs_real, shs__layout_product((size_t)shs__ctx_workers(ctx), t->own_count, 1));
+    t->own = SHS__CARVE(l, shs_real, SHS__PRODUCT(shs__ctx_workers(ctx), t->own_count, 1));
 }
 
 SHS__PRIVATE void shs__la_trsm_set(shs__trsm *t, shs_side side, shs_uplo uplo, shs_trans trans, shs_diag diag, int m,
@@ -7675,7 +7681,7 @@ SHS__PRIVATE int shs__eigh_few_faster(int n, int k) { return n >= 64 && k <= n /
 
 /* A matrix with its border of zero columns. */
 SHS__PRIVATE shs_wide *shs__eigh_matrix(shs__layout *l, int ld, int columns) {
-    return SHS__CARVE(l, shs_wide, shs__layout_product((size_t)ld, (size_t)columns + SHS__BORDER, 1));
+    return SHS__CARVE(l, shs_wide, SHS__PRODUCT(ld, (size_t)columns + SHS__BORDER, 1));
 }
 
 SHS__PRIVATE void shs__eigh_layout(shs__layout *l, const shs_context *ctx, int n, int want_vectors, shs__eigh *w) {
@@ -7690,23 +7696,23 @@ SHS__PRIVATE void shs__eigh_layout(shs__layout *l, const shs_context *ctx, int n
     w->A = shs__eigh_matrix(l, w->ld, n);
     w->P = shs__eigh_matrix(l, w->ld, 2 * SHS__REFLECTIONS);
     w->Q = shs__eigh_matrix(l, w->ld, 2 * SHS__REFLECTIONS);
-    w->T = SHS__CARVE(l, shs_wide, shs__layout_product(SHS__REFLECTIONS, (size_t)n + SHS__REFLECTIONS, 1));
-    w->d = SHS__CARVE(l, shs_wide, (size_t)w->ld);
-    w->e = SHS__CARVE(l, shs_wide, (size_t)w->ld);
+    w->T = SHS__CARVE(l, shs_wide, SHS__PRODUCT(SHS__REFLECTIONS, (size_t)n + SHS__REFLECTIONS, 1));
+    w->d = SHS__CARVE(l, shs_wide, w->ld);
+    w->e = SHS__CARVE(l, shs_wide, w->ld);
     w->x = SHS__CARVE(l, shs_wide, (size_t)w->ld + 2 * SHS__REFLECTIONS);
-    w->y = SHS__CARVE(l, shs_wide, (size_t)w->ld);
-    w->values = SHS__CARVE(l, shs_wide, (size_t)w->ld);
-    w->rest = SHS__CARVE(l, shs_wide, (size_t)w->ld);
-    w->order = SHS__CARVE(l, int, shs__layout_product(3, (size_t)n, 1));
-    w->own_count = shs__layout_product(SHS__PACKED + 1, (size_t)w->ld + 2 * SHS__REFLECTIONS, 1);
-    w->pack = SHS__CARVE(l, shs_wide, shs__layout_product((size_t)shs__ctx_workers(ctx), w->own_count, 1));
-    w->cosine = SHS__CARVE(l, shs_wide, (size_t)w->ld);
-    w->sine = SHS__CARVE(l, shs_wide, (size_t)w->ld);
+    w->y = SHS__CARVE(l, shs_wide, w->ld);
+    w->values = SHS__CARVE(l, shs_wide, w->ld);
+    w->rest = SHS__CARVE(l, shs_wide, w->ld);
+    w->order = SHS__CARVE(l, int, SHS__PRODUCT(3, n, 1));
+    w->own_count = SHS__PRODUCT(SHS__PACKED + 1, (size_t)w->ld + 2 * SHS__REFLECTIONS, 1);
+    w->pack = SHS__CARVE(l, shs_wide, SHS__PRODUCT(shs__ctx_workers(ctx), w->own_count, 1));
+    w->cosine = SHS__CARVE(l, shs_wide, w->ld);
+    w->sine = SHS__CARVE(l, shs_wide, w->ld);
     if (!want_vectors) return;
     w->S = shs__eigh_matrix(l, w->ld, n);
     w->X = shs__eigh_matrix(l, w->ld, n);
     w->U = shs__eigh_matrix(l, w->ld, n);
-    w->merge = SHS__CARVE(l, shs_wide, shs__layout_product(5, (size_t)w->ld, 1));
+    w->merge = SHS__CARVE(l, shs_wide, SHS__PRODUCT(5, w->ld, 1));
     w->merges = SHS__CARVE(l, shs__merge, (size_t)n / SHS__LEAF + 1);
 }
 
@@ -7742,7 +7748,7 @@ SHS__PRIVATE shs_wide shs__eigh_scale(shs_wide x) {
 
 /* Zeros, in the border too. */
 SHS__PRIVATE void shs__eigh_clear(shs_wide *M, int ld, int columns) {
-    memset(M, 0, (size_t)ld * ((size_t)columns + SHS__BORDER) * sizeof *M);
+    SHS__CLEAR(M, (size_t)ld * ((size_t)columns + SHS__BORDER));
 }
 
 /* The scaled lower triangle with zeros above it, below it and behind it. */
@@ -7817,8 +7823,8 @@ SHS__OUTLINE void shs__eigh_panel_column(shs__eigh *w, int first, int i) {
     shs_wide *a = SHS__AT(w->A, ld, j, j), *P = w->P + j, *Q = w->Q + j, *v = a + 1, *u = w->y, *t = w->x, tau;
     size_t bytes = ((size_t)m - 1) * sizeof *v;
     if (i % 2 == 0) { /* columns are read by four */
-        memset(SHS__AT(w->P, ld, 0, 2 * i), 0, 4 * (size_t)ld * sizeof *P);
-        memset(SHS__AT(w->Q, ld, 0, 2 * i), 0, 4 * (size_t)ld * sizeof *Q);
+        SHS__CLEAR(SHS__AT(w->P, ld, 0, 2 * i), 4 * (size_t)ld);
+        SHS__CLEAR(SHS__AT(w->Q, ld, 0, 2 * i), 4 * (size_t)ld);
     }
     for (l = 0; l < 2 * i + 2; l++) t[l] = *SHS__AT(Q, ld, 0, l);
     w->kernels->minus(m, 2 * i, P, ld, t, a);
@@ -7829,7 +7835,7 @@ SHS__OUTLINE void shs__eigh_panel_column(shs__eigh *w, int first, int i) {
     tau = shs__eigh_reflection(w->kernels, m - 1, v, &w->e[j]);
     w->kernels->dots(m - 1, 2 * i, Q + 1, ld, v, t);
     shs__eigh_panel_factor(i, tau, t, SHS__AT(w->T, SHS__REFLECTIONS, 0, first));
-    memset(u, 0, (size_t)ld * sizeof *u);
+    SHS__CLEAR(u, ld);
     w->kernels->symv(m - 1, SHS__AT(w->A, ld, j + 1, j + 1), ld, v, u);
     w->kernels->minus(m - 1, 2 * i, P + 1, ld, t, u);
     w->kernels->combine(m - 1, tau, u, -tau * tau / 2 * w->kernels->dot(m - 1, u, v), v);
@@ -7863,7 +7869,7 @@ SHS__OUTLINE void shs__eigh_tridiagonalize(shs__eigh *w) {
                           (size_t)(right + SHS__PACKED - 1) / SHS__PACKED, shs__eigh_update_chunk, w);
         /* Above its leading 1 a reflection is zero: then the panel is a plain matrix. */
         for (i = 0; first + i < next; i++)
-            memset(SHS__AT(w->A, ld, first, first + i), 0, ((size_t)i + 1) * sizeof *w->A);
+            SHS__CLEAR(SHS__AT(w->A, ld, first, first + i), ((size_t)i + 1));
     }
 }
 
@@ -7931,7 +7937,7 @@ SHS__OUTLINE shs_status shs__eigh_ql(shs__eigh *w, int from, int to, int want_ve
     shs_wide *cosine = w->cosine + from, *sine = w->sine + from;
     int l, m, n = to - from;
     size_t left = 30 * (size_t)n;
-    memcpy(e, w->e + from, (size_t)n * sizeof *e);
+    SHS__COPY(e, w->e + from, n);
     e[n - 1] = 0;
     for (l = 0; l < n; l++)
         while ((m = shs__eigh_ql_end(l, n, e, least)) > l) {
@@ -8035,7 +8041,7 @@ SHS__OUTLINE void shs__eigh_merge_deflate(shs__eigh *w, shs__merge *m) {
         last = at;
     }
     if (last >= 0) kept[m->k++] = last;
-    memcpy(m->order, kept, (size_t)m->n * sizeof *kept);
+    SHS__COPY(m->order, kept, m->n);
 }
 
 /* The columns of the block in their new order into X, top and bottom halves each padded with zeros; d, z, q alike. */
@@ -8056,8 +8062,8 @@ SHS__PRIVATE void shs__eigh_merge_gather(shs__eigh *w, shs__merge *m) {
         const shs_wide *column = SHS__AT(w->S, w->ld, m->lo, m->lo + from);
         shs_wide *to = SHS__AT(w->X, w->ld, 0, m->lo + (i < m->k ? m->row[i] : i));
         memset(to, 0, bytes);
-        memcpy(to, column, (size_t)m->top * sizeof *to);
-        memcpy(to + bottom, column + m->top, (size_t)(m->n - m->top) * sizeof *to);
+        SHS__COPY(to, column, m->top);
+        SHS__COPY(to + bottom, column + m->top, m->n - m->top);
         m->z2[i] = m->z[from];
         m->d[i] = w->values[m->lo + from];
     }
@@ -8185,7 +8191,7 @@ SHS__PRIVATE void shs__eigh_close_chunk(void *arg, size_t chunk, int worker) {
     S = SHS__AT(w->S, ld, m->lo, m->lo);
     U = SHS__AT(w->U, ld, 0, m->lo);
     X = SHS__AT(w->X, ld, 0, m->lo);
-    for (j = first; j < end; j++) memset(SHS__AT(S, ld, 0, j), 0, (size_t)m->n * sizeof *S);
+    for (j = first; j < end; j++) SHS__CLEAR(SHS__AT(S, ld, 0, j), m->n);
     for (j = first; j < kept; j++) {
         shs_wide *u = SHS__AT(U, ld, 0, j);
         sum = 0;
@@ -8206,8 +8212,8 @@ SHS__PRIVATE void shs__eigh_close_chunk(void *arg, size_t chunk, int worker) {
                           below, to + m->top, ld, pack);
     }
     for (j = kept; j < end; j++) {
-        memcpy(SHS__AT(S, ld, 0, j), SHS__AT(X, ld, 0, j), (size_t)m->top * sizeof *S);
-        memcpy(SHS__AT(S, ld, m->top, j), SHS__AT(X, ld, bottom, j), (size_t)(m->n - m->top) * sizeof *S);
+        SHS__COPY(SHS__AT(S, ld, 0, j), SHS__AT(X, ld, 0, j), m->top);
+        SHS__COPY(SHS__AT(S, ld, m->top, j), SHS__AT(X, ld, bottom, j), m->n - m->top);
         w->values[m->lo + j] = m->d[j];
     }
 }
@@ -8349,7 +8355,7 @@ SHS__OUTLINE int shs__eigh_twisted(shs__eigh *w, int j, shs_wide norm) {
     for (i = r - 1; i >= 0 && shs__wabs(y[i + 1]) > tiny; i--) y[i] = -e[i] * y[i + 1] / down[i];
     for (i = r + 1; i < n && shs__wabs(y[i - 1]) > tiny; i++) y[i] = -e[i - 1] * y[i - 1] / up[i];
     for (pass = 0; pass < 3; pass++) { /* the first gives y its length */
-        memset(w->x, 0, (size_t)w->ld * sizeof *w->x);
+        SHS__CLEAR(w->x, w->ld);
         if (pass > 0) w->kernels->dots(n, j, w->S, w->ld, y, w->x);
         memset(w->x + j, 0, 4 * sizeof *w->x); /* y itself may be among the last four */
         w->kernels->minus(n, j, w->S, w->ld, w->x, y);
@@ -8394,8 +8400,8 @@ SHS__PRIVATE void shs__eigh_reflect_chunk(void *arg, size_t chunk, int worker) {
         shs__wfactor t = shs__eigh_factor(SHS__AT(w->T, SHS__REFLECTIONS, 0, first), SHS__REFLECTIONS, 1);
         X = SHS__AT(w->X, ld, at, first + 1);
         for (j = 0; j < SHS__REFLECTIONS; j++) {
-            memset(SHS__AT(P, ld, 0, j), 0, (size_t)rows * sizeof *P);
-            memset(SHS__AT(Q, ld, 0, j), 0, (size_t)rows * sizeof *Q);
+            SHS__CLEAR(SHS__AT(P, ld, 0, j), rows);
+            SHS__CLEAR(SHS__AT(Q, ld, 0, j), rows);
         }
         shs__eigh_product(w->kernels, rows, k, m, 1, X, ld, shs__eigh_factor(V, 1, ld), P, ld, pack);
         shs__eigh_product(w->kernels, rows, k, k, -1, P, ld, t, Q, ld, pack);
@@ -8409,8 +8415,8 @@ SHS__OUTLINE void shs__eigh_reflect(shs__eigh *w, int rows) {
     w->rows = rows;
     w->each = shs__la_round_up(share, 3 * SHS__WALIGN);
     shs__eigh_clear(w->X, w->ld, w->n);
-    memset(w->P, 0, (size_t)w->ld * SHS__REFLECTIONS * sizeof *w->P);
-    memset(w->Q, 0, (size_t)w->ld * SHS__REFLECTIONS * sizeof *w->Q);
+    SHS__CLEAR(w->P, (size_t)w->ld * SHS__REFLECTIONS);
+    SHS__CLEAR(w->Q, (size_t)w->ld * SHS__REFLECTIONS);
     shs__ctx_parallel(w->ctx, shs__eigh_product_work(rows, w->n, w->n), (size_t)(rows + w->each - 1) / (size_t)w->each,
                       shs__eigh_reflect_chunk, w);
 }
@@ -8432,7 +8438,7 @@ SHS__PRIVATE shs_status shs__eigh_solve(shs__eigh *w, int k, shs_wide *values, s
     shs__eigh_tridiagonalize(w);
     few = shs__eigh_few_faster(w->n, k) && shs__eigh_solve_few(w, k, vectors != NULL);
     if (!few) {
-        memcpy(w->values, w->d, (size_t)w->n * sizeof *w->d);
+        SHS__COPY(w->values, w->d, w->n);
         if (vectors) status = shs__eigh_conquer(w);
         else status = shs__eigh_ql(w, 0, w->n, 0);
     }
@@ -8573,17 +8579,22 @@ enum {
 
 /* Whether a method takes all that is asked for. */
 SHS__PRIVATE int shs__method_takes(shs_method method, unsigned asked) {
+#ifdef SPARSEHS_ONLY_CODING /* only OMP codes single signals */
+    (void)asked;
+    return method == SHS_METHOD_OMP;
+#else
 #define SHS__ROW(name, takes) takes,
     static const unsigned char taken[] = {SHS_METHOD_LIST(SHS__ROW)};
 #undef SHS__ROW
     return (unsigned)method < SHS_METHOD_COUNT && (asked & ~(unsigned)taken[method]) == 0;
+#endif
 }
 
 /* What the options ask for. */
 SHS__PRIVATE unsigned shs__omp_asked(const shs_omp_options *o) {
     unsigned asked = 0;
     if (o->selection != SHS_SELECT_OMP) asked |= SHS__TAKES_RULES;
-    if (o->nonnegative) asked |= SHS__TAKES_NONNEGATIVE;
+    if (SHS__OMP_IF_NONNEGATIVE(o->nonnegative)) asked |= SHS__TAKES_NONNEGATIVE;
     if (shs__omp_weighted(o)) asked |= SHS__TAKES_WEIGHTS;
     if (shs__omp_grouped(o)) asked |= SHS__TAKES_GROUPS;
     return asked;
@@ -8636,7 +8647,7 @@ SHS__PRIVATE int shs__codes_ok(const shs_codes *c, size_t m) {
 }
 
 SHS__PRIVATE void shs__codes_layout(shs__layout *l, shs_codes *codes, size_t m, int stride) {
-    size_t cells = shs__layout_product(m, (size_t)stride, 1);
+    size_t cells = SHS__PRODUCT(m, stride, 1);
     codes->m = m;
     codes->stride = stride;
     codes->used = SHS__CARVE(l, int, m);
@@ -8721,11 +8732,11 @@ SHS__OUTLINE shs_wide shs__synthesize(const shs__synthesis *w, size_t i, size_t 
     const shs_codes *codes = w->codes;
     shs__sum sum = SHS_ZERO;
     for (; i < end; i++) {
-        shs_real *z = w->Z ? SHS__AT(w->Z, w->ldz, 0, i) : w->columns + (size_t)worker * (size_t)w->p;
+        shs_real *z = w->Z ? SHS__AT(w->Z, w->ldz, 0, i) : w->columns + shs__cells(worker, w->p);
         size_t at = i * (size_t)codes->stride;
         int k, q, count;
-        if (!w->Y) memset(z, 0, (size_t)w->p * sizeof(shs_real));
-        else if (z != SHS__AT(w->Y, w->ldy, 0, i)) memcpy(z, SHS__AT(w->Y, w->ldy, 0, i), (size_t)w->p * sizeof(shs_real));
+        if (!w->Y) SHS__CLEAR(z, w->p);
+        else if (z != SHS__AT(w->Y, w->ldy, 0, i)) SHS__COPY(z, SHS__AT(w->Y, w->ldy, 0, i), w->p);
         for (k = 0; k < codes->used[i]; k += count) {
             count = shs__imin(codes->used[i] - k, SHS__COLUMNS_AT_ONCE);
             for (q = 0; q < count; q++) {
@@ -8810,7 +8821,7 @@ SHS__PUBLIC shs_status shs_codes_residual(const shs_context *ctx, int p, int n, 
     if (E && lde < p) return SHS_BAD_LDE;
     while (shs__layout_next(ctx, &l, &status)) {
         w.sums = SHS__CARVE(&l, shs_wide, shs__ctx_chunks(m, SHS__SIGNALS_A_CHUNK));
-        w.columns = SHS__CARVE(&l, shs_real, shs__layout_product((size_t)shs__ctx_workers(ctx), (size_t)p, 1));
+        w.columns = SHS__CARVE(&l, shs_real, SHS__PRODUCT(shs__ctx_workers(ctx), p, 1));
     }
     if (status != SHS_OK) return status;
     w.p = p;
@@ -9034,7 +9045,7 @@ SHS__PRIVATE shs_real shs__omp_gram_schmidt(int p, int k, const shs_real *Q, shs
     for (i = 0; i < k; i++) c[i] = 0;
     for (pass = 0; pass < 2; pass++) {
         for (i = 0; i < k; i++) {
-            const shs_real *qi = Q + (size_t)i * (size_t)p;
+            const shs_real *qi = Q + shs__cells(i, p);
             shs_real along = kernels->dot((size_t)p, qi, q);
             kernels->axpy((size_t)p, -along, qi, q);
             c[i] += along;
@@ -9088,10 +9099,10 @@ SHS__PRIVATE int shs__omp_orthogonalise(shs__omp_signal *w) {
     const shs__vector_kernels *kernels = shs__kernels_vector();
     int j = w->next, k = w->chosen, p = w->over->p, i;
     const shs_real *atom = SHS__AT(w->over->D, w->over->ldd, 0, j);
-    shs_real *q = w->Q + (size_t)k * (size_t)p, *c = w->L + shs__omp_triangle(k);
+    shs_real *q = w->Q + shs__cells(k, p), *c = w->L + shs__omp_triangle(k);
     shs_real gjj, inverse_d;
     if (SHS__OMP_IF_WEIGHTED(w->root)) shs__omp_weigh(w, atom, q);
-    else memcpy(q, atom, (size_t)p * sizeof(shs_real));
+    else SHS__COPY(q, atom, p);
     gjj = kernels->dot((size_t)p, q, q);
     if (!shs__omp_take(w, j, w->alpha[j], shs__omp_gram_schmidt(p, k, w->Q, q, c, gjj), gjj)) return 0;
     inverse_d = 1 / c[k];
@@ -9453,10 +9464,10 @@ SHS__PRIVATE void shs__omp_finish(shs__omp_signal *w) {
 SHS__PRIVATE void shs__nn_layout(shs__layout *l, shs__nn_equations *e, int limit) {
     e->H = SHS__CARVE(l, shs_wide, shs__omp_triangle(limit));
     e->F = SHS__CARVE(l, shs_wide, shs__omp_triangle(limit));
-    e->h = SHS__CARVE(l, shs_wide, (size_t)limit);
-    e->x = SHS__CARVE(l, shs_wide, (size_t)limit);
-    e->z = SHS__CARVE(l, shs_wide, (size_t)limit);
-    e->in_use = SHS__CARVE(l, shs_wide, (size_t)limit);
+    e->h = SHS__CARVE(l, shs_wide, limit);
+    e->x = SHS__CARVE(l, shs_wide, limit);
+    e->z = SHS__CARVE(l, shs_wide, limit);
+    e->in_use = SHS__CARVE(l, shs_wide, limit);
 }
 
 SHS__PRIVATE shs_wide shs__nn_product(const shs__nn_equations *e, int i, int j) {
@@ -9729,19 +9740,19 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
     g->words = NULL;
     g->own = NULL;
     if (own) g->members = own;
-    else g->members = SHS__CARVE(l, shs__omp_signal, (size_t)count);
-    g->alpha = SHS__CARVE(l, shs_real, shs__layout_product(padded, columns, 1));
-    g->R = SHS__CARVE(l, shs_real, shs__layout_product((size_t)shs__imax(over->p, limit), direct ? columns : 1, 1));
+    else g->members = SHS__CARVE(l, shs__omp_signal, count);
+    g->alpha = SHS__CARVE(l, shs_real, SHS__PRODUCT(padded, columns, 1));
+    g->R = SHS__CARVE(l, shs_real, SHS__PRODUCT(shs__imax(over->p, limit), direct ? columns : 1, 1));
     g->exact = SHS__CARVE(l, shs_wide, p);
     g->scratch = SHS__CARVE(l, shs_real, scratch);
     g->clean = g->roots = g->diagonals = NULL;
     g->there = NULL;
     g->seats = NULL;
     if (SHS__OMP_IF_WEIGHTED(over->weighted)) {
-        g->clean = SHS__CARVE(l, shs_real, shs__layout_product(p, (size_t)count, 1));
-        g->roots = SHS__CARVE(l, shs_real, shs__layout_product(p, (size_t)count, 1));
-        g->diagonals = SHS__CARVE(l, shs_real, shs__layout_product((size_t)shs__omp_padded(over->n), (size_t)count, 1));
-        g->there = SHS__CARVE(l, int, shs__layout_product(p, (size_t)count, 1));
+        g->clean = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, count, 1));
+        g->roots = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, count, 1));
+        g->diagonals = SHS__CARVE(l, shs_real, SHS__PRODUCT(shs__omp_padded(over->n), count, 1));
+        g->there = SHS__CARVE(l, int, SHS__PRODUCT(p, count, 1));
         g->seats = SHS__CARVE(l, shs__omp_signal *, columns);
     }
     for (i = 0; i < count; i++) {
@@ -9752,12 +9763,12 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
         w->exact = g->exact;
         w->team = NULL;
         w->L = SHS__CARVE(l, shs_real, shs__omp_triangle(limit));
-        w->t = SHS__CARVE(l, shs_real, (size_t)limit);
+        w->t = SHS__CARVE(l, shs_real, limit);
         if (direct) w->rows = 1;
         else w->rows = (size_t)shs__imax(limit - 1, 1);
         if (anew || direct) w->B = NULL;
-        else w->B = SHS__CARVE(l, shs_real, shs__layout_product(padded, w->rows, 1));
-        if (direct && !anew) w->Q = SHS__CARVE(l, shs_real, shs__layout_product(p, (size_t)limit, 1));
+        else w->B = SHS__CARVE(l, shs_real, SHS__PRODUCT(padded, w->rows, 1));
+        if (direct && !anew) w->Q = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, limit, 1));
         else w->Q = NULL;
         if (nonnegative) shs__nn_layout(l, &w->equations, limit);
         w->distance = w->root = w->diagonal = w->residual = NULL;
@@ -9809,8 +9820,8 @@ SHS__PRIVATE void shs__omp_correlate_one(const shs__omp_group *g, int count) {
 /* Gives a signal column `at` of R and alpha. */
 SHS__PRIVATE void shs__omp_seat(const shs__omp_group *g, shs__omp_signal *w, int at) {
     if (SHS__OMP_IF_WEIGHTED(w->root)) w->r = w->residual;
-    else w->r = g->R + (size_t)at * (size_t)g->over->p;
-    w->alpha = g->alpha + (size_t)at * (size_t)g->over->n;
+    else w->r = g->R + shs__cells(at, g->over->p);
+    w->alpha = g->alpha + shs__cells(at, g->over->n);
     if (SHS__OMP_IF_WEIGHTED(g->seats)) g->seats[at] = w;
 }
 
@@ -9849,7 +9860,7 @@ SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count, shs_
             const shs_real *q = w->Q + (size_t)shs__imax(w->chosen - 1, 0) * p;
             if (SHS__OMP_IF_WEIGHTED(w->root)) shs__omp_weigh(w, q, g->R + (size_t)columns * p);
             else memcpy(g->R + (size_t)columns * p, q, bytes);
-            w->B = g->alpha + (size_t)columns * (size_t)g->over->n;
+            w->B = g->alpha + shs__cells(columns, g->over->n);
             if (SHS__OMP_IF_WEIGHTED(w->root)) g->seats[columns] = w;
         }
     }
@@ -9948,9 +9959,9 @@ SHS__PRIVATE size_t shs__team_end(const shs_omp_options *o, size_t m, size_t k) 
    the last atom where there is no Gram matrix, are the first columns of alpha. */
 SHS__PRIVATE void shs__team_layout(shs__layout *l, shs__omp_group *g, int direct, size_t count, size_t panel, size_t limit) {
     const size_t padded = (size_t)g->over->padded;
-    g->team.T = SHS__CARVE(l, shs_real, shs__layout_product(limit, count, 1));
+    g->team.T = SHS__CARVE(l, shs_real, SHS__PRODUCT(limit, count, 1));
     g->team.squares = SHS__CARVE(l, shs_wide, padded);
-    if (direct) g->team.R = SHS__CARVE(l, shs_real, shs__layout_product((size_t)g->over->p, count, 1));
+    if (direct) g->team.R = SHS__CARVE(l, shs_real, SHS__PRODUCT(g->over->p, count, 1));
     else g->team.R = NULL;
     g->team.panel = panel;
     g->team.limit = limit;
@@ -9965,14 +9976,14 @@ SHS__PRIVATE void shs__team_layout(shs__layout *l, shs__omp_group *g, int direct
    the product D'r takes those rows of it that are there. */
 SHS__PRIVATE size_t shs__stripes_count(int n, int p) {
     const size_t wide = (size_t)shs__kernels_vector()->wide;
-    return shs__layout_product(shs__ctx_chunks((size_t)n, wide), wide, (size_t)p);
+    return SHS__PRODUCT(shs__ctx_chunks((size_t)n, wide), wide, p);
 }
 
 SHS__PRIVATE void shs__stripe_chunk(void *arg, size_t chunk, int worker) {
     const shs__coder *c = (const shs__coder *)arg;
     const shs__omp_dictionary *d = &c->over;
     const int wide = shs__kernels_vector()->wide, first = (int)chunk * wide, count = shs__imin(d->n - first, wide);
-    const size_t at = (size_t)first * (size_t)d->p;
+    const size_t at = shs__cells(first, d->p);
     int l, k;
     (void)worker;
     for (l = 0; l < d->p; l++)
@@ -9988,11 +9999,11 @@ SHS__PRIVATE void shs__stripes_times(const shs__omp_signal *w, const shs_real *M
     const shs__vector_kernels *kernels = shs__kernels_vector();
     const int n = w->over->n, first = stripe * kernels->wide;
     shs_real last[8 * SHS__VECTOR_MOST / sizeof(shs_real)];
-    M += (size_t)first * (size_t)w->over->p;
+    M += shs__cells(first, w->over->p);
     if (first + kernels->wide <= n) kernels->sum_rows(w->present, w->there, x, M, z + first);
     else {
         kernels->sum_rows(w->present, w->there, x, M, last);
-        memcpy(z + first, last, (size_t)(n - first) * sizeof *z);
+        SHS__COPY(z + first, last, n - first);
     }
 }
 
@@ -10012,7 +10023,7 @@ SHS__PRIVATE size_t shs__direct_group(const shs__omp_dictionary *d, int limit) {
 
 /* Room for the codes of signals whose Gram matrix is checked late: the caller's are untouched if it is refused. */
 SHS__PRIVATE void shs__coder_hold(shs__layout *l, shs__coder *c) {
-    const size_t places = shs__layout_product(c->m, (size_t)c->stride, 1);
+    const size_t places = SHS__PRODUCT(c->m, c->stride, 1);
     c->held.m = c->m;
     c->held.stride = c->stride;
     c->held.used = SHS__CARVE(l, int, c->m);
@@ -10030,7 +10041,7 @@ SHS__PRIVATE void shs__omp_gram_chunk(void *arg, size_t chunk, int worker) {
     shs__la_gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, d->n - first, count, d->p, 1, SHS__AT(d->D, d->ldd, 0, first), d->ldd,
                         SHS__AT(d->D, d->ldd, 0, first), d->ldd, 0, SHS__AT(G, ldg, first, first), ldg,
                         c->groups[worker].scratch);
-    for (j = first; j < first + count; j++) memset(SHS__AT(G, ldg, d->n, j), 0, (size_t)(ldg - d->n) * sizeof(shs_real));
+    for (j = first; j < first + count; j++) SHS__CLEAR(SHS__AT(G, ldg, d->n, j), ldg - d->n);
     for (i = first; i < d->n; i++)
         for (j = first; j < shs__imin(i, first + count); j++) *SHS__AT(G, ldg, j, i) = *SHS__AT(G, ldg, i, j);
 }
@@ -10253,7 +10264,7 @@ SHS__OUTLINE void shs__omp_code_team(const shs__coder *c, size_t first, size_t e
     w->atoms = c->codes->atoms + first * (size_t)team->stride;
     for (i = first; i < end; i++) {
         shs__sum_add(&norm2, shs__coder_norm2(c, i));
-        if (team->R) memcpy(team->R + (i - first) * (size_t)p, SHS__AT(c->Y, c->ldy, 0, i), (size_t)p * sizeof(shs_real));
+        if (team->R) SHS__COPY(team->R + (i - first) * (size_t)p, SHS__AT(c->Y, c->ldy, 0, i), p);
     }
     shs__omp_begin(w, shs__sum_value(&norm2), shs__omp_limit_of(c, first), shs__omp_tolerance_of(c, first));
     if (!team->R) shs__coder_correlate(c, g, first, end, team->A);
@@ -10367,7 +10378,7 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
     int i;
     shs__coder_choose_form(c);
     c->own_gram = NULL;
-    if (c->use_gram && !o->gram) c->own_gram = SHS__CARVE(l, shs_real, shs__layout_product(over->ldg, (size_t)n, 1));
+    if (c->use_gram && !o->gram) c->own_gram = SHS__CARVE(l, shs_real, SHS__PRODUCT(over->ldg, n, 1));
     if (over->weighted) values = shs__stripes_count(n, p);
     else if (p) values = shs__la_packed_count(n, p);
     else values = 0;
@@ -10381,8 +10392,8 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
     if (over->weighted || shs__omp_distances(o->selection))
         over->diagonal = SHS__CARVE(l, shs_real, (size_t)shs__omp_padded(n));
     c->sums = SHS__CARVE(l, shs__coder_sums, SHS__CODER_ROUND);
-    c->flags = SHS__CARVE(l, unsigned char, (size_t)workers);
-    c->groups = SHS__CARVE(l, shs__omp_group, (size_t)workers);
+    c->flags = SHS__CARVE(l, unsigned char, workers);
+    c->groups = SHS__CARVE(l, shs__omp_group, workers);
     for (i = 0; i < workers; i++) {
         shs__omp_group counted;
         c->form->layout(l, c, c->groups ? c->groups + i : &counted);
@@ -10759,8 +10770,8 @@ SHS__OUTLINE int shs__omp_code_late(const shs_context *ctx, shs__coder *c, shs_o
         const size_t from = i * (size_t)c->held.stride, to = i * (size_t)codes->stride;
         const size_t rest = (size_t)(codes->stride - c->held.stride);
         codes->used[i] = c->held.used[i];
-        memcpy(codes->atoms + to, c->held.atoms + from, (size_t)c->held.stride * sizeof(int));
-        memcpy(codes->coefs + to, c->held.coefs + from, (size_t)c->held.stride * sizeof(shs_real));
+        SHS__COPY(codes->atoms + to, c->held.atoms + from, c->held.stride);
+        SHS__COPY(codes->coefs + to, c->held.coefs + from, c->held.stride);
         memset(codes->atoms + to + c->held.stride, 0, rest * sizeof(int));
         memset(codes->coefs + to + c->held.stride, 0, rest * sizeof(shs_real));
         if (errors2) errors2[i] = c->held_errors2[i];
@@ -10836,16 +10847,16 @@ SHS__PRIVATE void shs__units_layout(shs__layout *l, shs__units *u) {
     const shs__coder *c = &u->c;
     const size_t p = (size_t)c->over.p, n = (size_t)c->over.n, m = c->m;
     u->each = SHS__CARVE(l, int, m);
-    if (p) u->D = SHS__CARVE(l, shs_real, shs__layout_product(p, n, 1));
+    if (p) u->D = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, n, 1));
     else u->D = NULL;
-    u->Y = SHS__CARVE(l, shs_real, shs__layout_product(p ? p : n, m, 1));
-    if (c->options->gram) u->gram = SHS__CARVE(l, shs_real, shs__layout_product(n, n, 1));
+    u->Y = SHS__CARVE(l, shs_real, SHS__PRODUCT(p ? p : n, m, 1));
+    if (c->options->gram) u->gram = SHS__CARVE(l, shs_real, SHS__PRODUCT(n, n, 1));
     else u->gram = NULL;
     u->tolerances = SHS__CARVE(l, shs_real, m);
     if (c->norms2) u->norms2 = SHS__CARVE(l, shs_real, m);
     else u->norms2 = NULL;
     u->errors2 = SHS__CARVE(l, shs_real, m);
-    u->lambdas = SHS__CARVE(l, shs_real, (size_t)u->lambda_count);
+    u->lambdas = SHS__CARVE(l, shs_real, u->lambda_count);
 }
 
 /* The unit of each signal, or of all together, or of each group. */
@@ -11129,7 +11140,7 @@ SHS__PUBLIC shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const s
     one.over.ldg = (size_t)ldg;
     if (status == SHS_OK) status = shs__omp_one_begin(&one, workspace, workspace_size, atoms, coefs, used, (shs_wide)norm2);
     if (status != SHS_OK) return status;
-    memcpy(one.w.alpha, dty, (size_t)n * sizeof(shs_real));
+    SHS__COPY(one.w.alpha, dty, n);
     if (SHS__OMP_IF_NONNEGATIVE(one.o.nonnegative)) shs__nn_pursue_gram(&one.w, SHS__OMP_GRAM_ALONE);
     else {
         shs__omp_choose(&one.w);
@@ -11442,14 +11453,14 @@ SHS__PRIVATE void shs__lasso_layout_set(shs__layout *l, const shs__lasso *q, shs
     set->atoms = SHS__CARVE(l, int, most);
     set->signs = SHS__CARVE(l, int, most);
     set->order = SHS__CARVE(l, int, most);
-    set->within = SHS__CARVE(l, unsigned char, (size_t)q->c.over.n);
+    set->within = SHS__CARVE(l, unsigned char, q->c.over.n);
     set->H = SHS__CARVE(l, shs_wide, most * most);
     set->L = SHS__CARVE(l, shs_wide, shs__omp_triangle(q->most_set));
     set->u = SHS__CARVE(l, shs_wide, most);
     set->a = SHS__CARVE(l, shs_wide, most);
     set->z = SHS__CARVE(l, shs_wide, most);
     set->scores = SHS__CARVE(l, shs_wide, most);
-    set->column = SHS__CARVE(l, shs_wide, (size_t)q->c.over.p);
+    set->column = SHS__CARVE(l, shs_wide, q->c.over.p);
 }
 
 SHS__PRIVATE void shs__lasso_layout(shs__layout *l, shs__lasso *q, int workers) {
@@ -11457,7 +11468,7 @@ SHS__PRIVATE void shs__lasso_layout(shs__layout *l, shs__lasso *q, int workers) 
     shs__omp_dictionary *over = &c->over;
     const int n = over->n, p = over->p, own = c->use_gram && !c->options->gram;
     const size_t padded = (size_t)shs__omp_padded(n), face = c->use_gram ? (size_t)shs__imin(n, SHS__LASSO_FACE) : 0;
-    const size_t cells = shs__layout_product((size_t)shs__omp_padded((int)face + 1), face, 1);
+    const size_t cells = SHS__PRODUCT((size_t)shs__omp_padded((int)face + 1), face, 1);
     int i;
     c->group = shs__zmin(shs__coder_default_group(n), shs__zmax(c->m, 1));
     c->chunks = shs__ctx_chunks(c->m, c->group);
@@ -11466,26 +11477,26 @@ SHS__PRIVATE void shs__lasso_layout(shs__layout *l, shs__lasso *q, int workers) 
     over->ldg = (size_t)(c->options->gram ? c->options->ldg : over->padded);
     if (p) over->packed = SHS__CARVE(l, shs_real, shs__la_packed_count(n, p));
     else over->packed = NULL;
-    if (own) c->own_gram = SHS__CARVE(l, shs_real, shs__layout_product(padded, (size_t)n, 1));
+    if (own) c->own_gram = SHS__CARVE(l, shs_real, SHS__PRODUCT(padded, n, 1));
     else c->own_gram = NULL;
-    c->flags = SHS__CARVE(l, unsigned char, (size_t)workers);
-    c->groups = SHS__CARVE(l, shs__omp_group, (size_t)workers);
-    q->rooms = SHS__CARVE(l, shs__lasso_room, (size_t)workers);
+    c->flags = SHS__CARVE(l, unsigned char, workers);
+    c->groups = SHS__CARVE(l, shs__omp_group, workers);
+    q->rooms = SHS__CARVE(l, shs__lasso_room, workers);
     q->sums = SHS__CARVE(l, shs__lasso_sums, SHS__CODER_ROUND);
     for (i = 0; i < workers; i++) {
         shs__omp_group unused_group, *g = c->groups ? c->groups + i : &unused_group;
         shs__lasso_room unused_room, *w = q->rooms ? q->rooms + i : &unused_room;
         size_t scratch = p ? shs__la_gemm_scratch(0, (int)c->group, p) : 0;
-        g->alpha = SHS__CARVE(l, shs_real, shs__layout_product(padded, c->group, 1));
-        g->R = SHS__CARVE(l, shs_real, shs__layout_product((size_t)p, c->group, 1));
+        g->alpha = SHS__CARVE(l, shs_real, SHS__PRODUCT(padded, c->group, 1));
+        g->R = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, c->group, 1));
         if (p && own) scratch = shs__zmax(scratch, shs__la_gemm_scratch(n, SHS__GRAM_BLOCK, p));
         g->scratch = SHS__CARVE(l, shs_real, scratch);
         w->members = SHS__CARVE(l, shs__lasso_signal, c->group);
         w->active = SHS__CARVE(l, shs__lasso_signal *, c->group);
-        w->exact = SHS__CARVE(l, shs_wide, shs__layout_product((size_t)(p ? p : n), c->group, 1));
-        w->x = SHS__CARVE(l, shs_real, (size_t)n);
-        w->coefs = SHS__CARVE(l, shs_real, (size_t)n);
-        w->support = SHS__CARVE(l, int, (size_t)n);
+        w->exact = SHS__CARVE(l, shs_wide, SHS__PRODUCT(p ? p : n, c->group, 1));
+        w->x = SHS__CARVE(l, shs_real, n);
+        w->coefs = SHS__CARVE(l, shs_real, n);
+        w->support = SHS__CARVE(l, int, n);
         w->M = SHS__CARVE(l, shs_real, cells);
         w->L = SHS__CARVE(l, shs_real, cells);
         w->a = SHS__CARVE(l, shs_real, face + 16);
@@ -11701,8 +11712,8 @@ SHS__PRIVATE void shs__lasso_load(const shs__lasso *q, shs__lasso_signal *s, con
     const shs_codes *codes = q->c.codes;
     int k;
     s->support = codes->used[at];
-    memcpy(w->support, codes->atoms + at * (size_t)codes->stride, (size_t)s->support * sizeof(int));
-    memset(w->x, 0, (size_t)q->c.over.n * sizeof *w->x);
+    SHS__COPY(w->support, codes->atoms + at * (size_t)codes->stride, s->support);
+    SHS__CLEAR(w->x, q->c.over.n);
     for (k = 0; k < codes->used[at]; k++)
         w->x[codes->atoms[at * (size_t)codes->stride + (size_t)k]] = codes->coefs[at * (size_t)codes->stride + (size_t)k];
 }
@@ -11753,7 +11764,7 @@ SHS__OUTLINE void shs__lasso_residual(const shs__lasso *q, shs__lasso_signal *s,
         shs__sum_add(&product, (shs_wide)coefs[k] * exact[atoms[k]]);
         shs__sum_add(&r2, -(shs_wide)coefs[k] * ((shs_wide)y[atoms[k]] + exact[atoms[k]]));
     }
-    if (!d->p) shs__sum_add(&r2, s->norm2), memset(column + rows, 0, (size_t)(d->padded - rows) * sizeof *column);
+    if (!d->p) shs__sum_add(&r2, s->norm2), SHS__CLEAR(column + rows, d->padded - rows);
     s->r2 = shs__sum_value(&r2);
     s->product = shs__sum_value(&product);
 }
@@ -11773,7 +11784,7 @@ SHS__OUTLINE void shs__lasso_correlate(const shs__lasso *q, const shs__omp_group
     }
     if (!d->p) return;
     shs__la_gemm_packed(d->n, count, d->p, d->packed, g->R, d->p, g->alpha, d->padded, g->scratch);
-    for (i = 0; i < count; i++) memset(SHS__AT(g->alpha, d->padded, d->n, i), 0, (size_t)(d->padded - d->n) * sizeof(shs_real));
+    for (i = 0; i < count; i++) SHS__CLEAR(SHS__AT(g->alpha, d->padded, d->n, i), d->padded - d->n);
 }
 
 /* How far atom j is from the conditions of a minimum, from its slope d_j'r - lambda2 x_j. */
@@ -12032,7 +12043,7 @@ SHS__PRIVATE void shs__lasso_most(const shs__lasso *q, const shs__omp_group *g, 
     const shs__omp_dictionary *d = &q->c.over;
     int i;
     shs__lasso_correlate(q, g, w, -1, count);
-    memset(w->x, 0, (size_t)d->n * sizeof *w->x);
+    SHS__CLEAR(w->x, d->n);
     for (i = 0; i < count; i++) {
         shs__lasso_signal *s = w->active[i];
         s->support = 0;
@@ -12221,7 +12232,7 @@ SHS__PRIVATE shs_status shs__lasso_descents(const shs_context *ctx, shs__lasso *
         codes.atoms += cells;
         codes.coefs += cells;
     }
-    if (fetching && status != SHS_OK) memset(c->codes->used, 0, (size_t)q->count * c->m * sizeof(int));
+    if (fetching && status != SHS_OK) SHS__CLEAR(c->codes->used, (size_t)q->count * c->m);
     e->signals_close(session);
     return status;
 }
@@ -12643,7 +12654,7 @@ typedef struct shs__dl_learner {
 /* The session's part of the learner. */
 SHS__PRIVATE void shs__dl_session_layout(shs__layout *l, shs__dl_learner *w, int stride, int own_codes) {
     size_t p = (size_t)w->p, n = (size_t)w->n, m = w->m;
-    size_t atoms = shs__layout_product(p, n, 1), cells = shs__layout_product(m, (size_t)stride, 1);
+    size_t atoms = SHS__PRODUCT(p, n, 1), cells = SHS__PRODUCT(m, stride, 1);
     size_t stretches = n + cells / SHS__USES_AN_ITEM;
     w->coder.over.p = w->p;
     w->coder.over.n = w->n;
@@ -12653,16 +12664,16 @@ SHS__PRIVATE void shs__dl_session_layout(shs__layout *l, shs__dl_learner *w, int
     shs__coder_layout(l, &w->coder, shs__ctx_workers(w->ctx));
     if (own_codes) shs__codes_layout(l, &w->codes, m, stride);
     if (w->o->update == SHS_UPDATE_NSGK) shs__codes_layout(l, &w->previous, m, stride);
-    if (w->o->update == SHS_UPDATE_MOD) w->gram = SHS__CARVE(l, shs_wide, shs__layout_product(n, n, 1));
+    if (w->o->update == SHS_UPDATE_MOD) w->gram = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, n, 1));
     if (w->o->update == SHS_UPDATE_KSVD) w->last = SHS__CARVE(l, shs_real, p);
     if (w->o->regularisation > 0)
         w->solve =
-            SHS__CARVE(l, shs_wide, shs__layout_product((size_t)shs__ctx_workers(w->ctx), (size_t)stride, (size_t)stride + 1));
+            SHS__CARVE(l, shs_wide, SHS__PRODUCT(shs__ctx_workers(w->ctx), stride, (size_t)stride + 1));
     w->coded = SHS__CARVE(l, shs_real, atoms);
-    w->E = SHS__CARVE(l, shs_real, shs__layout_product(p, m, 1));
+    w->E = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, m, 1));
     if (w->masked) {
-        w->present = SHS__CARVE(l, unsigned char, shs__layout_product(p, m, 1));
-        w->clean = SHS__CARVE(l, shs_real, shs__layout_product(p, m, 1));
+        w->present = SHS__CARVE(l, unsigned char, SHS__PRODUCT(p, m, 1));
+        w->clean = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, m, 1));
     }
     w->chunk_sums = SHS__CARVE(l, shs_wide, shs__ctx_chunks(m, SHS__SIGNALS_A_CHUNK));
     w->uses.start = SHS__CARVE(l, size_t, n + 2);
@@ -12670,7 +12681,7 @@ SHS__PRIVATE void shs__dl_session_layout(shs__layout *l, shs__dl_learner *w, int
     w->uses.slot = SHS__CARVE(l, int, cells);
     w->x_new = SHS__CARVE(l, shs_real, cells);
     w->stretches = SHS__CARVE(l, shs__dl_stretch, stretches);
-    w->stretch_sums = SHS__CARVE(l, shs_real, shs__layout_product(p, stretches, 1));
+    w->stretch_sums = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, stretches, 1));
     w->overlap = SHS__CARVE(l, shs_wide, n);
     w->usage = SHS__CARVE(l, size_t, n);
 }
@@ -12725,7 +12736,7 @@ SHS__PRIVATE void shs__dl_count_uses(shs__dl_learner *w) {
     const shs_codes *codes = w->listed;
     size_t *start = w->uses.start, i, at;
     int j, k;
-    memset(start, 0, ((size_t)w->n + 2) * sizeof *start);
+    SHS__CLEAR(start, ((size_t)w->n + 2));
     for (i = 0; i < w->m; i++)
         for (k = 0; k < codes->used[i]; k++) start[codes->atoms[i * (size_t)codes->stride + (size_t)k] + 2]++;
     for (j = 2; j <= w->n; j++) start[j] += start[j - 1];
@@ -12741,7 +12752,7 @@ SHS__PRIVATE void shs__dl_count_uses(shs__dl_learner *w) {
 SHS__PRIVATE shs_status shs__dl_cpu_code(shs__dl_learner *w, const shs_real *D, shs_omp_report *report) {
     shs_status status;
     int j;
-    if (D != w->coded) memcpy(w->coded, D, (size_t)w->p * (size_t)w->n * sizeof(shs_real));
+    if (D != w->coded) SHS__COPY(w->coded, D, shs__cells(w->p, w->n));
     shs__coder_dictionary(w->ctx, &w->coder, w->coded, w->p);
     status = shs__coder_run(w->ctx, &w->coder, NULL, report);
     w->residual_done = 1;
@@ -12773,14 +12784,14 @@ SHS__OUTLINE void shs__dl_gather_chunk(void *arg, size_t chunk, int worker) {
     const shs__dl_learner *w = (const shs__dl_learner *)arg;
     shs__dl_stretch *stretch = w->stretches + chunk;
     shs_real *sum = w->stretch_sums + chunk * (size_t)w->p, x[SHS__COLUMNS_AT_ONCE];
-    const shs_real *columns[SHS__COLUMNS_AT_ONCE], *d = w->group->atoms + (size_t)stretch->atom * (size_t)w->p;
+    const shs_real *columns[SHS__COLUMNS_AT_ONCE], *d = w->group->atoms + shs__cells(stretch->atom, w->p);
     const shs_real *before = w->coded + (size_t)(w->group->first + stretch->atom) * (size_t)w->p;
     const shs__vector_kernels *kernels = shs__kernels_vector();
     shs__sum energy = SHS_ZERO;
     size_t u, q, count;
     int power = w->group->power;
     (void)worker;
-    memset(sum, 0, (size_t)w->p * sizeof(shs_real));
+    SHS__CLEAR(sum, w->p);
     for (u = stretch->begin; u < stretch->end; u += count) {
         count = shs__zmin(stretch->end - u, SHS__COLUMNS_AT_ONCE);
         for (q = 0; q < count; q++) {
@@ -12839,11 +12850,11 @@ SHS__PRIVATE void shs__dl_cpu_gather(shs__dl_learner *w, const shs_atom_group *g
         }
         g->energy[j] = 0;
     }
-    memset(g->sums, 0, (size_t)w->p * (size_t)g->count * sizeof *g->sums);
+    SHS__CLEAR(g->sums, shs__cells(w->p, g->count));
     shs__ctx_parallel(w->ctx, shs__dl_group_work(w, g, 2), stretches, shs__dl_gather_chunk, w);
     for (c = 0; c < stretches; c++) {
         const shs__dl_stretch *stretch = w->stretches + c;
-        shs__la_axpy_wide(w->p, 1, w->stretch_sums + c * (size_t)w->p, g->sums + (size_t)stretch->atom * (size_t)w->p);
+        shs__la_axpy_wide(w->p, 1, w->stretch_sums + c * (size_t)w->p, g->sums + shs__cells(stretch->atom, w->p));
         g->energy[stretch->atom] += stretch->energy;
     }
 }
@@ -12936,7 +12947,7 @@ SHS__PRIVATE void shs__dl_cpu_update(shs__dl_learner *w, const shs_atom_group *g
     if (changes)
         shs__ctx_parallel(w->ctx, shs__dl_group_work(w, g, 6), shs__ctx_chunks(g->count > 1 ? w->m : uses, SHS__SIGNALS_A_PATCH),
                           g->count > 1 ? shs__dl_update_chunk : shs__dl_update_one_chunk, w);
-    memcpy(w->coded + (size_t)g->first * p, g->atoms, (size_t)g->count * p * sizeof(shs_real));
+    SHS__COPY(w->coded + (size_t)g->first * p, g->atoms, (size_t)g->count * p);
 }
 
 enum { SHS__SIGNALS_SOLVED = 64 }; /* by one chunk */
@@ -13040,7 +13051,7 @@ SHS__PRIVATE shs_status shs__dl_stage_code(shs__dl_learner *w, const shs_real *D
     shs_real *errors2 = w->o->replace == SHS_REPLACE_WORST ? w->errors2 : NULL; /* nothing else asks for them */
     shs_status status = SHS_OK;
     if (e) {
-        memcpy(w->coded, D, (size_t)w->p * (size_t)w->n * sizeof(shs_real));
+        SHS__COPY(w->coded, D, shs__cells(w->p, w->n));
         status = e->signals_dictionary(w->remote, D, w->p);
         if (status == SHS_OK) status = e->signals_code(w->remote, errors2, w->usage, report);
     }
@@ -13065,7 +13076,7 @@ SHS__PRIVATE shs_status shs__dl_stage_update(shs__dl_learner *w, const shs_atom_
     const shs_engine *e = w->engine;
     size_t p = (size_t)w->p;
     shs_status status = e ? e->signals_update(w->remote, g) : SHS_OK;
-    if (e && status == SHS_OK) memcpy(w->coded + (size_t)g->first * p, g->atoms, (size_t)g->count * p * sizeof(shs_real));
+    if (e && status == SHS_OK) SHS__COPY(w->coded + (size_t)g->first * p, g->atoms, (size_t)g->count * p);
     if (shs__dl_stage_here(w, 1, &status)) shs__dl_cpu_update(w, g);
     return status;
 }
@@ -13087,7 +13098,7 @@ SHS__PRIVATE shs_status shs__dl_stage_cross(shs__dl_learner *w, shs_wide *B) {
     size_t i;
     int k;
     if (!shs__dl_stage_here(w, 1, &status)) return status;
-    memset(B, 0, (size_t)w->p * (size_t)w->n * sizeof *B);
+    SHS__CLEAR(B, shs__cells(w->p, w->n));
     for (i = 0; i < w->m; i++)
         for (k = 0; k < w->codes.used[i]; k++) {
             size_t at = i * (size_t)w->codes.stride + (size_t)k;
@@ -13103,7 +13114,7 @@ SHS__PRIVATE shs_status shs__dl_stage_round(shs__dl_learner *w, const shs_atom_r
     shs_status status = SHS_UNSUPPORTED;
     if (e && e->signals_round && !shs__ctx_distributed(w->ctx)) status = e->signals_round(w->remote, round);
     *done = status != SHS_UNSUPPORTED && status != SHS_NO_MEMORY;
-    if (status == SHS_OK) memcpy(w->coded, round->D, (size_t)w->p * (size_t)w->n * sizeof(shs_real));
+    if (status == SHS_OK) SHS__COPY(w->coded, round->D, shs__cells(w->p, w->n));
     if (*done) return status;
     return SHS_OK;
 }
@@ -13212,7 +13223,7 @@ SHS__PRIVATE shs_status shs__dl_power_steps(shs__dl_learner *w, shs_atom_group *
             const shs_real *d = SHS__AT(g->atoms, w->p, 0, j);
             w->energy[j] = 0;
             if (w->flagged[j]) continue;
-            memcpy(w->last, d, (size_t)w->p * sizeof *d);
+            SHS__COPY(w->last, d, w->p);
             shs__dl_take_atom(w, g, j);
             w->energy[j] = shs__dl_moved(w->p, SHS__AT(g->sums, w->p, 0, j), w->last) > still;
         }
@@ -13254,7 +13265,7 @@ SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int 
     if (g.update == SHS_UPDATE_NSGK) shs__dl_list_previous(w);
     for (; g.first < w->n; g.first += group) {
         g.count = shs__imin(group, w->n - g.first);
-        g.energy = g.sums + (size_t)w->p * (size_t)g.count; /* the reduction takes both */
+        g.energy = g.sums + shs__cells(w->p, g.count); /* the reduction takes both */
         g.atoms = SHS__AT(w->D, w->p, 0, g.first);
         g.want_residual = g.first + g.count < w->n;
         g.want_codes = g.want_residual || want_codes || !last;
@@ -13348,7 +13359,7 @@ SHS__PRIVATE shs_status shs__dl_project(shs__dl_ipr *r, int p, int n, shs_wide m
     r->eigh.scale = shs__eigh_scale(largest);
     shs__eigh_copy(&r->eigh, r->G, n);
     status = shs__eigh_solve(&r->eigh, k, r->values, r->vectors, n);
-    memset(r->Z, 0, (size_t)p * (size_t)n * sizeof *r->Z);
+    SHS__CLEAR(r->Z, shs__cells(p, n));
     for (i = 0; i < k && status == SHS_OK; i++)
         for (j = 0; j < n && r->values[i] > 0; j++)
             *SHS__AT(r->Z, p, i, j) = SHS__WSQRT(r->values[i]) * *SHS__AT(r->vectors, n, j, i);
@@ -13358,7 +13369,7 @@ SHS__PRIVATE shs_status shs__dl_project(shs__dl_ipr *r, int p, int n, shs_wide m
 /* Z is rotated to where it fits the signals best: by WV' of BZ' = W S V'. */
 SHS__PRIVATE void shs__dl_rotate(shs__dl_ipr *r, int p, int n) {
     int i, j, l;
-    memset(r->W, 0, (size_t)p * (size_t)p * sizeof *r->W);
+    SHS__CLEAR(r->W, shs__cells(p, p));
     for (j = 0; j < n; j++)
         for (i = 0; i < p; i++)
             for (l = 0; l < p; l++) *SHS__AT(r->W, p, l, i) += *SHS__AT(r->B, p, l, j) * *SHS__AT(r->Z, p, i, j);
@@ -13366,7 +13377,7 @@ SHS__PRIVATE void shs__dl_rotate(shs__dl_ipr *r, int p, int n) {
     shs__dl_orthonormal_columns(p, r->W);
     for (j = 0; j < n; j++) {
         shs_wide *z = SHS__AT(r->Z, p, 0, j), norm;
-        memset(r->t, 0, (size_t)p * sizeof *r->t);
+        SHS__CLEAR(r->t, p);
         for (i = 0; i < p; i++) {
             shs_wide part = shs__la_dot_wide(p, SHS__AT(r->V, p, 0, i), z);
             for (l = 0; l < p; l++) r->t[l] += part * *SHS__AT(r->W, p, l, i);
@@ -13477,7 +13488,7 @@ SHS__PRIVATE shs_status shs__dl_take_worst(shs__dl_learner *w, shs_real *d, int 
     if (owner >= worst) owner = rank;
     else owner = (shs_wide)INT_MAX;
     status = shs__ctx_reduce(w->ctx, &owner, 1, SHS_REDUCE_MIN);
-    memset(column, 0, (size_t)w->p * sizeof *column);
+    SHS__CLEAR(column, w->p);
     if (owner <= rank && owner >= rank) {
         shs__la_axpy_wide(w->p, 1, SHS__AT(w->coder.Y, w->coder.ldy, 0, at), column);
         w->errors2[at] = 0;
@@ -13545,7 +13556,7 @@ SHS__PRIVATE void shs__dl_keep_best(shs__dl_learner *w, int updates, shs_wide rm
     w->report.best_iteration = updates;
     w->report.rmse = rmse;
     w->report.mean_atoms = mean_atoms;
-    memcpy(w->best, w->D, (size_t)w->p * (size_t)w->n * sizeof(shs_real));
+    SHS__COPY(w->best, w->D, shs__cells(w->p, w->n));
 }
 
 /* ||Y - DX||_F / sqrt(p m) over all ranks, or of what is there, with X as the updates have left it. mine: how this rank is. */
@@ -13579,9 +13590,9 @@ SHS__PRIVATE shs_status shs__dl_iterate(shs__dl_learner *w, int k, shs_ksvd_reco
     if (status != SHS_OK) return status;
     shs__dl_keep_best(w, k, record->rmse_coding, record->mean_atoms);
     for (j = 0; j < w->n; j++) record->atoms_used += w->usage[j] > 0;
-    if (errors) errors += (size_t)k * (size_t)w->report.round_stride;
+    if (errors) errors += shs__cells(k, w->report.round_stride);
     if (w->report.usage_history)
-        memcpy(w->report.usage_history + (size_t)k * (size_t)w->n, w->usage, (size_t)w->n * sizeof(size_t));
+        SHS__COPY(w->report.usage_history + shs__cells(k, w->n), w->usage, w->n);
     mine = shs__ctx_progress(w->ctx, "learning", (size_t)k, (size_t)o->iterations, record->rmse_coding);
     w->mu = shs__dl_mu(o, iteration);
     if (mine == SHS_OK && w->mu > 0) mine = shs__dl_stage_solve(w);
@@ -13710,13 +13721,13 @@ SHS__PRIVATE int shs__dl_same_direction(int p, const shs_real *a, const shs_real
 /* Fetches the signals that have these numbers among all ranks' signals, as columns of w->sums. */
 SHS__PRIVATE shs_status shs__dl_fetch_signals(shs__dl_learner *w, uint64_t first, int count) {
     int j;
-    memset(w->sums, 0, (size_t)w->p * (size_t)count * sizeof *w->sums);
+    SHS__CLEAR(w->sums, shs__cells(w->p, count));
     for (j = 0; j < count; j++) {
         uint64_t i = shs_random_permuted(first + (uint64_t)j, (uint64_t)w->all_m, shs__random_mix(w->o->seed));
         if (i >= w->offset && i - w->offset < w->m)
-            shs__la_axpy_wide(w->p, 1, SHS__AT(w->coder.Y, w->coder.ldy, 0, i - w->offset), w->sums + (size_t)j * (size_t)w->p);
+            shs__la_axpy_wide(w->p, 1, SHS__AT(w->coder.Y, w->coder.ldy, 0, i - w->offset), w->sums + shs__cells(j, w->p));
     }
-    return shs__ctx_reduce(w->ctx, w->sums, (size_t)w->p * (size_t)count, SHS_REDUCE_SUM);
+    return shs__ctx_reduce(w->ctx, w->sums, shs__cells(w->p, count), SHS_REDUCE_SUM);
 }
 
 /* Signals in random order, normalised; zeros and copies of earlier ones are passed over. What is missing stays for random
@@ -13730,8 +13741,8 @@ SHS__PRIVATE shs_status shs__dl_start_from_signals(shs__dl_learner *w, int *made
         next += (uint64_t)count;
         for (j = 0; j < count; j++) {
             shs_real *d = w->D + (size_t)*made * (size_t)w->p;
-            if (!shs__dl_unit(w->p, w->sums + (size_t)j * (size_t)w->p, d)) continue;
-            for (i = 0; i < *made && !shs__dl_same_direction(w->p, d, w->D + (size_t)i * (size_t)w->p);) i++;
+            if (!shs__dl_unit(w->p, w->sums + shs__cells(j, w->p), d)) continue;
+            for (i = 0; i < *made && !shs__dl_same_direction(w->p, d, w->D + shs__cells(i, w->p));) i++;
             *made += i == *made;
         }
     }
@@ -13746,18 +13757,18 @@ SHS__PRIVATE shs_status shs__dl_start_atoms(shs__dl_learner *w, const shs_real *
     shs_random_seed(&r, shs__random_mix(o->seed));
     if (o->start == SHS_START_GIVEN) {
         for (j = 0; j < w->n; j++)
-            memcpy(w->D + (size_t)j * (size_t)w->p, SHS__AT(given, ldd, 0, j), (size_t)w->p * sizeof(shs_real));
+            SHS__COPY(w->D + shs__cells(j, w->p), SHS__AT(given, ldd, 0, j), w->p);
         if (o->first_iteration > 0) return SHS_OK;
         return shs_normalize_columns(w->p, w->n, w->D, w->p, NULL);
     }
     if (o->start == SHS_START_DCT) {
         int width = o->patch_width, height = o->patch_height;
         if (width < 1 || height < 1) return SHS_BAD_START;
-        if (shs__layout_product((size_t)width, (size_t)height, (size_t)o->patch_channels) != (size_t)w->p) return SHS_BAD_START;
+        if (SHS__PRODUCT(width, height, o->patch_channels) != (size_t)w->p) return SHS_BAD_START;
         return shs_dictionary_dct(width, height, o->patch_channels, w->n, w->D, w->p);
     }
     if (o->start == SHS_START_SIGNALS) status = shs__dl_start_from_signals(w, &made);
-    for (j = made; j < w->n; j++) shs__dl_random_atom(w->p, w->D + (size_t)j * (size_t)w->p, &r);
+    for (j = made; j < w->n; j++) shs__dl_random_atom(w->p, w->D + shs__cells(j, w->p), &r);
     return status;
 }
 
@@ -13775,15 +13786,15 @@ SHS__PRIVATE shs_status shs__dl_start(shs__dl_learner *w, const shs_real *given,
 
 /* stride as in the options already checked; own_codes: the caller has none to offer. */
 SHS__PRIVATE void shs__dl_layout(shs__layout *l, shs__dl_learner *w, int stride, int own_codes) {
-    size_t p = (size_t)w->p, n = (size_t)w->n, atoms = shs__layout_product(p, n, 1);
+    size_t p = (size_t)w->p, n = (size_t)w->n, atoms = SHS__PRODUCT(p, n, 1);
     shs__dl_session_layout(l, w, stride, own_codes);
     if (w->o->coherence > 0) {
-        size_t square = shs__layout_product(p, p, 1), k = p < n ? p : n;
+        size_t square = SHS__PRODUCT(p, p, 1), k = p < n ? p : n;
         shs__eigh_layout(l, w->ctx, w->n, 1, &w->ipr.eigh);
-        w->ipr.B = SHS__CARVE(l, shs_wide, shs__layout_product(p, n + SHS__TELLS, 1));
-        w->ipr.G = SHS__CARVE(l, shs_wide, shs__layout_product(n, n, 1));
+        w->ipr.B = SHS__CARVE(l, shs_wide, SHS__PRODUCT(p, n + SHS__TELLS, 1));
+        w->ipr.G = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, n, 1));
         w->ipr.values = SHS__CARVE(l, shs_wide, k);
-        w->ipr.vectors = SHS__CARVE(l, shs_wide, shs__layout_product(n, k, 1));
+        w->ipr.vectors = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, k, 1));
         w->ipr.Z = SHS__CARVE(l, shs_wide, atoms);
         w->ipr.W = SHS__CARVE(l, shs_wide, square);
         w->ipr.V = SHS__CARVE(l, shs_wide, square);
@@ -13805,11 +13816,11 @@ SHS__PRIVATE void shs__dl_layout(shs__layout *l, shs__dl_learner *w, int stride,
     }
     w->D = SHS__CARVE(l, shs_real, atoms);
     w->best = SHS__CARVE(l, shs_real, atoms);
-    w->sums = SHS__CARVE(l, shs_wide, shs__layout_product(p + 1, n + SHS__TELLS, 1));
+    w->sums = SHS__CARVE(l, shs_wide, SHS__PRODUCT(p + 1, n + SHS__TELLS, 1));
     w->energy = SHS__CARVE(l, shs_wide, n + 5 + SHS__TELLS);
     w->errors2 = SHS__CARVE(l, shs_real, w->m);
     w->flagged = SHS__CARVE(l, unsigned char, n);
-    w->panel = SHS__CARVE(l, shs_real, shs__layout_product(n, SHS__PANEL, 1));
+    w->panel = SHS__CARVE(l, shs_real, SHS__PRODUCT(n, SHS__PANEL, 1));
     w->scratch = SHS__CARVE(l, shs_real, shs__la_gemm_scratch(w->n, SHS__PANEL, w->p));
 }
 
@@ -13925,7 +13936,7 @@ SHS__PRIVATE shs_status shs__dl_count_signals(shs__dl_learner *w) {
     for (first = 0; shs__ctx_distributed(ctx) && first < ctx->ranks; first += at_once) {
         int count = shs__imin(at_once, ctx->ranks - first), mine = ctx->rank - first;
         shs_status status;
-        memset(shares, 0, 2 * (size_t)count * sizeof *shares);
+        SHS__CLEAR(shares, 2 * (size_t)count);
         if (mine >= 0 && mine < count) {
             shares[2 * mine] = (shs_wide)w->m;
             shares[2 * mine + 1] = 1;
@@ -14068,7 +14079,7 @@ SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t 
     started = status == SHS_OK;
     if (started) {
         const shs_real *before = report ? report->dictionary : NULL;
-        memcpy(w.best, w.D, (size_t)p * (size_t)n * sizeof(shs_real));
+        SHS__COPY(w.best, w.D, shs__cells(p, n));
         if (report) report->dictionary = w.D;
         status = shs__dl_learn(&w);
         if (report) report->dictionary = before;
@@ -14076,7 +14087,7 @@ SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t 
     if (status == SHS_OK && codes) status = shs__dl_final_codes(&w, codes);
     if (started && codes && status != SHS_OK) memset(codes->used, 0, m * sizeof(int));
     if (started && (status == SHS_OK || status == SHS_CANCELLED)) {
-        for (j = 0; j < n; j++) memcpy(SHS__AT(D, ldd, 0, j), w.best + (size_t)j * (size_t)p, (size_t)p * sizeof(shs_real));
+        for (j = 0; j < n; j++) SHS__COPY(SHS__AT(D, ldd, 0, j), w.best + shs__cells(j, p), p);
         if (report) *report = w.report;
     }
     shs__dl_stage_close(&w);
@@ -14096,8 +14107,8 @@ SHS__PUBLIC shs_status shs_dictionary_coherence(const shs_context *ctx, int p, i
     if (!mu) return SHS_BAD_OUTPUT;
     if (!shs__finite_columns(p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
     while (shs__layout_next(ctx, &l, &status)) {
-        norms = SHS__CARVE(&l, shs_real, (size_t)n);
-        panel = SHS__CARVE(&l, shs_real, shs__layout_product((size_t)n, SHS__PANEL, 1));
+        norms = SHS__CARVE(&l, shs_real, n);
+        panel = SHS__CARVE(&l, shs_real, SHS__PRODUCT(n, SHS__PANEL, 1));
         scratch = SHS__CARVE(&l, shs_real, shs__la_gemm_scratch(n, SHS__PANEL, p));
     }
     if (status != SHS_OK) return status;
@@ -14170,16 +14181,16 @@ typedef struct shs__on_learner {
 
 SHS__PRIVATE void shs__on_layout(shs__layout *l, shs__on_learner *s, int stride) {
     shs__dl_learner *w = &s->w;
-    size_t p = (size_t)w->p, n = (size_t)w->n, square = shs__layout_product(n, n, 1);
-    size_t atoms = shs__layout_product(p, n, 1), rest = n + SHS__ON_COUNTS + SHS__TELLS;
+    size_t p = (size_t)w->p, n = (size_t)w->n, square = SHS__PRODUCT(n, n, 1);
+    size_t atoms = SHS__PRODUCT(p, n, 1), rest = n + SHS__ON_COUNTS + SHS__TELLS;
     int fits = square < SIZE_MAX / 4 && atoms < SIZE_MAX / 4;
     shs__dl_layout(l, w, stride, 1);
     s->A = SHS__CARVE(l, shs_wide, square);
     s->B = SHS__CARVE(l, shs_wide, atoms);
     s->fresh = SHS__CARVE(l, shs_wide, fits ? square + atoms + rest : SIZE_MAX);
-    s->shares = SHS__CARVE(l, shs_real, shs__layout_product(n, SHS__PANEL, 1));
-    s->moved = SHS__CARVE(l, shs_real, shs__layout_product(p, SHS__PANEL, 1));
-    s->moves = SHS__CARVE(l, shs_wide, shs__layout_product(p, SHS__PANEL, 1));
+    s->shares = SHS__CARVE(l, shs_real, SHS__PRODUCT(n, SHS__PANEL, 1));
+    s->moved = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, SHS__PANEL, 1));
+    s->moves = SHS__CARVE(l, shs_wide, SHS__PRODUCT(p, SHS__PANEL, 1));
     s->scratch = SHS__CARVE(l, shs_real, shs__la_gemm_scratch(w->p, SHS__PANEL, w->n));
 }
 
@@ -14331,7 +14342,7 @@ SHS__PRIVATE void shs__on_set_used(shs_wide *ajj, int used) {
 /* Signals since unused atoms were looked for, where `batches` full ones came before. */
 SHS__PRIVATE shs_wide shs__on_seen(const shs__on_learner *s, size_t batches) {
     const size_t ranks = shs__ctx_distributed(s->w.ctx) ? (size_t)s->w.ctx->ranks : 1;
-    const size_t batch = shs__layout_product(s->o->batch, ranks, 1);
+    const size_t batch = SHS__PRODUCT(s->o->batch, ranks, 1);
     const size_t between = shs__zmax(s->o->replace_every / batch + (s->o->replace_every % batch > 0), 1);
     return (shs_wide)(batches % between) * (shs_wide)batch;
 }
@@ -14345,7 +14356,7 @@ SHS__PRIVATE void shs__on_forget_atom(shs__on_learner *s, int j, const shs_real 
         shs__la_axpy_wide(s->w.p, -*both, d, SHS__AT(s->B, s->w.p, 0, k));
         *both = 0;
     }
-    memset(SHS__AT(s->B, s->w.p, 0, j), 0, (size_t)s->w.p * sizeof *s->B);
+    SHS__CLEAR(SHS__AT(s->B, s->w.p, 0, j), s->w.p);
 }
 
 /* Replaces atoms when it is time to; `best` keeps those before. */
@@ -14460,7 +14471,7 @@ SHS__PUBLIC int shs_shuffled_signals(void *user, int p, size_t most, shs_real *Y
     for (*count = 0; *count < most && m > 0 && from->delivered / m < epochs; ++*count, from->delivered++) {
         uint64_t key = shs__random_mix(from->seed + from->delivered / m);
         size_t i = (size_t)shs_random_permuted(from->delivered % m, m, key);
-        memcpy(Y + *count * (size_t)p, SHS__AT(from->Y, from->ldy ? from->ldy : p, 0, i), (size_t)p * sizeof *Y);
+        SHS__COPY(Y + *count * (size_t)p, SHS__AT(from->Y, from->ldy ? from->ldy : p, 0, i), p);
     }
     return 0;
 }
@@ -14577,8 +14588,8 @@ SHS__OUTLINE shs_status shs__on_check(shs__on_learner *s, int p, int n, const sh
     if (report && !SHS__ZEROED(report)) return SHS_BAD_OUTPUT;
     if (o->first_batch > 0) {
         if (!report || !report->sums_xx || !report->sums_yx) return SHS_BAD_OUTPUT;
-        if (!shs__wide_finite((size_t)n * (size_t)n, report->sums_xx) ||
-            !shs__wide_finite((size_t)p * (size_t)n, report->sums_yx))
+        if (!shs__wide_finite(shs__cells(n, n), report->sums_xx) ||
+            !shs__wide_finite(shs__cells(p, n), report->sums_yx))
             return SHS_NOT_FINITE;
     }
     if (o->start == SHS_START_GIVEN && !shs__finite_columns(p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
@@ -14648,11 +14659,11 @@ SHS__PUBLIC shs_status shs_online_ex(const shs_context *ctx, int p, int n, shs_s
         if (report) report->dictionary = before;
     }
     if (started && (status == SHS_OK || status == SHS_CANCELLED)) {
-        for (j = 0; j < n; j++) memcpy(SHS__AT(D, ldd, 0, j), SHS__AT(s.w.D, p, 0, j), (size_t)p * sizeof *D);
+        for (j = 0; j < n; j++) SHS__COPY(SHS__AT(D, ldd, 0, j), SHS__AT(s.w.D, p, 0, j), p);
         for (j = 0; j < n && s.report.sums_xx; j++)
             for (i = 0; i < n; i++)
                 *SHS__AT(s.report.sums_xx, n, i, j) = s.A[i < j ? (size_t)j * ld + (size_t)i : (size_t)i * ld + (size_t)j];
-        if (s.report.sums_yx) memcpy(s.report.sums_yx, s.B, (size_t)p * ld * sizeof *s.B);
+        if (s.report.sums_yx) SHS__COPY(s.report.sums_yx, s.B, (size_t)p * ld);
         if (report) *report = s.report;
     }
     shs__layout_release(s.w.ctx, &l);
@@ -14689,9 +14700,9 @@ SHS__PRIVATE shs_status shs__patch_image(const shs_image *image, int need_pixels
 #endif
     g->image = *image;
     g->image.channels = shs__imax(image->channels, 1);
-    row = shs__layout_product((size_t)image->width, (size_t)g->image.channels, 1);
+    row = SHS__PRODUCT(image->width, g->image.channels, 1);
     if (image->row_stride == 0) g->image.row_stride = row;
-    if (shs__layout_product(shs__zmax(row, image->row_stride), (size_t)image->height, 8) == SIZE_MAX) return SHS_TOO_LARGE;
+    if (SHS__PRODUCT(shs__zmax(row, image->row_stride), image->height, 8) == SIZE_MAX) return SHS_TOO_LARGE;
     if (g->image.row_stride < row) return SHS_BAD_IMAGE;
     return SHS_OK;
 }
@@ -14816,11 +14827,11 @@ SHS__PRIVATE void shs__patch_get(const shs__patch_grid *g, size_t index, shs_rea
     int area = g->set.width * g->set.height, x0, y0, c, row, i;
     shs__patch_position(g, index, &x0, &y0);
     for (c = 0; c < g->image.channels; c++) {
-        shs_real *plane = y + (size_t)c * (size_t)area;
+        shs_real *plane = y + shs__cells(c, area);
         shs_real mean = 0;
         for (row = 0; row < g->set.height; row++) {
-            size_t at = (size_t)(y0 + row) * g->image.row_stride + (size_t)x0 * (size_t)g->image.channels + (size_t)c;
-            shs__patch_pixels(&g->image, at, g->image.channels, g->set.width, plane + (size_t)row * (size_t)g->set.width);
+            size_t at = (size_t)(y0 + row) * g->image.row_stride + shs__cells(x0, g->image.channels) + (size_t)c;
+            shs__patch_pixels(&g->image, at, g->image.channels, g->set.width, plane + shs__cells(row, g->set.width));
         }
         if (!g->set.keep_mean) {
             mean = shs__patch_mean(area, plane);
@@ -14916,15 +14927,15 @@ SHS__PRIVATE void shs__patch_put_chunk(void *arg, size_t chunk, int worker) {
         shs__patch_position(g, w->first + k, &x0, &y0);
         if (y0 >= bottom && g->set.mode != SHS_PATCH_MODE_RANDOM) break;
         for (row = shs__imax(y0, top); row < shs__imin(y0 + g->set.height, bottom); row++) {
-            size_t pixel = (size_t)row * (size_t)g->image.width + (size_t)x0;
+            size_t pixel = shs__cells(row, g->image.width) + (size_t)x0;
             for (c = 0; c < g->image.channels; c++) {
                 shs_real mean = w->put_means ? w->put_means[k * (size_t)g->image.channels + (size_t)c] : 0;
-                const shs_real *from = z + ((size_t)c * (size_t)g->set.height + (size_t)(row - y0)) * (size_t)g->set.width;
+                const shs_real *from = z + (shs__cells(c, g->set.height) + (size_t)(row - y0)) * (size_t)g->set.width;
                 shs_real *to = w->sum + pixel * (size_t)g->image.channels + (size_t)c;
                 if (g->image.channels == 1)
                     for (i = 0; i < g->set.width; i++) to[i] += from[i] * scale + mean;
                 else
-                    for (i = 0; i < g->set.width; i++) to[(size_t)i * (size_t)g->image.channels] += from[i] * scale + mean;
+                    for (i = 0; i < g->set.width; i++) to[shs__cells(i, g->image.channels)] += from[i] * scale + mean;
             }
             for (i = 0; i < g->set.width; i++) w->weight[pixel + (size_t)i] += 1;
         }
@@ -15025,14 +15036,14 @@ typedef struct shs__patch_coding {
 SHS__PRIVATE void shs__patch_layout(shs__layout *l, shs__patch_coding *w, int workers) {
     shs__patch_job *job = &w->job;
     size_t p = (size_t)job->g.p, channels = (size_t)job->g.image.channels,
-           pixels = (size_t)job->g.image.width * (size_t)job->g.image.height;
+           pixels = shs__cells(job->g.image.width, job->g.image.height);
     w->coder.m = w->batch;
     shs__coder_layout(l, &w->coder, workers);
     shs__codes_layout(l, &w->codes, w->batch, w->coder.stride);
-    job->Z = job->Y = SHS__CARVE(l, shs_real, shs__layout_product(w->batch, p, 1));
-    job->put_means = job->means = SHS__CARVE(l, shs_real, shs__layout_product(w->batch, channels, 1));
+    job->Z = job->Y = SHS__CARVE(l, shs_real, SHS__PRODUCT(w->batch, p, 1));
+    job->put_means = job->means = SHS__CARVE(l, shs_real, SHS__PRODUCT(w->batch, channels, 1));
     job->put_norms = job->norms = SHS__CARVE(l, shs_real, w->batch);
-    job->sum = SHS__CARVE(l, shs_real, shs__layout_product(pixels, channels, 1));
+    job->sum = SHS__CARVE(l, shs_real, SHS__PRODUCT(pixels, channels, 1));
     job->weight = SHS__CARVE(l, shs_real, pixels);
 }
 
@@ -15060,9 +15071,9 @@ SHS__PRIVATE shs_status shs__patch_code(const shs_context *ctx, shs__patch_codin
 /* Batch by batch: out of the image, through the dictionary, back. */
 SHS__OUTLINE shs_status shs__patch_batches(const shs_context *ctx, shs__patch_coding *w, shs_omp_report *total) {
     shs__patch_job *job = &w->job;
-    const size_t all = job->g.set.count, pixels = (size_t)job->g.image.width * (size_t)job->g.image.height;
+    const size_t all = job->g.set.count, pixels = shs__cells(job->g.image.width, job->g.image.height);
     shs_status status = SHS_OK;
-    memset(job->sum, 0, pixels * (size_t)job->g.image.channels * sizeof(shs_real));
+    SHS__CLEAR(job->sum, pixels * (size_t)job->g.image.channels);
     memset(job->weight, 0, pixels * sizeof(shs_real));
     for (job->first = 0; job->first < all && status == SHS_OK; job->first += w->batch) {
         shs_omp_report report = SHS_ZERO;
@@ -15192,13 +15203,13 @@ typedef struct shs__noise_patches {
 
 SHS__PRIVATE void shs__noise_layout(shs__layout *l, shs__noise_patches *w) {
     const int p = SHS__NOISE_P, area = p * p;
-    w->plane = SHS__CARVE(l, shs_real, shs__layout_product((size_t)w->width, (size_t)w->height, 1));
-    w->panel = SHS__CARVE(l, shs_real, (size_t)(p * SHS__NOISE_PANEL));
-    w->product = SHS__CARVE(l, shs_real, (size_t)area);
+    w->plane = SHS__CARVE(l, shs_real, SHS__PRODUCT(w->width, w->height, 1));
+    w->panel = SHS__CARVE(l, shs_real, p * SHS__NOISE_PANEL);
+    w->product = SHS__CARVE(l, shs_real, area);
     w->scratch = SHS__CARVE(l, shs_real, shs__la_gemm_scratch(p, p, SHS__NOISE_PANEL));
-    w->mean = SHS__CARVE(l, shs_wide, (size_t)p);
-    w->covariance = SHS__CARVE(l, shs_wide, (size_t)area);
-    w->values = SHS__CARVE(l, shs_wide, (size_t)p);
+    w->mean = SHS__CARVE(l, shs_wide, p);
+    w->covariance = SHS__CARVE(l, shs_wide, area);
+    w->values = SHS__CARVE(l, shs_wide, p);
 }
 
 /* The squares of a patch's central differences. */
@@ -15261,13 +15272,13 @@ SHS__PRIVATE shs_status shs__noise_values(const shs_context *ctx, shs__noise_pat
     int x, y, i, j, count = 0;
     w->patches = 0;
     w->clipped = 0;
-    memset(w->mean, 0, (size_t)p * sizeof *w->mean);
-    memset(w->covariance, 0, (size_t)(p * p) * sizeof *w->covariance);
+    SHS__CLEAR(w->mean, p);
+    SHS__CLEAR(w->covariance, p * p);
     for (y = 0; y + side <= w->height; y += w->step)
         for (x = 0; x + side <= w->width; x += w->step) {
             shs_real *patch = w->panel + count * p;
             for (i = 0; i < side; i++)
-                memcpy(patch + i * side, SHS__AT(w->plane, w->width, x, y + i), (size_t)side * sizeof *patch);
+                SHS__COPY(patch + i * side, SHS__AT(w->plane, w->width, x, y + i), side);
             if (!shs__noise_counts(w, patch, limit) || ++count < SHS__NOISE_PANEL) continue;
             shs__noise_add(w, count);
             count = 0;
@@ -15294,7 +15305,7 @@ SHS__PRIVATE shs_wide shs__noise_level(const shs__noise_patches *w) {
 
 /* How many values of the plane are `value`, and *next: the nearest one above it (below it where sign is -1). */
 SHS__PRIVATE size_t shs__noise_count(const shs__noise_patches *w, shs_real value, int sign, shs_real *next) {
-    const size_t count = (size_t)w->width * (size_t)w->height;
+    const size_t count = shs__cells(w->width, w->height);
     shs_real nearest = SHS__REAL_MAX;
     size_t i, equal = 0;
     for (i = 0; i < count; i++) {
@@ -15309,7 +15320,7 @@ SHS__PRIVATE size_t shs__noise_count(const shs__noise_patches *w, shs_real value
 /* Where the plane was clipped at its smallest value, or with sign -1 its largest: more pixels have it than the value beside it,
    which in the tail of noise they would not. Returns the value, or what no pixel goes beyond. */
 SHS__PRIVATE shs_real shs__noise_clip(const shs__noise_patches *w, int sign) {
-    const size_t count = (size_t)w->width * (size_t)w->height;
+    const size_t count = shs__cells(w->width, w->height);
     shs_real end = w->plane[0], next, after;
     size_t i, equal;
     for (i = 1; i < count; i++)
@@ -15323,7 +15334,7 @@ SHS__PRIVATE shs_real shs__noise_clip(const shs__noise_patches *w, int sign) {
 
 SHS__PRIVATE shs_status shs__noise_read(const shs__patch_grid *g, shs__noise_patches *w, int channel) {
     shs_wide mean = 0;
-    size_t i, count = (size_t)w->width * (size_t)w->height;
+    size_t i, count = shs__cells(w->width, w->height);
     int y;
     for (y = 0; y < w->height; y++)
         shs__patch_pixels(&g->image, (size_t)y * g->image.row_stride + (size_t)channel, g->image.channels, w->width,
@@ -15531,7 +15542,7 @@ SHS__PRIVATE void shs__px_view_block(shs__view *v, int first_line, int lines) {
     const shs_cube *c = v->cube;
     v->first_line = first_line;
     v->count_lines = lines;
-    if (c->mask) v->mask = c->mask + (size_t)first_line * (size_t)v->samples;
+    if (c->mask) v->mask = c->mask + shs__cells(first_line, v->samples);
     else v->mask = NULL;
     if (c->sample_stride || c->line_stride || c->band_stride) {
         v->ss = c->sample_stride;
@@ -15563,7 +15574,7 @@ SHS__PRIVATE shs_status shs__px_view_open(const shs_cube *c, shs__view *v) {
     v->floating = shs__px_floating(c->type);
     v->nodata = shs__px_rounded(c->type, c->nodata);
     v->marks = c->has_nodata && shs__wide_finite(1, &v->nodata);
-    line_bytes = shs__layout_product((size_t)c->samples, (size_t)c->bands, v->size);
+    line_bytes = SHS__PRODUCT(c->samples, c->bands, v->size);
     if (line_bytes == SIZE_MAX) return SHS_TOO_LARGE;
     v->block_lines = c->lines;
     if (!c->pixels) {
@@ -15572,7 +15583,7 @@ SHS__PRIVATE shs_status shs__px_view_open(const shs_cube *c, shs__view *v) {
         v->block_lines = shs__imin(v->block_lines, c->lines);
     }
     /* What is in memory at a time must fit; a stream as a whole may be larger than the address space. */
-    if (shs__layout_product(line_bytes, (size_t)v->block_lines, 2) == SIZE_MAX) return SHS_TOO_LARGE;
+    if (SHS__PRODUCT(line_bytes, v->block_lines, 2) == SIZE_MAX) return SHS_TOO_LARGE;
     shs__px_view_block(v, 0, v->block_lines);
     v->planes = (v->ss < 0 ? -v->ss : v->ss) < (v->bs < 0 ? -v->bs : v->bs);
     v->base = (const unsigned char *)c->pixels;
@@ -15861,24 +15872,24 @@ SHS__PRIVATE void shs__px_reader_init(shs__reader *r, const shs__view *v, int wi
 
 SHS__PRIVATE void shs__px_reader_layout(shs__layout *l, shs__reader *r, int workers) {
     const shs__view *v = &r->view;
-    size_t used = (size_t)v->used, line = shs__layout_product((size_t)v->samples, (size_t)v->bands, v->size);
+    size_t used = (size_t)v->used, line = SHS__PRODUCT(v->samples, v->bands, v->size);
     int i;
     if (v->cube->pixels) r->block = NULL;
-    else r->block = SHS__CARVE(l, unsigned char, shs__layout_product(line, (size_t)v->block_lines, 1));
-    r->marks = SHS__CARVE(l, unsigned char, v->cube->mask_fn ? (size_t)v->samples * (size_t)v->block_lines : 0);
+    else r->block = SHS__CARVE(l, unsigned char, SHS__PRODUCT(line, v->block_lines, 1));
+    r->marks = SHS__CARVE(l, unsigned char, v->cube->mask_fn ? shs__cells(v->samples, v->block_lines) : 0);
     r->offsets = SHS__CARVE(l, ptrdiff_t, used);
     r->zeros = SHS__CARVE_ELEMENTS(l, r->kernels, used);
     if (l->base) memset(r->zeros, 0, used * (size_t)r->kernels->bytes);
     r->shift = r->zeros;
     if (r->border) r->above = r->border->last, r->above_missing = r->border->last_missing;
     else if (r->pairs > SHS__PAIRS_RIGHT && !v->cube->pixels) { /* a line that is left behind by the stream */
-        r->above = SHS__CARVE_ELEMENTS(l, r->kernels, shs__layout_product((size_t)v->samples, used, 1));
-        r->above_missing = SHS__CARVE(l, unsigned char, (size_t)v->samples);
+        r->above = SHS__CARVE_ELEMENTS(l, r->kernels, SHS__PRODUCT(v->samples, used, 1));
+        r->above_missing = SHS__CARVE(l, unsigned char, v->samples);
     }
-    r->panels = SHS__CARVE(l, shs__panel, (size_t)workers);
+    r->panels = SHS__CARVE(l, shs__panel, workers);
     for (i = 0; i < workers; i++) {
         shs__panel counted, *panel = l->base ? r->panels + i : &counted;
-        panel->own = SHS__CARVE_ELEMENTS(l, r->kernels, shs__layout_product(used, SHS__PANEL_PIXELS, 1));
+        panel->own = SHS__CARVE_ELEMENTS(l, r->kernels, SHS__PRODUCT(used, SHS__PANEL_PIXELS, 1));
         panel->missing = SHS__CARVE(l, unsigned char, SHS__PANEL_PIXELS);
         panel->spectrum = SHS__CARVE(l, const unsigned char *, SHS__PANEL_PIXELS);
         panel->room = SHS__CARVE(l, unsigned char, v->size * shs__zmax(used, SHS__PANEL_PIXELS));
@@ -15900,7 +15911,7 @@ SHS__PRIVATE void shs__px_reader_block(shs__reader *r, const unsigned char *base
     }
     r->planes = v->planes;
     r->foreign = v->cube->swap_bytes || (uintptr_t)base % v->size;
-    r->block_pixels = (size_t)lines * (size_t)v->samples;
+    r->block_pixels = shs__cells(lines, v->samples);
 }
 
 /* A stream's lines, and their marks where mask_fn makes them. */
@@ -16240,19 +16251,19 @@ SHS__PRIVATE int shs__px_map_pieces(const shs__map *m) {
 
 SHS__PRIVATE void shs__px_map_matrix_layout(shs__layout *l, shs__map *m) {
     const shs__pixels_kernels *k = m->kernels;
-    m->packed = SHS__CARVE_ELEMENTS(l, k, shs__layout_product((size_t)m->ldy, (size_t)m->bands, 1));
-    m->first = SHS__CARVE(l, int, (size_t)m->outputs);
+    m->packed = SHS__CARVE_ELEMENTS(l, k, SHS__PRODUCT(m->ldy, m->bands, 1));
+    m->first = SHS__CARVE(l, int, m->outputs);
     m->shift = SHS__CARVE_ELEMENTS(l, k, (size_t)m->bands);
-    m->constant = SHS__CARVE(l, shs_wide, (size_t)m->outputs);
+    m->constant = SHS__CARVE(l, shs_wide, m->outputs);
     m->added = SHS__CARVE_ELEMENTS(l, k, (size_t)m->ldy);
 }
 
 SHS__PRIVATE void shs__px_map_layout(shs__layout *l, shs__map *m, int workers) {
     const shs__pixels_kernels *k = m->kernels;
-    size_t ldy = (size_t)m->ldy, cells = shs__layout_product(ldy, SHS__PANEL_PIXELS, 1);
+    size_t ldy = (size_t)m->ldy, cells = SHS__PRODUCT(ldy, SHS__PANEL_PIXELS, 1);
     int i;
     shs__px_map_matrix_layout(l, m);
-    m->own = SHS__CARVE(l, shs__mapped, (size_t)workers);
+    m->own = SHS__CARVE(l, shs__mapped, workers);
     for (i = 0; i < workers; i++) {
         shs__mapped counted, *own = l->base ? m->own + i : &counted;
         own->planes = SHS__CARVE_ELEMENTS(l, k, cells);
@@ -16298,18 +16309,18 @@ SHS__PRIVATE void shs__px_map_spectra(const shs__map *m, shs__panel *panel, shs_
     const shs__pixels_kernels *k = m->kernels;
     int bands = m->bands, valid = panel->valid, groups = (m->outputs - 1) / k->lanes + 1, pixel, g, n;
     for (pixel = valid; pixel % k->columns; pixel++) /* columns are whole: what follows is read too */
-        memset(shs__px_element_at(k, panel->X, (size_t)pixel * (size_t)bands), 0, (size_t)bands * (size_t)k->bytes);
+        memset(shs__px_element_at(k, panel->X, shs__cells(pixel, bands)), 0, shs__cells(bands, k->bytes));
     for (pixel = 0; pixel < valid; pixel += k->columns) {
-        void *rows = shs__px_element_at(k, own->rows, m->squares ? 0 : (size_t)pixel * (size_t)m->ldy);
+        void *rows = shs__px_element_at(k, own->rows, m->squares ? 0 : shs__cells(pixel, m->ldy));
         shs__la_fetch_ahead(&panel->ahead);
         for (g = 0; g < groups; g += n) {
             size_t first = (size_t)m->first[g * k->lanes];
             n = shs__px_tile_groups(groups - g, k->vectors);
             k->tile(n, bands - (int)first,
-                    shs__px_element_at(k, m->packed, (size_t)k->lanes * ((size_t)g * (size_t)bands + first)),
+                    shs__px_element_at(k, m->packed, (size_t)k->lanes * (shs__cells(g, bands) + first)),
                     (ptrdiff_t)bands * k->lanes, k->lanes,
-                    shs__px_element_at(k, panel->X, (size_t)pixel * (size_t)bands + first), bands, 1, 0,
-                    shs__px_element_at(k, rows, (size_t)g * (size_t)k->lanes), k->lanes, m->ldy);
+                    shs__px_element_at(k, panel->X, shs__cells(pixel, bands) + first), bands, 1, 0,
+                    shs__px_element_at(k, rows, shs__cells(g, k->lanes)), k->lanes, m->ldy);
         }
         if (m->squares)
             k->squares(shs__imin(k->columns, valid - pixel), groups * k->lanes, rows, m->ldy, m->added, own->wide + pixel);
@@ -16331,7 +16342,7 @@ SHS__PRIVATE void shs__px_map_planes(const shs__map *m, shs__panel *panel, shs__
             k->tile(n, m->bands - (int)first,
                     shs__px_element_at(k, panel->X, first * SHS__PANEL_PIXELS + (size_t)(g * k->lanes)), k->lanes,
                     SHS__PANEL_PIXELS,
-                    shs__px_element_at(k, m->packed, (size_t)o * (size_t)m->bands + first * (size_t)k->columns), 1,
+                    shs__px_element_at(k, m->packed, shs__cells(o, m->bands) + first * (size_t)k->columns), 1,
                     k->columns, 0,
                     shs__px_element_at(k, own->planes, (size_t)o * SHS__PANEL_PIXELS + (size_t)(g * k->lanes)), k->lanes,
                     SHS__PANEL_PIXELS);
@@ -16347,7 +16358,7 @@ SHS__PRIVATE void shs__px_map_rows(const shs__map *m, int valid, shs__mapped *ow
     int pixel;
     k->transpose(valid, m->outputs, own->planes, SHS__PANEL_PIXELS, own->rows, m->ldy);
     for (pixel = 0; pixel < valid && padding > 0; pixel++) {
-        void *behind = shs__px_element_at(k, own->rows, (size_t)pixel * (size_t)m->ldy + outputs);
+        void *behind = shs__px_element_at(k, own->rows, shs__cells(pixel, m->ldy) + outputs);
         memset(behind, 0, padding * (size_t)k->bytes);
     }
 }
@@ -16563,9 +16574,9 @@ SHS__PRIVATE shs_status shs__px_pass_block(const shs_context *ctx, const shs__re
         if (c->count)
             shs__ctx_parallel(ctx, (shs_wide)pass.count * (shs_wide)c->count, shs__ctx_chunks(c->count, SHS__COLLECT_VALUES),
                               shs__px_collect_chunk, &pass);
-        done = (size_t)v->first_line * (size_t)v->samples +
+        done = shs__cells(v->first_line, v->samples) +
                shs__zmin(r->block_pixels, (pass.first + pass.count) * pass.chunk_pixels);
-        if (c->phase) status = shs__ctx_progress(ctx, c->phase, done, (size_t)v->lines * (size_t)v->samples, -1);
+        if (c->phase) status = shs__ctx_progress(ctx, c->phase, done, shs__cells(v->lines, v->samples), -1);
     }
     return status;
 }
@@ -16630,15 +16641,15 @@ SHS__PRIVATE size_t shs__px_tile_values(int bands, int lanes, int columns) {
     shs__tile t = SHS_ZERO;
     if (bands > 1 << 24) return SIZE_MAX / 32; /* no memory has that much room, and the loop would be long */
     while (shs__px_next_tile(&t, bands, lanes, columns, INT_MAX)) groups += (size_t)t.groups;
-    return groups * (size_t)columns * (size_t)lanes;
+    return groups * shs__cells(columns, lanes);
 }
 
 SHS__PRIVATE void shs__px_gram_layout(shs__layout *l, shs__gram *g, int workers) {
     const shs__pixels_kernels *k = g->kernels;
     const shs__words_kernels *w = shs__kernels_words();
-    size_t whole = shs__ctx_chunks((size_t)g->n, 16) * 16, packed = shs__layout_product(whole, SHS__PANEL_PIXELS, 1);
+    size_t whole = shs__ctx_chunks((size_t)g->n, 16) * 16, packed = SHS__PRODUCT(whole, SHS__PANEL_PIXELS, 1);
     int i;
-    g->own = SHS__CARVE(l, shs__gram_own, (size_t)workers);
+    g->own = SHS__CARVE(l, shs__gram_own, workers);
     for (i = 0; i < workers; i++) {
         shs__gram_own counted, *own = l->base ? g->own + i : &counted;
         own->packed = SHS__CARVE_ELEMENTS(l, k, packed);
@@ -16708,7 +16719,7 @@ SHS__PRIVATE void shs__px_pack_planes(const shs__pixels_kernels *k, int bands, i
     size_t apart = SHS__PANEL_PIXELS * (size_t)k->lanes;
     int b;
     for (b = 0; b < bands; b += k->lanes, packed = shs__px_element_at(k, packed, apart), X = shs__px_given_at(k, X, apart)) {
-        if (bands - b < k->lanes) memset(packed, 0, (size_t)pixels * (size_t)k->lanes * (size_t)k->bytes);
+        if (bands - b < k->lanes) memset(packed, 0, shs__cells(pixels, k->lanes) * (size_t)k->bytes);
         k->transpose(pixels, shs__imin(k->lanes, bands - b), X, SHS__PANEL_PIXELS, packed, k->lanes);
     }
 }
@@ -16870,7 +16881,7 @@ SHS__PRIVATE int shs__px_find_shift(const shs__reader *r, shs_wide *shift) {
     shs__panel *panel = r->panels;
     int used = r->view.used, b, k;
     size_t at;
-    memset(shift, 0, (size_t)used * sizeof *shift);
+    SHS__CLEAR(shift, used);
     panel->valid = 0;
     for (at = 0; at < r->block_pixels && panel->valid == 0; at += SHS__PANEL_PIXELS)
         shs__px_read_panel(r, panel, at, (int)shs__zmin(SHS__PANEL_PIXELS, r->block_pixels - at));
@@ -16879,7 +16890,7 @@ SHS__PRIVATE int shs__px_find_shift(const shs__reader *r, shs_wide *shift) {
         for (k = 0; k < panel->valid; k++)
             shs__sum_add(&sum, shs__px_get_element(r->kernels, panel->X,
                                                    r->planes ? (size_t)b * SHS__PANEL_PIXELS + (size_t)k
-                                                          : (size_t)k * (size_t)used + (size_t)b));
+                                                          : shs__cells(k, used) + (size_t)b));
         shift[b] = shs__px_shift_of(r->view.cube->type, shs__sum_value(&sum) / (shs_wide)panel->valid);
     }
     return panel->valid > 0;
@@ -16978,7 +16989,7 @@ SHS__PRIVATE void shs__px_moments_job_layout(shs__layout *l, shs__moments_job *j
     else job->element_shift = (void *)job->wide_shift;
     job->whole_shift = SHS__CARVE(l, int32_t, shs__ctx_chunks(whole, 16) * 16);
     job->instead = SHS__CARVE(l, unsigned char, 2 * whole);
-    job->consumer.chunk_sums = SHS__CARVE(l, shs_wide, shs__layout_product(job->consumer.count, SHS__PASS_CHUNKS, 1));
+    job->consumer.chunk_sums = SHS__CARVE(l, shs_wide, SHS__PRODUCT(job->consumer.count, SHS__PASS_CHUNKS, 1));
     job->consumer.sums = SHS__CARVE(l, shs_wide, job->consumer.count);
 }
 
@@ -17061,13 +17072,13 @@ SHS__PRIVATE shs_wide shs__px_missing_value(const shs_cube *cube, const shs_sink
 }
 
 SHS__PRIVATE void shs__px_writer_layout(shs__layout *l, shs__writer *w, const shs__view *v) {
-    size_t line = shs__layout_product((size_t)v->samples, (size_t)w->bands, shs_type_size(w->sink->type));
+    size_t line = SHS__PRODUCT(v->samples, w->bands, shs_type_size(w->sink->type));
     if (w->sink->pixels) w->block = NULL;
-    else w->block = SHS__CARVE(l, unsigned char, shs__layout_product(line, (size_t)v->block_lines, 1));
-    w->low = SHS__CARVE(l, shs_wide, (size_t)w->bands);
-    w->high = SHS__CARVE(l, shs_wide, (size_t)w->bands);
-    w->range = SHS__CARVE(l, shs_wide, (size_t)w->bands);
-    w->old = SHS__CARVE(l, shs_wide, (size_t)w->bands);
+    else w->block = SHS__CARVE(l, unsigned char, SHS__PRODUCT(line, v->block_lines, 1));
+    w->low = SHS__CARVE(l, shs_wide, w->bands);
+    w->high = SHS__CARVE(l, shs_wide, w->bands);
+    w->range = SHS__CARVE(l, shs_wide, w->bands);
+    w->old = SHS__CARVE(l, shs_wide, w->bands);
 }
 
 /* Stretches as i.pca does: new range * (value - low) / old range + new low; a constant output becomes the new low. */
@@ -17119,7 +17130,7 @@ typedef struct shs__map_job {
 SHS__PRIVATE void shs__px_class_outputs(const shs__map_job *job, shs__panel *panel, int worker) {
     const shs__classes *c = job->classes;
     const shs__view *v = &job->reader.view;
-    const int *label = c->labels + (size_t)v->first_line * (size_t)v->samples + panel->first;
+    const int *label = c->labels + shs__cells(v->first_line, v->samples) + panel->first;
     shs__mapped *own = job->map.own + worker;
     shs_wide *scores = c->scores + (size_t)worker * SHS__PANEL_PIXELS;
     int k, i, j, last = -1;
@@ -17132,7 +17143,7 @@ SHS__PRIVATE void shs__px_class_outputs(const shs__map_job *job, shs__panel *pan
         for (i = j = 0; i < panel->pixels; j += !panel->missing[i], i++)
             if (!panel->missing[i] && label[i] == last) scores[j] = own->wide[j];
     }
-    memcpy(own->wide, scores, (size_t)panel->valid * sizeof *scores);
+    SHS__COPY(own->wide, scores, panel->valid);
 }
 
 /* Outputs of the panel's valid pixels: see shs__px_map_outputs. */
@@ -17263,7 +17274,7 @@ SHS__PRIVATE void shs__px_map_job_layout(shs__layout *l, shs__map_job *job, int 
     shs__px_reader_layout(l, &job->reader, workers);
     shs__px_map_layout(l, &job->map, workers);
     shs__px_writer_layout(l, &job->writer, &job->reader.view);
-    job->consumer.chunk_sums = SHS__CARVE(l, shs_wide, shs__layout_product(extremes, SHS__PASS_CHUNKS, 1));
+    job->consumer.chunk_sums = SHS__CARVE(l, shs_wide, SHS__PRODUCT(extremes, SHS__PASS_CHUNKS, 1));
     job->consumer.sums = SHS__CARVE(l, shs_wide, extremes);
 }
 
@@ -17349,19 +17360,19 @@ SHS__PRIVATE void shs__px_whitened_layout(shs__layout *l, shs__whitened *w, int 
     shs__white *white = &w->white;
     size_t m = (size_t)w->job.map.outputs, pairs = (size_t)w->gram.n;
     size_t count = shs__zmax(shs__zmax(1 + 2 * m, 1 + m + m * m), 1 + pairs * pairs); /* the most that a pass sums */
-    size_t pixels = shs__layout_product(white->panels, SHS__PANEL_PIXELS, 1);
+    size_t pixels = SHS__PRODUCT(white->panels, SHS__PANEL_PIXELS, 1);
     shs__px_reader_layout(l, &w->job.reader, workers);
     shs__px_map_layout(l, &white->map, workers);
     white->valid = SHS__CARVE(l, int, white->panels);
     if (white->panels && shs__px_may_miss(&w->job.reader.view)) white->absent = SHS__CARVE(l, unsigned char, pixels);
     else white->absent = NULL;
-    if (white->panels) white->kept = SHS__CARVE(l, shs_real, shs__layout_product(pixels, m, 1));
+    if (white->panels) white->kept = SHS__CARVE(l, shs_real, SHS__PRODUCT(pixels, m, 1));
     else white->kept = NULL;
     shs__px_map_layout(l, &w->job.map, workers);
     if (pairs) shs__px_gram_layout(l, &w->gram, workers);
-    w->products = SHS__CARVE(l, shs_real, shs__layout_product(pairs, SHS__PANEL_PIXELS, (size_t)workers));
+    w->products = SHS__CARVE(l, shs_real, SHS__PRODUCT(pairs, SHS__PANEL_PIXELS, workers));
     w->sums = SHS__CARVE(l, shs_wide, count);
-    w->chunk_sums = SHS__CARVE(l, shs_wide, shs__layout_product(count, SHS__PASS_CHUNKS, 1));
+    w->chunk_sums = SHS__CARVE(l, shs_wide, SHS__PRODUCT(count, SHS__PASS_CHUNKS, 1));
 }
 
 /* Only counts pixels: this pass is made so that the reader keeps the whitened pixels. */
@@ -17374,7 +17385,7 @@ SHS__PRIVATE void shs__px_count_panel(void *state, shs__panel *panel, int worker
 SHS__PRIVATE void shs__px_fourth_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
     const shs__whitened *w = (const shs__whitened *)state;
     const shs_real *Z = (const shs_real *)panel->X;
-    shs_real *first = w->products + (size_t)worker * (size_t)w->gram.n * SHS__PANEL_PIXELS, *q = first;
+    shs_real *first = w->products + shs__cells(worker, w->gram.n) * SHS__PANEL_PIXELS, *q = first;
     shs__gram_own *own = w->gram.own + worker;
     int a, b, k;
     sums[0] += (shs_wide)panel->valid;
@@ -17450,7 +17461,7 @@ SHS__PRIVATE shs_status shs__px_cpu_sweep(const shs_context *ctx, shs__whitened 
                                           const shs_wide *W) {
     shs__px_whitened_map(w, c, W);
     w->contrast = contrast;
-    return shs__px_whitened_pass(ctx, w, 1 + (size_t)c + (size_t)c * (size_t)w->job.map.bands, shs__px_sweep_panel);
+    return shs__px_whitened_pass(ctx, w, 1 + (size_t)c + shs__cells(c, w->job.map.bands), shs__px_sweep_panel);
 }
 
 SHS__PRIVATE shs_status shs__px_cpu_rate(const shs_context *ctx, shs__whitened *w, const shs_wide *W) {
@@ -17581,8 +17592,8 @@ SHS__PRIVATE shs_status shs__px_whitener_open(shs__pixels *px) {
 
 /* Panels of whitened pixels that the CPU keeps; 0: none are, and every pass whitens anew. */
 SHS__PRIVATE size_t shs__px_kept_panels(const shs__pixels *px, int m) {
-    size_t panels = shs__ctx_chunks((size_t)px->view.samples * (size_t)px->view.lines, SHS__PANEL_PIXELS);
-    size_t keep = shs__layout_product(panels, (size_t)m * SHS__PANEL_PIXELS, sizeof(shs_real));
+    size_t panels = shs__ctx_chunks(shs__cells(px->view.samples, px->view.lines), SHS__PANEL_PIXELS);
+    size_t keep = SHS__PRODUCT(panels, (size_t)m * SHS__PANEL_PIXELS, sizeof(shs_real));
     if (px->view.cube->pixels && !px->whitener && keep <= SHS__CACHE_LIMIT) return panels;
     return 0;
 }
@@ -17624,9 +17635,9 @@ SHS__PRIVATE shs_status shs__px_rate(shs__pixels *px, shs__whitened *w, const sh
 
 SHS__PRIVATE void shs__px_moments_layout(shs__layout *l, shs_moments *m, int bands) {
     m->bands = bands;
-    m->shift = SHS__CARVE(l, shs_wide, (size_t)bands);
-    m->sum = SHS__CARVE(l, shs_wide, (size_t)bands);
-    m->products = SHS__CARVE(l, shs_wide, shs__layout_product((size_t)bands, (size_t)bands, 1));
+    m->shift = SHS__CARVE(l, shs_wide, bands);
+    m->sum = SHS__CARVE(l, shs_wide, bands);
+    m->products = SHS__CARVE(l, shs_wide, SHS__PRODUCT(bands, bands, 1));
 }
 
 SHS__PUBLIC shs_status shs_moments_create(const shs_context *ctx, int bands, shs_moments *moments) {
@@ -17667,7 +17678,7 @@ SHS__PRIVATE void shs__px_moments_add(shs_moments *into, const shs_moments *from
 SHS__PUBLIC shs_status shs_moments_merge(shs_moments *into, const shs_moments *from) {
     if (!into || !from || !into->products || !from->products || into->bands != from->bands) return SHS_BAD_MOMENTS;
     if (!(from->count > 0)) return SHS_OK;
-    if (!(into->count > 0)) memcpy(into->shift, from->shift, (size_t)into->bands * sizeof(shs_wide));
+    if (!(into->count > 0)) SHS__COPY(into->shift, from->shift, into->bands);
     shs__px_moments_add(into, from);
     return SHS_OK;
 }
@@ -17828,7 +17839,7 @@ SHS__PRIVATE shs_status shs__px_check_map(const shs__view *v, const shs_pixel_ma
     if (!shs__px_map_there(map)) return SHS_BAD_MAP;
     if (map->bands != v->used) return SHS_BAD_BANDS;
     if (map->outputs > INT_MAX - 16) return SHS_TOO_LARGE;
-    if (!shs__wide_finite((size_t)map->bands * (size_t)map->outputs, map->matrix)) return SHS_BAD_MAP;
+    if (!shs__wide_finite(shs__cells(map->bands, map->outputs), map->matrix)) return SHS_BAD_MAP;
     if (map->centre && !shs__wide_finite((size_t)map->bands, map->centre)) return SHS_BAD_MAP;
     if (map->offset && !shs__wide_finite((size_t)map->outputs, map->offset)) return SHS_BAD_MAP;
     if ((unsigned)precise > SHS_PRECISION_NEVER) return SHS_BAD_OPTIONS;
@@ -18086,7 +18097,7 @@ SHS__PRIVATE void shs__wide_product(int m, int n, int k, const shs_wide *A, cons
     for (j = 0; j < n; j++) {
         shs_wide *SHS__RESTRICT c = SHS__AT(C, m, 0, j);
         const shs_wide *b = SHS__AT(B, ldb, 0, j);
-        memset(c, 0, (size_t)m * sizeof(shs_wide));
+        SHS__CLEAR(c, m);
         for (q = 0; q + 4 <= k; q += 4) {
             const shs_wide *a0 = SHS__AT(A, m, 0, q), *a1 = a0 + m, *a2 = a1 + m, *a3 = a2 + m;
             for (i = 0; i < m; i++) c[i] += (a0[i] * b[q] + a1[i] * b[q + 1]) + (a2[i] * b[q + 2] + a3[i] * b[q + 3]);
@@ -18131,15 +18142,15 @@ SHS__PRIVATE int shs__pca_count(const shs_pca_options *o, int count, const shs_w
 SHS__PRIVATE shs_status shs__pca_create(const shs_context *ctx, shs_pca *pca, int bands, int components, int values, int mnf) {
     shs__layout l = SHS_ZERO;
     shs_status status = SHS_OK;
-    size_t cells = shs__layout_product((size_t)bands, (size_t)components, 1);
+    size_t cells = SHS__PRODUCT(bands, components, 1);
     while (shs__layout_next(ctx, &l, &status)) {
-        pca->mean = SHS__CARVE(&l, shs_wide, (size_t)bands);
-        pca->scale = SHS__CARVE(&l, shs_wide, (size_t)bands);
-        pca->eigenvalues = SHS__CARVE(&l, shs_wide, (size_t)values);
+        pca->mean = SHS__CARVE(&l, shs_wide, bands);
+        pca->scale = SHS__CARVE(&l, shs_wide, bands);
+        pca->eigenvalues = SHS__CARVE(&l, shs_wide, values);
         pca->vectors = SHS__CARVE(&l, shs_wide, cells);
         pca->forward = SHS__CARVE(&l, shs_wide, cells);
         pca->backward = SHS__CARVE(&l, shs_wide, cells);
-        if (mnf) pca->noise = SHS__CARVE(&l, shs_wide, shs__layout_product((size_t)bands, (size_t)bands, 1));
+        if (mnf) pca->noise = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(bands, bands, 1));
     }
     if (status != SHS_OK) return status;
     SHS__UNPOISON(l.base, l.size);
@@ -18163,11 +18174,11 @@ typedef struct shs__fit {
 } shs__fit;
 
 SHS__PRIVATE void shs__pca_fit_layout(shs__layout *l, shs__fit *f, int n, int mnf) {
-    size_t cells = shs__layout_product((size_t)n, (size_t)n, 1);
-    f->mean = SHS__CARVE(l, shs_wide, (size_t)n);
-    f->scale = SHS__CARVE(l, shs_wide, (size_t)n);
+    size_t cells = SHS__PRODUCT(n, n, 1);
+    f->mean = SHS__CARVE(l, shs_wide, n);
+    f->scale = SHS__CARVE(l, shs_wide, n);
     f->covariance = SHS__CARVE(l, shs_wide, cells);
-    f->values = SHS__CARVE(l, shs_wide, (size_t)n);
+    f->values = SHS__CARVE(l, shs_wide, n);
     f->vectors = SHS__CARVE(l, shs_wide, cells);
     f->noise = SHS__CARVE(l, shs_wide, mnf ? cells : 0);
     f->noise_values = SHS__CARVE(l, shs_wide, mnf ? (size_t)n : 0);
@@ -18228,17 +18239,17 @@ SHS__PRIVATE shs_status shs__pca_finish(const shs_context *ctx, const shs__fit *
     made.total_variance = total;
     if (rank) made.precise = SHS_PRECISION_ALWAYS;
     else made.precise = o->precise;
-    memcpy(made.mean, f->mean, (size_t)n * sizeof(shs_wide));
-    memcpy(made.scale, f->scale, (size_t)n * sizeof(shs_wide));
-    memcpy(made.eigenvalues, f->values, (size_t)values * sizeof(shs_wide));
+    SHS__COPY(made.mean, f->mean, n);
+    SHS__COPY(made.scale, f->scale, n);
+    SHS__COPY(made.eigenvalues, f->values, values);
     if (rank) {
         shs__wide_product(n, k, rank, f->whitener, f->vectors, rank, made.vectors);
         shs__wide_product(n, k, rank, f->room, f->vectors, rank, made.backward);
         for (j = 0; j < n; j++)
-            memcpy(SHS__AT(made.noise, n, 0, j), SHS__AT(o->noise, o->ldn, 0, j), (size_t)n * sizeof(shs_wide));
+            SHS__COPY(SHS__AT(made.noise, n, 0, j), SHS__AT(o->noise, o->ldn, 0, j), n);
     } else {
-        memcpy(made.vectors, f->vectors, (size_t)n * (size_t)k * sizeof(shs_wide));
-        memcpy(made.backward, f->vectors, (size_t)n * (size_t)k * sizeof(shs_wide));
+        SHS__COPY(made.vectors, f->vectors, shs__cells(n, k));
+        SHS__COPY(made.backward, f->vectors, shs__cells(n, k));
     }
     for (j = 0; j < k; j++) {
         shs__pca_fix_sign(n, SHS__AT(made.vectors, n, 0, j), 1, SHS__AT(made.backward, n, 0, j));
@@ -18342,7 +18353,7 @@ typedef struct shs__few_pixels {
 
 /* How many pixels of the block in memory, or of the stream, can be valid. */
 SHS__PRIVATE size_t shs__few_most_pixels(const shs__view *v) {
-    size_t all = shs__layout_product((size_t)v->samples, (size_t)v->lines, 1), most = 0, i;
+    size_t all = SHS__PRODUCT(v->samples, v->lines, 1), most = 0, i;
     if (!v->cube->mask) return all;
     for (i = 0; i < all; i++) most += v->cube->mask[i] != 0;
     return most;
@@ -18357,14 +18368,14 @@ SHS__PRIVATE int shs__few_pays(const shs__pixels *px) {
 SHS__PRIVATE void shs__few_layout(shs__layout *l, shs__few_pixels *few, int components) {
     size_t n = (size_t)few->n, most = (size_t)few->most, kept = shs__zmax(shs__zmax(most, (size_t)components), 1);
     shs__px_reader_layout(l, &few->reader, 1);
-    few->X = SHS__CARVE(l, shs_wide, shs__layout_product(n, most, 1));
-    few->gram = SHS__CARVE(l, shs_wide, shs__layout_product(most, most, 1));
-    few->turns = SHS__CARVE(l, shs_wide, shs__layout_product(most, most, 1));
+    few->X = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, most, 1));
+    few->gram = SHS__CARVE(l, shs_wide, SHS__PRODUCT(most, most, 1));
+    few->turns = SHS__CARVE(l, shs_wide, SHS__PRODUCT(most, most, 1));
     few->values = SHS__CARVE(l, shs_wide, most);
     few->fit.mean = SHS__CARVE(l, shs_wide, n);
     few->fit.scale = SHS__CARVE(l, shs_wide, n);
     few->fit.values = SHS__CARVE(l, shs_wide, n);
-    few->fit.vectors = SHS__CARVE(l, shs_wide, shs__layout_product(n, kept, 1));
+    few->fit.vectors = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, kept, 1));
 }
 
 /* Appends the valid pixels of the block at hand to X. */
@@ -18475,7 +18486,7 @@ SHS__PRIVATE shs_status shs__few_solve(const shs_context *ctx, shs__few_pixels *
     shs_wide *V = few->fit.vectors;
     shs_status status;
     shs__wide_inner(count, count, n, few->X, few->X, few->gram);
-    for (i = 0; i < (size_t)count * (size_t)count; i++) few->gram[i] /= divisor;
+    for (i = 0; i < shs__cells(count, count); i++) few->gram[i] /= divisor;
     status = shs_eigh(ctx, count, few->gram, count, count, few->values, few->turns, count);
     if (status != SHS_OK) return status;
     while (rank < count && few->values[rank] > SHS__RANK_EPS * few->values[0]) rank++;
@@ -18569,13 +18580,13 @@ typedef struct shs__borders {
 } shs__borders;
 
 SHS__PRIVATE void shs__pca_borders_layout(shs__layout *l, shs__borders *b, const shs__view *v) {
-    size_t line = shs__layout_product(b->widest, (size_t)v->used, 1);
-    b->shown = SHS__CARVE(l, shs_wide, shs__layout_product(b->widest, (size_t)v->used + 2, 1));
-    b->both = SHS__CARVE(l, shs_wide, shs__layout_product(line, 2, 1));
+    size_t line = SHS__PRODUCT(b->widest, v->used, 1);
+    b->shown = SHS__CARVE(l, shs_wide, SHS__PRODUCT(b->widest, (size_t)v->used + 2, 1));
+    b->both = SHS__CARVE(l, shs_wide, SHS__PRODUCT(line, 2, 1));
     b->own.last = SHS__CARVE(l, shs_wide, line);
-    b->mask = SHS__CARVE(l, unsigned char, shs__layout_product(b->widest, 2, 1));
+    b->mask = SHS__CARVE(l, unsigned char, SHS__PRODUCT(b->widest, 2, 1));
     b->own.last_missing = SHS__CARVE(l, unsigned char, b->widest);
-    b->own.first = b->both + (l->base ? (size_t)v->samples * (size_t)v->used : 0);
+    b->own.first = b->both + (l->base ? shs__cells(v->samples, v->used) : 0);
     b->own.first_missing = b->mask + (l->base ? v->samples : 0);
 }
 
@@ -18626,7 +18637,7 @@ SHS__PRIVATE shs_status shs__pca_noise(const shs__pixels *px, const shs_pca_opti
     const shs_context *ctx = px->ctx;
     int n = px->view.used, each = o->neighbours == SHS_NEIGHBOURS_MEAN, from = each ? 0 : (int)o->neighbours,
         to = each ? 2 : from, borders = to > 0 && shs__ctx_distributed(ctx);
-    size_t cells = (size_t)n * (size_t)n, i;
+    size_t cells = shs__cells(n, n), i;
     shs_wide widest = px->view.lines > 0 ? (shs_wide)px->view.samples : 0;
     shs__borders b = SHS_ZERO;
     shs__layout l = SHS_ZERO;
@@ -18656,7 +18667,7 @@ SHS__PRIVATE shs_status shs__pca_noise(const shs__pixels *px, const shs_pca_opti
 SHS__PRIVATE void shs__pca_residual(int n, shs_wide *noise, shs_wide *residual) {
     int b;
     for (b = 0; b < n; b++) residual[b] = shs__noise_residual(n, noise, b);
-    memset(noise, 0, (size_t)n * (size_t)n * sizeof *noise);
+    SHS__CLEAR(noise, shs__cells(n, n));
     for (b = 0; b < n; b++) *SHS__AT(noise, n, b, b) = residual[b];
 }
 
@@ -18696,7 +18707,7 @@ SHS__PRIVATE shs_status shs__mnf_lift(const shs_context *ctx, const shs_pca *bas
     shs_pca made = SHS_ZERO;
     shs__layout l = SHS_ZERO;
     shs_status status = shs__pca_create(ctx, &made, n, k, inner->eigenvalue_count, 1);
-    while (shs__layout_next(ctx, &l, &status)) half = SHS__CARVE(&l, shs_wide, shs__layout_product((size_t)n, (size_t)r, 1));
+    while (shs__layout_next(ctx, &l, &status)) half = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(n, r, 1));
     if (status != SHS_OK) {
         shs_pca_free(ctx, &made);
         return status;
@@ -18704,9 +18715,9 @@ SHS__PRIVATE shs_status shs__mnf_lift(const shs_context *ctx, const shs_pca *bas
     made.count = inner->count;
     made.total_variance = inner->total_variance;
     made.precise = SHS_PRECISION_ALWAYS;
-    memcpy(made.mean, base->mean, (size_t)n * sizeof(shs_wide));
-    memcpy(made.scale, base->scale, (size_t)n * sizeof(shs_wide));
-    memcpy(made.eigenvalues, inner->eigenvalues, (size_t)inner->eigenvalue_count * sizeof(shs_wide));
+    SHS__COPY(made.mean, base->mean, n);
+    SHS__COPY(made.scale, base->scale, n);
+    SHS__COPY(made.eigenvalues, inner->eigenvalues, inner->eigenvalue_count);
     shs__wide_product(n, k, r, base->vectors, inner->vectors, r, made.vectors);
     shs__wide_product(n, k, r, base->vectors, inner->backward, r, made.backward);
     shs__wide_product(n, r, r, base->vectors, inner->noise, r, half);
@@ -18731,12 +18742,12 @@ SHS__PRIVATE shs_status shs__mnf_few(const shs__pixels *px, const shs_pca_option
     shs_sink sink = SHS_ZERO;
     shs__layout l = SHS_ZERO;
     shs_wide *coordinates = NULL;
-    size_t pixels = (size_t)px->view.samples * (size_t)px->view.lines;
+    size_t pixels = shs__cells(px->view.samples, px->view.lines);
     shs_status status = shs__pca_check(o, px->view.used);
     if (status == SHS_OK) status = shs__pca_few(px, &shs__pca_zero, &base);
     if (status == SHS_OK && o->components > base.components) status = SHS_RANK_TOO_LOW;
     while (shs__layout_next(ctx, &l, &status))
-        coordinates = SHS__CARVE(&l, shs_wide, shs__layout_product(pixels, (size_t)base.components, 1));
+        coordinates = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(pixels, base.components, 1));
     sink.type = SHS__TYPE_WIDE;
     cube.type = SHS__TYPE_WIDE;
     cube.interleave = sink.interleave = SHS_INTERLEAVE_BIP;
@@ -18844,7 +18855,7 @@ SHS__PUBLIC shs_status shs_pca_denoise(const shs_context *ctx, const shs_pca *pc
     if (status == SHS_OK && !shs__pca_ok(pca)) status = SHS_BAD_MAP;
     else if (status == SHS_OK && (components < 0 || components > pca->components)) status = SHS_BAD_COMPONENTS;
     while (shs__layout_next(ctx, &l, &status))
-        both = SHS__CARVE(&l, shs_wide, shs__layout_product((size_t)pca->bands, (size_t)pca->bands, 1));
+        both = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(pca->bands, pca->bands, 1));
     status = shs__ctx_agree(ctx, status); /* before the collective map */
     if (status == SHS_OK) {
         n = pca->bands;
@@ -18873,7 +18884,7 @@ SHS__PRIVATE void shs__wide_triangle(int m, int n, shs_wide *A, shs_wide *v) {
     for (j = 0; j < m - 1; j++) {
         shs_wide *a = SHS__AT(A, m, 0, j), length2 = shs__la_dot_wide(m - j, a + j, a + j), square;
         if (!(length2 > 0)) continue;
-        memcpy(v + j, a + j, (size_t)(m - j) * sizeof *v);
+        SHS__COPY(v + j, a + j, m - j);
         if (v[j] >= 0) v[j] += SHS__WSQRT(length2);
         else v[j] += -SHS__WSQRT(length2);
         square = length2 - a[j] * a[j] + v[j] * v[j];
@@ -19015,7 +19026,7 @@ SHS__PRIVATE shs_status shs__rx_robust(const shs__pixels *px, const shs_pca_opti
     status = shs__rx_pixels(px, o, rx);
     if (status != SHS_OK || !(o->trim > 0)) return status;
     if (o->trim_rounds > 0) rounds = o->trim_rounds;
-    t.count = (size_t)px->view.lines * (size_t)px->view.samples;
+    t.count = shs__cells(px->view.lines, px->view.samples);
     while (shs__layout_next(px->ctx, &l, &status)) {
         t.scores = SHS__CARVE(&l, shs_real, t.count);
         t.marks = SHS__CARVE(&l, unsigned char, t.count);
@@ -19071,8 +19082,8 @@ SHS__PUBLIC shs_status shs_rx_transform(const shs_context *ctx, const shs_pca *r
     if (status == SHS_OK && !(rx->eigenvalues[rx->components - 1] > 0)) status = SHS_BAD_MAP;
     if (status == SHS_OK) meeting.all = shs__px_imprint_sink(meeting.all, sink);
     while (shs__layout_next(ctx, &l, &status)) {
-        F = SHS__CARVE(&l, shs_wide, shs__layout_product((size_t)rx->bands, (size_t)rx->components, 1));
-        v = SHS__CARVE(&l, shs_wide, (size_t)rx->bands);
+        F = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(rx->bands, rx->components, 1));
+        v = SHS__CARVE(&l, shs_wide, rx->bands);
     }
     status = shs__ctx_meet(ctx, status, &meeting);
     if (status == SHS_OK) {
@@ -19093,7 +19104,7 @@ SHS__PRIVATE shs_status shs__rx_marks(const shs__view *v, unsigned char *marks) 
     int at, lines;
     for (at = 0; at < v->lines; at += lines) {
         lines = shs__imin(v->block_lines, v->lines - at);
-        if (c->mask_fn(c->mask_user, at, lines, marks + (size_t)at * (size_t)v->samples)) return SHS_READ_FAILED;
+        if (c->mask_fn(c->mask_user, at, lines, marks + shs__cells(at, v->samples))) return SHS_READ_FAILED;
     }
     return SHS_OK;
 }
@@ -19101,7 +19112,7 @@ SHS__PRIVATE shs_status shs__rx_marks(const shs__view *v, unsigned char *marks) 
 /* Pixels of class k: their marks go to `mask`; k below 0: of every class that has a fit. */
 SHS__PRIVATE void shs__rx_mask(const shs_cube *cube, const int *labels, int k, int classes, const shs_pca *fits,
                                unsigned char *mask) {
-    size_t count = (size_t)cube->lines * (size_t)cube->samples, i;
+    size_t count = shs__cells(cube->lines, cube->samples), i;
     for (i = 0; i < count; i++) {
         int label = labels[i], in = k >= 0 ? label == k : label >= 0 && label < classes && fits[label].components > 0;
         mask[i] = (unsigned char)(in && (!cube->mask || cube->mask[i]));
@@ -19111,8 +19122,8 @@ SHS__PRIVATE void shs__rx_mask(const shs_cube *cube, const int *labels, int k, i
 /* Sets there[k] to 1 if any rank has a pixel of class k that is not masked, otherwise to 0. */
 SHS__PRIVATE shs_status shs__rx_classes_there(const shs_context *ctx, const shs_cube *cube, const int *labels, int classes,
                                               shs_wide *there) {
-    size_t count = (size_t)cube->lines * (size_t)cube->samples, i;
-    memset(there, 0, (size_t)classes * sizeof *there);
+    size_t count = shs__cells(cube->lines, cube->samples), i;
+    SHS__CLEAR(there, classes);
     for (i = 0; i < count; i++) {
         if (labels[i] < 0 || labels[i] >= classes || (cube->mask && !cube->mask[i])) continue;
         there[labels[i]] = 1;
@@ -19145,8 +19156,8 @@ SHS__PRIVATE shs_status shs__rx_fit_classes(const shs_context *ctx, const shs_cu
 SHS__PRIVATE void shs__rx_classes_layout(shs__layout *l, shs__map_job *job, shs__classes *c, const shs_pca *fits, int workers) {
     int k;
     shs__px_map_job_layout(l, job, workers);
-    c->scores = SHS__CARVE(l, shs_wide, shs__layout_product(SHS__PANEL_PIXELS, (size_t)workers, 1));
-    c->maps = SHS__CARVE(l, shs__map, (size_t)c->count);
+    c->scores = SHS__CARVE(l, shs_wide, SHS__PRODUCT(SHS__PANEL_PIXELS, workers, 1));
+    c->maps = SHS__CARVE(l, shs__map, c->count);
     for (k = 0; k < c->count; k++) {
         shs__map counted = SHS_ZERO, *map = l->base ? c->maps + k : &counted;
         memset(map, 0, sizeof *map);
@@ -19219,14 +19230,14 @@ SHS__PUBLIC shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cu
     if (status == SHS_OK && (classes < 1 || (!labels && cube->lines > 0))) status = SHS_BAD_LABELS;
     if (status == SHS_OK && ctx && ctx->engine && !ctx->engine->fallback) status = SHS_UNSUPPORTED;
     while (shs__layout_next(ctx, &l, &status)) {
-        size_t pixels = shs__layout_product((size_t)cube->samples, (size_t)cube->lines, 1);
-        fits = SHS__CARVE(&l, shs_pca, (size_t)classes);
-        there = SHS__CARVE(&l, shs_wide, (size_t)classes);
+        size_t pixels = SHS__PRODUCT(cube->samples, cube->lines, 1);
+        fits = SHS__CARVE(&l, shs_pca, classes);
+        there = SHS__CARVE(&l, shs_wide, classes);
         mask = SHS__CARVE(&l, unsigned char, pixels);
         marks = SHS__CARVE(&l, unsigned char, cube->mask_fn ? pixels : 0);
     }
     if (status == SHS_OK) {
-        memset(fits, 0, (size_t)classes * sizeof *fits);
+        SHS__CLEAR(fits, classes);
         given = *cube;
         if (cube->mask_fn) {
             status = shs__rx_marks(&px.view, marks);
@@ -19340,23 +19351,23 @@ SHS__PRIVATE void shs__rx_local_layout(shs__layout *l, shs__local *w, int worker
     written.block_lines = w->together;
     shs__px_reader_layout(l, &w->reader, 1);
     shs__px_writer_layout(l, &w->writer, &written);
-    w->pixels = SHS__CARVE(l, shs_wide, shs__layout_product((size_t)w->kept, samples, ld));
-    w->missing = SHS__CARVE(l, unsigned char, shs__layout_product((size_t)w->kept, samples, 1));
-    w->scores = SHS__CARVE(l, shs_wide, shs__layout_product((size_t)w->together, samples, 1));
-    w->no_score = SHS__CARVE(l, unsigned char, shs__layout_product((size_t)w->together, samples, 1));
-    w->shift = SHS__CARVE(l, shs_wide, (size_t)w->n);
-    w->own = SHS__CARVE(l, shs__local_own, (size_t)workers);
+    w->pixels = SHS__CARVE(l, shs_wide, SHS__PRODUCT(w->kept, samples, ld));
+    w->missing = SHS__CARVE(l, unsigned char, SHS__PRODUCT(w->kept, samples, 1));
+    w->scores = SHS__CARVE(l, shs_wide, SHS__PRODUCT(w->together, samples, 1));
+    w->no_score = SHS__CARVE(l, unsigned char, SHS__PRODUCT(w->together, samples, 1));
+    w->shift = SHS__CARVE(l, shs_wide, w->n);
+    w->own = SHS__CARVE(l, shs__local_own, workers);
     for (i = 0; i < workers; i++) {
         shs__local_own counted, *own = l->base ? w->own + i : &counted;
-        own->sums = SHS__CARVE(l, shs_wide, shs__layout_product((size_t)w->rows, w->triangle, 1));
-        own->L = SHS__CARVE(l, shs_wide, shs__layout_product(ld, (size_t)w->padded, 1));
-        own->tiles = SHS__CARVE(l, shs_wide, shs__layout_product(ld, columns, 1));
+        own->sums = SHS__CARVE(l, shs_wide, SHS__PRODUCT(w->rows, w->triangle, 1));
+        own->L = SHS__CARVE(l, shs_wide, SHS__PRODUCT(ld, w->padded, 1));
+        own->tiles = SHS__CARVE(l, shs_wide, SHS__PRODUCT(ld, columns, 1));
         own->corner = SHS__CARVE(l, shs_wide, columns * columns);
         own->variance = SHS__CARVE(l, shs_wide, ld);
         own->least = SHS__CARVE(l, shs_wide, ld);
         own->peak = SHS__CARVE(l, shs_wide, ld);
-        own->plus = SHS__CARVE(l, shs_wide, shs__layout_product(ld, SHS__LOCAL_BATCH, 1));
-        own->pixel = SHS__CARVE(l, shs_wide, shs__layout_product(ld, SHS__LOCAL_BATCH, 1));
+        own->plus = SHS__CARVE(l, shs_wide, SHS__PRODUCT(ld, SHS__LOCAL_BATCH, 1));
+        own->pixel = SHS__CARVE(l, shs_wide, SHS__PRODUCT(ld, SHS__LOCAL_BATCH, 1));
         if (l->base) { /* what is behind the bands stays zero */
             memset(own->plus, 0, ld * SHS__LOCAL_BATCH * sizeof(shs_wide));
             memset(own->pixel, 0, ld * SHS__LOCAL_BATCH * sizeof(shs_wide));
@@ -19434,7 +19445,7 @@ SHS__PRIVATE int shs__rx_local_corner(const shs__local *w, shs__local_own *own, 
                                       int first, shs_wide ridge) {
     int columns = w->kernels->columns, lanes = w->kernels->lanes, pivots = shs__imin(columns, w->n + 1 - first), i, j, c;
     shs_wide *a = own->corner;
-    memset(a, 0, (size_t)columns * (size_t)columns * sizeof *a);
+    SHS__CLEAR(a, shs__cells(columns, columns));
     for (j = 0; j < pivots; j++) {
         for (i = j; i < pivots; i++) a[j * columns + i] = sums[i * w->step + j * lanes] - less[i * w->step + j * lanes];
         if (first + j > 0) a[j * columns + j] += ridge;
@@ -19470,7 +19481,7 @@ SHS__PRIVATE int shs__rx_local_factorize(const shs__local *w, shs__local_own *ow
         for (j = 0; j < k->columns; j++) row[j * k->lanes] = y[first + j];
         for (g = top; g < groups; g += m) {
             m = shs__px_tile_groups(groups - g, k->vectors);
-            k->tile(m, first, own->L + (size_t)g * (size_t)next, next, k->lanes, L + lane,
+            k->tile(m, first, own->L + shs__cells(g, next), next, k->lanes, L + lane,
                     k->columns > k->lanes ? next : 1, k->lanes, 0, own->tiles + (g - top) * w->group, w->group, k->lanes);
         }
         if (!shs__rx_local_corner(w, own, sums + lane, own->tiles + lane, first, ridge)) return 0;
@@ -19511,8 +19522,8 @@ SHS__PRIVATE void shs__rx_local_run(void *arg, size_t chunk, int worker) {
     const int width[2] = {w->outer, w->inner};
     int line = w->first + (int)(chunk / (size_t)w->runs) * w->rows, rows = shs__imin(w->rows, w->first + w->count - line);
     int from = (int)(chunk % (size_t)w->runs) * w->run, x, i, r;
-    memset(own->sums, 0, (size_t)w->rows * w->triangle * sizeof(shs_wide));
-    memset(own->peak, 0, (size_t)w->ld * sizeof(shs_wide));
+    SHS__CLEAR(own->sums, (size_t)w->rows * w->triangle);
+    SHS__CLEAR(own->peak, w->ld);
     memset(own->ends, 0, sizeof own->ends);
     own->batch = 0;
     for (x = from; x < w->samples && x < from + w->run; x++) {
@@ -19560,7 +19571,7 @@ SHS__PRIVATE shs_status shs__rx_local_next_line(shs__local *w) {
         w->found[0] += (shs_wide)panel->valid;
         for (k = 0; k < count; from += !panel->missing[k], k++) {
             shs_wide *to = w->pixels + (slot + x + k) * (size_t)w->ld;
-            memset(to, 0, (size_t)w->ld * sizeof *to);
+            SHS__CLEAR(to, w->ld);
             to[0] = !panel->missing[k];
             for (b = 0; b < n && !panel->missing[k]; b++)
                 to[b + 1] = ((const shs_wide *)panel->X)[r->planes ? b * SHS__PANEL_PIXELS + from : from * n + b];
@@ -19585,7 +19596,7 @@ SHS__PRIVATE shs_status shs__rx_local_pass(const shs_context *ctx, shs__local *w
         last = (int)shs__rx_window(w->first + w->count - 1, w->outer, w->lines) + shs__imin(w->outer, w->lines);
         while (w->next < last && status == SHS_OK) status = shs__rx_local_next_line(w);
         if (status != SHS_OK) return status;
-        count = (size_t)w->count * (size_t)w->samples;
+        count = shs__cells(w->count, w->samples);
         shs__ctx_parallel(ctx, (shs_wide)count * (shs_wide)w->n * (shs_wide)w->n * (shs_wide)w->n,
                           (size_t)((w->count - 1) / w->rows + 1) * (size_t)w->runs, shs__rx_local_run, w);
         for (k = 0; k < count; k++) w->found[1] += !w->no_score[k];
@@ -19594,7 +19605,7 @@ SHS__PRIVATE shs_status shs__rx_local_pass(const shs_context *ctx, shs__local *w
                 if (w->scores[k] < o->low[0]) o->low[0] = w->scores[k];
                 if (w->scores[k] > o->high[0]) o->high[0] = w->scores[k];
             }
-        if (o->sink->pixels) to = (unsigned char *)o->sink->pixels + (size_t)w->first * (size_t)w->samples * size;
+        if (o->sink->pixels) to = (unsigned char *)o->sink->pixels + shs__cells(w->first, w->samples) * size;
         else to = o->block;
         for (k = 0; k < count && !range; k++) {
             shs_wide value = w->no_score[k] ? 0 : shs__px_scaled(&o->scaling, 0, w->scores[k]);
@@ -19799,7 +19810,7 @@ SHS__PRIVATE shs_status shs__ica_sources_fill(shs__sources *s, const shs_pixel_m
 
 /* E[z g(w'z)] (m x c into S) and E[g'(w'z)] (c into slope) for the c directions in W. */
 SHS__PRIVATE shs_status shs__ica_sweep(shs__sources *s, int c, const shs_wide *W, shs_wide *S, shs_wide *slope) {
-    size_t cells = (size_t)s->m * (size_t)c, count = 1 + (size_t)c + cells, i;
+    size_t cells = shs__cells(s->m, c), count = 1 + (size_t)c + cells, i;
     shs_status status = shs__ica_sources_sum(s, shs__px_sweep(s->px, &s->white, s->contrast, c, W), count);
     if (status != SHS_OK) return status;
     for (i = 0; i < (size_t)c; i++) slope[i] = s->white.sums[1 + i] / s->white.sums[0];
@@ -19827,9 +19838,9 @@ SHS__PRIVATE void shs__ica_contract(shs__sources *s, const shs_wide *w, shs_wide
     int m = s->m, a, b, i, j = 0;
     for (b = 0; b < m; b++)
         for (a = 0; a <= b; a++) s->square[j++] = (a == b ? 1 : 2) * w[a] * w[b];
-    memset(s->image, 0, (size_t)s->pairs * sizeof(shs_wide));
+    SHS__CLEAR(s->image, s->pairs);
     for (j = 0; j < s->pairs; j++) {
-        const shs_wide *column = s->fourth + (size_t)j * (size_t)s->pairs;
+        const shs_wide *column = s->fourth + shs__cells(j, s->pairs);
         shs_wide factor = s->square[j];
         for (i = 0; i < s->pairs; i++) s->image[i] += column[i] * factor;
     }
@@ -19847,7 +19858,7 @@ SHS__PRIVATE shs_status shs__ica_expectations(shs__sources *s, int c, const shs_
     int d;
     if (!s->fourth) return shs__ica_sweep(s, c, W, S, slope);
     for (d = 0; d < c; d++) {
-        shs__ica_contract(s, W + (size_t)d * (size_t)s->m, S + (size_t)d * (size_t)s->m);
+        shs__ica_contract(s, W + shs__cells(d, s->m), S + shs__cells(d, s->m));
         slope[d] = 3;
     }
     return SHS_OK;
@@ -19867,7 +19878,7 @@ typedef struct shs__iteration {
 } shs__iteration;
 
 SHS__PRIVATE void shs__ica_iteration_layout(shs__layout *l, shs__iteration *it, int m) {
-    size_t cells = shs__layout_product((size_t)m, (size_t)m, 1);
+    size_t cells = SHS__PRODUCT(m, m, 1);
     it->W = SHS__CARVE(l, shs_wide, cells);
     it->best = SHS__CARVE(l, shs_wide, cells);
     it->P = SHS__CARVE(l, shs_wide, cells);
@@ -19875,10 +19886,10 @@ SHS__PRIVATE void shs__ica_iteration_layout(shs__layout *l, shs__iteration *it, 
     it->pull = SHS__CARVE(l, shs_wide, cells);
     it->room = SHS__CARVE(l, shs_wide, cells);
     it->vectors = SHS__CARVE(l, shs_wide, cells);
-    it->slope = SHS__CARVE(l, shs_wide, (size_t)m);
-    it->unknown = SHS__CARVE(l, shs_wide, (size_t)m);
-    it->component = SHS__CARVE(l, shs_ica_component, (size_t)m);
-    if (l->base) memset(it->component, 0, (size_t)m * sizeof *it->component);
+    it->slope = SHS__CARVE(l, shs_wide, m);
+    it->unknown = SHS__CARVE(l, shs_wide, m);
+    it->component = SHS__CARVE(l, shs_ica_component, m);
+    if (l->base) SHS__CLEAR(it->component, m);
 }
 
 SHS__PRIVATE shs_wide shs__ica_tolerance(const shs_ica_options *o) {
@@ -19892,7 +19903,7 @@ SHS__PRIVATE int shs__ica_project_off(int m, int count, const shs_wide *W, shs_w
     int pass, j, i;
     for (pass = 0; pass < 2; pass++)
         for (j = 0; j < count; j++) {
-            const shs_wide *v = W + (size_t)j * (size_t)m;
+            const shs_wide *v = W + shs__cells(j, m);
             shs_wide along = shs__la_dot_wide(m, v, w);
             for (i = 0; i < m; i++) w[i] -= along * v[i];
         }
@@ -19936,7 +19947,7 @@ SHS__PRIVATE void shs__ica_jacobi_columns(int m, shs_wide *A, shs_wide *V) {
 /* A <- A (A'A)^-1/2, the nearest matrix with orthonormal columns: U V' of A = U Sigma V'. Returns 0 where A is singular. */
 SHS__PRIVATE int shs__ica_polar_factor(int m, shs__iteration *it, shs_wide *A) {
     int i, j, q;
-    memcpy(it->room, A, (size_t)m * (size_t)m * sizeof(shs_wide));
+    SHS__COPY(it->room, A, shs__cells(m, m));
     for (j = 0; j < m; j++)
         for (i = 0; i < m; i++) *SHS__AT(it->vectors, m, i, j) = i == j;
     shs__ica_jacobi_columns(m, it->room, it->vectors);
@@ -19977,7 +19988,7 @@ SHS__PRIVATE shs_wide shs__ica_unknown(shs_wide slope, shs_wide length2) {
 SHS__PRIVATE shs_status shs__ica_step(shs__sources *s, const shs_ica_options *o, shs__iteration *it, shs__directions g,
                                       shs_ica_component *component, shs_wide *change) {
     int m = s->m, i, j, somewhere;
-    const shs_wide *W = it->W + (size_t)g.d * (size_t)m;
+    const shs_wide *W = it->W + shs__cells(g.d, m);
     shs_status status = shs__ica_expectations(s, g.c, W, it->P, it->slope);
     if (status != SHS_OK) return status;
     for (j = 0; j < g.c; j++) {
@@ -19986,7 +19997,7 @@ SHS__PRIVATE shs_status shs__ica_step(shs__sources *s, const shs_ica_options *o,
         it->unknown[g.d + j] = shs__ica_unknown(it->slope[j], shs__la_dot_wide(m, p, p));
     }
     somewhere = shs__ica_directions(m, g, it, it->P);
-    if (!somewhere) memcpy(it->P, W, (size_t)m * (size_t)g.c * sizeof(shs_wide));
+    if (!somewhere) SHS__COPY(it->P, W, shs__cells(m, g.c));
     if (somewhere) *change = 0;
     else *change = 2;
     for (j = 0; j < g.c; j++) {
@@ -20016,8 +20027,8 @@ SHS__PRIVATE shs_status shs__ica_step(shs__sources *s, const shs_ica_options *o,
    in 300 plain symmetric steps; with these all do, in 28 on average. */
 SHS__PRIVATE void shs__ica_relax(int m, const shs_ica_options *o, shs__iteration *it, shs__directions g, int first) {
     const shs_wide least = (shs_wide)1 / 64, most = 4;
-    size_t cells = (size_t)m * (size_t)g.c, i;
-    shs_wide *W = it->W + (size_t)g.d * (size_t)m, ey = 0, yy = 0, mu = 1;
+    size_t cells = shs__cells(m, g.c), i;
+    shs_wide *W = it->W + shs__cells(g.d, m), ey = 0, yy = 0, mu = 1;
     for (i = 0; i < cells && !first; i++) {
         shs_wide e = W[i] - it->before[i], y = it->pull[i] - (it->P[i] - W[i]);
         ey += e * y;
@@ -20070,8 +20081,8 @@ SHS__OUTLINE shs_status shs__ica_iterate_all(shs__sources *s, const shs_ica_opti
     if (o->approach == SHS_APPROACH_SYMMETRIC) g.c = m;
     else g.c = 1;
     for (g.d = 0; g.d < m; g.d += g.c) {
-        shs_wide *W = it->W + (size_t)g.d * (size_t)m, change = 2, best = 2;
-        size_t bytes = (size_t)m * (size_t)g.c * sizeof(shs_wide);
+        shs_wide *W = it->W + shs__cells(g.d, m), change = 2, best = 2;
+        size_t bytes = shs__cells(m, g.c) * sizeof(shs_wide);
         shs_status status = SHS_OK;
         if (o->approach == SHS_APPROACH_DEFLATION)
             status = shs__ctx_agree(s->px->ctx, shs__ctx_progress(s->px->ctx, "separating", (size_t)g.d, (size_t)m, -1));
@@ -20141,7 +20152,7 @@ SHS__PRIVATE void shs__ica_order(shs_ica_order order, const shs_ica_component *c
             place += other > key || (i < j && !(key > other));
         }
         ica->component[place] = c[j];
-        memcpy(SHS__AT(ica->rotation, m, 0, place), SHS__AT(W, m, 0, j), (size_t)m * sizeof *W);
+        SHS__COPY(SHS__AT(ica->rotation, m, 0, place), SHS__AT(W, m, 0, j), m);
     }
 }
 
@@ -20194,15 +20205,15 @@ SHS__PRIVATE shs_status shs__ica_create(const shs_context *ctx, const shs_pca *p
     shs__layout l = SHS_ZERO;
     shs_status status = SHS_OK;
     int i, j, n = pca->bands;
-    size_t cells = shs__layout_product((size_t)n, (size_t)m, 1);
+    size_t cells = SHS__PRODUCT(n, m, 1);
     while (shs__layout_next(ctx, &l, &status)) {
-        ica->mean = SHS__CARVE(&l, shs_wide, (size_t)n);
-        ica->eigenvalues = SHS__CARVE(&l, shs_wide, (size_t)m);
+        ica->mean = SHS__CARVE(&l, shs_wide, n);
+        ica->eigenvalues = SHS__CARVE(&l, shs_wide, m);
         ica->whitening = SHS__CARVE(&l, shs_wide, cells);
-        ica->rotation = SHS__CARVE(&l, shs_wide, shs__layout_product((size_t)m, (size_t)m, 1));
+        ica->rotation = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(m, m, 1));
         ica->unmixing = SHS__CARVE(&l, shs_wide, cells);
         ica->mixing = SHS__CARVE(&l, shs_wide, cells);
-        ica->component = SHS__CARVE(&l, shs_ica_component, (size_t)m);
+        ica->component = SHS__CARVE(&l, shs_ica_component, m);
     }
     if (status != SHS_OK) return status;
     SHS__UNPOISON(l.base, l.size);
@@ -20211,8 +20222,8 @@ SHS__PRIVATE shs_status shs__ica_create(const shs_context *ctx, const shs_pca *p
     ica->components = m;
     ica->count = pca->count;
     ica->precise = pca->precise;
-    memcpy(ica->mean, pca->mean, (size_t)n * sizeof(shs_wide));
-    memcpy(ica->eigenvalues, pca->eigenvalues, (size_t)m * sizeof(shs_wide));
+    SHS__COPY(ica->mean, pca->mean, n);
+    SHS__COPY(ica->eigenvalues, pca->eigenvalues, m);
     for (i = 0; i < n; i++)
         for (j = 0; j < m; j++)
             *SHS__AT(ica->whitening, m, j, i) = *SHS__AT(pca->vectors, n, i, j) / SHS__WSQRT(pca->eigenvalues[j]);
@@ -20237,7 +20248,7 @@ SHS__OUTLINE shs_status shs__ica_meet_on_sources(const shs__pixels *px, shs_stat
     shs__meeting meeting = shs__ctx_meeting_for(px->ctx, "sources");
     meeting.all = shs__ctx_imprint(meeting.all, &m, sizeof m);
     if (status == SHS_OK && o->start)
-        meeting.all = shs__ctx_imprint(meeting.all, o->start, (size_t)m * (size_t)m * sizeof(shs_wide));
+        meeting.all = shs__ctx_imprint(meeting.all, o->start, shs__cells(m, m) * sizeof(shs_wide));
     meeting.largest[0] = !px->whitener && px->view.lines > 0 && shs__px_kept_panels(px, m) == 0;
     status = shs__ctx_meet(px->ctx, status, &meeting);
     *kept = !(meeting.largest[0] > 0);
@@ -20260,7 +20271,7 @@ SHS__PRIVATE int shs__ica_moments_pay(const shs_ica_options *o, int m, int bands
 SHS__PRIVATE void shs__ica_sources_layout(shs__layout *l, shs__sources *s, int fourth, int workers) {
     size_t pairs = fourth ? (size_t)s->pairs : 0;
     shs__px_whitened_layout(l, &s->white, workers);
-    if (fourth) s->fourth = SHS__CARVE(l, shs_wide, shs__layout_product(pairs, pairs, 1));
+    if (fourth) s->fourth = SHS__CARVE(l, shs_wide, SHS__PRODUCT(pairs, pairs, 1));
     else s->fourth = NULL;
     s->square = SHS__CARVE(l, shs_wide, pairs);
     s->image = SHS__CARVE(l, shs_wide, pairs);
@@ -20320,7 +20331,7 @@ SHS__PRIVATE shs_status shs__ica_pixels(shs__pixels *px, const shs_ica_options *
     rank = shs__pca_whitening_rank(&pca);
     if (rank == 0) status = SHS_ZERO_VARIANCE;
     else if (o->components > rank) status = SHS_RANK_TOO_LOW;
-    else if (o->start && !shs__wide_finite((size_t)rank * (size_t)rank, o->start)) status = SHS_NOT_FINITE;
+    else if (o->start && !shs__wide_finite(shs__cells(rank, rank), o->start)) status = SHS_NOT_FINITE;
     if (status == SHS_OK) status = shs__ica_create(ctx, &pca, rank, ica);
     if (status == SHS_OK) status = shs__px_whitener_open(px);
     status = shs__ica_meet_on_sources(px, status, o, rank, &kept);
@@ -20403,7 +20414,7 @@ typedef struct shs__md_array {
 SHS__PRIVATE int shs__md_arrays(shs_model *m, int wavelengths, int noise, shs__md_array *a) {
     int ica = m->kind == SHS_MODEL_ICA, count = 0;
     size_t n = (size_t)(ica ? m->ica.bands : m->pca.bands), k = (size_t)(ica ? m->ica.components : m->pca.components);
-    size_t cells = shs__layout_product(n, k, 1), square = shs__layout_product(k, k, 1);
+    size_t cells = SHS__PRODUCT(n, k, 1), square = SHS__PRODUCT(k, k, 1);
     if (ica) {
         a[count].values = &m->ica.mean;
         a[count++].count = n;
@@ -20430,7 +20441,7 @@ SHS__PRIVATE int shs__md_arrays(shs_model *m, int wavelengths, int noise, shs__m
         a[count++].count = cells;
         if (noise) {
             a[count].values = &m->pca.noise;
-            a[count++].count = shs__layout_product(n, n, 1);
+            a[count++].count = SHS__PRODUCT(n, n, 1);
         }
     }
     if (wavelengths) {
@@ -20609,7 +20620,7 @@ SHS__PRIVATE shs_status shs__md_complete(shs_pca *p) {
         if (!(p->scale[i] > 0)) return SHS_DAMAGED_MODEL;
     for (j = 0; j < k; j++)
         for (i = 0; i < n; i++) *SHS__AT(p->forward, k, j, i) = *SHS__AT(p->vectors, n, i, j) / p->scale[i];
-    if (shs__wide_finite((size_t)n * (size_t)k, p->forward)) return SHS_OK;
+    if (shs__wide_finite(shs__cells(n, k), p->forward)) return SHS_OK;
     return SHS_DAMAGED_MODEL;
 }
 
@@ -20642,8 +20653,8 @@ SHS__PUBLIC shs_status shs_model_load(const shs_context *ctx, int (*read_fn)(voi
     }
     while (shs__layout_next(ctx, &l, &status)) {
         for (i = 0; i < count; i++) *arrays[i].values = SHS__CARVE(&l, shs_wide, arrays[i].count);
-        if (m.kind == SHS_MODEL_ICA) m.ica.component = SHS__CARVE(&l, shs_ica_component, (size_t)m.ica.components);
-        else m.pca.forward = SHS__CARVE(&l, shs_wide, shs__layout_product((size_t)m.pca.bands, (size_t)m.pca.components, 1));
+        if (m.kind == SHS_MODEL_ICA) m.ica.component = SHS__CARVE(&l, shs_ica_component, m.ica.components);
+        else m.pca.forward = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(m.pca.bands, m.pca.components, 1));
     }
     for (i = 0; i < count && status == SHS_OK; i++) status = shs__md_read(&f, *arrays[i].values, arrays[i].count);
     for (i = 0; i < m.ica.components && status == SHS_OK; i++) {
@@ -20795,9 +20806,9 @@ typedef struct shs__detection {
 
 SHS__PRIVATE void shs__tg_layout(shs__layout *l, shs__detection *d) {
     size_t n = (size_t)d->n;
-    d->matrix = SHS__CARVE(l, shs_wide, shs__layout_product(n, (size_t)d->targets, 1));
+    d->matrix = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, d->targets, 1));
     d->mean = SHS__CARVE(l, shs_wide, n);
-    d->root = SHS__CARVE(l, shs_wide, shs__layout_product(n, (size_t)d->columns, 1));
+    d->root = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, d->columns, 1));
     d->t = SHS__CARVE(l, shs_wide, n);
     d->w = SHS__CARVE(l, shs_wide, n);
 }
@@ -20813,7 +20824,7 @@ SHS__PRIVATE shs_status shs__tg_statistics(const shs_moments *m, const shs_detec
     for (j = 0; j < n && !d->centred; j++) d->mean[j] = 0;
     for (j = 0; j < n; j++) trace += *SHS__AT(d->root, n, j, j);
     for (j = 0; j < n; j++) *SHS__AT(d->root, n, j, j) += o->ridge * trace / (shs_wide)n;
-    if (!shs__wide_finite((size_t)n, d->mean) || !shs__wide_finite((size_t)n * (size_t)n, d->root)) return SHS_NOT_FINITE;
+    if (!shs__wide_finite((size_t)n, d->mean) || !shs__wide_finite(shs__cells(n, n), d->root)) return SHS_NOT_FINITE;
     if (shs__wide_inverse_root(n, d->root, SHS__RANK_EPS, d->t)) return SHS_OK;
     return SHS_SINGULAR_COVARIANCE;
 }
@@ -20823,7 +20834,7 @@ SHS__PRIVATE shs_status shs__tg_basis(const shs_detect_options *o, shs__detectio
     int n = d->n, i, k, twice;
     for (k = 0; k < o->undesired_count; k++) {
         shs_wide *q = SHS__AT(d->root, n, 0, k), before, left;
-        memcpy(q, SHS__AT(o->undesired, n, 0, k), (size_t)n * sizeof *q);
+        SHS__COPY(q, SHS__AT(o->undesired, n, 0, k), n);
         before = shs__la_dot_wide(n, q, q);
         for (twice = 0; twice < 2; twice++)
             for (i = 0; i < k; i++) shs__wide_take_off(n, SHS__AT(d->root, n, 0, i), q);
@@ -20847,7 +20858,7 @@ SHS__PRIVATE shs_status shs__tg_rows(const shs_detect_options *o, const shs_wide
         off2 = shs__la_dot_wide(n, d->t, d->t);
         if (!shs__wide_finite(1, &length2) || !shs__wide_finite(1, &off2)) return SHS_BAD_TARGETS;
         if (!(off2 > 64 * SHS__WIDE_EPS * SHS__WIDE_EPS * length2)) return SHS_LOST_TARGET;
-        memcpy(d->w, d->t, (size_t)n * sizeof *d->w);
+        SHS__COPY(d->w, d->t, n);
         if (o->method == SHS_DETECTOR_OSP) {
             for (twice = 0; twice < 2; twice++)
                 for (j = 0; j < o->undesired_count; j++) shs__wide_take_off(n, SHS__AT(d->root, n, 0, j), d->w);
@@ -20863,7 +20874,7 @@ SHS__PRIVATE shs_status shs__tg_rows(const shs_detect_options *o, const shs_wide
         if (cosine) own = SHS__WSQRT(own);
         for (i = 0; i < n; i++) *SHS__AT(d->matrix, d->targets, k, i) = d->w[i] / own;
     }
-    if (shs__wide_finite((size_t)n * (size_t)d->targets, d->matrix)) return SHS_OK;
+    if (shs__wide_finite(shs__cells(n, d->targets), d->matrix)) return SHS_OK;
     return SHS_BAD_TARGETS;
 }
 
@@ -21004,14 +21015,14 @@ SHS__OUTLINE shs_status shs__tg_engine_scores(const shs__pixels *px, shs__detect
     shs__view v;
     shs__layout l = SHS_ZERO;
     shs_pixel_map map = shs__px_map_of(d->n, d->targets, d->matrix, d->mean, NULL);
-    size_t pixels = (size_t)px->view.samples * (size_t)px->view.lines;
+    size_t pixels = shs__cells(px->view.samples, px->view.lines);
     shs_wide *room = NULL, *pick = NULL;
     shs__detection picked = *d;
     int bands = d->targets + 1, i;
     shs_status status = SHS_OK;
     while (shs__layout_next(px->ctx, &l, &status)) {
-        room = SHS__CARVE(&l, shs_wide, shs__layout_product(pixels, (size_t)bands, 1));
-        pick = SHS__CARVE(&l, shs_wide, shs__layout_product((size_t)d->targets, (size_t)bands, 1));
+        room = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(pixels, bands, 1));
+        pick = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(d->targets, bands, 1));
     }
     made.type = SHS__TYPE_WIDE;
     outputs.type = SHS__TYPE_WIDE;
@@ -21025,7 +21036,7 @@ SHS__OUTLINE shs_status shs__tg_engine_scores(const shs__pixels *px, shs__detect
         status = shs__pixels_map(px, &map, SHS_PRECISION_ALWAYS, &outputs, 1);
     }
     if (status == SHS_OK) {
-        memset(pick, 0, (size_t)d->targets * (size_t)bands * sizeof *pick);
+        SHS__CLEAR(pick, shs__cells(d->targets, bands));
         for (i = 0; i < d->targets; i++) *SHS__AT(pick, d->targets, i, i) = 1;
         made.pixels = room;
         made.samples = px->view.samples;
@@ -21051,7 +21062,7 @@ SHS__PRIVATE shs_status shs__tg_check(int n, int targets, const shs_wide *spectr
         if (!shs__wide_finite((size_t)n, SHS__AT(spectra, lds, 0, k))) return SHS_BAD_TARGETS;
     if (o->undesired_count < 0 || o->undesired_count >= n || (o->undesired_count > 0 && !o->undesired))
         return SHS_BAD_UNDESIRED;
-    if (!shs__wide_finite((size_t)n * (size_t)o->undesired_count, o->undesired)) return SHS_BAD_UNDESIRED;
+    if (!shs__wide_finite(shs__cells(n, o->undesired_count), o->undesired)) return SHS_BAD_UNDESIRED;
     if (o->background && (!o->background->products || o->background->bands != n)) return SHS_BAD_MOMENTS;
     return SHS_OK;
 }
@@ -21094,8 +21105,8 @@ SHS__OUTLINE shs_status shs__tg_fit(const shs__pixels *px, const shs_wide *spect
     }
     if (status == SHS_OK && any) status = shs__tg_statistics(m, o, d);
     if (status == SHS_OK && !any) {
-        memset(d->mean, 0, (size_t)d->n * sizeof *d->mean);
-        memset(d->root, 0, (size_t)d->n * (size_t)d->columns * sizeof *d->root);
+        SHS__CLEAR(d->mean, d->n);
+        SHS__CLEAR(d->root, shs__cells(d->n, d->columns));
         for (i = 0; i < d->columns && o->method == SHS_DETECTOR_SAM; i++) *SHS__AT(d->root, d->n, i, i) = 1;
         if (o->method == SHS_DETECTOR_OSP) status = shs__tg_basis(o, d);
     }
@@ -21305,7 +21316,7 @@ SHS__PRIVATE void shs__mix_solve_nonnegative(const shs__mixture *m, shs_wide *b)
         lambda = shs__mix_descend(m, b);
         if (m->in[enters] == 0) m->in[enters] = -1;
     }
-    memcpy(b, m->a, (size_t)c * sizeof *b);
+    SHS__COPY(b, m->a, c);
 }
 
 /* ---- abundances: the driver ---------------------------------------------------------------------------------- >>unmix */
@@ -21386,13 +21397,13 @@ SHS__OUTLINE shs_status shs__mix_pixels(const shs_context *ctx, shs_status statu
     s.job.writer.missing = missing;
     while (shs__layout_next(ctx, &l, &status)) {
         shs__px_map_job_layout(&l, &s.job, workers);
-        s.own = SHS__CARVE(&l, shs__mixture, (size_t)workers);
+        s.own = SHS__CARVE(&l, shs__mixture, workers);
         for (i = 0; i < workers; i++) {
             shs__mixture counted, *own = l.base ? s.own + i : &counted;
             own->c = c;
             own->sum = sum;
             own->gram = gram;
-            own->L = SHS__CARVE(&l, shs_wide, shs__layout_product(count, count, 1));
+            own->L = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(count, count, 1));
             own->u = SHS__CARVE(&l, shs_wide, count);
             own->v = SHS__CARVE(&l, shs_wide, count);
             own->a = SHS__CARVE(&l, shs_wide, count);
@@ -21431,11 +21442,11 @@ SHS__OUTLINE shs_status shs__mix_engine(const shs__pixels *px, const shs_pixel_m
     shs__view v = SHS_ZERO;
     shs_pixel_map as_is = *map;
     shs_wide *room = NULL, *one = NULL;
-    size_t c = (size_t)map->outputs, pixels = (size_t)px->view.samples * (size_t)px->view.lines, i;
+    size_t c = (size_t)map->outputs, pixels = shs__cells(px->view.samples, px->view.lines), i;
     shs_status status = SHS_OK;
     while (shs__layout_next(px->ctx, &l, &status)) {
-        room = SHS__CARVE(&l, shs_wide, shs__layout_product(pixels, c, 1));
-        one = SHS__CARVE(&l, shs_wide, shs__layout_product(c, c, 1));
+        room = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(pixels, c, 1));
+        one = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(c, c, 1));
     }
     if (status == SHS_OK) status = shs__wide_map(px, map, 0, room);
     if (status == SHS_OK) {
@@ -21460,13 +21471,13 @@ typedef struct shs__mix_arrays {
 } shs__mix_arrays;
 
 SHS__PRIVATE void shs__mix_layout(shs__layout *l, shs__mix_arrays *s, int n, int c) {
-    size_t cells = shs__layout_product((size_t)n, (size_t)c, 1), gram = shs__layout_product((size_t)c, (size_t)c, 1);
+    size_t cells = SHS__PRODUCT(n, c, 1), gram = SHS__PRODUCT(c, c, 1);
     s->transposed = SHS__CARVE(l, shs_wide, cells);
     s->gram = SHS__CARVE(l, shs_wide, gram);
     s->root = SHS__CARVE(l, shs_wide, gram);
     s->matrix = SHS__CARVE(l, shs_wide, cells);
-    s->offset = SHS__CARVE(l, shs_wide, (size_t)c);
-    s->scratch = SHS__CARVE(l, shs_wide, (size_t)c);
+    s->offset = SHS__CARVE(l, shs_wide, c);
+    s->scratch = SHS__CARVE(l, shs_wide, c);
 }
 
 /* The inverse of E'E applied to x (c), in its place: R'(R x). */
@@ -21485,10 +21496,10 @@ SHS__PRIVATE shs_status shs__mix_prepare(int n, int c, const shs_wide *E, int ld
         for (i = 0; i < c; i++) *SHS__AT(s->transposed, c, i, b) = *SHS__AT(E, lde, b, i);
     for (j = 0; j < c; j++)
         for (i = 0; i < c; i++) *SHS__AT(s->gram, c, i, j) = shs__la_dot_wide(n, SHS__AT(E, lde, 0, i), SHS__AT(E, lde, 0, j));
-    if (!shs__wide_finite((size_t)c * (size_t)c, s->gram)) return SHS_BAD_ENDMEMBERS;
-    memcpy(s->root, s->gram, (size_t)c * (size_t)c * sizeof *s->root);
+    if (!shs__wide_finite(shs__cells(c, c), s->gram)) return SHS_BAD_ENDMEMBERS;
+    SHS__COPY(s->root, s->gram, shs__cells(c, c));
     if (!shs__wide_inverse_root(c, s->root, SHS__RANK_EPS, s->scratch)) return SHS_DEPENDENT_ENDMEMBERS;
-    memcpy(s->matrix, s->transposed, (size_t)n * (size_t)c * sizeof *s->matrix);
+    SHS__COPY(s->matrix, s->transposed, shs__cells(n, c));
     for (b = 0; b < n; b++) shs__mix_inverse(c, s->root, SHS__AT(s->matrix, c, 0, b));
     for (i = 0; i < c; i++) {
         s->scratch[i] = 1;
@@ -21502,7 +21513,7 @@ SHS__PRIVATE shs_status shs__mix_prepare(int n, int c, const shs_wide *E, int ld
         for (i = 0; i < c; i++) total += column[i];
         for (i = 0; i < c; i++) column[i] -= total * s->offset[i];
     }
-    if (shs__wide_finite((size_t)n * (size_t)c, s->matrix)) return SHS_OK;
+    if (shs__wide_finite(shs__cells(n, c), s->matrix)) return SHS_OK;
     return SHS_DEPENDENT_ENDMEMBERS;
 }
 
@@ -21778,7 +21789,7 @@ SHS__PRIVATE void shs__em_chunk(void *arg, size_t chunk, int worker) {
 
 /* What one rank has becomes what all have. */
 SHS__PRIVATE shs_status shs__em_share(const shs_context *ctx, int rank, int count, shs_wide *values) {
-    if (shs__ctx_rank(ctx) != rank) memset(values, 0, (size_t)count * sizeof *values);
+    if (shs__ctx_rank(ctx) != rank) SHS__CLEAR(values, count);
     return shs__ctx_reduce(ctx, values, (size_t)count, SHS_REDUCE_SUM);
 }
 
@@ -21970,7 +21981,7 @@ SHS__PRIVATE shs_status shs__em_corner(shs__extraction *s, int k) {
     shs_status status = shs__em_farthest(s, k, shs__em_along, &most);
     if (status != SHS_OK) return status;
     if (shs__ctx_rank(s->px->ctx) == s->found.rank[k])
-        memcpy(y, s->Y + s->found.pixel[k] * (size_t)s->d, (size_t)s->d * sizeof *y);
+        SHS__COPY(y, s->Y + s->found.pixel[k] * (size_t)s->d, s->d);
     return shs__em_share(s->px->ctx, s->found.rank[k], s->d, y);
 }
 
@@ -21986,7 +21997,7 @@ SHS__OUTLINE shs_status shs__em_vca(shs__extraction *s, uint64_t seed) {
         shs__em_outside(d, k ? k : 1, s->Q, s->along);
         status = shs__em_corner(s, k);
         if (status != SHS_OK) return status;
-        memcpy(q, SHS__AT(s->chosen, d, 0, k), (size_t)d * sizeof *q);
+        SHS__COPY(q, SHS__AT(s->chosen, d, 0, k), d);
         if (!(shs__em_outside(d, k, s->Q, q) > SHS__RANK_EPS)) return SHS_RANK_TOO_LOW;
     }
     return status;
@@ -21997,11 +22008,11 @@ SHS__PRIVATE shs_wide shs__em_facet(shs__extraction *s, int k) {
     int d = s->d, j, at = 0;
     for (j = 0; j < d; j++) {
         if (j == k) continue;
-        memcpy(SHS__AT(s->Q, d, 0, at), SHS__AT(s->chosen, d, 0, j), (size_t)d * sizeof *s->Q);
+        SHS__COPY(SHS__AT(s->Q, d, 0, at), SHS__AT(s->chosen, d, 0, j), d);
         shs__em_outside(d, at, s->Q, SHS__AT(s->Q, d, 0, at));
         at++;
     }
-    memcpy(s->along, SHS__AT(s->chosen, d, 0, k), (size_t)d * sizeof *s->along);
+    SHS__COPY(s->along, SHS__AT(s->chosen, d, 0, k), d);
     shs__em_outside(d, d - 1, s->Q, s->along);
     return shs__wabs(shs__la_dot_wide(d, s->along, SHS__AT(s->chosen, d, 0, k)));
 }
@@ -22023,7 +22034,7 @@ SHS__OUTLINE shs_status shs__em_nfindr(shs__extraction *s) {
                 shs_wide *y = SHS__AT(s->chosen, d, 0, k);
                 grew = 1;
                 if (shs__ctx_rank(s->px->ctx) == s->found.rank[k])
-                    memcpy(y, s->Y + s->found.pixel[k] * (size_t)d, (size_t)d * sizeof *y);
+                    SHS__COPY(y, s->Y + s->found.pixel[k] * (size_t)d, d);
                 status = shs__em_share(s->px->ctx, s->found.rank[k], d, y);
             } else s->found.pixel[k] = pixel, s->found.rank[k] = rank;
         }
@@ -22034,22 +22045,22 @@ SHS__OUTLINE shs_status shs__em_nfindr(shs__extraction *s) {
 /* ---- endmembers: the driver ------------------------------------------------------------------------------ >>endmembers */
 
 SHS__PRIVATE void shs__em_layout(shs__layout *l, shs__extraction *s, int atgp) {
-    size_t n = (size_t)s->n, count = (size_t)s->count, cells = shs__layout_product((size_t)s->d, count, 1);
+    size_t n = (size_t)s->n, count = (size_t)s->count, cells = SHS__PRODUCT(s->d, count, 1);
     const shs__view *v = &s->px->view;
-    size_t line = shs__layout_product((size_t)v->samples, (size_t)v->block_lines, 1);
-    s->Y = SHS__CARVE(l, shs_wide, shs__layout_product(s->pixels, (size_t)s->width, 1));
+    size_t line = SHS__PRODUCT(v->samples, v->block_lines, 1);
+    s->Y = SHS__CARVE(l, shs_wide, SHS__PRODUCT(s->pixels, s->width, 1));
     s->rest = SHS__CARVE(l, shs_wide, atgp ? s->pixels : 0);
     s->chosen = SHS__CARVE(l, shs_wide, cells);
     s->Q = SHS__CARVE(l, shs_wide, cells);
-    s->along = SHS__CARVE(l, shs_wide, (size_t)s->d);
-    s->C = SHS__CARVE(l, shs_wide, shs__layout_product(n, n, 1));
-    s->V = SHS__CARVE(l, shs_wide, atgp ? 0 : shs__layout_product(n, count, 1));
+    s->along = SHS__CARVE(l, shs_wide, s->d);
+    s->C = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, n, 1));
+    s->V = SHS__CARVE(l, shs_wide, atgp ? 0 : SHS__PRODUCT(n, count, 1));
     s->values = SHS__CARVE(l, shs_wide, count);
     s->mean = SHS__CARVE(l, shs_wide, n);
-    s->matrix = SHS__CARVE(l, shs_wide, atgp ? 0 : shs__layout_product(n, count, 1));
+    s->matrix = SHS__CARVE(l, shs_wide, atgp ? 0 : SHS__PRODUCT(n, count, 1));
     s->most = SHS__CARVE(l, shs_wide, s->chunks);
     s->at = SHS__CARVE(l, size_t, s->chunks);
-    s->block = SHS__CARVE(l, unsigned char, shs__layout_product(line, (size_t)v->bands, v->cube->pixels ? 0 : v->size));
+    s->block = SHS__CARVE(l, unsigned char, SHS__PRODUCT(line, v->bands, v->cube->pixels ? 0 : v->size));
     s->marks = SHS__CARVE(l, unsigned char, v->cube->mask_fn ? line : 0);
 }
 
@@ -22057,9 +22068,9 @@ SHS__PRIVATE shs_status shs__em_create(const shs_context *ctx, shs_endmembers *e
     shs__layout l = SHS_ZERO;
     shs_status status = SHS_OK;
     while (shs__layout_next(ctx, &l, &status)) {
-        e->spectra = SHS__CARVE(&l, shs_wide, shs__layout_product((size_t)bands, (size_t)count, 1));
-        e->pixel = SHS__CARVE(&l, size_t, (size_t)count);
-        e->rank = SHS__CARVE(&l, int, (size_t)count);
+        e->spectra = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(bands, count, 1));
+        e->pixel = SHS__CARVE(&l, size_t, count);
+        e->rank = SHS__CARVE(&l, int, count);
     }
     if (status != SHS_OK) return status;
     SHS__UNPOISON(l.base, l.size);
@@ -22108,7 +22119,7 @@ SHS__PUBLIC shs_status shs_endmembers_find(const shs_context *ctx, const shs_cub
             s.d = s.count;
             s.width = s.count;
         }
-        s.pixels = (size_t)px.view.samples * (size_t)px.view.lines;
+        s.pixels = shs__cells(px.view.samples, px.view.lines);
         s.chunks = shs__ctx_chunks(s.pixels, SHS__EM_CHUNK);
     }
     status = shs__px_meet(&px, status, "endmembers", numbers, 3, two, 2, NULL);
@@ -22231,7 +22242,7 @@ typedef struct shs__counting {
 } shs__counting;
 
 SHS__PRIVATE void shs__count_layout(shs__layout *l, shs__counting *w) {
-    size_t n = (size_t)w->n, cells = shs__layout_product(n, n, 1);
+    size_t n = (size_t)w->n, cells = SHS__PRODUCT(n, n, 1);
     w->mean = SHS__CARVE(l, shs_wide, n);
     w->a = SHS__CARVE(l, shs_wide, n);
     w->b = SHS__CARVE(l, shs_wide, n);
@@ -22244,7 +22255,7 @@ SHS__PRIVATE void shs__count_layout(shs__layout *l, shs__counting *w) {
 /* The root of M's inverse into W. */
 SHS__PRIVATE shs_status shs__count_root(shs__counting *w, const shs_wide *M, int ld) {
     int j;
-    for (j = 0; j < w->n; j++) memcpy(SHS__AT(w->W, w->n, 0, j), SHS__AT(M, ld, 0, j), (size_t)w->n * sizeof *M);
+    for (j = 0; j < w->n; j++) SHS__COPY(SHS__AT(w->W, w->n, 0, j), SHS__AT(M, ld, 0, j), w->n);
     return shs__wide_inverse_root(w->n, w->W, SHS__RANK_EPS, w->b) ? SHS_OK : SHS_SINGULAR_COVARIANCE;
 }
 
@@ -22265,7 +22276,7 @@ SHS__PRIVATE void shs__count_whiten(const shs__counting *w, shs_wide *M) {
     for (j = 0; j < n; j++)
         for (i = 0; i < n; i++) *SHS__AT(M, n, i, j) = *SHS__AT(w->S, n, j, i);
     shs__wide_product(n, n, n, w->W, M, n, w->S);
-    memcpy(M, w->S, (size_t)n * (size_t)n * sizeof *M);
+    SHS__COPY(M, w->S, shs__cells(n, n));
 }
 
 /* The covariance, or R, of what all other bands predict: R - 2 D + D R^-1 D, where D is the diagonal matrix of the noise. */
@@ -22294,7 +22305,7 @@ SHS__PRIVATE shs_status shs__count_hysime(const shs_context *ctx, const shs_coun
     status = shs_eigh(ctx, n, w->S, n, n, w->b, w->W, n);
     if (status != SHS_OK) return status;
     shs__wide_product(n, n, n, w->R, w->W, n, w->S);
-    for (j = 0; j < n && o->noise; j++) memcpy(SHS__AT(w->C, n, 0, j), SHS__AT(o->noise, ldn, 0, j), (size_t)n * sizeof *w->C);
+    for (j = 0; j < n && o->noise; j++) SHS__COPY(SHS__AT(w->C, n, 0, j), SHS__AT(o->noise, ldn, 0, j), n);
     if (o->noise) shs__wide_product(n, n, n, w->C, w->W, n, w->R);
     for (b = 0; b < n; b++) {
         const shs_wide *e = SHS__AT(w->W, n, 0, b);
@@ -22352,7 +22363,7 @@ SHS__PUBLIC shs_status shs_count_materials(const shs_context *ctx, const shs_mom
         if (!shs__wide_finite((size_t)n, SHS__AT(o->noise, ldn, 0, j))) return SHS_NOT_FINITE;
     while (shs__layout_next(ctx, &l, &status)) shs__count_layout(&l, &w);
     if (status == SHS_OK) status = shs_moments_finish(moments, SHS_DIVISOR_N, w.mean, w.C, n);
-    if (status == SHS_OK && !shs__wide_finite((size_t)n * (size_t)n, w.C)) status = SHS_NOT_FINITE;
+    if (status == SHS_OK && !shs__wide_finite(shs__cells(n, n), w.C)) status = SHS_NOT_FINITE;
     if (status == SHS_OK) {
         for (j = 0; j < n; j++)
             for (i = 0; i < n; i++) *SHS__AT(w.R, n, i, j) = *SHS__AT(w.C, n, i, j) + w.mean[i] * w.mean[j];
@@ -23018,7 +23029,7 @@ SHS__OUTLINE void shs__cc_round_chunk(void *arg, size_t chunk, int worker) {
                 other = swap;
             }
         }
-        memcpy(x, best, (size_t)used * sizeof *x);
+        SHS__COPY(x, best, used);
     }
 }
 
@@ -23029,10 +23040,10 @@ SHS__PRIVATE shs_status shs__cc_cpu_round(const shs_context *ctx, const shs_roun
     shs_status status = SHS_OK;
     size_t workers = (size_t)shs__ctx_workers(ctx), most = (size_t)job->most, m = job->codes->m;
     while (shs__layout_next(ctx, &l, &status)) {
-        w.order = SHS__CARVE(&l, int, shs__layout_product(most, workers, 1));
-        w.factor = SHS__CARVE(&l, shs_wide, job->D ? shs__layout_product(most, most, workers) : 0);
-        w.error = SHS__CARVE(&l, shs_wide, shs__layout_product(most, workers, 1));
-        w.tried = SHS__CARVE(&l, shs_real, shs__layout_product(most, workers, 2));
+        w.order = SHS__CARVE(&l, int, SHS__PRODUCT(most, workers, 1));
+        w.factor = SHS__CARVE(&l, shs_wide, job->D ? SHS__PRODUCT(most, most, workers) : 0);
+        w.error = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(most, workers, 1));
+        w.tried = SHS__CARVE(&l, shs_real, SHS__PRODUCT(most, workers, 2));
     }
     if (status != SHS_OK) return status;
     w.job = *job;
@@ -23365,7 +23376,7 @@ SHS__PUBLIC shs_status shs_compact_synthesize(const shs_context *ctx, int p, int
     if (ldz < p) return SHS_BAD_LDZ;
     while (shs__layout_next(ctx, &l, &status)) {
         s.starts = SHS__CARVE(&l, size_t, chunks);
-        shs__codes_layout(&l, &s.codes, shs__layout_product((size_t)shs__ctx_workers(ctx), SHS__CC_SIGNALS, 1),
+        shs__codes_layout(&l, &s.codes, SHS__PRODUCT(shs__ctx_workers(ctx), SHS__CC_SIGNALS, 1),
                           shs__imax(compact->s, 1));
     }
     if (status != SHS_OK) return status;

@@ -6793,7 +6793,7 @@ SHS__PRIVATE shs_status shs__cl_syrk_plan_of(shs_cl *cl, shs_trans trans, int n,
     share = plan->way != SHS_CL_SYRK_UNITS ? 2 : plan->edge == 32 ? 4 : 3; /* groups that a unit has room for */
     plan->depth = shs__cl_slice_depth(cl, k, plan->tiles, share, each, 32);
     plan->slices = shs__ctx_chunks((size_t)k, (size_t)plan->depth);
-    plan->bytes = shs__layout_product(plan->slices, each, 1);
+    plan->bytes = SHS__PRODUCT(plan->slices, each, 1);
     return SHS_OK;
 }
 
@@ -6827,7 +6827,7 @@ SHS__PRIVATE shs_status shs__cl_product_plan(shs__cl_product_run *run) {
     size_t r = sizeof(shs_real), rows = (size_t)job->m + (job->symmetric ? 0 : (size_t)job->n), bytes = 0;
     size_t fit = shs__zmin(SHS__CL_PRODUCT_BYTES, shs__cl_product_room(cl)) / (rows * r);
     int i;
-    shs_status status = shs__cl_buffer(cl, shs__layout_product((size_t)job->m, (size_t)job->n, r), &run->C);
+    shs_status status = shs__cl_buffer(cl, SHS__PRODUCT(job->m, job->n, r), &run->C);
     run->piece = (int)shs__zmin((size_t)job->k, shs__zmax(fit / 64 * 64, 64));
     run->pieces = (int)shs__ctx_chunks((size_t)job->k, (size_t)run->piece);
     if (status == SHS_OK && job->symmetric) {
@@ -6835,17 +6835,17 @@ SHS__PRIVATE shs_status shs__cl_product_plan(shs__cl_product_run *run) {
         bytes = run->plan.bytes;
     } else if (status == SHS_OK) {
         size_t tiles = shs__ctx_chunks((size_t)job->m, SHS__CL_GEMM_TILE) * shs__ctx_chunks((size_t)job->n, SHS__CL_GEMM_TILE);
-        size_t area = shs__layout_product((size_t)job->m, (size_t)job->n, r);
+        size_t area = SHS__PRODUCT(job->m, job->n, r);
         run->depth =
             shs__cl_gemm_blocked(cl) ? shs__cl_slice_depth(cl, run->piece, tiles, 2, area, SHS__CL_GEMM_STEP) : run->piece;
         if (run->depth < run->piece)
-            bytes = shs__layout_product(area, shs__ctx_chunks((size_t)run->piece, (size_t)run->depth), 1);
+            bytes = SHS__PRODUCT(area, shs__ctx_chunks((size_t)run->piece, (size_t)run->depth), 1);
     }
     if (status == SHS_OK && bytes) status = shs__cl_buffer(cl, bytes, &run->partial);
     for (i = 0; i < shs__imin(run->pieces, 2) && status == SHS_OK; i++) {
-        status = shs__cl_buffer(cl, shs__layout_product((size_t)job->m, (size_t)run->piece, r), run->A + i);
+        status = shs__cl_buffer(cl, SHS__PRODUCT(job->m, run->piece, r), run->A + i);
         if (status == SHS_OK && !job->symmetric)
-            status = shs__cl_buffer(cl, shs__layout_product((size_t)job->n, (size_t)run->piece, r), run->B + i);
+            status = shs__cl_buffer(cl, SHS__PRODUCT(job->n, run->piece, r), run->B + i);
     }
     return status;
 }
@@ -6969,9 +6969,9 @@ SHS__PRIVATE shs_status shs__cl_rounding_buffers(shs__cl_rounding *r) {
     shs_cl *cl = r->cl;
     const size_t most = (size_t)r->job->most, n = (size_t)r->job->n, p = (size_t)r->job->p, each = sizeof(shs_real);
     const size_t all = r->groups * r->items;
-    shs_status status = shs__cl_buffer(cl, shs__layout_product(p, n, each), &r->D);
+    shs_status status = shs__cl_buffer(cl, SHS__PRODUCT(p, n, each), &r->D);
     int i;
-    if (status == SHS_OK && r->gram) status = shs__cl_buffer(cl, shs__layout_product(n, n, each), &r->G);
+    if (status == SHS_OK && r->gram) status = shs__cl_buffer(cl, SHS__PRODUCT(n, n, each), &r->G);
     for (i = 0; i < (r->slice < r->job->codes->m ? 2 : 1) && status == SHS_OK; i++) {
         status = shs__cl_buffer(cl, r->slice * sizeof(cl_int), r->used + i);
         if (status == SHS_OK) status = shs__cl_buffer(cl, r->slice * most * sizeof(cl_int), r->atoms + i);
@@ -7414,7 +7414,7 @@ SHS__PRIVATE int shs__cl_tolerant(const shs__cl_signals *s) {
 /* That of omp_team beside it: t, and residuals where tolerances ask for them, of each signal of a team. */
 SHS__PRIVATE size_t shs__cl_team_scratch(const shs__cl_signals *s) {
     const size_t each = (size_t)s->stride + (shs__cl_tolerant(s) ? (size_t)s->p : 0);
-    return shs__cl_general_scratch(s) + shs__layout_product(s->largest, each, 1);
+    return shs__cl_general_scratch(s) + SHS__PRODUCT(s->largest, each, 1);
 }
 
 /* Scratch of an item of omp_item: b_1 .. b_{s-1}, and d^2. */
@@ -7465,9 +7465,9 @@ SHS__PRIVATE shs_status shs__cl_signals_plan(shs__cl_signals *s) {
     shs_cl *cl = s->cl;
     size_t r = sizeof(shs_real), n = (size_t)s->n, p = (size_t)s->p, padded = (size_t)s->padded, per = shs__cl_signal_bytes(s);
     size_t wide = shs__cl_wide_size(cl), unit = shs__cl_wrap_alignment(cl) / r, left;
-    size_t most = shs__zmax(s->m, 1), gram = shs__layout_product(padded, padded, r), alphas, scratch;
+    size_t most = shs__zmax(s->m, 1), gram = SHS__PRODUCT(padded, padded, r), alphas, scratch;
     const size_t asked = s->job.coding->signals_per_group;
-    shs_status status = shs__cl_buffer(cl, shs__layout_product(p, padded, r), &s->D);
+    shs_status status = shs__cl_buffer(cl, SHS__PRODUCT(p, padded, r), &s->D);
     s->use_gram = s->use_gram && gram <= cl->max_alloc && gram <= shs__cl_left(cl) / 2;
     if (status == SHS_OK && s->use_gram) status = shs__cl_buffer(cl, gram, &s->G);
     if (status == SHS_OK) status = shs__cl_buffer(cl, SHS__CL_SUMS * wide, &s->sums);
@@ -7478,8 +7478,8 @@ SHS__PRIVATE shs_status shs__cl_signals_plan(shs__cl_signals *s) {
     if (status == SHS_OK && s->job.learning) {
         status = shs__cl_buffer(cl, (n + 1) * sizeof(cl_uint), &s->start);
         if (status == SHS_OK) status = shs__cl_buffer(cl, (n + 1) * sizeof(cl_uint), &s->stretches);
-        if (status == SHS_OK) status = shs__cl_buffer(cl, shs__layout_product(p + 1, n, wide), &s->gathered);
-        if (status == SHS_OK) status = shs__cl_buffer(cl, shs__layout_product(p + 1, n, r), &s->fresh);
+        if (status == SHS_OK) status = shs__cl_buffer(cl, SHS__PRODUCT(p + 1, n, wide), &s->gathered);
+        if (status == SHS_OK) status = shs__cl_buffer(cl, SHS__PRODUCT(p + 1, n, r), &s->fresh);
         if (status == SHS_OK) status = shs__cl_buffer(cl, n, &s->done);
     }
     if (status == SHS_OK && !s->job.descending) status = shs__cl_choose_coder(s);
@@ -7503,7 +7503,7 @@ SHS__PRIVATE shs_status shs__cl_signals_plan(shs__cl_signals *s) {
         s->items = shs__zmax(1, shs__zmin(s->items, shs__zmin(left / 4, cl->max_alloc) / (shs__cl_item_scratch(s) * r)));
         scratch = shs__zmax(scratch, s->items * shs__cl_item_scratch(s));
     } /* that of omp_general holds what omp_group has of the b_k there */
-    status = shs__cl_buffer(cl, shs__layout_product(s->chunk, padded, r), &s->alphas);
+    status = shs__cl_buffer(cl, SHS__PRODUCT(s->chunk, padded, r), &s->alphas);
     if (status == SHS_OK) status = shs__cl_buffer(cl, scratch * r, &s->scratch);
     if (status != SHS_OK) return status;
     left = shs__cl_left(cl);
@@ -7548,16 +7548,16 @@ SHS__PRIVATE shs_status shs__cl_signals_buffers(shs__cl_signals *s) {
 SHS__PRIVATE void shs__cl_signals_layout(shs__layout *l, shs__cl_signals *s) {
     size_t n = (size_t)s->n, p = (size_t)s->p;
     size_t learning = s->job.learning != 0;
-    s->own_D = SHS__CARVE(l, shs_real, learning ? shs__layout_product(p, n, 1) : 0);
-    s->own_fresh = SHS__CARVE(l, shs_real, learning ? shs__layout_product(p + 1, n, 1) : 0);
-    s->wides = shs__layout_carve(l, shs__zmax(learning ? shs__layout_product(p + 1, n, 1) : 0, SHS__CL_SUMS * 3),
+    s->own_D = SHS__CARVE(l, shs_real, learning ? SHS__PRODUCT(p, n, 1) : 0);
+    s->own_fresh = SHS__CARVE(l, shs_real, learning ? SHS__PRODUCT(p + 1, n, 1) : 0);
+    s->wides = shs__layout_carve(l, shs__zmax(learning ? SHS__PRODUCT(p + 1, n, 1) : 0, SHS__CL_SUMS * 3),
                                  sizeof(cl_ulong));
     s->own_start = SHS__CARVE(l, cl_uint, n + 1);
     s->own_stretches = SHS__CARVE(l, cl_uint, n + 1);
     s->own_starts = SHS__CARVE(l, cl_uint, s->teams + 1);
     if (s->slices < 2) return;
     shs__codes_layout(l, &s->codes, s->m, s->stride);
-    s->own_E = SHS__CARVE(l, shs_real, learning ? shs__layout_product(p, s->m, 1) : 0);
+    s->own_E = SHS__CARVE(l, shs_real, learning ? SHS__PRODUCT(p, s->m, 1) : 0);
 }
 
 SHS__PRIVATE void shs__cl_signals_close(void *session) {
@@ -7840,7 +7840,7 @@ SHS__PRIVATE shs_status shs__cl_descend(const shs__cl_signals *s, size_t first, 
     const shs_descent *d = s->descent;
     const size_t items = shs__cl_descent_items(s), n = (size_t)s->n;
     const size_t most = SHS__CL_DESCENT_STEPS + SHS__CL_DESCENT_SWEEPS * n;
-    const size_t steps = shs__zmin(shs__layout_product((size_t)d->sweeps, n, 1), most);
+    const size_t steps = shs__zmin(SHS__PRODUCT(d->sweeps, n, 1), most);
     shs__cl_call call;
     int redux;
     for (redux = s->cl->ptx && items == SHS__CL_WARP_ITEMS; redux >= 0; redux--) {
@@ -8115,7 +8115,7 @@ SHS__PRIVATE void shs__cl_known_sizes(const shs__cl_signals *s, int fixed_n, shs
 
 SHS__PRIVATE void shs__cl_known_layout(shs__layout *l, shs__cl_known *k) {
     const size_t p = (size_t)k->p, n = (size_t)k->n;
-    k->D = SHS__CARVE(l, shs_real, shs__layout_product(p, n, 1));
+    k->D = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, n, 1));
     k->Y = SHS__CARVE(l, shs_real, p * k->m);
     k->errors2 = SHS__CARVE(l, shs_real, k->m);
     k->right2 = SHS__CARVE(l, shs_real, k->m);
@@ -8741,9 +8741,9 @@ SHS__PRIVATE shs_status shs__cl_mod(shs__cl_signals *s, const shs_atom_group *g)
 SHS__PRIVATE shs_status shs__cl_room_for_mod(shs__cl_signals *s) {
     const size_t n = (size_t)s->n, wide = shs__cl_wide_size(s->cl), rows = shs__ctx_chunks(n, SHS__CL_MOD_TILE) * SHS__CL_MOD_TILE;
     shs_status status = s->cl->max_group < SHS__CL_MOD_ITEMS ? SHS_UNSUPPORTED : SHS_OK;
-    if (status == SHS_OK && !s->system) status = shs__cl_buffer(s->cl, shs__layout_product(n, n, wide), &s->system);
+    if (status == SHS_OK && !s->system) status = shs__cl_buffer(s->cl, SHS__PRODUCT(n, n, wide), &s->system);
     if (status == SHS_OK && !s->corners)
-        status = shs__cl_buffer(s->cl, shs__layout_product(rows, SHS__CL_MOD_TILE, wide), &s->corners);
+        status = shs__cl_buffer(s->cl, SHS__PRODUCT(rows, SHS__CL_MOD_TILE, wide), &s->corners);
     return status;
 }
 
@@ -10066,7 +10066,7 @@ SHS__PRIVATE shs_status shs__cl_byte_moments(shs__cl_pixels *px, const shs_real 
     shs__cl_products_job job;
     shs__cl_pixel_pass pass;
     int n = px->view.used;
-    shs_wide *S = (shs_wide *)shs__cl_alloc(px->cl, shs__layout_product((size_t)n + 1, (size_t)n + 1, sizeof *S));
+    shs_wide *S = (shs_wide *)shs__cl_alloc(px->cl, SHS__PRODUCT((size_t)n + 1, (size_t)n + 1, sizeof *S));
     shs_status status = S ? SHS_OK : SHS_NO_MEMORY;
     memset(&pass, 0, sizeof pass);
     memset(&job, 0, sizeof job);

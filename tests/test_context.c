@@ -301,11 +301,11 @@ static void a_layout_never_wraps_round(void **state) {
 static void products_of_counts_do_not_wrap_round(void **state) {
     const size_t half = (size_t)1 << (sizeof(size_t) * 4);
     (void)state;
-    assert_int_equal(shs__layout_product(3, 5, 7), 105);
-    assert_int_equal(shs__layout_product(0, SIZE_MAX, 2), 0);
-    assert_int_equal(shs__layout_product(half, half, 1), SIZE_MAX);
-    assert_int_equal(shs__layout_product(half, half / 2, 2), SIZE_MAX);
-    assert_int_equal(shs__layout_product(half, half / 2, 1), SIZE_MAX / 2 + 1);
+    assert_int_equal(shs__layout_multiply(3, 5, 7), 105);
+    assert_int_equal(shs__layout_multiply(0, SIZE_MAX, 2), 0);
+    assert_int_equal(shs__layout_multiply(half, half, 1), SIZE_MAX);
+    assert_int_equal(shs__layout_multiply(half, half / 2, 2), SIZE_MAX);
+    assert_int_equal(shs__layout_multiply(half, half / 2, 1), SIZE_MAX / 2 + 1);
     assert_true(shs__layout_overflows(SIZE_MAX, 2));
     assert_false(shs__layout_overflows(SIZE_MAX, 1));
     assert_false(shs__layout_overflows(SIZE_MAX, 0));
