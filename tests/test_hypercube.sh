@@ -665,8 +665,20 @@ stretched -32768,32767 -32768 -32767 32767 --type i16
 header wide 5 1 1 4 bsq 0 "data ignore value = 1"
 stretched 0,255 0 1 255 --type u8
 stretched 0,255 65535 0 255 --type u16
-check "a range of floats around the missing value: runs" run denoise wide.hdr lost.hdr --components 1 --rescale 0,255 --type f32
-check "a range of floats around the missing value is mentioned" grep -q '1 within 0,255 also marks missing pixels' err.txt
+stretched 0,255 nan 0 255 --type f32
+# Shares of exactly 0 and 1 are no missing pixels where these are 0 or 1 in the cube: of 4 pixels one is missing.
+printf '\012\000\024\024\024\000\012\036' >few.img
+for v in 0 1; do
+    [ "$v" = 1 ] && printf '\012\001\024\024\024\001\012\036' >few.img
+    header few 4 1 2 1 bsq 0 "data ignore value = $v"
+    printf 'a,b\n10,20\n20,10\n' >few.csv
+    for o in "unmix --endmembers few.csv" "unmix --endmembers few.csv --constraint scaled" "detect --method osp --target 0,0" \
+        "convert --range auto --type f32" "pca --rescale 0,255" "rx --rescale 0,1 --type f64"; do
+        # shellcheck disable=SC2086 # words
+        check "${o%% *} ${o#* }, $v is missing: runs" good ${o%% *} few.hdr lost.hdr ${o#* }
+        check "${o%% *} ${o#* }, $v is missing: one pixel of the output" is "$(band lost 1 | cut -d' ' -f4)" 1
+    done
+done
 header wide 5 1 1 4 bsq 0
 check "rx into integers: runs" run rx wide.hdr lost.hdr --precise --type u8
 check "rx into integers: zeros are said" grep -q '4 valid values became 0, which also marks' err.txt
@@ -1456,6 +1468,9 @@ for h in 'wavelength (um)' 'Wavelength (µm)' wavelength_um micrometers Microns 
 done
 awk -F, -v OFS=, 'NR > 1 { $1 = 1e7 / $1 } 1' mix.csv | sed '1s/wavelength/wavenumber (cm-1)/' >t.csv
 mixes "wavenumbers" mix.hdr t.csv
+for h in 'energy (eV)' 'Photon energy' eV; do
+    awk -F, -v OFS=, 'NR > 1 { $1 = 1239.841984332 / $1 } 1' mix.csv | sed "1s/wavelength/$h/" >t.csv; mixes "energies called $h" mix.hdr t.csv
+done
 { printf '\357\273\277'; sed 's/$/\r/' mix.csv; } >t.csv
 mixes "Excel: a byte order mark, carriage returns" mix.hdr t.csv
 { echo 'sep=;'; sed 's/,/;/g; s/80$/80,0/; 1s/wavelength/Wellenl\xc3\xa4nge (nm)/' mix.csv; } >t.csv
@@ -1472,11 +1487,17 @@ sed '1s/^/# /' mix.csv >t.csv; mixes "numpy: a heading behind a #" mix.hdr t.csv
 sed 1d mix.csv >t.csv; mixes "no heading: wavelengths" mix.hdr t.csv
 sed 1d um.csv >t.csv; mixes "no heading: micrometres" mix.hdr t.csv
 awk -F, -v OFS=, 'NR > 1 { print NR - 1, $2, $3 }' mix.csv >t.csv; mixes "no heading: numbers of rows" bare.hdr t.csv
+awk -F, -v OFS=, 'NR > 1 { print NR - 1, $0 }' mix.csv >t.csv; mixes "no heading: numbers of rows, and wavelengths" mix.hdr t.csv
+awk -F, -v OFS=, '{ print (NR > 1 ? NR - 1 : "band"), $0 }' mix.csv | sed '1s/wavelength/x/' >t.csv; mixes "numbers of bands, and the cube's own list under another name" mix.hdr t.csv
 sed '1s/wavelength/x/' mix.csv >t.csv; mixes "the cube's own list under another name" mix.hdr t.csv
 awk -F, -v OFS=, '{ print (NR > 1 ? NR : "Band"), $0, (NR > 1 ? 10 : "FWHM (nm)") }' mix.csv >t.csv; mixes "numbers of bands, and widths" mix.hdr t.csv
 sed 's/$/,/' mix.csv >t.csv; mixes "commas at the ends of lines" mix.hdr t.csv
+sed '1!s/$/,/' mix.csv >t.csv; mixes "commas at the ends of lines, but for the heading" mix.hdr t.csv
 { head -1 mix.csv; sed 1d mix.csv | sort -rn; } >t.csv; mixes "a descending table" mix.hdr t.csv
 { head -1 mix.csv; sed 1d mix.csv | sort -t, -k3; } >t.csv; mixes "rows in no order" mix.hdr t.csv
+for order in "5 3 2 4 7 6" "2 5 7 3 4 6" "3 4 6 7 2 5" "2 4 6 3 5 7" "2 3 4 6 7 5" "7 2 3 4 5 6"; do
+    { head -1 mix.csv; for r in $order; do sed -n "${r}p" mix.csv; done; } >t.csv; mixes "rows in the order $order" mix.hdr t.csv
+done
 { cat mix.csv; printf '1100,-,\n'; sed -n '4s/^600/390/p' mix.csv | sed 's/120/NaN/; s/200/-1.23e34/'; } >t.csv; mixes "gaps in bands that are not in use" mix.hdr t.csv
 awk -F, -v OFS=, 'NR > 1 { $1 += (NR - 4) / 100000 } 1' mix.csv >t.csv; mixes "rounding at the ends" mix.hdr t.csv
 awk -F, -v OFS=, '{ $4 = (NR == 1 ? "c" : NR == 3 ? "NA" : 7) } 1' mix.csv >t.csv
@@ -1514,7 +1535,7 @@ in_unit() {
 sed '1s/wavelength/wavelength (nm)/' mix.csv >mixnm.csv
 good pca mix.hdr mix_pc.hdr --save mix.model
 in_unit Angstroms Angstroms '10 * nm'; in_unit micrometres Micrometers 'nm / 1000'; in_unit 'a Greek letter' 'µm' 'nm / 1000'; in_unit millimetres mm 'nm / 1e6'
-in_unit centimetres Centimeters 'nm / 1e7'; in_unit metres m 'nm / 1e9'; in_unit wavenumbers Wavenumber '1e7 / nm'; in_unit GHz GHz '299792458 / nm'; in_unit MHz MHz '299792458e3 / nm'
+in_unit centimetres Centimeters 'nm / 1e7'; in_unit metres m 'nm / 1e9'; in_unit wavenumbers Wavenumber '1e7 / nm'; in_unit GHz GHz '299792458 / nm'; in_unit MHz MHz '299792458e3 / nm'; in_unit electronvolts eV '1239.841984332 / nm'
 # Two detectors that overlap: their bands at 600 and 650 nm are not the same.
 steps=400,600,700,550,650,800
 header steps 3 1 6 1 bsq 0 'wavelength units = nm' "wavelength = {$steps}"; cp mix.img steps.img
@@ -1568,8 +1589,25 @@ mixes "reflectances in floats, a library x 10000" refl.hdr large.sli
 check "nothing states a scale: runs" run unmix refl.hdr same.hdr --endmembers large.csv
 check "nothing states a scale: it is said" grep -q 'large.csv: its spectra are about .* the pixels of refl.hdr about' err.txt
 printf 'reflectance scale factor = 10000\n' >>refl.hdr
-fails "a factor of floats that are reflectances" 1 "refl.hdr: reflectance scale factor: 10000, but its values are about" unmix refl.hdr bad.hdr --endmembers parts.csv
+already="refl.hdr: reflectance scale factor: 10000, but its values are about"
+fails "a factor of floats that are reflectances" 1 "$already" unmix refl.hdr bad.hdr --endmembers parts.csv
+for m in pca rx "index --index #2-#1" convert; do
+    # shellcheck disable=SC2086 # words
+    fails "${m%% *} --reflectance, a factor of floats that are reflectances" 1 "$already" ${m%% *} refl.hdr bad.hdr --reflectance $(echo "$m " | cut -d' ' -f2-)
+done
+check "a model of reflectances, for such floats: fitted" good pca scaled.hdr scaled_pc.hdr --reflectance --save refl.model
+fails "a model of reflectances, a factor of floats that are reflectances" 1 "$already" apply refl.model refl.hdr bad.hdr
+check "a model of stored values, for such floats: fitted" good pca scaled.hdr scaled_pc.hdr --save stored.model
+fails "a model of stored values, a factor of floats that are reflectances" 1 "$already" apply stored.model refl.hdr bad.hdr
 sed -i '$d' refl.hdr
+for m in pca mnf "ica --components 1" rx; do
+    # shellcheck disable=SC2086 # words
+    check "${m%% *}: nothing states a scale: fitted" run $m mix.hdr same.hdr --save bare.model
+    check "${m%% *}: nothing states a scale: the same scale" run apply bare.model scaled.hdr same.hdr
+    check "${m%% *}: nothing states a scale: nothing is said" test ! -s err.txt
+    check "${m%% *}: nothing states a scale: runs" run apply bare.model refl.hdr same.hdr
+    check "${m%% *}: nothing states a scale: it is said" grep -q 'refl.hdr: the pixels are about .*, those that bare.model was fitted to about' err.txt
+done
 fails "a library that contradicts itself" 1 "wrong.sli: reflectance scale factor: 10000, but its spectra reach" unmix scaled.hdr bad.hdr --endmembers wrong.sli
 sed '$a data reflectance gain values = {.004, .004, .008, .004, .004, .002}\ndata reflectance offset values = {0, 0, -.5, 0, 0.1, 0}' mix.hdr >gains.hdr; cp mix.img gains.img
 awk -F, -v OFS=, 'NR > 1 { g = NR == 4 ? .008 : NR == 7 ? .002 : .004; o = NR == 4 ? -.5 : NR == 6 ? .1 : 0; $2 = g * $2 + o; $3 = g * $3 + o } 1' mix.csv >t.csv

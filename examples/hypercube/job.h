@@ -54,8 +54,14 @@ static void check_options(const job *j) {
     chosen_interleave(s->interleave);
 }
 
-/* What missing pixels become: the value of the cube itself where the output can hold it, else NaN or 0. */
-static void output_nodata(job *j, cube_file *out) {
+/* Whether outputs are in the unit of the pixels, of which no valid one has the value that marks missing ones. */
+static int in_unit_of_pixels(const job *j) {
+    return (j->mode & (DENOISE | INVERSE)) != 0 || (j->mode == CONVERT && !j->s->range);
+}
+
+/* What missing pixels become: the value of the cube itself where the output can hold it, else NaN or 0. In floats 0 to 1 are
+   scores and shares like others, so that NaN is in place of these. */
+static void output_nodata(const job *j, cube_file *out) {
     const value_type *type = type_info(out->type);
     double value = j->in.nodata;
     int fits = is_integer(out->type) ? value >= type->low && value <= type->high && floor(value) >= value
@@ -70,15 +76,15 @@ static void output_nodata(job *j, cube_file *out) {
         out->has_nodata = 1;
         if (!is_integer(out->type)) out->nodata = (double)NAN;
     }
-    j->sink.has_nodata = out->has_nodata && isfinite(out->nodata);
-    j->sink.nodata = (shs_wide)(j->sink.has_nodata ? out->nodata : 0);
+    if (!is_integer(out->type) && !in_unit_of_pixels(j) && out->nodata >= 0 && out->nodata <= 1) out->nodata = (double)NAN;
 }
 
 /* Integers are stretched beside the value that marks missing pixels, as `convert` does: a range that begins or ends with this
-   value leaves it out; for a range around it another value marks them. */
+   value leaves it out; for a range around it another value marks them. In floats NaN marks them where the range holds it. */
 static void leave_out_nodata(cube_file *out, double *low, double *high) {
     const value_type *type = type_info(out->type);
     double first = as_integer(type, *low), last = as_integer(type, *high), missing = out->nodata;
+    if (!is_integer(out->type) && missing >= *low && missing <= *high) out->nodata = (double)NAN;
     if (!out->has_nodata || !is_integer(out->type) || missing < first || missing > last) return;
     if (missing <= first && missing + 1 <= *high) *low = missing + 1;
     else if (missing >= last && missing - 1 >= *low) *high = missing - 1;
@@ -106,8 +112,6 @@ static void output_rescale(job *j, cube_file *out) {
     if (out->type == SHS_TYPE_F32 && (low < -(double)FLT_MAX || high > (double)FLT_MAX))
         fail(EXIT_USAGE, "--rescale: %s is outside the range of f32", text);
     leave_out_nodata(out, &low, &high);
-    if (j->sink.has_nodata && out->nodata >= low && out->nodata <= high)
-        warn("--rescale: %g within %s also marks missing pixels", out->nodata, text);
     j->sink.rescale = 1;
     j->sink.low = (shs_wide)low;
     j->sink.high = (shs_wide)high;
@@ -127,6 +131,8 @@ static void prepare_output(job *j) {
     }
     output_nodata(j, out);
     output_rescale(j, out);
+    j->sink.has_nodata = out->has_nodata;
+    if (out->has_nodata) j->sink.nodata = (shs_wide)out->nodata;
     cube_create(out);
     j->sink.type = out->type;
     j->sink.interleave = out->interleave;
@@ -195,6 +201,76 @@ static void check_truth(job *j) {
     free(values);
 }
 
+/* ---- whether values are what a header says ------------------------------------------------------------------------- */
+
+/* Spectra of reflectance reach no more; integers do. */
+static const double most_reflectance = 2, most_percent = 120;
+
+enum { SAMPLED_LINES = 16 };
+
+/* The mean size of the valid values of a few lines, 0 where there are none. */
+static double typical_value(const job *j) {
+    cube_file in = j->in; /* another place in the same file */
+    size_t line = (size_t)in.samples * (size_t)in.bands;
+    char *block = (char *)allocate(line, shs_type_size(in.type));
+    double sum = 0, count = 0;
+    int lines = SAMPLED_LINES, k, x, i;
+    in.raw.values = NULL;
+    in.raw.bytes = 0;
+    in.near_lines = NULL;
+    in.near_count = 0;
+    if (in.folded) lines *= 64;
+    if (lines > in.lines) lines = in.lines;
+    for (k = 0; k < lines; k++) {
+        int y = (int)((double)k * in.lines / lines);
+        if (in.folded && in.lines > lines) y = k / 64 * (in.lines / SAMPLED_LINES) + k % 64; /* few places of the file */
+        must_read(&in, y, 1, block);
+        for (x = 0; x < in.samples; x++)
+            for (i = 0; i < j->cube.band_count; i++) {
+                double value = get_value(block, value_index(&in, 1, 0, x, j->bands[i]), in.type, in.swap);
+                if (is_missing(&in, value)) continue;
+                sum += fabs(value);
+                count++;
+            }
+    }
+    free(in.raw.values);
+    free(in.near_lines);
+    free(block);
+    if (count > 0) return sum / count;
+    return 0;
+}
+
+/* The largest factor between what the cube stores and reflectance, of the bands in use. */
+static double largest_factor(const job *j, const double *gain) {
+    double most = 0;
+    int i;
+    for (i = 0; i < j->cube.band_count; i++) most = fmax(most, 1 / fabs(gain[j->bands[i]]));
+    return most;
+}
+
+/* Stops where floats, not scaled yet, are reflectances already and the header says that they are multiples. */
+static void refuse_reflectances(const job *j, const double *gain) {
+    const cube_file *in = &j->in;
+    double typical;
+    if (is_integer(in->stored) || in->integers64 || largest_factor(j, gain) < 100) return;
+    typical = typical_value(j);
+    if (typical > 0 && typical <= most_reflectance)
+        fail(EXIT_ERROR,
+             "%s: reflectance scale factor: %.6g, but its values are about %.4g already: delete the key if they are "
+             "reflectances",
+             in->header_name, largest_factor(j, gain), typical);
+}
+
+/* Before values are scaled by it: by --reflectance, or as a model has them. */
+static void check_factor(const job *j, const model_notes *notes) {
+    int of_model = notes && j->mode != INVERSE && (notes->values == VALUES_REFLECTANCE || notes->factor > 0);
+    double *gain, *bias;
+    if ((!j->s->reflectance && !of_model) || !reflectance_scale(&j->in, &gain, &bias)) return;
+    refuse_reflectances(j, gain);
+    free(gain);
+    free(bias);
+}
+
 /* Without the name of an output the cube is only described. notes: of the model that is applied, or NULL. */
 static job *job_open_for(const settings *s, enum mode mode, const char *name, const char *out_name, const model_notes *notes) {
     job *j = ALLOCATE(job, 1);
@@ -210,6 +286,7 @@ static job *job_open_for(const settings *s, enum mode mode, const char *name, co
     if (out_name) name_files(j, out_name);
     select_bands(j);
     select_nodata(&j->in, s->nodata);
+    check_factor(j, notes);
     select_scale(j, notes);
     j->ctx = example_context(s->threads, s->device);
     j->cube.type = j->in.type;

@@ -413,6 +413,31 @@ static void match_bands(job *j, const char *model_name, const shs_model *m, cons
              j->in.header_name, j->cube.band_count, model_name, bands);
 }
 
+/* Adds to the mean squares of the bands the variance of components, each a column of `backward`; NULL: each 1. */
+static double mean_square(const shs_wide *mean, const shs_wide *backward, const shs_wide *variances, int bands, int count) {
+    double sum = 0;
+    int b, k;
+    for (b = 0; b < bands; b++) sum += (double)(mean[b] * mean[b]);
+    for (k = 0; k < count; k++)
+        for (b = 0; b < bands; b++) {
+            double part = (double)backward[(size_t)k * (size_t)bands + (size_t)b];
+            sum += part * part * (variances ? (double)variances[k] : 1);
+        }
+    return sum / bands;
+}
+
+/* Says it where the pixels are far brighter or darker than those that the model was fitted to. */
+static void compare_with_model(const job *j, const shs_model *m, const char *name) {
+    double fitted, typical = typical_value(j);
+    if (m->kind == SHS_MODEL_ICA) fitted = mean_square(m->ica.mean, m->ica.mixing, NULL, m->ica.bands, m->ica.components);
+    else fitted = mean_square(m->pca.mean, m->pca.backward, m->pca.eigenvalues, m->pca.bands, m->pca.components);
+    fitted = sqrt(fitted);
+    if (!(fitted > 0) || !(typical > 0) || (fitted < 60 * typical && fitted > typical / 60)) return;
+    warn("%s: the pixels are about %.4g, those that %s was fitted to about %.4g: are both in one unit? A reflectance scale "
+         "factor in a header says what is",
+         j->in.header_name, typical, name, fitted);
+}
+
 /* ---- apply, inverse ------------------------------------------------------------------------------------------------ */
 
 static void run_apply(const settings *s, char **names) {
@@ -425,6 +450,7 @@ static void run_apply(const settings *s, char **names) {
     int ica = m.kind == SHS_MODEL_ICA, rx = m.kind == SHS_MODEL_RX;
     int count = ica ? m.ica.components : rx ? 1 : m.pca.components;
     match_bands(j, names[0], &m, &notes);
+    compare_with_model(j, &m, names[0]);
     output_start(j, count, what[m.kind]);
     if (rx) check_job(j, run_cube(j, call_on(make_rx_transform, &j->cube, &j->sink, &m.pca, NULL)));
     else if (ica) {

@@ -14,6 +14,7 @@ typedef struct spectra {
 typedef struct table {
     const char *name;
     int rows, columns, headed; /* headed: the first line holds names */
+    int open_ended;            /* the last cell of the first row of numbers is empty: lines end with a separator */
     int wavelengths;           /* the column, or -1 */
     const wave_unit *unit;     /* of its wavelengths; NULL: not stated */
     double factor;             /* reflectance times this is what it holds; 0: not stated */
@@ -139,6 +140,12 @@ static int is_heading(char *const *cells, int count, char separator) {
 /* Takes the names; R leaves out that of the rows. */
 static void table_heading(table *t, char **cells, int count) {
     int shift = t->columns - count, c;
+    if (shift == 1 && t->open_ended) {
+        cells = (char **)realloc(cells, (size_t)t->columns * sizeof *cells);
+        if (!cells) fail(EXIT_ERROR, "out of memory: a line of %d cells", t->columns);
+        cells[count++] = joined("", "");
+        shift = 0;
+    }
     if (shift != 0 && shift != 1)
         fail(EXIT_ERROR, "%s: line 2: %d columns, but the first line has %d", t->name, t->columns, count);
     t->names = ALLOCATE(char *, t->columns);
@@ -197,14 +204,15 @@ static size_t table_lines(const char *text, const char **first, const char **sec
     return lines;
 }
 
-/* The columns of the first line that is no heading. */
-static int table_width(const char *first, const char *second, char separator) {
+/* The columns of the first line that is no heading; *open_ended: whether the last of them is empty. */
+static int table_width(const char *first, const char *second, char separator, int *open_ended) {
     int count;
     char **cells = table_cells(&first, separator, &count);
     if (is_heading(cells, count, separator)) {
         free_cells(cells, count);
         cells = table_cells(&second, separator, &count);
     }
+    *open_ended = count > 1 && !*cells[count - 1];
     free_cells(cells, count);
     return count;
 }
@@ -218,7 +226,7 @@ static table table_read(const char *name) {
     if (begins_with(start, "sep=")) start = next_line(start); /* Excel's */
     lines = table_lines(start, &first, &second, &last);
     separator = separator_of(last);
-    t.columns = table_width(first, second, separator);
+    t.columns = table_width(first, second, separator, &t.open_ended);
     t.name = name;
     t.wavelengths = -1;
     t.values = (double *)allocate(lines + 1, (size_t)t.columns * sizeof(double));
@@ -352,7 +360,8 @@ static int names_wavelengths(const char *heading, const wave_unit **unit) {
     static const char *const first[] = {"wavelen",    "wvls",        "wvl",         "wls",         "wl",
                                         "waves",      "wave",        "wav",         "lambda",      "frequency",
                                         "freq",       "band center", "band centre", "band_center", "band_centre",
-                                        "bandcenter", "bandcentre",  "center",      "centre"};
+                                        "bandcenter", "bandcentre",  "center",      "centre",      "energy",
+                                        "photon energy"};
     static const char *const alone[] = {"m", "a", "u", "mu", "mm", "cm"}; /* names of spectra, too */
     char *plain = plain_letters(heading), *at;
     int foreign, found = 0;
@@ -371,6 +380,7 @@ static int names_wavelengths(const char *heading, const wave_unit **unit) {
         size_t length = strlen(first[i]);
         if (!begins_with(plain, first[i]) || isalnum((unsigned char)plain[length])) continue;
         *unit = unit_in_heading(plain + length, &foreign);
+        if (!*unit && strstr(plain, "energy")) *unit = &wave_units[UNIT_EV];
         found = !foreign;
         break;
     }
@@ -504,40 +514,48 @@ static void take_as_wavelengths(table *t, int column) {
     t->wavelengths = column;
 }
 
-/* A first column whose heading does not tell, or without one: wavelengths, the number of the row, or a spectrum. */
-static void classify_first(const job *j, table *t, int named) {
-    const char *heading = heading_of(t, 0);
+/* A first column whose heading does not tell, or without one: wavelengths, the number of the row, or a spectrum. Returns whether
+   it numbers the rows, so that the next column is the first one of those that remain. */
+static int classify_first(const job *j, table *t, int first, int named) {
+    const char *heading = heading_of(t, first);
     int index = named && names_index(heading), exactly, monotone, c;
     double most = 0, *list;
-    if (looks_like_wavelengths(j, t, 0, &exactly)) {
+    if (looks_like_wavelengths(j, t, first, &exactly)) {
         if (named && !index && !exactly)
             fail(EXIT_ERROR, "%s: %s looks like wavelengths: call it wavelength, or move it behind another column", t->name,
-                 column_name(t, 0));
-        printf("%s: %s holds wavelengths\n", t->name, column_name(t, 0));
-        t->wavelengths = 0;
-        return;
+                 column_name(t, first));
+        printf("%s: %s holds wavelengths\n", t->name, column_name(t, first));
+        t->wavelengths = first;
+        return 0;
     }
-    if ((index || !named) && is_numbering(t, 0, !index || !*heading)) {
-        leave_out(t, 0, "numbers the rows");
-        return;
+    if ((index || !named) && is_numbering(t, first, !index || !*heading)) {
+        leave_out(t, first, "numbers the rows");
+        return 1;
     }
     if (index && strcmp(heading, "x") && strcmp(heading, "b") && strcmp(heading, "i") && strcmp(heading, "n"))
         fail(EXIT_ERROR, "%s: %s is no spectrum by its heading: give it a name, call it wavelength, or delete it", t->name,
-             column_name(t, 0));
-    if (named) return;
-    for (c = 1; c < t->columns; c++) most = fmax(most, most_of_column(t, c));
-    list = table_column(t, 0);
+             column_name(t, first));
+    if (named) return 0;
+    for (c = first + 1; c < t->columns; c++) most = fmax(most, most_of_column(t, c));
+    list = table_column(t, first);
     monotone = t->rows > 2 && is_monotone(list, t->rows);
     free(list);
-    if (monotone && most_of_column(t, 0) > 20 * most)
+    if (monotone && most_of_column(t, first) > 20 * most)
         fail(EXIT_ERROR, "%s: %s looks like wavelengths, and %s: a line of headings says what columns are", t->name,
-             column_name(t, 0), has_wavelengths(&j->in) ? "does not reach all bands in use" : "the cube states none");
+             column_name(t, first), has_wavelengths(&j->in) ? "does not reach all bands in use" : "the cube states none");
+    return 0;
+}
+
+static int spectra_left(const table *t) {
+    int c, left = 0;
+    for (c = 0; c < t->columns; c++) left += !t->left_out[c] && c != t->wavelengths;
+    return left;
 }
 
 /* Finds the wavelengths, and leaves out what is no spectrum. */
 static void classify_columns(const job *j, table *t) {
     const wave_unit *unit;
-    int c, left = 0;
+    int c;
     for (c = 0; c < t->columns; c++) {
         const char *heading = heading_of(t, c);
         if (c == t->wavelengths) continue;
@@ -549,14 +567,12 @@ static void classify_columns(const job *j, table *t) {
         else if (names_deviation(heading))
             fail(EXIT_ERROR, "%s: %s is no spectrum by its heading: delete it", t->name, column_name(t, c));
     }
-    for (c = 0; c < t->columns; c++) left += !t->left_out[c] && c != t->wavelengths;
-    if (left > 1 && !t->left_out[0] && t->wavelengths < 0) classify_first(j, t, t->headed);
-    else if (left > 1 && !t->left_out[0] && t->wavelengths > 0 && t->headed && names_index(heading_of(t, 0)) &&
-             is_numbering(t, 0, !*heading_of(t, 0)))
+    if (t->wavelengths < 0) {
+        for (c = 0; !t->left_out[c] && spectra_left(t) > 1 && classify_first(j, t, c, t->headed); c++) {}
+    } else if (t->wavelengths > 0 && spectra_left(t) > 1 && !t->left_out[0] && t->headed && names_index(heading_of(t, 0)) &&
+               is_numbering(t, 0, !*heading_of(t, 0)))
         leave_out(t, 0, "numbers the rows");
-    left = 0;
-    for (c = 0; c < t->columns; c++) left += !t->left_out[c] && c != t->wavelengths;
-    if (!t->rows || !left) fail(EXIT_ERROR, "%s: it holds no spectrum", t->name);
+    if (!t->rows || !spectra_left(t)) fail(EXIT_ERROR, "%s: it holds no spectrum", t->name);
 }
 
 /* ---- which rows are bands ----------------------------------------------------------------------------------------- */
@@ -628,7 +644,7 @@ static row_runs order_rows(table *t, const double *list) {
     row_runs o;
     int r, run, at = 0;
     o.runs = find_runs(list, t->rows);
-    if (is_shuffled(&o.runs, t->rows)) {
+    if (is_shuffled(&o.runs, list, t->rows)) {
         memset(o.runs.of, 0, (size_t)t->rows * sizeof(int));
         o.runs.count = 1;
     }
@@ -648,16 +664,33 @@ static row_runs order_rows(table *t, const double *list) {
     return o;
 }
 
+/* Of all rows the only one of this wavelength; -1: there is none, or there are several. */
+static int only_row_of(const row_runs *rows, double wanted) {
+    const int count = rows->first[rows->runs.count];
+    int i, row = -1;
+    for (i = 0; i < count; i++) {
+        if (!same_wavelength(rows->order[i].at, wanted, 0)) continue;
+        if (row >= 0) return -1;
+        row = rows->order[i].row;
+    }
+    return row;
+}
+
 /* The rows of the detector that has most in common with that of the band, of those that reach it. */
 static int place_by_detector(const row_runs *rows, const double *likeness, double wanted, double step, row_place *place) {
     row_place here;
     double best = -1;
-    int run;
+    int run, row;
     for (run = 0; run < rows->runs.count; run++) {
         int first = rows->first[run], count = rows->first[run + 1] - first;
         if (likeness[run] <= best || !place_among(rows->order + first, count, wanted, step, &here)) continue;
         best = likeness[run];
         *place = here;
+    }
+    row = only_row_of(rows, wanted);
+    if (row >= 0 && (best < 0 || place->low != place->high)) { /* measured there, which goes before what lies between two rows */
+        *place = whole_row(row);
+        best = 0;
     }
     return best >= 0;
 }
@@ -749,43 +782,6 @@ static void place_by_row(const job *j, const table *t, row_place *places) {
 
 /* ---- scale -------------------------------------------------------------------------------------------------------- */
 
-/* Spectra of reflectance reach no more; integers do. */
-static const double most_reflectance = 2, most_percent = 120;
-
-enum { SAMPLED_LINES = 16 };
-
-/* The mean size of the valid values of a few lines, 0 where there are none. */
-static double typical_value(const job *j) {
-    cube_file in = j->in; /* another place in the same file */
-    size_t line = (size_t)in.samples * (size_t)in.bands;
-    char *block = (char *)allocate(line, shs_type_size(in.type));
-    double sum = 0, count = 0;
-    int lines = SAMPLED_LINES, k, x, i;
-    in.raw.values = NULL;
-    in.raw.bytes = 0;
-    in.near_lines = NULL;
-    in.near_count = 0;
-    if (in.folded) lines *= 64;
-    if (lines > in.lines) lines = in.lines;
-    for (k = 0; k < lines; k++) {
-        int y = (int)((double)k * in.lines / lines);
-        if (in.folded && in.lines > lines) y = k / 64 * (in.lines / SAMPLED_LINES) + k % 64; /* few places of the file */
-        must_read(&in, y, 1, block);
-        for (x = 0; x < in.samples; x++)
-            for (i = 0; i < j->cube.band_count; i++) {
-                double value = get_value(block, value_index(&in, 1, 0, x, j->bands[i]), in.type, in.swap);
-                if (is_missing(&in, value)) continue;
-                sum += fabs(value);
-                count++;
-            }
-    }
-    free(in.raw.values);
-    free(in.near_lines);
-    free(block);
-    if (count > 0) return sum / count;
-    return 0;
-}
-
 /* Reflectances become values as the cube stores them: (reflectance - bias) / gain. */
 static void to_stored(const job *j, spectra *s, const double *gain, const double *bias) {
     int used = j->cube.band_count, i, k;
@@ -814,14 +810,6 @@ static double most_of_spectra(const job *j, const spectra *s) {
     size_t i, count = (size_t)s->count * (size_t)j->cube.band_count;
     double most = 0;
     for (i = 0; i < count; i++) most = fmax(most, fabs((double)s->values[i]));
-    return most;
-}
-
-/* The largest factor between what the cube stores and reflectance, of the bands in use. */
-static double largest_factor(const job *j, const double *gain) {
-    double most = 0;
-    int i;
-    for (i = 0; i < j->cube.band_count; i++) most = fmax(most, 1 / fabs(gain[j->bands[i]]));
     return most;
 }
 
@@ -885,19 +873,11 @@ static void compare_sizes(const job *j, const table *t, const spectra *s) {
 /* Brings spectra to the scale of the pixels, as far as headers state both. */
 static void scale_spectra(const job *j, const table *t, spectra *s) {
     const cube_file *in = &j->in;
-    double *gain = NULL, *bias = NULL, typical;
+    double *gain = NULL, *bias = NULL;
     int stated = 0;
     if (t->name == j->s->published) return; /* only angles are told of them */
     if (!in->gain || in->reflectance) stated = reflectance_scale(in, &gain, &bias);
-    if (stated && !is_integer(in->stored) && !in->integers64 && largest_factor(j, gain) >= 100) {
-        typical = typical_value(j);
-        if (in->reflectance) typical *= largest_factor(j, gain);
-        if (typical > 0 && typical <= most_reflectance)
-            fail(EXIT_ERROR,
-                 "%s: reflectance scale factor: %.6g, but its values are about %.4g already: delete the key if they are "
-                 "reflectances",
-                 in->header_name, largest_factor(j, gain), typical);
-    }
+    if (stated && !in->reflectance) refuse_reflectances(j, gain);
     if (t->factor > 0) scale_stated(j, t, s, in->reflectance ? NULL : gain, bias);
     else if (stated) scale_by_size(j, t, s, gain, bias);
     compare_sizes(j, t, s);

@@ -6,7 +6,7 @@
 
 /* ---- units -------------------------------------------------------------------------------------------------------- */
 
-/* A length is `factor` times its number in nanometres; a wavenumber or frequency is `factor` divided by its number. */
+/* A length is `factor` times its number in nanometres; a wavenumber, frequency or energy is `factor` divided by its number. */
 typedef struct wave_unit {
     const char *name;
     double factor;
@@ -25,13 +25,15 @@ enum {
     UNIT_KHZ,
     UNIT_MHZ,
     UNIT_GHZ,
-    UNIT_THZ
+    UNIT_THZ,
+    UNIT_EV
 };
 
 static const wave_unit wave_units[] = {
     {"nm", 1, 0},          {"um", 1e3, 0},         {"Angstroms", 0.1, 0},  {"mm", 1e6, 0},          {"cm", 1e7, 0},
     {"m", 1e9, 0},         {"1/cm", 1e7, 1},       {"Hz", 299792458e9, 1}, {"kHz", 299792458e6, 1}, {"MHz", 299792458e3, 1},
     {"GHz", 299792458, 1}, {"THz", 299792.458, 1},
+    {"eV", 1239.841984332, 1},
 };
 
 static double to_nanometres(const wave_unit *unit, double number) {
@@ -110,6 +112,9 @@ static const wave_unit *unit_of_word(const char *word) {
         {"gigahertz", 1, UNIT_GHZ},
         {"thz", 1, UNIT_THZ},
         {"terahertz", 1, UNIT_THZ},
+        {"ev", 1, UNIT_EV},
+        {"electronvolt", 0, UNIT_EV},
+        {"electron volt", 0, UNIT_EV},
     };
     size_t i;
     for (i = 0; i < sizeof names / sizeof *names; i++) {
@@ -237,9 +242,6 @@ static wave_runs find_runs(const double *list, int count) {
     return r;
 }
 
-/* More runs than sensors have detectors: the list is in no order. */
-static int is_shuffled(const wave_runs *r, int count) { return r->count > 8 || 3 * r->count > count + 2; }
-
 /* The least and the largest wavelength of a run. */
 static void run_ends(const wave_runs *r, const double *list, int count, int run, double *ends) {
     int i, found = 0;
@@ -258,6 +260,24 @@ static double common_share(const double *a, const double *b) {
     if (inner < 0) return 0;
     if (outer > 0) return inner / outer;
     return 1;
+}
+
+/* Whether the list is in no order: it has more runs than sensors have detectors, or one run lies in the range of another. From
+   one detector to the next both ends of the range move the same way, and most of a range is its own. */
+static int is_shuffled(const wave_runs *r, const double *list, int count) {
+    double ends[2], next[2], sign = 0;
+    int run, shuffled = r->count > 8 || 3 * r->count > count + 2;
+    run_ends(r, list, count, 0, ends);
+    for (run = 1; run < r->count && !shuffled; run++) {
+        double common, shorter;
+        run_ends(r, list, count, run, next);
+        if (run == 1) sign = next[0] - ends[0];
+        common = fmin(ends[1], next[1]) - fmax(ends[0], next[0]);
+        shorter = fmin(ends[1] - ends[0], next[1] - next[0]);
+        shuffled = !(sign * (next[0] - ends[0]) > 0) || !(sign * (next[1] - ends[1]) > 0) || common > 0.75 * shorter;
+        memcpy(ends, next, sizeof ends);
+    }
+    return shuffled;
 }
 
 #endif /* HYPERCUBE_WAVELENGTHS */
