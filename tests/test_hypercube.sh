@@ -255,6 +255,7 @@ fails "a byte of zero at the end" 1 "doubt.hdr: not an ENVI header: it holds a b
 lie "two keys that differ" "samples: it is there twice" '$a samples = 3'
 lie "a missing value that is none" "data ignore value: 'none'" '$a data ignore value = none'
 lie "compressed data" "file compression" '$a file compression = 1'
+lie "another format" "file type: tiff has a header of its own" '/^file type/d; $a file type = TIFF'
 cp bsq.img nohead.hdr
 fails "a header that is none" 1 "nohead.hdr: not an ENVI header" pca nohead.hdr bad.hdr
 header lonely 2 2 3 1 bsq 0

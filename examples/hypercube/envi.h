@@ -995,6 +995,26 @@ static void header_nodata(const header *h, cube_file *f, const char *option_text
     f->has_nodata = isfinite(f->nodata) != 0; /* NaN and infinity are missing anyway */
 }
 
+/* The header's "file type" in small letters; the caller frees it. */
+static char *file_type(const header *h) {
+    const char *value = header_value(h, "file type");
+    return tidy_text(value ? value : "", value ? value + strlen(value) : "", 1);
+}
+
+/* Without an offset the first values would be the other format's own header. */
+static void refuse_formats(const header *h, uint64_t offset) {
+    static const char *const formats[] = {"tiff", "geotiff", "jpeg", "jpeg2000", "jp2",  "png",    "gif",
+                                          "bmp",  "nitf",    "hdf",  "hdf4",     "hdf5", "netcdf", "erdas imagine"};
+    char *type = file_type(h);
+    size_t i;
+    for (i = 0; i < sizeof formats / sizeof *formats && offset == 0; i++)
+        if (!strcmp(type, formats[i]))
+            fail(EXIT_ERROR,
+                 "%s: file type: %s has a header of its own, and header offset is 0: GDAL converts it: gdal_translate -of ENVI",
+                 h->name, type);
+    free(type);
+}
+
 static void header_describe(const header *h, cube_file *f, const char *nodata) {
     const char *units = header_value(h, "wavelength units"), *description = header_value(h, "description");
     uint64_t minor[2];
@@ -1004,6 +1024,7 @@ static void header_describe(const header *h, cube_file *f, const char *nodata) {
     header_pair(h, "minor frame offsets", minor);
     if (minor[0] + minor[1]) fail(EXIT_ERROR, "%s: minor frame offsets: data with bytes between them are not read", h->name);
     if (header_value(h, "header offset")) f->offset = (uint64_t)header_whole(h, "header offset", 0, LLONG_MAX / 2);
+    refuse_formats(h, f->offset);
     if (header_value(h, "file compression") && header_whole(h, "file compression", 0, 1))
         fail(EXIT_ERROR, "%s: file compression: compressed data are not read", h->name);
     header_nodata(h, f, nodata);
@@ -1014,10 +1035,9 @@ static void header_describe(const header *h, cube_file *f, const char *nodata) {
 }
 
 static int is_library(const header *h) {
-    const char *value = header_value(h, "file type");
-    char *lower = tidy_text(value ? value : "", value ? value + strlen(value) : "", 1);
-    int library = !strcmp(lower, "envi spectral library");
-    free(lower);
+    char *type = file_type(h);
+    int library = !strcmp(type, "envi spectral library");
+    free(type);
     return library;
 }
 
