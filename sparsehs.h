@@ -713,7 +713,10 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
    (2^255; without doubles 2^31). The copies take p (n + m) more values, and n^2 for a caller's Gram matrix; the workspace
    queries do not count them. SHS_OUT_OF_RANGE: a coefficient overflows or underflows shs_real; the codes are filled all the
    same, with infinity or a subnormal number there. SHS_OUT_OF_RANGE without codes: no element of the Gram matrix, or of D'y
-   where D is not known, is a normal number.
+   where D is not known, is a normal number. shs_omp_one and shs_omp_one_direct make no copies. There SHS_OUT_OF_RANGE without
+   codes means that the largest |value| of D is outside 2^-52 .. 2^52 (in double 2^485), that the largest G_jj, |d_j'y|, or
+   the product of the largest values of D and y is outside 2^-104 .. 2^104 (2^970), or that all coefficients are below 2^-104
+   (2^-970). In double, and without doubles, the largest value of y has the bounds of D.
 
    Tolerances. The recurrence of ||r||^2 errs by about 4 eps |y|^2 / min d^2. Where this error matters, the residual y - Dx is
    formed explicitly in shs_wide, and pursuit and errors2 use it: near the tolerance, below 1e-2 |y| (1e-6 in double), and with
@@ -8959,6 +8962,41 @@ typedef uint32_t shs__omp_bits;
 #endif
 #define SHS__OMP_BIAS ((int)(SHS__OMP_INFINITE >> (SHS__OMP_FRACTION + 1)))
 
+enum { SHS__OMP_NOTHING = -(1 << 20) /* the exponent of 0 */ };
+
+/* The exponent of the largest of n values, with infinity and NaN above all others; subnormal numbers have that below. Numbers
+   without a sign compare as their bits do, and loops of fixed length become vectors at -O2. */
+SHS__PRIVATE int shs__omp_exponent(int n, const shs_real *x) {
+    const shs__omp_bits signless = ~(shs__omp_bits)0 >> 1;
+    shs__omp_bits most[16] = {0}, bits[16];
+    int i, k;
+    for (i = 0; i + 16 <= n; i += 16) {
+        memcpy(bits, x + i, sizeof bits);
+        for (k = 0; k < 16; k++) bits[k] &= signless;
+        for (k = 0; k < 16; k++) most[k] = bits[k] > most[k] ? bits[k] : most[k];
+    }
+    for (; i < n; i++) {
+        memcpy(bits, x + i, sizeof *bits);
+        bits[0] &= signless;
+        if (bits[0] > most[0]) most[0] = bits[0];
+    }
+    for (k = 1; k < 16; k++)
+        if (most[k] > most[0]) most[0] = most[k];
+    if (most[0] > 0) return (int)(most[0] >> SHS__OMP_FRACTION) - SHS__OMP_BIAS;
+    return (int)SHS__OMP_NOTHING;
+}
+
+/* The same of an n x n Gram matrix's diagonal. */
+SHS__PRIVATE int shs__gram_exponent(int n, const shs_real *G, size_t ldg) {
+    int most = SHS__OMP_NOTHING, j;
+    for (j = 0; j < n; j++) most = shs__imax(most, shs__omp_exponent(1, G + (size_t)j * (ldg + 1)));
+    return most;
+}
+
+SHS__PRIVATE int shs__omp_in_room(int exponent, int room) {
+    return exponent == SHS__OMP_NOTHING || (exponent >= -room && exponent <= room);
+}
+
 /* The power of 2 that brings x, which is positive, to 2 or more and below 4: its exponent is what that of x leaves of all ones. */
 SHS__PRIVATE shs_real shs__omp_unit(shs_real x) {
     const shs__omp_bits tiny = (shs__omp_bits)16 << SHS__OMP_FRACTION;
@@ -10455,41 +10493,6 @@ SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, co
    exponents within these, or are 0, nothing that counts is lost, and no bit depends on the unit. */
 #define SHS__OMP_ROOM (SHS__OMP_BIAS / 6)
 #define SHS__OMP_ROOM_SIGNALS (sizeof(shs_wide) > sizeof(shs_real) ? 3 * SHS__OMP_ROOM : 3 * SHS__OMP_ROOM / 2)
-enum { SHS__OMP_NOTHING = -(1 << 20) /* the exponent of 0 */ };
-
-/* The exponent of the largest of n values, with infinity and NaN above all others; subnormal numbers have that below. Numbers
-   without a sign compare as their bits do, and loops of fixed length become vectors at -O2. */
-SHS__PRIVATE int shs__omp_exponent(int n, const shs_real *x) {
-    const shs__omp_bits signless = ~(shs__omp_bits)0 >> 1;
-    shs__omp_bits most[16] = {0}, bits[16];
-    int i, k;
-    for (i = 0; i + 16 <= n; i += 16) {
-        memcpy(bits, x + i, sizeof bits);
-        for (k = 0; k < 16; k++) bits[k] &= signless;
-        for (k = 0; k < 16; k++) most[k] = bits[k] > most[k] ? bits[k] : most[k];
-    }
-    for (; i < n; i++) {
-        memcpy(bits, x + i, sizeof *bits);
-        bits[0] &= signless;
-        if (bits[0] > most[0]) most[0] = bits[0];
-    }
-    for (k = 1; k < 16; k++)
-        if (most[k] > most[0]) most[0] = most[k];
-    if (most[0] > 0) return (int)(most[0] >> SHS__OMP_FRACTION) - SHS__OMP_BIAS;
-    return (int)SHS__OMP_NOTHING;
-}
-
-/* The same of an n x n Gram matrix's diagonal. */
-SHS__PRIVATE int shs__gram_exponent(int n, const shs_real *G, size_t ldg) {
-    int most = SHS__OMP_NOTHING, j;
-    for (j = 0; j < n; j++) most = shs__imax(most, shs__omp_exponent(1, G + (size_t)j * (ldg + 1)));
-    return most;
-}
-
-SHS__PRIVATE int shs__omp_in_room(int exponent, int room) {
-    return exponent == SHS__OMP_NOTHING || (exponent >= -room && exponent <= room);
-}
-
 /* What is found of signals. */
 enum { SHS__FOUND_INFINITE = 1, SHS__FOUND_WEIGHTS = 2, SHS__FOUND_FAR = 4, SHS__FOUND_TINY = 8, SHS__FOUND_NORMS = 16 };
 
@@ -11119,10 +11122,42 @@ SHS__OUTLINE shs_status shs__omp_one_begin(shs__omp_one *one, void *workspace, s
     return SHS_OK;
 }
 
-SHS__PRIVATE void shs__omp_one_end(shs__omp_one *one, int *used, shs_real *error2) {
+SHS__PRIVATE shs_status shs__omp_one_end(shs__omp_one *one, int *used, shs_real *error2) {
+    int k, good = 1;
     *used = one->w.chosen;
     if (error2) *error2 = (shs_real)one->w.residual2;
+    for (k = 0; k < one->w.chosen; k++) {
+        const int exponent = shs__omp_exponent(1, one->w.x + k);
+        good &= exponent == SHS__OMP_NOTHING || (exponent > -SHS__OMP_BIAS && exponent <= SHS__OMP_BIAS);
+    }
     SHS__UNPOISON(one->l.base, one->l.size);
+    if (!good) return SHS_OUT_OF_RANGE;
+    return SHS_OK;
+}
+
+/* The largest exponents, of a number, with which its square is a normal number that keeps the digits of small differences. */
+#define SHS__OMP_ROOM_ONE ((SHS__OMP_BIAS - SHS__OMP_FRACTION) / 2)
+
+/* Whether the units of D and y leave room for squares and products. */
+SHS__PRIVATE int shs__omp_one_fits(const shs__omp_one *one) {
+    const shs__omp_dictionary *over = &one->over;
+    const int of_y = shs__omp_exponent(over->p, one->w.y), narrow = sizeof(shs_wide) == sizeof(shs_real);
+    int of_D = SHS__OMP_NOTHING, j;
+    for (j = 0; j < over->n; j++)
+        of_D = shs__imax(of_D, shs__omp_exponent(over->p, over->D + (size_t)j * (size_t)over->ldd));
+    if (of_D == SHS__OMP_NOTHING || of_y == SHS__OMP_NOTHING) return 1;
+    if (narrow && !shs__omp_in_room(of_y, SHS__OMP_ROOM_ONE)) return 0;
+    if (of_y - of_D < -2 * SHS__OMP_ROOM_ONE) return 0; /* coefficients */
+    return shs__omp_in_room(of_D, SHS__OMP_ROOM_ONE) && shs__omp_in_room(of_D + of_y, 2 * SHS__OMP_ROOM_ONE);
+}
+
+/* The same by the Gram matrix and D'y. */
+SHS__PRIVATE int shs__omp_one_fits_gram(const shs__omp_one *one, const shs_real *dty) {
+    const shs__omp_dictionary *over = &one->over;
+    const int of_G = shs__gram_exponent(over->n, over->G, over->ldg), of_dty = shs__omp_exponent(over->n, dty);
+    if (of_G == SHS__OMP_NOTHING || of_dty == SHS__OMP_NOTHING) return 1;
+    if (of_dty - of_G < -2 * SHS__OMP_ROOM_ONE) return 0;
+    return shs__omp_in_room(of_G, 2 * SHS__OMP_ROOM_ONE) && shs__omp_in_room(of_dty, 2 * SHS__OMP_ROOM_ONE);
 }
 
 SHS__PUBLIC shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const shs_real *dty, shs_real norm2,
@@ -11138,6 +11173,7 @@ SHS__PUBLIC shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const s
     if (!shs__finite(1, &norm2) || norm2 < 0) norm2 = 0;
     one.over.G = gram;
     one.over.ldg = (size_t)ldg;
+    if (status == SHS_OK && !shs__omp_one_fits_gram(&one, dty)) status = SHS_OUT_OF_RANGE;
     if (status == SHS_OK) status = shs__omp_one_begin(&one, workspace, workspace_size, atoms, coefs, used, (shs_wide)norm2);
     if (status != SHS_OK) return status;
     SHS__COPY(one.w.alpha, dty, n);
@@ -11147,8 +11183,7 @@ SHS__PUBLIC shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const s
         while (shs__omp_step(&one.w, SHS__OMP_GRAM_ALONE)) {}
         shs__omp_solve(&one.w);
     }
-    shs__omp_one_end(&one, used, error2);
-    return SHS_OK;
+    return shs__omp_one_end(&one, used, error2);
 }
 
 SHS__PUBLIC shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int ldd, const shs_real *y,
@@ -11163,12 +11198,12 @@ SHS__PUBLIC shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int l
     one.over.D = D;
     one.over.ldd = ldd;
     one.w.y = y;
+    if (status == SHS_OK && !shs__omp_one_fits(&one)) status = SHS_OUT_OF_RANGE;
     if (status == SHS_OK) status = shs__omp_one_begin(&one, workspace, workspace_size, atoms, coefs, used, shs__la_norm2(p, y));
     if (status != SHS_OK) return status;
     one.g.words = shs__direct_words_of(&one.over);
     shs__omp_pursue_group(&one.g, 1, shs__omp_correlate_one);
-    shs__omp_one_end(&one, used, error2);
-    return SHS_OK;
+    return shs__omp_one_end(&one, used, error2);
 }
 
 #ifdef SHS__ALL_PARTS

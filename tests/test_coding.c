@@ -1783,6 +1783,52 @@ static void test_units(void **state) {
     problem_free(&q);
 }
 
+/* Whether none of the values has lost digits, or overflown. */
+static int all_normal(size_t count, const shs_real *x) {
+    size_t i;
+    for (i = 0; i < count; i++)
+        if (!isfinite(x[i]) || fabs((double)x[i]) < BY_TYPE(1.2e-38, 2.3e-308)) return 0;
+    return 1;
+}
+
+/* One signal at a time is coded in the caller's unit: the same bits, or the status that says that the unit leaves no room. */
+static void test_units_of_one(void **state) {
+    enum { STEPS = 11, M = 5 };
+    const int most = BY_TYPE(120, 1000), room = BY_TYPE(48, 450), narrow = sizeof(shs_wide) == sizeof(shs_real);
+    problem q = random_problem(16, 30, M, 83);
+    int run, way;
+    (void)state;
+    for (run = first_of(test_instance, 7); run < STEPS * STEPS * 6; run += every(7)) {
+        const int a = (run / 6 % STEPS - STEPS / 2) * most / (STEPS / 2), b = (run / 6 / STEPS - STEPS / 2) * most / (STEPS / 2);
+        const int fits = abs(a) < room && abs(a + b) < 2 * room && abs(b - a) < most && (!narrow || abs(b) < room);
+        problem scaled = in_units(&q, a, b);
+        shs_codes expected = new_codes(M, 6), codes = new_codes(M, 6);
+        shs_omp_options o = SHS_ZERO;
+        shs_status status;
+        size_t i;
+        int k, normal;
+        way = run % 6;
+        o.sparsity = 6, o.selection = way / 2 == 1 ? SHS_SELECT_OLS : SHS_SELECT_OMP, o.nonnegative = way / 2 == 2;
+        assert_ok(one_by_one(&q, &o, &expected, way % 2));
+        if (way % 2) normal = all_normal(16 * 30, scaled.D) && all_normal(16 * M, scaled.Y);
+        else normal = all_normal(30 * 30, scaled.gram) && all_normal(30 * M, scaled.dty);
+        if (normal) {
+            status = one_by_one(&scaled, &o, &codes, way % 2);
+            if (fits) assert_ok(status);
+            else if (status != SHS_OK) assert_status(status, SHS_OUT_OF_RANGE);
+            for (i = 0; i < M && status == SHS_OK; i++)
+                for (k = 0; k < expected.used[i]; k++) {
+                    shs_real *x = expected.coefs + i * 6 + (size_t)k;
+                    *x = (shs_real)ldexp((double)*x, b - a);
+                }
+            if (status == SHS_OK) assert_identical_codes(&codes, &expected, M);
+        }
+        shs_codes_free(NULL, &codes), shs_codes_free(NULL, &expected);
+        problem_free(&scaled);
+    }
+    problem_free(&q);
+}
+
 /* Signals of many units in one call, in which each has the codes that it has alone; and the report is of them all. */
 static void test_units_of_signals(void **state) {
     enum { M = 24 };
@@ -3108,12 +3154,14 @@ static void test_overflowing_correlations(void **state) {
             o.sparsity = n < 3 ? n : 3, o.selection = (shs_selection)selection;
             size = shs_omp_one_direct_workspace(3, n, &o);
             workspace = malloc(size);
-            assert_ok(shs_omp_one_direct(3, n, D, 3, y, &o, workspace, size, one.atoms, one.coefs, one.used, NULL));
+            assert_status(shs_omp_one_direct(3, n, D, 3, y, &o, workspace, size, one.atoms, one.coefs, one.used, NULL),
+                          SHS_OUT_OF_RANGE);
             assert_atoms_exist(&codes, 1, n);
             free(workspace);
             size = shs_omp_one_workspace(n, &o);
             workspace = malloc(size);
-            assert_ok(shs_omp_one(n, gram, MOST, dty, 1, &o, workspace, size, one.atoms, one.coefs, one.used, NULL));
+            assert_status(shs_omp_one(n, gram, MOST, dty, 1, &o, workspace, size, one.atoms, one.coefs, one.used, NULL),
+                          SHS_OUT_OF_RANGE);
             assert_atoms_exist(&codes, 1, n);
             free(workspace);
             for (k = SHS_GRAM_ALWAYS; k <= SHS_GRAM_NEVER; k++) {
@@ -3170,6 +3218,7 @@ int main(void) {
         cmocka_unit_test(test_scales),
         cmocka_unit_test(test_lengths_of_atoms),
         cmocka_unit_test(test_units),
+        cmocka_unit_test(test_units_of_one),
         cmocka_unit_test(test_units_of_signals),
         cmocka_unit_test(test_out_of_range),
         cmocka_unit_test(test_no_exceptions),
