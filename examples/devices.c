@@ -1,6 +1,6 @@
 /* Lists the OpenCL devices, with the properties that matter here.
        cc devices.c -lm && ./a.out          (with glibc before 2.34 also -ldl)
-   The first one that says "usable" is the one that shs_cl_create takes unless it is told otherwise. */
+   By default shs_cl_create takes the first device that the program calls "usable". */
 #include "program_cache.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include <time.h>
 #define SPARSEHS_IMPLEMENTATION
 #define SPARSEHS_CL_IMPLEMENTATION
-#define SPARSEHS_CL_DYNAMIC /* the library is opened at run time, so that the program runs anywhere */
+#define SPARSEHS_CL_DYNAMIC /* The OpenCL library is opened at run time, so the program runs without OpenCL too. */
 #include "../sparsehs_cl.h"
 
 static const char help[] = "Usage: devices [--warm] [--no-cache]\n"
@@ -59,7 +59,7 @@ static shs_status open_device(const shs_cl_device *d, int fallback, char *reason
 
 /* ---- the self-test ------------------------------------------------------------------------------------------------- */
 
-/* Codes a few signals, so that the library tests its kernels; prints what it has found. */
+/* Codes a few signals, so that the library tests the kernels on the device. Prints the result. */
 static void print_selftest(const shs_cl_device *d) {
     enum { P = 16, N = 64, M = 40, S = 4 };
     static shs_real D[P * N], Y[P * M];

@@ -35,7 +35,7 @@ static inline int contains(const char *text, const char *part) {
     }
 }
 
-/* Whether --device means this one, number `index` of the list that `devices` prints. */
+/* Returns non-zero if --device names this device, number `index` in the list that `devices` prints. */
 static inline int device_matches(const char *chosen, int index, const shs_cl_device *d) {
     char *end;
     long number = strtol(chosen, &end, 10);
@@ -44,7 +44,7 @@ static inline int device_matches(const char *chosen, int index, const shs_cl_dev
     return contains(d->name, chosen) || contains(d->platform, chosen);
 }
 
-/* The place of the chosen device among those that shs_cl_create would take; -1: there is none. Of several the first. */
+/* The index of the chosen device in the list of devices that shs_cl_create would take; -1: none. Of several the first. */
 static inline int find_device(const char *chosen) {
     shs_cl_device *devices;
     int count = 0, i, place = 0, found = -1;
@@ -66,7 +66,7 @@ static inline int find_device(const char *chosen) {
     return found;
 }
 
-/* Opens the device at this place of those that are fit; what it cannot do is done on the CPU. */
+/* Opens usable device number `place`. The CPU takes over stages that the device cannot do. */
 static inline shs_status start_device(int place, shs_cl **device, char *reason, size_t reason_size) {
     static char folder[PROGRAM_CACHE_PATH]; /* the same for all devices */
     shs_cl_options options = SHS_ZERO;
@@ -210,8 +210,8 @@ static inline void add_rank(const shs_context *ctx, const char *chosen, char *it
     all->count++;
 }
 
-/* Processors for each rank. They are as many as there are, or as ctx says, shared evenly: threads that outnumber the processors
-   would wait for each other at the end of every loop. */
+/* Processors for each rank. The threads of ctx (or all processors) are shared evenly among the ranks. More threads than
+   processors would wait for each other at the end of every loop. */
 static inline void share_threads(int threads) {
     int r;
 #ifdef _OPENMP

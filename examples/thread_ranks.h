@@ -1,4 +1,5 @@
-/* thread_ranks.h - several devices at once: ranks that are threads of one program, each with its own context and engine.
+/* thread_ranks.h - runs several devices at once: each rank is a thread of one program with a context and an engine of its
+   own.
 
    The calls of sparsehs.h that learn or fit work over ranks: each rank passes its own signals or lines, and reduce_fn of the
    context adds up. ranks_run starts a thread for each context, and reduces in the order of the ranks:
@@ -30,7 +31,7 @@
 #define THREAD_RANKS_C11
 #endif
 
-enum { RANKS_MOST = 16, RANKS_STACK = 8 << 20 }; /* drivers compile kernels on the stack of the thread that asks for them */
+enum { RANKS_MOST = 16, RANKS_STACK = 8 << 20 }; /* some drivers compile kernels on the stack of the calling thread */
 
 /* ---- threads of this system -------------------------------------------------------------------------------------- */
 
@@ -140,7 +141,7 @@ static inline void ranks_thread_join(ranks_thread thread) { (void)thread; }
 
 /* ---- the ranks of one run ---------------------------------------------------------------------------------------- */
 
-/* What one rank does. ctx->rank and ctx->ranks say which it is. */
+/* The work of one rank: ctx->rank is its number, ctx->ranks the number of ranks. */
 typedef shs_status (*ranks_fn)(const shs_context *ctx, void *arg);
 
 typedef struct ranks_team {
@@ -148,7 +149,7 @@ typedef struct ranks_team {
     ranks_mutex shared; /* and of what ranks share: ranks_lock */
     ranks_signal turn;
     int ranks;
-    int started; /* 0: wait; 1: all threads are there; -1: one is missing, so that none begins */
+    int started; /* 0: wait; 1: all threads have started, begin; -1: a thread could not start, return */
     int arrived; /* at the barrier */
     int turns;   /* how often all have met there */
     int left;    /* ranks that have returned */
@@ -239,7 +240,7 @@ static inline ranks_result RANKS_CALL ranks_thread_body(void *arg) {
     return 0;
 }
 
-/* The cause, where ranks have failed: what the others say follows from it. */
+/* The first cause if ranks have failed. The statuses of the other ranks follow from it. */
 static inline shs_status ranks_status(const ranks_member *members, int ranks) {
     shs_status status = SHS_OK;
     int r;
@@ -256,8 +257,9 @@ static inline shs_status ranks_status(const ranks_member *members, int ranks) {
 /* Runs body once for each of the `ranks` contexts, at the same time: the first in the thread that calls, so that its callbacks
    are called there, the others in threads of their own. rank, ranks and reduce_* of copies of the contexts are set here; what
    contexts have in common (an allocator) must allow several threads. Returns when all have: SHS_OK, or the status of the first
-   rank that failed by itself. Where a rank returns while others reduce, their calls return SHS_REDUCE_FAILED: nobody waits for
-   ever. SHS_NO_MEMORY: there is no such thread, or no memory for what is known of each; SHS_UNSUPPORTED: there are no threads here. */
+   rank that failed by itself. If a rank returns while other ranks reduce, the calls of the other ranks return
+   SHS_REDUCE_FAILED instead of waiting for ever. SHS_NO_MEMORY: a thread could not start, or no memory is left for the list
+   of ranks. SHS_UNSUPPORTED: this system has no threads. */
 static inline shs_status ranks_run(int ranks, const shs_context *contexts, ranks_fn body, void *arg) {
     ranks_team t;
     ranks_member *members;
@@ -321,7 +323,7 @@ static inline size_t ranks_range_of(int rank, int ranks, const double *shares, s
     return end > *first ? end - *first : 0;
 }
 
-/* This rank's. A context that ranks_run did not make has all of them. */
+/* This rank's. A context that ranks_run did not make gets the whole range. */
 static inline size_t ranks_range(const shs_context *ctx, const double *shares, size_t all, size_t *first) {
     *first = 0;
     if (!ctx || ctx->ranks < 2) return all;
@@ -385,7 +387,7 @@ static inline int ranks_write(void *user, int first, int lines, const void *bloc
     return failed;
 }
 
-/* Lines of a sink in memory whose bands lie one after another. */
+/* A part of the lines of a BSQ sink in memory. */
 static inline int ranks_write_bands(void *user, int first, int lines, const void *block) {
     const ranks_lines *mine = (const ranks_lines *)user;
     const size_t line = (size_t)mine->all->samples * shs_type_size(mine->into->type), rows = line * (size_t)lines;

@@ -66,7 +66,7 @@ static void blocked(void *unused) {
             add_columns(i, least(i + BLOCK_ROWS, n), q, least(q + BLOCK_DEPTH, n), p.A + i + q * n, n);
 }
 
-/* Rung 4. The block is copied first, so that its columns follow each other. */
+/* Rung 4. Copies the block first: the columns of the copy follow each other. */
 static void packed(void *unused) {
     static shs_real block[BLOCK_ROWS * BLOCK_DEPTH];
     const ptrdiff_t n = p.n;

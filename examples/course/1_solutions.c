@@ -1,6 +1,5 @@
-/* 1_solutions.c - the exercises of lesson 1, solved.
-
-       make test-course LESSONS=1 */
+/* 1_solutions.c - the exercises of lesson 1, solved. make test-course LESSONS=1 runs the checks. skeleton.sh 1 prints this file
+   without the parts between YOUR TURN and END OF YOUR TURN. */
 #include "course.h"
 
 enum { M = 53, N = 37, K = 61 };
@@ -20,24 +19,26 @@ static shs_real *zeros(size_t rows, size_t columns) {
     return C;
 }
 
-/* C = AB by the definition: what all others are compared with. */
+/* C = AB by the definition. The exercises are compared with this product. */
 static shs_real *expected(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, const shs_real *A, const shs_real *B) {
     shs_real *C = zeros((size_t)m, (size_t)n);
     shs_gemm_naive((int)m, (int)n, (int)k, A, B, C);
     return C;
 }
 
-/* 1. C = A'B with A stored by columns. The innermost loop goes along the depth: it walks down a column of A and a column of B,
-   so that the order of the definition is the good one here. */
+/* 1. C = A'B with all matrices stored by columns. */
 static void exercise_1(void) {
     shs_real *At = random_matrix(K, M, 1), *B = random_matrix(K, N, 2), *C = zeros(M, N), *A = zeros(M, K), *right;
     ptrdiff_t i, j, q;
+    /* YOUR TURN: add the product of At' and B to C (M x N). At is K x M, B is K x N. */
+    /* The innermost loop goes along the depth, down a column of At and a column of B: the order of the definition is good here. */
     for (j = 0; j < N; j++)
         for (i = 0; i < M; i++) {
             shs_real sum = 0;
             for (q = 0; q < K; q++) sum += At[q + i * K] * B[q + j * K];
             C[i + j * M] = sum;
         }
+    /* END OF YOUR TURN */
     for (i = 0; i < M; i++)
         for (q = 0; q < K; q++) A[i + q * M] = At[q + i * K];
     right = expected(M, N, K, A, B);
@@ -49,12 +50,13 @@ static void exercise_1(void) {
     free(right);
 }
 
-/* 2. Loads of a product by tiles of r x c: each of the (m/r) (n/c) tiles loads r values of A and c of B at each of k steps:
-   m n k (1/c + 1/r). Counted, and by the formula. */
+/* 2. The loads of a product by tiles of r x c, counted and by the formula. */
 static void exercise_2(void) {
     const ptrdiff_t m = 48, n = 24, k = 17, r = 4, c = 3;
     ptrdiff_t i, j, q, s, t, loads = 0;
     shs_real *A = random_matrix(48, 17, 3), *B = random_matrix(17, 24, 4), *C = zeros(48, 24), *right = expected(m, n, k, A, B);
+    /* YOUR TURN: C (m x n) = AB by tiles of r x c. Count each value of A or B that a tile loads in `loads`. */
+    /* Each of the (m/r) (n/c) tiles loads r values of A and c of B at each of k steps. */
     for (j = 0; j < n; j += c)
         for (i = 0; i < m; i += r) {
             shs_real tile[4][3] = {{0}};
@@ -74,6 +76,7 @@ static void exercise_2(void) {
             for (s = 0; s < r; s++)
                 for (t = 0; t < c; t++) C[i + s + (j + t) * m] = tile[s][t];
         }
+    /* END OF YOUR TURN */
     agrees("2: the product by tiles", relative_difference(48 * 24, C, right), 1e-5);
     agrees("2: loads as predicted", fabs((double)loads - (double)(m * n * k) * (1.0 / (double)c + 1.0 / (double)r)), 0.5);
     free(A);
@@ -82,18 +85,20 @@ static void exercise_2(void) {
     free(right);
 }
 
-/* 3. C = AA', one triangle: tiles wholly above the diagonal are left out. With tiles of t rows and columns, b = n/t of them
-   in a row, b (b + 1) / 2 of b b tiles are left. */
+/* 3. The lower triangle of C = AA' by tiles of t x t. */
 static void exercise_3(void) {
     enum { n = 40, k = 19, t = 8 };
     shs_real *A = random_matrix(n, k, 5), *C = zeros(n, n), *At = zeros(k, n), *right;
     ptrdiff_t i, j, r, s, q, tiles = 0;
     double worst = 0;
+    /* YOUR TURN: the tiles of C that hold a part of the lower triangle, A being n x k. Count them in `tiles`. */
+    /* With b = n/t tiles in a row, b (b + 1) / 2 of the b b tiles are computed. */
     for (j = 0; j < n; j += t)
         for (i = j; i < n; i += t, tiles++)
             for (q = 0; q < k; q++)
                 for (s = 0; s < t; s++)
                     for (r = 0; r < t; r++) C[i + r + (j + s) * n] += A[i + r + q * n] * A[j + s + q * n];
+    /* END OF YOUR TURN */
     for (i = 0; i < n; i++)
         for (q = 0; q < k; q++) At[q + i * k] = A[i + q * n];
     right = expected(n, n, k, A, At);
@@ -107,10 +112,11 @@ static void exercise_3(void) {
     free(right);
 }
 
-/* 4. Halve the longest side until the piece is small. Whatever caches there are, at some depth three pieces fit into each of
-   them, and nobody had to know its size. */
+/* 4. Halve the longest side until the piece is small: C += AB for A (m x k), B (k x n), C (m x n). */
 static void by_halves(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, const shs_real *A, ptrdiff_t lda, const shs_real *B, ptrdiff_t ldb,
                       shs_real *C, ptrdiff_t ldc) {
+    /* YOUR TURN: loops for a small piece, otherwise two calls of by_halves. */
+    /* At some depth of the calls the three pieces fit into a cache, whatever the size of this cache is. */
     ptrdiff_t i, j, q;
     if (m <= 8 && n <= 8 && k <= 8) {
         for (j = 0; j < n; j++)
@@ -126,6 +132,7 @@ static void by_halves(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, const shs_real *A, 
         by_halves(m, n, k / 2, A, lda, B, ldb, C, ldc);
         by_halves(m, n, k - k / 2, A + k / 2 * lda, lda, B + k / 2, ldb, C, ldc);
     }
+    /* END OF YOUR TURN */
 }
 static void exercise_4(void) {
     shs_real *A = random_matrix(M, K, 6), *B = random_matrix(K, N, 7), *C = zeros(M, N), *right = expected(M, N, K, A, B);
@@ -137,7 +144,8 @@ static void exercise_4(void) {
     free(right);
 }
 
-/* 5. Strassen: seven products of halves instead of eight. Z = X + sign Y of n x n, columns ldx and ldy apart. */
+/* 5. Strassen: seven products of half the size instead of eight. Three helpers: Z = X + sign Y for n x n matrices with the leading
+   dimensions ldx, ldy and n; Z = XY, counted; C += sign X. */
 static void combine(ptrdiff_t n, const shs_real *X, ptrdiff_t ldx, shs_real sign, const shs_real *Y, ptrdiff_t ldy,
                     shs_real *Z) {
     ptrdiff_t i, j;
@@ -145,7 +153,7 @@ static void combine(ptrdiff_t n, const shs_real *X, ptrdiff_t ldx, shs_real sign
         for (i = 0; i < n; i++) Z[i + j * n] = X[i + j * ldx] + sign * Y[i + j * ldy];
 }
 
-static int products; /* of halves */
+static int products; /* of half the size */
 
 static void multiply_halves(ptrdiff_t n, const shs_real *X, const shs_real *Y, shs_real *Z) {
     const int h = (int)n;
@@ -161,12 +169,13 @@ static void add_to(ptrdiff_t n, const shs_real *X, shs_real sign, shs_real *C, p
 
 static void exercise_5(void) {
     enum { n = 64, h = n / 2 };
-    /* quarters of A: where each begins, first index down, second across */
+    /* Where the quarters of A, B and C begin: the first index counts down, the second across. */
     shs_real *A = random_matrix(n, n, 8), *B = random_matrix(n, n, 9), *C = zeros(n, n), *right = expected(n, n, n, A, B);
     shs_real *X = zeros(h, h), *Y = zeros(h, h), *P = zeros(h, h), *O = zeros(n, n);
     const shs_real *A11 = A, *A21 = A + h, *A12 = A + h * n, *A22 = A + h * n + h;
     const shs_real *B11 = B, *B21 = B + h, *B12 = B + h * n, *B22 = B + h * n + h;
     shs_real *C11 = C, *C21 = C + h, *C12 = C + h * n, *C22 = C + h * n + h;
+    /* YOUR TURN: C11, C21, C12, C22 (each h x h in C) from seven calls of multiply_halves. X, Y, P are h x h for use; O is zero. */
     combine(h, A11, n, 1, A22, n, X);
     combine(h, B11, n, 1, B22, n, Y);
     multiply_halves(h, X, Y, P);
@@ -200,6 +209,7 @@ static void exercise_5(void) {
     combine(h, B21, n, 1, B22, n, Y);
     multiply_halves(h, X, Y, P);
     add_to(h, P, 1, C11, n);
+    /* END OF YOUR TURN */
     agrees("5: Strassen", relative_difference(n * n, C, right), 1e-5);
     agrees("5: seven products", fabs(products - 7.0), 0);
     free(A);

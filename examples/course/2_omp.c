@@ -206,7 +206,7 @@ static void by_the_header(void *unused) {
 
 /* ---- the ladder -------------------------------------------------------------------------------------------------- */
 
-/* What a rung leaves out must not look like what the rung before found: no atom, and no number. */
+/* Clears the codes, so that a rung that leaves a signal out cannot pass with the results of the previous rung. */
 static void forget_codes(void) {
     ptrdiff_t i;
     for (i = 0; i < c.m * MOST_S; i++) {

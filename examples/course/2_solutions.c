@@ -1,6 +1,5 @@
-/* 2_solutions.c - the exercises of lesson 2, solved.
-
-       make test-course LESSONS=2 */
+/* 2_solutions.c - the exercises of lesson 2, solved. make test-course LESSONS=2 runs the checks. skeleton.sh 2 prints this file
+   without the parts between YOUR TURN and END OF YOUR TURN. */
 #include "course.h"
 
 enum { P = 30, N = 70, M = 200, S = 5 };
@@ -30,8 +29,8 @@ static double norm2(const double *r) {
     return sum;
 }
 
-/* One signal's state by the recurrences of rung 4, in double: alpha, b_k, and for each atom its squared distance from the span
-   of those chosen. */
+/* The state of a pursuit of one signal by the recurrences of rung 4, in double: alpha, b_k, and for each atom its squared
+   distance from the span of the chosen atoms. begin() starts a pursuit, take() adds an atom. */
 typedef struct state {
     double alpha[N], b[S][N], distance[N], L[S][S], t[S], residual2;
     int k, atoms[S];
@@ -92,12 +91,12 @@ static int chosen_already(const state *z, int j) {
     return 0;
 }
 
-/* The atom of the largest alpha^2, with `ols` of the largest alpha^2 / d^2. */
-static int best_of(const state *z, int ols) {
+/* The atom with the largest alpha^2: the choice of OMP. */
+static int best_of(const state *z) {
     double most = -1;
     int j, best = 0;
     for (j = 0; j < N; j++) {
-        double score = z->alpha[j] * z->alpha[j] / (ols ? z->distance[j] : 1);
+        const double score = z->alpha[j] * z->alpha[j];
         if (!chosen_already(z, j) && score > most) {
             most = score;
             best = j;
@@ -106,8 +105,7 @@ static int best_of(const state *z, int ols) {
     return best;
 }
 
-/* 1. Until |r| <= eps. Each step takes t_k^2 off |r|^2, because the part of r along q_k is t_k. What the recurrence says is
-   compared with the residual itself. */
+/* 1. Pursuit until |r|^2 <= limit2. The recurrence of |r|^2 is compared with the residual itself. */
 static void exercise_1(void) {
     double r[P], worst = 0, above = 0;
     int i, steps = 0;
@@ -116,34 +114,42 @@ static void exercise_1(void) {
         double limit2;
         begin(&z, Y + i * P);
         limit2 = 0.4 * z.residual2;
+        /* YOUR TURN: take atoms until limit2 is reached or the signal has S of them. Count them in `steps`. */
+        /* Each step takes t_k^2 off |r|^2, because t_k is the part of r along q_k. */
         while (z.k < S && z.residual2 > limit2) {
-            take(&z, best_of(&z, 0));
+            take(&z, best_of(&z));
             steps++;
         }
+        /* END OF YOUR TURN */
         residual_of(&z, Y + i * P, r);
         worst = larger_of(worst, fabs(norm2(r) - z.residual2));
         if (z.k < S) above = larger_of(above, norm2(r) - limit2);
     }
     agrees("1: |r|^2 by the recurrence", worst, 1e-4);
-    agrees("1: above the limit where it is said to be reached", above, 1e-4);
-    agrees("1: atoms fewer than the most for some (share of the most)", (double)steps / (M * S), 0.99);
+    agrees("1: |r|^2 above the limit where the recurrence has reached it", above, 1e-4);
+    agrees("1: atoms taken (share of S for each signal)", (double)steps / (M * S), 0.99);
 }
 
-/* 2 and 3. Matching pursuit takes alpha_j of the best atom off the residual, and never looks back. After as many steps OMP
-   leaves less, in sum, and its residual is orthogonal to all atoms chosen; that of matching pursuit is not. */
+/* 2 and 3. Matching pursuit beside OMP: the residuals after S steps, and their products with the chosen atoms. */
 static void exercises_2_and_3(void) {
-    double sum_mp = 0, sum_omp = 0, slant_mp = 0, slant_omp = 0;
+    double sum = 0, sum_mp = 0, sum_omp = 0, slant_mp = 0, slant_omp = 0;
     int i, j, k, l;
     for (i = 0; i < M; i++) {
-        double r[P];
-        int atoms[S];
+        double r[P], slant = HUGE_VAL;
+        int atoms[S] = {0};
         state z;
         begin(&z, Y + i * P);
-        for (k = 0; k < S; k++) take(&z, best_of(&z, 0));
+        for (k = 0; k < S; k++) take(&z, best_of(&z));
         residual_of(&z, Y + i * P, r);
         sum_omp += norm2(r);
-        for (k = 0; k < S; k++) slant_omp = larger_of(slant_omp, fabs(dot(D + z.atoms[k] * P, r)));
+        /* YOUR TURN: for exercise 3, the largest |d_j'r| of the atoms in z.atoms as `slant`. */
+        slant = 0;
+        for (k = 0; k < S; k++) slant = larger_of(slant, fabs(dot(D + z.atoms[k] * P, r)));
+        /* END OF YOUR TURN */
+        slant_omp = larger_of(slant_omp, slant);
         for (l = 0; l < P; l++) r[l] = (double)Y[i * P + l];
+        sum += norm2(r);
+        /* YOUR TURN: for exercise 2, S steps of matching pursuit, which change r. Store the chosen atoms in `atoms`. */
         for (k = 0; k < S; k++) {
             double most = 0;
             atoms[k] = 0;
@@ -151,15 +157,38 @@ static void exercises_2_and_3(void) {
                 if (fabs(dot(D + j * P, r)) > fabs(most)) most = dot(D + j * P, r), atoms[k] = j;
             for (l = 0; l < P; l++) r[l] -= most * (double)D[atoms[k] * P + l];
         }
+        /* END OF YOUR TURN */
         sum_mp += norm2(r);
         for (k = 0; k < S; k++) slant_mp = fmax(slant_mp, fabs(dot(D + atoms[k] * P, r)));
     }
-    agrees("2: what OMP leaves / what matching pursuit leaves", sum_omp / sum_mp, 0.999);
-    agrees("3: |d_j'r| of the atoms that OMP chose", slant_omp, 1e-4);
-    agrees("3: a hundredth / the same of matching pursuit", 0.01 / slant_mp, 1);
+    agrees("2: |r|^2 of matching pursuit / |y|^2", sum_mp / sum, 0.9);
+    agrees("2: |r|^2 of OMP / |r|^2 of matching pursuit", sum_omp / sum_mp, 0.999);
+    agrees("3: largest |d_j'r| of an atom that OMP chose", slant_omp, 1e-4);
+    agrees("3: 0.01 / largest |d_j'r| of an atom that matching pursuit chose", 0.01 / slant_mp, 1);
 }
 
-/* The share of signals whose atoms are not those of the header; groups of `together` signals share theirs. */
+/* 4. How good atom j is for OLS, from z->alpha[j] and z->distance[j]; the largest score is taken. */
+static double score_of_ols(const state *z, int j) {
+    double score = 0;
+    /* YOUR TURN: the score. */
+    /* With d the distance of atom j from the span of the chosen atoms, taking atom j reduces |r|^2 by alpha^2 / d^2. take() keeps
+       all d^2 up to date: each step subtracts b_k^2. */
+    score = z->alpha[j] * z->alpha[j] / z->distance[j];
+    /* END OF YOUR TURN */
+    return score;
+}
+
+/* 5. How good atom j is for the signals z[0] .. z[together-1], which share their atoms. */
+static double score_of_group(const state *z, int together, int j) {
+    double score = 0;
+    int g;
+    /* YOUR TURN: the score. */
+    for (g = 0; g < together; g++) score += z[g].alpha[j] * z[g].alpha[j];
+    /* END OF YOUR TURN */
+    return score;
+}
+
+/* The share of signals, or of groups of `together` signals, with other atoms than shs_omp_ex finds. */
 static double others(const shs_omp_options *options, int ols, int together) {
     shs_codes codes = SHS_ZERO;
     int i, k, g, count = 0;
@@ -173,8 +202,7 @@ static double others(const shs_omp_options *options, int ols, int together) {
             double most = -1;
             int j, best = 0;
             for (j = 0; j < N; j++) {
-                double score = 0;
-                for (g = 0; g < together; g++) score += z[g].alpha[j] * z[g].alpha[j] / (ols ? z[g].distance[j] : 1);
+                const double score = ols ? score_of_ols(z, j) : score_of_group(z, together, j);
                 if (!chosen_already(&z[0], j) && score > most) {
                     most = score;
                     best = j;
@@ -189,8 +217,6 @@ static double others(const shs_omp_options *options, int ols, int together) {
     return (double)count / (M / together);
 }
 
-/* 4. Order-recursive matching pursuit: the atom that leaves the least after it is taken has the largest alpha^2 / d^2, where d
-   is its distance from the span of those chosen: one more vector, which loses b_k^2 at each step. */
 static void exercise_4(void) {
     shs_omp_options options = SHS_ZERO;
     options.sparsity = S;
@@ -198,7 +224,6 @@ static void exercise_4(void) {
     agrees("4: signals with other atoms than shs_omp_ex's OLS", others(&options, 1, 1), 0);
 }
 
-/* 5. Signals that share their atoms: the sum of their alpha^2 decides, and each has its own coefficients. */
 static void exercise_5(void) {
     shs_omp_options options = SHS_ZERO;
     size_t groups[M / 4], i;

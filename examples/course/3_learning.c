@@ -43,7 +43,7 @@ static void normalise(shs_real *d) {
     for (i = 0; sum > 0 && i < P; i++) d[i] = (shs_real)((double)d[i] / sqrt(sum));
 }
 
-/* F = E_I + d x: what the other atoms leave of the signals that use this one, side by side. */
+/* F = E_I + d x, column by column: the residual without this atom, for the signals that use the atom. */
 static void form_F(ptrdiff_t count, const shs_real *d) {
     ptrdiff_t i;
     int k;
@@ -124,7 +124,7 @@ static shs_real overlap_of(const shs_real *a, const shs_real *b) {
     return sum;
 }
 
-/* Rung 4. The same step, and F is never formed. The users of all atoms are listed in one pass, not in one for each. */
+/* Rung 4. The same step, and F is never formed. One pass over the codes lists the users of all atoms. */
 static void list_users(ptrdiff_t *first) {
     ptrdiff_t i, places[N];
     int j;

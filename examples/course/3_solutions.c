@@ -1,6 +1,5 @@
-/* 3_solutions.c - the exercises of lesson 3, solved.
-
-       make test-course LESSONS=3 */
+/* 3_solutions.c - the exercises of lesson 3, solved. make test-course LESSONS=3 runs the checks. skeleton.sh 3 prints this file
+   without the parts between YOUR TURN and END OF YOUR TURN. */
 #include "course.h"
 
 enum { P = 16, N = 24, S = 3, M = 400 };
@@ -8,7 +7,7 @@ enum { P = 16, N = 24, S = 3, M = 400 };
 static shs_real Y[P * M], start[P * N], D[P * N];
 static double E[P * M], X[N * M]; /* Y - DX, and the codes with their zeros */
 
-/* Signals that are made of S atoms of a hidden dictionary each. */
+/* Makes each signal from S atoms of a hidden dictionary. */
 static void open_problem(shs_real *hidden) {
     shs_random random;
     int i, k, l;
@@ -75,11 +74,12 @@ static double difference_to_header(shs_update update) {
     return relative_difference(P * N, D, header);
 }
 
-/* 1. SGK: the atom changes, its coefficients stay. E loses (d_new - d) x. */
+/* 1. SGK: the atom changes, its coefficients stay. */
 static void exercise_1(void) {
     double d_new[P];
     int i, j, l;
     code();
+    /* YOUR TURN: update the atoms of D one after another (new_atom), and keep E = Y - DX up to date. */
     for (j = 0; j < N; j++) {
         new_atom(j, d_new);
         for (l = 0; l < P; l++) {
@@ -87,21 +87,23 @@ static void exercise_1(void) {
             D[j * P + l] = (shs_real)d_new[l];
         }
     }
+    /* END OF YOUR TURN */
     agrees("1: SGK as shs_ksvd_ex has it", difference_to_header(SHS_UPDATE_SGK), 1e-4);
 }
 
-/* 2. MOD: with the codes given, all atoms by least squares at once, D XX' = YX', solved by elimination; then unit norm. */
+/* 2. MOD: all atoms at once for the given codes. */
 static void exercise_2(void) {
     static double A[N][N], B[P][N];
     int i, j, k, l;
     code();
+    /* YOUR TURN: solve D XX' = YX' for D (P x N), then scale each atom to unit length. A and B may hold XX' and YX'. */
     for (j = 0; j < N; j++) {
         for (k = 0; k < N; k++)
             for (A[j][k] = 0, i = 0; i < M; i++) A[j][k] += X[i * N + j] * X[i * N + k];
         for (l = 0; l < P; l++)
             for (B[l][j] = 0, i = 0; i < M; i++) B[l][j] += (double)Y[i * P + l] * X[i * N + j];
     }
-    for (k = 0; k < N; k++) /* XX' is symmetric and positive definite: no pivots are needed */
+    for (k = 0; k < N; k++) /* elimination; XX' is symmetric and positive definite, so no pivots are needed */
         for (j = k + 1; j < N; j++) {
             const double factor = A[j][k] / A[k][k];
             for (i = k; i < N; i++) A[j][i] -= factor * A[k][i];
@@ -117,18 +119,20 @@ static void exercise_2(void) {
         for (l = 0; l < P; l++) sum += B[l][j] * B[l][j];
         for (l = 0; l < P; l++) D[j * P + l] = (shs_real)(B[l][j] / sqrt(sum));
     }
+    /* END OF YOUR TURN */
     agrees("2: MOD as shs_ksvd_ex has it", difference_to_header(SHS_UPDATE_MOD), 1e-4);
 }
 
-/* 3. An update of one atom alone cannot raise the error: d_new is a step towards the best rank-one approximation of F, and
-   x_new is the best for d_new. Atoms at once can: here three are equal, share a signal, and each takes the same error away. */
+/* 3. An update of one atom cannot raise the error. An update of several atoms at once can. */
 static void exercise_3(void) {
-    double d_new[P], before, rise = -1, together[P], one[P];
+    double d_new[P], before, rise = -1, together[P], one[P], error_before = 1, error_after = 0;
     int i, j, l;
     code();
     for (j = 0; j < N; j++) {
         double F[P];
         before = sum_of_squares(P * M, E);
+        /* YOUR TURN: update atom j by AK-SVD: d_new, the coefficients X[i * N + j], and E. */
+        /* d_new is a step towards the best rank-one approximation of F, and x_new is the best coefficient for d_new. */
         new_atom(j, d_new);
         for (i = 0; i < M; i++) {
             double x_new = 0;
@@ -141,40 +145,52 @@ static void exercise_3(void) {
             X[i * N + j] = x_new;
         }
         for (l = 0; l < P; l++) D[j * P + l] = (shs_real)d_new[l];
+        /* END OF YOUR TURN */
         rise = fmax(rise, (sum_of_squares(P * M, E) - before) / before);
     }
-    agrees("3: the error rises by an atom alone (share)", rise, 1e-6);
-    /* y = (5/2, 1), all atoms (1, 0) with coefficient 1/2: E = (1, 1). With F = E + d / 2 each alone would leave nothing: its
-       part of y becomes F, and the three parts together are 3 F. */
-    for (l = 0; l < 2; l++) one[l] = l ? 1 : 1.5, together[l] = (l ? 1 : 2.5) - 3 * one[l];
-    agrees("3: error before / after three equal atoms at once", sqrt(2) / sqrt(sum_of_squares(2, together)), 0.5 + 1e-12);
+    agrees("3: largest rise of the error by an update of one atom (share)", rise, 1e-6);
+    /* YOUR TURN: a signal and three atoms. Set error_before, and error_after an update of all three atoms from the same E. */
+    /* y = (5/2, 1), and all three atoms are (1, 0) with coefficient 1/2, so E = (1, 1). Updated alone, an atom takes over
+       F = E + d / 2 = (3/2, 1) and leaves no error. Updated at once, the three take over 3 F. */
+    one[0] = 1.5;
+    one[1] = 1;
+    together[0] = 2.5 - 3 * one[0];
+    together[1] = 1 - 3 * one[1];
+    error_before = sqrt(2);
+    error_after = sqrt(sum_of_squares(2, together));
+    /* END OF YOUR TURN */
+    agrees("3: error before / after an update of three atoms at once", error_before / error_after, 0.999);
 }
 
-/* 4. Each power step shrinks what d has of the second singular vector by (sigma_2 / sigma_1)^2. Here F = diag(2, 1). */
+/* 4. Power steps on F F' with F = diag(2, 1). */
 static void exercise_4(void) {
     double d[2] = {0.6, 0.8}, slope = d[1] / d[0], worst = 0;
     int k;
     for (k = 0; k < 10; k++) {
         double length;
-        d[0] *= 4; /* F F'd */
+        /* YOUR TURN: one power step, d = F F'd scaled to unit length. */
+        d[0] *= 4;
         d[1] *= 1;
         length = sqrt(sum_of_squares(2, d));
         d[0] /= length;
         d[1] /= length;
+        /* END OF YOUR TURN */
         worst = fmax(worst, fabs(d[1] / d[0] / slope - 0.25));
         slope = d[1] / d[0];
     }
-    agrees("4: what a power step leaves, less (1/2)^2", worst, 1e-12);
+    agrees("4: factor of d[1] / d[0] in a step, less (1/2)^2", worst, 1e-12);
 }
 
-/* 5. Learning finds the hidden atoms again: of each one up to its sign. */
+/* 5. Learning finds the hidden atoms again, each up to its sign. */
 static void exercise_5(const shs_real *hidden) {
     shs_ksvd_options o = SHS_ZERO;
     int j, k, l, found = 0;
+    /* YOUR TURN: learn D (P x N) from Y (P x M) by shs_ksvd_ex. */
     o.coding.sparsity = S;
     o.iterations = 60;
     o.seed = 5;
     check(shs_ksvd_ex(NULL, P, N, M, Y, P, &o, D, P, NULL, NULL), "learning");
+    /* END OF YOUR TURN */
     for (j = 0; j < N; j++) {
         double most = 0;
         for (k = 0; k < N; k++) {

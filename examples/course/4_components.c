@@ -68,8 +68,8 @@ static shs_cube scene_cube(const void *pixels, shs_type type) {
 
 /* ---- the covariance, rung by rung -------------------------------------------------------------------------------- */
 
-/* Rung 1. The textbook: first the mean, then one sum over all pixels for each pair of bands. Two neighbours in such a sum are
-   a whole spectrum apart in memory, so that each product costs a cache line or two. */
+/* Rung 1. The textbook: first the mean, then one sum over all pixels for each pair of bands. Neighbouring terms of the sum
+   are a whole spectrum apart in memory, so each product fetches one or two cache lines. */
 static void by_the_book(void *unused) {
     (void)unused;
     shs_moments_naive(scene.bands, scene.pixels, scene.wide, scene.mean, scene.covariance);
@@ -322,7 +322,7 @@ static int read_lines(void *user, int first, int lines, void *block) {
     return 0;
 }
 
-/* Times one rung, and compares its covariance with that of the rung before. */
+/* Times one rung, and compares the covariance with the result of the previous rung. */
 static void covariance_rung(const char *name, work_fn work, void *argument, double allowed) {
     size_t count = (size_t)scene.bands * (size_t)scene.bands, i;
     double seconds = median_seconds(work, argument), most = 0, size = 0;
@@ -613,7 +613,7 @@ static void climb_scores(int components) {
     score_rung(text_of("header: in float; %d threads", job.ctx.threads), scores_by_header, &job, before, 0);
     ladder_end();
 
-    /* What components are for: over the pixels they have mean 0, the eigenvalues as variances, and no covariance. */
+    /* Checks the components of all pixels: mean 0, the eigenvalues as variances, and no covariance. */
     cube = scene_cube(job.scores, SHS_TYPE_F32);
     cube.bands = components;
     check(shs_moments_create(NULL, components, &moments), "scores");

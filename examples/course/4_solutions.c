@@ -1,14 +1,15 @@
-/* 4_solutions.c - the exercises of lesson 4, each a function that checks its result. */
+/* 4_solutions.c - the exercises of lesson 4, solved. make test-course LESSONS=4 runs the checks. skeleton.sh 4 prints this file
+   without the parts between YOUR TURN and END OF YOUR TURN. */
 #include "course.h"
 
 enum { BANDS = 24, LINES = 48, SAMPLES = 32, PIXELS = LINES * SAMPLES };
 
-/* What double forgives; in a library without double, much more. */
+/* The allowed error of a result in shs_wide: a library without double needs a much larger one. */
 static double allowed_in_wide(double of_double) { return sizeof(shs_wide) == sizeof(double) ? of_double : 1e-3; }
 
 static float pixels[BANDS * PIXELS]; /* bands x pixels */
 
-/* Bands of unlike sizes that depend on each other, with a mean. */
+/* The bands differ in size, depend on each other, and have a mean. */
 static void draw_pixels(void) {
     shs_random random;
     int i, k;
@@ -53,8 +54,7 @@ static double wide_difference(int count, const shs_wide *a, const shs_wide *b) {
     return most / size;
 }
 
-/* 1. Correlation: each row and column of C over its standard deviation. The eigenvalues are those of the library's option, and
-   their sum is the number of bands. */
+/* 1. The correlation matrix and its eigenvalues, beside those of the library's option `correlation`. */
 static void exercise_1(void) {
     static shs_wide mean[BANDS], C[BANDS * BANDS], spread[BANDS], values[BANDS];
     shs_cube cube = lines_of(0, LINES);
@@ -63,9 +63,11 @@ static void exercise_1(void) {
     shs_wide sum = 0;
     int i, j;
     covariance_of(0, LINES, mean, C);
+    /* YOUR TURN: make the correlation matrix of the covariance C in place. `spread` may hold the standard deviations. */
     for (i = 0; i < BANDS; i++) spread[i] = (shs_wide)sqrt((double)C[i + i * BANDS]);
     for (j = 0; j < BANDS; j++)
         for (i = 0; i < BANDS; i++) C[i + j * BANDS] /= spread[i] * spread[j];
+    /* END OF YOUR TURN */
     check(shs_eigh(NULL, BANDS, C, BANDS, BANDS, values, NULL, BANDS), "eigenvalues");
     options.correlation = 1;
     check(shs_pca_fit(NULL, &cube, &options, &pca), "components");
@@ -75,15 +77,16 @@ static void exercise_1(void) {
     shs_pca_free(NULL, &pca);
 }
 
-/* 2. A window of 16 lines that slides: the line that comes is added, the line that leaves is subtracted. Sums about one shift
-   allow that. After 32 steps the covariance is still that of the window alone, to rounding: what was added in double leaves
-   its rounding behind, and so a window that slides for days is summed anew now and then. */
+/* 2. The covariance of the last 16 lines, kept up to date line by line. */
 static void exercise_2(void) {
     enum { WINDOW = 16 };
     static shs_wide S[BANDS], P[BANDS * BANDS], C[BANDS * BANDS], fresh[BANDS * BANDS], mean[BANDS];
     shs_wide shift[BANDS], m = WINDOW * SAMPLES;
     int i, j, k, line;
     for (i = 0; i < BANDS; i++) shift[i] = (shs_wide)pixels[i];
+    /* YOUR TURN: for each line, add its pixels to S (sums of x - shift) and P (sums of products, BANDS x BANDS), and subtract the
+       pixels of the line that leaves the window of WINDOW lines. */
+    /* The rounding errors of additions stay after the line has left. A window that slides for days is summed anew now and then. */
     for (line = 0; line < LINES; line++)
         for (k = 0; k < SAMPLES; k++) {
             const float *comes = pixels + (line * SAMPLES + k) * BANDS, *leaves = comes - WINDOW * SAMPLES * BANDS;
@@ -96,18 +99,21 @@ static void exercise_2(void) {
                 }
             }
         }
+    /* END OF YOUR TURN */
     for (j = 0; j < BANDS; j++)
         for (i = 0; i < BANDS; i++) C[i + j * BANDS] = P[i + j * BANDS] / m - S[i] / m * (S[j] / m);
     covariance_of(LINES - WINDOW, WINDOW, mean, fresh);
     agrees("2: the last window", wide_difference(BANDS * BANDS, C, fresh), allowed_in_wide(1e-12));
 }
 
-/* 3. Partial moments as (count, mean, sum of squared deviations), merged in a tree: 1 with 2, 3 with 4, then these two ... */
+/* 3. Eight parts, each with the count and the mean of its pixels and M, the sums of (x - mean)(x - mean)'. They are merged in a
+   tree: parts 1 and 2, parts 3 and 4, then these two, and so on. */
 typedef struct part {
     shs_wide count, mean[BANDS], M[BANDS * BANDS];
 } part;
 
 static void merge(part *into, const part *from) {
+    /* YOUR TURN: make `into` the part of the pixels of both. */
     shs_wide all = into->count + from->count, d[BANDS];
     int i, j;
     for (i = 0; i < BANDS; i++) d[i] = from->mean[i] - into->mean[i];
@@ -116,6 +122,7 @@ static void merge(part *into, const part *from) {
             into->M[i + j * BANDS] += from->M[i + j * BANDS] + into->count / all * from->count * d[i] * d[j];
     for (i = 0; i < BANDS; i++) into->mean[i] += from->count / all * d[i];
     into->count = all;
+    /* END OF YOUR TURN */
 }
 
 static void exercise_3(void) {
@@ -145,8 +152,7 @@ static void exercise_3(void) {
     shs_moments_free(NULL, &all);
 }
 
-/* 4. The first c eigenvectors by orthogonal iteration: V <- orth(C V). The error of vector k shrinks by lambda_(c+1) / lambda_k
-   a step, so that one guard vector more than is asked for helps. */
+/* 4. The first eigenvectors by orthogonal iteration, V <- orth(C V), with two more vectors than are asked for. */
 static void orthonormalise(int n, int c, shs_wide *V) { /* Gram and Schmidt, twice is enough */
     int a, b, i, again;
     for (b = 0; b < c; b++) {
@@ -172,6 +178,8 @@ static void exercise_4(void) {
     shs_random_seed(&random, 1);
     for (i = 0; i < BANDS * ALL; i++) V[i] = shs_random_normal(&random);
     orthonormalise(BANDS, ALL, V);
+    /* YOUR TURN: STEPS steps of V (BANDS x ALL) <- orth(C V). W is as large as V. */
+    /* The error of vector k shrinks by lambda_(ALL+1) / lambda_k in a step, so the additional vectors help. */
     for (step = 0; step < STEPS; step++) {
         memset(W, 0, sizeof W);
         for (k = 0; k < ALL; k++)
@@ -180,6 +188,7 @@ static void exercise_4(void) {
         orthonormalise(BANDS, ALL, W);
         memcpy(V, W, sizeof V);
     }
+    /* END OF YOUR TURN */
     check(shs_eigh(NULL, BANDS, C, BANDS, C_, values, vectors, BANDS), "eigenvectors");
     for (k = 0; k < C_; k++) {
         shs_wide dot = 0, value = 0;
@@ -191,8 +200,7 @@ static void exercise_4(void) {
     }
 }
 
-/* 5. Fewer pixels than bands. With the centred pixels X (n x m), C = XX'/m and the small X'X/m (m x m) have the same
-   eigenvalues but for zeros: X'X u = m lambda u gives C (X u) = lambda (X u), and |X u|^2 = m lambda. */
+/* 5. Fewer pixels than bands: components from a matrix K of order M. */
 static void exercise_5(void) {
     enum { M = 9, KEPT = M - 1 }; /* centred pixels add up to 0, so that one dimension is lost */
     static shs_wide X[BANDS * M], K[M * M], values[M], U[M * M], v[BANDS];
@@ -207,9 +215,12 @@ static void exercise_5(void) {
         for (k = 0; k < M; k++) mean += (shs_wide)pixels[i + k * BANDS] / M;
         for (k = 0; k < M; k++) X[i + k * BANDS] = (shs_wide)pixels[i + k * BANDS] - mean;
     }
+    /* YOUR TURN: K (M x M) from the centred pixels X (BANDS x M), with the eigenvalues of their covariance. */
+    /* C = XX'/M and K = X'X/M have the same eigenvalues but for zeros: K u = lambda u gives C (X u) = lambda (X u). */
     for (j = 0; j < M; j++)
         for (i = 0; i < M; i++)
             for (k = 0; k < BANDS; k++) K[i + j * M] += X[k + i * BANDS] * X[k + j * BANDS] / M;
+    /* END OF YOUR TURN */
     check(shs_eigh(NULL, M, K, M, M, values, U, M), "eigenvectors");
     options.components = KEPT;
     check(shs_pca_fit(NULL, &cube, &options, &pca), "components");
@@ -217,7 +228,10 @@ static void exercise_5(void) {
         double dot = 0;
         for (i = 0; i < BANDS; i++) {
             v[i] = 0;
+            /* YOUR TURN: value i of the k-th eigenvector of the covariance from column k of U (M x M); its squared length is
+               M lambda_k. */
             for (j = 0; j < M; j++) v[i] += X[i + j * BANDS] * U[j + k * M];
+            /* END OF YOUR TURN */
             dot += (double)(v[i] * pca.vectors[i + k * BANDS]) / sqrt(M * (double)values[k]);
         }
         if (!(fabs(1 - fabs(dot)) <= worst)) worst = fabs(1 - fabs(dot));

@@ -13,8 +13,8 @@
 
 typedef double (*sum_fn)(size_t n, const float *x);
 
-/* Rung 1. Each addition waits for the one before: the time is that of n additions, one after another, however many adders the
-   processor has. The sum grows, and what is added to it loses digits. */
+/* Rung 1. Each addition waits for the previous addition. The time is n times the latency of an addition, for any number of
+   adders. The sum grows, and what is added to it loses digits. */
 static double sum_plain(size_t n, const float *x) {
     float sum = 0;
     size_t i;
@@ -22,8 +22,8 @@ static double sum_plain(size_t n, const float *x) {
     return (double)sum;
 }
 
-/* Rung 2. Four sums that do not wait for each other. A compiler must not do this by itself: it is another order, and so other
-   roundings. */
+/* Rung 2. Four sums that do not wait for each other. A compiler must not do this by itself, because another order rounds
+   differently. */
 static double sum_of_four(size_t n, const float *x) {
     float a = 0, b = 0, c = 0, d = 0;
     size_t i;
@@ -65,8 +65,8 @@ static double sum_by_items(int items, size_t n, const float *x) {
 
 #if defined(__GNUC__) || defined(__clang__)
 #define WITH_VECTORS
-/* Rung 4. Four vectors are as many sums as there are lanes in them, with one instruction for each vector. It is the same order
-   as that of 4 x lanes work-items, and so the same bits. Of each target one copy, as in peak.h. */
+/* Rung 4. Four vectors hold one sum for each lane, and one instruction adds a vector. The order equals the order of 4 x lanes
+   work-items, so the bits are equal too. Of each target one copy, as in peak.h. */
 /* Rung 7. Kahan's sum in each lane. */
 #define SUM_LOOPS(plain, kahan, width, target)                                                                                 \
     target static double plain(size_t n, const float *x) {                                                                     \
@@ -104,7 +104,7 @@ static double sum_by_items(int items, size_t n, const float *x) {
 #endif
 
 /* Rung 6. Kahan: what an addition lost is measured, and taken off the next number. Four operations that wait for each other in
-   place of one. It relies on the order that is written: -ffast-math would make the loss 0. */
+   place of one. The method relies on the written order of operations: with -ffast-math the loss would be 0. */
 static double sum_kahan(size_t n, const float *x) {
     float sum = 0, lost = 0;
     size_t i;
@@ -292,7 +292,8 @@ static float sum_in_parts(int threads, size_t n, const float *x) {
     return sum;
 }
 
-/* Chunks whose size depends on nothing but n, added in their order: threads change who adds, and not what is added to what. */
+/* The size of a chunk depends on n alone, and the chunks are added in their order. Any thread may compute a chunk; the result
+   is the same. */
 static void sum_chunks(int threads, size_t n, const float *x, float *partial) {
     ptrdiff_t c, chunks = (ptrdiff_t)((n + CHUNK - 1) / CHUNK);
 #ifdef _OPENMP
@@ -309,7 +310,7 @@ static float sum_in_order(int threads, size_t n, const float *x, float *partial)
     return (float)sum_plain((n + CHUNK - 1) / CHUNK, partial);
 }
 
-/* What atomic additions do: the chunks come in any order, here in one that is drawn. */
+/* Imitates atomic additions, which add the chunks in any order: here in a random order. */
 static float sum_in_any_order(uint64_t seed, size_t n, const float *partial) {
     uint64_t chunks = (n + CHUNK - 1) / CHUNK, i;
     float sum = 0;
@@ -465,8 +466,8 @@ static void code_by_groups(void *unused) {
         code_in_a_group(coding.signals + group * LENGTH, coding.atoms + group * SPARSITY, coding.coefs + group * SPARSITY);
 }
 
-/* Rungs 3 and 4. What a microcontroller calls: no context, no heap, no threads, and all scratch in one static buffer whose size
-   the compiler knows. First from the dictionary alone, then with the Gram matrix, which takes 16 KB of flash. */
+/* Rungs 3 and 4. The calls of a microcontroller: no context, heap or threads; all scratch lies in one static buffer of a size
+   known to the compiler. First from the dictionary alone, then with the Gram matrix, which takes 16 KB of flash. */
 static void code_one_direct(void *unused) {
     static unsigned char room[SHS_OMP_ONE_DIRECT_WORKSPACE(LENGTH, ATOMS, SPARSITY)];
     shs_omp_options options = SHS_ZERO;
@@ -501,8 +502,8 @@ static void code_one_by_gram(void *unused) {
     }
 }
 
-/* Rungs 5 and 6. All signals in one call: many correlations are one product of matrices. Its heap is an arena over a buffer of
-   the caller's, which may be static. Then threads. */
+/* Rungs 5 and 6. All signals in one call: the correlations of many signals are one matrix product. Its heap is an arena over
+   a buffer of the caller's, which may be static. Then threads. */
 static void code_all(void *argument) {
     shs_context ctx = *(const shs_context *)argument;
     shs_codes codes;
@@ -670,7 +671,8 @@ static int move_all(int descriptor, void *data, size_t bytes, int writing) {
     return 0;
 }
 
-/* All that the library asks of a cluster. Rank 0 takes what the others send in the order of their numbers, whoever is first. */
+/* All that the library asks of a cluster. Rank 0 adds the numbers of the other ranks in the order of the ranks, whichever
+   arrive first. */
 static int reduce_by_pipes(void *user, shs_wide *values, size_t count, shs_reduce_op op) {
     const ranks_of *r = (const ranks_of *)user;
     size_t bytes = count * sizeof *values, i;
@@ -690,7 +692,7 @@ static int reduce_by_pipes(void *user, shs_wide *values, size_t count, shs_reduc
     return bad;
 }
 
-/* The eigenvalues of a cube whose lines are divided among so many processes. */
+/* Computes the eigenvalues of a cube whose lines are divided among `ranks` processes. */
 static double fit_by_ranks(int bytes, int ranks, shs_wide *eigenvalues) {
     ranks_of r = {0, 1, {0}, {0}};
     pid_t children[MOST_RANKS];

@@ -1,35 +1,41 @@
-/* 6_solutions.c - the exercises of lesson 6, each a function that checks its result. */
+/* 6_solutions.c - the exercises of lesson 6, solved. make test-course LESSONS=6 runs the checks. skeleton.sh 6 prints this file
+   without the parts between YOUR TURN and END OF YOUR TURN. */
 #include "course.h"
 
-/* 1. The harmonic series in float, from its large terms down and from its small ones up. Small terms that are added to a large
-   sum lose their digits; added to each other first, they do not. */
+/* 1. The harmonic series in float, from its largest term down and from its smallest term up. */
 static void exercise_1(void) {
     enum { N = 1 << 21 };
     float down = 0, up = 0;
     double truth = 0, error_down, error_up;
     int i;
+    /* YOUR TURN: add 1/k for k = 1 .. N to `down` from the largest term on, and to `up` from the smallest term on. */
+    /* A small term loses its digits when it is added to a large sum. Small terms that are added to each other first keep them. */
     for (i = 1; i <= N; i++) down += 1 / (float)i;
     for (i = N; i >= 1; i--) up += 1 / (float)i;
+    /* END OF YOUR TURN */
     for (i = N; i >= 1; i--) truth += 1 / (double)i;
     error_down = fabs((double)down / truth - 1);
     error_up = fabs((double)up / truth - 1);
-    printf("  the harmonic series: error %.2g from above, %.2g from below\n", error_down, error_up);
-    /* The roundings are at most 2^-24 of each partial sum, and these add up to about N. */
-    agrees("1: from below", error_up, ldexp((double)N / truth, -24));
-    agrees("1: from below over from above", error_up / error_down, 0.1);
+    printf("  the harmonic series: error %.2g from its largest term, %.2g from its smallest term\n", error_down, error_up);
+    /* A rounding is at most 2^-24 of its partial sum, and the partial sums add up to about N. */
+    agrees("1: error from the smallest term", error_up, ldexp((double)N / truth, -24));
+    agrees("1: error from the smallest term / from the largest", error_up / error_down, 0.1);
 }
 
-/* 2. Kahan takes the loss off the next number, and loses that where the next number is larger than the sum. Neumaier measures
-   the loss of whichever was the smaller one, and adds all losses at the end. */
-static float neumaier(int n, const float *x) {
+/* 2. Kahan's sum, and a sum that gets 1, 1e20, 1, -1e20 right. */
+static float mended(int n, const float *x) {
     float sum = 0, lost = 0;
     int i;
+    /* YOUR TURN: the sum of x, and in `lost` the rounding errors of its additions. */
+    /* Neumaier: measure what the smaller of the two numbers lost, and add all losses at the end. Kahan subtracts the loss from the
+       next number, and a next number that is larger than the sum swallows the loss. */
     for (i = 0; i < n; i++) {
         float t = sum + x[i];
         if (fabsf(sum) >= fabsf(x[i])) lost += (sum - t) + x[i];
         else lost += (x[i] - t) + sum;
         sum = t;
     }
+    /* END OF YOUR TURN */
     return sum + lost;
 }
 static float kahan(int n, const float *x) {
@@ -44,13 +50,12 @@ static float kahan(int n, const float *x) {
 }
 static void exercise_2(void) {
     static const float x[] = {1, 1e20f, 1, -1e20f}; /* 2 */
-    printf("  1 + 1e20 + 1 - 1e20: %g by Kahan, %g by Neumaier\n", (double)kahan(4, x), (double)neumaier(4, x));
-    agrees("2: Neumaier", fabs((double)neumaier(4, x) - 2), 0);
-    agrees("2: Kahan finds nothing of it", fabs((double)kahan(4, x)), 0);
+    printf("  1 + 1e20 + 1 - 1e20: %g by Kahan, %g mended\n", (double)kahan(4, x), (double)mended(4, x));
+    agrees("2: the mended sum less 2", fabs((double)mended(4, x) - 2), 0);
+    agrees("2: Kahan's sum", fabs((double)kahan(4, x)), 0);
 }
 
-/* 3. The largest of n values and where it stands, by a tree over any number of items: of equal values the first. With that rule
-   the largest of two candidates is associative and commutative, so that no order changes the result. */
+/* 3. The place of the largest of n values, by a tree over 1 to 64 items. Of equal values the first counts. */
 static int first_largest(int n, const float *x) {
     int i, at = 0;
     for (i = 1; i < n; i++)
@@ -58,7 +63,10 @@ static int first_largest(int n, const float *x) {
     return at;
 }
 static int largest_by_items(int items, int n, const float *x) {
-    int where[64], item, half, i;
+    int where[64] = {0}, item, half, i;
+    /* YOUR TURN: item k looks at x[k], x[k + items], x[k + 2 items] ...; a tree combines the items, and where[0] is the place. */
+    /* Of equal values the first wins. With this rule the larger of two candidates is associative and commutative, so the order
+       of the tree does not change the result. */
     for (item = 0; item < items; item++) {
         if (item < n) where[item] = item;
         else where[item] = -1;
@@ -70,6 +78,7 @@ static int largest_by_items(int items, int n, const float *x) {
             int a = where[item], b = where[item + half];
             if (b >= 0 && (a < 0 || x[b] > x[a] || (!(x[b] < x[a]) && b < a))) where[item] = b;
         }
+    /* END OF YOUR TURN */
     return where[0];
 }
 static void exercise_3(void) {
@@ -81,17 +90,20 @@ static void exercise_3(void) {
         for (i = 0; i < n; i++) x[i] = (float)shs_random_below(&random, 20); /* many are equal */
         for (items = 1; items <= 64; items *= 2) wrong += largest_by_items(items, n, x) != first_largest(n, x);
     }
-    agrees("3: largest values found elsewhere", wrong, 0);
+    agrees("3: wrong places", wrong, 0);
 }
 
-/* 4. A sum that no order changes. Each float becomes a whole number of units of 2^-38, and whole numbers add up without
-   rounding. Values are below 1, so that 2^24 of them stay below 2^63 units. What is left is the rounding of each to a unit. */
-static double sum_of_units(size_t n, const float *x, uint64_t seed) {
+/* 4. A sum of floats in [0, 1) with the same bits in any order. A seed other than 0 shuffles the order. */
+static double sum_in_any_order(size_t n, const float *x, uint64_t seed) {
     int64_t sum = 0;
     size_t i;
     for (i = 0; i < n; i++) {
         size_t at = seed ? (size_t)shs_random_permuted(i, n, seed) : i;
+        /* YOUR TURN: add x[at], in units of 2^-38. */
+        /* Whole numbers add up without rounding. 2^24 values below 1 stay below 2^62 units. Rounding each value to a unit is
+           the error. */
         sum += (int64_t)(ldexp((double)x[at], 38) + 0.5);
+        /* END OF YOUR TURN */
     }
     return ldexp((double)sum, -38);
 }
@@ -103,16 +115,18 @@ static void exercise_4(void) {
     int i;
     shs_random_seed(&random, 4);
     for (i = 0; i < N; i++) truth += (double)(x[i] = (float)shs_random_uniform(&random));
-    first = sum_of_units(N, x, 0);
-    for (i = 1; i <= 20; i++) worst = fmax(worst, fabs(sum_of_units(N, x, (uint64_t)i) - first));
-    agrees("4: twenty other orders", worst, 0);
+    first = sum_in_any_order(N, x, 0);
+    for (i = 1; i <= 20; i++) worst = fmax(worst, fabs(sum_in_any_order(N, x, (uint64_t)i) - first));
+    agrees("4: largest change by twenty other orders", worst, 0);
     agrees("4: error", fabs(first - truth), ldexp(N, -39));
 }
 
-/* 5. A reduction of ranks without a first one: in step 1, 2, 4 ... each rank adds what the rank with that bit flipped has. As
-   a + b is b + a to the bit, all ranks get the same tree's sum. A number of ranks that is no power of two folds the rest first,
-   and tells them the result. Here the ranks are rows of an array. */
+/* 5. A reduction without a first rank. The `count` values of rank r are values[r * count] and following. */
 static void reduce(int ranks, size_t count, double *values) {
+    /* YOUR TURN: every rank gets the sums over all ranks, with the same bits. */
+    /* In steps 1, 2, 4 ... each rank adds the values of the rank with this bit flipped. a + b equals b + a to the bit, so all
+       ranks get the sum of the same tree. Ranks beyond a power of two add their values to another rank first and copy the
+       result at the end. */
     int power = 1, step, r;
     size_t i;
     double *next = ALLOCATE(double, (size_t)ranks *count);
@@ -120,13 +134,14 @@ static void reduce(int ranks, size_t count, double *values) {
     for (r = power; r < ranks; r++)
         for (i = 0; i < count; i++) values[(size_t)(r - power) * count + i] += values[(size_t)r * count + i];
     for (step = 1; step < power; step *= 2) {
-        for (r = 0; r < power; r++) /* all at once: what is read is what was there before the step */
+        for (r = 0; r < power; r++) /* all ranks at once: `values` is as before the step */
             for (i = 0; i < count; i++)
                 next[(size_t)r * count + i] = values[(size_t)r * count + i] + values[(size_t)(r ^ step) * count + i];
         memcpy(values, next, (size_t)power * count * sizeof *values);
     }
     for (r = power; r < ranks; r++) memcpy(values + (size_t)r * count, values, count * sizeof *values);
     free(next);
+    /* END OF YOUR TURN */
 }
 static void exercise_5(void) {
     enum { COUNT = 100, MOST = 9 };
@@ -146,8 +161,8 @@ static void exercise_5(void) {
             if (!(d <= worst)) worst = d;
         }
     }
-    agrees("5: ranks with other bits than rank 0", differ, 0);
-    agrees("5: against the plain sum", worst, ldexp(MOST, -52));
+    agrees("5: ranks whose bits differ from rank 0", differ, 0);
+    agrees("5: difference to the plain sum", worst, ldexp(MOST, -52));
 }
 
 int main(int argc, char **argv) {

@@ -1,9 +1,9 @@
 /* course.h - what the lessons share: options, medians of times, a ladder's rungs as a printed line and a CSV row, checks.
 
    A lesson is a ladder: the first rung is the textbook's routine, each next one is the rung before with a few lines changed,
-   the last one is the header's. After each rung its result is checked against the one before (agrees), and its rate is
-   printed beside the last rung's and beside what the chip can do at most (rung). Curves are drawn too (curve_begin,
-   curve_point). run.sh builds the lessons, runs them, draws what they wrote and makes a page of it.
+   the last one is the header's. After each rung, `agrees` compares the result with the previous rung, and `rung` prints the
+   rate beside the rate of the previous rung and the peak of the processor. Curves are drawn too (curve_begin, curve_point).
+   run.sh builds the lessons, runs them, draws what they wrote and makes a page of it.
 
        int main(int argc, char **argv) {
            course_begin(argc, argv, "1_product", "the matrix product, from three loops to the header's");
@@ -100,7 +100,7 @@ static inline void agrees(const char *what, double difference, double allowed) {
     else printf("    FAILED %s: %.3g, allowed %.3g\n", what, difference, allowed);
 }
 
-/* The larger of two differences. Not a number stays: fmax, and comparisons that fail on it, would forget it again. */
+/* The larger of two differences. NaN stays NaN, whereas fmax and comparisons would drop NaN. */
 static inline double larger_of(double most, double difference) {
     if (difference > most || difference != difference) return difference;
     return most;
@@ -121,7 +121,7 @@ static inline double relative_difference(size_t count, const shs_real *a, const 
 
 typedef void (*work_fn)(void *argument);
 
-/* The median of some runs after one that warms up; the first alone, if it takes long. */
+/* The median of some runs after a run that warms up. A long first run is not repeated. */
 static inline double median_seconds(work_fn work, void *argument) {
     double seconds[9], start = wall_clock(), spent;
     int count = 0, most, i;

@@ -3,7 +3,7 @@
 # the project's root:
 #
 #     make course [LESSONS="1 4"] [QUICK=1] [OUT=build/course] [KEEP=1]
-#     make test-course          small sizes, and the solutions of the exercises
+#     make test-course          small sizes, the solutions of the exercises, and their skeletons
 #
 # A compiler and make are enough. gnuplot draws the plots and pandoc formats the texts. Without gnuplot the page shows the plots
 # of the author's machine, without pandoc the texts as they are. The page always has all six lessons: a lesson that LESSONS leaves
@@ -64,10 +64,26 @@ run() { # NAME: says what it prints, and keeps it for the page
     cat "$out/$1.txt"
     [ ! -f "$out/bin/$1.failed" ] || { rm "$out/bin/$1.failed"; failed="$failed $1"; }
 }
+# The lines that a lesson's text gives for its exercises print a skeleton and compile it. Unfilled, each exercise fails a check.
+exercises() { # LESSON
+    number=${1%%_*}
+    line=$(sed -n 's/^    \(sh examples.*skeleton.sh .*\) >mine.c.*/\1/p' "$here/$1.md")
+    [ -n "$line" ] || stop "$here/$1.md: no line prints a skeleton of the exercises; expected: sh $here/skeleton.sh $number >mine.c"
+    flags=$(sed -n 's/^    cc \(.*\) mine\.c .*library\.c -lm -o mine && \.\/mine$/\1/p' "$here/$1.md")
+    [ -n "$flags" ] || stop "$here/$1.md: no line compiles mine.c with library.c"
+    $line >"$out/mine.c"
+    # shellcheck disable=SC2086 # a list of words
+    $cc $flags ${OPENMP:-} -Werror -o "$out/bin/mine" "$out/mine.c" "$library" -lm || stop "the skeleton of lesson $number does not compile"
+    if "$out/bin/mine" --out "$out" >"$out/mine.txt"; then stop "the skeleton of lesson $number passes all checks; none is solved there"; fi
+    for exercise in 1 2 3 4 5; do
+        grep -q "FAILED $exercise: " "$out/mine.txt" || stop "lesson $number: exercise $exercise passes before it is solved"
+    done
+    echo "  the skeletons of lesson $number compile, and each of 5 fails until it is solved"
+}
 for lesson in $lessons; do
     run "$lesson"
     echo "$machine" >"$out/$lesson.machine"
-    [ -z "$test" ] || run "${lesson%%_*}_solutions"
+    [ -z "$test" ] || { run "${lesson%%_*}_solutions"; exercises "$lesson"; }
 done
 
 # ---- draw ------------------------------------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ static void remove_parts(void) {
         if (outputs[i].part) remove(outputs[i].part);
 }
 
-/* The first rank makes them under other names, with their headers; then all open them. */
+/* The first rank creates the files with their headers under temporary names. Then all ranks open the files. */
 static void create_outputs(const char *prefix, uint64_t signals, int stride) {
     static const char *const ends[] = {"_used.npy", "_atoms.npy", "_coefs.npy"};
     int i;
@@ -99,7 +99,7 @@ static void finish_outputs(void) {
 
 /* ---- the program ------------------------------------------------------------------------------------------------- */
 
-/* Coding is each rank's own: there is nothing to reduce, and a rank that fails tells the others at the end. */
+/* Coding needs no reduction. A rank that fails tells the other ranks at the end. */
 static void code_share(const shs_context *ctx, const npy_file *in, int n, const shs_real *D, uint64_t first, uint64_t share,
                        const shs_omp_options *omp, int stride) {
     size_t block = (size_t)((uint64_t)given.block < share ? (uint64_t)given.block : share), count;

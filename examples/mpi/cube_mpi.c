@@ -9,7 +9,7 @@
        mpirun -n 4 ./cube_mpi apply scene.model other.hdr pc2.hdr
 
    A rank holds a block of lines at a time and what the method sums up, whatever the file's size. The calls of the library are
-   those of a program without MPI; hypercube has more options, and reads what this one writes. */
+   the same as without MPI. hypercube has more options and reads the files that cube_mpi writes. */
 #define _FILE_OFFSET_BITS 64
 #include "ranks.h"
 #ifdef WITH_MPI
@@ -54,7 +54,7 @@ static size_t move_bytes(const cube_file *f, uint64_t at, size_t bytes, void *in
     return parallel_move(into ? in_data : out_data, at, bytes, into, from);
 }
 
-/* What the ranks must see alike: the header, the file's size and its two ends. */
+/* Checks that all ranks see the same header, size, first bytes and last bytes of the file. */
 static uint64_t imprint_of(cube_file *f) {
     static unsigned char ends[2][4096]; /* too large for a small stack */
     uint64_t size = file_size(f->file, f->data_name), print = imprint(0, &size, sizeof size);

@@ -82,7 +82,7 @@ static inline int npy_put(void *user, const void *bytes, size_t count) {
     return fwrite(bytes, 1, count, (FILE *)user) != count;
 }
 
-/* The header for so many rows of so many numbers of the machine's own order (0: one number a row); 128 bytes. */
+/* Writes the 128-byte header of an array of `rows` rows in the byte order of the machine (columns 0: one number a row). */
 enum { NPY_HEADER = 128 };
 static inline void npy_header(FILE *file, char kind, size_t size, uint64_t rows, int columns) {
     const uint16_t one = 1;

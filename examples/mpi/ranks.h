@@ -1,9 +1,9 @@
-/* ranks.h - what the programs for MPI share: the ranks and how they reduce, stages that all of them reach, files.
+/* ranks.h - the shared part of the programs for MPI: ranks, reductions, error handling at a common stage, files.
 
    The library needs five lines of MPI, reduce_over_mpi below. The rest is so that nothing hangs. Every rank goes through the
    same stages; between two of them the ranks meet (together), and where one failed all end, each with a message that has the
-   cause. A rank that fails calls fail() as the other examples do: the process ends, and at its exit it meets the others once
-   more. Inside of the library's calls the library does the same, and returns a status on every rank. */
+   cause. A rank that fails calls fail() as the other examples do. The process ends, and its exit handler takes part in one
+   more reduction. Inside of the library's calls the library does the same, and returns a status on every rank. */
 #ifndef RANKS_H
 #define RANKS_H
 
@@ -13,7 +13,7 @@
 #endif
 #endif
 #ifndef WITH_MPI
-int main(void) { return 2; } /* mpicc compiles the programs; without it nothing else is left of them */
+int main(void) { return 2; } /* Without mpicc the program does nothing. */
 #else
 #define SPARSEHS_STATIC
 #define SPARSEHS_IMPLEMENTATION
@@ -94,8 +94,8 @@ static void rank_failed(const char *format, va_list arguments) {
 
 typedef enum meeting { ALL_WELL, SOME_FAILED, SOME_DIFFER } meeting;
 
-/* How the ranks are, and whether `print` is the same on all; where one failed each rank says the cause. One reduction of one
-   size, whatever the stage, so that a rank that ends early can take part in it. */
+/* How the ranks are, and whether `print` is the same on all; where one failed each rank says the cause. Every stage uses one
+   reduction of the same size, so a rank that ends early can take part in it. */
 static inline meeting meet(uint64_t print) {
     uint64_t least[3];
     int failed = world.failed_elsewhere || *world.cause;
@@ -114,7 +114,7 @@ static inline meeting meet(uint64_t print) {
     return SOME_FAILED;
 }
 
-/* At the exit, however it came to it: after ranks_end there is nothing left to do. */
+/* Runs at every exit. After ranks_end there is nothing left to do. */
 static inline void leave_ranks(void) {
     if (world.ended) return;
     world.ended = 1;
@@ -149,7 +149,7 @@ static inline void check_together(shs_status status, const char *subject) {
     check(status, subject);
 }
 
-/* Options are read after MPI has begun, so that a rank whose options are wrong can tell the others. Only the first prints.
+/* Reads the options after MPI has begun, so that a rank with wrong options can tell the other ranks. Only the first prints.
    Returns how many other arguments there are; ctx may be filled by ranks_context. */
 static inline int ranks_begin(int argc, char **argv, const char *usage, const char *purpose, const option *options, int count) {
     uint64_t print = imprint(0, RANKS_VERSION, sizeof RANKS_VERSION);
@@ -193,7 +193,7 @@ static inline void no_device_for_rank(int number, int ranks) {
 }
 #endif
 
-/* Each rank has its share of the host's processors, and with --device each one of its host's devices. */
+/* Each rank gets its share of the processors of its host, and with --device one device of its host. */
 static inline shs_context ranks_context(int threads, const char *device) {
     shs_context ctx;
     MPI_Comm host;
@@ -244,7 +244,7 @@ static inline uint64_t share_of(uint64_t all, uint64_t *first) {
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
-/* Each rank opens the file for itself, as it may be the only one that cannot. */
+/* Each rank opens the file for itself, because opening may fail on one rank only. */
 static inline MPI_File parallel_open(const char *name, int mode) {
     MPI_File file = MPI_FILE_NULL;
     char text[MPI_MAX_ERROR_STRING] = "asked for by the test";
@@ -254,7 +254,7 @@ static inline MPI_File parallel_open(const char *name, int mode) {
     return file;
 }
 
-/* So many bytes at this place, into memory or from it; returns how many were moved. */
+/* Reads or writes `bytes` bytes at offset `at` of the file, and returns the number of bytes moved. */
 static inline size_t parallel_move(MPI_File file, uint64_t at, size_t bytes, void *into, const void *from) {
     size_t done = 0;
     int got = 1;

@@ -29,7 +29,8 @@ static const option options[] = {
     {"signals.npy atoms.npy --atoms 256 --sparsity 8", NULL, OPTION_EXAMPLE, NULL, 0, NULL},
 };
 
-/* The first rank writes what all ranks have. Another name first, so that a file of this name is whole. */
+/* The first rank writes what all ranks have. Writes under a temporary name first, so that a file of the final name is always
+   complete. */
 static void write_atoms(const char *name, int p, int n, const shs_real *D) {
     char *part = joined(name, ".part");
     FILE *file = open_for_writing(part);
