@@ -56,7 +56,7 @@ static void copy_value(const void *block, size_t i, size_t size, int swap, unsig
     for (b = 0; b < size; b++) raw[b] = from[swap ? size - 1 - b : b];
 }
 
-/* Value number i of a block in this type, whatever its alignment. */
+/* Returns value number i of a block of values of this type. The block may have any alignment. */
 static double get_value(const void *block, size_t i, shs_type type, int swap) {
     unsigned char raw[8];
     size_t size = shs_type_size(type);
@@ -155,7 +155,7 @@ static void header_add(header *h, char *key, char *value, int braced) {
     e->braced = braced;
 }
 
-/* Where the brace closes that stands before the text, on its line, others in pairs between them; NULL: not there. */
+/* Returns the closing brace of a list that opened before `at`, on the same line, past nested pairs. NULL: none. */
 static const char *closing_brace(const char *at) {
     int depth = 1;
     for (; *at && *at != '\r' && *at != '\n'; at++) {
@@ -283,7 +283,7 @@ static void header_free(header *h) {
     free(h->entries);
 }
 
-/* The value of a key, NULL where it is missing; whether it is there twice and differs. */
+/* Returns the value of a key, or NULL if the key is missing. *differs: the key occurs twice with different values. */
 static const char *header_find(const header *h, const char *key, int *differs) {
     const char *value = NULL;
     int i;
@@ -320,7 +320,7 @@ static long long header_whole(const header *h, const char *key, long long least,
     return number;
 }
 
-/* Of lists of bad bands: 1 and 0 for words that say so; their length, or 0. */
+/* Reads a word in a list of bad bands as 1 (good) or 0 (bad). Returns the length of the word, or 0. */
 static size_t word_number(const char *text, double *number) {
     static const char *const yes[] = {"TRUE", "YES", "GOOD", "ON"}, *const no[] = {"FALSE", "NO", "BAD", "OFF"};
     size_t i;
@@ -437,23 +437,23 @@ typedef struct cube_file {
     header text;                                             /* all that the header says */
     uint64_t offset, around[2]; /* bytes before all, and before and after each frame: a band of BSQ, else a line */
     shs_type stored;            /* the values of the file, */
-    int integers64;             /* or ENVI's code of integers of 64 bits, which become the doubles that they are read as; 0: none */
+    int integers64;             /* or ENVI's code of 64-bit integers, which are read as doubles; 0: other values */
     int stored_swap, stored_samples, stored_lines;
     int left, top;       /* the window of it that is the cube, */
     int folded;          /* 0, or 1 + the interleave of the file, whose one line is a column here: a sample a line */
-    char *near_lines;    /* of such a column: the lines around one that was read by itself, */
+    char *near_lines;    /* of a folded file: the lines around a line that was read by itself, */
     int near_first, near_count;
     double *gain, *bias; /* and value * gain + bias of each band that is its value; NULL: the value itself */
     int reflectance;     /* which is reflectance then */
     double factor;       /* of a cube that is written: reflectance times this; 0: not known */
     block_room raw;      /* values before that */
-    void *map; /* the file, where its values are used as they lie in it */
+    void *map; /* the file mapped into memory, if the values need no conversion */
     size_t map_bytes;
     lines_ahead ahead;
     shs_type type; /* the values of the cube */
     shs_interleave interleave;
     int samples, lines, bands, swap;
-    int has_nodata, stored_has_nodata; /* the latter where values are scaled: then the missing ones have become NaN */
+    int has_nodata, stored_has_nodata; /* the latter with scaled values, whose missing ones are NaN */
     double nodata;
     double *wavelength, *good; /* bands values each, or NULL; good is bbl */
     double *width;             /* of a cube that is written: fwhm, or NULL */
@@ -461,17 +461,17 @@ typedef struct cube_file {
     const int *kept;              /* the bands of that one that these are; NULL: they are of another kind */
     int same_values;              /* and their values are as they were there */
     char *units, *description;
-    char *const *names; /* of the bands of an output that has some of its own */
+    char *const *names; /* names of an output's bands; NULL: the input's */
     uint64_t moved; /* bytes read or written */
     int error; /* errno of a failed transfer; 0 where the file ended early */
     block_room integers;   /* those that write_integers makes */
-    uint64_t clamped, met; /* values that did not fit, and valid ones that became the no-data value */
+    uint64_t clamped, met; /* values out of the output's range; valid values equal to no-data */
     uint64_t beyond;       /* values that a shs_real cannot hold, */
-    unsigned char *looked; /* in the lines that are marked here; of as many as there are */
+    unsigned char *looked; /* the lines in which `beyond` was counted, looked_lines marks */
     int looked_lines;
 } cube_file;
 
-static const char *mapped_name; /* the file that is in memory as it is: where it becomes shorter, the system sends SIGBUS */
+static const char *mapped_name; /* the mapped file, for the message of SIGBUS: the system sends it if the file becomes shorter */
 
 static int seek_to(FILE *file, uint64_t position) {
 #if defined(EXAMPLE_POSIX)
@@ -511,8 +511,8 @@ static uint64_t file_bytes(const cube_file *f) {
     return values + more;
 }
 
-/* So many bytes of the file at this place, into memory or from it; returns how many were moved. A program whose ranks share
-   the file has its own. */
+/* Reads `bytes` bytes of the file at offset `at`, or writes them. Returns the number of bytes moved. A program with ranks
+   that share the file defines its own function. */
 #ifdef ENVI_MOVE_BYTES
 static size_t move_bytes(const cube_file *f, uint64_t at, size_t bytes, void *into, const void *from);
 #else
@@ -590,10 +590,10 @@ static double get_stored(const cube_file *f, const void *raw, size_t i) {
     return (double)with_sign;
 }
 
-/* Whether values have to be made from those that the file stores. */
+/* Returns non-zero if the stored values need a conversion. */
 static int makes_values(const cube_file *f) { return f->gain || f->integers64; }
 
-/* What is stored becomes value * gain + bias, and NaN where it is missing. */
+/* Converts stored values to value * gain + bias, and missing values to NaN. */
 static void scale_lines(const cube_file *f, int lines, const void *raw, void *block) {
     int x, y, b;
     for (b = 0; b < f->bands; b++)
@@ -617,7 +617,7 @@ static void *room_for(block_room *room, size_t values, shs_type type) {
     return room->values;
 }
 
-/* What was being read ahead is there, and the file may be used again. */
+/* Waits until the block read ahead is complete. The file may then be used again. */
 static void end_ahead(cube_file *f) {
 #ifdef HYPERCUBE_THREADS
     if (f->ahead.running) pthread_join(f->ahead.thread, NULL);
@@ -663,7 +663,7 @@ static int read_now(cube_file *f, int first, int lines, void *block) {
 
 enum { NEAR_BYTES = 1 << 20 };
 
-/* One line of a column: it is a pixel, and a call of the system for each would take minutes. */
+/* Reads a line of a folded file. A line is one pixel, and a system call for each pixel would take minutes. */
 static int read_near(cube_file *f, int line, char *block) {
     size_t value = shs_type_size(f->type), pixel = value * (size_t)f->bands;
     int most = pixel < NEAR_BYTES ? (int)(NEAR_BYTES / pixel) : 1, b;
@@ -698,8 +698,8 @@ static void *read_ahead(void *user) {
 }
 #endif
 
-/* The block after this one, of as many lines or what is left, by a thread of its own. Small ones are sooner read than a thread
-   is begun. */
+/* Starts a thread that reads the next block, of as many lines or the rest. Reading a small block takes less time than
+   starting a thread. */
 static void begin_ahead(cube_file *f, int first, int lines) {
 #ifdef HYPERCUBE_THREADS
     lines_ahead *a = &f->ahead;
@@ -719,7 +719,7 @@ static void begin_ahead(cube_file *f, int first, int lines) {
 #endif
 }
 
-/* For the library: a block that was read while it worked on the one before. */
+/* read_fn of the library: returns the block that was read ahead while the library worked on the previous block. */
 static int read_stream(void *user, int first, int lines, void *block) {
     cube_file *f = (cube_file *)user;
     const lines_ahead *a = &f->ahead;
@@ -762,8 +762,8 @@ static int write_lines(void *user, int first, int lines, const void *block) {
     return transfer((cube_file *)user, first, lines, NULL, block);
 }
 
-/* The block holds doubles, NaN where a pixel is missing. They become integers here and not in the library, so that what is lost
-   can be counted. */
+/* The block holds doubles, NaN where a pixel is missing. The conversion to integers happens here and not in the library, so
+   that lost values can be counted. */
 static int write_integers(void *user, int first, int lines, const void *block) {
     cube_file *f = (cube_file *)user;
     const double *values = (const double *)block;
@@ -840,7 +840,7 @@ static char *find_by_size(const char *header_name, const char *stem, uint64_t by
     return found;
 }
 
-/* The data file that goes with a header, one that has the bytes if possible; the caller frees the name. */
+/* Finds the data file of a header, preferably a file of at least `bytes` bytes. The caller frees the name. */
 static char *find_data(const char *header_name, uint64_t bytes) {
     static const char *const extensions[] = {".img", ".dat", ".bin", ".raw", "",     ".cub", ".lan", ".bsq", ".bil", ".bip",
                                              ".IMG", ".DAT", ".BIN", ".RAW", ".CUB", ".LAN", ".BSQ", ".BIL", ".BIP", ".sli",
@@ -960,15 +960,15 @@ static int header_byte_order(const header *h) {
     return order;
 }
 
-/* A float file cannot hold the number that the header spells out, only the float beside it. That is FLT_MAX for all that
-   rounds to it, and for what printf's %g makes of it in six digits. */
+/* A float file cannot hold the number that the header spells out, only the float beside it. FLT_MAX stands for every number
+   that rounds to FLT_MAX, and for the six digits that printf's %g prints of FLT_MAX. */
 static double nodata_as_stored(shs_type type, double nodata) {
     if (type != SHS_TYPE_F32 || fabs(nodata) >= 3.40283e38) return nodata;
     if (fabs(nodata) > 3.40281e38) return nodata < 0 ? -(double)FLT_MAX : (double)FLT_MAX;
     return (double)(float)nodata;
 }
 
-/* A value, or a list of the same one for each band. Returns 0 where it is something else. */
+/* Reads a number, or a list with the same number for each band. Returns 0 for any other text. */
 static int nodata_number(const char *text, double *number) {
     double other;
     size_t length = any_number(text, number);
@@ -982,7 +982,8 @@ static int nodata_number(const char *text, double *number) {
     return 1;
 }
 
-/* `option` is the text of an option that says it in place of the header, "" where it was not given; NULL: there is none. */
+/* option_text: the value of the option that overrides the header, "" if the option was not given, NULL if no such option
+   exists. */
 static void header_nodata(const header *h, cube_file *f, const char *option_text) {
     const char *value;
     if (option_text && *option_text) return;
@@ -1050,8 +1051,8 @@ static void library_as_cube(cube_file *f) {
     f->interleave = SHS_INTERLEAVE_BIP;
 }
 
-/* A cube of one line, such as a cloud of points, may have lines that do not fit in memory. Its samples become lines: the bytes
-   are the same ones, since one line of BIL lies as BSQ does. */
+/* A cube of one line, such as a cloud of points, may have lines that do not fit in memory. The samples are read as lines. The
+   bytes stay in place, because one line of BIL has the layout of BSQ. */
 static void fold_line(cube_file *f) {
     if (f->stored_lines != 1 || f->folded || f->around[0] + f->around[1] > 0) return;
     f->folded = 1 + (int)f->interleave;

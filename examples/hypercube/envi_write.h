@@ -1,4 +1,4 @@
-/* envi_write.h - a cube in ENVI's format, written: under other names until all of it is there. */
+/* envi_write.h - writes a cube in ENVI's format, under temporary names until the files are complete. */
 #ifndef HYPERCUBE_ENVI_WRITE
 #define HYPERCUBE_ENVI_WRITE
 
@@ -98,7 +98,7 @@ static void cube_name(cube_file *f, const char *header_name) {
     will_write(f->part_header);
 }
 
-/* Only a file that was not there: another run may be writing that one, or it is a link to somewhere else. */
+/* Creates a file that did not exist. An existing file may belong to another run, or link to another place. */
 static FILE *create_part(const char *name) {
     FILE *file = NULL;
 #ifdef EXAMPLE_POSIX
@@ -190,7 +190,7 @@ static int flags_of_key(const char *key) {
         {"rpc info", KEY_PLACE},
         {"x start", KEY_PLACE},
         {"y start", KEY_PLACE},
-        {"coordinate system string", 0}, /* such lists are not of the bands, however many items they have */
+        {"coordinate system string", 0}, /* this list never has one item for each band */
         {"projection info", 0},
         {"pixel size", 0},
         {"wavelength", KEY_OF_BANDS | KEY_LIST},
@@ -255,9 +255,9 @@ static void move_item(char **items, int count, int at, double by) {
     items[at] = number_text(number + by);
 }
 
-/* Coordinates are those of a pixel of the window's own: what was that of the reference pixel moves to the one that has its
-   number now. With a rotation lines and columns run askew, as GDAL reads it; by 180 degrees it
-   means that lines run northwards. */
+/* Moves the map coordinates to the window: the reference pixel keeps its number, and gets the coordinates of the window's
+   pixel of this number. With a rotation lines and columns run askew, as GDAL reads it; by 180 degrees it means that lines run
+   northwards. */
 static void move_map(const cube_file *f, char **items, int count) {
     double turn = 0, dx, dy, x = file_left(f), y = file_top(f);
     int i, upside_down = 0;
@@ -302,7 +302,7 @@ static void print_items(FILE *file, const header_entry *e, char *const *items, i
     fprintf(file, e->braced ? "}\n" : "\n");
 }
 
-/* The numbers that bands have here; whether all of them are kept. */
+/* Renumbers the bands of the items for the window. Returns non-zero if every band of the items is kept. */
 static int renumber_items(const cube_file *f, char **items, int count) {
     int i, b;
     for (i = 0; i < count; i++) {
@@ -342,8 +342,8 @@ static void print_all_carried(FILE *file, const cube_file *f) {
 
 /* ---- the header that is written ----------------------------------------------------------------------------------- */
 
-/* Bands have the names of those that they are, else "name 1", "name 2" ..., or the numbers (each one more than in the array)
-   where given. */
+/* Prints the names of the input's bands if the output has the same bands. Otherwise prints "name 1", "name 2" and so on, with
+   numbers[i] + 1 if numbers are given. */
 static void print_band_names(FILE *file, const cube_file *f, const char *name, const int *numbers) {
     int i, count = 0, differs;
     const char *list = f->from && f->kept ? header_find(&f->from->text, "band names", &differs) : NULL;

@@ -106,7 +106,7 @@ static double plot_x(const plot *p, double x) {
 
 static double plot_y(const plot *p, double y) { return 12 + (p->top - y) / (p->top - p->bottom) * (PLOT_HEIGHT - 12 - 40); }
 
-/* 1, 2 or 5 times a power of ten, so that there are some four to eight of them. */
+/* The distance of the ticks of an axis: 1, 2 or 5 times a power of ten, for about four to eight ticks. */
 static double plot_step(double span) {
     double step = pow(10, floor(log10(span / 4)));
     return span / step > 20 ? 5 * step : span / step > 8 ? 2 * step : step;
@@ -166,7 +166,7 @@ static void plot_end(const plot *p) { fprintf(p->file, "</svg>\n"); }
 
 enum { MOST_SHOWN = 24, THUMBNAIL = 150, BINS = 40, MOST_POINTS = 250000 };
 
-/* Eigenvalues that are too small for the plot stand at its bottom. Behind the edge of Marchenko and Pastur white noise of the
+/* Draws eigenvalues below the range of the plot at the bottom. Behind the edge of Marchenko and Pastur white noise of the
    median's strength reaches no eigenvalue, as far as pixels are independent. */
 static void html_eigenvalues(FILE *file, const shs_model *m) {
     int ica = m->kind == SHS_MODEL_ICA, count = ica ? m->ica.components : m->pca.eigenvalue_count, i;
@@ -265,8 +265,8 @@ static void html_loadings(FILE *file, const job *j, const shs_model *m) {
     html_curves(file, j, ica ? m->ica.bands : m->pca.bands, count, ica ? m->ica.mixing : m->pca.vectors, NULL);
 }
 
-/* Of the valid values, between the 1st and 99th percentile, which it says. Where these are the same there is one bar. Of scores it
-   is all of them, and bars are as high as the logarithm of their count: the few that matter are at an end. */
+/* Draws the histogram of the valid values between the 1st and 99th percentile; equal percentiles give one bar. For scores it
+   draws all values, and the logarithm of the counts as height, because the few scores of interest lie at one end. */
 static void html_histogram(FILE *file, const double *sorted, size_t count, enum look look) {
     size_t cut = shows_finds(look) ? 0 : count / 100;
     double low = sorted[cut], high = sorted[count - 1 - cut], most = 1;
@@ -307,15 +307,15 @@ static double kurtosis_of(const double *values, size_t count) {
     return second > 0 ? fourth / (second * second) - 3 : 0;
 }
 
-/* One of so many samples and lines is in a small picture. */
+/* Returns the step between the samples and lines of a small picture. */
 static int thumbnail_step(const cube_file *f) {
     int step = 1;
     while (f->samples / step > THUMBNAIL || f->lines / step > 2 * THUMBNAIL) step++;
     return step;
 }
 
-/* The values as a small picture, their histogram below it; the caption is to follow. Returns how many of them are valid, which
-   are then in `sorted`. */
+/* Writes the values as a small picture with a histogram below. The caller writes the caption. Sorts the valid values into
+   `sorted` and returns their number. */
 static size_t html_thumbnail(FILE *file, const cube_file *f, picture *a, enum look look, const double *values, double *sorted,
                              const char *words) {
     size_t count = picture_size(a), valid = 0, i;

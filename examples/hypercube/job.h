@@ -1,4 +1,4 @@
-/* job.h - a job from its opening to its end: one cube in and one out, their files, what can go wrong with them. */
+/* job.h - a job from start to end: one input cube, one output cube, their files and errors. */
 #ifndef HYPERCUBE_JOB
 #define HYPERCUBE_JOB
 
@@ -7,7 +7,7 @@
 
 /* ---- a job begins ------------------------------------------------------------------------------------------------- */
 
-/* For several devices, which read lines far from each other: nothing is read ahead. */
+/* read_fn for several devices: they read distant lines, so nothing is read ahead. */
 static int read_scattered(void *user, int first, int lines, void *block) {
     return read_lines((cube_file *)user, first, lines, block);
 }
@@ -54,13 +54,13 @@ static void check_options(const job *j) {
     chosen_interleave(s->interleave);
 }
 
-/* Whether outputs are in the unit of the pixels, of which no valid one has the value that marks missing ones. */
+/* Returns non-zero if the outputs have the unit of the pixels. A valid pixel never has the no-data value. */
 static int in_unit_of_pixels(const job *j) {
     return (j->mode & (DENOISE | INVERSE)) != 0 || (j->mode == CONVERT && !j->s->range);
 }
 
-/* What missing pixels become: the value of the cube itself where the output can hold it, else NaN or 0. In floats 0 to 1 are
-   scores and shares like others, so that NaN is in place of these. */
+/* Chooses the no-data value of the output: the cube's own value if the output type holds it, otherwise NaN or 0. Values from
+   0 to 1 are valid scores and shares in float outputs, so NaN replaces a no-data value in this range. */
 static void output_nodata(const job *j, cube_file *out) {
     const value_type *type = type_info(out->type);
     double value = j->in.nodata;
@@ -79,8 +79,9 @@ static void output_nodata(const job *j, cube_file *out) {
     if (!is_integer(out->type) && !in_unit_of_pixels(j) && out->nodata >= 0 && out->nodata <= 1) out->nodata = (double)NAN;
 }
 
-/* Integers are stretched beside the value that marks missing pixels, as `convert` does: a range that begins or ends with this
-   value leaves it out; for a range around it another value marks them. In floats NaN marks them where the range holds it. */
+/* Keeps the no-data value out of the range to which outputs are stretched, as `convert` does. A range that begins or ends
+   with the no-data value is shortened; a range around it gets another no-data value. In float outputs the new no-data value
+   is NaN. */
 static void leave_out_nodata(cube_file *out, double *low, double *high) {
     const value_type *type = type_info(out->type);
     double first = as_integer(type, *low), last = as_integer(type, *high), missing = out->nodata;
@@ -117,7 +118,7 @@ static void output_rescale(job *j, cube_file *out) {
     j->sink.high = (shs_wide)high;
 }
 
-/* Opens the output before the long work, so that what cannot be written is found out early. */
+/* Opens the output before the long work, so that an unwritable output fails early. */
 static void prepare_output(job *j) {
     cube_file *out = &j->out;
     out->samples = j->in.samples;
@@ -145,8 +146,8 @@ static void prepare_output(job *j) {
     j->sink.write_fn = write_integers;
 }
 
-/* A file of so many bands that says something of each pixel of the cube: of its window, or of all that the window is cut
-   from. */
+/* Opens a file with `bands` values for each pixel of the cube: a mask or labels, of the size of the window or of the whole
+   file. */
 static cube_file beside_open(const char *name, const cube_file *like, int bands, const char *what) {
     cube_file f = cube_open(name, NULL);
     if (like->folded) fold_line(&f);
@@ -399,7 +400,7 @@ static void fail_for_pixels(job *j) {
     fail(EXIT_ERROR, "%s: pixels: too few valid pixels", j->in.header_name);
 }
 
-/* Stops with the names of bands that hold one value and no other, where there are such. */
+/* Fails with the names of all constant bands, if any band is constant. */
 static void fail_for_dead_bands(job *j, shs_status status) {
     band_summary *all = summarise(j);
     unsigned char *dead = ALLOCATE(unsigned char, j->cube.band_count);
@@ -450,7 +451,7 @@ static void keep_bands(job *j) {
     j->out.same_values = !j->s->rescale && !j->in.gain;
 }
 
-/* The fit is done: so many bands are to come, described by `what`. */
+/* Starts the output after the fit: `bands` bands, described by `what`. */
 static void output_start(job *j, int bands, const char *what) {
     j->fitted = wall_clock();
     j->out.bands = bands;
@@ -484,7 +485,7 @@ static void output_finish(job *j, const char *band_name, const int *band_numbers
 
 typedef struct output_ends {
     int samples, outputs;
-    double *low, *high; /* of the valid values of each output; low > high: there are none */
+    double *low, *high; /* range of the valid values of each output; low > high: no valid value */
 } output_ends;
 
 /* Takes pixels whose outputs lie together. */

@@ -90,7 +90,7 @@ static void will_keep_model(const job *j) {
     if (s->stats) will_write(s->stats);
 }
 
-/* A line for each band: its mean, what it was divided by, and its place in each component. */
+/* Writes a line for each band: mean, divisor, and the weight of the band in each component. */
 static void write_statistics(const job *j, const shs_model *m, const char *name) {
     int ica = m->kind == SHS_MODEL_ICA, n = ica ? m->ica.bands : m->pca.bands;
     int count = ica ? m->ica.components : m->pca.components, b, k;
@@ -117,7 +117,7 @@ static void write_statistics(const job *j, const shs_model *m, const char *name)
 
 /* ---- C arrays ----------------------------------------------------------------------------------------------------- */
 
-/* What names in C begin with: the file's own, as far as C takes its letters. */
+/* Makes the prefix of the C names from the name of the file, without characters that C does not allow. */
 static char *c_prefix(const char *file_name) {
     const char *slash = strrchr(file_name, '/'), *stem = slash ? slash + 1 : file_name;
     char *prefix = joined(isalpha((unsigned char)*stem) ? "" : "model_", stem);
@@ -185,7 +185,7 @@ static void export_c(const char *name, const shs_model *m, const int *bands) {
 
 static const char notes_magic[] = "\nhypercube's notes\n";
 
-/* What the model was fitted to, in lines of text behind it: only what a later cube may state otherwise. */
+/* Appends notes on the fitted cube to the model as lines of text, for properties in which a later cube may differ. */
 static void write_notes(FILE *file, const job *j) {
     const cube_file *in = &j->in;
     double factor = stated_factor(&in->text), *list;
@@ -207,7 +207,7 @@ static void write_notes(FILE *file, const job *j) {
     fprintf(file, "\nend\n");
 }
 
-/* The first number is that of the cube's bands, the others are those of the model, from 1. */
+/* The first number counts the bands of the cube. The following numbers are the bands of the model, from 1. */
 static void read_noted_bands(model_notes *notes, const char *text, int count) {
     char *end;
     int i;
@@ -252,7 +252,7 @@ static model_notes read_notes(FILE *file, const char *name, int bands) {
 
 static int read_piece(void *user, void *bytes, size_t count) { return fread(bytes, 1, count, (FILE *)user) != count; }
 
-/* All that is asked for of what was fitted: model, arrays, table, page. */
+/* Writes the requested outputs of a fit: model, arrays, table, page. */
 static void keep_model(job *j, const char *band_name, shs_model_kind kind, const shs_pca *pca, const shs_ica *ica) {
     const settings *s = j->s;
     shs_model m = SHS_ZERO;
@@ -343,7 +343,7 @@ static int match_noted(const job *j, const model_notes *notes, const double *wan
     return 1;
 }
 
-/* The bands whose wavelengths are those of the model, in its order: of all or of those in use. */
+/* Finds the bands with the model's wavelengths, in the order of the model, among the bands in use or among all bands. */
 static int match_same(const job *j, const double *wanted, int bands, int *chosen) {
     int used = j->cube.band_count, i, same;
     double *list = bands_in_nanometres(&j->in, j->bands, used);
@@ -353,7 +353,7 @@ static int match_same(const job *j, const double *wanted, int bands, int *chosen
     return same;
 }
 
-/* The band in use that is nearest, of this detector or of any (-1); how far it is, or -1. */
+/* Finds the nearest band in use of this detector, or of any detector (-1). Returns the distance, or -1. */
 static double nearest_band(const job *j, const wave_runs *detectors, int detector, double wanted, int *band) {
     double nearest = -1;
     int b;
@@ -426,7 +426,7 @@ static double mean_square(const shs_wide *mean, const shs_wide *backward, const 
     return sum / bands;
 }
 
-/* Says it where the pixels are far brighter or darker than those that the model was fitted to. */
+/* Warns if the pixels are much brighter or darker than the pixels of the fit. */
 static void compare_with_model(const job *j, const shs_model *m, const char *name) {
     double fitted, typical = typical_value(j);
     if (m->kind == SHS_MODEL_ICA) fitted = mean_square(m->ica.mean, m->ica.mixing, NULL, m->ica.bands, m->ica.components);
@@ -470,7 +470,7 @@ static void run_apply(const settings *s, char **names) {
     job_close(j);
 }
 
-/* The pixels that such components are of, as far as they tell them. */
+/* Turns a cube of components back into pixels. */
 static void run_inverse(const settings *s, char **names) {
     model_notes notes;
     shs_model m = open_model(names[0], &notes);

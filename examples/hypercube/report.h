@@ -11,12 +11,12 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* One of so many scores is shown as white, or beyond it. */
+/* One score in WHITE_SCORES is shown as white. */
 enum { WHITE_SCORES = 2000 };
 
-/* The values that become black and white, of `count` sorted ones; the same where they are all alike. A target is a few pixels of
-   thousands. Between percentiles that fit a picture its score is as white as the noise of the background, so scores range from
-   the median to the best of WHITE_SCORES. */
+/* Finds the values shown as black and white among `count` sorted values; equal values give black = white. A target is a few
+   pixels of thousands. Between percentiles that fit a picture its score is as white as the noise of the background, so scores
+   range from the median to the best of WHITE_SCORES. */
 static void stretch_ends(const double *sorted, size_t count, enum look look, double *black, double *white) {
     *black = *white = 0;
     if (!count) return;
@@ -35,8 +35,8 @@ static void stretch_ends(const double *sorted, size_t count, enum look look, dou
     *white = sorted[look == LOOK_HIGH ? count - 1 : 0]; /* most scores are the same */
 }
 
-/* Grey values, 0 to 255, between the ends of the valid ones; missing ones are black. Scores are lifted by a square root, so that
-   weak targets show beside a strong one. */
+/* Converts values to grey values from 0 to 255; missing values become black. A square root brightens scores, so that weak
+   targets show beside a strong target. */
 static void stretch(const cube_file *f, const double *values, size_t count, enum look look, shs_real *grey, int channels) {
     double *sorted = ALLOCATE(double, count), black, white;
     size_t i, valid = 0;
@@ -79,8 +79,7 @@ static void sampled_bands(cube_file *f, const int *list, int bands, int step, en
     free(line);
 }
 
-/* The bands that are shown in red, green and blue: those nearest to 650, 550 and 450 nm where there are such, else the first
-   three. */
+/* Chooses the bands for red, green and blue: the bands nearest to 650, 550 and 450 nm, or the first three. */
 static void colour_bands(const cube_file *f, int *list) {
     static const double wanted[] = {650, 550, 450};
     double near[3] = {0, 0, 0};
@@ -99,7 +98,7 @@ static void colour_bands(const cube_file *f, int *list) {
         list[c] = c < f->bands ? c : f->bands - 1;
 }
 
-/* One of so many samples and lines makes a picture of at most so many pixels. */
+/* Returns the step between samples and lines for a picture of at most `most` pixels. */
 static int step_for(const cube_file *f, double most) {
     int step = 1;
     while (((double)f->samples / step + 1) * ((double)f->lines / step + 1) > most) step++;
@@ -290,7 +289,8 @@ typedef struct find {
     int target;       /* the truth says so */
 } find;
 
-/* Puts a find among those that are there, best first; of equal ones the first stays in front. Returns how many there are. */
+/* Inserts a find into the list of finds, best first; among equal scores the earlier find stays in front. Returns the new
+   number of finds. */
 static int keep_find(const cube_file *map, enum look look, const find *one, find *finds, int count) {
     int at = count < FINDS ? count : FINDS - 1;
     if (count == FINDS && !is_better(map, look, one->score, finds[FINDS - 1].score)) return count;
@@ -344,7 +344,7 @@ static void print_field(FILE *file, const char *text) {
     fputc('"', file);
 }
 
-/* What the output's band is of: a target by its name, or else the method. */
+/* The name of an output band: the name of its target, or the method. */
 static const char *score_name(const job *j, int band, const char *method) {
     return j->out.names && j->out.names[band] && *j->out.names[band] ? j->out.names[band] : method;
 }

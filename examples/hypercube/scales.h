@@ -1,4 +1,4 @@
-/* scales.h - what a header says of the scale of its values, and values brought to it. */
+/* scales.h - the scale of values as a header states it, and the conversion of values. */
 #ifndef HYPERCUBE_SCALES
 #define HYPERCUBE_SCALES
 
@@ -28,8 +28,8 @@ static int states_reflectance(const cube_file *in) {
     return stated_factor(&in->text) > 0 || header_find(&in->text, "data reflectance gain values", &differs) != NULL;
 }
 
-/* Reflectance = stored * gain + bias, by the gains and offsets for it, else by the factor that it was scaled by. Returns 0
-   where the header states neither. */
+/* Sets gain and bias of reflectance = stored * gain + bias, from the header's gains and offsets for reflectance or from its
+   scale factor. Returns 0 where the header states neither. */
 static int reflectance_scale(const cube_file *in, double **gain, double **bias) {
     double factor = stated_factor(&in->text);
     *gain = header_list(&in->text, "data reflectance gain values", in->bands);
@@ -69,7 +69,7 @@ static void scale_to_reflectance(cube_file *in) {
     in->reflectance = 1;
 }
 
-/* Data gain values and data offset values, where a header has one of them; returns whether it does. */
+/* Applies `data gain values` and `data offset values` of the header. Returns 0 if the header has neither. */
 static int scale_by_gains(cube_file *in) {
     double *gain = header_list(&in->text, "data gain values", in->bands);
     double *bias = header_list(&in->text, "data offset values", in->bands);
@@ -100,7 +100,7 @@ static void scale_to_factor(cube_file *in, const model_notes *notes, double fact
     scale_values(in, equal_values(in->bands, notes->factor / factor), equal_values(in->bands, 0));
 }
 
-/* Brings values to what the model was fitted to, as far as both state it. */
+/* Converts values to the unit of the model, if header and model state their units. */
 static void scale_as_model(cube_file *in, const model_notes *notes) {
     double factor = stated_factor(&in->text);
     if (notes->values == VALUES_REFLECTANCE) {

@@ -1,4 +1,4 @@
-/* select.h - a job, and which bands and pixels of its cube it takes: lists, wavelengths, windows, masks, every k-th. */
+/* select.h - a job and the bands and pixels that it uses: lists, wavelengths, windows, masks, every k-th pixel. */
 #ifndef HYPERCUBE_SELECT
 #define HYPERCUBE_SELECT
 
@@ -19,7 +19,7 @@ typedef struct job {
     enum mode mode;
     cube_file in, out, truth, mask_file, class_file;
     shs_context ctx;
-    shs_cube cube, fit; /* what is transformed, and what is fitted to: the same pixels or fewer */
+    shs_cube cube, fit; /* the pixels to transform, and the pixels to fit to: the same or fewer */
     shs_sink sink;
     void *pixels; /* the whole cube, where it is not streamed */
     int *bands;   /* in use; counted from 0 */
@@ -128,7 +128,7 @@ static void select_window(cube_file *in, const char *text) {
     in->lines = window[3];
 }
 
-/* Values as options ask for them, or as the model asks that they are for; it may be NULL. */
+/* Scales values as the options say, or as the model needs them. notes may be NULL. */
 static void select_scale(job *j, const model_notes *notes) {
     const settings *s = j->s;
     cube_file *in = &j->in;
@@ -153,7 +153,7 @@ static int is_streamed(const job *j) {
     return j->s->block || bytes >= (uint64_t)1 << 30 || bytes > SIZE_MAX / 2;
 }
 
-/* Lines in memory at a time; 0: as many as are good. What --block says is a line of a file, of which a column has one. */
+/* Lines in memory at a time; 0: as many as are good. --block counts lines of the file, and a folded file has one line. */
 static int lines_of_block(const job *j) { return j->in.folded ? 0 : j->s->block; }
 
 /* Leaves out pixels of these lines where the file says 0, or is missing; with an id, where it is not that. */
@@ -235,7 +235,7 @@ static int any_marked(job *j, int first, unsigned char *marks) {
     return memchr(marks, 1, (size_t)j->in.samples) != NULL;
 }
 
-/* What options leave of the file, as they were given: " --window 0,0,9,9 --roi ...". */
+/* Returns the options that select a part of the file, as given: " --window 0,0,9,9 --roi ...". */
 static char *part_of_file(const job *j) {
     const settings *s = j->s;
     const char *names[] = {" --window ", " --mask ", " --roi ", " --class ", " --id ", " --fit-step "}, *values[6];
@@ -261,8 +261,7 @@ static char *part_of_file(const job *j) {
     return all;
 }
 
-/* Which pixels count, where not all of them do. The marks of a stream are made block by block, but for those that its own
-   pixels make. */
+/* Selects the pixels that count. A stream makes its mask block by block, unless the mask depends on the pixels themselves. */
 static void select_pixels(job *j) {
     const settings *s = j->s;
     size_t count = (size_t)j->in.samples * (size_t)j->in.lines;
@@ -300,8 +299,8 @@ static const unsigned char *marks_of(job *j, int first, int lines, unsigned char
 
 enum { MOST_CLASSES = 1000 };
 
-/* The class of each pixel, as its place in `values` (MOST_CLASSES), which gets the numbers of the file, as they come; -1 where
-   it is missing. Returns how many there are. */
+/* Reads the class of each pixel as an index into `values` (MOST_CLASSES), or -1 if the class is missing. `values` gets the
+   file's class numbers in the order of appearance. Returns the number of classes. */
 static int read_classes(job *j, int *labels, double *values) {
     cube_file *f = &j->class_file;
     char *line = ALLOCATE(char, (size_t)f->samples *shs_type_size(f->type));
