@@ -716,7 +716,8 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
    where D is not known, is a normal number. shs_omp_one and shs_omp_one_direct make no copies. There SHS_OUT_OF_RANGE without
    codes means that the largest |value| of D is outside 2^-52 .. 2^52 (in double 2^485), that the largest G_jj, |d_j'y|, or
    the product of the largest values of D and y is outside 2^-104 .. 2^104 (2^970), or that all coefficients are below 2^-104
-   (2^-970). In double, and without doubles, the largest value of y has the bounds of D.
+   (2^-970). In double, and without doubles, the largest value of y has the bounds of D. With SPARSEHS_ONLY_CODING nothing
+   looks for this.
 
    Tolerances. The recurrence of ||r||^2 errs by about 4 eps |y|^2 / min d^2. Where this error matters, the residual y - Dx is
    formed explicitly in shs_wide, and pursuit and errors2 use it: near the tolerance, below 1e-2 |y| (1e-6 in double), and with
@@ -11122,42 +11123,55 @@ SHS__OUTLINE shs_status shs__omp_one_begin(shs__omp_one *one, void *workspace, s
     return SHS_OK;
 }
 
-SHS__PRIVATE shs_status shs__omp_one_end(shs__omp_one *one, int *used, shs_real *error2) {
-    int k, good = 1;
-    *used = one->w.chosen;
-    if (error2) *error2 = (shs_real)one->w.residual2;
-    for (k = 0; k < one->w.chosen; k++) {
-        const int exponent = shs__omp_exponent(1, one->w.x + k);
-        good &= exponent == SHS__OMP_NOTHING || (exponent > -SHS__OMP_BIAS && exponent <= SHS__OMP_BIAS);
-    }
-    SHS__UNPOISON(one->l.base, one->l.size);
-    if (!good) return SHS_OUT_OF_RANGE;
-    return SHS_OK;
-}
-
-/* The largest exponents, of a number, with which its square is a normal number that keeps the digits of small differences. */
+#ifndef SPARSEHS_ONLY_CODING
+/* The largest exponent of D, or half that of squares, that keeps the digits of small differences of squares. */
 #define SHS__OMP_ROOM_ONE ((SHS__OMP_BIAS - SHS__OMP_FRACTION) / 2)
 
-/* Whether the units of D and y leave room for squares and products. */
-SHS__PRIVATE int shs__omp_one_fits(const shs__omp_one *one) {
+/* Whether coefficients are normal numbers or 0. */
+SHS__PRIVATE int shs__omp_one_normal(const shs__omp_one *one) {
+    int k, normal = 1;
+    for (k = 0; k < one->w.chosen; k++) {
+        const int exponent = shs__omp_exponent(1, one->w.x + k);
+        normal &= exponent == SHS__OMP_NOTHING || (exponent > -SHS__OMP_BIAS && exponent <= SHS__OMP_BIAS);
+    }
+    return normal;
+}
+
+/* Whether units leave room: exponents of D twice or of the Gram matrix, of D'y, and so of the coefficients. */
+SHS__PRIVATE int shs__omp_one_fits(int squares, int products) {
+    const int room = 2 * SHS__OMP_ROOM_ONE;
+    return shs__omp_in_room(squares, room) && shs__omp_in_room(products, room) && products - squares >= -room;
+}
+
+/* Whether D and y do, or are zero. */
+SHS__PRIVATE int shs__omp_one_fits_direct(const shs__omp_one *one) {
     const shs__omp_dictionary *over = &one->over;
-    const int of_y = shs__omp_exponent(over->p, one->w.y), narrow = sizeof(shs_wide) == sizeof(shs_real);
+    const int of_y = shs__omp_exponent(over->p, one->w.y);
     int of_D = SHS__OMP_NOTHING, j;
     for (j = 0; j < over->n; j++)
         of_D = shs__imax(of_D, shs__omp_exponent(over->p, over->D + (size_t)j * (size_t)over->ldd));
     if (of_D == SHS__OMP_NOTHING || of_y == SHS__OMP_NOTHING) return 1;
-    if (narrow && !shs__omp_in_room(of_y, SHS__OMP_ROOM_ONE)) return 0;
-    if (of_y - of_D < -2 * SHS__OMP_ROOM_ONE) return 0; /* coefficients */
-    return shs__omp_in_room(of_D, SHS__OMP_ROOM_ONE) && shs__omp_in_room(of_D + of_y, 2 * SHS__OMP_ROOM_ONE);
+    if (sizeof(shs_wide) == sizeof(shs_real) && !shs__omp_in_room(of_y, SHS__OMP_ROOM_ONE)) return 0;
+    return shs__omp_one_fits(2 * of_D, of_D + of_y);
 }
 
-/* The same by the Gram matrix and D'y. */
+/* Whether the Gram matrix and D'y do, or are zero. */
 SHS__PRIVATE int shs__omp_one_fits_gram(const shs__omp_one *one, const shs_real *dty) {
-    const shs__omp_dictionary *over = &one->over;
-    const int of_G = shs__gram_exponent(over->n, over->G, over->ldg), of_dty = shs__omp_exponent(over->n, dty);
-    if (of_G == SHS__OMP_NOTHING || of_dty == SHS__OMP_NOTHING) return 1;
-    if (of_dty - of_G < -2 * SHS__OMP_ROOM_ONE) return 0;
-    return shs__omp_in_room(of_G, 2 * SHS__OMP_ROOM_ONE) && shs__omp_in_room(of_dty, 2 * SHS__OMP_ROOM_ONE);
+    const int of_G = shs__gram_exponent(one->over.n, one->over.G, one->over.ldg), of_dty = shs__omp_exponent(one->over.n, dty);
+    return of_G == SHS__OMP_NOTHING || of_dty == SHS__OMP_NOTHING || shs__omp_one_fits(of_G, of_dty);
+}
+#else /* which is small */
+#define shs__omp_one_normal(one) 1
+#define shs__omp_one_fits_direct(one) 1
+#define shs__omp_one_fits_gram(one, dty) 1
+#endif
+
+SHS__PRIVATE shs_status shs__omp_one_end(shs__omp_one *one, int *used, shs_real *error2) {
+    *used = one->w.chosen;
+    if (error2) *error2 = (shs_real)one->w.residual2;
+    SHS__UNPOISON(one->l.base, one->l.size);
+    if (!shs__omp_one_normal(one)) return SHS_OUT_OF_RANGE;
+    return SHS_OK;
 }
 
 SHS__PUBLIC shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const shs_real *dty, shs_real norm2,
@@ -11198,7 +11212,7 @@ SHS__PUBLIC shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int l
     one.over.D = D;
     one.over.ldd = ldd;
     one.w.y = y;
-    if (status == SHS_OK && !shs__omp_one_fits(&one)) status = SHS_OUT_OF_RANGE;
+    if (status == SHS_OK && !shs__omp_one_fits_direct(&one)) status = SHS_OUT_OF_RANGE;
     if (status == SHS_OK) status = shs__omp_one_begin(&one, workspace, workspace_size, atoms, coefs, used, shs__la_norm2(p, y));
     if (status != SHS_OK) return status;
     one.g.words = shs__direct_words_of(&one.over);
