@@ -163,5 +163,34 @@ def bands(header, said):
         assert (row[3] == "1") == (row[4] == "") == (row[2] != "" and float(row[2]) >= 10), row
 
 
+def similarity(before, after, spectra, method, form):
+    """Each pixel with each spectrum; form: all scores, or the best match and its score."""
+    x, t = good_bands(before), table(spectra)[1][:, 1:].T
+    x = x.reshape(-1, 1, x.shape[2])
+    cosine = (x * t).sum(2) / numpy.linalg.norm(x, axis=2) / numpy.linalg.norm(t, axis=1)
+    p, q = (numpy.where((y > 0).all(-1, keepdims=True), y, numpy.nan) for y in (x, t))
+    p, q = p / p.sum(-1, keepdims=True), q / q.sum(-1, keepdims=True)
+    tangent = numpy.tan(numpy.arccos(cosine))
+    if method == "sam":
+        want = numpy.arccos(cosine)
+    elif method in ("sid", "sidsam"):
+        want = (p * numpy.log(p / q) + q * numpy.log(q / p)).sum(2)
+        want = want * tangent if method == "sidsam" else want
+    elif method == "ns3":
+        want = numpy.sqrt(numpy.square(x - t).mean(2) + (1 - cosine) ** 2)
+    else:
+        v, w, off = x.var(2, ddof=1), t.var(1, ddof=1), x.mean(2) - t.mean(1)
+        b = off**2 / ((v + w) / 2) / 8 + numpy.log((v + w) / 2 / numpy.sqrt(v * w)) / 2
+        want = 2 * (1 - numpy.exp(-b)) * tangent
+    got = cube(after)[0].reshape(len(x), -1)
+    if form == "best":
+        some = ~numpy.isnan(want).all(1)
+        assert (numpy.isnan(got).all(1) == ~some).all()
+        assert (got[some, 0] == numpy.nanargmin(want[some], 1) + 1).all()
+        got, want = got[:, 1], numpy.where(some, numpy.nanmin(numpy.where(some[:, None], want, 0), 1), numpy.nan)
+    assert (numpy.isnan(got) == numpy.isnan(want)).all()
+    assert numpy.nanmax(numpy.abs(got - want)) < 1e-7 * numpy.nanmax(numpy.abs(want)) + 3e-8 # of arccos near 0
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]](*sys.argv[2:])

@@ -53,6 +53,12 @@ find_python() {
     done
 }
 
+# The columns of a table that have no value of 0 or below.
+positive_columns() {
+    awk -F, 'NR == FNR { for (i = 1; FNR > 1 && i <= NF; i++) if ($i <= 0) bad[i] = 1; next }
+        { line = ""; for (i = 1; i <= NF; i++) if (!bad[i]) line = line (line == "" ? "" : ",") $i; print line }' "$1" "$1"
+}
+
 # Help is in one order: usage, what the program does, options by task, examples; within 80 columns.
 check_help() { # PROGRAM
     "$1" --help >help.txt

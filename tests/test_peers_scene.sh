@@ -58,4 +58,11 @@ for constraint in none full; do
     check "scene: errors, $constraint" good unmix scene.hdr out.hdr --bbl --endmembers em.csv --constraint $constraint --type f64 --error misfit.hdr
     check "scene: errors, $constraint: as numpy" peers error scene.hdr out.hdr misfit.hdr em.csv
 done
+positive_columns em.csv >positive.csv
+for method in sam sid sidsam ns3 jmsam; do
+    check "scene: $method" good detect scene.hdr out.hdr --bbl --target positive.csv --method $method --type f64
+    check "scene: $method: as numpy" peers similarity scene.hdr out.hdr positive.csv $method all
+    check "scene: best match by $method" good detect scene.hdr out.hdr --bbl --library positive.csv --method $method --type f64
+    check "scene: best match by $method: as numpy" peers similarity scene.hdr out.hdr positive.csv $method best
+done
 the_end

@@ -1,6 +1,7 @@
 """make test-python: examples/python against scikit-learn, MDP, Spectral Python and plain NumPy, and what goes wrong there."""
 
 import _thread
+import math
 import os
 import pickle
 import re
@@ -875,6 +876,38 @@ def test_detectors_are_those_of_numpy(real):
     elsewhere = sparsehs.detect(cube[:5], target, background=(mean, C))
     assert np.allclose(elsewhere, both[:5, :, 0], atol=1e-4)
     assert sparsehs.detect(X, target).shape == (len(X),)
+
+
+def test_similarities_are_those_of_their_definitions():
+    rng = np.random.default_rng(8)
+    cube, library = rng.random((5, 6, 9)).astype(np.float32) + 0.1, rng.random((3, 9)) + 0.1
+    cube[1, 2], cube[3, 3, 4] = 2 * library[1], np.nan
+
+    def by_hand(x, t, method):
+        angle = math.acos(min(1, sum(x * t) / math.sqrt(sum(x * x) * sum(t * t))))
+        sid = sum((a - b) * math.log(a / b) for a, b in zip(x / sum(x), t / sum(t)))
+        if method == "ns3":
+            return math.sqrt(sum((x - t) ** 2) / 9 + (1 - math.cos(angle)) ** 2)
+        v, w = (sum((y - sum(y) / 9) ** 2) / 8 for y in (x, t))
+        B = (sum(x) / 9 - sum(t) / 9) ** 2 / (4 * (v + w)) + math.log((v + w) / (2 * math.sqrt(v * w))) / 2
+        return {"sam": angle, "sid": sid, "sidsam": sid * math.tan(angle), "jmsam": 2 * (1 - math.exp(-B)) * math.tan(angle)}[method]
+
+    for method in "sam", "sid", "sidsam", "ns3", "jmsam":
+        got = sparsehs.similarity(cube, library, method)
+        assert got.shape == (5, 6, 3) and np.isnan(got[3, 3]).all() and np.isnan(got).sum() == 3
+        for y, x, k in np.ndindex(5, 6, 3):
+            if (y, x) != (3, 3):
+                assert abs(got[y, x, k] - by_hand(cube[y, x].astype(float), library[k], method)) < 1e-7, method
+        assert np.array_equal(sparsehs.similarity(cube.reshape(-1, 9), library[0], method), got[..., 0].ravel(), equal_nan=True)
+        best, score = sparsehs.match(cube, library, method)
+        assert best[3, 3] == -1 and np.isnan(score[3, 3]) and np.array_equal(score, got.min(axis=2), equal_nan=True)
+        assert (got[0, :, 1] == score[0])[best[0] == 1].all() and (method == "ns3" or best[1, 2] == 1)
+    cube[0, 0, 0] = 0
+    assert np.isnan(sparsehs.similarity(cube, library[0], "sid")[0, 0])
+    assert np.isnan(sparsehs.similarity(cube, library[0], nodata=0)[0, 0])
+    assert np.isnan(sparsehs.similarity(cube, library[0], valid=np.eye(5, 6))[0, 1])
+    with pytest.raises(ValueError):
+        sparsehs.similarity(cube, library, "sum")
 
 
 def test_mixtures_are_taken_apart():

@@ -356,4 +356,43 @@ rmdir busy.part
 mkdir own; cp scene.hdr own/rx.hdr; cp scene.img own/rx.img
 fails "auto: the scene in the place of a result" 2 "own/rx.hdr: the output would replace the input" auto own/rx.hdr own
 check "auto: the scene is still there" cmp scene.img own/rx.img
+
+echo "== similarities and libraries"
+# Pixels (1, 2, 3), twice it, (3, 2, 1), one with a 0, and a missing one; spectra by name.
+floats like 1 2 3  2 4 6  3 2 1  0 2 1  -1 2 3
+header like 5 1 3 4 bip 'data ignore value = -1' 'wavelength = {500, 600, 700}' 'wavelength units = Nanometers'
+printf 'wavelength,down,up\n500,6,1\n600,4,2\n700,2,3\n' >pairs.csv
+check "library: runs" good detect like.hdr same.hdr --library pairs.csv --method sid --interleave bip --report counts.csv --html page.html
+check "library: the best match and its score; none with a 0, or missing" is "$(values same)" "2 0 2 0 1 0 nan nan nan nan"
+check "library: says how many" grep -qx '2 up: 2 pixels, mean sid 0' out.txt
+check "library: a table of it" is "$(tail -n 2 counts.csv | xargs)" "1,down,1,0 2,up,2,0"
+check "library: a page" grep -q '<tr><td>2<td>up<td>2<td>0$' page.html
+check "library: band names" grep -q '^  Best match,$' same.hdr
+check "library: pixels" is "$(value_of pixels)" 3
+floats lib 6 4 2  1 2 3
+printf 'ENVI\nsamples = 3\nlines = 2\nbands = 1\ndata type = 4\ninterleave = bsq\nbyte order = 0\nfile type = ENVI Spectral Library\nwavelength units = Micrometers\nwavelength = {0.5, 0.6, 0.7}\nspectra names = {down, up}\n' >lib.hdr
+mv lib.img lib.sli
+check "library: of ENVI" good detect like.hdr same.hdr --library lib.sli --interleave bip
+check "library: of ENVI: angles, also with a 0" bash -c "[ \"$(values same | cut -d' ' -f1,3,5,7,9)\" = '2 2 1 2 nan' ]"
+positive_columns em.csv >positive.csv
+for m in sam sid sidsam ns3 jmsam; do
+    check "$m: a score for each target" good detect like.hdr same.hdr --target pairs.csv --method $m --type f64
+    check "$m: bands" is "$(sed -n 's/^bands = //p' same.hdr)" 2
+    same_whatever "library by $m" same.hdr detect --bbl --library positive.csv --method $m
+    same_whatever "targets by $m" same.hdr detect --bbl --target positive.csv --method $m --interleave bil
+    check "$m: finds the targets" run detect scene.hdr same.hdr --bbl --target "$(awk -F, 'NR == 2 { print $4 "," $5 }' look/rx.csv)" --method $m --truth scene_truth.hdr
+    check "$m: finds the targets: small is alike" awk -v a="$(value_of auc)" 'BEGIN { exit !(a > 0.9) }'
+done
+check "ns3: by hand" good detect like.hdr same.hdr --target pairs.csv --method ns3 --window 2,0,1,1
+check "ns3: by hand: half of down, so the root mean square of (3, 2, 1)" near "$(values same | cut -d' ' -f1)" 2.160247 1e-5
+check "library: a mask" good detect scene.hdr same.hdr --bbl --library em.csv --mask green.hdr
+check "library: a mask: those pixels" is "$(value_of pixels)" "$marked"
+fails "library: no overlap" 1 "wavelength: the table does not reach 500 nm" detect like.hdr bad.hdr --library <(printf 'wavelength,a\n1000,1\n1100,2\n1200,2\n')
+fails "library: and targets" 2 "--library: --target says already which spectra" detect like.hdr bad.hdr --library pairs.csv --target pairs.csv
+fails "library: a detector" 2 "--method: ace: --library takes sam, sid, sidsam, ns3 and jmsam" detect like.hdr bad.hdr --library pairs.csv --method ace
+fails "sid: a spectrum with a 0" 1 "spectrum 2 has a value that is not above 0" detect like.hdr bad.hdr --target <(printf '5,0\n2,1\n4,1\n') --method sid
+fails "sid: pixels with a 0" 1 "no pixel has a score: they are missing, or each has a band that is not above 0" detect like.hdr bad.hdr --target pairs.csv --method sid --window 3,0,1,1
+fails "sid: a ridge" 2 "--ridge: mf, cem, ace and osp take it" detect like.hdr bad.hdr --target pairs.csv --method sid --ridge 1
+fails "library: one band" 1 "needs 2 bands at least" detect like.hdr bad.hdr --library <(printf '6,4\n') --bands 1
+fails "library: no truth" 2 "--truth: needs --target" detect scene.hdr bad.hdr --bbl --library em.csv --truth scene_truth.hdr
 the_end

@@ -26,9 +26,10 @@
    writes them; wavelengths.h knows units of wavelengths and scales.h scales of values; options.h says what may be asked for,
    select.h which bands and pixels that means, noise.h what noise is; job.h is one cube in and one out; count.h counts
    materials, badbands.h finds bands without use; pixelwise.h makes cubes pixel by pixel, spectra.h, indices.h and correct.h
-   say of what; report.h prints and draws, html.h a whole page; models.h keeps fits, tables.h reads spectra, targets.h looks
-   for known ones, unmix.h says what pixels are mixed of and shares.h how well; commands.h has a function for each other mode,
-   convert.h and scene.h those that compute no components; auto.h runs many commands, auto_page.h shows what they wrote. */
+   say of what; report.h prints and draws, html.h a whole page; models.h keeps fits, tables.h reads spectra, targets.h knows
+   spectra, detect.h and similarity.h look for them, unmix.h says what pixels are mixed of and shares.h how well; commands.h
+   has a function for each other mode, convert.h and scene.h those that compute no components; auto.h runs many commands,
+   auto_page.h shows what they wrote. */
 #ifndef _FILE_OFFSET_BITS
 #define _FILE_OFFSET_BITS 64 /* a cube outgrows 2 GB, also where a long has 32 bits */
 #endif
@@ -43,6 +44,7 @@
 #include "commands.h"
 #include "convert.h"
 #include "correct.h"
+#include "detect.h"
 #include "indices.h"
 #include "scene.h"
 #include "spectra.h"

@@ -17,7 +17,7 @@ typedef struct settings {
     const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *route, *truth, *device,
         *data, *wavelengths, *window, *mask, *roi, *classes, *save, *npy, *stats, *range, *html, *neighbours, *dark,
         *covariance, *target, *method, *undesired, *roc, *endmembers, *constraint, *local, *published, *abundances, *export_c,
-        *components_text, *count_text, *continuum, *resample, *index, *above, *below, *region, *gain_table, *error;
+        *components_text, *count_text, *continuum, *resample, *index, *above, *below, *region, *gain_table, *error, *library;
     const char *program; /* as it was called */
     char *command;       /* the whole line */
 } settings;
@@ -87,7 +87,7 @@ static const mode_text modes[] = {
     {"detect", DETECT, 2, "detect IN.hdr OUT.hdr --target CSV|SLI|X,Y [options]",
      "How much of known spectra is in each pixel: a band of scores for each target. A table has a column for each and a\n"
      "row for each band, or a column `wavelength`; ENVI's spectral library is one, too; X,Y is a pixel of IN. The\n"
-     "target scores 1 (sam: an angle, 0).\n"
+     "target scores 1, or 0 by a similarity (sam and after it).\n"
      "With the truth at hand the last line begins with auc=, the area under the ROC curve of the first.",
      "detect scene.hdr ace.hdr --target spectra.csv --method ace"},
     {"count", COUNT, 1, "count IN.hdr [options]",
@@ -197,7 +197,10 @@ static const struct {
     {UNMIX, {"--constraint", "C", OPTION_TEXT, (void *)&given.constraint, 0, "none, nonnegative, sum, full, scaled (full)"}},
     {UNMIX, {"--error", "HDR", OPTION_TEXT, (void *)&given.error, 0, "a cube of each pixel's RMSE from its mixture"}},
     {DETECT, {"--target", "CSV|SLI|X,Y", OPTION_TEXT, (void *)&given.target, 0, "the spectra, in the units of the pixels"}},
-    {DETECT, {"--method", "M", OPTION_TEXT, (void *)&given.method, 0, "mf, cem, ace, sam or osp (mf)"}},
+    {DETECT,
+     {"--library", "CSV|SLI", OPTION_TEXT, (void *)&given.library, 0, "no targets: the best match of each pixel and its score"}},
+    {DETECT,
+     {"--method", "M", OPTION_TEXT, (void *)&given.method, 0, "mf, cem, ace, osp; sam, sid, sidsam, ns3, jmsam (mf; library: sam)"}},
     {DETECT,
      {"--undesired", "CSV|SLI|X,Y", OPTION_TEXT, (void *)&given.undesired, 0, "osp: the spectra that are projected out"}},
     {RX,

@@ -1,4 +1,4 @@
-/* targets.h - where known spectra are: targets from a table or a pixel, scores, how well they meet the truth. */
+/* targets.h - known spectra from a table or a pixel, and how well their scores meet the truth. */
 #ifndef HYPERCUBE_TARGETS
 #define HYPERCUBE_TARGETS
 
@@ -90,7 +90,7 @@ static const char *target_name(const spectra *s, int k, char *number) {
 
 /* Area and curve of each target, in a picture and on the page; the first area comes back. Of angles the small ones are
    finds. */
-static double judge_targets(job *j, const spectra *s, shs_detector method, scored *pixels, FILE *page) {
+static double judge_targets(job *j, const spectra *s, const char *method, scored *pixels, FILE *page) {
     static const double ends[2] = {0, 1};
     double *x = ALLOCATE(double, ROC_POINTS + 3), *y = ALLOCATE(double, ROC_POINTS + 3), area, first = 0;
     char number[12];
@@ -114,10 +114,10 @@ static double judge_targets(job *j, const spectra *s, shs_detector method, score
         if (files[f]) plot_line(&p[f], 2, ends, ends, PLOT_COLOURS - 1);
     for (k = 0; k < s->count; k++) {
         count = read_scores(&j->out, k, &j->truth, pixels);
-        for (i = 0; i < count && method == SHS_DETECTOR_SAM; i++) pixels[i].score = -pixels[i].score;
+        for (i = 0; i < count && j->look == LOOK_LOW; i++) pixels[i].score = -pixels[i].score;
         area = area_under_roc(pixels, count, j->s->truth);
         if (k == 0) first = area;
-        printf("%s %s: area under the ROC curve %.4f\n", shs_detector_name(method), target_name(s, k, number), area);
+        printf("%s %s: area under the ROC curve %.4f\n", method, target_name(s, k, number), area);
         if (file || page) points = roc_curve(pixels, count, x, y);
         else points = 0;
         for (f = 0; f < 2; f++) {
@@ -126,7 +126,7 @@ static double judge_targets(job *j, const spectra *s, shs_detector method, score
             if (k >= 10) continue;
             fprintf(files[f], "<text class=\"c%d\" x=\"%d\" y=\"%d\" text-anchor=\"end\">", k % PLOT_COLOURS,
                     PLOT_WIDTH - PLOT_RIGHT - 8, PLOT_HEIGHT - 50 - 16 * k);
-            html_text(files[f], shs_detector_name(method));
+            html_text(files[f], method);
             fputc(' ', files[f]);
             html_text(files[f], target_name(s, k, number));
             fprintf(files[f], ": %.4f</text>\n", area);
@@ -141,79 +141,6 @@ static double judge_targets(job *j, const spectra *s, shs_detector method, score
     free(x);
     free(y);
     return first;
-}
-
-/* ---- detect ------------------------------------------------------------------------------------------------------- */
-
-static shs_detector chosen_detector(const char *text) {
-    const char *names[SHS_DETECTOR_COUNT];
-    int i;
-    for (i = 0; i < SHS_DETECTOR_COUNT; i++) names[i] = shs_detector_name((shs_detector)i);
-    if (text) return (shs_detector)choose("--method", text, names, SHS_DETECTOR_COUNT);
-    return SHS_DETECTOR_MF;
-}
-
-/* As check_job, with the words of the options that the targets came by. */
-static void check_detection(job *j, shs_status status) {
-    const settings *s = j->s;
-    if (status == SHS_LOST_TARGET || status == SHS_BAD_TARGETS)
-        fail(EXIT_ERROR, "%s: --target %s: %s", j->in.header_name, s->target, shs_status_text(status));
-    if (status == SHS_BAD_UNDESIRED)
-        fail(EXIT_ERROR, "%s: --undesired %s: %s", j->in.header_name, s->undesired, shs_status_text(status));
-    if (status == SHS_SINGULAR_COVARIANCE) fail_for_dead_bands(j, status);
-    if (status == SHS_SINGULAR_COVARIANCE)
-        fail(EXIT_ERROR, "%s: %s: --ridge R, or --bands without constant ones", j->in.header_name, shs_status_text(status));
-    check_job(j, status);
-}
-
-static void run_detect(const settings *s, char **names) {
-    shs_detect_options options = SHS_ZERO;
-    shs_moments background = SHS_ZERO;
-    cube_call call;
-    spectra targets, undesired = SHS_ZERO;
-    scored *pixels = NULL;
-    size_t count;
-    double area = 0;
-    FILE *page;
-    job *j;
-    options.method = chosen_detector(s->method);
-    options.ridge = (shs_wide)s->ridge;
-    if (!s->target) fail(EXIT_USAGE, "--target: is needed");
-    if (s->undesired && options.method != SHS_DETECTOR_OSP) fail(EXIT_USAGE, "--undesired: only --method osp takes it");
-    if (s->roc && !s->truth) fail(EXIT_USAGE, "--roc: needs --truth MASK.hdr");
-    j = job_open(s, DETECT, names[0], names[1]);
-    targets = spectra_of(j, "--target", s->target);
-    if (s->undesired) undesired = spectra_of(j, "--undesired", s->undesired);
-    options.undesired = undesired.values;
-    options.undesired_count = undesired.count;
-    if (s->fit_only || s->fit_step > 1) {
-        check_job(j, run_cube(j, call_on(make_moments, &j->fit, NULL, NULL, &background)));
-        options.background = &background;
-    }
-    output_start(j, targets.count, "Target scores of ");
-    call = call_on(make_detect, &j->cube, &j->sink, &options, NULL);
-    call.count = targets.count;
-    call.spectra = targets.values;
-    check_detection(j, run_cube(j, call));
-    progress_clear();
-    j->out.names = targets.names;
-    j->look = options.method == SHS_DETECTOR_SAM ? LOOK_LOW : LOOK_HIGH;
-    output_show(j, shs_detector_name(options.method), NULL);
-    if (s->report) score_report(j, shs_detector_name(options.method));
-    page = html_begin(j, shs_detector_name(options.method), NULL);
-    html_spectra(page, j, &targets, "Spectra of the targets");
-    if (s->undesired) html_spectra(page, j, &undesired, "Undesired spectra");
-    if (s->truth) pixels = ALLOCATE(scored, (size_t)j->in.samples * (size_t)j->in.lines);
-    if (s->truth) area = judge_targets(j, &targets, options.method, pixels, page);
-    html_finish(j, page);
-    count = read_scores(&j->out, 0, NULL, NULL);
-    if (s->truth) printf("auc=%.4f ", area);
-    printf("seconds=%.3f targets=%d pixels=%zu\n", j->written - j->start, targets.count, count);
-    free(pixels);
-    spectra_free(&targets);
-    spectra_free(&undesired);
-    shs_moments_free(&j->ctx, &background);
-    job_close(j);
 }
 
 #endif /* HYPERCUBE_TARGETS */

@@ -235,6 +235,62 @@ def detect(cube: ArrayLike, targets: ArrayLike, method: str = "mf", *, ridge: fl
     return out[..., 0] if np.ndim(targets) == 1 else out
 
 
+def similarity(cube: ArrayLike, spectra: ArrayLike, method: str = "sam", *, valid: ArrayLike | None = None,
+               nodata: float | None = None) -> np.ndarray:
+    """How alike pixels and spectra are, small is alike: (lines, samples) for one spectrum (bands,), (lines, samples, spectra) for
+    spectra (spectra, bands). With the angle a, and p and q the spectra divided by their sums:
+
+    sam     a, in radians
+    sid     sum of (p - q) (log p - log q), spectral information divergence; pixels with a value not above 0 have none
+    sidsam  sid tan(a)
+    ns3     sqrt(d^2 + (1 - cos a)^2), d: the root mean squared difference
+    jmsam   2 (1 - exp(-B)) tan(a), B: Bhattacharyya distance of normal distributions with the means and variances over the bands
+
+    valid, nodata: as of fit; missing pixels are NaN."""
+    if method not in ("sam", "sid", "sidsam", "ns3", "jmsam"):
+        raise ArgumentError("method: %r is none of sam, sid, sidsam, ns3, jmsam" % (method,))
+    t = _spectra(spectra, "spectra", cube)
+    _, a, given = _cube(cube, valid, nodata)
+    x = a.astype(np.float64)
+    missing = ~np.isfinite(x).all(2) | (given["valid"] == 0 if "valid" in given else False)
+    if nodata is not None:
+        missing |= (a == a.dtype.type(nodata)).any(2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scores = np.stack([_similarity(x, one, method) for one in t], axis=-1)
+    scores[missing] = np.nan
+    scores = scores[..., 0] if np.ndim(spectra) == 1 else scores
+    return scores[0] if np.ndim(cube) == 2 else scores
+
+
+def _similarity(x, t, method):
+    """Of pixels (lines, samples, bands) with one spectrum."""
+    cosine = np.clip(x @ t / (np.linalg.norm(x, axis=2) * np.linalg.norm(t)), -1, 1)
+    if method == "sam":
+        return np.arccos(cosine)
+    if method == "ns3":
+        return np.hypot(np.sqrt(np.square(x - t).mean(2)), 1 - cosine)
+    if method in ("sid", "sidsam"):
+        p = np.where((x > 0).all(2, keepdims=True), x, np.nan)
+        p, q = p / p.sum(2, keepdims=True), np.where(t > 0, t, np.nan) / t.sum()
+        score = ((p - q) * (np.log(p) - np.log(q))).sum(2)
+    else:
+        v, w = x.var(2, ddof=1), t.var(ddof=1)
+        distance = np.square(x.mean(2) - t.mean()) / ((v + w) / 2) / 8 + np.log((v + w) / 2 / np.sqrt(v * w)) / 2
+        score = 2 * (1 - np.exp(-distance))
+    return score if method == "sid" else score * np.where(cosine > 0, np.sqrt(1 - cosine * cosine) / cosine, np.nan)
+
+
+def match(cube: ArrayLike, library: ArrayLike, method: str = "sam", *, valid: ArrayLike | None = None,
+          nodata: float | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """The most alike of the spectra of a library (spectra, bands): its number for each pixel, from 0, and its score, by a method of
+    similarity. Pixels without a score have -1 and NaN."""
+    scores = similarity(cube, np.atleast_2d(library), method, valid=valid, nodata=nodata)
+    none = np.isnan(scores).all(axis=-1)
+    best = np.where(np.isnan(scores), np.inf, scores).argmin(axis=-1)
+    score = np.take_along_axis(scores, best[..., None], axis=-1)[..., 0]
+    return np.where(none, -1, best), score
+
+
 def unmix(cube: ArrayLike, endmembers: ArrayLike, constraint: str = "full", *, valid: ArrayLike | None = None,
           nodata: float | None = None, threads: int = 0, progress: Progress = None, device: str | None = None) -> np.ndarray:
     """Abundances (lines, samples, count) of endmembers (count, bands), spectra of pure materials in the unit of the pixels, by least

@@ -1,0 +1,100 @@
+/* detect.h - scores of known spectra, by the detectors of the library and by similarity. */
+#ifndef HYPERCUBE_DETECT
+#define HYPERCUBE_DETECT
+
+#include "similarity.h"
+
+/* ---- detect ------------------------------------------------------------------------------------------------------- */
+
+static shs_detector chosen_detector(const char *text) {
+    const char *names[SHS_DETECTOR_COUNT];
+    int i;
+    for (i = 0; i < SHS_DETECTOR_COUNT; i++) names[i] = shs_detector_name((shs_detector)i);
+    if (text) return (shs_detector)choose("--method", text, names, SHS_DETECTOR_COUNT);
+    return SHS_DETECTOR_MF;
+}
+
+/* As check_job, with the words of the options that the targets came by. */
+static void check_detection(job *j, shs_status status) {
+    const settings *s = j->s;
+    if (status == SHS_LOST_TARGET || status == SHS_BAD_TARGETS)
+        fail(EXIT_ERROR, "%s: --target %s: %s", j->in.header_name, s->target, shs_status_text(status));
+    if (status == SHS_BAD_UNDESIRED)
+        fail(EXIT_ERROR, "%s: --undesired %s: %s", j->in.header_name, s->undesired, shs_status_text(status));
+    if (status == SHS_SINGULAR_COVARIANCE) fail_for_dead_bands(j, status);
+    if (status == SHS_SINGULAR_COVARIANCE)
+        fail(EXIT_ERROR, "%s: %s: --ridge R, or --bands without constant ones", j->in.header_name, shs_status_text(status));
+    check_job(j, status);
+}
+
+/* Scores of the library's detectors, whose background may be of other pixels. */
+static void detect_by_library(job *j, const spectra *targets, shs_detect_options *options) {
+    shs_moments background = SHS_ZERO;
+    cube_call call;
+    if (j->s->fit_only || j->s->fit_step > 1) {
+        check_job(j, run_cube(j, call_on(make_moments, &j->fit, NULL, NULL, &background)));
+        options->background = &background;
+    }
+    call = call_on(make_detect, &j->cube, &j->sink, options, NULL);
+    call.count = targets->count;
+    call.spectra = targets->values;
+    check_detection(j, run_cube(j, call));
+    progress_clear();
+    shs_moments_free(&j->ctx, &background);
+}
+
+static void run_detect(const settings *s, char **names) {
+    const int similarity = similarity_named(s->method);
+    shs_detect_options options = SHS_ZERO;
+    spectra targets, undesired = SHS_ZERO;
+    scored *pixels = NULL;
+    size_t count;
+    double area = 0;
+    const char *method;
+    FILE *page;
+    job *j;
+    if (s->library) {
+        run_library(s, names);
+        return;
+    }
+    if (similarity > SIMILAR_SAM) {
+        check_similarity(s);
+        method = similarity_names[similarity];
+    } else {
+        options.method = chosen_detector(s->method);
+        method = shs_detector_name(options.method);
+    }
+    options.ridge = (shs_wide)s->ridge;
+    if (!s->target) fail(EXIT_USAGE, "--target: is needed, or --library");
+    if (s->undesired && options.method != SHS_DETECTOR_OSP) fail(EXIT_USAGE, "--undesired: only --method osp takes it");
+    if (s->roc && !s->truth) fail(EXIT_USAGE, "--roc: needs --truth MASK.hdr");
+    j = job_open(s, DETECT, names[0], names[1]);
+    targets = spectra_of(j, "--target", s->target);
+    if (s->undesired) undesired = spectra_of(j, "--undesired", s->undesired);
+    options.undesired = undesired.values;
+    options.undesired_count = undesired.count;
+    output_start(j, targets.count, "Target scores of ");
+    if (similarity > SIMILAR_SAM) {
+        similarity_plan p = similarity_plan_of(j, (enum similarity)similarity, &targets, s->target);
+        (void)similarity_map(j, &p, p.count);
+    } else detect_by_library(j, &targets, &options);
+    j->out.names = targets.names;
+    j->look = similarity >= 0 ? LOOK_LOW : LOOK_HIGH;
+    output_show(j, method, NULL);
+    if (s->report) score_report(j, method);
+    page = html_begin(j, method, NULL);
+    html_spectra(page, j, &targets, "Spectra of the targets");
+    if (s->undesired) html_spectra(page, j, &undesired, "Undesired spectra");
+    if (s->truth) pixels = ALLOCATE(scored, (size_t)j->in.samples * (size_t)j->in.lines);
+    if (s->truth) area = judge_targets(j, &targets, method, pixels, page);
+    html_finish(j, page);
+    count = read_scores(&j->out, 0, NULL, NULL);
+    if (s->truth) printf("auc=%.4f ", area);
+    printf("seconds=%.3f targets=%d pixels=%zu\n", j->written - j->start, targets.count, count);
+    free(pixels);
+    spectra_free(&targets);
+    spectra_free(&undesired);
+    job_close(j);
+}
+
+#endif /* HYPERCUBE_DETECT */
