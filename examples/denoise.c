@@ -82,7 +82,7 @@ static void parse(int argc, char **argv, const settings *s) {
     if (s->add_noise && s->reference) fail(EXIT_USAGE, "--reference: with --add-noise the reference is IN itself");
 }
 
-/* The noisy picture, and in *clean the true one where it is known. Settles s->how.sigma. */
+/* Returns the noisy picture, and the true picture in *clean if the program knows it. Settles s->how.sigma. */
 static picture noisy_picture(const char *in, const char *out, settings *s, picture *clean) {
     picture noisy = picture_read(in);
     char *noisy_name = derived_name(out, "_noisy", name_extension(out));

@@ -1,4 +1,4 @@
-/* denoising.h - the method of denoise.c, for programs that show it another way, and the picture that it draws. */
+/* denoising.h - the method of denoise.c as functions for several programs, and the drawn test picture. */
 #ifndef EXAMPLE_DENOISING
 #define EXAMPLE_DENOISING
 
@@ -44,8 +44,8 @@ static shs_omp_options denoise_coding(const denoising *how, int p, int channels)
     return coding;
 }
 
-/* How much a noisy pixel counts beside the patches that cover it: Elad and Aharon's 30/sigma, which is for pixels of 0 to 255.
-   Those of a `picture` are. */
+/* The weight of a noisy pixel in the average with the patches over it: Elad and Aharon's 30/sigma, for pixels of 0 to 255 as
+   in `picture`. */
 static shs_real denoise_own_weight(const denoising *how) { return (shs_real)(30 / how->sigma); }
 
 /* Learns how->atoms atoms of *p values from random patches; the caller frees them. report may be NULL. */
@@ -99,7 +99,7 @@ typedef struct denoise_work {
     shs_patches set;
     size_t m; /* patches */
     int p;
-    const shs_real *D, *back; /* what codes are found over, and what they are put together of */
+    const shs_real *D, *back; /* the dictionary for coding, and the dictionary for reconstruction */
     denoise_part parts[RANKS_MOST];
 } denoise_work;
 

@@ -107,7 +107,7 @@ static shs_status warm_signals(const shs_context *ctx, int p, int atoms, const s
     return status;
 }
 
-/* train, denoise and superres with the sizes that they have by default. */
+/* Builds the programs of train, denoise and superres for their default sizes. */
 static shs_status warm_pictures(const shs_context *ctx) {
     static shs_real Y[LONGEST * SIGNALS], D[LONGEST * 256];
     shs_omp_options coding = SHS_ZERO;
@@ -192,7 +192,7 @@ static unsigned long programs_of(shs_cl *cl) {
     return all;
 }
 
-/* Builds the programs of the device's usual calls. What the device cannot do the CPU does: there is nothing to build. */
+/* Builds the programs of the usual calls. A stage that falls back to the CPU needs no program. */
 static void warm(const shs_cl_device *d) {
     static char reason[512];
     shs_context ctx = SHS_ZERO;

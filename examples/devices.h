@@ -101,7 +101,8 @@ static inline int one_of_all(int k) {
     return found;
 }
 
-/* What OpenCL shows of this host, for a message: its platforms with the number of fit devices, and what may hide others. */
+/* Describes OpenCL on this host for a message: the platforms, the number of usable devices, and variables that may hide
+   devices. */
 static inline void tell_platforms(char *text, size_t size) {
     static const char *const names[] = {"OCL_ICD_FILENAMES", "OCL_ICD_VENDORS"};
     shs_cl_device *devices;
@@ -291,7 +292,7 @@ static inline shs_context example_context(int threads, const char *device) {
 
 /* ---- work for all devices ---------------------------------------------------------------------------------------- */
 
-/* Runs body as a rank on each of several devices, or with ctx where there is one. */
+/* Runs body as a rank on each of several devices, or once with ctx for a single device. */
 static inline shs_status on_devices(const shs_context *ctx, ranks_fn body, void *arg) {
     if (example_ranks.count == 0) return body(ctx, arg);
     return ranks_run(example_ranks.count, example_ranks.each, body, arg);
@@ -322,7 +323,7 @@ static inline shs_status learn_as_rank(const shs_context *ctx, void *arg) {
     shs_real *D = w->D;
     shs_status status;
     if (w->codes) mine = ranks_codes(w->codes, first, m);
-    if (!leads) { /* all ranks learn the same atoms, but each needs a place for them */
+    if (!leads) { /* all ranks learn the same atoms, each in an array of its own */
         D = (shs_real *)malloc(bytes);
         if (!D) return SHS_NO_MEMORY;
         memcpy(D, w->D, bytes);

@@ -3,8 +3,8 @@
        ./train photo.pgm --atoms 128 --sparsity 5 --export-c dictionary.h
        cc -O2 embedded.c -o embedded -lm
 
-   With --export-type i8 or u8 its atoms take a byte a value. DICTIONARY_HEADER names another header. Without one the start-up
-   code computes an overcomplete DCT in its place. */
+   With --export-type i8 or u8 its atoms take a byte a value. DICTIONARY_HEADER names another header. Without a dictionary
+   header the start-up code computes an overcomplete DCT. */
 #ifndef DICTIONARY_HEADER
 #define DICTIONARY_HEADER "dictionary.h"
 #endif

@@ -1,5 +1,5 @@
 /* example.h - what the examples share: options, errors, a progress bar, files, pictures in and out, the clock.
-   Include it first: it asks the system headers for POSIX where there is POSIX. */
+   Include this header first, because it makes the system headers declare POSIX functions. */
 #ifndef EXAMPLE_H
 #define EXAMPLE_H
 
@@ -30,8 +30,8 @@
 #include "../sparsehs.h"
 #include "program_cache.h"
 
-/* --device needs OpenCL's headers, but no library to link with: it is opened at run time, where there is one. Up to
-   glibc 2.33 that would take -ldl: build with -DEXAMPLE_OPENCL -ldl there. EXAMPLE_NO_OPENCL leaves it out. */
+/* --device needs OpenCL's headers at compile time and opens the OpenCL library at run time. With glibc 2.33 or older build
+   with -DEXAMPLE_OPENCL -ldl. EXAMPLE_NO_OPENCL leaves --device out. */
 #if defined(__has_include) && !defined(EXAMPLE_NO_OPENCL) && !defined(EXAMPLE_OPENCL)
 #if __has_include(<CL/cl.h>) || __has_include(<OpenCL/opencl.h>)
 #if !defined(__GLIBC__) || __GLIBC__ > 2 || __GLIBC_MINOR__ >= 34
@@ -68,7 +68,7 @@ static inline void progress_clear(void) {
     progress_width = 0;
 }
 
-/* A file that is written under another name until all of it is there. */
+/* A file that is written under a temporary name until it is complete. */
 typedef struct unfinished {
     FILE *file; /* NULL: closed */
     char *part, *target;
@@ -289,8 +289,8 @@ static inline int find_word(const char *words, const char *word) {
     return -1;
 }
 
-/* Reads the options and returns how many other arguments there are; those move to the front of argv. Takes
-   `--name value` and `--name=value`; after `--` nothing is an option. */
+/* Reads the options. Moves all other arguments to the front of argv and returns their number. Takes `--name value` and
+   `--name=value`; after `--` nothing is an option. */
 static inline int read_options(int argc, char **argv, const char *usage, const char *purpose, const option *options,
                                int count) {
     int i, j, names = 0, only_names = 0;
@@ -412,7 +412,8 @@ static inline char *derived_name(const char *name, const char *suffix, const cha
     return made;
 }
 
-/* A file that the program reads or writes: known by its number where it exists, else by its folder's and its own name. */
+/* A file that the program reads or writes, identified by its inode if the file exists, otherwise by the folder's inode and
+   the name. */
 typedef struct known_file {
     char *name;
     int output;
@@ -438,7 +439,7 @@ static inline int same_file(const known_file *a, const known_file *b) {
 #endif
 }
 
-/* Finds the file and its folder; an output must be possible there. */
+/* Identifies the file and its folder. Fails if the folder of an output does not exist. */
 static inline void find_file(known_file *f) {
 #ifdef EXAMPLE_POSIX
     const char *name = f->name, *last = name_in_folder(name);
@@ -467,7 +468,7 @@ static inline void forget_files(void) {
     while (known_count > 0) free(known_files[--known_count].name);
 }
 
-/* Fails where the file is also another one of those named so far, unless both are read. */
+/* Fails if an earlier argument names the same file, unless both files are only read. */
 static inline void know_file(const char *name, int output) {
     known_file f = SHS_ZERO;
     size_t i;

@@ -133,7 +133,7 @@ static void plate_gradient(const plate *s, const double *u, double *out) {
     }
 }
 
-/* The first guess: holes close from their rims, each pixel the mean of what is there beside it. */
+/* The first guess: fills holes from the rim inwards with the mean of the known neighbours. */
 static void plate_close(plate *s) {
     size_t *left = ALLOCATE(size_t, s->hole_count), count = s->hole_count, i, before = count + 1;
     double *values = ALLOCATE(double, s->hole_count);
@@ -355,7 +355,8 @@ static void find_runs(filling_work *w) {
     free(in_column);
 }
 
-/* Whether the pass codes the patches of this one's row. Each pixel is in some of them, and each time in others. */
+/* Returns non-zero if this pass codes the row of the patch. Each pass takes other rows, and the rows of a pass cover every
+   pixel. */
 static int takes_row(const filling_work *w, size_t patch) {
     const int rows = w->a->height - w->all.height + 1, row = (int)(patch / (size_t)(w->a->width - w->all.width + 1));
     return row == 0 || row == rows - 1 || row % w->every == w->row;
@@ -418,7 +419,7 @@ static void fill_learn(const shs_context *ctx, filling_work *w, const filling *h
     free(Y);
 }
 
-/* Codes what touches a hole so near that it is off by this much, and averages. */
+/* Codes the patches that touch a hole to the tolerance `off`, and averages the patches. */
 static void fill_pass(const shs_context *ctx, filling_work *w, const filling *how, double off) {
     const shs_omp_options coding = fill_coding(w, off);
     size_t run = 0, done = 0;
@@ -497,8 +498,8 @@ static int fill_passes(int most, double known) {
 
 /* ---- codes of the known pixels alone ------------------------------------------------------------------------------- */
 
-/* What is filled in by an interpolation, refined or not, is compared at the pixels of a trial with what codes of the known pixels
-   alone say, which follow a texture that no interpolation sees. */
+/* Compares two fillings at the pixels of a trial: the interpolation (refined or not), and codes of the known pixels alone,
+   which follow textures. */
 typedef struct comparison {
     int width, height;
     double *gain, *square; /* of each pixel of the trial: dI (dI - dK) and (dI - dK)^2, where dI and dK are the errors */
@@ -599,7 +600,7 @@ static picture picture_again(const picture *a) {
 
 enum { KNOWN_PATCH = 16 };
 
-/* What codes of the known pixels need, where these are all over the picture. */
+/* The data for codes of the known pixels, for known pixels all over the picture. */
 typedef struct known_codes {
     inpainting how;
     shs_real *D;
@@ -662,7 +663,7 @@ static int try_filling(const shs_context *ctx, const picture *a, const filling *
     return pays;
 }
 
-/* What codes of the known pixels say; those that the trial took away are learnt from too. */
+/* Fills in from codes of the known pixels. Learning also uses the pixels that the trial removed. */
 static picture known_fill(const shs_context *ctx, const picture *a, known_codes *k) {
     picture b = picture_again(a);
     k->how.iterations = (k->how.iterations + 2) / 3;

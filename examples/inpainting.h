@@ -15,8 +15,8 @@ typedef struct inpainting {
 
 /* ---- the method -------------------------------------------------------------------------------------------------- */
 
-/* Patches with NaN where a value is missing, less their means of what is there. limits: how many atoms each may take, as of
-   many some fit by chance what little is known. weights: the part of its values that is there. */
+/* Patches with NaN for missing values, less the mean of the known values. limits: the most atoms of each patch; with more
+   atoms, some would fit a few known values by chance. weights: the share of known values of each patch. */
 typedef struct inpaint_block {
     int p, channels, *limits;
     shs_real *Y, *means, *weights;
@@ -40,7 +40,7 @@ static void inpaint_block_free(inpaint_block *b) {
     free(b->weights);
 }
 
-/* The mean of those values that are there comes out of all. Returns how many they are. */
+/* Subtracts the mean of the known values. Returns the number of known values. */
 static int inpaint_centre(int count, shs_real *y, shs_real *mean) {
     shs_real sum = 0;
     int i, known = 0;
@@ -162,8 +162,8 @@ static void inpaint_approximate(const shs_context *ctx, const shs_image *image, 
     free(covered);
 }
 
-/* Fills in what is NaN, over these atoms, by each step-th patch both ways. A hole wider than a patch closes from its rim: what a
-   round has filled in is known to the next. */
+/* Replaces NaN by values from codes over these atoms, with every step-th patch in both directions. A hole wider than a patch
+   closes from its rim: what a round has filled in is known to the next. */
 static void inpaint_by_steps(const shs_context *ctx, picture *a, const inpainting *how, const shs_real *D, int step) {
     const size_t values = picture_size(a);
     const shs_image image = picture_image(a);

@@ -1,5 +1,5 @@
-/* peak.h - what one core reaches at most, measured: independent multiply-adds in registers, with the widest instructions that
-   it has. gcc makes one instruction of each in GNU mode only (-std=gnu99), not with -std=c99. Include example.h before it. */
+/* peak.h - measures the peak of one core by independent multiply-adds in registers, with the widest instructions of the core.
+   gcc makes one instruction of each in GNU mode only (-std=gnu99), not with -std=c99. Include example.h before it. */
 #ifndef EXAMPLE_PEAK_H
 #define EXAMPLE_PEAK_H
 

@@ -29,7 +29,7 @@ enum { PICTURE_BYTES = 1 << 29, PICTURE_WHITE = 65535 }; /* no picture's file ma
 /* Grey (1 channel) or colour (3, interleaved), rows from the top, black 0 and white 255, whatever its file has. */
 typedef struct picture {
     int width, height, channels;
-    int white; /* the largest value in its file: 255, or one above, which takes two bytes */
+    int white; /* the largest value in the file: 255, or a larger one with two bytes a value */
     shs_real *pixels;
     shs_real *alpha; /* width x height, opaque 255; NULL: the picture has none */
 } picture;
@@ -182,7 +182,7 @@ static inline int png_orientation(const unsigned char *data, size_t size) {
     return 1;
 }
 
-/* Where pixel (x, y) of the picture as it is shown lies in the one that is stored, width x height. */
+/* Returns the index in the stored picture (width x height) of pixel (x, y) of the displayed picture. */
 static inline size_t stored_pixel(int orientation, int x, int y, int width, int height) {
     int column = orientation > 4 ? y : x, row = orientation > 4 ? x : y;
     if (orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8) column = width - 1 - column;
@@ -374,7 +374,7 @@ static inline void png_pack(png_packer *w, const unsigned char *bytes, size_t co
     png_chunk(w, "IDAT", w->block, w->used);
 }
 
-/* What PNG's filter of this number foretells from the bytes at the left, above, and above at the left. */
+/* Predicts a byte by PNG's filter of this number from the left byte, the byte above and the byte above left. */
 static inline int png_foretold(int filter, int left, int up, int corner) {
     const int sum = left + up - corner, by_left = abs(sum - left), by_up = abs(sum - up), by_corner = abs(sum - corner);
     if (filter == 0) return 0;
@@ -386,7 +386,7 @@ static inline int png_foretold(int filter, int left, int up, int corner) {
     return corner;
 }
 
-/* One row as a filter leaves it, in out, behind the filter's number. Returns how large what is left is. */
+/* Writes the filter's number and the filtered row to `out`. Returns the sum of the magnitudes. */
 static inline size_t png_filter(int filter, const unsigned char *row, const unsigned char *above, size_t count, size_t step,
                                 unsigned char *out) {
     size_t i, sum = 0;
@@ -462,7 +462,7 @@ static inline void picture_will_write(const char *name, int channels) {
     will_write(name);
 }
 
-/* Clipped to 0..255 and rounded to what a file holds whose largest value is white; returns where the next one goes. */
+/* Writes a value, clipped to 0..255, to a file with the largest value `white`. Returns the place of the next value. */
 static inline unsigned char *picture_put(unsigned char *to, shs_real value, int white) {
     double scaled = (double)value * white / 255;
     unsigned whole = 0;

@@ -27,7 +27,7 @@
 
 enum {
     PATCH = 3,  /* a patch is what PATCH x PATCH pixels of the small picture become */
-    MARGIN = 2, /* by so many pixels the small picture is extended, so that all its pixels are in as many patches */
+    MARGIN = 2, /* extends the small picture by this many pixels on each side, so that all pixels lie in equally many patches */
     FEATURES = 4,
     SPARSITY = 3,
     CORRECTIONS = 4,
@@ -46,7 +46,7 @@ typedef struct settings {
 
 /* ---- larger and smaller pictures --------------------------------------------------------------------------------- */
 
-/* Where in a line of `count` pixels one lies that may be outside: lines are mirrored at their ends, 1 0 | 0 1 2 | 2 1. */
+/* Maps an index outside a line of `count` pixels into the line, by mirroring: 1 0 | 0 1 2 | 2 1. */
 static size_t mirrored(int i, int count) {
     i %= 2 * count;
     if (i < 0) i += 2 * count;
@@ -62,8 +62,8 @@ static double cubic(double x) {
 }
 
 /* Makes lines of `made` pixels from lines of `count`. Pixels of both are `step` values apart; lines begin `line` and
-   `made_line` values apart. Where they get shorter, the kernel is stretched by as much, which removes what fewer pixels cannot
-   show, as MATLAB's imresize does. */
+   `made_line` values apart. For shorter lines the kernel is stretched by the same factor, which removes too fine details, as
+   MATLAB's imresize does. */
 static void resize_lines(int lines, const shs_real *in, int count, size_t line, shs_real *out, int made, size_t made_line,
                          size_t step) {
     const double ratio = (double)count / (double)made, stretch = ratio > 1 ? ratio : 1;
@@ -139,7 +139,7 @@ static picture turned(const picture *a, int position) {
     return b;
 }
 
-/* As a file has them: whole numbers, from 0 to its largest value. */
+/* Rounds to the values of a file: whole numbers from 0 to the largest value. */
 static void round_pixels(picture *a) {
     const double unit = 255.0 / a->white;
     size_t i;
@@ -265,7 +265,7 @@ static shs_omp_options coding_options(void) {
 
 /* ---- learning ---------------------------------------------------------------------------------------------------- */
 
-/* Patches to learn from, a column each: features, and what is lacking. */
+/* Patches for learning, one a column: features, and the details that bicubic interpolation lacks. */
 typedef struct samples {
     size_t m;
     shs_real *F, *H;
@@ -297,7 +297,8 @@ static void add_samples(const picture *whole, int factor, size_t most, uint64_t 
     free(lacking.pixels);
 }
 
-/* From each picture as many as its share of the rest, in each position alike. */
+/* Takes equally many patches from each picture and position. A small picture leaves the rest of its share to the next
+   pictures. */
 static void gather(char **names, int count, const settings *s, const dictionaries *d, samples *t) {
     const int side = PATCH * d->factor;
     int i, position;
@@ -478,7 +479,7 @@ static picture detail(const shs_context *ctx, const picture *small, const dictio
     return made;
 }
 
-/* The large picture, reduced, is to be the small one: adds what it differs by, enlarged. */
+/* Reduces the large picture, enlarges its difference from the small picture, and adds the difference. */
 static void correct(picture *large, const picture *small, int factor) {
     picture again = reduced(large, factor), difference = cut(small, 0, 0, small->width, small->height), more;
     add(&difference, -1, &again);

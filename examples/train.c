@@ -26,7 +26,7 @@
 
 enum { STEPS = 32, CURVES = 8 };
 
-/* A schedule as shs_ksvd_options takes it, or a list of numbers, which are its values. */
+/* A schedule for shs_ksvd_options, or a plain list of numbers. */
 typedef struct steps {
     shs_step list[STEPS];
     int count;
@@ -53,7 +53,7 @@ typedef struct training {
     int p, n, width, channels;
     size_t m;
     shs_real *Y, *D;
-    double *uses;             /* of each atom; online, what stands for them: the sum of its squared coefficients */
+    double *uses;             /* number of uses of each atom; online: the sum of its squared coefficients */
     shs_ksvd_record *history; /* report.iterations of them */
     shs_ksvd_report report;
     shs_ksvd_record *others[CURVES]; /* of the runs to compare with */
@@ -222,7 +222,7 @@ static void learn(const shs_context *ctx, const settings *s, training *t) {
 
 /* ---- learning batch by batch ------------------------------------------------------------------------------------- */
 
-/* Where signals come from: pictures, of which each has its share in every batch, or the rows of a file of numpy's. */
+/* The source of signals: pictures, each with a share in every batch, or the rows of a .npy file. */
 typedef struct source {
     shs_context ctx; /* that reports nothing */
     int count;       /* pictures */
@@ -634,7 +634,7 @@ typedef struct byte_dictionary {
 } byte_dictionary;
 
 /* i8: low is 0 and bytes go from -127 to 127; u8: from the atom's least value, 0, to its largest, 255. Rounding changes the
-   length of an atom, its scale brings it back. */
+   length of an atom, and a scale for each atom restores it. */
 static byte_dictionary round_dictionary(const training *t, int type) {
     const int p = t->p, is_signed = type == EXPORT_I8;
     byte_dictionary b = SHS_ZERO;
@@ -681,7 +681,7 @@ static void free_bytes(byte_dictionary *b) {
     free(b->D);
 }
 
-/* Bytes, what they mean, and the two functions that a program needs of them. */
+/* Writes the bytes, a comment that explains the bytes, and the two functions to use them. */
 static void write_bytes(FILE *file, const byte_dictionary *b, size_t count) {
     const int is_signed = b->type == EXPORT_I8;
     const char *low = is_signed ? "" : "dictionary_low[j] + ", *type = is_signed ? "signed char" : "unsigned char";

@@ -35,7 +35,7 @@ static shs_status call_as_rank(const shs_context *ctx, void *arg) {
 /* Sinks of this program write to a file or a table, never to memory. */
 static shs_status run_cube(const job *j, cube_call call) { return on_devices(&j->ctx, call_as_rank, &call); }
 
-/* Whether this rank keeps the result: the first, or the only one. */
+/* Returns non-zero on the rank that keeps the result: the first rank. */
 static int is_first(const shs_context *ctx) { return ctx->ranks < 2 || ctx->rank == 0; }
 
 static cube_call call_on(cube_fn make, const shs_cube *cube, const shs_sink *sink, const void *options, void *result) {
@@ -50,7 +50,7 @@ static cube_call call_on(cube_fn make, const shs_cube *cube, const shs_sink *sin
 
 /* ---- components -------------------------------------------------------------------------------------------------- */
 
-/* A fit on a rank. The other ranks free what they got; a NULL result is not wanted on any. */
+/* Stores the fit of the first rank for the caller. Every other rank frees its fit. */
 static shs_status keep_pca(const shs_context *ctx, shs_status status, shs_pca *made, const cube_call *call) {
     if (status != SHS_OK) return status;
     if (is_first(ctx)) *(shs_pca *)call->result = *made;

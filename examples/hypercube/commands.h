@@ -188,7 +188,7 @@ static int score_locally(job *j, const shs_rx_local_options *options) {
     return j->cube.bands;
 }
 
-/* In one call, where the fit is needed no more; otherwise it is kept, or is of other pixels than those that get scores. */
+/* Uses one call, shs_rx, unless the fit is kept or the fit and the scores use different pixels. */
 static int score_pixels(job *j, const shs_pca_options *options) {
     const settings *s = j->s;
     int kept = s->save || s->npy || s->stats, rank = 0;

@@ -9,7 +9,7 @@ typedef struct range {
     double low, high, scale, first, last;
 } range;
 
-/* What the type has room for: beside the value that marks missing ones, where there is one. */
+/* The range of the output type, without the no-data value if the output has one. */
 static range range_onto(const cube_file *out, double low, double high) {
     const value_type *type = type_info(out->type);
     range r;

@@ -467,7 +467,7 @@ typedef struct cube_file {
     block_room integers;   /* those that write_integers makes */
     uint64_t clamped, met; /* values out of the output's range; valid values equal to no-data */
     uint64_t beyond;       /* values that a shs_real cannot hold, */
-    unsigned char *looked; /* the lines in which `beyond` was counted, looked_lines marks */
+    unsigned char *looked; /* marks the looked_lines lines in which `beyond` was counted */
     int looked_lines;
 } cube_file;
 

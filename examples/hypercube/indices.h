@@ -15,7 +15,7 @@ static const named_index named_indices[] = {
 };
 enum { NAMED_INDICES = (int)(sizeof named_indices / sizeof *named_indices), MOST_STEPS = 200 };
 
-/* An expression in the order in which it is computed, on a stack. */
+/* The steps of an expression, in the order of a computation on a stack. */
 enum step_kind {
     STEP_NUMBER,
     STEP_BAND,
@@ -52,7 +52,7 @@ static void index_add(index_plan *p, enum step_kind kind, double number, int ban
     p->steps[p->count++].band = band;
 }
 
-/* The band in use that is nearest to so many nanometres; one that is far from them is an error. */
+/* Returns the band in use nearest to a wavelength in nanometres. Fails if the nearest band is far away. */
 static int band_near(const job *j, double nanometres) {
     int n = j->cube.band_count, i, best = 0;
     double *list, distance, reach = 20;
@@ -207,7 +207,7 @@ static void index_read(const job *j, const char *text, index_plan *p) {
     p->below = threshold_of("--below", j->s->below, &p->high);
 }
 
-/* The expression's bands are those in use from here on, so that a pixel needs no others. */
+/* Makes the bands of the expression the bands in use, so that no other band is read. */
 static void use_named_bands(job *j, index_plan *p) {
     int *place = ALLOCATE(int, j->cube.band_count), count = 0, b, i;
     for (i = 0; i < p->count; i++)

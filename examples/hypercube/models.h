@@ -343,7 +343,8 @@ static int match_noted(const job *j, const model_notes *notes, const double *wan
     return 1;
 }
 
-/* Finds the bands with the model's wavelengths, in the order of the model, among the bands in use or among all bands. */
+/* Finds the bands with the model's wavelengths, in the order of the model, among the bands in use. Returns 0 if one is
+   missing. */
 static int match_same(const job *j, const double *wanted, int bands, int *chosen) {
     int used = j->cube.band_count, i, same;
     double *list = bands_in_nanometres(&j->in, j->bands, used);

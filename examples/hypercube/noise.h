@@ -6,7 +6,7 @@
 
 /* ---- the covariance of a dark cube -------------------------------------------------------------------------------- */
 
-/* Of the same bands, any size: what it holds beside its mean is noise. It is read in blocks. */
+/* Measures the noise as the covariance of a dark cube with the same bands and any size. The dark cube is read in blocks. */
 static void noise_of_dark(job *j, const char *name) {
     cube_file dark = cube_open(name, NULL);
     shs_cube cube = SHS_ZERO;
@@ -163,7 +163,7 @@ static shs_neighbours chosen_neighbours(const job *j) {
     return kind;
 }
 
-/* Marks the pixels of a line that are fitted to: those that are left in, without a missing band. */
+/* Marks the pixels of a line that the fit uses: selected pixels without a missing band. */
 static void mark_valid(job *j, int y, char *line, unsigned char *marks) {
     const cube_file *in = &j->in;
     int x, b;

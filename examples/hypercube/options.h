@@ -11,7 +11,7 @@ typedef struct settings {
         restarts, reflectance, gains, fit_step, id, exclude_zero, fit_only, verbose, residual, skip, count,
         sparsity;
     int smooth, derivative, keep_water;
-    int components_by, count_by; /* 1 + shs_counter: the number is counted; 0: it is given, or there is none */
+    int components_by, count_by; /* 1 + shs_counter: estimate the number by this method; 0: use the given number or none */
     double variance, threshold, tolerance, noise, snr, ridge, false_alarm, trim, band_snr;
     uint64_t seed;
     const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *route, *truth, *device,
@@ -146,7 +146,7 @@ static const struct {
 };
 enum { GROUPS = (int)(sizeof groups / sizeof *groups) };
 
-/* Only the function below fills this in; what works gets it as a constant. */
+/* The function below fills this struct. All other functions get a constant pointer. */
 static settings given;
 
 static const struct {
@@ -321,7 +321,7 @@ static void print_group_page(int group) {
         if (option_table[i].modes & groups[group].bit) print_option(&option_table[i].o);
 }
 
-/* Each mode with its names and the first words of its purpose. */
+/* Prints each mode with its names and the first words of its purpose. */
 static void print_modes(FILE *file) {
     int i, count, length;
     fprintf(file, "Usage: %s MODE NAMES [options]\n", program_name);

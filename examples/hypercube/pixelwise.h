@@ -1,11 +1,12 @@
-/* pixelwise.h - cubes whose pixels are functions of one pixel each: read in blocks, computed on all threads, written. */
+/* pixelwise.h - output cubes in which each pixel depends on one input pixel: read in blocks, computed on all threads,
+   written. */
 #ifndef HYPERCUBE_PIXELWISE
 #define HYPERCUBE_PIXELWISE
 
 #include "html.h"
 
-/* Computes the outputs of a pixel from its bands in use, in double. What has no value is NaN. room: as many values as the caller
-   of each_pixel asked for. */
+/* Computes the outputs of a pixel from its bands in use, in double. An output without a value is NaN. room: scratch, of the
+   size given to each_pixel. */
 typedef void (*pixel_fn)(const void *user, const double *bands, double *outputs, double *room);
 
 typedef struct pixel_block {

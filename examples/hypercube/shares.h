@@ -5,7 +5,7 @@
 #include "pixelwise.h"
 #include "targets.h"
 
-/* What a sink of abundances does; they come as doubles, those of a pixel together. */
+/* The state of a sink for abundances. It receives doubles, pixel after pixel. */
 typedef struct shares_way {
     job *j;
     const spectra *of;
@@ -98,7 +98,8 @@ static int write_misfits(const shares_way *w, int first, int lines, const double
 
 /* ---- the sink ----------------------------------------------------------------------------------------------------- */
 
-/* Writes abundances as the output has them. Scaled ones are divided by their sum: a pixel that holds nothing has no shares. */
+/* Writes abundances in the type of the output. Scaling divides the abundances of a pixel by their sum; a pixel with the sum 0
+   becomes missing. */
 static int write_shares(void *user, int first, int lines, const void *block) {
     const shares_way *w = (const shares_way *)user;
     const job *j = w->j;

@@ -14,7 +14,7 @@ typedef struct spectral_steps {
     int *order;          /* n: which band is the k-th by wavelength */
     double *wavelength;  /* n, ascending */
     int smooth;          /* bands, odd; 0: as they are */
-    double *response;    /* n x outputs: what a band of the other sensor takes of each band; NULL: no other sensor */
+    double *response;    /* n x outputs: weight of each band in a band of the other sensor; NULL: no other sensor */
     double *centre;      /* outputs: wavelengths of what comes out, ascending */
     double *width;       /* outputs: FWHM of the other sensor, or NULL */
     int continuum;       /* CONTINUUM_... */
@@ -23,7 +23,7 @@ typedef struct spectral_steps {
 
 /* ---- the steps of one spectrum ------------------------------------------------------------------------------------ */
 
-/* The mean of so many bands around each; fewer at the ends, as many on both sides. */
+/* Replaces each value by the mean of `width` bands around it. At the ends the window shrinks on both sides. */
 static void smooth_spectrum(int n, int width, const double *from, double *to) {
     int i, k;
     for (i = 0; i < n; i++) {
@@ -40,7 +40,7 @@ static void smooth_spectrum(int n, int width, const double *from, double *to) {
 static void hull_of(int n, const double *x, const double *y, double *hull, double *corner) {
     int count = 0, i, k = 0;
     for (i = 0; i < n; i++) {
-        while (count > 1) { /* the last corner lies on or below the line from the one before it to this point */
+        while (count > 1) { /* drop the last corner if it lies on or below the line from its predecessor to this point */
             int a = (int)corner[count - 2], b = (int)corner[count - 1];
             if ((y[b] - y[a]) * (x[i] - x[a]) > (y[i] - y[a]) * (x[b] - x[a])) break;
             count--;
@@ -218,7 +218,7 @@ static sensor sensor_of_table(const char *name) {
     return s;
 }
 
-/* The bands of the other sensor that lie within the spectra. of: whose wavelengths. */
+/* Selects the bands of the other sensor within the range of the spectra. of: the owner of the wavelengths, for messages. */
 static void resample_to(spectral_steps *s, const char *name, const char *of) {
     sensor to = has_extension(name, ".hdr") || has_extension(name, ".sli") ? sensor_of_cube(name) : sensor_of_table(name);
     int k;

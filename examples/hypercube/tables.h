@@ -1,4 +1,5 @@
-/* tables.h - spectra from a table or ENVI's library: which columns are spectra, which rows are bands, in which unit. */
+/* tables.h - reads spectra from a table or a library of ENVI: finds the columns of spectra, the rows of bands, the unit of
+   wavelengths. */
 #ifndef HYPERCUBE_TABLES
 #define HYPERCUBE_TABLES
 
@@ -39,7 +40,7 @@ static char separator_of(const char *line) {
     return ',';
 }
 
-/* The text of a cell, without its quotes; the caller frees it. *at moves to what ends the cell. */
+/* Returns the text of a cell without quotes. The caller frees the text. *at moves to what ends the cell. */
 static char *table_cell(const char **at, char separator) {
     const char *from = *at + strspn(*at, " "), *to;
     char ends[] = {separator, '\r', '\n', 0}, *cell, *out;
@@ -352,7 +353,7 @@ static const wave_unit *unit_in_heading(const char *at, int *foreign) {
     return unit;
 }
 
-/* Whether a heading says that its column holds wavelengths, and in which unit. */
+/* Returns non-zero if a heading names wavelengths. *unit: the unit in the heading. */
 static int names_wavelengths(const char *heading, const wave_unit **unit) {
     static const char *const anywhere[] = {"wavelength",          "wave length", "wave_length", "wavenumber",
                                            "wave number",         "wellenl",     "longueur d",  "longitud de onda",
@@ -457,7 +458,8 @@ static int reaches_bands(const job *j, const wave_unit *unit, const double *list
     return 1;
 }
 
-/* The unit in which numbers without one reach the bands: the cube's, or a usual one. NULL: they do in none. */
+/* Guesses the unit of wavelengths without a unit: the cube's unit or a usual unit in which the list covers the bands. NULL:
+   none does. */
 static const wave_unit *unit_that_reaches(const job *j, const double *list, int count) {
     const wave_unit *tried[3];
     int i;
@@ -480,7 +482,8 @@ static int is_cubes_list(const job *j, const double *list, int count) {
     return 1;
 }
 
-/* Whether a column under no telling heading holds wavelengths: those of the cube, or such as reach all of its bands. */
+/* Returns non-zero if the numbers of a column look like wavelengths: equal to the cube's, or covering all bands of the cube.
+   */
 static int looks_like_wavelengths(const job *j, const table *t, int column, int *exactly) {
     double *list;
     int found;
@@ -664,7 +667,7 @@ static row_runs order_rows(table *t, const double *list) {
     return o;
 }
 
-/* Of all rows the only one of this wavelength; -1: there is none, or there are several. */
+/* Returns the only row with this wavelength; -1: no row or several rows. */
 static int only_row_of(const row_runs *rows, double wanted) {
     const int count = rows->first[rows->runs.count];
     int i, row = -1;
@@ -736,7 +739,7 @@ static void place_between(const job *j, table *t, const double *list, row_place 
     free(all);
 }
 
-/* Rows that have the wavelengths of the bands, of all or of those in use, in their order. */
+/* Finds rows with the wavelengths of all bands, or of the bands in use, in the same order. */
 static int place_same(const job *j, const table *t, const double *list, row_place *places) {
     const cube_file *in = &j->in;
     int used = j->cube.band_count, *found = ALLOCATE(int, in->bands), i, same = 0;
@@ -771,7 +774,7 @@ static void place_by_wavelength(const job *j, table *t, row_place *places) {
     free(list);
 }
 
-/* One row for each band of the cube, or for each one in use. */
+/* Assigns row i to band i: of all bands, or of the bands in use. */
 static void place_by_row(const job *j, const table *t, row_place *places) {
     int used = j->cube.band_count, every = t->rows == j->in.bands, i;
     if (!every && t->rows != used)
@@ -813,7 +816,7 @@ static double most_of_spectra(const job *j, const spectra *s) {
     return most;
 }
 
-/* The header of the library states its factor, so what it holds is reflectance after a division. */
+/* The header of the library states a scale factor. Divided by the factor, the values are reflectance. */
 static void scale_stated(const job *j, const table *t, spectra *s, const double *gain, const double *bias) {
     double most = most_of_spectra(j, s);
     if (t->factor >= 100 && most > 0 && most <= most_reflectance)

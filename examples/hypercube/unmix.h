@@ -98,8 +98,8 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* How much of atom j a pixel holds that is all of it: a hundredth of the pixels hold more, or, where so many do not hold it,
-   the one that holds most. */
+/* Estimates the coefficient of atom j in a pure pixel: 1 % of the pixels have a larger coefficient. If fewer pixels hold the
+   atom, the largest coefficient. */
 static double whole_of(const shs_codes *codes, int j, double *room) {
     size_t i;
     int k;
@@ -221,7 +221,7 @@ static double match_published(const job *j, const spectra *of, const spectra *pu
     return sum / n;
 }
 
-/* The RMSE of the abundances, as shares of their sum, to those that are known. */
+/* Returns the RMSE between the abundances, divided by their sum, and known abundances. */
 static double abundance_error(const job *j, cube_file *known, const int *match) {
     cube_file map = cube_open(j->out.header_name, j->out.data_name);
     size_t width;
@@ -337,7 +337,7 @@ static void html_endmembers(job *j, const spectra *s) {
 
 /* ---- endmembers and unmix ----------------------------------------------------------------------------------------- */
 
-/* A column for each spectrum and a row for each band in use, such as spectra_from_table reads. */
+/* Writes a column for each spectrum and a row for each band in use. spectra_from_table reads this table. */
 static void write_spectra(const job *j, const spectra *s, const char *name) {
     FILE *file = open_for_writing(name);
     int b, k, n = j->cube.band_count;

@@ -161,7 +161,7 @@ static double *bands_in_nanometres(const cube_file *f, const int *bands, int cou
     return list;
 }
 
-/* What a column of wavelengths is called: those in nanometres need no unit, as who reads them tries nanometres. */
+/* Returns the heading of a column of wavelengths. Nanometres need no unit, because readers try nanometres first. */
 static char *wavelength_heading(const cube_file *f) {
     char *begun, *heading;
     if (!f->wavelength || !*f->units || strpbrk(f->units, ",;\"()") || unit_of(f) == &wave_units[UNIT_NM])
@@ -190,10 +190,10 @@ static double mean_step(const double *list, int count) {
     return 0;
 }
 
-/* Whether two wavelengths differ by the digits that they were written in and no more; step: between neighbours. */
+/* Returns non-zero if two wavelengths are equal up to the digits in a text file. step: the distance of neighbours. */
 static int same_wavelength(double a, double b, double step) { return fabs(a - b) <= 2e-6 * fabs(a) + 0.01 * step; }
 
-/* Finds each wanted wavelength in a list that has them in the same order, with others between them or without. Lists of the
+/* Finds each wanted wavelength in a list with the same order. The list may hold other wavelengths in between. Lists of the
    same length are compared entry by entry, so that detectors whose wavelengths overlap stay apart. Returns 0 where one is not
    there. */
 static int find_in_order(const double *wanted, int count, const double *list, int length, int *place) {

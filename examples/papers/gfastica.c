@@ -79,7 +79,7 @@ static void whitening_once(void *argument) {
     check(shs_cube_map(a->ctx, &a->cube, &map, SHS_PRECISION_AUTO, &a->white_sink), "whitening");
 }
 
-/* The paper's own: y^3, one component after the other, plain steps, all iterations. */
+/* The options of the paper: y^3, deflation, plain steps, all iterations. */
 static shs_ica_options paper_options(int iterations) {
     shs_ica_options o = SHS_ZERO;
     o.components = COMPONENTS;

@@ -100,7 +100,7 @@ static void textbook_once(void *argument) {
     check(shs_syrk_naive(SHS_UPLO_LOWER, SHS_TRANS_NO, w->rows, w->k, 1, w->A, w->rows, 0, w->C, w->rows), "SYRK");
 }
 
-/* The ways in which the device makes its sums, as options of an engine of its own each. */
+/* The device kernels for covariances; each way gets an engine with other options. */
 enum { WAYS = 3 };
 static const char *const way_names[WAYS] = {"tiles", "split", "units"};
 static const char *const way_words[WAYS] = {"tiles in registers", "square split", "double matrix units"};
@@ -342,7 +342,7 @@ static void close_analysis(analysis *a) {
     shs_pca_free(NULL, &a->pca);
 }
 
-/* By itself, as i.pca takes it: a product with ones over n. */
+/* Computes the mean by itself, as i.pca does: a product with ones, divided by n. */
 static void mean_once(void *argument) {
     analysis *a = (analysis *)argument;
     int m = (int)(a->cube.lines * a->cube.samples);
@@ -401,7 +401,7 @@ static double stage_operations(stage k) {
 static double stage_seconds[STAGES][3];
 static double transfer_seconds[STAGES] = {NOT_RUN, NOT_RUN, NOT_RUN, NOT_RUN, NOT_RUN, NOT_RUN}; /* of the device's */
 
-/* What the device's own clock gives its transfers in one run of a stage. */
+/* Returns the time of the transfers in one run of a stage, by the clock of the device. */
 static double transfers(work_fn work, analysis *a) {
     double sum = NOT_RUN;
 #ifdef EXAMPLE_OPENCL

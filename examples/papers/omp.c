@@ -250,7 +250,7 @@ static const struct {
                       {SHS_CL_CODER_AUTO, "auto", "the library's choice"}};
 enum { DEVICE_KERNELS = (int)(sizeof device_kernels / sizeof *device_kernels) };
 
-/* Rows of one kernel, which is that of example_device; whether it fits. */
+/* Writes the rows of one kernel, the kernel of example_device. Returns non-zero if the kernel fits. */
 static int kernel_rows(coding *c, const char *name, int at) {
     static const int quick[] = {1, 4, 16, 32}, usual[] = {1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 28, 32};
     int count = sized(4, 13, MOST_S), k, fits = 0;

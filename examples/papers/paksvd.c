@@ -493,7 +493,7 @@ static double twin_ms(int n, int s, size_t m, const shs_real *Y) {
 
 static size_t speedup_signals(void) { return (size_t)sized(4096, 65536, 65536); }
 static size_t twin_signals(void) { return (size_t)sized(512, 1024, 8192); }
-enum { TWIN_N = 128 }; /* it forms what the other atoms leave anew for each atom: n^2 p m operations */
+enum { TWIN_N = 128 }; /* the twin computes the residual again for each atom: n^2 p m operations */
 
 static double ratio(double a, double b) { return a > 0 && b > 0 ? a / b : NOT_RUN; }
 

@@ -79,8 +79,8 @@ static inline double sorted_middle(double *values, int count) {
 
 typedef void (*work_fn)(void *argument);
 
-/* The median of some runs after one that warms up, fewer where each takes long; of a serial baseline that takes
-   very long the first alone. */
+/* The median of some runs after a run that warms up. A long run is repeated less often, and a very long serial baseline runs
+   once. */
 static inline double median_seconds(work_fn work, void *argument) {
     double seconds[9], start = wall_clock(), spent;
     int count = 0, most = sized(3, 5, 9);
@@ -124,7 +124,8 @@ static inline shs_cl *device_with(shs_cl_coder coder) {
     return device;
 }
 
-/* Whether --device means this one: any, a GPU, a number of the list that `devices` prints, or a part of its name. */
+/* Returns non-zero if --device names this device: any, a GPU, a number in the list that `devices` prints, or a part of the
+   name. */
 static inline int device_wanted(const char *wanted, int index, const shs_cl_device *d) {
     return !strcmp(wanted, "any") || (strcmp(wanted, "auto") && device_matches(wanted, index, d));
 }
@@ -283,7 +284,7 @@ static inline void rows_begin(const char *curve) {
 
 static inline void rows_end(void) { close_written(item_rows, out_name(rows_name, ".csv")); }
 
-/* A field of text: no comma and no quote, so that any program splits the line at its commas. */
+/* Writes a field of text without commas and quotes, so that any program can split the line at commas. */
 static inline void put_field(const char *text) {
     for (; text && *text; text++) fputc(*text == ',' ? ';' : *text == '"' || *text == '\n' ? ' ' : *text, item_rows);
 }
@@ -295,7 +296,7 @@ static inline void put_number(double value) {
 
 #define NOT_RUN (-1.0) /* an empty cell: the note says why */
 
-/* One row; paper is copied as it is written there, NULL or "" where our copy has lost it. */
+/* Writes one row. paper: the figure as printed in the paper; NULL or "" if our copy has lost it. */
 static inline void row(const char *setting, const char *paper, double one, double all, double device, const char *note) {
     const char *why = device < 0 && !run.has_device ? text_of("no device: %s", run.no_device) : "";
     put_field(setting);
@@ -319,7 +320,7 @@ static inline void curve(const char *of, int column, const char *label) {
     put_line("curve", "%s%s%s.csv %d %s", item_name, of ? "_" : "", of ? of : "", column, label);
 }
 
-/* A sentence about the paper as a whole: what was substituted for what. */
+/* Writes a sentence about the paper as a whole: a substitution of data or hardware. */
 PAPERS_FORMAT(1) static inline void substituted(const char *format, ...) {
     static int begun = 0;
     FILE *file = fopen(out_name(run.paper, ".substituted"), begun ? "a" : "w");
@@ -416,7 +417,7 @@ static inline void papers_end(void) {
 
 /* ---- pictures and signals ----------------------------------------------------------------------------------------- */
 
-/* Where data/ is not there: a picture of soft edges and textures. */
+/* The picture for hosts without the folder data/: soft edges and textures. */
 static inline picture synthetic_picture(int size) {
     picture a = picture_create(size, size, 1);
     shs_random r;

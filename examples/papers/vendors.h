@@ -1,5 +1,5 @@
 /* vendors.h - a matrix product in the libraries that people take for one, to hold beside ours: OpenBLAS on the CPU, CLBlast and
-   cuBLAS on the device. They are opened at run time where they are installed; nothing here needs them to be built. */
+   cuBLAS on the device. The libraries are opened at run time if they are installed. Building needs none of them. */
 #ifndef VENDORS_H
 #define VENDORS_H
 #include "papers.h"
@@ -106,8 +106,8 @@ static inline const char *openblas_kernels(void) {
 
 /* ---- products on the device ------------------------------------------------------------------------------------------ */
 
-/* Seconds of a product whose matrices lie on the device, and what came of it. Ten calls are timed at once: a launch alone takes
-   longer than a small product, and both libraries let launches overlap. */
+/* Times a product of matrices on the device and checks the result. Ten calls are timed at once: a launch alone takes longer
+   than a small product, and both libraries let launches overlap. */
 enum { VENDOR_CALLS = 10 };
 typedef int (*vendor_call)(void *self, const product *w); /* 0: it was refused */
 
@@ -125,7 +125,7 @@ static inline double vendor_seconds(vendor_call call, int (*wait)(void *), void 
     return sorted_middle(seconds, count);
 }
 
-/* Whether C is ours, which is computed here, but for roundings: a peer that is fast and wrong is none. */
+/* Returns non-zero if C equals our product up to rounding. A wrong peer gets no time. */
 static inline int vendor_is_right(const product *w, const shs_real *C) {
     size_t count = (size_t)w->rows * (size_t)w->columns, i;
     product ours = *w;
@@ -174,7 +174,7 @@ static struct {
     cl_mem matrix[3];
 } clblast;
 
-/* The engine's device, by the names of its platform and its own. */
+/* Finds the engine's device by the names of platform and device. */
 static inline cl_device_id clblast_device(void) {
     cl_platform_id platforms[16];
     cl_device_id devices[16];
@@ -290,7 +290,7 @@ static struct {
     void *handle, *matrix[3];
 } cublas;
 
-/* Where the engine's device is one of NVIDIA's; the first of them is taken. */
+/* Opens cuBLAS if the engine's device is an NVIDIA device, and takes the first NVIDIA device. */
 static inline int open_cublas(void) {
     static const char *const runtimes[] = {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0", "libcudart.so", NULL};
     static const char *const names[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so", NULL};

@@ -2,8 +2,8 @@
    patch is coded atom by atom, a cube is analysed. The methods are those of denoise.c, inpaint.c and hypercube, and so are the
    results.
 
-   Every call has all it needs in its arguments and leaves its results in one of a few arrays, of which the worker asks where
-   they are. Whatever goes wrong ends the call by fail(), whose sentence the page shows. */
+   A call gets its data as arguments and leaves its results in one of a few arrays. The worker asks for the addresses of the
+   arrays. Whatever goes wrong ends the call by fail(), whose sentence the page shows. */
 #define EXAMPLE_NO_OPENCL
 #include "../example.h"
 #define SPARSEHS_IMPLEMENTATION
@@ -35,7 +35,7 @@ static void tell(const char *phase, double step, double steps, double error, con
 
 enum array { PICTURE, DAMAGED, REPAIRED, ATOMS, STEPS, CUBE, BANDS, COMPONENTS, VALUES, ARRAYS };
 
-/* Of shs_real, but for the cube's bytes; sizes that go with them. */
+/* The arrays, of shs_real except for the bytes of the cube, and their sizes. */
 static struct {
     void *at;
     size_t bytes;
@@ -167,7 +167,7 @@ EMSCRIPTEN_KEEPALIVE int begin_threads(int wanted) {
     return threads;
 }
 
-/* Tells the page of progress; report gets what the method says of it. */
+/* Makes a context that reports progress to the page. report: the report of the method. */
 static shs_context context_of(shs_ksvd_report *report) {
     shs_context ctx = SHS_ZERO;
     ctx.progress_fn = tell_progress;
@@ -180,7 +180,7 @@ static shs_context context_of(shs_ksvd_report *report) {
 
 /* ---- a picture --------------------------------------------------------------------------------------------------- */
 
-/* The one that denoise draws, in whole grey values as a file has them. */
+/* Draws the picture of denoise, rounded to whole grey values. */
 EMSCRIPTEN_KEEPALIVE void draw_picture(void) {
     picture a = drawn_picture();
     size_t i;
@@ -197,7 +197,8 @@ EMSCRIPTEN_KEEPALIVE void spoil_picture(int width, int height, double sigma, dou
     keep_picture(DAMAGED, &noisy);
 }
 
-/* Learns from what there is, and repairs it: by inpaint's method where pixels are missing, else by that of denoise. */
+/* Learns atoms from the damaged picture and repairs it: by the method of inpaint if pixels are missing, otherwise by the
+   method of denoise. */
 EMSCRIPTEN_KEEPALIVE void repair_picture(int width, int height, double sigma, int atoms, int iterations, double seed) {
     picture damaged = picture_of(DAMAGED, width, height), out = picture_create(width, height, 1);
     shs_ksvd_report report = SHS_ZERO;

@@ -133,7 +133,7 @@ static void learn(const shs_context *ctx, const settings *s, int p, int n, size_
     shs_random random;
     size_t i, j, taken = 0;
     shs_random_seed(&random, s->seed);
-    for (i = 0; i < m && taken < count; i++) /* each set of `count` of them is as likely as any other */
+    for (i = 0; i < m && taken < count; i++) /* every set of `count` signals is equally likely */
         if ((double)shs_random_uniform(&random) * (double)(m - i) < (double)(count - taken))
             memcpy(some + taken++ * columns, Y + i * columns, columns * sizeof *Y);
     learning.iterations = s->iterations;
@@ -155,8 +155,8 @@ static void learn(const shs_context *ctx, const settings *s, int p, int n, size_
     }
 }
 
-/* Pairs of a block: the coefficients x, in units of `step`, become integers. Each is then chosen anew given the others, until
-   none changes: rounding one by one to the nearest is worse where atoms are alike. */
+/* Pairs of a block: the coefficients x, in units of `step`, become integers. Then each integer is chosen again for the given
+   others, until none changes. Rounding each coefficient to the nearest integer is worse for similar atoms. */
 static void round_block(int p, int used, const int *chosen_atoms, const shs_real *x, const shs_real *y,
                         const unsigned char *atoms, const double *norms, double step, unsigned char *pairs) {
     double rest[4 * 8 * 8];

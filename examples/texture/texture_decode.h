@@ -53,7 +53,8 @@ static inline size_t texture_level(const texture_set *t, int texture, int level,
     }
 }
 
-/* Looks at all bytes once. NULL: they are right, and *t may be used as long as they stay; else what is wrong, in words. */
+/* Checks all bytes. Returns NULL if they are valid; *t may then be used while the bytes stay in place. Otherwise returns the
+   error in words. */
 static inline const char *texture_open(const unsigned char *bytes, size_t size, texture_set *t) {
     size_t at, i;
     int k, width, height;
@@ -113,7 +114,7 @@ static inline void texture_block(const texture_set *t, size_t number, unsigned c
         for (i = 0; i < t->size; i++) sums[i] += coef * texture_signed(atom[i]);
     }
     for (i = 0; i < t->size; i++) {
-        /* 2^32 is added before the shift and 2^16 subtracted after it, so that nothing below 0 is shifted. */
+        /* Adds 2^32 before the shift and subtracts 2^16 after the shift, because a negative number must not be shifted. */
         const int32_t v = (int32_t)(((int64_t)sums[i] * t->scale + 32768 + ((int64_t)1 << 32)) >> 16) - 65536 + code[i / area];
         values[i] = (unsigned char)(v < 0 ? 0 : v > 255 ? 255 : v);
     }
