@@ -21,7 +21,7 @@
        5  symmetric eigenproblem           >>eigen eigen_products eigen_scratch eigen_in_out tridiagonal ql divide bisection
                                              eigen_back eigen_driver eigen_naive
        6  sparse coding (Batch-OMP)        >>omp codes pursuit simultaneous nonnegative omp_group omp_direct coder
-                                             forms
+                                             forms subspace
                                              methods omp_public omp_engine omp_one omp_naive lasso
        7  learning (AK-SVD, PAK-SVD)       >>learn learn_naive rules learn_session learn_stages learn_driver learn_ipr
                                              learn_iterations learn_start learn_public online_naive online
@@ -221,6 +221,7 @@ typedef double shs_wide;
 #define shs_omp_naive SHS__LINK(omp_naive)
 #define shs_somp_naive SHS__LINK(somp_naive)
 #define shs_nnomp_naive SHS__LINK(nnomp_naive)
+#define shs_subspace_naive SHS__LINK(subspace_naive)
 #define shs_lasso SHS__LINK(lasso)
 #define shs_lasso_gram SHS__LINK(lasso_gram)
 #define shs_lasso_workspace SHS__LINK(lasso_workspace)
@@ -776,9 +777,21 @@ typedef enum shs_selection {
 } shs_selection;
 
 /* What codes the signals. X(name, the options and calls that the method takes beside sparsity and tolerance: all, or SHS__TAKES_...
-   added up). Others answer SHS_BAD_OPTIONS. */
+   added up). Others answer SHS_BAD_OPTIONS.
+
+   Subspace pursuit (Dai, Milenkovic 2009, algorithm 1) may drop an atom that it has chosen. With s = sparsity, T = {} and r = y:
+
+       T' = T and the s atoms of the largest |d_j'r|,     x' = argmin ||y - D_T' x||,
+       T  = the s atoms of T' of the largest |x'_j|,      x  = argmin ||y - D_T x||,     r = y - D_T x
+
+   until ||r|| does not fall, which undoes the last round, or is within the tolerance. T' has at most min(2s, p, n) atoms; from
+   s = min(p, n) on there is one round. Left out are atoms that depend on others of T' (d^2 <= 1e-5 G_jj; 1e-12), and what may be
+   rounding: |d_j'r| or |x'_j| G_jj <= 16 eps max |d_j'y|. The largest |x'_j| comes first; of equal values the first atom counts.
+   It takes sparsity and tolerance, both of each signal too, by shs_omp_ex and shs_patches_approximate alone. No engine does it
+   (SHS_UNSUPPORTED). A Gram matrix is checked, but not used. A thread has 2 s^2 + 5 s shs_wide for each of up to 64 signals. */
 #define SHS_METHOD_LIST(X)                                                                                             \
-    X(OMP, SHS__TAKES_ALL) /* matching pursuit, one atom after another, by the rule `selection` */
+    X(OMP, SHS__TAKES_ALL) /* matching pursuit, one atom after another, by the rule `selection` */                     \
+    X(SUBSPACE, 0)         /* subspace pursuit */
 typedef enum shs_method {
 #define SHS__ENUM(name, takes) SHS_METHOD_##name,
     SHS_METHOD_LIST(SHS__ENUM)
@@ -909,6 +922,9 @@ SHS_API int shs_somp_naive(int p, int n, const shs_real *D, ptrdiff_t m, const s
 /* One signal with nonnegative coefficients: they are solved for one after another, in sweeps, until none changes. */
 SHS_API int shs_nnomp_naive(int p, int n, const shs_real *D, const shs_real *y, int s, shs_wide tolerance, int *atoms,
                             shs_wide *x, shs_wide *r);
+/* One signal by subspace pursuit. atoms (ascending) and x hold t = min(2s, p, n) values; scratch: 3 n + p t. */
+SHS_API int shs_subspace_naive(int p, int n, const shs_real *D, const shs_real *y, int s, shs_wide tolerance, int *atoms,
+                               shs_wide *x, shs_wide *r, shs_wide *scratch);
 
 /* The lasso: for each signal y the x of
 
@@ -10370,6 +10386,187 @@ static const shs__method shs__method_OMP = {{shs__omp_layout_gram, shs__omp_code
                                             {shs__omp_layout_direct, shs__omp_code_direct},
                                             {shs__omp_layout_team, shs__omp_code_team},
                                             0};
+
+/* ---- subspace pursuit -------------------------------------------------------------------------------- >>subspace */
+
+/* Marks the s largest of n values that are above the floor. */
+SHS__PRIVATE void shs__subspace_mark_naive(int n, const shs_wide *values, int s, shs_wide floor, shs_wide *marks) {
+    for (; s > 0; s--) {
+        int j, largest = -1;
+        for (j = 0; j < n; j++)
+            if (!(marks[j] > 0) && values[j] > (largest < 0 ? floor : values[largest])) largest = j;
+        if (largest < 0) return;
+        marks[largest] = 1;
+    }
+}
+
+/* Least squares on the marked atoms. q_k: d_k less its part along those before it; from the last back, x_k = q_k'r / q_k'd_k. */
+SHS__PRIVATE int shs__subspace_fit_naive(int p, int n, const shs_real *D, const shs_real *y, const shs_wide *marks, int *atoms,
+                                         shs_wide *x, shs_wide *r, shs_wide *Q) {
+    ptrdiff_t i, k, q, count = 0;
+    for (k = 0; k < n; k++)
+        if (marks[k] > 0) atoms[count++] = (int)k;
+    for (k = 0; k < count; k++) {
+        shs_wide whole = 0, left = 0, *u = Q + k * p;
+        for (i = 0; i < p; i++) u[i] = (shs_wide)D[i + (ptrdiff_t)atoms[k] * p];
+        for (i = 0; i < p; i++) whole += u[i] * u[i];
+        for (q = 0; q < k; q++) {
+            shs_wide along = 0;
+            for (i = 0; i < p; i++) along += Q[i + q * p] * u[i];
+            for (i = 0; i < p; i++) u[i] -= along * Q[i + q * p];
+        }
+        for (i = 0; i < p; i++) left += u[i] * u[i];
+        for (i = 0; i < p; i++) u[i] = left > (shs_wide)SHS__OMP_GUARD * whole ? u[i] / SHS__WSQRT(left) : 0;
+    }
+    for (i = 0; i < p; i++) r[i] = (shs_wide)y[i];
+    for (k = count - 1; k >= 0; k--) {
+        const shs_real *d = D + (ptrdiff_t)atoms[k] * p;
+        shs_wide along = 0, length = 0;
+        for (i = 0; i < p; i++) along += Q[i + k * p] * r[i];
+        for (i = 0; i < p; i++) length += Q[i + k * p] * (shs_wide)d[i];
+        x[k] = length > 0 ? along / length : 0;
+        for (i = 0; i < p; i++) r[i] -= x[k] * (shs_wide)d[i];
+    }
+    return (int)count;
+}
+
+SHS__PUBLIC int shs_subspace_naive(int p, int n, const shs_real *D, const shs_real *y, int s, shs_wide tolerance, int *atoms,
+                                   shs_wide *x, shs_wide *r, shs_wide *scratch) {
+    shs_wide *T = scratch, *next = T + n, *values = next + n, *Q = values + n, before = 0, floor = 0;
+    ptrdiff_t i, j;
+    int count, k, round;
+    for (j = 0; j < n; j++) next[j] = 0;
+    for (round = 0;; round++) {
+        shs_wide error2 = 0;
+        count = shs__subspace_fit_naive(p, n, D, y, next, atoms, x, r, Q);
+        for (i = 0; i < p; i++) error2 += r[i] * r[i];
+        if (round > 0 && !(error2 < before)) break;
+        for (j = 0; j < n; j++) T[j] = next[j];
+        if (tolerance > 0 && error2 <= tolerance * tolerance) break;
+        before = error2;
+        for (j = 0; j < n; j++) {
+            shs_wide alpha = 0;
+            for (i = 0; i < p; i++) alpha += (shs_wide)D[i + j * p] * r[i];
+            values[j] = shs__wabs(alpha);
+            if (round == 0 && values[j] * 16 * (shs_wide)SHS__EPS > floor) floor = values[j] * 16 * (shs_wide)SHS__EPS;
+        }
+        shs__subspace_mark_naive(n, values, shs__imin(s, shs__imin(p, n) - count), floor, next); /* T' */
+        count = shs__subspace_fit_naive(p, n, D, y, next, atoms, x, r, Q);
+        for (j = 0; j < n; j++) values[j] = next[j] = 0;
+        for (k = 0; k < count; k++) {
+            shs_wide gjj = 0;
+            for (i = 0; i < p; i++) gjj += (shs_wide)D[i + (ptrdiff_t)atoms[k] * p] * (shs_wide)D[i + (ptrdiff_t)atoms[k] * p];
+            if (shs__wabs(x[k]) * gjj > floor) values[atoms[k]] = shs__wabs(x[k]);
+        }
+        shs__subspace_mark_naive(n, values, s, 0, next); /* T */
+    }
+    return shs__subspace_fit_naive(p, n, D, y, T, atoms, x, r, Q);
+}
+
+/* The atoms of a signal, T' or T. */
+typedef struct shs__subspace {
+    int count, *atoms;
+    shs_wide *L, *x, *z; /* the Cholesky factor of D_T'D_T, a triangle by rows; coefficients; a right-hand side */
+} shs__subspace;
+
+/* Appends atom j, unless it depends on those before it. */
+SHS__PRIVATE void shs__subspace_append(const shs__omp_signal *w, shs__subspace *t, int j) {
+    const shs__omp_dictionary *d = w->over;
+    shs_wide *row = t->L + shs__omp_triangle(t->count), whole, left;
+    int i;
+    for (i = 0; i < d->p; i++) w->exact[i] = (shs_wide)*SHS__AT(d->D, d->ldd, i, j);
+    for (i = 0; i < t->count; i++)
+        row[i] = shs__kernels_vector()->dot_wide(d->p, SHS__AT(d->D, d->ldd, 0, t->atoms[i]), w->exact);
+    row[t->count] = whole = shs__kernels_vector()->dot_wide(d->p, SHS__AT(d->D, d->ldd, 0, j), w->exact);
+    left = shs__small_row(t->count, t->L, row);
+    if (!(left > (shs_wide)SHS__OMP_GUARD * whole)) return;
+    row[t->count] = SHS__WSQRT(left);
+    t->atoms[t->count++] = j;
+}
+
+/* Appends the atoms of the largest |alpha| above the floor, `most` at most, and takes them out of alpha. */
+SHS__PRIVATE void shs__subspace_append_largest(const shs__omp_signal *w, shs__subspace *t, int most, shs_real floor) {
+    for (; most > 0; most--) {
+        const int j = shs__kernels_pursuit()->strongest(w->over->n, w->alpha);
+        if (!(shs__abs(w->alpha[j]) > floor)) return;
+        w->alpha[j] = 0;
+        shs__subspace_append(w, t, j);
+    }
+}
+
+/* The coefficients of the least squares, and r in w->exact. A second pass takes away what rounding has left of the first. */
+SHS__PRIVATE void shs__subspace_solve(const shs__omp_signal *w, shs__subspace *t, int passes) {
+    const shs__omp_dictionary *d = w->over;
+    int i, k;
+    for (i = 0; i < d->p; i++) w->exact[i] = (shs_wide)w->y[i];
+    for (k = 0; k < t->count; k++) t->x[k] = 0;
+    for (; passes > 0; passes--) {
+        for (k = 0; k < t->count; k++)
+            t->z[k] = shs__kernels_vector()->dot_wide(d->p, SHS__AT(d->D, d->ldd, 0, t->atoms[k]), w->exact);
+        shs__small_solve(t->count, t->L, t->z);
+        for (k = 0; k < t->count; k++) {
+            t->x[k] += t->z[k];
+            shs__la_axpy_wide(d->p, -t->z[k], SHS__AT(d->D, d->ldd, 0, t->atoms[k]), w->exact);
+        }
+    }
+}
+
+/* One round, given alpha = D'r. Each lowers ||r||, so that they come to an end. */
+SHS__PRIVATE int shs__subspace_step(const shs__omp_group *g, shs__omp_signal *w) {
+    shs__subspace *t = (shs__subspace *)g->own + (w - g->members);
+    const shs_wide *row = t->L;
+    const int before = w->chosen;
+    shs_wide residual2;
+    size_t i;
+    int k;
+    if (before == 0) w->floor = 16 * SHS__EPS * shs__abs(w->alpha[shs__kernels_pursuit()->strongest(w->over->n, w->alpha)]);
+    t->count = before; /* T and its factor, from the round before */
+    for (k = 0; k < before; k++) w->alpha[t->atoms[k]] = 0;
+    shs__subspace_append_largest(w, t, shs__imin(w->limit, shs__imin(w->over->p, w->over->n) - before), w->floor);
+    shs__subspace_solve(w, t, 1);
+    memset(w->alpha, 0, (size_t)w->over->n * sizeof *w->alpha); /* alpha holds x' now */
+    for (k = 0; k < t->count; k++) {
+        const shs_wide gjj = shs__la_dot_wide(k + 1, row, row);
+        if (shs__wabs(t->x[k]) * gjj > (shs_wide)w->floor) w->alpha[t->atoms[k]] = (shs_real)t->x[k];
+        row += k + 1;
+    }
+    t->count = 0;
+    shs__subspace_append_largest(w, t, w->limit, 0);
+    shs__subspace_solve(w, t, 2);
+    residual2 = shs__la_dot_wide(w->over->p, w->exact, w->exact);
+    if (!(residual2 < w->residual2)) return 0; /* or it is not a number */
+    w->residual2 = residual2;
+    w->chosen = t->count;
+    w->stable = 0;
+    for (k = 0; k < t->count; k++) {
+        w->atoms[k] = t->atoms[k];
+        w->x[k] = (shs_real)t->x[k];
+        w->t[k] = 0; /* nothing is left to add to x */
+    }
+    for (i = 0; i < shs__omp_triangle(t->count); i++) w->L[i] = (shs_real)t->L[i];
+    for (k = 0; k < w->over->p; k++) w->r[k] = (shs_real)w->exact[k];
+    if (shs__omp_decide(w)) shs__omp_confirm(w);
+    w->residual2 = residual2; /* the next round must be below it: that of the stored coefficients, in base2, may be above */
+    return !w->reached;
+}
+
+SHS__PRIVATE void shs__subspace_layout(shs__layout *l, const shs__coder *c, shs__omp_group *g) {
+    static const shs__direct_words words = {shs__subspace_step, shs__omp_finish};
+    const int most = (int)shs__zmin(2 * (size_t)c->stride, (size_t)shs__imin(c->over.p, c->over.n));
+    size_t i;
+    shs__omp_layout_direct(l, c, g);
+    g->words = &words;
+    g->own = SHS__CARVE(l, shs__subspace, c->group);
+    for (i = 0; i < c->group; i++) {
+        shs__subspace counted, *t = g->own ? (shs__subspace *)g->own + i : &counted;
+        t->atoms = SHS__CARVE(l, int, (size_t)most);
+        t->L = SHS__CARVE(l, shs_wide, shs__omp_triangle(most) + 2 * (size_t)most);
+        t->x = t->L ? t->L + shs__omp_triangle(most) : NULL;
+        t->z = t->L ? t->x + most : NULL;
+    }
+}
+
+static const shs__method shs__method_SUBSPACE = {{NULL, NULL}, {shs__subspace_layout, shs__omp_code_direct}, {NULL, NULL}, 1};
 
 /* ---- the methods, and how a chunk is coded ------------------------------------------------------------- >>methods */
 

@@ -91,6 +91,9 @@ def test_options_of_coding():
     assert np.all(sparsehs.omp(D, Y, 3, nonnegative=True).coefs >= 0)
     best = [np.linalg.norm(Y - sparsehs.omp(D, Y, 3, selection=rule).decode(D)) for rule in ("omp", "OLS")]
     assert best[1] <= best[0] * 1.05
+    subspace = sparsehs.omp(D, Y, 3, method="subspace", errors=True)
+    assert np.all(subspace.used <= 3) and np.linalg.norm(Y - subspace.decode(D)) <= best[0] * 1.1
+    assert np.isclose(np.sum(subspace.errors2), np.linalg.norm(Y - subspace.decode(D)) ** 2, rtol=1e-3)
     there = np.random.default_rng(0).random(Y.shape) > 0.2
     holes = np.where(there, Y, np.nan)
     by_mask, by_nan = sparsehs.omp(D, Y, 3, mask=there), sparsehs.omp(D, holes, 3, skip_nan=True)
@@ -408,6 +411,8 @@ def test_errors_say_what_the_library_says():
                         (lambda: sparsehs.omp(D, Y, 3, sparsty=2), TypeError),
                         (lambda: sparsehs.omp(D, Y, 3, coefs=Y), TypeError),
                         (lambda: sparsehs.omp(D, Y, 3, selection="best"), ValueError),
+                        (lambda: sparsehs.omp(D, Y, 3, method="best"), ValueError),
+                        (lambda: sparsehs.omp(D, Y, 3, method="subspace", nonnegative=True), ValueError),
                         (lambda: sparsehs.omp(D, Y, 3, nonnegative="yes"), TypeError),
                         (lambda: sparsehs.omp(D, Y, 3, mask=Y[1:] > 0), ValueError),
                         (lambda: sparsehs.omp(D, Y, 3, weights=-np.ones_like(Y)), ValueError),

@@ -40,7 +40,8 @@
 #define CODING                                                                                                                 \
     int sparsity, double tolerance, int selection, int nonnegative, const unsigned char *mask, int ldm,                        \
         const shs_real *weights, int ldw, int skip_nan, const int *sparsity_each, const shs_real *tolerance_each,              \
-        int gram_mode, size_t signals_per_group, const shs_real *gram, int ldg, const size_t *groups, size_t group_count
+        int gram_mode, size_t signals_per_group, const shs_real *gram, int ldg, const size_t *groups, size_t group_count,      \
+        int method
 #define CODES int stride, int *used, int *atoms, shs_real *coefs
 #define IMAGE const void *pixels, int type, int width, int height, int channels, size_t row_stride
 #define PATCHES                                                                                                                \
@@ -114,6 +115,9 @@ static const struct {
 } values[] = {
 #define ROW(name, distances) {"selection=" #name, SHS_SELECT_##name},
     SHS_SELECTION_LIST(ROW)
+#undef ROW
+#define ROW(name, takes) {"method=" #name, SHS_METHOD_##name},
+    SHS_METHOD_LIST(ROW)
 #undef ROW
 #define ROW(code, name, codes) {"update=" #name, code},
     SHS_UPDATE_LIST(ROW)
@@ -231,11 +235,12 @@ static shs_omp_options coding_of(CODING) {
     o.ldg = ldg;
     o.groups = groups;
     o.group_count = group_count;
+    o.method = (shs_method)method;
     return o;
 }
 #define CODING_OPTIONS                                                                                                         \
     coding_of(sparsity, tolerance, selection, nonnegative, mask, ldm, weights, ldw, skip_nan, sparsity_each, tolerance_each,   \
-              gram_mode, signals_per_group, gram, ldg, groups, group_count)
+              gram_mode, signals_per_group, gram, ldg, groups, group_count, method)
 
 static shs_codes codes_of(size_t m, CODES) {
     shs_codes codes = SHS_ZERO;

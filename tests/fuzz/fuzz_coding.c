@@ -111,6 +111,7 @@ static void options_of(input *in, const problem *q, shs_omp_options *o, int *lim
         o->groups = starts, o->group_count += (size_t)(flags & 1) * (size_t)(limits[0] == 5);
         o->selection = (shs_selection)(flags >> 1 & 1);
     }
+    if ((flags & 237) == 1) o->method = SHS_METHOD_SUBSPACE;
     if ((flags & 48) == 48) o->sparsity_each = limits;
     if ((flags & 192) == 192) o->tolerance_each = tolerances;
 }

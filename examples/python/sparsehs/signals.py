@@ -190,6 +190,7 @@ def omp(D: ArrayLike, Y: ArrayLike, sparsity: int | None = None, tolerance: floa
 
     errors: fill errors2 and report of the codes. gram (n, n): D @ D.T, where it is known already. Options of the library:
     selection        "omp", or "ols" for orthogonal least squares
+    method           "omp", or "subspace" for subspace pursuit: it may drop atoms again; with sparsity and tolerance alone
     nonnegative      no coefficient is below 0
     mask (m, p)      0 = the value is missing; a masked array of NumPy says the same, and skip_nan=True takes NaN as missing
     weights          (m, p) or (p,): how much each value counts; errors and tolerance are then of the weighted sum
