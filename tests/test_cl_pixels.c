@@ -484,7 +484,7 @@ static void check_pca(const shs_context *ctx, const shs_cube *cube, int k, int m
     check_fit(ctx, cube, mnf ? shs_mnf_fit : shs_pca_fit, &o);
 }
 
-/* Every option of the components, alone; and the anomalies that they give. */
+/* Every option of the components alone, and the anomaly scores with this option. */
 static void test_options_of_components(void **state) {
     plain_cube p = mixed_cube(40, 33, 12, 4, 0.5, 9);
     shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, 0);
@@ -494,7 +494,7 @@ static void test_options_of_components(void **state) {
     memset(o, 0, sizeof o);
     o[0].components = 3, o[1].variance = 0.97, o[2].eigenvalue_at_least = 1, o[3].correlation = 1,
     o[4].divisor = SHS_DIVISOR_N_LESS_1;
-    o[3].components = o[4].components = 4; /* the others are noise, which float products do not know to 1e-5 */
+    o[3].components = o[4].components = 4; /* the other components are noise, which float products resolve worse than 1e-5 */
     o[5].precise = o[6].precise = SHS_PRECISION_ALWAYS, o[6].correlation = 1, o[6].divisor = SHS_DIVISOR_N_LESS_1,
     o[6].components = 4;
     for (i = 0; i < 7; i++) {
@@ -514,7 +514,7 @@ static void test_options_of_components(void **state) {
     cube_free(&cube), free(p.x);
 }
 
-/* There and back: components or sources, the pixels from them, and for components what is left without the small ones. */
+/* Transform and inverse: components or sources, the pixels from them, and for components also the denoised pixels. */
 static void check_ways(plain_cube p, shs_type type, shs_interleave interleave, int outputs, int by_sources, double bound) {
     shs_cube whole = cube_of(&p, type, interleave, 0), *cube = &whole;
     shs_pca_options po = SHS_ZERO;
@@ -759,7 +759,7 @@ static int check_sweep(shs_cl *cl, const shs_context *ctx, int lines, int sample
     return kept;
 }
 
-/* One component, blocks of directions and of components that end in the middle, missing pixels, one pixel and many groups. */
+/* One component, incomplete blocks of directions and of components, missing pixels, one pixel, and many groups. */
 static void test_sweeps(void **state) {
     static const struct {
         int m, c;
@@ -776,7 +776,7 @@ static void test_sweeps(void **state) {
     }
 }
 
-/* Whitened pixels of all slices in one buffer, of two each, of one each, and such that are not kept at all. */
+/* Whitened pixels of all slices in one buffer, of two slices a buffer, of one slice a buffer, and not kept. */
 static void test_sweeps_in_parts(void **state) {
     static const size_t limits[][3] = {{3000000, 3000000, 1}, {3000000, 200000, 1}, {3000000, 100000, 1}, {700000, 700000, 0}};
     size_t i;
@@ -923,7 +923,7 @@ static void test_little_memory_of_every_type(void **state) {
     }
 }
 
-/* Pixels of 16 bits in and out: the device says that it does not know them, or the CPU does it. */
+/* 16-bit float pixels as input and output: the call returns SHS_UNSUPPORTED, or the CPU computes it. */
 static void check_short_type(const shs_context *ctx, shs_type type, shs_status expected) {
     plain_cube p = mixed_cube(SHORT_LINES, SHORT_SAMPLES, 8, SHORT_OUTPUTS, 0.1, 32);
     shs_cube cube = cube_of(&p, type, SHS_INTERLEAVE_BIL, 0), floats = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 0);
@@ -961,7 +961,8 @@ static void test_values_of_16_bits(void **state) {
     }
 }
 
-/* A device without doubles: what it can do is right, what it cannot do it says, or the CPU does it. */
+/* A device without doubles gives right results for supported calls. For other calls it returns SHS_UNSUPPORTED, or the CPU
+   computes them. */
 static void test_without_doubles(void **state) {
     int turn = 0;
     plain_cube p = mixed_cube(SHORT_LINES, SHORT_SAMPLES, 8, SHORT_OUTPUTS, 0.1, 31);
@@ -1113,7 +1114,7 @@ static const errand errands[] = {
 };
 enum { ERRANDS = sizeof errands / sizeof *errands };
 
-/* An errand with its cube, the sink of a device that works, and one for the device at hand. */
+/* An errand with its cube, the sink of a working device, and the sink of the tested device. */
 typedef struct outing {
     const errand *what;
     dressed d;
@@ -1188,7 +1189,7 @@ static void outing_end(outing *o) {
     assert_int_equal(o->memory.outstanding, 0);
 }
 
-/* Every kernel once, on few pixels: for checkers that watch each access, where the other tests would take hours. */
+/* Runs every kernel once on few pixels, for slow checkers of memory accesses; the other tests would take hours there. */
 static void test_short_runs(void **state) {
     static const int bands[] = {5, 70};
     int i, was = device->bytes;
@@ -1307,7 +1308,8 @@ static void test_device_lost(void **state) {
     with_the_shim(check_calls, 1);
 }
 
-/* What a device without doubles refuses is done on the CPU where that is asked for; its calls fail too. */
+/* With fallback, the CPU takes over the calls that a device without doubles refuses. Failures of OpenCL calls are tested
+   there too. */
 static void test_calls_fail_beside_the_cpu(void **state) {
     cl_shim was = shim;
     (void)state;
@@ -1315,7 +1317,7 @@ static void test_calls_fail_beside_the_cpu(void **state) {
     shim = was;
 }
 
-/* Programs are made once, so each has an object of its own. */
+/* A device object builds a program once, so each program gets an object of its own. */
 static void check_builds(const errand *what, const char *name) {
     outing o;
     long calls, k;

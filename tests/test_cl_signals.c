@@ -1,6 +1,6 @@
 /* test_cl_signals.c - sparse coding and dictionary learning on an OpenCL device, held against the CPU's stages.
 
-   The device is the first there is, or the one whose platform's or device's name contains $SHS_CL_DEVICE. On a processor the
+   The device is the first device, or the first with $SHS_CL_DEVICE in the name of platform or device. On a processor the
    kernels that GPUs run are tested too: the device then passes for a GPU. */
 #ifdef __unix__
 #define _POSIX_C_SOURCE 200112L /* setenv */
@@ -16,7 +16,7 @@ typedef struct setup {
     int pass_for_gpu;
     shs_cl_coder coder;
     int keep;  /* b_k in registers too */
-    int apart; /* the device's memory is its own; what moves goes through 4 parts of 1000 bytes */
+    int apart; /* the device has separate memory; transfers use 4 buffers of 1000 bytes */
 } setup;
 
 static const setup setups[] = {{"own choice", 0, SHS_CL_CODER_AUTO, 0, 0},   {"as on a GPU", 1, SHS_CL_CODER_AUTO, 0, 1},
@@ -274,7 +274,8 @@ static double explicit_error(const problem *w, const shs_codes *codes, size_t i)
     return sum;
 }
 
-/* The least that is left of an atom of signal i beside those before it, as a part of its length: squared, in double. */
+/* Returns the smallest squared distance, relative to the atom's length, of an atom of signal i from the span of the earlier
+   atoms. */
 static double smallest_distance(const problem *w, const shs_codes *codes, size_t i) {
     double *q = (double *)malloc(((size_t)codes->used[i] + 1) * (size_t)w->p * sizeof *q), smallest = 1;
     int a, b, l;
@@ -302,7 +303,7 @@ static double smallest_distance(const problem *w, const shs_codes *codes, size_t
    4 eps |y|^2 over the smallest distance of an atom (`verdict` in omp.cl; shs__omp_standing). This is no small part of the sum
    where the errors are small beside the signals. It does not average out either: rsqrt of an atom's length, which OpenCL lets be
    wrong by 2 units in the last place, enters the errors of all signals of that atom. One unit changes the sum of test_shapes by
-   1.5e-4 to 2.8e-4 of itself. The codes do not depend on it: the errors that they make are compared without a recurrence. */
+   1.5e-4 to 2.8e-4 of itself. The codes do not depend on this sum. Their errors are compared without a recurrence. */
 static void check_sums(const problem *w, const coded *a, const coded *b) {
     const double eps = BY_TYPE(1.1920928955078125e-7, 2.220446049250313e-16);
     double own = 0, wrong = 0, left_a = 0, left_b = 0, others = 0, most = 0;
@@ -353,8 +354,8 @@ static void same_bits(const problem *w, const coded *a, const coded *b) {
     }
 }
 
-/* Each setup compiles kernels of its own: beside the first two the usual run takes one in three, others at each problem, and all
-   of them where groups are whole. */
+/* Each setup compiles its own kernels. The usual run takes the first two setups and every third of the others, changing with
+   each problem. It takes all setups if the groups are whole. */
 static int without_setup(int how) {
     static int turn;
     return how > 1 && !whole_groups && left_out(&turn, every(3));
@@ -563,8 +564,8 @@ static void check_shared(const problem *w, const shs_omp_options *o, const coded
     if (others > 1 + o->group_count / 50) fail_msg("%zu of %zu groups differ", others, o->group_count);
 }
 
-/* On the setups that have other groups of items: the CPU's codes. Chunks of few signals, and a kernel that is asked for, change
-   nothing of them. */
+/* Setups with other sizes of work-groups give the CPU's codes. Small chunks of signals and a chosen kernel do not change the
+   codes. */
 static void check_shared_problem(const problem *w, const shs_omp_options *o, int stride) {
     coded cpu = code(NULL, w, o, stride), c, again;
     shs_omp_options few = *o;
@@ -641,7 +642,7 @@ static void test_shared_by_one(void **state) {
     free_problem(&w);
 }
 
-/* What does not fit at once is the CPU's; and so is what another kernel was asked for. */
+/* The CPU codes groups that exceed the device's memory, and groups for which another kernel was chosen. */
 static void test_shared_elsewhere(void **state) {
     problem w = new_problem(16, 40, 2000, 4, 87);
     shs_omp_options o = SHS_ZERO;
@@ -681,7 +682,7 @@ static void test_large(void **state) {
     o.sparsity = 128;
     o.gram_mode = SHS_GRAM_ALWAYS;
     cpu = code(NULL, &w, &o, 128), c = code(&d->ctx, &w, &o, 128);
-    /* So many atoms span nearly everything: what counts is that both end at the same error. */
+    /* This many atoms span nearly everything, so only the final errors must agree. */
     assert_close(c.report.sum2, cpu.report.sum2, BY_TYPE(1e-3, 1e-9) * (double)cpu.report.sum2 + BY_TYPE(1e-5, 1e-12));
     free_coded(&cpu);
     free_coded(&c);
@@ -802,7 +803,7 @@ static shs_status code_by(device *d, const problem *w, int sparsity, shs_gram_mo
     return shs_omp_ex(&d->ctx, w->p, w->n, w->D, w->p, w->m, w->Y, w->p, &o, &c->codes, c->errors2, NULL);
 }
 
-/* The coder refuses, or codes: what it takes compiles a kernel, so that the usual run tries one in five. */
+/* The coder refuses the problem or codes it. Coding compiles a kernel, so the usual run tries one problem in five. */
 static void check_what_codes(device *d, const problem *w, int sparsity, shs_gram_mode mode, int refuses, coded *c) {
     static int turn;
     if (!refuses && left_out(&turn, every(5))) return;
@@ -948,7 +949,7 @@ static void test_degenerate(void **state) {
     free_problem(&w);
 }
 
-/* Correlations that overflow: no kernel chooses one of the zero atoms that fill n up to whole warps. */
+/* With correlations that overflow, no kernel chooses a zero atom of the padding to whole warps. */
 static void test_overflowing_correlations(void **state) {
     problem w = new_problem(3, 21, 40, 1, 5);
     shs_omp_options o = SHS_ZERO;
@@ -973,7 +974,7 @@ static void test_overflowing_correlations(void **state) {
 
 /* ---- little memory ----------------------------------------------------------------------------------------------- */
 
-/* Modes of coding: what stops it, and where the Gram matrix comes from. */
+/* Modes of coding: the stopping rule, and the source of the Gram matrix. */
 enum { TO_SPARSITY, TO_TOLERANCE, TO_EACH, WITHOUT_GRAM, WITH_OWN_GRAM, TO_NOTHING, MODES };
 
 typedef struct mode {
@@ -1234,7 +1235,7 @@ static void test_learning(void **state) {
     free_problem(&w);
 }
 
-/* On a device of so little memory that the signals come in slices. */
+/* Learns on a device with little memory, so that the signals are processed in slices. */
 static learned learn_in_slices(device *d, const problem *w, shs_ksvd_options o, size_t bytes) {
     size_t limit = d->cl->limit;
     learned l;
@@ -1300,8 +1301,7 @@ static void test_less_coherent(void **state) {
     free_problem(&w);
 }
 
-/* What a power step and MOD ask for, over sizes that are no multiples of anything: more than one row of XX' at a time and more
-   columns than a tile. */
+/* The sums for a power step and for MOD, with odd sizes: several rows of XX' at a time, and more columns than a tile. */
 static void test_sums_over_sizes(void **state) {
     static const int shapes[][4] = {{1, 1, 1, 1}, {7, 9, 4, 2}, {33, 10, 10, 2}, {13, 600, 600, 2}};
     size_t q, i;
@@ -1328,7 +1328,7 @@ static void test_sums_over_sizes(void **state) {
         }
 }
 
-/* A round without the host gives what the stages give one by one; between its groups nothing is read back. */
+/* A whole round on the device gives the same result as single stages, and reads nothing back between groups. */
 static void test_rounds(void **state) {
     int turn = 0;
     static const int shapes[][4] = {{1, 3, 1, 1},    {7, 20, 6, 4},   {33, 50, 50, 4},
@@ -1369,7 +1369,7 @@ static void test_rounds(void **state) {
     }
 }
 
-/* Training to a tolerance, atoms replaced, the best one kept, limits a signal: the defaults and what surrounds them. */
+/* Learning to a tolerance, with replaced atoms, the best dictionary kept, and limits for each signal. */
 static void test_learning_options(void **state) {
     problem w = new_problem(20, 60, 1200, 3, 61);
     int *limits = (int *)malloc(w.m * sizeof *limits), how;
@@ -1481,7 +1481,7 @@ static void test_learning_little_memory(void **state) {
 
 /* ---- what a device cannot do ------------------------------------------------------------------------------------- */
 
-/* It says so, or the CPU does it: to the bit as without a device. */
+/* A call reports an unsupported stage, or the CPU computes the stage with the same bits as without a device. */
 static void test_fallback(void **state) {
     problem w = new_problem(16, 40, 200, 4, 87);
     shs_omp_options o = SHS_ZERO;
@@ -1706,7 +1706,7 @@ static void test_descents_without_room(void **state) {
 
 /* ---- memory that is shared --------------------------------------------------------------------------------------- */
 
-/* Where host and device share memory the signals are read where they lie; a place that does not suit is copied. */
+/* A device that shares the host's memory reads the signals in place. Signals at an unsuitable address are copied. */
 static void test_no_copy(void **state) {
     problem w = new_problem(16, 40, 3000, 4, 83), there = w;
     const size_t bytes = 16 * w.m * sizeof(shs_real);
@@ -1798,7 +1798,7 @@ enum { ERRANDS = sizeof errands / sizeof *errands };
 
 enum { STRIDE = 3, UNTOUCHED = 0x1d1d1d1d };
 
-/* An errand's data, and copies of them: they must stay as they are. */
+/* The data of an errand, and copies to check that the data does not change. */
 typedef struct outing {
     const errand *e;
     problem w, before;
@@ -1942,8 +1942,8 @@ static long still_alive(outing *o) {
     return shim.live;
 }
 
-/* Every call of an errand fails, one after the other; lost: and all that follow it, every third time. Afterwards all is as
-   before. The usual run tries some of the calls, others for each errand. */
+/* Lets every OpenCL call of an errand fail in turn; lost: every third call and all later calls fail. Afterwards everything
+   must work as before. The usual run tries a part of the calls, another part for each errand. */
 static void check_failures(const errand *e, int fallback, int lost) {
     outing o;
     const long step = (lost ? 3 : 1) * every(lost ? 11 : 41);

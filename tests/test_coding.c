@@ -12,7 +12,7 @@ typedef struct problem {
     shs_real *D, *Y, *gram, *dty, *norms2;
 } problem;
 
-/* Everything that follows from D and Y, which the problem then owns. */
+/* Makes a problem from D and Y, with the Gram matrix, D'Y and norms. The problem owns D and Y. */
 static problem problem_of(int p, int n, size_t m, shs_real *D, shs_real *Y) {
     problem q;
     size_t P = (size_t)p, N = (size_t)n, i, j;
@@ -30,8 +30,8 @@ static problem problem_of(int p, int n, size_t m, shs_real *D, shs_real *Y) {
 }
 
 /* Normal deviates. The seeds are such that no two atoms tie to rounding and none of the selections is nearly dependent:
-   there the choice, or the coefficients, would be anybody's. With p = 1 all atoms of unit norm would tie, so there they
-   keep their lengths. */
+   there the choice, or the coefficients, would be anybody's. With p = 1 all atoms of unit norm would tie, so the atoms keep
+   their lengths. */
 static problem random_problem(int p, int n, size_t m, uint64_t seed) {
     shs_real *D = new_normal((size_t)p * (size_t)n, seed), *Y = new_normal((size_t)p * m, seed + 1000);
     if (p > 1) normalise(p, n, D);
@@ -401,7 +401,7 @@ static void test_report(void **state) {
     problem_free(&q);
 }
 
-/* Signals that three atoms explain completely: what is left is rounding, and no form may report more than that. */
+/* Signals that three atoms explain completely. The residual is rounding, and no form may report a larger error. */
 static void test_report_of_nothing_left(void **state) {
     problem atoms = random_problem(40, 90, 30, 305), q;
     shs_real *Y = (shs_real *)calloc(40 * 30, sizeof *Y), *D = (shs_real *)malloc(40 * 90 * sizeof *D);
@@ -510,8 +510,8 @@ static void test_golden_codes(void **state) {
     problem_free(&q);
 }
 
-/* Codes of other systems (see the README beside them), for signals whose choice and whose end are clear in this precision, at
-   least so many; known: in the forms that know the signals alone. */
+/* Compares with codes of other systems (see their README). Only signals with a clear choice and a clear end in this precision
+   count, and at least `least` signals must count. known: use only the forms that know the signals. */
 static void check_golden(const problem *q, const char *name, const char *leads_name, int column, int tolerance_column,
                          const shs_omp_options *options, size_t least, int known) {
     const size_t m = q->m;
@@ -641,7 +641,7 @@ static void test_nonnegative(void **state) {
     }
 }
 
-/* Codes of signals with missing values, and what they leave of those that are there. */
+/* Codes of signals with missing values, and the errors at the known values. */
 static void test_golden_mask(void **state) {
     enum { m = 1024 };
     shs_real *D = read_f64_or_skip(golden_path("variants/D0_64x128.f64"), 64 * 128), *tolerances;
@@ -790,7 +790,7 @@ static void test_weights_of_any_size(void **state) {
     problem_free(&q);
 }
 
-/* What is not there does not count, and what nothing is there of is no error. */
+/* Missing values do not count. A signal without known values is no error. */
 static void test_missing_values(void **state) {
     enum { p = 9, n = 20, m = 40 };
     problem q = random_problem(p, n, m, 77);
@@ -1021,7 +1021,7 @@ static void test_simultaneous(void **state) {
             }
 }
 
-/* Groups of one are signals; of equal signals each is coded as one of them. */
+/* A group of one signal is coded like a signal, and a group of equal signals like one of them. */
 static void test_groups_of_one_and_of_equals(void **state) {
     enum { p = 30, n = 70, m = 60 };
     problem one = random_problem(p, n, m, 1200), equal;
@@ -1130,7 +1130,7 @@ static void test_groups_of_nothing(void **state) {
     problem_free(&q);
 }
 
-/* An atom that leaves: the first choice is the sum of two that come later, and nothing of it is left with them. */
+/* An atom leaves: the first atom is the sum of two later atoms, so its coefficient falls to 0. */
 static void test_atom_leaves(void **state) {
     const shs_real h = (shs_real)0.70710678118654752;
     shs_real *D = (shs_real *)calloc(9, sizeof *D), *Y = (shs_real *)calloc(3, sizeof *Y);
@@ -1162,7 +1162,7 @@ static void test_atom_leaves(void **state) {
     problem_free(&q);
 }
 
-/* An atom chosen by rounding alone, whose coefficient comes out as 0 exactly: it was on its way from 0 to 0, by 0 / 0. */
+/* An atom chosen by rounding alone gets exactly the coefficient 0. The step from 0 to 0 used to divide 0 by 0. */
 static void test_nothing_of_an_atom(void **state) {
     static const shs_real atoms[3][2] = {{-100, 0}, {100, -100}, {0, -100}};
     shs_real *D = (shs_real *)malloc(26 * sizeof *D), *Y = (shs_real *)malloc(2 * sizeof *Y);
@@ -1183,7 +1183,7 @@ static void test_nothing_of_an_atom(void **state) {
     problem_free(&q);
 }
 
-/* Atoms so short that their squares are 0 are passed over: a coefficient would be 1 / length, beyond the range. */
+/* Pursuit passes over atoms with squares of 0: their coefficients, 1 / length, would overflow. */
 static void test_nonnegative_of_tiny_atoms(void **state) {
     enum { P = 6, N = 9, M = 20 };
     problem q = random_problem(P, N, M, 470);
@@ -1249,7 +1249,7 @@ static void test_selections(void **state) {
         }
 }
 
-/* Atoms that depend on those chosen are passed over: a second copy of an atom, and what two of them span. */
+/* Pursuit passes over atoms that depend on chosen atoms: a second copy of an atom, and a combination of two atoms. */
 static void test_dependent_candidates(void **state) {
     shs_real D[4 * 5] = {1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, (shs_real)0.8, (shs_real)0.6, 0, 0, 0, 0, 0, 1};
     problem q = problem_of(4, 5, 1, new_normal(20, 1), new_normal(4, 2));
@@ -1276,7 +1276,8 @@ static void test_dependent_candidates(void **state) {
     problem_free(&q);
 }
 
-/* What is told of codes is what they leave: the error of each signal, and how many, or groups, are above their tolerance. */
+/* The reported errors belong to the codes: the error of each signal, and the number of signals or groups above the tolerance.
+   */
 static void check_told(const problem *q, const shs_omp_options *options, int stride) {
     shs_omp_options o = *options;
     shs_codes codes = new_codes(q->m, stride);
@@ -1427,7 +1428,7 @@ static void stops_like_double(shs_real *D, int n, shs_real *Y) {
     static const double fractions[] = {1e-1, 1e-2, 1e-3, 1e-4};
     problem q = problem_of(64, n, 4 * EACH_IMAGE, D, Y);
     size_t k;
-    /* One fraction for each instance; with AddressSanitizer they are shared out between the two dictionaries. */
+    /* One fraction for each instruction set. With AddressSanitizer the two dictionaries share the fractions. */
     for (k = 0; k < 4; k++)
         if (every(2) == 1 || ((int)k == 3 - test_instance && (SPARSER == 1 || (k == 3) == (n <= 128))))
             assert_stops_like_double(&q, fractions[k], signal_forms, 3);
@@ -1533,7 +1534,7 @@ static void check_equal_atoms(int half) {
     problem_free(&q);
 }
 
-/* Both halves in one vector of the selection, in several, in what is left over at the end. */
+/* Equal atoms within one vector of the selection, in several vectors, and in the rest after the last vector. */
 static void test_equal_atoms(void **state) {
     static const int halves[] = {1, 2, 3, 5, 8, 9, 13, 16, 20, 31, 33, 100};
     size_t k;
@@ -1583,7 +1584,7 @@ static void test_dependent_atoms(void **state) {
     }
 }
 
-/* A tolerance that no coefficients in this type can reach ends, and says so. */
+/* A pursuit ends at a tolerance below the precision of the type, and reports the tolerance as not reached. */
 static void test_unreachable_tolerance(void **state) {
     problem q = random_problem(24, 60, 40, 440), tall = random_problem(24, 10, 40, 441);
     shs_codes codes = new_codes(40, 24);
@@ -1829,7 +1830,7 @@ static void test_units_of_one(void **state) {
     problem_free(&q);
 }
 
-/* Signals of many units in one call, in which each has the codes that it has alone; and the report is of them all. */
+/* Signals in very different units in one call get the codes of separate calls, and the report covers all signals. */
 static void test_units_of_signals(void **state) {
     enum { M = 24 };
     const int step = BY_TYPE(9, 70);
@@ -2051,7 +2052,7 @@ static void test_bad_limits_each(void **state) {
     problem_free(&q);
 }
 
-/* Starts of groups that are none; what groups do not go with. */
+/* Invalid starts of groups, and options that exclude groups. */
 static void test_bad_groups(void **state) {
     static const size_t starts[][4] = {{1, 5, 9, 12}, {0, 5, 4, 12},        {0, 5, 5, 12},
                                        {0, 5, 9, 15}, {0, SIZE_MAX, 9, 12}, {0, 5, 9, 12}};
@@ -2181,7 +2182,7 @@ static void test_bad_gram_form(void **state) {
     problem_free(&q);
 }
 
-/* A Gram matrix of which one triangle alone is there, wherever a caller gives one; rounding in it is none of that. */
+/* Every function refuses a Gram matrix with one triangle, but accepts rounding differences between the triangles. */
 static void test_gram_of_one_triangle(void **state) {
     enum { P = 10, N = 20, M = 15 };
     problem q = random_problem(P, N, M, 541);
@@ -2218,8 +2219,8 @@ static void test_gram_of_one_triangle(void **state) {
     problem_free(&q);
 }
 
-/* Few signals a call, as from a stream: neither the dictionary is packed nor all of the Gram matrix looked at, the codes are
-   those of all signals in one call, and what a pursuit has used is refused where it is not as it should be. */
+/* Few signals a call, as from a stream. The library neither packs the dictionary nor checks the whole Gram matrix. The codes
+   equal those of one call for all signals, and a wrong value that a pursuit has used is refused. */
 static void test_few_signals(void **state) {
     enum { P = 40, N = 200, M = 12, S = 4 };
     problem q = random_problem(P, N, M, 543);
@@ -2881,8 +2882,8 @@ static void test_refused_atom(void **state) {
     shs_codes_free(NULL, &codes);
 }
 
-/* Coefficients that fall so fast that each lies beyond what the recurrence can tell of the one before, and more of them than
-   times that pursuit begins again from the explicit residual. All are found. */
+/* Coefficients fall so fast that the recurrence cannot resolve the next coefficient. Their number exceeds the number of
+   restarts from the explicit residual. All coefficients are found. */
 static void test_falling_coefficients(void **state) {
     enum { n = OMP_REFRESHES + 2 };
     shs_real D[n * n] = {0}, y[n];
@@ -2918,9 +2919,9 @@ static long double distance(const problem *q, const shs_codes *c, size_t i) {
     return (long double)sqrt((double)sum);
 }
 
-/* Signals of one to four atoms, some of them dependent or of unlike norms, and tolerances from what anybody asks for to what no
-   coefficient can hold: what is reported as reached is reached, and errors2 are no less than what they stand for. Where
-   coefficients can hold it, all signals reach it. */
+/* Signals of one to four atoms, some atoms dependent or of different norms, with tolerances from usual ones to unreachable
+   ones. A tolerance reported as reached is reached, and errors2 is never below the true error. All signals reach a tolerance
+   within the precision of coefficients. */
 static void test_reached_is_true(void **state) {
     static const shs_gram_mode modes[] = {SHS_GRAM_ALWAYS, SHS_GRAM_NEVER};
     const long double eps = (long double)REAL_EPS;
@@ -2999,7 +3000,7 @@ static void test_no_huge_gram(void **state) {
 }
 
 /* Cancelled after the first of several rounds of signals: those are coded, and counted, the others not. */
-/* Groups of which none was begun have no atoms; the others are whole. */
+/* After a cancellation, groups that were not begun have no atoms, and all other groups are complete. */
 static void test_cancelled_groups(void **state) {
     problem q = random_problem(8, 20, 1500, 621);
     shs_codes all = new_codes(q.m, 3), codes = new_codes(q.m, 3);
@@ -3096,7 +3097,7 @@ static void test_small_part_beside_a_large_one(void **state) {
     problem_free(&q);
 }
 
-/* The Gram form reports as the others do, where it has the norms that this takes. */
+/* With norms, the Gram form reports the same values as the other forms. */
 static void test_report_of_gram_form(void **state) {
     problem q = random_problem(20, 30, 25, 477);
     shs_codes codes = new_codes(25, 5), expected = new_codes(25, 5);
@@ -3132,8 +3133,8 @@ static void assert_atoms_exist(const shs_codes *codes, size_t m, int n) {
     }
 }
 
-/* Correlations that overflow: whatever the rule makes of them, no atom is chosen that does not exist. Of 21 atoms most are in
-   whole vectors of any width and some behind them. */
+/* With correlations that overflow, no rule chooses an atom that does not exist. Most of the 21 atoms fill whole vectors of
+   any width, and some follow them. */
 static void test_overflowing_correlations(void **state) {
     enum { MOST = 21 };
     const shs_real large = (shs_real)BY_TYPE(1e15, 1e120), larger = (shs_real)BY_TYPE(1e30, 1e250);

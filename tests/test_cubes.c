@@ -129,7 +129,7 @@ static void convert(shs_type from, const void *values, int count, shs_type to, i
     assert_ok(shs_cube_map(NULL, &cube, &map, SHS_PRECISION_ALWAYS, &sink));
 }
 
-/* Each of the 65,536 patterns has its value, in both byte orders, and each value its pattern; NaN and infinities are missing. */
+/* Reads each of the 65,536 patterns in both byte orders, and writes each value. NaN and infinity count as missing. */
 static void test_all_numbers_of_sixteen_bits(void **state) {
     static const shs_type shorts[] = {SHS_TYPE_F16, SHS_TYPE_BF16};
     enum { ALL = 65536 };
@@ -450,7 +450,7 @@ static void test_nodata_outside_the_type(void **state) {
     cube_free(&cube);
 }
 
-/* A header says 0.1; the file holds the float that is nearest to it. */
+/* The no-data value is given as 0.1, and the file holds the float nearest to 0.1. */
 static void test_nodata_rounded_to_float(void **state) {
     plain_cube p = random_values(SHS_TYPE_F32, 20, 20, 3, 140);
     unsigned char *valid = random_mask(400, 5, 141);
@@ -720,8 +720,9 @@ static void test_8_bit_sums_are_exact(void **state) {
         }
 }
 
-/* Small variations on a level of a million: what a plain sum of squares would drown in. What is left of a float then lies on
-   a coarse grid, so its squares all round alike: at worst by 512 x 2^-25 (1024 on a device), of which a quarter is allowed. */
+/* Small variations on a level of a million: what a plain sum of squares would drown in. The remaining digits of a float lie
+   on a coarse grid, so all squares round the same way: at worst by 512 x 2^-25 (1024 on a device). A quarter of this error is
+   allowed. */
 static void test_large_offsets(void **state) {
     static const shs_type some[] = {SHS_TYPE_F32, SHS_TYPE_F64, SHS_TYPE_I32, SHS_TYPE_U32};
     int t, precise;
@@ -744,7 +745,7 @@ static void test_large_offsets(void **state) {
             m = moments_of(NULL, &cube, precise);
             check_finish(&m, mean, covariance, precise ? 1e-9 : BY_TYPE(1e-5, 1e-9),
                          precise ? PRECISE_BOUND : BY_TYPE(BY_ENGINE(4e-6, 8e-6), 1e-12));
-            /* all of it once more: about the level that is known by now */
+            /* adds all pixels again, about the level that is known now */
             assert_ok(shs_moments_update(NULL, &cube, precise ? SHS_PRECISION_ALWAYS : SHS_PRECISION_NEVER, &m));
             check_finish(&m, mean, covariance, precise ? 1e-9 : BY_TYPE(1e-5, 1e-9),
                          precise ? PRECISE_BOUND : BY_TYPE(BY_ENGINE(4e-6, 8e-6), 1e-12));
@@ -922,7 +923,7 @@ static void test_floating_sinks_keep_the_value(void **state) {
     cube_free(&cube);
 }
 
-/* Each output by itself from its smallest to its largest value; the second one is constant. */
+/* Stretches each output from its smallest to its largest value. The second output is constant. */
 static void check_rescale(shs_type type, double low, double high, int precise) {
     plain_cube p = random_values(SHS_TYPE_F64, 23, 29, 4, 270), out;
     unsigned char *mask = random_mask(pixels_of(&p), 6, 271);
@@ -1034,7 +1035,7 @@ static void test_shapes_of_maps(void **state) {
 
 /* ---- failures of the callbacks ----------------------------------------------------------------------------------- */
 
-/* Bytes of moments, to see that a failed update left them alone. */
+/* Compares moments bit by bit, to check that a failed update changed nothing. */
 static int same_moments(const shs_moments *a, const shs_moments *b) {
     size_t B = (size_t)a->bands, j;
     if (a->count != b->count || memcmp(a->shift, b->shift, B * sizeof *a->shift) || memcmp(a->sum, b->sum, B * sizeof *a->sum))
@@ -1200,7 +1201,7 @@ static void test_each_allocation_fails(void **state) {
     cube_free(&cube), sink_free(&sink), map_free(&map);
 }
 
-/* The queries say what one call takes, and an arena of that size is enough. */
+/* An arena of the size that a workspace query returns is enough for the call. */
 static void test_workspaces(void **state) {
     plain_cube p = random_values(SHS_TYPE_U8, 40, 60, 23, 340);
     shs_pixel_map map = random_map(23, 5, 341);
@@ -1281,7 +1282,7 @@ static void reduce_moments(const shs_context *ctx, int rank, void *arg) {
     if (w->status[rank] == SHS_OK) w->status[rank] = shs_moments_reduce(ctx, w->moments + rank);
 }
 
-/* Ranks whose levels, and so their shifts, differ; every rank gets the sums of all, to the bit the same. */
+/* Ranks with different levels, so different shifts. Every rank gets the sums of all ranks with the same bits. */
 static void test_ranks_add_up(void **state) {
     static const int firsts[] = {0, 3, 16, 31};
     plain_cube p = random_values(SHS_TYPE_F32, 31, 17, 6, 350);
@@ -1503,7 +1504,7 @@ static void test_large_chunks(void **state) {
     cube_free(&cube), free(p.x);
 }
 
-/* 16-bit pixels whose differences are so large that integer sums have to be flushed several times a panel. */
+/* 16-bit pixels with large differences, so that integer sums must be flushed several times in a panel. */
 static void test_sums_flushed_within_a_panel(void **state) {
     plain_cube p = random_values(SHS_TYPE_I16, 20, 50, 7, 378);
     shs_cube cube;

@@ -218,7 +218,7 @@ static shs_status pixels_noise(void *session, shs_wide *sums) {
     return fails(s->told) ? s->told->answer : SHS_OK;
 }
 
-/* What the map makes of every pixel: outputs, or with squares one. */
+/* Computes the outputs of the map for every pixel, or with `squares` one output. */
 static plain_cube mapped(const pixels *s, const shs_pixel_map *map, int squares) {
     plain_cube out = new_plain(s->all.lines, s->all.samples, map->outputs);
     plain_cube one = new_plain(s->all.lines, s->all.samples, 1);
@@ -231,7 +231,7 @@ static plain_cube mapped(const pixels *s, const shs_pixel_map *map, int squares)
     return squares ? one : out;
 }
 
-/* Whether the call that maps goes well; then out is what it makes. */
+/* Returns non-zero if the mapping call succeeds; `out` then holds its outputs. */
 static int maps(const pixels *s, const shs_pixel_map *map, int squares, plain_cube *out) {
     if (fails(s->told)) return 0;
     s->told->maps++;
@@ -350,7 +350,7 @@ static shs_status product(void *user, const shs_context *ctx, const shs_product_
                                   job->ldb, job->beta, job->C, job->ldc);
 }
 
-/* Rounded here, signal by signal; what fails leaves all as they were. */
+/* Rounds the codes signal by signal. A failure leaves all codes unchanged. */
 static shs_status codes_round(void *user, const shs_context *ctx, const shs_rounding_job *job) {
     shs_wide *work = NEW(shs_wide, job->p + 3 * job->most);
     shs_real *D = NEW(shs_real, job->p * job->n);
@@ -451,7 +451,7 @@ static shs_status call_products(const shs_context *ctx, const scene *s, results 
     return shs_syrk(ctx, SHS_UPLO_UPPER, SHS_TRANS_NO, P, N, 3, s->D, P, (shs_real)0.5, r->coefs, P);
 }
 
-/* Few signals, of which no sum is near a middle, so that the twin has the same numbers. */
+/* Few signals without a sum near the middle between two values, so that the twin rounds the same way. */
 static shs_status call_round(const shs_context *ctx, const scene *s, results *r) {
     shs_codes codes = codes_in(r);
     size_t i;
@@ -622,7 +622,7 @@ static void compare(const char *name, const results *a, const results *b, double
 
 /* ---- tests ------------------------------------------------------------------------------------------------------- */
 
-/* What every test begins with: the engine of a plan that lets nothing fail, in a context, and room for results. */
+/* The start of every test: an engine without planned failures, a context, and room for results. */
 typedef struct fixture {
     scene s;
     results *here, *there;
@@ -742,7 +742,8 @@ static int take_out(shs_engine *e, int which) {
     return which < k;
 }
 
-/* What a table lacks is unsupported: the CPU does it, or the call says so, unless it has no need of it. */
+/* A missing entry of the table counts as unsupported: the CPU computes the stage, or the call returns SHS_UNSUPPORTED if it
+   needs the stage. */
 static void test_missing_entries(void **state) {
     fixture *x = (fixture *)*state;
     const shs_engine nothing = SHS_ZERO;
@@ -767,7 +768,7 @@ static void test_missing_entries(void **state) {
     }
 }
 
-/* An opening that fails may have written to the session's address all the same: nobody uses what is there. */
+/* A failed opening may have written to the session pointer. The library must not use this value. */
 static shs_status opens_half(void *user, const shs_context *ctx, const shs_signals_job *job, void **session) {
     (void)ctx, (void)job;
     *session = user;
@@ -866,7 +867,7 @@ static void test_rounds(void **state) {
     compare("shs_ksvd_ex", x->there, x->here, BY_TYPE(2e-3, 1e-10));
 }
 
-/* An engine without pixels leaves them to the CPU, where it may. */
+/* An engine without pixel stages leaves them to the CPU if fallback is on. */
 static void test_signals_only(void **state) {
     fixture *x = (fixture *)*state;
     x->e.pixels_open = NULL;
@@ -878,7 +879,7 @@ static void test_signals_only(void **state) {
     assert_int_equal(x->told.calls, 0);
 }
 
-/* An engine without double: by default it does what it can, in shs_real; who insists on double is told. */
+/* An engine without double computes in shs_real by default, and returns SHS_UNSUPPORTED if the caller requires double. */
 static shs_status moments_in_float(void *session, int precise, int known, shs_real *shift, shs_wide *sums) {
     return precise ? SHS_UNSUPPORTED : pixels_moments(session, precise, known, shift, sums);
 }

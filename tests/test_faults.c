@@ -17,7 +17,7 @@
 #define SLOTS 4
 #define OUT(scene, k, type) ((type *)(void *)((scene)->out + (size_t)(k)*SLOT))
 
-/* Inputs that all calls share, and the memory that they write to. */
+/* The inputs of all calls, and the memory for their outputs. */
 typedef struct scene {
     shs_real *D, *Y, *gram, *dty, *norms2, *triangle, *deep;
     shs_wide *symmetric;
@@ -534,7 +534,7 @@ static const struct {
     const char *name;
     call_fn call;
     void (*prepare)(scene *s); /* for calls that work in place; NULL: the outputs hold a pattern */
-    int blocks, reads, writes; /* reads: 2 where something is made of the pixels, so that there must be some */
+    int blocks, reads, writes; /* reads: 2 if the call needs at least one pixel */
     made makes;
 } calls[] = {
     {BELOW, "shs_gemm", call_gemm, NULL, 1, 0, 0, NO_RESULT},
@@ -723,7 +723,7 @@ static int all_finite(size_t count, const shs_wide *x) {
     return 1;
 }
 
-/* A result belongs to the caller where there is one: it holds together, and is given back. */
+/* A result must be consistent, and the caller frees it. */
 static shs_status pca_made(const shs_context *ctx, scene *s, shs_status status) {
     shs_pca *r = OUT(s, 1, shs_pca);
     if (status != SHS_OK) {
@@ -781,7 +781,7 @@ static int count_reduction(void *user, shs_wide *values, size_t count, shs_reduc
     return w->reductions++ == w->fail_reduction ? -1 : 0;
 }
 
-/* One thread, but as many workers as it likes; the last chunk first. */
+/* Runs the chunks backwards on one thread, with changing worker numbers. */
 static void backwards(void *user, size_t chunks, int threads, shs_chunk_fn body, void *arg) {
     (void)user;
     while (chunks-- > 0) body(arg, chunks, (int)(chunks % (size_t)threads));
@@ -810,7 +810,7 @@ static void check_world(const world *w, const scene *s, size_t c, shs_status sta
     if (status == SHS_OK && calls[c].writes && s->written.next_line != LINES) fail_msg("%s: lines left out", calls[c].name);
 }
 
-/* Whether the k-th of these came to pass; then the call has said so, and did not go on. */
+/* Returns non-zero if the k-th fault of this kind happened. The call must then have reported the fault and stopped. */
 static int fault_happened(const world *w, const scene *s, int fault, int k, int *more) {
     int happened[FAULTS];
     happened[ALLOCATION] = w->memory.refused, happened[READ] = s->read.calls - k, happened[WRITE] = s->written.calls - k;
@@ -819,7 +819,7 @@ static int fault_happened(const world *w, const scene *s, int fault, int k, int 
     return happened[fault] > 0;
 }
 
-/* A test's own state is the family of calls that it is about. */
+/* The initial state of a test is the family of its calls. */
 static int setup(void **state) {
     scene *s = NEW(scene, 1);
     s->family = *(const int *)*state;
@@ -860,7 +860,7 @@ static void check_faults(scene *s, int fault) {
                 if (status != expected[fault] && !(status == SHS_OK && fault == STEP && w.finished))
                     fail_msg("%s: %s at %d", calls[c].name, shs_status_name(status), k);
                 if (more) fail_msg("%s goes on after failure %d", calls[c].name, k);
-                /* cancelled, it hands over the best so far; what was written out remains; else nothing is touched */
+                /* a cancelled call returns its best result, and written output remains; any other failure touches nothing */
                 if (fault == ALLOCATION || (fault != STEP && !calls[c].writes))
                     if (!untouched(s) && !(fault == REDUCTION && no_codes_left(s)))
                         fail_msg("%s wrote to its output at failure %d", calls[c].name, k);
@@ -912,7 +912,8 @@ static void test_masks_of_streams(void **state) {
     free(mask), free(plain);
 }
 
-/* One call, one block: that is what the workspace queries promise. shs_codes_create makes what outlives it. */
+/* Each call allocates one block, as the workspace queries promise. shs_codes_create allocates the block that outlives the
+   call. */
 static void test_one_block_a_call(void **state) {
     scene *s = (scene *)*state;
     size_t c;
@@ -958,7 +959,7 @@ static int lying_read(void *user, int first_line, int lines, void *block) {
     unsigned char *at = (unsigned char *)block;
     int pass = l->inner->passes - (first_line != 0), i;
     if (pass < l->from) return stream_read(l->inner, first_line, lines, block);
-    if (l->kind == ENDS_EARLY) { /* half of the lines: of the others the block keeps what was in it */
+    if (l->kind == ENDS_EARLY) { /* fills half of the lines; the rest of the block keeps its contents */
         unsigned char rest[LINES * SAMPLES * BANDS * sizeof(float)];
         size_t line = SAMPLES * BANDS * sizeof(float), good;
         int left = LINES / 2 - first_line;

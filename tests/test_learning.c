@@ -7,7 +7,7 @@
 #define alarm(seconds) ((void)(seconds)) /* there is none: threads that wait for ever are not ended */
 #endif
 
-/* Most problems here are so small that threads would only wait for each other on a busy machine. */
+/* Most problems here are too small for threads: on a busy machine the threads would wait for each other. */
 static const shs_context serial = {.threads = 1};
 
 /* ---- data -------------------------------------------------------------------------------------------------------- */
@@ -150,7 +150,7 @@ static void read_column(const char *table, const char *name, double *values) {
     fclose(f);
 }
 
-/* In float a tie that falls the other way moves what follows. */
+/* In float, a tie decided the other way changes all later iterations. */
 static double bound_of_iteration(int k) { return k < 5 ? BY_TYPE(1e-5, 1e-11) : BY_TYPE(2e-2, 1e-11); }
 
 /* Without doubles IPR's eigenpairs have float's digits, which parts choices from the third iteration on. */
@@ -317,8 +317,8 @@ static void test_golden_masked(void **state) {
     free(Y), free(D1), free(D10), free(start), free(D), free(mask);
 }
 
-/* With a mask that leaves nothing out, learning is what it is without; with one, threads and memory change no bit, and what is
-   missing does not count, whatever stands there. */
+/* A mask of ones learns the same dictionary as no mask. With missing values, threads and memory change no bit, and missing
+   values do not count, whatever they hold. */
 static void test_masked(void **state) {
     shs_real *Y = small_signals(), *other = copy_of(P * M, Y);
     unsigned char *mask = (unsigned char *)malloc(P * M);
@@ -452,8 +452,8 @@ static void test_masked_options(void **state) {
     free(Y);
 }
 
-/* NaN that the mask covers is no error, nor is a signal of which nothing is there; NaN that nothing covers is, and then nothing
-   is changed. */
+/* NaN under the mask is no error, and a signal without known values is none either. Any other NaN is an error and changes no
+   output. */
 static void test_masked_not_finite(void **state) {
     unsigned char mask[P * M];
     shs_real *Y = small_signals(), D[P * N], before[P * N];
@@ -569,7 +569,8 @@ static void test_golden_ipr(void **state) {
 
 /* ---- a test set, and a look at what is learnt -------------------------------------------------------------------- */
 
-/* The signals themselves as a test set have the error of coding; others have that of coding them by what progress_fn sees. */
+/* With the signals as the test set, the test error equals the coding error. Other test signals have the error of coding them
+   over the dictionary that progress_fn sees. */
 typedef struct onlooker {
     shs_ksvd_report report;
     const shs_real *test;
@@ -1279,7 +1280,7 @@ static void get_start(int p, int n, shs_real *D, size_t m, const shs_real *Y, co
     assert_unit_norm(p, n, D);
 }
 
-/* Which signal, up to its length, an atom is; m when it is none. */
+/* Returns the signal that is a multiple of an atom; m if there is none. */
 static size_t signal_of_atom(int p, const shs_real *d, size_t m, const shs_real *Y) {
     size_t i;
     for (i = 0; i < m; i++) {
@@ -1805,7 +1806,7 @@ static void test_small_work_is_not_shared(void **state) {
 
 /* ---- ranks ------------------------------------------------------------------------------------------------------- */
 
-/* What MPI_Allreduce does, for ranks that are threads of this program. */
+/* MPI_Allreduce for ranks that are threads of this program. */
 typedef struct rank_team {
     pthread_mutex_t mutex;
     pthread_cond_t turn;
@@ -2096,7 +2097,7 @@ static void test_exact_is_a_fixed_point(void **state) {
     free(Y), free(D), free(again), free(other);
 }
 
-/* Rank `bad` fails in the way that `spoil` arranges; the others must hear of it. */
+/* Rank `bad` fails as `spoil` arranges. All other ranks must return SHS_PEER_FAILED. */
 static void check_failing_rank(int ranks, int bad, int allocations, int cancel_at, int nan_signal, int *succeeded) {
     shs_real *Y = small_signals(), *D0 = new_dictionary(P, N, 83);
     rank_job *jobs = (rank_job *)malloc(MOST_RANKS * sizeof *jobs);
@@ -2207,7 +2208,7 @@ static void test_fewer_signals_than_atoms(void **state) {
     free(Y), free(D);
 }
 
-/* A zero atom in a dictionary given is one that nobody uses. */
+/* A zero atom of a given dictionary counts as unused. */
 static void test_given_zero_atom(void **state) {
     shs_real *Y = small_signals(), *D = new_dictionary(P, N, 91);
     shs_ksvd_options o = small_options();
@@ -2432,8 +2433,8 @@ static void test_workspace_overflow(void **state) {
 
 /* ---- endings in odd places ----------------------------------------------------------------------------------------- */
 
-/* The same with atoms that are replaced, which ranks agree on too; and from signals, which are fetched by a reduction. What was
-   finished stands in the history, what broke down does not. */
+/* The same with atoms that are replaced, which ranks agree on too; and from signals, which are fetched by a reduction. The
+   history holds finished iterations only. */
 static void test_broken_replacement(void **state) {
     one_step t;
     shs_ksvd_record history[2];
@@ -2489,7 +2490,7 @@ static void test_history_when_cancelled(void **state) {
     free(Y), free(D), free(before);
 }
 
-/* Of two atoms that nearly coincide the one with fewer uses goes, wherever it stands. */
+/* Of two nearly equal atoms the atom with fewer uses is replaced, at any place. */
 static void test_less_used_duplicate_goes(void **state) {
     enum { p = 4, n = 3, m = 60 };
     const double angle = 0.05;

@@ -1712,8 +1712,8 @@ static void test_rx_local_windows_too_small(void **state) {
     sink_free(&sink);
 }
 
-/* What a window had once leaves its rounding in the sums: it is no covariance. Zeros, with which a scene is filled up beside
-   bright pixels, have none, and with a ridge neither. */
+/* Pixels that have left the window leave rounding errors in the sums. Rounding errors must not count as covariance. Zeros,
+   with which a scene is filled up beside bright pixels, have none, and with a ridge neither. */
 static void test_rx_local_beside_zeros(void **state) {
     enum { ROWS = 20, COLUMNS = 60, B = 3 };
     plain_cube p = mixed_cube(ROWS, COLUMNS, B, 2, 1, 93);
@@ -1942,7 +1942,7 @@ static double *naive_noise_of(const plain_cube *p, const unsigned char *valid, i
 
 static const int steps[3][2] = {{1, 0}, {0, 1}, {1, 1}};
 
-/* What is expected of each choice of neighbours: of one, or the mean of all three. */
+/* The expected noise covariance for each choice of neighbours: of one neighbour, or the mean of all three. */
 static double *expected_noise(const plain_cube *p, const unsigned char *valid, shs_neighbours neighbours) {
     size_t cells = (size_t)p->bands * (size_t)p->bands, i;
     double *sum = NEW(double, cells);
@@ -2149,7 +2149,7 @@ static void noise_body(const shs_context *given, int rank, void *arg) {
     me->status = shs_mnf_fit(ctx, &me->used, &o, w->made + rank);
 }
 
-/* Noise of each neighbour over ranks is that of the whole image, pairs across their borders too. */
+/* Over ranks, the noise of each neighbour equals the noise of the whole image, with pairs across the borders of ranks. */
 static void test_noise_over_ranks(void **state) {
     enum { B = 5, ROWS = 24, COLUMNS = 33, EACH = 8 };
     plain_cube p = smooth_cube(ROWS, COLUMNS, B, 2, 44);
@@ -2340,7 +2340,7 @@ static void test_ranks_give_one_answer(void **state) {
     cube_free(&cube);
 }
 
-/* Whatever happens to the second rank, both return, and each says what it was. */
+/* Both ranks return for every failure of the second rank, each with the right status. */
 static void test_a_failing_rank_ends_both(void **state) {
     plain_cube p = smooth_cube(24, 13, 4, 2, 19);
     shs_cube cube = cube_f64(&p);
@@ -2457,7 +2457,7 @@ static void test_rx_rescaled(void **state) {
     cube_free(&cube), sink_free(&sink), sink_free(&stretched);
 }
 
-/* A rank that cannot go on says so before the others look for the range together: nobody waits. */
+/* A rank that fails tells the other ranks before their common search for the range, so no rank waits. */
 typedef struct ranged {
     const shs_cube *cube;
     const shs_pca *pca;

@@ -6,7 +6,7 @@ enum { P = 12, N = 18, M = 150, LINES = 9, SAMPLES = 41, BANDS = 6, LEARNT = 2 *
 
 /* ---- the calls --------------------------------------------------------------------------------------------------- */
 
-/* What a rank has, what it asks for, and what came of it. */
+/* The pixels of a rank, its options and its results. */
 typedef struct share {
     shs_cube cube;
     stream s;
@@ -150,7 +150,7 @@ static shs_status call_detect(const shs_context *ctx, world *w, share *s) {
     return shs_detect(ctx, &s->cube, s->outputs, spectra, BANDS, &o, &s->sink);
 }
 
-/* Their spectra are the same on all ranks; which pixels they are depends on the shares. */
+/* The spectra are the same on all ranks. The numbers of the pixels depend on the shares. */
 static shs_status endmembers_by(const shs_context *ctx, share *s, shs_extractor method) {
     shs_endmember_options o = SHS_ZERO;
     shs_endmembers e = SHS_ZERO;
@@ -341,8 +341,8 @@ static void test_outputs_are_ones_own(void **state) {
                 }
 }
 
-/* With limits and tolerances of each signal, which may be the largest on one rank only, and of which a rank without signals has
-   none; with codes that hold fewer atoms than that. */
+/* Learning with limits and tolerances for each signal. The largest limit may be on one rank only, a rank without signals has
+   no limits, and codes may hold fewer atoms than the largest limit. */
 static void test_learning_with_limits_of_ones_own(void **state) {
     int limits[M], how, asked, r, q;
     shs_real tolerances[M];
@@ -391,7 +391,8 @@ static void learn_and_test(const shs_context *ctx, int rank, void *arg) {
                           &report));
 }
 
-/* Signals that are not learnt from are shared out too, otherwise than those that are: on all ranks the error is that of all. */
+/* Test signals are divided among ranks, with other shares than the learning signals. All ranks report the error of all test
+   signals. */
 static void test_test_set(void **state) {
     enum { OTHERS = 60 };
     static const size_t shares[][MOST_RANKS + 1] = {{0, M, M, M}, {0, 70, M, M}, {0, 40, 90, M}, {0, 0, M, M}};
@@ -443,8 +444,8 @@ static void test_streams_beside_memory(void **state) {
 
 /* ---- ranks without anything -------------------------------------------------------------------------------------- */
 
-/* Ranks of which some have nothing come to what one process comes to; with none that has pixels there is nothing to fit, and
-   nothing to map. */
+/* With some empty ranks the result equals that of one process. If all ranks are empty, a fit fails and a map writes nothing.
+   */
 static void test_ranks_without_pixels(void **state) {
     static const int nothing[MOST_RANKS] = {0, 0, 0};
     int call, r, shared, stretched;
@@ -479,8 +480,8 @@ static void test_ranks_without_pixels(void **state) {
     }
 }
 
-/* The line that a rank's first line is compared with is the last one of the nearest rank before it that has any: noise is that
-   of the whole cube, whoever has one line, or none, in memory or from a stream of one line a block. */
+/* The first line of a rank is compared with the last line of the nearest earlier rank with lines. The noise equals that of
+   the whole cube for ranks with one line or none, in memory or streamed line by line. */
 static void test_noise_across_borders(void **state) {
     static const int shares[][MOST_RANKS] = {{3, 2, 4}, {1, 0, 8}, {0, 1, 8}, {4, 1, 4}, {1, 1, 7}, {8, 0, 1}, {0, 0, 9}};
     plain_cube p = mixed_cube(LINES, SAMPLES, BANDS, 3, 0.5, 12);
@@ -658,7 +659,7 @@ static void tweak_bands(share *s, shs_context *ctx, int how) {
     s->bands = BANDS + 1;
 }
 
-/* The rank counts more of them; or it has the number of another. */
+/* The rank has a wrong number of ranks, or the number of another rank. */
 static void tweak_ranks(share *s, shs_context *ctx, int how) {
     (void)s, (void)how;
     ctx->ranks++;
@@ -746,7 +747,7 @@ static void test_other_calls_are_seen(void **state) {
         }
 }
 
-/* A rank whose context does not hold together still says so to the others. */
+/* A rank with an invalid context still tells the other ranks. */
 static void test_a_rank_with_a_bad_context(void **state) {
     int call, r;
     (void)state;
