@@ -22531,8 +22531,8 @@ SHS__PRIVATE void shs__count_predicted(const shs__counting *w) {
     shs__wide_inner(n, n, n, w->W, w->W, w->S); /* R^-1 = W'W */
     for (j = 0; j < n; j++)
         for (i = 0; i < n; i++)
-            *SHS__AT(w->S, n, i, j) = *SHS__AT(w->R, n, i, j) + w->a[i] * w->a[j] * *SHS__AT(w->S, n, i, j) -
-                                      (i == j ? 2 * w->a[i] : 0);
+            *SHS__AT(w->S, n, i, j) = *SHS__AT(w->R, n, i, j) + w->a[i] * *SHS__AT(w->S, n, i, j) * w->a[j] -
+                                      (i == j ? 2 * w->a[i] : 0); /* in this order no square of a unit is formed */
 }
 
 SHS__PRIVATE shs_status shs__count_hysime(const shs_context *ctx, const shs_count_options *o, int ldn, shs__counting *w,
@@ -22563,6 +22563,13 @@ SHS__PRIVATE shs_status shs__count_hysime(const shs_context *ctx, const shs_coun
     return SHS_OK;
 }
 
+/* sqrt(a^2 + b^2), in any unit. */
+SHS__PRIVATE shs_wide shs__count_length(shs_wide a, shs_wide b) {
+    const shs_wide x = shs__wabs(a), y = shs__wabs(b), most = x > y ? x : y, least = x > y ? y : x;
+    if (!(most > 0)) return 0;
+    return most * SHS__WSQRT(1 + least / most * (least / most));
+}
+
 SHS__PRIVATE shs_status shs__count_hfc(const shs_context *ctx, const shs_count_options *o, int ldn, shs_wide pixels,
                                        shs__counting *w, int *count) {
     int n = w->n, i, j, found = 0;
@@ -22583,7 +22590,7 @@ SHS__PRIVATE shs_status shs__count_hfc(const shs_context *ctx, const shs_count_o
     if (status == SHS_OK) status = shs_eigh(ctx, n, w->C, n, n, w->b, NULL, n);
     if (status != SHS_OK) return status;
     for (i = 0; i < n; i++)
-        found += w->a[i] - w->b[i] > deviations * SHS__WSQRT(2 * (w->a[i] * w->a[i] + w->b[i] * w->b[i]) / pixels);
+        found += w->a[i] - w->b[i] > deviations * SHS__WSQRT(2 / pixels) * shs__count_length(w->a[i], w->b[i]);
     *count = found;
     return SHS_OK;
 }

@@ -696,6 +696,39 @@ static void test_count_of_coloured_noise(void **state) {
     free(E), free(p.x), cube_free(&cube);
 }
 
+/* The number does not depend on the unit of the pixels, over the whole range in which their covariance is of normal numbers. */
+static void test_count_in_any_unit(void **state) {
+    enum { N = 12 };
+    const int most = sizeof(shs_wide) == sizeof(double) ? 440 : 40;
+    double *E = new_spectra(N, 4, 17), noise[N * N] = {0};
+    plain_cube p = new_mixtures(10, 100, N, 4, E, 3, 18);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0);
+    shs_moments m = moments_of(&cube);
+    int expected[SHS_COUNTER_COUNT][2], method, k, i;
+    (void)state;
+    for (i = 0; i < N; i++) noise[i * (N + 1)] = 9;
+    for (method = 0; method < SHS_COUNTER_COUNT; method++)
+        for (i = 0; i < 2; i++) expected[method][i] = counted(&m, method, 0.05, i ? noise : NULL);
+    for (k = -most; k <= most; k += most / 4) {
+        shs_moments scaled = m;
+        shs_wide sum[N], shift[N], products[N * N], other[N * N];
+        for (i = 0; i < N; i++) {
+            sum[i] = (shs_wide)ldexp((double)m.sum[i], k);
+            shift[i] = (shs_wide)ldexp((double)m.shift[i], k);
+        }
+        for (i = 0; i < N * N; i++) {
+            products[i] = (shs_wide)ldexp((double)m.products[i], 2 * k);
+            other[i] = (shs_wide)ldexp(noise[i], 2 * k);
+        }
+        scaled.sum = sum, scaled.shift = shift, scaled.products = products;
+        for (method = 0; method < SHS_COUNTER_COUNT; method++)
+            for (i = 0; i < 2; i++)
+                assert_int_equal(counted(&scaled, method, 0.05, i ? other : NULL), expected[method][i]);
+    }
+    shs_moments_free(NULL, &m);
+    free(E), free(p.x), cube_free(&cube);
+}
+
 static void test_count_bad_arguments(void **state) {
     double *E = new_spectra(5, 2, 1), noise[25] = {0};
     plain_cube p = new_mixtures(2, 40, 5, 2, E, 1, 2);
@@ -754,6 +787,7 @@ int main(void) {
         cmocka_unit_test(test_count_twins),
         cmocka_unit_test(test_count_of_scenes),
         cmocka_unit_test(test_count_of_coloured_noise),
+        cmocka_unit_test(test_count_in_any_unit),
         cmocka_unit_test(test_count_bad_arguments),
     };
     return cmocka_run_group_tests_name("unmix", tests, NULL, NULL);
