@@ -119,8 +119,9 @@
 
    LIMITS
    - Float resolves tolerances down to about 1e-5 of a signal's norm. Reports count the signals that miss theirs.
-   - Learning multiplies coefficients with residuals. Signals beyond about 1e18 leave the range of float there, and the atoms
-     stay as they are. SHS_PRECISION_NEVER has the same bound for pixels.
+   - Learning multiplies coefficients with residuals. Signals beyond about 1e18, or all below 1e-18, leave the range of float
+     there (in double 1e75 and 1e-75), and the atoms stay as they are, or nearly: give such signals in another unit.
+     SHS_PRECISION_NEVER has the same bounds for pixels.
    - FastICA by deflation has many fixed points, and the start decides which one is found.
    - AK-SVD updates atoms one after another. An atom is shared among threads from about a thousand signals on, groups of atoms
      (parallel_atoms) sooner.
@@ -1605,7 +1606,7 @@ SHS_API shs_status shs_rx_transform(const shs_context *ctx, const shs_pca *rx, c
 SHS_API shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cube, const int *labels, int classes,
                                   const shs_pca_options *options, const shs_sink *sink, int *ranks);
 /* Local RX: a pixel is scored by the mean and covariance of its own background. The background is the valid pixels of a window
-   of outer x outer pixels without the inner x inner pixels, both centred on the pixel. At an edge of the image the window is
+   of outer x outer pixels without the inner x inner pixels, both centred on the pixel. At an edge of the image each of them is
    moved until it lies within the image, and cut if the image is smaller. The output is missing for missing pixels, and for
    backgrounds without a covariance of full rank: too few valid pixels for the bands, or dependent bands. A ridge helps in both
    cases. A pixel takes about bands^2 (7 + (inner + outer) / 4) operations for the sums, of eight lines together, and bands^3 /
