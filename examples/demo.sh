@@ -29,6 +29,12 @@ if [ "${1:-}" = pictures ]; then
     cp $out/enlarged.png $out/enlarged_bicubic.png $pictures
     show build/hypercube synthesise $out/scene.hdr
     show build/hypercube ica $out/scene.hdr $out/scene_ica.hdr --components 6 --quicklook $pictures/components.png
+    # those of examples/hypercube/FIRST_HOUR.md
+    show build/hypercube auto $out/scene.hdr $out/look
+    cp $out/look/look.png $pictures/hour_look.png
+    show build/hypercube unmix $out/scene.hdr $out/shares.hdr --bbl --endmembers nfindr --count auto --quicklook $pictures/hour_abundances.png
+    show build/hypercube rx $out/scene.hdr $out/rx.hdr --bbl --quicklook $pictures/hour_anomalies.png
+    show build/hypercube spectra $out/scene.hdr $out/places.csv --bbl --at "71,105; 29,9; 100,95,20,10" --svg $pictures/hour_spectra.svg
     exit
 fi
 

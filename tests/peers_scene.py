@@ -192,5 +192,11 @@ def similarity(before, after, spectra, method, form):
     assert numpy.nanmax(numpy.abs(got - want)) < 1e-7 * numpy.nanmax(numpy.abs(want)) + 3e-8 # of arccos near 0
 
 
+def compare(first, second, after):
+    x, y = good_bands(first), cube(second)[0]
+    angle = numpy.arccos((x * y).sum(2) / numpy.linalg.norm(x, axis=2) / numpy.linalg.norm(y, axis=2))
+    close(cube(after)[0], numpy.stack([numpy.sqrt(numpy.square(x - y).mean(2)), angle], axis=2), 1e-6)
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]](*sys.argv[2:])

@@ -65,4 +65,7 @@ for method in sam sid sidsam ns3 jmsam; do
     check "scene: best match by $method" good detect scene.hdr out.hdr --bbl --library positive.csv --method $method --type f64
     check "scene: best match by $method: as numpy" peers similarity scene.hdr out.hdr positive.csv $method best
 done
+good denoise scene.hdr clean.hdr --bbl --components 5
+check "scene: two cubes" good compare scene.hdr clean.hdr out.hdr --bbl
+check "scene: two cubes: as numpy" peers compare scene.hdr clean.hdr out.hdr
 the_end

@@ -395,4 +395,46 @@ fails "sid: pixels with a 0" 1 "no pixel has a score: they are missing, or each 
 fails "sid: a ridge" 2 "--ridge: mf, cem, ace and osp take it" detect like.hdr bad.hdr --target pairs.csv --method sid --ridge 1
 fails "library: one band" 1 "needs 2 bands at least" detect like.hdr bad.hdr --library <(printf '6,4\n') --bands 1
 fails "library: no truth" 2 "--truth: needs --target" detect scene.hdr bad.hdr --bbl --library em.csv --truth scene_truth.hdr
+
+echo "== spectra of places"
+check "at: runs" good spectra five.hdr at.csv --at "0,1; 0,0,1,2" --svg at.svg
+check "at: a pixel, and the mean of a region" is "$(xargs <at.csv | sed 's/ /|/g')" "wavelength,pixel|0|1,mean|0|0|1|2|400,4,3.5|450,1,1.8125|600,2,2.5|700,1,2.75|900,6,8.25"
+check "at: a picture" is "$(grep -c '<g class="curve"' at.svg) $(grep -o '>pixel 0 1<\|&#8212; [a-z0-9 ]*' at.svg | wc -l) $(tail -n 1 at.svg)" "2 2 </svg>"
+check "at: the scene's" good spectra scene.hdr at.csv --bbl --at 30,20
+check "at: the scene's: as endmembers" bash -c "'$program' spectra scene.hdr em2.csv --bbl --at \"\$(head -n 1 em.csv | cut -d, -f2 | cut -d' ' -f2-3 | tr ' ' ',')\" >/dev/null && cmp <(cut -d, -f1-2 em.csv | tail -n +2) <(tail -n +2 em2.csv)"
+check "at: a window has the file's numbers" good spectra scene.hdr same.csv --bbl --at 30,20 --window 25,15,20,20
+check "at: a window has the file's numbers: the same" cmp at.csv same.csv
+check "at: interleaves" bash -c "'$program' spectra scene_bil.hdr same.csv --bbl --at 30,20 >/dev/null && cmp at.csv same.csv"
+check "at: unmix takes it" good unmix scene.hdr same.hdr --bbl --endmembers at.csv
+fails "at: beyond" 2 "--at: 5,5,1,1 is not within the pixels" spectra five.hdr bad.csv --at 5,5
+fails "at: a missing pixel" 1 "gap.hdr: --at 0,0: a band of this pixel is missing" spectra gap.hdr bad.csv --at 0,0
+fails "at: no place" 2 "names no place" spectra five.hdr bad.csv --at " ; "
+fails "at: half a place" 2 "--at: '3' is no window" spectra five.hdr bad.csv --at 3
+fails "at: a cube" 2 "are a table, which ends in .csv" spectra five.hdr bad.hdr --at 0,0
+fails "at: of a table" 2 "is a table, and only a cube has places" spectra five.csv bad.csv --at 0,0
+fails "at: steps" 2 "run spectra once more on the table" spectra five.hdr bad.csv --at 0,0 --smooth 3
+
+echo "== two cubes"
+# Differences (3, 4) and none; angles of 90 degrees, and none; a missing pixel.
+floats one 1 0  2 5  -1 3
+floats two 4 4  2 5  1 1
+floats turned 0 2  2 5  1 1
+header one 3 1 2 4 bip 'data ignore value = -1'; header two 3 1 2 4 bip; header turned 3 1 2 4 bip
+check "compare: runs" good compare one.hdr two.hdr same.hdr --report off.csv --interleave bip --html page.html
+check "compare: root mean squares, angles" is "$(values same)" "3.53553 0.785398 0 0 nan nan"
+check "compare: all pixels" is "$(tail -n 1 out.txt)" "rmse=2.5 largest=4 equal=1 pixels=2 bands=2"
+check "compare: bands" is "$(tail -n 2 off.csv | xargs)" "1,1.5,3,2.12132034,3,-1 2,2.5,4.5,2.82842712,4,1"
+check "compare: a right angle" good compare one.hdr turned.hdr same.hdr --interleave bip
+check "compare: a right angle: half of pi" is "$(values same | cut -d' ' -f2)" 1.5708
+check "compare: interleaves are equal" good compare scene.hdr scene_bil.hdr same.hdr
+check "compare: interleaves are equal: all" is "$(value_of equal) $(value_of largest)" "4800 0"
+good denoise scene.hdr clean.hdr --bbl --components 5
+check "compare: with the bands in use" good compare scene.hdr clean.hdr same.hdr --bbl
+check "compare: with the bands in use: noise" awk -v r="$(value_of rmse)" 'BEGIN { exit !(r > 30 && r < 50) }'
+check "compare: a mask" good compare scene.hdr clean.hdr same.hdr --bbl --mask green.hdr --block 7
+check "compare: a mask: those pixels" is "$(value_of pixels)" "$marked"
+fails "compare: another size" 1 "two.hdr: 3 x 1 pixels, but scene.hdr has 80 x 60" compare scene.hdr two.hdr bad.hdr --bands 1,2
+fails "compare: other bands" 1 "two.hdr: bands: 2, but the first cube has 5" compare five.hdr two.hdr bad.hdr
+fails "compare: no pixel" 1 "no pixel has all bands in use, here and in two.hdr" compare one.hdr two.hdr bad.hdr --window 2,0,1,1
+fails "compare: two names" 2 "compare: needs three names, A.hdr, B.hdr and OUT.hdr" compare one.hdr bad.hdr
 the_end

@@ -220,7 +220,7 @@ static int run_of_bands(const int *list, int bands, int first) {
 }
 
 /* Curves over the bands in use: over the wavelength, or the number of the band. Curve k begins at values + k * bands. */
-static void html_curves(FILE *file, const job *j, int bands, int count, const shs_wide *values, char *const *names) {
+static void plot_curves(FILE *file, const job *j, int bands, int count, const shs_wide *values) {
     double *x = ALLOCATE(double, bands), *y = ALLOCATE(double, bands), low = 0, high = 0, first, last;
     char axis[60];
     int k, b, end;
@@ -246,6 +246,14 @@ static void html_curves(FILE *file, const job *j, int bands, int count, const sh
         fprintf(file, "</g>\n");
     }
     plot_end(&p);
+    free(x);
+    free(y);
+}
+
+/* With their names below. */
+static void html_curves(FILE *file, const job *j, int bands, int count, const shs_wide *values, char *const *names) {
+    int k;
+    plot_curves(file, j, bands, count, values);
     fprintf(file, "<p>");
     for (k = 0; k < count; k++) {
         char number[12];
@@ -253,8 +261,6 @@ static void html_curves(FILE *file, const job *j, int bands, int count, const sh
         html_legend(file, k, names && names[k] && *names[k] ? names[k] : number);
     }
     fprintf(file, "</p>\n");
-    free(x);
-    free(y);
 }
 
 /* The first components over the bands. */

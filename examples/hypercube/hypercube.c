@@ -25,11 +25,11 @@
    This folder is one program, and this file the only one to compile. From the lowest: envi.h reads cubes and envi_write.h
    writes them; wavelengths.h knows units of wavelengths and scales.h scales of values; options.h says what may be asked for,
    select.h which bands and pixels that means, noise.h what noise is; job.h is one cube in and one out; count.h counts
-   materials, badbands.h finds bands without use; pixelwise.h makes cubes pixel by pixel, spectra.h, indices.h and correct.h
-   say of what; report.h prints and draws, html.h a whole page; models.h keeps fits, tables.h reads spectra, targets.h knows
-   spectra, detect.h and similarity.h look for them, unmix.h says what pixels are mixed of and shares.h how well; commands.h
-   has a function for each other mode, convert.h and scene.h those that compute no components; auto.h runs many commands,
-   auto_page.h shows what they wrote. */
+   materials, badbands.h finds bands without use; pixelwise.h makes cubes pixel by pixel, spectra.h, places.h, indices.h,
+   correct.h and compare.h say of what; report.h prints and draws, html.h a whole page; models.h keeps fits, tables.h reads
+   spectra, targets.h knows spectra, detect.h and similarity.h look for them, unmix.h says what pixels are mixed of and
+   shares.h how well; commands.h has a function for each other mode, convert.h and scene.h those that compute no components;
+   auto.h runs many commands, auto_page.h shows what they wrote. */
 #ifndef _FILE_OFFSET_BITS
 #define _FILE_OFFSET_BITS 64 /* a cube outgrows 2 GB, also where a long has 32 bits */
 #endif
@@ -42,6 +42,7 @@
 #endif
 #include "auto.h"
 #include "commands.h"
+#include "compare.h"
 #include "convert.h"
 #include "correct.h"
 #include "detect.h"
@@ -82,6 +83,7 @@ static void run_mode(const mode_text *mode, char **names) {
     case EXPORT: run_export(names); break;
     case SPECTRA: run_spectra(&given, names); break;
     case INDEX: run_index(&given, names); break;
+    case COMPARE: run_compare(&given, names); break;
     case CORRECT: run_correct(&given, names); break;
     case CONVERT: run_convert(&given, names); break;
     case INFO: run_info(&given, names[0]); break;

@@ -17,7 +17,7 @@ typedef struct settings {
     const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *route, *truth, *device,
         *data, *wavelengths, *window, *mask, *roi, *classes, *save, *npy, *stats, *range, *html, *neighbours, *dark,
         *covariance, *target, *method, *undesired, *roc, *endmembers, *constraint, *local, *published, *abundances, *export_c,
-        *components_text, *count_text, *continuum, *resample, *index, *above, *below, *region, *gain_table, *error, *library;
+        *components_text, *count_text, *continuum, *resample, *index, *above, *below, *region, *gain_table, *error, *library, *at, *svg;
     const char *program; /* as it was called */
     char *command;       /* the whole line */
 } settings;
@@ -42,12 +42,13 @@ enum mode {
     INDEX = 1 << 16,
     CORRECT = 1 << 17,
     BANDS = 1 << 18,
-    AUTO = 1 << 19
+    AUTO = 1 << 19,
+    COMPARE = 1 << 20
 };
 enum { FITS = PCA | MNF | ICA, MAPS = FITS | DENOISE | RX, USES = APPLY | INVERSE | DETECT | UNMIX };
 /* Options of many modes are explained on a page of their own. */
 enum { OF_PIXELS = 1 << 28, OF_OUTPUT = 1 << 29, OF_RUN = 1 << 30 };
-enum { PIXELWISE = SPECTRA | INDEX | CORRECT }; /* each pixel by itself, by the program */
+enum { PIXELWISE = SPECTRA | INDEX | CORRECT | COMPARE }; /* each pixel by itself, by the program */
 enum { SUMS = ENDMEMBERS | COUNT | BANDS }; /* fit, and write no cube */
 enum { READS = MAPS | USES | CONVERT | INFO | SUMS | PIXELWISE | AUTO, WRITES = MAPS | USES | CONVERT | SYNTHESISE | PIXELWISE };
 
@@ -114,6 +115,10 @@ static const mode_text modes[] = {
      "Relative reflectance: divided by the mean of a flat field (flat) or of the scene (iarr), log residuals (logres),\n"
      "less the darkest value of each band (dark), or gain * value + offset of a table (gains).",
      "correct scene.hdr relative.hdr --bbl --method iarr"},
+    {"compare", COMPARE, 3, "compare A.hdr B.hdr OUT.hdr [options]",
+     "How two cubes of one size differ: for each pixel the root mean squared difference over the bands, and the angle\n"
+     "between the spectra. The last line says the same of all pixels, and how many are equal.",
+     "compare scene.hdr clean.hdr off.hdr --bbl --report bands.csv"},
     {"apply", APPLY, 3, "apply MODEL IN.hdr OUT.hdr [options]",
      "The components that were fitted elsewhere (--save MODEL), of this cube. Bands are matched by wavelength.",
      "apply scene.model other.hdr pc.hdr"},
@@ -178,6 +183,8 @@ static const struct {
     {CORRECT, {"--region", "X,Y,W,H", OPTION_TEXT, (void *)&given.region, 0, "flat: the samples and lines of the flat field"}},
     {CORRECT,
      {"--table", "CSV", OPTION_TEXT, (void *)&given.gain_table, 0, "gains: columns gain and offset, a row for each band"}},
+    {SPECTRA, {"--at", "PLACES", OPTION_TEXT, (void *)&given.at, 0, "OUT.csv: spectra of pixels X,Y, means of regions X,Y,W,H"}},
+    {SPECTRA, {"--svg", "FILE", OPTION_TEXT, (void *)&given.svg, 0, "at: a picture of these spectra"}},
     {SPECTRA, {"--smooth", "W", OPTION_COUNT, &given.smooth, 1, "the mean of W neighbouring bands, an odd number"}},
     {SPECTRA,
      {"--resample", "HDR|CSV", OPTION_TEXT, (void *)&given.resample, 0,
@@ -252,8 +259,8 @@ static const struct {
      {"--quicklook", "PNG", OPTION_TEXT, (void *)&given.quicklook, 0, "false colours of the first three"}},
     {MAPS | USES | CONVERT | ENDMEMBERS | PIXELWISE | OF_OUTPUT,
      {"--html", "FILE", OPTION_TEXT, (void *)&given.html, 0, "a page with pictures, plots and tables"}},
-    {FITS | RX | DETECT | COUNT | OF_OUTPUT,
-     {"--report", "CSV", OPTION_TEXT, (void *)&given.report, 0, "the components or counts; rx, detect: the 20 best pixels"}},
+    {FITS | RX | DETECT | COUNT | COMPARE | OF_OUTPUT,
+     {"--report", "CSV", OPTION_TEXT, (void *)&given.report, 0, "components, counts or bands; rx, detect: the 20 best pixels"}},
     {FITS | DENOISE | RX | OF_OUTPUT,
      {"--save", "MODEL", OPTION_TEXT, (void *)&given.save, 0, "what was fitted, for apply and inverse"}},
     {FITS | OF_OUTPUT,
@@ -334,9 +341,7 @@ static void print_modes(FILE *file) {
         count = fprintf(file, "  %.*s", (int)(end - usage), usage);
         fprintf(file, "%*s%.*s\n", count < PAGE_PURPOSE ? PAGE_PURPOSE - count : 1, "", length, purpose);
     }
-    fprintf(file, "Cubes are in ENVI's format. `%s MODE --help` explains a mode, and\n`%s --help LIST` common options:",
-            program_name, program_name);
-    fprintf(file, " (pixels, output, run).\n");
+    fprintf(file, "`%s MODE --help` explains a mode, `--help pixels`, output, run: options.\n", program_name);
 }
 
 /* Ends the program: the page of a mode or of a group of options, or that of all modes. */
@@ -422,6 +427,7 @@ static const mode_text *parse(int argc, char **argv) {
              : mode->mode == AUTO       ? "two names, IN.hdr and FOLDER"
              : mode->mode == EXPORT     ? "two names, MODEL and OUT.h"
              : mode->names == 2         ? "two names, IN.hdr and OUT.hdr"
+             : mode->mode == COMPARE    ? "three names, A.hdr, B.hdr and OUT.hdr"
                                         : "three names, MODEL, IN.hdr and OUT.hdr",
              names);
     if ((mode->mode & WRITES) && mode->mode != SPECTRA && !has_extension(argv[names], ".hdr"))

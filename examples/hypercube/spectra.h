@@ -3,8 +3,7 @@
 #ifndef HYPERCUBE_SPECTRA
 #define HYPERCUBE_SPECTRA
 
-#include "pixelwise.h"
-#include "tables.h"
+#include "places.h"
 
 enum { CONTINUUM_KEEP, CONTINUUM_DIVIDE, CONTINUUM_SUBTRACT };
 
@@ -377,6 +376,13 @@ static void spectra_of_table(const settings *s, char **names) {
 
 static void run_spectra(const settings *s, char **names) {
     int from_table = has_extension(names[0], ".csv") || has_extension(names[0], ".txt") || has_extension(names[0], ".sli");
+    if (s->at && from_table) fail(EXIT_USAGE, "--at: %s is a table, and only a cube has places", names[0]);
+    if (s->svg && !s->at) fail(EXIT_USAGE, "--svg: needs --at");
+    if (s->at) {
+        if (has_extension(names[1], ".hdr")) fail(EXIT_USAGE, "%s: the spectra of places are a table, which ends in .csv", names[1]);
+        run_places(s, names);
+        return;
+    }
     if (from_table != !has_extension(names[1], ".hdr"))
         fail(EXIT_USAGE, "%s: %s", names[1], from_table ? "spectra of a table are a table, which ends in .csv"
                                                    : "the name of a header ends in .hdr");

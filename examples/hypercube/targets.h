@@ -48,6 +48,26 @@ static void spectra_free(spectra *s) {
     free(s->values);
 }
 
+/* Writes a column for each spectrum and a row for each band in use. spectra_from_table reads this table. */
+static void write_spectra(const job *j, const spectra *s, const char *name) {
+    FILE *file = open_for_writing(name);
+    int b, k, n = j->cube.band_count;
+    char *heading = wavelength_heading(&j->in), *number;
+    if (j->in.wavelength) fprintf(file, "%s,", heading);
+    for (k = 0; k < s->count; k++) fprintf(file, "%s%s", s->names[k], k + 1 < s->count ? "," : "\n");
+    for (b = 0; b < n; b++) {
+        if (j->in.wavelength) {
+            number = number_text(j->in.wavelength[j->bands[b]]);
+            fprintf(file, "%s,", number);
+            free(number);
+        }
+        for (k = 0; k < s->count; k++)
+            fprintf(file, "%.17g%s", (double)s->values[(size_t)k * (size_t)n + (size_t)b], k + 1 < s->count ? "," : "\n");
+    }
+    free(heading);
+    close_written(file, name);
+}
+
 enum { MOST_CURVES = 12 };
 
 /* The spectra over the bands, on the page. */
