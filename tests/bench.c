@@ -293,8 +293,8 @@ typedef struct result {
     int done;
     side ours, peer;
     double value, peer_value, ratio, share;
-    /* Where one thread and several are compared: what multiply-adds gained from them meanwhile, and what the least that the
-       case has to calculate or move would gain; 0 = not asked. */
+    /* For comparisons of one thread with several: the speed-up of multiply-adds measured meanwhile, and the speed-up of the
+       least work that the case has to compute or move; 0 = not measured. */
     double cores, machine;
     const char *bound;
 } result;
@@ -314,7 +314,7 @@ static side side_of(double *seconds, int runs) {
     return s;
 }
 
-/* The seconds that the machine's peak would take, over those that we take. */
+/* Computes our share of the peak: the seconds of the work at peak speed, divided by our seconds. */
 static void judge_share(const bench_case *c, const bench_peaks *peaks, result *r) {
     const int many = threads_of(c) > 1;
     double compute = c->flops / peaks->flops[c->wide][many], move = c->bytes / peaks->bytes[many];
@@ -386,7 +386,7 @@ static const char *spread(char *text, size_t size, const bench_case *c, double v
     return text;
 }
 
-/* A known figure of a peer that could have run says that it did not. */
+/* Names the peer, and marks a known figure of a peer that did not run. */
 static void peer_name(char *text, size_t size, const bench_case *c, const result *r) {
     snprintf(text, size, "%s%s", c->peer && r->peer_value > 0 ? c->peer : "",
              c->open_peer && r->peer.seconds <= 0 && r->peer_value > 0 ? " (not run here)" : "");
@@ -467,7 +467,7 @@ static void report_targets(const result *results, double enough_cores) {
     }
 }
 
-/* What was compared with one thread, in few characters and without spreads. */
+/* Prints the speed-ups over one thread as a short table, without spreads. */
 static void report_scaling(const result *results, const bench_peaks *p) {
     static const side alone = SHS_ZERO;
     char one[64], many[64];

@@ -1,6 +1,6 @@
 /* bench.h - what the parts of the benchmark share: a case of the table, and work that can be done again and again and timed.
-   The work of a case is ours or a peer's, in this process or in one beside it; bench.c runs them in turns. Needs POSIX and gcc
-   or clang. */
+   A case has our work and the work of a peer, in this process or in another process. bench.c runs them in turns. Needs POSIX
+   and gcc or clang. */
 #ifndef BENCH_H
 #define BENCH_H
 #ifndef _POSIX_C_SOURCE
@@ -99,7 +99,7 @@ int open_ica(bench_work *w);
 
 /* The scenes: 512 x 614 pixels of 205 bands, and 512 x 512 of 224. */
 enum { LINES = 512, BANDS_A = 205, SAMPLES_A = 614, BANDS_B = 224, SAMPLES_B = 512 };
-enum { ICA_ITERATIONS = 20 }; /* of the contrasts that sweep, so that all do the same bench_work */
+enum { ICA_ITERATIONS = 20 }; /* fixed for contrasts by sweeps, so that all do equal work */
 void bench_open_cube(bench_work *w);
 void bench_open_signals(bench_work *w);
 void bench_covariance(int bands, shs_wide *covariance);
@@ -111,7 +111,7 @@ int open_script(bench_work *w);
 void bench_close_child(bench_work *w);
 void bench_serve(bench_work *w, double (*seconds)(bench_work *w));
 
-/* bench_peaks.c: what the machine reaches at most, on one thread [0] and on all THREADS of them [1]. */
+/* bench_peaks.c: the measured peaks of the machine, on one thread [0] and on THREADS threads [1]. */
 typedef struct bench_peaks {
     double flops[2][2]; /* a second, in float and in double */
     double bytes[2];    /* read from memory */
@@ -123,8 +123,8 @@ bench_peaks bench_measure_peaks(void);
 double bench_all_cores(void);
 /* As much of it as is enough to measure with: 1.85 of two threads; of others nearly what the machine reached at the start. */
 double bench_enough_cores(const bench_peaks *peaks);
-/* Turns that are repeated, for a case, since the machine had other work meanwhile. Many threads seldom have a machine to
-   themselves: there they are few. */
+/* Turns that are repeated, for a case, since the machine had other work meanwhile. With many threads the machine is seldom
+   idle, so the number of repeated turns is small. */
 #define SPARE_TURNS (THREADS == 2 ? 9 : 2)
 
 /* bench_stages.c: where the time of PCA and FastICA goes, on one thread and, if threads is not 1, on as many; prints those that

@@ -1,5 +1,5 @@
-/* bench_beside.c - work that another process does: this benchmark built with other flags, or a peer in Python. It says
-   "ready" when it is, and then answers every line with the seconds that one more run took; at the end of its input it ends. */
+/* bench_beside.c - runs work in another process: this benchmark built with other flags, or a peer in Python. The process
+   prints "ready", then answers every input line with the seconds of one more run. It ends at the end of its input. */
 #include "bench.h"
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -59,7 +59,7 @@ void bench_serve(bench_work *w, double (*seconds)(bench_work *w)) {
         }
 }
 
-/* Our side of the case, by the program that is built for it. */
+/* Starts our side of the case as the program built for it. */
 int open_build(bench_work *w) {
     char program[64], serve[] = "--serve", name[64], alone[] = "--one-thread";
     char *argv[5];

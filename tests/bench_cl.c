@@ -81,8 +81,8 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* One line, if it is wanted: a figure, and the ratio to what it is held against (NULL: nothing); a ratio above 1 is better than
-   that. */
+/* Prints a line, if the case is wanted: a figure, and its ratio to the figure of a peer (NULL: no peer). A ratio above 1 is
+   better than the peer. */
 static void say(bench *b, const char *name, double value, const char *unit, const char *peer, double peer_value, double ratio) {
     if (!wanted(name)) return;
     if (!b->large) peer = NULL; /* targets are those of a large device */
@@ -109,7 +109,7 @@ static double seconds_of(bench *b, void (*work)(bench *b)) {
     return seconds[RUNS / 2];
 }
 
-/* Seconds, held against `most` of them (0: nothing); 0 where they are not wanted. */
+/* Returns the seconds of the work, compared with the limit `most` (0: no limit); 0 if the case is not wanted. */
 static double measure(bench *b, const char *name, void (*work)(bench *b), const char *what, double most) {
     double seconds = wanted(name) ? seconds_of(b, work) : 0;
     say(b, name, seconds, "s", most > 0 ? what : NULL, most, seconds > 0 ? most / seconds : 0);
@@ -198,7 +198,7 @@ static void pca_accuracy(bench *b, int components) {
     shs_pca_free(NULL, &here), shs_pca_free(NULL, &there);
 }
 
-/* A copy in memory that is not pinned, all of it touched. */
+/* Makes a copy in memory that is not pinned, and touches every page. */
 static void *ordinary(bench *b, const void *pinned, size_t bytes) {
     void *memory = malloc(bytes);
     must(b->cl, memory ? SHS_OK : SHS_NO_MEMORY);
@@ -285,7 +285,7 @@ static void code_resident(bench *b) {
     must(b->cl, b->ctx.engine->signals_code(b->session, NULL, NULL, &report));
 }
 
-/* Signals a second that are coded where they are on the device: D'Y and the pursuit. */
+/* Signals a second for signals already on the device: D'Y and the pursuit. */
 static double resident_rate(bench *b, int n, int s, shs_selection selection) {
     shs_signals_job job = SHS_ZERO;
     shs_omp_options coding = SHS_ZERO;
@@ -407,7 +407,8 @@ static void coding_accuracy(bench *b, int n, int s) {
     shs_codes_free(NULL, &here);
 }
 
-/* Seconds for one iteration: what many take more than few, so that start and final coding do not count. */
+/* Seconds of one iteration, from the difference between many and few iterations, so that start and final coding do not count.
+   */
 static double iteration_seconds(bench *b, int few, int many) {
     double first;
     b->iterations = few;
@@ -756,7 +757,7 @@ static void gemm_case(bench *b) {
     free(A);
 }
 
-/* What the first use of each program took; a driver that keeps what it built answers faster the second time. */
+/* Prints the time of the first use of each program. A driver with a cache of programs is faster the second time. */
 static void build_times(bench *b) {
     shs_cl_stage stages[64];
     int count = 0, i;

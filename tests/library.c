@@ -17,7 +17,8 @@ int test_worth_sharing = 0;
 
 int test_has_instance(int instance) { return shs__kernels_available(instance); }
 
-/* A suite that looks inside has its own private copy of the library (SPARSEHS_STATIC), of which only what it uses is compiled. */
+/* A suite that tests internal functions has a private copy of the library (SPARSEHS_STATIC). The compiler drops unused
+   functions. */
 #ifndef SPARSEHS_STATIC
 int test_multiplies_pairs(void) { return shs__kernels_words()->pack_pairs != NULL; }
 
@@ -85,8 +86,8 @@ typedef char sizes_are_those_of_the_library[SAME(SHS__KC, GEMM_DEPTH) && SAME(SH
                                                 : -1];
 #undef SAME
 
-/* Suites that look inside come along in the object: by itself each of them would compile the header again. A program calls one
-   of them by the name of its file. */
+/* This object includes the suites that test internal functions, so that the header is compiled once for all of them. A
+   program calls a suite by the name of its file. */
 #ifdef TEST_INSIDE
 #define main test_context
 #include "test_context.c"

@@ -4,14 +4,14 @@
 
 #include "../sparsehs.h"
 
-/* The instance of the kernels that is used, or the next narrower one that there is: 0 base, 1 AVX2, 2 AVX-512. */
+/* The instruction set to use, or the next narrower available one: 0 base, 1 AVX2, 2 AVX-512. */
 extern int test_instance;
 /* Whether it was compiled and the processor has it. */
 int test_has_instance(int instance);
-/* The least work that is shared out: none, so that tests of threads may be small. The library's own is WORTH_SHARING. */
+/* The least work that is shared among threads: 0, so that tests of threads can be small. The library uses WORTH_SHARING. */
 extern int test_worth_sharing;
 
-/* Whether the kernels in use multiply pairs of 16-bit integers, so that sums of their products are exact. */
+/* Returns non-zero if the kernels in use multiply pairs of 16-bit integers, with exact sums. */
 int test_multiplies_pairs(void);
 /* Squared lengths of mapped pixels, in double. */
 shs_status test_map_squares(const shs_cube *cube, const shs_pixel_map *map, const shs_sink *sink);
@@ -22,7 +22,8 @@ typedef struct test_stage {
 } test_stage;
 extern const test_stage test_stages[];
 extern const int test_stage_count;
-/* So many regions of one driver, which leaves them to its own thread where sharing does not pay; next is called after each. */
+/* Runs `regions` parallel regions of one driver, which runs a region on its own thread if sharing does not pay. Calls `next`
+   after each region. */
 void test_share_regions(const shs_context *ctx, int regions, size_t chunks, shs_chunk_fn body, void *arg, void (*next)(void *));
 
 /* Sizes at which the library takes another path; library.c does not compile where they are not the library's own. */

@@ -1,14 +1,14 @@
 /* on_device.h - the suites of both halves on an OpenCL device: test.h includes it with -DTEST_CL.
 
-   Every call that an engine can take over gets a context that names one, whatever context the test gave it; all assertions
-   stay as they are. Each rank has a device object of its own, as each process would. SHS_CL_PLATFORM chooses the platform. */
+   Every call that an engine can take over gets a context with an engine, whatever the context of the test. All assertions
+   stay. Each rank has a device object of its own, as separate processes have. SHS_CL_PLATFORM chooses the platform. */
 #ifndef SHS_ON_DEVICE_H
 #define SHS_ON_DEVICE_H
 
 /* ---- the device --------------------------------------------------------------------------------------------------- */
 
 enum { RANKS_OF_DEVICES = 8, DEVICES = 2 * RANKS_OF_DEVICES };
-static shs_cl *test_devices[DEVICES]; /* those of the second half leave to the CPU what they cannot do */
+static shs_cl *test_devices[DEVICES]; /* the second half has fallback on */
 static int device_fallback;
 
 static inline shs_status open_test_device(int which) {
@@ -19,7 +19,7 @@ static inline shs_status open_test_device(int which) {
     return shs_cl_create(NULL, &o, &test_devices[which]);
 }
 
-/* ctx with the device in it, in *given; a context that brings its own engine stays as it is. */
+/* Returns a copy of ctx with the device, in *given. A context with an engine of its own stays unchanged. */
 static inline const shs_context *on_device(shs_context *given, const shs_context *ctx) {
     int rank = ctx && ctx->ranks > 1 && ctx->rank > 0 && ctx->rank < RANKS_OF_DEVICES ? ctx->rank : 0;
     if (device_fallback) rank += RANKS_OF_DEVICES;
@@ -121,7 +121,7 @@ static const struct cpu_only {
     {NULL, NULL, NULL},
 };
 
-/* Tests that take seconds and whose kernels others run too, or whose work the CPU does: where $SHS_LONG is set, or by name. */
+/* Long tests whose kernels run in other tests too, or whose work the CPU does. They run if $SHS_LONG is set or by name. */
 static const struct cpu_only left_to_long_runs[] = {
     {"dictionary learning", "test_naive_nonnegative", "the CPU does it, or nearly all of it"},
     {"dictionary learning", "test_golden_ipr", "test_golden_incoherent calls these kernels"},
@@ -201,7 +201,7 @@ static inline const struct cpu_only *listed(const struct cpu_only *list, const c
     return NULL;
 }
 
-/* Every test that a list has of a suite must be there. */
+/* Fails if a list names a test that the suite does not have. */
 static inline void check_list(const struct cpu_only *list, const char *suite, const struct CMUnitTest *tests, size_t count) {
     size_t i;
     for (; list->suite; list++) {
@@ -260,7 +260,7 @@ static inline int end_fallback(void **state) {
     return 0;
 }
 
-/* Leaves the tests out that the CPU alone must pass; one that no longer exists is a failure. */
+/* Leaves out the tests for the CPU alone. A listed test that no longer exists is a failure. */
 static inline size_t tests_on_device(const char *suite, const struct CMUnitTest *tests, size_t count, struct CMUnitTest *kept) {
     const char *only = getenv("SHS_TEST");
     size_t i, k, used = 0;

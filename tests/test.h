@@ -42,7 +42,7 @@ static inline int all_cases(void) {
 #endif
 #endif
 
-/* One bound for the CPU, one for a device, whose sums of single precision have another order. */
+/* One bound for the CPU, another for a device, which adds in single precision in another order. */
 #ifdef TEST_CL
 #include "on_device.h"
 #define BY_ENGINE(cpu, device) (device)
@@ -51,8 +51,8 @@ static inline int all_cases(void) {
 #endif
 
 /* Sweeps take every n-th case in make test, half as many with AddressSanitizer, a third on a device, and all of them where
-   $SHS_LONG is set, as make test-all does. Where they begin follows the instance of the kernels or another loop, so that most
-   come up somewhere. */
+   $SHS_LONG is set, as make test-all does. The first case depends on the instruction set or on another loop, so that most
+   cases run somewhere. */
 #ifdef TEST_CL
 #define SPARSER 3
 #elif defined(__SANITIZE_ADDRESS__)
@@ -63,14 +63,14 @@ static inline int all_cases(void) {
 static inline int every(int n) { return all_cases() ? 1 : SPARSER * n; }
 static inline int first_of(int which, int n) { return which % every(n); }
 
-/* Cases for each of which a device compiles kernels: all of them on the CPU, every n-th on a device. */
+/* For cases that each compile kernels: all cases run on the CPU, and every n-th case on a device. */
 static inline int every_on_device(int n) {
     if (BY_ENGINE(1, 0) || all_cases()) return 1;
     return n;
 }
 
-/* Whether nested loops leave their next case out, which is one in `step`. A step without a factor in common with the lengths of
-   the loops brings up every value of each. `turn` counts the cases. */
+/* Returns non-zero if nested loops leave out the next case; one case in `step` runs. A step without a common factor with the
+   lengths of the loops reaches every value of each loop. `turn` counts the cases. */
 static inline int left_out(int *turn, int step) { return (*turn)++ % step != 0; }
 
 /* One bound for float, one for double. */
@@ -116,7 +116,7 @@ static inline int subnormals_vanish(void) {
     } while (0)
 
 #ifdef TEST_CL
-#define LEAST_ROUNDS 1 /* a device may do in one what the CPU reports step by step */
+#define LEAST_ROUNDS 1 /* a device may do all steps in one round */
 #else
 #define LEAST_ROUNDS 2
 #endif
@@ -190,7 +190,7 @@ static inline shs_real *new_uniform(size_t n, uint64_t seed) {
     return x;
 }
 
-/* Fills codes with what nobody wrote: to be seen where it stays. */
+/* Fills codes with marks, to find places that a call did not write. */
 static inline void spoil_codes(shs_codes *c) {
     size_t cells = c->m * (size_t)c->stride;
     memset(c->used, 0x7a, c->m * sizeof *c->used);
@@ -278,7 +278,7 @@ static inline shs_real *read_f64_or_skip(const char *path, size_t count) {
     return x;
 }
 
-/* In double or never, for tests that try both and call it precise. */
+/* The precision for tests that try both double and shs_real. */
 static inline shs_precision precision_of(int precise) { return precise ? SHS_PRECISION_ALWAYS : SHS_PRECISION_NEVER; }
 
 #endif

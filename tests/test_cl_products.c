@@ -77,7 +77,7 @@ static void make_naive(const product *p, shs_real alpha, const shs_real *A, cons
         assert_ok(shs_gemm_general_naive(p->transa, p->transb, p->m, p->n, p->k, alpha, A, p->lda, B, p->ldb, beta, C, p->ldc));
 }
 
-/* Factors of seeded values, what the twin makes of them, and the sum of magnitudes that rounding is measured by. */
+/* Prepares factors of seeded values, the result of the naive twin, and the sum of magnitudes as the scale of rounding. */
 static void prepare(product *p) {
     size_t a, b, c, i;
     shs_real *abs_A, *abs_B;
@@ -99,7 +99,7 @@ static void prepare(product *p) {
 
 static void clear(product *p) { free(p->A), free(p->B), free(p->C), free(p->before), free(p->want), free(p->scale); }
 
-/* C as the twin has it; what lies between its columns, and beside the triangle, as it was. */
+/* Checks C against the twin, and checks that gaps between columns and the other triangle are unchanged. */
 static void check(const product *p) {
     int i, j;
     for (j = 0; j < p->n; j++)
@@ -226,7 +226,7 @@ static void test_same_bits_again(void **state) {
     close_device();
 }
 
-/* What cannot be done so is said, or done by the CPU. */
+/* An unsupported way returns SHS_UNSUPPORTED, or the CPU computes the product. */
 static void test_ways_that_are_not_there(void **state) {
     product p = of_syrk(20, 30, 0);
     int fallback;
@@ -253,7 +253,7 @@ static void test_ways_that_are_not_there(void **state) {
     }
 }
 
-/* A compiler that does not take matrix units is asked once for each of their instructions; then others make the product. */
+/* A compiler without matrix units is tried once for each of their instructions. Then other kernels compute the product. */
 static void test_units_do_not_build(void **state) {
     int left, units;
     (void)state;

@@ -369,7 +369,8 @@ static shs_status run_use(const use *u, const shs_context *ctx) {
     return u->task(ctx, u->how, &results);
 }
 
-/* As a fresh object that has its programs: nothing is known of them, and no buffer holds what was right. `before`: how it was. */
+/* Resets a device object to its state after building programs: no verdicts, and no right results in buffers. `before`: how it
+   was. */
 static void forget_verdicts(shs_cl *cl, const shs_cl *before) {
     while (cl->verdicts) {
         shs__cl_verdict *v = cl->verdicts;
@@ -495,7 +496,7 @@ static void test_all_kernels_are_tested(void **state) {
 
 static const use coding = {"omp_general", task_code, 0, AS_IT_IS, SHS_CL_CODER_GENERAL};
 
-/* A device whose loops end early, as Mesa's llvmpipe does, is none, and the reason says so; one that is trusted is. */
+/* A device whose loops end early, such as Mesa's llvmpipe, is refused with a reason, unless it is trusted. */
 static void test_driver_that_cannot_count(void **state) {
     char reason[500] = "";
     shs_cl_options o = SHS_ZERO;

@@ -132,7 +132,7 @@ static void test_against_the_twin(void **state) {
     if (differ * 200 > all) fail_msg("%zu of %zu signals are not as the twin has them", differ, all);
 }
 
-/* What refitting takes off the error that rounding adds, on natural patches over 256 atoms learnt from them. */
+/* Refitting reduces the error added by rounding, on natural patches over 256 learnt atoms. */
 static void test_refit_on_natural_patches(void **state) {
     enum { P = 64, N = 256, M = 4096, S = 6 };
     shs_real *Y = read_golden_reals("ksvd_signals_64x4096.f32", P * M), *D = new_normal(P * N, 1);
@@ -156,7 +156,7 @@ static void test_refit_on_natural_patches(void **state) {
             assert_true(a <= b * (1 + 1e-4) + 1e-12 * size);
             refit[t] += a, plain[t] += b;
         }
-        /* of the signals themselves: what rounding adds is all that is added */
+        /* the error of the signals grows by the rounding error only */
         assert_ok(shs_codes_residual(NULL, P, N, D, P, M, Y, P, &x, NULL, P, &fitted2));
         assert_ok(shs_codes_residual(NULL, P, N, D, P, M, Y, P, &z, NULL, P, &sum2));
         residual = (double)fitted2;
@@ -170,7 +170,7 @@ static void test_refit_on_natural_patches(void **state) {
     free(D), free(Y);
 }
 
-/* Atoms that depend on others, no atoms, zeros, a dictionary whose squares leave the range: each is rounded by itself. */
+/* Dependent atoms, no atoms, zeros, and a dictionary with squares out of range: each coefficient is rounded by itself. */
 static void test_odd_supports(void **state) {
     const int p = 4, n = 6;
     shs_real D[24];
@@ -196,7 +196,7 @@ static void test_odd_supports(void **state) {
     shs_codes_free(NULL, &x), shs_codes_free(NULL, &z), shs_codes_free(NULL, &nearest);
 }
 
-/* The largest that a type holds, and what it does not: nothing is changed then. */
+/* The largest coefficient of each type is accepted. A larger one is refused and changes nothing. */
 static void test_limits(void **state) {
     static const double good[] = {1.7e38, 1.7e38, 65519.9}, bad[] = {1.7014118346046923e38, 1.7014118346046923e38, 65520};
     shs_codes x = some_codes(3, 2, 5, 2, 1, 1), z;
@@ -223,7 +223,7 @@ static void test_limits(void **state) {
 
 /* ---- bytes ------------------------------------------------------------------------------------------------------- */
 
-/* What is saved, as it is on every machine: three signals of 2, 0 and 1 atoms out of 300, by hand. */
+/* The saved bytes on every machine, written by hand: three signals of 2, 0 and 1 atoms out of 300. */
 static void test_the_bytes(void **state) {
     static const unsigned char expected[] = {
         'S', 'H', 'S', 'c', 'o', 'd', 'e', 's', 1, 0, 0, 0, 0, 0, 0, 0, 44, 1, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0,
@@ -306,7 +306,7 @@ static void test_all_comes_back(void **state) {
     free(f), free(twice);
 }
 
-/* Any byte that is not as it was, any that is missing, a number that cannot be behind check sums that are right. */
+/* Damage: any changed byte, any missing byte, and impossible numbers with right check sums. */
 static void test_damage(void **state) {
     static const struct {
         size_t at;
@@ -407,7 +407,7 @@ static void test_failing_callbacks(void **state) {
     free(f), free(whole);
 }
 
-/* Heads that say there are many codes take no memory for what is not there; many codes come back as they were. */
+/* A header with a false large count of codes allocates no memory for them. Many codes load unchanged. */
 static void test_many_codes(void **state) {
     enum { M = 60000, S = 6 };
     shs_codes codes = some_codes(M, S, 200, -1, 1, 1), got = SHS_ZERO;

@@ -31,7 +31,7 @@ static inline double off_identity(int m, const double *A) {
     return most;
 }
 
-/* What holds of every result of FastICA: orthonormal rotation, the matrices made of one another, signs, components. */
+/* Checks the properties of every result of FastICA: an orthonormal rotation, consistent matrices, signs, components. */
 static inline void check_ica(const shs_ica *ica) {
     int m = ica->components, B = ica->bands, k, b, all = 1;
     double *RtR = naive_product(1, m, m, m, ica->rotation, ica->rotation);
@@ -80,7 +80,7 @@ static inline int same_ica(const shs_ica *a, const shs_ica *b) {
 /* ---- ranks with a share of the lines each, of which some call may fail --------------------------------------------- */
 
 enum { RANK_READ = 0, RANK_ALLOCATION, RANK_STEP, RANK_FAULTS };
-/* What the rank says whose call fails, and what the others say. */
+/* The status of the rank whose call fails, and the status of the other ranks. */
 static const shs_status rank_fails[RANK_FAULTS] = {SHS_READ_FAILED, SHS_NO_MEMORY, SHS_CANCELLED};
 static const shs_status others_say[RANK_FAULTS] = {SHS_PEER_FAILED, SHS_PEER_FAILED, SHS_CANCELLED};
 
@@ -94,7 +94,7 @@ typedef struct rank_share {
     shs_status status;
 } rank_share;
 
-/* So many lines for each rank but the last, which has the rest. */
+/* Gives `lines` lines to each rank, and the rest to the last rank. */
 static inline void share_lines(rank_share *shares, int ranks, const shs_cube *cube, int lines) {
     int r, k;
     memset(shares, 0, (size_t)ranks * sizeof *shares);

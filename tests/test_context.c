@@ -30,7 +30,7 @@ static void an_unknown_status_is_called_so(void **state) {
     }
 }
 
-/* Version, precision, instruction sets, the one in use, threads: in one line, for each instance. */
+/* One line for each instruction set: version, precision, instruction sets, the instruction set in use, threads. */
 static void build_info_says_what_is_in_use(void **state) {
     static const char *const used[SHS__INSTANCES] = {"in use: " SHS__BASE ";", "in use: AVX2;", "in use: AVX-512;"};
     char version[32];
@@ -240,8 +240,8 @@ static void a_layout_counts_what_it_carves(void **state) {
     assert_int_equal(c.blocks, 0);
 }
 
-/* What a workspace query says is enough for an arena over a buffer of that size, when the buffer is aligned as malloc's
-   are; and 16 bytes more are enough for any other. */
+/* An arena of the size from a workspace query is enough if its buffer is aligned like malloc's. Otherwise 16 more bytes are
+   enough. */
 static void an_arena_of_the_size_that_a_query_says_is_enough(void **state) {
     size_t offset, size;
     (void)state;
@@ -497,7 +497,7 @@ static void progress_reports_and_cancels(void **state) {
 
 /* ---- ranks ------------------------------------------------------------------------------------------------------- */
 
-/* Plays all ranks but this one: what they contribute to the maximum of values, none but how they are. */
+/* Plays all other ranks: they contribute only their status to the maximum of values. */
 typedef struct other_ranks {
     shs_wide told[SHS__TELLS];
     int calls, fail;
@@ -519,7 +519,7 @@ static int reduce_with_others(void *user, shs_wide *values, size_t count, shs_re
 
 static const shs_status VIEWS[] = {SHS_OK, SHS_CANCELLED, SHS_NO_MEMORY, SHS_SIGNALS_NOT_FINITE};
 
-/* What one rank contributes, learnt by letting it agree with ranks that are all well. */
+/* Records the contribution of one rank, by a reduction with healthy ranks. */
 static other_ranks contribution(shs_status status) {
     shs_context ctx = SHS_ZERO;
     other_ranks others = SHS_ZERO;

@@ -22,7 +22,8 @@ static inline void *new_block(size_t count, size_t size) {
 
 #define NEW(type, count) ((type *)new_block((size_t)(count), sizeof(type)))
 
-/* The layouts of the usual run on a device, one for each type: the same in all tests, so that each program is compiled once. */
+/* The layouts of the usual run on a device: one for each type, the same in all tests, so that each program is compiled once.
+   */
 static inline int usual_layout(shs_type type, int interleave, int swapped) {
     const int t = (int)type;
     return all_cases() || (interleave == t % 3 && swapped == (t & 1));
@@ -88,7 +89,8 @@ static inline double short_number(shs_type type, unsigned bits) {
     return bits >> 15 ? -size : size;
 }
 
-/* The nearest, the even one of two, looked for among all of them. Infinity counts as the number that would follow the last. */
+/* Finds the nearest value by trying all of them; of two equally near the even one. Infinity counts as the number that would
+   follow the last. */
 static inline uint16_t short_bits(shs_type type, double x) {
     const int fraction = type == SHS_TYPE_F16 ? 10 : 7;
     const unsigned endless = (0x7fffu >> fraction) << fraction;
@@ -169,7 +171,7 @@ static inline plain_cube new_plain(int lines, int samples, int bands) {
     return p;
 }
 
-/* Values that the type can hold, uniform over much of its range. */
+/* Random values of the type, uniform over much of its range. */
 static inline plain_cube random_values(shs_type type, int lines, int samples, int bands, uint64_t seed) {
     plain_cube p = new_plain(lines, samples, bands);
     shs_random r;
@@ -270,7 +272,7 @@ static inline void strides_of(shs_interleave interleave, int lines, int samples,
     *band = interleave == SHS_INTERLEAVE_BSQ ? (ptrdiff_t)lines * samples : interleave == SHS_INTERLEAVE_BIL ? samples : 1;
 }
 
-/* The same pixels in this type (which must hold them), interleave and byte order. cube_free frees them. */
+/* Makes a cube of the same pixels in this type (of sufficient range), interleave and byte order. cube_free frees the cube. */
 static inline shs_cube cube_of(const plain_cube *p, shs_type type, shs_interleave interleave, int swapped) {
     shs_cube cube = SHS_ZERO;
     size_t size = shs_type_size(type);
@@ -327,7 +329,7 @@ static inline void copy_lines(shs_interleave interleave, size_t size, int sample
                        from + (size_t)((from_first + l) * fl + s * fs + b * fb) * size, size);
 }
 
-/* A stream over a cube in memory, which checks how it is asked. */
+/* A stream over a cube in memory. The stream checks the requests. */
 typedef struct stream {
     const shs_cube *cube;
     int fail_at; /* the call that fails, from 0; negative: none */
@@ -413,7 +415,7 @@ static inline shs_sink new_sink(shs_type type, shs_interleave interleave, int li
 
 static inline void sink_free(shs_sink *sink) { free(sink->pixels); }
 
-/* What was written to a sink in memory, as a cube of its own. */
+/* Returns the contents of a sink in memory as a cube. */
 static inline shs_cube sink_cube(const shs_sink *sink, int lines, int samples, int outputs) {
     shs_cube cube = SHS_ZERO;
     cube.pixels = sink->pixels;

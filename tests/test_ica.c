@@ -77,9 +77,9 @@ static double turn_of(int m, const double *a, const double *b) {
     return fmin(plus, minus) / 2;
 }
 
-/* By how much one plain step turns each column of W, in the order of extraction: what `converged` speaks of. One after another,
-   column j is at right angles to those before it: in the coordinates of those from j on it is the first unit vector. Returns
-   the most. */
+/* The turn of each column of W by one plain step, in the order of extraction, as in the definition of `converged`. One after
+   another, column j is at right angles to those before it: in the coordinates of those from j on it is the first unit vector.
+   Returns the most. */
 static double plain_turns(shs_ica_approach approach, shs_contrast contrast, int m, size_t n, const double *z, const double *W,
                           double *turns) {
     double *y = NEW(double, n *(size_t)m), *I = NEW(double, m *m), *next = NEW(double, m *m), most = 0;
@@ -172,8 +172,8 @@ static void check_golden_symmetric(int which, int m) {
 static void test_golden_symmetric_beach(void **state) { (void)state, check_golden_symmetric(BEACH, 8); }
 static void test_golden_symmetric_jasper(void **state) { (void)state, check_golden_symmetric(JASPER, 4); }
 
-/* Deflation ends in one of many solutions: the test of each is that the step leaves it alone. MDP's own, from the same
-   file, passes it too. */
+/* Deflation ends in one of many solutions, and a step must not change the solution. MDP's solution from the same file passes
+   the same test. */
 static void check_golden_deflation(int which, int m) {
     shs_cube cube = load_golden(which);
     plain_cube p = plain_of(&cube);
@@ -446,7 +446,7 @@ static void test_against_the_naive_iteration(void **state) {
                 }
 }
 
-/* Every contrast has a name of its own, and nothing else has one. */
+/* Every contrast has its own name, and no other number has a name. */
 static void test_contrast_names(void **state) {
     int i, j;
     (void)state;
@@ -651,8 +651,8 @@ static void test_number_of_components(void **state) {
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
-/* What sums of single precision cannot know is not called converged: the turn of a component that is all but normal. The double
-   build knows it, and so does a tolerance that leaves room for it. */
+/* A nearly normal component does not count as converged in float, because float sums cannot resolve its turn. It converges in
+   the double build, and with a larger tolerance. */
 static void test_nearly_normal_components(void **state) {
     enum { SIDE = 200, M = 3, RUNS = 8 };
     plain_cube p = new_plain(SIDE, SIDE, M);
@@ -737,7 +737,7 @@ static void test_given_start(void **state) {
     cube_free(&cube);
 }
 
-/* A start that spans less than it should is mended, or refused; it never ends in NaN. */
+/* A start with dependent columns is repaired or refused. The result is never NaN. */
 static void test_odd_starts(void **state) {
     plain_cube p = test_scene();
     shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);

@@ -2097,7 +2097,7 @@ static void test_exact_is_a_fixed_point(void **state) {
     free(Y), free(D), free(again), free(other);
 }
 
-/* Rank `bad` fails as `spoil` arranges. All other ranks must return SHS_PEER_FAILED. */
+/* Rank `bad` fails as `spoil` arranges. All other ranks must learn of the failure and return. */
 static void check_failing_rank(int ranks, int bad, int allocations, int cancel_at, int nan_signal, int *succeeded) {
     shs_real *Y = small_signals(), *D0 = new_dictionary(P, N, 83);
     rank_job *jobs = (rank_job *)malloc(MOST_RANKS * sizeof *jobs);

@@ -9,7 +9,7 @@ static const shs_context serial = {.threads = 1};
 
 enum { P = 13, N = 21, M = 600, S = 3 };
 
-/* Signals of a matrix in their order: this rank's of every batch that the ranks share. */
+/* Delivers the signals of a matrix in order: this rank's part of every batch. */
 typedef struct in_order {
     const shs_real *Y;
     size_t m, at, fails_at; /* fails once it has delivered as many (0: never) */
@@ -218,7 +218,7 @@ static int atoms_found(int p, int n, const shs_real *D, const shs_real *truth) {
     return found;
 }
 
-/* Signals that are made when they are asked for: they never are in memory at once. */
+/* Makes signals on demand, so that they are never in memory at once. */
 typedef struct maker {
     const shs_real *truth;
     size_t left;
@@ -303,7 +303,7 @@ static void test_defaults(void **state) {
     free(Y), free(D), free(E);
 }
 
-/* An atom that no signal uses becomes one that does, and the sums are what they were without it. */
+/* An unused atom is replaced by a used one, and the sums stay as without the unused atom. */
 static void test_replacement(void **state) {
     shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D), *given = new_dictionary(P, N, 31);
     int replace, i, j;
@@ -331,7 +331,7 @@ static void test_replacement(void **state) {
     free(Y), free(D), free(given);
 }
 
-/* Of two equal atoms one is replaced; what is kept of the other signals does not hold it. */
+/* One of two equal atoms is replaced, and the sums of earlier signals lose the replaced atom. */
 static void test_sums_forget_a_replaced_atom(void **state) {
     shs_real *Y = small_signals(), *start = new_dictionary(P, N, 33), D[P * N], E[P * N];
     shs_wide A[N * N], B[P * N], A0[N * N], B0[P * N];
@@ -575,7 +575,7 @@ static shs_status count_cross(void *session, shs_wide *B) {
     return device_cross(session, B);
 }
 
-/* The sums of each batch are the device's, where it has the stages for them, and those of the CPU but for rounding. */
+/* The device computes the sums of each batch if it has the stages. The sums equal the CPU's up to rounding. */
 static void test_sums_on_device(void **state) {
     shs_real *Y = small_signals(), *D[3];
     shs_wide *xx[3], *yx[3];
@@ -673,7 +673,7 @@ static void test_ranks(void **state) {
     free(Y), free(D), free(w);
 }
 
-/* A rank without signals, one that fails, one that cancels, one that means something else. */
+/* A rank without signals, a rank that fails, a rank that cancels, and a rank with other options. */
 static void test_ranks_that_fail(void **state) {
     shs_real *Y = small_signals(), before[P * N];
     rank_run *w = (rank_run *)calloc(1, sizeof *w);

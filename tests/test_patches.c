@@ -144,7 +144,7 @@ static void test_random_positions(void **state) {
 
 /* ---- out of the image -------------------------------------------------------------------------------------------- */
 
-/* All patches of a set, with everything that was taken out of them. */
+/* All patches of a set, with their means and norms. */
 typedef struct signals {
     int p, channels;
     size_t count;
@@ -264,7 +264,7 @@ static void test_constant_image(void **state) {
 
 /* ---- and back ---------------------------------------------------------------------------------------------------- */
 
-/* Put back, patches give each pixel as often as it is covered. */
+/* Patches put back sum to each pixel times the number of patches over it. */
 static void check_round_trip(const shs_image *image, const shs_patches *set) {
     signals s = get_all(NULL, image, set);
     int channels = channels_of(image), x, y, c;
@@ -433,7 +433,7 @@ static void test_approximate(void **state) {
         }
 }
 
-/* Limits of their own for every patch, by its number in the set. */
+/* Separate limits for every patch, indexed by the patch's number in the set. */
 static void test_approximate_limits_each(void **state) {
     shs_image image = new_image(SHS_TYPE_U8, 50, 40, 1, 0, 14);
     shs_patches set = set_of(SHS_PATCH_MODE_GRID, 0);
@@ -614,7 +614,7 @@ static void test_memory_promise(void **state) {
 
 /* ---- bad input --------------------------------------------------------------------------------------------------- */
 
-/* What calls that fail leave as it is: patches, an image and its weights. */
+/* Outputs that failing calls must not change: patches, an image and its weights. */
 typedef struct untouched {
     shs_real *now[3], *before[3];
     size_t sizes[3];

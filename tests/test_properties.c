@@ -1,7 +1,7 @@
-/* test_properties.c - what a result depends on: the inputs, and nothing else. The same random problem is solved again and
-   again, each time with other wishes (which outputs, in which strides, in how many pieces), other memory (scratch that holds
-   0x00 or 0xff) and other threads (any number, any order of the chunks), and every output that two runs share has the same
-   bits. A failure names the algorithm, the number of the problem and that of the run: both start random numbers. */
+/* test_properties.c - a result depends on the inputs only. The same random problem is solved again and again, each time with
+   other wishes (which outputs, in which strides, in how many pieces), other memory (scratch that holds 0x00 or 0xff) and
+   other threads (any number, any order of the chunks), and every output that two runs share has the same bits. A failure
+   names the algorithm, the number of the problem and that of the run: both start random numbers. */
 #include "test_cube_tools.h"
 
 enum { WORKERS = 5, PARTS = 8 };
@@ -119,7 +119,7 @@ static void world_of(world *w, int run) {
 
 /* ---- what is compared -------------------------------------------------------------------------------------------- */
 
-/* The outputs of one run: copies of their bytes, those of columns without what lies between; NULL: not asked for. */
+/* The outputs of one run as copies of their bytes, without the gaps between columns; NULL: not requested. */
 typedef struct outcome {
     shs_status status;
     unsigned char *part[PARTS];
@@ -186,10 +186,10 @@ static shs_real *matrix(trial *t, int rows, size_t columns, int *ld) {
 
 /* ---- the algorithms ---------------------------------------------------------------------------------------------- */
 
-/* Sizes at which products, systems and factors change path: small ones, odd ones, some beyond a block. */
+/* Sizes around changes of algorithm: small sizes, odd sizes, and some larger than a block. */
 static int size(trial *t) { return one_in(t, 6) ? pick(t, 97, 300) : one_in(t, 2) ? pick(t, 17, 96) : pick(t, 1, 16); }
 
-/* At times so deep that slabs of the depth are shared out. */
+/* The depth of a product, sometimes large enough for threads to share slabs of the depth. */
 static int depth(trial *t, int m, int n) {
     return m * n < 4000 && one_in(t, 3) ? 2 * SLAB_DEPTH + pick(t, -100, 100) : one_in(t, 8) ? pick(t, 500, 1500) : size(t);
 }
@@ -272,7 +272,7 @@ static void keep_codes(trial *t, int part, size_t m, const shs_codes *c) {
 
 static void codes_drop(shs_codes *c) { free(c->used), free(c->atoms), free(c->coefs); }
 
-/* Signals of a few atoms and noise, so that tolerances are met here and there. */
+/* Signals of a few atoms with noise, so that some signals reach their tolerance. */
 static shs_real *signals(trial *t, int p, size_t m, const shs_real *D, int ldd, int n, int *ldy) {
     shs_real *Y = matrix(t, p, m, ldy);
     size_t j;
@@ -565,7 +565,7 @@ static void outcome_free(outcome *o) {
     memset(o, 0, sizeof *o);
 }
 
-/* Each output is compared with that of the first run that gave it. */
+/* Compares each output with the same output of the first run that had it. */
 static void nothing_else_matters(const char *name, void (*perform)(trial *t), int problems, int runs) {
     int problem, run, k;
     for (problem = 0; problem < problems; problem += every(3)) {
@@ -638,7 +638,7 @@ static void test_progress_without_an_error_says_so(void **state) {
     shs_codes_free(NULL, &codes), free(D), free(Y);
 }
 
-/* Whatever ends the estimate of an image's noise, what was there stays. */
+/* An error in the noise estimate of an image leaves the output unchanged. */
 static void test_noise_is_untouched_by_errors(void **state) {
     enum { SIDE = 40 };
     shs_real *pixels = new_normal(SIDE * SIDE, 5);

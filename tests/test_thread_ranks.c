@@ -7,7 +7,7 @@ enum { P = 12, N = 18, M = 151, S = 3, LINES = 11, SAMPLES = 23, BANDS = 6, OUTP
 
 /* ---- ranges ------------------------------------------------------------------------------------------------------ */
 
-/* Every item is one rank's, in the order of the ranks, and shares that are counts give these counts. */
+/* Every item belongs to exactly one rank, in the order of the ranks. Shares that are counts give these counts. */
 static void test_ranges(void **state) {
     static const double shares[][4] = {{1, 1, 1, 1}, {3, 1, 0, 2}, {0, 0, 1, 0}, {0.1, 0.2, 0.3, 0.4}, {1e6, 1, 1, 1e-6}};
     static const size_t sizes[] = {0, 1, 3, 4, 7, 1000003};
@@ -226,7 +226,8 @@ static void test_cubes(void **state) {
 
 /* ---- what goes wrong --------------------------------------------------------------------------------------------- */
 
-/* Each allocation of each rank fails: it says so, the others that a peer failed, and nothing is left open. */
+/* Each allocation of each rank fails in turn. The rank returns SHS_NO_MEMORY, the other ranks SHS_PEER_FAILED, and nothing
+   leaks. */
 static void test_allocations_fail(void **state) {
     int ranks, rank, k, r;
     (void)state;
@@ -251,7 +252,7 @@ static void test_allocations_fail(void **state) {
             }
 }
 
-/* Progress that cancels on one rank, at each of its calls, ends all; the best dictionary so far is the same on all. */
+/* A progress callback cancels on one rank, at each of its calls. All ranks end with the same best dictionary. */
 static void test_cancelled(void **state) {
     int rank, k, r, cancelled = 0;
     (void)state;
@@ -321,7 +322,7 @@ static void test_no_rank_waits(void **state) {
     alarm(0);
 }
 
-/* A reduction of the library's own call that fails on one rank: the others do not wait for it. */
+/* A reduction fails on one rank within a call of the library. The other ranks do not wait. */
 typedef struct breaking {
     lesson *l;
     int rank, left;

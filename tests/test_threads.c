@@ -1,5 +1,5 @@
 /* test_threads.c - several contexts at once in several threads, and loops over threads: the caller's own and the compiler's.
-   The results are those of each call alone, to the bit, and every stage that is shared out is among them. */
+   The results equal those of each call alone, bit by bit. The calls cover every stage that threads share. */
 #include "test_cube_tools.h"
 #include <time.h>
 #if defined(__unix__)
@@ -87,8 +87,8 @@ typedef struct scene {
     shs_real *D, *Y;
     unsigned char *pixels;
     shs_image image;
-    shs_cube cube, wide; /* of 6 bands, of so many that their sums are added up by several */
-    shs_cube large;      /* of so many pixels that the search for one is shared out */
+    shs_cube cube, wide; /* 6 bands; enough bands for a parallel sum of partial results */
+    shs_cube large;      /* enough pixels for a parallel search */
 } scene;
 
 enum { ALONE = 0, OF_THE_CALLER, OF_THE_COMPILER };
@@ -240,7 +240,7 @@ static void multiply(task *t) {
     free(C), free(L);
 }
 
-/* Eigenvectors of a random matrix, and of one of which most deflates. */
+/* Eigenvectors of a random matrix, and of a matrix with strong deflation. */
 static void diagonalize(task *t) {
     enum { ORDER = 203 };
     shs_wide *A = NEW(shs_wide, ORDER * ORDER), *V = NEW(shs_wide, ORDER * ORDER), values[ORDER];
@@ -329,7 +329,7 @@ static void reduce_noise(task *t) {
     sink_free(&sink);
 }
 
-/* Known spectra, unknown ones, and how much of each a pixel holds. */
+/* Detection of known spectra, search for endmembers, and abundances. */
 static void find_materials(task *t) {
     const shs_cube *cube = &t->s->large;
     const int n = cube->bands;
@@ -369,7 +369,7 @@ static void find_sources(task *t) {
     sink_free(&sink);
 }
 
-/* Deeper than wide, so that slabs of the depth are shared out, and so large that their sum is too. */
+/* A deep product, so that threads share slabs of the depth, large enough to add the slabs in parallel too. */
 static void multiply_deep(task *t) {
     enum { SIDE = 260, DEPTH = 2 * SLAB_DEPTH + 1 };
     shs_real *A = new_normal(SIDE, 7), *B = new_reals((size_t)SIDE * DEPTH), *C = new_reals(SIDE * SIDE);
@@ -427,7 +427,7 @@ static void assert_same_result(const task *a, const task *b) {
     assert_true(a->result == b->result);
 }
 
-/* Two of each task at the same time, each with threads of its own. */
+/* Runs every task twice at the same time, each with its own threads. */
 static void test_all_at_once(void **state) {
     scene s;
     task alone[TASKS], together[2 * TASKS];

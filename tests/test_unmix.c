@@ -109,7 +109,7 @@ static void test_conditions_of_the_minimum(void **state) {
     free(E), free(p.x), cube_free(&cube);
 }
 
-/* Each endmember holds one of itself and none of the others, whatever the constraint. */
+/* With any constraint, the abundances of an endmember are 1 for itself and 0 for the others. */
 static void test_endmembers_are_unit_vectors(void **state) {
     int n = 21, c = 5, k;
     double *E = new_spectra(n, c, 8);
@@ -533,7 +533,7 @@ static double angle(int n, const double *x, const double *y, int next) {
     return acos(fmin(1, xy / sqrt(xx * yy)));
 }
 
-/* Endmembers and their materials, so that the sum of the angles is least; the mean angle is returned. */
+/* Matches endmembers to materials with the least sum of angles. Returns the mean angle. */
 static double matched(int n, int c, const double *E, const double *published, int *order, double *angles) {
     double least = 1e9;
     int orders, k;
@@ -675,7 +675,7 @@ static void test_count_of_scenes(void **state) {
     }
 }
 
-/* Noise that differs from band to band by a factor of 40 hides from HFC what the two others whiten. */
+/* Noise that differs between bands by a factor of 40 hides materials from HFC, but not from HySime and NWHFC. */
 static void test_count_of_coloured_noise(void **state) {
     int n = 40, c = 4, i, b;
     double *E = new_spectra(n, c, 7);

@@ -1,5 +1,5 @@
-/* fuzz.h - what the fuzz targets share: an input taken apart, data with edge values, memory that is counted, outputs that
-   must stay as they were. The library is linked, not included. */
+/* fuzz.h - the shared part of the fuzz targets: parsing of inputs, data with edge values, counted memory, outputs that must
+   not change. The library is linked, not included. */
 #ifndef SHS_FUZZ_H
 #define SHS_FUZZ_H
 
@@ -67,7 +67,7 @@ static inline double special(int which) {
     return k < 16 ? values[k] : k == 16 ? (double)NAN : k == 17 ? (double)INFINITY : -(double)INFINITY;
 }
 
-/* What may be said of an array: every value is finite, and the magnitudes of those that are not zero. */
+/* Properties of an array: all values are finite, and the range of the magnitudes of nonzero values. */
 typedef struct extent {
     int finite;
     double least, most;
@@ -87,7 +87,7 @@ static inline int tame(const extent *e) {
     return e->finite && (e->most <= 0 || (e->least >= 1e-12 && e->most <= 1e12));
 }
 
-/* The next value of an array that a few bytes describe: noise, small integers (which tie), repetitions, one value. */
+/* Returns the next value of an array described by a few bytes: noise, small integers (for ties), repetitions, one value. */
 static inline double draw(shs_random *r, int kind, size_t i) {
     switch (kind) {
     case 0: return (double)shs_random_uniform(r) * 2 - 1;
@@ -135,7 +135,7 @@ static inline void *block_of(size_t bytes) {
 }
 #define NEW(type, count) ((type *)block_of((size_t)(count) * sizeof(type)))
 
-/* An output of exactly so many bytes, and what it was before. */
+/* An output of an exact size, with a copy of its contents before the call. */
 typedef struct output {
     unsigned char *bytes, *before;
     size_t size;
@@ -170,14 +170,14 @@ static inline int all_finite_wide(size_t count, const shs_wide *x) {
 
 /* ---- the outside world ------------------------------------------------------------------------------------------- */
 
-/* What the callbacks did, and when one of them fails: a countdown, negative for never. */
+/* Records the callbacks, with a countdown to a failure; negative: no failure. */
 typedef struct world {
     shs_context ctx;
     int outstanding, allocations_left, refused;
     int steps_left, cancelled, late; /* late: at the last call, when all is done */
     int reductions_left, reduction_failed;
     int bad;      /* the context does not hold together */
-    int ordinary; /* no value is so large or small that errors may leave the range */
+    int ordinary; /* all values are moderate, so errors stay within the range of shs_real */
 } world;
 
 static inline void *counted_alloc(void *user, size_t size) {
@@ -270,7 +270,7 @@ static inline void check_world(const world *w, shs_status status, int kept) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What a target does, of which the first byte chooses one; what is worth more executions stands several times. */
+/* The errands of a target. The first byte of the input chooses an errand; important errands occur several times. */
 #define FUZZ_ERRANDS 8
 typedef void (*errand_fn)(input *in, world *w);
 
