@@ -848,7 +848,7 @@ typedef struct shs_omp_report {
     shs_wide rmse;        /* ||Y - DX||_F / sqrt(p m) */
 } shs_omp_report;
 
-/* Returns what zero options become for these sizes, with codes that hold as many atoms. */
+/* Returns the values that zero options stand for, for these sizes and for codes with room for the sparsity. */
 SHS_API shs_omp_options shs_omp_defaults(int p, int n);
 
 /* Codes m signals (Y: p x m) with at most sparsity atoms each. codes: m or more signals, stride >= min(sparsity, p, n). */
@@ -920,7 +920,7 @@ SHS_API int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y, in
 SHS_API int shs_somp_naive(int p, int n, const shs_real *D, ptrdiff_t m, const shs_real *Y, int s, shs_wide tolerance,
                            shs_wide (*score)(shs_wide alpha, shs_wide gjj, shs_wide d2), int *atoms, shs_wide *X, shs_wide *E,
                            shs_wide *Q, shs_wide *R);
-/* One signal with nonnegative coefficients: they are solved for one after another, in sweeps, until none changes. */
+/* One signal with nonnegative coefficients: sweeps solve for one coefficient after another, until no coefficient changes. */
 SHS_API int shs_nnomp_naive(int p, int n, const shs_real *D, const shs_real *y, int s, shs_wide tolerance, int *atoms,
                             shs_wide *x, shs_wide *r);
 /* One signal by subspace pursuit. atoms (ascending) and x hold t = min(2s, p, n) values; scratch: 3 n + p t. */
@@ -1258,7 +1258,7 @@ typedef struct shs_online_report {
     uint32_t end_canary;
 } shs_online_report;
 
-/* Returns what zero options become for these sizes; both learn the same dictionary, to the last bit. */
+/* Returns the values that zero options stand for, for these sizes. Both learn the same dictionary, to the last bit. */
 SHS_API shs_online_options shs_online_defaults(int p, int n);
 /* Learns n atoms (D: p x n, output) from m signals with defaults, in random order, `epochs` times (0 = once). */
 SHS_API shs_status shs_online(const shs_context *ctx, int p, int n, size_t m, const shs_real *Y, int sparsity, size_t epochs,
@@ -1590,10 +1590,11 @@ SHS_API shs_status shs_pca_inverse(const shs_context *ctx, const shs_pca *pca, c
    scores all pixels, leaves out the `trim` with the highest scores and takes mean and covariance anew from the others: the
    concentration step of Rousseeuw, Van Driessen 1999 (minimum covariance determinant), for images Taitano, Geier, Bauer 2010
    (iterative RX). The last fit scores every pixel of the cube. At most trim x valid pixels are left out; pixels whose scores
-   equal the highest that stays also stay. The covariance of what stays is smaller, so all scores are larger: compare them with
-   each other, not with a chi-squared table. The fit's `count` is the number of pixels that stayed. A round takes two passes
-   more over the cube, and a call sizeof(shs_real) + 1 bytes for each pixel of the rank. SHS_BAD_OPTIONS: trim is not in 0 .. 0.5,
-   or trim_rounds is negative. SHS_RANK_TOO_LOW: the pixels that stay span fewer dimensions than all pixels; use a smaller trim. */
+   equal the highest that stays also stay. The pixels that stay have a smaller covariance, so all scores are larger: compare
+   scores with each other, not with a chi-squared table. The fit's `count` is the number of pixels that stayed. A round takes
+   two passes more over the cube, and a call sizeof(shs_real) + 1 bytes for each pixel of the rank. SHS_BAD_OPTIONS: trim is
+   not in 0 .. 0.5, or trim_rounds is negative. SHS_RANK_TOO_LOW: the pixels that stay span fewer dimensions than all pixels;
+   use a smaller trim. */
 SHS_API shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, const shs_sink *sink,
                           int *rank);
 /* In two steps: rx gets the components used, with mean and variances, and then scores pixels of any cube. */
@@ -1849,7 +1850,7 @@ typedef enum shs_coef_type {
 } shs_coef_type;
 
 /* Rounds all coefficients to what the type holds. A scale is a bfloat16, the upper half of a float: its 8 bits times an integer
-   are exact in a float. The scale is the smallest one that covers all coefficients of the signal.
+   are exact in a float. The smallest scale that covers all coefficients of the signal is used.
 
    With a dictionary D the error ||D(x - z)|| of the rounded z is kept small. Coefficients are rounded one at a time, the
    largest first. After each rounding the remaining ones are refitted by least squares to the remaining part of Dx. Four scales
@@ -1891,9 +1892,9 @@ SHS_API size_t shs_compact_size(int n, shs_coef_type type, size_t m, int s, size
    SHS_BAD_CODES, SHS_BAD_COEFS: not rounded to this type; SHS_BAD_M: no signal; SHS_BAD_COMPACT; later SHS_WRITE_FAILED. */
 SHS_API shs_status shs_compact_save(const shs_codes *codes, int n, shs_coef_type type,
                                     int (*write_fn)(void *user, const void *bytes, size_t count), void *user);
-/* Reads them back into new codes, for shs_codes_free; saved again, they are the same bytes. Memory for the codes is taken when
-   all was read, and grows until then. Errors: as shs_compact_open;
-   SHS_READ_FAILED, also where they end early; SHS_BAD_COMPACT: of more than n atoms; SHS_NO_MEMORY. */
+/* Reads them back into new codes, for shs_codes_free; saved again, they are the same bytes. The memory grows with the bytes
+   read; the codes are allocated when all bytes have been read. Errors: as shs_compact_open; SHS_READ_FAILED, also where they
+   end early; SHS_BAD_COMPACT: of more than n atoms; SHS_NO_MEMORY. */
 SHS_API shs_status shs_compact_load(const shs_context *ctx, int n, int (*read_fn)(void *user, void *bytes, size_t count),
                                     void *user, shs_codes *codes);
 

@@ -94,7 +94,7 @@ static void say(const char *name, double one, double all, double asked) {
     fflush(stdout);
 }
 
-/* One device and all of them in turn, after a run of each that builds the programs. */
+/* Times one device and all devices in turn, after a first run of each that builds the programs. */
 static void medians(bench *b, ranks_fn work, double *one, double *all) {
     double ones[MOST_RUNS], alls[MOST_RUNS];
     int run;
@@ -159,7 +159,8 @@ static shs_status learn(const shs_context *ctx, void *arg) {
     return shs_ksvd_ex(ctx, b->p, b->n, m, b->Y + first * (size_t)b->p, b->p, &o, D, b->p, NULL, NULL);
 }
 
-/* Seconds of one iteration: what many take more than few, so that start and final coding do not count. */
+/* Seconds of one iteration, from the difference between many and few iterations, so that start and final coding do not count.
+   */
 static void measure_learning(bench *b, const char *name, size_t m, int n, int group) {
     double one[2], all[2];
     b->n = n, b->m = m, b->group = group;
@@ -238,7 +239,7 @@ static void cube_cases(bench *b) {
 
 /* ---- devices --------------------------------------------------------------------------------------------------------- */
 
-/* One context of the devices, each of which is in it once. */
+/* Creates one context of the devices, each device once. */
 static void share_context(bench *b, const shs_cl *cl) {
     cl_device_id devices[RANKS_MOST];
     cl_uint count = 0, k;

@@ -15,8 +15,8 @@ static const char *const stage_names[STAGES] = {
 enum { PHASE_MOMENTS, PHASE_WHITENING, PHASE_SEPARATING, PHASE_RATING, PHASE_RANGE, PHASES };
 static const char *const phase_names[PHASES] = {"moments", "whitening", "separating", "rating", "range"};
 
-/* Time goes to the phase whose step just ended. A step of separating is announced when it begins, and so is the rating: the
-   last step ends there. */
+/* Time goes to the phase whose step just ended. Progress announces each step of the separation at its beginning, and the
+   rating too: the last step ends there. */
 typedef struct phase_clock {
     const bench_work *w;
     double last, spent[PHASES], remains;
@@ -59,7 +59,7 @@ static void write_scene(const bench_work *w, const char *file) {
     if (!f || fwrite(w->cube.pixels, sizeof(int16_t), count, f) != count || fclose(f)) bench_ok(SHS_WRITE_FAILED);
 }
 
-/* From a file that was just written, so from the system's cache of it. Always on one thread. */
+/* Reads a file that was just written, so reads the system's cache. Always on one thread. */
 static double load_seconds(const bench_work *w) {
     static const char *file = "build/bench_cube.raw";
     size_t bytes = (size_t)w->cube.samples * (size_t)w->cube.lines * (size_t)w->cube.bands * sizeof(int16_t);
@@ -79,7 +79,7 @@ static double load_seconds(const bench_work *w) {
     return start;
 }
 
-/* Moments and the principal components from them, each by its own call. */
+/* Computes moments, then principal components from the moments, by separate calls. */
 static void fit_stages(const bench_work *w, const shs_context *ctx, double *seconds, shs_pca *pca) {
     shs_pca_options o = SHS_ZERO;
     shs_moments moments;

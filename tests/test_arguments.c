@@ -147,7 +147,7 @@ static void coded_create(coded *c) {
     assert_ok(shs_omp(NULL, P, N, c->D, M, c->Y, STRIDE, &c->codes));
 }
 
-/* Codes that lack an array, hold too few signals, or name atoms that there are not. */
+/* Codes without an array, with too few signals, or with atoms that do not exist. */
 static void test_broken_codes(void **state) {
     coded c;
     int k;
@@ -582,7 +582,7 @@ static void test_maps_and_sinks(void **state) {
     assert_true(((double *)(void *)out)[0] == 1 && ((double *)(void *)out)[1] == 3);
 }
 
-/* What a fit leaves in a result is asked for before it is used. */
+/* A call checks the result of a fit before using it. */
 static void test_results_of_fits(void **state) {
     shs_cube cube = SHS_ZERO;
     shs_sink sink = SHS_ZERO;
@@ -631,7 +631,7 @@ static void test_options_of_ica(void **state) {
     cube_free(&cube), free(p.x);
 }
 
-/* Structs that never were zeroed: their first or last member is not 0. */
+/* Structs that were not zeroed: the first or last member is not 0. */
 #define NEVER_ZEROED(of, call, expected)                                                                                       \
     do {                                                                                                                       \
         (of).start_canary = 0xcccccccc, assert_status(call, expected), (of).start_canary = 0;                                  \

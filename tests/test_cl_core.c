@@ -209,7 +209,7 @@ static void check_nothing_there(const char *expected, size_t room) {
     assert_status(shs_cl_create(NULL, NULL, &cl), SHS_NO_DEVICE);
 }
 
-/* What a program sees where the loader is installed but no driver. */
+/* The view of a program with a loader installed but no driver. */
 static void test_no_platform(void **state) {
     (void)state;
     shim.fail_at = 0, shim.lost = 1, shim.error = -1001;
@@ -223,7 +223,7 @@ static void test_no_device(void **state) {
     check_nothing_there("there is no OpenCL device", 100);
 }
 
-/* A device that the driver lists, but does not give: somebody else has it, or it fell off the bus. */
+/* A device that the driver lists but does not open: another program uses it, or it was removed. */
 static void test_unavailable_device(void **state) {
     shs_cl_options o = SHS_ZERO;
     shs_cl *cl;
@@ -743,7 +743,7 @@ static void test_pinned(void **state) {
     end_cl(cl); /* y goes with it */
 }
 
-/* A transfer in one queue, work in the other, in the order that the events say. */
+/* A transfer in one queue and work in the other, ordered by events. */
 static shs_status run_overlapped(shs_cl *cl, shs_real *x) {
     const size_t bytes = GLOBAL * sizeof *x, half = bytes / 2;
     cl_event sent = NULL, done = NULL;
@@ -958,7 +958,7 @@ static void test_allocations_fail(void **state) { (void)state, check_everything_
 
 enum { LENGTH = 8, ATOMS = 12, SIGNALS = 60, SPARSITY = 3, LINES = 6, SAMPLES = 10, BANDS = 5, COMPONENTS = 2 };
 
-/* Inputs, which must stay as they are, and outputs of the four errands. */
+/* The inputs of the four errands, which must not change, and the outputs. */
 typedef struct work {
     struct {
         shs_real Y[LENGTH * SIGNALS], D[LENGTH * ATOMS];

@@ -56,7 +56,7 @@ static void assert_matrix_close(int rows, int columns, const shs_real *A, int ld
                          factor * (double)SHS__EPS * (double)*SHS__AT(scale, lds, i, j));
 }
 
-/* A parallel loop that runs its chunks in an order of its own on every worker there is. */
+/* A parallel loop that runs its chunks in another order on all workers. */
 static void odd_order(void *user, size_t chunks, int threads, shs_chunk_fn body, void *arg) {
     size_t i, start = chunks / 2;
     ++*(int *)user;
@@ -501,8 +501,8 @@ static void gemm_elements_do_not_depend_on_the_cutting(void **state) {
     free(A), free(B), free(C), free(D), free(scratch), free(C0);
 }
 
-/* What is multiplied where it lies has the bits of what is packed: A from its transpose, B from its half times 2 as alpha. What
-   lies around C is left alone. */
+/* Products in place have the same bits as packed products: A from its transpose, B from its half times 2 as alpha. What lies
+   around C is left alone. */
 static void gemm_is_the_same_packed_or_not(void **state) {
     static const int few[] = {1, 3, 7, 8, 9, 15, 16, 17, 24, 33, 49, 64, 100};
     static const shs_real betas[] = {0, 1, (shs_real)-0.5};
@@ -808,7 +808,7 @@ enum { GEMM, SYRK, GEMM_DEEP, SYRK_DEEP, TRSM_LEFT, TRSM_RIGHT, CHOLESKY_LOWER, 
 
 enum { ORDER = 333, DEPTH = 2 * SHS__SLAB_DEPTH + 1 };
 
-/* One call of each routine that takes a context, of about the same size. */
+/* One call of each routine with a context, of about the same size. */
 static shs_status run_blocked(const shs_context *ctx, int which, const shs_real *A, const shs_real *T, shs_real *C) {
     switch (which) {
     case GEMM: return shs_gemm(ctx, SHS_TRANS_YES, SHS_TRANS_NO, ORDER, ORDER, ORDER, 1, A, ORDER, T, ORDER, 1, C, ORDER);

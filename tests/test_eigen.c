@@ -90,7 +90,7 @@ static double entry(kind what, int i, int j, shs_random *r) {
     }
 }
 
-/* The eigenvalues of the kinds that are made from them; false for the others. */
+/* The eigenvalues of matrices built from known eigenvalues; false for other kinds. */
 static int spectrum(kind what, int n, double *A, shs_random *r) {
     int i;
     for (i = 0; i < n; i++) {
@@ -341,7 +341,7 @@ static void test_known_values(void **state) {
     double h = sqrt(0.5);
     int i, n = 50;
     (void)state;
-    solve(&p, 2); /* two eigenvalues that agree in 14 digits, with vectors that are symmetric and antisymmetric */
+    solve(&p, 2); /* two eigenvalues equal in 14 digits, with a symmetric and an antisymmetric vector */
     assert_close(p.values[0], 10.746194182903393, 100 * EPS);
     assert_close(p.values[1], 10.746194182903322, 100 * EPS);
     free_problem(&p);
@@ -456,7 +456,7 @@ static void test_no_memory(void **state) {
     free_problem(&p);
 }
 
-/* An arena of exactly the workspace is enough; a smaller one says so. */
+/* An arena of exactly the workspace is enough; a smaller arena gives SHS_NO_MEMORY. */
 static void test_workspace(void **state) {
     static const int ns[] = {1, 2, 31, 40, 100};
     int s, q;

@@ -108,7 +108,7 @@ static void test_full_sparsity(void **state) {
     free(D), free(Y);
 }
 
-/* One atom is the direction of the signals; one signal is an atom. */
+/* The only atom has the direction of the signals; a signal equals an atom. */
 static void test_one_of_each(void **state) {
     shs_real y[P], d[P];
     shs_codes codes;
@@ -155,7 +155,7 @@ static void test_learning_scales(void **state) {
             assert_ok(shs_ksvd_ex(NULL, P, 20, M * 4, scaled, P, &o, D, P, NULL, NULL));
             assert_unit_atoms(P, 20, D);
         }
-    /* few values, so that the products of one atom all have one sign and end in infinity */
+    /* few values, so that all products of an atom have one sign and add up to infinity */
     for (i = 0; i < P * 14; i++) scaled[i] = (shs_real)1e30 * (shs_real)((i * 7 + i / 5) % 3 - 1);
     for (group = 1; group <= 8; group++) {
         shs_ksvd_options o = SHS_ZERO;

@@ -292,7 +292,7 @@ static void coding(int naive, result *r) {
     DROP(D), DROP(Y), DROP(errors2), DROP(codes.used), DROP(codes.atoms), DROP(codes.coefs);
 }
 
-/* Atoms stay of unit length, and the error that is reported is that of what is returned. */
+/* Atoms keep unit length, and the reported error is the error of the returned dictionary. */
 static void learning(int naive, result *r) {
     int p = length_up_to(60), n = length_up_to(100), ldd = stride_for(p), ldy = stride_for(p), s = pick(1, 5), i, j;
     int m = length_up_to(pick(0, 5) ? 200 : 1000), stride = shs__imin(s, shs__imin(p, n)) + pick(0, 3);

@@ -1,4 +1,4 @@
-/* fuzz_coding.c - sparse coding in all its forms: limits, sizes, edge values; what is reported is what is stored. */
+/* fuzz_coding.c - sparse coding in all forms: limits, sizes, edge values. Reports must match the stored codes. */
 #include "fuzz.h"
 
 typedef struct problem {
@@ -30,7 +30,8 @@ static shs_real tolerance_of(input *in) {
     return b == 255 ? (shs_real)NAN : b == 254 ? (shs_real)INFINITY : (shs_real)tolerances[b % 10];
 }
 
-/* Coefficients have the unit of signals over atoms: between these bounds they are numbers, outside they may leave the range. */
+/* Coefficients have the unit of signals divided by atoms. Between these bounds they are finite; outside they may leave the
+   range. */
 static int within_reach(const problem *q) {
     return tame(&q->of_D) && q->of_Y.finite && q->of_Y.most <= (q->of_D.least > 1e-3 ? 1e30 : 1e18);
 }
@@ -95,7 +96,7 @@ static void options_of(input *in, const problem *q, shs_omp_options *o, int *lim
     o->gram_mode = (shs_gram_mode)(byte(in) % 16 == 15 ? 9 : flags & 3 ? (flags & 3) - 1 : 0);
     o->signals_per_group = (size_t)(flags >> 2 & 3);
     for (i = 0; i < q->m; i++) limits[i] = within(in, 0, 6) - (flags == 255), tolerances[i] = tolerance_of(in);
-    o->nonnegative = (flags & 44) == 40; /* given to few, so that inputs that were found go on to mean what they did */
+    o->nonnegative = (flags & 44) == 40; /* given to few signals, so that recorded inputs keep their meaning */
     if ((flags & 44) == 44 || (flags & 46) == 38) o->selection = SHS_SELECT_OLS;
     if ((flags & 44) == 36) o->skip_nan = 1, o->weights = q->Y, o->ldw = q->ldy; /* negative ones are refused */
     if ((flags & 236) == 164) { /* a mask in place of the weights, a byte of the input for eight of its own */

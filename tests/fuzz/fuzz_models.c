@@ -1,5 +1,5 @@
-/* fuzz_models.c - files that say they are models. The input is such a file, whose check sums are made right in every second
-   case, so that what stands behind them is reached. What is loaded is a model: it is saved, and the same is loaded again. */
+/* fuzz_models.c - files that say they are models. The input is such a file. Every second case gets right check sums, so that
+   the code after the checks runs. A loaded model is saved and loaded again, and must be equal. */
 #include "../memory_file.h"
 #include "fuzz.h"
 
@@ -12,7 +12,7 @@ static void sign(uint8_t *bytes, size_t count, uint8_t *to) {
     for (b = 0; b < 4; b++) to[b] = (uint8_t)(~crc >> 8 * b);
 }
 
-/* The length that the first bytes ask for; more than there is room for where they ask for no model. */
+/* Returns the length of the file that the first bytes describe; a length beyond the room if they describe no model. */
 static size_t length_of(const uint8_t *bytes) {
     size_t n = bytes[16], k = bytes[20], e = bytes[24], values = 2 * n + e + 2 * n * k;
     if (bytes[12] == 2) values = n + k + 3 * n * k + k * k + 7 * k;

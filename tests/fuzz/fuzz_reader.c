@@ -1,6 +1,6 @@
 /* fuzz_reader.c - the ENVI reader of examples/hypercube/ and the PGM reader of examples/example.h. The input is the header,
-   then after a zero byte the data file. What ends the program there comes back here; its memory is counted and freed. What
-   can be read is read, and a header that is printed says again what was read. */
+   then after a zero byte the data file. fail() returns here in place of ending the program. The memory is counted and freed.
+   A readable file is read, its header is printed, and the printed header must read the same. */
 #ifndef _FILE_OFFSET_BITS
 #define _FILE_OFFSET_BITS 64
 #endif
@@ -108,7 +108,7 @@ static int closed(FILE *file) {
 
 #define must(condition) ((condition) ? (void)0 : abort())
 
-/* A header that the program prints says what the one said that it read. */
+/* A header that the program prints must have the contents of the header that it read. */
 static void read_again(const cube_file *f) {
     char text[1 << 15];
     int kept[200], i;
