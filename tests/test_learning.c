@@ -171,9 +171,9 @@ static int goes_the_same_way(const shs_ksvd_record *history, const double *befor
     return 1;
 }
 
-/* Two atoms may be as good to float's last digit in one of the first iterations too. Where that is so, starts that differ from
-   D by four roundings at most lead both ways: of 32, one has the errors expected and another those of `history`, which an error
-   of the code does not bring about. The errors expected become those of the other. */
+/* Two atoms may tie to the last digit of float in the first iterations. In a tie, starts that differ from D by at most four
+   roundings lead both ways: of 32 starts, one gives the expected errors and another gives the errors of `history`. A wrong
+   program would not give both. The expected errors are then replaced by the errors of the other start. */
 static void expect_another_tie(const shs_ksvd_options *o, const shs_real *Y, const shs_real *D, const shs_ksvd_record *history,
                                double *before, double *after) {
     shs_real *start = copy_of(64 * 128, D);
@@ -862,8 +862,8 @@ static void test_nonnegative_of_nothing(void **state) {
     free(Y);
 }
 
-/* Learning that is taken up again has its dictionary as it is. Of atoms whose squares are 0 nothing is coded: the error that is
-   told is one of numbers. */
+/* Resumed learning starts from the dictionary as given. Atoms with squares of 0 are not used, and the reported error is a
+   number. */
 static void test_nonnegative_of_tiny_atoms(void **state) {
     shs_real *Y = nonnegative_signals(), *D = new_dictionary(P, N, 3);
     shs_ksvd_record history[2];
@@ -885,8 +885,8 @@ static void test_nonnegative_of_tiny_atoms(void **state) {
     free(Y), free(D);
 }
 
-/* Fewer signals than atoms: the codes of atoms depend on each other. All stay at unit norm; one that no signal uses stays as it
-   is, to rounding. */
+/* With fewer signals than atoms, the codes of atoms depend on each other. All atoms keep unit norm, and an unused atom does
+   not change but for rounding. */
 static void test_mod_of_few_signals(void **state) {
     shs_real *Y = small_signals();
     int m, j;
@@ -1104,8 +1104,8 @@ static void test_outputs_change_nothing(void **state) {
     }
 }
 
-/* The error after each round is what the residual of that moment says, changes nothing that is learnt, and leaves the places of
-   rounds that were not done at -1. The last of an iteration is rmse_update. */
+/* The error after each round equals the norm of the residual at this moment. Recording errors does not change the dictionary,
+   and the entries of rounds that were not done are -1. The last of an iteration is rmse_update. */
 static void test_round_history(void **state) {
     enum { ITERATIONS = 4, ROUNDS = 3 };
     static const shs_step schedule[] = {{0, 1}, {1, 3}, {3, 5}};
@@ -1525,7 +1525,8 @@ static void one_step_take(one_step *t) {
 
 static void one_step_end(one_step *t) { free(t->Y), free(t->D), free(t->before); }
 
-/* With signals that are zero in the last two coordinates, and a dictionary whose last three atoms live there: unused. */
+/* The signals are zero in the last two coordinates. The last three atoms are zero in all other coordinates, so they are
+   unused. */
 static void one_step_with_unused(one_step *t) {
     int i, j;
     one_step_begin(t, 61);
@@ -1760,9 +1761,9 @@ static void test_threads(void **state) {
     free(Y), free(D), free(expected);
 }
 
-/* A parallel region waits for its slowest thread, so there are few of them: the coding of the signals with their residuals, the
-   Gram matrix, and the sums and the update of a group of several atoms; of a single atom where so many signals use it that
-   they alone are worth it, and then both. */
+/* A parallel region waits for its slowest thread, so learning has few regions: coding with residuals, the Gram matrix, and
+   the sums and the update of a group of several atoms. A single atom gets these two regions if enough signals use the atom.
+   */
 static void test_few_parallel_regions(void **state) {
     enum { SIDE = 8, PIXELS = SIDE * SIDE, ATOMS = 40, SIGNALS = 8000, FEW = 1000, MORE = 3 };
     static const int groups[] = {1, 10, ATOMS, 1}, signals[] = {FEW, FEW, FEW, SIGNALS};

@@ -178,7 +178,7 @@ static plain_cube foreign(const shs_cube *cube, shs_type type) {
     return p;
 }
 
-/* One output against the reference: to 1e-6 standard deviations, and its plane of bytes as GRASS rescales it. */
+/* Compares an output with the reference: to 1e-6 standard deviations, and as bytes rescaled by GRASS's rule. */
 static void check_component(size_t n, const double *y, const unsigned char *bytes, const double *reference, double deviation) {
     double low = reference[0], high = reference[0], with = 0, worst = 0;
     size_t i, wrong = 0;
@@ -433,7 +433,7 @@ static void test_run(void **state) {
         for (precise = 0; precise < 2; precise++) {
             shs_pca_options o = options_of(3, 0, 0, precise);
             shs_pca pca = fit(NULL, &cube, &o), made;
-            shs_sink to[3]; /* of the transform, of one call, of one call on a stream */
+            shs_sink to[3]; /* outputs of the transform, of a single call, of a single call on a stream */
             stream s;
             for (k = 0; k < 3; k++) {
                 to[k] = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 23, 31, 3);
@@ -812,7 +812,7 @@ static void trimmed_twin(const plain_cube *p, double trim, int rounds, double *s
 enum { TRIM_LINES = 20, TRIM_SAMPLES = 30, TRIM_BANDS = 6, TRIM_ODD = TRIM_LINES * TRIM_SAMPLES / 20 };
 
 /* Five of a hundred pixels are alike and far from the rest, in a direction of their own: together they widen the covariance
-   until they no longer stand out. odd: which they are. */
+   until their scores are ordinary. odd: marks these pixels. */
 static plain_cube contaminated_cube(unsigned char *odd) {
     plain_cube p = new_plain(TRIM_LINES, TRIM_SAMPLES, TRIM_BANDS);
     shs_random r;
@@ -1193,7 +1193,8 @@ static void test_one_divisor(void **state) {
     free(p.x), cube_free(&cube);
 }
 
-/* Pixels that are fewer than half the bands go through their own Gram matrix: the components are those of their covariance. */
+/* With fewer pixels than half the bands, components come from the Gram matrix of the pixels and equal the components of the
+   covariance. */
 static void test_few_pixels(void **state) {
     enum { ROWS = 4, COLUMNS = 5, B = 61, MOST = ROWS * COLUMNS };
     static const shs_type types[] = {SHS_TYPE_F64, SHS_TYPE_F32, SHS_TYPE_I16};
@@ -1254,7 +1255,8 @@ static void test_few_pixels(void **state) {
     }
 }
 
-/* So does their noise fraction, by each kind of neighbours: that of the noise covariance it is said to be of. */
+/* The minimum noise fraction of few pixels agrees too, for each kind of neighbours, with the fit to the reported noise
+   covariance. */
 static void test_noise_of_few_pixels(void **state) {
     enum { ROWS = 4, COLUMNS = 6, B = 60 };
     int run;
@@ -1671,8 +1673,8 @@ static void test_rx_local_without_a_background(void **state) {
 }
 
 /* Where no pixel has a background of full rank there is a status in place of an output of missing pixels: windows with no more
-   pixels than bands, a constant band, a window that is the whole of a small image. One pixel with a score is enough; a ridge
-   mends all of it. The largest window there is is that of the image. */
+   pixels than bands, a constant band, a window that is the whole of a small image. One pixel with a score is enough for
+   success, and a ridge helps in all cases. The largest window is the whole image. */
 static void test_rx_local_windows_too_small(void **state) {
     enum { ROWS = 9, COLUMNS = 11, B = 8 };
     static const struct { int rows, inner, outer, fails; } cases[] = {
@@ -2059,8 +2061,8 @@ static void test_noise_may_be_given(void **state) {
     cube_free(&cube);
 }
 
-/* Against the textbook, and against what it is for: a scene whose bands share slopes has less noise than its differences
-   say, and the residual comes close to what was put in. */
+/* Compares the residual noise with the naive twin, and with known noise: in a scene with slopes common to all bands the
+   differences overestimate the noise, and the residual comes close to the truth. */
 static void test_noise_residual(void **state) {
     static const int bands[] = {1, 2, 3, 12};
     enum { ROWS = 41, COLUMNS = 53 };

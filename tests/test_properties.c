@@ -1,7 +1,7 @@
 /* test_properties.c - a result depends on the inputs only. The same random problem is solved again and again, each time with
-   other wishes (which outputs, in which strides, in how many pieces), other memory (scratch that holds 0x00 or 0xff) and
-   other threads (any number, any order of the chunks), and every output that two runs share has the same bits. A failure
-   names the algorithm, the number of the problem and that of the run: both start random numbers. */
+   other requests (outputs, strides, number of pieces), other memory (scratch that holds 0x00 or 0xff) and other threads (any
+   number, any order of the chunks), and every output that two runs share has the same bits. A failure names the algorithm,
+   the number of the problem and that of the run: both start random numbers. */
 #include "test_cube_tools.h"
 
 enum { WORKERS = 5, PARTS = 8 };
