@@ -306,7 +306,8 @@ static double smallest_distance(const problem *w, const shs_codes *codes, size_t
    1.5e-4 to 2.8e-4 of itself. The codes do not depend on this sum. Their errors are compared without a recurrence. */
 static void check_sums(const problem *w, const coded *a, const coded *b) {
     const double eps = BY_TYPE(1.1920928955078125e-7, 2.220446049250313e-16);
-    double own = 0, wrong = 0, left_a = 0, left_b = 0, others = 0, most = 0;
+    long double own = 0;
+    double wrong = 0, left_a = 0, left_b = 0, others = 0, most = 0;
     size_t i;
     for (i = 0; i < w->m; i++) {
         const size_t at = i * (size_t)a->codes.stride;
@@ -314,12 +315,13 @@ static void check_sums(const problem *w, const coded *a, const coded *b) {
         const double one = explicit_error(w, &a->codes, i), other = explicit_error(w, &b->codes, i);
         int k, shared = shs__imin(a->codes.used[i], b->codes.used[i]);
         for (k = 0; k < shared && a->codes.atoms[at + (size_t)k] == b->codes.atoms[at + (size_t)k];) k++;
-        own += (double)a->errors2[i];
+        own += (long double)a->errors2[i];
         wrong += 4 * eps * norm2 * (1 / smallest_distance(w, &a->codes, i) + 1 / smallest_distance(w, &b->codes, i));
         if (k < a->codes.used[i] || k < b->codes.used[i]) others += fabs(one - other); /* check_codes has found them as good */
         else left_a += one, left_b += other, most += BY_TYPE(1e-10, 1e-18) * norm2;
     }
-    assert_close(a->report.sum2, own, 2 * BY_TYPE(1.2e-7, 2.3e-16) * own);
+    /* A sum of m numbers above 0, in whatever order, errs by up to (m - 1) eps / 2 of itself; floats are summed in double. */
+    assert_close(a->report.sum2, (double)own, BY_TYPE(2 * 1.2e-7, 0.5 * eps * (double)w->m) * (double)own);
     assert_close(left_a, left_b, BY_TYPE(1e-6, 1e-12) * left_b + most);
     assert_close(a->report.sum2, b->report.sum2, wrong + others);
 }
