@@ -3667,7 +3667,7 @@ SHS__PRIVATE const char *const shs__cl_source_pixels[] = {
     "#define CHECKED 1 /* 1: pixels may be missing */\n",
     "#endif\n",
     "#ifndef DIFFERENCE\n",
-    "#define DIFFERENCE 0 /* 1: right neighbour less pixel, for the noise */\n",
+    "#define DIFFERENCE 0 /* 1: pixel less right neighbour, for the noise: as the CPU, whose sums are added to these */\n",
     "#endif\n",
     "\n",
     "#define ITEMS SHS__CL_ITEMS\n",
@@ -3715,7 +3715,7 @@ SHS__PRIVATE const char *const shs__cl_source_pixels[] = {
     "    if (!valid[q] || !valid[q + 1]) return 0;\n",
     "#endif\n",
     "    if (b == used) return 1;\n",
-    "    return (ELEM)value_at(raw, q + 1, list[b], plane, samples, bands) - (ELEM)value_at(raw, q, list[b], plane, samples, bands);\n",
+    "    return (ELEM)value_at(raw, q, list[b], plane, samples, bands) - (ELEM)value_at(raw, q + 1, list[b], plane, samples, bands);\n",
     "#else\n",
     "#if CHECKED\n",
     "    if (!valid[q]) return 0;\n",
@@ -10993,7 +10993,7 @@ SHS__PRIVATE shs_status shs__cl_known_cube_open(const shs__cl_pixel_trial *t, sh
     return SHS_OK;
 }
 
-/* count, sums and products of the pixels less the shift, or of the differences of right neighbours, of every step-th band. */
+/* count, sums and products of the pixels less the shift, or less their right neighbours, of every step-th band. */
 SHS__PRIVATE void shs__cl_known_moments(const shs__cl_known_cube *k, int noise) {
     const size_t n = (size_t)k->n;
     shs_wide *sum = k->right + 1, *P = sum + n;
@@ -11004,10 +11004,10 @@ SHS__PRIVATE void shs__cl_known_moments(const shs__cl_known_cube *k, int noise) 
         if (!k->valid[i]) continue;
         if (noise && (i % SHS__CL_KNOWN_SAMPLES == SHS__CL_KNOWN_SAMPLES - 1 || !k->valid[i + 1])) continue;
         k->right[0]++;
-        for (a = 0; a < n; a++) sum[a] += noise ? next[a] - x[a] : x[a] - (shs_wide)k->shift[a];
+        for (a = 0; a < n; a++) sum[a] += noise ? x[a] - next[a] : x[a] - (shs_wide)k->shift[a];
         for (b = 0; b < n; b += k->step) {
-            const shs_wide y = noise ? next[b] - x[b] : x[b] - (shs_wide)k->shift[b];
-            for (a = b; a < n; a++) P[b * n + a] += y * (noise ? next[a] - x[a] : x[a] - (shs_wide)k->shift[a]);
+            const shs_wide y = noise ? x[b] - next[b] : x[b] - (shs_wide)k->shift[b];
+            for (a = b; a < n; a++) P[b * n + a] += y * (noise ? x[a] - next[a] : x[a] - (shs_wide)k->shift[a]);
         }
     }
 }

@@ -29,7 +29,7 @@
 #define CHECKED 1 /* 1: pixels may be missing */
 #endif
 #ifndef DIFFERENCE
-#define DIFFERENCE 0 /* 1: right neighbour less pixel, for the noise */
+#define DIFFERENCE 0 /* 1: pixel less right neighbour, for the noise: as the CPU, whose sums are added to these */
 #endif
 
 #define ITEMS SHS__CL_ITEMS
@@ -77,7 +77,7 @@ inline ELEM element(__global const VALUE *raw, __global const int *list, __globa
     if (!valid[q] || !valid[q + 1]) return 0;
 #endif
     if (b == used) return 1;
-    return (ELEM)value_at(raw, q + 1, list[b], plane, samples, bands) - (ELEM)value_at(raw, q, list[b], plane, samples, bands);
+    return (ELEM)value_at(raw, q, list[b], plane, samples, bands) - (ELEM)value_at(raw, q + 1, list[b], plane, samples, bands);
 #else
 #if CHECKED
     if (!valid[q]) return 0;

@@ -289,6 +289,30 @@ static void test_products_by_units(void **state) {
     free(X), free(by_units), free(tiled), cube_free(&cube), free(p.x);
 }
 
+/* Differences of neighbours have the CPU's sign: sums of ranks on devices and CPUs add up. */
+static void test_noise_sums(void **state) {
+    plain_cube p = mixed_cube(23, 31, 9, 4, 0.5, 12);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 0);
+    const shs_context *on[2] = {NULL, &on_device};
+    shs_moments noise[2] = {SHS_ZERO, SHS_ZERO};
+    int i, k;
+    (void)state;
+    if (!can_double()) skip();
+    for (k = 0; k < 2; k++) {
+        shs__pixels px;
+        assert_ok(shs_moments_create(NULL, 9, &noise[k]));
+        assert_ok(shs__px_open(on[k], &cube, &px));
+        assert_ok_cl(shs__px_add_moments(&px, SHS_PRECISION_ALWAYS, SHS__PAIRS_RIGHT, NULL, &noise[k]));
+        shs__px_close(&px);
+    }
+    assert_close(noise[0].count, noise[1].count, 0);
+    for (i = 0; i < 9; i++) assert_true(fabs((double)noise[0].sum[i]) > 1e-2);
+    check_near("sums", 9, noise[0].sum, noise[1].sum, 1e-9);
+    check_near("products", 81, noise[0].products, noise[1].products, 1e-6);
+    for (k = 0; k < 2; k++) shs_moments_free(NULL, &noise[k]);
+    cube_free(&cube), free(p.x);
+}
+
 /* Strides that are no interleave's: every second sample, lines from below. */
 static void test_odd_strides(void **state) {
     plain_cube p = random_values(SHS_TYPE_I16, 20, 30, 6, 5);
@@ -1368,6 +1392,7 @@ int main(void) {
         UNIT(test_moments_of_many_bands),
         UNIT(test_products_in_diagonals),
         UNIT(test_products_by_units),
+        UNIT(test_noise_sums),
         UNIT(test_odd_strides),
         UNIT(test_values_of_16_bits),
         UNIT(test_maps),

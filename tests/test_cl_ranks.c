@@ -180,7 +180,7 @@ static void test_cubes(void **state) {
                     }
                     assert_memory_equal(out[0].x, out[1].x, values_of(&out[0]) * sizeof *out[0].x);
                     check_near("of several devices", values_of(&out[0]), out[0].x, out[2].x,
-                               BY_TYPE(2e-3, 1e-6) * largest_of(values_of(&out[2]), out[2].x));
+                               BY_TYPE(2e-5, 1e-6) * largest_of(values_of(&out[2]), out[2].x));
                     for (turn = 0; turn < 3; turn++) free(out[turn].x);
                     cube_free(&s.cube);
                 }
