@@ -936,6 +936,7 @@ static void check_everything(int lost, int allocations, const shs_cl_options *op
     }
     assert_true(refused > tried / 4); /* failures do come through */
     shim_begin();
+    c.fail_at = -1;
     assert_ok(everything(&ctx, options, x));
     free(x);
 }
