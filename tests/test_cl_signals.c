@@ -1009,10 +1009,11 @@ static void free_mode(mode *a) {
     free(a->limits);
 }
 
+/* The least memory of both types has room for the Gram matrix: without it the errors have other roundings. */
 static void check_little_memory(device *d, const problem *w, const shs_omp_options *o) {
     size_t limit = d->cl->limit, most = 0;
     coded all = code(&d->ctx, w, o, 6), few;
-    for (d->cl->limit = 600000; d->cl->limit > 70000; d->cl->limit /= 2) {
+    for (d->cl->limit = 150000 * sizeof(shs_real); d->cl->limit > 17500 * sizeof(shs_real); d->cl->limit /= 2) {
         few = code(&d->ctx, w, o, 6);
         same_bits(w, &all, &few);
         assert_close(few.report.sum2, all.report.sum2, 1e-6 * (double)all.report.sum2);
@@ -1665,8 +1666,11 @@ static void test_descents(void **state) {
                 for (k = 0; k < 2; k++)
                     for (i = 0; i < w.m; i++) others += !(gap_of(&w, to + k, i, codes + k) <= (double)to[k].gap);
                 assert_true(others <= w.m / 100); /* where atoms are alike the steps are soon as many as a device takes */
-                for (d->cl->limit = 4000000, d->slices = 1; d->slices < 3 && slices; d->cl->limit -= d->cl->limit / 50)
+                d->cl->limit = 4000000;
+                for (d->slices = 1; d->slices < 3 && slices;) {
+                    d->cl->limit -= d->cl->limit / 50;
                     descend(d, &w, to, 0, n, sliced);
+                }
                 if (slices) descend(d, &w, to, 2, n, sliced);
                 for (k = 0; k < 2 && slices; k++) {
                     assert_memory_equal(sliced[k].used, codes[k].used, w.m * sizeof(int));
@@ -1926,11 +1930,12 @@ static void keep_right(outing *o) {
     shs_real *D = o->right_D;
     run_outing(o);
     on_device(&o->d, o->status);
-    if (o->e->options & LITTLE_MEMORY)
-        for (o->d.cl->limit = 50000; o->d.slices < 3; o->d.cl->limit -= o->d.cl->limit / 50) {
-            run_outing(o);
-            on_device(&o->d, o->status);
-        }
+    if (o->e->options & LITTLE_MEMORY) o->d.cl->limit = 50000;
+    while (o->e->options & LITTLE_MEMORY && o->d.slices < 3) {
+        o->d.cl->limit -= o->d.cl->limit / 50;
+        run_outing(o);
+        on_device(&o->d, o->status);
+    }
     o->right = o->codes, o->codes = codes;
     o->right_D = o->D, o->D = D;
 }
@@ -1956,7 +1961,7 @@ static void check_failures(const errand *e, int fallback, int lost) {
     calls = shim.calls;
     run_outing(&o);
     calls = shim.calls - calls;
-    assert_true(calls > 50);
+    if (calls <= 50) fail_msg("%s: %ld calls of OpenCL", e->name, calls);
     for (k = (e - errands) % step; k < calls; k += step, tried++) {
         shim.failed = 0, shim.first = NULL;
         shim.lost = lost;
