@@ -184,7 +184,7 @@ static double now(void) {
 
 /* Programs that the device has used so far. */
 static unsigned long programs_of(shs_cl *cl) {
-    shs_cl_stage stages[128];
+    static shs_cl_stage stages[128];
     unsigned long all = 0;
     int count = 0, i;
     if (shs_cl_stage_times(cl, stages, 128, &count, 0) != SHS_OK) return 0;

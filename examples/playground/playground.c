@@ -33,7 +33,7 @@ static void tell(const char *phase, double step, double steps, double error, con
 
 /* ---- what the page reads ----------------------------------------------------------------------------------------- */
 
-enum array { PICTURE, DAMAGED, REPAIRED, ATOMS, STEPS, CUBE, BANDS, COMPONENTS, VALUES, ARRAYS };
+enum array { PICTURE, DAMAGED, REPAIRED, ATOMS, STEPS, CUBE, COMPONENTS, VALUES, ARRAYS };
 
 /* The arrays, of shs_real except for the bytes of the cube, and their sizes. */
 static struct {

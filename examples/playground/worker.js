@@ -2,7 +2,7 @@
 // that was stopped leaves nothing behind. Before these lines stand createEngine, which comes from the compiler, and `threads`:
 // how many are wanted and, where that is more than one, the addresses of the engine and of the compiler's script that runs it.
 "use strict";
-const PICTURE = 0, DAMAGED = 1, REPAIRED = 2, ATOMS = 3, STEPS = 4, CUBE = 5, COMPONENTS = 7, VALUES = 8;
+const PICTURE = 0, DAMAGED = 1, REPAIRED = 2, ATOMS = 3, STEPS = 4, CUBE = 5, COMPONENTS = 6, VALUES = 7;
 let engine, threadCount = 1, said = [], lastTold = 0;
 
 const start = createEngine({
