@@ -2955,22 +2955,28 @@ SHS__PRIVATE int shs__ctx_cpu_takes_over(const shs_engine *engine, shs_status st
 #endif /* SHS__ALL_PARTS */
 
 /* Whether n values are all finite, by their exponent bits, so that -ffast-math cannot fold the test away. An exponent of ones
-   alone, and no other, runs over into the sign's place when one is added to it. Loops of fixed length become vectors at -O2. */
+   alone, and no other, runs over into the sign's place when one is added to it. Loops of fixed length become vectors at -O2;
+   a microcontroller has none. */
+#ifdef SPARSEHS_ONLY_CODING
+#define SHS__FINITE_LANES 1
+#else
+#define SHS__FINITE_LANES 16
+#endif
 #define SHS__FINITE(name, type, bits_type, exponent)                                                                   \
     SHS__PRIVATE int name(size_t n, const type *x) {                                                                   \
         const bits_type ones = ~(bits_type)0, sign = ones ^ (ones >> 1), one = (exponent) & (ones - (exponent) + 1);   \
-        bits_type bad[16] = {0}, bits[16];                                                                             \
+        bits_type bad[SHS__FINITE_LANES] = {0}, bits[SHS__FINITE_LANES];                                               \
         size_t i;                                                                                                      \
         int k;                                                                                                         \
-        for (i = 0; i + 16 <= n; i += 16) {                                                                            \
+        for (i = 0; i + SHS__FINITE_LANES <= n; i += SHS__FINITE_LANES) {                                              \
             memcpy(bits, x + i, sizeof bits);                                                                          \
-            for (k = 0; k < 16; k++) bad[k] |= (bits[k] & ~sign) + one;                                                \
+            for (k = 0; k < SHS__FINITE_LANES; k++) bad[k] |= (bits[k] & ~sign) + one;                                 \
         }                                                                                                              \
         for (; i < n; i++) {                                                                                           \
             memcpy(bits, x + i, sizeof *bits);                                                                         \
             bad[0] |= (bits[0] & ~sign) + one;                                                                         \
         }                                                                                                              \
-        for (k = 1; k < 16; k++) bad[0] |= bad[k];                                                                     \
+        for (k = 1; k < SHS__FINITE_LANES; k++) bad[0] |= bad[k];                                                      \
         return (bad[0] & sign) == 0;                                                                                   \
     }
 #ifdef SPARSEHS_DOUBLE
