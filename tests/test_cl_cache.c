@@ -8,6 +8,7 @@
 enum { P = 16, N = 48, M = 100, S = 3 };
 
 static const char *own_name;
+static char *drivers; /* OCL_ICD_FILENAMES: a loader takes the list apart in place, and a child would see the first driver alone */
 static char base[64];
 
 /* ---- files ---------------------------------------------------------------------------------------------------------- */
@@ -174,6 +175,7 @@ static void test_processes_at_once(void **state) {
     char folder[PROGRAM_CACHE_PATH], command[2 * PROGRAM_CACHE_PATH];
     int round, k, left_behind;
     (void)state;
+    if (drivers) assert_int_equal(setenv("OCL_ICD_FILENAMES", drivers, 1), 0);
     for (round = 0; round < ROUNDS; round++) {
         FILE *all[PROCESSES];
         folder_in_base(folder, "shared");
@@ -278,6 +280,7 @@ static int setup(void **state) {
 static int teardown(void **state) {
     (void)state;
     shs_codes_free(NULL, &expected);
+    free(drivers);
     remove_folder(base);
     return 0;
 }
@@ -290,11 +293,13 @@ int main(int argc, char **argv) {
     };
     char *folder = getenv("CACHE_OF_CHILD");
     if (argc < 1) return 1;
+    if (getenv("OCL_ICD_FILENAMES")) drivers = strdup(getenv("OCL_ICD_FILENAMES"));
     own_name = argv[0];
     if (folder) {
         shs_codes codes;
         builds_of_run(folder, &codes);
         shs_codes_free(NULL, &codes);
+        free(drivers);
         return 0;
     }
     return cmocka_run_group_tests_name("programs kept in a folder", tests, setup, teardown);

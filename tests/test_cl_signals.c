@@ -1,6 +1,6 @@
 /* test_cl_signals.c - sparse coding and dictionary learning on an OpenCL device, held against the CPU's stages.
 
-   The device is the first device, or the first with $SHS_CL_DEVICE in the name of platform or device. On a processor the
+   The device is the first one, or the first with $SHS_CL_PLATFORM in the name of its platform. On a processor the
    kernels that GPUs run are tested too: the device then passes for a GPU. */
 #ifdef __unix__
 #define _POSIX_C_SOURCE 200112L /* setenv */
@@ -61,19 +61,13 @@ static shs_status open_forced(void *user, const shs_context *ctx, const shs_sign
 }
 
 static void open_device(device *d, const setup *how, shs_cl_options o) {
-    const char *wanted = getenv("SHS_CL_DEVICE");
     shs_status status;
     memset(d, 0, sizeof *d);
     if (how->coder != SHS_CL_CODER_AUTO) o.coder = how->coder;
     if (how->apart) o.staging = 4000;
     o.trust = shim_trust();
-    o.platform = wanted && *wanted ? wanted : NULL;
+    o.platform = getenv("SHS_CL_PLATFORM");
     status = shs_cl_create(NULL, &o, &d->cl);
-    if (status == SHS_NO_DEVICE && o.platform) {
-        o.name = o.platform;
-        o.platform = NULL;
-        status = shs_cl_create(NULL, &o, &d->cl);
-    }
     if (status == SHS_NO_DEVICE) {
         print_message("skipped: no OpenCL device\n");
         skip();
