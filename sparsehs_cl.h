@@ -4940,8 +4940,8 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
 /* RUNTIME                                                                                                            */
 /* ================================================================================================================== */
 
-/* OpenCL for the two sessions: errors, times, memory on the device, transfers, events, programs, calls of kernels, tuning. It
-   knows neither signals nor pixels, and calls nothing of sparsehs.h but its allocator and its threads. A session opens buffers
+/* OpenCL for the two sessions: errors, times, memory on the device, transfers, events, programs, calls of kernels, tuning. This
+   part knows neither signals nor pixels. From sparsehs.h it calls the allocator and the threads alone. A session opens buffers
    (shs__cl_buffer), moves values (shs__cl_write, shs__cl_read, shs__cl_move) and runs kernels (shs__cl_begin,
    shs__cl_pass_..., shs__cl_launch). */
 
@@ -5158,8 +5158,8 @@ struct shs_cl {
     shs__cl_tuned *tuned;
     shs__cl_verdict *verdicts;
     int one_way;                           /* kernels are compiled in one way only; for tests */
-    int testing;                           /* self-tests that are running: a session's may ask for that of a product */
-    const struct shs__cl_signals *imitated; /* whose kernels the sessions of a self-test are to use; NULL: their own choice */
+    int testing;                           /* self-tests that are running: the test of a session may start the test of a product */
+    const struct shs__cl_signals *imitated; /* sessions of a self-test use the kernels of this session; NULL: their own choice */
     shs__cl_stage_node *stages;
     int profiles[2]; /* whether the queue measures */
     struct {
@@ -5433,7 +5433,7 @@ SHS__PRIVATE int shs__cl_take_spare(shs_cl *cl, size_t bytes, cl_mem *buffer) {
     return 1;
 }
 
-/* What is held, spare buffers included, never exceeds what was once in use at the same time. */
+/* Buffers in use and spare buffers together never take more than the most that was in use at one time. */
 SHS__PRIVATE shs_status shs__cl_blank(shs_cl *cl, size_t bytes, cl_mem buffer);
 SHS__PRIVATE void shs__cl_release(shs_cl *cl, cl_mem *buffer);
 
@@ -5590,7 +5590,7 @@ SHS__PRIVATE shs_status shs__cl_copy(shs_cl *cl, int queue, cl_mem from, size_t 
         cl, SHS__CL(clEnqueueCopyBuffer)(cl->queue[queue], from, to, from_offset, to_offset, bytes, 0, NULL, NULL));
 }
 
-/* An event that comes true when the queue has done all that it holds now. Give it to shs__cl_after or shs__cl_wait. */
+/* *event is complete when the queue has done the commands that it holds now. Give it to shs__cl_after or shs__cl_wait. */
 SHS__PRIVATE shs_status shs__cl_mark(shs_cl *cl, int queue, cl_event *event) {
     cl_int error;
     *event = NULL;
@@ -5599,7 +5599,7 @@ SHS__PRIVATE shs_status shs__cl_mark(shs_cl *cl, int queue, cl_event *event) {
     return shs__cl_check(cl, error);
 }
 
-/* What is enqueued from here on waits for the event, which stays the caller's. */
+/* Later commands of the queue wait for the event. The caller releases the event. */
 SHS__PRIVATE shs_status shs__cl_after(shs_cl *cl, int queue, cl_event event) {
     if (!event) return SHS_OK;
     return shs__cl_check(cl, SHS__CL(clEnqueueBarrierWithWaitList)(cl->queue[queue], 1, &event, NULL));
@@ -5620,8 +5620,8 @@ SHS__PRIVATE shs_status shs__cl_flush(shs_cl *cl, int queue) { return shs__cl_ch
 
 /* ---- host memory by way of staging ---------------------------------------------------------------------------------- */
 
-/* A driver copies memory that is not pinned on one thread: an H200's carries 7 GB/s of the 55 that its bus does. Here the
-   context's threads copy between the host's memory and one pinned part, while the queue carries others. */
+/* A driver copies memory that is not pinned on one thread: on an H200 at 7 GB/s, where the bus carries 55. Here the context's
+   threads copy between the host's memory and one pinned part, while the queue transfers the other parts. */
 
 SHS__PRIVATE void shs__cl_carry_chunk(void *arg, size_t chunk, int worker) {
     const shs__cl_carry *c = (const shs__cl_carry *)arg;
@@ -5670,8 +5670,8 @@ typedef struct shs__cl_strip {
     size_t host_pitch;
 } shs__cl_strip;
 
-/* up: to the device. `later`: sets the rows on their way; the host's memory must stay as it is, or gets them, until the queue has
-   come there. */
+/* up: to the device. `later`: the transfer is only enqueued. Until the queue has done it, the caller neither changes the host's
+   rows (up) nor reads them (down). */
 SHS__PRIVATE shs_status shs__cl_move_directly(shs_cl *cl, int queue, cl_mem buffer, const shs__cl_strip *r, int up, int later) {
     const size_t zero[3] = {0, 0, 0};
     size_t origin[3], region[3];
@@ -5695,8 +5695,8 @@ SHS__PRIVATE shs_status shs__cl_move_directly(shs_cl *cl, int queue, cl_mem buff
     return shs__cl_enqueued(cl, error, event, up ? "upload" : "download");
 }
 
-/* Whether the host's memory is better copied: it is not pinned, and there is enough of it. From 1 MB on, an eighth of a part as it
-   comes, an H200's driver pins the pages on the way: codes of that size took five times as long as smaller and larger ones. */
+/* Whether to copy the host's memory through pinned parts: the memory is not pinned, and large enough. From 1 MB on, an eighth of a
+   part, an H200's driver pins pages during a transfer: codes of that size took five times as long as smaller and larger ones. */
 SHS__PRIVATE int shs__cl_staged(shs_cl *cl, const void *host, size_t bytes) {
     const shs__cl_pinned *p;
     uintptr_t at = (uintptr_t)host;
@@ -5764,7 +5764,7 @@ SHS__PRIVATE shs_status shs__cl_move(shs_cl *cl, const shs_context *ctx, int que
 
 /* ---- programs ---------------------------------------------------------------------------------------------------- */
 
-/* What every program is told (see device.cl), before its own options; the text is the caller's to free. */
+/* The build options of every program (see device.cl), then the program's own. The caller frees the text. */
 SHS__PRIVATE char *shs__cl_all_options(shs_cl *cl, const char *options) {
     size_t size = strlen(options) + 128;
     char *text = (char *)shs__cl_alloc(cl, size);
@@ -5823,7 +5823,7 @@ SHS__PRIVATE void shs__cl_key(shs_cl *cl, const char *kind, const char *text, co
     }
 }
 
-/* What is stored begins with a mark, its size and its hash, because drivers have crashed on damaged binaries. */
+/* A stored binary or verdict begins with a mark, a size and a hash, because drivers have crashed on damaged binaries. */
 enum { SHS__CL_SEAL = 24 };
 
 SHS__PRIVATE void shs__cl_seal(unsigned char *seal, const void *data, uint64_t size) {
@@ -5958,8 +5958,8 @@ SHS__PRIVATE shs_status shs__cl_program_of(shs_cl *cl, const char *const *source
     return SHS_OK;
 }
 
-/* The kernel `name` (a literal) of the program that source, one of the arrays below, gives with these options. It
-   stays the object's: its arguments may have been set by others since. */
+/* The kernel `name` (a literal) of the program of `source` (one of the arrays below) built with these options. The object owns the
+   kernel, and other callers set arguments of the same kernel: set all of them before each launch. */
 SHS__PRIVATE shs_status shs__cl_kernel(shs_cl *cl, const char *const *source, const char *options, const char *name,
                                        cl_kernel *kernel) {
     shs__cl_program *program;
@@ -5998,7 +5998,7 @@ SHS__PRIVATE void shs__cl_program_free(shs_cl *cl, shs__cl_program *p) {
 
 /* ---- calling kernels --------------------------------------------------------------------------------------------- */
 
-/* The build options of a program, which make it the one for the task. */
+/* The build options of a program for one task. */
 typedef struct shs__cl_build {
     char text[480];
 } shs__cl_build;
@@ -6022,8 +6022,8 @@ SHS__PRIVATE void shs__cl_define(shs__cl_build *b, const char *name, size_t valu
     shs__cl_append_number(b->text, sizeof b->text, value);
 }
 
-/* A kernel about to run: shs__cl_begin finds it, shs__cl_pass_... give it its arguments in order, shs__cl_launch runs it. The
-   first failure stays, and is what shs__cl_launch returns. */
+/* A call of a kernel: shs__cl_begin finds the kernel, shs__cl_pass_... set the arguments in order, shs__cl_launch runs the kernel.
+   shs__cl_launch returns the first failure of these steps. */
 typedef struct shs__cl_call {
     shs_cl *cl;
     cl_kernel kernel;
@@ -6066,7 +6066,7 @@ SHS__PRIVATE void shs__cl_pass_wide(shs__cl_call *call, shs_wide value) {
     else shs__cl_pass(call, sizeof f, &f);
 }
 
-/* What a kernel takes of a multiprocessor, into the record of its stage. */
+/* Notes the group's items and the local and private memory of a kernel in the record of its stage. */
 SHS__PRIVATE shs_status shs__cl_note_kernel(const shs__cl_call *call, size_t items, const char *stage) {
     shs_cl *cl = call->cl;
     shs__cl_stage_node *node = shs__cl_stage_of(cl, stage);
@@ -6191,7 +6191,7 @@ SHS__PRIVATE shs_status shs__cl_run_proof(shs_cl *cl, const shs__cl_proof *proof
     return status;
 }
 
-/* The verdict of an earlier run, else one of this run, which is stored. */
+/* Loads the verdict of an earlier run. Without one, tests the kernel and stores the verdict. */
 SHS__PRIVATE shs_status shs__cl_judge(shs_cl *cl, const shs__cl_proof *proof, shs__cl_verdict *v) {
     char *all = shs__cl_all_options(cl, proof->what), *text = shs__cl_join(cl, proof->source), key[56];
     unsigned char sealed[SHS__CL_SEAL + SHS__CL_FAULT];
@@ -6265,7 +6265,7 @@ SHS__PRIVATE int shs__cl_step_down(shs_cl *cl) {
     return 1;
 }
 
-/* Whether a stage may use the kernels: if they are wrong, compiled in another way, which is the object's from then on. */
+/* SHS_OK: a stage may use the kernels. Wrong kernels are compiled in another way, and the object keeps to that way. */
 SHS__PRIVATE shs_status shs__cl_prove(shs_cl *cl, const shs__cl_proof *proof) {
     const int is_cpu = cl->is_cpu, ptx = cl->ptx, units64 = cl->units64;
     const char *fault, *other;
@@ -6338,7 +6338,7 @@ SHS__PRIVATE void shs__cl_fill(shs_random *r, size_t n, shs_real *x) {
     for (i = 0; i < n; i++) x[i] = (shs_real)(2 * shs_random_uniform(r) - 1);
 }
 
-/* Whether the self-tests of sessions are asked for: not inside of one. */
+/* Whether sessions test their kernels. A session inside a self-test does not. */
 SHS__PRIVATE int shs__cl_proves(const shs_cl *cl) { return !cl->options.trust && !cl->testing; }
 
 /* ================================================================================================================== */
@@ -6521,7 +6521,7 @@ SHS__PRIVATE shs_status shs__cl_prove_gemm(shs_cl *cl, const shs__cl_gemm_form *
     return shs__cl_prove(cl, &proof);
 }
 
-/* As shs__cl_gemm, k in slices of `depth`, each with a C of its own behind that of the one before. */
+/* As shs__cl_gemm, with k in slices of `depth`. Each slice has a C of its own; the Cs lie one behind the other. */
 SHS__PRIVATE shs_status shs__cl_gemm_slices(shs_cl *cl, shs_trans transa, shs_trans transb, int m, int n, int k, int depth,
                                             shs_real alpha, const shs__cl_matrix *A, const shs__cl_matrix *B, shs_real beta,
                                             const shs__cl_matrix *C) {
@@ -6874,7 +6874,7 @@ SHS__PRIVATE shs_status shs__cl_product_piece(shs__cl_product_run *run, int i) {
     return status;
 }
 
-/* Into C: all of it, or its triangle alone, which the host adds to beta C. */
+/* Transfers the product to C, all of it or one triangle. The host adds a triangle to beta C. */
 SHS__PRIVATE shs_status shs__cl_product_down(shs__cl_product_run *run) {
     const shs_product_job *job = run->job;
     size_t m = (size_t)job->m, n = (size_t)job->n, r = sizeof(shs_real);
@@ -7009,7 +7009,7 @@ SHS__PRIVATE shs__cl_build shs__cl_rounding_build(const shs__cl_rounding *r) {
     return b;
 }
 
-/* When they are there; the results of the slice before are on their way down until then. */
+/* Rounds a slice when its codes have arrived on the device. */
 SHS__PRIVATE shs_status shs__cl_round_slice(shs__cl_rounding *r, size_t count, int slot) {
     const shs_rounding_job *job = r->job;
     const shs__cl_build b = shs__cl_rounding_build(r);
@@ -7170,8 +7170,8 @@ SHS__PRIVATE shs_status shs__cl_codes_round(void *user, const shs_context *ctx, 
 /* The engine's signals_... stages: called by their table at the end of this file alone. They call RUNTIME, and of sparsehs.h what
    the CPU's stages follow too (whether a Gram matrix pays, layouts, sums); what becomes of the results is the driver's affair.
 
-   Signals go to the device once, their codes and residuals stay there. What does not fit is cut into slices that take turns:
-   their codes and residuals then wait in the host's memory. A slice is coded in chunks, whose D'Y fits a buffer; while one is
+   Signals go to the device once, and their codes and residuals stay on the device. Signals that do not fit are cut into slices that
+   take turns: the codes and residuals of the other slices wait in the host's memory. A slice is coded in chunks, whose D'Y fits a buffer; while one is
    coded the next one's signals come up on the other queue. A signal's codes depend on nothing but the signal and the
    dictionary, so slices and chunks do not change a bit of them. */
 
@@ -8103,7 +8103,7 @@ typedef struct shs__cl_known {
 /* Signals: several for each group of omp_general, and for each item of omp_item. */
 enum { SHS__CL_KNOWN_SIGNALS = 37, SHS__CL_KNOWN_ATOMS = 67 };
 
-/* Sizes that run the kernels of s: n is a number in those that have one, elsewhere it may be smaller. */
+/* Sizes for a test of the kernels of s. Kernels that have n built in (fixed_n) need this n; for the others n may be smaller. */
 SHS__PRIVATE void shs__cl_known_sizes(const shs__cl_signals *s, int fixed_n, shs__cl_known *k) {
     const int odd = shs__imax(2 * s->stride + 1, 37) | 3; /* the remainder by 4 is 3: */
     k->p = odd - 3 + s->p % 4;                           /* now that of s */
@@ -8152,7 +8152,7 @@ SHS__PRIVATE shs_status shs__cl_known_open(shs_cl *cl, uint64_t seed, shs__cl_kn
 
 SHS__PRIVATE void shs__cl_known_close(shs_cl *cl, shs__cl_known *k) { shs__layout_release(&cl->ctx, &k->host); }
 
-/* The same options as those of s, as far as they make other kernels. */
+/* The options of s that change its kernels. */
 SHS__PRIVATE void shs__cl_known_options(const shs__cl_signals *s, int limits, shs__cl_known *k) {
     const shs_omp_options *o = s->job.coding;
     size_t g;
@@ -8581,8 +8581,8 @@ SHS__PRIVATE shs_status shs__cl_gram_slice(shs__cl_signals *s, size_t q, shs_wid
     return status;
 }
 
-/* The group's atoms and d_old'd of each go to `fresh`. What is written here is written again only after a gathering, which
-   waits for the queue. */
+/* Writes the group's atoms and the product d_old'd of each to `fresh`. The next gathering waits for the queue before the host
+   writes to the same memory again. */
 SHS__PRIVATE shs_status shs__cl_write_atoms(shs__cl_signals *s, const shs_atom_group *g) {
     size_t p = (size_t)s->p, first = (size_t)g->first, count = (size_t)g->count, r = sizeof(shs_real);
     size_t overlaps = p * (size_t)s->n + first;
@@ -8747,7 +8747,7 @@ SHS__PRIVATE shs_status shs__cl_room_for_mod(shs__cl_signals *s) {
     return status;
 }
 
-/* A round without the host: of each group its sums, its new atoms, and what they change. The queue keeps the order. The host
+/* A round without the host: each group's sums, new atoms, and changes of residuals and codes. The queue keeps the order. The host
    knows how long the lists of uses are, so it waits for nothing until the new dictionary comes back. Not where the sums of
    slices must be added up, nor where the device's type for sums is not the host's, with which it decides what stays. */
 SHS__PRIVATE shs_status shs__cl_signals_round(void *session, const shs_atom_round *o) {
@@ -8809,7 +8809,7 @@ SHS__PRIVATE shs_wide shs__cl_violation(const shs__cl_known *k, size_t i, shs_wi
     return worst / lambda;
 }
 
-/* One descent from nothing and a warm one from its end, both to where few atoms are left. */
+/* A descent from zero codes, and a warm descent from its result. Both end with few atoms. */
 SHS__PRIVATE shs_status shs__cl_known_descend(shs_cl *cl, shs__cl_known *k, void *session, shs_wide *worst, char *fault) {
     const shs_wide shares[2] = {(shs_wide)0.85, (shs_wide)0.7};
     shs_descent d = SHS_ZERO;
@@ -8891,8 +8891,8 @@ typedef struct shs__cl_learning {
 
 enum { SHS__CL_KNOWN_LEARNT = 300, SHS__CL_KNOWN_GROUP = 5 };
 
-/* A known problem of learning: one atom in every signal, so that its sums have several stretches; n = 1 of groups of 5. D is near
-   the atoms that the signals are made of. */
+/* A known problem of learning. One atom is in every signal, so that the sums of this atom have several stretches; n % 5 is 1, so
+   that the last group of five is not full. D is near the atoms that the signals are made of. */
 SHS__PRIVATE shs_status shs__cl_known_learning(shs_cl *cl, const shs__cl_signals *like, shs__cl_known *k) {
     const size_t p = (size_t)like->p % 4 + 40;
     shs_random r;
@@ -9031,7 +9031,7 @@ SHS__PRIVATE void shs__cl_known_sums(const shs__cl_known *k, shs_wide *B, shs_wi
     }
 }
 
-/* The device's sums into B (p x n) and *sum2. Atoms are others than those that the signals were coded with, and so are the errors. */
+/* The device's sums into B (p x n) and *sum2. D is scaled after the signals are coded, so that the errors change, too. */
 SHS__PRIVATE shs_status shs__cl_sum_known(shs_cl *cl, shs__cl_known *k, shs_wide *B, shs_wide *sum2) {
     const shs_context cpu = shs__cl_cpu(cl);
     shs_signals_job job = SHS_ZERO;
@@ -9225,10 +9225,10 @@ SHS__PRIVATE size_t shs__cl_elem_bytes(const shs_cl *cl, int precise) {
     return sizeof(shs_real);
 }
 
-/* Whether the caller wants to see what pixels' kernels are without something, or in other groups. */
+/* Whether the caller measures the kernels of pixels without one of their means, or with groups of another size. */
 SHS__PRIVATE int shs__cl_on_trial(const shs_cl *cl) { return cl->options.without || cl->options.group_items; }
 
-/* What a kernel over pixels is told of it, whose groups are usually of so many items. */
+/* Adds such options to the build of a kernel over pixels, whose groups usually have `usual` items. */
 SHS__PRIVATE void shs__cl_define_trial(const shs_cl *cl, int items, int usual, shs__cl_build *b) {
     if (items != usual) shs__cl_define(b, "ITEMS", (size_t)items);
     if (cl->options.without & SHS_CL_WITHOUT_LOCAL) shs__cl_define(b, "IN_LOCAL", 0);
@@ -9356,8 +9356,8 @@ SHS__PRIVATE int shs__cl_by_units(const shs_cl *cl, const shs__cl_tiling *t) {
     return cl->units64 > 0 && !shs__cl_on_trial(cl) && shs__cl_elem_bytes(cl, t->precise) == sizeof(cl_double);
 }
 
-/* What wastes least: an item that keeps R x R sums reaches about 0.25, 0.5 and 0.8 of the peak with R 2, 4, 8, and 2/3 with 8 x 8
-   of the array of diagonals, for which it reads more. */
+/* Chooses the fastest tile. An item that keeps R x R sums reaches about 0.25, 0.5 and 0.8 of the peak with R 2, 4 and 8. With 8 x 8
+   sums of the array of diagonals it reaches 2/3, because it reads more. */
 SHS__PRIVATE void shs__cl_tile(const shs_cl *cl, shs__cl_tiling *t) {
     const double speed[3] = {0.25, 0.5, 0.8}, diagonals_speed = 0.67;
     int i, most = cl->options.without & SHS_CL_WITHOUT_REGISTERS ? 1 : shs__cl_elem_bytes(cl, t->precise) == 8 ? 2 : 3;
@@ -9512,7 +9512,7 @@ SHS__PRIVATE void shs__cl_pack(const shs__cl_pixels *px, const shs__cl_slice *s,
             }
 }
 
-/* Bands first .. last - 1 of those in use of a BSQ cube in memory, each its lines of the slice. */
+/* Writes the slice's lines of bands first .. last - 1 in use of a BSQ cube in memory. */
 SHS__PRIVATE shs_status shs__cl_write_planes(shs__cl_pixels *px, const shs__cl_slice *s, int first, int last, cl_mem raw) {
     const shs__view *v = &px->view;
     const int *list = px->cube->band_list;
@@ -9531,7 +9531,7 @@ SHS__PRIVATE shs_status shs__cl_write_planes(shs__cl_pixels *px, const shs__cl_s
     return status;
 }
 
-/* The covariance of the first bands need not wait for the next: each group of them has its event. */
+/* Writes bands in groups with an event each: the covariance of the first groups need not wait for the later ones. */
 SHS__PRIVATE shs_status shs__cl_write_groups(shs__cl_pixels *px, const shs__cl_slice *s, int slot, cl_mem raw) {
     shs_status status = SHS_OK;
     int g, first, used = px->view.used;
@@ -9640,7 +9640,7 @@ typedef struct shs__cl_pixel_pass {
     int direct;         /* the panel function reads the slice itself: nothing is loaded, and sums stay 0 */
     int step;           /* bands to load before the panel function is called; 0 = all */
     int first, last;    /* these bands */
-    size_t pixel_bytes; /* of panels and all that is computed from them, for each pixel */
+    size_t pixel_bytes; /* of panels and of the results computed from panels, for each pixel */
     shs__cl_panel_fn panel;
     shs__cl_slice_fn slice; /* may be NULL */
     void *job;
@@ -9655,7 +9655,7 @@ SHS__PRIVATE size_t shs__cl_pad(size_t pixels) {
     return (pixels + SHS__CL_CHUNK_PIXELS - 1) / SHS__CL_CHUNK_PIXELS * SHS__CL_CHUNK_PIXELS;
 }
 
-/* Whole chunks of at most so many pixels, of what the budget allows. */
+/* Pixels of a panel: whole chunks, at most `pixels`, within the budget. */
 SHS__PRIVATE size_t shs__cl_panel_pixels(const shs__cl_pixels *px, size_t pixel_bytes, size_t pixels) {
     size_t most = px->budget / pixel_bytes / SHS__CL_CHUNK_PIXELS * SHS__CL_CHUNK_PIXELS;
     return shs__zmin(shs__cl_pad(pixels), shs__zmax(most, SHS__CL_CHUNK_PIXELS));
@@ -9760,7 +9760,7 @@ SHS__PRIVATE shs_status shs__cl_pass_run(shs__cl_pixels *px, shs__cl_pixel_pass 
     shs_cl *cl = px->cl;
     size_t elem = shs__cl_elem_bytes(cl, pass->precise), pixels = (size_t)px->view.lines * (size_t)px->view.samples,
            done = 0;
-    /* Where the host copies the pixels itself the device gets its work on one slice before that. */
+    /* Where the host copies the pixels itself, the work on one slice is enqueued before the next slice is copied. */
     int i, late = px->cube->pixels && !px->packed && shs__cl_staged(cl, px->cube->pixels, px->slice_bytes);
     shs_status status = SHS_OK;
     if (pass->precise && elem != sizeof(shs_wide)) return SHS_UNSUPPORTED;
@@ -9790,7 +9790,7 @@ SHS__PRIVATE shs_status shs__cl_pass_run(shs__cl_pixels *px, shs__cl_pixel_pass 
 
 /* ---- open and close ----------------------------------------------------------------------------------------------- */
 
-/* Whitened pixels that were kept; the first slice in a buffer releases it. */
+/* Releases the whitened pixels. Slices share a buffer, and the first slice of a buffer releases it. */
 SHS__PRIVATE void shs__cl_drop_white(shs__cl_pixels *px) {
     int i;
     for (i = 0; px->slices && i < px->slice_count; i++) {
@@ -9840,7 +9840,7 @@ SHS__PRIVATE void shs__cl_choose_layout(shs__cl_pixels *px) {
     }
 }
 
-/* Whether the device may read (or write) the values where they are: it shares the memory, and its loads need them aligned. */
+/* Whether the device may read (or write) the values in the host's memory: they must share memory, and values must be aligned. */
 SHS__PRIVATE int shs__cl_in_place(const shs_cl *cl, const void *values, size_t size, size_t bytes) {
     return cl->unified && values && (uintptr_t)values % size == 0 && bytes <= cl->max_alloc;
 }
@@ -10010,7 +10010,7 @@ SHS__PRIVATE shs__cl_call shs__cl_begin_bytes(const shs__cl_pixels *px) {
     return shs__cl_begin(px->cl, shs__cl_source_bytes, b.text, "byte_products");
 }
 
-/* Whether byte_products can be used, into *can; a compiler that does not take its instruction is asked once. */
+/* *can: whether byte_products can be used. A compiler that refuses its instruction is asked only once. */
 SHS__PRIVATE shs_status shs__cl_by_bytes(shs__cl_pixels *px, int *can) {
     shs_cl *cl = px->cl;
     shs_status status;
@@ -10419,7 +10419,7 @@ SHS__PRIVATE size_t shs__cl_sink_bytes(const shs__cl_pixels *px, const shs__cl_m
     return (size_t)px->view.lines * (size_t)px->view.samples * (size_t)job->written * shs_type_size(job->sink->type);
 }
 
-/* The caller's outputs as a buffer, if they can be one: not where they overlap the pixels, of which there may be one too. */
+/* Wraps the caller's outputs as a buffer, unless they overlap the pixels, which may be a wrapped buffer, too. */
 SHS__PRIVATE void shs__cl_wrap_sink(shs__cl_pixels *px, shs__cl_map_job *job) {
     const shs__view *v = &px->view;
     size_t bytes = shs__cl_sink_bytes(px, job), cube = (size_t)v->bs * (size_t)v->bands;
@@ -10590,8 +10590,8 @@ SHS__PRIVATE shs_status shs__cl_white_run(shs__cl_pixels *px, size_t pixel_bytes
     return status;
 }
 
-/* Room for all whitened pixels, if there is any: half of what is free may go to it. Slices share buffers: few kernels have much
-   to do, many little. */
+/* Keeps all whitened pixels on the device if half of the free memory holds them. Slices share buffers, so that few kernels with
+   much work run in place of many with little. */
 SHS__PRIVATE void shs__cl_keep_white(shs__cl_pixels *px) {
     shs_cl *cl = px->cl;
     size_t each = (size_t)px->m * sizeof(shs_real), need = 0, ld = 0;
@@ -10666,8 +10666,8 @@ SHS__PRIVATE shs_status shs__cl_pixels_whiten(void *session, const shs_pixel_map
 
 /* ---- sweeps and ratings ------------------------------------------------------------------------------------------- */
 
-/* Sums over whitened pixels for c directions. A block of them has `each` sums of each of its `directions`: of `rows` components
-   and of slopes, or two ratings. */
+/* Sums over whitened pixels for c directions. A block of `directions` has `each` sums a direction: `rows` sums of components and
+   one of slopes, or two ratings. */
 typedef struct shs__cl_sweep_job {
     shs__cl_build build;
     shs__cl_totals totals;
@@ -10858,7 +10858,7 @@ SHS__PRIVATE void shs__cl_known_cube_layout(shs__layout *l, const shs__cl_pixel_
     k->shift = SHS__CARVE(l, shs_real, n);
 }
 
-/* Writes one value in the cube's type and byte order, and says what it has become. */
+/* Writes x in the cube's type and byte order, and returns the value as written. */
 SHS__PRIVATE shs_wide shs__cl_put_value(shs_type type, int swap, shs_wide x, unsigned char *to) {
     const uint8_t u8 = (uint8_t)x;
     const uint16_t u16 = (uint16_t)x;
@@ -10916,7 +10916,7 @@ SHS__PRIVATE size_t shs__cl_place(shs_interleave interleave, size_t count, size_
     return (i / samples * bands + b) * samples + i % samples;
 }
 
-/* Values, mask and what is valid. Band 1 is not in use, so that the list of bands is needed. */
+/* Fills the values, the mask and the valid pixels of a known cube. Band 1 is not in use, so that kernels need the list of bands. */
 SHS__PRIVATE void shs__cl_known_values(const shs__cl_pixels *px, shs__cl_known_cube *k) {
     const shs_cube *like = px->cube;
     const size_t size = px->view.size, bands = (size_t)k->bands;
@@ -11122,7 +11122,7 @@ SHS__PRIVATE void shs__cl_compare_triangle(const shs__cl_known_cube *k, size_t n
         shs__cl_compare_wides("products of pixels", n - b, got + b * n + b, right + b * n + b, fault);
 }
 
-/* What the sink must hold: within half a unit, where it holds whole numbers. */
+/* Compares the sink with the known outputs. Whole numbers may differ by half a unit. */
 SHS__PRIVATE void shs__cl_compare_sink(const shs__cl_pixel_trial *t, const shs__cl_known_cube *k, const shs_sink *sink,
                                        char *fault) {
     const size_t rows = (size_t)k->rows, size = shs_type_size(sink->type);
@@ -11281,8 +11281,8 @@ SHS__PRIVATE shs_status shs__cl_prove_pixels(shs__cl_pixels *px, shs__cl_pixel_t
 /* DEVICE AND ENGINE                                                                                                  */
 /* ================================================================================================================== */
 
-/* Which devices there are, which one is meant, and the life of the object; shs__cl_fill_engine hands the sessions' stages to
-   sparsehs.h. Users call this part, and it calls all others. */
+/* Lists devices, chooses one, makes and destroys the object. shs__cl_fill_engine gives sparsehs.h the stages of the sessions.
+   Users call this part, and this part calls all others. */
 
 /* ---- what there is ----------------------------------------------------------------------------------------------- */
 
@@ -11385,7 +11385,7 @@ SHS__PRIVATE void shs__cl_describe(shs_cl *cl, cl_platform_id platform, cl_devic
                     about->max_group > 0 && about->max_alloc > 0 && (sizeof(shs_real) == 4 || about->has_double);
 }
 
-/* What is done with each device in turn; non-zero ends the round. */
+/* Called for each device in turn; non-zero ends the visits. */
 typedef int (*shs__cl_visit_fn)(shs_cl *cl, void *arg, cl_platform_id platform, cl_device_id device);
 
 /* The ids in a block that the caller frees; none is no error: *count is 0. */
@@ -11602,8 +11602,8 @@ SHS__PRIVATE void shs__cl_probe(shs_cl *cl) {
     cl->log = NULL;
 }
 
-/* Mesa's llvmpipe ends every loop of a work-item once it has made 65,535 rounds in all its loops (LP_MAX_TGSI_LOOP_ITERATIONS), and
-   goes on with what there is: no kernel is right there once it has enough to do. */
+/* Mesa's llvmpipe ends all loops of a work-item when the item has made 65,535 rounds in all its loops together
+   (LP_MAX_TGSI_LOOP_ITERATIONS), and goes on behind the loop. Kernels with more rounds have wrong results there. */
 enum { SHS__CL_WALK_ITEMS = 8, SHS__CL_WALK_ROUNDS = 300, SHS__CL_WALK_STEPS = 700 };
 SHS__PRIVATE const char *const shs__cl_source_walk[] = {
     "__kernel void walk(int rounds, int steps, __global uint *out) {\n",
@@ -11650,7 +11650,7 @@ SHS__PRIVATE shs_status shs__cl_prove_driver(shs_cl *cl) {
     proof.run = shs__cl_test_walk;
     proof.job = NULL;
     status = shs__cl_verdict_on(cl, &proof, &fault);
-    if (status == SHS_BUILD_FAILED) { /* a device that runs stored programs only, and this is none of them */
+    if (status == SHS_BUILD_FAILED) { /* a device that runs stored programs only, and this program is not stored */
         cl->error = CL_SUCCESS;
         shs__cl_free(cl, cl->log);
         cl->log = NULL;
@@ -11749,7 +11749,7 @@ SHS__PRIVATE shs_status shs__cl_check_options(const shs_cl_options *o) {
     return SHS_OK;
 }
 
-/* Why there is no object, into a reason that is still empty. */
+/* Writes why there is no object to `reason`, unless a reason stands there. */
 SHS__PRIVATE void shs__cl_tell_reason(const shs_cl *cl, shs_status status, char *reason, size_t size) {
     const char *why = shs_status_text(status);
     if (!reason || reason[0]) return;
