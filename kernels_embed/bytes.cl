@@ -1,7 +1,8 @@
 /* bytes.cl - exact sums of products of 8-bit pixels: Gram matrix, sums of the bands and the number of pixels in one, straight
    from the slice as it was uploaded.
 
-   To the `used` bands comes one that is 1 in every pixel: its products with the others are their sums, that with itself counts.
+   A further band is 1 in every pixel. Its products with the `used` bands are their sums; its product with itself is the number of
+   pixels.
    Work-group (t, s) makes the T x T tile t of the lower triangle from the SLICE pixels s, in whole numbers: 255^2 SLICE fits
    an int, and `accumulate` (totals.cl) adds the slices in double, exactly too.
 
@@ -30,8 +31,8 @@
 #define WORDS (KB / 4)
 #define EACH (T * WORDS / ITEMS) /* words of a tile that an item fetches */
 
-/* Word w of band b in local memory. The places are mixed so that the 32 bands that a warp writes at a time, and the 8 bands of
-   4 words that it reads, lie in different banks. */
+/* Word w of band b in local memory. The places are mixed, so that a warp meets no bank twice when it writes 32 bands or
+   reads 8 bands of 4 words. */
 #define PLACE(b, w) ((b) * WORDS + ((w) ^ (((b) >> 1 & 3) << 2 | ((b) >> 3 & 3))))
 
 /* Neighbouring items fetch neighbouring bytes: of bands in BIP, of pixels otherwise. */
@@ -67,7 +68,7 @@ inline uint row_of(__global const int *list, int b, int used, ulong plane, int s
 
 inline uint count_mask(int p, int count) { return p + 4 <= count ? 0xffffffffu : p >= count ? 0 : 0x00ffffffu >> (8 * (3 - (count - p))); }
 
-/* All bits of a band in use, none of one that is not; the one that counts is put in instead. */
+/* Four pixels of band b; 1s for the band that counts; 0 behind that band. */
 inline uint four_pixels(__global const uchar *raw, const uint *at, uint row, int b, int used) {
     uint word = (uint)raw[at[0] + row] | (uint)raw[at[1] + row] << 8 | (uint)raw[at[2] + row] << 16 | (uint)raw[at[3] + row] << 24;
     return b < used ? word : b == used ? 0x01010101u : 0;

@@ -1,19 +1,20 @@
 /* compact.cl: rounds the coefficients of many signals to numbers of few bits, by the steps of shs_codes_round.
 
    One work-item has a signal. With the Cholesky factor G = LL' of its atoms, in the order of |x|, ||D e||^2 = ||L'e||^2 is a
-   sum over the rows of L'. The last of the order is rounded first, and each one before it is moved to where its row is 0:
-   there it is fitted to what was rounded before (Babai 1986). So with each of SHS__CC_SCALES scales, and once without a fit;
-   the best of them is kept. What is kept is made anew at the end, so that an item has room for one factor only:
+   sum over the rows of L'. The last coefficient of the order is rounded first. Each earlier coefficient is
+   moved to where its row is 0, which fits it to the rounded ones, and rounded then (Babai 1986). The item tries each of
+   SHS__CC_SCALES scales, and once no fit, and keeps the best. At the end it rounds anew by the best, so that it has room for one
+   factor only:
 
        room   L (lower triangle, by rows) | errors | order          MOST (MOST + 1) / 2 + MOST + MOST values
 
-   of local memory, or of global memory where that is too small. Those of an item lie `pitch` apart, so that neighbours read
-   neighbours.
+   in local memory, or in global memory where local memory is too small. Neighbouring values of an item lie `pitch` apart, so that
+   neighbouring items read neighbouring values.
 
    Numbers of the type are exact on every device: which multiple of a scale is the nearest is told by products that are exact
    in float (an odd number of 16 bits times a scale of 8), not by a quotient, whose last bit differs. Without doubles the sums
-   are in float, and a fit is taken only where it is better by more than they may be wrong: what comes out is then never worse
-   than the nearest of each, but may be the nearest where a fit was better.
+   are in float, and a fit is taken only where it is better by more than the error of the sums. The result is then never worse
+   than rounding each coefficient to the nearest number, but may be that where a fit was better.
 
    Its textbook twin is shs_codes_round_naive. */
 

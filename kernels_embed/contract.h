@@ -1,6 +1,6 @@
-/* contract.h - what host and kernels must agree on, each number once: `make embed` puts these lines into sparsehs_cl.h, and every
-   kernel begins with them (device.cl), so that a name means the same on both sides. In a program for a device that has, or is to
-   use, no doubles SPARSEHS_NO_DOUBLE is defined whatever the library is built with. */
+/* contract.h - the numbers that host and kernels share, each once. `make embed` puts these lines into sparsehs_cl.h, and every
+   kernel begins with them (device.cl). A program for a device without doubles defines SPARSEHS_NO_DOUBLE, even if the library has
+   doubles. */
 
 /* ---- numbers of sparsehs.h: a macro can be defined again with the same text only, so that compilers tell a difference ---- */
 #ifdef SPARSEHS_DOUBLE
@@ -50,7 +50,7 @@
 #define SHS__CL_UNPROVEN 4               /* good codes, but |r|^2 is too small for the recurrence to tell: form it explicitly */
 
 /* ---- compact codes (compact.cl) ---- */
-#define SHS__CL_ROUND_ATOMS 64 /* of a signal at most: it is one item's, and takes its time */
+#define SHS__CL_ROUND_ATOMS 64 /* of a signal at most: one item rounds a signal alone, and slowly */
 
 /* ---- sums over signals, and the update (residual.cl, update.cl) ---- */
 #define SHS__CL_SUM_ITEMS 64       /* of a group that adds over all signals */

@@ -1,9 +1,9 @@
-/* device.cl - stands before every program: the types, and what the host says of the device. Each file includes it, and has a
-   default for each of its build options, so that it can be compiled and read by itself (make check-embed does so).
+/* device.cl - stands before every program: the types, and what the host says of the device. Each file includes device.cl and has
+   a default for each of its build options, so that the file compiles by itself (make check-embed does so).
 
    The host says SPARSEHS_DOUBLE (shs_real is double), SPARSEHS_NO_DOUBLE (no doubles in the library, or on the device) and: */
 #ifndef IS_CPU
-#define IS_CPU 0 /* 1: a processor, for whose compiler loops are written otherwise here and there */
+#define IS_CPU 0 /* 1: a processor, whose compiler needs other loops in a few places */
 #endif
 #ifndef NV_PTX
 #define NV_PTX 0 /* 1: inline PTX works */

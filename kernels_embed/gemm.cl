@@ -14,8 +14,8 @@
               +----------------------+----------------------+
 
    The long dimension is walked in steps of 16, in double of 8: the group brings 16 x 128 values of each factor to local
-   memory, ordered by k, where every value is used 128 times. While one pair of tiles is multiplied the next one is on its way into registers;
-   two pairs of tiles need one barrier a step. Per step an item does 64 multiply-adds for 4 reads of four values, for each k.
+   memory, ordered by k, where every value is used 128 times. The next pair of tiles is read into registers while
+   one is multiplied; two pairs of tiles need one barrier a step. Per step an item does 64 multiply-adds for 4 reads of four values, for each k.
 
    Every element of C is one chain of fma in the order of k, whatever the shape, the edges and the transpositions: the same
    product has the same bits wherever it is computed, in gemm_plain too. Only where k is long and C small is k cut into
@@ -57,7 +57,7 @@ typedef VECTOR(real, 4) quad;
 #define ALONG (STEP / 4) /* quads of a column, where k runs along memory */
 #define QUADS (STEP * TILE / 4 / ITEMS)
 
-/* Values k .. k+3 of one column; zeros beyond K, so that the products there vanish. */
+/* Values k .. k+3 of one column, 0 beyond K: such products add nothing. */
 quad along_k(__global const real *column, int k, int K, int vector) {
     quad q = (quad)(0);
     if (vector && k + 4 <= K) return *(__global const quad *)(column + k);
@@ -68,7 +68,7 @@ quad along_k(__global const real *column, int k, int K, int vector) {
     return q;
 }
 
-/* Rows r .. r+3 at one k; what lies outside is never stored, so the last row stands in for it. */
+/* Rows r .. r+3 at one k. Rows beyond the last are never stored: the last row stands in for them. */
 quad across_k(__global const real *F, size_t ld, int r, int rows, int k, int K, int vector) {
     __global const real *column = F + (size_t)k * ld;
     if (k >= K) return (quad)(0);
@@ -123,7 +123,7 @@ void keep(__global real *C, size_t ldc, int row, int M, real alpha, real beta, i
         if (row + i < M) C[row + i] = beta == 0 ? value[i] : fma(beta, C[row + i], value[i]);
 }
 
-/* first_b: offset of B in its buffer, so that a piece of many columns can be multiplied; likewise C. */
+/* first_b, first_c: where B and C begin in their buffers, so that a call can multiply some of the columns. */
 __kernel __attribute__((reqd_work_group_size(16, 16, 1))) void gemm(int M, int N, int K, real alpha,
                                                                     __global const real *restrict A, ulong first_a, int lda,
                                                                     __global const real *restrict B, ulong first_b, int ldb,

@@ -2,16 +2,15 @@
 
        min 1/2 ||y - Dx||^2 + lambda1 ||x||_1 + lambda2/2 ||x||^2
 
-   Where sparsehs.h takes the coefficients in turn, a step here takes the one whose change lowers the objective most (the
-   rule of Gauss and Southwell): to look at all of them costs an item VALUES of them, and what a step waits for is a column
-   of G, of which this asks for the fewest. With a = D'r, the step of coefficient j is
+   sparsehs.h takes the coefficients in turn. A step here takes the coefficient whose change lowers the objective most (the rule
+   of Gauss and Southwell). To compare all coefficients costs each item VALUES of them. A step waits for a column of G, and this
+   rule needs the fewest steps. With a = D'r, the step of coefficient j is
 
        to x' = soft(a_j + G_jj x_j, lambda1) / (G_jj + lambda2),   by which the objective loses at least
        (G_jj + lambda2) (x' - x_j)^2 / 2,   and a -= (x' - x_j) G_j.
 
-   A group of GROUP items has a signal; a and x are in its registers. Every LOOK steps it forms the duality gap. What is
-   told of the gap is the host's affair, which forms it anew from the coefficients: the sums here need not be better than
-   that asks for.
+   A group of GROUP items has a signal; a and x are in its registers. Every LOOK steps it forms the duality gap. The host
+   forms the gap that it reports anew from the coefficients. So the sums here only have to decide when to stop.
 
    Its textbook twin is shs_lasso_naive. */
 
@@ -92,7 +91,7 @@ real largest_over(real value, int item, __local real *room) {
     return value;
 }
 
-/* The largest of what bounds theta = t r, by its sign or without. */
+/* The value that bounds theta = t r: with its sign if coefficients are nonnegative, else its size. */
 real bound_of(real value, int nonnegative) { return nonnegative ? value : fabs(value); }
 
 /* Signals from `first` on, a group each, whose D'y is in alphas; from x = 0, or warm from their codes. relative: lambda

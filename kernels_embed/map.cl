@@ -10,9 +10,9 @@
      | item | d  | y of   |             neighbours; outputs OUTPUTS g .. (with SQUARES all of them, block after block).
      +------+ s  | item   |
 
-   With UNITS double matrix units multiply, for many outputs of slices: a warp keeps 32 pixels x OUTPUTS sums, of which an item
-   has those that add_products of units.h gives it, and the group's pixels go through local memory as doubles, KB bands at a
-   time. PIXEL(j) and OUTPUT(o) say which pixel and output value j, o of an item is.
+   With UNITS, double matrix units multiply many outputs of slices. A warp keeps 32 pixels x OUTPUTS sums; add_products of units.h
+   says which of the sums an item has. The group's pixels go through local memory as doubles, KB bands at a time. PIXEL(j) and
+   OUTPUT(o) are the pixel and the output of an item's value j, o.
 
    The textbook twins are shs_pca_naive and shs_ica_naive, where they multiply by their matrices. */
 
@@ -298,8 +298,8 @@ inline void project(SOURCE, int used, __global const ELEM *matrix, int padded, i
 }
 #endif
 
-/* What project leaves in an item: outputs OUTPUT(o) of the block, of OWN; of pixels PIXEL(j) of the group, of FINAL, but that
-   those of units' lengths are other ones in the end. */
+/* The values that project leaves in an item: OWN outputs OUTPUT(o) of the block, for FINAL pixels PIXEL(j) of the group. With UNITS
+   and SQUARES the item ends with other pixels than it had sums of. */
 #if UNITS
 #define SUMS(name) ELEM name[HELD * OWN]
 #define LOCAL_ARGUMENTS __local ELEM *deep, __local WORK *centre, __local ulong *rows, __local ELEM *tile
@@ -320,8 +320,8 @@ inline void project(SOURCE, int used, __global const ELEM *matrix, int padded, i
 #endif
 
 #if MODE == SHS__CL_MAP_WHITEN
-/* Z[o * ldz + from + p] = whitened pixel, -0 where missing and behind the last: by its sign sweep.cl tells it from a pixel that
-   is there, whose zeros are +0, being sums that begin with +0. */
+/* Z[o * ldz + from + p] = whitened pixel, or -0 where the pixel is missing or behind the last. sweep.cl knows a missing pixel by
+   this sign: zeros of the other pixels are +0, because their sums begin with +0. */
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void whiten(SOURCE, int used, __global const ELEM *matrix, __global const wide *added, int outputs,
             int padded, __global const uchar *valid, ulong at, int count, __global real *Z, ulong from, ulong ldz) {
@@ -435,7 +435,7 @@ void extremes(SOURCE, int used, __global const ELEM *matrix, __global const wide
     }
 }
 
-/* One work-item an output: the extremes of `count` groups into those found so far. */
+/* One work-item an output: joins the extremes of `count` groups with the extremes found so far. */
 __kernel void widen(__global const wide *low, __global const wide *high, int count, int written, __global wide *least,
                     __global wide *most) {
     const int o = (int)get_global_id(0);

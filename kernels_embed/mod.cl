@@ -1,6 +1,6 @@
-/* mod.cl: MOD's linear system, X A = B, for the rows of X and B = E X' (p x n) and the symmetric A = XX' (n x n), by the Cholesky
-   factor L of A. mod_factor goes over A from left to right, TILE columns a launch, with the rows of B below those of A: so these
-   become Z = B L'^-1 on the way. mod_solve forms X = Z L^-1. Both stay where A and B were.
+/* mod.cl: MOD's linear system X A = B with B = E X' (p x n) and the symmetric A = XX' (n x n), by the Cholesky factor L of A.
+   mod_factor goes over A from left to right, TILE columns a launch. The rows of B stand below the rows of A and become
+   Z = B L'^-1 in the same launches. mod_solve forms X = Z L^-1. L and Z overwrite A and B, then X overwrites Z.
 
         columns:  0   1   2          Launch k: group g has the tile of row g and column k. It takes off what the columns
        +---+---+---+                 before contribute, and so from the tile on the diagonal, which it factors, too: each
@@ -65,7 +65,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void mod_factor(int 
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     for (q = 0; q < EACH; q++) left[y + q * APART][c] = own[q], right[y + q * APART][c] = corner[q];
-    for (k = 0; k < TILE; k++) { /* what column k of both takes off those behind it; the roots wait */
+    for (k = 0; k < TILE; k++) { /* column k of both tiles is taken off the later columns; the square roots come after the loop */
         wide inverse;
         barrier(CLK_LOCAL_MEM_FENCE);
         inverse = right[k][k] > least * whole[k] ? 1 / right[k][k] : 0;
@@ -86,7 +86,7 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void mod_factor(int 
     }
 }
 
-/* Group r has row r of X: the tiles of columns from the last to the first, and then what each takes off those before it. */
+/* Group r has row r of X. It solves the tiles of columns from the last to the first, and takes each off the earlier ones. */
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void mod_solve(int n, int p, __global const wide *restrict A,
                                                                            __global wide *Z,
                                                                            __global const wide *restrict corners) {

@@ -127,9 +127,9 @@ void products(__global const ELEM *A, ulong from, ulong lda, int rows, int first
 
 #else
 /* The symmetric result of N rows, N small: a square tile would compute both triangles. Row d of an array is diagonal
-   d of the result, element (c, d) the product of rows c and c + d; diagonal d is N - d long, and diagonal N - d, which has the
-   other d elements, stands behind it: c + d just goes on at row 0. So N / 2 + 1 rows of N hold everything once (but for the
-   last one of an even N, which holds its elements twice).
+   d of the result: its element (c, d) is the product of rows c and c + d. Diagonal d has N - d elements. Diagonal N - d has d
+   elements and stands behind it, where c + d goes on at row 0. So N / 2 + 1 rows of N hold every product once; the last row of
+   an even N holds its products twice.
 
         d ->  0   1   2              A group brings KB pixels to local memory with the first rows repeated behind the last,
      c  0    00  01  02              so that nothing wraps there. An item keeps 8 x 8 elements in registers: columns c .. c + 7,

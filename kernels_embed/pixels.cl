@@ -1,11 +1,11 @@
 /* pixels.cl - from the cube's own type to panels of numbers, and which pixels are missing.
 
    A slice of whole lines lies on the device as the file has it, from value `origin` of the buffer on: values of VALUE, byte
-   order and interleave untouched, so that the bus carries nothing twice. `load` turns a stretch of it into a panel that all other stages read:
+   order and interleave untouched, so that the bus carries nothing twice. `load` turns a stretch of the slice into a panel for all other stages:
 
        panel[b * ld + p] = x - shift of band b and pixel p, 0 where the pixel is missing and behind the last one
 
-   Zeros add nothing to a sum of products, so nobody after this asks again which pixels were missing. In float a panel costs
+   Zeros add nothing to a sum of products, so later stages need not know which pixels are missing. In float a panel costs
    four times the traffic of 8-bit pixels, a millisecond for a gigabyte; in return every stage reads contiguous planes.
 
    The sums of the textbook are shs_moments_naive. */

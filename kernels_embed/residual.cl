@@ -66,7 +66,7 @@ __kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void lengths(ulon
 
 #define TEAM SHS__CL_SUM_ITEMS
 
-/* The host launches a number of groups that depends on nothing, so that the order of the additions is fixed. */
+/* The host always launches the same number of groups, so that the order of the additions is fixed. */
 #define over_team(value, room) sum_over(value, (int)get_local_id(0), TEAM, room)
 
 __kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void sum_squares(ulong m, __global const wide *restrict squares,

@@ -1,9 +1,9 @@
-/* sum.h - one sum of what the work-items of a group hold: for residual.cl, update.cl and lasso.cl.
+/* sum.h - the sum of a value of each work-item of a group: for residual.cl, update.cl and lasso.cl.
 
-   The file that includes it says SUM, the type of the sums. */
+   A file defines SUM, the type of the sums, before it includes sum.h. */
 
-/* Sums what `items` neighbours hold in the room that is theirs, always in the same order, and leaves the room free.
-   All items of the group take part. */
+/* The sum of the values of `items` neighbouring work-items, always in the same order. `room` has a value for each of them and may
+   be used again afterwards. All items of the group take part. */
 SUM sum_over(SUM value, int item, int items, __local SUM *room) {
     int width;
     if (items == 1) return value;

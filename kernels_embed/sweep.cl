@@ -1,4 +1,4 @@
-/* sweep.cl - one FastICA sweep: for c directions w sums over pixels of z g(w'z) and g'(w'z); and what sources are rated by.
+/* sweep.cl - one FastICA sweep: for c directions w sums over pixels of z g(w'z) and g'(w'z); and the sums that rate sources.
 
    Whitened pixels are read once, and nothing but sums is written. An item takes PIXELS neighbouring pixels at a time,
    which it keeps in registers with the sums of a block of ROWS components and DIRECTIONS directions:
@@ -9,7 +9,7 @@
           +---------+---+    bits in every run.
 
    With few components a block has all of them. Of many it has some, and forms w'z from the planes as they go by.
-   Missing pixels have z = -0 (map.cl): they add nothing to sums of z g, and their sign keeps them out of those of g'.
+   Missing pixels have z = -0 (map.cl). They add nothing to sums of z g, and their sign keeps them out of the sums of g'.
 
    W: M x c, a direction a column. The textbook twin is shs_ica_naive. */
 
@@ -33,7 +33,7 @@
 #define ITEMS SHS__CL_SWEEP_ITEMS
 #endif
 #ifndef IN_LOCAL
-#define IN_LOCAL 1 /* 0: items write their sums themselves, to see what local memory is worth */
+#define IN_LOCAL 1 /* 0: items write their sums to global memory, to measure the use of local memory */
 #endif
 #define GROUP SHS__CL_SWEEP_PIXELS
 #if REAL_BITS == 64
@@ -89,7 +89,7 @@ inline int present(real z) {
 #endif
 }
 
-/* What direction d of the block, y = w'z, adds to its sums for one pixel: row r of z stands at z[r * PIXELS]. */
+/* Adds one pixel to the sums of a direction, whose y = w'z: row r of z stands at z[r * PIXELS]. */
 inline void add(real y, const real *z, int here, real *sum) {
 #ifdef CONTRAST
     real slope, g = contrast_of(y, &slope);

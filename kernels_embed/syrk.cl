@@ -148,8 +148,8 @@ void syrk_tiles(__global const ELEM *A, ulong from, ulong ld, int n, int k, int 
 
    The whole square of blocks of 32 x 32 is run although half of the result is the mirror of the other: its diagonal
    splits it in halves that share k out. Item (row, column) on or below the diagonal makes its element from the first
-   half of a slice's columns; item (row, column) above it makes element (column, row) from the second half. So does a
-   block on the diagonal within itself, and its items on the diagonal take both halves.
+   half of a slice's columns; item (row, column) above it makes element (column, row) from the second half. A block
+   on the diagonal does the same with its own items, and its items on the diagonal take both halves.
 
        +---+---+---+   a block below: 32 rows of each factor from half 0, in two local arrays of 32 x 33, skewed by
        | \ | 1 | 1 |   the odd pitch: neither along a row nor along a column do two items want the same bank

@@ -18,7 +18,7 @@ inline void add(wide *sum, wide *rest, wide x) {
 #endif
 }
 
-/* One work-item an element: total[first + i] += its `count` partial sums, in order, eight on their way at a time. */
+/* One work-item an element: total[first + i] += its `count` partial sums, in order. Eight of them are read at a time. */
 __kernel void accumulate(__global const ELEM *partial, ulong size, int count, ulong first, __global wide *total,
                          __global wide *lost) {
     const size_t i = get_global_id(0);

@@ -1,7 +1,10 @@
-/* update.cl: the update of atoms. First the uses of every atom are listed (count_uses, scan_uses, place_uses), then for a group
-   of atoms E_I x' and |x|^2 are gathered (gather; for MOD also XX' by gram, and mod.cl solves), the new atoms are made of these
-   (new_atoms; or by the host, after gather_sums, where ranks or slices must add up their sums first, and for K-SVD and NSGK), and
-   codes and residuals change over (update_signals; update_uses for a single atom).
+/* update.cl: the update of atoms, in these steps:
+
+       count_uses, scan_uses, place_uses   list the uses of every atom
+       gather                              sums E_I x' and |x|^2 for a group of atoms; for MOD also gram (XX'), then mod.cl solves
+       new_atoms                           makes the new atoms from these sums. The host makes them instead, after gather_sums,
+                                           where ranks or slices must add up their sums, and for K-SVD and NSGK.
+       update_signals, update_uses         change codes and residuals; update_uses for a single atom
 
    A use is a cell of the codes, i * STRIDE + k, so that it tells the signal and leads to the coefficient. The uses of an atom
    stand in the order of the signals: sums have a fixed order, and a run can be repeated bit by bit.
@@ -64,8 +67,8 @@ __kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void count_uses(uint 
     for (a = id; a < have; a += TEAM) counts[get_group_id(0) * (size_t)n + (size_t)(first + a)] = tally[a];
 }
 
-/* Item a turns the counts of atom a into how many uses stand before each block's, and their total. It reads AHEAD of
-   them before it writes, or every read would wait for the write before it. */
+/* Item a turns the counts of atom a into how many uses stand before each block's, and their total. It reads AHEAD
+   counts before it writes: otherwise every read would wait for the write before it. */
 __kernel void scan_uses(int n, uint blocks, __global uint *restrict counts, __global uint *restrict totals) {
     const int a = (int)get_global_id(0);
     uint sum = 0, b, v;
