@@ -2223,7 +2223,7 @@ typedef struct shs_engine {
        stages, and so do ranks, which add up those sums. */
     shs_status (*signals_round)(void *session, const shs_atom_round *round);
 
-    /* Non-zero: sessions for coding take signals that share their atoms (coding->groups). */
+    /* Non-zero: sessions can code signals that share their atoms (coding->groups). */
     int signals_grouped;
 
     /* B = YX' (p x n) of the codes at hand: the step towards less coherent atoms asks for it (coherence of shs_ksvd_options),
@@ -2288,8 +2288,8 @@ typedef struct shs_engine {
 /* 1  CONFIGURATION                                                                                          >>config */
 /* ================================================================================================================== */
 
-/* What the options and the compiler decide: which parts there are, the types, constants and mathematics of each precision,
-   linkage, and the macros and one-line functions that all sections use. It calls nothing of the other sections. */
+/* The options and the compiler decide these: the parts that exist, the types, constants and mathematics of each precision, and
+   linkage. Macros and one-line functions for all sections follow. This section calls no other section. */
 
 #if defined(SPARSEHS_STATIC) && defined(SPARSEHS_IMPLEMENTATION) && !defined(SHS__STATIC)
 #error "sparsehs: with SPARSEHS_STATIC define SPARSEHS_IMPLEMENTATION before the first #include of this file"
@@ -2302,7 +2302,7 @@ typedef struct shs_engine {
 #undef SPARSEHS_NO_OPENMP
 #define SPARSEHS_NO_OPENMP
 #endif
-/* Where functions are static, compilers leave out themselves what is not called. */
+/* Compilers leave out static functions that are not called by themselves. */
 #if !defined(SPARSEHS_ONLY_CODING) || defined(SPARSEHS_STATIC)
 #define SHS__ALL_PARTS
 #endif
@@ -2419,7 +2419,7 @@ SHS__PRIVATE size_t shs__zmin(size_t a, size_t b) { return a < b ? a : b; }
 SHS__PRIVATE size_t shs__zmax(size_t a, size_t b) { return a > b ? a : b; }
 SHS__PRIVATE shs_real shs__abs(shs_real x) { return x < 0 ? -x : x; }
 SHS__PRIVATE shs_wide shs__wabs(shs_wide x) { return x < 0 ? -x : x; }
-/* Whether a struct was zeroed before it was filled, as far as its ends tell. */
+/* Whether the first and the last member of a struct are 0, as they are if the caller zeroed the struct. */
 #define SHS__ZEROED(o) ((o)->start_canary == 0 && (o)->end_canary == 0)
 /* How many elements a matrix has. */
 SHS__PRIVATE size_t shs__cells(int rows, int columns) { return (size_t)rows * (size_t)columns; }
@@ -2484,8 +2484,8 @@ SHS__PRIVATE int shs__layout_overflows(size_t a, size_t b) { return b != 0 && a 
 /* How many chunks of `size` hold `count`. */
 SHS__PRIVATE size_t shs__ctx_chunks(size_t count, size_t size) { return count / size + (count % size != 0); }
 
-/* Scratch memory is one block that a layout function cuts into buffers. The same function runs twice: without a base it
-   only counts, with one it hands out addresses; so the query and the use cannot differ. */
+/* Scratch memory is one block that a layout function cuts into buffers. The function runs twice: without a base it counts bytes,
+   with a base it hands out addresses. So the query of a size and the use of the memory cannot differ. */
 typedef struct shs__layout {
     unsigned char *base; /* aligned start, NULL while counting */
     void *block;         /* what the allocator returned */
@@ -2517,7 +2517,7 @@ SHS__OUTLINE size_t shs__layout_multiply(size_t a, size_t b, size_t c) {
 #define SHS__PRODUCT(a, b, c) shs__layout_multiply((size_t)(a), (size_t)(b), (size_t)(c))
 
 SHS__PRIVATE size_t shs__layout_size(const shs__layout *l) { return l->overflow ? SIZE_MAX : l->used + SHS__ALIGN; }
-/* What a query answers: an arena of that size, too, holds the block. */
+/* The size that a query returns. An arena of this size holds the block, too. */
 SHS__PRIVATE size_t shs__layout_query(const shs__layout *l) { return l->overflow ? SIZE_MAX : l->used + SHS__ALIGN + 48; }
 
 /* Aligns memory for a layout that has been counted; the next pass carves from it. */
@@ -2574,7 +2574,7 @@ SHS__OUTLINE void shs__layout_release(const shs_context *ctx, shs__layout *l) {
 #ifdef SHS__ALL_PARTS
 /* ---- arena ----------------------------------------------------------------------------------------------- >>arena */
 
-/* What stands before each block. A block that is given back while later ones are in use waits until those are gone. */
+/* The header before each block. A freed block stays until the later blocks are freed, too. */
 typedef struct shs__arena_header {
     size_t used, last, freed; /* the fill level and the last block before this one; whether it was given back */
 } shs__arena_header;
@@ -2663,24 +2663,23 @@ SHS__OUTLINE int shs__ctx_workers(const shs_context *ctx) {
 
 #ifdef SHS__REST_AT_FORK
 /* The threads of gcc's OpenMP do not live on in the child of a fork, whose next parallel region would wait for them for ever.
-   So they end before a fork, and both processes start threads again when they need them. Other OpenMP libraries do so by
-   themselves. What is to be done is kept by the C library: this one has no state. */
+   So the threads end before a fork, and both processes start threads again when they need them. Other OpenMP libraries do so by
+   themselves. The C library keeps the list of functions to call at a fork, so that this library has no state. */
 SHS__PRIVATE void shs__threads_rest(void) { (void)omp_pause_resource_all(omp_pause_soft); }
 
 __attribute__((constructor)) SHS__PRIVATE void shs__threads_at_fork(void) { (void)pthread_atfork(shs__threads_rest, NULL, NULL); }
 #endif
 
-/* The least work that threads are woken for, some 100 microseconds of one core. A parallel region ends no sooner than each of
-   them has been there: that takes some 10 microseconds where the machine has nothing else to do, and milliseconds where a
-   thread has to wait for another program's turn to end. */
+/* The least work for which threads are woken: some 100 microseconds of one core. A parallel region ends when every thread has been
+   there. That takes some 10 microseconds on an idle machine, and milliseconds where a thread waits for another program. */
 enum { SHS__WORTH_SHARING = 100000 };
 #ifndef SHS__TEST_WORTH_SHARING
 #define SHS__TEST_WORTH_SHARING SHS__WORTH_SHARING
 #endif
 
 #ifdef SHS__OPENMP
-/* Consecutive chunks go to one worker, and in every loop over as many chunks to the same one: what it wrote is still in its
-   cache. Who has finished his own share helps with the others'. */
+/* A worker takes consecutive chunks, the same ones in every loop over as many chunks: its earlier results are still in its cache.
+   A worker that has finished its own share helps with other shares. */
 enum { SHS__SHARES = 8 };
 
 typedef struct shs__share {
@@ -2688,8 +2687,8 @@ typedef struct shs__share {
     unsigned char apart[SHS__ALIGN]; /* no two workers should write to one cache line */
 } shs__share;
 
-/* Returns the seconds that it took. *alone: what the calling thread, at the speed at which it did its own chunks, would have
-   needed for all of them. Where other programs have the processors, waiting for a thread can take longer than its chunks. */
+/* Returns the seconds that the region took. *alone: the seconds of the calling thread for all chunks, at the speed of its own
+   chunks. Where other programs have the processors, waiting for a thread can take longer than its chunks. */
 SHS__PRIVATE double shs__ctx_parallel_shares(int workers, size_t chunks, shs_chunk_fn body, void *arg, double *alone) {
     shs__share shares[SHS__SHARES];
     int count = workers < SHS__SHARES ? workers : SHS__SHARES, k;
@@ -2726,8 +2725,8 @@ SHS__PRIVATE double shs__ctx_parallel_shares(int workers, size_t chunks, shs_chu
 }
 #endif
 
-/* Runs body over the chunks, shared out where that is worth it. Whoever opens a parallel region says how much work it is:
-   values that are read or written, about one a nanosecond; of matrix products see shs__ctx_product_work. */
+/* Runs body over the chunks, on several threads if the work is large enough. The caller gives the work: the number of values read
+   or written, about one a nanosecond; shs__ctx_product_work gives that of matrix products. */
 SHS__OUTLINE void shs__ctx_parallel(const shs_context *ctx, shs_wide work, size_t chunks, shs_chunk_fn body, void *arg) {
     int workers = shs__ctx_workers(ctx);
     if (workers > 1 && chunks > 1 && work >= (shs_wide)SHS__TEST_WORTH_SHARING) {
@@ -2748,7 +2747,7 @@ SHS__OUTLINE void shs__ctx_parallel(const shs_context *ctx, shs_wide work, size_
 }
 
 #ifdef SHS__OPENMP
-/* What is known of the regions of one kind, those with the same body. */
+/* Measurements of the parallel regions that have the same body: a kind. */
 typedef struct shs__trial_kind {
     shs_chunk_fn body;
     int regions;
@@ -2757,11 +2756,11 @@ typedef struct shs__trial_kind {
 
 enum { SHS__TRIAL_KINDS = 8 };
 
-/* The context of a driver that opens many parallel regions, one after another. Where OpenMP shares them out and more time was lost
-   than saved, many times as long on the calling thread alone follows before the next trial. So trials that fail, however long
-   they waited and however many succeed in between, cost a small part of the whole. A loss is told by what chunks take alone: while
-   threads wait for each other, the calling thread's own chunks take longer too. For that a short region of each kind is done
-   alone now and then. What is calculated does not depend on it. */
+/* The context of a driver that opens many parallel regions, one after another. A region on several threads is a trial. If trials
+   lost more time than they saved, the calling thread works alone for many times the time lost, before the next trial. So failed
+   trials cost a small part of the whole, however long they waited. A loss is the time of a region above the time of its chunks on
+   one thread. While threads wait for each other, the calling thread's own chunks take longer, too: so a short region of each kind
+   runs on one thread now and then. Results do not depend on any of this. */
 typedef struct shs__trial {
     shs_context ctx;
     double lost;  /* seconds by sharing; below 0: saved */
@@ -2777,7 +2776,7 @@ enum {
     SHS__ALONE_GIVEN = 4     /* and those that may be lost first */
 };
 
-/* The kind's place, or the last place, which kinds beyond it take from each other. */
+/* The record of a kind. Kinds beyond the number of records share the last record: each takes it from the one before. */
 SHS__PRIVATE shs__trial_kind *shs__ctx_trial_kind(shs__trial *t, shs_chunk_fn body) {
     int k = 0;
     while (k < SHS__TRIAL_KINDS - 1 && t->kinds[k].body && t->kinds[k].body != body) k++;
@@ -2860,8 +2859,8 @@ SHS__OUTLINE shs_status shs__ctx_reduce(const shs_context *ctx, shs_wide *values
 
 /* Before every collective step the ranks agree whether all are well: a rank that failed returns its own status, the others
    SHS_PEER_FAILED, and a cancelled rank cancels all. Nobody is left waiting. Each reduction waits for the slowest rank and for
-   the network, so what is reduced in every iteration brings this along: count values, and room for SHS__TELLS more behind
-   them. Those of a rank that is not well are zeros. */
+   the network. So the reduction of every iteration carries the statuses: count values, and room for SHS__TELLS more behind
+   them. A rank with an error adds zeros. */
 enum { SHS__TELLS = 2 };
 SHS__OUTLINE shs_status shs__ctx_reduce_well(const shs_context *ctx, shs_status mine, shs_wide *values, size_t count,
                                              shs_reduce_op op) {
@@ -2892,8 +2891,8 @@ SHS__OUTLINE uint64_t shs__ctx_imprint(uint64_t print, const void *bytes, size_t
     return print;
 }
 
-/* What a rank brings to the first step of a collective call. Prints are mixed from what must be the same: on all ranks, and on
-   those that have data. largest: each becomes the largest of all ranks. */
+/* The contribution of a rank to the first step of a collective call. all, having: hashes of the arguments that must be equal on all
+   ranks, and on the ranks that have data. Each value of largest becomes the largest of all ranks. */
 typedef struct shs__meeting {
     uint64_t all, having;
     int has_data;
@@ -2946,16 +2945,15 @@ SHS__OUTLINE shs_status shs__ctx_meet(const shs_context *ctx, shs_status mine, s
     return SHS_OK;
 }
 
-/* Whether the CPU does a stage: there is no engine, or it said that it cannot, or has too little memory, and may be stood in
-   for. */
+/* Whether the CPU does a stage: there is no engine, or it cannot do the stage or lacks memory, and has a fallback. */
 SHS__PRIVATE int shs__ctx_cpu_takes_over(const shs_engine *engine, shs_status status) {
     return !engine || (engine->fallback && (status == SHS_UNSUPPORTED || status == SHS_NO_MEMORY));
 }
 
 #endif /* SHS__ALL_PARTS */
 
-/* Whether n values are all finite, by their exponent bits, so that -ffast-math cannot fold the test away. An exponent of ones
-   alone, and no other, runs over into the sign's place when one is added to it. Loops of fixed length become vectors at -O2;
+/* Whether n values are all finite. The test reads exponent bits, so that -ffast-math cannot fold it away: adding one to an exponent
+   carries into the sign's bit only if all bits of the exponent are ones. Loops of fixed length become vectors at -O2;
    a microcontroller has none. */
 #ifdef SPARSEHS_ONLY_CODING
 #define SHS__FINITE_LANES 1
@@ -3029,8 +3027,8 @@ SHS__PRIVATE uint64_t shs__get_bytes(const unsigned char *from, int bytes) {
     return value;
 }
 
-/* The bits of an IEEE double, and back; whether it is a number that shs_wide holds. Where that is a float, what is too small
-   for it becomes 0, and what is too large becomes infinity. */
+/* The bits of an IEEE double, and back; the latter returns 0 if shs_wide cannot hold the value. Where shs_wide is a float, smaller
+   values become 0, and larger ones infinity. */
 #ifdef SPARSEHS_NO_DOUBLE
 SHS__PRIVATE uint64_t shs__f64_bits(shs_wide x) {
     uint32_t bits, exponent;
@@ -3119,7 +3117,7 @@ SHS__PRIVATE uint16_t shs__bfloat_of(shs_wide x) {
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/* What a file says of its own size is believed up to here; more memory is taken as bytes come. */
+/* Bytes of memory that a file's own statement of its size gets at once. Beyond that, memory grows as bytes arrive. */
 enum { SHS__READ_BELIEVED = 1 << 20 };
 
 /* Bytes of a file, read already, and how many of them were taken. */
@@ -3128,7 +3126,7 @@ typedef struct shs__read_bytes {
     size_t count, taken;
 } shs__read_bytes;
 
-/* Reads `size` bytes into a block that doubles, so that a file of few bytes that says it is large takes little memory. */
+/* Reads `size` bytes into a block that doubles: a short file whose header states a large size takes little memory. */
 SHS__OUTLINE shs_status shs__read_all(const shs_context *ctx, int (*read_fn)(void *user, void *bytes, size_t count), void *user,
                                       size_t size, shs__read_bytes *f) {
     memset(f, 0, sizeof *f);
@@ -3271,7 +3269,7 @@ typedef struct shs__vector_kernels {
 /* Of section 4: what gemm is made of. */
 typedef struct shs__gemm_kernels {
     int rows, columns; /* of the tile */
-    int pad;           /* rows of the last tile are a multiple of this; it divides `rows` */
+    int pad;           /* the last tile has a multiple of `pad` rows; `pad` divides `rows` */
     void (*tile)(int rows, int depth, const shs_real *a, ptrdiff_t a_next, const shs_real *b, ptrdiff_t b_column,
                  ptrdiff_t b_next, int add, shs_real *C, int ldc);
     void (*pack)(int along, int width, int padded, int depth, shs_real scale, const shs_real *S, int ld, shs_real *to);
@@ -3311,8 +3309,8 @@ typedef struct shs__pursuit_kernels {
                   const shs_real *B, size_t rows, int k, shs_real inflation, shs_real *distance);
 } shs__pursuit_kernels;
 
-/* B, whose row q is b_q (n values), lies in memory in blocks of SHS__BLOCK columns, row after row within a block: the pass
-   over all rows of a few columns reads on and on, not a piece of each row a page apart. SHS__AT_B(q, i) is element i of
+/* B, whose row q is b_q (n values), lies in memory in blocks of SHS__BLOCK columns, row after row within a block. So a pass over
+   all rows of a few columns reads consecutive memory. SHS__AT_B(q, i) is element i of
    row q where there is room for `rows`. */
 #define SHS__BLOCK 64 /* a multiple of four vectors of every instance */
 #define SHS__BLOCK_WIDTH(n, i) ((n) - (i) / SHS__BLOCK * SHS__BLOCK < SHS__BLOCK ? (n) % SHS__BLOCK : SHS__BLOCK)
@@ -3320,8 +3318,8 @@ typedef struct shs__pursuit_kernels {
     ((B) + (size_t)((i) / SHS__BLOCK * SHS__BLOCK) * (rows) + (size_t)(q) * (size_t)SHS__BLOCK_WIDTH(n, i) +           \
      (size_t)((i) % SHS__BLOCK))
 
-/* How results are scaled: constant + y and, with rescale, range (that - low) / old + base. One of each for all, or each its
-   own; where the old range is nothing, old is 1 and range 0. */
+/* How results are scaled: y + constant and, with rescale, range (y + constant - low) / old + base. All results have the same values
+   of these members, or each (`each`) its own. Where the old range is 0, old is 1 and range 0. */
 typedef struct shs__scaling {
     int each, rescale;
     const shs_wide *constant, *low, *range, *old;
@@ -3349,14 +3347,14 @@ typedef struct shs__pixels_kernels {
 } shs__pixels_kernels;
 typedef shs__pixels_kernels shs__wide_pixels_kernels;
 
-/* What products of pixels are formed of: elements, or words of 32 bits that hold two values of 16 bits (pairs; a processor with
-   VNNI has another instruction for them) or four of 8 (quads). */
+/* The factors of products of pixels: elements, words of 32 bits with two values of 16 bits (pairs; processors with VNNI multiply
+   pairs by another instruction), or words with four values of 8 bits (quads). */
 typedef enum shs__factors { SHS__REALS, SHS__PAIRS, SHS__PAIRS_VNNI, SHS__QUADS } shs__factors;
 
 /* Of section 9: pixels of 8 and 16 bits multiplied as integers; 0 and NULL where an instance has nothing for it. */
 typedef struct shs__words_kernels {
     int words, columns, vectors;
-    int quads_signed; /* both factors are bytes less 128; otherwise the rows' are bytes as they are */
+    int quads_signed; /* 1: both factors are bytes less 128; 0: the rows' factors are the bytes themselves */
     int32_t (*pack_pairs)(shs_type type, int bands, int pixels, const unsigned char *const *spectrum, const int32_t *shift,
                           int32_t *to, size_t apart);
     void (*pack_quads)(int bands, int pixels, const unsigned char *const *spectrum, int32_t *to, size_t apart,
@@ -3405,8 +3403,8 @@ typedef struct shs__contrast_kernels {
 #include <immintrin.h>
 #endif
 
-/* What the operations of kernels below AVX2 take more than one instruction for: as integers of 32 bits, those bytes or halves
-   in the low part of a vector; and integers in their range stored as such. */
+/* Operations that need several instructions below AVX2: bytes or halves in the low part of a vector become integers of 32 bits, and
+   integers are stored as bytes or halves. */
 SHS__INLINE __m128i shs__x86_few(const void *p, size_t bytes) {
     int64_t few = 0;
     memcpy(&few, p, bytes);
@@ -3747,8 +3745,8 @@ typedef int32_t SHS__IN(lane);
 
 /* ---- kernels: the operations ---------------------------------------------------------------------- >>k_operations */
 
-/* Kernels calculate with vectors by these operations alone, so that one text serves every way to have vectors. An operation on
-   elements, and with W before its name on shs_wide:
+/* Kernels calculate with vectors by these operations alone, so that one text serves every instruction set. These work on elements,
+   and on shs_wide with a W before the name:
 
        LOAD(p)  STORE(p, v)         from and to memory of any alignment
        ALL(x)                       x in all lanes
@@ -3788,7 +3786,7 @@ typedef int32_t SHS__IN(lane);
 
 #if defined(SHS__VECTOR_BYTES) && defined(SHS__INTRINSICS)
 /* The compiler's functions for single instructions. SHS__OP(add_) is the one for elements, such as _mm512_add_ps, and SHS__WOP
-   the one for shs_wide. What has other names for vectors of 16, 32 and 64 bytes has a line for each. Indices are integers
+   the one for shs_wide. Intrinsics with other names for vectors of 16, 32 and 64 bytes have a line for each. Indices are integers
    in the lanes of a float, or whole numbers of type double. */
 #ifdef SHS__ELEMENT_64
 #define SHS__PS SHS__F64
@@ -4140,7 +4138,7 @@ SHS__INLINE void SHS__IN(copy_row)(shs__element *to, shs__element scale, const s
     for (i = 0; i < SHS__NR; i += few) SHS__STORE_FEW(to + i, SHS__SCALE_FEW(scale, SHS__LOAD_FEW(from + i)));
 }
 #define SHS__COPY_ROW(to, scale, from) SHS__IN(copy_row)(to, scale, from)
-/* The halves of a vector, of its half, and so on down to one lane, X(bytes). */
+/* X(bytes) for half a vector, a quarter, and so on down to one lane. */
 #if SHS__VECTOR_BYTES == 64
 #define SHS__HALVES(X) X(32) X(16) X(8)
 #elif SHS__VECTOR_BYTES == 32
@@ -4316,8 +4314,8 @@ SHS__ANY_TYPE(row, shs__element, SHS__NR);
 
 #ifndef SHS__IN_WIDE
 /* a b + c, rounded once in all lanes and in single numbers, or twice in all: equal atoms must stay equal to the last bit,
-   wherever they lie. Compilers choose for themselves in each loop (gcc avoids chains of fused operations for some
-   processors), so they are told. */
+   wherever they lie. Without this, compilers would choose anew in each loop (gcc avoids chains of fused operations for some
+   processors). */
 #if defined(SHS__INTRINSICS) && defined(SHS__VECTOR_BYTES)
 #define SHS__MULTIPLY_ADD(a, b, c) SHS__FMA(a, b, c)
 #ifndef SHS__FUSED
@@ -4455,7 +4453,7 @@ SHS__PRIVATE void SHS__IN(patch)(int n, shs_real a, const shs_real *SHS__RESTRIC
 }
 
 /* sum += the columns (n values each) times their factors, one after the other. Four vectors of the sum stay in registers
-   while the columns, which lie anywhere in memory, go by; those that come next are asked for early. */
+   while the columns, which lie anywhere in memory, are read; the next columns are prefetched. */
 SHS__PRIVATE void SHS__IN(combine)(int n, int count, const shs_real *const *columns, const shs_real *factors,
                                    shs_real *SHS__RESTRICT sum) {
     int i = 0, u;
@@ -4610,8 +4608,8 @@ SHS__PRIVATE shs_real SHS__IN(dots_where)(int n, const unsigned char *m, const s
 
 /* ---- kernels: products of matrices ---------------------------------------------------------------------- >>k_gemm */
 
-/* The micro-kernel multiplies one sliver of packed A by one sliver of packed B. Both lie in memory in the order in
-   which it reads them, without a gap (MR rows, NR columns):
+/* The micro-kernel multiplies one sliver of packed A (MR rows) by one sliver of packed B (NR columns). Slivers lie in memory in the
+   order of reading, without a gap:
 
        sliver of A:  | a(0,0) a(1,0) .. a(MR-1,0) | a(0,1) .. a(MR-1,1) | ..  depth groups of MR
        sliver of B:  | b(0,0) b(0,1) .. b(0,NR-1) | b(1,0) .. b(1,NR-1) | ..  depth groups of NR
@@ -4625,8 +4623,8 @@ SHS__PRIVATE shs_real SHS__IN(dots_where)(int n, const unsigned char *m, const s
 
    Each step reads one group of each and adds their outer product to the tile. Slivers that stick out of the matrix are
    padded with zeros: columns up to NR, rows up to a whole vector, so that the last sliver of A may be one or two
-   vectors high. An element of C sums over the depth in one order, whichever tile it falls in and however high that is.
-   That is why the results do not depend on the cutting.
+   vectors high. An element of C sums over the depth in one order, in tiles of every place and height.
+   So results do not depend on how C is cut into tiles.
 
    The sums are variables of their own, made by macros: compilers put an array of them into memory. */
 #if defined(SHS__VECTOR_BYTES) && SHS__VECTOR_BYTES == 16 && (defined(SHS__X64) || defined(__i386__) || defined(__arm__))
@@ -4774,8 +4772,8 @@ SHS__PRIVATE void SHS__IN(transpose)(int m, int n, shs__element scale, const shs
 }
 
 #ifndef SHS__IN_WIDE
-/* Packs a sliver: width rows of op(A) (columns of op(B)) padded to `padded`, depth groups. `along` says that the width
-   runs along S's columns, else it runs across them. */
+/* Packs a sliver: `width` rows of op(A), or columns of op(B), padded to `padded`, in `depth` groups. along: the width runs along
+   S's columns; otherwise across S's columns. */
 SHS__PRIVATE void SHS__IN(pack)(int along, int width, int padded, int depth, shs_real scale, const shs_real *S, int ld,
                             shs_real *SHS__RESTRICT to) {
     int i, p;
@@ -4908,9 +4906,9 @@ SHS__PRIVATE void SHS__IN(wstripes)(int m, int stripes, int k, const shs_wide *P
 
 /* m rows of Z, two vectors at a time, times the rotations lo..hi-1, from right to left:
 
-       (z_i, z_i+1) <- (c_i z_i - s_i z_i+1, s_i z_i + c_i z_i+1),
+       (z_i, z_i+1) <- (c_i z_i - s_i z_i+1, s_i z_i + c_i z_i+1)
 
-   and z_i stays in a register as the z_i+1 of the next one. */
+   The new z_i stays in a register: the next rotation needs it as its z_i+1. */
 SHS__OUTLINE void SHS__IN(rotate)(int m, int lo, int hi, const shs_wide *cosine, const shs_wide *sine, shs_wide *Z, int ld) {
     int i, row;
     for (row = 0; row < m; row += 2 * SHS__WLANES) {
@@ -4954,7 +4952,7 @@ SHS__PRIVATE shs_wide SHS__IN(secular_sum)(int from, int to, const shs_wide *q, 
 
 /* ---- kernels: pursuit ------------------------------------------------------------------------------------ >>k_omp */
 
-/* Several values at a time; where code is to be small, plain C takes them one by one. */
+/* Kernels take several values at a time. Where code must be small, plain C takes them one by one. */
 #if defined(SHS__VECTOR_BYTES) || !defined(__OPTIMIZE_SIZE__)
 #define SHS__AT_A_TIME
 
@@ -4972,7 +4970,7 @@ typedef struct SHS__IN(champion) {
         (champion).where = SHS__PICK_INDEX(won_, SHS__INDICES(offset), (champion).where);                                      \
     } while (0)
 
-/* Half of the lanes against the other half; of equals the one that stood first. */
+/* Compares half of the lanes with the other half. Of equal values the one with the lower index wins. */
 #ifndef SHS__VECTOR_BYTES
 SHS__INLINE int SHS__IN(champion_index)(const SHS__IN(champion) *c, shs_real *value) {
     *value = c->best;
@@ -5017,7 +5015,7 @@ SHS__INLINE int SHS__IN(champion_index)(const SHS__IN(champion) *c, shs_real *va
         *(index_ *)(void *)(where) = (j_ & won_) | (i_ & ~won_);                                                       \
     } while (0)
 
-/* The champion of all lanes. The last of them are compared without a branch: which one wins cannot be predicted. */
+/* The champion of all lanes. The last lanes are compared without a branch, because the processor would often predict it wrongly. */
 SHS__INLINE int SHS__IN(champion_index)(const SHS__IN(champion) *c, shs_real *value) {
     static const SHS__IN(lane) lanes[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     shs_real best[SHS__LANES], most;
@@ -5039,7 +5037,7 @@ SHS__INLINE int SHS__IN(champion_index)(const SHS__IN(champion) *c, shs_real *va
     most = best[l];
     index = where[l];
 #else
-    { /* magnitudes compare as their bits do: those above, below them what is larger for an earlier index */
+    { /* a key: above, the bits of the magnitude; below, a number that falls with the index; the largest key wins */
         int32_t bits[4];
         int64_t keys[4], low, high;
         memcpy(bits, best, sizeof bits);
@@ -5155,14 +5153,14 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
     return index;
 }
 
-/* Rules of choice: the score of an atom, or of a vector of them, from alpha (in a unit near the largest), G_jj and d^2. It is
-   never negative; 0: an atom that is not to be chosen. */
+/* Rules of choice: the scores of a vector of atoms from alpha (in a unit near the largest), G_jj and d^2. A score is never
+   negative; an atom of score 0 is not chosen. */
 SHS__INLINE shs__vec SHS__IN(score_OMP)(shs__vec alpha, shs__vec gjj, shs__vec d2) {
     (void)gjj, (void)d2;
     return SHS__MUL(alpha, alpha);
 }
-/* The residual loses t^2 = alpha^2 / d^2. An atom that depends on those chosen is no candidate, so that the pursuit goes on; its
-   score is 0 / 1, as a division by its d^2 might trap. */
+/* |r|^2 falls by t^2 = alpha^2 / d^2. An atom that depends on the chosen atoms gets the score 0 / 1, because a division by its d^2
+   might trap. The pursuit goes on with other atoms. */
 SHS__INLINE shs__vec SHS__IN(score_OLS)(shs__vec alpha, shs__vec gjj, shs__vec d2) {
     const shs__mask sure = SHS__ABOVE(d2, SHS__MUL(SHS__ALL(SHS__OMP_GUARD), gjj));
     return SHS__DIV(SHS__WHERE(sure, SHS__MUL(alpha, alpha)), SHS__PICK(sure, d2, SHS__ALL(1)));
@@ -5195,8 +5193,8 @@ SHS__INLINE shs__vec SHS__IN(scores)(shs_selection selection, int left, shs__vec
 }
 
 /* The atom of the largest score, the first of equals, once d^2 of all has lost the square of row k of B (NULL: nothing), times
-   `inflation`. distance and diagonal have room for whole vectors, with zeros in it. Four vectors at a time, for two champions:
-   each quotient takes its time. */
+   `inflation`. distance and diagonal have room for whole vectors, with zeros in it. Four vectors
+   at a time and two champions hide the latency of the divisions. */
 SHS__INLINE int SHS__IN(choose_by)(shs_selection selection, int n, shs_real scale, const shs_real *alpha,
                                    const shs_real *diagonal, const shs_real *B, size_t rows, int k, shs_real inflation,
                                    shs_real *distance) {
@@ -5277,7 +5275,7 @@ SHS__PRIVATE int SHS__IN(choose)(shs_selection selection, int n, shs_real scale,
 #endif
 #endif
 
-/* out = value - shift for n values side by side: one shift for all, or one each. */
+/* out = value - shift for n values side by side. The values have one shift, or a shift each. */
 #define SHS__PX_CONVERT(from_type, load)                                                                                       \
     {                                                                                                                          \
         const from_type *v = (const from_type *)from;                                                                          \
@@ -5310,7 +5308,7 @@ SHS__PRIVATE void SHS__IN(px_transpose)(int m, int n, const void *S, int lds, vo
     SHS__IN(transpose)(m, n, 1, (const shs__element *)S, lds, (shs__element *)D, ldd);
 }
 
-/* Whether n values are all finite, by their exponents; in wide, too, what a float cannot hold is not. */
+/* Whether n values are all finite, by their exponents. Of shs_wide, values beyond the range of float count as not finite. */
 #if defined(SHS__IN_WIDE)
 #define SHS__PX_LEAST ((int64_t)(1023 + 128) << 52)
 #else
@@ -5331,8 +5329,8 @@ SHS__PRIVATE int SHS__IN(px_finite)(int n, const shs__element *x) {
 }
 
 /* Packs converted spectra, `bands` values each at spectrum[k], of a type that px_convert takes, less the shift; groups are
-   `apart` values apart. A missing spectrum becomes zeros, and so does one in which a value comes out as NaN or infinity;
-   that is marked as missing too. Room: a spectrum, up to a whole vector. */
+   `apart` values apart. A missing spectrum becomes zeros. A spectrum with a value that becomes NaN or infinity is marked as
+   missing, and becomes zeros, too. Room: a spectrum, up to a whole vector. */
 SHS__PRIVATE void SHS__IN(px_pack)(shs_type type, int bands, int pixels, const unsigned char *const *spectrum,
                                    const void *shift, unsigned char *missing, void *rooms, void *packed, size_t apart) {
     shs__element *room = (shs__element *)rooms, *to = (shs__element *)packed;
@@ -5384,7 +5382,7 @@ SHS__DEFINE_TILE(px_tile, SHS__PC)
 #if defined(SHS__IN_WIDE) || defined(SPARSEHS_DOUBLE) || defined(SPARSEHS_NO_DOUBLE)
 #define SHS__ELEMENT_IS_WIDE
 
-/* Tiles of one place in many matrices, `apart` from one another: to each is added what a and b have up to its end. */
+/* Adds to the tiles of one place in many matrices, `apart` from each other. Each gets the product of a and b up to its end. */
 SHS__INLINE void SHS__IN(grow_of)(int vectors, int columns, int add, int count, const int *ends, const shs__element *a,
                                   const shs__element *b, ptrdiff_t next, shs__element *C, size_t apart) {
     const ptrdiff_t column = 1, c_column = SHS__LANES, c_vector = columns * c_column;
