@@ -5370,8 +5370,8 @@ SHS__PRIVATE void SHS__IN(px_sums)(int bands, int depth, const void *panel, size
 /* ---- kernels: pixels, products ---------------------------------------------------------------------- >>k_products */
 
 /* Products of a packed panel, [group][pixel][lane], with itself: tiles of up to SHS__TILE_VECTORS groups of rows by SHS__PC
-   columns. A group by these columns is formed where it meets the lower triangle, columns after columns, from the diagonal down;
-   they lie in this order. */
+   columns. The kernel forms each group of rows by these columns that meets the lower triangle, from the diagonal down, column
+   after column. The results lie in this order. */
 #if defined(SHS__VECTOR_BYTES) && SHS__VECTOR_BYTES == 16 && defined(SHS__ELEMENT_64)
 #define SHS__PC 2 /* a group has no more */
 #else
@@ -5694,9 +5694,8 @@ SHS__PRIVATE int32_t SHS__IN(pack_pairs)(shs_type type, int bands, int pixels, c
 }
 #endif
 
-/* The products that a processor may have for words. VNNI's instructions go by their names, so that the text need not be
-   compiled a second time for processors that have it. Of quads a holds bytes as they are and b bytes less 128; on ARM both are
-   less 128. */
+/* The products of words that a processor may have. VNNI's instructions are written by their names, so that the text is not compiled
+   again for processors with VNNI. Of quads, a holds the bytes themselves and b the bytes less 128; on ARM both are less 128. */
 #ifdef SHS__VNNI
 #define SHS__WORD_PRODUCTS(X) X(SHS__PAIRS) X(SHS__PAIRS_VNNI) X(SHS__QUADS)
 #elif defined(SHS__PMADD)
@@ -6012,7 +6011,7 @@ SHS__INLINE shs_wide SHS__IN(px_lanes)(const void *vector) {
     return SHS__IN(wlanes)(sum);
 }
 
-/* g(y) and, in *slope, g'(y) of one vector, for each contrast. */
+/* g(y) of a vector for each contrast; *slope = g'(y). */
 SHS__PX_FUNCTION shs__vec SHS__IN(g_pow3)(shs__vec y, shs__vec *slope) {
     *slope = SHS__MUL(SHS__MUL(SHS__ALL(3), y), y);
     return SHS__MUL(SHS__MUL(y, y), y);
@@ -6174,7 +6173,7 @@ SHS__PRIVATE const shs__pursuit_kernels SHS__IN(kernels_pursuit) = {
 };
 #endif
 
-/* What differs from instance to instance goes; a definition that stays the same may come again. */
+/* Removes the definitions that differ from instance to instance. */
 #undef SHS__PC
 #undef SHS__ELEMENT_IS_WIDE
 #undef SHS__EXPONENT
@@ -6250,8 +6249,8 @@ SHS__PRIVATE const shs__pursuit_kernels SHS__IN(kernels_pursuit) = {
 
 enum { SHS__INSTANCE_BASE, SHS__INSTANCE_AVX2, SHS__INSTANCE_AVX512, SHS__INSTANCES };
 
-/* Whether an instance was compiled and the processor, and its operating system, can run it. The bits that are asked for
-   were set before main. */
+/* Whether an instance was compiled, and the processor and its operating system can run it. The compiler's start-up code sets the
+   bits that this reads before main. */
 SHS__PRIVATE int shs__kernels_available(int instance) {
 #if defined(SHS__INTRINSICS) && defined(SHS__AVX512)
 #ifdef SHS__AVX2
@@ -6271,7 +6270,7 @@ SHS__PRIVATE int shs__kernels_available(int instance) {
     return instance == SHS__INSTANCE_BASE;
 }
 
-/* The tests put a variable of theirs here, so that they run every instance. */
+/* Tests define this as a variable, so that they run every instance. */
 #ifndef SHS__TEST_INSTANCE
 #define SHS__TEST_INSTANCE (SHS__INSTANCES - 1)
 #endif
@@ -6400,8 +6399,8 @@ SHS__PUBLIC shs_real shs_dot(int n, const shs_real *x, int incx, const shs_real 
 /* Below this a sum of squares has lost digits to underflow. */
 #define SHS__SQUARES_MIN (SHS__REAL_MIN / SHS__EPS)
 
-/* Factors that bring a vector whose squares left the range of shs_real back into it: the squares that count and their sum
-   are then normal numbers. Powers of two, so that scaling is exact; constants, because the reciprocal of the largest element
+/* Factors for a vector whose squares leave the range of shs_real: after scaling, the largest squares and their sum are normal
+   numbers. Powers of two, so that scaling is exact; constants, because the reciprocal of the largest element
    can be subnormal, and -ffast-math both forms reciprocals and makes subnormal numbers zero. */
 #ifdef SPARSEHS_DOUBLE
 #define SHS__SCALE_DOWN 2.64973491368899045400943e-169 /* 2^-560 */
@@ -6550,9 +6549,9 @@ SHS__PRIVATE int shs__la_zero_on_diagonal(int n, const shs_real *A, int lda) {
     return 0;
 }
 
-/* Substitution. op(A) lower goes from the first unknown to the last, upper the other way round. Without transposition
-   each unknown found is taken out of the equations that are left, with it each equation collects the unknowns found:
-   either way A is read along its columns. */
+/* Substitution: from the first unknown to the last if op(A) is lower, from the last to the first if upper. Without transposition
+   each unknown is taken out of the remaining equations. With transposition each equation collects the earlier unknowns. Both read A
+   along its columns. */
 SHS__PRIVATE void shs__la_trsv(shs_uplo uplo, shs_trans trans, shs_diag diag, int n, const shs_real *A, int lda,
                                shs_real *x, int incx) {
     int forwards = (uplo == SHS_UPLO_LOWER) == (trans == SHS_TRANS_NO), step;
@@ -6592,7 +6591,7 @@ typedef enum shs__part { SHS__WHOLE, SHS__LOWER, SHS__UPPER } shs__part;
 
 SHS__PRIVATE shs__part shs__la_part_of(shs_uplo uplo) { return uplo == SHS_UPLO_LOWER ? SHS__LOWER : SHS__UPPER; }
 
-/* Of the rows row .. row+rows-1 of one column those that are wanted: first .. last-1, counted from row. */
+/* The rows of `part` among rows row .. row+rows-1 of a column: *first .. *last-1, counted from row. */
 SHS__PRIVATE void shs__la_wanted(shs__part part, int row, int rows, int column, int *first, int *last) {
     if (part == SHS__LOWER) *first = shs__imin(shs__imax(column - row, 0), rows);
     else *first = 0;
@@ -6631,15 +6630,15 @@ SHS__PRIVATE void shs__la_scale_part(shs__part part, int row, int rows, int colu
        2nd loop  over the block's columns, NR at a time               (a sliver of B stays in the first cache)
        1st loop  over the block's rows, MR at a time                  micro-kernel
 
-   alpha is multiplied into B as it is packed. beta is applied before the first sum is added, so that no compiler can
-   fuse one with the other in one place and not in another. */
-#define SHS__KC 384          /* depth of packed panels: results depend on it, on nothing else here */
+   alpha is multiplied into B during packing. beta is applied before the first sum is added, so that a compiler cannot fuse the two
+   in one place and not in another. */
+#define SHS__KC 384          /* depth of packed panels: results depend on this number alone of those here */
 #define SHS__MC 144          /* rows of a block of A: a multiple of every MR */
 #define SHS__NC 1536         /* columns of a panel of B: a multiple of every NR */
 #define SHS__NC_SERIAL 192   /* the same where each worker has a panel of its own */
-#define SHS__STRIPE_COLUMNS 384 /* of a block of C where several workers share them: each packs its block of A anew */
+#define SHS__STRIPE_COLUMNS 384 /* of a block of C where workers share rows: each packs its own block of A */
 #define SHS__PACK_SLIVERS 16 /* slivers of B that make one parallel chunk */
-#define SHS__SLAB_DEPTH 6144  /* of a product much deeper than wide, a slab at a time: a multiple of KC; results depend on it */
+#define SHS__SLAB_DEPTH 6144  /* depth of a slab of a product much deeper than wide: a multiple of KC; results depend on it */
 #define SHS__SLAB_AREA 262144 /* values of C at most where slabs are taken */
 #if defined(SHS__X64) || defined(__i386__)
 #define SHS__VECTOR_MOST 64 /* bytes of the longest vector of all kernels */
@@ -6684,11 +6683,11 @@ SHS__PRIVATE int shs__la_gemm_height(const shs__gemm *g, int left) {
 typedef struct shs__sliver {
     const shs_real *at;
     ptrdiff_t column, next; /* from one value of a group of B to the next, and from one group to the next */
-    int size, before;       /* rows or columns of the tile; so many of them, at first, belong to the sliver before it */
+    int size, before;       /* rows or columns of the tile; the first `before` of them belong to the sliver before */
 } shs__sliver;
 
-/* Packing pays where a sliver is read many times from far away. What is small, or read once or twice, is read where it lies,
-   if that is the order of the micro-kernel: columns of A, and B either way, unless alpha has to be multiplied in. */
+/* Packing pays where a sliver is read many times from distant memory. Small matrices, and matrices that are read once or twice, are
+   read in place if they lie in the order of the micro-kernel: A by columns; B either way, unless alpha must be multiplied in. */
 SHS__PRIVATE void shs__la_gemm_where(shs__gemm *g) {
     const int few_rows = g->m <= 2 * g->tiles->rows, few_columns = g->columns <= 2 * g->tiles->columns;
     const shs_wide span = (shs_wide)g->ldb * (shs_wide)(g->transb == SHS_TRANS_YES ? g->depth : g->columns);
@@ -6742,13 +6741,13 @@ SHS__PRIVATE void shs__la_gemm_pack_a(const shs__gemm *g, int row, int rows, shs
     }
 }
 
-/* Where rows from `row` on are in packed_a: one range of the depth after another, each as pack_a leaves it. */
+/* The place of the rows from `row` on in packed_a, which holds one range of the depth after another, each as pack_a left it. */
 SHS__PRIVATE shs_real *shs__la_gemm_packed_at(const shs__gemm *g, int row) {
     return g->packed_a + (size_t)g->from * (size_t)shs__la_round_up(g->m, g->tiles->pad) + shs__cells(row, g->depth);
 }
 
-/* The slivers of `rows` rows and `columns` columns from (row, column) on: packed at `packed`, or where they lie. There one that
-   does not fill a tile begins earlier, if there are so many rows or columns before it. */
+/* The slivers of `rows` rows and `columns` columns from (row, column) on: packed at `packed`, or in place. In place, a sliver that
+   does not fill a tile begins earlier, if enough rows or columns stand before it. */
 SHS__PRIVATE shs__sliver shs__la_gemm_sliver_a(const shs__gemm *g, int row, int rows, const shs_real *packed) {
     shs__sliver a;
     a.size = shs__la_round_up(rows, g->tiles->pad);
@@ -6803,7 +6802,7 @@ SHS__PRIVATE void shs__la_gemm_edge(const shs__gemm *g, int row, int rows, int c
     }
 }
 
-/* Memory that will be read next, brought nearer while there is other work: rows of `bytes`, some for each tile. */
+/* Memory to prefetch during other work: rows of `bytes`, some for each tile. */
 typedef struct shs__ahead {
     const unsigned char *from;
     ptrdiff_t stride;
@@ -6825,8 +6824,8 @@ SHS__PRIVATE void shs__la_fetch_ahead(shs__ahead *ahead) {
     }
 }
 
-/* A product much deeper than wide waits for its values: what the next range of the depth packs of B, this block's share of its
-   rows, comes nearer while this range is multiplied. */
+/* A product much deeper than wide waits for memory. So while a range of the depth is multiplied, each block prefetches its share of
+   the values of B that the next range will pack. */
 SHS__PRIVATE shs__ahead shs__la_gemm_ahead(const shs__gemm *g, int row, int rows, int columns) {
     const int next = shs__imin(g->k - g->from - g->depth, SHS__KC), along = g->transb == SHS_TRANS_YES;
     shs__ahead ahead = SHS_ZERO;
@@ -6880,7 +6879,7 @@ SHS__PRIVATE int shs__la_gemm_block(const shs__gemm *g) {
     return shs__la_round_up((g->m - 1) / blocks + 1, g->tiles->rows);
 }
 
-/* One chunk of the 3rd loop. The blocks of a stripe of columns follow each other, so that its slivers stay near. */
+/* One chunk of the 3rd loop. The blocks of a stripe of columns follow each other, so that its slivers stay in the cache. */
 SHS__PRIVATE void shs__la_gemm_stripe(void *arg, size_t chunk, int worker) {
     const shs__gemm *g = (const shs__gemm *)arg;
     int block = shs__la_gemm_block(g), blocks = (g->m - 1) / block + 1;
@@ -6947,8 +6946,8 @@ SHS__PRIVATE void shs__la_gemm_set(shs__gemm *g, shs__part part, shs_trans trans
 /* ---- gemm: products much deeper than wide ------------------------------------------------------------ >>gemm_deep */
 
 /* A Gram or covariance matrix of very many columns: C offers few blocks to share out, and the packed panel would pass from
-   one worker's cache to another's. Here each worker takes slabs of the depth and forms their product alone; these are added
-   up in order, so that the bits are those of one thread. */
+   one worker's cache to another's. Here each worker takes slabs of the depth and forms the product of each slab alone. The
+   products are added in the order of the slabs, which gives the bits of one thread. */
 SHS__PRIVATE int shs__la_gemm_deep(int m, int n, int k) {
     return k >= 2 * SHS__SLAB_DEPTH && shs__cells(m, n) <= SHS__SLAB_AREA;
 }
@@ -7270,7 +7269,7 @@ typedef struct shs__trsm {
     size_t own_count, gemm_count;
 } shs__trsm;
 
-/* Columns of X one after the other, each less those already solved: whole columns of a strip at a time. */
+/* Solves columns of X one after the other, and takes the solved columns off each: whole columns of a strip at a time. */
 SHS__PRIVATE void shs__la_trsm_small(const shs__trsm *t, int rows, int n, const shs_real *A, shs_real *X, int ldx) {
     const shs__vector_kernels *vectors = shs__kernels_vector();
     int upper = (t->uplo == SHS_UPLO_UPPER) == (t->trans == SHS_TRANS_NO), step, other, i;
@@ -7586,8 +7585,8 @@ SHS__PRIVATE void shs__small_solve(int count, const shs_wide *L, shs_wide *z) {
    Every buffer of shs_wide has rows beyond n that hold zeros and stay zero (0 x 0 + 0), and every matrix a few such
    columns behind it. So no kernel below has a tail: vectors may start anywhere, and run over the end.
 
-   The context's threads share columns, rows or blocks of a stage, each of which is computed in the same way whoever does it:
-   the results do not depend on the threads. Only the products A v of stage 1, a third of all for large n, are one thread's. */
+   The context's threads share columns, rows or blocks of a stage. Each is computed in the same way by any thread, so results do not
+   depend on the threads. The products A v of stage 1, a third of all work for large n, run on one thread. */
 
 #define SHS__REFLECTIONS 16 /* in a block; even, as the kernels take columns by four and a reflection adds two */
 #define SHS__PACKED 32      /* columns of a right factor that are packed at a time; a multiple of four */
@@ -7648,13 +7647,13 @@ SHS__PRIVATE void shs__eigh_product(const shs__eigh_kernels *kernels, int m, int
 
 /* ---- scratch ------------------------------------------------------------------------------------- >>eigen_scratch */
 
-/* Two neighbouring blocks of T that become one; see divide and conquer. */
+/* A merge of two neighbouring blocks of T; see divide and conquer. */
 typedef struct shs__merge {
     int lo, top, n, k;     /* columns lo .. lo+n-1, of which the first `top` are T1's; k are left after deflation */
     shs_wide rho;
     shs_wide *d, *z, *q;   /* k, d ascending; q = rho z^2 */
     shs_wide *roots, *z2;  /* k, and n for passing use */
-    int *order;            /* columns by ascending d; then those that stay, then the deflated ones from the end */
+    int *order;            /* columns by ascending d; then the columns that stay, and from the end the deflated ones */
     int *row;              /* where the k rows of U go: columns of T1 first, then mixed ones, then those of T2 */
     int *halves;           /* of each column: 1 = not zero on top, 2 = at the bottom, 3 = both */
     int above, below;      /* rows of U that meet the top half, and rows that do not meet the bottom half */
@@ -7681,7 +7680,7 @@ typedef struct shs__eigh {
     shs_wide *merge;        /* 5 n: scratch of merges, or the pivots of T - lambda I */
     int *order;             /* 3 n */
     shs__merge *merges;     /* those of a level, */
-    int leaves, stripes;    /* before which there are so many blocks; stripes of columns of the largest merge */
+    int leaves, stripes;    /* number of blocks before the merges; stripes of columns of the largest merge */
     int first, rows, each;  /* the panel, how many rows of X, and how many of them a chunk takes */
 } shs__eigh;
 
@@ -7742,7 +7741,7 @@ SHS__PRIVATE void shs__eigh_layout(shs__layout *l, const shs_context *ctx, int n
     w->merges = SHS__CARVE(l, shs__merge, (size_t)n / SHS__LEAF + 1);
 }
 
-/* A worker's scratch: a column, or what a product packs behind it. */
+/* A worker's scratch: a column, and behind it the packed factor of a product. */
 SHS__PRIVATE shs_wide *shs__eigh_column_of(const shs__eigh *w, int worker) { return w->pack + (size_t)worker * w->own_count; }
 SHS__PRIVATE shs_wide *shs__eigh_pack_of(const shs__eigh *w, int worker) {
     return shs__eigh_column_of(w, worker) + w->ld + 2 * SHS__REFLECTIONS;
@@ -7813,8 +7812,8 @@ SHS__PRIVATE void shs__eigh_sort(int n, const shs_wide *values, int sign, int *o
 /* ---- stage 1: to tridiagonal form ------------------------------------------------------------------ >>tridiagonal */
 
 /* The reflection H = I - tau v v', v_0 = 1, that takes x (m values) to (beta, 0 .. 0)'; v overwrites x. beta has the
-   sign that avoids cancellation in x_0 - beta. tau = 0 where there is nothing to do: what is dropped then is far
-   below eps ||A||, and its square too small to be trusted for an orthogonal H. */
+   sign that avoids cancellation in x_0 - beta. tau is 0 where the rest of x is far below eps ||A||: its square would be too small
+   for an orthogonal H. */
 SHS__PRIVATE shs_wide shs__eigh_reflection(const shs__eigh_kernels *kernels, int m, shs_wide *x, shs_wide *beta) {
     shs_wide head = x[0], tail2 = kernels->dot(m - 1, x + 1, x + 1), norm;
     x[0] = 1;
@@ -7986,10 +7985,10 @@ SHS__OUTLINE shs_status shs__eigh_ql(shs__eigh *w, int from, int to, int want_ve
 
        f(lambda) = 1 + rho sum z_i^2 / (d_i - lambda) = 0,
 
-   its eigenvectors U have the entries z_i / (d_i - lambda_j), and S U is one matrix product. Where z_i vanishes or
-   two d_i coincide a pair is found as it stands (deflation): real covariances deflate a lot.
+   its eigenvectors U have the entries z_i / (d_i - lambda_j), and S U is one matrix product. Where z_i vanishes
+   or two d_i coincide, the pair (d_i, column i of S) is an eigenpair already (deflation): real covariances deflate a lot.
 
-   On each level the merges go through four steps side by side, and within a merge the columns of U do. */
+   The merges of a level run through four steps in parallel, and so do the columns of U within a merge. */
 
 /* Where block i of so many begins: at a multiple of four, as products write columns by four and must not touch those of
    another block. */
@@ -8022,8 +8021,8 @@ SHS__PRIVATE void shs__eigh_merge_open(shs__eigh *w, shs__merge *m, size_t j) {
     shs__eigh_sort(m->n, w->values + lo, 1, m->order);
 }
 
-/* Rotates columns a and b so that z_a becomes zero; the values d_a and d_b are so close, or one part of z so small,
-   that the element this makes between them is lost in rounding. */
+/* Rotates columns a and b so that z_a becomes zero. d_a and d_b are so close, or one part of z is so small, that the new
+   off-diagonal element of (a, b) is lost in rounding. */
 SHS__PRIVATE void shs__eigh_merge_rotate(shs__eigh *w, shs__merge *m, int a, int b, shs_wide c, shs_wide s) {
     shs_wide *x = SHS__AT(w->S, w->ld, m->lo, m->lo + a), *y = SHS__AT(w->S, w->ld, m->lo, m->lo + b);
     shs_wide *values = w->values + m->lo, da = values[a], db = values[b];
@@ -8038,7 +8037,7 @@ SHS__PRIVATE void shs__eigh_merge_rotate(shs__eigh *w, shs__merge *m, int a, int
     m->halves[a] = m->halves[b] = m->halves[a] | m->halves[b];
 }
 
-/* Sets k and sorts the columns into those that stay, in ascending order, and the deflated ones. */
+/* Sets k, and sorts the columns: first the k columns that stay, in ascending order, then the deflated columns. */
 SHS__OUTLINE void shs__eigh_merge_deflate(shs__eigh *w, shs__merge *m) {
     const shs_wide *values = w->values + m->lo;
     shs_wide largest = 0, least;
@@ -8115,7 +8114,7 @@ SHS__PRIVATE shs_wide shs__eigh_secular_step(shs_wide left, shs_wide right, shs_
     return 2 * b / (a + r);
 }
 
-/* Before the columns are shared out: all that one merge does by itself. */
+/* The serial part of merge j, before its columns are shared among threads. */
 SHS__PRIVATE void shs__eigh_prepare_chunk(void *arg, size_t j, int worker) {
     shs__eigh *w = (shs__eigh *)arg;
     (void)worker;
@@ -8181,11 +8180,11 @@ SHS__PRIVATE void shs__eigh_roots_chunk(void *arg, size_t chunk, int worker) {
         m->roots[j] = shs__eigh_secular_root(w->kernels, m, j, distance, SHS__AT(w->U, w->ld, 0, m->lo + j));
 }
 
-/* Roots are not exact, but they are the exact roots for a z nearby (Loewner),
+/* The computed roots are not exact. They are the exact roots for a z nearby (Loewner),
 
        z_i^2 = prod_j (lambda_j - d_i) / prod_j!=i (d_j - d_i)   up to a common factor,
 
-   and with that one the vectors are orthogonal however close the roots lie (Gu, Eisenstat 1994). */
+   and the vectors formed with this z are orthogonal even for close roots (Gu, Eisenstat 1994). */
 SHS__PRIVATE void shs__eigh_couple_chunk(void *arg, size_t chunk, int worker) {
     const shs__eigh *w = (const shs__eigh *)arg;
     const shs_wide *U;
@@ -8290,7 +8289,7 @@ SHS__OUTLINE shs_status shs__eigh_conquer(shs__eigh *w) {
 /* ---- stage 2, few eigenpairs: bisection and twisted factorisations ------------------------------------ >>bisection */
 
 /* How many eigenvalues of T lie below each of the shifts (Sturm): the negative pivots of T - x I = L D L'. The
-   divisions of one shift wait for each other, those of different shifts do not. */
+   divisions of one shift depend on each other, so several shifts run side by side. */
 SHS__OUTLINE void shs__eigh_sturm(int n, const shs_wide *d, const shs_wide *e2, shs_wide least, const shs_wide *shift,
                                   shs_wide *count) {
     shs_wide pivot[SHS__SHIFTS], x[SHS__SHIFTS], below[SHS__SHIFTS]; /* copies of one's own can stay in registers */
@@ -8355,7 +8354,7 @@ SHS__PRIVATE shs_wide shs__eigh_residual2(int n, const shs_wide *d, const shs_wi
    pivots `down`, from the bottom `up`. With y_r = 1 the rows above r follow from those and the rows below from these: then all
    equations hold but the one of row r, which is off by down_r + up_r - (d_r - lambda), and r is where that is smallest. After
    that y is made orthogonal to the vectors before it, to all of them: that needs no notion of a cluster and costs k^2 n in all.
-   False where eigenvalues crowd: y lies in the span of those vectors, or so near it that rounding is left as a residual. */
+   False where eigenvalues crowd: y then lies in the span of the earlier vectors, or so near that its residual is rounding. */
 SHS__OUTLINE int shs__eigh_twisted(shs__eigh *w, int j, shs_wide norm) {
     const shs_wide *d = w->d, *e = w->e, lambda = w->values[j], enough = norm * SHS__WIDE_EPS * (shs_wide)w->n;
     shs_wide *y = SHS__AT(w->S, w->ld, 0, j), *down = w->merge, *up = down + w->ld;
@@ -8392,7 +8391,7 @@ SHS__OUTLINE int shs__eigh_twisted(shs__eigh *w, int j, shs_wide norm) {
     return shs__eigh_residual2(n, d, e, lambda, y) <= enough * enough;
 }
 
-/* The k largest eigenvalues, and their vectors into S; false where one of these failed. */
+/* The k largest eigenvalues, and their vectors into S; false if a vector could not be found. */
 SHS__PRIVATE int shs__eigh_solve_few(shs__eigh *w, int k, int want_vectors) {
     shs_wide norm = shs__eigh_gershgorin(w->n, w->d, w->e);
     int j;
@@ -8554,11 +8553,11 @@ SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *
 /* 6  SPARSE CODING                                                                                             >>omp */
 /* ================================================================================================================== */
 
-/* Batch-OMP. In this order: codes and products with them; the pursuit of one signal, a state machine of five steps; the
-   scratch of signals that one worker codes together, and such a group without a Gram matrix; the coder, which shares many
-   signals out; the methods, each with its forms of layout and coding; the public forms; the way to the engine; one signal at a
-   time in the caller's memory; the naive twin. It calls sections 2 and 4 and the kernels. Sections 7 and 8 call the coder
-   (shs__coder_...), the synthesis and the checks of dictionaries, codes and options; nothing else here is for others. */
+/* Batch-OMP. The parts, in order: codes and products with codes; the pursuit of one signal, a state machine of five steps; the
+   scratch of a group of signals that one worker codes together, and the coding of a group without a Gram matrix; the coder, which
+   shares signals among workers; the methods, each with its layout and its coding; the public functions; the calls of the engine;
+   single signals in the caller's memory; the naive twin. The section calls sections 2 and 4 and the kernels. Sections 7 and 8 call
+   the coder (shs__coder_...), the synthesis and the checks of dictionaries, codes and options, and nothing else of it. */
 
 SHS__OUTLINE shs_status shs__omp_check_dictionary(int p, int n, const shs_real *D, int ldd) {
     if (p < 1) return SHS_BAD_P;
@@ -8570,8 +8569,8 @@ SHS__OUTLINE shs_status shs__omp_check_dictionary(int p, int n, const shs_real *
 
 SHS__PRIVATE int shs__tolerance_ok(shs_real t) { return shs__finite(1, &t) && t >= 0; }
 
-/* Whether signals are of nonnegative coefficients, and whether of weights. Where single signals are all there is, the answer is
-   known to the compiler, and code that nothing asks for is not linked. */
+/* Whether coefficients are nonnegative, and whether values have weights. With SPARSEHS_ONLY_CODING both are constants, and the
+   linker leaves out the code that is not used. */
 #if defined(SPARSEHS_ONLY_CODING) && !defined(SPARSEHS_NONNEGATIVE)
 #define SHS__OMP_NO_NONNEGATIVE
 #define SHS__OMP_IF_NONNEGATIVE(asked) 0
@@ -8795,7 +8794,7 @@ SHS__PRIVATE shs_wide shs__synthesis_run(const shs_context *ctx, shs__synthesis 
     return shs__sum_value(&total);
 }
 
-/* Whether one of the first codes names an atom that D does not have. */
+/* Whether one of the first `count` codes names an atom outside 0 .. n - 1. */
 SHS__PRIVATE int shs__codes_outside(const shs_codes *codes, size_t count, int n) {
     size_t i;
     for (i = 0; i < count; i++) {
@@ -8873,7 +8872,7 @@ SHS__PUBLIC shs_status shs_codes_residual(const shs_context *ctx, int p, int n, 
 /* A step of the pursuit chooses an atom, appends it, decides whether the tolerance is reached, and advances; where the
    recurrence cannot decide, it forms the residual and refreshes from it. omp.cl has the same five words. The forms differ in
    what they keep of the atoms chosen: the b_k = D'q_k (Gram), or the q_k themselves (direct), where D'r is formed anew for
-   every step. A form is a constant wherever it is named, so that a program holds only the code of those that it calls. */
+   every step. A form is a constant in every call, so that a program holds only the code of the forms that it uses. */
 typedef enum shs__omp_form {
     SHS__OMP_GRAM,       /* with the signal and D too, to refresh from; without them it never refreshes */
     SHS__OMP_GRAM_ALONE, /* never with them: no code to refresh */
@@ -8881,7 +8880,7 @@ typedef enum shs__omp_form {
     SHS__OMP_TEAM        /* of signals that share their atoms, with a Gram matrix or without */
 } shs__omp_form;
 
-/* A dictionary as the pursuit sees it: its atoms, the products of all pairs of them, or both. */
+/* A dictionary for the pursuit: the atoms D, their Gram matrix G = D'D, or both. */
 typedef struct shs__omp_dictionary {
     int p, n, ldd;      /* p = 0: only the Gram matrix is known, and D'y of the signals */
     const shs_real *D;
