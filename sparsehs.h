@@ -8877,7 +8877,7 @@ typedef enum shs__omp_form {
     SHS__OMP_GRAM,       /* with the signal and D too, to refresh from; without them it never refreshes */
     SHS__OMP_GRAM_ALONE, /* never with them: no code to refresh */
     SHS__OMP_DIRECT,
-    SHS__OMP_TEAM        /* of signals that share their atoms, with a Gram matrix or without */
+    SHS__OMP_TEAM        /* signals that share their atoms, with a Gram matrix or without */
 } shs__omp_form;
 
 /* A dictionary for the pursuit: the atoms D, their Gram matrix G = D'D, or both. */
@@ -8917,7 +8917,7 @@ typedef struct shs__omp_signal {
     shs_wide residual2;    /* ||r||^2 by the recurrence */
     shs_real smallest;     /* min d^2 / G_jj: how close the chosen atoms are to being dependent */
     shs_real floor;        /* |alpha|, over |d_j| where the rule of choice asks for distances, at or below this is rounding */
-    shs_real scale;        /* a power of 2 that brings the largest |alpha| near 1, for scores: they hold its square */
+    shs_real scale;        /* a power of 2 that brings the largest |alpha| near 1: scores hold squares of alpha */
     int *atoms;
     shs_real *L;           /* Cholesky factor of G_II, row k at k(k+1)/2 */
     shs_real *t;           /* L t = D_I'r for the r of the last refresh (y at first) */
@@ -9019,7 +9019,7 @@ SHS__PRIVATE int shs__omp_in_room(int exponent, int room) {
     return exponent == SHS__OMP_NOTHING || (exponent >= -room && exponent <= room);
 }
 
-/* The power of 2 that brings x, which is positive, to 2 or more and below 4: its exponent is what that of x leaves of all ones. */
+/* The power of 2 that brings a positive x into [2, 4): its exponent is all ones less the exponent of x. */
 SHS__PRIVATE shs_real shs__omp_unit(shs_real x) {
     const shs__omp_bits tiny = (shs__omp_bits)16 << SHS__OMP_FRACTION;
     shs__omp_bits bits;
@@ -9189,10 +9189,10 @@ SHS__PRIVATE shs_status shs__omp_check_norm(const shs_real *norm2, shs_real tole
 
 /* Decides whether the tolerance is reached; returns whether it is too close to call. The error of the recurrence is in
    proportion to the residual where that was last exact. Storing the coefficients adds to it in proportion to them, within
-   (k + 2) eps sum |x_k| |d_k|, and at right angles to the residual. Beside the slack of a residual that began as y that is
-   nothing, as its square has eps^2; after a refresh, when the residual is small and the coefficients are not, it may be all
-   there is: from then on only the explicit residual can say that the tolerance is reached. So it is with atoms that nearly
-   depend on others, where the b_k err by more than the last division says, as long as the residual can be formed. */
+   (k + 2) eps sum |x_k| |d_k|, and at right angles to the residual. Before a refresh the slack of the residual is larger than
+   the square of this error, which has eps^2. After a refresh, when the residual is small and the coefficients are not, this error
+   may be the larger one: from then on only the explicit residual can decide that the tolerance is reached. The same holds for atoms
+   that nearly depend on others: there the b_k err by more than the last division shows. */
 SHS__PRIVATE int shs__omp_decide(shs__omp_signal *w) {
     shs_wide slack = 4 * (shs_wide)SHS__EPS * w->base2 / (shs_wide)w->smallest;
     if (!(w->tolerance2 > 0)) return 0;
@@ -9200,7 +9200,7 @@ SHS__PRIVATE int shs__omp_decide(shs__omp_signal *w) {
     return !w->reached && !(w->residual2 - slack > w->tolerance2 && w->residual2 > SHS__OMP_TRUST2 * w->base2);
 }
 
-/* Whether ||r||^2, which began as base2, is more than its recurrence can tell. */
+/* Whether the recurrence of ||r||^2, which began at base2, is too inexact to decide. */
 SHS__PRIVATE int shs__omp_unsure(const shs__omp_signal *w, shs_wide residual2, shs_wide base2) {
     return w->refreshes || !(residual2 > SHS__OMP_TRUST2 * base2) || w->smallest < SHS__OMP_SURE;
 }
@@ -9232,9 +9232,8 @@ SHS__PRIVATE void shs__omp_project(shs__omp_signal *w, const shs_real *alpha_of_
     if (w->residual2 < 0) w->residual2 = 0;
 }
 
-/* Whether |y - D_I x| is within the tolerance where the rounding of shs_wide could hide that it is not: the rounding of each
-   product and difference is found (Dekker's and Knuth's exact transformations) and added up too. -ffast-math would fold it
-   away. */
+/* Whether |y - D_I x| is within the tolerance, even if the rounding of shs_wide hides the difference: the rounding of each product
+   and difference is computed (Dekker's and Knuth's exact transformations) and added up, too. -ffast-math would fold this away. */
 #if defined(SHS__ALL_PARTS) && !defined(__FAST_MATH__)
 SHS__OUTLINE int shs__omp_prove(shs__omp_signal *w) {
     const shs_wide splitter = sizeof(shs_wide) == sizeof(float) ? (shs_wide)4097 : (shs_wide)134217729;
@@ -9353,9 +9352,9 @@ SHS__PRIVATE void shs__omp_refine(shs__omp_signal *w) {
 /* ---- signals that share their atoms ---------------------------------------------------------------- >>simultaneous */
 
 /* The same five words for a team of signals. One shs__omp_signal stands for all of them: it has their atoms, L, the b_k or q_k
-   and the distances, which follow from the atoms alone. Its alpha_j is the root of the sum of the squares of theirs, its
-   tolerance and ||r||^2 are of all together, so that it chooses, appends and decides as any signal does. Of its own each signal
-   has alpha (or, without a Gram matrix, r), t and x. */
+   and the distances, which follow from the atoms alone. Its alpha_j is the root of the sum of the squares of the
+   signals' alpha_j. Its tolerance and ||r||^2 are of all signals together. So it chooses, appends and decides like a single signal.
+   Each signal of the team has its own alpha (or, without a Gram matrix, r), t and x. */
 typedef struct shs__omp_team {
     size_t count;
     const shs_real *Y; /* NULL where only D'Y is known */
@@ -9369,7 +9368,7 @@ typedef struct shs__omp_team {
     size_t panel, limit;
 } shs__omp_team;
 
-/* Signal i of the team as one of its own, for the words that solve and measure. */
+/* Signal i of the team as a single signal, for the steps that solve and measure. */
 SHS__PRIVATE void shs__team_member(const shs__omp_signal *w, size_t i, shs__omp_signal *member) {
     const shs__omp_team *g = w->team;
     *member = *w;
@@ -9381,7 +9380,7 @@ SHS__PRIVATE void shs__team_member(const shs__omp_signal *w, size_t i, shs__omp_
     if (g->R) member->r = g->R + i * (size_t)w->over->p;
 }
 
-/* Chooses: alpha of all signals, and from it that of the team. */
+/* Forms alpha of all signals, from these the team's alpha, and chooses an atom. */
 SHS__OUTLINE void shs__team_choose(shs__omp_signal *w) {
     const shs__omp_team *g = w->team;
     const shs__omp_dictionary *d = w->over;
@@ -9456,8 +9455,8 @@ SHS__OUTLINE int shs__team_confirm(shs__omp_signal *w) {
     return w->reached;
 }
 
-/* Starts again from the explicit residuals, or, in the end, refines the coefficients by them. With a Gram matrix there is room
-   for one r, so that it is measured again. */
+/* Starts again from the explicit residuals; at the end (in_the_end) refines the coefficients by the residuals instead. With a Gram
+   matrix there is room for one r, so each signal's residual is formed anew. */
 SHS__OUTLINE void shs__team_refresh(shs__omp_signal *w, int in_the_end) {
     shs__sum sum = SHS_ZERO;
     shs__omp_signal member;
@@ -9478,7 +9477,7 @@ SHS__OUTLINE void shs__team_refresh(shs__omp_signal *w, int in_the_end) {
 #define SHS__OMP_WORD(form, one, team) (one)
 #endif
 
-/* One step, given the atom that was chosen; 0 = there will be no other. */
+/* One step with the atom that was chosen. Returns 0 after the last step. */
 SHS__INLINE int shs__omp_step(shs__omp_signal *w, shs__omp_form form) {
     const int known = form != SHS__OMP_GRAM_ALONE && w->y;
     const int may_refresh = known && w->tolerance2 > 0 && w->refreshes < SHS__OMP_REFRESHES;
@@ -9501,8 +9500,8 @@ SHS__INLINE int shs__omp_step(shs__omp_signal *w, shs__omp_form form) {
     return 1;
 }
 
-/* The coefficients as they will be stored. Where the tolerance is still in doubt they are refined, twice at most, against the
-   explicit residual, which decides. alpha is scratch from here on. */
+/* Forms the coefficients as the codes will hold them. Where the tolerance is still in doubt, refines them by the explicit residual,
+   at most twice; this residual then decides. alpha is scratch from here on. */
 SHS__PRIVATE void shs__omp_finish(shs__omp_signal *w) {
     int tries, changed;
     for (tries = 0; tries < 2 && w->y && !w->reached && shs__omp_decide(w); tries++) {
@@ -9517,10 +9516,10 @@ SHS__PRIVATE void shs__omp_finish(shs__omp_signal *w) {
 
 /* ---- nonnegative coefficients ----------------------------------------------------------------------- >>nonnegative */
 
-/* The same five words, another solution. Of the chosen atoms only those in use, with coefficients above 0, take part in the
-   least squares, and these change from step to step: the normal equations H x = h of all chosen ones, H = D_I'D_I and
-   h = D_I'y, are kept, and solved anew for those in use (Lawson, Hanson 1974). They have few rows and are in shs_wide. L's row
-   k is |d_k| alone and t is zero: what shs__omp_confirm asks of them. */
+/* The same five steps for nonnegative coefficients. Of the chosen atoms, the atoms in use have coefficients above 0, and only they
+   take part in the least squares. The set in use changes from step to step. So the normal equations H x = h of all chosen atoms,
+   H = D_I'D_I and h = D_I'y, are kept in shs_wide and solved anew for the atoms in use (Lawson, Hanson 1974). Row k of L is |d_k|
+   alone and t is zero, as shs__omp_confirm needs them. */
 SHS__PRIVATE void shs__nn_layout(shs__layout *l, shs__nn_equations *e, int limit) {
     e->H = SHS__CARVE(l, shs_wide, shs__omp_triangle(limit));
     e->F = SHS__CARVE(l, shs_wide, shs__omp_triangle(limit));
@@ -9535,7 +9534,7 @@ SHS__PRIVATE shs_wide shs__nn_product(const shs__nn_equations *e, int i, int j) 
     return e->H[shs__omp_triangle(i) + (size_t)j];
 }
 
-/* Whether the atom has a length: the square of a tiny one is 0, which leaves no coefficient to divide by. */
+/* Whether the squared length of the atom is above 0. The square of a tiny length is 0, and no coefficient can be divided by it. */
 SHS__PRIVATE int shs__nn_has_length(const shs__omp_dictionary *d, int j) {
     const shs_real *atom = d->G ? NULL : SHS__AT(d->D, d->ldd, 0, j);
     return (d->G ? d->G[(size_t)j * (d->ldg + 1)] : shs_dot(d->p, atom, 1, atom, 1)) > 0;
@@ -9716,8 +9715,8 @@ SHS__INLINE int shs__nn_step(shs__omp_signal *w, shs__omp_form form) {
     return !w->reached && w->chosen < w->limit;
 }
 
-/* Where alpha has fallen below what its recurrence is trusted with, forms it from the explicit residual, and chooses again:
-   spectra are alike, and the first atom may fit all but a thousandth. */
+/* Where alpha is too small for its recurrence, forms alpha from the explicit residual, and chooses again. Spectra are alike: the
+   first atom may leave a thousandth of the signal. */
 SHS__PRIVATE void shs__nn_refresh(shs__omp_signal *w) {
     const shs__omp_dictionary *over = w->over;
     int i;
@@ -9774,13 +9773,13 @@ typedef struct shs__omp_group {
     const shs__direct_words *words; /* NULL: there is a Gram matrix */
     shs__omp_signal *members;
     shs_real *alpha;   /* D'R of all the signals */
-    shs_real *R;       /* direct form: the residuals of those still on their way; with distances then q_k of each */
+    shs_real *R;       /* direct form: the residuals of the signals that go on; with distances also q_k of each */
     shs_wide *exact;   /* p */
     shs_real *scratch; /* for the product D'R */
     shs_real *clean, *roots, *diagonals; /* of signals with weights, one after another */
     int *there;
     shs__omp_signal **seats; /* whose each column of R is */
-    void *own;               /* the state of a method that has one, in its own room */
+    void *own;               /* the state of a method, if it has one */
 #ifdef SHS__ALL_PARTS
     shs__omp_team team; /* of signals that share their atoms; signals[0] stands for them */
 #endif
@@ -9861,9 +9860,9 @@ SHS__PRIVATE void shs__omp_set_diagonal(shs__omp_dictionary *over) {
 
 /* ---- a group of signals without a Gram matrix ------------------------------------------------------- >>omp_direct */
 
-/* All signals of the group make each step together, so that the dictionary, the largest array, is read once a step for all:
-   as many as SHS__DIRECT_VALUES of their alpha and q_k allow, which the second cache should hold, but not fewer than
-   SHS__DIRECT_FEWEST. */
+/* All signals of the group make each step together, so that the dictionary, the largest array, is read once a step. The alpha and
+   q_k of a group have at most SHS__DIRECT_VALUES values, so that the second cache holds them. A group has at least
+   SHS__DIRECT_FEWEST signals. */
 enum { SHS__DIRECT_FEWEST = 16, SHS__DIRECT_GROUP = 64, SHS__DIRECT_VALUES = 65536 };
 
 /* alpha = D'R for `count` columns. A separate function for one signal keeps the matrix product out of small programs. */
@@ -9889,7 +9888,7 @@ SHS__PRIVATE void shs__omp_seat(const shs__omp_group *g, shs__omp_signal *w, int
 SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count, shs__omp_correlate_fn correlate) {
     const size_t p = (size_t)g->over->p, bytes = p * sizeof(shs_real);
     const int distances = shs__omp_distances(g->over->selection);
-    unsigned char active[SHS__DIRECT_GROUP]; /* of g->members, those still on their way: small, stacks may be too */
+    unsigned char active[SHS__DIRECT_GROUP]; /* the g->members that go on; bytes, because stacks may be small */
     int actives = 0, columns, left, a;
     for (a = 0; a < count; a++) {
         shs__omp_signal *w = g->members + a;
@@ -9910,7 +9909,7 @@ SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count, shs_
             shs__omp_signal *w = g->members + active[a];
             shs_real *r = w->r;
             if (!g->words->step(g, w)) continue;
-            shs__omp_seat(g, w, left); /* close up: the residuals of those that go on stay side by side */
+            shs__omp_seat(g, w, left); /* close up: residuals of the signals that go on stay side by side */
             if (w->r != r) memcpy(w->r, r, bytes);
             active[left++] = active[a];
         }
@@ -9969,7 +9968,7 @@ typedef struct shs__coder {
     const shs_real *norms2; /* where over.p = 0: ||y||^2, which a tolerance takes */
     const shs_omp_options *options;
     int use_gram;
-    int few;            /* so few signals that it does not pay to pack the dictionary */
+    int few;            /* 1: too few signals to pack the dictionary for */
     int late;           /* the caller's Gram matrix is checked after coding, the columns of the chosen atoms alone */
     shs_codes held;     /* the codes until then */
     shs_real *held_errors2;
@@ -9981,8 +9980,8 @@ typedef struct shs__coder {
     unsigned char *flags;   /* one a worker */
     shs_codes *codes;
     shs_real *errors2;
-    /* Called for each group of signals just before and just after it is coded, while it is in the cache; NULL: nothing.
-       fetch puts signals first .. end-1 into Y; what is not finite is not coded, and flags say so. */
+    /* Called just before and just after a group of signals is coded, while the group is in the cache; NULL: not called.
+       fetch puts signals first .. end-1 into Y. A signal that is not finite is not coded, and flags say so. */
     void (*fetch)(const void *source, size_t first, size_t end);
     const void *source;
     const shs__synthesis *after;
@@ -9996,9 +9995,9 @@ SHS__PRIVATE size_t shs__coder_default_group(int n) {
     return (size_t)SHS__CODER_GROUP;
 }
 
-/* Compares the operations with and without the Gram matrix, its own cost included, for m signals of s atoms. Where the options
-   set no limit, that is what fits a signal, whatever the codes hold. An operation with it takes half as long again (1.2 to 1.75
-   measured): the others are products of matrices nearly all. */
+/* Compares the operations with a Gram matrix, which include making it, and without, for m signals of s atoms. Where the options set
+   no limit, s is the most atoms that fit a signal. An operation with the Gram matrix takes 1.5 times as long (1.2 to 1.75
+   measured), because nearly all operations without it are in products of matrices. */
 SHS__PRIVATE int shs__omp_gram_pays(int p, int n, size_t m, int stride, const shs_omp_options *o) {
     int s = shs__omp_limited(o) ? stride : shs__imin(p, n);
     shs_wide np = (shs_wide)p * (shs_wide)n, dn = (shs_wide)n, dm = (shs_wide)m, ds = (shs_wide)s;
@@ -10015,8 +10014,8 @@ SHS__PRIVATE size_t shs__team_end(const shs_omp_options *o, size_t m, size_t k) 
     return m;
 }
 
-/* Scratch of up to `count` signals that share their atoms, beside that of the one that stands for them: its alpha, and b_k of
-   the last atom where there is no Gram matrix, are the first columns of alpha. */
+/* Scratch of up to `count` signals that share their atoms, beside the scratch of the signal that stands for them. The first column
+   of alpha is this signal's alpha. Without a Gram matrix the second one is b_k of the last atom. */
 SHS__PRIVATE void shs__team_layout(shs__layout *l, shs__omp_group *g, int direct, size_t count, size_t panel, size_t limit) {
     const size_t padded = (size_t)g->over->padded;
     g->team.T = SHS__CARVE(l, shs_real, SHS__PRODUCT(limit, count, 1));
@@ -10054,7 +10053,7 @@ SHS__PRIVATE void shs__stripe_chunk(void *arg, size_t chunk, int worker) {
         }
 }
 
-/* One stripe of z = M'x, M being D or its squares: the rows that w has values for. */
+/* One stripe of z = M'x, where M holds D or squares of D. Only the rows of w that are not missing take part. */
 SHS__PRIVATE void shs__stripes_times(const shs__omp_signal *w, const shs_real *M, int stripe, const shs_real *x, shs_real *z) {
     const shs__vector_kernels *kernels = shs__kernels_vector();
     const int n = w->over->n, first = stripe * kernels->wide;
@@ -10106,8 +10105,7 @@ SHS__PRIVATE void shs__omp_gram_chunk(void *arg, size_t chunk, int worker) {
         for (j = first; j < shs__imin(i, first + count); j++) *SHS__AT(G, ldg, j, i) = *SHS__AT(G, ldg, i, j);
 }
 
-/* What follows from a new dictionary: it is packed, and, where they are used and the caller gave none, the Gram matrix and its
-   diagonal. */
+/* Prepares a new dictionary: packs D, and forms the Gram matrix and its diagonal if they are used and the caller gave none. */
 SHS__PRIVATE void shs__coder_dictionary(const shs_context *ctx, shs__coder *c, const shs_real *D, int ldd) {
     shs__omp_dictionary *d = &c->over;
     d->D = D;
@@ -10162,9 +10160,9 @@ SHS__OUTLINE void shs__omp_weights(const shs__coder *c, size_t i, int l, int cou
     for (k = 0; o->skip_nan && k < count; k++) weights[k] = shs__omp_where(!shs__omp_is_nan(y[k]), weights[k]);
 }
 
-/* Signals first .. end-1 without what is missing, the roots of their weights, and the lengths of the atoms under them. An atom
-   of which only rounding is left has none. Only the ratios of a signal's weights matter on the way, so that each signal has a
-   unit for its roots: products of weights, signals and atoms stay where those of signals and atoms are. */
+/* Signals first .. end-1 with zeros for missing values, the roots of their weights, and the lengths of the atoms under the weights.
+   An atom of which only rounding is left has length 0. Codes depend on the ratios of a signal's weights alone. So each signal has
+   a unit for its roots, which keeps products of weights, signals and atoms in the range of those of signals and atoms. */
 SHS__OUTLINE void shs__coder_weigh(const shs__coder *c, const shs__omp_group *g, size_t first, size_t end,
                                    shs__coder_sums *sums) {
     const shs__omp_dictionary *d = g->over;
@@ -10258,8 +10256,8 @@ SHS__PRIVATE void shs__coder_correlate(const shs__coder *c, const shs__omp_group
     }
 }
 
-/* A group of signals with the Gram matrix: D'Y for all of them, then a few abreast, in turns. Each step waits for the one
-   before to say which atom it takes; the others' steps fill that time. */
+/* A group of signals with the Gram matrix: D'Y for all of them, then a few abreast, in turns. Each step waits for the
+   choice of the step before; steps of the other signals fill this time. */
 SHS__OUTLINE void shs__omp_code_with_gram(const shs__coder *c, size_t first, size_t end, int worker, shs__coder_sums *sums) {
     const shs__omp_group *g = c->groups + worker;
     shs__omp_signal *abreast = g->members;
@@ -10303,8 +10301,8 @@ SHS__OUTLINE void shs__omp_code_direct(const shs__coder *c, size_t first, size_t
     for (i = first; i < end; i++) shs__coder_end(c, g->members + (i - first), i, sums);
 }
 
-/* Signals that share their atoms. Those of the first one are its own place in the codes; the others get them in the end, when
-   each one's coefficients are solved for. */
+/* Signals that share their atoms. The atoms are chosen in the first signal's place in the codes. The other signals get a copy at
+   the end, when the coefficients of each are solved for. */
 SHS__OUTLINE void shs__omp_code_team(const shs__coder *c, size_t first, size_t end, int worker, shs__coder_sums *sums) {
     shs__omp_group *g = c->groups + worker;
     shs__omp_signal *w = g->members, member;
@@ -10692,14 +10690,14 @@ SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, co
 
 /* ---- the public forms ------------------------------------------------------------------------------- >>omp_public */
 
-/* Units. A pursuit forms squares of what is in D, and in double, of what is in Y. Where the largest numbers of these have
-   exponents within these, or are 0, nothing that counts is lost, and no bit depends on the unit. */
+/* Units. A pursuit forms squares of the values of D, and in double of the values of Y. If the exponents of the largest values of
+   D and Y are within these bounds, or the values are 0, no square leaves the range, and no bit depends on the unit. */
 #define SHS__OMP_ROOM (SHS__OMP_BIAS / 6)
 #define SHS__OMP_ROOM_SIGNALS (sizeof(shs_wide) > sizeof(shs_real) ? 3 * SHS__OMP_ROOM : 3 * SHS__OMP_ROOM / 2)
 /* What is found of signals. */
 enum { SHS__FOUND_INFINITE = 1, SHS__FOUND_WEIGHTS = 2, SHS__FOUND_FAR = 4, SHS__FOUND_TINY = 8, SHS__FOUND_NORMS = 16 };
 
-/* The exponent of signal i, or of its D'y; of what is there of it. */
+/* The exponent of signal i, or of its D'y, without missing values. */
 SHS__PRIVATE int shs__coder_exponent(const shs__coder *c, size_t i, int *found) {
     const int rows = c->over.p ? c->over.p : c->over.n, at_once = 64;
     int exponent = SHS__OMP_NOTHING, l, k;
@@ -10718,7 +10716,7 @@ SHS__PRIVATE int shs__coder_exponent(const shs__coder *c, size_t i, int *found) 
     return exponent;
 }
 
-/* Signals are looked at in as many chunks at most, each of which has a flag of its own. */
+/* The most chunks of signals in a look. Each chunk has a flag of its own. */
 enum { SHS__LOOKS = 64 };
 typedef struct shs__look {
     const shs__coder *c;
@@ -10744,7 +10742,7 @@ SHS__PRIVATE void shs__finite_chunk(void *arg, size_t chunk, int worker) {
     look->found[chunk] = (unsigned char)found;
 }
 
-/* Whether all of what is to be coded is finite, and what it is weighted with; *far: its unit leaves no room for squares. */
+/* Whether all signals and weights are finite. *unsafe: the unit of a signal leaves no room for squares. */
 SHS__OUTLINE shs_status shs__coder_look(const shs_context *ctx, const shs__coder *c, int *unsafe) {
     shs__look look;
     size_t chunks, k;
@@ -10775,7 +10773,7 @@ SHS__PUBLIC shs_omp_options shs_omp_defaults(int p, int n) {
     return o;
 }
 
-/* The options for m signals; *stride is lowered to what they can use of it. p = 0: of a Gram matrix. */
+/* Checks the options for m signals. *stride is lowered to the most atoms that a signal can use. p = 0: a Gram matrix alone. */
 SHS__PRIVATE shs_status shs__omp_check_options(int p, int n, size_t m, const shs_omp_options *o, int *stride) {
     const int most = p ? shs__imin(p, n) : n;
     int limit = shs__imin(shs__imax(o->sparsity, 0), most);
@@ -10932,7 +10930,7 @@ SHS__OUTLINE int shs__gram_symmetric(int n, const shs_real *G, int ldg) {
     return 1;
 }
 
-/* Whether a dictionary's atoms, and the Gram matrix that a caller has of them, are numbers, and that matrix is whole. */
+/* Whether the atoms and the caller's Gram matrix are finite, and both triangles of the matrix are filled. */
 SHS__OUTLINE shs_status shs__coder_matrices(const shs__omp_dictionary *d, const shs_real *gram, int ldg) {
     if (d->p && !shs__finite_columns(d->p, (size_t)d->n, d->D, d->ldd)) return SHS_DICTIONARY_NOT_FINITE;
     if (!gram) return SHS_OK;
@@ -10941,8 +10939,8 @@ SHS__OUTLINE shs_status shs__coder_matrices(const shs__omp_dictionary *d, const 
     return SHS_GRAM_NOT_SYMMETRIC;
 }
 
-/* Whether the columns of a signal's atoms in the caller's Gram matrix are numbers, which is all that its pursuit has used, and
-   whether they agree with the rows: at these atoms and at some others, as a row is not near in memory. */
+/* Whether the columns of a signal's atoms in the caller's Gram matrix are finite (the pursuit has used these columns alone) and
+   agree with the rows: at these atoms and at some others, because the elements of a row are far apart in memory. */
 SHS__OUTLINE int shs__gram_columns_whole(const shs__omp_dictionary *d, int used, const int *atoms) {
     const int stride = d->n / 16 + 1;
     int i, k;
@@ -11022,8 +11020,8 @@ SHS__PRIVATE void shs__omp_times_power(size_t n, const shs_real *x, int k, shs_r
     for (i = 0; i < n; i++) to[i] = x[i] * first * second;
 }
 
-/* A call in other units than the caller's: copies of what is coded, scaled by powers of 2 so that the largest number of each is
-   near 1. As this is exact, the codes are those of any unit, but for a power of 2. */
+/* A call in other units than the caller's: copies of D and Y, scaled by powers of 2 so that the largest value of each is near 1.
+   Scaling is exact, so the codes are the caller's, but for a power of 2. */
 typedef struct shs__units {
     shs__coder c; /* as the call has it, with the copies */
     shs_omp_options options;
@@ -11036,7 +11034,7 @@ typedef struct shs__units {
 /* Half of an even or odd exponent, rounded down. */
 SHS__PRIVATE int shs__omp_half(int exponent) { return (exponent - (exponent < 0)) / 2; }
 
-/* The exponent of the dictionary: of its elements, or by its Gram matrix, where that is all there is or few signals are coded. */
+/* The exponent of the dictionary: of its elements, or by its Gram matrix if there is no D or few signals are coded. */
 SHS__PRIVATE int shs__dictionary_exponent(const shs__coder *c) {
     const shs__omp_dictionary *d = &c->over;
     int most = SHS__OMP_NOTHING, j;
