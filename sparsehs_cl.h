@@ -2330,6 +2330,10 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "#define TOLERANT 1 /* 0: no signal has a tolerance, and all that decides about one falls away */\n",
     "#endif\n",
     "\n",
+    "#ifndef BY_SQRT\n",
+    "#define BY_SQRT 0 /* 1: rsqrt gives other bits in one kernel than in another (Intel's, in vectors of items and in single ones) */\n",
+    "#endif\n",
+    "\n",
     "/* omp_warp, omp_item and omp_group */\n",
     "#ifndef N\n",
     "#define N 256 /* n, padded to a multiple of 32 by zero atoms */\n",
@@ -2346,10 +2350,13 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "#define KEEP 0 /* 1: all b_k in registers too, and the loop over k unrolled */\n",
     "#endif\n",
     "#ifndef SHUFFLES\n",
-    "#define SHUFFLES 0 /* 1: warps exchange registers by PTX; 0: through local memory, with barriers */\n",
+    "#define SHUFFLES 0 /* 1: warps exchange registers by PTX (see exchange.h) */\n",
     "#endif\n",
     "#ifndef REDUX\n",
     "#define REDUX 0 /* 1: the warp reduces integers in one instruction */\n",
+    "#endif\n",
+    "#ifndef SUB_GROUPS\n",
+    "#define SUB_GROUPS 0 /* 1: the items of a warp exchange registers by sub-groups of any size; 8, 16, ..: of that size, for tests */\n",
     "#endif\n",
     "\n",
     "/* omp_group */\n",
@@ -2380,6 +2387,12 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "#define EPSILON ((wide)SHS__EPS)\n",
     "#define WIDE_EPSILON ((wide)SHS__WIDE_EPS)\n",
     "\n",
+    "#if BY_SQRT\n",
+    "#define INVERSE_ROOT(x) (1 / sqrt(x))\n",
+    "#else\n",
+    "#define INVERSE_ROOT(x) rsqrt(x)\n",
+    "#endif\n",
+    "\n",
     "/* ---- the rule of choice ------------------------------------------------------------------------------------------- */\n",
     "\n",
     "/* SELECT_name, a name of SHS_SELECTION_LIST. SCORE(alpha, gjj, d2) of an atom is never negative; 0: not to be chosen. With\n",
@@ -2387,7 +2400,7 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "#ifdef SELECT_OLS /* the residual loses (alpha / d)^2 */\n",
     "#define DISTANCES 1\n",
     "#define OWN_LENGTH(gjj) sqrt(gjj)\n",
-    "#define SCORE(alpha, gjj, d2) ((d2) > GUARD * (gjj) ? fabs(alpha) * rsqrt(d2) : (real)0)\n",
+    "#define SCORE(alpha, gjj, d2) ((d2) > GUARD * (gjj) ? fabs(alpha) * INVERSE_ROOT(d2) : (real)0)\n",
     "#else\n",
     "#define DISTANCES 0\n",
     "#define OWN_LENGTH(gjj) 1\n",
@@ -2478,6 +2491,23 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "\n",
     "/* ---- what a warp does together ------------------------------------------------------------------------------------ */\n",
     "\n",
+    "/* exchange.h - what the WARP items of a signal do together: for omp.cl.\n",
+    "\n",
+    "   SYNC()                     what an item wrote to local memory, all of them read after it\n",
+    "   LARGEST(x, room)           the largest of all items' x, which are never negative; every item gets it\n",
+    "   smallest_of(x, room)       the smallest of all items' x, a uint\n",
+    "   FROM_LANE(x, lane, room)   item lane's x\n",
+    "\n",
+    "   `room` has a place for each item: of ROOM_REAL, of smallest_of uint. The results are one item's values, to the bit, so all\n",
+    "   three ways give the same: by PTX (SHUFFLES), by sub-groups (SUB_GROUPS), and through local memory. By the last two a group is\n",
+    "   one warp, so that its barriers serve. */\n",
+    "\n",
+    "#if SUB_GROUPS > 1\n",
+    "#define OF_SUB_GROUPS __attribute__((intel_reqd_sub_group_size(SUB_GROUPS)))\n",
+    "#else\n",
+    "#define OF_SUB_GROUPS\n",
+    "#endif\n",
+    "\n",
     "#if SHUFFLES\n",
     "#define SYNC() __asm volatile(\"bar.warp.sync 0xffffffff;\" : : : \"memory\")\n",
     "\n",
@@ -2519,7 +2549,43 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "#define FROM_LANE(x, lane, room) as_float(from_lane(as_uint(x), (uint)(lane)))\n",
     "#define ROOM_REAL uint\n",
     "\n",
-    "#else /* by way of local memory; the group is then one warp, so that barriers serve */\n",
+    "#elif SUB_GROUPS\n",
+    "#ifdef cl_khr_subgroups\n",
+    "#pragma OPENCL EXTENSION cl_khr_subgroups : enable\n",
+    "#endif\n",
+    "#define SYNC() barrier(CLK_LOCAL_MEM_FENCE)\n",
+    "\n",
+    "/* Within each sub-group, then over the sub-groups where there are several. Nothing is taken for granted of how many they are, nor\n",
+    "   of which items they have. */\n",
+    "#define PICK_OF_SUB_GROUPS(name, type, reduce, pick)                                        \\\n",
+    "    type name(type value, __local type *room) {                                             \\\n",
+    "        const uint count = get_num_sub_groups();                                            \\\n",
+    "        uint i;                                                                             \\\n",
+    "        value = reduce(value);                                                              \\\n",
+    "        if (count == 1) return value;                                                       \\\n",
+    "        if (get_sub_group_local_id() == 0) room[get_sub_group_id()] = value;                \\\n",
+    "        SYNC();                                                                             \\\n",
+    "        for (i = 0; i < count; i++) value = pick(value, room[i]);                           \\\n",
+    "        SYNC();                                                                             \\\n",
+    "        return value;                                                                       \\\n",
+    "    }\n",
+    "\n",
+    "/* Numbers that are not negative have the order of their bits. */\n",
+    "#if REAL_BITS == 64\n",
+    "#define ROOM_REAL ulong\n",
+    "#define BITS_OF(x) as_ulong(x)\n",
+    "#define OF_BITS(x) as_double(x)\n",
+    "#else\n",
+    "#define ROOM_REAL uint\n",
+    "#define BITS_OF(x) as_uint(x)\n",
+    "#define OF_BITS(x) as_float(x)\n",
+    "#endif\n",
+    "PICK_OF_SUB_GROUPS(largest_of, ROOM_REAL, sub_group_reduce_max, max)\n",
+    "PICK_OF_SUB_GROUPS(smallest_of, uint, sub_group_reduce_min, min)\n",
+    "#define LARGEST(x, room) OF_BITS(largest_of(BITS_OF(x), room))\n",
+    "#define FROM_LANE(x, lane, room) OF_BITS(largest_of((int)get_local_id(0) == (int)(lane) ? BITS_OF(x) : 0, room))\n",
+    "\n",
+    "#else /* by way of local memory */\n",
     "#define SYNC() barrier(CLK_LOCAL_MEM_FENCE)\n",
     "\n",
     "/* What `pick` makes of the values of all lanes; every lane gets it. */\n",
@@ -2580,7 +2646,7 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "\n",
     "/* Signals first .. first+count-1, a warp each; row y of a group is a warp. Local memory a signal: S - 1 rows of b, then L with\n",
     "   1/d on its diagonal. Registers of an item: N / 32 values of alpha and of G_j, with KEEP (S - 1) N / 32 of b. */\n",
-    "__kernel __attribute__((reqd_work_group_size(WARP, SIGNALS, 1))) void\n",
+    "__kernel OF_SUB_GROUPS __attribute__((reqd_work_group_size(WARP, SIGNALS, 1))) void\n",
     "omp_warp(ulong first, ulong count, __global const real *restrict alphas, __global const real *restrict G,\n",
     "         __global const wide *restrict norms2, int limit, __global const int *restrict limits, real tolerance,\n",
     "         __global const real *restrict tolerances, __global int *restrict used, __global int *restrict atoms,\n",
@@ -2644,7 +2710,7 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "            break;\n",
     "        }\n",
     "        if (DISTANCES) inflation = inflation_of(gjj, d2, left);\n",
-    "        inverse = rsqrt(d2);\n",
+    "        inverse = INVERSE_ROOT(d2);\n",
     "        value *= inverse;\n",
     "        if (lane == k) {\n",
     "            L[k * S + k] = inverse;\n",
@@ -2764,7 +2830,7 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "                break;\n",
     "            }\n",
     "            if (DISTANCES) inflation = inflation_of(gjj, d2, left);\n",
-    "            inverse = rsqrt(d2);\n",
+    "            inverse = INVERSE_ROOT(d2);\n",
     "            along = value * inverse;\n",
     "            L[PLACE(k, k)] = inverse;\n",
     "            t[k] = along;\n",
@@ -2909,7 +2975,7 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "                going = 0;\n",
     "            } else {\n",
     "                if (DISTANCES) inflation = inflation_of(gjj, d2, left);\n",
-    "                inverse = rsqrt(d2);\n",
+    "                inverse = INVERSE_ROOT(d2);\n",
     "                value *= inverse;\n",
     "                if (lane == 0) {\n",
     "                    L[PLACE(k, k)] = inverse;\n",
@@ -3063,7 +3129,7 @@ SHS__PRIVATE const char *const shs__cl_source_omp[] = {
     "    }\n",
     "    if (repeated || IS_ROUNDING(value, w->guard, gjj, d2, left)) return 0;\n",
     "    if (DISTANCES) w->inflation = inflation_of(gjj, d2, left);\n",
-    "    *inverse = rsqrt(d2);\n",
+    "    *inverse = INVERSE_ROOT(d2);\n",
     "    *t = value * *inverse;\n",
     "    SYNC();\n",
     "    if (w->lane == 0) {\n",
@@ -5143,6 +5209,7 @@ struct shs_cl {
     cl_device_id device;
     cl_command_queue queue[2]; /* in order; 0 computes, 1 is for transfers that overlap */
     int has_double, is_cpu, is_nvidia, unified, ptx;
+    const char *sub_groups; /* build options of omp_warp by sub-groups (see exchange.h); NULL: not to be had, or wrong */
     int units64;    /* blocks that double matrix units add to at a time (syrk.cl), 0 without; tests set it without PTX */
     int bytes;      /* how moments of 8-bit pixels are made: SHS__CL_BYTES_... */
     int map_pixels; /* pixels of an item of map.cl; 0: as shs__cl_map_shape finds best */
@@ -7280,6 +7347,7 @@ SHS__PRIVATE size_t shs__cl_warp_bytes(const shs__cl_signals *s) {
     return (rows * pitch + stride * stride) * sizeof(shs_real) + SHS__CL_WARP_ITEMS * (sizeof(shs_real) + sizeof(cl_uint));
 }
 
+/* How omp_warp exchanges registers: by PTX, else by sub-groups, else through local memory. */
 SHS__PRIVATE int shs__cl_shuffles(const shs_cl *cl) { return cl->ptx && sizeof(shs_real) == sizeof(cl_float); }
 
 /* Local memory of a group of omp_group, with `rows` of the b_k. */
@@ -7365,6 +7433,16 @@ SHS__PRIVATE shs_status shs__cl_take_coder(shs__cl_signals *s, shs_cl_coder aske
     return SHS_UNSUPPORTED;
 }
 
+/* omp_warp by sub-groups first, then without. */
+SHS__PRIVATE shs_status shs__cl_prove_ways(shs__cl_signals *s, const char **kernel, char *fault) {
+    shs_cl *cl = s->cl;
+    const char *const sub_groups = cl->sub_groups;
+    shs_status status = shs__cl_prove_coder(s, kernel, fault);
+    if (status != SHS_UNSUPPORTED || s->coder != SHS__CL_WARP || !sub_groups || shs__cl_shuffles(cl) || cl->one_way) return status;
+    cl->sub_groups = NULL;
+    return shs__cl_prove_coder(s, kernel, fault);
+}
+
 /* The one asked for, else the first that fits and is right. The last is slow where a group can be had, but simple. */
 SHS__PRIVATE shs_status shs__cl_try_coders(shs__cl_signals *s, const char **kernel, char *fault) {
     static const shs_cl_coder order[4] = {SHS_CL_CODER_WARP, SHS_CL_CODER_GROUP, SHS_CL_CODER_GENERAL, SHS_CL_CODER_ITEM};
@@ -7374,7 +7452,7 @@ SHS__PRIVATE shs_status shs__cl_try_coders(shs__cl_signals *s, const char **kern
     for (i = 0; i < 4; i++) {
         if (asked != SHS_CL_CODER_AUTO && asked != order[i]) continue;
         status = shs__cl_take_coder(s, order[i]);
-        if (status == SHS_OK && shs__cl_proves(s->cl)) status = shs__cl_prove_coder(s, kernel, fault);
+        if (status == SHS_OK && shs__cl_proves(s->cl)) status = shs__cl_prove_ways(s, kernel, fault);
         if (status != SHS_UNSUPPORTED) return status;
         if (order[i] == SHS_CL_CODER_GENERAL && !fault[0])
             break; /* it takes all sizes: it was not to be had for another reason */
@@ -7675,6 +7753,13 @@ SHS__PRIVATE shs_status shs__cl_signals_dictionary(void *session, const shs_real
 
 /* ---- coding ------------------------------------------------------------------------------------------------------- */
 
+SHS__PRIVATE void shs__cl_drop_sub_groups(shs_cl *cl) {
+    cl->sub_groups = NULL;
+    cl->error = CL_SUCCESS;
+    shs__cl_free(cl, cl->log);
+    cl->log = NULL;
+}
+
 SHS__PRIVATE shs__cl_build shs__cl_coder_build(const shs__cl_signals *s, shs__cl_coder coder, int redux) {
     static const char *const names[] = {"OMP_GENERAL", "OMP_WARP", "OMP_WARP", "OMP_ITEM", "OMP_GROUP", "OMP_TEAM"};
 #define SHS__NAME(name, distances) #name,
@@ -7685,6 +7770,7 @@ SHS__PRIVATE shs__cl_build shs__cl_coder_build(const shs__cl_signals *s, shs__cl
     shs__cl_define(&b, names[coder], 1);
     shs__cl_define_name(&b, "SELECT_", rules[o->selection]);
     shs__cl_define(&b, "TOLERANT", (size_t)shs__cl_tolerant(s));
+    if (s->cl->about.kind == SHS_CL_CPU && shs__cl_contains(s->cl->about.platform, "intel")) shs__cl_define(&b, "BY_SQRT", 1);
     if (coder == SHS__CL_GENERAL || coder == SHS__CL_TEAM) {
         shs__cl_define(&b, "GROUP", s->group);
         shs__cl_define(&b, "USE_GRAM", (size_t)s->use_gram);
@@ -7698,10 +7784,12 @@ SHS__PRIVATE shs__cl_build shs__cl_coder_build(const shs__cl_signals *s, shs__cl
     shs__cl_define(&b, "KEEP", coder == SHS__CL_WARP_KEEP);
     shs__cl_define(&b, "SHUFFLES", (size_t)shs__cl_shuffles(s->cl));
     shs__cl_define(&b, "REDUX", (size_t)redux);
+    if (s->cl->sub_groups && !shs__cl_shuffles(s->cl)) shs__cl_append(b.text, sizeof b.text, s->cl->sub_groups);
     return b;
 }
 
-/* Integer reductions of a warp came after the shuffles, so a build with them may fail where the shuffles work. */
+/* Integer reductions of a warp came after the shuffles, so a build with them may fail where the shuffles work. A compiler that
+   refuses sub-groups is not asked for them again. */
 SHS__PRIVATE shs__cl_call shs__cl_begin_coder(const shs__cl_signals *s, shs__cl_coder coder) {
     static const char *const names[] = {"omp_general", "omp_warp", "omp_warp", "omp_item", "omp_group", "omp_team"};
     shs__cl_build b;
@@ -7711,6 +7799,10 @@ SHS__PRIVATE shs__cl_call shs__cl_begin_coder(const shs__cl_signals *s, shs__cl_
         b = shs__cl_coder_build(s, coder, redux);
         call = shs__cl_begin(s->cl, shs__cl_source_omp, b.text, names[coder]);
         if (call.status != SHS_BUILD_FAILED) break;
+    }
+    if (call.status == SHS_BUILD_FAILED && s->cl->sub_groups && strstr(b.text, s->cl->sub_groups)) {
+        shs__cl_drop_sub_groups(s->cl);
+        return shs__cl_begin_coder(s, coder);
     }
     return call;
 }
@@ -8353,6 +8445,7 @@ SHS__PRIVATE shs_status shs__cl_test_coder(shs_cl *cl, const void *job, char *fa
 SHS__PRIVATE shs_status shs__cl_prove_coder(shs__cl_signals *s, const char **kernel, char *fault) {
     static const char *const names[] = {"omp_general", "omp_warp", "omp_warp", "omp_item", "omp_group", "omp_team"};
     shs__cl_build what = shs__cl_coder_build(s, s->coder, 1);
+    const char *const sub_groups = s->cl->sub_groups;
     shs__cl_proof proof;
     const char *found = "";
     shs_status status;
@@ -8363,6 +8456,7 @@ SHS__PRIVATE shs_status shs__cl_prove_coder(shs__cl_signals *s, const char **ker
     proof.run = shs__cl_test_coder;
     proof.job = s;
     status = shs__cl_verdict_on(s->cl, &proof, &found);
+    if (status == SHS_OK && s->cl->sub_groups != sub_groups) return shs__cl_prove_coder(s, kernel, fault); /* another kernel ran */
     if (status != SHS_OK || !found[0]) return status;
     if (!fault[0]) {
         *kernel = proof.kernel;
@@ -11606,6 +11700,18 @@ SHS__PRIVATE void shs__cl_probe(shs_cl *cl) {
     cl->log = NULL;
 }
 
+/* Whether kernels may ask for sub-groups. Intel's extension has them in OpenCL C 1.2, that of Khronos in 2.0. Their size is the
+   compiler's choice for each kernel, and omp_warp takes any, so that no entry point beyond OpenCL 1.2 is needed. */
+SHS__PRIVATE void shs__cl_find_sub_groups(shs_cl *cl) {
+    const size_t size = 16384;
+    char *all = (char *)shs__cl_alloc(cl, size);
+    if (!all) return;
+    shs__cl_text(cl, NULL, cl->device, CL_DEVICE_EXTENSIONS, all, size);
+    if (shs__cl_contains(all, "cl_intel_subgroups")) cl->sub_groups = " -D SUB_GROUPS=1";
+    else if (shs__cl_contains(all, "cl_khr_subgroups")) cl->sub_groups = " -cl-std=CL2.0 -D SUB_GROUPS=1";
+    shs__cl_free(cl, all);
+}
+
 /* Mesa's llvmpipe ends all loops of a work-item when the item has made 65,535 rounds in all its loops together
    (LP_MAX_TGSI_LOOP_ITERATIONS), and goes on behind the loop. Kernels with more rounds have wrong results there. */
 enum { SHS__CL_WALK_ITEMS = 8, SHS__CL_WALK_ROUNDS = 300, SHS__CL_WALK_STEPS = 700 };
@@ -11705,6 +11811,7 @@ SHS__PRIVATE shs_status shs__cl_open(shs_cl *cl) {
     if (status != SHS_OK) return status;
     shs__cl_take_limits(cl);
     shs__cl_probe(cl);
+    shs__cl_find_sub_groups(cl);
     return shs__cl_prove_driver(cl);
 }
 

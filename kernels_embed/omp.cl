@@ -63,6 +63,10 @@
 #define TOLERANT 1 /* 0: no signal has a tolerance, and all that decides about one falls away */
 #endif
 
+#ifndef BY_SQRT
+#define BY_SQRT 0 /* 1: rsqrt gives other bits in one kernel than in another (Intel's, in vectors of items and in single ones) */
+#endif
+
 /* omp_warp, omp_item and omp_group */
 #ifndef N
 #define N 256 /* n, padded to a multiple of 32 by zero atoms */
@@ -79,10 +83,13 @@
 #define KEEP 0 /* 1: all b_k in registers too, and the loop over k unrolled */
 #endif
 #ifndef SHUFFLES
-#define SHUFFLES 0 /* 1: warps exchange registers by PTX; 0: through local memory, with barriers */
+#define SHUFFLES 0 /* 1: warps exchange registers by PTX (see exchange.h) */
 #endif
 #ifndef REDUX
 #define REDUX 0 /* 1: the warp reduces integers in one instruction */
+#endif
+#ifndef SUB_GROUPS
+#define SUB_GROUPS 0 /* 1: the items of a warp exchange registers by sub-groups of any size; 8, 16, ..: of that size, for tests */
 #endif
 
 /* omp_group */
@@ -113,6 +120,12 @@
 #define EPSILON ((wide)SHS__EPS)
 #define WIDE_EPSILON ((wide)SHS__WIDE_EPS)
 
+#if BY_SQRT
+#define INVERSE_ROOT(x) (1 / sqrt(x))
+#else
+#define INVERSE_ROOT(x) rsqrt(x)
+#endif
+
 /* ---- the rule of choice ------------------------------------------------------------------------------------------- */
 
 /* SELECT_name, a name of SHS_SELECTION_LIST. SCORE(alpha, gjj, d2) of an atom is never negative; 0: not to be chosen. With
@@ -120,7 +133,7 @@
 #ifdef SELECT_OLS /* the residual loses (alpha / d)^2 */
 #define DISTANCES 1
 #define OWN_LENGTH(gjj) sqrt(gjj)
-#define SCORE(alpha, gjj, d2) ((d2) > GUARD * (gjj) ? fabs(alpha) * rsqrt(d2) : (real)0)
+#define SCORE(alpha, gjj, d2) ((d2) > GUARD * (gjj) ? fabs(alpha) * INVERSE_ROOT(d2) : (real)0)
 #else
 #define DISTANCES 0
 #define OWN_LENGTH(gjj) 1
@@ -211,78 +224,7 @@ typedef real chunk;
 
 /* ---- what a warp does together ------------------------------------------------------------------------------------ */
 
-#if SHUFFLES
-#define SYNC() __asm volatile("bar.warp.sync 0xffffffff;" : : : "memory")
-
-uint from_lane(uint value, uint lane) {
-    uint result;
-    __asm volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(result) : "r"(value), "r"(lane));
-    return result;
-}
-
-#if REDUX
-uint largest_of(uint value, __local uint *room) {
-    uint result;
-    __asm volatile("redux.sync.max.u32 %0, %1, 0xffffffff;" : "=r"(result) : "r"(value));
-    return result;
-}
-uint smallest_of(uint value, __local uint *room) {
-    uint result;
-    __asm volatile("redux.sync.min.u32 %0, %1, 0xffffffff;" : "=r"(result) : "r"(value));
-    return result;
-}
-#else
-uint across(uint value, uint step) {
-    uint result;
-    __asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(result) : "r"(value), "r"(step));
-    return result;
-}
-uint largest_of(uint value, __local uint *room) {
-    uint step;
-    for (step = WARP / 2; step; step /= 2) value = max(value, across(value, step));
-    return value;
-}
-uint smallest_of(uint value, __local uint *room) {
-    uint step;
-    for (step = WARP / 2; step; step /= 2) value = min(value, across(value, step));
-    return value;
-}
-#endif
-#define LARGEST(x, room) as_float(largest_of(as_uint(x), room))
-#define FROM_LANE(x, lane, room) as_float(from_lane(as_uint(x), (uint)(lane)))
-#define ROOM_REAL uint
-
-#else /* by way of local memory; the group is then one warp, so that barriers serve */
-#define SYNC() barrier(CLK_LOCAL_MEM_FENCE)
-
-/* What `pick` makes of the values of all lanes; every lane gets it. */
-#define PICK_OF_LANES(name, type, pick)                                                     \
-    type name(type value, __local type *room) {                                             \
-        int lane = (int)get_local_id(0), width;                                             \
-        room[lane] = value;                                                                 \
-        for (width = WARP / 2; width; width /= 2) {                                         \
-            SYNC();                                                                         \
-            if (lane < width) room[lane] = pick(room[lane], room[lane + width]);            \
-        }                                                                                   \
-        SYNC();                                                                             \
-        value = room[0];                                                                    \
-        SYNC();                                                                             \
-        return value;                                                                       \
-    }
-PICK_OF_LANES(largest_of, real, max)
-PICK_OF_LANES(smallest_of, uint, min)
-
-real from_lane(real value, int lane, __local real *room) {
-    if ((int)get_local_id(0) == lane) room[0] = value;
-    SYNC();
-    value = room[0];
-    SYNC();
-    return value;
-}
-#define LARGEST(x, room) largest_of(x, room)
-#define FROM_LANE(x, lane, room) from_lane(x, lane, room)
-#define ROOM_REAL real
-#endif
+#include "exchange.h"
 
 /* The atom of the largest score, the first of equals, its alpha and its distance; NONE where there are only NaNs. An item looks
    for the winning score once it is known, and the smallest atom among the finders wins. Where the score is |alpha| only the sign
@@ -313,7 +255,7 @@ uint choose(const real *alpha, const real *diagonal, const real *distance, int l
 
 /* Signals first .. first+count-1, a warp each; row y of a group is a warp. Local memory a signal: S - 1 rows of b, then L with
    1/d on its diagonal. Registers of an item: N / 32 values of alpha and of G_j, with KEEP (S - 1) N / 32 of b. */
-__kernel __attribute__((reqd_work_group_size(WARP, SIGNALS, 1))) void
+__kernel OF_SUB_GROUPS __attribute__((reqd_work_group_size(WARP, SIGNALS, 1))) void
 omp_warp(ulong first, ulong count, __global const real *restrict alphas, __global const real *restrict G,
          __global const wide *restrict norms2, int limit, __global const int *restrict limits, real tolerance,
          __global const real *restrict tolerances, __global int *restrict used, __global int *restrict atoms,
@@ -377,7 +319,7 @@ omp_warp(ulong first, ulong count, __global const real *restrict alphas, __globa
             break;
         }
         if (DISTANCES) inflation = inflation_of(gjj, d2, left);
-        inverse = rsqrt(d2);
+        inverse = INVERSE_ROOT(d2);
         value *= inverse;
         if (lane == k) {
             L[k * S + k] = inverse;
@@ -497,7 +439,7 @@ __kernel void omp_item(ulong first, ulong count, __global real *restrict alphas,
                 break;
             }
             if (DISTANCES) inflation = inflation_of(gjj, d2, left);
-            inverse = rsqrt(d2);
+            inverse = INVERSE_ROOT(d2);
             along = value * inverse;
             L[PLACE(k, k)] = inverse;
             t[k] = along;
@@ -642,7 +584,7 @@ omp_group(ulong first, ulong count, __global const real *restrict alphas, __glob
                 going = 0;
             } else {
                 if (DISTANCES) inflation = inflation_of(gjj, d2, left);
-                inverse = rsqrt(d2);
+                inverse = INVERSE_ROOT(d2);
                 value *= inverse;
                 if (lane == 0) {
                     L[PLACE(k, k)] = inverse;
@@ -796,7 +738,7 @@ int append(pursuit *w, int j, real *inverse, real *t) {
     }
     if (repeated || IS_ROUNDING(value, w->guard, gjj, d2, left)) return 0;
     if (DISTANCES) w->inflation = inflation_of(gjj, d2, left);
-    *inverse = rsqrt(d2);
+    *inverse = INVERSE_ROOT(d2);
     *t = value * *inverse;
     SYNC();
     if (w->lane == 0) {

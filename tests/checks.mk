@@ -27,7 +27,7 @@ test-cl-pocl: | build $(BEFORE)
 		else echo "skipped: no OpenCL device works here"; fi,$(no_opencl))
 build/test-cache.run: build/devices build/train ; @sh tests/run.sh one test-cache bash tests/test_cache.sh
 run-cl: $(CL_VARIANTS:%=run-cl-%)
-CL_SHORT := $(foreach v,float double,$(patsubst %,build/cl-$(v)/%,test_cl_selftest test_cl_products test_cl_compact))
+CL_SHORT := $(foreach v,float double,$(patsubst %,build/cl-$(v)/%,test_cl_selftest test_cl_products test_cl_compact test_cl_signals))
 test-cl-intel test-cl-rusticl: test-cl-%: $(if $(OPENCL),build/devices build/train $(CL_SHORT)) | build $(BEFORE)
 	$(if $(OPENCL),@sh tests/cl_driver.sh $* $(CL_SHORT),$(no_opencl))
 test-cl-oclgrind: test-oclgrind

@@ -32,12 +32,13 @@ typedef struct cl_shim {
     const char *wrong;           /* a kernel; NULL: all are right */
     int few;
     long wrong_runs; /* how often that kernel was to run */
+    const char *wrong_options; /* only programs with these build options are wrong; NULL: all */
 } cl_shim;
 
 static cl_shim shim;
 
 static inline void shim_begin(void) {
-    cl_shim zero = {0, -1, 0, CL_OUT_OF_RESOURCES, 0, 0, NULL, 0, 0, 0, NULL, 0, 0, NULL, 0, 0};
+    cl_shim zero = {0, -1, 0, CL_OUT_OF_RESOURCES, 0, 0, NULL, 0, 0, 0, NULL, 0, 0, NULL, 0, 0, NULL};
     shim = zero;
 }
 
@@ -326,10 +327,18 @@ static inline cl_int CL_API_CALL shim_clEnqueueUnmapMemObject(cl_command_queue q
 
 /* Whether the kernel is the one that is miscompiled. */
 static inline int shim_is_wrong(cl_kernel k) {
-    char name[64] = "";
+    char name[64] = "", options[1024] = "";
+    cl_program program = NULL;
+    cl_device_id device = NULL;
     if (!shim.wrong) return 0;
     clGetKernelInfo(k, CL_KERNEL_FUNCTION_NAME, sizeof name, name, NULL);
     if (strcmp(name, shim.wrong) != 0) return 0;
+    if (shim.wrong_options) {
+        clGetKernelInfo(k, CL_KERNEL_PROGRAM, sizeof program, &program, NULL);
+        clGetProgramInfo(program, CL_PROGRAM_DEVICES, sizeof device, &device, NULL);
+        clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_OPTIONS, sizeof options, options, NULL);
+        if (!strstr(options, shim.wrong_options)) return 0;
+    }
     shim.wrong_runs++;
     return 1;
 }

@@ -576,6 +576,57 @@ static void test_others_take_over(void **state) {
     assert_true(products > 0);
 }
 
+/* Where sub-groups are wrong, omp_warp does without them, and says so. */
+static void test_faults_of_sub_groups(void **state) {
+    const use warp = {"omp_warp", task_code, 0, AS_A_GPU, SHS_CL_CODER_WARP};
+    const shs_cl_options o = SHS_ZERO;
+    shs_context ctx;
+    shs_cl *cl;
+    (void)state;
+    shim_begin();
+    cl = open_device(&warp, o, &ctx);
+    cl->one_way = 0;
+    if (!cl->sub_groups) {
+        shs_cl_destroy(cl);
+        print_message("skipped: the device has no sub-groups\n");
+        skip();
+    }
+    cl->ptx = 0; /* sub-groups are for where there is no PTX */
+    check_right(&warp, &ctx, cl);
+    assert_non_null(cl->sub_groups);
+    forget_verdicts(cl, cl);
+    shim.wrong = warp.kernel;
+    shim.wrong_options = "SUB_GROUPS";
+    assert_ok(run_use(&warp, &ctx));
+    assert_true(shim.wrong_runs > 0);
+    assert_null(cl->sub_groups);
+    assert_true(as_on_the_cpu(&warp, &results));
+    assert_non_null(strstr(shs_cl_about(cl)->fault, warp.kernel));
+    shs_cl_destroy(cl);
+    assert_int_equal(shim.live, 0);
+}
+
+/* A compiler that refuses sub-groups is asked once, and omp_warp does without them. */
+static void test_faults_of_building_sub_groups(void **state) {
+    const use warp = {"omp_warp", task_code, 0, AS_A_GPU, SHS_CL_CODER_WARP};
+    const shs_cl_options o = SHS_ZERO;
+    shs_context ctx;
+    shs_cl *cl;
+    int trust;
+    (void)state;
+    for (trust = 0; trust < 2; trust++) {
+        shim_begin();
+        cl = open_device(&warp, o, &ctx);
+        cl->options.trust = trust;
+        cl->ptx = 0;
+        cl->sub_groups = " -D SUB_GROUPS=1 -D sub_group_reduce_max=no_such_function";
+        check_right(&warp, &ctx, cl);
+        assert_null(cl->sub_groups);
+        shs_cl_destroy(cl);
+        assert_int_equal(shim.live, 0);
+    }
+}
+
 /* ---- verdicts that are kept ----------------------------------------------------------------------------------------- */
 
 enum { ENTRIES = 64 };
@@ -667,6 +718,7 @@ static void test_calls_fail(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_faults_of_sub_groups),   cmocka_unit_test(test_faults_of_building_sub_groups),
         cmocka_unit_test(test_faults_are_noticed), cmocka_unit_test(test_all_kernels_are_tested),
         cmocka_unit_test(test_driver_that_cannot_count), cmocka_unit_test(test_trust),
         cmocka_unit_test(test_fallback),               cmocka_unit_test(test_others_take_over),

@@ -441,6 +441,54 @@ static void test_shapes(void **state) {
     whole_groups = 0;
 }
 
+/* What omp_warp makes by sub-groups of one size has the bits of what it makes without, and is compiled by sub-groups. */
+static void check_sub_groups(device *d, const char *options, const problem *w, const shs_omp_options *o, int stride) {
+    coded without, with;
+    d->cl->sub_groups = NULL;
+    without = code(&d->ctx, w, o, stride);
+    d->cl->sub_groups = options;
+    with = code(&d->ctx, w, o, stride);
+    if (d->cl->sub_groups != options) fail_msg("not compiled:%s", options);
+    same_bits(w, &without, &with);
+    assert_memory_equal(without.errors2, with.errors2, w->m * sizeof *with.errors2);
+    free_coded(&without), free_coded(&with);
+}
+
+/* Sub-groups of the compiler's choice; with Intel's extension also as OpenCL C 2.0, and of sizes below, at and above the 32 items
+   of a signal. */
+static void test_sub_groups(void **state) {
+    static const char *const sizes[] = {" -cl-std=CL2.0 -D SUB_GROUPS=1", " -D SUB_GROUPS=8", " -D SUB_GROUPS=16",
+                                        " -D SUB_GROUPS=32", " -D SUB_GROUPS=64"};
+    static const int shapes[][4] = {{7, 21, 500, 3}, {40, 64, 200, 32}, {16, 200, 300, 5}};
+    const shs_cl_options defaults = SHS_ZERO;
+    const setup warp = {"warp", 1, SHS_CL_CODER_WARP, 0, 0};
+    const char *found;
+    size_t i, q;
+    int intel;
+    device d;
+    (void)state;
+    open_device(&d, &warp, defaults);
+    d.cl->ptx = 0;
+    found = d.cl->sub_groups;
+    intel = found && !strstr(found, "-cl-std");
+    for (q = 0; found && q < sizeof shapes / sizeof *shapes; q++) {
+        const int s = shapes[q][3];
+        problem w = new_problem(shapes[q][0], shapes[q][1], (size_t)shapes[q][2], (s + 1) / 2, 300 + q);
+        shs_omp_options o = SHS_ZERO;
+        o.sparsity = s, o.gram_mode = SHS_GRAM_ALWAYS;
+        o.selection = q == 0 ? SHS_SELECT_OLS : SHS_SELECT_OMP;
+        if (q == 2) o.tolerance = (shs_real)0.3;
+        check_sub_groups(&d, found, &w, &o, s);
+        for (i = 0; intel && i < sizeof sizes / sizeof *sizes; i++) check_sub_groups(&d, sizes[i], &w, &o, s);
+        free_problem(&w);
+    }
+    close_device(&d);
+    if (!found) {
+        print_message("skipped: the device has no sub-groups\n");
+        skip();
+    }
+}
+
 /* Every rule of choice in every kernel, with and without a Gram matrix and a tolerance. */
 static void test_selections(void **state) {
     static const int shapes[][4] = {{8, 20, 200, 3}, {30, 120, 100, 7}, {24, 50, 60, 1}};
@@ -2095,6 +2143,7 @@ int main(void) {
     const struct CMUnitTest of_kernels[] = {
         cmocka_unit_test(test_gemm),
         cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_sub_groups),
         cmocka_unit_test(test_selections),
         cmocka_unit_test(test_nearly_dependent_atoms),
         cmocka_unit_test(test_shared_atoms),
@@ -2140,6 +2189,7 @@ int main(void) {
     shs_cl_device first;
     int count = 0, failed;
     shim_begin();
+    if (getenv("SHS_TEST")) cmocka_set_test_filter(getenv("SHS_TEST"));
     if (shs_cl_list(NULL, &first, 1, &count) == SHS_OK && count > 0) interpreted = shs__cl_contains(first.platform, "oclgrind");
     failed = cmocka_run_group_tests(of_kernels, NULL, close_devices);
     if (!interpreted) failed += cmocka_run_group_tests(others, NULL, close_devices);
