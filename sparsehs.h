@@ -11,7 +11,7 @@
    The public API comes first, then the implementation in the same order under the same banners, lowest layer first; its
    small loops for each instruction set stand before section 4 under KERNELS. To find a part search for >>tag.
        1  configuration                    >>config
-       2  context, memory, threads, ranks  >>context layout arena threads bytes
+       2  context, memory, threads, ranks  >>context layout arena threads bytes half
        3  random numbers                   >>random
        -  kernels                          >>kernels k_types k_operations k_vectors k_gemm k_eigen k_eigen_products
                                              k_eigen_rotations k_omp k_packing k_products k_results k_integers k_contrasts
@@ -30,6 +30,7 @@
        9  cubes and streaming              >>cubes moments_naive view reader map whiten pass gram moments_sums writer sweeps
                                              px_engine moments sinks
       10  components (PCA, MNF, RX)        >>pca pca_naive wide_products pca_fit mnf few_pixels pca_cubes transforms
+                                             rx_classes rx_local
       11  FastICA                          >>ica ica_naive expectations ica_iterations ica_fit
       12  models (fits kept in files)      >>models
       13  spectra (targets, endmembers)    >>spectra detect_naive inverse_root detectors scores detect unmix_naive mixture
@@ -63,8 +64,8 @@
        SPARSEHS_ONLY_CODING      impl  nothing but the coding of single signals: shs_dot, _nrm2, _axpy, _gemv, _omp_one and
                                        _omp_one_direct with their workspace queries (6 KB on a Cortex-M4)
        SPARSEHS_NONNEGATIVE      impl  beside it: with the option `nonnegative`, which is SHS_UNSUPPORTED otherwise
-       SPARSEHS_NO_CUBES         impl  without sections 9 to 13: half of the code and of the compiler's time. sparsehs_cl.h
-       SPARSEHS_NO_SPARSE        impl  without sections 6 to 8: a quarter.                              needs both
+       SPARSEHS_NO_CUBES         impl  without sections 9 to 13. README's table has the sizes of these. sparsehs_cl.h
+       SPARSEHS_NO_SPARSE        impl  without sections 6 to 8.                                         needs both
        SPARSEHS_NO_MODELS        impl  without section 12
        SPARSEHS_NO_LASSO         impl  without shs_lasso and its like
        SPARSEHS_NO_SPECTRA       impl  without section 13
@@ -1732,8 +1733,9 @@ typedef struct shs_ica {
    the turn of a component to about (1e-6 / kurtosis)^2 / 2. A tolerance below 1e-8 then bounds only the change between two
    steps. If the resolution is worse than 1e-8 and than the tolerance (a kurtosis below 0.007), the component counts as not
    converged, and `change` includes the uncertainty: ask for a larger tolerance, or use the double build. */
-/* Memory: as for shs_pca_fit; whitened pixels take 2 m (pixels + 8192 x threads) shs_real, fourth moments (threads + 2) (m (m +
-   1) / 2)^2 shs_wide. Above 256 MB, and for streams, whitened pixels are not kept: 2 m x 8192 x threads shs_real remain. */
+/* Memory: as for shs_pca_fit. Whitened pixels take at most m (pixels + 8192 x threads) shs_real. Above 256 MB, and for streams,
+   they are not kept: m x 8192 x threads shs_real remain. With q = m (m + 1) / 2, fourth moments take at most 18 q^2 shs_wide, and
+   for each thread 768 q + q^2 / 2 shs_real. */
 SHS_API shs_status shs_ica_fit(const shs_context *ctx, const shs_cube *cube, const shs_ica_options *options, shs_ica *ica);
 SHS_API void shs_ica_free(const shs_context *ctx, shs_ica *ica);
 /* Fit and transform in one call: sources of every pixel into the sink. ica may be NULL. */
@@ -7573,7 +7575,7 @@ SHS__PRIVATE void shs__small_solve(int count, const shs_wide *L, shs_wide *z) {
 
 /* Eigenvalues and eigenvectors of a symmetric matrix, in shs_wide. In this order: products; scratch; the matrix in and the
    results out; the three stages; the driver; the naive twin. It calls section 2, the kernels and shs__la_round_up.
-   Sections 8 and 10 call shs_eigh; nothing else here is for others. */
+   Sections 8, 10 and 13 call shs_eigh. Section 7 calls the steps of the largest eigenvectors (shs__eigh_largest and its helpers). */
 
 /* A = V diag(lambda) V' in three stages:
 
@@ -8553,11 +8555,19 @@ SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *
 /* 6  SPARSE CODING                                                                                             >>omp */
 /* ================================================================================================================== */
 
-/* Batch-OMP. The parts, in order: codes and products with codes; the pursuit of one signal, a state machine of five steps; the
+/* Batch-OMP. The parts, in order: codes and products with codes; the pursuit of one signal, by six operations; the
    scratch of a group of signals that one worker codes together, and the coding of a group without a Gram matrix; the coder, which
    shares signals among workers; the methods, each with its layout and its coding; the public functions; the calls of the engine;
-   single signals in the caller's memory; the naive twin. The section calls sections 2 and 4 and the kernels. Sections 7 and 8 call
-   the coder (shs__coder_...), the synthesis and the checks of dictionaries, codes and options, and nothing else of it. */
+   single signals in the caller's memory; the naive twin; the lasso. The section calls sections 2 and 4 and the kernels. Sections 7,
+   8 and 14 call the coder (shs__coder_...), the synthesis, the sessions of the engine, and the checks of dictionaries, codes and
+   options.
+
+   From a call to its loop: shs_omp_ex checks its arguments (shs__omp_check_signals, shs__coder_open) and calls shs__omp_code.
+   shs__omp_code plans (shs__coder_plan), checks all numbers (shs__coder_matrices, shs__coder_look), and codes: as they are
+   (shs__omp_code_as_is), or on copies in other units (shs__omp_code_scaled). shs__omp_code_as_is asks the engine
+   (shs__codes_here), takes memory (shs__coder_layout), packs D and forms D'D (shs__coder_dictionary), and calls shs__coder_run,
+   which shares out chunks of signals. A chunk is coded by shs__omp_code_with_gram, shs__omp_code_direct or shs__omp_code_team.
+   The loop is over shs__omp_step. */
 
 SHS__OUTLINE shs_status shs__omp_check_dictionary(int p, int n, const shs_real *D, int ldd) {
     if (p < 1) return SHS_BAD_P;
@@ -8869,10 +8879,11 @@ SHS__PUBLIC shs_status shs_codes_residual(const shs_context *ctx, int p, int n, 
 
 /* ---- one signal on its way ----------------------------------------------------------------------------- >>pursuit */
 
-/* A step of the pursuit chooses an atom, appends it, decides whether the tolerance is reached, and advances; where the
-   recurrence cannot decide, it forms the residual and refreshes from it. omp.cl has the same five words. The forms differ in
-   what they keep of the atoms chosen: the b_k = D'q_k (Gram), or the q_k themselves (direct), where D'r is formed anew for
-   every step. A form is a constant in every call, so that a program holds only the code of the forms that it uses. */
+/* The pursuit has six operations: choose, append, decide, advance, confirm (form the residual, where the recurrence cannot decide)
+   and refresh. omp.cl has them under the same names. A step appends the atom that was chosen before, decides whether the tolerance
+   is reached, advances, and chooses the next atom. The forms keep different values of the chosen atoms: the b_k = D'q_k (Gram), or
+   the q_k (direct), where every step forms D'r anew. A form is a constant in every call, so that a program holds only the code of
+   the forms that it uses. */
 typedef enum shs__omp_form {
     SHS__OMP_GRAM,       /* with the signal and D too, to refresh from; without them it never refreshes */
     SHS__OMP_GRAM_ALONE, /* never with them: no code to refresh */
@@ -9351,7 +9362,7 @@ SHS__PRIVATE void shs__omp_refine(shs__omp_signal *w) {
 #ifdef SHS__ALL_PARTS
 /* ---- signals that share their atoms ---------------------------------------------------------------- >>simultaneous */
 
-/* The same five words for a team of signals. One shs__omp_signal stands for all of them: it has their atoms, L, the b_k or q_k
+/* The same operations for a team of signals. One shs__omp_signal stands for all of them: it has their atoms, L, the b_k or q_k
    and the distances, which follow from the atoms alone. Its alpha_j is the root of the sum of the squares of the
    signals' alpha_j. Its tolerance and ||r||^2 are of all signals together. So it chooses, appends and decides like a single signal.
    Each signal of the team has its own alpha (or, without a Gram matrix, r), t and x. */
@@ -9516,7 +9527,7 @@ SHS__PRIVATE void shs__omp_finish(shs__omp_signal *w) {
 
 /* ---- nonnegative coefficients ----------------------------------------------------------------------- >>nonnegative */
 
-/* The same five steps for nonnegative coefficients. Of the chosen atoms, the atoms in use have coefficients above 0, and only they
+/* The same operations for nonnegative coefficients. Of the chosen atoms, the atoms in use have coefficients above 0, and only they
    take part in the least squares. The set in use changes from step to step. So the normal equations H x = h of all chosen atoms,
    H = D_I'D_I and h = D_I'y, are kept in shs_wide and solved anew for the atoms in use (Lawson, Hanson 1974). Row k of L is |d_k|
    alone and t is zero, as shs__omp_confirm needs them. */
@@ -9789,7 +9800,8 @@ typedef struct shs__omp_group {
 SHS__PRIVATE int shs__omp_columns(int count, shs_selection selection) { return count * (1 + shs__omp_distances(selection)); }
 
 /* Scratch of `count` signals with `columns` of alpha, for products of `scratch` values. own: the signals where the caller has
-   them, else NULL. In the Gram forms they take turns with one r; b_k of the last atom is never needed. */
+   them, else NULL. In the Gram forms all signals of a worker share one r. B has a row less than atoms: after the last
+   atom nothing is chosen. */
 SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const shs__omp_dictionary *over, int direct,
                                         int limit, int count, size_t columns, size_t scratch, shs__omp_signal *own) {
     size_t p = (size_t)over->p, padded = (size_t)over->padded;
@@ -10814,8 +10826,8 @@ SHS__PRIVATE shs_status shs__coder_open(shs__coder *c, int p, int n, size_t m, i
     return shs__omp_check_options(p, n, m, c->options, &c->stride);
 }
 
-/* How a call of few signals is done: to pack the dictionary, or to look at all of the Gram matrix, would take longer than to
-   code them. */
+/* Sets c->few (the dictionary is not packed) and c->late (the caller's Gram matrix is checked after coding, in the columns that
+   were used): for few signals, packing or checking would take longer than coding. */
 SHS__PRIVATE void shs__coder_plan(const shs_context *ctx, shs__coder *c) {
     const shs_omp_options *o = c->options;
     const int plain = !o->groups && !shs__omp_weighted(o);
@@ -10886,7 +10898,8 @@ SHS__PRIVATE shs_status shs__omp_engine_code(const shs_context *ctx, const shs__
     return status;
 }
 
-/* Whether the CPU is to code; otherwise the engine has, or *status says why not. No engine codes by D'Y alone. */
+/* Lets the engine code, if there is one. Returns 1 if the CPU must code; otherwise *status is the engine's. No engine codes by D'Y
+   alone. */
 SHS__PRIVATE int shs__codes_here(const shs_context *ctx, const shs__coder *c, shs_omp_report *report, shs_status *status) {
     const shs_engine *e = ctx && c->over.p ? ctx->engine : NULL;
     int here;
@@ -10964,7 +10977,7 @@ SHS__OUTLINE int shs__omp_code_late(const shs_context *ctx, shs__coder *c, shs_o
     c->codes = &c->held;
     if (errors2) c->errors2 = c->held_errors2;
     *status = shs__coder_run(ctx, c, "coding", report);
-    whole = !c->flags[0];
+    whole = !c->flags[0]; /* a late call is one chunk, which worker 0 does */
     for (i = 0; i < c->m && whole; i++)
         whole = shs__gram_columns_whole(&c->over, c->held.used[i], c->held.atoms + i * (size_t)c->held.stride);
     c->codes = codes;
@@ -10983,7 +10996,7 @@ SHS__OUTLINE int shs__omp_code_late(const shs_context *ctx, shs__coder *c, shs_o
     return whole;
 }
 
-/* Codes in the units at hand. */
+/* Codes with D and Y as c has them: the caller's, or the copies of shs__units_open. */
 SHS__OUTLINE shs_status shs__omp_code_as_is(const shs_context *ctx, shs__coder *c, shs_omp_report *report) {
     const shs__omp_dictionary *d = &c->over;
     shs__layout l = SHS_ZERO;
@@ -12486,7 +12499,7 @@ SHS__PRIVATE shs_status shs__lasso_descents(const shs_context *ctx, shs__lasso *
     return status;
 }
 
-/* Codes in the units at hand. */
+/* Codes with D and Y as they are: the caller's, or copies in other units. */
 SHS__OUTLINE shs_status shs__lasso_code_as_is(const shs_context *ctx, shs__lasso *q, shs_lasso_report *report) {
     shs__coder *c = &q->c;
     shs__omp_dictionary *d = &c->over;
@@ -12613,9 +12626,14 @@ SHS__PUBLIC shs_status shs_lasso_gram(const shs_context *ctx, int n, size_t m, c
 /* 7  DICTIONARY LEARNING                                                                                     >>learn */
 /* ================================================================================================================== */
 
-/* In this order: the naive twin; the rules of update; the CPU's session, which keeps codes and residuals; the stages, which run
-   there or on the engine; the driver, which never looks at the engine; start dictionaries; the public forms. Coding is section
-   6's. No other section calls what is here. */
+/* The parts, in order: the naive twin; the rules of update; the CPU's session, which keeps codes and residuals; the stages, which
+   run on the CPU or on the engine; the driver; start dictionaries; the public functions; online learning. Section 6 codes. No other
+   section calls this one.
+
+   From a call to its loop: shs_ksvd_ex checks (shs__dl_check), takes memory and opens a session (shs__dl_open), lets the ranks
+   agree (shs__dl_meet), makes the start (shs__dl_start), and calls shs__dl_learn. An iteration, shs__dl_iterate, codes
+   (shs__dl_code_all), updates (shs__dl_update_round) and replaces atoms (shs__dl_replace_atoms). A round takes group after group:
+   shs__dl_directions sums, shs__dl_take_atom normalises the new atoms, and shs__dl_cpu_update changes codes and residuals. */
 
 /* ---- the naive twin -------------------------------------------------------------------------------- >>learn_naive */
 
@@ -12873,14 +12891,14 @@ typedef struct shs__dl_learner {
     shs_real *coded; /* p x n: the dictionary that codes and E are of */
     shs_real *E;     /* p x m: Y - DX; 0 where Y is missing */
     int masked;             /* values are missing */
-    unsigned char *present; /* p x m, then */
-    shs_real *clean;        /* p x m, then: Y with zeros for what is missing */
-    shs_omp_options coding; /* then: with `present` as the mask */
+    unsigned char *present; /* where masked: p x m, 1 = there is a value */
+    shs_real *clean;        /* where masked: p x m, Y with zeros for missing values */
+    shs_omp_options coding; /* where masked: the options with `present` as the mask */
     size_t here;            /* values that are present here */
     shs_wide *chunk_sums;
     shs__dl_uses uses;
     shs_codes previous;      /* of the iteration before, for NSGK */
-    const shs_codes *listed; /* the codes that `uses` lists: these, or what was coded last */
+    const shs_codes *listed; /* the codes that `uses` lists: &codes or, for NSGK, &previous */
     int has_previous;
     shs_wide *gram;         /* n x n, for MOD */
     shs_wide *solve;        /* a worker: what solving a signal again takes */
@@ -13081,8 +13099,8 @@ SHS__PRIVATE void shs__dl_cpu_gram(const shs__dl_learner *w, shs_wide *gram) {
     }
 }
 
-/* sums = E_I x' and energy = |x|^2 of each atom of the group, or what a power step asks for. A single atom is not shared out:
-   the next one waits for it, and a parallel region costs more than it saves unless the machine has nothing else to do. */
+/* sums = E_I x' and energy = |x|^2 of each atom of the group, or the sums of a power step. Threads share the stretches of uses,
+   those of a single atom too, where shs__ctx_parallel finds enough work. */
 SHS__PRIVATE void shs__dl_cpu_gather(shs__dl_learner *w, const shs_atom_group *g) {
     size_t stretches = 0, c;
     int j;
@@ -13260,10 +13278,10 @@ SHS__PRIVATE void shs__dl_keep_previous(shs__dl_learner *w) {
 
 enum { SHS__PANEL = 32 };
 
-/* The driver calls the stages below and never looks at the engine: what runs where, and what takes the place of an engine that
-   cannot or lacks the memory, is decided here.
+/* The driver calls the stages below. Each stage runs on the engine or on the CPU, and the stages decide which: the CPU takes the
+   place of an engine that cannot do a stage or lacks memory.
 
-   Opens a session of the engine, where there is one that does all that learning asks for. */
+   Opens a session of the engine, if there is one that does all that learning needs. */
 SHS__PRIVATE shs_status shs__dl_stage_open(shs__dl_learner *w) {
     const shs_engine *e = w->ctx ? w->ctx->engine : NULL;
     shs_status status = e ? shs__omp_engine_open(w->ctx, &w->coder, SHS__OMP_LEARNS, &w->remote) : SHS_OK;
@@ -13308,7 +13326,7 @@ SHS__PRIVATE shs_status shs__dl_stage_code(shs__dl_learner *w, const shs_real *D
     return status;
 }
 
-/* E, and in *sum2 the sum of its squares, but where E is at hand. */
+/* Forms E and, in *sum2, the sum of its squares. If E is formed already (residual_done), both stay as they are. */
 SHS__PRIVATE shs_status shs__dl_stage_residual(shs__dl_learner *w, shs_wide *sum2) {
     shs_status status = w->engine ? w->engine->signals_residual(w->remote, sum2) : SHS_OK;
     if (shs__dl_stage_here(w, 1, &status) && !w->residual_done) *sum2 = shs__synthesis_run(w->ctx, &w->residual);
@@ -13488,12 +13506,12 @@ SHS__PRIVATE shs_status shs__dl_power_steps(shs__dl_learner *w, shs_atom_group *
     return status;
 }
 
-/* One round of updates, group by group: sums, rule, new atoms, which are normalised. An unused atom, or one whose sum vanishes
-   or is no number, as the products of large signals leave the range, stays. last: E is not used after this round; want_codes:
-   X is.
+/* One round of updates, group by group: sums, rule, new atoms, which are normalised. An atom stays if it is unused, or if its sum
+   is 0 or not a number (products of large signals leave the range). last: no round follows in this iteration. want_codes: the codes
+   are read after the last round (shs__dl_error, shs__dl_decorrelate).
 
-   The ranks meet once a group. The next group's sums cannot come along, as its E has this group's new atoms: AK-SVD takes n
-   reductions a round, PAK-SVD n/N~. *mine: how this rank is, before and after; the next reduction tells the others. */
+   The ranks meet once a group. The next group's sums need E with this group's new atoms, so they take another reduction: AK-SVD
+   takes n reductions a round, PAK-SVD n/N~. *mine: this rank's status, before and after; the next reduction tells the others. */
 SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int last, int want_codes, shs_status *mine) {
     shs_atom_group g = SHS_ZERO;
     shs_atom_round r = SHS_ZERO;
@@ -13795,7 +13813,7 @@ SHS__PRIVATE shs_status shs__dl_replace_atoms(shs__dl_learner *w, int iteration,
     return status;
 }
 
-/* Whether a merit is better than the best so far; whatever is better than none, which is no number. */
+/* Whether merit is below the best so far. Any merit is better than a best that is infinite or NaN. */
 SHS__PRIVATE int shs__dl_better(shs_wide merit, shs_wide best) { return merit < best || !shs__wide_finite(1, &best); }
 
 SHS__PRIVATE void shs__dl_keep_best(shs__dl_learner *w, int updates, shs_wide rmse, shs_wide mean_atoms) {
@@ -15694,7 +15712,8 @@ SHS__PUBLIC shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *
    other; the stages, which run here or on the engine; the public forms. Nothing in it calls sections 10 and 11.
 
    From a call to its loop: shs_moments_update opens the cube, shs__px_add_moments lays out memory, shs__px_moments asks the
-   engine, shs__px_pass_run reads blocks of lines and shares them out, shs__px_pass_chunk is the loop over panels, and
+   engine, shs__px_pass_run reads blocks of lines, shs__px_pass_block shares the chunks of a block among threads,
+   shs__px_pass_chunk is the loop over panels, and
    shs__px_moments_panel adds one up. Maps go from shs_cube_map by shs__pixels_map and shs__px_map the same way. */
 
 /* ---- the naive twin ------------------------------------------------------------------------------ >>moments_naive */
@@ -17718,8 +17737,8 @@ SHS__PRIVATE shs_status shs__px_cpu_rate(const shs_context *ctx, shs__whitened *
     return shs__px_whitened_pass(ctx, w, 1 + 2 * (size_t)w->job.map.bands, shs__px_rate_panel);
 }
 
-/* Writes the sources W'z into the sink without reading the cube again; returns 0, doing nothing, where the whitened pixels were
-   not kept or the sink wants more than that. */
+/* Writes the sources W'z into the sink without reading the cube again. Returns 0 and writes nothing if no whitened pixels are kept,
+   or if the sink is NULL, is a stream, or rescales. */
 SHS__PRIVATE int shs__px_cpu_sources(const shs_context *ctx, shs__whitened *w, const shs_wide *W, const shs_sink *sink) {
     shs__map_job *job = &w->job;
     if (!w->white.kept || !sink || !sink->pixels || sink->rescale) return 0;
@@ -18157,11 +18176,14 @@ SHS__PUBLIC size_t shs_cube_map_workspace(const shs_context *ctx, const shs_cube
 /* 10  PRINCIPAL COMPONENTS                                                                                     >>pca */
 /* ================================================================================================================== */
 
-/* Moments, an eigenproblem, a map: section 9 has the first and the last, section 5 the second. Here are the choice of
-   components, the noise's share in MNF, and what ranks agree on. Section 11 calls shs__pca_pixels.
+/* Moments, an eigenproblem, a map: section 9 has the first and the last, section 5 the second. This section chooses
+   the components, treats the noise of MNF, and lets the ranks agree. Sections 11 and 13 call shs__px_meet and the helpers of
+   matrices, section 11 also shs__pca_pixels.
 
-   shs_pca_run is shs__pca_cube: shs__pca_pixels (shs__px_add_moments, shs_moments_reduce, shs_pca_from_moments with shs_eigh),
-   then shs__pixels_map. */
+   From a call to its loop: shs_pca_run is shs__pca_cube, which checks, meets the other ranks (shs__pca_meet), fits and maps.
+   shs__pca_pixels fits: by shs__pca_few if there are few pixels, else by shs__pca_dense. shs__pca_dense adds up moments in a pass
+   (shs__px_add_moments), adds those of the ranks (shs_moments_reduce), and calls shs_pca_from_moments (shs__pca_fit_moments:
+   shs_eigh, shs__pca_finish). shs__pixels_map is the second pass. Section 9 follows both passes to their loop. */
 
 /* ---- the naive twins --------------------------------------------------------------------------------- >>pca_naive */
 
@@ -18358,7 +18380,7 @@ SHS__PRIVATE void shs__wide_product(int m, int n, int k, const shs_wide *A, cons
 
 /* ---- the fit ------------------------------------------------------------------------------------------- >>pca_fit */
 
-/* Eigenvalues below this share of the first are rounding: of the products, and of the sums. */
+/* Eigenvalues below this share of the first are rounding. QUICK: for sums that may have been formed in shs_real. */
 #define SHS__RANK_EPS ((shs_wide)(sizeof(shs_wide) > 4 ? 1e-12 : 1e-6))
 #define SHS__RANK_EPS_QUICK ((shs_wide)(sizeof(shs_real) > 4 ? 1e-12 : 1e-6))
 
@@ -18608,7 +18630,8 @@ SHS__PRIVATE size_t shs__few_most_pixels(const shs__view *v) {
     return most;
 }
 
-/* Whether the pixels are so few that this pays. Ranks add up moments. */
+/* Whether there are at most half as many pixels as bands, on one rank. Ranks add up moments, and have no Gram matrix of all pixels.
+   */
 SHS__PRIVATE int shs__few_pays(const shs__pixels *px) {
     if (shs__ctx_distributed(px->ctx)) return 0;
     return shs__few_most_pixels(&px->view) <= (size_t)px->view.used / 2;
@@ -18748,7 +18771,7 @@ SHS__PRIVATE shs_status shs__few_solve(const shs_context *ctx, shs__few_pixels *
     return SHS_OK;
 }
 
-/* The components of pixels that are fewer than half the bands. */
+/* The components of at most half as many pixels as bands. */
 SHS__PRIVATE shs_status shs__pca_few(const shs__pixels *px, const shs_pca_options *options, shs_pca *pca) {
     const shs_context *ctx = px->ctx;
     shs_pca_options o = *options;
@@ -18924,7 +18947,7 @@ SHS__PRIVATE void shs__pca_residual(int n, shs_wide *noise, shs_wide *residual) 
    all of them is there a result. */
 SHS__OUTLINE shs_status shs__pca_dense(const shs__pixels *px, const shs_pca_options *o, int mnf, shs_pca *pca) {
     const shs_context *ctx = px->ctx;
-    shs_moments pixels = SHS_ZERO, noise = SHS_ZERO; /* the noise is where there would be products of pixels */
+    shs_moments pixels = SHS_ZERO, noise = SHS_ZERO; /* noise: products hold its covariance, sum is scratch */
     const shs_wide *N = mnf ? o->noise : NULL;
     int n = px->view.used, ldn = o->ldn ? o->ldn : n;
     shs_status status = shs_moments_create(ctx, n, &pixels);
@@ -18980,8 +19003,8 @@ SHS__PRIVATE shs_status shs__mnf_lift(const shs_context *ctx, const shs_pca *bas
     return SHS_OK;
 }
 
-/* The noise fraction of pixels that are fewer than half the bands: that of their coordinates in the components of their
-   covariance, a cube of fewer bands than pixels. */
+/* The noise fraction of at most half as many pixels as bands. The pixels' coordinates in the components of their covariance are a
+   cube of fewer bands than pixels; its noise fraction is the one of the pixels. */
 SHS__PRIVATE shs_status shs__mnf_few(const shs__pixels *px, const shs_pca_options *o, shs_pca *mnf) {
     const shs_context *ctx = px->ctx;
     shs_pca base = SHS_ZERO, inner = SHS_ZERO;
@@ -19020,8 +19043,10 @@ SHS__PRIVATE shs_status shs__mnf_few(const shs__pixels *px, const shs_pca_option
     return status;
 }
 
-/* The fit by whichever way is shorter. */
+/* The fit by the shorter way. Options are refused before the first pass, on every rank alike. */
 SHS__OUTLINE shs_status shs__pca_pixels(const shs__pixels *px, const shs_pca_options *o, int mnf, shs_pca *pca) {
+    shs_status status = shs__pca_check(o, px->view.used);
+    if (status != SHS_OK) return status;
     if (!shs__few_pays(px) || (mnf && (o->noise || o->noise_residual))) return shs__pca_dense(px, o, mnf, pca);
     if (mnf) return shs__mnf_few(px, o, pca);
     return shs__pca_few(px, o, pca);
@@ -19952,9 +19977,11 @@ SHS__PUBLIC shs_status shs_rx_local(const shs_context *ctx, const shs_cube *cube
 /* Principal components whiten the pixels; the iterations ask only for expectations over them, by sweeps or, of y^3, from fourth
    moments that are summed once. In this order: the naive twin, the expectations, the iterations, the fit.
 
-   shs_ica_run is shs__ica_call: shs__ica_pixels fits principal components (shs__pca_pixels), shs__ica_separate lays out memory,
-   shs__ica_iterate_all takes one component or all after another, and shs__ica_iterate is the loop of steps (shs__ica_step,
-   shs__ica_relax). A step's expectations come from shs__px_sweep or shs__ica_contract. */
+   From a call to its loop: shs_ica_run is shs__ica_call. shs__ica_pixels fits principal components (shs__pca_pixels).
+   shs__ica_separate lays out memory, and shs__ica_sources_fill makes the first pass over the pixels. shs__ica_iterate_all finds one
+   component after another, or all at once. Its loop of steps is shs__ica_iterate (shs__ica_step, shs__ica_relax). The expectations
+   of a step come from shs__px_sweep, whose loop over pixels is in shs__px_sweep_panel, or from shs__ica_contract. shs__ica_rate,
+   shs__ica_order and shs__ica_matrices make the result; shs__px_cpu_sources or shs__pixels_map writes the sources. */
 
 /* ---- the naive twin ---------------------------------------------------------------------------------- >>ica_naive */
 
@@ -20081,8 +20108,8 @@ SHS__PRIVATE shs_status shs__ica_rate(shs__sources *s, const shs_wide *W, shs_ic
     return status;
 }
 
-/* The same expectations for y^3, from the fourth moments: with omega_ab = w_a w_b, u = M omega holds E[z_a z_b (w'z)^2], and
-   E[z_a (w'z)^3] = sum over b of u_ab w_b. */
+/* E[z (w'z)^3] from the fourth moments: square_ab = w_a w_b, twice that where a != b; image = fourth x square, so that
+   image_ab = E[z_a z_b (w'z)^2]; S_a = sum over b of image_ab w_b. */
 SHS__PRIVATE void shs__ica_contract(shs__sources *s, const shs_wide *w, shs_wide *S) {
     int m = s->m, a, b, i, j = 0;
     for (b = 0; b < m; b++)
@@ -20359,9 +20386,9 @@ SHS__OUTLINE shs_status shs__ica_iterate_all(shs__sources *s, const shs_ica_opti
     return SHS_OK;
 }
 
-/* Where single precision leaves more unknown of a component's turn than the tolerance, or the default one if that is larger, it
-   has not converged. */
-SHS__PRIVATE void shs__ica_say_known(const shs_ica_options *o, const shs__iteration *it, int m) {
+/* In single precision the turn of component j is known up to unknown[j]. The component has not converged if this is above the
+   larger of the tolerance and the default tolerance, and its `change` grows by unknown[j]. */
+SHS__PRIVATE void shs__ica_doubt(const shs_ica_options *o, const shs__iteration *it, int m) {
     const shs_ica_options defaults = SHS_ZERO;
     shs_ica_component *c = it->component;
     shs_wide most = shs__ica_tolerance(o);
@@ -20548,7 +20575,7 @@ SHS__OUTLINE shs_status shs__ica_separate(shs__pixels *px, const shs_ica_options
     status = shs__ctx_agree(px->ctx, status);
     if (status == SHS_OK) status = shs__ica_sources_fill(&s, &whitening);
     if (status == SHS_OK) status = shs__ica_iterate_all(&s, o, &it);
-    if (status == SHS_OK) shs__ica_say_known(o, &it, m);
+    if (status == SHS_OK) shs__ica_doubt(o, &it, m);
     if (status == SHS_OK) status = shs__ica_rate(&s, it.W, it.component);
     if (status == SHS_OK) {
         shs__ica_order(o->order, it.component, it.W, ica);

@@ -70,5 +70,9 @@ while IFS='|' read -r claim tests; do
         done
     done || failed=yes
 done <build/claims_rows
+# Each >>tag of a head stands in the table of contents.
+awk '/^   TABLE OF CONTENTS$/ { inside = 1 } /^   CONVENTIONS$/ { inside = 0 } inside { sub(/.*>>/, ""); for (i = 1; i <= NF; i++) listed[$i] }
+    !inside && />>[a-z_0-9]+ \*\/$/ { sub(/.*>>/, ""); if (!($1 in listed)) { print "check-claims: the contents of sparsehs.h lack >>" $1; bad = 1 } }
+    END { exit bad }' sparsehs.h >&2 || failed=yes
 [ -z "${failed:-}" ] || exit 1
 echo "check-claims: $(wc -l <build/claims | tr -d ' ') sentences, each with its test"

@@ -131,6 +131,7 @@ static void test_headers_that_are_read(void **state) {
     memory_file *f = NEW(memory_file, 1);
     char wide[2001];
     shs_npy npy;
+    int calls, at;
     size_t i;
     (void)state;
     for (i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -146,6 +147,10 @@ static void test_headers_that_are_read(void **state) {
     by_hand(f, 2, wide, 0);
     assert_ok(shs_npy_read_header(&npy, read_bytes, f));
     assert_int_equal(f->at, f->size);
+    for (calls = f->calls, at = 1; at <= calls; at++) { /* any one read fails: also of what fills up */
+        rewind_file(f, at);
+        assert_status(shs_npy_read_header(&npy, read_bytes, f), SHS_READ_FAILED);
+    }
     free(f);
 }
 

@@ -2393,6 +2393,26 @@ static void check_bad(const shs_cube *cube, const shs_pca_options *o, shs_status
     sink_free(&sink);
 }
 
+/* Options are refused before a line of a stream is read. */
+static void test_bad_options_read_nothing(void **state) {
+    plain_cube p = smooth_cube(6, 7, 4, 2, 20);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0), lines;
+    shs_pca_options o = SHS_ZERO;
+    stream s;
+    int k;
+    (void)state;
+    for (k = 0; k < 3; k++) {
+        memset(&o, 0, sizeof o);
+        if (k == 0) o.components = 5;
+        else if (k == 1) o.variance = 2;
+        else o.eigenvalue_at_least = -1;
+        lines = streamed(&cube, 1, &s);
+        check_bad(&lines, &o, SHS_BAD_COMPONENTS);
+        assert_int_equal(s.calls, 0);
+    }
+    cube_free(&cube), free(p.x);
+}
+
 static void test_bad_arguments(void **state) {
     plain_cube p = smooth_cube(6, 7, 4, 2, 20);
     shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0), c = cube, other = cube;
@@ -2660,6 +2680,7 @@ int main(void) {
         cmocka_unit_test(test_ranks_give_one_answer),
         cmocka_unit_test(test_a_failing_rank_ends_both),
         cmocka_unit_test(test_bad_arguments),
+        cmocka_unit_test(test_bad_options_read_nothing),
         cmocka_unit_test(test_a_rank_that_cannot_map),
         cmocka_unit_test(test_rx_rescaled),
         cmocka_unit_test(test_masks_of_streams),
