@@ -7575,7 +7575,8 @@ SHS__PRIVATE void shs__small_solve(int count, const shs_wide *L, shs_wide *z) {
 
 /* Eigenvalues and eigenvectors of a symmetric matrix, in shs_wide. In this order: products; scratch; the matrix in and the
    results out; the three stages; the driver; the naive twin. It calls section 2, the kernels and shs__la_round_up.
-   Sections 8, 10 and 13 call shs_eigh. Section 7 calls the steps of the largest eigenvectors (shs__eigh_largest and its helpers). */
+   Sections 8, 10 and 13 call shs_eigh. Section 7 calls the steps of the largest eigenvectors (shs__eigh_largest and its
+   helpers). */
 
 /* A = V diag(lambda) V' in three stages:
 
@@ -11076,7 +11077,7 @@ SHS__PRIVATE void shs__units_layout(shs__layout *l, shs__units *u) {
     u->lambdas = SHS__CARVE(l, shs_real, u->lambda_count);
 }
 
-/* The unit of each signal, or of all together, or of each group. */
+/* Chooses the unit of each signal, of all signals together, or of each group. */
 SHS__PRIVATE void shs__units_choose(shs__units *u, int together) {
     const shs__coder *c = &u->c;
     const shs_omp_options *o = c->options;
@@ -11634,7 +11635,7 @@ SHS__PUBLIC void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real
         }
 }
 
-/* The gap that 0 becomes: what the precision holds with dictionaries that are not too coherent. */
+/* The gap for 0: what the precision reaches with dictionaries that are not too coherent. */
 #define SHS__LASSO_GAP (sizeof(shs_real) > sizeof(float) ? (shs_real)1e-10 : (shs_real)1e-5f)
 
 enum {
@@ -11680,9 +11681,9 @@ typedef struct shs__lasso_signal {
     int sweeps, cut, support;
 } shs__lasso_signal;
 
-/* An active set: `count` atoms, of which `used` are in use. H = D'D + lambda2 I of all of them, and with u the coefficients the
-   slopes a = D'r - lambda2 u. signs: of the coefficients in use, 0 of others, 2 of those that may not enter. order names those
-   in use, and row k of L (a triangle, one row after another) is the Cholesky factor's for order[k]. */
+/* An active set: `count` atoms, of which `used` are in use. H = D'D + lambda2 I over all of them. With the coefficients u, the
+   slopes are a = D'r - lambda2 u. signs: the sign of a coefficient in use, 0 for other atoms, 2 for atoms that may not enter. order
+   lists the atoms in use, and row k of L (a triangle, row after row) is the row of the Cholesky factor for order[k]. */
 typedef struct shs__lasso_set {
     int count, used, known; /* known: those whose part of H is formed */
     int *atoms, *signs, *order;
@@ -11701,7 +11702,7 @@ typedef struct shs__lasso_room {
     shs__lasso_set set;
 } shs__lasso_room;
 
-/* Whether the Gram matrix is formed: it takes n passes over the dictionary, and an active set takes some for each signal. */
+/* Decides whether to form the Gram matrix. That takes n passes over the dictionary; active sets take some passes a signal. */
 SHS__PRIVATE void shs__lasso_plan(shs__lasso *q) {
     const shs__omp_dictionary *over = &q->c.over;
     const size_t passes = q->c.m > (size_t)INT_MAX ? (size_t)INT_MAX : q->c.m * SHS__LASSO_PASSES;
@@ -11771,11 +11772,11 @@ SHS__PRIVATE void shs__lasso_layout(shs__layout *l, shs__lasso *q, int workers) 
     }
 }
 
-/* One sweep over the coefficients that `list` names, or all: each in turn at its best while the others stay, by the `n` rows of
-   G, with a = D'r. What is cut off by the bounds is what lambda1 takes, so that no branch depends on a sign. support, unless
-   NULL, gets those that are not 0 then. Returns the largest change of an a.
+/* One sweep over the coefficients of `list`, or all. Each in turn gets its best value while the others stay, by the `n` rows of G,
+   with a = D'r. lambda1 is taken off by cutting at bounds, so that no branch depends on a sign. support, unless NULL, gets the
+   coefficients that are not 0 at the end. Returns the largest change of an a.
 
-   A step waits for the next one: both come off a in one pass, and what the second is made of need not come out of memory first. */
+   Two steps at a time change a in one pass: the value that the second step needs is computed first, without reading a again. */
 SHS__OUTLINE shs_real shs__lasso_sweep(const shs__lasso *q, shs__lasso_signal *s, int count, const int *list, int n,
                                        const shs_real *G, size_t ldg, shs_real *a, shs_real *x, int *support) {
     const shs__vector_kernels *kernels = shs__kernels_vector();
@@ -11810,8 +11811,8 @@ SHS__OUTLINE shs_real shs__lasso_sweep(const shs__lasso *q, shs__lasso_signal *s
     return most;
 }
 
-/* From the duality gap to what is known of the residual, which is that of the signal with zeros below and of D with
-   sqrt(lambda2) I below: theta = t r has |d_j'theta| <= lambda1 for all j, and is as near to y as that allows. most: of
+/* The duality gap from sums over the residual. For lambda2, the signal has zeros below, and D has sqrt(lambda2) I below.
+   theta = t r has |d_j'theta| <= lambda1 for all j, with the t that brings theta nearest to y. most: the largest
    |alpha_j - lambda2 x_j|; product: (Dx)'r. */
 SHS__PRIVATE void shs__lasso_gap(const shs__lasso *q, shs__lasso_signal *s, shs_wide most, shs_wide product, shs_wide x1,
                                  shs_wide x2) {
@@ -11941,8 +11942,7 @@ SHS__OUTLINE int shs__lasso_inside(const shs__lasso *q, shs__lasso_signal *s, co
     return whole;
 }
 
-/* Whether the support has more atoms than can be independent: those of the minimum are fewer, and sweeps let one after another
-   go. */
+/* Whether the support has more atoms than can be independent. The minimum has fewer, and sweeps drop the others one by one. */
 SHS__PRIVATE int shs__lasso_crowded(const shs__lasso *q, const shs__lasso_signal *s) {
     return q->c.over.p > 0 && !(q->o->lambda2 > 0) && s->support > q->c.over.p;
 }
@@ -12058,14 +12058,14 @@ SHS__PRIVATE shs_wide shs__lasso_off(const shs__lasso *q, const shs__lasso_signa
     return slope - l1;
 }
 
-/* What is not above this is no violation: by so much less than the gap allows, and rounding. */
+/* Slopes may exceed lambda1 by this much: a small part of the gap, and rounding. */
 SHS__PRIVATE shs_wide shs__lasso_slack(const shs__lasso *q, const shs__lasso_signal *s) {
     const shs_wide by_gap = (shs_wide)s->lambda1 * (shs_wide)q->gap / 64, by_rounding = 8 * SHS__WIDE_EPS * (shs_wide)s->most;
     if (by_gap > by_rounding) return by_gap;
     return by_rounding;
 }
 
-/* Takes up to `most` atoms into the set, those that are furthest off. */
+/* Takes up to `most` atoms into the set: those with the largest violations. */
 SHS__OUTLINE void shs__lasso_admit(const shs__lasso *q, const shs__lasso_signal *s, const shs__lasso_room *w, shs__lasso_set *set,
                                    const shs_real *alpha, int most) {
     const shs_wide l2 = (shs_wide)q->o->lambda2;
@@ -12089,7 +12089,7 @@ SHS__OUTLINE void shs__lasso_admit(const shs__lasso *q, const shs__lasso_signal 
     set->count += found;
 }
 
-/* An empty set, or with the support if that leaves room for others. */
+/* Begins a set: with the support if this leaves room for other atoms, else empty. */
 SHS__PRIVATE void shs__lasso_begin_set(const shs__lasso *q, const shs__lasso_signal *s, const shs__lasso_room *w,
                                        shs__lasso_set *set) {
     int k;
@@ -12175,8 +12175,8 @@ SHS__PRIVATE void shs__lasso_leave(shs__lasso_set *set, int leaving) {
     }
 }
 
-/* The step of those in use to the minimum for their signs, as far as none changes its sign. Returns the number of the one that
-   reaches 0 first, -1 if none does. */
+/* Moves the coefficients in use towards the minimum for their signs, until one of them reaches 0. Returns its number, or -1 if none
+   does. */
 SHS__OUTLINE int shs__lasso_step(const shs__lasso *q, const shs__lasso_signal *s, shs__lasso_set *set) {
     const shs_wide l1 = (shs_wide)s->lambda1;
     shs_wide *z = set->z, share = 1;
@@ -12222,7 +12222,7 @@ SHS__PRIVATE shs_wide shs__lasso_rest(const shs__lasso_signal *s, const shs__las
     return most;
 }
 
-/* The minimum on the set, all coefficients outside it as they are. */
+/* Finds the minimum over the coefficients of the set. The other coefficients stay. */
 SHS__OUTLINE void shs__lasso_solve_set(const shs__lasso *q, const shs__lasso_signal *s, shs__lasso_set *set) {
     const shs_wide slack = shs__lasso_slack(q, s);
     shs_wide rest = SHS__WIDE_MAX;
@@ -12259,8 +12259,8 @@ SHS__PRIVATE void shs__lasso_leave_set(const shs__lasso *q, shs__lasso_signal *s
         if (w->x[j] < 0 || w->x[j] > 0) w->support[s->support++] = j;
 }
 
-/* Minimum after minimum on sets that grow, until the gap is reached or the objective falls no more. A set that is full begins
-   again with those that are furthest off. */
+/* Finds minima on growing sets, until the gap is reached or the objective stops falling. A full set begins again with the atoms of
+   the largest violations. */
 SHS__OUTLINE void shs__lasso_sets(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w, const shs__omp_group *g,
                                   int i, shs_wide target) {
     const shs__omp_dictionary *d = &q->c.over;
@@ -12313,7 +12313,7 @@ SHS__PRIVATE void shs__lasso_most(const shs__lasso *q, const shs__omp_group *g, 
     }
 }
 
-/* The larger of two gaps, or the one that is no number. */
+/* The larger of two gaps; NaN counts as the largest. */
 SHS__PRIVATE shs_wide shs__lasso_larger(shs_wide a, shs_wide b) { return b <= a || !shs__wide_finite(1, &a) ? a : b; }
 
 /* Lambdas from the largest |d_j'y| on take no atom, whatever one before them began with. */
@@ -12525,7 +12525,7 @@ SHS__OUTLINE shs_status shs__lasso_code_as_is(const shs_context *ctx, shs__lasso
     return status;
 }
 
-/* What lambda is in another unit; beyond the range it is as large as may be. */
+/* lambda in another unit; the largest number where that is beyond the range. */
 SHS__PRIVATE shs_real shs__lasso_scaled(shs_real lambda, int exponent) {
     shs__omp_times_power(1, &lambda, exponent, &lambda);
     if (lambda < SHS__REAL_MAX) return lambda;
@@ -12782,8 +12782,8 @@ SHS__PRIVATE void shs__dl_rule_nsgk(int p, const shs_atom_group *g, const shs_re
     shs__dl_rule_aksvd(p, g, before);
 }
 
-/* MOD: D + E X'A^-1 by the Cholesky factor L of A = XX', which takes A's place, row by row. A row that depends on those before
-   it, so that no pivot is left, is passed over with its column: its atom keeps what it has. */
+/* MOD: D + E X'A^-1 by the Cholesky factor L of A = XX', which overwrites A row by row. A row that depends on earlier rows has no
+   pivot: it is skipped with its column, and its atom stays. */
 SHS__PRIVATE void shs__dl_rule_mod(int p, const shs_atom_group *g, const shs_real *before) {
     const size_t n = (size_t)g->count;
     const shs_wide least = (shs_wide)g->count * SHS__WIDE_EPS;
@@ -13015,7 +13015,7 @@ SHS__PRIVATE void shs__dl_count_uses(shs__dl_learner *w) {
         }
 }
 
-/* Each signal's residual follows its codes while it is in the cache, in the same parallel region. */
+/* Codes, and forms each signal's residual in the same parallel region, while the signal is in the cache. */
 SHS__PRIVATE shs_status shs__dl_cpu_code(shs__dl_learner *w, const shs_real *D, shs_omp_report *report) {
     shs_status status;
     int j;
@@ -13177,8 +13177,8 @@ SHS__INLINE void shs__dl_change_use(const shs__dl_learner *w, const shs__vector_
     *x = x_new;
 }
 
-/* A stretch of signals: first every x_new of the group from the E they share, then E and the codes change over. A signal
-   belongs to one chunk only, so chunks do not meet. */
+/* Updates a chunk of signals: first forms every x_new of the group from the same E, then changes E and the codes. A signal belongs
+   to one chunk, so chunks write to different memory. */
 SHS__PRIVATE void shs__dl_update_chunk(void *arg, size_t chunk, int worker) {
     const shs__dl_learner *w = (const shs__dl_learner *)arg;
     const shs__vector_kernels *kernels = shs__kernels_vector();
@@ -13295,8 +13295,8 @@ SHS__PRIVATE void shs__dl_stage_close(shs__dl_learner *w) {
     w->engine = NULL;
 }
 
-/* Whether the CPU does a stage. An engine that gives one up is left for good: where it has coded, its codes come over, and E
-   is formed anew of them and the CPU's copy of the dictionary. It is not left once it alone has the codes of the iteration
+/* Whether the CPU does a stage. If the engine gives a stage up, the CPU does all further stages: it fetches the engine's codes, and
+   forms E anew from these and its own copy of the dictionary. This ends where only the engine has the codes of the iteration
    before. */
 SHS__PRIVATE int shs__dl_stage_here(shs__dl_learner *w, int coded, shs_status *status) {
     const shs_engine *e = w->engine;
@@ -13386,7 +13386,7 @@ SHS__PRIVATE shs_status shs__dl_stage_round(shs__dl_learner *w, const shs_atom_r
     return SHS_OK;
 }
 
-/* The session's codes, which are those of D, into the caller's; the CPU has written them there. */
+/* Copies the engine's codes, which belong to D, to the caller's. The CPU writes its codes there in the first place. */
 SHS__PRIVATE shs_status shs__dl_stage_fetch(shs__dl_learner *w, const shs_real *D, shs_codes *codes) {
     shs_omp_report report;
     shs_status status = w->engine ? w->engine->signals_fetch(w->remote, codes) : SHS_OK;
@@ -15614,7 +15614,7 @@ SHS__PRIVATE shs_status shs__noise_read(const shs__patch_grid *g, shs__noise_pat
     return SHS_OK;
 }
 
-/* Chooses the largest patches of which there are enough, without clipped values if possible, and has their eigenvalues. */
+/* Chooses the largest patch size with enough patches, if possible without clipped values, and forms the patches' eigenvalues. */
 SHS__PRIVATE shs_status shs__noise_choose(const shs_context *ctx, shs__noise_patches *w) {
     const int clipped = w->darkest > -SHS__REAL_MAX || w->lightest < SHS__REAL_MAX;
     int i;
@@ -15630,8 +15630,8 @@ SHS__PRIVATE shs_status shs__noise_choose(const shs_context *ctx, shs__noise_pat
     return SHS_OK;
 }
 
-/* What makes sigma2 doubtful. Of noise alone the eigenvalue above a quarter of the others is near (1 - 0.8 x) sigma^2. Where one
-   patch in twenty is smooth, texture makes them as smooth as that by chance. */
+/* Returns why sigma2 is doubtful. For noise alone, the eigenvalue above a quarter of the others is near (1 - 0.8 x) sigma^2. If
+   only one patch in twenty is smooth, patches of texture can be as smooth by chance. */
 SHS__PRIVATE int shs__noise_doubt(const shs__noise_patches *w, shs_wide sigma2) {
     const shs_wide x = SHS__WSQRT((shs_wide)w->p / (shs_wide)w->patches);
     const size_t left_out = w->keep_clipped ? 0 : w->clipped;
@@ -15706,15 +15706,15 @@ SHS__PUBLIC shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *
 /* 9  CUBES AND STREAMING                                                                                     >>cubes */
 /* ================================================================================================================== */
 
-/* A pixel's way, in this order: a cube, checked; the reader, which makes panels of elements from values of any type and layout,
-   and says which pixels are missing; maps by a matrix, and whitened pixels, which are such maps; the pass, the only loop over
-   panels; its consumers (moments, noise, maps and their extremes, fourth moments, sweeps, ratings), which know nothing of each
-   other; the stages, which run here or on the engine; the public forms. Nothing in it calls sections 10 and 11.
+/* The parts, in a pixel's order: checks of the cube; the reader, which makes panels of elements from values of any type and layout,
+   and marks missing pixels; maps by a matrix, of which whitening is one; the pass, the only loop over panels; the consumers of
+   panels, which do not know each other (moments, noise, maps and their extremes, fourth moments, sweeps, ratings); the stages,
+   which run on the CPU or on the engine; the public functions. This section does not call sections 10 and 11.
 
    From a call to its loop: shs_moments_update opens the cube, shs__px_add_moments lays out memory, shs__px_moments asks the
    engine, shs__px_pass_run reads blocks of lines, shs__px_pass_block shares the chunks of a block among threads,
-   shs__px_pass_chunk is the loop over panels, and
-   shs__px_moments_panel adds one up. Maps go from shs_cube_map by shs__pixels_map and shs__px_map the same way. */
+   shs__px_pass_chunk is the loop over panels, and shs__px_moments_panel adds up a panel. Maps go from shs_cube_map by
+   shs__pixels_map and shs__px_map the same way. */
 
 /* ---- the naive twin ------------------------------------------------------------------------------ >>moments_naive */
 
@@ -15766,7 +15766,7 @@ typedef struct shs__view {
 /* Types in which a pixel can be NaN. */
 SHS__PRIVATE int shs__px_floating(shs_type type) { return type == SHS_TYPE_REAL || type >= SHS_TYPE_F32; }
 
-/* A value as a floating type holds it; whole types keep what they are given. */
+/* x rounded to a floating type. For a type of integers x stays as it is. */
 SHS__PRIVATE shs_wide shs__px_rounded(shs_type type, shs_wide x) {
     switch (type) {
     case SHS_TYPE_REAL: return (shs_wide)(shs_real)x;
@@ -15906,7 +15906,7 @@ SHS__PRIVATE shs_type shs__px_element_type(const shs__pixels_kernels *k, shs_typ
     return type;
 }
 
-/* Whether kernels convert values of this type; the other types can have more digits than an element. */
+/* Whether kernels convert values of this type. Values of the other types may need more digits than an element has. */
 SHS__PRIVATE int shs__px_kernels_take(const shs__pixels_kernels *k, shs_type type) {
     type = shs__px_element_type(k, type);
     if (!k->store) return 0; /* plain loops */
@@ -15985,7 +15985,7 @@ SHS__PRIVATE void shs__plain_sums(int bands, int depth, const void *packed, size
         for (k = 0; k < depth; k++) sum[b] += ((const shs_wide *)packed)[(size_t)b * apart + (size_t)k];
 }
 
-/* In four sums: one addition need not wait for the one before. */
+/* Four sums, so that an addition need not wait for the addition before. */
 SHS__PRIVATE void shs__plain_tile(int vectors, int depth, const void *a, ptrdiff_t vector, ptrdiff_t a_next, const void *b,
                                   ptrdiff_t column, ptrdiff_t b_next, int add, void *C, ptrdiff_t c_vector,
                                   ptrdiff_t c_column) {
@@ -16105,13 +16105,13 @@ typedef struct shs__border {
     unsigned char *first_missing, *last_missing;
 } shs__border;
 
-/* Panels that are not converted: their spectra are found, or their planes copied. */
+/* How panels are read without conversion: as pointers to spectra, or as copies of planes. */
 typedef enum shs__raw { SHS__NOT_RAW, SHS__RAW_SPECTRA, SHS__RAW_PLANES } shs__raw;
 
 typedef struct shs__reader {
     shs__view view;
     const shs__pixels_kernels *kernels; /* they say what an element is */
-    int planes, foreign; /* foreign: values in the other byte order, or not aligned to their size */
+    int planes, foreign; /* foreign: values have the other byte order, or are not aligned to their size */
     shs__raw raw;
     shs__pairs pairs;          /* pixels are compared with their neighbours: a panel lies within a line and ... */
     void *above;               /* elements: the last line of the block before, pixel after pixel; NULL: not wanted */
@@ -16231,7 +16231,7 @@ SHS__PRIVATE void shs__px_convert_span(const shs__reader *r, const shs__span *sp
         shs__px_put_element(k, out, (size_t)i, value[i] - shs__px_get_element(k, shift, each ? (size_t)i : 0));
 }
 
-/* One span of one line, which begins at `from`: pixels k0 .. k0+count-1 of the panel. */
+/* Reads `count` pixels of a line from `from` on, to pixels k0 .. k0+count-1 of the panel. */
 SHS__PRIVATE void shs__px_read_line(const shs__reader *r, shs__panel *panel, const unsigned char *from, int count, int k0) {
     const shs__view *v = &r->view;
     size_t used = (size_t)v->used;
@@ -16258,8 +16258,8 @@ SHS__PRIVATE void shs__px_read_line(const shs__reader *r, shs__panel *panel, con
     }
 }
 
-/* Whether n elements are all numbers that a shs_real can hold: in shs_wide by their bits, in whose order NaN and infinity come
-   last (-ffast-math folds comparisons with NaN). */
+/* Whether a shs_real can hold all n elements. Elements of shs_wide are compared by their bits, in which NaN and infinity are the
+   largest: -ffast-math would fold comparisons with NaN. */
 SHS__PRIVATE int shs__px_elements_finite(const shs__pixels_kernels *k, size_t n, const void *x) {
     const shs_wide most = (shs_wide)SHS__REAL_MAX;
     uint64_t limit = 0, bits = 0;
@@ -16301,7 +16301,7 @@ SHS__PRIVATE void shs__px_close_up(const shs__reader *r, shs__panel *panel) {
     panel->valid = (int)to;
 }
 
-/* Whether the bands of a pixel lie side by side, aligned, and are of a type that kernels read as it is. */
+/* Whether the bands of a pixel lie side by side and aligned, in a type that kernels read directly. */
 SHS__PRIVATE int shs__px_spectra_lie_ready(const shs__reader *r) {
     const shs__view *v = &r->view;
     return !v->planes && !r->offset && v->bs == 1 && !r->foreign && shs__px_kernels_take(r->kernels, v->cube->type);
@@ -16493,9 +16493,9 @@ typedef struct shs__map {
     int squares;        /* the output is the squared length of the mapped pixel */
     int ldy;            /* of a row of outputs: up to a whole group */
     void *packed;       /* the matrix in elements, for the kernels: outputs x bands and what fills up the last group */
-    int *first;         /* of each output: the first band that is not 0 in it or in one behind it; kernels begin there */
-    void *shift;        /* elements: what the reader takes off the pixels */
-    shs_wide *constant; /* outputs: what is added to matrix (x - shift) */
+    int *first;         /* of each output: the first band that is not 0 in this or a later output; kernels begin at this band */
+    void *shift;        /* elements: the reader subtracts them from the pixels */
+    shs_wide *constant; /* outputs: added to matrix (x - shift) */
     void *added;        /* ldy elements: the constant, and zeros */
     shs__mapped *own; /* one a worker */
 } shs__map;
@@ -16738,7 +16738,7 @@ SHS__PRIVATE shs__ahead shs__px_next_panel(const shs__reader *r, size_t at, size
     if (v->planes) ahead.rows = v->bands;
     else ahead.rows = 1;
     ahead.stride = v->bs * (ptrdiff_t)v->size;
-    if (!v->planes) { /* one row, in pieces; what is left over is fetched when it is read */
+    if (!v->planes) { /* one row, in pieces of 512 bytes; the rest is not prefetched */
         ahead.stride = 512;
         ahead.rows = (int)shs__zmin(ahead.bytes / 512, INT_MAX / 2);
         ahead.bytes = 512;
@@ -16929,8 +16929,8 @@ SHS__PRIVATE void shs__px_gram_layout(shs__layout *l, shs__gram *g, int workers)
     }
 }
 
-/* A worker's packed panel. It begins as numbers, since groups that are not full are read too; by its worker, as there may be no
-   other use of it where an engine has the pixels. */
+/* A worker's packed panel. The worker zeroes it before the first use, because kernels also read the unused lanes of groups that are
+   not full. It does so only then, because with an engine there may be no use. */
 SHS__PRIVATE void *shs__px_gram_packed(const shs__gram *g, shs__gram_own *own) {
     size_t whole = shs__ctx_chunks((size_t)g->n, 16) * 16;
     if (!own->begun) memset(own->packed, 0, whole * SHS__PANEL_PIXELS * (size_t)g->kernels->bytes);
@@ -16938,8 +16938,8 @@ SHS__PRIVATE void *shs__px_gram_packed(const shs__gram *g, shs__gram_own *own) {
     return own->packed;
 }
 
-/* The products of the packed panel. Where an element is a float they are summed as such over SHS__PANELS_A_SUM panels and then
-   in shs_wide. */
+/* Adds the products of the packed panel. Products of floats are summed as floats over SHS__PANELS_A_SUM panels, then in
+   shs_wide. */
 SHS__PRIVATE void shs__px_gram_panel(const shs__gram *g, shs__gram_own *own, int depth, shs__ahead *ahead, shs_wide *sums) {
     const shs__pixels_kernels *k = g->kernels;
     const size_t lanes = (size_t)k->lanes, apart = SHS__PANEL_PIXELS * lanes;
@@ -16971,7 +16971,7 @@ SHS__PRIVATE void shs__px_flush_words(const shs__words_kernels *k, int bands, co
                     *SHS__AT(P, bands, i, j) += C[i - row] - (bytes ? 128 * sum[j] : 0);
 }
 
-/* Flushes what is left at the end of a chunk. The state of a consumer that forms products begins with its shs__gram. */
+/* Flushes the sums at the end of a chunk. The state of a consumer that forms products begins with its shs__gram. */
 SHS__PRIVATE void shs__px_gram_finish(void *state, int worker, shs_wide *sums) {
     const shs__gram *g = (const shs__gram *)state;
     const shs__words_kernels *w = shs__kernels_words();
@@ -17081,7 +17081,7 @@ SHS__PRIVATE int shs__px_whole_moments(const shs__moments_job *job, shs__panel *
     return 1;
 }
 
-/* Sums and products of elements. What is missing in a panel that is not raw has been closed up. */
+/* Adds sums and products of elements. In a panel that is not raw, the reader has closed up the places of missing pixels. */
 SHS__PRIVATE void shs__px_real_moments(const shs__moments_job *job, shs__panel *panel, shs__gram_own *own, shs_wide *sums) {
     const shs__reader *r = &job->reader;
     const shs__pixels_kernels *k = r->kernels;
@@ -17113,8 +17113,8 @@ SHS__PRIVATE void shs__px_moments_panel(void *state, shs__panel *panel, int work
     for (k = 0; k < panel->pixels && job->reader.raw; k++) sums[0] -= panel->missing[k];
 }
 
-/* Pixels less their neighbours, where both are valid, in place of the pixels. What is missing has been closed up, so that
-   pixel k is at i, and its neighbour, which was read `apart` later, at j. */
+/* Replaces pixels by pixels less their neighbours, where both are valid. The reader has closed up the places of missing pixels: so
+   pixel k is at i, and its neighbour, read `apart` pixels later, at j. */
 SHS__PRIVATE void shs__px_noise_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
     const shs__moments_job *job = (const shs__moments_job *)state;
     size_t used = (size_t)job->gram.n, b, i = 0, j = 0, pairs = 0;
@@ -17135,8 +17135,8 @@ SHS__PRIVATE void shs__px_noise_panel(void *state, shs__panel *panel, int worker
     if (pairs > 0) shs__px_real_moments(job, panel, job->gram.own + worker, sums);
 }
 
-/* A mean as a shift. For 16-bit pixels it is rounded to 1/64, so that x - shift is exact in float; 8 bits take 128, so that
-   sums stay integers. */
+/* The shift for a mean. For 16-bit pixels it is the mean rounded to 1/64, so that x - shift is exact in float. For 8-bit pixels it
+   is 128, so that sums stay integers. */
 SHS__PRIVATE shs_wide shs__px_shift_of(shs_type type, shs_wide mean) {
     if (type == SHS_TYPE_U8) return 128;
     if (type == SHS_TYPE_I16 || type == SHS_TYPE_U16) return (shs_wide)(int32_t)(mean * 64) / 64;
@@ -17263,7 +17263,7 @@ SHS__PRIVATE void shs__px_moments_job_layout(shs__layout *l, shs__moments_job *j
 
 /* ---- consumers: maps, into a writer, and their extremes ------------------------------------------------- >>writer */
 
-/* Values of one output to their places in the sink, `step` values apart. Integer types round half away from zero. */
+/* Stores values of an output in the sink, `step` values apart. Integer types round half away from zero. */
 #define SHS__STORE_WHOLE(to_type, least, most)                                                                         \
     {                                                                                                                  \
         to_type *to = (to_type *)(void *)at;                                                                           \
@@ -17394,7 +17394,7 @@ typedef struct shs__map_job {
     shs__consumer consumer;
 } shs__map_job;
 
-/* The squared length of each pixel, mapped as its class says: a map for each class that is in the panel. */
+/* The squared length of each pixel under the map of its class. Each class in the panel maps the panel once. */
 SHS__PRIVATE void shs__px_class_outputs(const shs__map_job *job, shs__panel *panel, int worker) {
     const shs__classes *c = job->classes;
     const shs__view *v = &job->reader.view;
@@ -17488,14 +17488,14 @@ SHS__PRIVATE void shs__px_map_panel(void *state, shs__panel *panel, int worker, 
     for (o = 0; o < w->bands && !by_pixel; o++) shs__px_write_plane(job, panel, own, o, quick);
 }
 
-/* Extremes of an output: the larger of what there was and -low, high. */
+/* Joins the extremes low and high of an output with *minus_low and *most. */
 SHS__PRIVATE void shs__px_widen(shs_wide low, shs_wide high, shs_wide *minus_low, shs_wide *most) {
     if (-low > *minus_low) *minus_low = -low;
     if (high > *most) *most = high;
 }
 
-/* The first pass of rescaling: -low of every output, then high. They are found among elements: rounding what is added to them
-   later keeps their order. */
+/* The first pass of rescaling: -low of every output, then high. The extremes are those of elements: adding the constant later, and
+   rounding, keeps their order. */
 SHS__PRIVATE void shs__px_range_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
     const shs__map *m = &((const shs__map_job *)state)->map;
     const shs__pixels_kernels *k = m->kernels;
@@ -17643,7 +17643,7 @@ SHS__PRIVATE void shs__px_whitened_layout(shs__layout *l, shs__whitened *w, int 
     w->chunk_sums = SHS__CARVE(l, shs_wide, SHS__PRODUCT(count, SHS__PASS_CHUNKS, 1));
 }
 
-/* Only counts pixels: this pass is made so that the reader keeps the whitened pixels. */
+/* Counts pixels and does nothing else: the pass exists for the reader, which keeps the whitened pixels. */
 SHS__PRIVATE void shs__px_count_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
     (void)state, (void)worker;
     sums[0] += (shs_wide)panel->valid;
@@ -17720,7 +17720,7 @@ SHS__PRIVATE shs_status shs__px_cpu_whiten(const shs_context *ctx, shs__whitened
     shs_status status = SHS_OK;
     if (pairs) status = shs__px_whitened_pass(ctx, w, 1 + pairs * pairs, shs__px_fourth_panel);
     else if (w->white.kept) status = shs__px_whitened_pass(ctx, w, 1, shs__px_count_panel);
-    else w->sums[0] = 1; /* nothing to sum; a count that is not 0 says that there are pixels */
+    else w->sums[0] = 1; /* there are no sums; a count above 0 stands for the pixels */
     w->white.filled = 1;
     return status;
 }
@@ -17752,7 +17752,7 @@ SHS__PRIVATE int shs__px_cpu_sources(const shs_context *ctx, shs__whitened *w, c
 
 /* ---- the stages: here, or on the context's engine ---------------------------------------------------- >>px_engine */
 
-/* The cube at hand. On the CPU it stays where it is and every stage is a pass over it. */
+/* An open cube. On the CPU the cube stays in its place, and every stage is a pass over it. */
 typedef struct shs__pixels {
     const shs_context *ctx;
     shs__view view;
@@ -17784,7 +17784,7 @@ SHS__PRIVATE void shs__px_close(shs__pixels *px) {
     px->engine = px->whitener = NULL;
 }
 
-/* Whether an engine that lacks double is asked again without it: only where the options do not insist on double. */
+/* Whether to ask an engine that lacks double again, without double: only if the options do not demand double. */
 SHS__PRIVATE int shs__px_ask_narrow(shs_precision precise, shs_status status, int *wide) {
     int again = precise == SHS_PRECISION_AUTO && *wide && status == SHS_UNSUPPORTED;
     if (again) *wide = 0;
@@ -17819,7 +17819,8 @@ SHS__PRIVATE shs_status shs__px_range(const shs__pixels *px, shs__map_job *job, 
     return status;
 }
 
-/* Whether a stream was written to. What was written cannot be taken back, so the CPU must not begin again. */
+/* A sink that notes in `begun` whether a stream was written to. Lines of a stream cannot be taken back: then the CPU must not begin
+   again. */
 typedef struct shs__watched_sink {
     const shs_sink *sink;
     int begun;
@@ -17848,7 +17849,7 @@ SHS__PRIVATE shs_status shs__px_map(const shs__pixels *px, shs__map_job *job, co
     return status;
 }
 
-/* Whitened pixels are with an engine that does all that is done with them, or with the CPU. */
+/* Chooses where whitened pixels are: with an engine that does all stages on whitened pixels, or with the CPU. */
 SHS__PRIVATE shs_status shs__px_whitener_open(shs__pixels *px) {
     const shs_engine *e = px->engine;
     shs_status status = !e || (e->pixels_whiten && e->pixels_sweep && e->pixels_rate) ? SHS_OK : SHS_UNSUPPORTED;
@@ -17866,7 +17867,7 @@ SHS__PRIVATE size_t shs__px_kept_panels(const shs__pixels *px, int m) {
     return 0;
 }
 
-/* Whether the CPU works on the whitened pixels from now on. It whitens anew in every pass, so it can take over at any time. */
+/* Whether the CPU works on the whitened pixels from now on. The CPU can take over at any time: it whitens anew in every pass. */
 SHS__PRIVATE int shs__px_whitened_here(shs__pixels *px, shs_status status) {
     int here = shs__ctx_cpu_takes_over(px->whitener, status);
     if (here) px->whitener = NULL;
@@ -18087,7 +18088,7 @@ SHS__PRIVATE shs_pixel_map shs__px_map_of(int bands, int outputs, const shs_wide
     return map;
 }
 
-/* Where there are no lines the sink needs no room for them. */
+/* A sink for a cube without lines needs neither memory nor a function. */
 SHS__PRIVATE shs_status shs__px_check_sink(const shs_cube *cube, const shs_sink *sink) {
     if (!sink || !SHS__ZEROED(sink) || (!sink->pixels && !sink->write_fn && cube->lines > 0) ||
         !shs__px_cube_type_ok(sink->type))
@@ -18114,7 +18115,7 @@ SHS__PRIVATE shs_status shs__px_check_map(const shs__view *v, const shs_pixel_ma
     return shs__px_check_sink(v->cube, sink);
 }
 
-/* The extremes of outputs that are rescaled are those of all ranks. */
+/* Maps the cube into the sink. Rescaling uses the extremes of the outputs of all ranks. */
 SHS__OUTLINE shs_status shs__pixels_map(const shs__pixels *px, const shs_pixel_map *map, shs_precision precise,
                                         const shs_sink *sink, int squares) {
     const shs_context *ctx = px->ctx;
@@ -18235,8 +18236,8 @@ SHS__PUBLIC ptrdiff_t shs_noise_naive(int n, ptrdiff_t lines, ptrdiff_t samples,
     return pairs;
 }
 
-/* N: half the mean square of what is left of each band's differences when those of the band before it, and of the one behind it
-   made orthogonal to that one, are taken off; all less their means. 0 off the diagonal. */
+/* N: half the mean square of the residual of each band's differences, after projections on the differences of the band before and
+   on those of the band behind, made orthogonal to the former. All differences less their means. N is 0 off the diagonal. */
 SHS__PUBLIC void shs_noise_residual_naive(int n, ptrdiff_t pairs, const shs_wide *d, const shs_wide *mean, shs_wide *N) {
     ptrdiff_t b, i;
     for (i = 0; i < (ptrdiff_t)n * n; i++) N[i] = 0;
@@ -18313,7 +18314,7 @@ SHS__PUBLIC void shs_rx_classes_naive(int n, ptrdiff_t m, const shs_wide *X, con
     }
 }
 
-/* Where a window of `width` around `at` begins, moved so that it lies within `count`; it is cut where that is less. */
+/* The first place of a window of `width` around `at`, moved to lie within `count`. A window wider than `count` begins at 0. */
 SHS__PRIVATE ptrdiff_t shs__rx_window(ptrdiff_t at, ptrdiff_t width, ptrdiff_t count) {
     ptrdiff_t first = at - width / 2;
     if (first > count - width) first = count - width;
@@ -18328,7 +18329,7 @@ SHS__PRIVATE int shs__rx_within(ptrdiff_t y, ptrdiff_t x, ptrdiff_t line, ptrdif
     return y >= top && y < top + width && x >= left && x < left + width;
 }
 
-/* As shs_rx_naive, but mean and covariance are those of each pixel's own background, which must have full rank. */
+/* As shs_rx_naive, with mean and covariance of each pixel's own background, which must have full rank. */
 SHS__PUBLIC void shs_rx_local_naive(int n, ptrdiff_t lines, ptrdiff_t samples, const shs_wide *X, int inner, int outer,
                                     shs_wide *scores, shs_wide *mean, shs_wide *C, shs_wide *u) {
     ptrdiff_t line, sample, y, x, a, b;
@@ -18630,8 +18631,8 @@ SHS__PRIVATE size_t shs__few_most_pixels(const shs__view *v) {
     return most;
 }
 
-/* Whether there are at most half as many pixels as bands, on one rank. Ranks add up moments, and have no Gram matrix of all pixels.
-   */
+/* Whether there are at most half as many pixels as bands, on one rank. Ranks add up moments, and have no Gram matrix of all
+   pixels. */
 SHS__PRIVATE int shs__few_pays(const shs__pixels *px) {
     if (shs__ctx_distributed(px->ctx)) return 0;
     return shs__few_most_pixels(&px->view) <= (size_t)px->view.used / 2;
@@ -18680,7 +18681,8 @@ SHS__PRIVATE shs_status shs__few_read(const shs__pixels *px, shs__few_pixels *fe
     return status;
 }
 
-/* Takes the mean of band b off the pixels, and what its rounding left; adds both to the mean. */
+/* Takes the mean of band b off the pixels, then the mean of the remainders, which the first rounding left. Adds both to the
+   mean. */
 SHS__PRIVATE void shs__few_centre_band(shs__few_pixels *few, int b) {
     int k, pass;
     few->fit.mean[b] = 0;
@@ -18820,7 +18822,8 @@ SHS__PRIVATE shs_status shs__pca_meet(const shs__pixels *px, shs_status status, 
 }
 
 /* The variance of band b's noise that the bands on both sides do not predict, of the covariance N of all: N_bb less
-   (u v) (p c; c q)^-1 (u v)'. Where the two are all but dependent, or one is not there, the better one predicts alone. */
+   (u v) (p c; c q)^-1 (u v)'. Where the two are nearly dependent, or the band has one neighbour, the better neighbour predicts
+   alone. */
 SHS__PRIVATE shs_wide shs__noise_residual(int n, const shs_wide *N, int b) {
     int l = b > 0 ? b - 1 : b + 1, r = b + 1 < n ? b + 1 : b - 1;
     shs_wide p, q, c, u, v, determinant, by_two = 0, by_l, by_r, whole = *SHS__AT(N, n, b, b);
@@ -18847,8 +18850,8 @@ typedef struct shs__borders {
     shs__border own;
     size_t widest;       /* samples, of all ranks */
     shs_wide *shown;     /* samples (0: the rank has no lines), the values of the line, which of them are missing */
-    shs_wide *both;      /* the line above this rank's first, where there is one, and that one */
-    unsigned char *mask; /* of these two */
+    shs_wide *both;      /* the line above this rank's first line, if there is one, and the first line */
+    unsigned char *mask; /* of both lines */
 } shs__borders;
 
 SHS__PRIVATE void shs__pca_borders_layout(shs__layout *l, shs__borders *b, const shs__view *v) {
@@ -18862,8 +18865,8 @@ SHS__PRIVATE void shs__pca_borders_layout(shs__layout *l, shs__borders *b, const
     b->own.first_missing = b->mask + (l->base ? v->samples : 0);
 }
 
-/* Adds the differences between each rank's first line and the one above, which is the last of the nearest rank before it that
-   has lines. The ranks show their last lines one after another, so that one has room for one; then two lines are a cube. */
+/* Adds the differences between each rank's first line and the line above, which is the last line of the nearest earlier rank with
+   lines. The ranks send their last lines one after another, so that a rank needs room for one. The two lines then make a cube. */
 SHS__PRIVATE shs_status shs__pca_border_noise(const shs__pixels *px, shs__pairs pairs, shs__borders *b, shs_moments *d) {
     size_t samples = (size_t)px->view.samples, used = (size_t)px->view.used, above = 0, x;
     shs_context quiet = *px->ctx;
@@ -18943,8 +18946,8 @@ SHS__PRIVATE void shs__pca_residual(int n, shs_wide *noise, shs_wide *residual) 
     for (b = 0; b < n; b++) *SHS__AT(noise, n, b, b) = residual[b];
 }
 
-/* The fit over the pixels of all ranks: their moments, for MNF the noise, too, then the eigenproblem. Only when it goes well on
-   all of them is there a result. */
+/* The fit over the pixels of all ranks: moments, for MNF also the noise, then the eigenproblem. There is a result only if all ranks
+   succeed. */
 SHS__OUTLINE shs_status shs__pca_dense(const shs__pixels *px, const shs_pca_options *o, int mnf, shs_pca *pca) {
     const shs_context *ctx = px->ctx;
     shs_moments pixels = SHS_ZERO, noise = SHS_ZERO; /* noise: products hold its covariance, sum is scratch */
@@ -19537,10 +19540,10 @@ SHS__PUBLIC shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cu
 
 /* ---- anomalies, each in its own window ------------------------------------------------------------------ >>rx_local */
 
-/* A background is the sum over its pixels of (1, x) (1, x)': one matrix has their number, their sum and their products. Its
-   factor L begins with the column (1, mean) sqrt(number), after which the scatter is left: the number times the covariance. The
-   pixel y in the middle is a row below the matrix, (1, y)', and z', L z = (1, y), a row of the factor: the score is the squared
-   length of z behind its first value.
+/* A background is the sum over its pixels of (1, x) (1, x)'. This matrix holds the number, the sum and the products of the pixels.
+   The first column of its Cholesky factor L is (1, mean) sqrt(number); what follows factors the scatter, the number times the
+   covariance. The pixel y in the middle adds a row (1, y)' below the matrix, and so a row z' to the factor, with L z = (1, y).
+   The score is the squared length of z without its first value.
 
    From one pixel of a line to the next a window gains a column of pixels and loses one. From line to line this differs by the
    corners of the window alone. So the first line of a block takes 2 (inner + outer) products, and each further one eight. */
@@ -19548,11 +19551,11 @@ enum {
     SHS__LOCAL_ROWS = 8,       /* lines of a block, at most */
     SHS__LOCAL_SUMS = 1 << 21, /* values of a block's sums, beyond which it has fewer lines */
     SHS__LOCAL_BLOCKS = 8,     /* blocks that are shared out together, at most */
-    SHS__LOCAL_RUN = 64,       /* neighbours in a line, at most, whose sums follow one from the other */
-    SHS__LOCAL_BATCH = 128     /* pixels that come or go together */
+    SHS__LOCAL_RUN = 64,       /* the most neighbours in a line whose sums are updated from pixel to pixel */
+    SHS__LOCAL_BATCH = 128     /* pixels that enter or leave a window together */
 };
 
-/* Sums that have been as large as `peak` err by less than this share of it. */
+/* The error of sums is below this share of their largest value so far, `peak`. */
 #define SHS__LOCAL_ROUNDING (32 * SHS__WIDE_EPS)
 
 /* A worker's sums and room. */
@@ -19560,10 +19563,10 @@ typedef struct shs__local_own {
     shs_wide *sums;                   /* a triangle for each line of the block */
     shs_wide *L;                      /* groups of rows, all columns of each: groups x padded x lanes */
     shs_wide *tiles, *corner;         /* a column of tiles; the factor of the one on the diagonal, columns x columns */
-    shs_wide *variance, *least;       /* 1 + n: of the scatter; what is no more than that is rounding */
-    shs_wide *peak;                   /* 1 + n: the largest sums of squares so far, which left their rounding behind */
-    shs_wide *plus, *pixel;           /* pixels that come or go, ld each: with their signs, and as they are */
-    int batch, ends[SHS__LOCAL_ROWS]; /* pixels there; how many of them are of lines of the block up to each */
+    shs_wide *variance, *least;       /* 1 + n: of the scatter; a scatter up to `least` is rounding */
+    shs_wide *peak;                   /* 1 + n: the largest sums of squares so far: they bound the rounding */
+    shs_wide *plus, *pixel;           /* pixels that enter or leave, ld each: with their signs, and unchanged */
+    int batch, ends[SHS__LOCAL_ROWS]; /* pixels in the batch; the number of pixels up to each line of the block */
 } shs__local_own;
 
 typedef struct shs__local {
@@ -19687,7 +19690,7 @@ SHS__PRIVATE void shs__rx_local_add(const shs__local *w, shs__local_own *own, in
     }
 }
 
-/* The same, of the columns that come, and those that go, where a window moves to sample x, or starts there. */
+/* Adds the columns that enter a window when it moves to sample x, or starts there, and takes off the columns that leave. */
 SHS__PRIVATE void shs__rx_local_move(const shs__local *w, shs__local_own *own, int row, ptrdiff_t y0, ptrdiff_t y1, int x,
                                      int start, int width, shs_wide sign) {
     ptrdiff_t across = shs__imin(width, w->samples), left = shs__rx_window(x, width, w->samples);
@@ -19713,8 +19716,8 @@ SHS__PRIVATE void shs__rx_local_diagonal(const shs__local *w, shs__local_own *ow
 }
 
 /* The factor of the tile on the diagonal in columns `first` and on, its sums less what the columns before take off: 1 / l_jj,
-   and -l_ij behind it. The roots wait, so that no column need wait for that of the one before. Returns 0 where what is left of
-   a band is rounding. */
+   and -l_ij behind it. The square roots come last, so that no column waits for the root of the column before. Returns 0 if the
+   rest of a band is rounding. */
 SHS__PRIVATE int shs__rx_local_corner(const shs__local *w, shs__local_own *own, const shs_wide *sums, const shs_wide *less,
                                       int first, shs_wide ridge) {
     int columns = w->kernels->columns, lanes = w->kernels->lanes, pivots = shs__imin(columns, w->n + 1 - first), i, j, c;
@@ -19789,7 +19792,8 @@ SHS__PRIVATE int shs__rx_local_score(const shs__local *w, shs__local_own *own, s
     return 1;
 }
 
-/* A run of neighbours in the lines of a block: the sums of the first anew, those of the others by what comes and what goes. */
+/* A run of neighbours in the lines of a block. The sums of the first pixel are formed anew, the others' are updated by the pixels
+   that enter and leave. */
 SHS__PRIVATE void shs__rx_local_run(void *arg, size_t chunk, int worker) {
     const shs__local *w = (const shs__local *)arg;
     shs__local_own *own = w->own + worker;
@@ -19819,7 +19823,7 @@ SHS__PRIVATE void shs__rx_local_run(void *arg, size_t chunk, int worker) {
     }
 }
 
-/* The next line comes to its place, pixel after pixel, where it replaces one that is wanted no more. */
+/* Reads the next line, pixel after pixel, over the line that is no longer needed. */
 SHS__PRIVATE shs_status shs__rx_local_next_line(shs__local *w) {
     shs__reader *r = &w->reader;
     const shs__view *v = &r->view;
@@ -20249,8 +20253,8 @@ SHS__PRIVATE int shs__ica_directions(int m, shs__directions g, shs__iteration *i
     return shs__ica_project_off(m, g.d, it->W, A);
 }
 
-/* What sums of single precision leave unknown of the direction of a plain step, as 1 - |cos|: they err by about 1e-6 of y^3, whose
-   slope is 3, and the step of a component that is nearly normal is short. */
+/* The uncertainty of the direction of a plain step by sums of single precision, as 1 - |cos|. Sums of y^3 err by about 1e-6, and
+   the slope of y^3 is 3. The step of a nearly normal component is short, so its direction is less certain. */
 SHS__PRIVATE shs_wide shs__ica_unknown(shs_wide slope, shs_wide length2) {
     shs_wide error = (shs_wide)1e-6 / 3 * slope;
     if (sizeof(shs_real) == sizeof(shs_wide)) return 0;
@@ -20319,9 +20323,9 @@ SHS__PRIVATE void shs__ica_relax(int m, const shs_ica_options *o, shs__iteration
     if (!shs__ica_directions(m, g, it, W)) memcpy(W, it->P, cells * sizeof(shs_wide));
 }
 
-/* Iterates from one start. The last plain step measures the W that is returned and is not taken, so that the reported change
-   belongs to it. The iteration ends at half the angle that the tolerance allows, a quarter of 1 - |cos|; the other half is room
-   for what single precision rounds. */
+/* Iterates from one start. The last plain step is not taken: it measures the returned W, so that the reported change belongs to
+   this W. The iteration ends at half the angle of the tolerance, a quarter of 1 - |cos|. The other half is left for the rounding of
+   single precision. */
 SHS__PRIVATE shs_status shs__ica_iterate(shs__sources *s, const shs_ica_options *o, shs__iteration *it, shs__directions g,
                                          shs_ica_component *component, shs_wide *change) {
     int most = o->iterations > 0 ? o->iterations : 200, k, j;
@@ -20346,8 +20350,8 @@ SHS__PRIVATE void shs__ica_start(const shs_ica_options *o, int m, shs__direction
             else *w = o->start ? *SHS__AT(o->start, m, i, j) : i == j;
 }
 
-/* One component after another or all at once, each with its restarts; of starts that do not converge the one is kept that
-   the plain step moves least. */
+/* One component after another or all at once, each with its restarts. If no start converges, the result is that of the start with
+   the smallest last change. */
 SHS__OUTLINE shs_status shs__ica_iterate_all(shs__sources *s, const shs_ica_options *o, shs__iteration *it) {
     shs_ica_component *c = it->component;
     int m = s->m, most = o->restarts < 0 ? 0 : o->restarts > 0 ? o->restarts : 3, restart, j;
@@ -20673,7 +20677,7 @@ SHS__PUBLIC shs_status shs_ica_inverse(const shs_context *ctx, const shs_ica *ic
 
 enum { SHS__MD_HEAD = 64, SHS__MD_VERSION = 2, SHS__MD_NUMBERS = 7 };
 
-/* One of the two callbacks, and the check sum of what went through it. */
+/* The callback that reads or writes, and the check sum of the bytes so far. */
 typedef struct shs__md_file {
     int (*write_fn)(void *user, const void *bytes, size_t count);
     int (*read_fn)(void *user, void *bytes, size_t count);
@@ -20729,7 +20733,7 @@ SHS__PRIVATE int shs__md_arrays(shs_model *m, int wavelengths, int noise, shs__m
 
 enum { SHS__MD_ARRAYS = 7 };
 
-/* What is said of a component, as numbers, and back; whether they say something that is possible. */
+/* A component's record as numbers, and back. The latter returns whether the numbers are possible. */
 SHS__PRIVATE void shs__md_numbers_of(const shs_ica_component *c, shs_wide *x) {
     x[0] = (shs_wide)c->iterations;
     x[1] = (shs_wide)c->restarts;
@@ -20889,7 +20893,7 @@ SHS__PRIVATE size_t shs__md_bytes(const shs_model *m, const shs__md_array *array
     return 8 * values + 4;
 }
 
-/* What is not in the file, because it follows: forward = (vectors / scale)'. */
+/* Forms what the file does not hold: forward = (vectors / scale)'. */
 SHS__PRIVATE shs_status shs__md_complete(shs_pca *p) {
     int i, j, n = p->bands, k = p->components;
     for (i = 0; i < n; i++)
@@ -20972,8 +20976,8 @@ SHS__PUBLIC void shs_model_free(const shs_context *ctx, shs_model *model) {
    is in the cache; an engine makes them by two maps, and what is left is done here.
 
    shs_unmix is a map too or, with abundances that must not be negative, the map E'x and an active set for each pixel
-   (shs__mix_solve_nonnegative), by shs__mix_pixels. shs_endmembers_find keeps projected pixels in memory; all its methods ask
-   again and again which of them lies farthest in some direction: shs__em_farthest, over all threads and ranks.
+   (shs__mix_solve_nonnegative), by shs__mix_pixels. shs_endmembers_find keeps projected pixels in memory. All its methods
+   search the pixel that lies farthest in a direction, many times: shs__em_farthest does so over all threads and ranks.
    shs_count_materials needs the moments alone. */
 
 /* ---- targets: the naive twin ------------------------------------------------------------------------ >>detect_naive */
@@ -21047,7 +21051,7 @@ SHS__PUBLIC void shs_detect_naive(shs_detector method, int n, ptrdiff_t m, const
 SHS__PRIVATE int shs__wide_inverse_root(int n, shs_wide *A, shs_wide share, shs_wide *diagonal) {
     int i, j, k;
     for (j = 0; j < n; j++) diagonal[j] = *SHS__AT(A, n, j, j);
-    for (j = n - 1; j >= 0; j--) { /* column j of U, then its part off the columns before it */
+    for (j = n - 1; j >= 0; j--) { /* column j of U; then takes its part off the columns before */
         shs_wide *u = SHS__AT(A, n, 0, j), root;
         if (!(u[j] > share * diagonal[j])) return 0;
         root = SHS__WSQRT(u[j]);
@@ -21105,7 +21109,7 @@ SHS__PRIVATE shs_status shs__tg_statistics(const shs_moments *m, const shs_detec
     return SHS_SINGULAR_COVARIANCE;
 }
 
-/* An orthonormal basis of the undesired spectra: each off those before it, twice for the sake of rounding. */
+/* An orthonormal basis of the undesired spectra. Each spectrum is made orthogonal to the ones before, twice because of rounding. */
 SHS__PRIVATE shs_status shs__tg_basis(const shs_detect_options *o, shs__detection *d) {
     int n = d->n, i, k, twice;
     for (k = 0; k < o->undesired_count; k++) {
@@ -21557,7 +21561,7 @@ SHS__PRIVATE shs_wide shs__mix_descend(const shs__mixture *m, const shs_wide *b)
 }
 
 /* The nonnegative abundances for b = E'x, in its place. The set begins empty or, for a sum of 1, with the nearest endmember.
-   Then the one along which the distance falls most comes in, until it falls along none. */
+   Then the endmember enters along which the distance falls most, until it falls along none. */
 SHS__PRIVATE void shs__mix_solve_nonnegative(const shs__mixture *m, shs_wide *b) {
     int c = m->c, i, j, steps, first = 0;
     shs_wide lambda = 0;
@@ -21710,7 +21714,7 @@ SHS__PRIVATE shs_status shs__wide_map(const shs__pixels *px, const shs_pixel_map
     return shs__pixels_map(px, map, SHS_PRECISION_ALWAYS, &sink, squares);
 }
 
-/* On an engine: E'x by its map, into memory; the CPU goes on from there. */
+/* The engine maps E'x into memory, and the CPU solves from these values. */
 SHS__OUTLINE shs_status shs__mix_engine(const shs__pixels *px, const shs_pixel_map *map, const shs_wide *gram, int sum,
                                         shs_wide missing, const shs_sink *sink) {
     shs__layout l = SHS_ZERO;
@@ -21741,7 +21745,7 @@ SHS__OUTLINE shs_status shs__mix_engine(const shs__pixels *px, const shs_pixel_m
     return status;
 }
 
-/* The arrays of a call: E' (c x n), E'E (c x c), its inverse's root, and the map of the constraints that are one. */
+/* The arrays of a call: E' (c x n), E'E (c x c), the root of its inverse, and the map, if the constraints are a map. */
 typedef struct shs__mix_arrays {
     shs_wide *transposed, *gram, *root, *matrix, *offset, *scratch; /* c x n, c x c, c x c, c x n, c, c */
 } shs__mix_arrays;
@@ -22042,7 +22046,7 @@ SHS__PRIVATE shs_wide shs__em_length2(const shs__extraction *s, size_t pixel) {
     return -1;
 }
 
-/* What is left outside, after the part along the last direction, which is in Y, was taken off. */
+/* The squared length of what remains of a pixel after its part along the last direction, which is in Y, is taken off. */
 SHS__PRIVATE shs_wide shs__em_rest(const shs__extraction *s, size_t pixel) {
     if (!shs__wide_finite(1, s->rest + pixel)) return -1;
     s->rest[pixel] -= s->Y[pixel] * s->Y[pixel];
@@ -22438,7 +22442,7 @@ SHS__PRIVATE void shs__count_predict_naive(int n, int b, const shs_wide *M, shs_
     shs__pca_backward_naive(n, A, w, 1);
 }
 
-/* Both tests compare powers along directions: those of the eigenvectors of the signal, or each matrix' own. */
+/* Both tests compare powers along directions: the eigenvectors of the signal, or of each matrix. */
 SHS__PUBLIC int shs_count_naive(shs_counter method, int n, ptrdiff_t m, const shs_wide *X, shs_wide deviations, shs_wide *room) {
     shs_wide *S = room, *R = S + m * n, *C = R + n * n, *A = C + n * n, *V = A + n * n, *mean = V + n * n, *w = mean + n,
              *noise = w + n;
@@ -22488,7 +22492,7 @@ SHS__PUBLIC int shs_count_naive(shs_counter method, int n, ptrdiff_t m, const sh
 
 /* ---- how many materials ----------------------------------------------------------------------------------- >>count */
 
-/* The value that a standard normal variable exceeds with this probability, 0 to 0.5: 1e-7 of it (Wichura 1988, PPND7). */
+/* The value that a standard normal variable exceeds with probability `tail`, 0 to 0.5, to 1e-7 (Wichura 1988, PPND7). */
 SHS__PRIVATE shs_wide shs__count_quantile(shs_wide tail) {
     shs_wide q = (shs_wide)0.5 - tail, r;
     if (q <= (shs_wide)0.425) {
@@ -22727,7 +22731,7 @@ SHS__PUBLIC shs_status shs_npy_write_header(const shs_npy *npy, int (*write_fn)(
     return SHS_OK;
 }
 
-/* Whether `word` comes next; if so it is passed, with the blanks behind it. */
+/* Whether `word` comes next. If so, *text moves behind the word and the blanks after it. */
 SHS__PRIVATE int shs__npy_next(const char **text, const char *word) {
     const char *at = *text;
     for (; *word; word++, at++)
@@ -22919,7 +22923,7 @@ SHS__PUBLIC shs_status shs_npy_save(int p, size_t n, const shs_real *A, int lda,
     return status;
 }
 
-/* One number, from its bits: as it is, and whether it is an integer that int holds. */
+/* A number from its bits. *whole: whether it is an integer that int holds. */
 SHS__PRIVATE int shs__npy_number(const shs_npy *f, uint64_t bits, shs_wide *x, int *whole) {
     uint64_t sign = UINT64_C(1) << (8 * f->size - 1);
     uint32_t word = (uint32_t)bits;
@@ -23154,7 +23158,7 @@ SHS__PRIVATE uint32_t shs__cc_scale(shs_coef_type type, int used, const shs_real
     return least;
 }
 
-/* What all calls ask of codes; the most atoms of a signal. */
+/* The checks of codes in all calls. *most: the most atoms of a signal. */
 SHS__PRIVATE shs_status shs__cc_check(const shs_codes *codes, int n, shs_coef_type type, int *most) {
     size_t i;
     int k;
@@ -23173,7 +23177,7 @@ SHS__PRIVATE shs_status shs__cc_check(const shs_codes *codes, int n, shs_coef_ty
     return SHS_OK;
 }
 
-/* What becomes of a coefficient x that shall be `wanted` now, which may be far larger. */
+/* Rounds `wanted`, the value that coefficient x should have now, and which may be far larger than x. */
 SHS__PRIVATE shs_real shs__cc_rounded(shs_coef_type type, shs_real scale, shs_real x, shs_wide wanted) {
     shs_wide a = shs__wabs(wanted);
     shs_real clamped = a < (shs_wide)shs__cc_limit(type) ? (shs_real)a : shs__cc_limit(type);
@@ -23485,7 +23489,7 @@ SHS__PRIVATE int shs__cc_count(const shs_compact *c, size_t i) {
     return c->s;
 }
 
-/* Whether each number is one that can be, and the counts have their sum. */
+/* Whether each number is possible, and the counts add up to their sum. */
 SHS__PRIVATE int shs__cc_numbers_ok(const shs_compact *c) {
     int none = c->type == SHS_COEF_I8 ? 0x80 : 0x8000, largest = shs__cc_largest(c->type), most = 0;
     size_t i, total = 0;
