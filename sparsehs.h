@@ -1932,15 +1932,17 @@ SHS_API shs_status shs_compact_synthesize(const shs_context *ctx, int p, int n, 
        SAM   arccos(t'x / |t||x|)                        spectral angle mapper, in radians (Kruse et al. 1993)
        OSP   t'P x / t'P t, P = I - U(U'U)^-1 U'         orthogonal subspace projection of the undesired spectra, the columns
                                                          of U (Harsanyi, Chang 1994), scaled so that the target scores 1
+       SACE  ACE with the sign of MF                     signed ACE, -1 to 1: what lies opposite to the target is no detection
 
    The target itself scores 1. In SAM the target scores 0, and low scores are detections. MF, CEM and OSP are affine in x. For
-   ACE and SAM a pixel without a direction (the mean, or zero) is orthogonal to every target. */
+   ACE, SACE and SAM a pixel without a direction (the mean, or zero) is orthogonal to every target. */
 #define SHS_DETECTOR_LIST(X)                                                                                                   \
     X(SHS_DETECTOR_MF, mf)                                                                                                     \
     X(SHS_DETECTOR_CEM, cem)                                                                                                   \
     X(SHS_DETECTOR_ACE, ace)                                                                                                   \
     X(SHS_DETECTOR_SAM, sam)                                                                                                   \
-    X(SHS_DETECTOR_OSP, osp)
+    X(SHS_DETECTOR_OSP, osp)                                                                                                   \
+    X(SHS_DETECTOR_SACE, sace)
 typedef enum shs_detector {
 #define SHS__ENUM(code, name) code,
     SHS_DETECTOR_LIST(SHS__ENUM)
@@ -20972,8 +20974,8 @@ SHS__PUBLIC void shs_model_free(const shs_context *ctx, shs_model *model) {
 /* What known spectra say of pixels, on the moments and maps of section 9 and the products of section 10.
 
    shs_detect is moments (shs__tg_statistics), then a row of a map for each target (shs__tg_rows). MF, CEM and OSP are that map,
-   by shs__pixels_map. ACE and SAM divide its outputs by the length of the pixel: shs__tg_scores makes both of a panel while it
-   is in the cache; an engine makes them by two maps, and what is left is done here.
+   by shs__pixels_map. ACE, SACE and SAM divide its outputs by the length of the pixel: shs__tg_scores makes both of a panel
+   while it is in the cache; an engine makes them by two maps, and what is left is done here.
 
    shs_unmix is a map too or, with abundances that must not be negative, the map E'x and an active set for each pixel
    (shs__mix_solve_nonnegative), by shs__mix_pixels. shs_endmembers_find keeps projected pixels in memory. All its methods
@@ -21003,13 +21005,23 @@ SHS__PRIVATE shs_wide shs__wide_angle(shs_wide cosine) {
     return SHS__WACOS(cosine <= -1 ? (shs_wide)-1 : cosine);
 }
 
-/* w = A^-1 (t - mean), where A is C, R or, for SAM, I, and A = L L'; or w = P t. With y = w'(x - mean) all scores but SAM's and
-   ACE's are y / w'(t - mean); those two are functions of the cosine. */
+/* Of the squared cosine in whitened coordinates, with a sign or without. */
+SHS__PRIVATE int shs__tg_whitens(shs_detector method) { return method == SHS_DETECTOR_ACE || method == SHS_DETECTOR_SACE; }
+
+/* The score of a cosine. */
+SHS__PRIVATE shs_wide shs__tg_score(shs_detector method, shs_wide cosine) {
+    if (method == SHS_DETECTOR_SAM) return shs__wide_angle(cosine);
+    if (method == SHS_DETECTOR_SACE && cosine < 0) return -cosine * cosine;
+    return cosine * cosine;
+}
+
+/* w = A^-1 (t - mean), where A is C, R or, for SAM, I, and A = L L'; or w = P t. With y = w'(x - mean) the scores of MF, CEM and
+   OSP are y / w'(t - mean); the others are functions of the cosine. */
 SHS__PUBLIC void shs_detect_naive(shs_detector method, int n, ptrdiff_t m, const shs_wide *X, const shs_wide *t, int u,
                                   const shs_wide *U, shs_wide *scores, shs_wide *mean, shs_wide *w, shs_wide *v, shs_wide *A) {
     ptrdiff_t i, b, k;
     shs_wide y, own = 0, length2;
-    int centred = method == SHS_DETECTOR_MF || method == SHS_DETECTOR_ACE;
+    int centred = method == SHS_DETECTOR_MF || shs__tg_whitens(method);
     shs_moments_naive(n, m, X, mean, A);
     for (b = 0; b < n && !centred; b++)
         for (k = 0; k < n; k++) A[k + b * n] = method == SHS_DETECTOR_CEM ? A[k + b * n] + mean[k] * mean[b] : k == b;
@@ -21033,14 +21045,13 @@ SHS__PUBLIC void shs_detect_naive(shs_detector method, int n, ptrdiff_t m, const
         y = 0;
         for (b = 0; b < n; b++) y += w[b] * (v[b] = X[b + i * n] - mean[b]);
         scores[i] = y / own;
-        if (method != SHS_DETECTOR_ACE && method != SHS_DETECTOR_SAM) continue;
+        if (!shs__tg_whitens(method) && method != SHS_DETECTOR_SAM) continue;
         shs__pca_forward_naive(n, A, v, 1);
         length2 = 0;
         for (b = 0; b < n; b++) length2 += v[b] * v[b];
         if (length2 > 0) scores[i] = y / SHS__WSQRT(own * length2);
         else scores[i] = 0;
-        if (method == SHS_DETECTOR_ACE) scores[i] = scores[i] * scores[i];
-        else scores[i] = shs__wide_angle(scores[i]);
+        scores[i] = shs__tg_score(method, scores[i]);
     }
 }
 
@@ -21126,10 +21137,10 @@ SHS__PRIVATE shs_status shs__tg_basis(const shs_detect_options *o, shs__detectio
     return SHS_OK;
 }
 
-/* The row of each target: w / w't, where w is R'R t or P t; of ACE and SAM w / sqrt(w't), so that the cosine comes of the
+/* The row of each target: w / w't, where w is R'R t or P t; of ACE, SACE and SAM w / sqrt(w't), so that the cosine comes of the
    output and the pixel's length alone. */
 SHS__PRIVATE shs_status shs__tg_rows(const shs_detect_options *o, const shs_wide *spectra, int lds, shs__detection *d) {
-    int n = d->n, k, i, j, twice, cosine = o->method == SHS_DETECTOR_ACE || o->method == SHS_DETECTOR_SAM;
+    int n = d->n, k, i, j, twice, cosine = shs__tg_whitens(o->method) || o->method == SHS_DETECTOR_SAM;
     for (k = 0; k < d->targets; k++) {
         const shs_wide *spectrum = SHS__AT(spectra, lds, 0, k);
         shs_wide own = 0, length2, off2;
@@ -21160,7 +21171,7 @@ SHS__PRIVATE shs_status shs__tg_rows(const shs_detect_options *o, const shs_wide
 
 /* ---- targets: scores that are no maps ----------------------------------------------------------------- >>scores */
 
-/* The consumer of ACE and SAM. job.map makes the squared length of the whitened pixel; of SAM it only has its room. */
+/* The consumer of ACE, SACE and SAM. job.map makes the squared length of the whitened pixel; of SAM it only has its room. */
 typedef struct shs__scores {
     shs__map_job job;
     shs__map cosines; /* the targets' rows */
@@ -21175,7 +21186,7 @@ SHS__PRIVATE void shs__tg_lengths(const shs__scores *s, shs__panel *panel, int w
     shs_wide *length2 = m->own[worker].wide;
     size_t next_pixel = m->planes ? 1 : (size_t)m->bands, next_band = m->planes ? (size_t)SHS__PANEL_PIXELS : 1;
     int k, b;
-    if (!s->given && s->method == SHS_DETECTOR_ACE) {
+    if (!s->given && shs__tg_whitens(s->method)) {
         shs__px_map_outputs(m, panel, m->own + worker, 0);
         return;
     }
@@ -21199,8 +21210,7 @@ SHS__PRIVATE void shs__tg_target(const shs__scores *s, const shs__panel *panel, 
         shs_wide y = shs__px_get_element(kernels, own->planes, (size_t)target * SHS__PANEL_PIXELS + (size_t)k);
         if (length2[k] > 0) y = (y + s->cosines.constant[target]) / SHS__WSQRT(length2[k]);
         else y = 0;
-        if (s->method == SHS_DETECTOR_ACE) own->wide[k] = y * y;
-        else own->wide[k] = shs__wide_angle(y);
+        own->wide[k] = shs__tg_score(s->method, y);
     }
 }
 
@@ -21263,7 +21273,7 @@ SHS__OUTLINE shs_status shs__tg_scores(const shs__pixels *px, const shs__view *v
                                        int given, const shs_sink *sink, shs_status status) {
     shs__scores s;
     shs__layout l = SHS_ZERO;
-    const int whitened = !given && method == SHS_DETECTOR_ACE;
+    const int whitened = !given && shs__tg_whitens(method);
     shs_pixel_map lengths = shs__px_map_of(v->used, whitened ? d->n : 1, d->root, d->mean, NULL);
     memset(&s, 0, sizeof s);
     shs__px_map_job_init(&s.job, v, &lengths, shs__is_wide(SHS_PRECISION_ALWAYS), 1, sink);
@@ -21413,7 +21423,7 @@ SHS__PUBLIC shs_status shs_detect(const shs_context *ctx, const shs_cube *cube, 
     d.columns = d.n;
     if (o->method == SHS_DETECTOR_OSP) d.columns = o->undesired_count;
     if (o->method == SHS_DETECTOR_SAM && !px.engine) d.columns = 0;
-    d.centred = o->method == SHS_DETECTOR_MF || o->method == SHS_DETECTOR_ACE;
+    d.centred = o->method == SHS_DETECTOR_MF || shs__tg_whitens(o->method);
     if (status == SHS_OK) { /* otherwise all ranks know */
         while (shs__layout_next(ctx, &l, &status)) shs__tg_layout(&l, &d);
         status = shs__ctx_agree(ctx, status);
@@ -21421,7 +21431,7 @@ SHS__PUBLIC shs_status shs_detect(const shs_context *ctx, const shs_cube *cube, 
     if (status == SHS_OK) status = shs__ctx_agree(ctx, shs__tg_fit(&px, spectra, lds, o, &d));
     if (status == SHS_OK) {
         map = shs__px_map_of(d.n, targets, d.matrix, d.mean, NULL);
-        if (o->method != SHS_DETECTOR_ACE && o->method != SHS_DETECTOR_SAM)
+        if (!shs__tg_whitens(o->method) && o->method != SHS_DETECTOR_SAM)
             status = shs__pixels_map(&px, &map, SHS_PRECISION_ALWAYS, sink, 0);
         else if (px.engine) status = shs__tg_engine_scores(&px, &d, o->method, sink);
         else status = shs__tg_scores(&px, &px.view, &d, o->method, 0, sink, SHS_OK);

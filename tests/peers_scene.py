@@ -192,6 +192,18 @@ def similarity(before, after, spectra, method, form):
     assert numpy.nanmax(numpy.abs(got - want)) < 1e-7 * numpy.nanmax(numpy.abs(want)) + 3e-8 # of arccos near 0
 
 
+def detector(before, after, spectra, method):
+    """ACE by numpy, with the sign of the matched filter or without."""
+    x, t = good_bands(before), table(spectra)[1][:, 1:].T
+    x = x.reshape(-1, x.shape[2])
+    z, d = x - x.mean(0), t - x.mean(0)
+    c = z.T @ z / len(z)
+    y = z @ numpy.linalg.solve(c, d.T)
+    own, lengths = ((v * numpy.linalg.solve(c, v.T).T).sum(1) for v in (d, z))
+    want = y * (numpy.abs(y) if method == "sace" else y) / own / lengths[:, None]
+    close(cube(after)[0].reshape(want.shape), want, 1e-6)
+
+
 def compare(first, second, after):
     x, y = good_bands(first), cube(second)[0]
     angle = numpy.arccos((x * y).sum(2) / numpy.linalg.norm(x, axis=2) / numpy.linalg.norm(y, axis=2))

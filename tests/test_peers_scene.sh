@@ -65,6 +65,10 @@ for method in sam sid sidsam ns3 jmsam; do
     check "scene: best match by $method" good detect scene.hdr out.hdr --bbl --library positive.csv --method $method --type f64
     check "scene: best match by $method: as numpy" peers similarity scene.hdr out.hdr positive.csv $method best
 done
+for method in ace sace; do
+    check "scene: $method" good detect scene.hdr out.hdr --bbl --target em.csv --method $method --type f64
+    check "scene: $method: as numpy" peers detector scene.hdr out.hdr em.csv $method
+done
 good denoise scene.hdr clean.hdr --bbl --components 5
 check "scene: two cubes" good compare scene.hdr clean.hdr out.hdr --bbl
 check "scene: two cubes: as numpy" peers compare scene.hdr clean.hdr out.hdr

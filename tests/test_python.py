@@ -872,6 +872,7 @@ def test_detectors_are_those_of_numpy(real):
             "ace": (Z @ whitened) ** 2 / (t @ whitened) / np.einsum("ij,ji->i", Z, np.linalg.solve(C, Z.T)),
             "sam": np.arccos(np.clip(X @ target / np.linalg.norm(X, axis=1) / np.linalg.norm(target), -1, 1)),
             "osp": X @ away @ target / (target @ away @ target)}
+    want["sace"] = np.sign(want["mf"]) * want["ace"]
     for method, scores in want.items():
         given = dict(undesired=undesired) if method == "osp" else {}
         got = sparsehs.detect(cube, target, method, **given)

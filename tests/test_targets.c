@@ -4,6 +4,7 @@
 enum { LINES = 13, SAMPLES = 31, PIXELS = LINES * SAMPLES, TARGETS = 3, UNDESIRED = 2, MOST_BANDS = 23 };
 
 static int is_angle(int method) { return method == SHS_DETECTOR_SAM; }
+static int is_whitened(int method) { return method == SHS_DETECTOR_ACE || method == SHS_DETECTOR_SACE; }
 
 /* Rows of smooth spectra; the first is that of a pixel. */
 static void draw_spectra(const plain_cube *p, shs_wide *spectra, int count) {
@@ -110,11 +111,43 @@ static void test_the_target_is_found(void **state) {
         check_near(shs_detector_name(o.method), 1, got + 29 * TARGETS, &best, is_angle(method) ? 1e-7 : 1e-10);
         for (i = 0; i < PIXELS * TARGETS; i++) {
             if (method == SHS_DETECTOR_ACE) assert_true(got[i] >= 0 && got[i] <= 1 + 1e-12);
+            if (method == SHS_DETECTOR_SACE) assert_true(fabs(got[i]) <= 1 + 1e-12);
             if (is_angle(method)) assert_true(got[i] >= 0 && got[i] < 3.2);
         }
         free(got);
     }
     free(p.x), cube_free(&cube);
+}
+
+/* Signed ACE is ACE to the bit, with the sign of the matched filter; some pixels lie on either side. A power of two in front of
+   pixels and targets changes no bit. */
+static void test_signed_ace(void **state) {
+    plain_cube p = mixed_cube(LINES, SAMPLES, 8, 3, 2, 12);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIL, 0), larger;
+    shs_wide spectra[TARGETS * 8];
+    shs_detect_options o = SHS_ZERO;
+    double *ace, *mf, *sace, *again;
+    int i, below = 0;
+    size_t k;
+    (void)state;
+    draw_spectra(&p, spectra, TARGETS);
+    mf = scores_of(NULL, &cube, spectra, &o);
+    o.method = SHS_DETECTOR_ACE;
+    ace = scores_of(NULL, &cube, spectra, &o);
+    o.method = SHS_DETECTOR_SACE;
+    sace = scores_of(NULL, &cube, spectra, &o);
+    for (k = 0; k < values_of(&p); k++) p.x[k] *= 1024;
+    for (i = 0; i < TARGETS * 8; i++) spectra[i] *= 1024;
+    larger = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIL, 0);
+    again = scores_of(NULL, &larger, spectra, &o);
+    for (i = 0; i < PIXELS * TARGETS; i++) {
+        assert_true(fabs(sace[i]) == ace[i]);
+        if (fabs(mf[i]) > 1e-9) assert_true((sace[i] < 0) == (mf[i] < 0));
+        below += sace[i] < 0;
+    }
+    assert_true(below > PIXELS / 10 && below < PIXELS * TARGETS - PIXELS / 10);
+    assert_memory_equal(sace, again, PIXELS * TARGETS * sizeof *sace);
+    free(mf), free(ace), free(sace), free(again), free(p.x), cube_free(&cube), cube_free(&larger);
 }
 
 /* In one dimension every pixel lies in the target's direction: the cosine of ACE is 1, or 0 where a pixel is the mean. */
@@ -136,11 +169,15 @@ static void test_one_band(void **state) {
         }
         got = scores_of(NULL, &cube, spectra, &o);
         for (i = 0; i < PIXELS * TARGETS; i++) assert_close(got[i], 1, 1e-12);
+        free(got);
+        o.method = SHS_DETECTOR_SACE;
+        got = scores_of(NULL, &cube, spectra, &o);
+        for (i = 0; i < PIXELS * TARGETS; i++) assert_close(fabs(got[i]), 1, 1e-12);
         free(got), free(p.x), cube_free(&cube);
     }
 }
 
-/* MF and ACE know no unit and no zero of a band; CEM no unit of a band; SAM and OSP none of all bands. SAM does not know how
+/* MF, ACE and SACE know no unit and no zero of a band; CEM no unit of a band; SAM and OSP none of all bands. SAM does not know how
    bright a target or a pixel is. */
 static void test_units_do_not_matter(void **state) {
     plain_cube p = mixed_cube(LINES, SAMPLES, 6, 3, 2, 4), q = new_plain(LINES, SAMPLES, 6);
@@ -150,7 +187,7 @@ static void test_units_do_not_matter(void **state) {
     (void)state;
     draw_spectra(&p, spectra[0], TARGETS), draw_spectra(&p, undesired[0], 5);
     for (method = 0; method < SHS_DETECTOR_COUNT; method++) {
-        int centred = method == SHS_DETECTOR_MF || method == SHS_DETECTOR_ACE, each = centred || method == SHS_DETECTOR_CEM;
+        int centred = method == SHS_DETECTOR_MF || is_whitened(method), each = centred || method == SHS_DETECTOR_CEM;
         shs_cube a = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 0), c;
         shs_detect_options o = options_of(method, undesired[0] + 18, 6), changed = options_of(method, undesired[1] + 18, 6);
         double *before = scores_of(NULL, &a, spectra[0], &o), *after;
@@ -305,7 +342,7 @@ static void test_refused(void **state) {
         for (i = 0; i < 6; i++) odd[i] = i == 4 ? 1e200 : 1;
         check_refused(&cube, 1, odd, 6, &with, SHS_BAD_TARGETS);
         memset(odd, 0, sizeof odd);
-        if (method != SHS_DETECTOR_MF && method != SHS_DETECTOR_ACE) check_refused(&cube, 1, odd, 6, &with, SHS_LOST_TARGET);
+        if (method != SHS_DETECTOR_MF && !is_whitened(method)) check_refused(&cube, 1, odd, 6, &with, SHS_LOST_TARGET);
     }
     o.method = SHS_DETECTOR_COUNT;
     check_refused(&cube, 1, spectra, 6, &o, SHS_BAD_OPTIONS);
@@ -371,6 +408,7 @@ static void test_names(void **state) {
 int main(void) {
     static const struct CMUnitTest tests[] = { cmocka_unit_test(test_twins),
         cmocka_unit_test(test_the_target_is_found),
+        cmocka_unit_test(test_signed_ace),
         cmocka_unit_test(test_one_band),
         cmocka_unit_test(test_units_do_not_matter),
         cmocka_unit_test(test_background),

@@ -218,9 +218,9 @@ def detect(cube: ArrayLike, targets: ArrayLike, method: str = "mf", *, ridge: fl
     """How much of a known spectrum is in each pixel: scores (lines, samples) for one target (bands,), (lines, samples, targets) for
     targets (targets, bands), which are in the unit of the pixels. The target itself scores 1, with "sam" 0.
 
-    method: "mf" (matched filter), "cem" (constrained energy minimisation), "ace" (adaptive cosine estimator, 0 to 1), "sam" (spectral
-    angle in radians; small is alike), "osp" (orthogonal subspace projection of `undesired` (count, bands)). ridge: this share
-    of the mean variance is added to the diagonal of the covariance, for few pixels or dependent bands. background: (mean,
+    method: "mf" (matched filter), "cem" (constrained energy minimisation), "ace" (adaptive cosine estimator, 0 to 1), "sace" (ace
+    with the sign of mf, -1 to 1), "sam" (spectral angle in radians; small is alike), "osp" (orthogonal subspace projection of
+    `undesired` (count, bands)). ridge: this share of the mean variance is added to the diagonal of the covariance, for few pixels or dependent bands. background: (mean,
     covariance), (bands,) and (bands, bands), in place of those of the cube. valid, nodata: as of fit; missing pixels score NaN."""
     spectra = _spectra(targets, "targets", cube)
     bands = spectra.shape[1]
