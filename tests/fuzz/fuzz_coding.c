@@ -190,6 +190,13 @@ static void code_lasso(input *in, world *w, const problem *q, const shs_real *gr
     output_free(&used), output_free(&atoms), output_free(&coefs), output_free(&gaps);
 }
 
+static int all_normal(int count, const shs_real *x) {
+    int i;
+    for (i = 0; i < count; i++)
+        if (!isnormal(x[i]) && x[i] != 0) return 0;
+    return 1;
+}
+
 /* Both forms for one signal. */
 static void code_one(input *in, world *w) {
     problem q = problem_of(in);
@@ -232,6 +239,9 @@ static void code_one(input *in, world *w) {
         if (tame(&q.of_D) && tame(&q.of_Y)) must(isfinite(error2) && error2 >= 0);
         if (tame(&q.of_D) && tame(&q.of_Y) && q.of_D.most > 0 && q.of_Y.most > 0)
             must(residual2(&q, &o, 0, used, AS(int, atoms), AS(shs_real, coefs)) <= residual2(&q, &o, 0, 0, NULL, NULL) * 1.01);
+    } else if (status == SHS_OUT_OF_RANGE && used != -7) {
+        check_signal(q.n, used, rows, 0, AS(int, atoms), AS(shs_real, coefs));
+        must(!all_normal(used, AS(shs_real, coefs)));
     } else must(used == -7 && untouched(&atoms) && untouched(&coefs));
     free(memory), free(gram), free(dty);
     output_free(&atoms), output_free(&coefs), problem_free(&q);
