@@ -2419,6 +2419,7 @@ typedef struct shs_engine {
 
 SHS__PRIVATE int shs__imin(int a, int b) { return a < b ? a : b; }
 SHS__PRIVATE int shs__imax(int a, int b) { return a > b ? a : b; }
+SHS__PRIVATE ptrdiff_t shs__distance(ptrdiff_t step) { return step < 0 ? -step : step; }
 SHS__PRIVATE size_t shs__zmin(size_t a, size_t b) { return a < b ? a : b; }
 SHS__PRIVATE size_t shs__zmax(size_t a, size_t b) { return a > b ? a : b; }
 SHS__PRIVATE shs_real shs__abs(shs_real x) { return x < 0 ? -x : x; }
@@ -2642,6 +2643,14 @@ static const shs__type_info shs__types[SHS_TYPE_COUNT] = {
 SHS__PUBLIC size_t shs_type_size(shs_type type) {
     if ((unsigned)type < SHS_TYPE_COUNT) return (size_t)shs__types[type].size;
     return 0;
+}
+
+/* What pixels of U8, I16 and U16 can hold. */
+SHS__PRIVATE shs_wide shs__type_least(shs_type type) { return type == SHS_TYPE_I16 ? -32768 : 0; }
+SHS__PRIVATE shs_wide shs__type_most(shs_type type) {
+    if (type == SHS_TYPE_U8) return 255;
+    if (type == SHS_TYPE_I16) return 32767;
+    return 65535;
 }
 
 /* ---- threads, progress, ranks -------------------------------------------------------------------------- >>threads */
@@ -2948,6 +2957,9 @@ SHS__OUTLINE shs_status shs__ctx_meet(const shs_context *ctx, shs_status mine, s
     memcpy(meeting->largest, v + 1 + 4 * SHS__PIECES, sizeof meeting->largest);
     return SHS_OK;
 }
+
+/* The engine's answer, if there is an engine; SHS_UNSUPPORTED where its table has no such entry. */
+#define SHS__ASK(engine, entry, arguments) (!(engine) ? SHS_OK : (engine)->entry ? (engine)->entry arguments : SHS_UNSUPPORTED)
 
 /* Whether the CPU does a stage: there is no engine, or it cannot do the stage or lacks memory, and has a fallback. */
 SHS__PRIVATE int shs__ctx_cpu_takes_over(const shs_engine *engine, shs_status status) {
@@ -5075,7 +5087,10 @@ SHS__PRIVATE int SHS__IN(strongest)(int n, const shs_real *alpha) {
     }
 #endif
     for (; i < n; i++)
-        if (shs__abs(alpha[i]) > best) best = shs__abs(alpha[i]), index = i;
+        if (shs__abs(alpha[i]) > best) {
+            best = shs__abs(alpha[i]);
+            index = i;
+        }
     return index;
 }
 
@@ -5233,7 +5248,10 @@ SHS__INLINE int SHS__IN(choose_by)(shs_selection selection, int n, shs_real scal
     }
     index = SHS__IN(champion_index)(&champion, &best);
 #else
-        if (score > best) best = score, index = i;
+        if (score > best) {
+            best = score;
+            index = i;
+        }
     }
 #endif
     return index;
@@ -5523,8 +5541,7 @@ SHS__PRIVATE void SHS__IN(px_squares)(int pixels, int n, const void *values, int
 SHS__PRIVATE void SHS__IN(px_store)(shs_type type, int n, const void *values, const shs__scaling *s, void *to) {
     const shs__element *y = (const shs__element *)values;
     const int whole = type == SHS_TYPE_U8 || type == SHS_TYPE_I16 || type == SHS_TYPE_U16;
-    const shs_wide least = type == SHS_TYPE_I16 ? -32768 : 0;
-    const shs_wide most = type == SHS_TYPE_U8 ? 255 : type == SHS_TYPE_I16 ? 32767 : 65535;
+    const shs_wide least = shs__type_least(type), most = shs__type_most(type);
     const shs__wvec none = SHS__WALL(0), leasts = SHS__WALL(least), mosts = SHS__WALL(most);
     int i = 0;
     for (; i + SHS__WLANES <= n; i += SHS__WLANES) {
@@ -6094,11 +6111,14 @@ SHS__OUTLINE void SHS__IN(correlate)(int m, int c, int n, const shs_real *Z, int
     int a, b, i, p, q, whole = n - n % SHS__LANES;
     for (b = 0; b < c; b += 4)
         for (a = 0; a < m; a += 2) {
-            const shs_real *z0 = SHS__AT(Z, ldz, 0, a), *z1 = a + 1 < m ? z0 + ldz : z0;
-            const shs_real *y0 = SHS__AT(Y, ldy, 0, b), *y1 = b + 1 < c ? y0 + ldy : y0;
-            const shs_real *y2 = b + 2 < c ? y1 + ldy : y0, *y3 = b + 3 < c ? y2 + ldy : y0;
+            const shs_real *z0 = SHS__AT(Z, ldz, 0, a), *z1 = z0;
+            const shs_real *y0 = SHS__AT(Y, ldy, 0, b), *y1 = y0, *y2 = y0, *y3 = y0; /* one that is missing is the first again */
             shs__vec zero = SHS__ALL(0), s00 = zero, s01 = zero, s02 = zero, s03 = zero, u0, u1, v;
             shs__vec s10 = zero, s11 = zero, s12 = zero, s13 = zero;
+            if (a + 1 < m) z1 = z0 + ldz;
+            if (b + 1 < c) y1 = y0 + ldy;
+            if (b + 2 < c) y2 = y1 + ldy;
+            if (b + 3 < c) y3 = y2 + ldy;
             for (i = 0; i < whole; i += SHS__LANES) {
                 u0 = SHS__LOAD(z0 + i);
                 u1 = SHS__LOAD(z1 + i);
@@ -6503,7 +6523,11 @@ SHS__PRIVATE void shs__la_gemv_columns(int m, int n, shs_real alpha, const shs_r
 
 SHS__PUBLIC shs_status shs_gemv(shs_trans trans, int m, int n, shs_real alpha, const shs_real *A, int lda,
                                 const shs_real *x, int incx, shs_real beta, shs_real *y, int incy) {
-    int length_x = trans == SHS_TRANS_YES ? m : n, length_y = trans == SHS_TRANS_YES ? n : m, j;
+    int length_x = n, length_y = m, j;
+    if (trans == SHS_TRANS_YES) {
+        length_x = m;
+        length_y = n;
+    }
     if (shs__la_not_binary((int)trans)) return SHS_BAD_ENUM;
     if (m < 0) return SHS_BAD_M;
     if (n < 0) return SHS_BAD_N;
@@ -6562,9 +6586,13 @@ SHS__PRIVATE void shs__la_trsv(shs_uplo uplo, shs_trans trans, shs_diag diag, in
     ptrdiff_t inc = incx;
     for (step = 0; step < n; step++) {
         int j = forwards ? step : n - 1 - step, i;
-        int first = uplo == SHS_UPLO_LOWER ? j + 1 : 0, last = uplo == SHS_UPLO_LOWER ? n : j; /* the rest of column j */
+        int first = 0, last = j; /* the rest of column j */
         const shs_real *a = SHS__AT(A, lda, 0, j);
         shs_real t = x[j * inc];
+        if (uplo == SHS_UPLO_LOWER) {
+            first = j + 1;
+            last = n;
+        }
         if (trans == SHS_TRANS_YES)
             for (i = first; i < last; i++) t -= a[i] * x[i * inc];
         if (diag == SHS_DIAG_NON_UNIT) t /= a[j];
@@ -6757,8 +6785,14 @@ SHS__PRIVATE shs__sliver shs__la_gemm_sliver_a(const shs__gemm *g, int row, int 
     a.size = shs__la_round_up(rows, g->tiles->pad);
     a.before = a.size - rows;
     a.column = 1;
-    if (g->a_lies && row >= a.before) a.at = shs__la_gemm_a(g, row - a.before), a.next = g->lda;
-    else a.at = packed, a.next = a.size, a.before = 0;
+    if (g->a_lies && row >= a.before) {
+        a.at = shs__la_gemm_a(g, row - a.before);
+        a.next = g->lda;
+    } else {
+        a.at = packed;
+        a.next = a.size;
+        a.before = 0;
+    }
     return a;
 }
 
@@ -6775,7 +6809,12 @@ SHS__PRIVATE shs__sliver shs__la_gemm_sliver_b(const shs__gemm *g, int column, i
             b.column = g->ldb;
             b.next = 1;
         }
-    } else b.at = packed, b.column = 1, b.next = b.size, b.before = 0;
+    } else {
+        b.at = packed;
+        b.column = 1;
+        b.next = b.size;
+        b.before = 0;
+    }
     return b;
 }
 
@@ -7009,7 +7048,9 @@ SHS__PRIVATE void shs__la_gemm_layout(shs__layout *l, const shs_context *ctx, in
     n = shs__imax(n, 0);
     k = shs__imax(k, 0);
     g->panel = SHS__NC;
-    g->partials = shs__la_gemm_deep(m, n, k) ? workers > 1 ? 4 * workers : 1 : 0;
+    if (!shs__la_gemm_deep(m, n, k)) g->partials = 0;
+    else if (workers > 1) g->partials = 4 * workers;
+    else g->partials = 1;
     g->own_count = shs__la_gemm_own(m, k);
     panel = shs__la_gemm_panel(n, k, SHS__NC);
     if (g->partials) { /* a panel each */
@@ -7081,14 +7122,16 @@ SHS__PRIVATE void shs__la_gemm_packed(int m, int n, int k, shs_real *packed, con
 #define SHS__ROOM (3 * SHS__VECTOR_MOST / (int)sizeof(shs_real) * 8) /* the largest tile */
 SHS__PRIVATE int shs__la_gemm_small(const shs_context *ctx, shs__gemm *g) {
     shs_real tile[SHS__ROOM], packed[SHS__ROOM];
-    int few_rows, few_columns, pad;
+    int few_rows, few_columns, pad, room = 0;
     if (g->alpha != 1 || g->m <= 0 || g->n <= 0 || g->k <= 0 || g->k > SHS__KC) return 0;
     if (shs__ctx_workers(ctx) > 1 && shs__ctx_product_work(g->m, g->n, g->k) >= (shs_wide)SHS__TEST_WORTH_SHARING) return 0;
     g->tiles = shs__kernels_gemm();
     pad = g->tiles->pad;
     few_rows = g->m < pad;
     few_columns = g->n < g->tiles->columns;
-    if (((few_rows ? pad : 0) + (few_columns ? g->tiles->columns : 0)) * g->k > SHS__ROOM) return 0;
+    if (few_rows) room += pad;
+    if (few_columns) room += g->tiles->columns;
+    if (room * g->k > SHS__ROOM) return 0;
     g->column = 0;
     g->columns = g->n;
     g->from = 0;
@@ -7136,9 +7179,11 @@ SHS__PRIVATE shs_status shs__la_gemm_check(shs_trans transa, shs_trans transb, i
 SHS__PRIVATE shs_status shs__la_product(const shs_context *ctx, const shs_product_job *job) {
     const shs_engine *e = ctx ? ctx->engine : NULL;
     int asked = e && job->m > 0 && job->n > 0 && job->k > 0 && job->alpha != 0;
-    shs_status status = asked ? e->product ? e->product(e->user, ctx, job) : SHS_UNSUPPORTED : SHS_OK;
     shs__gemm g = SHS_ZERO;
-    if (asked && !shs__ctx_cpu_takes_over(e, status)) return status;
+    if (asked) {
+        shs_status status = SHS__ASK(e, product, (e->user, ctx, job));
+        if (!shs__ctx_cpu_takes_over(e, status)) return status;
+    }
     shs__la_gemm_set(&g, job->symmetric ? shs__la_part_of(job->uplo) : SHS__WHOLE, job->transa, job->transb, job->m, job->n,
                      job->k, job->alpha, job->A, job->lda, job->B, job->ldb, job->beta, job->C, job->ldc);
     return shs__la_gemm_call(ctx, &g);
@@ -7239,15 +7284,21 @@ SHS__PUBLIC shs_status shs_syrk_naive(shs_uplo uplo, shs_trans trans, int n, int
     int i, j, p;
     shs_status status = shs__la_syrk_check(uplo, trans, n, k, A, lda, C, ldc);
     if (status != SHS_OK) return status;
-    for (j = 0; j < n; j++)
-        for (i = uplo == SHS_UPLO_LOWER ? j : 0; i < (uplo == SHS_UPLO_LOWER ? n : j + 1); i++) {
+    for (j = 0; j < n; j++) {
+        int first = 0, end = j + 1; /* the rows of column j that are in the triangle */
+        if (uplo == SHS_UPLO_LOWER) {
+            first = j;
+            end = n;
+        }
+        for (i = first; i < end; i++) {
             shs_real sum = 0, *c = SHS__AT(C, ldc, i, j);
             for (p = 0; alpha != 0 && p < k; p++)
-                sum += trans == SHS_TRANS_YES ? *SHS__AT(A, lda, p, i) * *SHS__AT(A, lda, p, j)
-                                          : *SHS__AT(A, lda, i, p) * *SHS__AT(A, lda, j, p);
+                if (trans == SHS_TRANS_YES) sum += *SHS__AT(A, lda, p, i) * *SHS__AT(A, lda, p, j);
+                else sum += *SHS__AT(A, lda, i, p) * *SHS__AT(A, lda, j, p);
             if (beta == 0) *c = alpha * sum;
             else *c = alpha * sum + beta * *c;
         }
+    }
     return SHS_OK;
 }
 
@@ -7335,10 +7386,18 @@ SHS__PRIVATE void shs__la_trsm_chunk(void *arg, size_t chunk, int worker) {
 
 /* Memory for up to m x n. */
 SHS__PRIVATE void shs__la_trsm_layout(shs__layout *l, const shs_context *ctx, shs_side side, int m, int n, shs__trsm *t) {
-    int order = shs__imax(side == SHS_SIDE_LEFT ? m : n, 0), rows = shs__imax(side == SHS_SIDE_LEFT ? n : m, 0);
+    int order, rows;
+    if (side == SHS_SIDE_LEFT) {
+        order = shs__imax(m, 0);
+        rows = shs__imax(n, 0);
+    } else {
+        order = shs__imax(n, 0);
+        rows = shs__imax(m, 0);
+    }
     rows = shs__imin(rows, SHS__TRSM_ROWS);
     t->gemm_count = shs__la_gemm_scratch(rows, order, order);
-    t->own_count = t->gemm_count + (side == SHS_SIDE_LEFT ? (size_t)shs__la_round_up(rows, 16) * (size_t)order : 0);
+    t->own_count = t->gemm_count;
+    if (side == SHS_SIDE_LEFT) t->own_count += shs__cells(shs__la_round_up(rows, 16), order);
     t->own = SHS__CARVE(l, shs_real, SHS__PRODUCT(shs__ctx_workers(ctx), t->own_count, 1));
 }
 
@@ -7439,9 +7498,11 @@ SHS__PRIVATE shs_status shs__la_cholesky_check(shs_uplo uplo, int n, const shs_r
 
 /* The upper factor is the lower one with rows and columns exchanged: l(i,k) is at i*down + k*across. */
 SHS__PUBLIC shs_status shs_cholesky_naive(shs_uplo uplo, int n, shs_real *A, int lda) {
-    size_t down = uplo == SHS_UPLO_LOWER ? 1 : (size_t)lda, across = uplo == SHS_UPLO_LOWER ? (size_t)lda : 1, i, j, k;
+    size_t down = 1, across = 1, i, j, k;
     shs_status status = shs__la_cholesky_check(uplo, n, A, lda);
     if (status != SHS_OK) return status;
+    if (uplo == SHS_UPLO_LOWER) across = (size_t)lda;
+    else down = (size_t)lda;
     for (j = 0; j < (size_t)n; j++) {
         shs_real *pivot = A + j * (down + across);
         for (i = j; i < (size_t)n; i++) {
@@ -7474,8 +7535,9 @@ SHS__PRIVATE shs_status shs__la_cholesky(const shs_context *ctx, shs_uplo uplo, 
     below = SHS__AT(A, lda, h, h);
     status = shs__la_cholesky(ctx, uplo, h, A, lda, room);
     if (status != SHS_OK) return status;
-    shs__la_trsm_set(&room->trsm, lower ? SHS_SIDE_RIGHT : SHS_SIDE_LEFT, uplo, SHS_TRANS_YES, SHS_DIAG_NON_UNIT,
-                     lower ? rest : h, lower ? h : rest, 1, A, lda, corner, lda);
+    if (lower)
+        shs__la_trsm_set(&room->trsm, SHS_SIDE_RIGHT, uplo, SHS_TRANS_YES, SHS_DIAG_NON_UNIT, rest, h, 1, A, lda, corner, lda);
+    else shs__la_trsm_set(&room->trsm, SHS_SIDE_LEFT, uplo, SHS_TRANS_YES, SHS_DIAG_NON_UNIT, h, rest, 1, A, lda, corner, lda);
     shs__la_trsm_run(ctx, &room->trsm);
     shs__la_gemm_set(&room->gemm, shs__la_part_of(uplo), trans, shs__la_other_trans(trans), rest, rest, h, -1, corner, lda,
                      corner, lda, 1, below, lda);
@@ -7626,8 +7688,12 @@ SHS__PRIVATE void shs__eigh_pack(int k, int columns, shs_wide alpha, shs__wfacto
         const shs_wide *x = b.B, *y = x + b.column, *z = y + b.column, *last = z + b.column;
         size_t at = 0;
         if (j + 4 <= columns) /* most are whole */
-            for (l = 0; l < k; l++, at += b.row, pack += 4)
-                pack[0] = alpha * x[at], pack[1] = alpha * y[at], pack[2] = alpha * z[at], pack[3] = alpha * last[at];
+            for (l = 0; l < k; l++, at += b.row, pack += 4) {
+                pack[0] = alpha * x[at];
+                pack[1] = alpha * y[at];
+                pack[2] = alpha * z[at];
+                pack[3] = alpha * last[at];
+            }
         else
             for (l = 0; l < k; l++, at += b.row)
                 for (q = 0; q < 4; q++, pack++) *pack = j + q < columns ? alpha * b.B[at + (size_t)q * b.column] : 0;
@@ -9566,8 +9632,10 @@ SHS__PRIVATE void shs__nn_choose(shs__omp_signal *w) {
     w->next = 0;
     for (i = 0; i < w->over->n; i++)
         if (w->alpha[i] > best) {
-            if (shs__nn_has_length(w->over, i)) best = w->alpha[i], w->next = i;
-            else w->alpha[i] = 0;
+            if (shs__nn_has_length(w->over, i)) {
+                best = w->alpha[i];
+                w->next = i;
+            } else w->alpha[i] = 0;
         }
     if (w->chosen == 0) w->floor = SHS__OMP_GUARD * best;
 }
@@ -10140,8 +10208,9 @@ SHS__PRIVATE void shs__coder_dictionary(const shs_context *ctx, shs__coder *c, c
 
 SHS__PRIVATE int shs__omp_limit_of(const shs__coder *c, size_t i) {
     const shs_omp_options *o = c->options;
-    int limit = o->sparsity_each ? o->sparsity_each[i] : o->sparsity > 0 ? o->sparsity : c->stride;
-    return shs__imin(limit, c->stride);
+    if (o->sparsity_each) return shs__imin(o->sparsity_each[i], c->stride);
+    if (o->sparsity > 0) return shs__imin(o->sparsity, c->stride);
+    return c->stride;
 }
 
 SHS__PRIVATE shs_real shs__omp_tolerance_of(const shs__coder *c, size_t i) {
@@ -11083,14 +11152,18 @@ SHS__PRIVATE void shs__units_layout(shs__layout *l, shs__units *u) {
 SHS__PRIVATE void shs__units_choose(shs__units *u, int together) {
     const shs__coder *c = &u->c;
     const shs_omp_options *o = c->options;
-    const size_t groups = together ? 1 : o->groups ? o->group_count : c->m;
-    size_t g, i;
+    size_t groups = c->m, g, i;
     int found = 0;
+    if (together) groups = 1;
+    else if (o->groups) groups = o->group_count;
     for (g = 0; g < groups; g++) {
         size_t first = g, end = g + 1;
         int most = SHS__OMP_NOTHING;
         if (together) end = c->m;
-        else if (o->groups) first = o->groups[g], end = shs__team_end(o, c->m, g);
+        else if (o->groups) {
+            first = o->groups[g];
+            end = shs__team_end(o, c->m, g);
+        }
         for (i = first; i < end; i++) {
             int exponent = shs__coder_exponent(c, i, &found);
             if (exponent != SHS__OMP_NOTHING && c->over.p == 0) {
@@ -11804,8 +11877,15 @@ SHS__OUTLINE shs_real shs__lasso_sweep(const shs__lasso *q, shs__lasso_signal *s
         if (support && !(change > 0)) continue;
         less += (shs_wide)step * (2 * (shs_wide)along - (shs_wide)step * (shs_wide)g[j]);
         if (change > most) most = change;
-        if (waiting) kernels->patch(n, -waits, waiting, -step, g, a), waiting = NULL, waits = 0;
-        else waiting = column = g, waits = step;
+        if (waiting) {
+            kernels->patch(n, -waits, waiting, -step, g, a);
+            waiting = NULL;
+            waits = 0;
+        } else {
+            column = g;
+            waiting = g;
+            waits = step;
+        }
     }
     if (waiting) kernels->axpy((size_t)n, -waits, waiting, a);
     s->r2 -= less;
@@ -11859,7 +11939,8 @@ SHS__OUTLINE void shs__lasso_look(const shs__lasso *q, shs__lasso_signal *s, con
         if (sum < 0) sum *= (shs_wide)sign;
         if (sum > most) most = sum;
     }
-    shs__lasso_gap(q, s, exact ? most : least, exact ? s->product : along, x1, x2);
+    if (exact) shs__lasso_gap(q, s, most, s->product, x1, x2);
+    else shs__lasso_gap(q, s, least, along, x1, x2);
 }
 
 /* Moves the coefficients u that are not 0 (of k) together towards the minimum for their signs, until the first of them is 0: by
@@ -13363,7 +13444,7 @@ SHS__PRIVATE shs_status shs__dl_stage_solve(shs__dl_learner *w) {
 /* B = YX' of the codes at hand. */
 SHS__PRIVATE shs_status shs__dl_stage_cross(shs__dl_learner *w, shs_wide *B) {
     const shs_engine *e = w->engine;
-    shs_status status = !e ? SHS_OK : e->signals_cross ? e->signals_cross(w->remote, B) : SHS_UNSUPPORTED;
+    shs_status status = SHS__ASK(e, signals_cross, (w->remote, B));
     size_t i;
     int k;
     if (!shs__dl_stage_here(w, 1, &status)) return status;
@@ -13622,7 +13703,10 @@ SHS__PRIVATE shs_status shs__dl_project(shs__dl_ipr *r, int p, int n, shs_wide m
     for (j = 0; j < n; j++)
         for (i = j; i < n; i++) {
             shs_wide g = shs__la_dot_wide(p, SHS__AT(r->Z, p, 0, i), SHS__AT(r->Z, p, 0, j));
-            *SHS__AT(r->G, n, i, j) = i == j ? 1 : g > most ? most : g < -most ? -most : g;
+            if (g > most) g = most;
+            if (g < -most) g = -most;
+            if (i == j) g = 1;
+            *SHS__AT(r->G, n, i, j) = g;
         }
     if (!shs__eigh_largest(n, r->G, n, &largest)) return SHS_NO_CONVERGENCE;
     r->eigh.scale = shs__eigh_scale(largest);
@@ -13749,7 +13833,10 @@ SHS__PRIVATE shs_status shs__dl_take_worst(shs__dl_learner *w, shs_real *d, int 
     size_t i, at = 0;
     shs_status status;
     for (i = 0; i < w->m; i++)
-        if ((shs_wide)w->errors2[i] > worst) worst = (shs_wide)w->errors2[i], at = i;
+        if ((shs_wide)w->errors2[i] > worst) {
+            worst = (shs_wide)w->errors2[i];
+            at = i;
+        }
     owner = worst;
     status = shs__ctx_reduce(w->ctx, &worst, 1, SHS_REDUCE_MAX);
     *found = worst > 0;
@@ -13783,7 +13870,10 @@ SHS__PRIVATE void shs__dl_random_atom(int p, shs_real *d, shs_random *r) {
 SHS__PRIVATE void shs__dl_hold_atom(int p, shs_real *d, shs_random *r) {
     int i, below = 0;
     for (i = 0; i < p; i++)
-        if (d[i] < 0) d[i] = 0, below = 1;
+        if (d[i] < 0) {
+            d[i] = 0;
+            below = 1;
+        }
     if (!below) return;
     if (!(shs_nrm2(p, d, 1) > 0)) shs__dl_random_atom(p, d, r);
     for (i = 0; i < p; i++) d[i] = shs__abs(d[i]);
@@ -14689,15 +14779,21 @@ SHS__PRIVATE shs_status shs__on_start(shs__on_learner *s, shs_status mine, const
     shs__dl_learner *w = &s->w;
     const size_t p = (size_t)w->p, n = (size_t)w->n;
     shs_status status = shs__ctx_agree(w->ctx, mine);
-    size_t i, j;
+    size_t j;
     if (status == SHS_OK) status = shs__dl_count_signals(w);
     if (status == SHS_OK) status = shs__ctx_agree(w->ctx, shs__dl_start(w, D, ldd));
     if (status != SHS_OK) return status;
-    for (j = 0; j < n; j++)
-        for (i = 0; i < n; i++)
-            s->A[j * n + i] = s->o->first_batch ? s->report.sums_xx[j * n + i] : i == j ? s->o->start_weight : 0;
-    for (j = 0; j < p * n; j++) s->B[j] = s->o->first_batch ? s->report.sums_yx[j] : s->o->start_weight * (shs_wide)w->D[j];
-    for (j = 0; j < n && s->o->first_batch == 0; j++) shs__on_set_used(s->A + j * (n + 1), 0);
+    if (s->o->first_batch) { /* the sums of an earlier call go on */
+        SHS__COPY(s->A, s->report.sums_xx, n * n);
+        SHS__COPY(s->B, s->report.sums_yx, p * n);
+    } else {
+        SHS__CLEAR(s->A, n * n);
+        for (j = 0; j < n; j++) {
+            s->A[j * (n + 1)] = s->o->start_weight;
+            shs__on_set_used(s->A + j * (n + 1), 0);
+        }
+        for (j = 0; j < p * n; j++) s->B[j] = s->o->start_weight * (shs_wide)w->D[j];
+    }
     s->seen = shs__on_seen(s, s->o->first_batch);
     return SHS_OK;
 }
@@ -15119,9 +15215,12 @@ SHS__PRIVATE void shs__patch_get(const shs__patch_grid *g, size_t index, shs_rea
 /* Patches i .. end-1 of a job, into their columns of Y. */
 SHS__PRIVATE void shs__patch_fetch(const void *source, size_t i, size_t end) {
     const shs__patch_job *w = (const shs__patch_job *)source;
-    for (; i < end; i++)
-        shs__patch_get(&w->g, w->first + i, SHS__AT(w->Y, w->ld, 0, i),
-                       w->means ? w->means + i * (size_t)w->g.image.channels : NULL, w->norms ? w->norms + i : NULL);
+    const size_t channels = (size_t)w->g.image.channels;
+    for (; i < end; i++) {
+        shs_real *means = w->means ? w->means + i * channels : NULL;
+        shs_real *norm = w->norms ? w->norms + i : NULL;
+        shs__patch_get(&w->g, w->first + i, SHS__AT(w->Y, w->ld, 0, i), means, norm);
+    }
 }
 
 SHS__PRIVATE void shs__patch_get_chunk(void *arg, size_t chunk, int worker) {
@@ -15855,7 +15954,7 @@ SHS__PRIVATE shs_status shs__px_view_open(const shs_cube *c, shs__view *v) {
     /* What is in memory at a time must fit; a stream as a whole may be larger than the address space. */
     if (SHS__PRODUCT(line_bytes, v->block_lines, 2) == SIZE_MAX) return SHS_TOO_LARGE;
     shs__px_view_block(v, 0, v->block_lines);
-    v->planes = (v->ss < 0 ? -v->ss : v->ss) < (v->bs < 0 ? -v->bs : v->bs);
+    v->planes = shs__distance(v->ss) < shs__distance(v->bs);
     v->base = (const unsigned char *)c->pixels;
     return SHS_OK;
 }
@@ -16151,8 +16250,10 @@ SHS__PRIVATE void shs__px_reader_layout(shs__layout *l, shs__reader *r, int work
     r->zeros = SHS__CARVE_ELEMENTS(l, r->kernels, used);
     if (l->base) memset(r->zeros, 0, used * (size_t)r->kernels->bytes);
     r->shift = r->zeros;
-    if (r->border) r->above = r->border->last, r->above_missing = r->border->last_missing;
-    else if (r->pairs > SHS__PAIRS_RIGHT && !v->cube->pixels) { /* a line that is left behind by the stream */
+    if (r->border) {
+        r->above = r->border->last;
+        r->above_missing = r->border->last_missing;
+    } else if (r->pairs > SHS__PAIRS_RIGHT && !v->cube->pixels) { /* a line that is left behind by the stream */
         r->above = SHS__CARVE_ELEMENTS(l, r->kernels, SHS__PRODUCT(v->samples, used, 1));
         r->above_missing = SHS__CARVE(l, unsigned char, v->samples);
     }
@@ -17171,6 +17272,7 @@ SHS__PRIVATE void shs__px_choose_factors(shs__moments_job *job) {
     shs__reader *r = &job->reader;
     const shs_wide *shift = job->wide_shift;
     shs_type type = r->view.cube->type;
+    const shs_wide least = shs__type_least(type), most = type == SHS_TYPE_I16 ? 32767 : 65535;
     int b, used = r->view.used;
     for (b = 0; b < used; b++) job->shift[b] = (shs_real)shift[b];
     r->shift = job->element_shift;
@@ -17179,7 +17281,7 @@ SHS__PRIVATE void shs__px_choose_factors(shs__moments_job *job) {
     job->gram.factors = SHS__REALS;
     if (!job->gram.whole) return;
     for (b = 0; b < used; b++) {
-        if (!(shift[b] >= (type == SHS_TYPE_I16 ? -32768 : 0) && shift[b] <= (type == SHS_TYPE_I16 ? 32767 : 65535))) return;
+        if (!(shift[b] >= least && shift[b] <= most)) return;
         if (type == SHS_TYPE_U8 && shift[b] != 128) return;
         job->whole_shift[b] = (int32_t)shift[b];
         if ((shs_wide)job->whole_shift[b] != shift[b]) return;
@@ -17516,7 +17618,8 @@ SHS__PRIVATE void shs__px_range_panel(void *state, shs__panel *panel, int worker
             shs__px_put_element(k, low, (size_t)i, largest);
             shs__px_put_element(k, high, (size_t)i, -largest);
         }
-        k->range(planes ? (valid - 1) / k->lanes + 1 : valid, width, values, planes ? k->lanes : m->ldy, low, high);
+        if (planes) k->range((valid - 1) / k->lanes + 1, width, values, k->lanes, low, high);
+        else k->range(valid, width, values, m->ldy, low, high);
         for (i = 0; i < width; i++) {
             if (planes) o = pass;
             else o = i;
@@ -17763,9 +17866,6 @@ typedef struct shs__pixels {
     void *remote;
 } shs__pixels;
 
-/* The engine's answer, if there is an engine; SHS_UNSUPPORTED where its table has no such entry. */
-#define SHS__ASK(engine, entry, arguments) (!(engine) ? SHS_OK : (engine)->entry ? (engine)->entry arguments : SHS_UNSUPPORTED)
-
 SHS__PRIVATE shs_status shs__px_open(const shs_context *ctx, const shs_cube *cube, shs__pixels *px) {
     const shs_engine *e;
     shs_status status = shs__ctx_check(ctx);
@@ -17799,11 +17899,12 @@ SHS__PRIVATE shs_status shs__px_moments(const shs__pixels *px, shs__moments_job 
     shs_wide *sums = job->consumer.sums;
     shs_status status;
     int wide = shs__is_wide(precise), b;
-    do
-        status = job->reader.pairs > SHS__PAIRS_RIGHT ? (px->engine ? SHS_UNSUPPORTED : SHS_OK)
-                 : job->reader.pairs                  ? SHS__ASK(px->engine, pixels_noise, (px->remote, sums))
-                                     : SHS__ASK(px->engine, pixels_moments, (px->remote, wide, job->known, job->shift, sums));
-    while (shs__px_ask_narrow(precise, status, &wide));
+    do {
+        if (!job->reader.pairs) status = SHS__ASK(px->engine, pixels_moments, (px->remote, wide, job->known, job->shift, sums));
+        else if (job->reader.pairs == SHS__PAIRS_RIGHT) status = SHS__ASK(px->engine, pixels_noise, (px->remote, sums));
+        else if (px->engine) status = SHS_UNSUPPORTED;
+        else status = SHS_OK;
+    } while (shs__px_ask_narrow(precise, status, &wide));
     if (shs__ctx_cpu_takes_over(px->engine, status)) return shs__px_pass_run(px->ctx, &job->reader, &job->consumer);
     for (b = 0; b < job->gram.n; b++) job->wide_shift[b] = (shs_wide)job->shift[b];
     job->quick = !wide && sizeof(shs_real) < sizeof(shs_wide);
@@ -18238,6 +18339,12 @@ SHS__PUBLIC ptrdiff_t shs_noise_naive(int n, ptrdiff_t lines, ptrdiff_t samples,
     return pairs;
 }
 
+/* Difference i of band b less the band's mean; 0 where there is no such band. */
+SHS__PRIVATE shs_wide shs__noise_of_naive(int n, const shs_wide *d, const shs_wide *mean, ptrdiff_t b, ptrdiff_t i) {
+    if (b < 0 || b >= n) return 0;
+    return d[b + i * n] - mean[b];
+}
+
 /* N: half the mean square of the residual of each band's differences, after projections on the differences of the band before and
    on those of the band behind, made orthogonal to the former. All differences less their means. N is 0 off the diagonal. */
 SHS__PUBLIC void shs_noise_residual_naive(int n, ptrdiff_t pairs, const shs_wide *d, const shs_wide *mean, shs_wide *N) {
@@ -18246,19 +18353,19 @@ SHS__PUBLIC void shs_noise_residual_naive(int n, ptrdiff_t pairs, const shs_wide
     for (b = 0; b < n; b++) {
         shs_wide aa = 0, ac = 0, cc = 0, ax = 0, cx = 0;
         for (i = 0; i < pairs; i++) {
-            shs_wide a = b > 0 ? d[b - 1 + i * n] - mean[b - 1] : 0, c = b + 1 < n ? d[b + 1 + i * n] - mean[b + 1] : 0;
+            shs_wide a = shs__noise_of_naive(n, d, mean, b - 1, i), c = shs__noise_of_naive(n, d, mean, b + 1, i);
             aa += a * a;
             ac += a * c;
             ax += a * (d[b + i * n] - mean[b]);
         }
         for (i = 0; i < pairs; i++) {
-            shs_wide a = b > 0 ? d[b - 1 + i * n] - mean[b - 1] : 0, c = b + 1 < n ? d[b + 1 + i * n] - mean[b + 1] : 0;
+            shs_wide a = shs__noise_of_naive(n, d, mean, b - 1, i), c = shs__noise_of_naive(n, d, mean, b + 1, i);
             if (aa > 0) c -= ac / aa * a;
             cc += c * c;
             cx += c * (d[b + i * n] - mean[b]);
         }
         for (i = 0; i < pairs; i++) {
-            shs_wide a = b > 0 ? d[b - 1 + i * n] - mean[b - 1] : 0, c = b + 1 < n ? d[b + 1 + i * n] - mean[b + 1] : 0;
+            shs_wide a = shs__noise_of_naive(n, d, mean, b - 1, i), c = shs__noise_of_naive(n, d, mean, b + 1, i);
             shs_wide x = d[b + i * n] - mean[b];
             if (aa > 0) {
                 c -= ac / aa * a;
@@ -18827,7 +18934,8 @@ SHS__PRIVATE shs_status shs__pca_meet(const shs__pixels *px, shs_status status, 
    (u v) (p c; c q)^-1 (u v)'. Where the two are nearly dependent, or the band has one neighbour, the better neighbour predicts
    alone. */
 SHS__PRIVATE shs_wide shs__noise_residual(int n, const shs_wide *N, int b) {
-    int l = b > 0 ? b - 1 : b + 1, r = b + 1 < n ? b + 1 : b - 1;
+    const int l = b > 0 ? b - 1 : b + 1; /* left and right of b, where the bands end the same one twice */
+    const int r = b + 1 < n ? b + 1 : b - 1;
     shs_wide p, q, c, u, v, determinant, by_two = 0, by_l, by_r, whole = *SHS__AT(N, n, b, b);
     if (n == 1) return whole;
     p = *SHS__AT(N, n, l, l);
@@ -18912,8 +19020,9 @@ SHS__PRIVATE shs_status shs__pca_border_noise(const shs__pixels *px, shs__pairs 
    covariance is noise. */
 SHS__PRIVATE shs_status shs__pca_noise(const shs__pixels *px, const shs_pca_options *o, shs_wide *noise) {
     const shs_context *ctx = px->ctx;
-    int n = px->view.used, each = o->neighbours == SHS_NEIGHBOURS_MEAN, from = each ? 0 : (int)o->neighbours,
-        to = each ? 2 : from, borders = to > 0 && shs__ctx_distributed(ctx);
+    const int n = px->view.used, each = o->neighbours == SHS_NEIGHBOURS_MEAN;
+    const int to = each ? 2 : (int)o->neighbours, borders = to > 0 && shs__ctx_distributed(ctx);
+    int from = each ? 0 : to;
     size_t cells = shs__cells(n, n), i;
     shs_wide widest = px->view.lines > 0 ? (shs_wide)px->view.samples : 0;
     shs__borders b = SHS_ZERO;
@@ -19926,7 +20035,8 @@ SHS__PUBLIC shs_status shs_rx_local(const shs_context *ctx, const shs_cube *cube
     shs__view v;
     shs__layout l = SHS_ZERO;
     const shs_rx_local_options *o = options ? options : &defaults;
-    const int inner = o->inner ? o->inner : 5, outer = o->outer ? o->outer : 25;
+    const int inner = o->inner ? o->inner : 5;
+    const int outer = o->outer ? o->outer : 25;
     const int64_t about[] = {inner, outer, (int64_t)o->divisor};
     shs__meeting meeting = shs__ctx_meeting_for(ctx, "rx local");
     shs_status status = shs__ctx_check(ctx);
@@ -20316,7 +20426,11 @@ SHS__PRIVATE void shs__ica_relax(int m, const shs_ica_options *o, shs__iteration
         ey += e * y;
         yy += y * y;
     }
-    if (!first && !o->plain_steps) mu = ey <= 0 || ey > most * yy ? most : ey < least * yy ? least : ey / yy;
+    if (!first && !o->plain_steps) {
+        if (ey <= 0 || ey > most * yy) mu = most;
+        else if (ey < least * yy) mu = least;
+        else mu = ey / yy;
+    }
     for (i = 0; i < cells; i++) {
         it->before[i] = W[i];
         it->pull[i] = it->P[i] - W[i];
@@ -20356,9 +20470,11 @@ SHS__PRIVATE void shs__ica_start(const shs_ica_options *o, int m, shs__direction
    the smallest last change. */
 SHS__OUTLINE shs_status shs__ica_iterate_all(shs__sources *s, const shs_ica_options *o, shs__iteration *it) {
     shs_ica_component *c = it->component;
-    int m = s->m, most = o->restarts < 0 ? 0 : o->restarts > 0 ? o->restarts : 3, restart, j;
+    int m = s->m, most = 3, restart, j;
     shs__directions g;
     shs_random r;
+    if (o->restarts < 0) most = 0;
+    else if (o->restarts > 0) most = o->restarts;
     shs_random_seed(&r, shs__random_mix(o->seed));
     if (o->approach == SHS_APPROACH_SYMMETRIC) g.c = m;
     else g.c = 1;
@@ -20695,8 +20811,9 @@ typedef struct shs__md_array {
 /* The arrays of a model whose sizes are set, in the order of the file; returns how many. */
 SHS__PRIVATE int shs__md_arrays(shs_model *m, int wavelengths, int noise, shs__md_array *a) {
     int ica = m->kind == SHS_MODEL_ICA, count = 0;
-    size_t n = (size_t)(ica ? m->ica.bands : m->pca.bands), k = (size_t)(ica ? m->ica.components : m->pca.components);
-    size_t cells = SHS__PRODUCT(n, k, 1), square = SHS__PRODUCT(k, k, 1);
+    const size_t n = (size_t)(ica ? m->ica.bands : m->pca.bands);
+    const size_t k = (size_t)(ica ? m->ica.components : m->pca.components);
+    const size_t cells = SHS__PRODUCT(n, k, 1), square = SHS__PRODUCT(k, k, 1);
     if (ica) {
         a[count].values = &m->ica.mean;
         a[count++].count = n;
@@ -22609,7 +22726,12 @@ SHS__PRIVATE shs_status shs__count_hysime(const shs_context *ctx, const shs_coun
 
 /* sqrt(a^2 + b^2), in any unit. */
 SHS__PRIVATE shs_wide shs__count_length(shs_wide a, shs_wide b) {
-    const shs_wide x = shs__wabs(a), y = shs__wabs(b), most = x > y ? x : y, least = x > y ? y : x;
+    shs_wide most = shs__wabs(a), least = shs__wabs(b);
+    if (!(most > least)) {
+        const shs_wide a_size = most;
+        most = least;
+        least = a_size;
+    }
     if (!(most > 0)) return 0;
     return most * SHS__WSQRT(1 + least / most * (least / most));
 }
@@ -22620,7 +22742,8 @@ SHS__PRIVATE shs_status shs__count_hfc(const shs_context *ctx, const shs_count_o
     shs_wide deviations = shs__count_quantile(o->false_alarm > 0 ? o->false_alarm : (shs_wide)0.001);
     shs_status status = SHS_OK;
     if (o->method == SHS_COUNTER_NWHFC) {
-        status = shs__count_root(w, o->noise ? o->noise : w->C, o->noise ? ldn : n);
+        if (o->noise) status = shs__count_root(w, o->noise, ldn);
+        else status = shs__count_root(w, w->C, n);
         if (status != SHS_OK) return status;
         if (!o->noise) {
             shs__count_noise(w);
@@ -22710,8 +22833,10 @@ SHS__PRIVATE unsigned char *shs__npy_decimal(unsigned char *to, uint64_t x) {
     char digits[21];
     int at = 20;
     digits[at] = 0;
-    do digits[--at] = (char)('0' + (int)(x % 10)), x /= 10;
-    while (x > 0);
+    do {
+        digits[--at] = (char)('0' + (int)(x % 10));
+        x /= 10;
+    } while (x > 0);
     return shs__npy_text(to, digits + at);
 }
 
@@ -23026,14 +23151,18 @@ SHS__PUBLIC shs_status shs_npy_save_codes(const shs_codes *codes, int (*write_fn
     values[1] = codes->atoms;
     values[2] = codes->coefs;
     for (i = 0; i < 3 && status == SHS_OK; i++) {
-        size_t rows = i == 0 ? 1 : (size_t)codes->stride;
-        shs_npy f = shs__npy_columns(i == 2 ? 'f' : 'i', i == 2 ? sizeof(shs_real) : sizeof(int), rows, codes->m);
-        shs_npy seen = shs__npy_transposed(f);
+        const size_t rows = i == 0 ? 1 : (size_t)codes->stride;
+        shs_type type = SHS_TYPE_I32;
+        shs_npy f = shs__npy_columns('i', sizeof(int), rows, codes->m), seen;
+        if (i == 2) {
+            type = SHS_TYPE_REAL;
+            f = shs__npy_columns('f', sizeof(shs_real), rows, codes->m);
+        }
+        seen = shs__npy_transposed(f);
         if (i == 0) seen.dimensions = 1;
         else seen.dimensions = 2;
         status = shs_npy_write_header(&seen, write_fn, users[i]);
-        if (status == SHS_OK)
-            status = shs_npy_write_values(&f, i == 2 ? SHS_TYPE_REAL : SHS_TYPE_I32, values[i], rows, write_fn, users[i]);
+        if (status == SHS_OK) status = shs_npy_write_values(&f, type, values[i], rows, write_fn, users[i]);
     }
     return status;
 }
@@ -23128,7 +23257,10 @@ SHS__PRIVATE shs_real shs__cc_scale_value(uint32_t bits) {
 SHS__PRIVATE int shs__cc_word(shs_coef_type type, shs_real scale, shs_real x) {
     int largest = shs__cc_largest(type), k = 0;
     shs_real a = shs__cc_abs(x);
-    if (type == SHS_COEF_F16) return shs__half_bits(a < 65504 ? (shs_wide)a : 65504) | (x < 0 ? 0x8000 : 0);
+    if (type == SHS_COEF_F16) {
+        const int sign = x < 0 ? 0x8000 : 0;
+        return shs__half_bits(a < 65504 ? (shs_wide)a : 65504) | sign;
+    }
     if (scale > 0) k = a < (shs_real)largest * scale ? shs__cc_multiple(a, scale) : largest;
     if (x < 0) return -k;
     return k;
@@ -23353,7 +23485,7 @@ SHS__PRIVATE shs_status shs__cc_cpu_round(const shs_context *ctx, const shs_roun
 /* Here, or on the context's engine. Without a dictionary there is too little to do for a way there and back. */
 SHS__PRIVATE shs_status shs__cc_round(const shs_context *ctx, const shs_rounding_job *job) {
     const shs_engine *e = ctx && job->D ? ctx->engine : NULL;
-    shs_status status = !e ? SHS_OK : e->codes_round ? e->codes_round(e->user, ctx, job) : SHS_UNSUPPORTED;
+    shs_status status = SHS__ASK(e, codes_round, (e->user, ctx, job));
     if (shs__ctx_cpu_takes_over(e, status)) return shs__cc_cpu_round(ctx, job);
     return status;
 }
@@ -23380,7 +23512,9 @@ SHS__PRIVATE size_t shs__cc_parts(int n, shs_coef_type type, size_t m, int s, si
     size_t most = (size_t)s, least;
     if (n < 1 || n > SHS__CC_ATOMS || (unsigned)type > SHS_COEF_F16 || s < 0 || s > SHS__CC_SPARSITY) return SIZE_MAX;
     if (m < 1 || m > SIZE_MAX / 16 || nonzeros > SIZE_MAX / 16 || nonzeros < most) return SIZE_MAX;
-    least = s > 0 ? shs__ctx_chunks(nonzeros, most) : nonzeros > 0 ? SIZE_MAX : m; /* that hold as many, if all have s */
+    if (s > 0) least = shs__ctx_chunks(nonzeros, most); /* that hold as many, if all have s */
+    else if (nonzeros > 0) return SIZE_MAX;
+    else least = m;
     if (least > m) return SIZE_MAX;
     if (least == m && nonzeros == m * most) parts[0] = 0;
     else if (s > 255) parts[0] = 2 * m;
