@@ -879,6 +879,36 @@ static void test_signals_only(void **state) {
     assert_int_equal(x->told.calls, 0);
 }
 
+/* Lines of a stream cannot be taken back: where the engine fails after it wrote some, the CPU does not begin again. */
+static shs_status map_half(void *session, const shs_pixel_map *map, int precise, int squares, const shs_sink *sink,
+                           const shs_wide *low, const shs_wide *high, shs_wide missing) {
+    static const double line[BANDS * SAMPLES];
+    (void)session, (void)map, (void)precise, (void)squares, (void)low, (void)high, (void)missing;
+    if (sink->write_fn(sink->write_user, 0, 1, line) != 0) return SHS_WRITE_FAILED;
+    return SHS_NO_MEMORY;
+}
+static int count_lines(void *user, int first_line, int lines, const void *block) {
+    (void)first_line, (void)block;
+    *(int *)user += lines;
+    return 0;
+}
+
+static void test_half_a_stream(void **state) {
+    fixture *x = (fixture *)*state;
+    shs_pca_options o = SHS_ZERO;
+    shs_sink sink = SHS_ZERO;
+    int lines = 0;
+    x->e.pixels_map = map_half;
+    x->e.fallback = 1;
+    o.components = 2;
+    sink.type = SHS_TYPE_F64;
+    sink.write_fn = count_lines;
+    sink.write_user = &lines;
+    assert_status(shs_pca_run(&x->ctx, &x->s.cube, &o, &sink, NULL), SHS_NO_MEMORY);
+    assert_int_equal(lines, 1);
+    assert_int_equal(x->told.open, 0);
+}
+
 /* An engine without double computes in shs_real by default, and returns SHS_UNSUPPORTED if the caller requires double. */
 static shs_status moments_in_float(void *session, int precise, int known, shs_real *shift, shs_wide *sums) {
     return precise ? SHS_UNSUPPORTED : pixels_moments(session, precise, known, shift, sums);
@@ -964,7 +994,8 @@ int main(void) {
     static const struct CMUnitTest tests[] = {
         WITH_ENGINE(test_same_results),    WITH_ENGINE(test_each_call_fails),      WITH_ENGINE(test_each_call_is_stood_in_for),
         WITH_ENGINE(test_missing_entries), WITH_ENGINE(test_half_opened),          WITH_ENGINE(test_unknown_rule),
-        WITH_ENGINE(test_rounds),          WITH_ENGINE(test_signals_only),         WITH_ENGINE(test_engine_without_double),
+        WITH_ENGINE(test_rounds),          WITH_ENGINE(test_signals_only),         WITH_ENGINE(test_half_a_stream),
+        WITH_ENGINE(test_engine_without_double),
         WITH_ENGINE(test_nowhere_to_go),   WITH_ENGINE(test_cancelled_coding)};
     return cmocka_run_group_tests_name("engines", tests, NULL, NULL);
 }
