@@ -53,6 +53,10 @@ for t in $targets; do
     set -- -max_total_time="${FUZZ_SECONDS:-60}" -runs="${RUNS:--1}" -timeout="${FUZZ_TIMEOUT:-10}" -max_len=400 \
         -rss_limit_mb=4000 -entropic=0 -reload=0 -print_final_stats=1 -artifact_prefix="$out/$t-"
     [ ! -f "tests/fuzz/$t.dict" ] || set -- "$@" -dict="tests/fuzz/$t.dict"
-    "$out/fuzz_$t" "$@" "$out/corpus/$t" "tests/fuzz/corpus/$t" >"$out/$t.log" 2>&1 || { tail -40 "$out/$t.log"; exit 1; }
+    "$out/fuzz_$t" "$@" "$out/corpus/$t" "tests/fuzz/corpus/$t" >"$out/$t.log" 2>&1 || {
+        tail -40 "$out/$t.log"
+        grep 'does not hold\|ERROR: AddressSanitizer\|runtime error\|ERROR: libFuzzer' "$out/$t.log" # what it was, at the end
+        exit 1
+    }
     sed -n "s/stat::number_of_executed_units: */fuzz $t: executions without a finding: /p" "$out/$t.log"
 done
