@@ -1469,6 +1469,9 @@ for h in 'wavelength (um)' 'Wavelength (µm)' wavelength_um micrometers Microns 
 done
 awk -F, -v OFS=, 'NR > 1 { $1 = 1e7 / $1 } 1' mix.csv | sed '1s/wavelength/wavenumber (cm-1)/' >t.csv
 mixes "wavenumbers" mix.hdr t.csv
+for h in 'Wellenzahl' 'Wellenzahl [cm-1]' "nombre d'onde (cm-1)" 'ν̃ \/ cm-1' 'nu (cm^-1)' 'Abscissa [1\/cm]'; do
+    awk -F, -v OFS=, 'NR > 1 { $1 = 1e7 / $1 } 1' mix.csv | sed "1s/wavelength/$h/" >t.csv; mixes "wavenumbers called $h" mix.hdr t.csv
+done
 for h in 'energy (eV)' 'Photon energy' eV; do
     awk -F, -v OFS=, 'NR > 1 { $1 = 1239.841984332 / $1 } 1' mix.csv | sed "1s/wavelength/$h/" >t.csv; mixes "energies called $h" mix.hdr t.csv
 done
@@ -1499,6 +1502,11 @@ sed '1!s/$/,/' mix.csv >t.csv; mixes "commas at the ends of lines, but for the h
 for order in "5 3 2 4 7 6" "2 5 7 3 4 6" "3 4 6 7 2 5" "2 4 6 3 5 7" "2 3 4 6 7 5" "7 2 3 4 5 6"; do
     { head -1 mix.csv; for r in $order; do sed -n "${r}p" mix.csv; done; } >t.csv; mixes "rows in the order $order" mix.hdr t.csv
 done
+tr '\n' '\r' <mix.csv >t.csv; mixes "carriage returns only" mix.hdr t.csv
+for h in 'a_std' 'b (std)' 'a.sd' 'B StDev'; do
+    sed "1s/\$/,$h/; 1!s/\$/,7/" mix.csv >t.csv; mixes "deviations beside their spectra: $h" mix.hdr t.csv
+done
+{ cat mix.csv; echo '1100,missing,nothing'; } >t.csv; mixes "Julia: a row without values" mix.hdr t.csv
 { cat mix.csv; printf '1100,-,\n'; sed -n '4s/^600/390/p' mix.csv | sed 's/120/NaN/; s/200/-1.23e34/'; } >t.csv; mixes "gaps in bands that are not in use" mix.hdr t.csv
 awk -F, -v OFS=, 'NR > 1 { $1 += (NR - 4) / 100000 } 1' mix.csv >t.csv; mixes "rounding at the ends" mix.hdr t.csv
 awk -F, -v OFS=, '{ $4 = (NR == 1 ? "c" : NR == 3 ? "NA" : 7) } 1' mix.csv >t.csv
@@ -1511,6 +1519,7 @@ sed 's/a,b/a,Std/' mix.csv >t.csv; fails "deviations" 1 "t.csv: column 3 'Std' i
 sed '1s/wavelength/spectral/; 2s/400/390/' mix.csv >t.csv; fails "a heading that does not tell" 1 "t.csv: column 1 'spectral' looks like wavelengths" unmix mix.hdr bad.hdr --endmembers t.csv
 sed '1s/wavelength/id/' mix.csv | awk -F, -v OFS=, 'NR > 1 { $1 = 7.5 - NR } 1' >t.csv; fails "an index that does not count" 1 "t.csv: column 1 'id' is no spectrum" unmix mix.hdr bad.hdr --endmembers t.csv
 awk -F, -v OFS=, 'NR > 1 { print $1 * 30, $2, $3 }' mix.csv >t.csv; fails "no heading, and the cube states none" 1 "t.csv: column 1, without a heading, looks like wavelengths" unmix bare.hdr bad.hdr --endmembers t.csv
+awk -F, -v OFS=, 'NR > 1 { print 1e7 / $1, $2 / 1000, $3 / 1000; next } { print "x", $2, $3 }' mix.csv >t.csv; fails "an x that does not reach" 1 "t.csv: column 1 'x' looks like wavelengths, and does not reach" unmix mix.hdr bad.hdr --endmembers t.csv
 awk -F, -v OFS=, '{ $1 = (NR == 1 ? "band" : "B" NR) } 1' mix.csv >t.csv; fails "names of bands" 1 "t.csv: line 2: 'B2' is no number (column 1 'band')" unmix mix.hdr bad.hdr --endmembers t.csv
 printf 'name,400,500\nsoil,1,2\nveg,3,4\n' >t.csv; fails "spectra in rows" 1 "t.csv: line 2: 'soil' is no number (column 1 'name'): a table has a row for each band" unmix mix.hdr bad.hdr --endmembers t.csv
 sed '1s/wavelength/wavelength (um)/' mix.csv >t.csv; fails "a unit that cannot be" 1 "t.csv: wavelength: the table does not reach 400 nm.* (um)" unmix mix.hdr bad.hdr --endmembers t.csv

@@ -111,6 +111,27 @@ check "resampling: the new widths" grep -q 'fwhm' same.hdr
 printf 'wavelength,a,b\n400,3,4\n450,2.625,1\n600,3,2\n700,4.5,1\n900,10.5,6\n' >five.csv
 check "a table" run spectra five.csv same.csv --continuum divide
 check "a table: the second spectrum" is "$(cut -d, -f3 same.csv | tail -n 5 | awk '{ printf "%s%.6g", (NR > 1 ? " " : ""), $1 }')" "1 0.238095 0.416667 0.192308 1"
+check "a table: the names of its spectra" is "$(head -n 1 same.csv)" "wavelength (nm),a,b"
+# Columns that are no spectra, names with commas, no names: the same second spectrum, and a line has as many cells as the heading.
+second() { run spectra "$1" same.csv --continuum divide; awk -F'\t' -v c="$2" 'NR > 1 { printf "%s%.6g", (NR > 2 ? " " : ""), $c }' <(tr , '\t' <same.csv); }
+awk -F, -v OFS=, '{ print (NR > 1 ? NR - 2 : ""), $1, $2, (NR > 1 ? 10 : "fwhm"), $3, (NR > 1 ? 1 : "b_std") }' five.csv >pandas.csv
+check "a table: an index, widths and deviations are no spectra" is "$(second pandas.csv 3)" "1 0.238095 0.416667 0.192308 1"
+check "a table: an index, widths and deviations: the heading" is "$(head -n 1 same.csv)" "wavelength (nm),a,b"
+sed '1s/.*/wavelength,"a, old",/' five.csv >comma.csv
+check "a table: names with commas, and none" is "$(second comma.csv 3)" "1 0.238095 0.416667 0.192308 1"
+check "a table: names with commas, and none: the heading" is "$(head -n 1 same.csv)" 'wavelength (nm),"a, old",column 3'
+tr , '\t' <five.csv >five.tsv
+check "a table: tabs" is "$(second five.tsv 3)" "1 0.238095 0.416667 0.192308 1"
+# Deleted channels: the others as if the row were not there.
+sed 's/^600,3,2/600,3,-1.23e34/' five.csv >gaps.csv; sed '/^600/d' five.csv >rows.csv
+check "a table with a gap: the others" is "$(second gaps.csv 3)" "$(second rows.csv 3 | sed 's/^\(\S* \S*\)/\1 nan/')"
+second five.csv 2 >whole.txt
+check "a table with a gap: the spectrum without" is "$(second gaps.csv 2)" "$(cat whole.txt)"
+printf 'wavelength,a\n400,1\n450,2\n600,nan\n700,7\n900,11\n' >gapped.csv
+check "a table with a gap: resampled" run spectra gapped.csv same.csv --resample sensor.csv
+check "a table with a gap: resampled, of a line exactly" is "$(tail -n 2 same.csv | awk -F, '{ printf "%.6g ", $2 }')" "4 6 "
+printf 'wavelength,a\n400,0\n500,0\n600,0\n' >zero.csv
+fails "a table without a result" 1 "zero.csv: no spectrum has a result" spectra zero.csv bad.csv --continuum divide
 floats order 10.5 3 4.5 2.625 3
 header order 1 1 5 4 bip 'wavelength = {0.9, 0.4, 0.7, 0.45, 0.6}' 'wavelength units = Micrometers'
 check "bands in another order, in another unit" good spectra order.hdr same.hdr --derivative 1
@@ -130,6 +151,9 @@ fails "no overlap" 1 "far.csv: --resample: none of its 2 bands .3000 to 3100 nm.
 floats below -1 -2 -3 -2 -1
 header below 1 1 5 4 bip "$wave"
 fails "no continuum above 0" 1 "no pixel has a result" spectra below.hdr bad.hdr --continuum divide
+cp sensor.csv sensor2.csv
+fails "the sensor's own table as output" 2 "sensor.csv: the output would replace the input" spectra five.csv sensor.csv --resample sensor.csv
+check "the sensor's own table as output: it is as it was" cmp sensor.csv sensor2.csv
 fails "nothing to do" 2 "needs --smooth, --resample, --continuum or --derivative" spectra five.hdr bad.hdr
 fails "an even width" 2 "--smooth: 4 is even" spectra five.hdr bad.hdr --smooth 4
 

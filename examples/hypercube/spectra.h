@@ -323,61 +323,137 @@ static void spectra_of_cube(const settings *s, char **names) {
 
 /* ---- tables ------------------------------------------------------------------------------------------------------- */
 
-static void spectra_of_table(const settings *s, char **names) {
-    int library = has_extension(names[0], ".sli"), at, c, k, r;
-    table t = library ? library_read(names[0]) : table_read(names[0]);
-    const wave_unit *unit = t.unit;
-    spectral_steps p;
-    double *list, *one, *results, *room;
-    FILE *file;
-    at = library ? t.wavelengths : wavelength_column(&t, &unit);
-    if (at < 0) fail(EXIT_ERROR, "%s: a column `wavelength` is missing, and spectra needs it", names[0]);
-    if (t.columns < 2) fail(EXIT_ERROR, "%s: no spectra stand beside the wavelengths", names[0]);
-    if (!unit) unit = unit_by_size(table_value(&t, 0, at));
-    list = ALLOCATE(double, t.rows);
-    for (r = 0; r < t.rows; r++) {
-        list[r] = table_value(&t, r, at);
-        if (!(list[r] > 0)) fail(EXIT_ERROR, "%s: wavelength: row %d has none", names[0], r + 1);
-        list[r] = to_nanometres(unit, list[r]);
+/* The steps of a spectrum with gaps, such as the deleted channels of a library: of the values that are there. A result without
+   values around it is NaN. */
+static void step_with_gaps(const spectral_steps *all, const double *values, double *results, double *room) {
+    const size_t n = (size_t)all->n;
+    spectral_steps p = *all;
+    double *present = ALLOCATE(double, n), *found = ALLOCATE(double, n + (size_t)all->outputs);
+    int *place = ALLOCATE(int, n + (size_t)all->outputs), k;
+    for (k = 0; k < all->outputs; k++) results[k] = (double)NAN;
+    p.order = ALLOCATE(int, n);
+    p.wavelength = ALLOCATE(double, n);
+    p.n = 0;
+    for (k = 0; k < all->n; k++) {
+        if (isnan(values[all->order[k]])) continue;
+        place[p.n] = all->order[k];
+        present[p.n] = values[all->order[k]];
+        p.wavelength[p.n] = all->wavelength[k];
+        p.order[p.n] = p.n;
+        p.n++;
     }
-    p = spectral_plan(s, t.rows, list, names[0]);
-    one = ALLOCATE(double, t.rows);
-    room = ALLOCATE(double, spectral_room(&p));
-    results = ALLOCATE(double, (size_t)p.outputs * (size_t)t.columns);
-    for (c = 0; c < t.columns; c++) {
-        for (r = 0; r < t.rows; r++) one[r] = table_value(&t, r, c);
-        if (c != at) step_spectrum(&p, one, results + (size_t)c * (size_t)p.outputs, room);
+    p.centre = p.wavelength;
+    p.outputs = p.n;
+    if (all->response) {
+        p.response = ALLOCATE(double, n *(size_t)all->outputs);
+        p.centre = ALLOCATE(double, all->outputs);
+        p.outputs = 0;
+        for (k = 0; k < all->outputs; k++) {
+            double *weights = p.response + (size_t)p.outputs * (size_t)p.n;
+            if (response_of(p.n, p.wavelength, all->centre[k], all->width[k], weights) < least_share) continue;
+            p.centre[p.outputs] = all->centre[k];
+            place[p.outputs++] = k;
+        }
     }
-    will_read(names[0]);
-    will_write(names[1]);
-    file = open_for_writing(names[1]);
+    if (p.n >= 3 && p.outputs >= (p.derivative ? 3 : 1)) {
+        step_spectrum(&p, present, found, room);
+        for (k = 0; k < p.outputs; k++) results[place[k]] = found[k];
+    }
+    free(present);
+    free(found);
+    free(place);
+    free(p.order);
+    if (p.centre != p.wavelength) free(p.centre);
+    if (all->response) free(p.response);
+    free(p.wavelength);
+}
+
+/* Whether a column is a spectrum, and has a value at least. */
+static int is_spectrum(const table *t, int column) {
+    return column != t->wavelengths && !t->left_out[column] && !is_gap_column(t, column);
+}
+
+/* Returns how many results are numbers. */
+static double steps_of_columns(const spectral_steps *p, const table *t, double *results) {
+    double *one = ALLOCATE(double, t->rows), *room = ALLOCATE(double, spectral_room(p)), valid = 0;
+    int c, k, r;
+    for (c = 0; c < t->columns; c++) {
+        double *to = results + (size_t)c * (size_t)p->outputs;
+        int gaps = 0;
+        if (!is_spectrum(t, c)) continue;
+        for (r = 0; r < t->rows; r++) {
+            one[r] = table_value(t, r, c);
+            gaps |= isnan(one[r]);
+        }
+        if (gaps) step_with_gaps(p, one, to, room);
+        else step_spectrum(p, one, to, room);
+        for (k = 0; k < p->outputs; k++) valid += isfinite(to[k]) != 0;
+    }
+    free(one);
+    free(room);
+    return valid;
+}
+
+/* list: the wavelengths of the rows in nanometres. */
+static void write_results(const spectral_steps *p, const table *t, const double *list, const double *results, const char *name) {
+    FILE *file = open_for_writing(name);
+    int c, k;
     fprintf(file, "wavelength (nm)");
-    for (c = 0; c < t.columns; c++)
-        if (c != at) fprintf(file, ",%s", column_name(&t, c));
-    for (k = 0; k < p.outputs; k++) {
-        fprintf(file, "\n%.10g", p.response ? p.centre[k] : list[k]);
-        for (c = 0; c < t.columns; c++) {
-            double value = results[(size_t)c * (size_t)p.outputs + (size_t)k];
-            if (c == at) continue;
+    for (c = 0; c < t->columns; c++) {
+        if (!is_spectrum(t, c)) continue;
+        fputc(',', file);
+        if (*heading_of(t, c)) print_field(file, heading_of(t, c));
+        else fprintf(file, "column %d", c + 1);
+    }
+    for (k = 0; k < p->outputs; k++) {
+        fprintf(file, "\n%.10g", p->response ? p->centre[k] : list[k]);
+        for (c = 0; c < t->columns; c++) {
+            double value = results[(size_t)c * (size_t)p->outputs + (size_t)k];
+            if (!is_spectrum(t, c)) continue;
             if (isfinite(value)) fprintf(file, ",%.17g", value);
             else fprintf(file, ",nan");
         }
     }
     fprintf(file, "\n");
-    close_written(file, names[1]);
-    printf("spectra=%d bands=%d\n", t.columns - 1, p.outputs);
+    close_written(file, name);
+}
+
+static void spectra_of_table(const settings *s, char **names) {
+    int library = has_extension(names[0], ".sli"), count = 0, c, r;
+    table t = library ? library_read(names[0]) : table_read(names[0]);
+    spectral_steps p;
+    double *list, *results;
+    if (!library) classify_headings(&t);
+    if (t.wavelengths < 0) fail(EXIT_ERROR, "%s: a column `wavelength` is missing, and spectra needs it", names[0]);
+    for (c = 0; c < t.columns; c++) count += is_spectrum(&t, c);
+    if (!count) fail(EXIT_ERROR, "%s: no spectra stand beside the wavelengths", names[0]);
+    if (!t.unit) t.unit = unit_by_size(table_value(&t, 0, t.wavelengths));
+    list = table_column(&t, t.wavelengths);
+    for (r = 0; r < t.rows; r++) {
+        if (!(list[r] > 0)) fail(EXIT_ERROR, "%s: wavelength: row %d has none", names[0], r + 1);
+        list[r] = to_nanometres(t.unit, list[r]);
+    }
+    p = spectral_plan(s, t.rows, list, names[0]);
+    results = ALLOCATE(double, (size_t)p.outputs * (size_t)t.columns);
+    if (!(steps_of_columns(&p, &t, results) > 0))
+        fail(EXIT_ERROR, "%s: no spectrum has a result: values are missing, or their continuum is not above 0", names[0]);
+    will_read(names[0]);
+    will_write(names[1]);
+    write_results(&p, &t, list, results, names[1]);
+    printf("spectra=%d bands=%d\n", count, p.outputs);
     free(list);
-    free(one);
-    free(room);
     free(results);
     spectral_free(&p);
     table_free(&t);
 }
 
 static void run_spectra(const settings *s, char **names) {
-    int from_table = has_extension(names[0], ".csv") || has_extension(names[0], ".txt") || has_extension(names[0], ".sli");
+    static const char *const tables[] = {".csv", ".txt", ".tsv", ".sli"};
+    int from_table = 0, i;
+    for (i = 0; i < 4; i++) from_table |= has_extension(names[0], tables[i]);
     if (s->at && from_table) fail(EXIT_USAGE, "--at: %s is a table, and only a cube has places", names[0]);
     if (s->svg && !s->at) fail(EXIT_USAGE, "--svg: needs --at");
+    if (s->resample) will_read(s->resample);
     if (s->at) {
         if (has_extension(names[1], ".hdr")) fail(EXIT_USAGE, "%s: the spectra of places are a table, which ends in .csv", names[1]);
         run_places(s, names);

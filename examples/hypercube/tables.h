@@ -85,7 +85,7 @@ static char **table_cells(const char **at, char separator, int *count) {
 
 /* Whether nothing, or a word, says that a number is missing; spectral libraries mark deleted channels by -1.23e34. */
 static int is_gap(const char *cell) {
-    static const char *const words[] = {"", "-", "nan", "na", "n/a", "null", "none", "#n/a"};
+    static const char *const words[] = {"", "-", "nan", "na", "n/a", "null", "none", "#n/a", "missing", "nothing"};
     char *lower = plain_letters(cell);
     size_t i = 0, count = sizeof words / sizeof *words;
     while (i < count && strcmp(lower, words[i])) i++;
@@ -188,6 +188,9 @@ static char *table_text(const char *name) {
         fail(EXIT_ERROR, "%s: it is UTF-16 text, or no table: save it as UTF-8", name);
     if (memchr(bytes, 0, size)) fail(EXIT_ERROR, "%s: not a table: it holds a byte of zero, and text has none", name);
     text = copy_text((const char *)bytes, (const char *)bytes + size);
+    if (!strchr(text, '\n')) /* old programs end lines by a carriage return alone */
+        for (size = 0; text[size]; size++)
+            if (text[size] == '\r') text[size] = '\n';
     free(bytes);
     return text;
 }
@@ -347,7 +350,7 @@ static const wave_unit *unit_in_heading(const char *at, int *foreign) {
         sprintf(word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), at);
         here = unit_of_word(word);
         if (here) unit = here;
-        else if (strcmp(word, "in") && strcmp(word, "unit") && strcmp(word, "units") && strcmp(word, "values")) *foreign = 1;
+        else if (strcmp(word, "/") && strcmp(word, "in") && strcmp(word, "unit") && strcmp(word, "units") && strcmp(word, "values")) *foreign = 1;
         at += length;
     }
     return unit;
@@ -357,12 +360,12 @@ static const wave_unit *unit_in_heading(const char *at, int *foreign) {
 static int names_wavelengths(const char *heading, const wave_unit **unit) {
     static const char *const anywhere[] = {"wavelength",          "wave length", "wave_length", "wavenumber",
                                            "wave number",         "wellenl",     "longueur d",  "longitud de onda",
-                                           "comprimento de onda", "lunghezza d", "golflengte"};
+                                           "comprimento de onda", "lunghezza d", "golflengte",  "wellenzahl"};
     static const char *const first[] = {"wavelen",    "wvls",        "wvl",         "wls",         "wl",
                                         "waves",      "wave",        "wav",         "lambda",      "frequency",
                                         "freq",       "band center", "band centre", "band_center", "band_centre",
                                         "bandcenter", "bandcentre",  "center",      "centre",      "energy",
-                                        "photon energy"};
+                                        "photon energy", "nu"};
     static const char *const alone[] = {"m", "a", "u", "mu", "mm", "cm"}; /* names of spectra, too */
     char *plain = plain_letters(heading), *at;
     int foreign, found = 0;
@@ -375,7 +378,7 @@ static int names_wavelengths(const char *heading, const wave_unit **unit) {
         at += strlen(anywhere[i]);
         if (*at == 's') at++;
         *unit = unit_in_heading(at, &foreign);
-        if (!*unit && strstr(plain, "number")) *unit = &wave_units[UNIT_WAVENUMBER];
+        if (!*unit && (strstr(plain, "number") || strstr(plain, "wellenzahl"))) *unit = &wave_units[UNIT_WAVENUMBER];
     }
     for (i = 0; !found && i < sizeof first / sizeof *first; i++) {
         size_t length = strlen(first[i]);
@@ -407,7 +410,7 @@ static int names_index(const char *heading) {
 
 /* Names of what is said of bands, and is no spectrum. */
 static int names_property(const char *heading) {
-    static const char *const words[] = {"fwhm",     "bandwidth", "band width", "band_width",
+    static const char *const words[] = {"fwhm",     "bandwidth", "band width", "band_width", "width",
                                         "bandpass", "band pass", "bbl",        "bad band"};
     char *plain = plain_letters(heading);
     int found = begins_with_any(plain, WITH_COUNT(words));
@@ -420,6 +423,34 @@ static int names_deviation(const char *heading) {
     char *plain = plain_letters(heading);
     int found = is_one_of(plain, WITH_COUNT(words)) || begins_with(plain, "standard dev");
     free(plain);
+    return found;
+}
+
+/* The heading in plain letters without a word for deviations at its end, such as quartz of quartz_std; NULL where it has none. */
+static char *without_deviation(const char *heading) {
+    char *plain = plain_letters(heading), *word;
+    size_t length = strlen(plain);
+    while (length && strchr(" )]}", plain[length - 1])) plain[--length] = 0;
+    word = plain + length;
+    while (word > plain && !strchr(" _(.-[:/", word[-1])) word--;
+    if (word == plain || !names_deviation(word)) {
+        free(plain);
+        return NULL;
+    }
+    while (word > plain && strchr(" _(.-[:/", word[-1])) *--word = 0;
+    return plain;
+}
+
+/* Whether this column is the deviation of another one, whose heading begins alike: quartz and quartz_std, or quartz_mean. */
+static int is_deviation(const table *t, int column) {
+    char *stem = without_deviation(heading_of(t, column));
+    int c, found = 0;
+    for (c = 0; stem && *stem && c < t->columns && !found; c++) {
+        char *other = c == column ? joined("", "") : plain_letters(heading_of(t, c));
+        found = begins_with(other, stem) && !isalnum((unsigned char)other[strlen(stem)]);
+        free(other);
+    }
+    free(stem);
     return found;
 }
 
@@ -458,11 +489,12 @@ static int reaches_bands(const job *j, const wave_unit *unit, const double *list
     return 1;
 }
 
-/* Guesses the unit of wavelengths without a unit: the cube's unit or a usual unit in which the list covers the bands. NULL:
-   none does. */
-static const wave_unit *unit_that_reaches(const job *j, const double *list, int count) {
+/* Guesses the unit of wavelengths: the stated one (NULL: none), or the cube's unit or a usual unit, in which the list covers the
+   bands. NULL: none does. */
+static const wave_unit *unit_that_reaches(const job *j, const wave_unit *stated, const double *list, int count) {
     const wave_unit *tried[3];
     int i;
+    if (stated) return reaches_bands(j, stated, list, count) ? stated : NULL;
     tried[0] = unit_of(&j->in);
     tried[1] = &wave_units[UNIT_NM];
     tried[2] = &wave_units[UNIT_UM];
@@ -482,16 +514,16 @@ static int is_cubes_list(const job *j, const double *list, int count) {
     return 1;
 }
 
-/* Returns non-zero if the numbers of a column look like wavelengths: equal to the cube's, or covering all bands of the cube.
-   */
-static int looks_like_wavelengths(const job *j, const table *t, int column, int *exactly) {
+/* Returns non-zero if the numbers of a column look like wavelengths: equal to the cube's, or covering all bands of the cube in the
+   unit of its heading, or in any without one (stated: NULL). */
+static int looks_like_wavelengths(const job *j, const table *t, int column, const wave_unit *stated, int *exactly) {
     double *list;
     int found;
     *exactly = 0;
     if (!has_wavelengths(&j->in) || t->rows < 2) return 0;
     list = table_column(t, column);
     *exactly = is_cubes_list(j, list, t->rows);
-    found = *exactly || (is_monotone(list, t->rows) && unit_that_reaches(j, list, t->rows));
+    found = *exactly || (is_monotone(list, t->rows) && unit_that_reaches(j, stated, list, t->rows));
     free(list);
     return found;
 }
@@ -521,14 +553,18 @@ static void take_as_wavelengths(table *t, int column) {
    it numbers the rows, so that the next column is the first one of those that remain. */
 static int classify_first(const job *j, table *t, int first, int named) {
     const char *heading = heading_of(t, first);
-    int index = named && names_index(heading), exactly, monotone, c;
+    int index = named && names_index(heading), exactly, monotone, foreign, c;
     double most = 0, *list;
-    if (looks_like_wavelengths(j, t, first, &exactly)) {
-        if (named && !index && !exactly)
+    char *plain = plain_letters(heading);
+    const wave_unit *stated = unit_in_heading(plain, &foreign);
+    free(plain);
+    if (looks_like_wavelengths(j, t, first, stated, &exactly)) {
+        if (named && !index && !exactly && !stated)
             fail(EXIT_ERROR, "%s: %s looks like wavelengths: call it wavelength, or move it behind another column", t->name,
                  column_name(t, first));
         printf("%s: %s holds wavelengths\n", t->name, column_name(t, first));
         t->wavelengths = first;
+        if (!exactly) t->unit = stated;
         return 0;
     }
     if ((index || !named) && is_numbering(t, first, !index || !*heading)) {
@@ -538,7 +574,7 @@ static int classify_first(const job *j, table *t, int first, int named) {
     if (index && strcmp(heading, "x") && strcmp(heading, "b") && strcmp(heading, "i") && strcmp(heading, "n"))
         fail(EXIT_ERROR, "%s: %s is no spectrum by its heading: give it a name, call it wavelength, or delete it", t->name,
              column_name(t, first));
-    if (named) return 0;
+    if (named && !index) return 0;
     for (c = first + 1; c < t->columns; c++) most = fmax(most, most_of_column(t, c));
     list = table_column(t, first);
     monotone = t->rows > 2 && is_monotone(list, t->rows);
@@ -555,8 +591,8 @@ static int spectra_left(const table *t) {
     return left;
 }
 
-/* Finds the wavelengths, and leaves out what is no spectrum. */
-static void classify_columns(const job *j, table *t) {
+/* Finds the wavelengths by their heading, and leaves out what is no spectrum by its heading. */
+static void classify_headings(table *t) {
     const wave_unit *unit;
     int c;
     for (c = 0; c < t->columns; c++) {
@@ -567,14 +603,21 @@ static void classify_columns(const job *j, table *t) {
             if (t->wavelengths < 0) t->unit = unit;
             take_as_wavelengths(t, c);
         } else if (names_property(heading)) leave_out(t, c, "says something of the bands");
+        else if (is_deviation(t, c)) leave_out(t, c, "holds deviations");
         else if (names_deviation(heading))
             fail(EXIT_ERROR, "%s: %s is no spectrum by its heading: delete it", t->name, column_name(t, c));
     }
-    if (t->wavelengths < 0) {
-        for (c = 0; !t->left_out[c] && spectra_left(t) > 1 && classify_first(j, t, c, t->headed); c++) {}
-    } else if (t->wavelengths > 0 && spectra_left(t) > 1 && !t->left_out[0] && t->headed && names_index(heading_of(t, 0)) &&
-               is_numbering(t, 0, !*heading_of(t, 0)))
+    if (t->wavelengths > 0 && spectra_left(t) > 1 && !t->left_out[0] && t->headed && names_index(heading_of(t, 0)) &&
+        is_numbering(t, 0, !*heading_of(t, 0)))
         leave_out(t, 0, "numbers the rows");
+}
+
+/* The same, and by the numbers of the first columns where no heading names wavelengths. */
+static void classify_columns(const job *j, table *t) {
+    int c;
+    classify_headings(t);
+    if (t->wavelengths < 0)
+        for (c = 0; !t->left_out[c] && spectra_left(t) > 1 && classify_first(j, t, c, t->headed); c++) {}
     if (!t->rows || !spectra_left(t)) fail(EXIT_ERROR, "%s: it holds no spectrum", t->name);
 }
 
@@ -765,7 +808,7 @@ static void place_by_wavelength(const job *j, table *t, row_place *places) {
         if (!(list[r] > 0)) fail(EXIT_ERROR, "%s: wavelength: row %d has none", t->name, r + 1);
     if (!t->unit) {
         if (is_cubes_list(j, list, t->rows)) t->unit = unit_of(&j->in);
-        else t->unit = unit_that_reaches(j, list, t->rows);
+        else t->unit = unit_that_reaches(j, NULL, list, t->rows);
         if (!t->unit) t->unit = unit_of(&j->in);
         if (t->unit != unit_of(&j->in)) printf("%s: wavelength: taken to be in %s\n", t->name, t->unit->name);
     }
