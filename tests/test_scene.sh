@@ -164,6 +164,8 @@ header pair 4 1 3 4 bip 'wavelength = {0.65, 0.86, 1.0}' 'wavelength units = Mic
 check "an index" run index pair.hdr same.hdr --index '(b860-b650)/(b860+b650)'
 check "an index: 0/0 and missing bands have none, other bands do not matter" is "$(values same)" "0.5 nan nan 0"
 check "an index: says how many have one" is "$(value_of valid)" 2
+check "wavelengths with units" good index pair.hdr own.hdr --index '(b0.86um - b650nm)/(b860nm+b0.65µm)'
+check "wavelengths with units: the same" is "$(values own)" "0.5 nan nan 0"
 check "a name" good index pair.hdr same.hdr --index NDVI
 check "a name: the nearest bands" is "$(values same)" "0.5 nan nan 0"
 check "precedence, brackets, signs, functions" good index pair.hdr same.hdr --index '-2 + #2 * 2 / 4 - -(#1 - 1) + abs(-3) - sqrt( 4 ) + log(1)'

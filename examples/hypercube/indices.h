@@ -104,6 +104,22 @@ static double index_number(index_plan *p) {
     return number;
 }
 
+/* A wavelength in nanometres, or in the unit that stands behind it: 860, 860nm, 0.86um. */
+static double index_wavelength(index_plan *p) {
+    double number = index_number(p);
+    const wave_unit *unit;
+    char *plain;
+    size_t length = 0;
+    while (isalpha((unsigned char)p->at[length]) || (unsigned char)p->at[length] >= 0x80) length++;
+    if (!length) return number;
+    plain = copy_text(p->at, p->at + length);
+    unit = unit_named(plain);
+    free(plain);
+    if (unit != &wave_units[UNIT_NM] && unit != &wave_units[UNIT_UM]) return number;
+    p->at += length;
+    return to_nanometres(unit, number);
+}
+
 /* A number, a band, something in brackets, with a sign or a function before it. */
 static void index_term(index_plan *p) {
     static const struct {
@@ -128,7 +144,7 @@ static void index_term(index_plan *p) {
     } else if (index_takes(p, "-")) {
         index_term(p);
         index_add(p, STEP_NEGATE, 0, 0);
-    } else if (index_takes(p, "b")) index_add(p, STEP_BAND, 0, band_near(p->j, index_number(p)));
+    } else if (index_takes(p, "b")) index_add(p, STEP_BAND, 0, band_near(p->j, index_wavelength(p)));
     else if (index_takes(p, "#")) index_add(p, STEP_BAND, 0, numbered_band(p->j, index_number(p)));
     else if (isdigit((unsigned char)*p->at) || *p->at == '.') index_add(p, STEP_NUMBER, index_number(p), 0);
     else index_expects(p, "a band like b860 or #7, a number or (");

@@ -108,7 +108,7 @@ static const mode_text modes[] = {
      "upper convex hull), derivatives by nanometre; in this order.",
      "spectra scene.hdr removed.hdr --bbl --continuum divide"},
     {"index", INDEX, 2, "index IN.hdr OUT.hdr --index EXPRESSION|NAME [options]",
-     "An expression of bands, such as (b860-b650)/(b860+b650): b860 is the band nearest to 860 nm, #7 is band 7; with\n"
+     "An expression of bands, such as (b860-b650)/(b860+b650): b860 is the band nearest to 860 nm (b0.86um), #7 is band 7; with\n"
      "+ - * / ( ) sqrt log abs. Names: NDVI, NDWI, NDMI, NBR, NDSI, iron, clay. With a threshold: a mask of 1 and 0.",
      "index scene.hdr green.hdr --index NDVI --above 0.4"},
     {"correct", CORRECT, 2, "correct IN.hdr OUT.hdr --method M [options]",
