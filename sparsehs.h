@@ -3345,7 +3345,7 @@ typedef struct shs__scaling {
 /* Of section 9: pixels, as ELEMENTS: shs_real in one table of these, shs_wide in another. SHS_TYPE_REAL as a type stands for
    the element here. */
 typedef struct shs__pixels_kernels {
-    int bytes;                   /* of an element */
+    size_t bytes;                /* of an element */
     int lanes, columns, vectors; /* of a group of bands; of a tile: columns, and groups at most */
     void (*convert)(shs_type type, int n, const void *from, const void *shift, int each, void *to);
     void (*transpose)(int m, int n, const void *S, int lds, void *D, int ldd);
@@ -6150,7 +6150,7 @@ SHS__PRIVATE const shs__contrast_kernels SHS__IN(kernels_contrast) = {
 #define SHS__PIXELS_TABLE shs__kernels_pixels_
 #endif
 SHS__PRIVATE const shs__pixels_kernels SHS__JOIN(SHS__PIXELS_TABLE, SHS__INSTANCE) = {
-    (int)sizeof(shs__element),
+    sizeof(shs__element),
     SHS__LANES,
     SHS__PC,
     SHS__TILE_VECTORS,
@@ -8750,6 +8750,11 @@ SHS__PRIVATE int shs__codes_ok(const shs_codes *c, size_t m) {
     return c && c->stride > 0 && c->used && c->atoms && c->coefs && c->m >= m;
 }
 
+/* Where signal i begins in the arrays, its atoms and its coefficients. */
+SHS__INLINE size_t shs__codes_at(const shs_codes *c, size_t i) { return i * (size_t)c->stride; }
+SHS__INLINE int *shs__codes_atoms(const shs_codes *c, size_t i) { return c->atoms + shs__codes_at(c, i); }
+SHS__INLINE shs_real *shs__codes_coefs(const shs_codes *c, size_t i) { return c->coefs + shs__codes_at(c, i); }
+
 SHS__PRIVATE void shs__codes_layout(shs__layout *l, shs_codes *codes, size_t m, int stride) {
     size_t cells = SHS__PRODUCT(m, stride, 1);
     codes->m = m;
@@ -8794,18 +8799,20 @@ SHS__PUBLIC shs_status shs_codes_to_csc(const shs_codes *codes, size_t *column_s
     if (!shs__codes_ok(codes, 0)) return SHS_BAD_CODES;
     if (!column_start || !row || !value) return SHS_BAD_OUTPUT;
     for (i = 0; i < codes->m; i++) {
+        const int *atoms = shs__codes_atoms(codes, i);
+        const shs_real *coefs = shs__codes_coefs(codes, i);
         size_t begin = at;
         int k;
         column_start[i] = at;
         for (k = 0; k < codes->used[i]; k++) { /* insertion keeps the few rows of a column in order */
-            int atom = codes->atoms[i * (size_t)codes->stride + (size_t)k];
+            int atom = atoms[k];
             size_t place = at++;
             for (; place > begin && row[place - 1] > atom; place--) {
                 row[place] = row[place - 1];
                 value[place] = value[place - 1];
             }
             row[place] = atom;
-            value[place] = codes->coefs[i * (size_t)codes->stride + (size_t)k];
+            value[place] = coefs[k];
         }
     }
     column_start[codes->m] = at;
@@ -8837,7 +8844,7 @@ SHS__OUTLINE shs_wide shs__synthesize(const shs__synthesis *w, size_t i, size_t 
     shs__sum sum = SHS_ZERO;
     for (; i < end; i++) {
         shs_real *z = w->Z ? SHS__AT(w->Z, w->ldz, 0, i) : w->columns + shs__cells(worker, w->p);
-        size_t at = i * (size_t)codes->stride;
+        size_t at = shs__codes_at(codes, i);
         int k, q, count;
         if (!w->Y) SHS__CLEAR(z, w->p);
         else if (z != SHS__AT(w->Y, w->ldy, 0, i)) SHS__COPY(z, SHS__AT(w->Y, w->ldy, 0, i), w->p);
@@ -8880,7 +8887,7 @@ SHS__PRIVATE int shs__codes_outside(const shs_codes *codes, size_t count, int n)
         int k;
         if (codes->used[i] < 0 || codes->used[i] > codes->stride) return 1;
         for (k = 0; k < codes->used[i]; k++) {
-            int atom = codes->atoms[i * (size_t)codes->stride + (size_t)k];
+            int atom = shs__codes_atoms(codes, i)[k];
             if (atom < 0 || atom >= n) return 1;
         }
     }
@@ -8899,8 +8906,8 @@ SHS__PUBLIC shs_status shs_codes_synthesize(const shs_context *ctx, int p, int n
     if (ldz < p) return SHS_BAD_LDZ;
     range = *codes;
     range.used += first;
-    range.atoms += first * (size_t)range.stride;
-    range.coefs += first * (size_t)range.stride;
+    range.atoms = shs__codes_atoms(codes, first);
+    range.coefs = shs__codes_coefs(codes, first);
     if (shs__codes_outside(&range, count, n)) return SHS_BAD_CODES;
     w.p = p;
     w.D = D;
@@ -10303,8 +10310,8 @@ SHS__PRIVATE void shs__coder_begin(const shs__coder *c, shs__omp_signal *w, size
     if (w->root) w->y = w->clean;
     else if (c->over.p) w->y = SHS__AT(c->Y, c->ldy, 0, i);
     else w->y = NULL;
-    w->atoms = c->codes->atoms + i * (size_t)c->codes->stride;
-    w->x = c->codes->coefs + i * (size_t)c->codes->stride;
+    w->atoms = shs__codes_atoms(c->codes, i);
+    w->x = shs__codes_coefs(c->codes, i);
     shs__omp_begin(w, w->root ? shs__omp_weighted_norm2(w) : shs__coder_norm2(c, i), shs__omp_limit_of(c, i),
                    shs__omp_tolerance_of(c, i));
 }
@@ -10403,7 +10410,7 @@ SHS__OUTLINE void shs__omp_code_team(const shs__coder *c, size_t first, size_t e
     team->X = SHS__AT(c->codes->coefs, team->stride, 0, first);
     w->y = team->Y;
     w->x = team->X;
-    w->atoms = c->codes->atoms + first * (size_t)team->stride;
+    w->atoms = shs__codes_atoms(c->codes, first);
     for (i = first; i < end; i++) {
         shs__sum_add(&norm2, shs__coder_norm2(c, i));
         if (team->R) SHS__COPY(team->R + (i - first) * (size_t)p, SHS__AT(c->Y, c->ldy, 0, i), p);
@@ -10425,7 +10432,7 @@ SHS__OUTLINE void shs__omp_code_team(const shs__coder *c, size_t first, size_t e
         shs__omp_solve(&member);
         if (w->y && w->chosen > 0 && shs__omp_unsure(w, member.residual2, before)) (void)shs__omp_measure(&member);
         if (member.residual2 < 0) member.residual2 = 0;
-        member.atoms = c->codes->atoms + (first + i) * (size_t)team->stride;
+        member.atoms = shs__codes_atoms(c->codes, first + i);
         memmove(member.atoms, w->atoms, (size_t)w->chosen * sizeof(int));
         member.reached |= i > 0; /* a group counts once */
         shs__coder_end(c, &member, first + i, sums);
@@ -11051,12 +11058,12 @@ SHS__OUTLINE int shs__omp_code_late(const shs_context *ctx, shs__coder *c, shs_o
     *status = shs__coder_run(ctx, c, "coding", report);
     whole = !c->flags[0]; /* a late call is one chunk, which worker 0 does */
     for (i = 0; i < c->m && whole; i++)
-        whole = shs__gram_columns_whole(&c->over, c->held.used[i], c->held.atoms + i * (size_t)c->held.stride);
+        whole = shs__gram_columns_whole(&c->over, c->held.used[i], shs__codes_atoms(&c->held, i));
     c->codes = codes;
     c->errors2 = errors2;
     c->late = 0;
     for (i = 0; i < c->m && whole; i++) {
-        const size_t from = i * (size_t)c->held.stride, to = i * (size_t)codes->stride;
+        const size_t from = shs__codes_at(&c->held, i), to = shs__codes_at(codes, i);
         const size_t rest = (size_t)(codes->stride - c->held.stride);
         codes->used[i] = c->held.used[i];
         SHS__COPY(codes->atoms + to, c->held.atoms + from, c->held.stride);
@@ -11225,7 +11232,7 @@ SHS__OUTLINE shs_status shs__units_open(const shs_context *ctx, shs__units *u, c
 /* The coefficients of code `at`, of signal i, back in the caller's unit. Returns whether they are normal numbers, where the
    signal's are. */
 SHS__PRIVATE int shs__units_back(const shs__units *u, const shs_codes *codes, size_t at, size_t i) {
-    shs_real *x = codes->coefs + at * (size_t)codes->stride;
+    shs_real *x = shs__codes_coefs(codes, at);
     const int far_below = u->each[i] >= SHS__OMP_BIAS;
     int k, good = 1;
     for (k = 0; k < codes->used[at]; k++) {
@@ -12055,19 +12062,21 @@ SHS__OUTLINE void shs__lasso_descend(const shs__lasso *q, shs__lasso_signal *s, 
 /* x and its support from code `at`. */
 SHS__PRIVATE void shs__lasso_load(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w, size_t at) {
     const shs_codes *codes = q->c.codes;
+    const int *atoms = shs__codes_atoms(codes, at);
+    const shs_real *coefs = shs__codes_coefs(codes, at);
     int k;
     s->support = codes->used[at];
-    SHS__COPY(w->support, codes->atoms + at * (size_t)codes->stride, s->support);
+    SHS__COPY(w->support, atoms, s->support);
     SHS__CLEAR(w->x, q->c.over.n);
     for (k = 0; k < codes->used[at]; k++)
-        w->x[codes->atoms[at * (size_t)codes->stride + (size_t)k]] = codes->coefs[at * (size_t)codes->stride + (size_t)k];
+        w->x[atoms[k]] = coefs[k];
 }
 
 /* And back, by ascending atoms. Of more than it holds the smallest are left out. */
 SHS__PRIVATE void shs__lasso_store(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w, size_t at) {
     const shs_codes *codes = q->c.codes;
-    int *atoms = codes->atoms + at * (size_t)codes->stride, k, j;
-    shs_real *coefs = codes->coefs + at * (size_t)codes->stride;
+    int *atoms = shs__codes_atoms(codes, at), k, j;
+    shs_real *coefs = shs__codes_coefs(codes, at);
     for (k = j = 0; j < q->c.over.n; j++)
         if (w->x[j] < 0 || w->x[j] > 0) w->support[k++] = j;
     for (; k > codes->stride; k--, s->cut = 1) {
@@ -12122,7 +12131,7 @@ SHS__OUTLINE void shs__lasso_correlate(const shs__lasso *q, const shs__omp_group
     int i;
     for (i = 0; i < count; i++) {
         shs__lasso_signal *s = w->active[i];
-        const size_t at = (size_t)shs__imax(which, 0) * q->c.m + s->at, place = at * (size_t)codes->stride;
+        const size_t at = (size_t)shs__imax(which, 0) * q->c.m + s->at, place = shs__codes_at(codes, at);
         shs_real *column = d->p ? SHS__AT(g->R, d->p, 0, i) : SHS__AT(g->alpha, d->padded, 0, i);
         shs__lasso_residual(q, s, which < 0 ? 0 : codes->used[at], codes->atoms + place, codes->coefs + place,
                             SHS__AT(w->exact, d->p ? d->p : d->n, 0, i), column);
@@ -12550,7 +12559,7 @@ SHS__PRIVATE shs_status shs__lasso_descents(const shs_context *ctx, shs__lasso *
     const shs_engine *e = ctx->engine;
     shs__coder *c = &q->c;
     shs_codes codes = *c->codes;
-    const size_t cells = c->m * (size_t)codes.stride;
+    const size_t cells = shs__codes_at(&codes, c->m);
     shs_descent d = SHS_ZERO;
     void *session = NULL;
     shs_status status = SHS_UNSUPPORTED;
@@ -13088,11 +13097,11 @@ SHS__PRIVATE void shs__dl_count_uses(shs__dl_learner *w) {
     int j, k;
     SHS__CLEAR(start, ((size_t)w->n + 2));
     for (i = 0; i < w->m; i++)
-        for (k = 0; k < codes->used[i]; k++) start[codes->atoms[i * (size_t)codes->stride + (size_t)k] + 2]++;
+        for (k = 0; k < codes->used[i]; k++) start[shs__codes_atoms(codes, i)[k] + 2]++;
     for (j = 2; j <= w->n; j++) start[j] += start[j - 1];
     for (i = 0; i < w->m; i++) /* start[j + 1] runs from the beginning of atom j to its end */
         for (k = 0; k < codes->used[i]; k++) {
-            at = start[codes->atoms[i * (size_t)codes->stride + (size_t)k] + 1]++;
+            at = start[shs__codes_atoms(codes, i)[k] + 1]++;
             w->uses.signal[at] = i;
             w->uses.slot[at] = k;
         }
@@ -13146,7 +13155,7 @@ SHS__OUTLINE void shs__dl_gather_chunk(void *arg, size_t chunk, int worker) {
         count = shs__zmin(stretch->end - u, SHS__COLUMNS_AT_ONCE);
         for (q = 0; q < count; q++) {
             size_t i = w->uses.signal[u + q];
-            shs_real old = w->listed->coefs[i * (size_t)w->listed->stride + (size_t)w->uses.slot[u + q]];
+            shs_real old = shs__codes_coefs(w->listed, i)[w->uses.slot[u + q]];
             columns[q] = w->E + i * (size_t)w->p;
             x[q] = old;
             if (power)
@@ -13174,8 +13183,8 @@ SHS__PRIVATE void shs__dl_cpu_gram(const shs__dl_learner *w, shs_wide *gram) {
     int a, b;
     memset(gram, 0, n * n * sizeof *gram);
     for (i = 0; i < w->m; i++) {
-        const int *atoms = w->codes.atoms + i * (size_t)w->codes.stride;
-        const shs_real *x = w->codes.coefs + i * (size_t)w->codes.stride;
+        const int *atoms = shs__codes_atoms(&w->codes, i);
+        const shs_real *x = shs__codes_coefs(&w->codes, i);
         for (a = 0; a < w->codes.used[i]; a++)
             for (b = 0; b < w->codes.used[i]; b++)
                 if (atoms[b] <= atoms[a]) gram[(size_t)atoms[a] * n + (size_t)atoms[b]] += (shs_wide)x[a] * (shs_wide)x[b];
@@ -13222,7 +13231,7 @@ SHS__PRIVATE size_t shs__dl_first_use(const shs__dl_uses *uses, int j, size_t i)
 
 /* The coefficient that use u is. */
 SHS__INLINE shs_real *shs__dl_coefficient(const shs__dl_learner *w, size_t u) {
-    return w->listed->coefs + w->uses.signal[u] * (size_t)w->listed->stride + (size_t)w->uses.slot[u];
+    return shs__codes_coefs(w->listed, w->uses.signal[u]) + w->uses.slot[u];
 }
 
 /* Where values are missing, over those that are present: F'd / |M.d|^2, which is 0 where nothing of the atom is there. e is 0
@@ -13305,9 +13314,9 @@ enum { SHS__SIGNALS_SOLVED = 64 }; /* by one chunk */
 /* x = (D_I'D_I + mu I)^-1 D_I'y for signal i. L (lower triangle by rows, ld the stride) and z are scratch. */
 SHS__PRIVATE void shs__dl_solve_signal(const shs__dl_learner *w, size_t i, shs_wide *L, shs_wide *z) {
     const size_t p = (size_t)w->p, ld = (size_t)w->coder.stride;
-    const int *atoms = w->codes.atoms + i * (size_t)w->codes.stride;
+    const int *atoms = shs__codes_atoms(&w->codes, i);
     const shs_real *y = w->coder.Y + i * (size_t)w->coder.ldy;
-    shs_real *x = w->codes.coefs + i * (size_t)w->codes.stride;
+    shs_real *x = shs__codes_coefs(&w->codes, i);
     int s = w->codes.used[i], a, b, k, l;
     for (a = 0; a < s; a++) {
         const shs_real *d = w->coded + (size_t)atoms[a] * p;
@@ -13349,7 +13358,7 @@ SHS__PRIVATE void shs__dl_list_previous(shs__dl_learner *w) {
 SHS__PRIVATE void shs__dl_keep_previous(shs__dl_learner *w) {
     size_t i;
     for (i = 0; i < w->m && !w->engine; i++) {
-        size_t from = i * (size_t)w->codes.stride, to = i * (size_t)w->previous.stride, count = (size_t)w->codes.used[i];
+        size_t from = shs__codes_at(&w->codes, i), to = shs__codes_at(&w->previous, i), count = (size_t)w->codes.used[i];
         w->previous.used[i] = w->codes.used[i];
         memcpy(w->previous.atoms + to, w->codes.atoms + from, count * sizeof(int));
         memcpy(w->previous.coefs + to, w->codes.coefs + from, count * sizeof(shs_real));
@@ -13451,7 +13460,7 @@ SHS__PRIVATE shs_status shs__dl_stage_cross(shs__dl_learner *w, shs_wide *B) {
     SHS__CLEAR(B, shs__cells(w->p, w->n));
     for (i = 0; i < w->m; i++)
         for (k = 0; k < w->codes.used[i]; k++) {
-            size_t at = i * (size_t)w->codes.stride + (size_t)k;
+            size_t at = shs__codes_at(&w->codes, i) + (size_t)k;
             shs__la_axpy_wide(w->p, (shs_wide)w->codes.coefs[at], w->coder.Y + i * (size_t)w->coder.ldy,
                               B + (size_t)w->codes.atoms[at] * (size_t)w->p);
         }
@@ -15986,17 +15995,17 @@ SHS__PRIVATE const shs__pixels_kernels *shs__element_kernels(int wide) {
     return shs__kernels_pixels();
 }
 SHS__PRIVATE void *shs__px_element_at(const shs__pixels_kernels *k, void *elements, size_t index) {
-    return (unsigned char *)elements + index * (size_t)k->bytes;
+    return (unsigned char *)elements + index * k->bytes;
 }
 SHS__PRIVATE const void *shs__px_given_at(const shs__pixels_kernels *k, const void *elements, size_t index) {
-    return (const unsigned char *)elements + index * (size_t)k->bytes;
+    return (const unsigned char *)elements + index * k->bytes;
 }
 SHS__PRIVATE shs_wide shs__px_get_element(const shs__pixels_kernels *k, const void *elements, size_t index) {
-    return k->bytes == (int)sizeof(shs_wide) ? ((const shs_wide *)elements)[index]
-                                             : (shs_wide)((const shs_real *)elements)[index];
+    if (k->bytes == sizeof(shs_wide)) return ((const shs_wide *)elements)[index];
+    return (shs_wide)((const shs_real *)elements)[index];
 }
 SHS__PRIVATE void shs__px_put_element(const shs__pixels_kernels *k, void *elements, size_t index, shs_wide value) {
-    if (k->bytes == (int)sizeof(shs_wide)) ((shs_wide *)elements)[index] = value;
+    if (k->bytes == sizeof(shs_wide)) ((shs_wide *)elements)[index] = value;
     else ((shs_real *)elements)[index] = (shs_real)value;
 }
 
@@ -16248,7 +16257,7 @@ SHS__PRIVATE void shs__px_reader_layout(shs__layout *l, shs__reader *r, int work
     r->marks = SHS__CARVE(l, unsigned char, v->cube->mask_fn ? shs__cells(v->samples, v->block_lines) : 0);
     r->offsets = SHS__CARVE(l, ptrdiff_t, used);
     r->zeros = SHS__CARVE_ELEMENTS(l, r->kernels, used);
-    if (l->base) memset(r->zeros, 0, used * (size_t)r->kernels->bytes);
+    if (l->base) memset(r->zeros, 0, used * r->kernels->bytes);
     r->shift = r->zeros;
     if (r->border) {
         r->above = r->border->last;
@@ -16367,7 +16376,7 @@ SHS__PRIVATE int shs__px_elements_finite(const shs__pixels_kernels *k, size_t n,
     const shs_wide most = (shs_wide)SHS__REAL_MAX;
     uint64_t limit = 0, bits = 0;
     size_t i;
-    if (k->bytes == (int)sizeof(shs_real)) return shs__finite(n, (const shs_real *)x);
+    if (k->bytes == sizeof(shs_real)) return shs__finite(n, (const shs_real *)x);
     memcpy(&limit, &most, sizeof most);
     for (i = 0; i < n; i++) {
         memcpy(&bits, (const shs_wide *)x + i, sizeof most);
@@ -16391,7 +16400,7 @@ SHS__PRIVATE void shs__px_mark_not_finite(const shs__reader *r, shs__panel *pane
 }
 
 SHS__PRIVATE void shs__px_close_up(const shs__reader *r, shs__panel *panel) {
-    size_t used = (size_t)r->view.used, bytes = (size_t)r->kernels->bytes, b, to = 0, k;
+    size_t used = (size_t)r->view.used, bytes = r->kernels->bytes, b, to = 0, k;
     unsigned char *X = (unsigned char *)panel->X;
     for (k = 0; k < (size_t)panel->pixels; k++) {
         if (panel->missing[k]) continue;
@@ -16542,7 +16551,7 @@ SHS__PRIVATE void shs__px_read_spectra(const shs__reader *r, shs__panel *panel) 
 
 /* The line above the first of the block, from sample x on: `count` pixels to place k0 of the panel. */
 SHS__PRIVATE void shs__px_read_above(const shs__reader *r, shs__panel *panel, size_t x, int count, int k0) {
-    size_t used = (size_t)r->view.used, bytes = (size_t)r->kernels->bytes, b, k;
+    size_t used = (size_t)r->view.used, bytes = r->kernels->bytes, b, k;
     unsigned char *to = (unsigned char *)panel->X;
     const unsigned char *from = (const unsigned char *)r->above + x * used * bytes;
     memcpy(panel->missing + k0, r->above_missing + x, (size_t)count);
@@ -16652,7 +16661,7 @@ SHS__PRIVATE void shs__px_map_set(shs__map *m, const shs_wide *matrix, ptrdiff_t
     const shs__pixels_kernels *k = m->kernels;
     size_t width = (size_t)(m->planes ? k->columns : k->lanes), bands = (size_t)m->bands;
     int b, o;
-    memset(m->packed, 0, (size_t)m->ldy * bands * (size_t)k->bytes);
+    memset(m->packed, 0, (size_t)m->ldy * bands * k->bytes);
     for (b = 0; b < m->bands; b++) shs__px_put_element(k, m->shift, (size_t)b, centre ? centre[b] : 0);
     for (o = m->outputs - 1; o >= 0; o--) {
         size_t within = (size_t)o % width, at = ((size_t)o - within) * bands + within;
@@ -16680,7 +16689,7 @@ SHS__PRIVATE void shs__px_map_spectra(const shs__map *m, shs__panel *panel, shs_
     const shs__pixels_kernels *k = m->kernels;
     int bands = m->bands, valid = panel->valid, groups = (m->outputs - 1) / k->lanes + 1, pixel, g, n;
     for (pixel = valid; pixel % k->columns; pixel++) /* columns are whole: what follows is read too */
-        memset(shs__px_element_at(k, panel->X, shs__cells(pixel, bands)), 0, shs__cells(bands, k->bytes));
+        memset(shs__px_element_at(k, panel->X, shs__cells(pixel, bands)), 0, (size_t)bands * k->bytes);
     for (pixel = 0; pixel < valid; pixel += k->columns) {
         void *rows = shs__px_element_at(k, own->rows, m->squares ? 0 : shs__cells(pixel, m->ldy));
         shs__la_fetch_ahead(&panel->ahead);
@@ -16730,7 +16739,7 @@ SHS__PRIVATE void shs__px_map_rows(const shs__map *m, int valid, shs__mapped *ow
     k->transpose(valid, m->outputs, own->planes, SHS__PANEL_PIXELS, own->rows, m->ldy);
     for (pixel = 0; pixel < valid && padding > 0; pixel++) {
         void *behind = shs__px_element_at(k, own->rows, shs__cells(pixel, m->ldy) + outputs);
-        memset(behind, 0, padding * (size_t)k->bytes);
+        memset(behind, 0, padding * k->bytes);
     }
 }
 
@@ -16906,7 +16915,7 @@ SHS__PRIVATE size_t shs__px_chunk_pixels(const shs__reader *r) {
 
 /* Copies the line of the block at hand that begins with pixel `first`, pixel after pixel. */
 SHS__PRIVATE void shs__px_keep_line(shs__reader *r, size_t first, void *line, unsigned char *missing) {
-    size_t samples = (size_t)r->view.samples, used = (size_t)r->view.used, x, count, k, b, bytes = (size_t)r->kernels->bytes;
+    size_t samples = (size_t)r->view.samples, used = (size_t)r->view.used, x, count, k, b, bytes = r->kernels->bytes;
     shs__pairs pairs = r->pairs;
     r->pairs = SHS__NO_PAIRS;
     for (x = 0; x < samples; x += count) {
@@ -17036,7 +17045,7 @@ SHS__PRIVATE void shs__px_gram_layout(shs__layout *l, shs__gram *g, int workers)
    not full. It does so only then, because with an engine there may be no use. */
 SHS__PRIVATE void *shs__px_gram_packed(const shs__gram *g, shs__gram_own *own) {
     size_t whole = shs__ctx_chunks((size_t)g->n, 16) * 16;
-    if (!own->begun) memset(own->packed, 0, whole * SHS__PANEL_PIXELS * (size_t)g->kernels->bytes);
+    if (!own->begun) memset(own->packed, 0, whole * SHS__PANEL_PIXELS * g->kernels->bytes);
     own->begun = 1;
     return own->packed;
 }
@@ -17090,7 +17099,7 @@ SHS__PRIVATE void shs__px_pack_planes(const shs__pixels_kernels *k, int bands, i
     size_t apart = SHS__PANEL_PIXELS * (size_t)k->lanes;
     int b;
     for (b = 0; b < bands; b += k->lanes, packed = shs__px_element_at(k, packed, apart), X = shs__px_given_at(k, X, apart)) {
-        if (bands - b < k->lanes) memset(packed, 0, shs__cells(pixels, k->lanes) * (size_t)k->bytes);
+        if (bands - b < k->lanes) memset(packed, 0, shs__cells(pixels, k->lanes) * k->bytes);
         k->transpose(pixels, shs__imin(k->lanes, bands - b), X, SHS__PANEL_PIXELS, packed, k->lanes);
     }
 }
@@ -17357,7 +17366,7 @@ SHS__PRIVATE void shs__px_moments_job_layout(shs__layout *l, shs__moments_job *j
     shs__px_gram_layout(l, &job->gram, workers);
     job->shift = SHS__CARVE(l, shs_real, used);
     job->wide_shift = SHS__CARVE(l, shs_wide, used);
-    if (job->gram.kernels->bytes == (int)sizeof(shs_real)) job->element_shift = (void *)job->shift;
+    if (job->gram.kernels->bytes == sizeof(shs_real)) job->element_shift = (void *)job->shift;
     else job->element_shift = (void *)job->wide_shift;
     job->whole_shift = SHS__CARVE(l, int32_t, shs__ctx_chunks(whole, 16) * 16);
     job->instead = SHS__CARVE(l, unsigned char, 2 * whole);
@@ -17605,7 +17614,7 @@ SHS__PRIVATE void shs__px_range_panel(void *state, shs__panel *panel, int worker
     const shs__pixels_kernels *k = m->kernels;
     shs__mapped *own = m->own + worker;
     void *low = own->extremes, *high = shs__px_element_at(k, low, (size_t)m->ldy);
-    shs_wide largest = k->bytes == (int)sizeof(shs_wide) ? SHS__WIDE_MAX : (shs_wide)SHS__REAL_MAX;
+    shs_wide largest = k->bytes == sizeof(shs_wide) ? SHS__WIDE_MAX : (shs_wide)SHS__REAL_MAX;
     int planes = m->planes, width = planes ? k->lanes : m->outputs, valid = panel->valid, pass, o, i;
     shs__px_job_outputs((const shs__map_job *)state, panel, worker, !planes);
     for (i = 0; i < valid && m->squares; i++) shs__px_widen(own->wide[i], own->wide[i], sums, sums + 1);
@@ -23309,7 +23318,7 @@ SHS__PRIVATE shs_status shs__cc_check(const shs_codes *codes, int n, shs_coef_ty
     if (!shs__codes_ok(codes, 0) || shs__codes_outside(codes, codes->m, n)) return SHS_BAD_CODES;
     *most = 0;
     for (i = 0; i < codes->m; i++) {
-        const shs_real *x = codes->coefs + i * (size_t)codes->stride;
+        const shs_real *x = shs__codes_coefs(codes, i);
         *most = shs__imax(*most, codes->used[i]);
         if (!shs__finite((size_t)codes->used[i], x)) return SHS_BAD_COEFS;
         for (k = 0; k < codes->used[i]; k++)
@@ -23435,8 +23444,8 @@ SHS__OUTLINE void shs__cc_round_chunk(void *arg, size_t chunk, int worker) {
     shs_wide *factor = w->factor + (size_t)worker * most * most, *error = w->error + (size_t)worker * most;
     shs_real *tried = w->tried + 2 * (size_t)worker * most;
     for (; i < end; i++) {
-        const int *atoms = w->job.codes->atoms + i * (size_t)w->job.codes->stride;
-        shs_real *x = w->job.codes->coefs + i * (size_t)w->job.codes->stride, *best = tried, *other = tried + most, *swap;
+        const int *atoms = shs__codes_atoms(w->job.codes, i);
+        shs_real *x = shs__codes_coefs(w->job.codes, i), *best = tried, *other = tried + most, *swap;
         int used = w->job.codes->used[i], exact = 0;
         uint32_t least = shs__cc_scale(w->job.type, used, x, &exact), bits;
         shs_wide best2, error2;
@@ -23564,7 +23573,7 @@ SHS__PUBLIC shs_status shs_compact_save(const shs_codes *codes, int n, shs_coef_
     if (codes->m < 1) return SHS_BAD_M;
     if (!write_fn) return SHS_BAD_COMPACT;
     for (i = 0; i < codes->m; i++) {
-        (void)shs__cc_scale(type, codes->used[i], codes->coefs + i * (size_t)codes->stride, &exact);
+        (void)shs__cc_scale(type, codes->used[i], shs__codes_coefs(codes, i), &exact);
         if (!exact) return SHS_BAD_COEFS;
     }
     total = shs_codes_nonzeros(codes);
@@ -23584,8 +23593,8 @@ SHS__PUBLIC shs_status shs_compact_save(const shs_codes *codes, int n, shs_coef_
     f.crc = ~(uint32_t)0;
     for (part = 0; part < 4; part++)
         for (i = 0; i < codes->m && parts[part] > 0 && f.status == SHS_OK; i++) {
-            const int *atoms = codes->atoms + i * (size_t)codes->stride;
-            const shs_real *x = codes->coefs + i * (size_t)codes->stride;
+            const int *atoms = shs__codes_atoms(codes, i);
+            const shs_real *x = shs__codes_coefs(codes, i);
             uint32_t scale = part < 2 ? 0 : shs__cc_scale(type, codes->used[i], x, &exact);
             if (part == 0) shs__cc_put(&f, codes->used[i], most > 255 ? 2 : 1);
             if (part == 3) shs__cc_put(&f, (int)scale, 2);
@@ -23692,8 +23701,8 @@ SHS__PRIVATE size_t shs__cc_unpack(const shs_compact *c, size_t first, size_t at
     size_t i;
     int k;
     for (i = 0; i < count; i++) {
-        int *atoms = codes->atoms + i * (size_t)codes->stride, used = shs__cc_count(c, first + i);
-        shs_real *x = codes->coefs + i * (size_t)codes->stride;
+        int *atoms = shs__codes_atoms(codes, i), used = shs__cc_count(c, first + i);
+        shs_real *x = shs__codes_coefs(codes, i);
         shs_real scale = c->scales ? shs__cc_scale_value((uint32_t)shs__cc_number(c->scales, first + i, 1)) : 0;
         codes->used[i] = used;
         for (k = 0; k < used; k++, at++) {
@@ -23783,8 +23792,8 @@ SHS__OUTLINE void shs__cc_synthesis_chunk(void *arg, size_t chunk, int worker) {
     shs_codes codes = s->codes;
     shs__synthesis w = s->w;
     codes.used += mine;
-    codes.atoms += mine * (size_t)codes.stride;
-    codes.coefs += mine * (size_t)codes.stride;
+    codes.atoms += shs__codes_at(&codes, mine);
+    codes.coefs += shs__codes_at(&codes, mine);
     w.codes = &codes;
     for (; i < end; i += step) {
         step = shs__zmin(end - i, SHS__CC_SIGNALS);
