@@ -6929,7 +6929,7 @@ SHS__PRIVATE void shs__la_gemm_stripe(void *arg, size_t chunk, int worker) {
     int row = (int)(chunk % (size_t)blocks) * block, rows = shs__imin(g->m - row, block);
     int offset = (int)(chunk / (size_t)blocks) * g->stripe, column = g->column + offset;
     int columns = shs__imin(g->columns - offset, g->stripe);
-    shs_real *tile = g->own + (size_t)worker * g->own_count, *a = tile + g->tiles->rows * g->tiles->columns;
+    shs_real *tile = SHS__AT(g->own, g->own_count, 0, worker), *a = tile + g->tiles->rows * g->tiles->columns;
     int first = g->from == 0;
     if (shs__la_outside(g->part, row, rows, column, columns)) return;
     if (first && g->beta != 0)
@@ -7009,7 +7009,7 @@ SHS__PRIVATE void shs__la_slab_chunk(void *arg, size_t chunk, int worker) {
     slab.beta = 0;
     slab.C = g->partial + chunk * shs__cells(g->m, g->n);
     slab.ldc = g->m;
-    slab.own = g->own + (size_t)worker * g->own_count;
+    slab.own = SHS__AT(g->own, g->own_count, 0, worker);
     slab.packed_b = slab.own + shs__la_gemm_own(g->m, SHS__KC);
     shs__la_gemm_run(&alone, &slab);
 }
@@ -7371,7 +7371,7 @@ SHS__PRIVATE void shs__la_trsm_strip(const shs__trsm *t, int rows, int n, const 
 SHS__PRIVATE void shs__la_trsm_chunk(void *arg, size_t chunk, int worker) {
     const shs__trsm *t = (const shs__trsm *)arg;
     int row = (int)chunk * SHS__TRSM_ROWS, rows = shs__imin(t->rows - row, SHS__TRSM_ROWS);
-    shs_real *scratch = t->own + (size_t)worker * t->own_count;
+    shs_real *scratch = SHS__AT(t->own, t->own_count, 0, worker);
     if (t->side == SHS_SIDE_LEFT) {
         const shs__gemm_kernels *tiles = shs__kernels_gemm();
         shs_real *B = SHS__AT(t->B, t->ldb, 0, row), *X = scratch + t->gemm_count;
@@ -9207,7 +9207,7 @@ SHS__PRIVATE shs_real shs__omp_gram_schmidt(int p, int k, const shs_real *Q, shs
 SHS__PRIVATE void shs__omp_deflate(const shs__omp_signal *w, int k, shs_real *t, shs_real *r) {
     const shs__vector_kernels *kernels = shs__kernels_vector();
     const size_t p = (size_t)w->over->p;
-    const shs_real *q = w->Q + (size_t)k * p;
+    const shs_real *q = SHS__AT(w->Q, p, 0, k);
     t[k] = kernels->dot(p, q, r);
     kernels->axpy(p, -t[k], q, r);
 }
@@ -9401,7 +9401,7 @@ SHS__OUTLINE int shs__omp_confirm(shs__omp_signal *w) {
 /* Advances by the atom appended last: b_k, and alpha without its part along q_k. The kernel chooses on the way, by alpha. */
 SHS__PRIVATE void shs__omp_advance_gram(shs__omp_signal *w) {
     int k = w->chosen - 1;
-    const shs_real *c = w->L + shs__omp_triangle(k), *column = w->over->G + (size_t)w->atoms[k] * w->over->ldg;
+    const shs_real *c = w->L + shs__omp_triangle(k), *column = SHS__AT(w->over->G, w->over->ldg, 0, w->atoms[k]);
     w->next = shs__kernels_pursuit()->advance(w->over->padded, k, column, c, w->B, w->rows, 1 / c[k], w->t[k], w->alpha);
     if (w->distance) shs__omp_choose(w);
 }
@@ -9464,7 +9464,7 @@ SHS__PRIVATE void shs__team_member(const shs__omp_signal *w, size_t i, shs__omp_
     member->x = SHS__AT(g->X, g->stride, 0, i);
     member->t = g->T + i * g->limit;
     member->alpha = g->A + (w->over->G ? i * (size_t)w->over->padded : 0);
-    if (g->R) member->r = g->R + i * (size_t)w->over->p;
+    if (g->R) member->r = SHS__AT(g->R, w->over->p, 0, i);
 }
 
 /* Forms alpha of all signals, from these the team's alpha, and chooses an atom. */
@@ -9478,13 +9478,13 @@ SHS__OUTLINE void shs__team_choose(shs__omp_signal *w) {
         const size_t count = shs__zmin(g->panel, g->count - first);
         const shs_real *alpha = g->A + (d->G ? first * padded : 0);
         if (!d->G)
-            shs__la_gemm_packed(d->n, (int)count, d->p, d->packed, g->R + first * (size_t)d->p, d->p, g->A, d->n, g->scratch);
+            shs__la_gemm_packed(d->n, (int)count, d->p, d->packed, SHS__AT(g->R, d->p, 0, first), d->p, g->A, d->n, g->scratch);
         for (i = 0; i < count; i++, alpha += padded)
             for (j = 0; j < padded; j++) g->squares[j] += (shs_wide)alpha[j] * (shs_wide)alpha[j];
     }
     for (j = 0; j < padded; j++) w->alpha[j] = (shs_real)SHS__WSQRT(g->squares[j]);
     if (!d->G && w->distance && w->measured < w->chosen)
-        shs__la_gemm_packed(d->n, 1, d->p, d->packed, w->Q + (size_t)(w->chosen - 1) * (size_t)d->p, d->p, w->B, d->n,
+        shs__la_gemm_packed(d->n, 1, d->p, d->packed, SHS__AT(w->Q, d->p, 0, w->chosen - 1), d->p, w->B, d->n,
                             g->scratch);
     shs__omp_choose(w);
 }
@@ -9497,7 +9497,7 @@ SHS__OUTLINE int shs__team_append(shs__omp_signal *w) {
     size_t i;
     if (!(w->over->G ? shs__omp_append_gram(w) : shs__omp_orthogonalise(w))) return 0;
     for (i = 0; i < g->count; i++) {
-        shs_real *t = g->T + i * g->limit, *r = w->over->G ? NULL : g->R + i * (size_t)w->over->p;
+        shs_real *t = g->T + i * g->limit, *r = w->over->G ? NULL : SHS__AT(g->R, w->over->p, 0, i);
         *SHS__AT(g->X, g->stride, k, i) = 0;
         if (r) shs__omp_deflate(w, k, t, r), shs__sum_add(&sum, shs__kernels_vector()->norm2(w->over->p, r));
         else t[k] = g->A[i * (size_t)w->over->padded + (size_t)w->next] / w->L[shs__omp_triangle(k) + (size_t)k];
@@ -9514,13 +9514,13 @@ SHS__OUTLINE void shs__team_advance(shs__omp_signal *w) {
     size_t i;
     int j;
     if (!w->over->G) return;
-    column = w->over->G + (size_t)w->atoms[k] * w->over->ldg;
+    column = SHS__AT(w->over->G, w->over->ldg, 0, w->atoms[k]);
     (void)shs__kernels_pursuit()->advance(padded, k, column, c, w->B, w->rows, 1 / c[k], 0, w->alpha);
     for (j = 0; j < padded; j += SHS__BLOCK) /* alpha is free until the next choice: b_k in one piece */
         memcpy(w->alpha + j, SHS__AT_B(w->B, padded, w->rows, k, j),
                (size_t)SHS__BLOCK_WIDTH(padded, j) * sizeof(shs_real));
     for (i = 0; i < g->count; i++)
-        shs__kernels_vector()->axpy((size_t)padded, -g->T[i * g->limit + (size_t)k], w->alpha, g->A + i * (size_t)padded);
+        shs__kernels_vector()->axpy((size_t)padded, -g->T[i * g->limit + (size_t)k], w->alpha, SHS__AT(g->A, padded, 0, i));
 }
 
 /* Whether the tolerance is reached for certain, by the explicit residuals of all. */
@@ -9749,7 +9749,7 @@ SHS__INLINE int shs__nn_append(shs__omp_signal *w, shs__nn_equations *e, shs__om
         const shs_real *a = known ? SHS__AT(over->D, over->ldd, 0, j) : NULL;
         const shs_real *b = known ? SHS__AT(over->D, over->ldd, 0, w->atoms[i]) : NULL;
         if (known) row[i] = 0;
-        else row[i] = (shs_wide)over->G[(size_t)j * over->ldg + (size_t)w->atoms[i]];
+        else row[i] = (shs_wide)*SHS__AT(over->G, over->ldg, w->atoms[i], j);
         for (l = 0; known && l < over->p; l++) row[i] += (shs_wide)a[l] * (shs_wide)b[l];
         if (!known && i < k) e->h[k] += row[i] * (shs_wide)w->x[i];
     }
@@ -9769,7 +9769,7 @@ SHS__INLINE void shs__nn_advance(shs__omp_signal *w, const shs__nn_equations *e,
         const shs_real x = (shs_real)e->x[k], step = x - w->x[k];
         w->x[k] = x;
         if (form != SHS__OMP_DIRECT && (step < 0 || step > 0))
-            shs__kernels_vector()->axpy((size_t)over->n, -step, over->G + (size_t)w->atoms[k] * over->ldg, w->alpha);
+            shs__kernels_vector()->axpy((size_t)over->n, -step, SHS__AT(over->G, over->ldg, 0, w->atoms[k]), w->alpha);
     }
 }
 
@@ -9924,11 +9924,11 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
         w->unit = 1;
         w->longest = 0;
         if (SHS__OMP_IF_WEIGHTED(over->weighted)) {
-            if (g->roots) w->root = g->roots + (size_t)i * p;
+            if (g->roots) w->root = SHS__AT(g->roots, p, 0, i);
             else w->root = NULL;
-            if (g->clean) w->clean = g->clean + (size_t)i * p;
+            if (g->clean) w->clean = SHS__AT(g->clean, p, 0, i);
             else w->clean = NULL;
-            if (g->there) w->there = g->there + (size_t)i * p;
+            if (g->there) w->there = SHS__AT(g->there, p, 0, i);
             else w->there = NULL;
             if (g->diagonals) w->diagonal = g->diagonals + (size_t)i * (size_t)shs__omp_padded(over->n);
             else w->diagonal = NULL;
@@ -9992,7 +9992,7 @@ SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count, shs_
     while (actives > 0) {
         for (a = 0; a < actives; a++) {
             const shs__omp_signal *w = g->members + active[a];
-            if (SHS__OMP_IF_WEIGHTED(w->root)) shs__omp_weigh(w, w->r, g->R + (size_t)a * p);
+            if (SHS__OMP_IF_WEIGHTED(w->root)) shs__omp_weigh(w, w->r, SHS__AT(g->R, p, 0, a));
         }
         correlate(g, columns);
         for (a = left = 0; a < actives; a++) {
@@ -10007,8 +10007,8 @@ SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count, shs_
         for (a = 0; distances && a < actives; a++, columns++) {
             shs__omp_signal *w = g->members + active[a];
             const shs_real *q = w->Q + (size_t)shs__imax(w->chosen - 1, 0) * p;
-            if (SHS__OMP_IF_WEIGHTED(w->root)) shs__omp_weigh(w, q, g->R + (size_t)columns * p);
-            else memcpy(g->R + (size_t)columns * p, q, bytes);
+            if (SHS__OMP_IF_WEIGHTED(w->root)) shs__omp_weigh(w, q, SHS__AT(g->R, p, 0, columns));
+            else memcpy(SHS__AT(g->R, p, 0, columns), q, bytes);
             w->B = g->alpha + shs__cells(columns, g->over->n);
             if (SHS__OMP_IF_WEIGHTED(w->root)) g->seats[columns] = w;
         }
@@ -10359,7 +10359,7 @@ SHS__OUTLINE void shs__omp_code_with_gram(const shs__coder *c, size_t first, siz
         return;
     }
     for (i = first; i < end && g->over->nonnegative; i++) {
-        abreast->alpha = g->alpha + (i - first) * (size_t)g->over->padded;
+        abreast->alpha = SHS__AT(g->alpha, g->over->padded, 0, i - first);
         shs__coder_begin(c, abreast, i);
         shs__nn_pursue_gram(abreast, SHS__OMP_GRAM);
         shs__coder_end(c, abreast, i, sums);
@@ -10413,7 +10413,7 @@ SHS__OUTLINE void shs__omp_code_team(const shs__coder *c, size_t first, size_t e
     w->atoms = shs__codes_atoms(c->codes, first);
     for (i = first; i < end; i++) {
         shs__sum_add(&norm2, shs__coder_norm2(c, i));
-        if (team->R) SHS__COPY(team->R + (i - first) * (size_t)p, SHS__AT(c->Y, c->ldy, 0, i), p);
+        if (team->R) SHS__COPY(SHS__AT(team->R, p, 0, i - first), SHS__AT(c->Y, c->ldy, 0, i), p);
     }
     shs__omp_begin(w, shs__sum_value(&norm2), shs__omp_limit_of(c, first), shs__omp_tolerance_of(c, first));
     if (!team->R) shs__coder_correlate(c, g, first, end, team->A);
@@ -11037,7 +11037,7 @@ SHS__OUTLINE int shs__gram_columns_whole(const shs__omp_dictionary *d, int used,
     const int stride = d->n / 16 + 1;
     int i, k;
     for (k = 0; k < used; k++) {
-        if (!shs__finite((size_t)d->n, d->G + (size_t)atoms[k] * d->ldg)) return 0;
+        if (!shs__finite((size_t)d->n, SHS__AT(d->G, d->ldg, 0, atoms[k]))) return 0;
         for (i = 0; i < k; i++)
             if (!shs__gram_pair_agrees(d->G, (int)d->ldg, atoms[i], atoms[k])) return 0;
         for (i = 0; i < d->n; i += stride)
@@ -11445,7 +11445,7 @@ SHS__PRIVATE int shs__omp_one_fits_direct(const shs__omp_one *one) {
     const int of_y = shs__omp_exponent(over->p, one->w.y);
     int of_D = SHS__OMP_NOTHING, j;
     for (j = 0; j < over->n; j++)
-        of_D = shs__imax(of_D, shs__omp_exponent(over->p, over->D + (size_t)j * (size_t)over->ldd));
+        of_D = shs__imax(of_D, shs__omp_exponent(over->p, SHS__AT(over->D, over->ldd, 0, j)));
     if (of_D == SHS__OMP_NOTHING || of_y == SHS__OMP_NOTHING) return 1;
     if (sizeof(shs_wide) == sizeof(shs_real) && !shs__omp_in_room(of_y, SHS__OMP_ROOM_ONE)) return 0;
     return shs__omp_one_fits(2 * of_D, of_D + of_y);
@@ -11869,7 +11869,7 @@ SHS__OUTLINE shs_real shs__lasso_sweep(const shs__lasso *q, shs__lasso_signal *s
     int k, used = 0;
     for (k = 0; k < count; k++) {
         const int j = list ? list[k] : k;
-        const shs_real *g = G + (size_t)j * ldg, was = x[j], along = a[j] - waits * column[j];
+        const shs_real *g = SHS__AT(G, ldg, 0, j), was = x[j], along = a[j] - waits * column[j];
         shs_real whole, next, step, change;
         if (support && !(was < 0 || was > 0) && along <= high && along >= low) continue;
         whole = along + g[j] * was;
@@ -11964,15 +11964,15 @@ SHS__OUTLINE int shs__lasso_face(const shs__lasso *q, shs__lasso_signal *s, cons
         if (w->u[i] < 0 || w->u[i] > 0) w->index[count++] = i;
     ld = (size_t)shs__omp_padded(count + 1);
     for (j = 0; j < count; j++) {
-        const shs_real *m = w->M + (size_t)w->index[j] * ldm, u = w->u[w->index[j]], gjj = m[w->index[j]] + l2;
+        const shs_real *m = SHS__AT(w->M, ldm, 0, w->index[j]), u = w->u[w->index[j]], gjj = m[w->index[j]] + l2;
         const int from = j / 16 * 16;
-        shs_real *column = w->L + (size_t)j * ld;
+        shs_real *column = SHS__AT(w->L, ld, 0, j);
         memset(column, 0, ld * sizeof *column);
         for (i = j; i < count; i++) column[i] = m[w->index[i]];
         column[j] += l2;
         column[count] = w->a[w->index[j]] - l2 * u - l1 * (shs_real)((u > 0) - (u < 0));
         for (i = 0; i < j; i++) {
-            w->columns[i] = w->L + (size_t)i * ld + from;
+            w->columns[i] = SHS__AT(w->L, ld, from, i);
             w->factors[i] = -w->L[(size_t)i * ld + (size_t)j];
         }
         kernels->combine((int)ld - from, j, w->columns, w->factors, column + from);
@@ -11984,7 +11984,7 @@ SHS__OUTLINE int shs__lasso_face(const shs__lasso *q, shs__lasso_signal *s, cons
         for (i = j; i <= count; i++) column[i] *= inverse;
     }
     for (j = count - 1; j >= 0; j--) {
-        const shs_real *column = w->L + (size_t)j * ld, *u = w->u + w->index[j];
+        const shs_real *column = SHS__AT(w->L, ld, 0, j), *u = w->u + w->index[j];
         w->z[j] = (column[count] - kernels->dot((size_t)(count - 1 - j), column + j + 1, w->z + j + 1)) / column[j];
         if (!((*u > 0) == (*u + w->z[j] > 0) && (*u < 0) == (*u + w->z[j] < 0)) && -*u / w->z[j] < share) {
             share = -*u / w->z[j];
@@ -11996,7 +11996,7 @@ SHS__OUTLINE int shs__lasso_face(const shs__lasso *q, shs__lasso_signal *s, cons
         if (j == first) w->u[w->index[j]] = 0;
         else w->u[w->index[j]] = u + step;
         w->factors[j] = u - w->u[w->index[j]];
-        w->columns[j] = w->M + (size_t)w->index[j] * ldm;
+        w->columns[j] = SHS__AT(w->M, ldm, 0, w->index[j]);
         s->r2 += (shs_wide)w->factors[j] * (shs_wide)w->a[w->index[j]];
     }
     kernels->combine((int)ldm, count, w->columns, w->factors, w->a);
@@ -12012,10 +12012,10 @@ SHS__OUTLINE int shs__lasso_inside(const shs__lasso *q, shs__lasso_signal *s, co
     const size_t ldm = (size_t)shs__omp_padded(k);
     int i, j, whole;
     for (j = 0; j < k; j++) {
-        const shs_real *g = over->G + (size_t)w->support[j] * over->ldg;
-        for (i = 0; i < j; i++) w->M[(size_t)j * ldm + (size_t)i] = w->M[(size_t)i * ldm + (size_t)j];
-        for (; i < k; i++) w->M[(size_t)j * ldm + (size_t)i] = g[w->support[i]];
-        for (; i < (int)ldm; i++) w->M[(size_t)j * ldm + (size_t)i] = 0;
+        const shs_real *g = SHS__AT(over->G, over->ldg, 0, w->support[j]);
+        for (i = 0; i < j; i++) *SHS__AT(w->M, ldm, i, j) = *SHS__AT(w->M, ldm, j, i);
+        for (; i < k; i++) *SHS__AT(w->M, ldm, i, j) = g[w->support[i]];
+        for (; i < (int)ldm; i++) *SHS__AT(w->M, ldm, i, j) = 0;
         w->u[j] = w->x[w->support[j]];
         w->a[j] = alpha[w->support[j]];
     }
@@ -12024,7 +12024,7 @@ SHS__OUTLINE int shs__lasso_inside(const shs__lasso *q, shs__lasso_signal *s, co
         (void)shs__lasso_sweep(q, s, k, NULL, (int)ldm, w->M, ldm, w->a, w->u, NULL);
     whole = together && shs__lasso_face(q, s, w, k);
     for (j = 0; j < k; j++) {
-        w->columns[j] = over->G + (size_t)w->support[j] * over->ldg;
+        w->columns[j] = SHS__AT(over->G, over->ldg, 0, w->support[j]);
         w->factors[j] = w->x[w->support[j]] - w->u[j];
         w->x[w->support[j]] = w->u[j];
     }
@@ -12108,7 +12108,7 @@ SHS__OUTLINE void shs__lasso_residual(const shs__lasso *q, shs__lasso_signal *s,
     for (j = 0; j < rows; j++) exact[j] = (shs_wide)y[j];
     for (k = 0; k < used; k++)
         shs__la_axpy_wide(rows, -(shs_wide)coefs[k],
-                          d->p ? SHS__AT(d->D, d->ldd, 0, atoms[k]) : d->G + (size_t)atoms[k] * d->ldg, exact);
+                          d->p ? SHS__AT(d->D, d->ldd, 0, atoms[k]) : SHS__AT(d->G, d->ldg, 0, atoms[k]), exact);
     for (j = 0; j < rows; j++) column[j] = (shs_real)exact[j];
     for (j = 0; d->p && j < rows; j++) {
         shs__sum_add(&r2, exact[j] * exact[j]);
@@ -12203,7 +12203,7 @@ SHS__OUTLINE void shs__lasso_fill_set(const shs__lasso *q, const shs__lasso_room
     int i, j, k;
     for (k = set->known; k < set->count; k++) {
         const int atom = set->atoms[k];
-        const shs_real *values = d->p ? SHS__AT(d->D, d->ldd, 0, atom) : d->G + (size_t)atom * d->ldg;
+        const shs_real *values = d->p ? SHS__AT(d->D, d->ldd, 0, atom) : SHS__AT(d->G, d->ldg, 0, atom);
         for (i = 0; i < d->p; i++) set->column[i] = (shs_wide)values[i];
         for (j = 0; j <= k; j++) {
             shs_wide h = d->p ? kernels->dot_wide(d->p, SHS__AT(d->D, d->ldd, 0, set->atoms[j]), set->column)
@@ -12894,13 +12894,13 @@ SHS__PRIVATE void shs__dl_rule_mod(int p, const shs_atom_group *g, const shs_rea
         else row[i] = 0;
     }
     for (i = 0; i < n; i++) { /* L z_i' = e_i' */
-        shs_wide *z = Z + i * (size_t)p, pivot = A[i * n + i];
+        shs_wide *z = SHS__AT(Z, p, 0, i), pivot = A[i * n + i];
         for (k = 0; k < i; k++)
             for (l = 0; l < p; l++) z[l] -= A[i * n + k] * Z[k * (size_t)p + (size_t)l];
         for (l = 0; l < p; l++) z[l] = pivot > 0 ? z[l] / pivot : 0;
     }
     for (i = n; i-- > 0;) { /* L'd_i' = z_i' */
-        shs_wide *z = Z + i * (size_t)p, pivot = A[i * n + i];
+        shs_wide *z = SHS__AT(Z, p, 0, i), pivot = A[i * n + i];
         for (k = i + 1; k < n && pivot > 0; k++)
             for (l = 0; l < p; l++) z[l] -= A[k * n + i] * Z[k * (size_t)p + (size_t)l];
         for (l = 0; l < p; l++) z[l] = pivot > 0 ? z[l] / pivot : 0;
@@ -13126,7 +13126,7 @@ SHS__PRIVATE void shs__dl_overlaps(const shs__dl_learner *w, const shs_atom_grou
     size_t p = (size_t)w->p;
     int j, i;
     for (j = 0; j < g->count; j++) {
-        const shs_real *before = w->coded + (size_t)(g->first + j) * p, *after = g->atoms + (size_t)j * p;
+        const shs_real *before = SHS__AT(w->coded, p, 0, g->first + j), *after = SHS__AT(g->atoms, p, 0, j);
         w->overlap[j] = 0;
         for (i = 0; i < w->p; i++) w->overlap[j] += (shs_wide)before[i] * (shs_wide)after[i];
     }
@@ -13142,7 +13142,7 @@ SHS__INLINE shs_real shs__dl_code_kept(const shs__dl_learner *w, shs_real x, shs
 SHS__OUTLINE void shs__dl_gather_chunk(void *arg, size_t chunk, int worker) {
     const shs__dl_learner *w = (const shs__dl_learner *)arg;
     shs__dl_stretch *stretch = w->stretches + chunk;
-    shs_real *sum = w->stretch_sums + chunk * (size_t)w->p, x[SHS__COLUMNS_AT_ONCE];
+    shs_real *sum = SHS__AT(w->stretch_sums, w->p, 0, chunk), x[SHS__COLUMNS_AT_ONCE];
     const shs_real *columns[SHS__COLUMNS_AT_ONCE], *d = w->group->atoms + shs__cells(stretch->atom, w->p);
     const shs_real *before = w->coded + (size_t)(w->group->first + stretch->atom) * (size_t)w->p;
     const shs__vector_kernels *kernels = shs__kernels_vector();
@@ -13156,7 +13156,7 @@ SHS__OUTLINE void shs__dl_gather_chunk(void *arg, size_t chunk, int worker) {
         for (q = 0; q < count; q++) {
             size_t i = w->uses.signal[u + q];
             shs_real old = shs__codes_coefs(w->listed, i)[w->uses.slot[u + q]];
-            columns[q] = w->E + i * (size_t)w->p;
+            columns[q] = SHS__AT(w->E, w->p, 0, i);
             x[q] = old;
             if (power)
                 x[q] = shs__dl_code_kept(
@@ -13187,7 +13187,7 @@ SHS__PRIVATE void shs__dl_cpu_gram(const shs__dl_learner *w, shs_wide *gram) {
         const shs_real *x = shs__codes_coefs(&w->codes, i);
         for (a = 0; a < w->codes.used[i]; a++)
             for (b = 0; b < w->codes.used[i]; b++)
-                if (atoms[b] <= atoms[a]) gram[(size_t)atoms[a] * n + (size_t)atoms[b]] += (shs_wide)x[a] * (shs_wide)x[b];
+                if (atoms[b] <= atoms[a]) *SHS__AT(gram, n, atoms[b], atoms[a]) += (shs_wide)x[a] * (shs_wide)x[b];
     }
 }
 
@@ -13213,7 +13213,7 @@ SHS__PRIVATE void shs__dl_cpu_gather(shs__dl_learner *w, const shs_atom_group *g
     shs__ctx_parallel(w->ctx, shs__dl_group_work(w, g, 2), stretches, shs__dl_gather_chunk, w);
     for (c = 0; c < stretches; c++) {
         const shs__dl_stretch *stretch = w->stretches + c;
-        shs__la_axpy_wide(w->p, 1, w->stretch_sums + c * (size_t)w->p, g->sums + shs__cells(stretch->atom, w->p));
+        shs__la_axpy_wide(w->p, 1, SHS__AT(w->stretch_sums, w->p, 0, c), g->sums + shs__cells(stretch->atom, w->p));
         g->energy[stretch->atom] += stretch->energy;
     }
 }
@@ -13239,7 +13239,7 @@ SHS__INLINE shs_real *shs__dl_coefficient(const shs__dl_learner *w, size_t u) {
 SHS__INLINE shs_real shs__dl_present_code(const shs__dl_learner *w, const shs__vector_kernels *kernels, int j, size_t i,
                                           shs_real x) {
     const size_t p = (size_t)w->p;
-    const shs_real *before = w->coded + (size_t)(w->group->first + j) * p, *d = w->group->atoms + (size_t)j * p;
+    const shs_real *before = SHS__AT(w->coded, p, 0, w->group->first + j), *d = SHS__AT(w->group->atoms, p, 0, j);
     shs_real norm2, along = kernels->dots_where(w->p, w->present + i * p, before, d, &norm2);
     if (norm2 > SHS__OMP_GUARD) return (kernels->dot(p, w->E + i * p, d) + x * along) / norm2;
     return 0;
@@ -13252,7 +13252,7 @@ SHS__INLINE shs_real shs__dl_new_code(const shs__dl_learner *w, const shs__vecto
     if (!shs__dl_rules[w->group->update].codes) return x;
     if (w->masked) return shs__dl_present_code(w, kernels, j, w->uses.signal[u], x);
     x = shs__dl_code_kept(
-        w, x, kernels->dot(p, w->E + w->uses.signal[u] * p, w->group->atoms + (size_t)j * p) + x * (shs_real)w->overlap[j]);
+        w, x, kernels->dot(p, w->E + w->uses.signal[u] * p, SHS__AT(w->group->atoms, p, 0, j)) + x * (shs_real)w->overlap[j]);
     if (w->mu > 0) return x / (1 + w->mu);
     return x;
 }
@@ -13261,7 +13261,7 @@ SHS__INLINE shs_real shs__dl_new_code(const shs__dl_learner *w, const shs__vecto
 SHS__INLINE void shs__dl_change_use(const shs__dl_learner *w, const shs__vector_kernels *kernels, int j, size_t u,
                                     shs_real x_new) {
     const size_t p = (size_t)w->p, at = w->uses.signal[u] * p;
-    const shs_real *before = w->coded + (size_t)(w->group->first + j) * p, *d = w->group->atoms + (size_t)j * p;
+    const shs_real *before = SHS__AT(w->coded, p, 0, w->group->first + j), *d = SHS__AT(w->group->atoms, p, 0, j);
     shs_real *x = shs__dl_coefficient(w, u);
     if (w->group->want_residual && w->masked)
         kernels->patch_where(w->p, w->present + at, *x, before, -x_new, d, w->E + at);
@@ -13306,7 +13306,7 @@ SHS__PRIVATE void shs__dl_cpu_update(shs__dl_learner *w, const shs_atom_group *g
     if (changes)
         shs__ctx_parallel(w->ctx, shs__dl_group_work(w, g, 6), shs__ctx_chunks(g->count > 1 ? w->m : uses, SHS__SIGNALS_A_PATCH),
                           g->count > 1 ? shs__dl_update_chunk : shs__dl_update_one_chunk, w);
-    SHS__COPY(w->coded + (size_t)g->first * p, g->atoms, (size_t)g->count * p);
+    SHS__COPY(SHS__AT(w->coded, p, 0, g->first), g->atoms, (size_t)g->count * p);
 }
 
 enum { SHS__SIGNALS_SOLVED = 64 }; /* by one chunk */
@@ -13315,29 +13315,29 @@ enum { SHS__SIGNALS_SOLVED = 64 }; /* by one chunk */
 SHS__PRIVATE void shs__dl_solve_signal(const shs__dl_learner *w, size_t i, shs_wide *L, shs_wide *z) {
     const size_t p = (size_t)w->p, ld = (size_t)w->coder.stride;
     const int *atoms = shs__codes_atoms(&w->codes, i);
-    const shs_real *y = w->coder.Y + i * (size_t)w->coder.ldy;
+    const shs_real *y = SHS__AT(w->coder.Y, w->coder.ldy, 0, i);
     shs_real *x = shs__codes_coefs(&w->codes, i);
     int s = w->codes.used[i], a, b, k, l;
     for (a = 0; a < s; a++) {
-        const shs_real *d = w->coded + (size_t)atoms[a] * p;
-        shs_wide *row = L + (size_t)a * ld;
+        const shs_real *d = SHS__AT(w->coded, p, 0, atoms[a]);
+        shs_wide *row = SHS__AT(L, ld, 0, a);
         z[a] = 0;
         for (l = 0; l < w->p; l++) z[a] += (shs_wide)d[l] * (shs_wide)y[l];
         for (b = 0; b <= a; b++) {
-            const shs_real *e = w->coded + (size_t)atoms[b] * p;
+            const shs_real *e = SHS__AT(w->coded, p, 0, atoms[b]);
             row[b] = 0;
             for (l = 0; l < w->p; l++) row[b] += (shs_wide)d[l] * (shs_wide)e[l];
             if (a == b) row[b] += (shs_wide)w->mu;
-            for (k = 0; k < b; k++) row[b] -= row[k] * L[(size_t)b * ld + (size_t)k];
-            if (b < a) row[b] /= L[(size_t)b * ld + (size_t)b];
+            for (k = 0; k < b; k++) row[b] -= row[k] * *SHS__AT(L, ld, k, b);
+            if (b < a) row[b] /= *SHS__AT(L, ld, b, b);
         }
         row[a] = SHS__WSQRT(row[a] > (shs_wide)w->mu ? row[a] : (shs_wide)w->mu); /* but for rounding it is larger */
         for (k = 0; k < a; k++) z[a] -= row[k] * z[k];
         z[a] /= row[a];
     }
     for (a = s - 1; a >= 0; a--) {
-        for (k = a + 1; k < s; k++) z[a] -= L[(size_t)k * ld + (size_t)a] * z[k];
-        z[a] /= L[(size_t)a * ld + (size_t)a];
+        for (k = a + 1; k < s; k++) z[a] -= *SHS__AT(L, ld, a, k) * z[k];
+        z[a] /= *SHS__AT(L, ld, a, a);
         x[a] = (shs_real)z[a];
     }
 }
@@ -13435,7 +13435,7 @@ SHS__PRIVATE shs_status shs__dl_stage_update(shs__dl_learner *w, const shs_atom_
     const shs_engine *e = w->engine;
     size_t p = (size_t)w->p;
     shs_status status = e ? e->signals_update(w->remote, g) : SHS_OK;
-    if (e && status == SHS_OK) SHS__COPY(w->coded + (size_t)g->first * p, g->atoms, (size_t)g->count * p);
+    if (e && status == SHS_OK) SHS__COPY(SHS__AT(w->coded, p, 0, g->first), g->atoms, (size_t)g->count * p);
     if (shs__dl_stage_here(w, 1, &status)) shs__dl_cpu_update(w, g);
     return status;
 }
@@ -13461,8 +13461,8 @@ SHS__PRIVATE shs_status shs__dl_stage_cross(shs__dl_learner *w, shs_wide *B) {
     for (i = 0; i < w->m; i++)
         for (k = 0; k < w->codes.used[i]; k++) {
             size_t at = shs__codes_at(&w->codes, i) + (size_t)k;
-            shs__la_axpy_wide(w->p, (shs_wide)w->codes.coefs[at], w->coder.Y + i * (size_t)w->coder.ldy,
-                              B + (size_t)w->codes.atoms[at] * (size_t)w->p);
+            shs__la_axpy_wide(w->p, (shs_wide)w->codes.coefs[at], SHS__AT(w->coder.Y, w->coder.ldy, 0, i),
+                              SHS__AT(B, w->p, 0, w->codes.atoms[at]));
         }
     return SHS_OK;
 }
@@ -13532,7 +13532,7 @@ SHS__PRIVATE shs_status shs__dl_directions(shs__dl_learner *w, const shs_atom_gr
     if (mine == SHS_OK) mine = shs__dl_stage_gather(w, g);
     status = shs__ctx_reduce_well(w->ctx, mine, g->sums, (p + 1) * count, SHS_REDUCE_SUM);
     if (status == SHS_OK && g->gram) status = shs__ctx_reduce(w->ctx, g->gram, count * count, SHS_REDUCE_SUM);
-    if (status == SHS_OK && !w->masked) shs__dl_rules[g->update].directions(w->p, g, w->coded + (size_t)g->first * p);
+    if (status == SHS_OK && !w->masked) shs__dl_rules[g->update].directions(w->p, g, SHS__AT(w->coded, p, 0, g->first));
     return status; /* where values are missing the sums are F x' as they come */
 }
 
@@ -14650,15 +14650,15 @@ SHS__PRIVATE void shs__on_sweep(shs__on_learner *s) {
     shs_wide least = 0;
     int first, count, j, k, l;
     for (j = 0; j < n; j++)
-        if (s->A[(size_t)j * ld + (size_t)j] > least) least = s->A[(size_t)j * ld + (size_t)j];
+        if (*SHS__AT(s->A, ld, j, j) > least) least = *SHS__AT(s->A, ld, j, j);
     if (sizeof(shs_wide) == 8) least *= (shs_wide)1e-12;
     else least *= (shs_wide)1e-6;
     for (first = 0; first < n; first += count) {
         count = shs__imin(SHS__PANEL, n - first);
         for (k = 0; k < n; k++)
             for (j = first; j < first + count; j++) {
-                shs_wide own = s->A[(size_t)j * ld + (size_t)j];
-                shs_wide both = k < j ? s->A[(size_t)j * ld + (size_t)k] : s->A[(size_t)k * ld + (size_t)j];
+                shs_wide own = *SHS__AT(s->A, ld, j, j);
+                shs_wide both = k < j ? *SHS__AT(s->A, ld, k, j) : *SHS__AT(s->A, ld, j, k);
                 *SHS__AT(s->shares, n, k, j - first) = own > least ? (shs_real)(both / own) : 0;
             }
         shs__la_gemm_serial(SHS_TRANS_NO, SHS_TRANS_NO, p, count, n, 1, w->D, p, s->shares, n, 0, s->moved, p, s->scratch);
@@ -15308,7 +15308,7 @@ SHS__PRIVATE void shs__patch_put_chunk(void *arg, size_t chunk, int worker) {
             for (c = 0; c < g->image.channels; c++) {
                 shs_real mean = w->put_means ? w->put_means[k * (size_t)g->image.channels + (size_t)c] : 0;
                 const shs_real *from = z + (shs__cells(c, g->set.height) + (size_t)(row - y0)) * (size_t)g->set.width;
-                shs_real *to = w->sum + pixel * (size_t)g->image.channels + (size_t)c;
+                shs_real *to = SHS__AT(w->sum, g->image.channels, c, pixel);
                 if (g->image.channels == 1)
                     for (i = 0; i < g->set.width; i++) to[i] += from[i] * scale + mean;
                 else
@@ -16085,7 +16085,7 @@ SHS__PRIVATE void shs__plain_pack(shs_type type, int bands, int pixels, const un
         if (!missing[k]) shs__plain_convert(type, bands, spectrum[k], shift, 1, x);
         for (b = 0; b < bands && !missing[k]; b++)
             missing[k] = !(shs__wide_finite(1, x + b) && shs__wabs(x[b]) <= (shs_wide)SHS__REAL_MAX);
-        for (b = 0; b < bands; b++) packed[(size_t)b * apart + (size_t)k] = missing[k] ? 0 : x[b];
+        for (b = 0; b < bands; b++) *SHS__AT(packed, apart, k, b) = missing[k] ? 0 : x[b];
     }
 }
 
@@ -16182,7 +16182,7 @@ SHS__PRIVATE void shs__px_make_native(const shs__view *v, shs__span *span, unsig
     int i;
     for (i = 0; i < span->count; i++) {
         const unsigned char *from = span->from + SHS__SPAN_AT(span, i) * (ptrdiff_t)size;
-        unsigned char *to = room + (size_t)i * size;
+        unsigned char *to = SHS__AT(room, size, 0, i);
         for (b = 0; b < size; b++) to[b] = from[v->cube->swap_bytes ? size - 1 - b : b];
     }
     span->from = room;
@@ -16445,7 +16445,7 @@ SHS__INLINE void shs__px_transpose_square(int rows, const unsigned char *from, c
     shs__px_trade(rows / 2, rows / 2, 32, (uint64_t)0xffffffff, x);
     shs__px_trade(rows / 2, rows / 4, 16, (uint64_t)0xffff * 0x100000001, x);
     if (rows == 8) shs__px_trade(4, 1, 8, (uint64_t)0xff * 0x1000100010001, x);
-    for (i = 0; i < rows; i++) memcpy(to + (size_t)i * ld, x + (i ^ last), 8);
+    for (i = 0; i < rows; i++) memcpy(SHS__AT(to, ld, 0, i), x + (i ^ last), 8);
 }
 
 /* `count` pixels of a line from `from` on, of any interleave, to spectra one after the other. */
@@ -16459,7 +16459,7 @@ SHS__PRIVATE void shs__px_transpose_line(const shs__reader *r, const unsigned ch
     }
     for (b = 0; b < bands; b += side)
         for (k = 0; k < pixels; k += side) {
-            unsigned char *corner = to + (size_t)k * ld + (size_t)b * size;
+            unsigned char *corner = SHS__AT(to, ld, 0, k) + (size_t)b * size;
             if (size == 1) shs__px_transpose_square(8, from + k, r->offsets + b, corner, ld);
             else shs__px_transpose_square(4, from + 2 * k, r->offsets + b, corner, ld);
         }
@@ -16467,7 +16467,7 @@ SHS__PRIVATE void shs__px_transpose_line(const shs__reader *r, const unsigned ch
         for (b = k < pixels ? bands : 0; b < used; b += n) {
             if (v->bs == 1) n = shs__px_side_by_side(r->offsets, b, used);
             else n = 1;
-            memcpy(to + (size_t)k * ld + (size_t)b * size, from + (k * v->ss + r->offsets[b]) * (ptrdiff_t)size,
+            memcpy(SHS__AT(to, ld, 0, k) + (size_t)b * size, from + (k * v->ss + r->offsets[b]) * (ptrdiff_t)size,
                    (size_t)n * size);
         }
 }
@@ -16533,9 +16533,9 @@ SHS__PRIVATE void shs__px_read_spectra(const shs__reader *r, shs__panel *panel) 
     for (k = 0; k < panel->pixels; k += here) {
         const unsigned char *from = shs__px_pixel_at(v, panel->first + (size_t)k);
         here = shs__px_left_in_line(v, panel->first + (size_t)k, panel->pixels - k);
-        if (!ready) shs__px_transpose_line(r, from, here, to + (size_t)k * bytes);
+        if (!ready) shs__px_transpose_line(r, from, here, SHS__AT(to, bytes, 0, k));
         for (j = 0; j < here; j++)
-            panel->spectrum[k + j] = ready ? from + j * v->ss * (ptrdiff_t)v->size : to + (size_t)(k + j) * bytes;
+            panel->spectrum[k + j] = ready ? from + j * v->ss * (ptrdiff_t)v->size : SHS__AT(to, bytes, 0, k + j);
     }
     if (!ready && v->size == 2 && v->cube->swap_bytes) shs__px_swap_pairs(to, (size_t)panel->pixels * bytes);
     for (k = 0; k < panel->pixels; k++) {
@@ -17184,7 +17184,7 @@ SHS__PRIVATE int shs__px_whole_moments(const shs__moments_job *job, shs__panel *
     }
     room = (int32_t *)(void *)(own->words + values); /* of a tile */
     while (shs__px_next_tile(&t, used, k->words, k->columns, k->vectors)) {
-        const int32_t *a = packed + (size_t)t.group * apart;
+        const int32_t *a = SHS__AT(packed, apart, 0, t.group);
         const int32_t *b = packed + second + (size_t)(t.column / k->words) * apart + (size_t)(t.column % k->words);
         shs__la_fetch_ahead(&panel->ahead);
         k->gram(job->gram.factors, t.groups, words, most, a, b, (ptrdiff_t)apart, room, products);
@@ -17513,7 +17513,7 @@ SHS__PRIVATE void shs__px_class_outputs(const shs__map_job *job, shs__panel *pan
     const shs__view *v = &job->reader.view;
     const int *label = c->labels + shs__cells(v->first_line, v->samples) + panel->first;
     shs__mapped *own = job->map.own + worker;
-    shs_wide *scores = c->scores + (size_t)worker * SHS__PANEL_PIXELS;
+    shs_wide *scores = SHS__AT(c->scores, SHS__PANEL_PIXELS, 0, worker);
     int k, i, j, last = -1;
     for (k = 0; k < panel->pixels; k++) {
         if (panel->missing[k] || label[k] == last) continue;
@@ -17773,7 +17773,7 @@ SHS__PRIVATE void shs__px_fourth_panel(void *state, shs__panel *panel, int worke
     sums[0] += (shs_wide)panel->valid;
     for (b = 0; b < w->job.map.bands; b++)
         for (a = 0; a <= b; a++, q += SHS__PANEL_PIXELS) {
-            const shs_real *za = Z + (size_t)a * SHS__PANEL_PIXELS, *zb = Z + (size_t)b * SHS__PANEL_PIXELS;
+            const shs_real *za = SHS__AT(Z, SHS__PANEL_PIXELS, 0, a), *zb = SHS__AT(Z, SHS__PANEL_PIXELS, 0, b);
             for (k = 0; k < panel->valid; k++) q[k] = za[k] * zb[k];
         }
     shs__px_pack_planes(w->gram.kernels, w->gram.n, panel->valid, first, shs__px_gram_packed(&w->gram, own));
@@ -17789,7 +17789,7 @@ SHS__PRIVATE void shs__px_sweep_panel(void *state, shs__panel *panel, int worker
     int c = map->outputs, d;
     sums[0] += (shs_wide)panel->valid;
     shs__px_map_outputs(map, panel, map->own + worker, 0);
-    for (d = 0; d < c; d++) sums[1 + d] += k->apply(w->contrast, panel->valid, y + (size_t)d * SHS__PANEL_PIXELS);
+    for (d = 0; d < c; d++) sums[1 + d] += k->apply(w->contrast, panel->valid, SHS__AT(y, SHS__PANEL_PIXELS, 0, d));
     k->correlate(map->bands, c, panel->valid, (const shs_real *)panel->X, SHS__PANEL_PIXELS, y, SHS__PANEL_PIXELS,
                  sums + 1 + c);
 }
@@ -17802,7 +17802,7 @@ SHS__PRIVATE void shs__px_rate_panel(void *state, shs__panel *panel, int worker,
     sums[0] += (shs_wide)panel->valid;
     shs__px_map_outputs(map, panel, map->own + worker, 0);
     for (d = 0; d < m; d++)
-        shs__kernels_contrast()->rate(panel->valid, y + (size_t)d * SHS__PANEL_PIXELS, sums + 1 + d, sums + 1 + m + d);
+        shs__kernels_contrast()->rate(panel->valid, SHS__AT(y, SHS__PANEL_PIXELS, 0, d), sums + 1 + d, sums + 1 + m + d);
 }
 
 /* The c columns of W (m x c) become the rows of the map. */
@@ -19937,8 +19937,8 @@ SHS__PRIVATE void shs__rx_local_run(void *arg, size_t chunk, int worker) {
         for (r = 0; r < rows; r++) {
             size_t at = (size_t)((line + r) % w->kept) * (size_t)w->samples + (size_t)x;
             size_t to = (size_t)(line + r - w->first) * (size_t)w->samples + (size_t)x;
-            w->no_score[to] = (unsigned char)!shs__rx_local_score(w, own, own->sums + (size_t)r * w->triangle,
-                                                                  w->pixels + at * (size_t)w->ld, w->scores + to);
+            w->no_score[to] = (unsigned char)!shs__rx_local_score(w, own, SHS__AT(own->sums, w->triangle, 0, r),
+                                                                  SHS__AT(w->pixels, w->ld, 0, at), w->scores + to);
         }
     }
 }
@@ -22170,14 +22170,14 @@ typedef struct shs__extraction {
 } shs__extraction;
 
 SHS__PRIVATE shs_wide shs__em_along(const shs__extraction *s, size_t pixel) {
-    const shs_wide *y = s->Y + pixel * (size_t)s->width;
+    const shs_wide *y = SHS__AT(s->Y, s->width, 0, pixel);
     if (shs__wide_finite(1, y)) return shs__wabs(shs__la_dot_wide(s->width, s->along, y));
     return -1;
 }
 
 /* The squared length, without the last coordinate. */
 SHS__PRIVATE shs_wide shs__em_length2(const shs__extraction *s, size_t pixel) {
-    const shs_wide *y = s->Y + pixel * (size_t)s->width;
+    const shs_wide *y = SHS__AT(s->Y, s->width, 0, pixel);
     if (shs__wide_finite(1, y)) return shs__la_dot_wide(s->width - 1, y, y);
     return -1;
 }
@@ -22324,7 +22324,7 @@ SHS__PRIVATE void shs__em_level_chunk(void *arg, size_t chunk, int worker) {
     size_t i = chunk * SHS__EM_CHUNK, end = shs__zmin(i + SHS__EM_CHUNK, level->s->pixels);
     (void)worker;
     for (; i < end; i++) {
-        shs_wide *y = level->s->Y + i * (size_t)d, along;
+        shs_wide *y = SHS__AT(level->s->Y, d, 0, i), along;
         if (!shs__wide_finite(1, y)) continue;
         if (!level->u) {
             y[d - 1] = level->last;
@@ -22397,7 +22397,7 @@ SHS__PRIVATE shs_status shs__em_corner(shs__extraction *s, int k) {
     shs_status status = shs__em_farthest(s, k, shs__em_along, &most);
     if (status != SHS_OK) return status;
     if (shs__ctx_rank(s->px->ctx) == s->found.rank[k])
-        SHS__COPY(y, s->Y + s->found.pixel[k] * (size_t)s->d, s->d);
+        SHS__COPY(y, SHS__AT(s->Y, s->d, 0, s->found.pixel[k]), s->d);
     return shs__em_share(s->px->ctx, s->found.rank[k], s->d, y);
 }
 
@@ -22450,7 +22450,7 @@ SHS__OUTLINE shs_status shs__em_nfindr(shs__extraction *s) {
                 shs_wide *y = SHS__AT(s->chosen, d, 0, k);
                 grew = 1;
                 if (shs__ctx_rank(s->px->ctx) == s->found.rank[k])
-                    SHS__COPY(y, s->Y + s->found.pixel[k] * (size_t)d, d);
+                    SHS__COPY(y, SHS__AT(s->Y, d, 0, s->found.pixel[k]), d);
                 status = shs__em_share(s->px->ctx, s->found.rank[k], d, y);
             } else s->found.pixel[k] = pixel, s->found.rank[k] = rank;
         }
@@ -23440,8 +23440,8 @@ SHS__PRIVATE shs_wide shs__cc_round_by(const shs__cc_rounding *w, shs_real scale
 SHS__OUTLINE void shs__cc_round_chunk(void *arg, size_t chunk, int worker) {
     const shs__cc_rounding *w = (const shs__cc_rounding *)arg;
     size_t most = (size_t)w->job.most, i = chunk * SHS__SIGNALS_A_CHUNK, end = shs__zmin(w->job.codes->m, i + SHS__SIGNALS_A_CHUNK);
-    int *order = w->order + (size_t)worker * most, k, q;
-    shs_wide *factor = w->factor + (size_t)worker * most * most, *error = w->error + (size_t)worker * most;
+    int *order = SHS__AT(w->order, most, 0, worker), k, q;
+    shs_wide *factor = w->factor + (size_t)worker * most * most, *error = SHS__AT(w->error, most, 0, worker);
     shs_real *tried = w->tried + 2 * (size_t)worker * most;
     for (; i < end; i++) {
         const int *atoms = shs__codes_atoms(w->job.codes, i);
