@@ -457,6 +457,11 @@ check "compare: interleaves are equal: all" is "$(value_of equal) $(value_of lar
 good denoise scene.hdr clean.hdr --bbl --components 5
 check "compare: with the bands in use" good compare scene.hdr clean.hdr same.hdr --bbl
 check "compare: with the bands in use: noise" awk -v r="$(value_of rmse)" 'BEGIN { exit !(r > 30 && r < 50) }'
+sed 's/^wavelength units.*/reflectance scale factor = 10000/; s/900}/950}/' five.hdr >off.hdr; cp five.img off.img
+sed 's/^wavelength units.*/reflectance scale factor = 1/' five.hdr >unit.hdr; cp five.img unit.img
+check "compare: other wavelengths, another scale" run compare unit.hdr off.hdr same.hdr
+check "compare: other wavelengths: it is said" grep -q "off.hdr: wavelength: band 5 is at 950 nm, but that of unit.hdr at 900 nm" err.txt
+check "compare: another scale: it is said" grep -q "off.hdr: reflectance scale factor: 10000, but 1 in unit.hdr" err.txt
 check "compare: a mask" good compare scene.hdr clean.hdr same.hdr --bbl --mask green.hdr --block 7
 check "compare: a mask: those pixels" is "$(value_of pixels)" "$marked"
 fails "compare: another size" 1 "two.hdr: 3 x 1 pixels, but scene.hdr has 80 x 60" compare scene.hdr two.hdr bad.hdr --bands 1,2

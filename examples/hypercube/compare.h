@@ -113,6 +113,23 @@ static void compare_report(const comparison *c) {
     close_written(file, c->j->s->report);
 }
 
+/* Says what both headers state and what contradicts itself: other wavelengths, another scale factor. */
+static void compare_headers(const comparison *c) {
+    const job *j = c->j;
+    const double first = stated_factor(&j->in.text), second = stated_factor(&c->other.text);
+    int i, n = j->cube.band_count, both = has_wavelengths(&j->in) && has_wavelengths(&c->other);
+    if (!j->s->reflectance && first > 0 && second > 0 && fabs(first - second) > 1e-9 * first)
+        warn("%s: reflectance scale factor: %.6g, but %.6g in %s: --reflectance brings both to one unit", c->other.header_name, second,
+             first, j->in.header_name);
+    for (i = 0; i < n && both; i++) {
+        double here = band_nanometres(&j->in, j->bands[i]), there = band_nanometres(&c->other, c->list[i]);
+        if (fabs(here - there) <= 0.5 + 1e-3 * here) continue;
+        warn("%s: wavelength: band %d is at %.6g nm, but that of %s at %.6g nm", c->other.header_name, c->list[i] + 1, there,
+             j->in.header_name, here);
+        return;
+    }
+}
+
 /* The second cube has the bands of the first one, or those in use. */
 static void open_other(comparison *c, const char *name) {
     job *j = c->j;
@@ -128,6 +145,7 @@ static void open_other(comparison *c, const char *name) {
         c->other = beside_open(name, &j->in, j->in.bands, "the first cube has");
     }
     cube_close(&peek);
+    compare_headers(c);
     if (j->s->reflectance) scale_to_reflectance(&c->other);
     if (j->s->gains && !scale_by_gains(&c->other))
         fail(EXIT_ERROR, "%s: data gain values: the key is missing, and --gains needs it", name);
