@@ -119,8 +119,8 @@ static void compare_headers(const comparison *c) {
     const double first = stated_factor(&j->in.text), second = stated_factor(&c->other.text);
     int i, n = j->cube.band_count, both = has_wavelengths(&j->in) && has_wavelengths(&c->other);
     if (!j->s->reflectance && first > 0 && second > 0 && fabs(first - second) > 1e-9 * first)
-        warn("%s: reflectance scale factor: %.6g, but %.6g in %s: --reflectance brings both to one unit", c->other.header_name, second,
-             first, j->in.header_name);
+        warn("%s: reflectance scale factor: %.6g, but %.6g in %s: --reflectance brings both to one unit", c->other.header_name,
+             second, first, j->in.header_name);
     for (i = 0; i < n && both; i++) {
         double here = band_nanometres(&j->in, j->bands[i]), there = band_nanometres(&c->other, c->list[i]);
         if (fabs(here - there) <= 0.5 + 1e-3 * here) continue;
