@@ -2385,6 +2385,9 @@ typedef struct shs_engine {
 #define SHS__WIDE_MAX 1.797693134862315708145274e308
 #define SHS__WIDE_MIN 2.225073858507201383090233e-308
 #endif
+/* The two of shs_real for sums in shs_wide. */
+#define SHS__WIDENED_EPS ((shs_wide)SHS__EPS)
+#define SHS__WIDENED_REAL_MAX ((shs_wide)SHS__REAL_MAX)
 
 #if defined(__GNUC__) || defined(__clang__)
 #define SHS__PRIVATE __attribute__((unused)) static
@@ -3315,6 +3318,7 @@ typedef struct shs__eigh_kernels {
 #define SHS__OMP_TRUST2 ((shs_wide)1 / 10000)
 #define SHS__OMP_SURE ((shs_real)1e-2f)
 #endif
+#define SHS__WIDENED_OMP_GUARD ((shs_wide)SHS__OMP_GUARD)
 #define SHS__OMP_REFRESHES 4 /* times that the residual of a signal is formed explicitly, at most */
 
 typedef struct shs__pursuit_kernels {
@@ -9281,7 +9285,7 @@ SHS__PRIVATE shs_status shs__omp_check_norm(const shs_real *norm2, shs_real tole
    may be the larger one: from then on only the explicit residual can decide that the tolerance is reached. The same holds for atoms
    that nearly depend on others: there the b_k err by more than the last division shows. */
 SHS__PRIVATE int shs__omp_decide(shs__omp_signal *w) {
-    shs_wide slack = 4 * (shs_wide)SHS__EPS * w->base2 / (shs_wide)w->smallest;
+    shs_wide slack = 4 * SHS__WIDENED_EPS * w->base2 / (shs_wide)w->smallest;
     if (!(w->tolerance2 > 0)) return 0;
     w->reached = !w->refreshes && w->residual2 + slack <= w->tolerance2 && (w->smallest >= SHS__OMP_SURE || !w->y);
     return !w->reached && !(w->residual2 - slack > w->tolerance2 && w->residual2 > SHS__OMP_TRUST2 * w->base2);
@@ -9520,7 +9524,7 @@ SHS__OUTLINE void shs__team_advance(shs__omp_signal *w) {
         memcpy(w->alpha + j, SHS__AT_B(w->B, padded, w->rows, k, j),
                (size_t)SHS__BLOCK_WIDTH(padded, j) * sizeof(shs_real));
     for (i = 0; i < g->count; i++)
-        shs__kernels_vector()->axpy((size_t)padded, -g->T[i * g->limit + (size_t)k], w->alpha, SHS__AT(g->A, padded, 0, i));
+        shs__kernels_vector()->axpy((size_t)padded, -*SHS__AT(g->T, g->limit, k, i), w->alpha, SHS__AT(g->A, padded, 0, i));
 }
 
 /* Whether the tolerance is reached for certain, by the explicit residuals of all. */
@@ -9739,8 +9743,8 @@ SHS__INLINE int shs__nn_append(shs__omp_signal *w, shs__nn_equations *e, shs__om
     if (!(w->alpha[j] > w->floor)) return 0;
     w->atoms[k] = j;
     e->x[k] = e->in_use[k] = 0;
-    e->guard = known && sizeof(shs_wide) > sizeof(shs_real) ? (shs_wide)SHS__OMP_GUARD * (shs_wide)SHS__OMP_GUARD
-                                                            : (shs_wide)SHS__OMP_GUARD;
+    e->guard = known && sizeof(shs_wide) > sizeof(shs_real) ? SHS__WIDENED_OMP_GUARD * SHS__WIDENED_OMP_GUARD
+                                                            : SHS__WIDENED_OMP_GUARD;
     if (known) e->h[k] = 0;
     else e->h[k] = (shs_wide)w->alpha[j];
     for (i = 0; known && i < over->p; i++)
@@ -10510,7 +10514,7 @@ SHS__PRIVATE int shs__subspace_fit_naive(int p, int n, const shs_real *D, const 
             for (i = 0; i < p; i++) u[i] -= along * Q[i + q * p];
         }
         for (i = 0; i < p; i++) left += u[i] * u[i];
-        for (i = 0; i < p; i++) u[i] = left > (shs_wide)SHS__OMP_GUARD * whole ? u[i] / SHS__WSQRT(left) : 0;
+        for (i = 0; i < p; i++) u[i] = left > SHS__WIDENED_OMP_GUARD * whole ? u[i] / SHS__WSQRT(left) : 0;
     }
     for (i = 0; i < p; i++) r[i] = (shs_wide)y[i];
     for (k = count - 1; k >= 0; k--) {
@@ -10542,7 +10546,7 @@ SHS__PUBLIC int shs_subspace_naive(int p, int n, const shs_real *D, const shs_re
             shs_wide alpha = 0;
             for (i = 0; i < p; i++) alpha += (shs_wide)D[i + j * p] * r[i];
             values[j] = shs__wabs(alpha);
-            if (round == 0 && values[j] * 16 * (shs_wide)SHS__EPS > floor) floor = values[j] * 16 * (shs_wide)SHS__EPS;
+            if (round == 0 && values[j] * 16 * SHS__WIDENED_EPS > floor) floor = values[j] * 16 * SHS__WIDENED_EPS;
         }
         shs__subspace_mark_naive(n, values, shs__imin(s, shs__imin(p, n) - count), floor, next); /* T' */
         count = shs__subspace_fit_naive(p, n, D, y, next, atoms, x, r, Q);
@@ -10573,7 +10577,7 @@ SHS__PRIVATE void shs__subspace_append(const shs__omp_signal *w, shs__subspace *
         row[i] = shs__kernels_vector()->dot_wide(d->p, SHS__AT(d->D, d->ldd, 0, t->atoms[i]), w->exact);
     row[t->count] = whole = shs__kernels_vector()->dot_wide(d->p, SHS__AT(d->D, d->ldd, 0, j), w->exact);
     left = shs__small_row(t->count, t->L, row);
-    if (!(left > (shs_wide)SHS__OMP_GUARD * whole)) return;
+    if (!(left > SHS__WIDENED_OMP_GUARD * whole)) return;
     row[t->count] = SHS__WSQRT(left);
     t->atoms[t->count++] = j;
 }
@@ -10618,7 +10622,7 @@ SHS__PRIVATE int shs__subspace_step(const shs__omp_group *g, shs__omp_signal *w)
     for (k = 0; k < before; k++) w->alpha[t->atoms[k]] = 0;
     shs__subspace_append_largest(w, t, shs__imin(w->limit, shs__imin(w->over->p, w->over->n) - before), w->floor);
     shs__subspace_solve(w, t, 1);
-    memset(w->alpha, 0, (size_t)w->over->n * sizeof *w->alpha); /* alpha holds x' now */
+    SHS__CLEAR(w->alpha, w->over->n); /* alpha holds x' now */
     for (k = 0; k < t->count; k++) {
         const shs_wide gjj = shs__la_dot_wide(k + 1, row, row);
         if (shs__wabs(t->x[k]) * gjj > (shs_wide)w->floor) w->alpha[t->atoms[k]] = (shs_real)t->x[k];
@@ -10853,7 +10857,7 @@ SHS__OUTLINE shs_status shs__coder_look(const shs_context *ctx, const shs__coder
 
 SHS__PRIVATE shs_status shs__coder_finite(const shs_context *ctx, shs__coder *c) {
     int unsafe;
-    memset(c->flags, 0, (size_t)shs__ctx_workers(ctx));
+    SHS__CLEAR(c->flags, shs__ctx_workers(ctx));
     return shs__coder_look(ctx, c, &unsafe);
 }
 
@@ -11084,7 +11088,7 @@ SHS__OUTLINE shs_status shs__omp_code_as_is(const shs_context *ctx, shs__coder *
     if (!shs__codes_here(ctx, c, report, &status)) return status;
     while (shs__layout_next(ctx, &l, &status)) shs__coder_layout(&l, c, shs__ctx_workers(ctx));
     if (status == SHS_OK) {
-        memset(c->flags, 0, (size_t)shs__ctx_workers(ctx));
+        SHS__CLEAR(c->flags, shs__ctx_workers(ctx));
         shs__coder_dictionary(ctx, c, d->D, d->ldd);
     }
     if (status == SHS_OK && c->late && !shs__omp_code_late(ctx, c, report, &status)) {
@@ -11552,7 +11556,7 @@ SHS__PUBLIC int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y
             atoms[k] = (int)j;
         }
         if (k == 0) first = along;
-        if (!(along > (shs_wide)SHS__EPS * first / 100)) break; /* nothing is left but rounding */
+        if (!(along > SHS__WIDENED_EPS * first / 100)) break; /* nothing is left but rounding */
         for (i = 0; i < p; i++) {
             u[i] = (shs_wide)D[i + (ptrdiff_t)atoms[k] * p];
             whole += u[i] * u[i];
@@ -11563,7 +11567,7 @@ SHS__PUBLIC int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y
             for (i = 0; i < p; i++) u[i] -= R[q + k * s] * Q[i + q * p];
         }
         for (i = 0; i < p; i++) left += u[i] * u[i];
-        if (!(left > (shs_wide)SHS__OMP_GUARD * whole)) break; /* it depends on those chosen before */
+        if (!(left > SHS__WIDENED_OMP_GUARD * whole)) break; /* it depends on those chosen before */
         R[k + k * s] = SHS__WSQRT(left);
         for (x[k] = 0, i = 0; i < p; i++) {
             u[i] /= R[k + k * s];
@@ -11616,7 +11620,7 @@ SHS__PUBLIC int shs_somp_naive(int p, int n, const shs_real *D, ptrdiff_t m, con
             atoms[k] = (int)j;
         }
         if (k == 0) first = along2;
-        if (!(along2 > (shs_wide)SHS__EPS * (shs_wide)SHS__EPS * first / 10000)) break; /* nothing is left but rounding */
+        if (!(along2 > SHS__WIDENED_EPS * SHS__WIDENED_EPS * first / 10000)) break; /* nothing is left but rounding */
         for (i = 0; i < p; i++) {
             u[i] = (shs_wide)D[i + (ptrdiff_t)atoms[k] * p];
             whole += u[i] * u[i];
@@ -11627,7 +11631,7 @@ SHS__PUBLIC int shs_somp_naive(int p, int n, const shs_real *D, ptrdiff_t m, con
             for (i = 0; i < p; i++) u[i] -= R[q + k * s] * Q[i + q * p];
         }
         for (i = 0; i < p; i++) left += u[i] * u[i];
-        if (!(left > (shs_wide)SHS__OMP_GUARD * whole)) break; /* it depends on those chosen before */
+        if (!(left > SHS__WIDENED_OMP_GUARD * whole)) break; /* it depends on those chosen before */
         R[k + k * s] = SHS__WSQRT(left);
         for (i = 0; i < p; i++) u[i] /= R[k + k * s];
         error2 = 0;
@@ -11670,7 +11674,7 @@ SHS__PUBLIC int shs_nnomp_naive(int p, int n, const shs_real *D, const shs_real 
             }
         }
         if (k == 0) first = most;
-        if (!(most > (shs_wide)SHS__OMP_GUARD * first)) break;
+        if (!(most > SHS__WIDENED_OMP_GUARD * first)) break;
         x[k] = 0;
         for (sweeps = 0; change > size * SHS__WIDE_EPS && sweeps < 1000000; sweeps++)
             for (change = size = 0, l = 0; l <= k; l++) { /* each coefficient at its best, not below 0 */
@@ -11936,7 +11940,7 @@ SHS__OUTLINE void shs__lasso_look(const shs__lasso *q, shs__lasso_signal *s, con
         along += x * (shs_wide)alpha[w->support[j]];
     }
     least = (shs_wide)s->largest;
-    if (exact) least -= 2 * (shs_wide)SHS__EPS * (least + (shs_wide)d->p * SHS__WSQRT(q->longest2 * s->r2));
+    if (exact) least -= 2 * SHS__WIDENED_EPS * (least + (shs_wide)d->p * SHS__WSQRT(q->longest2 * s->r2));
     for (j = 0; exact && j < d->n; j++) {
         const shs_wide a = (shs_wide)(alpha[j] - l2 * w->x[j]), b = (shs_wide)sign * a;
         shs_wide sum = -(shs_wide)l2 * (shs_wide)w->x[j];
@@ -12186,7 +12190,7 @@ SHS__PRIVATE void shs__lasso_begin_set(const shs__lasso *q, const shs__lasso_sig
                                        shs__lasso_set *set) {
     int k;
     set->count = set->known = 0;
-    memset(set->within, 0, (size_t)q->c.over.n);
+    SHS__CLEAR(set->within, q->c.over.n);
     if (s->support > q->most_set / 4 * 3) return;
     for (k = 0; k < s->support; k++) {
         set->atoms[k] = w->support[k];
@@ -12227,7 +12231,7 @@ SHS__OUTLINE void shs__lasso_fill_set(const shs__lasso *q, const shs__lasso_room
    small pivot: the step then goes far in a direction along which the residual hardly changes, until an atom reaches 0. */
 SHS__PRIVATE void shs__lasso_enter(const shs__lasso *q, shs__lasso_set *set, int entering, int sign) {
     const shs_wide *h = SHS__AT(set->H, q->most_set, 0, entering);
-    const shs_wide guard = q->c.over.p ? 64 * SHS__WIDE_EPS : 8 * (shs_wide)SHS__EPS;
+    const shs_wide guard = q->c.over.p ? 64 * SHS__WIDE_EPS : 8 * SHS__WIDENED_EPS;
     const int k = set->used++;
     shs_wide *row = set->L + shs__omp_triangle(k), pivot;
     int j;
@@ -12438,7 +12442,7 @@ SHS__OUTLINE void shs__lasso_group(const shs__lasso *q, const shs__omp_group *g,
                 shs__lasso_look(q, s, w, SHS__AT(g->alpha, d->padded, 0, i), NULL), s->most = s->largest;
             if (turn == 0) {
                 const shs_wide lambda1 = (shs_wide)q->lambdas[which] * (shs_wide)(q->o->relative ? s->most : 1);
-                if (lambda1 < (shs_wide)SHS__REAL_MAX) s->lambda1 = (shs_real)lambda1;
+                if (lambda1 < SHS__WIDENED_REAL_MAX) s->lambda1 = (shs_real)lambda1;
                 else s->lambda1 = SHS__REAL_MAX;
                 s->sweeps = s->cut = 0;
             }
@@ -15733,7 +15737,7 @@ SHS__PRIVATE shs_status shs__noise_choose(const shs_context *ctx, shs__noise_pat
         w->kind = shs__noise_sides + (i > 0 ? i : 0);
         w->p = w->kind->side * w->kind->side;
         w->keep_clipped = i >= 0;
-        status = shs__noise_values(ctx, w, (shs_wide)SHS__REAL_MAX);
+        status = shs__noise_values(ctx, w, SHS__WIDENED_REAL_MAX);
         w->all = w->patches;
         if (status != SHS_OK || w->patches >= SHS__NOISE_ENOUGH * (size_t)w->p) return status;
     }
@@ -16084,7 +16088,7 @@ SHS__PRIVATE void shs__plain_pack(shs_type type, int bands, int pixels, const un
     for (k = 0; k < pixels; k++) {
         if (!missing[k]) shs__plain_convert(type, bands, spectrum[k], shift, 1, x);
         for (b = 0; b < bands && !missing[k]; b++)
-            missing[k] = !(shs__wide_finite(1, x + b) && shs__wabs(x[b]) <= (shs_wide)SHS__REAL_MAX);
+            missing[k] = !(shs__wide_finite(1, x + b) && shs__wabs(x[b]) <= SHS__WIDENED_REAL_MAX);
         for (b = 0; b < bands; b++) *SHS__AT(packed, apart, k, b) = missing[k] ? 0 : x[b];
     }
 }
@@ -16373,7 +16377,7 @@ SHS__PRIVATE void shs__px_read_line(const shs__reader *r, shs__panel *panel, con
 /* Whether a shs_real can hold all n elements. Elements of shs_wide are compared by their bits, in which NaN and infinity are the
    largest: -ffast-math would fold comparisons with NaN. */
 SHS__PRIVATE int shs__px_elements_finite(const shs__pixels_kernels *k, size_t n, const void *x) {
-    const shs_wide most = (shs_wide)SHS__REAL_MAX;
+    const shs_wide most = SHS__WIDENED_REAL_MAX;
     uint64_t limit = 0, bits = 0;
     size_t i;
     if (k->bytes == sizeof(shs_real)) return shs__finite(n, (const shs_real *)x);
@@ -16554,7 +16558,7 @@ SHS__PRIVATE void shs__px_read_above(const shs__reader *r, shs__panel *panel, si
     size_t used = (size_t)r->view.used, bytes = r->kernels->bytes, b, k;
     unsigned char *to = (unsigned char *)panel->X;
     const unsigned char *from = (const unsigned char *)r->above + x * used * bytes;
-    memcpy(panel->missing + k0, r->above_missing + x, (size_t)count);
+    SHS__COPY(panel->missing + k0, r->above_missing + x, count);
     if (!r->planes) memcpy(to + (size_t)k0 * used * bytes, from, (size_t)count * used * bytes);
     for (b = 0; b < used && r->planes; b++)
         for (k = 0; k < (size_t)count; k++)
@@ -16567,7 +16571,7 @@ SHS__PRIVATE void shs__px_read_neighbours(const shs__reader *r, shs__panel *pane
     int count = panel->pixels, k;
     panel->pixels *= 2;
     panel->valid *= 2;
-    memset(panel->missing + count, 0, (size_t)count);
+    SHS__CLEAR(panel->missing + count, count);
     if (panel->first < samples) shs__px_read_above(r, panel, panel->first - aside, count, count);
     else {
         for (k = 0; k < count && mask; k++) panel->missing[count + k] = *(mask + k - samples - aside) == 0;
@@ -16787,7 +16791,7 @@ SHS__PRIVATE void shs__px_whiten_panel(shs__white *w, shs__panel *panel, shs__ma
     if (!w->kept) return;
     memcpy(w->kept + at * m * SHS__PANEL_PIXELS, own->planes, m * SHS__PANEL_PIXELS * sizeof(shs_real));
     w->valid[at] = panel->valid;
-    if (w->absent) memcpy(w->absent + panel->first, panel->missing, (size_t)panel->pixels);
+    if (w->absent) SHS__COPY(w->absent + panel->first, panel->missing, panel->pixels);
 }
 
 /* `count` pixels of the block at hand from `first` on, numbered line by line: the panel that consumers see. */
@@ -16799,12 +16803,12 @@ SHS__PRIVATE void shs__px_read_panel(const shs__reader *r, shs__panel *panel, si
     panel->X = panel->own;
     panel->first = first;
     panel->pixels = panel->valid = count;
-    memset(panel->missing, 0, (size_t)count);
+    SHS__CLEAR(panel->missing, count);
     if (shs__px_white_kept(w)) {
         size_t at = first / SHS__PANEL_PIXELS;
         panel->X = w->kept + at * (size_t)w->map.outputs * SHS__PANEL_PIXELS;
         panel->valid = w->valid[at];
-        if (w->absent) memcpy(panel->missing, w->absent + first, (size_t)count);
+        if (w->absent) SHS__COPY(panel->missing, w->absent + first, count);
         return;
     }
     for (k = 0; k < count && mask; k++) panel->missing[k] = mask[k] == 0;
@@ -17202,7 +17206,7 @@ SHS__PRIVATE void shs__px_real_moments(const shs__moments_job *job, shs__panel *
     if (r->raw == SHS__RAW_PLANES) shs__px_read_spectra(r, panel); /* again: their differences were too large for integers */
     if (!r->raw) {
         panel->pixels = panel->valid;
-        memset(panel->missing, 0, (size_t)panel->pixels);
+        SHS__CLEAR(panel->missing, panel->pixels);
         for (i = 0; i < (size_t)panel->pixels && !r->planes; i++)
             panel->spectrum[i] = (const unsigned char *)shs__px_element_at(k, panel->X, i * (size_t)job->gram.n);
     }
@@ -17614,7 +17618,7 @@ SHS__PRIVATE void shs__px_range_panel(void *state, shs__panel *panel, int worker
     const shs__pixels_kernels *k = m->kernels;
     shs__mapped *own = m->own + worker;
     void *low = own->extremes, *high = shs__px_element_at(k, low, (size_t)m->ldy);
-    shs_wide largest = k->bytes == sizeof(shs_wide) ? SHS__WIDE_MAX : (shs_wide)SHS__REAL_MAX;
+    shs_wide largest = k->bytes == sizeof(shs_wide) ? SHS__WIDE_MAX : SHS__WIDENED_REAL_MAX;
     int planes = m->planes, width = planes ? k->lanes : m->outputs, valid = panel->valid, pass, o, i;
     shs__px_job_outputs((const shs__map_job *)state, panel, worker, !planes);
     for (i = 0; i < valid && m->squares; i++) shs__px_widen(own->wide[i], own->wide[i], sums, sums + 1);
@@ -18070,7 +18074,7 @@ SHS__PRIVATE void shs__px_flatten(shs_moments *m) {
     int n = m->bands, i, j;
     if (!(m->count > 0)) return;
     for (j = 0; j < n; j++) {
-        shs_wide offset = m->sum[j] / m->count, least = (shs_wide)SHS__EPS / 2 * (m->shift[j] + offset);
+        shs_wide offset = m->sum[j] / m->count, least = SHS__WIDENED_EPS / 2 * (m->shift[j] + offset);
         shs_wide variance = *SHS__AT(m->products, n, j, j) / m->count - offset * offset;
         if (variance > least * least || !shs__wide_finite(1, &variance)) continue; /* leave an overflow visible */
         for (i = 0; i < n; i++) *SHS__AT(m->products, n, shs__imax(i, j), shs__imin(i, j)) = offset * m->sum[i];
@@ -23411,7 +23415,7 @@ SHS__PRIVATE int shs__cc_factor(const shs__cc_rounding *w, int used, const int *
             shs_wide d = g;
             for (k = 0; k < j; k++) d -= *SHS__AT(L, used, i, k) * *SHS__AT(L, used, j, k);
             if (j < i) d /= *SHS__AT(L, used, j, j);
-            else if (!shs__wide_finite(1, &d) || d <= (shs_wide)SHS__OMP_GUARD * g) return 0;
+            else if (!shs__wide_finite(1, &d) || d <= SHS__WIDENED_OMP_GUARD * g) return 0;
             else d = SHS__WSQRT(d);
             *SHS__AT(L, used, i, j) = d;
         }
