@@ -5,6 +5,7 @@
        shim.lost = 1;                 and so do all after it, as on a device that is gone
        shim.only = "clBuildProgram";  only calls of this name count and fail
        shim.wrong = "tally";          the driver miscompiles this kernel: it does nothing (shim.few: only its first group does)
+       shim.extensions = "cl_khr_fp16";  the devices report these extensions
        assert_int_equal(shim.live, 0) nothing is left: contexts, queues, programs, kernels, buffers, maps, events, retains
 
    A release that is told to fail reports the failure, but releases, so that what stays alive is the library's doing. */
@@ -33,12 +34,13 @@ typedef struct cl_shim {
     int few;
     long wrong_runs; /* how often that kernel was to run */
     const char *wrong_options; /* only programs with these build options are wrong; NULL: all */
+    const char *extensions;    /* what the devices report instead of their own; NULL: their own */
 } cl_shim;
 
 static cl_shim shim;
 
 static inline void shim_begin(void) {
-    cl_shim zero = {0, -1, 0, CL_OUT_OF_RESOURCES, 0, 0, NULL, 0, 0, 0, NULL, 0, 0, NULL, 0, 0, NULL};
+    cl_shim zero = {0, -1, 0, CL_OUT_OF_RESOURCES, 0, 0, NULL, 0, 0, 0, NULL, 0, 0, NULL, 0, 0, NULL, NULL};
     shim = zero;
 }
 
@@ -137,6 +139,8 @@ static inline cl_int CL_API_CALL shim_clGetDeviceInfo(cl_device_id device, cl_de
                                                       size_t *needed) {
     const shim_device *d = shim_index(device) < 0 ? NULL : shim_pretended + shim_index(device);
     if (shim_fails("clGetDeviceInfo")) return shim.error;
+    if (shim.extensions && what == CL_DEVICE_EXTENSIONS)
+        return shim_answer(shim.extensions, strlen(shim.extensions) + 1, size, value, needed);
     if (d && what == CL_DEVICE_TYPE) return shim_answer(&d->type, sizeof d->type, size, value, needed);
     if (d && what == CL_DEVICE_NAME) return shim_answer(d->name, strlen(d->name) + 1, size, value, needed);
     if (d && what == CL_DEVICE_VERSION) return shim_answer(d->version, strlen(d->version) + 1, size, value, needed);

@@ -627,6 +627,42 @@ static void test_faults_of_building_sub_groups(void **state) {
     }
 }
 
+/* Devices that report sub-groups in other ways than Intel's. omp_warp needs reductions, which are in cl_khr_subgroups, and no
+   shuffle. A driver that reports sub-groups and cannot compile them, as PoCL 3.1 would, loses them; Intel's keeps them. */
+static void test_faults_of_reported_sub_groups(void **state) {
+    static const struct {
+        const char *extensions;
+        int asks;
+    } reports[] = {{"cl_khr_subgroups", 1},
+                   {"cl_khr_subgroups cl_khr_subgroup_shuffle", 1},
+                   {"cl_khr_subgroup_shuffle", 0},
+                   {"", 0}};
+    const use warp = {"omp_warp", task_code, 0, AS_A_GPU, SHS_CL_CODER_WARP};
+    const shs_cl_options o = SHS_ZERO;
+    shs_context ctx;
+    shs_cl *cl;
+    int has, trust;
+    size_t i;
+    (void)state;
+    shim_begin();
+    cl = open_device(&warp, o, &ctx);
+    has = cl->sub_groups != NULL;
+    shs_cl_destroy(cl);
+    for (i = 0; i < sizeof reports / sizeof *reports; i++)
+        for (trust = 0; trust < 2; trust++) {
+            shim_begin();
+            shim.extensions = reports[i].extensions;
+            cl = open_device(&warp, o, &ctx);
+            cl->options.trust = trust;
+            cl->ptx = 0;
+            assert_int_equal(cl->sub_groups != NULL, reports[i].asks);
+            check_right(&warp, &ctx, cl);
+            if (has) assert_int_equal(cl->sub_groups != NULL, reports[i].asks);
+            shs_cl_destroy(cl);
+            assert_int_equal(shim.live, 0);
+        }
+}
+
 /* ---- verdicts that are kept ----------------------------------------------------------------------------------------- */
 
 enum { ENTRIES = 64 };
@@ -719,6 +755,7 @@ static void test_calls_fail(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_faults_of_sub_groups),   cmocka_unit_test(test_faults_of_building_sub_groups),
+        cmocka_unit_test(test_faults_of_reported_sub_groups),
         cmocka_unit_test(test_faults_are_noticed), cmocka_unit_test(test_all_kernels_are_tested),
         cmocka_unit_test(test_driver_that_cannot_count), cmocka_unit_test(test_trust),
         cmocka_unit_test(test_fallback),               cmocka_unit_test(test_others_take_over),
