@@ -32,6 +32,12 @@
    kernel and the difference. A test takes a few milliseconds besides building; store_fn keeps its verdict for the next run.
    `trust` switches the self-test off.
 
+   DRIVERS
+   The device tests were run on PoCL 3.1 and an NVIDIA H100, a short set of them on Intel's CPU runtime and Oclgrind. Mesa 22's
+   rusticl on llvmpipe fails the self-test. An NVIDIA device exchanges registers and multiplies by PTX. Other devices that report
+   cl_intel_subgroups or cl_khr_subgroups exchange registers in Batch-OMP by sub-groups of any size. The tests ask Intel's runtime
+   for sizes 8, 16, 32 and 64, and the codes have the same bits as without sub-groups. No AMD, Adreno or Intel GPU was tested.
+
    The files in kernels_embed/ are the source of the kernels; the arrays of strings below are made from them by
    tools/embed_kernels.c. Nothing is ever written to stdout or stderr.
 */
@@ -10098,7 +10104,9 @@ SHS__PRIVATE shs_status shs__cl_gram_pass(shs__cl_pixels *px, const char *phase,
 
 /* ---- moments of 8-bit pixels: whole numbers, from the slice itself ------------------------------------------------ */
 
-/* cl->bytes. Only matrix units make it worth while; tests ask for the same without. */
+/* cl->bytes. Only matrix units make it worth while; tests ask for the same without. cl_khr_integer_dot_product is not used: on
+   Intel's runtime for processors, the one driver at hand that reports it, 127 bands of 32,768 pixels in BIP took 88 ms by the
+   float panel, 94 ms word by word, and 154 ms word by word with dot_4x8packed_uu_uint. All three had the same sums. */
 enum { SHS__CL_BYTES_MMA = 0, SHS__CL_BYTES_PLAIN, SHS__CL_BYTES_NOT };
 
 SHS__PRIVATE shs__cl_call shs__cl_begin_bytes(const shs__cl_pixels *px) {
