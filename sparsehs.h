@@ -1933,16 +1933,19 @@ SHS_API shs_status shs_compact_synthesize(const shs_context *ctx, int p, int n, 
        OSP   t'P x / t'P t, P = I - U(U'U)^-1 U'         orthogonal subspace projection of the undesired spectra, the columns
                                                          of U (Harsanyi, Chang 1994), scaled so that the target scores 1
        SACE  ACE with the sign of MF                     signed ACE, -1 to 1: what lies opposite to the target is no detection
+       GLRT  ACE times (x-m)'C^-1(x-m) / (N + (x-m)'C^-1(x-m))    the generalised likelihood ratio test of N background pixels
+                                                         (Kelly 1986), 0 to 1: pixels near the mean score less than in ACE
 
-   The target itself scores 1. In SAM the target scores 0, and low scores are detections. MF, CEM and OSP are affine in x. For
-   ACE, SACE and SAM a pixel without a direction (the mean, or zero) is orthogonal to every target. */
+   The target itself scores 1, in GLRT less. In SAM the target scores 0, and low scores are detections. MF, CEM and OSP are affine
+   in x. For ACE, SACE, GLRT and SAM a pixel without a direction (the mean, or zero) is orthogonal to every target. */
 #define SHS_DETECTOR_LIST(X)                                                                                                   \
     X(SHS_DETECTOR_MF, mf)                                                                                                     \
     X(SHS_DETECTOR_CEM, cem)                                                                                                   \
     X(SHS_DETECTOR_ACE, ace)                                                                                                   \
     X(SHS_DETECTOR_SAM, sam)                                                                                                   \
     X(SHS_DETECTOR_OSP, osp)                                                                                                   \
-    X(SHS_DETECTOR_SACE, sace)
+    X(SHS_DETECTOR_SACE, sace)                                                                                                 \
+    X(SHS_DETECTOR_GLRT, glrt)
 typedef enum shs_detector {
 #define SHS__ENUM(code, name) code,
     SHS_DETECTOR_LIST(SHS__ENUM)
@@ -1965,6 +1968,7 @@ typedef struct shs_detect_options {
 /* The scores of every pixel for each of `targets` spectra (bands x targets, in units of the pixels): a cube of so many bands.
    options may be NULL: MF. Moments and maps are precise, as in RX. To use statistics again, or of other pixels, give them as
    background; a mean and a covariance from elsewhere are moments of count 1 with shift = mean, sum = 0, products = covariance.
+   GLRT needs the number N of pixels that they are of: count = N, products = N times the covariance (divisor N).
    Statuses besides the cube's: SHS_BAD_TARGETS; SHS_LOST_TARGET; SHS_BAD_UNDESIRED; SHS_SINGULAR_COVARIANCE: a band is a
    combination of later bands (1e-12 of its variance or less is independent); SHS_BAD_MOMENTS: another number of bands. */
 SHS_API shs_status shs_detect(const shs_context *ctx, const shs_cube *cube, int targets, const shs_wide *spectra, int lds,
@@ -21104,7 +21108,7 @@ SHS__PUBLIC void shs_model_free(const shs_context *ctx, shs_model *model) {
 /* What known spectra say of pixels, on the moments and maps of section 9 and the products of section 10.
 
    shs_detect is moments (shs__tg_statistics), then a row of a map for each target (shs__tg_rows). MF, CEM and OSP are that map,
-   by shs__pixels_map. ACE, SACE and SAM divide its outputs by the length of the pixel: shs__tg_scores makes both of a panel
+   by shs__pixels_map. ACE, SACE, GLRT and SAM divide its outputs by the length of the pixel: shs__tg_scores makes both of a panel
    while it is in the cache; an engine makes them by two maps, and what is left is done here.
 
    shs_unmix is a map too or, with abundances that must not be negative, the map E'x and an active set for each pixel
@@ -21135,18 +21139,21 @@ SHS__PRIVATE shs_wide shs__wide_angle(shs_wide cosine) {
     return SHS__WACOS(cosine <= -1 ? (shs_wide)-1 : cosine);
 }
 
-/* Of the squared cosine in whitened coordinates, with a sign or without. */
-SHS__PRIVATE int shs__tg_whitens(shs_detector method) { return method == SHS_DETECTOR_ACE || method == SHS_DETECTOR_SACE; }
+/* The detectors that need the cosine between target and pixel in coordinates whitened by C. */
+SHS__PRIVATE int shs__tg_whitens(shs_detector method) {
+    return method == SHS_DETECTOR_ACE || method == SHS_DETECTOR_SACE || method == SHS_DETECTOR_GLRT;
+}
 
-/* The score of a cosine. */
-SHS__PRIVATE shs_wide shs__tg_score(shs_detector method, shs_wide cosine) {
+/* The score of a pixel, of its cosine and, for GLRT, of its squared length and the background's number of pixels. */
+SHS__PRIVATE shs_wide shs__tg_score(shs_detector method, shs_wide cosine, shs_wide length2, shs_wide count) {
     if (method == SHS_DETECTOR_SAM) return shs__wide_angle(cosine);
+    if (method == SHS_DETECTOR_GLRT) return cosine * cosine * (length2 / (count + length2));
     if (method == SHS_DETECTOR_SACE && cosine < 0) return -cosine * cosine;
     return cosine * cosine;
 }
 
 /* w = A^-1 (t - mean), where A is C, R or, for SAM, I, and A = L L'; or w = P t. With y = w'(x - mean) the scores of MF, CEM and
-   OSP are y / w'(t - mean); the others are functions of the cosine. */
+   OSP are y / w'(t - mean); the others are made of the cosine. */
 SHS__PUBLIC void shs_detect_naive(shs_detector method, int n, ptrdiff_t m, const shs_wide *X, const shs_wide *t, int u,
                                   const shs_wide *U, shs_wide *scores, shs_wide *mean, shs_wide *w, shs_wide *v, shs_wide *A) {
     ptrdiff_t i, b, k;
@@ -21181,7 +21188,7 @@ SHS__PUBLIC void shs_detect_naive(shs_detector method, int n, ptrdiff_t m, const
         for (b = 0; b < n; b++) length2 += v[b] * v[b];
         if (length2 > 0) scores[i] = y / SHS__WSQRT(own * length2);
         else scores[i] = 0;
-        scores[i] = shs__tg_score(method, scores[i]);
+        scores[i] = shs__tg_score(method, scores[i], length2, (shs_wide)m);
     }
 }
 
@@ -21218,6 +21225,7 @@ SHS__PRIVATE int shs__wide_inverse_root(int n, shs_wide *A, shs_wide share, shs_
 typedef struct shs__detection {
     int n, targets;
     int centred;      /* pixels and targets less the mean */
+    shs_wide count;   /* pixels of the background */
     shs_wide *matrix; /* targets x n */
     shs_wide *mean;   /* n; of methods that take nothing off 0 */
     int columns;      /* of root: n; SAM on the CPU has none, OSP as many as undesired spectra */
@@ -21240,6 +21248,7 @@ SHS__PRIVATE shs_status shs__tg_statistics(const shs_moments *m, const shs_detec
     shs_wide trace = 0;
     shs_status status = shs_moments_finish(m, SHS_DIVISOR_N, d->mean, d->root, n);
     if (status != SHS_OK) return status;
+    d->count = m->count;
     for (j = 0; j < n && !d->centred; j++)
         for (i = 0; i < n; i++) *SHS__AT(d->root, n, i, j) += d->mean[i] * d->mean[j];
     for (j = 0; j < n && !d->centred; j++) d->mean[j] = 0;
@@ -21267,8 +21276,8 @@ SHS__PRIVATE shs_status shs__tg_basis(const shs_detect_options *o, shs__detectio
     return SHS_OK;
 }
 
-/* The row of each target: w / w't, where w is R'R t or P t; of ACE, SACE and SAM w / sqrt(w't), so that the cosine comes of the
-   output and the pixel's length alone. */
+/* The row of each target: w / w't, where w is R'R t or P t; of ACE, SACE, GLRT and SAM w / sqrt(w't), so that the cosine comes
+   of the output and the pixel's length alone. */
 SHS__PRIVATE shs_status shs__tg_rows(const shs_detect_options *o, const shs_wide *spectra, int lds, shs__detection *d) {
     int n = d->n, k, i, j, twice, cosine = shs__tg_whitens(o->method) || o->method == SHS_DETECTOR_SAM;
     for (k = 0; k < d->targets; k++) {
@@ -21301,11 +21310,13 @@ SHS__PRIVATE shs_status shs__tg_rows(const shs_detect_options *o, const shs_wide
 
 /* ---- targets: scores that are no maps ----------------------------------------------------------------- >>scores */
 
-/* The consumer of ACE, SACE and SAM. job.map makes the squared length of the whitened pixel; of SAM it only has its room. */
+/* The consumer of ACE, SACE, GLRT and SAM. job.map makes the squared length of the whitened pixel; for SAM it
+   is only scratch. */
 typedef struct shs__scores {
     shs__map_job job;
     shs__map cosines; /* the targets' rows */
     shs_detector method;
+    shs_wide count; /* pixels of the background */
     int given; /* the pixels are outputs of an engine: those of the targets, then the squared length */
 } shs__scores;
 
@@ -21340,7 +21351,7 @@ SHS__PRIVATE void shs__tg_target(const shs__scores *s, const shs__panel *panel, 
         shs_wide y = shs__px_get_element(kernels, own->planes, (size_t)target * SHS__PANEL_PIXELS + (size_t)k);
         if (length2[k] > 0) y = (y + s->cosines.constant[target]) / SHS__WSQRT(length2[k]);
         else y = 0;
-        own->wide[k] = shs__tg_score(s->method, y);
+        own->wide[k] = shs__tg_score(s->method, y, length2[k], s->count);
     }
 }
 
@@ -21411,6 +21422,7 @@ SHS__OUTLINE shs_status shs__tg_scores(const shs__pixels *px, const shs__view *v
     s.job.writer.bands = d->targets;
     s.job.writer.missing = shs__px_missing_value(px->view.cube, sink);
     s.method = method;
+    s.count = d->count;
     s.given = given;
     while (shs__layout_next(px->ctx, &l, &status)) {
         shs__px_map_job_layout(&l, &s.job, shs__ctx_workers(px->ctx));

@@ -219,11 +219,15 @@ def detect(before, after, method, table):
         want = [spectral.matched_filter(x[None], k, background=stats).ravel() for k in t]
     elif method == "ace":
         want = [spectral.ace(x[None], k, background=stats)[0] for k in t]
-    elif method == "sace":
+    elif method in ("sace", "glrt"):
+        c = stats.cov * ((len(x) - 1) / len(x))
         z, d = x - stats.mean, t - stats.mean
-        own, lengths = (numpy.einsum("ij,ji->i", y, numpy.linalg.solve(stats.cov, y.T)) for y in (d, z))
-        y = numpy.linalg.solve(stats.cov, d.T).T @ z.T
-        want = numpy.sign(y) * y**2 / own[:, None] / lengths
+        own, lengths = (numpy.einsum("ij,ji->i", y, numpy.linalg.solve(c, y.T)) for y in (d, z))
+        y = numpy.linalg.solve(c, d.T).T @ z.T
+        if method == "glrt":
+            want = y**2 / own[:, None] / (len(x) + lengths)
+        else:
+            want = numpy.sign(y) * y**2 / own[:, None] / lengths
     elif method == "sam":
         want = spectral.spectral_angles(x[None], t)[0].T
     elif method == "cem":

@@ -193,14 +193,14 @@ def similarity(before, after, spectra, method, form):
 
 
 def detector(before, after, spectra, method):
-    """ACE by numpy, with the sign of the matched filter or without."""
+    """ACE by numpy, with the sign of the matched filter or without, and Kelly's test."""
     x, t = good_bands(before), table(spectra)[1][:, 1:].T
     x = x.reshape(-1, x.shape[2])
     z, d = x - x.mean(0), t - x.mean(0)
     c = z.T @ z / len(z)
     y = z @ numpy.linalg.solve(c, d.T)
     own, lengths = ((v * numpy.linalg.solve(c, v.T).T).sum(1) for v in (d, z))
-    want = y * (numpy.abs(y) if method == "sace" else y) / own / lengths[:, None]
+    want = y * (numpy.abs(y) if method == "sace" else y) / own / (lengths[:, None] + (len(x) if method == "glrt" else 0))
     close(cube(after)[0].reshape(want.shape), want, 1e-6)
 
 

@@ -1344,7 +1344,7 @@ awk 'function bump(x, c, w) { return exp(-0.5 * ((x - c) / w) ^ 2) }
         r = 1e4 * (0.55 - 0.06 * w) * (1 - 0.45 * bump(w, 0.87, 0.07) - 0.35 * bump(w, 1.72, 0.03))
         print 1000 * w "," r "," r / 2 } }' >paint.csv
 check "targets: mf is the default" good detect scene.hdr mf.hdr --bbl --target paint.csv
-for m in mf cem ace sam osp sace; do
+for m in mf cem ace sam osp sace glrt; do
     check "$m: runs" good detect scene.hdr same.hdr --bbl --target paint.csv --method $m --truth scene_truth.hdr --roc roc.svg
     check "$m: finds the targets" awk -v a="$(value_of auc)" 'BEGIN { exit !(a > 0.95 && a <= 1) }'
     check "$m: a band for each" is "$(sed -n 's/^bands = //p' same.hdr)" 2

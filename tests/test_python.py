@@ -873,6 +873,7 @@ def test_detectors_are_those_of_numpy(real):
             "sam": np.arccos(np.clip(X @ target / np.linalg.norm(X, axis=1) / np.linalg.norm(target), -1, 1)),
             "osp": X @ away @ target / (target @ away @ target)}
     want["sace"] = np.sign(want["mf"]) * want["ace"]
+    want["glrt"] = (Z @ whitened) ** 2 / (t @ whitened) / (len(X) + np.einsum("ij,ji->i", Z, np.linalg.solve(C, Z.T)))
     for method, scores in want.items():
         given = dict(undesired=undesired) if method == "osp" else {}
         got = sparsehs.detect(cube, target, method, **given)
@@ -881,6 +882,10 @@ def test_detectors_are_those_of_numpy(real):
     assert both.shape == cube.shape[:2] + (2,) and np.array_equal(both[..., 0], sparsehs.detect(cube, target))
     elsewhere = sparsehs.detect(cube[:5], target, background=(mean, C))
     assert np.allclose(elsewhere, both[:5, :, 0], atol=1e-4)
+    elsewhere = sparsehs.detect(cube[:5], target, "glrt", background=(mean, C, len(X)))
+    assert np.allclose(elsewhere, sparsehs.detect(cube, target, "glrt")[:5], atol=1e-4)
+    with pytest.raises(sparsehs.ArgumentError, match="glrt needs the number of pixels"):
+        sparsehs.detect(cube, target, "glrt", background=(mean, C))
     assert sparsehs.detect(X, target).shape == (len(X),)
 
 

@@ -4,7 +4,7 @@
 enum { LINES = 13, SAMPLES = 31, PIXELS = LINES * SAMPLES, TARGETS = 3, UNDESIRED = 2, MOST_BANDS = 23 };
 
 static int is_angle(int method) { return method == SHS_DETECTOR_SAM; }
-static int is_whitened(int method) { return method == SHS_DETECTOR_ACE || method == SHS_DETECTOR_SACE; }
+static int is_whitened(int method) { return method == SHS_DETECTOR_ACE || method == SHS_DETECTOR_SACE || method == SHS_DETECTOR_GLRT; }
 
 /* Rows of smooth spectra; the first is that of a pixel. */
 static void draw_spectra(const plain_cube *p, shs_wide *spectra, int count) {
@@ -108,6 +108,7 @@ static void test_the_target_is_found(void **state) {
         shs_detect_options o = options_of(method, undesired + 3 * 8, 8);
         double *got = scores_of(NULL, &cube, spectra, &o);
         double best = is_angle(method) ? 0 : 1;
+        if (method == SHS_DETECTOR_GLRT) best = got[29 * TARGETS]; /* test_glrt has its value */
         check_near(shs_detector_name(o.method), 1, got + 29 * TARGETS, &best, is_angle(method) ? 1e-7 : 1e-10);
         for (i = 0; i < PIXELS * TARGETS; i++) {
             if (method == SHS_DETECTOR_ACE) assert_true(got[i] >= 0 && got[i] <= 1 + 1e-12);
@@ -150,6 +151,31 @@ static void test_signed_ace(void **state) {
     free(mf), free(ace), free(sace), free(again), free(p.x), cube_free(&cube), cube_free(&larger);
 }
 
+/* GLRT is ACE times a share of the pixel's squared length, which RX gives; for the target itself it is that share. */
+static void test_glrt(void **state) {
+    plain_cube p = mixed_cube(LINES, SAMPLES, 8, 3, 2, 13);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
+    shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, LINES, SAMPLES, 1);
+    shs_wide spectra[TARGETS * 8];
+    shs_detect_options o = SHS_ZERO;
+    double *ace, *glrt;
+    int i;
+    (void)state;
+    draw_spectra(&p, spectra, TARGETS);
+    o.method = SHS_DETECTOR_ACE;
+    ace = scores_of(NULL, &cube, spectra, &o);
+    o.method = SHS_DETECTOR_GLRT;
+    glrt = scores_of(NULL, &cube, spectra, &o);
+    assert_ok(shs_rx(NULL, &cube, NULL, &sink, NULL));
+    for (i = 0; i < PIXELS * TARGETS; i++) {
+        const double length2 = ((const double *)sink.pixels)[i / TARGETS], share = length2 / (PIXELS + length2);
+        assert_true(fabs(glrt[i] - ace[i] * share) < 1e-9);
+        assert_true(glrt[i] >= 0 && glrt[i] < 1);
+        if (i == 29 * TARGETS) assert_true(share > 1e-3 && fabs(glrt[i] - share) < 1e-9);
+    }
+    free(ace), free(glrt), free(p.x), sink_free(&sink), cube_free(&cube);
+}
+
 /* In one dimension every pixel lies in the target's direction: the cosine of ACE is 1, or 0 where a pixel is the mean. */
 static void test_one_band(void **state) {
     static const int second[] = {1};
@@ -177,8 +203,8 @@ static void test_one_band(void **state) {
     }
 }
 
-/* MF, ACE and SACE know no unit and no zero of a band; CEM no unit of a band; SAM and OSP none of all bands. SAM does not know how
-   bright a target or a pixel is. */
+/* MF, ACE, SACE and GLRT know no unit and no zero of a band; CEM no unit of a band; SAM and OSP none of all bands. SAM does not
+   know how bright a target or a pixel is. */
 static void test_units_do_not_matter(void **state) {
     plain_cube p = mixed_cube(LINES, SAMPLES, 6, 3, 2, 4), q = new_plain(LINES, SAMPLES, 6);
     shs_wide spectra[2][TARGETS * 6], undesired[2][5 * 6];
@@ -221,14 +247,14 @@ static void test_background(void **state) {
     assert_ok(shs_moments_update(NULL, &cube, SHS_PRECISION_ALWAYS, &whole));
     assert_ok(shs_moments_finish(&whole, SHS_DIVISOR_N, made.shift, C, 7));
     for (i = 0; i < 7; i++) trace += C[8 * i];
-    made.count = 1;
     for (ridge = 0; ridge < 2; ridge++) {
-        memcpy(made.products, C, sizeof C);
-        for (i = 0; i < 7 && ridge; i++) made.products[8 * i] += trace / 7 / 4;
+        for (i = 0; i < 7 && ridge; i++) C[8 * i] += trace / 7 / 4;
         for (method = 0; method < SHS_DETECTOR_COUNT; method++) {
             shs_detect_options o = options_of(method, NULL, 0);
             double *own, *given, *again;
             if (ridge && method == SHS_DETECTOR_CEM) continue; /* its trace is that of R */
+            made.count = method == SHS_DETECTOR_GLRT ? PIXELS : 1; /* GLRT depends on the number of pixels */
+            for (i = 0; i < 49; i++) made.products[i] = C[i] * made.count;
             o.ridge = ridge ? 0.25 : 0;
             own = scores_of(NULL, &cube, spectra, &o);
             o.background = &whole;
@@ -409,6 +435,7 @@ int main(void) {
     static const struct CMUnitTest tests[] = { cmocka_unit_test(test_twins),
         cmocka_unit_test(test_the_target_is_found),
         cmocka_unit_test(test_signed_ace),
+        cmocka_unit_test(test_glrt),
         cmocka_unit_test(test_one_band),
         cmocka_unit_test(test_units_do_not_matter),
         cmocka_unit_test(test_background),

@@ -208,7 +208,7 @@ static const struct {
      {"--library", "CSV|SLI", OPTION_TEXT, (void *)&given.library, 0, "no targets: the best match of each pixel and its score"}},
     {DETECT,
      {"--method", "M", OPTION_TEXT, (void *)&given.method, 0,
-      "mf, cem, ace, sace, osp; sam, sid, sidsam, ns3, jmsam (mf; library: sam)"}},
+      "mf, cem, ace, sace, glrt, osp; sam, sid, sidsam, ns3, jmsam (mf; library: sam)"}},
     {DETECT,
      {"--undesired", "CSV|SLI|X,Y", OPTION_TEXT, (void *)&given.undesired, 0, "osp: the spectra that are projected out"}},
     {RX,

@@ -690,9 +690,10 @@ ENTRY(rx_local, (CALL, CUBE, int inner, int outer, int divisor, double ridge, vo
     return shs_rx_local(&ctx, &cube, &o, &sink);
 }
 
-/* spectra: bands x targets. mean, covariance (bands, bands x bands): of the background; NULL: those of the cube's own pixels. */
+/* spectra: bands x targets. mean (bands), products (bands x bands, background_count times the covariance): of the background;
+   NULL: those of the cube's own pixels. */
 ENTRY(detect, (CALL, CUBE, int targets, const double *spectra, int detector, double ridge, const double *mean,
-               const double *covariance, const double *undesired, int undesired_count, void *out, int out_type)) {
+               const double *products, double background_count, const double *undesired, int undesired_count, void *out, int out_type)) {
     CONTEXT;
     THE_CUBE;
     const shs_sink sink = sink_of(out, out_type);
@@ -708,10 +709,10 @@ ENTRY(detect, (CALL, CUBE, int targets, const double *spectra, int detector, dou
         zero = (double *)calloc((size_t)bands, sizeof *zero);
         if (!zero) return SHS_NO_MEMORY;
         background.bands = bands;
-        background.count = 1;
+        background.count = background_count;
         background.shift = (double *)mean; /* moments of a background are read only */
         background.sum = zero;
-        background.products = (double *)covariance;
+        background.products = (double *)products;
         o.background = &background;
     }
     status = shs_detect(&ctx, &cube, targets, spectra, bands, &o, &sink);

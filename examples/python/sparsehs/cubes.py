@@ -212,22 +212,27 @@ def _spectra(spectra, name, cube):
 
 
 def detect(cube: ArrayLike, targets: ArrayLike, method: str = "mf", *, ridge: float = 0.0,
-           background: tuple[ArrayLike, ArrayLike] | None = None, undesired: ArrayLike | None = None,
+           background: tuple[ArrayLike, ...] | None = None, undesired: ArrayLike | None = None,
            valid: ArrayLike | None = None, nodata: float | None = None, threads: int = 0, progress: Progress = None,
            device: str | None = None) -> np.ndarray:
     """How much of a known spectrum is in each pixel: scores (lines, samples) for one target (bands,), (lines, samples, targets) for
-    targets (targets, bands), which are in the unit of the pixels. The target itself scores 1, with "sam" 0.
+    targets (targets, bands), which are in the unit of the pixels. The target itself scores 1, with "sam" 0, with "glrt" less
+    than 1.
 
     method: "mf" (matched filter), "cem" (constrained energy minimisation), "ace" (adaptive cosine estimator, 0 to 1), "sace" (ace
-    with the sign of mf, -1 to 1), "sam" (spectral angle in radians; small is alike), "osp" (orthogonal subspace projection of
-    `undesired` (count, bands)). ridge: this share of the mean variance is added to the diagonal of the covariance, for few pixels or dependent bands. background: (mean,
-    covariance), (bands,) and (bands, bands), in place of those of the cube. valid, nodata: as of fit; missing pixels score NaN."""
+    with the sign of mf, -1 to 1), "glrt" (Kelly's generalised likelihood ratio test, 0 to 1), "sam" (spectral angle in radians; small
+    is alike), "osp" (orthogonal subspace projection of `undesired` (count, bands)). ridge: this share of the mean variance is added to
+    the diagonal of the covariance, for few pixels or dependent bands. background: (mean, covariance), (bands,) and (bands, bands), in
+    place of those of the cube; "glrt" needs (mean, covariance, number of pixels). valid, nodata: as of fit; missing pixels score NaN."""
     spectra = _spectra(targets, "targets", cube)
     bands = spectra.shape[1]
     given = dict(targets=len(spectra), spectra=spectra, detector=_float.value("detector", method, "method"), ridge=ridge)
     if background is not None:
-        given.update(mean=_wide(background[0], "background mean", (bands,)),
-                     covariance=_wide(background[1], "background covariance", (bands, bands)))
+        if method == "glrt" and len(background) < 3:
+            raise ArgumentError("background: glrt needs the number of pixels, (mean, covariance, count)")
+        count = float(background[2]) if len(background) > 2 else 1.0
+        given.update(mean=_wide(background[0], "background mean", (bands,)), background_count=count,
+                     products=count * _wide(background[1], "background covariance", (bands, bands)))
     if undesired is not None:
         given.update(undesired=_spectra(undesired, "undesired", cube))
         given.update(undesired_count=len(given["undesired"]))
