@@ -6403,6 +6403,13 @@ SHS__PUBLIC const char *shs_build_info(void) {
    fast routine. It calls section 2 and the kernels. Sections 6 to 11 call the public forms, shs__la_gemm_serial inside parallel
    loops, small systems, and short loops over vectors, such as shs__la_norm2 and shs__la_axpy_wide. */
 
+/* The tangent of the smaller angle whose rotation makes two columns orthogonal: z = (b'b - a'a) / (2 a'b). */
+SHS__PRIVATE shs_wide shs__jacobi_tangent(shs_wide z) {
+    shs_wide sign = 1;
+    if (z < 0) sign = -1;
+    return sign / (shs__wabs(z) + SHS__WSQRT(1 + z * z));
+}
+
 /* ---- checks shared by the routines and their naive twins ------------------------------------------ >>dense_checks */
 
 /* Empty matrices may be NULL. */
@@ -9046,6 +9053,12 @@ SHS__PRIVATE int shs__omp_distances(shs_selection selection) {
     return asks[selection];
 }
 
+/* What a signal brings: p samples, or where there are none its n products with the atoms. */
+SHS__PRIVATE int shs__omp_rows(const shs__omp_dictionary *d) {
+    if (d->p) return d->p;
+    return d->n;
+}
+
 /* n values, such as the rows of the Gram matrix, filled up with zeros to whole vectors. */
 SHS__PRIVATE int shs__omp_padded(int n) { return n > INT_MAX - 15 ? n : (n + 15) / 16 * 16; }
 
@@ -10798,7 +10811,7 @@ enum { SHS__FOUND_INFINITE = 1, SHS__FOUND_WEIGHTS = 2, SHS__FOUND_FAR = 4, SHS_
 
 /* The exponent of signal i, or of its D'y, without missing values. */
 SHS__PRIVATE int shs__coder_exponent(const shs__coder *c, size_t i, int *found) {
-    const int rows = c->over.p ? c->over.p : c->over.n, at_once = 64;
+    const int rows = shs__omp_rows(&c->over), at_once = 64;
     int exponent = SHS__OMP_NOTHING, l, k;
     if (!c->over.weighted) return shs__omp_exponent(rows, SHS__AT(c->Y, c->ldy, 0, i));
     for (l = 0; l < rows; l += at_once) {
@@ -10849,7 +10862,7 @@ SHS__OUTLINE shs_status shs__coder_look(const shs_context *ctx, const shs__coder
     look.c = c;
     look.each = shs__zmax(SHS__SIGNALS_A_CHUNK, shs__ctx_chunks(c->m, SHS__LOOKS));
     chunks = shs__ctx_chunks(c->m, look.each);
-    shs__ctx_parallel(ctx, (shs_wide)c->m * (shs_wide)(c->over.p ? c->over.p : c->over.n), chunks, shs__finite_chunk, &look);
+    shs__ctx_parallel(ctx, (shs_wide)c->m * (shs_wide)shs__omp_rows(&c->over), chunks, shs__finite_chunk, &look);
     for (k = 0; k < chunks; k++) found |= look.found[k];
     *unsafe = (found & SHS__FOUND_FAR) != 0;
     if (found & SHS__FOUND_WEIGHTS) return SHS_BAD_WEIGHTS;
@@ -11195,7 +11208,7 @@ SHS__PRIVATE void shs__units_choose(shs__units *u, int together) {
 SHS__PRIVATE void shs__units_fill(shs__units *u) {
     shs__coder *c = &u->c;
     shs__omp_dictionary *d = &c->over;
-    const int rows = d->p ? d->p : d->n;
+    const int rows = shs__omp_rows(d);
     size_t i;
     int j;
     for (j = 0; j < d->n; j++) {
@@ -12110,7 +12123,7 @@ SHS__OUTLINE void shs__lasso_residual(const shs__lasso *q, shs__lasso_signal *s,
                                       const shs_real *coefs, shs_wide *exact, shs_real *column) {
     const shs__omp_dictionary *d = &q->c.over;
     const shs_real *y = SHS__AT(q->c.Y, q->c.ldy, 0, s->at);
-    const int rows = d->p ? d->p : d->n;
+    const int rows = shs__omp_rows(d);
     shs__sum r2 = SHS_ZERO, product = SHS_ZERO;
     int j, k;
     for (j = 0; j < rows; j++) exact[j] = (shs_wide)y[j];
@@ -12142,7 +12155,7 @@ SHS__OUTLINE void shs__lasso_correlate(const shs__lasso *q, const shs__omp_group
         const size_t at = (size_t)shs__imax(which, 0) * q->c.m + s->at, place = shs__codes_at(codes, at);
         shs_real *column = d->p ? SHS__AT(g->R, d->p, 0, i) : SHS__AT(g->alpha, d->padded, 0, i);
         shs__lasso_residual(q, s, which < 0 ? 0 : codes->used[at], codes->atoms + place, codes->coefs + place,
-                            SHS__AT(w->exact, d->p ? d->p : d->n, 0, i), column);
+                            SHS__AT(w->exact, shs__omp_rows(d), 0, i), column);
     }
     if (!d->p) return;
     shs__la_gemm_packed(d->n, count, d->p, d->packed, g->R, d->p, g->alpha, d->padded, g->scratch);
@@ -12365,7 +12378,7 @@ SHS__OUTLINE void shs__lasso_sets(const shs__lasso *q, shs__lasso_signal *s, con
                                   int i, shs_wide target) {
     const shs__omp_dictionary *d = &q->c.over;
     shs_real *alpha = SHS__AT(g->alpha, d->padded, 0, i), *column = d->p ? SHS__AT(g->R, d->p, 0, i) : alpha;
-    shs_wide *exact = SHS__AT(w->exact, d->p ? d->p : d->n, 0, i), least = SHS__WIDE_MAX;
+    shs_wide *exact = SHS__AT(w->exact, shs__omp_rows(d), 0, i), least = SHS__WIDE_MAX;
     const shs_wide little = (shs_wide)q->gap * s->norm2 / 128;
     shs__lasso_set set = w->set;
     int idle = 0, k;
@@ -12451,7 +12464,7 @@ SHS__OUTLINE void shs__lasso_group(const shs__lasso *q, const shs__omp_group *g,
                 s->sweeps = s->cut = 0;
             }
             if (turn > 0 || !shs__lasso_nothing(q, s, at))
-                shs__lasso_look(q, s, w, SHS__AT(g->alpha, d->padded, 0, i), SHS__AT(w->exact, d->p ? d->p : d->n, 0, i));
+                shs__lasso_look(q, s, w, SHS__AT(g->alpha, d->padded, 0, i), SHS__AT(w->exact, shs__omp_rows(d), 0, i));
             if (!(s->gap <= target) && turn < SHS__LASSO_TURNS && !s->cut && s->sweeps < q->sweeps) {
                 shs__lasso_approach(q, s, w, g, i, turn == 0 ? target / 2 : target / 16);
                 shs__lasso_store(q, s, w, at);
@@ -13666,7 +13679,7 @@ SHS__PRIVATE void shs__dl_orthogonal_columns(int p, shs_wide *W, shs_wide *V) {
                          c;
                 if (!(shs__wabs(ab) > negligible * SHS__WSQRT(aa) * SHS__WSQRT(bb))) continue;
                 z = (bb - aa) / (2 * ab);
-                t = (z < 0 ? -1 : 1) / (shs__wabs(z) + SHS__WSQRT(1 + z * z));
+                t = shs__jacobi_tangent(z);
                 c = 1 / SHS__WSQRT(1 + t * t);
                 t *= c;
                 turned = 1;
@@ -14723,12 +14736,18 @@ SHS__PRIVATE shs_wide shs__on_seen(const shs__on_learner *s, size_t batches) {
     return (shs_wide)(batches % between) * (shs_wide)batch;
 }
 
+/* A_ij of the symmetric A, whose upper triangle is stored. */
+SHS__PRIVATE shs_wide *shs__on_at(shs_wide *A, size_t n, int i, int j) {
+    if (i < j) return SHS__AT(A, n, i, j);
+    return SHS__AT(A, n, j, i);
+}
+
 /* Atom j, which was d, is another: what the signals were without it is what is kept, and nothing of it. */
 SHS__PRIVATE void shs__on_forget_atom(shs__on_learner *s, int j, const shs_real *d) {
     const size_t n = (size_t)s->w.n;
     int k;
     for (k = 0; k < s->w.n; k++) {
-        shs_wide *both = s->A + (k < j ? (size_t)j * n + (size_t)k : (size_t)k * n + (size_t)j);
+        shs_wide *both = shs__on_at(s->A, n, k, j);
         shs__la_axpy_wide(s->w.p, -*both, d, SHS__AT(s->B, s->w.p, 0, k));
         *both = 0;
     }
@@ -15044,7 +15063,7 @@ SHS__PUBLIC shs_status shs_online_ex(const shs_context *ctx, int p, int n, shs_s
         for (j = 0; j < n; j++) SHS__COPY(SHS__AT(D, ldd, 0, j), SHS__AT(s.w.D, p, 0, j), p);
         for (j = 0; j < n && s.report.sums_xx; j++)
             for (i = 0; i < n; i++)
-                *SHS__AT(s.report.sums_xx, n, i, j) = s.A[i < j ? (size_t)j * ld + (size_t)i : (size_t)i * ld + (size_t)j];
+                *SHS__AT(s.report.sums_xx, n, i, j) = *shs__on_at(s.A, ld, i, j);
         if (s.report.sums_yx) SHS__COPY(s.report.sums_yx, s.B, (size_t)p * ld);
         if (report) *report = s.report;
     }
@@ -18578,10 +18597,12 @@ SHS__PRIVATE void shs__pca_fit_layout(shs__layout *l, shs__fit *f, int n, int mn
     f->covariance = SHS__CARVE(l, shs_wide, cells);
     f->values = SHS__CARVE(l, shs_wide, n);
     f->vectors = SHS__CARVE(l, shs_wide, cells);
-    f->noise = SHS__CARVE(l, shs_wide, mnf ? cells : 0);
-    f->noise_values = SHS__CARVE(l, shs_wide, mnf ? (size_t)n : 0);
-    f->whitener = SHS__CARVE(l, shs_wide, mnf ? cells : 0);
-    f->room = SHS__CARVE(l, shs_wide, mnf ? cells : 0);
+    if (!mnf) n = 0;
+    cells = SHS__PRODUCT(n, n, 1);
+    f->noise = SHS__CARVE(l, shs_wide, cells);
+    f->noise_values = SHS__CARVE(l, shs_wide, n);
+    f->whitener = SHS__CARVE(l, shs_wide, cells);
+    f->room = SHS__CARVE(l, shs_wide, cells);
 }
 
 /* Mean and covariance, or correlation, and the trace. */
@@ -20345,7 +20366,7 @@ SHS__PRIVATE void shs__ica_jacobi_columns(int m, shs_wide *A, shs_wide *V) {
                 shs_wide xx = shs__la_dot_wide(m, x, x), yy = shs__la_dot_wide(m, y, y), xy = shs__la_dot_wide(m, x, y), z, t, c;
                 if (!(shs__wabs(xy) > eps * SHS__WSQRT(xx) * SHS__WSQRT(yy))) continue;
                 z = (yy - xx) / (2 * xy);
-                t = (z < 0 ? -1 : 1) / (shs__wabs(z) + SHS__WSQRT(1 + z * z));
+                t = shs__jacobi_tangent(z);
                 c = 1 / SHS__WSQRT(1 + t * t);
                 shs__ica_rotate_columns(m, A, p, q, c, c * t);
                 shs__ica_rotate_columns(m, V, p, q, c, c * t);
