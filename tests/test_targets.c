@@ -4,7 +4,9 @@
 enum { LINES = 13, SAMPLES = 31, PIXELS = LINES * SAMPLES, TARGETS = 3, UNDESIRED = 2, MOST_BANDS = 23 };
 
 static int is_angle(int method) { return method == SHS_DETECTOR_SAM; }
-static int is_whitened(int method) { return method == SHS_DETECTOR_ACE || method == SHS_DETECTOR_SACE || method == SHS_DETECTOR_GLRT; }
+static int is_whitened(int method) {
+    return method == SHS_DETECTOR_ACE || method == SHS_DETECTOR_SACE || method == SHS_DETECTOR_GLRT;
+}
 
 /* Rows of smooth spectra; the first is that of a pixel. */
 static void draw_spectra(const plain_cube *p, shs_wide *spectra, int count) {
