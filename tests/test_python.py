@@ -944,6 +944,34 @@ def test_mixtures_are_taken_apart():
     assert np.allclose(spectra, cube.reshape(-1, 20)[places]) and places[0] == np.linalg.norm(cube, axis=2).argmax()
 
 
+@pytest.mark.parametrize("real", REALS)
+def test_scaled_abundances_and_errors_are_those_of_nnls(real):
+    from scipy.optimize import nnls
+    rng = np.random.default_rng(4)
+    E = rng.random((3, 16)) + 0.1
+    cube = (rng.random((5, 6, 1)) * (rng.dirichlet(np.ones(3), (5, 6)) @ E) + rng.normal(0, 0.02, (5, 6, 16))).astype(real)
+    cube[2, 3], cube[4, 1, 7] = -1, np.nan  # no endmember in one; the other is missing
+    tolerance = EPS[real]
+    shares, errors = sparsehs.unmix(cube, E, "scaled", errors=True)
+    assert shares.dtype == errors.dtype == real and errors.shape == (5, 6)
+    assert np.isnan(shares[2, 3]).all() and abs(errors[2, 3] - 1) < tolerance
+    assert np.isnan(shares[4, 1]).all() and np.isnan(errors[4, 1])
+    for y, x in np.ndindex(5, 6):
+        if (y, x) not in ((2, 3), (4, 1)):
+            parts, distance = nnls(E.T, cube[y, x].astype(float))
+            assert np.allclose(shares[y, x], parts / parts.sum(), atol=tolerance)
+            assert abs(errors[y, x] - distance / 4) < tolerance
+    for constraint in "full", "nonnegative", "sum", "none":
+        shares, errors = sparsehs.unmix(cube, E, constraint, errors=True)
+        assert np.array_equal(shares, sparsehs.unmix(cube, E, constraint), equal_nan=True)
+        assert np.allclose(errors, np.sqrt(np.square(cube - shares @ E).mean(2)), atol=tolerance, equal_nan=True)
+    flat = sparsehs.unmix(cube.reshape(-1, 16), E, errors=True, valid=np.eye(30)[0])
+    assert flat[0].shape == (30, 3) and np.isfinite(flat[1][0]) and np.isnan(flat[1][1:]).all()
+    assert sparsehs.unmix(cube[:0], E, "scaled", errors=True)[1].shape == (0, 6)
+    with pytest.raises(ValueError, match="'half' is none of full, nonnegative, sum, none, scaled"):
+        sparsehs.unmix(cube, E, "half")
+
+
 def test_local_and_class_scores_are_those_of_numpy():
     cube = scene(20, 24, 4)
     scores = sparsehs.rx_local(cube, 3, 7)

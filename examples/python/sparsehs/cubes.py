@@ -101,10 +101,10 @@ class Model:
         return self._apply(cube, 2, self.bands, components, **options)
 
 
-def _map(name, cube, outputs, valid, nodata, work, **given):
-    """Calls a function that gives each pixel `outputs` values; missing pixels get NaN."""
+def _map(name, cube, outputs, valid, nodata, work, real=None, **given):
+    """Calls a function that gives each pixel `outputs` values of the type real (None: the library's); missing pixels get NaN."""
     library, a, pixels = _cube(cube, valid, nodata)
-    out = np.empty(a.shape[:2] + (outputs,), library.real)
+    out = np.empty(a.shape[:2] + (outputs,), real or library.real)
     if out.size:
         library.call(name, **work, **pixels, **given, out=out, out_type=out.dtype.name)
     return out[0] if np.ndim(cube) == 2 else out
@@ -296,14 +296,36 @@ def match(cube: ArrayLike, library: ArrayLike, method: str = "sam", *, valid: Ar
     return np.where(none, -1, best), score
 
 
-def unmix(cube: ArrayLike, endmembers: ArrayLike, constraint: str = "full", *, valid: ArrayLike | None = None,
-          nodata: float | None = None, threads: int = 0, progress: Progress = None, device: str | None = None) -> np.ndarray:
-    """Abundances (lines, samples, count) of endmembers (count, bands), spectra of pure materials in the unit of the pixels, by least
-    squares. constraint: "full" (none below 0, sum 1), "nonnegative", "sum" (sum 1), "none". valid, nodata: as of fit; missing pixels
-    become NaN."""
+def unmix(cube: ArrayLike, endmembers: ArrayLike, constraint: str = "full", *, errors: bool = False,
+          valid: ArrayLike | None = None, nodata: float | None = None, threads: int = 0, progress: Progress = None,
+          device: str | None = None) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+    """Abundances (lines, samples, count) of endmembers (count, bands), spectra of pure materials in the unit of the pixels, by
+    least squares. constraint: "full" (none below 0, sum 1), "nonnegative", "sum" (sum 1), "none", "scaled" (nonnegative ones,
+    divided by their sum; pixels with the sum 0 become NaN). errors: returns a second array, too, (lines, samples): the root of
+    the mean squared difference over the bands between a pixel and its mixture, with "scaled" by the abundances before the
+    division. valid, nodata: as of fit; missing pixels become NaN."""
     spectra = _spectra(endmembers, "endmembers", cube)
-    return _map("unmix", cube, len(spectra), valid, nodata, dict(threads=threads, progress=progress, device=device),
-                count=len(spectra), spectra=spectra, constraint=_float.value("constraint", constraint))
+    scaled = isinstance(constraint, str) and constraint == "scaled"
+    if isinstance(constraint, str) and constraint not in ("full", "nonnegative", "sum", "none", "scaled"):
+        raise ArgumentError("constraint: %r is none of full, nonnegative, sum, none, scaled" % constraint)
+    code = _float.value("constraint", "nonnegative" if scaled else constraint)
+    library, a, _ = _cube(cube)
+    shares = _map("unmix", cube, len(spectra), valid, nodata, dict(threads=threads, progress=progress, device=device),
+                  real=np.float64 if scaled or errors else None, count=len(spectra), spectra=spectra, constraint=code)
+    misfit = _misfit(a, spectra, shares).astype(library.real) if errors else None
+    if scaled:
+        total = shares.sum(axis=-1, keepdims=True)
+        shares = shares / np.where(total > 0, total, np.nan)
+    shares = shares.astype(library.real, copy=False)
+    return (shares, misfit) if errors else shares
+
+
+def _misfit(a, spectra, shares):
+    """Root mean squared difference of pixels (lines, samples, bands) from their mixtures, line by line: a cube may be large."""
+    out = np.empty(a.shape[:2])
+    for of_line, pixels, parts in zip(out, a, shares.reshape(a.shape[:2] + (len(spectra),))):
+        of_line[:] = np.sqrt(np.square(pixels.astype(np.float64) - parts @ spectra).mean(axis=-1))
+    return out.reshape(shares.shape[:-1])
 
 
 def endmembers(cube: ArrayLike, count: int, method: str = "vca", *, seed: int = 0, valid: ArrayLike | None = None,
