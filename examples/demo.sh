@@ -34,6 +34,7 @@ if [ "${1:-}" = pictures ]; then
     cp $out/look/look.png $pictures/hour_look.png
     show build/hypercube unmix $out/scene.hdr $out/shares.hdr --bbl --endmembers nfindr --count auto --quicklook $pictures/hour_abundances.png
     show build/hypercube rx $out/scene.hdr $out/rx.hdr --bbl --quicklook $pictures/hour_anomalies.png
+    show build/hypercube detect $out/scene.hdr $out/ace.hdr --bbl --target 71,105 --method ace --quicklook $pictures/hour_targets.png
     show build/hypercube spectra $out/scene.hdr $out/places.csv --bbl --at "71,105; 29,9; 100,95,20,10" --svg $pictures/hour_spectra.svg
     exit
 fi
