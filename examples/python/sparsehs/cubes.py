@@ -269,7 +269,8 @@ def similarity(cube: ArrayLike, spectra: ArrayLike, method: str = "sam", *, vali
 
 def _similarity(x, t, method):
     """Of pixels (lines, samples, bands) with one spectrum."""
-    cosine = np.clip(x @ t / (np.linalg.norm(x, axis=2) * np.linalg.norm(t)), -1, 1)
+    product = (x * t).sum(axis=2)  # not x @ t, whose last digits depend on the shape of x
+    cosine = np.clip(product / (np.linalg.norm(x, axis=2) * np.linalg.norm(t)), -1, 1)
     if method == "sam":
         return np.arccos(cosine)
     if method == "ns3":
