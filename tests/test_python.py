@@ -944,6 +944,36 @@ def test_mixtures_are_taken_apart():
     assert np.allclose(spectra, cube.reshape(-1, 20)[places]) and places[0] == np.linalg.norm(cube, axis=2).argmax()
 
 
+def test_two_cubes_are_compared_pixel_by_pixel():
+    rng = np.random.default_rng(6)
+    a = rng.integers(1, 200, (4, 5, 7)).astype(np.uint8)
+    b = a + rng.normal(0, 3, a.shape)
+    b[0, 0], b[0, 1], b[1, 2], b[3, 3, 2] = a[0, 0], 2.0 * a[0, 1], 0, np.nan
+    off, angle = sparsehs.compare(a, b)
+    for y, x in np.ndindex(4, 5):
+        p, q = a[y, x].astype(float), b[y, x]
+        if (y, x) == (3, 3):
+            assert np.isnan(off[y, x]) and np.isnan(angle[y, x])
+            continue
+        assert abs(off[y, x] - math.sqrt(sum((p - q) ** 2) / 7)) < 1e-12 * np.nanmax(off)
+        if (y, x) == (1, 2):
+            assert np.isnan(angle[y, x])
+        else:
+            assert abs(math.cos(angle[y, x]) - sum(p * q) / math.sqrt(sum(p * p) * sum(q * q))) < 1e-12
+    assert off[0, 0] == 0 and angle[0, 0] == 0 and angle[0, 1] < 1e-7
+    assert np.array_equal(sparsehs.compare(a.reshape(-1, 7), b.reshape(-1, 7))[0], off.ravel(), equal_nan=True)
+    a[2, 1, 0] = 0
+    there = np.ones((4, 5))
+    there[0, 4] = 0
+    for by_shape in there, there.ravel():
+        missing = np.isnan(sparsehs.compare(a, b, nodata=0, valid=by_shape)[0])
+        assert set(zip(*(where.tolist() for where in missing.nonzero()))) == {(0, 4), (1, 2), (2, 1), (3, 3)}
+    masked = np.ma.masked_equal(a, 0)
+    assert np.isnan(sparsehs.compare(b, masked)[0][2, 1])
+    with pytest.raises(ValueError, match=r"other: its shape is \(4, 5, 6\), expected \(4, 5, 7\)"):
+        sparsehs.compare(a, b[..., :6])
+
+
 @pytest.mark.parametrize("real", REALS)
 def test_scaled_abundances_and_errors_are_those_of_nnls(real):
     from scipy.optimize import nnls

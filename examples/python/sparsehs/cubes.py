@@ -297,6 +297,30 @@ def match(cube: ArrayLike, library: ArrayLike, method: str = "sam", *, valid: Ar
     return np.where(none, -1, best), score
 
 
+def compare(cube: ArrayLike, other: ArrayLike, *, valid: ArrayLike | None = None,
+            nodata: float | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """How two cubes of one shape differ, two arrays (lines, samples): the root of the mean squared difference over the bands, and
+    the angle between the two spectra in radians; a spectrum of zeros has no angle. The cubes may differ in type. valid, nodata: as
+    of fit, for both cubes; pixels that are missing in one of them are NaN."""
+    if np.shape(cube) != np.shape(other):
+        raise ArgumentError("other: its shape is %s, expected %s as the cube" % (np.shape(other), np.shape(cube)))
+    (_, a, of_first), (_, b, of_second) = _cube(cube, valid, nodata), _cube(other, valid, nodata)
+    off, angle = np.empty(a.shape[:2]), np.empty(a.shape[:2])
+    for y in range(len(a)):  # a cube may be large
+        p, q = a[y].astype(np.float64), b[y].astype(np.float64)
+        for values, raw, given in (p, a[y], of_first), (q, b[y], of_second):
+            if "valid" in given:
+                values[given["valid"][y] == 0] = np.nan
+            if nodata is not None:
+                values[(raw == nodata).any(axis=1)] = np.nan
+            values[~np.isfinite(values).all(axis=1)] = np.nan
+        off[y] = np.sqrt(np.square(p - q).mean(axis=1))
+        lengths = np.linalg.norm(p, axis=1) * np.linalg.norm(q, axis=1)
+        cosine = (p * q).sum(axis=1) / np.where(lengths > 0, lengths, np.nan)
+        angle[y] = np.where((off[y] == 0) & (lengths > 0), 0, np.arccos(np.clip(cosine, -1, 1)))
+    return (off[0], angle[0]) if np.ndim(cube) == 2 else (off, angle)
+
+
 def unmix(cube: ArrayLike, endmembers: ArrayLike, constraint: str = "full", *, errors: bool = False,
           valid: ArrayLike | None = None, nodata: float | None = None, threads: int = 0, progress: Progress = None,
           device: str | None = None) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
