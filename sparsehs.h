@@ -8765,7 +8765,7 @@ SHS__PRIVATE int shs__codes_ok(const shs_codes *c, size_t m) {
     return c && c->stride > 0 && c->used && c->atoms && c->coefs && c->m >= m;
 }
 
-/* Where signal i begins in the arrays, its atoms and its coefficients. */
+/* The slots of signal i: the index of the first one, the atoms in them, the coefficients in them. */
 SHS__INLINE size_t shs__codes_at(const shs_codes *c, size_t i) { return i * (size_t)c->stride; }
 SHS__INLINE int *shs__codes_atoms(const shs_codes *c, size_t i) { return c->atoms + shs__codes_at(c, i); }
 SHS__INLINE shs_real *shs__codes_coefs(const shs_codes *c, size_t i) { return c->coefs + shs__codes_at(c, i); }
@@ -9053,7 +9053,7 @@ SHS__PRIVATE int shs__omp_distances(shs_selection selection) {
     return asks[selection];
 }
 
-/* What a signal brings: p samples, or where there are none its n products with the atoms. */
+/* How many values the caller gives for a signal: p samples, or, where D is not known, n products D'y. */
 SHS__PRIVATE int shs__omp_rows(const shs__omp_dictionary *d) {
     if (d->p) return d->p;
     return d->n;
@@ -21640,7 +21640,8 @@ SHS__PUBLIC void shs_unmix_naive(shs_constraint constraint, int n, int c, const 
             int allowed = 1;
             shs_wide distance = 0;
             k = sum;
-            for (i = 0; i < c; i++) k += set >> i & 1;
+            for (i = 0; i < c; i++)
+                if (set >> i & 1) k++;
             for (i = 0; i < k * (k + 1); i++) K[i] = 0;
             for (p = i = 0; i < c; i++) {
                 if (!(set >> i & 1)) continue;

@@ -10104,9 +10104,10 @@ SHS__PRIVATE shs_status shs__cl_gram_pass(shs__cl_pixels *px, const char *phase,
 
 /* ---- moments of 8-bit pixels: whole numbers, from the slice itself ------------------------------------------------ */
 
-/* cl->bytes. Only matrix units make it worth while; tests ask for the same without. cl_khr_integer_dot_product is not used: on
-   Intel's runtime for processors, the one driver at hand that reports it, 127 bands of 32,768 pixels in BIP took 88 ms by the
-   float panel, 94 ms word by word, and 154 ms word by word with dot_4x8packed_uu_uint. All three had the same sums. */
+/* cl->bytes. Products of bytes are faster than floats on matrix units alone; tests ask for them on other devices, too.
+   cl_khr_integer_dot_product is not used. Intel's runtime for processors was the one driver at hand that reports it. There 127 bands
+   of 32,768 pixels in BIP took 88 ms by the float panel, 94 ms by byte_products, and 154 ms by byte_products with
+   dot_4x8packed_uu_uint. All three had the same sums. */
 enum { SHS__CL_BYTES_MMA = 0, SHS__CL_BYTES_PLAIN, SHS__CL_BYTES_NOT };
 
 SHS__PRIVATE shs__cl_call shs__cl_begin_bytes(const shs__cl_pixels *px) {

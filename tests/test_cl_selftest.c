@@ -628,7 +628,8 @@ static void test_faults_of_building_sub_groups(void **state) {
 }
 
 /* Devices that report sub-groups in other ways than Intel's. omp_warp needs reductions, which are in cl_khr_subgroups, and no
-   shuffle. A driver that reports sub-groups and cannot compile them, as PoCL 3.1 would, loses them; Intel's keeps them. */
+   shuffle. Where a driver reports sub-groups and cannot compile them, the coder goes on without
+   them: PoCL 3.1 is such a driver where it is made to report them. Intel's driver compiles them. */
 static void test_faults_of_reported_sub_groups(void **state) {
     static const struct {
         const char *extensions;
