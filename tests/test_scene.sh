@@ -191,6 +191,7 @@ fails "zero everywhere: no mask of it" 1 "divides by zero everywhere" index pair
 fails "no end" 2 "expected . at the end" index pair.hdr bad.hdr --index '(#1-#2'
 fails "two in a row" 2 "expected +, -, ., / or the end at 'b8'" index pair.hdr bad.hdr --index '#1 b8'
 fails "no band" 2 "'3+4' names no band" index pair.hdr bad.hdr --index 3+4
+fails "a hexadecimal number" 2 "expected a decimal number" index pair.hdr bad.hdr --index 'b0x352/#1'
 fails "deep brackets" 2 "more than 50 brackets" index pair.hdr bad.hdr --index "$(printf '(%.0s' $(seq 60))#1$(printf ')%.0s' $(seq 60))"
 fails "a long expression" 2 "is too long" index pair.hdr bad.hdr --index "#1$(printf '+#2%.0s' $(seq 150))"
 fails "no expression" 2 "--index: is needed" index pair.hdr bad.hdr

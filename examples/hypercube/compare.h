@@ -113,7 +113,7 @@ static void compare_report(const comparison *c) {
     close_written(file, c->j->s->report);
 }
 
-/* Says what both headers state and what contradicts itself: other wavelengths, another scale factor. */
+/* Warns where the two headers state different wavelengths or scale factors of reflectance. */
 static void compare_headers(const comparison *c) {
     const job *j = c->j;
     const double first = stated_factor(&j->in.text), second = stated_factor(&c->other.text);

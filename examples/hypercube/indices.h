@@ -100,6 +100,7 @@ static double index_number(index_plan *p) {
     char *end;
     double number = strtod(p->at, &end);
     if (!length || end == p->at || !isfinite(number)) index_expects(p, "a number");
+    if (p->at[0] == '0' && tolower((unsigned char)p->at[1]) == 'x') index_expects(p, "a decimal number");
     p->at = end;
     return number;
 }

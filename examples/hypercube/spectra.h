@@ -217,21 +217,29 @@ static sensor sensor_of_table(const char *name) {
     return s;
 }
 
+/* Makes the outputs of s those of `count` bands of a sensor that lie within the wavelengths of s. place[i]: which one output i is. */
+static void take_sensor(spectral_steps *s, int count, const double *centre, const double *width, int *place) {
+    int k;
+    s->response = ALLOCATE(double, (size_t)s->n * (size_t)count);
+    s->centre = ALLOCATE(double, count);
+    s->width = ALLOCATE(double, count);
+    s->outputs = 0;
+    for (k = 0; k < count; k++) {
+        const int to = s->outputs;
+        double *weights = s->response + (size_t)to * (size_t)s->n;
+        if (response_of(s->n, s->wavelength, centre[k], width[k], weights) < least_share) continue;
+        s->centre[to] = centre[k];
+        s->width[to] = width[k];
+        place[to] = k;
+        s->outputs++;
+    }
+}
+
 /* Selects the bands of the other sensor within the range of the spectra. of: the owner of the wavelengths, for messages. */
 static void resample_to(spectral_steps *s, const char *name, const char *of) {
     sensor to = has_extension(name, ".hdr") || has_extension(name, ".sli") ? sensor_of_cube(name) : sensor_of_table(name);
-    int k;
-    s->response = ALLOCATE(double, (size_t)s->n * (size_t)to.count);
-    s->centre = ALLOCATE(double, to.count);
-    s->width = ALLOCATE(double, to.count);
-    s->outputs = 0;
-    for (k = 0; k < to.count; k++) {
-        double share = response_of(s->n, s->wavelength, to.centre[k], to.width[k],
-                                   s->response + (size_t)s->outputs * (size_t)s->n);
-        if (share < least_share) continue;
-        s->centre[s->outputs] = to.centre[k];
-        s->width[s->outputs++] = to.width[k];
-    }
+    int *place = ALLOCATE(int, to.count);
+    take_sensor(s, to.count, to.centre, to.width, place);
     if (!s->outputs)
         fail(EXIT_ERROR, "%s: --resample: none of its %d bands (%.6g to %.6g nm) lies within %.6g to %.6g nm of %s", name, to.count,
              to.centre[0], to.centre[to.count - 1], s->wavelength[0], s->wavelength[s->n - 1], of);
@@ -240,6 +248,7 @@ static void resample_to(spectral_steps *s, const char *name, const char *of) {
                s->wavelength[s->n - 1]);
     free(to.centre);
     free(to.width);
+    free(place);
 }
 
 /* ---- what is asked for -------------------------------------------------------------------------------------------- */
@@ -312,7 +321,8 @@ static void spectra_of_cube(const settings *s, char **names) {
     else keep_bands(j);
     j->out.same_values = 0;
     valid = each_pixel(j, p.outputs, spectral_room(&p), step_spectrum, &p);
-    if (!(valid > 0)) fail(EXIT_ERROR, "%s: no pixel has a result: the pixels are missing, or their continuum is not above 0", names[0]);
+    if (!(valid > 0))
+        fail(EXIT_ERROR, "%s: no pixel has a result: the pixels are missing, or their continuum is not above 0", names[0]);
     output_show(j, "Band", p.response ? NULL : j->bands);
     write_html(j, "Band", NULL);
     printf("seconds=%.3f bands=%d pixels=%.0f\n", j->written - j->start, p.outputs, (double)j->in.samples * j->in.lines);
@@ -323,49 +333,45 @@ static void spectra_of_cube(const settings *s, char **names) {
 
 /* ---- tables ------------------------------------------------------------------------------------------------------- */
 
-/* The steps of a spectrum with gaps, such as the deleted channels of a library: of the values that are there. A result without
-   values around it is NaN. */
-static void step_with_gaps(const spectral_steps *all, const double *values, double *results, double *room) {
-    const size_t n = (size_t)all->n;
+/* The same steps for the wavelengths alone at which the values are no NaN. present: those values; place: which wavelengths. */
+static spectral_steps without_gaps(const spectral_steps *all, const double *values, double *present, int *place) {
     spectral_steps p = *all;
-    double *present = ALLOCATE(double, n), *found = ALLOCATE(double, n + (size_t)all->outputs);
-    int *place = ALLOCATE(int, n + (size_t)all->outputs), k;
-    for (k = 0; k < all->outputs; k++) results[k] = (double)NAN;
-    p.order = ALLOCATE(int, n);
-    p.wavelength = ALLOCATE(double, n);
+    int k;
+    p.order = ALLOCATE(int, all->n);
+    p.wavelength = ALLOCATE(double, all->n);
+    p.width = NULL;
     p.n = 0;
     for (k = 0; k < all->n; k++) {
-        if (isnan(values[all->order[k]])) continue;
+        const double value = values[all->order[k]];
+        if (isnan(value)) continue;
+        present[p.n] = value;
         place[p.n] = all->order[k];
-        present[p.n] = values[all->order[k]];
         p.wavelength[p.n] = all->wavelength[k];
         p.order[p.n] = p.n;
         p.n++;
     }
     p.centre = p.wavelength;
     p.outputs = p.n;
-    if (all->response) {
-        p.response = ALLOCATE(double, n *(size_t)all->outputs);
-        p.centre = ALLOCATE(double, all->outputs);
-        p.outputs = 0;
-        for (k = 0; k < all->outputs; k++) {
-            double *weights = p.response + (size_t)p.outputs * (size_t)p.n;
-            if (response_of(p.n, p.wavelength, all->centre[k], all->width[k], weights) < least_share) continue;
-            p.centre[p.outputs] = all->centre[k];
-            place[p.outputs++] = k;
-        }
-    }
-    if (p.n >= 3 && p.outputs >= (p.derivative ? 3 : 1)) {
+    if (all->response) take_sensor(&p, all->outputs, all->centre, all->width, place);
+    return p;
+}
+
+/* The steps of a spectrum with gaps, such as the deleted channels of a library. A result without values around it is NaN. */
+static void step_with_gaps(const spectral_steps *all, const double *values, double *results, double *room) {
+    const size_t most = (size_t)all->n + (size_t)all->outputs;
+    double *present = ALLOCATE(double, all->n), *found = ALLOCATE(double, most);
+    int *place = ALLOCATE(int, most), k;
+    spectral_steps p = without_gaps(all, values, present, place);
+    const int least = p.derivative ? 3 : 1;
+    for (k = 0; k < all->outputs; k++) results[k] = (double)NAN;
+    if (p.n >= 3 && p.outputs >= least) {
         step_spectrum(&p, present, found, room);
         for (k = 0; k < p.outputs; k++) results[place[k]] = found[k];
     }
+    spectral_free(&p);
     free(present);
     free(found);
     free(place);
-    free(p.order);
-    if (p.centre != p.wavelength) free(p.centre);
-    if (all->response) free(p.response);
-    free(p.wavelength);
 }
 
 /* Whether a column is a spectrum, and has a value at least. */
@@ -455,7 +461,8 @@ static void run_spectra(const settings *s, char **names) {
     if (s->svg && !s->at) fail(EXIT_USAGE, "--svg: needs --at");
     if (s->resample) will_read(s->resample);
     if (s->at) {
-        if (has_extension(names[1], ".hdr")) fail(EXIT_USAGE, "%s: the spectra of places are a table, which ends in .csv", names[1]);
+        if (has_extension(names[1], ".hdr"))
+            fail(EXIT_USAGE, "%s: the spectra of places are a table, which ends in .csv", names[1]);
         run_places(s, names);
         return;
     }

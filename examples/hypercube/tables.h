@@ -337,8 +337,9 @@ static int is_one_of(const char *text, const char *const *words, size_t count) {
 
 #define WITH_COUNT(words) words, sizeof words / sizeof *words
 
-/* The unit among the words of a heading in plain letters after `at`. *foreign: whether there are others words. */
+/* The unit among the words of a heading in plain letters after `at`. *foreign: whether there are other words. */
 static const wave_unit *unit_in_heading(const char *at, int *foreign) {
+    static const char *const fill[] = {"/", "in", "unit", "units", "values"};
     const wave_unit *unit = NULL, *here;
     *foreign = 0;
     while (*at) {
@@ -350,7 +351,7 @@ static const wave_unit *unit_in_heading(const char *at, int *foreign) {
         sprintf(word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), at);
         here = unit_of_word(word);
         if (here) unit = here;
-        else if (strcmp(word, "/") && strcmp(word, "in") && strcmp(word, "unit") && strcmp(word, "units") && strcmp(word, "values")) *foreign = 1;
+        else if (!is_one_of(word, WITH_COUNT(fill))) *foreign = 1;
         at += length;
     }
     return unit;
@@ -591,7 +592,7 @@ static int spectra_left(const table *t) {
     return left;
 }
 
-/* Finds the wavelengths by their heading, and leaves out what is no spectrum by its heading. */
+/* Reads the headings: finds the column of wavelengths, and leaves out columns that hold no spectrum. */
 static void classify_headings(table *t) {
     const wave_unit *unit;
     int c;

@@ -219,11 +219,13 @@ def detect(cube: ArrayLike, targets: ArrayLike, method: str = "mf", *, ridge: fl
     targets (targets, bands), which are in the unit of the pixels. The target itself scores 1, with "sam" 0, with "glrt" less
     than 1.
 
-    method: "mf" (matched filter), "cem" (constrained energy minimisation), "ace" (adaptive cosine estimator, 0 to 1), "sace" (ace
-    with the sign of mf, -1 to 1), "glrt" (Kelly's generalised likelihood ratio test, 0 to 1), "sam" (spectral angle in radians; small
-    is alike), "osp" (orthogonal subspace projection of `undesired` (count, bands)). ridge: this share of the mean variance is added to
-    the diagonal of the covariance, for few pixels or dependent bands. background: (mean, covariance), (bands,) and (bands, bands), in
-    place of those of the cube; "glrt" needs (mean, covariance, number of pixels). valid, nodata: as of fit; missing pixels score NaN."""
+    method: "mf" (matched filter), "cem" (constrained energy minimisation), "ace" (adaptive cosine estimator, 0 to 1), "sace"
+    (ace with the sign of mf, -1 to 1), "glrt" (Kelly's generalised likelihood ratio test, 0 to 1), "sam" (spectral angle in
+    radians; small is alike), "osp" (orthogonal subspace projection of `undesired` (count, bands)).
+
+    ridge: this share of the mean variance is added to the diagonal of the covariance, for few pixels or dependent bands.
+    background: (mean, covariance), (bands,) and (bands, bands), in place of those of the cube; "glrt" needs (mean, covariance,
+    number of pixels). valid, nodata: as of fit; missing pixels score NaN."""
     spectra = _spectra(targets, "targets", cube)
     bands = spectra.shape[1]
     given = dict(targets=len(spectra), spectra=spectra, detector=_float.value("detector", method, "method"), ridge=ridge)
