@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes the table of sizes into README.md, between its two lines of markers: for each switch the user time of gcc -O2 and the KB of
-# code and constants. It takes two minutes. From the project's root:
+# Writes the sizes into README.md: the header's lines and KB and today's date into the sentence, and, between two lines of markers,
+# for each switch the user time of gcc -O2 and the KB of code and constants. It takes two minutes. From the project's root:
 #
 #     bash tools/sizes.sh            measure, and write the table
 #     bash tools/sizes.sh check      the stated lines and KB that are quick to count are within 10 % of what is here
@@ -67,5 +67,9 @@ awk -v begin="$begin" -v end="$end" -v table="$scratch/table" '
     $0 == end { inside = 0 }
     !inside { print }
     $0 == begin { inside = 1; while ((getline line <table) > 0) print line }' README.md >"$scratch/README.md"
-cat "$scratch/README.md" >README.md
+thousands() { sed -E 's/([0-9])([0-9]{3})$/\1,\2/'; }
+lines=$(wc -l <sparsehs.h | thousands)
+kilobytes=$(echo $(($(wc -c <sparsehs.h) / 1024)) | thousands)
+sed -E -e "s/(sparsehs\.h. has )[0-9,]+ lines and [0-9,]+ KB/\1$lines lines and $kilobytes KB/" \
+    -e "/tools\/sizes\.sh/s/[0-9]{4}-[0-9]{2}-[0-9]{2}/$(date +%F)/" "$scratch/README.md" >README.md
 cat "$scratch/table"
