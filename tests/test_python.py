@@ -1029,6 +1029,125 @@ def test_models_keep_wavelengths(tmp_path):
         assert sparsehs.fit(kind, scene(), 3).wavelengths is None
 
 
+# ---- a scene's first hour ----------------------------------------------------------------------------------------------------
+
+WAVES = np.linspace(450, 2350, 24)
+
+
+def hour(real=np.float32, lines=30, samples=40):
+    """A cube of 24 bands over the wavelength, a pixel of which lacks a band and another all."""
+    rng = np.random.default_rng(11)
+    maps = rng.dirichlet(np.ones(3), (lines, samples)) * (1 + 0.2 * rng.random((lines, samples, 1)))
+    k = np.arange(3)[:, None]
+    shapes = 0.3 + 0.2 * np.sin(WAVES / 300 + k) + 0.1 * np.exp(-(((WAVES - 900 - 300 * k) / 80) ** 2))
+    cube = maps @ shapes + rng.normal(0, 1, (lines, samples, 24)) * np.linspace(0.002, 0.01, 24)
+    cube[2, 3, 4] = cube[5, 6] = np.nan
+    return cube.astype(real)
+
+
+def hypercube(folder, cube, *command, **keys):
+    """What the program says of a cube, which it gets as cube.hdr with these keys in its header."""
+    import spectral
+    program = os.path.join(ROOT, "build", "hypercube")
+    if not os.path.exists(program):
+        pytest.skip("build/hypercube is not here")
+    keys = {name.replace("_", " "): list(value) if np.ndim(value) else value for name, value in keys.items()}
+    spectral.envi.save_image(str(folder / "cube.hdr"), cube, interleave="bil", metadata=keys, force=True)
+    said = subprocess.run([program, *map(str, command)], cwd=folder, capture_output=True, text=True)
+    assert said.returncode == 0, said.stderr
+    return said.stdout
+
+
+def written(folder, name):
+    """(lines, samples, bands) of a cube that the program has written."""
+    import spectral
+    return np.asarray(spectral.envi.open(str(folder / name)).load(dtype=np.float64))
+
+
+def rows_of(file):
+    return [line.rstrip("\n").split(",") for line in open(file)][1:]
+
+
+def the_same(got, want, tolerance=1e-12):
+    assert got.shape == want.shape and np.array_equal(np.isnan(got), np.isnan(want))
+    assert np.nanmax(np.abs(got - want)) <= tolerance * np.nanmax(np.abs(want))
+
+
+def test_bad_bands_are_those_of_the_program(tmp_path):
+    cube = np.where(np.isnan(hour()), -1, hour())
+    cube[..., 7], cube[:2, :, 9] = 5, -1
+    cube[..., 20] = np.random.default_rng(1).normal(2, 1, cube.shape[:2])
+    bbl, valid = np.arange(24) != 3, np.arange(40) > np.zeros((30, 1)) + 4
+    hypercube(tmp_path, cube, "bands", "cube.hdr", "bands.csv", wavelength=WAVES, bbl=bbl.astype(int), data_ignore_value=-1)
+    rows = rows_of(tmp_path / "bands.csv")
+    used, snr, reasons = sparsehs.bands(cube, wavelengths=WAVES, bbl=bbl, nodata=-1)
+    assert reasons.tolist() == [row[4] for row in rows] and used.tolist() == [row[3] == "1" for row in rows]
+    assert {"header", "water", "missing", "constant", "noise", ""} == set(reasons) and np.array_equal(used, reasons == "")
+    assert np.allclose(snr, [float(row[2] or "nan") for row in rows], rtol=1e-5, equal_nan=True)
+    kept = np.flatnonzero(~np.isnan(snr))  # one least squares problem each
+    X = cube[(cube[..., kept] != -1).all(axis=2)][:, kept].astype(float)
+    X -= X.mean(axis=0)
+    for place, band in enumerate(kept):
+        others = np.delete(X, place, axis=1)
+        left = np.square(X[:, place] - others @ np.linalg.lstsq(others, X[:, place], rcond=None)[0]).sum() / (len(X) - len(kept))
+        assert np.isclose(snr[band], max(0, X[:, place].var() / left - 1), rtol=1e-5)
+    holes = np.where(cube == -1, np.nan, cube)
+    for other in 4 * holes, np.ma.masked_equal(cube, -1), holes.reshape(-1, 24), np.asfortranarray(holes.astype(">f8")):
+        again = sparsehs.bands(other, wavelengths=WAVES / 1000, bbl=bbl)
+        assert np.array_equal(again[2], reasons) and np.allclose(again[1], snr, rtol=1e-5, equal_nan=True)
+    swapped = np.random.default_rng(2).permutation(24)
+    again = sparsehs.bands(cube[..., swapped], wavelengths=WAVES[swapped], bbl=bbl[swapped], nodata=-1)
+    assert np.array_equal(again[2], reasons[swapped])
+    assert not (sparsehs.bands(cube, nodata=-1)[2] == "water").any()
+    assert not (sparsehs.bands(cube, wavelengths=WAVES, keep_water=True, band_snr=0, nodata=-1)[2] == "noise").any()
+    masked = sparsehs.bands(cube, valid=valid, nodata=-1)
+    assert np.array_equal(masked[2], sparsehs.bands(np.ascontiguousarray(cube[:, 5:]), nodata=-1)[2])
+
+
+def test_bad_bands_of_little():
+    cube = hour()
+    assert sparsehs.bands(cube[..., :1])[0].tolist() == [True]
+    with pytest.warns(RuntimeWarning, match="20 valid pixels are too few"):
+        used, snr, _ = sparsehs.bands(cube[0, :20])
+    assert used.all() and np.isnan(snr).all()
+    for call, words in ((lambda: sparsehs.bands(cube[:0]), "there are no pixels"),
+                        (lambda: sparsehs.bands(cube * np.nan), "all 24 bands are bad .*24 missing"),
+                        (lambda: sparsehs.bands(np.ones((9, 9, 3))), "all 3 bands are bad .*3 constant"),
+                        (lambda: sparsehs.bands(cube, valid=np.zeros((30, 40))), "all 24 bands are bad"),
+                        (lambda: sparsehs.bands(cube, wavelengths=WAVES[1:]), r"wavelengths: its shape is \(23,\), expected"),
+                        (lambda: sparsehs.bands(cube, wavelengths=-WAVES), "wavelengths: number 1 is -450, expected above 0"),
+                        (lambda: sparsehs.bands(cube, bbl=[1, 0]), r"bbl: its shape is \(2,\), expected \(24,\)")):
+        with pytest.raises(ValueError, match=words):
+            call()
+
+
+@pytest.mark.parametrize("real", REALS)
+def test_materials_are_counted_as_the_program_does(tmp_path, real):
+    from scipy.stats import norm
+    cube = hour(real)
+    hypercube(tmp_path, cube, "count", "cube.hdr", "--report", "count.csv", "--false-alarm", 0.01)
+    want = {name: int(number) for name, number in rows_of(tmp_path / "count.csv")}
+    assert {method: sparsehs.count(cube, method, false_alarm=0.01) for method in want} == want and want["hysime"] == 3
+    X = cube[~np.isnan(cube).any(axis=2)].astype(float)
+    eigenvalues = [np.linalg.eigvalsh(M)[::-1] for M in (X.T @ X / len(X), np.cov(X.T, bias=True))]
+    spread = np.sqrt(2 * (eigenvalues[0] ** 2 + eigenvalues[1] ** 2) / len(X))
+    assert sparsehs.count(cube, "hfc") == (eigenvalues[0] - eigenvalues[1] > -norm.ppf(1e-3) * spread).sum()
+    noise = np.diag(np.linspace(0.002, 0.01, 24) ** 2)
+    np.savetxt(tmp_path / "noise.csv", noise, delimiter=",")
+    for method in "hysime", "nwhfc":
+        said = hypercube(tmp_path, cube, "count", "cube.hdr", "--method", method, "--noise-covariance", "noise.csv")
+        assert sparsehs.count(cube, method, noise=noise) == int(said.split()[1])
+    assert sparsehs.count(np.where(np.isnan(cube), -7, cube).reshape(-1, 24), nodata=-7) == want["hysime"]
+    assert sparsehs.count(cube, noise=1e6 * noise) == 0
+    for call, words in ((lambda: sparsehs.count(cube, "osp"), "method: 'osp' is none of hysime, hfc, nwhfc"),
+                        (lambda: sparsehs.count(cube, "hfc", false_alarm=0.7), "false_alarm: 0.7, expected above 0 and at most"),
+                        (lambda: sparsehs.count(cube[..., :1]), r"cube: its shape is \(30, 40, 1\), expected pixels of 2 bands"),
+                        (lambda: sparsehs.count(cube, noise=noise[1:]), r"noise: its shape is \(23, 24\), expected \(24, 24\)"),
+                        (lambda: sparsehs.count(cube[..., [0, 1, 1]]), "singular")):
+        with pytest.raises(ValueError, match=words):
+            call()
+
+
 # ---- scikit-learn ------------------------------------------------------------------------------------------------------------
 
 def test_estimators_pass_the_checks_of_sklearn():

@@ -144,6 +144,9 @@ static const struct {
 #define ROW(code, name) {"extractor=" #name, code},
     SHS_EXTRACTOR_LIST(ROW)
 #undef ROW
+#define ROW(code, name) {"counter=" #name, code},
+    SHS_COUNTER_LIST(ROW)
+#undef ROW
     {"constraint=none", SHS_CONSTRAINT_NONE}, {"constraint=nonnegative", SHS_CONSTRAINT_NONNEGATIVE},
     {"constraint=sum", SHS_CONSTRAINT_SUM}, {"constraint=full", SHS_CONSTRAINT_FULL},
     {"kind=pca", SHS_MODEL_PCA}, {"kind=mnf", SHS_MODEL_MNF}, {"kind=ica", SHS_MODEL_ICA}, {"kind=rx", SHS_MODEL_RX},
@@ -552,6 +555,43 @@ static shs_sink sink_of(void *out, int out_type) {
     sink.type = (shs_type)out_type;
     sink.interleave = SHS_INTERLEAVE_BIP;
     return sink;
+}
+
+/* With the sums in double, as hypercube has them. */
+static shs_status sum_moments(const shs_context *ctx, const shs_cube *cube, shs_moments *moments) {
+    shs_status status = shs_moments_create(ctx, shs_cube_bands(cube), moments);
+    if (status == SHS_OK) status = shs_moments_update(ctx, cube, SHS_PRECISION_ALWAYS, moments);
+    return status;
+}
+
+/* Of n bands, band_list (n): mean (n), covariance (n x n), pixels (1). */
+ENTRY(moments, (CALL, CUBE, const int *band_list, int n, double *mean, double *covariance, double *count)) {
+    CONTEXT;
+    THE_CUBE;
+    shs_cube chosen = cube;
+    shs_moments moments = SHS_ZERO;
+    shs_status status;
+    chosen.band_list = band_list;
+    chosen.band_count = n;
+    status = sum_moments(&ctx, &chosen, &moments);
+    if (status == SHS_OK) status = shs_moments_finish(&moments, SHS_DIVISOR_N, mean, covariance, n);
+    *count = moments.count;
+    shs_moments_free(&ctx, &moments);
+    return status;
+}
+
+ENTRY(count, (CALL, CUBE, int counter, double false_alarm, const double *noise, int *count)) {
+    CONTEXT;
+    THE_CUBE;
+    shs_count_options o = SHS_ZERO;
+    shs_moments moments = SHS_ZERO;
+    shs_status status = sum_moments(&ctx, &cube, &moments);
+    o.method = (shs_counter)counter;
+    o.false_alarm = false_alarm;
+    o.noise = noise;
+    if (status == SHS_OK) status = shs_count_materials(&ctx, &moments, &o, count);
+    shs_moments_free(&ctx, &moments);
+    return status;
 }
 
 /* A model as a file in memory, which is what Python keeps of it. */

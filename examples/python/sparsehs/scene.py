@@ -1,0 +1,211 @@
+"""A scene's first hour: bad bands, the number of materials, spectra over the wavelength, relative reflectance, indices."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ._arrays import _array, _count, _cube, _data, _missing, _wide
+from ._library import ArgumentError, _float
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+
+    from ._library import Progress
+
+BLOCK = 2**21  # values in double at a time: a cube may be large
+
+
+# ---- pixels ----------------------------------------------------------------------------------------------------------------
+
+def _blocks(a, given, nodata):
+    """(lines, pixels) of a few lines at a time: which, and their values (lines, samples, bands) in double. What is missing is
+    NaN."""
+    step = max(1, BLOCK // max(1, a.shape[1] * a.shape[2]))
+    for first in range(0, len(a), step):
+        lines = slice(first, first + step)
+        x = a[lines].astype(np.float64, order="C")
+        missing = ~np.isfinite(x)
+        if nodata is not None:
+            missing |= a[lines] == nodata
+        if "valid" in given:
+            missing |= (given["valid"][lines] == 0)[..., None]
+        x[missing] = np.nan
+        yield lines, x
+
+
+def _columns(a, given):
+    """One line of pixels as lines of one pixel, so that it can be taken in pieces."""
+    if len(a) != 1:
+        return a, given
+    return a.swapaxes(0, 1), {name: given[name].swapaxes(0, 1) for name in ("valid",) if name in given}
+
+
+def _each_pixel(cube, outputs, function, valid, nodata, gaps=False):
+    """The values (lines, samples, outputs) that function makes of pixels (count, bands) that have all bands, or some (gaps). Those
+    that are not finite, and all of other pixels, are NaN."""
+    library, a, given = _cube(cube, valid, nodata)
+    out = np.full(a.shape[:2] + (outputs,), np.nan, library.real)
+    a, given = _columns(a, given)
+    for lines, x in _blocks(a, given, nodata):
+        there = np.isfinite(x).any(axis=2) if gaps else np.isfinite(x).all(axis=2)
+        with np.errstate(all="ignore"):
+            made = function(x[there])
+        to = (out if len(a) == len(out) else out.swapaxes(0, 1))[lines]
+        to[there] = np.where(np.isfinite(made), made, np.nan)
+    return out[0] if np.ndim(cube) == 2 else out
+
+
+# ---- wavelengths -----------------------------------------------------------------------------------------------------------
+
+def _nanometres(wavelengths, name, count, why):
+    """In nanometres. Numbers are micrometres where the first is below 100. count: so many are expected, -1: any number."""
+    if wavelengths is None:
+        raise ArgumentError("%s: None, expected a number above 0 for each of %d bands, in nanometres or micrometres, as %s needs "
+                            "them" % (name, count, why))
+    lengths = _wide(wavelengths, name, (count,))
+    wrong = np.flatnonzero(~((lengths > 0) & np.isfinite(lengths)))
+    if wrong.size:
+        raise ArgumentError("%s: number %d is %g, expected above 0" % (name, wrong[0] + 1, lengths[wrong[0]]))
+    return lengths * _micrometres(lengths)
+
+
+def _micrometres(lengths):
+    """The factor that makes nanometres of wavelengths."""
+    return 1000.0 if len(lengths) and lengths[0] < 100 else 1.0
+
+
+# ---- bad bands -------------------------------------------------------------------------------------------------------------
+
+def _unmasked(cube):
+    """With NaN for what is masked."""
+    masked = _missing(cube)
+    return cube if masked is None else np.where(masked, np.float32(np.nan), _array(_data(cube), "cube"))
+
+
+def _moments(library, a, given, used, work):
+    """Covariance of these bands, and the number of the pixels that have all of them."""
+    n = len(used)
+    mean, covariance, pixels = np.zeros(n), np.zeros((n, n)), np.zeros(1)
+    try:
+        library.call("moments", **work, **given, band_list=used.astype(np.intc), n=n, mean=mean, covariance=covariance,
+                     count=pixels)
+    except ArgumentError as error:
+        if error.status != "SHS_NO_PIXELS":
+            raise
+    return covariance, pixels[0]
+
+
+def _lacking(a, given, nodata, used):
+    """Which of these bands lack more pixels than another by 2 % of all, or have none."""
+    missing = np.zeros(len(used))
+    for _, x in _blocks(*_columns(a, given), nodata):
+        missing += np.isnan(x[..., used]).sum(axis=(0, 1))
+    left_out = np.sum(given["valid"] == 0) if "valid" in given else 0
+    missing, pixels = missing - left_out, a.shape[0] * a.shape[1] - left_out
+    return (missing > missing.min() + 0.02 * pixels) | (missing == pixels)
+
+
+def _unpredicted(C):
+    """Which share of each band's variance the others do not predict, by least squares: 1 / (inverse of the correlation C)_bb. A
+    band that others determine has about 0."""
+    n = len(C)
+    L, inverse = np.zeros((n, n)), np.eye(n)
+    for c in range(n):
+        column = C[c:, c] - L[c:, :c] @ L[c, :c]
+        L[c:, c] = column / math.sqrt(max(column[0], 1e-13))
+        L[c, c] = math.sqrt(max(column[0], 1e-13))
+    for i in range(n):
+        inverse[i] = (inverse[i] - L[i, :i] @ inverse[:i]) / L[i, i]
+    return 1 / np.square(inverse).sum(axis=0)
+
+
+def _used(reasons):
+    """The bands without a reason against them."""
+    used = np.flatnonzero(reasons == "")
+    if not used.size:
+        words = "header", "water", "missing", "constant", "noise"
+        counts = ", ".join("%d %s" % ((reasons == word).sum(), word) for word in words)
+        raise ArgumentError("cube: all %d bands are bad (%s), expected one good one at least" % (len(reasons), counts))
+    return used
+
+
+def bands(cube: ArrayLike, *, wavelengths: ArrayLike | None = None, bbl: ArrayLike | None = None, band_snr: float = 10.0,
+          keep_water: bool = False, valid: ArrayLike | None = None, nodata: float | None = None, threads: int = 0,
+          progress: Progress = None, device: str | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Which bands are of use: used (bands,), true or false; snr (bands,), NaN where it is not known; and reasons (bands,):
+
+    header    `bbl` (bands,), ENVI's list of bad bands, is not above 0
+    water     it lies where water vapour absorbs, 1340 to 1450 and 1790 to 1970 nm, unless keep_water
+    missing   it lacks more pixels than others, by 2 % of all
+    constant  all its pixels are equal
+    noise     snr is below band_snr: the ratio of the variance that the other bands predict to that which they do not
+    ""        none: the band is used
+
+    wavelengths (bands,): in nanometres, or micrometres if the first is below 100. Without them no band is water. Take the good
+    bands by cube[..., used]. valid, nodata: as of fit."""
+    cube = _unmasked(cube)
+    library, a, given = _cube(cube, valid, nodata)
+    n, pixels = a.shape[2], 0
+    if a.size == 0:
+        raise ArgumentError("cube: its shape is %s: there are no pixels to learn from" % (np.shape(cube),))
+    reasons, snr = np.full(n, "", "U8"), np.full(n, np.nan)
+    if bbl is not None:
+        reasons[~(_wide(bbl, "bbl", (n,)) > 0)] = "header"
+    if wavelengths is not None and not keep_water:
+        w = _nanometres(wavelengths, "wavelengths", n, "bands")
+        reasons[(reasons == "") & (((w >= 1340) & (w <= 1450)) | ((w >= 1790) & (w <= 1970)))] = "water"
+    while True:
+        used = _used(reasons)
+        covariance, pixels = _moments(library, a, given, used, dict(threads=threads, progress=progress, device=device))
+        bad = _lacking(a, given, nodata, used) if pixels < 0.95 * a.shape[0] * a.shape[1] else np.zeros(len(used), bool)
+        reasons[used[bad]] = "missing"
+        if bad.any():
+            continue
+        if not pixels:
+            raise ArgumentError("cube: no pixel of %d has all %d bands, expected one at least"
+                                % (a.shape[0] * a.shape[1], len(used)))
+        variance = np.diag(covariance)
+        reasons[used[~(variance > 0)]] = "constant"
+        if (variance > 0).all():
+            break
+    if len(used) > 1 and pixels > len(used) + 1:
+        share = _unpredicted(covariance / np.sqrt(np.outer(variance, variance)))
+        noise = np.minimum(1, share * pixels / (pixels - len(used)))
+        snr[used] = (1 - noise) / noise
+    elif len(used) > 1:
+        warnings.warn("bands: %d valid pixels are too few to tell noise in %d bands" % (pixels, len(used)), RuntimeWarning, 2)
+    reasons[snr < band_snr] = "noise"
+    _used(reasons)
+    return reasons == "", snr, reasons
+
+
+# ---- how many materials ----------------------------------------------------------------------------------------------------
+
+def count(cube: ArrayLike, method: str = "hysime", *, false_alarm: float | None = None, noise: ArrayLike | None = None,
+          valid: ArrayLike | None = None, nodata: float | None = None, threads: int = 0, progress: Progress = None,
+          device: str | None = None) -> int:
+    """How many materials a cube holds. method:
+
+    hysime  directions in which the signal has more power than the noise (Bioucas-Dias, Nascimento 2008)
+    hfc     eigenvalues of the correlation and the covariance that differ by more than chance (Harsanyi, Farrand, Chang 1993)
+    nwhfc   hfc after the noise is made white (Chang, Du 2004)
+
+    false_alarm: of hfc and nwhfc, the probability that chance counts one, above 0 and at most 0.5 (0.001). noise (bands, bands):
+    its covariance for hysime and nwhfc, in place of what the other bands do not predict. valid, nodata: as of fit. hfc and
+    nwhfc do not see materials that fill few pixels. In real scenes light, shadow and nonlinear mixing add to all three."""
+    library, a, given = _cube(cube, valid, nodata)
+    if a.size == 0 or a.shape[2] < 2:
+        raise ArgumentError("cube: its shape is %s, expected pixels of 2 bands at least" % (np.shape(cube),))
+    if false_alarm is not None and not 0 < false_alarm <= 0.5:
+        raise ArgumentError("false_alarm: %r, expected above 0 and at most 0.5" % (false_alarm,))
+    noise = None if noise is None else _wide(noise, "noise", (a.shape[2],) * 2)
+    found = np.zeros(1, np.intc)
+    library.call("count", None, threads, progress, device, **given, counter=_float.value("counter", method, "method"),
+                 false_alarm=false_alarm, noise=noise, count=found)
+    return int(found[0])
