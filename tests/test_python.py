@@ -1148,6 +1148,150 @@ def test_materials_are_counted_as_the_program_does(tmp_path, real):
             call()
 
 
+def spectra_of_program(tmp_path, cube, *options):
+    hypercube(tmp_path, cube, "spectra", "cube.hdr", "out.hdr", *options, "--type", "f64", wavelength=WAVES)
+    return written(tmp_path, "out.hdr")
+
+
+def test_spectra_are_smoothed_as_the_program_does(tmp_path):
+    cube = hour(np.float64)
+    got = sparsehs.smooth(cube, 5, wavelengths=WAVES)
+    the_same(got, spectra_of_program(tmp_path, cube, "--smooth", 5))
+    assert np.isnan(got[2, 3]).all() and np.isnan(got).sum() == 48
+    assert np.allclose(got[0, 0, 2:-2], np.convolve(cube[0, 0], np.ones(5) / 5, "valid"))
+    assert got[0, 0, 0] == cube[0, 0, 0] and np.isclose(got[0, 0, 1], cube[0, 0, :3].mean())
+    the_same(sparsehs.smooth(cube, 5), got)
+    swapped = np.random.default_rng(2).permutation(24)
+    the_same(sparsehs.smooth(cube[..., swapped], 5, wavelengths=WAVES[swapped]), got[..., swapped])
+    assert sparsehs.smooth(hour(), 5).dtype == np.float32
+    for call, words in ((lambda: sparsehs.smooth(cube, 4), "width: 4, expected an odd number"),
+                        (lambda: sparsehs.smooth(cube[..., :1], 3), r"cube: its shape is \(30, 40, 1\), expected 3 bands")):
+        with pytest.raises(ValueError, match=words):
+            call()
+
+
+def test_spectra_are_resampled_as_the_program_does(tmp_path):
+    from scipy.integrate import quad
+    cube, centres = hour(np.float64), np.array([443.0, 560, 865, 1610, 2190, 2600])
+    fwhm = np.array([20.0, 36, 120, 90, 180, 50])
+    np.savetxt(tmp_path / "sensor.csv", np.c_[centres, fwhm], delimiter=",", header="wavelength,fwhm", comments="")
+    got, inside = sparsehs.resample(cube, centres, fwhm, wavelengths=WAVES)
+    assert inside.tolist() == [False, True, True, True, True, False]
+    the_same(got, spectra_of_program(tmp_path, cube, "--resample", "sensor.csv"))
+    for value, centre, width in zip(got[7, 8], centres[inside], fwhm[inside] / math.sqrt(8 * math.log(2))):
+        a, b = max(WAVES[0], centre - 9 * width), min(WAVES[-1], centre + 9 * width)
+        response = lambda x: math.exp(-(((x - centre) / width) ** 2) / 2)  # noqa: E731
+        inner = [x for x in WAVES if a < x < b]
+        whole = quad(lambda x: response(x) * np.interp(x, WAVES, cube[7, 8]), a, b, points=inner, limit=200)[0]
+        assert np.isclose(value, whole / quad(response, a, b, points=inner, limit=200)[0], rtol=1e-7)
+    np.savetxt(tmp_path / "sensor.csv", centres, header="wavelength", comments="")
+    got, inside = sparsehs.resample(cube, centres, wavelengths=WAVES)
+    the_same(got, spectra_of_program(tmp_path, cube, "--resample", "sensor.csv"))
+    the_same(sparsehs.resample(cube[..., ::-1], centres / 1000, wavelengths=WAVES[::-1] / 1000)[0], got)
+    turned = sparsehs.resample(cube, centres[::-1], wavelengths=WAVES)
+    assert turned[1].tolist() == inside[::-1].tolist()
+    the_same(turned[0], got[..., ::-1])
+    line = 3 + 0.01 * WAVES  # what is linear is known exactly in its middle
+    assert np.isclose(sparsehs.resample(line, [1400.0], [50], wavelengths=WAVES)[0], 17)
+    with pytest.raises(ValueError, match="wavelengths: None, expected a number above 0 for each of 24 bands"):
+        sparsehs.resample(cube, centres)
+    for at, widths, words in (([3000.0], None, "centres: 3000 to 3000 nm, expected a band within"),
+                              ([400.0, 0], None, "centres: number 2 is 0, expected above 0"),
+                              (centres, fwhm[1:], r"fwhm: its shape is \(5,\), expected \(6,\)"),
+                              (centres, 0 * fwhm, "fwhm: 0, expected above 0")):
+        with pytest.raises(ValueError, match=words):
+            sparsehs.resample(cube, at, widths, wavelengths=WAVES)
+
+
+@pytest.mark.parametrize("method", ["divide", "subtract"])
+def test_the_continuum_is_that_of_the_program(tmp_path, method):
+    from scipy.spatial import ConvexHull
+    cube = hour(np.float64)
+    cube[9, 9], cube[9, 10], cube[9, 11] = -1 - WAVES / 1e4, 7, np.cumsum(1 / np.arange(1, 25))
+    got = sparsehs.continuum(cube, method, wavelengths=WAVES)
+    the_same(got, spectra_of_program(tmp_path, cube, "--continuum", method))
+    for y, x in np.ndindex(4, 40):
+        if (y, x) != (2, 3):
+            values = cube[y, x]
+            corners = ConvexHull(np.c_[np.r_[WAVES, WAVES[0], WAVES[-1]], np.r_[values, -9, -9]]).vertices
+            corners = np.sort(corners[corners < 24])
+            hull = np.interp(WAVES, WAVES[corners], values[corners])
+            assert np.allclose(got[y, x], values - hull if method == "subtract" else values / hull)
+    assert np.isnan(got[9, 9]).all() == (method == "divide")
+    assert (got[9, 10] == (method == "divide")).all() and np.allclose(got[9, 11], method == "divide")
+    swapped = np.random.default_rng(2).permutation(24)
+    the_same(sparsehs.continuum(cube[..., swapped], method, wavelengths=WAVES[swapped] / 1000), got[..., swapped])
+    assert np.array_equal(sparsehs.continuum(4 * cube, method, wavelengths=WAVES), got * (1 if method == "divide" else 4), True)
+    for call, words in ((lambda: sparsehs.continuum(cube, "keep", wavelengths=WAVES), "method: 'keep' is none of divide, subtract"),
+                        (lambda: sparsehs.continuum(cube), "wavelengths: None, expected a number above 0 for each of 24 bands"),
+                        (lambda: sparsehs.continuum(cube, wavelengths=np.r_[WAVES[:-1], 450]), "bands 1 and 24 are both at 450 nm")):
+        with pytest.raises(ValueError, match=words):
+            call()
+
+
+def test_derivatives_are_those_of_the_program(tmp_path):
+    cube, uneven = hour(np.float64), 450 + 80 * np.arange(24) + 30 * np.sin(np.arange(24))
+    for order in 1, 2:
+        got = sparsehs.derivative(cube, order, wavelengths=WAVES)
+        the_same(got, spectra_of_program(tmp_path, cube, "--derivative", order))
+        parabola = 5 - 0.02 * uneven + 3e-5 * uneven**2  # of a parabola they are exact
+        want = 6e-5 * uneven - 0.02 if order == 1 else np.full(24, 6e-5)
+        assert np.allclose(sparsehs.derivative(parabola, order, wavelengths=uneven), want)
+        assert np.allclose(sparsehs.derivative(parabola[::-1], order, wavelengths=uneven[::-1] / 1000), want[::-1])
+    both = sparsehs.derivative(sparsehs.continuum(sparsehs.smooth(cube, 3), wavelengths=WAVES), wavelengths=WAVES)
+    the_same(both, spectra_of_program(tmp_path, cube, "--smooth", 3, "--continuum", "divide", "--derivative", 1))
+    with pytest.raises(ValueError, match="order: 3 is none of 1, 2"):
+        sparsehs.derivative(cube, 3, wavelengths=WAVES)
+
+
+def test_spectra_of_any_shape_and_type(monkeypatch):
+    cube, valid = (1000 * np.nan_to_num(hour())).astype(np.uint16), np.random.default_rng(0).random((30, 40)) > 0.3
+    for step in (lambda x, **given: sparsehs.smooth(x, 7, **given), sparsehs.continuum, sparsehs.derivative,
+                 lambda x, **given: sparsehs.resample(x, [900.0, 1500], [90, 80], **given)[0]):
+        want = step(cube, wavelengths=WAVES)
+        assert want.dtype == np.float32
+        the_same(step(cube[4, 5], wavelengths=WAVES), want[4, 5], 0)
+        the_same(step(cube.reshape(-1, 24), wavelengths=WAVES).reshape(want.shape), want, 0)
+        the_same(step(np.asfortranarray(cube.astype(">i4"))[::-1], wavelengths=WAVES), want[::-1].astype(float), 1e-6)
+        missing = np.isnan(step(cube, wavelengths=WAVES, valid=valid, nodata=cube[0, 0, 0])).all(axis=2)
+        assert np.array_equal(missing, ~valid | (cube == cube[0, 0, 0]).any(axis=2) | np.isnan(want).all(axis=2))
+        assert np.isnan(step(np.ma.masked_equal(cube, cube[0, 0, 0]), wavelengths=WAVES)[0, 0]).all()
+        assert step(cube[:0], wavelengths=WAVES).shape == (0,) + want.shape[1:]
+        for block in 1, 24 * 40 * 7:
+            monkeypatch.setattr(sparsehs.scene, "BLOCK", block)
+            the_same(step(cube, wavelengths=WAVES), want, 0)
+            the_same(step(cube.reshape(-1, 24), wavelengths=WAVES).reshape(want.shape), want, 0)
+
+
+def test_spectra_with_gaps_are_those_of_the_program(tmp_path):
+    rng = np.random.default_rng(4)
+    spectra = rng.random((6, 24)) + 0.2
+    spectra[1, [0, 5, 6]] = spectra[2, [5, 23]] = spectra[3, 2:] = spectra[4, :] = spectra[5, [5, 23]] = np.nan
+    table = np.c_[WAVES, spectra.T]
+    lines = ["wavelength (nm)," + ",".join("s%d" % k for k in range(6))]
+    lines += [",".join("" if np.isnan(v) else repr(float(v)) for v in row) for row in table]
+    (tmp_path / "spectra.csv").write_text("\n".join(lines) + "\n")
+    sensor = np.array([[480, 60], [900, 90], [2330, 60.0]])
+    np.savetxt(tmp_path / "sensor.csv", sensor, delimiter=",", header="wavelength,fwhm", comments="")
+    for options, step in ((("--smooth", 5), lambda x, **given: sparsehs.smooth(x, 5, **given)),
+                          (("--continuum", "divide"), sparsehs.continuum),
+                          (("--derivative", 2), lambda x, **given: sparsehs.derivative(x, 2, **given)),
+                          (("--resample", "sensor.csv"), lambda x, **given: sparsehs.resample(x, *sensor.T, **given)[0])):
+        hypercube(tmp_path, hour(), "spectra", "spectra.csv", "out.csv", *options)
+        want = np.full((6, len(rows_of(tmp_path / "out.csv"))), np.nan)
+        rows = np.array(rows_of(tmp_path / "out.csv"), float).T[1:]
+        want[[0, 1, 2, 3, 5]] = rows[[0, 1, 2, 3, -1]]  # a column without a value is no spectrum
+        got = step(spectra, wavelengths=WAVES, gaps=True)
+        the_same(got, want)
+        assert np.isfinite(got[0]).all() and np.isnan(got[3]).all() and np.isfinite(got[1]).any()
+        the_same(step(np.ma.masked_invalid(spectra), wavelengths=WAVES, gaps=True), want)
+        the_same(step(np.nan_to_num(spectra, nan=-1), wavelengths=WAVES, gaps=True, nodata=-1), want)
+        swapped = rng.permutation(24)
+        again = step(spectra[:, swapped], wavelengths=WAVES[swapped], gaps=True)
+        the_same(again, want if options[0] == "--resample" else want[:, swapped])
+        assert np.isnan(step(spectra, wavelengths=WAVES)[1:]).all()
+
+
 # ---- scikit-learn ------------------------------------------------------------------------------------------------------------
 
 def test_estimators_pass_the_checks_of_sklearn():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from typing import TYPE_CHECKING
 
@@ -209,3 +210,182 @@ def count(cube: ArrayLike, method: str = "hysime", *, false_alarm: float | None 
     library.call("count", None, threads, progress, device, **given, counter=_float.value("counter", method, "method"),
                  false_alarm=false_alarm, noise=noise, count=found)
     return int(found[0])
+
+
+# ---- spectra ---------------------------------------------------------------------------------------------------------------
+
+def _ascending(wavelengths, n, why):
+    """Wavelengths of n bands in nanometres, ascending, and the order of the bands."""
+    w = _nanometres(wavelengths, "wavelengths", n, why)
+    order = np.argsort(w, kind="stable")
+    same = np.flatnonzero(np.diff(w[order]) <= 0)
+    if same.size:
+        raise ArgumentError("wavelengths: bands %d and %d are both at %g nm, expected different ones"
+                            % (order[same[0]] + 1, order[same[0] + 1] + 1, w[order[same[0]]]))
+    return w[order], order
+
+
+def _bands_of(cube, why):
+    """How many bands spectra have; three are needed."""
+    n = np.shape(cube)[-1] if np.ndim(cube) else 0
+    if n < 3:
+        raise ArgumentError("cube: its shape is %s, expected 3 bands at least, as %s needs them" % (np.shape(cube), why))
+    return n
+
+
+def _each_spectrum(cube, w, order, step, outputs=None, gaps=False, valid=None, nodata=None):
+    """What step(values, wavelengths) makes of spectra (..., bands) by ascending wavelengths: values of `outputs` bands of another
+    sensor, or of their own (None). gaps: of those that lack bands, too."""
+    def in_order(x):
+        made = step(np.take(x, order, axis=1), w)
+        return made if outputs else made[:, np.argsort(order)]
+
+    def around_gaps(x):
+        made = np.full((len(x), outputs or len(w)), np.nan)
+        patterns, which = np.unique(np.isnan(x), axis=0, return_inverse=True)
+        for k, gap in enumerate(patterns):
+            present, rows = order[~gap[order]], np.flatnonzero(which.ravel() == k)
+            if len(present) >= 3:
+                made[rows if outputs else np.ix_(rows, present)] = step(x[np.ix_(rows, present)], w[~gap[order]])
+        return made
+
+    spectra = _unmasked(cube) if gaps else cube
+    spectra = np.asanyarray(spectra)[None] if np.ndim(cube) == 1 else spectra
+    made = _each_pixel(spectra, outputs or len(w), around_gaps if gaps else in_order, valid, nodata, gaps)
+    return made[0] if np.ndim(cube) == 1 else made
+
+
+def _weighted(x, weights):
+    """Sums of the bands of x (count, bands) by weights (outputs, bands). The last digits of x @ weights.T depend on the count."""
+    made = np.zeros((len(x), len(weights)))
+    for k, row in enumerate(weights):
+        near = np.flatnonzero(row)
+        if near.size:
+            part = slice(near[0], near[-1] + 1)
+            made[:, k] = (x[:, part] * row[part]).sum(axis=1)
+    return made
+
+
+def smooth(cube: ArrayLike, width: int, *, wavelengths: ArrayLike | None = None, gaps: bool = False,
+           valid: ArrayLike | None = None, nodata: float | None = None) -> np.ndarray:
+    """Spectra (bands,), (count, bands) or (lines, samples, bands), of which each value becomes the mean of `width` neighbouring
+    bands, an odd number; of fewer at the ends. wavelengths: bands are neighbours by these; None: as they come.
+
+    Of this function, resample, continuum and derivative:
+    wavelengths (bands,): in nanometres, or micrometres if the first is below 100, in any order.
+    gaps: spectra that lack bands, such as the deleted channels of a library, get values from their other bands, of which there
+    must be three. Without it pixels with a missing band become NaN, as in fit. valid, nodata: as of fit."""
+    n = _bands_of(cube, "smooth")
+    if _count(width, "width") % 2 == 0:
+        raise ArgumentError("width: %d, expected an odd number of bands" % width)
+    w, order = (np.arange(1.0, n + 1), np.arange(n)) if wavelengths is None else _ascending(wavelengths, n, "smooth")
+
+    def step(x, w):
+        places = np.arange(len(w))
+        reach = np.minimum(width // 2, np.minimum(places, len(w) - 1 - places))
+        near = np.abs(places - places[:, None]) <= reach
+        return _weighted(x, near.T / (2 * reach + 1)[:, None])
+
+    return _each_spectrum(cube, w, order, step, None, gaps, valid, nodata)
+
+
+def _responses(w, centres, fwhm):
+    """Weights (sensor bands, bands) of the integral of Gaussian response times spectrum, exact where a spectrum is linear between
+    its bands; and which share of each response lies within them."""
+    sigma, x = fwhm / (2 * math.sqrt(2 * math.log(2))), centres[:, None]
+    z = (w - x) / (sigma * math.sqrt(2))[:, None]
+    zeroth = np.diff(np.vectorize(math.erf, otypes=[float])(z)) / 2
+    first = -np.diff(np.exp(-z * z)) * (sigma / math.sqrt(2 * math.pi))[:, None]
+    rise = (first + (x - w[:-1]) * zeroth) / np.diff(w)  # what the far end gets
+    weights, share = np.zeros(z.shape), zeroth.sum(axis=1)
+    weights[:, :-1] += zeroth - rise
+    weights[:, 1:] += rise
+    return weights / np.where(share > 0, share, 1)[:, None], share
+
+
+def _distances(centres):
+    """How far each band is from its neighbours; 10 nm where there are none."""
+    order, width = np.argsort(centres, kind="stable"), np.full(len(centres), 10.0)
+    if len(centres) > 1:
+        width[order] = np.gradient(centres[order])
+    return width
+
+
+def resample(cube: ArrayLike, centres: ArrayLike, fwhm: ArrayLike | None = None, *, wavelengths: ArrayLike | None = None,
+             gaps: bool = False, valid: ArrayLike | None = None, nodata: float | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Spectra as another sensor sees them, whose bands are at `centres` with Gaussian responses of these widths `fwhm`, in the
+    unit of centres (None: as wide as a band is far from its neighbours). The integral is exact for a spectrum that is linear
+    between its bands. Returns the spectra (..., K), and inside (centres,): which bands these are. Those with less than 95 % of
+    their response within the wavelengths of the spectra are left out. Options: see smooth."""
+    w, order = _ascending(wavelengths, _bands_of(cube, "resample"), "resample")
+    at = _nanometres(centres, "centres", -1, "resample")
+    widths = _distances(at)
+    if fwhm is not None:
+        widths = _wide(fwhm, "fwhm", at.shape) * _micrometres(np.asarray(centres))
+    if not (widths > 0).all():
+        raise ArgumentError("fwhm: %g, expected above 0" % widths[~(widths > 0)][0])
+    inside = _responses(w, at, widths)[1] >= 0.95
+    if not inside.any():
+        raise ArgumentError("centres: %g to %g nm, expected a band within the %g to %g nm of the spectra"
+                            % (at.min(), at.max(), w[0], w[-1]))
+
+    def step(x, w):
+        weights, share = _responses(w, at[inside], widths[inside])
+        return np.where(share >= 0.95, _weighted(x, weights), np.nan)
+
+    return _each_spectrum(cube, w, order, step, int(inside.sum()), gaps, valid, nodata), inside
+
+
+def _hull(x, y):
+    """The upper convex hull of each row of y over x, a polygon through the first and the last point."""
+    m, n = y.shape
+    corner, count, rows = np.zeros((m, n), np.intp), np.zeros(m, np.intp), np.arange(m)
+    for i in range(n):
+        left = np.flatnonzero(count > 1)
+        while left.size:  # drop the last corner if it lies on or below the line from its predecessor to this point
+            a, b = corner[left, count[left] - 2], corner[left, count[left] - 1]
+            ya = y[left, a]
+            left = left[~((y[left, b] - ya) * (x[i] - x[a]) > (y[left, i] - ya) * (x[b] - x[a]))]
+            count[left] -= 1
+            left = left[count[left] > 1]
+        corner[rows, count] = i
+        count += 1
+    is_corner = np.zeros((m, n), bool)
+    is_corner[np.repeat(rows, count), corner[np.arange(n) < count[:, None]]] = True
+    places = np.arange(n)
+    a = np.maximum.accumulate(np.where(is_corner, places, 0), axis=1)
+    b = np.minimum.accumulate(np.where(is_corner, places, n - 1)[:, ::-1], axis=1)[:, ::-1]
+    ya, yb = np.take_along_axis(y, a, axis=1), np.take_along_axis(y, b, axis=1)
+    return np.where(is_corner, y, ya + (yb - ya) * (x - x[a]) / np.where(is_corner, 1, x[b] - x[a]))
+
+
+def continuum(cube: ArrayLike, method: str = "divide", *, wavelengths: ArrayLike | None = None, gaps: bool = False,
+              valid: ArrayLike | None = None, nodata: float | None = None) -> np.ndarray:
+    """Spectra without their upper convex hull over the wavelength. method: "divide" (values where the hull is not above 0 are NaN)
+    or "subtract". Options: see smooth."""
+    if method not in ("divide", "subtract"):
+        raise ArgumentError("method: %r is none of divide, subtract" % (method,))
+    w, order = _ascending(wavelengths, _bands_of(cube, "continuum"), "continuum")
+
+    def step(x, w):
+        hull = _hull(w, x)
+        return x - hull if method == "subtract" else x / np.where(hull > 0, hull, np.nan)
+
+    return _each_spectrum(cube, w, order, step, None, gaps, valid, nodata)
+
+
+def derivative(cube: ArrayLike, order: int = 1, *, wavelengths: ArrayLike | None = None, gaps: bool = False,
+               valid: ArrayLike | None = None, nodata: float | None = None) -> np.ndarray:
+    """The first or the second derivative (order) of spectra by nanometre: of the parabola through each band and its neighbours, at
+    the ends of the nearest parabola. Options: see smooth."""
+    if order not in (1, 2):
+        raise ArgumentError("order: %r is none of 1, 2" % (order,))
+    w, places = _ascending(wavelengths, _bands_of(cube, "derivative"), "derivative")
+
+    def step(x, w):
+        at = np.clip(np.arange(len(w)), 1, len(w) - 2)
+        slopes = np.diff(x) / np.diff(w)
+        bend = (slopes[:, at] - slopes[:, at - 1]) / (w[at + 1] - w[at - 1])  # half of the second derivative
+        return 2 * bend if order == 2 else slopes[:, at - 1] + bend * (2 * w - w[at - 1] - w[at])
+
+    return _each_spectrum(cube, w, places, step, None, gaps, valid, nodata)
