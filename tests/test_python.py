@@ -1292,6 +1292,53 @@ def test_spectra_with_gaps_are_those_of_the_program(tmp_path):
         assert np.isnan(step(spectra, wavelengths=WAVES)[1:]).all()
 
 
+def test_relative_reflectance_is_that_of_the_program(tmp_path):
+    cube = hour(np.float64)
+    cube[8, 8, 8] = -0.1
+    gain, offset = np.linspace(1, 2, 24), np.linspace(-0.1, 0.1, 24)
+    np.savetxt(tmp_path / "gains.csv", np.c_[gain, offset], delimiter=",", header="gain,offset", comments="")
+    there = cube[~np.isnan(cube).any(axis=2)]
+    positive = np.log(there[(there > 0).all(axis=1)])
+    with np.errstate(invalid="ignore"):
+        logs = np.log(cube)
+    byhand = {"flat": cube / np.nanmean(np.where(np.isnan(cube).any(axis=2, keepdims=True), np.nan, cube)[2:8, 1:11], axis=(0, 1)),
+              "iarr": cube / there.mean(axis=0), "dark": cube - np.nanmin(cube, axis=(0, 1)), "gains": gain * cube + offset,
+              "logres": np.exp(logs - logs.mean(axis=2, keepdims=True) - positive.mean(axis=0) + positive.mean())}
+    options = {"flat": ("--region", "1,2,10,6"), "gains": ("--table", "gains.csv")}
+    given = {"flat": dict(region=(1, 2, 10, 6)), "gains": dict(gain=gain, offset=offset)}
+    gone = np.isnan(cube).any(axis=2, keepdims=True)
+    for method, want in byhand.items():
+        got = sparsehs.correct(cube, method, **given.get(method, {}))
+        hypercube(tmp_path, cube, "correct", "cube.hdr", "out.hdr", "--method", method, *options.get(method, ()), "--type", "f64")
+        the_same(got, written(tmp_path, "out.hdr"))
+        the_same(got, np.where(gone | (method == "logres" and (cube <= 0).any(axis=2, keepdims=True)), np.nan, want), 1e-10)
+        if method != "flat":
+            the_same(sparsehs.correct(cube.reshape(-1, 24), method, **given.get(method, {})).reshape(cube.shape), got)
+        assert sparsehs.correct(cube.astype(np.float32), method, **given.get(method, {})).dtype == np.float32
+    valid = np.arange(40) > np.zeros((30, 1)) + 19
+    for method in "iarr", "dark", "logres":
+        half = sparsehs.correct(cube, method, valid=valid)
+        assert np.isnan(half[:, :20]).all()
+        the_same(half[:, 20:], sparsehs.correct(cube[:, 20:], method))
+        marked = np.where(gone, -9.0, cube)
+        the_same(sparsehs.correct(marked, method, nodata=-9), sparsehs.correct(np.where(gone, np.nan, cube), method))
+        the_same(sparsehs.correct(np.ma.masked_equal(marked, -9), method), sparsehs.correct(marked, method, nodata=-9))
+    assert np.allclose(sparsehs.correct(cube[..., :1], "iarr"), cube[..., :1] / np.nanmean(cube[..., 0]), equal_nan=True)
+    the_same(sparsehs.correct(cube, "gains", offset=offset), np.where(gone, np.nan, cube + offset))
+    for call, words in ((lambda: sparsehs.correct(cube, "elm"), "method: 'elm' is none of flat, iarr, logres, dark, gains"),
+                        (lambda: sparsehs.correct(cube, "flat"), "region: None, expected"),
+                        (lambda: sparsehs.correct(cube, "flat", region=(35, 2, 10, 6)), "region: .* within the 40 x 30 pixels"),
+                        (lambda: sparsehs.correct(cube, "flat", region=(6, 5, 1, 1)), "region: no pixel has all bands"),
+                        (lambda: sparsehs.correct(cube, "dark", region=(0, 0, 1, 1)), "region: given with method 'dark'"),
+                        (lambda: sparsehs.correct(cube, "iarr", gain=gain), "gain: given with method 'iarr'"),
+                        (lambda: sparsehs.correct(cube, "gains"), "gain, offset: None"),
+                        (lambda: sparsehs.correct(cube, "gains", gain=gain[1:]), r"gain: its shape is \(23,\), expected \(24,\)"),
+                        (lambda: sparsehs.correct(-np.abs(cube), "iarr"), "iarr: the mean of band 1 is -.*, expected above 0"),
+                        (lambda: sparsehs.correct(cube * np.nan, "dark"), "cube: band 1 has no value")):
+        with pytest.raises(ValueError, match=words):
+            call()
+
+
 # ---- scikit-learn ------------------------------------------------------------------------------------------------------------
 
 def test_estimators_pass_the_checks_of_sklearn():

@@ -389,3 +389,87 @@ def derivative(cube: ArrayLike, order: int = 1, *, wavelengths: ArrayLike | None
         return 2 * bend if order == 2 else slopes[:, at - 1] + bend * (2 * w - w[at - 1] - w[at])
 
     return _each_spectrum(cube, w, places, step, None, gaps, valid, nodata)
+
+
+# ---- relative reflectance --------------------------------------------------------------------------------------------------
+
+def _mean_pixel(a, given, nodata, logarithms, name):
+    """The mean of each band over the pixels that have all bands; with logarithms, that of the logarithm, of pixels above 0."""
+    total, pixels = np.zeros(a.shape[2]), 0
+    for _, x in _blocks(*_columns(a, given), nodata):
+        x = x[np.isfinite(x).all(axis=2) & (not logarithms or (x > 0).all(axis=2))]
+        total += np.log(x).sum(axis=0) if logarithms else x.sum(axis=0)
+        pixels += len(x)
+    if not pixels:
+        raise ArgumentError("%s: no pixel has all bands%s, expected one at least" % (name, " above 0" if logarithms else ""))
+    return total / pixels
+
+
+def _lowest(a, given, nodata):
+    """Of each band the smallest value that is not missing."""
+    low = np.full(a.shape[2], np.inf)
+    for _, x in _blocks(*_columns(a, given), nodata):
+        low = np.fmin(low, np.fmin.reduce(x.reshape(-1, a.shape[2]), axis=0, initial=np.inf))
+    empty = np.flatnonzero(np.isinf(low))
+    if empty.size:
+        raise ArgumentError("cube: band %d has no value, expected one at least" % (empty[0] + 1))
+    return low
+
+
+def _region(region, a, given):
+    """The pixels of x, y, width, height."""
+    if np.shape(region) != (4,):
+        raise ArgumentError("region: %r, expected x, y, width and height" % (region,))
+    x, y, width, height = (_count(value, "region", least) for value, least in zip(region, (0, 0, 1, 1)))
+    if x + width > a.shape[1] or y + height > a.shape[0]:
+        raise ArgumentError("region: %r, expected within the %d x %d pixels" % (tuple(region), a.shape[1], a.shape[0]))
+    window = slice(y, y + height), slice(x, x + width)
+    return a[window], {name: given[name][window] for name in ("valid",) if name in given}
+
+
+def correct(cube: ArrayLike, method: str, *, region: tuple[int, int, int, int] | None = None, gain: ArrayLike | None = None,
+            offset: ArrayLike | None = None, valid: ArrayLike | None = None, nodata: float | None = None) -> np.ndarray:
+    """Relative reflectance by what the scene itself holds, of the shape of the cube. method:
+
+    flat    each band divided by its mean over `region`, (x, y, width, height): sample, line and size of a flat field
+    iarr    each band divided by its mean over the scene
+    logres  log residuals (Green, Craig 1985): value times the scene's geometric mean, divided by those of the pixel and of the
+            band; pixels with a value that is not above 0 become NaN
+    dark    each band less its smallest value
+    gains   gain * value + offset, `gain` and `offset` (bands,): one of them must be given
+
+    valid, nodata: as of fit; pixels with a missing band become NaN."""
+    if method not in ("flat", "iarr", "logres", "dark", "gains"):
+        raise ArgumentError("method: %r is none of flat, iarr, logres, dark, gains" % (method,))
+    for name, value, owner in (("region", region, "flat"), ("gain", gain, "gains"), ("offset", offset, "gains")):
+        if value is not None and method != owner:
+            raise ArgumentError("%s: given with method %r, expected with %r alone" % (name, method, owner))
+    if method == "flat" and region is None:
+        raise ArgumentError("region: None, expected (x, y, width, height) of the flat field")
+    if method == "gains" and gain is None and offset is None:
+        raise ArgumentError("gain, offset: None, expected a number for each band in one of them")
+    _, a, given = _cube(cube, valid, nodata)
+    n = a.shape[2]
+    factor, added = np.ones(n), np.zeros(n)
+    if method == "gains":
+        factor = factor if gain is None else _wide(gain, "gain", (n,))
+        added = added if offset is None else _wide(offset, "offset", (n,))
+        if not np.isfinite(factor + added).all():
+            raise ArgumentError("gain, offset: of band %d not finite, expected numbers"
+                                % (np.flatnonzero(~np.isfinite(factor + added))[0] + 1))
+    elif method == "dark":
+        added = -_lowest(a, given, nodata)
+    else:
+        name = "region" if method == "flat" else method
+        mean = _mean_pixel(*(_region(region, a, given) if method == "flat" else (a, given)), nodata, method == "logres", name)
+        if method != "logres" and not (mean > 0).all():
+            raise ArgumentError("%s: the mean of band %d is %g, expected above 0; leave such bands out"
+                                % (name, np.flatnonzero(~(mean > 0))[0] + 1, mean[~(mean > 0)][0]))
+        factor = np.exp(mean.mean() - mean) if method == "logres" else 1 / mean
+
+    def function(x):
+        if method == "logres":
+            x = x / np.exp(np.log(np.where(x > 0, x, np.nan)).mean(axis=1, keepdims=True))
+        return factor * x + added
+
+    return _each_pixel(cube, n, function, valid, nodata)
