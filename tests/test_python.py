@@ -1339,6 +1339,49 @@ def test_relative_reflectance_is_that_of_the_program(tmp_path):
             call()
 
 
+def test_indices_are_those_of_the_program(tmp_path):
+    cube, waves = hour(np.float64), np.r_[480, 520, 560, 660, 700, 860, np.linspace(900, 2350, 18)]
+    cube[4, 4, 5] = 0
+    for expression in ("NDVI", "NDWI", "NDMI", "NBR", "NDSI", "iron", "clay", "(b860-b660)/(b860+b660)", "1/(#1/#6)",
+                       "b0.86um - b560nm", "log(#6)*2 - -sqrt(abs(#3 - .5))/b1.65micrometers+1e-1", "-#1*-#2/3"):
+        hypercube(tmp_path, cube, "index", "cube.hdr", "out.hdr", "--index", expression, "--type", "f64", wavelength=waves)
+        got = sparsehs.index(cube, expression, wavelengths=waves)
+        the_same(got, written(tmp_path, "out.hdr")[..., 0])
+        the_same(sparsehs.index(cube.reshape(-1, 24), expression, wavelengths=waves / 1000).reshape(got.shape), got)
+    near, red = cube[..., 5], cube[..., 3]
+    the_same(sparsehs.index(cube, "NDVI", wavelengths=waves), (near - red) / (near + red))
+    assert np.isnan(sparsehs.index(cube, "1/(#1/#6)")[4, 4])  # and not 0
+    for limits in dict(above=-0.1), dict(below=-0.1), dict(above=-0.15, below=-0.05):
+        options = [word for name, value in limits.items() for word in ("--" + name, value)]
+        hypercube(tmp_path, cube, "index", "cube.hdr", "out.hdr", "--index", "NDVI", *options, wavelength=waves)
+        mask = sparsehs.index(cube, "NDVI", wavelengths=waves, **limits)
+        assert mask.dtype == bool and np.array_equal(mask, written(tmp_path, "out.hdr")[..., 0] == 1) and 0 < mask.sum() < mask.size
+    assert np.array_equal(np.isnan(sparsehs.rx(cube, valid=mask)), ~mask | np.isnan(cube).any(axis=2))
+    value = sparsehs.index(cube, "#5")
+    assert np.isnan(value).sum() == 2 and sparsehs.index(hour(), "#5").dtype == np.float32  # only the named band must be there
+    assert np.isfinite(sparsehs.index(cube, "#4")).sum() == 30 * 40 - 1
+    assert np.isnan(sparsehs.index(cube, "#6", nodata=0)[4, 4]) and not sparsehs.index(cube, "#6", nodata=0, above=-1)[4, 4]
+    masked = np.ma.masked_equal(cube, 0)
+    assert np.isnan(sparsehs.index(masked, "#6")[4, 4]) and sparsehs.index(masked, "#4")[4, 4] > 0
+    assert np.isnan(sparsehs.index(cube, "#6", valid=np.eye(30, 40))[0, 1])
+    assert np.array_equal(sparsehs.index(cube[..., :1], "#1"), cube[..., 0], equal_nan=True)
+    assert sparsehs.index(cube[:0], "#1").shape == (0, 40)
+
+
+def test_expressions_that_are_none():
+    cube = hour()
+    for expression, words in (("b860", "wavelengths: None, expected .* as b860"), ("#25", "#25, expected the number of a band, 1 to"),
+                              ("#1.5", "#1.5, expected"), ("#1+", r"expected a band like b860 or #7, a number or \( at the end"),
+                              ("#1 #2", r"expected \+, -, \*, / or the end at '#2'"), ("(#1", r"expected \) at the end"),
+                              ("", "expected a band"), ("sqrt #1", r"expected \( at '#1'"), ("#1**2", r"at '\*2'"),
+                              ("+#1", r"at '\+#1'"), ("2*3", "names no band"), ("#1+0x10", "at 'x10'"), ("exp(#1)", "at 'exp"), ("#1 if", "at 'if'"),
+                              ("(" * 60 + "#1" + ")" * 60, "50 brackets")):
+        with pytest.raises(ValueError, match=words):
+            sparsehs.index(cube, expression)
+    with pytest.raises(ValueError, match="b3000: the nearest band is at 2350 nm, expected one within 150 nm"):
+        sparsehs.index(cube, "b3000", wavelengths=WAVES)
+
+
 # ---- scikit-learn ------------------------------------------------------------------------------------------------------------
 
 def test_estimators_pass_the_checks_of_sklearn():

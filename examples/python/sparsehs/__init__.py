@@ -28,12 +28,12 @@ from ._library import ArgumentError, Cancelled, Error, OutOfMemory, _double, _fl
 from .cubes import Model, compare, detect, endmembers, fit, ica, match, mnf, pca, rx, rx_classes, rx_local, similarity, unmix
 from .enlarging import Enlarger, superres, superres_learn
 from .pictures import denoise, inpaint, noise_sigma, patches
-from .scene import bands, continuum, correct, count, derivative, resample, smooth
+from .scene import bands, continuum, correct, count, derivative, index, resample, smooth
 from .signals import Codes, Learnt, Online, ksvd, lasso, omp, omp_gram, online
 
 __version__ = build_info().split(";")[0].split()[1]
 
 __all__ = ["omp", "omp_gram", "lasso", "ksvd", "online", "Codes", "Learnt", "Online", "patches", "denoise", "inpaint", "noise_sigma",
            "superres", "superres_learn", "Enlarger", "fit", "pca", "mnf", "ica", "rx", "rx_classes", "rx_local", "detect",
-           "similarity", "match", "compare", "unmix", "endmembers", "bands", "count", "smooth", "resample", "continuum", "derivative", "correct", "Model", "Error", "ArgumentError", "OutOfMemory", "Cancelled",
-           "build_info"]
+           "similarity", "match", "compare", "unmix", "endmembers", "bands", "count", "smooth", "resample", "continuum", "derivative",
+           "correct", "index", "Model", "Error", "ArgumentError", "OutOfMemory", "Cancelled", "build_info"]

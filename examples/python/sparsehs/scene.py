@@ -473,3 +473,137 @@ def correct(cube: ArrayLike, method: str, *, region: tuple[int, int, int, int] |
         return factor * x + added
 
     return _each_pixel(cube, n, function, valid, nodata)
+
+
+# ---- indices ---------------------------------------------------------------------------------------------------------------
+
+NAMED_INDICES = {"NDVI": "(b860-b660)/(b860+b660)", "NDWI": "(b560-b860)/(b560+b860)", "NDMI": "(b860-b1650)/(b860+b1650)",
+                 "NBR": "(b860-b2200)/(b860+b2200)", "NDSI": "(b560-b1650)/(b560+b1650)", "iron": "b660/b480",
+                 "clay": "b1650/b2200"}
+
+
+class _Expression:
+    """Reads an expression of bands; bands: which it names. value(x): of pixels, whose band b is x[b]."""
+
+    def __init__(self, text, wavelengths, n):
+        self.text, self.at, self.wavelengths, self.n, self.depth, self.bands = text, 0, wavelengths, n, 0, set()
+        self.value = self.sum()
+        if self.at < len(text.rstrip()):
+            self.fail("+, -, *, / or the end")
+        if not self.bands:
+            raise ArgumentError("expression: %r names no band, expected one such as b860 or #7" % text)
+
+    def fail(self, expected):
+        rest = self.text[self.at:].strip()
+        raise ArgumentError("expression: %r: expected %s %s" % (self.text, expected, "at %r" % rest if rest else "at the end"))
+
+    def takes(self, pattern):
+        """What comes next, or None."""
+        found = re.compile(r"[ \t]*(%s)" % pattern).match(self.text, self.at)
+        if found is None:
+            return None
+        self.at = found.end()
+        return found.group(1)
+
+    def number(self):
+        text = self.takes(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+        if text is None:
+            self.fail("a number")
+        return float(text)
+
+    def near(self, nanometres):
+        """The band nearest to a wavelength."""
+        w = _nanometres(self.wavelengths, "wavelengths", self.n, "b%g (#7 is band 7)" % nanometres)
+        best = int(np.abs(w - nanometres).argmin())
+        reach = max(20, 0.05 * nanometres)  # as wide as the bands of multispectral sensors
+        if abs(w[best] - nanometres) > reach:
+            raise ArgumentError("expression: b%g: the nearest band is at %g nm, expected one within %g nm"
+                                % (nanometres, w[best], reach))
+        return best
+
+    def band(self, sign):
+        number = self.number()
+        if sign == "b":
+            micrometres = self.takes("(?:[u\u00b5\u03bc]m?|micro[a-z]*)(?![a-z])")
+            place = self.near(number * (1000 if micrometres else 1))
+            self.takes("(?:nm|nano[a-z]*)(?![a-z])")
+        elif number in range(1, self.n + 1):
+            place = int(number) - 1
+        else:
+            raise ArgumentError("expression: #%g, expected the number of a band, 1 to %d" % (number, self.n))
+        self.bands.add(place)
+        return lambda x: x[place]
+
+    def bracket(self):
+        if self.takes(r"\(") is None:
+            self.fail("(")
+        inner = self.sum()
+        if self.takes(r"\)") is None:
+            self.fail(")")
+        return inner
+
+    def term(self):
+        """A number, a band, something in brackets, with a sign or a function before it."""
+        self.depth += 1
+        if self.depth > 50:
+            raise ArgumentError("expression: %r: expected 50 brackets in each other at most" % self.text)
+        name = self.takes("sqrt|log|abs")
+        sign = None if name else self.takes("[-b#]")
+        if name or self.takes(r"(?=\()") is not None:
+            inner, of = self.bracket(), {"sqrt": np.sqrt, "log": np.log, "abs": np.abs}.get(name)
+            value = (lambda x: of(inner(x))) if of else inner
+        elif sign == "-":
+            inner = self.term()
+            value = lambda x: -inner(x)  # noqa: E731
+        elif sign:
+            value = self.band(sign)
+        elif self.takes(r"(?=[0-9.])") is not None:
+            number = self.number()
+            value = lambda x: number  # noqa: E731
+        else:
+            self.fail("a band like b860 or #7, a number or (")
+        self.depth -= 1
+        return value
+
+    def product(self):
+        return self.chain(self.term, r"[*/]")
+
+    def sum(self):
+        return self.chain(self.product, r"[-+]")
+
+    def chain(self, part, signs):
+        """Parts with these signs between them, from the left."""
+        value = part()
+        for sign in iter(lambda: self.takes(signs), None):
+            value = _OPERATIONS[sign](value, part())
+        return value
+
+
+_OPERATIONS = {"+": lambda a, b: lambda x: a(x) + b(x), "-": lambda a, b: lambda x: a(x) - b(x),
+               "*": lambda a, b: lambda x: a(x) * b(x), "/": lambda a, b: lambda x: a(x) / np.where(b(x) == 0, np.nan, b(x))}
+
+
+def index(cube: ArrayLike, expression: str, *, wavelengths: ArrayLike | None = None, above: float | None = None,
+          below: float | None = None, valid: ArrayLike | None = None, nodata: float | None = None) -> np.ndarray:
+    """An index of every pixel, (lines, samples); with `above`, `below` or both a mask: whether the index lies above the one and
+    below the other. Masks serve as `valid` elsewhere.
+
+    expression: of bands, such as "(b860-b660)/(b860+b660)". b860 or b0.86um is the band nearest to 860 nm, #7 is band 7, counted
+    from 1. Signs: + - * / ( ); functions: sqrt, log, abs. Or a name: NDVI, NDWI, NDMI, NBR, NDSI, iron, clay. wavelengths
+    (bands,): in nanometres, or micrometres if the first is below 100. valid, nodata: as of fit, but only the bands that the
+    expression names must be present. Pixels without a value are NaN, and not in the mask."""
+    cube = cube if isinstance(cube, np.ma.MaskedArray) else _array(cube, "cube")
+    if cube.ndim not in (2, 3) or cube.shape[-1] < 1:
+        raise ArgumentError("cube: its shape is %s, expected (lines, samples, bands) or (pixels, bands)" % (cube.shape,))
+    plan = _Expression(NAMED_INDICES.get(expression, expression), wavelengths, cube.shape[-1])
+    named = sorted(plan.bands)
+
+    def function(x):
+        value = np.broadcast_to(plan.value(dict(zip(named, x.T))), len(x))
+        if above is not None or below is not None:
+            inside = (value > (-np.inf if above is None else above)) & (value < (np.inf if below is None else below))
+            value = np.where(np.isfinite(value), inside, np.nan)
+        return value[:, None]
+
+    out = _each_pixel(cube[..., named], 1, function, valid, nodata)[..., 0]
+    return out if above is None and below is None else out == 1
