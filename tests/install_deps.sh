@@ -48,6 +48,7 @@ if command -v apt-get >/dev/null; then
     if [ "${1:-}" = python ]; then
         packages="gcc make libc6-dev python3-numpy python3-scipy python3-pytest python3-sklearn python3-mdp python3-spectral"
         packages="$packages python3-tqdm python3-matplotlib python3-nbclient python3-ipykernel python3-pip python3-venv"
+        packages="$packages python3-xarray"
     fi
     # What else looks at the code; where a release has none by that name, those tests are skipped.
     checkers="valgrind libclang-rt-dev clang-tools clang-tidy cppcheck tcc"

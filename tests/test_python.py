@@ -1224,7 +1224,7 @@ def test_the_continuum_is_that_of_the_program(tmp_path, method):
     assert np.array_equal(sparsehs.continuum(4 * cube, method, wavelengths=WAVES), got * (1 if method == "divide" else 4), True)
     for call, words in ((lambda: sparsehs.continuum(cube, "keep", wavelengths=WAVES), "method: 'keep' is none of divide, subtract"),
                         (lambda: sparsehs.continuum(cube), "wavelengths: None, expected a number above 0 for each of 24 bands"),
-                        (lambda: sparsehs.continuum(cube, wavelengths=np.r_[WAVES[:-1], 450]), "bands 1 and 24 are both at 450 nm")):
+                        (lambda: sparsehs.continuum(cube, wavelengths=np.r_[WAVES[:-1], 450]), "bands 1 and 24 are both at 450")):
         with pytest.raises(ValueError, match=words):
             call()
 
@@ -1370,16 +1370,86 @@ def test_indices_are_those_of_the_program(tmp_path):
 
 def test_expressions_that_are_none():
     cube = hour()
-    for expression, words in (("b860", "wavelengths: None, expected .* as b860"), ("#25", "#25, expected the number of a band, 1 to"),
+    for expression, words in (("b860", "wavelengths: None, expected .* as b860"), ("#25", "#25, expected the number of a band"),
                               ("#1.5", "#1.5, expected"), ("#1+", r"expected a band like b860 or #7, a number or \( at the end"),
                               ("#1 #2", r"expected \+, -, \*, / or the end at '#2'"), ("(#1", r"expected \) at the end"),
                               ("", "expected a band"), ("sqrt #1", r"expected \( at '#1'"), ("#1**2", r"at '\*2'"),
-                              ("+#1", r"at '\+#1'"), ("2*3", "names no band"), ("#1+0x10", "at 'x10'"), ("exp(#1)", "at 'exp"), ("#1 if", "at 'if'"),
-                              ("(" * 60 + "#1" + ")" * 60, "50 brackets")):
+                              ("+#1", r"at '\+#1'"), ("2*3", "names no band"), ("#1+0x10", "at 'x10'"), ("exp(#1)", "at 'exp"),
+                              ("#1 if", "at 'if'"), ("(" * 60 + "#1" + ")" * 60, "50 brackets")):
         with pytest.raises(ValueError, match=words):
             sparsehs.index(cube, expression)
     with pytest.raises(ValueError, match="b3000: the nearest band is at 2350 nm, expected one within 150 nm"):
         sparsehs.index(cube, "b3000", wavelengths=WAVES)
+
+
+@pytest.mark.parametrize("order", [("band", "y", "x"), ("y", "x", "band"), ("x", "band", "y")])
+def test_dataarrays_keep_what_holds(order):
+    xarray = pytest.importorskip("xarray")
+    plain, waves = hour(), np.r_[480, 520, 560, 660, 700, 860, np.linspace(900, 2350, 18)]
+    coords = {"band": np.arange(1, 25), "wavelength": ("band", waves / 1000, {"units": "\u00b5m"}), "y": 100.0 - np.arange(30),
+              "x": np.arange(40.0), "lon": (("y", "x"), np.random.default_rng(0).random((30, 40))), "spatial_ref": 0}
+    attrs = {"units": "1", "_FillValue": -9999, "site": "here", "fwhm": [10.0] * 24}
+    cube = xarray.DataArray(plain, coords, ("y", "x", "band"), "scene", attrs).transpose(*order)
+    places, valid = ("y", "x"), xarray.DataArray(np.eye(30, 40) < 1, dims=("y", "x"))
+
+    def holds(got, want, band, unit=False, kept=True):
+        """The values, and the labels: of places always, of bands where they are kept."""
+        dims = tuple(one if one in places else band for one in order if one in places or band)
+        assert isinstance(got, xarray.DataArray) and got.dims == dims
+        the_same(got.transpose("y", "x", ...).values, want, 0)
+        assert {"y", "x", "lon", "spatial_ref"} <= set(got.coords) and ("band" in got.coords) == (band == "band")
+        assert got.indexes["y"].equals(cube.indexes["y"]) and got.lon.equals(cube.lon.transpose(*got.lon.dims))
+        lost = {"_FillValue"} | (set() if unit else {"units"}) | (set() if band == "band" else {"fwhm"})
+        assert got.attrs == {name: value for name, value in attrs.items() if name not in lost}
+
+    given = dict(wavelengths=waves)
+    holds(sparsehs.smooth(cube, 5), sparsehs.smooth(plain, 5, **given), "band", True)
+    holds(sparsehs.continuum(cube), sparsehs.continuum(plain, **given), "band")
+    holds(sparsehs.continuum(cube, method="subtract"), sparsehs.continuum(plain, "subtract", **given), "band", True)
+    holds(sparsehs.derivative(cube, valid=valid), sparsehs.derivative(plain, valid=valid.values, **given), "band")
+    holds(sparsehs.correct(cube, "dark"), sparsehs.correct(plain, "dark"), "band", True)
+    holds(sparsehs.correct(cube=cube, method="iarr"), sparsehs.correct(plain, "iarr"), "band")
+    holds(sparsehs.index(cube, "NDVI"), sparsehs.index(plain, "NDVI", **given), None)
+    mask = sparsehs.index(cube, "NDVI", above=-0.1)
+    assert mask.dtype == bool
+    holds(sparsehs.rx(cube, valid=mask.T), sparsehs.rx(plain, valid=mask.transpose("y", "x").values), None)
+    got, inside = sparsehs.resample(cube, [0.75, 1.0, 3.0], [0.03, 0.05, 0.05])
+    holds(got, sparsehs.resample(plain, [750.0, 1000, 3000], [30, 50, 50], **given)[0], "wavelength", True)
+    assert got.wavelength.values.tolist() == [750, 1000] and got.wavelength.attrs["units"] == "nm" and inside.tolist() == [1, 1, 0]
+    used, snr, reasons = sparsehs.bands(cube)
+    assert used.dims == snr.dims == reasons.dims == ("band",) and used.wavelength.equals(cube.wavelength)
+    assert reasons.values.tolist() == sparsehs.bands(plain, **given)[2].tolist() and (reasons == "water").any()
+    assert sparsehs.count(cube) == sparsehs.count(plain)
+    components, model = sparsehs.pca(cube, 3)
+    holds(components, sparsehs.pca(plain, 3)[0], "component")
+    assert np.allclose(model.wavelengths, waves)
+    holds(model.denoise(cube, 3), model.denoise(plain, 3), "band", True)
+    assert model.inverse_transform(components).dims == order
+    spectra, where = sparsehs.endmembers(cube, 3, "nfindr")
+    assert spectra.dims == ("endmember", "band") and spectra.wavelength.equals(cube.wavelength) and spectra.attrs["units"] == "1"
+    turned = plain if order != ("x", "band", "y") else plain.swapaxes(0, 1)  # lines are the first dimension
+    assert (where == sparsehs.endmembers(turned, 3, "nfindr")[1]).all()
+    shares, errors = sparsehs.unmix(cube, spectra.T, errors=True)
+    holds(shares, sparsehs.unmix(plain, spectra.values), "endmember")
+    holds(errors, sparsehs.unmix(plain, spectra.values, errors=True)[1], None)
+    holds(sparsehs.detect(cube, spectra[0]), sparsehs.detect(plain, spectra.values[0]), None)
+    holds(sparsehs.detect(cube, spectra, "ace"), sparsehs.detect(plain, spectra.values, "ace"), "target")
+    holds(sparsehs.compare(cube, cube.transpose("band", "x", "y") * 2)[0], sparsehs.compare(plain, plain * 2)[0], None)
+    one = sparsehs.continuum(cube.isel(y=3, x=4))
+    assert one.dims == ("band",) and np.array_equal(one, sparsehs.continuum(plain[3, 4], **given)) and one.y == cube.y[3]
+    flat = sparsehs.rx(cube.stack(pixel=("y", "x")))
+    assert flat.dims == ("pixel",) and flat.unstack("pixel").dims == ("y", "x")
+    assert sparsehs.smooth(cube.drop_vars("wavelength"), 5).dims == order
+    odd = cube.assign_coords(wavelength=("band", waves, {"units": "furlong"}))
+    for unknown in odd, cube.drop_vars("wavelength"):
+        with pytest.raises(ValueError, match="wavelengths: None, expected a number above 0 for each of 24 bands"):
+            sparsehs.continuum(unknown)
+    holds(sparsehs.continuum(odd, wavelengths=waves), sparsehs.continuum(plain, **given), "band")
+
+
+def test_nothing_needs_xarray():
+    code = "import sys, numpy, sparsehs; sparsehs.smooth(numpy.ones((2, 3, 4)), 3); assert 'xarray' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], env=dict(os.environ, PYTHONPATH=PYTHON), check=True)
 
 
 # ---- scikit-learn ------------------------------------------------------------------------------------------------------------

@@ -11,6 +11,9 @@ precision, and keeps them in the user's cache. Signals of float32 go to the firs
 int32 and uint32 go to the second, all others to the first. Arrays are read in place where that is possible: rows, lines, samples
 and bands may be any strides apart. What the library cannot read in place is copied; inputs are not changed. Masked arrays, NaN and
 sparse matrices of scipy are understood where the functions say so; complex numbers are refused.
+A DataArray of xarray may stand for a cube, its dimensions in any order: bands are the one named band, bands, wavelength, wavelengths,
+channel or component, else the last; lines are the first other one. Results are DataArrays with the coordinates and attributes that
+still hold. A coordinate `wavelength` (its attribute units: nm, um or m) is taken where a function asks for wavelengths.
 
 Options have the names and the defaults of sparsehs.h, and None is the default of each. All functions take besides
 

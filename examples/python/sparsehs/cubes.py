@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ._arrays import _count, _cube, _wide
+from ._labels import labelled
 from ._library import ArgumentError, _float
 
 if TYPE_CHECKING:
@@ -87,15 +88,18 @@ class Model:
         return _map("apply", cube, outputs, valid, nodata, work, file=np.frombuffer(self.file, np.uint8), size=len(self.file),
                     way=way, components=components)
 
+    @labelled("component")
     def transform(self, cube: ArrayLike, **options: Any) -> np.ndarray:
         """The components of every pixel, (lines, samples, k), or its score, (lines, samples, 1). Pixels that are missing become NaN.
         Options: valid, nodata as of fit; threads, progress, device."""
         return self._apply(cube, 0, 1 if self.kind == "rx" else self.components, **options)
 
+    @labelled("band", of="components")
     def inverse_transform(self, components: ArrayLike, **options: Any) -> np.ndarray:
         """The pixels (lines, samples, n) from their components (lines, samples, k). Not of rx, whose scores have no way back."""
         return self._apply(components, 1, self.bands, **options)
 
+    @labelled("cube")
     def denoise(self, cube: ArrayLike, components: int = 0, **options: Any) -> np.ndarray:
         """The pixels, rebuilt from their first `components` components (0: all that are kept). Of pca and mnf."""
         return self._apply(cube, 2, self.bands, components, **options)
@@ -110,6 +114,7 @@ def _map(name, cube, outputs, valid, nodata, work, real=None, **given):
     return out[0] if np.ndim(cube) == 2 else out
 
 
+@labelled(None, wavelengths=True)
 def fit(kind: str, cube: ArrayLike, components: int | None = None, *, valid: ArrayLike | None = None,
         nodata: float | None = None, noise: ArrayLike | None = None, start: ArrayLike | None = None,
         wavelengths: ArrayLike | None = None, threads: int = 0, progress: Progress = None, device: str | None = None,
@@ -151,27 +156,32 @@ def _run(kind, cube, components, valid=None, nodata=None, threads=0, progress=No
 
 # ---- components and anomalies ----------------------------------------------------------------------------------------------
 
+@labelled("component", None, wavelengths=True)
 def pca(cube: ArrayLike, components: int | None = None, **options: Any) -> tuple[np.ndarray, Model]:
     """Principal components of every pixel, (lines, samples, components), and the Model. Options: see fit."""
     return _run("pca", cube, components, **options)
 
 
+@labelled("component", None, wavelengths=True)
 def mnf(cube: ArrayLike, components: int | None = None, **options: Any) -> tuple[np.ndarray, Model]:
     """Minimum noise fractions of every pixel, best signal to noise first, and the Model. Options: see fit."""
     return _run("mnf", cube, components, **options)
 
 
+@labelled("component", None, wavelengths=True)
 def ica(cube: ArrayLike, components: int | None = None, **options: Any) -> tuple[np.ndarray, Model]:
     """Independent components of every pixel by FastICA, and the Model. Options: see fit."""
     return _run("ica", cube, components, **options)
 
 
+@labelled("pixels")
 def rx(cube: ArrayLike, components: int | None = None, **options: Any) -> np.ndarray:
     """Reed-Xiaoli anomaly scores of every pixel, (lines, samples): squared distances from the mean in whitened coordinates. Options:
     see fit."""
     return _run("rx", cube, components, **options)[0][..., 0]
 
 
+@labelled("pixels")
 def rx_classes(cube: ArrayLike, labels: ArrayLike, *, components: int | None = None, valid: ArrayLike | None = None,
                nodata: float | None = None, threads: int = 0, progress: Progress = None, device: str | None = None,
                **options: Any) -> np.ndarray:
@@ -188,6 +198,7 @@ def rx_classes(cube: ArrayLike, labels: ArrayLike, *, components: int | None = N
     return _map("rx_classes", cube, 1, valid, nodata, dict(threads=threads, progress=progress, device=device, options=options))[..., 0]
 
 
+@labelled("pixels")
 def rx_local(cube: ArrayLike, inner: int = 5, outer: int = 25, *, ridge: float = 0.0, valid: ArrayLike | None = None,
              nodata: float | None = None, threads: int = 0, progress: Progress = None, device: str | None = None,
              **options: Any) -> np.ndarray:
@@ -211,6 +222,7 @@ def _spectra(spectra, name, cube):
     return _wide([spectra] if np.ndim(spectra) == 1 else spectra, name, (-1,) + np.shape(cube)[-1:])
 
 
+@labelled("target")
 def detect(cube: ArrayLike, targets: ArrayLike, method: str = "mf", *, ridge: float = 0.0,
            background: tuple[ArrayLike, ...] | None = None, undesired: ArrayLike | None = None,
            valid: ArrayLike | None = None, nodata: float | None = None, threads: int = 0, progress: Progress = None,
@@ -242,6 +254,7 @@ def detect(cube: ArrayLike, targets: ArrayLike, method: str = "mf", *, ridge: fl
     return out[..., 0] if np.ndim(targets) == 1 else out
 
 
+@labelled("spectrum")
 def similarity(cube: ArrayLike, spectra: ArrayLike, method: str = "sam", *, valid: ArrayLike | None = None,
                nodata: float | None = None) -> np.ndarray:
     """How alike pixels and spectra are, small is alike: (lines, samples) for one spectrum (bands,), (lines, samples, spectra) for
@@ -288,6 +301,7 @@ def _similarity(x, t, method):
     return score if method == "sid" else score * np.where(cosine > 0, np.sqrt(1 - cosine * cosine) / cosine, np.nan)
 
 
+@labelled("pixels", "pixels")
 def match(cube: ArrayLike, library: ArrayLike, method: str = "sam", *, valid: ArrayLike | None = None,
           nodata: float | None = None) -> tuple[np.ndarray, np.ndarray]:
     """The most alike of the spectra of a library (spectra, bands): its number for each pixel, from 0, and its score, by a method of
@@ -299,6 +313,7 @@ def match(cube: ArrayLike, library: ArrayLike, method: str = "sam", *, valid: Ar
     return np.where(none, -1, best), score
 
 
+@labelled("pixels", "pixels")
 def compare(cube: ArrayLike, other: ArrayLike, *, valid: ArrayLike | None = None,
             nodata: float | None = None) -> tuple[np.ndarray, np.ndarray]:
     """How two cubes of one shape differ, two arrays (lines, samples): the root of the mean squared difference over the bands, and
@@ -323,6 +338,7 @@ def compare(cube: ArrayLike, other: ArrayLike, *, valid: ArrayLike | None = None
     return (off[0], angle[0]) if np.ndim(cube) == 2 else (off, angle)
 
 
+@labelled("endmember", "pixels")
 def unmix(cube: ArrayLike, endmembers: ArrayLike, constraint: str = "full", *, errors: bool = False,
           valid: ArrayLike | None = None, nodata: float | None = None, threads: int = 0, progress: Progress = None,
           device: str | None = None) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
@@ -355,6 +371,7 @@ def _misfit(a, spectra, shares):
     return out.reshape(shares.shape[:-1])
 
 
+@labelled("spectra", None)
 def endmembers(cube: ArrayLike, count: int, method: str = "vca", *, seed: int = 0, valid: ArrayLike | None = None,
                nodata: float | None = None, threads: int = 0, progress: Progress = None,
                device: str | None = None) -> tuple[np.ndarray, np.ndarray]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ._arrays import _array, _count, _cube, _data, _missing, _wide
+from ._labels import is_labelled, labelled
 from ._library import ArgumentError, _float
 
 if TYPE_CHECKING:
@@ -136,6 +137,7 @@ def _used(reasons):
     return used
 
 
+@labelled("bands", "bands", "bands", wavelengths=True)
 def bands(cube: ArrayLike, *, wavelengths: ArrayLike | None = None, bbl: ArrayLike | None = None, band_snr: float = 10.0,
           keep_water: bool = False, valid: ArrayLike | None = None, nodata: float | None = None, threads: int = 0,
           progress: Progress = None, device: str | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -188,6 +190,7 @@ def bands(cube: ArrayLike, *, wavelengths: ArrayLike | None = None, bbl: ArrayLi
 
 # ---- how many materials ----------------------------------------------------------------------------------------------------
 
+@labelled(None)
 def count(cube: ArrayLike, method: str = "hysime", *, false_alarm: float | None = None, noise: ArrayLike | None = None,
           valid: ArrayLike | None = None, nodata: float | None = None, threads: int = 0, progress: Progress = None,
           device: str | None = None) -> int:
@@ -266,6 +269,7 @@ def _weighted(x, weights):
     return made
 
 
+@labelled("cube", wavelengths=True)
 def smooth(cube: ArrayLike, width: int, *, wavelengths: ArrayLike | None = None, gaps: bool = False,
            valid: ArrayLike | None = None, nodata: float | None = None) -> np.ndarray:
     """Spectra (bands,), (count, bands) or (lines, samples, bands), of which each value becomes the mean of `width` neighbouring
@@ -317,13 +321,19 @@ def resample(cube: ArrayLike, centres: ArrayLike, fwhm: ArrayLike | None = None,
     unit of centres (None: as wide as a band is far from its neighbours). The integral is exact for a spectrum that is linear
     between its bands. Returns the spectra (..., K), and inside (centres,): which bands these are. Those with less than 95 % of
     their response within the wavelengths of the spectra are left out. Options: see smooth."""
-    w, order = _ascending(wavelengths, _bands_of(cube, "resample"), "resample")
     at = _nanometres(centres, "centres", -1, "resample")
-    widths = _distances(at)
-    if fwhm is not None:
-        widths = _wide(fwhm, "fwhm", at.shape) * _micrometres(np.asarray(centres))
+    widths = _distances(at) if fwhm is None else _wide(fwhm, "fwhm", at.shape) * _micrometres(np.asarray(centres))
     if not (widths > 0).all():
         raise ArgumentError("fwhm: %g, expected above 0" % widths[~(widths > 0)][0])
+    made, inside = _resampled(cube, at, widths, wavelengths=wavelengths, gaps=gaps, valid=valid, nodata=nodata)
+    if is_labelled(made):
+        made = made.assign_coords(wavelength=("wavelength", at[inside], {"units": "nm"}))
+    return made, inside
+
+
+@labelled("wavelength", None, wavelengths=True)
+def _resampled(cube, at, widths, *, wavelengths, gaps, valid, nodata):
+    w, order = _ascending(wavelengths, _bands_of(cube, "resample"), "resample")
     inside = _responses(w, at, widths)[1] >= 0.95
     if not inside.any():
         raise ArgumentError("centres: %g to %g nm, expected a band within the %g to %g nm of the spectra"
@@ -359,6 +369,7 @@ def _hull(x, y):
     return np.where(is_corner, y, ya + (yb - ya) * (x - x[a]) / np.where(is_corner, 1, x[b] - x[a]))
 
 
+@labelled(lambda given: "cube" if given["method"] == "subtract" else "values", wavelengths=True)
 def continuum(cube: ArrayLike, method: str = "divide", *, wavelengths: ArrayLike | None = None, gaps: bool = False,
               valid: ArrayLike | None = None, nodata: float | None = None) -> np.ndarray:
     """Spectra without their upper convex hull over the wavelength. method: "divide" (values where the hull is not above 0 are NaN)
@@ -374,6 +385,7 @@ def continuum(cube: ArrayLike, method: str = "divide", *, wavelengths: ArrayLike
     return _each_spectrum(cube, w, order, step, None, gaps, valid, nodata)
 
 
+@labelled("values", wavelengths=True)
 def derivative(cube: ArrayLike, order: int = 1, *, wavelengths: ArrayLike | None = None, gaps: bool = False,
                valid: ArrayLike | None = None, nodata: float | None = None) -> np.ndarray:
     """The first or the second derivative (order) of spectra by nanometre: of the parabola through each band and its neighbours, at
@@ -427,6 +439,7 @@ def _region(region, a, given):
     return a[window], {name: given[name][window] for name in ("valid",) if name in given}
 
 
+@labelled(lambda given: "cube" if given["method"] == "dark" else "values")
 def correct(cube: ArrayLike, method: str, *, region: tuple[int, int, int, int] | None = None, gain: ArrayLike | None = None,
             offset: ArrayLike | None = None, valid: ArrayLike | None = None, nodata: float | None = None) -> np.ndarray:
     """Relative reflectance by what the scene itself holds, of the shape of the cube. method:
@@ -583,6 +596,7 @@ _OPERATIONS = {"+": lambda a, b: lambda x: a(x) + b(x), "-": lambda a, b: lambda
                "*": lambda a, b: lambda x: a(x) * b(x), "/": lambda a, b: lambda x: a(x) / np.where(b(x) == 0, np.nan, b(x))}
 
 
+@labelled("pixels", wavelengths=True)
 def index(cube: ArrayLike, expression: str, *, wavelengths: ArrayLike | None = None, above: float | None = None,
           below: float | None = None, valid: ArrayLike | None = None, nodata: float | None = None) -> np.ndarray:
     """An index of every pixel, (lines, samples); with `above`, `below` or both a mask: whether the index lies above the one and
