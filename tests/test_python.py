@@ -1537,7 +1537,7 @@ def numbers(text):
 def test_the_readme_prints_what_it_says(capsys):
     with open(os.path.join(PYTHON, "README.md")) as file:
         blocks = re.findall(r"```python\n(.*?)```\n\n((?:    [^\n]*\n)+)", file.read(), re.S)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     room = {}
     for code, output in blocks:
         exec(code, room)
