@@ -16,7 +16,7 @@ ran=
 # The checks of a file, where its name tells.
 checks_of() { # path
     case $1 in
-        examples/python/* | tests/test_python*) echo test-python ;;
+        examples/python/* | examples/hypercube/*.h | tests/test_python*) echo test-python ;;
         examples/mpi/* | tests/test_mpi*) echo test-mpi ;;
         examples/playground/* | tests/test_playground*) echo test-playground ;;
         examples/papers/* | tests/test_papers*) echo papers ;;

@@ -1139,6 +1139,8 @@ def test_materials_are_counted_as_the_program_does(tmp_path, real):
         assert sparsehs.count(cube, method, noise=noise) == int(said.split()[1])
     assert sparsehs.count(np.where(np.isnan(cube), -7, cube).reshape(-1, 24), nodata=-7) == want["hysime"]
     assert sparsehs.count(cube, noise=1e6 * noise) == 0
+    for method, number in want.items():  # in any unit, of bands in any order, by any number of threads
+        assert sparsehs.count(1024 * cube[..., ::-1], method, false_alarm=0.01, threads=2) == number
     for call, words in ((lambda: sparsehs.count(cube, "osp"), "method: 'osp' is none of hysime, hfc, nwhfc"),
                         (lambda: sparsehs.count(cube, "hfc", false_alarm=0.7), "false_alarm: 0.7, expected above 0 and at most"),
                         (lambda: sparsehs.count(cube[..., :1]), r"cube: its shape is \(30, 40, 1\), expected pixels of 2 bands"),
@@ -1323,6 +1325,7 @@ def test_relative_reflectance_is_that_of_the_program(tmp_path):
         marked = np.where(gone, -9.0, cube)
         the_same(sparsehs.correct(marked, method, nodata=-9), sparsehs.correct(np.where(gone, np.nan, cube), method))
         the_same(sparsehs.correct(np.ma.masked_equal(marked, -9), method), sparsehs.correct(marked, method, nodata=-9))
+    assert np.allclose(sparsehs.correct(cube[:1, :1], "iarr"), 1) and (sparsehs.correct(cube[:1, :1], "dark") == 0).all()
     assert np.allclose(sparsehs.correct(cube[..., :1], "iarr"), cube[..., :1] / np.nanmean(cube[..., 0]), equal_nan=True)
     the_same(sparsehs.correct(cube, "gains", offset=offset), np.where(gone, np.nan, cube + offset))
     for call, words in ((lambda: sparsehs.correct(cube, "elm"), "method: 'elm' is none of flat, iarr, logres, dark, gains"),

@@ -15,7 +15,8 @@ A DataArray of xarray may stand for a cube, its dimensions in any order: bands a
 channel or component, else the last; lines are the first other one. Results are DataArrays with the coordinates and attributes that
 still hold. A coordinate `wavelength` (its attribute units: nm, um or m) is taken where a function asks for wavelengths.
 
-Options have the names and the defaults of sparsehs.h, and None is the default of each. All functions take besides
+Options have the names and the defaults of sparsehs.h, and None is the default of each. Functions of the compiled library
+take besides
 
     threads     how many; 0: all processors. In a child of fork() there is one
     progress    True: a bar by tqdm, where it is installed; or progress(phase, step, steps, error), which is called at most thirty

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ._library import Progress
 
-BLOCK = 2**21  # values in double at a time: a cube may be large
+BLOCK = 2**19  # values in double at a time: a cube may be large, the cache is small
 
 
 # ---- pixels ----------------------------------------------------------------------------------------------------------------
