@@ -1106,10 +1106,12 @@ def test_bad_bands_are_those_of_the_program(tmp_path):
 
 def test_bad_bands_of_little():
     cube = hour()
+    ends = np.r_[1339.9, 1340, 1450, 1450.1, 1789.9, 1790, 1970, 1970.1]
+    assert (sparsehs.bands(cube[..., :8], wavelengths=ends, band_snr=0)[2] == "water").tolist() == [0, 1, 1, 0, 0, 1, 1, 0]
     assert sparsehs.bands(cube[..., :1])[0].tolist() == [True]
-    with pytest.warns(RuntimeWarning, match="20 valid pixels are too few"):
+    with pytest.warns(RuntimeWarning, match="20 valid pixels are too few") as warned:
         used, snr, _ = sparsehs.bands(cube[0, :20])
-    assert used.all() and np.isnan(snr).all()
+    assert warned[0].filename == __file__ and used.all() and np.isnan(snr).all()
     for call, words in ((lambda: sparsehs.bands(cube[:0]), "there are no pixels"),
                         (lambda: sparsehs.bands(cube * np.nan), "all 24 bands are bad .*24 missing"),
                         (lambda: sparsehs.bands(np.ones((9, 9, 3))), "all 3 bands are bad .*3 constant"),
@@ -1197,7 +1199,8 @@ def test_spectra_are_resampled_as_the_program_does(tmp_path):
     assert np.isclose(sparsehs.resample(line, [1400.0], [50], wavelengths=WAVES)[0], 17)
     with pytest.raises(ValueError, match="wavelengths: None, expected a number above 0 for each of 24 bands"):
         sparsehs.resample(cube, centres)
-    for at, widths, words in (([3000.0], None, "centres: 3000 to 3000 nm, expected a band within"),
+    for at, widths, words in ((None, None, "centres: None, expected a number above 0 for each band"),
+                              ([3000.0], None, "centres: 3000 to 3000 nm, expected a band within"),
                               ([400.0, 0], None, "centres: number 2 is 0, expected above 0"),
                               (centres, fwhm[1:], r"fwhm: its shape is \(5,\), expected \(6,\)"),
                               (centres, 0 * fwhm, "fwhm: 0, expected above 0")):
@@ -1223,6 +1226,8 @@ def test_the_continuum_is_that_of_the_program(tmp_path, method):
     assert (got[9, 10] == (method == "divide")).all() and np.allclose(got[9, 11], method == "divide")
     swapped = np.random.default_rng(2).permutation(24)
     the_same(sparsehs.continuum(cube[..., swapped], method, wavelengths=WAVES[swapped] / 1000), got[..., swapped])
+    few = sparsehs.continuum(cube[..., :2], method, wavelengths=WAVES[:2])  # what another sensor may have left
+    assert np.isnan(few[5, 6]).all() and (few[0] == (method == "divide")).all()
     assert np.array_equal(sparsehs.continuum(4 * cube, method, wavelengths=WAVES), got * (1 if method == "divide" else 4), True)
     for call, words in ((lambda: sparsehs.continuum(cube, "keep", wavelengths=WAVES), "method: 'keep' is none of divide, subtract"),
                         (lambda: sparsehs.continuum(cube), "wavelengths: None, expected a number above 0 for each of 24 bands"),
@@ -1377,6 +1382,7 @@ def test_expressions_that_are_none():
                               ("#1.5", "#1.5, expected"), ("#1+", r"expected a band like b860 or #7, a number or \( at the end"),
                               ("#1 #2", r"expected \+, -, \*, / or the end at '#2'"), ("(#1", r"expected \) at the end"),
                               ("", "expected a band"), ("sqrt #1", r"expected \( at '#1'"), ("#1**2", r"at '\*2'"),
+                              ("#1 nm", "at 'nm'"), ("SQRT(#1)", "at 'SQRT"), ("# 1", "expected a number at '1'"),
                               ("+#1", r"at '\+#1'"), ("2*3", "names no band"), ("#1+0x10", "at 'x10'"), ("exp(#1)", "at 'exp"),
                               ("#1 if", "at 'if'"), ("(" * 60 + "#1" + ")" * 60, "50 brackets")):
         with pytest.raises(ValueError, match=words):
@@ -1395,7 +1401,7 @@ def test_dataarrays_keep_what_holds(order):
     cube = xarray.DataArray(plain, coords, ("y", "x", "band"), "scene", attrs).transpose(*order)
     places, valid = ("y", "x"), xarray.DataArray(np.eye(30, 40) < 1, dims=("y", "x"))
 
-    def holds(got, want, band, unit=False, kept=True):
+    def holds(got, want, band, unit=False):
         """The values, and the labels: of places always, of bands where they are kept."""
         dims = tuple(one if one in places else band for one in order if one in places or band)
         assert isinstance(got, xarray.DataArray) and got.dims == dims

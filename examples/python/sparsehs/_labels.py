@@ -28,7 +28,7 @@ def _to_nanometres(unit):
     word = str(unit).strip().lower()
     if word == "nm" or word.startswith("nano"):
         return 1.0
-    if word in ("um", "\u00b5m", "\u03bcm") or word.startswith("micro"):
+    if word in ("um", "\u00b5m", "\u03bcm", "u", "\u00b5", "\u03bc", "mu", "mum") or word.startswith("micro"):
         return 1e3
     return 1e9 if word in ("m", "meter", "meters", "metre", "metres") else None
 

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ._arrays import _array, _count, _cube, _data, _missing, _wide
-from ._labels import is_labelled, labelled
+from ._labels import _to_nanometres, is_labelled, labelled
 from ._library import ArgumentError, _float
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from numpy.typing import ArrayLike
 
     from ._library import Progress
@@ -68,8 +66,8 @@ def _each_pixel(cube, outputs, function, valid, nodata, gaps=False):
 def _nanometres(wavelengths, name, count, why):
     """In nanometres. Numbers are micrometres where the first is below 100. count: so many are expected, -1: any number."""
     if wavelengths is None:
-        raise ArgumentError("%s: None, expected a number above 0 for each of %d bands, in nanometres or micrometres, as %s needs "
-                            "them" % (name, count, why))
+        raise ArgumentError("%s: None, expected a number above 0 for each%s, in nanometres or micrometres, as %s needs them"
+                            % (name, " of %d bands" % count if count >= 0 else " band", why))
     lengths = _wide(wavelengths, name, (count,))
     wrong = np.flatnonzero(~((lengths > 0) & np.isfinite(lengths)))
     if wrong.size:
@@ -182,7 +180,7 @@ def bands(cube: ArrayLike, *, wavelengths: ArrayLike | None = None, bbl: ArrayLi
         noise = np.minimum(1, share * pixels / (pixels - len(used)))
         snr[used] = (1 - noise) / noise
     elif len(used) > 1:
-        warnings.warn("bands: %d valid pixels are too few to tell noise in %d bands" % (pixels, len(used)), RuntimeWarning, 2)
+        warnings.warn("bands: %d valid pixels are too few to tell noise in %d bands" % (pixels, len(used)), RuntimeWarning, 3)
     reasons[snr < band_snr] = "noise"
     _used(reasons)
     return reasons == "", snr, reasons
@@ -228,11 +226,11 @@ def _ascending(wavelengths, n, why):
     return w[order], order
 
 
-def _bands_of(cube, why):
-    """How many bands spectra have; three are needed."""
+def _bands_of(cube, why, least=3):
+    """How many bands spectra have."""
     n = np.shape(cube)[-1] if np.ndim(cube) else 0
-    if n < 3:
-        raise ArgumentError("cube: its shape is %s, expected 3 bands at least, as %s needs them" % (np.shape(cube), why))
+    if n < least:
+        raise ArgumentError("cube: its shape is %s, expected %d bands at least, as %s needs them" % (np.shape(cube), least, why))
     return n
 
 
@@ -376,7 +374,7 @@ def continuum(cube: ArrayLike, method: str = "divide", *, wavelengths: ArrayLike
     or "subtract". Options: see smooth."""
     if method not in ("divide", "subtract"):
         raise ArgumentError("method: %r is none of divide, subtract" % (method,))
-    w, order = _ascending(wavelengths, _bands_of(cube, "continuum"), "continuum")
+    w, order = _ascending(wavelengths, _bands_of(cube, "continuum", 1), "continuum")
 
     def step(x, w):
         hull = _hull(w, x)
@@ -474,7 +472,8 @@ def correct(cube: ArrayLike, method: str, *, region: tuple[int, int, int, int] |
         added = -_lowest(a, given, nodata)
     else:
         name = "region" if method == "flat" else method
-        mean = _mean_pixel(*(_region(region, a, given) if method == "flat" else (a, given)), nodata, method == "logres", name)
+        part, of_part = _region(region, a, given) if method == "flat" else (a, given)
+        mean = _mean_pixel(part, of_part, nodata, method == "logres", name)
         if method != "logres" and not (mean > 0).all():
             raise ArgumentError("%s: the mean of band %d is %g, expected above 0; leave such bands out"
                                 % (name, np.flatnonzero(~(mean > 0))[0] + 1, mean[~(mean > 0)][0]))
@@ -510,17 +509,17 @@ class _Expression:
         rest = self.text[self.at:].strip()
         raise ArgumentError("expression: %r: expected %s %s" % (self.text, expected, "at %r" % rest if rest else "at the end"))
 
-    def takes(self, pattern):
+    def takes(self, pattern, blanks=r"[ \t]*"):
         """What comes next, or None."""
-        found = re.compile(r"[ \t]*(%s)" % pattern).match(self.text, self.at)
+        found = re.compile(blanks + "(%s)" % pattern).match(self.text, self.at)
         if found is None:
             return None
         self.at = found.end()
         return found.group(1)
 
     def number(self):
-        text = self.takes(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-        if text is None:
+        text = self.takes(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", "")
+        if text is None or math.isinf(float(text)):
             self.fail("a number")
         return float(text)
 
@@ -537,9 +536,11 @@ class _Expression:
     def band(self, sign):
         number = self.number()
         if sign == "b":
-            micrometres = self.takes("(?:[u\u00b5\u03bc]m?|micro[a-z]*)(?![a-z])")
-            place = self.near(number * (1000 if micrometres else 1))
-            self.takes("(?:nm|nano[a-z]*)(?![a-z])")
+            behind = self.at
+            factor = _to_nanometres(self.takes(r"[^\W\d_]*", ""))
+            if factor not in (1.0, 1e3):
+                self.at, factor = behind, 1.0
+            place = self.near(factor * number)
         elif number in range(1, self.n + 1):
             place = int(number) - 1
         else:
