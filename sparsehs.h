@@ -34,8 +34,8 @@
       11  FastICA                          >>ica ica_naive expectations ica_iterations ica_fit
       12  models (fits kept in files)      >>models
       13  spectra (targets, endmembers)    >>spectra detect_naive inverse_root detectors scores detect unmix_naive mixture
-                                             unmix endmembers_naive farthest atgp vca endmembers count_naive
-                                             count
+                                             unmix endmembers_naive farthest atgp vca endmembers ppi_naive ppi
+                                             count_naive count
       14  files (.npy, compact codes)     >>files compact
 
    CONVENTIONS
@@ -326,6 +326,9 @@ typedef double shs_wide;
 #define shs_vca_naive SHS__LINK(vca_naive)
 #define shs_nfindr_naive SHS__LINK(nfindr_naive)
 #define shs_atgp_naive SHS__LINK(atgp_naive)
+#define shs_ppi_skewers SHS__LINK(ppi_skewers)
+#define shs_ppi SHS__LINK(ppi)
+#define shs_ppi_naive SHS__LINK(ppi_naive)
 #define shs_counter_name SHS__LINK(counter_name)
 #define shs_count_materials SHS__LINK(count_materials)
 #define shs_count_naive SHS__LINK(count_naive)
@@ -2054,6 +2057,28 @@ SHS_API void shs_endmembers_free(const shs_context *ctx, shs_endmembers *endmemb
 SHS_API void shs_vca_naive(int n, ptrdiff_t m, const shs_wide *X, int p, uint64_t seed, ptrdiff_t *pixel, shs_wide *room);
 SHS_API void shs_nfindr_naive(int n, ptrdiff_t m, const shs_wide *X, int p, uint64_t seed, ptrdiff_t *pixel, shs_wide *room);
 SHS_API void shs_atgp_naive(int n, ptrdiff_t m, const shs_wide *X, int p, ptrdiff_t *pixel, shs_wide *room);
+
+/* The pixel purity index (Boardman, Kruse, Green 1995): how often each pixel is extreme when all pixels x are projected onto
+   many directions d, the skewers. For each skewer
+
+       a pixel counts if d'x is the smallest of all pixels, and a pixel counts if d'x is the largest,
+
+   the first pixel of equal ones. With a threshold t > 0 all pixels count whose d'x is at most t from the smallest or from the
+   largest. Corners of the cloud of pixels, where pure ones lie, get high counts; pixels inside it get 0. The index is usually
+   taken of MNF components: there the noise has variance 1 in every direction, and t is in its deviations. */
+
+/* Skewers (bands x count) in random directions, uniform on the unit sphere: normal numbers of this seed, over their length. */
+SHS_API void shs_ppi_skewers(int bands, int count, uint64_t seed, shs_wide *skewers);
+/* skewers: bands x count, of any length; threshold: in the units of d'x, which are those of the pixels for unit skewers. counts:
+   one a pixel, line after line, 0 to 2 count; -1 where the pixel is missing. The pixels are read once, with a threshold twice.
+   Projections are precise. Memory: 2 count shs_wide and size_t a thread; none grows with the pixels. An engine is not used. Of
+   ranks the pixels count together, and each gets the counts of its own. Statuses besides those of the cube: SHS_BAD_MAP
+   (skewers), SHS_BAD_OPTIONS (threshold), SHS_BAD_OUTPUT (counts), SHS_NO_PIXELS; counts are undefined then. */
+SHS_API shs_status shs_ppi(const shs_context *ctx, const shs_cube *cube, int count, const shs_wide *skewers, shs_wide threshold,
+                           int *counts);
+/* The naive twin: counts (m) of the columns of X (n x m). */
+SHS_API void shs_ppi_naive(int n, ptrdiff_t m, const shs_wide *X, int count, const shs_wide *skewers, shs_wide threshold,
+                           int *counts);
 
 /* How many materials a scene holds: the dimension of its signal. C is the covariance of the pixels, R the mean of x x'.
 
@@ -21135,6 +21160,7 @@ SHS__PUBLIC void shs_model_free(const shs_context *ctx, shs_model *model) {
    shs_unmix is a map too or, with abundances that must not be negative, the map E'x and an active set for each pixel
    (shs__mix_solve_nonnegative), by shs__mix_pixels. shs_endmembers_find keeps projected pixels in memory. All its methods
    search the pixel that lies farthest in a direction, many times: shs__em_farthest does so over all threads and ranks.
+   shs_ppi searches it in many directions at once, in a pass: shs__ppi_project maps a panel, 32 directions at a time.
    shs_count_materials needs the moments alone. */
 
 /* ---- targets: the naive twin ------------------------------------------------------------------------ >>detect_naive */
@@ -22590,6 +22616,254 @@ SHS__PUBLIC shs_status shs_endmembers_find(const shs_context *ctx, const shs_cub
     }
     if (status == SHS_OK) *result = s.found;
     else shs_endmembers_free(ctx, &s.found);
+    shs__layout_release(ctx, &l);
+    shs__px_close(&px);
+    return status;
+}
+
+/* ---- pixel purity: the naive twin ----------------------------------------------------------------------- >>ppi_naive */
+
+SHS__PUBLIC void shs_ppi_skewers(int bands, int count, uint64_t seed, shs_wide *skewers) {
+    shs_random r;
+    int k, b;
+    shs_random_seed(&r, seed);
+    for (k = 0; k < count; k++) {
+        shs_wide *d = SHS__AT(skewers, bands, 0, k), length2 = 0;
+        for (b = 0; b < bands; b++) {
+            d[b] = shs_random_normal(&r);
+            length2 += d[b] * d[b];
+        }
+        for (b = 0; b < bands; b++) d[b] /= SHS__WSQRT(length2);
+    }
+}
+
+/* Both ends of a skewer: the largest of d'x, then of -d'x. */
+SHS__PUBLIC void shs_ppi_naive(int n, ptrdiff_t m, const shs_wide *X, int count, const shs_wide *skewers, shs_wide threshold,
+                               int *counts) {
+    ptrdiff_t i, b, end;
+    for (i = 0; i < m; i++) counts[i] = 0;
+    for (end = 0; end < 2 * (ptrdiff_t)count; end++) {
+        const shs_wide *d = skewers + end / 2 * n, sign = end % 2 ? -1 : 1;
+        shs_wide most = -SHS__WIDE_MAX;
+        ptrdiff_t first = -1;
+        int pass;
+        for (pass = 0; pass < 2; pass++)
+            for (i = 0; i < m; i++) {
+                shs_wide y = 0;
+                for (b = 0; b < n; b++) y += d[b] * X[b + i * n];
+                y *= sign;
+                if (pass == 0 && y > most) {
+                    most = y;
+                    first = i;
+                }
+                if (pass == 1 && (threshold > 0 ? most - y <= threshold : i == first)) counts[i]++;
+            }
+    }
+}
+
+/* ---- pixel purity ----------------------------------------------------------------------------------------------- >>ppi */
+
+enum { SHS__PPI_BATCH = 32 }; /* skewers whose projections of a panel stay in the cache */
+
+/* A worker's scratch. Ends: 2 a skewer, the largest of d'x, then of -d'x. */
+typedef struct shs__ppi_own {
+    shs_wide *most; /* of each end: the largest value among this worker's pixels, */
+    size_t *pixel;  /* and the first pixel that has it */
+    int *hits;      /* SHS__PANEL_PIXELS: at how many ends a valid pixel is within the threshold */
+    unsigned char apart[SHS__ALIGN];
+} shs__ppi_own;
+
+typedef struct shs__ppi_job {
+    shs__reader reader;
+    shs__consumer consumer;
+    shs__map *batches; /* skewers as maps */
+    int count, batch_count;
+    shs_wide threshold;
+    shs__ppi_own *own; /* one a worker */
+    shs_wide *most;    /* of each end, of all pixels */
+    int *counts;
+} shs__ppi_job;
+
+/* The number of the panel's j-th pixel, or, if `valid`, of its j-th valid one. */
+SHS__PRIVATE size_t shs__ppi_pixel(const shs__ppi_job *s, const shs__panel *panel, int j, int valid) {
+    const shs__view *v = &s->reader.view;
+    int k = 0;
+    if (!valid) k = j;
+    else
+        for (; panel->missing[k] || j > 0; k++) j -= !panel->missing[k];
+    return shs__cells(v->first_line, v->samples) + panel->first + (size_t)k;
+}
+
+/* Raises the extremes of a skewer by its projections y of a panel. */
+SHS__PRIVATE void shs__ppi_raise(const shs__ppi_job *s, const shs__panel *panel, int worker, int skewer, const shs_wide *y) {
+    const shs__ppi_own *own = s->own + worker;
+    shs_wide high = y[0], low = y[0];
+    int k, end;
+    for (k = 1; k < panel->valid; k++) {
+        if (y[k] > high) high = y[k];
+        if (y[k] < low) low = y[k];
+    }
+    for (end = 2 * skewer; end < 2 * skewer + 2; end++) {
+        shs_wide value = end % 2 ? -low : high, extreme = end % 2 ? low : high;
+        size_t pixel;
+        if (value < own->most[end]) continue;
+        for (k = 0; k + 1 < panel->valid && shs__wabs(y[k] - extreme) > 0;) k++;
+        pixel = shs__ppi_pixel(s, panel, k, 1);
+        if (value > own->most[end] || pixel < own->pixel[end]) own->pixel[end] = pixel;
+        own->most[end] = value;
+    }
+}
+
+/* Counts the panel's pixels within the threshold of a skewer's ends. */
+SHS__PRIVATE void shs__ppi_hit(const shs__ppi_job *s, const shs__panel *panel, int worker, int skewer, const shs_wide *y) {
+    const shs_wide high = s->most[2 * skewer], low = -s->most[2 * skewer + 1], threshold = s->threshold;
+    int *hits = s->own[worker].hits, k;
+    for (k = 0; k < panel->valid; k++) hits[k] += (high - y[k] <= threshold) + (y[k] - low <= threshold);
+}
+
+typedef void (*shs__ppi_fn)(const shs__ppi_job *s, const shs__panel *panel, int worker, int skewer, const shs_wide *y);
+
+/* Calls fn with the projections onto each skewer. */
+SHS__PRIVATE void shs__ppi_project(const shs__ppi_job *s, shs__panel *panel, int worker, shs__ppi_fn fn) {
+    shs__mapped *own = s->batches[0].own + worker;
+    int i, o;
+    if (panel->valid == 0) return;
+    for (i = 0; i < s->batch_count; i++) {
+        shs__px_map_outputs(s->batches + i, panel, own, 0);
+        for (o = 0; o < s->batches[i].outputs; o++)
+            fn(s, panel, worker, i * SHS__PPI_BATCH + o, (const shs_wide *)own->planes + (size_t)o * SHS__PANEL_PIXELS);
+    }
+}
+
+SHS__PRIVATE void shs__ppi_extremes_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
+    const shs__ppi_job *s = (const shs__ppi_job *)state;
+    int k;
+    (void)sums;
+    for (k = 0; k < panel->pixels; k++) s->counts[shs__ppi_pixel(s, panel, k, 0)] = panel->missing[k] ? -1 : 0;
+    shs__ppi_project(s, panel, worker, shs__ppi_raise);
+}
+
+SHS__PRIVATE void shs__ppi_count_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
+    const shs__ppi_job *s = (const shs__ppi_job *)state;
+    const int *hits = s->own[worker].hits;
+    int k;
+    (void)sums;
+    SHS__CLEAR(s->own[worker].hits, SHS__PANEL_PIXELS);
+    shs__ppi_project(s, panel, worker, shs__ppi_hit);
+    for (k = 0; k < panel->pixels; k++)
+        if (!panel->missing[k]) s->counts[shs__ppi_pixel(s, panel, k, 0)] += *hits++;
+}
+
+SHS__PRIVATE void shs__ppi_layout(shs__layout *l, shs__ppi_job *s, int workers) {
+    size_t ends = SHS__PRODUCT(s->count, 2, 1);
+    int n = s->reader.view.used, i;
+    shs__px_reader_layout(l, &s->reader, workers);
+    s->batches = SHS__CARVE(l, shs__map, s->batch_count);
+    for (i = 0; i < s->batch_count; i++) {
+        shs__map counted = SHS_ZERO, *map = l->base ? s->batches + i : &counted;
+        memset(map, 0, sizeof *map);
+        shs__px_map_init(map, s->reader.kernels, n, shs__imin(SHS__PPI_BATCH, s->count - i * SHS__PPI_BATCH),
+                         s->reader.view.planes, 0);
+        if (i == 0) shs__px_map_layout(l, map, workers);
+        else shs__px_map_matrix_layout(l, map);
+    }
+    s->most = SHS__CARVE(l, shs_wide, ends);
+    s->own = SHS__CARVE(l, shs__ppi_own, workers);
+    for (i = 0; i < workers; i++) {
+        shs__ppi_own counted, *own = l->base ? s->own + i : &counted;
+        own->most = SHS__CARVE(l, shs_wide, ends);
+        own->pixel = SHS__CARVE(l, size_t, ends);
+        own->hits = SHS__CARVE(l, int, SHS__PANEL_PIXELS);
+    }
+}
+
+/* The first pass: each worker's extremes, and which pixels are missing. */
+SHS__PRIVATE shs_status shs__ppi_find(const shs_context *ctx, shs__ppi_job *s, const shs_wide *skewers) {
+    int n = s->reader.view.used, i, end;
+    for (i = 0; i < s->batch_count; i++)
+        shs__px_map_set(s->batches + i, SHS__AT(skewers, n, 0, i * SHS__PPI_BATCH), n, 1, NULL, NULL);
+    for (i = 0; i < shs__ctx_workers(ctx); i++)
+        for (end = 0; end < 2 * s->count; end++) {
+            s->own[i].most[end] = -SHS__WIDE_MAX;
+            s->own[i].pixel[end] = SIZE_MAX;
+        }
+    s->reader.tiles = shs__px_map_pieces(s->batches);
+    s->consumer.state = s;
+    s->consumer.phase = "extremes";
+    s->consumer.work = shs__ppi_extremes_panel;
+    return shs__px_pass_run(ctx, &s->reader, &s->consumer);
+}
+
+/* The extremes of all workers, in own[0] with their pixels, and in most those of all ranks. */
+SHS__PRIVATE shs_status shs__ppi_join(const shs_context *ctx, shs__ppi_job *s) {
+    int end, i;
+    shs__ppi_own *all = s->own;
+    shs_status status;
+    for (i = 1; i < shs__ctx_workers(ctx); i++)
+        for (end = 0; end < 2 * s->count; end++) {
+            shs_wide most = s->own[i].most[end];
+            size_t pixel = s->own[i].pixel[end];
+            if (most < all->most[end] || (most <= all->most[end] && pixel > all->pixel[end])) continue;
+            all->most[end] = most;
+            all->pixel[end] = pixel;
+        }
+    SHS__COPY(s->most, all->most, 2 * s->count);
+    status = shs__ctx_reduce(ctx, s->most, 2 * (size_t)s->count, SHS_REDUCE_MAX);
+    if (status == SHS_OK && !(s->most[0] > -SHS__WIDE_MAX)) return SHS_NO_PIXELS;
+    return status;
+}
+
+/* Without a threshold: counts the pixel of each end, on the first rank that has one. */
+SHS__PRIVATE shs_status shs__ppi_count_first(const shs_context *ctx, const shs__ppi_job *s) {
+    const shs__ppi_own *all = s->own;
+    shs_wide mine = (shs_wide)shs__ctx_rank(ctx), *owner = all->most;
+    int end;
+    shs_status status;
+    for (end = 0; end < 2 * s->count; end++) owner[end] = all->most[end] >= s->most[end] ? mine : SHS__WIDE_MAX;
+    status = shs__ctx_reduce(ctx, owner, 2 * (size_t)s->count, SHS_REDUCE_MIN);
+    for (end = 0; end < 2 * s->count && status == SHS_OK; end++)
+        if (shs__wabs(owner[end] - mine) <= 0 && all->pixel[end] < SIZE_MAX) s->counts[all->pixel[end]]++;
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__ppi_check(const shs__view *v, int count, const shs_wide *skewers, shs_wide threshold,
+                                       const int *counts) {
+    if (!skewers || count < 1 || count > INT_MAX / 2 - SHS__PPI_BATCH) return SHS_BAD_MAP;
+    if (!shs__wide_finite(shs__cells(v->used, count), skewers)) return SHS_BAD_MAP;
+    if (!shs__wide_finite(1, &threshold) || threshold < 0) return SHS_BAD_OPTIONS;
+    if (!counts && v->lines > 0) return SHS_BAD_OUTPUT;
+    return SHS_OK;
+}
+
+/* The fast form of shs_ppi_naive. */
+SHS__PUBLIC shs_status shs_ppi(const shs_context *ctx, const shs_cube *cube, int count, const shs_wide *skewers,
+                               shs_wide threshold, int *counts) {
+    shs__ppi_job s = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    shs__pixels px;
+    int64_t numbers[2] = {0, 0};
+    shs_status status = shs__px_open(ctx, cube, &px);
+    if (status == SHS_OK) status = shs__ppi_check(&px.view, count, skewers, threshold, counts);
+    numbers[0] = count;
+    if (status == SHS_OK)
+        numbers[1] = (int64_t)(shs__ctx_imprint(1, skewers, shs__cells(px.view.used, count) * sizeof *skewers) >> 1);
+    status = shs__px_meet(&px, status, "ppi", numbers, 2, &threshold, 1, NULL);
+    if (status == SHS_OK) { /* otherwise all ranks know */
+        shs__px_reader_init(&s.reader, &px.view, shs__is_wide(SHS_PRECISION_ALWAYS));
+        s.count = count;
+        s.batch_count = (count - 1) / SHS__PPI_BATCH + 1;
+        s.threshold = threshold;
+        s.counts = counts;
+        while (shs__layout_next(ctx, &l, &status)) shs__ppi_layout(&l, &s, shs__ctx_workers(ctx));
+        if (status == SHS_OK) status = shs__ppi_find(ctx, &s, skewers);
+        status = shs__ctx_agree(ctx, status);
+        if (status == SHS_OK) status = shs__ppi_join(ctx, &s);
+    }
+    if (status == SHS_OK && threshold > 0) {
+        s.consumer.phase = "counts";
+        s.consumer.work = shs__ppi_count_panel;
+        status = shs__ctx_agree(ctx, shs__px_pass_run(ctx, &s.reader, &s.consumer));
+    } else if (status == SHS_OK) status = shs__ppi_count_first(ctx, &s);
     shs__layout_release(ctx, &l);
     shs__px_close(&px);
     return status;

@@ -163,6 +163,38 @@ def bands(header, said):
         assert (row[3] == "1") == (row[4] == "") == (row[2] != "" and float(row[2]) >= 10), row
 
 
+def normals(seed, count):
+    """The library's random numbers: SplitMix64, then Marsaglia's polar method."""
+    state, found, whole = seed, [], 2**64 - 1
+
+    def uniform():
+        nonlocal state
+        state = (state + 0x9E3779B97F4A7C15) & whole
+        x = state
+        x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & whole
+        x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & whole
+        return 2 * ((x ^ (x >> 31)) >> 11) / 2**53 - 1
+
+    while len(found) < count:
+        x, y = uniform(), uniform()
+        if 0 < x * x + y * y < 1:
+            found.append(x * numpy.sqrt(-2 * numpy.log(x * x + y * y) / (x * x + y * y)))
+    return numpy.array(found)
+
+
+def purity(before, after, skewers, seed, threshold):
+    """How often each pixel is extreme along the same random directions."""
+    x = good_bands(before)
+    lines, samples, n = x.shape
+    d = normals(int(seed), int(skewers) * n).reshape(-1, n)
+    y = x.reshape(-1, n) @ (d / numpy.linalg.norm(d, axis=1, keepdims=True)).T
+    if float(threshold) > 0:
+        want = (y.max(0) - y <= float(threshold)).sum(1) + (y - y.min(0) <= float(threshold)).sum(1)
+    else:
+        want = numpy.bincount(numpy.r_[y.argmax(0), y.argmin(0)], minlength=len(y))
+    assert (cube(after)[0].ravel() == want).all()
+
+
 def similarity(before, after, spectra, method, form):
     """Each pixel with each spectrum; form: all scores, or the best match and its score."""
     x, t = good_bands(before), table(spectra)[1][:, 1:].T

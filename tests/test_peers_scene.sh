@@ -58,6 +58,10 @@ for constraint in none full; do
     check "scene: errors, $constraint" good unmix scene.hdr out.hdr --bbl --endmembers em.csv --constraint $constraint --type f64 --error misfit.hdr
     check "scene: errors, $constraint: as numpy" peers error scene.hdr out.hdr misfit.hdr em.csv
 done
+check "scene: purity" good endmembers scene.hdr ppi.csv --bbl --count 3 --method ppi --skewers 300 --counts purity.hdr
+check "scene: purity: as numpy" peers purity scene.hdr purity.hdr 300 0 0
+check "scene: purity near the extremes" good endmembers scene.hdr ppi.csv --bbl --count 3 --method ppi --skewers 70 --seed 5 --threshold 200 --counts purity.hdr
+check "scene: purity near the extremes: as numpy" peers purity scene.hdr purity.hdr 70 5 200
 positive_columns em.csv >positive.csv
 for method in sam sid sidsam ns3 jmsam; do
     check "scene: $method" good detect scene.hdr out.hdr --bbl --target positive.csv --method $method --type f64

@@ -944,6 +944,31 @@ def test_mixtures_are_taken_apart():
     assert np.allclose(spectra, cube.reshape(-1, 20)[places]) and places[0] == np.linalg.norm(cube, axis=2).argmax()
 
 
+def test_purity_index_counts_extremes():
+    rng = np.random.default_rng(8)
+    cube = rng.normal(0, 3, (9, 11, 5))
+    cube[2, 3], cube[8, 0, 4] = cube[1, 1], np.nan
+    directions = rng.normal(0, 1, (60, 5))
+    y = np.where(np.isnan(cube).any(axis=2), np.nan, 0)[..., None] + cube @ directions.T
+    y = y.reshape(99, 60)
+    first = np.bincount(np.r_[np.nanargmax(y, 0), np.nanargmin(y, 0)], minlength=99)
+    near = (np.nanmax(y, 0) - y <= 0.7).sum(1) + (y - np.nanmin(y, 0) <= 0.7).sum(1)
+    first[88], near[88] = -1, -1
+    assert (sparsehs.ppi(cube, directions).ravel() == first).all()
+    assert (sparsehs.ppi(cube, directions, threshold=0.7).ravel() == near).all()
+    counts = sparsehs.ppi(cube, 200, seed=3)
+    turned = sparsehs.ppi(cube[:, ::-1], 200, seed=3)[:, ::-1]
+    assert counts.dtype == np.intc and counts.sum() == 399 and (counts == turned).mean() > 0.97
+    assert (sparsehs.ppi(cube.reshape(99, 5), 200, seed=3, threads=1) == counts.ravel()).all()
+    assert (counts != sparsehs.ppi(cube, 200, seed=4)).any()
+    for wrong in (dict(skewers=0), dict(skewers=directions[:, :4]), dict(threshold=-1.0)):
+        try:
+            sparsehs.ppi(cube, **wrong)
+        except sparsehs.ArgumentError:
+            continue
+        raise AssertionError(wrong)
+
+
 def test_two_cubes_are_compared_pixel_by_pixel():
     rng = np.random.default_rng(6)
     a = rng.integers(1, 200, (4, 5, 7)).astype(np.uint8)

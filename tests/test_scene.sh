@@ -309,6 +309,30 @@ done
 fails "bands: all are bad" 1 "bands: all 100 are bad: 13 by bbl, 1 by water, 0 missing, 0 constant, 86 by noise; --bands LIST takes" bands scene.hdr bad.csv --band-snr 1e9
 fails "bands: a header" 2 "the name of a cube.s header: a table ends in .csv" bands scene.hdr bad.hdr
 
+echo "== pixel purity"
+# Corners (9, 0), (0, 9) and (0, 0) of a triangle, one of them twice, a pixel inside, and a missing one.
+floats corners 3 3  0 0  9 0  -1 9  0 9  9 0
+header corners 3 2 2 4 bip 'data ignore value = -1'
+check "ppi: runs" good endmembers corners.hdr ppi.csv --count 3 --method ppi --skewers 50 --counts same.hdr
+check "ppi: of equal pixels the first, none inside, none missing" awk -v v="$(od -An -v -td4 same.img | xargs)" 'BEGIN { split(v, n, " "); exit !(n[1] == 0 && n[2] > 0 && n[3] > 0 && n[4] == -1 && n[5] > 0 && n[6] == 0 && n[2] + n[3] + n[5] == 100) }'
+check "ppi: the corners" is "$(head -n 1 ppi.csv | tr ',' '\n' | sort | xargs)" "ppi 1 0 ppi 1 1 ppi 2 0"
+check "ppi: the map says so" grep -q 'Times extreme' same.hdr
+check "ppi: near the extremes" good endmembers corners.hdr ppi.csv --count 2 --method ppi --skewers 50 --threshold 0.5 --angle 0.1 --counts same.hdr
+check "ppi: near the extremes: equal pixels count" awk -v v="$(od -An -v -td4 same.img | xargs)" 'BEGIN { split(v, n, " "); exit !(n[3] > 0 && n[3] == n[6]) }'
+check "ppi: no two spectra alike" is "$(tail -n +2 ppi.csv | tr ',' '\n' | grep -cx 9)" 2
+for i in "scene.hdr --block 7" "scene_bil.hdr --threads 2" "scene_bip.hdr --block 1 --threads 3"; do
+    # shellcheck disable=SC2086 # several words
+    check "ppi: $i" bash -c "'$program' endmembers ${i%% *} first.csv ${i#* } --bbl --count 4 --method ppi --counts first.hdr >/dev/null && '$program' endmembers scene.hdr ppi.csv --bbl --count 4 --method ppi --counts same.hdr >/dev/null && cmp first.csv ppi.csv && cmp first.img same.img"
+done
+check "ppi: unmix takes it" good unmix scene.hdr same.hdr --bbl --endmembers ppi --count 3
+fails "ppi: few are extreme" 1 "corners.hdr: --count 5: 3 found among 3 extreme pixels: more --skewers" endmembers corners.hdr bad.csv --count 5 --method ppi
+fails "ppi: all are alike" 1 "more --skewers, or a smaller --angle" endmembers corners.hdr bad.csv --count 3 --method ppi --angle 2
+fails "ppi: another method" 2 "--skewers: --method ppi takes it, vca does not" endmembers scene.hdr bad.csv --count 3 --skewers 5
+fails "ppi: no skewer" 2 "--skewers" endmembers scene.hdr bad.csv --count 3 --method ppi --skewers 0
+fails "ppi: below 0" 2 "--threshold" endmembers scene.hdr bad.csv --count 3 --method ppi --threshold -1
+fails "ppi: a header" 2 "--counts: same.csv: the name of a header ends in .hdr" endmembers scene.hdr bad.csv --count 3 --method ppi --counts same.csv
+fails "ppi: in the place of the scene" 2 "the output would replace the input" endmembers scene.hdr bad.csv --count 3 --method ppi --counts scene.hdr
+
 echo "== a first look"
 # commands FOLDER: those of the page, as they would be copied from it
 commands() {

@@ -247,6 +247,205 @@ static void test_nfindr_cannot_grow(void **state) {
     free(E), free(p.x), free(z), free(A), cube_free(&cube);
 }
 
+/* ---- pixel purity ------------------------------------------------------------------------------------------------- */
+
+static int *purity_of(const shs_context *ctx, const shs_cube *cube, int count, const shs_wide *skewers, double threshold) {
+    int *counts = NEW(int, cube->lines * cube->samples);
+    assert_ok(shs_ppi(ctx, cube, count, skewers, (shs_wide)threshold, counts));
+    return counts;
+}
+
+static shs_wide *new_skewers(int n, int count, uint64_t seed) {
+    shs_wide *skewers = NEW(shs_wide, n * count);
+    shs_ppi_skewers(n, count, seed, skewers);
+    return skewers;
+}
+
+static void test_ppi_twin(void **state) {
+    static const int sizes[][3] = {{1, 1, 7}, {2, 31, 64}, {7, 32, 415}, {16, 33, 900}, {33, 70, 1300}};
+    static const double thresholds[] = {0, 1e-3, 4};
+    size_t s, t;
+    int layout, k, b;
+    (void)state;
+    for (s = 0; s < sizeof sizes / sizeof *sizes; s++)
+        for (layout = 0; layout < SHS_INTERLEAVE_COUNT; layout++) {
+            int n = sizes[s][0], count = sizes[s][1], m = sizes[s][2], *counts = NEW(int, m);
+            double *E = new_spectra(n, 3, 3 + s);
+            shs_wide *skewers = new_skewers(n, count, 11 + s);
+            plain_cube p = new_mixtures(1, m, n, 3, E, 5, 19 + s), as_is;
+            shs_cube cube = cube_of(&p, layout == 1 ? SHS_TYPE_U16 : SHS_TYPE_F64, (shs_interleave)layout, layout == 1);
+            as_is = plain_of(&cube);
+            for (k = 0; k < count; k++) {
+                double length2 = 0;
+                for (b = 0; b < n; b++) length2 += (double)(skewers[k * n + b] * skewers[k * n + b]);
+                assert_close(length2, 1, 1e-6);
+            }
+            for (t = 0; t < 3; t++) {
+                int *fast = purity_of(NULL, &cube, count, skewers, thresholds[t]), sum = 0;
+                shs_ppi_naive(n, m, as_is.x, count, skewers, (shs_wide)thresholds[t], counts);
+                assert_memory_equal(fast, counts, (size_t)m * sizeof *fast);
+                for (k = 0; k < m; k++) sum += fast[k];
+                if (t == 0) assert_int_equal(sum, 2 * count);
+                else assert_true(sum >= 2 * count);
+                free(fast);
+            }
+            free(E), free(skewers), free(counts), free(p.x), free(as_is.x), cube_free(&cube);
+        }
+}
+
+/* Mixtures without noise: all extremes are pure pixels, of copies the first. Missing pixels get -1, and a masked pixel beyond
+   the simplex does not count. The same counts in any unit, block and number of threads. */
+static void test_ppi_finds_pure_pixels(void **state) {
+    enum { C = 4, N = 18, K = 90 };
+    static const size_t pure[C] = {17, 250, 601, 1100};
+    double *E = new_spectra(N, C, 50);
+    shs_wide *skewers = new_skewers(N, K, 2);
+    plain_cube p = new_mixtures(40, 33, N, C, E, 0, 51), scaled;
+    unsigned char *mask = NEW(unsigned char, pixels_of(&p));
+    size_t bytes = pixels_of(&p) * sizeof(int), i;
+    shs_context ctx = SHS_ZERO;
+    int k, t, block, *counts;
+    shs_cube cube;
+    stream st;
+    (void)state;
+    memset(mask, 1, pixels_of(&p));
+    for (k = 0; k < C; k++) {
+        memcpy(pixel_of(&p, pure[k]), E + k * N, N * sizeof(double));
+        memcpy(pixel_of(&p, 1200 + (size_t)k), E + k * N, N * sizeof(double));
+    }
+    for (k = 0; k < N; k++) pixel_of(&p, 5)[k] = 1e6 * (k + 1);
+    mask[5] = 0;
+    pixel_of(&p, 6)[3] = NOT_A_NUMBER;
+    for (k = 0; k < N; k++) pixel_of(&p, 7)[k] = -77777;
+    cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 1);
+    cube.mask = mask, cube.has_nodata = 1, cube.nodata = -77777;
+    for (t = 0; t < 2; t++) {
+        double threshold = t * 0.25;
+        counts = purity_of(NULL, &cube, K, skewers, threshold);
+        for (i = 0; i < pixels_of(&p); i++) {
+            int expected = i >= 5 && i <= 7 ? -1 : 0;
+            for (k = 0; k < C && t == 0; k++)
+                if (i == pure[k]) expected = counts[i] > 0 ? counts[i] : 1;
+            if (t == 0 || expected < 0) assert_int_equal(counts[i], expected);
+        }
+        for (k = 0; k < C && t; k++) assert_int_equal(counts[pure[k]], counts[1200 + k]);
+        for (block = 1; block < 60; block += 13)
+            for (ctx.threads = 1; ctx.threads <= 3; ctx.threads++) {
+                shs_cube s = streamed(&cube, block, &st);
+                int *again = purity_of(&ctx, &s, K, skewers, threshold);
+                assert_memory_equal(again, counts, bytes);
+                free(again);
+            }
+        free(counts);
+    }
+    cube_free(&cube);
+    cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 0);
+    scaled = new_plain(40, 33, N);
+    for (i = 0; i < pixels_of(&p) * N; i++) scaled.x[i] = ldexp(p.x[i], -20);
+    for (t = 0; t < 2; t++) {
+        shs_cube small = cube_of(&scaled, SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 0);
+        int *again = purity_of(NULL, &small, K, skewers, ldexp(t, -20));
+        counts = purity_of(NULL, &cube, K, skewers, t);
+        assert_memory_equal(again, counts, bytes);
+        free(again), free(counts), cube_free(&small);
+    }
+    free(E), free(skewers), free(mask), free(p.x), free(scaled.x), cube_free(&cube);
+}
+
+typedef struct purity_ranks {
+    const shs_cube *cube;
+    const shs_wide *skewers;
+    int ranks, count, *counts;
+    double threshold;
+    shs_status status[MOST_RANKS];
+} purity_ranks;
+
+static void rate_purity(const shs_context *ctx, int rank, void *arg) {
+    purity_ranks *w = (purity_ranks *)arg;
+    int first = w->cube->lines * rank / w->ranks, end = w->cube->lines * (rank + 1) / w->ranks;
+    shs_cube part = slice_of(w->cube, first, end - first);
+    w->status[rank] = shs_ppi(ctx, &part, w->count, w->skewers, (shs_wide)w->threshold, w->counts + first * w->cube->samples);
+}
+
+/* Lines 3 to 7 repeat line 2: of equal pixels on different ranks the first counts. */
+static void test_ppi_of_ranks(void **state) {
+    enum { N = 6, K = 40, SAMPLES = 101 };
+    double *E = new_spectra(N, 3, 50);
+    shs_wide *skewers = new_skewers(N, K, 4);
+    plain_cube p = new_mixtures(8, SAMPLES, N, 3, E, 4, 51);
+    shs_cube cube;
+    int t, line, ranks, r, *counts;
+    (void)state;
+    for (line = 3; line < 8; line++)
+        memcpy(pixel_of(&p, (size_t)line * SAMPLES), pixel_of(&p, 2 * SAMPLES), SAMPLES * N * sizeof(double));
+    cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
+    for (t = 0; t < 2; t++) {
+        counts = purity_of(NULL, &cube, K, skewers, t);
+        for (ranks = 2; ranks <= 3; ranks++) {
+            purity_ranks w;
+            memset(&w, 0, sizeof w);
+            w.cube = &cube, w.skewers = skewers, w.ranks = ranks, w.count = K, w.threshold = t;
+            w.counts = NEW(int, 8 * SAMPLES);
+            run_ranks(ranks, rate_purity, &w);
+            for (r = 0; r < ranks; r++) assert_ok(w.status[r]);
+            assert_memory_equal(w.counts, counts, 8 * SAMPLES * sizeof(int));
+            free(w.counts);
+        }
+        free(counts);
+    }
+    free(E), free(skewers), free(p.x), cube_free(&cube);
+}
+
+static void test_ppi_bad_arguments(void **state) {
+    enum { N = 5, K = 40 };
+    double *E = new_spectra(N, 2, 1);
+    shs_wide *skewers = new_skewers(N, K, 4);
+    plain_cube p = new_mixtures(6, 7, N, 2, E, 1, 2);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0), s;
+    shs_context ctx = SHS_ZERO;
+    shs_status status;
+    unsigned char mask[42] = {0};
+    int counts[42], left, cancels;
+    stream st;
+    (void)state;
+    assert_status(shs_ppi(NULL, NULL, K, skewers, 0, counts), SHS_BAD_CUBE);
+    assert_status(shs_ppi(NULL, &cube, 0, skewers, 0, counts), SHS_BAD_MAP);
+    assert_status(shs_ppi(NULL, &cube, INT_MAX / 2, skewers, 0, counts), SHS_BAD_MAP);
+    assert_status(shs_ppi(NULL, &cube, K, NULL, 0, counts), SHS_BAD_MAP);
+    assert_status(shs_ppi(NULL, &cube, K, skewers, -1, counts), SHS_BAD_OPTIONS);
+    assert_status(shs_ppi(NULL, &cube, K, skewers, (shs_wide)NOT_A_NUMBER, counts), SHS_BAD_OPTIONS);
+    assert_status(shs_ppi(NULL, &cube, K, skewers, 0, NULL), SHS_BAD_OUTPUT);
+    cube.mask = mask;
+    assert_status(shs_ppi(NULL, &cube, K, skewers, 0, counts), SHS_NO_PIXELS);
+    cube.mask = NULL;
+    skewers[7] = (shs_wide)NOT_A_NUMBER;
+    assert_status(shs_ppi(NULL, &cube, K, skewers, 0, counts), SHS_BAD_MAP);
+    skewers[7] = 0;
+    s = streamed(&cube, 2, &st);
+    for (left = 0; left < 7; left++) { /* two passes of three blocks */
+        st.calls = 0;
+        st.fail_at = left;
+        assert_status(shs_ppi(NULL, &s, K, skewers, 1, counts), left < 6 ? SHS_READ_FAILED : SHS_OK);
+    }
+    for (left = 0, status = SHS_NO_MEMORY; status != SHS_OK; left++) {
+        faulty f;
+        faulty_attach(&f, left, &ctx);
+        status = shs_ppi(&ctx, &cube, K, skewers, 1, counts);
+        if (status != SHS_OK) assert_status(status, SHS_NO_MEMORY);
+        assert_int_equal(f.outstanding, 0);
+    }
+    ctx.alloc_fn = NULL, ctx.free_fn = NULL;
+    for (cancels = 0, status = SHS_CANCELLED; status != SHS_OK; cancels++) {
+        watch w;
+        watch_attach(&w, cancels, &ctx);
+        status = shs_ppi(&ctx, &cube, K, skewers, 1, counts);
+        if (status != SHS_OK) assert_status(status, SHS_CANCELLED);
+        assert_int_equal(w.wrong, 0);
+    }
+    assert_true(cancels > 2);
+    free(E), free(skewers), free(p.x), cube_free(&cube);
+}
+
 /* ---- how a call is made ------------------------------------------------------------------------------------------- */
 
 typedef struct by_ranks {
@@ -778,6 +977,10 @@ int main(void) {
         cmocka_unit_test(test_twins_of_extraction),
         cmocka_unit_test(test_pure_pixels_are_found),
         cmocka_unit_test(test_nfindr_cannot_grow),
+        cmocka_unit_test(test_ppi_twin),
+        cmocka_unit_test(test_ppi_finds_pure_pixels),
+        cmocka_unit_test(test_ppi_of_ranks),
+        cmocka_unit_test(test_ppi_bad_arguments),
         cmocka_unit_test(test_ranks_and_threads_agree),
         cmocka_unit_test(test_streams_and_sinks),
         cmocka_unit_test(test_streams_are_read_in_order),

@@ -164,6 +164,12 @@ static shs_status make_unmix(const shs_context *ctx, const ranks_lines *mine, co
                      *(const shs_constraint *)call->options, &mine->sink);
 }
 
+/* The purity index. options: the threshold; spectra: the skewers; result: the counts of all pixels. */
+static shs_status make_ppi(const shs_context *ctx, const ranks_lines *mine, const cube_call *call) {
+    int *counts = (int *)call->result + (size_t)mine->first * (size_t)call->cube->samples;
+    return shs_ppi(ctx, &mine->cube, call->count, call->spectra, *(const shs_wide *)call->options, counts);
+}
+
 /* Pixels are numbered among those of the whole cube. */
 static shs_status make_endmembers(const shs_context *ctx, const ranks_lines *mine, const cube_call *call) {
     shs_endmembers found = SHS_ZERO;

@@ -9,15 +9,16 @@
 typedef struct settings {
     int components, correlation, bbl, block, precise, threads, symmetric, iterations, mnf, samples, lines, bands, plain_steps,
         restarts, reflectance, gains, fit_step, id, exclude_zero, fit_only, verbose, residual, skip, count,
-        sparsity;
+        sparsity, skewers;
     int smooth, derivative, keep_water;
     int components_by, count_by; /* 1 + shs_counter: estimate the number by this method; 0: use the given number or none */
-    double variance, threshold, tolerance, noise, snr, ridge, false_alarm, trim, band_snr;
+    double variance, threshold, tolerance, noise, snr, ridge, false_alarm, trim, band_snr, angle;
     uint64_t seed;
     const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *route, *truth, *device,
         *data, *wavelengths, *window, *mask, *roi, *classes, *save, *npy, *stats, *range, *html, *neighbours, *dark,
         *covariance, *target, *method, *undesired, *roc, *endmembers, *constraint, *local, *published, *abundances, *export_c,
-        *components_text, *count_text, *continuum, *resample, *index, *above, *below, *region, *gain_table, *error, *library, *at, *svg;
+        *components_text, *count_text, *continuum, *resample, *index, *above, *below, *region, *gain_table, *error, *library, *at,
+        *svg, *counts;
     const char *program; /* as it was called */
     char *command;       /* the whole line */
 } settings;
@@ -193,10 +194,16 @@ static const struct {
     {SPECTRA, {"--derivative", "N", OPTION_COUNT, &given.derivative, 1, "1 or 2"}},
     {COUNT, {"--method", "M", OPTION_TEXT, (void *)&given.method, 0, "hysime, hfc or nwhfc (all of them)"}},
     {COUNT, {"--false-alarm", "P", OPTION_NUMBER, &given.false_alarm, 0, "hfc, nwhfc: probability, at most 0.5 (0.001)"}},
-    {ENDMEMBERS | UNMIX, {"--seed", "N", OPTION_SEED, &given.seed, 0, "of the random directions of vca and nfindr (0)"}},
-    {ENDMEMBERS | AUTO, {"--method", "M", OPTION_TEXT, (void *)&given.method, 0, "of endmembers: vca, nfindr, atgp or learn (vca; auto: nfindr)"}},
+    {ENDMEMBERS | UNMIX, {"--seed", "N", OPTION_SEED, &given.seed, 0, "of the random directions of vca, nfindr and ppi (0)"}},
+    {ENDMEMBERS | AUTO, {"--method", "M", OPTION_TEXT, (void *)&given.method, 0,
+      "vca, nfindr, atgp, ppi or learn (vca; auto: nfindr)"}},
+    {ENDMEMBERS, {"--skewers", "K", OPTION_COUNT, &given.skewers, 1, "ppi: random directions (1000)"}},
+    {ENDMEMBERS,
+     {"--threshold", "T", OPTION_NUMBER, &given.threshold, 0, "ppi: count pixels this near to the extremes too, in their units"}},
+    {ENDMEMBERS, {"--angle", "A", OPTION_NUMBER, &given.angle, 0, "ppi: skip spectra nearer than A rad to one before (0)"}},
+    {ENDMEMBERS, {"--counts", "HDR", OPTION_TEXT, (void *)&given.counts, 0, "ppi: a cube of how often each pixel is extreme"}},
     {UNMIX,
-     {"--endmembers", "E", OPTION_TEXT, (void *)&given.endmembers, 0, "a table, or vca, nfindr, atgp or learn"}},
+     {"--endmembers", "E", OPTION_TEXT, (void *)&given.endmembers, 0, "a table, or vca, nfindr, atgp, ppi or learn"}},
     {ENDMEMBERS | UNMIX,
      {"--sparsity", "S", OPTION_COUNT, &given.sparsity, 1, "learn: endmembers that a pixel holds at most (3)"}},
     {UNMIX, {"--published", "CSV", OPTION_TEXT, (void *)&given.published, 0, "spectra to tell the angles to"}},

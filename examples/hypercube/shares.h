@@ -30,27 +30,37 @@ static double misfit_of(int p, const spectra *of, const double *pixel, const dou
     return isfinite(sum) ? sqrt(sum / p) : (double)NAN;
 }
 
-/* The cube of errors: a band of floats, NaN where there is none. */
-static cube_file misfit_create(const job *j, const char *name) {
+/* A cube of one band beside the output. described_as: what its header says before the name of the input. */
+static cube_file side_create(const job *j, const char *name, shs_type type, double nodata, const char *described_as) {
     cube_file f = SHS_ZERO;
     f.samples = j->in.samples;
     f.lines = j->in.lines;
     f.bands = 1;
-    f.type = SHS_TYPE_F32;
+    f.type = type;
     f.interleave = SHS_INTERLEAVE_BSQ;
     if (j->in.folded) f.folded = 1 + (int)SHS_INTERLEAVE_BSQ;
     f.has_nodata = 1;
-    f.nodata = (double)NAN;
-    f.description = described("RMSE of the mixtures of ", &j->in);
+    f.nodata = nodata;
+    f.description = described(described_as, &j->in);
     cube_name(&f, name);
     cube_create(&f);
     return f;
 }
 
-static void misfit_finish(job *j, cube_file *f) {
+static void side_write(cube_file *f, int first, int lines, const void *values) {
+    if (write_lines(f, first, lines, values))
+        fail(EXIT_ERROR, "%s: writing it failed: %s", f->part_name, strerror(f->error));
+}
+
+static void side_finish(job *j, cube_file *f, const char *band_name) {
     f->from = &j->in;
-    cube_finish(f, "RMSE", NULL);
+    cube_finish(f, band_name, NULL);
     cube_close(f);
+}
+
+/* The cube of errors: NaN where there is none. */
+static cube_file misfit_create(const job *j, const char *name) {
+    return side_create(j, name, SHS_TYPE_F32, (double)NAN, "RMSE of the mixtures of ");
 }
 
 /* The pixels of some lines as they are in memory, or read. */
@@ -82,15 +92,14 @@ static int write_misfits(const shares_way *w, int first, int lines, const double
     char *room;
     const void *pixels = lines_of_pixels(j, first, lines, &room);
     float *errors = ALLOCATE(float, samples *(size_t)lines);
-    int held = room ? lines : j->in.lines, before = room ? 0 : first, y, failed;
+    int held = room ? lines : j->in.lines, before = room ? 0 : first, y;
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(threads_of(j)) schedule(static)
 #endif
     for (y = 0; y < lines; y++)
         misfits_of_line(w, pixels, held, before + y, shares + (size_t)y * samples * (size_t)w->of->count,
                         errors + (size_t)y * samples);
-    failed = write_lines(w->misfit, first, lines, errors);
-    if (failed) fail(EXIT_ERROR, "%s: writing it failed: %s", w->misfit->part_name, strerror(w->misfit->error));
+    side_write(w->misfit, first, lines, errors);
     free(errors);
     free(room);
     return 0;

@@ -61,6 +61,96 @@ static spectra spectra_from_cube(job *j, shs_extractor method) {
     return s;
 }
 
+/* ---- pixel purity ------------------------------------------------------------------------------------------------- */
+
+enum { SKEWERS = 1000 };
+
+/* How often each pixel is extreme along random directions. */
+static int *purity_of(job *j) {
+    int n = j->cube.band_count, skewers = j->s->skewers ? j->s->skewers : SKEWERS;
+    shs_wide threshold = (shs_wide)j->s->threshold, *directions = ALLOCATE(shs_wide, (size_t)n *(size_t)skewers);
+    int *counts = ALLOCATE(int, (size_t)j->in.samples *(size_t)j->in.lines);
+    cube_call call = call_on(make_ppi, &j->fit, NULL, &threshold, counts);
+    shs_ppi_skewers(n, skewers, j->s->seed, directions);
+    call.count = skewers;
+    call.spectra = directions;
+    check_job(j, run_cube(j, call));
+    progress_clear();
+    free(directions);
+    return counts;
+}
+
+typedef struct rated_pixel {
+    size_t pixel;
+    int count;
+} rated_pixel;
+
+/* High counts first, of equal ones the first pixel. */
+static int by_purity(const void *a, const void *b) {
+    const rated_pixel *x = (const rated_pixel *)a, *y = (const rated_pixel *)b;
+    if (x->count != y->count) return (y->count > x->count) - (y->count < x->count);
+    return (x->pixel > y->pixel) - (x->pixel < y->pixel);
+}
+
+/* In radians. */
+static double angle_between(int p, const shs_wide *a, const shs_wide *b) {
+    double ab = 0, aa = 0, bb = 0, cosine;
+    int i;
+    for (i = 0; i < p; i++) {
+        ab += (double)a[i] * (double)b[i];
+        aa += (double)a[i] * (double)a[i];
+        bb += (double)b[i] * (double)b[i];
+    }
+    cosine = ab / sqrt(aa * bb);
+    return acos(cosine > 1 ? 1 : cosine < -1 ? -1 : cosine);
+}
+
+/* The pixels of the highest counts, each at --angle at least from those before. */
+static spectra spectra_by_purity(job *j) {
+    int p = j->cube.band_count, wanted = j->s->count, *counts, b, k;
+    size_t pixels = (size_t)j->in.samples * (size_t)j->in.lines, extreme = 0, i;
+    rated_pixel *order = ALLOCATE(rated_pixel, pixels);
+    char *line = (char *)allocate((size_t)j->in.samples * (size_t)j->in.bands, shs_type_size(j->in.type));
+    cube_file map = SHS_ZERO;
+    spectra s = SHS_ZERO;
+    if (j->s->counts) map = side_create(j, j->s->counts, SHS_TYPE_I32, -1, "Pixel purity index of ");
+    counts = purity_of(j);
+    for (i = 0; i < pixels; i++) {
+        order[extreme].pixel = i;
+        order[extreme].count = counts[i];
+        extreme += counts[i] > 0;
+    }
+    qsort(order, extreme, sizeof *order, by_purity);
+    s.names = ALLOCATE(char *, wanted);
+    s.values = ALLOCATE(shs_wide, (size_t)p *(size_t)wanted);
+    for (i = 0; i < extreme && s.count < wanted; i++) {
+        int x = (int)(order[i].pixel % (size_t)j->in.samples), y = (int)(order[i].pixel / (size_t)j->in.samples);
+        shs_wide *own = s.values + (size_t)p * (size_t)s.count;
+        char name[80];
+        must_read(&j->in, y, 1, line);
+        for (b = 0; b < p; b++)
+            own[b] = (shs_wide)get_value(line, value_index(&j->in, 1, 0, x, j->bands[b]), j->in.type, j->in.swap);
+        for (k = 0; k < s.count && !(angle_between(p, own, s.values + (size_t)p * (size_t)k) < j->s->angle);) k++;
+        if (k < s.count) continue;
+        x = pixel_sample(&j->in, order[i].pixel);
+        y = pixel_line(&j->in, order[i].pixel);
+        sprintf(name, "ppi %d %d", x, y);
+        s.names[s.count++] = joined(name, "");
+        printf("endmember %d: pixel %d,%d, extreme %d times\n", s.count, x, y, order[i].count);
+    }
+    if (s.count < wanted)
+        fail(EXIT_ERROR, "%s: --count %d: %d found among %.0f extreme pixels: more --skewers%s", j->in.header_name, wanted,
+             s.count, (double)extreme, j->s->angle > 0 ? ", or a smaller --angle" : "");
+    if (j->s->counts) {
+        side_write(&map, 0, j->in.lines, counts); /* -1 where a pixel is missing */
+        side_finish(j, &map, "Times extreme");
+    }
+    free(order);
+    free(counts);
+    free(line);
+    return s;
+}
+
 /* ---- learnt ones -------------------------------------------------------------------------------------------------- */
 
 enum { LEARN_PIXELS = 50000, LEARN_ITERATIONS = 50 };
@@ -168,29 +258,19 @@ static spectra spectra_learnt(job *j) {
 }
 
 /* Whether the text says how endmembers are made of the cube; otherwise it names a table. */
-static int makes_endmembers(const char *text) { return !strcmp(text, "learn") || extractor_named(text) < SHS_EXTRACTOR_COUNT; }
+static int makes_endmembers(const char *text) {
+    return !strcmp(text, "learn") || !strcmp(text, "ppi") || extractor_named(text) < SHS_EXTRACTOR_COUNT;
+}
 
 static spectra endmembers_by(job *j, const char *text) {
     if (!strcmp(text, "learn")) return spectra_learnt(j);
     if (j->s->sparsity) fail(EXIT_USAGE, "--sparsity: only learn takes it");
+    if (!strcmp(text, "ppi")) return spectra_by_purity(j);
     if (makes_endmembers(text)) return spectra_from_cube(j, extractor_named(text));
     return spectra_from_table(j, text);
 }
 
 /* ---- what is known of them ---------------------------------------------------------------------------------------- */
-
-/* In radians. */
-static double angle_between(int p, const shs_wide *a, const shs_wide *b) {
-    double ab = 0, aa = 0, bb = 0, cosine;
-    int i;
-    for (i = 0; i < p; i++) {
-        ab += (double)a[i] * (double)b[i];
-        aa += (double)a[i] * (double)a[i];
-        bb += (double)b[i] * (double)b[i];
-    }
-    cosine = ab / sqrt(aa * bb);
-    return acos(cosine > 1 ? 1 : cosine < -1 ? -1 : cosine);
-}
 
 /* Which published spectrum each endmember is: the pairs are exchanged as long as the sum of the angles falls. Returns the mean
    angle. */
@@ -337,11 +417,24 @@ static void html_endmembers(job *j, const spectra *s) {
 
 /* ---- endmembers and unmix ----------------------------------------------------------------------------------------- */
 
+/* What options of ppi mean nothing to other methods. */
+static void check_purity(const settings *s, const char *method) {
+    const char *name = NULL;
+    if (s->counts && !has_extension(s->counts, ".hdr"))
+        fail(EXIT_USAGE, "--counts: %s: the name of a header ends in .hdr", s->counts);
+    if (s->skewers) name = "--skewers";
+    if (s->threshold > 0) name = "--threshold";
+    if (s->angle > 0) name = "--angle";
+    if (s->counts) name = "--counts";
+    if (name && strcmp(method, "ppi")) fail(EXIT_USAGE, "%s: --method ppi takes it, %s does not", name, method);
+}
+
 static void run_endmembers(const settings *s, char **names) {
     const char *method = s->method ? s->method : "vca";
     spectra found;
     job *j;
     if (!makes_endmembers(method)) fail(EXIT_USAGE, "--method: %s is unknown", s->method);
+    check_purity(s, method);
     j = job_open_counted(s, ENDMEMBERS, names[0], NULL);
     will_read(j->in.header_name);
     will_read(j->in.data_name);
@@ -381,7 +474,7 @@ static void unmix_pixels(job *j, const spectra *of, shs_constraint constraint, i
     call.sink = &sink;
     if (misfit && !way.kept) check_unmixing(j, run_cube(j, call));
     progress_clear();
-    if (misfit) misfit_finish(j, misfit);
+    if (misfit) side_finish(j, misfit, "RMSE");
 }
 
 static void run_unmix(const settings *s, char **names) {
@@ -394,7 +487,7 @@ static void run_unmix(const settings *s, char **names) {
     double angle = 0;
     FILE *page;
     job *j;
-    if (!s->endmembers) fail(EXIT_USAGE, "--endmembers: is needed: a table or vca, nfindr, atgp, learn");
+    if (!s->endmembers) fail(EXIT_USAGE, "--endmembers: is needed: a table or vca, nfindr, atgp, ppi, learn");
     if (chosen == SCALED && (s->rescale || is_integer(chosen_type(s->type, SHS_TYPE_F32))))
         fail(EXIT_USAGE, "--constraint: scaled abundances are written as f32 or f64, and without --rescale");
     if (s->error && !has_extension(s->error, ".hdr")) fail(EXIT_USAGE, "--error: %s: the name of a header ends in .hdr", s->error);

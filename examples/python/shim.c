@@ -786,3 +786,20 @@ ENTRY(endmembers, (CALL, CUBE, int extractor, int count, uint64_t seed, double *
     shs_endmembers_free(&ctx, &found);
     return status;
 }
+
+/* skewers: bands x count; NULL: drawn from the seed. counts: one a pixel. */
+ENTRY(ppi, (CALL, CUBE, int count, const double *skewers, uint64_t seed, double threshold, int *counts)) {
+    CONTEXT;
+    THE_CUBE;
+    double *drawn = NULL;
+    shs_status status;
+    if (!skewers) {
+        drawn = (double *)calloc((size_t)bands * (size_t)count, sizeof *drawn);
+        if (!drawn) return SHS_NO_MEMORY;
+        shs_ppi_skewers(bands, count, seed, drawn);
+        skewers = drawn;
+    }
+    status = shs_ppi(&ctx, &cube, count, skewers, threshold, counts);
+    free(drawn);
+    return status;
+}

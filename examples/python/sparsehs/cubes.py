@@ -388,3 +388,19 @@ def endmembers(cube: ArrayLike, count: int, method: str = "vca", *, seed: int = 
                  count=count, seed=seed, spectra=spectra, places=places)
     places = places.astype(np.intp)
     return spectra, places if np.ndim(cube) == 2 else np.stack(np.divmod(places, a.shape[1]), axis=-1)
+
+
+@labelled("pixels")
+def ppi(cube: ArrayLike, skewers: int | ArrayLike = 1000, *, threshold: float = 0.0, seed: int = 0, valid: ArrayLike | None = None,
+        nodata: float | None = None, threads: int = 0, progress: Progress = None) -> np.ndarray:
+    """Pixel purity index, usually of MNF components: how often each pixel is extreme among all pixels along random directions, the
+    skewers (a number, or directions (count, bands) as rows). threshold: pixels this near to an extreme count too, in the unit of
+    the pixels times the length of the skewer, which is 1 for random ones. Returns whole numbers (lines, samples); missing pixels
+    have -1. valid, nodata: as of fit."""
+    library, a, given = _cube(cube, valid, nodata)
+    number = np.ndim(skewers) == 0
+    given["skewers"] = None if number else _spectra(skewers, "skewers", cube)
+    count = _count(skewers, "skewers") if number else len(given["skewers"])
+    counts = np.zeros(a.shape[:2], np.intc)
+    library.call("ppi", None, threads, progress, None, **given, count=count, seed=seed, threshold=threshold, counts=counts)
+    return counts[0] if np.ndim(cube) == 2 else counts
