@@ -143,6 +143,36 @@ def scaled(before, after, spectra):
     close(got, want / want.sum(1, keepdims=True), 1e-6)
 
 
+def sparse(before, after, spectra, method, amount):
+    """Orthogonal matching pursuit by SciPy's nnls, or scikit-learn's lasso, of every 97th pixel."""
+    from scipy.optimize import nnls
+
+    x, e = good_bands(before), table(spectra)[1][:, 1:]
+    got = cube(after)[0].reshape(-1, e.shape[1])[::97]
+    x = x.reshape(-1, len(e))[::97]
+    want, lengths = numpy.zeros(got.shape), numpy.linalg.norm(e, axis=0)
+    for row, (y, a) in enumerate(zip(x, want)):
+        if method == "lasso":
+            from sklearn.linear_model import Lasso
+
+            weight = float(amount) * (e.T @ y).max()
+            fit = Lasso(weight / len(y), positive=True, fit_intercept=False, tol=1e-12, max_iter=10**6).fit(e, y)
+            a[:] = fit.coef_
+            ours, theirs = (numpy.square(y - e @ b).sum() / 2 + weight * b.sum() for b in (got[row], a))
+            assert ours - theirs <= 1e-8 * (y @ y) / 2, (row, ours, theirs)
+            continue
+        chosen, left = [], y
+        while len(chosen) < int(amount):
+            rise = (e / lengths).T @ left
+            rise[chosen] = 0
+            if rise.max() <= 1e-6 * numpy.linalg.norm(y):
+                break
+            chosen.append(rise.argmax())
+            a[chosen] = nnls(e[:, chosen], y)[0]
+            left = y - e @ a
+    close(got, want, 1e-4 if method == "nnomp" else 1e-3) # near the lasso's minimum the objective is flat
+
+
 def error(before, shares, after, spectra):
     """The RMSE of each pixel from the mixture of its abundances."""
     x, e = good_bands(before), table(spectra)[1][:, 1:]

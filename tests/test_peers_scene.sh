@@ -58,6 +58,15 @@ for constraint in none full; do
     check "scene: errors, $constraint" good unmix scene.hdr out.hdr --bbl --endmembers em.csv --constraint $constraint --type f64 --error misfit.hdr
     check "scene: errors, $constraint: as numpy" peers error scene.hdr out.hdr misfit.hdr em.csv
 done
+good endmembers scene.hdr library.csv --bbl --count 20 --method nfindr
+for i in "nnomp --sparsity 4" "lasso --lambda 0.01"; do
+    if [ "${i%% *}" = lasso ] && ! "$python" -c 'import sklearn' 2>/dev/null; then skip "scikit-learn is not here"; continue; fi
+    # shellcheck disable=SC2086 # several words
+    check "scene: sparse, $i" good unmix scene.hdr out.hdr --bbl --library library.csv --type f64 --error misfit.hdr --method $i
+    # shellcheck disable=SC2086
+    check "scene: sparse, $i: as SciPy or scikit-learn" peers sparse scene.hdr out.hdr library.csv ${i/--* /}
+    check "scene: sparse, $i: errors: as numpy" peers error scene.hdr out.hdr misfit.hdr library.csv
+done
 check "scene: purity" good endmembers scene.hdr ppi.csv --bbl --count 3 --method ppi --skewers 300 --counts purity.hdr
 check "scene: purity: as numpy" peers purity scene.hdr purity.hdr 300 0 0
 check "scene: purity near the extremes" good endmembers scene.hdr ppi.csv --bbl --count 3 --method ppi --skewers 70 --seed 5 --threshold 200 --counts purity.hdr

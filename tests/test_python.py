@@ -944,6 +944,31 @@ def test_mixtures_are_taken_apart():
     assert np.allclose(spectra, cube.reshape(-1, 20)[places]) and places[0] == np.linalg.norm(cube, axis=2).argmax()
 
 
+def test_sparse_abundances_over_a_library():
+    rng = np.random.default_rng(12)
+    library = rng.uniform(0.1, 1, (30, 50)) * np.repeat(rng.uniform(0.2, 3, 30), 50).reshape(30, 50)
+    shares = np.zeros((6, 7, 30))
+    for a in shares.reshape(-1, 30):
+        a[rng.choice(30, 3, False)] = rng.dirichlet(np.ones(3)) + 0.2
+    cube = shares @ library
+    for options in dict(weight=1e-8), dict(method="nnomp", sparsity=15):
+        assert np.allclose(sparsehs.unmix_sparse(cube, library, **options), shares, atol=1e-4)
+        small = sparsehs.unmix_sparse(cube.astype(np.float32), library, **options)
+        assert small.dtype == np.float32 and np.allclose(small, shares, atol=2e-2)
+    few = sparsehs.unmix_sparse(cube, library, "nnomp", sparsity=2)
+    assert ((few > 0).sum(2) <= 2).all() and (few >= 0).all()
+    for y, a in zip(cube[0], sparsehs.unmix_sparse(cube, library, weight=0.02)[0]):  # the conditions of the minimum
+        slope, bound = library @ (y - a @ library), 0.02 * (library @ y).max()
+        assert (slope <= bound * 1.01).all() and (abs(slope[a > 1e-3] - bound) < 0.01 * bound).all()
+    cube[1, 2, 3], cube[2, 2, 5] = np.nan, -9
+    holes = sparsehs.unmix_sparse(cube, library, nodata=-9, valid=np.arange(42).reshape(6, 7) > 0)
+    assert np.isnan(holes).all(2).sum() == 3 and np.isnan(holes).any(2)[[0, 1, 2], [0, 2, 2]].all()
+    for wrong in (dict(method="omp"), dict(weight=0), dict(weight=1), dict(library=library[:, :9]), dict(library=0 * library),
+                  dict(method="nnomp", sparsity=0)):
+        with pytest.raises(sparsehs.ArgumentError):
+            sparsehs.unmix_sparse(cube, **{**dict(library=library), **wrong})
+
+
 def test_purity_index_counts_extremes():
     rng = np.random.default_rng(8)
     cube = rng.normal(0, 3, (9, 11, 5))

@@ -447,6 +447,70 @@ fails "sid: a ridge" 2 "--ridge: mf, cem, ace, sace, glrt and osp take it" detec
 fails "library: one band" 1 "needs 2 bands at least" detect like.hdr bad.hdr --library <(printf '6,4\n') --bands 1
 fails "library: no truth" 2 "--truth: needs --target" detect scene.hdr bad.hdr --bbl --library em.csv --truth scene_truth.hdr
 
+echo "== sparse unmixing"
+# By hand: up, twice up, half of down, a mixture, and a missing pixel; to 5 digits.
+rounded() { od -An -v -w4 -tf4 "$1.img" | awk '{ x = sprintf("%.5f", $1) + 0; print $1 ~ /nan/ ? "nan" : x }' | xargs; }
+check "sparse: runs" good unmix like.hdr same.hdr --library pairs.csv --method nnomp --sparsity 1 --interleave bip --error misfit.hdr --html page.html
+check "sparse: one spectrum a pixel" is "$(rounded same)" "0 1 0 2 0.5 0 0 0.5 -1 -1"
+check "sparse: the errors" is "$(rounded misfit)" "0 0 0 0.70711 nan"
+check "sparse: band names" is "$(sed -n '/band names/,/}/p' same.hdr | tr -d '\n,}' | xargs)" "band names = { down up"
+check "sparse: says how" is "$(value_of spectra) $(value_of method)" "2 nnomp"
+check "sparse: lasso" good unmix like.hdr same.hdr --library pairs.csv --lambda 0.25 --interleave bip
+# of one spectrum, which is the brightest: 1 - lambda of its least squares
+check "sparse: lasso: half of down" is "$(values same | cut -d' ' -f5,6)" "0.375 0"
+check "sparse: lasso is the default" is "$(value_of method)" lasso
+check "sparse: of ENVI" good unmix like.hdr same.hdr --library lib.sli --method nnomp --sparsity 1 --interleave bip
+check "sparse: of ENVI: the same" is "$(rounded same)" "0 1 0 2 0.5 0 0 0.5 -1 -1"
+for m in nnomp lasso; do
+    same_whatever "sparse: $m" same.hdr unmix --bbl --library em.csv --method $m
+    check "sparse: $m: errors" good unmix scene.hdr same.hdr --bbl --library em.csv --method $m --error misfit.hdr
+    check "sparse: $m: errors of blocks" good unmix scene_bil.hdr same.hdr --bbl --library em.csv --method $m --error same_misfit.hdr --block 7
+    check "sparse: $m: errors of blocks: the same" cmp misfit.img same_misfit.img
+    check "sparse: $m: a mask" good unmix scene.hdr same.hdr --bbl --library em.csv --mask green.hdr --method $m
+    check "sparse: $m: a mask: those pixels" bash -c "od -An -v -w4 -tf4 same.img | grep -vc nan | grep -qx $((marked * $(head -n 1 em.csv | tr ',' '\n' | tail -n +2 | wc -l)))"
+done
+# A library of 40 spectra, 3 of them in each pixel; without noise, and at about 40 dB.
+for noise in 0 0.01; do
+    perl -e 'my ($noise, @lib) = ($ARGV[0]); my $seed = 7;
+        sub uniform { $seed = ($seed * 16807) % 2147483647; $seed / 2147483647 }
+        for my $k (0 .. 39) { my @c = map { [80 * uniform(), 0.2 + uniform(), 1 + 3 * uniform()] } 1 .. 6;
+            for my $b (0 .. 79) { $lib[$b][$k] = 0.1; $lib[$b][$k] += $_->[1] * exp(-(($b - $_->[0]) / $_->[2]) ** 2 / 2) for @c } }
+        open my $csv, ">", "forty.csv"; print $csv join(",", "wavelength", map { "s$_" } 1 .. 40), "\n";
+        print $csv join(",", 400 + 20 * $_, @{$lib[$_]}), "\n" for 0 .. 79;
+        open my $mix, ">", "mixed.img"; open my $true, ">", "truth40.img"; binmode $_ for $mix, $true;
+        for (1 .. 200) { my (@a, $sum) = (0) x 40; my %in; $in{int 40 * uniform()} = 0.2 + uniform() while keys %in < 3;
+            $sum += $_ for values %in; $a[$_] = $in{$_} / $sum for keys %in; print $true pack "f<*", @a;
+            print $mix pack "f<*", map { my $b = $_; my $y = 0; $y += $lib[$b][$_] * $a[$_] for keys %in;
+                my $n = -6; $n += uniform() for 1 .. 12; $y + $noise * 0.35 * $n } 0 .. 79 }' $noise
+    header mixed 20 10 80 4 bip 'wavelength units = Nanometers' "wavelength = {$(seq -s, 400 20 1980)}"
+    header truth40 20 10 40 4 bip
+    for m in "lasso --lambda 1e-5" "nnomp --sparsity 20"; do
+        # shellcheck disable=SC2086 # several words
+        check "sparse: 3 of 40, noise $noise, $m" good unmix mixed.hdr same.hdr --library forty.csv --method $m --abundances truth40.hdr --interleave bip
+        check "sparse: 3 of 40, noise $noise, $m: abundances off by $(value_of rmse)" near "$(value_of rmse)" 0 $([ $noise = 0 ] && echo 0.0001 || echo 0.01)
+        found=$(perl -e 'my @x = map { local (@ARGV, $/) = $_; [unpack "f<*", scalar <>] } @ARGV; my $found = 0;
+            for my $i (0 .. 199) { my @top = sort { $x[0][40 * $i + $b] <=> $x[0][40 * $i + $a] } 0 .. 39;
+                $found += 3 == grep { $x[1][40 * $i + $_] > 0 } @top[0 .. 2] } print $found' same.img truth40.img)
+        check "sparse: 3 of 40, noise $noise, $m: found in $found of 200 pixels" test "$found" -ge $([ $noise = 0 ] && echo 200 || echo 190)
+    done
+done
+fails "sparse: no overlap" 1 "wavelength: the table does not reach 500 nm" unmix like.hdr bad.hdr --library <(printf 'wavelength,a\n1000,1\n1100,2\n1200,2\n')
+fails "sparse: more than the library" 1 "pairs.csv: --sparsity: 3 is more than its 2 spectra" unmix like.hdr bad.hdr --library pairs.csv --method nnomp --sparsity 3
+fails "sparse: more than bands" 1 "mixed.hdr: --sparsity: 5 is more than the 4 bands in use" unmix mixed.hdr bad.hdr --library forty.csv --method nnomp --sparsity 5 --bands 1-4
+for l in -1 0 1 nan two; do
+    fails "sparse: lambda $l" 2 "--lambda: '$l' is no number above 0 and below 1" unmix like.hdr bad.hdr --library pairs.csv --lambda $l
+done
+fails "sparse: a spectrum of zeros" 1 "spectrum none is 0 in all bands" unmix like.hdr bad.hdr --library <(printf 'up,none\n1,0\n2,0\n3,0\n')
+fails "sparse: a constraint" 2 "--constraint: with --library abundances are nonnegative, and no other constraint fits" unmix like.hdr bad.hdr --library pairs.csv --constraint full
+fails "sparse: endmembers" 2 "--library: --endmembers says already which spectra" unmix like.hdr bad.hdr --library pairs.csv --endmembers vca
+fails "sparse: a count" 2 "--count: --endmembers takes it, --library does not" unmix like.hdr bad.hdr --library pairs.csv --count 2
+fails "sparse: stretched" 2 "--rescale: --endmembers takes it, --library does not" unmix like.hdr bad.hdr --library pairs.csv --rescale 0,1
+fails "sparse: integers" 2 "--type: u8: abundances over a library are written as f32 or f64" unmix like.hdr bad.hdr --library pairs.csv --type u8
+fails "sparse: an unknown method" 2 "--method: sunsal" unmix like.hdr bad.hdr --library pairs.csv --method sunsal
+fails "sparse: lasso's weight" 2 "--lambda: --method lasso takes it, nnomp does not" unmix like.hdr bad.hdr --library pairs.csv --method nnomp --lambda 0.1
+fails "sparse: nnomp's number" 2 "--sparsity: --method nnomp takes it, lasso does not" unmix like.hdr bad.hdr --library pairs.csv --sparsity 1
+fails "sparse: no library" 2 "--method: only --library takes it" unmix like.hdr bad.hdr --endmembers vca --count 2 --method lasso
+
 echo "== spectra of places"
 check "at: runs" good spectra five.hdr at.csv --at "0,1; 0,0,1,2" --svg at.svg
 check "at: a pixel, and the mean of a region" is "$(xargs <at.csv | sed 's/ /|/g')" "wavelength,pixel|0|1,mean|0|0|1|2|400,4,3.5|450,1,1.8125|600,2,2.5|700,1,2.75|900,6,8.25"

@@ -27,8 +27,8 @@
    select.h which bands and pixels that means, noise.h what noise is; job.h is one cube in and one out; count.h counts
    materials, badbands.h finds bands without use; pixelwise.h makes cubes pixel by pixel, spectra.h, places.h, indices.h,
    correct.h and compare.h say of what; report.h prints and draws, html.h a whole page; models.h keeps fits, tables.h reads
-   spectra, targets.h knows spectra, detect.h and similarity.h look for them, unmix.h says what pixels are mixed of and
-   shares.h how well; commands.h has a function for each other mode, convert.h and scene.h those that compute no components;
+   spectra, targets.h knows spectra, detect.h and similarity.h look for them, unmix.h says what pixels are mixed of,
+   sparse.h of which spectra of a library, and shares.h how well; commands.h has a function for each other mode, convert.h and scene.h those that compute no components;
    auto.h runs many commands, auto_page.h shows what they wrote. */
 #ifndef _FILE_OFFSET_BITS
 #define _FILE_OFFSET_BITS 64 /* a cube outgrows 2 GB, also where a long has 32 bits */

@@ -18,7 +18,7 @@ typedef struct settings {
         *data, *wavelengths, *window, *mask, *roi, *classes, *save, *npy, *stats, *range, *html, *neighbours, *dark,
         *covariance, *target, *method, *undesired, *roc, *endmembers, *constraint, *local, *published, *abundances, *export_c,
         *components_text, *count_text, *continuum, *resample, *index, *above, *below, *region, *gain_table, *error, *library, *at,
-        *svg, *counts;
+        *svg, *counts, *lambda_text;
     const char *program; /* as it was called */
     char *command;       /* the whole line */
 } settings;
@@ -100,7 +100,7 @@ static const mode_text modes[] = {
     {"endmembers", ENDMEMBERS, 2, "endmembers IN.hdr OUT.csv --count N [options]",
      "The spectra of the purest pixels, or learnt ones: a table with a column for each, such as unmix and detect read.",
      "endmembers scene.hdr spectra.csv --count 4 --method nfindr"},
-    {"unmix", UNMIX, 2, "unmix IN.hdr OUT.hdr --endmembers CSV|METHOD [options]",
+    {"unmix", UNMIX, 2, "unmix IN.hdr OUT.hdr --endmembers E | --library CSV|SLI [options]",
      "How much of each endmember a pixel holds (least squares). With --constraint full, the default, abundances are\n"
      "not negative and add up to 1 (FCLS). A table has a column for each and a row for each band, as for detect.",
      "unmix scene.hdr shares.hdr --endmembers spectra.csv"},
@@ -205,7 +205,12 @@ static const struct {
     {UNMIX,
      {"--endmembers", "E", OPTION_TEXT, (void *)&given.endmembers, 0, "a table, or vca, nfindr, atgp, ppi or learn"}},
     {ENDMEMBERS | UNMIX,
-     {"--sparsity", "S", OPTION_COUNT, &given.sparsity, 1, "learn: endmembers that a pixel holds at most (3)"}},
+     {"--sparsity", "S", OPTION_COUNT, &given.sparsity, 1, "learn (3), nnomp (10): spectra of a pixel at most"}},
+    {UNMIX, {"--library", "CSV|SLI", OPTION_TEXT, (void *)&given.library, 0, "many spectra, of which each pixel holds few"}},
+    {UNMIX,
+     {"--method", "M", OPTION_TEXT, (void *)&given.method, 0, "library: lasso or nnomp (lasso)"}},
+    {UNMIX,
+     {"--lambda", "L", OPTION_TEXT, (void *)&given.lambda_text, 0, "lasso: weight of sparsity, between 0 and 1 (0.001)"}},
     {UNMIX, {"--published", "CSV", OPTION_TEXT, (void *)&given.published, 0, "spectra to tell the angles to"}},
     {UNMIX, {"--abundances", "HDR", OPTION_TEXT, (void *)&given.abundances, 0, "a cube of abundances to tell the RMSE to"}},
     {UNMIX, {"--constraint", "C", OPTION_TEXT, (void *)&given.constraint, 0, "none, nonnegative, sum, full, scaled (full)"}},

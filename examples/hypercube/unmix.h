@@ -5,7 +5,7 @@
 #define HYPERCUBE_UNMIX
 
 #include "count.h"
-#include "shares.h"
+#include "sparse.h"
 
 /* The method of that name, or SHS_EXTRACTOR_COUNT. */
 static shs_extractor extractor_named(const char *text) {
@@ -477,6 +477,21 @@ static void unmix_pixels(job *j, const spectra *of, shs_constraint constraint, i
     if (misfit) side_finish(j, misfit, "RMSE");
 }
 
+/* The same over a library. */
+static void unmix_by_library(job *j, const spectra *of, cube_file *misfit) {
+    sparse_plan plan = sparse_plan_of(j, of);
+    shares_way way = SHS_ZERO;
+    way.j = j;
+    way.of = of;
+    way.kept = 1;
+    way.misfit = misfit;
+    if (!j->out.has_nodata) j->out.nodata = (double)NAN;
+    j->out.has_nodata = 1;
+    sparse_pixels(j, &plan, &way);
+    if (misfit) side_finish(j, misfit, "RMSE");
+    sparse_free(&plan);
+}
+
 static void run_unmix(const settings *s, char **names) {
     static const char *const constraints[] = {"none", "nonnegative", "sum", "full", "scaled"}; /* as shs_constraint counts them */
     int chosen = s->constraint ? choose("--constraint", s->constraint, constraints, 5) : SHS_CONSTRAINT_FULL;
@@ -487,18 +502,21 @@ static void run_unmix(const settings *s, char **names) {
     double angle = 0;
     FILE *page;
     job *j;
-    if (!s->endmembers) fail(EXIT_USAGE, "--endmembers: is needed: a table or vca, nfindr, atgp, ppi, learn");
+    check_sparse(s);
+    if (!s->endmembers && !s->library)
+        fail(EXIT_USAGE, "--endmembers: is needed: a table or vca, nfindr, atgp, ppi, learn; or --library");
     if (chosen == SCALED && (s->rescale || is_integer(chosen_type(s->type, SHS_TYPE_F32))))
         fail(EXIT_USAGE, "--constraint: scaled abundances are written as f32 or f64, and without --rescale");
     if (s->error && !has_extension(s->error, ".hdr")) fail(EXIT_USAGE, "--error: %s: the name of a header ends in .hdr", s->error);
-    found = makes_endmembers(s->endmembers);
+    found = s->endmembers && makes_endmembers(s->endmembers);
     if (!found && s->count_text) fail(EXIT_USAGE, "--count: %s says already how many", s->endmembers);
-    if (!found) will_read(s->endmembers);
+    if (!found) will_read(s->library ? s->library : s->endmembers);
     if (s->published) will_read(s->published);
     j = job_open_counted(s, UNMIX, names[0], names[1]);
     if (s->error) misfit = misfit_create(j, s->error);
     if (s->published) published = spectra_from_table(j, s->published);
-    of = endmembers_by(j, s->endmembers);
+    if (s->library) of = spectra_of(j, "--library", s->library);
+    else of = endmembers_by(j, s->endmembers);
     if (s->published && published.count != of.count)
         fail(EXIT_ERROR, "%s: --published: %d spectra, but there are %d endmembers", s->published, published.count, of.count);
     if (s->abundances) known = beside_open(s->abundances, &j->in, of.count, "the number of endmembers is");
@@ -506,16 +524,19 @@ static void run_unmix(const settings *s, char **names) {
     for (k = 0; k < of.count; k++) match[k] = k;
     if (s->published) angle = match_published(j, &of, &published, match);
     output_start(j, of.count, "Abundances in ");
-    unmix_pixels(j, &of, constraint, chosen == SCALED, s->error ? &misfit : NULL);
+    if (s->library) unmix_by_library(j, &of, s->error ? &misfit : NULL);
+    else unmix_pixels(j, &of, constraint, chosen == SCALED, s->error ? &misfit : NULL);
     j->out.names = of.names;
     output_show(j, "Abundance", NULL);
     page = html_begin(j, "Abundance", NULL);
-    if (page) html_misfit(j, &of, constraint, page);
+    if (page && !s->library) html_misfit(j, &of, constraint, page);
     html_spectra(page, j, &of, "Spectra of the endmembers");
     html_finish(j, page);
     if (s->published) printf("angle=%.4f ", angle);
     if (s->abundances) printf("rmse=%.4f ", abundance_error(j, &known, match));
-    printf("seconds=%.3f endmembers=%d constraint=%s\n", j->written - j->start, of.count, constraints[chosen]);
+    printf("seconds=%.3f ", j->written - j->start);
+    if (s->library) printf("spectra=%d method=%s\n", of.count, s->method ? s->method : sparse_names[SPARSE_LASSO]);
+    else printf("endmembers=%d constraint=%s\n", of.count, constraints[chosen]);
     free(match);
     cube_close(&known);
     spectra_free(&published);

@@ -29,7 +29,8 @@ SPARSEHS_CACHE (the folder of the libraries and of programs built for devices). 
 
 from ._arrays import _cube, _rows
 from ._library import ArgumentError, Cancelled, Error, OutOfMemory, _double, _float, build_info
-from .cubes import Model, compare, detect, endmembers, fit, ica, match, mnf, pca, ppi, rx, rx_classes, rx_local, similarity, unmix
+from .cubes import (Model, compare, detect, endmembers, fit, ica, match, mnf, pca, ppi, rx, rx_classes, rx_local, similarity, unmix,
+                    unmix_sparse)
 from .enlarging import Enlarger, superres, superres_learn
 from .pictures import denoise, inpaint, noise_sigma, patches
 from .scene import bands, continuum, correct, count, derivative, index, resample, smooth
@@ -39,5 +40,5 @@ __version__ = build_info().split(";")[0].split()[1]
 
 __all__ = ["omp", "omp_gram", "lasso", "ksvd", "online", "Codes", "Learnt", "Online", "patches", "denoise", "inpaint", "noise_sigma",
            "superres", "superres_learn", "Enlarger", "fit", "pca", "mnf", "ica", "rx", "rx_classes", "rx_local", "detect",
-            "similarity", "match", "compare", "unmix", "endmembers", "ppi", "bands", "count", "smooth", "resample", "continuum",
-            "derivative", "correct", "index", "Model", "Error", "ArgumentError", "OutOfMemory", "Cancelled", "build_info"]
+            "similarity", "match", "compare", "unmix", "unmix_sparse", "endmembers", "ppi", "bands", "count", "smooth", "resample",
+            "continuum", "derivative", "correct", "index", "Model", "Error", "ArgumentError", "OutOfMemory", "Cancelled", "build_info"]

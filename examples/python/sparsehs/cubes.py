@@ -11,6 +11,7 @@ import numpy as np
 from ._arrays import _count, _cube, _wide
 from ._labels import labelled
 from ._library import ArgumentError, _float
+from .signals import lasso, omp
 
 if TYPE_CHECKING:
     import os
@@ -404,3 +405,38 @@ def ppi(cube: ArrayLike, skewers: int | ArrayLike = 1000, *, threshold: float = 
     counts = np.zeros(a.shape[:2], np.intc)
     library.call("ppi", None, threads, progress, None, **given, count=count, seed=seed, threshold=threshold, counts=counts)
     return counts[0] if np.ndim(cube) == 2 else counts
+
+
+@labelled("spectrum")
+def unmix_sparse(cube: ArrayLike, library: ArrayLike, method: str = "lasso", *, weight: float = 1e-3, sparsity: int = 10,
+                 valid: ArrayLike | None = None, nodata: float | None = None, threads: int = 0,
+                 progress: Progress = None) -> np.ndarray:
+    """Abundances (lines, samples, count) over a library of many spectra (count, bands), of which each pixel holds few; none is
+    negative. method:
+
+    lasso   min |x - a @ library|^2 / 2 + weight max(library @ x) sum(a). weight has no unit: from 1 on no spectrum is used
+    nnomp   nonnegative orthogonal matching pursuit: at most `sparsity` spectra, chosen by their angle to what is left
+
+    valid, nodata: as of fit; missing pixels become NaN."""
+    if method not in ("lasso", "nnomp"):
+        raise ArgumentError("method: %r is none of lasso, nnomp" % (method,))
+    if method == "lasso" and not 0 < weight < 1:
+        raise ArgumentError("weight: must be above 0 and below 1, but is %r" % (weight,))
+    spectra = _spectra(library, "library", cube)
+    of, a, given = _cube(cube, valid, nodata)
+    lengths = np.linalg.norm(spectra, axis=1)
+    if not (lengths > 0).all():
+        raise ArgumentError("library: spectrum %d is 0 in all bands" % int(lengths.argmin()))
+    there = np.isfinite(a).all(2) & (given["valid"] != 0 if "valid" in given else True)
+    if nodata is not None:
+        there &= (a != a.dtype.type(nodata)).all(2)
+    shares = np.full(a.shape[:2] + (len(spectra),), np.nan, of.real)
+    pixels = np.ascontiguousarray(a[there], of.real)
+    if len(pixels) and method == "lasso":
+        shares[there] = lasso(spectra.astype(of.real), pixels, weight, relative=True, nonnegative=True, gap=1e-6, threads=threads,
+                              progress=progress).toarray()
+    elif len(pixels):
+        most = min(_count(sparsity, "sparsity"), *spectra.shape)
+        units = (spectra / lengths[:, None]).astype(of.real)
+        shares[there] = omp(units, pixels, most, nonnegative=True, threads=threads, progress=progress).toarray() / lengths
+    return shares[0] if np.ndim(cube) == 2 else shares
