@@ -433,7 +433,8 @@ def unmix_sparse(cube: ArrayLike, library: ArrayLike, method: str = "lasso", *, 
     shares = np.full(a.shape[:2] + (len(spectra),), np.nan, of.real)
     pixels = np.ascontiguousarray(a[there], of.real)
     if len(pixels) and method == "lasso":
-        shares[there] = lasso(spectra.astype(of.real), pixels, weight, relative=True, nonnegative=True, gap=1e-6, threads=threads,
+        gap = 1e-6 if of.real == np.float32 else None
+        shares[there] = lasso(spectra.astype(of.real), pixels, weight, relative=True, nonnegative=True, gap=gap, threads=threads,
                               progress=progress).toarray()
     elif len(pixels):
         most = min(_count(sparsity, "sparsity"), *spectra.shape)
