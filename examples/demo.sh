@@ -32,6 +32,7 @@ if [ "${1:-}" = pictures ]; then
     # those of examples/hypercube/FIRST_HOUR.md
     show build/hypercube auto $out/scene.hdr $out/look
     cp $out/look/look.png $pictures/hour_look.png
+    show build/hypercube mnf $out/scene.hdr $out/mnf.hdr --bbl --noise mean --components 5 --quicklook $pictures/hour_mnf.png
     show build/hypercube unmix $out/scene.hdr $out/shares.hdr --bbl --endmembers nfindr --count auto --quicklook $pictures/hour_abundances.png
     show build/hypercube rx $out/scene.hdr $out/rx.hdr --bbl --quicklook $pictures/hour_anomalies.png
     show build/hypercube detect $out/scene.hdr $out/ace.hdr --bbl --target 71,105 --method ace --quicklook $pictures/hour_targets.png

@@ -100,7 +100,7 @@ static const mode_text modes[] = {
     {"endmembers", ENDMEMBERS, 2, "endmembers IN.hdr OUT.csv --count N [options]",
      "The spectra of the purest pixels, or learnt ones: a table with a column for each, such as unmix and detect read.",
      "endmembers scene.hdr spectra.csv --count 4 --method nfindr"},
-    {"unmix", UNMIX, 2, "unmix IN.hdr OUT.hdr --endmembers E | --library CSV|SLI [options]",
+    {"unmix", UNMIX, 2, "unmix IN.hdr OUT.hdr --endmembers E | --library L [options]",
      "How much of each endmember a pixel holds (least squares). With --constraint full, the default, abundances are\n"
      "not negative and add up to 1 (FCLS). A table has a column for each and a row for each band, as for detect.",
      "unmix scene.hdr shares.hdr --endmembers spectra.csv"},
