@@ -2001,6 +2001,9 @@ typedef enum shs_constraint {
    besides those of the cube: SHS_BAD_ENDMEMBERS, SHS_DEPENDENT_ENDMEMBERS, SHS_BAD_OPTIONS (no such constraint). */
 SHS_API shs_status shs_unmix(const shs_context *ctx, const shs_cube *cube, int count, const shs_wide *endmembers, int lde,
                              shs_constraint constraint, const shs_sink *sink);
+/* A library of many spectra, of which each pixel holds few, may have more spectra than bands: code the pixels by shs_lasso with
+   nonnegative and relative set, which is sparse unmixing (SUnSAL), or by shs_omp_ex with nonnegative set on spectra of unit
+   length. `hypercube unmix --library` does both. */
 /* The naive twin, by the definition: of all sets of endmembers, whose abundances solve a linear system, the one that is allowed
    and nearest. A (c x m) for the columns of X (n x m); K ((c + 1) x (c + 2)) is scratch; it takes 2^c steps a pixel. */
 SHS_API void shs_unmix_naive(shs_constraint constraint, int n, int c, const shs_wide *E, ptrdiff_t m, const shs_wide *X,

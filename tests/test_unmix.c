@@ -262,7 +262,7 @@ static shs_wide *new_skewers(int n, int count, uint64_t seed) {
 }
 
 static void test_ppi_twin(void **state) {
-    static const int sizes[][3] = {{1, 1, 7}, {2, 31, 64}, {7, 32, 415}, {16, 33, 900}, {33, 70, 1300}};
+    static const int sizes[][3] = {{1, 1, 7}, {3, 5, 1}, {2, 31, 64}, {7, 32, 415}, {16, 33, 900}, {33, 70, 1300}};
     static const double thresholds[] = {0, 1e-3, 4};
     size_t s, t;
     int layout, k, b;
