@@ -457,7 +457,7 @@ extern "C" {
     X(SHS_NEWER_MODEL, 75, "model: the format is newer than this library reads; use a newer sparsehs.h")                       \
     X(SHS_DAMAGED_MODEL, 76, "model: the file is damaged: a wrong check sum or an impossible number")                          \
     X(SHS_BAD_TARGETS, 77, "targets: NULL, none, leading dimension below the bands, or a value NaN or infinite")               \
-    X(SHS_LOST_TARGET, 78, "targets: a target is zero, equals the mean, or lies within the undesired spectra")                 \
+    X(SHS_LOST_TARGET, 78, "targets: a target is zero, equals the mean, or lies within undesired spectra or other targets")                 \
     X(SHS_BAD_UNDESIRED, 79, "undesired: NULL, not fewer than bands, not finite, or linearly dependent")                       \
     X(SHS_SINGULAR_COVARIANCE, 80, "covariance: singular; use more pixels, fewer bands or a ridge")                            \
     X(SHS_BAD_ENDMEMBERS, 81, "endmembers: NULL, none, more than bands, leading dimension too small, or not finite")           \
@@ -1938,9 +1938,17 @@ SHS_API shs_status shs_compact_synthesize(const shs_context *ctx, int p, int n, 
        SACE  ACE with the sign of MF                     signed ACE, -1 to 1: what lies opposite to the target is no detection
        GLRT  ACE times (x-m)'C^-1(x-m) / (N + (x-m)'C^-1(x-m))    the generalised likelihood ratio test of N background pixels
                                                          (Kelly 1986), 0 to 1: pixels near the mean score less than in ACE
+       AMSD  x'(P - P_S)x / x'P x, P of OSP, P_S of U and all targets     adaptive matched subspace detector (Manolakis, Siracusa,
+                                                         Shaw 2001), 0 to 1, one score for all targets together: the share of the
+                                                         pixel's energy outside of U's space that the targets explain
 
    The target itself scores 1, in GLRT less. In SAM the target scores 0, and low scores are detections. MF, CEM and OSP are affine
-   in x. For ACE, SACE, GLRT and SAM a pixel without a direction (the mean, or zero) is orthogonal to every target. */
+   in x. For ACE, SACE, GLRT and SAM a pixel without a direction (the mean, or zero) is orthogonal to every target.
+
+   AMSD's paper has T = x'(P - P_S)x / x'P_S x, which has the same order: with the score s it is s / (1 - s), infinite where
+   s = 1. U holds the spectra of the background, such as endmembers; without it the share is of the pixel's whole energy. Pixels
+   with 1e-12 or less of their energy outside of U's space score 0. Rounding changes a score by about bands x 1e-16 |x| / |P x|,
+   at most 1e-10 x bands. Spectra as many as bands, with U's, explain everything: all such pixels score 1. */
 #define SHS_DETECTOR_LIST(X)                                                                                                   \
     X(SHS_DETECTOR_MF, mf)                                                                                                     \
     X(SHS_DETECTOR_CEM, cem)                                                                                                   \
@@ -1948,7 +1956,8 @@ SHS_API shs_status shs_compact_synthesize(const shs_context *ctx, int p, int n, 
     X(SHS_DETECTOR_SAM, sam)                                                                                                   \
     X(SHS_DETECTOR_OSP, osp)                                                                                                   \
     X(SHS_DETECTOR_SACE, sace)                                                                                                 \
-    X(SHS_DETECTOR_GLRT, glrt)
+    X(SHS_DETECTOR_GLRT, glrt)                                                                                                 \
+    X(SHS_DETECTOR_AMSD, amsd)
 typedef enum shs_detector {
 #define SHS__ENUM(code, name) code,
     SHS_DETECTOR_LIST(SHS__ENUM)
@@ -1963,13 +1972,13 @@ typedef struct shs_detect_options {
     shs_detector method;
     const shs_moments *background; /* whose mean, C and R count; NULL: those of the pixels of the cube, over all ranks */
     shs_wide ridge;            /* C or R gets this share of its mean variance (trace / bands) added to the diagonal; 0 = none */
-    const shs_wide *undesired; /* OSP: bands x undesired_count */
+    const shs_wide *undesired; /* OSP, AMSD: bands x undesired_count */
     int undesired_count;       /* fewer than bands */
     uint32_t end_canary;
 } shs_detect_options;
 
-/* The scores of every pixel for each of `targets` spectra (bands x targets, in units of the pixels): a cube of so many bands.
-   options may be NULL: MF. Moments and maps are precise, as in RX. To use statistics again, or of other pixels, give them as
+/* The scores of every pixel for each of `targets` spectra (bands x targets, in units of the pixels): a cube of so many bands,
+   in AMSD of one band. options may be NULL: MF. Moments and maps are precise, as in RX. To use statistics again, or of other pixels, give them as
    background; a mean and a covariance from elsewhere are moments of count 1 with shift = mean, sum = 0, products = covariance.
    GLRT needs the number N of pixels that they are of: count = N, products = N times the covariance (divisor N).
    Statuses besides the cube's: SHS_BAD_TARGETS; SHS_LOST_TARGET; SHS_BAD_UNDESIRED; SHS_SINGULAR_COVARIANCE: a band is a
@@ -1977,8 +1986,9 @@ typedef struct shs_detect_options {
 SHS_API shs_status shs_detect(const shs_context *ctx, const shs_cube *cube, int targets, const shs_wide *spectra, int lds,
                               const shs_detect_options *options, const shs_sink *sink);
 
-/* The naive twin: scores (m) of the columns of X (n x m) for the target t (n); U (n x u, u < n, linearly independent) is OSP's.
-   Scratch: mean, w, v (n), A (n x n). */
+/* The naive twin: scores (m) of the columns of X (n x m) for the target t (n); U (n x u, u < n, linearly independent) is that of
+   OSP and AMSD. Of several targets in AMSD, 1 - score is the product of 1 - score of each target with those before it among the
+   columns of U. Scratch: mean, w, v (n), A (n x n). */
 SHS_API void shs_detect_naive(shs_detector method, int n, ptrdiff_t m, const shs_wide *X, const shs_wide *t, int u,
                               const shs_wide *U, shs_wide *scores, shs_wide *mean, shs_wide *w, shs_wide *v, shs_wide *A);
 
@@ -21158,7 +21168,8 @@ SHS__PUBLIC void shs_model_free(const shs_context *ctx, shs_model *model) {
 
    shs_detect is moments (shs__tg_statistics), then a row of a map for each target (shs__tg_rows). MF, CEM and OSP are that map,
    by shs__pixels_map. ACE, SACE, GLRT and SAM divide its outputs by the length of the pixel: shs__tg_scores makes both of a panel
-   while it is in the cache; an engine makes them by two maps, and what is left is done here.
+   while it is in the cache; an engine makes them by two maps, and what is left is done here. AMSD has rows for the undesired
+   spectra, too (shs__tg_subspaces), and makes one score of all outputs and the length.
 
    shs_unmix is a map too or, with abundances that must not be negative, the map E'x and an active set for each pixel
    (shs__mix_solve_nonnegative), by shs__mix_pixels. shs_endmembers_find keeps projected pixels in memory. All its methods
@@ -21194,6 +21205,23 @@ SHS__PRIVATE int shs__tg_whitens(shs_detector method) {
     return method == SHS_DETECTOR_ACE || method == SHS_DETECTOR_SACE || method == SHS_DETECTOR_GLRT;
 }
 
+/* The detectors whose scores are a map of the pixels. */
+SHS__PRIVATE int shs__tg_is_map(shs_detector method) {
+    return method == SHS_DETECTOR_MF || method == SHS_DETECTOR_CEM || method == SHS_DETECTOR_OSP;
+}
+
+/* The detectors that know undesired spectra in place of statistics. */
+SHS__PRIVATE int shs__tg_projects(shs_detector method) {
+    return method == SHS_DETECTOR_OSP || method == SHS_DETECTOR_AMSD;
+}
+
+/* The share that targets explain of the energy `outside` of the undesired spectra's space, of a pixel that has `inside` in it. */
+SHS__PRIVATE shs_wide shs__tg_share(shs_wide explained, shs_wide outside, shs_wide inside) {
+    if (!(outside > SHS__RANK_EPS * (outside + inside))) return 0;
+    if (explained >= outside) return 1;
+    return explained / outside;
+}
+
 /* The score of a pixel, of its cosine and, for GLRT, of its squared length and the background's number of pixels. */
 SHS__PRIVATE shs_wide shs__tg_score(shs_detector method, shs_wide cosine, shs_wide length2, shs_wide count) {
     if (method == SHS_DETECTOR_SAM) return shs__wide_angle(cosine);
@@ -21213,7 +21241,7 @@ SHS__PUBLIC void shs_detect_naive(shs_detector method, int n, ptrdiff_t m, const
     for (b = 0; b < n && !centred; b++)
         for (k = 0; k < n; k++) A[k + b * n] = method == SHS_DETECTOR_CEM ? A[k + b * n] + mean[k] * mean[b] : k == b;
     for (b = 0; b < n; b++) w[b] = t[b] - (mean[b] = centred ? mean[b] : 0);
-    for (k = 0; k < u && method == SHS_DETECTOR_OSP; k++) { /* Gram-Schmidt: U's columns, orthonormal, in place of A's */
+    for (k = 0; k < u && shs__tg_projects(method); k++) { /* Gram-Schmidt: U's columns, orthonormal, in place of A's */
         shs_wide *q = A + k * n;
         for (b = 0; b < n; b++) q[b] = U[b + k * n];
         for (i = 0; i < k; i++) shs__wide_take_off(n, A + i * n, q);
@@ -21222,7 +21250,7 @@ SHS__PUBLIC void shs_detect_naive(shs_detector method, int n, ptrdiff_t m, const
         for (b = 0; b < n; b++) q[b] /= SHS__WSQRT(length2);
         shs__wide_take_off(n, q, w);
     }
-    if (method != SHS_DETECTOR_OSP) {
+    if (!shs__tg_projects(method)) {
         shs__pca_factorize_naive(n, A);
         shs__pca_forward_naive(n, A, w, 1);
         shs__pca_backward_naive(n, A, w, 1);
@@ -21232,10 +21260,17 @@ SHS__PUBLIC void shs_detect_naive(shs_detector method, int n, ptrdiff_t m, const
         y = 0;
         for (b = 0; b < n; b++) y += w[b] * (v[b] = X[b + i * n] - mean[b]);
         scores[i] = y / own;
-        if (!shs__tg_whitens(method) && method != SHS_DETECTOR_SAM) continue;
-        shs__pca_forward_naive(n, A, v, 1);
+        if (shs__tg_is_map(method)) continue;
+        if (method != SHS_DETECTOR_AMSD) shs__pca_forward_naive(n, A, v, 1);
+        for (k = 0; k < u && method == SHS_DETECTOR_AMSD; k++) shs__wide_take_off(n, A + k * n, v);
         length2 = 0;
         for (b = 0; b < n; b++) length2 += v[b] * v[b];
+        if (method == SHS_DETECTOR_AMSD) {
+            shs_wide whole = 0;
+            for (b = 0; b < n; b++) whole += X[b + i * n] * X[b + i * n];
+            scores[i] = shs__tg_share(y * y / own, length2, whole - length2);
+            continue;
+        }
         if (length2 > 0) scores[i] = y / SHS__WSQRT(own * length2);
         else scores[i] = 0;
         scores[i] = shs__tg_score(method, scores[i], length2, (shs_wide)m);
@@ -21274,20 +21309,26 @@ SHS__PRIVATE int shs__wide_inverse_root(int n, shs_wide *A, shs_wide share, shs_
 
 typedef struct shs__detection {
     int n, targets;
+    int rows;         /* of the matrix: targets; AMSD has as many more as undesired spectra */
+    int scores;       /* of a pixel: targets; AMSD has one */
     int centred;      /* pixels and targets less the mean */
     shs_wide count;   /* pixels of the background */
-    shs_wide *matrix; /* targets x n */
+    shs_wide *matrix; /* rows x n */
     shs_wide *mean;   /* n; of methods that take nothing off 0 */
     int columns;      /* of root: n; SAM on the CPU has none, OSP as many as undesired spectra */
-    shs_wide *root;   /* n x columns: R of C^-1 or R^-1; for SAM I; for OSP an orthonormal basis of U's columns */
+    shs_wide *root;   /* n x columns: R of C^-1 or R^-1; for SAM I; for OSP an orthonormal basis of U's columns; for AMSD a
+                         triangle that makes vectors as long as P does */
+    int spanned;      /* AMSD: undesired spectra and targets; otherwise 0 */
+    shs_wide *basis;  /* n x spanned, orthonormal: undesired spectra, then targets */
     shs_wide *t, *w;  /* n */
 } shs__detection;
 
 SHS__PRIVATE void shs__tg_layout(shs__layout *l, shs__detection *d) {
     size_t n = (size_t)d->n;
-    d->matrix = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, d->targets, 1));
+    d->matrix = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, d->rows, 1));
     d->mean = SHS__CARVE(l, shs_wide, n);
     d->root = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, d->columns, 1));
+    d->basis = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, d->spanned, 1));
     d->t = SHS__CARVE(l, shs_wide, n);
     d->w = SHS__CARVE(l, shs_wide, n);
 }
@@ -21309,27 +21350,60 @@ SHS__PRIVATE shs_status shs__tg_statistics(const shs_moments *m, const shs_detec
     return SHS_SINGULAR_COVARIANCE;
 }
 
-/* An orthonormal basis of the undesired spectra. Each spectrum is made orthogonal to the ones before, twice because of rounding. */
-SHS__PRIVATE shs_status shs__tg_basis(const shs_detect_options *o, shs__detection *d) {
-    int n = d->n, i, k, twice;
-    for (k = 0; k < o->undesired_count; k++) {
-        shs_wide *q = SHS__AT(d->root, n, 0, k), before, left;
-        SHS__COPY(q, SHS__AT(o->undesired, n, 0, k), n);
-        before = shs__la_dot_wide(n, q, q);
-        for (twice = 0; twice < 2; twice++)
-            for (i = 0; i < k; i++) shs__wide_take_off(n, SHS__AT(d->root, n, 0, i), q);
-        left = shs__la_dot_wide(n, q, q);
-        if (!(left > SHS__RANK_EPS * before) || !shs__wide_finite(1, &left)) return SHS_BAD_UNDESIRED;
-        left = SHS__WSQRT(left);
-        for (i = 0; i < n; i++) q[i] /= left;
+/* Column k of Q, whose columns are orthonormal, of a spectrum: orthogonal to the columns before, twice because of rounding.
+   Returns 0 if the spectrum lies in their space. */
+SHS__PRIVATE int shs__tg_span(int n, int k, const shs_wide *spectrum, shs_wide *Q) {
+    shs_wide *q = SHS__AT(Q, n, 0, k), before, left;
+    int i, twice;
+    SHS__COPY(q, spectrum, n);
+    before = shs__la_dot_wide(n, q, q);
+    for (twice = 0; twice < 2; twice++)
+        for (i = 0; i < k; i++) shs__wide_take_off(n, SHS__AT(Q, n, 0, i), q);
+    left = shs__la_dot_wide(n, q, q);
+    if (!(left > SHS__RANK_EPS * before) || !shs__wide_finite(1, &left)) return 0;
+    left = SHS__WSQRT(left);
+    for (i = 0; i < n; i++) q[i] /= left;
+    return 1;
+}
+
+/* An orthonormal basis of the undesired spectra. */
+SHS__PRIVATE shs_status shs__tg_basis(const shs_detect_options *o, int n, shs_wide *Q) {
+    int k;
+    for (k = 0; k < o->undesired_count; k++)
+        if (!shs__tg_span(n, k, SHS__AT(o->undesired, n, 0, k), Q)) return SHS_BAD_UNDESIRED;
+    return SHS_OK;
+}
+
+/* AMSD: the rows are the basis vectors that targets add to those of the undesired spectra, and then the latter. The length
+   outside of the undesired spectra comes from the root, so that what is inside is never subtracted from the whole. */
+SHS__PRIVATE shs_status shs__tg_subspaces(const shs_detect_options *o, const shs_wide *spectra, int lds, shs__detection *d) {
+    const int n = d->n, u = o->undesired_count;
+    const shs_wide *Q = d->basis;
+    int i, j, k;
+    shs_status status = shs__tg_basis(o, n, d->basis);
+    if (status != SHS_OK) return status;
+    for (j = 0; j < n; j++)
+        for (i = 0; i < n; i++) {
+            shs_wide *p = SHS__AT(d->root, n, i, j);
+            *p = i == j;
+            for (k = 0; k < u; k++) *p -= *SHS__AT(Q, n, i, k) * *SHS__AT(Q, n, j, k);
+        }
+    shs__wide_triangle(n, n, d->root, d->t);
+    for (k = 0; k < d->targets; k++) {
+        const shs_wide *spectrum = SHS__AT(spectra, lds, 0, k);
+        shs_wide length2 = shs__la_dot_wide(n, spectrum, spectrum);
+        if (!shs__wide_finite(1, &length2)) return SHS_BAD_TARGETS;
+        if (!shs__tg_span(n, u + k, spectrum, d->basis)) return SHS_LOST_TARGET;
     }
+    for (k = 0; k < d->rows; k++)
+        for (i = 0; i < n; i++) *SHS__AT(d->matrix, d->rows, k, i) = *SHS__AT(Q, n, i, (k + u) % d->rows);
     return SHS_OK;
 }
 
 /* The row of each target: w / w't, where w is R'R t or P t; of ACE, SACE, GLRT and SAM w / sqrt(w't), so that the cosine comes
    of the output and the pixel's length alone. */
 SHS__PRIVATE shs_status shs__tg_rows(const shs_detect_options *o, const shs_wide *spectra, int lds, shs__detection *d) {
-    int n = d->n, k, i, j, twice, cosine = shs__tg_whitens(o->method) || o->method == SHS_DETECTOR_SAM;
+    int n = d->n, k, i, j, twice, cosine = !shs__tg_is_map(o->method);
     for (k = 0; k < d->targets; k++) {
         const shs_wide *spectrum = SHS__AT(spectra, lds, 0, k);
         shs_wide own = 0, length2, off2;
@@ -21360,14 +21434,15 @@ SHS__PRIVATE shs_status shs__tg_rows(const shs_detect_options *o, const shs_wide
 
 /* ---- targets: scores that are no maps ----------------------------------------------------------------- >>scores */
 
-/* The consumer of ACE, SACE, GLRT and SAM. job.map makes the squared length of the whitened pixel; for SAM it
+/* The consumer of ACE, SACE, GLRT, AMSD and SAM. job.map makes the squared length of the whitened pixel; for SAM it
    is only scratch. */
 typedef struct shs__scores {
     shs__map_job job;
-    shs__map cosines; /* the targets' rows */
+    shs__map cosines; /* the rows */
     shs_detector method;
     shs_wide count; /* pixels of the background */
-    int given; /* the pixels are outputs of an engine: those of the targets, then the squared length */
+    int targets;
+    int given; /* the pixels are outputs of an engine: those of the rows, then the squared length */
 } shs__scores;
 
 /* The squared lengths of the panel's pixels, into the worker's job.map.own->wide. */
@@ -21377,7 +21452,7 @@ SHS__PRIVATE void shs__tg_lengths(const shs__scores *s, shs__panel *panel, int w
     shs_wide *length2 = m->own[worker].wide;
     size_t next_pixel = m->planes ? 1 : (size_t)m->bands, next_band = m->planes ? (size_t)SHS__PANEL_PIXELS : 1;
     int k, b;
-    if (!s->given && shs__tg_whitens(s->method)) {
+    if (!s->given && s->method != SHS_DETECTOR_SAM) {
         shs__px_map_outputs(m, panel, m->own + worker, 0);
         return;
     }
@@ -21405,14 +21480,36 @@ SHS__PRIVATE void shs__tg_target(const shs__scores *s, const shs__panel *panel, 
     }
 }
 
+/* The scores of AMSD, into cosines.own->wide. */
+SHS__PRIVATE void shs__tg_all_targets(const shs__scores *s, const shs__panel *panel, int worker) {
+    const shs__mapped *own = s->cosines.own + worker;
+    const shs_wide *outside = s->job.map.own[worker].wide;
+    int k, row;
+    for (k = 0; k < panel->valid; k++) {
+        shs_wide explained = 0, inside = 0;
+        for (row = 0; row < s->cosines.outputs; row++) {
+            shs_wide y = shs__px_get_element(s->job.map.kernels, own->planes, (size_t)row * SHS__PANEL_PIXELS + (size_t)k);
+            if (row < s->targets) explained += y * y;
+            else inside += y * y;
+        }
+        own->wide[k] = shs__tg_share(explained, outside[k], inside);
+    }
+}
+
+/* The scores of the number `score`, into cosines.own->wide. */
+SHS__PRIVATE void shs__tg_panel_scores(const shs__scores *s, const shs__panel *panel, int worker, int score) {
+    if (s->method == SHS_DETECTOR_AMSD) shs__tg_all_targets(s, panel, worker);
+    else shs__tg_target(s, panel, worker, score);
+}
+
 SHS__PRIVATE void shs__tg_write_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
     const shs__scores *s = (const shs__scores *)state;
     int o;
     (void)sums;
     shs__px_map_outputs(&s->cosines, panel, s->cosines.own + worker, 0);
     shs__tg_lengths(s, panel, worker);
-    for (o = 0; o < s->cosines.outputs; o++) {
-        shs__tg_target(s, panel, worker, o);
+    for (o = 0; o < s->job.writer.bands; o++) {
+        shs__tg_panel_scores(s, panel, worker, o);
         shs__px_write_plane(&s->job, panel, s->cosines.own + worker, o, 0);
     }
 }
@@ -21420,12 +21517,12 @@ SHS__PRIVATE void shs__tg_write_panel(void *state, shs__panel *panel, int worker
 SHS__PRIVATE void shs__tg_range_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
     const shs__scores *s = (const shs__scores *)state;
     const shs_wide *score = s->cosines.own[worker].wide;
-    int targets = s->cosines.outputs, o, k;
+    int scores = s->job.writer.bands, o, k;
     shs__px_map_outputs(&s->cosines, panel, s->cosines.own + worker, 0);
     shs__tg_lengths(s, panel, worker);
-    for (o = 0; o < targets; o++) {
-        shs__tg_target(s, panel, worker, o);
-        for (k = 0; k < panel->valid; k++) shs__px_widen(score[k], score[k], sums + o, sums + targets + o);
+    for (o = 0; o < scores; o++) {
+        shs__tg_panel_scores(s, panel, worker, o);
+        for (k = 0; k < panel->valid; k++) shs__px_widen(score[k], score[k], sums + o, sums + scores + o);
     }
 }
 
@@ -21458,21 +21555,22 @@ SHS__PRIVATE shs_status shs__tg_run(const shs_context *ctx, shs__scores *s) {
     return shs__px_pass_run(ctx, &s->job.reader, c);
 }
 
-/* The scores of a cube, or of an engine's outputs (given), whose first bands are the targets'; how it went so far is told to
+/* The scores of a cube, or of an engine's outputs (given), whose first bands are the rows'; how it went so far is told to
    the other ranks, which may have no engine. */
 SHS__OUTLINE shs_status shs__tg_scores(const shs__pixels *px, const shs__view *v, const shs__detection *d, shs_detector method,
                                        int given, const shs_sink *sink, shs_status status) {
     shs__scores s;
     shs__layout l = SHS_ZERO;
-    const int whitened = !given && shs__tg_whitens(method);
-    shs_pixel_map lengths = shs__px_map_of(v->used, whitened ? d->n : 1, d->root, d->mean, NULL);
+    const int by_root = !given && method != SHS_DETECTOR_SAM;
+    shs_pixel_map lengths = shs__px_map_of(v->used, by_root ? d->n : 1, d->root, d->mean, NULL);
     memset(&s, 0, sizeof s);
     shs__px_map_job_init(&s.job, v, &lengths, shs__is_wide(SHS_PRECISION_ALWAYS), 1, sink);
-    shs__px_map_init(&s.cosines, s.job.map.kernels, v->used, d->targets, v->planes, 0);
-    s.job.writer.bands = d->targets;
+    shs__px_map_init(&s.cosines, s.job.map.kernels, v->used, d->rows, v->planes, 0);
+    s.job.writer.bands = d->scores;
     s.job.writer.missing = shs__px_missing_value(px->view.cube, sink);
     s.method = method;
     s.count = d->count;
+    s.targets = d->targets;
     s.given = given;
     while (shs__layout_next(px->ctx, &l, &status)) {
         shs__px_map_job_layout(&l, &s.job, shs__ctx_workers(px->ctx));
@@ -21480,8 +21578,8 @@ SHS__OUTLINE shs_status shs__tg_scores(const shs__pixels *px, const shs__view *v
     }
     if (sink->rescale) status = shs__ctx_agree(px->ctx, status);
     if (status == SHS_OK) {
-        shs__px_map_set(&s.cosines, d->matrix, 1, d->targets, given ? NULL : d->mean, NULL);
-        if (whitened) shs__px_map_set(&s.job.map, d->root, 1, d->n, d->mean, NULL);
+        shs__px_map_set(&s.cosines, d->matrix, 1, d->rows, given ? NULL : d->mean, NULL);
+        if (by_root) shs__px_map_set(&s.job.map, d->root, 1, d->n, d->mean, NULL);
         s.job.reader.shift = s.cosines.shift;
         status = shs__tg_run(px->ctx, &s);
     }
@@ -21496,15 +21594,15 @@ SHS__OUTLINE shs_status shs__tg_engine_scores(const shs__pixels *px, shs__detect
     shs_cube made = SHS_ZERO;
     shs__view v;
     shs__layout l = SHS_ZERO;
-    shs_pixel_map map = shs__px_map_of(d->n, d->targets, d->matrix, d->mean, NULL);
+    shs_pixel_map map = shs__px_map_of(d->n, d->rows, d->matrix, d->mean, NULL);
     size_t pixels = shs__cells(px->view.samples, px->view.lines);
     shs_wide *room = NULL, *pick = NULL;
     shs__detection picked = *d;
-    int bands = d->targets + 1, i;
+    int bands = d->rows + 1, i;
     shs_status status = SHS_OK;
     while (shs__layout_next(px->ctx, &l, &status)) {
         room = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(pixels, bands, 1));
-        pick = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(d->targets, bands, 1));
+        pick = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(d->rows, bands, 1));
     }
     made.type = SHS__TYPE_WIDE;
     outputs.type = SHS__TYPE_WIDE;
@@ -21514,12 +21612,12 @@ SHS__OUTLINE shs_status shs__tg_engine_scores(const shs__pixels *px, shs__detect
     if (status == SHS_OK) status = shs__pixels_map(px, &map, SHS_PRECISION_ALWAYS, &outputs, 0);
     if (status == SHS_OK) {
         map = shs__px_map_of(d->n, d->n, d->root, d->mean, NULL);
-        outputs.pixels = room + pixels * (size_t)d->targets;
+        outputs.pixels = room + pixels * (size_t)d->rows;
         status = shs__pixels_map(px, &map, SHS_PRECISION_ALWAYS, &outputs, 1);
     }
     if (status == SHS_OK) {
-        SHS__CLEAR(pick, shs__cells(d->targets, bands));
-        for (i = 0; i < d->targets; i++) *SHS__AT(pick, d->targets, i, i) = 1;
+        SHS__CLEAR(pick, shs__cells(d->rows, bands));
+        for (i = 0; i < d->rows; i++) *SHS__AT(pick, d->rows, i, i) = 1;
         made.pixels = room;
         made.samples = px->view.samples;
         made.lines = px->view.lines;
@@ -21545,6 +21643,7 @@ SHS__PRIVATE shs_status shs__tg_check(int n, int targets, const shs_wide *spectr
     if (o->undesired_count < 0 || o->undesired_count >= n || (o->undesired_count > 0 && !o->undesired))
         return SHS_BAD_UNDESIRED;
     if (!shs__wide_finite(shs__cells(n, o->undesired_count), o->undesired)) return SHS_BAD_UNDESIRED;
+    if (o->method == SHS_DETECTOR_AMSD && targets > n - o->undesired_count) return SHS_LOST_TARGET;
     if (o->background && (!o->background->products || o->background->bands != n)) return SHS_BAD_MOMENTS;
     return SHS_OK;
 }
@@ -21576,7 +21675,7 @@ SHS__OUTLINE shs_status shs__tg_fit(const shs__pixels *px, const shs_wide *spect
                                     shs__detection *d) {
     shs_moments own = SHS_ZERO;
     const shs_moments *m = o->background;
-    int any = o->method != SHS_DETECTOR_SAM && o->method != SHS_DETECTOR_OSP, i;
+    int any = o->method != SHS_DETECTOR_SAM && !shs__tg_projects(o->method), i;
     shs_status status = SHS_OK;
     if (any && !m) {
         status = shs_moments_create(px->ctx, d->n, &own);
@@ -21590,9 +21689,10 @@ SHS__OUTLINE shs_status shs__tg_fit(const shs__pixels *px, const shs_wide *spect
         SHS__CLEAR(d->mean, d->n);
         SHS__CLEAR(d->root, shs__cells(d->n, d->columns));
         for (i = 0; i < d->columns && o->method == SHS_DETECTOR_SAM; i++) *SHS__AT(d->root, d->n, i, i) = 1;
-        if (o->method == SHS_DETECTOR_OSP) status = shs__tg_basis(o, d);
+        if (o->method == SHS_DETECTOR_OSP) status = shs__tg_basis(o, d->n, d->root);
     }
-    if (status == SHS_OK) status = shs__tg_rows(o, spectra, lds, d);
+    if (status == SHS_OK && o->method == SHS_DETECTOR_AMSD) status = shs__tg_subspaces(o, spectra, lds, d);
+    else if (status == SHS_OK) status = shs__tg_rows(o, spectra, lds, d);
     shs_moments_free(px->ctx, &own);
     return status;
 }
@@ -21612,7 +21712,14 @@ SHS__PUBLIC shs_status shs_detect(const shs_context *ctx, const shs_cube *cube, 
     status = shs__tg_meet(&px, status, targets, spectra, lds, o, sink);
     d.n = px.view.used;
     d.targets = targets;
+    d.rows = targets;
+    d.scores = targets;
     d.columns = d.n;
+    if (o->method == SHS_DETECTOR_AMSD && status == SHS_OK) {
+        d.rows = targets + o->undesired_count;
+        d.spanned = d.rows;
+        d.scores = 1;
+    }
     if (o->method == SHS_DETECTOR_OSP) d.columns = o->undesired_count;
     if (o->method == SHS_DETECTOR_SAM && !px.engine) d.columns = 0;
     d.centred = o->method == SHS_DETECTOR_MF || shs__tg_whitens(o->method);
@@ -21623,7 +21730,7 @@ SHS__PUBLIC shs_status shs_detect(const shs_context *ctx, const shs_cube *cube, 
     if (status == SHS_OK) status = shs__ctx_agree(ctx, shs__tg_fit(&px, spectra, lds, o, &d));
     if (status == SHS_OK) {
         map = shs__px_map_of(d.n, targets, d.matrix, d.mean, NULL);
-        if (!shs__tg_whitens(o->method) && o->method != SHS_DETECTOR_SAM)
+        if (shs__tg_is_map(o->method))
             status = shs__pixels_map(&px, &map, SHS_PRECISION_ALWAYS, sink, 0);
         else if (px.engine) status = shs__tg_engine_scores(&px, &d, o->method, sink);
         else status = shs__tg_scores(&px, &px.view, &d, o->method, 0, sink, SHS_OK);

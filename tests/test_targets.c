@@ -7,6 +7,10 @@ static int is_angle(int method) { return method == SHS_DETECTOR_SAM; }
 static int is_whitened(int method) {
     return method == SHS_DETECTOR_ACE || method == SHS_DETECTOR_SACE || method == SHS_DETECTOR_GLRT;
 }
+/* The detectors that know no statistics of the pixels. */
+static int is_bare(int method) {
+    return method == SHS_DETECTOR_SAM || method == SHS_DETECTOR_OSP || method == SHS_DETECTOR_AMSD;
+}
 
 /* Rows of smooth spectra; the first is that of a pixel. */
 static void draw_spectra(const plain_cube *p, shs_wide *spectra, int count) {
@@ -39,13 +43,30 @@ static double *naive_scores(const plain_cube *p, const unsigned char *valid, int
     return all;
 }
 
-/* Into f64, pixel by pixel; free it. */
-static double *scores_of(const shs_context *ctx, const shs_cube *cube, const shs_wide *spectra, const shs_detect_options *o) {
-    int n = cube->band_list ? cube->band_count : cube->bands;
-    shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, cube->lines, cube->samples, TARGETS);
-    sink.has_nodata = 1, sink.nodata = NOT_A_NUMBER;
-    assert_ok(shs_detect(ctx, cube, TARGETS, spectra, n, o, &sink));
+/* One score a pixel for `targets` spectra together, or a score for each, into f64, pixel by pixel; free it. */
+static double *outputs_of(const shs_context *ctx, const shs_cube *cube, int targets, const shs_wide *spectra,
+                          const shs_detect_options *o) {
+    int n = cube->band_list ? cube->band_count : cube->bands, bands = o->method == SHS_DETECTOR_AMSD ? 1 : targets;
+    shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIP, cube->lines, cube->samples, bands);
+    sink.has_nodata = 1;
+    sink.nodata = NOT_A_NUMBER;
+    assert_ok(shs_detect(ctx, cube, targets, spectra, n, o, &sink));
     return (double *)sink.pixels;
+}
+
+/* Each pixel's scores for each target alone; free it. */
+static double *scores_of(const shs_context *ctx, const shs_cube *cube, const shs_wide *spectra, const shs_detect_options *o) {
+    int n = cube->band_list ? cube->band_count : cube->bands, k;
+    size_t pixels = (size_t)cube->lines * (size_t)cube->samples, i;
+    double *all;
+    if (o->method != SHS_DETECTOR_AMSD) return outputs_of(ctx, cube, TARGETS, spectra, o);
+    all = NEW(double, pixels *TARGETS);
+    for (k = 0; k < TARGETS; k++) {
+        double *one = outputs_of(ctx, cube, 1, spectra + k * n, o);
+        for (i = 0; i < pixels; i++) all[i * TARGETS + (size_t)k] = one[i];
+        free(one);
+    }
+    return all;
 }
 
 static shs_detect_options options_of(int method, const shs_wide *undesired, int bands) {
@@ -178,6 +199,130 @@ static void test_glrt(void **state) {
     free(ace), free(glrt), free(p.x), sink_free(&sink), cube_free(&cube);
 }
 
+/* AMSD of several targets together, against the twin target by target: what the first leaves unexplained, the next may explain,
+   once the first counts as undesired. */
+static void test_amsd_of_several_targets(void **state) {
+    enum { BANDS = 9 };
+    plain_cube p = mixed_cube(LINES, SAMPLES, BANDS, 3, 2, 14);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIL, 0);
+    shs_wide drawn[5 * BANDS], U[4 * BANDS], mixed[TARGETS * BANDS], mean[BANDS], w[BANDS], v[BANDS], A[BANDS * BANDS];
+    const shs_wide *targets = drawn;
+    double *got, *again, *one = NEW(double, PIXELS), *left = NEW(double, PIXELS);
+    int undesired, b, k;
+    size_t i;
+    (void)state;
+    draw_spectra(&p, drawn, 5);
+    for (undesired = 0; undesired <= UNDESIRED; undesired++) {
+        shs_detect_options o = options_of(SHS_DETECTOR_AMSD, drawn + 3 * BANDS, BANDS);
+        o.undesired_count = undesired;
+        got = outputs_of(NULL, &cube, TARGETS, targets, &o);
+        memcpy(U, o.undesired, (size_t)(undesired * BANDS) * sizeof *U);
+        memcpy(U + undesired * BANDS, targets, 2 * BANDS * sizeof *U);
+        for (i = 0; i < PIXELS; i++) left[i] = 1;
+        for (k = 0; k < TARGETS; k++) {
+            shs_detect_naive(SHS_DETECTOR_AMSD, BANDS, PIXELS, p.x, targets + k * BANDS, undesired + k, U, one, mean, w, v, A);
+            for (i = 0; i < PIXELS; i++) left[i] *= 1 - one[i];
+        }
+        for (i = 0; i < PIXELS; i++) assert_true(fabs(1 - got[i] - left[i]) < 1e-11);
+        for (b = 0; b < BANDS; b++) { /* the same space */
+            mixed[b] = targets[b] - 2 * targets[2 * BANDS + b];
+            mixed[BANDS + b] = 3 * targets[BANDS + b];
+            mixed[2 * BANDS + b] = targets[2 * BANDS + b] + targets[b];
+        }
+        again = outputs_of(NULL, &cube, TARGETS, mixed, &o);
+        for (i = 0; i < PIXELS; i++) assert_true(fabs(again[i] - got[i]) < 1e-11);
+        free(got), free(again);
+    }
+    free(one), free(left), free(p.x), cube_free(&cube);
+}
+
+/* x less its part along the unit vector q. */
+static void take_off(int n, const double *q, double *x) {
+    double along = 0;
+    int b;
+    for (b = 0; b < n; b++) along += q[b] * x[b];
+    for (b = 0; b < n; b++) x[b] -= along * q[b];
+}
+
+static double length_of(int n, const double *x) {
+    double length2 = 0;
+    int b;
+    for (b = 0; b < n; b++) length2 += x[b] * x[b];
+    return sqrt(length2);
+}
+
+/* Whatever there is of undesired spectra in a pixel, its score changes by no more than rounding. */
+static void test_amsd_does_not_see_the_undesired(void **state) {
+    enum { BANDS = 7 };
+    plain_cube p = mixed_cube(LINES, SAMPLES, BANDS, 3, 2, 15), q = new_plain(LINES, SAMPLES, BANDS);
+    shs_wide spectra[4 * BANDS];
+    shs_detect_options o = options_of(SHS_DETECTOR_AMSD, spectra + 2 * BANDS, BANDS);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 0);
+    double *plain, *got, much, length, Q[2 * BANDS], x[BANDS];
+    int b, k;
+    size_t i;
+    (void)state;
+    draw_spectra(&p, spectra, 4);
+    plain = outputs_of(NULL, &cube, 2, spectra, &o);
+    for (i = 0; i < PIXELS; i++) assert_true(plain[i] >= 0 && plain[i] <= 1);
+    cube_free(&cube);
+    for (k = 0; k < 2; k++) { /* orthonormal */
+        memcpy(Q + k * BANDS, o.undesired + k * BANDS, BANDS * sizeof *Q);
+        if (k > 0) take_off(BANDS, Q, Q + BANDS);
+        length = length_of(BANDS, Q + k * BANDS);
+        for (b = 0; b < BANDS; b++) Q[k * BANDS + b] /= length;
+    }
+    for (much = 1; much < 1e5; much *= 16) {
+        for (i = 0; i < PIXELS; i++)
+            for (b = 0; b < BANDS; b++)
+                pixel_of(&q, i)[b] = pixel_of(&p, i)[b] + much * o.undesired[b] - much / 2 * o.undesired[BANDS + b];
+        cube = cube_of(&q, SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 0);
+        got = outputs_of(NULL, &cube, 2, spectra, &o);
+        for (i = 0; i < PIXELS; i++) {
+            memcpy(x, pixel_of(&p, i), sizeof x);
+            for (k = 0; k < 2; k++) take_off(BANDS, Q + k * BANDS, x);
+            assert_true(fabs(got[i] - plain[i]) < BANDS * 2.3e-16 * length_of(BANDS, pixel_of(&q, i)) / length_of(BANDS, x) + 1e-14);
+        }
+        free(got), cube_free(&cube);
+    }
+    free(plain), free(p.x), free(q.x);
+}
+
+/* The undesired spectra and nothing score 0, what targets and undesired spectra make 1. A power of two in front of everything
+   changes no bit. */
+static void test_amsd_at_its_ends(void **state) {
+    static const double shares[6][4] = {{0, 0, 0, 0}, {0, 0, 1, 0}, {0, 0, -3, 1e4}, {1, 0, 0, 0}, {2, -1, 1, 1}, {0, 1e-3, 7, 7}};
+    enum { BANDS = 8, COUNT = 6 };
+    plain_cube p = mixed_cube(LINES, SAMPLES, BANDS, 3, 2, 16), q = new_plain(1, COUNT, BANDS);
+    shs_wide spectra[4 * BANDS], larger[4 * BANDS];
+    shs_detect_options o = options_of(SHS_DETECTOR_AMSD, spectra + 2 * BANDS, BANDS);
+    shs_cube cube;
+    double *got, *again;
+    int i, b, k;
+    (void)state;
+    draw_spectra(&p, spectra, 4);
+    for (i = 0; i < COUNT; i++)
+        for (b = 0; b < BANDS; b++)
+            for (k = 0; k < 4; k++) pixel_of(&q, (size_t)i)[b] += shares[i][k] * spectra[k * BANDS + b];
+    cube = cube_of(&q, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
+    got = outputs_of(NULL, &cube, 2, spectra, &o);
+    for (i = 0; i < COUNT; i++) {
+        if (i < 3) assert_true(got[i] >= 0 && got[i] <= 0);
+        else assert_true(got[i] <= 1 && got[i] > 1 - 1e-9);
+    }
+    free(got), cube_free(&cube);
+    cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
+    got = outputs_of(NULL, &cube, 2, spectra, &o);
+    cube_free(&cube);
+    for (i = 0; i < (int)values_of(&p); i++) p.x[i] /= 64;
+    for (i = 0; i < 4 * BANDS; i++) larger[i] = spectra[i] * (i < 2 * BANDS ? 1024 : 0.25);
+    o.undesired = larger + 2 * BANDS;
+    cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
+    again = outputs_of(NULL, &cube, 2, larger, &o);
+    assert_memory_equal(got, again, PIXELS * sizeof *got);
+    free(got), free(again), free(p.x), free(q.x), cube_free(&cube);
+}
+
 /* In one dimension every pixel lies in the target's direction: the cosine of ACE is 1, or 0 where a pixel is the mean. */
 static void test_one_band(void **state) {
     static const int second[] = {1};
@@ -205,7 +350,7 @@ static void test_one_band(void **state) {
     }
 }
 
-/* MF, ACE, SACE and GLRT know no unit and no zero of a band; CEM no unit of a band; SAM and OSP none of all bands. SAM does not
+/* MF, ACE, SACE and GLRT know no unit and no zero of a band; CEM no unit of a band; SAM, OSP and AMSD none of all bands. SAM does not
    know how bright a target or a pixel is. */
 static void test_units_do_not_matter(void **state) {
     plain_cube p = mixed_cube(LINES, SAMPLES, 6, 3, 2, 4), q = new_plain(LINES, SAMPLES, 6);
@@ -286,8 +431,9 @@ static void test_threads_streams_and_ranges(void **state) {
             if (left_out(&turn, every_on_device(4))) continue;
             shs_cube cube = cube_of(&p, SHS_TYPE_F32, (shs_interleave)layout, 0), blocks;
             shs_detect_options o = options_of(method, undesired + 27, 9);
+            const int targets = method == SHS_DETECTOR_AMSD ? 1 : TARGETS;
             shs_context one = SHS_ZERO, three = SHS_ZERO;
-            shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, LINES, SAMPLES, TARGETS), out;
+            shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, LINES, SAMPLES, targets), out;
             double *a, *b;
             shs_moments m = SHS_ZERO;
             collector c;
@@ -301,10 +447,10 @@ static void test_threads_streams_and_ranges(void **state) {
             o.background = &m;
             blocks = streamed(&cube, 4, &s);
             sink.rescale = 1, sink.low = -1, sink.high = 5;
-            out = collecting(&sink, LINES, SAMPLES, TARGETS, &c);
-            assert_ok(shs_detect(&three, &blocks, TARGETS, spectra, 9, &o, &out));
+            out = collecting(&sink, LINES, SAMPLES, targets, &c);
+            assert_ok(shs_detect(&three, &blocks, targets, spectra, 9, &o, &out));
             assert_false(c.wrong || s.wrong || c.next_line != LINES);
-            for (k = 0; k < TARGETS; k++) {
+            for (k = 0; k < targets; k++) {
                 const double *got = (const double *)sink.pixels + k * PIXELS;
                 double low = a[k], high = a[k], want;
                 for (i = 0; i < PIXELS; i++)
@@ -410,13 +556,22 @@ static void test_refused(void **state) {
     o.undesired_count = 1;
     check_refused(&cube, 1, spectra, 6, &o, SHS_LOST_TARGET);
     check_refused(&cube, 1, twice + 6, 6, &o, SHS_LOST_TARGET);
+    o.method = SHS_DETECTOR_AMSD;
+    check_refused(&cube, 1, twice + 6, 6, &o, SHS_LOST_TARGET);
+    o.undesired_count = 2;
+    check_refused(&cube, 1, spectra + 6, 6, &o, SHS_BAD_UNDESIRED);
+    o.undesired_count = 0;
+    check_refused(&cube, 2, twice, 6, &o, SHS_LOST_TARGET);
+    check_refused(&cube, 7, spectra, 6, &o, SHS_LOST_TARGET); /* more than bands: the first is refused before any is read */
+    o.undesired = undesired, o.undesired_count = 4;
+    check_refused(&cube, 3, spectra, 6, &o, SHS_LOST_TARGET);
     /* fewer pixels than bands, and a ridge that helps */
     few.lines = 1, few.samples = 4, few.sample_stride = 1, few.line_stride = SAMPLES, few.band_stride = PIXELS;
     memset(&o, 0, sizeof o);
     for (method = 0; method < SHS_DETECTOR_COUNT; method++) {
         shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 1, 4, 1);
         o.method = (shs_detector)method;
-        if (method != SHS_DETECTOR_SAM && method != SHS_DETECTOR_OSP)
+        if (!is_bare(method))
             check_refused(&few, 1, spectra, 6, &o, SHS_SINGULAR_COVARIANCE);
         o.ridge = 1e-3;
         assert_ok(shs_detect(NULL, &few, 1, spectra, 6, &o, &sink));
@@ -430,6 +585,7 @@ static void test_names(void **state) {
     (void)state;
     assert_string_equal(shs_detector_name(SHS_DETECTOR_MF), "mf");
     assert_string_equal(shs_detector_name(SHS_DETECTOR_OSP), "osp");
+    assert_string_equal(shs_detector_name(SHS_DETECTOR_AMSD), "amsd");
     assert_null(shs_detector_name(SHS_DETECTOR_COUNT));
 }
 
@@ -438,6 +594,9 @@ int main(void) {
         cmocka_unit_test(test_the_target_is_found),
         cmocka_unit_test(test_signed_ace),
         cmocka_unit_test(test_glrt),
+        cmocka_unit_test(test_amsd_of_several_targets),
+        cmocka_unit_test(test_amsd_does_not_see_the_undesired),
+        cmocka_unit_test(test_amsd_at_its_ends),
         cmocka_unit_test(test_one_band),
         cmocka_unit_test(test_units_do_not_matter),
         cmocka_unit_test(test_background),
