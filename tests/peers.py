@@ -233,6 +233,10 @@ def detect(before, after, method, table):
     elif method == "cem":
         w = numpy.linalg.solve(x.T @ x / len(x), t.T)
         want = [x @ w[:, k] / (t[k] @ w[:, k]) for k in range(2)]
+    elif method == "amsd":
+        whole, rest = (numpy.linalg.svd(y.T, full_matrices=False)[0] for y in (spectra, spectra[2:]))
+        left = [numpy.square(x - x @ q @ q.T).sum(1) for q in (rest, whole)]
+        want = [numpy.where(left[0] > 1e-12 * numpy.square(x).sum(1), 1 - left[1] / left[0], 0)]
     else:
         u = spectra[2:].T
         w = t.T - u @ numpy.linalg.lstsq(u, t.T, rcond=None)[0]

@@ -266,6 +266,16 @@ def detector(before, after, spectra, method):
     close(cube(after)[0].reshape(want.shape), want, 1e-6)
 
 
+def subspaces(before, after, targets, undesired):
+    """AMSD, its numerator and denominator by two least-squares fits of each pixel."""
+    x = good_bands(before)
+    x = x.reshape(-1, x.shape[2]).T
+    s, u = (table(name)[1][:, 1:] for name in (targets, undesired))
+    left = [numpy.square(x - e @ numpy.linalg.lstsq(e, x, rcond=None)[0]).sum(0) for e in (u, numpy.hstack([u, s]))]
+    there = left[0] > 1e-12 * numpy.square(x).sum(0) # an undesired spectrum is a pixel
+    close(cube(after)[0].ravel(), numpy.where(there, (left[0] - left[1]) / numpy.where(there, left[0], 1), 0), 1e-7)
+
+
 def compare(first, second, after):
     x, y = good_bands(first), cube(second)[0]
     angle = numpy.arccos((x * y).sum(2) / numpy.linalg.norm(x, axis=2) / numpy.linalg.norm(y, axis=2))

@@ -444,13 +444,14 @@ static shs_status detect_with(const shs_context *ctx, scene *s, shs_detector met
     shs_detect_options o = SHS_ZERO;
     o.method = method;
     o.undesired = s->noise + 2 * BANDS, o.undesired_count = 1;
-    s->written.outputs = 2;
+    s->written.outputs = method == SHS_DETECTOR_AMSD ? 1 : 2;
     s->sink.rescale = 1, s->sink.high = 255;
     return shs_detect(ctx, &s->lines, 2, s->noise, BANDS, &o, &s->sink);
 }
 static shs_status call_mf(const shs_context *ctx, scene *s) { return detect_with(ctx, s, SHS_DETECTOR_MF); }
 static shs_status call_ace(const shs_context *ctx, scene *s) { return detect_with(ctx, s, SHS_DETECTOR_ACE); }
 static shs_status call_sam(const shs_context *ctx, scene *s) { return detect_with(ctx, s, SHS_DETECTOR_SAM); }
+static shs_status call_amsd(const shs_context *ctx, scene *s) { return detect_with(ctx, s, SHS_DETECTOR_AMSD); }
 static shs_status call_osp(const shs_context *ctx, scene *s) { return detect_with(ctx, s, SHS_DETECTOR_OSP); }
 
 /* Abundances of three spectra; the identity is in them. */
@@ -607,6 +608,7 @@ static const struct {
     {COMPONENTS, "shs_detect, ACE", call_ace, NULL, 0, 2, 1, NO_RESULT},
     {COMPONENTS, "shs_detect, SAM", call_sam, NULL, 0, 1, 1, NO_RESULT},
     {COMPONENTS, "shs_detect, OSP", call_osp, NULL, 0, 1, 1, NO_RESULT},
+    {COMPONENTS, "shs_detect, AMSD", call_amsd, NULL, 0, 1, 1, NO_RESULT},
     {COMPONENTS, "shs_unmix", call_unmix, NULL, 0, 1, 1, NO_RESULT},
     {COMPONENTS, "shs_unmix, FULL", call_unmix_full, NULL, 0, 1, 1, NO_RESULT},
     {COMPONENTS, "shs_endmembers_find, VCA", call_vca, NULL, 0, 2, 0, NO_RESULT},

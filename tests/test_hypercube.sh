@@ -1358,6 +1358,13 @@ check "ace: runs" good detect scene.hdr ace.hdr --bbl --target 10,20 --method ac
 check "ace: the pixel itself scores 1" near "$(band ace 1 --roi 5,14,1,1 | cut -d' ' -f2)" 1 1e-6
 check "osp: runs" good detect bil.hdr osp.hdr --target 1,0 --undesired 0,0 --method osp
 check "osp: what is undesired scores 0, the target 1" is "$(band osp 1 --roi 0,0,1,1 | awk '{ print ($2 < 1e-6 && $2 > -1e-6) }')$(band osp 1 --roi 1,0,1,1 | cut -d' ' -f2)" 11
+check "amsd: runs" good detect bil.hdr amsd.hdr --target 1,0 --undesired 0,0 --method amsd
+check "amsd: what is undesired scores 0, the target 1" is "$(band amsd 1 --roi 0,0,1,1 | cut -d' ' -f2) $(band amsd 1 --roi 1,0,1,1 | cut -d' ' -f2)" "0 1"
+awk -F, 'NR == 1 || NR % 7 { print $1 "," $2 "," $3 * (1 + NR / 500) }' paint.csv >apart.csv
+check "amsd: two targets" good detect scene.hdr amsd.hdr --bbl --target apart.csv --method amsd --truth scene_truth.hdr --roc roc.svg
+check "amsd: one band for both, and one curve" is "$(sed -n 's/^bands = //p' amsd.hdr)$(grep -c '<polyline' roc.svg)" 12
+check "amsd: finds the targets" awk -v a="$(value_of auc)" 'BEGIN { exit !(a > 0.95 && a <= 1) }'
+fails "amsd: targets that are one" 1 "--target paint.csv: targets: a target is zero.*other targets" detect scene.hdr bad.hdr --bbl --target paint.csv --method amsd
 check "fit to some: runs" good detect scene.hdr same.hdr --bbl --target paint.csv --fit-step 3 --roi 0,0,90,90 --fit-only
 check "fit to some: every pixel has a score" is "$(band same 1 | cut -d' ' -f4)" 0
 check "masked: runs" good detect scene.hdr same.hdr --bbl --target paint.csv --mask scene_truth.hdr --method sam
@@ -1429,7 +1436,7 @@ fails "a table by wavelength, a cube without" 1 "bsq.hdr: wavelength: the key is
 fails "a target of zeros" 1 "--target none.csv: targets: a target is zero" detect scene.hdr bad.hdr --bbl --target none.csv --method sam
 printf '\001\002\003\004\005\005\005\005' >dead.img; header dead 2 2 2 1 bsq 0
 fails "dead bands" 1 "dead.hdr: covariance: singular.*--ridge" detect dead.hdr bad.hdr --target 1,0
-fails "undesired, but not OSP" 2 "--undesired: only --method osp" detect scene.hdr bad.hdr --target 1,1 --undesired 2,2
+fails "undesired, but not OSP" 2 "--undesired: only --method osp and amsd" detect scene.hdr bad.hdr --target 1,1 --undesired 2,2
 fails "the undesired spectrum is the target" 1 "--target 1,1: targets: a target is zero" detect scene.hdr bad.hdr --target 1,1 --undesired 1,1 --method osp
 fails "a picture without a truth" 2 "--roc: needs --truth" detect scene.hdr bad.hdr --target 1,1 --roc bad.svg
 fails "the picture over the table" 2 "would replace the input" detect scene.hdr bad.hdr --bbl --target paint.csv --truth scene_truth.hdr --roc paint.csv

@@ -73,7 +73,7 @@ open('kinds.hdr', 'w').write('ENVI\nsamples = %d\nlines = %d\nbands = 1\ndata ty
     check "$name: targets" peers targets "$cube" three.csv
     cut -d, -f1,2 three.csv >two.csv; cut -d, -f3 three.csv >one.csv
     bands=$(peers some_bands "$cube")
-    for m in mf cem ace sace glrt sam "osp --undesired one.csv"; do
+    for m in mf cem ace sace glrt sam "osp --undesired one.csv" "amsd --undesired one.csv"; do
         # shellcheck disable=SC2086 # several words
         check "$name: detect ${m%% *} in double" run detect "$cube" out.hdr --bands "$bands" --target two.csv --type f64 --method $m
         check "$name: detect ${m%% *} in double: as SPy and numpy" peers detect "$cube" out.hdr "${m%% *}" three.csv

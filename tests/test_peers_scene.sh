@@ -82,6 +82,9 @@ for method in ace sace glrt; do
     check "scene: $method" good detect scene.hdr out.hdr --bbl --target em.csv --method $method --type f64
     check "scene: $method: as numpy" peers detector scene.hdr out.hdr em.csv $method
 done
+cut -d, -f1-3 em.csv >wanted.csv; cut -d, -f1,4 em.csv >unwanted.csv
+check "scene: amsd" good detect scene.hdr out.hdr --bbl --target wanted.csv --undesired unwanted.csv --method amsd --type f64
+check "scene: amsd: as numpy" peers subspaces scene.hdr out.hdr wanted.csv unwanted.csv
 good denoise scene.hdr clean.hdr --bbl --components 5
 check "scene: two cubes" good compare scene.hdr clean.hdr out.hdr --bbl
 check "scene: two cubes: as numpy" peers compare scene.hdr clean.hdr out.hdr

@@ -874,10 +874,13 @@ def test_detectors_are_those_of_numpy(real):
             "osp": X @ away @ target / (target @ away @ target)}
     want["sace"] = np.sign(want["mf"]) * want["ace"]
     want["glrt"] = (Z @ whitened) ** 2 / (t @ whitened) / (len(X) + np.einsum("ij,ji->i", Z, np.linalg.solve(C, Z.T)))
+    away_from_both = away - np.outer(away @ target, away @ target) / (target @ away @ target)
+    want["amsd"] = 1 - np.einsum("ij,ij->i", X @ away_from_both, X) / np.einsum("ij,ij->i", X @ away, X)
     for method, scores in want.items():
-        given = dict(undesired=undesired) if method == "osp" else {}
+        given = dict(undesired=undesired) if method in ("osp", "amsd") else {}
         got = sparsehs.detect(cube, target, method, **given)
         assert got.shape == cube.shape[:2] and np.allclose(got.ravel(), scores, atol=1e-3 if real is np.float32 else 1e-7), method
+    assert sparsehs.detect(cube, [target, X[3]], "amsd").shape == cube.shape[:2]
     both = sparsehs.detect(cube, [target, X[3]])
     assert both.shape == cube.shape[:2] + (2,) and np.array_equal(both[..., 0], sparsehs.detect(cube, target))
     elsewhere = sparsehs.detect(cube[:5], target, background=(mean, C))

@@ -443,7 +443,7 @@ fails "library: and targets" 2 "--library: --target says already which spectra" 
 fails "library: a detector" 2 "--method: ace: --library takes sam, sid, sidsam, ns3 and jmsam" detect like.hdr bad.hdr --library pairs.csv --method ace
 fails "sid: a spectrum with a 0" 1 "spectrum 2 has a value that is not above 0" detect like.hdr bad.hdr --target <(printf '5,0\n2,1\n4,1\n') --method sid
 fails "sid: pixels with a 0" 1 "no pixel has a score: they are missing, or each has a band that is not above 0" detect like.hdr bad.hdr --target pairs.csv --method sid --window 3,0,1,1
-fails "sid: a ridge" 2 "--ridge: mf, cem, ace, sace, glrt and osp take it" detect like.hdr bad.hdr --target pairs.csv --method sid --ridge 1
+fails "sid: a ridge" 2 "--ridge: mf, cem, ace, sace, glrt, osp and amsd take it" detect like.hdr bad.hdr --target pairs.csv --method sid --ridge 1
 fails "library: one band" 1 "needs 2 bands at least" detect like.hdr bad.hdr --library <(printf '6,4\n') --bands 1
 fails "library: no truth" 2 "--truth: needs --target" detect scene.hdr bad.hdr --bbl --library em.csv --truth scene_truth.hdr
 

@@ -14,6 +14,8 @@ static shs_detector chosen_detector(const char *text) {
     return SHS_DETECTOR_MF;
 }
 
+static char *together[1] = {"all targets"};
+
 /* As check_job, with the words of the options that the targets came by. */
 static void check_detection(job *j, shs_status status) {
     const settings *s = j->s;
@@ -43,10 +45,20 @@ static void detect_by_library(job *j, const spectra *targets, shs_detect_options
     shs_moments_free(&j->ctx, &background);
 }
 
+/* The spectra that the bands of the output are the scores of. AMSD has one band for all together, which has the name of the only
+   target, or none. */
+static spectra scored_spectra(const spectra *targets, const shs_detect_options *options) {
+    spectra s = *targets;
+    if (options->method != SHS_DETECTOR_AMSD || targets->count == 1) return s;
+    s.count = 1;
+    s.names = together;
+    return s;
+}
+
 static void run_detect(const settings *s, char **names) {
     const int similarity = similarity_named(s->method);
     shs_detect_options options = SHS_ZERO;
-    spectra targets, undesired = SHS_ZERO;
+    spectra targets, scores, undesired = SHS_ZERO;
     scored *pixels = NULL;
     size_t count;
     double area = 0;
@@ -66,19 +78,21 @@ static void run_detect(const settings *s, char **names) {
     }
     options.ridge = (shs_wide)s->ridge;
     if (!s->target) fail(EXIT_USAGE, "--target: is needed, or --library");
-    if (s->undesired && options.method != SHS_DETECTOR_OSP) fail(EXIT_USAGE, "--undesired: only --method osp takes it");
+    if (s->undesired && options.method != SHS_DETECTOR_OSP && options.method != SHS_DETECTOR_AMSD)
+        fail(EXIT_USAGE, "--undesired: only --method osp and amsd take it");
     if (s->roc && !s->truth) fail(EXIT_USAGE, "--roc: needs --truth MASK.hdr");
     j = job_open(s, DETECT, names[0], names[1]);
     targets = spectra_of(j, "--target", s->target);
     if (s->undesired) undesired = spectra_of(j, "--undesired", s->undesired);
     options.undesired = undesired.values;
     options.undesired_count = undesired.count;
-    output_start(j, targets.count, "Target scores of ");
+    scores = scored_spectra(&targets, &options);
+    output_start(j, scores.count, "Target scores of ");
     if (similarity > SIMILAR_SAM) {
         similarity_plan p = similarity_plan_of(j, (enum similarity)similarity, &targets, s->target);
         (void)similarity_map(j, &p, p.count);
     } else detect_by_library(j, &targets, &options);
-    j->out.names = targets.names;
+    j->out.names = scores.names;
     j->look = similarity >= 0 ? LOOK_LOW : LOOK_HIGH;
     output_show(j, method, NULL);
     if (s->report) score_report(j, method);
@@ -86,7 +100,7 @@ static void run_detect(const settings *s, char **names) {
     html_spectra(page, j, &targets, "Spectra of the targets");
     if (s->undesired) html_spectra(page, j, &undesired, "Undesired spectra");
     if (s->truth) pixels = ALLOCATE(scored, (size_t)j->in.samples * (size_t)j->in.lines);
-    if (s->truth) area = judge_targets(j, &targets, method, pixels, page);
+    if (s->truth) area = judge_targets(j, &scores, method, pixels, page);
     html_finish(j, page);
     count = read_scores(&j->out, 0, NULL, NULL);
     if (s->truth) printf("auc=%.4f ", area);

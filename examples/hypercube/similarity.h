@@ -161,7 +161,7 @@ static void check_similarity(const settings *s) {
                        : s->rescale   ? "--rescale"
                                       : NULL;
     if (!name && s->fit_step > 1) name = "--fit-step";
-    if (name) fail(EXIT_USAGE, "%s: mf, cem, ace, sace, glrt and osp take it, similarities do not", name);
+    if (name) fail(EXIT_USAGE, "%s: mf, cem, ace, sace, glrt, osp and amsd take it, similarities do not", name);
 }
 
 /* Pixels without a score are missing in the output. */

@@ -234,7 +234,9 @@ def detect(cube: ArrayLike, targets: ArrayLike, method: str = "mf", *, ridge: fl
 
     method: "mf" (matched filter), "cem" (constrained energy minimisation), "ace" (adaptive cosine estimator, 0 to 1), "sace"
     (ace with the sign of mf, -1 to 1), "glrt" (Kelly's generalised likelihood ratio test, 0 to 1), "sam" (spectral angle in
-    radians; small is alike), "osp" (orthogonal subspace projection of `undesired` (count, bands)).
+    radians; small is alike), "osp" (orthogonal subspace projection of `undesired` (count, bands)), "amsd" (adaptive matched
+    subspace detector, 0 to 1: one score (lines, samples) for all targets together, the share that they explain of what
+    `undesired` leaves of the pixel).
 
     ridge: this share of the mean variance is added to the diagonal of the covariance, for few pixels or dependent bands.
     background: (mean, covariance), (bands,) and (bands, bands), in place of those of the cube; "glrt" needs (mean, covariance,
@@ -251,8 +253,9 @@ def detect(cube: ArrayLike, targets: ArrayLike, method: str = "mf", *, ridge: fl
     if undesired is not None:
         given.update(undesired=_spectra(undesired, "undesired", cube))
         given.update(undesired_count=len(given["undesired"]))
-    out = _map("detect", cube, len(spectra), valid, nodata, dict(threads=threads, progress=progress, device=device), **given)
-    return out[..., 0] if np.ndim(targets) == 1 else out
+    count = 1 if method == "amsd" else len(spectra)
+    out = _map("detect", cube, count, valid, nodata, dict(threads=threads, progress=progress, device=device), **given)
+    return out[..., 0] if np.ndim(targets) == 1 or method == "amsd" else out
 
 
 @labelled("spectrum")
