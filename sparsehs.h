@@ -33,7 +33,7 @@
                                              rx_classes rx_local
       11  FastICA                          >>ica ica_naive expectations ica_iterations ica_fit
       12  models (fits kept in files)      >>models
-      13  spectra (targets, endmembers)    >>spectra detect_naive inverse_root detectors scores detect unmix_naive mixture
+      13  spectra (targets, endmembers)    >>spectra detect_naive inverse_root detectors scores backgrounds detect unmix_naive mixture
                                              unmix endmembers_naive farthest atgp vca endmembers ppi_naive ppi
                                              count_naive count
       14  files (.npy, compact codes)     >>files compact
@@ -1974,6 +1974,9 @@ typedef struct shs_detect_options {
     shs_wide ridge;            /* C or R gets this share of its mean variance (trace / bands) added to the diagonal; 0 = none */
     const shs_wide *undesired; /* OSP, AMSD: bands x undesired_count */
     int undesired_count;       /* fewer than bands */
+    const int *labels;         /* lines x samples, in memory: the classes of the pixels, 0 to classes - 1; NULL: there are none */
+    int classes;
+    int columns;               /* non-zero: each sample is a class, that is each detector of a push-broom sensor */
     uint32_t end_canary;
 } shs_detect_options;
 
@@ -1982,7 +1985,16 @@ typedef struct shs_detect_options {
    background; a mean and a covariance from elsewhere are moments of count 1 with shift = mean, sum = 0, products = covariance.
    GLRT needs the number N of pixels that they are of: count = N, products = N times the covariance (divisor N).
    Statuses besides the cube's: SHS_BAD_TARGETS; SHS_LOST_TARGET; SHS_BAD_UNDESIRED; SHS_SINGULAR_COVARIANCE: a band is a
-   combination of later bands (1e-12 of its variance or less is independent); SHS_BAD_MOMENTS: another number of bands. */
+   combination of later bands (1e-12 of its variance or less is independent); SHS_BAD_MOMENTS: another number of bands.
+
+   With labels or columns m, C and R, and N in GLRT, are those of a pixel's own class, in MF, CEM, ACE, SACE and GLRT. One pass
+   over the cube adds up the moments of all classes, a second one scores, on the CPU. Memory: (bands + 1)(bands + 2) / 2 + bands
+   (targets + 1) shs_wide for each class, 2 bands^2 for each thread, `targets` for each pixel, and 64 MB or one line of pixels;
+   SHS_NO_MEMORY where it is not there. Pixels with other labels count as missing. A class has no scores, and is missing in the
+   output, if its covariance is singular, as with fewer pixels than bands + 1 (CEM: bands) and no ridge, or if a target is its
+   mean. If this holds for all classes, their status is returned. SHS_BAD_LABELS: classes without labels or labels without
+   classes; SHS_BAD_OPTIONS: beside columns or a background, or with SAM, OSP or AMSD; SHS_UNSUPPORTED: on an engine without
+   fallback. */
 SHS_API shs_status shs_detect(const shs_context *ctx, const shs_cube *cube, int targets, const shs_wide *spectra, int lds,
                               const shs_detect_options *options, const shs_sink *sink);
 
@@ -21215,6 +21227,11 @@ SHS__PRIVATE int shs__tg_projects(shs_detector method) {
     return method == SHS_DETECTOR_OSP || method == SHS_DETECTOR_AMSD;
 }
 
+/* The detectors that know mean and covariance of the pixels, or R. */
+SHS__PRIVATE int shs__tg_has_statistics(shs_detector method) {
+    return method != SHS_DETECTOR_SAM && !shs__tg_projects(method);
+}
+
 /* The share that targets explain of the energy `outside` of the undesired spectra's space, of a pixel that has `inside` in it. */
 SHS__PRIVATE shs_wide shs__tg_share(shs_wide explained, shs_wide outside, shs_wide inside) {
     if (!(outside > SHS__RANK_EPS * (outside + inside))) return 0;
@@ -21630,6 +21647,364 @@ SHS__OUTLINE shs_status shs__tg_engine_scores(const shs__pixels *px, shs__detect
     return status;
 }
 
+/* ---- targets: a background for each class or column ------------------------------------------------ >>backgrounds */
+
+/* A block of lines is copied as shs_wide, pixel after pixel, and its pixels are sorted by class. In the first pass each class adds
+   its pixels to its moments, so that no worker needs sums of all classes. In the second pass the sorted pixels are scored. */
+enum {
+    SHS__TG_BLOCK = 1 << 23, /* values of a block, or one line */
+    SHS__TG_TOGETHER = 4,    /* pixels that are added at once, so that products are loaded once for them */
+    SHS__TG_LANES = 8,       /* pixels that are scored at once */
+    SHS__TG_RUN = 64         /* pixels that a worker scores at a time */
+};
+
+/* A worker's scratch. */
+typedef struct shs__tg_own {
+    shs__detection fit; /* of the class at hand; its mean and its matrix are those of the class */
+    shs_wide *pixels;   /* n x SHS__TG_LANES: less the shift or the mean */
+    unsigned char apart[SHS__ALIGN];
+} shs__tg_own;
+
+typedef struct shs__backgrounds {
+    const shs_context *ctx;
+    const shs_detect_options *o;
+    const shs_wide *spectra;
+    int lds, n, targets, classes;
+    shs__reader reader;
+    shs__tg_own *own;      /* one a worker */
+    shs_wide *count;       /* of each class: pixels; 0: it has no scores */
+    shs_wide *mean, *sum;  /* of each class: n; before the fit the mean is the shift of the moments, the class's first pixel */
+    shs_wide *triangle;    /* of each class: n (n + 1) / 2: columns of the products' lower triangle; then rows of the root */
+    shs_wide *matrix;      /* of each class: targets x n */
+    shs_status *status;    /* of each class: how its fit went */
+    shs_wide *pixels;      /* n for each pixel of the block */
+    int *label;            /* of each pixel of the block; -1: missing */
+    int *order, *start;    /* the block's pixels by class; where each class begins, and the end */
+    shs_wide *scores;      /* of all pixels, target by target */
+} shs__backgrounds;
+
+SHS__PRIVATE void shs__tg_backgrounds_layout(shs__layout *l, shs__backgrounds *g, int workers) {
+    const shs__view *v = &g->reader.view;
+    const size_t n = (size_t)g->n, classes = (size_t)g->classes, block = SHS__PRODUCT(v->block_lines, v->samples, 1);
+    int i;
+    shs__px_reader_layout(l, &g->reader, workers);
+    g->count = SHS__CARVE(l, shs_wide, classes);
+    g->mean = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, classes, 1));
+    g->sum = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, classes, 1));
+    g->triangle = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n * (n + 1) / 2, classes, 1));
+    g->matrix = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, g->targets, classes));
+    g->status = SHS__CARVE(l, shs_status, classes);
+    g->pixels = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, block, 1));
+    g->label = SHS__CARVE(l, int, block);
+    g->order = SHS__CARVE(l, int, block);
+    g->start = SHS__CARVE(l, int, classes + 1);
+    g->scores = SHS__CARVE(l, shs_wide, SHS__PRODUCT(v->lines, v->samples, g->targets));
+    g->own = SHS__CARVE(l, shs__tg_own, workers);
+    for (i = 0; i < workers; i++) {
+        shs__tg_own counted, *own = l->base ? g->own + i : &counted;
+        memset(own, 0, sizeof *own);
+        own->fit.n = g->n;
+        own->fit.targets = g->targets;
+        own->fit.rows = g->targets;
+        own->fit.root = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, n, 1));
+        own->fit.t = SHS__CARVE(l, shs_wide, n);
+        own->fit.w = SHS__CARVE(l, shs_wide, n);
+        own->pixels = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, SHS__TG_LANES, 1));
+    }
+}
+
+SHS__PRIVATE shs_wide *shs__tg_triangle(const shs__backgrounds *g, size_t k) {
+    return g->triangle + (size_t)g->n * ((size_t)g->n + 1) / 2 * k;
+}
+
+/* The panel's pixels and their classes, to their places in the block. */
+SHS__PRIVATE void shs__tg_copy_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
+    const shs__backgrounds *g = (const shs__backgrounds *)state;
+    const shs__reader *r = &g->reader;
+    const size_t n = (size_t)g->n, samples = (size_t)r->view.samples, before = shs__cells(r->view.first_line, r->view.samples);
+    const size_t next_pixel = r->planes ? 1 : n, next_band = r->planes ? (size_t)SHS__PANEL_PIXELS : 1;
+    size_t at = panel->first, from = 0, b;
+    int k, label;
+    (void)worker;
+    (void)sums;
+    for (k = 0; k < panel->pixels; k++, at++) {
+        g->label[at] = -1;
+        if (panel->missing[k]) continue;
+        if (g->o->columns) label = (int)(at % samples);
+        else label = g->o->labels[before + at];
+        if (label >= 0 && label < g->classes) {
+            g->label[at] = label;
+            for (b = 0; b < n; b++)
+                g->pixels[at * n + b] = shs__px_get_element(r->kernels, panel->X, from * next_pixel + b * next_band);
+        }
+        from++;
+    }
+}
+
+/* The block's pixels by class, those of a class in their order. Returns how many there are. */
+SHS__PRIVATE int shs__tg_sort(const shs__backgrounds *g) {
+    int *start = g->start;
+    int i, k, pixels = (int)g->reader.block_pixels;
+    SHS__CLEAR(start, g->classes + 1);
+    for (i = 0; i < pixels; i++)
+        if (g->label[i] >= 0) start[g->label[i] + 1]++;
+    for (k = 0; k < g->classes; k++) start[k + 1] += start[k];
+    for (i = 0; i < pixels; i++)
+        if (g->label[i] >= 0) g->order[start[g->label[i]]++] = i;
+    for (k = g->classes; k > 0; k--) start[k] = start[k - 1]; /* each was moved to its end */
+    start[0] = 0;
+    return start[g->classes];
+}
+
+/* Four pixels, n apart, to the sums and products. */
+SHS__PRIVATE void shs__tg_add_four(int n, const shs_wide *SHS__RESTRICT x, shs_wide *SHS__RESTRICT sum,
+                                   shs_wide *SHS__RESTRICT triangle) {
+    const shs_wide *y = x + n, *z = y + n, *w = z + n;
+    int i, j;
+    for (j = 0; j < n; j++) {
+        const shs_wide a = x[j], b = y[j], c = z[j], d = w[j];
+        sum[j] += (a + b) + (c + d);
+        for (i = j; i < n; i++) triangle[i - j] += (a * x[i] + b * y[i]) + (c * z[i] + d * w[i]);
+        triangle += n - j;
+    }
+}
+
+SHS__PRIVATE void shs__tg_add_class(void *arg, size_t k, int worker) {
+    const shs__backgrounds *g = (const shs__backgrounds *)arg;
+    const int n = g->n, first = g->start[k], end = g->start[k + 1];
+    shs_wide *shift = SHS__AT(g->mean, n, 0, k), *pixels = g->own[worker].pixels;
+    int i, j, b;
+    if (first == end) return;
+    if (!(g->count[k] > 0)) SHS__COPY(shift, SHS__AT(g->pixels, n, 0, g->order[first]), n);
+    g->count[k] += end - first;
+    for (i = first; i < end; i += SHS__TG_TOGETHER) {
+        SHS__CLEAR(pixels, n * SHS__TG_TOGETHER);
+        for (j = 0; j < SHS__TG_TOGETHER && i + j < end; j++) {
+            const shs_wide *x = SHS__AT(g->pixels, n, 0, g->order[i + j]);
+            for (b = 0; b < n; b++) pixels[j * n + b] = x[b] - shift[b];
+        }
+        shs__tg_add_four(n, pixels, SHS__AT(g->sum, n, 0, k), shs__tg_triangle(g, k));
+    }
+}
+
+SHS__PRIVATE shs_status shs__tg_add_block(void *state) {
+    shs__backgrounds *g = (shs__backgrounds *)state;
+    const shs_wide pixels = shs__tg_sort(g), n = g->n;
+    shs__ctx_parallel(g->ctx, pixels * n * n / 2, (size_t)g->classes, shs__tg_add_class, g);
+    return SHS_OK;
+}
+
+/* The class's moments, whose products go to the worker's root. */
+SHS__PRIVATE shs_moments shs__tg_moments_of(const shs__backgrounds *g, size_t k, const shs__tg_own *own) {
+    const int n = g->n;
+    const shs_wide *product = shs__tg_triangle(g, k);
+    shs_moments m = SHS_ZERO;
+    int i, j;
+    m.bands = n;
+    m.count = g->count[k];
+    m.shift = SHS__AT(g->mean, n, 0, k);
+    m.sum = SHS__AT(g->sum, n, 0, k);
+    m.products = own->fit.root;
+    for (j = 0; j < n; j++)
+        for (i = j; i < n; i++) *SHS__AT(m.products, n, i, j) = *product++;
+    return m;
+}
+
+/* The moments of all ranks, class by class. */
+SHS__PRIVATE shs_status shs__tg_reduce_classes(const shs__backgrounds *g) {
+    const int n = g->n;
+    size_t k;
+    int i, j;
+    for (k = 0; k < (size_t)g->classes; k++) {
+        shs_moments m = shs__tg_moments_of(g, k, g->own);
+        shs_wide *product = shs__tg_triangle(g, k);
+        shs_status status = shs_moments_reduce(g->ctx, &m);
+        if (status != SHS_OK) return status;
+        g->count[k] = m.count;
+        for (j = 0; j < n; j++)
+            for (i = j; i < n; i++) *product++ = *SHS__AT(m.products, n, i, j);
+    }
+    return SHS_OK;
+}
+
+/* Mean, root and rows of a class. The worker's root has the products first. */
+SHS__PRIVATE void shs__tg_fit_class(void *arg, size_t k, int worker) {
+    const shs__backgrounds *g = (const shs__backgrounds *)arg;
+    const int n = g->n;
+    shs_wide *row = shs__tg_triangle(g, k);
+    shs__detection *fit = &g->own[worker].fit;
+    shs_moments m = shs__tg_moments_of(g, k, g->own + worker);
+    shs_status status;
+    int i, j;
+    fit->centred = g->o->method != SHS_DETECTOR_CEM;
+    fit->mean = m.shift;
+    fit->matrix = g->matrix + shs__cells(n, g->targets) * k;
+    status = shs__tg_statistics(&m, g->o, fit);
+    if (status == SHS_OK) status = shs__tg_rows(g->o, g->spectra, g->lds, fit);
+    g->status[k] = status;
+    if (status != SHS_OK) g->count[k] = 0;
+    for (i = 0; i < n; i++)
+        for (j = i; j < n; j++) *row++ = *SHS__AT(fit->root, n, i, j);
+}
+
+/* Fits all classes. Fails if no class has scores, or one has numbers that no class may have. */
+SHS__PRIVATE shs_status shs__tg_fit_classes(shs__backgrounds *g) {
+    const shs_wide n = g->n;
+    shs_status status = SHS_NO_PIXELS;
+    int k, any = 0;
+    shs__ctx_parallel(g->ctx, n * n * n * g->classes, (size_t)g->classes, shs__tg_fit_class, g);
+    for (k = 0; k < g->classes; k++) {
+        const shs_status one = g->status[k];
+        if (one == SHS_NOT_FINITE || one == SHS_BAD_TARGETS) return one;
+        if (one == SHS_OK) any = 1;
+        if (status == SHS_NO_PIXELS) status = one;
+    }
+    if (any) return SHS_OK;
+    return status;
+}
+
+/* The row's products with SHS__TG_LANES pixels. */
+SHS__PRIVATE void shs__tg_row_lanes(int n, const shs_wide *row, int next, const shs_wide *pixels, shs_wide *y) {
+    shs_wide sum[SHS__TG_LANES];
+    int b, i;
+    for (i = 0; i < SHS__TG_LANES; i++) sum[i] = 0;
+    for (b = 0; b < n; b++) {
+        for (i = 0; i < SHS__TG_LANES; i++) sum[i] += *row * pixels[i];
+        row += next;
+        pixels += SHS__TG_LANES;
+    }
+    SHS__COPY(y, sum, SHS__TG_LANES);
+}
+
+/* The scores of pixels of one class, at most SHS__TG_LANES. */
+SHS__PRIVATE void shs__tg_score_lanes(const shs__backgrounds *g, const int *pixel, int count, shs_wide *pixels) {
+    const shs__view *v = &g->reader.view;
+    const shs_detector method = g->o->method;
+    const int n = g->n, k = g->label[pixel[0]];
+    const shs_wide *mean = SHS__AT(g->mean, n, 0, k), *row = shs__tg_triangle(g, (size_t)k);
+    shs_wide y[SHS__TG_LANES], length2[SHS__TG_LANES];
+    shs_wide *scores = g->scores + shs__cells(v->first_line, v->samples);
+    int i, b, target;
+    for (i = 0; i < SHS__TG_LANES; i++) {
+        const shs_wide *x = SHS__AT(g->pixels, n, 0, pixel[shs__imin(i, count - 1)]);
+        for (b = 0; b < n; b++) pixels[b * SHS__TG_LANES + i] = x[b] - mean[b];
+        length2[i] = 0;
+    }
+    for (b = 0; b < n && !shs__tg_is_map(method); row += n - b, b++) {
+        shs__tg_row_lanes(n - b, row, 1, pixels + b * SHS__TG_LANES, y);
+        for (i = 0; i < SHS__TG_LANES; i++) length2[i] += y[i] * y[i];
+    }
+    for (target = 0; target < g->targets; target++, scores += shs__cells(v->lines, v->samples)) {
+        shs__tg_row_lanes(n, g->matrix + shs__cells(n, g->targets) * (size_t)k + target, g->targets, pixels, y);
+        for (i = 0; i < count; i++) {
+            shs_wide score = y[i];
+            if (!shs__tg_is_map(method)) {
+                if (length2[i] > 0) score /= SHS__WSQRT(length2[i]);
+                else score = 0;
+                score = shs__tg_score(method, score, length2[i], g->count[k]);
+            }
+            scores[pixel[i]] = score;
+        }
+    }
+}
+
+SHS__PRIVATE void shs__tg_score_run(void *arg, size_t chunk, int worker) {
+    const shs__backgrounds *g = (const shs__backgrounds *)arg;
+    const int first = (int)chunk * SHS__TG_RUN, end = shs__imin(first + SHS__TG_RUN, g->start[g->classes]);
+    int i, count;
+    for (i = first; i < end; i += count) {
+        const int k = g->label[g->order[i]];
+        count = 1;
+        while (count < SHS__TG_LANES && i + count < end && g->label[g->order[i + count]] == k) count++;
+        if (g->count[k] > 0) shs__tg_score_lanes(g, g->order + i, count, g->own[worker].pixels);
+    }
+}
+
+SHS__PRIVATE shs_status shs__tg_score_block(void *state) {
+    shs__backgrounds *g = (shs__backgrounds *)state;
+    const int pixels = shs__tg_sort(g);
+    const shs_wide n = g->n, work = n * n / 2 * pixels;
+    shs__ctx_parallel(g->ctx, work, shs__ctx_chunks((size_t)pixels, SHS__TG_RUN), shs__tg_score_run, g);
+    return SHS_OK;
+}
+
+/* The scores, from memory into the sink; what has none is missing as in the cube. */
+SHS__PRIVATE shs_status shs__tg_write_scores(const shs__pixels *px, const shs__backgrounds *g, const shs_sink *sink) {
+    shs_cube made = SHS_ZERO;
+    shs__pixels scored = SHS_ZERO;
+    shs_pixel_map map;
+    shs_sink to = *sink;
+    shs_wide *same = NULL;
+    shs__layout l = SHS_ZERO;
+    int i;
+    shs_status status = SHS_OK;
+    to.has_nodata = 1;
+    to.nodata = shs__px_missing_value(px->view.cube, sink);
+    made.type = SHS__TYPE_WIDE;
+    made.pixels = g->scores;
+    made.samples = px->view.samples;
+    made.lines = px->view.lines;
+    made.bands = g->targets;
+    scored.ctx = px->ctx;
+    while (shs__layout_next(px->ctx, &l, &status)) same = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(g->targets, g->targets, 1));
+    if (status == SHS_OK) status = shs__px_view_open(&made, &scored.view);
+    status = shs__ctx_agree(px->ctx, status);
+    if (status == SHS_OK) {
+        SHS__CLEAR(same, shs__cells(g->targets, g->targets));
+        for (i = 0; i < g->targets; i++) *SHS__AT(same, g->targets, i, i) = 1;
+        map = shs__px_map_of(g->targets, g->targets, same, NULL, NULL);
+        status = shs__pixels_map(&scored, &map, SHS_PRECISION_ALWAYS, &to, 0);
+    }
+    shs__layout_release(px->ctx, &l);
+    return status;
+}
+
+/* Moments of all classes in one pass, their fits, and the scores. */
+SHS__OUTLINE shs_status shs__tg_classes(const shs__pixels *px, int targets, const shs_wide *spectra, int lds,
+                                        const shs_detect_options *o, const shs_sink *sink) {
+    shs__backgrounds g;
+    shs__consumer c = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    shs_wide classes = o->columns ? (shs_wide)px->view.samples : (shs_wide)o->classes;
+    size_t line = shs__cells(px->view.used, px->view.samples), count, i;
+    shs_status status = shs__ctx_reduce(px->ctx, &classes, 1, SHS_REDUCE_MAX); /* a rank without lines may have no samples */
+    memset(&g, 0, sizeof g);
+    g.ctx = px->ctx;
+    g.o = o;
+    g.spectra = spectra;
+    g.lds = lds;
+    g.n = px->view.used;
+    g.targets = targets;
+    g.classes = (int)classes;
+    shs__px_reader_init(&g.reader, &px->view, shs__is_wide(SHS_PRECISION_ALWAYS));
+    g.reader.view.block_lines = shs__imin(px->view.block_lines, (int)shs__zmax(SHS__TG_BLOCK / shs__zmax(line, 1), 1));
+    while (shs__layout_next(px->ctx, &l, &status)) shs__tg_backgrounds_layout(&l, &g, shs__ctx_workers(px->ctx));
+    status = shs__ctx_agree(px->ctx, status);
+    if (status == SHS_OK) {
+        SHS__CLEAR(g.count, g.classes);
+        SHS__CLEAR(g.mean, shs__cells(g.n, g.classes));
+        SHS__CLEAR(g.sum, shs__cells(g.n, g.classes));
+        SHS__CLEAR(g.triangle, (size_t)g.n * (size_t)(g.n + 1) / 2 * (size_t)g.classes);
+        count = shs__cells(px->view.lines, px->view.samples) * (size_t)targets;
+        for (i = 0; i < count; i++) g.scores[i] = shs__nan();
+        c.state = &g;
+        c.work = shs__tg_copy_panel;
+        c.end = shs__tg_add_block;
+        c.phase = "moments";
+        status = shs__ctx_agree(px->ctx, shs__px_pass_run(px->ctx, &g.reader, &c));
+    }
+    if (status == SHS_OK && shs__ctx_distributed(px->ctx)) status = shs__tg_reduce_classes(&g);
+    if (status == SHS_OK) status = shs__ctx_agree(px->ctx, shs__tg_fit_classes(&g));
+    if (status == SHS_OK) {
+        c.end = shs__tg_score_block;
+        c.phase = "scores";
+        status = shs__ctx_agree(px->ctx, shs__px_pass_run(px->ctx, &g.reader, &c));
+    }
+    if (status == SHS_OK) status = shs__tg_write_scores(px, &g, sink);
+    shs__layout_release(px->ctx, &l);
+    return status;
+}
+
 /* ---- targets: the driver --------------------------------------------------------------------------------- >>detect */
 
 SHS__PRIVATE shs_status shs__tg_check(int n, int targets, const shs_wide *spectra, int lds, const shs_detect_options *o) {
@@ -21648,10 +22023,21 @@ SHS__PRIVATE shs_status shs__tg_check(int n, int targets, const shs_wide *spectr
     return SHS_OK;
 }
 
+/* Classes and columns are for detectors with statistics, of the cube's own pixels, on the CPU. */
+SHS__PRIVATE shs_status shs__tg_check_classes(const shs__pixels *px, const shs_detect_options *o) {
+    const shs_engine *engine = px->ctx ? px->ctx->engine : NULL;
+    if (!o->labels && !o->classes && !o->columns) return SHS_OK;
+    if (!shs__tg_has_statistics(o->method) || o->background) return SHS_BAD_OPTIONS;
+    if (o->columns && (o->labels || o->classes)) return SHS_BAD_OPTIONS;
+    if (!o->columns && (o->classes < 1 || (!o->labels && px->view.lines > 0))) return SHS_BAD_LABELS;
+    if (engine && !engine->fallback) return SHS_UNSUPPORTED;
+    return SHS_OK;
+}
+
 /* What the ranks must agree on: the sizes, the options, and whatever decides the scores. */
 SHS__PRIVATE shs_status shs__tg_meet(const shs__pixels *px, shs_status status, int targets, const shs_wide *spectra, int lds,
                                      const shs_detect_options *o, const shs_sink *sink) {
-    int64_t numbers[4] = {0, 0, 0, 0};
+    int64_t numbers[6] = {0, 0, 0, 0, 0, 0};
     shs_wide two[2] = {0, 0};
     uint64_t print = 1;
     size_t n = (size_t)px->view.used;
@@ -21663,11 +22049,13 @@ SHS__PRIVATE shs_status shs__tg_meet(const shs__pixels *px, shs_status status, i
         numbers[1] = (int64_t)o->method;
         numbers[2] = o->background != NULL;
         numbers[3] = (int64_t)(print >> 1);
+        numbers[4] = o->classes;
+        numbers[5] = o->columns != 0;
         two[0] = o->ridge;
         if (o->background) two[1] = o->background->count;
         else two[1] = 0;
     }
-    return shs__px_meet(px, status, "detect", numbers, 4, two, 2, sink);
+    return shs__px_meet(px, status, "detect", numbers, 6, two, 2, sink);
 }
 
 /* Statistics, and what is made of them. Only the pixels' own moments are collective. */
@@ -21675,7 +22063,7 @@ SHS__OUTLINE shs_status shs__tg_fit(const shs__pixels *px, const shs_wide *spect
                                     shs__detection *d) {
     shs_moments own = SHS_ZERO;
     const shs_moments *m = o->background;
-    int any = o->method != SHS_DETECTOR_SAM && !shs__tg_projects(o->method), i;
+    int any = shs__tg_has_statistics(o->method), i;
     shs_status status = SHS_OK;
     if (any && !m) {
         status = shs_moments_create(px->ctx, d->n, &own);
@@ -21709,7 +22097,13 @@ SHS__PUBLIC shs_status shs_detect(const shs_context *ctx, const shs_cube *cube, 
     shs_status status = shs__px_open(ctx, cube, &px);
     if (status == SHS_OK) status = shs__px_check_sink(cube, sink);
     if (status == SHS_OK) status = shs__tg_check(px.view.used, targets, spectra, lds, o);
+    if (status == SHS_OK) status = shs__tg_check_classes(&px, o);
     status = shs__tg_meet(&px, status, targets, spectra, lds, o, sink);
+    if (status == SHS_OK && (o->classes || o->columns)) {
+        status = shs__ctx_agree(ctx, shs__tg_classes(&px, targets, spectra, lds, o, sink));
+        shs__px_close(&px);
+        return status;
+    }
     d.n = px.view.used;
     d.targets = targets;
     d.rows = targets;

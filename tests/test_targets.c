@@ -466,6 +466,218 @@ static void test_threads_streams_and_ranges(void **state) {
     free(p.x);
 }
 
+static void check_refused(const shs_cube *cube, int targets, const shs_wide *spectra, int lds, const shs_detect_options *o,
+                          shs_status expected);
+
+/* ---- a background of each class or column ------------------------------------------------------------------------ */
+
+enum { CLASSES = 5, TOO_FEW = 2, ABSENT = 3 };
+
+/* Classes lie mixed; one has too few pixels, one none, and some pixels have no class. */
+static void draw_labels(int *labels) {
+    int i;
+    for (i = 0; i < PIXELS; i++) {
+        labels[i] = (i * 7 + i / 5) % 3;
+        if (labels[i] == TOO_FEW) labels[i] = CLASSES - 1;
+        if (i % 29 == 4) labels[i] = i % 2 ? -1 : CLASSES;
+        if (i >= 50 && i < 53) labels[i] = TOO_FEW;
+    }
+}
+
+/* The twin on each class alone; a class of too few pixels is missing. */
+static double *naive_by_class(const plain_cube *p, const unsigned char *valid, const int *labels, int classes, int method,
+                              const shs_wide *spectra) {
+    double *all = NEW(double, PIXELS *TARGETS);
+    unsigned char own[PIXELS];
+    int i, k, count;
+    for (i = 0; i < PIXELS * TARGETS; i++) all[i] = NOT_A_NUMBER;
+    for (k = 0; k < classes; k++) {
+        double *scores;
+        count = 0;
+        for (i = 0; i < PIXELS; i++) {
+            own[i] = valid[i] && labels[i] == k;
+            count += own[i];
+        }
+        if (count < p->bands + (method != SHS_DETECTOR_CEM)) continue;
+        scores = naive_scores(p, own, method, spectra, NULL);
+        for (i = 0; i < PIXELS * TARGETS; i++)
+            if (own[i / TARGETS]) all[i] = scores[i];
+        free(scores);
+    }
+    return all;
+}
+
+static void test_backgrounds_by_class(void **state) {
+    static const shs_type types[] = {SHS_TYPE_F64, SHS_TYPE_I16, SHS_TYPE_REAL, SHS_TYPE_U8};
+    int turn = 0, method, run, columns, labels[PIXELS], x_of[PIXELS];
+    size_t i;
+    (void)state;
+    draw_labels(labels);
+    for (i = 0; i < PIXELS; i++) x_of[i] = (int)(i % SAMPLES);
+    for (method = 0; method < SHS_DETECTOR_COUNT; method++)
+        for (run = 0; run < 12; run++) {
+            if (is_bare(method) || left_out(&turn, every_on_device(5))) continue;
+            for (columns = 0; columns < 2; columns++) {
+                plain_cube p = mixed_cube(LINES, SAMPLES, columns ? 3 : 7, 2, 3, (uint64_t)(20 + run));
+                shs_wide spectra[TARGETS * MOST_BANDS];
+                unsigned char valid[PIXELS], mask[PIXELS];
+                shs_type type = types[run / 3];
+                shs_cube cube, used;
+                shs_detect_options o = options_of(method, NULL, 0);
+                double *expected, *got;
+                stream s;
+                for (i = 0; i < values_of(&p); i++) p.x[i] = type == SHS_TYPE_F64 ? p.x[i] : floor(p.x[i]);
+                draw_spectra(&p, spectra, TARGETS);
+                for (i = 0; i < PIXELS; i++) {
+                    mask[i] = valid[i] = run % 2 == 0 || (i * 7) % 11 != 3;
+                    if (run % 4 == 1 && i % 13 == 5) {
+                        pixel_of(&p, i)[i % (size_t)p.bands] = 0;
+                        valid[i] = 0;
+                    }
+                }
+                cube = cube_of(&p, type, (shs_interleave)(run % SHS_INTERLEAVE_COUNT), 0);
+                if (run % 2) cube.mask = mask;
+                if (run % 4 == 1) cube.has_nodata = 1;
+                used = run % 5 < 3 ? streamed(&cube, 1 + run % 5, &s) : cube;
+                o.columns = columns;
+                if (!columns) {
+                    o.labels = labels;
+                    o.classes = CLASSES;
+                }
+                expected = naive_by_class(&p, valid, columns ? x_of : labels, columns ? SAMPLES : CLASSES, method, spectra);
+                got = scores_of(NULL, &used, spectra, &o);
+                check_near(shs_detector_name(o.method), PIXELS * TARGETS, got, expected, 1e-8 * (1 + largest_of(1, expected)));
+                free(p.x), free(expected), free(got);
+                cube_free(&cube);
+            }
+        }
+}
+
+/* Columns are classes by sample, to the bit; so are other threads and interleaves, and units of a power of two. One class of all
+   pixels is the cube's own background. */
+static void test_backgrounds_alike(void **state) {
+    plain_cube p = mixed_cube(LINES, SAMPLES, 4, 3, 2, 31);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIL, 0), other;
+    shs_wide spectra[TARGETS * 4];
+    shs_context one = SHS_ZERO, three = SHS_ZERO;
+    int labels[PIXELS], all[PIXELS], method, i;
+    (void)state;
+    one.threads = 1;
+    three.threads = 3;
+    draw_spectra(&p, spectra, TARGETS);
+    for (i = 0; i < PIXELS; i++) {
+        labels[i] = i % SAMPLES;
+        all[i] = 0;
+    }
+    for (method = 0; method < SHS_DETECTOR_COUNT; method++) {
+        shs_detect_options o = options_of(method, NULL, 0);
+        double *columns, *classes, *whole;
+        if (is_bare(method)) continue;
+        whole = scores_of(NULL, &cube, spectra, &o);
+        o.columns = 1;
+        columns = scores_of(&one, &cube, spectra, &o);
+        o.columns = 0;
+        o.labels = labels;
+        o.classes = SAMPLES;
+        other = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 0);
+        classes = scores_of(&three, &other, spectra, &o);
+        assert_memory_equal(columns, classes, PIXELS * TARGETS * sizeof *columns);
+        free(classes);
+        cube_free(&other);
+        for (i = 0; i < (int)values_of(&p); i++) p.x[i] *= 256;
+        for (i = 0; i < TARGETS * 4; i++) spectra[i] *= 256;
+        other = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
+        classes = scores_of(NULL, &other, spectra, &o);
+        assert_memory_equal(columns, classes, PIXELS * TARGETS * sizeof *columns);
+        for (i = 0; i < (int)values_of(&p); i++) p.x[i] /= 256;
+        for (i = 0; i < TARGETS * 4; i++) spectra[i] /= 256;
+        free(classes);
+        cube_free(&other);
+        o.labels = all;
+        o.classes = 1;
+        classes = scores_of(NULL, &cube, spectra, &o);
+        check_near(shs_detector_name(o.method), PIXELS * TARGETS, classes, whole, 1e-10 * (1 + largest_of(PIXELS, whole)));
+        free(columns), free(classes), free(whole);
+    }
+    free(p.x), cube_free(&cube);
+}
+
+/* Into integers, stretched, as a stream: what has no score gets the cube's no-data value. */
+static void test_backgrounds_into_a_stream(void **state) {
+    plain_cube p = mixed_cube(LINES, SAMPLES, 4, 3, 2, 32);
+    shs_cube cube = cube_of(&p, SHS_TYPE_I16, SHS_INTERLEAVE_BIP, 0);
+    shs_sink sink = new_sink(SHS_TYPE_U8, SHS_INTERLEAVE_BSQ, LINES, SAMPLES, TARGETS), out;
+    shs_wide spectra[TARGETS * 4];
+    shs_detect_options o = SHS_ZERO;
+    int labels[PIXELS], i, k, most = 0, least = 999;
+    collector c;
+    (void)state;
+    draw_spectra(&p, spectra, TARGETS);
+    draw_labels(labels);
+    cube.has_nodata = 1;
+    cube.nodata = 7;
+    o.labels = labels;
+    o.classes = CLASSES;
+    sink.rescale = 1;
+    sink.low = 10;
+    sink.high = 200;
+    out = collecting(&sink, LINES, SAMPLES, TARGETS, &c);
+    assert_ok(shs_detect(NULL, &cube, TARGETS, spectra, 4, &o, &out));
+    assert_false(c.wrong || c.next_line != LINES);
+    for (k = 0; k < TARGETS; k++)
+        for (i = 0; i < PIXELS; i++) {
+            int got = ((const unsigned char *)sink.pixels)[k * PIXELS + i];
+            int scored = labels[i] >= 0 && labels[i] < CLASSES && labels[i] != TOO_FEW;
+            assert_true(scored ? got >= 10 && got <= 200 : got == 7);
+            if (!scored) continue;
+            if (got > most) most = got;
+            if (got < least) least = got;
+        }
+    assert_true(most == 200 && least == 10);
+    free(p.x), sink_free(&sink), cube_free(&cube);
+}
+
+static void test_backgrounds_refused(void **state) {
+    plain_cube p = mixed_cube(LINES, SAMPLES, 6, 3, 2, 33);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 0);
+    shs_wide spectra[TARGETS * 6];
+    shs_detect_options o = SHS_ZERO;
+    shs_moments m = SHS_ZERO;
+    int labels[PIXELS], method, i;
+    (void)state;
+    draw_spectra(&p, spectra, TARGETS);
+    for (i = 0; i < PIXELS; i++) labels[i] = i / 4;
+    o.classes = 2;
+    check_refused(&cube, 1, spectra, 6, &o, SHS_BAD_LABELS);
+    o.classes = 0;
+    o.labels = labels;
+    check_refused(&cube, 1, spectra, 6, &o, SHS_BAD_LABELS);
+    o.classes = -1;
+    check_refused(&cube, 1, spectra, 6, &o, SHS_BAD_LABELS);
+    o.classes = PIXELS;
+    check_refused(&cube, 1, spectra, 6, &o, SHS_SINGULAR_COVARIANCE); /* each class has four pixels */
+    o.columns = 1;
+    check_refused(&cube, 1, spectra, 6, &o, SHS_BAD_OPTIONS);
+    o.columns = 0;
+    for (i = 0; i < PIXELS; i++) labels[i] = -1;
+    check_refused(&cube, 1, spectra, 6, &o, SHS_NO_PIXELS);
+    assert_ok(shs_moments_create(NULL, 6, &m));
+    o.background = &m;
+    check_refused(&cube, 1, spectra, 6, &o, SHS_BAD_OPTIONS);
+    o.background = NULL;
+    for (method = 0; method < SHS_DETECTOR_COUNT; method++) {
+        if (!is_bare(method)) continue;
+        o.method = (shs_detector)method;
+        check_refused(&cube, 1, spectra, 6, &o, SHS_BAD_OPTIONS);
+    }
+    memset(&o, 0, sizeof o);
+    o.columns = 1;
+    for (i = 0; i < 6; i++) spectra[i] = 1e200;
+    check_refused(&cube, 1, spectra, 6, &o, SHS_BAD_TARGETS);
+    shs_moments_free(NULL, &m);
+    free(p.x), cube_free(&cube);
+}
+
 /* The mean for ACE, zero for SAM: orthogonal to every target. */
 static void test_pixels_without_a_direction(void **state) {
     static const shs_wide spectra[2] = {1, 2};
@@ -601,6 +813,10 @@ int main(void) {
         cmocka_unit_test(test_units_do_not_matter),
         cmocka_unit_test(test_background),
         cmocka_unit_test(test_threads_streams_and_ranges),
+        cmocka_unit_test(test_backgrounds_by_class),
+        cmocka_unit_test(test_backgrounds_alike),
+        cmocka_unit_test(test_backgrounds_into_a_stream),
+        cmocka_unit_test(test_backgrounds_refused),
         cmocka_unit_test(test_pixels_without_a_direction),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_names),
