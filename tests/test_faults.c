@@ -454,6 +454,20 @@ static shs_status call_sam(const shs_context *ctx, scene *s) { return detect_wit
 static shs_status call_amsd(const shs_context *ctx, scene *s) { return detect_with(ctx, s, SHS_DETECTOR_AMSD); }
 static shs_status call_osp(const shs_context *ctx, scene *s) { return detect_with(ctx, s, SHS_DETECTOR_OSP); }
 
+#ifndef TEST_CL
+/* Each column has moments of its own. */
+static shs_status call_columns(const shs_context *ctx, scene *s) {
+    shs_detect_options o = SHS_ZERO;
+    o.method = SHS_DETECTOR_GLRT;
+    o.columns = 1;
+    o.ridge = 1;
+    s->written.outputs = 2;
+    s->sink.rescale = 1;
+    s->sink.high = 255;
+    return shs_detect(ctx, &s->lines, 2, s->noise, BANDS, &o, &s->sink);
+}
+#endif
+
 /* Abundances of three spectra; the identity is in them. */
 static shs_status unmix_with(const shs_context *ctx, scene *s, shs_constraint constraint) {
     s->written.outputs = 3;
@@ -609,6 +623,9 @@ static const struct {
     {COMPONENTS, "shs_detect, SAM", call_sam, NULL, 0, 1, 1, NO_RESULT},
     {COMPONENTS, "shs_detect, OSP", call_osp, NULL, 0, 1, 1, NO_RESULT},
     {COMPONENTS, "shs_detect, AMSD", call_amsd, NULL, 0, 1, 1, NO_RESULT},
+#ifndef TEST_CL
+    {COMPONENTS, "shs_detect, columns", call_columns, NULL, 0, 2, 1, NO_RESULT},
+#endif
     {COMPONENTS, "shs_unmix", call_unmix, NULL, 0, 1, 1, NO_RESULT},
     {COMPONENTS, "shs_unmix, FULL", call_unmix_full, NULL, 0, 1, 1, NO_RESULT},
     {COMPONENTS, "shs_endmembers_find, VCA", call_vca, NULL, 0, 2, 0, NO_RESULT},
