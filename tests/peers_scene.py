@@ -254,16 +254,26 @@ def similarity(before, after, spectra, method, form):
     assert numpy.nanmax(numpy.abs(got - want)) < 1e-7 * numpy.nanmax(numpy.abs(want)) + 3e-8 # of arccos near 0
 
 
-def detector(before, after, spectra, method):
-    """ACE by numpy, with the sign of the matched filter or without, and Kelly's test."""
+def detector(before, after, spectra, method, by=None):
+    """ACE by numpy, with the sign of the matched filter or without, and Kelly's test: of all pixels, or of each column or class."""
     x, t = good_bands(before), table(spectra)[1][:, 1:].T
-    x = x.reshape(-1, x.shape[2])
+    got = cube(after)[0]
+    if by is None:
+        labels = numpy.zeros(x.shape[:2])
+    elif by == "column":
+        labels = numpy.broadcast_to(numpy.arange(x.shape[1]), x.shape[:2])
+    else:
+        labels = cube(by)[0][:, :, 0]
+    for k in numpy.unique(labels):
+        close(got[labels == k], detections(x[labels == k], t, method), 1e-6)
+
+
+def detections(x, t, method):
     z, d = x - x.mean(0), t - x.mean(0)
     c = z.T @ z / len(z)
     y = z @ numpy.linalg.solve(c, d.T)
     own, lengths = ((v * numpy.linalg.solve(c, v.T).T).sum(1) for v in (d, z))
-    want = y * (numpy.abs(y) if method == "sace" else y) / own / (lengths[:, None] + (len(x) if method == "glrt" else 0))
-    close(cube(after)[0].reshape(want.shape), want, 1e-6)
+    return y * (numpy.abs(y) if method == "sace" else y) / own / (lengths[:, None] + (len(x) if method == "glrt" else 0))
 
 
 def subspaces(before, after, targets, undesired):

@@ -1284,6 +1284,34 @@ check "rx by class: all but one have a score" is "$(value_of pixels)" 19199
 check "rx by class, in blocks" run rx scene_bil.hdr same.hdr --bands 1-20 --class kinds.hdr --type f64 --block 9
 check "rx of one class" good rx scene.hdr one.hdr --bands 1-20 --class kinds.hdr --id 2 --type f64
 check "rx by class within a mask" run rx scene.hdr same.hdr --bands 1-20 --class kinds.hdr --roi 0,0,100,100
+for m in ace glrt; do
+    check "$m by class" run detect scene.hdr ace.hdr --bands 1-20 --target 71,105 --method $m --class kinds.hdr --type f64
+    check "$m by class: one of four has no score" grep -q 'scene.hdr: 1 of 4 classes have no score' err.txt
+    check "$m by class: says how many pixels" is "$(value_of pixels)" 19199
+    check "$m by class, in blocks" run detect scene_bil.hdr same.hdr --bands 1-20 --target 71,105 --method $m --class kinds.hdr --type f64 --block 9
+    check "$m by class, in blocks: nearly the same" near "$(band same 1 | cut -d' ' -f2)" "$(band ace 1 | cut -d' ' -f2)" 1e-9
+    check "$m of one class" good detect scene.hdr one.hdr --bands 1-20 --target 71,105 --method $m --class kinds.hdr --id 2 --type f64
+    check "$m of one class: its part of the others" near "$(band one 1 --window 0,60,60,60 | cut -d' ' -f2)" "$(band ace 1 --window 0,60,60,60 | cut -d' ' -f2)" 1e-9
+done
+awk 'BEGIN { for (y = 0; y < 120; y++) for (x = 0; x < 160; x++) printf "\\%03o", x }' >columns.txt
+# shellcheck disable=SC2059 # escapes
+printf "$(cat columns.txt)" >columns.img; header columns 160 120 1 1 bsq 0
+check "mf by column" good detect scene.hdr ace.hdr --bbl --target 71,105 --background column
+check "mf by column: every pixel has a score" is "$(value_of pixels)" 19200
+check "mf by column: columns as classes" good detect scene_bil.hdr same.hdr --bbl --target 71,105 --class columns.hdr
+check "mf by column: columns as classes: the same" cmp same.img ace.img
+check "mf by column: of the image" good detect scene.hdr same.hdr --bbl --target 71,105 --background image
+check "mf by column: of the image: another" bash -c '! cmp -s same.img ace.img'
+fails "by column: too few lines" 1 "scene.hdr: each column has a constant band, or not more valid pixels than the 87 bands: --ridge R" \
+    detect scene.hdr bad.hdr --bbl --target 5,5 --background column --window 0,0,9,9
+check "by column: too few lines, and a ridge" good detect scene.hdr same.hdr --bbl --target 5,5 --background column --window 0,0,9,9 --ridge 0.1
+fails "by column, and class" 2 "--background: column: --class has a background" detect scene.hdr bad.hdr --target 5,5 --background column --class kinds.hdr
+fails "by column: no background" 2 "--background: osp has no background: mf, cem" detect scene.hdr bad.hdr --target 5,5 --background column --method osp
+fails "by class: no background" 2 "--class: sam has no background.*--id K" detect scene.hdr bad.hdr --target 5,5 --class kinds.hdr --method sam
+fails "by class: similarities" 2 "--class: --id K says which" detect scene.hdr bad.hdr --target 5,5 --class kinds.hdr --method sid
+fails "by column: similarities" 2 "--background: mf, cem, ace, sace and glrt have one" detect scene.hdr bad.hdr --target 5,5 --background column --method sid
+fails "by column: fitted to some" 2 "--fit-only: each column" detect scene.hdr bad.hdr --target 5,5 --background column --fit-only --roi 0,0,5,5
+fails "by row" 2 "--background: row is unknown" detect scene.hdr bad.hdr --target 5,5 --background row
 fails "rx by class: no one model" 2 "--save: each class has a model" rx scene.hdr bad.hdr --class kinds.hdr --save bad.model
 fails "rx by class: fitted to some" 2 "--fit-only: each class" rx scene.hdr bad.hdr --class kinds.hdr --fit-only --roi 0,0,5,5
 # The best pixels: where they are, on the page and in a table. Three of sixteen pixels differ from the rest.

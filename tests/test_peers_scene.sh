@@ -78,9 +78,14 @@ for method in sam sid sidsam ns3 jmsam; do
     check "scene: best match by $method" good detect scene.hdr out.hdr --bbl --library positive.csv --method $method --type f64
     check "scene: best match by $method: as numpy" peers similarity scene.hdr out.hdr positive.csv $method best
 done
+good index scene.hdr parts.hdr --index 'b30 > b60'
 for method in ace sace glrt; do
     check "scene: $method" good detect scene.hdr out.hdr --bbl --target em.csv --method $method --type f64
     check "scene: $method: as numpy" peers detector scene.hdr out.hdr em.csv $method
+    check "scene: $method by column" good detect scene.hdr out.hdr --bbl --target em.csv --method $method --type f64 --background column
+    check "scene: $method by column: as numpy" peers detector scene.hdr out.hdr em.csv $method column
+    check "scene: $method by class" good detect scene.hdr out.hdr --bbl --target em.csv --method $method --type f64 --class parts.hdr
+    check "scene: $method by class: as numpy" peers detector scene.hdr out.hdr em.csv $method parts.hdr
 done
 cut -d, -f1-3 em.csv >wanted.csv; cut -d, -f1,4 em.csv >unwanted.csv
 check "scene: amsd" good detect scene.hdr out.hdr --bbl --target wanted.csv --undesired unwanted.csv --method amsd --type f64

@@ -892,6 +892,24 @@ def test_detectors_are_those_of_numpy(real):
     assert sparsehs.detect(X, target).shape == (len(X),)
 
 
+def test_backgrounds_of_classes_and_columns():
+    cube = scene(real=np.float64)
+    lines, samples = cube.shape[:2]
+    target = cube[3, 4] * 1.1
+    labels = (np.arange(lines * samples).reshape(lines, samples) * 7 // 5) % 3 - 1
+    for method in "mf", "cem", "ace", "sace", "glrt":
+        got = sparsehs.detect(cube, target, method, labels=labels)
+        assert np.array_equal(np.isnan(got), labels < 0)
+        for k in 0, 1:
+            alone = sparsehs.detect(cube, target, method, valid=labels == k)
+            assert np.allclose(got[labels == k], alone[labels == k], atol=1e-8)
+        got = sparsehs.detect(cube, [target, cube[1, 1]], method, columns=True, ridge=0.1)
+        for x in 0, samples - 1:
+            assert np.allclose(got[:, x], sparsehs.detect(cube[:, x], [target, cube[1, 1]], method, ridge=0.1), atol=1e-8)
+    with pytest.raises(sparsehs.ArgumentError, match="labels: "):
+        sparsehs.detect(cube, target, labels=labels[1:])
+
+
 def test_similarities_are_those_of_their_definitions():
     rng = np.random.default_rng(8)
     cube, library = rng.random((5, 6, 9)).astype(np.float32) + 0.1, rng.random((3, 9)) + 0.1

@@ -155,8 +155,9 @@ static shs_status make_moments(const shs_context *ctx, const ranks_lines *mine, 
 }
 
 static shs_status make_detect(const shs_context *ctx, const ranks_lines *mine, const cube_call *call) {
-    return shs_detect(ctx, &mine->cube, call->count, call->spectra, shs_cube_bands(call->cube),
-                      (const shs_detect_options *)call->options, &mine->sink);
+    shs_detect_options options = *(const shs_detect_options *)call->options;
+    if (options.labels) options.labels += (size_t)mine->first * (size_t)call->cube->samples;
+    return shs_detect(ctx, &mine->cube, call->count, call->spectra, shs_cube_bands(call->cube), &options, &mine->sink);
 }
 
 static shs_status make_unmix(const shs_context *ctx, const ranks_lines *mine, const cube_call *call) {

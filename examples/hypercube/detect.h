@@ -24,15 +24,67 @@ static void check_detection(job *j, shs_status status) {
     if (status == SHS_BAD_UNDESIRED)
         fail(EXIT_ERROR, "%s: --undesired %s: %s", j->in.header_name, s->undesired, shs_status_text(status));
     if (status == SHS_SINGULAR_COVARIANCE) fail_for_dead_bands(j, status);
+    if (status == SHS_SINGULAR_COVARIANCE && (by_class(j) || s->background))
+        fail(EXIT_ERROR, "%s: each %s has a constant band, or not more valid pixels than the %d bands: --ridge R, or --bands of fewer",
+             j->in.header_name, by_class(j) ? "class" : "column", shs_cube_bands(&j->cube));
     if (status == SHS_SINGULAR_COVARIANCE)
         fail(EXIT_ERROR, "%s: %s: --ridge R, or --bands without constant ones", j->in.header_name, shs_status_text(status));
     check_job(j, status);
 }
 
+/* Which detectors have a background, and what may not stand beside one of each class or column. Returns whether columns have. */
+static int check_background(const settings *s, shs_detector method) {
+    static const char *const backgrounds[] = {"image", "column"};
+    const int columns = s->background && choose("--background", s->background, backgrounds, 2) == 1;
+    const int classes = s->classes && s->id < 0;
+    const char *name = classes ? "--class" : "--background";
+    if (!columns && !classes) return 0;
+    if (columns && classes) fail(EXIT_USAGE, "--background: column: --class has a background of each class, or takes one (--id K)");
+    if (method == SHS_DETECTOR_SAM || method == SHS_DETECTOR_OSP || method == SHS_DETECTOR_AMSD)
+        fail(EXIT_USAGE, "%s: %s has no background: mf, cem, ace, sace and glrt have%s", name, shs_detector_name(method),
+             classes ? "; --id K takes one class" : "");
+    if (columns && (s->fit_only || s->fit_step > 1))
+        fail(EXIT_USAGE, "%s: each column is fitted to all of its pixels", s->fit_only ? "--fit-only" : "--fit-step");
+    return columns;
+}
+
+/* Tells how many of the classes, or columns where labels is NULL, have no score. */
+static void warn_of_unscored(const job *j, const int *labels, int count) {
+    cube_file scores = cube_open(j->out.header_name, j->out.data_name);
+    char *line = (char *)allocate((size_t)scores.samples * (size_t)scores.bands, shs_type_size(scores.type));
+    int *scored = ALLOCATE(int, count), x, y, k, without = 0;
+    memset(scored, 0, (size_t)count * sizeof *scored);
+    for (y = 0; y < scores.lines; y++) {
+        must_read(&scores, y, 1, line);
+        for (x = 0; x < scores.samples; x++) {
+            k = labels ? labels[(size_t)y * (size_t)scores.samples + (size_t)x] : x;
+            if (k >= 0 && !is_missing(&scores, get_value(line, value_index(&scores, 1, 0, x, 0), scores.type, scores.swap)))
+                scored[k] = 1;
+        }
+    }
+    for (k = 0; k < count; k++) without += !scored[k];
+    if (without)
+        warn("%s: %d of %d %s have no score: a constant band, or not more valid pixels than the %d bands", j->in.header_name, without,
+             count, labels ? "classes" : "columns", shs_cube_bands(&j->cube));
+    free(scored);
+    free(line);
+    cube_close(&scores);
+}
+
 /* Scores of the library's detectors, whose background may be of other pixels. */
-static void detect_by_library(job *j, const spectra *targets, shs_detect_options *options) {
+static int *detect_by_library(job *j, const spectra *targets, shs_detect_options *options) {
     shs_moments background = SHS_ZERO;
+    int *labels = NULL;
+    double *values;
     cube_call call;
+    if (by_class(j)) {
+        labels = ALLOCATE(int, (size_t)j->in.samples *(size_t)j->in.lines);
+        values = ALLOCATE(double, MOST_CLASSES);
+        options->classes = read_classes(j, labels, values);
+        options->labels = labels;
+        if (!options->classes) fail(EXIT_ERROR, "%s: --class: no pixel has a class", j->s->classes);
+        free(values);
+    }
     if (j->s->fit_only || j->s->fit_step > 1) {
         check_job(j, run_cube(j, call_on(make_moments, &j->fit, NULL, NULL, &background)));
         options->background = &background;
@@ -43,6 +95,7 @@ static void detect_by_library(job *j, const spectra *targets, shs_detect_options
     check_detection(j, run_cube(j, call));
     progress_clear();
     shs_moments_free(&j->ctx, &background);
+    return labels;
 }
 
 /* The spectra that the bands of the output are the scores of. AMSD has one band for all together, which has the name of the only
@@ -63,6 +116,7 @@ static void run_detect(const settings *s, char **names) {
     size_t count;
     double area = 0;
     const char *method;
+    int *labels = NULL;
     FILE *page;
     job *j;
     if (s->library) {
@@ -77,6 +131,7 @@ static void run_detect(const settings *s, char **names) {
         method = shs_detector_name(options.method);
     }
     options.ridge = (shs_wide)s->ridge;
+    if (similarity <= SIMILAR_SAM) options.columns = check_background(s, options.method);
     if (!s->target) fail(EXIT_USAGE, "--target: is needed, or --library");
     if (s->undesired && options.method != SHS_DETECTOR_OSP && options.method != SHS_DETECTOR_AMSD)
         fail(EXIT_USAGE, "--undesired: only --method osp and amsd take it");
@@ -91,10 +146,13 @@ static void run_detect(const settings *s, char **names) {
     if (similarity > SIMILAR_SAM) {
         similarity_plan p = similarity_plan_of(j, (enum similarity)similarity, &targets, s->target);
         (void)similarity_map(j, &p, p.count);
-    } else detect_by_library(j, &targets, &options);
+    } else labels = detect_by_library(j, &targets, &options);
     j->out.names = scores.names;
     j->look = similarity >= 0 ? LOOK_LOW : LOOK_HIGH;
     output_show(j, method, NULL);
+    if (options.columns) warn_of_unscored(j, NULL, j->in.samples);
+    if (labels) warn_of_unscored(j, labels, options.classes);
+    free(labels);
     if (s->report) score_report(j, method);
     page = html_begin(j, method, NULL);
     html_spectra(page, j, &targets, "Spectra of the targets");

@@ -34,7 +34,7 @@ static void check_options(const job *j) {
     if ((s->components || s->components_by) && s->threshold > 0) fail(EXIT_USAGE, "--threshold: --components says already how many");
     if (j->mode == ICA && !s->components && !s->components_by && !(s->threshold > 0))
         fail(EXIT_USAGE, "--components: is needed, or --threshold above 0");
-    if (s->classes && s->id < 0 && j->mode != RX) fail(EXIT_USAGE, "--class: --id K says which");
+    if (s->classes && s->id < 0 && !by_class(j)) fail(EXIT_USAGE, "--class: --id K says which");
     if (by_class(j) && s->fit_only) fail(EXIT_USAGE, "--fit-only: each class is fitted by itself; --id K fits one");
     if (by_class(j) && s->fit_step > 1) fail(EXIT_USAGE, "--fit-step: each class is fitted to all of its pixels");
     if (by_class(j) && (s->save || s->npy || s->stats))
@@ -67,7 +67,7 @@ static void output_nodata(const job *j, cube_file *out) {
     int fits = is_integer(out->type) ? value >= type->low && value <= type->high && floor(value) >= value
                                      : out->type == SHS_TYPE_F64 || fabs(value) <= (double)FLT_MAX;
     out->has_nodata = j->in.has_nodata || !is_integer(j->in.type) || (j->masked && !j->s->fit_only) ||
-                      (j->mode == RX && (by_class(j) || j->s->local)); /* pixels without a background have no score */
+                      by_class(j) || j->s->local || j->s->background; /* pixels without a background have no score */
     if (j->in.has_nodata && fits) out->nodata = value;
     else if (is_integer(out->type)) out->nodata = 0;
     else out->nodata = (double)NAN;

@@ -16,9 +16,9 @@ typedef struct settings {
     uint64_t seed;
     const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *route, *truth, *device,
         *data, *wavelengths, *window, *mask, *roi, *classes, *save, *npy, *stats, *range, *html, *neighbours, *dark,
-        *covariance, *target, *method, *undesired, *roc, *endmembers, *constraint, *local, *published, *abundances, *export_c,
-        *components_text, *count_text, *continuum, *resample, *index, *above, *below, *region, *gain_table, *error, *library, *at,
-        *svg, *counts, *lambda_text;
+        *covariance, *target, *method, *undesired, *background, *roc, *endmembers, *constraint, *local, *published, *abundances,
+        *export_c, *components_text, *count_text, *continuum, *resample, *index, *above, *below, *region, *gain_table, *error,
+        *library, *at, *svg, *counts, *lambda_text;
     const char *program; /* as it was called */
     char *command;       /* the whole line */
 } settings;
@@ -223,6 +223,8 @@ static const struct {
       "mf, cem, ace, sace, glrt, osp, amsd; sam, sid, sidsam, ns3, jmsam (mf; library: sam)"}},
     {DETECT,
      {"--undesired", "CSV|SLI|X,Y", OPTION_TEXT, (void *)&given.undesired, 0, "osp, amsd: the spectra that are projected out"}},
+    {DETECT,
+     {"--background", "B", OPTION_TEXT, (void *)&given.background, 0, "mean and covariance: of the image, or of each column (image)"}},
     {RX,
      {"--local", "INNER,OUTER", OPTION_TEXT, (void *)&given.local, 0, "odd widths of windows: the background lies between"}},
     {RX | DETECT, {"--ridge", "R", OPTION_NUMBER, &given.ridge, 0, "of the mean variance, added to every band's (0)"}},
@@ -259,7 +261,7 @@ static const struct {
     {READS | OF_PIXELS,
      {"--roi", "X,Y,W,H", OPTION_TEXT, (void *)&given.roi, 0, "only these samples and lines; the others are missing"}},
     {READS | OF_PIXELS,
-     {"--class", "FILE", OPTION_TEXT, (void *)&given.classes, 0, "a cube of one band: only class --id; rx: or each by itself"}},
+     {"--class", "FILE", OPTION_TEXT, (void *)&given.classes, 0, "a cube of one band: only class --id; rx, detect: or each by itself"}},
     {READS | OF_PIXELS, {"--id", "K", OPTION_COUNT, &given.id, 0, "the class"}},
     {READS | OF_PIXELS,
      {"--exclude-zero", NULL, OPTION_SWITCH, &given.exclude_zero, 0, "without pixels that are 0 in all bands"}},

@@ -212,7 +212,7 @@ static void mask_zeros(job *j) {
 }
 
 /* Whether each class is worked on by itself. */
-static int by_class(const job *j) { return j->mode == RX && j->s->classes && j->s->id < 0; }
+static int by_class(const job *j) { return (j->mode & (RX | DETECT)) && j->s->classes && j->s->id < 0; }
 
 /* For the library, too: the marks of these lines. */
 static int mark_lines(void *user, int first, int lines, unsigned char *marks) {

@@ -161,6 +161,8 @@ static void check_similarity(const settings *s) {
                        : s->rescale   ? "--rescale"
                                       : NULL;
     if (!name && s->fit_step > 1) name = "--fit-step";
+    if (s->background) fail(EXIT_USAGE, "--background: mf, cem, ace, sace and glrt have one, similarities do not");
+    if (s->classes && s->id < 0) fail(EXIT_USAGE, "--class: --id K says which");
     if (name) fail(EXIT_USAGE, "%s: mf, cem, ace, sace, glrt, osp and amsd take it, similarities do not", name);
 }
 

@@ -730,10 +730,11 @@ ENTRY(rx_local, (CALL, CUBE, int inner, int outer, int divisor, double ridge, vo
     return shs_rx_local(&ctx, &cube, &o, &sink);
 }
 
-/* spectra: bands x targets. mean (bands), products (bands x bands, background_count times the covariance): of the background;
+/* spectra: bands x targets. labels: lines x samples, of `classes`; NULL: none. mean (bands), products (bands x bands, background_count times the covariance): of the background;
    NULL: those of the cube's own pixels. */
 ENTRY(detect, (CALL, CUBE, int targets, const double *spectra, int detector, double ridge, const double *mean,
-               const double *products, double background_count, const double *undesired, int undesired_count, void *out, int out_type)) {
+               const double *products, double background_count, const double *undesired, int undesired_count, const int *labels,
+               int classes, int columns, void *out, int out_type)) {
     CONTEXT;
     THE_CUBE;
     const shs_sink sink = sink_of(out, out_type);
@@ -745,6 +746,9 @@ ENTRY(detect, (CALL, CUBE, int targets, const double *spectra, int detector, dou
     o.ridge = ridge;
     o.undesired = undesired;
     o.undesired_count = undesired_count;
+    o.labels = labels;
+    o.classes = classes;
+    o.columns = columns;
     if (mean) {
         zero = (double *)calloc((size_t)bands, sizeof *zero);
         if (!zero) return SHS_NO_MEMORY;

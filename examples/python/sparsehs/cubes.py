@@ -182,6 +182,15 @@ def rx(cube: ArrayLike, components: int | None = None, **options: Any) -> np.nda
     return _run("rx", cube, components, **options)[0][..., 0]
 
 
+def _labels(labels, cube):
+    """The class of each pixel, from 0 on, and how many classes there are."""
+    labels = np.asarray(labels)
+    if labels.dtype.kind not in "bui" or labels.shape != np.shape(cube)[:-1]:
+        raise ArgumentError("labels: %s of the type %s, expected whole numbers of the shape %s" %
+                            (labels.shape, labels.dtype, np.shape(cube)[:-1]))
+    return np.ascontiguousarray(labels, np.intc), int(labels.max(initial=0)) + 1
+
+
 @labelled("pixels")
 def rx_classes(cube: ArrayLike, labels: ArrayLike, *, components: int | None = None, valid: ArrayLike | None = None,
                nodata: float | None = None, threads: int = 0, progress: Progress = None, device: str | None = None,
@@ -189,12 +198,8 @@ def rx_classes(cube: ArrayLike, labels: ArrayLike, *, components: int | None = N
     """Reed-Xiaoli scores (lines, samples) of every pixel within its own class. labels (lines, samples): whole numbers from 0 on; below
     0: the pixel is missing, and its score NaN. So are scores of classes without pixels or variance. Options: skip, trim,
     trim_rounds, divisor, precise, as of fit."""
-    labels = np.asarray(labels)
-    if labels.dtype.kind not in "bui" or labels.shape != np.shape(cube)[:-1]:
-        raise ArgumentError("labels: %s of the type %s, expected whole numbers of the shape %s" %
-                            (labels.shape, labels.dtype, np.shape(cube)[:-1]))
-    classes = int(labels.max(initial=0)) + 1
-    options = dict(options, labels=np.ascontiguousarray(labels, np.intc), classes=classes, components=components,
+    labels, classes = _labels(labels, cube)
+    options = dict(options, labels=labels, classes=classes, components=components,
                    ranks=np.zeros(classes, np.intc))
     return _map("rx_classes", cube, 1, valid, nodata, dict(threads=threads, progress=progress, device=device, options=options))[..., 0]
 
@@ -226,6 +231,7 @@ def _spectra(spectra, name, cube):
 @labelled("target")
 def detect(cube: ArrayLike, targets: ArrayLike, method: str = "mf", *, ridge: float = 0.0,
            background: tuple[ArrayLike, ...] | None = None, undesired: ArrayLike | None = None,
+           labels: ArrayLike | None = None, columns: bool = False,
            valid: ArrayLike | None = None, nodata: float | None = None, threads: int = 0, progress: Progress = None,
            device: str | None = None) -> np.ndarray:
     """How much of a known spectrum is in each pixel: scores (lines, samples) for one target (bands,), (lines, samples, targets) for
@@ -240,7 +246,11 @@ def detect(cube: ArrayLike, targets: ArrayLike, method: str = "mf", *, ridge: fl
 
     ridge: this share of the mean variance is added to the diagonal of the covariance, for few pixels or dependent bands.
     background: (mean, covariance), (bands,) and (bands, bands), in place of those of the cube; "glrt" needs (mean, covariance,
-    number of pixels). valid, nodata: as of fit; missing pixels score NaN."""
+    number of pixels). valid, nodata: as of fit; missing pixels score NaN.
+
+    labels, columns: "mf", "cem", "ace", "sace" and "glrt" take mean and covariance of each class by itself. labels (lines, samples)
+    are whole numbers from 0 on; below 0: no class, NaN. columns: each column is a class, as push-broom sensors need. Classes whose
+    covariance is singular, as with fewer pixels than bands + 1 and no ridge, score NaN."""
     spectra = _spectra(targets, "targets", cube)
     bands = spectra.shape[1]
     given = dict(targets=len(spectra), spectra=spectra, detector=_float.value("detector", method, "method"), ridge=ridge)
@@ -253,6 +263,9 @@ def detect(cube: ArrayLike, targets: ArrayLike, method: str = "mf", *, ridge: fl
     if undesired is not None:
         given.update(undesired=_spectra(undesired, "undesired", cube))
         given.update(undesired_count=len(given["undesired"]))
+    if labels is not None:
+        given["labels"], given["classes"] = _labels(labels, cube)
+    given["columns"] = int(columns)
     count = 1 if method == "amsd" else len(spectra)
     out = _map("detect", cube, count, valid, nodata, dict(threads=threads, progress=progress, device=device), **given)
     return out[..., 0] if np.ndim(targets) == 1 or method == "amsd" else out
