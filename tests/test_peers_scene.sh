@@ -78,7 +78,7 @@ for method in sam sid sidsam ns3 jmsam; do
     check "scene: best match by $method" good detect scene.hdr out.hdr --bbl --library positive.csv --method $method --type f64
     check "scene: best match by $method: as numpy" peers similarity scene.hdr out.hdr positive.csv $method best
 done
-good index scene.hdr parts.hdr --index 'b30 > b60'
+good index scene.hdr parts.hdr --index NDVI --above 0.3
 for method in ace sace glrt; do
     check "scene: $method" good detect scene.hdr out.hdr --bbl --target em.csv --method $method --type f64
     check "scene: $method: as numpy" peers detector scene.hdr out.hdr em.csv $method

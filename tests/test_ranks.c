@@ -150,6 +150,17 @@ static shs_status call_detect(const shs_context *ctx, world *w, share *s) {
     return shs_detect(ctx, &s->cube, s->outputs, spectra, BANDS, &o, &s->sink);
 }
 
+static shs_status call_detect_columns(const shs_context *ctx, world *w, share *s) {
+    shs_wide spectra[4 * BANDS];
+    shs_detect_options o = SHS_ZERO;
+    int i;
+    (void)w;
+    for (i = 0; i < 4 * BANDS; i++) spectra[i] = (shs_wide)(i % 5 + 1);
+    o.method = SHS_DETECTOR_GLRT;
+    o.columns = 1;
+    return shs_detect(ctx, &s->cube, s->outputs, spectra, BANDS, &o, &s->sink);
+}
+
 /* The spectra are the same on all ranks. The numbers of the pixels depend on the shares. */
 static shs_status endmembers_by(const shs_context *ctx, share *s, shs_extractor method) {
     shs_endmember_options o = SHS_ZERO;
@@ -204,11 +215,11 @@ static shs_status call_from_sources(const shs_context *ctx, world *w, share *s) 
     return shs_ica_inverse(ctx, w->separated, &s->cube, &s->sink);
 }
 
-enum { KSVD, ONLINE, MOMENTS, PCA, PCA_RUN, MNF, RX, DETECT, NFINDR, ATGP, ICA, ICA_RUN, MAP, UNMIX, TRANSFORM, INVERSE,
+enum { KSVD, ONLINE, MOMENTS, PCA, PCA_RUN, MNF, RX, DETECT, DETECT_COLUMNS, NFINDR, ATGP, ICA, ICA_RUN, MAP, UNMIX, TRANSFORM, INVERSE,
        DENOISE, SOURCES, FROM_SOURCES, CALLS };
 static const collective calls[CALLS] = {
-    call_ksvd, call_online, call_moments, call_pca, call_pca_run, call_mnf, call_rx, call_detect, call_nfindr,
-    call_atgp, call_ica, call_ica_run, call_map, call_unmix, call_transform, call_inverse, call_denoise, call_sources,
+    call_ksvd, call_online, call_moments, call_pca, call_pca_run, call_mnf, call_rx, call_detect,
+    call_detect_columns, call_nfindr, call_atgp, call_ica, call_ica_run, call_map, call_unmix, call_transform, call_inverse, call_denoise, call_sources,
     call_from_sources};
 
 /* ---- a world of ranks -------------------------------------------------------------------------------------------- */
@@ -339,6 +350,30 @@ static void test_outputs_are_ones_own(void **state) {
                     }
                     free_world(all);
                 }
+}
+
+/* Columns lie across all ranks, and their backgrounds too. */
+static void test_columns_of_all_ranks(void **state) {
+    world *alone = new_world(DETECT_COLUMNS, 1, parts[0]);
+    int shared, r;
+    (void)state;
+    run_world(alone);
+    check_agreement(alone);
+    for (shared = 1; shared < 5; shared++) {
+        world *w = new_world(DETECT_COLUMNS, 3, parts[shared]);
+        size_t first = 0, i;
+        run_world(w);
+        check_agreement(w);
+        for (r = 0; r < 3; r++) {
+            const size_t count = (size_t)w->shares[r].cube.lines * SAMPLES * (size_t)w->shares[r].outputs;
+            const float *got = (const float *)w->shares[r].sink.pixels;
+            const float *expected = (const float *)alone->shares[0].sink.pixels + first;
+            for (i = 0; i < count; i++) assert_close(got[i], expected[i], 1e-5);
+            first += count;
+        }
+        free_world(w);
+    }
+    free_world(alone);
 }
 
 /* Learning with limits and tolerances for each signal. The largest limit may be on one rank only, a rank without signals has
@@ -869,6 +904,7 @@ static void test_reductions_of_batches(void **state) {
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_outputs_are_ones_own),
+        cmocka_unit_test(test_columns_of_all_ranks),
         cmocka_unit_test(test_learning_with_limits_of_ones_own),
         cmocka_unit_test(test_test_set),
         cmocka_unit_test(test_streams_beside_memory),
