@@ -16386,7 +16386,12 @@ SHS__PRIVATE int shs__px_next_block(shs__reader *r, shs_status *status) {
     if (*status != SHS_OK || lines <= 0) return 0;
     if (!base) *status = shs__px_fetch(c, first, lines, r->block, r->marks);
     if (*status != SHS_OK) return 0;
-    shs__px_reader_block(r, base ? base : r->block, first, lines);
+    shs__px_reader_block(r, base ? base : r->block, first, base ? c->lines : lines);
+    if (base) { /* bands lie as far apart as in the whole cube */
+        r->view.base += first * r->view.ls * (ptrdiff_t)r->view.size;
+        r->view.count_lines = lines;
+        r->block_pixels = shs__cells(lines, r->view.samples);
+    }
     if (c->mask_fn) r->view.mask = r->marks;
     r->next_line = first + lines;
     return 1;

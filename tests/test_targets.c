@@ -602,6 +602,45 @@ static void test_backgrounds_alike(void **state) {
     free(p.x), cube_free(&cube);
 }
 
+/* More values than a block has: in memory in each interleave as in a stream, to the bit, and each column as it is alone. */
+static void test_backgrounds_of_a_large_cube(void **state) {
+    enum { LARGE_LINES = 400, LARGE_SAMPLES = 2100, LARGE_BANDS = 10 };
+    const size_t pixels = (size_t)LARGE_LINES * LARGE_SAMPLES;
+    plain_cube p = random_values(SHS_TYPE_U8, LARGE_LINES, LARGE_SAMPLES, LARGE_BANDS, 5);
+    shs_wide spectra[TARGETS * LARGE_BANDS];
+    shs_detect_options o = SHS_ZERO;
+    double *expected = NULL, *got;
+    int layout, x, y;
+    (void)state;
+    draw_spectra(&p, spectra, TARGETS);
+    o.method = SHS_DETECTOR_GLRT;
+    o.columns = 1;
+    for (layout = 0; layout < 2 * SHS_INTERLEAVE_COUNT; layout++) {
+        shs_cube cube = cube_of(&p, SHS_TYPE_U8, (shs_interleave)(layout / 2), 0), used = cube;
+        stream s;
+        if (layout % 2) used = streamed(&cube, LARGE_LINES, &s);
+        got = outputs_of(NULL, &used, 1, spectra, &o);
+        if (expected) assert_memory_equal(got, expected, pixels * sizeof *got);
+        else expected = got;
+        if (got != expected) free(got);
+        cube_free(&cube);
+    }
+    o.columns = 0;
+    for (x = 0; x < LARGE_SAMPLES; x += 699) {
+        shs_cube cube = cube_of(&p, SHS_TYPE_U8, SHS_INTERLEAVE_BIP, 0), column = cube;
+        column.pixels = (const unsigned char *)cube.pixels + x * LARGE_BANDS;
+        column.samples = 1;
+        column.sample_stride = LARGE_BANDS;
+        column.line_stride = LARGE_BANDS * LARGE_SAMPLES;
+        column.band_stride = 1;
+        got = outputs_of(NULL, &column, 1, spectra, &o);
+        for (y = 0; y < LARGE_LINES; y++) assert_close(got[y], expected[(size_t)y * LARGE_SAMPLES + (size_t)x], 1e-10);
+        free(got);
+        cube_free(&cube);
+    }
+    free(expected), free(p.x);
+}
+
 /* Into integers, stretched, as a stream: what has no score gets the cube's no-data value. */
 static void test_backgrounds_into_a_stream(void **state) {
     plain_cube p = mixed_cube(LINES, SAMPLES, 4, 3, 2, 32);
@@ -815,6 +854,7 @@ int main(void) {
         cmocka_unit_test(test_threads_streams_and_ranges),
         cmocka_unit_test(test_backgrounds_by_class),
         cmocka_unit_test(test_backgrounds_alike),
+        cmocka_unit_test(test_backgrounds_of_a_large_cube),
         cmocka_unit_test(test_backgrounds_into_a_stream),
         cmocka_unit_test(test_backgrounds_refused),
         cmocka_unit_test(test_pixels_without_a_direction),
