@@ -21659,14 +21659,15 @@ SHS__OUTLINE shs_status shs__tg_engine_scores(const shs__pixels *px, shs__detect
 enum {
     SHS__TG_BLOCK = 1 << 23, /* values of a block, or one line */
     SHS__TG_TOGETHER = 4,    /* pixels that are added at once, so that products are loaded once for them */
-    SHS__TG_LANES = 8,       /* pixels that are scored at once */
     SHS__TG_RUN = 64         /* pixels that a worker scores at a time */
 };
 
 /* A worker's scratch. */
 typedef struct shs__tg_own {
     shs__detection fit; /* of the class at hand; its mean and its matrix are those of the class */
-    shs_wide *pixels;   /* n x SHS__TG_LANES: less the shift or the mean */
+    shs_wide *pixels;   /* n for each pixel at hand: less the shift or the mean */
+    shs_wide *outputs;  /* of a tile of the root: lanes x columns */
+    shs_wide *length2;  /* columns */
     unsigned char apart[SHS__ALIGN];
 } shs__tg_own;
 
@@ -21679,7 +21680,9 @@ typedef struct shs__backgrounds {
     shs__tg_own *own;      /* one a worker */
     shs_wide *count;       /* of each class: pixels; 0: it has no scores */
     shs_wide *mean, *sum;  /* of each class: n; before the fit the mean is the shift of the moments, the class's first pixel */
-    shs_wide *triangle;    /* of each class: n (n + 1) / 2: columns of the products' lower triangle; then rows of the root */
+    size_t room;           /* values of the triangle */
+    shs_wide *triangle;    /* of each class: columns of the products' lower triangle; then the root for the kernels, group of
+                              rows after group, each from its first column that is not 0 */
     shs_wide *matrix;      /* of each class: targets x n */
     shs_status *status;    /* of each class: how its fit went */
     shs_wide *pixels;      /* n for each pixel of the block */
@@ -21691,12 +21694,16 @@ typedef struct shs__backgrounds {
 SHS__PRIVATE void shs__tg_backgrounds_layout(shs__layout *l, shs__backgrounds *g, int workers) {
     const shs__view *v = &g->reader.view;
     const size_t n = (size_t)g->n, classes = (size_t)g->classes, block = SHS__PRODUCT(v->block_lines, v->samples, 1);
+    const size_t lanes = (size_t)g->reader.kernels->lanes, columns = (size_t)g->reader.kernels->columns;
+    size_t top;
     int i;
+    g->room = 0;
+    for (top = 0; top < n; top += lanes) g->room += (n - top) * lanes;
     shs__px_reader_layout(l, &g->reader, workers);
     g->count = SHS__CARVE(l, shs_wide, classes);
     g->mean = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, classes, 1));
     g->sum = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, classes, 1));
-    g->triangle = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n * (n + 1) / 2, classes, 1));
+    g->triangle = SHS__CARVE(l, shs_wide, SHS__PRODUCT(g->room, classes, 1));
     g->matrix = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, g->targets, classes));
     g->status = SHS__CARVE(l, shs_status, classes);
     g->pixels = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, block, 1));
@@ -21714,12 +21721,15 @@ SHS__PRIVATE void shs__tg_backgrounds_layout(shs__layout *l, shs__backgrounds *g
         own->fit.root = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, n, 1));
         own->fit.t = SHS__CARVE(l, shs_wide, n);
         own->fit.w = SHS__CARVE(l, shs_wide, n);
-        own->pixels = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, SHS__TG_LANES, 1));
+        own->pixels = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, shs__zmax(columns, SHS__TG_TOGETHER), 1));
+        own->outputs = SHS__CARVE(l, shs_wide, lanes * columns);
+        own->length2 = SHS__CARVE(l, shs_wide, columns);
+        if (l->base) memset(own->pixels, 0, n * shs__zmax(columns, SHS__TG_TOGETHER) * sizeof *own->pixels);
     }
 }
 
 SHS__PRIVATE shs_wide *shs__tg_triangle(const shs__backgrounds *g, size_t k) {
-    return g->triangle + (size_t)g->n * ((size_t)g->n + 1) / 2 * k;
+    return g->triangle + g->room * k;
 }
 
 /* The panel's pixels and their classes, to their places in the block. */
@@ -21835,12 +21845,12 @@ SHS__PRIVATE shs_status shs__tg_reduce_classes(const shs__backgrounds *g) {
 /* Mean, root and rows of a class. The worker's root has the products first. */
 SHS__PRIVATE void shs__tg_fit_class(void *arg, size_t k, int worker) {
     const shs__backgrounds *g = (const shs__backgrounds *)arg;
-    const int n = g->n;
+    const int n = g->n, lanes = g->reader.kernels->lanes;
     shs_wide *row = shs__tg_triangle(g, k);
     shs__detection *fit = &g->own[worker].fit;
     shs_moments m = shs__tg_moments_of(g, k, g->own + worker);
     shs_status status;
-    int i, j;
+    int i, j, top;
     fit->centred = g->o->method != SHS_DETECTOR_CEM;
     fit->mean = m.shift;
     fit->matrix = g->matrix + shs__cells(n, g->targets) * k;
@@ -21848,8 +21858,9 @@ SHS__PRIVATE void shs__tg_fit_class(void *arg, size_t k, int worker) {
     if (status == SHS_OK) status = shs__tg_rows(g->o, g->spectra, g->lds, fit);
     g->status[k] = status;
     if (status != SHS_OK) g->count[k] = 0;
-    for (i = 0; i < n; i++)
-        for (j = i; j < n; j++) *row++ = *SHS__AT(fit->root, n, i, j);
+    for (top = 0; top < n; top += lanes)
+        for (j = top; j < n; j++)
+            for (i = top; i < top + lanes; i++) *row++ = i < n ? *SHS__AT(fit->root, n, i, j) : 0;
 }
 
 /* Fits all classes. Fails if no class has scores, or one has numbers that no class may have. */
@@ -21868,49 +21879,47 @@ SHS__PRIVATE shs_status shs__tg_fit_classes(shs__backgrounds *g) {
     return status;
 }
 
-/* The row's products with SHS__TG_LANES pixels. */
-SHS__PRIVATE void shs__tg_row_lanes(int n, const shs_wide *row, int next, const shs_wide *pixels, shs_wide *y) {
-    shs_wide sum[SHS__TG_LANES];
-    int b, i;
-    for (i = 0; i < SHS__TG_LANES; i++) sum[i] = 0;
-    for (b = 0; b < n; b++) {
-        for (i = 0; i < SHS__TG_LANES; i++) sum[i] += *row * pixels[i];
-        row += next;
-        pixels += SHS__TG_LANES;
+/* The squared length of the root times each of the pixels, as many as a tile has columns. */
+SHS__PRIVATE void shs__tg_root_lengths(const shs__backgrounds *g, size_t class_number, const shs__tg_own *own, shs_wide *length2) {
+    const shs__pixels_kernels *k = g->reader.kernels;
+    const shs_wide *rows = shs__tg_triangle(g, class_number);
+    const int n = g->n, lanes = k->lanes;
+    int top, i, column;
+    SHS__CLEAR(length2, k->columns);
+    for (top = 0; top < n; top += lanes) {
+        k->tile(1, n - top, rows, 0, lanes, own->pixels + top, n, 1, 0, own->outputs, 0, lanes);
+        for (column = 0; column < k->columns; column++)
+            for (i = 0; i < lanes; i++) {
+                const shs_wide y = own->outputs[column * lanes + i];
+                length2[column] += y * y;
+            }
+        rows += (n - top) * lanes;
     }
-    SHS__COPY(y, sum, SHS__TG_LANES);
 }
 
-/* The scores of pixels of one class, at most SHS__TG_LANES. */
-SHS__PRIVATE void shs__tg_score_lanes(const shs__backgrounds *g, const int *pixel, int count, shs_wide *pixels) {
+/* The scores of pixels of one class, at most as many as a tile has columns. */
+SHS__PRIVATE void shs__tg_score_pixels(const shs__backgrounds *g, const int *pixel, int count, const shs__tg_own *own) {
     const shs__view *v = &g->reader.view;
     const shs_detector method = g->o->method;
-    const int n = g->n, k = g->label[pixel[0]];
-    const shs_wide *mean = SHS__AT(g->mean, n, 0, k), *row = shs__tg_triangle(g, (size_t)k);
-    shs_wide y[SHS__TG_LANES], length2[SHS__TG_LANES];
-    shs_wide *scores = g->scores + shs__cells(v->first_line, v->samples);
+    const int n = g->n, targets = g->targets, is_map = shs__tg_is_map(method);
+    const size_t k = (size_t)g->label[pixel[0]];
+    const shs_wide *mean = SHS__AT(g->mean, n, 0, k), *matrix = g->matrix + shs__cells(n, targets) * k;
+    shs_wide *scores = g->scores + shs__cells(v->first_line, v->samples), *length2 = own->length2;
     int i, b, target;
-    for (i = 0; i < SHS__TG_LANES; i++) {
-        const shs_wide *x = SHS__AT(g->pixels, n, 0, pixel[shs__imin(i, count - 1)]);
-        for (b = 0; b < n; b++) pixels[b * SHS__TG_LANES + i] = x[b] - mean[b];
-        length2[i] = 0;
+    for (i = 0; i < count; i++) {
+        const shs_wide *x = SHS__AT(g->pixels, n, 0, pixel[i]);
+        for (b = 0; b < n; b++) own->pixels[i * n + b] = x[b] - mean[b];
     }
-    for (b = 0; b < n && !shs__tg_is_map(method); row += n - b, b++) {
-        shs__tg_row_lanes(n - b, row, 1, pixels + b * SHS__TG_LANES, y);
-        for (i = 0; i < SHS__TG_LANES; i++) length2[i] += y[i] * y[i];
-    }
-    for (target = 0; target < g->targets; target++, scores += shs__cells(v->lines, v->samples)) {
-        shs__tg_row_lanes(n, g->matrix + shs__cells(n, g->targets) * (size_t)k + target, g->targets, pixels, y);
+    if (!is_map) shs__tg_root_lengths(g, k, own, length2);
+    for (target = 0; target < targets; target++, scores += shs__cells(v->lines, v->samples))
         for (i = 0; i < count; i++) {
-            shs_wide score = y[i];
-            if (!shs__tg_is_map(method)) {
-                if (length2[i] > 0) score /= SHS__WSQRT(length2[i]);
-                else score = 0;
-                score = shs__tg_score(method, score, length2[i], g->count[k]);
-            }
+            shs_wide score = 0;
+            for (b = 0; b < n; b++) score += matrix[target + (ptrdiff_t)b * targets] * own->pixels[i * n + b];
+            if (!is_map && length2[i] > 0) score /= SHS__WSQRT(length2[i]);
+            else if (!is_map) score = 0;
+            if (!is_map) score = shs__tg_score(method, score, length2[i], g->count[k]);
             scores[pixel[i]] = score;
         }
-    }
 }
 
 SHS__PRIVATE void shs__tg_score_run(void *arg, size_t chunk, int worker) {
@@ -21920,8 +21929,8 @@ SHS__PRIVATE void shs__tg_score_run(void *arg, size_t chunk, int worker) {
     for (i = first; i < end; i += count) {
         const int k = g->label[g->order[i]];
         count = 1;
-        while (count < SHS__TG_LANES && i + count < end && g->label[g->order[i + count]] == k) count++;
-        if (g->count[k] > 0) shs__tg_score_lanes(g, g->order + i, count, g->own[worker].pixels);
+        while (count < g->reader.kernels->columns && i + count < end && g->label[g->order[i + count]] == k) count++;
+        if (g->count[k] > 0) shs__tg_score_pixels(g, g->order + i, count, g->own + worker);
     }
 }
 
@@ -21989,7 +21998,7 @@ SHS__OUTLINE shs_status shs__tg_classes(const shs__pixels *px, int targets, cons
         SHS__CLEAR(g.count, g.classes);
         SHS__CLEAR(g.mean, shs__cells(g.n, g.classes));
         SHS__CLEAR(g.sum, shs__cells(g.n, g.classes));
-        SHS__CLEAR(g.triangle, (size_t)g.n * (size_t)(g.n + 1) / 2 * (size_t)g.classes);
+        SHS__CLEAR(g.triangle, g.room * (size_t)g.classes);
         count = shs__cells(px->view.lines, px->view.samples) * (size_t)targets;
         for (i = 0; i < count; i++) g.scores[i] = shs__nan();
         c.state = &g;
