@@ -1988,9 +1988,9 @@ typedef struct shs_detect_options {
    combination of later bands (1e-12 of its variance or less is independent); SHS_BAD_MOMENTS: another number of bands.
 
    With labels or columns m, C and R, and N in GLRT, are those of a pixel's own class, in MF, CEM, ACE, SACE and GLRT. One pass
-   over the cube adds up the moments of all classes, a second one scores, on the CPU. Memory: (bands + 1)(bands + 2) / 2 + bands
-   (targets + 1) shs_wide for each class, 2 bands^2 for each thread, `targets` for each pixel, and 64 MB or one line of pixels;
-   SHS_NO_MEMORY where it is not there. Pixels with other labels count as missing. A class has no scores, and is missing in the
+   over the cube adds up the moments of all classes, a second one scores, on the CPU. Memory: about bands
+   (bands + 16) / 2 + bands (targets + 2) shs_wide for each class (200 bands: 180 KB), bands^2 for each thread, `targets` for each
+   pixel, and 64 MB or one line of pixels; SHS_NO_MEMORY where it is not there. Pixels with other labels count as missing. A class has no scores, and is missing in the
    output, if its covariance is singular, as with fewer pixels than bands + 1 (CEM: bands) and no ridge, or if a target is its
    mean. If this holds for all classes, their status is returned. SHS_BAD_LABELS: classes without labels or labels without
    classes; SHS_BAD_OPTIONS: beside columns or a background, or with SAM, OSP or AMSD; SHS_UNSUPPORTED: on an engine without
@@ -21658,14 +21658,13 @@ SHS__OUTLINE shs_status shs__tg_engine_scores(const shs__pixels *px, shs__detect
    its pixels to its moments, so that no worker needs sums of all classes. In the second pass the sorted pixels are scored. */
 enum {
     SHS__TG_BLOCK = 1 << 23, /* values of a block, or one line */
-    SHS__TG_TOGETHER = 4,    /* pixels that are added at once, so that products are loaded once for them */
-    SHS__TG_RUN = 64         /* pixels that a worker scores at a time */
+    SHS__TG_RUN = 64         /* pixels that a worker adds or scores at a time */
 };
 
 /* A worker's scratch. */
 typedef struct shs__tg_own {
     shs__detection fit; /* of the class at hand; its mean and its matrix are those of the class */
-    shs_wide *pixels;   /* n for each pixel at hand: less the shift or the mean */
+    shs_wide *pixels;   /* ld for each pixel at hand: less the shift or the mean, and zeros */
     shs_wide *outputs;  /* of a tile of the root: lanes x columns */
     shs_wide *length2;  /* columns */
     unsigned char apart[SHS__ALIGN];
@@ -21680,8 +21679,9 @@ typedef struct shs__backgrounds {
     shs__tg_own *own;      /* one a worker */
     shs_wide *count;       /* of each class: pixels; 0: it has no scores */
     shs_wide *mean, *sum;  /* of each class: n; before the fit the mean is the shift of the moments, the class's first pixel */
+    int ld;                /* n, up to whole groups and columns of the kernels */
     size_t room;           /* values of the triangle */
-    shs_wide *triangle;    /* of each class: columns of the products' lower triangle; then the root for the kernels, group of
+    shs_wide *triangle;    /* of each class: tiles of the products' lower triangle, column after column; then the root, group of
                               rows after group, each from its first column that is not 0 */
     shs_wide *matrix;      /* of each class: targets x n */
     shs_status *status;    /* of each class: how its fit went */
@@ -21697,8 +21697,9 @@ SHS__PRIVATE void shs__tg_backgrounds_layout(shs__layout *l, shs__backgrounds *g
     const size_t lanes = (size_t)g->reader.kernels->lanes, columns = (size_t)g->reader.kernels->columns;
     size_t top;
     int i;
-    g->room = 0;
-    for (top = 0; top < n; top += lanes) g->room += (n - top) * lanes;
+    g->ld = shs__la_round_up(shs__imax(g->n, shs__la_round_up(g->n, (int)columns)), (int)lanes);
+    g->room = 0; /* tiles take more than the root: their groups are whole */
+    for (top = 0; top < n; top += columns) g->room += (((size_t)n - 1) / lanes + 1 - top / lanes) * lanes * columns;
     shs__px_reader_layout(l, &g->reader, workers);
     g->count = SHS__CARVE(l, shs_wide, classes);
     g->mean = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, classes, 1));
@@ -21721,10 +21722,10 @@ SHS__PRIVATE void shs__tg_backgrounds_layout(shs__layout *l, shs__backgrounds *g
         own->fit.root = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, n, 1));
         own->fit.t = SHS__CARVE(l, shs_wide, n);
         own->fit.w = SHS__CARVE(l, shs_wide, n);
-        own->pixels = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, shs__zmax(columns, SHS__TG_TOGETHER), 1));
+        own->pixels = SHS__CARVE(l, shs_wide, SHS__PRODUCT(g->ld, shs__zmax(columns, SHS__TG_RUN), 1));
         own->outputs = SHS__CARVE(l, shs_wide, lanes * columns);
         own->length2 = SHS__CARVE(l, shs_wide, columns);
-        if (l->base) memset(own->pixels, 0, n * shs__zmax(columns, SHS__TG_TOGETHER) * sizeof *own->pixels);
+        if (l->base) memset(own->pixels, 0, (size_t)g->ld * shs__zmax(columns, SHS__TG_RUN) * sizeof *own->pixels);
     }
 }
 
@@ -21771,34 +21772,40 @@ SHS__PRIVATE int shs__tg_sort(const shs__backgrounds *g) {
     return start[g->classes];
 }
 
-/* Four pixels, n apart, to the sums and products. */
-SHS__PRIVATE void shs__tg_add_four(int n, const shs_wide *SHS__RESTRICT x, shs_wide *SHS__RESTRICT sum,
-                                   shs_wide *SHS__RESTRICT triangle) {
-    const shs_wide *y = x + n, *z = y + n, *w = z + n;
-    int i, j;
-    for (j = 0; j < n; j++) {
-        const shs_wide a = x[j], b = y[j], c = z[j], d = w[j];
-        sum[j] += (a + b) + (c + d);
-        for (i = j; i < n; i++) triangle[i - j] += (a * x[i] + b * y[i]) + (c * z[i] + d * w[i]);
-        triangle += n - j;
-    }
+/* The worker's first `count` pixels to the products of class k. */
+SHS__PRIVATE void shs__tg_add_products(const shs__backgrounds *g, size_t k, const shs_wide *pixels, int count) {
+    const shs__pixels_kernels *kernels = g->reader.kernels;
+    const int lanes = kernels->lanes, columns = kernels->columns, groups = (g->n - 1) / lanes + 1;
+    shs_wide *tile = shs__tg_triangle(g, k);
+    int column, group, m;
+    for (column = 0; column < g->n; column += columns)
+        for (group = column / lanes; group < groups; group += m) {
+            m = shs__px_tile_groups(groups - group, kernels->vectors);
+            kernels->tile(m, count, pixels + group * lanes, lanes, g->ld, pixels + column, 1, g->ld, 1, tile, lanes * columns,
+                          lanes);
+            tile += m * lanes * columns;
+        }
 }
 
 SHS__PRIVATE void shs__tg_add_class(void *arg, size_t k, int worker) {
     const shs__backgrounds *g = (const shs__backgrounds *)arg;
     const int n = g->n, first = g->start[k], end = g->start[k + 1];
-    shs_wide *shift = SHS__AT(g->mean, n, 0, k), *pixels = g->own[worker].pixels;
-    int i, j, b;
+    shs_wide *shift = SHS__AT(g->mean, n, 0, k), *sum = SHS__AT(g->sum, n, 0, k);
+    int i, j, b, count;
     if (first == end) return;
     if (!(g->count[k] > 0)) SHS__COPY(shift, SHS__AT(g->pixels, n, 0, g->order[first]), n);
     g->count[k] += end - first;
-    for (i = first; i < end; i += SHS__TG_TOGETHER) {
-        SHS__CLEAR(pixels, n * SHS__TG_TOGETHER);
-        for (j = 0; j < SHS__TG_TOGETHER && i + j < end; j++) {
+    for (i = first; i < end; i += count) {
+        count = shs__imin(end - i, SHS__TG_RUN);
+        for (j = 0; j < count; j++) {
             const shs_wide *x = SHS__AT(g->pixels, n, 0, g->order[i + j]);
-            for (b = 0; b < n; b++) pixels[j * n + b] = x[b] - shift[b];
+            shs_wide *SHS__RESTRICT pixel = SHS__AT(g->own[worker].pixels, g->ld, 0, j);
+            for (b = 0; b < n; b++) {
+                pixel[b] = x[b] - shift[b];
+                sum[b] += pixel[b];
+            }
         }
-        shs__tg_add_four(n, pixels, SHS__AT(g->sum, n, 0, k), shs__tg_triangle(g, k));
+        shs__tg_add_products(g, k, g->own[worker].pixels, count);
     }
 }
 
@@ -21809,35 +21816,43 @@ SHS__PRIVATE shs_status shs__tg_add_block(void *state) {
     return SHS_OK;
 }
 
+/* The lower triangle of class k's products, from its tiles to a matrix or back. */
+SHS__PRIVATE void shs__tg_move_products(const shs__backgrounds *g, size_t k, shs_wide *products, int back) {
+    const int n = g->n, lanes = g->reader.kernels->lanes, columns = g->reader.kernels->columns;
+    shs_wide *tile = shs__tg_triangle(g, k);
+    int column, top, i, j;
+    for (column = 0; column < n; column += columns)
+        for (top = column - column % lanes; top < n; top += lanes, tile += lanes * columns)
+            for (j = column; j < n && j < column + columns; j++)
+                for (i = shs__imax(top, j); i < n && i < top + lanes; i++) {
+                    shs_wide *product = SHS__AT(products, n, i, j), *tiled = tile + (j - column) * lanes + (i - top);
+                    if (back) *tiled = *product;
+                    else *product = *tiled;
+                }
+}
+
 /* The class's moments, whose products go to the worker's root. */
 SHS__PRIVATE shs_moments shs__tg_moments_of(const shs__backgrounds *g, size_t k, const shs__tg_own *own) {
     const int n = g->n;
-    const shs_wide *product = shs__tg_triangle(g, k);
     shs_moments m = SHS_ZERO;
-    int i, j;
     m.bands = n;
     m.count = g->count[k];
     m.shift = SHS__AT(g->mean, n, 0, k);
     m.sum = SHS__AT(g->sum, n, 0, k);
     m.products = own->fit.root;
-    for (j = 0; j < n; j++)
-        for (i = j; i < n; i++) *SHS__AT(m.products, n, i, j) = *product++;
+    shs__tg_move_products(g, k, m.products, 0);
     return m;
 }
 
 /* The moments of all ranks, class by class. */
 SHS__PRIVATE shs_status shs__tg_reduce_classes(const shs__backgrounds *g) {
-    const int n = g->n;
     size_t k;
-    int i, j;
     for (k = 0; k < (size_t)g->classes; k++) {
         shs_moments m = shs__tg_moments_of(g, k, g->own);
-        shs_wide *product = shs__tg_triangle(g, k);
         shs_status status = shs_moments_reduce(g->ctx, &m);
         if (status != SHS_OK) return status;
         g->count[k] = m.count;
-        for (j = 0; j < n; j++)
-            for (i = j; i < n; i++) *product++ = *SHS__AT(m.products, n, i, j);
+        shs__tg_move_products(g, k, m.products, 1);
     }
     return SHS_OK;
 }
@@ -21887,7 +21902,7 @@ SHS__PRIVATE void shs__tg_root_lengths(const shs__backgrounds *g, size_t class_n
     int top, i, column;
     SHS__CLEAR(length2, k->columns);
     for (top = 0; top < n; top += lanes) {
-        k->tile(1, n - top, rows, 0, lanes, own->pixels + top, n, 1, 0, own->outputs, 0, lanes);
+        k->tile(1, n - top, rows, 0, lanes, own->pixels + top, g->ld, 1, 0, own->outputs, 0, lanes);
         for (column = 0; column < k->columns; column++)
             for (i = 0; i < lanes; i++) {
                 const shs_wide y = own->outputs[column * lanes + i];
@@ -21908,13 +21923,13 @@ SHS__PRIVATE void shs__tg_score_pixels(const shs__backgrounds *g, const int *pix
     int i, b, target;
     for (i = 0; i < count; i++) {
         const shs_wide *x = SHS__AT(g->pixels, n, 0, pixel[i]);
-        for (b = 0; b < n; b++) own->pixels[i * n + b] = x[b] - mean[b];
+        for (b = 0; b < n; b++) *SHS__AT(own->pixels, g->ld, b, i) = x[b] - mean[b];
     }
     if (!is_map) shs__tg_root_lengths(g, k, own, length2);
     for (target = 0; target < targets; target++, scores += shs__cells(v->lines, v->samples))
         for (i = 0; i < count; i++) {
             shs_wide score = 0;
-            for (b = 0; b < n; b++) score += matrix[target + (ptrdiff_t)b * targets] * own->pixels[i * n + b];
+            for (b = 0; b < n; b++) score += matrix[target + (ptrdiff_t)b * targets] * *SHS__AT(own->pixels, g->ld, b, i);
             if (!is_map && length2[i] > 0) score /= SHS__WSQRT(length2[i]);
             else if (!is_map) score = 0;
             if (!is_map) score = shs__tg_score(method, score, length2[i], g->count[k]);
