@@ -87,10 +87,9 @@ static const mode_text modes[] = {
      "(--local). With the truth at hand the last line begins with auc=, the area under the ROC curve.",
      "rx scene.hdr rx.hdr --skip 3"},
     {"detect", DETECT, 2, "detect IN.hdr OUT.hdr --target CSV|SLI|X,Y [options]",
-     "How much of known spectra is in each pixel: a band of scores for each target. A table has a column for each and a\n"
-     "row for each band, or a column `wavelength`; ENVI's spectral library is one, too; X,Y is a pixel of IN. The\n"
-     "target scores 1, or 0 by a similarity (sam and after it).\n"
-     "With the truth at hand the last line begins with auc=, the area under the ROC curve of the first.",
+     "Scores of known spectra: a band for each target; amsd: one for all. A table has a column for each and a\n"
+     "row for each band, or a column `wavelength`; ENVI's spectral library is one; X,Y is a pixel. The target scores 1,\n"
+     "or 0 by a similarity (sam and after it). With --truth the last line begins with auc=, the area under the ROC curve.",
      "detect scene.hdr ace.hdr --target spectra.csv --method ace"},
     {"count", COUNT, 1, "count IN.hdr [options]",
      "How many materials the scene holds: hysime (signal power above noise power), hfc and nwhfc (eigenvalues that noise\n"
@@ -224,7 +223,7 @@ static const struct {
     {DETECT,
      {"--undesired", "CSV|SLI|X,Y", OPTION_TEXT, (void *)&given.undesired, 0, "osp, amsd: the spectra that are projected out"}},
     {DETECT,
-     {"--background", "B", OPTION_TEXT, (void *)&given.background, 0, "mean and covariance: of the image, or of each column (image)"}},
+     {"--background", "B", OPTION_TEXT, (void *)&given.background, 0, "of the image, or of each column (image)"}},
     {RX,
      {"--local", "INNER,OUTER", OPTION_TEXT, (void *)&given.local, 0, "odd widths of windows: the background lies between"}},
     {RX | DETECT, {"--ridge", "R", OPTION_NUMBER, &given.ridge, 0, "of the mean variance, added to every band's (0)"}},
