@@ -33,8 +33,8 @@
                                              rx_classes rx_local
       11  FastICA                          >>ica ica_naive expectations ica_iterations ica_fit
       12  models (fits kept in files)      >>models
-      13  spectra (targets, endmembers)    >>spectra detect_naive inverse_root detectors scores backgrounds detect unmix_naive mixture
-                                             unmix endmembers_naive farthest atgp vca endmembers ppi_naive ppi
+      13  spectra (targets, endmembers)    >>spectra detect_naive inverse_root detectors scores backgrounds detect unmix_naive
+                                             mixture unmix endmembers_naive farthest atgp vca endmembers ppi_naive ppi
                                              count_naive count
       14  files (.npy, compact codes)     >>files compact
 
@@ -457,7 +457,7 @@ extern "C" {
     X(SHS_NEWER_MODEL, 75, "model: the format is newer than this library reads; use a newer sparsehs.h")                       \
     X(SHS_DAMAGED_MODEL, 76, "model: the file is damaged: a wrong check sum or an impossible number")                          \
     X(SHS_BAD_TARGETS, 77, "targets: NULL, none, leading dimension below the bands, or a value NaN or infinite")               \
-    X(SHS_LOST_TARGET, 78, "targets: a target is zero, equals the mean, or lies within undesired spectra or other targets")                 \
+    X(SHS_LOST_TARGET, 78, "targets: a target is zero, equals the mean, or lies within undesired spectra or other targets")   \
     X(SHS_BAD_UNDESIRED, 79, "undesired: NULL, not fewer than bands, not finite, or linearly dependent")                       \
     X(SHS_SINGULAR_COVARIANCE, 80, "covariance: singular; use more pixels, fewer bands or a ridge")                            \
     X(SHS_BAD_ENDMEMBERS, 81, "endmembers: NULL, none, more than bands, leading dimension too small, or not finite")           \
@@ -1938,17 +1938,18 @@ SHS_API shs_status shs_compact_synthesize(const shs_context *ctx, int p, int n, 
        SACE  ACE with the sign of MF                     signed ACE, -1 to 1: what lies opposite to the target is no detection
        GLRT  ACE times (x-m)'C^-1(x-m) / (N + (x-m)'C^-1(x-m))    the generalised likelihood ratio test of N background pixels
                                                          (Kelly 1986), 0 to 1: pixels near the mean score less than in ACE
-       AMSD  x'(P - P_S)x / x'P x, P of OSP, P_S of U and all targets     adaptive matched subspace detector (Manolakis, Siracusa,
-                                                         Shaw 2001), 0 to 1, one score for all targets together: the share of the
-                                                         pixel's energy outside of U's space that the targets explain
+       AMSD  x'(P - P_S)x / x'P x, P of OSP, P_S of U and all targets    adaptive matched subspace detector (Manolakis,
+                                                         Siracusa, Shaw 2001), 0 to 1, one score for all targets together:
+                                                         the share of the pixel's energy outside of U's space that the
+                                                         targets explain
 
    The target itself scores 1, in GLRT less. In SAM the target scores 0, and low scores are detections. MF, CEM and OSP are affine
    in x. For ACE, SACE, GLRT and SAM a pixel without a direction (the mean, or zero) is orthogonal to every target.
 
    AMSD's paper has T = x'(P - P_S)x / x'P_S x, which has the same order: with the score s it is s / (1 - s), infinite where
-   s = 1. U holds the spectra of the background, such as endmembers; without it the share is of the pixel's whole energy. Pixels
-   with 1e-12 or less of their energy outside of U's space score 0. Rounding changes a score by about bands x 1e-16 |x| / |P x|,
-   at most 1e-10 x bands. Spectra as many as bands, with U's, explain everything: all such pixels score 1. */
+   s = 1. U holds the spectra of the background, such as endmembers; without it the share is of the pixel's whole energy.
+   Pixels with 1e-12 or less of their energy outside of U's space score 0. Rounding changes a score by about bands x 1e-16
+   |x| / |P x|, at most 1e-10 x bands. As many spectra as bands, with those of U, explain everything: the others score 1. */
 #define SHS_DETECTOR_LIST(X)                                                                                                   \
     X(SHS_DETECTOR_MF, mf)                                                                                                     \
     X(SHS_DETECTOR_CEM, cem)                                                                                                   \
@@ -1974,27 +1975,28 @@ typedef struct shs_detect_options {
     shs_wide ridge;            /* C or R gets this share of its mean variance (trace / bands) added to the diagonal; 0 = none */
     const shs_wide *undesired; /* OSP, AMSD: bands x undesired_count */
     int undesired_count;       /* fewer than bands */
-    const int *labels;         /* lines x samples, in memory: the classes of the pixels, 0 to classes - 1; NULL: there are none */
+    const int *labels;         /* lines x samples, in memory: the class of each pixel, 0 to classes - 1; NULL: none */
     int classes;
     int columns;               /* non-zero: each sample is a class, that is each detector of a push-broom sensor */
     uint32_t end_canary;
 } shs_detect_options;
 
 /* The scores of every pixel for each of `targets` spectra (bands x targets, in units of the pixels): a cube of so many bands,
-   in AMSD of one band. options may be NULL: MF. Moments and maps are precise, as in RX. To use statistics again, or of other pixels, give them as
-   background; a mean and a covariance from elsewhere are moments of count 1 with shift = mean, sum = 0, products = covariance.
+   in AMSD of one band. options may be NULL: MF. Moments and maps are precise, as in RX. To use statistics again, or of other
+   pixels, give them as background; a mean and a covariance from elsewhere are moments of count 1 with shift = mean, sum = 0,
+   products = covariance.
    GLRT needs the number N of pixels that they are of: count = N, products = N times the covariance (divisor N).
    Statuses besides the cube's: SHS_BAD_TARGETS; SHS_LOST_TARGET; SHS_BAD_UNDESIRED; SHS_SINGULAR_COVARIANCE: a band is a
    combination of later bands (1e-12 of its variance or less is independent); SHS_BAD_MOMENTS: another number of bands.
 
-   With labels or columns m, C and R, and N in GLRT, are those of a pixel's own class, in MF, CEM, ACE, SACE and GLRT. One pass
-   over the cube adds up the moments of all classes, a second one scores, on the CPU. Memory: about bands
-   (bands + 16) / 2 + bands (targets + 2) shs_wide for each class (200 bands: 180 KB), bands^2 for each thread, `targets` for each
-   pixel, and 64 MB or one line of pixels; SHS_NO_MEMORY where it is not there. Pixels with other labels count as missing. A class has no scores, and is missing in the
-   output, if its covariance is singular, as with fewer pixels than bands + 1 (CEM: bands) and no ridge, or if a target is its
-   mean. If this holds for all classes, their status is returned. SHS_BAD_LABELS: classes without labels or labels without
-   classes; SHS_BAD_OPTIONS: beside columns or a background, or with SAM, OSP or AMSD; SHS_UNSUPPORTED: on an engine without
-   fallback. */
+   With labels or columns m, C and R, and N in GLRT, are those of a pixel's own class, in MF, CEM, ACE, SACE and GLRT. One
+   pass over the cube adds up the moments of all classes, a second one scores, on the CPU. Memory: for each class about bands
+   (bands + 16) / 2 + bands (targets + 2) shs_wide (200 bands: 180 KB), bands^2 for each thread, `targets` for each pixel, and
+   64 MB or one line of pixels; SHS_NO_MEMORY where it is not there. Pixels with other labels count as missing. A class is
+   missing in the output if its covariance is singular, as with fewer pixels than bands + 1 (CEM: bands) and no ridge, or if a
+   target is its mean; where this holds for all classes, the call fails. SHS_BAD_LABELS: classes without labels or labels
+   without classes; SHS_BAD_OPTIONS: labels beside columns, either beside a background, or with SAM, OSP or AMSD;
+   SHS_UNSUPPORTED: on an engine without fallback. */
 SHS_API shs_status shs_detect(const shs_context *ctx, const shs_cube *cube, int targets, const shs_wide *spectra, int lds,
                               const shs_detect_options *options, const shs_sink *sink);
 
@@ -21654,8 +21656,8 @@ SHS__OUTLINE shs_status shs__tg_engine_scores(const shs__pixels *px, shs__detect
 
 /* ---- targets: a background for each class or column ------------------------------------------------ >>backgrounds */
 
-/* A block of lines is copied as shs_wide, pixel after pixel, and its pixels are sorted by class. In the first pass each class adds
-   its pixels to its moments, so that no worker needs sums of all classes. In the second pass the sorted pixels are scored. */
+/* A block of lines is copied as shs_wide, pixel after pixel, and its pixels are sorted by class. In the first pass each class
+   adds its pixels to its moments, so that no worker needs sums of all classes. In the second the sorted pixels are scored. */
 enum {
     SHS__TG_BLOCK = 1 << 23, /* values of a block, or one line */
     SHS__TG_RUN = 64         /* pixels that a worker adds or scores at a time */
@@ -21894,10 +21896,10 @@ SHS__PRIVATE shs_status shs__tg_fit_classes(shs__backgrounds *g) {
     return status;
 }
 
-/* The squared length of the root times each of the pixels, as many as a tile has columns. */
-SHS__PRIVATE void shs__tg_root_lengths(const shs__backgrounds *g, size_t class_number, const shs__tg_own *own, shs_wide *length2) {
+/* The squared lengths of the root times each of the worker's pixels, as many as a tile has columns. */
+SHS__PRIVATE void shs__tg_root_lengths(const shs__backgrounds *g, const shs_wide *rows, const shs__tg_own *own) {
     const shs__pixels_kernels *k = g->reader.kernels;
-    const shs_wide *rows = shs__tg_triangle(g, class_number);
+    shs_wide *length2 = own->length2;
     const int n = g->n, lanes = k->lanes;
     int top, i, column;
     SHS__CLEAR(length2, k->columns);
@@ -21925,7 +21927,7 @@ SHS__PRIVATE void shs__tg_score_pixels(const shs__backgrounds *g, const int *pix
         const shs_wide *x = SHS__AT(g->pixels, n, 0, pixel[i]);
         for (b = 0; b < n; b++) *SHS__AT(own->pixels, g->ld, b, i) = x[b] - mean[b];
     }
-    if (!is_map) shs__tg_root_lengths(g, k, own, length2);
+    if (!is_map) shs__tg_root_lengths(g, shs__tg_triangle(g, k), own);
     for (target = 0; target < targets; target++, scores += shs__cells(v->lines, v->samples))
         for (i = 0; i < count; i++) {
             shs_wide score = 0;

@@ -215,11 +215,12 @@ static shs_status call_from_sources(const shs_context *ctx, world *w, share *s) 
     return shs_ica_inverse(ctx, w->separated, &s->cube, &s->sink);
 }
 
-enum { KSVD, ONLINE, MOMENTS, PCA, PCA_RUN, MNF, RX, DETECT, DETECT_COLUMNS, NFINDR, ATGP, ICA, ICA_RUN, MAP, UNMIX, TRANSFORM, INVERSE,
-       DENOISE, SOURCES, FROM_SOURCES, CALLS };
+enum { KSVD, ONLINE, MOMENTS, PCA, PCA_RUN, MNF, RX, DETECT, DETECT_COLUMNS, NFINDR, ATGP, ICA, ICA_RUN, MAP, UNMIX, TRANSFORM,
+       INVERSE, DENOISE, SOURCES, FROM_SOURCES, CALLS };
 static const collective calls[CALLS] = {
     call_ksvd, call_online, call_moments, call_pca, call_pca_run, call_mnf, call_rx, call_detect,
-    call_detect_columns, call_nfindr, call_atgp, call_ica, call_ica_run, call_map, call_unmix, call_transform, call_inverse, call_denoise, call_sources,
+    call_detect_columns, call_nfindr, call_atgp, call_ica, call_ica_run, call_map, call_unmix, call_transform,
+    call_inverse, call_denoise, call_sources,
     call_from_sources};
 
 /* ---- a world of ranks -------------------------------------------------------------------------------------------- */

@@ -281,7 +281,8 @@ static void test_amsd_does_not_see_the_undesired(void **state) {
         for (i = 0; i < PIXELS; i++) {
             memcpy(x, pixel_of(&p, i), sizeof x);
             for (k = 0; k < 2; k++) take_off(BANDS, Q + k * BANDS, x);
-            assert_true(fabs(got[i] - plain[i]) < BANDS * 2.3e-16 * length_of(BANDS, pixel_of(&q, i)) / length_of(BANDS, x) + 1e-14);
+            length = length_of(BANDS, pixel_of(&q, i)) / length_of(BANDS, x);
+            assert_true(fabs(got[i] - plain[i]) < BANDS * 2.3e-16 * length + 1e-14);
         }
         free(got), cube_free(&cube);
     }
@@ -291,7 +292,8 @@ static void test_amsd_does_not_see_the_undesired(void **state) {
 /* The undesired spectra and nothing score 0, what targets and undesired spectra make 1. A power of two in front of everything
    changes no bit. */
 static void test_amsd_at_its_ends(void **state) {
-    static const double shares[6][4] = {{0, 0, 0, 0}, {0, 0, 1, 0}, {0, 0, -3, 1e4}, {1, 0, 0, 0}, {2, -1, 1, 1}, {0, 1e-3, 7, 7}};
+    static const double shares[6][4] = {{0, 0, 0, 0}, {0, 0, 1, 0}, {0, 0, -3, 1e4}, {1, 0, 0, 0},
+                                        {2, -1, 1, 1}, {0, 1e-3, 7, 7}};
     enum { BANDS = 8, COUNT = 6 };
     plain_cube p = mixed_cube(LINES, SAMPLES, BANDS, 3, 2, 16), q = new_plain(1, COUNT, BANDS);
     shs_wide spectra[4 * BANDS], larger[4 * BANDS];
@@ -350,8 +352,8 @@ static void test_one_band(void **state) {
     }
 }
 
-/* MF, ACE, SACE and GLRT know no unit and no zero of a band; CEM no unit of a band; SAM, OSP and AMSD none of all bands. SAM does not
-   know how bright a target or a pixel is. */
+/* MF, ACE, SACE and GLRT know no unit and no zero of a band; CEM no unit of a band; SAM, OSP and AMSD none of all bands. SAM
+   does not know how bright a target or a pixel is. */
 static void test_units_do_not_matter(void **state) {
     plain_cube p = mixed_cube(LINES, SAMPLES, 6, 3, 2, 4), q = new_plain(LINES, SAMPLES, 6);
     shs_wide spectra[2][TARGETS * 6], undesired[2][5 * 6];

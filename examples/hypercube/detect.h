@@ -25,21 +25,23 @@ static void check_detection(job *j, shs_status status) {
         fail(EXIT_ERROR, "%s: --undesired %s: %s", j->in.header_name, s->undesired, shs_status_text(status));
     if (status == SHS_SINGULAR_COVARIANCE) fail_for_dead_bands(j, status);
     if (status == SHS_SINGULAR_COVARIANCE && (by_class(j) || s->background))
-        fail(EXIT_ERROR, "%s: each %s has a constant band, or not more valid pixels than the %d bands: --ridge R, or --bands of fewer",
-             j->in.header_name, by_class(j) ? "class" : "column", shs_cube_bands(&j->cube));
+        fail(EXIT_ERROR, "%s: each %s has a constant band, or not more valid pixels than the %d bands: --ridge R, or --bands of "
+                         "fewer", j->in.header_name, by_class(j) ? "class" : "column", shs_cube_bands(&j->cube));
     if (status == SHS_SINGULAR_COVARIANCE)
         fail(EXIT_ERROR, "%s: %s: --ridge R, or --bands without constant ones", j->in.header_name, shs_status_text(status));
     check_job(j, status);
 }
 
-/* Which detectors have a background, and what may not stand beside one of each class or column. Returns whether columns have. */
+/* Which detectors have a background, and what may not stand beside one of each class or column. Returns whether columns have
+   one. */
 static int check_background(const settings *s, shs_detector method) {
     static const char *const backgrounds[] = {"image", "column"};
     const int columns = s->background && choose("--background", s->background, backgrounds, 2) == 1;
     const int classes = s->classes && s->id < 0;
     const char *name = classes ? "--class" : "--background";
     if (!columns && !classes) return 0;
-    if (columns && classes) fail(EXIT_USAGE, "--background: column: --class has a background of each class, or takes one (--id K)");
+    if (columns && classes)
+        fail(EXIT_USAGE, "--background: column: --class has a background of each class, or takes one (--id K)");
     if (method == SHS_DETECTOR_SAM || method == SHS_DETECTOR_OSP || method == SHS_DETECTOR_AMSD)
         fail(EXIT_USAGE, "%s: %s has no background: mf, cem, ace, sace and glrt have%s", name, shs_detector_name(method),
              classes ? "; --id K takes one class" : "");
@@ -64,8 +66,8 @@ static void warn_of_unscored(const job *j, const int *labels, int count) {
     }
     for (k = 0; k < count; k++) without += !scored[k];
     if (without)
-        warn("%s: %d of %d %s have no score: a constant band, or not more valid pixels than the %d bands", j->in.header_name, without,
-             count, labels ? "classes" : "columns", shs_cube_bands(&j->cube));
+        warn("%s: %d of %d %s have no score: a constant band, or not more valid pixels than the %d bands", j->in.header_name,
+             without, count, labels ? "classes" : "columns", shs_cube_bands(&j->cube));
     free(scored);
     free(line);
     cube_close(&scores);
@@ -98,8 +100,7 @@ static int *detect_by_library(job *j, const spectra *targets, shs_detect_options
     return labels;
 }
 
-/* The spectra that the bands of the output are the scores of. AMSD has one band for all together, which has the name of the only
-   target, or none. */
+/* The spectra that the bands of the output are the scores of. AMSD has one band for all together. */
 static spectra scored_spectra(const spectra *targets, const shs_detect_options *options) {
     spectra s = *targets;
     if (options->method != SHS_DETECTOR_AMSD || targets->count == 1) return s;

@@ -87,9 +87,9 @@ static const mode_text modes[] = {
      "(--local). With the truth at hand the last line begins with auc=, the area under the ROC curve.",
      "rx scene.hdr rx.hdr --skip 3"},
     {"detect", DETECT, 2, "detect IN.hdr OUT.hdr --target CSV|SLI|X,Y [options]",
-     "Scores of known spectra: a band for each target; amsd: one for all. A table has a column for each and a\n"
+     "Scores of known spectra: a band for each; amsd: one for all. A table has a column for each and a\n"
      "row for each band, or a column `wavelength`; ENVI's spectral library is one; X,Y is a pixel. The target scores 1,\n"
-     "or 0 by a similarity (sam and after it). With --truth the last line begins with auc=, the area under the ROC curve.",
+     "with sam and after it 0. With --truth auc= is the area under the ROC curve.",
      "detect scene.hdr ace.hdr --target spectra.csv --method ace"},
     {"count", COUNT, 1, "count IN.hdr [options]",
      "How many materials the scene holds: hysime (signal power above noise power), hfc and nwhfc (eigenvalues that noise\n"
@@ -260,7 +260,8 @@ static const struct {
     {READS | OF_PIXELS,
      {"--roi", "X,Y,W,H", OPTION_TEXT, (void *)&given.roi, 0, "only these samples and lines; the others are missing"}},
     {READS | OF_PIXELS,
-     {"--class", "FILE", OPTION_TEXT, (void *)&given.classes, 0, "a cube of one band: only class --id; rx, detect: or each by itself"}},
+     {"--class", "FILE", OPTION_TEXT, (void *)&given.classes, 0,
+      "a cube of one band: only class --id; rx, detect: or each by itself"}},
     {READS | OF_PIXELS, {"--id", "K", OPTION_COUNT, &given.id, 0, "the class"}},
     {READS | OF_PIXELS,
      {"--exclude-zero", NULL, OPTION_SWITCH, &given.exclude_zero, 0, "without pixels that are 0 in all bands"}},
