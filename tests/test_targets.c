@@ -751,7 +751,7 @@ static void check_refused(const shs_cube *cube, int targets, const shs_wide *spe
 static void test_refused(void **state) {
     plain_cube p = mixed_cube(LINES, SAMPLES, 6, 3, 2, 9);
     shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 0), few = cube;
-    shs_wide spectra[TARGETS * 6], undesired[5 * 6], odd[6], twice[12];
+    shs_wide spectra[TARGETS * 6], undesired[5 * 6], odd[6], twice[12], many[7 * 6];
     shs_detect_options o = SHS_ZERO;
     shs_moments m = SHS_ZERO;
     int method, i;
@@ -815,7 +815,8 @@ static void test_refused(void **state) {
     check_refused(&cube, 1, spectra + 6, 6, &o, SHS_BAD_UNDESIRED);
     o.undesired_count = 0;
     check_refused(&cube, 2, twice, 6, &o, SHS_LOST_TARGET);
-    check_refused(&cube, 7, spectra, 6, &o, SHS_LOST_TARGET); /* more than bands: the first is refused before any is read */
+    draw_spectra(&p, many, 7);
+    check_refused(&cube, 7, many, 6, &o, SHS_LOST_TARGET);
     o.undesired = undesired, o.undesired_count = 4;
     check_refused(&cube, 3, spectra, 6, &o, SHS_LOST_TARGET);
     /* fewer pixels than bands, and a ridge that helps */
