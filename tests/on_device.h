@@ -251,6 +251,11 @@ static const char *const needs_fallback[][2] = {
     {"pca", "test_noise_may_be_given"},
     {"pca", "test_noise_residual"},
     {"pca", "test_noise_over_ranks"},
+    {"targets", "test_backgrounds_by_class"},
+    {"targets", "test_backgrounds_alike"},
+    {"targets", "test_backgrounds_of_a_large_cube"},
+    {"targets", "test_backgrounds_into_a_stream"},
+    {"targets", "test_backgrounds_refused"},
 };
 
 static inline int begin_fallback(void **state) {
