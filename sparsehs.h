@@ -21796,7 +21796,7 @@ SHS__PRIVATE void shs__tg_add_class(void *arg, size_t k, int worker) {
     int i, j, b, count;
     if (first == end) return;
     if (!(g->count[k] > 0)) SHS__COPY(shift, SHS__AT(g->pixels, n, 0, g->order[first]), n);
-    g->count[k] += end - first;
+    g->count[k] += (shs_wide)(end - first);
     for (i = first; i < end; i += count) {
         count = shs__imin(end - i, SHS__TG_RUN);
         for (j = 0; j < count; j++) {
@@ -21813,7 +21813,7 @@ SHS__PRIVATE void shs__tg_add_class(void *arg, size_t k, int worker) {
 
 SHS__PRIVATE shs_status shs__tg_add_block(void *state) {
     shs__backgrounds *g = (shs__backgrounds *)state;
-    const shs_wide pixels = shs__tg_sort(g), n = g->n;
+    const shs_wide pixels = (shs_wide)shs__tg_sort(g), n = (shs_wide)g->n;
     shs__ctx_parallel(g->ctx, pixels * n * n / 2, (size_t)g->classes, shs__tg_add_class, g);
     return SHS_OK;
 }
@@ -21882,10 +21882,10 @@ SHS__PRIVATE void shs__tg_fit_class(void *arg, size_t k, int worker) {
 
 /* Fits all classes. Fails if no class has scores, or one has numbers that no class may have. */
 SHS__PRIVATE shs_status shs__tg_fit_classes(shs__backgrounds *g) {
-    const shs_wide n = g->n;
+    const shs_wide n = (shs_wide)g->n, classes = (shs_wide)g->classes;
     shs_status status = SHS_NO_PIXELS;
     int k, any = 0;
-    shs__ctx_parallel(g->ctx, n * n * n * g->classes, (size_t)g->classes, shs__tg_fit_class, g);
+    shs__ctx_parallel(g->ctx, n * n * n * classes, (size_t)g->classes, shs__tg_fit_class, g);
     for (k = 0; k < g->classes; k++) {
         const shs_status one = g->status[k];
         if (one == SHS_NOT_FINITE || one == SHS_BAD_TARGETS) return one;
@@ -21954,7 +21954,7 @@ SHS__PRIVATE void shs__tg_score_run(void *arg, size_t chunk, int worker) {
 SHS__PRIVATE shs_status shs__tg_score_block(void *state) {
     shs__backgrounds *g = (shs__backgrounds *)state;
     const int pixels = shs__tg_sort(g);
-    const shs_wide n = g->n, work = n * n / 2 * pixels;
+    const shs_wide n = (shs_wide)g->n, work = n * n / 2 * (shs_wide)pixels;
     shs__ctx_parallel(g->ctx, work, shs__ctx_chunks((size_t)pixels, SHS__TG_RUN), shs__tg_score_run, g);
     return SHS_OK;
 }
