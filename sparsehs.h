@@ -2441,6 +2441,9 @@ typedef struct shs_engine {
 #define SHS__WIDE_MAX 1.797693134862315708145274e308
 #define SHS__WIDE_MIN 2.225073858507201383090233e-308
 #endif
+/* A constant of type shs_wide, or shs_real, from one of type double. */
+#define SHS__WIDE_C(constant) ((shs_wide)(constant))
+#define SHS__REAL_C(constant) ((shs_real)(constant))
 /* The two of shs_real for sums in shs_wide. */
 #define SHS__WIDENED_EPS ((shs_wide)SHS__EPS)
 #define SHS__WIDENED_REAL_MAX ((shs_wide)SHS__REAL_MAX)
@@ -3151,13 +3154,13 @@ SHS__PRIVATE float shs__half_value(uint32_t half) {
 /* The bits of the nearest half-precision number, the even one of two, of x in [0, 65520). They count units of the last place:
    2^-24 up to 2^-13, and twice as much from each power of two on, where 1024 of them are behind. */
 SHS__PRIVATE int shs__half_bits(shs_wide x) {
-    shs_wide unit = (shs_wide)5.9604644775390625e-8f; /* 2^-24 */
+    shs_wide unit = SHS__WIDE_C(5.9604644775390625e-8); /* 2^-24 */
     int doubled = 0, k;
     for (; x >= 2048 * unit; doubled++) unit *= 2;
     x /= unit;
     k = (int)x;
     x -= (shs_wide)k;
-    if (x > (shs_wide)0.5f || (x >= (shs_wide)0.5f && (k & 1))) k++;
+    if (x > SHS__WIDE_C(0.5) || (x >= SHS__WIDE_C(0.5) && (k & 1))) k++;
     return 1024 * doubled + k;
 }
 
@@ -3186,7 +3189,7 @@ SHS__PRIVATE uint16_t shs__bfloat_of(shs_wide x) {
     uint32_t bits;
     memcpy(&bits, &narrow, sizeof bits);
     if (!(size >= 0)) return 0x7fc0; /* NaN */
-    if (rounded > (shs_wide)3.402823466385288598117042e38f) return (uint16_t)(bits >> 16);
+    if (rounded > SHS__WIDE_C(3.402823466385288598117042e38f)) return (uint16_t)(bits >> 16);
     if (rounded > size) bits--;
     if (rounded > size || rounded < size) bits |= 1;
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
@@ -6049,9 +6052,9 @@ SHS__PRIVATE const shs__words_kernels SHS__IN(kernels_words) = {
 
 /* exp(-x) for x >= 0: 2^-k exp(r), |r| <= ln 2 / 2. */
 SHS__PX_FUNCTION shs__vec SHS__IN(exp_minus)(shs__vec x) {
-    const shs__vec limit = SHS__ALL(SHS__EXP_LIMIT), half = SHS__ALL((shs_real)0.5), one = SHS__ALL(1);
+    const shs__vec limit = SHS__ALL(SHS__EXP_LIMIT), half = SHS__ALL(SHS__REAL_C(0.5)), one = SHS__ALL(1);
     shs__vec y = SHS__PICK(SHS__ABOVE(limit, x), x, limit), w, r;
-    shs__whole k = SHS__TRUNCATE(SHS__FMA(y, SHS__ALL((shs_real)1.44269504088896341), half));
+    shs__whole k = SHS__TRUNCATE(SHS__FMA(y, SHS__ALL(SHS__REAL_C(1.44269504088896341)), half));
     w = SHS__WHOLE(k);
     r = SHS__FMA(w, SHS__ALL(SHS__LN2_LOW), SHS__FMS(w, SHS__ALL(SHS__LN2_HIGH), y));
     y = SHS__ADD(one, SHS__FMA(SHS__MUL(r, r), SHS__EXP_SERIES(r), r));
@@ -6060,7 +6063,7 @@ SHS__PX_FUNCTION shs__vec SHS__IN(exp_minus)(shs__vec x) {
 
 /* Near zero a series; from 0.55 on 1 - 2t / (1 + t), t = exp(-2|v|), in which an error of t counts at most half. */
 SHS__PX_FUNCTION shs__vec SHS__IN(tanh)(shs__vec v) {
-    const shs__vec one = SHS__ALL(1), border = SHS__ALL((shs_real)0.55);
+    const shs__vec one = SHS__ALL(1), border = SHS__ALL(SHS__REAL_C(0.55));
     shs__vec a = SHS__ABS(v), q = SHS__MUL(a, a), t = SHS__IN(exp_minus)(SHS__ADD(a, a)), series, saturated;
     series = SHS__FMA(a, SHS__MUL(q, SHS__TANH_SERIES(q)), a);
     saturated = SHS__SUB(one, SHS__DIV(SHS__ADD(t, t), SHS__ADD(one, t)));
@@ -6072,7 +6075,7 @@ SHS__PX_FUNCTION shs__vec SHS__IN(log_cosh)(shs__vec v) {
     shs__vec a = SHS__ABS(v), t = SHS__IN(exp_minus)(SHS__ADD(a, a));
     shs__vec u = SHS__DIV(t, SHS__ADD(SHS__ALL(2), t)), q = SHS__MUL(u, u);
     a = SHS__FMA(SHS__ADD(u, u), SHS__FMA(q, SHS__ATANH_SERIES(q), SHS__ALL(1)), a);
-    return SHS__SUB(a, SHS__ALL((shs_real)0.69314718055994530942));
+    return SHS__SUB(a, SHS__ALL(SHS__REAL_C(0.69314718055994530942)));
 }
 
 /* Zeros but in the first n lanes. */
@@ -6103,7 +6106,7 @@ SHS__PX_FUNCTION shs__vec SHS__IN(g_tanh)(shs__vec y, shs__vec *slope) {
     return g;
 }
 SHS__PX_FUNCTION shs__vec SHS__IN(g_gauss)(shs__vec y, shs__vec *slope) {
-    shs__vec q = SHS__MUL(y, y), e = SHS__IN(exp_minus)(SHS__MUL(q, SHS__ALL((shs_real)0.5)));
+    shs__vec q = SHS__MUL(y, y), e = SHS__IN(exp_minus)(SHS__MUL(q, SHS__ALL(SHS__REAL_C(0.5))));
     *slope = SHS__MUL(SHS__SUB(SHS__ALL(1), q), e);
     return SHS__MUL(y, e);
 }
@@ -6467,7 +6470,7 @@ SHS__PRIVATE shs_wide shs__jacobi_tangent(shs_wide z) {
 /* Empty matrices may be NULL. */
 SHS__PRIVATE int shs__la_absent(const void *A, int rows, int columns) { return !A && rows > 0 && columns > 0; }
 /* Enumerations of two values: whatever else a caller casts to them is found here. */
-SHS__PRIVATE int shs__la_not_binary(int value) { return value != 0 && value != 1; }
+SHS__PRIVATE int shs__la_not_binary(unsigned value) { return value > 1; }
 SHS__PRIVATE shs_trans shs__la_other_trans(shs_trans trans) { return trans == SHS_TRANS_YES ? SHS_TRANS_NO : SHS_TRANS_YES; }
 SHS__PRIVATE int shs__la_round_up(int x, int step) { return (x + step - 1) / step * step; }
 
@@ -6595,7 +6598,7 @@ SHS__PUBLIC shs_status shs_gemv(shs_trans trans, int m, int n, shs_real alpha, c
         length_x = m;
         length_y = n;
     }
-    if (shs__la_not_binary((int)trans)) return SHS_BAD_ENUM;
+    if (shs__la_not_binary(trans)) return SHS_BAD_ENUM;
     if (m < 0) return SHS_BAD_M;
     if (n < 0) return SHS_BAD_N;
     if (shs__la_absent(A, m, n)) return SHS_BAD_A;
@@ -6671,7 +6674,7 @@ SHS__PRIVATE void shs__la_trsv(shs_uplo uplo, shs_trans trans, shs_diag diag, in
 
 SHS__PUBLIC shs_status shs_trsv(shs_uplo uplo, shs_trans trans, shs_diag diag, int n, const shs_real *A, int lda,
                                 shs_real *x, int incx) {
-    if (shs__la_not_binary((int)uplo) || shs__la_not_binary((int)trans) || shs__la_not_binary((int)diag)) return SHS_BAD_ENUM;
+    if (shs__la_not_binary(uplo) || shs__la_not_binary(trans) || shs__la_not_binary(diag)) return SHS_BAD_ENUM;
     if (n < 0) return SHS_BAD_N;
     if (shs__la_absent(A, n, n)) return SHS_BAD_A;
     if (lda < n) return SHS_BAD_LDA;
@@ -7229,7 +7232,7 @@ SHS__PRIVATE shs_status shs__la_gemm_call(const shs_context *ctx, shs__gemm *g) 
 
 SHS__PRIVATE shs_status shs__la_gemm_check(shs_trans transa, shs_trans transb, int m, int n, int k, const shs_real *A,
                                            int lda, const shs_real *B, int ldb, const shs_real *C, int ldc) {
-    if (shs__la_not_binary((int)transa) || shs__la_not_binary((int)transb)) return SHS_BAD_ENUM;
+    if (shs__la_not_binary(transa) || shs__la_not_binary(transb)) return SHS_BAD_ENUM;
     if (m < 0) return SHS_BAD_M;
     if (n < 0) return SHS_BAD_N;
     if (k < 0) return SHS_BAD_K;
@@ -7317,7 +7320,7 @@ SHS__PUBLIC shs_status shs_gemm_general_naive(shs_trans transa, shs_trans transb
 
 SHS__PRIVATE shs_status shs__la_syrk_check(shs_uplo uplo, shs_trans trans, int n, int k, const shs_real *A, int lda,
                                            const shs_real *C, int ldc) {
-    if (shs__la_not_binary((int)uplo) || shs__la_not_binary((int)trans)) return SHS_BAD_ENUM;
+    if (shs__la_not_binary(uplo) || shs__la_not_binary(trans)) return SHS_BAD_ENUM;
     if (n < 0) return SHS_BAD_N;
     return shs__la_gemm_check(trans, shs__la_other_trans(trans), n, n, k, A, lda, A, lda, C, ldc);
 }
@@ -7497,8 +7500,8 @@ SHS__PRIVATE void shs__la_trsm_run(const shs_context *ctx, shs__trsm *t) {
 SHS__PRIVATE shs_status shs__la_trsm_check(shs_side side, shs_uplo uplo, shs_trans transa, shs_diag diag, int m, int n,
                                            shs_real alpha, const shs_real *A, int lda, const shs_real *B, int ldb) {
     int order = side == SHS_SIDE_LEFT ? m : n;
-    if (shs__la_not_binary((int)side) || shs__la_not_binary((int)uplo)) return SHS_BAD_ENUM;
-    if (shs__la_not_binary((int)transa) || shs__la_not_binary((int)diag)) return SHS_BAD_ENUM;
+    if (shs__la_not_binary(side) || shs__la_not_binary(uplo)) return SHS_BAD_ENUM;
+    if (shs__la_not_binary(transa) || shs__la_not_binary(diag)) return SHS_BAD_ENUM;
     if (m < 0) return SHS_BAD_M;
     if (n < 0) return SHS_BAD_N;
     if (shs__la_absent(A, order, order)) return SHS_BAD_A;
@@ -7556,7 +7559,7 @@ SHS__PUBLIC shs_status shs_trsm_naive(shs_side side, shs_uplo uplo, shs_trans tr
 /* ---- Cholesky ----------------------------------------------------------------------------------------- >>cholesky */
 
 SHS__PRIVATE shs_status shs__la_cholesky_check(shs_uplo uplo, int n, const shs_real *A, int lda) {
-    if (shs__la_not_binary((int)uplo)) return SHS_BAD_ENUM;
+    if (shs__la_not_binary(uplo)) return SHS_BAD_ENUM;
     if (n < 0) return SHS_BAD_N;
     if (shs__la_absent(A, n, n)) return SHS_BAD_A;
     if (lda < n) return SHS_BAD_LDA;
@@ -7930,8 +7933,8 @@ SHS__PRIVATE void shs__eigh_column(int n, const shs_wide *v, size_t step, shs_wi
         shs_wide a = v[(size_t)i * step];
         if (shs__wabs(a) > largest) {
             largest = shs__wabs(a);
-            if (a < 0) sign = (shs_wide)-1;
-            else sign = (shs_wide)1;
+            if (a < 0) sign = -1;
+            else sign = 1;
         }
     }
     for (i = 0; i < n; i++) column[i] = sign * v[(size_t)i * step];
@@ -8138,7 +8141,7 @@ SHS__PRIVATE int shs__eigh_cut(int n, int blocks, size_t i) {
 /* z, and the columns in ascending order of their values. Merge j of the level has scratch where its columns are. */
 SHS__PRIVATE void shs__eigh_merge_open(shs__eigh *w, shs__merge *m, size_t j) {
     int lo = shs__eigh_cut(w->n, w->leaves, 2 * j), middle = shs__eigh_cut(w->n, w->leaves, 2 * j + 1), i;
-    shs_wide beta = w->e[middle - 1], scale = SHS__WSQRT((shs_wide)2) / 2;
+    shs_wide beta = w->e[middle - 1], scale = SHS__WSQRT(SHS__WIDE_C(2)) / 2;
     m->d = w->merge + lo;
     m->z = m->d + w->ld;
     m->q = m->z + w->ld;
@@ -9271,7 +9274,7 @@ SHS__PRIVATE shs_real shs__omp_gram_schmidt(int p, int k, const shs_real *Q, shs
             c[i] += along;
         }
         d2 = kernels->dot((size_t)p, q, q);
-        if (d2 > (shs_real)0.25 * gjj) break;
+        if (d2 > SHS__REAL_C(0.25) * gjj) break;
     }
     return d2;
 }
@@ -10168,7 +10171,7 @@ SHS__PRIVATE int shs__omp_gram_pays(int p, int n, size_t m, int stride, const sh
     shs_wide without = dm * ds * (np * (shs_wide)shs__omp_columns(1, o->selection) + (shs_wide)p * ds);
     if (o->gram_mode == SHS_GRAM_NEVER || shs__omp_weighted(o)) return 0;
     if (o->gram || o->gram_mode == SHS_GRAM_ALWAYS) return 1;
-    return with * (shs_wide)1.5 <= without && dn * dn * (shs_wide)sizeof(shs_real) <= (shs_wide)1073741824;
+    return with * SHS__WIDE_C(1.5) <= without && dn * dn * (shs_wide)sizeof(shs_real) <= 1073741824;
 }
 
 /* The first signal behind group k. */
@@ -13642,7 +13645,7 @@ SHS__PRIVATE void shs__dl_take_atom(const shs__dl_learner *w, const shs_atom_gro
 /* K-SVD after its first step: further ones on the atoms that still move. All ranks go on with the same atoms. */
 enum { SHS__POWER_STEPS = 1000 };
 SHS__PRIVATE shs_status shs__dl_power_steps(shs__dl_learner *w, shs_atom_group *g) {
-    const shs_wide still = sizeof(shs_real) == 8 ? (shs_wide)1e-24 : (shs_wide)1e-10;
+    const shs_wide still = sizeof(shs_real) == 8 ? SHS__WIDE_C(1e-24) : SHS__WIDE_C(1e-10);
     shs_status status = SHS_OK;
     int j, step, moving = 1;
     for (j = 0; j < g->count; j++) w->flagged[j] = !(g->energy[j] > 0);
@@ -13719,7 +13722,7 @@ SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int 
 
 /* Makes the columns of W (p x p) orthogonal by plane rotations, which V takes up: W <- W V (one-sided Jacobi). */
 SHS__PRIVATE void shs__dl_orthogonal_columns(int p, shs_wide *W, shs_wide *V) {
-    const shs_wide negligible = sizeof(shs_wide) == 8 ? (shs_wide)1e-15 : (shs_wide)1e-6;
+    const shs_wide negligible = sizeof(shs_wide) == 8 ? SHS__WIDE_C(1e-15) : SHS__WIDE_C(1e-6);
     int i, j, l, sweep, turned = 1;
     for (i = 0; i < p; i++)
         for (j = 0; j < p; j++) *SHS__AT(V, p, i, j) = i == j;
@@ -13747,7 +13750,7 @@ SHS__PRIVATE void shs__dl_orthogonal_columns(int p, shs_wide *W, shs_wide *V) {
 
 /* The columns of W, which are orthogonal, at unit norm; those that vanish become unit vectors without the others' part. */
 SHS__PRIVATE void shs__dl_orthonormal_columns(int p, shs_wide *W) {
-    const shs_wide negligible = sizeof(shs_wide) == 8 ? (shs_wide)1e-13 : (shs_wide)1e-5;
+    const shs_wide negligible = sizeof(shs_wide) == 8 ? SHS__WIDE_C(1e-13) : SHS__WIDE_C(1e-5);
     shs_wide largest = 0, norm;
     int i, j, l, pass, next = 0;
     for (i = 0; i < p; i++) {
@@ -13772,7 +13775,7 @@ SHS__PRIVATE void shs__dl_orthonormal_columns(int p, shs_wide *W) {
                     for (l = 0; l < p; l++) a[l] -= part * b[l];
                 }
             norm = SHS__WSQRT(shs__la_dot_wide(p, a, a));
-        } while (norm < (shs_wide)0.5 / SHS__WSQRT((shs_wide)p) && next < p);
+        } while (norm < SHS__WIDE_C(0.5) / SHS__WSQRT((shs_wide)p) && next < p);
         for (l = 0; l < p && norm > 0; l++) a[l] /= norm;
     }
 }
@@ -14120,7 +14123,7 @@ SHS__PRIVATE void shs__dl_dct_atom(int width, int height, int channels, const in
     int p = width * height * channels, i;
     for (i = 0; i < p; i++) {
         int x = i % width, y = i / width % height, c = i / width / height;
-        shs_wide turn = SHS__DL_PI * ((shs_wide)c + (shs_wide)0.5) * (shs_wide)k[2] / (shs_wide)channels;
+        shs_wide turn = SHS__DL_PI * ((shs_wide)c + SHS__WIDE_C(0.5)) * (shs_wide)k[2] / (shs_wide)channels;
         d[i] = (shs_real)(shs__dl_cosine(x, k[0], count[0], width) * shs__dl_cosine(y, k[1], count[1], height) *
                           SHS__WCOS(turn));
     }
@@ -14156,7 +14159,7 @@ SHS__PRIVATE int shs__dl_same_direction(int p, const shs_real *a, const shs_real
     int i;
     for (i = 0; i < p; i++)
         if (shs__abs(shs__abs(a[i]) - shs__abs(b[i])) > 16 * (shs_real)SHS__EPS) return 0;
-    return shs__abs(shs_dot(p, a, 1, b, 1)) > (shs_real)0.999;
+    return shs__abs(shs_dot(p, a, 1, b, 1)) > SHS__REAL_C(0.999);
 }
 
 /* Fetches the signals that have these numbers among all ranks' signals, as columns of w->sums. */
@@ -14316,7 +14319,7 @@ SHS__PRIVATE shs_ksvd_options shs__dl_options(int p, int n, const shs_ksvd_optio
     if (o.coherence_rounds == 0) o.coherence_rounds = 5;
     if (o.test_ld == 0) o.test_ld = p;
     if (o.regularisation_decay <= 0 && o.regularisation_decay >= 0) o.regularisation_decay = 1;
-    if (o.prune_coherence <= 0 && o.prune_coherence >= 0) o.prune_coherence = (shs_real)0.99;
+    if (o.prune_coherence <= 0 && o.prune_coherence >= 0) o.prune_coherence = SHS__REAL_C(0.99);
     if (o.patch_channels <= 0) o.patch_channels = 1;
     area = (size_t)shs__imax(p, 1) / (size_t)o.patch_channels;
     while (side * side < area) side++;
@@ -14724,8 +14727,8 @@ SHS__PRIVATE void shs__on_sweep(shs__on_learner *s) {
     int first, count, j, k, l;
     for (j = 0; j < n; j++)
         if (*SHS__AT(s->A, ld, j, j) > least) least = *SHS__AT(s->A, ld, j, j);
-    if (sizeof(shs_wide) == 8) least *= (shs_wide)1e-12;
-    else least *= (shs_wide)1e-6;
+    if (sizeof(shs_wide) == 8) least *= SHS__WIDE_C(1e-12);
+    else least *= SHS__WIDE_C(1e-6);
     for (first = 0; first < n; first += count) {
         count = shs__imin(SHS__PANEL, n - first);
         for (k = 0; k < n; k++)
@@ -15638,10 +15641,10 @@ typedef struct shs__noise_side {
 } shs__noise_side;
 
 static const shs__noise_side shs__noise_sides[SHS__NOISE_SIDES] = {
-    {SHS__NOISE_SIDE, (shs_wide)81.82076743668523, (shs_wide)2.0, (shs_wide)2.1},
-    {5, (shs_wide)47.96179195171, (shs_wide)1.95, (shs_wide)1.5},
-    {4, (shs_wide)33.88350142586908, (shs_wide)1.8, (shs_wide)1.3},
-    {3, (shs_wide)21.532912127766252, (shs_wide)1.75, (shs_wide)0.7},
+    {SHS__NOISE_SIDE, SHS__WIDE_C(81.82076743668523), SHS__WIDE_C(2.0), SHS__WIDE_C(2.1)},
+    {5, SHS__WIDE_C(47.96179195171), SHS__WIDE_C(1.95), SHS__WIDE_C(1.5)},
+    {4, SHS__WIDE_C(33.88350142586908), SHS__WIDE_C(1.8), SHS__WIDE_C(1.3)},
+    {3, SHS__WIDE_C(21.532912127766252), SHS__WIDE_C(1.75), SHS__WIDE_C(0.7)},
 };
 
 typedef struct shs__noise_patches {
@@ -15827,7 +15830,7 @@ SHS__PRIVATE int shs__noise_doubt(const shs__noise_patches *w, shs_wide sigma2) 
     if (w->patches < SHS__NOISE_ENOUGH * (size_t)w->p) return SHS_NOISE_FEW;
     if (w->clipped > (w->patches + left_out) / 2) return SHS_NOISE_CLIPPED;
     if (w->patches < w->all / 20) return SHS_NOISE_TEXTURED;
-    if (w->values[w->p - 1 - w->p / 4] > (shs_wide)1.2 * (1 - (shs_wide)0.8 * x) * sigma2) return SHS_NOISE_TEXTURED;
+    if (w->values[w->p - 1 - w->p / 4] > SHS__WIDE_C(1.2) * (1 - SHS__WIDE_C(0.8) * x) * sigma2) return SHS_NOISE_TEXTURED;
     return 0;
 }
 
@@ -15846,7 +15849,7 @@ SHS__PRIVATE shs_status shs__noise_channel(const shs_context *ctx, shs__noise_pa
         sigma2 = shs__noise_level(w);
         one->patches = w->patches;
         one->guess = shs__noise_doubt(w, sigma2);
-        if (shs__wabs(sigma2 - before) <= (shs_wide)1e-4 * before) break;
+        if (shs__wabs(sigma2 - before) <= SHS__WIDE_C(1e-4) * before) break;
         status = shs__noise_values(ctx, w, w->kind->tau * sigma2);
     }
     one->sigma = sigma2;
@@ -20307,7 +20310,7 @@ SHS__PRIVATE shs_status shs__ica_sweep(shs__sources *s, int c, const shs_wide *W
 
 /* Kurtosis and negentropy of the sources W'z. */
 SHS__PRIVATE shs_status shs__ica_rate(shs__sources *s, const shs_wide *W, shs_ica_component *c) {
-    const shs_wide gaussian = (shs_wide)0.37456720749142824; /* E log cosh of a standard normal */
+    const shs_wide gaussian = SHS__WIDE_C(0.37456720749142824); /* E log cosh of a standard normal */
     size_t m = (size_t)s->m, i;
     shs_status status = shs__ctx_agree(s->px->ctx, shs__ctx_progress(s->px->ctx, "rating", 0, 1, -1));
     if (status == SHS_OK) status = shs__ica_sources_sum(s, shs__px_rate(s->px, &s->white, W), 1 + 2 * m);
@@ -20414,7 +20417,7 @@ SHS__PRIVATE void shs__ica_rotate_columns(int m, shs_wide *A, int p, int q, shs_
 /* Rotates the columns of A until they are orthogonal, and V along: one-sided Jacobi. It keeps its accuracy where columns
    differ much in length, as after a step of y^3, which is as long as the kurtosis. */
 SHS__PRIVATE void shs__ica_jacobi_columns(int m, shs_wide *A, shs_wide *V) {
-    const shs_wide eps = sizeof(shs_wide) == sizeof(float) ? (shs_wide)1.2e-7 : (shs_wide)2.3e-16;
+    const shs_wide eps = sizeof(shs_wide) == sizeof(float) ? SHS__WIDE_C(1.2e-7) : SHS__WIDE_C(2.3e-16);
     int sweep, p, q, rotated = 1;
     for (sweep = 0; sweep < 60 && rotated; sweep++)
         for (rotated = 0, p = 0; p < m; p++)
@@ -20463,7 +20466,7 @@ SHS__PRIVATE int shs__ica_directions(int m, shs__directions g, shs__iteration *i
 /* The uncertainty of the direction of a plain step by sums of single precision, as 1 - |cos|. Sums of y^3 err by about 1e-6, and
    the slope of y^3 is 3. The step of a nearly normal component is short, so its direction is less certain. */
 SHS__PRIVATE shs_wide shs__ica_unknown(shs_wide slope, shs_wide length2) {
-    shs_wide error = (shs_wide)1e-6 / 3 * slope;
+    shs_wide error = SHS__WIDE_C(1e-6) / 3 * slope;
     if (sizeof(shs_real) == sizeof(shs_wide)) return 0;
     if (!(length2 > error * error)) return 1;
     return error * error / (2 * length2);
@@ -20513,7 +20516,7 @@ SHS__PRIVATE shs_status shs__ica_step(shs__sources *s, const shs_ica_options *o,
    (e'y <= 0), the longest step is taken. Of 216 cases (24 cubes, three contrasts, 4, 8 and 12 components) 89 do not converge
    in 300 plain symmetric steps; with these all do, in 28 on average. */
 SHS__PRIVATE void shs__ica_relax(int m, const shs_ica_options *o, shs__iteration *it, shs__directions g, int first) {
-    const shs_wide least = (shs_wide)1 / 64, most = 4;
+    const shs_wide least = SHS__WIDE_C(1.0 / 64), most = 4;
     size_t cells = shs__cells(m, g.c), i;
     shs_wide *W = it->W + shs__cells(g.d, m), ey = 0, yy = 0, mu = 1;
     for (i = 0; i < cells && !first; i++) {
@@ -20755,7 +20758,7 @@ SHS__PRIVATE int shs__ica_moments_pay(const shs_ica_options *o, int m, int bands
     if (o->contrast != SHS_CONTRAST_POW3 || o->route == SHS_ROUTE_SWEEP) return 0;
     if (o->route == SHS_ROUTE_MOMENTS) return 1;
     if (o->approach == SHS_APPROACH_SYMMETRIC) sweeps = 28;
-    else sweeps = (shs_wide)9.5;
+    else sweeps = SHS__WIDE_C(9.5);
     if (o->tolerance < 0 && o->iterations > 0) sweeps = (shs_wide)o->iterations;
     if (o->approach == SHS_APPROACH_DEFLATION) sweeps *= (shs_wide)m;
     return q <= 512 && q * q < sweeps * (4 * (shs_wide)m * c + (kept ? 0 : 2 * (shs_wide)bands * (shs_wide)m));
@@ -20962,7 +20965,7 @@ SHS__PRIVATE int shs__md_from_numbers(const shs_wide *x, shs_ica_component *c) {
     static const int whole[] = {0, 1, 2, 6};
     int i;
     for (i = 0; i < 4; i++)
-        if (!(x[whole[i]] >= 0 && x[whole[i]] <= (shs_wide)1000000000)) return 0;
+        if (!(x[whole[i]] >= 0 && x[whole[i]] <= 1000000000)) return 0;
     c->iterations = (int)x[0];
     c->restarts = (int)x[1];
     c->converged = (int)x[2];
@@ -24098,7 +24101,7 @@ SHS__PRIVATE shs_real shs__cc_abs(shs_real x) { return x < 0 ? -x : x; }
    16 + 8 bits at most and is exact in float, so that this is so whatever the quotient's last bit is: on every device. */
 SHS__PRIVATE int shs__cc_multiple(shs_real x, shs_real scale) {
     int k = (int)(x / scale);
-    shs_real middle = ((shs_real)k + (shs_real)0.5f) * scale;
+    shs_real middle = ((shs_real)k + SHS__REAL_C(0.5)) * scale;
     return k + (x > middle || (x >= middle && (k & 1)));
 }
 
