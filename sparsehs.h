@@ -2490,6 +2490,8 @@ SHS__PRIVATE shs_wide shs__wabs(shs_wide x) { return x < 0 ? -x : x; }
 #define SHS__ZEROED(o) ((o)->start_canary == 0 && (o)->end_canary == 0)
 /* How many elements a matrix has. */
 SHS__PRIVATE size_t shs__cells(int rows, int columns) { return (size_t)rows * (size_t)columns; }
+/* Product of three counts in shs_wide, where it cannot overflow: for work, and for sizes that are only compared. */
+#define SHS__WIDE_PRODUCT(a, b, c) ((shs_wide)(a) * (shs_wide)(b) * (shs_wide)(c))
 /* Copies, or zeroes, this many elements. */
 #define SHS__COPY(to, from, count) memcpy(to, from, (size_t)(count) * sizeof *(to))
 #define SHS__CLEAR(x, count) memset(x, 0, (size_t)(count) * sizeof *(x))
@@ -2550,6 +2552,9 @@ SHS__PUBLIC const char *shs_status_name(shs_status status) { return shs__statuse
 SHS__PRIVATE int shs__layout_overflows(size_t a, size_t b) { return b != 0 && a > SIZE_MAX / b; }
 /* How many chunks of `size` hold `count`. */
 SHS__PRIVATE size_t shs__ctx_chunks(size_t count, size_t size) { return count / size + (count % size != 0); }
+/* The same of what an int counts, and the first of the items of such a chunk. */
+SHS__PRIVATE size_t shs__ctx_chunks_of(int count, int size) { return shs__ctx_chunks((size_t)count, (size_t)size); }
+SHS__PRIVATE int shs__ctx_first(size_t chunk, int size) { return (int)chunk * size; }
 
 /* Scratch memory is one block that a layout function cuts into buffers. The function runs twice: without a base it counts bytes,
    with a base it hands out addresses. So the query of a size and the use of the memory cannot differ. */
@@ -2916,7 +2921,7 @@ SHS__PRIVATE const shs_context *shs__ctx_trial(const shs_context *ctx, shs__tria
 }
 
 /* A product of m x k by k x n: as many multiply-adds take far less time than values from memory. */
-SHS__PRIVATE shs_wide shs__ctx_product_work(int m, int n, int k) { return (shs_wide)m * (shs_wide)n * (shs_wide)k / 64; }
+SHS__PRIVATE shs_wide shs__ctx_product_work(int m, int n, int k) { return SHS__WIDE_PRODUCT(m, n, k) / 64; }
 
 SHS__OUTLINE shs_status shs__ctx_progress(const shs_context *ctx, const char *phase, size_t step, size_t steps,
                                           shs_wide error) {
@@ -6475,18 +6480,22 @@ SHS__PRIVATE shs_trans shs__la_other_trans(shs_trans trans) { return trans == SH
 SHS__PRIVATE int shs__la_round_up(int x, int step) { return (x + step - 1) / step * step; }
 
 /* Where a vector with a negative increment starts: BLAS runs it backwards from its end. */
-SHS__PRIVATE ptrdiff_t shs__la_start(int n, int inc) { return inc < 0 ? (ptrdiff_t)(1 - n) * inc : 0; }
+SHS__PRIVATE ptrdiff_t shs__la_start(int n, ptrdiff_t inc) {
+    if (inc < 0) return (1 - n) * inc;
+    return 0;
+}
 
 /* ---- vectors ------------------------------------------------------------------------------------------- >>vectors */
 
 SHS__PUBLIC shs_real shs_dot(int n, const shs_real *x, int incx, const shs_real *y, int incy) {
+    const ptrdiff_t step_x = incx, step_y = incy;
     shs_real s = 0;
     int i;
     if (n <= 0) return 0;
     if (incx == 1 && incy == 1) return shs__kernels_vector()->dot((size_t)n, x, y);
     x += shs__la_start(n, incx);
     y += shs__la_start(n, incy);
-    for (i = 0; i < n; i++) s += x[(ptrdiff_t)i * incx] * y[(ptrdiff_t)i * incy];
+    for (i = 0; i < n; i++) s += x[i * step_x] * y[i * step_y];
     return s;
 }
 
@@ -6507,6 +6516,7 @@ SHS__PUBLIC shs_real shs_dot(int n, const shs_real *x, int incx, const shs_real 
 /* The plain sum of squares is good unless it left the range of shs_real; only then is the vector scaled. A result that is
    not finite then comes from the input, or is too large for the type. */
 SHS__PUBLIC shs_real shs_nrm2(int n, const shs_real *x, int incx) {
+    const ptrdiff_t step = incx;
     shs_real squares = shs_dot(n, x, incx, x, incx), scale;
     int i;
     if (squares >= SHS__SQUARES_MIN && shs__finite(1, &squares)) return SHS__SQRT(squares);
@@ -6515,13 +6525,14 @@ SHS__PUBLIC shs_real shs_nrm2(int n, const shs_real *x, int incx) {
     x += shs__la_start(n, incx);
     squares = 0;
     for (i = 0; i < n; i++) {
-        shs_real t = x[(ptrdiff_t)i * incx] * scale;
+        shs_real t = x[i * step] * scale;
         squares += t * t;
     }
     return SHS__SQRT(squares) / scale;
 }
 
 SHS__PUBLIC void shs_axpy(int n, shs_real alpha, const shs_real *x, int incx, shs_real *y, int incy) {
+    const ptrdiff_t step_x = incx, step_y = incy;
     int i;
     if (n <= 0) return;
     if (incx == 1 && incy == 1 && x != y) {
@@ -6530,7 +6541,7 @@ SHS__PUBLIC void shs_axpy(int n, shs_real alpha, const shs_real *x, int incx, sh
     }
     x += shs__la_start(n, incx);
     y += shs__la_start(n, incy);
-    for (i = 0; i < n; i++) y[(ptrdiff_t)i * incy] += alpha * x[(ptrdiff_t)i * incx];
+    for (i = 0; i < n; i++) y[i * step_y] += alpha * x[i * step_x];
 }
 
 /* ||x||^2 in shs_wide. */
@@ -6557,15 +6568,16 @@ SHS__PRIVATE shs_wide shs__la_dot_wide(int n, const shs_wide *x, const shs_wide 
 
 /* x *= factor, where a factor of zero does not read x. */
 SHS__PRIVATE void shs__la_scale(int n, shs_real factor, shs_real *x, int incx) {
+    const ptrdiff_t step = incx;
     int i;
     if (factor == 1) return;
     x += shs__la_start(n, incx);
     if (factor == 0)
-        for (i = 0; i < n; i++) x[(ptrdiff_t)i * incx] = 0;
+        for (i = 0; i < n; i++) x[i * step] = 0;
     else if (incx == 1)
         for (i = 0; i < n; i++) x[i] *= factor;
     else
-        for (i = 0; i < n; i++) x[(ptrdiff_t)i * incx] *= factor;
+        for (i = 0; i < n; i++) x[i * step] *= factor;
 }
 
 /* ---- matrix and vector ------------------------------------------------------------------------------------ >>gemv */
@@ -6579,20 +6591,21 @@ SHS__PRIVATE void shs__la_scale(int n, shs_real factor, shs_real *x, int incx) {
 #endif
 SHS__PRIVATE void shs__la_gemv_columns(int m, int n, shs_real alpha, const shs_real *A, int lda, const shs_real *x,
                                        int incx, shs_real *SHS__RESTRICT y) {
+    const ptrdiff_t step = incx;
     int i, j;
     x += shs__la_start(n, incx);
     for (j = 0; j + 4 <= n; j += 4) {
         const shs_real *a0 = SHS__AT(A, lda, 0, j), *a1 = a0 + lda, *a2 = a1 + lda, *a3 = a2 + lda;
-        const shs_real *at = x + (ptrdiff_t)j * incx;
-        shs_real x0 = alpha * at[0], x1 = alpha * at[incx], x2 = alpha * at[2 * (ptrdiff_t)incx];
-        shs_real x3 = alpha * at[3 * (ptrdiff_t)incx];
+        const shs_real *at = x + j * step;
+        shs_real x0 = alpha * at[0], x1 = alpha * at[step], x2 = alpha * at[2 * step], x3 = alpha * at[3 * step];
         for (i = 0; i < m; i++) y[i] += (a0[i] * x0 + a1[i] * x1) + (a2[i] * x2 + a3[i] * x3);
     }
-    for (; j < n; j++) shs__kernels_vector()->axpy((size_t)m, alpha * x[(ptrdiff_t)j * incx], SHS__AT(A, lda, 0, j), y);
+    for (; j < n; j++) shs__kernels_vector()->axpy((size_t)m, alpha * x[j * step], SHS__AT(A, lda, 0, j), y);
 }
 
 SHS__PUBLIC shs_status shs_gemv(shs_trans trans, int m, int n, shs_real alpha, const shs_real *A, int lda,
                                 const shs_real *x, int incx, shs_real beta, shs_real *y, int incy) {
+    const ptrdiff_t step_x = incx, step_y = incy;
     int length_x = n, length_y = m, j;
     if (trans == SHS_TRANS_YES) {
         length_x = m;
@@ -6614,10 +6627,10 @@ SHS__PUBLIC shs_status shs_gemv(shs_trans trans, int m, int n, shs_real alpha, c
         shs__la_gemv_columns(m, n, alpha, A, lda, x, incx, y);
     } else if (trans == SHS_TRANS_NO) {
         x += shs__la_start(n, incx);
-        for (j = 0; j < n; j++) shs_axpy(m, alpha * x[(ptrdiff_t)j * incx], SHS__AT(A, lda, 0, j), 1, y, incy);
+        for (j = 0; j < n; j++) shs_axpy(m, alpha * x[j * step_x], SHS__AT(A, lda, 0, j), 1, y, incy);
     } else {
         y += shs__la_start(n, incy);
-        for (j = 0; j < n; j++) y[(ptrdiff_t)j * incy] += alpha * shs_dot(m, SHS__AT(A, lda, 0, j), 1, x, incx);
+        for (j = 0; j < n; j++) y[j * step_y] += alpha * shs_dot(m, SHS__AT(A, lda, 0, j), 1, x, incx);
     }
     return SHS_OK;
 }
@@ -6625,6 +6638,7 @@ SHS__PUBLIC shs_status shs_gemv(shs_trans trans, int m, int n, shs_real alpha, c
 #ifdef SHS__ALL_PARTS
 SHS__PUBLIC shs_status shs_ger(int m, int n, shs_real alpha, const shs_real *x, int incx, const shs_real *y, int incy,
                                shs_real *A, int lda) {
+    const ptrdiff_t step = incy;
     int j;
     if (m < 0) return SHS_BAD_M;
     if (n < 0) return SHS_BAD_N;
@@ -6636,7 +6650,7 @@ SHS__PUBLIC shs_status shs_ger(int m, int n, shs_real alpha, const shs_real *x, 
     if (lda < m) return SHS_BAD_LDA;
     if (m == 0 || n == 0 || alpha == 0) return SHS_OK;
     y += shs__la_start(n, incy);
-    for (j = 0; j < n; j++) shs_axpy(m, alpha * y[(ptrdiff_t)j * incy], x, incx, SHS__AT(A, lda, 0, j), 1);
+    for (j = 0; j < n; j++) shs_axpy(m, alpha * y[j * step], x, incx, SHS__AT(A, lda, 0, j), 1);
     return SHS_OK;
 }
 
@@ -6792,8 +6806,8 @@ typedef struct shs__sliver {
    read in place if they lie in the order of the micro-kernel: A by columns; B either way, unless alpha must be multiplied in. */
 SHS__PRIVATE void shs__la_gemm_where(shs__gemm *g) {
     const int few_rows = g->m <= 2 * g->tiles->rows, few_columns = g->columns <= 2 * g->tiles->columns;
-    const shs_wide span = (shs_wide)g->ldb * (shs_wide)(g->transb == SHS_TRANS_YES ? g->depth : g->columns);
-    g->a_lies = g->transa == SHS_TRANS_NO && (few_columns || (shs_wide)g->lda * (shs_wide)g->depth <= SHS__NEAR);
+    const shs_wide span = SHS__WIDE_PRODUCT(g->ldb, g->transb == SHS_TRANS_YES ? g->depth : g->columns, 1);
+    g->a_lies = g->transa == SHS_TRANS_NO && (few_columns || SHS__WIDE_PRODUCT(g->lda, g->depth, 1) <= SHS__NEAR);
     g->b_lies = g->alpha == 1 && (few_rows || span <= SHS__NEAR);
 }
 
@@ -6812,17 +6826,17 @@ SHS__PRIVATE const shs_real *shs__la_gemm_b(const shs__gemm *g, int column) {
 SHS__OUTLINE size_t shs__la_gemm_own(int m, int k) {
     const shs__gemm_kernels *tiles = shs__kernels_gemm();
     int rows = shs__imin(shs__la_round_up(shs__imin(m, SHS__MC), tiles->rows), SHS__MC);
-    return (size_t)(tiles->rows * tiles->columns) + (size_t)rows * (size_t)shs__imin(k, SHS__KC);
+    return shs__cells(tiles->rows, tiles->columns) + shs__cells(rows, shs__imin(k, SHS__KC));
 }
 
 SHS__PRIVATE size_t shs__la_gemm_panel(int n, int k, int most) {
-    return (size_t)shs__la_round_up(shs__imin(n, most), shs__kernels_gemm()->columns) * (size_t)shs__imin(k, SHS__KC);
+    return shs__cells(shs__la_round_up(shs__imin(n, most), shs__kernels_gemm()->columns), shs__imin(k, SHS__KC));
 }
 
 /* One chunk of the packing of the panel of B. */
 SHS__PRIVATE void shs__la_gemm_pack_b(void *arg, size_t chunk, int worker) {
     const shs__gemm *g = (const shs__gemm *)arg;
-    int width = g->tiles->columns, j = (int)chunk * SHS__PACK_SLIVERS * width;
+    int width = g->tiles->columns, j = shs__ctx_first(chunk, SHS__PACK_SLIVERS * width);
     int end = shs__imin(g->columns, j + SHS__PACK_SLIVERS * width);
     (void)worker;
     for (; j < end; j += width) {
@@ -6845,7 +6859,7 @@ SHS__PRIVATE void shs__la_gemm_pack_a(const shs__gemm *g, int row, int rows, shs
 
 /* The place of the rows from `row` on in packed_a, which holds one range of the depth after another, each as pack_a left it. */
 SHS__PRIVATE shs_real *shs__la_gemm_packed_at(const shs__gemm *g, int row) {
-    return g->packed_a + (size_t)g->from * (size_t)shs__la_round_up(g->m, g->tiles->pad) + shs__cells(row, g->depth);
+    return g->packed_a + shs__cells(g->from, shs__la_round_up(g->m, g->tiles->pad)) + shs__cells(row, g->depth);
 }
 
 /* The slivers of `rows` rows and `columns` columns from (row, column) on: packed at `packed`, or in place. In place, a sliver that
@@ -7025,12 +7039,10 @@ SHS__PRIVATE void shs__la_gemm_run(const shs_context *ctx, shs__gemm *g) {
         for (g->from = 0; g->from < g->k; g->from += g->depth) {
             g->depth = shs__imin(g->k - g->from, SHS__KC);
             shs__la_gemm_where(g);
-            shs__ctx_parallel(ctx, (shs_wide)g->columns * (shs_wide)g->depth,
-                              shs__ctx_chunks((size_t)g->columns, (size_t)(SHS__PACK_SLIVERS * g->tiles->columns)),
-                              shs__la_gemm_pack_b, g);
+            shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(g->columns, g->depth, 1),
+                              shs__ctx_chunks_of(g->columns, SHS__PACK_SLIVERS * g->tiles->columns), shs__la_gemm_pack_b, g);
             shs__ctx_parallel(ctx, shs__ctx_product_work(g->m, g->columns, g->depth),
-                              shs__ctx_chunks((size_t)g->m, (size_t)shs__la_gemm_block(g)) *
-                                  shs__ctx_chunks((size_t)g->columns, (size_t)g->stripe),
+                              shs__ctx_chunks_of(g->m, shs__la_gemm_block(g)) * shs__ctx_chunks_of(g->columns, g->stripe),
                               shs__la_gemm_stripe, g);
         }
     }
@@ -7067,7 +7079,7 @@ SHS__PRIVATE int shs__la_gemm_deep(int m, int n, int k) {
 
 SHS__PRIVATE void shs__la_slab_chunk(void *arg, size_t chunk, int worker) {
     const shs__gemm *g = (const shs__gemm *)arg;
-    int from = g->from + (int)chunk * SHS__SLAB_DEPTH;
+    int from = g->from + shs__ctx_first(chunk, SHS__SLAB_DEPTH);
     shs_context alone = SHS_ZERO;
     shs__gemm slab = *g;
     alone.threads = 1;
@@ -7093,7 +7105,7 @@ SHS__PRIVATE void shs__la_slab_sum_chunk(void *arg, size_t chunk, int worker) {
     shs__la_wanted(g->part, 0, g->m, column, &first, &last);
     if (g->from == 0) shs__la_scale(last - first, g->beta, c + first, 1);
     for (partial = 0; partial < g->columns; partial++) {
-        const shs_real *from = g->partial + (shs__cells(partial, g->n) + (size_t)column) * (size_t)g->m;
+        const shs_real *from = SHS__AT(g->partial, g->m, 0, shs__cells(partial, g->n) + chunk);
         for (i = first; i < last; i++) c[i] += from[i];
     }
 }
@@ -7104,7 +7116,7 @@ SHS__PRIVATE void shs__la_gemm_slabs(const shs_context *ctx, shs__gemm *g) {
         g->columns = shs__imin(g->partials, left); /* here: partials that are used */
         shs__ctx_parallel(ctx, (shs_wide)g->columns * shs__ctx_product_work(g->m, g->n, SHS__SLAB_DEPTH), (size_t)g->columns,
                           shs__la_slab_chunk, g);
-        shs__ctx_parallel(ctx, (shs_wide)g->columns * (shs_wide)g->m * (shs_wide)g->n, (size_t)g->n, shs__la_slab_sum_chunk, g);
+        shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(g->columns, g->m, g->n), (size_t)g->n, shs__la_slab_sum_chunk, g);
         if (g->columns == left) g->from = g->k;
         else g->from = g->from + g->columns * SHS__SLAB_DEPTH;
     }
@@ -7157,7 +7169,7 @@ SHS__PRIVATE size_t shs__la_packed_count(int m, int k) {
 
 SHS__PRIVATE void shs__la_pack_chunk(void *arg, size_t chunk, int worker) {
     shs__gemm g = *(const shs__gemm *)arg;
-    const int row = (int)chunk * g.tiles->rows, rows = shs__imin(g.m - row, g.tiles->rows);
+    const int row = shs__ctx_first(chunk, g.tiles->rows), rows = shs__imin(g.m - row, g.tiles->rows);
     (void)worker;
     for (; g.from < g.k; g.from += g.depth) {
         g.depth = shs__imin(g.k - g.from, SHS__KC);
@@ -7170,7 +7182,7 @@ SHS__PRIVATE void shs__la_pack(const shs_context *ctx, int m, int k, const shs_r
     shs__la_gemm_set(&g, SHS__WHOLE, SHS_TRANS_YES, SHS_TRANS_NO, m, 0, k, 1, A, lda, NULL, 0, 0, NULL, 0);
     g.tiles = shs__kernels_gemm();
     g.packed_a = packed;
-    shs__ctx_parallel(ctx, (shs_wide)m * (shs_wide)k, shs__ctx_chunks((size_t)m, (size_t)g.tiles->rows), shs__la_pack_chunk, &g);
+    shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(m, k, 1), shs__ctx_chunks_of(m, g.tiles->rows), shs__la_pack_chunk, &g);
 }
 
 /* C (m x n) = A'B, on one thread; scratch as for m = 0. The same bits as shs_gemm. */
@@ -7440,7 +7452,7 @@ SHS__PRIVATE void shs__la_trsm_strip(const shs__trsm *t, int rows, int n, const 
 
 SHS__PRIVATE void shs__la_trsm_chunk(void *arg, size_t chunk, int worker) {
     const shs__trsm *t = (const shs__trsm *)arg;
-    int row = (int)chunk * SHS__TRSM_ROWS, rows = shs__imin(t->rows - row, SHS__TRSM_ROWS);
+    int row = shs__ctx_first(chunk, SHS__TRSM_ROWS), rows = shs__imin(t->rows - row, SHS__TRSM_ROWS);
     shs_real *scratch = SHS__AT(t->own, t->own_count, 0, worker);
     if (t->side == SHS_SIDE_LEFT) {
         const shs__gemm_kernels *tiles = shs__kernels_gemm();
@@ -7493,7 +7505,7 @@ SHS__PRIVATE void shs__la_trsm_set(shs__trsm *t, shs_side side, shs_uplo uplo, s
 }
 
 SHS__PRIVATE void shs__la_trsm_run(const shs_context *ctx, shs__trsm *t) {
-    shs__ctx_parallel(ctx, shs__ctx_product_work(t->rows, t->order, t->order), shs__ctx_chunks((size_t)t->rows, SHS__TRSM_ROWS),
+    shs__ctx_parallel(ctx, shs__ctx_product_work(t->rows, t->order, t->order), shs__ctx_chunks_of(t->rows, SHS__TRSM_ROWS),
                       shs__la_trsm_chunk, t);
 }
 
@@ -7568,14 +7580,14 @@ SHS__PRIVATE shs_status shs__la_cholesky_check(shs_uplo uplo, int n, const shs_r
 
 /* The upper factor is the lower one with rows and columns exchanged: l(i,k) is at i*down + k*across. */
 SHS__PUBLIC shs_status shs_cholesky_naive(shs_uplo uplo, int n, shs_real *A, int lda) {
-    size_t down = 1, across = 1, i, j, k;
+    ptrdiff_t down = 1, across = 1, i, j, k;
     shs_status status = shs__la_cholesky_check(uplo, n, A, lda);
     if (status != SHS_OK) return status;
-    if (uplo == SHS_UPLO_LOWER) across = (size_t)lda;
-    else down = (size_t)lda;
-    for (j = 0; j < (size_t)n; j++) {
+    if (uplo == SHS_UPLO_LOWER) across = lda;
+    else down = lda;
+    for (j = 0; j < n; j++) {
         shs_real *pivot = A + j * (down + across);
-        for (i = j; i < (size_t)n; i++) {
+        for (i = j; i < n; i++) {
             shs_real sum = 0, *a = A + i * down + j * across;
             for (k = 0; k < j; k++) sum += A[i * down + k * across] * A[j * down + k * across];
             *a -= sum;
@@ -7740,14 +7752,14 @@ SHS__PRIVATE void shs__small_solve(int count, const shs_wide *L, shs_wide *z) {
 /* A product's right factor: element (l, j) at B[l row + j column], so that a transpose is a matter of the strides. */
 typedef struct shs__wfactor {
     const shs_wide *B;
-    size_t row, column;
+    ptrdiff_t row, column;
 } shs__wfactor;
 
 SHS__PRIVATE shs__wfactor shs__eigh_factor(const shs_wide *B, int row, int column) {
     shs__wfactor f;
     f.B = B;
-    f.row = (size_t)row;
-    f.column = (size_t)column;
+    f.row = row;
+    f.column = column;
     return f;
 }
 
@@ -7756,7 +7768,7 @@ SHS__PRIVATE void shs__eigh_pack(int k, int columns, shs_wide alpha, shs__wfacto
     int l, j, q;
     for (j = 0; j < columns; j += 4, b.B += 4 * b.column) {
         const shs_wide *x = b.B, *y = x + b.column, *z = y + b.column, *last = z + b.column;
-        size_t at = 0;
+        ptrdiff_t at = 0;
         if (j + 4 <= columns) /* most are whole */
             for (l = 0; l < k; l++, at += b.row, pack += 4) {
                 pack[0] = alpha * x[at];
@@ -7766,7 +7778,7 @@ SHS__PRIVATE void shs__eigh_pack(int k, int columns, shs_wide alpha, shs__wfacto
             }
         else
             for (l = 0; l < k; l++, at += b.row)
-                for (q = 0; q < 4; q++, pack++) *pack = j + q < columns ? alpha * b.B[at + (size_t)q * b.column] : 0;
+                for (q = 0; q < 4; q++, pack++) *pack = j + q < columns ? alpha * b.B[at + q * b.column] : 0;
     }
 }
 
@@ -7847,7 +7859,7 @@ SHS__PRIVATE int shs__eigh_few_faster(int n, int k) { return n >= 64 && k <= n /
 
 /* A matrix with its border of zero columns. */
 SHS__PRIVATE shs_wide *shs__eigh_matrix(shs__layout *l, int ld, int columns) {
-    return SHS__CARVE(l, shs_wide, SHS__PRODUCT(ld, (size_t)columns + SHS__BORDER, 1));
+    return SHS__CARVE(l, shs_wide, SHS__PRODUCT(ld, columns + SHS__BORDER, 1));
 }
 
 SHS__PRIVATE void shs__eigh_layout(shs__layout *l, const shs_context *ctx, int n, int want_vectors, shs__eigh *w) {
@@ -7862,15 +7874,15 @@ SHS__PRIVATE void shs__eigh_layout(shs__layout *l, const shs_context *ctx, int n
     w->A = shs__eigh_matrix(l, w->ld, n);
     w->P = shs__eigh_matrix(l, w->ld, 2 * SHS__REFLECTIONS);
     w->Q = shs__eigh_matrix(l, w->ld, 2 * SHS__REFLECTIONS);
-    w->T = SHS__CARVE(l, shs_wide, SHS__PRODUCT(SHS__REFLECTIONS, (size_t)n + SHS__REFLECTIONS, 1));
+    w->T = SHS__CARVE(l, shs_wide, SHS__PRODUCT(SHS__REFLECTIONS, n + SHS__REFLECTIONS, 1));
     w->d = SHS__CARVE(l, shs_wide, w->ld);
     w->e = SHS__CARVE(l, shs_wide, w->ld);
-    w->x = SHS__CARVE(l, shs_wide, (size_t)w->ld + 2 * SHS__REFLECTIONS);
+    w->x = SHS__CARVE(l, shs_wide, w->ld + 2 * SHS__REFLECTIONS);
     w->y = SHS__CARVE(l, shs_wide, w->ld);
     w->values = SHS__CARVE(l, shs_wide, w->ld);
     w->rest = SHS__CARVE(l, shs_wide, w->ld);
     w->order = SHS__CARVE(l, int, SHS__PRODUCT(3, n, 1));
-    w->own_count = SHS__PRODUCT(SHS__PACKED + 1, (size_t)w->ld + 2 * SHS__REFLECTIONS, 1);
+    w->own_count = SHS__PRODUCT(SHS__PACKED + 1, w->ld + 2 * SHS__REFLECTIONS, 1);
     w->pack = SHS__CARVE(l, shs_wide, SHS__PRODUCT(shs__ctx_workers(ctx), w->own_count, 1));
     w->cosine = SHS__CARVE(l, shs_wide, w->ld);
     w->sine = SHS__CARVE(l, shs_wide, w->ld);
@@ -7879,11 +7891,11 @@ SHS__PRIVATE void shs__eigh_layout(shs__layout *l, const shs_context *ctx, int n
     w->X = shs__eigh_matrix(l, w->ld, n);
     w->U = shs__eigh_matrix(l, w->ld, n);
     w->merge = SHS__CARVE(l, shs_wide, SHS__PRODUCT(5, w->ld, 1));
-    w->merges = SHS__CARVE(l, shs__merge, (size_t)n / SHS__LEAF + 1);
+    w->merges = SHS__CARVE(l, shs__merge, n / SHS__LEAF + 1);
 }
 
 /* A worker's scratch: a column, and behind it the packed factor of a product. */
-SHS__PRIVATE shs_wide *shs__eigh_column_of(const shs__eigh *w, int worker) { return w->pack + (size_t)worker * w->own_count; }
+SHS__PRIVATE shs_wide *shs__eigh_column_of(const shs__eigh *w, int worker) { return SHS__AT(w->pack, w->own_count, 0, worker); }
 SHS__PRIVATE shs_wide *shs__eigh_pack_of(const shs__eigh *w, int worker) {
     return shs__eigh_column_of(w, worker) + w->ld + 2 * SHS__REFLECTIONS;
 }
@@ -7914,7 +7926,7 @@ SHS__PRIVATE shs_wide shs__eigh_scale(shs_wide x) {
 
 /* Zeros, in the border too. */
 SHS__PRIVATE void shs__eigh_clear(shs_wide *M, int ld, int columns) {
-    SHS__CLEAR(M, (size_t)ld * ((size_t)columns + SHS__BORDER));
+    SHS__CLEAR(M, shs__cells(ld, columns + SHS__BORDER));
 }
 
 /* The scaled lower triangle with zeros above it, below it and behind it. */
@@ -7925,27 +7937,27 @@ SHS__PRIVATE void shs__eigh_copy(shs__eigh *w, const shs_wide *A, int lda) {
         for (i = j; i < w->n; i++) *SHS__AT(w->A, w->ld, i, j) = w->scale * *SHS__AT(A, lda, i, j);
 }
 
-/* Entry i of a vector at v[i step], into a column whose largest entry is positive. */
-SHS__PRIVATE void shs__eigh_column(int n, const shs_wide *v, size_t step, shs_wide *column) {
+/* Row 0 of V into a column whose largest entry is positive. */
+SHS__PRIVATE void shs__eigh_column(int n, const shs_wide *V, int ldv, shs_wide *column) {
     shs_wide largest = 0, sign = 1;
     int i;
     for (i = 0; i < n; i++) {
-        shs_wide a = v[(size_t)i * step];
+        shs_wide a = *SHS__AT(V, ldv, 0, i);
         if (shs__wabs(a) > largest) {
             largest = shs__wabs(a);
             if (a < 0) sign = -1;
             else sign = 1;
         }
     }
-    for (i = 0; i < n; i++) column[i] = sign * v[(size_t)i * step];
+    for (i = 0; i < n; i++) column[i] = sign * *SHS__AT(V, ldv, 0, i);
 }
 
 /* The indices of the values in ascending (sign 1) or descending order (-1); equal ones keep theirs. */
-SHS__PRIVATE void shs__eigh_sort(int n, const shs_wide *values, int sign, int *order) {
+SHS__PRIVATE void shs__eigh_sort(int n, const shs_wide *values, shs_wide sign, int *order) {
     int i, j;
     for (i = 0; i < n; i++) {
-        shs_wide x = (shs_wide)sign * values[i];
-        for (j = i; j > 0 && (shs_wide)sign * values[order[j - 1]] > x; j--) order[j] = order[j - 1];
+        shs_wide x = sign * values[i];
+        for (j = i; j > 0 && sign * values[order[j - 1]] > x; j--) order[j] = order[j - 1];
         order[j] = i;
     }
 }
@@ -7989,8 +8001,8 @@ SHS__OUTLINE void shs__eigh_panel_column(shs__eigh *w, int first, int i) {
     shs_wide *a = SHS__AT(w->A, ld, j, j), *P = w->P + j, *Q = w->Q + j, *v = a + 1, *u = w->y, *t = w->x, tau;
     size_t bytes = ((size_t)m - 1) * sizeof *v;
     if (i % 2 == 0) { /* columns are read by four */
-        SHS__CLEAR(SHS__AT(w->P, ld, 0, 2 * i), 4 * (size_t)ld);
-        SHS__CLEAR(SHS__AT(w->Q, ld, 0, 2 * i), 4 * (size_t)ld);
+        SHS__CLEAR(SHS__AT(w->P, ld, 0, 2 * i), shs__cells(4, ld));
+        SHS__CLEAR(SHS__AT(w->Q, ld, 0, 2 * i), shs__cells(4, ld));
     }
     for (l = 0; l < 2 * i + 2; l++) t[l] = *SHS__AT(Q, ld, 0, l);
     w->kernels->minus(m, 2 * i, P, ld, t, a);
@@ -8016,7 +8028,7 @@ SHS__OUTLINE void shs__eigh_panel_column(shs__eigh *w, int first, int i) {
 SHS__PRIVATE void shs__eigh_update_chunk(void *arg, size_t chunk, int worker) {
     const shs__eigh *w = (const shs__eigh *)arg;
     shs_wide *pack = shs__eigh_pack_of(w, worker);
-    int ld = w->ld, j = w->first + SHS__REFLECTIONS + (int)chunk * SHS__PACKED, end = shs__imin(w->n, j + SHS__PACKED);
+    int ld = w->ld, j = w->first + SHS__REFLECTIONS + shs__ctx_first(chunk, SHS__PACKED), end = shs__imin(w->n, j + SHS__PACKED);
     for (; j < end; j += 4) {
         shs__eigh_pack(2 * SHS__REFLECTIONS, 4, -1, shs__eigh_factor(w->Q + j, ld, 1), pack);
         w->kernels->stripes(w->n - j, 1, 2 * SHS__REFLECTIONS, w->P + j, ld, pack, SHS__AT(w->A, ld, j, j), ld);
@@ -8032,10 +8044,10 @@ SHS__OUTLINE void shs__eigh_tridiagonalize(shs__eigh *w) {
         for (i = 0; first + i < next; i++) shs__eigh_panel_column(w, first, i);
         w->first = first;
         shs__ctx_parallel(w->ctx, shs__eigh_product_work(right, right, SHS__REFLECTIONS),
-                          (size_t)(right + SHS__PACKED - 1) / SHS__PACKED, shs__eigh_update_chunk, w);
+                          shs__ctx_chunks_of(right, SHS__PACKED), shs__eigh_update_chunk, w);
         /* Above its leading 1 a reflection is zero: then the panel is a plain matrix. */
         for (i = 0; first + i < next; i++)
-            SHS__CLEAR(SHS__AT(w->A, ld, first, first + i), ((size_t)i + 1));
+            SHS__CLEAR(SHS__AT(w->A, ld, first, first + i), i + 1);
     }
 }
 
@@ -8102,7 +8114,7 @@ SHS__OUTLINE shs_status shs__eigh_ql(shs__eigh *w, int from, int to, int want_ve
     shs_wide *d = w->values + from, *e = w->rest + from, least = SHS__WIDE_EPS * shs__eigh_gershgorin(w->n, w->d, w->e);
     shs_wide *cosine = w->cosine + from, *sine = w->sine + from;
     int l, m, n = to - from;
-    size_t left = 30 * (size_t)n;
+    size_t left = shs__cells(30, n);
     SHS__COPY(e, w->e + from, n);
     e[n - 1] = 0;
     for (l = 0; l < n; l++)
@@ -8393,7 +8405,7 @@ SHS__OUTLINE void shs__eigh_merge_level(shs__eigh *w) {
     shs__ctx_parallel(w->ctx, 2 * n * n / (shs_wide)merges, merges, shs__eigh_prepare_chunk, w);
     for (j = 0; j < merges; j++) {
         const shs__merge *m = w->merges + j;
-        poles += (shs_wide)m->k * (shs_wide)m->k;
+        poles += SHS__WIDE_PRODUCT(m->k, m->k, 1);
         products += shs__eigh_product_work(m->n, m->k, m->k) / 2;
     }
     shs__ctx_parallel(w->ctx, 6 * poles, chunks, shs__eigh_roots_chunk, w);
@@ -8420,7 +8432,7 @@ SHS__OUTLINE shs_status shs__eigh_conquer(shs__eigh *w) {
         w->values[cut - 1] -= shs__wabs(w->e[cut - 1]);
         w->values[cut] -= shs__wabs(w->e[cut - 1]);
     }
-    shs__ctx_parallel(w->ctx, (shs_wide)w->n * SHS__LEAF * 30, (size_t)w->leaves, shs__eigh_leaf_chunk, w);
+    shs__ctx_parallel(w->ctx, SHS__WIDE_PRODUCT(w->n, SHS__LEAF, 30), (size_t)w->leaves, shs__eigh_leaf_chunk, w);
     for (i = 0; i < w->leaves; i++)
         if (w->order[i] != SHS_OK) return (shs_status)w->order[i];
     for (; w->leaves > 1; w->leaves /= 2) shs__eigh_merge_level(w);
@@ -8555,7 +8567,7 @@ SHS__PRIVATE int shs__eigh_solve_few(shs__eigh *w, int k, int want_vectors) {
 SHS__PRIVATE void shs__eigh_reflect_chunk(void *arg, size_t chunk, int worker) {
     const shs__eigh *w = (const shs__eigh *)arg;
     shs_wide *pack = shs__eigh_pack_of(w, worker), *P, *Q, *X;
-    int at = (int)chunk * w->each, rows = shs__imin(w->each, w->rows - at), first, i, j, ld = w->ld;
+    int at = shs__ctx_first(chunk, w->each), rows = shs__imin(w->each, w->rows - at), first, i, j, ld = w->ld;
     P = w->P + at;
     Q = w->Q + at;
     for (j = 0; j < rows; j++)
@@ -8581,9 +8593,9 @@ SHS__OUTLINE void shs__eigh_reflect(shs__eigh *w, int rows) {
     w->rows = rows;
     w->each = shs__la_round_up(share, 3 * SHS__WALIGN);
     shs__eigh_clear(w->X, w->ld, w->n);
-    SHS__CLEAR(w->P, (size_t)w->ld * SHS__REFLECTIONS);
-    SHS__CLEAR(w->Q, (size_t)w->ld * SHS__REFLECTIONS);
-    shs__ctx_parallel(w->ctx, shs__eigh_product_work(rows, w->n, w->n), (size_t)(rows + w->each - 1) / (size_t)w->each,
+    SHS__CLEAR(w->P, shs__cells(w->ld, SHS__REFLECTIONS));
+    SHS__CLEAR(w->Q, shs__cells(w->ld, SHS__REFLECTIONS));
+    shs__ctx_parallel(w->ctx, shs__eigh_product_work(rows, w->n, w->n), shs__ctx_chunks_of(rows, w->each),
                       shs__eigh_reflect_chunk, w);
 }
 
@@ -8613,7 +8625,7 @@ SHS__PRIVATE shs_status shs__eigh_solve(shs__eigh *w, int k, shs_wide *values, s
     if (vectors) shs__eigh_reflect(w, k);
     for (j = 0; j < k; j++) {
         values[j] = w->values[w->order[j]] / w->scale;
-        if (vectors) shs__eigh_column(w->n, w->X + j, (size_t)w->ld, SHS__AT(vectors, ldv, 0, j));
+        if (vectors) shs__eigh_column(w->n, w->X + j, w->ld, SHS__AT(vectors, ldv, 0, j));
     }
     return SHS_OK;
 }
