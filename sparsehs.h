@@ -2492,11 +2492,16 @@ SHS__PRIVATE shs_wide shs__wabs(shs_wide x) { return x < 0 ? -x : x; }
 SHS__PRIVATE size_t shs__cells(int rows, int columns) { return (size_t)rows * (size_t)columns; }
 /* Product of three counts in shs_wide, where it cannot overflow: for work, and for sizes that are only compared. */
 #define SHS__WIDE_PRODUCT(a, b, c) ((shs_wide)(a) * (shs_wide)(b) * (shs_wide)(c))
-/* Copies, or zeroes, this many elements. */
+/* Copies, moves or zeroes this many elements. */
 #define SHS__COPY(to, from, count) memcpy(to, from, (size_t)(count) * sizeof *(to))
+#define SHS__MOVE(to, from, count) memmove(to, from, (size_t)(count) * sizeof *(to))
 #define SHS__CLEAR(x, count) memset(x, 0, (size_t)(count) * sizeof *(x))
 /* Address of element (row, column) of a column-major matrix. */
 #define SHS__AT(A, ld, row, column) ((A) + (size_t)(column) * (size_t)(ld) + (size_t)(row))
+
+/* Products of elements in shs_wide, which are exact where that is wider. */
+SHS__INLINE shs_wide shs__product(shs_real a, shs_real b) { return (shs_wide)a * (shs_wide)b; }
+SHS__INLINE shs_wide shs__square(shs_real a) { return (shs_wide)a * (shs_wide)a; }
 
 /* A sum in shs_wide; compensated (Neumaier) where that is no wider than shs_real. */
 typedef struct shs__sum {
@@ -3070,8 +3075,12 @@ SHS__PRIVATE int shs__finite_columns(int rows, size_t columns, const shs_real *A
     size_t j;
     if (rows == ld) return shs__finite((size_t)rows * columns, A);
     for (j = 0; j < columns; j++)
-        if (!shs__finite((size_t)rows, SHS__AT(A, ld, 0, j))) return 0;
+        if (!shs__finite(shs__cells(rows, 1), SHS__AT(A, ld, 0, j))) return 0;
     return 1;
+}
+
+SHS__PRIVATE int shs__finite_matrix(int rows, int columns, const shs_real *A, int ld) {
+    return shs__finite_columns(rows, (size_t)columns, A, ld);
 }
 
 #ifdef SHS__ALL_PARTS
@@ -4589,7 +4598,7 @@ SHS__PRIVATE shs_wide SHS__IN(norm2)(int n, const shs_real *x) {
         even = SHS__WFMA(a, a, even);
         odd = SHS__WFMA(b, b, odd);
     }
-    for (; i < n; i++) tail += (shs_wide)x[i] * (shs_wide)x[i];
+    for (; i < n; i++) tail += shs__square(x[i]);
     return SHS__IN(wlanes)(SHS__WADD(even, odd)) + tail;
 #endif
 }
@@ -8926,21 +8935,22 @@ SHS__OUTLINE shs_wide shs__synthesize(const shs__synthesis *w, size_t i, size_t 
     shs__sum sum = SHS_ZERO;
     for (; i < end; i++) {
         shs_real *z = w->Z ? SHS__AT(w->Z, w->ldz, 0, i) : w->columns + shs__cells(worker, w->p);
-        size_t at = shs__codes_at(codes, i);
+        const int *atoms = codes->atoms + shs__codes_at(codes, i);
+        const shs_real *coefs = codes->coefs + shs__codes_at(codes, i);
         int k, q, count;
         if (!w->Y) SHS__CLEAR(z, w->p);
         else if (z != SHS__AT(w->Y, w->ldy, 0, i)) SHS__COPY(z, SHS__AT(w->Y, w->ldy, 0, i), w->p);
         for (k = 0; k < codes->used[i]; k += count) {
             count = shs__imin(codes->used[i] - k, SHS__COLUMNS_AT_ONCE);
             for (q = 0; q < count; q++) {
-                columns[q] = SHS__AT(w->D, w->ldd, 0, codes->atoms[at + (size_t)(k + q)]);
-                if (w->Y) factors[q] = -codes->coefs[at + (size_t)(k + q)];
-                else factors[q] = codes->coefs[at + (size_t)(k + q)];
+                columns[q] = SHS__AT(w->D, w->ldd, 0, atoms[k + q]);
+                if (w->Y) factors[q] = -coefs[k + q];
+                else factors[q] = coefs[k + q];
             }
             kernels->combine(w->p, count, columns, factors, z);
         }
         for (q = 0; w->present && q < w->p; q++)
-            if (!w->present[i * (size_t)w->p + (size_t)q]) z[q] = 0;
+            if (!*SHS__AT(w->present, w->p, q, i)) z[q] = 0;
         if (w->sums) shs__sum_add(&sum, kernels->norm2(w->p, z));
     }
     return shs__sum_value(&sum);
@@ -8957,7 +8967,7 @@ SHS__PRIVATE void shs__synthesis_chunk(void *arg, size_t chunk, int worker) {
 SHS__PRIVATE shs_wide shs__synthesis_run(const shs_context *ctx, shs__synthesis *w) {
     size_t chunks = shs__ctx_chunks(w->count, SHS__SIGNALS_A_CHUNK), c;
     shs__sum total = SHS_ZERO;
-    shs__ctx_parallel(ctx, 2 * (shs_wide)w->count * (shs_wide)w->p, chunks, shs__synthesis_chunk, w);
+    shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(2, w->count, w->p), chunks, shs__synthesis_chunk, w);
     for (c = 0; w->sums && c < chunks; c++) shs__sum_add(&total, w->sums[c]);
     return shs__sum_value(&total);
 }
@@ -9130,6 +9140,8 @@ SHS__PRIVATE int shs__omp_rows(const shs__omp_dictionary *d) {
 SHS__PRIVATE int shs__omp_padded(int n) { return n > INT_MAX - 15 ? n : (n + 15) / 16 * 16; }
 
 SHS__PRIVATE size_t shs__omp_triangle(int s) { return (size_t)s * ((size_t)s + 1) / 2; }
+/* Where the element (row, column) of a lower triangle is that lies row by row. */
+SHS__PRIVATE size_t shs__omp_packed_at(int row, int column) { return shs__omp_triangle(row) + (size_t)column; }
 
 SHS__PRIVATE void shs__omp_begin(shs__omp_signal *w, shs_wide norm2, int limit, shs_real tolerance) {
     const shs_wide scaled = SHS__OMP_IF_WEIGHTED(w->root) ? (shs_wide)tolerance / (shs_wide)w->unit : (shs_wide)tolerance;
@@ -9143,8 +9155,8 @@ SHS__PRIVATE void shs__omp_begin(shs__omp_signal *w, shs_wide norm2, int limit, 
     w->measured = 0;
     w->inflation = 1;
     if (w->distance)
-        memcpy(w->distance, SHS__OMP_IF_WEIGHTED(w->over->weighted) ? w->diagonal : w->over->diagonal,
-               (size_t)shs__omp_padded(w->over->n) * sizeof(shs_real));
+        SHS__COPY(w->distance, SHS__OMP_IF_WEIGHTED(w->over->weighted) ? w->diagonal : w->over->diagonal,
+                  shs__omp_padded(w->over->n));
 }
 
 /* A number as its bits: the exponent of infinity, and that of 1 over its lowest bit. */
@@ -9186,7 +9198,7 @@ SHS__PRIVATE int shs__omp_exponent(int n, const shs_real *x) {
 /* The same of an n x n Gram matrix's diagonal. */
 SHS__PRIVATE int shs__gram_exponent(int n, const shs_real *G, size_t ldg) {
     int most = SHS__OMP_NOTHING, j;
-    for (j = 0; j < n; j++) most = shs__imax(most, shs__omp_exponent(1, G + (size_t)j * (ldg + 1)));
+    for (j = 0; j < n; j++) most = shs__imax(most, shs__omp_exponent(1, SHS__AT(G, ldg, j, j)));
     return most;
 }
 
@@ -9237,11 +9249,11 @@ SHS__PRIVATE int shs__omp_take(shs__omp_signal *w, int j, shs_real alpha, shs_re
     for (i = 0; i < k; i++)
         if (w->atoms[i] == j) return 0;
     d = SHS__SQRT(d2);
-    w->L[shs__omp_triangle(k) + (size_t)k] = d;
+    w->L[shs__omp_packed_at(k, k)] = d;
     w->t[k] = alpha / d;
     w->x[k] = 0;
     w->atoms[k] = j;
-    w->residual2 -= (shs_wide)w->t[k] * (shs_wide)w->t[k];
+    w->residual2 -= shs__square(w->t[k]);
     if (w->residual2 < 0) w->residual2 = 0;
     if (d2 < w->smallest * gjj) w->smallest = d2 / gjj;
     w->chosen = k + 1;
@@ -9255,7 +9267,7 @@ SHS__PRIVATE int shs__omp_take(shs__omp_signal *w, int j, shs_real alpha, shs_re
 SHS__PRIVATE int shs__omp_append_gram(shs__omp_signal *w) {
     const shs__omp_dictionary *over = w->over;
     int j = w->next, i;
-    const shs_real *b = SHS__AT_B(w->B, over->padded, w->rows, 0, j), gjj = over->G[(size_t)j * (over->ldg + 1)];
+    const shs_real *b = SHS__AT_B(w->B, over->padded, w->rows, 0, j), gjj = *SHS__AT(over->G, over->ldg, j, j);
     ptrdiff_t next = SHS__BLOCK_WIDTH(over->padded, j);
     shs_real *c = w->L + shs__omp_triangle(w->chosen), d2 = gjj;
     for (i = 0; i < w->chosen; i++, b += next) {
@@ -9275,17 +9287,18 @@ SHS__PRIVATE int shs__omp_append_gram(shs__omp_signal *w) {
 /* Gram and Schmidt: q = d_j less its parts along the k atoms before, c; again where much cancels (twice is enough). */
 SHS__PRIVATE shs_real shs__omp_gram_schmidt(int p, int k, const shs_real *Q, shs_real *q, shs_real *c, shs_real gjj) {
     const shs__vector_kernels *kernels = shs__kernels_vector();
+    const size_t length = shs__cells(p, 1);
     shs_real d2 = gjj;
     int pass, i;
     for (i = 0; i < k; i++) c[i] = 0;
     for (pass = 0; pass < 2; pass++) {
         for (i = 0; i < k; i++) {
-            const shs_real *qi = Q + shs__cells(i, p);
-            shs_real along = kernels->dot((size_t)p, qi, q);
-            kernels->axpy((size_t)p, -along, qi, q);
+            const shs_real *qi = SHS__AT(Q, p, 0, i);
+            shs_real along = kernels->dot(length, qi, q);
+            kernels->axpy(length, -along, qi, q);
             c[i] += along;
         }
-        d2 = kernels->dot((size_t)p, q, q);
+        d2 = kernels->dot(length, q, q);
         if (d2 > SHS__REAL_C(0.25) * gjj) break;
     }
     return d2;
@@ -9323,7 +9336,7 @@ SHS__PRIVATE shs_wide shs__omp_weighted_norm2(const shs__omp_signal *w) {
     shs__sum sum = SHS_ZERO;
     int i;
     for (i = 0; i < w->over->p; i++) {
-        const shs_wide value = (shs_wide)w->root[i] * (shs_wide)w->y[i];
+        const shs_wide value = shs__product(w->root[i], w->y[i]);
         shs__sum_add(&sum, value * value);
     }
     return shs__sum_value(&sum);
@@ -9355,7 +9368,7 @@ SHS__PRIVATE int shs__omp_append_direct(shs__omp_signal *w) {
 
 /* Whether ||y||^2 is known, where it is wanted or decides, and the recurrence can decide the tolerance. */
 SHS__PRIVATE shs_status shs__omp_check_norm(const shs_real *norm2, shs_real tolerance, int wanted) {
-    shs_wide tolerance2 = (shs_wide)tolerance * (shs_wide)tolerance;
+    shs_wide tolerance2 = shs__square(tolerance);
     if (!(tolerance > 0) && !wanted) return SHS_OK;
     if (!norm2 || !shs__finite(1, norm2) || *norm2 < 0) return SHS_BAD_NORMS;
     if (tolerance > 0 && tolerance2 < SHS__OMP_TRUST2 * (shs_wide)*norm2) return SHS_TOLERANCE_TOO_SMALL;
@@ -9402,7 +9415,7 @@ SHS__PRIVATE void shs__omp_project(shs__omp_signal *w, const shs_real *alpha_of_
         shs_real sum = alpha_of_chosen[k];
         for (i = 0; i < k; i++) sum -= row[i] * w->t[i];
         w->t[k] = sum / row[k];
-        w->residual2 -= (shs_wide)w->t[k] * (shs_wide)w->t[k];
+        w->residual2 -= shs__square(w->t[k]);
     }
     if (w->residual2 < 0) w->residual2 = 0;
 }
@@ -9458,8 +9471,8 @@ SHS__PRIVATE shs_wide shs__omp_measure(shs__omp_signal *w) {
         for (i = 0; i < over->p; i++) shs__sum_add(&sum, w->exact[i] * w->exact[i]);
         w->residual2 = shs__sum_value(&sum);
         product2 = 0;
-        for (i = 0; i <= k; i++) product2 += (shs_wide)row[i] * (shs_wide)row[i];
-        product2 *= (shs_wide)w->x[k] * (shs_wide)w->x[k];
+        for (i = 0; i <= k; i++) product2 += shs__square(row[i]);
+        product2 *= shs__square(w->x[k]);
         error += SHS__WIDE_EPS / 2 * (SHS__WSQRT(product2) + SHS__WSQRT(w->residual2));
     }
     if (SHS__OMP_IF_WEIGHTED(w->root) && w->chosen > 0) {
@@ -9551,7 +9564,7 @@ SHS__PRIVATE void shs__team_member(const shs__omp_signal *w, size_t i, shs__omp_
     else member->y = NULL;
     member->x = SHS__AT(g->X, g->stride, 0, i);
     member->t = g->T + i * g->limit;
-    member->alpha = g->A + (w->over->G ? i * (size_t)w->over->padded : 0);
+    member->alpha = SHS__AT(g->A, w->over->padded, 0, w->over->G ? i : 0);
     if (g->R) member->r = SHS__AT(g->R, w->over->p, 0, i);
 }
 
@@ -9568,7 +9581,7 @@ SHS__OUTLINE void shs__team_choose(shs__omp_signal *w) {
         if (!d->G)
             shs__la_gemm_packed(d->n, (int)count, d->p, d->packed, SHS__AT(g->R, d->p, 0, first), d->p, g->A, d->n, g->scratch);
         for (i = 0; i < count; i++, alpha += padded)
-            for (j = 0; j < padded; j++) g->squares[j] += (shs_wide)alpha[j] * (shs_wide)alpha[j];
+            for (j = 0; j < padded; j++) g->squares[j] += shs__square(alpha[j]);
     }
     for (j = 0; j < padded; j++) w->alpha[j] = (shs_real)SHS__WSQRT(g->squares[j]);
     if (!d->G && w->distance && w->measured < w->chosen)
@@ -9588,7 +9601,7 @@ SHS__OUTLINE int shs__team_append(shs__omp_signal *w) {
         shs_real *t = g->T + i * g->limit, *r = w->over->G ? NULL : SHS__AT(g->R, w->over->p, 0, i);
         *SHS__AT(g->X, g->stride, k, i) = 0;
         if (r) shs__omp_deflate(w, k, t, r), shs__sum_add(&sum, shs__kernels_vector()->norm2(w->over->p, r));
-        else t[k] = g->A[i * (size_t)w->over->padded + (size_t)w->next] / w->L[shs__omp_triangle(k) + (size_t)k];
+        else t[k] = *SHS__AT(g->A, w->over->padded, w->next, i) / w->L[shs__omp_packed_at(k, k)];
     }
     if (!w->over->G) w->residual2 = shs__sum_value(&sum);
     return 1;
@@ -9605,8 +9618,7 @@ SHS__OUTLINE void shs__team_advance(shs__omp_signal *w) {
     column = SHS__AT(w->over->G, w->over->ldg, 0, w->atoms[k]);
     (void)shs__kernels_pursuit()->advance(padded, k, column, c, w->B, w->rows, 1 / c[k], 0, w->alpha);
     for (j = 0; j < padded; j += SHS__BLOCK) /* alpha is free until the next choice: b_k in one piece */
-        memcpy(w->alpha + j, SHS__AT_B(w->B, padded, w->rows, k, j),
-               (size_t)SHS__BLOCK_WIDTH(padded, j) * sizeof(shs_real));
+        SHS__COPY(w->alpha + j, SHS__AT_B(w->B, padded, w->rows, k, j), SHS__BLOCK_WIDTH(padded, j));
     for (i = 0; i < g->count; i++)
         shs__kernels_vector()->axpy((size_t)padded, -*SHS__AT(g->T, g->limit, k, i), w->alpha, SHS__AT(g->A, padded, 0, i));
 }
@@ -9705,14 +9717,14 @@ SHS__PRIVATE void shs__nn_layout(shs__layout *l, shs__nn_equations *e, int limit
 }
 
 SHS__PRIVATE shs_wide shs__nn_product(const shs__nn_equations *e, int i, int j) {
-    if (i < j) return e->H[shs__omp_triangle(j) + (size_t)i];
-    return e->H[shs__omp_triangle(i) + (size_t)j];
+    if (i < j) return e->H[shs__omp_packed_at(j, i)];
+    return e->H[shs__omp_packed_at(i, j)];
 }
 
 /* Whether the squared length of the atom is above 0. The square of a tiny length is 0, and no coefficient can be divided by it. */
 SHS__PRIVATE int shs__nn_has_length(const shs__omp_dictionary *d, int j) {
     const shs_real *atom = d->G ? NULL : SHS__AT(d->D, d->ldd, 0, j);
-    return (d->G ? d->G[(size_t)j * (d->ldg + 1)] : shs_dot(d->p, atom, 1, atom, 1)) > 0;
+    return (d->G ? *SHS__AT(d->G, d->ldg, j, j) : shs_dot(d->p, atom, 1, atom, 1)) > 0;
 }
 
 /* The largest alpha. Of one from the explicit residual only what the stored coefficients leave is rounding. */
@@ -9721,7 +9733,7 @@ SHS__PRIVATE void shs__nn_choose(shs__omp_signal *w) {
     int i;
     for (i = 0; i < w->chosen; i++) {
         w->alpha[w->atoms[i]] = 0; /* rounding, or below it */
-        size += w->x[i] * w->L[shs__omp_triangle(i) + (size_t)i];
+        size += w->x[i] * w->L[shs__omp_packed_at(i, i)];
     }
     if (w->stable && 4 * SHS__EPS * size < w->floor) w->floor = 4 * SHS__EPS * size;
     w->next = 0;
@@ -9832,17 +9844,17 @@ SHS__INLINE int shs__nn_append(shs__omp_signal *w, shs__nn_equations *e, shs__om
     if (known) e->h[k] = 0;
     else e->h[k] = (shs_wide)w->alpha[j];
     for (i = 0; known && i < over->p; i++)
-        e->h[k] += (shs_wide)*SHS__AT(over->D, over->ldd, i, j) * (shs_wide)w->y[i];
+        e->h[k] += shs__product(*SHS__AT(over->D, over->ldd, i, j), w->y[i]);
     for (i = 0; i <= k; i++) {
         const shs_real *a = known ? SHS__AT(over->D, over->ldd, 0, j) : NULL;
         const shs_real *b = known ? SHS__AT(over->D, over->ldd, 0, w->atoms[i]) : NULL;
         if (known) row[i] = 0;
         else row[i] = (shs_wide)*SHS__AT(over->G, over->ldg, w->atoms[i], j);
-        for (l = 0; known && l < over->p; l++) row[i] += (shs_wide)a[l] * (shs_wide)b[l];
+        for (l = 0; known && l < over->p; l++) row[i] += shs__product(a[l], b[l]);
         if (!known && i < k) e->h[k] += row[i] * (shs_wide)w->x[i];
     }
     if (!shs__nn_solve(w, e, k + 1)) return 0;
-    for (i = 0; i <= k; i++) w->L[shs__omp_triangle(k) + (size_t)i] = i < k ? 0 : (shs_real)SHS__WSQRT(row[k]);
+    for (i = 0; i <= k; i++) w->L[shs__omp_packed_at(k, i)] = i < k ? 0 : (shs_real)SHS__WSQRT(row[k]);
     w->t[k] = w->x[k] = 0;
     w->chosen = k + 1;
     return 1;
@@ -10018,12 +10030,12 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
             else w->clean = NULL;
             if (g->there) w->there = SHS__AT(g->there, p, 0, i);
             else w->there = NULL;
-            if (g->diagonals) w->diagonal = g->diagonals + (size_t)i * (size_t)shs__omp_padded(over->n);
+            if (g->diagonals) w->diagonal = SHS__AT(g->diagonals, shs__omp_padded(over->n), 0, i);
             else w->diagonal = NULL;
-            w->residual = SHS__CARVE(l, shs_real, (size_t)shs__imax(over->p, limit));
+            w->residual = SHS__CARVE(l, shs_real, shs__imax(over->p, limit));
         }
         if (SHS__OMP_IF_WEIGHTED(over->weighted) || shs__omp_distances(over->selection))
-            w->distance = SHS__CARVE(l, shs_real, (size_t)shs__omp_padded(over->n));
+            w->distance = SHS__CARVE(l, shs_real, shs__omp_padded(over->n));
     }
 }
 
@@ -10032,7 +10044,7 @@ SHS__PRIVATE void shs__omp_set_diagonal(shs__omp_dictionary *over) {
     int j;
     for (j = 0; over->diagonal && j < shs__omp_padded(over->n); j++)
         over->diagonal[j] = j >= over->n ? 0
-                            : over->G    ? over->G[(size_t)j * (over->ldg + 1)]
+                            : over->G    ? *SHS__AT(over->G, over->ldg, j, j)
                                          : (shs_real)shs__la_norm2(over->p, SHS__AT(over->D, over->ldd, 0, j));
 }
 
@@ -10094,7 +10106,7 @@ SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count, shs_
         columns = actives = left;
         for (a = 0; distances && a < actives; a++, columns++) {
             shs__omp_signal *w = g->members + active[a];
-            const shs_real *q = w->Q + (size_t)shs__imax(w->chosen - 1, 0) * p;
+            const shs_real *q = SHS__AT(w->Q, p, 0, shs__imax(w->chosen - 1, 0));
             if (SHS__OMP_IF_WEIGHTED(w->root)) shs__omp_weigh(w, q, SHS__AT(g->R, p, 0, columns));
             else memcpy(SHS__AT(g->R, p, 0, columns), q, bytes);
             w->B = g->alpha + shs__cells(columns, g->over->n);
@@ -10178,7 +10190,7 @@ SHS__PRIVATE size_t shs__coder_default_group(int n) {
    measured), because nearly all operations without it are in products of matrices. */
 SHS__PRIVATE int shs__omp_gram_pays(int p, int n, size_t m, int stride, const shs_omp_options *o) {
     int s = shs__omp_limited(o) ? stride : shs__imin(p, n);
-    shs_wide np = (shs_wide)p * (shs_wide)n, dn = (shs_wide)n, dm = (shs_wide)m, ds = (shs_wide)s;
+    shs_wide np = SHS__WIDE_PRODUCT(p, n, 1), dn = (shs_wide)n, dm = (shs_wide)m, ds = (shs_wide)s;
     shs_wide with = np * dn / 2 + dm * (np + dn * ds * ds / 2);
     shs_wide without = dm * ds * (np * (shs_wide)shs__omp_columns(1, o->selection) + (shs_wide)p * ds);
     if (o->gram_mode == SHS_GRAM_NEVER || shs__omp_weighted(o)) return 0;
@@ -10212,22 +10224,22 @@ SHS__PRIVATE void shs__team_layout(shs__layout *l, shs__omp_group *g, int direct
 /* D by stripes of as many atoms as a kernel sums at once, the stripe's part of each row side by side: where values are missing,
    the product D'r takes those rows of it that are there. */
 SHS__PRIVATE size_t shs__stripes_count(int n, int p) {
-    const size_t wide = (size_t)shs__kernels_vector()->wide;
-    return SHS__PRODUCT(shs__ctx_chunks((size_t)n, wide), wide, p);
+    const int wide = shs__kernels_vector()->wide;
+    return SHS__PRODUCT(shs__ctx_chunks_of(n, wide), wide, p);
 }
 
 SHS__PRIVATE void shs__stripe_chunk(void *arg, size_t chunk, int worker) {
     const shs__coder *c = (const shs__coder *)arg;
     const shs__omp_dictionary *d = &c->over;
-    const int wide = shs__kernels_vector()->wide, first = (int)chunk * wide, count = shs__imin(d->n - first, wide);
-    const size_t at = shs__cells(first, d->p);
+    const int wide = shs__kernels_vector()->wide, first = shs__ctx_first(chunk, wide), count = shs__imin(d->n - first, wide);
+    shs_real *packed = d->packed + shs__cells(first, d->p), *squares = c->squares + shs__cells(first, d->p);
     int l, k;
     (void)worker;
     for (l = 0; l < d->p; l++)
         for (k = 0; k < wide; k++) {
             const shs_real value = k < count ? *SHS__AT(d->D, d->ldd, l, first + k) : 0;
-            d->packed[at + (size_t)(l * wide + k)] = value;
-            c->squares[at + (size_t)(l * wide + k)] = value * value;
+            *SHS__AT(packed, wide, k, l) = value;
+            *SHS__AT(squares, wide, k, l) = value * value;
         }
 }
 
@@ -10273,7 +10285,7 @@ SHS__PRIVATE void shs__coder_hold(shs__layout *l, shs__coder *c) {
 SHS__PRIVATE void shs__omp_gram_chunk(void *arg, size_t chunk, int worker) {
     const shs__coder *c = (const shs__coder *)arg;
     const shs__omp_dictionary *d = &c->over;
-    int first = (int)chunk * SHS__GRAM_BLOCK, count = shs__imin(SHS__GRAM_BLOCK, d->n - first), ldg = (int)d->ldg, i, j;
+    int first = shs__ctx_first(chunk, SHS__GRAM_BLOCK), count = shs__imin(SHS__GRAM_BLOCK, d->n - first), ldg = (int)d->ldg, i, j;
     shs_real *G = c->own_gram;
     shs__la_gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, d->n - first, count, d->p, 1, SHS__AT(d->D, d->ldd, 0, first), d->ldd,
                         SHS__AT(d->D, d->ldd, 0, first), d->ldd, 0, SHS__AT(G, ldg, first, first), ldg,
@@ -10289,14 +10301,14 @@ SHS__PRIVATE void shs__coder_dictionary(const shs_context *ctx, shs__coder *c, c
     d->D = D;
     d->ldd = ldd;
     if (d->weighted)
-        shs__ctx_parallel(ctx, (shs_wide)d->n * (shs_wide)d->p, shs__ctx_chunks((size_t)d->n, (size_t)shs__kernels_vector()->wide),
+        shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(d->n, d->p, 1), shs__ctx_chunks_of(d->n, shs__kernels_vector()->wide),
                           shs__stripe_chunk, c);
     else if (d->packed) shs__la_pack(ctx, d->n, d->p, D, ldd, d->packed);
     if (!c->use_gram) d->G = NULL;
     else if (c->own_gram) d->G = c->own_gram;
     else d->G = c->options->gram;
     if (c->own_gram)
-        shs__ctx_parallel(ctx, shs__ctx_product_work(d->n, d->n, d->p), shs__ctx_chunks((size_t)d->n, SHS__GRAM_BLOCK),
+        shs__ctx_parallel(ctx, shs__ctx_product_work(d->n, d->n, d->p), shs__ctx_chunks_of(d->n, SHS__GRAM_BLOCK),
                           shs__omp_gram_chunk, c);
     shs__omp_set_diagonal(d);
 }
@@ -10406,10 +10418,10 @@ SHS__PRIVATE void shs__coder_begin(const shs__coder *c, shs__omp_signal *w, size
 
 SHS__PRIVATE void shs__coder_end(const shs__coder *c, const shs__omp_signal *w, size_t i, shs__coder_sums *sums) {
     const shs_wide error2 = w->residual2 * (shs_wide)w->unit * (shs_wide)w->unit;
-    size_t rest = (size_t)(c->codes->stride - w->chosen); /* slots, which hold zeros */
+    const int rest = c->codes->stride - w->chosen; /* slots, which hold zeros */
     c->codes->used[i] = w->chosen;
-    memset(w->atoms + w->chosen, 0, rest * sizeof(int));
-    memset(w->x + w->chosen, 0, rest * sizeof(shs_real));
+    SHS__CLEAR(w->atoms + w->chosen, rest);
+    SHS__CLEAR(w->x + w->chosen, rest);
     sums->nonzeros += (size_t)w->chosen;
     sums->not_reached += shs__omp_tolerance_of(c, i) > 0 && !w->reached; /* the square may underflow */
     shs__sum_add(&sums->sum2, error2);
@@ -10516,12 +10528,12 @@ SHS__OUTLINE void shs__omp_code_team(const shs__coder *c, size_t first, size_t e
         shs__team_member(w, i, &member);
         if (team->R && w->chosen > 0) member.residual2 = shs__kernels_vector()->norm2(p, member.r);
         else member.residual2 = before;
-        for (k = 0; k < w->chosen && !team->R; k++) member.residual2 -= (shs_wide)member.t[k] * (shs_wide)member.t[k];
+        for (k = 0; k < w->chosen && !team->R; k++) member.residual2 -= shs__square(member.t[k]);
         shs__omp_solve(&member);
         if (w->y && w->chosen > 0 && shs__omp_unsure(w, member.residual2, before)) (void)shs__omp_measure(&member);
         if (member.residual2 < 0) member.residual2 = 0;
         member.atoms = shs__codes_atoms(c->codes, first + i);
-        memmove(member.atoms, w->atoms, (size_t)w->chosen * sizeof(int));
+        SHS__MOVE(member.atoms, w->atoms, w->chosen);
         member.reached |= i > 0; /* a group counts once */
         shs__coder_end(c, &member, first + i, sums);
     }
@@ -10590,7 +10602,7 @@ SHS__PRIVATE int shs__subspace_fit_naive(int p, int n, const shs_real *D, const 
         if (marks[k] > 0) atoms[count++] = (int)k;
     for (k = 0; k < count; k++) {
         shs_wide whole = 0, left = 0, *u = Q + k * p;
-        for (i = 0; i < p; i++) u[i] = (shs_wide)D[i + (ptrdiff_t)atoms[k] * p];
+        for (i = 0; i < p; i++) u[i] = (shs_wide)*SHS__AT(D, p, i, atoms[k]);
         for (i = 0; i < p; i++) whole += u[i] * u[i];
         for (q = 0; q < k; q++) {
             shs_wide along = 0;
@@ -10602,7 +10614,7 @@ SHS__PRIVATE int shs__subspace_fit_naive(int p, int n, const shs_real *D, const 
     }
     for (i = 0; i < p; i++) r[i] = (shs_wide)y[i];
     for (k = count - 1; k >= 0; k--) {
-        const shs_real *d = D + (ptrdiff_t)atoms[k] * p;
+        const shs_real *d = SHS__AT(D, p, 0, atoms[k]);
         shs_wide along = 0, length = 0;
         for (i = 0; i < p; i++) along += Q[i + k * p] * r[i];
         for (i = 0; i < p; i++) length += Q[i + k * p] * (shs_wide)d[i];
@@ -10637,7 +10649,7 @@ SHS__PUBLIC int shs_subspace_naive(int p, int n, const shs_real *D, const shs_re
         for (j = 0; j < n; j++) values[j] = next[j] = 0;
         for (k = 0; k < count; k++) {
             shs_wide gjj = 0;
-            for (i = 0; i < p; i++) gjj += (shs_wide)D[i + (ptrdiff_t)atoms[k] * p] * (shs_wide)D[i + (ptrdiff_t)atoms[k] * p];
+            for (i = 0; i < p; i++) gjj += shs__square(*SHS__AT(D, p, i, atoms[k]));
             if (shs__wabs(x[k]) * gjj > floor) values[atoms[k]] = shs__wabs(x[k]);
         }
         shs__subspace_mark_naive(n, values, s, 0, next); /* T */
@@ -10741,7 +10753,7 @@ SHS__PRIVATE void shs__subspace_layout(shs__layout *l, const shs__coder *c, shs_
     g->own = SHS__CARVE(l, shs__subspace, c->group);
     for (i = 0; i < c->group; i++) {
         shs__subspace counted, *t = g->own ? (shs__subspace *)g->own + i : &counted;
-        t->atoms = SHS__CARVE(l, int, (size_t)most);
+        t->atoms = SHS__CARVE(l, int, most);
         t->L = SHS__CARVE(l, shs_wide, shs__omp_triangle(most) + 2 * (size_t)most);
         t->x = t->L ? t->L + shs__omp_triangle(most) : NULL;
         t->z = t->L ? t->x + most : NULL;
@@ -10808,7 +10820,7 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
     else c->squares = NULL;
     over->diagonal = NULL;
     if (over->weighted || shs__omp_distances(o->selection))
-        over->diagonal = SHS__CARVE(l, shs_real, (size_t)shs__omp_padded(n));
+        over->diagonal = SHS__CARVE(l, shs_real, shs__omp_padded(n));
     c->sums = SHS__CARVE(l, shs__coder_sums, SHS__CODER_ROUND);
     c->flags = SHS__CARVE(l, unsigned char, workers);
     c->groups = SHS__CARVE(l, shs__omp_group, workers);
@@ -10857,7 +10869,7 @@ SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, co
         if (status != SHS_OK) memset(c->codes->used + done, 0, (c->m - done) * sizeof(int));
     }
     report->sum2 = shs__sum_value(&sum2);
-    if (c->over.p && c->m) report->rmse = SHS__WSQRT(report->sum2 / ((shs_wide)c->over.p * (shs_wide)c->m));
+    if (c->over.p && c->m) report->rmse = SHS__WSQRT(report->sum2 / SHS__WIDE_PRODUCT(c->over.p, c->m, 1));
     else report->rmse = 0;
     if (c->over.weighted) {
         const shs_wide total = shs__sum_value(&weight);
@@ -10889,7 +10901,7 @@ SHS__PRIVATE int shs__coder_exponent(const shs__coder *c, size_t i, int *found) 
             if (!(weights[k] >= 0)) *found |= SHS__FOUND_WEIGHTS;
             values[k] = shs__omp_where(weights[k] > 0, *SHS__AT(c->Y, c->ldy, l + k, i));
         }
-        if (!shs__finite((size_t)few, weights)) *found |= SHS__FOUND_WEIGHTS;
+        if (!shs__finite(shs__cells(few, 1), weights)) *found |= SHS__FOUND_WEIGHTS;
         exponent = shs__imax(exponent, shs__omp_exponent(few, values));
     }
     return exponent;
@@ -10929,7 +10941,7 @@ SHS__OUTLINE shs_status shs__coder_look(const shs_context *ctx, const shs__coder
     look.c = c;
     look.each = shs__zmax(SHS__SIGNALS_A_CHUNK, shs__ctx_chunks(c->m, SHS__LOOKS));
     chunks = shs__ctx_chunks(c->m, look.each);
-    shs__ctx_parallel(ctx, (shs_wide)c->m * (shs_wide)shs__omp_rows(&c->over), chunks, shs__finite_chunk, &look);
+    shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(c->m, shs__omp_rows(&c->over), 1), chunks, shs__finite_chunk, &look);
     for (k = 0; k < chunks; k++) found |= look.found[k];
     *unsafe = (found & SHS__FOUND_FAR) != 0;
     if (found & SHS__FOUND_WEIGHTS) return SHS_BAD_WEIGHTS;
@@ -11112,9 +11124,9 @@ SHS__OUTLINE int shs__gram_symmetric(int n, const shs_real *G, int ldg) {
 
 /* Whether the atoms and the caller's Gram matrix are finite, and both triangles of the matrix are filled. */
 SHS__OUTLINE shs_status shs__coder_matrices(const shs__omp_dictionary *d, const shs_real *gram, int ldg) {
-    if (d->p && !shs__finite_columns(d->p, (size_t)d->n, d->D, d->ldd)) return SHS_DICTIONARY_NOT_FINITE;
+    if (d->p && !shs__finite_matrix(d->p, d->n, d->D, d->ldd)) return SHS_DICTIONARY_NOT_FINITE;
     if (!gram) return SHS_OK;
-    if (!shs__finite_columns(d->n, (size_t)d->n, gram, ldg)) return SHS_BAD_GRAM;
+    if (!shs__finite_matrix(d->n, d->n, gram, ldg)) return SHS_BAD_GRAM;
     if (shs__gram_symmetric(d->n, gram, ldg)) return SHS_OK;
     return SHS_GRAM_NOT_SYMMETRIC;
 }
@@ -11125,7 +11137,7 @@ SHS__OUTLINE int shs__gram_columns_whole(const shs__omp_dictionary *d, int used,
     const int stride = d->n / 16 + 1;
     int i, k;
     for (k = 0; k < used; k++) {
-        if (!shs__finite((size_t)d->n, SHS__AT(d->G, d->ldg, 0, atoms[k]))) return 0;
+        if (!shs__finite(shs__cells(d->n, 1), SHS__AT(d->G, d->ldg, 0, atoms[k]))) return 0;
         for (i = 0; i < k; i++)
             if (!shs__gram_pair_agrees(d->G, (int)d->ldg, atoms[i], atoms[k])) return 0;
         for (i = 0; i < d->n; i += stride)
@@ -11152,12 +11164,12 @@ SHS__OUTLINE int shs__omp_code_late(const shs_context *ctx, shs__coder *c, shs_o
     c->late = 0;
     for (i = 0; i < c->m && whole; i++) {
         const size_t from = shs__codes_at(&c->held, i), to = shs__codes_at(codes, i);
-        const size_t rest = (size_t)(codes->stride - c->held.stride);
+        const int rest = codes->stride - c->held.stride;
         codes->used[i] = c->held.used[i];
         SHS__COPY(codes->atoms + to, c->held.atoms + from, c->held.stride);
         SHS__COPY(codes->coefs + to, c->held.coefs + from, c->held.stride);
-        memset(codes->atoms + to + c->held.stride, 0, rest * sizeof(int));
-        memset(codes->coefs + to + c->held.stride, 0, rest * sizeof(shs_real));
+        SHS__CLEAR(codes->atoms + to + c->held.stride, rest);
+        SHS__CLEAR(codes->coefs + to + c->held.stride, rest);
         if (errors2) errors2[i] = c->held_errors2[i];
     }
     return whole;
@@ -11430,7 +11442,7 @@ SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, con
             if (status == SHS_OK && norms2) whole += (shs_wide)norms2[k];
             else whole += 0;
         }
-        if (status == SHS_OK && tolerance > 0 && (shs_wide)tolerance * (shs_wide)tolerance < SHS__OMP_TRUST2 * whole)
+        if (status == SHS_OK && tolerance > 0 && shs__square(tolerance) < SHS__OMP_TRUST2 * whole)
             status = SHS_TOLERANCE_TOO_SMALL;
     }
     c.Y = dty;
@@ -11459,7 +11471,7 @@ SHS__PRIVATE void shs__omp_one_layout(shs__omp_one *one) {
     const int direct = one->over.p > 0, columns = direct ? shs__omp_columns(1, one->o.selection) : 1;
     shs__omp_layout_group(&one->l, &one->g, &one->over, direct, one->o.sparsity, 1, (size_t)columns, 0, &one->w);
     if (shs__omp_distances(one->o.selection))
-        one->over.diagonal = SHS__CARVE(&one->l, shs_real, (size_t)shs__omp_padded(one->over.n));
+        one->over.diagonal = SHS__CARVE(&one->l, shs_real, shs__omp_padded(one->over.n));
 }
 
 /* Checks the options and counts what they take of memory. p = 0: by the Gram matrix alone. */
@@ -11565,7 +11577,7 @@ SHS__PUBLIC shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const s
     shs_status status;
     if (n < 1) return SHS_BAD_N;
     if (!gram || ldg < n) return SHS_BAD_GRAM;
-    if (!dty || !shs__finite((size_t)n, dty)) return SHS_BAD_CORRELATIONS;
+    if (!dty || !shs__finite(shs__cells(n, 1), dty)) return SHS_BAD_CORRELATIONS;
     status = shs__omp_one_open(&one, 0, n, options);
     if (status == SHS_OK) status = shs__omp_check_norm(&norm2, one.o.tolerance, 0);
     if (!shs__finite(1, &norm2) || norm2 < 0) norm2 = 0;
@@ -11591,7 +11603,7 @@ SHS__PUBLIC shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int l
     shs_status status = shs__omp_check_dictionary(p, n, D, ldd);
     if (status != SHS_OK) return status;
     if (!y) return SHS_BAD_SIGNALS;
-    if (!shs__finite((size_t)p, y)) return SHS_SIGNALS_NOT_FINITE;
+    if (!shs__finite(shs__cells(p, 1), y)) return SHS_SIGNALS_NOT_FINITE;
     status = shs__omp_one_open(&one, p, n, options);
     one.over.D = D;
     one.over.ldd = ldd;
@@ -11623,7 +11635,7 @@ SHS__PUBLIC int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y
             const shs_real *d = D + j * p;
             for (i = 0; i < p; i++) {
                 alpha += (shs_wide)d[i] * r[i];
-                gjj += (shs_wide)d[i] * (shs_wide)d[i];
+                gjj += shs__square(d[i]);
             }
             d2 = gjj;
             for (q = 0; score && q < k; q++) { /* its squared distance from the span of those chosen */
@@ -11642,7 +11654,7 @@ SHS__PUBLIC int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y
         if (k == 0) first = along;
         if (!(along > SHS__WIDENED_EPS * first / 100)) break; /* nothing is left but rounding */
         for (i = 0; i < p; i++) {
-            u[i] = (shs_wide)D[i + (ptrdiff_t)atoms[k] * p];
+            u[i] = (shs_wide)*SHS__AT(D, p, i, atoms[k]);
             whole += u[i] * u[i];
         }
         for (q = 0; q < k; q++) { /* append it: d = sum of R[q,k] Q[.,q], by Gram and Schmidt */
@@ -11683,7 +11695,7 @@ SHS__PUBLIC int shs_somp_naive(int p, int n, const shs_real *D, ptrdiff_t m, con
         for (j = 0; j < n; j++) { /* choose the atom of the largest sum of scores */
             shs_wide gjj = 0, d2, value = 0, sum = 0;
             const shs_real *d = D + j * p;
-            for (i = 0; i < p; i++) gjj += (shs_wide)d[i] * (shs_wide)d[i];
+            for (i = 0; i < p; i++) gjj += shs__square(d[i]);
             d2 = gjj;
             for (q = 0; q < k; q++) { /* its squared distance from the span of those chosen */
                 shs_wide c = 0;
@@ -11706,7 +11718,7 @@ SHS__PUBLIC int shs_somp_naive(int p, int n, const shs_real *D, ptrdiff_t m, con
         if (k == 0) first = along2;
         if (!(along2 > SHS__WIDENED_EPS * SHS__WIDENED_EPS * first / 10000)) break; /* nothing is left but rounding */
         for (i = 0; i < p; i++) {
-            u[i] = (shs_wide)D[i + (ptrdiff_t)atoms[k] * p];
+            u[i] = (shs_wide)*SHS__AT(D, p, i, atoms[k]);
             whole += u[i] * u[i];
         }
         for (q = 0; q < k; q++) { /* append it: d = sum of R[q,k] Q[.,q], by Gram and Schmidt */
@@ -11762,11 +11774,11 @@ SHS__PUBLIC int shs_nnomp_naive(int p, int n, const shs_real *D, const shs_real 
         x[k] = 0;
         for (sweeps = 0; change > size * SHS__WIDE_EPS && sweeps < 1000000; sweeps++)
             for (change = size = 0, l = 0; l <= k; l++) { /* each coefficient at its best, not below 0 */
-                const shs_real *d = D + (ptrdiff_t)atoms[l] * p;
+                const shs_real *d = SHS__AT(D, p, 0, atoms[l]);
                 shs_wide alpha = 0, norm2 = 0, next;
                 for (i = 0; i < p; i++) {
                     alpha += (shs_wide)d[i] * r[i];
-                    norm2 += (shs_wide)d[i] * (shs_wide)d[i];
+                    norm2 += shs__square(d[i]);
                 }
                 if (x[l] + alpha / norm2 > 0) next = x[l] + alpha / norm2;
                 else next = 0;
@@ -11795,7 +11807,7 @@ SHS__PUBLIC void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real
             shs_wide alpha = 0, norm2 = 0, next = 0;
             for (i = 0; i < p; i++) {
                 alpha += (shs_wide)d[i] * r[i];
-                norm2 += (shs_wide)d[i] * (shs_wide)d[i];
+                norm2 += shs__square(d[i]);
             }
             alpha += norm2 * x[j];
             if (norm2 > 0 && alpha > lambda1) next = (alpha - lambda1) / (norm2 + lambda2);
@@ -11970,7 +11982,7 @@ SHS__OUTLINE shs_real shs__lasso_sweep(const shs__lasso *q, shs__lasso_signal *s
         change = shs__abs(step) * g[j];
         if (support && (next < 0 || next > 0)) support[used++] = j;
         if (support && !(change > 0)) continue;
-        less += (shs_wide)step * (2 * (shs_wide)along - (shs_wide)step * (shs_wide)g[j]);
+        less += (shs_wide)step * (2 * (shs_wide)along - shs__product(step, g[j]));
         if (change > most) most = change;
         if (waiting) {
             kernels->patch(n, -waits, waiting, -step, g, a);
@@ -12061,7 +12073,7 @@ SHS__OUTLINE int shs__lasso_face(const shs__lasso *q, shs__lasso_signal *s, cons
         column[count] = w->a[w->index[j]] - l2 * u - l1 * (shs_real)((u > 0) - (u < 0));
         for (i = 0; i < j; i++) {
             w->columns[i] = SHS__AT(w->L, ld, from, i);
-            w->factors[i] = -w->L[(size_t)i * ld + (size_t)j];
+            w->factors[i] = -*SHS__AT(w->L, ld, j, i);
         }
         kernels->combine((int)ld - from, j, w->columns, w->factors, column + from);
         if (!(column[j] > SHS__OMP_GUARD * gjj)) { /* it depends on those before it, and stays */
@@ -12085,10 +12097,10 @@ SHS__OUTLINE int shs__lasso_face(const shs__lasso *q, shs__lasso_signal *s, cons
         else w->u[w->index[j]] = u + step;
         w->factors[j] = u - w->u[w->index[j]];
         w->columns[j] = SHS__AT(w->M, ldm, 0, w->index[j]);
-        s->r2 += (shs_wide)w->factors[j] * (shs_wide)w->a[w->index[j]];
+        s->r2 += shs__product(w->factors[j], w->a[w->index[j]]);
     }
     kernels->combine((int)ldm, count, w->columns, w->factors, w->a);
-    for (j = 0; j < count; j++) s->r2 += (shs_wide)w->factors[j] * (shs_wide)w->a[w->index[j]];
+    for (j = 0; j < count; j++) s->r2 += shs__product(w->factors[j], w->a[w->index[j]]);
     return first < 0;
 }
 
@@ -12171,7 +12183,7 @@ SHS__PRIVATE void shs__lasso_store(const shs__lasso *q, shs__lasso_signal *s, co
         int least = 0;
         for (j = 1; j < k; j++)
             if (shs__abs(w->x[w->support[j]]) < shs__abs(w->x[w->support[least]])) least = j;
-        memmove(w->support + least, w->support + least + 1, (size_t)(k - 1 - least) * sizeof(int));
+        SHS__MOVE(w->support + least, w->support + least + 1, k - 1 - least);
     }
     codes->used[at] = k;
     for (j = 0; j < codes->stride; j++) {
@@ -12240,7 +12252,7 @@ SHS__PRIVATE shs_wide shs__lasso_off(const shs__lasso *q, const shs__lasso_signa
 
 /* Slopes may exceed lambda1 by this much: a small part of the gap, and rounding. */
 SHS__PRIVATE shs_wide shs__lasso_slack(const shs__lasso *q, const shs__lasso_signal *s) {
-    const shs_wide by_gap = (shs_wide)s->lambda1 * (shs_wide)q->gap / 64, by_rounding = 8 * SHS__WIDE_EPS * (shs_wide)s->most;
+    const shs_wide by_gap = shs__product(s->lambda1, q->gap) / 64, by_rounding = 8 * SHS__WIDE_EPS * (shs_wide)s->most;
     if (by_gap > by_rounding) return by_gap;
     return by_rounding;
 }
@@ -12502,8 +12514,8 @@ SHS__PRIVATE int shs__lasso_nothing(const shs__lasso *q, shs__lasso_signal *s, s
     const size_t stride = (size_t)codes->stride;
     if (!(s->lambda1 >= s->most)) return 0;
     codes->used[at] = 0;
-    memset(codes->atoms + at * stride, 0, stride * sizeof(int));
-    memset(codes->coefs + at * stride, 0, stride * sizeof(shs_real));
+    SHS__CLEAR(codes->atoms + at * stride, stride);
+    SHS__CLEAR(codes->coefs + at * stride, stride);
     s->gap = 0;
     s->objective = s->norm2 / 2;
     return 1;
@@ -12568,8 +12580,8 @@ SHS__PRIVATE void shs__lasso_chunk(void *arg, size_t chunk, int worker) {
             if (q->descended) continue;
             if (which == 0) {
                 c->codes->used[at] = 0;
-                memset(c->codes->atoms + at * stride, 0, stride * sizeof(int));
-                memset(c->codes->coefs + at * stride, 0, stride * sizeof(shs_real));
+                SHS__CLEAR(c->codes->atoms + at * stride, stride);
+                SHS__CLEAR(c->codes->coefs + at * stride, stride);
             } else { /* a warm start */
                 c->codes->used[at] = c->codes->used[at - c->m];
                 memcpy(c->codes->atoms + at * stride, c->codes->atoms + (at - c->m) * stride, stride * sizeof(int));
@@ -12696,7 +12708,7 @@ SHS__OUTLINE shs_status shs__lasso_code_as_is(const shs_context *ctx, shs__lasso
     if (status == SHS_OK) {
         shs__coder_dictionary(ctx, c, d->D, d->ldd);
         for (j = 0; j < d->n; j++) {
-            const shs_wide gjj = d->G ? (shs_wide)d->G[(size_t)j * (d->ldg + 1)] : shs__la_norm2(d->p, SHS__AT(d->D, d->ldd, 0, j));
+            const shs_wide gjj = d->G ? (shs_wide)*SHS__AT(d->G, d->ldg, j, j) : shs__la_norm2(d->p, SHS__AT(d->D, d->ldd, 0, j));
             if (gjj > q->longest2) q->longest2 = gjj;
         }
         status = shs__lasso_run(ctx, q, report);
@@ -12984,13 +12996,13 @@ SHS__PRIVATE void shs__dl_rule_mod(int p, const shs_atom_group *g, const shs_rea
     for (i = 0; i < n; i++) { /* L z_i' = e_i' */
         shs_wide *z = SHS__AT(Z, p, 0, i), pivot = A[i * n + i];
         for (k = 0; k < i; k++)
-            for (l = 0; l < p; l++) z[l] -= A[i * n + k] * Z[k * (size_t)p + (size_t)l];
+            for (l = 0; l < p; l++) z[l] -= A[i * n + k] * *SHS__AT(Z, p, l, k);
         for (l = 0; l < p; l++) z[l] = pivot > 0 ? z[l] / pivot : 0;
     }
     for (i = n; i-- > 0;) { /* L'd_i' = z_i' */
         shs_wide *z = SHS__AT(Z, p, 0, i), pivot = A[i * n + i];
         for (k = i + 1; k < n && pivot > 0; k++)
-            for (l = 0; l < p; l++) z[l] -= A[k * n + i] * Z[k * (size_t)p + (size_t)l];
+            for (l = 0; l < p; l++) z[l] -= A[k * n + i] * *SHS__AT(Z, p, l, k);
         for (l = 0; l < p; l++) z[l] = pivot > 0 ? z[l] / pivot : 0;
     }
     for (i = 0; i < n * (size_t)p; i++) Z[i] += (shs_wide)before[i];
@@ -13216,7 +13228,7 @@ SHS__PRIVATE void shs__dl_overlaps(const shs__dl_learner *w, const shs_atom_grou
     for (j = 0; j < g->count; j++) {
         const shs_real *before = SHS__AT(w->coded, p, 0, g->first + j), *after = SHS__AT(g->atoms, p, 0, j);
         w->overlap[j] = 0;
-        for (i = 0; i < w->p; i++) w->overlap[j] += (shs_wide)before[i] * (shs_wide)after[i];
+        for (i = 0; i < w->p; i++) w->overlap[j] += shs__product(before[i], after[i]);
     }
 }
 
@@ -13232,7 +13244,7 @@ SHS__OUTLINE void shs__dl_gather_chunk(void *arg, size_t chunk, int worker) {
     shs__dl_stretch *stretch = w->stretches + chunk;
     shs_real *sum = SHS__AT(w->stretch_sums, w->p, 0, chunk), x[SHS__COLUMNS_AT_ONCE];
     const shs_real *columns[SHS__COLUMNS_AT_ONCE], *d = w->group->atoms + shs__cells(stretch->atom, w->p);
-    const shs_real *before = w->coded + (size_t)(w->group->first + stretch->atom) * (size_t)w->p;
+    const shs_real *before = SHS__AT(w->coded, w->p, 0, w->group->first + stretch->atom);
     const shs__vector_kernels *kernels = shs__kernels_vector();
     shs__sum energy = SHS_ZERO;
     size_t u, q, count;
@@ -13249,11 +13261,11 @@ SHS__OUTLINE void shs__dl_gather_chunk(void *arg, size_t chunk, int worker) {
             if (power)
                 x[q] = shs__dl_code_kept(
                     w, old, kernels->dot((size_t)w->p, columns[q], d) + old * (shs_real)w->overlap[stretch->atom]);
-            shs__sum_add(&energy, (shs_wide)old * (shs_wide)x[q]);
+            shs__sum_add(&energy, shs__product(old, x[q]));
         }
         kernels->combine(w->p, (int)count, columns, x, sum);
         for (q = 0; w->masked && q < count; q++) /* F x' = E x' + x^2 M.d_old: each value of d has an energy of its own */
-            kernels->axpy_where(w->p, w->present + w->uses.signal[u + q] * (size_t)w->p, x[q] * x[q], before, sum);
+            kernels->axpy_where(w->p, SHS__AT(w->present, w->p, 0, w->uses.signal[u + q]), x[q] * x[q], before, sum);
     }
     stretch->energy = shs__sum_value(&energy);
 }
@@ -13261,7 +13273,7 @@ SHS__OUTLINE void shs__dl_gather_chunk(void *arg, size_t chunk, int worker) {
 /* For shs__ctx_parallel: so many values are read and written for each of the residuals of a group's signals. */
 SHS__PRIVATE shs_wide shs__dl_group_work(const shs__dl_learner *w, const shs_atom_group *g, int values) {
     const size_t first = w->uses.start[g->first], uses = w->uses.start[g->first + g->count] - first;
-    return (shs_wide)values * (shs_wide)w->p * (shs_wide)uses;
+    return SHS__WIDE_PRODUCT(values, w->p, uses);
 }
 
 /* XX', lower triangle by rows, of the codes at hand. */
@@ -13275,7 +13287,7 @@ SHS__PRIVATE void shs__dl_cpu_gram(const shs__dl_learner *w, shs_wide *gram) {
         const shs_real *x = shs__codes_coefs(&w->codes, i);
         for (a = 0; a < w->codes.used[i]; a++)
             for (b = 0; b < w->codes.used[i]; b++)
-                if (atoms[b] <= atoms[a]) *SHS__AT(gram, n, atoms[b], atoms[a]) += (shs_wide)x[a] * (shs_wide)x[b];
+                if (atoms[b] <= atoms[a]) *SHS__AT(gram, n, atoms[b], atoms[a]) += shs__product(x[a], x[b]);
     }
 }
 
@@ -13394,7 +13406,7 @@ SHS__PRIVATE void shs__dl_cpu_update(shs__dl_learner *w, const shs_atom_group *g
     if (changes)
         shs__ctx_parallel(w->ctx, shs__dl_group_work(w, g, 6), shs__ctx_chunks(g->count > 1 ? w->m : uses, SHS__SIGNALS_A_PATCH),
                           g->count > 1 ? shs__dl_update_chunk : shs__dl_update_one_chunk, w);
-    SHS__COPY(SHS__AT(w->coded, p, 0, g->first), g->atoms, (size_t)g->count * p);
+    SHS__COPY(SHS__AT(w->coded, p, 0, g->first), g->atoms, shs__cells(g->count, w->p));
 }
 
 enum { SHS__SIGNALS_SOLVED = 64 }; /* by one chunk */
@@ -13410,11 +13422,11 @@ SHS__PRIVATE void shs__dl_solve_signal(const shs__dl_learner *w, size_t i, shs_w
         const shs_real *d = SHS__AT(w->coded, p, 0, atoms[a]);
         shs_wide *row = SHS__AT(L, ld, 0, a);
         z[a] = 0;
-        for (l = 0; l < w->p; l++) z[a] += (shs_wide)d[l] * (shs_wide)y[l];
+        for (l = 0; l < w->p; l++) z[a] += shs__product(d[l], y[l]);
         for (b = 0; b <= a; b++) {
             const shs_real *e = SHS__AT(w->coded, p, 0, atoms[b]);
             row[b] = 0;
-            for (l = 0; l < w->p; l++) row[b] += (shs_wide)d[l] * (shs_wide)e[l];
+            for (l = 0; l < w->p; l++) row[b] += shs__product(d[l], e[l]);
             if (a == b) row[b] += (shs_wide)w->mu;
             for (k = 0; k < b; k++) row[b] -= row[k] * *SHS__AT(L, ld, k, b);
             if (b < a) row[b] /= *SHS__AT(L, ld, b, b);
@@ -13446,10 +13458,11 @@ SHS__PRIVATE void shs__dl_list_previous(shs__dl_learner *w) {
 SHS__PRIVATE void shs__dl_keep_previous(shs__dl_learner *w) {
     size_t i;
     for (i = 0; i < w->m && !w->engine; i++) {
-        size_t from = shs__codes_at(&w->codes, i), to = shs__codes_at(&w->previous, i), count = (size_t)w->codes.used[i];
+        size_t from = shs__codes_at(&w->codes, i), to = shs__codes_at(&w->previous, i);
+        const int count = w->codes.used[i];
         w->previous.used[i] = w->codes.used[i];
-        memcpy(w->previous.atoms + to, w->codes.atoms + from, count * sizeof(int));
-        memcpy(w->previous.coefs + to, w->codes.coefs + from, count * sizeof(shs_real));
+        SHS__COPY(w->previous.atoms + to, w->codes.atoms + from, count);
+        SHS__COPY(w->previous.coefs + to, w->codes.coefs + from, count);
     }
     w->has_previous = 1; /* here or on the engine */
 }
@@ -13523,7 +13536,7 @@ SHS__PRIVATE shs_status shs__dl_stage_update(shs__dl_learner *w, const shs_atom_
     const shs_engine *e = w->engine;
     size_t p = (size_t)w->p;
     shs_status status = e ? e->signals_update(w->remote, g) : SHS_OK;
-    if (e && status == SHS_OK) SHS__COPY(SHS__AT(w->coded, p, 0, g->first), g->atoms, (size_t)g->count * p);
+    if (e && status == SHS_OK) SHS__COPY(SHS__AT(w->coded, p, 0, g->first), g->atoms, shs__cells(g->count, w->p));
     if (shs__dl_stage_here(w, 1, &status)) shs__dl_cpu_update(w, g);
     return status;
 }
@@ -13531,7 +13544,7 @@ SHS__PRIVATE shs_status shs__dl_stage_update(shs__dl_learner *w, const shs_atom_
 /* Solves all signals again with mu, on the atoms that they have. No engine does. */
 SHS__PRIVATE shs_status shs__dl_stage_solve(shs__dl_learner *w) {
     shs_status status = w->engine ? SHS_UNSUPPORTED : SHS_OK;
-    shs_wide work = (shs_wide)w->m * (shs_wide)w->p * (shs_wide)w->codes.stride * (shs_wide)w->codes.stride;
+    shs_wide work = SHS__WIDE_PRODUCT(w->m, w->p, w->codes.stride) * (shs_wide)w->codes.stride;
     if (!shs__dl_stage_here(w, 1, &status)) return status;
     shs__ctx_parallel(w->ctx, work, shs__ctx_chunks(w->m, SHS__SIGNALS_SOLVED), shs__dl_solve_chunk, w);
     w->residual_done = 0;
@@ -13957,7 +13970,7 @@ SHS__PRIVATE void shs__dl_random_atom(int p, shs_real *d, shs_random *r) {
     do
         for (norm2 = 0, i = 0; i < p; i++) {
             d[i] = (shs_real)shs_random_normal(r);
-            norm2 += (shs_wide)d[i] * (shs_wide)d[i];
+            norm2 += shs__square(d[i]);
         }
     while (!(norm2 > 0));
     for (i = 0; i < p; i++) d[i] = (shs_real)((shs_wide)d[i] / SHS__WSQRT(norm2));
@@ -14196,7 +14209,7 @@ SHS__PRIVATE shs_status shs__dl_start_from_signals(shs__dl_learner *w, int *made
         if (status != SHS_OK) return status;
         next += (uint64_t)count;
         for (j = 0; j < count; j++) {
-            shs_real *d = w->D + (size_t)*made * (size_t)w->p;
+            shs_real *d = SHS__AT(w->D, w->p, 0, *made);
             if (!shs__dl_unit(w->p, w->sums + shs__cells(j, w->p), d)) continue;
             for (i = 0; i < *made && !shs__dl_same_direction(w->p, d, w->D + shs__cells(i, w->p));) i++;
             *made += i == *made;
@@ -14392,12 +14405,12 @@ SHS__PRIVATE shs_status shs__dl_count_signals(shs__dl_learner *w) {
     for (first = 0; shs__ctx_distributed(ctx) && first < ctx->ranks; first += at_once) {
         int count = shs__imin(at_once, ctx->ranks - first), mine = ctx->rank - first;
         shs_status status;
-        SHS__CLEAR(shares, 2 * (size_t)count);
+        SHS__CLEAR(shares, shs__cells(2, count));
         if (mine >= 0 && mine < count) {
             shares[2 * mine] = (shs_wide)w->m;
             shares[2 * mine + 1] = 1;
         }
-        status = shs__ctx_reduce(ctx, shares, 2 * (size_t)count, SHS_REDUCE_SUM);
+        status = shs__ctx_reduce(ctx, shares, shs__cells(2, count), SHS_REDUCE_SUM);
         if (status != SHS_OK) return status;
         for (r = 0; r < count; r++) {
             twice |= shares[2 * r + 1] > 1;
@@ -14481,7 +14494,7 @@ SHS__OUTLINE shs_status shs__dl_check(const shs_context *ctx, int p, int n, cons
     if (codes && (!shs__codes_ok(codes, m) || (codes->stride < *stride && shs__omp_limited(&o->coding)))) return SHS_BAD_CODES;
     *stride = shs__imax(*stride, 1);
     if (o->test_m > 0 && o->test_ld < p) return SHS_BAD_LDY;
-    if (o->start == SHS_START_GIVEN && !shs__finite_columns(p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
+    if (o->start == SHS_START_GIVEN && !shs__finite_matrix(p, n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
     return SHS_OK;
 }
 
@@ -14561,7 +14574,7 @@ SHS__PUBLIC shs_status shs_dictionary_coherence(const shs_context *ctx, int p, i
     if (status == SHS_OK) status = shs__omp_check_dictionary(p, n, D, ldd);
     if (status != SHS_OK) return status;
     if (!mu) return SHS_BAD_OUTPUT;
-    if (!shs__finite_columns(p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
+    if (!shs__finite_matrix(p, n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
     while (shs__layout_next(ctx, &l, &status)) {
         norms = SHS__CARVE(&l, shs_real, n);
         panel = SHS__CARVE(&l, shs_real, SHS__PRODUCT(n, SHS__PANEL, 1));
@@ -14573,7 +14586,7 @@ SHS__PUBLIC shs_status shs_dictionary_coherence(const shs_context *ctx, int p, i
         int count = shs__dl_gram_panel(p, n, D, ldd, first, panel, scratch);
         for (j = first; j < first + count; j++)
             for (i = 0; i < j; i++) {
-                shs_wide both = (shs_wide)norms[i] * (shs_wide)norms[j];
+                shs_wide both = shs__product(norms[i], norms[j]);
                 shs_wide c = both > 0 ? shs__wabs((shs_wide)*SHS__AT(panel, n, i, j - first)) / both : 0;
                 if (c > largest) largest = c;
             }
@@ -14593,8 +14606,8 @@ SHS__PUBLIC void shs_online_naive(int p, int n, shs_real *D, ptrdiff_t m, const 
     for (i = 0; i < m; i++) { /* A += xx', B += yx' */
         int used = shs_omp_naive(p, n, D, Y + i * p, s, 0, NULL, atoms, x, r, Q, R);
         for (k = 0; k < used; k++) {
-            for (j = 0; j < used; j++) A[atoms[j] + (ptrdiff_t)atoms[k] * n] += x[j] * x[k];
-            for (l = 0; l < p; l++) B[l + (ptrdiff_t)atoms[k] * p] += (shs_wide)Y[l + i * p] * x[k];
+            for (j = 0; j < used; j++) *SHS__AT(A, n, atoms[j], atoms[k]) += x[j] * x[k];
+            for (l = 0; l < p; l++) *SHS__AT(B, p, l, atoms[k]) += (shs_wide)Y[l + i * p] * x[k];
         }
     }
     for (j = 0; j < n; j++) { /* d_j <- normalise(d_j + (b_j - D a_j) / A_jj) */
@@ -14734,32 +14747,30 @@ SHS__PRIVATE shs_status shs__on_code(shs__on_learner *s, int test) {
 SHS__PRIVATE void shs__on_sweep(shs__on_learner *s) {
     shs__dl_learner *w = &s->w;
     const int p = w->p, n = w->n;
-    const size_t ld = (size_t)n;
     shs_wide least = 0;
     int first, count, j, k, l;
     for (j = 0; j < n; j++)
-        if (*SHS__AT(s->A, ld, j, j) > least) least = *SHS__AT(s->A, ld, j, j);
+        if (*SHS__AT(s->A, n, j, j) > least) least = *SHS__AT(s->A, n, j, j);
     if (sizeof(shs_wide) == 8) least *= SHS__WIDE_C(1e-12);
     else least *= SHS__WIDE_C(1e-6);
     for (first = 0; first < n; first += count) {
         count = shs__imin(SHS__PANEL, n - first);
         for (k = 0; k < n; k++)
             for (j = first; j < first + count; j++) {
-                shs_wide own = *SHS__AT(s->A, ld, j, j);
-                shs_wide both = k < j ? *SHS__AT(s->A, ld, k, j) : *SHS__AT(s->A, ld, j, k);
+                shs_wide own = *SHS__AT(s->A, n, j, j);
+                shs_wide both = k < j ? *SHS__AT(s->A, n, k, j) : *SHS__AT(s->A, n, j, k);
                 *SHS__AT(s->shares, n, k, j - first) = own > least ? (shs_real)(both / own) : 0;
             }
         shs__la_gemm_serial(SHS_TRANS_NO, SHS_TRANS_NO, p, count, n, 1, w->D, p, s->shares, n, 0, s->moved, p, s->scratch);
         for (j = 0; j < count; j++) {
-            size_t at = (size_t)first + (size_t)j;
-            shs_wide own = s->A[at * ld + at];
+            shs_wide own = *SHS__AT(s->A, n, first + j, first + j);
             for (l = 0; l < p && own > least; l++)
-                *SHS__AT(s->moves, p, l, j) = s->B[at * (size_t)p + (size_t)l] / own - (shs_wide)*SHS__AT(s->moved, p, l, j);
+                *SHS__AT(s->moves, p, l, j) = *SHS__AT(s->B, p, l, first + j) / own - (shs_wide)*SHS__AT(s->moved, p, l, j);
         }
         for (j = 0; j < count; j++) {
             shs_wide *y = SHS__AT(s->moves, p, 0, j);
             shs_real *d = SHS__AT(w->D, p, 0, first + j), *moved = SHS__AT(s->moved, p, 0, j);
-            if (!(s->A[((size_t)first + (size_t)j) * (ld + 1)] > least)) continue;
+            if (!(*SHS__AT(s->A, n, first + j, first + j) > least)) continue;
             for (l = 0; l < p; l++) {
                 y[l] += (shs_wide)d[l];
                 moved[l] = d[l];
@@ -15060,7 +15071,7 @@ SHS__OUTLINE shs_status shs__on_check(shs__on_learner *s, int p, int n, const sh
             !shs__wide_finite(shs__cells(p, n), report->sums_yx))
             return SHS_NOT_FINITE;
     }
-    if (o->start == SHS_START_GIVEN && !shs__finite_columns(p, (size_t)n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
+    if (o->start == SHS_START_GIVEN && !shs__finite_matrix(p, n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
     while (shs__layout_next(w->ctx, l, &status)) shs__on_layout(l, s, stride);
     if (status != SHS_OK) return status;
     if (report) s->report = *report;
@@ -15247,22 +15258,22 @@ SHS__PUBLIC shs_status shs_patches_position(const shs_image *image, const shs_pa
 
 /* `count` values from value `at` of the image on, `step` apart, into shs_real. */
 SHS__OUTLINE void shs__patch_pixels(const shs_image *image, size_t at, int step, int count, shs_real *out) {
-    size_t s = (size_t)step;
+    const ptrdiff_t s = step;
     int i;
     if (image->type == SHS_TYPE_U8) {
         const unsigned char *from = (const unsigned char *)image->pixels + at;
-        for (i = 0; i < count; i++) out[i] = (shs_real)from[(size_t)i * s];
+        for (i = 0; i < count; i++) out[i] = (shs_real)from[i * s];
     } else if (image->type == SHS_TYPE_REAL) {
         const shs_real *from = (const shs_real *)image->pixels + at;
-        for (i = 0; i < count; i++) out[i] = from[(size_t)i * s];
+        for (i = 0; i < count; i++) out[i] = from[i * s];
     } else if (image->type == SHS_TYPE_F32) {
         const float *from = (const float *)image->pixels + at;
-        for (i = 0; i < count; i++) out[i] = (shs_real)from[(size_t)i * s];
+        for (i = 0; i < count; i++) out[i] = (shs_real)from[i * s];
     }
 #ifndef SPARSEHS_NO_DOUBLE
     else {
         const double *from = (const double *)image->pixels + at;
-        for (i = 0; i < count; i++) out[i] = (shs_real)from[(size_t)i * s];
+        for (i = 0; i < count; i++) out[i] = (shs_real)from[i * s];
     }
 #endif
 }
@@ -15334,7 +15345,7 @@ SHS__PRIVATE void shs__patch_get_chunk(void *arg, size_t chunk, int worker) {
 }
 
 SHS__PRIVATE void shs__patch_get_run(const shs_context *ctx, shs__patch_job *w) {
-    shs__ctx_parallel(ctx, (shs_wide)w->count * (shs_wide)w->g.p, shs__ctx_chunks(w->count, SHS__SIGNALS_A_CHUNK),
+    shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(w->count, w->g.p, 1), shs__ctx_chunks(w->count, SHS__SIGNALS_A_CHUNK),
                       shs__patch_get_chunk, w);
 }
 
@@ -15388,7 +15399,7 @@ SHS__PRIVATE size_t shs__patch_first_below(const shs__patch_job *w, int top) {
 SHS__PRIVATE void shs__patch_put_chunk(void *arg, size_t chunk, int worker) {
     const shs__patch_job *w = (const shs__patch_job *)arg;
     const shs__patch_grid *g = &w->g;
-    int top = w->top + (int)chunk * SHS__ROWS_A_BAND, bottom = shs__imin(g->image.height, top + SHS__ROWS_A_BAND);
+    int top = w->top + shs__ctx_first(chunk, SHS__ROWS_A_BAND), bottom = shs__imin(g->image.height, top + SHS__ROWS_A_BAND);
     size_t k;
     (void)worker;
     for (k = shs__patch_first_below(w, top); k < w->count; k++) {
@@ -15399,16 +15410,17 @@ SHS__PRIVATE void shs__patch_put_chunk(void *arg, size_t chunk, int worker) {
         if (y0 >= bottom && g->set.mode != SHS_PATCH_MODE_RANDOM) break;
         for (row = shs__imax(y0, top); row < shs__imin(y0 + g->set.height, bottom); row++) {
             size_t pixel = shs__cells(row, g->image.width) + (size_t)x0;
+            shs_real *weight = w->weight + pixel;
             for (c = 0; c < g->image.channels; c++) {
-                shs_real mean = w->put_means ? w->put_means[k * (size_t)g->image.channels + (size_t)c] : 0;
-                const shs_real *from = z + (shs__cells(c, g->set.height) + (size_t)(row - y0)) * (size_t)g->set.width;
+                shs_real mean = w->put_means ? *SHS__AT(w->put_means, g->image.channels, c, k) : 0;
+                const shs_real *from = z + shs__cells(c, g->set.width * g->set.height) + shs__cells(row - y0, g->set.width);
                 shs_real *to = SHS__AT(w->sum, g->image.channels, c, pixel);
                 if (g->image.channels == 1)
                     for (i = 0; i < g->set.width; i++) to[i] += from[i] * scale + mean;
                 else
                     for (i = 0; i < g->set.width; i++) to[shs__cells(i, g->image.channels)] += from[i] * scale + mean;
             }
-            for (i = 0; i < g->set.width; i++) w->weight[pixel + (size_t)i] += 1;
+            for (i = 0; i < g->set.width; i++) weight[i] += 1;
         }
     }
 }
@@ -15424,7 +15436,7 @@ SHS__PRIVATE void shs__patch_put_run(const shs_context *ctx, shs__patch_job *w) 
         shs__patch_position(&w->g, w->first + w->count - 1, &x, &last);
         last += w->g.set.height - 1;
     }
-    shs__ctx_parallel(ctx, (shs_wide)w->count * (shs_wide)w->g.p, (size_t)(last - w->top) / SHS__ROWS_A_BAND + 1,
+    shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(w->count, w->g.p, 1), (size_t)(last - w->top) / SHS__ROWS_A_BAND + 1,
                       shs__patch_put_chunk, w);
 }
 
@@ -15458,7 +15470,7 @@ typedef struct shs__patch_average_job {
 SHS__PRIVATE void shs__patch_average_chunk(void *arg, size_t chunk, int worker) {
     const shs__patch_average_job *w = (const shs__patch_average_job *)arg;
     const shs_image *image = &w->g.image;
-    const size_t channels = (size_t)image->channels, values = (size_t)image->width * channels;
+    const size_t channels = (size_t)image->channels, values = shs__cells(image->width, image->channels);
     shs_real own[64];
     size_t i, k, count;
     (void)worker;
@@ -15486,7 +15498,7 @@ SHS__PUBLIC shs_status shs_patches_average(const shs_context *ctx, const shs_ima
     w.sum = sum;
     w.weight = weight;
     w.out = out;
-    shs__ctx_parallel(ctx, (shs_wide)image->height * (shs_wide)image->width * (shs_wide)w.g.image.channels,
+    shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(image->height, image->width, w.g.image.channels),
                       (size_t)image->height, shs__patch_average_chunk, &w);
     return SHS_OK;
 }
@@ -15559,7 +15571,7 @@ SHS__OUTLINE shs_status shs__patch_batches(const shs_context *ctx, shs__patch_co
         if (w->coding.tolerance_each) w->coding.tolerance_each += job->count;
         status = shs__ctx_progress(ctx, "approximating", job->first + job->count, all, -1);
     }
-    if (all) total->rmse = SHS__WSQRT(total->sum2 / ((shs_wide)job->g.p * (shs_wide)all));
+    if (all) total->rmse = SHS__WSQRT(total->sum2 / SHS__WIDE_PRODUCT(job->g.p, all, 1));
     else total->rmse = 0;
     return status;
 }
@@ -15775,31 +15787,31 @@ SHS__PRIVATE shs_wide shs__noise_level(const shs__noise_patches *w) {
 }
 
 /* How many values of the plane are `value`, and *next: the nearest one above it (below it where sign is -1). */
-SHS__PRIVATE size_t shs__noise_count(const shs__noise_patches *w, shs_real value, int sign, shs_real *next) {
+SHS__PRIVATE size_t shs__noise_count(const shs__noise_patches *w, shs_real value, shs_real sign, shs_real *next) {
     const size_t count = shs__cells(w->width, w->height);
     shs_real nearest = SHS__REAL_MAX;
     size_t i, equal = 0;
     for (i = 0; i < count; i++) {
-        const shs_real above = (shs_real)sign * w->plane[i] - (shs_real)sign * value;
+        const shs_real above = sign * w->plane[i] - sign * value;
         if (!(above > 0)) equal++;
         else if (above < nearest) nearest = above;
     }
-    *next = value + (shs_real)sign * nearest;
+    *next = value + sign * nearest;
     return equal;
 }
 
 /* Where the plane was clipped at its smallest value, or with sign -1 its largest: more pixels have it than the value beside it,
    which in the tail of noise they would not. Returns the value, or what no pixel goes beyond. */
-SHS__PRIVATE shs_real shs__noise_clip(const shs__noise_patches *w, int sign) {
+SHS__PRIVATE shs_real shs__noise_clip(const shs__noise_patches *w, shs_real sign) {
     const size_t count = shs__cells(w->width, w->height);
     shs_real end = w->plane[0], next, after;
     size_t i, equal;
     for (i = 1; i < count; i++)
-        if ((shs_real)sign * w->plane[i] < (shs_real)sign * end) end = w->plane[i];
+        if (sign * w->plane[i] < sign * end) end = w->plane[i];
     equal = shs__noise_count(w, end, sign, &next);
-    if (equal < 2 || equal < count / 1000 || equal == count) return -(shs_real)sign * SHS__REAL_MAX;
+    if (equal < 2 || equal < count / 1000 || equal == count) return -sign * SHS__REAL_MAX;
     /* All up to the second value, less those at the end */
-    if (equal <= shs__noise_count(w, next, sign, &after) - equal) return -(shs_real)sign * SHS__REAL_MAX;
+    if (equal <= shs__noise_count(w, next, sign, &after) - equal) return -sign * SHS__REAL_MAX;
     return end;
 }
 
@@ -16088,6 +16100,8 @@ SHS__PRIVATE const shs__pixels_kernels *shs__element_kernels(int wide) {
     if (wide) return shs__kernels_wide_pixels();
     return shs__kernels_pixels();
 }
+/* The place of a pixel's element in a panel of planes. */
+SHS__PRIVATE size_t shs__px_in_plane(int plane, int pixel) { return shs__cells(plane, SHS__PANEL_PIXELS) + (size_t)pixel; }
 SHS__PRIVATE void *shs__px_element_at(const shs__pixels_kernels *k, void *elements, size_t index) {
     return (unsigned char *)elements + index * k->bytes;
 }
@@ -16262,12 +16276,12 @@ SHS__PRIVATE const shs__pixels_kernels *shs__kernels_wide_pixels(void) {
 
 /* Marks the pixels of a span of one band (step 1), or the pixel of a spectrum (step 0), where a value is the no-data value. */
 SHS__PRIVATE void shs__px_mark_nodata(const shs__view *v, const shs__span *span, shs_wide *value, unsigned char *missing,
-                                      size_t step) {
+                                      int step) {
     int i;
     if (!v->marks) return;
     shs__px_read_values(v->cube->type, span, value);
     for (i = 0; i < span->count; i++)
-        if (value[i] == v->nodata) missing[(size_t)i * step] = 1;
+        if (value[i] == v->nodata) missing[i * step] = 1;
 }
 
 /* Values in the other byte order, or not aligned to their size, are first brought to an aligned place. */
@@ -16340,7 +16354,7 @@ SHS__PRIVATE void shs__px_reader_init(shs__reader *r, const shs__view *v, int wi
     r->kernels = shs__element_kernels(wide);
 }
 
-#define SHS__CARVE_ELEMENTS(l, k, count) shs__layout_carve(l, count, (size_t)(k)->bytes)
+#define SHS__CARVE_ELEMENTS(l, k, count) shs__layout_carve(l, (size_t)(count), (size_t)(k)->bytes)
 
 SHS__PRIVATE void shs__px_reader_layout(shs__layout *l, shs__reader *r, int workers) {
     const shs__view *v = &r->view;
@@ -16463,7 +16477,7 @@ SHS__PRIVATE void shs__px_read_line(const shs__reader *r, shs__panel *panel, con
             span.count = v->used;
         }
         if (r->foreign) shs__px_make_native(v, &span, panel->room);
-        shs__px_mark_nodata(v, &span, panel->value, missing, by_band ? 1 : 0);
+        shs__px_mark_nodata(v, &span, panel->value, missing, by_band != 0);
         shs__px_convert_span(r, &span, by_band ? shs__px_given_at(r->kernels, r->shift, (size_t)i) : r->shift, !by_band,
                              panel->value, shs__px_element_at(r->kernels, panel->X, to));
     }
@@ -16732,9 +16746,9 @@ SHS__PRIVATE void shs__px_map_matrix_layout(shs__layout *l, shs__map *m) {
     const shs__pixels_kernels *k = m->kernels;
     m->packed = SHS__CARVE_ELEMENTS(l, k, SHS__PRODUCT(m->ldy, m->bands, 1));
     m->first = SHS__CARVE(l, int, m->outputs);
-    m->shift = SHS__CARVE_ELEMENTS(l, k, (size_t)m->bands);
+    m->shift = SHS__CARVE_ELEMENTS(l, k, m->bands);
     m->constant = SHS__CARVE(l, shs_wide, m->outputs);
-    m->added = SHS__CARVE_ELEMENTS(l, k, (size_t)m->ldy);
+    m->added = SHS__CARVE_ELEMENTS(l, k, m->ldy);
 }
 
 SHS__PRIVATE void shs__px_map_layout(shs__layout *l, shs__map *m, int workers) {
@@ -16758,19 +16772,19 @@ SHS__PRIVATE void shs__px_map_layout(shs__layout *l, shs__map *m, int workers) {
 SHS__PRIVATE void shs__px_map_set(shs__map *m, const shs_wide *matrix, ptrdiff_t next_output, ptrdiff_t next_band,
                                   const shs_wide *centre, const shs_wide *offset) {
     const shs__pixels_kernels *k = m->kernels;
-    size_t width = (size_t)(m->planes ? k->columns : k->lanes), bands = (size_t)m->bands;
+    const size_t width = (size_t)(m->planes ? k->columns : k->lanes), bands = (size_t)m->bands;
     int b, o;
-    memset(m->packed, 0, (size_t)m->ldy * bands * k->bytes);
+    memset(m->packed, 0, shs__cells(m->ldy, m->bands) * k->bytes);
     for (b = 0; b < m->bands; b++) shs__px_put_element(k, m->shift, (size_t)b, centre ? centre[b] : 0);
     for (o = m->outputs - 1; o >= 0; o--) {
         size_t within = (size_t)o % width, at = ((size_t)o - within) * bands + within;
         const shs_wide *row = matrix + o * next_output;
         if (offset) m->constant[o] = offset[o];
         else m->constant[o] = 0;
-        for (b = 0; b < m->bands; b++) {
+        for (b = 0; b < m->bands; b++, at += width) {
             shs_wide rounded = shs__px_get_element(k, m->shift, (size_t)b);
             m->constant[o] += row[b * next_band] * (rounded - (centre ? centre[b] : 0));
-            shs__px_put_element(k, m->packed, at + (size_t)b * width, row[b * next_band]);
+            shs__px_put_element(k, m->packed, at, row[b * next_band]);
         }
         for (b = 0; b < m->bands - 1 && shs__wabs(row[b * next_band]) <= 0;) b++;
         if (o + 1 < m->outputs) m->first[o] = shs__imin(b, m->first[o + 1]);
@@ -16793,12 +16807,12 @@ SHS__PRIVATE void shs__px_map_spectra(const shs__map *m, shs__panel *panel, shs_
         void *rows = shs__px_element_at(k, own->rows, m->squares ? 0 : shs__cells(pixel, m->ldy));
         shs__la_fetch_ahead(&panel->ahead);
         for (g = 0; g < groups; g += n) {
-            size_t first = (size_t)m->first[g * k->lanes];
+            const int first = m->first[g * k->lanes];
             n = shs__px_tile_groups(groups - g, k->vectors);
-            k->tile(n, bands - (int)first,
-                    shs__px_element_at(k, m->packed, (size_t)k->lanes * (shs__cells(g, bands) + first)),
+            k->tile(n, bands - first,
+                    shs__px_element_at(k, m->packed, shs__cells(g * k->lanes, bands) + shs__cells(first, k->lanes)),
                     (ptrdiff_t)bands * k->lanes, k->lanes,
-                    shs__px_element_at(k, panel->X, shs__cells(pixel, bands) + first), bands, 1, 0,
+                    shs__px_element_at(k, panel->X, shs__cells(pixel, bands) + (size_t)first), bands, 1, 0,
                     shs__px_element_at(k, rows, shs__cells(g, k->lanes)), k->lanes, m->ldy);
         }
         if (m->squares)
@@ -16812,18 +16826,16 @@ SHS__PRIVATE void shs__px_map_planes(const shs__map *m, shs__panel *panel, shs__
     int groups = (panel->valid - 1) / k->lanes + 1, g, n, o, b;
     for (b = 0; b < m->bands; b++) /* a group is whole: what follows is read too */
         for (o = panel->valid; o % k->lanes; o++)
-            shs__px_put_element(k, panel->X, (size_t)b * SHS__PANEL_PIXELS + (size_t)o, 0);
+            shs__px_put_element(k, panel->X, shs__px_in_plane(b, o), 0);
     for (g = 0; g < groups; g += n) {
         n = shs__px_tile_groups(groups - g, k->vectors);
         for (o = 0; o < m->outputs; o += k->columns) {
-            size_t first = (size_t)m->first[o];
+            const int first = m->first[o];
             shs__la_fetch_ahead(&panel->ahead);
-            k->tile(n, m->bands - (int)first,
-                    shs__px_element_at(k, panel->X, first * SHS__PANEL_PIXELS + (size_t)(g * k->lanes)), k->lanes,
+            k->tile(n, m->bands - first, shs__px_element_at(k, panel->X, shs__px_in_plane(first, g * k->lanes)), k->lanes,
                     SHS__PANEL_PIXELS,
-                    shs__px_element_at(k, m->packed, shs__cells(o, m->bands) + first * (size_t)k->columns), 1,
-                    k->columns, 0,
-                    shs__px_element_at(k, own->planes, (size_t)o * SHS__PANEL_PIXELS + (size_t)(g * k->lanes)), k->lanes,
+                    shs__px_element_at(k, m->packed, shs__cells(o, m->bands) + shs__cells(first, k->columns)), 1,
+                    k->columns, 0, shs__px_element_at(k, own->planes, shs__px_in_plane(o, g * k->lanes)), k->lanes,
                     SHS__PANEL_PIXELS);
         }
     }
@@ -16890,7 +16902,8 @@ SHS__PRIVATE void shs__px_whiten_panel(shs__white *w, shs__panel *panel, shs__ma
 }
 
 /* `count` pixels of the block at hand from `first` on, numbered line by line: the panel that consumers see. */
-SHS__PRIVATE void shs__px_read_panel(const shs__reader *r, shs__panel *panel, size_t first, int count) {
+SHS__PRIVATE void shs__px_read_panel(const shs__reader *r, shs__panel *panel, size_t first, size_t pixels) {
+    const int count = (int)pixels;
     const shs__view *v = &r->view;
     const unsigned char *mask = v->mask ? v->mask + first : NULL;
     const shs__white *w = r->white;
@@ -16983,7 +16996,7 @@ SHS__PRIVATE void shs__px_pass_chunk(void *arg, size_t chunk, int worker) {
             }
         }
         panel->ahead = shs__px_next_panel(r, at, count);
-        shs__px_read_panel(r, panel, at, (int)(count + next));
+        shs__px_read_panel(r, panel, at, count + next);
         if (panel->valid > 0 || !sums) c->work(c->state, panel, worker, sums);
         at += count;
     }
@@ -17021,7 +17034,7 @@ SHS__PRIVATE void shs__px_keep_line(shs__reader *r, size_t first, void *line, un
         shs__panel *panel = r->panels;
         size_t from = 0;
         count = shs__zmin(SHS__PANEL_PIXELS, samples - x);
-        shs__px_read_panel(r, panel, first + x, (int)count);
+        shs__px_read_panel(r, panel, first + x, count);
         memcpy(missing + x, panel->missing, count);
         for (k = 0; k < count; from += !panel->missing[k], k++) /* what is missing was closed up; its place gets zeros */
             for (b = 0; b < used; b++) {
@@ -17048,10 +17061,10 @@ SHS__PRIVATE shs_status shs__px_pass_block(const shs_context *ctx, const shs__re
     chunks = shs__ctx_chunks(r->block_pixels, pass.chunk_pixels);
     for (; pass.first < chunks && status == SHS_OK; pass.first += SHS__PASS_CHUNKS) {
         pass.count = shs__zmin(SHS__PASS_CHUNKS, chunks - pass.first);
-        shs__ctx_parallel(ctx, (shs_wide)(pass.count * pass.chunk_pixels) * (shs_wide)v->bands, pass.count, shs__px_pass_chunk,
+        shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(pass.count * pass.chunk_pixels, v->bands, 1), pass.count, shs__px_pass_chunk,
                           &pass);
         if (c->count)
-            shs__ctx_parallel(ctx, (shs_wide)pass.count * (shs_wide)c->count, shs__ctx_chunks(c->count, SHS__COLLECT_VALUES),
+            shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(pass.count, c->count, 1), shs__ctx_chunks(c->count, SHS__COLLECT_VALUES),
                               shs__px_collect_chunk, &pass);
         done = shs__cells(v->first_line, v->samples) +
                shs__zmin(r->block_pixels, (pass.first + pass.count) * pass.chunk_pixels);
@@ -17363,12 +17376,12 @@ SHS__PRIVATE int shs__px_find_shift(const shs__reader *r, shs_wide *shift) {
     SHS__CLEAR(shift, used);
     panel->valid = 0;
     for (at = 0; at < r->block_pixels && panel->valid == 0; at += SHS__PANEL_PIXELS)
-        shs__px_read_panel(r, panel, at, (int)shs__zmin(SHS__PANEL_PIXELS, r->block_pixels - at));
+        shs__px_read_panel(r, panel, at, shs__zmin(SHS__PANEL_PIXELS, r->block_pixels - at));
     for (b = 0; b < used && panel->valid > 0; b++) {
         shs__sum sum = SHS_ZERO;
         for (k = 0; k < panel->valid; k++)
             shs__sum_add(&sum, shs__px_get_element(r->kernels, panel->X,
-                                                   r->planes ? (size_t)b * SHS__PANEL_PIXELS + (size_t)k
+                                                   r->planes ? shs__px_in_plane(b, k)
                                                           : shs__cells(k, used) + (size_t)b));
         shift[b] = shs__px_shift_of(r->view.cube->type, shs__sum_value(&sum) / (shs_wide)panel->valid);
     }
@@ -17662,7 +17675,7 @@ SHS__PRIVATE void shs__px_write_rows(const shs__map_job *job, const shs__panel *
 SHS__PRIVATE void shs__px_write_plane(const shs__map_job *job, const shs__panel *panel, shs__mapped *own, int o, int quick) {
     const shs__writer *w = &job->writer;
     const shs__pixels_kernels *kernels = job->map.kernels;
-    const void *y = shs__px_given_at(kernels, own->planes, (size_t)o * SHS__PANEL_PIXELS);
+    const void *y = shs__px_given_at(kernels, own->planes, shs__px_in_plane(o, 0));
     const shs_wide *value = own->wide;
     shs_type type = w->sink->type;
     shs__scaling one = w->scaling;
@@ -17719,7 +17732,7 @@ SHS__PRIVATE void shs__px_range_panel(void *state, shs__panel *panel, int worker
     for (i = 0; i < valid && m->squares; i++) shs__px_widen(own->wide[i], own->wide[i], sums, sums + 1);
     if (m->squares) return;
     for (pass = 0; pass < (planes ? m->outputs : 1); pass++) { /* a plane is rows of `lanes` pixels, filled up with its first */
-        void *values = planes ? shs__px_element_at(k, own->planes, (size_t)pass * SHS__PANEL_PIXELS) : own->rows;
+        void *values = planes ? shs__px_element_at(k, own->planes, shs__px_in_plane(pass, 0)) : own->rows;
         for (i = valid; planes && i % k->lanes; i++)
             shs__px_put_element(k, values, (size_t)i, shs__px_get_element(k, values, 0));
         for (i = 0; i < m->ldy; i++) {
@@ -18320,8 +18333,8 @@ SHS__PRIVATE shs_status shs__px_check_map(const shs__view *v, const shs_pixel_ma
     if (map->bands != v->used) return SHS_BAD_BANDS;
     if (map->outputs > INT_MAX - 16) return SHS_TOO_LARGE;
     if (!shs__wide_finite(shs__cells(map->bands, map->outputs), map->matrix)) return SHS_BAD_MAP;
-    if (map->centre && !shs__wide_finite((size_t)map->bands, map->centre)) return SHS_BAD_MAP;
-    if (map->offset && !shs__wide_finite((size_t)map->outputs, map->offset)) return SHS_BAD_MAP;
+    if (map->centre && !shs__wide_finite(shs__cells(map->bands, 1), map->centre)) return SHS_BAD_MAP;
+    if (map->offset && !shs__wide_finite(shs__cells(map->outputs, 1), map->offset)) return SHS_BAD_MAP;
     if ((unsigned)precise > SHS_PRECISION_NEVER) return SHS_BAD_OPTIONS;
     return shs__px_check_sink(v->cube, sink);
 }
@@ -18878,7 +18891,7 @@ SHS__PRIVATE void shs__few_read_block(shs__few_pixels *few) {
     int k;
     for (at = 0; at < r->block_pixels; at += count) {
         count = shs__zmin(SHS__PANEL_PIXELS, r->block_pixels - at);
-        shs__px_read_panel(r, panel, at, (int)count);
+        shs__px_read_panel(r, panel, at, count);
         for (k = 0; k < panel->valid && few->count < few->most; k++) {
             shs_wide *x = few->X + (size_t)few->count++ * n;
             for (b = 0; b < n; b++) {
@@ -19398,9 +19411,9 @@ SHS__PRIVATE void shs__wide_triangle(int m, int n, shs_wide *A, shs_wide *v) {
 SHS__PRIVATE void shs__pca_cut(shs_pca *p, int skip, int used) {
     size_t n = (size_t)p->bands, from = n * (size_t)skip;
     int i, j, k = used - skip;
-    memmove(p->eigenvalues, p->eigenvalues + skip, (size_t)k * sizeof(shs_wide));
-    memmove(p->vectors, p->vectors + from, n * (size_t)k * sizeof(shs_wide));
-    memmove(p->backward, p->backward + from, n * (size_t)k * sizeof(shs_wide));
+    SHS__MOVE(p->eigenvalues, p->eigenvalues + skip, k);
+    SHS__MOVE(p->vectors, p->vectors + from, n * (size_t)k);
+    SHS__MOVE(p->backward, p->backward + from, n * (size_t)k);
     p->components = p->eigenvalue_count = k;
     for (j = 0; j < p->bands; j++)
         for (i = 0; i < k; i++) *SHS__AT(p->forward, k, i, j) = *SHS__AT(p->vectors, n, j, i) / p->scale[j];
@@ -19834,7 +19847,7 @@ SHS__PRIVATE void shs__rx_local_shape(shs__local *w, const shs__view *v, int wor
     w->samples = v->samples;
     w->rows = (int)shs__zmax(shs__zmin(SHS__LOCAL_SUMS / w->triangle, SHS__LOCAL_ROWS), 1);
     if (w->outer <= 3) w->rows = 1; /* corners alone would be as many */
-    w->runs = shs__imax((int)shs__ctx_chunks((size_t)v->samples, SHS__LOCAL_RUN), 1);
+    w->runs = shs__imax((int)shs__ctx_chunks_of(v->samples, SHS__LOCAL_RUN), 1);
     w->run = shs__imax((v->samples - 1) / w->runs + 1, 1);
     if (workers > 1) w->together = shs__imin((2 * workers - 1) / w->runs + 1, SHS__LOCAL_BLOCKS);
     else w->together = 1;
@@ -20065,7 +20078,7 @@ SHS__PRIVATE shs_status shs__rx_local_next_line(shs__local *w) {
         shs__panel *panel = r->panels;
         size_t from = 0;
         count = shs__zmin(SHS__PANEL_PIXELS, samples - x);
-        shs__px_read_panel(r, panel, (size_t)(w->next - v->first_line) * samples + x, (int)count);
+        shs__px_read_panel(r, panel, (size_t)(w->next - v->first_line) * samples + x, count);
         memcpy(w->missing + slot + x, panel->missing, count);
         w->found[0] += (shs_wide)panel->valid;
         for (k = 0; k < count; from += !panel->missing[k], k++) {
@@ -20096,7 +20109,7 @@ SHS__PRIVATE shs_status shs__rx_local_pass(const shs_context *ctx, shs__local *w
         while (w->next < last && status == SHS_OK) status = shs__rx_local_next_line(w);
         if (status != SHS_OK) return status;
         count = shs__cells(w->count, w->samples);
-        shs__ctx_parallel(ctx, (shs_wide)count * (shs_wide)w->n * (shs_wide)w->n * (shs_wide)w->n,
+        shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(count, w->n, w->n) * (shs_wide)w->n,
                           (size_t)((w->count - 1) / w->rows + 1) * (size_t)w->runs, shs__rx_local_run, w);
         for (k = 0; k < count; k++) w->found[1] += !w->no_score[k];
         for (k = 0; k < count && range; k++)
@@ -20123,7 +20136,7 @@ SHS__PRIVATE int shs__rx_local_too_small(const shs__local *w) {
     const shs_wide tall = (shs_wide)shs__imin(w->outer, w->lines);
     const shs_wide wide = (shs_wide)shs__imin(w->outer, w->samples);
     shs_wide most = tall * wide;
-    most -= (shs_wide)shs__imin(w->inner, w->lines) * (shs_wide)shs__imin(w->inner, w->samples);
+    most -= SHS__WIDE_PRODUCT(shs__imin(w->inner, w->lines), shs__imin(w->inner, w->samples), 1);
     if (w->ridge > 0) return !(most > 1);
     return !(most > (shs_wide)w->n);
 }
@@ -20773,7 +20786,7 @@ SHS__PRIVATE int shs__ica_moments_pay(const shs_ica_options *o, int m, int bands
     else sweeps = SHS__WIDE_C(9.5);
     if (o->tolerance < 0 && o->iterations > 0) sweeps = (shs_wide)o->iterations;
     if (o->approach == SHS_APPROACH_DEFLATION) sweeps *= (shs_wide)m;
-    return q <= 512 && q * q < sweeps * (4 * (shs_wide)m * c + (kept ? 0 : 2 * (shs_wide)bands * (shs_wide)m));
+    return q <= 512 && q * q < sweeps * (4 * (shs_wide)m * c + (kept ? 0 : SHS__WIDE_PRODUCT(2, bands, m)));
 }
 
 SHS__PRIVATE void shs__ica_sources_layout(shs__layout *l, shs__sources *s, int fourth, int workers) {
@@ -24182,7 +24195,7 @@ SHS__PRIVATE shs_status shs__cc_check(const shs_codes *codes, int n, shs_coef_ty
     for (i = 0; i < codes->m; i++) {
         const shs_real *x = shs__codes_coefs(codes, i);
         *most = shs__imax(*most, codes->used[i]);
-        if (!shs__finite((size_t)codes->used[i], x)) return SHS_BAD_COEFS;
+        if (!shs__finite(shs__cells(codes->used[i], 1), x)) return SHS_BAD_COEFS;
         for (k = 0; k < codes->used[i]; k++)
             if (shs__cc_abs(x[k]) >= shs__cc_limit(type)) return SHS_BAD_COEFS;
     }
@@ -24212,7 +24225,7 @@ SHS__PUBLIC shs_wide shs_codes_round_naive(int p, const shs_real *D, shs_coef_ty
         best[k] = (shs_wide)shs__cc_rounded(type, shs__cc_scale_value(least), coefs[k], (shs_wide)coefs[k]);
     for (i = 0; i < p; i++) {
         shs_wide e = 0;
-        for (k = 0; k < used; k++) e += ((shs_wide)coefs[k] - best[k]) * (shs_wide)D[atoms[k] * (ptrdiff_t)p + i];
+        for (k = 0; k < used; k++) e += ((shs_wide)coefs[k] - best[k]) * (shs_wide)*SHS__AT(D, p, i, atoms[k]);
         best2 += e * e;
     }
     for (bits = least; bits < least + shs__cc_scales(type); bits++) {
@@ -24227,17 +24240,17 @@ SHS__PUBLIC shs_wide shs_codes_round_naive(int p, const shs_real *D, shs_coef_ty
             for (l = 0; l < used; l++)
                 if (fixed[l] <= 0 && (next < 0 || shs__cc_abs(coefs[l]) > shs__cc_abs(coefs[next]))) next = l;
             rounded = (shs_wide)shs__cc_rounded(type, shs__cc_scale_value(bits), coefs[next], x[next]);
-            for (i = 0; i < p; i++) r[i] += (x[next] - rounded) * (shs_wide)D[atoms[next] * (ptrdiff_t)p + i];
+            for (i = 0; i < p; i++) r[i] += (x[next] - rounded) * (shs_wide)*SHS__AT(D, p, i, atoms[next]);
             x[next] = rounded;
             fixed[next] = 1;
             for (sweeps = 0; change > size * SHS__WIDE_EPS && sweeps < 1000000; sweeps++)
                 for (change = size = 0, l = 0; l < used; l++) { /* each of the others at its best */
-                    const shs_real *d = D + atoms[l] * (ptrdiff_t)p;
+                    const shs_real *d = SHS__AT(D, p, 0, atoms[l]);
                     shs_wide alpha = 0, norm2 = 0;
                     if (fixed[l] > 0) continue;
                     for (i = 0; i < p; i++) {
                         alpha += (shs_wide)d[i] * r[i];
-                        norm2 += (shs_wide)d[i] * (shs_wide)d[i];
+                        norm2 += shs__square(d[i]);
                     }
                     for (i = 0; i < p; i++) r[i] -= alpha / norm2 * (shs_wide)d[i];
                     x[l] += alpha / norm2;
@@ -24347,7 +24360,7 @@ SHS__PRIVATE shs_status shs__cc_cpu_round(const shs_context *ctx, const shs_roun
     }
     if (status != SHS_OK) return status;
     w.job = *job;
-    shs__ctx_parallel(ctx, (shs_wide)m * (shs_wide)most * (shs_wide)most * (shs_wide)(job->D ? job->p : 8) / 8,
+    shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(m, most, most) * (shs_wide)(job->D ? job->p : 8) / 8,
                       shs__ctx_chunks(m, SHS__SIGNALS_A_CHUNK), shs__cc_round_chunk, &w);
     shs__layout_release(ctx, &l);
     return SHS_OK;
@@ -24367,7 +24380,7 @@ SHS__PUBLIC shs_status shs_codes_round(const shs_context *ctx, int p, int n, con
     shs_status status = shs__ctx_check(ctx);
     if (status == SHS_OK && D) status = shs__omp_check_dictionary(p, n, D, ldd);
     if (status == SHS_OK) status = shs__cc_check(codes, n, type, &job.most);
-    if (status == SHS_OK && D && !shs__finite_columns(p, (size_t)n, D, ldd)) status = SHS_DICTIONARY_NOT_FINITE;
+    if (status == SHS_OK && D && !shs__finite_matrix(p, n, D, ldd)) status = SHS_DICTIONARY_NOT_FINITE;
     if (status != SHS_OK || job.most == 0) return status;
     job.p = p;
     job.n = n;
@@ -24692,7 +24705,7 @@ SHS__PUBLIC shs_status shs_compact_synthesize(const shs_context *ctx, int p, int
     s.count = count;
     for (i = 0; i < chunks; before = first + i * SHS__SIGNALS_A_CHUNK, i++)
         s.starts[i] = at = shs__cc_start(compact, before, first + i * SHS__SIGNALS_A_CHUNK, at);
-    shs__ctx_parallel(ctx, 2 * (shs_wide)count * (shs_wide)p, chunks, shs__cc_synthesis_chunk, &s);
+    shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(2, count, p), chunks, shs__cc_synthesis_chunk, &s);
     shs__layout_release(ctx, &l);
     return SHS_OK;
 }
