@@ -2444,6 +2444,9 @@ typedef struct shs_engine {
 /* A constant of type shs_wide, or shs_real, from one of type double. */
 #define SHS__WIDE_C(constant) ((shs_wide)(constant))
 #define SHS__REAL_C(constant) ((shs_real)(constant))
+/* One of two such constants: the first where shs_wide, or shs_real, is double, the second where it is float. */
+#define SHS__BY_WIDE(in_double, in_float) ((shs_wide)(sizeof(shs_wide) > 4 ? (in_double) : (in_float)))
+#define SHS__BY_REAL(in_double, in_float) ((shs_wide)(sizeof(shs_real) > 4 ? (in_double) : (in_float)))
 /* The two of shs_real for sums in shs_wide. */
 #define SHS__WIDENED_EPS ((shs_wide)SHS__EPS)
 #define SHS__WIDENED_REAL_MAX ((shs_wide)SHS__REAL_MAX)
@@ -2484,6 +2487,10 @@ SHS__PRIVATE int shs__imax(int a, int b) { return a > b ? a : b; }
 SHS__PRIVATE ptrdiff_t shs__distance(ptrdiff_t step) { return step < 0 ? -step : step; }
 SHS__PRIVATE size_t shs__zmin(size_t a, size_t b) { return a < b ? a : b; }
 SHS__PRIVATE size_t shs__zmax(size_t a, size_t b) { return a > b ? a : b; }
+SHS__INLINE shs_real shs__max(shs_real a, shs_real b) { return a > b ? a : b; }
+SHS__INLINE shs_wide shs__wmax(shs_wide a, shs_wide b) { return a > b ? a : b; }
+/* a / b, and 0 where b is not positive. */
+SHS__INLINE shs_wide shs__quotient(shs_wide a, shs_wide b) { return b > 0 ? a / b : 0; }
 SHS__PRIVATE shs_real shs__abs(shs_real x) { return x < 0 ? -x : x; }
 SHS__PRIVATE shs_wide shs__wabs(shs_wide x) { return x < 0 ? -x : x; }
 /* Whether the first and the last member of a struct are 0, as they are if the caller zeroed the struct. */
@@ -2498,6 +2505,10 @@ SHS__PRIVATE size_t shs__cells(int rows, int columns) { return (size_t)rows * (s
 #define SHS__CLEAR(x, count) memset(x, 0, (size_t)(count) * sizeof *(x))
 /* Address of element (row, column) of a column-major matrix. */
 #define SHS__AT(A, ld, row, column) ((A) + (size_t)(column) * (size_t)(ld) + (size_t)(row))
+/* The same of a matrix that may be absent: NULL stays NULL. */
+#define SHS__AT_OR_NULL(A, ld, row, column) ((A) ? SHS__AT(A, ld, row, column) : NULL)
+/* Member i of an array of scratch. While a layout only counts, the array is NULL and `counted` stands for each member. */
+#define SHS__MEMBER(array, i, counted) ((array) ? (array) + (i) : &(counted))
 
 /* Products of elements in shs_wide, which are exact where that is wider. */
 SHS__INLINE shs_wide shs__product(shs_real a, shs_real b) { return (shs_wide)a * (shs_wide)b; }
@@ -2776,7 +2787,7 @@ typedef struct shs__share {
    chunks. Where other programs have the processors, waiting for a thread can take longer than its chunks. */
 SHS__PRIVATE double shs__ctx_parallel_shares(int workers, size_t chunks, shs_chunk_fn body, void *arg, double *alone) {
     shs__share shares[SHS__SHARES];
-    int count = workers < SHS__SHARES ? workers : SHS__SHARES, k;
+    int count = shs__imin(workers, SHS__SHARES), k;
     size_t each = chunks / (size_t)count, over = chunks % (size_t)count, from = 0;
     double begin = omp_get_wtime(), busy = 0, mine = 0; /* of the calling thread */
     for (k = 0; k < count; k++) {
@@ -2937,6 +2948,12 @@ SHS__OUTLINE shs_status shs__ctx_progress(const shs_context *ctx, const char *ph
 SHS__PRIVATE int shs__ctx_distributed(const shs_context *ctx) { return ctx && ctx->reduce_fn; }
 SHS__PRIVATE int shs__ctx_rank(const shs_context *ctx) { return shs__ctx_distributed(ctx) ? ctx->rank : 0; }
 
+/* The engine of a context, NULL: the CPU. */
+SHS__PRIVATE const shs_engine *shs__ctx_engine(const shs_context *ctx) {
+    if (!ctx) return NULL;
+    return ctx->engine;
+}
+
 SHS__OUTLINE shs_status shs__ctx_reduce(const shs_context *ctx, shs_wide *values, size_t count, shs_reduce_op op) {
     if (shs__ctx_distributed(ctx) && ctx->reduce_fn(ctx->reduce_user, values, count, op)) return SHS_REDUCE_FAILED;
     return SHS_OK;
@@ -3022,7 +3039,8 @@ SHS__OUTLINE shs_status shs__ctx_meet(const shs_context *ctx, shs_status mine, s
     shs__ctx_print_pieces(meeting->having, meeting->has_data, v + 1 + 2 * SHS__PIECES);
     memcpy(v + 1 + 4 * SHS__PIECES, meeting->largest, sizeof meeting->largest);
     status = shs__ctx_reduce(ctx, v, sizeof v / sizeof *v, SHS_REDUCE_MAX);
-    if (mine != SHS_OK || status != SHS_OK) return mine != SHS_OK ? mine : status;
+    if (mine != SHS_OK) return mine;
+    if (status != SHS_OK) return status;
     if (v[0] > 0) return SHS_PEER_FAILED;
     for (i = 0; i < 2 * SHS__PIECES; i++)
         if (v[1 + 2 * i] > -v[2 + 2 * i]) return SHS_RANKS_DIFFER;
@@ -6481,6 +6499,12 @@ SHS__PRIVATE shs_wide shs__jacobi_tangent(shs_wide z) {
 
 /* ---- checks shared by the routines and their naive twins ------------------------------------------ >>dense_checks */
 
+/* Element (row, column) of op(A). */
+SHS__PRIVATE const shs_real *shs__la_op_at(shs_trans trans, const shs_real *A, int lda, int row, int column) {
+    if (trans == SHS_TRANS_YES) return SHS__AT(A, lda, column, row);
+    return SHS__AT(A, lda, row, column);
+}
+
 /* Empty matrices may be NULL. */
 SHS__PRIVATE int shs__la_absent(const void *A, int rows, int columns) { return !A && rows > 0 && columns > 0; }
 /* Enumerations of two values: whatever else a caller casts to them is found here. */
@@ -6678,10 +6702,13 @@ SHS__PRIVATE void shs__la_trsv(shs_uplo uplo, shs_trans trans, shs_diag diag, in
     int forwards = (uplo == SHS_UPLO_LOWER) == (trans == SHS_TRANS_NO), step;
     ptrdiff_t inc = incx;
     for (step = 0; step < n; step++) {
-        int j = forwards ? step : n - 1 - step, i;
-        int first = 0, last = j; /* the rest of column j */
-        const shs_real *a = SHS__AT(A, lda, 0, j);
-        shs_real t = x[j * inc];
+        int j = step, first = 0, last, i; /* first .. last - 1: the rest of column j */
+        const shs_real *a;
+        shs_real t;
+        if (!forwards) j = n - 1 - step;
+        last = j;
+        a = SHS__AT(A, lda, 0, j);
+        t = x[j * inc];
         if (uplo == SHS_UPLO_LOWER) {
             first = j + 1;
             last = n;
@@ -6822,13 +6849,11 @@ SHS__PRIVATE void shs__la_gemm_where(shs__gemm *g) {
 
 /* Element (row, from) of op(A), and (from, column) of op(B). */
 SHS__PRIVATE const shs_real *shs__la_gemm_a(const shs__gemm *g, int row) {
-    if (g->transa == SHS_TRANS_YES) return SHS__AT(g->A, g->lda, g->from, row);
-    return SHS__AT(g->A, g->lda, row, g->from);
+    return shs__la_op_at(g->transa, g->A, g->lda, row, g->from);
 }
 
 SHS__PRIVATE const shs_real *shs__la_gemm_b(const shs__gemm *g, int column) {
-    if (g->transb == SHS_TRANS_YES) return SHS__AT(g->B, g->ldb, column, g->from);
-    return SHS__AT(g->B, g->ldb, g->from, column);
+    return shs__la_op_at(g->transb, g->B, g->ldb, g->from, column);
 }
 
 /* Room for one tile that sticks out of the wanted part, and for a block of A. */
@@ -7093,10 +7118,8 @@ SHS__PRIVATE void shs__la_slab_chunk(void *arg, size_t chunk, int worker) {
     shs__gemm slab = *g;
     alone.threads = 1;
     slab.k = shs__imin(g->k - from, SHS__SLAB_DEPTH);
-    if (g->transa == SHS_TRANS_YES) slab.A = SHS__AT(g->A, g->lda, from, 0);
-    else slab.A = SHS__AT(g->A, g->lda, 0, from);
-    if (g->transb == SHS_TRANS_YES) slab.B = SHS__AT(g->B, g->ldb, 0, from);
-    else slab.B = SHS__AT(g->B, g->ldb, from, 0);
+    slab.A = shs__la_op_at(g->transa, g->A, g->lda, 0, from);
+    slab.B = shs__la_op_at(g->transb, g->B, g->ldb, from, 0);
     slab.beta = 0;
     slab.C = g->partial + chunk * shs__cells(g->m, g->n);
     slab.ldc = g->m;
@@ -7227,7 +7250,8 @@ SHS__PRIVATE int shs__la_gemm_small(const shs_context *ctx, shs__gemm *g) {
     g->columns = g->n;
     g->from = 0;
     g->depth = g->k;
-    g->packed_b = packed + (few_rows ? pad * g->k : 0);
+    g->packed_b = packed;
+    if (few_rows) g->packed_b += pad * g->k;
     shs__la_gemm_where(g);
     if (!g->a_lies || !g->b_lies) return 0;
     if (few_rows) shs__la_gemm_pack_a(g, 0, g->m, packed);
@@ -7268,15 +7292,17 @@ SHS__PRIVATE shs_status shs__la_gemm_check(shs_trans transa, shs_trans transb, i
 
 /* The product here, or on the context's engine. */
 SHS__PRIVATE shs_status shs__la_product(const shs_context *ctx, const shs_product_job *job) {
-    const shs_engine *e = ctx ? ctx->engine : NULL;
+    const shs_engine *e = shs__ctx_engine(ctx);
     int asked = e && job->m > 0 && job->n > 0 && job->k > 0 && job->alpha != 0;
+    shs__part part = SHS__WHOLE;
     shs__gemm g = SHS_ZERO;
     if (asked) {
         shs_status status = SHS__ASK(e, product, (e->user, ctx, job));
         if (!shs__ctx_cpu_takes_over(e, status)) return status;
     }
-    shs__la_gemm_set(&g, job->symmetric ? shs__la_part_of(job->uplo) : SHS__WHOLE, job->transa, job->transb, job->m, job->n,
-                     job->k, job->alpha, job->A, job->lda, job->B, job->ldb, job->beta, job->C, job->ldc);
+    if (job->symmetric) part = shs__la_part_of(job->uplo);
+    shs__la_gemm_set(&g, part, job->transa, job->transb, job->m, job->n, job->k, job->alpha, job->A, job->lda, job->B, job->ldb,
+                     job->beta, job->C, job->ldc);
     return shs__la_gemm_call(ctx, &g);
 }
 
@@ -7329,8 +7355,7 @@ SHS__PUBLIC shs_status shs_gemm_general_naive(shs_trans transa, shs_trans transb
         for (i = 0; i < m; i++) {
             shs_real sum = 0, *c = SHS__AT(C, ldc, i, j);
             for (p = 0; alpha != 0 && p < k; p++)
-                sum += *(transa == SHS_TRANS_YES ? SHS__AT(A, lda, p, i) : SHS__AT(A, lda, i, p)) *
-                       *(transb == SHS_TRANS_YES ? SHS__AT(B, ldb, j, p) : SHS__AT(B, ldb, p, j));
+                sum += *shs__la_op_at(transa, A, lda, i, p) * *shs__la_op_at(transb, B, ldb, p, j);
             if (beta == 0) *c = alpha * sum;
             else *c = alpha * sum + beta * *c;
         }
@@ -7424,7 +7449,7 @@ SHS__PRIVATE void shs__la_trsm_small(const shs__trsm *t, int rows, int n, const 
         shs_real *x = SHS__AT(X, ldx, 0, j), pivot;
         for (other = 0; other < step; other++) {
             int q = upper ? other : n - 1 - other;
-            shs_real a = t->trans == SHS_TRANS_YES ? *SHS__AT(A, t->lda, j, q) : *SHS__AT(A, t->lda, q, j);
+            shs_real a = *shs__la_op_at(t->trans, A, t->lda, q, j);
             vectors->axpy((size_t)rows, -a, SHS__AT(X, ldx, 0, q), x);
         }
         if (t->diag == SHS_DIAG_UNIT) continue;
@@ -7520,7 +7545,8 @@ SHS__PRIVATE void shs__la_trsm_run(const shs_context *ctx, shs__trsm *t) {
 
 SHS__PRIVATE shs_status shs__la_trsm_check(shs_side side, shs_uplo uplo, shs_trans transa, shs_diag diag, int m, int n,
                                            shs_real alpha, const shs_real *A, int lda, const shs_real *B, int ldb) {
-    int order = side == SHS_SIDE_LEFT ? m : n;
+    int order = n;
+    if (side == SHS_SIDE_LEFT) order = m;
     if (shs__la_not_binary(side) || shs__la_not_binary(uplo)) return SHS_BAD_ENUM;
     if (shs__la_not_binary(transa) || shs__la_not_binary(diag)) return SHS_BAD_ENUM;
     if (m < 0) return SHS_BAD_M;
@@ -7617,10 +7643,11 @@ typedef struct shs__cholesky_room {
 SHS__PRIVATE shs_status shs__la_cholesky(const shs_context *ctx, shs_uplo uplo, int n, shs_real *A, int lda,
                                          shs__cholesky_room *room) {
     int h = shs__la_round_up(n - n / 2, SHS__SMALL_TRIANGLE), rest = n - h, lower = uplo == SHS_UPLO_LOWER;
-    shs_trans trans = lower ? SHS_TRANS_NO : SHS_TRANS_YES;
+    shs_trans trans = SHS_TRANS_NO;
     shs_real *corner, *below;
     shs_status status;
     if (n <= SHS__SMALL_TRIANGLE) return shs_cholesky_naive(uplo, n, A, lda);
+    if (!lower) trans = SHS_TRANS_YES;
     if (lower) corner = SHS__AT(A, lda, h, 0);
     else corner = SHS__AT(A, lda, 0, h);
     below = SHS__AT(A, lda, h, h);
@@ -7639,7 +7666,8 @@ SHS__PRIVATE shs_status shs__la_cholesky(const shs_context *ctx, shs_uplo uplo, 
 /* The first half is the largest problem for gemm and trsm alike, and never smaller than the second. The memory for the
    left side is enough for both. */
 SHS__PRIVATE void shs__la_cholesky_layout(shs__layout *l, const shs_context *ctx, int n, shs__cholesky_room *room) {
-    int h = n > 0 ? shs__la_round_up(n - n / 2, SHS__SMALL_TRIANGLE) : 0;
+    int h = 0;
+    if (n > 0) h = shs__la_round_up(n - n / 2, SHS__SMALL_TRIANGLE);
     shs__la_gemm_layout(l, ctx, h, h, h, &room->gemm);
     shs__la_trsm_layout(l, ctx, SHS_SIDE_LEFT, h, h, &room->trsm);
 }
@@ -7681,7 +7709,8 @@ SHS__PUBLIC shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda,
         if (norms) norms[j] = norm;
         if (norm == 0) continue;
         if (norm < SHS__SQUARES_MIN || norm > SHS__SCALE_UP || !shs__finite(1, &norm)) {
-            shs_real scale = norm < 1 ? SHS__SCALE_UP : SHS__SCALE_DOWN;
+            shs_real scale = SHS__SCALE_DOWN;
+            if (norm < 1) scale = SHS__SCALE_UP;
             for (i = 0; i < m; i++) a[i] *= scale;
             norm = shs_nrm2(m, a, 1);
         }
@@ -7917,7 +7946,7 @@ SHS__PRIVATE int shs__eigh_largest(int n, const shs_wide *A, int lda, shs_wide *
     int i, j;
     for (j = 0; j < n; j++) {
         if (!shs__wide_finite((size_t)(n - j), SHS__AT(A, lda, j, j))) return 0;
-        for (i = j; i < n; i++) most = shs__wabs(*SHS__AT(A, lda, i, j)) > most ? shs__wabs(*SHS__AT(A, lda, i, j)) : most;
+        for (i = j; i < n; i++) most = shs__wmax(shs__wabs(*SHS__AT(A, lda, i, j)), most);
     }
     *largest = most;
     return 1;
@@ -8085,7 +8114,8 @@ SHS__PRIVATE int shs__eigh_ql_end(int l, int n, const shs_wide *e, shs_wide leas
    sqrt(h^2 + e^2)) with h half the difference of the diagonal. */
 SHS__PRIVATE shs_wide shs__eigh_ql_shift(const shs_wide *d, const shs_wide *e) {
     shs_wide h = (d[1] - d[0]) / 2, r = SHS__WSQRT(h * h + e[0] * e[0]);
-    return d[0] - e[0] * (e[0] / (h < 0 ? h - r : h + r));
+    if (h < 0) r = -r;
+    return d[0] - e[0] * (e[0] / (h + r));
 }
 
 /* One sweep of implicit QL on rows l..m of T: the rotation that QL of T - shift I would begin with at the bottom
@@ -8176,9 +8206,10 @@ SHS__PRIVATE void shs__eigh_merge_open(shs__eigh *w, shs__merge *m, size_t j) {
     m->n = shs__eigh_cut(w->n, w->leaves, 2 * j + 2) - lo;
     m->rho = 2 * shs__wabs(beta);
     for (i = 0; i < m->n; i++) {
-        m->halves[i] = i < m->top ? 1 : 2;
-        m->z[i] = scale * *SHS__AT(w->S, w->ld, i < m->top ? middle - 1 : middle, lo + i);
-        if (i >= m->top && beta < 0) m->z[i] = -m->z[i];
+        const int below = i >= m->top;
+        m->halves[i] = 1 + below;
+        m->z[i] = scale * *SHS__AT(w->S, w->ld, middle - 1 + below, lo + i);
+        if (below && beta < 0) m->z[i] = -m->z[i];
     }
     shs__eigh_sort(m->n, w->values + lo, 1, m->order);
 }
@@ -8247,7 +8278,8 @@ SHS__PRIVATE void shs__eigh_merge_gather(shs__eigh *w, shs__merge *m) {
     for (i = 0; i < m->n; i++) {
         int from = m->order[i];
         const shs_wide *column = SHS__AT(w->S, w->ld, m->lo, m->lo + from);
-        shs_wide *to = SHS__AT(w->X, w->ld, 0, m->lo + (i < m->k ? m->row[i] : i));
+        const int row = i < m->k ? m->row[i] : i;
+        shs_wide *to = SHS__AT(w->X, w->ld, 0, m->lo + row);
         memset(to, 0, bytes);
         SHS__COPY(to, column, m->top);
         SHS__COPY(to + bottom, column + m->top, m->n - m->top);
@@ -8329,7 +8361,8 @@ SHS__OUTLINE shs_wide shs__eigh_secular_root(const shs__eigh_kernels *kernels, c
 SHS__PRIVATE int shs__eigh_stripe(const shs__eigh *w, size_t chunk, int deflated, shs__merge **m, int *first) {
     *m = w->merges + chunk / (size_t)w->stripes;
     *first = (int)(chunk % (size_t)w->stripes) * SHS__PACKED;
-    return shs__imin(deflated ? (*m)->n : (*m)->k, *first + SHS__PACKED);
+    if (deflated) return shs__imin((*m)->n, *first + SHS__PACKED);
+    return shs__imin((*m)->k, *first + SHS__PACKED);
 }
 
 /* The roots of a stripe; what is left of T - lambda goes into U. */
@@ -8362,7 +8395,11 @@ SHS__PRIVATE void shs__eigh_couple_chunk(void *arg, size_t chunk, int worker) {
         for (i = first; i < shs__imin(j, end); i++) z2[i] *= delta[i] / (m->d[i] - d);
         for (i = shs__imax(j + 1, first); i < end; i++) z2[i] *= delta[i] / (m->d[i] - d);
     }
-    for (i = first; i < end; i++) m->z[i] = m->z[i] < 0 ? -SHS__WSQRT(z2[i]) : SHS__WSQRT(z2[i]);
+    for (i = first; i < end; i++) {
+        const shs_wide length = SHS__WSQRT(z2[i]);
+        if (m->z[i] < 0) m->z[i] = -length;
+        else m->z[i] = length;
+    }
 }
 
 /* A stripe of U, normalised; that of S becomes S U, then come the deflated columns. Columns of S1 meet only the rows above,
@@ -8560,8 +8597,9 @@ SHS__PRIVATE int shs__eigh_solve_few(shs__eigh *w, int k, int want_vectors) {
     shs__eigh_bisect(w, k);
     if (!want_vectors) return 1;
     shs__eigh_clear(w->S, w->ld, k);
+    if (!(norm > 0)) norm = 1;
     for (j = 0; j < k; j++)
-        if (!shs__eigh_twisted(w, j, norm > 0 ? norm : 1)) return 0;
+        if (!shs__eigh_twisted(w, j, norm)) return 0;
     return 1;
 }
 
@@ -8630,7 +8668,8 @@ SHS__PRIVATE shs_status shs__eigh_solve(shs__eigh *w, int k, shs_wide *values, s
         else status = shs__eigh_ql(w, 0, w->n, 0);
     }
     if (status != SHS_OK) return status;
-    shs__eigh_sort(few ? k : w->n, w->values, -1, w->order);
+    if (few) shs__eigh_sort(k, w->values, -1, w->order);
+    else shs__eigh_sort(w->n, w->values, -1, w->order);
     if (vectors) shs__eigh_reflect(w, k);
     for (j = 0; j < k; j++) {
         values[j] = w->values[w->order[j]] / w->scale;
@@ -8812,7 +8851,8 @@ SHS__PRIVATE shs_status shs__omp_check_choice(const shs_omp_options *o, unsigned
 #ifdef SHS__OMP_NO_NONNEGATIVE
     if (o->nonnegative) return SHS_UNSUPPORTED;
 #endif
-    return (unsigned)o->selection < SHS_SELECTION_COUNT ? SHS_OK : SHS_BAD_OPTIONS;
+    if ((unsigned)o->selection >= SHS_SELECTION_COUNT) return SHS_BAD_OPTIONS;
+    return SHS_OK;
 }
 
 #ifdef SHS__ALL_PARTS
@@ -9130,6 +9170,12 @@ SHS__PRIVATE int shs__omp_distances(shs_selection selection) {
     return asks[selection];
 }
 
+/* The most atoms of a code. p = 0: only the Gram matrix is known. */
+SHS__PRIVATE int shs__omp_most_atoms(int p, int n) {
+    if (p) return shs__imin(p, n);
+    return n;
+}
+
 /* How many values the caller gives for a signal: p samples, or, where D is not known, n products D'y. */
 SHS__PRIVATE int shs__omp_rows(const shs__omp_dictionary *d) {
     if (d->p) return d->p;
@@ -9137,14 +9183,18 @@ SHS__PRIVATE int shs__omp_rows(const shs__omp_dictionary *d) {
 }
 
 /* n values, such as the rows of the Gram matrix, filled up with zeros to whole vectors. */
-SHS__PRIVATE int shs__omp_padded(int n) { return n > INT_MAX - 15 ? n : (n + 15) / 16 * 16; }
+SHS__PRIVATE int shs__omp_padded(int n) {
+    if (n > INT_MAX - 15) return n;
+    return (n + 15) / 16 * 16;
+}
 
 SHS__PRIVATE size_t shs__omp_triangle(int s) { return (size_t)s * ((size_t)s + 1) / 2; }
 /* Where the element (row, column) of a lower triangle is that lies row by row. */
 SHS__PRIVATE size_t shs__omp_packed_at(int row, int column) { return shs__omp_triangle(row) + (size_t)column; }
 
 SHS__PRIVATE void shs__omp_begin(shs__omp_signal *w, shs_wide norm2, int limit, shs_real tolerance) {
-    const shs_wide scaled = SHS__OMP_IF_WEIGHTED(w->root) ? (shs_wide)tolerance / (shs_wide)w->unit : (shs_wide)tolerance;
+    shs_wide scaled = (shs_wide)tolerance;
+    if (SHS__OMP_IF_WEIGHTED(w->root)) scaled /= (shs_wide)w->unit;
     w->chosen = w->refreshes = w->stable = 0;
     w->limit = limit;
     w->tolerance2 = scaled * scaled;
@@ -9424,7 +9474,7 @@ SHS__PRIVATE void shs__omp_project(shs__omp_signal *w, const shs_real *alpha_of_
    and difference is computed (Dekker's and Knuth's exact transformations) and added up, too. -ffast-math would fold this away. */
 #if defined(SHS__ALL_PARTS) && !defined(__FAST_MATH__)
 SHS__OUTLINE int shs__omp_prove(shs__omp_signal *w) {
-    const shs_wide splitter = sizeof(shs_wide) == sizeof(float) ? (shs_wide)4097 : (shs_wide)134217729;
+    const shs_wide splitter = SHS__BY_WIDE(134217729, 4097);
     shs__sum sum = SHS_ZERO;
     shs_wide rounding = 0;
     int i, k;
@@ -9595,13 +9645,20 @@ SHS__OUTLINE int shs__team_append(shs__omp_signal *w) {
     const shs__omp_team *g = w->team;
     const int k = w->chosen;
     shs__sum sum = SHS_ZERO;
+    int appended;
     size_t i;
-    if (!(w->over->G ? shs__omp_append_gram(w) : shs__omp_orthogonalise(w))) return 0;
+    if (w->over->G) appended = shs__omp_append_gram(w);
+    else appended = shs__omp_orthogonalise(w);
+    if (!appended) return 0;
     for (i = 0; i < g->count; i++) {
-        shs_real *t = g->T + i * g->limit, *r = w->over->G ? NULL : SHS__AT(g->R, w->over->p, 0, i);
+        shs_real *t = g->T + i * g->limit, *r = SHS__AT_OR_NULL(g->R, w->over->p, 0, i);
         *SHS__AT(g->X, g->stride, k, i) = 0;
-        if (r) shs__omp_deflate(w, k, t, r), shs__sum_add(&sum, shs__kernels_vector()->norm2(w->over->p, r));
-        else t[k] = *SHS__AT(g->A, w->over->padded, w->next, i) / w->L[shs__omp_packed_at(k, k)];
+        if (w->over->G) {
+            t[k] = *SHS__AT(g->A, w->over->padded, w->next, i) / w->L[shs__omp_packed_at(k, k)];
+            continue;
+        }
+        shs__omp_deflate(w, k, t, r);
+        shs__sum_add(&sum, shs__kernels_vector()->norm2(w->over->p, r));
     }
     if (!w->over->G) w->residual2 = shs__sum_value(&sum);
     return 1;
@@ -9670,8 +9727,8 @@ SHS__INLINE int shs__omp_step(shs__omp_signal *w, shs__omp_form form) {
     const int may_refresh = known && w->tolerance2 > 0 && w->refreshes < SHS__OMP_REFRESHES;
     int appended, in_doubt = 1;
     if (w->reached || w->chosen >= w->limit) return 0;
-    appended = form == SHS__OMP_DIRECT ? shs__omp_append_direct(w)
-                                       : SHS__OMP_WORD(form, shs__omp_append_gram(w), shs__team_append(w));
+    if (form == SHS__OMP_DIRECT) appended = shs__omp_append_direct(w);
+    else appended = SHS__OMP_WORD(form, shs__omp_append_gram(w), shs__team_append(w));
     if (appended) {
         in_doubt = shs__omp_decide(w);
         if (w->reached || w->chosen == w->limit) return 0;
@@ -9723,8 +9780,10 @@ SHS__PRIVATE shs_wide shs__nn_product(const shs__nn_equations *e, int i, int j) 
 
 /* Whether the squared length of the atom is above 0. The square of a tiny length is 0, and no coefficient can be divided by it. */
 SHS__PRIVATE int shs__nn_has_length(const shs__omp_dictionary *d, int j) {
-    const shs_real *atom = d->G ? NULL : SHS__AT(d->D, d->ldd, 0, j);
-    return (d->G ? *SHS__AT(d->G, d->ldg, j, j) : shs_dot(d->p, atom, 1, atom, 1)) > 0;
+    const shs_real *atom;
+    if (d->G) return *SHS__AT(d->G, d->ldg, j, j) > 0;
+    atom = SHS__AT(d->D, d->ldd, 0, j);
+    return shs_dot(d->p, atom, 1, atom, 1) > 0;
 }
 
 /* The largest alpha. Of one from the explicit residual only what the stored coefficients leave is rounding. */
@@ -9789,9 +9848,10 @@ SHS__OUTLINE int shs__nn_enter(shs__omp_signal *w, const shs__nn_equations *e, i
         shs_wide step = 1;
         int i, first = -1;
         for (i = 0; i < chosen; i++) {
-            const shs_wide leaves = e->x[i] > 0 ? e->x[i] / (e->x[i] - e->z[i]) : 0;
-            const shs_wide share = e->in_use[i] > 0 && !(e->z[i] > 0) ? leaves : 1;
-            if (e->in_use[i] > 0 && !(e->z[i] > 0) && (first < 0 || !(share >= step))) {
+            shs_wide share = 0;
+            if (!(e->in_use[i] > 0) || e->z[i] > 0) continue;
+            if (e->x[i] > 0) share = e->x[i] / (e->x[i] - e->z[i]);
+            if (first < 0 || !(share >= step)) {
                 step = share;
                 first = i;
             }
@@ -9839,8 +9899,8 @@ SHS__INLINE int shs__nn_append(shs__omp_signal *w, shs__nn_equations *e, shs__om
     if (!(w->alpha[j] > w->floor)) return 0;
     w->atoms[k] = j;
     e->x[k] = e->in_use[k] = 0;
-    e->guard = known && sizeof(shs_wide) > sizeof(shs_real) ? SHS__WIDENED_OMP_GUARD * SHS__WIDENED_OMP_GUARD
-                                                            : SHS__WIDENED_OMP_GUARD;
+    e->guard = SHS__WIDENED_OMP_GUARD;
+    if (known && sizeof(shs_wide) > sizeof(shs_real)) e->guard *= SHS__WIDENED_OMP_GUARD;
     if (known) e->h[k] = 0;
     else e->h[k] = (shs_wide)w->alpha[j];
     for (i = 0; known && i < over->p; i++)
@@ -9854,7 +9914,8 @@ SHS__INLINE int shs__nn_append(shs__omp_signal *w, shs__nn_equations *e, shs__om
         if (!known && i < k) e->h[k] += row[i] * (shs_wide)w->x[i];
     }
     if (!shs__nn_solve(w, e, k + 1)) return 0;
-    for (i = 0; i <= k; i++) w->L[shs__omp_packed_at(k, i)] = i < k ? 0 : (shs_real)SHS__WSQRT(row[k]);
+    for (i = 0; i < k; i++) w->L[shs__omp_packed_at(k, i)] = 0;
+    w->L[shs__omp_packed_at(k, k)] = (shs_real)SHS__WSQRT(row[k]);
     w->t[k] = w->x[k] = 0;
     w->chosen = k + 1;
     return 1;
@@ -10005,7 +10066,7 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
         g->seats = SHS__CARVE(l, shs__omp_signal *, columns);
     }
     for (i = 0; i < count; i++) {
-        shs__omp_signal counted, *w = g->members ? g->members + i : &counted;
+        shs__omp_signal counted, *w = SHS__MEMBER(g->members, i, counted);
         w->over = over;
         w->alpha = g->alpha;
         w->r = g->R;
@@ -10042,10 +10103,12 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
 /* G_jj of all atoms, where the rule of choice asks for distances, and zeros behind them. */
 SHS__PRIVATE void shs__omp_set_diagonal(shs__omp_dictionary *over) {
     int j;
-    for (j = 0; over->diagonal && j < shs__omp_padded(over->n); j++)
-        over->diagonal[j] = j >= over->n ? 0
-                            : over->G    ? *SHS__AT(over->G, over->ldg, j, j)
-                                         : (shs_real)shs__la_norm2(over->p, SHS__AT(over->D, over->ldd, 0, j));
+    if (!over->diagonal) return;
+    for (j = 0; j < over->n; j++) {
+        if (over->G) over->diagonal[j] = *SHS__AT(over->G, over->ldg, j, j);
+        else over->diagonal[j] = (shs_real)shs__la_norm2(over->p, SHS__AT(over->D, over->ldd, 0, j));
+    }
+    for (; j < shs__omp_padded(over->n); j++) over->diagonal[j] = 0;
 }
 
 /* ---- a group of signals without a Gram matrix ------------------------------------------------------- >>omp_direct */
@@ -10189,8 +10252,9 @@ SHS__PRIVATE size_t shs__coder_default_group(int n) {
    no limit, s is the most atoms that fit a signal. An operation with the Gram matrix takes 1.5 times as long (1.2 to 1.75
    measured), because nearly all operations without it are in products of matrices. */
 SHS__PRIVATE int shs__omp_gram_pays(int p, int n, size_t m, int stride, const shs_omp_options *o) {
-    int s = shs__omp_limited(o) ? stride : shs__imin(p, n);
-    shs_wide np = SHS__WIDE_PRODUCT(p, n, 1), dn = (shs_wide)n, dm = (shs_wide)m, ds = (shs_wide)s;
+    const shs_wide np = SHS__WIDE_PRODUCT(p, n, 1), dn = (shs_wide)n, dm = (shs_wide)m;
+    const int s = shs__omp_limited(o) ? stride : shs__imin(p, n);
+    const shs_wide ds = (shs_wide)s;
     shs_wide with = np * dn / 2 + dm * (np + dn * ds * ds / 2);
     shs_wide without = dm * ds * (np * (shs_wide)shs__omp_columns(1, o->selection) + (shs_wide)p * ds);
     if (o->gram_mode == SHS_GRAM_NEVER || shs__omp_weighted(o)) return 0;
@@ -10343,10 +10407,11 @@ SHS__PRIVATE shs_real shs__omp_where(int there, shs_real x) {
 /* The weights of `count` elements of signal i, from element l on. */
 SHS__OUTLINE void shs__omp_weights(const shs__coder *c, size_t i, int l, int count, shs_real *weights) {
     const shs_omp_options *o = c->options;
-    const unsigned char *mask = o->mask ? SHS__AT(o->mask, o->ldm, l, i) : NULL;
-    const shs_real *own = o->weights ? SHS__AT(o->weights, o->ldw, l, i) : NULL, *y = SHS__AT(c->Y, c->ldy, l, i);
+    const unsigned char *mask = SHS__AT_OR_NULL(o->mask, o->ldm, l, i);
+    const shs_real *own = SHS__AT_OR_NULL(o->weights, o->ldw, l, i), *y = SHS__AT(c->Y, c->ldy, l, i);
     int k;
-    for (k = 0; k < count; k++) weights[k] = own ? own[k] : 1;
+    if (own) SHS__COPY(weights, own, count);
+    for (k = 0; !own && k < count; k++) weights[k] = 1;
     for (k = 0; mask && k < count; k++) weights[k] = shs__omp_where(mask[k], weights[k]);
     for (k = 0; o->skip_nan && k < count; k++) weights[k] = shs__omp_where(!shs__omp_is_nan(y[k]), weights[k]);
 }
@@ -10407,13 +10472,15 @@ SHS__PRIVATE shs_wide shs__coder_norm2(const shs__coder *c, size_t i) {
 
 /* Makes w ready for signal i; its atoms and coefficients go straight to the codes. */
 SHS__PRIVATE void shs__coder_begin(const shs__coder *c, shs__omp_signal *w, size_t i) {
+    shs_wide norm2;
     if (w->root) w->y = w->clean;
     else if (c->over.p) w->y = SHS__AT(c->Y, c->ldy, 0, i);
     else w->y = NULL;
     w->atoms = shs__codes_atoms(c->codes, i);
     w->x = shs__codes_coefs(c->codes, i);
-    shs__omp_begin(w, w->root ? shs__omp_weighted_norm2(w) : shs__coder_norm2(c, i), shs__omp_limit_of(c, i),
-                   shs__omp_tolerance_of(c, i));
+    if (w->root) norm2 = shs__omp_weighted_norm2(w);
+    else norm2 = shs__coder_norm2(c, i);
+    shs__omp_begin(w, norm2, shs__omp_limit_of(c, i), shs__omp_tolerance_of(c, i));
 }
 
 SHS__PRIVATE void shs__coder_end(const shs__coder *c, const shs__omp_signal *w, size_t i, shs__coder_sums *sums) {
@@ -10563,7 +10630,8 @@ SHS__PRIVATE void shs__omp_layout_direct(shs__layout *l, const shs__coder *c, sh
 /* With or without a Gram matrix. Two columns more than signals: the team's own alpha, and b_k. */
 SHS__PRIVATE void shs__omp_layout_team(shs__layout *l, const shs__coder *c, shs__omp_group *g) {
     const int direct = !c->use_gram;
-    const size_t panel = shs__zmin(c->group, shs__coder_default_group(c->over.n)), columns = (direct ? panel : c->group) + 2;
+    const size_t panel = shs__zmin(c->group, shs__coder_default_group(c->over.n));
+    const size_t columns = (direct ? panel : c->group) + 2;
     shs__omp_layout_group(l, g, &c->over, direct, c->stride, 1, columns, shs__coder_scratch(c, columns), NULL);
     shs__team_layout(l, g, direct, c->group, panel, (size_t)c->stride);
 }
@@ -10586,9 +10654,13 @@ static const shs__method shs__method_OMP = {{shs__omp_layout_gram, shs__omp_code
 /* Marks the s largest of n values that are above the floor. */
 SHS__PRIVATE void shs__subspace_mark_naive(int n, const shs_wide *values, int s, shs_wide floor, shs_wide *marks) {
     for (; s > 0; s--) {
+        shs_wide most = floor;
         int j, largest = -1;
-        for (j = 0; j < n; j++)
-            if (!(marks[j] > 0) && values[j] > (largest < 0 ? floor : values[largest])) largest = j;
+        for (j = 0; j < n; j++) {
+            if (marks[j] > 0 || !(values[j] > most)) continue;
+            most = values[j];
+            largest = j;
+        }
         if (largest < 0) return;
         marks[largest] = 1;
     }
@@ -10610,7 +10682,8 @@ SHS__PRIVATE int shs__subspace_fit_naive(int p, int n, const shs_real *D, const 
             for (i = 0; i < p; i++) u[i] -= along * Q[i + q * p];
         }
         for (i = 0; i < p; i++) left += u[i] * u[i];
-        for (i = 0; i < p; i++) u[i] = left > SHS__WIDENED_OMP_GUARD * whole ? u[i] / SHS__WSQRT(left) : 0;
+        if (!(left > SHS__WIDENED_OMP_GUARD * whole)) left = 0;
+        for (i = 0; i < p; i++) u[i] = shs__quotient(u[i], SHS__WSQRT(left));
     }
     for (i = 0; i < p; i++) r[i] = (shs_wide)y[i];
     for (k = count - 1; k >= 0; k--) {
@@ -10618,7 +10691,7 @@ SHS__PRIVATE int shs__subspace_fit_naive(int p, int n, const shs_real *D, const 
         shs_wide along = 0, length = 0;
         for (i = 0; i < p; i++) along += Q[i + k * p] * r[i];
         for (i = 0; i < p; i++) length += Q[i + k * p] * (shs_wide)d[i];
-        x[k] = length > 0 ? along / length : 0;
+        x[k] = shs__quotient(along, length);
         for (i = 0; i < p; i++) r[i] -= x[k] * (shs_wide)d[i];
     }
     return (int)count;
@@ -10752,11 +10825,11 @@ SHS__PRIVATE void shs__subspace_layout(shs__layout *l, const shs__coder *c, shs_
     g->words = &words;
     g->own = SHS__CARVE(l, shs__subspace, c->group);
     for (i = 0; i < c->group; i++) {
-        shs__subspace counted, *t = g->own ? (shs__subspace *)g->own + i : &counted;
+        shs__subspace counted, *t = SHS__MEMBER((shs__subspace *)g->own, i, counted);
         t->atoms = SHS__CARVE(l, int, most);
         t->L = SHS__CARVE(l, shs_wide, shs__omp_triangle(most) + 2 * (size_t)most);
-        t->x = t->L ? t->L + shs__omp_triangle(most) : NULL;
-        t->z = t->L ? t->x + most : NULL;
+        t->x = SHS__AT_OR_NULL(t->L, 1, 0, shs__omp_triangle(most));
+        t->z = SHS__AT_OR_NULL(t->x, 1, 0, most);
     }
 }
 
@@ -10788,11 +10861,13 @@ SHS__PRIVATE void shs__coder_choose_form(shs__coder *c) {
     over->anew = o->nonnegative || method->anew;
     if (c->use_gram && !o->gram) over->padded = shs__omp_padded(n);
     else over->padded = n;
-    over->ldg = (size_t)(o->gram ? o->ldg : over->padded);
+    if (o->gram) over->ldg = (size_t)o->ldg;
+    else over->ldg = (size_t)over->padded;
     if (o->signals_per_group) c->group = o->signals_per_group;
     else c->group = shs__coder_default_group(n);
     if (c->few || c->late) c->group = shs__zmax(c->m, 1); /* one chunk */
-    c->group = shs__zmin(c->group, shs__zmin(shs__zmax(c->m, 1), c->use_gram ? INT_MAX : shs__direct_group(over, c->stride)));
+    c->group = shs__zmin(c->group, shs__zmin(shs__zmax(c->m, 1), INT_MAX));
+    if (!c->use_gram) c->group = shs__zmin(c->group, shs__direct_group(over, c->stride));
     c->chunks = shs__ctx_chunks(c->m, c->group);
     if (!o->groups) return;
     c->group = 1;
@@ -10826,7 +10901,7 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
     c->groups = SHS__CARVE(l, shs__omp_group, workers);
     for (i = 0; i < workers; i++) {
         shs__omp_group counted;
-        c->form->layout(l, c, c->groups ? c->groups + i : &counted);
+        c->form->layout(l, c, SHS__MEMBER(c->groups, i, counted));
     }
 }
 
@@ -10945,7 +11020,8 @@ SHS__OUTLINE shs_status shs__coder_look(const shs_context *ctx, const shs__coder
     for (k = 0; k < chunks; k++) found |= look.found[k];
     *unsafe = (found & SHS__FOUND_FAR) != 0;
     if (found & SHS__FOUND_WEIGHTS) return SHS_BAD_WEIGHTS;
-    if (found & SHS__FOUND_INFINITE) return c->over.p ? SHS_SIGNALS_NOT_FINITE : SHS_BAD_CORRELATIONS;
+    if ((found & SHS__FOUND_INFINITE) && c->over.p) return SHS_SIGNALS_NOT_FINITE;
+    if (found & SHS__FOUND_INFINITE) return SHS_BAD_CORRELATIONS;
     if (found & SHS__FOUND_TINY) return SHS_OUT_OF_RANGE;
     if (found & SHS__FOUND_NORMS) return SHS_BAD_NORMS;
     return SHS_OK;
@@ -10966,13 +11042,14 @@ SHS__PUBLIC shs_omp_options shs_omp_defaults(int p, int n) {
 
 /* Checks the options for m signals. *stride is lowered to the most atoms that a signal can use. p = 0: a Gram matrix alone. */
 SHS__PRIVATE shs_status shs__omp_check_options(int p, int n, size_t m, const shs_omp_options *o, int *stride) {
-    const int most = p ? shs__imin(p, n) : n;
+    const int most = shs__omp_most_atoms(p, n);
     int limit = shs__imin(shs__imax(o->sparsity, 0), most);
     shs_status status = shs__omp_check_choice(o, p ? 0 : SHS__TAKES_PRODUCTS);
     size_t i;
     if (status != SHS_OK) return status;
     if ((unsigned)o->gram_mode > SHS_GRAM_NEVER) return SHS_BAD_OPTIONS;
-    if (o->gram ? o->ldg < n : !p) return SHS_BAD_GRAM;
+    if (o->gram && o->ldg < n) return SHS_BAD_GRAM;
+    if (!o->gram && !p) return SHS_BAD_GRAM;
     if (shs__omp_weighted(o) && !p) return SHS_BAD_OPTIONS;
     if ((o->mask && o->ldm < p) || (o->weights && o->ldw != 0 && o->ldw < p)) return SHS_BAD_WEIGHTS;
     if (shs__omp_grouped(o) && (!o->groups || (o->group_count == 0) != (m == 0))) return SHS_BAD_GROUPS;
@@ -10987,7 +11064,8 @@ SHS__PRIVATE shs_status shs__omp_check_options(int p, int n, size_t m, const shs
     for (i = 0; o->tolerance_each && i < m; i++)
         if (!shs__tolerance_ok(o->tolerance_each[i])) return SHS_BAD_TOLERANCE;
     if (*stride < limit) return SHS_BAD_CODES;
-    *stride = shs__imin(*stride, shs__omp_limited(o) ? limit : most);
+    if (!shs__omp_limited(o)) limit = most;
+    *stride = shs__imin(*stride, limit);
     return SHS_OK;
 }
 
@@ -11080,7 +11158,7 @@ SHS__PRIVATE shs_status shs__omp_engine_code(const shs_context *ctx, const shs__
 /* Lets the engine code, if there is one. Returns 1 if the CPU must code; otherwise *status is the engine's. No engine codes by D'Y
    alone. */
 SHS__PRIVATE int shs__codes_here(const shs_context *ctx, const shs__coder *c, shs_omp_report *report, shs_status *status) {
-    const shs_engine *e = ctx && c->over.p ? ctx->engine : NULL;
+    const shs_engine *e = c->over.p ? shs__ctx_engine(ctx) : NULL;
     int here;
     if (e) *status = shs__omp_engine_code(ctx, c, report);
     else *status = SHS_OK;
@@ -11091,7 +11169,7 @@ SHS__PRIVATE int shs__codes_here(const shs_context *ctx, const shs__coder *c, sh
 
 /* How far the two triangles of a caller's Gram matrix may differ, relative to the lengths of the atoms: rounding is below it,
    also that of floats in a matrix of doubles. */
-#define SHS__GRAM_ROUNDING (sizeof(shs_real) > sizeof(float) ? (shs_wide)1e-6 : (shs_wide)1e-4)
+#define SHS__GRAM_ROUNDING SHS__BY_REAL(1e-6, 1e-4)
 
 /* Whether G_ij and G_ji are the same product. */
 SHS__PRIVATE int shs__gram_pair_agrees(const shs_real *G, int ldg, int i, int j) {
@@ -11245,7 +11323,7 @@ SHS__PRIVATE void shs__units_layout(shs__layout *l, shs__units *u) {
     u->each = SHS__CARVE(l, int, m);
     if (p) u->D = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, n, 1));
     else u->D = NULL;
-    u->Y = SHS__CARVE(l, shs_real, SHS__PRODUCT(p ? p : n, m, 1));
+    u->Y = SHS__CARVE(l, shs_real, SHS__PRODUCT(shs__omp_rows(&c->over), m, 1));
     if (c->options->gram) u->gram = SHS__CARVE(l, shs_real, SHS__PRODUCT(n, n, 1));
     else u->gram = NULL;
     u->tolerances = SHS__CARVE(l, shs_real, m);
@@ -11279,7 +11357,8 @@ SHS__PRIVATE void shs__units_choose(shs__units *u, int together) {
             }
             most = shs__imax(most, exponent);
         }
-        for (i = first; i < end; i++) u->each[i] = most == SHS__OMP_NOTHING ? 0 : -most;
+        if (most == SHS__OMP_NOTHING) most = 0;
+        for (i = first; i < end; i++) u->each[i] = -most;
     }
 }
 
@@ -11432,13 +11511,13 @@ SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, con
     if (!shs__codes_ok(codes, m)) return SHS_BAD_CODES;
     status = shs__coder_open(&c, 0, n, m, codes->stride, options);
     for (i = 0; i < m && status == SHS_OK && !c.options->groups; i++)
-        status = shs__omp_check_norm(norms2 ? norms2 + i : NULL, shs__omp_tolerance_of(&c, i), errors2 || report);
+        status = shs__omp_check_norm(SHS__AT_OR_NULL(norms2, 1, 0, i), shs__omp_tolerance_of(&c, i), errors2 || report);
     for (i = 0; i < c.options->group_count && status == SHS_OK; i++) {
         const shs_real tolerance = shs__omp_tolerance_of(&c, c.options->groups[i]);
         const size_t end = shs__team_end(c.options, m, i);
         shs_wide whole = 0;
         for (k = c.options->groups[i]; k < end && status == SHS_OK; k++) {
-            status = shs__omp_check_norm(norms2 ? norms2 + k : NULL, 0, errors2 || report || tolerance > 0);
+            status = shs__omp_check_norm(SHS__AT_OR_NULL(norms2, 1, 0, k), 0, errors2 || report || tolerance > 0);
             if (status == SHS_OK && norms2) whole += (shs_wide)norms2[k];
             else whole += 0;
         }
@@ -11476,7 +11555,7 @@ SHS__PRIVATE void shs__omp_one_layout(shs__omp_one *one) {
 
 /* Checks the options and counts what they take of memory. p = 0: by the Gram matrix alone. */
 SHS__OUTLINE shs_status shs__omp_one_open(shs__omp_one *one, int p, int n, const shs_omp_options *options) {
-    const int most = p ? shs__imin(p, n) : n;
+    const int most = shs__omp_most_atoms(p, n);
     shs_status status;
     memset(one, 0, sizeof *one);
     if (options) one->o = *options;
@@ -11887,7 +11966,7 @@ typedef struct shs__lasso_room {
 /* Decides whether to form the Gram matrix. That takes n passes over the dictionary; active sets take some passes a signal. */
 SHS__PRIVATE void shs__lasso_plan(shs__lasso *q) {
     const shs__omp_dictionary *over = &q->c.over;
-    const size_t passes = q->c.m > (size_t)INT_MAX ? (size_t)INT_MAX : q->c.m * SHS__LASSO_PASSES;
+    const size_t passes = shs__zmin(q->c.m, INT_MAX / SHS__LASSO_PASSES) * SHS__LASSO_PASSES;
     q->c.use_gram = over->p == 0 || q->c.options->gram || (over->n <= SHS__LASSO_WIDE && passes > (size_t)over->n);
     q->most_set = shs__imin(over->n, SHS__LASSO_SET);
     if (over->p > 0 && over->p < SHS__LASSO_SET && !(q->o->lambda2 > 0)) q->most_set = shs__imin(q->most_set, over->p + 64);
@@ -11919,7 +11998,8 @@ SHS__PRIVATE void shs__lasso_layout(shs__layout *l, shs__lasso *q, int workers) 
     c->chunks = shs__ctx_chunks(c->m, c->group);
     if (c->options->gram) over->padded = n;
     else over->padded = (int)padded;
-    over->ldg = (size_t)(c->options->gram ? c->options->ldg : over->padded);
+    if (c->options->gram) over->ldg = (size_t)c->options->ldg;
+    else over->ldg = padded;
     if (p) over->packed = SHS__CARVE(l, shs_real, shs__la_packed_count(n, p));
     else over->packed = NULL;
     if (own) c->own_gram = SHS__CARVE(l, shs_real, SHS__PRODUCT(padded, n, 1));
@@ -11929,8 +12009,8 @@ SHS__PRIVATE void shs__lasso_layout(shs__layout *l, shs__lasso *q, int workers) 
     q->rooms = SHS__CARVE(l, shs__lasso_room, workers);
     q->sums = SHS__CARVE(l, shs__lasso_sums, SHS__CODER_ROUND);
     for (i = 0; i < workers; i++) {
-        shs__omp_group unused_group, *g = c->groups ? c->groups + i : &unused_group;
-        shs__lasso_room unused_room, *w = q->rooms ? q->rooms + i : &unused_room;
+        shs__omp_group unused_group, *g = SHS__MEMBER(c->groups, i, unused_group);
+        shs__lasso_room unused_room, *w = SHS__MEMBER(q->rooms, i, unused_room);
         size_t scratch = p ? shs__la_gemm_scratch(0, (int)c->group, p) : 0;
         g->alpha = SHS__CARVE(l, shs_real, SHS__PRODUCT(padded, c->group, 1));
         g->R = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, c->group, 1));
@@ -11938,7 +12018,7 @@ SHS__PRIVATE void shs__lasso_layout(shs__layout *l, shs__lasso *q, int workers) 
         g->scratch = SHS__CARVE(l, shs_real, scratch);
         w->members = SHS__CARVE(l, shs__lasso_signal, c->group);
         w->active = SHS__CARVE(l, shs__lasso_signal *, c->group);
-        w->exact = SHS__CARVE(l, shs_wide, SHS__PRODUCT(p ? p : n, c->group, 1));
+        w->exact = SHS__CARVE(l, shs_wide, SHS__PRODUCT(shs__omp_rows(over), c->group, 1));
         w->x = SHS__CARVE(l, shs_real, n);
         w->coefs = SHS__CARVE(l, shs_real, n);
         w->support = SHS__CARVE(l, int, n);
@@ -11962,7 +12042,8 @@ SHS__PRIVATE void shs__lasso_layout(shs__layout *l, shs__lasso *q, int workers) 
 SHS__OUTLINE shs_real shs__lasso_sweep(const shs__lasso *q, shs__lasso_signal *s, int count, const int *list, int n,
                                        const shs_real *G, size_t ldg, shs_real *a, shs_real *x, int *support) {
     const shs__vector_kernels *kernels = shs__kernels_vector();
-    const shs_real high = s->lambda1, low = q->o->nonnegative ? -SHS__REAL_MAX : -high, l2 = q->o->lambda2;
+    const shs_real high = s->lambda1, l2 = q->o->lambda2;
+    const shs_real low = q->o->nonnegative ? -SHS__REAL_MAX : -high;
     const shs_real *waiting = NULL, *column = G; /* of a step that waits; 0 times another */
     shs_real most = 0, waits = 0;
     shs_wide less = 0;
@@ -11975,7 +12056,7 @@ SHS__OUTLINE shs_real shs__lasso_sweep(const shs__lasso *q, shs__lasso_signal *s
         whole = along + g[j] * was;
         if (whole < high) next = whole;
         else next = high;
-        next = (whole - (next > low ? next : low)) * (1 / (g[j] + l2));
+        next = (whole - shs__max(next, low)) * (1 / (g[j] + l2));
         if (!(g[j] > 0)) continue;
         x[j] = next;
         step = next - was;
@@ -12006,9 +12087,10 @@ SHS__OUTLINE shs_real shs__lasso_sweep(const shs__lasso *q, shs__lasso_signal *s
 SHS__PRIVATE void shs__lasso_gap(const shs__lasso *q, shs__lasso_signal *s, shs_wide most, shs_wide product, shs_wide x1,
                                  shs_wide x2) {
     const shs_wide l1 = (shs_wide)s->lambda1, l2 = (shs_wide)q->o->lambda2;
-    const shs_wide r2 = (s->r2 > 0 ? s->r2 : 0) + l2 * x2, along = product - l2 * x2;
-    shs_wide t = most > l1 ? l1 / most : 1;
-    if (r2 + along < t * r2) t = r2 + along > 0 ? (r2 + along) / r2 : 0;
+    const shs_wide r2 = shs__wmax(s->r2, 0) + l2 * x2, along = product - l2 * x2;
+    shs_wide t = 1;
+    if (most > l1) t = l1 / most;
+    if (r2 + along < t * r2) t = shs__quotient(shs__wmax(r2 + along, 0), r2);
     s->gap = r2 / 2 * (1 - t) * (1 - t) + l1 * x1 - t * along;
     s->objective = r2 / 2 + l1 * x1;
     if (s->gap < 0) s->gap = 0;
@@ -12040,7 +12122,7 @@ SHS__OUTLINE void shs__lasso_look(const shs__lasso *q, shs__lasso_signal *s, con
     for (j = 0; exact && j < d->n; j++) {
         const shs_wide a = (shs_wide)(alpha[j] - l2 * w->x[j]), b = (shs_wide)sign * a;
         shs_wide sum = -(shs_wide)l2 * (shs_wide)w->x[j];
-        if ((a > b ? a : b) < least) continue;
+        if (shs__wmax(a, b) < least) continue;
         if (d->p) sum += shs__kernels_vector()->dot_wide(d->p, SHS__AT(d->D, d->ldd, 0, j), exact);
         else sum += exact[j];
         if (sum < 0) sum *= (shs_wide)sign;
@@ -12197,6 +12279,12 @@ SHS__PRIVATE void shs__lasso_store(const shs__lasso *q, shs__lasso_signal *s, co
     }
 }
 
+/* Column j of the dictionary, or of the Gram matrix where that alone is known. */
+SHS__PRIVATE const shs_real *shs__lasso_column(const shs__omp_dictionary *d, int j) {
+    if (d->p) return SHS__AT(d->D, d->ldd, 0, j);
+    return SHS__AT(d->G, d->ldg, 0, j);
+}
+
 /* r of a signal by `used` coefficients, in shs_wide (`exact`) and in shs_real (`column`); by the Gram matrix alone alpha. */
 SHS__OUTLINE void shs__lasso_residual(const shs__lasso *q, shs__lasso_signal *s, int used, const int *atoms,
                                       const shs_real *coefs, shs_wide *exact, shs_real *column) {
@@ -12207,8 +12295,7 @@ SHS__OUTLINE void shs__lasso_residual(const shs__lasso *q, shs__lasso_signal *s,
     int j, k;
     for (j = 0; j < rows; j++) exact[j] = (shs_wide)y[j];
     for (k = 0; k < used; k++)
-        shs__la_axpy_wide(rows, -(shs_wide)coefs[k],
-                          d->p ? SHS__AT(d->D, d->ldd, 0, atoms[k]) : SHS__AT(d->G, d->ldg, 0, atoms[k]), exact);
+        shs__la_axpy_wide(rows, -(shs_wide)coefs[k], shs__lasso_column(d, atoms[k]), exact);
     for (j = 0; j < rows; j++) column[j] = (shs_real)exact[j];
     for (j = 0; d->p && j < rows; j++) {
         shs__sum_add(&r2, exact[j] * exact[j]);
@@ -12303,11 +12390,12 @@ SHS__OUTLINE void shs__lasso_fill_set(const shs__lasso *q, const shs__lasso_room
     int i, j, k;
     for (k = set->known; k < set->count; k++) {
         const int atom = set->atoms[k];
-        const shs_real *values = d->p ? SHS__AT(d->D, d->ldd, 0, atom) : SHS__AT(d->G, d->ldg, 0, atom);
+        const shs_real *values = shs__lasso_column(d, atom);
         for (i = 0; i < d->p; i++) set->column[i] = (shs_wide)values[i];
         for (j = 0; j <= k; j++) {
-            shs_wide h = d->p ? kernels->dot_wide(d->p, SHS__AT(d->D, d->ldd, 0, set->atoms[j]), set->column)
-                              : (shs_wide)values[set->atoms[j]];
+            shs_wide h;
+            if (d->p) h = kernels->dot_wide(d->p, SHS__AT(d->D, d->ldd, 0, set->atoms[j]), set->column);
+            else h = (shs_wide)values[set->atoms[j]];
             if (j == k) h += l2;
             *SHS__AT(set->H, q->most_set, j, k) = h;
             *SHS__AT(set->H, q->most_set, k, j) = h;
@@ -12394,7 +12482,9 @@ SHS__PRIVATE int shs__lasso_next(const shs__lasso *q, const shs__lasso_signal *s
     shs_wide most = shs__lasso_slack(q, s);
     int next = -1, k;
     for (k = 0; k < set->count; k++) {
-        const shs_wide off = set->signs[k] == 0 ? shs__lasso_off(q, s, set->a[k], 0) : 0;
+        shs_wide off;
+        if (set->signs[k] != 0) continue;
+        off = shs__lasso_off(q, s, set->a[k], 0);
         if (!(off > most) || !(*SHS__AT(set->H, q->most_set, k, k) > 0)) continue;
         most = off;
         next = k;
@@ -12436,7 +12526,8 @@ SHS__OUTLINE void shs__lasso_solve_set(const shs__lasso *q, const shs__lasso_sig
         if (rest > slack && rest < before / 2) continue; /* what rounding left */
         entered = shs__lasso_next(q, s, set);
         if (entered < 0) return;
-        shs__lasso_enter(q, set, entered, set->a[entered] > 0 ? 1 : -1);
+        if (set->a[entered] > 0) shs__lasso_enter(q, set, entered, 1);
+        else shs__lasso_enter(q, set, entered, -1);
         rest = SHS__WIDE_MAX;
     }
 }
@@ -12506,7 +12597,10 @@ SHS__PRIVATE void shs__lasso_most(const shs__lasso *q, const shs__omp_group *g, 
 }
 
 /* The larger of two gaps; NaN counts as the largest. */
-SHS__PRIVATE shs_wide shs__lasso_larger(shs_wide a, shs_wide b) { return b <= a || !shs__wide_finite(1, &a) ? a : b; }
+SHS__PRIVATE shs_wide shs__lasso_larger(shs_wide a, shs_wide b) {
+    if (b <= a || !shs__wide_finite(1, &a)) return a;
+    return b;
+}
 
 /* Lambdas from the largest |d_j'y| on take no atom, whatever one before them began with. */
 SHS__PRIVATE int shs__lasso_nothing(const shs__lasso *q, shs__lasso_signal *s, size_t at) {
@@ -12576,7 +12670,7 @@ SHS__PRIVATE void shs__lasso_chunk(void *arg, size_t chunk, int worker) {
             const size_t at = (size_t)which * c->m + first + i;
             s->at = first + i;
             if (which == 0)
-                s->norm2 = c->over.p ? shs__la_norm2(c->over.p, SHS__AT(c->Y, c->ldy, 0, s->at)) : (shs_wide)c->norms2[s->at];
+                s->norm2 = shs__coder_norm2(c, s->at);
             if (q->descended) continue;
             if (which == 0) {
                 c->codes->used[at] = 0;
@@ -12624,7 +12718,8 @@ SHS__PRIVATE shs_status shs__lasso_open(shs__lasso *q, int p, int n, size_t m, c
     if (!o || !SHS__ZEROED(o) || o->lambda_count < 0 || (o->lambda_count > 0 && !o->lambdas)) return SHS_BAD_OPTIONS;
     if (!shs__tolerance_ok(o->gap)) return SHS_BAD_TOLERANCE;
     if (o->sweeps < 0) return SHS_BAD_ITERATIONS;
-    if (o->gram ? o->ldg < n : !p) return SHS_BAD_GRAM;
+    if (o->gram && o->ldg < n) return SHS_BAD_GRAM;
+    if (!o->gram && !p) return SHS_BAD_GRAM;
     q->o = o;
     q->c.over.p = p;
     q->c.over.n = n;
@@ -12708,8 +12803,10 @@ SHS__OUTLINE shs_status shs__lasso_code_as_is(const shs_context *ctx, shs__lasso
     if (status == SHS_OK) {
         shs__coder_dictionary(ctx, c, d->D, d->ldd);
         for (j = 0; j < d->n; j++) {
-            const shs_wide gjj = d->G ? (shs_wide)*SHS__AT(d->G, d->ldg, j, j) : shs__la_norm2(d->p, SHS__AT(d->D, d->ldd, 0, j));
-            if (gjj > q->longest2) q->longest2 = gjj;
+            shs_wide gjj;
+            if (d->G) gjj = (shs_wide)*SHS__AT(d->G, d->ldg, j, j);
+            else gjj = shs__la_norm2(d->p, SHS__AT(d->D, d->ldd, 0, j));
+            q->longest2 = shs__wmax(gjj, q->longest2);
         }
         status = shs__lasso_run(ctx, q, report);
     }
@@ -12740,8 +12837,10 @@ SHS__OUTLINE shs_status shs__lasso_code_scaled(const shs_context *ctx, const shs
     if (status != SHS_OK) return status;
     if (m) unit = u.each[0];
     else unit = 0;
-    for (which = 0; which < q->count; which++)
-        u.lambdas[which] = q->o->relative ? q->lambdas[which] : shs__lasso_scaled(q->lambdas[which], u.atoms + unit);
+    for (which = 0; which < q->count; which++) {
+        if (q->o->relative) u.lambdas[which] = q->lambdas[which];
+        else u.lambdas[which] = shs__lasso_scaled(q->lambdas[which], u.atoms + unit);
+    }
     o.lambda2 = shs__lasso_scaled(o.lambda2, 2 * u.atoms);
     o.gram = u.gram;
     o.ldg = u.options.ldg;
@@ -12804,7 +12903,7 @@ SHS__PUBLIC shs_status shs_lasso_gram(const shs_context *ctx, int n, size_t m, c
     size_t i;
     shs_status status = shs__omp_check_correlations(ctx, n, m, dty, ldt);
     if (status == SHS_OK) status = shs__lasso_open(&q, 0, n, m, options);
-    for (i = 0; i < m && status == SHS_OK; i++) status = shs__omp_check_norm(norms2 ? norms2 + i : NULL, 0, 1);
+    for (i = 0; i < m && status == SHS_OK; i++) status = shs__omp_check_norm(SHS__AT_OR_NULL(norms2, 1, 0, i), 0, 1);
     if (status != SHS_OK) return status;
     q.c.Y = dty;
     q.c.ldy = ldt;
@@ -12864,8 +12963,9 @@ SHS__PUBLIC void shs_nnaksvd_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wi
         for (l = 0; l < p; l++) {
             shs_wide sum = 0;
             for (i = 0; i < m; i++) sum += F[l + i * p] * x[i * step];
-            if (pass == 0) norm2 += sum > 0 ? sum * sum : 0;
-            else if (norm2 > 0) d[l] = sum > 0 ? sum / SHS__WSQRT(norm2) : 0;
+            if (!(sum > 0)) sum = 0;
+            if (pass == 0) norm2 += sum * sum;
+            else if (norm2 > 0) d[l] = sum / SHS__WSQRT(norm2);
         }
     for (i = 0; i < m; i++) {
         x[i * step] = 0;
@@ -12886,7 +12986,8 @@ SHS__PUBLIC void shs_mod_naive(int p, int n, shs_real *D, ptrdiff_t m, const shs
     }
     for (j = 0; j < n; j++) /* columns j of A and B are taken from all others */
         for (k = 0; k < n; k++) {
-            shs_wide factor = k == j ? 0 : A[j + k * n] / A[j + j * n];
+            shs_wide factor = A[j + k * n] / A[j + j * n];
+            if (k == j) continue;
             for (i = 0; i < n; i++) A[i + k * n] -= factor * A[i + j * n];
             for (l = 0; l < p; l++) B[l + k * p] -= factor * B[l + j * p];
         }
@@ -12997,13 +13098,13 @@ SHS__PRIVATE void shs__dl_rule_mod(int p, const shs_atom_group *g, const shs_rea
         shs_wide *z = SHS__AT(Z, p, 0, i), pivot = A[i * n + i];
         for (k = 0; k < i; k++)
             for (l = 0; l < p; l++) z[l] -= A[i * n + k] * *SHS__AT(Z, p, l, k);
-        for (l = 0; l < p; l++) z[l] = pivot > 0 ? z[l] / pivot : 0;
+        for (l = 0; l < p; l++) z[l] = shs__quotient(z[l], pivot);
     }
     for (i = n; i-- > 0;) { /* L'd_i' = z_i' */
         shs_wide *z = SHS__AT(Z, p, 0, i), pivot = A[i * n + i];
         for (k = i + 1; k < n && pivot > 0; k++)
             for (l = 0; l < p; l++) z[l] -= A[k * n + i] * *SHS__AT(Z, p, l, k);
-        for (l = 0; l < p; l++) z[l] = pivot > 0 ? z[l] / pivot : 0;
+        for (l = 0; l < p; l++) z[l] = shs__quotient(z[l], pivot);
     }
     for (i = 0; i < n * (size_t)p; i++) Z[i] += (shs_wide)before[i];
 }
@@ -13431,7 +13532,7 @@ SHS__PRIVATE void shs__dl_solve_signal(const shs__dl_learner *w, size_t i, shs_w
             for (k = 0; k < b; k++) row[b] -= row[k] * *SHS__AT(L, ld, k, b);
             if (b < a) row[b] /= *SHS__AT(L, ld, b, b);
         }
-        row[a] = SHS__WSQRT(row[a] > (shs_wide)w->mu ? row[a] : (shs_wide)w->mu); /* but for rounding it is larger */
+        row[a] = SHS__WSQRT(shs__wmax(row[a], (shs_wide)w->mu)); /* but for rounding it is larger */
         for (k = 0; k < a; k++) z[a] -= row[k] * z[k];
         z[a] /= row[a];
     }
@@ -13476,8 +13577,9 @@ enum { SHS__PANEL = 32 };
 
    Opens a session of the engine, if there is one that does all that learning needs. */
 SHS__PRIVATE shs_status shs__dl_stage_open(shs__dl_learner *w) {
-    const shs_engine *e = w->ctx ? w->ctx->engine : NULL;
-    shs_status status = e ? shs__omp_engine_open(w->ctx, &w->coder, SHS__OMP_LEARNS, &w->remote) : SHS_OK;
+    const shs_engine *e = shs__ctx_engine(w->ctx);
+    shs_status status = SHS_OK;
+    if (e) status = shs__omp_engine_open(w->ctx, &w->coder, SHS__OMP_LEARNS, &w->remote);
     if (e && status == SHS_OK) w->engine = e;
     if (shs__ctx_cpu_takes_over(e, status)) return SHS_OK;
     return status;
@@ -13508,8 +13610,9 @@ SHS__PRIVATE int shs__dl_stage_here(shs__dl_learner *w, int coded, shs_status *s
 
 SHS__PRIVATE shs_status shs__dl_stage_code(shs__dl_learner *w, const shs_real *D, shs_omp_report *report) {
     const shs_engine *e = w->engine;
-    shs_real *errors2 = w->o->replace == SHS_REPLACE_WORST ? w->errors2 : NULL; /* nothing else asks for them */
+    shs_real *errors2 = NULL;
     shs_status status = SHS_OK;
+    if (w->o->replace == SHS_REPLACE_WORST) errors2 = w->errors2; /* nothing else asks for them */
     if (e) {
         SHS__COPY(w->coded, D, shs__cells(w->p, w->n));
         status = e->signals_dictionary(w->remote, D, w->p);
@@ -13521,13 +13624,15 @@ SHS__PRIVATE shs_status shs__dl_stage_code(shs__dl_learner *w, const shs_real *D
 
 /* Forms E and, in *sum2, the sum of its squares. If E is formed already (residual_done), both stay as they are. */
 SHS__PRIVATE shs_status shs__dl_stage_residual(shs__dl_learner *w, shs_wide *sum2) {
-    shs_status status = w->engine ? w->engine->signals_residual(w->remote, sum2) : SHS_OK;
+    shs_status status = SHS_OK;
+    if (w->engine) status = w->engine->signals_residual(w->remote, sum2);
     if (shs__dl_stage_here(w, 1, &status) && !w->residual_done) *sum2 = shs__synthesis_run(w->ctx, &w->residual);
     return status;
 }
 
 SHS__PRIVATE shs_status shs__dl_stage_gather(shs__dl_learner *w, const shs_atom_group *g) {
-    shs_status status = w->engine ? w->engine->signals_gather(w->remote, g) : SHS_OK;
+    shs_status status = SHS_OK;
+    if (w->engine) status = w->engine->signals_gather(w->remote, g);
     if (shs__dl_stage_here(w, 1, &status)) shs__dl_cpu_gather(w, g);
     return status;
 }
@@ -13535,7 +13640,8 @@ SHS__PRIVATE shs_status shs__dl_stage_gather(shs__dl_learner *w, const shs_atom_
 SHS__PRIVATE shs_status shs__dl_stage_update(shs__dl_learner *w, const shs_atom_group *g) {
     const shs_engine *e = w->engine;
     size_t p = (size_t)w->p;
-    shs_status status = e ? e->signals_update(w->remote, g) : SHS_OK;
+    shs_status status = SHS_OK;
+    if (e) status = e->signals_update(w->remote, g);
     if (e && status == SHS_OK) SHS__COPY(SHS__AT(w->coded, p, 0, g->first), g->atoms, shs__cells(g->count, w->p));
     if (shs__dl_stage_here(w, 1, &status)) shs__dl_cpu_update(w, g);
     return status;
@@ -13543,7 +13649,8 @@ SHS__PRIVATE shs_status shs__dl_stage_update(shs__dl_learner *w, const shs_atom_
 
 /* Solves all signals again with mu, on the atoms that they have. No engine does. */
 SHS__PRIVATE shs_status shs__dl_stage_solve(shs__dl_learner *w) {
-    shs_status status = w->engine ? SHS_UNSUPPORTED : SHS_OK;
+    shs_status status = SHS_OK;
+    if (w->engine) status = SHS_UNSUPPORTED;
     shs_wide work = SHS__WIDE_PRODUCT(w->m, w->p, w->codes.stride) * (shs_wide)w->codes.stride;
     if (!shs__dl_stage_here(w, 1, &status)) return status;
     shs__ctx_parallel(w->ctx, work, shs__ctx_chunks(w->m, SHS__SIGNALS_SOLVED), shs__dl_solve_chunk, w);
@@ -13582,7 +13689,8 @@ SHS__PRIVATE shs_status shs__dl_stage_round(shs__dl_learner *w, const shs_atom_r
 /* Copies the engine's codes, which belong to D, to the caller's. The CPU writes its codes there in the first place. */
 SHS__PRIVATE shs_status shs__dl_stage_fetch(shs__dl_learner *w, const shs_real *D, shs_codes *codes) {
     shs_omp_report report;
-    shs_status status = w->engine ? w->engine->signals_fetch(w->remote, codes) : SHS_OK;
+    shs_status status = SHS_OK;
+    if (w->engine) status = w->engine->signals_fetch(w->remote, codes);
     if (!w->engine || !shs__dl_stage_here(w, 0, &status)) return status;
     return shs__dl_cpu_code(w, D, &report);
 }
@@ -13663,14 +13771,15 @@ SHS__PRIVATE void shs__dl_take_atom(const shs__dl_learner *w, const shs_atom_gro
         }
         shs__la_axpy_wide(w->p, gamma2 * SHS__WSQRT((shs_wide)w->p), d, y);
     }
-    for (k = 0; k < w->p && w->o->nonnegative; k++) y[k] = y[k] < 0 ? 0 : y[k];
+    for (k = 0; k < w->p && w->o->nonnegative; k++)
+        if (y[k] < 0) y[k] = 0;
     (void)shs__dl_unit(w->p, y, d);
 }
 
 /* K-SVD after its first step: further ones on the atoms that still move. All ranks go on with the same atoms. */
 enum { SHS__POWER_STEPS = 1000 };
 SHS__PRIVATE shs_status shs__dl_power_steps(shs__dl_learner *w, shs_atom_group *g) {
-    const shs_wide still = sizeof(shs_real) == 8 ? SHS__WIDE_C(1e-24) : SHS__WIDE_C(1e-10);
+    const shs_wide still = SHS__BY_REAL(1e-24, 1e-10);
     shs_status status = SHS_OK;
     int j, step, moving = 1;
     for (j = 0; j < g->count; j++) w->flagged[j] = !(g->energy[j] > 0);
@@ -13747,7 +13856,7 @@ SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int 
 
 /* Makes the columns of W (p x p) orthogonal by plane rotations, which V takes up: W <- W V (one-sided Jacobi). */
 SHS__PRIVATE void shs__dl_orthogonal_columns(int p, shs_wide *W, shs_wide *V) {
-    const shs_wide negligible = sizeof(shs_wide) == 8 ? SHS__WIDE_C(1e-15) : SHS__WIDE_C(1e-6);
+    const shs_wide negligible = SHS__BY_WIDE(1e-15, 1e-6);
     int i, j, l, sweep, turned = 1;
     for (i = 0; i < p; i++)
         for (j = 0; j < p; j++) *SHS__AT(V, p, i, j) = i == j;
@@ -13775,7 +13884,7 @@ SHS__PRIVATE void shs__dl_orthogonal_columns(int p, shs_wide *W, shs_wide *V) {
 
 /* The columns of W, which are orthogonal, at unit norm; those that vanish become unit vectors without the others' part. */
 SHS__PRIVATE void shs__dl_orthonormal_columns(int p, shs_wide *W) {
-    const shs_wide negligible = sizeof(shs_wide) == 8 ? SHS__WIDE_C(1e-13) : SHS__WIDE_C(1e-5);
+    const shs_wide negligible = SHS__BY_WIDE(1e-13, 1e-5);
     shs_wide largest = 0, norm;
     int i, j, l, pass, next = 0;
     for (i = 0; i < p; i++) {
@@ -13785,7 +13894,8 @@ SHS__PRIVATE void shs__dl_orthonormal_columns(int p, shs_wide *W) {
     for (i = 0; i < p; i++) {
         shs_wide *a = SHS__AT(W, p, 0, i);
         norm = SHS__WSQRT(shs__la_dot_wide(p, a, a));
-        for (l = 0; l < p; l++) a[l] = norm > negligible * largest ? a[l] / norm : 0;
+        if (!(norm > negligible * largest)) norm = 0;
+        for (l = 0; l < p; l++) a[l] = shs__quotient(a[l], norm);
     }
     for (i = 0; i < p; i++) {
         shs_wide *a = SHS__AT(W, p, 0, i);
@@ -13796,7 +13906,9 @@ SHS__PRIVATE void shs__dl_orthonormal_columns(int p, shs_wide *W) {
             for (pass = 0; pass < 2; pass++) /* twice: where little is left, once is not enough */
                 for (j = 0; j < p; j++) {
                     const shs_wide *b = SHS__AT(W, p, 0, j);
-                    shs_wide part = j == i ? 0 : shs__la_dot_wide(p, a, b);
+                    shs_wide part;
+                    if (j == i) continue;
+                    part = shs__la_dot_wide(p, a, b);
                     for (l = 0; l < p; l++) a[l] -= part * b[l];
                 }
             norm = SHS__WSQRT(shs__la_dot_wide(p, a, a));
@@ -13846,7 +13958,7 @@ SHS__PRIVATE void shs__dl_rotate(shs__dl_ipr *r, int p, int n) {
             for (l = 0; l < p; l++) r->t[l] += part * *SHS__AT(r->W, p, l, i);
         }
         norm = SHS__WSQRT(shs__la_dot_wide(p, r->t, r->t));
-        for (l = 0; l < p; l++) z[l] = norm > 0 ? r->t[l] / norm : 0;
+        for (l = 0; l < p; l++) z[l] = shs__quotient(r->t[l], norm);
     }
 }
 
@@ -13930,8 +14042,11 @@ SHS__PRIVATE void shs__dl_flag_duplicates(shs__dl_learner *w, shs_real limit) {
         for (j = first; j < first + count; j++) {
             const shs_real *column = SHS__AT(w->panel, w->n, 0, j - first);
             if (j == 0 || !(shs__abs(column[shs__kernels_pursuit()->strongest(j, column)]) > limit)) continue; /* most */
-            for (i = 0; i < j && !w->flagged[j]; i++)
-                if (!w->flagged[i] && shs__abs(column[i]) > limit) w->flagged[w->usage[i] < w->usage[j] ? i : j] = 1;
+            for (i = 0; i < j && !w->flagged[j]; i++) {
+                if (w->flagged[i] || !(shs__abs(column[i]) > limit)) continue;
+                if (w->usage[i] < w->usage[j]) w->flagged[i] = 1;
+                else w->flagged[j] = 1;
+            }
         }
     }
 }
@@ -14019,7 +14134,8 @@ SHS__PRIVATE shs_status shs__dl_replace_atoms(shs__dl_learner *w, int iteration,
 SHS__PRIVATE int shs__dl_better(shs_wide merit, shs_wide best) { return merit < best || !shs__wide_finite(1, &best); }
 
 SHS__PRIVATE void shs__dl_keep_best(shs__dl_learner *w, int updates, shs_wide rmse, shs_wide mean_atoms) {
-    shs_wide merit = w->tolerant ? mean_atoms : rmse; /* what is being minimised */
+    shs_wide merit = rmse; /* what is being minimised */
+    if (w->tolerant) merit = mean_atoms;
     if (updates > 0 && w->o->keep == SHS_KEEP_BEST && !shs__dl_better(merit, w->best_merit)) return;
     w->best_merit = merit;
     w->report.best_iteration = updates;
@@ -14034,7 +14150,7 @@ SHS__PRIVATE shs_status shs__dl_error(shs__dl_learner *w, shs_status mine, shs_w
     shs_status status;
     if (mine == SHS_OK) mine = shs__dl_stage_residual(w, sum2);
     status = shs__ctx_reduce_well(w->ctx, mine, sum2, 1, SHS_REDUCE_SUM);
-    if (status == SHS_OK) *rmse = w->values > 0 ? SHS__WSQRT(sum2[0] / w->values) : 0;
+    if (status == SHS_OK) *rmse = SHS__WSQRT(shs__quotient(sum2[0], w->values));
     return status;
 }
 
@@ -14168,7 +14284,8 @@ SHS__PUBLIC shs_status shs_dictionary_dct(int width, int height, int channels, i
     if (width > 1 && height > 1) {
         while (count[0] < each / count[0] + (each % count[0] != 0)) count[0]++;
         count[1] = count[0];
-    } else if (width > 1 || height > 1) count[width > 1 ? 0 : 1] = each;
+    } else if (width > 1) count[0] = each;
+    else if (height > 1) count[1] = each;
     if (each > count[0] * count[1]) return SHS_BAD_START; /* a single pixel has no more than its channels */
     for (frequency = 0; made < n; frequency++)
         for (k[2] = 0; k[2] < channels && k[2] <= frequency; k[2]++)
@@ -14204,7 +14321,8 @@ SHS__PRIVATE shs_status shs__dl_fetch_signals(shs__dl_learner *w, uint64_t first
 SHS__PRIVATE shs_status shs__dl_start_from_signals(shs__dl_learner *w, int *made) {
     uint64_t next = 0, all = (uint64_t)w->all_m;
     for (*made = 0; *made < w->n && next < all;) {
-        int count = (int)(all - next < (uint64_t)(w->n - *made) ? all - next : (uint64_t)(w->n - *made)), j, i;
+        int count = w->n - *made, j, i;
+        if (all - next < (uint64_t)count) count = (int)(all - next);
         shs_status status = shs__dl_fetch_signals(w, next, count);
         if (status != SHS_OK) return status;
         next += (uint64_t)count;
@@ -14258,7 +14376,7 @@ SHS__PRIVATE void shs__dl_layout(shs__layout *l, shs__dl_learner *w, int stride,
     size_t p = (size_t)w->p, n = (size_t)w->n, atoms = SHS__PRODUCT(p, n, 1);
     shs__dl_session_layout(l, w, stride, own_codes);
     if (w->o->coherence > 0) {
-        size_t square = SHS__PRODUCT(p, p, 1), k = p < n ? p : n;
+        size_t square = SHS__PRODUCT(p, p, 1), k = shs__zmin(p, n);
         shs__eigh_layout(l, w->ctx, w->n, 1, &w->ipr.eigh);
         w->ipr.B = SHS__CARVE(l, shs_wide, SHS__PRODUCT(p, n + SHS__TELLS, 1));
         w->ipr.G = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, n, 1));
@@ -14547,7 +14665,8 @@ SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t 
     if (status == SHS_OK) status = shs__ctx_agree(w.ctx, shs__dl_start(&w, D, ldd));
     started = status == SHS_OK;
     if (started) {
-        const shs_real *before = report ? report->dictionary : NULL;
+        const shs_real *before = NULL;
+        if (report) before = report->dictionary;
         SHS__COPY(w.best, w.D, shs__cells(p, n));
         if (report) report->dictionary = w.D;
         status = shs__dl_learn(&w);
@@ -14587,7 +14706,7 @@ SHS__PUBLIC shs_status shs_dictionary_coherence(const shs_context *ctx, int p, i
         for (j = first; j < first + count; j++)
             for (i = 0; i < j; i++) {
                 shs_wide both = shs__product(norms[i], norms[j]);
-                shs_wide c = both > 0 ? shs__wabs((shs_wide)*SHS__AT(panel, n, i, j - first)) / both : 0;
+                shs_wide c = shs__quotient(shs__wabs((shs_wide)*SHS__AT(panel, n, i, j - first)), both);
                 if (c > largest) largest = c;
             }
     }
@@ -14751,15 +14870,16 @@ SHS__PRIVATE void shs__on_sweep(shs__on_learner *s) {
     int first, count, j, k, l;
     for (j = 0; j < n; j++)
         if (*SHS__AT(s->A, n, j, j) > least) least = *SHS__AT(s->A, n, j, j);
-    if (sizeof(shs_wide) == 8) least *= SHS__WIDE_C(1e-12);
-    else least *= SHS__WIDE_C(1e-6);
+    least *= SHS__BY_WIDE(1e-12, 1e-6);
     for (first = 0; first < n; first += count) {
         count = shs__imin(SHS__PANEL, n - first);
         for (k = 0; k < n; k++)
             for (j = first; j < first + count; j++) {
                 shs_wide own = *SHS__AT(s->A, n, j, j);
-                shs_wide both = k < j ? *SHS__AT(s->A, n, k, j) : *SHS__AT(s->A, n, j, k);
-                *SHS__AT(s->shares, n, k, j - first) = own > least ? (shs_real)(both / own) : 0;
+                shs_wide both = *SHS__AT(s->A, n, shs__imin(k, j), shs__imax(k, j));
+                shs_real *share = SHS__AT(s->shares, n, k, j - first);
+                if (own > least) *share = (shs_real)(both / own);
+                else *share = 0;
             }
         shs__la_gemm_serial(SHS_TRANS_NO, SHS_TRANS_NO, p, count, n, 1, w->D, p, s->shares, n, 0, s->moved, p, s->scratch);
         for (j = 0; j < count; j++) {
@@ -14808,7 +14928,7 @@ SHS__PRIVATE void shs__on_set_used(shs_wide *ajj, int used) {
 
 /* Signals since unused atoms were looked for, where `batches` full ones came before. */
 SHS__PRIVATE shs_wide shs__on_seen(const shs__on_learner *s, size_t batches) {
-    const size_t ranks = shs__ctx_distributed(s->w.ctx) ? (size_t)s->w.ctx->ranks : 1;
+    const int ranks = shs__ctx_distributed(s->w.ctx) ? s->w.ctx->ranks : 1;
     const size_t batch = SHS__PRODUCT(s->o->batch, ranks, 1);
     const size_t between = shs__zmax(s->o->replace_every / batch + (s->o->replace_every % batch > 0), 1);
     return (shs_wide)(batches % between) * (shs_wide)batch;
@@ -14932,7 +15052,7 @@ SHS__OUTLINE shs_status shs__on_learn(shs__on_learner *s, const shs_real *D, int
         s->report.batches++;
         s->report.signal_count += record.signal_count;
         if (s->report.history && k < s->report.history_most) s->report.history[k] = record;
-        mine = shs__ctx_progress(s->w.ctx, "learning online", k + 1, batches ? batches : k + 1, record.rmse);
+        mine = shs__ctx_progress(s->w.ctx, "learning online", k + 1, shs__zmax(batches, k + 1), record.rmse);
     }
     if (mine == SHS_OK) mine = shs__dl_code_test(&s->w, s->w.D, test);
     test[1] = (shs_wide)s->w.test.m;
@@ -14946,11 +15066,12 @@ SHS__OUTLINE shs_status shs__on_learn(shs__on_learner *s, const shs_real *D, int
 
 SHS__PUBLIC int shs_shuffled_signals(void *user, int p, size_t most, shs_real *Y, size_t *count) {
     shs_signals *from = (shs_signals *)user;
-    const uint64_t m = (uint64_t)from->m, epochs = from->epochs ? (uint64_t)from->epochs : 1;
+    const uint64_t m = (uint64_t)from->m, epochs = shs__zmax(from->epochs, 1);
+    const int ldy = from->ldy ? from->ldy : p;
     for (*count = 0; *count < most && m > 0 && from->delivered / m < epochs; ++*count, from->delivered++) {
         uint64_t key = shs__random_mix(from->seed + from->delivered / m);
         size_t i = (size_t)shs_random_permuted(from->delivered % m, m, key);
-        SHS__COPY(Y + *count * (size_t)p, SHS__AT(from->Y, from->ldy ? from->ldy : p, 0, i), p);
+        SHS__COPY(SHS__AT(Y, p, 0, *count), SHS__AT(from->Y, ldy, 0, i), p);
     }
     return 0;
 }
@@ -15121,10 +15242,11 @@ SHS__PUBLIC shs_status shs_online_ex(const shs_context *ctx, int p, int n, shs_s
     shs__on_learner s = SHS_ZERO;
     shs__layout l = SHS_ZERO;
     shs__trial trial = SHS_ZERO;
-    const shs_real *before = report ? report->dictionary : NULL;
+    const shs_real *before = NULL;
     const size_t ld = (size_t)n;
     int started = 0, i, j;
     shs_status status;
+    if (report) before = report->dictionary;
     s.w.ctx = shs__ctx_trial(ctx, &trial);
     s.o = &o;
     s.w.p = p;
@@ -15239,9 +15361,10 @@ SHS__PRIVATE void shs__patch_position(const shs__patch_grid *g, size_t index, in
 SHS__PUBLIC size_t shs_patches_count(const shs_image *image, const shs_patches *set, int *p) {
     shs__patch_grid g;
     int fits = shs__patch_grid_open(image, 0, set, &g) == SHS_OK;
-    if (p) *p = fits ? g.p : 0;
-    if (fits) return g.set.count;
-    return 0;
+    if (p) *p = 0;
+    if (!fits) return 0;
+    if (p) *p = g.p;
+    return g.set.count;
 }
 
 SHS__PUBLIC shs_status shs_patches_position(const shs_image *image, const shs_patches *set, size_t index, int *x, int *y) {
@@ -15331,8 +15454,8 @@ SHS__PRIVATE void shs__patch_fetch(const void *source, size_t i, size_t end) {
     const shs__patch_job *w = (const shs__patch_job *)source;
     const size_t channels = (size_t)w->g.image.channels;
     for (; i < end; i++) {
-        shs_real *means = w->means ? w->means + i * channels : NULL;
-        shs_real *norm = w->norms ? w->norms + i : NULL;
+        shs_real *means = SHS__AT_OR_NULL(w->means, channels, 0, i);
+        shs_real *norm = SHS__AT_OR_NULL(w->norms, 1, 0, i);
         shs__patch_get(&w->g, w->first + i, SHS__AT(w->Y, w->ld, 0, i), means, norm);
     }
 }
@@ -15383,7 +15506,8 @@ enum { SHS__ROWS_A_BAND = 8 };
 
 /* The first patch that reaches below image row `top`: they come row by row, or in any order. */
 SHS__PRIVATE size_t shs__patch_first_below(const shs__patch_job *w, int top) {
-    size_t low = 0, high = w->g.set.mode == SHS_PATCH_MODE_RANDOM ? 0 : w->count;
+    size_t low = 0, high = w->count;
+    if (w->g.set.mode == SHS_PATCH_MODE_RANDOM) return 0;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         int x0, y0;
@@ -15836,7 +15960,7 @@ SHS__PRIVATE shs_status shs__noise_choose(const shs_context *ctx, shs__noise_pat
     int i;
     for (i = -clipped; i < SHS__NOISE_SIDES; i++) {
         shs_status status;
-        w->kind = shs__noise_sides + (i > 0 ? i : 0);
+        w->kind = shs__noise_sides + shs__imax(i, 0);
         w->p = w->kind->side * w->kind->side;
         w->keep_clipped = i >= 0;
         status = shs__noise_values(ctx, w, SHS__WIDENED_REAL_MAX);
@@ -15850,7 +15974,8 @@ SHS__PRIVATE shs_status shs__noise_choose(const shs_context *ctx, shs__noise_pat
    only one patch in twenty is smooth, patches of texture can be as smooth by chance. */
 SHS__PRIVATE int shs__noise_doubt(const shs__noise_patches *w, shs_wide sigma2) {
     const shs_wide x = SHS__WSQRT((shs_wide)w->p / (shs_wide)w->patches);
-    const size_t left_out = w->keep_clipped ? 0 : w->clipped;
+    size_t left_out = 0;
+    if (!w->keep_clipped) left_out = w->clipped;
     if (w->patches < SHS__NOISE_ENOUGH * (size_t)w->p) return SHS_NOISE_FEW;
     if (w->clipped > (w->patches + left_out) / 2) return SHS_NOISE_CLIPPED;
     if (w->patches < w->all / 20) return SHS_NOISE_TEXTURED;
@@ -16102,6 +16227,11 @@ SHS__PRIVATE const shs__pixels_kernels *shs__element_kernels(int wide) {
 }
 /* The place of a pixel's element in a panel of planes. */
 SHS__PRIVATE size_t shs__px_in_plane(int plane, int pixel) { return shs__cells(plane, SHS__PANEL_PIXELS) + (size_t)pixel; }
+/* The place of band b of a panel's pixel: planes, or spectra of `used` bands. */
+SHS__PRIVATE size_t shs__px_in_panel(int planes, size_t used, size_t b, size_t pixel) {
+    if (planes) return b * SHS__PANEL_PIXELS + pixel;
+    return pixel * used + b;
+}
 SHS__PRIVATE void *shs__px_element_at(const shs__pixels_kernels *k, void *elements, size_t index) {
     return (unsigned char *)elements + index * k->bytes;
 }
@@ -16119,8 +16249,10 @@ SHS__PRIVATE void shs__px_put_element(const shs__pixels_kernels *k, void *elemen
 
 /* The type's name for kernels: they call the element SHS_TYPE_REAL. */
 SHS__PRIVATE shs_type shs__px_element_type(const shs__pixels_kernels *k, shs_type type) {
-    if (type == SHS_TYPE_REAL) type = sizeof(shs_real) == 8 ? SHS_TYPE_F64 : SHS_TYPE_F32;
-    if (type == (k->bytes == 8 ? SHS_TYPE_F64 : SHS_TYPE_F32)) return SHS_TYPE_REAL;
+    if (type == SHS_TYPE_REAL && sizeof(shs_real) == 8) type = SHS_TYPE_F64;
+    else if (type == SHS_TYPE_REAL) type = SHS_TYPE_F32;
+    if (type == SHS_TYPE_F64 && k->bytes == 8) return SHS_TYPE_REAL;
+    if (type == SHS_TYPE_F32 && k->bytes != 8) return SHS_TYPE_REAL;
     return type;
 }
 
@@ -16175,7 +16307,8 @@ SHS__PRIVATE void shs__plain_convert(shs_type type, int n, const void *from, con
     span.from = (const unsigned char *)from;
     span.stride = 1;
     span.count = n;
-    shs__px_read_values(type == SHS_TYPE_REAL ? SHS_TYPE_F64 : type, &span, (shs_wide *)to);
+    if (type == SHS_TYPE_REAL) type = SHS_TYPE_F64;
+    shs__px_read_values(type, &span, (shs_wide *)to);
     for (i = 0; i < n; i++) ((shs_wide *)to)[i] -= ((const shs_wide *)shift)[each ? i : 0];
 }
 
@@ -16376,7 +16509,7 @@ SHS__PRIVATE void shs__px_reader_layout(shs__layout *l, shs__reader *r, int work
     }
     r->panels = SHS__CARVE(l, shs__panel, workers);
     for (i = 0; i < workers; i++) {
-        shs__panel counted, *panel = l->base ? r->panels + i : &counted;
+        shs__panel counted, *panel = SHS__MEMBER(r->panels, i, counted);
         panel->own = SHS__CARVE_ELEMENTS(l, r->kernels, SHS__PRODUCT(used, SHS__PANEL_PIXELS, 1));
         panel->missing = SHS__CARVE(l, unsigned char, SHS__PANEL_PIXELS);
         panel->spectrum = SHS__CARVE(l, const unsigned char *, SHS__PANEL_PIXELS);
@@ -16391,10 +16524,12 @@ SHS__PRIVATE void shs__px_reader_block(shs__reader *r, const unsigned char *base
     const int *list = v->cube->band_list;
     int b;
     shs__px_view_block(v, first_line, lines);
-    v->base = base + (list ? list[0] * v->bs * (ptrdiff_t)v->size : 0);
+    v->base = base;
+    if (list) v->base += list[0] * v->bs * (ptrdiff_t)v->size;
     r->offset = NULL;
     for (b = 0; b < v->used; b++) {
-        r->offsets[b] = (list ? list[b] - list[0] : b) * v->bs;
+        if (list) r->offsets[b] = (list[b] - list[0]) * v->bs;
+        else r->offsets[b] = b * v->bs;
         if (r->offsets[b] != b * v->bs) r->offset = r->offsets;
     }
     r->planes = v->planes;
@@ -16417,12 +16552,12 @@ SHS__PRIVATE int shs__px_next_block(shs__reader *r, shs_status *status) {
     if (*status != SHS_OK || lines <= 0) return 0;
     if (!base) *status = shs__px_fetch(c, first, lines, r->block, r->marks);
     if (*status != SHS_OK) return 0;
-    shs__px_reader_block(r, base ? base : r->block, first, base ? c->lines : lines);
     if (base) { /* bands lie as far apart as in the whole cube */
+        shs__px_reader_block(r, base, first, c->lines);
         r->view.base += first * r->view.ls * (ptrdiff_t)r->view.size;
         r->view.count_lines = lines;
         r->block_pixels = shs__cells(lines, r->view.samples);
-    }
+    } else shs__px_reader_block(r, r->block, first, lines);
     if (c->mask_fn) r->view.mask = r->marks;
     r->next_line = first + lines;
     return 1;
@@ -16459,27 +16594,32 @@ SHS__PRIVATE void shs__px_convert_span(const shs__reader *r, const shs__span *sp
 /* Reads `count` pixels of a line from `from` on, to pixels k0 .. k0+count-1 of the panel. */
 SHS__PRIVATE void shs__px_read_line(const shs__reader *r, shs__panel *panel, const unsigned char *from, int count, int k0) {
     const shs__view *v = &r->view;
-    size_t used = (size_t)v->used;
     int by_band = v->planes, spans = by_band ? v->used : count, i;
     for (i = 0; i < spans; i++) {
         shs__span span;
-        ptrdiff_t at = by_band ? r->offsets[i] : i * v->ss;
-        size_t to = by_band ? (size_t)i * SHS__PANEL_PIXELS + (size_t)k0 : (size_t)(k0 + i) * used;
-        unsigned char *missing = panel->missing + k0 + (by_band ? 0 : i);
-        span.from = from + at * (ptrdiff_t)v->size;
+        const void *shift = r->shift;
+        unsigned char *missing = panel->missing + k0;
+        ptrdiff_t at;
+        size_t to;
         if (by_band) {
+            at = r->offsets[i];
+            to = shs__px_in_plane(i, k0);
+            shift = shs__px_given_at(r->kernels, shift, (size_t)i);
             span.stride = v->ss;
             span.offset = NULL;
             span.count = count;
         } else {
+            at = i * v->ss;
+            to = shs__cells(k0 + i, v->used);
+            missing += i;
             span.stride = v->bs;
             span.offset = r->offset;
             span.count = v->used;
         }
+        span.from = from + at * (ptrdiff_t)v->size;
         if (r->foreign) shs__px_make_native(v, &span, panel->room);
         shs__px_mark_nodata(v, &span, panel->value, missing, by_band != 0);
-        shs__px_convert_span(r, &span, by_band ? shs__px_given_at(r->kernels, r->shift, (size_t)i) : r->shift, !by_band,
-                             panel->value, shs__px_element_at(r->kernels, panel->X, to));
+        shs__px_convert_span(r, &span, shift, !by_band, panel->value, shs__px_element_at(r->kernels, panel->X, to));
     }
 }
 
@@ -16552,8 +16692,10 @@ SHS__INLINE void shs__px_trade(int pairs, int half, int bits, uint64_t mask, uin
 SHS__INLINE void shs__px_transpose_square(int rows, const unsigned char *from, const ptrdiff_t *row, unsigned char *to,
                                           size_t ld) {
     static const uint16_t one = 1;
-    int last = *(const unsigned char *)&one ? 0 : rows - 1, i;
+    const int little_endian = *(const unsigned char *)&one;
+    int last = rows - 1, i;
     uint64_t x[8];
+    if (little_endian) last = 0;
     for (i = 0; i < rows; i++) memcpy(x + (i ^ last), from + 8 / rows * row[i], 8);
     shs__px_trade(rows / 2, rows / 2, 32, (uint64_t)0xffffffff, x);
     shs__px_trade(rows / 2, rows / 4, 16, (uint64_t)0xffff * 0x100000001, x);
@@ -16564,8 +16706,9 @@ SHS__INLINE void shs__px_transpose_square(int rows, const unsigned char *from, c
 /* `count` pixels of a line from `from` on, of any interleave, to spectra one after the other. */
 SHS__PRIVATE void shs__px_transpose_line(const shs__reader *r, const unsigned char *from, int count, unsigned char *to) {
     const shs__view *v = &r->view;
-    int used = v->used, side = v->ss == 1 ? 8 / (int)v->size : 0, bands = 0, pixels = 0, b, k, n;
+    int used = v->used, side = 0, bands = 0, pixels = 0, b, k, n;
     size_t size = v->size, ld = (size_t)used * size;
+    if (v->ss == 1) side = 8 / (int)size;
     if (side) {
         bands = used - used % side;
         pixels = count - count % side;
@@ -16648,7 +16791,8 @@ SHS__PRIVATE void shs__px_read_spectra(const shs__reader *r, shs__panel *panel) 
         here = shs__px_left_in_line(v, panel->first + (size_t)k, panel->pixels - k);
         if (!ready) shs__px_transpose_line(r, from, here, SHS__AT(to, bytes, 0, k));
         for (j = 0; j < here; j++)
-            panel->spectrum[k + j] = ready ? from + j * v->ss * (ptrdiff_t)v->size : SHS__AT(to, bytes, 0, k + j);
+            if (ready) panel->spectrum[k + j] = from + j * v->ss * (ptrdiff_t)v->size;
+            else panel->spectrum[k + j] = SHS__AT(to, bytes, 0, k + j);
     }
     if (!ready && v->size == 2 && v->cube->swap_bytes) shs__px_swap_pairs(to, (size_t)panel->pixels * bytes);
     for (k = 0; k < panel->pixels; k++) {
@@ -16758,7 +16902,7 @@ SHS__PRIVATE void shs__px_map_layout(shs__layout *l, shs__map *m, int workers) {
     shs__px_map_matrix_layout(l, m);
     m->own = SHS__CARVE(l, shs__mapped, workers);
     for (i = 0; i < workers; i++) {
-        shs__mapped counted, *own = l->base ? m->own + i : &counted;
+        shs__mapped counted, *own = SHS__MEMBER(m->own, i, counted);
         own->planes = SHS__CARVE_ELEMENTS(l, k, cells);
         own->rows = SHS__CARVE_ELEMENTS(l, k, cells);
         own->extremes = SHS__CARVE_ELEMENTS(l, k, 2 * ldy);
@@ -16794,7 +16938,10 @@ SHS__PRIVATE void shs__px_map_set(shs__map *m, const shs_wide *matrix, ptrdiff_t
 }
 
 /* Groups of the next tile: of four, two and two rather than three and one. */
-SHS__PRIVATE int shs__px_tile_groups(int left, int most) { return left == 4 && most == 3 ? 2 : shs__imin(left, most); }
+SHS__PRIVATE int shs__px_tile_groups(int left, int most) {
+    if (left == 4 && most == 3) return 2;
+    return shs__imin(left, most);
+}
 
 /* Groups of outputs by a kernel's columns of pixels after another: rows, ldy = outputs up to a whole group. Squares: the rows
    are made into their squared lengths at once, own->wide, while they are in the cache. */
@@ -16905,7 +17052,7 @@ SHS__PRIVATE void shs__px_whiten_panel(shs__white *w, shs__panel *panel, shs__ma
 SHS__PRIVATE void shs__px_read_panel(const shs__reader *r, shs__panel *panel, size_t first, size_t pixels) {
     const int count = (int)pixels;
     const shs__view *v = &r->view;
-    const unsigned char *mask = v->mask ? v->mask + first : NULL;
+    const unsigned char *mask = SHS__AT_OR_NULL(v->mask, 1, 0, first);
     const shs__white *w = r->white;
     int k;
     panel->X = panel->own;
@@ -16953,14 +17100,16 @@ typedef struct shs__pass {
 /* The memory after the panel of `count` pixels from `at` on, as much again, where pixels lie without gaps. */
 SHS__PRIVATE shs__ahead shs__px_next_panel(const shs__reader *r, size_t at, size_t count) {
     const shs__view *v = &r->view;
-    size_t next = at + count < r->block_pixels ? shs__zmin(count, r->block_pixels - at - count) : 0;
+    const size_t end = shs__zmin(at + count, r->block_pixels), next = shs__zmin(count, r->block_pixels - end);
     shs__ahead ahead = SHS_ZERO;
     if (next == 0 || r->tiles == 0 || v->ls != v->ss * v->samples || v->used < v->bands || r->offset) return ahead;
-    if (v->planes ? v->ss != 1 : v->ss != v->bands || v->bs != 1) return ahead;
+    if (v->planes && v->ss != 1) return ahead;
+    if (!v->planes && (v->ss != v->bands || v->bs != 1)) return ahead;
     ahead.from = v->base + (at + count) * (size_t)v->ss * v->size;
-    ahead.bytes = next * v->size * (v->planes ? 1 : (size_t)v->bands);
+    ahead.bytes = next * v->size;
+    ahead.rows = 1;
     if (v->planes) ahead.rows = v->bands;
-    else ahead.rows = 1;
+    else ahead.bytes *= (size_t)v->bands;
     ahead.stride = v->bs * (ptrdiff_t)v->size;
     if (!v->planes) { /* one row, in pieces of 512 bytes; the rest is not prefetched */
         ahead.stride = 512;
@@ -17014,7 +17163,7 @@ SHS__PRIVATE void shs__px_collect_chunk(void *arg, size_t chunk, int worker) {
         if (c->op == SHS_REDUCE_SUM)
             for (i = from; i < to; i++) c->sums[i] += chunk_sum[i];
         else
-            for (i = from; i < to; i++) c->sums[i] = chunk_sum[i] > c->sums[i] ? chunk_sum[i] : c->sums[i];
+            for (i = from; i < to; i++) c->sums[i] = shs__wmax(chunk_sum[i], c->sums[i]);
     }
 }
 
@@ -17042,7 +17191,7 @@ SHS__PRIVATE void shs__px_keep_line(shs__reader *r, size_t first, void *line, un
                 if (panel->missing[k]) memset(to, 0, bytes);
                 else
                     memcpy(to,
-                           shs__px_element_at(r->kernels, panel->X, r->planes ? b * SHS__PANEL_PIXELS + from : from * used + b),
+                           shs__px_element_at(r->kernels, panel->X, shs__px_in_panel(r->planes, used, b, from)),
                            bytes);
             }
     }
@@ -17075,9 +17224,11 @@ SHS__PRIVATE shs_status shs__px_pass_block(const shs_context *ctx, const shs__re
 
 SHS__PRIVATE shs_status shs__px_pass_run(const shs_context *ctx, shs__reader *r, const shs__consumer *c) {
     shs_status status = SHS_OK;
+    shs_wide least = 0;
     size_t i;
     r->next_line = 0;
-    for (i = 0; i < c->count; i++) c->sums[i] = c->op == SHS_REDUCE_SUM ? 0 : -SHS__WIDE_MAX;
+    if (c->op != SHS_REDUCE_SUM) least = -SHS__WIDE_MAX;
+    for (i = 0; i < c->count; i++) c->sums[i] = least;
     while (shs__px_next_block(r, &status)) {
         if (c->begin) c->begin(c->state);
         status = shs__px_pass_block(ctx, r, c);
@@ -17143,7 +17294,7 @@ SHS__PRIVATE void shs__px_gram_layout(shs__layout *l, shs__gram *g, int workers)
     int i;
     g->own = SHS__CARVE(l, shs__gram_own, workers);
     for (i = 0; i < workers; i++) {
-        shs__gram_own counted, *own = l->base ? g->own + i : &counted;
+        shs__gram_own counted, *own = SHS__MEMBER(g->own, i, counted);
         own->packed = SHS__CARVE_ELEMENTS(l, k, packed);
         own->scratch = SHS__CARVE_ELEMENTS(l, k, whole);
         own->tiles = SHS__CARVE_ELEMENTS(l, k, shs__px_tile_values(g->n, k->lanes, k->columns));
@@ -17285,7 +17436,9 @@ SHS__PRIVATE int shs__px_whole_moments(const shs__moments_job *job, shs__panel *
     else if (quads) k->pack_quads(used, i, panel->spectrum, packed, apart, second);
     else size = k->pack_pairs(type, used, i, panel->spectrum, job->whole_shift, packed, apart);
     if (!quads) {
-        int64_t exact = size > INT16_MAX ? 0 : INT32_MAX / (2 * size * size); /* words whose sums fit 32 bits */
+        int64_t exact; /* words whose sums fit 32 bits */
+        if (size > INT16_MAX) return 0;
+        exact = INT32_MAX / (2 * size * size);
         if (exact < SHS__LEAST_WORDS) return 0;
         if (exact < words) most = (int)exact;
     }
@@ -17320,9 +17473,11 @@ SHS__PRIVATE void shs__px_real_moments(const shs__moments_job *job, shs__panel *
     }
     packed = shs__px_gram_packed(&job->gram, own);
     if (r->planes && !r->raw) shs__px_pack_planes(k, job->gram.n, panel->pixels, panel->X, packed);
+    else if (r->raw)
+        k->pack(shs__px_element_type(k, r->view.cube->type), job->gram.n, panel->pixels, panel->spectrum, job->element_shift,
+                panel->missing, own->scratch, packed, apart);
     else
-        k->pack(r->raw ? shs__px_element_type(k, r->view.cube->type) : SHS_TYPE_REAL, job->gram.n, panel->pixels,
-                panel->spectrum, r->raw ? job->element_shift : r->zeros, panel->missing, own->scratch, packed, apart);
+        k->pack(SHS_TYPE_REAL, job->gram.n, panel->pixels, panel->spectrum, r->zeros, panel->missing, own->scratch, packed, apart);
     k->sums(job->gram.n, panel->pixels, packed, apart, sums + 1);
     shs__px_gram_panel(&job->gram, own, panel->pixels, &panel->ahead, sums);
 }
@@ -17381,8 +17536,7 @@ SHS__PRIVATE int shs__px_find_shift(const shs__reader *r, shs_wide *shift) {
         shs__sum sum = SHS_ZERO;
         for (k = 0; k < panel->valid; k++)
             shs__sum_add(&sum, shs__px_get_element(r->kernels, panel->X,
-                                                   r->planes ? shs__px_in_plane(b, k)
-                                                          : shs__cells(k, used) + (size_t)b));
+                                                   shs__px_in_panel(r->planes, (size_t)used, (size_t)b, (size_t)k)));
         shift[b] = shs__px_shift_of(r->view.cube->type, shs__sum_value(&sum) / (shs_wide)panel->valid);
     }
     return panel->valid > 0;
@@ -17393,7 +17547,7 @@ SHS__PRIVATE void shs__px_choose_factors(shs__moments_job *job) {
     shs__reader *r = &job->reader;
     const shs_wide *shift = job->wide_shift;
     shs_type type = r->view.cube->type;
-    const shs_wide least = shs__type_least(type), most = type == SHS_TYPE_I16 ? 32767 : 65535;
+    const shs_wide least = shs__type_least(type), most = shs__type_most(type);
     int b, used = r->view.used;
     for (b = 0; b < used; b++) job->shift[b] = (shs_real)shift[b];
     r->shift = job->element_shift;
@@ -17681,23 +17835,28 @@ SHS__PRIVATE void shs__px_write_plane(const shs__map_job *job, const shs__panel 
     shs__scaling one = w->scaling;
     static const shs_wide nothing = 0;
     int squares = job->map.squares, k, n;
-    one.constant = squares ? &nothing : one.constant + o; /* squares have their constant already */
+    if (squares) one.constant = &nothing; /* they have their constant already */
+    else one.constant += o;
     if (one.rescale) {
         one.low += o;
         one.range += o;
         one.old += o;
     }
-    for (k = 0; k < panel->valid && !quick; k++)
-        own->wide[k] = shs__px_scaled(&one, 0, squares ? own->wide[k] : shs__px_get_element(kernels, y, (size_t)k));
+    for (k = 0; k < panel->valid && !quick; k++) {
+        if (!squares) own->wide[k] = shs__px_get_element(kernels, y, (size_t)k);
+        own->wide[k] = shs__px_scaled(&one, 0, own->wide[k]);
+    }
     for (k = 0; k < panel->pixels; k += n) {
         size_t pixel = panel->first + (size_t)k;
         int most = shs__imin(panel->pixels - k, w->samples - (int)(pixel % (size_t)w->samples)), missing = panel->missing[k];
         unsigned char *at = shs__px_place(w, pixel, o);
         for (n = 1; n < most && panel->missing[k + n] == missing; n++) {}
         if (missing || !quick) shs__store_values(type, n, value, panel->missing + k, w->missing, at, w->ss);
-        else kernels->store(shs__px_element_type(kernels, type), n, y, &one, at), y = shs__px_given_at(kernels, y, (size_t)n);
-        if (missing) value += 0;
-        else value += n;
+        else {
+            kernels->store(shs__px_element_type(kernels, type), n, y, &one, at);
+            y = shs__px_given_at(kernels, y, (size_t)n);
+        }
+        if (!missing) value += n;
     }
 }
 
@@ -17726,13 +17885,19 @@ SHS__PRIVATE void shs__px_range_panel(void *state, shs__panel *panel, int worker
     const shs__pixels_kernels *k = m->kernels;
     shs__mapped *own = m->own + worker;
     void *low = own->extremes, *high = shs__px_element_at(k, low, (size_t)m->ldy);
-    shs_wide largest = k->bytes == sizeof(shs_wide) ? SHS__WIDE_MAX : SHS__WIDENED_REAL_MAX;
-    int planes = m->planes, width = planes ? k->lanes : m->outputs, valid = panel->valid, pass, o, i;
+    shs_wide largest = SHS__WIDENED_REAL_MAX;
+    int planes = m->planes, width = m->outputs, passes = 1, valid = panel->valid, pass, o, i;
+    if (k->bytes == sizeof(shs_wide)) largest = SHS__WIDE_MAX;
+    if (planes) {
+        width = k->lanes;
+        passes = m->outputs;
+    }
     shs__px_job_outputs((const shs__map_job *)state, panel, worker, !planes);
     for (i = 0; i < valid && m->squares; i++) shs__px_widen(own->wide[i], own->wide[i], sums, sums + 1);
     if (m->squares) return;
-    for (pass = 0; pass < (planes ? m->outputs : 1); pass++) { /* a plane is rows of `lanes` pixels, filled up with its first */
-        void *values = planes ? shs__px_element_at(k, own->planes, shs__px_in_plane(pass, 0)) : own->rows;
+    for (pass = 0; pass < passes; pass++) { /* a plane is rows of `lanes` pixels, filled up with its first */
+        void *values = own->rows;
+        if (planes) values = shs__px_element_at(k, own->planes, shs__px_in_plane(pass, 0));
         for (i = valid; planes && i % k->lanes; i++)
             shs__px_put_element(k, values, (size_t)i, shs__px_get_element(k, values, 0));
         for (i = 0; i < m->ldy; i++) {
@@ -17764,7 +17929,8 @@ SHS__PRIVATE void shs__px_map_job_init(shs__map_job *job, const shs__view *v, co
 }
 
 SHS__PRIVATE void shs__px_map_job_layout(shs__layout *l, shs__map_job *job, int workers) {
-    size_t extremes = job->writer.sink->rescale ? 2 * (size_t)job->writer.bands : 0;
+    size_t extremes = 0;
+    if (job->writer.sink->rescale) extremes = shs__cells(2, job->writer.bands);
     shs__px_reader_layout(l, &job->reader, workers);
     shs__px_map_layout(l, &job->map, workers);
     shs__px_writer_layout(l, &job->writer, &job->reader.view);
@@ -18076,7 +18242,8 @@ SHS__PRIVATE shs_status shs__px_map(const shs__pixels *px, shs__map_job *job, co
 /* Chooses where whitened pixels are: with an engine that does all stages on whitened pixels, or with the CPU. */
 SHS__PRIVATE shs_status shs__px_whitener_open(shs__pixels *px) {
     const shs_engine *e = px->engine;
-    shs_status status = !e || (e->pixels_whiten && e->pixels_sweep && e->pixels_rate) ? SHS_OK : SHS_UNSUPPORTED;
+    shs_status status = SHS_OK;
+    if (e && !(e->pixels_whiten && e->pixels_sweep && e->pixels_rate)) status = SHS_UNSUPPORTED;
     if (status == SHS_OK) px->whitener = e;
     else px->whitener = NULL;
     if (shs__ctx_cpu_takes_over(e, status)) return SHS_OK;
@@ -18256,7 +18423,7 @@ SHS__PUBLIC shs_status shs_moments_reduce(const shs_context *ctx, shs_moments *m
         for (i = 0; i < n; i++) all.shift[i] = moments->shift[i] * count;
         status = shs__ctx_reduce(ctx, &count, 1, SHS_REDUCE_SUM);
         if (status == SHS_OK) status = shs__ctx_reduce(ctx, all.shift, n, SHS_REDUCE_SUM);
-        for (i = 0; i < n; i++) all.shift[i] = count > 0 ? all.shift[i] / count : 0;
+        for (i = 0; i < n; i++) all.shift[i] = shs__quotient(all.shift[i], count);
         shs__px_moments_add(&all, moments);
         if (status == SHS_OK) status = shs__ctx_reduce(ctx, all.sum, n, SHS_REDUCE_SUM);
         if (status == SHS_OK) status = shs__ctx_reduce(ctx, all.products, n * n, SHS_REDUCE_SUM);
@@ -18278,7 +18445,7 @@ SHS__PUBLIC shs_status shs_moments_finish(const shs_moments *moments, shs_diviso
     shs_wide count;
     if (!moments || !moments->products) return SHS_BAD_MOMENTS;
     n = moments->bands;
-    count = moments->count - (divisor == SHS_DIVISOR_N_LESS_1 ? 1 : 0);
+    count = moments->count - (divisor == SHS_DIVISOR_N_LESS_1);
     if (!(moments->count > 0) || (covariance && !(count > 0))) return SHS_NO_PIXELS;
     if (!mean) return SHS_BAD_OUTPUT;
     if (covariance && ldc < n) return SHS_BAD_LDC;
@@ -18365,8 +18532,8 @@ SHS__OUTLINE shs_status shs__pixels_map(const shs__pixels *px, const shs_pixel_m
 
 /* What the sinks of all ranks must agree on, as the extremes of all ranks decide how outputs are stretched. */
 SHS__PRIVATE uint64_t shs__px_imprint_sink(uint64_t print, const shs_sink *sink) {
-    print = shs__ctx_imprint(print, sink->rescale ? "stretched" : "as it is", 9);
-    if (!sink->rescale) return print;
+    if (!sink->rescale) return shs__ctx_imprint(print, "as it is", 9);
+    print = shs__ctx_imprint(print, "stretched", 9);
     print = shs__ctx_imprint(print, &sink->low, sizeof sink->low);
     return shs__ctx_imprint(print, &sink->high, sizeof sink->high);
 }
@@ -18612,8 +18779,8 @@ SHS__PRIVATE void shs__wide_product(int m, int n, int k, const shs_wide *A, cons
 /* ---- the fit ------------------------------------------------------------------------------------------- >>pca_fit */
 
 /* Eigenvalues below this share of the first are rounding. QUICK: for sums that may have been formed in shs_real. */
-#define SHS__RANK_EPS ((shs_wide)(sizeof(shs_wide) > 4 ? 1e-12 : 1e-6))
-#define SHS__RANK_EPS_QUICK ((shs_wide)(sizeof(shs_real) > 4 ? 1e-12 : 1e-6))
+#define SHS__RANK_EPS SHS__BY_WIDE(1e-12, 1e-6)
+#define SHS__RANK_EPS_QUICK SHS__BY_REAL(1e-12, 1e-6)
 
 /* Entries of at least this share of the largest count as equal to it: sums of single precision err by less. */
 #define SHS__SIGN_SHARE ((shs_wide)(1 - 1e-5))
@@ -18630,8 +18797,9 @@ SHS__PRIVATE shs_status shs__pca_check(const shs_pca_options *o, int bands) {
 
 /* How many of the eigenvalues (descending) the options ask for; at least one. */
 SHS__PRIVATE int shs__pca_count(const shs_pca_options *o, int count, const shs_wide *values, shs_wide total) {
-    int k = o->components ? shs__imin(o->components, count) : count, i;
+    int k = count, i;
     shs_wide sum = 0;
+    if (o->components) k = shs__imin(o->components, count);
     for (i = 0; i < k && o->variance > 0; i++) {
         sum += values[i];
         if (sum >= o->variance * total * (1 - 4 * SHS__WIDE_EPS)) k = i + 1;
@@ -18803,13 +18971,14 @@ SHS__PRIVATE shs_status shs__pca_fit_noise(const shs_context *ctx, int n, const 
 /* Principal components or, with mnf, the noise fraction. */
 SHS__PRIVATE shs_status shs__pca_fit_moments(const shs_context *ctx, const shs_moments *moments, int mnf, const shs_wide *noise,
                                              int ldn, const shs_pca_options *options, shs_pca *pca) {
-    shs_pca_options o = options ? *options : shs__pca_zero;
+    shs_pca_options o = shs__pca_zero;
     shs__fit f = SHS_ZERO;
     shs__layout l = SHS_ZERO;
     shs_wide total = 0;
     int n, values;
     shs_status status = shs__ctx_check(ctx);
     if (status != SHS_OK) return status;
+    if (options) o = *options;
     if (!moments || !moments->products) return SHS_BAD_MOMENTS;
     n = moments->bands;
     if (mnf && !noise) return SHS_BAD_A;
@@ -18895,7 +19064,7 @@ SHS__PRIVATE void shs__few_read_block(shs__few_pixels *few) {
         for (k = 0; k < panel->valid && few->count < few->most; k++) {
             shs_wide *x = few->X + (size_t)few->count++ * n;
             for (b = 0; b < n; b++) {
-                size_t from = r->planes ? b * SHS__PANEL_PIXELS + (size_t)k : (size_t)k * n + b;
+                size_t from = shs__px_in_panel(r->planes, n, b, (size_t)k);
                 x[b] = shs__px_get_element(r->kernels, panel->X, from);
             }
         }
@@ -18996,7 +19165,8 @@ SHS__PRIVATE shs_status shs__few_solve(const shs_context *ctx, shs__few_pixels *
     status = shs_eigh(ctx, count, few->gram, count, count, few->values, few->turns, count);
     if (status != SHS_OK) return status;
     while (rank < count && few->values[rank] > SHS__RANK_EPS * few->values[0]) rank++;
-    for (j = 0; j < n; j++) few->fit.values[j] = j < rank ? few->values[j] : 0;
+    SHS__COPY(few->fit.values, few->values, rank);
+    SHS__CLEAR(few->fit.values + rank, n - rank);
     if (*components == 0) *components = shs__imax(rank, 1);
     rank = shs__imin(rank, *components);
     shs__wide_product(n, rank, count, few->X, few->turns, count, V);
@@ -19057,9 +19227,10 @@ SHS__PRIVATE shs_status shs__pca_meet(const shs__pixels *px, shs_status status, 
    (u v) (p c; c q)^-1 (u v)'. Where the two are nearly dependent, or the band has one neighbour, the better neighbour predicts
    alone. */
 SHS__PRIVATE shs_wide shs__noise_residual(int n, const shs_wide *N, int b) {
-    const int l = b > 0 ? b - 1 : b + 1; /* left and right of b, where the bands end the same one twice */
-    const int r = b + 1 < n ? b + 1 : b - 1;
+    int l = b - 1, r = b + 1; /* left and right of b; where the bands end, the same one twice */
     shs_wide p, q, c, u, v, determinant, by_two = 0, by_l, by_r, whole = *SHS__AT(N, n, b, b);
+    if (b == 0) l = b + 1;
+    if (b + 1 == n) r = b - 1;
     if (n == 1) return whole;
     p = *SHS__AT(N, n, l, l);
     q = *SHS__AT(N, n, r, r);
@@ -19094,8 +19265,8 @@ SHS__PRIVATE void shs__pca_borders_layout(shs__layout *l, shs__borders *b, const
     b->own.last = SHS__CARVE(l, shs_wide, line);
     b->mask = SHS__CARVE(l, unsigned char, SHS__PRODUCT(b->widest, 2, 1));
     b->own.last_missing = SHS__CARVE(l, unsigned char, b->widest);
-    b->own.first = b->both + (l->base ? shs__cells(v->samples, v->used) : 0);
-    b->own.first_missing = b->mask + (l->base ? v->samples : 0);
+    b->own.first = SHS__AT_OR_NULL(b->both, v->used, 0, v->samples);
+    b->own.first_missing = SHS__AT_OR_NULL(b->mask, 1, 0, v->samples);
 }
 
 /* Adds the differences between each rank's first line and the line above, which is the last line of the nearest earlier rank with
@@ -19150,7 +19321,8 @@ SHS__PRIVATE shs_status shs__pca_noise(const shs__pixels *px, const shs_pca_opti
     shs_wide widest = px->view.lines > 0 ? (shs_wide)px->view.samples : 0;
     shs__borders b = SHS_ZERO;
     shs__layout l = SHS_ZERO;
-    shs_status status = borders ? shs__ctx_reduce(ctx, &widest, 1, SHS_REDUCE_MAX) : SHS_OK;
+    shs_status status = SHS_OK;
+    if (borders) status = shs__ctx_reduce(ctx, &widest, 1, SHS_REDUCE_MAX);
     b.widest = (size_t)widest;
     if (borders && b.widest < (size_t)px->view.samples && px->view.lines > 0) status = SHS_TOO_LARGE; /* for a float */
     while (borders && shs__layout_next(ctx, &l, &status)) shs__pca_borders_layout(&l, &b, &px->view);
@@ -19199,9 +19371,8 @@ SHS__OUTLINE shs_status shs__pca_dense(const shs__pixels *px, const shs_pca_opti
         N = noise.products;
         ldn = n;
     }
-    if (status == SHS_OK)
-        status = shs__ctx_agree(ctx, mnf ? shs_mnf_from_noise(ctx, &pixels, N, ldn, o, pca)
-                                         : shs_pca_from_moments(ctx, &pixels, o, pca));
+    if (status == SHS_OK && mnf) status = shs__ctx_agree(ctx, shs_mnf_from_noise(ctx, &pixels, N, ldn, o, pca));
+    else if (status == SHS_OK) status = shs__ctx_agree(ctx, shs_pca_from_moments(ctx, &pixels, o, pca));
     if (status != SHS_OK) shs_pca_free(ctx, pca);
     shs_moments_free(ctx, &pixels);
     shs_moments_free(ctx, &noise);
@@ -19344,16 +19515,20 @@ SHS__PRIVATE int shs__pca_ok(const shs_pca *pca) { return pca && pca->bands > 0 
 SHS__PUBLIC shs_status shs_pca_transform(const shs_context *ctx, const shs_pca *pca, const shs_cube *cube,
                                          const shs_sink *sink) {
     shs_pixel_map map = SHS_ZERO;
+    shs_precision precise = SHS_PRECISION_AUTO;
+    if (pca) precise = pca->precise;
     if (shs__pca_ok(pca)) /* otherwise the map stays empty: refused, by all ranks together */
         map = shs__px_map_of(pca->bands, pca->components, pca->forward, pca->mean, NULL);
-    return shs_cube_map(ctx, cube, &map, pca ? pca->precise : SHS_PRECISION_AUTO, sink);
+    return shs_cube_map(ctx, cube, &map, precise, sink);
 }
 
 SHS__PUBLIC shs_status shs_pca_inverse(const shs_context *ctx, const shs_pca *pca, const shs_cube *components,
                                        const shs_sink *sink) {
     shs_pixel_map map = SHS_ZERO;
+    shs_precision precise = SHS_PRECISION_AUTO;
+    if (pca) precise = pca->precise;
     if (shs__pca_ok(pca)) map = shs__px_map_of(pca->components, pca->bands, pca->backward, NULL, pca->mean);
-    return shs_cube_map(ctx, components, &map, pca ? pca->precise : SHS_PRECISION_AUTO, sink);
+    return shs_cube_map(ctx, components, &map, precise, sink);
 }
 
 SHS__PUBLIC shs_status shs_pca_denoise(const shs_context *ctx, const shs_pca *pca, int components, const shs_cube *cube,
@@ -19382,8 +19557,9 @@ SHS__PUBLIC shs_status shs_pca_denoise(const shs_context *ctx, const shs_pca *pc
 
 /* The number of components above rounding. */
 SHS__PRIVATE int shs__pca_whitening_rank(const shs_pca *pca) {
-    shs_wide share = pca->precise == SHS_PRECISION_ALWAYS ? SHS__RANK_EPS : SHS__RANK_EPS_QUICK;
+    shs_wide share = SHS__RANK_EPS_QUICK;
     int k;
+    if (pca->precise == SHS_PRECISION_ALWAYS) share = SHS__RANK_EPS;
     for (k = 0; k < pca->components && pca->eigenvalues[k] > share * pca->eigenvalues[0];) k++;
     return k;
 }
@@ -19559,7 +19735,8 @@ SHS__OUTLINE shs_status shs__rx_cube(const shs_context *ctx, const shs_cube *cub
     shs_status status = shs__px_open(ctx, cube, &px);
     if (status == SHS_OK && !keep) status = shs__px_check_sink(cube, sink);
     if (status == SHS_OK && keep && !rx) status = SHS_BAD_OUTPUT;
-    status = shs__pca_meet(&px, status, keep ? "rx fit" : "rx", o, sink);
+    if (keep) status = shs__pca_meet(&px, status, "rx fit", o, sink);
+    else status = shs__pca_meet(&px, status, "rx", o, sink);
     if (status == SHS_OK) status = shs__rx_robust(&px, o, &made);
     if (status == SHS_OK) used = made.components;
     if (status == SHS_OK && !keep) status = shs__rx_scores(&px, &made, sink);
@@ -19625,7 +19802,8 @@ SHS__PRIVATE void shs__rx_mask(const shs_cube *cube, const int *labels, int k, i
                                unsigned char *mask) {
     size_t count = shs__cells(cube->lines, cube->samples), i;
     for (i = 0; i < count; i++) {
-        int label = labels[i], in = k >= 0 ? label == k : label >= 0 && label < classes && fits[label].components > 0;
+        int label = labels[i], in = label == k;
+        if (k < 0) in = label >= 0 && label < classes && fits[label].components > 0;
         mask[i] = (unsigned char)(in && (!cube->mask || cube->mask[i]));
     }
 }
@@ -19670,7 +19848,7 @@ SHS__PRIVATE void shs__rx_classes_layout(shs__layout *l, shs__map_job *job, shs_
     c->scores = SHS__CARVE(l, shs_wide, SHS__PRODUCT(SHS__PANEL_PIXELS, workers, 1));
     c->maps = SHS__CARVE(l, shs__map, c->count);
     for (k = 0; k < c->count; k++) {
-        shs__map counted = SHS_ZERO, *map = l->base ? c->maps + k : &counted;
+        shs__map counted = SHS_ZERO, *map = SHS__MEMBER(c->maps, k, counted);
         memset(map, 0, sizeof *map);
         if (fits[k].components == 0) continue;
         shs__px_map_init(map, job->reader.kernels, fits[k].bands, fits[k].components, job->map.planes, 1);
@@ -19869,7 +20047,7 @@ SHS__PRIVATE void shs__rx_local_layout(shs__layout *l, shs__local *w, int worker
     w->shift = SHS__CARVE(l, shs_wide, w->n);
     w->own = SHS__CARVE(l, shs__local_own, workers);
     for (i = 0; i < workers; i++) {
-        shs__local_own counted, *own = l->base ? w->own + i : &counted;
+        shs__local_own counted, *own = SHS__MEMBER(w->own, i, counted);
         own->sums = SHS__CARVE(l, shs_wide, SHS__PRODUCT(w->rows, w->triangle, 1));
         own->L = SHS__CARVE(l, shs_wide, SHS__PRODUCT(ld, w->padded, 1));
         own->tiles = SHS__CARVE(l, shs_wide, SHS__PRODUCT(ld, columns, 1));
@@ -20022,7 +20200,7 @@ SHS__PRIVATE int shs__rx_local_score(const shs__local *w, shs__local_own *own, s
     if (!shs__rx_local_factorize(w, own, sums, y, ridge)) return 0;
     *score = 0;
     for (j = 1; j <= n; j++) *score += z[j * lanes] * z[j * lanes];
-    *score *= count - (w->divisor == SHS_DIVISOR_N_LESS_1 ? 1 : 0);
+    *score *= count - (w->divisor == SHS_DIVISOR_N_LESS_1);
     return 1;
 }
 
@@ -20042,8 +20220,10 @@ SHS__PRIVATE void shs__rx_local_run(void *arg, size_t chunk, int worker) {
         for (r = 0; r < rows; r++)
             for (i = 0; i < 2; i++) {
                 ptrdiff_t tall = shs__imin(width[i], w->lines), top = shs__rx_window(line + r, width[i], w->lines);
-                ptrdiff_t before = r > 0 ? shs__rx_window(line + r - 1, width[i], w->lines) : top - tall;
-                shs_wide sign = i == 0 ? 1 : -1;
+                ptrdiff_t before = top - tall;
+                shs_wide sign = 1;
+                if (r > 0) before = shs__rx_window(line + r - 1, width[i], w->lines);
+                if (i > 0) sign = -1;
                 shs__rx_local_move(w, own, r, before + tall, top + tall, x, x == from, width[i], sign);
                 if (r > 0) shs__rx_local_move(w, own, r, before, top, x, x == from, width[i], -sign);
             }
@@ -20086,7 +20266,7 @@ SHS__PRIVATE shs_status shs__rx_local_next_line(shs__local *w) {
             SHS__CLEAR(to, w->ld);
             to[0] = !panel->missing[k];
             for (b = 0; b < n && !panel->missing[k]; b++)
-                to[b + 1] = ((const shs_wide *)panel->X)[r->planes ? b * SHS__PANEL_PIXELS + from : from * n + b];
+                to[b + 1] = ((const shs_wide *)panel->X)[shs__px_in_panel(r->planes, n, b, from)];
         }
     }
     w->next++;
@@ -20120,7 +20300,8 @@ SHS__PRIVATE shs_status shs__rx_local_pass(const shs_context *ctx, shs__local *w
         if (o->sink->pixels) to = (unsigned char *)o->sink->pixels + shs__cells(w->first, w->samples) * size;
         else to = o->block;
         for (k = 0; k < count && !range; k++) {
-            shs_wide value = w->no_score[k] ? 0 : shs__px_scaled(&o->scaling, 0, w->scores[k]);
+            shs_wide value = 0;
+            if (!w->no_score[k]) value = shs__px_scaled(&o->scaling, 0, w->scores[k]);
             shs__store_values(o->sink->type, 1, &value, w->no_score + k, o->missing, to + k * size, 1);
         }
         if (!range && !o->sink->pixels && o->sink->write_fn(o->sink->write_user, w->first, w->count, o->block))
@@ -20409,7 +20590,7 @@ SHS__PRIVATE void shs__ica_iteration_layout(shs__layout *l, shs__iteration *it, 
 
 SHS__PRIVATE shs_wide shs__ica_tolerance(const shs_ica_options *o) {
     if (o->tolerance > 0) return o->tolerance;
-    return (shs_wide)(sizeof(shs_wide) > 4 ? 1e-8 : 1e-6);
+    return SHS__BY_WIDE(1e-8, 1e-6);
 }
 
 /* w off the columns 0 .. count-1 of W, twice, and to unit length; 0 where nothing is left, or no number. */
@@ -20442,7 +20623,7 @@ SHS__PRIVATE void shs__ica_rotate_columns(int m, shs_wide *A, int p, int q, shs_
 /* Rotates the columns of A until they are orthogonal, and V along: one-sided Jacobi. It keeps its accuracy where columns
    differ much in length, as after a step of y^3, which is as long as the kurtosis. */
 SHS__PRIVATE void shs__ica_jacobi_columns(int m, shs_wide *A, shs_wide *V) {
-    const shs_wide eps = sizeof(shs_wide) == sizeof(float) ? SHS__WIDE_C(1.2e-7) : SHS__WIDE_C(2.3e-16);
+    const shs_wide eps = SHS__BY_WIDE(2.3e-16, 1.2e-7);
     int sweep, p, q, rotated = 1;
     for (sweep = 0; sweep < 60 && rotated; sweep++)
         for (rotated = 0, p = 0; p < m; p++)
@@ -20517,7 +20698,8 @@ SHS__PRIVATE shs_status shs__ica_step(shs__sources *s, const shs_ica_options *o,
     else *change = 2;
     for (j = 0; j < g.c; j++) {
         const shs_wide *w = SHS__AT(W, m, 0, j);
-        shs_wide *p = SHS__AT(it->P, m, 0, j), sign = shs__la_dot_wide(m, p, w) < 0 ? -1 : 1, moved = 0;
+        shs_wide *p = SHS__AT(it->P, m, 0, j), sign = 1, moved = 0;
+        if (shs__la_dot_wide(m, p, w) < 0) sign = -1;
         for (i = 0; i < m; i++) {
             p[i] *= sign;
             moved += (p[i] - w[i]) * (p[i] - w[i]);
@@ -20860,7 +21042,8 @@ SHS__PRIVATE shs_status shs__ica_pixels(shs__pixels *px, const shs_ica_options *
     shs_pca_free(ctx, &pca);
     if (status == SHS_OK && sink) {
         map = shs__px_map_of(ica->bands, ica->components, ica->unmixing, ica->mean, NULL);
-        status = shs__ctx_agree(ctx, stored ? SHS_OK : shs__pixels_map(px, &map, ica->precise, sink, 0));
+        if (!stored) status = shs__pixels_map(px, &map, ica->precise, sink, 0);
+        status = shs__ctx_agree(ctx, status);
     }
     return status;
 }
@@ -20896,15 +21079,23 @@ SHS__PUBLIC shs_status shs_ica_run(const shs_context *ctx, const shs_cube *cube,
 SHS__PUBLIC shs_status shs_ica_transform(const shs_context *ctx, const shs_ica *ica, const shs_cube *cube,
                                          const shs_sink *sink) {
     shs_pixel_map map = SHS_ZERO;
-    if (ica) map = shs__px_map_of(ica->bands, ica->components, ica->unmixing, ica->mean, NULL);
-    return shs_cube_map(ctx, cube, &map, ica ? ica->precise : SHS_PRECISION_AUTO, sink);
+    shs_precision precise = SHS_PRECISION_AUTO;
+    if (ica) {
+        map = shs__px_map_of(ica->bands, ica->components, ica->unmixing, ica->mean, NULL);
+        precise = ica->precise;
+    }
+    return shs_cube_map(ctx, cube, &map, precise, sink);
 }
 
 SHS__PUBLIC shs_status shs_ica_inverse(const shs_context *ctx, const shs_ica *ica, const shs_cube *sources,
                                        const shs_sink *sink) {
     shs_pixel_map map = SHS_ZERO;
-    if (ica) map = shs__px_map_of(ica->components, ica->bands, ica->mixing, NULL, ica->mean);
-    return shs_cube_map(ctx, sources, &map, ica ? ica->precise : SHS_PRECISION_AUTO, sink);
+    shs_precision precise = SHS_PRECISION_AUTO;
+    if (ica) {
+        map = shs__px_map_of(ica->components, ica->bands, ica->mixing, NULL, ica->mean);
+        precise = ica->precise;
+    }
+    return shs_cube_map(ctx, sources, &map, precise, sink);
 }
 
 /* ================================================================================================================== */
@@ -20932,10 +21123,33 @@ typedef struct shs__md_array {
 } shs__md_array;
 
 /* The arrays of a model whose sizes are set, in the order of the file; returns how many. */
+/* What fits of both kinds have. */
+typedef struct shs__md_shape {
+    int bands, components;
+    shs_precision precise;
+    shs_wide count;
+} shs__md_shape;
+
+SHS__PRIVATE shs__md_shape shs__md_shape_of(const shs_model *m) {
+    shs__md_shape s;
+    if (m->kind == SHS_MODEL_ICA) {
+        s.bands = m->ica.bands;
+        s.components = m->ica.components;
+        s.precise = m->ica.precise;
+        s.count = m->ica.count;
+    } else {
+        s.bands = m->pca.bands;
+        s.components = m->pca.components;
+        s.precise = m->pca.precise;
+        s.count = m->pca.count;
+    }
+    return s;
+}
+
 SHS__PRIVATE int shs__md_arrays(shs_model *m, int wavelengths, int noise, shs__md_array *a) {
     int ica = m->kind == SHS_MODEL_ICA, count = 0;
-    const size_t n = (size_t)(ica ? m->ica.bands : m->pca.bands);
-    const size_t k = (size_t)(ica ? m->ica.components : m->pca.components);
+    const shs__md_shape shape = shs__md_shape_of(m);
+    const size_t n = (size_t)shape.bands, k = (size_t)shape.components;
     const size_t cells = SHS__PRODUCT(n, k, 1), square = SHS__PRODUCT(k, k, 1);
     if (ica) {
         a[count].values = &m->ica.mean;
@@ -21051,6 +21265,7 @@ SHS__PUBLIC shs_status shs_model_save(const shs_model *model, int (*write_fn)(vo
     shs__md_file f = SHS_ZERO;
     unsigned char head[SHS__MD_HEAD] = "SHSmodel";
     shs_model m;
+    shs__md_shape shape;
     shs_wide numbers[SHS__MD_NUMBERS];
     uint64_t sizes[6];
     int ica, count = 0, i;
@@ -21063,16 +21278,18 @@ SHS__PUBLIC shs_status shs_model_save(const shs_model *model, int (*write_fn)(vo
     f.user = user;
     f.crc = ~(uint32_t)0;
     ica = m.kind == SHS_MODEL_ICA;
-    sizes[0] = shs__md_has_noise(&m) || m.kind == SHS_MODEL_RX ? 2 : 1; /* so that what was there before is as before */
+    shape = shs__md_shape_of(&m);
+    sizes[0] = 1;
+    if (shs__md_has_noise(&m) || m.kind == SHS_MODEL_RX) sizes[0] = 2; /* so that what was there before is as before */
     sizes[1] = (uint64_t)m.kind;
-    sizes[2] = (uint64_t)(ica ? m.ica.bands : m.pca.bands);
-    sizes[3] = (uint64_t)(ica ? m.ica.components : m.pca.components);
+    sizes[2] = (uint64_t)shape.bands;
+    sizes[3] = (uint64_t)shape.components;
     if (ica) sizes[4] = sizes[3];
     else sizes[4] = (uint64_t)m.pca.eigenvalue_count;
-    sizes[5] = (uint64_t)(m.wavelengths != NULL) + 256 * (uint64_t)(ica ? m.ica.precise : m.pca.precise);
+    sizes[5] = (uint64_t)(m.wavelengths != NULL) + 256 * (uint64_t)shape.precise;
     if (ica) sizes[5] += 2 * (uint64_t)(m.ica.converged != 0) + 4 * (uint64_t)(m.ica.used_moments != 0);
     for (i = 0; i < 6; i++) shs__put_bytes(head + 8 + 4 * i, sizes[i], 4);
-    shs__put_bytes(head + 32, shs__f64_bits(ica ? m.ica.count : m.pca.count), 8);
+    shs__put_bytes(head + 32, shs__f64_bits(shape.count), 8);
     shs__put_bytes(head + 40, ica ? 0 : shs__f64_bits(m.pca.total_variance), 8);
     shs__put_bytes(head + 60, ~shs__crc(f.crc, head, 60), 4);
     if (write_fn(user, head, SHS__MD_HEAD)) return SHS_WRITE_FAILED;
@@ -23703,8 +23920,10 @@ SHS__PRIVATE int shs__npy_complete(shs_npy *f) {
     }
     if (f->dimensions == 0) f->dimensions = 2;
     if (f->size != 1 && f->size != 2 && f->size != 4 && f->size != 8) return 0;
-    if (f->kind == 'f' ? f->size == 1 : f->kind != 'i' && f->kind != 'u') return 0;
-    if (f->dimensions == 1 ? f->columns != 1 : f->dimensions != 2) return 0;
+    if (f->kind != 'f' && f->kind != 'i' && f->kind != 'u') return 0;
+    if (f->kind == 'f' && f->size == 1) return 0;
+    if (f->dimensions != 1 && f->dimensions != 2) return 0;
+    if (f->dimensions == 1 && f->columns != 1) return 0;
     return f->columns == 0 || f->rows <= (UINT64_MAX >> 4) / f->columns;
 }
 
@@ -23741,9 +23960,12 @@ SHS__PUBLIC shs_status shs_npy_write_header(const shs_npy *npy, int (*write_fn)(
     type[1] = f.kind;
     type[2] = (char)('0' + f.size);
     to = shs__npy_text(shs__npy_text(head + 10, "{'descr': '"), type);
-    to = shs__npy_text(to, f.fortran_order ? "', 'fortran_order': True, 'shape': (" : "', 'fortran_order': False, 'shape': (");
-    to = shs__npy_text(shs__npy_decimal(to, f.rows), f.dimensions == 1 ? "," : ", ");
-    if (f.dimensions == 2) to = shs__npy_decimal(to, f.columns);
+    to = shs__npy_text(to, "', 'fortran_order': ");
+    if (f.fortran_order) to = shs__npy_text(to, "True");
+    else to = shs__npy_text(to, "False");
+    to = shs__npy_decimal(shs__npy_text(to, ", 'shape': ("), f.rows);
+    to = shs__npy_text(to, ",");
+    if (f.dimensions == 2) to = shs__npy_decimal(shs__npy_text(to, " "), f.columns);
     shs__npy_text(to, "), }");
     head[SHS__NPY_HEAD - 1] = '\n';
     if (write_fn(user, head, sizeof head)) return SHS_WRITE_FAILED;
@@ -23805,10 +24027,10 @@ SHS__PRIVATE shs_status shs__npy_parse(const char *at, shs_npy *f) {
     if (!shs__npy_next(&at, "{")) return SHS_DAMAGED_NPY;
     while (!shs__npy_next(&at, "}")) {
         shs_status status = SHS_OK;
-        int key = shs__npy_next(&at, "'descr'")           ? 1
-                  : shs__npy_next(&at, "'fortran_order'") ? 2
-                  : shs__npy_next(&at, "'shape'")         ? 4
-                                                          : 0;
+        int key = 0;
+        if (shs__npy_next(&at, "'descr'")) key = 1;
+        else if (shs__npy_next(&at, "'fortran_order'")) key = 2;
+        else if (shs__npy_next(&at, "'shape'")) key = 4;
         if (!key || (seen & key) || !shs__npy_next(&at, ":")) return SHS_DAMAGED_NPY;
         seen |= key;
         if (key == 1) status = shs__npy_parse_type(&at, f);
@@ -23867,8 +24089,9 @@ SHS__PRIVATE shs_status shs__npy_walk_of(const shs_npy *npy, const void *A, size
     if (lda < f->rows) return SHS_BAD_LDA;
     w->inner = w->outer = 0;
     w->left = (size_t)(f->rows * f->columns);
-    w->length = (size_t)(f->fortran_order ? f->rows : f->columns);
+    w->length = (size_t)f->columns;
     if (f->fortran_order) {
+        w->length = (size_t)f->rows;
         w->inner_step = 1;
         w->outer_step = lda;
     } else {
@@ -24120,7 +24343,6 @@ enum {
 /* The largest integer of a type, and what all coefficients are below. */
 SHS__PRIVATE int shs__cc_largest(shs_coef_type type) { return type == SHS_COEF_I8 ? 127 : 32767; }
 SHS__PRIVATE shs_real shs__cc_limit(shs_coef_type type) { return SHS__CC_LIMIT(type); }
-SHS__PRIVATE shs_real shs__cc_abs(shs_real x) { return x < 0 ? -x : x; }
 
 /* Which multiple of the scale is the nearest to x in [0, 32767 scale), the even one of two. (2 k + 1) scale / 2, the middle, has
    16 + 8 bits at most and is exact in float, so that this is so whatever the quotient's last bit is: on every device. */
@@ -24140,12 +24362,13 @@ SHS__PRIVATE shs_real shs__cc_scale_value(uint32_t bits) {
 /* A coefficient as a number of the type, and back. */
 SHS__PRIVATE int shs__cc_word(shs_coef_type type, shs_real scale, shs_real x) {
     int largest = shs__cc_largest(type), k = 0;
-    shs_real a = shs__cc_abs(x);
+    shs_real a = shs__abs(x);
     if (type == SHS_COEF_F16) {
         const int sign = x < 0 ? 0x8000 : 0;
         return shs__half_bits(a < 65504 ? (shs_wide)a : 65504) | sign;
     }
-    if (scale > 0) k = a < (shs_real)largest * scale ? shs__cc_multiple(a, scale) : largest;
+    if (scale > 0 && a < (shs_real)largest * scale) k = shs__cc_multiple(a, scale);
+    else if (scale > 0) k = largest;
     if (x < 0) return -k;
     return k;
 }
@@ -24164,7 +24387,7 @@ SHS__PRIVATE uint32_t shs__cc_scale(shs_coef_type type, int used, const shs_real
     uint32_t least = 0, bits;
     float about;
     int k;
-    for (k = 0; k < used; k++) most = shs__cc_abs(x[k]) > most ? shs__cc_abs(x[k]) : most;
+    for (k = 0; k < used; k++) most = shs__max(shs__abs(x[k]), most);
     if (type != SHS_COEF_F16 && most > 0) {
         about = (float)(most / largest);
         memcpy(&least, &about, sizeof least);
@@ -24197,7 +24420,7 @@ SHS__PRIVATE shs_status shs__cc_check(const shs_codes *codes, int n, shs_coef_ty
         *most = shs__imax(*most, codes->used[i]);
         if (!shs__finite(shs__cells(codes->used[i], 1), x)) return SHS_BAD_COEFS;
         for (k = 0; k < codes->used[i]; k++)
-            if (shs__cc_abs(x[k]) >= shs__cc_limit(type)) return SHS_BAD_COEFS;
+            if (shs__abs(x[k]) >= shs__cc_limit(type)) return SHS_BAD_COEFS;
     }
     if (*most > SHS__CC_SPARSITY) return SHS_BAD_CODES;
     return SHS_OK;
@@ -24206,9 +24429,11 @@ SHS__PRIVATE shs_status shs__cc_check(const shs_codes *codes, int n, shs_coef_ty
 /* Rounds `wanted`, the value that coefficient x should have now, and which may be far larger than x. */
 SHS__PRIVATE shs_real shs__cc_rounded(shs_coef_type type, shs_real scale, shs_real x, shs_wide wanted) {
     shs_wide a = shs__wabs(wanted);
-    shs_real clamped = a < (shs_wide)shs__cc_limit(type) ? (shs_real)a : shs__cc_limit(type);
+    shs_real clamped = shs__cc_limit(type);
     if ((x < 0) != (wanted < 0)) return 0;
-    return shs__cc_value(type, scale, shs__cc_word(type, scale, x < 0 ? -clamped : clamped));
+    if (a < (shs_wide)clamped) clamped = (shs_real)a;
+    if (x < 0) clamped = -clamped;
+    return shs__cc_value(type, scale, shs__cc_word(type, scale, clamped));
 }
 
 /* The scales that are tried. */
@@ -24238,7 +24463,7 @@ SHS__PUBLIC shs_wide shs_codes_round_naive(int p, const shs_real *D, shs_coef_ty
             ptrdiff_t next = -1;
             shs_wide rounded, change = 1, size = 0;
             for (l = 0; l < used; l++)
-                if (fixed[l] <= 0 && (next < 0 || shs__cc_abs(coefs[l]) > shs__cc_abs(coefs[next]))) next = l;
+                if (fixed[l] <= 0 && (next < 0 || shs__abs(coefs[l]) > shs__abs(coefs[next]))) next = l;
             rounded = (shs_wide)shs__cc_rounded(type, shs__cc_scale_value(bits), coefs[next], x[next]);
             for (i = 0; i < p; i++) r[i] += (x[next] - rounded) * (shs_wide)*SHS__AT(D, p, i, atoms[next]);
             x[next] = rounded;
@@ -24327,7 +24552,7 @@ SHS__OUTLINE void shs__cc_round_chunk(void *arg, size_t chunk, int worker) {
         const shs_wide *L;
         if (exact) continue;
         for (k = 0; k < used; k++) { /* by insertion; of equal ones the first becomes the last */
-            for (q = k; q > 0 && shs__cc_abs(x[order[q - 1]]) >= shs__cc_abs(x[k]); q--) order[q] = order[q - 1];
+            for (q = k; q > 0 && shs__abs(x[order[q - 1]]) >= shs__abs(x[k]); q--) order[q] = order[q - 1];
             order[q] = k;
         }
         if (w->job.D && shs__cc_factor(w, used, atoms, order, factor)) L = factor;
@@ -24368,7 +24593,7 @@ SHS__PRIVATE shs_status shs__cc_cpu_round(const shs_context *ctx, const shs_roun
 
 /* Here, or on the context's engine. Without a dictionary there is too little to do for a way there and back. */
 SHS__PRIVATE shs_status shs__cc_round(const shs_context *ctx, const shs_rounding_job *job) {
-    const shs_engine *e = ctx && job->D ? ctx->engine : NULL;
+    const shs_engine *e = job->D ? shs__ctx_engine(ctx) : NULL;
     shs_status status = SHS__ASK(e, codes_round, (e->user, ctx, job));
     if (shs__ctx_cpu_takes_over(e, status)) return shs__cc_cpu_round(ctx, job);
     return status;
@@ -24470,7 +24695,8 @@ SHS__PUBLIC shs_status shs_compact_save(const shs_codes *codes, int n, shs_coef_
         for (i = 0; i < codes->m && parts[part] > 0 && f.status == SHS_OK; i++) {
             const int *atoms = shs__codes_atoms(codes, i);
             const shs_real *x = shs__codes_coefs(codes, i);
-            uint32_t scale = part < 2 ? 0 : shs__cc_scale(type, codes->used[i], x, &exact);
+            uint32_t scale = 0;
+            if (part >= 2) scale = shs__cc_scale(type, codes->used[i], x, &exact);
             if (part == 0) shs__cc_put(&f, codes->used[i], most > 255 ? 2 : 1);
             if (part == 3) shs__cc_put(&f, (int)scale, 2);
             for (k = 0; k < codes->used[i] && part == 1; k++) shs__cc_put(&f, atoms[k], n > 256 ? 2 : 1);
@@ -24534,7 +24760,8 @@ SHS__PRIVATE int shs__cc_numbers_ok(const shs_compact *c) {
     for (i = 0; i < c->nonzeros; i++) {
         int word = shs__cc_number(c->coefs, i, c->type != SHS_COEF_I8);
         if (shs__cc_number(c->atoms, i, c->n > 256) >= c->n) return 0;
-        if (c->type == SHS_COEF_F16 ? (word & 0x7c00) == 0x7c00 : word == none) return 0;
+        if (c->type == SHS_COEF_F16 && (word & 0x7c00) == 0x7c00) return 0;
+        if (c->type != SHS_COEF_F16 && word == none) return 0;
     }
     return most == c->s && total == c->nonzeros;
 }
@@ -24578,7 +24805,8 @@ SHS__PRIVATE size_t shs__cc_unpack(const shs_compact *c, size_t first, size_t at
     for (i = 0; i < count; i++) {
         int *atoms = shs__codes_atoms(codes, i), used = shs__cc_count(c, first + i);
         shs_real *x = shs__codes_coefs(codes, i);
-        shs_real scale = c->scales ? shs__cc_scale_value((uint32_t)shs__cc_number(c->scales, first + i, 1)) : 0;
+        shs_real scale = 0;
+        if (c->scales) scale = shs__cc_scale_value((uint32_t)shs__cc_number(c->scales, first + i, 1));
         codes->used[i] = used;
         for (k = 0; k < used; k++, at++) {
             int word = shs__cc_number(c->coefs, at, c->type != SHS_COEF_I8);
@@ -24618,7 +24846,8 @@ typedef struct shs__cc_opened {
 SHS__PRIVATE int shs__cc_read(void *user, void *bytes, size_t count) {
     shs__cc_opened *f = (shs__cc_opened *)user;
     unsigned char *to = (unsigned char *)bytes;
-    size_t head = f->taken ? 0 : sizeof f->head;
+    size_t head = 0;
+    if (!f->taken) head = sizeof f->head;
     if (head) memcpy(to, f->head, head);
     f->taken = 1;
     return f->read_fn(f->user, to + head, count - head);
