@@ -7082,23 +7082,43 @@ SHS__PRIVATE void shs__la_gemm_run(const shs_context *ctx, shs__gemm *g) {
     }
 }
 
-SHS__PRIVATE void shs__la_gemm_set(shs__gemm *g, shs__part part, shs_trans transa, shs_trans transb, int m, int n, int k,
-                                   shs_real alpha, const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta,
-                                   shs_real *C, int ldc) {
-    g->part = part;
-    g->transa = transa;
-    g->transb = transb;
-    g->m = m;
-    g->n = n;
-    g->k = k;
-    g->alpha = alpha;
-    g->A = A;
-    g->lda = lda;
-    g->B = B;
-    g->ldb = ldb;
-    g->beta = beta;
-    g->C = C;
-    g->ldc = ldc;
+/* A product from the arguments of gemm. */
+SHS__PRIVATE shs_product_job shs__la_job(shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha,
+                                         const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta, shs_real *C,
+                                         int ldc) {
+    shs_product_job job = SHS_ZERO;
+    job.transa = transa;
+    job.transb = transb;
+    job.m = m;
+    job.n = n;
+    job.k = k;
+    job.alpha = alpha;
+    job.beta = beta;
+    job.A = A;
+    job.lda = lda;
+    job.B = B;
+    job.ldb = ldb;
+    job.C = C;
+    job.ldc = ldc;
+    return job;
+}
+
+SHS__PRIVATE void shs__la_gemm_set(shs__gemm *g, const shs_product_job *job) {
+    if (job->symmetric) g->part = shs__la_part_of(job->uplo);
+    else g->part = SHS__WHOLE;
+    g->transa = job->transa;
+    g->transb = job->transb;
+    g->m = job->m;
+    g->n = job->n;
+    g->k = job->k;
+    g->alpha = job->alpha;
+    g->A = job->A;
+    g->lda = job->lda;
+    g->B = job->B;
+    g->ldb = job->ldb;
+    g->beta = job->beta;
+    g->C = job->C;
+    g->ldc = job->ldc;
     g->packed_a = NULL;
 }
 
@@ -7179,15 +7199,13 @@ SHS__OUTLINE size_t shs__la_gemm_scratch(int m, int n, int k) {
     return shs__la_gemm_panel(n, k, SHS__NC_SERIAL) + shs__la_gemm_own(m, k);
 }
 
-SHS__PRIVATE void shs__la_gemm_serial(shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha,
-                                      const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta, shs_real *C,
-                                      int ldc, shs_real *scratch) {
+SHS__PRIVATE void shs__la_gemm_serial(shs_product_job job, shs_real *scratch) {
     shs_context alone = SHS_ZERO;
     shs__gemm g = SHS_ZERO;
     alone.threads = 1;
-    shs__la_gemm_set(&g, SHS__WHOLE, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
+    shs__la_gemm_set(&g, &job);
     g.panel = SHS__NC_SERIAL;
-    g.own_count = shs__la_gemm_own(m, k);
+    g.own_count = shs__la_gemm_own(job.m, job.k);
     g.own = scratch;
     g.packed_b = scratch + g.own_count;
     shs__la_gemm_run(&alone, &g);
@@ -7210,8 +7228,9 @@ SHS__PRIVATE void shs__la_pack_chunk(void *arg, size_t chunk, int worker) {
 }
 
 SHS__PRIVATE void shs__la_pack(const shs_context *ctx, int m, int k, const shs_real *A, int lda, shs_real *packed) {
+    const shs_product_job job = shs__la_job(SHS_TRANS_YES, SHS_TRANS_NO, m, 0, k, 1, A, lda, NULL, 0, 0, NULL, 0);
     shs__gemm g = SHS_ZERO;
-    shs__la_gemm_set(&g, SHS__WHOLE, SHS_TRANS_YES, SHS_TRANS_NO, m, 0, k, 1, A, lda, NULL, 0, 0, NULL, 0);
+    shs__la_gemm_set(&g, &job);
     g.tiles = shs__kernels_gemm();
     g.packed_a = packed;
     shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(m, k, 1), shs__ctx_chunks_of(m, g.tiles->rows), shs__la_pack_chunk, &g);
@@ -7220,10 +7239,11 @@ SHS__PRIVATE void shs__la_pack(const shs_context *ctx, int m, int k, const shs_r
 /* C (m x n) = A'B, on one thread; scratch as for m = 0. The same bits as shs_gemm. */
 SHS__PRIVATE void shs__la_gemm_packed(int m, int n, int k, shs_real *packed, const shs_real *B, int ldb, shs_real *C, int ldc,
                                       shs_real *scratch) {
+    const shs_product_job job = shs__la_job(SHS_TRANS_YES, SHS_TRANS_NO, m, n, k, 1, NULL, 0, B, ldb, 0, C, ldc);
     shs_context alone = SHS_ZERO;
     shs__gemm g = SHS_ZERO;
     alone.threads = 1;
-    shs__la_gemm_set(&g, SHS__WHOLE, SHS_TRANS_YES, SHS_TRANS_NO, m, n, k, 1, NULL, 0, B, ldb, 0, C, ldc);
+    shs__la_gemm_set(&g, &job);
     g.panel = SHS__NC_SERIAL;
     g.packed_a = packed;
     g.own = scratch;
@@ -7275,18 +7295,18 @@ SHS__PRIVATE shs_status shs__la_gemm_call(const shs_context *ctx, shs__gemm *g) 
     return SHS_OK;
 }
 
-SHS__PRIVATE shs_status shs__la_gemm_check(shs_trans transa, shs_trans transb, int m, int n, int k, const shs_real *A,
-                                           int lda, const shs_real *B, int ldb, const shs_real *C, int ldc) {
-    if (shs__la_not_binary(transa) || shs__la_not_binary(transb)) return SHS_BAD_ENUM;
+SHS__PRIVATE shs_status shs__la_gemm_check(const shs_product_job *job) {
+    const int m = job->m, n = job->n, k = job->k;
+    if (shs__la_not_binary(job->transa) || shs__la_not_binary(job->transb)) return SHS_BAD_ENUM;
     if (m < 0) return SHS_BAD_M;
     if (n < 0) return SHS_BAD_N;
     if (k < 0) return SHS_BAD_K;
-    if (shs__la_absent(A, m, k)) return SHS_BAD_A;
-    if (lda < (transa == SHS_TRANS_YES ? k : m)) return SHS_BAD_LDA;
-    if (shs__la_absent(B, k, n)) return SHS_BAD_B;
-    if (ldb < (transb == SHS_TRANS_YES ? n : k)) return SHS_BAD_LDB;
-    if (shs__la_absent(C, m, n)) return SHS_BAD_C;
-    if (ldc < m) return SHS_BAD_LDC;
+    if (shs__la_absent(job->A, m, k)) return SHS_BAD_A;
+    if (job->lda < (job->transa == SHS_TRANS_YES ? k : m)) return SHS_BAD_LDA;
+    if (shs__la_absent(job->B, k, n)) return SHS_BAD_B;
+    if (job->ldb < (job->transb == SHS_TRANS_YES ? n : k)) return SHS_BAD_LDB;
+    if (shs__la_absent(job->C, m, n)) return SHS_BAD_C;
+    if (job->ldc < m) return SHS_BAD_LDC;
     return SHS_OK;
 }
 
@@ -7294,15 +7314,12 @@ SHS__PRIVATE shs_status shs__la_gemm_check(shs_trans transa, shs_trans transb, i
 SHS__PRIVATE shs_status shs__la_product(const shs_context *ctx, const shs_product_job *job) {
     const shs_engine *e = shs__ctx_engine(ctx);
     int asked = e && job->m > 0 && job->n > 0 && job->k > 0 && job->alpha != 0;
-    shs__part part = SHS__WHOLE;
     shs__gemm g = SHS_ZERO;
     if (asked) {
         shs_status status = SHS__ASK(e, product, (e->user, ctx, job));
         if (!shs__ctx_cpu_takes_over(e, status)) return status;
     }
-    if (job->symmetric) part = shs__la_part_of(job->uplo);
-    shs__la_gemm_set(&g, part, job->transa, job->transb, job->m, job->n, job->k, job->alpha, job->A, job->lda, job->B, job->ldb,
-                     job->beta, job->C, job->ldc);
+    shs__la_gemm_set(&g, job);
     return shs__la_gemm_call(ctx, &g);
 }
 
@@ -7310,23 +7327,10 @@ SHS__PRIVATE shs_status shs__la_product(const shs_context *ctx, const shs_produc
 SHS__PUBLIC shs_status shs_gemm(const shs_context *ctx, shs_trans transa, shs_trans transb, int m, int n, int k,
                                 shs_real alpha, const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta,
                                 shs_real *C, int ldc) {
-    shs_product_job job = SHS_ZERO;
+    const shs_product_job job = shs__la_job(transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
     shs_status status = shs__ctx_check(ctx);
-    if (status == SHS_OK) status = shs__la_gemm_check(transa, transb, m, n, k, A, lda, B, ldb, C, ldc);
+    if (status == SHS_OK) status = shs__la_gemm_check(&job);
     if (status != SHS_OK) return status;
-    job.transa = transa;
-    job.transb = transb;
-    job.m = m;
-    job.n = n;
-    job.k = k;
-    job.alpha = alpha;
-    job.beta = beta;
-    job.A = A;
-    job.lda = lda;
-    job.B = B;
-    job.ldb = ldb;
-    job.C = C;
-    job.ldc = ldc;
     return shs__la_product(ctx, &job);
 }
 
@@ -7348,8 +7352,9 @@ SHS__PUBLIC void shs_gemm_naive(int m, int n, int k, const shs_real *A, const sh
 SHS__PUBLIC shs_status shs_gemm_general_naive(shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha,
                                               const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta,
                                               shs_real *C, int ldc) {
+    const shs_product_job job = shs__la_job(transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
     int i, j, p;
-    shs_status status = shs__la_gemm_check(transa, transb, m, n, k, A, lda, B, ldb, C, ldc);
+    shs_status status = shs__la_gemm_check(&job);
     if (status != SHS_OK) return status;
     for (j = 0; j < n; j++)
         for (i = 0; i < m; i++) {
@@ -7364,20 +7369,10 @@ SHS__PUBLIC shs_status shs_gemm_general_naive(shs_trans transa, shs_trans transb
 
 /* ---- syrk: gemm that leaves out the tiles of the other triangle ------------------------------------------- >>syrk */
 
-SHS__PRIVATE shs_status shs__la_syrk_check(shs_uplo uplo, shs_trans trans, int n, int k, const shs_real *A, int lda,
-                                           const shs_real *C, int ldc) {
-    if (shs__la_not_binary(uplo) || shs__la_not_binary(trans)) return SHS_BAD_ENUM;
-    if (n < 0) return SHS_BAD_N;
-    return shs__la_gemm_check(trans, shs__la_other_trans(trans), n, n, k, A, lda, A, lda, C, ldc);
-}
-
-/* The fast form of shs_syrk_naive. */
-SHS__PUBLIC shs_status shs_syrk(const shs_context *ctx, shs_uplo uplo, shs_trans trans, int n, int k, shs_real alpha,
-                                const shs_real *A, int lda, shs_real beta, shs_real *C, int ldc) {
+/* C (n x n) = alpha op(A) op(A)' + beta C in one triangle. */
+SHS__PRIVATE shs_product_job shs__la_syrk_job(shs_uplo uplo, shs_trans trans, int n, int k, shs_real alpha, const shs_real *A,
+                                              int lda) {
     shs_product_job job = SHS_ZERO;
-    shs_status status = shs__ctx_check(ctx);
-    if (status == SHS_OK) status = shs__la_syrk_check(uplo, trans, n, k, A, lda, C, ldc);
-    if (status != SHS_OK) return status;
     job.symmetric = 1;
     job.uplo = uplo;
     job.transa = trans;
@@ -7385,11 +7380,27 @@ SHS__PUBLIC shs_status shs_syrk(const shs_context *ctx, shs_uplo uplo, shs_trans
     job.m = job.n = n;
     job.k = k;
     job.alpha = alpha;
-    job.beta = beta;
     job.A = job.B = A;
     job.lda = job.ldb = lda;
+    return job;
+}
+
+SHS__PRIVATE shs_status shs__la_syrk_check(const shs_product_job *job) {
+    if (shs__la_not_binary(job->uplo) || shs__la_not_binary(job->transa)) return SHS_BAD_ENUM;
+    if (job->n < 0) return SHS_BAD_N;
+    return shs__la_gemm_check(job);
+}
+
+/* The fast form of shs_syrk_naive. */
+SHS__PUBLIC shs_status shs_syrk(const shs_context *ctx, shs_uplo uplo, shs_trans trans, int n, int k, shs_real alpha,
+                                const shs_real *A, int lda, shs_real beta, shs_real *C, int ldc) {
+    shs_product_job job = shs__la_syrk_job(uplo, trans, n, k, alpha, A, lda);
+    shs_status status = shs__ctx_check(ctx);
+    job.beta = beta;
     job.C = C;
     job.ldc = ldc;
+    if (status == SHS_OK) status = shs__la_syrk_check(&job);
+    if (status != SHS_OK) return status;
     return shs__la_product(ctx, &job);
 }
 
@@ -7397,8 +7408,12 @@ SHS__PUBLIC size_t shs_syrk_workspace(const shs_context *ctx, int n, int k) { re
 
 SHS__PUBLIC shs_status shs_syrk_naive(shs_uplo uplo, shs_trans trans, int n, int k, shs_real alpha, const shs_real *A,
                                       int lda, shs_real beta, shs_real *C, int ldc) {
+    shs_product_job job = shs__la_syrk_job(uplo, trans, n, k, alpha, A, lda);
     int i, j, p;
-    shs_status status = shs__la_syrk_check(uplo, trans, n, k, A, lda, C, ldc);
+    shs_status status;
+    job.C = C;
+    job.ldc = ldc;
+    status = shs__la_syrk_check(&job);
     if (status != SHS_OK) return status;
     for (j = 0; j < n; j++) {
         int first = 0, end = j + 1; /* the rows of column j that are in the triangle */
@@ -7409,8 +7424,7 @@ SHS__PUBLIC shs_status shs_syrk_naive(shs_uplo uplo, shs_trans trans, int n, int
         for (i = first; i < end; i++) {
             shs_real sum = 0, *c = SHS__AT(C, ldc, i, j);
             for (p = 0; alpha != 0 && p < k; p++)
-                if (trans == SHS_TRANS_YES) sum += *SHS__AT(A, lda, p, i) * *SHS__AT(A, lda, p, j);
-                else sum += *SHS__AT(A, lda, i, p) * *SHS__AT(A, lda, j, p);
+                sum += *shs__la_op_at(trans, A, lda, i, p) * *shs__la_op_at(trans, A, lda, j, p);
             if (beta == 0) *c = alpha * sum;
             else *c = alpha * sum + beta * *c;
         }
@@ -7475,11 +7489,13 @@ SHS__PRIVATE void shs__la_trsm_strip(const shs__trsm *t, int rows, int n, const 
     X2 = SHS__AT(X, ldx, 0, h);
     if (upper) {
         shs__la_trsm_strip(t, rows, h, A, X, ldx, scratch);
-        shs__la_gemm_serial(SHS_TRANS_NO, t->trans, rows, n - h, h, -1, X, ldx, corner, t->lda, 1, X2, ldx, scratch);
+        shs__la_gemm_serial(shs__la_job(SHS_TRANS_NO, t->trans, rows, n - h, h, -1, X, ldx, corner, t->lda, 1, X2, ldx),
+                            scratch);
         shs__la_trsm_strip(t, rows, n - h, below, X2, ldx, scratch);
     } else {
         shs__la_trsm_strip(t, rows, n - h, below, X2, ldx, scratch);
-        shs__la_gemm_serial(SHS_TRANS_NO, t->trans, rows, h, n - h, -1, X2, ldx, corner, t->lda, 1, X, ldx, scratch);
+        shs__la_gemm_serial(shs__la_job(SHS_TRANS_NO, t->trans, rows, h, n - h, -1, X2, ldx, corner, t->lda, 1, X, ldx),
+                            scratch);
         shs__la_trsm_strip(t, rows, h, A, X, ldx, scratch);
     }
 }
@@ -7644,6 +7660,7 @@ SHS__PRIVATE shs_status shs__la_cholesky(const shs_context *ctx, shs_uplo uplo, 
                                          shs__cholesky_room *room) {
     int h = shs__la_round_up(n - n / 2, SHS__SMALL_TRIANGLE), rest = n - h, lower = uplo == SHS_UPLO_LOWER;
     shs_trans trans = SHS_TRANS_NO;
+    shs_product_job job;
     shs_real *corner, *below;
     shs_status status;
     if (n <= SHS__SMALL_TRIANGLE) return shs_cholesky_naive(uplo, n, A, lda);
@@ -7657,8 +7674,11 @@ SHS__PRIVATE shs_status shs__la_cholesky(const shs_context *ctx, shs_uplo uplo, 
         shs__la_trsm_set(&room->trsm, SHS_SIDE_RIGHT, uplo, SHS_TRANS_YES, SHS_DIAG_NON_UNIT, rest, h, 1, A, lda, corner, lda);
     else shs__la_trsm_set(&room->trsm, SHS_SIDE_LEFT, uplo, SHS_TRANS_YES, SHS_DIAG_NON_UNIT, h, rest, 1, A, lda, corner, lda);
     shs__la_trsm_run(ctx, &room->trsm);
-    shs__la_gemm_set(&room->gemm, shs__la_part_of(uplo), trans, shs__la_other_trans(trans), rest, rest, h, -1, corner, lda,
-                     corner, lda, 1, below, lda);
+    job = shs__la_syrk_job(uplo, trans, rest, h, -1, corner, lda);
+    job.beta = 1;
+    job.C = below;
+    job.ldc = lda;
+    shs__la_gemm_set(&room->gemm, &job);
     shs__la_gemm_run(ctx, &room->gemm);
     return shs__la_cholesky(ctx, uplo, rest, below, lda, room);
 }
@@ -10350,9 +10370,10 @@ SHS__PRIVATE void shs__omp_gram_chunk(void *arg, size_t chunk, int worker) {
     const shs__coder *c = (const shs__coder *)arg;
     const shs__omp_dictionary *d = &c->over;
     int first = shs__ctx_first(chunk, SHS__GRAM_BLOCK), count = shs__imin(SHS__GRAM_BLOCK, d->n - first), ldg = (int)d->ldg, i, j;
+    const shs_real *atoms = SHS__AT(d->D, d->ldd, 0, first);
     shs_real *G = c->own_gram;
-    shs__la_gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, d->n - first, count, d->p, 1, SHS__AT(d->D, d->ldd, 0, first), d->ldd,
-                        SHS__AT(d->D, d->ldd, 0, first), d->ldd, 0, SHS__AT(G, ldg, first, first), ldg,
+    shs__la_gemm_serial(shs__la_job(SHS_TRANS_YES, SHS_TRANS_NO, d->n - first, count, d->p, 1, atoms, d->ldd, atoms, d->ldd, 0,
+                                    SHS__AT(G, ldg, first, first), ldg),
                         c->groups[worker].scratch);
     for (j = first; j < first + count; j++) SHS__CLEAR(SHS__AT(G, ldg, d->n, j), ldg - d->n);
     for (i = first; i < d->n; i++)
@@ -14029,8 +14050,8 @@ SHS__PRIVATE shs_status shs__dl_code_all(shs__dl_learner *w, const shs_real *D, 
 /* The next columns of D'D, from `first` on, into the panel (ld n); returns how many. */
 SHS__PRIVATE int shs__dl_gram_panel(int p, int n, const shs_real *D, int ldd, int first, shs_real *panel, shs_real *scratch) {
     int count = shs__imin(SHS__PANEL, n - first);
-    shs__la_gemm_serial(SHS_TRANS_YES, SHS_TRANS_NO, n, count, p, 1, D, ldd, SHS__AT(D, ldd, 0, first), ldd, 0, panel, n,
-                        scratch);
+    const shs_real *atoms = SHS__AT(D, ldd, 0, first);
+    shs__la_gemm_serial(shs__la_job(SHS_TRANS_YES, SHS_TRANS_NO, n, count, p, 1, D, ldd, atoms, ldd, 0, panel, n), scratch);
     return count;
 }
 
@@ -14598,12 +14619,14 @@ SHS__OUTLINE shs_status shs__dl_meet(shs__dl_learner *w, shs_status status, cons
     return SHS_OK;
 }
 
-SHS__OUTLINE shs_status shs__dl_check(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m,
-                                      const shs_real *Y, int ldy, const shs_ksvd_options *o, const shs_codes *codes,
-                                      int *stride) {
-    shs_status status = shs__omp_check_signals(ctx, p, n, D, ldd, m, Y, ldy);
+SHS__OUTLINE shs_status shs__dl_check(const shs__dl_learner *w, const shs_real *D, int ldd, const shs_real *Y, int ldy,
+                                      const shs_codes *codes, int *stride) {
+    const shs_ksvd_options *o = w->o;
+    const int p = w->p, n = w->n;
+    const size_t m = w->m;
+    shs_status status = shs__omp_check_signals(w->ctx, p, n, D, ldd, m, Y, ldy);
     if (status != SHS_OK) return status;
-    if (m == 0 && !shs__ctx_distributed(ctx)) return SHS_BAD_M;
+    if (m == 0 && !shs__ctx_distributed(w->ctx)) return SHS_BAD_M;
     status = shs__dl_check_options(o);
     if (status != SHS_OK) return status;
     *stride = shs__imin(p, n);
@@ -14645,7 +14668,13 @@ SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t 
     shs__layout l = SHS_ZERO;
     shs__trial trial = SHS_ZERO;
     int stride = 0, j, started;
-    shs_status status = shs__dl_check(ctx, p, n, D, ldd, m, Y, ldy, &o, codes, &stride);
+    shs_status status;
+    w.ctx = ctx;
+    w.p = p;
+    w.n = n;
+    w.m = m;
+    w.o = &o;
+    status = shs__dl_check(&w, D, ldd, Y, ldy, codes, &stride);
     if (status == SHS_OK && report && !SHS__ZEROED(report)) status = SHS_BAD_OUTPUT;
     if (status == SHS_OK && report && report->round_history && report->round_stride < 1) status = SHS_BAD_OUTPUT;
     if (report) {
@@ -14655,10 +14684,6 @@ SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t 
         w.report.round_stride = report->round_stride;
     }
     w.ctx = shs__ctx_trial(ctx, &trial);
-    w.p = p;
-    w.n = n;
-    w.m = m;
-    w.o = &o;
     w.masked = shs__omp_weighted(&o.coding);
     if (status == SHS_OK) status = shs__dl_open(&w, &l, stride, Y, ldy, codes);
     status = shs__dl_meet(&w, status, D, ldd);
@@ -14881,7 +14906,8 @@ SHS__PRIVATE void shs__on_sweep(shs__on_learner *s) {
                 if (own > least) *share = (shs_real)(both / own);
                 else *share = 0;
             }
-        shs__la_gemm_serial(SHS_TRANS_NO, SHS_TRANS_NO, p, count, n, 1, w->D, p, s->shares, n, 0, s->moved, p, s->scratch);
+        shs__la_gemm_serial(shs__la_job(SHS_TRANS_NO, SHS_TRANS_NO, p, count, n, 1, w->D, p, s->shares, n, 0, s->moved, p),
+                            s->scratch);
         for (j = 0; j < count; j++) {
             shs_wide own = *SHS__AT(s->A, n, first + j, first + j);
             for (l = 0; l < p && own > least; l++)
@@ -15866,7 +15892,8 @@ SHS__PRIVATE void shs__noise_add(shs__noise_patches *w, int count) {
     const int p = w->p;
     int i, j;
     if (count == 0) return;
-    shs__la_gemm_serial(SHS_TRANS_NO, SHS_TRANS_YES, p, p, count, 1, w->panel, p, w->panel, p, 0, w->product, p, w->scratch);
+    shs__la_gemm_serial(shs__la_job(SHS_TRANS_NO, SHS_TRANS_YES, p, p, count, 1, w->panel, p, w->panel, p, 0, w->product, p),
+                        w->scratch);
     for (i = 0; i < p * p; i++) w->covariance[i] += (shs_wide)w->product[i];
     for (j = 0; j < count; j++)
         for (i = 0; i < p; i++) w->mean[i] += (shs_wide)w->panel[j * p + i];
@@ -18839,6 +18866,8 @@ SHS__PUBLIC void shs_pca_free(const shs_context *ctx, shs_pca *pca) {
 
 /* The arrays of a fit. */
 typedef struct shs__fit {
+    int n, count, rank;     /* bands; eigenvalues that were found; for MNF the rank of the noise, otherwise 0 */
+    shs_wide pixels, total; /* total: the sum of all eigenvalues */
     shs_wide *mean, *scale, *covariance, *values, *vectors; /* n, n, n x n, n, n x n */
     shs_wide *noise, *noise_values, *whitener, *room;       /* for MNF: n x n, n, n x n, n x n */
 } shs__fit;
@@ -18859,7 +18888,7 @@ SHS__PRIVATE void shs__pca_fit_layout(shs__layout *l, shs__fit *f, int n, int mn
 }
 
 /* Mean and covariance, or correlation, and the trace. */
-SHS__PRIVATE shs_status shs__pca_fit_statistics(const shs_moments *m, const shs_pca_options *o, shs__fit *f, shs_wide *total) {
+SHS__PRIVATE shs_status shs__pca_fit_statistics(const shs_moments *m, const shs_pca_options *o, shs__fit *f) {
     int n = m->bands, i, j;
     shs_status status = shs_moments_finish(m, o->divisor, f->mean, f->covariance, n);
     if (status != SHS_OK) return status;
@@ -18868,10 +18897,10 @@ SHS__PRIVATE shs_status shs__pca_fit_statistics(const shs_moments *m, const shs_
         f->scale[i] = SHS__WSQRT(*SHS__AT(f->covariance, n, i, i));
         if (!(f->scale[i] > 0)) return SHS_ZERO_VARIANCE;
     }
-    *total = 0;
+    f->total = 0;
     for (j = 0; j < n; j++) {
         for (i = 0; i < n; i++) *SHS__AT(f->covariance, n, i, j) /= f->scale[i] * f->scale[j];
-        *total += *SHS__AT(f->covariance, n, j, j);
+        f->total += *SHS__AT(f->covariance, n, j, j);
     }
     return SHS_OK;
 }
@@ -18899,21 +18928,21 @@ SHS__PRIVATE int shs__pca_fix_sign(int n, shs_wide *v, int step, shs_wide *with)
     return -1;
 }
 
-/* The result of a fit. `values` eigenvalues were found, and eigenvectors V of the (scaled) covariance; with `rank`, which is
-   that of the noise (o->noise), of the whitened one: then the vectors are whitener V, and room V leads back. */
-SHS__PRIVATE shs_status shs__pca_finish(const shs_context *ctx, const shs__fit *f, const shs_pca_options *o, int n, int values,
-                                        int rank, shs_wide total, shs_wide count, shs_pca *pca) {
+/* The result of a fit: eigenvectors V of the (scaled) covariance; with a rank of the noise (o->noise), of the whitened one: then
+   the vectors are whitener V, and room V leads back. */
+SHS__PRIVATE shs_status shs__pca_finish(const shs_context *ctx, const shs__fit *f, const shs_pca_options *o, shs_pca *pca) {
+    const int n = f->n, rank = f->rank;
     shs_pca made = SHS_ZERO;
-    int k = shs__pca_count(o, values, f->values, total), i, j;
-    shs_status status = shs__pca_create(ctx, &made, n, k, values, rank);
+    int k = shs__pca_count(o, f->count, f->values, f->total), i, j;
+    shs_status status = shs__pca_create(ctx, &made, n, k, f->count, rank);
     if (status != SHS_OK) return status;
-    made.count = count;
-    made.total_variance = total;
+    made.count = f->pixels;
+    made.total_variance = f->total;
     if (rank) made.precise = SHS_PRECISION_ALWAYS;
     else made.precise = o->precise;
     SHS__COPY(made.mean, f->mean, n);
     SHS__COPY(made.scale, f->scale, n);
-    SHS__COPY(made.eigenvalues, f->values, values);
+    SHS__COPY(made.eigenvalues, f->values, f->count);
     if (rank) {
         shs__wide_product(n, k, rank, f->whitener, f->vectors, rank, made.vectors);
         shs__wide_product(n, k, rank, f->room, f->vectors, rank, made.backward);
@@ -18943,10 +18972,11 @@ SHS__PRIVATE void shs__wide_inner(int m, int n, int k, const shs_wide *A, const 
         for (i = 0; i < m; i++) *SHS__AT(C, m, i, j) = shs__la_dot_wide(k, SHS__AT(A, k, 0, i), SHS__AT(B, k, 0, j));
 }
 
-/* F = E Lambda^-1/2 of the noise (n x r, r its rank), then the *values = r eigenpairs of F'CF, whose trace is *total; in f:
+/* F = E Lambda^-1/2 of the noise (n x r, r its rank), then the r eigenpairs of F'CF, whose trace is the total; in f:
    whitener = F, room = E Lambda^1/2. */
-SHS__PRIVATE shs_status shs__pca_fit_noise(const shs_context *ctx, int n, const shs_wide *noise, int ldn,
-                                           const shs_pca_options *o, shs__fit *f, int *values, shs_wide *total) {
+SHS__PRIVATE shs_status shs__pca_fit_noise(const shs_context *ctx, const shs_wide *noise, int ldn, const shs_pca_options *o,
+                                           shs__fit *f) {
+    const int n = f->n;
     int i, j, rank = 0;
     shs_status status = shs_eigh(ctx, n, noise, ldn, n, f->noise_values, f->noise, n);
     if (status != SHS_OK) return status;
@@ -18961,10 +18991,10 @@ SHS__PRIVATE shs_status shs__pca_fit_noise(const shs_context *ctx, int n, const 
     }
     shs__wide_product(n, rank, n, f->covariance, f->whitener, n, f->vectors); /* C F; noise is room for the result */
     shs__wide_inner(rank, rank, n, f->whitener, f->vectors, f->noise);
-    *values = rank;
+    f->count = f->rank = rank;
     status = shs_eigh(ctx, rank, f->noise, rank, rank, f->values, f->vectors, rank);
-    *total = 0;
-    for (i = 0; i < rank && status == SHS_OK; i++) *total += f->values[i];
+    f->total = 0;
+    for (i = 0; i < rank && status == SHS_OK; i++) f->total += f->values[i];
     return status;
 }
 
@@ -18974,8 +19004,7 @@ SHS__PRIVATE shs_status shs__pca_fit_moments(const shs_context *ctx, const shs_m
     shs_pca_options o = shs__pca_zero;
     shs__fit f = SHS_ZERO;
     shs__layout l = SHS_ZERO;
-    shs_wide total = 0;
-    int n, values;
+    int n;
     shs_status status = shs__ctx_check(ctx);
     if (status != SHS_OK) return status;
     if (options) o = *options;
@@ -18990,13 +19019,15 @@ SHS__PRIVATE shs_status shs__pca_fit_moments(const shs_context *ctx, const shs_m
         o.noise = noise;
         o.ldn = ldn;
     }
-    if (o.components > 0) values = o.components;
-    else values = n;
+    f.n = n;
+    if (o.components > 0) f.count = o.components;
+    else f.count = n;
+    f.pixels = moments->count;
     while (shs__layout_next(ctx, &l, &status)) shs__pca_fit_layout(&l, &f, n, mnf);
-    if (status == SHS_OK) status = shs__pca_fit_statistics(moments, &o, &f, &total);
-    if (status == SHS_OK && mnf) status = shs__pca_fit_noise(ctx, n, noise, ldn, &o, &f, &values, &total);
-    else if (status == SHS_OK) status = shs_eigh(ctx, n, f.covariance, n, values, f.values, f.vectors, n);
-    if (status == SHS_OK) status = shs__pca_finish(ctx, &f, &o, n, values, mnf ? values : 0, total, moments->count, pca);
+    if (status == SHS_OK) status = shs__pca_fit_statistics(moments, &o, &f);
+    if (status == SHS_OK && mnf) status = shs__pca_fit_noise(ctx, noise, ldn, &o, &f);
+    else if (status == SHS_OK) status = shs_eigh(ctx, n, f.covariance, n, f.count, f.values, f.vectors, n);
+    if (status == SHS_OK) status = shs__pca_finish(ctx, &f, &o, pca);
     shs__layout_release(ctx, &l);
     return status;
 }
@@ -19098,9 +19129,9 @@ SHS__PRIVATE void shs__few_centre_band(shs__few_pixels *few, int b) {
 }
 
 /* X less its mean, of unit variance under correlation; the trace. Constant bands are those of shs_moments_finish. */
-SHS__PRIVATE shs_status shs__few_centre(shs__few_pixels *few, const shs_pca_options *o, shs_wide divisor, shs_wide *total) {
+SHS__PRIVATE shs_status shs__few_centre(shs__few_pixels *few, const shs_pca_options *o, shs_wide divisor) {
     int b, k;
-    *total = 0;
+    few->fit.total = 0;
     for (b = 0; b < few->n; b++) {
         shs__sum sum = SHS_ZERO;
         shs_wide variance, least, scale = 1;
@@ -19115,7 +19146,7 @@ SHS__PRIVATE shs_status shs__few_centre(shs__few_pixels *few, const shs_pca_opti
         if (o->correlation) scale = SHS__WSQRT(variance);
         if (!(scale > 0)) return SHS_ZERO_VARIANCE;
         few->fit.scale[b] = scale;
-        *total += variance / (scale * scale);
+        few->fit.total += variance / (scale * scale);
         for (k = 0; k < few->count; k++) {
             shs_wide *x = SHS__AT(few->X, few->n, b, k);
             if (variance <= 0) *x = 0;
@@ -19181,21 +19212,24 @@ SHS__PRIVATE shs_status shs__pca_few(const shs__pixels *px, const shs_pca_option
     shs_pca_options o = *options;
     shs__few_pixels few;
     shs__layout l = SHS_ZERO;
-    shs_wide total = 0, divisor;
-    int n = px->view.used, values = o.components > 0 ? o.components : n;
+    shs_wide divisor;
+    int n = px->view.used;
     shs_status status = shs__pca_check(&o, n);
     if (status == SHS_OK && (unsigned)o.precise > SHS_PRECISION_NEVER) status = SHS_BAD_OPTIONS;
     memset(&few, 0, sizeof few);
-    few.n = n;
+    few.n = few.fit.n = n;
+    if (o.components > 0) few.fit.count = o.components;
+    else few.fit.count = n;
     few.most = (int)shs__few_most_pixels(&px->view);
     shs__px_reader_init(&few.reader, &px->view, shs__is_wide(SHS_PRECISION_ALWAYS));
     while (shs__layout_next(ctx, &l, &status)) shs__few_layout(&l, &few, o.components);
     if (status == SHS_OK) status = shs__few_read(px, &few);
-    divisor = (shs_wide)(few.count - (o.divisor == SHS_DIVISOR_N_LESS_1));
+    few.fit.pixels = (shs_wide)few.count;
+    divisor = few.fit.pixels - (o.divisor == SHS_DIVISOR_N_LESS_1);
     if (status == SHS_OK && !(divisor > 0)) status = SHS_NO_PIXELS;
-    if (status == SHS_OK) status = shs__few_centre(&few, &o, divisor, &total);
+    if (status == SHS_OK) status = shs__few_centre(&few, &o, divisor);
     if (status == SHS_OK) status = shs__few_solve(ctx, &few, divisor, &o.components);
-    if (status == SHS_OK) status = shs__pca_finish(ctx, &few.fit, &o, n, values, 0, total, (shs_wide)few.count, pca);
+    if (status == SHS_OK) status = shs__pca_finish(ctx, &few.fit, &o, pca);
     shs__layout_release(ctx, &l);
     return status;
 }
