@@ -10063,7 +10063,7 @@ SHS__PRIVATE int shs__omp_columns(int count, shs_selection selection) { return c
    atom nothing is chosen. */
 SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const shs__omp_dictionary *over, int direct,
                                         int limit, int count, size_t columns, size_t scratch, shs__omp_signal *own) {
-    size_t p = (size_t)over->p, padded = (size_t)over->padded;
+    const int p = over->p, padded = over->padded;
     const int nonnegative = SHS__OMP_IF_NONNEGATIVE(over->nonnegative), anew = SHS__OMP_IF_NONNEGATIVE(over->anew);
     int i;
     g->over = over;
@@ -11994,12 +11994,12 @@ SHS__PRIVATE void shs__lasso_plan(shs__lasso *q) {
 }
 
 SHS__PRIVATE void shs__lasso_layout_set(shs__layout *l, const shs__lasso *q, shs__lasso_set *set) {
-    const size_t most = (size_t)q->most_set;
+    const int most = q->most_set;
     set->atoms = SHS__CARVE(l, int, most);
     set->signs = SHS__CARVE(l, int, most);
     set->order = SHS__CARVE(l, int, most);
     set->within = SHS__CARVE(l, unsigned char, q->c.over.n);
-    set->H = SHS__CARVE(l, shs_wide, most * most);
+    set->H = SHS__CARVE(l, shs_wide, shs__cells(most, most));
     set->L = SHS__CARVE(l, shs_wide, shs__omp_triangle(q->most_set));
     set->u = SHS__CARVE(l, shs_wide, most);
     set->a = SHS__CARVE(l, shs_wide, most);
@@ -12626,11 +12626,10 @@ SHS__PRIVATE shs_wide shs__lasso_larger(shs_wide a, shs_wide b) {
 /* Lambdas from the largest |d_j'y| on take no atom, whatever one before them began with. */
 SHS__PRIVATE int shs__lasso_nothing(const shs__lasso *q, shs__lasso_signal *s, size_t at) {
     const shs_codes *codes = q->c.codes;
-    const size_t stride = (size_t)codes->stride;
     if (!(s->lambda1 >= s->most)) return 0;
     codes->used[at] = 0;
-    SHS__CLEAR(codes->atoms + at * stride, stride);
-    SHS__CLEAR(codes->coefs + at * stride, stride);
+    SHS__CLEAR(shs__codes_atoms(codes, at), codes->stride);
+    SHS__CLEAR(shs__codes_coefs(codes, at), codes->stride);
     s->gap = 0;
     s->objective = s->norm2 / 2;
     return 1;
@@ -12680,8 +12679,7 @@ SHS__PRIVATE void shs__lasso_chunk(void *arg, size_t chunk, int worker) {
     const shs__lasso *q = (const shs__lasso *)arg;
     const shs__coder *c = &q->c;
     const shs__lasso_room *w = q->rooms + worker;
-    const size_t first = (c->first_chunk + chunk) * c->group, count = shs__zmin(c->group, c->m - first),
-                 stride = (size_t)c->codes->stride;
+    const size_t first = (c->first_chunk + chunk) * c->group, count = shs__zmin(c->group, c->m - first);
     size_t i;
     int which;
     memset(q->sums + chunk, 0, sizeof *q->sums);
@@ -12695,12 +12693,12 @@ SHS__PRIVATE void shs__lasso_chunk(void *arg, size_t chunk, int worker) {
             if (q->descended) continue;
             if (which == 0) {
                 c->codes->used[at] = 0;
-                SHS__CLEAR(c->codes->atoms + at * stride, stride);
-                SHS__CLEAR(c->codes->coefs + at * stride, stride);
+                SHS__CLEAR(shs__codes_atoms(c->codes, at), c->codes->stride);
+                SHS__CLEAR(shs__codes_coefs(c->codes, at), c->codes->stride);
             } else { /* a warm start */
                 c->codes->used[at] = c->codes->used[at - c->m];
-                memcpy(c->codes->atoms + at * stride, c->codes->atoms + (at - c->m) * stride, stride * sizeof(int));
-                memcpy(c->codes->coefs + at * stride, c->codes->coefs + (at - c->m) * stride, stride * sizeof(shs_real));
+                SHS__COPY(shs__codes_atoms(c->codes, at), shs__codes_atoms(c->codes, at - c->m), c->codes->stride);
+                SHS__COPY(shs__codes_coefs(c->codes, at), shs__codes_coefs(c->codes, at - c->m), c->codes->stride);
             }
         }
         shs__lasso_group(q, c->groups + worker, w, which, (int)count, q->sums + chunk);
@@ -13127,7 +13125,7 @@ SHS__PRIVATE void shs__dl_rule_mod(int p, const shs_atom_group *g, const shs_rea
             for (l = 0; l < p; l++) z[l] -= A[k * n + i] * *SHS__AT(Z, p, l, k);
         for (l = 0; l < p; l++) z[l] = shs__quotient(z[l], pivot);
     }
-    for (i = 0; i < n * (size_t)p; i++) Z[i] += (shs_wide)before[i];
+    for (i = 0; i < shs__cells(g->count, p); i++) Z[i] += (shs_wide)before[i];
 }
 
 static const struct {
@@ -13234,7 +13232,8 @@ typedef struct shs__dl_learner {
 
 /* The session's part of the learner. */
 SHS__PRIVATE void shs__dl_session_layout(shs__layout *l, shs__dl_learner *w, int stride, int own_codes) {
-    size_t p = (size_t)w->p, n = (size_t)w->n, m = w->m;
+    const int p = w->p;
+    size_t n = (size_t)w->n, m = w->m;
     size_t atoms = SHS__PRODUCT(p, n, 1), cells = SHS__PRODUCT(m, stride, 1);
     size_t stretches = n + cells / SHS__USES_AN_ITEM;
     w->coder.over.p = w->p;
@@ -13345,7 +13344,7 @@ SHS__PRIVATE shs_status shs__dl_cpu_code(shs__dl_learner *w, const shs_real *D, 
 
 /* d_old'd of each atom of the group, for the atoms d in g->atoms. */
 SHS__PRIVATE void shs__dl_overlaps(const shs__dl_learner *w, const shs_atom_group *g) {
-    size_t p = (size_t)w->p;
+    const int p = w->p;
     int j, i;
     for (j = 0; j < g->count; j++) {
         const shs_real *before = SHS__AT(w->coded, p, 0, g->first + j), *after = SHS__AT(g->atoms, p, 0, j);
@@ -13400,10 +13399,10 @@ SHS__PRIVATE shs_wide shs__dl_group_work(const shs__dl_learner *w, const shs_ato
 
 /* XX', lower triangle by rows, of the codes at hand. */
 SHS__PRIVATE void shs__dl_cpu_gram(const shs__dl_learner *w, shs_wide *gram) {
-    const size_t n = (size_t)w->n;
+    const int n = w->n;
     size_t i;
     int a, b;
-    memset(gram, 0, n * n * sizeof *gram);
+    SHS__CLEAR(gram, shs__cells(n, n));
     for (i = 0; i < w->m; i++) {
         const int *atoms = shs__codes_atoms(&w->codes, i);
         const shs_real *x = shs__codes_coefs(&w->codes, i);
@@ -13519,7 +13518,6 @@ SHS__PRIVATE void shs__dl_update_one_chunk(void *arg, size_t chunk, int worker) 
 }
 
 SHS__PRIVATE void shs__dl_cpu_update(shs__dl_learner *w, const shs_atom_group *g) {
-    size_t p = (size_t)w->p;
     const size_t uses = w->uses.start[g->first + g->count] - w->uses.start[g->first];
     int changes = g->want_residual || (g->want_codes && shs__dl_rules[g->update].codes);
     w->group = g;
@@ -13528,14 +13526,14 @@ SHS__PRIVATE void shs__dl_cpu_update(shs__dl_learner *w, const shs_atom_group *g
     if (changes)
         shs__ctx_parallel(w->ctx, shs__dl_group_work(w, g, 6), shs__ctx_chunks(g->count > 1 ? w->m : uses, SHS__SIGNALS_A_PATCH),
                           g->count > 1 ? shs__dl_update_chunk : shs__dl_update_one_chunk, w);
-    SHS__COPY(SHS__AT(w->coded, p, 0, g->first), g->atoms, shs__cells(g->count, w->p));
+    SHS__COPY(SHS__AT(w->coded, w->p, 0, g->first), g->atoms, shs__cells(g->count, w->p));
 }
 
 enum { SHS__SIGNALS_SOLVED = 64 }; /* by one chunk */
 
 /* x = (D_I'D_I + mu I)^-1 D_I'y for signal i. L (lower triangle by rows, ld the stride) and z are scratch. */
 SHS__PRIVATE void shs__dl_solve_signal(const shs__dl_learner *w, size_t i, shs_wide *L, shs_wide *z) {
-    const size_t p = (size_t)w->p, ld = (size_t)w->coder.stride;
+    const int p = w->p, ld = w->coder.stride;
     const int *atoms = shs__codes_atoms(&w->codes, i);
     const shs_real *y = SHS__AT(w->coder.Y, w->coder.ldy, 0, i);
     shs_real *x = shs__codes_coefs(&w->codes, i);
@@ -13567,7 +13565,7 @@ SHS__PRIVATE void shs__dl_solve_signal(const shs__dl_learner *w, size_t i, shs_w
 SHS__PRIVATE void shs__dl_solve_chunk(void *arg, size_t chunk, int worker) {
     const shs__dl_learner *w = (const shs__dl_learner *)arg;
     size_t stride = (size_t)w->coder.stride, i, end = shs__zmin(w->m, (chunk + 1) * SHS__SIGNALS_SOLVED);
-    shs_wide *z = w->solve + (size_t)worker * stride * (stride + 1);
+    shs_wide *z = SHS__AT(w->solve, stride * (stride + 1), 0, worker);
     for (i = chunk * SHS__SIGNALS_SOLVED; i < end; i++) shs__dl_solve_signal(w, i, z + stride, z);
 }
 
@@ -13660,10 +13658,9 @@ SHS__PRIVATE shs_status shs__dl_stage_gather(shs__dl_learner *w, const shs_atom_
 
 SHS__PRIVATE shs_status shs__dl_stage_update(shs__dl_learner *w, const shs_atom_group *g) {
     const shs_engine *e = w->engine;
-    size_t p = (size_t)w->p;
     shs_status status = SHS_OK;
     if (e) status = e->signals_update(w->remote, g);
-    if (e && status == SHS_OK) SHS__COPY(SHS__AT(w->coded, p, 0, g->first), g->atoms, shs__cells(g->count, w->p));
+    if (e && status == SHS_OK) SHS__COPY(SHS__AT(w->coded, w->p, 0, g->first), g->atoms, shs__cells(g->count, w->p));
     if (shs__dl_stage_here(w, 1, &status)) shs__dl_cpu_update(w, g);
     return status;
 }
@@ -14794,7 +14791,8 @@ typedef struct shs__on_learner {
 
 SHS__PRIVATE void shs__on_layout(shs__layout *l, shs__on_learner *s, int stride) {
     shs__dl_learner *w = &s->w;
-    size_t p = (size_t)w->p, n = (size_t)w->n, square = SHS__PRODUCT(n, n, 1);
+    const int p = w->p;
+    size_t n = (size_t)w->n, square = SHS__PRODUCT(n, n, 1);
     size_t atoms = SHS__PRODUCT(p, n, 1), rest = n + SHS__ON_COUNTS + SHS__TELLS;
     int fits = square < SIZE_MAX / 4 && atoms < SIZE_MAX / 4;
     shs__dl_layout(l, w, stride, 1);
@@ -15478,7 +15476,7 @@ SHS__PRIVATE void shs__patch_get(const shs__patch_grid *g, size_t index, shs_rea
 /* Patches i .. end-1 of a job, into their columns of Y. */
 SHS__PRIVATE void shs__patch_fetch(const void *source, size_t i, size_t end) {
     const shs__patch_job *w = (const shs__patch_job *)source;
-    const size_t channels = (size_t)w->g.image.channels;
+    const int channels = w->g.image.channels;
     for (; i < end; i++) {
         shs_real *means = SHS__AT_OR_NULL(w->means, channels, 0, i);
         shs_real *norm = SHS__AT_OR_NULL(w->norms, 1, 0, i);
@@ -15668,8 +15666,8 @@ typedef struct shs__patch_coding {
 
 SHS__PRIVATE void shs__patch_layout(shs__layout *l, shs__patch_coding *w, int workers) {
     shs__patch_job *job = &w->job;
-    size_t p = (size_t)job->g.p, channels = (size_t)job->g.image.channels,
-           pixels = shs__cells(job->g.image.width, job->g.image.height);
+    const int p = job->g.p, channels = job->g.image.channels;
+    size_t pixels = shs__cells(job->g.image.width, job->g.image.height);
     w->coder.m = w->batch;
     shs__coder_layout(l, &w->coder, workers);
     shs__codes_layout(l, &w->codes, w->batch, w->coder.stride);
@@ -17654,15 +17652,15 @@ SHS__PRIVATE void shs__px_moments_job_init(shs__moments_job *job, const shs__vie
 }
 
 SHS__PRIVATE void shs__px_moments_job_layout(shs__layout *l, shs__moments_job *job, int workers) {
-    size_t used = (size_t)job->gram.n, whole = job->gram.whole ? used : 0;
+    const int used = job->gram.n, whole = job->gram.whole ? used : 0;
     shs__px_reader_layout(l, &job->reader, workers);
     shs__px_gram_layout(l, &job->gram, workers);
     job->shift = SHS__CARVE(l, shs_real, used);
     job->wide_shift = SHS__CARVE(l, shs_wide, used);
     if (job->gram.kernels->bytes == sizeof(shs_real)) job->element_shift = (void *)job->shift;
     else job->element_shift = (void *)job->wide_shift;
-    job->whole_shift = SHS__CARVE(l, int32_t, shs__ctx_chunks(whole, 16) * 16);
-    job->instead = SHS__CARVE(l, unsigned char, 2 * whole);
+    job->whole_shift = SHS__CARVE(l, int32_t, shs__ctx_chunks_of(whole, 16) * 16);
+    job->instead = SHS__CARVE(l, unsigned char, shs__cells(2, whole));
     job->consumer.chunk_sums = SHS__CARVE(l, shs_wide, SHS__PRODUCT(job->consumer.count, SHS__PASS_CHUNKS, 1));
     job->consumer.sums = SHS__CARVE(l, shs_wide, job->consumer.count);
 }
@@ -19071,7 +19069,7 @@ SHS__PRIVATE int shs__few_pays(const shs__pixels *px) {
 }
 
 SHS__PRIVATE void shs__few_layout(shs__layout *l, shs__few_pixels *few, int components) {
-    size_t n = (size_t)few->n, most = (size_t)few->most, kept = shs__zmax(shs__zmax(most, (size_t)components), 1);
+    const int n = few->n, most = few->most, kept = shs__imax(shs__imax(most, components), 1);
     shs__px_reader_layout(l, &few->reader, 1);
     few->X = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, most, 1));
     few->gram = SHS__CARVE(l, shs_wide, SHS__PRODUCT(most, most, 1));
@@ -19093,7 +19091,7 @@ SHS__PRIVATE void shs__few_read_block(shs__few_pixels *few) {
         count = shs__zmin(SHS__PANEL_PIXELS, r->block_pixels - at);
         shs__px_read_panel(r, panel, at, count);
         for (k = 0; k < panel->valid && few->count < few->most; k++) {
-            shs_wide *x = few->X + (size_t)few->count++ * n;
+            shs_wide *x = SHS__AT(few->X, n, 0, few->count++);
             for (b = 0; b < n; b++) {
                 size_t from = shs__px_in_panel(r->planes, n, b, (size_t)k);
                 x[b] = shs__px_get_element(r->kernels, panel->X, from);
@@ -20054,7 +20052,7 @@ SHS__PRIVATE void shs__rx_local_shape(shs__local *w, const shs__view *v, int wor
     w->last = (w->n + 1) / k->lanes;
     w->lane = (w->n + 1) % k->lanes;
     for (column = 0; column < w->padded; column += k->columns)
-        w->triangle += (size_t)(w->ld / k->lanes - column / k->lanes) * (size_t)w->group;
+        w->triangle += shs__cells(w->ld / k->lanes - column / k->lanes, w->group);
     w->lines = v->lines;
     w->samples = v->samples;
     w->rows = (int)shs__zmax(shs__zmin(SHS__LOCAL_SUMS / w->triangle, SHS__LOCAL_ROWS), 1);
@@ -20068,7 +20066,7 @@ SHS__PRIVATE void shs__rx_local_shape(shs__local *w, const shs__view *v, int wor
 }
 
 SHS__PRIVATE void shs__rx_local_layout(shs__layout *l, shs__local *w, int workers) {
-    size_t ld = (size_t)w->ld, samples = (size_t)w->samples, columns = (size_t)w->kernels->columns;
+    const int ld = w->ld, samples = w->samples, columns = w->kernels->columns;
     shs__view written = w->reader.view;
     int i;
     written.block_lines = w->together;
@@ -20085,15 +20083,15 @@ SHS__PRIVATE void shs__rx_local_layout(shs__layout *l, shs__local *w, int worker
         own->sums = SHS__CARVE(l, shs_wide, SHS__PRODUCT(w->rows, w->triangle, 1));
         own->L = SHS__CARVE(l, shs_wide, SHS__PRODUCT(ld, w->padded, 1));
         own->tiles = SHS__CARVE(l, shs_wide, SHS__PRODUCT(ld, columns, 1));
-        own->corner = SHS__CARVE(l, shs_wide, columns * columns);
+        own->corner = SHS__CARVE(l, shs_wide, shs__cells(columns, columns));
         own->variance = SHS__CARVE(l, shs_wide, ld);
         own->least = SHS__CARVE(l, shs_wide, ld);
         own->peak = SHS__CARVE(l, shs_wide, ld);
         own->plus = SHS__CARVE(l, shs_wide, SHS__PRODUCT(ld, SHS__LOCAL_BATCH, 1));
         own->pixel = SHS__CARVE(l, shs_wide, SHS__PRODUCT(ld, SHS__LOCAL_BATCH, 1));
         if (l->base) { /* what is behind the bands stays zero */
-            memset(own->plus, 0, ld * SHS__LOCAL_BATCH * sizeof(shs_wide));
-            memset(own->pixel, 0, ld * SHS__LOCAL_BATCH * sizeof(shs_wide));
+            SHS__CLEAR(own->plus, shs__cells(ld, SHS__LOCAL_BATCH));
+            SHS__CLEAR(own->pixel, shs__cells(ld, SHS__LOCAL_BATCH));
         }
     }
 }
@@ -20123,7 +20121,7 @@ SHS__PRIVATE void shs__rx_local_add(const shs__local *w, shs__local_own *own, in
     for (y = y0; y < y1 && x0 < x1; y++) {
         size_t line = (size_t)(y % w->kept) * (size_t)w->samples;
         for (x = x0; x < x1; x++) {
-            const shs_wide *p = w->pixels + (line + (size_t)x) * (size_t)ld;
+            const shs_wide *p = SHS__AT(w->pixels, ld, 0, line + (size_t)x);
             shs_wide *SHS__RESTRICT plus = own->plus + own->batch * ld, *SHS__RESTRICT pixel = own->pixel + own->batch * ld;
             if (w->missing[line + (size_t)x]) continue;
             for (b = 0; b <= w->n; b++) {
@@ -20217,7 +20215,7 @@ SHS__PRIVATE int shs__rx_local_factorize(const shs__local *w, shs__local_own *ow
 SHS__PRIVATE int shs__rx_local_score(const shs__local *w, shs__local_own *own, shs_wide *sums, const shs_wide *y,
                                      shs_wide *score) {
     const int n = w->n, lanes = w->kernels->lanes;
-    const shs_wide *z = own->L + (size_t)(w->last * lanes) * (size_t)w->padded + w->lane;
+    const shs_wide *z = SHS__AT(own->L, w->padded, w->lane, w->last * lanes);
     const shs_wide count = sums[0];
     shs_wide ridge = 0;
     int j;
@@ -20246,7 +20244,7 @@ SHS__PRIVATE void shs__rx_local_run(void *arg, size_t chunk, int worker) {
     const int width[2] = {w->outer, w->inner};
     int line = w->first + (int)(chunk / (size_t)w->runs) * w->rows, rows = shs__imin(w->rows, w->first + w->count - line);
     int from = (int)(chunk % (size_t)w->runs) * w->run, x, i, r;
-    SHS__CLEAR(own->sums, (size_t)w->rows * w->triangle);
+    SHS__CLEAR(own->sums, SHS__PRODUCT(w->rows, w->triangle, 1));
     SHS__CLEAR(own->peak, w->ld);
     memset(own->ends, 0, sizeof own->ends);
     own->batch = 0;
@@ -20263,8 +20261,8 @@ SHS__PRIVATE void shs__rx_local_run(void *arg, size_t chunk, int worker) {
             }
         shs__rx_local_flush(w, own);
         for (r = 0; r < rows; r++) {
-            size_t at = (size_t)((line + r) % w->kept) * (size_t)w->samples + (size_t)x;
-            size_t to = (size_t)(line + r - w->first) * (size_t)w->samples + (size_t)x;
+            size_t at = shs__cells((line + r) % w->kept, w->samples) + (size_t)x;
+            size_t to = shs__cells(line + r - w->first, w->samples) + (size_t)x;
             w->no_score[to] = (unsigned char)!shs__rx_local_score(w, own, SHS__AT(own->sums, w->triangle, 0, r),
                                                                   SHS__AT(w->pixels, w->ld, 0, at), w->scores + to);
         }
@@ -20296,7 +20294,7 @@ SHS__PRIVATE shs_status shs__rx_local_next_line(shs__local *w) {
         memcpy(w->missing + slot + x, panel->missing, count);
         w->found[0] += (shs_wide)panel->valid;
         for (k = 0; k < count; from += !panel->missing[k], k++) {
-            shs_wide *to = w->pixels + (slot + x + k) * (size_t)w->ld;
+            shs_wide *to = SHS__AT(w->pixels, w->ld, 0, slot + x + k);
             SHS__CLEAR(to, w->ld);
             to[0] = !panel->missing[k];
             for (b = 0; b < n && !panel->missing[k]; b++)
@@ -20324,7 +20322,7 @@ SHS__PRIVATE shs_status shs__rx_local_pass(const shs_context *ctx, shs__local *w
         if (status != SHS_OK) return status;
         count = shs__cells(w->count, w->samples);
         shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(count, w->n, w->n) * (shs_wide)w->n,
-                          (size_t)((w->count - 1) / w->rows + 1) * (size_t)w->runs, shs__rx_local_run, w);
+                          shs__cells((w->count - 1) / w->rows + 1, w->runs), shs__rx_local_run, w);
         for (k = 0; k < count; k++) w->found[1] += !w->no_score[k];
         for (k = 0; k < count && range; k++)
             if (!w->no_score[k]) {
@@ -20775,7 +20773,7 @@ SHS__PRIVATE void shs__ica_relax(int m, const shs_ica_options *o, shs__iteration
         it->pull[i] = it->P[i] - W[i];
         W[i] += mu * it->pull[i];
     }
-    if (!shs__ica_directions(m, g, it, W)) memcpy(W, it->P, cells * sizeof(shs_wide));
+    if (!shs__ica_directions(m, g, it, W)) SHS__COPY(W, it->P, cells);
 }
 
 /* Iterates from one start. The last plain step is not taken: it measures the returned W, so that the reported change belongs to
@@ -24610,7 +24608,8 @@ SHS__PRIVATE shs_status shs__cc_cpu_round(const shs_context *ctx, const shs_roun
     shs__cc_rounding w = SHS_ZERO;
     shs__layout l = SHS_ZERO;
     shs_status status = SHS_OK;
-    size_t workers = (size_t)shs__ctx_workers(ctx), most = (size_t)job->most, m = job->codes->m;
+    const int workers = shs__ctx_workers(ctx), most = job->most;
+    const size_t m = job->codes->m;
     while (shs__layout_next(ctx, &l, &status)) {
         w.order = SHS__CARVE(&l, int, SHS__PRODUCT(most, workers, 1));
         w.factor = SHS__CARVE(&l, shs_wide, job->D ? SHS__PRODUCT(most, most, workers) : 0);
