@@ -6577,6 +6577,16 @@ SHS__PUBLIC void shs_axpy(int n, shs_real alpha, const shs_real *x, int incx, sh
     for (i = 0; i < n; i++) y[i * step_y] += alpha * x[i * step_x];
 }
 
+SHS__PRIVATE void shs__la_widen(int n, const shs_real *x, shs_wide *to) {
+    int i;
+    for (i = 0; i < n; i++) to[i] = (shs_wide)x[i];
+}
+
+SHS__PRIVATE void shs__la_narrow(int n, const shs_wide *x, shs_real *to) {
+    int i;
+    for (i = 0; i < n; i++) to[i] = (shs_real)x[i];
+}
+
 /* ||x||^2 in shs_wide. */
 SHS__OUTLINE shs_wide shs__la_norm2(int n, const shs_real *x) { return shs__kernels_vector()->norm2(n, x); }
 
@@ -9124,8 +9134,7 @@ typedef struct shs__omp_dictionary {
     int p, n, ldd;      /* p = 0: only the Gram matrix is known, and D'y of the signals */
     const shs_real *D;
     const shs_real *G;  /* Gram forms: ldg x n, of which `padded` rows may be read: n, or more that are zero */
-    size_t ldg;
-    int padded;
+    int ldg, padded;
     shs_selection selection;
     int nonnegative;
     int anew;           /* coefficients are solved for anew at each step: neither b_k nor q_k are kept */
@@ -9266,7 +9275,7 @@ SHS__PRIVATE int shs__omp_exponent(int n, const shs_real *x) {
 }
 
 /* The same of an n x n Gram matrix's diagonal. */
-SHS__PRIVATE int shs__gram_exponent(int n, const shs_real *G, size_t ldg) {
+SHS__PRIVATE int shs__gram_exponent(int n, const shs_real *G, int ldg) {
     int most = SHS__OMP_NOTHING, j;
     for (j = 0; j < n; j++) most = shs__imax(most, shs__omp_exponent(1, SHS__AT(G, ldg, j, j)));
     return most;
@@ -9532,7 +9541,7 @@ SHS__PRIVATE shs_wide shs__omp_measure(shs__omp_signal *w) {
     shs__sum sum;
     int i, k;
     shs__omp_solve(w);
-    for (i = 0; i < over->p; i++) w->exact[i] = (shs_wide)w->y[i];
+    shs__la_widen(over->p, w->y, w->exact);
     w->residual2 = w->norm2;
     for (k = 0; k < w->chosen; k++) {
         const shs_real *row = w->L + shs__omp_triangle(k);
@@ -9554,7 +9563,7 @@ SHS__PRIVATE shs_wide shs__omp_measure(shs__omp_signal *w) {
         w->residual2 = shs__sum_value(&sum);
         error += SHS__WIDE_EPS * SHS__WSQRT(w->residual2);
     }
-    for (i = 0; i < over->p; i++) w->r[i] = (shs_real)w->exact[i];
+    shs__la_narrow(over->p, w->exact, w->r);
     return error;
 }
 
@@ -9642,12 +9651,13 @@ SHS__PRIVATE void shs__team_member(const shs__omp_signal *w, size_t i, shs__omp_
 SHS__OUTLINE void shs__team_choose(shs__omp_signal *w) {
     const shs__omp_team *g = w->team;
     const shs__omp_dictionary *d = w->over;
-    const size_t padded = (size_t)d->padded;
-    size_t first, i, j;
+    const int padded = d->padded;
+    size_t first, i;
+    int j;
     for (j = 0; j < padded; j++) g->squares[j] = 0;
     for (first = 0; first < g->count; first += g->panel) {
         const size_t count = shs__zmin(g->panel, g->count - first);
-        const shs_real *alpha = g->A + (d->G ? first * padded : 0);
+        const shs_real *alpha = SHS__AT(g->A, padded, 0, d->G ? first : 0);
         if (!d->G)
             shs__la_gemm_packed(d->n, (int)count, d->p, d->packed, SHS__AT(g->R, d->p, 0, first), d->p, g->A, d->n, g->scratch);
         for (i = 0; i < count; i++, alpha += padded)
@@ -10291,7 +10301,7 @@ SHS__PRIVATE size_t shs__team_end(const shs_omp_options *o, size_t m, size_t k) 
 /* Scratch of up to `count` signals that share their atoms, beside the scratch of the signal that stands for them. The first column
    of alpha is this signal's alpha. Without a Gram matrix the second one is b_k of the last atom. */
 SHS__PRIVATE void shs__team_layout(shs__layout *l, shs__omp_group *g, int direct, size_t count, size_t panel, size_t limit) {
-    const size_t padded = (size_t)g->over->padded;
+    const int padded = g->over->padded;
     g->team.T = SHS__CARVE(l, shs_real, SHS__PRODUCT(limit, count, 1));
     g->team.squares = SHS__CARVE(l, shs_wide, padded);
     if (direct) g->team.R = SHS__CARVE(l, shs_real, SHS__PRODUCT(g->over->p, count, 1));
@@ -10300,7 +10310,7 @@ SHS__PRIVATE void shs__team_layout(shs__layout *l, shs__omp_group *g, int direct
     g->team.limit = limit;
     g->team.scratch = g->scratch;
     if (!g->members) return;
-    g->team.A = g->alpha + 2 * padded;
+    g->team.A = SHS__AT(g->alpha, padded, 0, 2);
     if (direct) g->members->B = g->alpha + padded;
     g->members->team = &g->team;
 }
@@ -10369,7 +10379,7 @@ SHS__PRIVATE void shs__coder_hold(shs__layout *l, shs__coder *c) {
 SHS__PRIVATE void shs__omp_gram_chunk(void *arg, size_t chunk, int worker) {
     const shs__coder *c = (const shs__coder *)arg;
     const shs__omp_dictionary *d = &c->over;
-    int first = shs__ctx_first(chunk, SHS__GRAM_BLOCK), count = shs__imin(SHS__GRAM_BLOCK, d->n - first), ldg = (int)d->ldg, i, j;
+    int first = shs__ctx_first(chunk, SHS__GRAM_BLOCK), count = shs__imin(SHS__GRAM_BLOCK, d->n - first), ldg = d->ldg, i, j;
     const shs_real *atoms = SHS__AT(d->D, d->ldd, 0, first);
     shs_real *G = c->own_gram;
     shs__la_gemm_serial(shs__la_job(SHS_TRANS_YES, SHS_TRANS_NO, d->n - first, count, d->p, 1, atoms, d->ldd, atoms, d->ldd, 0,
@@ -10520,18 +10530,17 @@ SHS__PRIVATE void shs__coder_end(const shs__coder *c, const shs__omp_signal *w, 
 SHS__PRIVATE void shs__coder_correlate(const shs__coder *c, const shs__omp_group *g, size_t first, size_t end,
                                        shs_real *columns) {
     const shs__omp_dictionary *d = g->over;
-    const size_t n = (size_t)d->n, padded = (size_t)d->padded;
     size_t i;
     for (i = first; c->few && d->p && i < end; i++)
         (void)shs_gemv(SHS_TRANS_YES, d->p, d->n, 1, d->D, d->ldd, SHS__AT(c->Y, c->ldy, 0, i), 1, 0,
-                       columns + (i - first) * padded, 1);
+                       SHS__AT(columns, d->padded, 0, i - first), 1);
     if (d->packed)
         shs__la_gemm_packed(d->n, (int)(end - first), d->p, d->packed, SHS__AT(c->Y, c->ldy, 0, first), c->ldy, columns,
                             d->padded, g->scratch);
     for (i = first; i < end; i++) {
-        shs_real *alpha = columns + (i - first) * padded;
-        if (!d->p) memcpy(alpha, SHS__AT(c->Y, c->ldy, 0, i), n * sizeof(shs_real));
-        memset(alpha + n, 0, (padded - n) * sizeof(shs_real));
+        shs_real *alpha = SHS__AT(columns, d->padded, 0, i - first);
+        if (!d->p) SHS__COPY(alpha, SHS__AT(c->Y, c->ldy, 0, i), d->n);
+        SHS__CLEAR(alpha + d->n, d->padded - d->n);
     }
 }
 
@@ -10555,8 +10564,9 @@ SHS__OUTLINE void shs__omp_code_with_gram(const shs__coder *c, size_t first, siz
     for (; i < end; i += SHS__ABREAST) {
         int count = (int)shs__zmin(SHS__ABREAST, end - i), has_next = 1, k;
         for (k = 0; k < count; k++) {
-            abreast[k].alpha = g->alpha + (i + (size_t)k - first) * (size_t)g->over->padded;
-            shs__coder_begin(c, abreast + k, i + (size_t)k);
+            const size_t at = i + (size_t)k;
+            abreast[k].alpha = SHS__AT(g->alpha, g->over->padded, 0, at - first);
+            shs__coder_begin(c, abreast + k, at);
             shs__omp_choose(abreast + k);
         }
         while (has_next)
@@ -10695,7 +10705,7 @@ SHS__PRIVATE int shs__subspace_fit_naive(int p, int n, const shs_real *D, const 
         if (marks[k] > 0) atoms[count++] = (int)k;
     for (k = 0; k < count; k++) {
         shs_wide whole = 0, left = 0, *u = Q + k * p;
-        for (i = 0; i < p; i++) u[i] = (shs_wide)*SHS__AT(D, p, i, atoms[k]);
+        shs__la_widen(p, SHS__AT(D, p, 0, atoms[k]), u);
         for (i = 0; i < p; i++) whole += u[i] * u[i];
         for (q = 0; q < k; q++) {
             shs_wide along = 0;
@@ -10706,7 +10716,7 @@ SHS__PRIVATE int shs__subspace_fit_naive(int p, int n, const shs_real *D, const 
         if (!(left > SHS__WIDENED_OMP_GUARD * whole)) left = 0;
         for (i = 0; i < p; i++) u[i] = shs__quotient(u[i], SHS__WSQRT(left));
     }
-    for (i = 0; i < p; i++) r[i] = (shs_wide)y[i];
+    shs__la_widen(p, y, r);
     for (k = count - 1; k >= 0; k--) {
         const shs_real *d = SHS__AT(D, p, 0, atoms[k]);
         shs_wide along = 0, length = 0;
@@ -10762,7 +10772,7 @@ SHS__PRIVATE void shs__subspace_append(const shs__omp_signal *w, shs__subspace *
     const shs__omp_dictionary *d = w->over;
     shs_wide *row = t->L + shs__omp_triangle(t->count), whole, left;
     int i;
-    for (i = 0; i < d->p; i++) w->exact[i] = (shs_wide)*SHS__AT(d->D, d->ldd, i, j);
+    shs__la_widen(d->p, SHS__AT(d->D, d->ldd, 0, j), w->exact);
     for (i = 0; i < t->count; i++)
         row[i] = shs__kernels_vector()->dot_wide(d->p, SHS__AT(d->D, d->ldd, 0, t->atoms[i]), w->exact);
     row[t->count] = whole = shs__kernels_vector()->dot_wide(d->p, SHS__AT(d->D, d->ldd, 0, j), w->exact);
@@ -10785,8 +10795,8 @@ SHS__PRIVATE void shs__subspace_append_largest(const shs__omp_signal *w, shs__su
 /* The coefficients of the least squares, and r in w->exact. A second pass takes away what rounding has left of the first. */
 SHS__PRIVATE void shs__subspace_solve(const shs__omp_signal *w, shs__subspace *t, int passes) {
     const shs__omp_dictionary *d = w->over;
-    int i, k;
-    for (i = 0; i < d->p; i++) w->exact[i] = (shs_wide)w->y[i];
+    int k;
+    shs__la_widen(d->p, w->y, w->exact);
     for (k = 0; k < t->count; k++) t->x[k] = 0;
     for (; passes > 0; passes--) {
         for (k = 0; k < t->count; k++)
@@ -10832,7 +10842,7 @@ SHS__PRIVATE int shs__subspace_step(const shs__omp_group *g, shs__omp_signal *w)
         w->t[k] = 0; /* nothing is left to add to x */
     }
     for (i = 0; i < shs__omp_triangle(t->count); i++) w->L[i] = (shs_real)t->L[i];
-    for (k = 0; k < w->over->p; k++) w->r[k] = (shs_real)w->exact[k];
+    shs__la_narrow(w->over->p, w->exact, w->r);
     if (shs__omp_decide(w)) shs__omp_confirm(w);
     w->residual2 = residual2; /* the next round must be below it: that of the stored coefficients, in base2, may be above */
     return !w->reached;
@@ -10882,8 +10892,8 @@ SHS__PRIVATE void shs__coder_choose_form(shs__coder *c) {
     over->anew = o->nonnegative || method->anew;
     if (c->use_gram && !o->gram) over->padded = shs__omp_padded(n);
     else over->padded = n;
-    if (o->gram) over->ldg = (size_t)o->ldg;
-    else over->ldg = (size_t)over->padded;
+    if (o->gram) over->ldg = o->ldg;
+    else over->ldg = over->padded;
     if (o->signals_per_group) c->group = o->signals_per_group;
     else c->group = shs__coder_default_group(n);
     if (c->few || c->late) c->group = shs__zmax(c->m, 1); /* one chunk */
@@ -11238,9 +11248,9 @@ SHS__OUTLINE int shs__gram_columns_whole(const shs__omp_dictionary *d, int used,
     for (k = 0; k < used; k++) {
         if (!shs__finite(shs__cells(d->n, 1), SHS__AT(d->G, d->ldg, 0, atoms[k]))) return 0;
         for (i = 0; i < k; i++)
-            if (!shs__gram_pair_agrees(d->G, (int)d->ldg, atoms[i], atoms[k])) return 0;
+            if (!shs__gram_pair_agrees(d->G, d->ldg, atoms[i], atoms[k])) return 0;
         for (i = 0; i < d->n; i += stride)
-            if (!shs__gram_pair_agrees(d->G, (int)d->ldg, i, atoms[k])) return 0;
+            if (!shs__gram_pair_agrees(d->G, d->ldg, i, atoms[k])) return 0;
     }
     return 1;
 }
@@ -11305,9 +11315,9 @@ SHS__PRIVATE shs_real shs__omp_power(int k) {
 }
 
 /* to = 2^k x. In two steps, since 2^k itself may be out of range. */
-SHS__PRIVATE void shs__omp_times_power(size_t n, const shs_real *x, int k, shs_real *to) {
+SHS__PRIVATE void shs__omp_times_power(int n, const shs_real *x, int k, shs_real *to) {
     const shs_real first = shs__omp_power(k / 2), second = shs__omp_power(k - k / 2);
-    size_t i;
+    int i;
     for (i = 0; i < n; i++) to[i] = x[i] * first * second;
 }
 
@@ -11330,7 +11340,7 @@ SHS__PRIVATE int shs__dictionary_exponent(const shs__coder *c) {
     const shs__omp_dictionary *d = &c->over;
     int most = SHS__OMP_NOTHING, j;
     if (d->p == 0 || c->late) {
-        most = shs__gram_exponent(d->n, c->options->gram, (size_t)c->options->ldg);
+        most = shs__gram_exponent(d->n, c->options->gram, c->options->ldg);
         if (most == SHS__OMP_NOTHING) return most;
         return shs__omp_half(most);
     }
@@ -11391,15 +11401,15 @@ SHS__PRIVATE void shs__units_fill(shs__units *u) {
     size_t i;
     int j;
     for (j = 0; j < d->n; j++) {
-        if (u->D) shs__omp_times_power((size_t)d->p, SHS__AT(d->D, d->ldd, 0, j), u->atoms, SHS__AT(u->D, d->p, 0, j));
+        if (u->D) shs__omp_times_power(d->p, SHS__AT(d->D, d->ldd, 0, j), u->atoms, SHS__AT(u->D, d->p, 0, j));
         if (u->gram)
-            shs__omp_times_power((size_t)d->n, SHS__AT(c->options->gram, c->options->ldg, 0, j), 2 * u->atoms,
+            shs__omp_times_power(d->n, SHS__AT(c->options->gram, c->options->ldg, 0, j), 2 * u->atoms,
                                  SHS__AT(u->gram, d->n, 0, j));
     }
     for (i = 0; i < c->m; i++) {
         const shs_real tolerance = shs__omp_tolerance_of(c, i);
         const int unit = u->each[i];
-        shs__omp_times_power((size_t)rows, SHS__AT(c->Y, c->ldy, 0, i), d->p ? unit : unit + u->atoms, SHS__AT(u->Y, rows, 0, i));
+        shs__omp_times_power(rows, SHS__AT(c->Y, c->ldy, 0, i), d->p ? unit : unit + u->atoms, SHS__AT(u->Y, rows, 0, i));
         shs__omp_times_power(1, &tolerance, unit, u->tolerances + i);
         if (u->norms2) shs__omp_times_power(1, c->norms2 + i, 2 * unit, u->norms2 + i);
     }
@@ -11477,7 +11487,7 @@ SHS__PRIVATE shs_status shs__dictionary_look(const shs__coder *c, int *unsafe) {
     const int exponent = shs__dictionary_exponent(c);
     if (!shs__omp_in_room(exponent, SHS__OMP_ROOM)) *unsafe = 1;
     if (!c->options->gram) return SHS_OK;
-    if (shs__gram_exponent(c->over.n, c->options->gram, (size_t)c->options->ldg) == -SHS__OMP_BIAS) return SHS_OUT_OF_RANGE;
+    if (shs__gram_exponent(c->over.n, c->options->gram, c->options->ldg) == -SHS__OMP_BIAS) return SHS_OUT_OF_RANGE;
     return SHS_OK;
 }
 
@@ -11682,7 +11692,7 @@ SHS__PUBLIC shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const s
     if (status == SHS_OK) status = shs__omp_check_norm(&norm2, one.o.tolerance, 0);
     if (!shs__finite(1, &norm2) || norm2 < 0) norm2 = 0;
     one.over.G = gram;
-    one.over.ldg = (size_t)ldg;
+    one.over.ldg = ldg;
     if (status == SHS_OK && !shs__omp_one_fits_gram(&one, dty)) status = SHS_OUT_OF_RANGE;
     if (status == SHS_OK) status = shs__omp_one_begin(&one, workspace, workspace_size, atoms, coefs, used, (shs_wide)norm2);
     if (status != SHS_OK) return status;
@@ -11900,7 +11910,7 @@ SHS__PUBLIC void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real
                                  int nonnegative, int sweeps, shs_wide *x, shs_wide *r) {
     ptrdiff_t i, j;
     for (j = 0; j < n; j++) x[j] = 0;
-    for (i = 0; i < p; i++) r[i] = (shs_wide)y[i];
+    shs__la_widen(p, y, r);
     for (; sweeps > 0; sweeps--)
         for (j = 0; j < n; j++) { /* each coefficient at its best while the others stay */
             const shs_real *d = D + j * p;
@@ -12012,14 +12022,14 @@ SHS__PRIVATE void shs__lasso_layout(shs__layout *l, shs__lasso *q, int workers) 
     shs__coder *c = &q->c;
     shs__omp_dictionary *over = &c->over;
     const int n = over->n, p = over->p, own = c->use_gram && !c->options->gram;
-    const size_t padded = (size_t)shs__omp_padded(n), face = c->use_gram ? (size_t)shs__imin(n, SHS__LASSO_FACE) : 0;
-    const size_t cells = SHS__PRODUCT((size_t)shs__omp_padded((int)face + 1), face, 1);
+    const int padded = shs__omp_padded(n), face = c->use_gram ? shs__imin(n, SHS__LASSO_FACE) : 0;
+    const size_t cells = SHS__PRODUCT(shs__omp_padded(face + 1), face, 1);
     int i;
     c->group = shs__zmin(shs__coder_default_group(n), shs__zmax(c->m, 1));
     c->chunks = shs__ctx_chunks(c->m, c->group);
     if (c->options->gram) over->padded = n;
-    else over->padded = (int)padded;
-    if (c->options->gram) over->ldg = (size_t)c->options->ldg;
+    else over->padded = padded;
+    if (c->options->gram) over->ldg = c->options->ldg;
     else over->ldg = padded;
     if (p) over->packed = SHS__CARVE(l, shs_real, shs__la_packed_count(n, p));
     else over->packed = NULL;
@@ -12061,7 +12071,7 @@ SHS__PRIVATE void shs__lasso_layout(shs__layout *l, shs__lasso *q, int workers) 
 
    Two steps at a time change a in one pass: the value that the second step needs is computed first, without reading a again. */
 SHS__OUTLINE shs_real shs__lasso_sweep(const shs__lasso *q, shs__lasso_signal *s, int count, const int *list, int n,
-                                       const shs_real *G, size_t ldg, shs_real *a, shs_real *x, int *support) {
+                                       const shs_real *G, int ldg, shs_real *a, shs_real *x, int *support) {
     const shs__vector_kernels *kernels = shs__kernels_vector();
     const shs_real high = s->lambda1, l2 = q->o->lambda2;
     const shs_real low = q->o->nonnegative ? -SHS__REAL_MAX : -high;
@@ -12159,18 +12169,17 @@ SHS__OUTLINE void shs__lasso_look(const shs__lasso *q, shs__lasso_signal *s, con
 SHS__OUTLINE int shs__lasso_face(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w, int k) {
     const shs__vector_kernels *kernels = shs__kernels_vector();
     const shs_real l1 = s->lambda1, l2 = q->o->lambda2;
-    const size_t ldm = (size_t)shs__omp_padded(k);
-    int count = 0, i, j, first = -1;
-    size_t ld;
+    const int ldm = shs__omp_padded(k);
+    int count = 0, ld, i, j, first = -1;
     shs_real share = 1, inverse;
     for (i = 0; i < k; i++)
         if (w->u[i] < 0 || w->u[i] > 0) w->index[count++] = i;
-    ld = (size_t)shs__omp_padded(count + 1);
+    ld = shs__omp_padded(count + 1);
     for (j = 0; j < count; j++) {
         const shs_real *m = SHS__AT(w->M, ldm, 0, w->index[j]), u = w->u[w->index[j]], gjj = m[w->index[j]] + l2;
         const int from = j / 16 * 16;
         shs_real *column = SHS__AT(w->L, ld, 0, j);
-        memset(column, 0, ld * sizeof *column);
+        SHS__CLEAR(column, ld);
         for (i = j; i < count; i++) column[i] = m[w->index[i]];
         column[j] += l2;
         column[count] = w->a[w->index[j]] - l2 * u - l1 * (shs_real)((u > 0) - (u < 0));
@@ -12178,9 +12187,9 @@ SHS__OUTLINE int shs__lasso_face(const shs__lasso *q, shs__lasso_signal *s, cons
             w->columns[i] = SHS__AT(w->L, ld, from, i);
             w->factors[i] = -*SHS__AT(w->L, ld, j, i);
         }
-        kernels->combine((int)ld - from, j, w->columns, w->factors, column + from);
+        kernels->combine(ld - from, j, w->columns, w->factors, column + from);
         if (!(column[j] > SHS__OMP_GUARD * gjj)) { /* it depends on those before it, and stays */
-            memset(column, 0, ld * sizeof *column);
+            SHS__CLEAR(column, ld);
             column[j] = 1;
         }
         inverse = 1 / SHS__SQRT(column[j]);
@@ -12202,7 +12211,7 @@ SHS__OUTLINE int shs__lasso_face(const shs__lasso *q, shs__lasso_signal *s, cons
         w->columns[j] = SHS__AT(w->M, ldm, 0, w->index[j]);
         s->r2 += shs__product(w->factors[j], w->a[w->index[j]]);
     }
-    kernels->combine((int)ldm, count, w->columns, w->factors, w->a);
+    kernels->combine(ldm, count, w->columns, w->factors, w->a);
     for (j = 0; j < count; j++) s->r2 += shs__product(w->factors[j], w->a[w->index[j]]);
     return first < 0;
 }
@@ -12212,19 +12221,19 @@ SHS__OUTLINE int shs__lasso_face(const shs__lasso *q, shs__lasso_signal *s, cons
 SHS__OUTLINE int shs__lasso_inside(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w, int k, int together,
                                    shs_real *alpha) {
     const shs__omp_dictionary *over = &q->c.over;
-    const size_t ldm = (size_t)shs__omp_padded(k);
+    const int ldm = shs__omp_padded(k);
     int i, j, whole;
     for (j = 0; j < k; j++) {
         const shs_real *g = SHS__AT(over->G, over->ldg, 0, w->support[j]);
         for (i = 0; i < j; i++) *SHS__AT(w->M, ldm, i, j) = *SHS__AT(w->M, ldm, j, i);
         for (; i < k; i++) *SHS__AT(w->M, ldm, i, j) = g[w->support[i]];
-        for (; i < (int)ldm; i++) *SHS__AT(w->M, ldm, i, j) = 0;
+        for (; i < ldm; i++) *SHS__AT(w->M, ldm, i, j) = 0;
         w->u[j] = w->x[w->support[j]];
         w->a[j] = alpha[w->support[j]];
     }
-    for (j = k; j < (int)ldm; j++) w->a[j] = 0;
+    for (j = k; j < ldm; j++) w->a[j] = 0;
     for (j = 0; j < SHS__LASSO_INSIDE && s->sweeps < q->sweeps; j++, s->sweeps++)
-        (void)shs__lasso_sweep(q, s, k, NULL, (int)ldm, w->M, ldm, w->a, w->u, NULL);
+        (void)shs__lasso_sweep(q, s, k, NULL, ldm, w->M, ldm, w->a, w->u, NULL);
     whole = together && shs__lasso_face(q, s, w, k);
     for (j = 0; j < k; j++) {
         w->columns[j] = SHS__AT(over->G, over->ldg, 0, w->support[j]);
@@ -12314,10 +12323,10 @@ SHS__OUTLINE void shs__lasso_residual(const shs__lasso *q, shs__lasso_signal *s,
     const int rows = shs__omp_rows(d);
     shs__sum r2 = SHS_ZERO, product = SHS_ZERO;
     int j, k;
-    for (j = 0; j < rows; j++) exact[j] = (shs_wide)y[j];
+    shs__la_widen(rows, y, exact);
     for (k = 0; k < used; k++)
         shs__la_axpy_wide(rows, -(shs_wide)coefs[k], shs__lasso_column(d, atoms[k]), exact);
-    for (j = 0; j < rows; j++) column[j] = (shs_real)exact[j];
+    shs__la_narrow(rows, exact, column);
     for (j = 0; d->p && j < rows; j++) {
         shs__sum_add(&r2, exact[j] * exact[j]);
         shs__sum_add(&product, ((shs_wide)y[j] - exact[j]) * exact[j]);
@@ -12408,11 +12417,11 @@ SHS__OUTLINE void shs__lasso_fill_set(const shs__lasso *q, const shs__lasso_room
     const shs__omp_dictionary *d = &q->c.over;
     const shs__vector_kernels *kernels = shs__kernels_vector();
     const shs_wide l2 = (shs_wide)q->o->lambda2;
-    int i, j, k;
+    int j, k;
     for (k = set->known; k < set->count; k++) {
         const int atom = set->atoms[k];
         const shs_real *values = shs__lasso_column(d, atom);
-        for (i = 0; i < d->p; i++) set->column[i] = (shs_wide)values[i];
+        shs__la_widen(d->p, values, set->column);
         for (j = 0; j <= k; j++) {
             shs_wide h;
             if (d->p) h = kernels->dot_wide(d->p, SHS__AT(d->D, d->ldd, 0, set->atoms[j]), set->column);
@@ -13038,9 +13047,9 @@ SHS__OUTLINE void shs__dl_naive_rounds(shs_update_fn update, int p, int n, shs_r
                     used += uses;
                 }
                 if (!used) continue; /* it stays */
-                for (l = 0; l < p; l++) d[l] = (shs_wide)D[l + j * p];
+                shs__la_widen(p, D + j * p, d);
                 update(p, m, F, X + j, n, d);
-                for (l = 0; l < p; l++) D[l + j * p] = (shs_real)d[l];
+                shs__la_narrow(p, d, D + j * p);
             }
         }
 }
