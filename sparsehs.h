@@ -12065,14 +12065,24 @@ SHS__PRIVATE void shs__lasso_layout(shs__layout *l, shs__lasso *q, int workers) 
     }
 }
 
-/* One sweep over the coefficients of `list`, or all. Each in turn gets its best value while the others stay, by the `n` rows of G,
-   with a = D'r. lambda1 is taken off by cutting at bounds, so that no branch depends on a sign. support, unless NULL, gets the
-   coefficients that are not 0 at the end. Returns the largest change of an a.
+/* The normal equations of coefficients x: a Gram matrix, of which n rows take part, and a = D'r. */
+typedef struct shs__lasso_system {
+    const shs_real *G;
+    int n, ldg;
+    shs_real *a, *x;
+} shs__lasso_system;
+
+/* One sweep over the coefficients of `list`, or the first `count`. Each in turn gets its best value while the others stay.
+   lambda1 is taken off by cutting at bounds, so that no branch depends on a sign. support, unless NULL, gets the coefficients
+   that are not 0 at the end. Returns the largest change of an a.
 
    Two steps at a time change a in one pass: the value that the second step needs is computed first, without reading a again. */
-SHS__OUTLINE shs_real shs__lasso_sweep(const shs__lasso *q, shs__lasso_signal *s, int count, const int *list, int n,
-                                       const shs_real *G, int ldg, shs_real *a, shs_real *x, int *support) {
+SHS__OUTLINE shs_real shs__lasso_sweep(const shs__lasso *q, shs__lasso_signal *s, int count, const int *list,
+                                       const shs__lasso_system *system, int *support) {
     const shs__vector_kernels *kernels = shs__kernels_vector();
+    const shs_real *G = system->G;
+    shs_real *a = system->a, *x = system->x;
+    const int n = system->n, ldg = system->ldg;
     const shs_real high = s->lambda1, l2 = q->o->lambda2;
     const shs_real low = q->o->nonnegative ? -SHS__REAL_MAX : -high;
     const shs_real *waiting = NULL, *column = G; /* of a step that waits; 0 times another */
@@ -12222,6 +12232,7 @@ SHS__OUTLINE int shs__lasso_inside(const shs__lasso *q, shs__lasso_signal *s, co
                                    shs_real *alpha) {
     const shs__omp_dictionary *over = &q->c.over;
     const int ldm = shs__omp_padded(k);
+    shs__lasso_system own;
     int i, j, whole;
     for (j = 0; j < k; j++) {
         const shs_real *g = SHS__AT(over->G, over->ldg, 0, w->support[j]);
@@ -12232,8 +12243,12 @@ SHS__OUTLINE int shs__lasso_inside(const shs__lasso *q, shs__lasso_signal *s, co
         w->a[j] = alpha[w->support[j]];
     }
     for (j = k; j < ldm; j++) w->a[j] = 0;
+    own.G = w->M;
+    own.n = own.ldg = ldm;
+    own.a = w->a;
+    own.x = w->u;
     for (j = 0; j < SHS__LASSO_INSIDE && s->sweeps < q->sweeps; j++, s->sweeps++)
-        (void)shs__lasso_sweep(q, s, k, NULL, ldm, w->M, ldm, w->a, w->u, NULL);
+        (void)shs__lasso_sweep(q, s, k, NULL, &own, NULL);
     whole = together && shs__lasso_face(q, s, w, k);
     for (j = 0; j < k; j++) {
         w->columns[j] = SHS__AT(over->G, over->ldg, 0, w->support[j]);
@@ -12254,10 +12269,16 @@ SHS__OUTLINE void shs__lasso_descend(const shs__lasso *q, shs__lasso_signal *s, 
                                      shs_wide target) {
     const shs__omp_dictionary *over = &q->c.over;
     const int most_sweeps = shs__imin(q->sweeps, SHS__LASSO_DESCENTS);
+    shs__lasso_system all;
     int whole = 0;
+    all.G = over->G;
+    all.n = over->padded;
+    all.ldg = over->ldg;
+    all.a = alpha;
+    all.x = w->x;
     while (s->sweeps < most_sweeps) {
         const int before = s->support;
-        const shs_real most = shs__lasso_sweep(q, s, over->n, NULL, over->padded, over->G, over->ldg, alpha, w->x, w->support);
+        const shs_real most = shs__lasso_sweep(q, s, over->n, NULL, &all, w->support);
         int k = s->support, i;
         shs__lasso_look(q, s, w, alpha, NULL);
         s->sweeps++;
@@ -12267,7 +12288,7 @@ SHS__OUTLINE void shs__lasso_descend(const shs__lasso *q, shs__lasso_signal *s, 
         if (whole) shs__lasso_look(q, s, w, alpha, NULL); /* most often the last sweep would change nothing */
         if (whole && s->gap <= target) break;
         for (i = 0; k > SHS__LASSO_FACE && i < SHS__LASSO_INSIDE && s->sweeps < q->sweeps; i++, s->sweeps++)
-            (void)shs__lasso_sweep(q, s, k, w->support, over->padded, over->G, over->ldg, alpha, w->x, NULL);
+            (void)shs__lasso_sweep(q, s, k, w->support, &all, NULL);
     }
 }
 
@@ -13239,6 +13260,11 @@ typedef struct shs__dl_learner {
     shs_wide *overlap;           /* d_old'd_new of each of its atoms */
 } shs__dl_learner;
 
+/* Root mean square of the values of so many signals. */
+SHS__PRIVATE shs_wide shs__dl_rmse(const shs__dl_learner *w, shs_wide sum2, shs_wide signals) {
+    return SHS__WSQRT(sum2 / ((shs_wide)w->p * signals));
+}
+
 /* The session's part of the learner. */
 SHS__PRIVATE void shs__dl_session_layout(shs__layout *l, shs__dl_learner *w, int stride, int own_codes) {
     const int p = w->p;
@@ -14048,7 +14074,7 @@ SHS__PRIVATE shs_status shs__dl_code_all(shs__dl_learner *w, const shs_real *D, 
     if (w->values > 0) *rmse = SHS__WSQRT(w->energy[0] / w->values);
     else *rmse = 0;
     *mean_atoms = w->energy[1] / w->all_m;
-    if (w->energy[3 + w->n] > 0) *rmse_test = SHS__WSQRT(w->energy[2 + w->n] / ((shs_wide)w->p * w->energy[3 + w->n]));
+    if (w->energy[3 + w->n] > 0) *rmse_test = shs__dl_rmse(w, w->energy[2 + w->n], w->energy[3 + w->n]);
     else *rmse_test = -1;
     return SHS_OK;
 }
@@ -15025,9 +15051,9 @@ SHS__PRIVATE shs_status shs__on_batch(shs__on_learner *s, size_t k, shs_status m
     record->signal_count = (size_t)counts[SHS__ON_SIGNALS];
     record->rmse_test = -1;
     if (counts[SHS__ON_TEST_SIGNALS] > 0)
-        record->rmse_test = SHS__WSQRT(counts[SHS__ON_TEST_SUM2] / ((shs_wide)w->p * counts[SHS__ON_TEST_SIGNALS]));
+        record->rmse_test = shs__dl_rmse(w, counts[SHS__ON_TEST_SUM2], counts[SHS__ON_TEST_SIGNALS]);
     if (record->signal_count == 0) return SHS_OK;
-    record->rmse = SHS__WSQRT(counts[SHS__ON_SUM2] / ((shs_wide)w->p * counts[SHS__ON_SIGNALS]));
+    record->rmse = shs__dl_rmse(w, counts[SHS__ON_SUM2], counts[SHS__ON_SIGNALS]);
     record->mean_atoms = counts[SHS__ON_NONZEROS] / counts[SHS__ON_SIGNALS];
     for (j = 0; j < n; j++) record->atoms_used += uses[j] > 0;
     for (j = 0; j < n; j++) {
@@ -15090,7 +15116,7 @@ SHS__OUTLINE shs_status shs__on_learn(shs__on_learner *s, const shs_real *D, int
     if (mine == SHS_OK) mine = shs__dl_code_test(&s->w, s->w.D, test);
     test[1] = (shs_wide)s->w.test.m;
     status = shs__ctx_reduce_well(s->w.ctx, mine, test, 2, SHS_REDUCE_SUM);
-    if (status == SHS_OK && test[1] > 0) s->report.rmse_test = SHS__WSQRT(test[0] / ((shs_wide)s->w.p * test[1]));
+    if (status == SHS_OK && test[1] > 0) s->report.rmse_test = shs__dl_rmse(&s->w, test[0], test[1]);
     else s->report.rmse_test = -1;
     return status;
 }
@@ -15276,7 +15302,6 @@ SHS__PUBLIC shs_status shs_online_ex(const shs_context *ctx, int p, int n, shs_s
     shs__layout l = SHS_ZERO;
     shs__trial trial = SHS_ZERO;
     const shs_real *before = NULL;
-    const size_t ld = (size_t)n;
     int started = 0, i, j;
     shs_status status;
     if (report) before = report->dictionary;
@@ -15296,8 +15321,8 @@ SHS__PUBLIC shs_status shs_online_ex(const shs_context *ctx, int p, int n, shs_s
         for (j = 0; j < n; j++) SHS__COPY(SHS__AT(D, ldd, 0, j), SHS__AT(s.w.D, p, 0, j), p);
         for (j = 0; j < n && s.report.sums_xx; j++)
             for (i = 0; i < n; i++)
-                *SHS__AT(s.report.sums_xx, n, i, j) = *shs__on_at(s.A, ld, i, j);
-        if (s.report.sums_yx) SHS__COPY(s.report.sums_yx, s.B, (size_t)p * ld);
+                *SHS__AT(s.report.sums_xx, n, i, j) = *shs__on_at(s.A, (size_t)n, i, j);
+        if (s.report.sums_yx) SHS__COPY(s.report.sums_yx, s.B, shs__cells(p, n));
         if (report) *report = s.report;
     }
     shs__layout_release(s.w.ctx, &l);
@@ -24559,12 +24584,23 @@ SHS__PRIVATE int shs__cc_factor(const shs__cc_rounding *w, int used, const int *
     return 1;
 }
 
+/* The signal at work: its coefficients, their order, the factor of their Gram matrix (NULL: none) and scratch. */
+typedef struct shs__cc_signal {
+    int used;
+    const shs_real *x;
+    const int *order;
+    const shs_wide *L;
+    shs_wide *error;
+} shs__cc_signal;
+
 /* Rounds a signal, the last of the order first. ||D e||^2 = ||L'e||^2 is a sum over the rows of L', of which row i holds e_i
    and the errors behind it. With `fit` x_i is first moved to where its row would be 0: there it is fitted to all that were
    rounded before, as if those that are left were fitted, too (Babai 1986). Returns the sum; L may be NULL without `fit`. */
-SHS__PRIVATE shs_wide shs__cc_round_by(const shs__cc_rounding *w, shs_real scale, int used, const shs_real *x, const int *order,
-                                       const shs_wide *L, int fit, shs_wide *error, shs_real *z) {
-    shs_wide sum = 0;
+SHS__PRIVATE shs_wide shs__cc_round_by(const shs__cc_rounding *w, const shs__cc_signal *s, shs_real scale, int fit, shs_real *z) {
+    const shs_real *x = s->x;
+    const shs_wide *L = s->L;
+    const int *order = s->order, used = s->used;
+    shs_wide *error = s->error, sum = 0;
     int i, k;
     for (i = used - 1; i >= 0; i--) {
         shs_wide given = (shs_wide)x[order[i]], behind = 0, wanted = given;
@@ -24582,25 +24618,29 @@ SHS__OUTLINE void shs__cc_round_chunk(void *arg, size_t chunk, int worker) {
     const shs__cc_rounding *w = (const shs__cc_rounding *)arg;
     size_t most = (size_t)w->job.most, i = chunk * SHS__SIGNALS_A_CHUNK, end = shs__zmin(w->job.codes->m, i + SHS__SIGNALS_A_CHUNK);
     int *order = SHS__AT(w->order, most, 0, worker), k, q;
-    shs_wide *factor = w->factor + (size_t)worker * most * most, *error = SHS__AT(w->error, most, 0, worker);
-    shs_real *tried = w->tried + 2 * (size_t)worker * most;
+    shs_wide *factor = SHS__AT(w->factor, most * most, 0, worker);
+    shs_real *tried = SHS__AT(w->tried, 2 * most, 0, worker);
+    shs__cc_signal s;
+    s.order = order;
+    s.error = SHS__AT(w->error, most, 0, worker);
     for (; i < end; i++) {
         const int *atoms = shs__codes_atoms(w->job.codes, i);
         shs_real *x = shs__codes_coefs(w->job.codes, i), *best = tried, *other = tried + most, *swap;
         int used = w->job.codes->used[i], exact = 0;
         uint32_t least = shs__cc_scale(w->job.type, used, x, &exact), bits;
         shs_wide best2, error2;
-        const shs_wide *L;
         if (exact) continue;
         for (k = 0; k < used; k++) { /* by insertion; of equal ones the first becomes the last */
             for (q = k; q > 0 && shs__abs(x[order[q - 1]]) >= shs__abs(x[k]); q--) order[q] = order[q - 1];
             order[q] = k;
         }
-        if (w->job.D && shs__cc_factor(w, used, atoms, order, factor)) L = factor;
-        else L = NULL;
-        best2 = shs__cc_round_by(w, shs__cc_scale_value(least), used, x, order, L, 0, error, best);
-        for (bits = least; L && bits < least + shs__cc_scales(w->job.type); bits++) {
-            error2 = shs__cc_round_by(w, shs__cc_scale_value(bits), used, x, order, L, 1, error, other);
+        s.used = used;
+        s.x = x;
+        if (w->job.D && shs__cc_factor(w, used, atoms, order, factor)) s.L = factor;
+        else s.L = NULL;
+        best2 = shs__cc_round_by(w, &s, shs__cc_scale_value(least), 0, best);
+        for (bits = least; s.L && bits < least + shs__cc_scales(w->job.type); bits++) {
+            error2 = shs__cc_round_by(w, &s, shs__cc_scale_value(bits), 1, other);
             if (error2 < best2) {
                 best2 = error2;
                 swap = best;
