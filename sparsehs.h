@@ -14934,8 +14934,10 @@ SHS__PRIVATE void shs__on_sweep(shs__on_learner *s) {
         for (k = 0; k < n; k++)
             for (j = first; j < first + count; j++) {
                 shs_wide own = *SHS__AT(s->A, n, j, j);
-                shs_wide both = *SHS__AT(s->A, n, shs__imin(k, j), shs__imax(k, j));
                 shs_real *share = SHS__AT(s->shares, n, k, j - first);
+                shs_wide both;
+                if (k < j) both = *SHS__AT(s->A, n, k, j);
+                else both = *SHS__AT(s->A, n, j, k);
                 if (own > least) *share = (shs_real)(both / own);
                 else *share = 0;
             }
