@@ -39,13 +39,18 @@ static void test_what_a_sweep_changes(void **state) {
     const shs_real G[N * N] = {4, 0, 0, 0, 1, 0, 0, 0, (shs_real)0.25}, was[N] = {8, -3, 2};
     shs_real a[N] = {8, -3, 2}, x[N] = {0}, most, expected = 0;
     shs_lasso_options o = SHS_ZERO;
+    shs__lasso_system system;
     shs__lasso_signal w;
     shs__lasso q;
     int j;
     (void)state;
     memset(&q, 0, sizeof q), memset(&w, 0, sizeof w);
     q.o = &o, w.lambda1 = 1;
-    most = shs__lasso_sweep(&q, &w, N, NULL, N, G, N, a, x, NULL);
+    system.G = G;
+    system.n = system.ldg = N;
+    system.a = a;
+    system.x = x;
+    most = shs__lasso_sweep(&q, &w, N, NULL, &system, NULL);
     for (j = 0; j < N; j++) {
         const shs_real change = (shs_real)fabs((double)(a[j] - was[j]));
         assert_close(a[j], was[j] > 0 ? 1 : -1, 1e-6);
