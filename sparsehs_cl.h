@@ -35,8 +35,10 @@
    DRIVERS
    The device tests were run on PoCL 3.1 and an NVIDIA H100, a short set of them on Intel's CPU runtime and Oclgrind. Mesa 22's
    rusticl on llvmpipe fails the self-test. An NVIDIA device exchanges registers and multiplies by PTX. Other devices that report
-   cl_intel_subgroups or cl_khr_subgroups exchange registers in Batch-OMP by sub-groups of any size. The tests ask Intel's runtime
-   for sizes 8, 16, 32 and 64, and the codes have the same bits as without sub-groups. No AMD, Adreno or Intel GPU was tested.
+   cl_intel_subgroups or cl_khr_subgroups exchange registers in Batch-OMP by sub-groups of any size, and in the update of several
+   atoms if they can shuffle. The tests ask Intel's runtime for sizes 8, 16, 32 and 64, and codes and atoms have the same bits as
+   without sub-groups. GPUs that report an instruction for dot products of bytes (cl_khr_integer_dot_product) form moments of
+   8-bit pixels by it. No AMD, Adreno or Intel GPU was tested.
 
    The files in kernels_embed/ are the source of the kernels; the arrays of strings below are made from them by
    tools/embed_kernels.c. Nothing is ever written to stdout or stderr.
@@ -367,7 +369,8 @@ SHS__PRIVATE const char *const shs__cl_source_bytes[] = {
     "       B' ->   8 warps of 32 items; warp (x, y) keeps the 32 x 64 products of rows 32 y .. and columns 64 x .., as 2 x 8 blocks\n",
     "     A +---+   of 16 x 8, four to an item: what a matrix unit (mma) adds to from 32 pixels at a time. KB pixels of both tiles\n",
     "     | | t |   stand in local memory, four pixels of a band to a word; the next KB are on their way to registers meanwhile.\n",
-    "     v +---+   Without the unit (MMA 0) an item forms the same products word by word: slow, for tests and for reading.\n",
+    "     v +---+   Without the unit an item keeps 8 x 8 products, 16 rows and 16 columns apart. It adds those of four pixels at a\n",
+    "               time, by an instruction (DOT4) or in plain C, which is slow, for tests and for reading.\n",
     "\n",
     "   On an H200 the float panel of pixels.cl and its products took as long as the upload of the pixels; this takes a tenth.\n",
     "\n",
@@ -377,6 +380,9 @@ SHS__PRIVATE const char *const shs__cl_source_bytes[] = {
     "\n",
     "#ifndef MMA\n",
     "#define MMA 0 /* 1: by the matrix unit, in PTX */\n",
+    "#endif\n",
+    "#ifndef DOT4\n",
+    "#define DOT4 0 /* without MMA: 1 by dp4a, in PTX, 2 by cl_khr_integer_dot_product */\n",
     "#endif\n",
     "#ifndef FROM\n",
     "#define FROM 0 /* the slice's interleave, as a shs_interleave: 0 BSQ, 1 BIL, 2 BIP */\n",
@@ -433,6 +439,9 @@ SHS__PRIVATE const char *const shs__cl_source_bytes[] = {
     "}\n",
     "\n",
     "#if MMA\n",
+    "#define ROW(e) (top + 16 * ((e) / 32) + 8 * ((e) / 2 % 2) + lane / 4)\n",
+    "#define COLUMN(e) (left + 8 * ((e) / 4 % 8) + 2 * (lane % 4) + (e) % 2)\n",
+    "\n",
     "/* c (16 x 8) += a (16 x 32) b (32 x 8). Item l holds rows l / 4 and l / 4 + 8; of a the pixels 4 (l % 4) .. and 16 further on,\n",
     "   of b the same of column l / 4, of c the columns 2 (l % 4) and the next. */\n",
     "inline void add_products(int *c, uint a0, uint a1, uint a2, uint a3, uint b0, uint b1) {\n",
@@ -441,10 +450,27 @@ SHS__PRIVATE const char *const shs__cl_source_bytes[] = {
     "                   : \"r\"(a0), \"r\"(a1), \"r\"(a2), \"r\"(a3), \"r\"(b0), \"r\"(b1));\n",
     "}\n",
     "#else\n",
-    "inline int dot4(uint a, uint b) {\n",
-    "    return (int)((a & 255) * (b & 255) + (a >> 8 & 255) * (b >> 8 & 255) + (a >> 16 & 255) * (b >> 16 & 255) +\n",
-    "                 (a >> 24) * (b >> 24));\n",
+    "#define ROW(e) (id / 16 + 16 * ((e) / 8))\n",
+    "#define COLUMN(e) (id % 16 + 16 * ((e) % 8))\n",
+    "\n",
+    "/* sum + the products of the four bytes of a and b. */\n",
+    "#if DOT4 == 1\n",
+    "inline int dot4(uint a, uint b, int sum) {\n",
+    "    int result;\n",
+    "    __asm(\"dp4a.u32.u32 %0, %1, %2, %3;\" : \"=r\"(result) : \"r\"(a), \"r\"(b), \"r\"(sum));\n",
+    "    return result;\n",
     "}\n",
+    "#elif DOT4 == 2\n",
+    "#ifdef cl_khr_integer_dot_product\n",
+    "#pragma OPENCL EXTENSION cl_khr_integer_dot_product : enable\n",
+    "#endif\n",
+    "inline int dot4(uint a, uint b, int sum) { return sum + (int)dot_4x8packed_uu_uint(a, b); }\n",
+    "#else\n",
+    "inline int dot4(uint a, uint b, int sum) {\n",
+    "    return sum + (int)((a & 255) * (b & 255) + (a >> 8 & 255) * (b >> 8 & 255) + (a >> 16 & 255) * (b >> 16 & 255) +\n",
+    "                       (a >> 24) * (b >> 24));\n",
+    "}\n",
+    "#endif\n",
     "#endif\n",
     "\n",
     "__kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))\n",
@@ -452,17 +478,18 @@ SHS__PRIVATE const char *const shs__cl_source_bytes[] = {
     "                   int samples, int bands, int used, __global int *partial) {\n",
     "    __local uint tile_a[T * WORDS], other[T * WORDS];\n",
     "    __local uint *tile_b;\n",
-    "    const int id = (int)get_local_id(0), lane = id & 31, top = (id >> 6) * 32, left = (id >> 5 & 1) * 64;\n",
+    "    const int id = (int)get_local_id(0);\n",
+    "#if MMA\n",
+    "    const int lane = id & 31, top = (id >> 6) * 32, left = (id >> 5 & 1) * 64;\n",
+    "#endif\n",
     "    const int begin = (int)get_group_id(1) * SLICE, end = min(begin + SLICE, count), t = (int)get_group_id(0);\n",
     "    int ti = 0, tj, k, e, i, j;\n",
-    "    int sum[2][8][4];\n",
+    "    int sum[64];\n",
     "    uint next_a[EACH], next_b[EACH];\n",
     "    raw += origin;\n",
     "    for (tj = t; tj > ti; tj -= ti) ti++;\n",
     "    tile_b = ti == tj ? tile_a : other;\n",
-    "    for (i = 0; i < 2; i++)\n",
-    "        for (j = 0; j < 8; j++)\n",
-    "            for (e = 0; e < 4; e++) sum[i][j][e] = 0;\n",
+    "    for (e = 0; e < 64; e++) sum[e] = 0;\n",
     "\n",
     "#if FROM == 2\n",
     "#define FETCH(from)                                                                                                   \\\n",
@@ -515,26 +542,24 @@ SHS__PRIVATE const char *const shs__cl_source_bytes[] = {
     "                int column = left + 8 * j + lane / 4;\n",
     "                uint b0 = tile_b[PLACE(column, w)], b1 = tile_b[PLACE(column, w + 4)];\n",
     "                _Pragma(\"unroll\") for (i = 0; i < 2; i++)\n",
-    "                    add_products(sum[i][j], a[i][0], a[i][1], a[i][2], a[i][3], b0, b1);\n",
+    "                    add_products(sum + 32 * i + 4 * j, a[i][0], a[i][1], a[i][2], a[i][3], b0, b1);\n",
     "            }\n",
     "        }\n",
     "#else\n",
-    "        for (int w = 0; w < WORDS; w++)\n",
-    "            for (i = 0; i < 2; i++)\n",
-    "                for (j = 0; j < 8; j++)\n",
-    "                    for (e = 0; e < 4; e++) {\n",
-    "                        int row = top + 16 * i + 8 * (e / 2) + lane / 4, column = left + 8 * j + 2 * (lane % 4) + e % 2;\n",
-    "                        sum[i][j][e] += dot4(tile_a[PLACE(row, w)], tile_b[PLACE(column, w)]);\n",
-    "                    }\n",
+    "        for (int w = 0; w < WORDS; w++) {\n",
+    "            uint a[8], b[8];\n",
+    "            _Pragma(\"unroll\") for (i = 0; i < 8; i++) {\n",
+    "                a[i] = tile_a[PLACE(ROW(8 * i), w)];\n",
+    "                b[i] = tile_b[PLACE(COLUMN(i), w)];\n",
+    "            }\n",
+    "            _Pragma(\"unroll\") for (i = 0; i < 8; i++)\n",
+    "                _Pragma(\"unroll\") for (j = 0; j < 8; j++)\n",
+    "                    sum[8 * i + j] = dot4(a[i], b[j], sum[8 * i + j]);\n",
+    "        }\n",
     "#endif\n",
     "    }\n",
     "    partial += ((size_t)get_group_id(1) * get_num_groups(0) + (size_t)t) * (size_t)(T * T);\n",
-    "    _Pragma(\"unroll\") for (i = 0; i < 2; i++)\n",
-    "        _Pragma(\"unroll\") for (j = 0; j < 8; j++)\n",
-    "            _Pragma(\"unroll\") for (e = 0; e < 4; e++) {\n",
-    "                int row = top + 16 * i + 8 * (e / 2) + lane / 4, column = left + 8 * j + 2 * (lane % 4) + e % 2;\n",
-    "                partial[row * T + column] = sum[i][j][e];\n",
-    "            }\n",
+    "    _Pragma(\"unroll\") for (e = 0; e < 64; e++) partial[ROW(e) * T + COLUMN(e)] = sum[e];\n",
     "}\n",
     NULL};
 
@@ -4578,8 +4603,22 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "#ifndef SHUFFLES\n",
     "#define SHUFFLES 0 /* 1: a warp exchanges registers by PTX */\n",
     "#endif\n",
+    "#ifndef SUB_GROUPS\n",
+    "#define SUB_GROUPS 0 /* as in omp.cl; then SHUFFLE_XOR names the function by which a sub-group exchanges registers */\n",
+    "#endif\n",
     "#ifndef POWER\n",
     "#define POWER 0 /* 1: gather sums for a power step */\n",
+    "#endif\n",
+    "#if SUB_GROUPS > 1\n",
+    "#define OF_SUB_GROUPS __attribute__((intel_reqd_sub_group_size(SUB_GROUPS)))\n",
+    "#else\n",
+    "#define OF_SUB_GROUPS\n",
+    "#endif\n",
+    "#if SUB_GROUPS && defined(cl_khr_subgroups)\n",
+    "#pragma OPENCL EXTENSION cl_khr_subgroups : enable\n",
+    "#endif\n",
+    "#if SUB_GROUPS && defined(cl_khr_subgroup_shuffle)\n",
+    "#pragma OPENCL EXTENSION cl_khr_subgroup_shuffle : enable\n",
     "#endif\n",
     "/* And UPDATE_name, a name of SHS_UPDATE_LIST, for new_atoms, update_signals and update_uses. */\n",
     "\n",
@@ -4904,7 +4943,8 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "#define over_lanes(value, room) sum_over(value, (int)get_local_id(0), LANES, (room) + (int)get_local_id(1) * LANES)\n",
     "\n",
     "/* What LANES items do together where they are a warp that can exchange registers (SHUFFLES): a group may then hold several\n",
-    "   signals, for no barrier has to be met by all of it. Otherwise ROWS is 1, and barriers serve. */\n",
+    "   signals, for no barrier has to be met by all of it. Otherwise ROWS is 1, and barriers serve. A group that is one sub-group\n",
+    "   exchanges registers, too. All ways add in the same order. */\n",
     "#if SHUFFLES\n",
     "#define TOGETHER() __asm volatile(\"bar.warp.sync 0xffffffff;\" : : : \"memory\")\n",
     "real over_signal(real value, __local real *room) {\n",
@@ -4918,7 +4958,16 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "}\n",
     "#else\n",
     "#define TOGETHER() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)\n",
+    "#if SUB_GROUPS\n",
+    "real over_signal(real value, __local real *room) {\n",
+    "    uint step;\n",
+    "    if (get_num_sub_groups() > 1) return over_lanes(value, room);\n",
+    "    for (step = LANES / 2; step; step /= 2) value += SHUFFLE_XOR(value, step);\n",
+    "    return value;\n",
+    "}\n",
+    "#else\n",
     "#define over_signal(value, room) over_lanes(value, room)\n",
+    "#endif\n",
     "#endif\n",
     "\n",
     "/* The places of a signal's codes that hold atoms of the group, a bit each: of places 32 set .. 32 set + 31. */\n",
@@ -4947,7 +4996,7 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "\n",
     "/* fresh: the new atoms in their places, and from value `overlaps` on d_old'd_new of each. LANES items a signal, so that it\n",
     "   can be passed over where it uses none of the atoms: first all x_new from the E they share, then E and the codes. */\n",
-    "__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void\n",
+    "__kernel OF_SUB_GROUPS __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void\n",
     "update_signals(uint m, int p, int first, int count, __global const real *restrict D, __global const real *restrict fresh,\n",
     "               ulong overlaps, __global const int *restrict used, __global const int *restrict atoms,\n",
     "               __global real *restrict coefs, __global real *restrict E, int want_residual) {\n",
@@ -5215,9 +5264,11 @@ struct shs_cl {
     cl_device_id device;
     cl_command_queue queue[2]; /* in order; 0 computes, 1 is for transfers that overlap */
     int has_double, is_cpu, is_nvidia, unified, ptx;
-    const char *sub_groups; /* build options of omp_warp by sub-groups (see exchange.h); NULL: not to be had, or wrong */
+    const char *sub_groups;  /* build options of kernels by sub-groups (see exchange.h); NULL: not to be had, or wrong */
+    const char *shuffle_xor; /* and of those where a sub-group also exchanges registers (see update.cl); NULL: it cannot */
     int units64;    /* blocks that double matrix units add to at a time (syrk.cl), 0 without; tests set it without PTX */
-    int bytes;      /* how moments of 8-bit pixels are made: SHS__CL_BYTES_... */
+    int bytes;      /* how moments of 8-bit pixels are made, at best: SHS__CL_BYTES_... */
+    int dot_products; /* has an instruction for dot products of bytes, by cl_khr_integer_dot_product */
     int map_pixels; /* pixels of an item of map.cl; 0: as shs__cl_map_shape finds best */
     size_t local_bytes, max_group, max_alloc, limit, in_use;
     cl_uint units;
@@ -6268,9 +6319,45 @@ SHS__PRIVATE shs_status shs__cl_run_proof(shs_cl *cl, const shs__cl_proof *proof
     return status;
 }
 
+/* How kernels are compiled, as far as a wrong one is compiled in another way. */
+typedef struct shs__cl_ways {
+    int is_cpu, ptx, units64, dot_products;
+    const char *sub_groups;
+} shs__cl_ways;
+
+SHS__PRIVATE shs__cl_ways shs__cl_ways_of(const shs_cl *cl) {
+    shs__cl_ways w;
+    w.is_cpu = cl->is_cpu;
+    w.ptx = cl->ptx;
+    w.units64 = cl->units64;
+    w.dot_products = cl->dot_products;
+    w.sub_groups = cl->sub_groups;
+    return w;
+}
+
+SHS__PRIVATE void shs__cl_take_ways(shs_cl *cl, const shs__cl_ways *w) {
+    cl->is_cpu = w->is_cpu;
+    cl->ptx = w->ptx;
+    cl->units64 = w->units64;
+    cl->dot_products = w->dot_products;
+    cl->sub_groups = w->sub_groups;
+}
+
+/* proof->what and the ways: what makes another kernel, whose verdict may be another. */
+SHS__PRIVATE shs__cl_build shs__cl_what(const shs_cl *cl, const shs__cl_proof *proof) {
+    shs__cl_build b = SHS_ZERO;
+    shs__cl_append(b.text, sizeof b.text, proof->what);
+    shs__cl_define(&b, "UNITS64", (size_t)cl->units64);
+    shs__cl_define(&b, "DOT_PRODUCTS", (size_t)cl->dot_products);
+    shs__cl_define(&b, "BY_SUB_GROUPS", cl->sub_groups != NULL);
+    shs__cl_define(&b, "WITH_DOUBLE", (size_t)cl->has_double);
+    return b;
+}
+
 /* Loads the verdict of an earlier run. Without one, tests the kernel and stores the verdict. */
 SHS__PRIVATE shs_status shs__cl_judge(shs_cl *cl, const shs__cl_proof *proof, shs__cl_verdict *v) {
-    char *all = shs__cl_all_options(cl, proof->what), *text = shs__cl_join(cl, proof->source), key[56];
+    const shs__cl_build what = shs__cl_what(cl, proof);
+    char *all = shs__cl_all_options(cl, what.text), *text = shs__cl_join(cl, proof->source), key[56];
     unsigned char sealed[SHS__CL_SEAL + SHS__CL_FAULT];
     const unsigned char *data = NULL;
     size_t size = 0;
@@ -6295,13 +6382,15 @@ SHS__PRIVATE shs_status shs__cl_judge(shs_cl *cl, const shs__cl_proof *proof, sh
 
 /* Whether the kernels are right, as far as known problems tell; *fault is what differs, "" where nothing does. */
 SHS__PRIVATE shs_status shs__cl_verdict_on(shs_cl *cl, const shs__cl_proof *proof, const char **fault) {
-    const int how[4] = {cl->is_cpu, cl->ptx, cl->units64, cl->has_double};
-    uint64_t tag = shs__cl_hash(14695981039346656037u, proof->what, strlen(proof->what) + 1);
+    const shs__cl_build what = shs__cl_what(cl, proof);
+    const int is_cpu = cl->is_cpu, ptx = cl->ptx;
+    uint64_t tag = shs__cl_hash(14695981039346656037u, what.text, strlen(what.text) + 1);
+    shs__cl_build after;
     shs__cl_verdict *v;
     shs_status status;
-    int again;
     tag = shs__cl_hash(tag, proof->kernel, strlen(proof->kernel));
-    tag = shs__cl_hash(tag, how, sizeof how);
+    tag = shs__cl_hash(tag, &is_cpu, sizeof is_cpu);
+    tag = shs__cl_hash(tag, &ptx, sizeof ptx);
     *fault = "";
     for (v = cl->verdicts; v && v->tag != tag;) v = v->next;
     if (!v) {
@@ -6309,14 +6398,15 @@ SHS__PRIVATE shs_status shs__cl_verdict_on(shs_cl *cl, const shs__cl_proof *proo
         if (!v) return SHS_NO_MEMORY;
         v->tag = tag;
         status = shs__cl_judge(cl, proof, v);
-        again = how[0] != cl->is_cpu || how[1] != cl->ptx || how[2] != cl->units64;
-        if (status != SHS_OK || again) {
+        after = shs__cl_what(cl, proof);
+        if (status == SHS_OK && is_cpu == cl->is_cpu && ptx == cl->ptx && strcmp(what.text, after.text) == 0) {
+            v->next = cl->verdicts;
+            cl->verdicts = v;
+        } else {
             shs__cl_free(cl, v);
-            return status != SHS_OK ? status
-                                    : shs__cl_verdict_on(cl, proof, fault); /* it ran kernels compiled in another way */
+            if (status != SHS_OK) return status;
+            return shs__cl_verdict_on(cl, proof, fault); /* it ran kernels compiled in another way */
         }
-        v->next = cl->verdicts;
-        cl->verdicts = v;
     }
     *fault = v->fault;
     return SHS_OK;
@@ -6333,10 +6423,14 @@ SHS__PRIVATE void shs__cl_tell_fault(shs_cl *cl, const char *kernel, const char 
     for (i = 0; i < sizeof parts / sizeof *parts; i++) shs__cl_append(d->fault, sizeof d->fault, parts[i]);
 }
 
-/* The next way to compile kernels: without NVIDIA's own instructions, then on a processor as for a GPU. 0: there is none. */
+/* The next way to compile kernels: without extensions, without instructions of a maker, then on a processor as for a GPU. 0: there
+   is none. */
 SHS__PRIVATE int shs__cl_step_down(shs_cl *cl) {
     if (cl->one_way) return 0;
-    if (cl->ptx || cl->units64) cl->ptx = cl->units64 = 0;
+    if (cl->sub_groups || cl->dot_products) {
+        cl->sub_groups = NULL;
+        cl->dot_products = 0;
+    } else if (cl->ptx || cl->units64) cl->ptx = cl->units64 = 0;
     else if (cl->is_cpu && cl->max_group >= SHS__CL_ITEMS) cl->is_cpu = 0;
     else return 0;
     return 1;
@@ -6344,7 +6438,7 @@ SHS__PRIVATE int shs__cl_step_down(shs_cl *cl) {
 
 /* SHS_OK: a stage may use the kernels. Wrong kernels are compiled in another way, and the object keeps to that way. */
 SHS__PRIVATE shs_status shs__cl_prove(shs_cl *cl, const shs__cl_proof *proof) {
-    const int is_cpu = cl->is_cpu, ptx = cl->ptx, units64 = cl->units64;
+    const shs__cl_ways before = shs__cl_ways_of(cl);
     const char *fault, *other;
     shs_status status = cl->options.trust ? SHS_OK : shs__cl_verdict_on(cl, proof, &fault);
     if (cl->options.trust || status != SHS_OK || !fault[0]) return status;
@@ -6353,9 +6447,7 @@ SHS__PRIVATE shs_status shs__cl_prove(shs_cl *cl, const shs__cl_proof *proof) {
         shs__cl_tell_fault(cl, proof->kernel, fault, "; it is compiled in another way");
         return SHS_OK;
     }
-    cl->is_cpu = is_cpu;
-    cl->ptx = ptx;
-    cl->units64 = units64;
+    shs__cl_take_ways(cl, &before);
     shs__cl_tell_fault(cl, proof->kernel, fault, "; it is not used");
     return SHS_UNSUPPORTED;
 }
@@ -7469,7 +7561,7 @@ SHS__PRIVATE shs_status shs__cl_try_coders(shs__cl_signals *s, const char **kern
 /* Where all are wrong, compiled in another way. */
 SHS__PRIVATE shs_status shs__cl_choose_coder(shs__cl_signals *s) {
     shs_cl *cl = s->cl;
-    const int is_cpu = cl->is_cpu, ptx = cl->ptx, units64 = cl->units64;
+    const shs__cl_ways before = shs__cl_ways_of(cl);
     const char *kernel = "";
     char fault[SHS__CL_FAULT] = "";
     shs_status status;
@@ -7479,11 +7571,7 @@ SHS__PRIVATE shs_status shs__cl_choose_coder(shs__cl_signals *s) {
     }
     status = shs__cl_try_coders(s, &kernel, fault);
     while (status == SHS_UNSUPPORTED && fault[0] && shs__cl_step_down(cl)) status = shs__cl_try_coders(s, &kernel, fault);
-    if (status == SHS_UNSUPPORTED && fault[0]) {
-        cl->is_cpu = is_cpu;
-        cl->ptx = ptx;
-        cl->units64 = units64;
-    }
+    if (status == SHS_UNSUPPORTED && fault[0]) shs__cl_take_ways(cl, &before);
     if (fault[0]) shs__cl_tell_fault(cl, kernel, fault, status == SHS_OK ? "; another one codes" : "; none codes");
     return status;
 }
@@ -7759,11 +7847,14 @@ SHS__PRIVATE shs_status shs__cl_signals_dictionary(void *session, const shs_real
 
 /* ---- coding ------------------------------------------------------------------------------------------------------- */
 
-SHS__PRIVATE void shs__cl_drop_sub_groups(shs_cl *cl) {
+/* Whether the call's program was refused with sub-groups. No program is built with them again. */
+SHS__PRIVATE int shs__cl_refuses_sub_groups(shs_cl *cl, const shs__cl_call *call, const shs__cl_build *b) {
+    if (call->status != SHS_BUILD_FAILED || !cl->sub_groups || !strstr(b->text, cl->sub_groups)) return 0;
     cl->sub_groups = NULL;
     cl->error = CL_SUCCESS;
     shs__cl_free(cl, cl->log);
     cl->log = NULL;
+    return 1;
 }
 
 SHS__PRIVATE shs__cl_build shs__cl_coder_build(const shs__cl_signals *s, shs__cl_coder coder, int redux) {
@@ -7806,11 +7897,8 @@ SHS__PRIVATE shs__cl_call shs__cl_begin_coder(const shs__cl_signals *s, shs__cl_
         call = shs__cl_begin(s->cl, shs__cl_source_omp, b.text, names[coder]);
         if (call.status != SHS_BUILD_FAILED) break;
     }
-    if (call.status == SHS_BUILD_FAILED && s->cl->sub_groups && strstr(b.text, s->cl->sub_groups)) {
-        shs__cl_drop_sub_groups(s->cl);
-        return shs__cl_begin_coder(s, coder);
-    }
-    return call;
+    if (!shs__cl_refuses_sub_groups(s->cl, &call, &b)) return call;
+    return shs__cl_begin_coder(s, coder);
 }
 
 /* Signals first .. first+count-1 of the slice, or teams, whose D'y is in place. settle: only what others left open. */
@@ -7937,30 +8025,43 @@ SHS__PRIVATE int shs__cl_descends(const shs__cl_signals *s) {
     return s->use_gram && s->padded <= SHS__CL_GROUP_ATOMS && shs__cl_descent_items(s) <= s->cl->max_group;
 }
 
+SHS__PRIVATE shs__cl_build shs__cl_descent_build(const shs__cl_signals *s, int redux) {
+    const size_t items = shs__cl_descent_items(s);
+    shs__cl_build b = SHS_ZERO;
+    shs__cl_define(&b, "N", (size_t)s->padded);
+    shs__cl_define(&b, "GROUP", items);
+    shs__cl_define(&b, "STRIDE", (size_t)s->stride);
+    shs__cl_define(&b, "REDUX", (size_t)redux);
+    return b;
+}
+
+/* As shs__cl_begin_coder. */
+SHS__PRIVATE shs__cl_call shs__cl_begin_descent(const shs__cl_signals *s) {
+    shs__cl_build b;
+    shs__cl_call call;
+    int redux;
+    for (redux = s->cl->ptx && shs__cl_descent_items(s) == SHS__CL_WARP_ITEMS; redux >= 0; redux--) {
+        b = shs__cl_descent_build(s, redux);
+        call = shs__cl_begin(s->cl, shs__cl_source_lasso, b.text, "lasso");
+        if (call.status != SHS_BUILD_FAILED) break;
+    }
+    return call;
+}
+
 /* Signals first .. first+count-1 of the slice, whose D'y is in place. */
 SHS__PRIVATE shs_status shs__cl_descend(const shs__cl_signals *s, size_t first, size_t count) {
     const shs_descent *d = s->descent;
-    const size_t items = shs__cl_descent_items(s), n = (size_t)s->n;
+    const size_t n = (size_t)s->n;
     const size_t most = SHS__CL_DESCENT_STEPS + SHS__CL_DESCENT_SWEEPS * n;
     const size_t steps = shs__zmin(SHS__PRODUCT(d->sweeps, n, 1), most);
-    shs__cl_call call;
-    int redux;
-    for (redux = s->cl->ptx && items == SHS__CL_WARP_ITEMS; redux >= 0; redux--) {
-        shs__cl_build b = SHS_ZERO;
-        shs__cl_define(&b, "N", (size_t)s->padded);
-        shs__cl_define(&b, "GROUP", items);
-        shs__cl_define(&b, "STRIDE", (size_t)s->stride);
-        shs__cl_define(&b, "REDUX", (size_t)redux);
-        call = shs__cl_begin(s->cl, shs__cl_source_lasso, b.text, "lasso");
-        if (call.status != SHS_BUILD_FAILED) break; /* see shs__cl_begin_coder */
-    }
+    shs__cl_call call = shs__cl_begin_descent(s);
     shs__cl_pass_size(&call, first), shs__cl_pass_buffer(&call, s->alphas), shs__cl_pass_buffer(&call, s->G);
     shs__cl_pass_buffer(&call, s->norms2), shs__cl_pass_real(&call, d->lambda), shs__cl_pass_int(&call, d->relative);
     shs__cl_pass_real(&call, d->lambda2), shs__cl_pass_int(&call, d->nonnegative);
     shs__cl_pass_real(&call, d->gap / 4); /* half of what is asked for of |y|^2 / 2; the rest for rounding */
     shs__cl_pass_uint(&call, steps), shs__cl_pass_int(&call, d->warm);
     shs__cl_pass_buffer(&call, s->used), shs__cl_pass_buffer(&call, s->atoms), shs__cl_pass_buffer(&call, s->coefs);
-    return shs__cl_launch(&call, count, items, 1, 1, "lasso");
+    return shs__cl_launch(&call, count, shs__cl_descent_items(s), 1, 1, "lasso");
 }
 
 /* ---- all signals -------------------------------------------------------------------------------------------------- */
@@ -8754,12 +8855,16 @@ SHS__PRIVATE shs_status shs__cl_signals_cross(void *session, shs_wide *B) {
     return status;
 }
 
-SHS__PRIVATE shs__cl_call shs__cl_begin_rule(const shs__cl_signals *s, shs_update rule, size_t lanes, size_t rows, int shuffles,
-                                             const char *name) {
+/* exchange: build options by which the items of a signal exchange registers; "" for local memory. */
+SHS__PRIVATE shs__cl_call shs__cl_begin_rule(const shs__cl_signals *s, shs_update rule, size_t lanes, size_t rows,
+                                             const char *exchange, const char *name) {
     shs__cl_build b = shs__cl_shape(s, lanes, rows);
-    if (shuffles) shs__cl_define(&b, "SHUFFLES", 1);
+    shs__cl_call call;
     shs__cl_define_name(&b, "UPDATE_", shs_update_name(rule));
-    return shs__cl_begin(s->cl, shs__cl_source_update, b.text, name);
+    shs__cl_append(b.text, sizeof b.text, exchange);
+    call = shs__cl_begin(s->cl, shs__cl_source_update, b.text, name);
+    if (!shs__cl_refuses_sub_groups(s->cl, &call, &b)) return call;
+    return shs__cl_begin_rule(s, rule, lanes, rows, "", name);
 }
 
 /* Codes and residuals of a slice change over to the new atoms in s->fresh. */
@@ -8767,7 +8872,9 @@ SHS__PRIVATE shs_status shs__cl_update_slice(shs__cl_signals *s, size_t q, const
     const int first = g->first, count = g->count;
     shs__cl_call call;
     size_t m = shs__cl_slice_count(s, q), lanes = shs__cl_lanes(s->cl), rows, begin, end;
-    int shuffles = count > 1 && lanes == 32 && shs__cl_shuffles(s->cl) && s->cl->max_group >= 128;
+    const int warps = count > 1 && lanes == SHS__CL_WARP_ITEMS;
+    const int shuffles = warps && shs__cl_shuffles(s->cl) && s->cl->max_group >= 128;
+    char exchange[128] = "";
     shs_status status = shs__cl_need_codes(s, q);
     if (status == SHS_OK) status = shs__cl_need_residuals(s, q);
     if (status == SHS_OK && count == 1) status = shs__cl_need_uses(s, q);
@@ -8777,7 +8884,12 @@ SHS__PRIVATE shs_status shs__cl_update_slice(shs__cl_signals *s, size_t q, const
     if (count == 1) rows = shs__cl_rows(s->cl);
     else if (shuffles) rows = 4;
     else rows = 1;
-    call = shs__cl_begin_rule(s, g->update, lanes, rows, shuffles, count == 1 ? "update_uses" : "update_signals");
+    if (shuffles) shs__cl_append(exchange, sizeof exchange, " -D SHUFFLES=1");
+    else if (warps && s->cl->sub_groups && s->cl->shuffle_xor) {
+        shs__cl_append(exchange, sizeof exchange, s->cl->sub_groups);
+        shs__cl_append(exchange, sizeof exchange, s->cl->shuffle_xor);
+    }
+    call = shs__cl_begin_rule(s, g->update, lanes, rows, exchange, count == 1 ? "update_uses" : "update_signals");
     if (count > 1) shs__cl_pass_uint(&call, m);
     if (count == 1) shs__cl_pass_uint(&call, begin), shs__cl_pass_uint(&call, end);
     shs__cl_pass_int(&call, s->p), shs__cl_pass_int(&call, first);
@@ -8812,7 +8924,7 @@ SHS__PRIVATE shs_status shs__cl_signals_update(void *session, const shs_atom_gro
 
 /* The new atoms of a group, from the stretches of all signals. */
 SHS__PRIVATE shs_status shs__cl_new_atoms(shs__cl_signals *s, shs_update rule, int first, int count) {
-    shs__cl_call call = shs__cl_begin_rule(s, rule, shs__cl_lanes(s->cl), 1, 0, "new_atoms");
+    shs__cl_call call = shs__cl_begin_rule(s, rule, shs__cl_lanes(s->cl), 1, "", "new_atoms");
     shs__cl_pass_int(&call, first), shs__cl_pass_int(&call, s->n), shs__cl_pass_int(&call, s->p);
     shs__cl_pass_buffer(&call, s->stretches), shs__cl_pass_buffer(&call, s->partial), shs__cl_pass_buffer(&call, s->energies);
     shs__cl_pass_buffer(&call, s->D), shs__cl_pass_buffer(&call, s->gathered), shs__cl_pass_buffer(&call, s->fresh);
@@ -8973,11 +9085,9 @@ SHS__PRIVATE shs_status shs__cl_test_descent(shs_cl *cl, const void *job, char *
 }
 
 SHS__PRIVATE shs_status shs__cl_prove_descent(shs__cl_signals *s) {
-    shs__cl_build b = SHS_ZERO;
+    shs__cl_build b = shs__cl_descent_build(s, 1);
     shs__cl_proof proof;
     if (!shs__cl_proves(s->cl)) return SHS_OK;
-    shs__cl_define(&b, "N", (size_t)s->padded);
-    shs__cl_define(&b, "STRIDE", (size_t)s->stride);
     proof.source = shs__cl_source_lasso;
     proof.kernel = "lasso";
     proof.what = b.text;
@@ -10104,33 +10214,45 @@ SHS__PRIVATE shs_status shs__cl_gram_pass(shs__cl_pixels *px, const char *phase,
 
 /* ---- moments of 8-bit pixels: whole numbers, from the slice itself ------------------------------------------------ */
 
-/* cl->bytes. Products of bytes are faster than floats on matrix units alone; tests ask for them on other devices, too.
-   cl_khr_integer_dot_product is not used. Intel's runtime for processors was the one driver at hand that reports it. There 127 bands
-   of 32,768 pixels in BIP took 88 ms by the float panel, 94 ms by byte_products, and 154 ms by byte_products with
-   dot_4x8packed_uu_uint. All three had the same sums. */
-enum { SHS__CL_BYTES_MMA = 0, SHS__CL_BYTES_PLAIN, SHS__CL_BYTES_NOT };
+/* cl->bytes: how byte_products multiplies: by matrix units, by dp4a (NVIDIA's cards from 2016 on), by cl_khr_integer_dot_product, in
+   plain C, or not at all: by the float panel. On an H200 a cube of 224 bands and 5.4 M pixels in BIP took 23, 23, -, 31 and 47 ms
+   from pinned memory, of which the upload is 22. Intel's runtime for processors took 127 bands of 8,192 pixels in -, -, 126, 80
+   and 195 ms: it says that it has an instruction for dot products, and is slower by it. */
+enum { SHS__CL_BYTES_MMA = 0, SHS__CL_BYTES_DP4A, SHS__CL_BYTES_DOT, SHS__CL_BYTES_PLAIN, SHS__CL_BYTES_NOT };
+
+/* From cl->bytes on the first that the device has. */
+SHS__PRIVATE int shs__cl_bytes_way(const shs_cl *cl) {
+    int way = cl->bytes;
+    if (way < SHS__CL_BYTES_DOT && !cl->ptx) way = SHS__CL_BYTES_DOT;
+    if (way == SHS__CL_BYTES_DOT && (!cl->dot_products || cl->is_cpu)) way = SHS__CL_BYTES_PLAIN;
+    return way;
+}
 
 SHS__PRIVATE shs__cl_call shs__cl_begin_bytes(const shs__cl_pixels *px) {
+    const int way = shs__cl_bytes_way(px->cl);
     shs__cl_build b = SHS_ZERO;
-    shs__cl_define(&b, "MMA", px->cl->bytes == SHS__CL_BYTES_MMA);
+    shs__cl_define(&b, "MMA", way == SHS__CL_BYTES_MMA);
+    if (way == SHS__CL_BYTES_DP4A) shs__cl_define(&b, "DOT4", 1);
+    if (way == SHS__CL_BYTES_DOT) shs__cl_append(b.text, sizeof b.text, " -cl-std=CL3.0 -D DOT4=2"); /* the extension is of 3.0 */
     shs__cl_define(&b, "FROM", (size_t)px->layout);
     return shs__cl_begin(px->cl, shs__cl_source_bytes, b.text, "byte_products");
 }
 
-/* *can: whether byte_products can be used. A compiler that refuses its instruction is asked only once. */
+/* *can: whether byte_products can be used. A compiler that refuses an instruction is asked for it only once. */
 SHS__PRIVATE shs_status shs__cl_by_bytes(shs__cl_pixels *px, int *can) {
     shs_cl *cl = px->cl;
     shs_status status;
+    int way;
     *can = 0;
-    if (cl->bytes == SHS__CL_BYTES_NOT || shs__cl_on_trial(cl) || px->cube->type != SHS_TYPE_U8 || shs__cl_checked(px) ||
-        !cl->has_double)
-        return SHS_OK;
+    if (shs__cl_on_trial(cl) || px->cube->type != SHS_TYPE_U8 || shs__cl_checked(px) || !cl->has_double) return SHS_OK;
+    if (cl->max_group < SHS__CL_ITEMS) return SHS_OK;
     if ((size_t)px->slices[0].pixels * (size_t)px->bands > UINT32_MAX) return SHS_OK; /* the kernel counts bytes in 32 bits */
-    if (cl->bytes == SHS__CL_BYTES_MMA && !cl->ptx) return SHS_OK;
-    status = shs__cl_begin_bytes(px).status;
-    *can = status == SHS_OK;
-    if (status != SHS_BUILD_FAILED) return status;
-    cl->bytes = SHS__CL_BYTES_NOT;
+    for (way = shs__cl_bytes_way(cl); way != SHS__CL_BYTES_NOT; way = shs__cl_bytes_way(cl)) {
+        status = shs__cl_begin_bytes(px).status;
+        *can = status == SHS_OK;
+        if (status != SHS_BUILD_FAILED) return status;
+        cl->bytes = way + 1;
+    }
     return SHS_OK;
 }
 
@@ -11372,7 +11494,7 @@ SHS__PRIVATE shs_status shs__cl_prove_pixels(shs__cl_pixels *px, shs__cl_pixel_t
     shs__cl_define(&b, "BANDS", (size_t)px->view.used);
     shs__cl_define(&b, "STAGE", (size_t)trial->stage);
     shs__cl_define(&b, "OUTPUTS", (size_t)trial->outputs);
-    shs__cl_define(&b, "HOW", (size_t)(trial->squares != 0) + 2 * (size_t)(trial->fourth != 0) + 4 * (size_t)px->cl->bytes);
+    shs__cl_define(&b, "HOW", (size_t)(trial->squares != 0) + 2 * (size_t)(trial->fourth != 0) + 4 * (size_t)shs__cl_bytes_way(px->cl));
     if (trial->directions) shs__cl_define(&b, "DIRECTIONS", (size_t)trial->directions);
     if (trial->stage == SHS__CL_SWEEP) shs__cl_define(&b, "CONTRAST", (size_t)trial->contrast);
     if (trial->sink) shs__cl_define_sink(trial->sink, &b);
@@ -11712,14 +11834,35 @@ SHS__PRIVATE void shs__cl_probe(shs_cl *cl) {
 /* Whether kernels may ask for sub-groups. Intel's extension has them in OpenCL C 1.2, that of Khronos in 2.0. Their size is the
    compiler's choice for each kernel, and omp_warp takes any, so that no entry point beyond OpenCL 1.2 is needed. On Intel's runtime
    for processors omp_warp then coded 160 k signals/s instead of 107 k (64 x 256, s 8), and 101 k instead of 89 k (64 x 128, s 16).
-   Of sizes asked for, 16 was as fast as the compiler's choice, 8 up to a quarter slower, and 64 slower than local memory. */
-SHS__PRIVATE void shs__cl_find_sub_groups(shs_cl *cl) {
+   Of sizes asked for, 16 was as fast as the compiler's choice, 8 up to a quarter slower, and 64 slower than local memory. The update
+   of 256 atoms took as long with them as without. lasso.cl is without them: 512 signals took 3.3 s with, 0.6 s through local
+   memory, to the same coefficients. */
+SHS__PRIVATE void shs__cl_find_sub_groups(shs_cl *cl, const char *all) {
+    if (shs__cl_contains(all, "cl_intel_subgroups")) {
+        cl->sub_groups = " -D SUB_GROUPS=1";
+        cl->shuffle_xor = " -D SHUFFLE_XOR=intel_sub_group_shuffle_xor";
+    } else if (shs__cl_contains(all, "cl_khr_subgroups")) {
+        cl->sub_groups = " -cl-std=CL2.0 -D SUB_GROUPS=1";
+        if (shs__cl_contains(all, "cl_khr_subgroup_shuffle")) cl->shuffle_xor = " -D SHUFFLE_XOR=sub_group_shuffle_xor";
+    }
+}
+
+/* Compilers that have the extension have its functions on every device, mostly without an instruction. Version 2 of it tells. */
+SHS__PRIVATE void shs__cl_find_dot_products(shs_cl *cl, const char *all) {
+    enum { ACCELERATED = 0x1074, OF_UNSIGNED = 1, KINDS = 6 }; /* CL_DEVICE_INTEGER_DOT_PRODUCT_ACCELERATION_PROPERTIES_8BIT_KHR */
+    cl_bool kinds[KINDS] = {0};
+    if (!shs__cl_contains(all, "cl_khr_integer_dot_product")) return;
+    if (SHS__CL(clGetDeviceInfo)(cl->device, ACCELERATED, sizeof kinds, kinds, NULL) != CL_SUCCESS) return;
+    cl->dot_products = kinds[OF_UNSIGNED] != 0;
+}
+
+SHS__PRIVATE void shs__cl_find_extensions(shs_cl *cl) {
     const size_t size = 16384;
     char *all = (char *)shs__cl_alloc(cl, size);
     if (!all) return;
     shs__cl_text(cl, NULL, cl->device, CL_DEVICE_EXTENSIONS, all, size);
-    if (shs__cl_contains(all, "cl_intel_subgroups")) cl->sub_groups = " -D SUB_GROUPS=1";
-    else if (shs__cl_contains(all, "cl_khr_subgroups")) cl->sub_groups = " -cl-std=CL2.0 -D SUB_GROUPS=1";
+    shs__cl_find_sub_groups(cl, all);
+    shs__cl_find_dot_products(cl, all);
     shs__cl_free(cl, all);
 }
 
@@ -11822,7 +11965,7 @@ SHS__PRIVATE shs_status shs__cl_open(shs_cl *cl) {
     if (status != SHS_OK) return status;
     shs__cl_take_limits(cl);
     shs__cl_probe(cl);
-    shs__cl_find_sub_groups(cl);
+    shs__cl_find_extensions(cl);
     return shs__cl_prove_driver(cl);
 }
 

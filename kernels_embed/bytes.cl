@@ -9,7 +9,8 @@
        B' ->   8 warps of 32 items; warp (x, y) keeps the 32 x 64 products of rows 32 y .. and columns 64 x .., as 2 x 8 blocks
      A +---+   of 16 x 8, four to an item: what a matrix unit (mma) adds to from 32 pixels at a time. KB pixels of both tiles
      | | t |   stand in local memory, four pixels of a band to a word; the next KB are on their way to registers meanwhile.
-     v +---+   Without the unit (MMA 0) an item forms the same products word by word: slow, for tests and for reading.
+     v +---+   Without the unit an item keeps 8 x 8 products, 16 rows and 16 columns apart. It adds those of four pixels at a
+               time, by an instruction (DOT4) or in plain C, which is slow, for tests and for reading.
 
    On an H200 the float panel of pixels.cl and its products took as long as the upload of the pixels; this takes a tenth.
 
@@ -19,6 +20,9 @@
 
 #ifndef MMA
 #define MMA 0 /* 1: by the matrix unit, in PTX */
+#endif
+#ifndef DOT4
+#define DOT4 0 /* without MMA: 1 by dp4a, in PTX, 2 by cl_khr_integer_dot_product */
 #endif
 #ifndef FROM
 #define FROM 0 /* the slice's interleave, as a shs_interleave: 0 BSQ, 1 BIL, 2 BIP */
@@ -75,6 +79,9 @@ inline uint four_pixels(__global const uchar *raw, const uint *at, uint row, int
 }
 
 #if MMA
+#define ROW(e) (top + 16 * ((e) / 32) + 8 * ((e) / 2 % 2) + lane / 4)
+#define COLUMN(e) (left + 8 * ((e) / 4 % 8) + 2 * (lane % 4) + (e) % 2)
+
 /* c (16 x 8) += a (16 x 32) b (32 x 8). Item l holds rows l / 4 and l / 4 + 8; of a the pixels 4 (l % 4) .. and 16 further on,
    of b the same of column l / 4, of c the columns 2 (l % 4) and the next. */
 inline void add_products(int *c, uint a0, uint a1, uint a2, uint a3, uint b0, uint b1) {
@@ -83,10 +90,27 @@ inline void add_products(int *c, uint a0, uint a1, uint a2, uint a3, uint b0, ui
                    : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }
 #else
-inline int dot4(uint a, uint b) {
-    return (int)((a & 255) * (b & 255) + (a >> 8 & 255) * (b >> 8 & 255) + (a >> 16 & 255) * (b >> 16 & 255) +
-                 (a >> 24) * (b >> 24));
+#define ROW(e) (id / 16 + 16 * ((e) / 8))
+#define COLUMN(e) (id % 16 + 16 * ((e) % 8))
+
+/* sum + the products of the four bytes of a and b. */
+#if DOT4 == 1
+inline int dot4(uint a, uint b, int sum) {
+    int result;
+    __asm("dp4a.u32.u32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(sum));
+    return result;
 }
+#elif DOT4 == 2
+#ifdef cl_khr_integer_dot_product
+#pragma OPENCL EXTENSION cl_khr_integer_dot_product : enable
+#endif
+inline int dot4(uint a, uint b, int sum) { return sum + (int)dot_4x8packed_uu_uint(a, b); }
+#else
+inline int dot4(uint a, uint b, int sum) {
+    return sum + (int)((a & 255) * (b & 255) + (a >> 8 & 255) * (b >> 8 & 255) + (a >> 16 & 255) * (b >> 16 & 255) +
+                       (a >> 24) * (b >> 24));
+}
+#endif
 #endif
 
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
@@ -94,17 +118,18 @@ void byte_products(__global const uchar *raw, ulong origin, __global const int *
                    int samples, int bands, int used, __global int *partial) {
     __local uint tile_a[T * WORDS], other[T * WORDS];
     __local uint *tile_b;
-    const int id = (int)get_local_id(0), lane = id & 31, top = (id >> 6) * 32, left = (id >> 5 & 1) * 64;
+    const int id = (int)get_local_id(0);
+#if MMA
+    const int lane = id & 31, top = (id >> 6) * 32, left = (id >> 5 & 1) * 64;
+#endif
     const int begin = (int)get_group_id(1) * SLICE, end = min(begin + SLICE, count), t = (int)get_group_id(0);
     int ti = 0, tj, k, e, i, j;
-    int sum[2][8][4];
+    int sum[64];
     uint next_a[EACH], next_b[EACH];
     raw += origin;
     for (tj = t; tj > ti; tj -= ti) ti++;
     tile_b = ti == tj ? tile_a : other;
-    for (i = 0; i < 2; i++)
-        for (j = 0; j < 8; j++)
-            for (e = 0; e < 4; e++) sum[i][j][e] = 0;
+    for (e = 0; e < 64; e++) sum[e] = 0;
 
 #if FROM == 2
 #define FETCH(from)                                                                                                   \
@@ -157,24 +182,22 @@ void byte_products(__global const uchar *raw, ulong origin, __global const int *
                 int column = left + 8 * j + lane / 4;
                 uint b0 = tile_b[PLACE(column, w)], b1 = tile_b[PLACE(column, w + 4)];
                 _Pragma("unroll") for (i = 0; i < 2; i++)
-                    add_products(sum[i][j], a[i][0], a[i][1], a[i][2], a[i][3], b0, b1);
+                    add_products(sum + 32 * i + 4 * j, a[i][0], a[i][1], a[i][2], a[i][3], b0, b1);
             }
         }
 #else
-        for (int w = 0; w < WORDS; w++)
-            for (i = 0; i < 2; i++)
-                for (j = 0; j < 8; j++)
-                    for (e = 0; e < 4; e++) {
-                        int row = top + 16 * i + 8 * (e / 2) + lane / 4, column = left + 8 * j + 2 * (lane % 4) + e % 2;
-                        sum[i][j][e] += dot4(tile_a[PLACE(row, w)], tile_b[PLACE(column, w)]);
-                    }
+        for (int w = 0; w < WORDS; w++) {
+            uint a[8], b[8];
+            _Pragma("unroll") for (i = 0; i < 8; i++) {
+                a[i] = tile_a[PLACE(ROW(8 * i), w)];
+                b[i] = tile_b[PLACE(COLUMN(i), w)];
+            }
+            _Pragma("unroll") for (i = 0; i < 8; i++)
+                _Pragma("unroll") for (j = 0; j < 8; j++)
+                    sum[8 * i + j] = dot4(a[i], b[j], sum[8 * i + j]);
+        }
 #endif
     }
     partial += ((size_t)get_group_id(1) * get_num_groups(0) + (size_t)t) * (size_t)(T * T);
-    _Pragma("unroll") for (i = 0; i < 2; i++)
-        _Pragma("unroll") for (j = 0; j < 8; j++)
-            _Pragma("unroll") for (e = 0; e < 4; e++) {
-                int row = top + 16 * i + 8 * (e / 2) + lane / 4, column = left + 8 * j + 2 * (lane % 4) + e % 2;
-                partial[row * T + column] = sum[i][j][e];
-            }
+    _Pragma("unroll") for (e = 0; e < 64; e++) partial[ROW(e) * T + COLUMN(e)] = sum[e];
 }

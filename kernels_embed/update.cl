@@ -25,8 +25,22 @@
 #ifndef SHUFFLES
 #define SHUFFLES 0 /* 1: a warp exchanges registers by PTX */
 #endif
+#ifndef SUB_GROUPS
+#define SUB_GROUPS 0 /* as in omp.cl; then SHUFFLE_XOR names the function by which a sub-group exchanges registers */
+#endif
 #ifndef POWER
 #define POWER 0 /* 1: gather sums for a power step */
+#endif
+#if SUB_GROUPS > 1
+#define OF_SUB_GROUPS __attribute__((intel_reqd_sub_group_size(SUB_GROUPS)))
+#else
+#define OF_SUB_GROUPS
+#endif
+#if SUB_GROUPS && defined(cl_khr_subgroups)
+#pragma OPENCL EXTENSION cl_khr_subgroups : enable
+#endif
+#if SUB_GROUPS && defined(cl_khr_subgroup_shuffle)
+#pragma OPENCL EXTENSION cl_khr_subgroup_shuffle : enable
 #endif
 /* And UPDATE_name, a name of SHS_UPDATE_LIST, for new_atoms, update_signals and update_uses. */
 
@@ -333,7 +347,8 @@ new_atoms(int first, int n, int p, __global const uint *restrict stretches, __gl
 #define over_lanes(value, room) sum_over(value, (int)get_local_id(0), LANES, (room) + (int)get_local_id(1) * LANES)
 
 /* What LANES items do together where they are a warp that can exchange registers (SHUFFLES): a group may then hold several
-   signals, for no barrier has to be met by all of it. Otherwise ROWS is 1, and barriers serve. */
+   signals, for no barrier has to be met by all of it. Otherwise ROWS is 1, and barriers serve. A group that is one sub-group
+   exchanges registers, too. All ways add in the same order. */
 #if SHUFFLES
 #define TOGETHER() __asm volatile("bar.warp.sync 0xffffffff;" : : : "memory")
 real over_signal(real value, __local real *room) {
@@ -347,7 +362,16 @@ real over_signal(real value, __local real *room) {
 }
 #else
 #define TOGETHER() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+#if SUB_GROUPS
+real over_signal(real value, __local real *room) {
+    uint step;
+    if (get_num_sub_groups() > 1) return over_lanes(value, room);
+    for (step = LANES / 2; step; step /= 2) value += SHUFFLE_XOR(value, step);
+    return value;
+}
+#else
 #define over_signal(value, room) over_lanes(value, room)
+#endif
 #endif
 
 /* The places of a signal's codes that hold atoms of the group, a bit each: of places 32 set .. 32 set + 31. */
@@ -376,7 +400,7 @@ uint places_in(int set, int have, int first, int count, __global const int *atom
 
 /* fresh: the new atoms in their places, and from value `overlaps` on d_old'd_new of each. LANES items a signal, so that it
    can be passed over where it uses none of the atoms: first all x_new from the E they share, then E and the codes. */
-__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void
+__kernel OF_SUB_GROUPS __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void
 update_signals(uint m, int p, int first, int count, __global const real *restrict D, __global const real *restrict fresh,
                ulong overlaps, __global const int *restrict used, __global const int *restrict atoms,
                __global real *restrict coefs, __global real *restrict E, int want_residual) {

@@ -2,8 +2,9 @@
    results are from the CPU engine's. Writes build/bench_cl.csv and prints the same. A scene of the literature's size
    (6955 x 781 x 224 pixels of 8 bits) and 4 M signals on a GPU, small ones on a CPU, where this only shows that it runs.
 
-   build/bench_cl [PATTERN...]
+   build/bench_cl [--without-ptx] [PATTERN...]
 
+   --without-ptx leaves out NVIDIA's own instructions: what other makers' devices run.
    All rows, or those whose name holds a pattern (* and ? as in a shell): make bench-cl BENCH="omp* online*". A row that is held
    against another row that was not asked for stands alone, but for OLS and the rules of learning, which bring theirs. */
 #define _POSIX_C_SOURCE 200809L
@@ -776,11 +777,17 @@ int main(int argc, char **argv) {
     bench b;
     shs_cl_options o = SHS_ZERO;
     char why[256] = "";
-    if (argc > 1 && argv[1][0] == '-') {
-        fprintf(stderr, "bench_cl [PATTERN...]\n");
+    int first = 1, without_ptx = 0;
+    if (argc > 1 && strcmp(argv[1], "--without-ptx") == 0) {
+        without_ptx = 1;
+        first = 2;
+    }
+    if (argc > first && argv[first][0] == '-') {
+        fprintf(stderr, "bench_cl [--without-ptx] [PATTERN...]\n");
         return 2;
     }
-    patterns = argv + 1, pattern_count = argc - 1;
+    patterns = argv + first;
+    pattern_count = argc - first;
     memset(&b, 0, sizeof b);
     o.platform = getenv("SHS_CL_PLATFORM");
     o.reason = why, o.reason_size = sizeof why;
@@ -793,6 +800,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "bench_cl: cannot write build/bench_cl.csv\n");
         return 1;
     }
+    if (without_ptx) b.cl->ptx = b.cl->units64 = 0;
     b.ctx.engine = shs_cl_engine(b.cl);
     b.large = shs_cl_about(b.cl)->kind == SHS_CL_GPU;
     printf("%s, driver %s\n", shs_cl_device_name(b.cl), shs_cl_about(b.cl)->driver);

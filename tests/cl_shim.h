@@ -35,12 +35,13 @@ typedef struct cl_shim {
     long wrong_runs; /* how often that kernel was to run */
     const char *wrong_options; /* only programs with these build options are wrong; NULL: all */
     const char *extensions;    /* what the devices report instead of their own; NULL: their own */
+    int dot_products;          /* with extensions: whether they report instructions for dot products of bytes */
 } cl_shim;
 
 static cl_shim shim;
 
 static inline void shim_begin(void) {
-    cl_shim zero = {0, -1, 0, CL_OUT_OF_RESOURCES, 0, 0, NULL, 0, 0, 0, NULL, 0, 0, NULL, 0, 0, NULL, NULL};
+    cl_shim zero = {0, -1, 0, CL_OUT_OF_RESOURCES, 0, 0, NULL, 0, 0, 0, NULL, 0, 0, NULL, 0, 0, NULL, NULL, 0};
     shim = zero;
 }
 
@@ -135,12 +136,17 @@ static inline cl_int CL_API_CALL shim_clGetDeviceIDs(cl_platform_id platform, cl
     return found ? CL_SUCCESS : CL_DEVICE_NOT_FOUND;
 }
 
+#define SHIM_DOT_PRODUCTS 0x1074 /* CL_DEVICE_INTEGER_DOT_PRODUCT_ACCELERATION_PROPERTIES_8BIT_KHR */
 static inline cl_int CL_API_CALL shim_clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t size, void *value,
                                                       size_t *needed) {
     const shim_device *d = shim_index(device) < 0 ? NULL : shim_pretended + shim_index(device);
     if (shim_fails("clGetDeviceInfo")) return shim.error;
     if (shim.extensions && what == CL_DEVICE_EXTENSIONS)
         return shim_answer(shim.extensions, strlen(shim.extensions) + 1, size, value, needed);
+    if (shim.extensions && what == SHIM_DOT_PRODUCTS) {
+        const cl_bool kinds[6] = {0, shim.dot_products ? CL_TRUE : CL_FALSE, 0, 0, 0, 0}; /* the second: of unsigned bytes */
+        return shim_answer(kinds, sizeof kinds, size, value, needed);
+    }
     if (d && what == CL_DEVICE_TYPE) return shim_answer(&d->type, sizeof d->type, size, value, needed);
     if (d && what == CL_DEVICE_NAME) return shim_answer(d->name, strlen(d->name) + 1, size, value, needed);
     if (d && what == CL_DEVICE_VERSION) return shim_answer(d->version, strlen(d->version) + 1, size, value, needed);

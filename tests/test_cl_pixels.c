@@ -150,12 +150,13 @@ static void check_same_moments(const shs_cube *cube) {
     shs_moments_free(NULL, &a), shs_moments_free(NULL, &b);
 }
 
-/* In float, in whole numbers word by word and, where the device has them, by matrix units. */
+/* In float, and in whole numbers word by word and, where the device has them, by dot products and matrix units. */
 static void test_moments_of_bytes_are_exact(void **state) {
     int turn = 0;
     static const int bands[] = {1, 9, 70, 127, 128, 224};
-    static const int ways[] = {SHS__CL_BYTES_NOT, SHS__CL_BYTES_PLAIN, SHS__CL_BYTES_MMA};
-    int was = device->bytes, interleave;
+    static const int ways[] = {SHS__CL_BYTES_NOT, SHS__CL_BYTES_PLAIN, SHS__CL_BYTES_DOT, SHS__CL_BYTES_DP4A, SHS__CL_BYTES_MMA};
+    const int was = device->bytes, had = device->dot_products, is_cpu = device->is_cpu;
+    int interleave;
     size_t i, way;
     (void)state;
     for (i = 0; i < sizeof bands / sizeof bands[0]; i++)
@@ -165,15 +166,19 @@ static void test_moments_of_bytes_are_exact(void **state) {
                 plain_cube p = random_values(SHS_TYPE_U8, 53, bands[i] < 10 ? 83 : 7, bands[i], 7 + i);
                 shs_cube cube = cube_of(&p, SHS_TYPE_U8, (shs_interleave)interleave, 0);
                 device->bytes = ways[way];
+                device->dot_products = ways[way] == SHS__CL_BYTES_DOT; /* a compiler without them takes plain products */
+                device->is_cpu = is_cpu && !device->dot_products;      /* a processor is slower by them */
                 check_same_moments(&cube);
+                if (device->ptx && ways[way] != SHS__CL_BYTES_DOT) assert_int_equal(device->bytes, ways[way]);
                 if (bands[i] >= 9) {
                     cube.band_list = odd_bands, cube.band_count = 5;
                     check_same_moments(&cube);
                 }
                 cube_free(&cube), free(p.x);
             }
-    assert_true(device->bytes == SHS__CL_BYTES_MMA || !device->is_nvidia);
     device->bytes = was;
+    device->dot_products = had;
+    device->is_cpu = is_cpu;
 }
 
 /* Every tile size, and numbers of bands that fill none. */

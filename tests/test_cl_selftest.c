@@ -293,6 +293,7 @@ static const use uses[] = {
     {"omp_group", task_code, 0, AS_A_GPU, SHS_CL_CODER_GROUP},
     {"omp_team", task_code, 2, AS_IT_IS, SHS_CL_CODER_AUTO},
     {"lasso", task_lasso, 0, AS_IT_IS, SHS_CL_CODER_AUTO},
+    {"lasso", task_lasso, 0, AS_A_GPU, SHS_CL_CODER_AUTO},
     {"count_uses", task_learn, SHS_UPDATE_AKSVD, AS_IT_IS, SHS_CL_CODER_AUTO},
     {"scan_uses", task_learn, SHS_UPDATE_AKSVD, AS_IT_IS, SHS_CL_CODER_AUTO},
     {"place_uses", task_learn, SHS_UPDATE_AKSVD, AS_IT_IS, SHS_CL_CODER_AUTO},
@@ -338,7 +339,6 @@ static shs_cl *open_as(const use *u, way how, shs_cl_options o, shs_context *ctx
     if (how != AS_LISTED) cl->ptx = cl->units64 = 0;
     if (how == AS_A_PROCESSOR) cl->is_cpu = 1;
     if (u->what == AS_A_GPU) cl->is_cpu = 0;
-    if (u->what == BY_BYTES && !cl->ptx) cl->bytes = SHS__CL_BYTES_PLAIN;
     if (u->what == BY_UNITS && !cl->ptx && cl->has_double) cl->units64 = 2;
     cl->one_way = 1;
     memset(ctx, 0, sizeof *ctx);
@@ -627,6 +627,44 @@ static void test_faults_of_building_sub_groups(void **state) {
     }
 }
 
+/* A device that says that it has an instruction for dot products of bytes: its byte_products are right, or others take their place. A
+   compiler that refuses the extension is asked once. A device without the instruction is not asked. */
+static void test_faults_of_dot_products(void **state) {
+    const use bytes = {"byte_products", task_moments, 1, AS_IT_IS, SHS_CL_CODER_AUTO};
+    const shs_cl_options o = SHS_ZERO;
+    shs_context ctx;
+    shs_cl *cl;
+    int has, trust;
+    (void)state;
+    for (has = 0; has < 2; has++)
+        for (trust = 0; trust < 2; trust++) {
+            shim_begin();
+            shim.extensions = "cl_khr_integer_dot_product";
+            shim.dot_products = has;
+            cl = open_device(&bytes, o, &ctx);
+            cl->one_way = 0;
+            cl->options.trust = trust;
+            cl->ptx = 0;
+            cl->is_cpu = 0; /* a processor is slower by them */
+            assert_int_equal(cl->dot_products, has);
+            check_right(&bytes, &ctx, cl);
+            if (!has) assert_int_equal(shs__cl_bytes_way(cl), SHS__CL_BYTES_PLAIN);
+            if (has && !trust && shs__cl_bytes_way(cl) == SHS__CL_BYTES_DOT) { /* the compiler knows it */
+                forget_verdicts(cl, cl);
+                shim.wrong = bytes.kernel;
+                shim.wrong_options = "DOT4=2";
+                assert_ok(run_use(&bytes, &ctx));
+                assert_true(shim.wrong_runs > 0);
+                assert_int_equal(cl->dot_products, 0);
+                assert_true(as_on_the_cpu(&bytes, &results));
+                assert_int_equal(shs__cl_bytes_way(cl), SHS__CL_BYTES_PLAIN);
+                assert_non_null(strstr(shs_cl_about(cl)->fault, "products"));
+            }
+            shs_cl_destroy(cl);
+            assert_int_equal(shim.live, 0);
+        }
+}
+
 /* Devices that report sub-groups in other ways than Intel's. omp_warp needs reductions, which are in cl_khr_subgroups, and no
    shuffle. Where a driver reports sub-groups and cannot compile them, the coder goes on without
    them: PoCL 3.1 is such a driver where it is made to report them. Intel's driver compiles them. */
@@ -757,6 +795,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_faults_of_sub_groups),   cmocka_unit_test(test_faults_of_building_sub_groups),
         cmocka_unit_test(test_faults_of_reported_sub_groups),
+        cmocka_unit_test(test_faults_of_dot_products),
         cmocka_unit_test(test_faults_are_noticed), cmocka_unit_test(test_all_kernels_are_tested),
         cmocka_unit_test(test_driver_that_cannot_count), cmocka_unit_test(test_trust),
         cmocka_unit_test(test_fallback),               cmocka_unit_test(test_others_take_over),

@@ -1322,6 +1322,44 @@ static void test_rules(void **state) {
     free_problem(&w);
 }
 
+/* An update that exchanges registers by sub-groups has the bits of one by local memory: of the compiler's size, and with Intel's
+   extension of sizes below, at and above the 32 items of a signal. */
+static void test_sub_groups_of_updates(void **state) {
+    static const char *const sizes[] = {" -D SUB_GROUPS=8", " -D SUB_GROUPS=32", " -D SUB_GROUPS=64"};
+    const shs_cl_options defaults = SHS_ZERO;
+    const setup warp = {"warp", 1, SHS_CL_CODER_WARP, 0, 0};
+    const shs_ksvd_options o = learning_options(2, 20, 1, 4);
+    const char *found;
+    problem w = new_problem(37, 60, 700, 3, 62);
+    learned without, with;
+    size_t i, count = 1;
+    device d;
+    (void)state;
+    open_device(&d, &warp, defaults);
+    d.cl->ptx = 0;
+    found = d.cl->sub_groups;
+    if (found && d.cl->shuffle_xor && !strstr(found, "-cl-std")) count += sizeof sizes / sizeof *sizes;
+    d.cl->sub_groups = NULL;
+    without = learn(&d.ctx, &w, o, 4);
+    for (i = 0; found && d.cl->shuffle_xor && i < count; i++) {
+        const char *options = i ? sizes[i - 1] : found;
+        d.cl->sub_groups = options;
+        with = learn(&d.ctx, &w, o, 4);
+        if (d.cl->sub_groups != options) fail_msg("not compiled:%s", options);
+        assert_memory_equal(without.D, with.D, 37 * 60 * sizeof *with.D);
+        free_learned(&with);
+    }
+    free_learned(&without);
+    free_problem(&w);
+    if (found && d.cl->shuffle_xor) {
+        close_device(&d);
+        return;
+    }
+    close_device(&d);
+    print_message("skipped: the device has no sub-groups that exchange registers\n");
+    skip();
+}
+
 /* Less coherent atoms: YX' comes from the device, with all signals at once and in slices, and learning stays there. Without
    double the eigenvectors have float's digits: the golden runs' bound is then 1e-4. */
 static void test_less_coherent(void **state) {
@@ -2144,6 +2182,7 @@ int main(void) {
         cmocka_unit_test(test_gemm),
         cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_sub_groups),
+        cmocka_unit_test(test_sub_groups_of_updates),
         cmocka_unit_test(test_selections),
         cmocka_unit_test(test_nearly_dependent_atoms),
         cmocka_unit_test(test_shared_atoms),
