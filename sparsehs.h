@@ -13261,8 +13261,8 @@ typedef struct shs__dl_learner {
 } shs__dl_learner;
 
 /* Root mean square of the values of so many signals. */
-SHS__PRIVATE shs_wide shs__dl_rmse(const shs__dl_learner *w, shs_wide sum2, shs_wide signals) {
-    return SHS__WSQRT(sum2 / ((shs_wide)w->p * signals));
+SHS__PRIVATE shs_wide shs__dl_rmse(const shs__dl_learner *w, shs_wide sum2, shs_wide count) {
+    return SHS__WSQRT(sum2 / ((shs_wide)w->p * count));
 }
 
 /* The session's part of the learner. */
