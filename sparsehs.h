@@ -21787,8 +21787,12 @@ SHS__PRIVATE void shs__tg_lengths(const shs__scores *s, shs__panel *panel, int w
     const shs__map *m = &s->job.map;
     const shs__pixels_kernels *kernels = m->kernels;
     shs_wide *length2 = m->own[worker].wide;
-    size_t next_pixel = m->planes ? 1 : (size_t)m->bands, next_band = m->planes ? (size_t)SHS__PANEL_PIXELS : 1;
+    size_t next_pixel = (size_t)m->bands, next_band = 1;
     int k, b;
+    if (m->planes) {
+        next_pixel = 1;
+        next_band = SHS__PANEL_PIXELS;
+    }
     if (!s->given && s->method != SHS_DETECTOR_SAM) {
         shs__px_map_outputs(m, panel, m->own + worker, 0);
         return;
@@ -22053,11 +22057,14 @@ SHS__PRIVATE void shs__tg_copy_panel(void *state, shs__panel *panel, int worker,
     const shs__backgrounds *g = (const shs__backgrounds *)state;
     const shs__reader *r = &g->reader;
     const size_t n = (size_t)g->n, samples = (size_t)r->view.samples, before = shs__cells(r->view.first_line, r->view.samples);
-    const size_t next_pixel = r->planes ? 1 : n, next_band = r->planes ? (size_t)SHS__PANEL_PIXELS : 1;
-    size_t at = panel->first, from = 0, b;
+    size_t at = panel->first, from = 0, next_pixel = n, next_band = 1, b;
     int k, label;
     (void)worker;
     (void)sums;
+    if (r->planes) {
+        next_pixel = 1;
+        next_band = SHS__PANEL_PIXELS;
+    }
     for (k = 0; k < panel->pixels; k++, at++) {
         g->label[at] = -1;
         if (panel->missing[k]) continue;
@@ -22562,7 +22569,10 @@ SHS__PRIVATE shs_wide shs__mix_solve(const shs__mixture *m, const shs_wide *b) {
     int c = m->c, k = 0, i, j, at = 0;
     shs_wide ones = 0, sum = -1, lambda;
     for (j = 0; j < c; j++)
-        if (m->in[j] > 0) m->v[k] = 1, m->u[k++] = b[j];
+        if (m->in[j] > 0) {
+            m->v[k] = 1;
+            m->u[k++] = b[j];
+        }
     for (j = 0; j < c; j++)
         for (i = 0; i < c && m->in[j] > 0; i++)
             if (m->in[i] > 0) m->L[at++] = *SHS__AT(m->gram, c, i, j);
@@ -22581,6 +22591,13 @@ SHS__PRIVATE shs_wide shs__mix_solve(const shs__mixture *m, const shs_wide *b) {
     return lambda;
 }
 
+/* The part of the way from abundance a to `to` that keeps it from becoming negative, at most 1. */
+SHS__PRIVATE shs_wide shs__mix_length(shs_wide a, shs_wide to) {
+    if (to > 0) return 1;
+    if (a > 0) return a / (a - to);
+    return 0;
+}
+
 /* From abundances that are allowed towards the solution of the set, and where a sign would change on the way, on without that
    endmember: until the solution is allowed. Each step comes nearer to x. */
 SHS__PRIVATE shs_wide shs__mix_descend(const shs__mixture *m, const shs_wide *b) {
@@ -22589,7 +22606,7 @@ SHS__PRIVATE shs_wide shs__mix_descend(const shs__mixture *m, const shs_wide *b)
         shs_wide lambda = shs__mix_solve(m, b), step = 1;
         for (k = i = 0; i < c; i++)
             if (m->in[i] > 0) {
-                shs_wide to = m->u[k++], length = to > 0 ? 1 : m->a[i] > 0 ? m->a[i] / (m->a[i] - to) : 0;
+                shs_wide length = shs__mix_length(m->a[i], m->u[k++]);
                 if (length < step) step = length;
             }
         if (step >= 1) { /* nobody stops it */
@@ -22598,7 +22615,7 @@ SHS__PRIVATE shs_wide shs__mix_descend(const shs__mixture *m, const shs_wide *b)
         }
         for (k = i = 0; i < c; i++)
             if (m->in[i] > 0) {
-                shs_wide to = m->u[k++], length = to > 0 ? 1 : m->a[i] > 0 ? m->a[i] / (m->a[i] - to) : 0;
+                shs_wide to = m->u[k++], length = shs__mix_length(m->a[i], to);
                 m->a[i] += step * (to - m->a[i]);
                 if (length <= step) {
                     m->a[i] = 0;
@@ -22882,7 +22899,8 @@ SHS__PUBLIC shs_status shs_unmix(const shs_context *ctx, const shs_cube *cube, i
     if (status == SHS_OK) {
         int nonnegative = (constraint & SHS_CONSTRAINT_NONNEGATIVE) != 0;
         shs_wide missing = shs__px_missing_value(cube, sink);
-        map = shs__px_map_of(n, count, nonnegative ? s.transposed : s.matrix, NULL, nonnegative ? NULL : s.offset);
+        if (nonnegative) map = shs__px_map_of(n, count, s.transposed, NULL, NULL);
+        else map = shs__px_map_of(n, count, s.matrix, NULL, s.offset);
         if (!nonnegative) status = shs__pixels_map(&px, &map, SHS_PRECISION_ALWAYS, sink, 0);
         else if (px.engine) status = shs__mix_engine(&px, &map, s.gram, sum, missing, sink);
         else status = shs__mix_pixels(ctx, SHS_OK, &px.view, &map, s.gram, sum, missing, sink);
@@ -23033,7 +23051,11 @@ SHS__PUBLIC void shs_nfindr_naive(int n, ptrdiff_t m, const shs_wide *X, int p, 
                     for (i = 0; i < p; i++) M[i + j * p] = Y[i + (j == k && t >= 0 ? t : pixel[j]) * p];
                 volume = shs__em_volume_naive(p, M);
                 if (t < 0) largest = volume * (1 + 1000 * SHS__WIDE_EPS);
-                else if (volume > largest) largest = volume, best = t, grew = 1;
+                else if (volume > largest) {
+                    largest = volume;
+                    best = t;
+                    grew = 1;
+                }
             }
             pixel[k] = best;
         }
@@ -23132,7 +23154,10 @@ SHS__PRIVATE shs_status shs__em_farthest(shs__extraction *s, int k, shs_wide (*m
     s->measure = measure;
     shs__ctx_parallel(ctx, (shs_wide)s->pixels * (shs_wide)s->width, s->chunks, shs__em_chunk, s);
     for (chunk = 0; chunk < s->chunks; chunk++)
-        if (s->most[chunk] > own) own = s->most[chunk], at = s->at[chunk];
+        if (s->most[chunk] > own) {
+            own = s->most[chunk];
+            at = s->at[chunk];
+        }
     *most = own;
     status = shs__ctx_reduce(ctx, most, 1, SHS_REDUCE_MAX);
     if (status != SHS_OK) return status;
@@ -23364,7 +23389,10 @@ SHS__OUTLINE shs_status shs__em_nfindr(shs__extraction *s) {
                 if (shs__ctx_rank(s->px->ctx) == s->found.rank[k])
                     SHS__COPY(y, SHS__AT(s->Y, d, 0, s->found.pixel[k]), d);
                 status = shs__em_share(s->px->ctx, s->found.rank[k], d, y);
-            } else s->found.pixel[k] = pixel, s->found.rank[k] = rank;
+            } else {
+                s->found.pixel[k] = pixel;
+                s->found.rank[k] = rank;
+            }
         }
     }
     return status;
@@ -23552,8 +23580,12 @@ SHS__PRIVATE void shs__ppi_raise(const shs__ppi_job *s, const shs__panel *panel,
         if (y[k] < low) low = y[k];
     }
     for (end = 2 * skewer; end < 2 * skewer + 2; end++) {
-        shs_wide value = end % 2 ? -low : high, extreme = end % 2 ? low : high;
+        shs_wide value = high, extreme = high;
         size_t pixel;
+        if (end % 2) {
+            value = -low;
+            extreme = low;
+        }
         if (value < own->most[end]) continue;
         for (k = 0; k + 1 < panel->valid && shs__wabs(y[k] - extreme) > 0;) k++;
         pixel = shs__ppi_pixel(s, panel, k, 1);
