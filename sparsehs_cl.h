@@ -33,7 +33,7 @@
    `trust` switches the self-test off.
 
    DRIVERS
-   The device tests were run on PoCL 3.1 and an NVIDIA H100, a short set of them on Intel's CPU runtime and Oclgrind. Mesa 22's
+   The device tests were run on PoCL 3.1, NVIDIA H100 and H200, a short set of them on Intel's CPU runtime and Oclgrind. Mesa 22's
    rusticl on llvmpipe fails the self-test. An NVIDIA device exchanges registers and multiplies by PTX. Other devices that report
    cl_intel_subgroups or cl_khr_subgroups exchange registers in Batch-OMP by sub-groups of any size, and in the update of several
    atoms if they can shuffle. The tests ask Intel's runtime for sizes 8, 16, 32 and 64, and codes and atoms have the same bits as
