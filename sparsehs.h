@@ -13702,9 +13702,9 @@ SHS__PRIVATE shs_status shs__dl_stage_update(shs__dl_learner *w, const shs_atom_
 
 /* Solves all signals again with mu, on the atoms that they have. No engine does. */
 SHS__PRIVATE shs_status shs__dl_stage_solve(shs__dl_learner *w) {
+    const shs_wide work = SHS__WIDE_PRODUCT(w->m, w->p, w->codes.stride) * (shs_wide)w->codes.stride;
     shs_status status = SHS_OK;
     if (w->engine) status = SHS_UNSUPPORTED;
-    shs_wide work = SHS__WIDE_PRODUCT(w->m, w->p, w->codes.stride) * (shs_wide)w->codes.stride;
     if (!shs__dl_stage_here(w, 1, &status)) return status;
     shs__ctx_parallel(w->ctx, work, shs__ctx_chunks(w->m, SHS__SIGNALS_SOLVED), shs__dl_solve_chunk, w);
     w->residual_done = 0;
@@ -14375,8 +14375,9 @@ SHS__PRIVATE shs_status shs__dl_start_from_signals(shs__dl_learner *w, int *made
     uint64_t next = 0, all = (uint64_t)w->all_m;
     for (*made = 0; *made < w->n && next < all;) {
         int count = w->n - *made, j, i;
+        shs_status status;
         if (all - next < (uint64_t)count) count = (int)(all - next);
-        shs_status status = shs__dl_fetch_signals(w, next, count);
+        status = shs__dl_fetch_signals(w, next, count);
         if (status != SHS_OK) return status;
         next += (uint64_t)count;
         for (j = 0; j < count; j++) {
