@@ -54,21 +54,21 @@ static int check_background(const settings *s, shs_detector method) {
 static void warn_of_unscored(const job *j, const int *labels, int count) {
     cube_file scores = cube_open(j->out.header_name, j->out.data_name);
     char *line = (char *)allocate((size_t)scores.samples * (size_t)scores.bands, shs_type_size(scores.type));
-    int *scored = ALLOCATE(int, count), x, y, k, without = 0;
-    memset(scored, 0, (size_t)count * sizeof *scored);
+    int *has_scores = ALLOCATE(int, count), x, y, k, without = 0;
+    memset(has_scores, 0, (size_t)count * sizeof *has_scores);
     for (y = 0; y < scores.lines; y++) {
         must_read(&scores, y, 1, line);
         for (x = 0; x < scores.samples; x++) {
             k = labels ? labels[(size_t)y * (size_t)scores.samples + (size_t)x] : x;
             if (k >= 0 && !is_missing(&scores, get_value(line, value_index(&scores, 1, 0, x, 0), scores.type, scores.swap)))
-                scored[k] = 1;
+                has_scores[k] = 1;
         }
     }
-    for (k = 0; k < count; k++) without += !scored[k];
+    for (k = 0; k < count; k++) without += !has_scores[k];
     if (without)
         warn("%s: %d of %d %s have no score: a constant band, or not more valid pixels than the %d bands", j->in.header_name,
              without, count, labels ? "classes" : "columns", shs_cube_bands(&j->cube));
-    free(scored);
+    free(has_scores);
     free(line);
     cube_close(&scores);
 }
