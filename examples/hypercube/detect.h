@@ -19,6 +19,8 @@ static char *together[1] = {"all targets"};
 /* As check_job, with the words of the options that the targets came by. */
 static void check_detection(job *j, shs_status status) {
     const settings *s = j->s;
+    const char *each = "column";
+    if (by_class(j)) each = "class";
     if (status == SHS_LOST_TARGET || status == SHS_BAD_TARGETS)
         fail(EXIT_ERROR, "%s: --target %s: %s", j->in.header_name, s->target, shs_status_text(status));
     if (status == SHS_BAD_UNDESIRED)
@@ -26,27 +28,29 @@ static void check_detection(job *j, shs_status status) {
     if (status == SHS_SINGULAR_COVARIANCE) fail_for_dead_bands(j, status);
     if (status == SHS_SINGULAR_COVARIANCE && (by_class(j) || s->background))
         fail(EXIT_ERROR, "%s: each %s has a constant band, or not more valid pixels than the %d bands: --ridge R, or --bands of "
-                         "fewer", j->in.header_name, by_class(j) ? "class" : "column", shs_cube_bands(&j->cube));
+                         "fewer", j->in.header_name, each, shs_cube_bands(&j->cube));
     if (status == SHS_SINGULAR_COVARIANCE)
         fail(EXIT_ERROR, "%s: %s: --ridge R, or --bands without constant ones", j->in.header_name, shs_status_text(status));
     check_job(j, status);
 }
 
-/* Which detectors have a background, and what may not stand beside one of each class or column. Returns whether columns have
-   one. */
+/* Refuses a background of each class or column with detectors that have no background, and beside options that choose other
+   pixels for it. Returns whether each column has its own. */
 static int check_background(const settings *s, shs_detector method) {
     static const char *const backgrounds[] = {"image", "column"};
     const int columns = s->background && choose("--background", s->background, backgrounds, 2) == 1;
     const int classes = s->classes && s->id < 0;
-    const char *name = classes ? "--class" : "--background";
     if (!columns && !classes) return 0;
     if (columns && classes)
         fail(EXIT_USAGE, "--background: column: --class has a background of each class, or takes one (--id K)");
-    if (method == SHS_DETECTOR_SAM || method == SHS_DETECTOR_OSP || method == SHS_DETECTOR_AMSD)
-        fail(EXIT_USAGE, "%s: %s has no background: mf, cem, ace, sace and glrt have%s", name, shs_detector_name(method),
-             classes ? "; --id K takes one class" : "");
-    if (columns && (s->fit_only || s->fit_step > 1))
-        fail(EXIT_USAGE, "%s: each column is fitted to all of its pixels", s->fit_only ? "--fit-only" : "--fit-step");
+    if (method == SHS_DETECTOR_SAM || method == SHS_DETECTOR_OSP || method == SHS_DETECTOR_AMSD) {
+        if (columns)
+            fail(EXIT_USAGE, "--background: %s has no background: mf, cem, ace, sace and glrt have", shs_detector_name(method));
+        fail(EXIT_USAGE, "--class: %s has no background: mf, cem, ace, sace and glrt have; --id K takes one class",
+             shs_detector_name(method));
+    }
+    if (columns && s->fit_only) fail(EXIT_USAGE, "--fit-only: each column is fitted to all of its pixels");
+    if (columns && s->fit_step > 1) fail(EXIT_USAGE, "--fit-step: each column is fitted to all of its pixels");
     return columns;
 }
 
