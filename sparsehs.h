@@ -1977,7 +1977,7 @@ typedef struct shs_detect_options {
     int undesired_count;       /* fewer than bands */
     const int *labels;         /* lines x samples, in memory: the class of each pixel, 0 to classes - 1; NULL: none */
     int classes;
-    int columns;               /* non-zero: each sample is a class, that is each detector of a push-broom sensor */
+    int columns;               /* non-zero: each column of pixels is a class; in a push-broom sensor it has its own detector */
     uint32_t end_canary;
 } shs_detect_options;
 
@@ -21974,8 +21974,8 @@ SHS__OUTLINE shs_status shs__tg_engine_scores(const shs__pixels *px, shs__detect
 
 /* ---- targets: a background for each class or column ------------------------------------------------ >>backgrounds */
 
-/* A block of lines is copied as shs_wide, pixel after pixel, and its pixels are sorted by class. In the first pass each class
-   adds its pixels to its moments, so that no worker needs sums of all classes. In the second the sorted pixels are scored. */
+/* A block of lines is copied as shs_wide, pixel after pixel, and its pixels are sorted by class. The first pass adds the
+   pixels of each class to the moments of this class, one worker for all of them. The second pass scores. */
 enum {
     SHS__TG_BLOCK = 1 << 23, /* values of a block, or one line */
     SHS__TG_RUN = 64         /* pixels that a worker adds or scores at a time */
@@ -21983,7 +21983,7 @@ enum {
 
 /* A worker's scratch. */
 typedef struct shs__tg_own {
-    shs__detection fit; /* of the class at hand; its mean and its matrix are those of the class */
+    shs__detection fit; /* mean, matrix and root of the class whose pixels are scored */
     shs_wide *pixels;   /* ld for each pixel at hand: less the shift or the mean, and zeros */
     shs_wide *outputs;  /* of a tile of the root: lanes x columns */
     shs_wide *length2;  /* columns */

@@ -6343,7 +6343,7 @@ SHS__PRIVATE void shs__cl_take_ways(shs_cl *cl, const shs__cl_ways *w) {
     cl->sub_groups = w->sub_groups;
 }
 
-/* proof->what and the ways: what makes another kernel, whose verdict may be another. */
+/* What tells verdicts apart: the build options and sizes of a proof, and how kernels are compiled now. */
 SHS__PRIVATE shs__cl_build shs__cl_what(const shs_cl *cl, const shs__cl_proof *proof) {
     shs__cl_build b = SHS_ZERO;
     shs__cl_append(b.text, sizeof b.text, proof->what);

@@ -627,7 +627,7 @@ static void test_faults_of_building_sub_groups(void **state) {
     }
 }
 
-/* A device that says that it has an instruction for dot products of bytes: its byte_products are right, or others take their place. A
+/* Some devices report an instruction for dot products of bytes. Where byte_products is wrong by it, plain products take its place. A
    compiler that refuses the extension is asked once. A device without the instruction is not asked. */
 static void test_faults_of_dot_products(void **state) {
     const use bytes = {"byte_products", task_moments, 1, AS_IT_IS, SHS_CL_CODER_AUTO};
