@@ -82,6 +82,38 @@ static double get_value(const void *block, size_t i, shs_type type, int swap) {
     }
 }
 
+/* Values of one row or column of a block: number `first` and on, `step` apart. */
+typedef struct value_run {
+    size_t first, step;
+    int count;
+} value_run;
+
+#define GET_RUN(type) \
+    for (k = 0; k < run.count; k++) { \
+        type value; \
+        memcpy(&value, from + (size_t)k * run.step * sizeof value, sizeof value); \
+        to[(size_t)k * apart] = (double)value; \
+    }
+
+/* The values of a run into `to`, so many doubles apart. The block may have any alignment. */
+static void get_run(const void *block, value_run run, shs_type type, int swap, double *to, size_t apart) {
+    const unsigned char *from = (const unsigned char *)block + run.first * shs_type_size(type);
+    int k;
+    if (swap) {
+        for (k = 0; k < run.count; k++) to[(size_t)k * apart] = get_value(block, run.first + (size_t)k * run.step, type, swap);
+        return;
+    }
+    switch (type) {
+    case SHS_TYPE_U8: GET_RUN(uint8_t); break;
+    case SHS_TYPE_I16: GET_RUN(int16_t); break;
+    case SHS_TYPE_U16: GET_RUN(uint16_t); break;
+    case SHS_TYPE_I32: GET_RUN(int32_t); break;
+    case SHS_TYPE_U32: GET_RUN(uint32_t); break;
+    case SHS_TYPE_F32: GET_RUN(float); break;
+    default: GET_RUN(double); break;
+    }
+}
+
 /* Clamped and rounded to nearest, half away from zero, as the library does it. */
 static double as_integer(const value_type *info, double value) {
     if (value < info->low) value = info->low;
@@ -99,6 +131,23 @@ static void put_value(void *block, size_t i, shs_type type, double value) {
     case SHS_TYPE_U32: ((uint32_t *)block)[i] = (uint32_t)value; break;
     case SHS_TYPE_F32: ((float *)block)[i] = (float)value; break;
     default: ((double *)block)[i] = value; break;
+    }
+}
+
+#define PUT_RUN(type) \
+    for (k = 0; k < run.count; k++) ((type *)block)[run.first + (size_t)k * run.step] = (type)from[(size_t)k * apart]
+
+/* The values of a run, which lie so many doubles apart. An integer type must hold them. */
+static void put_run(void *block, value_run run, shs_type type, const double *from, size_t apart) {
+    int k;
+    switch (type) {
+    case SHS_TYPE_U8: PUT_RUN(uint8_t); break;
+    case SHS_TYPE_I16: PUT_RUN(int16_t); break;
+    case SHS_TYPE_U16: PUT_RUN(uint16_t); break;
+    case SHS_TYPE_I32: PUT_RUN(int32_t); break;
+    case SHS_TYPE_U32: PUT_RUN(uint32_t); break;
+    case SHS_TYPE_F32: PUT_RUN(float); break;
+    default: PUT_RUN(double); break;
     }
 }
 

@@ -11,7 +11,8 @@ typedef void (*pixel_fn)(const void *user, const double *bands, double *outputs,
 
 typedef struct pixel_block {
     job *j;
-    int lines, outputs, room_values;
+    int lines;
+    size_t samples, bands, outputs, room_values;
     const void *values;         /* of the cube */
     const unsigned char *marks; /* NULL: all pixels count */
     void *written;              /* of the sink's type, laid out as the output */
@@ -21,41 +22,83 @@ typedef struct pixel_block {
 } pixel_block;
 
 /* Where the value of an output stands in a block. */
-static size_t output_index(const pixel_block *b, int y, int x, int k) {
-    size_t samples = (size_t)b->j->in.samples, row = (size_t)y, column = (size_t)x, output = (size_t)k;
-    if (b->j->out.interleave == SHS_INTERLEAVE_BIP) return (row * samples + column) * (size_t)b->outputs + output;
-    if (b->j->out.interleave == SHS_INTERLEAVE_BIL) return (row * (size_t)b->outputs + output) * samples + column;
-    return (output * (size_t)b->lines + row) * samples + column;
+static size_t output_index(const pixel_block *b, int y, int x, size_t k) {
+    size_t row = (size_t)y, column = (size_t)x, lines = (size_t)b->lines;
+    if (b->j->out.interleave == SHS_INTERLEAVE_BIP) return (row * b->samples + column) * b->outputs + k;
+    if (b->j->out.interleave == SHS_INTERLEAVE_BIL) return (row * b->outputs + k) * b->samples + column;
+    return (k * lines + row) * b->samples + column;
+}
+
+enum { PIXELS_AT_ONCE = 16 }; /* their values stay in the first level of cache while a layout by bands becomes one by pixels */
+
+/* The bands in use of some pixels, one pixel after the other, and which of them have all of these bands. */
+static void read_pixels(const pixel_block *b, int y, int x, int count, double *bands, unsigned char *valid) {
+    const job *j = b->j;
+    const cube_file *in = &j->in;
+    size_t line = (size_t)y * b->samples, i;
+    value_run run;
+    int k;
+    run.count = count;
+    run.step = in->interleave == SHS_INTERLEAVE_BIP ? (size_t)in->bands : 1;
+    for (i = 0; i < b->bands; i++) {
+        run.first = value_index(in, b->lines, y, x, j->bands[i]);
+        get_run(b->values, run, in->type, in->swap, bands + i, b->bands);
+    }
+    for (k = 0; k < count; k++, bands += b->bands) {
+        valid[k] = !b->marks || b->marks[line + (size_t)(x + k)];
+        for (i = 0; i < b->bands && valid[k]; i++) valid[k] = !is_missing(in, bands[i]);
+    }
+}
+
+/* Writes the outputs of some pixels, with the value for no data in place of NaN; returns how many are valid. */
+static double write_pixels(const pixel_block *b, int y, int x, int count, double *outputs) {
+    const job *j = b->j;
+    double missing = j->sink.has_nodata ? (double)j->sink.nodata : (double)NAN, valid = 0;
+    size_t values = (size_t)count * b->outputs, i, k;
+    value_run run;
+    for (i = 0; i < values; i++) {
+        if (isfinite(outputs[i])) valid++;
+        else outputs[i] = missing;
+    }
+    run.count = count;
+    run.step = j->out.interleave == SHS_INTERLEAVE_BIP ? b->outputs : 1;
+    for (k = 0; k < b->outputs; k++) {
+        run.first = output_index(b, y, x, k);
+        put_run(b->written, run, j->sink.type, outputs + k, b->outputs);
+    }
+    return valid;
 }
 
 /* Returns how many of the outputs are valid. */
 static double compute_line(const pixel_block *b, int y, double *room) {
-    const job *j = b->j;
-    const cube_file *in = &j->in;
-    int n = j->cube.band_count, x, i;
-    double *bands = room, *outputs = bands + n, missing = j->sink.has_nodata ? (double)j->sink.nodata : (double)NAN, count = 0;
-    for (x = 0; x < in->samples; x++) {
-        int valid = !b->marks || b->marks[(size_t)y * (size_t)in->samples + (size_t)x];
-        for (i = 0; i < n && valid; i++) {
-            bands[i] = get_value(b->values, value_index(in, b->lines, y, x, j->bands[i]), in->type, in->swap);
-            valid = !is_missing(in, bands[i]);
+    double *bands = room, *outputs = bands + b->bands * PIXELS_AT_ONCE, *rest = outputs + b->outputs * PIXELS_AT_ONCE, count = 0;
+    unsigned char valid[PIXELS_AT_ONCE];
+    int samples = b->j->in.samples, x, k;
+    for (x = 0; x < samples; x += PIXELS_AT_ONCE) {
+        int pixels = samples - x < PIXELS_AT_ONCE ? samples - x : PIXELS_AT_ONCE;
+        const double *from = bands;
+        double *to = outputs;
+        read_pixels(b, y, x, pixels, bands, valid);
+        for (k = 0; k < pixels; k++, from += b->bands, to += b->outputs) {
+            size_t i;
+            if (valid[k]) b->fn(b->user, from, to, rest);
+            for (i = 0; i < b->outputs && !valid[k]; i++) to[i] = (double)NAN;
         }
-        if (valid) b->fn(b->user, bands, outputs, outputs + b->outputs);
-        for (i = 0; i < b->outputs; i++) {
-            int has = valid && isfinite(outputs[i]);
-            put_value(b->written, output_index(b, y, x, i), j->sink.type, has ? outputs[i] : missing);
-            count += has;
-        }
+        count += write_pixels(b, y, x, pixels, outputs);
     }
     return count;
 }
 
+static size_t room_of_thread(const pixel_block *b) {
+    return PIXELS_AT_ONCE * (b->bands + b->outputs) + b->room_values;
+}
+
 static double compute_lines(const pixel_block *b, int threads) {
-    size_t each = (size_t)(b->j->cube.band_count + b->outputs + b->room_values);
+    size_t each = room_of_thread(b);
     double count = 0;
     int y;
 #ifdef _OPENMP
-#pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : count)
+#pragma omp parallel for num_threads(threads) schedule(dynamic) reduction(+ : count)
     for (y = 0; y < b->lines; y++) count += compute_line(b, y, b->room + (size_t)omp_get_thread_num() * each);
 #else
     (void)threads;
@@ -75,22 +118,24 @@ static int threads_of(const job *j) {
 
 /* Every pixel of the cube into the output, which output_start has begun. Returns how many of the values that it wrote are valid. */
 static double each_pixel(job *j, int outputs, int room_values, pixel_fn fn, const void *user) {
-    int n = j->cube.band_count, threads = threads_of(j), lines = lines_of_block(j), first;
-    size_t samples = (size_t)j->in.samples, widest = (size_t)(j->in.bands + outputs) * sizeof(double);
+    int threads = threads_of(j), lines = lines_of_block(j), first;
+    size_t samples = (size_t)j->in.samples, read_bands = (size_t)j->in.bands;
     pixel_block b = SHS_ZERO;
     double count = 0;
     char *values;
     unsigned char *marks;
-    if (!lines) lines = (int)(16e6 / (double)(samples * widest)) + 1;
-    lines = lines < j->in.lines ? lines : j->in.lines;
     b.j = j;
-    b.outputs = outputs;
-    b.room_values = room_values;
+    b.samples = samples;
+    b.bands = (size_t)j->cube.band_count;
+    b.outputs = (size_t)outputs;
+    b.room_values = (size_t)room_values;
+    if (!lines) lines = ((int)(8000000 / (samples * (read_bands + b.outputs))) / threads + 1) * threads;
+    lines = lines < j->in.lines ? lines : j->in.lines;
     b.fn = fn;
     b.user = user;
-    values = (char *)allocate(samples * (size_t)j->in.bands * shs_type_size(j->in.type), (size_t)lines);
-    b.written = allocate(samples * (size_t)outputs * sizeof(double), (size_t)lines);
-    b.room = ALLOCATE(double, (size_t)threads * (size_t)(n + outputs + room_values));
+    values = (char *)allocate(samples * read_bands * shs_type_size(j->in.type), (size_t)lines);
+    b.written = allocate(samples * b.outputs * sizeof(double), (size_t)lines);
+    b.room = ALLOCATE(double, (size_t)threads * room_of_thread(&b));
     marks = (unsigned char *)allocate(samples, (size_t)lines);
     b.values = values;
     for (first = 0; first < j->in.lines; first += lines) {

@@ -35,25 +35,44 @@ static void smooth_spectrum(int n, int width, const double *from, double *to) {
     }
 }
 
+/* Drops the points that lie on or below the line between their neighbours: they are no corners of the hull. Without a branch
+   for each point, which noise would make the processor guess. Returns how many points are left. */
+static int drop_hollows(int count, const double *x, const double *y, int *point) {
+    int last = point[count - 1], a = point[0], left = 1, i;
+    if (count < 3) return count;
+    for (i = 1; i + 1 < count; i++) {
+        int b = point[i], c = point[i + 1];
+        point[left] = b;
+        left += (y[b] - y[a]) * (x[c] - x[a]) > (y[c] - y[a]) * (x[b] - x[a]);
+        a = b;
+    }
+    point[left++] = last;
+    return left;
+}
+
 /* The upper convex hull over the wavelengths, a polygon through the first and the last point. corner (n) is scratch. */
-static void hull_of(int n, const double *x, const double *y, double *hull, double *corner) {
-    int count = 0, i, k = 0;
-    for (i = 0; i < n; i++) {
+static void hull_of(int n, const double *x, const double *y, double *hull, int *corner) {
+    int points = n, count = 0, before, i, k;
+    for (i = 0; i < n; i++) corner[i] = i;
+    do {
+        before = points;
+        points = drop_hollows(before, x, y, corner);
+    } while (points < before - before / 4);
+    for (i = 0; i < points; i++) {
+        int c = corner[i];
         while (count > 1) { /* drop the last corner if it lies on or below the line from its predecessor to this point */
-            int a = (int)corner[count - 2], b = (int)corner[count - 1];
-            if ((y[b] - y[a]) * (x[i] - x[a]) > (y[i] - y[a]) * (x[b] - x[a])) break;
+            int a = corner[count - 2], b = corner[count - 1];
+            if ((y[b] - y[a]) * (x[c] - x[a]) > (y[c] - y[a]) * (x[b] - x[a])) break;
             count--;
         }
-        corner[count++] = i;
+        corner[count++] = c;
     }
-    for (i = 0; i < n; i++) {
-        int a, b;
-        while (k + 2 < count && (int)corner[k + 1] < i) k++;
-        a = (int)corner[k];
-        b = count > 1 ? (int)corner[k + 1] : a;
-        hull[i] = b > a ? y[a] + (y[b] - y[a]) * (x[i] - x[a]) / (x[b] - x[a]) : y[a];
-        if (i == a) hull[i] = y[a];
-        if (i == b) hull[i] = y[b];
+    hull[0] = y[0];
+    for (k = 0; k + 1 < count; k++) {
+        int a = corner[k], b = corner[k + 1];
+        double slope = (y[b] - y[a]) / (x[b] - x[a]);
+        for (i = a + 1; i < b; i++) hull[i] = y[a] + slope * (x[i] - x[a]);
+        hull[b] = y[b];
     }
 }
 
@@ -72,8 +91,8 @@ static void derive_spectrum(int n, const double *x, const double *y, int which, 
 /* room: 3 n and 3 outputs. */
 static void step_spectrum(const void *user, const double *bands, double *outputs, double *room) {
     const spectral_steps *s = (const spectral_steps *)user;
-    double *now = room, *then = now + s->n, *at = then + s->n, *hull = at + s->outputs, *corner = hull + s->outputs;
-    int i, k;
+    double *now = room, *then = now + s->n, *at = then + s->n, *hull = at + s->outputs;
+    int *corner = (int *)(void *)(hull + s->outputs), i, k;
     for (i = 0; i < s->n; i++) now[i] = bands[s->order[i]];
     if (s->smooth) {
         smooth_spectrum(s->n, s->smooth, now, then);
