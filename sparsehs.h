@@ -2167,6 +2167,7 @@ typedef struct shs_signals_job {
     const shs_omp_options *coding; /* stays valid; sparsity and sparsity_each have been checked against stride */
     int learning;                  /* non-zero: residual, gather and update will be asked for */
     int descending;                /* non-zero: signals_descend will be asked for, in place of signals_code */
+    int room;                      /* non-zero: nobody has looked at the signals: signals_code does */
 } shs_signals_job;
 
 /* A group of atoms that are updated together. signals_gather fills sums and energy, the driver adds them up over the ranks and
@@ -2240,8 +2241,10 @@ typedef struct shs_engine {
     shs_status (*signals_open)(void *user, const shs_context *ctx, const shs_signals_job *job, void **session);
     /* Takes over a copy of the dictionary (p x n). */
     shs_status (*signals_dictionary)(void *session, const shs_real *D, int ldd);
-    /* Codes all signals; SHS_SIGNALS_NOT_FINITE where one is not: the caller does not check. errors2 (m) and usage (n) may be
-       NULL; sum2, nonzeros and not_reached of the report are filled. */
+    /* Codes all signals; SHS_SIGNALS_NOT_FINITE where one is not: the caller does not check. With a room of the job,
+       SHS_OUT_OF_RANGE where the largest value of a signal is beyond 2^-room .. 2^room and not 0, or a coefficient is not finite;
+       the codes are there all the same. errors2 (m) and usage (n) may be NULL; sum2, nonzeros and not_reached of the report are
+       filled. */
     shs_status (*signals_code)(void *session, shs_real *errors2, size_t *usage, shs_omp_report *report);
     /* E = Y - DX, kept in the session; the sum of its squares. */
     shs_status (*signals_residual)(void *session, shs_wide *sum2);
@@ -8792,9 +8795,10 @@ SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *
    options.
 
    From a call to its loop: shs_omp_ex checks its arguments (shs__omp_check_signals, shs__coder_open) and calls shs__omp_code.
-   shs__omp_code plans (shs__coder_plan), checks all numbers (shs__coder_matrices, shs__coder_look), and codes: as they are
-   (shs__omp_code_as_is), or on copies in other units (shs__omp_code_scaled). shs__omp_code_as_is asks the engine
-   (shs__codes_here), takes memory (shs__coder_layout), packs D and forms D'D (shs__coder_dictionary), and calls shs__coder_run,
+   shs__omp_code plans (shs__coder_plan), checks D and G (shs__coder_matrices), and lets the engine look at Y and code it
+   (shs__omp_coded_there). Without an engine shs__omp_look_and_code looks at Y (shs__coder_look) and codes: as it is
+   (shs__omp_code_here), or on copies in other units (shs__omp_code_scaled).
+   shs__omp_code_here takes memory (shs__coder_layout), packs D and forms D'D (shs__coder_dictionary), and calls shs__coder_run,
    which shares out chunks of signals. A chunk is coded by shs__omp_code_with_gram, shs__omp_code_direct or shs__omp_code_team.
    The loop is over shs__omp_step. */
 
@@ -11144,7 +11148,12 @@ SHS__PUBLIC shs_status shs_omp(const shs_context *ctx, int p, int n, const shs_r
 /* ---- coding: here, or on the context's engine ------------------------------------------------------- >>omp_engine */
 
 /* What a session is for. */
-typedef enum shs__omp_purpose { SHS__OMP_CODES, SHS__OMP_LEARNS, SHS__OMP_DESCENDS } shs__omp_purpose;
+typedef enum shs__omp_purpose {
+    SHS__OMP_CODES,
+    SHS__OMP_LOOKS, /* and codes: nobody has looked at the signals */
+    SHS__OMP_LEARNS,
+    SHS__OMP_DESCENDS
+} shs__omp_purpose;
 
 /* Opens a session on the engine if it has every entry that the job needs. */
 SHS__PRIVATE shs_status shs__omp_engine_open(const shs_context *ctx, const shs__coder *c, shs__omp_purpose purpose,
@@ -11166,19 +11175,21 @@ SHS__PRIVATE shs_status shs__omp_engine_open(const shs_context *ctx, const shs__
     job.coding = c->options;
     job.learning = learning;
     job.descending = purpose == SHS__OMP_DESCENDS;
+    if (purpose == SHS__OMP_LOOKS) job.room = SHS__OMP_ROOM_SIGNALS;
     if (codes && (learns || !learning)) return e->signals_open(e->user, ctx, &job, session);
     return SHS_UNSUPPORTED;
 }
 
 /* A session for one coding. */
-SHS__PRIVATE shs_status shs__omp_engine_code(const shs_context *ctx, const shs__coder *c, shs_omp_report *report) {
+SHS__PRIVATE shs_status shs__omp_engine_code(const shs_context *ctx, const shs__coder *c, shs__omp_purpose purpose,
+                                             shs_omp_report *report) {
     const shs_engine *e = ctx->engine;
     void *session = NULL;
-    shs_status status = shs__omp_engine_open(ctx, c, SHS__OMP_CODES, &session);
+    shs_status status = shs__omp_engine_open(ctx, c, purpose, &session);
     if (status != SHS_OK) return status;
     status = e->signals_dictionary(session, c->over.D, c->over.ldd);
     if (status == SHS_OK) status = e->signals_code(session, c->errors2, NULL, report);
-    if (status == SHS_OK || status == SHS_CANCELLED) { /* the codes until then are valid */
+    if (status == SHS_OK || status == SHS_CANCELLED || status == SHS_OUT_OF_RANGE) { /* the codes until then are valid */
         shs_status fetched = e->signals_fetch(session, c->codes);
         if (fetched != SHS_OK) status = fetched;
     }
@@ -11188,10 +11199,11 @@ SHS__PRIVATE shs_status shs__omp_engine_code(const shs_context *ctx, const shs__
 
 /* Lets the engine code, if there is one. Returns 1 if the CPU must code; otherwise *status is the engine's. No engine codes by D'Y
    alone. */
-SHS__PRIVATE int shs__codes_here(const shs_context *ctx, const shs__coder *c, shs_omp_report *report, shs_status *status) {
+SHS__PRIVATE int shs__codes_here(const shs_context *ctx, const shs__coder *c, shs__omp_purpose purpose, shs_omp_report *report,
+                                 shs_status *status) {
     const shs_engine *e = c->over.p ? shs__ctx_engine(ctx) : NULL;
     int here;
-    if (e) *status = shs__omp_engine_code(ctx, c, report);
+    if (e) *status = shs__omp_engine_code(ctx, c, purpose, report);
     else *status = SHS_OK;
     here = shs__ctx_cpu_takes_over(e, *status);
     if (here) *status = SHS_OK;
@@ -11284,13 +11296,12 @@ SHS__OUTLINE int shs__omp_code_late(const shs_context *ctx, shs__coder *c, shs_o
     return whole;
 }
 
-/* Codes with D and Y as c has them: the caller's, or the copies of shs__units_open. */
-SHS__OUTLINE shs_status shs__omp_code_as_is(const shs_context *ctx, shs__coder *c, shs_omp_report *report) {
+/* Codes on the CPU, with D and Y as c has them: the caller's, or the copies of shs__units_open. */
+SHS__OUTLINE shs_status shs__omp_code_here(const shs_context *ctx, shs__coder *c, shs_omp_report *report) {
     const shs__omp_dictionary *d = &c->over;
     shs__layout l = SHS_ZERO;
-    shs_status status;
+    shs_status status = SHS_OK;
     int checked = !c->late;
-    if (!shs__codes_here(ctx, c, report, &status)) return status;
     while (shs__layout_next(ctx, &l, &status)) shs__coder_layout(&l, c, shs__ctx_workers(ctx));
     if (status == SHS_OK) {
         SHS__CLEAR(c->flags, shs__ctx_workers(ctx));
@@ -11466,7 +11477,7 @@ SHS__OUTLINE shs_status shs__omp_code_scaled(const shs_context *ctx, const shs__
     status = shs__units_open(ctx, &u, c, 0, &l);
     if (status != SHS_OK) return status;
     u.c.errors2 = u.errors2;
-    status = shs__omp_code_as_is(ctx, &u.c, report);
+    if (shs__codes_here(ctx, &u.c, SHS__OMP_CODES, report, &status)) status = shs__omp_code_here(ctx, &u.c, report);
     for (i = 0; i < c->m && (status == SHS_OK || status == SHS_CANCELLED); i++) {
         const shs_wide half = (shs_wide)shs__omp_power(-u.each[i]);
         if (c->codes->used[i] == 0 && status == SHS_CANCELLED) continue;
@@ -11491,23 +11502,43 @@ SHS__PRIVATE shs_status shs__dictionary_look(const shs__coder *c, int *unsafe) {
     return SHS_OK;
 }
 
-/* All that is left when a form's own arguments were checked. */
-SHS__OUTLINE shs_status shs__omp_code(const shs_context *ctx, shs__coder *c, shs_omp_report *report) {
-    shs_omp_report own = SHS_ZERO;
-    int unsafe = 0, late;
-    shs_status status = SHS_OK;
-    shs__coder_plan(ctx, c);
-    late = c->late;
-    if (!late) status = shs__coder_matrices(&c->over, c->options->gram, c->options->ldg);
-    if (status == SHS_OK) status = shs__coder_look(ctx, c, &unsafe);
+/* Whether the engine has coded, with the caller's D and Y. It has looked at the signals too, because a look on the host takes
+   longer than their way to a device. If a signal's unit leaves no room for squares, its codes do not count. */
+SHS__PRIVATE int shs__omp_coded_there(const shs_context *ctx, const shs__coder *c, shs_omp_report *report, shs_status *status) {
+    int unsafe = 0;
+    if (c->over.p == 0 || !shs__ctx_engine(ctx)) return 0;
+    if (shs__dictionary_look(c, &unsafe) != SHS_OK || unsafe) return 0;
+    if (shs__codes_here(ctx, c, SHS__OMP_LOOKS, report, status)) return 0;
+    if (*status != SHS_OUT_OF_RANGE) return 1;
+    return shs__coder_look(ctx, c, &unsafe) == SHS_OK && !unsafe;
+}
+
+/* Codes here what the engine, if there is one, has not coded. */
+SHS__PRIVATE shs_status shs__omp_look_and_code(const shs_context *ctx, shs__coder *c, shs_omp_report *report) {
+    int unsafe = 0, late = c->late;
+    shs_status status = shs__coder_look(ctx, c, &unsafe);
     if (status == SHS_OK) status = shs__dictionary_look(c, &unsafe);
     if (unsafe) c->late = 0;
     if (status == SHS_OK && unsafe && late) status = shs__coder_matrices(&c->over, c->options->gram, c->options->ldg);
     if (status != SHS_OK) return status;
-    if (unsafe) status = shs__omp_code_scaled(ctx, c, &own);
-    else status = shs__omp_code_as_is(ctx, c, &own);
+    if (unsafe) status = shs__omp_code_scaled(ctx, c, report);
+    else status = shs__omp_code_here(ctx, c, report);
     if (status == SHS_OK && !shs__finite_columns(c->codes->stride, c->m, c->codes->coefs, c->codes->stride))
-        status = SHS_OUT_OF_RANGE;
+        return SHS_OUT_OF_RANGE;
+    return status;
+}
+
+/* All that is left when a form's own arguments were checked. */
+SHS__OUTLINE shs_status shs__omp_code(const shs_context *ctx, shs__coder *c, shs_omp_report *report) {
+    shs_omp_report own = SHS_ZERO;
+    shs_status status = SHS_OK;
+    shs__coder_plan(ctx, c);
+    if (!c->late) status = shs__coder_matrices(&c->over, c->options->gram, c->options->ldg);
+    if (status != SHS_OK) return status;
+    if (!shs__omp_coded_there(ctx, c, &own, &status)) {
+        memset(&own, 0, sizeof own);
+        status = shs__omp_look_and_code(ctx, c, &own);
+    }
     if (report && (status == SHS_OK || status == SHS_CANCELLED || status == SHS_OUT_OF_RANGE)) *report = own;
     return status;
 }
@@ -13762,7 +13793,7 @@ SHS__PRIVATE shs_status shs__dl_stage_recode(shs__dl_learner *w, const shs_real 
     coder->after = NULL;
     coder->over.D = D;
     coder->over.ldd = w->p;
-    if (remote && !shs__codes_here(w->ctx, coder, &report, &status)) return status;
+    if (remote && !shs__codes_here(w->ctx, coder, SHS__OMP_CODES, &report, &status)) return status;
     shs__coder_dictionary(w->ctx, coder, D, w->p);
     return shs__coder_run(w->ctx, coder, NULL, &report);
 }
@@ -14878,7 +14909,7 @@ SHS__PRIVATE shs_status shs__on_cpu(shs__on_learner *s, const shs_atom_group *g,
     shs__dl_learner *w = &s->w;
     shs_status status = SHS_OK;
     int j;
-    if (w->m > 0 && shs__codes_here(&s->quiet, &w->coder, report, &status)) {
+    if (w->m > 0 && shs__codes_here(&s->quiet, &w->coder, SHS__OMP_CODES, report, &status)) {
         shs__coder_dictionary(w->ctx, &w->coder, w->D, w->p);
         status = shs__coder_run(w->ctx, &w->coder, NULL, report);
     }
@@ -15725,7 +15756,7 @@ SHS__PRIVATE shs_status shs__patch_code(const shs_context *ctx, shs__patch_codin
         w->coder.fetch = NULL;
         shs__patch_get_run(ctx, &w->job);
         if (shs__coder_finite(ctx, &w->coder) != SHS_OK) return SHS_IMAGE_NOT_FINITE;
-        if (!shs__codes_here(ctx, &w->coder, report, &status)) {
+        if (!shs__codes_here(ctx, &w->coder, SHS__OMP_CODES, report, &status)) {
             if (status == SHS_OK) (void)shs__synthesis_run(ctx, &w->synthesis);
             return status;
         }

@@ -3938,22 +3938,41 @@ SHS__PRIVATE const char *const shs__cl_source_residual[] = {
     "    if (i < m && get_local_id(0) == 0) squares[i] = sum;\n",
     "}\n",
     "\n",
-    "/* ||y||^2 of signals first .. first+count-1; bad is set where one holds NaN or infinity. */\n",
-    "__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void lengths(ulong first, ulong count, int p,\n",
+    "/* The exponent of a number; infinity and NaN have the one above all others. By bits, since a device may take subnormal numbers\n",
+    "   for 0. */\n",
+    "#if REAL_BITS == 64\n",
+    "#define EXPONENT_MOST 1023\n",
+    "#define EXPONENT(x) ((int)(as_ulong(x) >> 52 & 2047) - EXPONENT_MOST)\n",
+    "#define IS_ZERO(x) ((as_ulong(x) << 1) == 0)\n",
+    "#else\n",
+    "#define EXPONENT_MOST 127\n",
+    "#define EXPONENT(x) ((int)(as_uint(x) >> 23 & 255) - EXPONENT_MOST)\n",
+    "#define IS_ZERO(x) ((as_uint(x) << 1) == 0)\n",
+    "#endif\n",
+    "\n",
+    "/* ||y||^2 of signals first .. first+count-1. found[0] is set where one holds NaN or infinity, found[1] where the exponent of its\n",
+    "   largest value is beyond -room .. room. */\n",
+    "__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void lengths(ulong first, ulong count, int p, int room_of_y,\n",
     "                                                                            __global const real *restrict Y,\n",
     "                                                                            __global wide *restrict squares,\n",
-    "                                                                            __global int *restrict bad) {\n",
+    "                                                                            __global int *restrict found) {\n",
     "    __local wide room[LANES * ROWS];\n",
     "    size_t i = get_global_id(1), column = (first + i) * (size_t)p;\n",
-    "    wide sum = 0;\n",
+    "    wide sum = 0, seen = 0; /* of all lanes: up to LANES if they saw small values only, more if one saw a value in the room */\n",
     "    int r;\n",
     "    for (r = (int)get_local_id(0); i < count && r < p; r += LANES) {\n",
     "        real y = Y[column + (size_t)r];\n",
     "        sum = fma((wide)y, (wide)y, sum);\n",
-    "        if (!isfinite(y)) *bad = 1;\n",
+    "        if (EXPONENT(y) > EXPONENT_MOST) found[0] = 1;\n",
+    "        if (EXPONENT(y) > room_of_y) found[1] = 1;\n",
+    "        if (EXPONENT(y) >= -room_of_y) seen = LANES + 1;\n",
+    "        else if (!IS_ZERO(y)) seen = fmax(seen, (wide)1);\n",
     "    }\n",
     "    sum = over_lanes(sum, room);\n",
-    "    if (i < count && get_local_id(0) == 0) squares[first + i] = sum;\n",
+    "    seen = over_lanes(seen, room);\n",
+    "    if (i >= count || get_local_id(0) > 0) return;\n",
+    "    squares[first + i] = sum;\n",
+    "    if (seen > 0 && seen <= LANES) found[1] = 1;\n",
     "}\n",
     "\n",
     "/* ---- sums over all signals ---------------------------------------------------------------------------------------- */\n",
@@ -3973,30 +3992,40 @@ SHS__PRIVATE const char *const shs__cl_source_residual[] = {
     "    if (get_local_id(0) == 0) sums[get_group_id(0)] = sum;\n",
     "}\n",
     "\n",
-    "/* Of a finished coding: each group's sum of errors, and how many coefficients and unreached tolerances it saw. */\n",
+    "/* Of a finished coding: each group's sum of errors, and how many coefficients, unreached tolerances and coefficients that are\n",
+    "   not finite it saw. */\n",
     "__kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void tally(ulong m, __global const real *restrict errors2,\n",
     "                                                                      __global const int *restrict used,\n",
     "                                                                      __global const int *restrict state,\n",
+    "                                                                      __global const real *restrict coefs,\n",
     "                                                                      __global wide *restrict sums,\n",
     "                                                                      __global ulong *restrict counts) {\n",
     "    __local wide room[TEAM];\n",
-    "    __local ulong tallies[TEAM][2];\n",
-    "    ulong nonzeros = 0, not_reached = 0;\n",
+    "    __local ulong tallies[TEAM][3];\n",
+    "    ulong nonzeros = 0, not_reached = 0, infinite = 0;\n",
     "    wide sum = 0;\n",
     "    size_t i;\n",
-    "    int id = (int)get_local_id(0), q;\n",
+    "    int id = (int)get_local_id(0), q, k;\n",
     "    for (i = get_global_id(0); i < m; i += get_global_size(0)) {\n",
     "        sum += (wide)errors2[i];\n",
     "        nonzeros += (ulong)used[i];\n",
     "        not_reached += (ulong)(state[i] & SHS__CL_UNREACHED);\n",
+    "        for (k = 0; k < used[i]; k++) infinite += EXPONENT(coefs[i * STRIDE + (size_t)k]) > EXPONENT_MOST ? 1 : 0;\n",
     "    }\n",
-    "    tallies[id][0] = nonzeros, tallies[id][1] = not_reached;\n",
+    "    tallies[id][0] = nonzeros;\n",
+    "    tallies[id][1] = not_reached;\n",
+    "    tallies[id][2] = infinite;\n",
     "    sum = over_team(sum, room);\n",
     "    if (id > 0) return;\n",
-    "    for (q = 1; q < TEAM; q++) nonzeros += tallies[q][0], not_reached += tallies[q][1];\n",
+    "    for (q = 1; q < TEAM; q++) {\n",
+    "        nonzeros += tallies[q][0];\n",
+    "        not_reached += tallies[q][1];\n",
+    "        infinite += tallies[q][2];\n",
+    "    }\n",
     "    sums[get_group_id(0)] = sum;\n",
-    "    counts[2 * get_group_id(0)] = nonzeros;\n",
-    "    counts[2 * get_group_id(0) + 1] = not_reached;\n",
+    "    counts[3 * get_group_id(0)] = nonzeros;\n",
+    "    counts[3 * get_group_id(0) + 1] = not_reached;\n",
+    "    counts[3 * get_group_id(0) + 2] = infinite;\n",
     "}\n",
     NULL};
 
@@ -7386,7 +7415,7 @@ typedef struct shs__cl_signals {
     int wraps;                  /* Y is the caller's own memory, which the device shares */
     size_t wrapped;             /* the slice that it wraps */
 
-    cl_mem D, G, alphas, scratch, sums, tallies, bad, starts;                 /* of all signals */
+    cl_mem D, G, alphas, scratch, sums, tallies, found, starts;                 /* of all signals */
     cl_mem Y, norms2, used, atoms, coefs, errors2, state, limits, tolerances; /* of a slice */
     cl_mem E, squares, uses, counts, totals, start, stretches, partial, energies, gathered, fresh, done; /* for learning */
     cl_mem system, corners;                                                                              /* and for MOD */
@@ -7402,6 +7431,7 @@ typedef struct shs__cl_signals {
     cl_uint *own_start, *own_stretches; /* n + 1 */
     cl_uint *own_starts;                /* teams + 1: the first signal of each, and m */
     int has_D;                          /* the device has own_D */
+    int out_of_range;                   /* what a job with a room asks for */
     shs_codes codes;       /* of all signals, where there are slices */
     shs_real *own_E;       /* p x m, likewise */
 } shs__cl_signals;
@@ -7647,8 +7677,8 @@ SHS__PRIVATE shs_status shs__cl_signals_plan(shs__cl_signals *s) {
     s->use_gram = s->use_gram && gram <= cl->max_alloc && gram <= shs__cl_left(cl) / 2;
     if (status == SHS_OK && s->use_gram) status = shs__cl_buffer(cl, gram, &s->G);
     if (status == SHS_OK) status = shs__cl_buffer(cl, SHS__CL_SUMS * wide, &s->sums);
-    if (status == SHS_OK) status = shs__cl_buffer(cl, SHS__CL_SUMS * 2 * sizeof(cl_ulong), &s->tallies);
-    if (status == SHS_OK) status = shs__cl_buffer(cl, sizeof(cl_int), &s->bad);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, SHS__CL_SUMS * 3 * sizeof(cl_ulong), &s->tallies);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, 2 * sizeof(cl_int), &s->found);
     if (status == SHS_OK) status = shs__cl_buffer(cl, n * sizeof(cl_uint), &s->totals);
     if (status == SHS_OK && s->teams) status = shs__cl_buffer(cl, (s->teams + 1) * sizeof(cl_uint), &s->starts);
     if (status == SHS_OK && s->job.learning) {
@@ -7726,7 +7756,7 @@ SHS__PRIVATE void shs__cl_signals_layout(shs__layout *l, shs__cl_signals *s) {
     size_t learning = s->job.learning != 0;
     s->own_D = SHS__CARVE(l, shs_real, learning ? SHS__PRODUCT(p, n, 1) : 0);
     s->own_fresh = SHS__CARVE(l, shs_real, learning ? SHS__PRODUCT(p + 1, n, 1) : 0);
-    s->wides = shs__layout_carve(l, shs__zmax(learning ? SHS__PRODUCT(p + 1, n, 1) : 0, SHS__CL_SUMS * 3),
+    s->wides = shs__layout_carve(l, shs__zmax(learning ? SHS__PRODUCT(p + 1, n, 1) : 0, SHS__CL_SUMS * 4),
                                  sizeof(cl_ulong));
     s->own_start = SHS__CARVE(l, cl_uint, n + 1);
     s->own_stretches = SHS__CARVE(l, cl_uint, n + 1);
@@ -7738,7 +7768,7 @@ SHS__PRIVATE void shs__cl_signals_layout(shs__layout *l, shs__cl_signals *s) {
 
 SHS__PRIVATE void shs__cl_signals_close(void *session) {
     shs__cl_signals *s = (shs__cl_signals *)session;
-    cl_mem *buffers[] = {&s->D,      &s->G,          &s->alphas,  &s->scratch,  &s->sums,     &s->tallies, &s->bad,
+    cl_mem *buffers[] = {&s->D,      &s->G,          &s->alphas,  &s->scratch,  &s->sums,     &s->tallies, &s->found,
                          &s->Y,      &s->norms2,     &s->used,    &s->atoms,    &s->coefs,    &s->errors2, &s->state,
                          &s->limits, &s->tolerances, &s->E,       &s->squares,  &s->uses,     &s->counts,  &s->totals,
                          &s->start,  &s->stretches,  &s->partial, &s->energies, &s->gathered, &s->fresh,
@@ -7945,8 +7975,13 @@ SHS__PRIVATE shs_status shs__cl_upload_chunk(const shs__cl_signals *s, size_t q,
     }
     if (status != SHS_OK) return status;
     call = shs__cl_begin_rows(s, shs__cl_source_residual, "lengths");
-    shs__cl_pass_size(&call, first), shs__cl_pass_size(&call, count), shs__cl_pass_int(&call, s->p);
-    shs__cl_pass_buffer(&call, s->Y), shs__cl_pass_buffer(&call, s->norms2), shs__cl_pass_buffer(&call, s->bad);
+    shs__cl_pass_size(&call, first);
+    shs__cl_pass_size(&call, count);
+    shs__cl_pass_int(&call, s->p);
+    shs__cl_pass_int(&call, s->job.room);
+    shs__cl_pass_buffer(&call, s->Y);
+    shs__cl_pass_buffer(&call, s->norms2);
+    shs__cl_pass_buffer(&call, s->found);
     status = shs__cl_launch_rows(&call, count, "lengths");
     if (status == SHS_OK) return shs__cl_flush(cl, 0);
     return status;
@@ -8100,19 +8135,20 @@ SHS__PRIVATE shs_status shs__cl_tally(shs__cl_signals *s, size_t count, shs_omp_
     shs_cl *cl = s->cl;
     shs__cl_call call = shs__cl_begin_rows(s, shs__cl_source_residual, "tally");
     const cl_ulong *tallies = (const cl_ulong *)s->wides;
-    void *sums = (cl_ulong *)s->wides + 2 * SHS__CL_SUMS; /* comes on the way, so that the host waits once */
+    void *sums = (cl_ulong *)s->wides + 3 * SHS__CL_SUMS; /* comes on the way, so that the host waits once */
     shs__sum sum = SHS_ZERO;
     shs_status status;
     size_t g;
     shs__cl_pass_size(&call, count);
     shs__cl_pass_buffer(&call, s->errors2), shs__cl_pass_buffer(&call, s->used), shs__cl_pass_buffer(&call, s->state);
-    shs__cl_pass_buffer(&call, s->sums), shs__cl_pass_buffer(&call, s->tallies);
+    shs__cl_pass_buffer(&call, s->coefs), shs__cl_pass_buffer(&call, s->sums), shs__cl_pass_buffer(&call, s->tallies);
     status = shs__cl_launch(&call, SHS__CL_SUMS, SHS__CL_SUM_ITEMS, 1, 1, "tally");
     if (status == SHS_OK) status = shs__cl_read_later(cl, 0, s->sums, 0, SHS__CL_SUMS * shs__cl_wide_size(cl), sums);
-    if (status == SHS_OK) status = shs__cl_read(cl, 0, s->tallies, 0, SHS__CL_SUMS * 2 * sizeof(cl_ulong), s->wides);
+    if (status == SHS_OK) status = shs__cl_read(cl, 0, s->tallies, 0, SHS__CL_SUMS * 3 * sizeof(cl_ulong), s->wides);
     for (g = 0; status == SHS_OK && g < SHS__CL_SUMS; g++) {
-        report->nonzeros += (size_t)tallies[2 * g];
-        report->not_reached += (size_t)tallies[2 * g + 1];
+        report->nonzeros += (size_t)tallies[3 * g];
+        report->not_reached += (size_t)tallies[3 * g + 1];
+        if (tallies[3 * g + 2] > 0) s->out_of_range = 1;
     }
     for (g = 0; status == SHS_OK && g < SHS__CL_SUMS; g++) shs__sum_add(&sum, shs__cl_wide_at(cl, sums, g));
     report->sum2 += shs__sum_value(&sum);
@@ -8212,8 +8248,8 @@ SHS__PRIVATE shs_status shs__cl_code_slice(shs__cl_signals *s, size_t q) {
     const shs_omp_options *o = s->job.coding;
     size_t begin = q * s->slice, count = shs__cl_slice_count(s, q), first, team = 0;
     int fresh = s->y_slice != q;
-    cl_int bad = 0;
-    shs_status status = fresh ? shs__cl_clear(s->cl, 0, s->bad, 0, sizeof bad) : SHS_OK;
+    cl_int found[2] = {0, 0};
+    shs_status status = fresh ? shs__cl_clear(s->cl, 0, s->found, 0, sizeof found) : SHS_OK;
     s->codes_slice = s->e_slice = s->counts_slice = s->uses_slice = SHS__CL_NONE;
     if (fresh && s->limits && status == SHS_OK)
         status = shs__cl_write(s->cl, 0, s->limits, 0, count * sizeof(int), o->sparsity_each + begin);
@@ -8226,8 +8262,9 @@ SHS__PRIVATE shs_status shs__cl_code_slice(shs__cl_signals *s, size_t q) {
         status = shs__cl_code_chunk(s, q, first, shs__zmin(s->chunk, count - first));
     if (status == SHS_OK && s->coder != SHS__CL_GENERAL && s->coder != SHS__CL_TEAM && !s->descent)
         status = shs__cl_pursue(s, SHS__CL_GENERAL, 0, count, 1);
-    if (status == SHS_OK && fresh) status = shs__cl_read(s->cl, 0, s->bad, 0, sizeof bad, &bad);
-    if (bad) status = SHS_SIGNALS_NOT_FINITE;
+    if (status == SHS_OK && fresh) status = shs__cl_read(s->cl, 0, s->found, 0, sizeof found, found);
+    if (found[0]) status = SHS_SIGNALS_NOT_FINITE;
+    if (found[1]) s->out_of_range = 1;
     if (status == SHS_OK) s->y_slice = s->codes_slice = q;
     else {
         s->y_slice = SHS__CL_NONE;
@@ -8250,6 +8287,7 @@ SHS__PRIVATE shs_status shs__cl_signals_code(void *session, shs_real *errors2, s
     size_t q, done;
     memset(report, 0, sizeof *report);
     if (usage) memset(usage, 0, (size_t)s->n * sizeof *usage);
+    s->out_of_range = 0;
     shs__cl_keep_codes(s);
     for (q = 0; q < s->slices && status == SHS_OK; q++) {
         status = shs__cl_code_slice(s, q);
@@ -8261,6 +8299,7 @@ SHS__PRIVATE shs_status shs__cl_signals_code(void *session, shs_real *errors2, s
     }
     if (s->m) report->rmse = SHS__WSQRT(report->sum2 / ((shs_wide)s->p * (shs_wide)s->m));
     else report->rmse = 0;
+    if (status == SHS_OK && s->job.room > 0 && s->out_of_range) return SHS_OUT_OF_RANGE;
     return status;
 }
 

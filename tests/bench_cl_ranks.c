@@ -1,10 +1,11 @@
 /* bench_cl_ranks.c - a rank on each of several OpenCL devices (examples/thread_ranks.h), beside the first device alone, from the
    host's memory to the host's memory: sparse coding, PCA, FastICA, learning.
 
-       build/bench_cl_ranks --devices 0,1 [--memory shared|first|ordinary] [--shares 1,1] [--runs 7] [--only pca] [--small]
+       build/bench_cl_ranks --devices 0,1 [--memory each|shared|first|ordinary] [--shares 1,1] [--runs 7] [--only pca] [--small]
 
    Devices are numbers in the list that build/devices prints, counting usable ones; one may be there twice. A memory is
 
+       each       each rank's part lies in memory of its own, pinned by its device, as with ranks of MPI
        shared     pinned for all devices, which have one context
        first      pinned by the first device; the others, in contexts of their own, copy it through pinned buffers
        ordinary   malloc's: each device copies it through pinned buffers
@@ -22,9 +23,18 @@
 
 enum { MOST_RUNS = 99 };
 
+/* The signals, codes and pixels of a rank. */
+typedef struct part {
+    shs_real *Y;
+    shs_codes codes;
+    shs_cube cube;
+    shs_sink sink;
+} part;
+
 typedef struct bench {
     int count, index[RANKS_MOST], small, runs;
     const char *memory, *only;
+    part own[RANKS_MOST]; /* with --memory each */
     double shares[RANKS_MOST];
     int shares_given;
     cl_context shared;
@@ -56,21 +66,42 @@ static void must(const bench *b, shs_status status) {
 
 static void usage(void) {
     fprintf(stderr,
-            "usage: bench_cl_ranks --devices 0,1 [--memory shared|first|ordinary] [--shares 1,1] [--runs 7] [--only pca] "
-            "[--small]\n");
+            "usage: bench_cl_ranks --devices 0,1 [--memory each|shared|first|ordinary] [--shares 1,1] [--runs 7] "
+            "[--only pca] [--small]\n");
     exit(2);
 }
 
-static void *host_memory(bench *b, size_t bytes) {
-    void *memory = strcmp(b->memory, "ordinary") ? shs_cl_host_alloc(b->cl[0], bytes) : malloc(bytes);
+static int memory_is(const bench *b, const char *name) { return strcmp(b->memory, name) == 0; }
+
+/* Memory of a rank. */
+static void *memory_of(bench *b, int rank, size_t bytes) {
+    void *memory = memory_is(b, "ordinary") ? malloc(bytes) : shs_cl_host_alloc(b->cl[rank], bytes);
     if (!memory) must(b, SHS_NO_MEMORY);
     memset(memory, 0, bytes);
     return memory;
 }
 
-static void host_free(bench *b, void *memory) {
-    if (strcmp(b->memory, "ordinary")) shs_cl_host_free(b->cl[0], memory);
-    else free(memory);
+static void free_of(bench *b, int rank, void *memory) {
+    if (memory_is(b, "ordinary")) free(memory);
+    else shs_cl_host_free(b->cl[rank], memory);
+}
+
+static void *host_memory(bench *b, size_t bytes) { return memory_of(b, 0, bytes); }
+
+static void host_free(bench *b, void *memory) { free_of(b, 0, memory); }
+
+static void codes_memory(bench *b, int rank, size_t m, int s, shs_codes *codes) {
+    codes->m = m;
+    codes->stride = s;
+    codes->used = (int *)memory_of(b, rank, m * sizeof(int));
+    codes->atoms = (int *)memory_of(b, rank, m * (size_t)s * sizeof(int));
+    codes->coefs = (shs_real *)memory_of(b, rank, m * (size_t)s * sizeof(shs_real));
+}
+
+static void codes_free(bench *b, int rank, shs_codes *codes) {
+    free_of(b, rank, codes->used);
+    free_of(b, rank, codes->atoms);
+    free_of(b, rank, codes->coefs);
 }
 
 static int ascending(const void *a, const void *b) {
@@ -119,27 +150,45 @@ static size_t range(const bench *b, const shs_context *ctx, size_t all, size_t *
     return ranks_range(ctx, b->shares_given ? b->shares : NULL, all, first);
 }
 
+/* What the rank of ctx has in memory of its own, or NULL. One device alone works on the whole. */
+static const part *own_part(const bench *b, const shs_context *ctx) {
+    if (!memory_is(b, "each") || ctx->ranks < 2) return NULL;
+    return &b->own[ctx->rank];
+}
+
+static const shs_real *signals_of(const bench *b, const shs_context *ctx, size_t first) {
+    const part *own = own_part(b, ctx);
+    if (own) return own->Y;
+    return b->Y + first * (size_t)b->p;
+}
+
 static shs_status code(const shs_context *ctx, void *arg) {
     bench *b = (bench *)arg;
+    const part *own = own_part(b, ctx);
     size_t first, m = range(b, ctx, b->m, &first);
     shs_codes mine = ranks_codes(&b->codes, first, m);
-    return shs_omp(ctx, b->p, b->n, b->D[0], m, b->Y + first * (size_t)b->p, b->s, &mine);
+    if (own) mine = own->codes;
+    return shs_omp(ctx, b->p, b->n, b->D[0], m, signals_of(b, ctx, first), b->s, &mine);
 }
 
 static shs_status pca(const shs_context *ctx, void *arg) {
     bench *b = (bench *)arg;
+    const part *own = own_part(b, ctx);
     shs_pca_options o = SHS_ZERO;
     ranks_lines mine;
     o.components = 10;
+    if (own) return shs_pca_run(ctx, &own->cube, &o, &own->sink, NULL);
     ranks_lines_begin(ctx, b->shares_given ? b->shares : NULL, &b->cube, &b->sink, 10, &mine);
     return shs_pca_run(ctx, &mine.cube, &o, &mine.sink, NULL);
 }
 
 static shs_status ica(const shs_context *ctx, void *arg) {
     bench *b = (bench *)arg;
+    const part *own = own_part(b, ctx);
     shs_ica_options o = SHS_ZERO;
     ranks_lines mine;
     o.components = 10;
+    if (own) return shs_ica_run(ctx, &own->cube, &o, &own->sink, NULL);
     ranks_lines_begin(ctx, b->shares_given ? b->shares : NULL, &b->cube, &b->sink, 10, &mine);
     return shs_ica_run(ctx, &mine.cube, &o, &mine.sink, NULL);
 }
@@ -156,7 +205,7 @@ static shs_status learn(const shs_context *ctx, void *arg) {
     o.start = SHS_START_GIVEN;
     o.replace = SHS_REPLACE_LEAVE;
     o.keep = SHS_KEEP_LAST;
-    return shs_ksvd_ex(ctx, b->p, b->n, m, b->Y + first * (size_t)b->p, b->p, &o, D, b->p, NULL, NULL);
+    return shs_ksvd_ex(ctx, b->p, b->n, m, signals_of(b, ctx, first), b->p, &o, D, b->p, NULL, NULL);
 }
 
 /* Seconds of one iteration, from the difference between many and few iterations, so that start and final coding do not count.
@@ -173,6 +222,17 @@ static void measure_learning(bench *b, const char *name, size_t m, int n, int gr
     say(name, (one[1] - one[0]) / 10, (all[1] - all[0]) / 10, 1.85);
 }
 
+/* Copies of each rank's signals in memory of its own. */
+static void own_signals(bench *b) {
+    int k;
+    for (k = 0; k < b->count; k++) {
+        size_t first, m = range(b, &b->each[k], b->m, &first), values = m * (size_t)b->p;
+        b->own[k].Y = (shs_real *)memory_of(b, k, values * sizeof *b->Y);
+        memcpy(b->own[k].Y, b->Y + first * (size_t)b->p, values * sizeof *b->Y);
+        codes_memory(b, k, m, b->s, &b->own[k].codes);
+    }
+}
+
 static void signal_cases(bench *b) {
     shs_random r;
     size_t i;
@@ -187,17 +247,21 @@ static void signal_cases(bench *b) {
         if (!b->D[k]) must(b, SHS_NO_MEMORY);
     must(b, b->start ? shs_dictionary_random(64, 512, b->start, 64, 2) : SHS_NO_MEMORY);
     memcpy(b->D[0], b->start, 64 * 512 * sizeof(shs_real));
-    b->codes.m = b->m, b->codes.stride = b->s;
-    b->codes.used = (int *)host_memory(b, b->m * sizeof(int));
-    b->codes.atoms = (int *)host_memory(b, b->m * 8 * sizeof(int));
-    b->codes.coefs = (shs_real *)host_memory(b, b->m * 8 * sizeof(shs_real));
+    codes_memory(b, 0, b->m, b->s, &b->codes);
+    if (memory_is(b, "each")) own_signals(b);
     measure(b, "omp_64x256_s8_host_to_host", code, 1.85);
     measure_learning(b, "paksvd512_64x512_s8_65536", 65536, 512, 512);
     measure_learning(b, "paksvd256_64x256_s8_2000000", 2000000, 256, 256);
     measure_learning(b, "aksvd_64x64_s8_2000000", 2000000, 64, 1);
-    host_free(b, b->Y), host_free(b, b->codes.used), host_free(b, b->codes.atoms), host_free(b, b->codes.coefs);
+    host_free(b, b->Y);
+    codes_free(b, 0, &b->codes);
     free(b->start);
-    for (k = 0; k < b->count; k++) free(b->D[k]);
+    for (k = 0; k < b->count; k++) {
+        free(b->D[k]);
+        if (!memory_is(b, "each")) continue;
+        free_of(b, k, b->own[k].Y);
+        codes_free(b, k, &b->own[k].codes);
+    }
 }
 
 /* Eight smooth spectra in random mixtures with noise. */
@@ -215,6 +279,23 @@ static void draw_scene(uint8_t *pixels, size_t count, int bands) {
     }
 }
 
+/* Copies of each rank's lines in memory of its own. */
+static void own_lines(bench *b) {
+    size_t line = (size_t)b->cube.samples * (size_t)b->cube.bands;
+    int k;
+    for (k = 0; k < b->count; k++) {
+        part *own = &b->own[k];
+        size_t first, lines = range(b, &b->each[k], (size_t)b->cube.lines, &first);
+        void *pixels = memory_of(b, k, lines * line);
+        memcpy(pixels, (const char *)b->cube.pixels + first * line, lines * line);
+        own->cube = b->cube;
+        own->cube.lines = (int)lines;
+        own->cube.pixels = pixels;
+        own->sink = b->sink;
+        own->sink.pixels = memory_of(b, k, lines * (size_t)b->cube.samples * 10 * sizeof(float));
+    }
+}
+
 static void cube_cases(bench *b) {
     static const char *const names[] = {"bip", "bsq"};
     static const shs_interleave interleaves[] = {SHS_INTERLEAVE_BIP, SHS_INTERLEAVE_BSQ};
@@ -227,14 +308,22 @@ static void cube_cases(bench *b) {
     b->cube.lines = lines, b->cube.samples = samples, b->cube.bands = bands;
     b->sink.type = SHS_TYPE_F32, b->sink.interleave = SHS_INTERLEAVE_BIP;
     b->sink.pixels = host_memory(b, count * 10 * sizeof(float));
+    if (memory_is(b, "each")) own_lines(b);
     for (k = 0; k < 2; k++) {
+        int rank;
         b->cube.interleave = interleaves[k];
+        for (rank = 0; rank < b->count; rank++) b->own[rank].cube.interleave = interleaves[k];
         snprintf(name, sizeof name, "pca10_cube_%s", names[k]);
         measure(b, name, pca, 1.85);
         snprintf(name, sizeof name, "ica10_cube_pow3_%s", names[k]);
         measure(b, name, ica, 1.85);
     }
-    host_free(b, pixels), host_free(b, b->sink.pixels);
+    host_free(b, pixels);
+    host_free(b, b->sink.pixels);
+    for (k = 0; k < b->count && memory_is(b, "each"); k++) {
+        free_of(b, k, (void *)b->own[k].cube.pixels);
+        free_of(b, k, b->own[k].sink.pixels);
+    }
 }
 
 /* ---- devices --------------------------------------------------------------------------------------------------------- */
@@ -266,7 +355,7 @@ static void open_device(bench *b, int i, void *context, void *device) {
 static void open_devices(bench *b) {
     int i, threads = 1;
     for (i = 0; i < b->count; i++) open_device(b, i, NULL, NULL);
-    if (!strcmp(b->memory, "shared")) {
+    if (memory_is(b, "shared")) {
         share_context(b, b->cl[0]);
         for (i = 0; i < b->count; i++) {
             shs_cl *before = b->cl[i];
@@ -281,7 +370,11 @@ static void open_devices(bench *b) {
 #ifdef _OPENMP
     threads = omp_get_max_threads() / b->count;
 #endif
-    for (i = 0; i < b->count; i++) b->each[i].threads = threads > 0 ? threads : 1;
+    for (i = 0; i < b->count; i++) {
+        b->each[i].threads = threads > 0 ? threads : 1;
+        b->each[i].rank = i;
+        b->each[i].ranks = b->count;
+    }
     b->one.engine = b->each[0].engine;
     if (shs_cl_about(b->cl[0])->kind != SHS_CL_GPU) b->small = 1;
 }
@@ -306,10 +399,13 @@ static int numbers_of(const char *text, double *numbers) {
     return 0;
 }
 
+static const char *const memories[] = {"each", "shared", "first", "ordinary"};
+enum { MEMORIES = (int)(sizeof memories / sizeof *memories) };
+
 static void read_options(bench *b, int argc, char **argv) {
     double numbers[RANKS_MOST];
     int i, k;
-    b->memory = "shared", b->runs = 7;
+    b->memory = "each", b->runs = 7;
     for (i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
         if (!strcmp(argv[i], "--small")) {
@@ -329,7 +425,8 @@ static void read_options(bench *b, int argc, char **argv) {
         i++;
     }
     if (b->count == 0 || b->runs < 1 || b->runs > MOST_RUNS || (b->shares_given && b->shares_given != b->count)) usage();
-    if (strcmp(b->memory, "shared") && strcmp(b->memory, "first") && strcmp(b->memory, "ordinary")) usage();
+    for (i = 0; i < MEMORIES && !memory_is(b, memories[i]); i++) continue;
+    if (i == MEMORIES) usage();
 }
 
 int main(int argc, char **argv) {

@@ -972,6 +972,97 @@ static void test_not_finite(void **state) {
     for (how = 0; how < 2; how++) check_not_finite(use_device(how));
 }
 
+/* Some signals in another unit. The device finds those that leave no room for squares. Powers of 2 are exact, so the codes are
+   those of the first unit, to the bit. */
+static void check_units(device *d, const shs_omp_options *o, int far) {
+    problem w = new_problem(12, 20, 100, 2, 91);
+    coded before = code(&d->ctx, &w, o, 2), after;
+    size_t i, k;
+    for (i = 12; i < 12 * w.m; i++)
+        if (i / 12 % 7 == 1) w.Y[i] = (shs_real)ldexp((double)w.Y[i], far);
+    after = code(&d->ctx, &w, o, 2);
+    assert_int_equal(before.report.nonzeros, after.report.nonzeros);
+    assert_memory_equal(before.codes.atoms, after.codes.atoms, 2 * w.m * sizeof(int));
+    for (i = 0; i < w.m; i++)
+        for (k = 0; k < 2; k++) {
+            const int exponent = i % 7 == 1 ? far : 0;
+            const double x = ldexp((double)before.codes.coefs[2 * i + k], exponent);
+            assert_close(after.codes.coefs[2 * i + k], x, 0);
+        }
+    free_coded(&before);
+    free_coded(&after);
+    free_problem(&w);
+}
+
+static void test_units(void **state) {
+    static const int exponents[] = {0, 30, 60, 66, 90, -30, -60, -70, -90};
+    shs_omp_options o = SHS_ZERO;
+    size_t i;
+    (void)state;
+    o.sparsity = 2;
+    for (i = 0; i < sizeof exponents / sizeof *exponents; i++) {
+        check_units(use_device(0), &o, (int)BY_TYPE(1, 8) * exponents[i]);
+        check_units(use_device(1), &o, (int)BY_TYPE(1, 8) * exponents[i]);
+    }
+}
+
+/* What the device refuses and what the CPU refuses are the same signals: with a value that is subnormal, or none. */
+static void test_far_units(void **state) {
+    static const int exponents[] = {120, -120, -140, -148};
+    device *d = use_device(0);
+    problem w = new_problem(12, 20, 100, 2, 91);
+    shs_omp_options o = SHS_ZERO;
+    size_t i;
+    int groups;
+    const size_t starts[] = {0, 1, 50};
+    (void)state;
+    o.sparsity = 2;
+    for (i = 0; i < 8; i++) {
+        const int far = (int)BY_TYPE(1, 8) * exponents[i % 4];
+        shs_codes here, there;
+        int l;
+        groups = i >= 4;
+        o.groups = groups ? starts : NULL;
+        o.group_count = groups ? 3 : 0;
+        for (l = 12; l < 24; l++) w.Y[l] = (shs_real)ldexp((double)w.D[l], far);
+        assert_ok(shs_codes_create(NULL, w.m, 2, &here));
+        assert_ok(shs_codes_create(NULL, w.m, 2, &there));
+        assert_status(shs_omp_ex(&d->ctx, 12, 20, w.D, 12, w.m, w.Y, 12, &o, &there, NULL, NULL),
+                      shs_omp_ex(NULL, 12, 20, w.D, 12, w.m, w.Y, 12, &o, &here, NULL, NULL));
+        assert_memory_equal(here.used, there.used, w.m * sizeof(int));
+        shs_codes_free(NULL, &here);
+        shs_codes_free(NULL, &there);
+    }
+    free_problem(&w);
+}
+
+/* A session looks at the signals where its job has a room, and tells of a coefficient that is not finite. */
+static void test_room(void **state) {
+    device *d = use_device(0);
+    const shs_real tiny = (shs_real)ldexp(1, (int)BY_TYPE(-60, -500)), huge = (shs_real)ldexp(1, (int)BY_TYPE(68, 530));
+    problem w = new_problem(4, 5, 9, 1, 3);
+    shs_omp_options o = SHS_ZERO;
+    shs_omp_report report;
+    shs_signals_job job = SHS_ZERO;
+    void *session = NULL;
+    size_t i;
+    int room;
+    (void)state;
+    if (shs__cl_wide_size(d->cl) == sizeof(shs_real) || interpreted) skip(); /* |y|^2 would be infinite */
+    for (i = 0; i < 20; i++) w.D[i] *= tiny;
+    for (i = 0; i < 4; i++) w.Y[i] = w.D[i] / tiny * huge;
+    o.sparsity = 1;
+    job.p = 4, job.n = 5, job.m = w.m, job.Y = w.Y, job.ldy = 4, job.stride = 1, job.coding = &o;
+    for (room = 0; room < 2; room++) {
+        job.room = room * (int)BY_TYPE(126, 1000);
+        on_device(d, shs__cl_signals_open(d->cl, NULL, &job, &session));
+        on_device(d, shs__cl_signals_dictionary(session, w.D, 4));
+        assert_status(shs__cl_signals_code(session, NULL, NULL, &report), room ? SHS_OUT_OF_RANGE : SHS_OK);
+        shs__cl_signals_close(session);
+    }
+    free_problem(&w);
+}
+
 /* Equal atoms, copies with the other sign, zero atoms, dependent atoms. */
 static void test_degenerate(void **state) {
     problem w = new_problem(10, 40, 200, 4, 31);
@@ -2192,7 +2283,7 @@ int main(void) {
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_coder),
         cmocka_unit_test(test_signals_per_group),
-        cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_not_finite), cmocka_unit_test(test_units), cmocka_unit_test(test_far_units), cmocka_unit_test(test_room),
         cmocka_unit_test(test_degenerate),
         cmocka_unit_test(test_overflowing_correlations),
         cmocka_unit_test(test_little_memory),
