@@ -3992,9 +3992,9 @@ SHS__PRIVATE const char *const shs__cl_source_residual[] = {
     "    if (get_local_id(0) == 0) sums[get_group_id(0)] = sum;\n",
     "}\n",
     "\n",
-    "/* Of a finished coding: each group's sum of errors, and how many coefficients, unreached tolerances and coefficients that are\n",
-    "   not finite it saw. */\n",
-    "__kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void tally(ulong m, __global const real *restrict errors2,\n",
+    "/* Of a finished coding: each group's sum of errors, and how many coefficients, unreached tolerances and, if it is to look for\n",
+    "   them, coefficients that are not finite it saw. */\n",
+    "__kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void tally(ulong m, int look, __global const real *restrict errors2,\n",
     "                                                                      __global const int *restrict used,\n",
     "                                                                      __global const int *restrict state,\n",
     "                                                                      __global const real *restrict coefs,\n",
@@ -4010,7 +4010,7 @@ SHS__PRIVATE const char *const shs__cl_source_residual[] = {
     "        sum += (wide)errors2[i];\n",
     "        nonzeros += (ulong)used[i];\n",
     "        not_reached += (ulong)(state[i] & SHS__CL_UNREACHED);\n",
-    "        for (k = 0; k < used[i]; k++) infinite += EXPONENT(coefs[i * STRIDE + (size_t)k]) > EXPONENT_MOST ? 1 : 0;\n",
+    "        for (k = 0; look && k < used[i]; k++) infinite += EXPONENT(coefs[i * STRIDE + (size_t)k]) > EXPONENT_MOST ? 1 : 0;\n",
     "    }\n",
     "    tallies[id][0] = nonzeros;\n",
     "    tallies[id][1] = not_reached;\n",
@@ -8140,6 +8140,7 @@ SHS__PRIVATE shs_status shs__cl_tally(shs__cl_signals *s, size_t count, shs_omp_
     shs_status status;
     size_t g;
     shs__cl_pass_size(&call, count);
+    shs__cl_pass_int(&call, s->job.room > 0);
     shs__cl_pass_buffer(&call, s->errors2), shs__cl_pass_buffer(&call, s->used), shs__cl_pass_buffer(&call, s->state);
     shs__cl_pass_buffer(&call, s->coefs), shs__cl_pass_buffer(&call, s->sums), shs__cl_pass_buffer(&call, s->tallies);
     status = shs__cl_launch(&call, SHS__CL_SUMS, SHS__CL_SUM_ITEMS, 1, 1, "tally");

@@ -98,9 +98,9 @@ __kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void sum_squares(ulon
     if (get_local_id(0) == 0) sums[get_group_id(0)] = sum;
 }
 
-/* Of a finished coding: each group's sum of errors, and how many coefficients, unreached tolerances and coefficients that are
-   not finite it saw. */
-__kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void tally(ulong m, __global const real *restrict errors2,
+/* Of a finished coding: each group's sum of errors, and how many coefficients, unreached tolerances and, if it is to look for
+   them, coefficients that are not finite it saw. */
+__kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void tally(ulong m, int look, __global const real *restrict errors2,
                                                                       __global const int *restrict used,
                                                                       __global const int *restrict state,
                                                                       __global const real *restrict coefs,
@@ -116,7 +116,7 @@ __kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void tally(ulong m, _
         sum += (wide)errors2[i];
         nonzeros += (ulong)used[i];
         not_reached += (ulong)(state[i] & SHS__CL_UNREACHED);
-        for (k = 0; k < used[i]; k++) infinite += EXPONENT(coefs[i * STRIDE + (size_t)k]) > EXPONENT_MOST ? 1 : 0;
+        for (k = 0; look && k < used[i]; k++) infinite += EXPONENT(coefs[i * STRIDE + (size_t)k]) > EXPONENT_MOST ? 1 : 0;
     }
     tallies[id][0] = nonzeros;
     tallies[id][1] = not_reached;
