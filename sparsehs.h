@@ -13081,27 +13081,65 @@ SHS__PUBLIC void shs_mod_naive(int p, int n, shs_real *D, ptrdiff_t m, const shs
     }
 }
 
-/* `rounds` of updates of D and X, in groups of N~ atoms */
-SHS__OUTLINE void shs__dl_naive_rounds(shs_update_fn update, int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y,
-                                       int group, int rounds, shs_wide *X, shs_wide *E, shs_wide *F, shs_wide *d) {
-    ptrdiff_t i, j, l, first;
+/* Y ~ DX of the twins below: signals (p x m), atoms (p x n), codes (n x m). */
+typedef struct shs__dl_factors {
+    int p, n;
+    ptrdiff_t m;
+    const shs_real *Y;
+    shs_real *D;
+    shs_wide *X;
+} shs__dl_factors;
+
+/* The codes of signal i: x of the `used` atoms, 0 of the others. */
+SHS__PRIVATE void shs__dl_naive_codes(const shs__dl_factors *f, ptrdiff_t i, int used, const int *atoms, const shs_wide *x) {
+    shs_wide *column = f->X + i * f->n;
+    int j, k;
+    for (j = 0; j < f->n; j++) column[j] = 0;
+    for (k = 0; k < used; k++) column[atoms[k]] = x[k];
+}
+
+/* E = Y - DX */
+SHS__PRIVATE void shs__dl_naive_residual(const shs__dl_factors *f, shs_wide *E) {
+    const ptrdiff_t p = f->p, n = f->n;
+    ptrdiff_t i, j, l;
+    for (i = 0; i < f->m; i++)
+        for (l = 0; l < p; l++) {
+            E[l + i * p] = (shs_wide)f->Y[l + i * p];
+            for (j = 0; j < n; j++) E[l + i * p] -= (shs_wide)f->D[l + j * p] * f->X[j + i * n];
+        }
+}
+
+/* F = E + d x of the signals that use atom j, 0 of the others; whether there are any */
+SHS__PRIVATE int shs__dl_naive_without_atom(const shs__dl_factors *f, ptrdiff_t j, const shs_wide *E, shs_wide *F) {
+    const ptrdiff_t p = f->p;
+    const shs_real *d = f->D + j * p;
+    int used = 0;
+    ptrdiff_t i, l;
+    for (i = 0; i < f->m; i++) {
+        const shs_wide x = f->X[j + i * f->n];
+        const int uses = shs__wabs(x) > 0;
+        for (l = 0; l < p; l++) {
+            F[l + i * p] = 0;
+            if (uses) F[l + i * p] = E[l + i * p] + (shs_wide)d[l] * x;
+        }
+        used |= uses;
+    }
+    return used;
+}
+
+/* `rounds` of updates of D and X, in groups of N~ atoms that share one E */
+SHS__OUTLINE void shs__dl_naive_rounds(shs_update_fn update, const shs__dl_factors *f, int group, int rounds, shs_wide *E,
+                                       shs_wide *F, shs_wide *d) {
+    ptrdiff_t first, j;
     for (; rounds > 0; rounds--)
-        for (first = 0; first < n; first += group) {
-            for (i = 0; i < m; i++) /* E = Y - DX, once for the group */
-                for (l = 0; l < p; l++)
-                    for (E[l + i * p] = (shs_wide)Y[l + i * p], j = 0; j < n; j++)
-                        E[l + i * p] -= (shs_wide)D[l + j * p] * X[j + i * n];
-            for (j = first; j < n && j < first + group; j++) {
-                int used = 0;
-                for (i = 0; i < m; i++) { /* F = E + d x of the signals that use the atom, 0 of the others */
-                    int uses = shs__wabs(X[j + i * n]) > 0;
-                    for (l = 0; l < p; l++) F[l + i * p] = uses ? E[l + i * p] + (shs_wide)D[l + j * p] * X[j + i * n] : 0;
-                    used += uses;
-                }
-                if (!used) continue; /* it stays */
-                shs__la_widen(p, D + j * p, d);
-                update(p, m, F, X + j, n, d);
-                shs__la_narrow(p, d, D + j * p);
+        for (first = 0; first < f->n; first += group) {
+            shs__dl_naive_residual(f, E);
+            for (j = first; j < f->n && j < first + group; j++) {
+                shs_real *atom = f->D + j * f->p;
+                if (!shs__dl_naive_without_atom(f, j, E, F)) continue; /* it stays */
+                shs__la_widen(f->p, atom, d);
+                update(f->p, f->m, F, f->X + j, f->n, d);
+                shs__la_narrow(f->p, d, atom);
             }
         }
 }
@@ -13109,25 +13147,25 @@ SHS__OUTLINE void shs__dl_naive_rounds(shs_update_fn update, int p, int n, shs_r
 SHS__PUBLIC void shs_ksvd_naive(shs_update_fn update, int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s,
                                 int group, int rounds, shs_wide *X, shs_wide *E, shs_wide *F, shs_wide *d, int *atoms,
                                 shs_wide *x, shs_wide *r, shs_wide *Q, shs_wide *R) {
-    ptrdiff_t i, j, k;
-    for (i = 0; i < m; i++) { /* Y ~ DX */
-        int used = shs_omp_naive(p, n, D, Y + i * p, s, 0, NULL, atoms, x, r, Q, R);
-        for (j = 0; j < n; j++) X[j + i * n] = 0;
-        for (k = 0; k < used; k++) X[atoms[k] + i * n] = x[k];
+    const shs__dl_factors f = {p, n, m, Y, D, X};
+    ptrdiff_t i;
+    for (i = 0; i < m; i++) {
+        const int used = shs_omp_naive(p, n, D, Y + i * p, s, 0, NULL, atoms, x, r, Q, R);
+        shs__dl_naive_codes(&f, i, used, atoms, x);
     }
-    shs__dl_naive_rounds(update, p, n, D, m, Y, group, rounds, X, E, F, d);
+    shs__dl_naive_rounds(update, &f, group, rounds, E, F, d);
 }
 
 SHS__PUBLIC void shs_nnksvd_naive(shs_update_fn update, int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s,
                                   int group, int rounds, shs_wide *X, shs_wide *E, shs_wide *F, shs_wide *d, int *atoms,
                                   shs_wide *x, shs_wide *r) {
-    ptrdiff_t i, j, k;
-    for (i = 0; i < m; i++) { /* Y ~ DX, X >= 0 */
-        int used = shs_nnomp_naive(p, n, D, Y + i * p, s, 0, atoms, x, r);
-        for (j = 0; j < n; j++) X[j + i * n] = 0;
-        for (k = 0; k < used; k++) X[atoms[k] + i * n] = x[k];
+    const shs__dl_factors f = {p, n, m, Y, D, X};
+    ptrdiff_t i;
+    for (i = 0; i < m; i++) {
+        const int used = shs_nnomp_naive(p, n, D, Y + i * p, s, 0, atoms, x, r);
+        shs__dl_naive_codes(&f, i, used, atoms, x);
     }
-    shs__dl_naive_rounds(update, p, n, D, m, Y, group, rounds, X, E, F, d);
+    shs__dl_naive_rounds(update, &f, group, rounds, E, F, d);
 }
 
 /* ---- the rules of update --------------------------------------------------------------------------------- >>rules */
