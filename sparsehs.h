@@ -10701,12 +10701,18 @@ SHS__PRIVATE void shs__subspace_mark_naive(int n, const shs_wide *values, int s,
     }
 }
 
-/* Least squares on the marked atoms. q_k: d_k less its part along those before it; from the last back, x_k = q_k'r / q_k'd_k. */
-SHS__PRIVATE int shs__subspace_fit_naive(int p, int n, const shs_real *D, const shs_real *y, const shs_wide *marks, int *atoms,
-                                         shs_wide *x, shs_wide *r, shs_wide *Q) {
-    ptrdiff_t i, k, q, count = 0;
-    for (k = 0; k < n; k++)
-        if (marks[k] > 0) atoms[count++] = (int)k;
+/* Lists the marked atoms; returns how many. */
+SHS__PRIVATE int shs__subspace_list_naive(int n, const shs_wide *marks, int *atoms) {
+    int j, count = 0;
+    for (j = 0; j < n; j++)
+        if (marks[j] > 0) atoms[count++] = j;
+    return count;
+}
+
+/* Least squares on `count` atoms. q_k: d_k less its part along those before it; from the last back, x_k = q_k'r / q_k'd_k. */
+SHS__PRIVATE void shs__subspace_fit_naive(int p, const shs_real *D, const shs_real *y, int count, const int *atoms, shs_wide *x,
+                                          shs_wide *r, shs_wide *Q) {
+    ptrdiff_t i, k, q;
     for (k = 0; k < count; k++) {
         shs_wide whole = 0, left = 0, *u = Q + k * p;
         shs__la_widen(p, SHS__AT(D, p, 0, atoms[k]), u);
@@ -10729,7 +10735,6 @@ SHS__PRIVATE int shs__subspace_fit_naive(int p, int n, const shs_real *D, const 
         x[k] = shs__quotient(along, length);
         for (i = 0; i < p; i++) r[i] -= x[k] * (shs_wide)d[i];
     }
-    return (int)count;
 }
 
 SHS__PUBLIC int shs_subspace_naive(int p, int n, const shs_real *D, const shs_real *y, int s, shs_wide tolerance, int *atoms,
@@ -10740,7 +10745,8 @@ SHS__PUBLIC int shs_subspace_naive(int p, int n, const shs_real *D, const shs_re
     for (j = 0; j < n; j++) next[j] = 0;
     for (round = 0;; round++) {
         shs_wide error2 = 0;
-        count = shs__subspace_fit_naive(p, n, D, y, next, atoms, x, r, Q);
+        count = shs__subspace_list_naive(n, next, atoms);
+        shs__subspace_fit_naive(p, D, y, count, atoms, x, r, Q);
         for (i = 0; i < p; i++) error2 += r[i] * r[i];
         if (round > 0 && !(error2 < before)) break;
         for (j = 0; j < n; j++) T[j] = next[j];
@@ -10753,7 +10759,8 @@ SHS__PUBLIC int shs_subspace_naive(int p, int n, const shs_real *D, const shs_re
             if (round == 0 && values[j] * 16 * SHS__WIDENED_EPS > floor) floor = values[j] * 16 * SHS__WIDENED_EPS;
         }
         shs__subspace_mark_naive(n, values, shs__imin(s, shs__imin(p, n) - count), floor, next); /* T' */
-        count = shs__subspace_fit_naive(p, n, D, y, next, atoms, x, r, Q);
+        count = shs__subspace_list_naive(n, next, atoms);
+        shs__subspace_fit_naive(p, D, y, count, atoms, x, r, Q);
         for (j = 0; j < n; j++) values[j] = next[j] = 0;
         for (k = 0; k < count; k++) {
             shs_wide gjj = 0;
@@ -10762,7 +10769,9 @@ SHS__PUBLIC int shs_subspace_naive(int p, int n, const shs_real *D, const shs_re
         }
         shs__subspace_mark_naive(n, values, s, 0, next); /* T */
     }
-    return shs__subspace_fit_naive(p, n, D, y, T, atoms, x, r, Q);
+    count = shs__subspace_list_naive(n, T, atoms);
+    shs__subspace_fit_naive(p, D, y, count, atoms, x, r, Q);
+    return count;
 }
 
 /* The atoms of a signal, T' or T. */
