@@ -9139,6 +9139,7 @@ typedef struct shs__omp_dictionary {
     const shs_real *D;
     const shs_real *G;  /* Gram forms: ldg x n, of which `padded` rows may be read: n, or more that are zero */
     int ldg, padded;
+    int use_gram;       /* G is pursued with: it is known, or will be formed */
     shs_selection selection;
     int nonnegative;
     int anew;           /* coefficients are solved for anew at each step: neither b_k nor q_k are kept */
@@ -10072,19 +10073,16 @@ typedef struct shs__omp_group {
 /* Columns of R and alpha in the direct form. */
 SHS__PRIVATE int shs__omp_columns(int count, shs_selection selection) { return count * (1 + shs__omp_distances(selection)); }
 
-/* Scratch of `count` signals with `columns` of alpha, for products of `scratch` values. own: the signals where the caller has
-   them, else NULL. In the Gram forms all signals of a worker share one r. B has a row less than atoms: after the last
-   atom nothing is chosen. */
-SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const shs__omp_dictionary *over, int direct,
-                                        int limit, int count, size_t columns, size_t scratch, shs__omp_signal *own) {
-    const int p = over->p, padded = over->padded;
+/* Scratch of `count` signals, which are in g->members, with `columns` of alpha, for products of `scratch` values. In the Gram forms
+   all signals of a worker share one r. B has a row less than atoms: after the last atom nothing is chosen. */
+SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const shs__omp_dictionary *over, int limit, int count,
+                                        size_t columns, size_t scratch) {
+    const int p = over->p, padded = over->padded, direct = !over->use_gram;
     const int nonnegative = SHS__OMP_IF_NONNEGATIVE(over->nonnegative), anew = SHS__OMP_IF_NONNEGATIVE(over->anew);
     int i;
     g->over = over;
     g->words = NULL;
     g->own = NULL;
-    if (own) g->members = own;
-    else g->members = SHS__CARVE(l, shs__omp_signal, count);
     g->alpha = SHS__CARVE(l, shs_real, SHS__PRODUCT(padded, columns, 1));
     g->R = SHS__CARVE(l, shs_real, SHS__PRODUCT(shs__imax(over->p, limit), direct ? columns : 1, 1));
     g->exact = SHS__CARVE(l, shs_wide, p);
@@ -10254,7 +10252,6 @@ typedef struct shs__coder {
     int ldy;
     const shs_real *norms2; /* where over.p = 0: ||y||^2, which a tolerance takes */
     const shs_omp_options *options;
-    int use_gram;
     int few;            /* 1: too few signals to pack the dictionary for */
     int late;           /* the caller's Gram matrix is checked after coding, the columns of the chosen atoms alone */
     shs_codes held;     /* the codes until then */
@@ -10304,8 +10301,8 @@ SHS__PRIVATE size_t shs__team_end(const shs_omp_options *o, size_t m, size_t k) 
 
 /* Scratch of up to `count` signals that share their atoms, beside the scratch of the signal that stands for them. The first column
    of alpha is this signal's alpha. Without a Gram matrix the second one is b_k of the last atom. */
-SHS__PRIVATE void shs__team_layout(shs__layout *l, shs__omp_group *g, int direct, size_t count, size_t panel, size_t limit) {
-    const int padded = g->over->padded;
+SHS__PRIVATE void shs__team_layout(shs__layout *l, shs__omp_group *g, size_t count, size_t panel, size_t limit) {
+    const int padded = g->over->padded, direct = !g->over->use_gram;
     g->team.T = SHS__CARVE(l, shs_real, SHS__PRODUCT(limit, count, 1));
     g->team.squares = SHS__CARVE(l, shs_wide, padded);
     if (direct) g->team.R = SHS__CARVE(l, shs_real, SHS__PRODUCT(g->over->p, count, 1));
@@ -10403,7 +10400,7 @@ SHS__PRIVATE void shs__coder_dictionary(const shs_context *ctx, shs__coder *c, c
         shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(d->n, d->p, 1), shs__ctx_chunks_of(d->n, shs__kernels_vector()->wide),
                           shs__stripe_chunk, c);
     else if (d->packed) shs__la_pack(ctx, d->n, d->p, D, ldd, d->packed);
-    if (!c->use_gram) d->G = NULL;
+    if (!d->use_gram) d->G = NULL;
     else if (c->own_gram) d->G = c->own_gram;
     else d->G = c->options->gram;
     if (c->own_gram)
@@ -10647,28 +10644,30 @@ SHS__OUTLINE void shs__omp_code_team(const shs__coder *c, size_t first, size_t e
 SHS__PRIVATE size_t shs__coder_scratch(const shs__coder *c, size_t columns) {
     size_t scratch = 0;
     if (c->over.p && !c->over.weighted && !c->few) scratch = shs__la_gemm_scratch(0, (int)shs__zmin(columns, INT_MAX), c->over.p);
-    if (!c->use_gram || c->options->gram) return scratch;
+    if (!c->over.use_gram || c->options->gram) return scratch;
     return shs__zmax(scratch, shs__la_gemm_scratch(c->over.n, SHS__GRAM_BLOCK, c->over.p));
 }
 
 SHS__PRIVATE void shs__omp_layout_gram(shs__layout *l, const shs__coder *c, shs__omp_group *g) {
-    shs__omp_layout_group(l, g, &c->over, 0, c->stride, SHS__ABREAST, c->group, shs__coder_scratch(c, c->group), NULL);
+    g->members = SHS__CARVE(l, shs__omp_signal, SHS__ABREAST);
+    shs__omp_layout_group(l, g, &c->over, c->stride, SHS__ABREAST, c->group, shs__coder_scratch(c, c->group));
 }
 
 SHS__PRIVATE void shs__omp_layout_direct(shs__layout *l, const shs__coder *c, shs__omp_group *g) {
     const int count = (int)c->group;
     const size_t columns = (size_t)shs__omp_columns(count, c->over.selection);
-    shs__omp_layout_group(l, g, &c->over, 1, c->stride, count, columns, shs__coder_scratch(c, columns), NULL);
+    g->members = SHS__CARVE(l, shs__omp_signal, count);
+    shs__omp_layout_group(l, g, &c->over, c->stride, count, columns, shs__coder_scratch(c, columns));
     g->words = shs__direct_words_of(&c->over);
 }
 
 /* With or without a Gram matrix. Two columns more than signals: the team's own alpha, and b_k. */
 SHS__PRIVATE void shs__omp_layout_team(shs__layout *l, const shs__coder *c, shs__omp_group *g) {
-    const int direct = !c->use_gram;
     const size_t panel = shs__zmin(c->group, shs__coder_default_group(c->over.n));
-    const size_t columns = (direct ? panel : c->group) + 2;
-    shs__omp_layout_group(l, g, &c->over, direct, c->stride, 1, columns, shs__coder_scratch(c, columns), NULL);
-    shs__team_layout(l, g, direct, c->group, panel, (size_t)c->stride);
+    const size_t columns = (c->over.use_gram ? c->group : panel) + 2;
+    g->members = SHS__CARVE(l, shs__omp_signal, 1);
+    shs__omp_layout_group(l, g, &c->over, c->stride, 1, columns, shs__coder_scratch(c, columns));
+    shs__team_layout(l, g, c->group, panel, (size_t)c->stride);
 }
 
 /* The forms of a method; code is NULL where it has no such form. */
@@ -10895,15 +10894,15 @@ SHS__PRIVATE void shs__coder_choose_form(shs__coder *c) {
     shs__omp_dictionary *over = &c->over;
     const int n = over->n, p = over->p;
     size_t k;
-    c->use_gram = method->gram.code && (p == 0 || shs__omp_gram_pays(p, n, c->m, c->stride, o));
+    over->use_gram = method->gram.code && (p == 0 || shs__omp_gram_pays(p, n, c->m, c->stride, o));
     if (o->groups) c->form = &method->team;
-    else if (c->use_gram) c->form = &method->gram;
+    else if (over->use_gram) c->form = &method->gram;
     else c->form = &method->direct;
     over->weighted = shs__omp_weighted(o);
     over->selection = o->selection;
     over->nonnegative = o->nonnegative;
     over->anew = o->nonnegative || method->anew;
-    if (c->use_gram && !o->gram) over->padded = shs__omp_padded(n);
+    if (over->use_gram && !o->gram) over->padded = shs__omp_padded(n);
     else over->padded = n;
     if (o->gram) over->ldg = o->ldg;
     else over->ldg = over->padded;
@@ -10911,7 +10910,7 @@ SHS__PRIVATE void shs__coder_choose_form(shs__coder *c) {
     else c->group = shs__coder_default_group(n);
     if (c->few || c->late) c->group = shs__zmax(c->m, 1); /* one chunk */
     c->group = shs__zmin(c->group, shs__zmin(shs__zmax(c->m, 1), INT_MAX));
-    if (!c->use_gram) c->group = shs__zmin(c->group, shs__direct_group(over, c->stride));
+    if (!over->use_gram) c->group = shs__zmin(c->group, shs__direct_group(over, c->stride));
     c->chunks = shs__ctx_chunks(c->m, c->group);
     if (!o->groups) return;
     c->group = 1;
@@ -10927,7 +10926,7 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
     int i;
     shs__coder_choose_form(c);
     c->own_gram = NULL;
-    if (c->use_gram && !o->gram) c->own_gram = SHS__CARVE(l, shs_real, SHS__PRODUCT(over->ldg, n, 1));
+    if (over->use_gram && !o->gram) c->own_gram = SHS__CARVE(l, shs_real, SHS__PRODUCT(over->ldg, n, 1));
     if (over->weighted) values = shs__stripes_count(n, p);
     else if (p) values = shs__la_packed_count(n, p);
     else values = 0;
@@ -11618,8 +11617,10 @@ typedef struct shs__omp_one {
 
 /* SHS__ONE_BYTES counts the same buffers. */
 SHS__PRIVATE void shs__omp_one_layout(shs__omp_one *one) {
-    const int direct = one->over.p > 0, columns = direct ? shs__omp_columns(1, one->o.selection) : 1;
-    shs__omp_layout_group(&one->l, &one->g, &one->over, direct, one->o.sparsity, 1, (size_t)columns, 0, &one->w);
+    int columns = 1;
+    if (!one->over.use_gram) columns = shs__omp_columns(1, one->o.selection);
+    one->g.members = &one->w;
+    shs__omp_layout_group(&one->l, &one->g, &one->over, one->o.sparsity, 1, (size_t)columns, 0);
     if (shs__omp_distances(one->o.selection))
         one->over.diagonal = SHS__CARVE(&one->l, shs_real, shs__omp_padded(one->over.n));
 }
@@ -11636,6 +11637,7 @@ SHS__OUTLINE shs_status shs__omp_one_open(shs__omp_one *one, int p, int n, const
     else one->o.sparsity = most;
     one->over.p = p;
     one->over.n = one->over.padded = n;
+    one->over.use_gram = p == 0;
     one->over.selection = one->o.selection;
     one->over.nonnegative = one->over.anew = one->o.nonnegative;
     shs__omp_one_layout(one);
@@ -12036,9 +12038,9 @@ typedef struct shs__lasso_room {
 
 /* Decides whether to form the Gram matrix. That takes n passes over the dictionary; active sets take some passes a signal. */
 SHS__PRIVATE void shs__lasso_plan(shs__lasso *q) {
-    const shs__omp_dictionary *over = &q->c.over;
+    shs__omp_dictionary *over = &q->c.over;
     const size_t passes = shs__zmin(q->c.m, INT_MAX / SHS__LASSO_PASSES) * SHS__LASSO_PASSES;
-    q->c.use_gram = over->p == 0 || q->c.options->gram || (over->n <= SHS__LASSO_WIDE && passes > (size_t)over->n);
+    over->use_gram = over->p == 0 || q->c.options->gram || (over->n <= SHS__LASSO_WIDE && passes > (size_t)over->n);
     q->most_set = shs__imin(over->n, SHS__LASSO_SET);
     if (over->p > 0 && over->p < SHS__LASSO_SET && !(q->o->lambda2 > 0)) q->most_set = shs__imin(q->most_set, over->p + 64);
 }
@@ -12061,8 +12063,8 @@ SHS__PRIVATE void shs__lasso_layout_set(shs__layout *l, const shs__lasso *q, shs
 SHS__PRIVATE void shs__lasso_layout(shs__layout *l, shs__lasso *q, int workers) {
     shs__coder *c = &q->c;
     shs__omp_dictionary *over = &c->over;
-    const int n = over->n, p = over->p, own = c->use_gram && !c->options->gram;
-    const int padded = shs__omp_padded(n), face = c->use_gram ? shs__imin(n, SHS__LASSO_FACE) : 0;
+    const int n = over->n, p = over->p, own = over->use_gram && !c->options->gram;
+    const int padded = shs__omp_padded(n), face = over->use_gram ? shs__imin(n, SHS__LASSO_FACE) : 0;
     const size_t cells = SHS__PRODUCT(shs__omp_padded(face + 1), face, 1);
     int i;
     c->group = shs__zmin(shs__coder_default_group(n), shs__zmax(c->m, 1));
@@ -12665,7 +12667,7 @@ SHS__OUTLINE void shs__lasso_sets(const shs__lasso *q, shs__lasso_signal *s, con
 SHS__PRIVATE void shs__lasso_approach(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w,
                                       const shs__omp_group *g, int i, shs_wide target) {
     int k;
-    if (q->c.use_gram && s->sweeps < SHS__LASSO_DESCENTS) {
+    if (q->c.over.use_gram && s->sweeps < SHS__LASSO_DESCENTS) {
         shs__lasso_descend(q, s, w, SHS__AT(g->alpha, q->c.over.padded, 0, i), target);
         if (s->gap <= target || s->sweeps >= q->sweeps) return;
         for (k = 0; shs__lasso_crowded(q, s) && k < s->support; k++) w->x[w->support[k]] = 0;
