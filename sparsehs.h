@@ -9146,6 +9146,7 @@ typedef struct shs__omp_dictionary {
     int weighted;       /* signals have masks or weights; direct form */
     shs_real *diagonal; /* G_jj, where the rule of choice asks for distances */
     shs_real *packed;   /* where many signals are coded: D as products D'X read it, or by stripes if signals have weights */
+    shs_real *squares;  /* of the elements of D by stripes, for the lengths of weighted atoms */
 } shs__omp_dictionary;
 
 /* The normal equations H x = h of all atoms chosen, and the Cholesky factor of those in use. */
@@ -10243,32 +10244,46 @@ typedef struct shs__coder_form {
     void (*code)(const struct shs__coder *c, size_t first, size_t end, int worker, shs__coder_sums *sums);
 } shs__coder_form;
 
+/* Codes of signals whose Gram matrix is checked late: the caller's are untouched if it is refused. */
+typedef struct shs__coder_held {
+    shs_codes codes;
+    shs_real *errors2;
+} shs__coder_held;
+
+/* What is done just before and just after a group of signals is coded, while the group is in the cache. */
+typedef struct shs__coder_around {
+    /* Puts signals first .. end-1 into Y; NULL: they are there. A signal that is not finite is not coded, and flags say so. */
+    void (*fetch)(const void *source, size_t first, size_t end);
+    const void *source;
+    const shs__synthesis *after; /* NULL: nothing */
+} shs__coder_around;
+
 typedef struct shs__coder {
+    /* What is given. */
     shs__omp_dictionary over;
-    const shs__coder_form *form;
     size_t m;
     int stride;        /* atoms a signal at most */
     const shs_real *Y; /* p x m; where over.p = 0: D'Y, n x m */
     int ldy;
     const shs_real *norms2; /* where over.p = 0: ||y||^2, which a tolerance takes */
     const shs_omp_options *options;
-    int few;            /* 1: too few signals to pack the dictionary for */
-    int late;           /* the caller's Gram matrix is checked after coding, the columns of the chosen atoms alone */
-    shs_codes held;     /* the codes until then */
-    shs_real *held_errors2;
-    shs_real *own_gram; /* padded with zero rows; NULL: none, or the caller's */
-    shs_real *squares;  /* of the elements of D by stripes, for the lengths of weighted atoms */
-    size_t group, chunks, first_chunk;
+    shs_codes *codes;
+    shs_real *errors2;
+    shs__coder_around around;
+
+    /* The plan. */
+    int few;  /* 1: too few signals to pack the dictionary for */
+    int late; /* the caller's Gram matrix is checked after coding, the columns of the chosen atoms alone */
+    const shs__coder_form *form;
+    size_t group, chunks; /* signals a chunk, or in the largest; chunks */
+
+    /* Memory, and how far it is. */
+    shs__coder_held held;   /* where late */
+    shs_real *own_gram;     /* padded with zero rows; NULL: none, or the caller's */
     shs__omp_group *groups; /* one a worker */
     shs__coder_sums *sums;  /* SHS__CODER_ROUND */
     unsigned char *flags;   /* one a worker */
-    shs_codes *codes;
-    shs_real *errors2;
-    /* Called just before and just after a group of signals is coded, while the group is in the cache; NULL: not called.
-       fetch puts signals first .. end-1 into Y. A signal that is not finite is not coded, and flags say so. */
-    void (*fetch)(const void *source, size_t first, size_t end);
-    const void *source;
-    const shs__synthesis *after;
+    size_t first_chunk;
 } shs__coder;
 
 /* Whether the options limit the atoms of a signal. */
@@ -10324,10 +10339,9 @@ SHS__PRIVATE size_t shs__stripes_count(int n, int p) {
 }
 
 SHS__PRIVATE void shs__stripe_chunk(void *arg, size_t chunk, int worker) {
-    const shs__coder *c = (const shs__coder *)arg;
-    const shs__omp_dictionary *d = &c->over;
+    const shs__omp_dictionary *d = (const shs__omp_dictionary *)arg;
     const int wide = shs__kernels_vector()->wide, first = shs__ctx_first(chunk, wide), count = shs__imin(d->n - first, wide);
-    shs_real *packed = d->packed + shs__cells(first, d->p), *squares = c->squares + shs__cells(first, d->p);
+    shs_real *packed = d->packed + shs__cells(first, d->p), *squares = d->squares + shs__cells(first, d->p);
     int l, k;
     (void)worker;
     for (l = 0; l < d->p; l++)
@@ -10365,15 +10379,9 @@ SHS__PRIVATE size_t shs__direct_group(const shs__omp_dictionary *d, int limit) {
     return shs__zmax(SHS__DIRECT_FEWEST, shs__zmin(SHS__DIRECT_GROUP, SHS__DIRECT_VALUES / values));
 }
 
-/* Room for the codes of signals whose Gram matrix is checked late: the caller's are untouched if it is refused. */
 SHS__PRIVATE void shs__coder_hold(shs__layout *l, shs__coder *c) {
-    const size_t places = SHS__PRODUCT(c->m, c->stride, 1);
-    c->held.m = c->m;
-    c->held.stride = c->stride;
-    c->held.used = SHS__CARVE(l, int, c->m);
-    c->held.atoms = SHS__CARVE(l, int, places);
-    c->held.coefs = SHS__CARVE(l, shs_real, places);
-    c->held_errors2 = SHS__CARVE(l, shs_real, c->m);
+    shs__codes_layout(l, &c->held.codes, c->m, c->stride);
+    c->held.errors2 = SHS__CARVE(l, shs_real, c->m);
 }
 
 /* One block of columns of the Gram matrix: the rows from its first column on, zeros below, and the same values as rows. */
@@ -10398,7 +10406,7 @@ SHS__PRIVATE void shs__coder_dictionary(const shs_context *ctx, shs__coder *c, c
     d->ldd = ldd;
     if (d->weighted)
         shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(d->n, d->p, 1), shs__ctx_chunks_of(d->n, shs__kernels_vector()->wide),
-                          shs__stripe_chunk, c);
+                          shs__stripe_chunk, d);
     else if (d->packed) shs__la_pack(ctx, d->n, d->p, D, ldd, d->packed);
     if (!d->use_gram) d->G = NULL;
     else if (c->own_gram) d->G = c->own_gram;
@@ -10480,7 +10488,7 @@ SHS__OUTLINE void shs__coder_weigh(const shs__coder *c, const shs__omp_group *g,
     }
     for (stripe = 0; stripe * shs__kernels_vector()->wide < d->n; stripe++)
         for (i = 0; i < end - first; i++)
-            shs__stripes_times(g->members + i, c->squares, stripe, SHS__AT(g->roots, p, 0, i),
+            shs__stripes_times(g->members + i, d->squares, stripe, SHS__AT(g->roots, p, 0, i),
                                SHS__AT(g->diagonals, padded, 0, i));
     for (i = 0; i < end - first; i++) {
         shs_real *lengths2 = SHS__AT(g->diagonals, padded, 0, i), *roots = SHS__AT(g->roots, p, 0, i);
@@ -10934,8 +10942,8 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
     if (p && !c->few) over->packed = SHS__CARVE(l, shs_real, values);
     else over->packed = NULL;
     if (c->late) shs__coder_hold(l, c);
-    if (over->weighted) c->squares = SHS__CARVE(l, shs_real, values);
-    else c->squares = NULL;
+    if (over->weighted) over->squares = SHS__CARVE(l, shs_real, values);
+    else over->squares = NULL;
     over->diagonal = NULL;
     if (over->weighted || shs__omp_distances(o->selection))
         over->diagonal = SHS__CARVE(l, shs_real, shs__omp_padded(n));
@@ -10957,14 +10965,15 @@ SHS__PRIVATE size_t shs__coder_first(const shs__coder *c, size_t chunk) {
 
 SHS__PRIVATE void shs__coder_chunk(void *arg, size_t chunk, int worker) {
     const shs__coder *c = (const shs__coder *)arg;
+    const shs__coder_around *around = &c->around;
     size_t first = shs__coder_first(c, c->first_chunk + chunk), end = shs__coder_first(c, c->first_chunk + chunk + 1);
     int finite;
-    if (c->fetch) c->fetch(c->source, first, end);
-    finite = !c->fetch || shs__finite_columns(c->over.p, end - first, SHS__AT(c->Y, c->ldy, 0, first), c->ldy);
+    if (around->fetch) around->fetch(around->source, first, end);
+    finite = !around->fetch || shs__finite_columns(c->over.p, end - first, SHS__AT(c->Y, c->ldy, 0, first), c->ldy);
     memset(c->sums + chunk, 0, sizeof *c->sums);
     if (finite) c->form->code(c, first, end, worker, c->sums + chunk);
     else c->flags[worker] = 1;
-    if (finite && c->after) (void)shs__synthesize(c->after, first, end, worker);
+    if (finite && around->after) (void)shs__synthesize(around->after, first, end, worker);
 }
 
 /* Codes all signals; the dictionary is in place. phase NULL: silently, as a stage of something larger. */
@@ -11278,28 +11287,29 @@ SHS__OUTLINE int shs__gram_columns_whole(const shs__omp_dictionary *d, int used,
 /* Codes before the Gram matrix is checked, into codes of its own. Returns 0, with nothing told, where D'Y or what was used of
    the matrix is not as it should be. */
 SHS__OUTLINE int shs__omp_code_late(const shs_context *ctx, shs__coder *c, shs_omp_report *report, shs_status *status) {
-    shs_codes *codes = c->codes;
+    shs_codes *codes = c->codes, *held = &c->held.codes;
     shs_real *errors2 = c->errors2;
     size_t i;
     int whole;
-    c->codes = &c->held;
-    if (errors2) c->errors2 = c->held_errors2;
+    c->codes = held;
+    if (errors2) c->errors2 = c->held.errors2;
     *status = shs__coder_run(ctx, c, "coding", report);
     whole = !c->flags[0]; /* a late call is one chunk, which worker 0 does */
     for (i = 0; i < c->m && whole; i++)
-        whole = shs__gram_columns_whole(&c->over, c->held.used[i], shs__codes_atoms(&c->held, i));
+        whole = shs__gram_columns_whole(&c->over, held->used[i], shs__codes_atoms(held, i));
     c->codes = codes;
     c->errors2 = errors2;
     c->late = 0;
     for (i = 0; i < c->m && whole; i++) {
-        const size_t from = shs__codes_at(&c->held, i), to = shs__codes_at(codes, i);
-        const int rest = codes->stride - c->held.stride;
-        codes->used[i] = c->held.used[i];
-        SHS__COPY(codes->atoms + to, c->held.atoms + from, c->held.stride);
-        SHS__COPY(codes->coefs + to, c->held.coefs + from, c->held.stride);
-        SHS__CLEAR(codes->atoms + to + c->held.stride, rest);
-        SHS__CLEAR(codes->coefs + to + c->held.stride, rest);
-        if (errors2) errors2[i] = c->held_errors2[i];
+        int *atoms = shs__codes_atoms(codes, i);
+        shs_real *coefs = shs__codes_coefs(codes, i);
+        const int rest = codes->stride - held->stride;
+        codes->used[i] = held->used[i];
+        SHS__COPY(atoms, shs__codes_atoms(held, i), held->stride);
+        SHS__COPY(coefs, shs__codes_coefs(held, i), held->stride);
+        SHS__CLEAR(atoms + held->stride, rest);
+        SHS__CLEAR(coefs + held->stride, rest);
+        if (errors2) errors2[i] = c->held.errors2[i];
     }
     return whole;
 }
@@ -13389,7 +13399,7 @@ SHS__PRIVATE void shs__dl_session_begin(shs__dl_learner *w, const shs_real *Y, i
     w->coder.ldy = ldy;
     w->coder.codes = &w->codes;
     w->coder.errors2 = w->errors2;
-    w->coder.after = e;
+    w->coder.around.after = e;
     e->p = w->p;
     e->D = w->coded;
     e->ldd = w->p;
@@ -13839,7 +13849,7 @@ SHS__PRIVATE shs_status shs__dl_stage_recode(shs__dl_learner *w, const shs_real 
     coder->stride = codes->stride;
     coder->codes = codes;
     coder->errors2 = NULL;
-    coder->after = NULL;
+    coder->around.after = NULL;
     coder->over.D = D;
     coder->over.ldd = w->p;
     if (remote && !shs__codes_here(w->ctx, coder, SHS__OMP_CODES, &report, &status)) return status;
@@ -15340,7 +15350,7 @@ SHS__OUTLINE shs_status shs__on_check(shs__on_learner *s, int p, int n, const sh
     if (report) s->report = *report;
     s->report.batches = s->report.signal_count = 0;
     shs__dl_session_begin(w, w->E, p);
-    w->coder.after = NULL;
+    w->coder.around.after = NULL;
     if (w->ctx) s->quiet = *w->ctx;
     s->quiet.progress_fn = NULL;
     w->test.Y = o->test;
@@ -15802,7 +15812,7 @@ SHS__PRIVATE shs_status shs__patch_code(const shs_context *ctx, shs__patch_codin
     w->coder.m = w->synthesis.count = count;
     w->coder.chunks = shs__ctx_chunks(count, w->coder.group);
     if (ctx && ctx->engine) {
-        w->coder.fetch = NULL;
+        w->coder.around.fetch = NULL;
         shs__patch_get_run(ctx, &w->job);
         if (shs__coder_finite(ctx, &w->coder) != SHS_OK) return SHS_IMAGE_NOT_FINITE;
         if (!shs__codes_here(ctx, &w->coder, SHS__OMP_CODES, report, &status)) {
@@ -15896,9 +15906,9 @@ SHS__PUBLIC shs_status shs_patches_approximate(const shs_context *ctx, const shs
     w.coder.Y = w.job.Y;
     w.coder.ldy = p;
     w.coder.codes = &w.codes;
-    w.coder.fetch = shs__patch_fetch;
-    w.coder.source = &w.job;
-    w.coder.after = &w.synthesis;
+    w.coder.around.fetch = shs__patch_fetch;
+    w.coder.around.source = &w.job;
+    w.coder.around.after = &w.synthesis;
     ctx = shs__ctx_trial(ctx, &trial);
     shs__coder_dictionary(ctx, &w.coder, D, ldd);
     status = shs__patch_batches(ctx, &w, &total);
