@@ -9157,44 +9157,58 @@ typedef struct shs__nn_equations {
     shs_wide guard;   /* an atom depends on those in use where d^2 <= guard G_jj */
 } shs__nn_equations;
 
+/* What is known of ||r||, and how well. */
+typedef struct shs__signal_error {
+    shs_wide tolerance2; /* squared; 0 = none */
+    shs_wide norm2;      /* ||y||^2 */
+    shs_wide base2;      /* ||r||^2 when it was last known exactly */
+    shs_wide residual2;  /* ||r||^2 by the recurrence */
+    shs_real smallest;   /* min d^2 / G_jj: how close the chosen atoms are to being dependent */
+} shs__signal_error;
+
+/* How far all atoms are from the span of those chosen, for a rule of choice that asks for it. */
+typedef struct shs__signal_distances {
+    shs_real *d2; /* their squares by the first `measured` of the b_k; NULL where the rule does not ask */
+    int measured;
+    shs_real inflation; /* how much larger than they are the squares of the newest b_k may be, at 1 */
+    shs_real scale;     /* a power of 2 that brings the largest |alpha| near 1: scores hold squares of alpha */
+} shs__signal_distances;
+
+/* Of a signal with weights. Its r and its q_k are weighted, and its y is `clean`. */
+typedef struct shs__signal_weights {
+    shs_real *root;      /* p: the square roots of the weights over `unit`; NULL: none */
+    shs_real *clean;     /* p: the signal, with zeros where `root` has them */
+    int *there, present; /* which values have a weight, and how many */
+    shs_real unit;       /* a power of 2, with which the largest root is above 1/2 and not above 1; 1 without weights */
+    shs_real heaviest;   /* the largest weight over unit^2 */
+    shs_real longest;    /* the length of the longest weighted atom */
+    shs_real *diagonal;  /* G_jj of the weighted atoms */
+} shs__signal_weights;
+
 typedef struct shs__omp_signal {
     const shs__omp_dictionary *over; /* the one that it is coded over */
-    const shs_real *y;     /* NULL where only D'y is known */
-    int next;              /* the atom that was chosen last, to be appended next */
-    int chosen, limit;     /* atoms so far, and at most */
-    int refreshes;         /* times the residual was formed explicitly */
-    int stable;            /* the last of them still holds: no atom was added since */
-    int reached;           /* within tolerance, confirmed */
-    shs_wide tolerance2;   /* squared; 0 = none */
-    shs_wide norm2;        /* ||y||^2 */
-    shs_wide base2;        /* ||r||^2 when it was last known exactly */
-    shs_wide residual2;    /* ||r||^2 by the recurrence */
-    shs_real smallest;     /* min d^2 / G_jj: how close the chosen atoms are to being dependent */
-    shs_real floor;        /* |alpha|, over |d_j| where the rule of choice asks for distances, at or below this is rounding */
-    shs_real scale;        /* a power of 2 that brings the largest |alpha| near 1: scores hold squares of alpha */
+    const shs_real *y;  /* NULL where only D'y is known */
+    int next;           /* the atom that was chosen last, to be appended next */
+    int chosen, limit;  /* atoms so far, and at most */
+    int refreshes;      /* times the residual was formed explicitly */
+    int stable;         /* the last of them still holds: no atom was added since */
+    int reached;        /* within tolerance, confirmed */
+    shs__signal_error error;
+    shs_real floor;     /* |alpha|, over |d_j| where the rule of choice asks for distances, at or below this is rounding */
     int *atoms;
-    shs_real *L;           /* Cholesky factor of G_II, row k at k(k+1)/2 */
-    shs_real *t;           /* L t = D_I'r for the r of the last refresh (y at first) */
-    shs_real *x;           /* coefficients at the last refresh; zero at first */
-    shs_real *alpha;       /* D'r */
-    shs_real *r;           /* p: the residual of the last refresh; the direct form keeps it up to date */
-    shs_wide *exact;       /* p */
-    shs_real *B;           /* `rows` x padded, in blocks: the b_k; in the direct form the newest alone, for distances */
+    shs_real *L;        /* Cholesky factor of G_II, row k at k(k+1)/2 */
+    shs_real *t;        /* L t = D_I'r for the r of the last refresh (y at first) */
+    shs_real *x;        /* coefficients at the last refresh; zero at first */
+    shs_real *alpha;    /* D'r */
+    shs_real *r;        /* p: the residual of the last refresh; the direct form keeps it up to date */
+    shs_wide *exact;    /* p */
+    shs_real *B;        /* `rows` x padded, in blocks: the b_k; in the direct form the newest alone, for distances */
     size_t rows;
-    shs_real *Q;           /* direct form: p x limit, the q_k */
-    shs_real *distance;    /* d^2 by the first `measured` of the b_k; NULL where the rule of choice does not ask for it */
-    int measured;
-    shs_real inflation;    /* how much larger than they are the squares of the newest b_k may be, at 1 */
+    shs_real *Q;        /* direct form: p x limit, the q_k */
+    shs__signal_distances distances;
     shs__nn_equations equations; /* for nonnegative coefficients */
     const struct shs__omp_team *team; /* the signals that this one stands for, which share its atoms; NULL: it is itself */
-    int *there, present;   /* of signals with weights: which values have one, and how many */
-    shs_real *root;        /* p: the square roots of the weights over `unit`; NULL: none. Then y has zeros where that has, */
-    shs_real unit;         /* a power of 2, with which the largest root is above 1/2 and not above 1; 1 without weights */
-    shs_real heaviest;     /* the largest weight over unit^2 */
-    shs_real longest;      /* the length of the longest weighted atom */
-    shs_real *diagonal;    /* G_jj is that of the weighted atoms, */
-    const shs_real *clean; /* which is here, */
-    shs_real *residual;    /* and r, which is in this place, and the q_k are weighted */
+    shs__signal_weights weights;
 } shs__omp_signal;
 
 /* Whether a rule of choice asks for the distances of all atoms. */
@@ -9228,19 +9242,20 @@ SHS__PRIVATE size_t shs__omp_triangle(int s) { return (size_t)s * ((size_t)s + 1
 SHS__PRIVATE size_t shs__omp_packed_at(int row, int column) { return shs__omp_triangle(row) + (size_t)column; }
 
 SHS__PRIVATE void shs__omp_begin(shs__omp_signal *w, shs_wide norm2, int limit, shs_real tolerance) {
+    shs__signal_error *error = &w->error;
     shs_wide scaled = (shs_wide)tolerance;
-    if (SHS__OMP_IF_WEIGHTED(w->root)) scaled /= (shs_wide)w->unit;
+    if (SHS__OMP_IF_WEIGHTED(w->weights.root)) scaled /= (shs_wide)w->weights.unit;
     w->chosen = w->refreshes = w->stable = 0;
     w->limit = limit;
-    w->tolerance2 = scaled * scaled;
-    w->norm2 = w->base2 = w->residual2 = norm2;
-    w->smallest = 1;
     w->floor = 0;
-    w->reached = tolerance > 0 && norm2 <= w->tolerance2;
-    w->measured = 0;
-    w->inflation = 1;
-    if (w->distance)
-        SHS__COPY(w->distance, SHS__OMP_IF_WEIGHTED(w->over->weighted) ? w->diagonal : w->over->diagonal,
+    error->tolerance2 = scaled * scaled;
+    error->norm2 = error->base2 = error->residual2 = norm2;
+    error->smallest = 1;
+    w->reached = tolerance > 0 && norm2 <= error->tolerance2;
+    w->distances.measured = 0;
+    w->distances.inflation = 1;
+    if (w->distances.d2)
+        SHS__COPY(w->distances.d2, SHS__OMP_IF_WEIGHTED(w->over->weighted) ? w->weights.diagonal : w->over->diagonal,
                   shs__omp_padded(w->over->n));
 }
 
@@ -9308,16 +9323,17 @@ SHS__PRIVATE shs_real shs__omp_unit(shs_real x) {
 SHS__PRIVATE void shs__omp_choose(shs__omp_signal *w) {
     const shs__pursuit_kernels *kernels = shs__kernels_pursuit();
     const shs__omp_dictionary *over = w->over;
+    shs__signal_distances *distances = &w->distances;
     const int renewed = w->chosen == 0 || w->stable;
     shs_real most, length = 1;
-    if (renewed || !w->distance) w->next = kernels->strongest(over->n, w->alpha);
+    if (renewed || !distances->d2) w->next = kernels->strongest(over->n, w->alpha);
     most = shs__abs(w->alpha[w->next]);
-    if (w->distance) {
-        if (renewed) w->scale = shs__omp_unit(most);
-        w->next = kernels->choose(over->selection, over->padded, w->scale, w->alpha, over->diagonal,
-                                  w->measured < w->chosen ? w->B : NULL, w->rows, shs__imin(w->measured, (int)w->rows - 1),
-                                  w->inflation, w->distance);
-        w->measured = w->chosen;
+    if (distances->d2) {
+        if (renewed) distances->scale = shs__omp_unit(most);
+        w->next = kernels->choose(over->selection, over->padded, distances->scale, w->alpha, over->diagonal,
+                                  distances->measured < w->chosen ? w->B : NULL, w->rows,
+                                  shs__imin(distances->measured, (int)w->rows - 1), distances->inflation, distances->d2);
+        distances->measured = w->chosen;
         most = shs__abs(w->alpha[w->next]);
         if (most > 0) length = SHS__SQRT(over->diagonal[w->next]);
     }
@@ -9327,9 +9343,10 @@ SHS__PRIVATE void shs__omp_choose(shs__omp_signal *w) {
 /* Takes atom j in, given row c (already in place as row `chosen` of L), the squared distance d2 of the atom from the span of
    those chosen, and its correlation with the residual. Returns 0, taking nothing, where that would only add rounding. */
 SHS__PRIVATE int shs__omp_take(shs__omp_signal *w, int j, shs_real alpha, shs_real d2, shs_real gjj) {
+    shs__signal_error *error = &w->error;
     int k = w->chosen, i;
     shs_real d, floor = w->floor;
-    if (w->distance) floor *= SHS__SQRT(gjj);
+    if (w->distances.d2) floor *= SHS__SQRT(gjj);
     if (!(shs__abs(alpha) > floor) || !(d2 > SHS__OMP_GUARD * gjj)) return 0;
     for (i = 0; i < k; i++)
         if (w->atoms[i] == j) return 0;
@@ -9338,9 +9355,9 @@ SHS__PRIVATE int shs__omp_take(shs__omp_signal *w, int j, shs_real alpha, shs_re
     w->t[k] = alpha / d;
     w->x[k] = 0;
     w->atoms[k] = j;
-    w->residual2 -= shs__square(w->t[k]);
-    if (w->residual2 < 0) w->residual2 = 0;
-    if (d2 < w->smallest * gjj) w->smallest = d2 / gjj;
+    error->residual2 -= shs__square(w->t[k]);
+    if (error->residual2 < 0) error->residual2 = 0;
+    if (d2 < error->smallest * gjj) error->smallest = d2 / gjj;
     w->chosen = k + 1;
     w->stable = 0;
     return 1;
@@ -9359,12 +9376,13 @@ SHS__PRIVATE int shs__omp_append_gram(shs__omp_signal *w) {
         c[i] = *b;
         d2 -= c[i] * c[i];
     }
-    if (w->distance) {
+    if (w->distances.d2) {
+        const shs_real distance2 = w->distances.d2[j];
         shs_real wrong;
-        if (!(w->distance[j] > SHS__OMP_GUARD * gjj)) return 0; /* no atom is left that is sure not to depend */
-        wrong = 2 * (8 * SHS__EPS * gjj + (d2 - w->distance[j])) / d2;
-        if (wrong > SHS__OMP_GUARD) w->inflation = 1 + wrong;
-        else w->inflation = 1;
+        if (!(distance2 > SHS__OMP_GUARD * gjj)) return 0; /* no atom is left that is sure not to depend */
+        wrong = 2 * (8 * SHS__EPS * gjj + (d2 - distance2)) / d2;
+        if (wrong > SHS__OMP_GUARD) w->distances.inflation = 1 + wrong;
+        else w->distances.inflation = 1;
     }
     return shs__omp_take(w, j, w->alpha[j], d2, gjj);
 }
@@ -9400,28 +9418,30 @@ SHS__PRIVATE void shs__omp_deflate(const shs__omp_signal *w, int k, shs_real *t,
 
 /* z = x times the roots of the weights (z may be x). */
 SHS__PRIVATE void shs__omp_weigh(const shs__omp_signal *w, const shs_real *x, shs_real *z) {
-    shs__kernels_vector()->multiply(w->over->p, w->root, x, z);
+    shs__kernels_vector()->multiply(w->over->p, w->weights.root, x, z);
 }
 
 /* Chooses where signals have weights: by alpha^2 / d^2 either way, where for OMP d^2 stays what it was at first. */
 SHS__PRIVATE void shs__omp_choose_weighted(shs__omp_signal *w) {
     const shs__pursuit_kernels *kernels = shs__kernels_pursuit();
     const shs__omp_dictionary *over = w->over;
-    const int renewed = w->chosen == 0 || w->stable, append = shs__omp_distances(over->selection) && w->measured < w->chosen;
-    shs_real most = w->longest * (shs_real)SHS__WSQRT(w->residual2); /* no |alpha| is above it */
+    const shs_real *diagonal = w->weights.diagonal, *newest = NULL;
+    const int renewed = w->chosen == 0 || w->stable;
+    shs_real most = w->weights.longest * (shs_real)SHS__WSQRT(w->error.residual2); /* no |alpha| is above it */
     if (!(most > SHS__REAL_MIN)) most = shs__abs(w->alpha[kernels->strongest(over->n, w->alpha)]);
-    w->next = kernels->choose(SHS_SELECT_OLS, over->n, shs__omp_unit(most), w->alpha, w->diagonal,
-                              append ? w->B : NULL, 1, 0, 1, w->distance);
-    w->measured = w->chosen;
-    if (renewed && w->diagonal[w->next] > 0)
-        w->floor = SHS__OMP_GUARD * shs__abs(w->alpha[w->next]) / SHS__SQRT(w->diagonal[w->next]);
+    if (shs__omp_distances(over->selection) && w->distances.measured < w->chosen) newest = w->B;
+    w->next = kernels->choose(SHS_SELECT_OLS, over->n, shs__omp_unit(most), w->alpha, diagonal, newest, 1, 0, 1,
+                              w->distances.d2);
+    w->distances.measured = w->chosen;
+    if (renewed && diagonal[w->next] > 0)
+        w->floor = SHS__OMP_GUARD * shs__abs(w->alpha[w->next]) / SHS__SQRT(diagonal[w->next]);
 }
 
 SHS__PRIVATE shs_wide shs__omp_weighted_norm2(const shs__omp_signal *w) {
     shs__sum sum = SHS_ZERO;
     int i;
     for (i = 0; i < w->over->p; i++) {
-        const shs_wide value = shs__product(w->root[i], w->y[i]);
+        const shs_wide value = shs__product(w->weights.root[i], w->y[i]);
         shs__sum_add(&sum, value * value);
     }
     return shs__sum_value(&sum);
@@ -9434,7 +9454,7 @@ SHS__PRIVATE int shs__omp_orthogonalise(shs__omp_signal *w) {
     const shs_real *atom = SHS__AT(w->over->D, w->over->ldd, 0, j);
     shs_real *q = w->Q + shs__cells(k, p), *c = w->L + shs__omp_triangle(k);
     shs_real gjj, inverse_d;
-    if (SHS__OMP_IF_WEIGHTED(w->root)) shs__omp_weigh(w, atom, q);
+    if (SHS__OMP_IF_WEIGHTED(w->weights.root)) shs__omp_weigh(w, atom, q);
     else SHS__COPY(q, atom, p);
     gjj = kernels->dot((size_t)p, q, q);
     if (!shs__omp_take(w, j, w->alpha[j], shs__omp_gram_schmidt(p, k, w->Q, q, c, gjj), gjj)) return 0;
@@ -9447,7 +9467,7 @@ SHS__PRIVATE int shs__omp_orthogonalise(shs__omp_signal *w) {
 SHS__PRIVATE int shs__omp_append_direct(shs__omp_signal *w) {
     if (!shs__omp_orthogonalise(w)) return 0;
     shs__omp_deflate(w, w->chosen - 1, w->t, w->r);
-    w->residual2 = shs__kernels_vector()->norm2(w->over->p, w->r);
+    w->error.residual2 = shs__kernels_vector()->norm2(w->over->p, w->r);
     return 1;
 }
 
@@ -9467,15 +9487,18 @@ SHS__PRIVATE shs_status shs__omp_check_norm(const shs_real *norm2, shs_real tole
    may be the larger one: from then on only the explicit residual can decide that the tolerance is reached. The same holds for atoms
    that nearly depend on others: there the b_k err by more than the last division shows. */
 SHS__PRIVATE int shs__omp_decide(shs__omp_signal *w) {
-    shs_wide slack = 4 * SHS__WIDENED_EPS * w->base2 / (shs_wide)w->smallest;
-    if (!(w->tolerance2 > 0)) return 0;
-    w->reached = !w->refreshes && w->residual2 + slack <= w->tolerance2 && (w->smallest >= SHS__OMP_SURE || !w->y);
-    return !w->reached && !(w->residual2 - slack > w->tolerance2 && w->residual2 > SHS__OMP_TRUST2 * w->base2);
+    const shs__signal_error *error = &w->error;
+    shs_wide slack = 4 * SHS__WIDENED_EPS * error->base2 / (shs_wide)error->smallest;
+    if (!(error->tolerance2 > 0)) return 0;
+    w->reached = !w->refreshes && error->residual2 + slack <= error->tolerance2 &&
+                 (error->smallest >= SHS__OMP_SURE || !w->y);
+    return !w->reached &&
+           !(error->residual2 - slack > error->tolerance2 && error->residual2 > SHS__OMP_TRUST2 * error->base2);
 }
 
 /* Whether the recurrence of ||r||^2, which began at base2, is too inexact to decide. */
 SHS__PRIVATE int shs__omp_unsure(const shs__omp_signal *w, shs_wide residual2, shs_wide base2) {
-    return w->refreshes || !(residual2 > SHS__OMP_TRUST2 * base2) || w->smallest < SHS__OMP_SURE;
+    return w->refreshes || !(residual2 > SHS__OMP_TRUST2 * base2) || w->error.smallest < SHS__OMP_SURE;
 }
 
 /* x += inverse(L') t, and t = 0: the coefficients of the moment. Whether that changed any. */
@@ -9500,9 +9523,9 @@ SHS__PRIVATE void shs__omp_project(shs__omp_signal *w, const shs_real *alpha_of_
         shs_real sum = alpha_of_chosen[k];
         for (i = 0; i < k; i++) sum -= row[i] * w->t[i];
         w->t[k] = sum / row[k];
-        w->residual2 -= shs__square(w->t[k]);
+        w->error.residual2 -= shs__square(w->t[k]);
     }
-    if (w->residual2 < 0) w->residual2 = 0;
+    if (w->error.residual2 < 0) w->error.residual2 = 0;
 }
 
 /* Whether |y - D_I x| is within the tolerance, even if the rounding of shs_wide hides the difference: the rounding of each product
@@ -9531,8 +9554,8 @@ SHS__OUTLINE int shs__omp_prove(shs__omp_signal *w) {
         }
         shs__sum_add(&sum, (left + lost) * (left + lost));
     }
-    w->residual2 = shs__sum_value(&sum);
-    return SHS__WSQRT(w->residual2) + (shs_wide)w->chosen * SHS__WIDE_EPS * rounding <= SHS__WSQRT(w->tolerance2);
+    w->error.residual2 = shs__sum_value(&sum);
+    return SHS__WSQRT(w->error.residual2) + (shs_wide)w->chosen * SHS__WIDE_EPS * rounding <= SHS__WSQRT(w->error.tolerance2);
 }
 #else
 #define shs__omp_prove(w) 0
@@ -9543,42 +9566,44 @@ SHS__OUTLINE int shs__omp_prove(shs__omp_signal *w) {
    shs_real. */
 SHS__PRIVATE shs_wide shs__omp_measure(shs__omp_signal *w) {
     const shs__omp_dictionary *over = w->over;
-    shs_wide error = 0, product2;
+    shs_wide error = 0, residual2 = w->error.norm2, product2;
     shs__sum sum;
     int i, k;
     shs__omp_solve(w);
     shs__la_widen(over->p, w->y, w->exact);
-    w->residual2 = w->norm2;
     for (k = 0; k < w->chosen; k++) {
         const shs_real *row = w->L + shs__omp_triangle(k);
         shs__la_axpy_wide(over->p, -(shs_wide)w->x[k], SHS__AT(over->D, over->ldd, 0, w->atoms[k]), w->exact);
         memset(&sum, 0, sizeof sum);
         for (i = 0; i < over->p; i++) shs__sum_add(&sum, w->exact[i] * w->exact[i]);
-        w->residual2 = shs__sum_value(&sum);
+        residual2 = shs__sum_value(&sum);
         product2 = 0;
         for (i = 0; i <= k; i++) product2 += shs__square(row[i]);
         product2 *= shs__square(w->x[k]);
-        error += SHS__WIDE_EPS / 2 * (SHS__WSQRT(product2) + SHS__WSQRT(w->residual2));
+        error += SHS__WIDE_EPS / 2 * (SHS__WSQRT(product2) + SHS__WSQRT(residual2));
     }
-    if (SHS__OMP_IF_WEIGHTED(w->root) && w->chosen > 0) {
+    if (SHS__OMP_IF_WEIGHTED(w->weights.root) && w->chosen > 0) {
         memset(&sum, 0, sizeof sum); /* no root is above 1: the error grows by its own rounding alone */
         for (i = 0; i < over->p; i++) {
-            w->exact[i] *= (shs_wide)w->root[i];
+            w->exact[i] *= (shs_wide)w->weights.root[i];
             shs__sum_add(&sum, w->exact[i] * w->exact[i]);
         }
-        w->residual2 = shs__sum_value(&sum);
-        error += SHS__WIDE_EPS * SHS__WSQRT(w->residual2);
+        residual2 = shs__sum_value(&sum);
+        error += SHS__WIDE_EPS * SHS__WSQRT(residual2);
     }
+    w->error.residual2 = residual2;
     shs__la_narrow(over->p, w->exact, w->r);
     return error;
 }
 
 /* Whether the tolerance is reached for certain, by the explicit residual. */
 SHS__OUTLINE int shs__omp_confirm(shs__omp_signal *w) {
-    const shs_wide error = shs__omp_measure(w);
-    w->reached = SHS__WSQRT(w->residual2) + error <= SHS__WSQRT(w->tolerance2);
-    if (!w->reached && !SHS__OMP_IF_WEIGHTED(w->root) && w->residual2 <= w->tolerance2) w->reached = shs__omp_prove(w);
-    w->base2 = w->residual2;
+    const shs_wide rounding = shs__omp_measure(w);
+    shs__signal_error *error = &w->error;
+    w->reached = SHS__WSQRT(error->residual2) + rounding <= SHS__WSQRT(error->tolerance2);
+    if (!w->reached && !SHS__OMP_IF_WEIGHTED(w->weights.root) && error->residual2 <= error->tolerance2)
+        w->reached = shs__omp_prove(w);
+    error->base2 = error->residual2;
     w->refreshes++;
     w->stable = 1;
     return w->reached;
@@ -9589,7 +9614,7 @@ SHS__PRIVATE void shs__omp_advance_gram(shs__omp_signal *w) {
     int k = w->chosen - 1;
     const shs_real *c = w->L + shs__omp_triangle(k), *column = SHS__AT(w->over->G, w->over->ldg, 0, w->atoms[k]);
     w->next = shs__kernels_pursuit()->advance(w->over->padded, k, column, c, w->B, w->rows, 1 / c[k], w->t[k], w->alpha);
-    if (w->distance) shs__omp_choose(w);
+    if (w->distances.d2) shs__omp_choose(w);
 }
 
 /* Starts again from the explicit residual r, before the next choice: alpha = D'r less what is left of it in the span.
@@ -9610,7 +9635,7 @@ SHS__OUTLINE void shs__omp_refresh_gram(shs__omp_signal *w) {
 SHS__PRIVATE void shs__omp_refresh_direct(shs__omp_signal *w) {
     int k;
     for (k = 0; k < w->chosen; k++) shs__omp_deflate(w, k, w->t, w->r);
-    w->residual2 = shs__kernels_vector()->norm2(w->over->p, w->r);
+    w->error.residual2 = shs__kernels_vector()->norm2(w->over->p, w->r);
 }
 
 /* t of what the residual r leaves in the span of the chosen atoms: that much the coefficients are off. alpha is scratch. */
@@ -9670,7 +9695,7 @@ SHS__OUTLINE void shs__team_choose(shs__omp_signal *w) {
             for (j = 0; j < padded; j++) g->squares[j] += shs__square(alpha[j]);
     }
     for (j = 0; j < padded; j++) w->alpha[j] = (shs_real)SHS__WSQRT(g->squares[j]);
-    if (!d->G && w->distance && w->measured < w->chosen)
+    if (!d->G && w->distances.d2 && w->distances.measured < w->chosen)
         shs__la_gemm_packed(d->n, 1, d->p, d->packed, SHS__AT(w->Q, d->p, 0, w->chosen - 1), d->p, w->B, d->n,
                             g->scratch);
     shs__omp_choose(w);
@@ -9696,7 +9721,7 @@ SHS__OUTLINE int shs__team_append(shs__omp_signal *w) {
         shs__omp_deflate(w, k, t, r);
         shs__sum_add(&sum, shs__kernels_vector()->norm2(w->over->p, r));
     }
-    if (!w->over->G) w->residual2 = shs__sum_value(&sum);
+    if (!w->over->G) w->error.residual2 = shs__sum_value(&sum);
     return 1;
 }
 
@@ -9725,11 +9750,12 @@ SHS__OUTLINE int shs__team_confirm(shs__omp_signal *w) {
         shs_wide length;
         shs__team_member(w, i, &member);
         length = shs__omp_measure(&member);
-        length += SHS__WSQRT(member.residual2);
-        shs__sum_add(&sum, member.residual2), shs__sum_add(&most, length * length);
+        length += SHS__WSQRT(member.error.residual2);
+        shs__sum_add(&sum, member.error.residual2);
+        shs__sum_add(&most, length * length);
     }
-    w->base2 = w->residual2 = shs__sum_value(&sum);
-    w->reached = SHS__WSQRT(shs__sum_value(&most)) * (1 + 4 * SHS__WIDE_EPS) <= SHS__WSQRT(w->tolerance2);
+    w->error.base2 = w->error.residual2 = shs__sum_value(&sum);
+    w->reached = SHS__WSQRT(shs__sum_value(&most)) * (1 + 4 * SHS__WIDE_EPS) <= SHS__WSQRT(w->error.tolerance2);
     w->refreshes++;
     w->stable = 1;
     return w->reached;
@@ -9744,13 +9770,13 @@ SHS__OUTLINE void shs__team_refresh(shs__omp_signal *w, int in_the_end) {
     for (i = 0; i < w->team->count; i++) {
         shs__team_member(w, i, &member);
         if (w->over->G) (void)shs__omp_measure(&member);
-        else member.residual2 = shs__kernels_vector()->norm2(w->over->p, member.r);
+        else member.error.residual2 = shs__kernels_vector()->norm2(w->over->p, member.r);
         if (in_the_end) shs__omp_refine(&member);
         else if (w->over->G) shs__omp_refresh_gram(&member);
         else shs__omp_refresh_direct(&member);
-        shs__sum_add(&sum, member.residual2);
+        shs__sum_add(&sum, member.error.residual2);
     }
-    w->residual2 = shs__sum_value(&sum);
+    w->error.residual2 = shs__sum_value(&sum);
 }
 #define SHS__OMP_WORD(form, one, team) ((form) == SHS__OMP_TEAM ? (team) : (one))
 #else
@@ -9760,7 +9786,7 @@ SHS__OUTLINE void shs__team_refresh(shs__omp_signal *w, int in_the_end) {
 /* One step with the atom that was chosen. Returns 0 after the last step. */
 SHS__INLINE int shs__omp_step(shs__omp_signal *w, shs__omp_form form) {
     const int known = form != SHS__OMP_GRAM_ALONE && w->y;
-    const int may_refresh = known && w->tolerance2 > 0 && w->refreshes < SHS__OMP_REFRESHES;
+    const int may_refresh = known && w->error.tolerance2 > 0 && w->refreshes < SHS__OMP_REFRESHES;
     int appended, in_doubt = 1;
     if (w->reached || w->chosen >= w->limit) return 0;
     if (form == SHS__OMP_DIRECT) appended = shs__omp_append_direct(w);
@@ -9786,12 +9812,12 @@ SHS__PRIVATE void shs__omp_finish(shs__omp_signal *w) {
     int tries, changed;
     for (tries = 0; tries < 2 && w->y && !w->reached && shs__omp_decide(w); tries++) {
         if (shs__omp_confirm(w)) return;
-        if (SHS__OMP_IF_WEIGHTED(w->root)) shs__omp_weigh(w, w->r, w->r);
+        if (SHS__OMP_IF_WEIGHTED(w->weights.root)) shs__omp_weigh(w, w->r, w->r);
         shs__omp_refine(w);
     }
     changed = shs__omp_solve(w) || !w->stable;
-    if (!changed) w->residual2 = w->base2; /* measured by the last refresh; the coefficients stayed */
-    else if (w->y && shs__omp_unsure(w, w->residual2, w->base2)) shs__omp_confirm(w);
+    if (!changed) w->error.residual2 = w->error.base2; /* measured by the last refresh; the coefficients stayed */
+    else if (w->y && shs__omp_unsure(w, w->error.residual2, w->error.base2)) shs__omp_confirm(w);
 }
 
 /* ---- nonnegative coefficients ----------------------------------------------------------------------- >>nonnegative */
@@ -9864,7 +9890,7 @@ SHS__OUTLINE int shs__nn_least_squares(shs__omp_signal *w, const shs__nn_equatio
             e->z[i] -= row[j] * e->z[j];
         }
         if (!(d2 > e->guard * hii)) return 0;
-        if (d2 < (shs_wide)w->smallest * hii) w->smallest = (shs_real)(d2 / hii);
+        if (d2 < (shs_wide)w->error.smallest * hii) w->error.smallest = (shs_real)(d2 / hii);
         row[i] = SHS__WSQRT(d2);
         e->z[i] /= row[i];
     }
@@ -9972,7 +9998,7 @@ SHS__INLINE void shs__nn_advance(shs__omp_signal *w, const shs__nn_equations *e,
 
 /* ||r||^2 by the normal equations. */
 SHS__PRIVATE shs_wide shs__nn_residual2(const shs__omp_signal *w, const shs__nn_equations *e) {
-    shs_wide sum = w->norm2;
+    shs_wide sum = w->error.norm2;
     int i, j;
     for (i = 0; i < w->chosen; i++) {
         shs_wide both = 2 * e->h[i];
@@ -9993,9 +10019,9 @@ SHS__INLINE int shs__nn_step(shs__omp_signal *w, shs__omp_form form) {
         return 0;
     }
     shs__nn_advance(w, e, form);
-    if (known && (form == SHS__OMP_DIRECT || w->tolerance2 > 0)) shs__omp_confirm(w);
+    if (known && (form == SHS__OMP_DIRECT || w->error.tolerance2 > 0)) shs__omp_confirm(w);
     if (!known) {
-        w->residual2 = shs__nn_residual2(w, e);
+        w->error.residual2 = shs__nn_residual2(w, e);
         shs__omp_decide(w);
     }
     return !w->reached && w->chosen < w->limit;
@@ -10032,7 +10058,7 @@ typedef struct shs__direct_words {
 
 SHS__PRIVATE int shs__direct_step(const struct shs__omp_group *g, shs__omp_signal *w) {
     (void)g;
-    if (SHS__OMP_IF_WEIGHTED(w->root)) shs__omp_choose_weighted(w);
+    if (SHS__OMP_IF_WEIGHTED(w->weights.root)) shs__omp_choose_weighted(w);
     else shs__omp_choose(w);
     return shs__omp_step(w, SHS__OMP_DIRECT);
 }
@@ -10062,9 +10088,7 @@ typedef struct shs__omp_group {
     shs_real *R;       /* direct form: the residuals of the signals that go on; with distances also q_k of each */
     shs_wide *exact;   /* p */
     shs_real *scratch; /* for the product D'R */
-    shs_real *clean, *roots, *diagonals; /* of signals with weights, one after another */
-    int *there;
-    shs__omp_signal **seats; /* whose each column of R is */
+    shs__omp_signal **seats; /* of signals with weights: whose each column of R is */
     void *own;               /* the state of a method, if it has one */
 #ifdef SHS__ALL_PARTS
     shs__omp_team team; /* of signals that share their atoms; signals[0] stands for them */
@@ -10074,12 +10098,20 @@ typedef struct shs__omp_group {
 /* Columns of R and alpha in the direct form. */
 SHS__PRIVATE int shs__omp_columns(int count, shs_selection selection) { return count * (1 + shs__omp_distances(selection)); }
 
+SHS__PRIVATE void shs__weights_layout(shs__layout *l, shs__signal_weights *weights, const shs__omp_dictionary *over) {
+    weights->root = SHS__CARVE(l, shs_real, over->p);
+    weights->clean = SHS__CARVE(l, shs_real, over->p);
+    weights->there = SHS__CARVE(l, int, over->p);
+    weights->diagonal = SHS__CARVE(l, shs_real, shs__omp_padded(over->n));
+}
+
 /* Scratch of `count` signals, which are in g->members, with `columns` of alpha, for products of `scratch` values. In the Gram forms
    all signals of a worker share one r. B has a row less than atoms: after the last atom nothing is chosen. */
 SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const shs__omp_dictionary *over, int limit, int count,
                                         size_t columns, size_t scratch) {
     const int p = over->p, padded = over->padded, direct = !over->use_gram;
     const int nonnegative = SHS__OMP_IF_NONNEGATIVE(over->nonnegative), anew = SHS__OMP_IF_NONNEGATIVE(over->anew);
+    const int weighted = SHS__OMP_IF_WEIGHTED(over->weighted);
     int i;
     g->over = over;
     g->words = NULL;
@@ -10088,16 +10120,8 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
     g->R = SHS__CARVE(l, shs_real, SHS__PRODUCT(shs__imax(over->p, limit), direct ? columns : 1, 1));
     g->exact = SHS__CARVE(l, shs_wide, p);
     g->scratch = SHS__CARVE(l, shs_real, scratch);
-    g->clean = g->roots = g->diagonals = NULL;
-    g->there = NULL;
     g->seats = NULL;
-    if (SHS__OMP_IF_WEIGHTED(over->weighted)) {
-        g->clean = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, count, 1));
-        g->roots = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, count, 1));
-        g->diagonals = SHS__CARVE(l, shs_real, SHS__PRODUCT(shs__omp_padded(over->n), count, 1));
-        g->there = SHS__CARVE(l, int, SHS__PRODUCT(p, count, 1));
-        g->seats = SHS__CARVE(l, shs__omp_signal *, columns);
-    }
+    if (weighted) g->seats = SHS__CARVE(l, shs__omp_signal *, columns);
     for (i = 0; i < count; i++) {
         shs__omp_signal counted, *w = SHS__MEMBER(g->members, i, counted);
         w->over = over;
@@ -10114,22 +10138,14 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
         if (direct && !anew) w->Q = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, limit, 1));
         else w->Q = NULL;
         if (nonnegative) shs__nn_layout(l, &w->equations, limit);
-        w->distance = w->root = w->diagonal = w->residual = NULL;
-        w->unit = 1;
-        w->longest = 0;
-        if (SHS__OMP_IF_WEIGHTED(over->weighted)) {
-            if (g->roots) w->root = SHS__AT(g->roots, p, 0, i);
-            else w->root = NULL;
-            if (g->clean) w->clean = SHS__AT(g->clean, p, 0, i);
-            else w->clean = NULL;
-            if (g->there) w->there = SHS__AT(g->there, p, 0, i);
-            else w->there = NULL;
-            if (g->diagonals) w->diagonal = SHS__AT(g->diagonals, shs__omp_padded(over->n), 0, i);
-            else w->diagonal = NULL;
-            w->residual = SHS__CARVE(l, shs_real, shs__imax(over->p, limit));
-        }
-        if (SHS__OMP_IF_WEIGHTED(over->weighted) || shs__omp_distances(over->selection))
-            w->distance = SHS__CARVE(l, shs_real, shs__omp_padded(over->n));
+        w->distances.d2 = NULL;
+        if (weighted || shs__omp_distances(over->selection))
+            w->distances.d2 = SHS__CARVE(l, shs_real, shs__omp_padded(over->n));
+        w->weights.root = NULL;
+        w->weights.unit = 1;
+        if (!weighted) continue;
+        shs__weights_layout(l, &w->weights, over);
+        w->r = SHS__CARVE(l, shs_real, shs__imax(p, limit));
     }
 }
 
@@ -10162,10 +10178,9 @@ SHS__PRIVATE void shs__omp_correlate_one(const shs__omp_group *g, int count) {
             *SHS__AT(g->alpha, d->n, i, j) = shs_dot(d->p, SHS__AT(d->D, d->ldd, 0, i), 1, SHS__AT(g->R, d->p, 0, j), 1);
 }
 
-/* Gives a signal column `at` of R and alpha. */
+/* Gives a signal column `at` of R and alpha. Signals with weights have an r of their own. */
 SHS__PRIVATE void shs__omp_seat(const shs__omp_group *g, shs__omp_signal *w, int at) {
-    if (SHS__OMP_IF_WEIGHTED(w->root)) w->r = w->residual;
-    else w->r = g->R + shs__cells(at, g->over->p);
+    if (!SHS__OMP_IF_WEIGHTED(w->weights.root)) w->r = g->R + shs__cells(at, g->over->p);
     w->alpha = g->alpha + shs__cells(at, g->over->n);
     if (SHS__OMP_IF_WEIGHTED(g->seats)) g->seats[at] = w;
 }
@@ -10180,7 +10195,7 @@ SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count, shs_
         shs__omp_signal *w = g->members + a;
         if (w->reached || w->limit == 0) continue;
         shs__omp_seat(g, w, actives);
-        if (SHS__OMP_IF_WEIGHTED(w->root)) shs__omp_weigh(w, w->y, w->r);
+        if (SHS__OMP_IF_WEIGHTED(w->weights.root)) shs__omp_weigh(w, w->y, w->r);
         else memcpy(w->r, w->y, bytes);
         active[actives++] = (unsigned char)a;
     }
@@ -10188,7 +10203,7 @@ SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count, shs_
     while (actives > 0) {
         for (a = 0; a < actives; a++) {
             const shs__omp_signal *w = g->members + active[a];
-            if (SHS__OMP_IF_WEIGHTED(w->root)) shs__omp_weigh(w, w->r, SHS__AT(g->R, p, 0, a));
+            if (SHS__OMP_IF_WEIGHTED(w->weights.root)) shs__omp_weigh(w, w->r, SHS__AT(g->R, p, 0, a));
         }
         correlate(g, columns);
         for (a = left = 0; a < actives; a++) {
@@ -10203,10 +10218,10 @@ SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count, shs_
         for (a = 0; distances && a < actives; a++, columns++) {
             shs__omp_signal *w = g->members + active[a];
             const shs_real *q = SHS__AT(w->Q, p, 0, shs__imax(w->chosen - 1, 0));
-            if (SHS__OMP_IF_WEIGHTED(w->root)) shs__omp_weigh(w, q, SHS__AT(g->R, p, 0, columns));
+            if (SHS__OMP_IF_WEIGHTED(w->weights.root)) shs__omp_weigh(w, q, SHS__AT(g->R, p, 0, columns));
             else memcpy(SHS__AT(g->R, p, 0, columns), q, bytes);
             w->B = g->alpha + shs__cells(columns, g->over->n);
-            if (SHS__OMP_IF_WEIGHTED(w->root)) g->seats[columns] = w;
+            if (SHS__OMP_IF_WEIGHTED(w->weights.root)) g->seats[columns] = w;
         }
     }
     for (a = 0; a < count; a++) {
@@ -10355,12 +10370,12 @@ SHS__PRIVATE void shs__stripe_chunk(void *arg, size_t chunk, int worker) {
 /* One stripe of z = M'x, where M holds D or squares of D. Only the rows of w that are not missing take part. */
 SHS__PRIVATE void shs__stripes_times(const shs__omp_signal *w, const shs_real *M, int stripe, const shs_real *x, shs_real *z) {
     const shs__vector_kernels *kernels = shs__kernels_vector();
-    const int n = w->over->n, first = stripe * kernels->wide;
+    const int n = w->over->n, first = stripe * kernels->wide, present = w->weights.present, *there = w->weights.there;
     shs_real last[8 * SHS__VECTOR_MOST / sizeof(shs_real)];
     M += shs__cells(first, w->over->p);
-    if (first + kernels->wide <= n) kernels->sum_rows(w->present, w->there, x, M, z + first);
+    if (first + kernels->wide <= n) kernels->sum_rows(present, there, x, M, z + first);
     else {
-        kernels->sum_rows(w->present, w->there, x, M, last);
+        kernels->sum_rows(present, there, x, M, last);
         SHS__COPY(z + first, last, n - first);
     }
 }
@@ -10456,51 +10471,64 @@ SHS__OUTLINE void shs__omp_weights(const shs__coder *c, size_t i, int l, int cou
     for (k = 0; o->skip_nan && k < count; k++) weights[k] = shs__omp_where(!shs__omp_is_nan(y[k]), weights[k]);
 }
 
-/* Signals first .. end-1 with zeros for missing values, the roots of their weights, and the lengths of the atoms under the weights.
-   An atom of which only rounding is left has length 0. Codes depend on the ratios of a signal's weights alone. So each signal has
-   a unit for its roots, which keeps products of weights, signals and atoms in the range of those of signals and atoms. */
+/* Signal i with zeros for missing values, and its weights over unit^2 in the place of their roots. Codes depend on the ratios of a
+   signal's weights alone. So each signal has a unit for its roots, which keeps products of weights, signals and atoms in the range
+   of those of signals and atoms. */
+SHS__PRIVATE void shs__coder_weigh_signal(const shs__coder *c, shs__signal_weights *w, size_t i, shs__coder_sums *sums) {
+    const int p = c->over.p;
+    const shs_real *y = SHS__AT(c->Y, c->ldy, 0, i);
+    shs_real *weights = w->root, heaviest = 0, most, unit = 1;
+    shs_wide total = 0;
+    int l, present = 0;
+    shs__omp_weights(c, i, 0, p, weights);
+    for (l = 0; l < p; l++) {
+        total += (shs_wide)weights[l];
+        w->there[present] = l; /* no branch, as in shs__omp_where */
+        present += weights[l] > 0;
+        if (weights[l] > heaviest) heaviest = weights[l];
+        w->clean[l] = shs__omp_where(weights[l] > 0, y[l]);
+    }
+    shs__sum_add(&sums->weight, total);
+    most = SHS__SQRT(heaviest);
+    while (unit < most) unit *= 2;
+    while (most > 0 && most <= unit / 2) unit /= 2;
+    w->present = present;
+    w->unit = unit;
+    w->heaviest = heaviest / unit / unit;
+    for (l = 0; c->options->weights && l < p; l++) weights[l] = weights[l] / unit / unit;
+}
+
+/* The roots of its weights, and the lengths of the atoms under them, of which the sums are in place. An atom of which only rounding
+   is left has length 0. */
+SHS__PRIVATE void shs__coder_weigh_atoms(const shs__coder *c, shs__signal_weights *w, size_t i) {
+    const shs__omp_dictionary *d = &c->over;
+    const int padded = shs__omp_padded(d->n);
+    const shs_real guard = SHS__OMP_GUARD * w->heaviest;
+    shs_real *lengths2 = w->diagonal;
+    int j, l;
+    if (c->options->weights) { /* else they are 0 or 1 */
+        shs__omp_weights(c, i, 0, d->p, w->root);
+        for (l = 0; l < d->p; l++) w->root[l] = SHS__SQRT(w->root[l]) / w->unit;
+    }
+    for (j = 0; j < d->n; j++) lengths2[j] = shs__omp_where(lengths2[j] > guard * d->diagonal[j], lengths2[j]);
+    for (; j < padded; j++) lengths2[j] = 0;
+    w->longest = SHS__SQRT(lengths2[shs__kernels_pursuit()->strongest(d->n, lengths2)]);
+}
+
+/* Weighs signals first .. end-1, and the atoms for each of them. */
 SHS__OUTLINE void shs__coder_weigh(const shs__coder *c, const shs__omp_group *g, size_t first, size_t end,
                                    shs__coder_sums *sums) {
     const shs__omp_dictionary *d = g->over;
-    int (*const strongest)(int n, const shs_real *x) = shs__kernels_pursuit()->strongest;
-    const int p = d->p, padded = shs__omp_padded(d->n);
+    const size_t count = end - first;
     size_t i;
-    int j, l, stripe;
-    for (i = 0; i < end - first; i++) {
-        shs__omp_signal *w = g->members + i;
-        shs_wide total = 0;
-        shs_real *roots = SHS__AT(g->roots, p, 0, i), heaviest = 0, most, unit = 1;
-        shs__omp_weights(c, first + i, 0, p, roots);
-        for (l = w->present = 0; l < p; l++) {
-            total += (shs_wide)roots[l];
-            w->there[w->present] = l; /* no branch, as in shs__omp_where */
-            w->present += roots[l] > 0;
-            if (roots[l] > heaviest) heaviest = roots[l];
-            *SHS__AT(g->clean, p, l, i) = shs__omp_where(roots[l] > 0, *SHS__AT(c->Y, c->ldy, l, first + i));
-        }
-        shs__sum_add(&sums->weight, total);
-        most = SHS__SQRT(heaviest);
-        while (unit < most) unit *= 2;
-        while (most > 0 && most <= unit / 2) unit /= 2;
-        w->unit = unit;
-        w->heaviest = heaviest / unit / unit;
-        for (l = 0; c->options->weights && l < p; l++) roots[l] = roots[l] / unit / unit;
-    }
+    int stripe;
+    for (i = 0; i < count; i++) shs__coder_weigh_signal(c, &g->members[i].weights, first + i, sums);
     for (stripe = 0; stripe * shs__kernels_vector()->wide < d->n; stripe++)
-        for (i = 0; i < end - first; i++)
-            shs__stripes_times(g->members + i, d->squares, stripe, SHS__AT(g->roots, p, 0, i),
-                               SHS__AT(g->diagonals, padded, 0, i));
-    for (i = 0; i < end - first; i++) {
-        shs_real *lengths2 = SHS__AT(g->diagonals, padded, 0, i), *roots = SHS__AT(g->roots, p, 0, i);
-        const shs_real guard = SHS__OMP_GUARD * g->members[i].heaviest;
-        if (c->options->weights) { /* else they are 0 or 1 */
-            shs__omp_weights(c, first + i, 0, p, roots);
-            for (l = 0; l < p; l++) roots[l] = SHS__SQRT(roots[l]) / g->members[i].unit;
+        for (i = 0; i < count; i++) {
+            const shs__omp_signal *w = g->members + i;
+            shs__stripes_times(w, d->squares, stripe, w->weights.root, w->weights.diagonal);
         }
-        for (j = 0; j < d->n; j++) lengths2[j] = shs__omp_where(lengths2[j] > guard * d->diagonal[j], lengths2[j]);
-        for (; j < padded; j++) lengths2[j] = 0;
-        g->members[i].longest = SHS__SQRT(lengths2[strongest(d->n, lengths2)]);
-    }
+    for (i = 0; i < count; i++) shs__coder_weigh_atoms(c, &g->members[i].weights, first + i);
 }
 
 /* ||y||^2 of signal i, where it is known. */
@@ -10513,18 +10541,18 @@ SHS__PRIVATE shs_wide shs__coder_norm2(const shs__coder *c, size_t i) {
 /* Makes w ready for signal i; its atoms and coefficients go straight to the codes. */
 SHS__PRIVATE void shs__coder_begin(const shs__coder *c, shs__omp_signal *w, size_t i) {
     shs_wide norm2;
-    if (w->root) w->y = w->clean;
+    if (w->weights.root) w->y = w->weights.clean;
     else if (c->over.p) w->y = SHS__AT(c->Y, c->ldy, 0, i);
     else w->y = NULL;
     w->atoms = shs__codes_atoms(c->codes, i);
     w->x = shs__codes_coefs(c->codes, i);
-    if (w->root) norm2 = shs__omp_weighted_norm2(w);
+    if (w->weights.root) norm2 = shs__omp_weighted_norm2(w);
     else norm2 = shs__coder_norm2(c, i);
     shs__omp_begin(w, norm2, shs__omp_limit_of(c, i), shs__omp_tolerance_of(c, i));
 }
 
 SHS__PRIVATE void shs__coder_end(const shs__coder *c, const shs__omp_signal *w, size_t i, shs__coder_sums *sums) {
-    const shs_wide error2 = w->residual2 * (shs_wide)w->unit * (shs_wide)w->unit;
+    const shs_wide unit = (shs_wide)w->weights.unit, error2 = w->error.residual2 * unit * unit;
     const int rest = c->codes->stride - w->chosen; /* slots, which hold zeros */
     c->codes->used[i] = w->chosen;
     SHS__CLEAR(w->atoms + w->chosen, rest);
@@ -10633,12 +10661,12 @@ SHS__OUTLINE void shs__omp_code_team(const shs__coder *c, size_t first, size_t e
     for (i = 0; i < team->count; i++) {
         const shs_wide before = shs__coder_norm2(c, first + i);
         shs__team_member(w, i, &member);
-        if (team->R && w->chosen > 0) member.residual2 = shs__kernels_vector()->norm2(p, member.r);
-        else member.residual2 = before;
-        for (k = 0; k < w->chosen && !team->R; k++) member.residual2 -= shs__square(member.t[k]);
+        if (team->R && w->chosen > 0) member.error.residual2 = shs__kernels_vector()->norm2(p, member.r);
+        else member.error.residual2 = before;
+        for (k = 0; k < w->chosen && !team->R; k++) member.error.residual2 -= shs__square(member.t[k]);
         shs__omp_solve(&member);
-        if (w->y && w->chosen > 0 && shs__omp_unsure(w, member.residual2, before)) (void)shs__omp_measure(&member);
-        if (member.residual2 < 0) member.residual2 = 0;
+        if (w->y && w->chosen > 0 && shs__omp_unsure(w, member.error.residual2, before)) (void)shs__omp_measure(&member);
+        if (member.error.residual2 < 0) member.error.residual2 = 0;
         member.atoms = shs__codes_atoms(c->codes, first + i);
         SHS__MOVE(member.atoms, w->atoms, w->chosen);
         member.reached |= i > 0; /* a group counts once */
@@ -10852,8 +10880,8 @@ SHS__PRIVATE int shs__subspace_step(const shs__omp_group *g, shs__omp_signal *w)
     shs__subspace_append_largest(w, t, w->limit, 0);
     shs__subspace_solve(w, t, 2);
     residual2 = shs__la_dot_wide(w->over->p, w->exact, w->exact);
-    if (!(residual2 < w->residual2)) return 0; /* or it is not a number */
-    w->residual2 = residual2;
+    if (!(residual2 < w->error.residual2)) return 0; /* or it is not a number */
+    w->error.residual2 = residual2;
     w->chosen = t->count;
     w->stable = 0;
     for (k = 0; k < t->count; k++) {
@@ -10864,7 +10892,7 @@ SHS__PRIVATE int shs__subspace_step(const shs__omp_group *g, shs__omp_signal *w)
     for (i = 0; i < shs__omp_triangle(t->count); i++) w->L[i] = (shs_real)t->L[i];
     shs__la_narrow(w->over->p, w->exact, w->r);
     if (shs__omp_decide(w)) shs__omp_confirm(w);
-    w->residual2 = residual2; /* the next round must be below it: that of the stored coefficients, in base2, may be above */
+    w->error.residual2 = residual2; /* the next round must be below it: that of the stored coefficients, in base2, may be above */
     return !w->reached;
 }
 
@@ -11726,7 +11754,7 @@ SHS__PRIVATE int shs__omp_one_fits_gram(const shs__omp_one *one, const shs_real 
 
 SHS__PRIVATE shs_status shs__omp_one_end(shs__omp_one *one, int *used, shs_real *error2) {
     *used = one->w.chosen;
-    if (error2) *error2 = (shs_real)one->w.residual2;
+    if (error2) *error2 = (shs_real)one->w.error.residual2;
     SHS__UNPOISON(one->l.base, one->l.size);
     if (!shs__omp_one_normal(one)) return SHS_OUT_OF_RANGE;
     return SHS_OK;

@@ -8,11 +8,11 @@ static void test_atom_twice(void **state) {
     shs__omp_signal w;
     (void)state;
     memset(&w, 0, sizeof w);
-    w.L = L, w.t = t, w.x = x, w.atoms = atoms, w.smallest = 1, w.residual2 = 10, w.chosen = 1, w.limit = 2;
+    w.L = L, w.t = t, w.x = x, w.atoms = atoms, w.error.smallest = 1, w.error.residual2 = 10, w.chosen = 1, w.limit = 2;
     assert_int_equal(shs__omp_take(&w, 7, 1, 1, 1), 0);
-    assert_true(w.chosen == 1 && w.residual2 == 10);
+    assert_true(w.chosen == 1 && w.error.residual2 == 10);
     assert_int_equal(shs__omp_take(&w, 6, 1, 1, 1), 1);
-    assert_true(w.chosen == 2 && atoms[1] == 6 && w.residual2 == 9);
+    assert_true(w.chosen == 2 && atoms[1] == 6 && w.error.residual2 == 9);
 }
 
 /* A step moves an atom by |y / |y| - d|; where y has no direction it does not move. */
