@@ -13293,9 +13293,10 @@ SHS__PUBLIC const char *shs_update_name(shs_update update) {
 
 /* ---- the CPU's signals session ------------------------------------------------------------------- >>learn_session */
 
-/* The uses of the atoms, sorted by atom and within an atom by signal: use u of atom j (start[j] <= u < start[j+1]) is the
-   coefficient number slot[u] of signal[u]. */
+/* The uses of the atoms in `codes`, sorted by atom and within an atom by signal: use u of atom j (start[j] <= u < start[j+1]) is
+   the coefficient number slot[u] of signal[u]. */
 typedef struct shs__dl_uses {
+    const shs_codes *codes; /* those at hand or, for NSGK, those of the iteration before */
     size_t *start, *signal;
     int *slot;
 } shs__dl_uses;
@@ -13312,6 +13313,47 @@ typedef struct shs__dl_stretch {
     shs_wide energy;
 } shs__dl_stretch;
 
+/* The group of atoms at work, and what is formed for it. */
+typedef struct shs__dl_group {
+    const shs_atom_group *atoms;
+    shs_wide *overlap; /* d_old'd_new of each atom */
+    shs_real *x_new;   /* one a use */
+    shs__dl_stretch *stretches;
+    shs_real *stretch_sums; /* p a stretch */
+} shs__dl_group;
+
+/* Where values are missing. */
+typedef struct shs__dl_mask {
+    unsigned char *present; /* p x m, 1 = there is a value; NULL: all are there */
+    shs_real *clean;        /* p x m: Y with zeros for missing values */
+    shs_omp_options coding; /* the options with `present` as the mask */
+    size_t here;            /* values that are present here */
+} shs__dl_mask;
+
+/* The codes of the iteration before, for NSGK. */
+typedef struct shs__dl_previous {
+    shs_codes codes;
+    int known; /* here or on the engine */
+} shs__dl_previous;
+
+/* The CPU's session: p, n and m are the coder's. */
+typedef struct shs__dl_session {
+    const shs_ksvd_options *o;
+    shs__coder coder;
+    shs_codes codes;
+    shs_real *coded;         /* p x n: the dictionary that codes and E are of */
+    shs_real *E;             /* p x m: Y - DX; 0 where Y is missing */
+    shs__synthesis residual; /* E of `coded` and the codes at hand */
+    int residual_done;       /* E holds it */
+    size_t *usage;           /* n: how many signals use each atom */
+    shs__dl_uses uses;
+    shs__dl_group group;
+    shs__dl_mask mask;
+    shs__dl_previous previous;
+    shs_real mu;     /* of this iteration */
+    shs_wide *solve; /* a worker: what solving a signal again takes */
+} shs__dl_session;
+
 /* What IPR takes: k = min(p, n). */
 typedef struct shs__dl_ipr {
     shs__eigh eigh;
@@ -13323,59 +13365,53 @@ typedef struct shs__dl_ipr {
     shs_wide *t;                /* p */
 } shs__dl_ipr;
 
+/* The signals of all ranks. */
+typedef struct shs__dl_ranks {
+    size_t offset;   /* how many the ranks before this one have */
+    shs_wide m;
+    shs_wide values; /* that are there */
+    int tolerant;    /* some rank's signals have tolerances */
+} shs__dl_ranks;
+
+/* The best dictionary so far; when it last was better by enough, and how good it was then. */
+typedef struct shs__dl_best {
+    shs_real *D; /* p x n */
+    shs_wide merit, stop_merit;
+    int stop_iteration;
+} shs__dl_best;
+
+/* A piece of D'D. */
+typedef struct shs__dl_panel {
+    shs_real *values; /* n x SHS__PANEL */
+    shs_real *scratch;
+} shs__dl_panel;
+
+/* Signals that are not learnt from. */
+typedef struct shs__dl_test {
+    shs__coder coder;
+    shs_codes codes;
+    shs_omp_options coding;
+} shs__dl_test;
+
 typedef struct shs__dl_learner {
     const shs_context *ctx;
     const shs_engine *engine; /* NULL: the CPU */
     void *remote;             /* the engine's session */
     shs_ksvd_options *o;      /* zeros replaced by what they become */
     int p, n;
-    size_t m, offset;       /* signals here, and on the ranks before this one */
-    shs_wide all_m;         /* signals of all ranks */
-    shs_wide values;        /* of theirs that are there */
-    int tolerant;           /* some rank's signals have tolerances */
-    shs_real *D, *best;     /* p x n */
+    shs__dl_ranks all;
+    shs__dl_session session;
+    shs__dl_test test;
+    shs_real *D;            /* p x n */
     shs_wide *sums;         /* (p + 1) n + SHS__TELLS: of a group of atoms, and behind them their energy */
     shs_wide *energy;       /* n + 5 + SHS__TELLS: what else is reduced over the ranks */
-    shs_real *errors2;      /* m */
-    size_t *usage;          /* n */
-    unsigned char *flagged; /* n */
-    shs_real *panel;        /* n x SHS__PANEL: a piece of D'D */
-    shs_real *scratch;
-    shs_ksvd_report report; /* of the best dictionary so far, with the caller's arrays */
-    shs_wide best_merit, stop_merit;
-    int stop_iteration; /* when stop_merit was reached */
-
-    /* The CPU's session. */
-    shs__coder coder;
-    shs_codes codes;
-    shs_real *coded; /* p x n: the dictionary that codes and E are of */
-    shs_real *E;     /* p x m: Y - DX; 0 where Y is missing */
-    int masked;             /* values are missing */
-    unsigned char *present; /* where masked: p x m, 1 = there is a value */
-    shs_real *clean;        /* where masked: p x m, Y with zeros for missing values */
-    shs_omp_options coding; /* where masked: the options with `present` as the mask */
-    size_t here;            /* values that are present here */
-    shs_wide *chunk_sums;
-    shs__dl_uses uses;
-    shs_codes previous;      /* of the iteration before, for NSGK */
-    const shs_codes *listed; /* the codes that `uses` lists: &codes or, for NSGK, &previous */
-    int has_previous;
     shs_wide *gram;         /* n x n, for MOD */
-    shs_wide *solve;        /* a worker: what solving a signal again takes */
-    shs_real mu;            /* of this iteration */
-    int group_size;         /* N~ of this round */
     shs_real *last;         /* p: an atom before a power step */
     shs__dl_ipr ipr;
-    shs__coder test; /* signals that are not learnt from */
-    shs_codes test_codes;
-    shs_omp_options test_coding;
-    shs_real *x_new;        /* one a use */
-    shs__dl_stretch *stretches;
-    shs_real *stretch_sums; /* p a stretch */
-    shs__synthesis residual;     /* E of `coded` and the codes at hand */
-    int residual_done;           /* E holds it */
-    const shs_atom_group *group; /* at work */
-    shs_wide *overlap;           /* d_old'd_new of each of its atoms */
+    unsigned char *flagged; /* n */
+    shs__dl_panel panel;
+    shs__dl_best best;
+    shs_ksvd_report report; /* of the best dictionary so far, with the caller's arrays */
 } shs__dl_learner;
 
 /* Root mean square of the values of so many signals. */
@@ -13383,211 +13419,225 @@ SHS__PRIVATE shs_wide shs__dl_rmse(const shs__dl_learner *w, shs_wide sum2, shs_
     return SHS__WSQRT(sum2 / ((shs_wide)w->p * count));
 }
 
-/* The session's part of the learner. */
+/* The session's part of the learner, where the coder knows m. */
 SHS__PRIVATE void shs__dl_session_layout(shs__layout *l, shs__dl_learner *w, int stride, int own_codes) {
-    const int p = w->p;
-    size_t n = (size_t)w->n, m = w->m;
-    size_t atoms = SHS__PRODUCT(p, n, 1), cells = SHS__PRODUCT(m, stride, 1);
-    size_t stretches = n + cells / SHS__USES_AN_ITEM;
-    w->coder.over.p = w->p;
-    w->coder.over.n = w->n;
-    w->coder.m = m;
-    w->coder.stride = stride;
-    w->coder.options = &w->o->coding;
-    shs__coder_layout(l, &w->coder, shs__ctx_workers(w->ctx));
-    if (own_codes) shs__codes_layout(l, &w->codes, m, stride);
-    if (w->o->update == SHS_UPDATE_NSGK) shs__codes_layout(l, &w->previous, m, stride);
-    if (w->o->update == SHS_UPDATE_MOD) w->gram = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, n, 1));
-    if (w->o->update == SHS_UPDATE_KSVD) w->last = SHS__CARVE(l, shs_real, p);
-    if (w->o->regularisation > 0)
-        w->solve =
-            SHS__CARVE(l, shs_wide, SHS__PRODUCT(shs__ctx_workers(w->ctx), stride, (size_t)stride + 1));
-    w->coded = SHS__CARVE(l, shs_real, atoms);
-    w->E = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, m, 1));
-    if (w->masked) {
-        w->present = SHS__CARVE(l, unsigned char, SHS__PRODUCT(p, m, 1));
-        w->clean = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, m, 1));
+    shs__dl_session *s = &w->session;
+    const shs_ksvd_options *o = w->o;
+    const int p = w->p, workers = shs__ctx_workers(w->ctx);
+    size_t n = (size_t)w->n, m = s->coder.m;
+    size_t cells = SHS__PRODUCT(m, stride, 1), stretches = n + cells / SHS__USES_AN_ITEM;
+    s->o = o;
+    s->coder.over.p = w->p;
+    s->coder.over.n = w->n;
+    s->coder.stride = stride;
+    s->coder.options = &o->coding;
+    shs__coder_layout(l, &s->coder, workers);
+    s->coder.errors2 = SHS__CARVE(l, shs_real, m);
+    if (own_codes) shs__codes_layout(l, &s->codes, m, stride);
+    if (o->update == SHS_UPDATE_NSGK) shs__codes_layout(l, &s->previous.codes, m, stride);
+    if (o->regularisation > 0) s->solve = SHS__CARVE(l, shs_wide, SHS__PRODUCT(workers, stride, (size_t)stride + 1));
+    s->coded = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, n, 1));
+    s->E = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, m, 1));
+    if (shs__omp_weighted(&o->coding)) {
+        s->mask.present = SHS__CARVE(l, unsigned char, SHS__PRODUCT(p, m, 1));
+        s->mask.clean = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, m, 1));
     }
-    w->chunk_sums = SHS__CARVE(l, shs_wide, shs__ctx_chunks(m, SHS__SIGNALS_A_CHUNK));
-    w->uses.start = SHS__CARVE(l, size_t, n + 2);
-    w->uses.signal = SHS__CARVE(l, size_t, cells);
-    w->uses.slot = SHS__CARVE(l, int, cells);
-    w->x_new = SHS__CARVE(l, shs_real, cells);
-    w->stretches = SHS__CARVE(l, shs__dl_stretch, stretches);
-    w->stretch_sums = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, stretches, 1));
-    w->overlap = SHS__CARVE(l, shs_wide, n);
-    w->usage = SHS__CARVE(l, size_t, n);
+    s->residual.sums = SHS__CARVE(l, shs_wide, shs__ctx_chunks(m, SHS__SIGNALS_A_CHUNK));
+    s->uses.start = SHS__CARVE(l, size_t, n + 2);
+    s->uses.signal = SHS__CARVE(l, size_t, cells);
+    s->uses.slot = SHS__CARVE(l, int, cells);
+    s->group.x_new = SHS__CARVE(l, shs_real, cells);
+    s->group.stretches = SHS__CARVE(l, shs__dl_stretch, stretches);
+    s->group.stretch_sums = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, stretches, 1));
+    s->group.overlap = SHS__CARVE(l, shs_wide, n);
+    s->usage = SHS__CARVE(l, size_t, n);
 }
 
 /* Where signals and codes are, and what the session's parts read and write. */
-SHS__PRIVATE void shs__dl_session_begin(shs__dl_learner *w, const shs_real *Y, int ldy) {
-    shs__synthesis *e = &w->residual;
-    w->listed = &w->codes;
-    w->coder.Y = Y;
-    w->coder.ldy = ldy;
-    w->coder.codes = &w->codes;
-    w->coder.errors2 = w->errors2;
-    w->coder.around.after = e;
-    e->p = w->p;
-    e->D = w->coded;
-    e->ldd = w->p;
+SHS__PRIVATE void shs__dl_session_begin(shs__dl_session *s, const shs_real *Y, int ldy) {
+    const int p = s->coder.over.p;
+    shs__synthesis *e = &s->residual;
+    s->uses.codes = &s->codes;
+    s->coder.Y = Y;
+    s->coder.ldy = ldy;
+    s->coder.codes = &s->codes;
+    s->coder.around.after = e;
+    e->p = p;
+    e->D = s->coded;
+    e->ldd = p;
     e->Y = Y;
     e->ldy = ldy;
-    e->codes = &w->codes;
-    e->count = w->m;
-    e->Z = w->E;
-    e->ldz = w->p;
-    e->sums = w->chunk_sums;
+    e->codes = &s->codes;
+    e->count = s->coder.m;
+    e->Z = s->E;
+    e->ldz = p;
 }
 
 /* Learning with missing values is coding with a mask, and E that is 0 where a value is missing. */
-SHS__PRIVATE void shs__dl_session_mask(shs__dl_learner *w) {
-    const size_t p = (size_t)w->p;
+SHS__PRIVATE void shs__dl_session_mask(shs__dl_session *s) {
+    shs__coder *coder = &s->coder;
+    shs__dl_mask *mask = &s->mask;
+    const size_t p = (size_t)coder->over.p;
     size_t i, l;
-    for (i = 0; i < w->m; i++) {
-        shs_real *clean = w->clean + i * p; /* the weights at first */
-        shs__omp_weights(&w->coder, i, 0, w->p, clean);
+    for (i = 0; i < coder->m; i++) {
+        shs_real *clean = mask->clean + i * p; /* the weights at first */
+        shs__omp_weights(coder, i, 0, coder->over.p, clean);
         for (l = 0; l < p; l++) {
             const unsigned char present = clean[l] > 0;
-            w->present[i * p + l] = present;
-            w->here += present;
-            clean[l] = shs__omp_where(present, *SHS__AT(w->coder.Y, w->coder.ldy, l, i));
+            mask->present[i * p + l] = present;
+            mask->here += present;
+            clean[l] = shs__omp_where(present, *SHS__AT(coder->Y, coder->ldy, l, i));
         }
     }
-    w->coding = *w->coder.options;
-    w->coding.mask = w->present;
-    w->coding.ldm = w->p;
-    w->coding.skip_nan = 0;
-    w->coder.options = &w->coding;
-    w->coder.Y = w->residual.Y = w->clean;
-    w->coder.ldy = w->residual.ldy = w->p;
-    w->residual.present = w->present;
+    mask->coding = *coder->options;
+    mask->coding.mask = mask->present;
+    mask->coding.ldm = coder->over.p;
+    mask->coding.skip_nan = 0;
+    coder->options = &mask->coding;
+    coder->Y = s->residual.Y = mask->clean;
+    coder->ldy = s->residual.ldy = coder->over.p;
+    s->residual.present = mask->present;
 }
 
 /* A counting sort of the codes by atom. */
-SHS__PRIVATE void shs__dl_count_uses(shs__dl_learner *w) {
-    const shs_codes *codes = w->listed;
-    size_t *start = w->uses.start, i, at;
+SHS__PRIVATE void shs__dl_count_uses(shs__dl_session *s) {
+    const shs_codes *codes = s->uses.codes;
+    const int n = s->coder.over.n;
+    const size_t m = s->coder.m;
+    size_t *start = s->uses.start, i, at;
     int j, k;
-    SHS__CLEAR(start, ((size_t)w->n + 2));
-    for (i = 0; i < w->m; i++)
+    SHS__CLEAR(start, ((size_t)n + 2));
+    for (i = 0; i < m; i++)
         for (k = 0; k < codes->used[i]; k++) start[shs__codes_atoms(codes, i)[k] + 2]++;
-    for (j = 2; j <= w->n; j++) start[j] += start[j - 1];
-    for (i = 0; i < w->m; i++) /* start[j + 1] runs from the beginning of atom j to its end */
+    for (j = 2; j <= n; j++) start[j] += start[j - 1];
+    for (i = 0; i < m; i++) /* start[j + 1] runs from the beginning of atom j to its end */
         for (k = 0; k < codes->used[i]; k++) {
             at = start[shs__codes_atoms(codes, i)[k] + 1]++;
-            w->uses.signal[at] = i;
-            w->uses.slot[at] = k;
+            s->uses.signal[at] = i;
+            s->uses.slot[at] = k;
         }
 }
 
-/* Codes, and forms each signal's residual in the same parallel region, while the signal is in the cache. */
-SHS__PRIVATE shs_status shs__dl_cpu_code(shs__dl_learner *w, const shs_real *D, shs_omp_report *report) {
-    shs_status status;
+/* Lists the uses of the codes at hand, and counts those of each atom. */
+SHS__PRIVATE void shs__dl_count_usage(shs__dl_session *s) {
     int j;
-    if (D != w->coded) SHS__COPY(w->coded, D, shs__cells(w->p, w->n));
-    shs__coder_dictionary(w->ctx, &w->coder, w->coded, w->p);
-    status = shs__coder_run(w->ctx, &w->coder, NULL, report);
-    w->residual_done = 1;
-    w->listed = &w->codes;
-    shs__dl_count_uses(w);
-    for (j = 0; j < w->n; j++) w->usage[j] = w->uses.start[j + 1] - w->uses.start[j];
+    s->uses.codes = &s->codes;
+    shs__dl_count_uses(s);
+    for (j = 0; j < s->coder.over.n; j++) s->usage[j] = s->uses.start[j + 1] - s->uses.start[j];
+}
+
+/* Codes, and forms each signal's residual in the same parallel region, while the signal is in the cache. */
+SHS__PRIVATE shs_status shs__dl_cpu_code(const shs_context *ctx, shs__dl_session *s, const shs_real *D, shs_omp_report *report) {
+    const int p = s->coder.over.p, n = s->coder.over.n;
+    shs_status status;
+    if (D != s->coded) SHS__COPY(s->coded, D, shs__cells(p, n));
+    shs__coder_dictionary(ctx, &s->coder, s->coded, p);
+    status = shs__coder_run(ctx, &s->coder, NULL, report);
+    s->residual_done = 1;
+    shs__dl_count_usage(s);
     return status;
 }
 
 /* d_old'd of each atom of the group, for the atoms d in g->atoms. */
-SHS__PRIVATE void shs__dl_overlaps(const shs__dl_learner *w, const shs_atom_group *g) {
-    const int p = w->p;
+SHS__PRIVATE void shs__dl_overlaps(const shs__dl_session *s, const shs_atom_group *g) {
+    const int p = s->coder.over.p;
     int j, i;
     for (j = 0; j < g->count; j++) {
-        const shs_real *before = SHS__AT(w->coded, p, 0, g->first + j), *after = SHS__AT(g->atoms, p, 0, j);
-        w->overlap[j] = 0;
-        for (i = 0; i < w->p; i++) w->overlap[j] += shs__product(before[i], after[i]);
+        const shs_real *before = SHS__AT(s->coded, p, 0, g->first + j), *after = SHS__AT(g->atoms, p, 0, j);
+        shs_wide overlap = 0;
+        for (i = 0; i < p; i++) overlap += shs__product(before[i], after[i]);
+        s->group.overlap[j] = overlap;
     }
 }
 
 /* A code made anew, z, of one that was x: not below 0 where codes are to be nonnegative, and 0 remains 0 then. */
-SHS__INLINE shs_real shs__dl_code_kept(const shs__dl_learner *w, shs_real x, shs_real z) {
-    if (w->o->nonnegative && (!(x > 0) || z < 0)) return 0;
+SHS__INLINE shs_real shs__dl_code_kept(const shs__dl_session *s, shs_real x, shs_real z) {
+    if (s->o->nonnegative && (!(x > 0) || z < 0)) return 0;
     return z;
 }
 
 /* One stretch: the sum of x e over its uses, and of x^2; or of z e and x z, with z = F'd = e'd + x d_old'd. */
 SHS__OUTLINE void shs__dl_gather_chunk(void *arg, size_t chunk, int worker) {
-    const shs__dl_learner *w = (const shs__dl_learner *)arg;
-    shs__dl_stretch *stretch = w->stretches + chunk;
-    shs_real *sum = SHS__AT(w->stretch_sums, w->p, 0, chunk), x[SHS__COLUMNS_AT_ONCE];
-    const shs_real *columns[SHS__COLUMNS_AT_ONCE], *d = w->group->atoms + shs__cells(stretch->atom, w->p);
-    const shs_real *before = SHS__AT(w->coded, w->p, 0, w->group->first + stretch->atom);
+    const shs__dl_session *s = (const shs__dl_session *)arg;
+    const shs__dl_uses *uses = &s->uses;
+    const shs_atom_group *g = s->group.atoms;
+    shs__dl_stretch *stretch = s->group.stretches + chunk;
+    const int p = s->coder.over.p, atom = stretch->atom;
+    shs_real *sum = SHS__AT(s->group.stretch_sums, p, 0, chunk), x[SHS__COLUMNS_AT_ONCE];
+    const shs_real *columns[SHS__COLUMNS_AT_ONCE], *d = SHS__AT(g->atoms, p, 0, atom);
+    const shs_real *before = SHS__AT(s->coded, p, 0, g->first + atom);
+    const unsigned char *present = s->mask.present;
     const shs__vector_kernels *kernels = shs__kernels_vector();
     shs__sum energy = SHS_ZERO;
     size_t u, q, count;
-    int power = w->group->power;
     (void)worker;
-    SHS__CLEAR(sum, w->p);
+    SHS__CLEAR(sum, p);
     for (u = stretch->begin; u < stretch->end; u += count) {
         count = shs__zmin(stretch->end - u, SHS__COLUMNS_AT_ONCE);
         for (q = 0; q < count; q++) {
-            size_t i = w->uses.signal[u + q];
-            shs_real old = shs__codes_coefs(w->listed, i)[w->uses.slot[u + q]];
-            columns[q] = SHS__AT(w->E, w->p, 0, i);
+            size_t i = uses->signal[u + q];
+            shs_real old = shs__codes_coefs(uses->codes, i)[uses->slot[u + q]];
+            columns[q] = SHS__AT(s->E, p, 0, i);
             x[q] = old;
-            if (power)
-                x[q] = shs__dl_code_kept(
-                    w, old, kernels->dot((size_t)w->p, columns[q], d) + old * (shs_real)w->overlap[stretch->atom]);
+            if (g->power) {
+                const shs_real along = kernels->dot((size_t)p, columns[q], d);
+                x[q] = shs__dl_code_kept(s, old, along + old * (shs_real)s->group.overlap[atom]);
+            }
             shs__sum_add(&energy, shs__product(old, x[q]));
         }
-        kernels->combine(w->p, (int)count, columns, x, sum);
-        for (q = 0; w->masked && q < count; q++) /* F x' = E x' + x^2 M.d_old: each value of d has an energy of its own */
-            kernels->axpy_where(w->p, SHS__AT(w->present, w->p, 0, w->uses.signal[u + q]), x[q] * x[q], before, sum);
+        kernels->combine(p, (int)count, columns, x, sum);
+        for (q = 0; present && q < count; q++) /* F x' = E x' + x^2 M.d_old: each value of d has an energy of its own */
+            kernels->axpy_where(p, SHS__AT(present, p, 0, uses->signal[u + q]), x[q] * x[q], before, sum);
     }
     stretch->energy = shs__sum_value(&energy);
 }
 
 /* For shs__ctx_parallel: so many values are read and written for each of the residuals of a group's signals. */
-SHS__PRIVATE shs_wide shs__dl_group_work(const shs__dl_learner *w, const shs_atom_group *g, int values) {
-    const size_t first = w->uses.start[g->first], uses = w->uses.start[g->first + g->count] - first;
-    return SHS__WIDE_PRODUCT(values, w->p, uses);
+SHS__PRIVATE shs_wide shs__dl_group_work(const shs__dl_session *s, const shs_atom_group *g, int values) {
+    const size_t first = s->uses.start[g->first], uses = s->uses.start[g->first + g->count] - first;
+    return SHS__WIDE_PRODUCT(values, s->coder.over.p, uses);
 }
 
 /* XX', lower triangle by rows, of the codes at hand. */
-SHS__PRIVATE void shs__dl_cpu_gram(const shs__dl_learner *w, shs_wide *gram) {
-    const int n = w->n;
+SHS__PRIVATE void shs__dl_cpu_gram(const shs__dl_session *s, shs_wide *gram) {
+    const int n = s->coder.over.n;
+    const size_t m = s->coder.m;
     size_t i;
     int a, b;
     SHS__CLEAR(gram, shs__cells(n, n));
-    for (i = 0; i < w->m; i++) {
-        const int *atoms = shs__codes_atoms(&w->codes, i);
-        const shs_real *x = shs__codes_coefs(&w->codes, i);
-        for (a = 0; a < w->codes.used[i]; a++)
-            for (b = 0; b < w->codes.used[i]; b++)
+    for (i = 0; i < m; i++) {
+        const int *atoms = shs__codes_atoms(&s->codes, i);
+        const shs_real *x = shs__codes_coefs(&s->codes, i);
+        for (a = 0; a < s->codes.used[i]; a++)
+            for (b = 0; b < s->codes.used[i]; b++)
                 if (atoms[b] <= atoms[a]) *SHS__AT(gram, n, atoms[b], atoms[a]) += shs__product(x[a], x[b]);
     }
 }
 
 /* sums = E_I x' and energy = |x|^2 of each atom of the group, or the sums of a power step. Threads share the stretches of uses,
    those of a single atom too, where shs__ctx_parallel finds enough work. */
-SHS__PRIVATE void shs__dl_cpu_gather(shs__dl_learner *w, const shs_atom_group *g) {
+SHS__PRIVATE void shs__dl_cpu_gather(const shs_context *ctx, shs__dl_session *s, const shs_atom_group *g) {
+    const int p = s->coder.over.p;
     size_t stretches = 0, c;
     int j;
-    w->group = g;
-    if (g->gram) shs__dl_cpu_gram(w, g->gram);
-    if (g->power) shs__dl_overlaps(w, g);
+    s->group.atoms = g;
+    if (g->gram) shs__dl_cpu_gram(s, g->gram);
+    if (g->power) shs__dl_overlaps(s, g);
     for (j = 0; j < g->count; j++) {
-        size_t at = w->uses.start[g->first + j], end = w->uses.start[g->first + j + 1];
+        size_t at = s->uses.start[g->first + j], end = s->uses.start[g->first + j + 1];
         for (; at < end && !(g->done && g->done[j]); at += SHS__USES_AN_ITEM) {
-            shs__dl_stretch *stretch = w->stretches + stretches++;
+            shs__dl_stretch *stretch = s->group.stretches + stretches++;
             stretch->atom = j;
             stretch->begin = at;
             stretch->end = shs__zmin(end, at + SHS__USES_AN_ITEM);
         }
         g->energy[j] = 0;
     }
-    SHS__CLEAR(g->sums, shs__cells(w->p, g->count));
-    shs__ctx_parallel(w->ctx, shs__dl_group_work(w, g, 2), stretches, shs__dl_gather_chunk, w);
+    SHS__CLEAR(g->sums, shs__cells(p, g->count));
+    shs__ctx_parallel(ctx, shs__dl_group_work(s, g, 2), stretches, shs__dl_gather_chunk, s);
     for (c = 0; c < stretches; c++) {
-        const shs__dl_stretch *stretch = w->stretches + c;
-        shs__la_axpy_wide(w->p, 1, SHS__AT(w->stretch_sums, w->p, 0, c), g->sums + shs__cells(stretch->atom, w->p));
+        const shs__dl_stretch *stretch = s->group.stretches + c;
+        shs__la_axpy_wide(p, 1, SHS__AT(s->group.stretch_sums, p, 0, c), SHS__AT(g->sums, p, 0, stretch->atom));
         g->energy[stretch->atom] += stretch->energy;
     }
 }
@@ -13604,140 +13654,147 @@ SHS__PRIVATE size_t shs__dl_first_use(const shs__dl_uses *uses, int j, size_t i)
 }
 
 /* The coefficient that use u is. */
-SHS__INLINE shs_real *shs__dl_coefficient(const shs__dl_learner *w, size_t u) {
-    return shs__codes_coefs(w->listed, w->uses.signal[u]) + w->uses.slot[u];
+SHS__INLINE shs_real *shs__dl_coefficient(const shs__dl_uses *uses, size_t u) {
+    return shs__codes_coefs(uses->codes, uses->signal[u]) + uses->slot[u];
 }
 
 /* Where values are missing, over those that are present: F'd / |M.d|^2, which is 0 where nothing of the atom is there. e is 0
    where a value is missing. */
-SHS__INLINE shs_real shs__dl_present_code(const shs__dl_learner *w, const shs__vector_kernels *kernels, int j, size_t i,
+SHS__INLINE shs_real shs__dl_present_code(const shs__dl_session *s, const shs__vector_kernels *kernels, int j, size_t i,
                                           shs_real x) {
-    const size_t p = (size_t)w->p;
-    const shs_real *before = SHS__AT(w->coded, p, 0, w->group->first + j), *d = SHS__AT(w->group->atoms, p, 0, j);
-    shs_real norm2, along = kernels->dots_where(w->p, w->present + i * p, before, d, &norm2);
-    if (norm2 > SHS__OMP_GUARD) return (kernels->dot(p, w->E + i * p, d) + x * along) / norm2;
+    const size_t p = (size_t)s->coder.over.p;
+    const shs_atom_group *g = s->group.atoms;
+    const shs_real *before = SHS__AT(s->coded, p, 0, g->first + j), *d = SHS__AT(g->atoms, p, 0, j);
+    shs_real norm2, along = kernels->dots_where((int)p, s->mask.present + i * p, before, d, &norm2);
+    if (norm2 > SHS__OMP_GUARD) return (kernels->dot(p, s->E + i * p, d) + x * along) / norm2;
     return 0;
 }
 
 /* Its new value, u being a use of the group's j-th atom: E_i'd_new + x d_old'd_new, or x where the rule keeps the codes. */
-SHS__INLINE shs_real shs__dl_new_code(const shs__dl_learner *w, const shs__vector_kernels *kernels, int j, size_t u) {
-    size_t p = (size_t)w->p;
-    shs_real x = *shs__dl_coefficient(w, u);
-    if (!shs__dl_rules[w->group->update].codes) return x;
-    if (w->masked) return shs__dl_present_code(w, kernels, j, w->uses.signal[u], x);
-    x = shs__dl_code_kept(
-        w, x, kernels->dot(p, w->E + w->uses.signal[u] * p, SHS__AT(w->group->atoms, p, 0, j)) + x * (shs_real)w->overlap[j]);
-    if (w->mu > 0) return x / (1 + w->mu);
+SHS__INLINE shs_real shs__dl_new_code(const shs__dl_session *s, const shs__vector_kernels *kernels, int j, size_t u) {
+    const size_t p = (size_t)s->coder.over.p, i = s->uses.signal[u];
+    const shs_atom_group *g = s->group.atoms;
+    shs_real x = *shs__dl_coefficient(&s->uses, u), along;
+    if (!shs__dl_rules[g->update].codes) return x;
+    if (s->mask.present) return shs__dl_present_code(s, kernels, j, i, x);
+    along = kernels->dot(p, s->E + i * p, SHS__AT(g->atoms, p, 0, j));
+    x = shs__dl_code_kept(s, x, along + x * (shs_real)s->group.overlap[j]);
+    if (s->mu > 0) return x / (1 + s->mu);
     return x;
 }
 
 /* Brings the signal of use u up to date: E_i += x d_old - x_new d_new, and the code. */
-SHS__INLINE void shs__dl_change_use(const shs__dl_learner *w, const shs__vector_kernels *kernels, int j, size_t u,
+SHS__INLINE void shs__dl_change_use(const shs__dl_session *s, const shs__vector_kernels *kernels, int j, size_t u,
                                     shs_real x_new) {
-    const size_t p = (size_t)w->p, at = w->uses.signal[u] * p;
-    const shs_real *before = SHS__AT(w->coded, p, 0, w->group->first + j), *d = SHS__AT(w->group->atoms, p, 0, j);
-    shs_real *x = shs__dl_coefficient(w, u);
-    if (w->group->want_residual && w->masked)
-        kernels->patch_where(w->p, w->present + at, *x, before, -x_new, d, w->E + at);
-    else if (w->group->want_residual) kernels->patch(w->p, *x, before, -x_new, d, w->E + at);
+    const int p = s->coder.over.p;
+    const size_t at = s->uses.signal[u] * (size_t)p;
+    const shs_atom_group *g = s->group.atoms;
+    const shs_real *before = SHS__AT(s->coded, p, 0, g->first + j), *d = SHS__AT(g->atoms, p, 0, j);
+    shs_real *x = shs__dl_coefficient(&s->uses, u);
+    if (g->want_residual && s->mask.present)
+        kernels->patch_where(p, s->mask.present + at, *x, before, -x_new, d, s->E + at);
+    else if (g->want_residual) kernels->patch(p, *x, before, -x_new, d, s->E + at);
     *x = x_new;
 }
 
 /* Updates a chunk of signals: first forms every x_new of the group from the same E, then changes E and the codes. A signal belongs
    to one chunk, so chunks write to different memory. */
 SHS__PRIVATE void shs__dl_update_chunk(void *arg, size_t chunk, int worker) {
-    const shs__dl_learner *w = (const shs__dl_learner *)arg;
+    const shs__dl_session *s = (const shs__dl_session *)arg;
     const shs__vector_kernels *kernels = shs__kernels_vector();
-    size_t i0 = chunk * SHS__SIGNALS_A_PATCH, i1 = shs__zmin(w->m, i0 + SHS__SIGNALS_A_PATCH), u, end;
-    int j, pass, first = w->group->first, count = w->group->count;
+    size_t i0 = chunk * SHS__SIGNALS_A_PATCH, i1 = shs__zmin(s->coder.m, i0 + SHS__SIGNALS_A_PATCH), u, end;
+    int j, pass, first = s->group.atoms->first, count = s->group.atoms->count;
+    shs_real *x_new = s->group.x_new;
     (void)worker;
     for (pass = 0; pass < 2; pass++)
         for (j = 0; j < count; j++) {
-            end = shs__dl_first_use(&w->uses, first + j, i1);
-            for (u = shs__dl_first_use(&w->uses, first + j, i0); u < end; u++)
-                if (pass == 0) w->x_new[u] = shs__dl_new_code(w, kernels, j, u);
-                else shs__dl_change_use(w, kernels, j, u, w->x_new[u]);
+            end = shs__dl_first_use(&s->uses, first + j, i1);
+            for (u = shs__dl_first_use(&s->uses, first + j, i0); u < end; u++)
+                if (pass == 0) x_new[u] = shs__dl_new_code(s, kernels, j, u);
+                else shs__dl_change_use(s, kernels, j, u, x_new[u]);
         }
 }
 
 /* The same for a stretch of uses of a group of one atom: each is by another signal. */
 SHS__PRIVATE void shs__dl_update_one_chunk(void *arg, size_t chunk, int worker) {
-    const shs__dl_learner *w = (const shs__dl_learner *)arg;
+    const shs__dl_session *s = (const shs__dl_session *)arg;
     const shs__vector_kernels *kernels = shs__kernels_vector();
-    size_t u = w->uses.start[w->group->first] + chunk * SHS__SIGNALS_A_PATCH;
-    const size_t end = shs__zmin(w->uses.start[w->group->first + 1], u + SHS__SIGNALS_A_PATCH);
+    const size_t *start = s->uses.start + s->group.atoms->first;
+    size_t u = start[0] + chunk * SHS__SIGNALS_A_PATCH;
+    const size_t end = shs__zmin(start[1], u + SHS__SIGNALS_A_PATCH);
     (void)worker;
-    for (; u < end; u++) shs__dl_change_use(w, kernels, 0, u, shs__dl_new_code(w, kernels, 0, u));
+    for (; u < end; u++) shs__dl_change_use(s, kernels, 0, u, shs__dl_new_code(s, kernels, 0, u));
 }
 
-SHS__PRIVATE void shs__dl_cpu_update(shs__dl_learner *w, const shs_atom_group *g) {
-    const size_t uses = w->uses.start[g->first + g->count] - w->uses.start[g->first];
+SHS__PRIVATE void shs__dl_cpu_update(const shs_context *ctx, shs__dl_session *s, const shs_atom_group *g) {
+    const int p = s->coder.over.p;
+    const size_t uses = s->uses.start[g->first + g->count] - s->uses.start[g->first];
     int changes = g->want_residual || (g->want_codes && shs__dl_rules[g->update].codes);
-    w->group = g;
-    shs__dl_overlaps(w, g);
-    w->residual_done = 0;
+    s->group.atoms = g;
+    shs__dl_overlaps(s, g);
+    s->residual_done = 0;
     if (changes)
-        shs__ctx_parallel(w->ctx, shs__dl_group_work(w, g, 6), shs__ctx_chunks(g->count > 1 ? w->m : uses, SHS__SIGNALS_A_PATCH),
-                          g->count > 1 ? shs__dl_update_chunk : shs__dl_update_one_chunk, w);
-    SHS__COPY(SHS__AT(w->coded, w->p, 0, g->first), g->atoms, shs__cells(g->count, w->p));
+        shs__ctx_parallel(ctx, shs__dl_group_work(s, g, 6), shs__ctx_chunks(g->count > 1 ? s->coder.m : uses, SHS__SIGNALS_A_PATCH),
+                          g->count > 1 ? shs__dl_update_chunk : shs__dl_update_one_chunk, s);
+    SHS__COPY(SHS__AT(s->coded, p, 0, g->first), g->atoms, shs__cells(g->count, p));
 }
 
 enum { SHS__SIGNALS_SOLVED = 64 }; /* by one chunk */
 
 /* x = (D_I'D_I + mu I)^-1 D_I'y for signal i. L (lower triangle by rows, ld the stride) and z are scratch. */
-SHS__PRIVATE void shs__dl_solve_signal(const shs__dl_learner *w, size_t i, shs_wide *L, shs_wide *z) {
-    const int p = w->p, ld = w->coder.stride;
-    const int *atoms = shs__codes_atoms(&w->codes, i);
-    const shs_real *y = SHS__AT(w->coder.Y, w->coder.ldy, 0, i);
-    shs_real *x = shs__codes_coefs(&w->codes, i);
-    int s = w->codes.used[i], a, b, k, l;
-    for (a = 0; a < s; a++) {
-        const shs_real *d = SHS__AT(w->coded, p, 0, atoms[a]);
+SHS__PRIVATE void shs__dl_solve_signal(const shs__dl_session *s, size_t i, shs_wide *L, shs_wide *z) {
+    const int p = s->coder.over.p, ld = s->coder.stride;
+    const int *atoms = shs__codes_atoms(&s->codes, i);
+    const shs_real *y = SHS__AT(s->coder.Y, s->coder.ldy, 0, i);
+    shs_real *x = shs__codes_coefs(&s->codes, i);
+    int count = s->codes.used[i], a, b, k, l;
+    for (a = 0; a < count; a++) {
+        const shs_real *d = SHS__AT(s->coded, p, 0, atoms[a]);
         shs_wide *row = SHS__AT(L, ld, 0, a);
         z[a] = 0;
-        for (l = 0; l < w->p; l++) z[a] += shs__product(d[l], y[l]);
+        for (l = 0; l < p; l++) z[a] += shs__product(d[l], y[l]);
         for (b = 0; b <= a; b++) {
-            const shs_real *e = SHS__AT(w->coded, p, 0, atoms[b]);
+            const shs_real *e = SHS__AT(s->coded, p, 0, atoms[b]);
             row[b] = 0;
-            for (l = 0; l < w->p; l++) row[b] += shs__product(d[l], e[l]);
-            if (a == b) row[b] += (shs_wide)w->mu;
+            for (l = 0; l < p; l++) row[b] += shs__product(d[l], e[l]);
+            if (a == b) row[b] += (shs_wide)s->mu;
             for (k = 0; k < b; k++) row[b] -= row[k] * *SHS__AT(L, ld, k, b);
             if (b < a) row[b] /= *SHS__AT(L, ld, b, b);
         }
-        row[a] = SHS__WSQRT(shs__wmax(row[a], (shs_wide)w->mu)); /* but for rounding it is larger */
+        row[a] = SHS__WSQRT(shs__wmax(row[a], (shs_wide)s->mu)); /* but for rounding it is larger */
         for (k = 0; k < a; k++) z[a] -= row[k] * z[k];
         z[a] /= row[a];
     }
-    for (a = s - 1; a >= 0; a--) {
-        for (k = a + 1; k < s; k++) z[a] -= *SHS__AT(L, ld, a, k) * z[k];
+    for (a = count - 1; a >= 0; a--) {
+        for (k = a + 1; k < count; k++) z[a] -= *SHS__AT(L, ld, a, k) * z[k];
         z[a] /= *SHS__AT(L, ld, a, a);
         x[a] = (shs_real)z[a];
     }
 }
 
 SHS__PRIVATE void shs__dl_solve_chunk(void *arg, size_t chunk, int worker) {
-    const shs__dl_learner *w = (const shs__dl_learner *)arg;
-    size_t stride = (size_t)w->coder.stride, i, end = shs__zmin(w->m, (chunk + 1) * SHS__SIGNALS_SOLVED);
-    shs_wide *z = SHS__AT(w->solve, stride * (stride + 1), 0, worker);
-    for (i = chunk * SHS__SIGNALS_SOLVED; i < end; i++) shs__dl_solve_signal(w, i, z + stride, z);
+    const shs__dl_session *s = (const shs__dl_session *)arg;
+    size_t stride = (size_t)s->coder.stride, i, end = shs__zmin(s->coder.m, (chunk + 1) * SHS__SIGNALS_SOLVED);
+    shs_wide *z = SHS__AT(s->solve, stride * (stride + 1), 0, worker);
+    for (i = chunk * SHS__SIGNALS_SOLVED; i < end; i++) shs__dl_solve_signal(s, i, z + stride, z);
 }
 
 /* The codes of the iteration before take the place of those at hand in the lists, which become those of the next. */
-SHS__PRIVATE void shs__dl_list_previous(shs__dl_learner *w) {
-    if (!w->has_previous || w->engine) return;
-    w->listed = &w->previous;
-    shs__dl_count_uses(w);
+SHS__PRIVATE void shs__dl_list_previous(shs__dl_session *s) {
+    if (!s->previous.known) return;
+    s->uses.codes = &s->previous.codes;
+    shs__dl_count_uses(s);
 }
-SHS__PRIVATE void shs__dl_keep_previous(shs__dl_learner *w) {
+SHS__PRIVATE void shs__dl_keep_previous(shs__dl_session *s) {
+    const shs_codes *codes = &s->codes;
+    shs_codes *previous = &s->previous.codes;
     size_t i;
-    for (i = 0; i < w->m && !w->engine; i++) {
-        size_t from = shs__codes_at(&w->codes, i), to = shs__codes_at(&w->previous, i);
-        const int count = w->codes.used[i];
-        w->previous.used[i] = w->codes.used[i];
-        SHS__COPY(w->previous.atoms + to, w->codes.atoms + from, count);
-        SHS__COPY(w->previous.coefs + to, w->codes.coefs + from, count);
+    for (i = 0; i < s->coder.m; i++) {
+        const int count = codes->used[i];
+        previous->used[i] = count;
+        SHS__COPY(shs__codes_atoms(previous, i), shs__codes_atoms(codes, i), count);
+        SHS__COPY(shs__codes_coefs(previous, i), shs__codes_coefs(codes, i), count);
     }
-    w->has_previous = 1; /* here or on the engine */
 }
 
 /* ---- stages: here, or on the context's engine ----------------------------------------------------- >>learn_stages */
@@ -13751,7 +13808,7 @@ enum { SHS__PANEL = 32 };
 SHS__PRIVATE shs_status shs__dl_stage_open(shs__dl_learner *w) {
     const shs_engine *e = shs__ctx_engine(w->ctx);
     shs_status status = SHS_OK;
-    if (e) status = shs__omp_engine_open(w->ctx, &w->coder, SHS__OMP_LEARNS, &w->remote);
+    if (e) status = shs__omp_engine_open(w->ctx, &w->session.coder, SHS__OMP_LEARNS, &w->remote);
     if (e && status == SHS_OK) w->engine = e;
     if (shs__ctx_cpu_takes_over(e, status)) return SHS_OK;
     return status;
@@ -13767,45 +13824,48 @@ SHS__PRIVATE void shs__dl_stage_close(shs__dl_learner *w) {
    before. */
 SHS__PRIVATE int shs__dl_stage_here(shs__dl_learner *w, int coded, shs_status *status) {
     const shs_engine *e = w->engine;
+    shs__dl_session *s = &w->session;
     if (!shs__ctx_cpu_takes_over(e, *status)) return 0;
     if (!e) return 1;
-    if (w->has_previous) return 0;
-    if (coded) *status = e->signals_fetch(w->remote, &w->codes);
+    if (s->previous.known) return 0;
+    if (coded) *status = e->signals_fetch(w->remote, &s->codes);
     else *status = SHS_OK;
     shs__dl_stage_close(w);
     if (coded && *status == SHS_OK) {
-        shs__dl_count_uses(w);
-        (void)shs__synthesis_run(w->ctx, &w->residual);
+        shs__dl_count_uses(s);
+        (void)shs__synthesis_run(w->ctx, &s->residual);
     }
     return *status == SHS_OK;
 }
 
 SHS__PRIVATE shs_status shs__dl_stage_code(shs__dl_learner *w, const shs_real *D, shs_omp_report *report) {
     const shs_engine *e = w->engine;
+    shs__dl_session *s = &w->session;
     shs_real *errors2 = NULL;
     shs_status status = SHS_OK;
-    if (w->o->replace == SHS_REPLACE_WORST) errors2 = w->errors2; /* nothing else asks for them */
+    if (w->o->replace == SHS_REPLACE_WORST) errors2 = s->coder.errors2; /* nothing else asks for them */
     if (e) {
-        SHS__COPY(w->coded, D, shs__cells(w->p, w->n));
+        SHS__COPY(s->coded, D, shs__cells(w->p, w->n));
         status = e->signals_dictionary(w->remote, D, w->p);
-        if (status == SHS_OK) status = e->signals_code(w->remote, errors2, w->usage, report);
+        if (status == SHS_OK) status = e->signals_code(w->remote, errors2, s->usage, report);
     }
-    if (shs__dl_stage_here(w, 0, &status)) status = shs__dl_cpu_code(w, D, report);
+    if (shs__dl_stage_here(w, 0, &status)) status = shs__dl_cpu_code(w->ctx, s, D, report);
     return status;
 }
 
 /* Forms E and, in *sum2, the sum of its squares. If E is formed already (residual_done), both stay as they are. */
 SHS__PRIVATE shs_status shs__dl_stage_residual(shs__dl_learner *w, shs_wide *sum2) {
+    shs__dl_session *s = &w->session;
     shs_status status = SHS_OK;
     if (w->engine) status = w->engine->signals_residual(w->remote, sum2);
-    if (shs__dl_stage_here(w, 1, &status) && !w->residual_done) *sum2 = shs__synthesis_run(w->ctx, &w->residual);
+    if (shs__dl_stage_here(w, 1, &status) && !s->residual_done) *sum2 = shs__synthesis_run(w->ctx, &s->residual);
     return status;
 }
 
 SHS__PRIVATE shs_status shs__dl_stage_gather(shs__dl_learner *w, const shs_atom_group *g) {
     shs_status status = SHS_OK;
     if (w->engine) status = w->engine->signals_gather(w->remote, g);
-    if (shs__dl_stage_here(w, 1, &status)) shs__dl_cpu_gather(w, g);
+    if (shs__dl_stage_here(w, 1, &status)) shs__dl_cpu_gather(w->ctx, &w->session, g);
     return status;
 }
 
@@ -13813,35 +13873,39 @@ SHS__PRIVATE shs_status shs__dl_stage_update(shs__dl_learner *w, const shs_atom_
     const shs_engine *e = w->engine;
     shs_status status = SHS_OK;
     if (e) status = e->signals_update(w->remote, g);
-    if (e && status == SHS_OK) SHS__COPY(SHS__AT(w->coded, w->p, 0, g->first), g->atoms, shs__cells(g->count, w->p));
-    if (shs__dl_stage_here(w, 1, &status)) shs__dl_cpu_update(w, g);
+    if (e && status == SHS_OK) SHS__COPY(SHS__AT(w->session.coded, w->p, 0, g->first), g->atoms, shs__cells(g->count, w->p));
+    if (shs__dl_stage_here(w, 1, &status)) shs__dl_cpu_update(w->ctx, &w->session, g);
     return status;
 }
 
 /* Solves all signals again with mu, on the atoms that they have. No engine does. */
 SHS__PRIVATE shs_status shs__dl_stage_solve(shs__dl_learner *w) {
-    const shs_wide work = SHS__WIDE_PRODUCT(w->m, w->p, w->codes.stride) * (shs_wide)w->codes.stride;
+    shs__dl_session *s = &w->session;
+    const size_t m = s->coder.m;
+    const shs_wide work = SHS__WIDE_PRODUCT(m, w->p, s->codes.stride) * (shs_wide)s->codes.stride;
     shs_status status = SHS_OK;
     if (w->engine) status = SHS_UNSUPPORTED;
     if (!shs__dl_stage_here(w, 1, &status)) return status;
-    shs__ctx_parallel(w->ctx, work, shs__ctx_chunks(w->m, SHS__SIGNALS_SOLVED), shs__dl_solve_chunk, w);
-    w->residual_done = 0;
+    shs__ctx_parallel(w->ctx, work, shs__ctx_chunks(m, SHS__SIGNALS_SOLVED), shs__dl_solve_chunk, s);
+    s->residual_done = 0;
     return SHS_OK;
 }
 
 /* B = YX' of the codes at hand. */
 SHS__PRIVATE shs_status shs__dl_stage_cross(shs__dl_learner *w, shs_wide *B) {
     const shs_engine *e = w->engine;
+    const shs__coder *coder = &w->session.coder;
+    const shs_codes *codes = &w->session.codes;
     shs_status status = SHS__ASK(e, signals_cross, (w->remote, B));
     size_t i;
     int k;
     if (!shs__dl_stage_here(w, 1, &status)) return status;
     SHS__CLEAR(B, shs__cells(w->p, w->n));
-    for (i = 0; i < w->m; i++)
-        for (k = 0; k < w->codes.used[i]; k++) {
-            size_t at = shs__codes_at(&w->codes, i) + (size_t)k;
-            shs__la_axpy_wide(w->p, (shs_wide)w->codes.coefs[at], SHS__AT(w->coder.Y, w->coder.ldy, 0, i),
-                              SHS__AT(B, w->p, 0, w->codes.atoms[at]));
+    for (i = 0; i < coder->m; i++)
+        for (k = 0; k < codes->used[i]; k++) {
+            size_t at = shs__codes_at(codes, i) + (size_t)k;
+            shs__la_axpy_wide(w->p, (shs_wide)codes->coefs[at], SHS__AT(coder->Y, coder->ldy, 0, i),
+                              SHS__AT(B, w->p, 0, codes->atoms[at]));
         }
     return SHS_OK;
 }
@@ -13852,7 +13916,7 @@ SHS__PRIVATE shs_status shs__dl_stage_round(shs__dl_learner *w, const shs_atom_r
     shs_status status = SHS_UNSUPPORTED;
     if (e && e->signals_round && !shs__ctx_distributed(w->ctx)) status = e->signals_round(w->remote, round);
     *done = status != SHS_UNSUPPORTED && status != SHS_NO_MEMORY;
-    if (status == SHS_OK) SHS__COPY(w->coded, round->D, shs__cells(w->p, w->n));
+    if (status == SHS_OK) SHS__COPY(w->session.coded, round->D, shs__cells(w->p, w->n));
     if (*done) return status;
     return SHS_OK;
 }
@@ -13863,13 +13927,13 @@ SHS__PRIVATE shs_status shs__dl_stage_fetch(shs__dl_learner *w, const shs_real *
     shs_status status = SHS_OK;
     if (w->engine) status = w->engine->signals_fetch(w->remote, codes);
     if (!w->engine || !shs__dl_stage_here(w, 0, &status)) return status;
-    return shs__dl_cpu_code(w, D, &report);
+    return shs__dl_cpu_code(w->ctx, &w->session, D, &report);
 }
 
 /* Codes anew with D, where the caller's codes hold fewer atoms a signal than learning allowed: a session of its own, in the
    room of this one. */
 SHS__PRIVATE shs_status shs__dl_stage_recode(shs__dl_learner *w, const shs_real *D, shs_codes *codes) {
-    shs__coder *coder = &w->coder;
+    shs__coder *coder = &w->session.coder;
     int remote = w->engine != NULL;
     shs_omp_report report;
     shs_status status;
@@ -13912,8 +13976,10 @@ SHS__PRIVATE shs_status shs__dl_directions(shs__dl_learner *w, const shs_atom_gr
     if (mine == SHS_OK) mine = shs__dl_stage_gather(w, g);
     status = shs__ctx_reduce_well(w->ctx, mine, g->sums, (p + 1) * count, SHS_REDUCE_SUM);
     if (status == SHS_OK && g->gram) status = shs__ctx_reduce(w->ctx, g->gram, count * count, SHS_REDUCE_SUM);
-    if (status == SHS_OK && !w->masked) shs__dl_rules[g->update].directions(w->p, g, SHS__AT(w->coded, p, 0, g->first));
-    return status; /* where values are missing the sums are F x' as they come */
+    if (status != SHS_OK) return status;
+    if (shs__omp_weighted(&w->o->coding)) return SHS_OK; /* where values are missing the sums are F x' as they come */
+    shs__dl_rules[g->update].directions(w->p, g, SHS__AT(w->session.coded, p, 0, g->first));
+    return SHS_OK;
 }
 
 /* |y / |y| - d|^2: how far a step moves an atom; 0 where y has no direction. */
@@ -13928,11 +13994,11 @@ SHS__PRIVATE shs_wide shs__dl_moved(int p, const shs_wide *y, const shs_real *d)
 }
 
 /* The group's j-th atom takes its direction in g->sums, away from the other atoms where these are to be incoherent: sums +=
-   2 gamma (sqrt(p) d - D~D~'d); without what is below 0 where it is to be nonnegative. */
-SHS__PRIVATE void shs__dl_take_atom(const shs__dl_learner *w, const shs_atom_group *g, int j) {
+   2 gamma (sqrt(p) d - D~D~'d), where D~ holds the atom too if `own`; without what is below 0 where it is to be nonnegative. */
+SHS__PRIVATE void shs__dl_take_atom(const shs__dl_learner *w, const shs_atom_group *g, int j, int own) {
     shs_wide *y = SHS__AT(g->sums, w->p, 0, j), gamma2 = 2 * (shs_wide)w->o->incoherence, c;
     shs_real *d = SHS__AT(g->atoms, w->p, 0, j);
-    int k, own = g->update == SHS_UPDATE_NSGK || w->group_size > 1;
+    int k;
     if (gamma2 > 0) {
         for (k = 0; k < w->n; k++) {
             const shs_real *other = SHS__AT(w->D, w->p, 0, k);
@@ -13949,7 +14015,7 @@ SHS__PRIVATE void shs__dl_take_atom(const shs__dl_learner *w, const shs_atom_gro
 
 /* K-SVD after its first step: further ones on the atoms that still move. All ranks go on with the same atoms. */
 enum { SHS__POWER_STEPS = 1000 };
-SHS__PRIVATE shs_status shs__dl_power_steps(shs__dl_learner *w, shs_atom_group *g) {
+SHS__PRIVATE shs_status shs__dl_power_steps(shs__dl_learner *w, shs_atom_group *g, int own) {
     const shs_wide still = SHS__BY_REAL(1e-24, 1e-10);
     shs_status status = SHS_OK;
     int j, step, moving = 1;
@@ -13964,7 +14030,7 @@ SHS__PRIVATE shs_status shs__dl_power_steps(shs__dl_learner *w, shs_atom_group *
             w->energy[j] = 0;
             if (w->flagged[j]) continue;
             SHS__COPY(w->last, d, w->p);
-            shs__dl_take_atom(w, g, j);
+            shs__dl_take_atom(w, g, j, own);
             w->energy[j] = shs__dl_moved(w->p, SHS__AT(g->sums, w->p, 0, j), w->last) > still;
         }
         status = shs__ctx_reduce(w->ctx, w->energy, (size_t)g->count, SHS_REDUCE_MAX);
@@ -13988,6 +14054,7 @@ SHS__PRIVATE shs_status shs__dl_power_steps(shs__dl_learner *w, shs_atom_group *
 SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int last, int want_codes, shs_status *mine) {
     shs_atom_group g = SHS_ZERO;
     shs_atom_round r = SHS_ZERO;
+    const int own = w->o->update == SHS_UPDATE_NSGK || group > 1;
     shs_wide unused;
     shs_status status;
     int j, done = 0;
@@ -13995,14 +14062,13 @@ SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int 
     r.group = group;
     r.want_codes = want_codes || !last;
     r.D = w->D;
-    w->group_size = group;
     if (*mine == SHS_OK && !(w->o->incoherence > 0)) *mine = shs__dl_stage_round(w, &r, &done);
     if (done) return *mine;
     if (*mine == SHS_OK) *mine = shs__dl_stage_residual(w, &unused);
     g.update = w->o->update;
     g.sums = w->sums;
     g.gram = w->gram;
-    if (g.update == SHS_UPDATE_NSGK) shs__dl_list_previous(w);
+    if (g.update == SHS_UPDATE_NSGK && !w->engine) shs__dl_list_previous(&w->session);
     for (; g.first < w->n; g.first += group) {
         g.count = shs__imin(group, w->n - g.first);
         g.energy = g.sums + shs__cells(w->p, g.count); /* the reduction takes both */
@@ -14014,12 +14080,14 @@ SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int 
         g.power = 0;
         if (status != SHS_OK) return status;
         for (j = 0; j < g.count; j++)
-            if (g.energy[j] > 0) shs__dl_take_atom(w, &g, j);
-        if (g.update == SHS_UPDATE_KSVD) status = shs__dl_power_steps(w, &g);
+            if (g.energy[j] > 0) shs__dl_take_atom(w, &g, j, own);
+        if (g.update == SHS_UPDATE_KSVD) status = shs__dl_power_steps(w, &g, own);
         if (status != SHS_OK) return status;
         *mine = shs__dl_stage_update(w, &g);
     }
-    if (g.update == SHS_UPDATE_NSGK && last) shs__dl_keep_previous(w);
+    if (g.update != SHS_UPDATE_NSGK || !last) return SHS_OK;
+    if (!w->engine) shs__dl_keep_previous(&w->session);
+    w->session.previous.known = 1;
     return SHS_OK;
 }
 
@@ -14149,8 +14217,8 @@ SHS__PRIVATE shs_status shs__dl_decorrelate(shs__dl_learner *w, shs_status *mine
         if (*mine == SHS_OK) shs__dl_rotate(r, w->p, w->n);
     }
     for (j = 0; j < n && *mine == SHS_OK; j++) (void)shs__dl_unit(w->p, r->Z + j * p, w->D + j * p);
-    memcpy(w->coded, w->D, p * n * sizeof *w->D);
-    w->residual_done = 0;
+    memcpy(w->session.coded, w->D, p * n * sizeof *w->D);
+    w->session.residual_done = 0;
     if (w->engine && *mine == SHS_OK) { /* E will be asked for */
         *mine = w->engine->signals_dictionary(w->remote, w->D, w->p);
         (void)shs__dl_stage_here(w, 1, mine);
@@ -14165,9 +14233,9 @@ SHS__PRIVATE shs_status shs__dl_code_test(shs__dl_learner *w, const shs_real *D,
     shs_omp_report report = SHS_ZERO;
     shs_status status;
     *sum2 = 0;
-    if (w->test.m == 0) return SHS_OK;
-    shs__coder_dictionary(w->ctx, &w->test, D, w->p);
-    status = shs__coder_run(w->ctx, &w->test, NULL, &report);
+    if (w->test.coder.m == 0) return SHS_OK;
+    shs__coder_dictionary(w->ctx, &w->test.coder, D, w->p);
+    status = shs__coder_run(w->ctx, &w->test.coder, NULL, &report);
     *sum2 = report.sum2;
     return status;
 }
@@ -14175,47 +14243,57 @@ SHS__PRIVATE shs_status shs__dl_code_test(shs__dl_learner *w, const shs_real *D,
 /* Codes with D and adds up over the ranks. */
 SHS__PRIVATE shs_status shs__dl_code_all(shs__dl_learner *w, const shs_real *D, shs_wide *rmse, shs_wide *mean_atoms,
                                          shs_wide *rmse_test) {
+    const int n = w->n, masked = shs__omp_weighted(&w->o->coding);
+    size_t *usage = w->session.usage;
+    shs_wide *sums = w->energy, *uses = sums + 2, *test = uses + n, *present = test + 2;
     shs_omp_report report = SHS_ZERO;
     shs_status status = shs__dl_stage_code(w, D, &report);
     int j;
-    w->energy[0] = report.sum2;
-    w->energy[1] = (shs_wide)report.nonzeros;
-    for (j = 0; j < w->n; j++) w->energy[2 + j] = (shs_wide)w->usage[j];
-    if (status == SHS_OK) status = shs__dl_code_test(w, D, w->energy + 2 + w->n);
-    w->energy[3 + w->n] = (shs_wide)w->test.m;
-    w->energy[4 + w->n] = (shs_wide)w->here;
-    status = shs__ctx_reduce_well(w->ctx, status, w->energy, (size_t)w->n + 4 + (size_t)(w->masked != 0), SHS_REDUCE_SUM);
+    sums[0] = report.sum2;
+    sums[1] = (shs_wide)report.nonzeros;
+    for (j = 0; j < n; j++) uses[j] = (shs_wide)usage[j];
+    if (status == SHS_OK) status = shs__dl_code_test(w, D, test);
+    test[1] = (shs_wide)w->test.coder.m;
+    *present = (shs_wide)w->session.mask.here;
+    status = shs__ctx_reduce_well(w->ctx, status, sums, (size_t)n + 4 + (size_t)masked, SHS_REDUCE_SUM);
     if (status != SHS_OK) return status;
-    for (j = 0; j < w->n; j++) w->usage[j] = (size_t)w->energy[2 + j];
-    if (w->masked) w->values = w->energy[4 + w->n];
-    else w->values = (shs_wide)w->p * w->all_m;
-    if (w->values > 0) *rmse = SHS__WSQRT(w->energy[0] / w->values);
+    for (j = 0; j < n; j++) usage[j] = (size_t)uses[j];
+    if (masked) w->all.values = *present;
+    else w->all.values = (shs_wide)w->p * w->all.m;
+    if (w->all.values > 0) *rmse = SHS__WSQRT(sums[0] / w->all.values);
     else *rmse = 0;
-    *mean_atoms = w->energy[1] / w->all_m;
-    if (w->energy[3 + w->n] > 0) *rmse_test = shs__dl_rmse(w, w->energy[2 + w->n], w->energy[3 + w->n]);
+    *mean_atoms = sums[1] / w->all.m;
+    if (test[1] > 0) *rmse_test = shs__dl_rmse(w, test[0], test[1]);
     else *rmse_test = -1;
     return SHS_OK;
 }
 
+SHS__PRIVATE void shs__dl_panel_layout(shs__layout *l, shs__dl_panel *panel, int p, int n) {
+    panel->values = SHS__CARVE(l, shs_real, SHS__PRODUCT(n, SHS__PANEL, 1));
+    panel->scratch = SHS__CARVE(l, shs_real, shs__la_gemm_scratch(n, SHS__PANEL, p));
+}
+
 /* The next columns of D'D, from `first` on, into the panel (ld n); returns how many. */
-SHS__PRIVATE int shs__dl_gram_panel(int p, int n, const shs_real *D, int ldd, int first, shs_real *panel, shs_real *scratch) {
+SHS__PRIVATE int shs__dl_gram_panel(int p, int n, const shs_real *D, int ldd, int first, const shs__dl_panel *panel) {
     int count = shs__imin(SHS__PANEL, n - first);
     const shs_real *atoms = SHS__AT(D, ldd, 0, first);
-    shs__la_gemm_serial(shs__la_job(SHS_TRANS_YES, SHS_TRANS_NO, n, count, p, 1, D, ldd, atoms, ldd, 0, panel, n), scratch);
+    shs__la_gemm_serial(shs__la_job(SHS_TRANS_YES, SHS_TRANS_NO, n, count, p, 1, D, ldd, atoms, ldd, 0, panel->values, n),
+                        panel->scratch);
     return count;
 }
 
 /* Flags one of every two atoms whose |d_i'd_j| exceeds the limit: the one with fewer uses, the later of equals. */
 SHS__PRIVATE void shs__dl_flag_duplicates(shs__dl_learner *w, shs_real limit) {
+    const size_t *usage = w->session.usage;
     int first, i, j;
     for (first = 0; first < w->n; first += SHS__PANEL) {
-        int count = shs__dl_gram_panel(w->p, w->n, w->D, w->p, first, w->panel, w->scratch);
+        int count = shs__dl_gram_panel(w->p, w->n, w->D, w->p, first, &w->panel);
         for (j = first; j < first + count; j++) {
-            const shs_real *column = SHS__AT(w->panel, w->n, 0, j - first);
+            const shs_real *column = SHS__AT(w->panel.values, w->n, 0, j - first);
             if (j == 0 || !(shs__abs(column[shs__kernels_pursuit()->strongest(j, column)]) > limit)) continue; /* most */
             for (i = 0; i < j && !w->flagged[j]; i++) {
                 if (w->flagged[i] || !(shs__abs(column[i]) > limit)) continue;
-                if (w->usage[i] < w->usage[j]) w->flagged[i] = 1;
+                if (usage[i] < usage[j]) w->flagged[i] = 1;
                 else w->flagged[j] = 1;
             }
         }
@@ -14225,12 +14303,13 @@ SHS__PRIVATE void shs__dl_flag_duplicates(shs__dl_learner *w, shs_real limit) {
 /* The signal with the largest error over all ranks becomes d, normalised, and is not taken again. *found = 0 when only zero
    errors are left. */
 SHS__PRIVATE shs_status shs__dl_take_worst(shs__dl_learner *w, shs_real *d, int *found) {
+    const shs__coder *coder = &w->session.coder;
     shs_wide worst = 0, owner, *column = w->sums, rank = (shs_wide)shs__ctx_rank(w->ctx);
     size_t i, at = 0;
     shs_status status;
-    for (i = 0; i < w->m; i++)
-        if ((shs_wide)w->errors2[i] > worst) {
-            worst = (shs_wide)w->errors2[i];
+    for (i = 0; i < coder->m; i++)
+        if ((shs_wide)coder->errors2[i] > worst) {
+            worst = (shs_wide)coder->errors2[i];
             at = i;
         }
     owner = worst;
@@ -14242,8 +14321,8 @@ SHS__PRIVATE shs_status shs__dl_take_worst(shs__dl_learner *w, shs_real *d, int 
     status = shs__ctx_reduce(w->ctx, &owner, 1, SHS_REDUCE_MIN);
     SHS__CLEAR(column, w->p);
     if (owner <= rank && owner >= rank) {
-        shs__la_axpy_wide(w->p, 1, SHS__AT(w->coder.Y, w->coder.ldy, 0, at), column);
-        w->errors2[at] = 0;
+        shs__la_axpy_wide(w->p, 1, SHS__AT(coder->Y, coder->ldy, 0, at), column);
+        coder->errors2[at] = 0;
     }
     if (status == SHS_OK) status = shs__ctx_reduce(w->ctx, column, (size_t)w->p, SHS_REDUCE_SUM);
     *found = shs__dl_unit(w->p, column, d);
@@ -14280,11 +14359,12 @@ SHS__PRIVATE void shs__dl_hold_atom(int p, shs_real *d, shs_random *r) {
    duplicates, so they agree on the atoms before they look for what replaces them. mine: how this rank is. */
 SHS__PRIVATE shs_status shs__dl_replace_atoms(shs__dl_learner *w, int iteration, shs_status mine, shs_ksvd_record *record) {
     const shs_ksvd_options *o = w->o;
+    const size_t *usage = w->session.usage;
     shs_random r;
     shs_status status;
     int j, found = 1;
     if (o->replace == SHS_REPLACE_LEAVE) return shs__ctx_agree(w->ctx, mine);
-    for (j = 0; j < w->n; j++) w->flagged[j] = w->usage[j] == 0 || (o->prune_uses > 0 && w->usage[j] < (size_t)o->prune_uses);
+    for (j = 0; j < w->n; j++) w->flagged[j] = usage[j] == 0 || (o->prune_uses > 0 && usage[j] < (size_t)o->prune_uses);
     if (o->prune_coherence < 1) shs__dl_flag_duplicates(w, o->prune_coherence);
     for (j = 0; j < w->n; j++) w->energy[j] = (shs_wide)w->flagged[j];
     status = shs__ctx_reduce_well(w->ctx, mine, w->energy, (size_t)w->n, SHS_REDUCE_MAX);
@@ -14295,7 +14375,7 @@ SHS__PRIVATE shs_status shs__dl_replace_atoms(shs__dl_learner *w, int iteration,
         else status = shs__dl_take_worst(w, SHS__AT(w->D, w->p, 0, j), &found);
         if (status != SHS_OK || !found) break;
         if (o->nonnegative) shs__dl_hold_atom(w->p, SHS__AT(w->D, w->p, 0, j), &r);
-        if (w->usage[j]) record->pruned++;
+        if (usage[j]) record->pruned++;
         else record->replaced++;
     }
     return status;
@@ -14306,13 +14386,13 @@ SHS__PRIVATE int shs__dl_better(shs_wide merit, shs_wide best) { return merit < 
 
 SHS__PRIVATE void shs__dl_keep_best(shs__dl_learner *w, int updates, shs_wide rmse, shs_wide mean_atoms) {
     shs_wide merit = rmse; /* what is being minimised */
-    if (w->tolerant) merit = mean_atoms;
-    if (updates > 0 && w->o->keep == SHS_KEEP_BEST && !shs__dl_better(merit, w->best_merit)) return;
-    w->best_merit = merit;
+    if (w->all.tolerant) merit = mean_atoms;
+    if (updates > 0 && w->o->keep == SHS_KEEP_BEST && !shs__dl_better(merit, w->best.merit)) return;
+    w->best.merit = merit;
     w->report.best_iteration = updates;
     w->report.rmse = rmse;
     w->report.mean_atoms = mean_atoms;
-    SHS__COPY(w->best, w->D, shs__cells(w->p, w->n));
+    SHS__COPY(w->best.D, w->D, shs__cells(w->p, w->n));
 }
 
 /* ||Y - DX||_F / sqrt(p m) over all ranks, or of what is there, with X as the updates have left it. mine: how this rank is. */
@@ -14321,7 +14401,7 @@ SHS__PRIVATE shs_status shs__dl_error(shs__dl_learner *w, shs_status mine, shs_w
     shs_status status;
     if (mine == SHS_OK) mine = shs__dl_stage_residual(w, sum2);
     status = shs__ctx_reduce_well(w->ctx, mine, sum2, 1, SHS_REDUCE_SUM);
-    if (status == SHS_OK) *rmse = SHS__WSQRT(shs__quotient(sum2[0], w->values));
+    if (status == SHS_OK) *rmse = SHS__WSQRT(shs__quotient(sum2[0], w->all.values));
     return status;
 }
 
@@ -14345,13 +14425,13 @@ SHS__PRIVATE shs_status shs__dl_iterate(shs__dl_learner *w, int k, shs_ksvd_reco
     shs_status mine, status = shs__dl_code_all(w, w->D, &record->rmse_coding, &record->mean_atoms, &record->rmse_test);
     if (status != SHS_OK) return status;
     shs__dl_keep_best(w, k, record->rmse_coding, record->mean_atoms);
-    for (j = 0; j < w->n; j++) record->atoms_used += w->usage[j] > 0;
+    for (j = 0; j < w->n; j++) record->atoms_used += w->session.usage[j] > 0;
     if (errors) errors += shs__cells(k, w->report.round_stride);
     if (w->report.usage_history)
-        SHS__COPY(w->report.usage_history + shs__cells(k, w->n), w->usage, w->n);
+        SHS__COPY(w->report.usage_history + shs__cells(k, w->n), w->session.usage, w->n);
     mine = shs__ctx_progress(w->ctx, "learning", (size_t)k, (size_t)o->iterations, record->rmse_coding);
-    w->mu = shs__dl_mu(o, iteration);
-    if (mine == SHS_OK && w->mu > 0) mine = shs__dl_stage_solve(w);
+    w->session.mu = shs__dl_mu(o, iteration);
+    if (mine == SHS_OK && w->session.mu > 0) mine = shs__dl_stage_solve(w);
     if (o->update == SHS_UPDATE_MOD) group = w->n;
     for (round = 0; errors && round < w->report.round_stride; round++) errors[round] = -1;
     for (round = 0; round < rounds && status == SHS_OK; round++) {
@@ -14368,11 +14448,11 @@ SHS__PRIVATE shs_status shs__dl_iterate(shs__dl_learner *w, int k, shs_ksvd_reco
 /* Whether the best error has not improved enough for long enough. */
 SHS__PRIVATE int shs__dl_stalled(shs__dl_learner *w, int k) {
     if (w->o->stop_patience <= 0) return 0;
-    if (k == 0 || shs__dl_better(w->best_merit, w->stop_merit * (1 - w->o->stop_improvement))) {
-        w->stop_merit = w->best_merit;
-        w->stop_iteration = k;
+    if (k == 0 || shs__dl_better(w->best.merit, w->best.stop_merit * (1 - w->o->stop_improvement))) {
+        w->best.stop_merit = w->best.merit;
+        w->best.stop_iteration = k;
     }
-    return k - w->stop_iteration >= w->o->stop_patience;
+    return k - w->best.stop_iteration >= w->o->stop_patience;
 }
 
 /* The iterations, and a last coding so that the last dictionary can be judged too. */
@@ -14402,9 +14482,9 @@ SHS__OUTLINE shs_status shs__dl_learn(shs__dl_learner *w) {
 SHS__OUTLINE shs_status shs__dl_final_codes(shs__dl_learner *w, shs_codes *codes) {
     shs_omp_report report;
     shs_status status = SHS_OK;
-    if (codes->stride < w->coder.stride) return shs__dl_stage_recode(w, w->best, codes);
-    if (w->report.best_iteration != w->report.iterations) status = shs__dl_stage_code(w, w->best, &report);
-    if (status == SHS_OK) return shs__dl_stage_fetch(w, w->best, codes);
+    if (codes->stride < w->session.coder.stride) return shs__dl_stage_recode(w, w->best.D, codes);
+    if (w->report.best_iteration != w->report.iterations) status = shs__dl_stage_code(w, w->best.D, &report);
+    if (status == SHS_OK) return shs__dl_stage_fetch(w, w->best.D, codes);
     return status;
 }
 
@@ -14477,12 +14557,14 @@ SHS__PRIVATE int shs__dl_same_direction(int p, const shs_real *a, const shs_real
 
 /* Fetches the signals that have these numbers among all ranks' signals, as columns of w->sums. */
 SHS__PRIVATE shs_status shs__dl_fetch_signals(shs__dl_learner *w, uint64_t first, int count) {
+    const shs__coder *coder = &w->session.coder;
+    const size_t offset = w->all.offset;
     int j;
     SHS__CLEAR(w->sums, shs__cells(w->p, count));
     for (j = 0; j < count; j++) {
-        uint64_t i = shs_random_permuted(first + (uint64_t)j, (uint64_t)w->all_m, shs__random_mix(w->o->seed));
-        if (i >= w->offset && i - w->offset < w->m)
-            shs__la_axpy_wide(w->p, 1, SHS__AT(w->coder.Y, w->coder.ldy, 0, i - w->offset), w->sums + shs__cells(j, w->p));
+        uint64_t i = shs_random_permuted(first + (uint64_t)j, (uint64_t)w->all.m, shs__random_mix(w->o->seed));
+        if (i >= offset && i - offset < coder->m)
+            shs__la_axpy_wide(w->p, 1, SHS__AT(coder->Y, coder->ldy, 0, i - offset), w->sums + shs__cells(j, w->p));
     }
     return shs__ctx_reduce(w->ctx, w->sums, shs__cells(w->p, count), SHS_REDUCE_SUM);
 }
@@ -14490,7 +14572,7 @@ SHS__PRIVATE shs_status shs__dl_fetch_signals(shs__dl_learner *w, uint64_t first
 /* Signals in random order, normalised; zeros and copies of earlier ones are passed over. What is missing stays for random
    atoms; *made says how many there are. */
 SHS__PRIVATE shs_status shs__dl_start_from_signals(shs__dl_learner *w, int *made) {
-    uint64_t next = 0, all = (uint64_t)w->all_m;
+    uint64_t next = 0, all = (uint64_t)w->all.m;
     for (*made = 0; *made < w->n && next < all;) {
         int count = w->n - *made, j, i;
         shs_status status;
@@ -14543,44 +14625,64 @@ SHS__PRIVATE shs_status shs__dl_start(shs__dl_learner *w, const shs_real *given,
 
 /* ---- the public forms ----------------------------------------------------------------------------- >>learn_public */
 
+SHS__PRIVATE void shs__dl_ipr_layout(shs__layout *l, const shs_context *ctx, int p, int n, shs__dl_ipr *r) {
+    const size_t square = SHS__PRODUCT(p, p, 1), atoms = SHS__PRODUCT(p, n, 1);
+    const int k = shs__imin(p, n);
+    shs__eigh_layout(l, ctx, n, 1, &r->eigh);
+    r->B = SHS__CARVE(l, shs_wide, SHS__PRODUCT(p, (size_t)n + SHS__TELLS, 1));
+    r->G = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, n, 1));
+    r->values = SHS__CARVE(l, shs_wide, k);
+    r->vectors = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, k, 1));
+    r->Z = SHS__CARVE(l, shs_wide, atoms);
+    r->W = SHS__CARVE(l, shs_wide, square);
+    r->V = SHS__CARVE(l, shs_wide, square);
+    r->t = SHS__CARVE(l, shs_wide, p);
+}
+
+/* The signals that are not learnt from have no missing values, and the same limits each. */
+SHS__PRIVATE void shs__dl_test_layout(shs__layout *l, shs__dl_learner *w, int stride) {
+    shs_omp_options *coding = &w->test.coding;
+    shs__coder *coder = &w->test.coder;
+    *coding = w->o->coding;
+    coding->sparsity_each = NULL;
+    coding->tolerance_each = NULL;
+    coding->mask = NULL;
+    coding->skip_nan = 0;
+    coder->over.p = w->p;
+    coder->over.n = w->n;
+    coder->m = w->o->test_m;
+    coder->stride = stride;
+    coder->options = coding;
+    shs__coder_layout(l, coder, shs__ctx_workers(w->ctx));
+    shs__codes_layout(l, &w->test.codes, w->o->test_m, stride);
+}
+
+/* Tells their coder where they are, and whether they are finite. */
+SHS__PRIVATE shs_status shs__dl_test_begin(shs__dl_learner *w) {
+    shs__coder *coder = &w->test.coder;
+    coder->Y = w->o->test;
+    coder->ldy = w->o->test_ld;
+    coder->codes = &w->test.codes;
+    if (coder->m == 0) return SHS_OK;
+    return shs__coder_finite(w->ctx, coder);
+}
+
 /* stride as in the options already checked; own_codes: the caller has none to offer. */
 SHS__PRIVATE void shs__dl_layout(shs__layout *l, shs__dl_learner *w, int stride, int own_codes) {
-    size_t p = (size_t)w->p, n = (size_t)w->n, atoms = SHS__PRODUCT(p, n, 1);
+    const shs_ksvd_options *o = w->o;
+    const int p = w->p;
+    const size_t n = (size_t)w->n, atoms = SHS__PRODUCT(p, n, 1);
     shs__dl_session_layout(l, w, stride, own_codes);
-    if (w->o->coherence > 0) {
-        size_t square = SHS__PRODUCT(p, p, 1), k = shs__zmin(p, n);
-        shs__eigh_layout(l, w->ctx, w->n, 1, &w->ipr.eigh);
-        w->ipr.B = SHS__CARVE(l, shs_wide, SHS__PRODUCT(p, n + SHS__TELLS, 1));
-        w->ipr.G = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, n, 1));
-        w->ipr.values = SHS__CARVE(l, shs_wide, k);
-        w->ipr.vectors = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, k, 1));
-        w->ipr.Z = SHS__CARVE(l, shs_wide, atoms);
-        w->ipr.W = SHS__CARVE(l, shs_wide, square);
-        w->ipr.V = SHS__CARVE(l, shs_wide, square);
-        w->ipr.t = SHS__CARVE(l, shs_wide, p);
-    }
-    if (w->o->test_m > 0) {
-        w->test_coding = w->o->coding;
-        w->test_coding.sparsity_each = NULL;
-        w->test_coding.tolerance_each = NULL;
-        w->test_coding.mask = NULL;
-        w->test_coding.skip_nan = 0;
-        w->test.over.p = w->p;
-        w->test.over.n = w->n;
-        w->test.m = w->o->test_m;
-        w->test.stride = stride;
-        w->test.options = &w->test_coding;
-        shs__coder_layout(l, &w->test, shs__ctx_workers(w->ctx));
-        shs__codes_layout(l, &w->test_codes, w->o->test_m, stride);
-    }
+    if (o->update == SHS_UPDATE_MOD) w->gram = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, n, 1));
+    if (o->update == SHS_UPDATE_KSVD) w->last = SHS__CARVE(l, shs_real, p);
+    if (o->coherence > 0) shs__dl_ipr_layout(l, w->ctx, p, w->n, &w->ipr);
+    if (o->test_m > 0) shs__dl_test_layout(l, w, stride);
     w->D = SHS__CARVE(l, shs_real, atoms);
-    w->best = SHS__CARVE(l, shs_real, atoms);
-    w->sums = SHS__CARVE(l, shs_wide, SHS__PRODUCT(p + 1, n + SHS__TELLS, 1));
+    w->best.D = SHS__CARVE(l, shs_real, atoms);
+    w->sums = SHS__CARVE(l, shs_wide, SHS__PRODUCT((size_t)p + 1, n + SHS__TELLS, 1));
     w->energy = SHS__CARVE(l, shs_wide, n + 5 + SHS__TELLS);
-    w->errors2 = SHS__CARVE(l, shs_real, w->m);
     w->flagged = SHS__CARVE(l, unsigned char, n);
-    w->panel = SHS__CARVE(l, shs_real, SHS__PRODUCT(n, SHS__PANEL, 1));
-    w->scratch = SHS__CARVE(l, shs_real, shs__la_gemm_scratch(w->n, SHS__PANEL, w->p));
+    shs__dl_panel_layout(l, &w->panel, p, w->n);
 }
 
 SHS__PRIVATE int shs__dl_schedule_ok(const shs_step *steps, int count) {
@@ -14677,8 +14779,7 @@ SHS__PUBLIC size_t shs_ksvd_workspace(const shs_context *ctx, int p, int n, size
     w.o = &o;
     w.p = p;
     w.n = n;
-    w.m = m;
-    w.masked = shs__omp_weighted(&o.coding);
+    w.session.coder.m = m;
     shs__dl_layout(&l, &w, shs__imax(stride, 1), 1);
     return shs__layout_query(&l);
 }
@@ -14689,27 +14790,27 @@ SHS__PRIVATE shs_status shs__dl_count_signals(shs__dl_learner *w) {
     const shs_context *ctx = w->ctx;
     shs_wide *shares = w->sums; /* of each rank: signals, and who has that number */
     int at_once = (int)shs__zmin(((size_t)w->p + 1) * (size_t)w->n / 2, 1024), first, r, twice = 0;
-    w->offset = 0;
-    if (shs__ctx_distributed(ctx)) w->all_m = 0;
-    else w->all_m = (shs_wide)w->m;
+    w->all.offset = 0;
+    if (shs__ctx_distributed(ctx)) w->all.m = 0;
+    else w->all.m = (shs_wide)w->session.coder.m;
     for (first = 0; shs__ctx_distributed(ctx) && first < ctx->ranks; first += at_once) {
         int count = shs__imin(at_once, ctx->ranks - first), mine = ctx->rank - first;
         shs_status status;
         SHS__CLEAR(shares, shs__cells(2, count));
         if (mine >= 0 && mine < count) {
-            shares[2 * mine] = (shs_wide)w->m;
+            shares[2 * mine] = (shs_wide)w->session.coder.m;
             shares[2 * mine + 1] = 1;
         }
         status = shs__ctx_reduce(ctx, shares, shs__cells(2, count), SHS_REDUCE_SUM);
         if (status != SHS_OK) return status;
         for (r = 0; r < count; r++) {
             twice |= shares[2 * r + 1] > 1;
-            if (r < mine) w->offset += (size_t)shares[2 * r];
-            w->all_m += shares[2 * r];
+            if (r < mine) w->all.offset += (size_t)shares[2 * r];
+            w->all.m += shares[2 * r];
         }
     }
     if (twice) return SHS_RANKS_DIFFER;
-    if (w->all_m > 0) return SHS_OK;
+    if (w->all.m > 0) return SHS_OK;
     return SHS_BAD_M;
 }
 
@@ -14737,7 +14838,7 @@ SHS__OUTLINE shs_status shs__dl_meet(shs__dl_learner *w, shs_status status, cons
                            o->rmse_after_update != 0,
                            o->rmse_after_rounds != 0,
                            o->stop_patience,
-                           w->masked,
+                           shs__omp_weighted(&o->coding),
                            o->regularised_iterations,
                            o->coherence_rounds,
                            o->nonnegative != 0,
@@ -14757,16 +14858,16 @@ SHS__OUTLINE shs_status shs__dl_meet(shs__dl_learner *w, shs_status status, cons
             meeting.all = shs__ctx_imprint(meeting.all, SHS__AT(D, ldd, 0, j), (size_t)w->p * sizeof(shs_real));
         meeting.having = shs__ctx_imprint(meeting.all, limits, sizeof limits);
         meeting.having = shs__ctx_imprint(meeting.having, &o->coding.tolerance, sizeof o->coding.tolerance);
-        meeting.has_data = w->m > 0;
+        meeting.has_data = w->session.coder.m > 0;
     }
-    if (meeting.has_data) meeting.largest[0] = (shs_wide)w->coder.stride;
+    if (meeting.has_data) meeting.largest[0] = (shs_wide)w->session.coder.stride;
     else meeting.largest[0] = 0;
     meeting.largest[1] = meeting.has_data && (o->coding.tolerance > 0 || o->coding.tolerance_each);
     status = shs__ctx_meet(w->ctx, status, &meeting);
     if (status == SHS_OK) status = shs__dl_count_signals(w);
     if (status != SHS_OK) return status;
-    w->tolerant = meeting.largest[1] > 0;
-    if (o->prune_uses == 0) o->prune_uses = shs__dl_least_uses(w->all_m, (int)meeting.largest[0], w->n);
+    w->all.tolerant = meeting.largest[1] > 0;
+    if (o->prune_uses == 0) o->prune_uses = shs__dl_least_uses(w->all.m, (int)meeting.largest[0], w->n);
     return SHS_OK;
 }
 
@@ -14774,7 +14875,7 @@ SHS__OUTLINE shs_status shs__dl_check(const shs__dl_learner *w, const shs_real *
                                       const shs_codes *codes, int *stride) {
     const shs_ksvd_options *o = w->o;
     const int p = w->p, n = w->n;
-    const size_t m = w->m;
+    const size_t m = w->session.coder.m;
     shs_status status = shs__omp_check_signals(w->ctx, p, n, D, ldd, m, Y, ldy);
     if (status != SHS_OK) return status;
     if (m == 0 && !shs__ctx_distributed(w->ctx)) return SHS_BAD_M;
@@ -14795,18 +14896,17 @@ SHS__OUTLINE shs_status shs__dl_check(const shs__dl_learner *w, const shs_real *
 SHS__OUTLINE shs_status shs__dl_open(shs__dl_learner *w, shs__layout *l, int stride, const shs_real *Y, int ldy,
                                      const shs_codes *codes) {
     int own_codes = !codes || codes->stride < stride;
+    shs__dl_session *s = &w->session;
     shs_status status = SHS_OK;
     while (shs__layout_next(w->ctx, l, &status)) shs__dl_layout(l, w, stride, own_codes);
     if (status != SHS_OK) return status;
-    if (!own_codes) w->codes = *codes;
-    shs__dl_session_begin(w, Y, ldy);
-    status = shs__coder_finite(w->ctx, &w->coder);
+    if (!own_codes) s->codes = *codes;
+    shs__dl_session_begin(s, Y, ldy);
+    status = shs__coder_finite(w->ctx, &s->coder);
     if (status != SHS_OK) return status;
-    if (w->masked) shs__dl_session_mask(w);
-    w->test.Y = w->o->test;
-    w->test.ldy = w->o->test_ld;
-    w->test.codes = &w->test_codes;
-    if (w->test.m > 0 && shs__coder_finite(w->ctx, &w->test) != SHS_OK) return SHS_SIGNALS_NOT_FINITE;
+    if (s->mask.present) shs__dl_session_mask(s);
+    status = shs__dl_test_begin(w);
+    if (status != SHS_OK) return status;
     return shs__dl_stage_open(w);
 }
 
@@ -14823,7 +14923,7 @@ SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t 
     w.ctx = ctx;
     w.p = p;
     w.n = n;
-    w.m = m;
+    w.session.coder.m = m;
     w.o = &o;
     status = shs__dl_check(&w, D, ldd, Y, ldy, codes, &stride);
     if (status == SHS_OK && report && !SHS__ZEROED(report)) status = SHS_BAD_OUTPUT;
@@ -14835,7 +14935,6 @@ SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t 
         w.report.round_stride = report->round_stride;
     }
     w.ctx = shs__ctx_trial(ctx, &trial);
-    w.masked = shs__omp_weighted(&o.coding);
     if (status == SHS_OK) status = shs__dl_open(&w, &l, stride, Y, ldy, codes);
     status = shs__dl_meet(&w, status, D, ldd);
     if (status == SHS_OK) status = shs__ctx_agree(w.ctx, shs__dl_start(&w, D, ldd));
@@ -14843,7 +14942,7 @@ SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t 
     if (started) {
         const shs_real *before = NULL;
         if (report) before = report->dictionary;
-        SHS__COPY(w.best, w.D, shs__cells(p, n));
+        SHS__COPY(w.best.D, w.D, shs__cells(p, n));
         if (report) report->dictionary = w.D;
         status = shs__dl_learn(&w);
         if (report) report->dictionary = before;
@@ -14851,7 +14950,7 @@ SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t 
     if (status == SHS_OK && codes) status = shs__dl_final_codes(&w, codes);
     if (started && codes && status != SHS_OK) memset(codes->used, 0, m * sizeof(int));
     if (started && (status == SHS_OK || status == SHS_CANCELLED)) {
-        for (j = 0; j < n; j++) SHS__COPY(SHS__AT(D, ldd, 0, j), w.best + shs__cells(j, p), p);
+        for (j = 0; j < n; j++) SHS__COPY(SHS__AT(D, ldd, 0, j), w.best.D + shs__cells(j, p), p);
         if (report) *report = w.report;
     }
     shs__dl_stage_close(&w);
@@ -14861,7 +14960,8 @@ SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t 
 
 SHS__PUBLIC shs_status shs_dictionary_coherence(const shs_context *ctx, int p, int n, const shs_real *D, int ldd,
                                                 shs_wide *mu) {
-    shs_real *norms = NULL, *panel = NULL, *scratch = NULL;
+    shs_real *norms = NULL;
+    shs__dl_panel panel = SHS_ZERO;
     shs__layout l = SHS_ZERO;
     int first, i, j;
     shs_wide largest = 0;
@@ -14872,17 +14972,16 @@ SHS__PUBLIC shs_status shs_dictionary_coherence(const shs_context *ctx, int p, i
     if (!shs__finite_matrix(p, n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
     while (shs__layout_next(ctx, &l, &status)) {
         norms = SHS__CARVE(&l, shs_real, n);
-        panel = SHS__CARVE(&l, shs_real, SHS__PRODUCT(n, SHS__PANEL, 1));
-        scratch = SHS__CARVE(&l, shs_real, shs__la_gemm_scratch(n, SHS__PANEL, p));
+        shs__dl_panel_layout(&l, &panel, p, n);
     }
     if (status != SHS_OK) return status;
     for (j = 0; j < n; j++) norms[j] = shs_nrm2(p, SHS__AT(D, ldd, 0, j), 1);
     for (first = 0; first < n; first += SHS__PANEL) {
-        int count = shs__dl_gram_panel(p, n, D, ldd, first, panel, scratch);
+        int count = shs__dl_gram_panel(p, n, D, ldd, first, &panel);
         for (j = first; j < first + count; j++)
             for (i = 0; i < j; i++) {
                 shs_wide both = shs__product(norms[i], norms[j]);
-                shs_wide c = shs__quotient(shs__wabs((shs_wide)*SHS__AT(panel, n, i, j - first)), both);
+                shs_wide c = shs__quotient(shs__wabs((shs_wide)*SHS__AT(panel.values, n, i, j - first)), both);
                 if (c > largest) largest = c;
             }
     }
@@ -14961,29 +15060,31 @@ SHS__PRIVATE void shs__on_layout(shs__layout *l, shs__on_learner *s, int stride)
 
 /* The next batch of this rank. */
 SHS__PRIVATE shs_status shs__on_read(shs__on_learner *s) {
-    shs__dl_learner *w = &s->w;
+    const shs__dl_learner *w = &s->w;
+    shs__coder *coder = &s->w.session.coder;
     size_t count = 0;
-    w->m = 0;
-    if (!s->ended && s->read_fn(s->user, w->p, s->reach, w->E, &count)) return SHS_READ_FAILED;
+    coder->m = 0;
+    if (!s->ended && s->read_fn(s->user, w->p, s->reach, w->session.E, &count)) return SHS_READ_FAILED;
     if (count > s->reach) return SHS_READ_FAILED;
     s->ended |= count == 0;
-    w->m = w->coder.m = count;
-    w->coder.chunks = shs__ctx_chunks(count, w->coder.group);
-    if (shs__coder_finite(w->ctx, &w->coder) == SHS_OK) return SHS_OK;
+    coder->m = count;
+    coder->chunks = shs__ctx_chunks(count, coder->group);
+    if (shs__coder_finite(w->ctx, coder) == SHS_OK) return SHS_OK;
     return SHS_SIGNALS_NOT_FINITE;
 }
 
 /* Its codes and their sums by a session on the engine, where no code leaves it; the sums of E X' are not wanted. */
 SHS__PRIVATE shs_status shs__on_engine(shs__on_learner *s, const shs_atom_group *g, shs_omp_report *report) {
-    shs__dl_learner *w = &s->w;
+    const shs__dl_learner *w = &s->w;
+    const shs__coder *coder = &w->session.coder;
     const shs_engine *e = s->quiet.engine;
     void *session = NULL;
     shs_wide sum2;
     shs_status status = SHS_UNSUPPORTED;
-    if (e->signals_cross) status = shs__omp_engine_open(&s->quiet, &w->coder, SHS__OMP_LEARNS, &session);
+    if (e->signals_cross) status = shs__omp_engine_open(&s->quiet, coder, SHS__OMP_LEARNS, &session);
     if (status != SHS_OK) return status;
     status = e->signals_dictionary(session, w->D, w->p);
-    if (status == SHS_OK) status = e->signals_code(session, w->coder.errors2, w->usage, report);
+    if (status == SHS_OK) status = e->signals_code(session, coder->errors2, w->session.usage, report);
     if (status == SHS_OK) status = e->signals_residual(session, &sum2);
     if (status == SHS_OK) status = e->signals_gather(session, g);
     if (status == SHS_OK) status = e->signals_cross(session, g->sums);
@@ -14994,32 +15095,32 @@ SHS__PRIVATE shs_status shs__on_engine(shs__on_learner *s, const shs_atom_group 
 /* The same here, by codes that may yet be the engine's. */
 SHS__PRIVATE shs_status shs__on_cpu(shs__on_learner *s, const shs_atom_group *g, shs_omp_report *report) {
     shs__dl_learner *w = &s->w;
+    shs__coder *coder = &w->session.coder;
     shs_status status = SHS_OK;
-    int j;
-    if (w->m > 0 && shs__codes_here(&s->quiet, &w->coder, SHS__OMP_CODES, report, &status)) {
-        shs__coder_dictionary(w->ctx, &w->coder, w->D, w->p);
-        status = shs__coder_run(w->ctx, &w->coder, NULL, report);
+    if (coder->m > 0 && shs__codes_here(&s->quiet, coder, SHS__OMP_CODES, report, &status)) {
+        shs__coder_dictionary(w->ctx, coder, w->D, w->p);
+        status = shs__coder_run(w->ctx, coder, NULL, report);
     }
     if (status != SHS_OK) return status;
-    shs__dl_count_uses(w);
-    shs__dl_cpu_gather(w, g);
-    for (j = 0; j < w->n; j++) w->usage[j] = w->uses.start[j + 1] - w->uses.start[j];
+    shs__dl_count_usage(&w->session);
+    shs__dl_cpu_gather(w->ctx, &w->session, g);
     return SHS_OK;
 }
 
 /* Its codes, and what is summed over them. */
 SHS__PRIVATE shs_status shs__on_code(shs__on_learner *s, int test) {
     shs__dl_learner *w = &s->w;
+    shs__coder *coder = &w->session.coder;
     const size_t n = (size_t)w->n;
-    const int remote = w->m > 0 && s->quiet.engine;
+    const int remote = coder->m > 0 && s->quiet.engine;
     shs_wide *uses = s->fresh + n * n + (size_t)w->p * n, *counts = uses + n;
     shs_omp_report report = SHS_ZERO;
     shs_atom_group g = SHS_ZERO;
     shs_status status;
     int j;
     memset(counts, 0, SHS__ON_COUNTS * sizeof *counts);
-    w->coder.over.D = w->D;
-    w->coder.over.ldd = w->p;
+    coder->over.D = w->D;
+    coder->over.ldd = w->p;
     g.count = w->n;
     g.atoms = w->D;
     g.gram = s->fresh;
@@ -15030,11 +15131,11 @@ SHS__PRIVATE shs_status shs__on_code(shs__on_learner *s, int test) {
     if (status == SHS_UNSUPPORTED || status == SHS_NO_MEMORY) status = shs__on_cpu(s, &g, &report);
     if (status == SHS_OK && test) status = shs__dl_code_test(w, w->D, counts + SHS__ON_TEST_SUM2);
     if (status != SHS_OK) return status;
-    for (j = 0; j < w->n; j++) uses[j] = (shs_wide)w->usage[j];
-    counts[SHS__ON_SIGNALS] = (shs_wide)w->m;
+    for (j = 0; j < w->n; j++) uses[j] = (shs_wide)w->session.usage[j];
+    counts[SHS__ON_SIGNALS] = (shs_wide)coder->m;
     counts[SHS__ON_SUM2] = report.sum2;
     counts[SHS__ON_NONZEROS] = (shs_wide)report.nonzeros;
-    if (test) counts[SHS__ON_TEST_SIGNALS] = (shs_wide)w->test.m;
+    if (test) counts[SHS__ON_TEST_SIGNALS] = (shs_wide)w->test.coder.m;
     else counts[SHS__ON_TEST_SIGNALS] = 0;
     return SHS_OK;
 }
@@ -15137,6 +15238,7 @@ SHS__PRIVATE shs_status shs__on_replace(shs__on_learner *s, size_t k, shs_online
     shs__dl_learner *w = &s->w;
     const size_t p = (size_t)w->p, n = (size_t)w->n;
     const shs_wide *uses = s->fresh + n * n + p * n;
+    size_t *usage = w->session.usage;
     shs_ksvd_record replaced = SHS_ZERO;
     shs_status status;
     size_t j;
@@ -15144,17 +15246,17 @@ SHS__PRIVATE shs_status shs__on_replace(shs__on_learner *s, size_t k, shs_online
     if (w->o->replace == SHS_REPLACE_LEAVE || s->seen < (shs_wide)s->o->replace_every) return SHS_OK;
     for (j = 0; j < n; j++) { /* of near-duplicates the one stays that this batch uses more */
         const int used = shs__on_used(s->A + j * (n + 1));
-        if (used) w->usage[j] = 1 + (size_t)uses[j];
-        else w->usage[j] = 0;
+        if (used) usage[j] = 1 + (size_t)uses[j];
+        else usage[j] = 0;
         shs__on_set_used(s->A + j * (n + 1), 0);
     }
     s->seen = 0;
-    memcpy(w->best, w->D, p * n * sizeof *w->D);
+    memcpy(w->best.D, w->D, p * n * sizeof *w->D);
     status = shs__dl_replace_atoms(w, (int)(k % INT_MAX), SHS_OK, &replaced);
     record->replaced = replaced.replaced;
     record->pruned = replaced.pruned;
     for (j = 0; j < n && status == SHS_OK; j++)
-        if (memcmp(w->best + j * p, w->D + j * p, p * sizeof *w->D) != 0) shs__on_forget_atom(s, (int)j, w->best + j * p);
+        if (memcmp(w->best.D + j * p, w->D + j * p, p * sizeof *w->D) != 0) shs__on_forget_atom(s, (int)j, w->best.D + j * p);
     return status;
 }
 
@@ -15235,7 +15337,7 @@ SHS__OUTLINE shs_status shs__on_learn(shs__on_learner *s, const shs_real *D, int
         mine = shs__ctx_progress(s->w.ctx, "learning online", k + 1, shs__zmax(batches, k + 1), record.rmse);
     }
     if (mine == SHS_OK) mine = shs__dl_code_test(&s->w, s->w.D, test);
-    test[1] = (shs_wide)s->w.test.m;
+    test[1] = (shs_wide)s->w.test.coder.m;
     status = shs__ctx_reduce_well(s->w.ctx, mine, test, 2, SHS_REDUCE_SUM);
     if (status == SHS_OK && test[1] > 0) s->report.rmse_test = shs__dl_rmse(&s->w, test[0], test[1]);
     else s->report.rmse_test = -1;
@@ -15326,7 +15428,7 @@ SHS__PRIVATE shs_status shs__on_open(shs__on_learner *s, int p, int n, shs_onlin
     s->w.o = as;
     s->w.p = p;
     s->w.n = n;
-    s->w.m = o->batch;
+    s->w.session.coder.m = o->batch;
     return status;
 }
 
@@ -15377,15 +15479,11 @@ SHS__OUTLINE shs_status shs__on_check(shs__on_learner *s, int p, int n, const sh
     if (status != SHS_OK) return status;
     if (report) s->report = *report;
     s->report.batches = s->report.signal_count = 0;
-    shs__dl_session_begin(w, w->E, p);
-    w->coder.around.after = NULL;
+    shs__dl_session_begin(&w->session, w->session.E, p);
+    w->session.coder.around.after = NULL;
     if (w->ctx) s->quiet = *w->ctx;
     s->quiet.progress_fn = NULL;
-    w->test.Y = o->test;
-    w->test.ldy = o->test_ld;
-    w->test.codes = &w->test_codes;
-    if (w->test.m > 0) return shs__coder_finite(w->ctx, &w->test);
-    return SHS_OK;
+    return shs__dl_test_begin(w);
 }
 
 /* Whether all ranks are well and mean the same. */
