@@ -10122,6 +10122,10 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
     g->scratch = SHS__CARVE(l, shs_real, scratch);
     g->seats = NULL;
     if (weighted) g->seats = SHS__CARVE(l, shs__omp_signal *, columns);
+    for (i = 0; weighted && i < count; i++) { /* side by side: each stripe of D goes through those of all signals */
+        shs__omp_signal counted, *w = SHS__MEMBER(g->members, i, counted);
+        shs__weights_layout(l, &w->weights, over);
+    }
     for (i = 0; i < count; i++) {
         shs__omp_signal counted, *w = SHS__MEMBER(g->members, i, counted);
         w->over = over;
@@ -10141,11 +10145,9 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
         w->distances.d2 = NULL;
         if (weighted || shs__omp_distances(over->selection))
             w->distances.d2 = SHS__CARVE(l, shs_real, shs__omp_padded(over->n));
-        w->weights.root = NULL;
+        if (weighted) w->r = SHS__CARVE(l, shs_real, shs__imax(p, limit));
+        else w->weights.root = NULL;
         w->weights.unit = 1;
-        if (!weighted) continue;
-        shs__weights_layout(l, &w->weights, over);
-        w->r = SHS__CARVE(l, shs_real, shs__imax(p, limit));
     }
 }
 
