@@ -9566,7 +9566,7 @@ SHS__OUTLINE int shs__omp_prove(shs__omp_signal *w) {
    shs_real. */
 SHS__PRIVATE shs_wide shs__omp_measure(shs__omp_signal *w) {
     const shs__omp_dictionary *over = w->over;
-    shs_wide error = 0, residual2 = w->error.norm2, product2;
+    shs_wide rounding = 0, residual2 = w->error.norm2, product2;
     shs__sum sum;
     int i, k;
     shs__omp_solve(w);
@@ -9580,7 +9580,7 @@ SHS__PRIVATE shs_wide shs__omp_measure(shs__omp_signal *w) {
         product2 = 0;
         for (i = 0; i <= k; i++) product2 += shs__square(row[i]);
         product2 *= shs__square(w->x[k]);
-        error += SHS__WIDE_EPS / 2 * (SHS__WSQRT(product2) + SHS__WSQRT(residual2));
+        rounding += SHS__WIDE_EPS / 2 * (SHS__WSQRT(product2) + SHS__WSQRT(residual2));
     }
     if (SHS__OMP_IF_WEIGHTED(w->weights.root) && w->chosen > 0) {
         memset(&sum, 0, sizeof sum); /* no root is above 1: the error grows by its own rounding alone */
@@ -9589,11 +9589,11 @@ SHS__PRIVATE shs_wide shs__omp_measure(shs__omp_signal *w) {
             shs__sum_add(&sum, w->exact[i] * w->exact[i]);
         }
         residual2 = shs__sum_value(&sum);
-        error += SHS__WIDE_EPS * SHS__WSQRT(residual2);
+        rounding += SHS__WIDE_EPS * SHS__WSQRT(residual2);
     }
     w->error.residual2 = residual2;
     shs__la_narrow(over->p, w->exact, w->r);
-    return error;
+    return rounding;
 }
 
 /* Whether the tolerance is reached for certain, by the explicit residual. */
@@ -10292,7 +10292,8 @@ typedef struct shs__coder {
     int few;  /* 1: too few signals to pack the dictionary for */
     int late; /* the caller's Gram matrix is checked after coding, the columns of the chosen atoms alone */
     const shs__coder_form *form;
-    size_t group, chunks; /* signals a chunk, or in the largest; chunks */
+    size_t group; /* signals a chunk, at most */
+    size_t chunks;
 
     /* Memory, and how far it is. */
     shs__coder_held held;   /* where late */
