@@ -5832,24 +5832,28 @@ typedef struct shs__cl_strip {
 SHS__PRIVATE shs_status shs__cl_move_directly(shs_cl *cl, int queue, cl_mem buffer, const shs__cl_strip *r, int up, int later) {
     const size_t zero[3] = {0, 0, 0};
     size_t origin[3], region[3];
-    cl_event event = NULL;
+    cl_event event = NULL, *timed = cl->profiles[queue] ? &event : NULL;
+    cl_bool waits = later ? CL_FALSE : CL_TRUE;
     cl_int error;
-    if (r->rows == 1 || (r->pitch == r->width && r->host_pitch == r->width))
-        return up ? shs__cl_upload(cl, queue, buffer, r->offset, r->width * r->rows, r->host, later)
-                  : shs__cl_download(cl, queue, buffer, r->offset, r->width * r->rows, r->host, later);
+    if (r->rows == 1 || (r->pitch == r->width && r->host_pitch == r->width)) {
+        const size_t bytes = r->width * r->rows;
+        if (up) return shs__cl_upload(cl, queue, buffer, r->offset, bytes, r->host, later);
+        return shs__cl_download(cl, queue, buffer, r->offset, bytes, r->host, later);
+    }
     origin[0] = r->offset % r->pitch;
     origin[1] = r->offset / r->pitch;
     origin[2] = 0;
     region[0] = r->width;
     region[1] = r->rows;
     region[2] = 1;
-    error = up ? SHS__CL(clEnqueueWriteBufferRect)(cl->queue[queue], buffer, later ? CL_FALSE : CL_TRUE, origin, zero, region,
-                                                   r->pitch, 0, r->host_pitch, 0, r->host, 0, NULL,
-                                                   cl->profiles[queue] ? &event : NULL)
-               : SHS__CL(clEnqueueReadBufferRect)(cl->queue[queue], buffer, later ? CL_FALSE : CL_TRUE, origin, zero, region,
-                                                  r->pitch, 0, r->host_pitch, 0, r->host, 0, NULL,
-                                                  cl->profiles[queue] ? &event : NULL);
-    return shs__cl_enqueued(cl, error, event, up ? "upload" : "download");
+    if (up) {
+        error = SHS__CL(clEnqueueWriteBufferRect)(cl->queue[queue], buffer, waits, origin, zero, region, r->pitch, 0, r->host_pitch,
+                                                  0, r->host, 0, NULL, timed);
+        return shs__cl_enqueued(cl, error, event, "upload");
+    }
+    error = SHS__CL(clEnqueueReadBufferRect)(cl->queue[queue], buffer, waits, origin, zero, region, r->pitch, 0, r->host_pitch, 0,
+                                             r->host, 0, NULL, timed);
+    return shs__cl_enqueued(cl, error, event, "download");
 }
 
 /* Whether to copy the host's memory through pinned parts: the memory is not pinned, and large enough. From 1 MB on, an eighth of a
@@ -6843,7 +6847,8 @@ SHS__PRIVATE int shs__cl_can_syrk(const shs_cl *cl, shs_cl_syrk way) {
 SHS__PRIVATE int shs__cl_syrk_edge(shs_cl_syrk way, int n) {
     const double units[2] = {0.74, 1}, tiles[3] = {0.4, 0.7, 1}, *speed = way == SHS_CL_SYRK_UNITS ? units : tiles;
     double best = 0;
-    int i, edge = SHS__CL_SPLIT_SIDE, most = way == SHS_CL_SYRK_SPLIT ? 1 : sizeof(shs_real) == sizeof(cl_double) ? 2 : 3;
+    int i, edge = SHS__CL_SPLIT_SIDE, most = sizeof(shs_real) == sizeof(cl_double) ? 2 : 3;
+    if (way == SHS_CL_SYRK_SPLIT) most = 1;
     for (i = 0; i < most; i++) {
         double cost = (double)shs__cl_triangle(n, 32 << i) * (double)((32 << i) * (32 << i)) / speed[i];
         if (i > 0 && cost >= best) continue;
@@ -6981,14 +6986,15 @@ SHS__PRIVATE shs_status shs__cl_syrk_plan_of(shs_cl *cl, shs_trans trans, int n,
     static const shs_cl_syrk order[3] = {SHS_CL_SYRK_UNITS, SHS_CL_SYRK_TILES, SHS_CL_SYRK_SPLIT};
     const shs_cl_syrk asked = cl->options.syrk;
     shs_status status = SHS_UNSUPPORTED;
-    size_t each, share;
+    size_t each, share; /* groups that a unit has room for */
     int i;
     for (i = 0; i < 3 && status == SHS_UNSUPPORTED; i++)
         if (asked == SHS_CL_SYRK_AUTO || asked == order[i]) status = shs__cl_syrk_take(cl, order[i], trans, n, plan);
     if (status != SHS_OK) return status;
     plan->tiles = shs__cl_triangle(n, plan->edge);
     each = plan->tiles * (size_t)plan->edge * (size_t)plan->edge * sizeof(shs_real) * (plan->way == SHS_CL_SYRK_SPLIT ? 2 : 1);
-    share = plan->way != SHS_CL_SYRK_UNITS ? 2 : plan->edge == 32 ? 4 : 3; /* groups that a unit has room for */
+    if (plan->way != SHS_CL_SYRK_UNITS) share = 2;
+    else share = plan->edge == 32 ? 4 : 3;
     plan->depth = shs__cl_slice_depth(cl, k, plan->tiles, share, each, 32);
     plan->slices = shs__ctx_chunks((size_t)k, (size_t)plan->depth);
     plan->bytes = SHS__PRODUCT(plan->slices, each, 1);
@@ -7052,10 +7058,11 @@ SHS__PRIVATE shs_status shs__cl_product_piece(shs__cl_product_run *run, int i) {
     const shs_product_job *job = run->job;
     shs_cl *cl = run->cl;
     int slot = i & 1, first = i * run->piece, count = shs__imin(run->piece, job->k - first);
-    shs_real beta = i > 0 ? 1 : job->symmetric ? 0 : job->beta;
+    shs_real beta = i > 0 ? 1 : job->beta;
     shs__cl_matrix A, B, C = shs__cl_matrix_of(run->C, 0, job->m);
     cl_event arrived = NULL;
     shs_status status = shs__cl_after(cl, 1, run->done[slot]);
+    if (i == 0 && job->symmetric) beta = 0; /* the host adds C */
     if (status == SHS_OK)
         status = shs__cl_piece_up(run, run->A[slot], job->A, job->lda, job->transa == SHS_TRANS_YES, job->m, first, count, &A);
     if (status == SHS_OK && !job->symmetric)
@@ -7083,12 +7090,14 @@ SHS__PRIVATE shs_status shs__cl_product_down(shs__cl_product_run *run) {
     P = (shs_real *)shs__ctx_alloc(&run->cl->ctx, n * n * r);
     if (P) status = shs__cl_read(run->cl, 0, run->C, 0, n * n * r, P);
     else status = SHS_NO_MEMORY;
-    for (j = 0; j < job->n && status == SHS_OK; j++)
-        for (i = job->uplo == SHS_UPLO_LOWER ? j : 0; i < (job->uplo == SHS_UPLO_LOWER ? job->n : j + 1); i++) {
+    for (j = 0; j < job->n && status == SHS_OK; j++) {
+        const int lower = job->uplo == SHS_UPLO_LOWER, first = lower ? j : 0, end = lower ? job->n : j + 1;
+        for (i = first; i < end; i++) {
             shs_real *c = SHS__AT(job->C, job->ldc, i, j), p = *SHS__AT(P, job->n, i, j);
             if (job->beta == 0) *c = p;
             else *c = p + job->beta * *c;
         }
+    }
     shs__cl_free(run->cl, P);
     return status;
 }
@@ -7660,8 +7669,10 @@ SHS__PRIVATE void shs__cl_try_to_wrap(shs__cl_signals *s) {
 SHS__PRIVATE size_t shs__cl_signal_bytes(const shs__cl_signals *s) {
     const shs_omp_options *o = s->job.coding;
     size_t r = sizeof(shs_real), p = (size_t)s->p, stride = (size_t)s->stride, wide = shs__cl_wide_size(s->cl);
-    size_t bytes = (s->wraps ? 0 : p * r) + wide + stride * (r + 4) + r + 8;
-    bytes += (o->sparsity_each ? 4 : 0) + (o->tolerance_each ? r : 0);
+    size_t bytes = wide + stride * (r + 4) + r + 8;
+    if (!s->wraps) bytes += p * r;
+    if (o->sparsity_each) bytes += 4;
+    if (o->tolerance_each) bytes += r;
     if (s->job.learning) bytes += p * r + wide + stride * 4 + (stride * (p * r + wide)) / SHS__CL_USES_STRETCH + 1;
     return bytes;
 }
@@ -7948,8 +7959,8 @@ SHS__PRIVATE shs_status shs__cl_pursue(const shs__cl_signals *s, shs__cl_coder c
     if (coder == SHS__CL_WARP || coder == SHS__CL_WARP_KEEP)
         return shs__cl_launch(&call, 1, SHS__CL_WARP_ITEMS, shs__ctx_chunks(count, warps), warps, "omp");
     shs__cl_pass_buffer(&call, s->scratch);
-    if (coder == SHS__CL_ITEM)
-        return shs__cl_launch(&call, s->items < 32 ? s->items : s->items / 32, s->items < 32 ? 1 : 32, 1, 1, "omp");
+    if (coder == SHS__CL_ITEM && s->items < 32) return shs__cl_launch(&call, s->items, 1, 1, 1, "omp");
+    if (coder == SHS__CL_ITEM) return shs__cl_launch(&call, s->items / 32, 32, 1, 1, "omp");
     if (coder == SHS__CL_GROUP) return shs__cl_launch(&call, shs__zmin(s->groups, count), s->team, 1, 1, "omp");
     shs__cl_pass_size(&call, s->each);
     shs__cl_pass_int(&call, s->n), shs__cl_pass_int(&call, s->padded);
@@ -8107,9 +8118,10 @@ SHS__PRIVATE shs_status shs__cl_code_chunk(shs__cl_signals *s, size_t q, size_t 
     shs__cl_matrix alphas = shs__cl_matrix_of(s->alphas, 0, item ? (int)count : s->padded);
     shs_status status = SHS_OK;
     if (s->y_slice != q) status = shs__cl_upload_chunk(s, q, first, count);
-    if (status == SHS_OK)
-        status = shs__cl_gemm(s->cl, SHS_TRANS_YES, SHS_TRANS_NO, item ? (int)count : s->padded, item ? s->padded : (int)count,
-                              s->p, 1, item ? &Y : &D, item ? &D : &Y, 0, &alphas);
+    if (status == SHS_OK && item)
+        status = shs__cl_gemm(s->cl, SHS_TRANS_YES, SHS_TRANS_NO, (int)count, s->padded, s->p, 1, &Y, &D, 0, &alphas);
+    else if (status == SHS_OK)
+        status = shs__cl_gemm(s->cl, SHS_TRANS_YES, SHS_TRANS_NO, s->padded, (int)count, s->p, 1, &D, &Y, 0, &alphas);
     if (status == SHS_OK && s->descent) return shs__cl_descend(s, first, count);
     if (status == SHS_OK) shs__cl_tune_coder(s, first, count);
     if (status == SHS_OK) return shs__cl_pursue(s, s->coder, first, count, 0);
@@ -9516,13 +9528,12 @@ SHS__PRIVATE shs_status shs__cl_write_values(shs__cl_pixels *px, cl_mem buffer, 
 SHS__PRIVATE shs_status shs__cl_read_values(shs__cl_pixels *px, cl_mem buffer, size_t n, shs_wide *to, int add) {
     shs_cl *cl = px->cl;
     size_t bytes = shs__cl_wide_size(cl), i;
-    unsigned char *block = (unsigned char *)shs__cl_alloc(cl, n * bytes);
+    void *block = shs__cl_alloc(cl, n * bytes);
     shs_status status = block ? shs__cl_read(cl, 0, buffer, 0, n * bytes, block) : SHS_NO_MEMORY;
     for (i = 0; i < n && status == SHS_OK; i++) {
-        cl_double d = 0;
-        cl_float f = 0;
-        memcpy(bytes == sizeof d ? (void *)&d : (void *)&f, block + i * bytes, bytes);
-        to[i] = (add ? to[i] : 0) + (bytes == sizeof d ? (shs_wide)d : (shs_wide)f);
+        shs_wide value = shs__cl_wide_at(cl, block, i);
+        if (add) to[i] += value;
+        else to[i] = value;
     }
     shs__cl_free(cl, block);
     return status;
@@ -9614,9 +9625,10 @@ SHS__PRIVATE int shs__cl_by_units(const shs_cl *cl, const shs__cl_tiling *t) {
    sums of the array of diagonals it reaches 2/3, because it reads more. */
 SHS__PRIVATE void shs__cl_tile(const shs_cl *cl, shs__cl_tiling *t) {
     const double speed[3] = {0.25, 0.5, 0.8}, diagonals_speed = 0.67;
-    int i, most = cl->options.without & SHS_CL_WITHOUT_REGISTERS ? 1 : shs__cl_elem_bytes(cl, t->precise) == 8 ? 2 : 3;
+    int i, most = shs__cl_elem_bytes(cl, t->precise) == 8 ? 2 : 3;
     size_t blocks = (size_t)(SHS__CL_DIAGONALS_ACROSS(t->rows) * SHS__CL_DIAGONALS_DOWN(t->rows));
     double best = 0;
+    if (cl->options.without & SHS_CL_WITHOUT_REGISTERS) most = 1;
     for (i = 0; i < most; i++) {
         int r = 2 << i;
         size_t tiles = shs__cl_count_tiles(t->rows, SHS__CL_TILE_EDGE(r));
@@ -11330,10 +11342,22 @@ SHS__PRIVATE shs_wide shs__cl_exp(shs_wide x) {
 SHS__PRIVATE void shs__cl_known_contrast(shs_contrast contrast, shs_wide y, shs_wide *g, shs_wide *slope) {
     const shs_wide e = shs__cl_exp(contrast == SHS_CONTRAST_TANH ? 2 * y : -y * y / 2);
     switch (contrast) {
-    case SHS_CONTRAST_TANH: *g = 1 - 2 / (1 + e), *slope = 1 - *g * *g; break;
-    case SHS_CONTRAST_GAUSS: *g = y * e, *slope = (1 - y * y) * e; break;
-    case SHS_CONTRAST_SKEW: *g = y * y, *slope = 2 * y; break;
-    default: *g = y * y * y, *slope = 3 * y * y; break;
+    case SHS_CONTRAST_TANH:
+        *g = 1 - 2 / (1 + e);
+        *slope = 1 - *g * *g;
+        break;
+    case SHS_CONTRAST_GAUSS:
+        *g = y * e;
+        *slope = (1 - y * y) * e;
+        break;
+    case SHS_CONTRAST_SKEW:
+        *g = y * y;
+        *slope = 2 * y;
+        break;
+    default:
+        *g = y * y * y;
+        *slope = 3 * y * y;
+        break;
     }
 }
 
@@ -11399,11 +11423,12 @@ SHS__PRIVATE void shs__cl_compare_sink(const shs__cl_pixel_trial *t, const shs__
     const size_t rows = (size_t)k->rows, size = shs_type_size(sink->type);
     const int whole = sink->type != SHS_TYPE_REAL && sink->type != SHS_TYPE_F32 && sink->type != SHS_TYPE_F64;
     const int is_signed = sink->type == SHS_TYPE_I16 || sink->type == SHS_TYPE_I32;
-    const shs_wide most = sink->type == SHS_TYPE_U8 ? 255 : sink->type == SHS_TYPE_I16 ? 32767 : 65535;
     const int narrow = whole && size <= 2;
     const shs_wide half = whole ? (shs_wide)0.5 : 0;
-    shs_wide largest = sink->rescale ? shs__wabs(sink->low) + shs__wabs(sink->high) : 0, x, y;
+    shs_wide largest = sink->rescale ? shs__wabs(sink->low) + shs__wabs(sink->high) : 0, most = 65535, x, y;
     size_t i, o;
+    if (sink->type == SHS_TYPE_U8) most = 255;
+    if (sink->type == SHS_TYPE_I16) most = 32767;
     for (i = 0; i < k->count * rows && !sink->rescale; i++)
         largest = shs__wabs(k->out[i]) > largest ? shs__wabs(k->out[i]) : largest;
     for (i = 0; i < k->count && !fault[0]; i++)
@@ -11449,8 +11474,11 @@ SHS__PRIVATE shs_status shs__cl_test_map(const shs__cl_pixel_trial *t, shs__cl_k
     sink.high = 200;
     sink.pixels = k->sink;
     memset(k->sink, 0x5a, k->count * (size_t)k->rows * shs_type_size(sink.type));
-    for (o = 0; o < (size_t)k->rows; o++) /* the outputs that the host has not formed are not compared */
-        if (!(k->low[o] < k->high[o])) k->low[o] = 0, k->high[o] = 1;
+    for (o = 0; o < (size_t)k->rows; o++) { /* the outputs that the host has not formed are not compared */
+        if (k->low[o] < k->high[o]) continue;
+        k->low[o] = 0;
+        k->high[o] = 1;
+    }
     status = shs__cl_pixels_map(session, &k->map, t->precise, t->squares, &sink, k->low, k->high, 1);
     if (status == SHS_OK) shs__cl_compare_sink(t, k, &sink, fault);
     return status;
