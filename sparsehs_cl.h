@@ -8446,6 +8446,13 @@ SHS__PRIVATE shs_status shs__cl_known_uses(shs__cl_signals *s, shs__cl_known *k)
 }
 
 /* The known signals by a session of the device. */
+/* Wrong counts in place of those of `tally`, so that a group of it that does not run is noticed. */
+SHS__PRIVATE shs_status shs__cl_spoil_tallies(shs__cl_signals *s) {
+    const size_t bytes = SHS__CL_SUMS * 3 * sizeof(cl_ulong);
+    memset(s->wides, 0x5a, bytes);
+    return shs__cl_write(s->cl, 0, s->tallies, 0, bytes, s->wides);
+}
+
 SHS__PRIVATE shs_status shs__cl_known_code(shs_cl *cl, shs__cl_known *k, shs_omp_report *report, char *fault) {
     const shs_context cpu = shs__cl_cpu(cl);
     shs_signals_job job = SHS_ZERO;
@@ -8461,6 +8468,7 @@ SHS__PRIVATE shs_status shs__cl_known_code(shs_cl *cl, shs__cl_known *k, shs_omp
     status = shs__cl_signals_open(cl, &cpu, &job, &session);
     if (status != SHS_OK) return status;
     status = shs__cl_signals_dictionary(session, k->D, k->p);
+    if (status == SHS_OK) status = shs__cl_spoil_tallies((shs__cl_signals *)session);
     if (status == SHS_OK) status = shs__cl_signals_code(session, k->errors2, NULL, report);
     if (status == SHS_OK) status = shs__cl_signals_fetch(session, &k->got);
     shs__cl_check_codes(k, fault);
