@@ -146,6 +146,21 @@ static inline void *allocate(size_t count, size_t size) {
 
 #define ALLOCATE(type, count) ((type *)allocate((size_t)(count), sizeof(type)))
 
+static inline int smaller(int a, int b) { return a < b ? a : b; }
+
+/* The value, or the end of the range that it lies beyond; NaN stays. */
+static inline double limited(double value, double low, double high) {
+    if (value < low) return low;
+    if (value > high) return high;
+    return value;
+}
+
+/* NULL reads as no text. */
+static inline const char *or_empty(const char *text) { return text ? text : ""; }
+
+/* The ending of a noun that follows a number. */
+static inline const char *plural_s(int number) { return number == 1 ? "" : "s"; }
+
 /* ---- beginning and end ------------------------------------------------------------------------------------------- */
 
 /* Runs at exit. What was printed must have arrived: a full disk shows itself at the latest here. */

@@ -30,7 +30,7 @@ static range *choose_ranges(job *j) {
     const char *text = j->s->range;
     int each = text && !strcmp(text, "bands"), automatic = each || (text && !strcmp(text, "auto")), i, found = 0;
     range *ranges;
-    band_summary *all;
+    band_summary *all = NULL;
     double low = 0, high = 0;
     char *end, *last;
     if (!text) return NULL;
@@ -43,32 +43,36 @@ static range *choose_ranges(job *j) {
             fail(EXIT_USAGE, "--range: '%s' is none of auto, bands, LOW,HIGH", text);
     }
     if (automatic) all = summarise(j);
-    else all = NULL;
-    for (i = 0; i < j->cube.band_count && automatic; i++) {
+    for (i = 0; all && i < j->cube.band_count; i++) {
         if (!(all[i].count > 0)) continue;
         if (!(found && low < all[i].low)) low = all[i].low;
         if (!(found && high > all[i].high)) high = all[i].high;
         found = 1;
     }
-    for (i = 0; i < j->cube.band_count; i++)
-        ranges[i] = range_onto(&j->out, each ? all[i].low : low, each ? all[i].high : high);
+    for (i = 0; i < j->cube.band_count; i++) {
+        if (each) ranges[i] = range_onto(&j->out, all[i].low, all[i].high);
+        else ranges[i] = range_onto(&j->out, low, high);
+    }
     if (!each) printf("values: %.10g to %.10g became %.10g to %.10g\n", low, high, ranges->first, ranges->last);
     free(all);
     return ranges;
 }
 
-/* What leads back goes into the header: value = gain * stored + offset. */
+/* What leads back goes into the header: value = gain * stored + offset. The stored gains hold on where they were not applied. */
 static void note_ranges(job *j, const range *ranges) {
     cube_file *out = &j->out;
     double *gain = header_list(&j->in.text, "data gain values", j->in.bands);
     double *offset = header_list(&j->in.text, "data offset values", j->in.bands);
-    int i;
+    int i, hold = !j->in.gain;
     out->gain = ALLOCATE(double, j->cube.band_count);
     out->bias = ALLOCATE(double, j->cube.band_count);
     for (i = 0; i < j->cube.band_count; i++) {
-        double back = ranges[i].scale > 0 ? 1 / ranges[i].scale : 0, g = gain && !j->in.gain ? gain[j->bands[i]] : 1;
-        out->gain[i] = g * back;
-        out->bias[i] = g * (ranges[i].low - back * ranges[i].first) + (offset && !j->in.gain ? offset[j->bands[i]] : 0);
+        const range *r = ranges + i;
+        double back = r->scale > 0 ? 1 / r->scale : 0, earlier_gain = 1, earlier_offset = 0;
+        if (gain && hold) earlier_gain = gain[j->bands[i]];
+        if (offset && hold) earlier_offset = offset[j->bands[i]];
+        out->gain[i] = earlier_gain * back;
+        out->bias[i] = earlier_gain * (r->low - back * r->first) + earlier_offset;
     }
     free(gain);
     free(offset);
@@ -77,32 +81,42 @@ static void note_ranges(job *j, const range *ranges) {
 /* Clamped and rounded where integers are stored; what is lost is counted. */
 static double converted(cube_file *out, const range *r, double value) {
     const value_type *type = type_info(out->type);
-    double low = r ? r->first : type->low, high = r ? r->last : type->high;
-    if (r) value = (value - r->low) * r->scale + r->first;
+    double low = type->low, high = type->high;
+    if (r) {
+        low = r->first;
+        high = r->last;
+        value = (value - r->low) * r->scale + r->first;
+    }
     if (!is_integer(out->type)) return value;
     if (value < low - 0.5 || value > high + 0.5) out->clamped++;
-    value = as_integer(type, value < low ? low : value > high ? high : value);
+    value = as_integer(type, limited(value, low, high));
     if (is_nodata(out, value)) out->met++;
     return value;
 }
 
 static void convert_lines(job *j, const range *ranges, int lines, const unsigned char *marks, const void *block, void *into) {
     cube_file *in = &j->in, *out = &j->out;
+    const range *r = ranges;
     int x, y, i;
-    for (i = 0; i < j->cube.band_count; i++)
+    for (i = 0; i < j->cube.band_count; i++) {
+        const unsigned char *mark = marks;
+        if (ranges) r = ranges + i;
         for (y = 0; y < lines; y++)
             for (x = 0; x < in->samples; x++) {
                 double value = get_value(block, value_index(in, lines, y, x, j->bands[i]), in->type, in->swap);
-                int missing = is_missing(in, value) || (marks && !marks[(size_t)y * (size_t)in->samples + (size_t)x]);
-                put_value(into, value_index(out, lines, y, x, i), out->type,
-                          missing ? out->nodata : converted(out, ranges ? ranges + i : NULL, value));
+                int missing = is_missing(in, value) || (mark && !*mark);
+                if (missing) value = out->nodata;
+                else value = converted(out, r, value);
+                put_value(into, value_index(out, lines, y, x, i), out->type, value);
+                if (mark) mark++;
             }
+    }
 }
 
 static void run_convert(const settings *s, char **names) {
     job *j = job_open(s, CONVERT, names[0], names[1]);
     size_t line = (size_t)j->in.samples * (size_t)j->in.bands * sizeof(double); /* of either */
-    int lines = lines_of_block(j) ? lines_of_block(j) : (int)(16e6 / (double)line) + 1, first;
+    int lines = lines_of_block(j), first;
     char *block, *into;
     unsigned char *marks;
     range *ranges = choose_ranges(j);
@@ -110,12 +124,13 @@ static void run_convert(const settings *s, char **names) {
     keep_bands(j);
     j->out.same_values = !ranges && !j->in.gain;
     if (ranges) note_ranges(j, ranges);
-    if (!(lines < j->in.lines)) lines = j->in.lines;
+    if (!lines) lines = (int)(16e6 / (double)line) + 1;
+    lines = smaller(lines, j->in.lines);
     block = (char *)allocate(line, (size_t)lines);
     into = (char *)allocate(line, (size_t)lines);
     marks = (unsigned char *)allocate((size_t)j->in.samples, (size_t)lines);
     for (first = 0; first < j->in.lines; first += lines) {
-        if (lines > j->in.lines - first) lines = j->in.lines - first;
+        lines = smaller(lines, j->in.lines - first);
         must_read(&j->in, first, lines, block);
         convert_lines(j, ranges, lines, marks_of(j, first, lines, marks), block, into);
         if (write_lines(&j->out, first, lines, into))

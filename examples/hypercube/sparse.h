@@ -54,8 +54,6 @@ static void check_sparse(const settings *s) {
     (void)chosen_lambda(s->lambda_text);
 }
 
-static int smaller(int a, int b) { return a < b ? a : b; }
-
 static sparse_plan sparse_plan_of(const job *j, const spectra *of) {
     const settings *s = j->s;
     size_t p = (size_t)j->cube.band_count, n = (size_t)of->count, i, k, b;
