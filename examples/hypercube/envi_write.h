@@ -139,10 +139,16 @@ static void cube_create(cube_file *f) {
     setvbuf(f->file, NULL, _IONBF, 0);
 }
 
-/* Braces would end the value early. */
+/* Braces would end a value early: they become parentheses. */
+static char without_brace(char c) {
+    if (c == '{') return '(';
+    if (c == '}') return ')';
+    return c;
+}
+
 static void print_value(FILE *file, const char *key, const char *text) {
     fprintf(file, "%s = {", key);
-    for (; *text; text++) fputc(*text == '{' ? '(' : *text == '}' ? ')' : *text, file);
+    for (; *text; text++) fputc(without_brace(*text), file);
     fprintf(file, "}\n");
 }
 
@@ -150,7 +156,10 @@ static void print_list(FILE *file, const char *key, const double *list, int coun
     int i;
     if (!list) return;
     fprintf(file, "%s = {", key);
-    for (i = 0; i < count; i++) fprintf(file, "%s%s%.*g", i ? "," : "", i % 8 ? " " : "\n  ", digits, list[i]);
+    for (i = 0; i < count; i++) {
+        if (i > 0) fputc(',', file);
+        fprintf(file, "%s%.*g", i % 8 ? " " : "\n  ", digits, list[i]);
+    }
     fprintf(file, "}\n");
 }
 
@@ -217,21 +226,23 @@ static int flags_of_key(const char *key) {
     return KEY_UNKNOWN;
 }
 
-/* The items of a list, divided by commas; free_items frees them. Lists are written over several lines, where braces within
-   would end them: they become parentheses. */
+/* The items of a list, divided by commas, without braces; free_items frees them. */
 static char **split_items(const char *value, int *count) {
     char *copy = joined(value, ""), *at = copy, **items;
     size_t length;
     for (*count = 1; *at; at++) {
         *count += *at == ',';
-        *at = (char)(*at == '{' ? '(' : *at == '}' ? ')' : *at);
+        *at = without_brace(*at);
     }
     items = ALLOCATE(char *, *count);
     *count = 0;
     for (at = copy;; at += length + 1) {
         char *item = at + strspn(at, " ");
+        const char *end;
         length = strcspn(at, ",");
-        items[*count] = tidy_text(item, at + length > item ? at + length : item, 0);
+        end = at + length;
+        if (end < item) end = item;
+        items[*count] = tidy_text(item, end, 0);
         ++*count;
         if (!at[length]) break;
     }
@@ -295,10 +306,15 @@ static void move_place(const cube_file *f, const char *key, char **items, int co
 }
 
 static void print_items(FILE *file, const header_entry *e, char *const *items, int count, const int *which) {
-    int i;
+    int i, in_lines = count > 16;
     fprintf(file, e->braced ? "%s = {" : "%s = ", e->key);
-    for (i = 0; i < count; i++)
-        fprintf(file, "%s%s%s", i ? "," : "", i % 8 || count <= 16 ? i ? " " : "" : "\n  ", items[which ? which[i] : i]);
+    for (i = 0; i < count; i++) {
+        const char *item = which ? items[which[i]] : items[i];
+        if (i > 0) fputc(',', file);
+        if (in_lines && i % 8 == 0) fputs("\n  ", file);
+        else if (i > 0) fputc(' ', file);
+        fputs(item, file);
+    }
     fprintf(file, e->braced ? "}\n" : "\n");
 }
 
@@ -346,14 +362,19 @@ static void print_all_carried(FILE *file, const cube_file *f) {
    numbers[i] + 1 if numbers are given. */
 static void print_band_names(FILE *file, const cube_file *f, const char *name, const int *numbers) {
     int i, count = 0, differs;
-    const char *list = f->from && f->kept ? header_find(&f->from->text, "band names", &differs) : NULL;
-    char **items = list ? split_items(list, &count) : NULL;
+    const char *list = NULL;
+    char **items = NULL;
+    if (f->from && f->kept) list = header_find(&f->from->text, "band names", &differs);
+    if (list) items = split_items(list, &count);
     fprintf(file, "band names = {");
     for (i = 0; i < f->bands; i++) {
-        fprintf(file, "%s\n  ", i ? "," : "");
+        int number = i;
+        if (numbers) number = numbers[i];
+        if (i > 0) fputc(',', file);
+        fputs("\n  ", file);
         if (items && count == f->from->bands) fprintf(file, "%s", items[f->kept[i]]);
         else if (f->names && f->names[i] && *f->names[i] && !strpbrk(f->names[i], "{}")) fprintf(file, "%s", f->names[i]);
-        else fprintf(file, "%s %d", name, (numbers ? numbers[i] : i) + 1);
+        else fprintf(file, "%s %d", name, number + 1);
     }
     fprintf(file, "}\n");
     free_items(items, count);
@@ -374,8 +395,9 @@ static void print_header(FILE *file, const cube_file *f, const char *name, const
     print_list(file, "fwhm", f->width, f->bands, 10);
     print_list(file, "bbl", f->good, f->bands, 10);
     if (f->factor > 0) fprintf(file, "reflectance scale factor = %.10g\n", f->factor);
-    print_list(file, "data gain values", f->from ? f->gain : NULL, f->bands, 17);
-    print_list(file, "data offset values", f->from ? f->bias : NULL, f->bands, 17);
+    if (!f->from) return;
+    print_list(file, "data gain values", f->gain, f->bands, 17);
+    print_list(file, "data offset values", f->bias, f->bands, 17);
 }
 
 /* An older header of that name goes first: it would describe the new data wrongly. */
