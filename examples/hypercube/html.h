@@ -48,8 +48,8 @@ static void base64_number(base64 *b, uint32_t number, int bytes) {
    last three bytes. */
 static void html_picture(FILE *file, const picture *a, const char *words) {
     base64 b = SHS_ZERO;
-    int row = (3 * a->width + 3) / 4 * 4, x, y, c, shown = a->width <= 240 ? 480 / a->width : 1; /* small ones larger */
-    if (shown * a->height > 960) shown = 1;
+    int row = (3 * a->width + 3) / 4 * 4, x, y, c, shown = 1;
+    if (a->width <= 240 && 480 / a->width * a->height <= 960) shown = 480 / a->width; /* small ones larger */
     fprintf(file, "<img width=\"%d\" height=\"%d\" alt=\"%s\" src=\"data:image/bmp;base64,", shown * a->width,
             shown * a->height, words);
     b.file = file;
@@ -67,8 +67,9 @@ static void html_picture(FILE *file, const picture *a, const char *words) {
     for (y = a->height - 1; y >= 0; y--) {
         for (x = 0; x < a->width; x++)
             for (c = 2; c >= 0; c--) {
-                size_t at = ((size_t)y * (size_t)a->width + (size_t)x) * (size_t)a->channels;
-                base64_byte(&b, (int)(a->pixels[at + (size_t)(a->channels == 3 ? c : 0)] + (shs_real)0.5));
+                const shs_real *pixel = a->pixels + ((size_t)y * (size_t)a->width + (size_t)x) * (size_t)a->channels;
+                if (a->channels == 3) pixel += c;
+                base64_byte(&b, (int)(*pixel + (shs_real)0.5));
             }
         base64_number(&b, 0, row - 3 * a->width);
     }
@@ -78,7 +79,7 @@ static void html_picture(FILE *file, const picture *a, const char *words) {
 
 /* The picture, with rings around places in it: pairs of samples and lines, in pixels of the picture. */
 static void html_ringed(FILE *file, const picture *a, const char *words, int rings, const int *places) {
-    double radius = 5 > a->width / 40.0 ? 5 : a->width / 40.0;
+    double radius = fmax(5, a->width / 40.0);
     int k;
     fprintf(file, "<div class=\"ringed\">");
     html_picture(file, a, words);
@@ -109,7 +110,9 @@ static double plot_y(const plot *p, double y) { return 12 + (p->top - y) / (p->t
 /* The distance of the ticks of an axis: 1, 2 or 5 times a power of ten, for about four to eight ticks. */
 static double plot_step(double span) {
     double step = pow(10, floor(log10(span / 4)));
-    return span / step > 20 ? 5 * step : span / step > 8 ? 2 * step : step;
+    if (span / step > 20) return 5 * step;
+    if (span / step > 8) return 2 * step;
+    return step;
 }
 
 static void plot_text(const plot *p, double x, double y, const char *anchor, const char *format, double value) {
@@ -121,11 +124,13 @@ static void plot_text(const plot *p, double x, double y, const char *anchor, con
 static plot plot_begin(FILE *file, double left, double right, double bottom, double top, int powers, const char *name) {
     plot p;
     double step, at;
+    if (!(right > left)) right = left + 1;
+    if (!(top > bottom)) top = bottom + 1;
     p.file = file;
     p.left = left;
-    p.right = right > left ? right : left + 1;
+    p.right = right;
     p.bottom = bottom;
-    p.top = top > bottom ? top : bottom + 1;
+    p.top = top;
     fprintf(file, "<svg class=\"plot\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\">\n", PLOT_WIDTH, PLOT_HEIGHT, PLOT_WIDTH, PLOT_HEIGHT);
     step = plot_step(p.right - p.left);
     for (at = ceil(p.left / step) * step; at <= p.right + step / 1e6; at += step) {
@@ -135,8 +140,10 @@ static plot plot_begin(FILE *file, double left, double right, double bottom, dou
     step = plot_step(p.top - p.bottom);
     if (powers && step < 1) step = 1;
     for (at = ceil(p.bottom / step) * step; at <= p.top + step / 1e6; at += step) {
+        double value = at;
+        if (fabs(value) < step / 1e6) value = 0;
         fprintf(file, "<path class=\"grid\" d=\"M%d %.1fH%d\"/>\n", PLOT_MARGIN, plot_y(&p, at), PLOT_WIDTH - PLOT_RIGHT);
-        plot_text(&p, PLOT_MARGIN - 6, plot_y(&p, at) + 4, "end", powers ? "1e%g" : "%.4g", fabs(at) < step / 1e6 ? 0 : at);
+        plot_text(&p, PLOT_MARGIN - 6, plot_y(&p, at) + 4, "end", powers ? "1e%g" : "%.4g", value);
     }
     fprintf(file, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">", PLOT_WIDTH / 2, PLOT_HEIGHT - 6);
     html_text(file, name);
@@ -144,10 +151,13 @@ static plot plot_begin(FILE *file, double left, double right, double bottom, dou
     return p;
 }
 
+/* Where colours are used up the next lines are dashed, and so on in turn. */
+static int is_dashed(int colour) { return colour / PLOT_COLOURS % 2; }
+
 static void plot_line(const plot *p, int count, const double *x, const double *y, int colour) {
     int i;
     fprintf(p->file, "<polyline class=\"c%d\"%s points=\"", colour % PLOT_COLOURS,
-            colour / PLOT_COLOURS % 2 ? " stroke-dasharray=\"6 3\"" : "");
+            is_dashed(colour) ? " stroke-dasharray=\"6 3\"" : "");
     for (i = 0; i < count; i++) fprintf(p->file, "%.1f,%.1f ", plot_x(p, x[i]), plot_y(p, y[i]));
     fprintf(p->file, "\"/>\n");
 }
@@ -166,28 +176,59 @@ static void plot_end(const plot *p) { fprintf(p->file, "</svg>\n"); }
 
 enum { MOST_SHOWN = 24, THUMBNAIL = 150, BINS = 40, MOST_POINTS = 250000 };
 
+/* What fitted models of all kinds have. */
+typedef struct model_view {
+    int bands, components;
+    double pixels;              /* of the fit */
+    const shs_wide *mean;       /* bands */
+    const shs_wide *forward;    /* components x bands, column by column: from a pixel to its components */
+    const shs_wide *directions; /* bands x components: the spectrum of each */
+} model_view;
+
+static model_view view_of_model(const shs_model *m) {
+    model_view view;
+    if (m->kind == SHS_MODEL_ICA) {
+        view.bands = m->ica.bands;
+        view.components = m->ica.components;
+        view.pixels = (double)m->ica.count;
+        view.mean = m->ica.mean;
+        view.forward = m->ica.unmixing;
+        view.directions = m->ica.mixing;
+        return view;
+    }
+    view.bands = m->pca.bands;
+    view.components = m->pca.components;
+    view.pixels = (double)m->pca.count;
+    view.mean = m->pca.mean;
+    view.forward = m->pca.forward;
+    view.directions = m->pca.vectors;
+    return view;
+}
+
 /* Draws eigenvalues below the range of the plot at the bottom. Behind the edge of Marchenko and Pastur white noise of the
    median's strength reaches no eigenvalue, as far as pixels are independent. */
 static void html_eigenvalues(FILE *file, const shs_model *m) {
     int ica = m->kind == SHS_MODEL_ICA, count = ica ? m->ica.components : m->pca.eigenvalue_count, i;
     const shs_wide *values = ica ? m->ica.eigenvalues : m->pca.eigenvalues;
-    double pixels = (double)(ica ? m->ica.count : m->pca.count), *x = ALLOCATE(double, count), *y = ALLOCATE(double, count);
-    double floor_of = (double)values[0] * 1e-9, edge, sum = 0, ends[2], edges[2];
-    int bands = ica ? m->ica.bands : m->pca.bands, with_edge = count == bands && count > 4 && pixels > 1;
+    model_view view = view_of_model(m);
+    double *x = ALLOCATE(double, count), *y = ALLOCATE(double, count);
+    double least = (double)values[0] * 1e-9, edge = 1, sum = 0, ends[2], edges[2];
+    int with_edge = count == view.bands && count > 4 && view.pixels > 1;
     plot p;
-    if (!(floor_of > 0)) floor_of = 1e-30;
+    if (!(least > 0)) least = 1e-30;
     for (i = 0; i < count; i++) {
         x[i] = i + 1;
-        y[i] = log10((double)values[i] > floor_of ? (double)values[i] : floor_of);
+        y[i] = log10(fmax((double)values[i], least));
     }
     html_heading(file, "Eigenvalues");
     p = plot_begin(file, 1, count, floor(y[count - 1]), ceil(y[0] + 0.01), 1, "component");
     plot_line(&p, count, x, y, 0);
     if (with_edge) {
-        edge = (m->kind == SHS_MODEL_MNF ? 1 : (double)values[count / 2]) * pow(1 + sqrt(bands / pixels), 2);
+        if (m->kind != SHS_MODEL_MNF) edge = (double)values[count / 2];
+        edge *= pow(1 + sqrt(view.bands / view.pixels), 2);
         ends[0] = 1;
         ends[1] = count;
-        edges[0] = edges[1] = log10(edge > floor_of ? edge : floor_of);
+        edges[0] = edges[1] = log10(fmax(edge, least));
         plot_line(&p, 2, ends, edges, 1);
     }
     plot_end(&p);
@@ -206,18 +247,29 @@ static void html_eigenvalues(FILE *file, const shs_model *m) {
 
 /* The colour of a line, and what it is. */
 static void html_legend(FILE *file, int colour, const char *name) {
-    fprintf(file, "<span class=\"c%d\">&#%d; ", colour % PLOT_COLOURS, colour / PLOT_COLOURS % 2 ? 9633 : 9632); /* hollow: dashed */
+    fprintf(file, "<span class=\"c%d\">&#%d; ", colour % PLOT_COLOURS, is_dashed(colour) ? 9633 : 9632); /* hollow, full */
     html_text(file, name);
     fprintf(file, "</span> ");
 }
 
 /* The end of a run of bands from this one on: a gap much wider than the mean step between bands ends it. */
 static int run_of_bands(const int *list, int bands, int first) {
-    double step = bands > 1 ? abs(list[bands - 1] - list[0]) / (bands - 1.0) : 1;
+    double step = 1;
     int b = first + 1;
+    if (bands > 1) step = abs(list[bands - 1] - list[0]) / (bands - 1.0);
     while (b < bands && abs(list[b] - list[b - 1]) <= 2 * fmax(step, 1)) b++;
     return b;
 }
+
+/* The words of an axis of bands, at most 60 characters. */
+static void name_band_axis(const cube_file *f, char *words) {
+    if (!f->wavelength) strcpy(words, "band");
+    else if (!*f->units) strcpy(words, "wavelength");
+    else sprintf(words, "wavelength (%.40s)", f->units);
+}
+
+/* Where a band lies on this axis. */
+static double band_position(const cube_file *f, int band) { return f->wavelength ? f->wavelength[band] : band + 1; }
 
 /* Curves over the bands in use: over the wavelength, or the number of the band. Curve k begins at values + k * bands. */
 static void plot_curves(FILE *file, const job *j, int bands, int count, const shs_wide *values) {
@@ -225,15 +277,16 @@ static void plot_curves(FILE *file, const job *j, int bands, int count, const sh
     char axis[60];
     int k, b, end;
     plot p;
-    sprintf(axis, !j->in.wavelength ? "band" : *j->in.units ? "wavelength (%.40s)" : "wavelength", j->in.units);
-    for (b = 0; b < bands; b++) x[b] = j->in.wavelength ? j->in.wavelength[j->bands[b]] : j->bands[b] + 1;
-    for (b = 0, first = last = x[0]; b < bands; b++) {
-        first = x[b] < first ? x[b] : first;
-        last = x[b] > last ? x[b] : last;
+    name_band_axis(&j->in, axis);
+    for (b = 0; b < bands; b++) x[b] = band_position(&j->in, j->bands[b]);
+    first = last = x[0];
+    for (b = 0; b < bands; b++) {
+        first = fmin(first, x[b]);
+        last = fmax(last, x[b]);
     }
     for (b = 0; b < bands * count; b++) {
-        low = (double)values[b] < low ? (double)values[b] : low;
-        high = (double)values[b] > high ? (double)values[b] : high;
+        low = fmin(low, (double)values[b]);
+        high = fmax(high, (double)values[b]);
     }
     p = plot_begin(file, first, last, low, high, 0, axis);
     for (k = 0; k < count; k++) {
@@ -258,35 +311,40 @@ static void html_curves(FILE *file, const job *j, int bands, int count, const sh
     for (k = 0; k < count; k++) {
         char number[12];
         sprintf(number, "%d", k + 1);
-        html_legend(file, k, names && names[k] && *names[k] ? names[k] : number);
+        if (names && names[k] && *names[k]) html_legend(file, k, names[k]);
+        else html_legend(file, k, number);
     }
     fprintf(file, "</p>\n");
 }
 
 /* The first components over the bands. */
 static void html_loadings(FILE *file, const job *j, const shs_model *m) {
-    int ica = m->kind == SHS_MODEL_ICA, count = ica ? m->ica.components : m->pca.components;
-    count = count < PLOT_COLOURS ? count : PLOT_COLOURS;
-    html_heading(file, ica ? "Spectra of the sources over the bands" : "Loadings over the bands");
-    html_curves(file, j, ica ? m->ica.bands : m->pca.bands, count, ica ? m->ica.mixing : m->pca.vectors, NULL);
+    model_view view = view_of_model(m);
+    if (m->kind == SHS_MODEL_ICA) html_heading(file, "Spectra of the sources over the bands");
+    else html_heading(file, "Loadings over the bands");
+    html_curves(file, j, view.bands, smaller(view.components, PLOT_COLOURS), view.directions, NULL);
 }
 
 /* Draws the histogram of the valid values between the 1st and 99th percentile; equal percentiles give one bar. For scores it
    draws all values, and the logarithm of the counts as height, because the few scores of interest lie at one end. */
 static void html_histogram(FILE *file, const double *sorted, size_t count, enum look look) {
-    size_t cut = shows_finds(look) ? 0 : count / 100;
-    double low = sorted[cut], high = sorted[count - 1 - cut], most = 1;
+    int bins[BINS] = {0}, scores = shows_finds(look), i;
+    double low, high, most = 1;
     double heights[BINS];
-    int bins[BINS] = {0}, i;
-    size_t p;
+    size_t cut = 0, p;
+    if (!scores) cut = count / 100;
+    low = sorted[cut];
+    high = sorted[count - 1 - cut];
     for (p = 0; p < count; p++)
         if (sorted[p] >= low && sorted[p] <= high) {
-            i = high > low ? (int)((sorted[p] - low) / (high - low) * BINS) : BINS / 2;
-            bins[i < BINS ? i : BINS - 1]++;
+            i = BINS / 2;
+            if (high > low) i = (int)((sorted[p] - low) / (high - low) * BINS);
+            bins[smaller(i, BINS - 1)]++;
         }
     for (i = 0; i < BINS; i++) {
-        heights[i] = shows_finds(look) ? log(1.0 + bins[i]) : bins[i];
-        most = heights[i] > most ? heights[i] : most;
+        heights[i] = bins[i];
+        if (scores) heights[i] = log(1.0 + bins[i]);
+        most = fmax(most, heights[i]);
     }
     fprintf(file, "<svg viewBox=\"0 0 %d 50\" width=\"%d\" height=\"50\"><path class=\"bars\" d=\"", THUMBNAIL, THUMBNAIL);
     for (i = 0; i < BINS; i++)
@@ -310,7 +368,8 @@ static double kurtosis_of(const double *values, size_t count) {
         second += d2 / (double)count;
         fourth += d2 * d2 / (double)count;
     }
-    return second > 0 ? fourth / (second * second) - 3 : 0;
+    if (!(second > 0)) return 0;
+    return fourth / (second * second) - 3;
 }
 
 /* Returns the step between the samples and lines of a small picture. */
@@ -346,7 +405,7 @@ static void html_about_scores(FILE *file, enum look look, int step) {
 
 /* Every band as a small picture; names (may be NULL) are those of bands that have some. */
 static void html_thumbnails(FILE *file, cube_file *f, enum look look, const char *name, char *const *names, const shs_model *m) {
-    int bands = f->bands < MOST_SHOWN ? f->bands : MOST_SHOWN, step = thumbnail_step(f), list[MOST_SHOWN], b;
+    int bands = smaller(f->bands, MOST_SHOWN), step = thumbnail_step(f), list[MOST_SHOWN], b;
     size_t count, valid;
     picture a;
     double *values, *sorted, black, white;
@@ -426,8 +485,9 @@ static void html_head(FILE *file, const char *title) {
 
 /* With the command and how long it took; NULL: no page is wanted. */
 static FILE *html_open(const job *j, const char *title) {
-    FILE *file = j->s->html ? open_for_writing(j->s->html) : NULL;
-    if (!file) return NULL;
+    FILE *file;
+    if (!j->s->html) return NULL;
+    file = open_for_writing(j->s->html);
     html_head(file, title);
     fprintf(file, "<pre>");
     html_text(file, j->s->command);
@@ -438,9 +498,11 @@ static FILE *html_open(const job *j, const char *title) {
     return file;
 }
 
+static int channels_to_show(const cube_file *f) { return f->bands >= 3 ? 3 : 1; }
+
 /* The first three bands in colours, or the first in grey. */
 static void html_colours(FILE *file, cube_file *f, enum look look, const char *words) {
-    picture a = false_colours(f, f->bands >= 3 ? 3 : 1, look, MOST_POINTS);
+    picture a = false_colours(f, channels_to_show(f), look, MOST_POINTS);
     html_picture(file, &a, words);
     fputc('\n', file);
     free(a.pixels);
@@ -486,7 +548,7 @@ enum { MOST_TABLES = 12 };
 /* Scores as a picture with rings around the best, and tables of these. */
 static void html_finds(FILE *file, job *j, cube_file *f, const char *method) {
     const char *best = j->look == LOOK_HIGH ? "highest scores" : "smallest angles", *of = "";
-    int channels = f->bands >= 3 ? 3 : 1, tables = f->bands < MOST_TABLES ? f->bands : MOST_TABLES, rings = 0, band;
+    int channels = channels_to_show(f), tables = smaller(f->bands, MOST_TABLES), rings = 0, band;
     int counts[MOST_TABLES], places[2 * 3 * FINDS], step = step_for(f, MOST_POINTS);
     find *finds = ALLOCATE(find, MOST_TABLES * FINDS);
     picture a = false_colours(f, channels, j->look, MOST_POINTS);

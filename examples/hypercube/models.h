@@ -34,9 +34,14 @@ static int named_matrices(const shs_model *m, named_matrix *list) {
         {"mixing", i->mixing, i->bands, i->components},
         {"wavelengths", m->wavelengths, i->bands, 1},
     };
-    int ica = m->kind == SHS_MODEL_ICA;
-    memcpy(list, ica ? of_ica : of_pca, ica ? sizeof of_ica : sizeof of_pca);
-    return (int)((ica ? sizeof of_ica : sizeof of_pca) / sizeof *of_pca) - (!ica && m->kind != SHS_MODEL_MNF); /* no noise */
+    const int count_of_pca = (int)(sizeof of_pca / sizeof *of_pca), count_of_ica = (int)(sizeof of_ica / sizeof *of_ica);
+    if (m->kind == SHS_MODEL_ICA) {
+        memcpy(list, of_ica, sizeof of_ica);
+        return count_of_ica;
+    }
+    memcpy(list, of_pca, sizeof of_pca);
+    if (m->kind == SHS_MODEL_MNF) return count_of_pca;
+    return count_of_pca - 1; /* no noise */
 }
 
 enum { MOST_MATRICES = 8, NOTES_BYTES = 1 << 20 };
@@ -68,18 +73,21 @@ static void write_matrix(const char *prefix, const named_matrix *m) {
     free(name);
 }
 
+static shs_model_kind kind_to_fit(const job *j) {
+    if (j->mode == ICA) return SHS_MODEL_ICA;
+    if (j->mode == RX) return SHS_MODEL_RX;
+    if (j->mode == MNF || j->s->mnf) return SHS_MODEL_MNF;
+    return SHS_MODEL_PCA;
+}
+
 /* The names are known before the fit: no file may be another one's. */
 static void will_keep_model(const job *j) {
     const settings *s = j->s;
     shs_model m = SHS_ZERO;
     named_matrix list[MOST_MATRICES];
-    int i, count;
-    m.kind = j->mode == ICA             ? SHS_MODEL_ICA
-             : j->mode == RX            ? SHS_MODEL_RX
-             : j->mode == MNF || s->mnf ? SHS_MODEL_MNF
-                                        : SHS_MODEL_PCA;
+    int i, count = 0;
+    m.kind = kind_to_fit(j);
     if (s->npy) count = named_matrices(&m, list);
-    else count = 0;
     for (i = 0; i < count; i++) {
         char *name = matrix_file(s->npy, list[i].name);
         will_write(name);
@@ -90,26 +98,32 @@ static void will_keep_model(const job *j) {
     if (s->stats) will_write(s->stats);
 }
 
+/* What components are called, for each kind of model. */
+static const char *const component_words[] = {"PC", "MNF", "IC", "RX"};
+
 /* Writes a line for each band: mean, divisor, and the weight of the band in each component. */
 static void write_statistics(const job *j, const shs_model *m, const char *name) {
-    int ica = m->kind == SHS_MODEL_ICA, n = ica ? m->ica.bands : m->pca.bands;
-    int count = ica ? m->ica.components : m->pca.components, b, k;
-    const shs_wide *vectors = ica ? m->ica.mixing : m->pca.vectors, *mean = ica ? m->ica.mean : m->pca.mean;
+    model_view view = view_of_model(m);
+    const char *word = component_words[m->kind];
+    int n = view.bands, count = view.components, b, k;
     FILE *file = open_for_writing(name);
     char *heading = wavelength_heading(&j->in), *number;
+    if (m->kind == SHS_MODEL_RX) word = component_words[SHS_MODEL_PCA]; /* of the background */
     fprintf(file, "band,%s,mean,scale", heading);
     free(heading);
-    for (k = 0; k < count; k++) fprintf(file, ",%s %d", m->kind == SHS_MODEL_MNF ? "MNF" : ica ? "IC" : "PC", k + 1);
+    for (k = 0; k < count; k++) fprintf(file, ",%s %d", word, k + 1);
     fprintf(file, "\n");
     for (b = 0; b < n; b++) {
+        double divisor = 1;
         fprintf(file, "%d,", j->bands[b] + 1);
         if (j->in.wavelength) {
             number = number_text(j->in.wavelength[j->bands[b]]);
             fputs(number, file);
             free(number);
         }
-        fprintf(file, ",%.17g,%.17g", (double)mean[b], ica ? 1 : (double)m->pca.scale[b]);
-        for (k = 0; k < count; k++) fprintf(file, ",%.17g", (double)vectors[(size_t)k * (size_t)n + (size_t)b]);
+        if (m->kind != SHS_MODEL_ICA) divisor = (double)m->pca.scale[b];
+        fprintf(file, ",%.17g,%.17g", (double)view.mean[b], divisor);
+        for (k = 0; k < count; k++) fprintf(file, ",%.17g", (double)view.directions[(size_t)k * (size_t)n + (size_t)b]);
         fprintf(file, "\n");
     }
     close_written(file, name);
@@ -119,7 +133,7 @@ static void write_statistics(const job *j, const shs_model *m, const char *name)
 
 /* Makes the prefix of the C names from the name of the file, without characters that C does not allow. */
 static char *c_prefix(const char *file_name) {
-    const char *slash = strrchr(file_name, '/'), *stem = slash ? slash + 1 : file_name;
+    const char *stem = name_in_folder(file_name);
     char *prefix = joined(isalpha((unsigned char)*stem) ? "" : "model_", stem);
     size_t i;
     prefix[strcspn(prefix, ".")] = 0;
@@ -134,33 +148,34 @@ static void write_c_values(FILE *file, const shs_wide *values, int count, size_t
     for (i = 0; i < count; i++) fprintf(file, "%s%.8ef,", i % 6 ? " " : "\n    ", (double)values[(size_t)i * step]);
 }
 
+/* What stands before item i of a list in a comment: a line holds so many of them. */
+static const char *comment_space(int i, int line) { return i % line ? " " : "\n     "; }
+
 /* The mean, the matrix, and a function of them that maps a pixel without the library. bands: numbers from 0, or NULL. */
 static void export_c(const char *name, const shs_model *m, const int *bands) {
     static const char *const kinds[] = {"Principal components", "Minimum noise fraction", "Independent components"};
-    const int ica = m->kind == SHS_MODEL_ICA, n = ica ? m->ica.bands : m->pca.bands;
-    const int count = ica ? m->ica.components : m->pca.components;
-    const shs_wide *matrix = ica ? m->ica.unmixing : m->pca.forward;
+    const model_view view = view_of_model(m);
+    const int n = view.bands, count = view.components;
     char *lower = c_prefix(name), *upper = joined(lower, "");
     FILE *file = open_for_writing(name);
     int i;
     for (i = 0; upper[i]; i++) upper[i] = (char)toupper((unsigned char)upper[i]);
-    fprintf(file, "/* %s of %d bands, fitted to %.0f pixels; written by hypercube.\n", kinds[m->kind], n,
-            (double)(ica ? m->ica.count : m->pca.count));
+    fprintf(file, "/* %s of %d bands, fitted to %.0f pixels; written by hypercube.\n", kinds[m->kind], n, view.pixels);
     fprintf(file, "   Component k of a pixel is the sum over its bands of matrix[k][b] * (pixel[b] - mean[b]).");
-    for (i = 0; bands && i < n; i++)
-        fprintf(file, "%s%d", i % 20 ? " " : i ? "\n     " : "\n   Bands, from 1: ", bands[i] + 1);
-    for (i = 0; m->wavelengths && i < n; i++)
-        fprintf(file, "%s%.6g", i % 12 ? " " : i ? "\n     " : "\n   Wavelengths in nm: ", (double)m->wavelengths[i]);
+    if (bands) fprintf(file, "\n   Bands, from 1: %d", bands[0] + 1);
+    for (i = 1; bands && i < n; i++) fprintf(file, "%s%d", comment_space(i, 20), bands[i] + 1);
+    if (m->wavelengths) fprintf(file, "\n   Wavelengths in nm: %.6g", (double)m->wavelengths[0]);
+    for (i = 1; m->wavelengths && i < n; i++) fprintf(file, "%s%.6g", comment_space(i, 12), (double)m->wavelengths[i]);
     fprintf(file, " */\n#ifndef %s_H\n#define %s_H\n\n#include <stddef.h>\n\n", upper, upper);
     fprintf(file, "#define %s_BANDS %d\n#define %s_COMPONENTS %d\n", upper, n, upper, count);
     fprintf(file, "#ifndef %s_PIXEL /* the type of the pixels: define another before */\n", upper);
     fprintf(file, "#define %s_PIXEL float\n#endif\n", upper);
     fprintf(file, "\nstatic const float %s_mean[%s_BANDS] = {", lower, upper);
-    write_c_values(file, ica ? m->ica.mean : m->pca.mean, n, 1);
+    write_c_values(file, view.mean, n, 1);
     fprintf(file, "\n};\n\nstatic const float %s_matrix[%s_COMPONENTS][%s_BANDS] = {", lower, upper, upper);
     for (i = 0; i < count; i++) {
         fprintf(file, "\n    {");
-        write_c_values(file, matrix + i, n, (size_t)count);
+        write_c_values(file, view.forward + i, n, (size_t)count);
         fprintf(file, "\n    },");
     }
     fprintf(file,
@@ -228,11 +243,12 @@ static void read_noted_bands(model_notes *notes, const char *text, int count) {
 static model_notes read_notes(FILE *file, const char *name, int bands) {
     model_notes notes = SHS_ZERO;
     char *text = ALLOCATE(char, NOTES_BYTES + 1), *line;
-    size_t size = fread(text, 1, NOTES_BYTES, file), start = sizeof notes_magic - 1, end;
+    size_t size = fread(text, 1, NOTES_BYTES, file), start = sizeof notes_magic - 1, compared = start, end;
     notes.name = name;
     text[size] = 0;
-    if (size > 0 && strncmp(text, notes_magic, size < start ? size : start)) warn("%s: more bytes follow the model", name);
-    if (size > 0 && !strncmp(text, notes_magic, size < start ? size : start)) {
+    if (size < start) compared = size;
+    if (size > 0 && strncmp(text, notes_magic, compared)) warn("%s: more bytes follow the model", name);
+    if (size > 0 && !strncmp(text, notes_magic, compared)) {
         line = strstr(text, "\nend\n");
         if (!line) fail(EXIT_ERROR, "%s: model: it is truncated", name);
         end = (size_t)(line - text) + 5;
@@ -257,7 +273,7 @@ static void keep_model(job *j, const char *band_name, shs_model_kind kind, const
     const settings *s = j->s;
     shs_model m = SHS_ZERO;
     named_matrix list[MOST_MATRICES];
-    int i, count;
+    int i, count = 0;
     m.kind = kind;
     if (pca) m.pca = *pca;
     if (ica) m.ica = *ica;
@@ -277,7 +293,6 @@ static void keep_model(job *j, const char *band_name, shs_model_kind kind, const
         free(part);
     }
     if (s->npy) count = named_matrices(&m, list);
-    else count = 0;
     for (i = 0; i < count; i++)
         if (list[i].values) write_matrix(s->npy, &list[i]);
     if (s->export_c) export_c(s->export_c, &m, j->bands);
@@ -292,14 +307,13 @@ static shs_model load_model(const char *name, model_notes *notes) {
     FILE *file = fopen(name, "rb");
     shs_status status;
     model_notes read;
-    int ica;
     if (!file) fail(EXIT_ERROR, "%s: cannot read it: %s", name, strerror(errno));
     will_read(name);
     status = shs_model_load(NULL, read_piece, file, &m);
-    if (status == SHS_READ_FAILED) fail(EXIT_ERROR, "%s: model: %s", name, ferror(file) ? strerror(errno) : "it is truncated");
+    if (status == SHS_READ_FAILED && ferror(file)) fail(EXIT_ERROR, "%s: model: %s", name, strerror(errno));
+    if (status == SHS_READ_FAILED) fail(EXIT_ERROR, "%s: model: it is truncated", name);
     if (status != SHS_OK) fail(EXIT_ERROR, "%s: %s", name, shs_status_text(status));
-    ica = m.kind == SHS_MODEL_ICA;
-    read = read_notes(file, name, ica ? m.ica.bands : m.pca.bands);
+    read = read_notes(file, name, view_of_model(&m).bands);
     fclose(file);
     if (notes) *notes = read;
     else free(read.list);
@@ -310,9 +324,9 @@ static shs_model load_model(const char *name, model_notes *notes) {
 static shs_model open_model(const char *name, model_notes *notes) {
     static const char *const kinds[] = {"PCA", "MNF", "ICA", "RX"};
     shs_model m = load_model(name, notes);
-    int ica = m.kind == SHS_MODEL_ICA;
-    printf("%s: %s, %d bands, %d components, fitted to %.0f pixels\n", name, kinds[m.kind], ica ? m.ica.bands : m.pca.bands,
-           ica ? m.ica.components : m.pca.components, (double)(ica ? m.ica.count : m.pca.count));
+    model_view view = view_of_model(&m);
+    printf("%s: %s, %d bands, %d components, fitted to %.0f pixels\n", name, kinds[m.kind], view.bands, view.components,
+           view.pixels);
     return m;
 }
 
@@ -372,13 +386,16 @@ static double nearest_band(const job *j, const wave_runs *detectors, int detecto
 static double match_nearest(const job *j, const char *model_name, const double *wanted, int bands, int *chosen) {
     double *all = bands_in_nanometres(&j->in, NULL, j->in.bands), most = 0, off;
     wave_runs here = find_runs(all, j->in.bands), there = find_runs(wanted, bands);
+    const char *units = j->in.units;
     int i, b, alike = here.count == there.count && here.count > 1;
+    if (!*units) units = unit_of(&j->in)->name;
     for (i = 0; i < bands; i++) {
-        off = nearest_band(j, &here, alike ? there.of[i] : -1, wanted[i], chosen + i);
-        if (alike && !(off >= 0 && off <= FARTHEST_BAND)) off = nearest_band(j, &here, -1, wanted[i], chosen + i);
+        off = -1;
+        if (alike) off = nearest_band(j, &here, there.of[i], wanted[i], chosen + i);
+        if (!(off >= 0 && off <= FARTHEST_BAND)) off = nearest_band(j, &here, -1, wanted[i], chosen + i);
         if (!(off <= FARTHEST_BAND))
             fail(EXIT_ERROR, "%s: wavelength: band %d of %s has %.6g nm, and the nearest one here is %.6g nm away (in %s)",
-                 j->in.header_name, i + 1, model_name, wanted[i], off, *j->in.units ? j->in.units : unit_of(&j->in)->name);
+                 j->in.header_name, i + 1, model_name, wanted[i], off, units);
         for (b = 0; b < i; b++)
             if (chosen[b] == chosen[i])
                 fail(EXIT_ERROR, "%s: wavelength: band %d is the nearest to bands %d and %d of %s", j->in.header_name,
@@ -407,7 +424,7 @@ static void match_wavelengths(job *j, const model_notes *notes, const shs_wide *
 }
 
 static void match_bands(job *j, const char *model_name, const shs_model *m, const model_notes *notes) {
-    int bands = m->kind == SHS_MODEL_ICA ? m->ica.bands : m->pca.bands;
+    int bands = view_of_model(m).bands;
     if (m->wavelengths && has_wavelengths(&j->in) && !j->s->band_text) match_wavelengths(j, notes, m->wavelengths, bands);
     if (j->cube.band_count != bands)
         fail(EXIT_ERROR, "%s: bands: %d are in use, but %s is of %d, and wavelengths to match them by are missing",
@@ -444,12 +461,11 @@ static void compare_with_model(const job *j, const shs_model *m, const char *nam
 static void run_apply(const settings *s, char **names) {
     static const char *const what[] = {"Principal components of ", "Minimum noise fraction of ", "Independent components of ",
                                        "Reed-Xiaoli anomaly score of "};
-    static const char *const band_names[] = {"PC", "MNF", "IC", "RX"};
     model_notes notes;
     shs_model m = open_model(names[0], &notes);
     job *j = job_open_for(s, APPLY, names[1], names[2], &notes);
-    int ica = m.kind == SHS_MODEL_ICA, rx = m.kind == SHS_MODEL_RX;
-    int count = ica ? m.ica.components : rx ? 1 : m.pca.components;
+    int ica = m.kind == SHS_MODEL_ICA, rx = m.kind == SHS_MODEL_RX, count = view_of_model(&m).components;
+    if (rx) count = 1;
     match_bands(j, names[0], &m, &notes);
     compare_with_model(j, &m, names[0]);
     output_start(j, count, what[m.kind]);
@@ -463,8 +479,8 @@ static void run_apply(const settings *s, char **names) {
     }
     progress_clear();
     if (rx) j->look = LOOK_HIGH;
-    output_show(j, band_names[m.kind], NULL);
-    write_html(j, band_names[m.kind], NULL);
+    output_show(j, component_words[m.kind], NULL);
+    write_html(j, component_words[m.kind], NULL);
     print_end(j, count, (shs_wide)j->in.samples * (shs_wide)j->in.lines);
     shs_model_free(NULL, &m);
     free(notes.list);
@@ -476,22 +492,24 @@ static void run_inverse(const settings *s, char **names) {
     model_notes notes;
     shs_model m = open_model(names[0], &notes);
     job *j = job_open_for(s, INVERSE, names[1], names[2], &notes);
-    int ica = m.kind == SHS_MODEL_ICA, count = ica ? m.ica.components : m.pca.components, i;
+    model_view view = view_of_model(&m);
+    int count = view.components, i;
     if (m.kind == SHS_MODEL_RX) fail(EXIT_ERROR, "%s: model: of anomaly scores, from which no way leads back", names[0]);
     if (j->cube.band_count != count)
         fail(EXIT_ERROR, "%s: bands: %d are in use, but %s has %d components", j->in.header_name, j->cube.band_count, names[0],
              count);
     check_components(&j->in);
-    output_start(j, ica ? m.ica.bands : m.pca.bands, "Pixels from the components of ");
+    output_start(j, view.bands, "Pixels from the components of ");
     if (notes.values == VALUES_STORED && !s->rescale) j->out.factor = notes.factor;
     if (m.wavelengths) {
         const wave_unit *unit = unit_named(notes.units);
         if (!unit) unit = &wave_units[UNIT_NM];
-        j->out.units = joined(unit == &wave_units[UNIT_NM] ? "Nanometers" : notes.units, "");
+        if (unit == &wave_units[UNIT_NM]) j->out.units = joined("Nanometers", "");
+        else j->out.units = joined(notes.units, "");
         j->out.wavelength = ALLOCATE(double, j->out.bands);
         for (i = 0; i < j->out.bands; i++) j->out.wavelength[i] = from_nanometres(unit, (double)m.wavelengths[i]);
     }
-    if (ica) check_job(j, run_cube(j, call_on(make_ica_inverse, &j->cube, &j->sink, &m.ica, NULL)));
+    if (m.kind == SHS_MODEL_ICA) check_job(j, run_cube(j, call_on(make_ica_inverse, &j->cube, &j->sink, &m.ica, NULL)));
     else check_job(j, run_cube(j, call_on(make_pca_inverse, &j->cube, &j->sink, &m.pca, NULL)));
     progress_clear();
     output_show(j, "Band", NULL);
