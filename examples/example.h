@@ -158,8 +158,9 @@ static inline double limited(double value, double low, double high) {
 /* NULL reads as no text. */
 static inline const char *or_empty(const char *text) { return text ? text : ""; }
 
-/* The ending of a noun that follows a number. */
+/* The words that go with a number of things. */
 static inline const char *plural_s(int number) { return number == 1 ? "" : "s"; }
+static inline const char *is_or_are(int number) { return number == 1 ? "is" : "are"; }
 
 /* ---- beginning and end ------------------------------------------------------------------------------------------- */
 
@@ -415,6 +416,16 @@ static inline int has_extension(const char *name, const char *extension) {
 static inline char *joined(const char *a, const char *b) {
     char *made = ALLOCATE(char, strlen(a) + strlen(b) + 1);
     return strcat(strcpy(made, a), b);
+}
+
+/* The texts with a blank between them; the first may be NULL. */
+static inline char *in_line(const char *before, const char *text) {
+    char *start, *made;
+    if (!before) return joined(text, "");
+    start = joined(before, " ");
+    made = joined(start, text);
+    free(start);
+    return made;
 }
 
 /* "dir/a.png" with "_noisy" and ".pgm" becomes "dir/a_noisy.pgm"; the caller frees it. */

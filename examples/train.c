@@ -770,7 +770,7 @@ static void export_c(const shs_context *ctx, const training *t, const settings *
             "#define DICTIONARY_ATOMS %d    /* n */\n"
             "#define DICTIONARY_SPARSITY %d /* s, atoms a patch while learning */\n"
             "#ifndef DICTIONARY_REAL\n#define DICTIONARY_REAL float\n#endif\n",
-            t->width, t->width, t->channels, t->channels == 1 ? "" : "s", type == EXPORT_F32 ? "atoms" : "bytes", t->width,
+            t->width, t->width, t->channels, plural_s(t->channels), type == EXPORT_F32 ? "atoms" : "bytes", t->width,
             t->channels, t->p, t->n, s->sparsity);
     if (type == EXPORT_F32) write_array(file, "dictionary_atoms", "DICTIONARY_LENGTH * DICTIONARY_ATOMS", D, (size_t)t->p * n);
     else {

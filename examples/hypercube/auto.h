@@ -35,9 +35,8 @@ static char *shell_word(const char *text) {
 }
 
 static void add_shown(step_words *w, const char *text) {
-    char *word = shell_word(text), *before = joined(w->shown ? w->shown : "", w->shown ? " " : "");
-    free(w->shown);
-    w->shown = joined(before, word);
+    char *word = shell_word(text), *before = w->shown;
+    w->shown = in_line(before, word);
     free(before);
     free(word);
 }
@@ -174,20 +173,21 @@ static void step_count(first_look *a) {
     name = look_file(a->room, "count.csv");
     read_counts(name, a->counts);
     free(name);
-    a->materials = a->counts[a->s->count_by ? a->s->count_by - 1 : 0];
+    if (a->s->count_by) a->materials = a->counts[a->s->count_by - 1];
+    else a->materials = a->counts[0];
     if (!a->s->count_text && a->materials > MOST_MATERIALS) a->materials = MOST_MATERIALS;
     if (a->materials < 2) a->materials = 2;
     if (a->materials > a->used) a->materials = a->used;
 }
 
-static void step_components(first_look *a, enum mode mode) {
-    step_words w = step_begin(a, mode, mode == MNF ? "mnf.hdr" : "pca.hdr");
+static void step_components(first_look *a, enum mode mode, const component_section *of) {
+    step_words w = step_begin(a, mode, of->header);
     add_word(&w, "--components");
     if (a->s->components_text) add_word(&w, a->s->components_text);
-    else add_number(&w, a->used < MOST_COMPONENTS ? a->used : MOST_COMPONENTS);
+    else add_number(&w, smaller(a->used, MOST_COMPONENTS));
     add_word(&w, "--save");
-    add_file(a, &w, mode == MNF ? "mnf.model" : "pca.model");
-    step_run(a, mode == MNF ? LOOK_MNF : LOOK_PCA, &w);
+    add_file(a, &w, of->model);
+    step_run(a, of->step, &w);
 }
 
 static void step_endmembers(first_look *a) {
@@ -323,8 +323,8 @@ static void run_auto(const settings *s, char **names) {
     j = look_job(a);
     step_look(a, j);
     step_count(a);
-    step_components(a, PCA);
-    step_components(a, MNF);
+    step_components(a, PCA, &pca_section);
+    step_components(a, MNF, &mnf_section);
     step_endmembers(a);
     step_unmix(a);
     step_rx(a);

@@ -147,10 +147,11 @@ static void look_snr(FILE *page, const first_look *a, const job *j) {
     char axis[60];
     int i, k;
     plot p;
-    sprintf(axis, !j->in.wavelength ? "band" : *j->in.units ? "wavelength (%.40s)" : "wavelength", j->in.units);
+    name_band_axis(&j->in, axis);
     for (i = 0; i < b->bands; i++) {
-        x[i] = j->in.wavelength ? j->in.wavelength[i] : i + 1;
-        y[i] = isfinite(b->snr[i]) && b->snr[i] > 0 ? log10(b->snr[i]) : 0;
+        x[i] = band_position(&j->in, i);
+        y[i] = 0;
+        if (isfinite(b->snr[i]) && b->snr[i] > 0) y[i] = log10(b->snr[i]);
         high = fmax(high, y[i]);
         low = fmin(low, y[i]);
     }
@@ -184,12 +185,15 @@ static const char *const state_sentences[BAND_STATES] = {
 
 /* A list of bands with room to break lines. */
 static void look_list(FILE *page, const char *list) {
-    for (; *list; list++) fprintf(page, *list == ',' ? "%c " : "%c", *list);
+    for (; *list; list++) {
+        fputc(*list, page);
+        if (*list == ',') fputc(' ', page);
+    }
 }
 
 static void look_bad_bands(FILE *page, const first_look *a, const job *j) {
     int state;
-    double least = a->s->band_snr >= 0 ? a->s->band_snr : usual_band_snr;
+    double least = least_band_snr(a->s);
     look_section(page, a, "bands", "Bad bands", LOOK_BANDS);
     fprintf(
         page,
@@ -217,15 +221,20 @@ static void look_bad_bands(FILE *page, const first_look *a, const job *j) {
 static void look_picture(FILE *page, const first_look *a, const job *j) {
     cube_file f = look_cube(a, "look.hdr");
     picture p = false_colours(&f, 3, LOOK_ALL, MOST_POINTS);
+    const char *title = "Quick look", *words = "three bands of the scene in red, green and blue";
+    const int *shown = a->shown;
+    double at[3];
     int c, step = step_for(&f, MOST_POINTS);
-    look_section(page, a, "look", a->true_colours ? "True colours" : "Quick look", LOOK_PICTURE);
-    html_picture(page, &p, a->true_colours ? "the scene in true colours" : "three bands of the scene in red, green and blue");
-    fprintf(page, "<p>Red, green and blue: bands");
-    for (c = 0; c < 3; c++) fprintf(page, "%s %d", c ? "," : "", a->shown[c] + 1);
-    if (a->true_colours)
-        for (c = 0; c < 3; c++) fprintf(page, "%s %.4g", c ? "," : " at", band_nanometres(&j->in, a->shown[c]));
-    fprintf(page, "%s. Each is stretched from its 2nd to its 98th percentile; missing pixels are black.",
-            a->true_colours ? " nm" : "");
+    if (a->true_colours) {
+        title = "True colours";
+        words = "the scene in true colours";
+    }
+    look_section(page, a, "look", title, LOOK_PICTURE);
+    html_picture(page, &p, words);
+    fprintf(page, "<p>Red, green and blue: bands %d, %d, %d", shown[0] + 1, shown[1] + 1, shown[2] + 1);
+    for (c = 0; c < 3 && a->true_colours; c++) at[c] = band_nanometres(&j->in, shown[c]);
+    if (a->true_colours) fprintf(page, " at %.4g, %.4g, %.4g nm", at[0], at[1], at[2]);
+    fprintf(page, ". Each is stretched from its 2nd to its 98th percentile; missing pixels are black.");
     if (!has_wavelengths(&j->in)) fprintf(page, " The header has no wavelengths, so true colours are not known.");
     else if (!a->true_colours) fprintf(page, " No bands near 650, 550 and 450 nm are used, so there are no true colours.");
     if (step > 1) fprintf(page, " One of %d x %d pixels is shown.", step, step);
@@ -250,22 +259,36 @@ static void look_counts(FILE *page, const first_look *a) {
     fprintf(page, "This page goes on with %d endmembers; <code>--count N</code> sets another number.</p>\n", a->materials);
 }
 
+/* The files of a step that finds components, and the words of its section. */
+typedef struct component_section {
+    const char *header, *model;
+    enum look_step step;
+    const char *mark, *title, *band_name, *colours, *order;
+} component_section;
+
+static const component_section pca_section = {
+    "pca.hdr", "pca.model", LOOK_PCA, "pca", "Principal components", "PC",
+    "the first three principal components in red, green and blue",
+    "Components in the order of their variance.",
+};
+static const component_section mnf_section = {
+    "mnf.hdr", "mnf.model", LOOK_MNF, "mnf", "Minimum noise fraction", "MNF",
+    "the first three MNF components in red, green and blue",
+    "Components in the order of their signal to noise ratio; an eigenvalue is that ratio plus 1.",
+};
+
 /* Components: the first three in colours, eigenvalues, all as small pictures. */
-static void look_components(FILE *page, const first_look *a, enum look_step step) {
-    int mnf = step == LOOK_MNF;
-    cube_file f = look_cube(a, mnf ? "mnf.hdr" : "pca.hdr");
-    char *name = look_file(a->room, mnf ? "mnf.model" : "pca.model");
+static void look_components(FILE *page, const first_look *a, const component_section *of) {
+    cube_file f = look_cube(a, of->header);
+    char *name = look_file(a->room, of->model);
     shs_model m = load_model(name, NULL);
-    look_section(page, a, mnf ? "mnf" : "pca", mnf ? "Minimum noise fraction" : "Principal components", step);
-    html_colours(page, &f, LOOK_ALL,
-                 mnf ? "the first three MNF components in red, green and blue"
-                     : "the first three principal components in red, green and blue");
-    fprintf(page, mnf ? "<p>Components in the order of their signal to noise ratio; an eigenvalue is that ratio plus 1. "
-                      : "<p>Components in the order of their variance. ");
+    look_section(page, a, of->mark, of->title, of->step);
+    html_colours(page, &f, LOOK_ALL, of->colours);
+    fprintf(page, "<p>%s ", of->order);
     fprintf(page, "The first three are shown in red, green and blue.</p>\n<details><summary>Eigenvalues</summary>\n");
     html_eigenvalues(page, &m);
     fprintf(page, "</details>\n");
-    html_thumbnails(page, &f, LOOK_ALL, mnf ? "MNF" : "PC", NULL, NULL);
+    html_thumbnails(page, &f, LOOK_ALL, of->band_name, NULL, NULL);
     shs_model_free(NULL, &m);
     free(name);
     cube_close(&f);
@@ -276,20 +299,25 @@ static void look_places(FILE *page, const first_look *a, const job *j, const spe
     cube_file f = look_cube(a, "look.hdr");
     picture p = false_colours(&f, 3, LOOK_ALL, MOST_POINTS);
     int step = step_for(&f, MOST_POINTS), k, x, y;
-    double size = p.width > p.height ? p.width / 30.0 : p.height / 30.0;
+    double size = fmax(p.width, p.height) / 30.0;
     fprintf(page, "<div class=\"ringed\">");
     html_picture(page, &p, "the scene with rings around the endmembers");
     fprintf(page, "<svg viewBox=\"0 0 %d %d\">", p.width, p.height);
     for (k = 0; k < s->count; k++) {
+        const char *anchor = "start";
+        double right = 0.7, down = 0.35; /* where the number stands beside the ring */
         if (sscanf(s->names[k], "%*s %d %d", &x, &y) != 2) continue;
         x = (x - file_left(&j->in)) / step;
         y = (y - file_top(&j->in)) / step;
+        if (x > p.width * 0.9) {
+            anchor = "end";
+            right = -0.7;
+        }
+        if (y < size) down = 0.8;
         fprintf(page,
                 "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\"/><text class=\"place\" style=\"font-size:%.1fpx\" x=\"%.1f\" "
-                "y=\"%.1f\" "
-                "text-anchor=\"%s\">%d</text>",
-                x + 0.5, y + 0.5, size / 2, size, x + 0.5 + (x > p.width * 0.9 ? -0.7 : 0.7) * size,
-                y + 0.5 + (y < size ? 0.8 : 0.35) * size, x > p.width * 0.9 ? "end" : "start", k + 1);
+                "y=\"%.1f\" text-anchor=\"%s\">%d</text>",
+                x + 0.5, y + 0.5, size / 2, size, x + 0.5 + right * size, y + 0.5 + down * size, anchor, k + 1);
     }
     fprintf(page, "</svg></div>\n");
     free(p.pixels);
@@ -407,8 +435,8 @@ static void write_look(const first_look *a, job *j, double seconds) {
     look_picture(page, a, j);
     look_bad_bands(page, a, j);
     look_counts(page, a);
-    look_components(page, a, LOOK_PCA);
-    look_components(page, a, LOOK_MNF);
+    look_components(page, a, &pca_section);
+    look_components(page, a, &mnf_section);
     look_endmembers(page, a, j, &s);
     look_abundances(page, a, &s);
     look_anomalies(page, a, j);

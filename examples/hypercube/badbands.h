@@ -9,6 +9,8 @@ enum band_state { BAND_USED, BAND_NOT_CHOSEN, BAND_HEADER, BAND_WATER, BAND_MISS
 static const char *const band_words[BAND_STATES] = {"", "not chosen", "header", "water", "missing", "constant", "noise"};
 static const double usual_band_snr = 10;
 
+static double least_band_snr(const settings *s) { return s->band_snr >= 0 ? s->band_snr : usual_band_snr; }
+
 typedef struct band_states {
     int bands;
     enum band_state *state; /* of each band of the file */
@@ -231,7 +233,7 @@ static void run_bands(const settings *s, char **names) {
     will_read(j->in.header_name);
     will_read(j->in.data_name);
     will_write(names[1]);
-    b = judge_bands(j, s->band_snr >= 0 ? s->band_snr : usual_band_snr);
+    b = judge_bands(j, least_band_snr(s));
     write_band_states(j, &b, names[1]);
     for (state = BAND_HEADER; state < BAND_STATES; state++) {
         list = list_of_state(&b, (enum band_state)state);

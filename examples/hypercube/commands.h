@@ -31,8 +31,13 @@ static void select_one_call(job *j) {
 
 static void fit_components(job *j, int by_noise, shs_pca *pca) {
     shs_pca_options options = pca_options(j);
-    if (j->one_call) check_job(j, run_cube(j, call_on(by_noise ? make_mnf_run : make_pca_run, &j->cube, &j->sink, &options, pca)));
-    else check_job(j, run_cube(j, call_on(by_noise ? make_mnf_fit : make_pca_fit, &j->fit, NULL, &options, pca)));
+    cube_fn run = make_pca_run, fit = make_pca_fit;
+    if (by_noise) {
+        run = make_mnf_run;
+        fit = make_mnf_fit;
+    }
+    if (j->one_call) check_job(j, run_cube(j, call_on(run, &j->cube, &j->sink, &options, pca)));
+    else check_job(j, run_cube(j, call_on(fit, &j->fit, NULL, &options, pca)));
     progress_clear();
     if (by_noise)
         printf("%d bands, %d components, signal to noise ratio %.4g to %.4g\n", pca->bands, pca->components,
@@ -43,18 +48,20 @@ static void fit_components(job *j, int by_noise, shs_pca *pca) {
 }
 
 static void run_pca(const settings *s, enum mode mode, char **names) {
+    const shs_model_kind kind = mode == MNF ? SHS_MODEL_MNF : SHS_MODEL_PCA;
+    const char *word = component_words[kind];
     job *j = job_open_counted(s, mode, names[0], names[1]);
     shs_pca pca;
     will_keep_model(j);
     select_one_call(j);
     fit_components(j, mode == MNF, &pca);
-    output_start(j, pca.components, mode == MNF ? "Minimum noise fraction of " : "Principal components of ");
+    output_start(j, pca.components, output_titles[kind]);
     note_stretch(j, pca.components, transform_by_pca, &pca);
     if (!j->one_call) check_job(j, transform_by_pca(j, &pca, &j->sink));
     progress_clear();
-    output_show(j, mode == MNF ? "MNF" : "PC", NULL);
+    output_show(j, word, NULL);
     if (s->report) pca_report(&pca, s->report);
-    keep_model(j, mode == MNF ? "MNF" : "PC", mode == MNF ? SHS_MODEL_MNF : SHS_MODEL_PCA, &pca, NULL);
+    keep_model(j, word, kind, &pca, NULL);
     print_end(j, pca.components, pca.count);
     shs_pca_free(&j->ctx, &pca);
     job_close(j);
@@ -259,8 +266,12 @@ static void print_about(const job *j) {
     if (!f->good) return;
     printf("bad bands     ");
     for (i = 0; i < f->bands; i++)
-        if (!(f->good[i] > 0)) printf("%s%d", comma, i + 1), comma = ",";
-    printf("%s\n", *comma ? "" : "none");
+        if (!(f->good[i] > 0)) {
+            printf("%s%d", comma, i + 1);
+            comma = ",";
+        }
+    if (!*comma) printf("none");
+    printf("\n");
 }
 
 static void print_summary(const job *j, int i, const band_summary *b) {
@@ -277,7 +288,9 @@ static void run_info(const settings *s, const char *name) {
     band_summary *summaries = summarise(j);
     int i;
     print_about(j);
-    printf(" band %s%12s %12s %12s %9s\n", j->in.wavelength ? " wavelength " : "", "min", "mean", "max", "missing");
+    printf(" band ");
+    if (j->in.wavelength) printf(" wavelength ");
+    printf("%12s %12s %12s %9s\n", "min", "mean", "max", "missing");
     for (i = 0; i < j->cube.band_count; i++) print_summary(j, i, &summaries[i]);
     tell_beyond(&j->in);
     free(summaries);

@@ -47,7 +47,7 @@ static int counted_automatically(job *j, const char *option_name, shs_counter me
              shs_counter_name(method), j->cube.band_count);
     m = count_moments(j);
     count = count_by(j, &m, method);
-    printf("%s counts %d material%s: %s %d\n", shs_counter_name(method), count, count == 1 ? "" : "s", option_name, count);
+    printf("%s counts %d material%s: %s %d\n", shs_counter_name(method), count, plural_s(count), option_name, count);
     if (count < least)
         fail(EXIT_ERROR, "%s: %s %s: it counts %d, and %d are needed at least: give a number", j->in.header_name, option_name,
              shs_counter_name(method), count, least);

@@ -98,8 +98,10 @@ static void will_keep_model(const job *j) {
     if (s->stats) will_write(s->stats);
 }
 
-/* What components are called, for each kind of model. */
+/* What components are called, and the beginning of what an output is called, for each kind of model. */
 static const char *const component_words[] = {"PC", "MNF", "IC", "RX"};
+static const char *const output_titles[] = {"Principal components of ", "Minimum noise fraction of ", "Independent components of ",
+                                            "Reed-Xiaoli anomaly score of "};
 
 /* Writes a line for each band: mean, divisor, and the weight of the band in each component. */
 static void write_statistics(const job *j, const shs_model *m, const char *name) {
@@ -459,8 +461,6 @@ static void compare_with_model(const job *j, const shs_model *m, const char *nam
 /* ---- apply, inverse ------------------------------------------------------------------------------------------------ */
 
 static void run_apply(const settings *s, char **names) {
-    static const char *const what[] = {"Principal components of ", "Minimum noise fraction of ", "Independent components of ",
-                                       "Reed-Xiaoli anomaly score of "};
     model_notes notes;
     shs_model m = open_model(names[0], &notes);
     job *j = job_open_for(s, APPLY, names[1], names[2], &notes);
@@ -468,7 +468,7 @@ static void run_apply(const settings *s, char **names) {
     if (rx) count = 1;
     match_bands(j, names[0], &m, &notes);
     compare_with_model(j, &m, names[0]);
-    output_start(j, count, what[m.kind]);
+    output_start(j, count, output_titles[m.kind]);
     if (rx) check_job(j, run_cube(j, call_on(make_rx_transform, &j->cube, &j->sink, &m.pca, NULL)));
     else if (ica) {
         note_stretch(j, count, transform_by_ica, &m.ica);

@@ -80,9 +80,12 @@ static void hull_of(int n, const double *x, const double *y, double *hull, int *
 static void derive_spectrum(int n, const double *x, const double *y, int which, double *to) {
     int i;
     for (i = 0; i < n; i++) {
-        int at = i < 1 ? 1 : i > n - 2 ? n - 2 : i;
-        double left = (y[at] - y[at - 1]) / (x[at] - x[at - 1]), right = (y[at + 1] - y[at]) / (x[at + 1] - x[at]);
-        double bend = (right - left) / (x[at + 1] - x[at - 1]); /* half of the second derivative */
+        int at = smaller(i, n - 2);
+        double left, right, bend; /* half of the second derivative */
+        if (at < 1) at = 1;
+        left = (y[at] - y[at - 1]) / (x[at] - x[at - 1]);
+        right = (y[at + 1] - y[at]) / (x[at + 1] - x[at]);
+        bend = (right - left) / (x[at + 1] - x[at - 1]);
         if (which == 2) to[i] = 2 * bend;
         else to[i] = left + bend * (2 * x[i] - x[at - 1] - x[at]);
     }
@@ -164,8 +167,10 @@ static void sensor_finish(sensor *s, int widths) {
             s->width[k - 1] = width;
         }
     for (i = 0; i < s->count && !widths; i++) {
-        int low = i > 0 ? i - 1 : i, high = i + 1 < s->count ? i + 1 : i;
-        s->width[i] = high > low ? (s->centre[high] - s->centre[low]) / (high - low) : 10;
+        int low = i, high = smaller(i + 1, s->count - 1);
+        if (i > 0) low = i - 1;
+        s->width[i] = 10;
+        if (high > low) s->width[i] = (s->centre[high] - s->centre[low]) / (high - low);
     }
 }
 
@@ -295,7 +300,7 @@ static spectral_steps spectral_plan(const settings *s, int n, const double *list
         p.wavelength[k] = list[i];
         p.order[k] = i;
     }
-    if (n < 3) fail(EXIT_ERROR, "%s: spectra: needs 3 bands at least, and %d %s in use", of, n, n == 1 ? "is" : "are");
+    if (n < 3) fail(EXIT_ERROR, "%s: spectra: needs 3 bands at least, and %d %s in use", of, n, is_or_are(n));
     for (i = 1; i < n; i++)
         if (!(p.wavelength[i] > p.wavelength[i - 1]))
             fail(EXIT_ERROR, "%s: wavelength: bands %d and %d are both at %.6g nm: --bands without one of them", of,
