@@ -113,8 +113,14 @@ static void noise_of_file(job *j, const char *name) {
     for (a = 0; a < n; a++) most = fmax(most, all[(size_t)a * (size_t)n + (size_t)a]);
     for (a = 0; a < used; a++)
         for (b = 0; b < used; b++) {
-            size_t i = (size_t)(n == used ? a : j->bands[a]), k = (size_t)(n == used ? b : j->bands[b]);
-            double here = all[k * (size_t)n + i], there = all[i * (size_t)n + k];
+            size_t i = (size_t)a, k = (size_t)b;
+            double here, there;
+            if (n != used) {
+                i = (size_t)j->bands[a];
+                k = (size_t)j->bands[b];
+            }
+            here = all[k * (size_t)n + i];
+            there = all[i * (size_t)n + k];
             if (!isfinite(here) || !isfinite(there) || !(fabs(here - there) <= 1e-6 * most) || (a == b && here < 0))
                 fail(EXIT_ERROR, "%s: --noise-covariance: row %lu, column %lu: a covariance is finite and symmetric", name,
                      (unsigned long)i + 1, (unsigned long)k + 1);
@@ -123,16 +129,21 @@ static void noise_of_file(job *j, const char *name) {
     free(all);
 }
 
+/* The option that says what noise is; NULL: none does. */
+static const char *noise_option(const settings *s) {
+    if (s->dark) return "--noise-from";
+    if (s->covariance) return "--noise-covariance";
+    if (s->neighbours) return "--noise";
+    if (s->residual) return "--noise-residual";
+    if (s->snr > 0) return "--snr";
+    return NULL;
+}
+
 /* What is known of the noise, and what contradicts it. */
 static void select_noise(job *j) {
     const settings *s = j->s;
     int known = s->dark || s->covariance, n = j->cube.band_count;
-    const char *first = s->dark         ? "--noise-from"
-                        : s->covariance ? "--noise-covariance"
-                        : s->neighbours ? "--noise"
-                        : s->residual   ? "--noise-residual"
-                        : s->snr > 0    ? "--snr"
-                                        : NULL;
+    const char *first = noise_option(s);
     if (first && j->mode == DENOISE && !s->mnf) fail(EXIT_USAGE, "%s: needs --mnf", first);
     if (s->dark && s->covariance) fail(EXIT_USAGE, "--noise-covariance: --noise-from says already what is noise");
     if (known && s->neighbours) fail(EXIT_USAGE, "--noise: %s says already what is noise", first);
@@ -205,27 +216,35 @@ static double count_pairs(job *j, double *pairs) {
 /* Stops with the name of the option and what would help, where neighbours are too few for so many components. n pairs span
    n - 1 dimensions at most, as the mean of their differences is subtracted. */
 static void check_pairs(job *j, int components) {
-    const char *name = j->s->neighbours ? j->s->neighbours : neighbour_kinds[0], *comma = "";
-    int kind = choose("--noise", name, neighbour_kinds, PAIR_KINDS + 1), mean = kind == PAIR_KINDS, k, empty = -1;
-    double pairs[PAIR_KINDS], valid = count_pairs(j, pairs), dimensions = 0, needed = components > 0 ? components : 1;
+    const char *name = neighbour_kinds[0], *how = " (the default)", *comma = "";
+    int kind, mean, k, empty = -1;
+    double pairs[PAIR_KINDS], valid = count_pairs(j, pairs), dimensions = 0, needed = fmax(components, 1);
     char others[200] = "", *part = part_of_file(j), *at = others;
     const char *within = *part ? " within" : "";
     if (!(valid > 0)) return;
+    if (j->s->neighbours) {
+        name = j->s->neighbours;
+        how = "";
+    }
+    kind = choose("--noise", name, neighbour_kinds, PAIR_KINDS + 1);
+    mean = kind == PAIR_KINDS;
     for (k = PAIR_KINDS - 1; k >= 0; k--) {
         if ((mean || k == kind) && !(pairs[k] > 0)) empty = k;
         if ((mean || k == kind) && pairs[k] > 0) dimensions += pairs[k] - 1;
     }
     if (empty < 0 && dimensions >= needed) return;
-    for (k = 0; k < PAIR_KINDS; k++)
-        if (pairs[k] - 1 >= needed && k != kind)
-            at += sprintf(at, "%s--noise %s has %.0f", comma, neighbour_kinds[k], pairs[k]), comma = ", ";
+    for (k = 0; k < PAIR_KINDS; k++) {
+        if (!(pairs[k] - 1 >= needed) || k == kind) continue;
+        at += sprintf(at, "%s--noise %s has %.0f", comma, neighbour_kinds[k], pairs[k]);
+        comma = ", ";
+    }
     if (at == others) sprintf(others, "--noise-from or --noise-covariance says what noise is");
     if (empty >= 0)
         fail(EXIT_ERROR, "%s: --noise %s%s: of %.0f valid pixels%s%s none has a valid %s neighbour; %s", j->in.header_name,
-             name, j->s->neighbours ? "" : " (the default)", valid, within, part, neighbour_kinds[empty], others);
+             name, how, valid, within, part, neighbour_kinds[empty], others);
     fail(EXIT_ERROR,
          "%s: --noise %s%s: the pairs of neighbours%s%s tell noise in %.0f dimensions, and %.0f components ask for more; %s",
-         j->in.header_name, name, j->s->neighbours ? "" : " (the default)", within, part, dimensions, needed, others);
+         j->in.header_name, name, how, within, part, dimensions, needed, others);
 }
 
 #endif /* HYPERCUBE_NOISE */

@@ -311,10 +311,12 @@ static void print_group(int mode, int group) {
     int i, count = printf("%c%s:", toupper((unsigned char)*groups[group].name), groups[group].name + 1);
     for (i = 0; i < OPTIONS; i++) {
         const option *o = &option_table[i].o;
-        int length = (int)strlen(o->name) + (o->value_name ? (int)strlen(o->value_name) + 1 : 0);
+        int length = (int)strlen(o->name);
+        if (o->value_name) length += 1 + (int)strlen(o->value_name);
         if (!(option_table[i].modes & mode) || !(option_table[i].modes & groups[group].bit)) continue;
         if (count + 1 + length > PAGE_WIDTH) count = printf("\n  ") - 1;
-        count += printf(" %s%s%s", o->name, o->value_name ? " " : "", o->value_name ? o->value_name : "");
+        count += printf(" %s", o->name);
+        if (o->value_name) count += printf(" %s", o->value_name);
     }
     printf("\n");
 }
@@ -353,8 +355,8 @@ static void print_modes(FILE *file) {
         if (!end || (other && other < end)) end = other;
         length = (int)strcspn(purpose, ".,:(\n");
         while (purpose[length - 1] == ' ') length--;
-        count = fprintf(file, "  %.*s", (int)(end - usage), usage);
-        fprintf(file, "%*s%.*s\n", count < PAGE_PURPOSE ? PAGE_PURPOSE - count : 1, "", length, purpose);
+        count = fprintf(file, "  %.*s ", (int)(end - usage), usage);
+        fprintf(file, "%*s%.*s\n", PAGE_PURPOSE > count ? PAGE_PURPOSE - count : 0, "", length, purpose);
     }
     fprintf(file, "`%s MODE --help` explains a mode, `--help pixels`, output, run: options.\n", program_name);
 }
@@ -401,6 +403,20 @@ static void read_count(const char *option_name, const char *text, int *count, in
     if (!*by) set_option(&number, text);
 }
 
+static const char *names_needed(const mode_text *mode) {
+    if (mode->names == 1) return "one name";
+    switch (mode->mode) {
+    case ENDMEMBERS: return "two names, IN.hdr and OUT.csv";
+    case BANDS: return "two names, IN.hdr and OUT.csv";
+    case AUTO: return "two names, IN.hdr and FOLDER";
+    case EXPORT: return "two names, MODEL and OUT.h";
+    case COMPARE: return "three names, A.hdr, B.hdr and OUT.hdr";
+    default: break;
+    }
+    if (mode->names == 2) return "two names, IN.hdr and OUT.hdr";
+    return "three names, MODEL, IN.hdr and OUT.hdr";
+}
+
 /* Fills in `given`; the names are then argv[1] and after it. */
 static const mode_text *parse(int argc, char **argv) {
     const mode_text *mode = find_mode(argc, argv);
@@ -424,9 +440,8 @@ static const mode_text *parse(int argc, char **argv) {
         given.band_snr = -1;
     }
     for (i = 0; i < argc; i++) {
-        char *before = joined(given.command ? given.command : "", given.command ? " " : "");
-        free(given.command);
-        given.command = joined(before, argv[i]);
+        char *before = given.command;
+        given.command = in_line(before, argv[i]);
         free(before);
     }
     argv[1] = argv[0];
@@ -434,17 +449,7 @@ static const mode_text *parse(int argc, char **argv) {
     free(options);
     read_count("--components", given.components_text, &given.components, &given.components_by);
     read_count("--count", given.count_text, &given.count, &given.count_by);
-    if (names != mode->names)
-        fail(EXIT_USAGE, "%s: needs %s (got %d)", mode->name,
-             mode->names == 1           ? "one name"
-             : mode->mode == ENDMEMBERS ? "two names, IN.hdr and OUT.csv"
-             : mode->mode == BANDS      ? "two names, IN.hdr and OUT.csv"
-             : mode->mode == AUTO       ? "two names, IN.hdr and FOLDER"
-             : mode->mode == EXPORT     ? "two names, MODEL and OUT.h"
-             : mode->names == 2         ? "two names, IN.hdr and OUT.hdr"
-             : mode->mode == COMPARE    ? "three names, A.hdr, B.hdr and OUT.hdr"
-                                        : "three names, MODEL, IN.hdr and OUT.hdr",
-             names);
+    if (names != mode->names) fail(EXIT_USAGE, "%s: needs %s (got %d)", mode->name, names_needed(mode), names);
     if ((mode->mode & WRITES) && mode->mode != SPECTRA && !has_extension(argv[names], ".hdr"))
         fail(EXIT_USAGE, "%s: the name of a header ends in .hdr%s", argv[names],
              is_foreign(argv[names]) ? "; gdal_translate converts what is written" : "");
