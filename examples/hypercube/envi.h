@@ -191,6 +191,9 @@ static char *tidy_text(const char *from, const char *to, int lower) {
     return copy;
 }
 
+/* A whole text in small letters. */
+static char *lower_words(const char *text) { return tidy_text(text, text + strlen(text), 1); }
+
 static void header_add(header *h, char *key, char *value, int braced) {
     header_entry *e;
     if (h->count == h->room) {
@@ -257,7 +260,10 @@ static int is_esri_header(const char *text) {
 }
 
 /* Where text begins that a byte order mark may stand before. */
-static const char *after_byte_order_mark(const char *text) { return strncmp(text, "\xef\xbb\xbf", 3) ? text : text + 3; }
+static const char *after_byte_order_mark(const char *text) {
+    if (!strncmp(text, "\xef\xbb\xbf", 3)) return text + 3;
+    return text;
+}
 
 /* Text of two bytes a character has a byte order mark, or a zero beside the first letter. */
 static int is_utf16(const char *text, size_t size) {
@@ -353,7 +359,10 @@ static const char *header_value(const header *h, const char *key) {
 }
 
 /* How many characters a fraction of zeros takes: tables write counts as 2.0. */
-static size_t zero_fraction(const char *text) { return *text == '.' ? 1 + strspn(text + 1, "0") : 0; }
+static size_t zero_fraction(const char *text) {
+    if (*text != '.') return 0;
+    return 1 + strspn(text + 1, "0");
+}
 
 static long long header_whole(const header *h, const char *key, long long least, long long most) {
     const char *value = header_value(h, key);
@@ -554,8 +563,9 @@ static uint64_t data_bytes(const cube_file *f) {
 
 /* The bytes of the file as the header has it; UINT64_MAX where they do not fit. */
 static uint64_t file_bytes(const cube_file *f) {
-    uint64_t frames = (uint64_t)(f->interleave == SHS_INTERLEAVE_BSQ ? f->bands : f->stored_lines);
-    uint64_t values = data_bytes(f), more = f->offset + frames * (f->around[0] + f->around[1]); /* below 2^62 + 2^63 */
+    uint64_t values = data_bytes(f), frames = (uint64_t)f->stored_lines, more;
+    if (f->interleave == SHS_INTERLEAVE_BSQ) frames = (uint64_t)f->bands;
+    more = f->offset + frames * (f->around[0] + f->around[1]); /* below 2^62 + 2^63 */
     if (values > UINT64_MAX - more) return UINT64_MAX;
     return values + more;
 }
@@ -578,10 +588,17 @@ static size_t move_bytes(const cube_file *f, uint64_t at, size_t bytes, void *in
 static int transfer(cube_file *f, int first, int lines, void *into, const void *from) {
     int by_band = f->interleave == SHS_INTERLEAVE_BSQ, by_pixel = f->interleave == SHS_INTERLEAVE_BIP;
     int whole_lines = f->samples == f->stored_samples, gaps = f->around[0] + f->around[1] > 0;
-    size_t pixel = shs_type_size(f->stored) * (by_pixel ? (size_t)f->bands : 1);
-    size_t piece = pixel * (size_t)f->samples, frames = by_band ? (size_t)f->bands : (size_t)lines, rows, i, j;
-    uint64_t row = (uint64_t)pixel * (uint64_t)f->stored_samples, line = row, frame, start;
-    rows = by_band ? (size_t)lines : by_pixel ? 1 : (size_t)f->bands; /* of a frame */
+    size_t bands = (size_t)f->bands, pixel = shs_type_size(f->stored), piece, frames = (size_t)lines, rows = 1, i, j;
+    uint64_t row, line, frame, start;
+    if (by_pixel) pixel *= bands;
+    else rows = bands;
+    if (by_band) {
+        frames = bands;
+        rows = (size_t)lines; /* of a frame */
+    }
+    piece = pixel * (size_t)f->samples;
+    row = (uint64_t)pixel * (uint64_t)f->stored_samples;
+    line = row;
     if (by_band) frame = row * (uint64_t)f->stored_lines;
     else frame = row * (uint64_t)rows;
     frame += f->around[0] + f->around[1];
@@ -677,11 +694,11 @@ static void end_ahead(cube_file *f) {
 /* Counts values that are too large, in each line once: passes over the cube begin at any line where several devices share
    them. */
 static void count_beyond(cube_file *f, int first, int lines, const void *block) {
-    const size_t bands = f->interleave == SHS_INTERLEAVE_BSQ ? (size_t)f->bands : 1;
-    const size_t length = (size_t)f->samples * (bands > 1 ? 1 : (size_t)f->bands);
-    size_t b, i;
+    size_t bands = 1, length = (size_t)f->samples, b, i; /* rows of a line, and their values */
     int line;
     if (f->type != SHS_TYPE_F64 || sizeof(shs_real) > 4) return;
+    if (f->interleave == SHS_INTERLEAVE_BSQ) bands = (size_t)f->bands;
+    else length *= (size_t)f->bands;
     if (f->looked_lines != f->lines) {
         free(f->looked);
         f->looked = ALLOCATE(unsigned char, f->lines);
@@ -715,12 +732,12 @@ enum { NEAR_BYTES = 1 << 20 };
 /* Reads a line of a folded file. A line is one pixel, and a system call for each pixel would take minutes. */
 static int read_near(cube_file *f, int line, char *block) {
     size_t value = shs_type_size(f->type), pixel = value * (size_t)f->bands;
-    int most = pixel < NEAR_BYTES ? (int)(NEAR_BYTES / pixel) : 1, b;
+    int most = 1, b;
+    if (pixel < NEAR_BYTES) most = (int)(NEAR_BYTES / pixel);
     if (!f->near_lines) f->near_lines = (char *)allocate((size_t)most, pixel);
     if (line < f->near_first || line >= f->near_first + f->near_count) {
         f->near_first = line;
-        if (most < f->lines - line) f->near_count = most;
-        else f->near_count = f->lines - line;
+        f->near_count = smaller(most, f->lines - line);
         if (read_now(f, f->near_first, f->near_count, f->near_lines)) {
             f->near_count = 0;
             return 1;
@@ -760,8 +777,7 @@ static void begin_ahead(cube_file *f, int first, int lines) {
         a->bytes = bytes;
     }
     a->first = first;
-    if (lines < f->lines - first) a->lines = lines;
-    else a->lines = f->lines - first;
+    a->lines = smaller(lines, f->lines - first);
     a->running = !pthread_create(&a->thread, NULL, read_ahead, f);
 #else
     (void)f, (void)first, (void)lines;
@@ -821,7 +837,8 @@ static int write_integers(void *user, int first, int lines, const void *block) {
     void *integers = room_for(&f->integers, count, f->type);
     for (i = 0; i < count; i++) {
         int valid = isfinite(values[i]) != 0;
-        double stored = valid ? as_integer(info, values[i]) : f->nodata;
+        double stored = f->nodata;
+        if (valid) stored = as_integer(info, values[i]);
         put_value(integers, i, f->type, stored);
         if (valid && fabs(stored - values[i]) > 0.5) f->clamped++;
         if (valid && is_nodata(f, stored)) f->met++;
@@ -901,7 +918,7 @@ static char *find_data(const char *header_name, uint64_t bytes) {
     for (i = 0; i < COUNT; i++) {
         int its = -1;
         name = joined(stem, extensions[i]);
-        if (is_regular(name, &size)) its = size == bytes ? 2 : size > bytes;
+        if (is_regular(name, &size)) its = (size >= bytes) + (size == bytes);
         if (its <= fit) {
             free(name);
             continue;
@@ -990,7 +1007,7 @@ static shs_interleave header_interleave(const header *h) {
     int i;
     char *lower;
     if (!value) fail(EXIT_ERROR, "%s: interleave: the key is missing", h->name);
-    lower = tidy_text(value, value + strlen(value), 1);
+    lower = lower_words(value);
     for (i = 0; i < 3 && strcmp(lower, interleaves[i]); i++) {}
     free(lower);
     if (i == 3) fail(EXIT_ERROR, "%s: interleave: '%s' is none of bsq, bil, bip", h->name, value);
@@ -1000,7 +1017,7 @@ static shs_interleave header_interleave(const header *h) {
 /* 0: little-endian. ENVI's own words are Host (Intel) and Network (IEEE). */
 static int header_byte_order(const header *h) {
     const char *value = header_value(h, "byte order");
-    char *lower = tidy_text(value ? value : "", value ? value + strlen(value) : "", 1);
+    char *lower = lower_words(or_empty(value));
     int order = !strncmp(lower, "network", 7) || !strncmp(lower, "ieee", 4);
     if (!value) warn("%s: byte order: the key is missing: 0, little-endian, is assumed", h->name);
     else if (!order && strncmp(lower, "host", 4) && strncmp(lower, "intel", 5))
@@ -1047,8 +1064,7 @@ static void header_nodata(const header *h, cube_file *f, const char *option_text
 
 /* The header's "file type" in small letters; the caller frees it. */
 static char *file_type(const header *h) {
-    const char *value = header_value(h, "file type");
-    return tidy_text(value ? value : "", value ? value + strlen(value) : "", 1);
+    return lower_words(or_empty(header_value(h, "file type")));
 }
 
 /* Without an offset the first values would be the other format's own header. */
@@ -1080,8 +1096,8 @@ static void header_describe(const header *h, cube_file *f, const char *nodata) {
     header_nodata(h, f, nodata);
     f->wavelength = header_list(h, "wavelength", f->bands);
     f->good = header_list(h, "bbl", f->bands);
-    f->units = joined(units ? units : "", "");
-    f->description = joined(description ? description : "", "");
+    f->units = joined(or_empty(units), "");
+    f->description = joined(or_empty(description), "");
 }
 
 static int is_library(const header *h) {
@@ -1126,10 +1142,10 @@ static shs_interleave file_interleave(const cube_file *f) {
 
 /* The place of a pixel in the file, from its number in the cube. */
 static int pixel_sample(const cube_file *f, size_t pixel) {
-    return file_left(f) + (int)(f->folded ? pixel : pixel % (size_t)f->samples);
+    return file_left(f) + (int)(pixel % (size_t)file_samples(f));
 }
 static int pixel_line(const cube_file *f, size_t pixel) {
-    return file_top(f) + (int)(f->folded ? 0 : pixel / (size_t)f->samples);
+    return file_top(f) + (int)(pixel / (size_t)file_samples(f));
 }
 
 /* The name is that of the header or of the data; data_name may be NULL; nodata as for header_nodata. */
