@@ -32,6 +32,12 @@ static shs_status call_as_rank(const shs_context *ctx, void *arg) {
     return call->make(ctx, &mine, call);
 }
 
+/* What a sink stores where a value is missing. */
+static double missing_of(const shs_sink *sink) {
+    if (sink->has_nodata) return (double)sink->nodata;
+    return (double)NAN;
+}
+
 /* Sinks of this program write to a file or a table, never to memory. */
 static shs_status run_cube(const job *j, cube_call call) { return on_devices(&j->ctx, call_as_rank, &call); }
 

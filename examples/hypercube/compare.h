@@ -51,7 +51,8 @@ static void compare_pixel(comparison *c, const double *a, const double *b, doubl
     c->same += same;
     outputs[0] = sqrt(off2 / n);
     cosine = ab / sqrt(aa * bb);
-    outputs[1] = aa > 0 && bb > 0 ? acos(cosine > 1 ? 1 : cosine < -1 ? -1 : cosine) : (double)NAN;
+    outputs[1] = (double)NAN;
+    if (aa > 0 && bb > 0) outputs[1] = acos(limited(cosine, -1, 1));
     if (same && aa > 0) outputs[1] = 0;
 }
 
@@ -75,9 +76,8 @@ static void compare_lines(comparison *c) {
             outputs[0] = outputs[1] = (double)NAN;
             if (valid) compare_pixel(c, a, b, outputs);
             for (k = 0; k < 2; k++) {
-                size_t at = j->out.interleave == SHS_INTERLEAVE_BIP ? 2 * (size_t)x + (size_t)k : (size_t)k * width + (size_t)x;
-                double missing = j->sink.has_nodata ? (double)j->sink.nodata : (double)NAN;
-                put_value(written, at, j->sink.type, isnan(outputs[k]) ? missing : outputs[k]);
+                if (isnan(outputs[k])) outputs[k] = missing_of(&j->sink);
+                put_value(written, value_index(&j->out, 1, 0, x, k), j->sink.type, outputs[k]);
             }
         }
         if (j->sink.write_fn(j->sink.write_user, y, 1, written))

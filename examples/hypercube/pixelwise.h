@@ -53,7 +53,7 @@ static void read_pixels(const pixel_block *b, int y, int x, int count, double *b
 /* Writes the outputs of some pixels, with the value for no data in place of NaN; returns how many are valid. */
 static double write_pixels(const pixel_block *b, int y, int x, int count, double *outputs) {
     const job *j = b->j;
-    double missing = j->sink.has_nodata ? (double)j->sink.nodata : (double)NAN, valid = 0;
+    double missing = missing_of(&j->sink), valid = 0;
     size_t values = (size_t)count * b->outputs, i, k;
     value_run run;
     for (i = 0; i < values; i++) {
@@ -75,7 +75,7 @@ static double compute_line(const pixel_block *b, int y, double *room) {
     unsigned char valid[PIXELS_AT_ONCE];
     int samples = b->j->in.samples, x, k;
     for (x = 0; x < samples; x += PIXELS_AT_ONCE) {
-        int pixels = samples - x < PIXELS_AT_ONCE ? samples - x : PIXELS_AT_ONCE;
+        int pixels = smaller(samples - x, PIXELS_AT_ONCE);
         const double *from = bands;
         double *to = outputs;
         read_pixels(b, y, x, pixels, bands, valid);
@@ -130,7 +130,7 @@ static double each_pixel(job *j, int outputs, int room_values, pixel_fn fn, cons
     b.outputs = (size_t)outputs;
     b.room_values = (size_t)room_values;
     if (!lines) lines = ((int)(8000000 / (samples * (read_bands + b.outputs))) / threads + 1) * threads;
-    lines = lines < j->in.lines ? lines : j->in.lines;
+    lines = smaller(lines, j->in.lines);
     b.fn = fn;
     b.user = user;
     values = (char *)allocate(samples * read_bands * shs_type_size(j->in.type), (size_t)lines);
@@ -139,7 +139,7 @@ static double each_pixel(job *j, int outputs, int room_values, pixel_fn fn, cons
     marks = (unsigned char *)allocate(samples, (size_t)lines);
     b.values = values;
     for (first = 0; first < j->in.lines; first += lines) {
-        b.lines = lines < j->in.lines - first ? lines : j->in.lines - first;
+        b.lines = smaller(lines, j->in.lines - first);
         must_read(&j->in, first, b.lines, values);
         b.marks = marks_of(j, first, b.lines, marks);
         count += compute_lines(&b, threads);
@@ -171,12 +171,13 @@ static double mean_pixel(job *j, const int *window, int logarithms, double *mean
             for (i = 0; i < n && valid; i++) {
                 pixel[i] = get_value(line, value_index(in, 1, 0, x, j->bands[i]), in->type, in->swap);
                 valid = !is_missing(in, pixel[i]) && (!logarithms || pixel[i] > 0);
+                if (logarithms && valid) pixel[i] = log(pixel[i]);
             }
-            for (i = 0; i < n && valid; i++) mean[i] += logarithms ? log(pixel[i]) : pixel[i];
+            for (i = 0; i < n && valid; i++) mean[i] += pixel[i];
             count += valid;
         }
     }
-    for (i = 0; i < n; i++) mean[i] /= count > 0 ? count : 1;
+    for (i = 0; i < n && count > 0; i++) mean[i] /= count;
     free(line);
     free(room);
     free(pixel);

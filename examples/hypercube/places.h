@@ -17,13 +17,19 @@ static int count_places(const char *text) {
 
 /* The mean over the pixels of one place that have all bands in use. */
 static char *spectrum_of_place(job *j, const char *place, shs_wide *values) {
-    int pixel = names_pixel(place), window[4], n = j->cube.band_count, b;
-    char *region = joined(place, pixel ? ",1,1" : ""), *name = joined(pixel ? "pixel " : "mean ", place);
+    const char *size = "", *kind = "mean ", *lack = "no pixel there has all bands in use";
+    int window[4], n = j->cube.band_count, b;
     double *mean = ALLOCATE(double, n);
+    char *region, *name;
+    if (names_pixel(place)) {
+        size = ",1,1";
+        kind = "pixel ";
+        lack = "a band of this pixel is missing, or the pixel is left out";
+    }
+    region = joined(place, size);
+    name = joined(kind, place);
     region_of(j, "--at", region, window);
-    if (!(mean_pixel(j, window, 0, mean) > 0))
-        fail(EXIT_ERROR, "%s: --at %s: %s", j->in.header_name, place,
-             pixel ? "a band of this pixel is missing, or the pixel is left out" : "no pixel there has all bands in use");
+    if (!(mean_pixel(j, window, 0, mean) > 0)) fail(EXIT_ERROR, "%s: --at %s: %s", j->in.header_name, place, lack);
     for (b = 0; b < n; b++) values[b] = (shs_wide)mean[b];
     for (b = 0; name[b]; b++)
         if (name[b] == ',') name[b] = ' ';
@@ -63,7 +69,7 @@ static void write_curves(const job *j, const spectra *s, const char *name) {
     fprintf(file, "</style>\n");
     for (k = 0; k < s->count; k++) {
         fprintf(file, "<text class=\"c%d\" x=\"%d\" y=\"%d\">%s ", k % PLOT_COLOURS, PLOT_MARGIN + k % 3 * 190, 18 + k / 3 * 18,
-                k / PLOT_COLOURS % 2 ? "- -" : "&#8212;");
+                is_dashed(k) ? "- -" : "&#8212;");
         html_text(file, s->names[k]);
         fprintf(file, "</text>\n");
     }

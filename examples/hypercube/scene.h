@@ -166,9 +166,16 @@ static cube_file scene_file(const scene *a, const char *name, int bands, shs_typ
     return f;
 }
 
+/* What reflectance 1 is stored as. */
+static double stored_reflectance(shs_type type) {
+    if (type == SHS_TYPE_U8) return 250;
+    if (is_integer(type)) return 10000;
+    return 1;
+}
+
 static void run_synthesise(const settings *s, const char *name) {
     shs_type type = chosen_type(s->type, SHS_TYPE_U16);
-    double scale = type == SHS_TYPE_U8 ? 250 : is_integer(type) ? 10000 : 1; /* what reflectance 1 becomes */
+    double scale = stored_reflectance(type);
     char *truth_name = derived_name(name, "_truth", ".hdr"), *line, *marks;
     scene *a = ALLOCATE(scene, 1);
     cube_file f, truth;

@@ -27,7 +27,8 @@ static double misfit_of(int p, const spectra *of, const double *pixel, const dou
         for (b = 0; b < p; b++) mixed[b] += shares[k] * (double)spectrum[b];
     }
     for (b = 0; b < p; b++) sum += (pixel[b] - mixed[b]) * (pixel[b] - mixed[b]);
-    return isfinite(sum) ? sqrt(sum / p) : (double)NAN;
+    if (!isfinite(sum)) return (double)NAN;
+    return sqrt(sum / p);
 }
 
 /* A cube of one band beside the output. described_as: what its header says before the name of the input. */
@@ -92,7 +93,11 @@ static int write_misfits(const shares_way *w, int first, int lines, const double
     char *room;
     const void *pixels = lines_of_pixels(j, first, lines, &room);
     float *errors = ALLOCATE(float, samples *(size_t)lines);
-    int held = room ? lines : j->in.lines, before = room ? 0 : first, y;
+    int held = lines, before = 0, y;
+    if (pixels == j->cube.pixels) { /* all lines are in memory */
+        held = j->in.lines;
+        before = first;
+    }
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(threads_of(j)) schedule(static)
 #endif
@@ -112,7 +117,7 @@ static int write_misfits(const shares_way *w, int first, int lines, const double
 static int write_shares(void *user, int first, int lines, const void *block) {
     const shares_way *w = (const shares_way *)user;
     const job *j = w->j;
-    const double *value = (const double *)block, missing = j->sink.has_nodata ? (double)j->sink.nodata : (double)NAN;
+    const double *value = (const double *)block, missing = missing_of(&j->sink);
     size_t samples = (size_t)j->in.samples, count = (size_t)w->of->count, rows = (size_t)lines, x, y, k;
     char *written;
     int status;
@@ -121,13 +126,15 @@ static int write_shares(void *user, int first, int lines, const void *block) {
     written = (char *)allocate(rows * samples * count, shs_type_size(j->sink.type));
     for (y = 0; y < rows; y++)
         for (x = 0; x < samples; x++, value += count) {
-            double sum = w->scaled ? 0 : 1;
+            double sum = 1;
+            if (w->scaled) sum = 0;
             for (k = 0; k < count && w->scaled; k++) sum += value[k];
             for (k = 0; k < count; k++) {
                 size_t at = (k * rows + y) * samples + x;
                 if (j->sink.interleave == SHS_INTERLEAVE_BIP) at = (y * samples + x) * count + k;
                 if (j->sink.interleave == SHS_INTERLEAVE_BIL) at = (y * count + k) * samples + x;
-                put_value(written, at, j->sink.type, sum > 0 && !isnan(value[k]) ? value[k] / sum : missing);
+                if (sum > 0 && !isnan(value[k])) put_value(written, at, j->sink.type, value[k] / sum);
+                else put_value(written, at, j->sink.type, missing);
             }
         }
     status = j->sink.write_fn(j->sink.write_user, first, lines, written);

@@ -57,15 +57,17 @@ static rated_spectrum rate_spectrum(enum similarity which, int n, const double *
 }
 
 static double cosine_of(int n, const rated_spectrum *a, const rated_spectrum *b) {
-    double product = 0, cosine;
+    double product = 0;
     int i;
     for (i = 0; i < n; i++) product += a->values[i] * b->values[i];
-    cosine = product / (a->length * b->length);
-    return cosine > 1 ? 1 : cosine < -1 ? -1 : cosine;
+    return limited(product / (a->length * b->length), -1, 1);
 }
 
 /* NaN where the angle is not below a right one. */
-static double tangent_of(double cosine) { return cosine > 0 ? sqrt(1 - cosine * cosine) / cosine : (double)NAN; }
+static double tangent_of(double cosine) {
+    if (!(cosine > 0)) return (double)NAN;
+    return sqrt(1 - cosine * cosine) / cosine;
+}
 
 static double divergence_of(int n, const rated_spectrum *a, const rated_spectrum *b) {
     double sum = 0;
@@ -84,14 +86,16 @@ static double rms_difference(int n, const rated_spectrum *a, const rated_spectru
 /* Of distributions without variance it is the largest, 2, unless they are the same. */
 static double jeffries_matusita(const rated_spectrum *a, const rated_spectrum *b) {
     double mean = (a->variance + b->variance) / 2, off = a->mean - b->mean, distance;
-    if (!(a->variance > 0) || !(b->variance > 0)) return fabs(off) > 0 || mean > 0 ? 2 : 0;
+    if (!(fabs(off) > 0) && !(mean > 0)) return 0; /* both are constant and equal */
+    if (!(a->variance > 0) || !(b->variance > 0)) return 2;
     distance = off * off / mean / 8 + log(mean / sqrt(a->variance * b->variance)) / 2;
     return 2 * (1 - exp(-distance));
 }
 
 /* NaN where it has no value. */
 static double similarity_of(enum similarity which, int n, const rated_spectrum *a, const rated_spectrum *b) {
-    double cosine = which == SIMILAR_SID ? 1 : cosine_of(n, a, b);
+    double cosine = 1;
+    if (which != SIMILAR_SID) cosine = cosine_of(n, a, b);
     if (!a->positive || !b->positive) return (double)NAN;
     switch (which) {
     case SIMILAR_SAM: return acos(cosine);
@@ -155,12 +159,12 @@ static int similarity_named(const char *name) {
 
 /* What options of detectors mean nothing to similarities. */
 static void check_similarity(const settings *s) {
-    const char *name = s->undesired   ? "--undesired"
-                       : s->ridge > 0 ? "--ridge"
-                       : s->fit_only  ? "--fit-only"
-                       : s->rescale   ? "--rescale"
-                                      : NULL;
-    if (!name && s->fit_step > 1) name = "--fit-step";
+    const char *name = NULL;
+    if (s->fit_step > 1) name = "--fit-step";
+    if (s->rescale) name = "--rescale";
+    if (s->fit_only) name = "--fit-only";
+    if (s->ridge > 0) name = "--ridge";
+    if (s->undesired) name = "--undesired";
     if (s->background) fail(EXIT_USAGE, "--background: mf, cem, ace, sace and glrt have one, similarities do not");
     if (s->classes && s->id < 0) fail(EXIT_USAGE, "--class: --id K says which");
     if (name) fail(EXIT_USAGE, "%s: mf, cem, ace, sace, glrt, osp and amsd take it, similarities do not", name);
@@ -211,7 +215,7 @@ static void match_report(const job *j, const spectra *s, const match_sums *sums)
     fprintf(file, "number,name,pixels,mean score\n");
     for (k = 0; k < s->count; k++) {
         fprintf(file, "%d,", k + 1);
-        print_field(file, s->names[k] ? s->names[k] : "");
+        print_field(file, or_empty(s->names[k]));
         fprintf(file, ",%.0f,", sums[k].pixels);
         if (sums[k].pixels > 0) fprintf(file, "%.9g", sums[k].score / sums[k].pixels);
         fputc('\n', file);
@@ -228,7 +232,7 @@ static void match_page(job *j, const spectra *s, const match_sums *sums, const c
     for (k = 0; k < s->count; k++) {
         if (!(sums[k].pixels > 0)) continue;
         fprintf(page, "<tr><td>%d<td>", k + 1);
-        html_text(page, s->names[k] ? s->names[k] : "");
+        html_text(page, or_empty(s->names[k]));
         fprintf(page, "<td>%.0f<td>%.5g\n", sums[k].pixels, sums[k].score / sums[k].pixels);
     }
     fprintf(page, "</table></div>\n");
@@ -249,12 +253,13 @@ static void print_matches(const spectra *s, const match_sums *sums, const char *
 static void run_library(const settings *s, char **names) {
     static char best[] = "Best match", score_words[] = "Score";
     static char *const band_names[2] = {best, score_words};
-    int which = s->method ? similarity_named(s->method) : SIMILAR_SAM;
+    int which = SIMILAR_SAM;
     similarity_plan p;
     match_sums *sums;
     spectra library;
     double valid;
     job *j;
+    if (s->method) which = similarity_named(s->method);
     if (which < 0) fail(EXIT_USAGE, "--method: %s: --library takes sam, sid, sidsam, ns3 and jmsam", s->method);
     if (s->target) fail(EXIT_USAGE, "--library: --target says already which spectra");
     if (s->truth || s->roc) fail(EXIT_USAGE, "--%s: needs --target, not --library", s->truth ? "truth" : "roc");

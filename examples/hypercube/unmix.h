@@ -94,15 +94,14 @@ static int by_purity(const void *a, const void *b) {
 
 /* In radians. */
 static double angle_between(int p, const shs_wide *a, const shs_wide *b) {
-    double ab = 0, aa = 0, bb = 0, cosine;
+    double ab = 0, aa = 0, bb = 0;
     int i;
     for (i = 0; i < p; i++) {
         ab += (double)a[i] * (double)b[i];
         aa += (double)a[i] * (double)a[i];
         bb += (double)b[i] * (double)b[i];
     }
-    cosine = ab / sqrt(aa * bb);
-    return acos(cosine > 1 ? 1 : cosine < -1 ? -1 : cosine);
+    return acos(limited(ab / sqrt(aa * bb), -1, 1));
 }
 
 /* The pixels of the highest counts, each at --angle at least from those before. */
