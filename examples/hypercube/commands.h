@@ -235,7 +235,7 @@ static void run_rx(const settings *s, char **names) {
     output_show(j, "RX", NULL);
     if (s->report) score_report(j, "RX");
     if (s->truth) pixels = ALLOCATE(scored, (size_t)j->in.samples * (size_t)j->in.lines);
-    count = read_scores(&j->out, 0, s->truth ? &j->truth : NULL, pixels);
+    count = read_scores(&j->out, 0, truth_of(j), pixels);
     if (s->truth) area = area_under_roc(pixels, count, s->truth);
     page = html_begin(j, "RX", NULL);
     if (page && s->truth) fprintf(page, "<p>Area under the ROC curve: %.4f.</p>\n", area);

@@ -17,7 +17,10 @@ static void correct_pixel(const void *user, const double *bands, double *outputs
     double sum = 0, own = 1;
     int i;
     (void)room;
-    for (i = 0; i < p->n && p->logarithms; i++) sum += bands[i] > 0 ? log(bands[i]) : (double)NAN;
+    for (i = 0; i < p->n && p->logarithms; i++) {
+        if (bands[i] > 0) sum += log(bands[i]);
+        else sum = (double)NAN;
+    }
     if (p->logarithms) own = exp(sum / p->n);
     for (i = 0; i < p->n; i++) outputs[i] = p->gain[i] * bands[i] / own + p->offset[i];
 }
@@ -63,9 +66,12 @@ static void plan_by_table(const job *j, correction_plan *p, const char *name) {
         fail(EXIT_ERROR, "%s: rows: %d, but %s has %d bands, of which %d are in use", name, t.rows, j->in.header_name, j->in.bands,
              p->n);
     for (i = 0; i < p->n; i++) {
-        int row = every ? j->bands[i] : i;
-        p->gain[i] = gain >= 0 ? table_value(&t, row, gain) : 1;
-        p->offset[i] = offset >= 0 ? table_value(&t, row, offset) : 0;
+        int row = i;
+        if (every) row = j->bands[i];
+        p->gain[i] = 1;
+        p->offset[i] = 0;
+        if (gain >= 0) p->gain[i] = table_value(&t, row, gain);
+        if (offset >= 0) p->offset[i] = table_value(&t, row, offset);
         if (!isfinite(p->gain[i]) || !isfinite(p->offset[i]))
             fail(EXIT_ERROR, "%s: row %d: a gain or an offset is missing", name, row + 1);
     }

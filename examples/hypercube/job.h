@@ -29,6 +29,7 @@ static void load_or_stream(job *j) {
 static void check_options(const job *j) {
     const settings *s = j->s;
     const value_type *type = type_info(chosen_type(s->type, SHS_TYPE_F32));
+    const char *kept = NULL;
     if ((s->components || s->components_by) && s->variance > 0) fail(EXIT_USAGE, "--variance: --components says already how many");
     if (s->variance > 1) fail(EXIT_USAGE, "--variance: %g is more than 1", s->variance);
     if ((s->components || s->components_by) && s->threshold > 0) fail(EXIT_USAGE, "--threshold: --components says already how many");
@@ -37,11 +38,10 @@ static void check_options(const job *j) {
     if (s->classes && s->id < 0 && !by_class(j)) fail(EXIT_USAGE, "--class: --id K says which");
     if (by_class(j) && s->fit_only) fail(EXIT_USAGE, "--fit-only: each class is fitted by itself; --id K fits one");
     if (by_class(j) && s->fit_step > 1) fail(EXIT_USAGE, "--fit-step: each class is fitted to all of its pixels");
-    if (by_class(j) && (s->save || s->npy || s->stats))
-        fail(EXIT_USAGE, "%s: each class has a model of its own; --id K fits one",
-             s->save  ? "--save"
-             : s->npy ? "--npy"
-                      : "--stats");
+    if (s->stats) kept = "--stats";
+    if (s->npy) kept = "--npy";
+    if (s->save) kept = "--save";
+    if (by_class(j) && kept) fail(EXIT_USAGE, "%s: each class has a model of its own; --id K fits one", kept);
     if (s->id >= 0 && !s->classes) fail(EXIT_USAGE, "--id: needs --class FILE");
     if ((s->components || s->components_by) && s->snr > 0) fail(EXIT_USAGE, "--snr: --components says already how many");
     if (s->variance > 0 && s->snr > 0) fail(EXIT_USAGE, "--snr: --variance says already how many");

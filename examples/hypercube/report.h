@@ -14,6 +14,12 @@ static int ascending(const void *a, const void *b) {
 /* One score in WHITE_SCORES is shown as white. */
 enum { WHITE_SCORES = 2000 };
 
+/* The score of this rank; the best one has rank 0. */
+static double sorted_score(const double *sorted, size_t count, enum look look, size_t rank) {
+    if (look == LOOK_HIGH) return sorted[count - 1 - rank];
+    return sorted[rank];
+}
+
 /* Finds the values shown as black and white among `count` sorted values; equal values give black = white. A target is a few
    pixels of thousands. Between percentiles that fit a picture its score is as white as the noise of the background, so scores
    range from the median to the best of WHITE_SCORES. */
@@ -30,9 +36,9 @@ static void stretch_ends(const double *sorted, size_t count, enum look look, dou
         return;
     }
     *black = sorted[count / 2];
-    *white = sorted[look == LOOK_HIGH ? count - 1 - count / WHITE_SCORES : count / WHITE_SCORES];
+    *white = sorted_score(sorted, count, look, count / WHITE_SCORES);
     if (fabs(*white - *black) > 0) return;
-    *white = sorted[look == LOOK_HIGH ? count - 1 : 0]; /* most scores are the same */
+    *white = sorted_score(sorted, count, look, 0); /* most scores are the same */
 }
 
 /* Converts values to grey values from 0 to 255; missing values become black. A square root brightens scores, so that weak
@@ -57,7 +63,8 @@ static void stretch(const cube_file *f, const double *values, size_t count, enum
 
 static int is_better(const cube_file *f, enum look look, double score, double other) {
     if (is_missing(f, score)) return 0;
-    return look == LOOK_HIGH ? score > other : score < other;
+    if (look == LOOK_HIGH) return score > other;
+    return score < other;
 }
 
 /* Every step-th pixel of these bands, `count` pixels each: band c begins at values + c * count. Of scores it is the best one of
@@ -85,8 +92,7 @@ static void colour_bands(const cube_file *f, int *list) {
     double near[3] = {0, 0, 0};
     int c, b, known = has_wavelengths(f);
     for (c = 0; c < 3; c++) {
-        if (c < f->bands) list[c] = c;
-        else list[c] = f->bands - 1;
+        list[c] = smaller(c, f->bands - 1);
         for (b = 0; b < f->bands && known; b++) {
             double off = fabs(band_nanometres(f, b) - wanted[c]);
             if (b > 0 && off >= near[c]) continue;
@@ -95,7 +101,7 @@ static void colour_bands(const cube_file *f, int *list) {
         }
     }
     for (c = 0; c < 3 && known && (near[0] > 25 || near[1] > 25 || near[2] > 25); c++)
-        list[c] = c < f->bands ? c : f->bands - 1;
+        list[c] = smaller(c, f->bands - 1);
 }
 
 /* Returns the step between samples and lines for a picture of at most `most` pixels. */
@@ -124,8 +130,10 @@ static picture false_colours(cube_file *f, int channels, enum look look, double 
 static void quicklook(const job *j) {
     const char *name = j->s->quicklook;
     cube_file f = cube_open(j->out.header_name, j->out.data_name);
-    int channels = (f.bands >= 3 || has_extension(name, ".ppm")) && !has_extension(name, ".pgm") ? 3 : 1;
-    picture a = false_colours(&f, channels, j->look, 1.1e6);
+    int in_colour = f.bands >= 3 || has_extension(name, ".ppm");
+    picture a;
+    if (has_extension(name, ".pgm")) in_colour = 0;
+    a = false_colours(&f, in_colour ? 3 : 1, j->look, 1.1e6);
     picture_write(name, &a);
     free(a.pixels);
     cube_close(&f);
@@ -133,11 +141,14 @@ static void quicklook(const job *j) {
 
 static void print_verbose(const job *j) {
     const cube_file *in = &j->in, *out = &j->out;
+    const char *type = type_info(in->stored)->name;
     int threads = 1;
 #ifdef _OPENMP
-    threads = j->s->threads ? j->ctx.threads : omp_get_max_threads();
+    threads = omp_get_max_threads();
+    if (j->s->threads) threads = j->ctx.threads;
 #endif
-    printf("input         %s, %s, %s\n", in->integers64 ? type_name(in) : type_info(in->stored)->name, interleaves[file_interleave(in)],
+    if (in->integers64) type = type_name(in);
+    printf("input         %s, %s, %s\n", type, interleaves[file_interleave(in)],
            j->cube.pixels ? "in memory" : "in blocks of lines");
     printf("output        %s, %s\n", type_info(out->type)->name, interleaves[file_interleave(out)]);
     printf("library       %s\nthreads       %d\n", shs_build_info(), threads);
@@ -249,6 +260,9 @@ static double area_under_roc(scored *pixels, size_t count, const char *truth_nam
     return wins / (targets * others);
 }
 
+/* NULL: it is not known. */
+static cube_file *truth_of(job *j) { return j->s->truth ? &j->truth : NULL; }
+
 /* The number of valid pixels of a band of the map and, where the truth is known, what it says of each. */
 static size_t read_scores(const cube_file *written, int band, cube_file *truth, scored *pixels) {
     cube_file map = cube_open(written->header_name, written->data_name);
@@ -292,16 +306,16 @@ typedef struct find {
 /* Inserts a find into the list of finds, best first; among equal scores the earlier find stays in front. Returns the new
    number of finds. */
 static int keep_find(const cube_file *map, enum look look, const find *one, find *finds, int count) {
-    int at = count < FINDS ? count : FINDS - 1;
+    int at = smaller(count, FINDS - 1);
     if (count == FINDS && !is_better(map, look, one->score, finds[FINDS - 1].score)) return count;
     for (; at > 0 && is_better(map, look, one->score, finds[at - 1].score); at--) finds[at] = finds[at - 1];
     finds[at] = *one;
-    return count < FINDS ? count + 1 : count;
+    return smaller(count + 1, FINDS);
 }
 
 /* The best scores of a band of the output, FINDS at most. Returns how many there are. */
 static int best_scores(job *j, int band, find *finds) {
-    cube_file map = cube_open(j->out.header_name, j->out.data_name), *truth = j->s->truth ? &j->truth : NULL;
+    cube_file map = cube_open(j->out.header_name, j->out.data_name), *truth = truth_of(j);
     char *scores, *marks = NULL;
     int count = 0, x, y;
     if (j->out.folded) fold_line(&map);
@@ -314,8 +328,12 @@ static int best_scores(job *j, int band, find *finds) {
             find one;
             one.score = get_value(scores, value_index(&map, 1, 0, x, band), map.type, map.swap);
             if (is_missing(&map, one.score)) continue;
-            one.sample = map.folded ? y : x;
-            one.line = map.folded ? x : y;
+            one.sample = x;
+            one.line = y;
+            if (map.folded) {
+                one.sample = y;
+                one.line = x;
+            }
             one.target = 0;
             if (truth) {
                 double mark = get_value(marks, (size_t)x, truth->type, truth->swap);
@@ -346,7 +364,10 @@ static void print_field(FILE *file, const char *text) {
 
 /* The name of an output band: the name of its target, or the method. */
 static const char *score_name(const job *j, int band, const char *method) {
-    return j->out.names && j->out.names[band] && *j->out.names[band] ? j->out.names[band] : method;
+    const char *name = NULL;
+    if (j->out.names) name = j->out.names[band];
+    if (name && *name) return name;
+    return method;
 }
 
 /* The best scores of each band. Samples and lines count from 0 in the input's file, as those of --window and --target do. */
