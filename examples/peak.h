@@ -32,14 +32,21 @@ PEAK_LOOP(peak_f64_64, double, 64, __attribute__((target("avx512f"))))
 
 /* Operations a second, a multiply-add being two; wide: in double. 0: not measured. */
 static inline double peak_of_core(int wide) {
-    double (*loop)(double, long) = wide ? peak_f64_16 : peak_f32_16;
-    double width = 16, least = 0; /* another program that takes the core for a while does not lower the ceiling */
+    double (*loop)(double, long) = peak_f32_16;
+    double bytes = 4, width = 16, least = 0; /* another program that takes the core for a while does not lower the ceiling */
     const long rounds = 1000000;
     volatile double factor = 0.5, kept;
     int i;
+    if (wide) {
+        loop = peak_f64_16;
+        bytes = 8;
+    }
 #if defined(__x86_64__) || defined(__i386__)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        loop = wide ? peak_f64_32 : peak_f32_32, width = 32;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        if (wide) loop = peak_f64_32;
+        else loop = peak_f32_32;
+        width = 32;
+    }
     if (__builtin_cpu_supports("avx512f")) {
         if (wide) loop = peak_f64_64;
         else loop = peak_f32_64;
@@ -53,7 +60,7 @@ static inline double peak_of_core(int wide) {
         if (!i || seconds < least) least = seconds;
     }
     (void)kept;
-    return 2 * 12 * (width / (wide ? 8 : 4)) * (double)rounds / least;
+    return 2 * 12 * (width / bytes) * (double)rounds / least;
 }
 #else
 static inline double peak_of_core(int wide) {

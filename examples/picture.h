@@ -71,6 +71,9 @@ static inline shs_image picture_image(const picture *a) {
     return image;
 }
 
+/* The word for what it holds. */
+static inline const char *picture_kind(const picture *a) { return a->channels == 1 ? "grey" : "colour"; }
+
 /* ---- PGM and PPM ------------------------------------------------------------------------------------------------- */
 
 /* The next number of a PGM or PPM, past blanks and comments; -1 where there is none. */
@@ -92,23 +95,29 @@ static inline long pnm_number(const unsigned char **at, const unsigned char *end
 
 static inline picture pnm_read(const char *name, const unsigned char *data, size_t size) {
     const unsigned char *at = data + 2, *end = data + size;
-    int ascii = data[1] == '2' || data[1] == '3', channels = data[1] == '3' || data[1] == '6' ? 3 : 1, two;
+    const int ascii = data[1] == '2' || data[1] == '3', in_colour = data[1] == '3' || data[1] == '6', channels = in_colour ? 3 : 1;
+    int two;
     long width = pnm_number(&at, end), height = pnm_number(&at, end), white = pnm_number(&at, end);
     picture a;
-    size_t i, count;
+    size_t i, count, least; /* bytes of so many values */
     if (width < 1 || height < 1 || white < 1) fail(EXIT_ERROR, "%s: its PGM or PPM header is damaged", name);
     if (white > PICTURE_WHITE) fail(EXIT_ERROR, "%s: its largest value %ld is outside 1..65535", name, white);
     two = !ascii && white > 255; /* bytes a value, the high one first */
     if ((double)width * (double)height * channels > 268435456.0) fail(EXIT_ERROR, "%s: the picture is too large", name);
     count = (size_t)width * (size_t)height * (size_t)channels;
     /* Even in text a value takes two bytes, so a header that promises too much is found before memory is taken. */
+    least = count;
+    if (two) least = 2 * count;
+    if (ascii) least = 2 * count - 1;
     if (!ascii && at < end) at++;
-    if ((size_t)(end - at) < (ascii ? 2 * count - 1 : two ? 2 * count : count))
+    if ((size_t)(end - at) < least)
         fail(EXIT_ERROR, "%s: it is truncated: %ld x %ld pixels do not fit in it", name, width, height);
     a = picture_create((int)width, (int)height, channels);
     if (white > 255) a.white = (int)white;
     for (i = 0; i < count; i++) {
-        long value = ascii ? pnm_number(&at, end) : *at++;
+        long value;
+        if (ascii) value = pnm_number(&at, end);
+        else value = *at++;
         if (two) value = 256 * value + *at++;
         if (value < 0) fail(EXIT_ERROR, "%s: it is truncated or damaged at value %zu of %zu", name, i + 1, count);
         if (value > white) fail(EXIT_ERROR, "%s: value %zu is above its largest, %ld", name, i + 1, white);
@@ -184,7 +193,11 @@ static inline int png_orientation(const unsigned char *data, size_t size) {
 
 /* Returns the index in the stored picture (width x height) of pixel (x, y) of the displayed picture. */
 static inline size_t stored_pixel(int orientation, int x, int y, int width, int height) {
-    int column = orientation > 4 ? y : x, row = orientation > 4 ? x : y;
+    int column = x, row = y;
+    if (orientation > 4) {
+        column = y;
+        row = x;
+    }
     if (orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8) column = width - 1 - column;
     if (orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7) row = height - 1 - row;
     return (size_t)row * (size_t)width + (size_t)column;
@@ -192,19 +205,27 @@ static inline size_t stored_pixel(int orientation, int x, int y, int width, int 
 
 /* The picture as it is to be shown. Samples: `all` a pixel, bytes or 16 bits; what is behind the colours is alpha. */
 static inline picture shown_picture(const void *samples, int deep, int width, int height, int all, int orientation) {
-    const int turned = orientation > 4;
-    picture a = picture_create(turned ? height : width, turned ? width : height, all < 3 ? 1 : 3);
-    const size_t channels = (size_t)a.channels;
-    const double unit = deep ? 255.0 / PICTURE_WHITE : 1;
+    const stbi_us *words = (const stbi_us *)samples;
+    const stbi_uc *bytes = (const stbi_uc *)samples;
+    const size_t channels = all < 3 ? 1 : 3;
+    picture a;
+    double unit = 1;
     size_t i = 0, c;
     int x, y;
-    if (deep) a.white = PICTURE_WHITE;
+    if (orientation > 4) a = picture_create(height, width, (int)channels);
+    else a = picture_create(width, height, (int)channels);
+    if (deep) {
+        a.white = PICTURE_WHITE;
+        unit = 255.0 / PICTURE_WHITE;
+    }
     if (all % 2 == 0) a.alpha = ALLOCATE(shs_real, picture_area(&a));
     for (y = 0; y < a.height; y++)
         for (x = 0; x < a.width; x++, i++) {
             const size_t first = stored_pixel(orientation, x, y, width, height) * (size_t)all;
             for (c = 0; c < (size_t)all; c++) {
-                double value = deep ? ((const stbi_us *)samples)[first + c] : ((const stbi_uc *)samples)[first + c];
+                double value;
+                if (deep) value = words[first + c];
+                else value = bytes[first + c];
                 if (c < channels) a.pixels[i * channels + c] = (shs_real)(value * unit);
                 else a.alpha[i] = (shs_real)(value * unit);
             }
@@ -370,7 +391,10 @@ static inline void png_pack(png_packer *w, const unsigned char *bytes, size_t co
     }
     png_symbol(w, 256);
     png_bits(w, 0, (8 - w->bit_count) % 8);
-    for (j = 0; j < 4; j++) png_byte(w, (j < 2 ? b : a) >> (j % 2 ? 0 : 8) & 255);
+    png_byte(w, b >> 8 & 255);
+    png_byte(w, b & 255);
+    png_byte(w, a >> 8 & 255);
+    png_byte(w, a & 255);
     png_chunk(w, "IDAT", w->block, w->used);
 }
 
@@ -392,7 +416,10 @@ static inline size_t png_filter(int filter, const unsigned char *row, const unsi
     size_t i, sum = 0;
     out[0] = (unsigned char)filter;
     for (i = 0; i < count; i++) {
-        const int left = i >= step ? row[i - step] : 0, up = above ? above[i] : 0, corner = above && i >= step ? above[i - step] : 0;
+        int left = 0, up = 0, corner = 0;
+        if (i >= step) left = row[i - step];
+        if (above) up = above[i];
+        if (above && i >= step) corner = above[i - step];
         out[i + 1] = (unsigned char)(row[i] - png_foretold(filter, left, up, corner));
         if (out[i + 1] < 128) sum += out[i + 1];
         else sum += 256u - out[i + 1];
@@ -405,11 +432,12 @@ static inline unsigned char *png_filtered(const unsigned char *bytes, size_t row
     unsigned char *out = ALLOCATE(unsigned char, rows * (count + 1)), *trial = ALLOCATE(unsigned char, count + 1);
     size_t y;
     for (y = 0; y < rows; y++) {
-        const unsigned char *row = bytes + y * count;
+        const unsigned char *row = bytes + y * count, *above = NULL;
         size_t least = SIZE_MAX;
         int filter;
+        if (y > 0) above = row - count;
         for (filter = 0; filter < 5; filter++) {
-            const size_t sum = png_filter(filter, row, y ? row - count : NULL, count, step, trial);
+            const size_t sum = png_filter(filter, row, above, count, step, trial);
             if (sum >= least) continue;
             least = sum;
             memcpy(out + y * (count + 1), trial, count + 1);
@@ -431,7 +459,11 @@ static inline void png_write(FILE *file, const picture *a, const unsigned char *
     w->file = file;
     for (i = 0; i < 256; i++) {
         w->crc[i] = i;
-        for (k = 0; k < 8; k++) w->crc[i] = w->crc[i] >> 1 ^ (w->crc[i] & 1 ? 0xEDB88320u : 0);
+        for (k = 0; k < 8; k++) {
+            const uint32_t odd = w->crc[i] & 1;
+            w->crc[i] >>= 1;
+            if (odd) w->crc[i] ^= 0xEDB88320u;
+        }
     }
     memset(header, 0, sizeof header);
     png_store(header, (uint32_t)a->width);
@@ -452,7 +484,7 @@ static inline void png_write(FILE *file, const picture *a, const unsigned char *
 static inline void picture_check_name(const char *name, int channels) {
     if (!has_extension(name, ".png") && !has_extension(name, ".pgm") && !has_extension(name, ".ppm"))
         fail(EXIT_USAGE, "%s: a picture's name must end in .png, .pgm or .ppm", name);
-    if (has_extension(name, channels == 1 ? ".ppm" : ".pgm"))
+    if ((channels == 1 && has_extension(name, ".ppm")) || (channels > 1 && has_extension(name, ".pgm")))
         fail(EXIT_USAGE, "%s: grey pictures go into .pgm and colour into .ppm, or either into .png", name);
 }
 
@@ -475,12 +507,13 @@ static inline unsigned char *picture_put(unsigned char *to, shs_real value, int 
 
 /* As a PNG, PGM or PPM, at the depth that it was read with. */
 static inline void picture_write(const char *name, const picture *a) {
-    const int png = has_extension(name, ".png"), white = a->white > 255 && png ? PICTURE_WHITE : a->white;
-    const int bytes = white > 255 ? 2 : 1;
+    const int png = has_extension(name, ".png"), bytes = a->white > 255 ? 2 : 1;
     const size_t area = picture_area(a), channels = (size_t)a->channels, all = channels + (a->alpha && png);
     unsigned char *samples = ALLOCATE(unsigned char, area * all * (size_t)bytes), *to = samples;
+    int white = a->white;
     FILE *file;
     size_t i, c;
+    if (png && bytes == 2) white = PICTURE_WHITE;
     picture_check_name(name, a->channels);
     if (a->alpha && !png) warn("%s: only .png holds transparency: it is left out", name);
     for (i = 0; i < area; i++) {
