@@ -38,7 +38,8 @@ static void denoise_scale_means(int p, int channels, size_t count, double by, sh
 static shs_omp_options denoise_coding(const denoising *how, int p, int channels) {
     shs_omp_options coding = SHS_ZERO;
     const double root = sqrt((double)p), gain = 1 + 0.15 * 8 / root;
-    const double more = denoise_in_colour(how, channels) ? channels * how->gamma : 0;
+    double more = 0;
+    if (denoise_in_colour(how, channels)) more = channels * how->gamma;
     coding.tolerance = (shs_real)(gain * how->sigma * sqrt((double)p + more));
     coding.sparsity = p / 2;
     return coding;
@@ -229,11 +230,12 @@ static double drawn_scene(double x, double y) {
         return 125 + 20 * sin(9 * x + 4 * y) + 55 * sin(DRAWN_TURN * 34 * (0.8 * x + 0.6 * y + fold));
     if (y > hem) {
         double a = sin(DRAWN_TURN * 17 * (x - 0.3 * y + fold)), b = sin(DRAWN_TURN * 17 * (0.3 * x + y - fold));
-        return 120 + 15 * sin(6 * x - 3 * y) + (a * b > 0 ? 45 : -45);
+        double check = a * b > 0 ? 45 : -45;
+        return 120 + 15 * sin(6 * x - 3 * y) + check;
     }
     if (r2 < radius2) {
         double dz = sqrt(radius2 - r2), light = (-0.5 * dx - 0.5 * dy + 0.7 * dz) / 0.19;
-        return 35 + 205 * (light > 0 ? light : 0);
+        return 35 + 205 * fmax(light, 0);
     }
     if (x > 0.56 && x < 0.93) {
         double bars = (x - 0.56) / (0.08 - 0.16 * (x - 0.56));

@@ -139,7 +139,9 @@ static inline void check(shs_status status, const char *subject) {
 }
 
 static inline void *allocate(size_t count, size_t size) {
-    void *block = size && count > SIZE_MAX / size ? NULL : calloc(count ? count : 1, size);
+    int too_large = size > 0 && count > SIZE_MAX / size;
+    void *block = NULL;
+    if (!too_large) block = calloc(count ? count : 1, size);
     if (!block) fail(EXIT_ERROR, "out of memory: %zu x %zu bytes", count, size);
     return block;
 }
@@ -172,10 +174,15 @@ static inline void close_stdout(void) {
     _Exit(EXIT_ERROR);
 }
 
+static inline const char *name_in_folder(const char *name) {
+    const char *slash = strrchr(name, '/');
+    if (slash) return slash + 1;
+    return name;
+}
+
 /* Called first, and harmless when called again. */
 static inline void example_begin(int argc, char **argv) {
     static int begun = 0;
-    const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
 #ifdef EXAMPLE_POSIX
     int descriptor;
     /* The next file opened would get the number of a standard stream that is closed, and what is printed would go into
@@ -183,7 +190,7 @@ static inline void example_begin(int argc, char **argv) {
     for (descriptor = 0; descriptor < 3; descriptor++)
         if (fcntl(descriptor, F_GETFD) < 0) open("/dev/null", descriptor ? O_RDONLY : O_WRONLY);
 #endif
-    if (argc > 0) program_name = slash ? slash + 1 : argv[0];
+    if (argc > 0) program_name = name_in_folder(argv[0]);
     if (!begun) atexit(close_stdout);
     begun = 1;
 }
@@ -223,7 +230,7 @@ static inline void print_words(FILE *file, int count, int indent, const char *te
 }
 
 static inline void print_option(const option *o) {
-    int count = printf("  %s %s", o->name, o->value_name ? o->value_name : "");
+    int count = printf("  %s %s", o->name, or_empty(o->value_name));
     if (count < PAGE_TEXT - 1) count += printf("%*s", PAGE_TEXT - 1 - count, "");
     print_words(stdout, count, PAGE_TEXT, o->help);
 }
@@ -313,7 +320,7 @@ static inline int read_options(int argc, char **argv, const char *usage, const c
     example_begin(argc, argv);
     for (i = 1; i < argc; i++) {
         const char *text = argv[i], *equals = strchr(text, '=');
-        size_t length = equals ? (size_t)(equals - text) : strlen(text);
+        size_t length = strcspn(text, "=");
         if (only_names || text[0] != '-' || !text[1]) {
             argv[names++] = argv[i];
             continue;
@@ -339,10 +346,13 @@ static inline int read_options(int argc, char **argv, const char *usage, const c
             if (equals) fail(EXIT_USAGE, "%s: takes no value", options[j].name);
             *(int *)options[j].value = 1;
         } else if (options[j].kind == OPTION_WORD) {
-            int which = find_word(options[j].value_name, equals ? equals + 1 : i + 1 < argc ? argv[i + 1] : "");
+            int *value = (int *)options[j].value, which = -1;
+            if (equals) which = find_word(options[j].value_name, equals + 1);
+            else if (i + 1 < argc) which = find_word(options[j].value_name, argv[i + 1]);
             if (which < 0 && equals) fail(EXIT_USAGE, "%s: none of %s", text, options[j].value_name);
-            *(int *)options[j].value = which < 0 ? 1 : which;
-            i += which >= 0 && !equals;
+            *value = which;
+            if (which < 0) *value = 1;
+            else if (!equals) i++;
         } else if (equals) {
             set_option(&options[j], equals + 1);
         } else {
@@ -376,10 +386,12 @@ static inline int progress_bar(void *user, const char *phase, size_t step, size_
     static const char *last_phase = NULL;
     static size_t last_step = 0;
     static double began = 0;
-    size_t done = steps ? (step < steps ? step : steps) * (size_t)length / steps : 0;
+    size_t done = 0;
     double left;
     int width;
     (void)user;
+    if (step < steps) done = step * (size_t)length / steps;
+    else if (steps > 0) done = (size_t)length;
     if (phase != last_phase || step < last_step) began = wall_clock();
     last_phase = phase;
     last_step = step;
@@ -449,12 +461,6 @@ typedef struct known_file {
 #endif
 } known_file;
 
-static inline const char *name_in_folder(const char *name) {
-    const char *slash = strrchr(name, '/');
-    if (slash) return slash + 1;
-    return name;
-}
-
 static inline int same_file(const known_file *a, const known_file *b) {
 #ifdef EXAMPLE_POSIX
     if (a->exists && b->exists) return a->itself.st_dev == b->itself.st_dev && a->itself.st_ino == b->itself.st_ino;
@@ -470,6 +476,7 @@ static inline void find_file(known_file *f) {
 #ifdef EXAMPLE_POSIX
     const char *name = f->name, *last = name_in_folder(name);
     char *folder = joined(last > name ? name : ".", "");
+    const char *written_to = folder;
     struct stat link;
     if (last > name) folder[last - name] = 0;
     f->exists = !stat(name, &f->itself);
@@ -478,8 +485,8 @@ static inline void find_file(known_file *f) {
         fail(EXIT_ERROR, "%s: cannot write it: it is a folder", name);
     if (f->output && !f->exists && !lstat(name, &link) && S_ISLNK(link.st_mode))
         fail(EXIT_ERROR, "%s: cannot write it: it is a symbolic link to nothing", name);
-    if (f->output && access(f->exists ? name : folder, W_OK))
-        fail(EXIT_ERROR, "%s: cannot write it: %s", name, strerror(errno));
+    if (f->exists) written_to = name;
+    if (f->output && access(written_to, W_OK)) fail(EXIT_ERROR, "%s: cannot write it: %s", name, strerror(errno));
     free(folder);
 #else
     (void)f;
@@ -505,7 +512,8 @@ static inline void know_file(const char *name, int output) {
         const known_file *other = known_files + i;
         if (!(output || other->output) || !same_file(&f, other)) continue;
         if (output && other->output) fail(EXIT_USAGE, "%s: two outputs would go into this one file (%s)", name, other->name);
-        fail(EXIT_USAGE, "%s: the output would replace the input %s", output ? name : other->name, output ? other->name : name);
+        if (output) fail(EXIT_USAGE, "%s: the output would replace the input %s", name, other->name);
+        fail(EXIT_USAGE, "%s: the output would replace the input %s", other->name, name);
     }
     known_files = (known_file *)realloc(known_files, (known_count + 1) * sizeof *known_files);
     if (!known_files) fail(EXIT_ERROR, "%s: out of memory", name);
@@ -570,9 +578,13 @@ static inline void keep_mode(FILE *file, const char *name) {
 
 /* Writes into NAME.part until close_written: a full disk or a failure on the way leaves the old file as it was. */
 static inline FILE *open_for_writing(const char *name) {
-    char *target = replaceable(name), *part = target ? joined(target, ".part") : NULL;
-    FILE *file = part ? fopen(part, "wb") : NULL;
+    char *target = replaceable(name), *part = NULL;
+    FILE *file = NULL;
     unfinished *u;
+    if (target) {
+        part = joined(target, ".part");
+        file = fopen(part, "wb");
+    }
     if (!file) { /* no room for another name in this folder */
         free(target);
         free(part);

@@ -441,7 +441,7 @@ static void fill_pass(const shs_context *ctx, filling_work *w, const filling *ho
 static void fill_refine(const shs_context *ctx, picture *a, const unsigned char *hole, const filling *how, double off,
                         int whole) {
     const size_t channels = (size_t)a->channels;
-    const double last = how->tolerance < off ? how->tolerance : off;
+    const double last = fmin(how->tolerance, off);
     shs_context quiet = *ctx; /* there is one bar for all passes */
     filling_work w = SHS_ZERO;
     const shs_image image = picture_image(a);
@@ -463,7 +463,7 @@ static void fill_refine(const shs_context *ctx, picture *a, const unsigned char 
         const double now = off * pow(last / off, how->iterations > 1 ? (double)pass / (how->iterations - 1) : 1);
         if (pass % FILL_LEARN_EVERY == 0) fill_learn(&quiet, &w, how, now, pass);
         if (whole && pass + 1 == how->iterations) w.every = FILL_LAST_ROWS;
-        else w.every = FILL_ROWS < how->patch ? FILL_ROWS : how->patch;
+        else w.every = smaller(FILL_ROWS, how->patch);
         w.row = pass % w.every;
         fill_pass(&quiet, &w, how, now);
         for (i = 0; i < picture_area(a); i++)
@@ -522,7 +522,7 @@ static void sum_up(double *values, int width, int height) {
 
 /* The sum within `reach` of a pixel. */
 static double sum_near(const double *sums, int width, int height, int x, int y, int reach) {
-    const int right = x + reach < width ? x + reach : width - 1, below = y + reach < height ? y + reach : height - 1;
+    const int right = smaller(x + reach, width - 1), below = smaller(y + reach, height - 1);
     const int left = x - reach - 1, above = y - reach - 1;
     const double *last = sums + (size_t)below * (size_t)width;
     double sum = last[right];

@@ -658,7 +658,7 @@ static picture read_truth(const char *name, const picture *small, const char *lo
         fail(EXIT_ERROR, "%s: %d x %d pixels are not %d times the %d x %d of %s", name, a.width, a.height, factor, small->width,
              small->height, low);
     if (a.channels != small->channels)
-        fail(EXIT_ERROR, "%s: %s, but %s is not", name, a.channels == 1 ? "grey" : "colour", low);
+        fail(EXIT_ERROR, "%s: %s, but %s is not", name, picture_kind(&a), low);
     if (a.width / factor < 3 || a.height / factor < 3)
         fail(EXIT_ERROR, "%s: without its border of %d pixels nothing of it is left to measure", name, factor);
     whole = whole_pixels(&a, factor);
@@ -666,9 +666,16 @@ static picture read_truth(const char *name, const picture *small, const char *lo
     return whole;
 }
 
+/* That of the dictionaries, else of the option. */
+static int chosen_factor(const settings *s, const dictionaries *d) {
+    if (d->factor) return d->factor;
+    if (s->factor) return s->factor;
+    return LEAST_FACTOR;
+}
+
 /* Everything is known to fit before anything is learnt. */
 static void make_larger(const shs_context *ctx, char **names, int count, const settings *s, dictionaries *d) {
-    const int factor = d->factor ? d->factor : s->factor ? s->factor : LEAST_FACTOR;
+    const int factor = chosen_factor(s, d);
     char *bicubic_name = derived_name(names[1], "_bicubic", name_extension(names[1]));
     picture small = picture_read(names[0]), truth = SHS_ZERO, bicubic, out;
     double start, seconds;

@@ -80,8 +80,7 @@ static picture read_picture(char **names, int i, int count, const settings *s, t
         fail(EXIT_ERROR, "%s: %d x %d pixels are less than one patch of %d x %d", names[i], a.width, a.height, s->patch,
              s->patch);
     if (i > 0 && a.channels != t->channels)
-        fail(EXIT_ERROR, "%s: %s, but %s is not; all must be the same", names[i], a.channels == 1 ? "grey" : "colour",
-             names[0]);
+        fail(EXIT_ERROR, "%s: %s, but %s is not; all must be the same", names[i], picture_kind(&a), names[0]);
     t->channels = a.channels;
     t->p = s->patch * s->patch * a.channels;
     memset(set, 0, sizeof *set);
@@ -115,7 +114,10 @@ static void sort_by_use(training *t, const double *uses) {
     size_t p = (size_t)t->p, n = (size_t)t->n, *place = ALLOCATE(size_t, n), i, j;
     shs_real *sorted = ALLOCATE(shs_real, p * n);
     for (i = 0; i < n; i++)
-        for (j = 0; j < i; j++) place[uses[j] >= uses[i] ? i : j]++; /* of any two the lesser moves back by one */
+        for (j = 0; j < i; j++) { /* of any two the lesser moves back by one */
+            if (uses[j] >= uses[i]) place[i]++;
+            else place[j]++;
+        }
     for (i = 0; i < n; i++) {
         memcpy(sorted + place[i] * p, t->D + i * p, p * sizeof *sorted);
         t->uses[place[i]] = uses[i];
@@ -793,7 +795,9 @@ static void write_results(const training *t, const settings *s, const outputs *o
     else write_errors(t, o->errors);
     if (o->rounds) write_rounds(t, o->rounds);
     if (o->compare) write_compare(t, s, o->compare);
-    printf("written: %s%s%s %s", o->dictionary, t->width ? " " : "", t->width ? o->atoms : "", o->errors);
+    printf("written: %s", o->dictionary);
+    if (t->width) printf(" %s", o->atoms);
+    printf(" %s", o->errors);
     if (plot_errors(s, o->errors, o->compare, o->plot)) printf(" %s\n", o->plot);
     else printf(" (no gnuplot, so no picture of the errors)\n");
     if (o->rounds) printf("written: %s\n", o->rounds);
