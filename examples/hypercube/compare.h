@@ -60,8 +60,8 @@ static void compare_pixel(comparison *c, const double *a, const double *b, doubl
 static void compare_lines(comparison *c) {
     job *j = c->j;
     size_t width = (size_t)j->in.samples;
-    char *first = (char *)allocate(width * (size_t)j->in.bands, shs_type_size(j->in.type));
-    char *second = (char *)allocate(width * (size_t)c->other.bands, shs_type_size(c->other.type));
+    char *first = room_for_lines(&j->in, 1);
+    char *second = room_for_lines(&c->other, 1);
     char *written = (char *)allocate(2 * width, sizeof(double));
     unsigned char *room = ALLOCATE(unsigned char, width);
     double *a = ALLOCATE(double, j->cube.band_count), *b = ALLOCATE(double, j->cube.band_count), outputs[2];

@@ -57,7 +57,7 @@ static int check_background(const settings *s, shs_detector method) {
 /* Tells how many of the classes, or columns where labels is NULL, have no score. */
 static void warn_of_unscored(const job *j, const int *labels, int count) {
     cube_file scores = cube_open(j->out.header_name, j->out.data_name);
-    char *line = (char *)allocate((size_t)scores.samples * (size_t)scores.bands, shs_type_size(scores.type));
+    char *line = room_for_lines(&scores, 1);
     int *has_scores = ALLOCATE(int, count), x, y, k, without = 0;
     memset(has_scores, 0, (size_t)count * sizeof *has_scores);
     for (y = 0; y < scores.lines; y++) {

@@ -643,6 +643,17 @@ static size_t value_index(const cube_file *f, int lines, int line, int sample, i
     return (y * w + x) * n + b;
 }
 
+/* Lines of all bands in memory. */
+static size_t values_in_lines(const cube_file *f, int lines) {
+    return (size_t)f->samples * (size_t)f->bands * (size_t)lines;
+}
+
+static size_t bytes_in_lines(const cube_file *f, int lines) { return values_in_lines(f, lines) * shs_type_size(f->type); }
+
+static inline char *room_for_lines(const cube_file *f, int lines) {
+    return (char *)allocate(values_in_lines(f, lines), shs_type_size(f->type));
+}
+
 /* Value number i of a block as it is in the file. */
 static double get_stored(const cube_file *f, const void *raw, size_t i) {
     unsigned char bytes[8];
@@ -718,7 +729,7 @@ static void count_beyond(cube_file *f, int first, int lines, const void *block) 
 }
 
 static int read_now(cube_file *f, int first, int lines, void *block) {
-    size_t count = (size_t)f->samples * (size_t)f->bands * (size_t)lines;
+    size_t count = values_in_lines(f, lines);
     int made = makes_values(f), failed;
     if (made) failed = transfer(f, first, lines, room_for(&f->raw, count, f->stored), NULL);
     else failed = transfer(f, first, lines, block, NULL);
@@ -769,7 +780,7 @@ static void *read_ahead(void *user) {
 static void begin_ahead(cube_file *f, int first, int lines) {
 #ifdef HYPERCUBE_THREADS
     lines_ahead *a = &f->ahead;
-    size_t bytes = (size_t)f->samples * (size_t)f->bands * (size_t)lines * shs_type_size(f->type);
+    size_t bytes = bytes_in_lines(f, lines);
     if (bytes < 1 << 18 || first >= f->lines) return;
     if (a->bytes < bytes) {
         free(a->room);
@@ -793,7 +804,7 @@ static int read_stream(void *user, int first, int lines, void *block) {
     if (ready) failed = a->failed;
     else failed = read_now(f, first, lines, block);
     if (failed) return failed;
-    if (ready) memcpy(block, a->room, (size_t)f->samples * (size_t)f->bands * (size_t)lines * shs_type_size(f->type));
+    if (ready) memcpy(block, a->room, bytes_in_lines(f, lines));
     begin_ahead(f, first + lines, lines);
     return 0;
 }
@@ -833,7 +844,7 @@ static int write_integers(void *user, int first, int lines, const void *block) {
     cube_file *f = (cube_file *)user;
     const double *values = (const double *)block;
     const value_type *info = type_info(f->type);
-    size_t count = (size_t)f->samples * (size_t)f->bands * (size_t)lines, i;
+    size_t count = values_in_lines(f, lines), i;
     void *integers = room_for(&f->integers, count, f->type);
     for (i = 0; i < count; i++) {
         int valid = isfinite(values[i]) != 0;

@@ -190,7 +190,7 @@ static void mark_valid(job *j, int y, char *line, unsigned char *marks) {
 /* How many pixels have a right, a lower and a diagonal neighbour, both of them valid. Returns the number of valid pixels. */
 static double count_pairs(job *j, double *pairs) {
     int width = j->in.samples, x, y;
-    char *line = (char *)allocate((size_t)width * (size_t)j->in.bands, shs_type_size(j->in.type));
+    char *line = room_for_lines(&j->in, 1);
     unsigned char *room = ALLOCATE(unsigned char, 2 * (size_t)width), *above = room, *here = room + width, *other;
     double valid = 0;
     pairs[0] = pairs[1] = pairs[2] = 0;

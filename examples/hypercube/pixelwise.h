@@ -133,7 +133,7 @@ static double each_pixel(job *j, int outputs, int room_values, pixel_fn fn, cons
     lines = smaller(lines, j->in.lines);
     b.fn = fn;
     b.user = user;
-    values = (char *)allocate(samples * read_bands * shs_type_size(j->in.type), (size_t)lines);
+    values = room_for_lines(&j->in, lines);
     b.written = allocate(samples * b.outputs * sizeof(double), (size_t)lines);
     b.room = ALLOCATE(double, (size_t)threads * room_of_thread(&b));
     marks = (unsigned char *)allocate(samples, (size_t)lines);
@@ -158,7 +158,7 @@ static double each_pixel(job *j, int outputs, int room_values, pixel_fn fn, cons
 static double mean_pixel(job *j, const int *window, int logarithms, double *mean) {
     const cube_file *in = &j->in;
     int n = j->cube.band_count, x, y, i;
-    char *line = (char *)allocate((size_t)in->samples * (size_t)in->bands, shs_type_size(in->type));
+    char *line = room_for_lines(in, 1);
     unsigned char *room = ALLOCATE(unsigned char, in->samples);
     double *pixel = ALLOCATE(double, n), count = 0;
     for (i = 0; i < n; i++) mean[i] = 0;

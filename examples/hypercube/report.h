@@ -70,7 +70,7 @@ static int is_better(const cube_file *f, enum look look, double score, double ot
 /* Every step-th pixel of these bands, `count` pixels each: band c begins at values + c * count. Of scores it is the best one of
    step x step pixels, since a target may be smaller than a step. */
 static void sampled_bands(cube_file *f, const int *list, int bands, int step, enum look look, size_t count, double *values) {
-    char *line = ALLOCATE(char, (size_t)f->samples * (size_t)f->bands * shs_type_size(f->type));
+    char *line = room_for_lines(f, 1);
     const int every = shows_finds(look) ? 1 : step;
     const size_t width = ((size_t)f->samples + (size_t)step - 1) / (size_t)step;
     int x, y, c;
@@ -271,7 +271,7 @@ static size_t read_scores(const cube_file *written, int band, cube_file *truth, 
     int y;
     if (written->folded) fold_line(&map);
     width = (size_t)map.samples;
-    scores = (char *)allocate(width * (size_t)map.bands, shs_type_size(map.type));
+    scores = room_for_lines(&map, 1);
     if (truth) marks = ALLOCATE(char, width * shs_type_size(truth->type));
     for (y = 0; y < map.lines; y++) {
         must_read(&map, y, 1, scores);
@@ -319,7 +319,7 @@ static int best_scores(job *j, int band, find *finds) {
     char *scores, *marks = NULL;
     int count = 0, x, y;
     if (j->out.folded) fold_line(&map);
-    scores = (char *)allocate((size_t)map.samples * (size_t)map.bands, shs_type_size(map.type));
+    scores = room_for_lines(&map, 1);
     if (truth) marks = (char *)allocate((size_t)map.samples, shs_type_size(truth->type));
     for (y = 0; y < map.lines; y++) {
         must_read(&map, y, 1, scores);

@@ -184,7 +184,7 @@ static void run_synthesise(const settings *s, const char *name) {
     scene_create(a, s);
     f = scene_file(a, name, a->bands, type, chosen_interleave(s->interleave));
     truth = scene_file(a, truth_name, 1, SHS_TYPE_U8, SHS_INTERLEAVE_BSQ);
-    line = ALLOCATE(char, (size_t)a->samples * (size_t)a->bands * shs_type_size(type));
+    line = room_for_lines(&f, 1);
     marks = ALLOCATE(char, a->samples);
     for (y = 0; y < a->lines; y++) {
         scene_line(a, &f, y, scale, line);

@@ -195,7 +195,7 @@ static void mark_by_region(const job *j, int first, int lines, unsigned char *ma
 /* Leaves out pixels that are 0 in every band in use. */
 static void mask_zeros(job *j) {
     cube_file *in = &j->in;
-    char *line = (char *)allocate((size_t)in->samples * (size_t)in->bands, shs_type_size(in->type));
+    char *line = room_for_lines(in, 1);
     int x, y, i;
     for (y = 0; y < in->lines; y++) {
         must_read(in, y, 1, line);

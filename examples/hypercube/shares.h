@@ -66,10 +66,9 @@ static cube_file misfit_create(const job *j, const char *name) {
 
 /* The pixels of some lines as they are in memory, or read. */
 static const void *lines_of_pixels(job *j, int first, int lines, char **room) {
-    size_t line = (size_t)j->in.samples * (size_t)j->in.bands;
     *room = NULL;
     if (j->cube.pixels) return j->cube.pixels;
-    *room = (char *)allocate(line * (size_t)lines, shs_type_size(j->in.type));
+    *room = room_for_lines(&j->in, lines);
     must_read(&j->in, first, lines, *room);
     return *room;
 }

@@ -193,7 +193,7 @@ typedef struct match_sums {
 static match_sums *sum_matches(const cube_file *written, int count) {
     cube_file map = cube_open(written->header_name, written->data_name);
     match_sums *sums = ALLOCATE(match_sums, count);
-    char *line = (char *)allocate((size_t)map.samples * 2, shs_type_size(map.type));
+    char *line = room_for_lines(&map, 1);
     int x, y;
     for (y = 0; y < map.lines; y++) {
         must_read(&map, y, 1, line);

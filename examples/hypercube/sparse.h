@@ -157,7 +157,7 @@ static void sparse_pixels(job *j, const sparse_plan *plan, shares_way *way) {
     Y = (shs_real *)allocate(m * (size_t)plan->p, sizeof *Y);
     pixel = ALLOCATE(size_t, m);
     shares = (double *)allocate(m * n, sizeof *shares);
-    values = (char *)allocate(m * (size_t)j->in.bands, shs_type_size(j->in.type));
+    values = room_for_lines(&j->in, lines);
     marks = ALLOCATE(unsigned char, m);
     check_job(j, shs_codes_create(&j->ctx, m, stride, &codes));
     for (first = 0; first < j->in.lines; first += lines) {

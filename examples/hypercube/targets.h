@@ -10,7 +10,7 @@
 static spectra spectrum_of_pixel(job *j, const char *option_name, const char *text) {
     cube_file *in = &j->in;
     spectra s = SHS_ZERO;
-    char *end, *line = (char *)allocate((size_t)in->samples * (size_t)in->bands, shs_type_size(in->type));
+    char *end, *line = room_for_lines(in, 1);
     long x = strtol(text, &end, 10), y = strtol(end + 1, NULL, 10), along = x;
     int i;
     if (in->folded) {

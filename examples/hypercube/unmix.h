@@ -109,7 +109,7 @@ static spectra spectra_by_purity(job *j) {
     int p = j->cube.band_count, wanted = j->s->count, *counts, b, k;
     size_t pixels = (size_t)j->in.samples * (size_t)j->in.lines, extreme = 0, i;
     rated_pixel *order = ALLOCATE(rated_pixel, pixels);
-    char *line = (char *)allocate((size_t)j->in.samples * (size_t)j->in.bands, shs_type_size(j->in.type));
+    char *line = room_for_lines(&j->in, 1);
     cube_file map = SHS_ZERO;
     spectra s = SHS_ZERO;
     if (j->s->counts) map = side_create(j, j->s->counts, SHS_TYPE_I32, -1, "Pixel purity index of ");
@@ -159,7 +159,7 @@ static shs_real *pixels_to_learn(job *j, size_t *count) {
     const cube_file *in = &j->in;
     size_t pixels = (size_t)in->samples * (size_t)in->lines, step = (pixels + LEARN_PIXELS - 1) / LEARN_PIXELS, i = 0;
     int p = j->cube.band_count, x, y, b;
-    char *line = (char *)allocate((size_t)in->samples * (size_t)in->bands, shs_type_size(in->type));
+    char *line = room_for_lines(in, 1);
     unsigned char *room = ALLOCATE(unsigned char, in->samples);
     shs_real *Y = (shs_real *)allocate((pixels / step + 1) * (size_t)p, sizeof(shs_real));
     *count = 0;
@@ -309,7 +309,7 @@ static double abundance_error(const job *j, cube_file *known, const int *match) 
     int x, y, k;
     if (j->out.folded) fold_line(&map);
     width = (size_t)map.samples;
-    line = (char *)allocate(width * (size_t)map.bands, shs_type_size(map.type));
+    line = room_for_lines(&map, 1);
     truth = (char *)allocate(width * (size_t)map.bands, shs_type_size(known->type));
     for (y = 0; y < map.lines; y++) {
         must_read(&map, y, 1, line);
@@ -367,7 +367,7 @@ static void html_misfit(job *j, const spectra *of, shs_constraint constraint, FI
     size_t count = picture_size(&a), width = (size_t)a.width, valid;
     double *errors = ALLOCATE(double, count), *sorted = ALLOCATE(double, count), *pixels = ALLOCATE(double, width *(size_t)p),
            *shares = ALLOCATE(double, width *(size_t)of->count), *mixed = ALLOCATE(double, p), *to = errors, all = 0;
-    char *line = (char *)allocate((size_t)j->in.samples * (size_t)j->in.bands, shs_type_size(j->in.type));
+    char *line = room_for_lines(&j->in, 1);
     unsigned char *room = ALLOCATE(unsigned char, j->in.samples);
     cube_file plain = SHS_ZERO;
     shs_cube cube = SHS_ZERO;
