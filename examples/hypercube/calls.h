@@ -54,6 +54,23 @@ static cube_call call_on(cube_fn make, const shs_cube *cube, const shs_sink *sin
     return call;
 }
 
+/* The number of a rank's first pixel. */
+static size_t first_pixel(const ranks_lines *mine, const cube_call *call) {
+    return (size_t)mine->first * (size_t)call->cube->samples;
+}
+
+/* What the options of a call are, where it makes components. */
+static const shs_pca_options *pca_options_of(const cube_call *call) { return (const shs_pca_options *)call->options; }
+static const shs_pca *pca_of(const cube_call *call) { return (const shs_pca *)call->options; }
+static const shs_ica_options *ica_options_of(const cube_call *call) { return (const shs_ica_options *)call->options; }
+static const shs_ica *ica_of(const cube_call *call) { return (const shs_ica *)call->options; }
+
+/* Where a call of RX stores the ranks of its covariances; NULL: the first rank of the devices does. */
+static int *kept_ranks(const shs_context *ctx, const cube_call *call) {
+    if (!is_first(ctx)) return NULL;
+    return (int *)call->result;
+}
+
 /* ---- components -------------------------------------------------------------------------------------------------- */
 
 /* Stores the fit of the first rank for the caller. Every other rank frees its fit. */
@@ -66,56 +83,55 @@ static shs_status keep_pca(const shs_context *ctx, shs_status status, shs_pca *m
 
 static shs_status make_pca_fit(const shs_context *ctx, const ranks_lines *mine, const cube_call *call) {
     shs_pca pca = SHS_ZERO;
-    return keep_pca(ctx, shs_pca_fit(ctx, &mine->cube, (const shs_pca_options *)call->options, &pca), &pca, call);
+    return keep_pca(ctx, shs_pca_fit(ctx, &mine->cube, pca_options_of(call), &pca), &pca, call);
 }
 
 static shs_status make_mnf_fit(const shs_context *ctx, const ranks_lines *mine, const cube_call *call) {
     shs_pca pca = SHS_ZERO;
-    return keep_pca(ctx, shs_mnf_fit(ctx, &mine->cube, (const shs_pca_options *)call->options, &pca), &pca, call);
+    return keep_pca(ctx, shs_mnf_fit(ctx, &mine->cube, pca_options_of(call), &pca), &pca, call);
 }
 
 static shs_status make_rx_fit(const shs_context *ctx, const ranks_lines *mine, const cube_call *call) {
     shs_pca pca = SHS_ZERO;
-    return keep_pca(ctx, shs_rx_fit(ctx, &mine->cube, (const shs_pca_options *)call->options, &pca), &pca, call);
+    return keep_pca(ctx, shs_rx_fit(ctx, &mine->cube, pca_options_of(call), &pca), &pca, call);
 }
 
 static shs_status make_pca_run(const shs_context *ctx, const ranks_lines *mine, const cube_call *call) {
     shs_pca pca = SHS_ZERO;
-    const shs_pca_options *o = (const shs_pca_options *)call->options;
+    const shs_pca_options *o = pca_options_of(call);
     return keep_pca(ctx, shs_pca_run(ctx, &mine->cube, o, &mine->sink, &pca), &pca, call);
 }
 
 static shs_status make_mnf_run(const shs_context *ctx, const ranks_lines *mine, const cube_call *call) {
     shs_pca pca = SHS_ZERO;
-    const shs_pca_options *o = (const shs_pca_options *)call->options;
+    const shs_pca_options *o = pca_options_of(call);
     return keep_pca(ctx, shs_mnf_run(ctx, &mine->cube, o, &mine->sink, &pca), &pca, call);
 }
 
 static shs_status make_pca_transform(const shs_context *ctx, const ranks_lines *mine, const cube_call *call) {
-    return shs_pca_transform(ctx, (const shs_pca *)call->options, &mine->cube, &mine->sink);
+    return shs_pca_transform(ctx, pca_of(call), &mine->cube, &mine->sink);
 }
 
 static shs_status make_pca_inverse(const shs_context *ctx, const ranks_lines *mine, const cube_call *call) {
-    return shs_pca_inverse(ctx, (const shs_pca *)call->options, &mine->cube, &mine->sink);
+    return shs_pca_inverse(ctx, pca_of(call), &mine->cube, &mine->sink);
 }
 
 static shs_status make_pca_denoise(const shs_context *ctx, const ranks_lines *mine, const cube_call *call) {
-    return shs_pca_denoise(ctx, (const shs_pca *)call->options, call->count, &mine->cube, &mine->sink);
+    return shs_pca_denoise(ctx, pca_of(call), call->count, &mine->cube, &mine->sink);
 }
 
 static shs_status make_rx_transform(const shs_context *ctx, const ranks_lines *mine, const cube_call *call) {
-    return shs_rx_transform(ctx, (const shs_pca *)call->options, &mine->cube, &mine->sink);
+    return shs_rx_transform(ctx, pca_of(call), &mine->cube, &mine->sink);
 }
 
 static shs_status make_rx(const shs_context *ctx, const ranks_lines *mine, const cube_call *call) {
-    int *rank = is_first(ctx) ? (int *)call->result : NULL;
-    return shs_rx(ctx, &mine->cube, (const shs_pca_options *)call->options, &mine->sink, rank);
+    return shs_rx(ctx, &mine->cube, pca_options_of(call), &mine->sink, kept_ranks(ctx, call));
 }
 
 static shs_status make_rx_classes(const shs_context *ctx, const ranks_lines *mine, const cube_call *call) {
-    const int *labels = call->labels + (size_t)mine->first * (size_t)call->cube->samples;
-    int *ranks = is_first(ctx) ? (int *)call->result : NULL;
-    return shs_rx_classes(ctx, &mine->cube, labels, call->count, (const shs_pca_options *)call->options, &mine->sink, ranks);
+    const int *labels = call->labels + first_pixel(mine, call);
+    int *ranks = kept_ranks(ctx, call);
+    return shs_rx_classes(ctx, &mine->cube, labels, call->count, pca_options_of(call), &mine->sink, ranks);
 }
 
 /* ---- sources ----------------------------------------------------------------------------------------------------- */
@@ -129,21 +145,21 @@ static shs_status keep_ica(const shs_context *ctx, shs_status status, shs_ica *m
 
 static shs_status make_ica_fit(const shs_context *ctx, const ranks_lines *mine, const cube_call *call) {
     shs_ica ica = SHS_ZERO;
-    return keep_ica(ctx, shs_ica_fit(ctx, &mine->cube, (const shs_ica_options *)call->options, &ica), &ica, call);
+    return keep_ica(ctx, shs_ica_fit(ctx, &mine->cube, ica_options_of(call), &ica), &ica, call);
 }
 
 static shs_status make_ica_run(const shs_context *ctx, const ranks_lines *mine, const cube_call *call) {
     shs_ica ica = SHS_ZERO;
-    const shs_ica_options *o = (const shs_ica_options *)call->options;
+    const shs_ica_options *o = ica_options_of(call);
     return keep_ica(ctx, shs_ica_run(ctx, &mine->cube, o, &mine->sink, &ica), &ica, call);
 }
 
 static shs_status make_ica_transform(const shs_context *ctx, const ranks_lines *mine, const cube_call *call) {
-    return shs_ica_transform(ctx, (const shs_ica *)call->options, &mine->cube, &mine->sink);
+    return shs_ica_transform(ctx, ica_of(call), &mine->cube, &mine->sink);
 }
 
 static shs_status make_ica_inverse(const shs_context *ctx, const ranks_lines *mine, const cube_call *call) {
-    return shs_ica_inverse(ctx, (const shs_ica *)call->options, &mine->cube, &mine->sink);
+    return shs_ica_inverse(ctx, ica_of(call), &mine->cube, &mine->sink);
 }
 
 /* ---- spectra ----------------------------------------------------------------------------------------------------- */
@@ -162,7 +178,7 @@ static shs_status make_moments(const shs_context *ctx, const ranks_lines *mine, 
 
 static shs_status make_detect(const shs_context *ctx, const ranks_lines *mine, const cube_call *call) {
     shs_detect_options options = *(const shs_detect_options *)call->options;
-    if (options.labels) options.labels += (size_t)mine->first * (size_t)call->cube->samples;
+    if (options.labels) options.labels += first_pixel(mine, call);
     return shs_detect(ctx, &mine->cube, call->count, call->spectra, shs_cube_bands(call->cube), &options, &mine->sink);
 }
 
@@ -173,7 +189,7 @@ static shs_status make_unmix(const shs_context *ctx, const ranks_lines *mine, co
 
 /* The purity index. options: the threshold; spectra: the skewers; result: the counts of all pixels. */
 static shs_status make_ppi(const shs_context *ctx, const ranks_lines *mine, const cube_call *call) {
-    int *counts = (int *)call->result + (size_t)mine->first * (size_t)call->cube->samples;
+    int *counts = (int *)call->result + first_pixel(mine, call);
     return shs_ppi(ctx, &mine->cube, call->count, call->spectra, *(const shs_wide *)call->options, counts);
 }
 
