@@ -148,6 +148,9 @@ static inline void *allocate(size_t count, size_t size) {
 
 #define ALLOCATE(type, count) ((type *)allocate((size_t)(count), sizeof(type)))
 
+/* The elements of so many rows or columns; also how many stand before row or column number `rows`. */
+static inline size_t elements(int rows, int length) { return (size_t)rows * (size_t)length; }
+
 static inline int smaller(int a, int b) { return a < b ? a : b; }
 
 /* The value, or the end of the range that it lies beyond; NaN stays. */

@@ -54,8 +54,9 @@ static int read_npy(FILE *file, const char *name, double **values) {
     if (status == SHS_OK && (npy.rows < 1 || npy.rows != npy.columns || npy.rows > 65535))
         fail(EXIT_ERROR, "%s: shape: not n x n", name);
     if (status == SHS_OK) {
-        *values = ALLOCATE(double, (size_t)npy.rows *(size_t)npy.rows);
-        status = shs_npy_read_values(&npy, SHS_TYPE_F64, *values, (size_t)npy.rows, read_noise_piece, file);
+        size_t n = (size_t)npy.rows;
+        *values = ALLOCATE(double, n *n);
+        status = shs_npy_read_values(&npy, SHS_TYPE_F64, *values, n, read_noise_piece, file);
     }
     if (status == SHS_READ_FAILED) fail(EXIT_ERROR, "%s: --noise-covariance: it is truncated", name);
     if (status != SHS_OK) fail(EXIT_ERROR, "%s: --noise-covariance: %s", name, shs_status_text(status));
@@ -65,11 +66,11 @@ static int read_npy(FILE *file, const char *name, double **values) {
 /* Numbers, apart by commas or blanks, as many as there are lines in each; returns n. */
 static int read_csv(FILE *file, const char *name, double **values) {
     size_t room = 1 << 16, length = 0, got, count = 0, n = 0;
-    char *text = (char *)allocate(room, 1), *at;
+    char *text = ALLOCATE(char, room), *at;
     while ((got = fread(text + length, 1, room - length - 1, file)) > 0) {
         length += got;
         if (room - length > 1) continue;
-        at = (char *)allocate(2 * room, 1);
+        at = ALLOCATE(char, 2 * room);
         memcpy(at, text, length);
         free(text);
         text = at;
@@ -84,13 +85,13 @@ static int read_csv(FILE *file, const char *name, double **values) {
         if (!*at) break;
         value = strtod(at, &end);
         if (end == at || (*end && !strchr(" \t\r\n,;", *end)))
-            fail(EXIT_ERROR, "%s: --noise-covariance: number %lu: '%.20s' is none", name, (unsigned long)count + 1, at);
+            fail(EXIT_ERROR, "%s: --noise-covariance: number %zu: '%.20s' is none", name, count + 1, at);
         (*values)[count++] = value;
         at = end;
     }
     while ((n + 1) * (n + 1) <= count) n++;
     if (n < 1 || n * n != count)
-        fail(EXIT_ERROR, "%s: --noise-covariance: %lu numbers are no matrix n x n", name, (unsigned long)count);
+        fail(EXIT_ERROR, "%s: --noise-covariance: %zu numbers are no matrix n x n", name, count);
     free(text);
     return (int)n;
 }
@@ -101,6 +102,7 @@ static void noise_of_file(job *j, const char *name) {
     double *all, most = 0;
     char first[6];
     int n, used = j->cube.band_count, a, b, whole;
+    size_t size;
     if (!file) fail(EXIT_ERROR, "%s: cannot read it: %s", name, strerror(errno));
     will_read(name);
     whole = fread(first, 1, 6, file) == 6 && !memcmp(first, "\x93NUMPY", 6);
@@ -110,7 +112,8 @@ static void noise_of_file(job *j, const char *name) {
     fclose(file);
     if (n != used && n != j->in.bands)
         fail(EXIT_ERROR, "%s: --noise-covariance: %d x %d, but %d bands of %s are in use", name, n, n, used, j->in.header_name);
-    for (a = 0; a < n; a++) most = fmax(most, all[(size_t)a * (size_t)n + (size_t)a]);
+    size = (size_t)n;
+    for (a = 0; a < n; a++) most = fmax(most, all[elements(a, n + 1)]);
     for (a = 0; a < used; a++)
         for (b = 0; b < used; b++) {
             size_t i = (size_t)a, k = (size_t)b;
@@ -119,12 +122,12 @@ static void noise_of_file(job *j, const char *name) {
                 i = (size_t)j->bands[a];
                 k = (size_t)j->bands[b];
             }
-            here = all[k * (size_t)n + i];
-            there = all[i * (size_t)n + k];
+            here = all[k * size + i];
+            there = all[i * size + k];
             if (!isfinite(here) || !isfinite(there) || !(fabs(here - there) <= 1e-6 * most) || (a == b && here < 0))
-                fail(EXIT_ERROR, "%s: --noise-covariance: row %lu, column %lu: a covariance is finite and symmetric", name,
-                     (unsigned long)i + 1, (unsigned long)k + 1);
-            j->noise[(size_t)b * (size_t)used + (size_t)a] = (shs_wide)((here + there) / 2);
+                fail(EXIT_ERROR, "%s: --noise-covariance: row %zu, column %zu: a covariance is finite and symmetric", name, i + 1,
+                     k + 1);
+            j->noise[elements(b, used) + (size_t)a] = (shs_wide)((here + there) / 2);
         }
     free(all);
 }
@@ -150,7 +153,7 @@ static void select_noise(job *j) {
     if (known && s->residual) fail(EXIT_USAGE, "--noise-residual: %s says already what is noise", first);
     if (s->dark && s->reflectance) fail(EXIT_USAGE, "--noise-from: a dark cube has no --reflectance");
     if (!known) return;
-    j->noise = ALLOCATE(shs_wide, (size_t)n * (size_t)n);
+    j->noise = ALLOCATE(shs_wide, elements(n, n));
     if (s->dark) noise_of_dark(j, s->dark);
     else noise_of_file(j, s->covariance);
 }

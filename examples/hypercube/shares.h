@@ -23,7 +23,7 @@ static double misfit_of(int p, const spectra *of, const double *pixel, const dou
     int b, k;
     for (b = 0; b < p; b++) mixed[b] = 0;
     for (k = 0; k < of->count; k++) {
-        const shs_wide *spectrum = of->values + (size_t)k * (size_t)p;
+        const shs_wide *spectrum = of->values + elements(k, p);
         for (b = 0; b < p; b++) mixed[b] += shares[k] * (double)spectrum[b];
     }
     for (b = 0; b < p; b++) sum += (pixel[b] - mixed[b]) * (pixel[b] - mixed[b]);
@@ -88,10 +88,10 @@ static void misfits_of_line(const shares_way *w, const void *pixels, int lines, 
 
 static int write_misfits(const shares_way *w, int first, int lines, const double *shares) {
     job *j = w->j;
-    size_t samples = (size_t)j->in.samples;
+    int samples = j->in.samples, count = w->of->count;
     char *room;
     const void *pixels = lines_of_pixels(j, first, lines, &room);
-    float *errors = ALLOCATE(float, samples *(size_t)lines);
+    float *errors = ALLOCATE(float, elements(lines, samples));
     int held = lines, before = 0, y;
     if (pixels == j->cube.pixels) { /* all lines are in memory */
         held = j->in.lines;
@@ -100,9 +100,10 @@ static int write_misfits(const shares_way *w, int first, int lines, const double
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(threads_of(j)) schedule(static)
 #endif
-    for (y = 0; y < lines; y++)
-        misfits_of_line(w, pixels, held, before + y, shares + (size_t)y * samples * (size_t)w->of->count,
-                        errors + (size_t)y * samples);
+    for (y = 0; y < lines; y++) {
+        const size_t pixel = elements(y, samples);
+        misfits_of_line(w, pixels, held, before + y, shares + pixel * (size_t)count, errors + pixel);
+    }
     side_write(w->misfit, first, lines, errors);
     free(errors);
     free(room);

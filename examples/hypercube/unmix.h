@@ -45,7 +45,7 @@ static spectra spectra_from_cube(job *j, shs_extractor method) {
     spectra s = SHS_ZERO;
     size_t bytes;
     int k;
-    bytes = (size_t)found.bands * (size_t)found.count * sizeof(shs_wide);
+    bytes = elements(found.count, found.bands) * sizeof(shs_wide);
     s.count = found.count;
     s.names = ALLOCATE(char *, found.count);
     s.values = (shs_wide *)allocate(bytes, 1);
@@ -68,8 +68,8 @@ enum { SKEWERS = 1000 };
 /* How often each pixel is extreme along random directions. */
 static int *purity_of(job *j) {
     int n = j->cube.band_count, skewers = j->s->skewers ? j->s->skewers : SKEWERS;
-    shs_wide threshold = (shs_wide)j->s->threshold, *directions = ALLOCATE(shs_wide, (size_t)n *(size_t)skewers);
-    int *counts = ALLOCATE(int, (size_t)j->in.samples *(size_t)j->in.lines);
+    shs_wide threshold = (shs_wide)j->s->threshold, *directions = ALLOCATE(shs_wide, elements(skewers, n));
+    int *counts = ALLOCATE(int, elements(j->in.lines, j->in.samples));
     cube_call call = call_on(make_ppi, &j->fit, NULL, &threshold, counts);
     shs_ppi_skewers(n, skewers, j->s->seed, directions);
     call.count = skewers;
@@ -97,9 +97,10 @@ static double angle_between(int p, const shs_wide *a, const shs_wide *b) {
     double ab = 0, aa = 0, bb = 0;
     int i;
     for (i = 0; i < p; i++) {
-        ab += (double)a[i] * (double)b[i];
-        aa += (double)a[i] * (double)a[i];
-        bb += (double)b[i] * (double)b[i];
+        const double x = (double)a[i], y = (double)b[i];
+        ab += x * y;
+        aa += x * x;
+        bb += y * y;
     }
     return acos(limited(ab / sqrt(aa * bb), -1, 1));
 }
@@ -107,7 +108,7 @@ static double angle_between(int p, const shs_wide *a, const shs_wide *b) {
 /* The pixels of the highest counts, each at --angle at least from those before. */
 static spectra spectra_by_purity(job *j) {
     int p = j->cube.band_count, wanted = j->s->count, *counts, b, k;
-    size_t pixels = (size_t)j->in.samples * (size_t)j->in.lines, extreme = 0, i;
+    size_t pixels = elements(j->in.lines, j->in.samples), extreme = 0, i;
     rated_pixel *order = ALLOCATE(rated_pixel, pixels);
     char *line = room_for_lines(&j->in, 1);
     cube_file map = SHS_ZERO;
@@ -121,15 +122,15 @@ static spectra spectra_by_purity(job *j) {
     }
     qsort(order, extreme, sizeof *order, by_purity);
     s.names = ALLOCATE(char *, wanted);
-    s.values = ALLOCATE(shs_wide, (size_t)p *(size_t)wanted);
+    s.values = ALLOCATE(shs_wide, elements(wanted, p));
     for (i = 0; i < extreme && s.count < wanted; i++) {
         int x = (int)(order[i].pixel % (size_t)j->in.samples), y = (int)(order[i].pixel / (size_t)j->in.samples);
-        shs_wide *own = s.values + (size_t)p * (size_t)s.count;
+        shs_wide *own = s.values + elements(s.count, p);
         char name[80];
         must_read(&j->in, y, 1, line);
         for (b = 0; b < p; b++)
             own[b] = (shs_wide)get_value(line, value_index(&j->in, 1, 0, x, j->bands[b]), j->in.type, j->in.swap);
-        for (k = 0; k < s.count && !(angle_between(p, own, s.values + (size_t)p * (size_t)k) < j->s->angle);) k++;
+        for (k = 0; k < s.count && !(angle_between(p, own, s.values + elements(k, p)) < j->s->angle);) k++;
         if (k < s.count) continue;
         x = pixel_sample(&j->in, order[i].pixel);
         y = pixel_line(&j->in, order[i].pixel);
@@ -157,7 +158,7 @@ enum { LEARN_PIXELS = 50000, LEARN_ITERATIONS = 50 };
 /* Every k-th of the pixels that are used, where it has all bands in use, as columns. */
 static shs_real *pixels_to_learn(job *j, size_t *count) {
     const cube_file *in = &j->in;
-    size_t pixels = (size_t)in->samples * (size_t)in->lines, step = (pixels + LEARN_PIXELS - 1) / LEARN_PIXELS, i = 0;
+    size_t pixels = elements(in->lines, in->samples), step = (pixels + LEARN_PIXELS - 1) / LEARN_PIXELS, i = 0;
     int p = j->cube.band_count, x, y, b;
     char *line = room_for_lines(in, 1);
     unsigned char *room = ALLOCATE(unsigned char, in->samples);
