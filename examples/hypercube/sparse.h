@@ -26,8 +26,10 @@ typedef struct sparse_plan {
 
 static double chosen_lambda(const char *text) {
     char *end;
-    double lambda = text ? strtod(text, &end) : sparse_lambda;
-    if (text && (end == text || *end || !(lambda > 0) || !(lambda < 1)))
+    double lambda;
+    if (!text) return sparse_lambda;
+    lambda = strtod(text, &end);
+    if (end == text || *end || !(lambda > 0) || !(lambda < 1))
         fail(EXIT_USAGE, "--lambda: '%s' is no number above 0 and below 1", text);
     return lambda;
 }
@@ -76,10 +78,14 @@ static sparse_plan sparse_plan_of(const job *j, const spectra *of) {
     for (k = 0; k < n; k++) {
         const shs_wide *spectrum = of->values + k * p;
         double squares = 0;
-        for (b = 0; b < p; b++) squares += (double)spectrum[b] * (double)spectrum[b];
+        for (b = 0; b < p; b++) {
+            const double value = (double)spectrum[b];
+            squares += value * value;
+        }
         if (!(squares > 0))
             fail(EXIT_ERROR, "%s: spectrum %s is 0 in all bands", s->library, target_name(of, (int)k, number));
-        plan.length[k] = plan.method == SPARSE_NNOMP ? sqrt(squares) : 1;
+        plan.length[k] = 1;
+        if (plan.method == SPARSE_NNOMP) plan.length[k] = sqrt(squares);
         for (b = 0; b < p; b++) plan.D[k * p + b] = (shs_real)((double)spectrum[b] / plan.length[k]);
     }
     for (k = 0; k < n; k++)
@@ -143,20 +149,22 @@ static size_t sparse_take(const job *j, const void *values, int lines, const uns
 
 /* Abundances of all spectra of the library into the output, and errors into their cube, block by block. */
 static void sparse_pixels(job *j, const sparse_plan *plan, shares_way *way) {
-    size_t samples = (size_t)j->in.samples, n = (size_t)plan->n, m, i, k;
-    int lines = lines_of_block(j), first, stride = plan->method == SPARSE_LASSO ? plan->n : plan->sparsity;
+    size_t n = (size_t)plan->n, kept, m, i;
+    int lines = lines_of_block(j), first, stride = plan->sparsity;
     shs_codes codes = SHS_ZERO;
     shs_real *Y;
     size_t *pixel;
     double *shares;
     char *values;
     unsigned char *marks;
-    if (!lines) lines = (int)(SPARSE_PIXELS / samples) + 1;
+    if (plan->method == SPARSE_LASSO) stride = plan->n;
+    if (!lines) lines = SPARSE_PIXELS / j->in.samples + 1;
     lines = smaller(lines, j->in.lines);
-    m = samples * (size_t)lines;
-    Y = (shs_real *)allocate(m * (size_t)plan->p, sizeof *Y);
+    kept = (size_t)stride;
+    m = elements(lines, j->in.samples);
+    Y = ALLOCATE(shs_real, m * (size_t)plan->p);
     pixel = ALLOCATE(size_t, m);
-    shares = (double *)allocate(m * n, sizeof *shares);
+    shares = ALLOCATE(double, m * n);
     values = room_for_lines(&j->in, lines);
     marks = ALLOCATE(unsigned char, m);
     check_job(j, shs_codes_create(&j->ctx, m, stride, &codes));
@@ -165,14 +173,15 @@ static void sparse_pixels(job *j, const sparse_plan *plan, shares_way *way) {
         size_t valid;
         must_read(&j->in, first, here, values);
         valid = sparse_take(j, values, here, marks_of(j, first, here, marks), Y, pixel);
-        for (i = 0; i < samples * (size_t)here * n; i++) shares[i] = (double)NAN;
+        for (i = 0; i < elements(here, j->in.samples) * n; i++) shares[i] = (double)NAN;
         if (valid) check_job(j, sparse_code(j, plan, valid, Y, &codes));
         for (i = 0; i < valid; i++) {
-            const int *atoms = codes.atoms + i * (size_t)stride;
-            const shs_real *coefs = codes.coefs + i * (size_t)stride;
+            const int *atoms = codes.atoms + i * kept;
+            const shs_real *coefs = codes.coefs + i * kept;
             double *a = shares + pixel[i] * n;
-            for (k = 0; k < n; k++) a[k] = 0;
-            for (k = 0; k < (size_t)codes.used[i]; k++) a[atoms[k]] = (double)coefs[k] / plan->length[atoms[k]];
+            int k;
+            for (k = 0; k < plan->n; k++) a[k] = 0;
+            for (k = 0; k < codes.used[i]; k++) a[atoms[k]] = (double)coefs[k] / plan->length[atoms[k]];
         }
         if (write_shares(way, first, here, shares))
             fail(EXIT_ERROR, "%s: writing it failed: %s", j->out.part_name, strerror(j->out.error));
