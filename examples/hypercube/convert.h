@@ -115,7 +115,7 @@ static void convert_lines(job *j, const range *ranges, int lines, const unsigned
 
 static void run_convert(const settings *s, char **names) {
     job *j = job_open(s, CONVERT, names[0], names[1]);
-    size_t line = (size_t)j->in.samples * (size_t)j->in.bands * sizeof(double); /* of either */
+    size_t line = elements(j->in.samples, j->in.bands) * sizeof(double); /* of either */
     int lines = lines_of_block(j), first;
     char *block, *into;
     unsigned char *marks;
@@ -128,7 +128,7 @@ static void run_convert(const settings *s, char **names) {
     lines = smaller(lines, j->in.lines);
     block = (char *)allocate(line, (size_t)lines);
     into = (char *)allocate(line, (size_t)lines);
-    marks = (unsigned char *)allocate((size_t)j->in.samples, (size_t)lines);
+    marks = ALLOCATE(unsigned char, elements(lines, j->in.samples));
     for (first = 0; first < j->in.lines; first += lines) {
         lines = smaller(lines, j->in.lines - first);
         must_read(&j->in, first, lines, block);

@@ -651,7 +651,7 @@ static size_t values_in_lines(const cube_file *f, int lines) {
 static size_t bytes_in_lines(const cube_file *f, int lines) { return values_in_lines(f, lines) * shs_type_size(f->type); }
 
 static inline char *room_for_lines(const cube_file *f, int lines) {
-    return (char *)allocate(values_in_lines(f, lines), shs_type_size(f->type));
+    return (char *)allocate(values_in_lines(f, 1), (size_t)lines * shs_type_size(f->type));
 }
 
 /* Value number i of a block as it is in the file. */

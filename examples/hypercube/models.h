@@ -125,7 +125,7 @@ static void write_statistics(const job *j, const shs_model *m, const char *name)
         }
         if (m->kind != SHS_MODEL_ICA) divisor = (double)m->pca.scale[b];
         fprintf(file, ",%.17g,%.17g", (double)view.mean[b], divisor);
-        for (k = 0; k < count; k++) fprintf(file, ",%.17g", (double)view.directions[(size_t)k * (size_t)n + (size_t)b]);
+        for (k = 0; k < count; k++) fprintf(file, ",%.17g", (double)view.directions[elements(k, n) + (size_t)b]);
         fprintf(file, "\n");
     }
     close_written(file, name);
@@ -440,7 +440,7 @@ static double mean_square(const shs_wide *mean, const shs_wide *backward, const 
     for (b = 0; b < bands; b++) sum += (double)(mean[b] * mean[b]);
     for (k = 0; k < count; k++)
         for (b = 0; b < bands; b++) {
-            double part = (double)backward[(size_t)k * (size_t)bands + (size_t)b];
+            double part = (double)backward[elements(k, bands) + (size_t)b];
             sum += part * part * (variances ? (double)variances[k] : 1);
         }
     return sum / bands;

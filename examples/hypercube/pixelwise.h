@@ -21,21 +21,14 @@ typedef struct pixel_block {
     const void *user;
 } pixel_block;
 
-/* Where the value of an output stands in a block. */
-static size_t output_index(const pixel_block *b, int y, int x, size_t k) {
-    size_t row = (size_t)y, column = (size_t)x, lines = (size_t)b->lines;
-    if (b->j->out.interleave == SHS_INTERLEAVE_BIP) return (row * b->samples + column) * b->outputs + k;
-    if (b->j->out.interleave == SHS_INTERLEAVE_BIL) return (row * b->outputs + k) * b->samples + column;
-    return (k * lines + row) * b->samples + column;
-}
-
 enum { PIXELS_AT_ONCE = 16 }; /* their values stay in the first level of cache while a layout by bands becomes one by pixels */
 
 /* The bands in use of some pixels, one pixel after the other, and which of them have all of these bands. */
 static void read_pixels(const pixel_block *b, int y, int x, int count, double *bands, unsigned char *valid) {
     const job *j = b->j;
     const cube_file *in = &j->in;
-    size_t line = (size_t)y * b->samples, i;
+    const unsigned char *marks = b->marks;
+    size_t i;
     value_run run;
     int k;
     run.count = count;
@@ -44,8 +37,9 @@ static void read_pixels(const pixel_block *b, int y, int x, int count, double *b
         run.first = value_index(in, b->lines, y, x, j->bands[i]);
         get_run(b->values, run, in->type, in->swap, bands + i, b->bands);
     }
+    if (marks) marks += elements(y, in->samples) + (size_t)x;
     for (k = 0; k < count; k++, bands += b->bands) {
-        valid[k] = !b->marks || b->marks[line + (size_t)(x + k)];
+        valid[k] = !marks || marks[k];
         for (i = 0; i < b->bands && valid[k]; i++) valid[k] = !is_missing(in, bands[i]);
     }
 }
@@ -54,16 +48,17 @@ static void read_pixels(const pixel_block *b, int y, int x, int count, double *b
 static double write_pixels(const pixel_block *b, int y, int x, int count, double *outputs) {
     const job *j = b->j;
     double missing = missing_of(&j->sink), valid = 0;
-    size_t values = (size_t)count * b->outputs, i, k;
+    size_t values = (size_t)count * b->outputs, i;
     value_run run;
+    int k;
     for (i = 0; i < values; i++) {
         if (isfinite(outputs[i])) valid++;
         else outputs[i] = missing;
     }
     run.count = count;
     run.step = j->out.interleave == SHS_INTERLEAVE_BIP ? b->outputs : 1;
-    for (k = 0; k < b->outputs; k++) {
-        run.first = output_index(b, y, x, k);
+    for (k = 0; k < j->out.bands; k++) {
+        run.first = value_index(&j->out, b->lines, y, x, k);
         put_run(b->written, run, j->sink.type, outputs + k, b->outputs);
     }
     return valid;
@@ -136,7 +131,7 @@ static double each_pixel(job *j, int outputs, int room_values, pixel_fn fn, cons
     values = room_for_lines(&j->in, lines);
     b.written = allocate(samples * b.outputs * sizeof(double), (size_t)lines);
     b.room = ALLOCATE(double, (size_t)threads * room_of_thread(&b));
-    marks = (unsigned char *)allocate(samples, (size_t)lines);
+    marks = ALLOCATE(unsigned char, elements(lines, j->in.samples));
     b.values = values;
     for (first = 0; first < j->in.lines; first += lines) {
         b.lines = smaller(lines, j->in.lines - first);

@@ -72,13 +72,13 @@ static int is_better(const cube_file *f, enum look look, double score, double ot
 static void sampled_bands(cube_file *f, const int *list, int bands, int step, enum look look, size_t count, double *values) {
     char *line = room_for_lines(f, 1);
     const int every = shows_finds(look) ? 1 : step;
-    const size_t width = ((size_t)f->samples + (size_t)step - 1) / (size_t)step;
+    const int width = (f->samples - 1) / step + 1;
     int x, y, c;
     for (y = 0; y < f->lines; y += every) {
         must_read(f, y, 1, line);
         for (x = 0; x < f->samples; x += every)
             for (c = 0; c < bands; c++) {
-                double *to = values + (size_t)c * count + (size_t)(y / step) * width + (size_t)(x / step);
+                double *to = values + (size_t)c * count + elements(y / step, width) + (size_t)(x / step);
                 double value = get_value(line, value_index(f, 1, 0, x, list[c]), f->type, f->swap);
                 if ((x % step == 0 && y % step == 0) || is_missing(f, *to) || is_better(f, look, value, *to)) *to = value;
             }

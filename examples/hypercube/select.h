@@ -158,7 +158,7 @@ static int lines_of_block(const job *j) { return j->in.folded ? 0 : j->s->block;
 
 /* Leaves out pixels of these lines where the file says 0, or is missing; with an id, where it is not that. */
 static void mark_by_file(cube_file *f, int id, int first, int lines, unsigned char *marks) {
-    size_t count = (size_t)f->samples * (size_t)lines, i;
+    size_t count = elements(lines, f->samples), i;
     char *values = (char *)allocate(count, shs_type_size(f->type));
     must_read(f, first, lines, values);
     for (i = 0; i < count; i++) {
@@ -205,7 +205,7 @@ static void mask_zeros(job *j) {
                 double value = get_value(line, value_index(in, 1, 0, x, j->bands[i]), in->type, in->swap);
                 zero = value >= 0 && value <= 0;
             }
-            if (zero) j->mask[(size_t)y * (size_t)in->samples + (size_t)x] = 0;
+            if (zero) j->mask[elements(y, in->samples) + (size_t)x] = 0;
         }
     }
     free(line);
@@ -218,10 +218,10 @@ static int by_class(const job *j) { return (j->mode & (RX | DETECT)) && j->s->cl
 static int mark_lines(void *user, int first, int lines, unsigned char *marks) {
     job *j = (job *)user;
     const settings *s = j->s;
-    size_t line = (size_t)j->in.samples;
-    if (j->mask) memcpy(marks, j->mask + (size_t)first * line, (size_t)lines * line);
+    size_t count = elements(lines, j->in.samples);
+    if (j->mask) memcpy(marks, j->mask + elements(first, j->in.samples), count);
     else {
-        memset(marks, 1, (size_t)lines * line);
+        memset(marks, 1, count);
         if (s->mask) mark_by_file(&j->mask_file, -1, first, lines, marks);
         if (s->classes && !by_class(j)) mark_by_file(&j->class_file, s->id, first, lines, marks);
         if (s->roi) mark_by_region(j, first, lines, marks);
@@ -264,7 +264,7 @@ static char *part_of_file(const job *j) {
 /* Selects the pixels that count. A stream makes its mask block by block, unless the mask depends on the pixels themselves. */
 static void select_pixels(job *j) {
     const settings *s = j->s;
-    size_t count = (size_t)j->in.samples * (size_t)j->in.lines;
+    size_t count = elements(j->in.lines, j->in.samples);
     int one_class = s->classes && !by_class(j), line = 0;
     unsigned char *marks;
     if (s->fit_only && !s->mask && !s->roi && !one_class && !s->exclude_zero)
@@ -292,7 +292,7 @@ static void select_pixels(job *j) {
 /* The marks of some lines, in memory or in the room for them; NULL: all pixels count. */
 static const unsigned char *marks_of(job *j, int first, int lines, unsigned char *room) {
     if (!j->masked) return NULL;
-    if (j->mask) return j->mask + (size_t)first * (size_t)j->in.samples;
+    if (j->mask) return j->mask + elements(first, j->in.samples);
     mark_lines(j, first, lines, room);
     return room;
 }
@@ -333,7 +333,7 @@ static int mark_fit(void *user, int first, int lines, unsigned char *marks) {
         below = across;
     }
     if (j->masked) mark_lines(j, first, lines, marks);
-    else memset(marks, 1, (size_t)lines * (size_t)j->in.samples);
+    else memset(marks, 1, elements(lines, j->in.samples));
     for (y = first; y < first + lines; y++)
         for (x = 0; x < j->in.samples; x++) *marks++ &= y % step <= below && x % step <= right;
     return 0;
@@ -351,7 +351,7 @@ static void select_fit(job *j) {
         else j->fit.mask_fn = mark_lines;
         j->fit.mask_user = j;
     } else if (few) {
-        j->fit_mask = ALLOCATE(unsigned char, (size_t)j->in.samples *(size_t)j->in.lines);
+        j->fit_mask = ALLOCATE(unsigned char, elements(j->in.lines, j->in.samples));
         mark_fit(j, 0, j->in.lines, j->fit_mask);
         j->fit.mask = j->fit_mask;
     }
