@@ -6815,14 +6815,9 @@ SHS__PRIVATE void shs__la_scale_part(shs__part part, int row, int rows, int colu
 #define SHS__NEAR 32768       /* values from the first to the last of what is multiplied where it lies */
 
 typedef struct shs__gemm {
+    shs_product_job job;            /* what is given */
+    shs__part part;                 /* of C, that is wanted */
     const shs__gemm_kernels *tiles; /* those of the processor, once it runs */
-    shs__part part;
-    shs_trans transa, transb;
-    int m, n, k;
-    shs_real alpha, beta;
-    const shs_real *A, *B;
-    shs_real *C;
-    int lda, ldb, ldc;
     /* memory */
     int panel;            /* columns packed_b has room for */
     int stripe;           /* columns of a block of C */
@@ -6854,19 +6849,20 @@ typedef struct shs__sliver {
 /* Packing pays where a sliver is read many times from distant memory. Small matrices, and matrices that are read once or twice, are
    read in place if they lie in the order of the micro-kernel: A by columns; B either way, unless alpha must be multiplied in. */
 SHS__PRIVATE void shs__la_gemm_where(shs__gemm *g) {
-    const int few_rows = g->m <= 2 * g->tiles->rows, few_columns = g->columns <= 2 * g->tiles->columns;
-    const shs_wide span = SHS__WIDE_PRODUCT(g->ldb, g->transb == SHS_TRANS_YES ? g->depth : g->columns, 1);
-    g->a_lies = g->transa == SHS_TRANS_NO && (few_columns || SHS__WIDE_PRODUCT(g->lda, g->depth, 1) <= SHS__NEAR);
-    g->b_lies = g->alpha == 1 && (few_rows || span <= SHS__NEAR);
+    const shs_product_job *job = &g->job;
+    const int few_rows = job->m <= 2 * g->tiles->rows, few_columns = g->columns <= 2 * g->tiles->columns;
+    const shs_wide span = SHS__WIDE_PRODUCT(job->ldb, job->transb == SHS_TRANS_YES ? g->depth : g->columns, 1);
+    g->a_lies = job->transa == SHS_TRANS_NO && (few_columns || SHS__WIDE_PRODUCT(job->lda, g->depth, 1) <= SHS__NEAR);
+    g->b_lies = job->alpha == 1 && (few_rows || span <= SHS__NEAR);
 }
 
 /* Element (row, from) of op(A), and (from, column) of op(B). */
 SHS__PRIVATE const shs_real *shs__la_gemm_a(const shs__gemm *g, int row) {
-    return shs__la_op_at(g->transa, g->A, g->lda, row, g->from);
+    return shs__la_op_at(g->job.transa, g->job.A, g->job.lda, row, g->from);
 }
 
 SHS__PRIVATE const shs_real *shs__la_gemm_b(const shs__gemm *g, int column) {
-    return shs__la_op_at(g->transb, g->B, g->ldb, g->from, column);
+    return shs__la_op_at(g->job.transb, g->job.B, g->job.ldb, g->from, column);
 }
 
 /* Room for one tile that sticks out of the wanted part, and for a block of A. */
@@ -6883,14 +6879,15 @@ SHS__PRIVATE size_t shs__la_gemm_panel(int n, int k, int most) {
 /* One chunk of the packing of the panel of B. */
 SHS__PRIVATE void shs__la_gemm_pack_b(void *arg, size_t chunk, int worker) {
     const shs__gemm *g = (const shs__gemm *)arg;
+    const shs_product_job *job = &g->job;
     int width = g->tiles->columns, j = shs__ctx_first(chunk, SHS__PACK_SLIVERS * width);
     int end = shs__imin(g->columns, j + SHS__PACK_SLIVERS * width);
     (void)worker;
     for (; j < end; j += width) {
         int columns = shs__imin(g->columns - j, width);
         if (g->b_lies && g->column + j >= width - columns) continue;
-        g->tiles->pack(g->transb == SHS_TRANS_YES, columns, width, g->depth, g->alpha, shs__la_gemm_b(g, g->column + j),
-                       g->ldb, g->packed_b + shs__cells(j, g->depth));
+        g->tiles->pack(job->transb == SHS_TRANS_YES, columns, width, g->depth, job->alpha, shs__la_gemm_b(g, g->column + j),
+                       job->ldb, g->packed_b + shs__cells(j, g->depth));
     }
 }
 
@@ -6899,14 +6896,14 @@ SHS__PRIVATE void shs__la_gemm_pack_a(const shs__gemm *g, int row, int rows, shs
     for (i = 0; i < rows; i += width) {
         const int padded = shs__la_round_up(width = shs__la_gemm_height(g, rows - i), g->tiles->pad);
         if (g->a_lies && row + i >= padded - width) continue;
-        g->tiles->pack(g->transa == SHS_TRANS_NO, width, padded, g->depth, 1, shs__la_gemm_a(g, row + i), g->lda,
+        g->tiles->pack(g->job.transa == SHS_TRANS_NO, width, padded, g->depth, 1, shs__la_gemm_a(g, row + i), g->job.lda,
                        to + shs__cells(i, g->depth));
     }
 }
 
 /* The place of the rows from `row` on in packed_a, which holds one range of the depth after another, each as pack_a left it. */
 SHS__PRIVATE shs_real *shs__la_gemm_packed_at(const shs__gemm *g, int row) {
-    return g->packed_a + shs__cells(g->from, shs__la_round_up(g->m, g->tiles->pad)) + shs__cells(row, g->depth);
+    return g->packed_a + shs__cells(g->from, shs__la_round_up(g->job.m, g->tiles->pad)) + shs__cells(row, g->depth);
 }
 
 /* The slivers of `rows` rows and `columns` columns from (row, column) on: packed at `packed`, or in place. In place, a sliver that
@@ -6918,7 +6915,7 @@ SHS__PRIVATE shs__sliver shs__la_gemm_sliver_a(const shs__gemm *g, int row, int 
     a.column = 1;
     if (g->a_lies && row >= a.before) {
         a.at = shs__la_gemm_a(g, row - a.before);
-        a.next = g->lda;
+        a.next = g->job.lda;
     } else {
         a.at = packed;
         a.next = a.size;
@@ -6933,11 +6930,11 @@ SHS__PRIVATE shs__sliver shs__la_gemm_sliver_b(const shs__gemm *g, int column, i
     b.before = b.size - columns;
     if (g->b_lies && column >= b.before) {
         b.at = shs__la_gemm_b(g, column - b.before);
-        if (g->transb == SHS_TRANS_YES) {
+        if (g->job.transb == SHS_TRANS_YES) {
             b.column = 1;
-            b.next = g->ldb;
+            b.next = g->job.ldb;
         } else {
-            b.column = g->ldb;
+            b.column = g->job.ldb;
             b.next = 1;
         }
     } else {
@@ -6949,9 +6946,13 @@ SHS__PRIVATE shs__sliver shs__la_gemm_sliver_b(const shs__gemm *g, int column, i
     return b;
 }
 
+/* Whether a product is added to what C holds: to what beta left of it, or to the sum over the depth so far. */
+SHS__PRIVATE int shs__la_gemm_adds(const shs__gemm *g) { return g->from > 0 || g->job.beta != 0; }
+
 /* The tile of the micro-kernel at (row, column) that is only partly in C, or partly wanted: by way of `tile`. */
 SHS__PRIVATE void shs__la_gemm_edge(const shs__gemm *g, int row, int rows, int column, int columns, shs__sliver *a,
-                                    const shs__sliver *b, int add, shs_real *tile) {
+                                    const shs__sliver *b, shs_real *tile) {
+    const int adds = shs__la_gemm_adds(g);
     int i, j, first, last;
     if (!a->before && g->part == SHS__LOWER && column > row) { /* vectors above the diagonal */
         const int skip = (column - row) / g->tiles->pad * g->tiles->pad;
@@ -6967,9 +6968,9 @@ SHS__PRIVATE void shs__la_gemm_edge(const shs__gemm *g, int row, int rows, int c
     g->tiles->tile(a->size, g->depth, a->at, a->next, b->at, b->column, b->next, 0, tile, a->size);
     for (j = 0; j < columns; j++) {
         const shs_real *t = tile + (b->before + j) * a->size + a->before;
-        shs_real *c = SHS__AT(g->C, g->ldc, row, column + j);
+        shs_real *c = SHS__AT(g->job.C, g->job.ldc, row, column + j);
         shs__la_wanted(g->part, row, rows, column + j, &first, &last);
-        if (add)
+        if (adds)
             for (i = first; i < last; i++) c[i] += t[i];
         else
             for (i = first; i < last; i++) c[i] = t[i];
@@ -7001,27 +7002,29 @@ SHS__PRIVATE void shs__la_fetch_ahead(shs__ahead *ahead) {
 /* A product much deeper than wide waits for memory. So while a range of the depth is multiplied, each block prefetches its share of
    the values of B that the next range will pack. */
 SHS__PRIVATE shs__ahead shs__la_gemm_ahead(const shs__gemm *g, int row, int rows, int columns) {
-    const int next = shs__imin(g->k - g->from - g->depth, SHS__KC), along = g->transb == SHS_TRANS_YES;
+    const shs_product_job *job = &g->job;
+    const int next = shs__imin(job->k - g->from - g->depth, SHS__KC), along = job->transb == SHS_TRANS_YES;
     shs__ahead ahead = SHS_ZERO;
     int all, first, tiles;
     if (!g->partials || next <= 0 || g->b_lies) return ahead;
     all = along ? next : g->columns; /* m is small */
-    first = all * row / g->m;
+    first = all * row / job->m;
     tiles = ((columns - 1) / g->tiles->columns + 1) * ((rows - 1) / g->tiles->rows + 1);
     if (g->part != SHS__WHOLE) tiles = tiles / 2 + 1;
-    ahead.stride = g->ldb * (ptrdiff_t)sizeof(shs_real);
-    ahead.from = (const unsigned char *)(shs__la_gemm_b(g, g->column) + (ptrdiff_t)g->depth * (along ? g->ldb : 1));
+    ahead.stride = job->ldb * (ptrdiff_t)sizeof(shs_real);
+    ahead.from = (const unsigned char *)(shs__la_gemm_b(g, g->column) + (ptrdiff_t)g->depth * (along ? job->ldb : 1));
     ahead.from += first * ahead.stride;
     ahead.bytes = (size_t)(along ? g->columns : next) * sizeof(shs_real);
-    ahead.rows = all * (row + rows) / g->m - first;
+    ahead.rows = all * (row + rows) / job->m - first;
     ahead.each = ahead.rows / tiles + 1;
     return ahead;
 }
 
 /* The 2nd and the 1st loop: rows x columns of C from (row, column) on; a and b: where slivers are packed that are. */
 SHS__PRIVATE void shs__la_gemm_macro(const shs__gemm *g, int row, int rows, int column, int columns, const shs_real *a,
-                                     const shs_real *b, int add, shs_real *tile) {
+                                     const shs_real *b, shs_real *tile) {
     const shs__gemm_kernels *tiles = g->tiles;
+    const int adds = shs__la_gemm_adds(g);
     shs__ahead ahead = shs__la_gemm_ahead(g, row, rows, columns);
     int i, j, height;
     for (j = 0; j < columns; j += tiles->columns) {
@@ -7036,60 +7039,60 @@ SHS__PRIVATE void shs__la_gemm_macro(const shs__gemm *g, int row, int rows, int 
             ai = shs__la_gemm_sliver_a(g, at_row, height, a + shs__cells(i, g->depth));
             whole = bj.before + width == tiles->columns && ai.before + height == ai.size;
             if (ai.before || bj.before) /* what is there already is written again, and is the same */
-                whole = whole && !add && ai.before <= i && bj.before <= j;
+                whole = whole && !adds && ai.before <= i && bj.before <= j;
             at_row -= ai.before;
             at_column -= bj.before;
             if (whole && shs__la_inside(g->part, at_row, ai.size, at_column, tiles->columns))
-                tiles->tile(ai.size, g->depth, ai.at, ai.next, bj.at, bj.column, bj.next, add,
-                            SHS__AT(g->C, g->ldc, at_row, at_column), g->ldc);
-            else shs__la_gemm_edge(g, row + i, height, column + j, width, &ai, &bj, add, tile);
+                tiles->tile(ai.size, g->depth, ai.at, ai.next, bj.at, bj.column, bj.next, adds,
+                            SHS__AT(g->job.C, g->job.ldc, at_row, at_column), g->job.ldc);
+            else shs__la_gemm_edge(g, row + i, height, column + j, width, &ai, &bj, tile);
         }
     }
 }
 
 /* Rows of a block: MC, or less so that all blocks are about equal. */
 SHS__PRIVATE int shs__la_gemm_block(const shs__gemm *g) {
-    int blocks = (g->m - 1) / SHS__MC + 1;
-    return shs__la_round_up((g->m - 1) / blocks + 1, g->tiles->rows);
+    int blocks = (g->job.m - 1) / SHS__MC + 1;
+    return shs__la_round_up((g->job.m - 1) / blocks + 1, g->tiles->rows);
 }
 
 /* One chunk of the 3rd loop. The blocks of a stripe of columns follow each other, so that its slivers stay in the cache. */
 SHS__PRIVATE void shs__la_gemm_stripe(void *arg, size_t chunk, int worker) {
     const shs__gemm *g = (const shs__gemm *)arg;
-    int block = shs__la_gemm_block(g), blocks = (g->m - 1) / block + 1;
-    int row = (int)(chunk % (size_t)blocks) * block, rows = shs__imin(g->m - row, block);
+    const shs_product_job *job = &g->job;
+    int block = shs__la_gemm_block(g), blocks = (job->m - 1) / block + 1;
+    int row = (int)(chunk % (size_t)blocks) * block, rows = shs__imin(job->m - row, block);
     int offset = (int)(chunk / (size_t)blocks) * g->stripe, column = g->column + offset;
     int columns = shs__imin(g->columns - offset, g->stripe);
     shs_real *tile = SHS__AT(g->own, g->own_count, 0, worker), *a = tile + g->tiles->rows * g->tiles->columns;
-    int first = g->from == 0;
     if (shs__la_outside(g->part, row, rows, column, columns)) return;
-    if (first && g->beta != 0)
-        shs__la_scale_part(g->part, row, rows, column, columns, g->beta, SHS__AT(g->C, g->ldc, row, column), g->ldc);
+    if (g->from == 0 && job->beta != 0)
+        shs__la_scale_part(g->part, row, rows, column, columns, job->beta, SHS__AT(job->C, job->ldc, row, column), job->ldc);
     if (g->packed_a) a = shs__la_gemm_packed_at(g, row);
     else shs__la_gemm_pack_a(g, row, rows, a);
-    shs__la_gemm_macro(g, row, rows, column, columns, a, g->packed_b + shs__cells(offset, g->depth),
-                       !first || g->beta != 0, tile);
+    shs__la_gemm_macro(g, row, rows, column, columns, a, g->packed_b + shs__cells(offset, g->depth), tile);
 }
 
 /* The 5th and the 4th loop. */
 SHS__PRIVATE void shs__la_gemm_run(const shs_context *ctx, shs__gemm *g) {
-    if (g->m <= 0 || g->n <= 0) return;
-    if (g->alpha == 0 || g->k <= 0) {
-        shs__la_scale_part(g->part, 0, g->m, 0, g->n, g->beta, g->C, g->ldc);
+    const shs_product_job *job = &g->job;
+    if (job->m <= 0 || job->n <= 0) return;
+    if (job->alpha == 0 || job->k <= 0) {
+        shs__la_scale_part(g->part, 0, job->m, 0, job->n, job->beta, job->C, job->ldc);
         return;
     }
     g->tiles = shs__kernels_gemm();
     if (shs__ctx_workers(ctx) > 1) g->stripe = SHS__STRIPE_COLUMNS;
     else g->stripe = g->panel;
-    for (g->column = 0; g->column < g->n; g->column += g->columns) {
-        g->columns = shs__imin(g->n - g->column, g->panel);
-        for (g->from = 0; g->from < g->k; g->from += g->depth) {
-            g->depth = shs__imin(g->k - g->from, SHS__KC);
+    for (g->column = 0; g->column < job->n; g->column += g->columns) {
+        g->columns = shs__imin(job->n - g->column, g->panel);
+        for (g->from = 0; g->from < job->k; g->from += g->depth) {
+            g->depth = shs__imin(job->k - g->from, SHS__KC);
             shs__la_gemm_where(g);
             shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(g->columns, g->depth, 1),
                               shs__ctx_chunks_of(g->columns, SHS__PACK_SLIVERS * g->tiles->columns), shs__la_gemm_pack_b, g);
-            shs__ctx_parallel(ctx, shs__ctx_product_work(g->m, g->columns, g->depth),
-                              shs__ctx_chunks_of(g->m, shs__la_gemm_block(g)) * shs__ctx_chunks_of(g->columns, g->stripe),
+            shs__ctx_parallel(ctx, shs__ctx_product_work(job->m, g->columns, g->depth),
+                              shs__ctx_chunks_of(job->m, shs__la_gemm_block(g)) * shs__ctx_chunks_of(g->columns, g->stripe),
                               shs__la_gemm_stripe, g);
         }
     }
@@ -7117,21 +7120,9 @@ SHS__PRIVATE shs_product_job shs__la_job(shs_trans transa, shs_trans transb, int
 }
 
 SHS__PRIVATE void shs__la_gemm_set(shs__gemm *g, const shs_product_job *job) {
+    g->job = *job;
     if (job->symmetric) g->part = shs__la_part_of(job->uplo);
     else g->part = SHS__WHOLE;
-    g->transa = job->transa;
-    g->transb = job->transb;
-    g->m = job->m;
-    g->n = job->n;
-    g->k = job->k;
-    g->alpha = job->alpha;
-    g->A = job->A;
-    g->lda = job->lda;
-    g->B = job->B;
-    g->ldb = job->ldb;
-    g->beta = job->beta;
-    g->C = job->C;
-    g->ldc = job->ldc;
     g->packed_a = NULL;
 }
 
@@ -7146,43 +7137,46 @@ SHS__PRIVATE int shs__la_gemm_deep(int m, int n, int k) {
 
 SHS__PRIVATE void shs__la_slab_chunk(void *arg, size_t chunk, int worker) {
     const shs__gemm *g = (const shs__gemm *)arg;
+    const shs_product_job *job = &g->job;
     int from = g->from + shs__ctx_first(chunk, SHS__SLAB_DEPTH);
     shs_context alone = SHS_ZERO;
     shs__gemm slab = *g;
     alone.threads = 1;
-    slab.k = shs__imin(g->k - from, SHS__SLAB_DEPTH);
-    slab.A = shs__la_op_at(g->transa, g->A, g->lda, 0, from);
-    slab.B = shs__la_op_at(g->transb, g->B, g->ldb, from, 0);
-    slab.beta = 0;
-    slab.C = g->partial + chunk * shs__cells(g->m, g->n);
-    slab.ldc = g->m;
+    slab.job.k = shs__imin(job->k - from, SHS__SLAB_DEPTH);
+    slab.job.A = shs__la_op_at(job->transa, job->A, job->lda, 0, from);
+    slab.job.B = shs__la_op_at(job->transb, job->B, job->ldb, from, 0);
+    slab.job.beta = 0;
+    slab.job.C = g->partial + chunk * shs__cells(job->m, job->n);
+    slab.job.ldc = job->m;
     slab.own = SHS__AT(g->own, g->own_count, 0, worker);
-    slab.packed_b = slab.own + shs__la_gemm_own(g->m, SHS__KC);
+    slab.packed_b = slab.own + shs__la_gemm_own(job->m, SHS__KC);
     shs__la_gemm_run(&alone, &slab);
 }
 
 /* A column of C: the slabs at hand, in order. */
 SHS__PRIVATE void shs__la_slab_sum_chunk(void *arg, size_t chunk, int worker) {
     const shs__gemm *g = (const shs__gemm *)arg;
+    const shs_product_job *job = &g->job;
     int first, last, partial, i, column = (int)chunk;
-    shs_real *c = SHS__AT(g->C, g->ldc, 0, column);
+    shs_real *c = SHS__AT(job->C, job->ldc, 0, column);
     (void)worker;
-    shs__la_wanted(g->part, 0, g->m, column, &first, &last);
-    if (g->from == 0) shs__la_scale(last - first, g->beta, c + first, 1);
+    shs__la_wanted(g->part, 0, job->m, column, &first, &last);
+    if (g->from == 0) shs__la_scale(last - first, job->beta, c + first, 1);
     for (partial = 0; partial < g->columns; partial++) {
-        const shs_real *from = SHS__AT(g->partial, g->m, 0, shs__cells(partial, g->n) + chunk);
+        const shs_real *from = SHS__AT(g->partial, job->m, 0, shs__cells(partial, job->n) + chunk);
         for (i = first; i < last; i++) c[i] += from[i];
     }
 }
 
 SHS__PRIVATE void shs__la_gemm_slabs(const shs_context *ctx, shs__gemm *g) {
-    for (g->from = 0; g->from < g->k;) {
-        int left = (g->k - g->from - 1) / SHS__SLAB_DEPTH + 1;
+    const shs_product_job *job = &g->job;
+    for (g->from = 0; g->from < job->k;) {
+        int left = (job->k - g->from - 1) / SHS__SLAB_DEPTH + 1;
         g->columns = shs__imin(g->partials, left); /* here: partials that are used */
-        shs__ctx_parallel(ctx, (shs_wide)g->columns * shs__ctx_product_work(g->m, g->n, SHS__SLAB_DEPTH), (size_t)g->columns,
+        shs__ctx_parallel(ctx, (shs_wide)g->columns * shs__ctx_product_work(job->m, job->n, SHS__SLAB_DEPTH), (size_t)g->columns,
                           shs__la_slab_chunk, g);
-        shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(g->columns, g->m, g->n), (size_t)g->n, shs__la_slab_sum_chunk, g);
-        if (g->columns == left) g->from = g->k;
+        shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(g->columns, job->m, job->n), (size_t)job->n, shs__la_slab_sum_chunk, g);
+        if (g->columns == left) g->from = job->k;
         else g->from = g->from + g->columns * SHS__SLAB_DEPTH;
     }
 }
@@ -7232,10 +7226,10 @@ SHS__PRIVATE size_t shs__la_packed_count(int m, int k) {
 
 SHS__PRIVATE void shs__la_pack_chunk(void *arg, size_t chunk, int worker) {
     shs__gemm g = *(const shs__gemm *)arg;
-    const int row = shs__ctx_first(chunk, g.tiles->rows), rows = shs__imin(g.m - row, g.tiles->rows);
+    const int row = shs__ctx_first(chunk, g.tiles->rows), rows = shs__imin(g.job.m - row, g.tiles->rows);
     (void)worker;
-    for (; g.from < g.k; g.from += g.depth) {
-        g.depth = shs__imin(g.k - g.from, SHS__KC);
+    for (; g.from < g.job.k; g.from += g.depth) {
+        g.depth = shs__imin(g.job.k - g.from, SHS__KC);
         shs__la_gemm_pack_a(&g, row, rows, shs__la_gemm_packed_at(&g, row));
     }
 }
@@ -7268,39 +7262,41 @@ SHS__PRIVATE void shs__la_gemm_packed(int m, int n, int k, shs_real *packed, con
    packed on the stack. */
 #define SHS__ROOM (3 * SHS__VECTOR_MOST / (int)sizeof(shs_real) * 8) /* the largest tile */
 SHS__PRIVATE int shs__la_gemm_small(const shs_context *ctx, shs__gemm *g) {
+    const shs_product_job *job = &g->job;
     shs_real tile[SHS__ROOM], packed[SHS__ROOM];
     int few_rows, few_columns, pad, room = 0;
-    if (g->alpha != 1 || g->m <= 0 || g->n <= 0 || g->k <= 0 || g->k > SHS__KC) return 0;
-    if (shs__ctx_workers(ctx) > 1 && shs__ctx_product_work(g->m, g->n, g->k) >= (shs_wide)SHS__TEST_WORTH_SHARING) return 0;
+    if (job->alpha != 1 || job->m <= 0 || job->n <= 0 || job->k <= 0 || job->k > SHS__KC) return 0;
+    if (shs__ctx_workers(ctx) > 1 && shs__ctx_product_work(job->m, job->n, job->k) >= (shs_wide)SHS__TEST_WORTH_SHARING) return 0;
     g->tiles = shs__kernels_gemm();
     pad = g->tiles->pad;
-    few_rows = g->m < pad;
-    few_columns = g->n < g->tiles->columns;
+    few_rows = job->m < pad;
+    few_columns = job->n < g->tiles->columns;
     if (few_rows) room += pad;
     if (few_columns) room += g->tiles->columns;
-    if (room * g->k > SHS__ROOM) return 0;
+    if (room * job->k > SHS__ROOM) return 0;
     g->column = 0;
-    g->columns = g->n;
+    g->columns = job->n;
     g->from = 0;
-    g->depth = g->k;
+    g->depth = job->k;
     g->packed_b = packed;
-    if (few_rows) g->packed_b += pad * g->k;
+    if (few_rows) g->packed_b += pad * job->k;
     shs__la_gemm_where(g);
     if (!g->a_lies || !g->b_lies) return 0;
-    if (few_rows) shs__la_gemm_pack_a(g, 0, g->m, packed);
+    if (few_rows) shs__la_gemm_pack_a(g, 0, job->m, packed);
     if (few_columns) shs__la_gemm_pack_b(g, 0, 0);
-    if (g->beta != 0) shs__la_scale_part(g->part, 0, g->m, 0, g->n, g->beta, g->C, g->ldc);
-    shs__la_gemm_macro(g, 0, g->m, 0, g->n, packed, g->packed_b, g->beta != 0, tile);
+    if (job->beta != 0) shs__la_scale_part(g->part, 0, job->m, 0, job->n, job->beta, job->C, job->ldc);
+    shs__la_gemm_macro(g, 0, job->m, 0, job->n, packed, g->packed_b, tile);
     return 1;
 }
 
 /* Takes the memory, runs, gives it back. */
 SHS__PRIVATE shs_status shs__la_gemm_call(const shs_context *ctx, shs__gemm *g) {
+    const shs_product_job *job = &g->job;
     shs__layout l = SHS_ZERO;
     shs_status status = SHS_OK;
     if (shs__la_gemm_small(ctx, g)) return SHS_OK;
-    if (g->m > 0 && g->n > 0 && g->k > 0 && g->alpha != 0)
-        while (shs__layout_next(ctx, &l, &status)) shs__la_gemm_layout(&l, ctx, g->m, g->n, g->k, g);
+    if (job->m > 0 && job->n > 0 && job->k > 0 && job->alpha != 0)
+        while (shs__layout_next(ctx, &l, &status)) shs__la_gemm_layout(&l, ctx, job->m, job->n, job->k, g);
     if (status != SHS_OK) return status;
     if (g->partials) shs__la_gemm_slabs(ctx, g);
     else shs__la_gemm_run(ctx, g);
