@@ -6700,43 +6700,69 @@ SHS__PUBLIC shs_status shs_ger(int m, int n, shs_real alpha, const shs_real *x, 
     return SHS_OK;
 }
 
-SHS__PRIVATE int shs__la_zero_on_diagonal(int n, const shs_real *A, int lda) {
+/* op(A) of a triangular A. */
+typedef struct shs__triangle {
+    shs_uplo uplo;
+    shs_trans trans;
+    shs_diag diag;
+    int order, ld;
+    const shs_real *at;
+} shs__triangle;
+
+SHS__PRIVATE shs__triangle shs__la_triangle(shs_uplo uplo, shs_trans trans, shs_diag diag, int order, const shs_real *A, int lda) {
+    shs__triangle t;
+    t.uplo = uplo;
+    t.trans = trans;
+    t.diag = diag;
+    t.order = order;
+    t.at = A;
+    t.ld = lda;
+    return t;
+}
+
+/* Whether op(A) is upper triangular. */
+SHS__PRIVATE int shs__la_upper(const shs__triangle *A) { return (A->uplo == SHS_UPLO_UPPER) == (A->trans == SHS_TRANS_NO); }
+
+/* Whether the system of A has no solution: a zero that is divided by. */
+SHS__PRIVATE int shs__la_singular(const shs__triangle *A) {
     int i;
-    for (i = 0; i < n; i++)
-        if (*SHS__AT(A, lda, i, i) == 0) return 1;
+    if (A->diag == SHS_DIAG_UNIT) return 0;
+    for (i = 0; i < A->order; i++)
+        if (*SHS__AT(A->at, A->ld, i, i) == 0) return 1;
     return 0;
 }
 
 /* Substitution: from the first unknown to the last if op(A) is lower, from the last to the first if upper. Without transposition
    each unknown is taken out of the remaining equations. With transposition each equation collects the earlier unknowns. Both read A
    along its columns. */
-SHS__PRIVATE void shs__la_trsv(shs_uplo uplo, shs_trans trans, shs_diag diag, int n, const shs_real *A, int lda,
-                               shs_real *x, int incx) {
-    int forwards = (uplo == SHS_UPLO_LOWER) == (trans == SHS_TRANS_NO), step;
+SHS__PRIVATE void shs__la_trsv(const shs__triangle *A, shs_real *x, int incx) {
+    const int n = A->order, backwards = shs__la_upper(A);
     ptrdiff_t inc = incx;
+    int step;
     for (step = 0; step < n; step++) {
         int j = step, first = 0, last, i; /* first .. last - 1: the rest of column j */
         const shs_real *a;
         shs_real t;
-        if (!forwards) j = n - 1 - step;
+        if (backwards) j = n - 1 - step;
         last = j;
-        a = SHS__AT(A, lda, 0, j);
+        a = SHS__AT(A->at, A->ld, 0, j);
         t = x[j * inc];
-        if (uplo == SHS_UPLO_LOWER) {
+        if (A->uplo == SHS_UPLO_LOWER) {
             first = j + 1;
             last = n;
         }
-        if (trans == SHS_TRANS_YES)
+        if (A->trans == SHS_TRANS_YES)
             for (i = first; i < last; i++) t -= a[i] * x[i * inc];
-        if (diag == SHS_DIAG_NON_UNIT) t /= a[j];
+        if (A->diag == SHS_DIAG_NON_UNIT) t /= a[j];
         x[j * inc] = t;
-        if (trans == SHS_TRANS_NO)
+        if (A->trans == SHS_TRANS_NO)
             for (i = first; i < last; i++) x[i * inc] -= a[i] * t;
     }
 }
 
 SHS__PUBLIC shs_status shs_trsv(shs_uplo uplo, shs_trans trans, shs_diag diag, int n, const shs_real *A, int lda,
                                 shs_real *x, int incx) {
+    const shs__triangle triangle = shs__la_triangle(uplo, trans, diag, n, A, lda);
     if (shs__la_not_binary(uplo) || shs__la_not_binary(trans) || shs__la_not_binary(diag)) return SHS_BAD_ENUM;
     if (n < 0) return SHS_BAD_N;
     if (shs__la_absent(A, n, n)) return SHS_BAD_A;
@@ -6744,8 +6770,8 @@ SHS__PUBLIC shs_status shs_trsv(shs_uplo uplo, shs_trans trans, shs_diag diag, i
     if (shs__la_absent(x, n, 1)) return SHS_BAD_X;
     if (incx == 0) return SHS_BAD_INCX;
     if (n == 0) return SHS_OK;
-    if (diag == SHS_DIAG_NON_UNIT && shs__la_zero_on_diagonal(n, A, lda)) return SHS_SINGULAR;
-    shs__la_trsv(uplo, trans, diag, n, A, lda, x + shs__la_start(n, incx), incx);
+    if (shs__la_singular(&triangle)) return SHS_SINGULAR;
+    shs__la_trsv(&triangle, x + shs__la_start(n, incx), incx);
     return SHS_OK;
 }
 
@@ -7098,22 +7124,34 @@ SHS__PRIVATE void shs__la_gemm_run(const shs_context *ctx, shs__gemm *g) {
     }
 }
 
-/* A product from the arguments of gemm. */
-SHS__PRIVATE shs_product_job shs__la_job(shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha,
-                                         const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta, shs_real *C,
-                                         int ldc) {
+/* op(M) of a product: M or its transpose, and where M lies. */
+typedef struct shs__op {
+    shs_trans trans;
+    int ld;
+    const shs_real *at;
+} shs__op;
+
+SHS__PRIVATE shs__op shs__la_op(shs_trans trans, const shs_real *M, int ld) {
+    shs__op op;
+    op.trans = trans;
+    op.ld = ld;
+    op.at = M;
+    return op;
+}
+
+/* C (m x n) = A B with A of k columns: with alpha 1 and beta 0. */
+SHS__PRIVATE shs_product_job shs__la_job(int m, int n, int k, shs__op A, shs__op B, shs_real *C, int ldc) {
     shs_product_job job = SHS_ZERO;
-    job.transa = transa;
-    job.transb = transb;
+    job.transa = A.trans;
+    job.transb = B.trans;
     job.m = m;
     job.n = n;
     job.k = k;
-    job.alpha = alpha;
-    job.beta = beta;
-    job.A = A;
-    job.lda = lda;
-    job.B = B;
-    job.ldb = ldb;
+    job.alpha = 1;
+    job.A = A.at;
+    job.lda = A.ld;
+    job.B = B.at;
+    job.ldb = B.ld;
     job.C = C;
     job.ldc = ldc;
     return job;
@@ -7201,24 +7239,7 @@ SHS__PRIVATE void shs__la_gemm_layout(shs__layout *l, const shs_context *ctx, in
     g->own = SHS__CARVE(l, shs_real, SHS__PRODUCT(workers, g->own_count, 1));
 }
 
-/* For use inside other parallel loops: one thread, scratch of shs__la_gemm_scratch values, the same bits as shs_gemm. */
-SHS__OUTLINE size_t shs__la_gemm_scratch(int m, int n, int k) {
-    return shs__la_gemm_panel(n, k, SHS__NC_SERIAL) + shs__la_gemm_own(m, k);
-}
-
-SHS__PRIVATE void shs__la_gemm_serial(shs_product_job job, shs_real *scratch) {
-    shs_context alone = SHS_ZERO;
-    shs__gemm g = SHS_ZERO;
-    alone.threads = 1;
-    shs__la_gemm_set(&g, &job);
-    g.panel = SHS__NC_SERIAL;
-    g.own_count = shs__la_gemm_own(job.m, job.k);
-    g.own = scratch;
-    g.packed_b = scratch + g.own_count;
-    shs__la_gemm_run(&alone, &g);
-}
-
-/* Products A'B with the same A (k x m) again and again: it is packed once. */
+/* op(A) = A' of the same A (k x m) in product after product: it is packed once. */
 SHS__PRIVATE size_t shs__la_packed_count(int m, int k) {
     const size_t pad = (size_t)shs__kernels_gemm()->pad;
     return SHS__PRODUCT(shs__ctx_chunks((size_t)m, pad), pad, k);
@@ -7235,26 +7256,34 @@ SHS__PRIVATE void shs__la_pack_chunk(void *arg, size_t chunk, int worker) {
 }
 
 SHS__PRIVATE void shs__la_pack(const shs_context *ctx, int m, int k, const shs_real *A, int lda, shs_real *packed) {
-    const shs_product_job job = shs__la_job(SHS_TRANS_YES, SHS_TRANS_NO, m, 0, k, 1, A, lda, NULL, 0, 0, NULL, 0);
     shs__gemm g = SHS_ZERO;
-    shs__la_gemm_set(&g, &job);
+    g.job.transa = SHS_TRANS_YES;
+    g.job.m = m;
+    g.job.k = k;
+    g.job.A = A;
+    g.job.lda = lda;
     g.tiles = shs__kernels_gemm();
     g.packed_a = packed;
     shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(m, k, 1), shs__ctx_chunks_of(m, g.tiles->rows), shs__la_pack_chunk, &g);
 }
 
-/* C (m x n) = A'B, on one thread; scratch as for m = 0. The same bits as shs_gemm. */
-SHS__PRIVATE void shs__la_gemm_packed(int m, int n, int k, shs_real *packed, const shs_real *B, int ldb, shs_real *C, int ldc,
-                                      shs_real *scratch) {
-    const shs_product_job job = shs__la_job(SHS_TRANS_YES, SHS_TRANS_NO, m, n, k, 1, NULL, 0, B, ldb, 0, C, ldc);
+/* For use inside other parallel loops: one thread, the same bits as shs_gemm. packed: A' as shs__la_pack left it, or NULL.
+   scratch: shs__la_gemm_scratch values, with `packed` those for m = 0. */
+SHS__OUTLINE size_t shs__la_gemm_scratch(int m, int n, int k) {
+    return shs__la_gemm_panel(n, k, SHS__NC_SERIAL) + shs__la_gemm_own(m, k);
+}
+
+SHS__PRIVATE void shs__la_gemm_serial(shs_product_job job, shs_real *packed, shs_real *scratch) {
     shs_context alone = SHS_ZERO;
     shs__gemm g = SHS_ZERO;
+    int rows_to_pack = job.m;
+    if (packed) rows_to_pack = 0;
     alone.threads = 1;
     shs__la_gemm_set(&g, &job);
     g.panel = SHS__NC_SERIAL;
     g.packed_a = packed;
     g.own = scratch;
-    g.packed_b = scratch + shs__la_gemm_own(0, k);
+    g.packed_b = scratch + shs__la_gemm_own(rows_to_pack, job.k);
     shs__la_gemm_run(&alone, &g);
 }
 
@@ -7336,8 +7365,10 @@ SHS__PRIVATE shs_status shs__la_product(const shs_context *ctx, const shs_produc
 SHS__PUBLIC shs_status shs_gemm(const shs_context *ctx, shs_trans transa, shs_trans transb, int m, int n, int k,
                                 shs_real alpha, const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta,
                                 shs_real *C, int ldc) {
-    const shs_product_job job = shs__la_job(transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
+    shs_product_job job = shs__la_job(m, n, k, shs__la_op(transa, A, lda), shs__la_op(transb, B, ldb), C, ldc);
     shs_status status = shs__ctx_check(ctx);
+    job.alpha = alpha;
+    job.beta = beta;
     if (status == SHS_OK) status = shs__la_gemm_check(&job);
     if (status != SHS_OK) return status;
     return shs__la_product(ctx, &job);
@@ -7361,7 +7392,7 @@ SHS__PUBLIC void shs_gemm_naive(int m, int n, int k, const shs_real *A, const sh
 SHS__PUBLIC shs_status shs_gemm_general_naive(shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha,
                                               const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta,
                                               shs_real *C, int ldc) {
-    const shs_product_job job = shs__la_job(transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
+    const shs_product_job job = shs__la_job(m, n, k, shs__la_op(transa, A, lda), shs__la_op(transb, B, ldb), C, ldc);
     int i, j, p;
     shs_status status = shs__la_gemm_check(&job);
     if (status != SHS_OK) return status;
@@ -7449,64 +7480,81 @@ SHS__PUBLIC shs_status shs_syrk_naive(shs_uplo uplo, shs_trans trans, int n, int
 #define SHS__TRSM_ROWS 144     /* rows of a strip: one block of gemm */
 #define SHS__SMALL_TRIANGLE 32 /* order that is solved directly */
 
+/* The order of A beside B (m x n). */
+SHS__PRIVATE int shs__la_trsm_order(shs_side side, int m, int n) {
+    if (side == SHS_SIDE_LEFT) return m;
+    return n;
+}
+
 typedef struct shs__trsm {
     shs_side side;
-    shs_uplo uplo;
-    shs_trans trans; /* of A, once B is seen from the right */
-    shs_diag diag;
-    int rows, order; /* of X, of A, seen from the right */
+    shs__triangle A; /* op(A), once B is seen from the right */
+    int rows;        /* of X, seen from the right */
     shs_real alpha;
-    const shs_real *A;
     shs_real *B;
-    int lda, ldb;
+    int ldb;
     shs_real *own; /* for each worker gemm's scratch and, for the left side, a strip */
     size_t own_count, gemm_count;
 } shs__trsm;
 
 /* Solves columns of X one after the other, and takes the solved columns off each: whole columns of a strip at a time. */
-SHS__PRIVATE void shs__la_trsm_small(const shs__trsm *t, int rows, int n, const shs_real *A, shs_real *X, int ldx) {
+SHS__PRIVATE void shs__la_trsm_small(const shs__triangle *A, int rows, shs_real *X, int ldx) {
     const shs__vector_kernels *vectors = shs__kernels_vector();
-    int upper = (t->uplo == SHS_UPLO_UPPER) == (t->trans == SHS_TRANS_NO), step, other, i;
+    const int upper = shs__la_upper(A), n = A->order;
+    int step, other, i;
     for (step = 0; step < n; step++) {
         int j = upper ? step : n - 1 - step;
         shs_real *x = SHS__AT(X, ldx, 0, j), pivot;
         for (other = 0; other < step; other++) {
             int q = upper ? other : n - 1 - other;
-            shs_real a = *shs__la_op_at(t->trans, A, t->lda, q, j);
+            shs_real a = *shs__la_op_at(A->trans, A->at, A->ld, q, j);
             vectors->axpy((size_t)rows, -a, SHS__AT(X, ldx, 0, q), x);
         }
-        if (t->diag == SHS_DIAG_UNIT) continue;
-        pivot = *SHS__AT(A, t->lda, j, j);
+        if (A->diag == SHS_DIAG_UNIT) continue;
+        pivot = *SHS__AT(A->at, A->ld, j, j);
         for (i = 0; i < rows; i++) x[i] /= pivot;
     }
 }
 
-/* X op(A) = X for one strip. */
-SHS__PRIVATE void shs__la_trsm_strip(const shs__trsm *t, int rows, int n, const shs_real *A, shs_real *X, int ldx,
-                                 shs_real *scratch) {
-    int upper = (t->uplo == SHS_UPLO_UPPER) == (t->trans == SHS_TRANS_NO), h;
-    const shs_real *corner, *below;
-    shs_real *X2;
-    if (n <= SHS__SMALL_TRIANGLE) {
-        shs__la_trsm_small(t, rows, n, A, X, ldx);
+/* The triangle in rows and columns from .. from+order-1. */
+SHS__PRIVATE shs__triangle shs__la_on_diagonal(const shs__triangle *A, int from, int order) {
+    shs__triangle t = *A;
+    t.order = order;
+    t.at = SHS__AT(A->at, A->ld, from, from);
+    return t;
+}
+
+/* X op(A) = X for one strip: half of its columns, then the others less what these take off. `corner` is the part of op(A) in the
+   rows of the half that is solved and the columns of the half that is left. */
+SHS__PRIVATE void shs__la_trsm_strip(const shs__triangle *A, int rows, shs_real *X, int ldx, shs_real *scratch) {
+    const int h = shs__la_round_up(A->order - A->order / 2, SHS__SMALL_TRIANGLE);
+    int solved_from = 0, left_from = h;
+    shs__triangle solved, left;
+    shs__op corner;
+    shs_product_job job;
+    shs_real *S, *L;
+    if (A->order <= SHS__SMALL_TRIANGLE) {
+        shs__la_trsm_small(A, rows, X, ldx);
         return;
     }
-    h = shs__la_round_up(n - n / 2, SHS__SMALL_TRIANGLE);
-    if (t->uplo == SHS_UPLO_UPPER) corner = SHS__AT(A, t->lda, 0, h);
-    else corner = SHS__AT(A, t->lda, h, 0);
-    below = SHS__AT(A, t->lda, h, h);
-    X2 = SHS__AT(X, ldx, 0, h);
-    if (upper) {
-        shs__la_trsm_strip(t, rows, h, A, X, ldx, scratch);
-        shs__la_gemm_serial(shs__la_job(SHS_TRANS_NO, t->trans, rows, n - h, h, -1, X, ldx, corner, t->lda, 1, X2, ldx),
-                            scratch);
-        shs__la_trsm_strip(t, rows, n - h, below, X2, ldx, scratch);
-    } else {
-        shs__la_trsm_strip(t, rows, n - h, below, X2, ldx, scratch);
-        shs__la_gemm_serial(shs__la_job(SHS_TRANS_NO, t->trans, rows, h, n - h, -1, X2, ldx, corner, t->lda, 1, X, ldx),
-                            scratch);
-        shs__la_trsm_strip(t, rows, h, A, X, ldx, scratch);
+    solved = shs__la_on_diagonal(A, 0, h);
+    left = shs__la_on_diagonal(A, h, A->order - h);
+    if (!shs__la_upper(A)) {
+        shs__triangle first = left;
+        left = solved;
+        solved = first;
+        solved_from = h;
+        left_from = 0;
     }
+    S = SHS__AT(X, ldx, 0, solved_from);
+    L = SHS__AT(X, ldx, 0, left_from);
+    corner = shs__la_op(A->trans, shs__la_op_at(A->trans, A->at, A->ld, solved_from, left_from), A->ld);
+    job = shs__la_job(rows, left.order, solved.order, shs__la_op(SHS_TRANS_NO, S, ldx), corner, L, ldx);
+    job.alpha = -1;
+    job.beta = 1;
+    shs__la_trsm_strip(&solved, rows, S, ldx, scratch);
+    shs__la_gemm_serial(job, NULL, scratch);
+    shs__la_trsm_strip(&left, rows, L, ldx, scratch);
 }
 
 SHS__PRIVATE void shs__la_trsm_chunk(void *arg, size_t chunk, int worker) {
@@ -7516,12 +7564,12 @@ SHS__PRIVATE void shs__la_trsm_chunk(void *arg, size_t chunk, int worker) {
     if (t->side == SHS_SIDE_LEFT) {
         const shs__gemm_kernels *tiles = shs__kernels_gemm();
         shs_real *B = SHS__AT(t->B, t->ldb, 0, row), *X = scratch + t->gemm_count;
-        tiles->transpose(t->order, rows, t->alpha, B, t->ldb, X, rows);
-        shs__la_trsm_strip(t, rows, t->order, t->A, X, rows, scratch);
-        tiles->transpose(rows, t->order, 1, X, rows, B, t->ldb);
+        tiles->transpose(t->A.order, rows, t->alpha, B, t->ldb, X, rows);
+        shs__la_trsm_strip(&t->A, rows, X, rows, scratch);
+        tiles->transpose(rows, t->A.order, 1, X, rows, B, t->ldb);
     } else {
-        shs__la_scale_part(SHS__WHOLE, 0, rows, 0, t->order, t->alpha, t->B + row, t->ldb);
-        shs__la_trsm_strip(t, rows, t->order, t->A, t->B + row, t->ldb, scratch);
+        shs__la_scale_part(SHS__WHOLE, 0, rows, 0, t->A.order, t->alpha, t->B + row, t->ldb);
+        shs__la_trsm_strip(&t->A, rows, t->B + row, t->ldb, scratch);
     }
 }
 
@@ -7542,56 +7590,46 @@ SHS__PRIVATE void shs__la_trsm_layout(shs__layout *l, const shs_context *ctx, sh
     t->own = SHS__CARVE(l, shs_real, SHS__PRODUCT(shs__ctx_workers(ctx), t->own_count, 1));
 }
 
-SHS__PRIVATE void shs__la_trsm_set(shs__trsm *t, shs_side side, shs_uplo uplo, shs_trans trans, shs_diag diag, int m,
-                                   int n, shs_real alpha, const shs_real *A, int lda, shs_real *B, int ldb) {
+/* B has `others` columns (left side) or rows (right side), beside those that A has. */
+SHS__PRIVATE void shs__la_trsm_set(shs__trsm *t, shs_side side, const shs__triangle *A, int others, shs_real alpha, shs_real *B,
+                                   int ldb) {
     t->side = side;
-    t->uplo = uplo;
-    if (side == SHS_SIDE_LEFT) t->trans = shs__la_other_trans(trans);
-    else t->trans = trans;
-    t->diag = diag;
-    if (side == SHS_SIDE_LEFT) {
-        t->rows = n;
-        t->order = m;
-    } else {
-        t->rows = m;
-        t->order = n;
-    }
+    t->A = *A;
+    if (side == SHS_SIDE_LEFT) t->A.trans = shs__la_other_trans(A->trans);
+    t->rows = others;
     t->alpha = alpha;
-    t->A = A;
-    t->lda = lda;
     t->B = B;
     t->ldb = ldb;
 }
 
 SHS__PRIVATE void shs__la_trsm_run(const shs_context *ctx, shs__trsm *t) {
-    shs__ctx_parallel(ctx, shs__ctx_product_work(t->rows, t->order, t->order), shs__ctx_chunks_of(t->rows, SHS__TRSM_ROWS),
+    shs__ctx_parallel(ctx, shs__ctx_product_work(t->rows, t->A.order, t->A.order), shs__ctx_chunks_of(t->rows, SHS__TRSM_ROWS),
                       shs__la_trsm_chunk, t);
 }
 
-SHS__PRIVATE shs_status shs__la_trsm_check(shs_side side, shs_uplo uplo, shs_trans transa, shs_diag diag, int m, int n,
-                                           shs_real alpha, const shs_real *A, int lda, const shs_real *B, int ldb) {
-    int order = n;
-    if (side == SHS_SIDE_LEFT) order = m;
-    if (shs__la_not_binary(side) || shs__la_not_binary(uplo)) return SHS_BAD_ENUM;
-    if (shs__la_not_binary(transa) || shs__la_not_binary(diag)) return SHS_BAD_ENUM;
+SHS__PRIVATE shs_status shs__la_trsm_check(shs_side side, const shs__triangle *A, int m, int n, shs_real alpha, const shs_real *B,
+                                           int ldb) {
+    if (shs__la_not_binary(side) || shs__la_not_binary(A->uplo)) return SHS_BAD_ENUM;
+    if (shs__la_not_binary(A->trans) || shs__la_not_binary(A->diag)) return SHS_BAD_ENUM;
     if (m < 0) return SHS_BAD_M;
     if (n < 0) return SHS_BAD_N;
-    if (shs__la_absent(A, order, order)) return SHS_BAD_A;
-    if (lda < order) return SHS_BAD_LDA;
+    if (shs__la_absent(A->at, A->order, A->order)) return SHS_BAD_A;
+    if (A->ld < A->order) return SHS_BAD_LDA;
     if (shs__la_absent(B, m, n)) return SHS_BAD_B;
     if (ldb < m) return SHS_BAD_LDB;
-    if (m == 0 || n == 0 || alpha == 0 || diag == SHS_DIAG_UNIT) return SHS_OK;
-    if (shs__la_zero_on_diagonal(order, A, lda)) return SHS_SINGULAR;
+    if (m > 0 && n > 0 && alpha != 0 && shs__la_singular(A)) return SHS_SINGULAR;
     return SHS_OK;
 }
 
 /* The fast form of shs_trsm_naive. */
 SHS__PUBLIC shs_status shs_trsm(const shs_context *ctx, shs_side side, shs_uplo uplo, shs_trans transa, shs_diag diag,
                                 int m, int n, shs_real alpha, const shs_real *A, int lda, shs_real *B, int ldb) {
+    const shs__triangle triangle = shs__la_triangle(uplo, transa, diag, shs__la_trsm_order(side, m, n), A, lda);
     shs__layout l = SHS_ZERO;
     shs__trsm t;
+    int others = m;
     shs_status status = shs__ctx_check(ctx);
-    if (status == SHS_OK) status = shs__la_trsm_check(side, uplo, transa, diag, m, n, alpha, A, lda, B, ldb);
+    if (status == SHS_OK) status = shs__la_trsm_check(side, &triangle, m, n, alpha, B, ldb);
     if (status != SHS_OK || m == 0 || n == 0) return status;
     if (alpha == 0) {
         shs__la_scale_part(SHS__WHOLE, 0, m, 0, n, 0, B, ldb);
@@ -7599,7 +7637,8 @@ SHS__PUBLIC shs_status shs_trsm(const shs_context *ctx, shs_side side, shs_uplo 
     }
     while (shs__layout_next(ctx, &l, &status)) shs__la_trsm_layout(&l, ctx, side, m, n, &t);
     if (status != SHS_OK) return status;
-    shs__la_trsm_set(&t, side, uplo, transa, diag, m, n, alpha, A, lda, B, ldb);
+    if (side == SHS_SIDE_LEFT) others = n;
+    shs__la_trsm_set(&t, side, &triangle, others, alpha, B, ldb);
     shs__la_trsm_run(ctx, &t);
     shs__layout_release(ctx, &l);
     return SHS_OK;
@@ -7616,15 +7655,18 @@ SHS__PUBLIC size_t shs_trsm_workspace(const shs_context *ctx, shs_side side, int
 /* Column after column, or row after row with the transposed system. */
 SHS__PUBLIC shs_status shs_trsm_naive(shs_side side, shs_uplo uplo, shs_trans transa, shs_diag diag, int m, int n,
                                       shs_real alpha, const shs_real *A, int lda, shs_real *B, int ldb) {
+    shs__triangle triangle = shs__la_triangle(uplo, transa, diag, shs__la_trsm_order(side, m, n), A, lda);
     int i;
-    shs_status status = shs__la_trsm_check(side, uplo, transa, diag, m, n, alpha, A, lda, B, ldb);
+    shs_status status = shs__la_trsm_check(side, &triangle, m, n, alpha, B, ldb);
     if (status != SHS_OK || m == 0 || n == 0) return status;
     shs__la_scale_part(SHS__WHOLE, 0, m, 0, n, alpha, B, ldb);
     if (alpha == 0) return SHS_OK;
-    if (side == SHS_SIDE_LEFT)
-        for (i = 0; i < n; i++) shs__la_trsv(uplo, transa, diag, m, A, lda, SHS__AT(B, ldb, 0, i), 1);
-    else
-        for (i = 0; i < m; i++) shs__la_trsv(uplo, shs__la_other_trans(transa), diag, n, A, lda, B + i, ldb);
+    if (side == SHS_SIDE_LEFT) {
+        for (i = 0; i < n; i++) shs__la_trsv(&triangle, SHS__AT(B, ldb, 0, i), 1);
+        return SHS_OK;
+    }
+    triangle.trans = shs__la_other_trans(transa);
+    for (i = 0; i < m; i++) shs__la_trsv(&triangle, B + i, ldb);
     return SHS_OK;
 }
 
@@ -7668,20 +7710,24 @@ typedef struct shs__cholesky_room {
 SHS__PRIVATE shs_status shs__la_cholesky(const shs_context *ctx, shs_uplo uplo, int n, shs_real *A, int lda,
                                          shs__cholesky_room *room) {
     int h = shs__la_round_up(n - n / 2, SHS__SMALL_TRIANGLE), rest = n - h, lower = uplo == SHS_UPLO_LOWER;
+    const shs__triangle A11 = shs__la_triangle(uplo, SHS_TRANS_YES, SHS_DIAG_NON_UNIT, h, A, lda);
     shs_trans trans = SHS_TRANS_NO;
+    shs_side side = SHS_SIDE_RIGHT;
     shs_product_job job;
     shs_real *corner, *below;
     shs_status status;
     if (n <= SHS__SMALL_TRIANGLE) return shs_cholesky_naive(uplo, n, A, lda);
-    if (!lower) trans = SHS_TRANS_YES;
-    if (lower) corner = SHS__AT(A, lda, h, 0);
-    else corner = SHS__AT(A, lda, 0, h);
+    if (lower) {
+        corner = SHS__AT(A, lda, h, 0);
+    } else {
+        corner = SHS__AT(A, lda, 0, h);
+        trans = SHS_TRANS_YES;
+        side = SHS_SIDE_LEFT;
+    }
     below = SHS__AT(A, lda, h, h);
     status = shs__la_cholesky(ctx, uplo, h, A, lda, room);
     if (status != SHS_OK) return status;
-    if (lower)
-        shs__la_trsm_set(&room->trsm, SHS_SIDE_RIGHT, uplo, SHS_TRANS_YES, SHS_DIAG_NON_UNIT, rest, h, 1, A, lda, corner, lda);
-    else shs__la_trsm_set(&room->trsm, SHS_SIDE_LEFT, uplo, SHS_TRANS_YES, SHS_DIAG_NON_UNIT, h, rest, 1, A, lda, corner, lda);
+    shs__la_trsm_set(&room->trsm, side, &A11, rest, 1, corner, lda);
     shs__la_trsm_run(ctx, &room->trsm);
     job = shs__la_syrk_job(uplo, trans, rest, h, -1, corner, lda);
     job.beta = 1;
@@ -9643,6 +9689,13 @@ SHS__PRIVATE void shs__omp_refine(shs__omp_signal *w) {
 }
 
 #ifdef SHS__ALL_PARTS
+/* The products D'R of the dictionary, which is packed, with `count` columns R, into alpha (n x count). */
+SHS__PRIVATE void shs__omp_products(const shs__omp_dictionary *d, int count, const shs_real *R, int ldr, shs_real *alpha, int ld,
+                                    shs_real *scratch) {
+    const shs__op atoms = shs__la_op(SHS_TRANS_YES, d->D, d->ldd), columns = shs__la_op(SHS_TRANS_NO, R, ldr);
+    shs__la_gemm_serial(shs__la_job(d->n, count, d->p, atoms, columns, alpha, ld), d->packed, scratch);
+}
+
 /* ---- signals that share their atoms ---------------------------------------------------------------- >>simultaneous */
 
 /* The same operations for a team of signals. One shs__omp_signal stands for all of them: it has their atoms, L, the b_k or q_k
@@ -9686,14 +9739,13 @@ SHS__OUTLINE void shs__team_choose(shs__omp_signal *w) {
         const size_t count = shs__zmin(g->panel, g->count - first);
         const shs_real *alpha = SHS__AT(g->A, padded, 0, d->G ? first : 0);
         if (!d->G)
-            shs__la_gemm_packed(d->n, (int)count, d->p, d->packed, SHS__AT(g->R, d->p, 0, first), d->p, g->A, d->n, g->scratch);
+            shs__omp_products(d, (int)count, SHS__AT(g->R, d->p, 0, first), d->p, g->A, d->n, g->scratch);
         for (i = 0; i < count; i++, alpha += padded)
             for (j = 0; j < padded; j++) g->squares[j] += shs__square(alpha[j]);
     }
     for (j = 0; j < padded; j++) w->alpha[j] = (shs_real)SHS__WSQRT(g->squares[j]);
     if (!d->G && w->distances.d2 && w->distances.measured < w->chosen)
-        shs__la_gemm_packed(d->n, 1, d->p, d->packed, SHS__AT(w->Q, d->p, 0, w->chosen - 1), d->p, w->B, d->n,
-                            g->scratch);
+        shs__omp_products(d, 1, SHS__AT(w->Q, d->p, 0, w->chosen - 1), d->p, w->B, d->n, g->scratch);
     shs__omp_choose(w);
 }
 
@@ -10233,7 +10285,7 @@ SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count, shs_
 
 SHS__PRIVATE void shs__omp_correlate_group(const shs__omp_group *g, int count) {
     const shs__omp_dictionary *d = g->over;
-    shs__la_gemm_packed(d->n, count, d->p, d->packed, g->R, d->p, g->alpha, d->n, g->scratch);
+    shs__omp_products(d, count, g->R, d->p, g->alpha, d->n, g->scratch);
 }
 
 enum {
@@ -10405,9 +10457,9 @@ SHS__PRIVATE void shs__omp_gram_chunk(void *arg, size_t chunk, int worker) {
     int first = shs__ctx_first(chunk, SHS__GRAM_BLOCK), count = shs__imin(SHS__GRAM_BLOCK, d->n - first), ldg = d->ldg, i, j;
     const shs_real *atoms = SHS__AT(d->D, d->ldd, 0, first);
     shs_real *G = c->own_gram;
-    shs__la_gemm_serial(shs__la_job(SHS_TRANS_YES, SHS_TRANS_NO, d->n - first, count, d->p, 1, atoms, d->ldd, atoms, d->ldd, 0,
-                                    SHS__AT(G, ldg, first, first), ldg),
-                        c->groups[worker].scratch);
+    shs__la_gemm_serial(shs__la_job(d->n - first, count, d->p, shs__la_op(SHS_TRANS_YES, atoms, d->ldd),
+                                    shs__la_op(SHS_TRANS_NO, atoms, d->ldd), SHS__AT(G, ldg, first, first), ldg),
+                        NULL, c->groups[worker].scratch);
     for (j = first; j < first + count; j++) SHS__CLEAR(SHS__AT(G, ldg, d->n, j), ldg - d->n);
     for (i = first; i < d->n; i++)
         for (j = first; j < shs__imin(i, first + count); j++) *SHS__AT(G, ldg, j, i) = *SHS__AT(G, ldg, i, j);
@@ -10571,8 +10623,7 @@ SHS__PRIVATE void shs__coder_correlate(const shs__coder *c, const shs__omp_group
         (void)shs_gemv(SHS_TRANS_YES, d->p, d->n, 1, d->D, d->ldd, SHS__AT(c->Y, c->ldy, 0, i), 1, 0,
                        SHS__AT(columns, d->padded, 0, i - first), 1);
     if (d->packed)
-        shs__la_gemm_packed(d->n, (int)(end - first), d->p, d->packed, SHS__AT(c->Y, c->ldy, 0, first), c->ldy, columns,
-                            d->padded, g->scratch);
+        shs__omp_products(d, (int)(end - first), SHS__AT(c->Y, c->ldy, 0, first), c->ldy, columns, d->padded, g->scratch);
     for (i = first; i < end; i++) {
         shs_real *alpha = SHS__AT(columns, d->padded, 0, i - first);
         if (!d->p) SHS__COPY(alpha, SHS__AT(c->Y, c->ldy, 0, i), d->n);
@@ -12454,7 +12505,7 @@ SHS__OUTLINE void shs__lasso_correlate(const shs__lasso *q, const shs__omp_group
                             SHS__AT(w->exact, shs__omp_rows(d), 0, i), column);
     }
     if (!d->p) return;
-    shs__la_gemm_packed(d->n, count, d->p, d->packed, g->R, d->p, g->alpha, d->padded, g->scratch);
+    shs__omp_products(d, count, g->R, d->p, g->alpha, d->padded, g->scratch);
     for (i = 0; i < count; i++) SHS__CLEAR(SHS__AT(g->alpha, d->padded, d->n, i), d->padded - d->n);
 }
 
@@ -14276,8 +14327,9 @@ SHS__PRIVATE void shs__dl_panel_layout(shs__layout *l, shs__dl_panel *panel, int
 SHS__PRIVATE int shs__dl_gram_panel(int p, int n, const shs_real *D, int ldd, int first, const shs__dl_panel *panel) {
     int count = shs__imin(SHS__PANEL, n - first);
     const shs_real *atoms = SHS__AT(D, ldd, 0, first);
-    shs__la_gemm_serial(shs__la_job(SHS_TRANS_YES, SHS_TRANS_NO, n, count, p, 1, D, ldd, atoms, ldd, 0, panel->values, n),
-                        panel->scratch);
+    const shs_product_job job =
+        shs__la_job(n, count, p, shs__la_op(SHS_TRANS_YES, D, ldd), shs__la_op(SHS_TRANS_NO, atoms, ldd), panel->values, n);
+    shs__la_gemm_serial(job, NULL, panel->scratch);
     return count;
 }
 
@@ -15160,8 +15212,9 @@ SHS__PRIVATE void shs__on_sweep(shs__on_learner *s) {
                 if (own > least) *share = (shs_real)(both / own);
                 else *share = 0;
             }
-        shs__la_gemm_serial(shs__la_job(SHS_TRANS_NO, SHS_TRANS_NO, p, count, n, 1, w->D, p, s->shares, n, 0, s->moved, p),
-                            s->scratch);
+        shs__la_gemm_serial(shs__la_job(p, count, n, shs__la_op(SHS_TRANS_NO, w->D, p), shs__la_op(SHS_TRANS_NO, s->shares, n),
+                                        s->moved, p),
+                            NULL, s->scratch);
         for (j = 0; j < count; j++) {
             shs_wide own = *SHS__AT(s->A, n, first + j, first + j);
             for (l = 0; l < p && own > least; l++)
@@ -16142,8 +16195,9 @@ SHS__PRIVATE void shs__noise_add(shs__noise_patches *w, int count) {
     const int p = w->p;
     int i, j;
     if (count == 0) return;
-    shs__la_gemm_serial(shs__la_job(SHS_TRANS_NO, SHS_TRANS_YES, p, p, count, 1, w->panel, p, w->panel, p, 0, w->product, p),
-                        w->scratch);
+    shs__la_gemm_serial(shs__la_job(p, p, count, shs__la_op(SHS_TRANS_NO, w->panel, p), shs__la_op(SHS_TRANS_YES, w->panel, p),
+                                    w->product, p),
+                        NULL, w->scratch);
     for (i = 0; i < p * p; i++) w->covariance[i] += (shs_wide)w->product[i];
     for (j = 0; j < count; j++)
         for (i = 0; i < p; i++) w->mean[i] += (shs_wide)w->panel[j * p + i];

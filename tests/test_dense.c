@@ -493,9 +493,12 @@ static void gemm_elements_do_not_depend_on_the_cutting(void **state) {
             memcpy(D, C0, (size_t)m * (size_t)n * sizeof *D);
             if (tries & 1)
                 assert_ok(shs_gemm(NULL, ta, tb, rows, columns, k, (shs_real)0.7, Ai, lda, Bj, ldb, (shs_real)0.3, Dij, m));
-            else
-                shs__la_gemm_serial(
-                    shs__la_job(ta, tb, rows, columns, k, (shs_real)0.7, Ai, lda, Bj, ldb, (shs_real)0.3, Dij, m), scratch);
+            else {
+                shs_product_job job = shs__la_job(rows, columns, k, shs__la_op(ta, Ai, lda), shs__la_op(tb, Bj, ldb), Dij, m);
+                job.alpha = (shs_real)0.7;
+                job.beta = (shs_real)0.3;
+                shs__la_gemm_serial(job, NULL, scratch);
+            }
             for (j = j0; j < j0 + columns; j++)
                 assert_memory_equal(SHS__AT(D, m, i0, j), SHS__AT(C, m, i0, j), (size_t)rows * sizeof *C);
         }

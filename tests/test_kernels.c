@@ -415,7 +415,8 @@ static void test_packed_products(void **state) {
             ctx.threads = threads;
             packed[count] = scratch[room] = 7;
             shs__la_pack(&ctx, m, k, A, lda, packed);
-            shs__la_gemm_packed(m, n, k, packed, B, k, C, ldc, scratch);
+            shs__la_gemm_serial(
+                shs__la_job(m, n, k, shs__la_op(SHS_TRANS_YES, A, lda), shs__la_op(SHS_TRANS_NO, B, k), C, ldc), packed, scratch);
             assert_ok(shs_gemm(NULL, SHS_TRANS_YES, SHS_TRANS_NO, m, n, k, 1, A, lda, B, k, 0, expected, ldc));
             assert_memory_equal(C, expected, (size_t)ldc * (size_t)n * sizeof *C);
             assert_true(packed[count] == 7 && scratch[room] == 7);
