@@ -18,7 +18,7 @@
                                              k_tables k_choice
        4  dense linear algebra             >>dense dense_checks vectors gemv gemm_parts gemm gemm_deep syrk trsm cholesky
                                              unit_columns small
-       5  symmetric eigenproblem           >>eigen eigen_products eigen_scratch eigen_in_out tridiagonal ql divide bisection
+       5  symmetric eigenproblem           >>eigen eigen_scratch eigen_products eigen_in_out tridiagonal ql divide bisection
                                              eigen_back eigen_driver eigen_naive
        6  sparse coding (Batch-OMP)        >>omp codes pursuit simultaneous nonnegative omp_group omp_direct coder
                                              forms subspace
@@ -7832,7 +7832,7 @@ SHS__PRIVATE void shs__small_solve(int count, const shs_wide *L, shs_wide *z) {
 /* 5  SYMMETRIC EIGENPROBLEM                                                                                  >>eigen */
 /* ================================================================================================================== */
 
-/* Eigenvalues and eigenvectors of a symmetric matrix, in shs_wide. In this order: products; scratch; the matrix in and the
+/* Eigenvalues and eigenvectors of a symmetric matrix, in shs_wide. In this order: scratch; products; the matrix in and the
    results out; the three stages; the driver; the naive twin. It calls section 2, the kernels and shs__la_round_up.
    Sections 8, 10 and 13 call shs_eigh. Section 7 calls the steps of the largest eigenvectors (shs__eigh_largest and its
    helpers). */
@@ -7860,57 +7860,6 @@ SHS__PRIVATE void shs__small_solve(int count, const shs_wide *L, shs_wide *z) {
 
 #define SHS__WALIGN (SHS__ALIGN / (int)sizeof(shs_wide)) /* a multiple of the lanes of every vector */
 
-/* ---- products of matrices ----------------------------------------------------------------------- >>eigen_products */
-
-/* A product's right factor: element (l, j) at B[l row + j column], so that a transpose is a matter of the strides. */
-typedef struct shs__wfactor {
-    const shs_wide *B;
-    ptrdiff_t row, column;
-} shs__wfactor;
-
-SHS__PRIVATE shs__wfactor shs__eigh_factor(const shs_wide *B, int row, int column) {
-    shs__wfactor f;
-    f.B = B;
-    f.row = row;
-    f.column = column;
-    return f;
-}
-
-/* alpha B (k x columns) as stripes of four columns, each packed row by row; columns that are missing count as zero. */
-SHS__PRIVATE void shs__eigh_pack(int k, int columns, shs_wide alpha, shs__wfactor b, shs_wide *pack) {
-    int l, j, q;
-    for (j = 0; j < columns; j += 4, b.B += 4 * b.column) {
-        const shs_wide *x = b.B, *y = x + b.column, *z = y + b.column, *last = z + b.column;
-        ptrdiff_t at = 0;
-        if (j + 4 <= columns) /* most are whole */
-            for (l = 0; l < k; l++, at += b.row, pack += 4) {
-                pack[0] = alpha * x[at];
-                pack[1] = alpha * y[at];
-                pack[2] = alpha * z[at];
-                pack[3] = alpha * last[at];
-            }
-        else
-            for (l = 0; l < k; l++, at += b.row)
-                for (q = 0; q < 4; q++, pack++) *pack = j + q < columns ? alpha * b.B[at + q * b.column] : 0;
-    }
-}
-
-/* For shs__ctx_parallel: half as many fit into a vector as of those of float. */
-SHS__PRIVATE shs_wide shs__eigh_product_work(int m, int n, int k) { return 2 * shs__ctx_product_work(m, n, k); }
-
-/* C (m x n) += alpha P (m x k) B (k x n); the columns of C up to the next multiple of four are written (with
-   themselves). */
-SHS__PRIVATE void shs__eigh_product(const shs__eigh_kernels *kernels, int m, int n, int k, shs_wide alpha, const shs_wide *P,
-                                    int ldp, shs__wfactor b, shs_wide *C, int ldc, shs_wide *pack) {
-    int j;
-    for (j = 0; j < n; j += SHS__PACKED) {
-        int columns = shs__imin(SHS__PACKED, n - j);
-        shs__eigh_pack(k, columns, alpha, b, pack);
-        kernels->stripes(m, (columns + 3) / 4, k, P, ldp, pack, SHS__AT(C, ldc, 0, j), ldc);
-        b.B += SHS__PACKED * b.column;
-    }
-}
-
 /* ---- scratch ------------------------------------------------------------------------------------- >>eigen_scratch */
 
 /* A merge of two neighbouring blocks of T; see divide and conquer. */
@@ -7925,6 +7874,19 @@ typedef struct shs__merge {
     int above, below;      /* rows of U that meet the top half, and rows that do not meet the bottom half */
 } shs__merge;
 
+/* Scratch of QL; a block has the part where its columns are. */
+typedef struct shs__ql {
+    shs_wide *rest;          /* n: what it destroys of e */
+    shs_wide *cosine, *sine; /* n: the rotations of a sweep */
+} shs__ql;
+
+/* What divide and conquer merges: a level of blocks, two by two. */
+typedef struct shs__level {
+    int blocks; /* before the merges */
+    shs__merge *merges;
+    shs_wide *U; /* n x n: the eigenvectors of the merged blocks */
+} shs__level;
+
 typedef struct shs__eigh {
     const shs_context *ctx;
     const shs__eigh_kernels *kernels;
@@ -7934,19 +7896,15 @@ typedef struct shs__eigh {
     shs_wide *d, *e;        /* the diagonal of T and what is below it */
     shs_wide *T;            /* SHS__REFLECTIONS x n: the triangular factors of the block reflections, side by side */
     shs_wide *P, *Q;        /* n x 2 SHS__REFLECTIONS: what the current panel has yet to subtract from A is P Q' */
-    shs_wide *pack;         /* of each worker, own_count apart: a column, then what follows */
-    size_t own_count;       /* SHS__PACKED x n, or 2 SHS__REFLECTIONS if that is more: part of a right factor */
+    shs_wide *own;          /* of each worker, shs__eigh_own values: a column, then the packed factor of a product */
     shs_wide *x, *y;        /* n, x at least 2 SHS__REFLECTIONS */
     shs_wide *values;       /* n, in no order */
-    shs_wide *rest;         /* n: what QL destroys of e */
-    shs_wide *cosine, *sine; /* n: the rotations of a QL sweep */
+    shs__ql ql;
     shs_wide *S;            /* n x n: the eigenvectors of T */
     shs_wide *X;            /* n x n: scratch, then the eigenvectors of A transposed */
-    shs_wide *U;            /* n x n: the eigenvectors of merged blocks */
     shs_wide *merge;        /* 5 n: scratch of merges, or the pivots of T - lambda I */
     int *order;             /* 3 n */
-    shs__merge *merges;     /* those of a level, */
-    int leaves, stripes;    /* number of blocks before the merges; stripes of columns of the largest merge */
+    shs__level level;
     int first, rows, each;  /* the panel, how many rows of X, and how many of them a chunk takes */
 } shs__eigh;
 
@@ -7969,6 +7927,9 @@ SHS__PRIVATE int shs__eigh_ld(int n) {
 
    Without vectors it is 1.0 at n = 64, 0.8 at n = 100 up to 3n/20, and 0.9 at 3n/20 beyond. */
 SHS__PRIVATE int shs__eigh_few_faster(int n, int k) { return n >= 64 && k <= n / 7; }
+
+/* Values of a worker's scratch: a column, and SHS__PACKED x n or, if that is more, SHS__PACKED x 2 SHS__REFLECTIONS. */
+SHS__PRIVATE size_t shs__eigh_own(int ld) { return SHS__PRODUCT(SHS__PACKED + 1, ld + 2 * SHS__REFLECTIONS, 1); }
 
 /* A matrix with its border of zero columns. */
 SHS__PRIVATE shs_wide *shs__eigh_matrix(shs__layout *l, int ld, int columns) {
@@ -7993,24 +7954,79 @@ SHS__PRIVATE void shs__eigh_layout(shs__layout *l, const shs_context *ctx, int n
     w->x = SHS__CARVE(l, shs_wide, w->ld + 2 * SHS__REFLECTIONS);
     w->y = SHS__CARVE(l, shs_wide, w->ld);
     w->values = SHS__CARVE(l, shs_wide, w->ld);
-    w->rest = SHS__CARVE(l, shs_wide, w->ld);
+    w->ql.rest = SHS__CARVE(l, shs_wide, w->ld);
     w->order = SHS__CARVE(l, int, SHS__PRODUCT(3, n, 1));
-    w->own_count = SHS__PRODUCT(SHS__PACKED + 1, w->ld + 2 * SHS__REFLECTIONS, 1);
-    w->pack = SHS__CARVE(l, shs_wide, SHS__PRODUCT(shs__ctx_workers(ctx), w->own_count, 1));
-    w->cosine = SHS__CARVE(l, shs_wide, w->ld);
-    w->sine = SHS__CARVE(l, shs_wide, w->ld);
+    w->own = SHS__CARVE(l, shs_wide, SHS__PRODUCT(shs__ctx_workers(ctx), shs__eigh_own(w->ld), 1));
+    w->ql.cosine = SHS__CARVE(l, shs_wide, w->ld);
+    w->ql.sine = SHS__CARVE(l, shs_wide, w->ld);
     if (!want_vectors) return;
     w->S = shs__eigh_matrix(l, w->ld, n);
     w->X = shs__eigh_matrix(l, w->ld, n);
-    w->U = shs__eigh_matrix(l, w->ld, n);
+    w->level.U = shs__eigh_matrix(l, w->ld, n);
     w->merge = SHS__CARVE(l, shs_wide, SHS__PRODUCT(5, w->ld, 1));
-    w->merges = SHS__CARVE(l, shs__merge, n / SHS__LEAF + 1);
+    w->level.merges = SHS__CARVE(l, shs__merge, n / SHS__LEAF + 1);
 }
 
 /* A worker's scratch: a column, and behind it the packed factor of a product. */
-SHS__PRIVATE shs_wide *shs__eigh_column_of(const shs__eigh *w, int worker) { return SHS__AT(w->pack, w->own_count, 0, worker); }
+SHS__PRIVATE shs_wide *shs__eigh_column_of(const shs__eigh *w, int worker) {
+    return SHS__AT(w->own, shs__eigh_own(w->ld), 0, worker);
+}
 SHS__PRIVATE shs_wide *shs__eigh_pack_of(const shs__eigh *w, int worker) {
     return shs__eigh_column_of(w, worker) + w->ld + 2 * SHS__REFLECTIONS;
+}
+
+/* ---- products of matrices ----------------------------------------------------------------------- >>eigen_products */
+
+/* A product's right factor, alpha B: element (l, j) of B at B[l row + j column], so that a transpose is a matter of the strides. */
+typedef struct shs__wfactor {
+    shs_wide alpha;
+    const shs_wide *B;
+    ptrdiff_t row, column;
+} shs__wfactor;
+
+SHS__PRIVATE shs__wfactor shs__eigh_factor(shs_wide alpha, const shs_wide *B, int row, int column) {
+    shs__wfactor f;
+    f.alpha = alpha;
+    f.B = B;
+    f.row = row;
+    f.column = column;
+    return f;
+}
+
+/* alpha B (k x columns) as stripes of four columns, each packed row by row; columns that are missing count as zero. */
+SHS__PRIVATE void shs__eigh_pack(int k, int columns, shs__wfactor b, shs_wide *pack) {
+    const shs_wide alpha = b.alpha;
+    int l, j, q;
+    for (j = 0; j < columns; j += 4, b.B += 4 * b.column) {
+        const shs_wide *x = b.B, *y = x + b.column, *z = y + b.column, *last = z + b.column;
+        ptrdiff_t at = 0;
+        if (j + 4 <= columns) /* most are whole */
+            for (l = 0; l < k; l++, at += b.row, pack += 4) {
+                pack[0] = alpha * x[at];
+                pack[1] = alpha * y[at];
+                pack[2] = alpha * z[at];
+                pack[3] = alpha * last[at];
+            }
+        else
+            for (l = 0; l < k; l++, at += b.row)
+                for (q = 0; q < 4; q++, pack++) *pack = j + q < columns ? alpha * b.B[at + q * b.column] : 0;
+    }
+}
+
+/* For shs__ctx_parallel: half as many fit into a vector as of those of float. */
+SHS__PRIVATE shs_wide shs__eigh_product_work(int m, int n, int k) { return 2 * shs__ctx_product_work(m, n, k); }
+
+/* C (m x n) += P (m x k) alpha B (k x n), C and P with columns w->ld apart; the columns of C up to the next multiple of four are
+   written (with themselves). */
+SHS__PRIVATE void shs__eigh_product(const shs__eigh *w, int m, int n, int k, const shs_wide *P, shs__wfactor b, shs_wide *C,
+                                    shs_wide *pack) {
+    int j;
+    for (j = 0; j < n; j += SHS__PACKED) {
+        int columns = shs__imin(SHS__PACKED, n - j);
+        shs__eigh_pack(k, columns, b, pack);
+        w->kernels->stripes(m, (columns + 3) / 4, k, P, w->ld, pack, SHS__AT(C, w->ld, 0, j), w->ld);
+        b.B += SHS__PACKED * b.column;
+    }
 }
 
 /* ---- in and out ----------------------------------------------------------------------------------- >>eigen_in_out */
@@ -8143,7 +8159,7 @@ SHS__PRIVATE void shs__eigh_update_chunk(void *arg, size_t chunk, int worker) {
     shs_wide *pack = shs__eigh_pack_of(w, worker);
     int ld = w->ld, j = w->first + SHS__REFLECTIONS + shs__ctx_first(chunk, SHS__PACKED), end = shs__imin(w->n, j + SHS__PACKED);
     for (; j < end; j += 4) {
-        shs__eigh_pack(2 * SHS__REFLECTIONS, 4, -1, shs__eigh_factor(w->Q + j, ld, 1), pack);
+        shs__eigh_pack(2 * SHS__REFLECTIONS, 4, shs__eigh_factor(-1, w->Q + j, ld, 1), pack);
         w->kernels->stripes(w->n - j, 1, 2 * SHS__REFLECTIONS, w->P + j, ld, pack, SHS__AT(w->A, ld, j, j), ld);
     }
 }
@@ -8225,8 +8241,8 @@ SHS__PRIVATE void shs__eigh_ql_sweep(int l, int m, shs_wide *d, shs_wide *e, shs
 /* The eigenvalues of the block from..to-1 of T, whose diagonal stands in values, into its place; with vectors, the
    same columns of S are multiplied by the block's eigenvectors. */
 SHS__OUTLINE shs_status shs__eigh_ql(shs__eigh *w, int from, int to, int want_vectors) {
-    shs_wide *d = w->values + from, *e = w->rest + from, least = SHS__WIDE_EPS * shs__eigh_gershgorin(w->n, w->d, w->e);
-    shs_wide *cosine = w->cosine + from, *sine = w->sine + from;
+    shs_wide *d = w->values + from, *e = w->ql.rest + from, least = SHS__WIDE_EPS * shs__eigh_gershgorin(w->n, w->d, w->e);
+    shs_wide *cosine = w->ql.cosine + from, *sine = w->ql.sine + from;
     int l, m, n = to - from;
     size_t left = shs__cells(30, n);
     SHS__COPY(e, w->e + from, n);
@@ -8266,7 +8282,7 @@ SHS__PRIVATE int shs__eigh_cut(int n, int blocks, size_t i) {
 
 /* z, and the columns in ascending order of their values. Merge j of the level has scratch where its columns are. */
 SHS__PRIVATE void shs__eigh_merge_open(shs__eigh *w, shs__merge *m, size_t j) {
-    int lo = shs__eigh_cut(w->n, w->leaves, 2 * j), middle = shs__eigh_cut(w->n, w->leaves, 2 * j + 1), i;
+    int lo = shs__eigh_cut(w->n, w->level.blocks, 2 * j), middle = shs__eigh_cut(w->n, w->level.blocks, 2 * j + 1), i;
     shs_wide beta = w->e[middle - 1], scale = SHS__WSQRT(SHS__WIDE_C(2)) / 2;
     m->d = w->merge + lo;
     m->z = m->d + w->ld;
@@ -8278,7 +8294,7 @@ SHS__PRIVATE void shs__eigh_merge_open(shs__eigh *w, shs__merge *m, size_t j) {
     m->halves = m->row + w->n;
     m->lo = lo;
     m->top = middle - lo;
-    m->n = shs__eigh_cut(w->n, w->leaves, 2 * j + 2) - lo;
+    m->n = shs__eigh_cut(w->n, w->level.blocks, 2 * j + 2) - lo;
     m->rho = 2 * shs__wabs(beta);
     for (i = 0; i < m->n; i++) {
         const int below = i >= m->top;
@@ -8387,9 +8403,9 @@ SHS__PRIVATE shs_wide shs__eigh_secular_step(shs_wide left, shs_wide right, shs_
 SHS__PRIVATE void shs__eigh_prepare_chunk(void *arg, size_t j, int worker) {
     shs__eigh *w = (shs__eigh *)arg;
     (void)worker;
-    shs__eigh_merge_open(w, w->merges + j, j);
-    shs__eigh_merge_deflate(w, w->merges + j);
-    shs__eigh_merge_gather(w, w->merges + j);
+    shs__eigh_merge_open(w, w->level.merges + j, j);
+    shs__eigh_merge_deflate(w, w->level.merges + j);
+    shs__eigh_merge_gather(w, w->level.merges + j);
 }
 
 /* The distances of all poles from one. Stored, and in a function apart: -ffast-math must not merge this subtraction
@@ -8432,10 +8448,16 @@ SHS__OUTLINE shs_wide shs__eigh_secular_root(const shs__eigh_kernels *kernels, c
     return m->d[origin] + x;
 }
 
+/* Stripes of SHS__PACKED columns of the largest merge of the level. */
+SHS__PRIVATE size_t shs__eigh_stripes(const shs__eigh *w) {
+    return (size_t)((2 * w->n / w->level.blocks + 4 + SHS__PACKED - 1) / SHS__PACKED);
+}
+
 /* SHS__PACKED columns of a merge, k of them or n: which merge, and first .. the result - 1. */
 SHS__PRIVATE int shs__eigh_stripe(const shs__eigh *w, size_t chunk, int deflated, shs__merge **m, int *first) {
-    *m = w->merges + chunk / (size_t)w->stripes;
-    *first = (int)(chunk % (size_t)w->stripes) * SHS__PACKED;
+    const size_t stripes = shs__eigh_stripes(w);
+    *m = w->level.merges + chunk / stripes;
+    *first = (int)(chunk % stripes) * SHS__PACKED;
     if (deflated) return shs__imin((*m)->n, *first + SHS__PACKED);
     return shs__imin((*m)->k, *first + SHS__PACKED);
 }
@@ -8447,7 +8469,7 @@ SHS__PRIVATE void shs__eigh_roots_chunk(void *arg, size_t chunk, int worker) {
     shs__merge *m;
     int j, end = shs__eigh_stripe(w, chunk, 0, &m, &j);
     for (; j < end; j++)
-        m->roots[j] = shs__eigh_secular_root(w->kernels, m, j, distance, SHS__AT(w->U, w->ld, 0, m->lo + j));
+        m->roots[j] = shs__eigh_secular_root(w->kernels, m, j, distance, SHS__AT(w->level.U, w->ld, 0, m->lo + j));
 }
 
 /* The computed roots are not exact. They are the exact roots for a z nearby (Loewner),
@@ -8462,7 +8484,7 @@ SHS__PRIVATE void shs__eigh_couple_chunk(void *arg, size_t chunk, int worker) {
     shs_wide *z2;
     int first, i, j, ld = w->ld, end = shs__eigh_stripe(w, chunk, 0, &m, &first);
     (void)worker;
-    U = SHS__AT(w->U, ld, 0, m->lo);
+    U = SHS__AT(w->level.U, ld, 0, m->lo);
     z2 = m->z2;
     for (i = first; i < end; i++) z2[i] = -*SHS__AT(U, ld, i, i);
     for (j = 0; j < m->k; j++) {
@@ -8488,7 +8510,7 @@ SHS__PRIVATE void shs__eigh_close_chunk(void *arg, size_t chunk, int worker) {
     bottom = shs__la_round_up(m->top, SHS__WALIGN);
     kept = shs__imax(first, shs__imin(m->k, end));
     S = SHS__AT(w->S, ld, m->lo, m->lo);
-    U = SHS__AT(w->U, ld, 0, m->lo);
+    U = SHS__AT(w->level.U, ld, 0, m->lo);
     X = SHS__AT(w->X, ld, 0, m->lo);
     for (j = first; j < end; j++) SHS__CLEAR(SHS__AT(S, ld, 0, j), m->n);
     for (j = first; j < kept; j++) {
@@ -8504,11 +8526,11 @@ SHS__PRIVATE void shs__eigh_close_chunk(void *arg, size_t chunk, int worker) {
     }
     if (first < kept) {
         shs_wide *to = SHS__AT(S, ld, 0, first);
-        shs__wfactor above = shs__eigh_factor(SHS__AT(U, ld, 0, first), 1, ld);
-        shs__wfactor below = shs__eigh_factor(SHS__AT(U, ld, m->below, first), 1, ld);
-        shs__eigh_product(w->kernels, m->top, kept - first, m->above, 1, X, ld, above, to, ld, pack);
-        shs__eigh_product(w->kernels, m->n - m->top, kept - first, m->k - m->below, 1, SHS__AT(X, ld, bottom, m->below), ld,
-                          below, to + m->top, ld, pack);
+        shs__wfactor above = shs__eigh_factor(1, SHS__AT(U, ld, 0, first), 1, ld);
+        shs__wfactor below = shs__eigh_factor(1, SHS__AT(U, ld, m->below, first), 1, ld);
+        shs__eigh_product(w, m->top, kept - first, m->above, X, above, to, pack);
+        shs__eigh_product(w, m->n - m->top, kept - first, m->k - m->below, SHS__AT(X, ld, bottom, m->below), below, to + m->top,
+                          pack);
     }
     for (j = kept; j < end; j++) {
         SHS__COPY(SHS__AT(S, ld, 0, j), SHS__AT(X, ld, 0, j), m->top);
@@ -8519,13 +8541,11 @@ SHS__PRIVATE void shs__eigh_close_chunk(void *arg, size_t chunk, int worker) {
 
 /* The blocks of a level, two by two. A root takes some six values' time for each pole. */
 SHS__OUTLINE void shs__eigh_merge_level(shs__eigh *w) {
-    size_t merges = (size_t)w->leaves / 2, chunks, j;
+    size_t merges = (size_t)w->level.blocks / 2, chunks = merges * shs__eigh_stripes(w), j;
     shs_wide n = (shs_wide)w->n, poles = 0, products = 0;
-    w->stripes = (2 * w->n / w->leaves + 4 + SHS__PACKED - 1) / SHS__PACKED;
-    chunks = merges * (size_t)w->stripes;
     shs__ctx_parallel(w->ctx, 2 * n * n / (shs_wide)merges, merges, shs__eigh_prepare_chunk, w);
     for (j = 0; j < merges; j++) {
-        const shs__merge *m = w->merges + j;
+        const shs__merge *m = w->level.merges + j;
         poles += SHS__WIDE_PRODUCT(m->k, m->k, 1);
         products += shs__eigh_product_work(m->n, m->k, m->k) / 2;
     }
@@ -8538,25 +8558,25 @@ SHS__OUTLINE void shs__eigh_merge_level(shs__eigh *w) {
 SHS__PRIVATE void shs__eigh_leaf_chunk(void *arg, size_t i, int worker) {
     shs__eigh *w = (shs__eigh *)arg;
     (void)worker;
-    w->order[i] = (int)shs__eigh_ql(w, shs__eigh_cut(w->n, w->leaves, i), shs__eigh_cut(w->n, w->leaves, i + 1), 1);
+    w->order[i] = (int)shs__eigh_ql(w, shs__eigh_cut(w->n, w->level.blocks, i), shs__eigh_cut(w->n, w->level.blocks, i + 1), 1);
 }
 
 /* Eigenvalues of T into values, eigenvectors into S. */
 SHS__OUTLINE shs_status shs__eigh_conquer(shs__eigh *w) {
     int i;
-    w->leaves = 1;
-    while (w->n / SHS__LEAF >= w->leaves && w->n > SHS__LEAF * w->leaves) w->leaves *= 2;
+    w->level.blocks = 1;
+    while (w->n / SHS__LEAF >= w->level.blocks && w->n > SHS__LEAF * w->level.blocks) w->level.blocks *= 2;
     shs__eigh_clear(w->S, w->ld, w->n);
     for (i = 0; i < w->n; i++) *SHS__AT(w->S, w->ld, i, i) = 1;
-    for (i = 1; i < w->leaves; i++) {
-        int cut = shs__eigh_cut(w->n, w->leaves, (size_t)i);
+    for (i = 1; i < w->level.blocks; i++) {
+        int cut = shs__eigh_cut(w->n, w->level.blocks, (size_t)i);
         w->values[cut - 1] -= shs__wabs(w->e[cut - 1]);
         w->values[cut] -= shs__wabs(w->e[cut - 1]);
     }
-    shs__ctx_parallel(w->ctx, SHS__WIDE_PRODUCT(w->n, SHS__LEAF, 30), (size_t)w->leaves, shs__eigh_leaf_chunk, w);
-    for (i = 0; i < w->leaves; i++)
+    shs__ctx_parallel(w->ctx, SHS__WIDE_PRODUCT(w->n, SHS__LEAF, 30), (size_t)w->level.blocks, shs__eigh_leaf_chunk, w);
+    for (i = 0; i < w->level.blocks; i++)
         if (w->order[i] != SHS_OK) return (shs_status)w->order[i];
-    for (; w->leaves > 1; w->leaves /= 2) shs__eigh_merge_level(w);
+    for (; w->level.blocks > 1; w->level.blocks /= 2) shs__eigh_merge_level(w);
     return SHS_OK;
 }
 
@@ -8587,7 +8607,7 @@ SHS__OUTLINE void shs__eigh_sturm(int n, const shs_wide *d, const shs_wide *e2, 
 
 /* The k largest eigenvalues of T into values, descending, to the last bit of the largest. */
 SHS__OUTLINE void shs__eigh_bisect(shs__eigh *w, int k) {
-    shs_wide *lo = w->pack, *hi = lo + SHS__SHIFTS, *x = hi + SHS__SHIFTS, *count = x + SHS__SHIFTS, *e2 = w->x;
+    shs_wide *lo = w->own, *hi = lo + SHS__SHIFTS, *x = hi + SHS__SHIFTS, *count = x + SHS__SHIFTS, *e2 = w->x;
     shs_wide most = 1, radius = shs__eigh_gershgorin(w->n, w->d, w->e);
     int first, q, step;
     e2[0] = 0;
@@ -8697,15 +8717,15 @@ SHS__PRIVATE void shs__eigh_reflect_chunk(void *arg, size_t chunk, int worker) {
     for (first = (w->n - 1) / SHS__REFLECTIONS * SHS__REFLECTIONS; first >= 0; first -= SHS__REFLECTIONS) {
         int m = w->n - 1 - first, k = shs__imin(SHS__REFLECTIONS, m);
         const shs_wide *V = SHS__AT(w->A, ld, first + 1, first);
-        shs__wfactor t = shs__eigh_factor(SHS__AT(w->T, SHS__REFLECTIONS, 0, first), SHS__REFLECTIONS, 1);
+        shs__wfactor minus_t = shs__eigh_factor(-1, SHS__AT(w->T, SHS__REFLECTIONS, 0, first), SHS__REFLECTIONS, 1);
         X = SHS__AT(w->X, ld, at, first + 1);
         for (j = 0; j < SHS__REFLECTIONS; j++) {
             SHS__CLEAR(SHS__AT(P, ld, 0, j), rows);
             SHS__CLEAR(SHS__AT(Q, ld, 0, j), rows);
         }
-        shs__eigh_product(w->kernels, rows, k, m, 1, X, ld, shs__eigh_factor(V, 1, ld), P, ld, pack);
-        shs__eigh_product(w->kernels, rows, k, k, -1, P, ld, t, Q, ld, pack);
-        shs__eigh_product(w->kernels, rows, m, k, 1, Q, ld, shs__eigh_factor(V, ld, 1), X, ld, pack);
+        shs__eigh_product(w, rows, k, m, X, shs__eigh_factor(1, V, 1, ld), P, pack);
+        shs__eigh_product(w, rows, k, k, P, minus_t, Q, pack);
+        shs__eigh_product(w, rows, m, k, Q, shs__eigh_factor(1, V, ld, 1), X, pack);
     }
 }
 
