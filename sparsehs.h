@@ -20339,75 +20339,87 @@ typedef struct shs__local_own {
     int batch, ends[SHS__LOCAL_ROWS]; /* pixels in the batch; the number of pixels up to each line of the block */
 } shs__local_own;
 
+/* A background's sums, a triangle: columns of tiles, each from the diagonal down, group after group of rows, in which columns are
+   lanes apart. */
+typedef struct shs__local_triangle {
+    int padded, ld;  /* columns of whole tiles, for 1 + n; rows of whole groups, for 1 + n + 1 */
+    int group, step; /* values of a group; from a row to the next on the diagonal, where a group may be one row */
+    int last, lane;  /* the group of the row below, and its place there */
+    size_t size;     /* in values */
+} shs__local_triangle;
+
+/* How lines are shared out. */
+typedef struct shs__local_plan {
+    int rows, together; /* lines of a block, and of the blocks that are shared out together */
+    int runs, run;      /* runs a line, and pixels in each */
+} shs__local_plan;
+
+/* The lines that the windows reach: line y is at y % places. */
+typedef struct shs__local_lines {
+    int places, next;       /* for lines; the next line to come */
+    shs_wide *pixels;       /* places x samples x ld, 1 before the bands, or zeros */
+    unsigned char *missing; /* places x samples */
+} shs__local_lines;
+
 typedef struct shs__local {
+    shs_rx_local_options options; /* with the sizes of the windows filled in */
     shs__reader reader;
     shs__writer writer;
-    const shs__pixels_kernels *kernels;
-    const shs__eigh_kernels *vectors;
-    int n, padded, ld; /* bands; columns of whole tiles, for 1 + n; rows of whole groups, for 1 + n + 1 */
-    /* A triangle: columns of tiles, each from the diagonal down, group after group of rows, in which columns are lanes apart.
-       Values of such a group; from a row to the next on the diagonal, where a group may be one row; of the triangle. */
-    int group, step;
-    size_t triangle;
-    int last, lane; /* the group of the row below, and its place there */
-    int inner, outer, lines, samples;
-    shs_divisor divisor;
-    shs_wide ridge;
-    int rows, together; /* lines of a block, and of the blocks that are shared out together */
-    int first, count;   /* the lines whose scores are wanted */
-    int kept, next;     /* places for lines; the next line to come */
-    shs_wide found[2];  /* pixels that are valid, and that have a score */
-    int runs, run;      /* runs a line, and pixels in each */
-    shs_wide *pixels;   /* kept x samples x ld, 1 before the bands, or zeros: line y is at y % kept */
-    unsigned char *missing;
-    shs_wide *scores; /* together x samples */
+    int n, lines, samples; /* n: bands */
+    shs__local_triangle triangle;
+    shs__local_plan plan;
+    shs__local_lines kept;
+    int first, count;  /* the lines whose scores are wanted */
+    shs_wide found[2]; /* pixels that are valid, and that have a score */
+    shs_wide *scores;  /* together x samples */
     unsigned char *no_score;
     shs_wide *shift; /* taken off the pixels */
     shs__local_own *own; /* one a worker */
 } shs__local;
 
 /* Blocks and runs, and so the bits, depend on the sizes alone; how many are shared out together on the workers too. */
-SHS__PRIVATE void shs__rx_local_shape(shs__local *w, const shs__view *v, int workers) {
-    const shs__pixels_kernels *k = w->kernels;
+SHS__PRIVATE void shs__rx_local_shape(shs__local *w, int workers) {
+    const shs__pixels_kernels *k = w->reader.kernels;
+    const int outer = w->options.outer, lines = w->lines;
+    shs__local_triangle *t = &w->triangle;
+    shs__local_plan *plan = &w->plan;
     int column;
-    w->padded = shs__la_round_up(w->n + 1, k->columns);
-    w->ld = shs__la_round_up(shs__imax(w->padded, w->n + 2), k->lanes);
-    w->group = k->columns * k->lanes;
-    if (k->columns > k->lanes) w->step = w->group;
-    else w->step = 1;
-    w->last = (w->n + 1) / k->lanes;
-    w->lane = (w->n + 1) % k->lanes;
-    for (column = 0; column < w->padded; column += k->columns)
-        w->triangle += shs__cells(w->ld / k->lanes - column / k->lanes, w->group);
-    w->lines = v->lines;
-    w->samples = v->samples;
-    w->rows = (int)shs__zmax(shs__zmin(SHS__LOCAL_SUMS / w->triangle, SHS__LOCAL_ROWS), 1);
-    if (w->outer <= 3) w->rows = 1; /* corners alone would be as many */
-    w->runs = shs__imax((int)shs__ctx_chunks_of(v->samples, SHS__LOCAL_RUN), 1);
-    w->run = shs__imax((v->samples - 1) / w->runs + 1, 1);
-    if (workers > 1) w->together = shs__imin((2 * workers - 1) / w->runs + 1, SHS__LOCAL_BLOCKS);
-    else w->together = 1;
-    w->together = w->rows * shs__imax(w->together, SHS__LOCAL_ROWS / w->rows);
-    w->kept = shs__imin(shs__imin(w->outer, v->lines) + w->together - 1, shs__imax(v->lines, 1));
+    t->padded = shs__la_round_up(w->n + 1, k->columns);
+    t->ld = shs__la_round_up(shs__imax(t->padded, w->n + 2), k->lanes);
+    t->group = k->columns * k->lanes;
+    if (k->columns > k->lanes) t->step = t->group;
+    else t->step = 1;
+    t->last = (w->n + 1) / k->lanes;
+    t->lane = (w->n + 1) % k->lanes;
+    for (column = 0; column < t->padded; column += k->columns)
+        t->size += shs__cells(t->ld / k->lanes - column / k->lanes, t->group);
+    plan->rows = (int)shs__zmax(shs__zmin(SHS__LOCAL_SUMS / t->size, SHS__LOCAL_ROWS), 1);
+    if (outer <= 3) plan->rows = 1; /* corners alone would be as many */
+    plan->runs = shs__imax((int)shs__ctx_chunks_of(w->samples, SHS__LOCAL_RUN), 1);
+    plan->run = shs__imax((w->samples - 1) / plan->runs + 1, 1);
+    if (workers > 1) plan->together = shs__imin((2 * workers - 1) / plan->runs + 1, SHS__LOCAL_BLOCKS);
+    else plan->together = 1;
+    plan->together = plan->rows * shs__imax(plan->together, SHS__LOCAL_ROWS / plan->rows);
+    w->kept.places = shs__imin(shs__imin(outer, lines) + plan->together - 1, shs__imax(lines, 1));
 }
 
 SHS__PRIVATE void shs__rx_local_layout(shs__layout *l, shs__local *w, int workers) {
-    const int ld = w->ld, samples = w->samples, columns = w->kernels->columns;
+    const int ld = w->triangle.ld, samples = w->samples, columns = w->reader.kernels->columns;
     shs__view written = w->reader.view;
     int i;
-    written.block_lines = w->together;
+    written.block_lines = w->plan.together;
     shs__px_reader_layout(l, &w->reader, 1);
     shs__px_writer_layout(l, &w->writer, &written);
-    w->pixels = SHS__CARVE(l, shs_wide, SHS__PRODUCT(w->kept, samples, ld));
-    w->missing = SHS__CARVE(l, unsigned char, SHS__PRODUCT(w->kept, samples, 1));
-    w->scores = SHS__CARVE(l, shs_wide, SHS__PRODUCT(w->together, samples, 1));
-    w->no_score = SHS__CARVE(l, unsigned char, SHS__PRODUCT(w->together, samples, 1));
+    w->kept.pixels = SHS__CARVE(l, shs_wide, SHS__PRODUCT(w->kept.places, samples, ld));
+    w->kept.missing = SHS__CARVE(l, unsigned char, SHS__PRODUCT(w->kept.places, samples, 1));
+    w->scores = SHS__CARVE(l, shs_wide, SHS__PRODUCT(w->plan.together, samples, 1));
+    w->no_score = SHS__CARVE(l, unsigned char, SHS__PRODUCT(w->plan.together, samples, 1));
     w->shift = SHS__CARVE(l, shs_wide, w->n);
     w->own = SHS__CARVE(l, shs__local_own, workers);
     for (i = 0; i < workers; i++) {
         shs__local_own counted, *own = SHS__MEMBER(w->own, i, counted);
-        own->sums = SHS__CARVE(l, shs_wide, SHS__PRODUCT(w->rows, w->triangle, 1));
-        own->L = SHS__CARVE(l, shs_wide, SHS__PRODUCT(ld, w->padded, 1));
+        own->sums = SHS__CARVE(l, shs_wide, SHS__PRODUCT(w->plan.rows, w->triangle.size, 1));
+        own->L = SHS__CARVE(l, shs_wide, SHS__PRODUCT(ld, w->triangle.padded, 1));
         own->tiles = SHS__CARVE(l, shs_wide, SHS__PRODUCT(ld, columns, 1));
         own->corner = SHS__CARVE(l, shs_wide, shs__cells(columns, columns));
         own->variance = SHS__CARVE(l, shs_wide, ld);
@@ -20424,14 +20436,15 @@ SHS__PRIVATE void shs__rx_local_layout(shs__layout *l, shs__local *w, int worker
 
 /* The batch goes to the sums, tile by tile. */
 SHS__PRIVATE void shs__rx_local_flush(const shs__local *w, shs__local_own *own) {
-    const shs__pixels_kernels *k = w->kernels;
-    int groups = w->ld / k->lanes, column, g, m;
+    const shs__local_triangle *t = &w->triangle;
+    const shs__pixels_kernels *k = w->reader.kernels;
+    int groups = t->ld / k->lanes, column, g, m;
     shs_wide *sums = own->sums;
-    for (m = 1; m < w->rows; m++) own->ends[m] = shs__imax(own->ends[m], own->ends[m - 1]);
-    for (column = 0; column < w->padded && own->batch; column += k->columns)
-        for (g = column / k->lanes; g < groups; g += m, sums += m * w->group) {
+    for (m = 1; m < w->plan.rows; m++) own->ends[m] = shs__imax(own->ends[m], own->ends[m - 1]);
+    for (column = 0; column < t->padded && own->batch; column += k->columns)
+        for (g = column / k->lanes; g < groups; g += m, sums += m * t->group) {
             m = shs__px_tile_groups(groups - g, k->vectors);
-            k->grow(m, w->rows, own->ends, own->plus + g * k->lanes, own->pixel + column, w->ld, sums, w->triangle);
+            k->grow(m, w->plan.rows, own->ends, own->plus + g * k->lanes, own->pixel + column, t->ld, sums, t->size);
         }
     own->batch = 0;
     memset(own->ends, 0, sizeof own->ends);
@@ -20441,15 +20454,15 @@ SHS__PRIVATE void shs__rx_local_flush(const shs__local *w, shs__local_own *own) 
    (sign -1). */
 SHS__PRIVATE void shs__rx_local_add(const shs__local *w, shs__local_own *own, int row, ptrdiff_t y0, ptrdiff_t y1,
                                     ptrdiff_t x0, ptrdiff_t x1, shs_wide sign) {
-    const int ld = w->ld;
+    const int ld = w->triangle.ld;
     ptrdiff_t y, x;
     int b;
     for (y = y0; y < y1 && x0 < x1; y++) {
-        size_t line = (size_t)(y % w->kept) * (size_t)w->samples;
+        size_t line = (size_t)(y % w->kept.places) * (size_t)w->samples;
         for (x = x0; x < x1; x++) {
-            const shs_wide *p = SHS__AT(w->pixels, ld, 0, line + (size_t)x);
+            const shs_wide *p = SHS__AT(w->kept.pixels, ld, 0, line + (size_t)x);
             shs_wide *SHS__RESTRICT plus = own->plus + own->batch * ld, *SHS__RESTRICT pixel = own->pixel + own->batch * ld;
-            if (w->missing[line + (size_t)x]) continue;
+            if (w->kept.missing[line + (size_t)x]) continue;
             for (b = 0; b <= w->n; b++) {
                 pixel[b] = p[b];
                 plus[b] = sign * p[b];
@@ -20460,25 +20473,32 @@ SHS__PRIVATE void shs__rx_local_add(const shs__local *w, shs__local_own *own, in
     }
 }
 
-/* Adds the columns that enter a window when it moves to sample x, or starts there, and takes off the columns that leave. */
+/* Adds the columns that enter a window when it moves to sample x, and takes off the columns that leave. With the first sample of a
+   run the window starts. */
 SHS__PRIVATE void shs__rx_local_move(const shs__local *w, shs__local_own *own, int row, ptrdiff_t y0, ptrdiff_t y1, int x,
-                                     int start, int width, shs_wide sign) {
-    ptrdiff_t across = shs__imin(width, w->samples), left = shs__rx_window(x, width, w->samples);
-    ptrdiff_t before = start ? left : shs__rx_window(x - 1, width, w->samples);
-    shs__rx_local_add(w, own, row, y0, y1, start ? left : before + across, left + across, sign);
+                                     int width, shs_wide sign) {
+    ptrdiff_t across = shs__imin(width, w->samples), left = shs__rx_window(x, width, w->samples), before;
+    if (x % w->plan.run == 0) {
+        shs__rx_local_add(w, own, row, y0, y1, left, left + across, sign);
+        return;
+    }
+    before = shs__rx_window(x - 1, width, w->samples);
+    shs__rx_local_add(w, own, row, y0, y1, before + across, left + across, sign);
     shs__rx_local_add(w, own, row, y0, y1, before, left, -sign);
 }
 
 /* The scatter's diagonal, and the peaks. */
 SHS__PRIVATE void shs__rx_local_diagonal(const shs__local *w, shs__local_own *own, const shs_wide *sums) {
-    const int lanes = w->kernels->lanes, columns = w->kernels->columns, groups = w->ld / lanes;
+    const shs__local_triangle *t = &w->triangle;
+    const shs__pixels_kernels *k = w->reader.kernels;
+    const int lanes = k->lanes, columns = k->columns, groups = t->ld / lanes;
     const shs_wide *column = sums, share = 1 / sums[0];
     int first, top, j;
-    for (first = 0; first <= w->n; column += (groups - top) * w->group, first += columns) {
+    for (first = 0; first <= w->n; column += (groups - top) * t->group, first += columns) {
         const int lane = first % lanes;
         top = first / lanes;
         for (j = 0; j < columns && first + j <= w->n; j++) {
-            shs_wide sum = sums[top * w->group + lane + j * w->step], square = column[lane + j * (w->step + lanes)];
+            shs_wide sum = sums[top * t->group + lane + j * t->step], square = column[lane + j * (t->step + lanes)];
             if (square > own->peak[first + j]) own->peak[first + j] = square;
             own->variance[first + j] = square - sum * share * sum;
         }
@@ -20490,11 +20510,13 @@ SHS__PRIVATE void shs__rx_local_diagonal(const shs__local *w, shs__local_own *ow
    rest of a band is rounding. */
 SHS__PRIVATE int shs__rx_local_corner(const shs__local *w, shs__local_own *own, const shs_wide *sums, const shs_wide *less,
                                       int first, shs_wide ridge) {
-    int columns = w->kernels->columns, lanes = w->kernels->lanes, pivots = shs__imin(columns, w->n + 1 - first), i, j, c;
+    const shs__local_triangle *t = &w->triangle;
+    const shs__pixels_kernels *k = w->reader.kernels;
+    int columns = k->columns, lanes = k->lanes, pivots = shs__imin(columns, w->n + 1 - first), i, j, c;
     shs_wide *a = own->corner;
     SHS__CLEAR(a, shs__cells(columns, columns));
     for (j = 0; j < pivots; j++) {
-        for (i = j; i < pivots; i++) a[j * columns + i] = sums[i * w->step + j * lanes] - less[i * w->step + j * lanes];
+        for (i = j; i < pivots; i++) a[j * columns + i] = sums[i * t->step + j * lanes] - less[i * t->step + j * lanes];
         if (first + j > 0) a[j * columns + j] += ridge;
     }
     for (j = 0; j < pivots; j++) {
@@ -20518,18 +20540,19 @@ SHS__PRIVATE int shs__rx_local_corner(const shs__local *w, shs__local_own *own, 
    such factor. */
 SHS__PRIVATE int shs__rx_local_factorize(const shs__local *w, shs__local_own *own, shs_wide *sums, const shs_wide *y,
                                          shs_wide ridge) {
-    const shs__pixels_kernels *k = w->kernels;
-    const int groups = w->ld / k->lanes, next = w->padded * k->lanes;
+    const shs__local_triangle *t = &w->triangle;
+    const shs__pixels_kernels *k = w->reader.kernels;
+    const int groups = t->ld / k->lanes, next = t->padded * k->lanes;
     int first, top, j, g, m;
-    for (first = 0; first <= w->n; first += k->columns, sums += (groups - top) * w->group) {
+    for (first = 0; first <= w->n; first += k->columns, sums += (groups - top) * t->group) {
         const int lane = first % k->lanes;
         shs_wide *L = own->L + (size_t)(top = first / k->lanes) * (size_t)next;
-        shs_wide *row = sums + (w->last - top) * w->group + w->lane;
+        shs_wide *row = sums + (t->last - top) * t->group + t->lane;
         for (j = 0; j < k->columns; j++) row[j * k->lanes] = y[first + j];
         for (g = top; g < groups; g += m) {
             m = shs__px_tile_groups(groups - g, k->vectors);
             k->tile(m, first, own->L + shs__cells(g, next), next, k->lanes, L + lane,
-                    k->columns > k->lanes ? next : 1, k->lanes, 0, own->tiles + (g - top) * w->group, w->group, k->lanes);
+                    k->columns > k->lanes ? next : 1, k->lanes, 0, own->tiles + (g - top) * t->group, t->group, k->lanes);
         }
         if (!shs__rx_local_corner(w, own, sums + lane, own->tiles + lane, first, ridge)) return 0;
         k->divide(groups - top, own->corner, sums, own->tiles, L + first * k->lanes, next);
@@ -20540,15 +20563,15 @@ SHS__PRIVATE int shs__rx_local_factorize(const shs__local *w, shs__local_own *ow
 /* |L^-1 (y - mean)|^2 times the divisor. Returns 0 where there is none. */
 SHS__PRIVATE int shs__rx_local_score(const shs__local *w, shs__local_own *own, shs_wide *sums, const shs_wide *y,
                                      shs_wide *score) {
-    const int n = w->n, lanes = w->kernels->lanes;
-    const shs_wide *z = SHS__AT(own->L, w->padded, w->lane, w->last * lanes);
+    const int n = w->n, lanes = w->reader.kernels->lanes;
+    const shs_wide *z = SHS__AT(own->L, w->triangle.padded, w->triangle.lane, w->triangle.last * lanes);
     const shs_wide count = sums[0];
     shs_wide ridge = 0;
     int j;
     shs__rx_local_diagonal(w, own, sums);
-    if (!(y[0] > 0) || !(count > (w->ridge > 0 ? 1 : (shs_wide)n))) return 0;
+    if (!(y[0] > 0) || !(count > (w->options.ridge > 0 ? 1 : (shs_wide)n))) return 0;
     for (j = 1; j <= n; j++) ridge += own->variance[j];
-    ridge *= w->ridge / (shs_wide)n;
+    ridge *= w->options.ridge / (shs_wide)n;
     own->least[0] = 0;
     for (j = 1; j <= n; j++) {
         shs_wide share = SHS__RANK_EPS * (own->variance[j] + ridge), rounding = SHS__LOCAL_ROUNDING * own->peak[j];
@@ -20558,7 +20581,7 @@ SHS__PRIVATE int shs__rx_local_score(const shs__local *w, shs__local_own *own, s
     if (!shs__rx_local_factorize(w, own, sums, y, ridge)) return 0;
     *score = 0;
     for (j = 1; j <= n; j++) *score += z[j * lanes] * z[j * lanes];
-    *score *= count - (w->divisor == SHS_DIVISOR_N_LESS_1);
+    *score *= count - (w->options.divisor == SHS_DIVISOR_N_LESS_1);
     return 1;
 }
 
@@ -20566,15 +20589,16 @@ SHS__PRIVATE int shs__rx_local_score(const shs__local *w, shs__local_own *own, s
    that enter and leave. */
 SHS__PRIVATE void shs__rx_local_run(void *arg, size_t chunk, int worker) {
     const shs__local *w = (const shs__local *)arg;
+    const shs__local_plan *plan = &w->plan;
     shs__local_own *own = w->own + worker;
-    const int width[2] = {w->outer, w->inner};
-    int line = w->first + (int)(chunk / (size_t)w->runs) * w->rows, rows = shs__imin(w->rows, w->first + w->count - line);
-    int from = (int)(chunk % (size_t)w->runs) * w->run, x, i, r;
-    SHS__CLEAR(own->sums, SHS__PRODUCT(w->rows, w->triangle, 1));
-    SHS__CLEAR(own->peak, w->ld);
+    const int width[2] = {w->options.outer, w->options.inner};
+    int line = w->first + (int)(chunk / (size_t)plan->runs) * plan->rows, rows = shs__imin(plan->rows, w->first + w->count - line);
+    int from = (int)(chunk % (size_t)plan->runs) * plan->run, x, i, r;
+    SHS__CLEAR(own->sums, SHS__PRODUCT(plan->rows, w->triangle.size, 1));
+    SHS__CLEAR(own->peak, w->triangle.ld);
     memset(own->ends, 0, sizeof own->ends);
     own->batch = 0;
-    for (x = from; x < w->samples && x < from + w->run; x++) {
+    for (x = from; x < w->samples && x < from + plan->run; x++) {
         for (r = 0; r < rows; r++)
             for (i = 0; i < 2; i++) {
                 ptrdiff_t tall = shs__imin(width[i], w->lines), top = shs__rx_window(line + r, width[i], w->lines);
@@ -20582,28 +20606,29 @@ SHS__PRIVATE void shs__rx_local_run(void *arg, size_t chunk, int worker) {
                 shs_wide sign = 1;
                 if (r > 0) before = shs__rx_window(line + r - 1, width[i], w->lines);
                 if (i > 0) sign = -1;
-                shs__rx_local_move(w, own, r, before + tall, top + tall, x, x == from, width[i], sign);
-                if (r > 0) shs__rx_local_move(w, own, r, before, top, x, x == from, width[i], -sign);
+                shs__rx_local_move(w, own, r, before + tall, top + tall, x, width[i], sign);
+                if (r > 0) shs__rx_local_move(w, own, r, before, top, x, width[i], -sign);
             }
         shs__rx_local_flush(w, own);
         for (r = 0; r < rows; r++) {
-            size_t at = shs__cells((line + r) % w->kept, w->samples) + (size_t)x;
+            size_t at = shs__cells((line + r) % w->kept.places, w->samples) + (size_t)x;
             size_t to = shs__cells(line + r - w->first, w->samples) + (size_t)x;
-            w->no_score[to] = (unsigned char)!shs__rx_local_score(w, own, SHS__AT(own->sums, w->triangle, 0, r),
-                                                                  SHS__AT(w->pixels, w->ld, 0, at), w->scores + to);
+            w->no_score[to] = (unsigned char)!shs__rx_local_score(w, own, SHS__AT(own->sums, w->triangle.size, 0, r),
+                                                                  SHS__AT(w->kept.pixels, w->triangle.ld, 0, at), w->scores + to);
         }
     }
 }
 
 /* Reads the next line, pixel after pixel, over the line that is no longer needed. */
 SHS__PRIVATE shs_status shs__rx_local_next_line(shs__local *w) {
+    shs__local_lines *kept = &w->kept;
     shs__reader *r = &w->reader;
     const shs__view *v = &r->view;
-    size_t n = (size_t)w->n, samples = (size_t)w->samples, x, count, k, b, slot = (size_t)(w->next % w->kept) * samples;
+    size_t n = (size_t)w->n, samples = (size_t)w->samples, x, count, k, b, slot = (size_t)(kept->next % kept->places) * samples;
     shs_status status = SHS_OK;
-    if (w->next == r->next_line) {
+    if (kept->next == r->next_line) {
         if (!shs__px_next_block(r, &status)) return status;
-        if (w->next == 0) {
+        if (kept->next == 0) {
             size_t all = r->block_pixels;
             r->shift = r->zeros;
             r->block_pixels = samples; /* of the first line alone, so that the shift is the same however long blocks are */
@@ -20616,39 +20641,40 @@ SHS__PRIVATE shs_status shs__rx_local_next_line(shs__local *w) {
         shs__panel *panel = r->panels;
         size_t from = 0;
         count = shs__zmin(SHS__PANEL_PIXELS, samples - x);
-        shs__px_read_panel(r, panel, (size_t)(w->next - v->first_line) * samples + x, count);
-        memcpy(w->missing + slot + x, panel->missing, count);
+        shs__px_read_panel(r, panel, (size_t)(kept->next - v->first_line) * samples + x, count);
+        memcpy(kept->missing + slot + x, panel->missing, count);
         w->found[0] += (shs_wide)panel->valid;
         for (k = 0; k < count; from += !panel->missing[k], k++) {
-            shs_wide *to = SHS__AT(w->pixels, w->ld, 0, slot + x + k);
-            SHS__CLEAR(to, w->ld);
+            shs_wide *to = SHS__AT(kept->pixels, w->triangle.ld, 0, slot + x + k);
+            SHS__CLEAR(to, w->triangle.ld);
             to[0] = !panel->missing[k];
             for (b = 0; b < n && !panel->missing[k]; b++)
                 to[b + 1] = ((const shs_wide *)panel->X)[shs__px_in_panel(r->planes, n, b, from)];
         }
     }
-    w->next++;
+    kept->next++;
     return SHS_OK;
 }
 
 /* The scores of all lines: into the sink, or (range) only their extremes. */
 SHS__PRIVATE shs_status shs__rx_local_pass(const shs_context *ctx, shs__local *w, int range) {
+    const int outer = w->options.outer;
     shs__writer *o = &w->writer;
     size_t size = shs_type_size(o->sink->type), count, k;
     shs_status status = SHS_OK;
-    w->next = 0;
+    w->kept.next = 0;
     w->reader.next_line = 0;
     w->found[0] = w->found[1] = 0;
     for (w->first = 0; w->first < w->lines && status == SHS_OK; w->first += w->count) {
         int last;
         unsigned char *to;
-        w->count = shs__imin(w->together, w->lines - w->first);
-        last = (int)shs__rx_window(w->first + w->count - 1, w->outer, w->lines) + shs__imin(w->outer, w->lines);
-        while (w->next < last && status == SHS_OK) status = shs__rx_local_next_line(w);
+        w->count = shs__imin(w->plan.together, w->lines - w->first);
+        last = (int)shs__rx_window(w->first + w->count - 1, outer, w->lines) + shs__imin(outer, w->lines);
+        while (w->kept.next < last && status == SHS_OK) status = shs__rx_local_next_line(w);
         if (status != SHS_OK) return status;
         count = shs__cells(w->count, w->samples);
         shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(count, w->n, w->n) * (shs_wide)w->n,
-                          shs__cells((w->count - 1) / w->rows + 1, w->runs), shs__rx_local_run, w);
+                          shs__cells((w->count - 1) / w->plan.rows + 1, w->plan.runs), shs__rx_local_run, w);
         for (k = 0; k < count; k++) w->found[1] += !w->no_score[k];
         for (k = 0; k < count && range; k++)
             if (!w->no_score[k]) {
@@ -20672,11 +20698,12 @@ SHS__PRIVATE shs_status shs__rx_local_pass(const shs_context *ctx, shs__local *w
 
 /* Whether no window has as many pixels as a background takes. */
 SHS__PRIVATE int shs__rx_local_too_small(const shs__local *w) {
-    const shs_wide tall = (shs_wide)shs__imin(w->outer, w->lines);
-    const shs_wide wide = (shs_wide)shs__imin(w->outer, w->samples);
+    const int inner = w->options.inner, outer = w->options.outer;
+    const shs_wide tall = (shs_wide)shs__imin(outer, w->lines);
+    const shs_wide wide = (shs_wide)shs__imin(outer, w->samples);
     shs_wide most = tall * wide;
-    most -= SHS__WIDE_PRODUCT(shs__imin(w->inner, w->lines), shs__imin(w->inner, w->samples), 1);
-    if (w->ridge > 0) return !(most > 1);
+    most -= SHS__WIDE_PRODUCT(shs__imin(inner, w->lines), shs__imin(inner, w->samples), 1);
+    if (w->options.ridge > 0) return !(most > 1);
     return !(most > (shs_wide)w->n);
 }
 
@@ -20712,14 +20739,13 @@ SHS__PUBLIC shs_status shs_rx_local(const shs_context *ctx, const shs_cube *cube
     memset(&w, 0, sizeof w);
     if (status == SHS_OK) {
         shs__px_reader_init(&w.reader, &v, shs__is_wide(SHS_PRECISION_ALWAYS));
-        w.kernels = w.reader.kernels;
-        w.vectors = shs__kernels_eigh();
         w.n = v.used;
-        w.inner = inner;
-        w.outer = outer;
-        w.divisor = o->divisor;
-        w.ridge = o->ridge;
-        shs__rx_local_shape(&w, &v, shs__ctx_workers(ctx));
+        w.lines = v.lines;
+        w.samples = v.samples;
+        w.options = *o;
+        w.options.inner = inner;
+        w.options.outer = outer;
+        shs__rx_local_shape(&w, shs__ctx_workers(ctx));
         w.writer.sink = sink;
         w.writer.bands = 1;
         w.writer.samples = v.samples;
