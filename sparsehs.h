@@ -3440,6 +3440,23 @@ typedef struct shs__scaling {
     shs_wide base;
 } shs__scaling;
 
+enum { SHS__PANEL_PIXELS = 384 }; /* converted and multiplied at a time: the depth of one packed panel of gemm */
+
+/* A side of a tile of products: its vectors of rows, or its columns, are `apart` from each other. The next of the depth is `next`
+   further on. */
+typedef struct shs__side {
+    const void *at;
+    ptrdiff_t apart, next;
+} shs__side;
+
+SHS__PRIVATE shs__side shs__tile_side(const void *at, ptrdiff_t apart, ptrdiff_t next) {
+    shs__side side;
+    side.at = at;
+    side.apart = apart;
+    side.next = next;
+    return side;
+}
+
 /* Of section 9: pixels, as ELEMENTS: shs_real in one table of these, shs_wide in another. SHS_TYPE_REAL as a type stands for
    the element here. */
 typedef struct shs__pixels_kernels {
@@ -3448,10 +3465,9 @@ typedef struct shs__pixels_kernels {
     void (*convert)(shs_type type, int n, const void *from, const void *shift, int each, void *to);
     void (*transpose)(int m, int n, const void *S, int lds, void *D, int ldd);
     void (*pack)(shs_type type, int bands, int pixels, const unsigned char *const *spectrum, const void *shift,
-                 unsigned char *missing, void *room, void *to, size_t apart);
-    void (*sums)(int bands, int depth, const void *packed, size_t apart, shs_wide *sum);
-    void (*tile)(int vectors, int depth, const void *a, ptrdiff_t vector, ptrdiff_t a_next, const void *b, ptrdiff_t column,
-                 ptrdiff_t b_next, int add, void *C, ptrdiff_t c_vector, ptrdiff_t c_column);
+                 unsigned char *missing, void *room, void *to);
+    void (*sums)(int bands, int depth, const void *packed, shs_wide *sum);
+    void (*tile)(int vectors, int depth, shs__side a, shs__side b, int add, void *C, ptrdiff_t c_vector, ptrdiff_t c_column);
     void (*grow)(int vectors, int count, const int *ends, const void *a, const void *b, ptrdiff_t next, void *C, size_t apart);
     void (*divide)(int groups, const void *triangle, const void *from, const void *less, void *to, ptrdiff_t next);
     void (*flush)(int bands, const void *C, shs_wide *P);
@@ -4794,16 +4810,15 @@ SHS__DEFINE_TILE_OF(tile_of, shs__element, shs__vec, )
 
 /* The same out of line, for 1 to SHS__TILE_VECTORS vectors of elements: the strides cost nothing beside the sums. */
 #define SHS__DEFINE_TILE(name, columns)                                                                                \
-    SHS__OUTLINE void SHS__IN(name)(int vectors, int depth, const void *a, ptrdiff_t vector, ptrdiff_t a_next,         \
-                                    const void *b, ptrdiff_t column, ptrdiff_t b_next, int add, void *C,               \
+    SHS__OUTLINE void SHS__IN(name)(int vectors, int depth, shs__side a, shs__side b, int add, void *C,                \
                                     ptrdiff_t c_vector, ptrdiff_t c_column) {                                          \
         if (vectors == 1) SHS__TILE_OF(1, columns);                                                                    \
         else if (vectors == 2) SHS__TILE_OF(2, columns);                                                               \
         else if (SHS__TILE_VECTORS == 3) SHS__TILE_OF(3, columns);                                                     \
     }
 #define SHS__TILE_OF(vectors, columns)                                                                                 \
-    SHS__IN(tile_of)(vectors, columns, depth, (const shs__element *)a, vector, a_next, (const shs__element *)b,        \
-                     column, b_next, add, (shs__element *)C, c_vector, c_column)
+    SHS__IN(tile_of)(vectors, columns, depth, (const shs__element *)a.at, a.apart, a.next,                             \
+                     (const shs__element *)b.at, b.apart, b.next, add, (shs__element *)C, c_vector, c_column)
 
 #ifndef SHS__IN_WIDE
 #ifdef SHS__VECTOR_BYTES
@@ -5448,11 +5463,12 @@ SHS__PRIVATE int SHS__IN(px_finite)(int n, const shs__element *x) {
     return flags >= 0;
 }
 
-/* Packs converted spectra, `bands` values each at spectrum[k], of a type that px_convert takes, less the shift; groups are
-   `apart` values apart. A missing spectrum becomes zeros. A spectrum with a value that becomes NaN or infinity is marked as
-   missing, and becomes zeros, too. Room: a spectrum, up to a whole vector. */
+/* Packs converted spectra, `bands` values each at spectrum[k], of a type that px_convert takes, less the shift, as
+   [group][pixel][lane] with SHS__PANEL_PIXELS pixels. A missing spectrum becomes zeros. A spectrum with a value that becomes NaN
+   or infinity is marked as missing, and becomes zeros, too. Room: a spectrum, up to a whole vector. */
 SHS__PRIVATE void SHS__IN(px_pack)(shs_type type, int bands, int pixels, const unsigned char *const *spectrum,
-                                   const void *shift, unsigned char *missing, void *rooms, void *packed, size_t apart) {
+                                   const void *shift, unsigned char *missing, void *rooms, void *packed) {
+    const size_t apart = SHS__PANEL_PIXELS * SHS__LANES;
     shs__element *room = (shs__element *)rooms, *to = (shs__element *)packed;
     int k, b;
     for (b = bands; b % SHS__LANES; b++) room[b] = 0;
@@ -5468,10 +5484,10 @@ SHS__PRIVATE void SHS__IN(px_pack)(shs_type type, int bands, int pixels, const u
 }
 
 /* Adds up each band of a packed panel, in shs_wide. */
-SHS__PRIVATE void SHS__IN(px_sums)(int bands, int depth, const void *panel, size_t apart, shs_wide *sum) {
+SHS__PRIVATE void SHS__IN(px_sums)(int bands, int depth, const void *panel, shs_wide *sum) {
     const shs__element *packed = (const shs__element *)panel;
     int b, k, l, i;
-    for (b = 0; b < bands; b += SHS__LANES, packed += apart) {
+    for (b = 0; b < bands; b += SHS__LANES, packed += SHS__PANEL_PIXELS * SHS__LANES) {
         for (l = 0; l < SHS__LANES; l += SHS__WLANES) {
             shs__wvec even = SHS__WALL(0), odd = even;
             shs_wide lane[SHS__WLANES];
@@ -16428,7 +16444,6 @@ SHS__PUBLIC void shs_moments_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wi
 /* ---- a cube, checked, with its strides worked out --------------------------------------------------------- >>view */
 
 enum {
-    SHS__PANEL_PIXELS = 384, /* converted and multiplied at a time: the depth of one packed panel of gemm */
     SHS__TILE_WORDS = 192,   /* as many shs_wide hold the 32-bit sums of a tile */
     SHS__LEAST_WORDS = 4,    /* pairs between two flushes of integer sums: below that float is faster */
     SHS__PANELS_A_SUM = 2,   /* panels whose products are summed in shs_real; 8-bit products stay exact up to 1024 pixels */
@@ -16670,37 +16685,36 @@ SHS__PRIVATE void shs__plain_transpose(int m, int n, const void *S, int lds, voi
 }
 
 SHS__PRIVATE void shs__plain_pack(shs_type type, int bands, int pixels, const unsigned char *const *spectrum,
-                                  const void *shift, unsigned char *missing, void *room, void *to, size_t apart) {
+                                  const void *shift, unsigned char *missing, void *room, void *to) {
     shs_wide *x = (shs_wide *)room, *packed = (shs_wide *)to;
     int k, b;
     for (k = 0; k < pixels; k++) {
         if (!missing[k]) shs__plain_convert(type, bands, spectrum[k], shift, 1, x);
         for (b = 0; b < bands && !missing[k]; b++)
             missing[k] = !(shs__wide_finite(1, x + b) && shs__wabs(x[b]) <= SHS__WIDENED_REAL_MAX);
-        for (b = 0; b < bands; b++) *SHS__AT(packed, apart, k, b) = missing[k] ? 0 : x[b];
+        for (b = 0; b < bands; b++) packed[shs__px_in_plane(b, k)] = missing[k] ? 0 : x[b];
     }
 }
 
-SHS__PRIVATE void shs__plain_sums(int bands, int depth, const void *packed, size_t apart, shs_wide *sum) {
+SHS__PRIVATE void shs__plain_sums(int bands, int depth, const void *packed, shs_wide *sum) {
     int b, k;
     for (b = 0; b < bands; b++)
-        for (k = 0; k < depth; k++) sum[b] += ((const shs_wide *)packed)[(size_t)b * apart + (size_t)k];
+        for (k = 0; k < depth; k++) sum[b] += ((const shs_wide *)packed)[shs__px_in_plane(b, k)];
 }
 
 /* Four sums, so that an addition need not wait for the addition before. */
-SHS__PRIVATE void shs__plain_tile(int vectors, int depth, const void *a, ptrdiff_t vector, ptrdiff_t a_next, const void *b,
-                                  ptrdiff_t column, ptrdiff_t b_next, int add, void *C, ptrdiff_t c_vector,
+SHS__PRIVATE void shs__plain_tile(int vectors, int depth, shs__side a, shs__side b, int add, void *C, ptrdiff_t c_vector,
                                   ptrdiff_t c_column) {
-    const shs_wide *x = (const shs_wide *)a, *y = (const shs_wide *)b;
+    const shs_wide *x = (const shs_wide *)a.at, *y = (const shs_wide *)b.at;
     shs_wide s0 = add ? *(shs_wide *)C : 0, s1 = 0, s2 = 0, s3 = 0;
-    (void)vectors, (void)vector, (void)column, (void)c_vector, (void)c_column;
-    for (; depth >= 4; depth -= 4, x += 4 * a_next, y += 4 * b_next) {
+    (void)vectors, (void)c_vector, (void)c_column;
+    for (; depth >= 4; depth -= 4, x += 4 * a.next, y += 4 * b.next) {
         s0 += x[0] * y[0];
-        s1 += x[a_next] * y[b_next];
-        s2 += x[2 * a_next] * y[2 * b_next];
-        s3 += x[3 * a_next] * y[3 * b_next];
+        s1 += x[a.next] * y[b.next];
+        s2 += x[2 * a.next] * y[2 * b.next];
+        s3 += x[3 * a.next] * y[3 * b.next];
     }
-    for (; depth > 0; depth--, x += a_next, y += b_next) s0 += *x * *y;
+    for (; depth > 0; depth--, x += a.next, y += b.next) s0 += *x * *y;
     *(shs_wide *)C = (s0 + s1) + (s2 + s3);
 }
 
@@ -17306,12 +17320,11 @@ SHS__PRIVATE void shs__px_map_spectra(const shs__map *m, shs__panel *panel, shs_
         shs__la_fetch_ahead(&panel->ahead);
         for (g = 0; g < groups; g += n) {
             const int first = m->first[g * k->lanes];
+            const void *outputs = shs__px_element_at(k, m->packed, shs__cells(g * k->lanes, bands) + shs__cells(first, k->lanes));
+            const void *pixels = shs__px_element_at(k, panel->X, shs__cells(pixel, bands) + (size_t)first);
             n = shs__px_tile_groups(groups - g, k->vectors);
-            k->tile(n, bands - first,
-                    shs__px_element_at(k, m->packed, shs__cells(g * k->lanes, bands) + shs__cells(first, k->lanes)),
-                    (ptrdiff_t)bands * k->lanes, k->lanes,
-                    shs__px_element_at(k, panel->X, shs__cells(pixel, bands) + (size_t)first), bands, 1, 0,
-                    shs__px_element_at(k, rows, shs__cells(g, k->lanes)), k->lanes, m->ldy);
+            k->tile(n, bands - first, shs__tile_side(outputs, (ptrdiff_t)bands * k->lanes, k->lanes),
+                    shs__tile_side(pixels, bands, 1), 0, shs__px_element_at(k, rows, shs__cells(g, k->lanes)), k->lanes, m->ldy);
         }
         if (m->squares)
             k->squares(shs__imin(k->columns, valid - pixel), groups * k->lanes, rows, m->ldy, m->added, own->wide + pixel);
@@ -17329,12 +17342,12 @@ SHS__PRIVATE void shs__px_map_planes(const shs__map *m, shs__panel *panel, shs__
         n = shs__px_tile_groups(groups - g, k->vectors);
         for (o = 0; o < m->outputs; o += k->columns) {
             const int first = m->first[o];
+            const void *pixels = shs__px_element_at(k, panel->X, shs__px_in_plane(first, g * k->lanes));
+            const void *outputs = shs__px_element_at(k, m->packed, shs__cells(o, m->bands) + shs__cells(first, k->columns));
             shs__la_fetch_ahead(&panel->ahead);
-            k->tile(n, m->bands - first, shs__px_element_at(k, panel->X, shs__px_in_plane(first, g * k->lanes)), k->lanes,
-                    SHS__PANEL_PIXELS,
-                    shs__px_element_at(k, m->packed, shs__cells(o, m->bands) + shs__cells(first, k->columns)), 1,
-                    k->columns, 0, shs__px_element_at(k, own->planes, shs__px_in_plane(o, g * k->lanes)), k->lanes,
-                    SHS__PANEL_PIXELS);
+            k->tile(n, m->bands - first, shs__tile_side(pixels, k->lanes, SHS__PANEL_PIXELS),
+                    shs__tile_side(outputs, 1, k->columns), 0,
+                    shs__px_element_at(k, own->planes, shs__px_in_plane(o, g * k->lanes)), k->lanes, SHS__PANEL_PIXELS);
         }
     }
 }
@@ -17672,11 +17685,13 @@ SHS__PRIVATE void shs__px_gram_panel(const shs__gram *g, shs__gram_own *own, int
     void *products = own->tiles;
     shs__tile t = SHS_ZERO;
     while (shs__px_next_tile(&t, g->n, k->lanes, k->columns, k->vectors)) {
-        size_t column = (size_t)t.column;
+        const size_t column = (size_t)t.column;
+        const void *rows = shs__px_given_at(k, own->packed, (size_t)t.group * apart);
+        const void *columns = shs__px_given_at(k, own->packed, column / lanes * apart + column % lanes);
         shs__la_fetch_ahead(ahead);
-        k->tile(t.groups, depth, shs__px_given_at(k, own->packed, (size_t)t.group * apart), (ptrdiff_t)apart, k->lanes,
-                shs__px_given_at(k, own->packed, column / lanes * apart + column % lanes), lanes > 1 ? 1 : (ptrdiff_t)apart,
-                k->lanes, own->pending > 0, products, (ptrdiff_t)k->columns * k->lanes, k->lanes);
+        k->tile(t.groups, depth, shs__tile_side(rows, (ptrdiff_t)apart, k->lanes),
+                shs__tile_side(columns, lanes > 1 ? 1 : (ptrdiff_t)apart, k->lanes), own->pending > 0, products,
+                (ptrdiff_t)k->columns * k->lanes, k->lanes);
         products = shs__px_element_at(k, products, (size_t)(t.groups * k->columns) * lanes);
     }
     own->pending++;
@@ -17813,8 +17828,8 @@ SHS__PRIVATE int shs__px_whole_moments(const shs__moments_job *job, shs__panel *
 SHS__PRIVATE void shs__px_real_moments(const shs__moments_job *job, shs__panel *panel, shs__gram_own *own, shs_wide *sums) {
     const shs__reader *r = &job->reader;
     const shs__pixels_kernels *k = r->kernels;
-    size_t apart = SHS__PANEL_PIXELS * (size_t)k->lanes, i;
     void *packed;
+    size_t i;
     if (r->raw == SHS__RAW_PLANES) shs__px_read_spectra(r, panel); /* again: their differences were too large for integers */
     if (!r->raw) {
         panel->pixels = panel->valid;
@@ -17826,10 +17841,9 @@ SHS__PRIVATE void shs__px_real_moments(const shs__moments_job *job, shs__panel *
     if (r->planes && !r->raw) shs__px_pack_planes(k, job->gram.n, panel->pixels, panel->X, packed);
     else if (r->raw)
         k->pack(shs__px_element_type(k, r->view.cube->type), job->gram.n, panel->pixels, panel->spectrum, job->element_shift,
-                panel->missing, own->scratch, packed, apart);
-    else
-        k->pack(SHS_TYPE_REAL, job->gram.n, panel->pixels, panel->spectrum, r->zeros, panel->missing, own->scratch, packed, apart);
-    k->sums(job->gram.n, panel->pixels, packed, apart, sums + 1);
+                panel->missing, own->scratch, packed);
+    else k->pack(SHS_TYPE_REAL, job->gram.n, panel->pixels, panel->spectrum, r->zeros, panel->missing, own->scratch, packed);
+    k->sums(job->gram.n, panel->pixels, packed, sums + 1);
     shs__px_gram_panel(&job->gram, own, panel->pixels, &panel->ahead, sums);
 }
 
@@ -20551,8 +20565,9 @@ SHS__PRIVATE int shs__rx_local_factorize(const shs__local *w, shs__local_own *ow
         for (j = 0; j < k->columns; j++) row[j * k->lanes] = y[first + j];
         for (g = top; g < groups; g += m) {
             m = shs__px_tile_groups(groups - g, k->vectors);
-            k->tile(m, first, own->L + shs__cells(g, next), next, k->lanes, L + lane,
-                    k->columns > k->lanes ? next : 1, k->lanes, 0, own->tiles + (g - top) * t->group, t->group, k->lanes);
+            k->tile(m, first, shs__tile_side(own->L + shs__cells(g, next), next, k->lanes),
+                    shs__tile_side(L + lane, k->columns > k->lanes ? next : 1, k->lanes), 0, own->tiles + (g - top) * t->group,
+                    t->group, k->lanes);
         }
         if (!shs__rx_local_corner(w, own, sums + lane, own->tiles + lane, first, ridge)) return 0;
         k->divide(groups - top, own->corner, sums, own->tiles, L + first * k->lanes, next);
@@ -22419,8 +22434,8 @@ SHS__PRIVATE void shs__tg_add_products(const shs__backgrounds *g, size_t k, cons
     for (column = 0; column < g->n; column += columns)
         for (group = column / lanes; group < groups; group += m) {
             m = shs__px_tile_groups(groups - group, kernels->vectors);
-            kernels->tile(m, count, pixels + group * lanes, lanes, g->ld, pixels + column, 1, g->ld, 1, tile, lanes * columns,
-                          lanes);
+            kernels->tile(m, count, shs__tile_side(pixels + group * lanes, lanes, g->ld),
+                          shs__tile_side(pixels + column, 1, g->ld), 1, tile, lanes * columns, lanes);
             tile += m * lanes * columns;
         }
 }
@@ -22540,7 +22555,8 @@ SHS__PRIVATE void shs__tg_root_lengths(const shs__backgrounds *g, const shs_wide
     int top, i, column;
     SHS__CLEAR(length2, k->columns);
     for (top = 0; top < n; top += lanes) {
-        k->tile(1, n - top, rows, 0, lanes, own->pixels + top, g->ld, 1, 0, own->outputs, 0, lanes);
+        k->tile(1, n - top, shs__tile_side(rows, 0, lanes), shs__tile_side(own->pixels + top, g->ld, 1), 0, own->outputs, 0,
+                lanes);
         for (column = 0; column < k->columns; column++)
             for (i = 0; i < lanes; i++) {
                 const shs_wide y = own->outputs[column * lanes + i];
