@@ -3467,7 +3467,8 @@ typedef struct shs__pixels_kernels {
     void (*pack)(shs_type type, int bands, int pixels, const unsigned char *const *spectrum, const void *shift,
                  unsigned char *missing, void *room, void *to);
     void (*sums)(int bands, int depth, const void *packed, shs_wide *sum);
-    void (*tile)(int vectors, int depth, shs__side a, shs__side b, int add, void *C, ptrdiff_t c_vector, ptrdiff_t c_column);
+    void (*tile)(int vectors, int depth, const shs__side *a, const shs__side *b, int add, void *C, ptrdiff_t c_vector,
+                 ptrdiff_t c_column);
     void (*grow)(int vectors, int count, const int *ends, const void *a, const void *b, ptrdiff_t next, void *C, size_t apart);
     void (*divide)(int groups, const void *triangle, const void *from, const void *less, void *to, ptrdiff_t next);
     void (*flush)(int bands, const void *C, shs_wide *P);
@@ -4810,15 +4811,15 @@ SHS__DEFINE_TILE_OF(tile_of, shs__element, shs__vec, )
 
 /* The same out of line, for 1 to SHS__TILE_VECTORS vectors of elements: the strides cost nothing beside the sums. */
 #define SHS__DEFINE_TILE(name, columns)                                                                                \
-    SHS__OUTLINE void SHS__IN(name)(int vectors, int depth, shs__side a, shs__side b, int add, void *C,                \
+    SHS__OUTLINE void SHS__IN(name)(int vectors, int depth, const shs__side *a, const shs__side *b, int add, void *C,  \
                                     ptrdiff_t c_vector, ptrdiff_t c_column) {                                          \
         if (vectors == 1) SHS__TILE_OF(1, columns);                                                                    \
         else if (vectors == 2) SHS__TILE_OF(2, columns);                                                               \
         else if (SHS__TILE_VECTORS == 3) SHS__TILE_OF(3, columns);                                                     \
     }
 #define SHS__TILE_OF(vectors, columns)                                                                                 \
-    SHS__IN(tile_of)(vectors, columns, depth, (const shs__element *)a.at, a.apart, a.next,                             \
-                     (const shs__element *)b.at, b.apart, b.next, add, (shs__element *)C, c_vector, c_column)
+    SHS__IN(tile_of)(vectors, columns, depth, (const shs__element *)a->at, a->apart, a->next,                          \
+                     (const shs__element *)b->at, b->apart, b->next, add, (shs__element *)C, c_vector, c_column)
 
 #ifndef SHS__IN_WIDE
 #ifdef SHS__VECTOR_BYTES
@@ -16703,18 +16704,18 @@ SHS__PRIVATE void shs__plain_sums(int bands, int depth, const void *packed, shs_
 }
 
 /* Four sums, so that an addition need not wait for the addition before. */
-SHS__PRIVATE void shs__plain_tile(int vectors, int depth, shs__side a, shs__side b, int add, void *C, ptrdiff_t c_vector,
-                                  ptrdiff_t c_column) {
-    const shs_wide *x = (const shs_wide *)a.at, *y = (const shs_wide *)b.at;
+SHS__PRIVATE void shs__plain_tile(int vectors, int depth, const shs__side *a, const shs__side *b, int add, void *C,
+                                  ptrdiff_t c_vector, ptrdiff_t c_column) {
+    const shs_wide *x = (const shs_wide *)a->at, *y = (const shs_wide *)b->at;
     shs_wide s0 = add ? *(shs_wide *)C : 0, s1 = 0, s2 = 0, s3 = 0;
     (void)vectors, (void)c_vector, (void)c_column;
-    for (; depth >= 4; depth -= 4, x += 4 * a.next, y += 4 * b.next) {
+    for (; depth >= 4; depth -= 4, x += 4 * a->next, y += 4 * b->next) {
         s0 += x[0] * y[0];
-        s1 += x[a.next] * y[b.next];
-        s2 += x[2 * a.next] * y[2 * b.next];
-        s3 += x[3 * a.next] * y[3 * b.next];
+        s1 += x[a->next] * y[b->next];
+        s2 += x[2 * a->next] * y[2 * b->next];
+        s3 += x[3 * a->next] * y[3 * b->next];
     }
-    for (; depth > 0; depth--, x += a.next, y += b.next) s0 += *x * *y;
+    for (; depth > 0; depth--, x += a->next, y += b->next) s0 += *x * *y;
     *(shs_wide *)C = (s0 + s1) + (s2 + s3);
 }
 
@@ -17320,11 +17321,13 @@ SHS__PRIVATE void shs__px_map_spectra(const shs__map *m, shs__panel *panel, shs_
         shs__la_fetch_ahead(&panel->ahead);
         for (g = 0; g < groups; g += n) {
             const int first = m->first[g * k->lanes];
-            const void *outputs = shs__px_element_at(k, m->packed, shs__cells(g * k->lanes, bands) + shs__cells(first, k->lanes));
-            const void *pixels = shs__px_element_at(k, panel->X, shs__cells(pixel, bands) + (size_t)first);
+            const shs__side outputs =
+                shs__tile_side(shs__px_element_at(k, m->packed, shs__cells(g * k->lanes, bands) + shs__cells(first, k->lanes)),
+                               (ptrdiff_t)bands * k->lanes, k->lanes);
+            const shs__side pixels =
+                shs__tile_side(shs__px_element_at(k, panel->X, shs__cells(pixel, bands) + (size_t)first), bands, 1);
             n = shs__px_tile_groups(groups - g, k->vectors);
-            k->tile(n, bands - first, shs__tile_side(outputs, (ptrdiff_t)bands * k->lanes, k->lanes),
-                    shs__tile_side(pixels, bands, 1), 0, shs__px_element_at(k, rows, shs__cells(g, k->lanes)), k->lanes, m->ldy);
+            k->tile(n, bands - first, &outputs, &pixels, 0, shs__px_element_at(k, rows, shs__cells(g, k->lanes)), k->lanes, m->ldy);
         }
         if (m->squares)
             k->squares(shs__imin(k->columns, valid - pixel), groups * k->lanes, rows, m->ldy, m->added, own->wide + pixel);
@@ -17342,11 +17345,12 @@ SHS__PRIVATE void shs__px_map_planes(const shs__map *m, shs__panel *panel, shs__
         n = shs__px_tile_groups(groups - g, k->vectors);
         for (o = 0; o < m->outputs; o += k->columns) {
             const int first = m->first[o];
-            const void *pixels = shs__px_element_at(k, panel->X, shs__px_in_plane(first, g * k->lanes));
-            const void *outputs = shs__px_element_at(k, m->packed, shs__cells(o, m->bands) + shs__cells(first, k->columns));
+            const shs__side pixels = shs__tile_side(shs__px_element_at(k, panel->X, shs__px_in_plane(first, g * k->lanes)),
+                                                    k->lanes, SHS__PANEL_PIXELS);
+            const shs__side outputs = shs__tile_side(
+                shs__px_element_at(k, m->packed, shs__cells(o, m->bands) + shs__cells(first, k->columns)), 1, k->columns);
             shs__la_fetch_ahead(&panel->ahead);
-            k->tile(n, m->bands - first, shs__tile_side(pixels, k->lanes, SHS__PANEL_PIXELS),
-                    shs__tile_side(outputs, 1, k->columns), 0,
+            k->tile(n, m->bands - first, &pixels, &outputs, 0,
                     shs__px_element_at(k, own->planes, shs__px_in_plane(o, g * k->lanes)), k->lanes, SHS__PANEL_PIXELS);
         }
     }
@@ -17686,12 +17690,12 @@ SHS__PRIVATE void shs__px_gram_panel(const shs__gram *g, shs__gram_own *own, int
     shs__tile t = SHS_ZERO;
     while (shs__px_next_tile(&t, g->n, k->lanes, k->columns, k->vectors)) {
         const size_t column = (size_t)t.column;
-        const void *rows = shs__px_given_at(k, own->packed, (size_t)t.group * apart);
-        const void *columns = shs__px_given_at(k, own->packed, column / lanes * apart + column % lanes);
+        const shs__side rows =
+            shs__tile_side(shs__px_given_at(k, own->packed, (size_t)t.group * apart), (ptrdiff_t)apart, k->lanes);
+        const shs__side columns = shs__tile_side(shs__px_given_at(k, own->packed, column / lanes * apart + column % lanes),
+                                                 lanes > 1 ? 1 : (ptrdiff_t)apart, k->lanes);
         shs__la_fetch_ahead(ahead);
-        k->tile(t.groups, depth, shs__tile_side(rows, (ptrdiff_t)apart, k->lanes),
-                shs__tile_side(columns, lanes > 1 ? 1 : (ptrdiff_t)apart, k->lanes), own->pending > 0, products,
-                (ptrdiff_t)k->columns * k->lanes, k->lanes);
+        k->tile(t.groups, depth, &rows, &columns, own->pending > 0, products, (ptrdiff_t)k->columns * k->lanes, k->lanes);
         products = shs__px_element_at(k, products, (size_t)(t.groups * k->columns) * lanes);
     }
     own->pending++;
@@ -20351,6 +20355,7 @@ typedef struct shs__local_own {
     shs_wide *peak;                   /* 1 + n: the largest sums of squares so far: they bound the rounding */
     shs_wide *plus, *pixel;           /* pixels that enter or leave, ld each: with their signs, and unchanged */
     int batch, ends[SHS__LOCAL_ROWS]; /* pixels in the batch; the number of pixels up to each line of the block */
+    int from;                         /* the first sample of the run */
 } shs__local_own;
 
 /* A background's sums, a triangle: columns of tiles, each from the diagonal down, group after group of rows, in which columns are
@@ -20491,13 +20496,13 @@ SHS__PRIVATE void shs__rx_local_add(const shs__local *w, shs__local_own *own, in
    run the window starts. */
 SHS__PRIVATE void shs__rx_local_move(const shs__local *w, shs__local_own *own, int row, ptrdiff_t y0, ptrdiff_t y1, int x,
                                      int width, shs_wide sign) {
-    ptrdiff_t across = shs__imin(width, w->samples), left = shs__rx_window(x, width, w->samples), before;
-    if (x % w->plan.run == 0) {
-        shs__rx_local_add(w, own, row, y0, y1, left, left + across, sign);
-        return;
+    ptrdiff_t across = shs__imin(width, w->samples), left = shs__rx_window(x, width, w->samples);
+    ptrdiff_t before = left, entering = left;
+    if (x > own->from) {
+        before = shs__rx_window(x - 1, width, w->samples);
+        entering = before + across;
     }
-    before = shs__rx_window(x - 1, width, w->samples);
-    shs__rx_local_add(w, own, row, y0, y1, before + across, left + across, sign);
+    shs__rx_local_add(w, own, row, y0, y1, entering, left + across, sign);
     shs__rx_local_add(w, own, row, y0, y1, before, left, -sign);
 }
 
@@ -20562,12 +20567,13 @@ SHS__PRIVATE int shs__rx_local_factorize(const shs__local *w, shs__local_own *ow
         const int lane = first % k->lanes;
         shs_wide *L = own->L + (size_t)(top = first / k->lanes) * (size_t)next;
         shs_wide *row = sums + (t->last - top) * t->group + t->lane;
+        const shs__side columns = shs__tile_side(L + lane, k->columns > k->lanes ? next : 1, k->lanes);
+        shs__side rows;
         for (j = 0; j < k->columns; j++) row[j * k->lanes] = y[first + j];
         for (g = top; g < groups; g += m) {
             m = shs__px_tile_groups(groups - g, k->vectors);
-            k->tile(m, first, shs__tile_side(own->L + shs__cells(g, next), next, k->lanes),
-                    shs__tile_side(L + lane, k->columns > k->lanes ? next : 1, k->lanes), 0, own->tiles + (g - top) * t->group,
-                    t->group, k->lanes);
+            rows = shs__tile_side(own->L + shs__cells(g, next), next, k->lanes);
+            k->tile(m, first, &rows, &columns, 0, own->tiles + (g - top) * t->group, t->group, k->lanes);
         }
         if (!shs__rx_local_corner(w, own, sums + lane, own->tiles + lane, first, ridge)) return 0;
         k->divide(groups - top, own->corner, sums, own->tiles, L + first * k->lanes, next);
@@ -20608,12 +20614,13 @@ SHS__PRIVATE void shs__rx_local_run(void *arg, size_t chunk, int worker) {
     shs__local_own *own = w->own + worker;
     const int width[2] = {w->options.outer, w->options.inner};
     int line = w->first + (int)(chunk / (size_t)plan->runs) * plan->rows, rows = shs__imin(plan->rows, w->first + w->count - line);
-    int from = (int)(chunk % (size_t)plan->runs) * plan->run, x, i, r;
+    int x, i, r;
     SHS__CLEAR(own->sums, SHS__PRODUCT(plan->rows, w->triangle.size, 1));
     SHS__CLEAR(own->peak, w->triangle.ld);
     memset(own->ends, 0, sizeof own->ends);
     own->batch = 0;
-    for (x = from; x < w->samples && x < from + plan->run; x++) {
+    own->from = (int)(chunk % (size_t)plan->runs) * plan->run;
+    for (x = own->from; x < w->samples && x < own->from + plan->run; x++) {
         for (r = 0; r < rows; r++)
             for (i = 0; i < 2; i++) {
                 ptrdiff_t tall = shs__imin(width[i], w->lines), top = shs__rx_window(line + r, width[i], w->lines);
@@ -22433,9 +22440,10 @@ SHS__PRIVATE void shs__tg_add_products(const shs__backgrounds *g, size_t k, cons
     int column, group, m;
     for (column = 0; column < g->n; column += columns)
         for (group = column / lanes; group < groups; group += m) {
+            const shs__side rows = shs__tile_side(pixels + group * lanes, lanes, g->ld);
+            const shs__side others = shs__tile_side(pixels + column, 1, g->ld);
             m = shs__px_tile_groups(groups - group, kernels->vectors);
-            kernels->tile(m, count, shs__tile_side(pixels + group * lanes, lanes, g->ld),
-                          shs__tile_side(pixels + column, 1, g->ld), 1, tile, lanes * columns, lanes);
+            kernels->tile(m, count, &rows, &others, 1, tile, lanes * columns, lanes);
             tile += m * lanes * columns;
         }
 }
@@ -22555,8 +22563,8 @@ SHS__PRIVATE void shs__tg_root_lengths(const shs__backgrounds *g, const shs_wide
     int top, i, column;
     SHS__CLEAR(length2, k->columns);
     for (top = 0; top < n; top += lanes) {
-        k->tile(1, n - top, shs__tile_side(rows, 0, lanes), shs__tile_side(own->pixels + top, g->ld, 1), 0, own->outputs, 0,
-                lanes);
+        const shs__side outputs = shs__tile_side(rows, 0, lanes), pixels = shs__tile_side(own->pixels + top, g->ld, 1);
+        k->tile(1, n - top, &outputs, &pixels, 0, own->outputs, 0, lanes);
         for (column = 0; column < k->columns; column++)
             for (i = 0; i < lanes; i++) {
                 const shs_wide y = own->outputs[column * lanes + i];
