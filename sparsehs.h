@@ -7541,8 +7541,8 @@ SHS__PRIVATE shs__triangle shs__la_on_diagonal(const shs__triangle *A, int from,
     return t;
 }
 
-/* X op(A) = X for one strip: half of its columns, then the others less what these take off. `corner` is the part of op(A) in the
-   rows of the half that is solved and the columns of the half that is left. */
+/* Solves X op(A) = B for one strip, in place: one half of its columns first, then the other half, less the products of the solved
+   half with `corner`. `corner` is the part of op(A) in the rows of the solved half and the columns of the other. */
 SHS__PRIVATE void shs__la_trsm_strip(const shs__triangle *A, int rows, shs_real *X, int ldx, shs_real *scratch) {
     const int h = shs__la_round_up(A->order - A->order / 2, SHS__SMALL_TRIANGLE);
     int solved_from = 0, left_from = h;
@@ -9253,7 +9253,7 @@ typedef struct shs__signal_distances {
     shs_real scale;     /* a power of 2 that brings the largest |alpha| near 1: scores hold squares of alpha */
 } shs__signal_distances;
 
-/* Of a signal with weights. Its r and its q_k are weighted, and its y is `clean`. */
+/* What a signal with weights has in addition. Such a signal keeps r and the q_k weighted, and uses `clean` as y. */
 typedef struct shs__signal_weights {
     shs_real *root;      /* p: the square roots of the weights over `unit`; NULL: none */
     shs_real *clean;     /* p: the signal, with zeros where `root` has them */
@@ -11646,7 +11646,7 @@ SHS__PRIVATE int shs__omp_coded_there(const shs_context *ctx, const shs__coder *
     return shs__coder_look(ctx, c, &unsafe) == SHS_OK && !unsafe;
 }
 
-/* Codes here what the engine, if there is one, has not coded. */
+/* Looks at the signals and codes them on the CPU, or on the engine in other units. The call comes here if no engine has coded. */
 SHS__PRIVATE shs_status shs__omp_look_and_code(const shs_context *ctx, shs__coder *c, shs_omp_report *report) {
     int unsafe = 0, late = c->late;
     shs_status status = shs__coder_look(ctx, c, &unsafe);

@@ -8446,7 +8446,7 @@ SHS__PRIVATE shs_status shs__cl_known_uses(shs__cl_signals *s, shs__cl_known *k)
 }
 
 /* The known signals by a session of the device. */
-/* Wrong counts in place of those of `tally`, so that a group of it that does not run is noticed. */
+/* Fills the counts of the kernel `tally` with a wrong value: if one of its groups does not run, the value stays and is noticed. */
 SHS__PRIVATE shs_status shs__cl_spoil_tallies(shs__cl_signals *s) {
     const size_t bytes = SHS__CL_SUMS * 3 * sizeof(cl_ulong);
     memset(s->wides, 0x5a, bytes);

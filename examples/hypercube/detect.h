@@ -34,8 +34,8 @@ static void check_detection(job *j, shs_status status) {
     check_job(j, status);
 }
 
-/* Refuses a background of each class or column with detectors that have no background, and beside options that choose other
-   pixels for it. Returns whether each column has its own. */
+/* Fails if a background of each class or column is asked of a detector without a background, or together with an option that
+   chooses other pixels for the background. Returns whether each column has its own. */
 static int check_background(const settings *s, shs_detector method) {
     static const char *const backgrounds[] = {"image", "column"};
     const int columns = s->background && choose("--background", s->background, backgrounds, 2) == 1;

@@ -23,7 +23,8 @@ typedef struct pixel_block {
 
 enum { PIXELS_AT_ONCE = 16 }; /* their values stay in the first level of cache while a layout by bands becomes one by pixels */
 
-/* The bands in use of some pixels, one pixel after the other, and which of them have all of these bands. */
+/* Reads `count` pixels of line y, from column x on: the bands in use of one pixel stand side by side. valid[k]: pixel k has a
+   value in each of them. */
 static void read_pixels(const pixel_block *b, int y, int x, int count, double *bands, unsigned char *valid) {
     const job *j = b->j;
     const cube_file *in = &j->in;
