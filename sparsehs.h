@@ -2241,9 +2241,9 @@ typedef struct shs_engine {
     shs_status (*signals_open)(void *user, const shs_context *ctx, const shs_signals_job *job, void **session);
     /* Takes over a copy of the dictionary (p x n). */
     shs_status (*signals_dictionary)(void *session, const shs_real *D, int ldd);
-    /* Codes all signals; SHS_SIGNALS_NOT_FINITE where one is not: the caller does not check. With a room of the job,
-       SHS_OUT_OF_RANGE where the largest value of a signal is beyond 2^-room .. 2^room and not 0, or a coefficient is not finite;
-       the codes are there all the same. errors2 (m) and usage (n) may be NULL; sum2, nonzeros and not_reached of the report are
+    /* Codes all signals; SHS_SIGNALS_NOT_FINITE where one is not: the caller does not check. If the job has a room, the call also
+       returns SHS_OUT_OF_RANGE: the largest value of a signal is beyond 2^-room .. 2^room and not 0, or a coefficient is not
+       finite. All codes are filled then, too. errors2 (m) and usage (n) may be NULL; sum2, nonzeros and not_reached of the report are
        filled. */
     shs_status (*signals_code)(void *session, shs_real *errors2, size_t *usage, shs_omp_report *report);
     /* E = Y - DX, kept in the session; the sum of its squares. */
@@ -3442,8 +3442,8 @@ typedef struct shs__scaling {
 
 enum { SHS__PANEL_PIXELS = 384 }; /* converted and multiplied at a time: the depth of one packed panel of gemm */
 
-/* A side of a tile of products: its vectors of rows, or its columns, are `apart` from each other. The next of the depth is `next`
-   further on. */
+/* A side of a tile of products: vectors of rows, or columns. `apart` is the distance from a vector or column to the next, `next`
+   the distance from a step of the depth to the next. */
 typedef struct shs__side {
     const void *at;
     ptrdiff_t apart, next;
@@ -6989,7 +6989,7 @@ SHS__PRIVATE shs__sliver shs__la_gemm_sliver_b(const shs__gemm *g, int column, i
     return b;
 }
 
-/* Whether a product is added to what C holds: to what beta left of it, or to the sum over the depth so far. */
+/* Returns non-zero if C holds values to add the product to: beta C, or the sum over the depth so far. */
 SHS__PRIVATE int shs__la_gemm_adds(const shs__gemm *g) { return g->from > 0 || g->job.beta != 0; }
 
 /* The tile of the micro-kernel at (row, column) that is only partly in C, or partly wanted: by way of `tile`. */
@@ -7607,7 +7607,7 @@ SHS__PRIVATE void shs__la_trsm_layout(shs__layout *l, const shs_context *ctx, sh
     t->own = SHS__CARVE(l, shs_real, SHS__PRODUCT(shs__ctx_workers(ctx), t->own_count, 1));
 }
 
-/* B has `others` columns (left side) or rows (right side), beside those that A has. */
+/* `others` is the size of B that A does not fix: the columns on the left side, the rows on the right side. */
 SHS__PRIVATE void shs__la_trsm_set(shs__trsm *t, shs_side side, const shs__triangle *A, int others, shs_real alpha, shs_real *B,
                                    int ldb) {
     t->side = side;
@@ -7897,7 +7897,7 @@ typedef struct shs__ql {
     shs_wide *cosine, *sine; /* n: the rotations of a sweep */
 } shs__ql;
 
-/* What divide and conquer merges: a level of blocks, two by two. */
+/* A level of divide and conquer, which merges blocks two by two. */
 typedef struct shs__level {
     int blocks; /* before the merges */
     shs__merge *merges;
@@ -9245,7 +9245,7 @@ typedef struct shs__signal_error {
     shs_real smallest;   /* min d^2 / G_jj: how close the chosen atoms are to being dependent */
 } shs__signal_error;
 
-/* How far all atoms are from the span of those chosen, for a rule of choice that asks for it. */
+/* The distances of all atoms from the span of the chosen atoms, for a rule of choice that asks for distances. */
 typedef struct shs__signal_distances {
     shs_real *d2; /* their squares by the first `measured` of the b_k; NULL where the rule does not ask */
     int measured;
@@ -10207,7 +10207,7 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
     g->scratch = SHS__CARVE(l, shs_real, scratch);
     g->seats = NULL;
     if (weighted) g->seats = SHS__CARVE(l, shs__omp_signal *, columns);
-    for (i = 0; weighted && i < count; i++) { /* side by side: each stripe of D goes through those of all signals */
+    for (i = 0; weighted && i < count; i++) { /* the weights of all signals side by side, since each stripe of D reads them all */
         shs__omp_signal counted, *w = SHS__MEMBER(g->members, i, counted);
         shs__weights_layout(l, &w->weights, over);
     }
@@ -10586,8 +10586,8 @@ SHS__PRIVATE void shs__coder_weigh_signal(const shs__coder *c, shs__signal_weigh
     for (l = 0; c->options->weights && l < p; l++) weights[l] = weights[l] / unit / unit;
 }
 
-/* The roots of its weights, and the lengths of the atoms under them, of which the sums are in place. An atom of which only rounding
-   is left has length 0. */
+/* Forms the roots of the weights of signal i, and from sums in place the lengths of the atoms under these weights. An atom of which
+   only rounding is left has length 0. */
 SHS__PRIVATE void shs__coder_weigh_atoms(const shs__coder *c, shs__signal_weights *w, size_t i) {
     const shs__omp_dictionary *d = &c->over;
     const int padded = shs__omp_padded(d->n);
@@ -13245,7 +13245,7 @@ SHS__PRIVATE void shs__dl_naive_residual(const shs__dl_factors *f, shs_wide *E) 
         }
 }
 
-/* F = E + d x of the signals that use atom j, 0 of the others; whether there are any */
+/* F = E + d x for the signals that use atom j, and 0 for the rest. Returns non-zero if a signal uses the atom. */
 SHS__PRIVATE int shs__dl_naive_without_atom(const shs__dl_factors *f, ptrdiff_t j, const shs_wide *E, shs_wide *F) {
     const ptrdiff_t p = f->p;
     const shs_real *d = f->D + j * p;
@@ -13460,7 +13460,7 @@ typedef struct shs__dl_ranks {
     int tolerant;    /* some rank's signals have tolerances */
 } shs__dl_ranks;
 
-/* The best dictionary so far; when it last was better by enough, and how good it was then. */
+/* The best dictionary so far, with the iteration and the merit of the last improvement that was large enough. */
 typedef struct shs__dl_best {
     shs_real *D; /* p x n */
     shs_wide merit, stop_merit;
