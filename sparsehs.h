@@ -2243,8 +2243,8 @@ typedef struct shs_engine {
     shs_status (*signals_dictionary)(void *session, const shs_real *D, int ldd);
     /* Codes all signals; SHS_SIGNALS_NOT_FINITE where one is not: the caller does not check. If the job has a room, the call also
        returns SHS_OUT_OF_RANGE: the largest value of a signal is beyond 2^-room .. 2^room and not 0, or a coefficient is not
-       finite. All codes are filled then, too. errors2 (m) and usage (n) may be NULL; sum2, nonzeros and not_reached of the report are
-       filled. */
+       finite. All codes are filled then, too. errors2 (m) and usage (n) may be NULL; sum2, nonzeros and not_reached of the
+       report are filled. */
     shs_status (*signals_code)(void *session, shs_real *errors2, size_t *usage, shs_omp_report *report);
     /* E = Y - DX, kept in the session; the sum of its squares. */
     shs_status (*signals_residual)(void *session, shs_wide *sum2);
