@@ -93,9 +93,9 @@ static void host_free(bench *b, void *memory) { free_of(b, 0, memory); }
 static void codes_memory(bench *b, int rank, size_t m, int s, shs_codes *codes) {
     codes->m = m;
     codes->stride = s;
-    codes->used = (int *)memory_of(b, rank, m * sizeof(int));
-    codes->atoms = (int *)memory_of(b, rank, m * (size_t)s * sizeof(int));
-    codes->coefs = (shs_real *)memory_of(b, rank, m * (size_t)s * sizeof(shs_real));
+    codes->used = memory_of(b, rank, m * sizeof(int));
+    codes->atoms = memory_of(b, rank, m * (size_t)s * sizeof(int));
+    codes->coefs = memory_of(b, rank, m * (size_t)s * sizeof(shs_real));
 }
 
 static void codes_free(bench *b, int rank, shs_codes *codes) {
@@ -131,9 +131,12 @@ static void medians(bench *b, ranks_fn work, double *one, double *all) {
     int run;
     for (run = -1; run < b->runs; run++) {
         double first = time_of(b, work, 1), second = time_of(b, work, b->count);
-        if (run >= 0) ones[run] = first, alls[run] = second;
+        if (run < 0) continue;
+        ones[run] = first;
+        alls[run] = second;
     }
-    *one = median(b->runs, ones), *all = median(b->runs, alls);
+    *one = median(b->runs, ones);
+    *all = median(b->runs, alls);
 }
 
 static void measure(bench *b, const char *name, ranks_fn work, double asked) {
@@ -212,7 +215,9 @@ static shs_status learn(const shs_context *ctx, void *arg) {
    */
 static void measure_learning(bench *b, const char *name, size_t m, int n, int group) {
     double one[2], all[2];
-    b->n = n, b->m = m, b->group = group;
+    b->n = n;
+    b->m = m;
+    b->group = group;
     if (b->small && b->m > 4000) b->m = 4000;
     if (b->only && !strstr(name, b->only)) return;
     b->iterations = 2;
@@ -227,7 +232,7 @@ static void own_signals(bench *b) {
     int k;
     for (k = 0; k < b->count; k++) {
         size_t first, m = range(b, &b->each[k], b->m, &first), values = m * (size_t)b->p;
-        b->own[k].Y = (shs_real *)memory_of(b, k, values * sizeof *b->Y);
+        b->own[k].Y = memory_of(b, k, values * sizeof *b->Y);
         memcpy(b->own[k].Y, b->Y + first * (size_t)b->p, values * sizeof *b->Y);
         codes_memory(b, k, m, b->s, &b->own[k].codes);
     }
@@ -238,8 +243,11 @@ static void signal_cases(bench *b) {
     size_t i;
     int k;
     shs_random_seed(&r, 1);
-    b->p = 64, b->n = 256, b->s = 8, b->m = b->small ? 4000 : 4000000;
-    b->Y = (shs_real *)host_memory(b, b->m * 64 * sizeof *b->Y);
+    b->p = 64;
+    b->n = 256;
+    b->s = 8;
+    b->m = b->small ? 4000 : 4000000;
+    b->Y = host_memory(b, b->m * 64 * sizeof *b->Y);
     for (i = 0; i < b->m * 64; i++) b->Y[i] = (shs_real)((shs_wide)(shs_random_bits(&r) >> 40) / 8388608 - 1);
     b->start = (shs_real *)malloc(64 * 512 * sizeof *b->start);
     for (k = 0; k < b->count; k++) b->D[k] = (shs_real *)malloc(64 * 512 * sizeof(shs_real));
@@ -304,9 +312,13 @@ static void cube_cases(bench *b) {
     void *pixels = host_memory(b, count * (size_t)bands);
     char name[64];
     draw_scene((uint8_t *)pixels, count, bands);
-    b->cube.pixels = pixels, b->cube.type = SHS_TYPE_U8;
-    b->cube.lines = lines, b->cube.samples = samples, b->cube.bands = bands;
-    b->sink.type = SHS_TYPE_F32, b->sink.interleave = SHS_INTERLEAVE_BIP;
+    b->cube.pixels = pixels;
+    b->cube.type = SHS_TYPE_U8;
+    b->cube.lines = lines;
+    b->cube.samples = samples;
+    b->cube.bands = bands;
+    b->sink.type = SHS_TYPE_F32;
+    b->sink.interleave = SHS_INTERLEAVE_BIP;
     b->sink.pixels = host_memory(b, count * 10 * sizeof(float));
     if (memory_is(b, "each")) own_lines(b);
     for (k = 0; k < 2; k++) {
@@ -345,8 +357,15 @@ static void share_context(bench *b, const shs_cl *cl) {
 static void open_device(bench *b, int i, void *context, void *device) {
     char why[256] = "";
     shs_cl_options o = SHS_ZERO;
-    o.index = b->index[i], o.reason = why, o.reason_size = sizeof why;
-    if (context) o.index = 0, o.context = context, o.device_id = device, o.staging = 1; /* nothing need be copied */
+    o.index = b->index[i];
+    o.reason = why;
+    o.reason_size = sizeof why;
+    if (context) {
+        o.index = 0;
+        o.context = context;
+        o.device_id = device;
+        o.staging = 1; /* nothing need be copied */
+    }
     if (shs_cl_create(NULL, &o, &b->cl[i]) == SHS_OK) return;
     fprintf(stderr, "bench_cl_ranks: device %d: %s\n", b->index[i], why);
     exit(1);
@@ -405,7 +424,8 @@ enum { MEMORIES = (int)(sizeof memories / sizeof *memories) };
 static void read_options(bench *b, int argc, char **argv) {
     double numbers[RANKS_MOST];
     int i, k;
-    b->memory = "each", b->runs = 7;
+    b->memory = "each";
+    b->runs = 7;
     for (i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : "";
         if (!strcmp(argv[i], "--small")) {

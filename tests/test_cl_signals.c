@@ -946,16 +946,27 @@ static void test_signals_per_group(void **state) {
     free_problem(&w);
 }
 
+/* A job that codes the signals of w with at most `stride` atoms each. */
+static shs_signals_job job_of(const problem *w, const shs_omp_options *o, int stride) {
+    shs_signals_job job = SHS_ZERO;
+    job.p = job.ldy = w->p;
+    job.n = w->n;
+    job.m = w->m;
+    job.Y = w->Y;
+    job.stride = stride;
+    job.coding = o;
+    return job;
+}
+
 /* The device finds what is not a number itself. */
 static void check_not_finite(device *d) {
     problem w = new_problem(12, 20, 100, 2, 91);
     shs_omp_options o = SHS_ZERO;
     shs_omp_report report;
-    shs_signals_job job = SHS_ZERO;
+    const shs_signals_job job = job_of(&w, &o, 2);
     void *session = NULL;
     int value;
     o.sparsity = 2;
-    job.p = 12, job.n = 20, job.m = w.m, job.Y = w.Y, job.ldy = 12, job.stride = 2, job.coding = &o;
     for (value = 0; value < 3; value++) {
         w.Y[12 * w.m - 1] = value == 0 ? (shs_real)1 : value == 1 ? (shs_real)INFINITY : (shs_real)NAN;
         on_device(d, shs__cl_signals_open(d->cl, NULL, &job, &session));
@@ -1043,7 +1054,7 @@ static void test_room(void **state) {
     problem w = new_problem(4, 5, 9, 1, 3);
     shs_omp_options o = SHS_ZERO;
     shs_omp_report report;
-    shs_signals_job job = SHS_ZERO;
+    shs_signals_job job = job_of(&w, &o, 1);
     void *session = NULL;
     size_t i;
     int room;
@@ -1052,7 +1063,6 @@ static void test_room(void **state) {
     for (i = 0; i < 20; i++) w.D[i] *= tiny;
     for (i = 0; i < 4; i++) w.Y[i] = w.D[i] / tiny * huge;
     o.sparsity = 1;
-    job.p = 4, job.n = 5, job.m = w.m, job.Y = w.Y, job.ldy = 4, job.stride = 1, job.coding = &o;
     for (room = 0; room < 2; room++) {
         job.room = room * (int)BY_TYPE(126, 1000);
         on_device(d, shs__cl_signals_open(d->cl, NULL, &job, &session));
@@ -1796,11 +1806,10 @@ static double gap_of(const problem *w, const shs_descent *d, size_t i, const shs
 /* The stage by itself: what it descends to. */
 static void descend(device *d, const problem *w, const shs_descent *to, int count, int stride, shs_codes *codes) {
     shs_omp_options coding = SHS_ZERO;
-    shs_signals_job job = SHS_ZERO;
+    shs_signals_job job = job_of(w, &coding, stride);
     void *session;
     int k;
     coding.gram_mode = SHS_GRAM_ALWAYS;
-    job.p = w->p, job.n = w->n, job.m = w->m, job.Y = w->Y, job.ldy = w->p, job.stride = stride, job.coding = &coding;
     job.descending = 1;
     on_device(d, d->engine.signals_open(d->engine.user, &d->ctx, &job, &session));
     on_device(d, d->engine.signals_dictionary(session, w->D, w->p));
