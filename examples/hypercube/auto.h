@@ -312,7 +312,7 @@ static void run_auto(const settings *s, char **names) {
     a->s = &own;
     a->program = own.program;
     a->scene = names[0];
-    if (own.method && !makes_endmembers(own.method)) fail(EXIT_USAGE, "--method: %s is unknown", own.method);
+    if (own.method) must_make_endmembers(own.method);
     if (own.classes && own.id < 0) fail(EXIT_USAGE, "--class: --id K says which");
     j = job_open(&own, INFO, a->scene, NULL);
     if (j->in.bands < 3) fail(EXIT_ERROR, "%s: bands: %d, and auto needs 3 at least", a->scene, j->in.bands);

@@ -6,11 +6,13 @@
 
 /* ---- detect ------------------------------------------------------------------------------------------------------- */
 
+/* A method that is a similarity has been taken before; the message for a wrong name has similarities too. */
 static shs_detector chosen_detector(const char *text) {
-    const char *names[SHS_DETECTOR_COUNT];
+    const char *names[SHS_DETECTOR_COUNT + SIMILARITIES];
     int i;
     for (i = 0; i < SHS_DETECTOR_COUNT; i++) names[i] = shs_detector_name((shs_detector)i);
-    if (text) return (shs_detector)choose("--method", text, names, SHS_DETECTOR_COUNT);
+    for (i = 1; i < SIMILARITIES; i++) names[SHS_DETECTOR_COUNT + i - 1] = similarity_names[i]; /* sam is both */
+    if (text) return (shs_detector)choose("--method", text, names, SHS_DETECTOR_COUNT + SIMILARITIES - 1);
     return SHS_DETECTOR_MF;
 }
 

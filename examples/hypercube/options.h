@@ -461,18 +461,22 @@ static const mode_text *parse(int argc, char **argv) {
 
 /* Which of the names it is. */
 static int choose(const char *option_name, const char *text, const char *const *names, int count) {
+    char known[256] = "";
+    size_t used = 0;
     int i;
     for (i = 0; i < count; i++)
         if (!strcmp(text, names[i])) return i;
-    fail(EXIT_USAGE, "%s: %s is unknown", option_name, text);
+    for (i = 0; i < count && used < sizeof known; i++)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", names[i]);
+    fail(EXIT_USAGE, "%s: %s is unknown; known are %s", option_name, text, known);
 }
 
 static shs_type chosen_type(const char *text, shs_type otherwise) {
+    const char *names[VALUE_TYPES];
     int i;
-    for (i = 0; text && i < VALUE_TYPES; i++)
-        if (!strcmp(text, value_types[i].name)) return value_types[i].type;
-    if (text) fail(EXIT_USAGE, "--type: %s is unknown", text);
-    return otherwise;
+    if (!text) return otherwise;
+    for (i = 0; i < VALUE_TYPES; i++) names[i] = value_types[i].name;
+    return value_types[choose("--type", text, names, VALUE_TYPES)].type;
 }
 
 /* X,Y,W,H: whole numbers, the last two above 0. */

@@ -262,6 +262,11 @@ static int makes_endmembers(const char *text) {
     return !strcmp(text, "learn") || !strcmp(text, "ppi") || extractor_named(text) < SHS_EXTRACTOR_COUNT;
 }
 
+static void must_make_endmembers(const char *text) {
+    if (!makes_endmembers(text))
+        fail(EXIT_USAGE, "--method: %s is unknown; known are vca, nfindr, atgp, ppi, learn", text);
+}
+
 static spectra endmembers_by(job *j, const char *text) {
     if (!strcmp(text, "learn")) return spectra_learnt(j);
     if (j->s->sparsity) fail(EXIT_USAGE, "--sparsity: only learn takes it");
@@ -433,7 +438,7 @@ static void run_endmembers(const settings *s, char **names) {
     const char *method = s->method ? s->method : "vca";
     spectra found;
     job *j;
-    if (!makes_endmembers(method)) fail(EXIT_USAGE, "--method: %s is unknown", s->method);
+    must_make_endmembers(method);
     check_purity(s, method);
     j = job_open_counted(s, ENDMEMBERS, names[0], NULL);
     will_read(j->in.header_name);
