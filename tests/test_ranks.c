@@ -140,25 +140,22 @@ static shs_status call_rx(const shs_context *ctx, world *w, share *s) {
     return shs_rx(ctx, &s->cube, &s->pca, &s->sink, s->wants ? &rank : NULL);
 }
 
-static shs_status call_detect(const shs_context *ctx, world *w, share *s) {
+static shs_status detect_by(const shs_context *ctx, share *s, shs_detector method, int columns) {
     shs_wide spectra[4 * BANDS];
     shs_detect_options o = SHS_ZERO;
     int i;
-    (void)w;
     for (i = 0; i < 4 * BANDS; i++) spectra[i] = (shs_wide)(i % 5 + 1);
-    o.method = SHS_DETECTOR_ACE;
+    o.method = method;
+    o.columns = columns;
     return shs_detect(ctx, &s->cube, s->outputs, spectra, BANDS, &o, &s->sink);
 }
-
-static shs_status call_detect_columns(const shs_context *ctx, world *w, share *s) {
-    shs_wide spectra[4 * BANDS];
-    shs_detect_options o = SHS_ZERO;
-    int i;
+static shs_status call_detect(const shs_context *ctx, world *w, share *s) {
     (void)w;
-    for (i = 0; i < 4 * BANDS; i++) spectra[i] = (shs_wide)(i % 5 + 1);
-    o.method = SHS_DETECTOR_GLRT;
-    o.columns = 1;
-    return shs_detect(ctx, &s->cube, s->outputs, spectra, BANDS, &o, &s->sink);
+    return detect_by(ctx, s, SHS_DETECTOR_ACE, 0);
+}
+static shs_status call_detect_columns(const shs_context *ctx, world *w, share *s) {
+    (void)w;
+    return detect_by(ctx, s, SHS_DETECTOR_GLRT, 1);
 }
 
 /* The spectra are the same on all ranks. The numbers of the pixels depend on the shares. */
