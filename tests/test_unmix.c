@@ -179,6 +179,28 @@ static unsigned picked(const shs_endmembers *e, const size_t *pure, int c) {
     return set;
 }
 
+/* The mixtures with a pure pixel of each material where pure says, and a copy from pixel 1200. Three pixels are missing: number 5
+   is masked and lies beyond the simplex, 6 has a NaN and 7 holds the no-data value. */
+static shs_cube cube_of_mixtures(plain_cube *p, unsigned char *mask, const double *E, int C, const size_t *pure) {
+    size_t spectrum = (size_t)p->bands * sizeof(double);
+    shs_cube cube;
+    int k;
+    memset(mask, 1, pixels_of(p));
+    for (k = 0; k < C; k++) {
+        memcpy(pixel_of(p, pure[k]), E + k * p->bands, spectrum);
+        memcpy(pixel_of(p, 1200 + (size_t)k), E + k * p->bands, spectrum);
+    }
+    for (k = 0; k < p->bands; k++) pixel_of(p, 5)[k] = 1e6 * (k + 1);
+    mask[5] = 0;
+    pixel_of(p, 6)[3] = NOT_A_NUMBER;
+    for (k = 0; k < p->bands; k++) pixel_of(p, 7)[k] = -77777;
+    cube = cube_of(p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 1);
+    cube.mask = mask;
+    cube.has_nodata = 1;
+    cube.nodata = -77777;
+    return cube;
+}
+
 /* Mixtures without noise, and a pure pixel of each material: every method finds all of them, and of copies the first. A masked
    pixel beyond the simplex, one of NaN and one that holds the no-data value do not count. */
 static void test_pure_pixels_are_found(void **state) {
@@ -191,17 +213,7 @@ static void test_pure_pixels_are_found(void **state) {
     stream st;
     int method, k, seed, block;
     (void)state;
-    memset(mask, 1, pixels_of(&p));
-    for (k = 0; k < C; k++) {
-        memcpy(pixel_of(&p, pure[k]), E + k * N, N * sizeof(double));
-        memcpy(pixel_of(&p, 1200 + (size_t)k), E + k * N, N * sizeof(double));
-    }
-    for (k = 0; k < N; k++) pixel_of(&p, 5)[k] = 1e6 * (k + 1);
-    mask[5] = 0;
-    pixel_of(&p, 6)[3] = NOT_A_NUMBER;
-    for (k = 0; k < N; k++) pixel_of(&p, 7)[k] = -77777;
-    cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 1);
-    cube.mask = mask, cube.has_nodata = 1, cube.nodata = -77777;
+    cube = cube_of_mixtures(&p, mask, E, C, pure);
     for (method = 0; method < SHS_EXTRACTOR_COUNT; method++)
         for (seed = 0; seed < 5; seed++) {
             shs_endmembers e = found_by(NULL, &cube, (shs_extractor)method, C, (uint64_t)seed);
@@ -308,17 +320,7 @@ static void test_ppi_finds_pure_pixels(void **state) {
     shs_cube cube;
     stream st;
     (void)state;
-    memset(mask, 1, pixels_of(&p));
-    for (k = 0; k < C; k++) {
-        memcpy(pixel_of(&p, pure[k]), E + k * N, N * sizeof(double));
-        memcpy(pixel_of(&p, 1200 + (size_t)k), E + k * N, N * sizeof(double));
-    }
-    for (k = 0; k < N; k++) pixel_of(&p, 5)[k] = 1e6 * (k + 1);
-    mask[5] = 0;
-    pixel_of(&p, 6)[3] = NOT_A_NUMBER;
-    for (k = 0; k < N; k++) pixel_of(&p, 7)[k] = -77777;
-    cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIL, 1);
-    cube.mask = mask, cube.has_nodata = 1, cube.nodata = -77777;
+    cube = cube_of_mixtures(&p, mask, E, C, pure);
     for (t = 0; t < 2; t++) {
         double threshold = t * 0.25;
         counts = purity_of(NULL, &cube, K, skewers, threshold);
