@@ -18808,6 +18808,15 @@ SHS__PUBLIC shs_status shs_moments_reduce(const shs_context *ctx, shs_moments *m
     return status;
 }
 
+/* The moments of the pixels of all ranks. Whatever the status, shs_moments_free frees them. */
+SHS__OUTLINE shs_status shs__px_all_moments(const shs__pixels *px, shs_precision precise, shs_moments *moments) {
+    shs_status status = shs_moments_create(px->ctx, px->view.used, moments);
+    if (status == SHS_OK) status = shs__px_add_moments(px, precise, SHS__NO_PAIRS, NULL, moments);
+    status = shs__ctx_agree(px->ctx, status);
+    if (status == SHS_OK) status = shs_moments_reduce(px->ctx, moments);
+    return status;
+}
+
 SHS__PUBLIC shs_status shs_moments_finish(const shs_moments *moments, shs_divisor divisor, shs_wide *mean, shs_wide *covariance,
                                           int ldc) {
     int n, i, j;
@@ -18955,7 +18964,7 @@ SHS__PUBLIC void shs_pca_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *
 }
 
 /* A = L L' into the lower triangle of A (n x n). */
-SHS__PRIVATE void shs__pca_factorize_naive(int n, shs_wide *A) {
+SHS__OUTLINE void shs__pca_factorize_naive(int n, shs_wide *A) {
     ptrdiff_t i, j, k;
     for (j = 0; j < n; j++)
         for (i = j; i < n; i++) {
@@ -18966,7 +18975,7 @@ SHS__PRIVATE void shs__pca_factorize_naive(int n, shs_wide *A) {
 }
 
 /* x = L^-1 x, and x = L^-T x, for n values that lie `step` apart. */
-SHS__PRIVATE void shs__pca_forward_naive(int n, const shs_wide *L, shs_wide *x, ptrdiff_t step) {
+SHS__OUTLINE void shs__pca_forward_naive(int n, const shs_wide *L, shs_wide *x, ptrdiff_t step) {
     ptrdiff_t i, k;
     for (i = 0; i < n; i++) {
         for (k = 0; k < i; k++) x[i * step] -= L[i + k * n] * x[k * step];
@@ -18974,7 +18983,7 @@ SHS__PRIVATE void shs__pca_forward_naive(int n, const shs_wide *L, shs_wide *x, 
     }
 }
 
-SHS__PRIVATE void shs__pca_backward_naive(int n, const shs_wide *L, shs_wide *x, ptrdiff_t step) {
+SHS__OUTLINE void shs__pca_backward_naive(int n, const shs_wide *L, shs_wide *x, ptrdiff_t step) {
     ptrdiff_t i, k;
     for (i = n - 1; i >= 0; i--) {
         for (k = i + 1; k < n; k++) x[i * step] -= L[k + i * n] * x[k * step];
@@ -19127,6 +19136,13 @@ SHS__PUBLIC void shs_rx_local_naive(int n, ptrdiff_t lines, ptrdiff_t samples, c
 }
 
 /* ---- products in shs_wide ------------------------------------------------------------------------ >>wide_products */
+
+/* Ones on the diagonal of A (m x n, m <= n), zeros elsewhere. */
+SHS__OUTLINE void shs__wide_identity(int m, int n, shs_wide *A) {
+    int i;
+    SHS__CLEAR(A, shs__cells(m, n));
+    for (i = 0; i < m; i++) *SHS__AT(A, m, i, i) = 1;
+}
 
 /* C (m x n) = A B for A of m x k and B of k x n; A and C are contiguous. */
 SHS__PRIVATE void shs__wide_product(int m, int n, int k, const shs_wide *A, const shs_wide *B, int ldb,
@@ -19735,11 +19751,7 @@ SHS__OUTLINE shs_status shs__pca_dense(const shs__pixels *px, const shs_pca_opti
     shs_moments pixels = SHS_ZERO, noise = SHS_ZERO; /* noise: products hold its covariance, sum is scratch */
     const shs_wide *N = mnf ? o->noise : NULL;
     int n = px->view.used, ldn = o->ldn ? o->ldn : n;
-    shs_status status = shs_moments_create(ctx, n, &pixels);
-    if (status == SHS_OK)
-        status = shs__px_add_moments(px, mnf ? SHS_PRECISION_ALWAYS : o->precise, SHS__NO_PAIRS, NULL, &pixels);
-    status = shs__ctx_agree(ctx, status);
-    if (status == SHS_OK) status = shs_moments_reduce(ctx, &pixels);
+    shs_status status = shs__px_all_moments(px, mnf ? SHS_PRECISION_ALWAYS : o->precise, &pixels);
     if (status == SHS_OK && mnf && !N) {
         status = shs__ctx_agree(ctx, shs_moments_create(ctx, n, &noise));
         if (status == SHS_OK) status = shs__pca_noise(px, o, noise.products);
@@ -20891,32 +20903,36 @@ typedef struct shs__sources {
     shs_wide *square, *image; /* pairs: w w', and its product with the fourth moments */
 } shs__sources;
 
-/* The sums of a pass, over the ranks. The cube had pixels when it was first read; a stream may have none any more. */
-SHS__PRIVATE shs_status shs__ica_sources_sum(shs__sources *s, shs_status status, size_t count) {
+/* The sums of a pass, behind the number of pixels, become the means over all ranks. The cube had pixels when it was first read; a
+   stream may have none any more. */
+SHS__PRIVATE shs_status shs__ica_sources_means(shs__sources *s, shs_status status, size_t count) {
+    shs_wide *sums = s->white.sums;
+    size_t i;
     status = shs__ctx_agree(s->px->ctx, status);
-    if (status == SHS_OK) status = shs__ctx_reduce(s->px->ctx, s->white.sums, count, SHS_REDUCE_SUM);
+    if (status == SHS_OK) status = shs__ctx_reduce(s->px->ctx, sums, 1 + count, SHS_REDUCE_SUM);
     if (status != SHS_OK) return status;
-    if (!(s->white.sums[0] > 0)) return SHS_NO_PIXELS;
-    if (shs__wide_finite(count, s->white.sums)) return SHS_OK;
-    return SHS_NOT_FINITE;
+    if (!(sums[0] > 0)) return SHS_NO_PIXELS;
+    if (!shs__wide_finite(1 + count, sums)) return SHS_NOT_FINITE;
+    for (i = 1; i <= count; i++) sums[i] /= sums[0];
+    return SHS_OK;
 }
 
 /* The first pass: whitens, keeps, sums fourth moments. */
 SHS__PRIVATE shs_status shs__ica_sources_fill(shs__sources *s, const shs_pixel_map *whitening) {
     size_t n = s->fourth ? (size_t)s->pairs : 0, i, j;
-    shs_status status = shs__ica_sources_sum(s, shs__px_whiten(s->px, whitening, &s->white), n ? 1 + n * n : 1);
+    shs_status status = shs__ica_sources_means(s, shs__px_whiten(s->px, whitening, &s->white), n * n);
     for (j = 0; j < n && status == SHS_OK; j++)
-        for (i = j; i < n; i++) s->fourth[j * n + i] = s->fourth[i * n + j] = s->white.sums[1 + j * n + i] / s->white.sums[0];
+        for (i = j; i < n; i++) s->fourth[j * n + i] = s->fourth[i * n + j] = s->white.sums[1 + j * n + i];
     return status;
 }
 
 /* E[z g(w'z)] (m x c into S) and E[g'(w'z)] (c into slope) for the c directions in W. */
 SHS__PRIVATE shs_status shs__ica_sweep(shs__sources *s, int c, const shs_wide *W, shs_wide *S, shs_wide *slope) {
-    size_t cells = shs__cells(s->m, c), count = 1 + (size_t)c + cells, i;
-    shs_status status = shs__ica_sources_sum(s, shs__px_sweep(s->px, &s->white, s->contrast, c, W), count);
+    size_t cells = shs__cells(s->m, c);
+    shs_status status = shs__ica_sources_means(s, shs__px_sweep(s->px, &s->white, s->contrast, c, W), (size_t)c + cells);
     if (status != SHS_OK) return status;
-    for (i = 0; i < (size_t)c; i++) slope[i] = s->white.sums[1 + i] / s->white.sums[0];
-    for (i = 0; i < cells; i++) S[i] = s->white.sums[1 + (size_t)c + i] / s->white.sums[0];
+    SHS__COPY(slope, s->white.sums + 1, c);
+    SHS__COPY(S, s->white.sums + 1 + c, cells);
     return SHS_OK;
 }
 
@@ -20925,10 +20941,10 @@ SHS__PRIVATE shs_status shs__ica_rate(shs__sources *s, const shs_wide *W, shs_ic
     const shs_wide gaussian = SHS__WIDE_C(0.37456720749142824); /* E log cosh of a standard normal */
     size_t m = (size_t)s->m, i;
     shs_status status = shs__ctx_agree(s->px->ctx, shs__ctx_progress(s->px->ctx, "rating", 0, 1, -1));
-    if (status == SHS_OK) status = shs__ica_sources_sum(s, shs__px_rate(s->px, &s->white, W), 1 + 2 * m);
+    if (status == SHS_OK) status = shs__ica_sources_means(s, shs__px_rate(s->px, &s->white, W), 2 * m);
     for (i = 0; i < m && status == SHS_OK; i++) {
-        shs_wide away = s->white.sums[1 + m + i] / s->white.sums[0] - gaussian;
-        c[i].kurtosis = s->white.sums[1 + i] / s->white.sums[0] - 3;
+        shs_wide away = s->white.sums[1 + m + i] - gaussian;
+        c[i].kurtosis = s->white.sums[1 + i] - 3;
         c[i].negentropy = away * away;
     }
     return status;
@@ -20994,9 +21010,11 @@ SHS__PRIVATE void shs__ica_iteration_layout(shs__layout *l, shs__iteration *it, 
     if (l->base) SHS__CLEAR(it->component, m);
 }
 
+#define SHS__ICA_TOLERANCE SHS__BY_WIDE(1e-8, 1e-6)
+
 SHS__PRIVATE shs_wide shs__ica_tolerance(const shs_ica_options *o) {
     if (o->tolerance > 0) return o->tolerance;
-    return SHS__BY_WIDE(1e-8, 1e-6);
+    return SHS__ICA_TOLERANCE;
 }
 
 /* w off the columns 0 .. count-1 of W, twice, and to unit length; 0 where nothing is left, or no number. */
@@ -21050,8 +21068,7 @@ SHS__PRIVATE void shs__ica_jacobi_columns(int m, shs_wide *A, shs_wide *V) {
 SHS__PRIVATE int shs__ica_polar_factor(int m, shs__iteration *it, shs_wide *A) {
     int i, j, q;
     SHS__COPY(it->room, A, shs__cells(m, m));
-    for (j = 0; j < m; j++)
-        for (i = 0; i < m; i++) *SHS__AT(it->vectors, m, i, j) = i == j;
+    shs__wide_identity(m, m, it->vectors);
     shs__ica_jacobi_columns(m, it->room, it->vectors);
     for (j = 0; j < m; j++)
         if (!shs__ica_project_off(m, 0, it->room, SHS__AT(it->room, m, 0, j))) return 0;
@@ -21100,8 +21117,7 @@ SHS__PRIVATE shs_status shs__ica_step(shs__sources *s, const shs_ica_options *o,
     }
     somewhere = shs__ica_directions(m, g, it, it->P);
     if (!somewhere) SHS__COPY(it->P, W, shs__cells(m, g.c));
-    if (somewhere) *change = 0;
-    else *change = 2;
+    *change = 0;
     for (j = 0; j < g.c; j++) {
         const shs_wide *w = SHS__AT(W, m, 0, j);
         shs_wide *p = SHS__AT(it->P, m, 0, j), sign = 1, moved = 0;
@@ -21110,9 +21126,8 @@ SHS__PRIVATE shs_status shs__ica_step(shs__sources *s, const shs_ica_options *o,
             p[i] *= sign;
             moved += (p[i] - w[i]) * (p[i] - w[i]);
         }
-        if (somewhere) component[j].change = moved / 2;
-        else component[j].change = 1;
-        if (!(moved <= 4)) { /* no number: it has not converged, nor have all */
+        component[j].change = moved / 2;
+        if (!somewhere || !(moved <= 4)) { /* or no number: it has not converged, nor have all */
             component[j].change = 1;
             *change = 2;
         }
@@ -21222,11 +21237,9 @@ SHS__OUTLINE shs_status shs__ica_iterate_all(shs__sources *s, const shs_ica_opti
 /* In single precision the turn of component j is known up to unknown[j]. The component has not converged if this is above the
    larger of the tolerance and the default tolerance, and its `change` grows by unknown[j]. */
 SHS__PRIVATE void shs__ica_doubt(const shs_ica_options *o, const shs__iteration *it, int m) {
-    const shs_ica_options defaults = SHS_ZERO;
+    const shs_wide most = shs__wmax(shs__ica_tolerance(o), SHS__ICA_TOLERANCE);
     shs_ica_component *c = it->component;
-    shs_wide most = shs__ica_tolerance(o);
     int j;
-    if (most < shs__ica_tolerance(&defaults)) most = shs__ica_tolerance(&defaults);
     if (o->approach == SHS_APPROACH_DEFLATION) m--; /* the last one has no direction left to turn to */
     for (j = 0; j < m; j++) {
         if (!c[j].converged || it->unknown[j] <= most) continue;
@@ -21285,15 +21298,11 @@ SHS__PRIVATE void shs__ica_matrices(shs_ica *ica, const shs_pca *pca) {
     }
 }
 
+#define SHS__NAME(code, name) #name, /* a row of a list */
+
 SHS__PUBLIC const char *shs_contrast_name(shs_contrast contrast) {
-    switch (contrast) {
-#define SHS__CASE(code, name)                                                                                          \
-    case code: return #name;
-        SHS_CONTRAST_LIST(SHS__CASE)
-#undef SHS__CASE
-    case SHS_CONTRAST_COUNT: break;
-    }
-    return NULL;
+    static const char *const names[] = {SHS_CONTRAST_LIST(SHS__NAME) NULL};
+    return (unsigned)contrast < SHS_CONTRAST_COUNT ? names[contrast] : NULL;
 }
 
 SHS__PRIVATE shs_status shs__ica_check(const shs_ica_options *o) {
@@ -21338,8 +21347,6 @@ SHS__PRIVATE shs_status shs__ica_create(const shs_context *ctx, const shs_pca *p
             *SHS__AT(ica->whitening, m, j, i) = *SHS__AT(pca->vectors, n, i, j) / SHS__WSQRT(pca->eigenvalues[j]);
     return SHS_OK;
 }
-
-static const shs_ica_options shs__ica_zero = SHS_ZERO;
 
 SHS__PRIVATE shs_status shs__ica_meet(const shs__pixels *px, shs_status status, const char *call, const shs_ica_options *o,
                                       const shs_sink *sink) {
@@ -21457,7 +21464,8 @@ SHS__PRIVATE shs_status shs__ica_pixels(shs__pixels *px, const shs_ica_options *
 /* The fit and, with `transform`, the sources of every pixel into the sink; ica may be NULL then. */
 SHS__OUTLINE shs_status shs__ica_call(const shs_context *ctx, const char *call, const shs_cube *cube,
                                       const shs_ica_options *options, int transform, const shs_sink *sink, shs_ica *ica) {
-    const shs_ica_options *o = options ? options : &shs__ica_zero;
+    static const shs_ica_options zero = SHS_ZERO;
+    const shs_ica_options *o = options ? options : &zero;
     shs__pixels px;
     shs_ica made = SHS_ZERO;
     shs_status status = shs__px_open(ctx, cube, &px);
@@ -21484,24 +21492,18 @@ SHS__PUBLIC shs_status shs_ica_run(const shs_context *ctx, const shs_cube *cube,
 
 SHS__PUBLIC shs_status shs_ica_transform(const shs_context *ctx, const shs_ica *ica, const shs_cube *cube,
                                          const shs_sink *sink) {
-    shs_pixel_map map = SHS_ZERO;
-    shs_precision precise = SHS_PRECISION_AUTO;
-    if (ica) {
-        map = shs__px_map_of(ica->bands, ica->components, ica->unmixing, ica->mean, NULL);
-        precise = ica->precise;
-    }
-    return shs_cube_map(ctx, cube, &map, precise, sink);
+    shs_pixel_map map;
+    if (!ica) return shs_cube_map(ctx, cube, NULL, SHS_PRECISION_AUTO, sink); /* refused, by all ranks together */
+    map = shs__px_map_of(ica->bands, ica->components, ica->unmixing, ica->mean, NULL);
+    return shs_cube_map(ctx, cube, &map, ica->precise, sink);
 }
 
 SHS__PUBLIC shs_status shs_ica_inverse(const shs_context *ctx, const shs_ica *ica, const shs_cube *sources,
                                        const shs_sink *sink) {
-    shs_pixel_map map = SHS_ZERO;
-    shs_precision precise = SHS_PRECISION_AUTO;
-    if (ica) {
-        map = shs__px_map_of(ica->components, ica->bands, ica->mixing, NULL, ica->mean);
-        precise = ica->precise;
-    }
-    return shs_cube_map(ctx, sources, &map, precise, sink);
+    shs_pixel_map map;
+    if (!ica) return shs_cube_map(ctx, sources, NULL, SHS_PRECISION_AUTO, sink);
+    map = shs__px_map_of(ica->components, ica->bands, ica->mixing, NULL, ica->mean);
+    return shs_cube_map(ctx, sources, &map, ica->precise, sink);
 }
 
 /* ================================================================================================================== */
@@ -21850,9 +21852,7 @@ SHS__PUBLIC void shs_model_free(const shs_context *ctx, shs_model *model) {
 /* ---- targets: the naive twin ------------------------------------------------------------------------ >>detect_naive */
 
 SHS__PUBLIC const char *shs_detector_name(shs_detector method) {
-#define SHS__NAME(code, name) #name,
     static const char *const names[] = {SHS_DETECTOR_LIST(SHS__NAME) NULL};
-#undef SHS__NAME
     return (unsigned)method < SHS_DETECTOR_COUNT ? names[method] : NULL;
 }
 
@@ -21862,6 +21862,18 @@ SHS__PRIVATE void shs__wide_take_off(int n, const shs_wide *q, shs_wide *x) {
     int i;
     for (i = 0; i < n; i++) along += q[i] * x[i];
     for (i = 0; i < n; i++) x[i] -= along * q[i];
+}
+
+/* x becomes the unit vector of what is left of it outside the columns of Q (n x count, orthonormal); returns the share of |x|^2
+   that is left. Twice for the sake of rounding. */
+SHS__PRIVATE shs_wide shs__wide_outside(int n, int count, const shs_wide *Q, shs_wide *x) {
+    shs_wide before = shs__la_dot_wide(n, x, x), left;
+    int i, twice;
+    for (twice = 0; twice < 2; twice++)
+        for (i = 0; i < count; i++) shs__wide_take_off(n, SHS__AT(Q, n, 0, i), x);
+    left = shs__la_dot_wide(n, x, x);
+    for (i = 0; i < n && left > 0; i++) x[i] /= SHS__WSQRT(left);
+    return shs__quotient(left, before);
 }
 
 /* The angle of a cosine that rounding may have brought beyond 1. */
@@ -21946,13 +21958,58 @@ SHS__PUBLIC void shs_detect_naive(shs_detector method, int n, ptrdiff_t m, const
             scores[i] = shs__tg_share(y * y / own, length2, whole - length2);
             continue;
         }
-        if (length2 > 0) scores[i] = y / SHS__WSQRT(own * length2);
-        else scores[i] = 0;
-        scores[i] = shs__tg_score(method, scores[i], length2, (shs_wide)m);
+        scores[i] = shs__tg_score(method, shs__quotient(y, SHS__WSQRT(own * length2)), length2, (shs_wide)m);
     }
 }
 
-/* ---- targets: rows of a map ------------------------------------------------------------- >>inverse_root detectors */
+/* ---- matrices of spectra; targets: rows of a map ------------------------------------------ >>inverse_root detectors */
+
+/* Whether `count` spectra of n bands are finite. */
+SHS__PRIVATE int shs__wide_spectra_finite(int n, int count, const shs_wide *spectra, int ld) {
+    int k;
+    for (k = 0; k < count; k++)
+        if (!shs__wide_finite((size_t)n, SHS__AT(spectra, ld, 0, k))) return 0;
+    return 1;
+}
+
+/* Their print, as a number of shs__px_meet. */
+SHS__PRIVATE int64_t shs__wide_spectra_print(int n, int count, const shs_wide *spectra, int ld) {
+    uint64_t print = 1;
+    int k;
+    for (k = 0; k < count; k++) print = shs__ctx_imprint(print, SHS__AT(spectra, ld, 0, k), (size_t)n * sizeof *spectra);
+    return (int64_t)(print >> 1);
+}
+
+/* Column k of Q (n x k), whose columns are orthonormal, from a spectrum. Returns 0 if the spectrum lies in the space of the
+   columns before. */
+SHS__PRIVATE int shs__wide_span(int n, int k, const shs_wide *spectrum, shs_wide *Q) {
+    shs_wide *q = SHS__AT(Q, n, 0, k);
+    SHS__COPY(q, spectrum, n);
+    return shs__wide_outside(n, k, Q, q) > SHS__RANK_EPS;
+}
+
+/* A map of all pixels into memory; what is missing is NaN. */
+SHS__OUTLINE shs_status shs__wide_map(const shs__pixels *px, const shs_pixel_map *map, int squares, shs_interleave interleave,
+                                      shs_wide *to) {
+    shs_sink sink = SHS_ZERO;
+    sink.pixels = to;
+    sink.type = SHS__TYPE_WIDE;
+    sink.interleave = interleave;
+    sink.has_nodata = 1;
+    sink.nodata = shs__nan();
+    return shs__pixels_map(px, map, SHS_PRECISION_ALWAYS, &sink, squares);
+}
+
+/* Values of all pixels in memory, band after band, as a cube and its view. */
+SHS__OUTLINE shs_status shs__wide_view(const shs__pixels *px, const shs_wide *values, int bands, shs_cube *cube, shs__view *v) {
+    memset(cube, 0, sizeof *cube);
+    cube->pixels = values;
+    cube->type = SHS__TYPE_WIDE;
+    cube->samples = px->view.samples;
+    cube->lines = px->view.lines;
+    cube->bands = bands;
+    return shs__px_view_open(cube, v);
+}
 
 /* Upper triangular R with R'R = A^-1, in place of the symmetric A (n x n): A = U U' and R = U^-1. Returns 0 where A is
    singular: a pivot is below `share` of its diagonal element; diagonal (n) is scratch. */
@@ -21980,6 +22037,19 @@ SHS__PRIVATE int shs__wide_inverse_root(int n, shs_wide *A, shs_wide share, shs_
         for (i = j + 1; i < n; i++) u[i] = 0;
     }
     return 1;
+}
+
+/* x (n) becomes A^-1 x = R'(R x) by this R; returns |R x|^2. */
+SHS__PRIVATE shs_wide shs__wide_inverse_times(int n, const shs_wide *R, shs_wide *x) {
+    shs_wide length2;
+    int i, j;
+    for (i = 0; i < n; i++) { /* x_i is not needed after this */
+        x[i] *= *SHS__AT(R, n, i, i);
+        for (j = i + 1; j < n; j++) x[i] += *SHS__AT(R, n, i, j) * x[j];
+    }
+    length2 = shs__la_dot_wide(n, x, x);
+    for (j = n - 1; j >= 0; j--) x[j] = shs__la_dot_wide(j + 1, SHS__AT(R, n, 0, j), x);
+    return length2;
 }
 
 typedef struct shs__detection {
@@ -22025,27 +22095,11 @@ SHS__PRIVATE shs_status shs__tg_statistics(const shs_moments *m, const shs_detec
     return SHS_SINGULAR_COVARIANCE;
 }
 
-/* Column k of Q, whose columns are orthonormal, of a spectrum: orthogonal to the columns before, twice because of rounding.
-   Returns 0 if the spectrum lies in their space. */
-SHS__PRIVATE int shs__tg_span(int n, int k, const shs_wide *spectrum, shs_wide *Q) {
-    shs_wide *q = SHS__AT(Q, n, 0, k), before, left;
-    int i, twice;
-    SHS__COPY(q, spectrum, n);
-    before = shs__la_dot_wide(n, q, q);
-    for (twice = 0; twice < 2; twice++)
-        for (i = 0; i < k; i++) shs__wide_take_off(n, SHS__AT(Q, n, 0, i), q);
-    left = shs__la_dot_wide(n, q, q);
-    if (!(left > SHS__RANK_EPS * before) || !shs__wide_finite(1, &left)) return 0;
-    left = SHS__WSQRT(left);
-    for (i = 0; i < n; i++) q[i] /= left;
-    return 1;
-}
-
 /* An orthonormal basis of the undesired spectra. */
 SHS__PRIVATE shs_status shs__tg_basis(const shs_detect_options *o, int n, shs_wide *Q) {
     int k;
     for (k = 0; k < o->undesired_count; k++)
-        if (!shs__tg_span(n, k, SHS__AT(o->undesired, n, 0, k), Q)) return SHS_BAD_UNDESIRED;
+        if (!shs__wide_span(n, k, SHS__AT(o->undesired, n, 0, k), Q)) return SHS_BAD_UNDESIRED;
     return SHS_OK;
 }
 
@@ -22068,7 +22122,7 @@ SHS__PRIVATE shs_status shs__tg_subspaces(const shs_detect_options *o, const shs
         const shs_wide *spectrum = SHS__AT(spectra, lds, 0, k);
         shs_wide length2 = shs__la_dot_wide(n, spectrum, spectrum);
         if (!shs__wide_finite(1, &length2)) return SHS_BAD_TARGETS;
-        if (!shs__tg_span(n, u + k, spectrum, d->basis)) return SHS_LOST_TARGET;
+        if (!shs__wide_span(n, u + k, spectrum, d->basis)) return SHS_LOST_TARGET;
     }
     for (k = 0; k < d->rows; k++)
         for (i = 0; i < n; i++) *SHS__AT(d->matrix, d->rows, k, i) = *SHS__AT(Q, n, i, (k + u) % d->rows);
@@ -22094,12 +22148,7 @@ SHS__PRIVATE shs_status shs__tg_rows(const shs_detect_options *o, const shs_wide
             own = shs__la_dot_wide(n, d->w, d->w);
             if (!(own > SHS__RANK_EPS * off2)) return SHS_LOST_TARGET;
         } else if (o->method == SHS_DETECTOR_SAM) own = off2;
-        else {
-            for (i = 0; i < n; i++) /* R t: row i of R begins at its diagonal */
-                for (d->w[i] = 0, j = i; j < n; j++) d->w[i] += *SHS__AT(d->root, n, i, j) * d->t[j];
-            own = shs__la_dot_wide(n, d->w, d->w);
-            for (j = n - 1; j >= 0; j--) d->w[j] = shs__la_dot_wide(j + 1, SHS__AT(d->root, n, 0, j), d->w); /* R'(R t) */
-        }
+        else own = shs__wide_inverse_times(n, d->root, d->w);
         if (cosine) own = SHS__WSQRT(own);
         for (i = 0; i < n; i++) *SHS__AT(d->matrix, d->targets, k, i) = d->w[i] / own;
     }
@@ -22123,26 +22172,20 @@ typedef struct shs__scores {
 /* The squared lengths of the panel's pixels, into the worker's job.map.own->wide. */
 SHS__PRIVATE void shs__tg_lengths(const shs__scores *s, shs__panel *panel, int worker) {
     const shs__map *m = &s->job.map;
-    const shs__pixels_kernels *kernels = m->kernels;
+    const size_t bands = (size_t)m->bands, valid = (size_t)panel->valid;
     shs_wide *length2 = m->own[worker].wide;
-    size_t next_pixel = (size_t)m->bands, next_band = 1;
-    int k, b;
-    if (m->planes) {
-        next_pixel = 1;
-        next_band = SHS__PANEL_PIXELS;
-    }
+    size_t k, b;
     if (!s->given && s->method != SHS_DETECTOR_SAM) {
         shs__px_map_outputs(m, panel, m->own + worker, 0);
         return;
     }
-    for (k = 0; k < panel->valid; k++) length2[k] = 0;
-    for (b = 0; b < m->bands && !s->given; b++)
-        for (k = 0; k < panel->valid; k++) {
-            shs_wide x = shs__px_get_element(kernels, panel->X, (size_t)k * next_pixel + (size_t)b * next_band);
-            length2[k] += x * x;
+    SHS__CLEAR(length2, valid);
+    for (b = s->given ? bands - 1 : 0; b < bands; b++)
+        for (k = 0; k < valid; k++) {
+            shs_wide x = shs__px_get_element(m->kernels, panel->X, shs__px_in_panel(m->planes, bands, b, k));
+            if (s->given) length2[k] = x;
+            else length2[k] += x * x;
         }
-    for (k = 0; k < panel->valid && s->given; k++)
-        length2[k] = shs__px_get_element(kernels, panel->X, (size_t)k * next_pixel + (size_t)(m->bands - 1) * next_band);
 }
 
 /* The scores of one target, into cosines.own->wide. */
@@ -22152,10 +22195,8 @@ SHS__PRIVATE void shs__tg_target(const shs__scores *s, const shs__panel *panel, 
     const shs_wide *length2 = s->job.map.own[worker].wide;
     int k;
     for (k = 0; k < panel->valid; k++) {
-        shs_wide y = shs__px_get_element(kernels, own->planes, (size_t)target * SHS__PANEL_PIXELS + (size_t)k);
-        if (length2[k] > 0) y = (y + s->cosines.constant[target]) / SHS__WSQRT(length2[k]);
-        else y = 0;
-        own->wide[k] = shs__tg_score(s->method, y, length2[k], s->count);
+        shs_wide y = shs__px_get_element(kernels, own->planes, shs__px_in_plane(target, k)) + s->cosines.constant[target];
+        own->wide[k] = shs__tg_score(s->method, shs__quotient(y, SHS__WSQRT(length2[k])), length2[k], s->count);
     }
 }
 
@@ -22167,7 +22208,7 @@ SHS__PRIVATE void shs__tg_all_targets(const shs__scores *s, const shs__panel *pa
     for (k = 0; k < panel->valid; k++) {
         shs_wide explained = 0, inside = 0;
         for (row = 0; row < s->cosines.outputs; row++) {
-            shs_wide y = shs__px_get_element(s->job.map.kernels, own->planes, (size_t)row * SHS__PANEL_PIXELS + (size_t)k);
+            shs_wide y = shs__px_get_element(s->job.map.kernels, own->planes, shs__px_in_plane(row, k));
             if (row < s->targets) explained += y * y;
             else inside += y * y;
         }
@@ -22243,7 +22284,7 @@ SHS__OUTLINE shs_status shs__tg_scores(const shs__pixels *px, const shs__view *v
     const int by_root = !given && method != SHS_DETECTOR_SAM;
     shs_pixel_map lengths = shs__px_map_of(v->used, by_root ? d->n : 1, d->root, d->mean, NULL);
     memset(&s, 0, sizeof s);
-    shs__px_map_job_init(&s.job, v, &lengths, shs__is_wide(SHS_PRECISION_ALWAYS), 1, sink);
+    if (status == SHS_OK) shs__px_map_job_init(&s.job, v, &lengths, shs__is_wide(SHS_PRECISION_ALWAYS), 1, sink);
     shs__px_map_init(&s.cosines, s.job.map.kernels, v->used, d->rows, v->planes, 0);
     s.job.writer.bands = d->scores;
     s.job.writer.missing = shs__px_missing_value(px->view.cube, sink);
@@ -22267,44 +22308,30 @@ SHS__OUTLINE shs_status shs__tg_scores(const shs__pixels *px, const shs__view *v
 }
 
 /* On an engine: outputs and squared lengths by two maps, into memory; the scores of these come from the CPU. */
-SHS__OUTLINE shs_status shs__tg_engine_scores(const shs__pixels *px, shs__detection *d, shs_detector method,
+SHS__OUTLINE shs_status shs__tg_engine_scores(const shs__pixels *px, const shs__detection *d, shs_detector method,
                                               const shs_sink *sink) {
-    shs_sink outputs = SHS_ZERO;
-    shs_cube made = SHS_ZERO;
-    shs__view v;
-    shs__layout l = SHS_ZERO;
-    shs_pixel_map map = shs__px_map_of(d->n, d->rows, d->matrix, d->mean, NULL);
-    size_t pixels = shs__cells(px->view.samples, px->view.lines);
-    shs_wide *room = NULL, *pick = NULL;
+    const shs_pixel_map rows = shs__px_map_of(d->n, d->rows, d->matrix, d->mean, NULL);
+    const shs_pixel_map lengths = shs__px_map_of(d->n, d->n, d->root, d->mean, NULL);
+    const size_t pixels = shs__cells(px->view.samples, px->view.lines);
+    const int bands = d->rows + 1;
     shs__detection picked = *d;
-    int bands = d->rows + 1, i;
+    shs_cube made;
+    shs__view v = px->view;
+    shs__layout l = SHS_ZERO;
+    shs_wide *room = NULL, *pick = NULL;
     shs_status status = SHS_OK;
     while (shs__layout_next(px->ctx, &l, &status)) {
         room = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(pixels, bands, 1));
         pick = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(d->rows, bands, 1));
     }
-    made.type = SHS__TYPE_WIDE;
-    outputs.type = SHS__TYPE_WIDE;
-    outputs.pixels = room;
-    outputs.has_nodata = 1;
-    outputs.nodata = shs__nan();
-    if (status == SHS_OK) status = shs__pixels_map(px, &map, SHS_PRECISION_ALWAYS, &outputs, 0);
+    if (status == SHS_OK) status = shs__wide_map(px, &rows, 0, SHS_INTERLEAVE_BSQ, room);
+    if (status == SHS_OK) status = shs__wide_map(px, &lengths, 1, SHS_INTERLEAVE_BSQ, room + pixels * (size_t)d->rows);
     if (status == SHS_OK) {
-        map = shs__px_map_of(d->n, d->n, d->root, d->mean, NULL);
-        outputs.pixels = room + pixels * (size_t)d->rows;
-        status = shs__pixels_map(px, &map, SHS_PRECISION_ALWAYS, &outputs, 1);
-    }
-    if (status == SHS_OK) {
-        SHS__CLEAR(pick, shs__cells(d->rows, bands));
-        for (i = 0; i < d->rows; i++) *SHS__AT(pick, d->rows, i, i) = 1;
-        made.pixels = room;
-        made.samples = px->view.samples;
-        made.lines = px->view.lines;
-        made.bands = bands;
+        shs__wide_identity(d->rows, bands, pick);
         picked.matrix = pick;
-        status = shs__px_view_open(&made, &v);
+        status = shs__wide_view(px, room, bands, &made, &v);
     }
-    status = shs__tg_scores(px, status == SHS_OK ? &v : &px->view, &picked, method, 1, sink, status);
+    status = shs__tg_scores(px, &v, &picked, method, 1, sink, status);
     shs__layout_release(px->ctx, &l);
     return status;
 }
@@ -22371,7 +22398,7 @@ SHS__PRIVATE void shs__tg_backgrounds_layout(shs__layout *l, shs__backgrounds *g
     g->scores = SHS__CARVE(l, shs_wide, SHS__PRODUCT(v->lines, v->samples, g->targets));
     g->own = SHS__CARVE(l, shs__tg_own, workers);
     for (i = 0; i < workers; i++) {
-        shs__tg_own counted, *own = l->base ? g->own + i : &counted;
+        shs__tg_own counted, *own = SHS__MEMBER(g->own, i, counted);
         memset(own, 0, sizeof *own);
         own->fit.n = g->n;
         own->fit.targets = g->targets;
@@ -22386,23 +22413,15 @@ SHS__PRIVATE void shs__tg_backgrounds_layout(shs__layout *l, shs__backgrounds *g
     }
 }
 
-SHS__PRIVATE shs_wide *shs__tg_triangle(const shs__backgrounds *g, size_t k) {
-    return g->triangle + g->room * k;
-}
-
 /* The panel's pixels and their classes, to their places in the block. */
 SHS__PRIVATE void shs__tg_copy_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
     const shs__backgrounds *g = (const shs__backgrounds *)state;
     const shs__reader *r = &g->reader;
     const size_t n = (size_t)g->n, samples = (size_t)r->view.samples, before = shs__cells(r->view.first_line, r->view.samples);
-    size_t at = panel->first, from = 0, next_pixel = n, next_band = 1, b;
+    size_t at = panel->first, from = 0, b;
     int k, label;
     (void)worker;
     (void)sums;
-    if (r->planes) {
-        next_pixel = 1;
-        next_band = SHS__PANEL_PIXELS;
-    }
     for (k = 0; k < panel->pixels; k++, at++) {
         g->label[at] = -1;
         if (panel->missing[k]) continue;
@@ -22411,7 +22430,7 @@ SHS__PRIVATE void shs__tg_copy_panel(void *state, shs__panel *panel, int worker,
         if (label >= 0 && label < g->classes) {
             g->label[at] = label;
             for (b = 0; b < n; b++)
-                g->pixels[at * n + b] = shs__px_get_element(r->kernels, panel->X, from * next_pixel + b * next_band);
+                g->pixels[at * n + b] = shs__px_get_element(r->kernels, panel->X, shs__px_in_panel(r->planes, n, b, from));
         }
         from++;
     }
@@ -22436,7 +22455,7 @@ SHS__PRIVATE int shs__tg_sort(const shs__backgrounds *g) {
 SHS__PRIVATE void shs__tg_add_products(const shs__backgrounds *g, size_t k, const shs_wide *pixels, int count) {
     const shs__pixels_kernels *kernels = g->reader.kernels;
     const int lanes = kernels->lanes, columns = kernels->columns, groups = (g->n - 1) / lanes + 1;
-    shs_wide *tile = shs__tg_triangle(g, k);
+    shs_wide *tile = SHS__AT(g->triangle, g->room, 0, k);
     int column, group, m;
     for (column = 0; column < g->n; column += columns)
         for (group = column / lanes; group < groups; group += m) {
@@ -22480,7 +22499,7 @@ SHS__PRIVATE shs_status shs__tg_add_block(void *state) {
 /* The lower triangle of class k's products, from its tiles to a matrix or back. */
 SHS__PRIVATE void shs__tg_move_products(const shs__backgrounds *g, size_t k, shs_wide *products, int back) {
     const int n = g->n, lanes = g->reader.kernels->lanes, columns = g->reader.kernels->columns;
-    shs_wide *tile = shs__tg_triangle(g, k);
+    shs_wide *tile = SHS__AT(g->triangle, g->room, 0, k);
     int column, top, i, j;
     for (column = 0; column < n; column += columns)
         for (top = column - column % lanes; top < n; top += lanes, tile += lanes * columns)
@@ -22522,7 +22541,7 @@ SHS__PRIVATE shs_status shs__tg_reduce_classes(const shs__backgrounds *g) {
 SHS__PRIVATE void shs__tg_fit_class(void *arg, size_t k, int worker) {
     const shs__backgrounds *g = (const shs__backgrounds *)arg;
     const int n = g->n, lanes = g->reader.kernels->lanes;
-    shs_wide *row = shs__tg_triangle(g, k);
+    shs_wide *row = SHS__AT(g->triangle, g->room, 0, k);
     shs__detection *fit = &g->own[worker].fit;
     shs_moments m = shs__tg_moments_of(g, k, g->own + worker);
     shs_status status;
@@ -22587,14 +22606,12 @@ SHS__PRIVATE void shs__tg_score_pixels(const shs__backgrounds *g, const int *pix
         const shs_wide *x = SHS__AT(g->pixels, n, 0, pixel[i]);
         for (b = 0; b < n; b++) *SHS__AT(own->pixels, g->ld, b, i) = x[b] - mean[b];
     }
-    if (!is_map) shs__tg_root_lengths(g, shs__tg_triangle(g, k), own);
+    if (!is_map) shs__tg_root_lengths(g, SHS__AT(g->triangle, g->room, 0, k), own);
     for (target = 0; target < targets; target++, scores += shs__cells(v->lines, v->samples))
         for (i = 0; i < count; i++) {
             shs_wide score = 0;
             for (b = 0; b < n; b++) score += matrix[target + (ptrdiff_t)b * targets] * *SHS__AT(own->pixels, g->ld, b, i);
-            if (!is_map && length2[i] > 0) score /= SHS__WSQRT(length2[i]);
-            else if (!is_map) score = 0;
-            if (!is_map) score = shs__tg_score(method, score, length2[i], g->count[k]);
+            if (!is_map) score = shs__tg_score(method, shs__quotient(score, SHS__WSQRT(length2[i])), length2[i], g->count[k]);
             scores[pixel[i]] = score;
         }
 }
@@ -22621,28 +22638,21 @@ SHS__PRIVATE shs_status shs__tg_score_block(void *state) {
 
 /* The scores, from memory into the sink; what has none is missing as in the cube. */
 SHS__PRIVATE shs_status shs__tg_write_scores(const shs__pixels *px, const shs__backgrounds *g, const shs_sink *sink) {
-    shs_cube made = SHS_ZERO;
+    shs_cube made;
     shs__pixels scored = SHS_ZERO;
     shs_pixel_map map;
     shs_sink to = *sink;
     shs_wide *same = NULL;
     shs__layout l = SHS_ZERO;
-    int i;
     shs_status status = SHS_OK;
     to.has_nodata = 1;
     to.nodata = shs__px_missing_value(px->view.cube, sink);
-    made.type = SHS__TYPE_WIDE;
-    made.pixels = g->scores;
-    made.samples = px->view.samples;
-    made.lines = px->view.lines;
-    made.bands = g->targets;
     scored.ctx = px->ctx;
     while (shs__layout_next(px->ctx, &l, &status)) same = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(g->targets, g->targets, 1));
-    if (status == SHS_OK) status = shs__px_view_open(&made, &scored.view);
+    if (status == SHS_OK) status = shs__wide_view(px, g->scores, g->targets, &made, &scored.view);
     status = shs__ctx_agree(px->ctx, status);
     if (status == SHS_OK) {
-        SHS__CLEAR(same, shs__cells(g->targets, g->targets));
-        for (i = 0; i < g->targets; i++) *SHS__AT(same, g->targets, i, i) = 1;
+        shs__wide_identity(g->targets, g->targets, same);
         map = shs__px_map_of(g->targets, g->targets, same, NULL, NULL);
         status = shs__pixels_map(&scored, &map, SHS_PRECISION_ALWAYS, &to, 0);
     }
@@ -22699,13 +22709,11 @@ SHS__OUTLINE shs_status shs__tg_classes(const shs__pixels *px, int targets, cons
 /* ---- targets: the driver --------------------------------------------------------------------------------- >>detect */
 
 SHS__PRIVATE shs_status shs__tg_check(int n, int targets, const shs_wide *spectra, int lds, const shs_detect_options *o) {
-    int k;
     if (!SHS__ZEROED(o) || (unsigned)o->method >= SHS_DETECTOR_COUNT) return SHS_BAD_OPTIONS;
     if (!shs__wide_finite(1, &o->ridge) || o->ridge < 0) return SHS_BAD_OPTIONS;
     if (!spectra || targets < 1 || lds < n) return SHS_BAD_TARGETS;
     if (targets > INT_MAX - 16) return SHS_TOO_LARGE;
-    for (k = 0; k < targets; k++)
-        if (!shs__wide_finite((size_t)n, SHS__AT(spectra, lds, 0, k))) return SHS_BAD_TARGETS;
+    if (!shs__wide_spectra_finite(n, targets, spectra, lds)) return SHS_BAD_TARGETS;
     if (o->undesired_count < 0 || o->undesired_count >= n || (o->undesired_count > 0 && !o->undesired))
         return SHS_BAD_UNDESIRED;
     if (!shs__wide_finite(shs__cells(n, o->undesired_count), o->undesired)) return SHS_BAD_UNDESIRED;
@@ -22728,25 +22736,15 @@ SHS__PRIVATE shs_status shs__tg_check_classes(const shs__pixels *px, const shs_d
 /* What the ranks must agree on: the sizes, the options, and whatever decides the scores. */
 SHS__PRIVATE shs_status shs__tg_meet(const shs__pixels *px, shs_status status, int targets, const shs_wide *spectra, int lds,
                                      const shs_detect_options *o, const shs_sink *sink) {
-    int64_t numbers[6] = {0, 0, 0, 0, 0, 0};
-    shs_wide two[2] = {0, 0};
-    uint64_t print = 1;
-    size_t n = (size_t)px->view.used;
-    int k;
+    const int n = px->view.used;
+    int64_t numbers[] = {targets, (int64_t)o->method, o->background != NULL, o->classes, o->columns != 0, 0, 0};
+    shs_wide two[] = {o->ridge, 0};
     if (status == SHS_OK) {
-        for (k = 0; k < targets; k++) print = shs__ctx_imprint(print, SHS__AT(spectra, lds, 0, k), n * sizeof *spectra);
-        print = shs__ctx_imprint(print, o->undesired, n * (size_t)o->undesired_count * sizeof *spectra);
-        numbers[0] = targets;
-        numbers[1] = (int64_t)o->method;
-        numbers[2] = o->background != NULL;
-        numbers[3] = (int64_t)(print >> 1);
-        numbers[4] = o->classes;
-        numbers[5] = o->columns != 0;
-        two[0] = o->ridge;
+        numbers[5] = shs__wide_spectra_print(n, targets, spectra, lds);
+        numbers[6] = shs__wide_spectra_print(n, o->undesired_count, o->undesired, n);
         if (o->background) two[1] = o->background->count;
-        else two[1] = 0;
     }
-    return shs__px_meet(px, status, "detect", numbers, 6, two, 2, sink);
+    return shs__px_meet(px, status, "detect", numbers, sizeof numbers / sizeof *numbers, two, 2, sink);
 }
 
 /* Statistics, and what is made of them. Only the pixels' own moments are collective. */
@@ -22754,20 +22752,16 @@ SHS__OUTLINE shs_status shs__tg_fit(const shs__pixels *px, const shs_wide *spect
                                     shs__detection *d) {
     shs_moments own = SHS_ZERO;
     const shs_moments *m = o->background;
-    int any = shs__tg_has_statistics(o->method), i;
+    int any = shs__tg_has_statistics(o->method);
     shs_status status = SHS_OK;
     if (any && !m) {
-        status = shs_moments_create(px->ctx, d->n, &own);
-        if (status == SHS_OK) status = shs__px_add_moments(px, SHS_PRECISION_ALWAYS, SHS__NO_PAIRS, NULL, &own);
-        status = shs__ctx_agree(px->ctx, status);
-        if (status == SHS_OK) status = shs_moments_reduce(px->ctx, &own);
+        status = shs__px_all_moments(px, SHS_PRECISION_ALWAYS, &own);
         m = &own;
     }
     if (status == SHS_OK && any) status = shs__tg_statistics(m, o, d);
     if (status == SHS_OK && !any) {
         SHS__CLEAR(d->mean, d->n);
-        SHS__CLEAR(d->root, shs__cells(d->n, d->columns));
-        for (i = 0; i < d->columns && o->method == SHS_DETECTOR_SAM; i++) *SHS__AT(d->root, d->n, i, i) = 1;
+        if (o->method == SHS_DETECTOR_SAM && d->columns > 0) shs__wide_identity(d->n, d->n, d->root);
         if (o->method == SHS_DETECTOR_OSP) status = shs__tg_basis(o, d->n, d->root);
     }
     if (status == SHS_OK && o->method == SHS_DETECTOR_AMSD) status = shs__tg_subspaces(o, spectra, lds, d);
@@ -22776,52 +22770,55 @@ SHS__OUTLINE shs_status shs__tg_fit(const shs__pixels *px, const shs_wide *spect
     return status;
 }
 
-/* The fast form of shs_detect_naive. */
-SHS__PUBLIC shs_status shs_detect(const shs_context *ctx, const shs_cube *cube, int targets, const shs_wide *spectra, int lds,
-                                  const shs_detect_options *options, const shs_sink *sink) {
-    static const shs_detect_options zero = SHS_ZERO;
-    const shs_detect_options *o = options ? options : &zero;
+/* One background for all pixels. */
+SHS__OUTLINE shs_status shs__tg_pixels(const shs__pixels *px, int targets, const shs_wide *spectra, int lds,
+                                       const shs_detect_options *o, const shs_sink *sink) {
     shs__detection d = SHS_ZERO;
     shs__layout l = SHS_ZERO;
-    shs__pixels px;
     shs_pixel_map map;
-    shs_status status = shs__px_open(ctx, cube, &px);
-    if (status == SHS_OK) status = shs__px_check_sink(cube, sink);
-    if (status == SHS_OK) status = shs__tg_check(px.view.used, targets, spectra, lds, o);
-    if (status == SHS_OK) status = shs__tg_check_classes(&px, o);
-    status = shs__tg_meet(&px, status, targets, spectra, lds, o, sink);
-    if (status == SHS_OK && (o->classes || o->columns)) {
-        status = shs__ctx_agree(ctx, shs__tg_classes(&px, targets, spectra, lds, o, sink));
-        shs__px_close(&px);
-        return status;
-    }
-    d.n = px.view.used;
+    shs_status status = SHS_OK;
+    d.n = px->view.used;
     d.targets = targets;
     d.rows = targets;
     d.scores = targets;
     d.columns = d.n;
-    if (o->method == SHS_DETECTOR_AMSD && status == SHS_OK) {
+    if (o->method == SHS_DETECTOR_AMSD) {
         d.rows = targets + o->undesired_count;
         d.spanned = d.rows;
         d.scores = 1;
     }
     if (o->method == SHS_DETECTOR_OSP) d.columns = o->undesired_count;
-    if (o->method == SHS_DETECTOR_SAM && !px.engine) d.columns = 0;
+    if (o->method == SHS_DETECTOR_SAM && !px->engine) d.columns = 0;
     d.centred = o->method == SHS_DETECTOR_MF || shs__tg_whitens(o->method);
-    if (status == SHS_OK) { /* otherwise all ranks know */
-        while (shs__layout_next(ctx, &l, &status)) shs__tg_layout(&l, &d);
-        status = shs__ctx_agree(ctx, status);
-    }
-    if (status == SHS_OK) status = shs__ctx_agree(ctx, shs__tg_fit(&px, spectra, lds, o, &d));
+    while (shs__layout_next(px->ctx, &l, &status)) shs__tg_layout(&l, &d);
+    status = shs__ctx_agree(px->ctx, status);
+    if (status == SHS_OK) status = shs__ctx_agree(px->ctx, shs__tg_fit(px, spectra, lds, o, &d));
     if (status == SHS_OK) {
         map = shs__px_map_of(d.n, targets, d.matrix, d.mean, NULL);
-        if (shs__tg_is_map(o->method))
-            status = shs__pixels_map(&px, &map, SHS_PRECISION_ALWAYS, sink, 0);
-        else if (px.engine) status = shs__tg_engine_scores(&px, &d, o->method, sink);
-        else status = shs__tg_scores(&px, &px.view, &d, o->method, 0, sink, SHS_OK);
+        if (shs__tg_is_map(o->method)) status = shs__pixels_map(px, &map, SHS_PRECISION_ALWAYS, sink, 0);
+        else if (px->engine) status = shs__tg_engine_scores(px, &d, o->method, sink);
+        else status = shs__tg_scores(px, &px->view, &d, o->method, 0, sink, SHS_OK);
+    }
+    shs__layout_release(px->ctx, &l);
+    return status;
+}
+
+/* The fast form of shs_detect_naive. */
+SHS__PUBLIC shs_status shs_detect(const shs_context *ctx, const shs_cube *cube, int targets, const shs_wide *spectra, int lds,
+                                  const shs_detect_options *options, const shs_sink *sink) {
+    static const shs_detect_options zero = SHS_ZERO;
+    const shs_detect_options *o = options ? options : &zero;
+    shs__pixels px;
+    shs_status status = shs__px_open(ctx, cube, &px);
+    if (status == SHS_OK) status = shs__px_check_sink(cube, sink);
+    if (status == SHS_OK) status = shs__tg_check(px.view.used, targets, spectra, lds, o);
+    if (status == SHS_OK) status = shs__tg_check_classes(&px, o);
+    status = shs__tg_meet(&px, status, targets, spectra, lds, o, sink);
+    if (status == SHS_OK) { /* otherwise all ranks know */
+        if (o->classes || o->columns) status = shs__tg_classes(&px, targets, spectra, lds, o, sink);
+        else status = shs__tg_pixels(&px, targets, spectra, lds, o, sink);
         status = shs__ctx_agree(ctx, status);
     }
-    shs__layout_release(ctx, &l);
     shs__px_close(&px);
     return status;
 }
@@ -23070,8 +23067,9 @@ SHS__PRIVATE shs_status shs__mix_passes(const shs_context *ctx, shs__unmixing *s
 }
 
 /* Of the pixels of v, which `map` leads to E'x. Who failed before comes here too: the ranks may agree here. */
-SHS__OUTLINE shs_status shs__mix_pixels(const shs_context *ctx, shs_status status, const shs__view *v, const shs_pixel_map *map,
-                                        const shs_wide *gram, int sum, shs_wide missing, const shs_sink *sink) {
+SHS__OUTLINE shs_status shs__mix_pixels(const shs__pixels *px, const shs__view *v, const shs_pixel_map *map, const shs_wide *gram,
+                                        int sum, const shs_sink *sink, shs_status status) {
+    const shs_context *ctx = px->ctx;
     shs__unmixing s;
     shs__layout l = SHS_ZERO;
     int c = map->outputs, workers = shs__ctx_workers(ctx), i;
@@ -23079,12 +23077,12 @@ SHS__OUTLINE shs_status shs__mix_pixels(const shs_context *ctx, shs_status statu
     memset(&s, 0, sizeof s);
     if (status == SHS_OK) shs__px_map_job_init(&s.job, v, map, shs__is_wide(SHS_PRECISION_ALWAYS), 0, sink);
     s.job.consumer.state = &s;
-    s.job.writer.missing = missing;
+    s.job.writer.missing = shs__px_missing_value(px->view.cube, sink);
     while (shs__layout_next(ctx, &l, &status)) {
         shs__px_map_job_layout(&l, &s.job, workers);
         s.own = SHS__CARVE(&l, shs__mixture, workers);
         for (i = 0; i < workers; i++) {
-            shs__mixture counted, *own = l.base ? s.own + i : &counted;
+            shs__mixture counted, *own = SHS__MEMBER(s.own, i, counted);
             own->c = c;
             own->sum = sum;
             own->gram = gram;
@@ -23105,148 +23103,112 @@ SHS__OUTLINE shs_status shs__mix_pixels(const shs_context *ctx, shs_status statu
     return status;
 }
 
-/* shs_wide as a type of pixels. */
-SHS__PRIVATE shs_type shs__wide_type(void) { return sizeof(shs_wide) == sizeof(shs_real) ? SHS_TYPE_REAL : SHS_TYPE_F64; }
-
-/* A map of all pixels into memory, pixel after pixel; what is missing is NaN. */
-SHS__PRIVATE shs_status shs__wide_map(const shs__pixels *px, const shs_pixel_map *map, int squares, shs_wide *to) {
-    shs_sink sink = SHS_ZERO;
-    sink.pixels = to;
-    sink.type = shs__wide_type();
-    sink.interleave = SHS_INTERLEAVE_BIP;
-    sink.has_nodata = 1;
-    sink.nodata = shs__nan();
-    return shs__pixels_map(px, map, SHS_PRECISION_ALWAYS, &sink, squares);
-}
-
 /* The engine maps E'x into memory, and the CPU solves from these values. */
 SHS__OUTLINE shs_status shs__mix_engine(const shs__pixels *px, const shs_pixel_map *map, const shs_wide *gram, int sum,
-                                        shs_wide missing, const shs_sink *sink) {
+                                        const shs_sink *sink) {
     shs__layout l = SHS_ZERO;
-    shs_cube outputs = SHS_ZERO;
-    shs__view v = SHS_ZERO;
-    shs_pixel_map as_is = *map;
+    shs_cube outputs;
+    shs__view v = px->view;
+    const int c = map->outputs;
+    const size_t pixels = shs__cells(px->view.samples, px->view.lines);
     shs_wide *room = NULL, *one = NULL;
-    size_t c = (size_t)map->outputs, pixels = shs__cells(px->view.samples, px->view.lines), i;
+    shs_pixel_map as_is;
     shs_status status = SHS_OK;
     while (shs__layout_next(px->ctx, &l, &status)) {
         room = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(pixels, c, 1));
         one = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(c, c, 1));
     }
-    if (status == SHS_OK) status = shs__wide_map(px, map, 0, room);
+    as_is = shs__px_map_of(c, c, one, NULL, NULL);
+    if (status == SHS_OK) status = shs__wide_map(px, map, 0, SHS_INTERLEAVE_BSQ, room);
     if (status == SHS_OK) {
-        for (i = 0; i < c * c; i++) one[i] = i % (c + 1) == 0;
-        as_is = shs__px_map_of((int)c, (int)c, one, NULL, NULL);
-        outputs.pixels = room;
-        outputs.type = shs__wide_type();
-        outputs.interleave = SHS_INTERLEAVE_BIP;
-        outputs.samples = px->view.samples;
-        outputs.lines = px->view.lines;
-        outputs.bands = (int)c;
-        status = shs__px_view_open(&outputs, &v);
+        shs__wide_identity(c, c, one);
+        status = shs__wide_view(px, room, c, &outputs, &v);
     }
-    status = shs__mix_pixels(px->ctx, status, &v, &as_is, gram, sum, missing, sink);
+    status = shs__mix_pixels(px, &v, &as_is, gram, sum, sink, status);
     shs__layout_release(px->ctx, &l);
     return status;
 }
 
-/* The arrays of a call: E' (c x n), E'E (c x c), the root of its inverse, and the map, if the constraints are a map. */
+/* The arrays of a call: E' or, if the constraint is a map, the map's matrix and offset; E'E, and the root of its inverse. */
 typedef struct shs__mix_arrays {
-    shs_wide *transposed, *gram, *root, *matrix, *offset, *scratch; /* c x n, c x c, c x c, c x n, c, c */
+    shs_wide *matrix, *offset, *gram, *root; /* c x n, c, c x c, c x c */
 } shs__mix_arrays;
 
 SHS__PRIVATE void shs__mix_layout(shs__layout *l, shs__mix_arrays *s, int n, int c) {
-    size_t cells = SHS__PRODUCT(n, c, 1), gram = SHS__PRODUCT(c, c, 1);
-    s->transposed = SHS__CARVE(l, shs_wide, cells);
+    size_t gram = SHS__PRODUCT(c, c, 1);
+    s->matrix = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, c, 1));
+    s->offset = SHS__CARVE(l, shs_wide, c);
     s->gram = SHS__CARVE(l, shs_wide, gram);
     s->root = SHS__CARVE(l, shs_wide, gram);
-    s->matrix = SHS__CARVE(l, shs_wide, cells);
-    s->offset = SHS__CARVE(l, shs_wide, c);
-    s->scratch = SHS__CARVE(l, shs_wide, c);
-}
-
-/* The inverse of E'E applied to x (c), in its place: R'(R x). */
-SHS__PRIVATE void shs__mix_inverse(int c, const shs_wide *R, shs_wide *x) {
-    int i, j;
-    for (i = 0; i < c; i++) /* R is upper triangular: x_i is not needed after this */
-        for (x[i] *= *SHS__AT(R, c, i, i), j = i + 1; j < c; j++) x[i] += *SHS__AT(R, c, i, j) * x[j];
-    for (j = c - 1; j >= 0; j--) x[j] = shs__la_dot_wide(j + 1, SHS__AT(R, c, 0, j), x);
 }
 
 /* Without a constraint a = (E'E)^-1 E'x; what a sum of 1 lacks comes along v = (E'E)^-1 1. */
-SHS__PRIVATE shs_status shs__mix_prepare(int n, int c, const shs_wide *E, int lde, int sum, shs__mix_arrays *s) {
+SHS__PRIVATE shs_status shs__mix_prepare(int n, int c, const shs_wide *E, int lde, shs_constraint constraint,
+                                         shs__mix_arrays *s) {
     int i, j, b;
     shs_wide ones = 0;
     for (b = 0; b < n; b++)
-        for (i = 0; i < c; i++) *SHS__AT(s->transposed, c, i, b) = *SHS__AT(E, lde, b, i);
+        for (i = 0; i < c; i++) *SHS__AT(s->matrix, c, i, b) = *SHS__AT(E, lde, b, i);
     for (j = 0; j < c; j++)
         for (i = 0; i < c; i++) *SHS__AT(s->gram, c, i, j) = shs__la_dot_wide(n, SHS__AT(E, lde, 0, i), SHS__AT(E, lde, 0, j));
     if (!shs__wide_finite(shs__cells(c, c), s->gram)) return SHS_BAD_ENDMEMBERS;
     SHS__COPY(s->root, s->gram, shs__cells(c, c));
-    if (!shs__wide_inverse_root(c, s->root, SHS__RANK_EPS, s->scratch)) return SHS_DEPENDENT_ENDMEMBERS;
-    SHS__COPY(s->matrix, s->transposed, shs__cells(n, c));
-    for (b = 0; b < n; b++) shs__mix_inverse(c, s->root, SHS__AT(s->matrix, c, 0, b));
-    for (i = 0; i < c; i++) {
-        s->scratch[i] = 1;
-        s->offset[i] = 0;
-    }
-    shs__mix_inverse(c, s->root, s->scratch);
-    for (i = 0; i < c; i++) ones += s->scratch[i];
-    for (i = 0; i < c && sum; i++) s->offset[i] = s->scratch[i] / ones;
-    for (b = 0; b < n && sum; b++) {
-        shs_wide *column = SHS__AT(s->matrix, c, 0, b), total = 0;
-        for (i = 0; i < c; i++) total += column[i];
-        for (i = 0; i < c; i++) column[i] -= total * s->offset[i];
+    if (!shs__wide_inverse_root(c, s->root, SHS__RANK_EPS, s->offset)) return SHS_DEPENDENT_ENDMEMBERS;
+    if (constraint & SHS_CONSTRAINT_NONNEGATIVE) return SHS_OK;
+    for (b = 0; b < n; b++) shs__wide_inverse_times(c, s->root, SHS__AT(s->matrix, c, 0, b));
+    SHS__CLEAR(s->offset, c);
+    if (constraint & SHS_CONSTRAINT_SUM) {
+        for (i = 0; i < c; i++) s->offset[i] = 1;
+        shs__wide_inverse_times(c, s->root, s->offset);
+        for (i = 0; i < c; i++) ones += s->offset[i];
+        for (i = 0; i < c; i++) s->offset[i] /= ones;
+        for (b = 0; b < n; b++) {
+            shs_wide *column = SHS__AT(s->matrix, c, 0, b), total = 0;
+            for (i = 0; i < c; i++) total += column[i];
+            for (i = 0; i < c; i++) column[i] -= total * s->offset[i];
+        }
     }
     if (shs__wide_finite(shs__cells(n, c), s->matrix)) return SHS_OK;
     return SHS_DEPENDENT_ENDMEMBERS;
 }
 
+SHS__OUTLINE shs_status shs__mix_cube(const shs__pixels *px, int count, const shs_wide *endmembers, int lde,
+                                      shs_constraint constraint, const shs_sink *sink) {
+    const int n = px->view.used, sum = (constraint & SHS_CONSTRAINT_SUM) != 0;
+    shs__mix_arrays s = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    shs_pixel_map map;
+    shs_status status = SHS_OK;
+    while (shs__layout_next(px->ctx, &l, &status)) shs__mix_layout(&l, &s, n, count);
+    if (status == SHS_OK) status = shs__mix_prepare(n, count, endmembers, lde, constraint, &s);
+    status = shs__ctx_agree(px->ctx, status);
+    map = shs__px_map_of(n, count, s.matrix, NULL, NULL);
+    if (status == SHS_OK && !(constraint & SHS_CONSTRAINT_NONNEGATIVE)) {
+        map.offset = s.offset;
+        status = shs__pixels_map(px, &map, SHS_PRECISION_ALWAYS, sink, 0);
+    } else if (status == SHS_OK && px->engine) status = shs__mix_engine(px, &map, s.gram, sum, sink);
+    else if (status == SHS_OK) status = shs__mix_pixels(px, &px->view, &map, s.gram, sum, sink, SHS_OK);
+    shs__layout_release(px->ctx, &l);
+    return status;
+}
+
 SHS__PRIVATE shs_status shs__mix_check(int n, int c, const shs_wide *E, int lde, shs_constraint constraint) {
-    int k;
     if ((unsigned)constraint > SHS_CONSTRAINT_FULL) return SHS_BAD_OPTIONS;
-    if (!E || c < 1 || c > n || lde < n) return SHS_BAD_ENDMEMBERS;
-    for (k = 0; k < c; k++)
-        if (!shs__wide_finite((size_t)n, SHS__AT(E, lde, 0, k))) return SHS_BAD_ENDMEMBERS;
+    if (!E || c < 1 || c > n || lde < n || !shs__wide_spectra_finite(n, c, E, lde)) return SHS_BAD_ENDMEMBERS;
     return SHS_OK;
 }
 
 /* The fast form of shs_unmix_naive. */
 SHS__PUBLIC shs_status shs_unmix(const shs_context *ctx, const shs_cube *cube, int count, const shs_wide *endmembers, int lde,
                                  shs_constraint constraint, const shs_sink *sink) {
-    shs__mix_arrays s = SHS_ZERO;
-    shs__layout l = SHS_ZERO;
+    int64_t numbers[] = {count, (int64_t)constraint, 0};
     shs__pixels px;
-    shs_pixel_map map;
-    int64_t numbers[3] = {0, 0, 0};
-    const shs_wide two[2] = {0, 0};
-    uint64_t print = 1;
-    int n, k, sum = (constraint & SHS_CONSTRAINT_SUM) != 0, met;
     shs_status status = shs__px_open(ctx, cube, &px);
-    n = px.view.used;
     if (status == SHS_OK) status = shs__px_check_sink(cube, sink);
-    if (status == SHS_OK) status = shs__mix_check(n, count, endmembers, lde, constraint);
-    for (k = 0; k < count && status == SHS_OK; k++)
-        print = shs__ctx_imprint(print, SHS__AT(endmembers, lde, 0, k), (size_t)n * sizeof *endmembers);
-    numbers[0] = count;
-    numbers[1] = (int64_t)constraint;
-    numbers[2] = (int64_t)(print >> 1);
-    status = shs__px_meet(&px, status, "unmix", numbers, 3, two, 2, sink);
-    met = status == SHS_OK;
-    while (shs__layout_next(ctx, &l, &status)) shs__mix_layout(&l, &s, n, count);
-    if (status == SHS_OK) status = shs__mix_prepare(n, count, endmembers, lde, sum, &s);
-    if (met) status = shs__ctx_agree(ctx, status);
-    if (status == SHS_OK) {
-        int nonnegative = (constraint & SHS_CONSTRAINT_NONNEGATIVE) != 0;
-        shs_wide missing = shs__px_missing_value(cube, sink);
-        if (nonnegative) map = shs__px_map_of(n, count, s.transposed, NULL, NULL);
-        else map = shs__px_map_of(n, count, s.matrix, NULL, s.offset);
-        if (!nonnegative) status = shs__pixels_map(&px, &map, SHS_PRECISION_ALWAYS, sink, 0);
-        else if (px.engine) status = shs__mix_engine(&px, &map, s.gram, sum, missing, sink);
-        else status = shs__mix_pixels(ctx, SHS_OK, &px.view, &map, s.gram, sum, missing, sink);
-        status = shs__ctx_agree(ctx, status);
-    }
-    shs__layout_release(ctx, &l);
+    if (status == SHS_OK) status = shs__mix_check(px.view.used, count, endmembers, lde, constraint);
+    if (status == SHS_OK) numbers[2] = shs__wide_spectra_print(px.view.used, count, endmembers, lde);
+    status = shs__px_meet(&px, status, "unmix", numbers, 3, NULL, 0, sink);
+    if (status == SHS_OK) status = shs__ctx_agree(ctx, shs__mix_cube(&px, count, endmembers, lde, constraint, sink));
     shs__px_close(&px);
     return status;
 }
@@ -23254,9 +23216,7 @@ SHS__PUBLIC shs_status shs_unmix(const shs_context *ctx, const shs_cube *cube, i
 /* ---- endmembers: the naive twins ------------------------------------------------------------------ >>endmembers_naive */
 
 SHS__PUBLIC const char *shs_extractor_name(shs_extractor method) {
-#define SHS__NAME(code, name) #name,
     static const char *const names[] = {SHS_EXTRACTOR_LIST(SHS__NAME) NULL};
-#undef SHS__NAME
     return (unsigned)method < SHS_EXTRACTOR_COUNT ? names[method] : NULL;
 }
 
@@ -23327,19 +23287,6 @@ SHS__PRIVATE ptrdiff_t shs__em_farthest_naive(int p, ptrdiff_t m, const shs_wide
     return found;
 }
 
-/* x becomes the unit vector of what is left of it outside the columns of Q (d x count, orthonormal); returns the share of |x|^2
-   that is left. Twice for the sake of rounding. */
-SHS__PRIVATE shs_wide shs__em_outside(int d, int count, const shs_wide *Q, shs_wide *x) {
-    shs_wide before = shs__la_dot_wide(d, x, x), left;
-    int i, twice;
-    for (twice = 0; twice < 2; twice++)
-        for (i = 0; i < count; i++) shs__wide_take_off(d, SHS__AT(Q, d, 0, i), x);
-    left = shs__la_dot_wide(d, x, x);
-    for (i = 0; i < d && left > 0; i++) x[i] /= SHS__WSQRT(left);
-    if (before > 0) return left / before;
-    return 0;
-}
-
 SHS__PRIVATE void shs__em_vca_naive(int p, ptrdiff_t m, const shs_wide *Y, uint64_t seed, ptrdiff_t *pixel, shs_wide *Q,
                                     shs_wide *f) {
     shs_random r;
@@ -23348,10 +23295,10 @@ SHS__PRIVATE void shs__em_vca_naive(int p, ptrdiff_t m, const shs_wide *Y, uint6
     for (i = 0; i < p; i++) Q[i] = i == p - 1; /* the first direction is orthogonal to the last axis */
     for (k = 0; k < p; k++) {
         for (i = 0; i < p; i++) f[i] = shs_random_normal(&r);
-        shs__em_outside(p, k ? k : 1, Q, f);
+        shs__wide_outside(p, k ? k : 1, Q, f);
         pixel[k] = shs__em_farthest_naive(p, m, Y, f);
         for (i = 0; i < p; i++) Q[i + k * p] = Y[i + pixel[k] * p];
-        shs__em_outside(p, k, Q, Q + k * p);
+        shs__wide_outside(p, k, Q, Q + k * p);
     }
 }
 
@@ -23565,23 +23512,20 @@ SHS__PRIVATE shs_status shs__em_fetch(shs__extraction *s, int from, int to) {
 SHS__OUTLINE shs_status shs__em_atgp(shs__extraction *s) {
     const shs_context *ctx = s->px->ctx;
     shs_pixel_map map = shs__px_map_of(s->n, s->n, s->C, NULL, NULL);
-    size_t n = (size_t)s->n, i;
     shs_wide most;
     int k;
     shs_status status;
-    for (i = 0; i < n * n; i++) s->C[i] = i % (n + 1) == 0;
-    status = shs__wide_map(s->px, &map, 1, s->rest);
+    shs__wide_identity(s->n, s->n, s->C);
+    status = shs__wide_map(s->px, &map, 1, SHS_INTERLEAVE_BIP, s->rest);
     memset(s->Y, 0, s->pixels * sizeof *s->Y);
     for (k = 0; k < s->count; k++) {
-        shs_wide *q = SHS__AT(s->Q, s->n, 0, k);
         status = shs__ctx_agree(ctx, status);
         if (status == SHS_OK) status = shs__em_farthest(s, k, shs__em_rest, &most);
         if (status == SHS_OK) status = shs__em_fetch(s, k, k + 1);
         if (status != SHS_OK) return status;
-        memcpy(q, SHS__AT(s->found.spectra, s->n, 0, k), n * sizeof *q);
-        if (!(shs__em_outside(s->n, k, s->Q, q) > SHS__RANK_EPS)) return SHS_RANK_TOO_LOW;
-        map = shs__px_map_of(s->n, 1, q, NULL, NULL);
-        if (k + 1 < s->count) status = shs__wide_map(s->px, &map, 0, s->Y);
+        if (!shs__wide_span(s->n, k, SHS__AT(s->found.spectra, s->n, 0, k), s->Q)) return SHS_RANK_TOO_LOW;
+        map = shs__px_map_of(s->n, 1, SHS__AT(s->Q, s->n, 0, k), NULL, NULL);
+        if (k + 1 < s->count) status = shs__wide_map(s->px, &map, 0, SHS_INTERLEAVE_BIP, s->Y);
     }
     return status;
 }
@@ -23619,10 +23563,7 @@ SHS__OUTLINE shs_status shs__em_statistics(shs__extraction *s, int plane, int *l
     int n = s->n, p = s->count, i, j;
     shs_wide power = 0, subspace = 0;
     shs_moments m = SHS_ZERO;
-    shs_status status = shs_moments_create(ctx, n, &m);
-    if (status == SHS_OK) status = shs__px_add_moments(s->px, SHS_PRECISION_ALWAYS, SHS__NO_PAIRS, NULL, &m);
-    status = shs__ctx_agree(ctx, status);
-    if (status == SHS_OK) status = shs_moments_reduce(ctx, &m);
+    shs_status status = shs__px_all_moments(s->px, SHS_PRECISION_ALWAYS, &m);
     if (status == SHS_OK) status = shs_moments_finish(&m, SHS_DIVISOR_N, s->mean, s->C, n);
     shs_moments_free(ctx, &m);
     if (status == SHS_OK) status = shs_eigh(ctx, n, s->C, n, p, s->values, s->V, n);
@@ -23649,51 +23590,42 @@ SHS__OUTLINE shs_status shs__em_project(shs__extraction *s, int plane) {
         for (k = 0; k < s->count; k++)
             for (i = 0; i < s->n; i++) *SHS__AT(s->matrix, s->count, k, i) = *SHS__AT(s->V, s->n, i, k);
         for (k = 0; k < s->count && low; k++) s->along[k] = shs__la_dot_wide(s->n, SHS__AT(s->V, s->n, 0, k), s->mean);
-        if (low) map.centre = NULL;
-        else map.centre = s->mean;
-        status = shs__wide_map(s->px, &map, 0, s->Y);
+        if (!low) map.centre = s->mean;
+        status = shs__wide_map(s->px, &map, 0, SHS_INTERLEAVE_BIP, s->Y);
     }
     status = shs__ctx_agree(ctx, status);
     if (status == SHS_OK && !low) status = shs__em_farthest(s, 0, shs__em_length2, &level.last);
     if (status != SHS_OK) return status;
     level.s = s;
-    if (low) {
-        level.u = s->along;
-        level.last = 0;
-    } else {
-        level.u = NULL;
-        level.last = SHS__WSQRT(level.last);
-    }
+    if (low) level.u = s->along;
+    level.last = SHS__WSQRT(level.last);
     shs__ctx_parallel(ctx, (shs_wide)s->pixels * (shs_wide)s->width, s->chunks, shs__em_level_chunk, &level);
     return SHS_OK;
 }
 
-/* Corner k is the farthest pixel along the direction: its place among the chosen, on all ranks. */
-SHS__PRIVATE shs_status shs__em_corner(shs__extraction *s, int k) {
-    shs_wide most, *y = SHS__AT(s->chosen, s->d, 0, k);
-    shs_status status = shs__em_farthest(s, k, shs__em_along, &most);
-    if (status != SHS_OK) return status;
-    if (shs__ctx_rank(s->px->ctx) == s->found.rank[k])
-        SHS__COPY(y, SHS__AT(s->Y, s->d, 0, s->found.pixel[k]), s->d);
+/* Pixel k that was found takes its place among the chosen, on all ranks. */
+SHS__PRIVATE shs_status shs__em_take(shs__extraction *s, int k) {
+    shs_wide *y = SHS__AT(s->chosen, s->d, 0, k);
+    if (shs__ctx_rank(s->px->ctx) == s->found.rank[k]) SHS__COPY(y, SHS__AT(s->Y, s->d, 0, s->found.pixel[k]), s->d);
     return shs__em_share(s->px->ctx, s->found.rank[k], s->d, y);
 }
 
 SHS__OUTLINE shs_status shs__em_vca(shs__extraction *s, uint64_t seed) {
     shs_random r;
+    shs_wide most;
     int d = s->d, i, k;
-    shs_status status = SHS_OK;
     shs_random_seed(&r, seed);
     for (i = 0; i < d; i++) s->Q[i] = i == d - 1;
-    for (k = 0; k < d && status == SHS_OK; k++) {
-        shs_wide *q = SHS__AT(s->Q, d, 0, k);
+    for (k = 0; k < d; k++) {
+        shs_status status;
         for (i = 0; i < d; i++) s->along[i] = shs_random_normal(&r);
-        shs__em_outside(d, k ? k : 1, s->Q, s->along);
-        status = shs__em_corner(s, k);
+        shs__wide_outside(d, k ? k : 1, s->Q, s->along);
+        status = shs__em_farthest(s, k, shs__em_along, &most);
+        if (status == SHS_OK) status = shs__em_take(s, k);
         if (status != SHS_OK) return status;
-        SHS__COPY(q, SHS__AT(s->chosen, d, 0, k), d);
-        if (!(shs__em_outside(d, k, s->Q, q) > SHS__RANK_EPS)) return SHS_RANK_TOO_LOW;
+        if (!shs__wide_span(d, k, SHS__AT(s->chosen, d, 0, k), s->Q)) return SHS_RANK_TOO_LOW;
     }
-    return status;
+    return SHS_OK;
 }
 
 /* The direction orthogonal to all chosen corners but corner k; returns how far out corner k is. */
@@ -23701,12 +23633,11 @@ SHS__PRIVATE shs_wide shs__em_facet(shs__extraction *s, int k) {
     int d = s->d, j, at = 0;
     for (j = 0; j < d; j++) {
         if (j == k) continue;
-        SHS__COPY(SHS__AT(s->Q, d, 0, at), SHS__AT(s->chosen, d, 0, j), d);
-        shs__em_outside(d, at, s->Q, SHS__AT(s->Q, d, 0, at));
+        (void)shs__wide_span(d, at, SHS__AT(s->chosen, d, 0, j), s->Q);
         at++;
     }
     SHS__COPY(s->along, SHS__AT(s->chosen, d, 0, k), d);
-    shs__em_outside(d, d - 1, s->Q, s->along);
+    shs__wide_outside(d, d - 1, s->Q, s->along);
     return shs__wabs(shs__la_dot_wide(d, s->along, SHS__AT(s->chosen, d, 0, k)));
 }
 
@@ -23724,11 +23655,8 @@ SHS__OUTLINE shs_status shs__em_nfindr(shs__extraction *s) {
             int rank = s->found.rank[k];
             status = shs__em_farthest(s, k, shs__em_along, &most);
             if (status == SHS_OK && most > height * (1 + 1000 * SHS__WIDE_EPS)) {
-                shs_wide *y = SHS__AT(s->chosen, d, 0, k);
                 grew = 1;
-                if (shs__ctx_rank(s->px->ctx) == s->found.rank[k])
-                    SHS__COPY(y, SHS__AT(s->Y, d, 0, s->found.pixel[k]), d);
-                status = shs__em_share(s->px->ctx, s->found.rank[k], d, y);
+                status = shs__em_take(s, k);
             } else {
                 s->found.pixel[k] = pixel;
                 s->found.rank[k] = rank;
@@ -23788,15 +23716,46 @@ SHS__PRIVATE shs_status shs__em_check(int bands, const shs_endmember_options *o)
     return SHS_OK;
 }
 
+/* The endmembers of a cube; on failure the caller frees what was found. */
+SHS__OUTLINE shs_status shs__em_cube(const shs__pixels *px, const shs_endmember_options *o, shs_endmembers *found) {
+    const shs_context *ctx = px->ctx;
+    const int atgp = o->method == SHS_EXTRACTOR_ATGP;
+    shs__extraction s = SHS_ZERO;
+    shs__layout l = SHS_ZERO;
+    shs_status status = SHS_OK;
+    s.px = px;
+    s.n = px->view.used;
+    s.count = o->count;
+    if (atgp) {
+        s.d = s.n;
+        s.width = 1;
+    } else {
+        s.d = s.count;
+        s.width = s.count;
+    }
+    s.pixels = shs__cells(px->view.samples, px->view.lines);
+    s.chunks = shs__ctx_chunks(s.pixels, SHS__EM_CHUNK);
+    while (shs__layout_next(ctx, &l, &status)) shs__em_layout(&l, &s, atgp);
+    if (status == SHS_OK) status = shs__em_create(ctx, &s.found, s.n, s.count);
+    status = shs__ctx_agree(ctx, status);
+    if (status == SHS_OK && atgp) status = shs__em_atgp(&s);
+    else if (status == SHS_OK) {
+        status = shs__em_project(&s, o->method == SHS_EXTRACTOR_VCA);
+        if (status == SHS_OK) status = shs__em_vca(&s, o->seed);
+        if (status == SHS_OK && o->method == SHS_EXTRACTOR_NFINDR) status = shs__em_nfindr(&s);
+        if (status == SHS_OK) status = shs__em_fetch(&s, 0, s.count);
+    }
+    shs__layout_release(ctx, &l);
+    *found = s.found;
+    return status;
+}
+
 /* The fast form of shs_vca_naive, shs_nfindr_naive and shs_atgp_naive. */
 SHS__PUBLIC shs_status shs_endmembers_find(const shs_context *ctx, const shs_cube *cube, const shs_endmember_options *options,
                                            shs_endmembers *result) {
-    shs__extraction s = SHS_ZERO;
-    shs__layout l = SHS_ZERO;
+    shs_endmembers found = SHS_ZERO;
     shs__pixels px;
     int64_t numbers[3] = {0, 0, 0};
-    const shs_wide two[2] = {0, 0};
-    int atgp = 0, met;
     shs_status status = shs__px_open(ctx, cube, &px);
     if (status == SHS_OK) status = shs__em_check(px.view.used, options);
     if (status == SHS_OK && !result) status = SHS_BAD_OUTPUT;
@@ -23804,35 +23763,11 @@ SHS__PUBLIC shs_status shs_endmembers_find(const shs_context *ctx, const shs_cub
         numbers[0] = options->count;
         numbers[1] = (int64_t)options->method;
         numbers[2] = (int64_t)(options->seed >> 1);
-        atgp = options->method == SHS_EXTRACTOR_ATGP;
-        s.px = &px;
-        s.n = px.view.used;
-        s.count = options->count;
-        if (atgp) {
-            s.d = s.n;
-            s.width = 1;
-        } else {
-            s.d = s.count;
-            s.width = s.count;
-        }
-        s.pixels = shs__cells(px.view.samples, px.view.lines);
-        s.chunks = shs__ctx_chunks(s.pixels, SHS__EM_CHUNK);
     }
-    status = shs__px_meet(&px, status, "endmembers", numbers, 3, two, 2, NULL);
-    met = status == SHS_OK;
-    while (shs__layout_next(ctx, &l, &status)) shs__em_layout(&l, &s, atgp);
-    if (status == SHS_OK) status = shs__em_create(ctx, &s.found, s.n, s.count);
-    if (met) status = shs__ctx_agree(ctx, status);
-    if (status == SHS_OK && atgp) status = shs__em_atgp(&s);
-    else if (status == SHS_OK) {
-        status = shs__em_project(&s, options->method == SHS_EXTRACTOR_VCA);
-        if (status == SHS_OK) status = shs__em_vca(&s, options->seed);
-        if (status == SHS_OK && options->method == SHS_EXTRACTOR_NFINDR) status = shs__em_nfindr(&s);
-        if (status == SHS_OK) status = shs__em_fetch(&s, 0, s.count);
-    }
-    if (status == SHS_OK) *result = s.found;
-    else shs_endmembers_free(ctx, &s.found);
-    shs__layout_release(ctx, &l);
+    status = shs__px_meet(&px, status, "endmembers", numbers, 3, NULL, 0, NULL);
+    if (status == SHS_OK) status = shs__em_cube(&px, options, &found);
+    if (status == SHS_OK) *result = found;
+    else shs_endmembers_free(ctx, &found);
     shs__px_close(&px);
     return status;
 }
@@ -23980,7 +23915,7 @@ SHS__PRIVATE void shs__ppi_layout(shs__layout *l, shs__ppi_job *s, int workers) 
     shs__px_reader_layout(l, &s->reader, workers);
     s->batches = SHS__CARVE(l, shs__map, s->batch_count);
     for (i = 0; i < s->batch_count; i++) {
-        shs__map counted = SHS_ZERO, *map = l->base ? s->batches + i : &counted;
+        shs__map counted = SHS_ZERO, *map = SHS__MEMBER(s->batches, i, counted);
         memset(map, 0, sizeof *map);
         shs__px_map_init(map, s->reader.kernels, n, shs__imin(SHS__PPI_BATCH, s->count - i * SHS__PPI_BATCH),
                          s->reader.view.planes, 0);
@@ -23990,7 +23925,7 @@ SHS__PRIVATE void shs__ppi_layout(shs__layout *l, shs__ppi_job *s, int workers) 
     s->most = SHS__CARVE(l, shs_wide, ends);
     s->own = SHS__CARVE(l, shs__ppi_own, workers);
     for (i = 0; i < workers; i++) {
-        shs__ppi_own counted, *own = l->base ? s->own + i : &counted;
+        shs__ppi_own counted, *own = SHS__MEMBER(s->own, i, counted);
         own->most = SHS__CARVE(l, shs_wide, ends);
         own->pixel = SHS__CARVE(l, size_t, ends);
         own->hits = SHS__CARVE(l, int, SHS__PANEL_PIXELS);
@@ -24061,12 +23996,10 @@ SHS__PUBLIC shs_status shs_ppi(const shs_context *ctx, const shs_cube *cube, int
     shs__ppi_job s = SHS_ZERO;
     shs__layout l = SHS_ZERO;
     shs__pixels px;
-    int64_t numbers[2] = {0, 0};
+    int64_t numbers[] = {count, 0};
     shs_status status = shs__px_open(ctx, cube, &px);
     if (status == SHS_OK) status = shs__ppi_check(&px.view, count, skewers, threshold, counts);
-    numbers[0] = count;
-    if (status == SHS_OK)
-        numbers[1] = (int64_t)(shs__ctx_imprint(1, skewers, shs__cells(px.view.used, count) * sizeof *skewers) >> 1);
+    if (status == SHS_OK) numbers[1] = shs__wide_spectra_print(px.view.used, count, skewers, px.view.used);
     status = shs__px_meet(&px, status, "ppi", numbers, 2, &threshold, 1, NULL);
     if (status == SHS_OK) { /* otherwise all ranks know */
         shs__px_reader_init(&s.reader, &px.view, shs__is_wide(SHS_PRECISION_ALWAYS));
@@ -24092,9 +24025,7 @@ SHS__PUBLIC shs_status shs_ppi(const shs_context *ctx, const shs_cube *cube, int
 /* ---- how many materials: the naive twin --------------------------------------------------------------- >>count_naive */
 
 SHS__PUBLIC const char *shs_counter_name(shs_counter method) {
-#define SHS__NAME(code, name) #name,
     static const char *const names[] = {SHS_COUNTER_LIST(SHS__NAME) NULL};
-#undef SHS__NAME
     return (unsigned)method < SHS_COUNTER_COUNT ? names[method] : NULL;
 }
 
@@ -24162,25 +24093,27 @@ SHS__PUBLIC int shs_count_naive(shs_counter method, int n, ptrdiff_t m, const sh
 
 /* The value that a standard normal variable exceeds with probability `tail`, 0 to 0.5, to 1e-7 (Wichura 1988, PPND7). */
 SHS__PRIVATE shs_wide shs__count_quantile(shs_wide tail) {
-    shs_wide q = (shs_wide)0.5 - tail, r;
-    if (q <= (shs_wide)0.425) {
-        r = (shs_wide)0.180625 - q * q;
-        return q *
-               ((((shs_wide)59.109374720 * r + (shs_wide)159.29113202) * r + (shs_wide)50.434271938) * r +
-                (shs_wide)3.3871327179) /
-               ((((shs_wide)67.187563600 * r + (shs_wide)78.757757664) * r + (shs_wide)17.895169469) * r + 1);
+    static const shs_wide ratios[3][7] = {/* numerator from r^0 on, then denominator from r^1 on; its r^0 is 1 */
+        {SHS__WIDE_C(3.3871327179), SHS__WIDE_C(50.434271938), SHS__WIDE_C(159.29113202), SHS__WIDE_C(59.109374720),
+         SHS__WIDE_C(17.895169469), SHS__WIDE_C(78.757757664), SHS__WIDE_C(67.187563600)},
+        {SHS__WIDE_C(1.4234372777), SHS__WIDE_C(2.7568153900), SHS__WIDE_C(1.3067284816), SHS__WIDE_C(0.17023821103),
+         SHS__WIDE_C(0.73700164250), SHS__WIDE_C(0.12021132975), 0},
+        {SHS__WIDE_C(6.6579051150), SHS__WIDE_C(3.0812263860), SHS__WIDE_C(0.42868294337), SHS__WIDE_C(0.017337203997),
+         SHS__WIDE_C(0.24197894225), SHS__WIDE_C(0.012258202635), 0}};
+    const shs_wide *c = ratios[0];
+    shs_wide q = SHS__WIDE_C(0.5) - tail, r = SHS__WIDE_C(0.180625) - q * q;
+    if (q > SHS__WIDE_C(0.425)) {
+        q = 1;
+        r = SHS__WSQRT(-SHS__WLOG(tail));
+        if (r > 5) {
+            r -= 5;
+            c = ratios[2];
+        } else {
+            r -= SHS__WIDE_C(1.6);
+            c = ratios[1];
+        }
     }
-    r = SHS__WSQRT(-SHS__WLOG(tail));
-    if (r <= 5) {
-        r -= (shs_wide)1.6;
-        return ((((shs_wide)0.17023821103 * r + (shs_wide)1.3067284816) * r + (shs_wide)2.7568153900) * r +
-                (shs_wide)1.4234372777) /
-               (((shs_wide)0.12021132975 * r + (shs_wide)0.73700164250) * r + 1);
-    }
-    r -= 5;
-    return ((((shs_wide)0.017337203997 * r + (shs_wide)0.42868294337) * r + (shs_wide)3.0812263860) * r +
-            (shs_wide)6.6579051150) /
-           (((shs_wide)0.012258202635 * r + (shs_wide)0.24197894225) * r + 1);
+    return q * (((c[3] * r + c[2]) * r + c[1]) * r + c[0]) / (((c[6] * r + c[5]) * r + c[4]) * r + 1);
 }
 
 typedef struct shs__counting {
@@ -24237,6 +24170,14 @@ SHS__PRIVATE void shs__count_predicted(const shs__counting *w) {
                                       (i == j ? 2 * w->a[i] : 0); /* in this order no square of a unit is formed */
 }
 
+/* e'M e for a symmetric M. */
+SHS__PRIVATE shs_wide shs__count_power(int n, const shs_wide *M, int ld, const shs_wide *e) {
+    shs_wide power = 0;
+    int i;
+    for (i = 0; i < n; i++) power += e[i] * shs__la_dot_wide(n, SHS__AT(M, ld, 0, i), e);
+    return power;
+}
+
 SHS__PRIVATE shs_status shs__count_hysime(const shs_context *ctx, const shs_count_options *o, int ldn, shs__counting *w,
                                           int *count) {
     int n = w->n, b, i, j, found = 0;
@@ -24252,14 +24193,12 @@ SHS__PRIVATE shs_status shs__count_hysime(const shs_context *ctx, const shs_coun
     }
     status = shs_eigh(ctx, n, w->S, n, n, w->b, w->W, n);
     if (status != SHS_OK) return status;
-    shs__wide_product(n, n, n, w->R, w->W, n, w->S);
-    for (j = 0; j < n && o->noise; j++) SHS__COPY(SHS__AT(w->C, n, 0, j), SHS__AT(o->noise, ldn, 0, j), n);
-    if (o->noise) shs__wide_product(n, n, n, w->C, w->W, n, w->R);
     for (b = 0; b < n; b++) {
         const shs_wide *e = SHS__AT(w->W, n, 0, b);
         shs_wide of_noise = 0;
-        for (i = 0; i < n; i++) of_noise += o->noise ? e[i] * *SHS__AT(w->R, n, i, b) : e[i] * e[i] * w->a[i];
-        found += shs__la_dot_wide(n, e, SHS__AT(w->S, n, 0, b)) > 2 * of_noise;
+        if (o->noise) of_noise = shs__count_power(n, o->noise, ldn, e);
+        for (i = 0; i < n && !o->noise; i++) of_noise += e[i] * e[i] * w->a[i];
+        found += shs__count_power(n, w->R, n, e) > 2 * of_noise;
     }
     *count = found;
     return SHS_OK;
@@ -24267,14 +24206,8 @@ SHS__PRIVATE shs_status shs__count_hysime(const shs_context *ctx, const shs_coun
 
 /* sqrt(a^2 + b^2), in any unit. */
 SHS__PRIVATE shs_wide shs__count_length(shs_wide a, shs_wide b) {
-    shs_wide most = shs__wabs(a), least = shs__wabs(b);
-    if (!(most > least)) {
-        const shs_wide a_size = most;
-        most = least;
-        least = a_size;
-    }
-    if (!(most > 0)) return 0;
-    return most * SHS__WSQRT(1 + least / most * (least / most));
+    shs_wide most = shs__wmax(shs__wabs(a), shs__wabs(b)), x = shs__quotient(a, most), y = shs__quotient(b, most);
+    return most * SHS__WSQRT(x * x + y * y);
 }
 
 SHS__PRIVATE shs_status shs__count_hfc(const shs_context *ctx, const shs_count_options *o, int ldn, shs_wide pixels,
@@ -24320,8 +24253,7 @@ SHS__PUBLIC shs_status shs_count_materials(const shs_context *ctx, const shs_mom
     ldn = o->ldn ? o->ldn : n;
     if (ldn < n) return SHS_BAD_LDN;
     if (!count) return SHS_BAD_OUTPUT;
-    for (j = 0; j < n && o->noise; j++)
-        if (!shs__wide_finite((size_t)n, SHS__AT(o->noise, ldn, 0, j))) return SHS_NOT_FINITE;
+    if (o->noise && !shs__wide_spectra_finite(n, n, o->noise, ldn)) return SHS_NOT_FINITE;
     while (shs__layout_next(ctx, &l, &status)) shs__count_layout(&l, &w);
     if (status == SHS_OK) status = shs_moments_finish(moments, SHS_DIVISOR_N, w.mean, w.C, n);
     if (status == SHS_OK && !shs__wide_finite(shs__cells(n, n), w.C)) status = SHS_NOT_FINITE;
