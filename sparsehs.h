@@ -46,9 +46,10 @@
      `shs_omp_options o = SHS_ZERO;`.
    - Every function that can fail returns shs_status, and shs_status_text() explains it. On failure the outputs are
      untouched unless the function says otherwise, nothing leaks, and your input is never modified.
-   - Three levels: one call with defaults; the same call with an options struct (..._ex); your own memory: scratch comes
-     from the context, in ONE block for every call that has a shs_..._workspace() query beside it. Hand the library an
-     arena over a static buffer of that size and it never touches the heap.
+   - Three levels: one call with defaults; the same call with an options struct (..._ex); your own memory: scratch comes from the
+     context, in ONE block for every call that has a shs_..._workspace() query beside it, which returns its bytes (SIZE_MAX where
+     sizes overflow). Hand the library an arena over a static buffer of that size and it never touches the heap.
+   - shs_*_name() returns the name of a value as in its list, such as "tanh", and NULL for an unknown value.
    - A NULL context means: malloc and free, all processors when compiled with OpenMP, no progress, one rank, the CPU.
 
    OPTIONS (define before including; "all" = the same in every file, "impl" = only beside SPARSEHS_IMPLEMENTATION)
@@ -376,8 +377,8 @@ extern "C" {
 /* 2  CONTEXT: status, memory, threads, progress, ranks, engine                                                       */
 /* ================================================================================================================== */
 
-/* This list makes the enumeration, its numbers and the texts. A status keeps its number; a new status takes the next free
-   number. A status names the argument at fault. */
+/* This list makes the enumeration, its numbers and the texts. A new status takes the next free number, and names the argument at
+   fault. */
 #define SHS_STATUS_LIST(X)                                                                                                     \
     X(SHS_OK, 0, "success")                                                                                                    \
     X(SHS_CANCELLED, 1, "cancelled by the progress callback; the best result so far is valid")                                 \
@@ -500,12 +501,12 @@ typedef enum shs_reduce_op { SHS_REDUCE_SUM = 0, SHS_REDUCE_MIN = 1, SHS_REDUCE_
 
 struct shs_engine;
 
-/* Structs that the user fills are zeroed first, by = {0}, SHS_ZERO or memset: zero is the default of every member. The larger
-   ones begin and end with a canary: a struct whose canaries are not 0 was not zeroed, and is refused. */
+/* Zero structs before you fill them, by = {0}, SHS_ZERO or memset: zero is the default of every member. The larger ones begin and
+   end with a canary, and are refused if it is not 0. */
 
-/* The outside world, as callbacks with a user pointer. NULL or all zero is fine everywhere. The library only reads the struct.
-   Several threads may share one if its callbacks are thread-safe. No callback, here or in a cube, a sink or an engine, may
-   leave by an exception or longjmp: memory and sessions would stay open, and other threads and ranks would wait. */
+/* The outside world, as callbacks with a user pointer; all zero is as NULL. The library only reads the struct; threads may share
+   one if its callbacks are thread-safe. No callback, here or in a cube, a sink or an engine, may leave by an exception or longjmp:
+   memory and sessions would stay open, and other threads and ranks would wait. */
 typedef struct shs_context {
     uint32_t start_canary;
     int version; /* 0. A later header that adds members will define a number; older libraries refuse other numbers */
@@ -528,16 +529,16 @@ typedef struct shs_context {
     int (*progress_fn)(void *user, const char *phase, size_t step, size_t steps, shs_wide error);
     void *progress_user;
 
-    /* Ranks: combines count values of all ranks element by element, in place, so that every rank sees the same result
-       (MPI_Allreduce). Each rank passes its own signals or pixels, possibly none, and every rank gets the same dictionary or
-       components. NULL: a single rank.
-       Collective calls are shs_ksvd*, shs_online*, shs_moments_reduce, and every function of sections 9 to 13 that fits, maps
-       or transforms a cube: all ranks make these calls in the same order, with the same sizes and options. The first step of a
-       call compares sizes and options; a difference gives SHS_RANKS_DIFFER on every rank. Optional outputs (codes, a history, a
-       report) may differ between ranks. Coding, patches and shs_moments_update are not collective.
-       When a rank fails, the other ranks return SHS_PEER_FAILED. When reduce_fn itself returns non-zero, its rank returns
-       SHS_REDUCE_FAILED at once and takes part in no further reduction of this call. The other ranks would wait for it in
-       their next reduction, so reduce_fn should fail on all ranks, or end the program, as MPI does by default. */
+    /* Ranks: combines count values of all ranks element by element, in place, to the same result on every rank (MPI_Allreduce).
+       Each rank passes its own signals or pixels, possibly none, and every rank gets the same dictionary or components. NULL: a
+       single rank.
+       Collective calls are shs_ksvd*, shs_online*, shs_moments_reduce, and every function of sections 9 to 13 that fits, maps or
+       transforms a cube: all ranks make these calls in the same order, with the same sizes and options (else SHS_RANKS_DIFFER on
+       every rank). Optional outputs (codes, a history, a report) may differ. Coding, patches and shs_moments_update are not
+       collective.
+       When a rank fails, the others return SHS_PEER_FAILED. When reduce_fn returns non-zero, its rank returns SHS_REDUCE_FAILED at
+       once. The other ranks would wait for it in their next reduction, so reduce_fn should fail on all ranks, or end the program,
+       as MPI does by default. */
     int (*reduce_fn)(void *user, shs_wide *values, size_t count, shs_reduce_op op);
     void *reduce_user;
     int rank, ranks;
@@ -547,8 +548,8 @@ typedef struct shs_context {
     uint32_t end_canary;
 } shs_context;
 
-/* A stack of blocks in the caller's buffer: no heap at all. A freed block becomes available again when all later blocks are
-   freed as well. `peak` is the most that was ever in use. Not for several threads at once. */
+/* A stack of blocks in the caller's buffer. A freed block is available again once all later blocks are freed. `peak` is the most
+   that was ever in use. Not for several threads at once. */
 typedef struct shs_arena {
     unsigned char *memory;
     size_t size, used, peak, last;
@@ -579,8 +580,7 @@ SHS_API size_t shs_type_size(shs_type type);
 /* 3  RANDOM NUMBERS                                                                                                  */
 /* ================================================================================================================== */
 
-/* A small seeded generator (SplitMix64: a Weyl sequence through a mixing function; period 2^64). The same seed gives the
-   same integers everywhere. Not for cryptography. */
+/* A seeded generator (SplitMix64; period 2^64). The same seed gives the same integers everywhere. Not for cryptography. */
 typedef struct shs_random {
     uint64_t state;
 } shs_random;
@@ -601,11 +601,10 @@ SHS_API uint64_t shs_random_permuted(uint64_t i, uint64_t count, uint64_t seed);
 /* 4  DENSE LINEAR ALGEBRA                                                                                            */
 /* ================================================================================================================== */
 
-/* BLAS's meaning of every argument. beta = 0 never reads C or y: they may be uninitialised. Zero sizes are quick returns.
-   The naive twin of a routine (shs_*_naive) computes the same in a few lines: the reference in the tests and the text in a
-   course. The twins of whole algorithms are plain loops and nothing else: they check nothing, matrices lie close together, and
-   the caller brings every array, scratch too; counts are ptrdiff_t so that the loops need no casts. Elements outside the
-   triangle that uplo names are neither read nor written. */
+/* BLAS's meaning of every argument. beta = 0 never reads C or y: they may be uninitialised. Zero sizes are quick returns. The
+   naive twin of a routine (shs_*_naive) computes the same in a few plain loops: the reference in the tests and the text in a
+   course. The twins of whole algorithms check nothing, their matrices lie close together, and the caller brings every array,
+   scratch too. Elements outside the triangle that uplo names are neither read nor written. */
 typedef enum shs_trans { SHS_TRANS_NO = 0, SHS_TRANS_YES = 1 } shs_trans;
 typedef enum shs_uplo { SHS_UPLO_LOWER = 0, SHS_UPLO_UPPER = 1 } shs_uplo;
 typedef enum shs_side { SHS_SIDE_LEFT = 0, SHS_SIDE_RIGHT = 1 } shs_side;
@@ -628,9 +627,8 @@ SHS_API shs_status shs_ger(int m, int n, shs_real alpha, const shs_real *x, int 
 SHS_API shs_status shs_trsv(shs_uplo uplo, shs_trans trans, shs_diag diag, int n, const shs_real *A, int lda, shs_real *x,
                             int incx);
 
-/* C = alpha op(A) op(B) + beta C; op(A) is m x k, op(B) k x n, C m x n. Packed panels and a register-blocked micro-kernel.
-   Scratch comes from ctx (shs_gemm_workspace bytes). With an engine in ctx, shs_gemm and shs_syrk run on the device if it can:
-   the matrices are copied there and back, so only large products gain. */
+/* C = alpha op(A) op(B) + beta C; op(A) is m x k, op(B) k x n, C m x n. With an engine in ctx, shs_gemm and shs_syrk run on the
+   device if it can: the matrices are copied there and back, so only large products gain. */
 SHS_API shs_status shs_gemm(const shs_context *ctx, shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha,
                             const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta, shs_real *C, int ldc);
 /* C = A B for A (m x k), B (k x n), C (m x n), close together; then the same with every argument. */
@@ -668,11 +666,11 @@ SHS_API shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda, shs
 /* 5  SYMMETRIC EIGENPROBLEM                                                                                          */
 /* ================================================================================================================== */
 
-/* Computes the k largest eigenvalues of the symmetric matrix A (n x n; the lower triangle is read) into values (k), in
-   descending order. The columns of vectors (n x k; may be NULL) get the orthonormal eigenvectors; the entry of largest
-   magnitude is positive (the first of equals). Always in shs_wide. A is tridiagonalised by blocked Householder reflections; all
-   pairs come from divide and conquer (QL for small blocks and for values alone), few from bisection and twisted factorisations.
-   Accuracy: ||A v - lambda v|| <= 50 n eps ||A||. SHS_NOT_FINITE: A holds NaN or infinity; SHS_BAD_K: k < 1 or k > n. */
+/* Computes the k largest eigenvalues of the symmetric matrix A (n x n; the lower triangle is read) into values (k), in descending
+   order. The columns of vectors (n x k; may be NULL) get the orthonormal eigenvectors; the entry of largest magnitude is positive
+   (the first of equals). A is tridiagonalised by blocked Householder reflections; all pairs come from divide and conquer (QL for
+   small blocks and for values alone), few from bisection and twisted factorisations. Accuracy: ||A v - lambda v|| <= 50 n eps
+   ||A||. SHS_NOT_FINITE: A holds NaN or infinity; SHS_BAD_K: k < 1 or k > n. */
 SHS_API shs_status shs_eigh(const shs_context *ctx, int n, const shs_wide *A, int lda, int k, shs_wide *values,
                             shs_wide *vectors, int ldv);
 SHS_API size_t shs_eigh_workspace(const shs_context *ctx, int n, int k);
@@ -695,9 +693,9 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
    solved for under x >= 0 over all atoms chosen. A chosen atom whose coefficient becomes 0 is stored with 0, and its
    coefficient may rise again.
 
-   Signals may share their atoms in groups (Tropp, Gilbert, Strauss 2006: simultaneous OMP). A group Y_g has one set I. The
-   score of an atom is the sum over the group's signals, sum_i (d_j'r_i)^2 (with OLS divided by d^2). Coefficients are solved by
-   least squares for each signal. The group ends at ||Y_g - D_I X_g||_F <= tolerance. A group of one is a signal like any other.
+   Signals may share their atoms in groups (Tropp, Gilbert, Strauss 2006: simultaneous OMP). A group Y_g has one set I and takes
+   the atom of the largest sum_i (d_j'r_i)^2 over its signals (with OLS divided by d^2). Coefficients are solved by least squares
+   for each signal. The group ends at ||Y_g - D_I X_g||_F <= tolerance. A group of one is a signal like any other.
 
    Many signals share the Gram matrix G = D'D (Rubinstein, Zibulevsky, Elad 2008: Batch-OMP). No triangular system is solved
    until the end. With q_k the k-th orthonormalised atom, b_k = D'q_k and alpha = D'r, choosing atom j gives
@@ -750,7 +748,7 @@ SHS_API shs_status shs_codes_create(const shs_context *ctx, size_t m, int stride
 SHS_API void shs_codes_free(const shs_context *ctx, shs_codes *codes);
 /* The number of stored coefficients. */
 SHS_API size_t shs_codes_nonzeros(const shs_codes *codes);
-/* The same as compressed sparse columns, rows ascending: column_start (m+1), row and value (shs_codes_nonzeros each). */
+/* As compressed sparse columns, rows ascending: column_start (m+1), row and value (shs_codes_nonzeros each). */
 SHS_API shs_status shs_codes_to_csc(const shs_codes *codes, size_t *column_start, int *row, shs_real *value);
 /* Z = D X for signals first .. first+count-1; Z is p x count. */
 SHS_API shs_status shs_codes_synthesize(const shs_context *ctx, int p, int n, const shs_real *D, int ldd,
@@ -781,10 +779,10 @@ typedef enum shs_selection {
     SHS_SELECTION_COUNT
 } shs_selection;
 
-/* What codes the signals. X(name, the options and calls that the method takes beside sparsity and tolerance: all, or SHS__TAKES_...
-   added up). Others answer SHS_BAD_OPTIONS.
+/* What codes the signals. X(name, the options and calls that the method takes beside sparsity and tolerance: all, or
+   SHS__TAKES_... added up). Others are SHS_BAD_OPTIONS.
 
-   Subspace pursuit (Dai, Milenkovic 2009, algorithm 1) may drop an atom that it has chosen. With s = sparsity, T = {} and r = y:
+   Subspace pursuit (Dai, Milenkovic 2009, algorithm 1) may drop chosen atoms. With s = sparsity, T = {} and r = y:
 
        T' = T and the s atoms of the largest |d_j'r|,     x' = argmin ||y - D_T' x||,
        T  = the s atoms of T' of the largest |x'_j|,      x  = argmin ||y - D_T x||,     r = y - D_T x
@@ -834,11 +832,10 @@ typedef struct shs_omp_options {
     int ldw;                 /* 0: all signals have those of the first column */
     int skip_nan;            /* non-zero: values that are NaN are missing */
     /* Groups of signals that share their atoms. Group g holds the signals groups[g] .. groups[g+1] - 1, the last group ends at
-       m-1, no group is empty, and groups[0] = 0. All signals of a group store all its atoms. The tolerance bounds ||Y_g -
-       DX_g||_F, the root of the sum of squares over a whole group, in the unit of y. In the arrays `..._each` the value of a
-       group's first signal counts. A thread codes one group at a time, with n values (p without a Gram matrix) for each signal
-       of the largest group. Only shs_omp_ex and shs_omp_gram take groups, without nonnegative coefficients, masks or weights
-       (else SHS_BAD_OPTIONS). */
+       m-1, no group is empty, and groups[0] = 0. All signals of a group store all its atoms. In the arrays `..._each` the value of
+       a group's first signal counts. A thread codes one group at a time, with n values (p without a Gram matrix) for each signal
+       of the largest group. Only shs_omp_ex and shs_omp_gram take groups, without nonnegative coefficients, masks or weights (else
+       SHS_BAD_OPTIONS). */
     const size_t *groups; /* group_count starts; NULL = no signals share any */
     size_t group_count;
     shs_method method; /* what codes; 0 = SHS_METHOD_OMP */
@@ -852,7 +849,7 @@ typedef struct shs_omp_report {
     shs_wide rmse;        /* ||Y - DX||_F / sqrt(p m) */
 } shs_omp_report;
 
-/* Returns the values that zero options stand for, for these sizes and for codes with room for the sparsity. */
+/* What zero options become for these sizes and codes with room for the sparsity. */
 SHS_API shs_omp_options shs_omp_defaults(int p, int n);
 
 /* Codes m signals (Y: p x m) with at most sparsity atoms each. codes: m or more signals, stride >= min(sparsity, p, n). */
@@ -865,8 +862,7 @@ SHS_API shs_status shs_omp(const shs_context *ctx, int p, int n, const shs_real 
 SHS_API shs_status shs_omp_ex(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m, const shs_real *Y,
                               int ldy, const shs_omp_options *options, shs_codes *codes, shs_real *errors2,
                               shs_omp_report *report);
-/* Bytes of scratch that shs_omp_ex or, with p = 0, shs_omp_gram takes for these sizes, without copies in another unit;
-   SIZE_MAX where they overflow. */
+/* Without copies in another unit. p = 0: of shs_omp_gram. */
 SHS_API size_t shs_omp_workspace(const shs_context *ctx, int p, int n, size_t m, int stride, const shs_omp_options *options);
 
 /* Codes m signals of which only D'Y (n x m), the Gram matrix (options->gram) and, for a tolerance, ||y||^2 (norms2, m) are
@@ -876,23 +872,23 @@ SHS_API shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, const s
                                 const shs_omp_options *options, shs_codes *codes, shs_real *errors2, shs_omp_report *report);
 
 /* One signal, for real-time and embedded use: no context, no heap, no threads. Of the options (NULL: all zero) sparsity,
-   tolerance, selection and nonnegative count. atoms and coefs hold as many values as the sparsity, or n (min(p, n)) without
-   one; *used of them are set. norm2 = ||y||^2 (read only with a tolerance). *error2 (may be NULL) gets ||y - Dx||^2. workspace:
-   shs_omp_one_workspace bytes, any alignment. D'y (dty, n) comes from shs_gemv with SHS_TRANS_YES. The Gram matrix needs both
-   triangles; shs_omp_one does not check them, as a check would take longer than the pursuit. */
+   tolerance, selection and nonnegative count. atoms and coefs hold as many values as the sparsity, or n (min(p, n)) without one;
+   *used of them are set. norm2 = ||y||^2 (read only with a tolerance). *error2 (may be NULL) gets ||y - Dx||^2. workspace may have
+   any alignment. D'y (dty, n) comes from shs_gemv with SHS_TRANS_YES. The Gram matrix needs both triangles, unchecked: a check
+   would take longer than the pursuit. */
 SHS_API shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const shs_real *dty, shs_real norm2,
                                const shs_omp_options *options, void *workspace, size_t workspace_size, int *atoms,
                                shs_real *coefs, int *used, shs_real *error2);
 SHS_API size_t shs_omp_one_workspace(int n, const shs_omp_options *options);
-/* The same without a Gram matrix (256 KB for 256 atoms in float): from the dictionary and the signal themselves. */
+/* The same from the dictionary and the signal, without a Gram matrix (256 KB for 256 atoms in float). */
 SHS_API shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int ldd, const shs_real *y,
                                       const shs_omp_options *options, void *workspace, size_t workspace_size, int *atoms,
                                       shs_real *coefs, int *used, shs_real *error2);
 SHS_API size_t shs_omp_one_direct_workspace(int p, int n, const shs_omp_options *options);
 
-/* The same bytes as constant expressions, for a static buffer: `static unsigned char room[SHS_OMP_ONE_WORKSPACE(64, 4)];`.
-   s is the sparsity (0 = as many as fit), and the _EX forms take the options selection and nonnegative, too. They equal what
-   the queries return, where that fits size_t, in files compiled with the library's own switches and sanitizers. */
+/* What the queries return, where it fits size_t, as constant expressions: `static unsigned char room[SHS_OMP_ONE_WORKSPACE(64,
+   4)];`. s is the sparsity (0 = as many as fit); the _EX forms take the options selection and nonnegative, too. Compile with the
+   library's own switches and sanitizers. */
 #define SHS_OMP_ONE_WORKSPACE(n, s) SHS_OMP_ONE_WORKSPACE_EX(n, s, SHS_SELECT_OMP, 0)
 #define SHS_OMP_ONE_WORKSPACE_EX(n, s, selection, nonnegative)                                                                 \
     SHS__ONE_BYTES((size_t)0, (size_t)(n), SHS__ONE_LIMIT(s, n), (selection) == SHS_SELECT_OLS, nonnegative)
@@ -913,9 +909,9 @@ SHS_API size_t shs_omp_one_direct_workspace(int p, int n, const shs_omp_options 
                                                           : (n))) +                                                            \
      ((ols) ? 2 * SHS__ONE_BUFFER(shs_real, ((n) + 15) / 16 * 16) : 0))
 
-/* The naive twin: a pursuit of y (p) over D (p x n) as in a textbook, all sums in shs_wide: at most s atoms, until
-   |y - Dx| <= tolerance. The rule of choice is score(alpha, G_jj, d^2), of which the largest wins; NULL: |alpha|, which is OMP.
-   Returns how many: atoms[k] has the coefficient x[k]. Scratch: r (p, the residual in the end), Q (p x s), R (s x s). */
+/* The naive twin: a pursuit of y (p) over D (p x n) as in a textbook: at most s atoms, until |y - Dx| <= tolerance. The atom of
+   the largest score(alpha, G_jj, d^2) wins; NULL: |alpha|, which is OMP. Returns how many: atoms[k] has the coefficient x[k].
+   Scratch: r (p, the residual in the end), Q (p x s), R (s x s). */
 SHS_API int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y, int s, shs_wide tolerance,
                           shs_wide (*score)(shs_wide alpha, shs_wide gjj, shs_wide d2), int *atoms, shs_wide *x, shs_wide *r,
                           shs_wide *Q, shs_wide *R);
@@ -924,7 +920,7 @@ SHS_API int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y, in
 SHS_API int shs_somp_naive(int p, int n, const shs_real *D, ptrdiff_t m, const shs_real *Y, int s, shs_wide tolerance,
                            shs_wide (*score)(shs_wide alpha, shs_wide gjj, shs_wide d2), int *atoms, shs_wide *X, shs_wide *E,
                            shs_wide *Q, shs_wide *R);
-/* One signal with nonnegative coefficients: sweeps solve for one coefficient after another, until no coefficient changes. */
+/* One signal with nonnegative coefficients: sweeps solve for one after another, until none changes. */
 SHS_API int shs_nnomp_naive(int p, int n, const shs_real *D, const shs_real *y, int s, shs_wide tolerance, int *atoms,
                             shs_wide *x, shs_wide *r);
 /* One signal by subspace pursuit. atoms (ascending) and x hold t = min(2s, p, n) values; scratch: 3 n + p t. */
@@ -939,21 +935,20 @@ SHS_API int shs_subspace_naive(int p, int n, const shs_real *D, const shs_real *
 
    - Coordinate descent on the Gram matrix (Friedman, Hastie, Tibshirani 2010). It is fast with many signals and atoms that
      differ.
-   - Active sets. A set of atoms grows by those whose correlation with the residual is above lambda1. On the set the minimum is
-     found by solving for all coefficients together, where one after another enters, and leaves when it reaches 0 (Osborne,
-     Presnell, Turlach 2000). It needs the Gram matrix of the set alone, and few steps however alike the atoms are.
+   - Active sets (Osborne, Presnell, Turlach 2000). A set grows by atoms whose correlation with the residual is above lambda1. Its
+     coefficients are solved for together; one after another enters, and leaves when it reaches 0. This needs the Gram matrix of
+     the set alone, and few steps however alike the atoms are.
 
    Signals that sweeps do not bring to the minimum soon go on with active sets. Few signals, and dictionaries of more than 8192
-   atoms, use active sets alone unless the caller has a Gram matrix. Both methods stop by the duality gap, a bound on the
-   distance of the objective from its minimum. The reported gap is computed from the coefficients as stored.
+   atoms, use active sets alone unless the caller has a Gram matrix. Both stop by the duality gap, a bound on the distance of the
+   objective from its minimum, which is reported for the coefficients as stored.
 
    A zero atom is not used, and of equal atoms any may share a coefficient. Once lambda1 is the largest |d_j'y| (d_j'y with
    x >= 0) no atom is used. With lambda1 = 0, least squares, the gap says little: it is all of the objective. */
 typedef struct shs_lasso_options {
     uint32_t start_canary;
     shs_real lambda; /* lambda1 */
-    const shs_real
-        *lambdas;     /* a path of several lambdas; each starts from the solution before, so list the largest first */
+    const shs_real *lambdas; /* a path of several lambdas; each starts from the solution before, so list the largest first */
     int lambda_count; /* 0 = lambda alone */
     int relative;     /* non-zero: lambda1 = that times the signal's own largest |d_j'y| (d_j'y with nonnegative) */
     shs_real lambda2;
@@ -967,8 +962,7 @@ typedef struct shs_lasso_options {
 
 typedef struct shs_lasso_report {
     size_t nonzeros;
-    size_t
-        not_reached; /* signals whose gap is above what was asked for (sweeps used up, rounding, or cut), all lambdas counted */
+    size_t not_reached; /* signals, over all lambdas, whose gap is above what was asked for (sweeps used up, rounding, or cut) */
     size_t cut;      /* of not_reached: signals with more coefficients than the codes' stride; the largest are kept */
     shs_wide objective; /* the sum of all */
     shs_wide gap;       /* the largest of gaps */
@@ -985,8 +979,7 @@ SHS_API shs_status shs_lasso(const shs_context *ctx, int p, int n, const shs_rea
 /* The same by D'Y (n x m), ||y||^2 (norms2, m) and options->gram alone. */
 SHS_API shs_status shs_lasso_gram(const shs_context *ctx, int n, size_t m, const shs_real *dty, int ldt, const shs_real *norms2,
                                   const shs_lasso_options *options, shs_codes *codes, shs_real *gaps, shs_lasso_report *report);
-/* Bytes of scratch that shs_lasso or, with p = 0, shs_lasso_gram takes for these sizes, without copies in another unit;
-   SIZE_MAX where they overflow. */
+/* As of shs_omp_ex: without copies in another unit, and p = 0 is shs_lasso_gram. */
 SHS_API size_t shs_lasso_workspace(const shs_context *ctx, int p, int n, size_t m, const shs_lasso_options *options);
 /* The naive twin: sweeps of coordinate descent on one signal from x = 0. Out: x (n) and r = y - Dx (p). */
 SHS_API void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real *y, shs_wide lambda1, shs_wide lambda2,
@@ -1005,18 +998,17 @@ SHS_API void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real *y,
 
        d_new = normalise(E_I x' + d_old |x|^2),   x_new = E_I' d_new + x (d_old' d_new),
 
-   which is one power step on F = E_I + d_old x without ever forming F. Then E takes all of the group's changes at once. N~ = 1
-   is AK-SVD (Rubinstein, Zibulevsky, Elad 2008), N~ = n is the fully parallel (Jacobi) variant, and PAK-SVD (Irofti, Dumitrescu
-   2014) lies in between. SGK (Sahoo, Makur 2013, "Dictionary training for sparse representation as generalization of K-means
-   clustering") keeps the codes, x_new = x. The least-squares atom F x' / |x|^2, scaled to unit norm, is the d_new above. SGK
-   saves a product an iteration; after 20 iterations on patches of photographs its error was within 1 % of AK-SVD's. The K-SVD
-   of Aharon, Elad, Bruckstein 2006 takes the leading pair of singular vectors of F, computed by power steps until d changes by
-   no more than 1e-5 (1e-12 in double; 1,000 steps at most). A last group of fewer atoms is updated like any other. u `rounds`
-   of updates follow each coding. The paper's best results: N~ <= 64, u = 1 for the first 50 iterations and 2 or more after
-   that. NSGK (Sadeghi, Babaie-Zadeh, Jutten 2014) is SGK with the codes X' of the iteration before, F = E_I + d_old x', where E
-   = Y - DX is of the new ones; a run that is resumed starts with X' = X. MOD (Engan, Aase, Husoy 1999) takes all atoms at once,
-   D = Y X'(XX')^-1, at unit norm; N~ does not count. If XX' is singular, an atom with codes that depend on the codes of earlier
-   atoms does not change; the remaining atoms fit the signals as well as all would.
+   which is one power step on F = E_I + d_old x without ever forming F. Then E takes all of the group's changes at once. N~ = 1 is
+   AK-SVD (Rubinstein, Zibulevsky, Elad 2008), N~ = n the fully parallel (Jacobi) variant, and PAK-SVD (Irofti, Dumitrescu 2014)
+   lies in between. u `rounds` of updates follow each coding. The paper's best results: N~ <= 64, u = 1 for the first 50 iterations
+   and 2 or more after that. SGK (Sahoo, Makur 2013, "Dictionary training for sparse representation as generalization of K-means
+   clustering") keeps the codes, x_new = x; the d_new above is its least-squares atom F x' / |x|^2 at unit norm. It saves a product
+   an iteration; after 20 iterations on patches of photographs its error was within 1 % of AK-SVD's. K-SVD (Aharon, Elad,
+   Bruckstein 2006) takes the leading pair of singular vectors of F, by power steps until d changes by no more than 1e-5 (1e-12 in
+   double; 1,000 steps at most). NSGK (Sadeghi, Babaie-Zadeh, Jutten 2014) is SGK with the codes X' of the iteration before, F =
+   E_I + d_old x', where E = Y - DX is of the new ones; a resumed run starts with X' = X. MOD (Engan, Aase, Husoy 1999) takes all
+   atoms at once, D = Y X'(XX')^-1, at unit norm, whatever N~. If XX' is singular, an atom whose codes depend on those of earlier
+   atoms does not change; the others fit the signals as well as all would.
 
    Regularised (mu; Dumitrescu, Irofti 2017): minimise ||Y - DX||^2 + mu ||X||^2. After coding, signals are solved again on the
    atoms they have, x = (D_I'D_I + mu I)^-1 D_I'y, and the codes that a rule makes anew are divided by 1 + mu.
@@ -1034,9 +1026,8 @@ SHS_API void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real *y,
    error for the given x under d >= 0, and the new x has the least error for the given d under x >= 0: with N~ = 1 no step of
    AK-SVD or K-SVD increases the error. Negative values of starts and replacements become 0. */
 
-/* How atoms are updated. F = E_I + d_old x is the residual without atom j, of the signals that use atom j. A rule defines the
-   sums it needs, the new atom, and if the codes are recomputed. This list makes the enumeration, the names, the rules of
-   section 7 and the blocks of update.cl: X(value, name, 1 if the rule recomputes the codes, else 0). */
+/* How atoms are updated, with the F above. This list makes the enumeration, the names, the rules of section 7 and the blocks of
+   update.cl: X(value, name, 1 if the rule recomputes the codes, else 0). */
 #define SHS_UPDATE_LIST(X)                                                                                                     \
     X(SHS_UPDATE_AKSVD, aksvd, 1) /* d_new = normalise(F x'), x_new = F'd_new */                                               \
     X(SHS_UPDATE_SGK, sgk, 0)     /* the same d_new; x stays until the next coding */                                          \
@@ -1049,7 +1040,6 @@ typedef enum shs_update {
 #undef SHS__ENUM
     SHS_UPDATE_COUNT
 } shs_update;
-/* The name of a rule, "aksvd"; NULL for an unknown value. */
 SHS_API const char *shs_update_name(shs_update update);
 
 typedef enum shs_start {
@@ -1133,38 +1123,35 @@ typedef struct shs_ksvd_report {
     size_t *usage_history;    /* n x iterations: uses of each atom by all signals; NULL = not wanted */
     shs_wide *round_history;  /* round_stride x iterations: rmse_update after each round; -1 for a round that was not done */
     int round_stride;         /* rounds an iteration that it holds; of more the first */
-    const shs_real
-        *dictionary; /* for progress_fn, during learning: the atoms (p x n, close together) of the error it is told */
+    const shs_real *dictionary; /* for progress_fn, during learning: the atoms (p x n, close together) of the error it is told */
     uint32_t end_canary;
 } shs_ksvd_report;
 
-/* Returns what zero options become for these sizes, m signals over all ranks; both learn the same dictionary, to the last
-   bit. */
+/* What zero options become for these sizes, m signals over all ranks; both learn the same dictionary, to the last bit. */
 SHS_API shs_ksvd_options shs_ksvd_defaults(int p, int n, size_t m);
 
 /* Learns n atoms (D: p x n, output) from m signals with defaults: AK-SVD from random signals. */
 SHS_API shs_status shs_ksvd(const shs_context *ctx, int p, int n, size_t m, const shs_real *Y, int sparsity, int iterations,
                             shs_real *D);
-/* The same with options. D is p x n (in and out); codes (may be NULL) gets the codes of the returned D; report may be NULL. The
-   learnt dictionary does not depend on codes and report. With a sparsity the codes must hold as many atoms a signal; without a
-   sparsity they may hold fewer, and get the best codes that fit. Errors leave D untouched; SHS_REDUCE_FAILED, SHS_PEER_FAILED
-   and errors of an engine may come midway, and leave codes without atoms. SHS_CANCELLED leaves the best dictionary so far in D
-   (the start if none was coded yet), the report and the history filled as far as it went, and codes without atoms. With several
-   ranks an iteration takes n/N~ reductions a round and two more, of about n (p + 3) values in all. K-SVD adds two for each
-   further power step of a group. An error after an update adds one, and an atom replaced by the worst signal adds three. With a
-   mask, or skip_nan, AK-SVD and SGK learn from the values present (other rules, regularisation, incoherence and coherence:
-   SHS_BAD_OPTIONS); engines do not. Let M_i mark the values present in signal i, and F = M.(Y - the other atoms' part) on the
-   signals that use the atom: d = F x' / |F x'|, and x_i = d'F_i / |M_i.d|^2 for AK-SVD. With a mask an update may raise the
-   error; the best dictionary is kept all the same. Errors count the values present, and rmse divides by the root of their
-   number. Replacements and starts take zeros for missing values; `test` has no missing values. A value present in none of an
-   atom's signals becomes 0 in the atom; a signal without any value has no atoms. This takes p m more values and p m more
-   bytes. */
+/* The same with options. D: in and out; codes (may be NULL) gets the codes of the returned D; report may be NULL. The learnt
+   dictionary does not depend on codes and report. With a sparsity the codes must hold as many atoms a signal; without one they may
+   hold fewer, and get the best that fit. Errors leave D untouched; SHS_REDUCE_FAILED, SHS_PEER_FAILED and errors of an engine may
+   come midway, and leave codes without atoms. SHS_CANCELLED leaves the best dictionary so far in D (the start if none was coded
+   yet), the report and the history filled as far as it went, and codes without atoms. With several ranks an iteration takes n/N~
+   reductions a round and two more, of about n (p + 3) values in all; K-SVD two more for each further power step of a group, an
+   error after an update one, an atom replaced by the worst signal three. With a mask, or skip_nan, AK-SVD and SGK learn from the
+   values present (other rules, regularisation, incoherence and coherence: SHS_BAD_OPTIONS); engines do not. Let M_i mark the
+   values present in signal i, and F = M.(Y - the other atoms' part) on the signals that use the atom: d = F x' / |F x'|, and x_i =
+   d'F_i / |M_i.d|^2 for AK-SVD. With a mask an update may raise the error; the best dictionary is kept all the same. Errors count
+   the values present, and rmse divides by the root of their number. Missing values are zeros in replacements and starts, and
+   `test` has none. A value present in none of an atom's signals becomes 0 in the atom; a signal without any value has no atoms.
+   This takes p m more values and p m more bytes. */
 SHS_API shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t m, const shs_real *Y, int ldy,
                                const shs_ksvd_options *options, shs_real *D, int ldd, shs_codes *codes,
                                shs_ksvd_report *report);
 SHS_API size_t shs_ksvd_workspace(const shs_context *ctx, int p, int n, size_t m, const shs_ksvd_options *options);
-/* A rule in naive form: updates one atom d (p) and its codes x (one every `step` values) from F (p x m), the m signals Y less
-   the part of all other atoms; a column of F is zero if its signal does not use the atom. */
+/* A rule in naive form: updates one atom d (p) and its codes x (one every `step` values) from F (p x m), Y less the part of all
+   other atoms; columns of signals that do not use the atom are zero. */
 typedef void (*shs_update_fn)(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d);
 /* The naive twin, one iteration: OMP of Y (p x m) with s atoms, then u `rounds` of updates of D (p x n, unit columns, in and
    out) by a rule, in groups of N~ atoms. shs_aksvd_naive with N~ = 1 is AK-SVD; N~ >= n is the fully parallel form. X (n x m,
@@ -1185,25 +1172,24 @@ SHS_API void shs_nnksvd_naive(shs_update_fn update, int p, int n, shs_real *D, p
                               int rounds, shs_wide *X, shs_wide *E, shs_wide *F, shs_wide *d, int *atoms, shs_wide *x,
                               shs_wide *r);
 
-/* Online learning (Mairal, Bach, Ponce, Sapiro 2010; here with OMP's codes): signals are coded batch by batch and then
-   forgotten, so they need not fit in memory, and each may be seen once. Only two sums remain,
+/* Online learning (Mairal, Bach, Ponce, Sapiro 2010; here with OMP's codes): signals are coded batch by batch and forgotten, so
+   they need not fit in memory, and each may be seen once. Only two sums remain,
 
        A = f A + X X' (n x n),   B = f B + Y X' (p x n),
 
-   with the forgetting factor f. From A and B alone, sweeps of block coordinate descent minimise ||Y - DX||^2 of all batches.
-   With a_j, b_j the columns of A, B, each atom in turn, with the newest values of the others, becomes
+   with the forgetting factor f. From these, sweeps of block coordinate descent minimise ||Y - DX||^2 of all batches. With a_j, b_j
+   the columns of A, B, each atom in turn, with the newest values of the others, becomes
 
        d_j = normalise(d_j + (b_j - D a_j) / A_jj).
 
    An atom with next to no weight in A (A_jj below 1e-12 of the largest; 1e-6 without doubles) does not change. With nonnegative
    atoms negative values become 0 before d_j is normalised; if all are 0, d_j does not change. */
 
-/* Delivers the next signals: up to `most` of p values each, close together, into Y, and in *count how many; 0 = there are no
-   more, and it is not called again. A non-zero return is SHS_READ_FAILED. */
+/* Delivers the next signals, at most `most` of p values each, close together into Y, and in *count how many; 0 ends the signals. A
+   non-zero return is SHS_READ_FAILED. */
 typedef int (*shs_signals_fn)(void *user, int p, size_t most, shs_real *Y, size_t *count);
 
-/* The signals of a matrix in random order, as often as there are epochs, in another order each time: for
-   shs_shuffled_signals, whose user pointer it is. */
+/* The signals of a matrix in random order, another in each epoch: the user pointer of shs_shuffled_signals. */
 typedef struct shs_signals {
     size_t m;
     const shs_real *Y; /* p x m */
@@ -1262,17 +1248,17 @@ typedef struct shs_online_report {
     uint32_t end_canary;
 } shs_online_report;
 
-/* Returns the values that zero options stand for, for these sizes. Both learn the same dictionary, to the last bit. */
+/* What zero options become for these sizes; both learn the same dictionary, to the last bit. */
 SHS_API shs_online_options shs_online_defaults(int p, int n);
 /* Learns n atoms (D: p x n, output) from m signals with defaults, in random order, `epochs` times (0 = once). */
 SHS_API shs_status shs_online(const shs_context *ctx, int p, int n, size_t m, const shs_real *Y, int sparsity, size_t epochs,
                               shs_real *D);
-/* Learns from what read_fn delivers. D is p x n (in and out); options and report may be NULL. progress_fn is told the error of
-   the batch; its steps are the batches, of which as many are ahead as are known to be. SHS_CANCELLED leaves the newest
-   dictionary, the sums and the report as far as it went; errors leave D, the report and its sums untouched, whenever they come,
-   but not the history, which is filled as it goes. On an engine the codes are computed, and the sums of a batch where it has
-   signals_cross; sweeps are the CPU's. Each rank passes its own signals; read_fn of a rank without signals delivers 0. A batch
-   takes one reduction of n^2 + (p + 1) n values; replacement takes more, as for shs_ksvd_ex. */
+/* Learns from what read_fn delivers. D is p x n (in and out); options and report may be NULL. progress_fn is told the error of the
+   batch; its steps are the batches, of which as many are ahead as are known to be. SHS_CANCELLED leaves the newest dictionary, the
+   sums and the report as far as it went; errors leave D, the report and its sums untouched, whenever they come, but not the
+   history, which is filled as it goes. An engine computes codes, and the sums of a batch if it has signals_cross; sweeps are the
+   CPU's. On a rank without signals read_fn delivers 0. A batch takes one reduction of n^2 + (p + 1) n values; replacement takes
+   more, as for shs_ksvd_ex. */
 SHS_API shs_status shs_online_ex(const shs_context *ctx, int p, int n, shs_signals_fn read_fn, void *user,
                                  const shs_online_options *options, shs_real *D, int ldd, shs_online_report *report);
 SHS_API size_t shs_online_workspace(const shs_context *ctx, int p, int n, const shs_online_options *options);
@@ -1281,7 +1267,7 @@ SHS_API size_t shs_online_workspace(const shs_context *ctx, int p, int n, const 
 SHS_API void shs_online_naive(int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s, shs_wide forgetting,
                               shs_wide *A, shs_wide *B, int *atoms, shs_wide *x, shs_wide *r, shs_wide *Q, shs_wide *R);
 
-/* Start dictionaries by themselves: unit-norm atoms, D is p x n. */
+/* Start dictionaries: unit-norm atoms, D is p x n. */
 SHS_API shs_status shs_dictionary_random(int p, int n, shs_real *D, int ldd, uint64_t seed);
 /* Overcomplete DCT: products of ceil(sqrt(n/channels))-point cosines along x and y, the constant part removed from all but
    the first; the n with the lowest frequencies. Patch layout as in section 8. */
@@ -1308,8 +1294,8 @@ typedef enum shs_patch_mode {
     SHS_PATCH_MODE_RANDOM = 2    /* `count` positions, seeded, none twice (all of them when count is larger) */
 } shs_patch_mode;
 
-/* A set of patches, numbered row by row of positions. A patch is a signal of p = width x height x channels values: channel
-   after channel, in each row after row. */
+/* A set of patches, numbered row by row of positions. A patch is a signal of p = width x height x channels values: channel after
+   channel, each row after row. */
 typedef struct shs_patches {
     uint32_t start_canary;
     int width, height;   /* of a patch; 0 = 8 */
@@ -1322,12 +1308,12 @@ typedef struct shs_patches {
     uint32_t end_canary;
 } shs_patches;
 
-/* The number of patches in the set; *p (may be NULL) gets their length. Both 0 where image and set do not fit each other. */
+/* The number of patches; *p (may be NULL) gets their length. Both are 0 if image and set do not fit each other. */
 SHS_API size_t shs_patches_count(const shs_image *image, const shs_patches *set, int *p);
 /* Left column and top row of one patch. */
 SHS_API shs_status shs_patches_position(const shs_image *image, const shs_patches *set, size_t index, int *x, int *y);
-/* Patches first .. first+count-1 into the columns of Y (p x count). means (channels x count) and norms (count) get what was
-   taken out; each may be NULL. */
+/* Patches first .. first+count-1 into the columns of Y (p x count). means (channels x count) and norms (count), each may be NULL,
+   get what was taken out. */
 SHS_API shs_status shs_patches_get(const shs_context *ctx, const shs_image *image, const shs_patches *set, size_t first,
                                    size_t count, shs_real *Y, int ldy, shs_real *means, shs_real *norms);
 /* The way back: scales the patches Z (p x count) by norms, adds means (either may be NULL), and adds the result to sum (width x
@@ -1341,28 +1327,28 @@ SHS_API shs_status shs_patches_put(const shs_context *ctx, const shs_image *imag
 SHS_API shs_status shs_patches_average(const shs_context *ctx, const shs_image *image, shs_real lambda, const shs_real *sum,
                                        const shs_real *weight, shs_real *out);
 
-/* Codes every patch of the set over D and puts the approximations back, block by block, so that no codes of the whole image are
-   ever stored: the second half of K-SVD denoising (Elad, Aharon 2006) and of compression and super-resolution schemes. For
-   denoising the tolerance is C sigma sqrt(p), in the unit of the pixels. lambda has no unit: it counts patches. The paper takes
-   30/sigma for pixels of 0 to 255; for pixels of another range r use lambda = 30/255 r/sigma. coding: as for shs_omp_ex; its
-   limits apply to patches with the mean removed, and its arrays `..._each` are indexed by patch. out (width x height x
-   channels) is untouched on failure. report may be NULL. */
+/* Codes every patch of the set over D and puts the approximations back, block by block, without storing the codes of the whole
+   image: the second half of K-SVD denoising (Elad, Aharon 2006) and of compression and super-resolution schemes. For denoising the
+   tolerance is C sigma sqrt(p), in the unit of the pixels. lambda has no unit: it counts patches. The paper takes 30/sigma for
+   pixels of 0 to 255; for pixels of another range r use lambda = 30/255 r/sigma. coding: as for shs_omp_ex; its limits apply to
+   patches with the mean removed, and its arrays `..._each` are indexed by patch. out (width x height x channels) is untouched on
+   failure. report may be NULL. */
 SHS_API shs_status shs_patches_approximate(const shs_context *ctx, const shs_image *image, const shs_patches *set, int n,
                                            const shs_real *D, int ldd, const shs_omp_options *coding, shs_real lambda,
                                            shs_real *out, shs_omp_report *report);
 SHS_API size_t shs_patches_approximate_workspace(const shs_context *ctx, const shs_image *image, const shs_patches *set, int n,
                                      const shs_omp_options *coding);
 
-/* How much white Gaussian noise an image has, from the image alone (Liu, Tanaka, Okutomi 2013). Noise adds sigma^2 to every
-   eigenvalue of the covariance of 7 x 7 patches. In most directions patches of little texture hold only noise:
+/* The white Gaussian noise of an image, from the image alone (Liu, Tanaka, Okutomi 2013). Noise adds sigma^2 to every eigenvalue
+   of the covariance of 7 x 7 patches. In most directions patches of little texture hold only noise:
 
        sigma^2 = smallest eigenvalue of the covariance of the patches x with |D_h x|^2 + |D_v x|^2 < tau sigma^2,
 
-   solved by iteration from all patches on. D_h and D_v are central differences; noise alone stays below the threshold but once
-   in a million times. The smallest eigenvalue of few patches underestimates the noise; a factor corrects this. Images below
-   about 30 x 30 pixels use smaller patches. Patches with 3 x 3 equal values (a background) do not count. Patches with values
-   clipped at the image's smallest or largest value do not count if enough others are left. Several channels give the root of
-   the mean of their sigma^2. */
+   solved by iteration from all patches on. D_h and D_v are central differences; noise alone exceeds the threshold once in a
+   million times. A factor corrects that the smallest eigenvalue of few patches underestimates the noise. Images below about 30 x
+   30 pixels use smaller patches. Patches with 3 x 3 equal values (a background) do not count, nor, if enough others are left,
+   those with values clipped at the image's smallest or largest value. Several channels give the root of the mean of their
+   sigma^2. */
 typedef struct shs_noise {
     shs_wide sigma;
     size_t patches; /* of little texture, in the channel that has fewest */
@@ -1410,15 +1396,14 @@ typedef struct shs_cube {
     int has_nodata;
     shs_wide nodata;
 
-    /* A stream: pixels is NULL, and read_fn fills block with `lines` whole lines from first_line on, as a cube of that many
-       lines in this type, interleave and byte order (strides must be 0). A non-zero return ends the call with
-       SHS_READ_FAILED. Lines are asked for in ascending order, once for each pass over the data; a pass that
-       an engine gives up is begun again. */
+    /* A stream: pixels is NULL, and read_fn fills block with `lines` whole lines from first_line on, as a cube of this type,
+       interleave and byte order (strides must be 0). A non-zero return is SHS_READ_FAILED. Lines are asked for in ascending order,
+       once for each pass over the data; a pass that an engine gives up is begun again. */
     int (*read_fn)(void *user, int first_line, int lines, void *block);
     void *read_user;
     int block_lines;           /* lines a block; 0 = about 16 MB */
-    /* The stream's mask, block by block: fills marks (lines x samples, 0 = leave out) for the lines that read_fn filled just
-       before; shs_rx_classes also asks for marks alone. NULL = mask. Not with pixels, nor beside mask. */
+    /* The stream's mask: fills marks (lines x samples, 0 = leave out) for the lines that read_fn filled just before;
+       shs_rx_classes also asks for marks alone. Not with pixels, nor beside mask. */
     int (*mask_fn)(void *user, int first_line, int lines, unsigned char *marks);
     void *mask_user;
     uint32_t end_canary;
@@ -1440,19 +1425,18 @@ typedef struct shs_sink {
 } shs_sink;
 
 /* In which type products of pixels are summed. AUTO: in double (8 and 16-bit pixels are multiplied as integers where that is
-   exact), except on a device that has no double. ALWAYS: in double, or SHS_UNSUPPORTED. NEVER: in shs_real. NEVER is up to
-   twice as fast for pixels other than small integers and for maps of many outputs. Covariances then err by 1e-6 of the largest
-   element for few pixels and by 1e-8 for many. Pixels that are whole numbers err by up to 1e-5, however many: their few
-   different products are rounded the same way each time. Outputs err by 1e-7 of the largest values. With SPARSEHS_DOUBLE or
-   SPARSEHS_NO_DOUBLE there is one type and nothing to choose. */
+   exact), except on a device that has no double. ALWAYS: in double, or SHS_UNSUPPORTED. NEVER: in shs_real, up to twice as fast
+   for pixels other than small integers and for maps of many outputs. Covariances then err by 1e-6 of the largest element for few
+   pixels, by 1e-8 for many, and for whole numbers by up to 1e-5, however many: their few different products are rounded the same
+   way each time. Outputs err by 1e-7 of the largest values. SPARSEHS_DOUBLE and SPARSEHS_NO_DOUBLE leave nothing to choose. */
 typedef enum shs_precision { SHS_PRECISION_AUTO = 0, SHS_PRECISION_ALWAYS = 1, SHS_PRECISION_NEVER = 2 } shs_precision;
 
 /* The number of bands in use; 0 for a cube that does not hold together. */
 SHS_API int shs_cube_bands(const shs_cube *cube);
 
-/* Sums of pixels, from which mean and covariance come: they add up over blocks, slices, threads, ranks. All sums are of
-   x - shift, so that a large offset costs no accuracy; the shift is the mean of the first few hundred pixels (128 for 8-bit
-   pixels, whose sums are exact). */
+/* Sums of pixels, from which mean and covariance come: they add up over blocks, slices, threads, ranks. They are of x - shift, so
+   that a large offset costs no accuracy; the shift is the mean of the first few hundred pixels (128 for 8-bit pixels, whose sums
+   are exact). */
 typedef struct shs_moments {
     int bands;
     shs_wide count;     /* pixels */
@@ -1508,8 +1492,8 @@ typedef enum shs_neighbours {
 } shs_neighbours;
 
 /* Components of the covariance C (or correlation) of the pixels: C v_k = lambda_k v_k, lambda_1 >= lambda_2 >= ...; the k-th
-   component of a pixel is v_k'(x - mean). Signs are fixed: the entry of largest magnitude of each v is positive; among entries
-   within 1e-5 of the largest, the first decides. */
+   component of a pixel is v_k'(x - mean). The entry of largest magnitude of each v is positive; of entries within 1e-5 of the
+   largest, the first decides. */
 typedef struct shs_pca_options {
     uint32_t start_canary;
     int components;               /* k; 0 = by the rules below, or all bands; of pixels that are at most half as many as bands
@@ -1556,14 +1540,13 @@ SHS_API shs_status shs_pca_fit(const shs_context *ctx, const shs_cube *cube, con
 SHS_API shs_status shs_pca_from_moments(const shs_context *ctx, const shs_moments *moments, const shs_pca_options *options,
                                         shs_pca *pca);
 /* Minimum noise fraction (Green et al. 1988): components ordered by signal to noise, the eigenvalues of the covariance in
-   coordinates in which the noise is white. The noise covariance is half that of the differences of neighbours; a difference
-   counts where both pixels are valid. eigenvalue = 1 + signal to noise ratio, so that eigenvalue_at_least = 1 + r keeps
-   components of at least the ratio r. Always precise. Ranks hold one image, in their order from top to bottom. For lower and
-   diagonal neighbours each rank passes its last line to the next rank with lines (one reduction of a line for each rank). Lines
-   of different widths belong to different images. Differences of neighbours hold some of the scene, too: edges and slopes,
-   mostly the same in all bands. With noise_residual each band's difference is predicted from the neighbouring bands (least
-   squares over all differences), and the variances of the residuals are the noise (Roger, Arnold 1996). The noise is then
-   independent from band to band: its covariance is diagonal. SHS_RANK_TOO_LOW: more components than the noise has dimensions.
+   coordinates in which the noise is white. The noise covariance is half that of the differences of neighbours, both of them valid.
+   eigenvalue = 1 + signal to noise ratio: eigenvalue_at_least = 1 + r keeps components of at least the ratio r. Always precise.
+   Ranks hold one image, in their order from top to bottom. For lower and diagonal neighbours each rank passes its last line to the
+   next rank with lines (one reduction of a line for each rank); lines of different widths belong to different images. Differences
+   hold some of the scene, too: edges and slopes, mostly the same in all bands. With noise_residual each band's difference is
+   predicted from the neighbouring bands (least squares over all differences), and the variances of the residuals are the noise,
+   whose covariance is diagonal (Roger, Arnold 1996). SHS_RANK_TOO_LOW: more components than the noise has dimensions.
    SHS_BAD_LDN. */
 SHS_API shs_status shs_mnf_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *mnf);
 /* The same with the caller's noise covariance (bands x bands). */
@@ -1571,8 +1554,7 @@ SHS_API shs_status shs_mnf_from_noise(const shs_context *ctx, const shs_moments 
                                       const shs_pca_options *options, shs_pca *mnf);
 SHS_API void shs_pca_free(const shs_context *ctx, shs_pca *pca);
 
-/* Fit and transform in one call, so that the cube goes to an engine once: components of every pixel into the sink. pca and mnf
-   may be NULL. */
+/* Fit and transform in one call, so that the cube goes to an engine once. pca and mnf may be NULL. */
 SHS_API shs_status shs_pca_run(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options,
                                const shs_sink *sink, shs_pca *pca);
 SHS_API shs_status shs_mnf_run(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options,
@@ -1590,37 +1572,35 @@ SHS_API shs_status shs_pca_inverse(const shs_context *ctx, const shs_pca *pca, c
    of the components above rounding (or of `components` of them, behind the first `skip`). One output. options may be NULL; rank
    (may be NULL) gets the number of components used. SHS_RANK_TOO_LOW: fewer are above rounding than are asked for.
 
-   Robust statistics: anomalies widen the covariance and so lower their own scores. With trim > 0 each of trim_rounds rounds
-   scores all pixels, leaves out the `trim` with the highest scores and takes mean and covariance anew from the others: the
-   concentration step of Rousseeuw, Van Driessen 1999 (minimum covariance determinant), for images Taitano, Geier, Bauer 2010
-   (iterative RX). The last fit scores every pixel of the cube. At most trim x valid pixels are left out; pixels whose scores
-   equal the highest that stays also stay. The pixels that stay have a smaller covariance, so all scores are larger: compare
-   scores with each other, not with a chi-squared table. The fit's `count` is the number of pixels that stayed. A round takes
-   two passes more over the cube, and a call sizeof(shs_real) + 1 bytes for each pixel of the rank. SHS_BAD_OPTIONS: trim is
-   not in 0 .. 0.5, or trim_rounds is negative. SHS_RANK_TOO_LOW: the pixels that stay span fewer dimensions than all pixels;
-   use a smaller trim. */
+   Robust statistics: anomalies widen the covariance and so lower their own scores. With trim > 0 each of trim_rounds rounds scores
+   all pixels, leaves out the `trim` with the highest scores and takes mean and covariance anew from the others: the concentration
+   step of Rousseeuw, Van Driessen 1999 (minimum covariance determinant), for images Taitano, Geier, Bauer 2010 (iterative RX). The
+   last fit scores every pixel. At most trim x valid pixels are left out; scores equal to the highest that stays also stay. `count`
+   of the fit is the number of pixels that stayed. Their covariance is smaller, so all scores are larger: compare scores with each
+   other, not with a chi-squared table. A round takes two more passes over the cube, and a call sizeof(shs_real) + 1 bytes for each
+   pixel of the rank. SHS_BAD_OPTIONS: trim or trim_rounds out of range. SHS_RANK_TOO_LOW: the pixels that stay span fewer
+   dimensions than all pixels; use a smaller trim. */
 SHS_API shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, const shs_sink *sink,
                           int *rank);
-/* In two steps: rx gets the components used, with mean and variances, and then scores pixels of any cube. */
+/* In two steps: rx gets the components used, with mean and variances, and scores pixels of any cube. */
 SHS_API shs_status shs_rx_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *rx);
 SHS_API shs_status shs_rx_transform(const shs_context *ctx, const shs_pca *rx, const shs_cube *cube, const shs_sink *sink);
-/* RX by class: a pixel is scored by the mean and covariance of its own class. labels (lines x samples, in memory) are 0 to
-   classes - 1; pixels with other labels count as missing. ranks (classes, may be NULL) gets the number of components of each
-   class. A class without pixels, or with equal pixels, has 0 components and is missing in the output. An engine fits; the CPU
-   scores. */
+/* RX by class: a pixel is scored by the mean and covariance of its own class. labels (lines x samples, in memory): 0 to classes -
+   1; pixels with other labels count as missing. ranks (classes, may be NULL) gets the number of components of each class: 0 for a
+   class without pixels, or with equal pixels, which is missing in the output. An engine fits; the CPU scores. */
 SHS_API shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cube, const int *labels, int classes,
                                   const shs_pca_options *options, const shs_sink *sink, int *ranks);
-/* Local RX: a pixel is scored by the mean and covariance of its own background. The background is the valid pixels of a window
-   of outer x outer pixels without the inner x inner pixels, both centred on the pixel. At an edge of the image each of them is
-   moved until it lies within the image, and cut if the image is smaller. The output is missing for missing pixels, and for
-   backgrounds without a covariance of full rank: too few valid pixels for the bands, or dependent bands. A ridge helps in both
-   cases. A pixel takes about bands^2 (7 + (inner + outer) / 4) operations for the sums, of eight lines together, and bands^3 /
-   3 for a Cholesky factor: about 30 times shs_rx for 188 bands. Streams are read once, in order (twice with rescale). The call
-   keeps outer + 7 lines as shs_wide; with threads up to 56 more, so that every thread has work. Each thread also takes 5
-   bands^2 values for matrices; with many bands, 2 bands^2 values and 16 MB. Windows do not reach beyond the lines of a rank.
-   The CPU scores: SHS_UNSUPPORTED on an engine without fallback. SHS_BAD_WINDOW: negative or even, or inner is not smaller than
-   outer. SHS_SINGULAR_COVARIANCE: no valid pixel on any rank has a background of full rank; use a larger outer window or a
-   ridge. If only the pixels show this, the whole output is missing by then; with rescale it is untouched. */
+/* Local RX: a pixel is scored by the mean and covariance of its own background, the valid pixels of a window of outer x outer
+   pixels without the inner x inner pixels, both centred on the pixel. At an edge of the image each of them is moved until it lies
+   within the image, and cut if the image is smaller. Windows do not reach beyond the lines of a rank. The output is missing for
+   missing pixels, and for backgrounds without a covariance of full rank: too few valid pixels for the bands, or dependent bands. A
+   ridge helps in both cases. A pixel takes about bands^2 (7 + (inner + outer) / 4) operations for the sums, of eight lines
+   together, and bands^3 / 3 for a Cholesky factor: about 30 times shs_rx for 188 bands. Streams are read once (twice with
+   rescale). The call keeps outer + 7 lines as shs_wide, with threads up to 56 more, and for each thread 5 bands^2 values; with
+   many bands, 2 bands^2 values and 16 MB. The CPU scores: SHS_UNSUPPORTED on an engine without fallback. SHS_BAD_WINDOW: negative
+   or even, or inner is not smaller than outer. SHS_SINGULAR_COVARIANCE: no valid pixel on any rank has a background of full rank;
+   use a larger outer window or a ridge. If only the pixels show this, the whole output is missing by then; with rescale it is
+   untouched. */
 typedef struct shs_rx_local_options {
     int inner, outer;    /* in pixels, odd; 0 = 5 and 25 */
     shs_divisor divisor; /* of the covariance */
@@ -1674,7 +1654,6 @@ typedef enum shs_contrast {
 #undef SHS__ENUM
     SHS_CONTRAST_COUNT
 } shs_contrast;
-/* The name of a contrast, "tanh"; NULL for an unknown value. */
 SHS_API const char *shs_contrast_name(shs_contrast contrast);
 typedef enum shs_ica_approach { SHS_APPROACH_DEFLATION = 0, SHS_APPROACH_SYMMETRIC = 1 } shs_ica_approach;
 typedef enum shs_ica_route { SHS_ROUTE_AUTO = 0, SHS_ROUTE_MOMENTS = 1, SHS_ROUTE_SWEEP = 2 } shs_ica_route;
@@ -1965,7 +1944,6 @@ typedef enum shs_detector {
 #undef SHS__ENUM
         SHS_DETECTOR_COUNT
 } shs_detector;
-/* The name of a detector, "ace"; NULL for an unknown value. */
 SHS_API const char *shs_detector_name(shs_detector method);
 
 typedef struct shs_detect_options {
@@ -2051,7 +2029,6 @@ typedef enum shs_extractor {
 #undef SHS__ENUM
         SHS_EXTRACTOR_COUNT
 } shs_extractor;
-/* The name of a method, "vca"; NULL for an unknown value. */
 SHS_API const char *shs_extractor_name(shs_extractor method);
 
 typedef struct shs_endmember_options {
@@ -2128,7 +2105,6 @@ typedef enum shs_counter {
 #undef SHS__ENUM
         SHS_COUNTER_COUNT
 } shs_counter;
-/* Its name, "hysime"; NULL where it is none. */
 SHS_API const char *shs_counter_name(shs_counter method);
 
 typedef struct shs_count_options {
