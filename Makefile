@@ -277,14 +277,14 @@ $(1): build/$(1).run
 build/$(1).run: | build $(BEFORE)
 	@CC="$(CC)" CFLAGS="$(CFLAGS)" OPENMP="$(OPENMP)" sh tests/run.sh one $(1) $(2)
 endef
-$(eval $(call check,check-examples,sh tests/check_examples.sh $(if $(SHS_LONG),,$(CC))))
-$(eval $(call check,test-hypercube,bash tests/test_hypercube.sh $(PROGRAMS)/hypercube))
-$(eval $(call check,test-scene,bash tests/test_scene.sh $(PROGRAMS)/hypercube))
-$(eval $(call check,test-pictures,bash tests/test_pictures.sh $(addprefix $(PROGRAMS)/,denoise train superres inpaint)))
-$(eval $(call check,test-texture,bash tests/test_texture.sh $(PROGRAMS)/texture))
-$(eval $(call check,test-demo,bash tests/test_demo.sh $(PROGRAMS)))
+$(eval $(call check,check-examples,sh tests/checks/check_examples.sh $(if $(SHS_LONG),,$(CC))))
+$(eval $(call check,test-hypercube,bash tests/programs/test_hypercube.sh $(PROGRAMS)/hypercube))
+$(eval $(call check,test-scene,bash tests/programs/test_scene.sh $(PROGRAMS)/hypercube))
+$(eval $(call check,test-pictures,bash tests/programs/test_pictures.sh $(addprefix $(PROGRAMS)/,denoise train superres inpaint)))
+$(eval $(call check,test-texture,bash tests/programs/test_texture.sh $(PROGRAMS)/texture))
+$(eval $(call check,test-demo,bash tests/programs/test_demo.sh $(PROGRAMS)))
 # The walk-throughs of the examples' own pages say what the programs say.
-$(eval $(call check,check-pages,bash tests/check_pages.sh $(PROGRAMS) examples/hypercube/README.md \
+$(eval $(call check,check-pages,bash tests/checks/check_pages.sh $(PROGRAMS) examples/hypercube/README.md \
 	examples/hypercube/FIRST_HOUR.md examples/texture/README.md))
 build/check-pages.run: $(addprefix $(PROGRAMS)/,hypercube texture)
 build/test-hypercube.run build/test-scene.run: $(PROGRAMS)/hypercube
@@ -293,20 +293,20 @@ build/test-texture.run: $(PROGRAMS)/texture
 build/test-demo.run: $(addprefix $(PROGRAMS)/,denoise inpaint train superres hypercube)
 # What the linker sees; the header renamed, pasted, preprocessed, precompiled; a test named beside every promise; what runs on a
 # microcontroller, on this machine.
-$(eval $(call check,check-links,sh tests/check_links.sh))
-$(eval $(call check,check-vendoring,sh tests/check_vendoring.sh $(if $(SHS_LONG),,$(CC))))
-$(eval $(call check,check-claims,sh tests/claims.sh))
+$(eval $(call check,check-links,sh tests/checks/check_links.sh))
+$(eval $(call check,check-vendoring,sh tests/checks/check_vendoring.sh $(if $(SHS_LONG),,$(CC))))
+$(eval $(call check,check-claims,sh tests/checks/claims.sh))
 $(eval $(call check,cortex-m-host,sh examples/cortex_m/run.sh host))
 $(eval $(call check,cortex-m-size,sh examples/cortex_m/run.sh size))
 
 # The same where every access of memory is checked. What stops there ends with a code that no test of an error expects.
 build/test-hypercube-asan.run: build/asan/hypercube
 	@ASAN_OPTIONS=detect_leaks=0:exitcode=99 UBSAN_OPTIONS=exitcode=99 sh tests/run.sh one test-hypercube-asan \
-		bash tests/test_hypercube.sh build/asan/hypercube
+		bash tests/programs/test_hypercube.sh build/asan/hypercube
 build/asan/hypercube: examples/hypercube/hypercube.c | build $(BEFORE)
 	@mkdir -p $(@D)
 	$(CC) -std=c99 $(CPPFLAGS) $(FLAGS_asan) $(OPENMP) $(TRACK) -o $@ $< $(LDFLAGS) -lm
-test-texture-gl: build/texture | build $(BEFORE) ; @CC="$(CC)" bash tests/test_texture_gl.sh build/texture
+test-texture-gl: build/texture | build $(BEFORE) ; @CC="$(CC)" bash tests/programs/test_texture_gl.sh build/texture
 texture-deps: ; @sh tests/install_deps.sh texture
 
 # ---- OpenCL; threads and memory; other checks: tests/checks.mk ------------------------------------------------------
@@ -318,40 +318,40 @@ include tests/checks.mk
 # cases that are theirs. BENCH names cases and options, as in make bench BENCH="--quick gemm". Threads wait as they do for
 # users who set nothing. THREADS is compiled in: the name of a file says with which number, and another takes
 # that file away, so that the programs are built anew.
-BENCH_SOURCES := $(filter-out tests/bench_cl%,$(wildcard tests/bench*.c))
+BENCH_SOURCES := $(filter-out tests/bench/bench_cl%,$(wildcard tests/bench/*.c))
 THREADS ?= 2
 BENCH_FLAGS := -O3 -march=native
 BENCH_FLAGS-O2 := -O2
 BENCH_FLAGS-double := $(BENCH_FLAGS) -DSPARSEHS_DOUBLE
 bench: build/bench build/bench-O2 build/bench-double ; set -f; env -u OMP_WAIT_POLICY build/bench $(BENCH)
 build/bench.threads-$(THREADS): | build ; @rm -f build/bench.threads-*; touch $@
-build/bench build/bench-O2 build/bench-double: build/bench%: $(BENCH_SOURCES) tests/bench.h $(HEADER) \
+build/bench build/bench-O2 build/bench-double: build/bench%: $(BENCH_SOURCES) tests/bench/bench.h $(HEADER) \
 		build/bench.threads-$(THREADS) | build $(BEFORE)
 	$(CC) -std=gnu17 -Wall -Wextra $(CPPFLAGS) $(BENCH_FLAGS$*) -DTHREADS=$(THREADS) $(OPENMP) -o $@ $(BENCH_SOURCES) $(LDFLAGS) \
 		$(call probe,-ldl) -lm
-bench-deps: ; @sh tests/bench_deps.sh
+bench-deps: ; @sh tests/bench/bench_deps.sh
 
 papers: build/devices ; @CC="$(CC)" OPENMP="$(OPENMP)" sh examples/papers/run.sh
-test-papers: $(filter papers,$(MAKECMDGOALS)) ; @bash tests/test_papers.sh
+test-papers: $(filter papers,$(MAKECMDGOALS)) ; @bash tests/programs/test_papers.sh
 papers-deps: ; @sh tests/install_deps.sh papers
 
-test-peers: build/hypercube build/hypercube-double ; @bash tests/test_peers.sh $^ && bash tests/test_peers_scene.sh $<
+test-peers: build/hypercube build/hypercube-double ; @bash tests/peers/test_peers.sh $^ && bash tests/peers/test_peers_scene.sh $<
 peers-deps: ; @sh tests/install_deps.sh peers
 
 test-mpi: build/hypercube | build $(BEFORE)
 	@command -v mpicc >/dev/null && command -v mpirun >/dev/null || { echo "skipped: there is no MPI here"; exit 0; }; \
-		$(MAKE) $(MPI:%=build/mpi-test/%) build/mpi-test/hypercube build/mpi-test/each && bash tests/test_mpi.sh build/mpi-test
-test-python: build/denoise build/hypercube build/superres ; @CC="$(CC)" sh tests/test_python.sh
+		$(MAKE) $(MPI:%=build/mpi-test/%) build/mpi-test/hypercube build/mpi-test/each && bash tests/programs/test_mpi.sh build/mpi-test
+test-python: build/denoise build/hypercube build/superres ; @CC="$(CC)" sh tests/python/test_python.sh
 python-deps: ; @sh tests/install_deps.sh python
 # Any of the interpreters that has pygments.
 PYGMENTS = $(shell for p in python3 /usr/bin/python3; do $$p -c 'import pygments' 2>/dev/null && echo $$p && break; done)
 book test-book look-book: | build $(BEFORE)
-	$(if $(PYGMENTS),@$(PYGMENTS) tools/book.py build/book $(if $(filter book,$@),,&& $(PYGMENTS) tests/test_book.py build/book \
+	$(if $(PYGMENTS),@$(PYGMENTS) tools/book.py build/book $(if $(filter book,$@),,&& $(PYGMENTS) tests/programs/test_book.py build/book \
 		$(if $(filter look-book,$@),--look)),@echo "skipped: there is no pygments here; make book-deps installs it")
 book-deps: ; @sh tests/install_deps.sh book
 PREFIX ?= /usr/local
 install uninstall: ; @PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" sh tools/install.sh $@
-test-install: | build ; @CC="$(CC)" bash tests/test_install.sh
+test-install: | build ; @CC="$(CC)" bash tests/release/test_install.sh
 install-deps: ; @sh tests/install_deps.sh install
 clean: ; rm -rf build
 deps: ; @sh tests/install_deps.sh

@@ -25,11 +25,11 @@ test-cl: $(DRIVERS:%=test-cl-%)
 test-cl-pocl: | build $(BEFORE)
 	$(if $(OPENCL),@$(MAKE) build/devices && if build/devices; then $(MAKE) run-cl build/test-cache.run; \
 		else echo "skipped: no OpenCL device works here"; fi,$(no_opencl))
-build/test-cache.run: build/devices build/train ; @sh tests/run.sh one test-cache bash tests/test_cache.sh
+build/test-cache.run: build/devices build/train ; @sh tests/run.sh one test-cache bash tests/device/test_cache.sh
 run-cl: $(CL_VARIANTS:%=run-cl-%)
 CL_SHORT := $(foreach v,float double,$(patsubst %,build/cl-$(v)/%,test_cl_selftest test_cl_products test_cl_compact test_cl_signals))
 test-cl-intel test-cl-rusticl: test-cl-%: $(if $(OPENCL),build/devices build/train $(CL_SHORT)) | build $(BEFORE)
-	$(if $(OPENCL),@sh tests/cl_driver.sh $* $(CL_SHORT),$(no_opencl))
+	$(if $(OPENCL),@sh tests/device/cl_driver.sh $* $(CL_SHORT),$(no_opencl))
 test-cl-oclgrind: test-oclgrind
 cl-drivers-deps: | build ; @sh tests/install_deps.sh cl-drivers
 
@@ -37,12 +37,12 @@ cl-drivers-deps: | build ; @sh tests/install_deps.sh cl-drivers
 test-cl-long: ; @SHS_LONG=1 $(MAKE) test-cl
 # Every access of every kernel is checked. test_cl_dynamic opens the real library.
 test-oclgrind: $(if $(OPENCL),$(patsubst %,build/cl-float/%,$(filter-out test_cl_dynamic,$(CL_TESTS)))) | build $(BEFORE)
-	@sh tests/oclgrind.sh $^
+	@sh tests/device/oclgrind.sh $^
 
 bench-cl: | build $(BEFORE) ; $(if $(OPENCL),@set -f; $(MAKE) build/bench_cl && build/bench_cl $(BENCH),$(no_opencl))
 bench-cl-ranks: | build $(BEFORE)
 	$(if $(OPENCL),@$(MAKE) build/bench_cl_ranks && build/bench_cl_ranks --devices $(or $(DEVICES),0),$(no_opencl))
-build/bench_cl build/bench_cl_ranks: build/%: tests/%.c | build $(BEFORE)
+build/bench_cl build/bench_cl_ranks: build/%: tests/bench/%.c | build $(BEFORE)
 	$(CC) -std=gnu17 -O3 -march=native $(CPPFLAGS) $(OPENMP) $(TRACK) -o $@ $< $(LDFLAGS) -lOpenCL -lm
 
 # ---- threads and memory ----------------------------------------------------------------------------------------------
@@ -74,11 +74,11 @@ test-large: build/float/large build/double/large ; @build/float/large; first=$$?
 
 # ---- other checks ----------------------------------------------------------------------------------------------------
 
-check-warnings: | build $(BEFORE) ; @COMPILERS="$(COMPILERS)" INSIDE="$(INSIDE)" sh tests/check_warnings.sh
+check-warnings: | build $(BEFORE) ; @COMPILERS="$(COMPILERS)" INSIDE="$(INSIDE)" sh tests/checks/check_warnings.sh
 # The header alone, the rows in which most warnings show.
-check-warnings-main: | build $(BEFORE) ; @COMPILERS="$(COMPILERS)" INSIDE="$(INSIDE)" sh tests/check_warnings.sh main
+check-warnings-main: | build $(BEFORE) ; @COMPILERS="$(COMPILERS)" INSIDE="$(INSIDE)" sh tests/checks/check_warnings.sh main
 check-warnings-cl: | build $(BEFORE)
-	$(if $(OPENCL),@COMPILERS="$(COMPILERS)" INSIDE="$(INSIDE)" sh tests/check_warnings.sh cl,$(no_opencl))
+	$(if $(OPENCL),@COMPILERS="$(COMPILERS)" INSIDE="$(INSIDE)" sh tests/checks/check_warnings.sh cl,$(no_opencl))
 
 # Random inputs; fuzz-corpus keeps the smallest set of them that reaches as much. Before them builds of the library are compared
 # with each other and with naive twins.
@@ -91,17 +91,17 @@ run-differential: | build $(BEFORE)
 
 # What the headers offer, beside what the last release offered; the version in every file that repeats it; what a release consists
 # of; and a test of these.
-check-api record-api: | build ; @CC="$(CC)" sh tests/api.sh $(@:%-api=%)
+check-api record-api: | build ; @CC="$(CC)" sh tests/api/api.sh $(@:%-api=%)
 check-version: ; @sh tools/version.sh check
 dist: | build ; @URL="$(URL)" REPOSITORY="$(REPOSITORY)" CONTACT="$(CONTACT)" PARTS="$(PARTS)" \
 	CC="$(CC)" OPENMP="$(OPENMP)" sh tools/dist.sh
-test-release: | build ; @CC="$(CC)" bash tests/test_release.sh
+test-release: | build ; @CC="$(CC)" bash tests/release/test_release.sh
 # All checks, the archive, and what is left to a person.
 release: check-version check-api
 	@git diff --quiet HEAD || { echo "release: commit first"; exit 1; }
 	$(MAKE) check-all && $(MAKE) dist URL="$(URL)" && sed -n '/^## Release/,$$p' tests/README.md
 # The recipes of tools/packaging/, with the package managers that are here.
-test-packaging: | build ; @CC="$(CC)" bash tests/test_packaging.sh
+test-packaging: | build ; @CC="$(CC)" bash tests/release/test_packaging.sh
 packaging-deps: | build ; @sh tests/install_deps.sh packaging
 
 portability: | build $(BEFORE) ; @sh tests/portability/run.sh $(ROWS)
@@ -117,12 +117,12 @@ people: | build $(BEFORE)
 	[ -z "$$failed" ] || { echo "FAILED:$$failed"; exit 1; }
 people-deps: ; @sh tests/install_deps.sh people
 test-playground: build/hypercube | build $(BEFORE)
-	@sh tests/test_playground.sh
+	@sh tests/programs/test_playground.sh
 # A check as a suite of tests/run.sh: its output is in build/log/checks/.
 CHECKS ?= usual memory compilers programs
 check-all: ; @bash tests/checks.sh $(CHECKS)
 build/checks/%.run: | build
 	@sh tests/run.sh one checks/$* env -u SHS_RUN $(MAKE) -j$(or $(SHS_JOBS),2) $*
-coverage: | build $(BEFORE) ; @CC="$(CC)" OPENMP="$(OPENMP)" TESTS="$(TESTS)" sh tests/coverage.sh
+coverage: | build $(BEFORE) ; @CC="$(CC)" OPENMP="$(OPENMP)" TESTS="$(TESTS)" sh tests/checks/coverage.sh
 mutants: | build $(BEFORE)
 	@CC="$(CC)" OPENMP="$(OPENMP)" SANITIZE="$(SANITIZE)" INSIDE="$(INSIDE)" sh tests/mutants/run.sh

@@ -16,17 +16,17 @@ ran=
 # The checks of a file, where its name tells.
 checks_of() { # path
     case $1 in
-        examples/python/* | examples/hypercube/*.h | tests/test_python*) echo test-python ;;
-        examples/mpi/* | tests/test_mpi*) echo test-mpi ;;
-        examples/playground/* | tests/test_playground*) echo test-playground ;;
-        examples/papers/* | tests/test_papers*) echo papers ;;
-        examples/texture/* | tests/texture_gl*) echo test-texture-gl ;;
+        examples/python/* | examples/hypercube/*.h | tests/python/*) echo test-python ;;
+        examples/mpi/* | tests/programs/test_mpi*) echo test-mpi ;;
+        examples/playground/* | tests/programs/test_playground*) echo test-playground ;;
+        examples/papers/* | tests/programs/test_papers*) echo papers ;;
+        examples/texture/* | tests/programs/*texture_gl*) echo test-texture-gl ;;
         examples/course/*) echo test-course ;;
         examples/cortex_m/*) echo cortex-m riscv ;;
-        tools/book.py | tests/test_book*) echo test-book ;;
-        CMakeLists.txt | tools/install.sh | tests/test_install* | tools/packaging/*.in | tools/packaging/*.cmake) echo test-install ;;
-        tools/packaging/* | tests/test_packaging*) echo test-packaging ;;
-        tests/api* | tools/version.sh | tools/dist.sh | tests/test_release.sh | CITATION.cff | CHANGELOG.md) echo check-version test-release ;;
+        tools/book.py | tests/programs/test_book*) echo test-book ;;
+        CMakeLists.txt | tools/install.sh | tests/release/test_install* | tools/packaging/*.in | tools/packaging/*.cmake) echo test-install ;;
+        tools/packaging/* | tests/release/test_packaging*) echo test-packaging ;;
+        tests/api/* | tools/version.sh | tools/dist.sh | tests/release/test_release.sh | CITATION.cff | CHANGELOG.md) echo check-version test-release ;;
         tests/fuzz/*) echo fuzz ;;
     esac
 }

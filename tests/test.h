@@ -44,7 +44,7 @@ static inline int all_cases(void) {
 
 /* One bound for the CPU, another for a device, which adds in single precision in another order. */
 #ifdef TEST_CL
-#include "on_device.h"
+#include "device/on_device.h"
 #define BY_ENGINE(cpu, device) (device)
 #else
 #define BY_ENGINE(cpu, device) (cpu)

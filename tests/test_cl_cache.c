@@ -2,7 +2,7 @@
    processes write them at once. Builds are counted by the driver of these tests. */
 #include "../examples/program_cache.h"
 #include "test.h"
-#include "cl_shim.h"
+#include "device/cl_shim.h"
 #include <dirent.h>
 
 enum { P = 16, N = 48, M = 100, S = 3 };

@@ -3,7 +3,7 @@
 #include "test_signals.h"
 #include "test_codes.h"
 #include "memory_file.h"
-#include "cl_shim.h"
+#include "device/cl_shim.h"
 
 static shs_cl *device;
 static shs_context on_device;

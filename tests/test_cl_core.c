@@ -1,7 +1,7 @@
 /* test_cl_core.c - the OpenCL runtime: devices, programs, memory, queues, times; and every call and allocation that
    fails. */
 #include "test.h"
-#include "cl_shim.h"
+#include "device/cl_shim.h"
 
 static const char *const source_add[] = {"__kernel void add(__global real *x, const uint n, const real by) {\n",
                                          "    const uint i = get_global_id(0);\n",

@@ -1,6 +1,6 @@
 /* test_cl_pixels.c - the pixels session on an OpenCL device against the CPU: the same calls, with and without ctx.engine. */
 #include "test_cube_tools.h"
-#include "cl_shim.h"
+#include "device/cl_shim.h"
 
 /* ---- devices ------------------------------------------------------------------------------------------------------ */
 

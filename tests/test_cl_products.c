@@ -1,6 +1,6 @@
 /* test_cl_products.c - shs_gemm and shs_syrk on an OpenCL device against their naive twins. */
 #include "test_cube_tools.h"
-#include "cl_shim.h"
+#include "device/cl_shim.h"
 
 /* ---- devices ------------------------------------------------------------------------------------------------------ */
 

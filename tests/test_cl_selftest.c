@@ -1,7 +1,7 @@
 /* test_cl_selftest.c - drivers that miscompile a kernel: whatever it is, what is asked of the device is right or refused, and
    shs_cl_about says why. The driver of these tests runs the kernel named in shim.wrong not at all, or for its first group only. */
 #include "test.h"
-#include "cl_shim.h"
+#include "device/cl_shim.h"
 
 /* ---- what is asked of a device ------------------------------------------------------------------------------------ */
 

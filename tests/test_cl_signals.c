@@ -6,7 +6,7 @@
 #define _POSIX_C_SOURCE 200112L /* setenv */
 #endif
 #include "test_signals.h"
-#include "cl_shim.h"
+#include "device/cl_shim.h"
 
 /* ---- devices ----------------------------------------------------------------------------------------------------- */
 

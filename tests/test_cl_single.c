@@ -5,7 +5,7 @@
 #endif
 #endif
 #include "test.h"
-#include "cl_shim.h"
+#include "device/cl_shim.h"
 
 enum { LINES = 60, SAMPLES = 50, BANDS = 9, COMPONENTS = 3, PIXELS = LINES * SAMPLES };
 

@@ -185,7 +185,7 @@ if begin switches gcc; then
     every_part "" "" "$sets,-I$dir -DSPARSEHS_FILE=\"renamed.h\"" gcc -std=c99 -O1
 fi
 if begin links gcc nm; then
-    compile "$dir/links.build" sh tests/check_links.sh
+    compile "$dir/links.build" sh tests/checks/check_links.sh
     finish "two copies, float and double in one program"
 fi
 

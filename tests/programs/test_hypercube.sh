@@ -1,0 +1,2009 @@
+#!/usr/bin/env bash
+# Tests of examples/hypercube/, from the project's root: tests/programs/test_hypercube.sh build/hypercube
+# The cubes are made here, byte by byte or by the program's own synthesise. GDAL and Spectral Python look at the outputs
+# where they are installed; real cubes are taken from $SHS_DATA where that is.
+[ $# -eq 1 ] && [ -x "$1" ] || { echo "usage: $0 PROGRAM" >&2; exit 2; }
+program=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+data=${SHS_DATA:-../shared/data}
+[ -d "$data" ] && data=$(cd "$data" && pwd)
+. "$(dirname "$0")/programs.sh"
+
+# header NAME SAMPLES LINES BANDS TYPE INTERLEAVE ORDER [MORE LINES...]
+header() {
+    local name=$1
+    printf 'ENVI\nsamples = %s\nlines = %s\nbands = %s\ndata type = %s\ninterleave = %s\nbyte order = %s\n' \
+        "$2" "$3" "$4" "$5" "$6" "$7" >"$name.hdr"
+    shift 7
+    for line in "$@"; do printf '%s\n' "$line" >>"$name.hdr"; done
+}
+
+# Fields 2 to 4 of band $2 in `info` (min, mean, max), where there are no wavelengths; field 5 is the number of missing.
+band() {
+    "$program" info "$1.hdr" "${@:3}" |
+        awk -v b="$2" 'seen && $1 == b { print $2, $3, $4, $5 } $1 == "band" { seen = 1 }'
+}
+is() { [ -n "$1" ] && [ "$1" = "$2" ] || { echo "'$1' is not '$2'"; false; }; }
+# near A B TOLERANCE
+near() { awk -v a="$1" -v b="$2" -v t="$3" 'BEGIN { exit !(a != "" && a - b <= t && b - a <= t) }'; }
+# Field $2 of line $1 of a table with commas.
+cell() { awk -F, -v r="$1" -v c="$2" 'NR == r { print $c }' "$3"; }
+# Files of bytes that differ by at most $3.
+bytes_within() {
+    [ -s "$1" ] && [ -s "$2" ] && [ "$(wc -c <"$1")" = "$(wc -c <"$2")" ] &&
+        cmp -l "$1" "$2" | awk -v t="$3" '
+            function value(octal) { return int(octal / 100) * 64 + int(octal / 10) % 10 * 8 + octal % 10 }
+            { d = value($2) - value($3); if (d > t || -d > t) bad = 1 } END { exit bad }'
+}
+value_of() { tail -n 1 out.txt | tr ' ' '\n' | sed -n "s/^$1=//p"; }
+
+echo "== value types and byte orders"
+# values NAME SAMPLES TYPE RESULT BYTES [BYTES OF ORDER 1]: a band whose `info` says RESULT
+values() {
+    local order=0 bytes name
+    for bytes in "${@:5}"; do
+        name=$1; [ $order = 0 ] || name=$1b
+        # shellcheck disable=SC2059 # escapes
+        printf "$bytes" >"$name.img"; header "$name" "$2" 1 1 "$3" bsq $order
+        check "$1, byte order $order" is "$(band "$name" 1)" "$4"
+        order=1
+    done
+}
+values u8 4 1 "1 64 250 0" '\001\002\003\372'
+values i16 4 2 "-1 8255.75 32767 0" '\377\377\000\001\001\000\377\177' '\377\377\001\000\000\001\177\377'
+values u16 2 12 "256 32895.5 65535 0" '\377\377\000\001' '\377\377\001\000'
+values i32 2 3 "-2 32767 65536 0" '\376\377\377\377\000\000\001\000' '\377\377\377\376\000\001\000\000'
+values u32 2 13 "65536 2.14752e+09 4.29497e+09 0" '\376\377\377\377\000\000\001\000' '\377\377\377\376\000\001\000\000'
+values f32 2 4 "-1.5 -0.25 1 0" '\000\000\200\077\000\000\300\277' '\077\200\000\000\277\300\000\000'
+values f64 2 5 "-3 -1 1 0" '\000\000\000\000\000\000\360\077\000\000\000\000\000\000\010\300' \
+    '\077\360\000\000\000\000\000\000\300\010\000\000\000\000\000\000'
+values i64 2 14 "-2 3.35544e+07 6.71089e+07 0" '\376\377\377\377\377\377\377\377\000\000\000\004\000\000\000\000' \
+    '\377\377\377\377\377\377\377\376\000\000\000\000\004\000\000\000'
+values u64 2 15 "1 9.22337e+18 1.84467e+19 0" '\377\377\377\377\377\377\377\377\001\000\000\000\000\000\000\000' \
+    '\377\377\377\377\377\377\377\377\000\000\000\000\000\000\000\001'
+check "i64: its type" bash -c "'$program' info i64b.hdr | grep -q '^type  *i64, bsq, byte order 1'"
+sed -i '$a data ignore value = -2' i64.hdr
+check "i64: a missing value" is "$(band i64 1 --block 1)" "6.71089e+07 6.71089e+07 6.71089e+07 1"
+check "i64 into i32" good convert i64.hdr same.hdr --type i32
+check "i64 into i32: the values" is "$(od -An -td4 -v same.img | xargs)" "-2 67108864"
+check "u32: runs" good denoise u32.hdr u32_all.hdr --components 1 --precise --type u32
+check "u32: one component gives it back" cmp u32.img u32_all.img
+
+echo "== interleaves, header keys, names of the data file"
+# Two samples, two lines, three bands: band b of pixel i is 10 b + i.
+printf '\012\013\014\015\024\025\026\027\036\037\040\041' >bsq.img; header bsq 2 2 3 1 bsq 0
+printf '\012\013\024\025\036\037\014\015\026\027\040\041' >bil.img; header bil 2 2 3 1 BIL 0
+printf '\012\024\036\013\025\037\014\026\040\015\027\041' >bip.img; header bip 2 2 3 1 Bip 0
+for i in bsq bil bip; do
+    check "$i: band 1" is "$(band $i 1)" "10 11.5 13 0"
+    check "$i: band 3" is "$(band $i 3)" "30 31.5 33 0"
+    check "$i: band 2, one line at a time" is "$(band $i 2 --block 1)" "20 21.5 23 0"
+done
+for e in img dat raw '' IMG bin cub lan bsq bil bip CUB whatever tar.0; do
+    rm -f name*
+    cp bsq.img "name${e:+.$e}"
+    header name 2 2 3 1 bsq 0
+    check "the data file is name${e:+.$e}" is "$(band name 2)" "20 21.5 23 0"
+done
+mkdir folder; cp bsq.img folder/name.any; cp name.hdr folder/name.hdr
+check "the data file is folder/name.any" is "$(band folder/name 2)" "20 21.5 23 0"
+printf 'thirteen byte' >name.dat
+check "one of the right size goes before a known extension" bash -c "rm name.tar.0; cp bsq.img name.raw; '$program' info name.hdr | grep -q '2  *20  *21.5  *23'"
+rm -f name.*; header name 2 2 3 1 bsq 0; cp bsq.img name.one; cp bsq.img name.twin
+fails "two of the right size" 1 "name.hdr: its data file may be .* or .*: --data FILE" pca name.hdr bad.hdr
+check "--data names one" is "$(band name 2 --data name.twin)" "20 21.5 23 0"
+check "--data: a pca" good pca name.hdr same.hdr --data=name.twin
+fails "--data: it is not there" 1 "nowhere.img: cannot read it" pca name.hdr bad.hdr --data nowhere.img
+printf odd >odd.any
+fails "--data: it is too short" 1 "odd.any: it is truncated" pca name.hdr bad.hdr --data odd.any
+fails "--data is an input as others are" 2 "would replace the input" pca name.hdr bad.hdr --data name.twin --report name.twin
+header lone 2 2 3 1 bsq 0; printf odd >lone.any
+fails "no file of the right size" 1 "lone.hdr: its data file is missing.*12 bytes; --data FILE" pca lone.hdr bad.hdr
+for e in tif h5 nc; do
+    cp bsq.img foreign.$e
+    fails "foreign.$e: what converts it" 1 "foreign.$e: not in ENVI's format: .*gdal_translate -of ENVI foreign.$e" pca foreign.$e bad.hdr
+done
+cp bsq.img foreign.img; head -c 100 /dev/zero >foreign.tif; header foreign 2 2 3 1 bsq 0
+check "a header's data go before a TIFF that is named" is "$("$program" info foreign.tif | awk '$1 == 2 && NF == 5 { print $3 }')" 21.5
+rm foreign.*
+cp bsq.img data.img; header data 2 2 3 1 bsq 0
+band_of() { "$program" info "$@" | awk 'seen && $1 == 2 { print $2, $3, $4, $5 } $1 == "band" { seen = 1 }'; }
+check "info data.img finds data.hdr" is "$(band_of data.img)" "20 21.5 23 0"
+mv data.hdr data.img.hdr
+check "info data.img finds data.img.hdr" is "$(band_of data.img)" "20 21.5 23 0"
+check "info data.img.hdr finds data.img" is "$(band_of data.img.hdr)" "20 21.5 23 0"
+check "pca data.img" good pca data.img same.hdr
+fails "data.img over itself" 2 "would replace the input" pca data.img data.hdr
+rm data.img.hdr
+fails "a data file without a header" 1 "data.img: its header is missing: neither data.img.hdr nor data.hdr" pca data.img bad.hdr
+fails "no data file, no header" 1 "nowhere: its header is missing: there is no nowhere.hdr$" pca nowhere bad.hdr
+fails "a table over a header" 2 "bad.hdr: the name of a cube's header: a table ends in .csv" \
+    endmembers bsq.hdr bad.hdr --count 2
+fails "C arrays over a header" 2 "bad.hdr: the name of a cube's header: C arrays end in .h" export some.model bad.hdr
+fails "an output that is no header" 2 "bad.img: the name of a header ends in .hdr" pca bsq.hdr bad.img
+{ printf 'five!'; cat bsq.img; } >offset.img; header offset 2 2 3 1 bsq 0 'Header Offset = 5'
+check "header offset" is "$(band offset 2)" "20 21.5 23 0"
+printf '%s\r\n' ENVI '; lines = 7' ' SAMPLES=2' 'Lines  = 2' '' 'Bands = 3' 'Data   Type = 1' 'interleave = bsq' \
+    "description = {on
+two lines}
+Wavelength Units = Nanometers
+wavelength = {400,
+ 500 ,
+ 600.5}
+bbl = { 1, 0,1}" >odd.hdr
+cp bsq.img odd.img
+check "keys in any case, blanks, comments, carriage returns, braces over lines" run info odd.hdr
+check "description over two lines" grep -q '^description   on two lines$' out.txt
+check "wavelengths" grep -q '^wavelengths   400 to 600.5 Nanometers$' out.txt
+check "bad bands" grep -q '^bad bands     2$' out.txt
+# As GDAL reads them: comments after values, ENVI's words for the byte order, or none.
+header words 2 1 1 2 bsq 0; printf '\001\000\002\000' >words.img
+words() { # words NAME RESULT SED-EXPRESSION...
+    header words 2 1 1 2 bsq 0
+    sed -i "${@:3}" words.hdr
+    check "$1" is "$(band words 1 2>err.txt)" "$2"
+}
+words "a comment after a value" "1 1.5 2 0" -e 's/^samples.*/samples = 2 ; comment/' -e 's/^data type.*/data type=2;int/' -e 's/bsq/BSQ ; x/'
+words "byte order = Host (Intel)" "1 1.5 2 0" -e 's/^byte order.*/byte order = Host (Intel)/'
+words "byte order = Network (IEEE)" "256 384 512 0" -e 's/^byte order.*/byte order = Network (IEEE)/'
+words "byte order = 1 ; Network" "256 384 512 0" -e 's/^byte order.*/byte order = 1 ; Network/'
+words "no byte order: 0" "1 1.5 2 0" -e '/^byte order/d'
+check "no byte order: says so" grep -q 'words.hdr: byte order: the key is missing: 0' err.txt
+check "--bbl leaves the bad band out" test "$("$program" info odd.hdr --bbl | grep -c '^ *[123] ')" -eq 2
+
+echo "== bytes around frames"
+# Two samples, two lines, three bands, as above, with x before and yy after each line, or each band of bsq.
+printf 'x\012\013\014\015yyx\024\025\026\027yyx\036\037\040\041yy' >fbsq.img
+printf 'x\012\013\024\025\036\037yyx\014\015\026\027\040\041yy' >fbil.img
+printf 'x\012\024\036\013\025\037yyx\014\026\040\015\027\041yy' >fbip.img
+for i in bsq bil bip; do
+    header f$i 2 2 3 1 $i 0 'major frame offsets = {1, 2}' 'minor frame offsets = {0,0}'
+    check "$i with bytes around frames: band 1" is "$(band f$i 1)" "10 11.5 13 0"
+    check "$i with bytes around frames: band 3, line by line" is "$(band f$i 3 --block 1)" "30 31.5 33 0"
+    check "$i with bytes around frames: a pca" good pca f$i.hdr frames.hdr --precise
+    good pca $i.hdr plain.hdr --precise
+    check "$i with bytes around frames: the same components" cmp frames.img plain.img
+    check "$i with bytes around frames: in blocks" good pca f$i.hdr frames.hdr --precise --block 1
+    check "$i with bytes around frames: the same components in blocks" cmp frames.img plain.img
+    { printf 'five!'; cat f$i.img; } >g$i.img; cp f$i.hdr g$i.hdr; sed -i '$a header offset = 5' g$i.hdr
+    check "$i with an offset and bytes around frames" is "$(band g$i 2)" "20 21.5 23 0"
+    [ $i = bsq ] || ! command -v gdalinfo >/dev/null ||
+        check "$i: GDAL finds the same" bash -c "gdalinfo -stats f$i.img | grep -q 'Minimum=20.000, Maximum=23.000, Mean=21.500'"
+done
+head -c 17 fbil.img >gbil.img; cp fbil.hdr gbil.hdr
+fails "the last bytes are missing" 1 "gbil.img: it is truncated.*17 bytes are there, 18 are needed" pca gbil.hdr bad.hdr
+for v in '{1}' '{1, -2}' '{a, b}' '{1, 2, 3}' 1 '{9999999999, 0}'; do
+    header gbil 2 2 3 1 bil 0 "major frame offsets = $v"
+    fails "major frame offsets = $v" 1 "gbil.hdr: major frame offsets: .* two numbers" pca gbil.hdr bad.hdr
+done
+header gbil 2 2 3 1 bil 0 'minor frame offsets = {0, 1}'
+fails "minor frame offsets" 1 "gbil.hdr: minor frame offsets: .* not read" pca gbil.hdr bad.hdr
+
+echo "== missing values"
+header none 2 2 3 1 bsq 0 'data ignore value = 21'; cp bsq.img none.img
+check "data ignore value" is "$(band none 2)" "20 21.6667 23 1"
+check "--nodata goes before it" is "$(band none 3 --nodata 33)" "30 31 32 1"
+printf '\000\000\300\177\000\000\200\077\000\000\200\377\000\000\000\100' >nan.img; header nan 4 1 1 4 bsq 0
+check "NaN and infinity" is "$(band nan 1)" "1 1.5 2 2"
+printf '\377\377\177\377\000\000\200\077' >lowest.img
+header lowest 2 1 1 4 bsq 0 'data ignore value = -3.4028234663852886e+38'
+check "the lowest float" is "$(band lowest 1)" "1 1 1 1"
+# As numpy, GDAL, printf and IDL write the lowest float and its opposite.
+printf '\377\377\177\177\000\000\200\077' >highest.img
+for digits in 3.4028235e+38 3.4028234663852886e+38 3.40282346638529e+38 3.40282347e+38 3.402823466e+38 3.4028235E+038 3.402823e+38 3.40282e+38; do
+    header lowest 2 1 1 4 bsq 0 "data ignore value = -$digits"
+    check "the lowest float is -$digits" is "$(band lowest 1)" "1 1 1 1"
+    header highest 2 1 1 4 bsq 0 "data ignore value = $digits"
+    check "the highest float is $digits" is "$(band highest 1)" "1 1 1 1"
+    check "the lowest float by --nodata=-$digits" is "$(band lowest 1 --nodata=-$digits)" "1 1 1 1"
+done
+printf '\377\377\177\377\000\000\200\077\000\000\000\100' >lowest.img; header lowest 3 1 1 4 bsq 0 'data ignore value = -3.4028235e+38'
+check "the lowest float: a pca" good pca lowest.hdr lowest_pc.hdr
+check "the lowest float: stays in a float output" is "$(band lowest_pc 1)" "-0.5 0 0.5 1"
+check "the lowest float: its header" grep -q '^data ignore value = -3.4028234663852886e+38$' lowest_pc.hdr
+printf '\315\314\314\075\000\000\200\077' >tenth.img; header tenth 2 1 1 4 bsq 0 'data ignore value = 0.1'
+check "a decimal fraction in a float cube" is "$(band tenth 1)" "1 1 1 1"
+
+echo "== headers that lie"
+lie() { # lie NAME PATTERN [sed expression]
+    header wrong 2 2 3 2 bsq 0 'header offset = 0'
+    { cat bsq.img bsq.img; } >wrong.img
+    sed -i -e "$3" wrong.hdr
+    fails "$1" 1 "wrong.hdr.*$2" pca wrong.hdr bad.hdr
+}
+for key in samples lines bands 'data type' interleave; do lie "no $key" "$key.*missing" "/^$key/d"; done
+lie "negative samples" "samples: -2 is outside" 's/^samples.*/samples = -2/'
+lie "no lines" "lines: 0 is outside" 's/^lines.*/lines = 0/'
+lie "2^31 samples" "samples: 2147483648 is outside" 's/^samples.*/samples = 2147483648/'
+lie "2^64 + 2 samples" "samples: 18446744073709551618 is outside" 's/^samples.*/samples = 18446744073709551618/'
+lie "letters for a number" "bands: 'three' is not a whole number" 's/^bands.*/bands = three/'
+lie "a fraction of a line" "lines: '2.5' is not a whole number" 's/^lines.*/lines = 2.5/'
+lie "an unknown type" "data type: 7 is none of" 's/^data type.*/data type = 7/'
+for t in 6 9; do lie "complex numbers, type $t" "data type: $t, complex numbers, is not read" "s/^data type.*/data type = $t/"; done
+lie "an unknown interleave" "interleave: 'bsx'" 's/^interleave.*/interleave = bsx/'
+lie "byte order 2" "byte order: 2 is outside" 's/^byte order.*/byte order = 2/'
+lie "a negative offset" "header offset: -1 is outside" 's/^header offset.*/header offset = -1/'
+lie "an offset past the end" "24 bytes are there, 1024 are needed" 's/^header offset.*/header offset = 1000/'
+lie "one line too many" "24 bytes are there, 36 are needed" 's/^lines.*/lines = 3/'
+lie "sizes whose product overflows" "24 bytes are there.*or more are needed" \
+    's/^\(samples\|lines\|bands\).*/\1 = 2147483647/'
+lie "an odd word for the byte order" "byte order: 'PDP' is not" 's/^byte order.*/byte order = PDP/'
+# What the cube can be read without is ignored, and said.
+doubtful() { # doubtful NAME PATTERN LINE [MORE LINES...]
+    { printf 'ENVI\nsamples = 2\n'; printf '%s\n' "${@:3}"; printf 'lines = 2\nbands = 3\ndata type = 1\ninterleave = bsq\nbyte order = 0\n'; } >doubt.hdr
+    cp bsq.img doubt.img
+    good pca bsq.hdr plain.hdr
+    check "$1: read" run pca doubt.hdr same.hdr
+    check "$1: says so" grep -q "doubt.hdr: $2" err.txt
+    check "$1: one line" is "$(wc -l <err.txt)" 1
+    check "$1: the same components" cmp same.img plain.img
+}
+doubtful "a brace that stays open" "band names: the closing brace is missing" 'band names = {1, 2, 3'
+doubtful "a brace that stays open before another" "band names: the closing brace is missing" 'band names = {1, 2,' ' 3' 'bbl = {1,1,1}'
+doubtful "a wavelength too few" "wavelength: 2 values for 3 bands" 'wavelength = {1, 2}'
+doubtful "a wavelength that is none" "wavelength: number 2" 'wavelength = {1, x, 3}'
+doubtful "a bad band list of the wrong length" "bbl: 4 values for 3 bands" 'bbl = {1, 1, 1, 0}'
+doubtful "an empty bad band list" "bbl: 0 values for 3 bands" 'bbl = {}'
+doubtful "two lists that differ" "wavelength: it is there twice" 'wavelength = {1,2,3}' 'wavelength = {1,2,4}'
+header doubt 2 2 3 1 bsq 0 'bbl = {1, 1, 1, 0}'
+fails "a bad band list of the wrong length, and --bbl" 1 "doubt.hdr: bbl: the key is missing or damaged" pca doubt.hdr bad.hdr --bbl
+header doubt 2 2 3 1 bsq 0 'fwhm = {1, x}'
+check "a bad list that nobody reads" good pca doubt.hdr same.hdr
+printf 'ENVI\nsamples = 2\nlines = 2\nbands = 3\ndata type = 1\ninterleave = bsq\n\000data ignore value = 20\n' >doubt.hdr
+fails "a byte of zero" 1 "doubt.hdr: not an ENVI header: it holds a byte of zero" pca doubt.hdr bad.hdr
+printf 'ENVI\nsamples = 2\nlines = 2\nbands = 3\ndata type = 1\ninterleave = bsq\n\000' >doubt.hdr
+fails "a byte of zero at the end" 1 "doubt.hdr: not an ENVI header: it holds a byte of zero" pca doubt.hdr bad.hdr
+lie "two keys that differ" "samples: it is there twice" '$a samples = 3'
+lie "a missing value that is none" "data ignore value: 'none'" '$a data ignore value = none'
+lie "compressed data" "file compression" '$a file compression = 1'
+lie "another format" "file type: tiff has a header of its own" '/^file type/d; $a file type = TIFF'
+cp bsq.img nohead.hdr
+fails "a header that is none" 1 "nohead.hdr: not an ENVI header" pca nohead.hdr bad.hdr
+header lonely 2 2 3 1 bsq 0
+fails "no data file" 1 "lonely.hdr: its data file is missing" pca lonely.hdr bad.hdr
+fails "no such header" 1 "nowhere.hdr: cannot read it" pca nowhere.hdr bad.hdr
+head -c 11 bsq.img >short.img; header short 2 2 3 1 bsq 0
+fails "a truncated file" 1 "short.img: it is truncated" pca short.hdr bad.hdr
+{ cat bsq.img; printf 'x'; } >long.img; header long 2 2 3 1 bsq 0
+check "a file that is too long: still read" run info long.hdr
+check "a file that is too long: says so" grep -q '1 bytes follow' err.txt
+
+echo "== headers as people write them"
+header head 2 2 3 1 bsq 0 'wavelength = {400, 500, 600}'; cp head.hdr base.hdr; cp bsq.img head.img
+{ printf '\357\273\277'; cat base.hdr; } >head.hdr
+check "a byte order mark" good info head.hdr
+{ printf '\n  \r\n; by hand\n'; cat base.hdr; } >head.hdr
+check "empty lines and comments before ENVI" good info head.hdr
+sed 's/^samples/; lines = 9 }\nsamples/; s/{400, 500/{\n; centres, in braces {\n400,\n  ; a } here\n 500/' base.hdr >head.hdr
+check "comments between keys, and within a list" good info head.hdr
+check "comments within a list: its numbers" grep -q '^wavelengths   400 to 600' out.txt
+sed -E 's/^(samples|lines|bands|data type|byte order) = (.)$/\1 = \2.0/; $a header offset = 0.00' base.hdr >head.hdr
+check "counts as tables write them" good info head.hdr
+sed 's/^wavelength.*/wavelength = {"4.0D+02"; 5.d2 6.0E+2}/' base.hdr >head.hdr
+check "Fortran's exponents, quotes, other separators" good info head.hdr
+check "Fortran's exponents, quotes, other separators: the numbers" grep -q '^wavelengths   400 to 600' out.txt
+for v in '{1, 0, 1}' '{1.000, 0.000, 1.000}' '{True, False, True}' '{true,false,true}' '{good bad good}' '1, 0, 1' '{"1", "0", "1"}' '{ yes , no, YES }'; do
+    { cat base.hdr; echo "bbl = $v"; } >head.hdr
+    check "bbl = $v" good info head.hdr --bbl
+    check "bbl = $v: without band 2" is "$(grep -c '^ *[123] ' out.txt)$(grep -c '^ *2 ' out.txt)" 20
+done
+for v in -9999 '' None N/A 5,0 '5, 6' x; do
+    { cat base.hdr; echo "data ignore value = $v"; } >head.hdr
+    check "data ignore value = $v, and --nodata 21" good info head.hdr --nodata 21
+    check "data ignore value = $v, and --nodata 21: one value is missing" grep -q '^ *2 .* 1$' out.txt
+done
+for v in 2.1D+01 '{21, 21, 21}' '21, 21' 21.0; do
+    { cat base.hdr; echo "data ignore value = $v"; } >head.hdr
+    check "data ignore value = $v" good info head.hdr
+    check "data ignore value = $v: one value is missing" grep -q '^ *2 .* 1$' out.txt
+done
+for v in '-1.#IND00' '1.#QNAN' nan '-nan(ind)'; do
+    { cat base.hdr; echo "data ignore value = $v"; } >head.hdr
+    check "data ignore value = $v: nothing is missing" good info head.hdr
+done
+{ cat base.hdr; echo "data ignore value = N/A"; } >head.hdr
+fails "a word for what is missing" 1 "head.hdr: data ignore value: 'N/A' is not a number; --nodata V" info head.hdr
+{ printf '\377\376'; sed 's/./&\x00/g' base.hdr; } >head.hdr
+fails "UTF-16" 1 "head.hdr: it is UTF-16 text" info head.hdr
+printf 'BYTEORDER I\nLAYOUT BIL\nNROWS 2\nNCOLS 2\nNBANDS 3\nNBITS 8\n' >head.hdr
+fails "an ESRI header" 1 "head.hdr: an ESRI header, .*gdal_translate -of ENVI" info head.hdr
+printf '\n  nrows   2\nncols 2\n' >head.hdr
+fails "an ESRI header in small letters" 1 "head.hdr: an ESRI header" info head.hdr
+
+echo "== options"
+fails "no mode" 2 "Usage:"
+fails "an unknown mode" 2 "pac: unknown mode" pac bsq.hdr bad.hdr
+fails "one name" 2 "needs two names" pca bsq.hdr
+fails "an option of another mode" 2 "--contrast: unknown option" pca bsq.hdr bad.hdr --contrast tanh
+fails "ica without a number" 2 "--components: is needed" ica bsq.hdr bad.hdr
+fails "ica with two rules" 2 "--threshold: --components says" ica bsq.hdr bad.hdr --components 1 --threshold 2
+fails "a threshold of nothing" 2 "--threshold" ica bsq.hdr bad.hdr --threshold 0
+fails "an unknown route" 2 "--route: fourth" ica bsq.hdr bad.hdr --components 1 --route fourth
+fails "moments of tanh" 2 "only pow3" ica bsq.hdr bad.hdr --components 1 --route moments --contrast tanh
+fails "more components than bands" 2 "--components: 4, but only 3 bands" pca bsq.hdr bad.hdr --components 4
+fails "both rules" 2 "--variance" pca bsq.hdr bad.hdr --components 1 --variance 0.9
+fails "a variance of 99" 2 "--variance: 99 is more than 1" pca bsq.hdr bad.hdr --variance 99
+fails "u8 without a range" 2 "u8 needs --rescale 0,255" pca bsq.hdr bad.hdr --type u8
+fails "a range that u8 has not" 2 "--rescale: 0,256 is outside" pca bsq.hdr bad.hdr --type u8 --rescale 0,256
+fails "a range backwards" 2 "--rescale" pca bsq.hdr bad.hdr --rescale 5,1
+fails "half a range" 2 "--rescale" pca bsq.hdr bad.hdr --rescale 5
+fails "an unknown type" 2 "--type: u64" pca bsq.hdr bad.hdr --type u64
+fails "an unknown interleave" 2 "--interleave: bsx" pca bsq.hdr bad.hdr --interleave bsx
+fails "an unknown contrast" 2 "--contrast: cube" ica bsq.hdr bad.hdr --components 1 --contrast cube
+for list in 0 4 1-4 3-1 1,1 1, , 1-2-3 a 1-; do
+    fails "--bands $list" 2 "--bands" pca bsq.hdr bad.hdr --bands "$list"
+done
+fails "--bbl without the key" 1 "bsq.hdr: bbl: the key is missing" pca bsq.hdr bad.hdr --bbl
+header allbad 2 2 3 1 bsq 0 'bbl = {0,0,0}'; cp bsq.img allbad.img
+fails "--bbl with none left" 1 "allbad.hdr: bbl: it calls every band bad" pca allbad.hdr bad.hdr --bbl
+fails "--bands and --bbl" 2 "--bbl" pca odd.hdr bad.hdr --bbl --bands 1
+fails "a missing value that is none" 2 "--nodata: 'x'" pca bsq.hdr bad.hdr --nodata x
+fails "a picture of unknown kind" 2 "bad.gif" pca bsq.hdr bad.hdr --quicklook bad.gif
+fails "a folder that does not exist" 1 "nofolder/bad.hdr: cannot write it: its folder" pca bsq.hdr nofolder/bad.hdr
+cp bsq.img keep.img; cp bsq.hdr keep.hdr
+fails "the output over the input" 2 "would replace the input" pca keep.hdr keep.hdr
+check "the output over the input: it is as it was" cmp bsq.img keep.img
+ln keep.img link.img
+fails "the output over the input under another name" 2 "would replace the input" pca keep.hdr link.hdr
+
+echo "== outputs that are other files too"
+# With its header, its data and a mask, none of which may ever change.
+mkdir -p deep/folder; ln -s .. deep/up; ln -s ../keep.img deep/soft.csv; ln keep.hdr hard.csv; ln -s nothing dangling.csv
+printf '\000\000\000\001' >mask.img; header mask 2 2 1 1 bsq 0
+kept() { cmp -s bsq.img keep.img && cmp -s bsq.hdr keep.hdr && [ -f keep.hdr ]; }
+for o in keep.hdr ./keep.img deep/../keep.hdr deep/up/keep.img deep/soft.csv hard.csv "$PWD/keep.hdr" deep/folder/../../keep.img; do
+    fails "--report $o" 2 "would replace the input" pca keep.hdr bad.hdr --report "$o"
+done
+for o in bad.hdr ./bad.img deep/up/bad.hdr bad.img.part bad.hdr.part deep/../bad.hdr; do
+    fails "--report $o beside bad.hdr" 2 "two outputs would go into this one file" pca keep.hdr bad.hdr --report "$o"
+done
+ln keep.img hard.png; ln -s ../../keep.img deep/folder/soft.ppm
+fails "--quicklook over the data" 2 "would replace the input" pca keep.hdr bad.hdr --quicklook hard.png
+fails "--quicklook over the data, by a link" 2 "would replace the input" pca keep.hdr bad.hdr --quicklook deep/folder/soft.ppm
+fails "--quicklook and --report into one" 2 "bad.pgm: two outputs" pca keep.hdr bad.hdr --quicklook bad.pgm --report ./bad.pgm
+fails "the map over its truth" 2 "would replace the input" rx keep.hdr mask.hdr --truth mask.hdr
+ln mask.img mask.pgm
+fails "--quicklook over the truth" 2 "would replace the input" rx keep.hdr bad.hdr --truth mask.hdr --quicklook mask.pgm
+fails "the output's data is the input's, in a folder" 2 "would replace the input" pca keep.hdr deep/up/keep.hdr
+for o in --report --quicklook; do
+    fails "$o: no folder" 1 "nofolder/bad.png: cannot write it: its folder" pca keep.hdr bad.hdr $o nofolder/bad.png
+    fails "$o: a file for a folder" 1 "keep.hdr/bad.png: cannot write it" pca keep.hdr bad.hdr $o keep.hdr/bad.png
+done
+fails "--report is a folder" 1 "deep/: cannot write it: it is a folder" pca keep.hdr bad.hdr --report deep/
+fails "--report is a folder, by its name" 1 "deep: cannot write it: it is a folder" pca keep.hdr bad.hdr --report deep
+fails "--report is a link to nothing" 1 "dangling.csv: cannot write it: it is a symbolic link" pca keep.hdr bad.hdr --report dangling.csv
+check "the inputs are as they were" kept
+if [ "$(id -u)" != 0 ]; then
+    mkdir locked; chmod a-w locked
+    fails "a folder without the right to write" 1 "locked/bad.csv: cannot write it" pca keep.hdr bad.hdr --report locked/bad.csv
+else
+    skip "root may write into any folder"
+fi
+mkdir bad2.hdr bad3.img
+fails "an empty folder named like the header" 1 "bad2.hdr: cannot write it: it is a folder" pca keep.hdr bad2.hdr
+fails "an empty folder named like the data" 1 "bad3.img: cannot write it: it is a folder" pca keep.hdr bad3.hdr
+check "the folders are still there" test -d bad2.hdr -a -d bad3.img
+cp keep.img victim; ln -s victim linked.img.part
+check "a .part that is a link: fails" bash -c "! '$program' pca keep.hdr linked.hdr >out.txt 2>err.txt"
+check "a .part that is a link: says so" grep -q 'linked.img.part' err.txt
+check "a .part that is a link: what it leads to is as it was" cmp victim keep.img
+rm linked.img.part; : >linked.hdr.part
+check "a .part of another run: fails" bash -c "! '$program' pca keep.hdr linked.hdr >out.txt 2>err.txt"
+check "a .part of another run: says so" grep -q 'linked.hdr.part: it is there already' err.txt
+check "a .part of another run: stays" test -f linked.hdr.part -a ! -e linked.img.part
+rm linked.hdr.part
+check "an output may be there already" good pca keep.hdr linked.hdr
+check "an output may be there already: again" good pca keep.hdr linked.hdr --report /dev/null
+
+echo "== signals, standard output"
+# Work that lasts for seconds, to be caught at.
+"$program" synthesise large.hdr --samples 600 --lines 600 --bands 60 >/dev/null
+long="ica large.hdr cut.hdr --contrast tanh --block 1"
+at_work() {
+    for _ in $(seq 100); do [ -e cut.hdr.part ] && return; sleep 0.05; done
+    false
+}
+for s in HUP PIPE TERM INT; do
+    # Whoever started this script may ignore signals (nohup does), and a script's jobs in the background ignore INT.
+    before="env --default-signal=$s"
+    $before true 2>/dev/null || { skip "$s: env has no --default-signal"; continue; }
+    $before "$program" $long --components 30 --tolerance -1 >out.txt 2>err.txt &
+    job=$!
+    check "$s: at work" at_work
+    kill -$s $job
+    wait $job
+    got=$?
+    check "$s: ends it" test $got -eq $((128 + $(kill -l $s)))
+    check "$s: leaves nothing" test -z "$(ls | grep '^cut\.')"
+done
+(trap '' HUP; exec "$program" $long --components 6 >out.txt 2>err.txt) &
+job=$!
+at_work
+kill -HUP $job
+wait $job
+check "HUP ignored, as under nohup: it goes on to the end" test -s cut.img -a -s cut.hdr
+rm -f large.* cut.*
+if [ -c /dev/full ]; then
+    for m in "info keep.hdr" "pca keep.hdr full.hdr" "synthesise full.hdr" --help "pca --help"; do
+        check "$m > /dev/full: fails" bash -c "! '$program' $m >/dev/full 2>err.txt"
+        check "$m > /dev/full: says so" grep -q 'standard output: writing to it failed' err.txt
+    done
+else
+    skip "there is no /dev/full"
+fi
+check "no standard output: fails" bash -c "! '$program' pca keep.hdr closed.hdr >&- 2>err.txt"
+check "no standard output: says so" grep -q 'standard output: writing to it failed' err.txt
+check "no standard output: the components are as with one" cmp closed.img linked.img
+check "--threads 100000: runs" run pca keep.hdr many.hdr --threads 100000
+check "--threads 100000: says so" grep -q -- '--threads: 100000 are too many' err.txt
+check "--threads 100000: the same components" cmp many.img linked.img
+
+echo "== a scene"
+check "synthesise" good synthesise scene.hdr
+check "the same seed, the same scene" good synthesise again.hdr --seed 1
+check "the same seed, the same bytes" cmp scene.img again.img
+check "another seed" good synthesise other.hdr --seed 2
+check "another seed, another scene" bash -c '! cmp -s scene.img other.img'
+for i in bil bip; do check "synthesise $i" good synthesise scene_$i.hdr --interleave $i; done
+for t in u8 i16 f64; do check "synthesise $t" good synthesise scene_$t.hdr --type $t; done
+check "the truth marks 3 x 2 pixels a target" awk -v m="$(band scene_truth 1 | cut -d' ' -f2)" \
+    'BEGIN { n = m * 160 * 120; exit !(n > 5.5 && n < 36.5) }'
+dd if=scene.img of=swapped.img conv=swab 2>/dev/null; sed 's/^byte order.*/byte order = 1/' scene.hdr >swapped.hdr
+
+echo "== principal components"
+# Two equal bands, 0 2 4 6: variance 5 each, so the eigenvalues are 10 and 0 and the first component is sqrt(2) (x - 3).
+printf '\000\002\004\006\000\002\004\006' >line.img; header line 2 2 2 1 bsq 0
+check "a line in the plane" good pca line.hdr line_pc.hdr --precise --report line.csv
+check "its first eigenvalue" near "$(cell 2 2 line.csv)" 10 1e-6
+check "its second eigenvalue" near "$(cell 3 2 line.csv)" 0 1e-6
+check "the first explains all" near "$(cell 2 4 line.csv)" 1 1e-6
+check "its first component" is "$(band line_pc 1 | cut -d' ' -f1,3)" "-4.24264 4.24264"
+check "--correlation" good pca line.hdr line_pc.hdr --correlation --components 1 --report line.csv
+check "--correlation: the eigenvalue is 2" near "$(cell 2 2 line.csv)" 2 1e-6
+check "--bands 2: the variance of one" good pca line.hdr line_pc.hdr --bands 2 --report line.csv
+check "--bands 2: its value" near "$(cell 2 2 line.csv)" 5 1e-6
+
+base="--components 5 --rescale 0,255 --type u8"
+check "pca of the scene" good pca scene.hdr pc.hdr $base --report pc.csv
+check "the output has 5 bands" grep -q '^bands = 5$' pc.hdr
+check "the last line has seconds, components and pixels" grep -q '^seconds=[0-9.]* .*components=5 pixels=19200$' out.txt
+for b in 1 2 3 4 5; do check "rescaled: component $b fills 0..255" is "$(band pc $b | cut -d' ' -f1,3)" "0 255"; done
+check "the report: cumulative variance ascends to at most 1" awk -F, '
+    NR > 1 { if ($4 < last || $2 > before && NR > 2) bad = 1; last = $4; before = $2 }
+    END { exit bad || last > 1.0000001 || NR < 6 }' pc.csv
+same() { # same NAME INPUT OPTIONS...: like pc, to one grey value
+    check "$1: runs" good pca "$2" same.hdr $base "${@:3}"
+    check "$1: the same components" bytes_within pc.img same.img 1
+}
+same "bil" scene_bil.hdr
+same "bip" scene_bip.hdr
+same "the other byte order" swapped.hdr
+# The scene in the other types: what all components give back.
+for t in i16 i32 u32 f32 f64; do
+    check "the scene as $t" good denoise scene.hdr as_$t.hdr --components 100 --precise --type $t
+    [[ $t = f* ]] || same "$t" as_$t.hdr
+done
+for t in f32 f64; do
+    check "$t: runs" run pca as_$t.hdr same.hdr $base
+    check "$t: a range that begins with the missing value leaves it out" is "$(band same 1 | cut -d' ' -f1,3,4)" "1 255 0"
+    check "$t: the same components" bytes_within pc.img same.img 1
+done
+for i in scene scene_bil scene_bip swapped; do
+    for l in 1 7 120 1000; do same "$i, --block $l" $i.hdr --block $l; done
+done
+same "one thread" scene.hdr --threads 1
+check "one thread: the same bytes" cmp pc.img same.img
+for p in "auto" "always" "never" ""; do same "--precise $p" scene.hdr --precise $p; done
+check "--precise: the default here" cmp pc.img same.img
+fails "--precise=perhaps" 2 "none of auto.always.never" pca scene.hdr bad.hdr --precise=perhaps
+for i in bil bip; do
+    check "output $i, --block 7" good pca scene.hdr same.hdr $base --interleave $i --block 7
+    check "output $i: band 2" is "$(band same 2 | cut -d' ' -f1,3,4)" "$(band pc 2 | cut -d' ' -f1,3,4)"
+done
+for t in i16 i32 u32 u16; do
+    check "output $t" good pca scene.hdr same.hdr --components 5 --rescale 0,255 --precise --type $t
+    check "output $t: band 3" is "$(band same 3)" "$(band pc 3)"
+done
+check "--variance" good pca scene.hdr same.hdr --variance 0.99
+k=$(value_of components)
+check "--variance keeps as few as suffice" awk -F, -v k="$k" '
+    NR == k { before = $4 } NR == k + 1 { exit !($4 >= 0.99 && (k == 1 || before < 0.99)) }' pc.csv
+check "--bbl" good pca scene.hdr bbl.hdr --bbl --components 3
+check "--bbl as a list" good pca scene.hdr list.hdr --bands 1-45,51-66,75-100 --components 3
+check "--bbl drops what the header says" cmp bbl.img list.img
+check "a quick look" good pca scene.hdr same.hdr --components 3 --quicklook look.ppm
+check "a quick look: its size" is "$(head -n 2 look.ppm | tail -n 1)" "160 120"
+check "a grey quick look of one component" good pca scene.hdr same.hdr --components 1 --quicklook look.pgm
+check "mnf" good mnf scene.hdr mnf.hdr --bbl --components 6 --report mnf.csv
+check "mnf: signal to noise falls from above 10" awk -F, '
+    NR == 2 { first = $2 } NR > 2 && $2 > before { bad = 1 } { before = $2 } END { exit bad || first < 11 }' mnf.csv
+
+echo "== noise"
+for n in right lower diagonal mean; do
+    check "noise of $n neighbours" good mnf scene.hdr n.hdr --bbl --components 4 --noise $n --type f64 --save n.model --npy n
+    check "noise of $n neighbours, in blocks" good mnf scene_bil.hdr same.hdr --bbl --components 4 --noise $n --type f64 --block 7
+    check "noise of $n neighbours: the model is applied" good apply n.model scene.hdr back.hdr --type f64
+    check "noise of $n neighbours: the same" cmp back.img n.img
+    check "its covariance, given: runs" good mnf scene.hdr same.hdr --bbl --components 4 --noise-covariance n_noise.npy --type f64
+    check "its covariance, given: the same" cmp same.img n.img
+done
+find_python numpy
+if [ -n "$python" ]; then
+    # The last one, as numpy itself writes it in the other orders of bytes and of axes, and in other versions of the format.
+    "$python" -c '
+import numpy
+a = numpy.load("n_noise.npy"); numpy.save("big.npy", a.astype(">f8")); numpy.save("rows.npy", numpy.ascontiguousarray(a))
+for v in 2, 3:
+    with open("version%d.npy" % v, "wb") as f: numpy.lib.format.write_array(f, a, version=(v, 0))'
+    for n in big rows version2 version3; do
+        check "numpy's own file, $n: is read" good mnf scene.hdr same.hdr --bbl --components 4 --noise-covariance $n.npy --type f64
+        check "numpy's own file, $n: the same" cmp same.img n.img
+    done
+fi
+check "noise of right neighbours is the default" good mnf scene.hdr same.hdr --bbl --components 4 --type f64
+check "noise of right neighbours, named" run mnf scene.hdr n.hdr --bbl --components 4 --noise right --type f64
+check "noise of right neighbours is the default: the same" cmp same.img n.img
+check "the residual's noise" good mnf scene.hdr n.hdr --bbl --components 4 --noise mean --noise-residual
+check "the residual's noise of every second pixel" good mnf scene.hdr n.hdr --bbl --components 4 --noise diagonal --noise-residual --fit-step 2
+check "denoise with such noise" good denoise scene.hdr n.hdr --bbl --components 4 --mnf --noise lower
+check "--snr cuts" good mnf scene.hdr n.hdr --bbl --snr 10
+check "--snr cuts: all are above" awk '/components, signal to noise/ { exit !($NF >= 10) }' out.txt
+check "denoise by --snr" good denoise scene.hdr same.hdr --bbl --snr 10 --mnf
+# A dark cube: noise alone, of the same bands but another size.
+good synthesise dark.hdr --noise 0.01 --samples 50 --lines 40 --seed 9
+check "noise from a dark cube" good mnf scene.hdr n.hdr --bbl --components 4 --noise-from dark.hdr
+printf '2,0\n0,8\n' >two.csv; printf '1,2\n3,4\n' >skewed.csv; printf '1,2,3\n' >three.csv; printf '1,x\n' >word.csv; printf '0 0\n0 0\n' >none.csv
+printf '\223NUMPY\001\000' >short.npy; printf '\223NUMPY\001\000\071\000{"descr": "<i4", "fortran_order": False, "shape": (1, 1)}\000\000\000\000' >whole.npy
+printf '\223NUMPY\001\000\020\000{"descr": "<f4"}' >half.npy; : >void.csv
+check "a covariance in a table" good mnf scene.hdr n.hdr --bands 3,7 --noise-covariance two.csv
+fails "a neighbour that is none" 2 "--noise: left is unknown" mnf scene.hdr bad.hdr --noise left
+check "the cube as its own dark cube" good mnf scene.hdr n.hdr --bands 9,30,60 --noise-from scene.hdr --report n.csv
+check "the cube as its own dark cube: as much signal as noise" awk -F, 'NR > 1 && ($2 - 1 > 1e-9 || 1 - $2 > 1e-9) { bad = 1 }
+    END { exit bad || NR != 4 }' n.csv
+fails "noise twice" 2 "--noise-covariance: --noise-from says already" mnf scene.hdr bad.hdr --noise-from dark.hdr --noise-covariance two.csv
+fails "neighbours of a dark cube" 2 "--noise: --noise-from says already" mnf scene.hdr bad.hdr --noise-from dark.hdr --noise lower
+fails "residuals of a known covariance" 2 "--noise-residual: --noise-covariance says already" mnf scene.hdr bad.hdr --noise-covariance two.csv --noise-residual
+fails "noise without --mnf" 2 "--noise: needs --mnf" denoise scene.hdr bad.hdr --components 2 --noise lower
+fails "--snr without --mnf" 2 "--snr: needs --mnf" denoise scene.hdr bad.hdr --snr 2
+fails "--snr and --components" 2 "--snr: --components says already" mnf scene.hdr bad.hdr --snr 2 --components 2
+good synthesise seven.hdr --bands 7 --samples 20 --lines 20
+fails "a dark cube of other bands" 1 "seven.hdr: bands: 7, but scene.hdr has 100" mnf scene.hdr bad.hdr --noise-from seven.hdr
+fails "a dark cube that is nowhere" 1 "nowhere" mnf scene.hdr bad.hdr --noise-from nowhere.hdr
+fails "the output over the dark cube" 2 "would replace the input" mnf scene.hdr dark.hdr --noise-from dark.hdr
+fails "the output over the covariance" 2 "would replace the input" mnf scene.hdr bad.hdr --bands 3,7 --noise-covariance two.csv --report two.csv
+fails "a covariance of other bands" 1 "two.csv: --noise-covariance: 2 x 2, but 100 bands of scene.hdr are in use" mnf scene.hdr bad.hdr --noise-covariance two.csv
+fails "no square" 1 "three.csv: --noise-covariance: 3 numbers are no matrix" mnf scene.hdr bad.hdr --noise-covariance three.csv
+fails "no numbers" 1 "void.csv: --noise-covariance: 0 numbers" mnf scene.hdr bad.hdr --noise-covariance void.csv
+fails "a word in it" 1 "word.csv: --noise-covariance: number 2: 'x" mnf scene.hdr bad.hdr --noise-covariance word.csv
+fails "not symmetric" 1 "skewed.csv: --noise-covariance: row 1, column 2" mnf scene.hdr bad.hdr --bands 3,7 --noise-covariance skewed.csv
+fails "no noise at all" 1 "components: more than" mnf scene.hdr bad.hdr --bands 3,7 --noise-covariance none.csv
+fails "a .npy cut short" 1 "short.npy: --noise-covariance: it is truncated" mnf scene.hdr bad.hdr --noise-covariance short.npy
+fails "a .npy of integers" 1 "whole.npy: descr: not of floats" mnf scene.hdr bad.hdr --noise-covariance whole.npy
+fails "a .npy without a shape" 1 "half.npy: --noise-covariance: npy: the header is damaged" mnf scene.hdr bad.hdr --noise-covariance half.npy
+fails "a covariance that is nowhere" 1 "nowhere.csv: cannot read it" mnf scene.hdr bad.hdr --noise-covariance nowhere.csv
+# Too few neighbours: which ones were asked, of which part of the file, and what would help.
+few="none has a valid right neighbour; --noise lower has 119$" many="none has a valid lower neighbour; --noise right has 159$"
+fails "one sample" 1 "scene.hdr: --noise right (the default): of 120 valid pixels within --window 0,0,1,120 $few" \
+    mnf scene.hdr bad.hdr --window 0,0,1,120
+fails "one sample, in blocks" 1 "$few" mnf scene.hdr bad.hdr --window 0,0,1,120 --block 7
+fails "one sample, mean" 1 "--noise mean: .*$few" mnf scene.hdr bad.hdr --window 0,0,1,120 --noise mean
+fails "one line" 1 "--noise lower: of 160 valid pixels within --window 0,3,160,1 $many" \
+    mnf scene.hdr bad.hdr --window 0,3,160,1 --noise lower
+fails "one line, mean" 1 "--noise mean: .*$many" mnf scene.hdr bad.hdr --window 0,0,160,1 --noise mean
+fails "one line, diagonal" 1 "none has a valid diagonal neighbour; --noise right has 159$" \
+    mnf scene.hdr bad.hdr --window 0,3,160,1 --noise diagonal
+fails "one pixel" 1 "none has a valid right neighbour; --noise-from or --noise-covariance says" \
+    mnf scene.hdr bad.hdr --window 4,4,1,1
+fails "a region of one sample" 1 "within --roi 3,3,1,100 none has a valid right neighbour; --noise lower has 99$" \
+    denoise scene.hdr bad.hdr --mnf --components 3 --roi 3,3,1,100
+# A chessboard has diagonal neighbours alone; every other sample has lower ones.
+awk 'BEGIN { for (i = 0; i < 160 * 120; i++) printf "%s", (int(i / 160) + i) % 2 ? "\\001" : "\\000" }' >chess.txt
+printf "$(cat chess.txt)" >chess.img; header chess 160 120 1 1 bsq 0
+fails "a chessboard" 1 "of 9600 valid pixels within --mask chess.hdr none .* right neighbour; --noise diagonal has 9460$" \
+    mnf scene.hdr bad.hdr --mask chess.hdr
+check "a chessboard: what is advised works" good mnf scene.hdr same.hdr --mask chess.hdr --noise diagonal --components 3
+fails "every 1000th pixel" 1 "the pairs of neighbours within --fit-step 1000 tell noise in 0" \
+    mnf scene.hdr bad.hdr --fit-step 1000
+fails "two pixels" 1 "the pairs of neighbours within --window 0,0,2,1 tell noise in 0 dimensions, and 1 components ask" \
+    mnf scene.hdr bad.hdr --window 0,0,2,1
+fails "more components than pairs" 1 "tell noise in 18 dimensions, and 20 components ask for more; --noise lower has 36$" \
+    mnf scene.hdr bad.hdr --window 0,0,2,19 --components 20
+
+echo "== missing pixels"
+sed '$a data ignore value = 5000' scene_i16.hdr >holes.hdr
+{ printf '\210\023'; tail -c +3 scene_i16.img; } >holes.img # the first value becomes 5000
+check "a hole" good pca holes.hdr holes_pc.hdr --components 2 --block 16
+holes=$(band holes_pc 1 | cut -d' ' -f4)
+check "a hole: missing in every output" is "$(band holes_pc 2 | cut -d' ' -f4)" "$holes"
+check "a hole: one at least" test "$holes" -ge 1
+check "a hole: the pixels add up" is "$(value_of pixels)" "$((160 * 120 - holes))"
+check "a hole: its value is in the header" grep -q '^data ignore value = 5000$' holes_pc.hdr
+check "NaN: runs" good pca nan.hdr nan_pc.hdr
+check "NaN: two missing" is "$(band nan_pc 1 | cut -d' ' -f4)" 2
+printf '\007\007\007\007' >empty.img; header empty 2 2 1 1 bsq 0 'data ignore value = 7'
+for m in pca mnf rx "denoise --components 1" "ica --components 1"; do
+    fails "$m: nothing but missing values" 1 "empty.hdr: pixels: too few valid pixels: every value of band 1 is missing; --bands" \
+        $m empty.hdr bad.hdr
+done
+# Six bands of two pixels; the third, fifth and sixth have nothing.
+printf '\001\002\001\003\007\007\003\001\007\007\007\007' >gaps.img; header gaps 2 1 6 1 bsq 0 'data ignore value = 7' 'bbl = {1,1,0,1,0,0}'
+gaps="too few valid pixels: every value of bands 3,5-6 is missing; --bands or --bbl leave bands out"
+fails "some bands missing" 1 "gaps.hdr: pixels: $gaps" pca gaps.hdr bad.hdr
+fails "some bands missing, in blocks" 1 "gaps.hdr: pixels: $gaps" mnf gaps.hdr bad.hdr --block 1
+fails "some bands missing, of those in use" 1 "every value of bands 6,3 is missing; --bands or" pca gaps.hdr bad.hdr --bands 6,1,3
+check "--bbl leaves them out" good pca gaps.hdr gaps_pc.hdr --bbl
+printf '\007\002\001\007' >gaps2.img; header gaps2 2 1 2 1 bsq 0 'data ignore value = 7'
+fails "every pixel misses some band" 1 "each misses some band, band 1 1 of 2 times; --bands or --bbl" pca gaps2.hdr bad.hdr
+
+echo "== what outputs cannot hold"
+# Bytes 0 .. 250 through one component, which is all of it: mean 100, so -100 .. 150.
+printf '\000\005\140\227\372' >wide.img; header wide 5 1 1 1 bsq 0
+check "clamped: runs" run denoise wide.hdr lost.hdr --components 1 --precise --type i16
+check "nothing lost: nothing said" test ! -s err.txt
+printf '\000\000\310\102\000\000\226\103\000\000\240\301\000\140\152\106\000\000\200\077' >wide.img # 100 300 -20 15000 1
+header wide 5 1 1 4 bsq 0
+lost() { # lost NAME PATTERN RESULT ARGUMENTS...
+    check "$1: runs" run denoise wide.hdr lost.hdr --components 1 --precise "${@:4}"
+    check "$1: says so" grep -q -- "lost.hdr: $2" err.txt
+    check "$1: the values" is "$(band lost 1)" "$3"
+}
+lost "two above, one below u8" "3 values do not fit u8 and were clamped to 0..255; --rescale" "1 152.75 255 1" --type u8
+check "what is clamped to the missing value counts there too" grep -q '1 valid values became 0, which also marks missing' err.txt
+lost "one below u16" "1 values do not fit u16" "1 3850.25 15000 1" --type u16
+lost "streamed" "1 values do not fit u32" "1 3850.25 15000 1" --type u32 --block 1 --interleave bip
+sed -i '$a data ignore value = 300' wide.hdr
+# stretched RANGE NODATA MIN MAX ARGUMENTS...: valid pixels fill the range but for the value that marks missing ones
+stretched() {
+    check "stretched to $1: runs" run denoise wide.hdr lost.hdr --components 1 --precise --rescale="$1" "${@:5}"
+    check "stretched to $1: what marks missing pixels" grep -q "^data ignore value = $2\$" lost.hdr
+    check "stretched to $1: one pixel is missing" is "$(band lost 1 | cut -d' ' -f1,3,4)" "$3 $4 1"
+    check "stretched to $1: nothing is said" test ! -s err.txt
+}
+stretched 0,300 300 0 299 --type i16
+stretched 0,200 300 0 200 --type i16
+stretched 300,400 300 301 400 --type i16
+stretched -1000,1000 -32768 -1000 1000 --type i16
+stretched -32768,32767 -32768 -32767 32767 --type i16
+header wide 5 1 1 4 bsq 0 "data ignore value = 1"
+stretched 0,255 0 1 255 --type u8
+stretched 0,255 65535 0 255 --type u16
+stretched 0,255 nan 0 255 --type f32
+# Shares of exactly 0 and 1 are no missing pixels where these are 0 or 1 in the cube: of 4 pixels one is missing.
+printf '\012\000\024\024\024\000\012\036' >few.img
+for v in 0 1; do
+    [ "$v" = 1 ] && printf '\012\001\024\024\024\001\012\036' >few.img
+    header few 4 1 2 1 bsq 0 "data ignore value = $v"
+    printf 'a,b\n10,20\n20,10\n' >few.csv
+    for o in "unmix --endmembers few.csv" "unmix --endmembers few.csv --constraint scaled" "detect --method osp --target 0,0" \
+        "convert --range auto --type f32" "pca --rescale 0,255" "rx --rescale 0,1 --type f64"; do
+        # shellcheck disable=SC2086 # words
+        check "${o%% *} ${o#* }, $v is missing: runs" good ${o%% *} few.hdr lost.hdr ${o#* }
+        check "${o%% *} ${o#* }, $v is missing: one pixel of the output" is "$(band lost 1 | cut -d' ' -f4)" 1
+    done
+done
+header wide 5 1 1 4 bsq 0
+check "rx into integers: runs" run rx wide.hdr lost.hdr --precise --type u8
+check "rx into integers: zeros are said" grep -q '4 valid values became 0, which also marks' err.txt
+find_python numpy
+if [ -n "$python" ]; then
+    # What 0.4.. and 0.5.. become, against numpy; and values by the thousand.
+    "$python" -c '
+import numpy
+a = numpy.random.default_rng(3).normal(scale=200, size=(7, 50, 40)); a[0, 0, :4] = 0.5, -0.5, 254.5, 255.49
+a[2, 3, 4] = numpy.nan; a.tofile("many.img"); numpy.save("many.npy", a)'
+    header many 40 50 7 5 bsq 0
+    check "thousands: runs" run denoise many.hdr lost.hdr --components 7 --precise --type u8
+    check "thousands: the counts and bytes are those of numpy" "$python" -c '
+import numpy, re
+a = numpy.load("many.npy"); valid = numpy.isfinite(a).all(axis=0); v = a[:, valid]
+r = numpy.where(v < 0, numpy.ceil(v - 0.5), numpy.floor(v + 0.5)); c = numpy.clip(r, 0, 255)
+said = open("err.txt").read()
+near = (numpy.abs(v % 1 - 0.5) < 1e-9).sum()
+assert abs(int(re.search(r"(\d+) values do not fit", said)[1]) - (r != c).sum()) <= near, said
+assert abs(int(re.search(r"(\d+) valid values became 0", said)[1]) - (c == 0).sum()) <= near, said
+got = numpy.fromfile("lost.img", "u1").reshape(a.shape)
+assert (got[:, ~valid] == 0).all() and (got[:, valid] != c).sum() <= near'
+else
+    skip "numpy is not here"
+fi
+# 1e300: a double build takes it, a float build cannot, whatever the products are in.
+printf '\234\165\000\210\074\344\067\176' >huge8
+{ cat huge8; for v in '\360\077' '\000\100' '\010\100'; do printf "\\0\\0\\0\\0\\0\\0$v"; done; } >huge.img; rm huge8
+header huge 4 1 1 5 bsq 0
+for p in "" --precise "--block 1"; do
+    run pca huge.hdr huge_pc.hdr $p
+    if grep -q 'huge.hdr: 1 values are beyond 3.4e+38, the largest float: their pixels count as missing' err.txt; then
+        check "1e300 $p: the others count" is "$(band huge_pc 1)" "-1 0 1 1"
+    else
+        check "1e300 $p: a double build says what overflows" grep -q 'NaN or infinity' err.txt
+    fi
+done
+run info huge.hdr
+check "1e300: info counts it where the rest does" bash -c "! grep -q beyond err.txt || grep -q ' 1 *1 *2 *3 *1$' out.txt"
+sed -i '$a data ignore value = 1e300' huge.hdr
+check "1e300 is the missing value" good pca huge.hdr huge_pc.hdr
+check "1e300 is the missing value: the others count" is "$(band huge_pc 1)" "-1 0 1 1"
+fails "--rescale beyond f32" 2 "--rescale: 0,1e300 is outside the range of f32" pca huge.hdr bad.hdr --rescale 0,1e300
+check "--rescale beyond f32 into f64" good pca huge.hdr huge_pc.hdr --rescale=-1e30,1e30 --type f64
+
+echo "== noise reduction"
+check "all components: runs" good denoise scene.hdr whole.hdr --components 100 --type u16 --precise
+check "all components give the cube back" cmp scene.img whole.img
+check "few: runs" good denoise scene.hdr few.hdr --bbl --components 6 --block 10
+check "few: info" good info few.hdr
+check "few: keeps the wavelengths of the bands in use" is \
+    "$(awk '$1 == 45 || $1 == 46 { print $2 }' out.txt | xargs)" "1333.3 1460.6"
+check "few: 87 bands" grep -q '^bands = 87$' few.hdr
+check "with mnf" good denoise scene.hdr few.hdr --bbl --components 6 --mnf
+
+echo "== what a header says goes along"
+# Six samples, five lines, four bands: value 40 b + 6 y + x; all that other programs write.
+geo=$(awk 'BEGIN { for (b = 0; b < 4; b++) for (y = 0; y < 5; y++) for (x = 0; x < 6; x++) printf "\\%03o", 40 * b + 6 * y + x }')
+# shellcheck disable=SC2059 # escapes
+printf "$geo" >geo.img
+header geo 6 5 4 1 bsq 0 'description = {a scene}' 'map info = {UTM, 1.000, 1.000, 500000.0, 4000000.5, 30.0, 20.0, 11, North, WGS-84, units=Meters}' \
+    'coordinate system string = {PROJCS["WGS_1984_UTM_Zone_11N",GEOGCS["GCS_WGS_1984",UNIT["Degree",0.0174]],UNIT["Meter",1.0]]}' \
+    'projection info = {3, 6378137.0, 6356752.3, 0.0}' 'x start = 11' 'y start = 21' 'pixel size = {30.0, 20.0, units=Meters}' \
+    'sensor type = Some Sensor' 'acquisition time = 2020-01-02T03:04:05Z' 'geo points = {1.0, 1.0, 36.1, -117.2, 6.0, 5.0, 36.0, -117.1}' \
+    'wavelength units = Nanometers' 'wavelength = {450.10, 550.20, 650.30, 2100.4}' 'fwhm = {9.1, 9.2, 9.3, 9.40}' 'bbl = {1, 1, 0, 1}' \
+    'band names = {blue, green, red, swir}' 'default bands = {4, 2, 1}' 'data gain values = {0.1, 0.2, 0.3, 0.4}' \
+    'data offset values = {1, 2, 3, 4}' 'reflectance scale factor = 200.0' 'cloud cover = 7' 'unknown list = {a, b, c, d}' 'history = {one, two}'
+# says NAME LINE...: the header NAME has each of these lines; says_not: none that begins so
+says() { local name=$1 line; shift; for line in "$@"; do grep -qxF -- "$line" "$name" || { echo "$line"; return 1; }; done; }
+says_not() { local name=$1 line; shift; for line in "$@"; do ! grep -q -- "^$line = " "$name" || { echo "$line"; return 1; }; done; }
+of_scene=('map info = {UTM, 1.000, 1.000, 500000.0, 4000000.5, 30.0, 20.0, 11, North, WGS-84, units=Meters}'
+    'coordinate system string = {PROJCS["WGS_1984_UTM_Zone_11N",GEOGCS["GCS_WGS_1984",UNIT["Degree",0.0174]],UNIT["Meter",1.0]]}'
+    'projection info = {3, 6378137.0, 6356752.3, 0.0}' 'x start = 11' 'y start = 21' 'pixel size = {30.0, 20.0, units=Meters}'
+    'sensor type = Some Sensor' 'acquisition time = 2020-01-02T03:04:05Z' 'geo points = {1.0, 1.0, 36.1, -117.2, 6.0, 5.0, 36.0, -117.1}'
+    'cloud cover = 7' 'history = {one, two}')
+of_bands=(wavelength 'wavelength units' fwhm bbl 'default bands' 'data gain values' 'data offset values' 'reflectance scale factor' 'unknown list')
+awk 'BEGIN { for (s = i = 1; i <= 120; i++) { s = s * 75 % 65537; printf "%c", 33 + s % 90 } }' >odds.img; cp geo.hdr odds.hdr
+for m in pca mnf rx "ica --components 1"; do
+    check "$m: runs" run $m odds.hdr same.hdr
+    check "$m: what is said of the scene" says same.hdr "${of_scene[@]}"
+    check "$m: not what is said of the bands" says_not same.hdr "${of_bands[@]}"
+    check "$m: the description" grep -q '^description = {.* of odds.hdr: a scene}$' same.hdr
+    check "$m: no key twice" test -z "$(sed -n 's/ = .*//p' same.hdr | sort | uniq -d)"
+done
+check "denoise: runs" good denoise geo.hdr same.hdr --components 1
+check "denoise: what is said of the scene" says same.hdr "${of_scene[@]}"
+check "denoise: what is said of the bands" says same.hdr 'wavelength = {450.10, 550.20, 650.30, 2100.4}' 'fwhm = {9.1, 9.2, 9.3, 9.40}' \
+    'wavelength units = Nanometers' 'bbl = {1, 1, 0, 1}' 'default bands = {4, 2, 1}' 'reflectance scale factor = 200.0' '  swir}'
+check "denoise of some bands: runs" good denoise geo.hdr same.hdr --components 1 --bands 4,1-2
+check "denoise of some bands: their lists are cut" says same.hdr 'wavelength = {2100.4, 450.10, 550.20}' 'fwhm = {9.40, 9.1, 9.2}' 'bbl = {1, 1, 1}' \
+    'band names = {' '  swir,' '  blue,' '  green}' 'default bands = {1, 3, 2}' 'data gain values = {0.4, 0.1, 0.2}' 'unknown list = {d, a, b}'
+check "denoise without a band of the picture: runs" good denoise geo.hdr same.hdr --components 1 --bands 1,2
+check "denoise without a band of the picture: nor is it named" says_not same.hdr 'default bands'
+check "denoise, stretched: runs" good denoise geo.hdr same.hdr --components 1 --rescale 0,1
+check "denoise, stretched: nothing is said of values" says_not same.hdr 'data gain values' 'data offset values' 'reflectance scale factor'
+check "denoise, stretched: the bands are still those" says same.hdr 'fwhm = {9.1, 9.2, 9.3, 9.40}'
+check "info: the map" bash -c "'$program' info geo.hdr | grep -q '^map info  *UTM, 1.000'"
+mv same.img once.img; mv same.hdr once.hdr
+check "an output's header is read again" good pca once.hdr same.hdr
+fails "an output that is no header, but another format" 2 "bad.tif: the name of a header ends in .hdr; gdal_translate" pca geo.hdr bad.tif
+
+echo "== windows"
+check "a window: runs" good denoise geo.hdr same.hdr --components 4 --precise --type u8 --window 2,1,3,2
+check "a window: its size" says same.hdr 'samples = 3' 'lines = 2'
+check "a window: its pixels" is "$(od -An -tu1 -v same.img | xargs)" \
+    "8 9 10 14 15 16 48 49 50 54 55 56 88 89 90 94 95 96 128 129 130 134 135 136"
+check "a window: its place" says same.hdr 'map info = {UTM, 1.000, 1.000, 500060, 3999980.5, 30.0, 20.0, 11, North, WGS-84, units=Meters}' \
+    'x start = 13' 'y start = 22' 'geo points = {-1, 0, 36.1, -117.2, 4, 4, 36.0, -117.1}'
+cp same.img window.img; cp same.hdr window.hdr
+for i in bsq bil bip; do
+    run denoise geo.hdr whole.hdr --components 4 --precise --type u8 --interleave $i
+    for block in "" "--block 1" "--block 2"; do
+        check "a window of $i $block: runs" good denoise whole.hdr same.hdr --components 4 --precise --type u8 --window 2,1,3,2 $block
+        check "a window of $i $block: the same pixels" cmp same.img window.img
+    done
+    check "a window of whole lines of $i" good denoise whole.hdr lines.hdr --components 4 --precise --type u8 --window 0,3,6,1
+    check "a window of whole lines of $i: its pixels" is "$(od -An -tu1 -v lines.img | xargs)" \
+        "18 19 20 21 22 23 58 59 60 61 62 63 98 99 100 101 102 103 138 139 140 141 142 143"
+done
+for i in bsq bil bip; do
+    check "a window with bytes around frames of $i" is "$(band f$i 3 --window 1,1,1,1)" "33 33 33 0"
+    check "a window of whole lines with bytes around frames of $i" is "$(band f$i 3 --window 0,1,2,1)" "32 32.5 33 0"
+done
+sed 's/units=Meters}/units=Meters, rotation=30}/' geo.hdr >turned.hdr; cp geo.img turned.img
+check "a window of a rotated scene: runs" good pca turned.hdr same.hdr --window 1,2,3,3
+place() { sed -n 's/^map info = {\(.*\)}/\1/p' same.hdr | cut -d, -f"$1"; }
+check "a window of a rotated scene: its easting" near "$(place 4)" "500055.980762113533" 1e-7
+check "a window of a rotated scene: its northing" near "$(place 5)" "3999975.858983848622" 1e-7
+for turn in 180 -180; do
+    sed "s/units=Meters}/units=Meters, rotation=$turn}/" geo.hdr >turned.hdr
+    check "a window of a scene with lines northwards, $turn: runs" good pca turned.hdr same.hdr --window 1,2,3,3
+    check "a window of a scene with lines northwards, $turn" is "$(place 4,5)" " 500030, 4000040.5"
+    [ -z "$(command -v gdal_translate)" ] && continue
+    gdal_translate -q -of ENVI -srcwin 1 2 3 3 turned.img cut.img
+    check "a window of a scene with lines northwards, $turn: as GDAL cuts it" is \
+        "$(gdalinfo same.img | grep -A1 ^Origin)" "$(gdalinfo cut.img | grep -A1 ^Origin)"
+done
+# Braces within a value, in pairs on its line; on the next line one belongs to another key.
+sed '$a coordinate system string = {PROJCS["zone {11} {N}",UNIT["Meter",1]]}' geo.hdr >braces.hdr; cp geo.img braces.img
+check "braces within braces" good pca braces.hdr same.hdr
+check "braces within braces: as they were" says same.hdr 'coordinate system string = {PROJCS["zone {11} {N}",UNIT["Meter",1]]}'
+sed 's/^band names = .*/band names = {a {1}, b, {c}, d}/' geo.hdr >braces.hdr
+check "braces within names" good denoise braces.hdr same.hdr --components 1
+check "braces within names: parentheses" says same.hdr '  a (1),' '  b,' '  (c),' '  d}'
+for v in 1,2,3 1,2,3,4,5 a,2,3,4 1,2,0,4 -1,2,3,4 1,2,3,4x 1.5,2,3,4; do
+    fails "--window=$v" 2 "--window: '$v' is no window" pca geo.hdr bad.hdr --window=$v
+done
+fails "a window that is too wide" 2 "--window: 4,0,3,5 is not within the 6 x 5 pixels of geo.hdr" pca geo.hdr bad.hdr --window 4,0,3,5
+fails "a window that is too far down" 2 "is not within" pca geo.hdr bad.hdr --window 0,5,1,1
+fails "a window far away" 2 "is not within" pca geo.hdr bad.hdr --window 2147483647,0,2147483647,1
+
+echo "== wavelengths and reflectance"
+bands_of() { "$program" info "$@" 2>err.txt | awk 'seen { printf "%s ", $1 } $1 == "band" { seen = 1 }'; }
+check "--wavelengths, two ranges" is "$(bands_of geo.hdr --wavelengths 400:500,2000:2500)" "1 4 "
+check "--wavelengths, ends included" is "$(bands_of geo.hdr --wavelengths 550.2:650.3)" "2 3 "
+check "--wavelengths and --bbl" is "$(bands_of geo.hdr --wavelengths 500:2500 --bbl)" "2 4 "
+check "--wavelengths: a pca" good pca geo.hdr same.hdr --wavelengths 400:700
+for v in 400 400:300 400: :400 400:500, a:b; do
+    fails "--wavelengths $v" 2 "--wavelengths: '$v' is no list" pca geo.hdr bad.hdr --wavelengths "$v"
+done
+fails "--wavelengths where nothing is" 1 "geo.hdr: wavelength: no band is within 3000:4000" pca geo.hdr bad.hdr --wavelengths 3000:4000
+fails "--wavelengths without any" 1 "bsq.hdr: wavelength: the key is missing" pca bsq.hdr bad.hdr --wavelengths 400:500
+fails "--wavelengths and --bands" 2 "--wavelengths: --bands says already" pca geo.hdr bad.hdr --wavelengths 400:500 --bands 1
+check "--reflectance" is "$("$program" info geo.hdr --reflectance --bands 3 | tail -n 1 | awk '{ print $3, $5 }')" "0.4 0.545"
+check "--reflectance: runs" good denoise geo.hdr same.hdr --components 1 --reflectance --precise --block 2
+check "--reflectance: the factor is used up" says_not same.hdr 'reflectance scale factor' 'data gain values'
+check "--reflectance: the values" is "$("$program" info same.hdr --bands 3 | tail -n 1 | awk '{ print $3, $5 }')" "0.4 0.545"
+sed '$a data reflectance gain values = {1, 2, 3, 4}\ndata reflectance offset values = {0, 0, -1, 0}\ndata ignore value = 80' geo.hdr >gains.hdr; cp geo.img gains.img
+check "--reflectance by gains and offsets" is "$("$program" info gains.hdr --reflectance --bands 3 | tail -n 1 | awk '{ print $3, $5, $6 }')" "242 326 1"
+sed -i 's/^data ignore value.*/data ignore value = 1/' gains.hdr # as a stored value, not as a reflectance
+check "--reflectance: what is stored is missing" is "$("$program" info gains.hdr --reflectance --bands 1 | tail -n 1 | awk '{ print $3, $5, $6 }')" "0 29 1"
+fails "--reflectance without a factor" 1 "bsq.hdr: reflectance scale factor: the key is missing" pca bsq.hdr bad.hdr --reflectance
+for v in 0 -1 abc nan; do
+    sed "s/^reflectance scale.*/reflectance scale factor = $v/" geo.hdr >factor.hdr; cp geo.img factor.img
+    fails "--reflectance: the factor is $v" 1 "factor.hdr: reflectance scale factor: '$v' is not" pca factor.hdr bad.hdr --reflectance
+done
+
+echo "== a fit to some pixels"
+# Every second sample of every second line by itself: the same components.
+header step 80 60 100 12 bil 0
+good denoise scene_bil.hdr odd_lines.hdr --components 100 --type u16 --precise --interleave bip
+find_python numpy
+if [ -n "$python" ]; then
+    $python -c 'import numpy; numpy.fromfile("odd_lines.img", "u2").reshape(120, 160, 100)[::2, ::2].transpose(0, 2, 1).tofile("step.img")'
+    check "--fit-step 2: runs" good pca odd_lines.hdr same.hdr --components 5 --precise --fit-step 2 --report step1.csv
+    check "--fit-step 2: all pixels are transformed" says same.hdr 'samples = 160'
+    check "the pixels by themselves" good pca step.hdr same2.hdr --components 5 --precise --report step2.csv
+    check "--fit-step 2: the same eigenvalues" awk -F, 'FNR > 1 { d = $2 - k[FNR]; e = 1e-6 * $2 }
+        NR == FNR { k[FNR] = $2; next } FNR > 1 && (d > e || d < -e) { bad = 1 } END { exit bad || NR != 12 }' step1.csv step2.csv
+else
+    skip "numpy is not here"
+fi
+for m in "ica --components 3" "mnf --components 3" "denoise --components 3" "denoise --components 3 --mnf"; do
+    check "$m --fit-step 3" run $m scene_bil.hdr same.hdr --bbl --fit-step 3 --block 7
+    check "$m --fit-step 3: fewer pixels" test "$(value_of pixels)" -lt 19200 -a "$(value_of pixels)" -gt 2000
+done
+
+echo "== only these pixels"
+# A mask of the scene, of three types: 1 where x + y is below 100, as text for awk and as a cube.
+awk 'BEGIN { for (y = 0; y < 120; y++) for (x = 0; x < 160; x++) printf "%c", x + y < 100 ? 65 : 66 }' >half.ab
+tr AB '\003\000' <half.ab >half.img; header half 160 120 1 1 bsq 0
+tr AB '\001\002' <half.ab >classes.img; header classes 160 120 1 1 bsq 0 'file type = ENVI Classification'
+half=$(tr -dc A <half.ab | wc -c)
+check "--mask: runs" good pca scene_bil.hdr masked.hdr --bbl --components 4 --precise --mask half.hdr --report masked.csv
+check "--mask: its pixels" is "$(value_of pixels)" "$half"
+check "--mask: the others are missing" is "$(band masked 2 | cut -d' ' -f4)" $((19200 - half))
+for how in "pca --components 2" "mnf --components 2" "ica --components 2" rx "rx --class classes.hdr"; do
+    # shellcheck disable=SC2086 # words
+    check "bytes of $how with a mask: runs" run ${how%% *} scene_bil.hdr same.hdr --bbl --mask half.hdr --rescale 0,255 --type u8 $(echo "$how " | cut -d' ' -f2-)
+    check "bytes of $how with a mask: no valid pixel reads as missing" is "$(band same 1 | cut -d' ' -f1,3,4)" "1 255 $((19200 - half))"
+done
+for how in "--class classes.hdr --id 1" "--mask half.hdr --block 7" "--class classes.hdr --id 1 --mask half.hdr --exclude-zero"; do
+    # shellcheck disable=SC2086 # several words
+    check "$how: runs" good pca scene_bil.hdr same.hdr --bbl --components 4 --precise $how
+    check "$how: the same pixels and components" cmp same.img masked.img
+done
+for how in "pca --bbl --components 3 --precise --class classes.hdr --id 1" "rx --bbl --mask half.hdr --roi 9,9,90,80" \
+    "mnf --bbl --components 3 --mask half.hdr --fit-only --fit-step 2" "convert --roi 9,9,90,80 --type f32"; do
+    # shellcheck disable=SC2086 # several words
+    check "$how" run ${how%% *} scene_bil.hdr same.hdr ${how#* }
+    # shellcheck disable=SC2086
+    check "$how: marks that come block by block" run ${how%% *} scene_bil.hdr same2.hdr ${how#* } --block 7
+    check "$how: the same pixels" cmp same.img same2.img
+done
+check "--class, the others: runs" good pca scene_bil.hdr same.hdr --bbl --components 4 --class classes.hdr --id 2
+check "--class, the others: as many as are left" is "$(value_of pixels)" $((19200 - half))
+check "--class 0: a class as others are" good pca scene_bil.hdr same.hdr --bbl --components 4 --class half.hdr --id 0
+check "--fit-only: runs" good pca scene_bil.hdr same.hdr --bbl --components 4 --precise --mask half.hdr --fit-only --report same.csv
+check "--fit-only: fitted to the same" cmp same.csv masked.csv
+check "--fit-only: none is missing" is "$(band same 2 | cut -d' ' -f4)" 0
+check "--roi: runs" good denoise geo.hdr same.hdr --components 4 --precise --type u8 --roi 2,1,3,2
+check "--roi: its pixels, and 0 for the others" is "$(od -An -tu1 -v same.img | xargs | cut -d' ' -f1-30)" \
+    "0 0 0 0 0 0 0 0 8 9 10 0 0 0 14 15 16 0 0 0 0 0 0 0 0 0 0 0 0 0"
+check "--roi: what is missing is said" says same.hdr 'data ignore value = 0'
+check "--roi in a window counts from the file" good denoise geo.hdr same2.hdr --components 4 --precise --type u8 --window 1,1,5,4 --roi 2,1,3,2
+check "--roi in a window: its pixels" is "$(od -An -tu1 -v same2.img | xargs | cut -d' ' -f1-12)" "0 8 9 10 0 0 14 15 16 0 0 0"
+check "a mask for a window, as large as the file" good pca scene_bil.hdr same.hdr --bbl --components 4 --mask half.hdr --window 0,0,50,40
+check "a mask for a window, as large as that" bash -c "head -c 2000 half.img >small.img; sed 's/160/50/; s/lines = 120/lines = 40/' half.hdr >small.hdr
+    '$program' pca scene_bil.hdr same2.hdr --bbl --components 4 --mask small.hdr --window 0,0,50,40"
+check "info of a region" is "$("$program" info geo.hdr --roi 2,1,3,2 --bands 1 | tail -n 1 | awk '{ print $3, $4, $5 }')" "8 12 16"
+check "--exclude-zero: runs" good pca geo.hdr same.hdr --exclude-zero --bands 1
+check "--exclude-zero: the first pixel is 0" is "$(value_of pixels)" 29
+check "--exclude-zero: in all bands" good pca geo.hdr same.hdr --exclude-zero
+check "--exclude-zero: in all bands: none is" is "$(value_of pixels)" 30
+for m in "ica --components 3" mnf rx "denoise --components 3"; do
+    # shellcheck disable=SC2086 # several words
+    check "${m%% *} of masked pixels" run $m scene_bil.hdr same.hdr --bbl --mask half.hdr
+    check "${m%% *} of masked pixels: as many" is "$(value_of pixels)" "$half"
+done
+fails "a mask of another size" 1 "u8.hdr: 4 x 1 pixels, but scene_bil.hdr has 160 x 120" pca scene_bil.hdr bad.hdr --mask u8.hdr
+fails "a mask of three bands" 1 "bsq.hdr: bands: 3, but a mask has 1" pca scene_bil.hdr bad.hdr --mask bsq.hdr
+fails "a mask that is not there" 1 "nowhere.hdr" pca scene_bil.hdr bad.hdr --mask nowhere.hdr
+fails "a mask that is the output" 2 "the output would replace the input" pca scene_bil.hdr half.hdr --mask half.hdr
+fails "a class without its number" 2 "--class: --id K says which" pca scene_bil.hdr bad.hdr --class classes.hdr
+fails "a number without its class" 2 "--id: needs --class" pca scene_bil.hdr bad.hdr --id 1
+fails "a class that is nowhere" 1 "scene_bil.hdr: pixels: none is left by --class classes.hdr --id 3$" \
+    pca scene_bil.hdr bad.hdr --class classes.hdr --id 3
+fails "nothing left" 1 "pixels: none is left by --mask half.hdr --roi 150,110,5,5$" \
+    pca scene_bil.hdr bad.hdr --mask half.hdr --roi 150,110,5,5
+fails "a region that is no such" 2 "--roi: '1,2' is no window" pca scene_bil.hdr bad.hdr --roi 1,2
+fails "a region outside" 2 "--roi: 150,0,11,5 is not within" pca scene_bil.hdr bad.hdr --roi 150,0,11,5
+fails "--fit-only without anything" 2 "--fit-only: needs" pca scene_bil.hdr bad.hdr --fit-only
+
+echo "== models"
+for m in "pca --components 5" "pca --components 5 --correlation" "mnf --components 5" "ica --components 4"; do
+    # shellcheck disable=SC2086 # several words
+    check "$m: saves what it fits" run $m scene.hdr model.hdr --bbl --precise --save "a.model" --npy a --stats a.csv
+    check "$m: applied to the same cube" good apply a.model scene.hdr same.hdr
+    check "$m: applied to the same cube: the same" cmp same.img model.img
+    check "$m: its bands are found by wavelength" grep -q '^bands by wavelength: 87 of 100, off by 0 nm' out.txt
+    check "$m: applied in blocks" good apply a.model scene_bil.hdr same.hdr --block 7
+    check "$m: applied in blocks: the same" cmp same.img model.img
+    check "$m: its bands first" good apply a.model scene.hdr same.hdr --bbl --type f64 --interleave bip
+    check "$m: the way back" good inverse a.model model.hdr back.hdr
+    check "$m: the way back: bands and wavelengths" bash -c "grep -q '^bands = 87$' back.hdr && grep -q '^wavelength = {' back.hdr"
+    check "$m: the table: a line for each band" is "$(wc -l <a.csv)" 88
+    check "$m: the model's size" test "$(wc -c <a.model)" -gt 5000
+done
+echo "== C arrays"
+# Pixels of two bytes on standard input, line by line as `step` says, through the exported function; the components to standard
+# output, and compared with those in the file named.
+cat >map.c <<'EOF'
+#define FIT_PIXEL unsigned short
+#include "fit.h"
+#include <math.h>
+#include <stdio.h>
+static unsigned short line[SAMPLES * FIT_BANDS];
+int main(int argc, char **argv) {
+    FILE *file = fopen(argv[argc - 1], "rb");
+    double most = 0, off = 0;
+    size_t x, k, pixels = 0;
+    if (!file) return 2;
+    while (fread(line, sizeof line, 1, stdin) == 1)
+        for (x = 0; x < SAMPLES; x++, pixels++) {
+            float got[FIT_COMPONENTS], expected[FIT_COMPONENTS];
+            fit_map(STEP == 1 ? line + x * FIT_BANDS : line + x, STEP, got);
+            if (fread(expected, sizeof expected, 1, file) != 1) return 3;
+            for (k = 0; k < FIT_COMPONENTS; k++) {
+                if (fabs((double)expected[k]) > most) most = fabs((double)expected[k]);
+                if (fabs((double)got[k] - (double)expected[k]) > off) off = fabs((double)got[k] - (double)expected[k]);
+            }
+        }
+    fclose(file);
+    printf("%d pixels, off by %g of %g\n", (int)pixels, off, most);
+    return !(pixels == 19200 && most > 0 && off <= 1e-5 * most);
+}
+EOF
+strict="-std=c99 -O1 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wdouble-promotion -Werror"
+for i in bip bil; do good convert scene.hdr px_$i.hdr --bbl --interleave $i; done
+for m in "pca --components 5" "pca --components 5 --correlation" "mnf --components 5" "ica --components 4"; do
+    # shellcheck disable=SC2086 # several words
+    check "$m: C arrays" run $m scene.hdr model.hdr --bbl --save e.model --export-c fit.h
+    cp fit.h first.h
+    check "$m: C arrays of the model" good export e.model fit.h
+    check "$m: C arrays of the model: the same" bash -c "sed '/^   Bands/,/^   Wave/{/^   Wave/!d}' first.h | cmp - fit.h"
+    good apply e.model scene.hdr same.hdr --type f32 --interleave bip
+    # shellcheck disable=SC2086
+    for i in "bip 1" "bil 160"; do
+        check "$m: C arrays compile, ${i% *}" ${CC:-cc} $strict -DSAMPLES=160 -DSTEP="${i#* }" map.c -o map -lm
+        check "$m: C arrays map as apply does, ${i% *}" bash -c "./map same.img <px_${i% *}.img"
+    done
+done
+check "the bands are named" grep -q '^   Bands, from 1: 1 2 3 ' first.h
+check "names from odd ones" bash -c "'$program' export e.model ./3-d.h && grep -q ' model_3_d_map(' 3-d.h"
+fails "C arrays over the model" 2 "would replace the input" export e.model e.model
+fails "C arrays and a cube: one file" 2 "two outputs would go into this one file" pca scene.hdr bad.hdr --export-c bad.img
+good rx scene.hdr same.hdr --save e.model
+fails "C arrays of anomaly scores" 1 "e.model: model: of anomaly scores" export e.model bad.h
+fails "C arrays of half the names" 2 "two names, MODEL and OUT.h" export e.model
+
+# From 87 components nothing is lost.
+check "all components: runs" good pca scene.hdr model.hdr --bbl --precise --type f64 --save all.model
+check "all components: the way back" run inverse all.model model.hdr back.hdr --type u16
+good denoise scene.hdr same.hdr --bbl --components 87 --precise --type u16
+check "all components: the way back is the cube" cmp back.img same.img
+check "denoise saves what it fits" good denoise scene.hdr same.hdr --components 3 --save b.model
+check "inverse of a window keeps its place" good inverse b.model model.hdr same.hdr --bands 1-3 --window 0,0,5,5
+# In micrometres, and 3 nm off: matched, and said.
+find_python numpy
+if [ -n "$python" ]; then
+    $python - <<'EOF'
+import re
+text = open("scene.hdr").read()
+numbers = re.search(r"\nwavelength = \{([^}]*)\}", text)
+moved = [(float(x) + 3) / 1000 for x in numbers[1].split(",")]
+for name, unit in ("micro", "Micrometers"), ("unknown", "Unknown"), ("far", "Nanometers"):
+    shown = moved if name != "far" else [1000 * x + 400 for x in moved]
+    new = text.replace(numbers[1], ", ".join("%.6g" % x for x in shown))
+    open(name + ".hdr", "w").write(new.replace("wavelength units = Nanometers", "wavelength units = " + unit))
+EOF
+    good pca scene.hdr model.hdr --bbl --precise --components 5 --save c.model
+    for unit in micro unknown; do
+        cp scene.img $unit.img
+        check "wavelengths in $unit: matched" good apply c.model $unit.hdr same.hdr
+        check "wavelengths in $unit: says how far off" grep -q '^bands by wavelength: 87 of 100, off by 3 nm' out.txt
+        check "wavelengths in $unit: the same components" cmp same.img model.img
+    done
+    cp scene.img far.img
+    fails "wavelengths that are others" 1 "far.hdr: wavelength: band 1 of c.model has 400 nm, and the nearest one here is 403 nm away" apply c.model far.hdr bad.hdr
+    check "the arrays are numpy's" $python -c '
+import numpy
+a = {n: numpy.load("a_%s.npy" % n) for n in "mean eigenvalues whitening rotation unmixing mixing wavelengths".split()}
+assert a["unmixing"].shape == (4, 87) and a["mixing"].shape == (87, 4) and a["wavelengths"].shape == (87,)
+assert abs(a["unmixing"] @ a["mixing"] - numpy.eye(4)).max() < 1e-3
+assert abs(a["rotation"].T @ a["whitening"] - a["unmixing"]).max() < 1e-3 * abs(a["unmixing"]).max()'
+fi
+head -c 2800 /dev/zero >seven_of.img; header seven_of 20 20 7 1 bsq 0
+fails "bands cannot be matched" 1 "seven_of.hdr: bands: 7 are in use, but b.model is of 100" apply b.model seven_of.hdr bad.hdr
+fails "the model's wavelengths are not in use" 1 "wavelength: band" apply b.model scene.hdr bad.hdr --wavelengths 400:1000
+fails "components that are not the model's" 1 "scene.hdr: bands: 100 are in use, but b.model has 3 components" inverse b.model scene.hdr bad.hdr
+fails "no model" 1 "nowhere.model: cannot read it" apply nowhere.model scene.hdr bad.hdr
+fails "another file for a model" 1 "scene.hdr: model: not a model of this library" apply scene.hdr scene.hdr bad.hdr
+head -c 5000 b.model >short.model
+fails "a model cut short" 1 "short.model: model: it is truncated" apply short.model scene.hdr bad.hdr
+{ head -c 3000 b.model; printf x; tail -c +3002 b.model; } >damaged.model
+fails "a damaged model" 1 "damaged.model: model: the file is damaged" apply damaged.model scene.hdr bad.hdr
+{ head -c 8 b.model; printf '\003'; tail -c +10 b.model; } >newer.model
+fails "a newer model" 1 "newer.model: model: the format is newer" inverse newer.model scene.hdr bad.hdr
+{ cat b.model; printf more; } >longer.model
+check "a longer model: runs" run apply longer.model scene.hdr same.hdr
+check "a longer model: says so" grep -q 'longer.model: more bytes follow' err.txt
+fails "a model over the input" 2 "would replace the input" pca scene.hdr bad.hdr --save scene.img
+fails "a model over the output" 2 "two outputs would go into this one file" pca scene.hdr bad.hdr --save bad.img
+cp b.model over.img
+fails "an output over the model" 2 "would replace the input" apply over.img scene.hdr over.hdr
+fails "a model in no folder" 1 "nowhere/a.model: cannot write it" pca scene.hdr bad.hdr --save nowhere/a.model
+fails "two names for apply" 2 "apply: needs three names" apply b.model scene.hdr
+fails "components into bytes" 2 "--type: components are negative too" apply b.model scene.hdr bad.hdr --type u8
+
+echo "== conversions"
+check "convert: runs" good convert geo.hdr same.hdr --interleave bip
+check "convert: the pixels" is "$(od -An -tu1 -v same.img | xargs | cut -d' ' -f1-8)" "0 40 80 120 1 41 81 121"
+check "convert: the type, and all that is said" says same.hdr 'data type = 1' "${of_scene[@]}" 'reflectance scale factor = 200.0' 'default bands = {4, 2, 1}'
+for t in i16 u16 i32 u32 f32 f64; do
+    check "convert to $t: runs" good convert scene.hdr typed.hdr --type $t --interleave bil --block 7
+    check "convert to $t and back: runs" run convert typed.hdr same.hdr --type u16
+    check "convert to $t and back: the same" cmp same.img scene.img
+done
+check "convert of a window and bands" good convert geo.hdr same.hdr --window 2,1,3,2 --bands 4,1
+check "convert of a window and bands: the pixels" is "$(od -An -tu1 -v same.img | xargs)" "128 129 130 134 135 136 8 9 10 14 15 16"
+# Values 0 to 149 onto 0 to 255: x 255 / 149, to the nearest; the way back is in the header.
+check "--range auto: runs" good convert geo.hdr same.hdr --range auto
+check "--range auto: says the rule" grep -q '^values: 0 to 149 became 0 to 255$' out.txt
+check "--range auto: the pixels" is "$(od -An -tu1 -v same.img | xargs | cut -d' ' -f1-6)" "0 2 3 5 7 9"
+check "--range auto: the last" is "$(od -An -tu1 -v same.img | xargs | cut -d' ' -f120)" 255
+check "--range auto: a factor that is wrong now is gone" says_not same.hdr 'reflectance scale factor'
+gain=$(sed -n '/^data gain values/,/}/p' same.hdr | tr -d '{}\n' | sed 's/.*= *//' | cut -d, -f2)
+check "--range auto: the gains lead back, through those of the input" near "$gain" 0.116862745 1e-8
+sed '/^data gain/d; /^data offset/d' geo.hdr >plain_geo.hdr; cp geo.img plain_geo.img
+check "--range LOW,HIGH: runs" run convert plain_geo.hdr same.hdr --range 100,110 --bands 3-4
+check "--range LOW,HIGH: what is beyond is clamped, and said" grep -q 'same.hdr: 50 values do not fit u8 and were clamped to 0..255; --range' err.txt
+check "--range LOW,HIGH: the pixels" is "$(od -An -tu1 -v same.img | xargs | cut -d' ' -f20-24)" "0 0 26 51 77"
+check "--range bands: runs" good convert plain_geo.hdr same.hdr --range bands
+check "--range bands: each from 0 to 255" is "$(band same 1 --bands 1) $("$program" info same.hdr --bands 3 | tail -n 1 | awk '{ print $3, $5 }')" "$(band same 1 --bands 1) 0 255"
+check "--range into floats" good convert plain_geo.hdr same.hdr --range 0,100 --type f32
+check "--range into floats: not clamped" is "$("$program" info same.hdr --bands 4 | tail -n 1 | awk '{ print $3, $5 }')" "1.2 1.49"
+check "--range with a mask: runs" good convert geo.hdr same.hdr --range auto --roi 0,0,3,2
+check "--range with a mask: 0 marks what is missing, and no pixel" is "$(od -An -tu1 -v same.img | xargs | cut -d' ' -f1-12)" "1 3 5 0 0 0 13 15 17 0 0 0"
+check "--range with a mask: it is in the header" says same.hdr 'data ignore value = 0'
+check "a 16-bit cube into bytes" good convert scene.hdr bytes.hdr --type u8 --range auto
+check "a 16-bit cube into bytes: the targets are still found" good rx bytes.hdr rx.hdr --bbl --truth scene_truth.hdr
+check "a 16-bit cube into bytes: nearly all of them" awk -v a="$(value_of auc)" 'BEGIN { exit !(a > 0.95 && a <= 1) }'
+check "values that a type cannot hold: runs" run convert scene.hdr same.hdr --type u8
+check "values that a type cannot hold: says so" grep -q 'do not fit u8 and were clamped to 0..255; --range or another --type' err.txt
+for v in 1 1,1 2,1 a,b 1,2,3 1, nan,1 most; do
+    fails "--range $v" 2 "--range: '$v' is none of auto, bands, LOW,HIGH" convert geo.hdr bad.hdr --range "$v"
+done
+fails "convert onto itself" 2 "would replace the input" convert geo.hdr geo.hdr
+
+echo "== what is said on request"
+check "--verbose: runs" good pca scene.hdr same.hdr --bbl --components 5 --verbose
+check "--verbose: types" grep -q '^input  *u16, bsq, in memory$' out.txt
+check "--verbose: bytes" grep -q "^bytes  *$(wc -c <scene.img) read, $((160 * 120 * 5 * 4)) written$" out.txt
+check "--verbose: stages" grep -Eq '^seconds  *open [0-9.]+, fit [0-9.]+, transform [0-9.]+, pictures [0-9.]+$' out.txt
+check "--verbose: in blocks" good pca scene.hdr same.hdr --bbl --components 5 --verbose --block 16 --threads 2
+check "--verbose: in blocks: read twice" grep -q "^bytes  *$((2 * $(wc -c <scene.img))) read" out.txt
+check "--verbose: two threads, or one without OpenMP" grep -Eq '^threads  *[12]$' out.txt
+check "in memory again" good pca scene.hdr whole.hdr --bbl --components 5 --precise
+for b in 1 7 16 50 119; do
+    check "in blocks of $b lines" good pca scene.hdr blocks.hdr --bbl --components 5 --precise --block $b --verbose
+    check "in blocks of $b lines: read twice" grep -q "^bytes  *$((2 * $(wc -c <scene.img))) read" out.txt
+    check "in blocks of $b lines: the same components" bytes_within whole.img blocks.img 1
+done
+# How OpenMP's threads wait between the blocks: libgomp says the turns that they spin.
+spins() {
+    env OMP_DISPLAY_ENV=verbose "$@" "$program" pca scene.hdr same.hdr --bbl --components 5 --block 16 2>&1 |
+        sed -n "s/.*GOMP_SPINCOUNT = '\([0-9]*\)'.*/\1/p" | tail -n 1
+}
+if [ -n "$(spins GOMP_SPINCOUNT=7)" ]; then
+    check "in blocks: threads wait asleep" is "$(spins x=)" 0
+    check "in blocks: unless one says how they wait" is "$(spins GOMP_SPINCOUNT=7)" 7
+    check "in blocks: unless they shall spin" test "$(spins OMP_WAIT_POLICY=active)" -gt 1000
+else
+    skip "OpenMP does not say how its threads wait"
+fi
+
+echo "== pages"
+for m in "pca" "pca --correlation --components 4" "mnf --components 30" "ica --components 4" "denoise --components 3" rx "apply b.model" "convert"; do
+    # shellcheck disable=SC2086 # several words
+    case $m in apply*) run $m scene.hdr page.hdr --html page.html ;; *) run ${m%% *} scene.hdr page.hdr --bbl --html page.html $([ "$m" = "${m#* }" ] || echo "${m#* }") ;; esac
+    check "$m: a page" grep -q '</html>' page.html
+    check "$m: it needs nothing from elsewhere" bash -c "! grep -Eq 'https?:|<script|<link' page.html"
+    check "$m: no number that is none" bash -c "! grep -Eqi '[\" >,]-?(nan|inf)' page.html"
+    check "$m: says the command and the version" bash -c "grep -q -- '--html page.html' page.html && grep -q 'sparsehs [0-9.]*;' page.html"
+    bands=$(sed -n 's/^bands = //p' page.hdr)
+    check "$m: a quick look and a picture of each band, 24 at most" is "$(grep -o '<img' page.html | wc -l)" $((1 + (bands < 24 ? bands : 24)))
+    [ -z "$python" ] || check "$m: the pictures are whole" $python -c '
+import base64, re, struct
+for text in re.findall("base64,([^\"]*)", open("page.html").read()):
+    data = base64.b64decode(text, validate=True)
+    size, _, start, _, width, height = struct.unpack("<IIIIii", data[2:26])
+    assert data[:2] == b"BM" and start == 54 and size == 54 + (3 * width + 3) // 4 * 4 * height and 0 <= len(data) - size < 3'
+done
+check "a page of a cube with holes" run pca holes.hdr page.hdr --bbl --components 3 --html page.html
+check "a page of a cube with holes: whole" grep -q '</html>' page.html
+check "a page of two pixels" run pca words.hdr page.hdr --html page.html
+if command -v chromium >/dev/null; then
+    good pca scene.hdr page.hdr --bbl --components 5 --html "page.html"
+    timeout 60 chromium --headless --no-sandbox --disable-gpu --dump-dom "file://$work/page.html" >dom.html 2>/dev/null
+    check "Chromium reads the page: as many pictures, plots and rows" is \
+        "$(for tag in '<img' '<svg' '<g class="curve"' '<tr'; do grep -o "$tag" dom.html | wc -l; done | xargs)" "6 7 5 6"
+else
+    skip "Chromium is not here"
+fi
+# Light and dark, and on a telephone nothing is cut off.
+check "a page has a viewport and a dark mode" bash -c "grep -q '<meta name=\"viewport\"' page.html && grep -q 'prefers-color-scheme:dark' page.html"
+if [ -n "$python" ] && command -v chromedriver >/dev/null && $python -c 'import selenium' 2>/dev/null; then
+    good detect scene.hdr same.hdr --bbl --target 3,3 --method ace --truth scene_truth.hdr --html page.html
+    check "a page on a telephone: nothing is cut off, and dark is dark" $python -c '
+import sys
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+options = webdriver.ChromeOptions()
+for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--user-data-dir=" + sys.argv[1] + "/profile"):
+    options.add_argument(argument)
+page = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
+try:
+    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 380, "height": 800, "deviceScaleFactor": 1, "mobile": True})
+    light = {}
+    for scheme in ("light", "dark"):
+        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+        page.get("file://" + sys.argv[1] + "/page.html")
+        assert page.execute_script("return innerWidth === 380 && document.documentElement.scrollWidth <= 380")
+        ground = page.execute_script("return getComputedStyle(document.body).backgroundColor")
+        light[scheme] = sum(int(v) for v in ground[4:-1].split(", "))
+    assert light["light"] > 700 and light["dark"] < 100
+finally:
+    page.quit()' "$work"
+else
+    skip "selenium is not here"
+fi
+fails "a page over the output" 2 "two outputs would go into this one file" pca scene.hdr bad.hdr --html bad.img
+check "true colours by wavelength" run convert scene.hdr same.hdr --quicklook same.ppm
+check "true colours by wavelength: of the whole cube, whichever bands come first" bash -c "'$program' convert scene.hdr same2.hdr --bands 100,3,8,13 --quicklook same2.ppm && cmp same.ppm same2.ppm"
+
+echo "== independent components"
+ica="--bbl --components 5"
+check "ica" good ica scene.hdr ic.hdr $ica --report ic.csv
+check "its last line" grep -q '^seconds=[0-9.]* .*components=5 pixels=19200$' out.txt
+check "its table" awk -F, 'NR > 1 && ($5 != 1 || $3 < 1 || $6 > 1e-6) { bad = 1 } END { exit bad || NR != 6 }' ic.csv
+check "the same again: runs" good ica scene.hdr same.hdr $ica --threads 1
+check "the same again: the same bytes" cmp ic.img same.img
+for c in pow3 tanh gauss; do
+    for a in '' --symmetric; do check "ica $c $a" good ica scene.hdr same.hdr $ica --contrast $c $a; done
+done
+check "ica --seed, in blocks" good ica scene.hdr same.hdr $ica --seed 7 --block 16
+check "iterations that do not suffice: runs" run ica scene.hdr same.hdr $ica --iterations 1 --symmetric
+check "iterations that do not suffice: says so" grep -q 'did not converge' err.txt
+check "iterations that do not suffice: says which" grep -Eq 'IC [1-5].*: [1-5] of 5 components did not converge' err.txt
+check "iterations that do not suffice: names those of the table" is \
+    "$(sed -n 's/.*: IC \([0-9, ]*\):.*/\1/p' err.txt | tr -d ,)" "$(awk '$4 == "NO" { print $1 }' out.txt | xargs)"
+check "--route moments" good ica scene.hdr same.hdr $ica --route moments
+check "--route moments: says so" grep -q 'on fourth moments' out.txt
+check "--route sweep" good ica scene.hdr same.hdr $ica --route sweep
+check "--route sweep: says so" grep -q 'on the pixels' out.txt
+check "pca, for its eigenvalues" good pca scene.hdr same.hdr --bbl --components 6 --report pc6.csv
+middle=$(awk -F, 'NR == 5 { a = $2 } NR == 6 { printf "%.17g", (a + $2) / 2 }' pc6.csv)
+check "--threshold between the fourth eigenvalue and the fifth" good ica scene.hdr four.hdr --bbl --threshold "$middle" --report four.csv
+check "--threshold: four components" is "$(value_of components)" 4
+check "--components 4 for it" good ica scene.hdr same.hdr --bbl --components 4 --report same.csv
+# Four eigenpairs and all of them come by different ways: the same to rounding.
+check "--components 4 for it: the same kurtoses" awk -F, 'NR > 1 { d = $7 - k[FNR]; e = 1e-6 * ($7 < 0 ? -$7 : $7) + 1e-9 }
+    NR == FNR { k[FNR] = $7; next } FNR > 1 && (d > e || d < -e) { bad = 1 } END { exit bad || NR != 10 }' four.csv same.csv
+# Plain steps do not converge here from the identity, whatever their number: only a fresh start can help, where one is allowed.
+hard="other.hdr same.hdr --bbl --components 8 --symmetric --precise"
+check "--plain-steps --restarts 0: runs" run ica $hard --plain-steps --restarts 0 --iterations 300 --report hard.csv
+check "--plain-steps: says that they did not converge" grep -q 'did not converge' err.txt
+check "--restarts 0: none is made" awk -F, 'NR > 1 && $4 != 0 { bad = 1 } END { exit bad || NR != 9 }' hard.csv
+check "--restarts 2: runs" run ica $hard --plain-steps --restarts 2 --iterations 5 --report hard.csv
+check "--restarts 2: two are made" awk -F, 'NR > 1 && $4 != 2 { bad = 1 } END { exit bad || NR != 9 }' hard.csv
+check "without --plain-steps it converges" good ica $hard
+check "one strong source is not torn into several" good ica other.hdr same.hdr --bbl --components 6 --symmetric --precise --report one.csv
+check "one strong source: its kurtosis is above 400, the next below 100" awk -F, '
+    NR == 2 { first = $7 } NR == 3 { second = $7 } END { exit !(first > 400 && second < 100) }' one.csv
+
+echo "== anomalies"
+printf '\000\000\000\004' >odd1.img; header odd1 4 1 1 1 bsq 0
+printf '\000\000\000\001' >mark.img; header mark 4 1 1 1 bsq 0
+check "rx of one band" good rx odd1.hdr rx.hdr --truth mark.hdr
+check "rx finds the odd pixel" is "$(value_of auc)" 1.0000
+check "rx: its score is (x - mean)^2 / variance" is "$(band rx 1 | cut -d' ' -f1,3)" "0.333333 3"
+printf '\000\004\000\004' >tied.img; header tied 4 1 1 1 bsq 0
+check "ties: runs" good rx tied.hdr rx.hdr --truth mark.hdr
+check "ties count half" is "$(value_of auc)" 0.5000
+printf '\000\000\004\004\004\004\004\004' >part.img; header part 8 1 1 1 bsq 0
+printf '\001\000\001\000\000\000\000\000' >mark8.img; header mark8 8 1 1 1 bsq 0
+# Of 2 targets and 6 others: 5 wins and 1 tie, then 5 ties and 1 loss: (5.5 + 2.5) / 12.
+check "some ties: runs" good rx part.hdr rx.hdr --truth mark8.hdr
+check "some ties" is "$(value_of auc)" 0.6667
+check "rx of the scene" good rx scene.hdr rx.hdr --bbl --truth scene_truth.hdr --quicklook rx.pgm --block 16
+check "rx finds the targets" awk -v a="$(value_of auc)" 'BEGIN { exit !(a > 0.95 && a <= 1) }'
+check "rx: a model is saved" good rx scene.hdr rx.hdr --bbl --type f64 --save rx.model --npy rx --stats rx.csv
+check "rx: as without it" bash -c "$program rx scene.hdr same.hdr --bbl --type f64 >out.txt && cmp same.img rx.img"
+check "rx: the model is applied" good apply rx.model scene.hdr same.hdr --type f64
+check "rx: the model is applied: the same" cmp same.img rx.img
+check "rx: the model is applied to a stream" good apply rx.model scene_bil.hdr same.hdr --type f64 --block 11
+check "rx: the model is applied to a stream: the same" cmp same.img rx.img
+fails "rx: no way back" 1 "rx.model: model: of anomaly scores" inverse rx.model rx.hdr bad.hdr
+check "rx fitted to a region" good rx scene.hdr rx.hdr --bbl --roi 0,0,80,60 --fit-only --truth scene_truth.hdr
+check "rx fitted to a region: all pixels have scores" is "$(value_of pixels)" 19200
+check "rx fitted to every third pixel" good rx scene.hdr rx.hdr --bbl --fit-step 3
+check "rx without the background's components" good rx scene.hdr rx.hdr --bbl --skip 3 --components 10
+check "rx without the background's components: ten" is "$(value_of components)" 10
+check "rx trimmed" good rx scene.hdr rx.hdr --bbl --trim 0.05 --truth scene_truth.hdr --type f64 --save rx.model
+check "rx trimmed: finds the targets" awk -v a="$(value_of auc)" 'BEGIN { exit !(a > 0.95 && a <= 1) }'
+check "rx trimmed: in blocks, the other interleave" good rx scene_bil.hdr same.hdr --bbl --trim 0.05 --type f64 --block 11
+check "rx trimmed: no share is plain rx" bash -c "$program rx scene.hdr a.hdr --bbl --trim 0 >out.txt && $program rx scene.hdr b.hdr --bbl >out.txt && cmp a.img b.img"
+check "rx trimmed: a share changes it" bash -c "$program rx scene.hdr a.hdr --bbl --trim 0.05 >out.txt && ! cmp -s a.img b.img"
+check "rx trimmed: the model is applied" good apply rx.model scene.hdr same.hdr --type f64
+check "rx trimmed: the model is applied: the same" cmp same.img rx.img
+fails "rx trimmed: by more than half" 2 "--trim: 0.9 is not a share of the pixels from 0 to 0.5" rx scene.hdr bad.hdr --trim 0.9
+fails "rx trimmed: not in windows" 2 "--local: each pixel has a fit of its own: not --trim" rx scene.hdr bad.hdr --local 3,9 --trim 0.1
+fails "rx without any component" 1 "scene.hdr: --skip 4: components: more than" rx scene.hdr bad.hdr --bands 1-4 --skip 4
+# Four classes, of 160 x 120 pixels; the last is one pixel.
+awk 'BEGIN { for (y = 0; y < 120; y++) for (x = 0; x < 160; x++) printf "\\%03o", y == 7 && x == 9 ? 200 : 1 + (x > 60) + (y > 50) }' >kinds.txt
+# shellcheck disable=SC2059 # escapes
+printf "$(cat kinds.txt)" >kinds.img; header kinds 160 120 1 1 bsq 0
+check "rx by class" run rx scene.hdr rx.hdr --bands 1-20 --class kinds.hdr --type f64
+check "rx by class: says their components" is "$(grep -c '^class [123]: 20 components' out.txt)" 3
+check "rx by class: says which has none" grep -q 'kinds.hdr: class 200: no pixels, or all alike' err.txt
+check "rx by class: all but one have a score" is "$(value_of pixels)" 19199
+check "rx by class, in blocks" run rx scene_bil.hdr same.hdr --bands 1-20 --class kinds.hdr --type f64 --block 9
+check "rx of one class" good rx scene.hdr one.hdr --bands 1-20 --class kinds.hdr --id 2 --type f64
+check "rx by class within a mask" run rx scene.hdr same.hdr --bands 1-20 --class kinds.hdr --roi 0,0,100,100
+for m in ace glrt; do
+    check "$m by class" run detect scene.hdr ace.hdr --bands 1-20 --target 71,105 --method $m --class kinds.hdr --type f64
+    check "$m by class: one of four has no score" grep -q 'scene.hdr: 1 of 4 classes have no score' err.txt
+    check "$m by class: says how many pixels" is "$(value_of pixels)" 19199
+    check "$m by class, in blocks" run detect scene_bil.hdr same.hdr --bands 1-20 --target 71,105 --method $m --class kinds.hdr --type f64 --block 9
+    check "$m by class, in blocks: nearly the same" near "$(band same 1 | cut -d' ' -f2)" "$(band ace 1 | cut -d' ' -f2)" 1e-9
+    check "$m of one class" good detect scene.hdr one.hdr --bands 1-20 --target 71,105 --method $m --class kinds.hdr --id 2 --type f64
+    check "$m of one class: its part of the others" near "$(band one 1 --window 0,60,60,60 | cut -d' ' -f2)" "$(band ace 1 --window 0,60,60,60 | cut -d' ' -f2)" 1e-9
+done
+awk 'BEGIN { for (y = 0; y < 120; y++) for (x = 0; x < 160; x++) printf "\\%03o", x }' >columns.txt
+# shellcheck disable=SC2059 # escapes
+printf "$(cat columns.txt)" >columns.img; header columns 160 120 1 1 bsq 0
+check "mf by column" good detect scene.hdr ace.hdr --bbl --target 71,105 --background column
+check "mf by column: every pixel has a score" is "$(value_of pixels)" 19200
+check "mf by column: columns as classes" good detect scene_bil.hdr same.hdr --bbl --target 71,105 --class columns.hdr
+check "mf by column: columns as classes: the same" cmp same.img ace.img
+check "mf by column: of the image" good detect scene.hdr same.hdr --bbl --target 71,105 --background image
+check "mf by column: of the image: another" bash -c '! cmp -s same.img ace.img'
+fails "by column: too few lines" 1 "scene.hdr: each column has a constant band, or not more valid pixels than the 87 bands: --ridge R" \
+    detect scene.hdr bad.hdr --bbl --target 5,5 --background column --window 0,0,9,9
+check "by column: too few lines, and a ridge" good detect scene.hdr same.hdr --bbl --target 5,5 --background column --window 0,0,9,9 --ridge 0.1
+fails "by column, and class" 2 "--background: column: --class has a background" detect scene.hdr bad.hdr --target 5,5 --background column --class kinds.hdr
+fails "by column: no background" 2 "--background: osp has no background: mf, cem" detect scene.hdr bad.hdr --target 5,5 --background column --method osp
+fails "by class: no background" 2 "--class: sam has no background.*--id K" detect scene.hdr bad.hdr --target 5,5 --class kinds.hdr --method sam
+fails "by class: similarities" 2 "--class: --id K says which" detect scene.hdr bad.hdr --target 5,5 --class kinds.hdr --method sid
+fails "by column: similarities" 2 "--background: mf, cem, ace, sace and glrt have one" detect scene.hdr bad.hdr --target 5,5 --background column --method sid
+fails "by column: fitted to some" 2 "--fit-only: each column" detect scene.hdr bad.hdr --target 5,5 --background column --fit-only --roi 0,0,5,5
+fails "by row" 2 "--background: row is unknown" detect scene.hdr bad.hdr --target 5,5 --background row
+fails "rx by class: no one model" 2 "--save: each class has a model" rx scene.hdr bad.hdr --class kinds.hdr --save bad.model
+fails "rx by class: fitted to some" 2 "--fit-only: each class" rx scene.hdr bad.hdr --class kinds.hdr --fit-only --roi 0,0,5,5
+# The best pixels: where they are, on the page and in a table. Three of sixteen pixels differ from the rest.
+awk 'BEGIN { for (i = 0; i < 16; i++) printf "\\%03o", 100 + (i * 7) % 3 + (i == 6 ? 40 : i == 9 ? 90 : i == 12 ? 60 : 0) }' >octal.txt
+# shellcheck disable=SC2059 # escapes
+printf "$(cat octal.txt)" >odd16.img; header odd16 4 4 1 1 bsq 0
+check "the best pixels: runs" good rx odd16.hdr same.hdr --report best.csv --html page.html
+check "the best pixels: all of a small cube" is "$(head -n 1 best.csv) $(($(wc -l <best.csv) - 1))" "band,name,rank,sample,line,score 16"
+check "the best pixels: which" is "$(sed -n 2,3p best.csv | cut -d, -f1-5 | xargs)" "1,RX,1,1,2 1,RX,2,0,3"
+check "the best pixels: in order" awk -F, 'NR > 2 && $6 > before { bad = 1 } NR > 1 { before = $6 } END { exit bad }' best.csv
+check "the best pixels: the scores of the output" near "$(cell 2 6 best.csv)" "$(band same 1 | cut -d' ' -f3)" 1e-5
+check "the best pixels: on the page" grep -q "^<tr><td>1<td>1<td>2<td>$(cell 2 6 best.csv | cut -c1-5)" page.html
+check "the best pixels: no word of a truth that is not there" bash -c "! grep -q '<th>target' page.html"
+check "the best pixels of a window: places in the whole" bash -c "'$program' rx odd16.hdr same.hdr --window 1,1,3,3 --report best.csv && grep -q '^1,RX,1,1,2,' best.csv"
+header line16 16 1 1 1 bsq 0; cp odd16.img line16.img
+check "the best pixels of one line, in blocks" bash -c "'$program' rx line16.hdr same.hdr --block 1 --report best.csv && grep -q '^1,RX,1,9,0,' best.csv"
+check "the best pixels of bytes that are the same: the first ones" bash -c "'$program' rx odd16.hdr same.hdr --type u8 --rescale 7,7 --report best.csv && sed -n '2p;17p' best.csv | xargs | grep -qx '1,RX,1,0,0,7 1,RX,16,3,3,7'"
+check "a score's page with a truth" good rx scene.hdr same.hdr --bbl --truth scene_truth.hdr --report best.csv --html page.html
+check "a score's page with a truth: twenty rows, all targets" is "$(grep -c '^<tr><td>.*<td>yes$' page.html) $(grep -c ',1$' best.csv)" "20 20"
+check "a score's page with a truth: the area" grep -q 'Area under the ROC curve: 1.0000' page.html
+check "a score's page: rings" test "$(grep -o '<circle' page.html | wc -l)" -ge 3
+# Targets are white and the rest is dark: at most a hundredth of the picture is brighter than half.
+check "a score's picture: runs" good rx scene.hdr same.hdr --bbl --truth scene_truth.hdr --quicklook same.pgm
+bright() { # PGM TRUTH: how many of the targets are brighter than 200, and how many others than 127
+    paste <(tail -c 19200 "$1" | od -An -v -tu1 -w1) <(od -An -v -tu1 -w1 "$2") |
+        awk '$2 { hits += $1 > 200 } !$2 { others += $1 > 127 } END { print hits + 0, others + 0 }'
+}
+check "a score's picture: targets are white, the rest is dark" is "$(bright same.pgm scene_truth.img)" "36 0"
+fails "rx by class: components that a class has not" 1 "components: more than" rx scene.hdr bad.hdr --bands 1-20 --class kinds.hdr --roi 59,0,3,3 --components 19
+check "local rx" run rx scene.hdr rx.hdr --bands 1-20 --window 10,10,40,30 --local 3,11 --type f64
+check "local rx: all pixels have a score" is "$(value_of pixels)" 1200
+check "local rx, in blocks" run rx scene_bil.hdr same.hdr --bands 1-20 --window 10,10,40,30 --local 3,11 --type f64 --block 7 --threads 1
+check "local rx, in blocks: the same" cmp same.img rx.img
+fails "local rx with too few pixels" 1 "--local 1,5: no pixel has a background of more valid pixels than the 40 bands" \
+    rx scene.hdr few.hdr --bands 1-40 --window 10,10,40,30 --local 1,5
+check "local rx with too few pixels and a ridge" run rx scene.hdr few.hdr --bands 1-40 --window 10,10,40,30 --local 1,5 --ridge 0.01
+check "local rx with too few pixels and a ridge: all have a score" is "$(value_of pixels)" 1200
+for w in 3 3,3 4,9 3,8 9,3 0,5 3,9x x; do
+    fails "local rx: bad windows" 2 "--local: '$w' is not INNER,OUTER" rx scene.hdr bad.hdr --local $w
+done
+fails "local rx: no one model" 2 "--local: each pixel has a fit" rx scene.hdr bad.hdr --local 3,9 --save bad.model
+fails "local rx: all bands" 2 "--local: takes all bands" rx scene.hdr bad.hdr --local 3,9 --skip 2
+fails "local rx: by class" 2 "--class: --local takes one class" rx scene.hdr bad.hdr --local 3,9 --class kinds.hdr
+fails "a ridge without --local" 2 "--ridge: rx takes one" rx scene.hdr bad.hdr --ridge 0.1
+fails "a truth of another size" 1 "mark.hdr: 4 x 1 pixels" rx scene.hdr bad.hdr --truth mark.hdr
+fails "a truth of three bands" 1 "bsq.hdr: bands: 3" rx scene.hdr bad.hdr --truth bsq.hdr
+fails "a truth without a target" 1 "scene_truth.hdr: --truth: it marks no pixel of --window 0,0,9,9$" \
+    rx scene.hdr bad.hdr --truth scene_truth.hdr --window 0,0,9,9
+fails "a truth of targets alone" 1 "scene_truth.hdr: --truth: it marks every pixel of --mask scene_truth.hdr$" \
+    detect scene.hdr bad.hdr --bbl --target 1,1 --truth scene_truth.hdr --mask scene_truth.hdr --roc bad.svg --html bad.html
+check "a truth beside a fit to its targets alone" \
+    good rx scene.hdr rx.hdr --bands 1-3 --truth scene_truth.hdr --mask scene_truth.hdr --fit-only
+
+echo "== targets"
+# The scene's paint in steps of 10 nm, once and half as bright, and the pixels at 1 and 2 of the first line.
+awk 'function bump(x, c, w) { return exp(-0.5 * ((x - c) / w) ^ 2) }
+    BEGIN { print "wavelength,paint,dark"; for (w = 0.39; w < 2.56; w += 0.01) {
+        r = 1e4 * (0.55 - 0.06 * w) * (1 - 0.45 * bump(w, 0.87, 0.07) - 0.35 * bump(w, 1.72, 0.03))
+        print 1000 * w "," r "," r / 2 } }' >paint.csv
+check "targets: mf is the default" good detect scene.hdr mf.hdr --bbl --target paint.csv
+for m in mf cem ace sam osp sace glrt; do
+    check "$m: runs" good detect scene.hdr same.hdr --bbl --target paint.csv --method $m --truth scene_truth.hdr --roc roc.svg
+    check "$m: finds the targets" awk -v a="$(value_of auc)" 'BEGIN { exit !(a > 0.95 && a <= 1) }'
+    check "$m: a band for each" is "$(sed -n 's/^bands = //p' same.hdr)" 2
+    check "$m: the curves" is "$(grep -c '<polyline' roc.svg)$(grep -c '</svg>' roc.svg)" 32
+    [ $m != mf ] || check "mf: is the default" cmp mf.img same.img
+    cp same.img all.img; cp same.hdr all.hdr
+    check "$m: in blocks" good detect scene.hdr same.hdr --bbl --target paint.csv --method $m --block 7 --interleave bsq
+    check "$m: in blocks: nearly the same" near "$(band same 1 | cut -d' ' -f2)" "$(band all 1 | cut -d' ' -f2)" 1e-5
+done
+check "ace: runs" good detect scene.hdr ace.hdr --bbl --target 10,20 --method ace --window 5,6,40,30
+check "ace: the pixel itself scores 1" near "$(band ace 1 --roi 5,14,1,1 | cut -d' ' -f2)" 1 1e-6
+check "osp: runs" good detect bil.hdr osp.hdr --target 1,0 --undesired 0,0 --method osp
+check "osp: what is undesired scores 0, the target 1" is "$(band osp 1 --roi 0,0,1,1 | awk '{ print ($2 < 1e-6 && $2 > -1e-6) }')$(band osp 1 --roi 1,0,1,1 | cut -d' ' -f2)" 11
+check "amsd: runs" good detect bil.hdr amsd.hdr --target 1,0 --undesired 0,0 --method amsd
+check "amsd: what is undesired scores 0, the target 1" is "$(band amsd 1 --roi 0,0,1,1 | cut -d' ' -f2) $(band amsd 1 --roi 1,0,1,1 | cut -d' ' -f2)" "0 1"
+awk -F, 'NR == 1 || NR % 7 { print $1 "," $2 "," $3 * (1 + NR / 500) }' paint.csv >apart.csv
+check "amsd: two targets" good detect scene.hdr amsd.hdr --bbl --target apart.csv --method amsd --truth scene_truth.hdr --roc roc.svg
+check "amsd: one band for both, and one curve" is "$(sed -n 's/^bands = //p' amsd.hdr)$(grep -c '<polyline' roc.svg)" 12
+check "amsd: finds the targets" awk -v a="$(value_of auc)" 'BEGIN { exit !(a > 0.95 && a <= 1) }'
+fails "amsd: targets that are one" 1 "--target paint.csv: targets: a target is zero.*other targets" detect scene.hdr bad.hdr --bbl --target paint.csv --method amsd
+check "fit to some: runs" good detect scene.hdr same.hdr --bbl --target paint.csv --fit-step 3 --roi 0,0,90,90 --fit-only
+check "fit to some: every pixel has a score" is "$(band same 1 | cut -d' ' -f4)" 0
+check "masked: runs" good detect scene.hdr same.hdr --bbl --target paint.csv --mask scene_truth.hdr --method sam
+check "masked: the others have none" awk -v m="$(band same 1 | cut -d' ' -f4)" 'BEGIN { exit !(m > 10000) }'
+sed 1d paint.csv | head -100 | cut -d, -f2 >rows.csv
+check "rows: runs" good detect scene.hdr same.hdr --bbl --target rows.csv
+# The same as ENVI's spectral library: numbers of 16 bits, in micrometres.
+awk -F, 'NR == 1 { print; next } { printf "%s,%d,%d\n", $1, $2, $3 }' paint.csv >whole.csv
+awk -F, 'function two(v) { printf "\\%03o\\%03o", v % 256, int(v / 256) }
+    NR > 1 { a[++n] = $2; b[n] = $3 } END { for (i = 1; i <= n; i++) two(a[i]); for (i = 1; i <= n; i++) two(b[i]) }' whole.csv >bytes.txt
+# shellcheck disable=SC2059 # escapes
+printf "$(cat bytes.txt)" >library.sli
+header library "$(($(wc -l <whole.csv) - 1))" 2 1 12 bsq 0 "file type = ENVI Spectral Library" "wavelength units = Micrometers" \
+    "wavelength = {$(awk -F, 'NR > 1 { print s $1 / 1000; s = "," }' whole.csv | tr -d '\n')}" "spectra names = { paint, dark }"
+check "whole numbers: runs" good detect scene.hdr table.hdr --bbl --target whole.csv --method ace
+check "a library: runs" good detect scene.hdr spectra.hdr --bbl --target library.sli --method ace
+check "a library by its header: runs" good detect scene.hdr same.hdr --bbl --target library.hdr --method ace
+check "a library: the scores of the table" is "$(band spectra 1) $(band spectra 2)" "$(band table 1) $(band table 2)"
+check "a library by its header: the same" cmp same.img spectra.img
+check "a library: bands have its names" grep -qx '  dark}' spectra.hdr
+check "a library: abundances" good unmix scene.hdr spectra.hdr --bbl --endmembers library.sli --constraint nonnegative
+fails "a cube in place of a library" 1 "scene.hdr: file type: it is no ENVI Spectral Library" detect scene.hdr bad.hdr --target scene.hdr
+fails "a library that is not there" 1 "none_such.sli: its header is missing" detect scene.hdr bad.hdr --target none_such.sli
+header twice 4 2 3 1 bsq 0 "file type = ENVI Spectral Library"
+fails "a library of several bands" 1 "twice.hdr: bands: 3, but a spectral library has 1" detect scene.hdr bad.hdr --target twice.hdr
+check "targets: a page" good detect scene.hdr same.hdr --bbl --target paint.csv --html page.html
+check "targets: bands have the names of the table" grep -qx '  dark}' same.hdr
+check "targets: no curve without a truth" bash -c "! grep -q 'ROC curves' page.html"
+check "targets: a page with curves" good detect scene.hdr same.hdr --bbl --target paint.csv --truth scene_truth.hdr --html page.html
+check "targets: a curve of each" is "$(grep -c '<h2>ROC curves\|>mf [a-z]*: [01]' page.html)" 3
+check "targets: their spectra on the page" is "$(grep -c '<h2>Spectra of the targets\|^<span' page.html)" 1
+check "targets: the page has an end" is "$(tail -n 1 page.html)" "</html>"
+check "targets: it needs nothing from elsewhere" bash -c "! grep -Eq 'https?:|<script|<link' page.html"
+sed '1s/dark/da"rk/' paint.csv >quoted.csv
+check "a report of a name with a quote" good detect scene.hdr same.hdr --bbl --target quoted.csv --report best.csv
+check "a report of a name with a quote: as tables have it" grep -q '^2,"da""rk",20,' best.csv
+for m in ace sam; do
+    check "$m: the best pixels" good detect scene.hdr same.hdr --bbl --target paint.csv --method $m --truth scene_truth.hdr --report best.csv --html page.html
+    check "$m: the best pixels of each" is "$(head -n 1 best.csv) $(grep -c '^1,paint,' best.csv) $(grep -c '^2,dark,' best.csv)" "band,name,rank,sample,line,score,truth 20 20"
+    check "$m: the best pixels are targets, but for one" test "$(grep -c '^1,.*,1$' best.csv)" -ge 19
+    check "$m: the best pixels on the page" is "$(grep -c '^<tr><td>[0-9]*<td>[0-9]*<td>[0-9]*<td>.*<td>\(yes\|no\)$' page.html)" 40
+done
+check "sam: the best are the smallest" awk -F, '$1 == 1 && $3 > 1 && $6 < before { bad = 1 } { before = $6 } END { exit bad }' best.csv
+check "sam: its page speaks of angles" grep -q 'The 20 smallest angles' page.html
+check "ace: a picture of scores: runs" good detect scene.hdr same.hdr --bbl --target paint.csv --method ace --quicklook same.pgm
+check "ace: a picture of scores: targets are white, the rest is dark" is "$(bright same.pgm scene_truth.img)" "36 0"
+fails "a report over the output" 2 "two outputs would go into this one file" detect scene.hdr bad.hdr --bbl --target paint.csv --report bad.img
+head -50 rows.csv >short.csv; printf '1,2\n3\n' >ragged.csv; printf 'a\n1\nx7\n' >word.csv; : >empty.csv; printf 'wavelength\n1\n' >bare.csv
+printf 'wavelength,a\n500,1\n900,2\n' >narrow.csv; printf 'wavelength,a\n500,1\n400,2\n9000,1\n' >back.csv; printf '1\0' >zero.csv
+sed 's/.*/0/' rows.csv >none.csv
+fails "no target" 2 "--target: is needed" detect scene.hdr bad.hdr
+fails "a method that is none" 2 "--method: best is unknown" detect scene.hdr bad.hdr --target 1,1 --method best
+fails "a pixel beyond the cube" 2 "--target: 160,1 is not within the pixels of scene.hdr" detect scene.hdr bad.hdr --target 160,1
+fails "a pixel before the window" 2 "--target: 1,1 is not" detect scene.hdr bad.hdr --target 1,1 --window 5,5,20,20
+fails "a table that is not there" 1 "none_such.csv: cannot read it" detect scene.hdr bad.hdr --target none_such.csv
+fails "a table of too few rows" 1 "short.csv: rows: 50, but scene.hdr has 100 bands" detect scene.hdr bad.hdr --bbl --target short.csv
+fails "a table of other columns" 1 "ragged.csv: line 2: 1 columns" detect scene.hdr bad.hdr --target ragged.csv
+fails "a word in a table" 1 "word.csv: line 3: 'x7' is no number" detect scene.hdr bad.hdr --target word.csv
+fails "an empty table" 1 "empty.csv: it holds no spectrum" detect scene.hdr bad.hdr --target empty.csv
+fails "a table of wavelengths alone" 1 "bare.csv: it holds no spectrum" detect scene.hdr bad.hdr --target bare.csv
+fails "a table of bytes" 1 "zero.csv: not a table" detect scene.hdr bad.hdr --target zero.csv
+fails "a table that ends too early" 1 "narrow.csv: wavelength: the table does not reach" detect scene.hdr bad.hdr --target narrow.csv
+printf 'wavelength,a\n400,2\n500,1\n9000,1\n' >forth.csv
+check "wavelengths in another order: runs" good detect scene.hdr same.hdr --target back.csv --method sam
+mv same.img back.img
+check "wavelengths in order: runs" good detect scene.hdr same.hdr --target forth.csv --method sam
+check "wavelengths in any order: the same" cmp same.img back.img
+fails "a table by wavelength, a cube without" 1 "bsq.hdr: wavelength: the key is missing" detect bsq.hdr bad.hdr --target narrow.csv
+fails "a target of zeros" 1 "--target none.csv: targets: a target is zero" detect scene.hdr bad.hdr --bbl --target none.csv --method sam
+printf '\001\002\003\004\005\005\005\005' >dead.img; header dead 2 2 2 1 bsq 0
+fails "dead bands" 1 "dead.hdr: covariance: singular.*--ridge" detect dead.hdr bad.hdr --target 1,0
+fails "undesired, but not OSP" 2 "--undesired: only --method osp and amsd" detect scene.hdr bad.hdr --target 1,1 --undesired 2,2
+fails "the undesired spectrum is the target" 1 "--target 1,1: targets: a target is zero" detect scene.hdr bad.hdr --target 1,1 --undesired 1,1 --method osp
+fails "a picture without a truth" 2 "--roc: needs --truth" detect scene.hdr bad.hdr --target 1,1 --roc bad.svg
+fails "the picture over the table" 2 "would replace the input" detect scene.hdr bad.hdr --bbl --target paint.csv --truth scene_truth.hdr --roc paint.csv
+
+echo "== tables as people write them"
+# Three pixels of six bands: one spectrum, another, and three quarters of the first with a quarter of the other.
+# shellcheck disable=SC2059 # escapes
+printf "$(printf '\\%03o' 40 240 90 80 80 80 120 200 140 160 40 130 200 160 190 240 80 200)" >mix.img
+nm=400,500,600,700,800,1000
+header mix 3 1 6 1 bsq 0 'wavelength units = Nanometers' "wavelength = {$nm}"
+sed '/^wavelength/d' mix.hdr >bare.hdr; cp mix.img bare.img
+cat >mix.csv <<'END'
+wavelength,a,b
+400,40,240
+500,80,80
+600,120,200
+700,160,40
+800,200,160
+1000,240,80
+END
+# Least, mean and largest abundance of each, in thousandths.
+shares() { "$program" info same.hdr | awk 'seen { printf "%.0f %.0f %.0f ", 1000 * $2, 1000 * $3, 1000 * $4 } $1 == "band" { seen = 1 }'; }
+# mixes NAME CUBE TABLE [ARGUMENTS...]: the abundances of two spectra are those that the pixels were mixed by
+mixes() { check "$1: runs" good unmix "$2" same.hdr --endmembers "$3" "${@:4}"; check "$1" is "$(shares)" "0 583 1000 0 417 1000 "; }
+mixes "a table" mix.hdr mix.csv
+mixes "a table by rows: the cube has no wavelengths" bare.hdr mix.csv
+for h in Wavelength WAVELENGTH '"wavelength"' 'Wavelength (nm)' wavelength_nm wavelengths wl WL_nm lambda nm 'Wavelength [nanometers]' 'wave length' \
+    'Center Wavelength' 'band center (nm)' wvl Wellenlaenge 'wavelength,nm' wavelengthnm WavelengthNm λ; do
+    sed "1s/wavelength/$h/" mix.csv >t.csv
+    [ "$h" = wavelength,nm ] && sed -i '1s/.*/"Wavelength, nm",a,b/' t.csv
+    mixes "a column called $h" mix.hdr t.csv
+done
+awk -F, -v OFS=, 'NR > 1 { $1 /= 1000 } 1' mix.csv >um.csv
+for h in 'wavelength (um)' 'Wavelength (µm)' wavelength_um micrometers Microns wavelength; do
+    sed "1s/wavelength/$h/" um.csv >t.csv
+    mixes "micrometres called $h" mix.hdr t.csv
+done
+awk -F, -v OFS=, 'NR > 1 { $1 = 1e7 / $1 } 1' mix.csv | sed '1s/wavelength/wavenumber (cm-1)/' >t.csv
+mixes "wavenumbers" mix.hdr t.csv
+for h in 'Wellenzahl' 'Wellenzahl [cm-1]' "nombre d'onde (cm-1)" 'ν̃ \/ cm-1' 'nu (cm^-1)' 'Abscissa [1\/cm]'; do
+    awk -F, -v OFS=, 'NR > 1 { $1 = 1e7 / $1 } 1' mix.csv | sed "1s/wavelength/$h/" >t.csv; mixes "wavenumbers called $h" mix.hdr t.csv
+done
+for h in 'energy (eV)' 'Photon energy' eV; do
+    awk -F, -v OFS=, 'NR > 1 { $1 = 1239.841984332 / $1 } 1' mix.csv | sed "1s/wavelength/$h/" >t.csv; mixes "energies called $h" mix.hdr t.csv
+done
+{ printf '\357\273\277'; sed 's/$/\r/' mix.csv; } >t.csv
+mixes "Excel: a byte order mark, carriage returns" mix.hdr t.csv
+{ echo 'sep=;'; sed 's/,/;/g; s/80$/80,0/; 1s/wavelength/Wellenl\xc3\xa4nge (nm)/' mix.csv; } >t.csv
+mixes "Excel: semicolons and decimal commas" mix.hdr t.csv
+tr , '\t' <mix.csv >t.csv; mixes "tabs" mix.hdr t.csv
+sed 's/,/   /g; s/^/  /' mix.csv >t.csv; mixes "blanks" mix.hdr t.csv
+awk -F, -v OFS=, '{ print (NR > 1 ? NR - 2 : ""), $0 }' mix.csv >t.csv; mixes "pandas: an index" mix.hdr t.csv
+awk -F, -v OFS=, '{ print (NR > 1 ? NR - 2 : ""), $2, $3 }' mix.csv >t.csv; mixes "pandas: an index, no wavelengths" mix.hdr t.csv
+sed '1s/wavelength//' mix.csv >t.csv; mixes "pandas: wavelengths as the index" mix.hdr t.csv
+awk -F, -v OFS=, '{ print (NR > 1 ? "\"" NR - 1 "\"" : "\"\""), $0 }' mix.csv | sed '1s/wavelength,a,b/"wavelength","a","b"/' >t.csv; mixes "R: write.csv" mix.hdr t.csv
+awk -F, '{ print (NR > 1 ? NR - 1 " " $2 " " $3 : "a b") }' mix.csv >t.csv; mixes "R: write.table, one name less" mix.hdr t.csv
+sed '1s/^/# /' mix.csv >t.csv; mixes "numpy: a heading behind a #" mix.hdr t.csv
+{ printf '# by hand, in 2020\n\n'; cat mix.csv; echo; echo '# end'; } >t.csv; mixes "comments and empty lines" mix.hdr t.csv
+sed 1d mix.csv >t.csv; mixes "no heading: wavelengths" mix.hdr t.csv
+sed 1d um.csv >t.csv; mixes "no heading: micrometres" mix.hdr t.csv
+awk -F, -v OFS=, 'NR > 1 { print NR - 1, $2, $3 }' mix.csv >t.csv; mixes "no heading: numbers of rows" bare.hdr t.csv
+awk -F, -v OFS=, 'NR > 1 { print NR - 1, $0 }' mix.csv >t.csv; mixes "no heading: numbers of rows, and wavelengths" mix.hdr t.csv
+awk -F, -v OFS=, '{ print (NR > 1 ? NR - 1 : "band"), $0 }' mix.csv | sed '1s/wavelength/x/' >t.csv; mixes "numbers of bands, and the cube's own list under another name" mix.hdr t.csv
+sed '1s/wavelength/x/' mix.csv >t.csv; mixes "the cube's own list under another name" mix.hdr t.csv
+awk -F, -v OFS=, '{ print (NR > 1 ? NR : "Band"), $0, (NR > 1 ? 10 : "FWHM (nm)") }' mix.csv >t.csv; mixes "numbers of bands, and widths" mix.hdr t.csv
+sed 's/$/,/' mix.csv >t.csv; mixes "commas at the ends of lines" mix.hdr t.csv
+sed '1!s/$/,/' mix.csv >t.csv; mixes "commas at the ends of lines, but for the heading" mix.hdr t.csv
+{ head -1 mix.csv; sed 1d mix.csv | sort -rn; } >t.csv; mixes "a descending table" mix.hdr t.csv
+{ head -1 mix.csv; sed 1d mix.csv | sort -t, -k3; } >t.csv; mixes "rows in no order" mix.hdr t.csv
+for order in "5 3 2 4 7 6" "2 5 7 3 4 6" "3 4 6 7 2 5" "2 4 6 3 5 7" "2 3 4 6 7 5" "7 2 3 4 5 6"; do
+    { head -1 mix.csv; for r in $order; do sed -n "${r}p" mix.csv; done; } >t.csv; mixes "rows in the order $order" mix.hdr t.csv
+done
+tr '\n' '\r' <mix.csv >t.csv; mixes "carriage returns only" mix.hdr t.csv
+for h in 'a_std' 'b (std)' 'a.sd' 'B StDev'; do
+    sed "1s/\$/,$h/; 1!s/\$/,7/" mix.csv >t.csv; mixes "deviations beside their spectra: $h" mix.hdr t.csv
+done
+{ cat mix.csv; echo '1100,missing,nothing'; } >t.csv; mixes "Julia: a row without values" mix.hdr t.csv
+{ cat mix.csv; printf '1100,-,\n'; sed -n '4s/^600/390/p' mix.csv | sed 's/120/NaN/; s/200/-1.23e34/'; } >t.csv; mixes "gaps in bands that are not in use" mix.hdr t.csv
+awk -F, -v OFS=, 'NR > 1 { $1 += (NR - 4) / 100000 } 1' mix.csv >t.csv; mixes "rounding at the ends" mix.hdr t.csv
+awk -F, -v OFS=, '{ $4 = (NR == 1 ? "c" : NR == 3 ? "NA" : 7) } 1' mix.csv >t.csv
+check "a gap: the spectrum is left out" run unmix mix.hdr same.hdr --endmembers t.csv
+check "a gap: the others are of use" is "$(shares)" "0 583 1000 0 417 1000 "
+check "a gap: it is said" grep -q "t.csv: column 4 'c' is missing in band 2" err.txt
+sed '1s/a,b/"soil, dry","veg {x}"/' mix.csv >t.csv; mixes "names with commas and braces" mix.hdr t.csv
+check "names with commas and braces: in the header" says same.hdr '  soil; dry,' '  veg (x)}'
+sed 's/a,b/a,Std/' mix.csv >t.csv; fails "deviations" 1 "t.csv: column 3 'Std' is no spectrum" unmix mix.hdr bad.hdr --endmembers t.csv
+sed '1s/wavelength/spectral/; 2s/400/390/' mix.csv >t.csv; fails "a heading that does not tell" 1 "t.csv: column 1 'spectral' looks like wavelengths" unmix mix.hdr bad.hdr --endmembers t.csv
+sed '1s/wavelength/id/' mix.csv | awk -F, -v OFS=, 'NR > 1 { $1 = 7.5 - NR } 1' >t.csv; fails "an index that does not count" 1 "t.csv: column 1 'id' is no spectrum" unmix mix.hdr bad.hdr --endmembers t.csv
+awk -F, -v OFS=, 'NR > 1 { print $1 * 30, $2, $3 }' mix.csv >t.csv; fails "no heading, and the cube states none" 1 "t.csv: column 1, without a heading, looks like wavelengths" unmix bare.hdr bad.hdr --endmembers t.csv
+awk -F, -v OFS=, 'NR > 1 { print 1e7 / $1, $2 / 1000, $3 / 1000; next } { print "x", $2, $3 }' mix.csv >t.csv; fails "an x that does not reach" 1 "t.csv: column 1 'x' looks like wavelengths, and does not reach" unmix mix.hdr bad.hdr --endmembers t.csv
+awk -F, -v OFS=, '{ $1 = (NR == 1 ? "band" : "B" NR) } 1' mix.csv >t.csv; fails "names of bands" 1 "t.csv: line 2: 'B2' is no number (column 1 'band')" unmix mix.hdr bad.hdr --endmembers t.csv
+printf 'name,400,500\nsoil,1,2\nveg,3,4\n' >t.csv; fails "spectra in rows" 1 "t.csv: line 2: 'soil' is no number (column 1 'name'): a table has a row for each band" unmix mix.hdr bad.hdr --endmembers t.csv
+sed '1s/wavelength/wavelength (um)/' mix.csv >t.csv; fails "a unit that cannot be" 1 "t.csv: wavelength: the table does not reach 400 nm.* (um)" unmix mix.hdr bad.hdr --endmembers t.csv
+sed '1s/.*/wavelength,a,b,c/' mix.csv >t.csv; fails "a heading too long" 1 "t.csv: line 2: 3 columns, but the first line has 4" unmix mix.hdr bad.hdr --endmembers t.csv
+
+echo "== wavelengths of two lists"
+# in_unit NAME UNIT AWK-EXPRESSION OF nm
+in_unit() {
+    { sed '/^wavelength/d' mix.hdr; echo "wavelength units = $2"; echo "wavelength = {$(echo $nm | tr , '\n' | awk "{ nm = \$1; printf \"%s%.10g\", s, $3; s = \",\" }")}"; } >unit.hdr
+    cp mix.img unit.img
+    mixes "$1: a table in nanometres" unit.hdr mixnm.csv
+    check "$1: a model" good pca unit.hdr same.hdr --save unit.model
+    check "$1: its own endmembers" good endmembers unit.hdr own.csv --count 2
+    check "$1: the unit is in the heading" is "$(cell 1 1 own.csv)" "wavelength ($2)"
+    check "$1: the endmembers are those of a cube in nanometres" good unmix mix.hdr same.hdr --endmembers own.csv
+    check "$1: a model of nanometres" good apply mix.model unit.hdr same.hdr
+    check "$1: a model of nanometres, the components" cmp same.img mix_pc.img
+    check "$1: its model, of nanometres" good apply unit.model mix.hdr same.hdr
+    check "$1: its model, of nanometres: the components" bytes_within same.img mix_pc.img 1
+    check "$1: the way back" good inverse unit.model mix_pc.hdr same.hdr
+    check "$1: the way back has the unit" says same.hdr "wavelength units = $2"
+}
+sed '1s/wavelength/wavelength (nm)/' mix.csv >mixnm.csv
+good pca mix.hdr mix_pc.hdr --save mix.model
+in_unit Angstroms Angstroms '10 * nm'; in_unit micrometres Micrometers 'nm / 1000'; in_unit 'a Greek letter' 'µm' 'nm / 1000'; in_unit millimetres mm 'nm / 1e6'
+in_unit centimetres Centimeters 'nm / 1e7'; in_unit metres m 'nm / 1e9'; in_unit wavenumbers Wavenumber '1e7 / nm'; in_unit GHz GHz '299792458 / nm'; in_unit MHz MHz '299792458e3 / nm'; in_unit electronvolts eV '1239.841984332 / nm'
+# Two detectors that overlap: their bands at 600 and 650 nm are not the same.
+steps=400,600,700,550,650,800
+header steps 3 1 6 1 bsq 0 'wavelength units = nm' "wavelength = {$steps}"; cp mix.img steps.img
+paste -d, <(echo "wavelength,$steps" | tr , '\n') <(cut -d, -f2,3 mix.csv) >steps.csv
+mixes "overlapping detectors" steps.hdr steps.csv
+for b in 1-4 2-6 3,5; do
+    mixes "overlapping detectors, --bands $b" steps.hdr steps.csv --bands $b
+    check "overlapping detectors, --bands $b: endmembers" good endmembers steps.hdr own.csv --count 2 --bands $b
+    check "overlapping detectors, --bands $b: its own endmembers" good unmix steps.hdr same.hdr --endmembers own.csv --bands $b
+    check "overlapping detectors, --bands $b: a model" good pca steps.hdr steps_pc.hdr --bands $b --save steps.model
+    check "overlapping detectors, --bands $b: its own model" good apply steps.model steps.hdr same.hdr
+    check "overlapping detectors, --bands $b: the same components" cmp same.img steps_pc.img
+done
+{ head -1 steps.csv; sed 1d steps.csv | awk -F, -v OFS=, '{ print $1 + .04, $2, $3 }'; } >t.csv; mixes "overlapping detectors, other digits" steps.hdr t.csv
+sed 's/^400,40,240/399,39.9,240.8/; s/^800,240,80/805,241.3333333333,77.333333333/' steps.csv >t.csv; mixes "overlapping detectors, a list that reaches farther" steps.hdr t.csv
+header twin 3 1 6 1 bsq 0 'wavelength units = nm' "wavelength = {400,500,500,600,600,700}"; cp mix.img twin.img
+paste -d, <(echo "wavelength,400,500,500,600,600,700" | tr , '\n') <(cut -d, -f2,3 mix.csv) >t.csv
+mixes "wavelengths that come twice" twin.hdr t.csv
+mixes "wavelengths that come twice, some bands" twin.hdr t.csv --bands 1,3-6
+for list in 1000,800,700,600,500,400 400.1,500.123456789012,600.2,700.30000000000001,800.4,1000.7518210000003 402.11182099999996,500,600,700,800,1000; do
+    sed "s/^wavelength =.*/wavelength = {$list}/" mix.hdr >list.hdr; cp mix.img list.img
+    check "$list: endmembers" good endmembers list.hdr own.csv --count 2
+    check "$list: its own endmembers" good unmix list.hdr same.hdr --endmembers own.csv
+done
+
+echo "== scales of two sides"
+# The cube holds reflectance x 250, and its header says so.
+sed '$a reflectance scale factor = 250' mix.hdr >scaled.hdr; cp mix.img scaled.img
+awk -F, -v OFS=, 'NR > 1 { $2 /= 250; $3 /= 250 } 1' mix.csv >parts.csv
+awk -F, -v OFS=, 'NR > 1 { $2 *= 40; $3 *= 40 } 1' mix.csv >large.csv
+# sli NAME TABLE FACTOR: a library of 16-bit integers of the table
+sli() {
+    # shellcheck disable=SC2059 # escapes
+    printf "$(awk -F, 'NR > 1 { a = a sprintf("\\%03o\\%03o", $2 % 256, $2 / 256); b = b sprintf("\\%03o\\%03o", $3 % 256, $3 / 256) } END { print a b }' "$2")" >"$1.sli"
+    header "$1" 6 2 1 12 bsq 0 'file type = ENVI Spectral Library' "wavelength = {$nm}" "reflectance scale factor = $3"
+}
+sli large large.csv 10000; sli same_scale mix.csv 250
+awk -F, -v OFS=, 'NR > 1 { $2 = 1; $3 = 2 } 1' mix.csv >t.csv; sli wrong t.csv 10000
+mixes "reflectances" scaled.hdr parts.csv
+check "reflectances: it is said" grep -q 'parts.csv: spectra reach 0.96: reflectances' out.txt
+mixes "values as they are stored" scaled.hdr mix.csv
+check "values as they are stored: nothing is said" bash -c "! grep -q 'mix.csv' out.txt"
+mixes "a library x 10000, a cube x 250" scaled.hdr large.sli
+mixes "a library x 250, a cube x 250" scaled.hdr same_scale.sli
+mixes "--reflectance, reflectances" scaled.hdr parts.csv --reflectance
+mixes "--reflectance, a library x 10000" scaled.hdr large.sli --reflectance
+mixes "--reflectance, values as they are stored" scaled.hdr mix.csv --reflectance
+check "reflectances in floats: runs" good convert scaled.hdr refl.hdr --reflectance
+mixes "reflectances in floats, reflectances" refl.hdr parts.csv
+mixes "reflectances in floats, a library x 10000" refl.hdr large.sli
+check "nothing states a scale: runs" run unmix refl.hdr same.hdr --endmembers large.csv
+check "nothing states a scale: it is said" grep -q 'large.csv: its spectra are about .* the pixels of refl.hdr about' err.txt
+printf 'reflectance scale factor = 10000\n' >>refl.hdr
+already="refl.hdr: reflectance scale factor: 10000, but its values are about"
+fails "a factor of floats that are reflectances" 1 "$already" unmix refl.hdr bad.hdr --endmembers parts.csv
+for m in pca rx "index --index #2-#1" convert; do
+    # shellcheck disable=SC2086 # words
+    fails "${m%% *} --reflectance, a factor of floats that are reflectances" 1 "$already" ${m%% *} refl.hdr bad.hdr --reflectance $(echo "$m " | cut -d' ' -f2-)
+done
+check "a model of reflectances, for such floats: fitted" good pca scaled.hdr scaled_pc.hdr --reflectance --save refl.model
+fails "a model of reflectances, a factor of floats that are reflectances" 1 "$already" apply refl.model refl.hdr bad.hdr
+check "a model of stored values, for such floats: fitted" good pca scaled.hdr scaled_pc.hdr --save stored.model
+fails "a model of stored values, a factor of floats that are reflectances" 1 "$already" apply stored.model refl.hdr bad.hdr
+sed -i '$d' refl.hdr
+for m in pca mnf "ica --components 1" rx; do
+    # shellcheck disable=SC2086 # words
+    check "${m%% *}: nothing states a scale: fitted" run $m mix.hdr same.hdr --save bare.model
+    check "${m%% *}: nothing states a scale: the same scale" run apply bare.model scaled.hdr same.hdr
+    check "${m%% *}: nothing states a scale: nothing is said" test ! -s err.txt
+    check "${m%% *}: nothing states a scale: runs" run apply bare.model refl.hdr same.hdr
+    check "${m%% *}: nothing states a scale: it is said" grep -q 'refl.hdr: the pixels are about .*, those that bare.model was fitted to about' err.txt
+done
+fails "a library that contradicts itself" 1 "wrong.sli: reflectance scale factor: 10000, but its spectra reach" unmix scaled.hdr bad.hdr --endmembers wrong.sli
+sed '$a data reflectance gain values = {.004, .004, .008, .004, .004, .002}\ndata reflectance offset values = {0, 0, -.5, 0, 0.1, 0}' mix.hdr >gains.hdr; cp mix.img gains.img
+awk -F, -v OFS=, 'NR > 1 { g = NR == 4 ? .008 : NR == 7 ? .002 : .004; o = NR == 4 ? -.5 : NR == 6 ? .1 : 0; $2 = g * $2 + o; $3 = g * $3 + o } 1' mix.csv >t.csv
+mixes "reflectances by gains and offsets" gains.hdr t.csv
+check "detect: reflectances" good detect scaled.hdr same.hdr --target parts.csv --method osp
+check "detect: reflectances: the pixel that is the target scores 1" near "$(band same 1 --roi 0,0,1,1 | cut -d' ' -f2)" 1 1e-5
+check "a model of reflectances" good pca scaled.hdr scaled_pc.hdr --reflectance --save refl.model
+check "a model of reflectances, values as stored: they are scaled" good apply refl.model scaled.hdr same.hdr
+check "a model of reflectances, values as stored: it is said" grep -q 'scaled.hdr: values are scaled to reflectance, as those of refl.model' out.txt
+check "a model of reflectances, values as stored: the components" cmp same.img scaled_pc.img
+check "a model of reflectances, reflectances" good apply refl.model refl.hdr same.hdr
+check "a model of reflectances, reflectances: the components" bytes_within same.img scaled_pc.img 1
+fails "a model of reflectances, integers that state nothing" 1 "mix.hdr: reflectance scale factor: the key is missing, and refl.model" apply refl.model mix.hdr bad.hdr
+check "a model of stored values" good pca scaled.hdr scaled_pc.hdr --save stored.model
+sed 's/factor = 250/factor = 500/' scaled.hdr >half.hdr; cp mix.img half.img
+check "a model x 250, a cube x 500" good apply stored.model half.hdr same.hdr
+check "a model x 250, a cube x 500: it is said" grep -q 'half.hdr: values are multiplied by 0.5' out.txt
+fails "a model of stored values, --reflectance" 2 "--reflectance: stored.model was fitted without it" apply stored.model scaled.hdr bad.hdr --reflectance
+check "the way back states the factor" good inverse stored.model scaled_pc.hdr same.hdr
+check "the way back states the factor: the factor" says same.hdr 'reflectance scale factor = 250'
+check "--gains: the way back of --range" good convert mix.hdr ranged.hdr --range bands --type u16
+check "--gains: runs" good convert ranged.hdr same.hdr --gains --type u8
+check "--gains: the values" cmp same.img mix.img
+check "--gains: they are used up" says_not same.hdr 'data gain values' 'data offset values'
+fails "--gains without any" 1 "mix.hdr: data gain values: the key is missing" info mix.hdr --gains
+fails "--gains and --reflectance" 2 "--gains: --reflectance says already" info scaled.hdr --gains --reflectance
+
+echo "== the way back from stretched components, dead bands"
+"$program" synthesise small.hdr --samples 40 --lines 30 --bands 4 >/dev/null; sed -i "/^wavelength/,/}/d" small.hdr
+for m in pca mnf "ica --components 4"; do
+    for how in "0,255 --type u8" "1,60000 --type u16" "0,1"; do
+        check "${m%% *} --rescale $how: runs" good $m small.hdr comp.hdr --save back.model --rescale $how
+        check "${m%% *} --rescale $how: inverse" good inverse back.model comp.hdr back.hdr --type f64
+        check "${m%% *} --rescale $how: it says that it scales" grep -q 'components are scaled back by data gain values' out.txt
+        check "${m%% *} --rescale $how: the pixels" awk -v a="$(band back 2 | cut -d' ' -f1)" -v b="$(band small 2 | cut -d' ' -f1)" 'BEGIN { exit !(a != "" && a - b < 25 && b - a < 25) }'
+    done
+done
+check "apply --rescale: runs" good apply back.model small.hdr comp.hdr --rescale 0,1
+check "apply --rescale: inverse" good inverse back.model comp.hdr back.hdr
+check "apply --rescale: the pixels" near "$(band back 2 | cut -d' ' -f2)" "$(band small 2 | cut -d' ' -f2)" 1e-2
+check "bytes of components: runs" good pca small.hdr comp.hdr --save back.model --rescale 0,255 --type u8
+sed -i '/^data gain/,/}$/d; /^data offset/,/}$/d' comp.hdr
+fails "bytes of components without the way back" 1 "comp.hdr: data gain values: the key is missing: .* u8 values were stretched" inverse back.model comp.hdr bad.hdr
+printf '\001\004\002\003\005\005\005\005\007\003\011\002\006\006\006\006' >dead.img; header dead 4 1 4 1 bsq 0
+for m in pca rx; do fails "$m --correlation, dead bands" 1 "dead.hdr: pixels: .*: bands 2,4 hold one value only; --bands" $m dead.hdr bad.hdr --correlation; done
+fails "detect, dead bands" 1 "dead.hdr: covariance: singular.*: bands 2,4 hold one value only; .*--ridge" detect dead.hdr bad.hdr --target 1,0
+fails "detect, a dead band in use" 1 "dead.hdr: covariance: singular.*: band 4 holds one value only" detect dead.hdr bad.hdr --target 1,0 --bands 1,3-4
+
+echo "== one long line"
+# The pixels of a scene as a cloud of points: what is computed in pieces of the line is what is computed of all of it.
+"$program" synthesise cloud_bip.hdr --samples 40 --lines 30 --bands 12 --interleave bip >/dev/null
+"$program" synthesise cloud_bsq.hdr --samples 40 --lines 30 --bands 12 >/dev/null
+cp cloud_bsq.img cloud_bil.img; sed 's/= bsq/= bil/' cloud_bsq.hdr >cloud_bil.hdr
+for f in cloud_bip cloud_bsq cloud_bil cloud_bsq_truth; do sed -i 's/^samples.*/samples = 1200/; s/^lines.*/lines = 1/; $a map info = {UTM, 1, 1, 500000, 4000000, 30, 20, 11, North, WGS-84}' $f.hdr; done
+awk 'BEGIN { for (i = 0; i < 1200; i++) printf "%c", i % 7 ? 49 : 48 }' | tr 01 '\000\001' >cloud_mask.img; header cloud_mask 1200 1 1 1 bsq 0
+# pieces NAME TOLERANCE MODE ARGUMENTS...: the same files and words, but for the seconds, with --block and without
+pieces() {
+    local i
+    for i in bip bsq bil; do
+        check "$1, $i: the whole line" run ${3%% *} cloud_$i.hdr whole.hdr ${3#* } "${@:4}"; mv out.txt all.txt
+        check "$1, $i: in pieces" good ${3%% *} cloud_$i.hdr piece.hdr ${3#* } "${@:4}" --block 1
+        check "$1, $i: the same header" diff whole.hdr piece.hdr
+        check "$1, $i: the same words" diff <(sed 's/\(seconds\|fit\|transform\)=[0-9.]*//g' all.txt) <(sed 's/\(seconds\|fit\|transform\)=[0-9.]*//g' out.txt)
+        check "$1, $i: the same values" bytes_within whole.img piece.img "$2"
+    done
+}
+pieces "pca" 0 "pca --components 3 --precise --type f64 --interleave bil"
+pieces "a window" 0 "pca --components 3 --precise --type f64 --window 100,0,777,1 --interleave bip"
+pieces "mnf" 1 "mnf --components 3 --precise --rescale 0,255 --type u8"
+pieces "mnf, fitted to some" 1 "mnf --components 3 --precise --rescale 0,255 --type u8 --fit-step 3"
+pieces "rx with a mask and a truth" 1 "rx --precise --rescale 0,255 --type u8 --truth cloud_bsq_truth.hdr --mask cloud_mask.hdr --interleave bil"
+pieces "a region" 1 "rx --precise --rescale 0,255 --type u8 --roi 10,0,900,1"
+pieces "detect a pixel" 1 "detect --target 500,0 --method ace --rescale 0,255 --type u8"
+pieces "unmix" 1 "unmix --endmembers atgp --count 3 --rescale 0,255 --type u8 --html page.html"
+pieces "convert" 0 "convert --range auto --type u8 --interleave bil --window 7,0,1000,1"
+check "info of pieces" run info cloud_bil.hdr --block 1
+check "info of pieces: the size" grep -q '^size          1200 samples x 1 lines x 12 bands$' out.txt
+check "info of pieces: the interleave" grep -q '^type          u16, bil' out.txt
+fails "no lower neighbours in one line" 1 "cloud_bip.hdr: --noise lower: .* none has a valid lower neighbour; --noise right has 1199" mnf cloud_bip.hdr bad.hdr --noise lower --block 1
+
+echo "== help"
+# Whether what is said fits a screen of 24 lines of 80 columns, below the line that asked for it.
+fits_a_screen() { run "$@" && awk 'length($0) > 80 { bad = 1 } END { exit bad || NR < 4 || NR > 23 }' out.txt; }
+check "--help fits a screen" fits_a_screen --help
+check "-h is the same" bash -c "'$program' -h | cmp - out.txt"
+modes=$(awk '/^  [a-z]/ && $2 != "--help" && $2 != "MODE" && $2 != "--version" { print $1 }' out.txt)
+check "--help names every mode" test "$(echo "$modes" | wc -l)" -ge 10
+for m in $modes pixels output run; do
+    check "--help $m fits a screen" fits_a_screen --help "$m"
+done
+for m in pixels output run; do "$program" --help $m; done >groups.txt
+for m in $modes; do
+    "$program" --help "$m" >page.txt
+    check "$m --help: ends with an example" bash -c "tail -n 1 page.txt | grep -q '^Example: .* $m '"
+    check "$m --help is the page of $m" bash -c "'$program' $m --help | cmp - page.txt"
+    check "$m --help: among other words" bash -c "'$program' $m scene.hdr --help | cmp - page.txt"
+    # What its lists only name is explained on their pages.
+    for o in $(sed -n '/^Pixels:/,/^`/p; /^Output:/,/^`/p' page.txt | grep -o -- '--[a-z-]*' | grep -vx -- --help | sort -u); do
+        check "$m: $o is explained" grep -q -- "^  $o .* .*[a-z]" groups.txt
+    done
+done
+fails "--help of no mode" 2 "nothing: unknown mode" --help nothing
+
+echo "== mixtures"
+for m in vca nfindr atgp; do
+    check "$m: runs" run endmembers scene.hdr em.csv --bbl --count 5 --method $m
+    check "$m: says which pixels" is "$(grep -c '^endmember [1-5]: pixel [0-9]*,[0-9]*$' out.txt)" 5
+    check "$m: a column each, and the wavelength" is "$(head -n 1 em.csv | tr ',' '\n' | grep -c "^wavelength\|^$m [0-9]* [0-9]*\$")" 6
+    check "$m: a row for each band in use" is "$(($(wc -l <em.csv) - 1))" "$(sed -n 's/.*bands=//p' out.txt)"
+    check "$m: in blocks" run endmembers scene.hdr same.csv --bbl --count 5 --method $m --block 7
+    check "$m: in blocks: the same" cmp em.csv same.csv
+    x=$(head -n 1 em.csv | cut -d, -f3 | cut -d' ' -f2) y=$(head -n 1 em.csv | cut -d, -f3 | cut -d' ' -f3)
+    check "$m: abundances of a table" good unmix scene.hdr mixed.hdr --bbl --endmembers em.csv --type f64
+    check "$m: abundances of a table: a band each" is "$(sed -n 's/^bands = //p' mixed.hdr)" 5
+    for b in 1 2 3 4 5; do
+        check "$m: from 0 to 1" is "$(band mixed $b | awk '{ print ($1 >= 0) ($3 <= 1 + 1e-12) $4 }')" 110
+        check "$m: a pure pixel is its endmember" near "$(band mixed $b --roi "$x,$y,1,1" | cut -d' ' -f2)" $((b == 2)) 1e-6
+    done
+    check "$m: abundances at once" good unmix scene.hdr same.hdr --bbl --endmembers $m --count 5 --type f64 --block 9
+    check "$m: abundances at once: the same" cmp mixed.img same.img
+done
+for c in none nonnegative sum full; do
+    check "$c: runs" good unmix scene.hdr mixed.hdr --bbl --endmembers em.csv --constraint $c --quicklook mixed.png --html page.html
+    sum=0 low=0
+    for b in 1 2 3 4 5; do
+        sum=$(echo "$sum $(band mixed $b | cut -d' ' -f2)" | awk '{ print $1 + $2 }')
+        low=$(echo "$low $(band mixed $b | cut -d' ' -f1)" | awk '{ print $2 < $1 ? $2 : $1 }')
+    done
+    case $c in sum | full) check "$c: the means add up to 1" near "$sum" 1 1e-4 ;; esac
+    case $c in none | sum) check "$c: some are negative" awk -v l="$low" 'BEGIN { exit !(l < 0) }' ;; *) check "$c: none is negative" is "$low" 0 ;; esac
+done
+check "learnt: runs" good endmembers scene.hdr learnt.csv --bbl --count 4 --method learn
+check "learnt: says of how many pixels" grep -q "^endmembers learnt from [0-9]* pixels: 4, at most 3 a pixel, rms error " out.txt
+check "learnt: a column each, none below 0" awk -F, 'NR > 1 { for (i = NF - 3; i <= NF; i++) if ($i < 0) bad = 1 } END { exit bad || NF != 5 }' learnt.csv
+check "learnt: abundances at once" good unmix scene.hdr mixed.hdr --bbl --endmembers learn --count 4 --type f64 --published learnt.csv
+check "learnt: the same again" is "$(sed -n 's/^angle=\([0-9.]*\) .*/\1/p' out.txt)" 0.0000
+check "learnt: abundances of the table" good unmix scene.hdr same.hdr --bbl --endmembers learnt.csv --type f64 --abundances mixed.hdr
+check "learnt: the same of both" is "$(sed -n 's/^rmse=\([0-9.]*\) .*/\1/p' out.txt)" 0.0000
+check "learnt: at most two" good unmix scene.hdr same.hdr --bbl --endmembers learn --count 4 --sparsity 2 --roi 20,30,50,40
+check "endmembers in another order" bash -c "awk -F, '{ print \$1 \",\" \$5 \",\" \$3 \",\" \$2 \",\" \$4 }' learnt.csv >turned.csv"
+check "endmembers in another order: runs" good unmix scene.hdr same.hdr --bbl --endmembers learnt.csv --published turned.csv --constraint nonnegative
+check "endmembers in another order: are found" is "$(sed -n 's/^angle=\([0-9.]*\) .*/\1/p' out.txt)" 0.0000
+check "endmembers in another order: by name" grep -qx "endmember learnt 4: 0.000 rad from learnt 4" out.txt
+fails "more at a time than there are" 2 "--sparsity: 5 is more than --count 4" unmix scene.hdr bad.hdr --endmembers learn --count 4 --sparsity 5
+fails "--sparsity of pixels" 2 "--sparsity: only learn takes it" unmix scene.hdr bad.hdr --endmembers vca --count 4 --sparsity 2
+fails "learnt ones of no number" 2 "--count: is needed" unmix scene.hdr bad.hdr --endmembers learn
+fails "published ones of another number" 1 "learnt.csv: --published: 4 spectra, but there are 3 endmembers" unmix scene.hdr bad.hdr --bbl --endmembers vca --count 3 --published learnt.csv
+fails "abundances of another number" 1 "mixed.hdr: bands: 4, but the number of endmembers is 3" unmix scene.hdr bad.hdr --bbl --endmembers vca --count 3 --abundances mixed.hdr
+check "abundances as bytes" good unmix scene.hdr same.hdr --bbl --endmembers em.csv --type u8 --rescale 0,255
+# On the page: a picture and a histogram of each abundance and of the misfit, the spectra with their names.
+good unmix scene.hdr same.hdr --bbl --endmembers em.csv --html page.html
+check "a page of mixtures: pictures" is "$(grep -o '<img' page.html | wc -l) $(grep -o 'class="bars"' page.html | wc -l)" "7 6"
+check "a page of mixtures: the endmembers' curves" is "$(grep -c '<g class="curve">' page.html)" 5
+check "a page of mixtures: curves break where bands are left out" is "$(grep -c '<polyline' page.html)" 15
+check "a page of mixtures: their names" grep -q "; $(head -n 1 em.csv | cut -d, -f3)</span>" page.html
+check "a page of mixtures: its axis" grep -q '>wavelength (Nanometers)</text>' page.html
+check "a page of mixtures: no number that is none" bash -c "! grep -Eqi '[\" >,]-?(nan|inf)' page.html"
+check "bands of abundances have the endmembers' names" grep -q "^  $(head -n 1 em.csv | cut -d, -f3),$" same.hdr
+# Three pixels of two bands; the second holds the first endmember alone and is 2 brighter than it in one band of two.
+printf '\001\003\000\000\000\001' >three.img; header three 3 1 2 1 bsq 0; printf 'a<b,c\n1,0\n0,1\n' >pair.csv
+for c in "" "--type u8 --rescale 0,255"; do
+    # shellcheck disable=SC2086 # several words
+    check "a misfit that is known: runs $c" good unmix three.hdr same.hdr --endmembers pair.csv --html page.html $c
+    check "a misfit that is known $c" grep -q "Median 0, largest 1.414; the pixels' own root mean square is 1.354" page.html
+done
+check "a misfit that is known: a name with a bracket" grep -q 'Abundance 1: a&lt;b' page.html
+printf '\001\000\001' >ends.img; header ends 3 1 1 1 bsq 0
+check "a misfit without the pixel: runs" good unmix three.hdr same.hdr --endmembers pair.csv --html page.html --mask ends.hdr
+check "a misfit without the pixel" grep -q "largest 0; the pixels' own root mean square is 0.7071" page.html
+check "a page of endmembers" good endmembers scene.hdr same.csv --bbl --count 7 --html page.html
+check "a page of endmembers: a picture, curves, the seventh dashed" is \
+    "$(for tag in '<img' '<g class="curve">' '<g class="curve"><polyline.*dasharray'; do grep -c "$tag" page.html; done | xargs)" "1 7 1"
+check "a page of endmembers: its end" is "$(tail -n 1 page.html)" "</html>"
+fails "a page over the table" 2 "two outputs would go into this one file" \
+    endmembers scene.hdr bad.csv --bbl --count 3 --html bad.csv
+check "mixtures of a window: runs" run endmembers scene.hdr same.csv --bbl --count 3 --window 20,30,50,40
+check "mixtures of a window: pixels of the file" awk -F'[, ]' '/^endmember/ { bad = bad || $4 < 20 || $4 > 69 || $5 < 30 || $5 > 69 } END { exit bad }' out.txt
+check "another seed" run endmembers scene.hdr same.csv --bbl --count 3 --seed 9
+awk -F, '{ print $1 "," $2 "," $2 }' em.csv >twice.csv
+fails "no endmembers" 2 "--endmembers: is needed" unmix scene.hdr bad.hdr
+fails "endmembers of no number" 2 "--count: is needed" unmix scene.hdr bad.hdr --endmembers vca
+fails "endmembers of two numbers" 2 "--count: em.csv says already" unmix scene.hdr bad.hdr --endmembers em.csv --count 3
+fails "more endmembers than bands" 1 "scene.hdr: --count 300: components: " unmix scene.hdr bad.hdr --endmembers vca --count 300
+fails "one endmember" 1 "scene.hdr: --count 1: components: " unmix scene.hdr bad.hdr --endmembers nfindr --count 1
+fails "endmembers that are the same" 1 "--endmembers twice.csv: endmembers: one is a linear" unmix scene.hdr bad.hdr --bbl --endmembers twice.csv
+fails "more columns than bands" 1 "--endmembers em.csv: endmembers: " unmix scene.hdr bad.hdr --bands 20-23 --endmembers em.csv
+fails "a table that is not there" 1 "none_such.csv: cannot read it" unmix scene.hdr bad.hdr --endmembers none_such.csv
+fails "a constraint that is none" 2 "--constraint: half is unknown" unmix scene.hdr bad.hdr --endmembers em.csv --constraint half
+fails "abundances as integers" 2 "--type: abundances are shares of 1: u8 needs --rescale 0,255" unmix scene.hdr bad.hdr --endmembers em.csv --type u8
+fails "a method that is none" 2 "--method: best is unknown" endmembers scene.hdr bad.csv --count 3 --method best
+fails "the table over the cube" 2 "would replace the input" endmembers scene.hdr scene.img --count 3
+fails "endmembers without a number" 2 "--count: is needed" endmembers scene.hdr bad.csv
+check "no table is left" bash -c '! ls bad.csv* 2>/dev/null'
+
+echo "== a file that becomes shorter while it is used"
+# The program waits for the first bytes of the mask's header, from a pipe: then the cube's size has been looked at, and nothing of
+# the cube has been read. What it opens after that is a file in the pipe's place. Blocks of 16 lines are large enough to be read
+# ahead, and the third is not there.
+header mark64 256 64 1 1 bsq 0
+head -c 16384 /dev/zero | tr '\000' '\001' >mark64.img
+for block in "" "--block 1" "--block 16"; do
+    head -c 1638400 /dev/zero >cut.img; header cut 256 64 100 1 bip 0
+    rm -f late.hdr; mkfifo late.hdr; cp mark64.img late.img
+    # shellcheck disable=SC2086 # two words or none
+    "$program" pca cut.hdr bad.hdr --mask late.hdr --components 2 $block >out.txt 2>err.txt & pid=$!
+    exec 9>late.hdr; head -c 1000000 /dev/zero >cut.img; cp mark64.hdr late.new; mv late.new late.hdr; printf ENVI >&9; exec 9>&-
+    wait $pid; got=$?
+    check "it fails $block" is $got 1
+    check "it says so $block" grep -q '^[^ ]*: cut.img: reading it failed: it ends early' err.txt
+    check "it leaves nothing $block" bash -c '! ls bad.* ./*.part'
+done
+rm late.hdr
+
+echo "== a disk that is full"
+cp pc.img before.img; cp pc.hdr before.hdr
+check "no room: fails" bash -c "ulimit -f 20; ! '$program' pca scene.hdr pc.hdr --components 5 2>err.txt"
+check "no room: says so" grep -q 'pc.img.part: writing it failed' err.txt
+check "no room: nothing half written" bash -c '! ls ./*.part'
+check "no room: the older output is as it was" bash -c 'cmp pc.img before.img && cmp pc.hdr before.hdr'
+
+echo "== other programs"
+if command -v gdalinfo >/dev/null; then
+    check "GDAL opens the components" bash -c "gdalinfo -checksum pc.img >gdal.txt && grep -q 'Driver: ENVI' gdal.txt"
+    check "GDAL finds five bands" is "$(grep -c '^Band ' gdal.txt)" 5
+    check "GDAL knows the names" bash -c "gdalinfo pc.img | grep -q 'Description = PC 1'"
+    check "GDAL knows the missing value" bash -c "gdalinfo holes_pc.img | grep -Eq 'NoData Value=(5000|5e.03)'"
+    check "GDAL takes NaN for missing" bash -c "gdalinfo nan_pc.img | grep -qi 'NoData Value=nan'"
+    check "GDAL opens a cube by pixel" bash -c "gdalinfo scene_bip.img | grep -q 'INTERLEAVE=PIXEL'"
+else
+    skip "GDAL is not here"
+fi
+find_python spectral
+if [ -n "$python" ]; then
+    spy() { "$python" -c "import spectral; a = spectral.envi.open('$1'); $2"; }
+    check "SPy opens the components" spy pc.hdr 'assert a.shape == (120, 160, 5) and a.load().max() == 255'
+    check "SPy opens the scene with its wavelengths" spy scene_bil.hdr 'assert len(a.bands.centers) == 100'
+    check "SPy finds the bad bands" spy scene_bil.hdr 'assert [float(b) for b in a.metadata["bbl"]].count(0) == 13'
+    check "SPy opens a cube with NaN" spy nan_pc.hdr 'assert a.load().shape == (1, 4, 1)'
+else
+    skip "Spectral Python is not here"
+fi
+
+echo "== devices"
+check "cpu" good pca scene_bil.hdr same.hdr --components 3 --rescale 0,255 --type u8 --device cpu
+check "cpu: says so" grep -qx "device: CPU" out.txt
+cp same.img cpu.img
+fails "no name of a device" 2 "its value is empty" pca scene_bil.hdr bad.hdr --components 3 --device ""
+# Ranks as threads, of which each has some of the lines: the processor as several devices, in memory and streamed.
+floats() {
+    check "$1" perl -e 'my @x = map { local (@ARGV, $/) = $_; [unpack "f<*", scalar <>] } @ARGV; exit 1 if @{$x[0]} != @{$x[1]};
+        my $most = 0; for (@{$x[0]}) { $most = abs $_ if abs $_ > $most }
+        for (0 .. $#{$x[0]}) { exit 1 if abs($x[0][$_] - $x[1][$_]) > 1e-5 * $most }' "$2" "$3"
+}
+# Three classes, and a mask, of 160 x 120 pixels.
+for name in classes half; do
+    perl -e 'binmode STDOUT; my $half = $ARGV[0] eq "half"; for my $y (0 .. 119) { for my $x (0 .. 159) {
+        print pack "C", $half ? ($x + 3 * $y) % 5 > 2 : 1 + int($x / 60) } }' $name >$name.img
+    printf 'ENVI\nsamples = 160\nlines = 120\nbands = 1\ndata type = 1\ninterleave = bsq\nbyte order = 0\n' >$name.hdr
+done
+for m in "pca --components 3" "mnf --components 3" "mnf --components 3 --noise lower" "ica --components 3" rx \
+    "rx --local 3,9 --bands 1-4" "detect --target 3,3" "detect --target 3,3 --fit-step 2" "denoise --components 4" \
+    "unmix --endmembers atgp --count 3" "unmix --endmembers vca --count 3" "unmix --endmembers learn --count 3" \
+    "rx --class classes.hdr" "pca --components 2 --mask half.hdr"; do
+    bands=$(case $m in *--bands*) ;; *) echo --bands 1-20 ;; esac)
+    # shellcheck disable=SC2086 # words
+    check "one device: $m" run ${m%% *} scene_bil.hdr alone.hdr ${m#"${m%% *}"} $bands
+    for how in "--device cpu,cpu" "--device cpu:1,cpu:2,cpu:0.5 --block 7"; do
+        # shellcheck disable=SC2086 # words
+        check "several, $how: $m" run ${m%% *} scene_bil.hdr ranks.hdr ${m#"${m%% *}"} $bands $how
+        floats "several, $how: as one: $m" alone.img ranks.img
+    done
+    rm -f alone.* ranks.*
+done
+# Blocks of integers that differ in size, the smaller first.
+check "one device: integers" run pca scene_bil.hdr alone.hdr --components 3 --rescale 0,255 --type u8
+check "shares of 1 and 20: integers" run pca scene_bil.hdr ranks.hdr --components 3 --rescale 0,255 --type u8 --device cpu,cpu:20
+check "shares of 1 and 20: integers as one" bytes_within alone.img ranks.img 1
+rm -f alone.* ranks.*
+fails "a share that is nothing" 2 "the share '0' is not above 0" pca scene_bil.hdr bad.hdr --components 3 --device cpu:0,cpu
+fails "too many devices" 2 "more than 16" pca scene_bil.hdr bad.hdr --components 3 --device "$(printf 'cpu,%.0s' $(seq 17))"
+fails "no device behind a comma" 2 "a name is missing" pca scene_bil.hdr bad.hdr --components 3 --device cpu,
+OCL_ICD_VENDORS=/nonexistent fails "all devices of none" 1 "without OpenCL\|no platform is seen; .*OCL_ICD_VENDORS is /nonexistent" \
+    pca scene_bil.hdr bad.hdr --components 3 --device all
+fails "several devices: what has no variance" 1 "all are equal" rx scene_bil.hdr bad.hdr --window 0,0,1,1 --device cpu,cpu
+rm -f same.*
+run pca scene_bil.hdr same.hdr --components 3 --rescale 0,255 --type u8 --device auto
+got=$?
+if [ $got -ge 128 ]; then
+    skip "the OpenCL driver breaks down here"
+else
+    check "auto" test $got -eq 0
+    check "auto: names a device" grep -q "^device: ." out.txt
+    check "auto: the same components" bytes_within cpu.img same.img 1
+    fails "an unknown device" 1 "no such device" pca scene_bil.hdr bad.hdr --components 3 --device "no such device"
+fi
+# Any device does: PoCL on the processor is one. By its number, and by the name that the program then gives.
+if run pca scene_bil.hdr same.hdr --components 3 --rescale 0,255 --type u8 --device 0; then
+    check "number 0: the same components" bytes_within cpu.img same.img 1
+    name=$(sed -n 's/^device: \(.*\) (.*/\1/p' out.txt | tr '[:lower:]' '[:upper:]')
+    check "by name in capitals" run pca scene_bil.hdr same.hdr --components 3 --rescale 0,255 --type u8 --device "$name"
+    check "by name: the same components" bytes_within cpu.img same.img 1
+    for m in pca ica; do
+        check "$m: runs" run $m scene_bil.hdr two.hdr --bands 1-40 --roi 0,0,160,120 --fit-only --components 3 --device 0 --verbose
+        check "$m: fitted to other pixels than are transformed: two calls" grep -q 'fit [0-9.]*, transform' out.txt
+        check "$m: one call, so that the cube is uploaded once" run $m scene_bil.hdr same.hdr --bands 1-40 --components 3 --device 0 --verbose
+        check "$m: one call: says so" grep -q 'fit and transform' out.txt
+        check "$m: one call: the same bytes as of two" cmp two.img same.img
+    done
+    # Several share the lines: one device twice, one and a processor, all there are.
+    for d in 0,0 0,cpu 0:3,cpu:1 all; do
+        check "several devices, $d: runs" run pca scene_bil.hdr same.hdr --components 3 --rescale 0,255 --type u8 --device $d
+        check "several devices, $d: the same components" bytes_within cpu.img same.img 1
+    done
+    for m in "mnf --components 3" "ica --components 3" rx "detect --target 3,3"; do
+        check "several devices, streamed: ${m%% *}" run ${m%% *} scene_bil.hdr same.hdr ${m#${m%% *}} --bands 1-40 --block 50 --device 0,0
+    done
+    fails "a device that is not there among several" 1 "there is no device 99" pca scene_bil.hdr bad.hdr --components 3 --device 0,99
+    fails "a negative number of a device" 1 "there is no device -1" pca scene_bil.hdr bad.hdr --components 3 --device -1,0
+    fails "no device behind a comma" 2 "a name is missing" pca scene_bil.hdr bad.hdr --components 3 --device 0,
+    # G-FastICA's own iteration: components by a threshold, one after another, y^3 over the pixels, all steps as they come.
+    own="scene.hdr same.hdr --bbl --threshold $middle --route sweep --plain-steps --iterations 9 --tolerance -1 --restarts 0"
+    check "the paper's ica" run ica $own --report own_cpu.csv
+    check "the paper's ica on the device" run ica $own --device 0 --report own_device.csv
+    check "the paper's ica: on the pixels" grep -q 'on the pixels' out.txt
+    for i in 2 3 4 5; do
+        check "the paper's ica: nine steps for IC $((i - 1))" is "$(cell $i 3 own_device.csv)" 9
+        check "the paper's ica: its kurtosis" near "$(cell $i 7 own_cpu.csv)" "$(cell $i 7 own_device.csv)" 0.01
+    done
+    check "rx, streamed" run rx scene_bil.hdr same.hdr --block 50 --device 0
+else
+    skip "no OpenCL device works here: $(tail -n 1 err.txt)"
+fi
+
+echo "== real cubes"
+for cube in sandiego_bip beach_bsq jasper_bil airport_bip; do
+    if [ ! -f "$data/cubes/$cube.hdr" ]; then
+        skip "$cube: not in \$SHS_DATA"
+        continue
+    fi
+    check "$cube: pca" good pca "$data/cubes/$cube.hdr" real.hdr --components 10
+    check "$cube: ica" run ica "$data/cubes/$cube.hdr" real.hdr --components 5
+done
+if [ -f "$data/cubes/jasper_abundances.hdr" ]; then
+    check "jasper: learnt endmembers" good unmix "$data/cubes/jasper_bil.hdr" real.hdr --endmembers learn --count 4 \
+        --published "$data/cubes/jasper_endmembers.csv" --abundances "$data/cubes/jasper_abundances.hdr"
+    check "jasper: their angles" near "$(value_of angle)" 0.10 0.02
+    check "jasper: their abundances" near "$(value_of rmse)" 0.11 0.03
+fi
+if [ -f "$data/cubes/sandiego_targets.hdr" ]; then
+    check "sandiego: rx" good rx "$data/cubes/sandiego_bip.hdr" rx.hdr --truth "$data/cubes/sandiego_targets.hdr"
+    check "sandiego: rx finds the aircraft" awk -v a="$(value_of auc)" 'BEGIN { exit !(a > 0.8 && a <= 1) }'
+fi
+
+the_end

@@ -1,0 +1,196 @@
+#!/bin/bash
+# The programs for MPI with 1, 2 and 4 ranks on one machine: the same results as without MPI, and whatever goes wrong on one rank,
+# every rank ends, says so, and leaves no output. Each run has a limit in time. From the project's root:
+#
+#     bash tests/programs/test_mpi.sh FOLDER        FOLDER has cube_mpi, train_mpi and code_mpi, built with -DRANKS_TEST, hypercube,
+#                                              and each: code_mpi with OpenCL
+programs=$(cd "$1" && pwd) || exit 2
+hypercube=$PWD/build/hypercube
+same_flags=$programs/hypercube
+readme=$PWD/README.md
+root=$PWD
+# shellcheck source=tests/programs/programs.sh
+. tests/programs/programs.sh
+
+# Ranks share processors here, so that they must not spin while they wait.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_hwloc_base_binding_policy=none OMP_NUM_THREADS=1
+
+# ranks N COMMAND...: with a limit in time, that a rank which waits for ever runs into; what they say is in out.txt and err.txt.
+ranks() { timeout -k 5 60 mpirun -n "$@" >out.txt 2>err.txt; }
+good_ranks() { ranks "$@" && ! grep -q . err.txt; }
+
+# ends NAME N PATTERN COMMAND...: it must fail before the limit, each of the N ranks saying why, and leave nothing.
+ends() {
+    local name=$1 n=$2 pattern=$3 got
+    shift 3
+    rm -f bad*
+    timeout -k 5 60 mpirun "$@" >out.txt 2>err.txt
+    got=$?
+    check "$name: ends with a status" test $got -ne 0 -a $got -ne 124 -a $got -ne 137
+    check "$name: every rank says '$pattern'" test "$(grep -c -- "$pattern" err.txt)" -eq "$n"
+    [ "$(grep -c -- "$pattern" err.txt)" -eq "$n" ] || sed 's/^/        /' err.txt
+    check "$name: leaves nothing" test -z "$(ls | grep '^bad' || true)"
+}
+
+# same NAME A B BOUND: numbers of two files (of numpy's, or without a header of 128 bytes: raw) that differ by no more.
+same() {
+    check "$1" perl -e 'my @x = map { local (@ARGV, $/) = $_; <> } @ARGV[0, 1]; my $b = $ARGV[2];
+        s/^\x93NUMPY.{122}//s for @x; my @u = map { [unpack "f<*", $_] } @x;
+        exit 1 if !@{$u[0]} || @{$u[0]} != @{$u[1]};
+        for (0 .. $#{$u[0]}) { exit 1 unless abs($u[0][$_] - $u[1][$_]) <= $b * (1 + abs $u[0][$_]) }' "$2" "$3" "$4"
+}
+
+# ---- README ------------------------------------------------------------------------------------------------------------
+
+# The lines of MPI that it shows compile as they stand, and are those of the programs.
+sed -n '/^```c$/,/^```$/p' "$readme" | awk '/^```c/ { block = ""; next } /^```/ { if (block ~ /MPI_Allreduce/) printf "%s", block; next }
+    { block = block $0 "\n" }' >lines.txt
+check "README shows lines of MPI" grep -q MPI_Allreduce lines.txt
+{
+    printf '#include <limits.h>\n#include <mpi.h>\n#include "sparsehs.h"\nvoid use(shs_context *c);\n'
+    sed '/^}/q' lines.txt
+    printf 'void use(shs_context *c) {\nshs_context ctx = SHS_ZERO;\nMPI_Comm comm = MPI_COMM_WORLD;\n'
+    sed '1,/^}/d' lines.txt
+    printf '*c = ctx;\n}\n'
+} >lines.c
+check "README's lines of MPI compile" mpicc -std=c99 -Wall -Wextra -Werror -I"$root" -fsyntax-only lines.c
+sed '/^}/q' lines.txt | while read -r line; do
+    grep -qF -- "$line" "$root/examples/mpi/ranks.h" || { echo "$line" >other.txt; break; }
+done
+check "they are those of the programs" test ! -e other.txt
+
+# ---- cubes -------------------------------------------------------------------------------------------------------------
+
+cube=$programs/cube_mpi
+"$hypercube" synthesise scene.hdr >/dev/null
+for layout in bsq bil bip; do
+    "$hypercube" convert scene.hdr $layout.hdr --window 10,10,37,13 --bands 3,10,17,30,44,58,77 --interleave $layout >/dev/null
+done
+"$hypercube" convert scene.hdr short.hdr --window 10,10,37,3 --bands 3,10,17,30,44,58,77 >/dev/null
+for mode in pca ica mnf rx; do
+    many=$([ $mode = rx ] || echo "--components 3")
+    # shellcheck disable=SC2086 # words
+    "$hypercube" $mode bsq.hdr alone_$mode.hdr $many >/dev/null
+    layout=bsq
+    for n in 1 2 4; do # shares of 13, 7 and 6, 4 and 3 lines
+        check "$mode, $layout, $n ranks" good_ranks $n "$cube" $mode $layout.hdr $mode$n.hdr $many --block 2 --save $mode$n.model
+        check "$mode, $layout, $n ranks: a cube" "$hypercube" convert $mode$n.hdr same_$mode$n.hdr --interleave bsq --type f32
+        same "$mode, $layout, $n ranks: as without MPI" alone_$mode.img same_$mode$n.img 2e-4
+        layout=$([ $layout = bsq ] && echo bil || echo bip)
+    done
+done
+# Ranks as threads of one program: two, each with the lines that MPI's rank has, give the same bytes.
+for mode in pca ica mnf rx; do
+    many=$([ $mode = rx ] || echo "--components 3")
+    # shellcheck disable=SC2086 # words
+    check "$mode: two ranks of MPI" good_ranks 2 "$cube" $mode bsq.hdr two_$mode.hdr $many --block 2
+    # shellcheck disable=SC2086 # words
+    check "$mode: two threads" "$same_flags" $mode bsq.hdr threads_$mode.hdr $many --interleave bsq --block 2 --device cpu:7,cpu:6
+    check "$mode: two ranks of MPI and two threads: the same bytes" cmp two_$mode.img threads_$mode.img
+done
+RANKS_FAULT= ends "several devices of a rank" 2 "a rank has one device" -n 2 "$cube" pca bsq.hdr bad.hdr --device 0,1
+check "apply" good_ranks 4 "$cube" apply pca1.model bsq.hdr applied.hdr
+same "apply: as fitted" alone_pca.img applied.img 2e-4
+check "hypercube applies the model of four ranks" "$hypercube" apply ica4.model bsq.hdr applied_ica.hdr
+check "one rank has nothing" good_ranks 4 "$cube" pca short.hdr few.hdr --components 3
+"$hypercube" pca short.hdr alone_few.hdr --components 3 >/dev/null
+same "one rank has nothing: as without MPI" alone_few.img few.img 2e-4
+check "--help ends well" good_ranks 2 "$cube" --help
+check "--help is said once" test "$(grep -c '^Usage' out.txt)" -eq 1
+for name in cube_mpi train_mpi code_mpi; do check_help "$programs/$name"; done
+
+# What one rank alone runs into.
+for fault in read:0 read:5 write:0 write:3 memory:0 memory:2 cancel:1 open:0 open:1 finish:0; do
+    RANKS_FAULT=2:$fault ends "$fault on a rank" 3 '\.img[.part]*: ' -n 3 "$cube" pca bil.hdr bad.hdr --components 3 --block 1
+done
+RANKS_FAULT=1:version:0 ends "another version" 2 "differ in the version" -n 2 "$cube" pca bsq.hdr bad.hdr
+ends "another option" 2 "differ in their options" -n 1 "$cube" pca bsq.hdr bad.hdr --components 3 : -n 1 "$cube" pca bsq.hdr \
+    bad.hdr --components 4
+ends "a wrong option of one rank" 2 "unknown option" -n 1 "$cube" pca bsq.hdr bad.hdr : -n 1 "$cube" pca bsq.hdr bad.hdr --what
+ends "too many components" 2 "components" -n 2 "$cube" pca bsq.hdr bad.hdr --components 8
+mkdir elsewhere shorter
+cp bil.hdr bil.img bsq.hdr bsq.img shorter
+printf x | dd of=shorter/bsq.img bs=1 seek=6000 conv=notrunc 2>/dev/null
+printf x | dd of=shorter/bsq.img bs=1 seek=1 conv=notrunc 2>/dev/null
+truncate -s -1 shorter/bil.img
+ends "a file that one rank sees shorter" 3 "truncated" -n 2 "$cube" pca bil.hdr bad.hdr : -n 1 -wdir shorter "$cube" pca bil.hdr \
+    bad.hdr
+ends "another file" 3 "differ in the files" -n 2 "$cube" pca bsq.hdr bad.hdr : -n 1 -wdir shorter "$cube" pca bsq.hdr bad.hdr
+ends "no file on one rank" 3 "bsq.hdr: " -n 2 "$cube" pca bsq.hdr bad.hdr : -n 1 -wdir elsewhere "$cube" pca bsq.hdr bad.hdr
+
+# ---- signals -----------------------------------------------------------------------------------------------------------
+
+# signals NAME COUNT: of 16 values, sums of few of 24 fixed vectors.
+signals() {
+    perl -e 'my ($m, $s) = (shift, 1); sub r { $s = ($s * 1103515245 + 12345) % 2147483648; $s / 1073741824 - 1 }
+        my @d = map { [map { r() } 1 .. 16] } 1 .. 24; my $x = "";
+        for (1 .. $m) { my @y = (0) x 16; for (1 .. 3) { my ($a, $d) = (r() + 1.5, $d[int(12 * (r() + 1))]);
+            $y[$_] += $a * $$d[$_] for 0 .. 15 } $x .= pack "f<*", @y }
+        my $h = sprintf "{\x27descr\x27: \x27<f4\x27, \x27fortran_order\x27: False, \x27shape\x27: (%d, 16), }", $m;
+        binmode STDOUT; print "\x93NUMPY\1\0\x76\0", sprintf("%-117s\n", $h), $x' "$2" >"$1"
+}
+signals many.npy 1003
+signals few.npy 3
+train="$programs/train_mpi many.npy"
+how="--atoms 24 --sparsity 3 --iterations 4 --parallel-atoms 6"
+for n in 1 2 4; do
+    # shellcheck disable=SC2086 # words
+    check "train, $n ranks" good_ranks $n $train atoms$n.npy $how
+    same "train, $n ranks: as one" atoms1.npy atoms$n.npy 1e-3
+    check "code, $n ranks" good_ranks $n "$programs/code_mpi" atoms1.npy many.npy codes$n --sparsity 3 --block 100
+    for part in used atoms; do check "code, $n ranks: $part as one" cmp codes1_$part.npy codes${n}_$part.npy; done
+    same "code, $n ranks: coefs as one" codes1_coefs.npy codes${n}_coefs.npy 1e-5
+done
+check "code: more ranks than signals" good_ranks 4 "$programs/code_mpi" atoms1.npy few.npy few --sparsity 3
+check "code: so many rows" test "$(wc -c <few_coefs.npy)" -eq $((128 + 3 * 3 * 4))
+for fault in read:0 memory:0 cancel:2 open:0 finish:0; do
+    rank=$([ $fault = finish:0 ] && echo 0 || echo 1) # the first writes
+    # shellcheck disable=SC2086 # words
+    RANKS_FAULT=$rank:$fault ends "train: $fault on a rank" 2 'npy: ' -n 2 $train bad.npy $how
+done
+for fault in read:1 write:4 memory:0 cancel:1 open:3 finish:1; do
+    RANKS_FAULT=1:$fault ends "code: $fault on a rank" 2 'npy[.part]*: ' -n 2 "$programs/code_mpi" atoms1.npy many.npy bad --block 100
+done
+head -c 9000 many.npy >elsewhere/many.npy
+# shellcheck disable=SC2086 # words
+ends "train: signals that one rank sees shorter" 2 truncated -n 1 $train bad.npy : -n 1 -wdir elsewhere $train bad.npy
+# shellcheck disable=SC2086 # words
+ends "train: no signals" 2 "cannot read it" -n 2 "$programs/train_mpi" none.npy bad.npy
+
+# ---- the model of scaling ----------------------------------------------------------------------------------------------
+
+mkdir scaling
+check "scaling, 3 ranks" good_ranks 3 "$programs/scaling_mpi" --signals 192 --pixels 192 --repeats 1 --out scaling
+check "scaling: measured with 1, 2 and 3" test "$(cut -d, -f3 scaling/measured.csv | sort -u | tr '\n' ' ')" = '1 2 3 ranks '
+check "scaling: two networks and this one" test "$(cut -d, -f1 scaling/model.csv | sort -u | grep -c .)" -eq 4
+check "scaling: an iteration of AK-SVD has 64 reductions and 6" grep -q 'AK-SVD 64 atoms,strong,3,.*,70,' scaling/measured.csv
+
+# ---- a device each -----------------------------------------------------------------------------------------------------
+
+# Nobody is left without a word: which drivers a rank sees, and how it would see others.
+if "$programs/each" --help | grep -q 'each = one device'; then
+    export OCL_ICD_VENDORS=/nonexistent OCL_ICD_FILENAMES=
+    ends "no driver" 2 "no platform is seen; OCL_ICD_FILENAMES is ; OCL_ICD_VENDORS is /nonexistent. Start fewer" \
+        -n 2 "$programs/each" atoms1.npy many.npy bad --device each
+    unset OCL_ICD_VENDORS OCL_ICD_FILENAMES
+    if ranks 1 "$programs/each" atoms1.npy many.npy one --device each; then
+        ends "more ranks than devices" 17 "has no device: ranks: 17, .* platforms and their fit devices: .* mpirun -x OCL_ICD_FILENAMES" \
+            -n 17 "$programs/each" atoms1.npy many.npy bad --device each
+    else
+        skip "more ranks than devices: no OpenCL device works here: $(head -n 1 err.txt)"
+    fi
+else
+    skip "a device each: there are no OpenCL headers here"
+fi
+# make scaling passes what names a driver, where it is set.
+mkdir fake
+printf '#!/bin/sh\necho "mpirun (Open MPI) of the test"\necho "$*" >>%s/asked.txt\n' "$work" >fake/mpirun
+printf '#!/bin/sh\n' >fake/gnuplot
+chmod +x fake/mpirun fake/gnuplot
+for name in OCL_ICD_FILENAMES NONE; do
+    rm -f asked.txt
+    (cd "$root" && env "$name=some.so" PATH="$work/fake:$PATH" OUT="$work/made" sh examples/mpi/scaling.sh) >/dev/null 2>&1
+    check "make scaling: $name" test "$(grep -c -- ' -x OCL_ICD_FILENAMES ' asked.txt)" -eq "$([ $name = NONE ] && echo 0 || echo 1)"
+done
+the_end

@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# make test-install: what `make install` puts down is found by pkg-config and by CMake from an empty folder, a program is compiled
+# with it and runs, and `make uninstall` takes all of it away. From the project's root:
+#
+#     CC=cc tests/release/test_install.sh
+root=$PWD
+# shellcheck source=tests/programs/programs.sh
+. tests/programs/programs.sh
+
+prefix=$work/installed
+make_it() { make -s -C "$root" "$@"; }
+version=$(sed -n 's/^#define SPARSEHS_VERSION_[A-Z]* //p' "$root/sparsehs.h" | paste -sd .)
+
+cat >program.c <<'END'
+#include <stdio.h>
+#define SPARSEHS_STATIC
+#define SPARSEHS_IMPLEMENTATION
+#include <sparsehs.h>
+int main(void) {
+    const shs_real D[] = {1, 0, 0, 1}, y[] = {0, 3};
+    shs_codes codes;
+    if (shs_codes_create(NULL, 1, 1, &codes) || shs_omp(NULL, 2, 2, D, 1, y, 1, &codes)) return 1;
+    printf("atom %d: %g\n", codes.atoms[0], (double)codes.coefs[0]);
+    shs_codes_free(NULL, &codes);
+    return 0;
+}
+END
+says() { [ "$("$@")" = "atom 1: 3" ]; }
+
+check "install" make_it install PREFIX="$prefix"
+check "both headers are the same" eval \
+    'cmp "$root/sparsehs.h" "$prefix/include/sparsehs.h" && cmp "$root/sparsehs_cl.h" "$prefix/include/sparsehs_cl.h"'
+
+if command -v pkg-config >/dev/null; then
+    export PKG_CONFIG_PATH=$prefix/share/pkgconfig
+    check "pkg-config knows the version" test "$(pkg-config --modversion sparsehs)" = "$version"
+    # shellcheck disable=SC2046 # a list of words
+    check "pkg-config compiles" ${CC:-cc} -O1 -DSPARSEHS_NO_DISPATCH $(pkg-config --cflags sparsehs) program.c -o program \
+        $(pkg-config --libs sparsehs)
+    check "and the program runs" says ./program
+    # A package that is built for a place where it will be.
+    check "install below DESTDIR" make_it install PREFIX=/opt/here DESTDIR="$work/stage"
+    check "whose files name their place, not DESTDIR" grep -qx 'prefix=/opt/here' stage/opt/here/share/pkgconfig/sparsehs.pc
+    check "uninstall below DESTDIR" make_it uninstall PREFIX=/opt/here DESTDIR="$work/stage"
+    check "leaves nothing" test -z "$(find stage -type f)"
+else
+    skip "pkg-config is not here: make install-deps installs it"
+fi
+
+if command -v cmake >/dev/null; then
+    mkdir empty && cp program.c empty && cat >empty/CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.5)
+project(empty C)
+find_package(sparsehs ${WANTED} REQUIRED)
+add_executable(program program.c)
+target_link_libraries(program PRIVATE sparsehs::sparsehs)
+END
+    configure() { cmake -S empty -B "$1" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Debug "${@:2}"; }
+    refused() { ! configure "$@"; }
+    check "CMake finds it" configure made -DCMAKE_C_FLAGS=-DSPARSEHS_NO_DISPATCH
+    check "and compiles" cmake --build made
+    check "and the program runs" says made/program
+    check "this version is found" configure exact -DWANTED="$version;EXACT"
+    check "this minor version is found" configure minor -DWANTED="${version%.*}"
+    check "another minor version is not" refused other -DWANTED=0.0.1
+    check "a later one is not" refused later -DWANTED="${version%.*}.999"
+    # What a later major version promises: an older minor version does, the next major version does not.
+    cp -r "$prefix" newer
+    sed -i.old 's/^\(#define SPARSEHS_VERSION_M[A-Z]*\) .*/\1 2/' newer/include/sparsehs.h
+    check "2.2 is found by who asks for 2.1" configure later-older -DCMAKE_PREFIX_PATH="$work/newer" -DWANTED=2.1
+    check "not by who asks for 2.3" refused later-minor -DCMAKE_PREFIX_PATH="$work/newer" -DWANTED=2.3
+    check "not by who asks for 1.2" refused later-major -DCMAKE_PREFIX_PATH="$work/newer" -DWANTED=1.2
+    mv "$prefix" moved
+    check "it is found where it was moved" configure elsewhere -DCMAKE_PREFIX_PATH="$work/moved"
+    mv moved "$prefix"
+
+    # The sources instead of an installed copy. The quickstart of README is the program.
+    same_words() { [ "$("$1" | cut -d. -f1)" = "$(./quickstart | cut -d. -f1)" ]; }
+    sed 's|"../sparsehs.h"|<sparsehs.h>|' "$root/examples/quickstart.c" >quickstart.c
+    check "the quickstart compiles" ${CC:-cc} -O1 -DSPARSEHS_NO_DISPATCH -I"$root" quickstart.c -o quickstart -lm
+    for way in subdirectory fetched; do
+        mkdir $way && cp quickstart.c program.c $way
+        { echo 'cmake_minimum_required(VERSION 3.14)'; echo 'project(user C)'; } >$way/CMakeLists.txt
+    done
+    cat >>subdirectory/CMakeLists.txt <<'END'
+set(SPARSEHS_NO_DISPATCH ON)
+set(SPARSEHS_DOUBLE ON)
+add_subdirectory(${SPARSEHS} sparsehs)
+END
+    cat >>fetched/CMakeLists.txt <<'END'
+include(FetchContent)
+FetchContent_Declare(sparsehs GIT_REPOSITORY https://nowhere.invalid/sparsehs.git GIT_TAG v${WANTED})
+set(SPARSEHS_NO_DISPATCH ON)
+FetchContent_MakeAvailable(sparsehs)
+END
+    for way in subdirectory fetched; do
+        cat >>$way/CMakeLists.txt <<'END'
+get_directory_property(version DIRECTORY ${sparsehs_SOURCE_DIR} DEFINITION PROJECT_VERSION)
+if(NOT version STREQUAL WANTED)
+    message(FATAL_ERROR "version ${version}")
+endif()
+add_executable(program program.c)
+add_executable(quickstart quickstart.c)
+target_link_libraries(program PRIVATE sparsehs::sparsehs)
+target_link_libraries(quickstart PRIVATE sparsehs::sparsehs)
+END
+        check "$way: configured without network" cmake -S $way -B $way/made -DSPARSEHS="$root" -DWANTED="$version" \
+            -DFETCHCONTENT_SOURCE_DIR_SPARSEHS="$root" -DFETCHCONTENT_FULLY_DISCONNECTED=ON -Werror=dev
+        check "$way: compiles" cmake --build $way/made
+        check "$way: the program runs" says $way/made/program
+        check "$way: the quickstart runs" same_words $way/made/quickstart
+    done
+    check "a switch that is set reaches the compiler" grep -rq -- -DSPARSEHS_DOUBLE subdirectory/made
+    check "one that is not does not" eval '! grep -rq -- -DSPARSEHS_DOUBLE fetched/made'
+
+    # cmake --install puts down the same files as make install.
+    check "CMake installs" eval \
+        'cmake -S "$root" -B own -DCMAKE_INSTALL_PREFIX="$prefix" && DESTDIR="$work/by_cmake" cmake --install own'
+    check "the same files" diff -r "$prefix" "by_cmake$prefix"
+else
+    skip "CMake is not here: make install-deps installs it"
+fi
+
+check "uninstall" make_it uninstall PREFIX="$prefix"
+check "leaves no file and no folder of its own" test -z "$(find "$prefix" -type f -o -name sparsehs)"
+the_end
