@@ -1637,12 +1637,12 @@ SHS_API void shs_rx_local_naive(int n, ptrdiff_t lines, ptrdiff_t samples, const
 
        w <- E[z g(w'z)] - E[g'(w'z)] w,  w <- w / |w|,   source = w'z,
 
-   found one after another and kept orthogonal to the earlier vectors (deflation), or all at once, W <- (W W')^-1/2 W
-   (symmetric). With g(y) = y^3 the expectation is the fourth moment tensor of z contracted with w three times: two products
-   with the Gram matrix of all z_a z_b (a <= b). After one pass over the pixels an iteration costs m^4 operations for any size
-   of image (Meng, Geng, Yang 2019 publish the idea as a cokurtosis tensor). It equals the sweep over the pixels to rounding. */
-/* This list makes the enumeration, the names and the kernels' cases; g and g' are defined under KERNELS and in sweep.cl. In
-   lists of rules a new row comes last, so that the numbers of earlier rows do not change. */
+   found one after another and kept orthogonal to the earlier vectors (deflation), or all at once, W <- (W W')^-1/2 W (symmetric).
+   With g(y) = y^3 the expectation is the fourth moment tensor of z contracted with w three times: two products with the Gram
+   matrix of all z_a z_b (a <= b). After one pass over the pixels an iteration then costs m^4 operations for any size of image (a
+   cokurtosis tensor in Meng, Geng, Yang 2019), and equals the sweep over the pixels to rounding. */
+/* This list makes the enumeration, the names and the kernels' cases; g and g' are defined under KERNELS and in sweep.cl. New rows
+   of a list come last. */
 #define SHS_CONTRAST_LIST(X)                                                                                           \
     X(SHS_CONTRAST_POW3, pow3)   /* g = y^3: the fourth moments */                                                     \
     X(SHS_CONTRAST_TANH, tanh)   /* tanh y */                                                                          \
@@ -1709,18 +1709,18 @@ typedef struct shs_ica {
 } shs_ica;
 
 /* Signs are fixed as in PCA, by each row of unmixing. The same seed gives the same bits for every number of threads.
-   SHS_RANK_TOO_LOW: more components than the pixels have dimensions. A component that does not converge is no error: see
-   component[].converged. A component has converged if one plain step from the returned rotation, made orthogonal as above,
-   turns it by 1 - |cos| of at most the tolerance. The float build sums in single precision, with `precise` too, and resolves
-   the turn of a component to about (1e-6 / kurtosis)^2 / 2. A tolerance below 1e-8 then bounds only the change between two
-   steps. If the resolution is worse than 1e-8 and than the tolerance (a kurtosis below 0.007), the component counts as not
-   converged, and `change` includes the uncertainty: ask for a larger tolerance, or use the double build. */
+   SHS_RANK_TOO_LOW: more components than the pixels have dimensions. A component has converged (component[].converged; no error if
+   not) if one plain step from the returned rotation, made orthogonal as above, turns it by 1 - |cos| of at most the tolerance. The
+   float build sums in single precision, with `precise` too, and resolves the turn to about (1e-6 / kurtosis)^2 / 2. A tolerance
+   below 1e-8 then bounds only the change between two steps. If the resolution is worse than 1e-8 and than the tolerance (a
+   kurtosis below 0.007), the component counts as not converged, and `change` includes the uncertainty: ask for a larger tolerance,
+   or use the double build. */
 /* Memory: as for shs_pca_fit. Whitened pixels take at most m (pixels + 8192 x threads) shs_real. Above 256 MB, and for streams,
    they are not kept: m x 8192 x threads shs_real remain. With q = m (m + 1) / 2, fourth moments take at most 18 q^2 shs_wide, and
    for each thread 768 q + q^2 / 2 shs_real. */
 SHS_API shs_status shs_ica_fit(const shs_context *ctx, const shs_cube *cube, const shs_ica_options *options, shs_ica *ica);
 SHS_API void shs_ica_free(const shs_context *ctx, shs_ica *ica);
-/* Fit and transform in one call: sources of every pixel into the sink. ica may be NULL. */
+/* Fit and transform in one call. ica may be NULL. */
 SHS_API shs_status shs_ica_run(const shs_context *ctx, const shs_cube *cube, const shs_ica_options *options,
                                const shs_sink *sink, shs_ica *ica);
 /* The sources of every pixel, and the way back from sources to pixels. */
@@ -1738,9 +1738,9 @@ SHS_API void shs_ica_naive(shs_contrast_fn contrast, int symmetric, int m, ptrdi
 /* 12  MODELS                                                                                                         */
 /* ================================================================================================================== */
 
-/* Saves a fit to a file and loads it again. The file is the same for every machine and precision; numpy reads and writes one in
-   a few lines. Integers are little-endian and unsigned, f64 is IEEE 754 in the same order, and matrices go column by column as
-   in the structs. With n bands, k components, e eigenvalues:
+/* Fits in files, the same for every machine and precision; numpy reads and writes one in a few lines. Integers are little-endian
+   and unsigned, f64 is IEEE 754 in the same order, and matrices go column by column as in the structs. With n bands, k components,
+   e eigenvalues:
 
         0  8 bytes  SHSmodel                  32  f64       count: pixels
         8  u32      version: 1, or 2          40  f64       total variance (ICA: 0)
@@ -1770,10 +1770,10 @@ typedef struct shs_model {
    SHS_WRITE_FAILED: write_fn returned non-zero. */
 SHS_API shs_status shs_model_save(const shs_model *model, int (*write_fn)(void *user, const void *bytes, size_t count),
                                   void *user);
-/* Calls read_fn, which fetches exactly `count` bytes or returns non-zero, for one piece after another, and for none behind the
-   end of the model. Errors: SHS_FOREIGN_MODEL, SHS_NEWER_MODEL, SHS_DAMAGED_MODEL; SHS_READ_FAILED, also where the file ends
-   early; SHS_NO_MEMORY. A file of more than 1 MB is read before the model is laid out, into memory that grows with it, so that
-   no header of a short file takes much. Each rank loads its own. */
+/* Calls read_fn, which fetches exactly `count` bytes or returns non-zero, for one piece after another, and for none behind the end
+   of the model. Errors: SHS_FOREIGN_MODEL, SHS_NEWER_MODEL, SHS_DAMAGED_MODEL; SHS_READ_FAILED, also where the file ends early;
+   SHS_NO_MEMORY. More than 1 MB is read into memory that grows with it before the model is laid out, so that no header of a short
+   file takes much. Each rank loads its own. */
 SHS_API shs_status shs_model_load(const shs_context *ctx, int (*read_fn)(void *user, void *bytes, size_t count), void *user,
                                   shs_model *model);
 SHS_API void shs_model_free(const shs_context *ctx, shs_model *model);
@@ -1782,10 +1782,10 @@ SHS_API void shs_model_free(const shs_context *ctx, shs_model *model);
 /* 14  FILES: matrices and codes as numpy's .npy, and codes in few bytes                                              */
 /* ================================================================================================================== */
 
-/* What the header of a .npy file says. All zero but for the shape: shs_real, little-endian, row by row. As numpy's a[i, j] is
-   A(i, j) here, a dictionary (p x n) is an array of shape (p, n) whichever order its file has. A column-major matrix lies in
-   the order of fortran_order, so that nothing is rearranged; the same bytes are also its transpose, (n, p) row by row, as
-   scikit-learn has signals and atoms: swap rows and columns and negate fortran_order. */
+/* The header of a .npy file. All zero but for the shape: shs_real, little-endian, row by row. numpy's a[i, j] is A(i, j) here: a
+   dictionary (p x n) is an array of shape (p, n) whichever order its file has. With fortran_order nothing is rearranged; the same
+   bytes are also the transpose, (n, p) row by row, as scikit-learn has signals and atoms: swap rows and columns and negate
+   fortran_order. */
 typedef struct shs_npy {
     char kind;         /* 'f', 'i' or 'u'; 0: shs_real */
     int size;          /* bytes of one number: 1, 2, 4 or 8, of 'f' not 1 */
@@ -1824,28 +1824,27 @@ SHS_API shs_status shs_npy_save_codes(const shs_codes *codes, int (*write_fn)(vo
 SHS_API shs_status shs_npy_load_codes(const shs_context *ctx, int n, int (*read_fn)(void *user, void *bytes, size_t count),
                                       void *used, void *atoms, void *coefs, shs_codes *codes);
 
-/* Codes in few bytes: atoms of one byte or two, coefficients of one or two. 6 atoms of 256 with 8 bits each take 14 bytes a
-   signal where shs_codes has 52. Coefficients are rounded once, by shs_codes_round; nothing else below loses anything, and the
-   values are the same on every machine and in every precision. */
+/* Codes in few bytes: atoms of one byte or two, coefficients of one or two. 6 atoms of 256 with 8 bits each take 14 bytes a signal
+   where shs_codes has 52. Only shs_codes_round loses anything, and the values are the same on every machine and in every
+   precision. */
 typedef enum shs_coef_type {
     SHS_COEF_I8 = 0,  /* -127 to 127, times a scale for each signal */
     SHS_COEF_I16 = 1, /* -32,767 to 32,767, times a scale for each signal */
     SHS_COEF_F16 = 2  /* half precision: 11 bits, nothing below 2^-25, up to 65,504 */
 } shs_coef_type;
 
-/* Rounds all coefficients to what the type holds. A scale is a bfloat16, the upper half of a float: its 8 bits times an integer
-   are exact in a float. The smallest scale that covers all coefficients of the signal is used.
+/* Rounds all coefficients to what the type holds. A scale is a bfloat16, the upper half of a float, whose 8 bits times an integer
+   are exact in a float: the smallest that covers all coefficients of the signal.
 
-   With a dictionary D the error ||D(x - z)|| of the rounded z is kept small. Coefficients are rounded one at a time, the
-   largest first. After each rounding the remaining ones are refitted by least squares to the remaining part of Dx. Four scales
-   are tried, and the best result is kept. If rounding every coefficient to the nearest value is better, or if atoms depend on
-   each other, the nearest values are kept. Without a dictionary (D is NULL) every coefficient is rounded to the nearest value.
-   The signals are not needed: y - Dx is orthogonal to the atoms of a least-squares code. No coefficient changes its sign; a
-   coefficient that becomes 0 keeps its atom. Rounding again changes nothing.
+   With a dictionary D the error ||D(x - z)|| of the rounded z is kept small. Coefficients are rounded one at a time, the largest
+   first, and the remaining ones refitted by least squares to what remains of Dx. The best of four scales is kept. Every
+   coefficient becomes the nearest value without a dictionary (D is NULL), if that is better, or if atoms depend on each other. The
+   signals are not needed: y - Dx is orthogonal to the atoms of a least-squares code. No coefficient changes its sign; one that
+   becomes 0 keeps its atom. Rounding again changes nothing.
 
-   With D an engine rounds, up to 64 atoms a signal; more are SHS_UNSUPPORTED, or the CPU rounds with `fallback`. The device
-   sums in another order, so a coefficient near the middle of two values may be rounded the other way than on the CPU. A device
-   without doubles keeps the nearest values unless a fit is better by more than the error of the sums.
+   With D an engine rounds, up to 64 atoms a signal; more are SHS_UNSUPPORTED, or the CPU's with `fallback`. The device sums in
+   another order, and may round a coefficient near the middle of two values the other way. A device without doubles keeps the
+   nearest values unless a fit is better by more than the error of the sums.
 
    Errors leave the codes untouched: dimensions, SHS_BAD_CODES, SHS_BAD_COEFS (not finite, from 2^127 on, for F16 from 65,520
    on), SHS_BAD_COMPACT, SHS_DICTIONARY_NOT_FINITE, SHS_NO_MEMORY. If an engine fails midway, some signals are rounded and some
@@ -1876,9 +1875,9 @@ SHS_API size_t shs_compact_size(int n, shs_coef_type type, size_t m, int s, size
    SHS_BAD_CODES, SHS_BAD_COEFS: not rounded to this type; SHS_BAD_M: no signal; SHS_BAD_COMPACT; later SHS_WRITE_FAILED. */
 SHS_API shs_status shs_compact_save(const shs_codes *codes, int n, shs_coef_type type,
                                     int (*write_fn)(void *user, const void *bytes, size_t count), void *user);
-/* Reads them back into new codes, for shs_codes_free; saved again, they are the same bytes. The memory grows with the bytes
-   read; the codes are allocated when all bytes have been read. Errors: as shs_compact_open; SHS_READ_FAILED, also where they
-   end early; SHS_BAD_COMPACT: of more than n atoms; SHS_NO_MEMORY. */
+/* Reads them back into new codes, for shs_codes_free; saved again, they are the same bytes. Memory grows with the bytes read; the
+   codes are allocated last. Errors: as shs_compact_open; SHS_READ_FAILED, also where they end early; SHS_BAD_COMPACT: of more than
+   n atoms; SHS_NO_MEMORY. */
 SHS_API shs_status shs_compact_load(const shs_context *ctx, int n, int (*read_fn)(void *user, void *bytes, size_t count),
                                     void *user, shs_codes *codes);
 
@@ -1904,8 +1903,12 @@ SHS_API shs_status shs_compact_synthesize(const shs_context *ctx, int p, int n, 
 /* 13  SPECTRA: targets, endmembers, abundances                                                                       */
 /* ================================================================================================================== */
 
-/* How much of a known spectrum, the target t, is in each pixel x. With the pixels' mean m, their covariance C, and R, the mean
-   of x x':
+/* Spectra are columns of as many values as the cube has bands in use, in units of its pixels. Calls on a cube are collective and
+   precise, sums and maps in shs_wide, and tell their own statuses beside the cube's. The naive twins take the columns of X (n x m)
+   as pixels.
+
+   How much of a known spectrum, the target t, is in each pixel x. With the pixels' mean m, their covariance C, and R, the mean of
+   x x':
 
        MF    (t-m)'C^-1(x-m) / (t-m)'C^-1(t-m)           the matched filter (Reed, Mallett, Brennan 1974)
        CEM   t'R^-1 x / t'R^-1 t                         constrained energy minimization (Harsanyi 1993)
@@ -1922,13 +1925,13 @@ SHS_API shs_status shs_compact_synthesize(const shs_context *ctx, int p, int n, 
                                                          the share of the pixel's energy outside of U's space that the
                                                          targets explain
 
-   The target itself scores 1, in GLRT less. In SAM the target scores 0, and low scores are detections. MF, CEM and OSP are affine
-   in x. For ACE, SACE, GLRT and SAM a pixel without a direction (the mean, or zero) is orthogonal to every target.
+   The target itself scores 1, in GLRT less; in SAM 0, and low scores are detections. MF, CEM and OSP are affine in x. For ACE,
+   SACE, GLRT and SAM a pixel without a direction (the mean, or zero) is orthogonal to every target.
 
-   AMSD's paper has T = x'(P - P_S)x / x'P_S x, which has the same order: with the score s it is s / (1 - s), infinite where
-   s = 1. U holds the spectra of the background, such as endmembers; without it the share is of the pixel's whole energy.
-   Pixels with 1e-12 or less of their energy outside of U's space score 0. Rounding changes a score by about bands x 1e-16
-   |x| / |P x|, at most 1e-10 x bands. As many spectra as bands, with those of U, explain everything: the others score 1. */
+   AMSD's paper has T = x'(P - P_S)x / x'P_S x, which is s / (1 - s) of the score s: the same order. U holds the spectra of the
+   background, such as endmembers; without it the share is of the pixel's whole energy. Pixels with 1e-12 or less of their energy
+   outside of U's space score 0. Rounding changes a score by about bands x 1e-16 |x| / |P x|, at most 1e-10 x bands. As many
+   spectra as bands, with those of U, explain everything: the others score 1. */
 #define SHS_DETECTOR_LIST(X)                                                                                                   \
     X(SHS_DETECTOR_MF, mf)                                                                                                     \
     X(SHS_DETECTOR_CEM, cem)                                                                                                   \
@@ -1959,28 +1962,26 @@ typedef struct shs_detect_options {
     uint32_t end_canary;
 } shs_detect_options;
 
-/* The scores of every pixel for each of `targets` spectra (bands x targets, in units of the pixels): a cube of so many bands,
-   in AMSD of one band. options may be NULL: MF. Moments and maps are precise, as in RX. To use statistics again, or of other
-   pixels, give them as background; a mean and a covariance from elsewhere are moments of count 1 with shift = mean, sum = 0,
-   products = covariance.
-   GLRT needs the number N of pixels that they are of: count = N, products = N times the covariance (divisor N).
-   Statuses besides the cube's: SHS_BAD_TARGETS; SHS_LOST_TARGET; SHS_BAD_UNDESIRED; SHS_SINGULAR_COVARIANCE: a band is a
-   combination of later bands (1e-12 of its variance or less is independent); SHS_BAD_MOMENTS: another number of bands.
+/* The scores of every pixel for each of `targets` spectra (bands x targets): a cube of so many bands, in AMSD of one band. options
+   may be NULL: MF. To use statistics again, or of other pixels, give them as background; a mean and a covariance from elsewhere
+   are moments of count 1 with shift = mean, sum = 0, products = covariance.
+   GLRT needs the number N of pixels that they are of: count = N, products = N times the covariance (divisor N). SHS_BAD_TARGETS;
+   SHS_LOST_TARGET; SHS_BAD_UNDESIRED; SHS_SINGULAR_COVARIANCE: a band is a combination of later bands (1e-12 of its variance or
+   less is independent); SHS_BAD_MOMENTS: another number of bands.
 
-   With labels or columns m, C and R, and N in GLRT, are those of a pixel's own class, in MF, CEM, ACE, SACE and GLRT. One
-   pass over the cube adds up the moments of all classes, a second one scores, on the CPU. Memory: for each class about bands
-   (bands + 16) / 2 + bands (targets + 2) shs_wide (200 bands: 180 KB), bands^2 for each thread, `targets` for each pixel, and
-   64 MB or one line of pixels; SHS_NO_MEMORY where it is not there. Pixels with other labels count as missing. A class is
-   missing in the output if its covariance is singular, as with fewer pixels than bands + 1 (CEM: bands) and no ridge, or if a
-   target is its mean; where this holds for all classes, the call fails. SHS_BAD_LABELS: classes without labels or labels
-   without classes; SHS_BAD_OPTIONS: labels beside columns, either beside a background, or with SAM, OSP or AMSD;
-   SHS_UNSUPPORTED: on an engine without fallback. */
+   With labels or columns m, C and R, and N in GLRT, are those of a pixel's own class, in MF, CEM, ACE, SACE and GLRT. One pass
+   over the cube adds up the moments of all classes, a second one scores, on the CPU. Memory: for each class about bands (bands +
+   16) / 2 + bands (targets + 2) shs_wide (200 bands: 180 KB), bands^2 for each thread, `targets` for each pixel, and 64 MB or one
+   line of pixels. Pixels with other labels count as missing. A class is missing in the output if its covariance is singular, as
+   with fewer pixels than bands + 1 (CEM: bands) and no ridge, or if a target is its mean; if all classes are, the call fails.
+   SHS_BAD_LABELS: classes without labels or labels without classes; SHS_BAD_OPTIONS: labels beside columns, either beside a
+   background, or with SAM, OSP or AMSD; SHS_UNSUPPORTED: on an engine without fallback. */
 SHS_API shs_status shs_detect(const shs_context *ctx, const shs_cube *cube, int targets, const shs_wide *spectra, int lds,
                               const shs_detect_options *options, const shs_sink *sink);
 
-/* The naive twin: scores (m) of the columns of X (n x m) for the target t (n); U (n x u, u < n, linearly independent) is that of
-   OSP and AMSD. Of several targets in AMSD, 1 - score is the product of 1 - score of each target with those before it among the
-   columns of U. Scratch: mean, w, v (n), A (n x n). */
+/* The naive twin: scores (m) for the target t (n); U (n x u, u < n, linearly independent) is that of OSP and AMSD. Of several
+   targets in AMSD, 1 - score is the product of 1 - score of each target with those before it among the columns of U. Scratch:
+   mean, w, v (n), A (n x n). */
 SHS_API void shs_detect_naive(shs_detector method, int n, ptrdiff_t m, const shs_wide *X, const shs_wide *t, int u,
                               const shs_wide *U, shs_wide *scores, shs_wide *mean, shs_wide *w, shs_wide *v, shs_wide *A);
 
@@ -1993,21 +1994,21 @@ typedef enum shs_constraint {
     SHS_CONSTRAINT_FULL = 3         /* both: FCLS (Heinz, Chang 2001) */
 } shs_constraint;
 
-/* The abundances of every pixel: a cube of `count` bands. endmembers: bands x count, linearly independent, in units of the
-   pixels. The constrained minima are exact, by active sets: with the gradient g = E'(E a - x) it holds to rounding that
+/* The abundances of every pixel: a cube of `count` bands. endmembers: bands x count, linearly independent. The constrained minima
+   are exact, by active sets: with the gradient g = E'(E a - x) it holds to rounding that
 
        NONNEGATIVE   a_j > 0 and g_j = 0,       or  a_j = 0 and g_j >= 0
        FULL          a_j > 0 and g_j = lambda,  or  a_j = 0 and g_j >= lambda,  and the sum of a is 1.
 
-   Everything is precise. On an engine NONNEGATIVE and FULL take `count` shs_wide a pixel of memory, elsewhere none. Statuses
-   besides those of the cube: SHS_BAD_ENDMEMBERS, SHS_DEPENDENT_ENDMEMBERS, SHS_BAD_OPTIONS (no such constraint). */
+   On an engine NONNEGATIVE and FULL take `count` shs_wide a pixel of memory, elsewhere none. SHS_BAD_ENDMEMBERS,
+   SHS_DEPENDENT_ENDMEMBERS, SHS_BAD_OPTIONS (no such constraint). */
 SHS_API shs_status shs_unmix(const shs_context *ctx, const shs_cube *cube, int count, const shs_wide *endmembers, int lde,
                              shs_constraint constraint, const shs_sink *sink);
 /* A library of many spectra, of which each pixel holds few, may have more spectra than bands: code the pixels by shs_lasso with
    nonnegative and relative set, which is sparse unmixing (SUnSAL), or by shs_omp_ex with nonnegative set on spectra of unit
    length. `hypercube unmix --library` does both. */
 /* The naive twin, by the definition: of all sets of endmembers, whose abundances solve a linear system, the one that is allowed
-   and nearest. A (c x m) for the columns of X (n x m); K ((c + 1) x (c + 2)) is scratch; it takes 2^c steps a pixel. */
+   and nearest: 2^c steps a pixel. E is n x c, A c x m; K ((c + 1) x (c + 2)) is scratch. */
 SHS_API void shs_unmix_naive(shs_constraint constraint, int n, int c, const shs_wide *E, ptrdiff_t m, const shs_wide *X,
                              shs_wide *A, shs_wide *K);
 
@@ -2049,15 +2050,15 @@ typedef struct shs_endmembers {
 } shs_endmembers;
 
 /* Of equal pixels the first is chosen. VCA and N-FINDR read the pixels twice and keep `count` shs_wide of each in memory; ATGP
-   reads them `count` times and keeps two. The spectra are those of the cube: VCA and N-FINDR read a stream a third time for
-   them, and ATGP once more after each choice, where the pixels are of this rank; with one more block in memory. Statuses
-   besides those of the cube: SHS_BAD_OPTIONS, SHS_BAD_COMPONENTS (count), SHS_NO_PIXELS, SHS_RANK_TOO_LOW (more than the
-   pixels have dimensions), SHS_NOT_FINITE (a stream with other pixels in a later pass). */
+   reads them `count` times and keeps two. For the spectra VCA and N-FINDR read a stream a third time, and ATGP once more after
+   each choice that is a pixel of this rank, with one more block in memory. SHS_BAD_OPTIONS, SHS_BAD_COMPONENTS (count),
+   SHS_NO_PIXELS, SHS_RANK_TOO_LOW (more than the pixels have dimensions), SHS_NOT_FINITE (a stream with other pixels in a later
+   pass). */
 SHS_API shs_status shs_endmembers_find(const shs_context *ctx, const shs_cube *cube, const shs_endmember_options *options,
                                        shs_endmembers *result);
 SHS_API void shs_endmembers_free(const shs_context *ctx, shs_endmembers *endmembers);
 
-/* The naive twins: pixel[p] of the columns of X (n x m). Scratch: n (2 n + 2) + p (m + p + 1) values; of ATGP n m. */
+/* The naive twins: pixel[p]. Scratch: n (2 n + 2) + p (m + p + 1) values; of ATGP n m. */
 SHS_API void shs_vca_naive(int n, ptrdiff_t m, const shs_wide *X, int p, uint64_t seed, ptrdiff_t *pixel, shs_wide *room);
 SHS_API void shs_nfindr_naive(int n, ptrdiff_t m, const shs_wide *X, int p, uint64_t seed, ptrdiff_t *pixel, shs_wide *room);
 SHS_API void shs_atgp_naive(int n, ptrdiff_t m, const shs_wide *X, int p, ptrdiff_t *pixel, shs_wide *room);
@@ -2068,19 +2069,19 @@ SHS_API void shs_atgp_naive(int n, ptrdiff_t m, const shs_wide *X, int p, ptrdif
        a pixel counts if d'x is the smallest of all pixels, and a pixel counts if d'x is the largest,
 
    the first pixel of equal ones. With a threshold t > 0 all pixels count whose d'x is at most t from the smallest or from the
-   largest. Corners of the cloud of pixels, where pure ones lie, get high counts; pixels inside it get 0. The index is usually
-   taken of MNF components: there the noise has variance 1 in every direction, and t is in its deviations. */
+   largest. Corners of the cloud of pixels, where pure ones lie, get high counts; pixels inside it get 0. Usually the pixels are
+   MNF components, whose noise has variance 1 in every direction: t is in its deviations. */
 
 /* Skewers (bands x count) in random directions, uniform on the unit sphere: normal numbers of this seed, over their length. */
 SHS_API void shs_ppi_skewers(int bands, int count, uint64_t seed, shs_wide *skewers);
 /* skewers: bands x count, of any length; threshold: in the units of d'x, which are those of the pixels for unit skewers. counts:
    one a pixel, line after line, 0 to 2 count; -1 where the pixel is missing. The pixels are read once, with a threshold twice.
-   Projections are precise. Memory: 2 count shs_wide and size_t a thread; none grows with the pixels. An engine is not used. Of
-   ranks the pixels count together, and each gets the counts of its own. Statuses besides those of the cube: SHS_BAD_MAP
-   (skewers), SHS_BAD_OPTIONS (threshold), SHS_BAD_OUTPUT (counts), SHS_NO_PIXELS; counts are undefined then. */
+   Memory: 2 count shs_wide and size_t a thread. An engine is not used. Of ranks the pixels count together, and each gets the
+   counts of its own. SHS_BAD_MAP (skewers), SHS_BAD_OPTIONS (threshold), SHS_BAD_OUTPUT (counts), SHS_NO_PIXELS; counts are
+   undefined then. */
 SHS_API shs_status shs_ppi(const shs_context *ctx, const shs_cube *cube, int count, const shs_wide *skewers, shs_wide threshold,
                            int *counts);
-/* The naive twin: counts (m) of the columns of X (n x m). */
+/* The naive twin: counts (m). */
 SHS_API void shs_ppi_naive(int n, ptrdiff_t m, const shs_wide *X, int count, const shs_wide *skewers, shs_wide threshold,
                            int *counts);
 
@@ -2116,23 +2117,23 @@ typedef struct shs_count_options {
     uint32_t end_canary;
 } shs_count_options;
 
-/* Writes the number of materials to *count (0 to bands), from the moments of the pixels; options may be NULL: HYSIME. Memory:
-   4 bands x bands shs_wide and the scratch of shs_eigh. Statuses: SHS_BAD_MOMENTS, SHS_BAD_OPTIONS, SHS_BAD_LDN, SHS_BAD_OUTPUT,
-   SHS_NO_PIXELS, SHS_NOT_FINITE, SHS_SINGULAR_COVARIANCE: a band is a linear function of others (or constant), so its noise
-   cannot be estimated; or the noise that was given is singular (NWHFC). */
+/* Writes the number of materials to *count (0 to bands), from the moments of the pixels; not collective. options may be NULL:
+   HYSIME. Memory: 4 bands x bands shs_wide and the scratch of shs_eigh. SHS_BAD_MOMENTS, SHS_BAD_OPTIONS, SHS_BAD_LDN,
+   SHS_BAD_OUTPUT, SHS_NO_PIXELS, SHS_NOT_FINITE, SHS_SINGULAR_COVARIANCE: a band is a linear function of others (or constant), so
+   its noise cannot be estimated; or the noise that was given is singular (NWHFC). */
 SHS_API shs_status shs_count_materials(const shs_context *ctx, const shs_moments *moments, const shs_count_options *options,
                                        int *count);
-/* The naive twin, by the definition, with estimated noise: of the columns of X (n x m). deviations: how many standard deviations
-   of its estimate a difference of eigenvalues must exceed (3.0902 for a false alarm of 0.001). Scratch: n m + 4 n n + 3 n. */
+/* The naive twin, by the definition, with estimated noise. deviations: how many standard deviations of its estimate a difference
+   of eigenvalues must exceed (3.0902 for a false alarm of 0.001). Scratch: n m + 4 n n + 3 n. */
 SHS_API int shs_count_naive(shs_counter method, int n, ptrdiff_t m, const shs_wide *X, shs_wide deviations, shs_wide *room);
 
 /* ------------------------------------------------------------------------------------------------------------------ */
 /* ENGINES                                                                                                            */
 /* ------------------------------------------------------------------------------------------------------------------ */
 
-/* The drivers above are written once; their stages run on the CPU, or on the engine that ctx->engine names. A signals session
-   keeps the signals, codes and residuals on the device. Stages return sums over the signals of this rank, never means, so that
-   the ranks can add them. You need not read on unless you write an engine. */
+/* You need not read on unless you write an engine. The stages of the calls above run on the CPU, or on ctx->engine. A signals
+   session keeps the signals, codes and residuals on the device. `version` is 0 in all structs. Stages return sums over the signals
+   of this rank, never means, so that the ranks can add them. */
 typedef struct shs_signals_job {
     int version; /* 0, as in shs_engine */
     int p, n;
@@ -2146,9 +2147,8 @@ typedef struct shs_signals_job {
     int room;                      /* non-zero: nobody has looked at the signals: signals_code does */
 } shs_signals_job;
 
-/* A group of atoms that are updated together. signals_gather fills sums and energy, the driver adds them up over the ranks and
-   makes atoms of them, signals_update takes these over. The rule decides the contents of energy: |x|^2 of each atom (count), or
-   x z', for all rules so far. */
+/* A group of atoms that are updated together. signals_gather fills sums and energy (|x|^2 of each atom, or x z', for all rules so
+   far), the driver adds them up over the ranks and makes atoms of them, signals_update takes these over. */
 typedef struct shs_atom_group {
     int version;       /* 0 */
     shs_update update; /* the rule; SHS_UNSUPPORTED where the engine does not know it */
@@ -2257,9 +2257,8 @@ typedef struct shs_engine {
     /* shs_gemm and shs_syrk: no session. */
     shs_status (*product)(void *user, const shs_context *ctx, const shs_product_job *job);
 
-    /* A whole round of updates at once, as of residual, and of gather, the rule and update of one group after the other. It is
-       asked for where nobody need look at the sums of a group: NULL, SHS_UNSUPPORTED and SHS_NO_MEMORY bring back the single
-       stages, and so do ranks, which add up those sums. */
+    /* A whole round of updates at once, as of residual, and of gather, the rule and update of one group after the other. NULL,
+       SHS_UNSUPPORTED and SHS_NO_MEMORY bring back the single stages, and so do ranks, which add up the sums of a group. */
     shs_status (*signals_round)(void *session, const shs_atom_round *round);
 
     /* Non-zero: sessions can code signals that share their atoms (coding->groups). */
@@ -2269,9 +2268,9 @@ typedef struct shs_engine {
        and online learning. */
     shs_status (*signals_cross)(void *session, shs_wide *B);
 
-    /* Codes of shs_lasso for all signals, by ascending atoms; D'D is the engine's or the caller's. The driver forms the gap of
-       what comes of it and goes on where that is not reached, so how far a descent goes is the engine's affair; a signal with
-       more coefficients than the codes hold may be left with none. */
+    /* Codes of shs_lasso for all signals, by ascending atoms; D'D is the engine's or the caller's. How far a descent goes is the
+       engine's affair: the driver forms the gap and goes on where it is not reached. A signal with more coefficients than the
+       codes hold may be left with none. */
     shs_status (*signals_descend)(void *session, const shs_descent *descent);
 
     /* shs_codes_round with a dictionary: no session. Each signal is rounded or as it was, also where the answer is not SHS_OK:
