@@ -6485,13 +6485,6 @@ SHS__PUBLIC const char *shs_build_info(void) {
    fast routine. It calls section 2 and the kernels. Sections 6 to 11 call the public forms, shs__la_gemm_serial inside parallel
    loops, small systems, and short loops over vectors, such as shs__la_norm2 and shs__la_axpy_wide. */
 
-/* The tangent of the smaller angle whose rotation makes two columns orthogonal: z = (b'b - a'a) / (2 a'b). */
-SHS__PRIVATE shs_wide shs__jacobi_tangent(shs_wide z) {
-    shs_wide sign = 1;
-    if (z < 0) sign = -1;
-    return sign / (shs__wabs(z) + SHS__WSQRT(1 + z * z));
-}
-
 /* ---- checks shared by the routines and their naive twins ------------------------------------------ >>dense_checks */
 
 /* Element (row, column) of op(A). */
@@ -7818,6 +7811,35 @@ SHS__PRIVATE void shs__small_solve(int count, const shs_wide *L, shs_wide *z) {
         z[i] /= row[i];
         for (j = 0; j < i; j++) z[j] -= row[j] * z[i];
     }
+}
+
+/* Rotates the columns of W (p x p) until they are orthogonal but for `negligible` of their lengths, and V, which begins as the
+   identity, along: W <- W V (one-sided Jacobi). It keeps its accuracy where columns differ much in length. */
+SHS__OUTLINE void shs__small_orthogonal_columns(int p, shs_wide negligible, shs_wide *W, shs_wide *V) {
+    int i, j, l, sweep, turned = 1;
+    SHS__CLEAR(V, shs__cells(p, p));
+    for (i = 0; i < p; i++) *SHS__AT(V, p, i, i) = 1;
+    for (sweep = 0; sweep < 60 && turned; sweep++)
+        for (turned = 0, i = 0; i < p; i++)
+            for (j = i + 1; j < p; j++) {
+                shs_wide *a = SHS__AT(W, p, 0, i), *b = SHS__AT(W, p, 0, j), *u = SHS__AT(V, p, 0, i), *v = SHS__AT(V, p, 0, j);
+                shs_wide aa = shs__la_dot_wide(p, a, a), bb = shs__la_dot_wide(p, b, b), ab = shs__la_dot_wide(p, a, b);
+                shs_wide z, sine, c;
+                if (!(shs__wabs(ab) > negligible * SHS__WSQRT(aa) * SHS__WSQRT(bb))) continue;
+                z = (bb - aa) / (2 * ab);
+                sine = 1 / (shs__wabs(z) + SHS__WSQRT(1 + z * z)); /* the tangent of the smaller angle */
+                if (z < 0) sine = -sine;
+                c = 1 / SHS__WSQRT(1 + sine * sine);
+                sine *= c;
+                turned = 1;
+                for (l = 0; l < p; l++) {
+                    shs_wide x = a[l], y = u[l];
+                    a[l] = c * x - sine * b[l];
+                    b[l] = sine * x + c * b[l];
+                    u[l] = c * y - sine * v[l];
+                    v[l] = sine * y + c * v[l];
+                }
+            }
 }
 
 /* ================================================================================================================== */
@@ -14155,34 +14177,6 @@ SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int 
 
 /* ---- the driver: iterative projections and rotations ------------------------------------------------ >>learn_ipr */
 
-/* Makes the columns of W (p x p) orthogonal by plane rotations, which V takes up: W <- W V (one-sided Jacobi). */
-SHS__PRIVATE void shs__dl_orthogonal_columns(int p, shs_wide *W, shs_wide *V) {
-    const shs_wide negligible = SHS__BY_WIDE(1e-15, 1e-6);
-    int i, j, l, sweep, turned = 1;
-    for (i = 0; i < p; i++)
-        for (j = 0; j < p; j++) *SHS__AT(V, p, i, j) = i == j;
-    for (sweep = 0; sweep < 40 && turned; sweep++)
-        for (turned = 0, i = 0; i < p; i++)
-            for (j = 0; j < i; j++) {
-                shs_wide *a = SHS__AT(W, p, 0, i), *b = SHS__AT(W, p, 0, j), *u = SHS__AT(V, p, 0, i), *v = SHS__AT(V, p, 0, j);
-                shs_wide aa = shs__la_dot_wide(p, a, a), bb = shs__la_dot_wide(p, b, b), ab = shs__la_dot_wide(p, a, b), z, t,
-                         c;
-                if (!(shs__wabs(ab) > negligible * SHS__WSQRT(aa) * SHS__WSQRT(bb))) continue;
-                z = (bb - aa) / (2 * ab);
-                t = shs__jacobi_tangent(z);
-                c = 1 / SHS__WSQRT(1 + t * t);
-                t *= c;
-                turned = 1;
-                for (l = 0; l < p; l++) {
-                    shs_wide x = a[l], y = u[l];
-                    a[l] = c * x - t * b[l];
-                    b[l] = t * x + c * b[l];
-                    u[l] = c * y - t * v[l];
-                    v[l] = t * y + c * v[l];
-                }
-            }
-}
-
 /* The columns of W, which are orthogonal, at unit norm; those that vanish become unit vectors without the others' part. */
 SHS__PRIVATE void shs__dl_orthonormal_columns(int p, shs_wide *W) {
     const shs_wide negligible = SHS__BY_WIDE(1e-13, 1e-5);
@@ -14249,7 +14243,7 @@ SHS__PRIVATE void shs__dl_rotate(shs__dl_ipr *r, int p, int n) {
     for (j = 0; j < n; j++)
         for (i = 0; i < p; i++)
             for (l = 0; l < p; l++) *SHS__AT(r->W, p, l, i) += *SHS__AT(r->B, p, l, j) * *SHS__AT(r->Z, p, i, j);
-    shs__dl_orthogonal_columns(p, r->W, r->V);
+    shs__small_orthogonal_columns(p, SHS__BY_WIDE(1e-15, 1e-6), r->W, r->V);
     shs__dl_orthonormal_columns(p, r->W);
     for (j = 0; j < n; j++) {
         shs_wide *z = SHS__AT(r->Z, p, 0, j), norm;
@@ -21008,43 +21002,11 @@ SHS__PRIVATE int shs__ica_project_off(int m, int count, const shs_wide *W, shs_w
     return 1;
 }
 
-/* Rotates columns p and q of an m-row matrix by the angle of cosine c and sine s. */
-SHS__PRIVATE void shs__ica_rotate_columns(int m, shs_wide *A, int p, int q, shs_wide c, shs_wide s) {
-    shs_wide *x = SHS__AT(A, m, 0, p), *y = SHS__AT(A, m, 0, q);
-    int i;
-    for (i = 0; i < m; i++) {
-        shs_wide xi = x[i];
-        x[i] = c * xi - s * y[i];
-        y[i] = s * xi + c * y[i];
-    }
-}
-
-/* Rotates the columns of A until they are orthogonal, and V along: one-sided Jacobi. It keeps its accuracy where columns
-   differ much in length, as after a step of y^3, which is as long as the kurtosis. */
-SHS__PRIVATE void shs__ica_jacobi_columns(int m, shs_wide *A, shs_wide *V) {
-    const shs_wide eps = SHS__BY_WIDE(2.3e-16, 1.2e-7);
-    int sweep, p, q, rotated = 1;
-    for (sweep = 0; sweep < 60 && rotated; sweep++)
-        for (rotated = 0, p = 0; p < m; p++)
-            for (q = p + 1; q < m; q++) {
-                const shs_wide *x = SHS__AT(A, m, 0, p), *y = SHS__AT(A, m, 0, q);
-                shs_wide xx = shs__la_dot_wide(m, x, x), yy = shs__la_dot_wide(m, y, y), xy = shs__la_dot_wide(m, x, y), z, t, c;
-                if (!(shs__wabs(xy) > eps * SHS__WSQRT(xx) * SHS__WSQRT(yy))) continue;
-                z = (yy - xx) / (2 * xy);
-                t = shs__jacobi_tangent(z);
-                c = 1 / SHS__WSQRT(1 + t * t);
-                shs__ica_rotate_columns(m, A, p, q, c, c * t);
-                shs__ica_rotate_columns(m, V, p, q, c, c * t);
-                rotated = 1;
-            }
-}
-
 /* A <- A (A'A)^-1/2, the nearest matrix with orthonormal columns: U V' of A = U Sigma V'. Returns 0 where A is singular. */
 SHS__PRIVATE int shs__ica_polar_factor(int m, shs__iteration *it, shs_wide *A) {
     int i, j, q;
     SHS__COPY(it->room, A, shs__cells(m, m));
-    shs__wide_identity(m, m, it->vectors);
-    shs__ica_jacobi_columns(m, it->room, it->vectors);
+    shs__small_orthogonal_columns(m, SHS__BY_WIDE(2.3e-16, 1.2e-7), it->room, it->vectors);
     for (j = 0; j < m; j++)
         if (!shs__ica_project_off(m, 0, it->room, SHS__AT(it->room, m, 0, j))) return 0;
     for (j = 0; j < m; j++)
@@ -23359,7 +23321,7 @@ typedef struct shs__extraction {
     shs_wide *C, *V, *values, *mean, *matrix; /* n x n, n x count, count, n, n x count */
     shs_wide *most;                           /* one a chunk */
     size_t *at;
-    unsigned char *block, *marks; /* of a stream */
+    shs__reader reader; /* for the spectra of what was found */
     shs_endmembers found;
     /* How far a pixel is out; below 0 where it is missing. */
     shs_wide (*measure)(const struct shs__extraction *s, size_t pixel);
@@ -23438,32 +23400,24 @@ SHS__PRIVATE shs_status shs__em_farthest(shs__extraction *s, int k, shs_wide (*m
 
 /* The spectra of endmembers from .. to-1 that are pixels of this rank, as they are in the cube: in a pass over a stream, if any
    are. */
-SHS__PRIVATE shs_status shs__em_read(const shs__extraction *s, int from, int to) {
-    shs__view v = s->px->view;
-    const shs_cube *c = v.cube;
-    const unsigned char *base = (const unsigned char *)c->pixels;
-    int rank = shs__ctx_rank(s->px->ctx), line, lines, k, b;
+SHS__PRIVATE shs_status shs__em_read(shs__extraction *s, int from, int to) {
+    shs__reader *r = &s->reader;
+    int rank = shs__ctx_rank(s->px->ctx), k;
     shs_status status = SHS_OK;
     while (from < to && s->found.rank[from] != rank) from++;
-    for (line = 0; from < to && line < v.lines && status == SHS_OK; line += lines) {
-        lines = shs__imin(v.block_lines, v.lines - line);
-        if (!base) status = shs__px_fetch(c, line, lines, s->block, s->marks);
-        shs__px_view_block(&v, line, lines);
-        for (k = from; k < to && status == SHS_OK; k++) {
-            size_t samples = (size_t)v.samples, first = (size_t)line * samples, pixel = s->found.pixel[k];
-            if (s->found.rank[k] != rank || pixel < first || pixel - first >= (size_t)lines * samples) continue;
-            pixel -= first;
-            for (b = 0; b < s->n; b++) {
-                ptrdiff_t band = c->band_list ? c->band_list[b] : b;
-                ptrdiff_t at = (ptrdiff_t)(pixel / samples) * v.ls + (ptrdiff_t)(pixel % samples) * v.ss + band * v.bs;
-                shs__span span = SHS_ZERO;
-                uint64_t room;
-                span.from = (base ? base : s->block) + at * (ptrdiff_t)v.size;
-                span.stride = 1;
-                span.count = 1;
-                shs__px_make_native(&v, &span, (unsigned char *)&room);
-                shs__px_read_values(c->type, &span, SHS__AT(s->found.spectra, s->n, b, k));
-            }
+    r->next_line = 0;
+    while (from < to && shs__px_next_block(r, &status)) {
+        const size_t first = shs__cells(r->view.first_line, r->view.samples);
+        for (k = from; k < to; k++) {
+            const size_t pixel = s->found.pixel[k];
+            shs__span span;
+            if (s->found.rank[k] != rank || pixel < first || pixel - first >= r->block_pixels) continue;
+            span.from = shs__px_pixel_at(&r->view, pixel - first);
+            span.stride = r->view.bs;
+            span.offset = r->offset;
+            span.count = s->n;
+            if (r->foreign) shs__px_make_native(&r->view, &span, r->panels->room);
+            shs__px_read_values(r->view.cube->type, &span, SHS__AT(s->found.spectra, s->n, 0, k));
         }
     }
     return status;
@@ -23645,8 +23599,6 @@ SHS__OUTLINE shs_status shs__em_nfindr(shs__extraction *s) {
 
 SHS__PRIVATE void shs__em_layout(shs__layout *l, shs__extraction *s, int atgp) {
     size_t n = (size_t)s->n, count = (size_t)s->count, cells = SHS__PRODUCT(s->d, count, 1);
-    const shs__view *v = &s->px->view;
-    size_t line = SHS__PRODUCT(v->samples, v->block_lines, 1);
     s->Y = SHS__CARVE(l, shs_wide, SHS__PRODUCT(s->pixels, s->width, 1));
     s->rest = SHS__CARVE(l, shs_wide, atgp ? s->pixels : 0);
     s->chosen = SHS__CARVE(l, shs_wide, cells);
@@ -23659,8 +23611,7 @@ SHS__PRIVATE void shs__em_layout(shs__layout *l, shs__extraction *s, int atgp) {
     s->matrix = SHS__CARVE(l, shs_wide, atgp ? 0 : SHS__PRODUCT(n, count, 1));
     s->most = SHS__CARVE(l, shs_wide, s->chunks);
     s->at = SHS__CARVE(l, size_t, s->chunks);
-    s->block = SHS__CARVE(l, unsigned char, SHS__PRODUCT(line, v->bands, v->cube->pixels ? 0 : v->size));
-    s->marks = SHS__CARVE(l, unsigned char, v->cube->mask_fn ? line : 0);
+    shs__px_reader_layout(l, &s->reader, 1);
 }
 
 SHS__PRIVATE shs_status shs__em_create(const shs_context *ctx, shs_endmembers *e, int bands, int count) {
@@ -23710,6 +23661,7 @@ SHS__OUTLINE shs_status shs__em_cube(const shs__pixels *px, const shs_endmember_
     }
     s.pixels = shs__cells(px->view.samples, px->view.lines);
     s.chunks = shs__ctx_chunks(s.pixels, SHS__EM_CHUNK);
+    shs__px_reader_init(&s.reader, &px->view, shs__is_wide(SHS_PRECISION_ALWAYS));
     while (shs__layout_next(ctx, &l, &status)) shs__em_layout(&l, &s, atgp);
     if (status == SHS_OK) status = shs__em_create(ctx, &s.found, s.n, s.count);
     status = shs__ctx_agree(ctx, status);

@@ -68,7 +68,7 @@ static void test_rotations_make_columns_orthogonal(void **state) {
     int i, j, l;
     (void)state;
     for (i = 0; i < P * P; i++) was[i] = W[i] = (shs_wide)random[i];
-    shs__dl_orthogonal_columns(P, W, V);
+    shs__small_orthogonal_columns(P, SHS__BY_WIDE(1e-15, 1e-6), W, V);
     for (i = 0; i < P; i++)
         for (j = 0; j < P; j++) {
             double ww = 0, vv = 0, product = 0;
