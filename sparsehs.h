@@ -8984,6 +8984,28 @@ SHS__PRIVATE shs_status shs__omp_check_correlations(const shs_context *ctx, int 
     return status;
 }
 
+/* Sums as the naive twins form them. */
+SHS__OUTLINE shs_wide shs__naive_dot(ptrdiff_t count, const shs_real *x, const shs_wide *y) {
+    shs_wide sum = 0;
+    ptrdiff_t i;
+    for (i = 0; i < count; i++) sum += (shs_wide)x[i] * y[i];
+    return sum;
+}
+
+SHS__OUTLINE shs_wide shs__naive_dot_wide(ptrdiff_t count, const shs_wide *x, const shs_wide *y) {
+    shs_wide sum = 0;
+    ptrdiff_t i;
+    for (i = 0; i < count; i++) sum += x[i] * y[i];
+    return sum;
+}
+
+SHS__OUTLINE shs_wide shs__naive_norm2(ptrdiff_t count, const shs_real *x) {
+    shs_wide sum = 0;
+    ptrdiff_t i;
+    for (i = 0; i < count; i++) sum += shs__square(x[i]);
+    return sum;
+}
+
 /* ---- codes ----------------------------------------------------------------------------------------------- >>codes */
 
 /* Whether there are arrays for m signals. */
@@ -8995,6 +9017,14 @@ SHS__PRIVATE int shs__codes_ok(const shs_codes *c, size_t m) {
 SHS__INLINE size_t shs__codes_at(const shs_codes *c, size_t i) { return i * (size_t)c->stride; }
 SHS__INLINE int *shs__codes_atoms(const shs_codes *c, size_t i) { return c->atoms + shs__codes_at(c, i); }
 SHS__INLINE shs_real *shs__codes_coefs(const shs_codes *c, size_t i) { return c->coefs + shs__codes_at(c, i); }
+
+/* Code i has `used` atoms, and zeros in the slots behind them. */
+SHS__PRIVATE void shs__codes_end(const shs_codes *c, size_t i, int used) {
+    const int rest = c->stride - used;
+    c->used[i] = used;
+    SHS__CLEAR(shs__codes_atoms(c, i) + used, rest);
+    SHS__CLEAR(shs__codes_coefs(c, i) + used, rest);
+}
 
 SHS__PRIVATE void shs__codes_layout(shs__layout *l, shs_codes *codes, size_t m, int stride) {
     size_t cells = SHS__PRODUCT(m, stride, 1);
@@ -9186,8 +9216,7 @@ SHS__PUBLIC shs_status shs_codes_residual(const shs_context *ctx, int p, int n, 
     w.count = m;
     w.Z = E;
     w.ldz = lde;
-    if (m) total = shs__synthesis_run(ctx, &w);
-    else total = 0;
+    total = shs__synthesis_run(ctx, &w);
     if (sum2) *sum2 = total;
     shs__layout_release(ctx, &l);
     return SHS_OK;
@@ -9203,11 +9232,17 @@ SHS__PUBLIC shs_status shs_codes_residual(const shs_context *ctx, int p, int n, 
    the q_k (direct), where every step forms D'r anew. A form is a constant in every call, so that a program holds only the code of
    the forms that it uses. */
 typedef enum shs__omp_form {
-    SHS__OMP_GRAM,       /* with the signal and D too, to refresh from; without them it never refreshes */
-    SHS__OMP_GRAM_ALONE, /* never with them: no code to refresh */
+    SHS__OMP_GRAM,  /* with the signal and D too, to refresh from; without them it never refreshes */
     SHS__OMP_DIRECT,
-    SHS__OMP_TEAM        /* signals that share their atoms, with a Gram matrix or without */
+    SHS__OMP_TEAM   /* signals that share their atoms, with a Gram matrix or without */
 } shs__omp_form;
+
+/* Whether signal and D are known. With SPARSEHS_ONLY_CODING the form tells, so that the Gram form has no code to refresh. */
+#ifdef SHS__ALL_PARTS
+#define SHS__OMP_KNOWN(w, form) ((w)->y != NULL)
+#else
+#define SHS__OMP_KNOWN(w, form) ((form) == SHS__OMP_DIRECT)
+#endif
 
 /* A dictionary for the pursuit: the atoms D, their Gram matrix G = D'D, or both. */
 typedef struct shs__omp_dictionary {
@@ -9371,11 +9406,16 @@ SHS__PRIVATE int shs__omp_exponent(int n, const shs_real *x) {
     return (int)SHS__OMP_NOTHING;
 }
 
+/* The same of n columns. */
+SHS__PRIVATE int shs__columns_exponent(int rows, int n, const shs_real *A, size_t ld) {
+    int most = SHS__OMP_NOTHING, j;
+    for (j = 0; j < n; j++) most = shs__imax(most, shs__omp_exponent(rows, SHS__AT(A, ld, 0, j)));
+    return most;
+}
+
 /* The same of an n x n Gram matrix's diagonal. */
 SHS__PRIVATE int shs__gram_exponent(int n, const shs_real *G, int ldg) {
-    int most = SHS__OMP_NOTHING, j;
-    for (j = 0; j < n; j++) most = shs__imax(most, shs__omp_exponent(1, SHS__AT(G, ldg, j, j)));
-    return most;
+    return shs__columns_exponent(1, n, G, (size_t)ldg + 1);
 }
 
 SHS__PRIVATE int shs__omp_in_room(int exponent, int room) {
@@ -9492,9 +9532,10 @@ SHS__PRIVATE void shs__omp_deflate(const shs__omp_signal *w, int k, shs_real *t,
     kernels->axpy(p, -t[k], q, r);
 }
 
-/* z = x times the roots of the weights (z may be x). */
+/* z = x, times the roots of the weights if there are weights. */
 SHS__PRIVATE void shs__omp_weigh(const shs__omp_signal *w, const shs_real *x, shs_real *z) {
-    shs__kernels_vector()->multiply(w->over->p, w->weights.root, x, z);
+    if (SHS__OMP_IF_WEIGHTED(w->weights.root)) shs__kernels_vector()->multiply(w->over->p, w->weights.root, x, z);
+    else if (z != x) SHS__COPY(z, x, w->over->p);
 }
 
 /* Chooses where signals have weights: by alpha^2 / d^2 either way, where for OMP d^2 stays what it was at first. */
@@ -9530,8 +9571,7 @@ SHS__PRIVATE int shs__omp_orthogonalise(shs__omp_signal *w) {
     const shs_real *atom = SHS__AT(w->over->D, w->over->ldd, 0, j);
     shs_real *q = w->Q + shs__cells(k, p), *c = w->L + shs__omp_triangle(k);
     shs_real gjj, inverse_d;
-    if (SHS__OMP_IF_WEIGHTED(w->weights.root)) shs__omp_weigh(w, atom, q);
-    else SHS__COPY(q, atom, p);
+    shs__omp_weigh(w, atom, q);
     gjj = kernels->dot((size_t)p, q, q);
     if (!shs__omp_take(w, j, w->alpha[j], shs__omp_gram_schmidt(p, k, w->Q, q, c, gjj), gjj)) return 0;
     inverse_d = 1 / c[k];
@@ -9547,13 +9587,17 @@ SHS__PRIVATE int shs__omp_append_direct(shs__omp_signal *w) {
     return 1;
 }
 
-/* Whether ||y||^2 is known, where it is wanted or decides, and the recurrence can decide the tolerance. */
+/* Whether the recurrence can decide the tolerance. */
+SHS__PRIVATE shs_status shs__omp_trusts(shs_real tolerance, shs_wide norm2) {
+    if (tolerance > 0 && shs__square(tolerance) < SHS__OMP_TRUST2 * norm2) return SHS_TOLERANCE_TOO_SMALL;
+    return SHS_OK;
+}
+
+/* The same, and whether ||y||^2 is known where it is wanted or decides. */
 SHS__PRIVATE shs_status shs__omp_check_norm(const shs_real *norm2, shs_real tolerance, int wanted) {
-    shs_wide tolerance2 = shs__square(tolerance);
     if (!(tolerance > 0) && !wanted) return SHS_OK;
     if (!norm2 || !shs__finite(1, norm2) || *norm2 < 0) return SHS_BAD_NORMS;
-    if (tolerance > 0 && tolerance2 < SHS__OMP_TRUST2 * (shs_wide)*norm2) return SHS_TOLERANCE_TOO_SMALL;
-    return SHS_OK;
+    return shs__omp_trusts(tolerance, (shs_wide)*norm2);
 }
 
 /* Decides whether the tolerance is reached; returns whether it is too close to call. The error of the recurrence is in
@@ -9637,34 +9681,35 @@ SHS__OUTLINE int shs__omp_prove(shs__omp_signal *w) {
 #define shs__omp_prove(w) 0
 #endif
 
+/* ||exact||^2 */
+SHS__PRIVATE shs_wide shs__omp_exact2(const shs__omp_signal *w) {
+    shs__sum sum = SHS_ZERO;
+    int i;
+    for (i = 0; i < w->over->p; i++) shs__sum_add(&sum, w->exact[i] * w->exact[i]);
+    return shs__sum_value(&sum);
+}
+
 /* r = y - D_I x for the coefficients as stored, summed in shs_wide; by how much |r| may err. Each step of the sum errs by half
    an eps of |x_k| |d_k| (|d_k| is the length of row k of L) and of what is left, which is most where shs_wide is no wider than
    shs_real. */
 SHS__PRIVATE shs_wide shs__omp_measure(shs__omp_signal *w) {
     const shs__omp_dictionary *over = w->over;
-    shs_wide rounding = 0, residual2 = w->error.norm2, product2;
-    shs__sum sum;
+    shs_wide rounding = 0, residual2 = w->error.norm2;
     int i, k;
     shs__omp_solve(w);
     shs__la_widen(over->p, w->y, w->exact);
     for (k = 0; k < w->chosen; k++) {
         const shs_real *row = w->L + shs__omp_triangle(k);
+        shs_wide product2 = 0;
         shs__la_axpy_wide(over->p, -(shs_wide)w->x[k], SHS__AT(over->D, over->ldd, 0, w->atoms[k]), w->exact);
-        memset(&sum, 0, sizeof sum);
-        for (i = 0; i < over->p; i++) shs__sum_add(&sum, w->exact[i] * w->exact[i]);
-        residual2 = shs__sum_value(&sum);
-        product2 = 0;
+        residual2 = shs__omp_exact2(w);
         for (i = 0; i <= k; i++) product2 += shs__square(row[i]);
         product2 *= shs__square(w->x[k]);
         rounding += SHS__WIDE_EPS / 2 * (SHS__WSQRT(product2) + SHS__WSQRT(residual2));
     }
     if (SHS__OMP_IF_WEIGHTED(w->weights.root) && w->chosen > 0) {
-        memset(&sum, 0, sizeof sum); /* no root is above 1: the error grows by its own rounding alone */
-        for (i = 0; i < over->p; i++) {
-            w->exact[i] *= (shs_wide)w->weights.root[i];
-            shs__sum_add(&sum, w->exact[i] * w->exact[i]);
-        }
-        residual2 = shs__sum_value(&sum);
+        for (i = 0; i < over->p; i++) w->exact[i] *= (shs_wide)w->weights.root[i];
+        residual2 = shs__omp_exact2(w); /* no root is above 1: the error grows by its own rounding alone */
         rounding += SHS__WIDE_EPS * SHS__WSQRT(residual2);
     }
     w->error.residual2 = residual2;
@@ -9685,6 +9730,12 @@ SHS__OUTLINE int shs__omp_confirm(shs__omp_signal *w) {
     return w->reached;
 }
 
+/* alpha = D'r */
+SHS__PRIVATE void shs__omp_correlate(const shs__omp_dictionary *d, const shs_real *r, shs_real *alpha) {
+    int i;
+    for (i = 0; i < d->n; i++) alpha[i] = shs_dot(d->p, SHS__AT(d->D, d->ldd, 0, i), 1, r, 1);
+}
+
 /* Advances by the atom appended last: b_k, and alpha without its part along q_k. The kernel chooses on the way, by alpha. */
 SHS__PRIVATE void shs__omp_advance_gram(shs__omp_signal *w) {
     int k = w->chosen - 1;
@@ -9698,7 +9749,7 @@ SHS__PRIVATE void shs__omp_advance_gram(shs__omp_signal *w) {
 SHS__OUTLINE void shs__omp_refresh_gram(shs__omp_signal *w) {
     const shs__omp_dictionary *over = w->over;
     int i, k;
-    for (i = 0; i < over->n; i++) w->alpha[i] = shs_dot(over->p, SHS__AT(over->D, over->ldd, 0, i), 1, w->r, 1);
+    shs__omp_correlate(over, w->r, w->alpha);
     for (k = 0; k < w->chosen; k++) w->r[k] = w->alpha[w->atoms[k]]; /* chosen <= p: r is free now */
     shs__omp_project(w, w->r);
     for (i = 0; i < over->padded; i += SHS__BLOCK)
@@ -9753,8 +9804,7 @@ typedef struct shs__omp_team {
 SHS__PRIVATE void shs__team_member(const shs__omp_signal *w, size_t i, shs__omp_signal *member) {
     const shs__omp_team *g = w->team;
     *member = *w;
-    if (g->Y) member->y = SHS__AT(g->Y, g->ldy, 0, i);
-    else member->y = NULL;
+    member->y = SHS__AT_OR_NULL(g->Y, g->ldy, 0, i);
     member->x = SHS__AT(g->X, g->stride, 0, i);
     member->t = g->T + i * g->limit;
     member->alpha = SHS__AT(g->A, w->over->padded, 0, w->over->G ? i : 0);
@@ -9867,7 +9917,7 @@ SHS__OUTLINE void shs__team_refresh(shs__omp_signal *w, int in_the_end) {
 
 /* One step with the atom that was chosen. Returns 0 after the last step. */
 SHS__INLINE int shs__omp_step(shs__omp_signal *w, shs__omp_form form) {
-    const int known = form != SHS__OMP_GRAM_ALONE && w->y;
+    const int known = SHS__OMP_KNOWN(w, form);
     const int may_refresh = known && w->error.tolerance2 > 0 && w->refreshes < SHS__OMP_REFRESHES;
     int appended, in_doubt = 1;
     if (w->reached || w->chosen >= w->limit) return 0;
@@ -9894,7 +9944,7 @@ SHS__PRIVATE void shs__omp_finish(shs__omp_signal *w) {
     int tries, changed;
     for (tries = 0; tries < 2 && w->y && !w->reached && shs__omp_decide(w); tries++) {
         if (shs__omp_confirm(w)) return;
-        if (SHS__OMP_IF_WEIGHTED(w->weights.root)) shs__omp_weigh(w, w->r, w->r);
+        shs__omp_weigh(w, w->r, w->r);
         shs__omp_refine(w);
     }
     changed = shs__omp_solve(w) || !w->stable;
@@ -10034,27 +10084,31 @@ SHS__OUTLINE int shs__nn_solve(shs__omp_signal *w, const shs__nn_equations *e, i
     return 1;
 }
 
+/* x'y in shs_wide */
+SHS__PRIVATE shs_wide shs__nn_dot(int p, const shs_real *x, const shs_real *y) {
+    shs_wide sum = 0;
+    int i;
+    for (i = 0; i < p; i++) sum += shs__product(x[i], y[i]);
+    return sum;
+}
+
 /* Appends the chosen atom: a row of H and of h, and all coefficients anew. With the signal and D both are formed from them. */
-SHS__INLINE int shs__nn_append(shs__omp_signal *w, shs__nn_equations *e, shs__omp_form form) {
+SHS__INLINE int shs__nn_append(shs__omp_signal *w, shs__nn_equations *e, int known) {
     const shs__omp_dictionary *over = w->over;
-    const int known = form != SHS__OMP_GRAM_ALONE && w->y, k = w->chosen, j = w->next;
+    const int k = w->chosen, j = w->next;
+    const shs_real *atom = SHS__AT_OR_NULL(over->D, over->ldd, 0, j);
     shs_wide *row = e->H + shs__omp_triangle(k);
-    int i, l;
+    int i;
     if (!(w->alpha[j] > w->floor)) return 0;
     w->atoms[k] = j;
     e->x[k] = e->in_use[k] = 0;
     e->guard = SHS__WIDENED_OMP_GUARD;
     if (known && sizeof(shs_wide) > sizeof(shs_real)) e->guard *= SHS__WIDENED_OMP_GUARD;
-    if (known) e->h[k] = 0;
+    if (known) e->h[k] = shs__nn_dot(over->p, atom, w->y);
     else e->h[k] = (shs_wide)w->alpha[j];
-    for (i = 0; known && i < over->p; i++)
-        e->h[k] += shs__product(*SHS__AT(over->D, over->ldd, i, j), w->y[i]);
     for (i = 0; i <= k; i++) {
-        const shs_real *a = known ? SHS__AT(over->D, over->ldd, 0, j) : NULL;
-        const shs_real *b = known ? SHS__AT(over->D, over->ldd, 0, w->atoms[i]) : NULL;
-        if (known) row[i] = 0;
+        if (known) row[i] = shs__nn_dot(over->p, atom, SHS__AT(over->D, over->ldd, 0, w->atoms[i]));
         else row[i] = (shs_wide)*SHS__AT(over->G, over->ldg, w->atoms[i], j);
-        for (l = 0; known && l < over->p; l++) row[i] += shs__product(a[l], b[l]);
         if (!known && i < k) e->h[k] += row[i] * (shs_wide)w->x[i];
     }
     if (!shs__nn_solve(w, e, k + 1)) return 0;
@@ -10094,9 +10148,9 @@ SHS__PRIVATE shs_wide shs__nn_residual2(const shs__omp_signal *w, const shs__nn_
 /* One step, as shs__omp_step. */
 SHS__INLINE int shs__nn_step(shs__omp_signal *w, shs__omp_form form) {
     shs__nn_equations *e = &w->equations;
-    const int known = form != SHS__OMP_GRAM_ALONE && w->y;
+    const int known = SHS__OMP_KNOWN(w, form);
     if (w->reached || w->chosen >= w->limit) return 0;
-    if (!shs__nn_append(w, e, form)) {
+    if (!shs__nn_append(w, e, known)) {
         w->limit = w->chosen;
         return 0;
     }
@@ -10112,59 +10166,29 @@ SHS__INLINE int shs__nn_step(shs__omp_signal *w, shs__omp_form form) {
 /* Where alpha is too small for its recurrence, forms alpha from the explicit residual, and chooses again. Spectra are alike: the
    first atom may leave a thousandth of the signal. */
 SHS__PRIVATE void shs__nn_refresh(shs__omp_signal *w) {
-    const shs__omp_dictionary *over = w->over;
-    int i;
     if (w->alpha[w->next] * SHS__OMP_GUARD > w->floor * (shs_real)SHS__WSQRT(SHS__OMP_TRUST2)) return;
     if (!w->stable) shs__omp_confirm(w);
-    for (i = 0; i < over->n; i++) w->alpha[i] = shs_dot(over->p, SHS__AT(over->D, over->ldd, 0, i), 1, w->r, 1);
+    shs__omp_correlate(w->over, w->r, w->alpha);
     shs__nn_choose(w);
 }
 
 /* A signal whose alpha = D'y is in place. */
-SHS__INLINE void shs__nn_pursue_gram(shs__omp_signal *w, shs__omp_form form) {
+SHS__OUTLINE void shs__nn_pursue_gram(shs__omp_signal *w) {
+    const int known = SHS__OMP_KNOWN(w, SHS__OMP_GRAM);
     do {
         shs__nn_choose(w);
-        if (form != SHS__OMP_GRAM_ALONE && w->y && w->chosen > 0) shs__nn_refresh(w);
-    } while (shs__nn_step(w, form));
-    if (form != SHS__OMP_GRAM_ALONE && w->y && w->chosen > 0 && !w->stable) shs__omp_confirm(w);
+        if (known && w->chosen > 0) shs__nn_refresh(w);
+    } while (shs__nn_step(w, SHS__OMP_GRAM));
+    if (known && w->chosen > 0 && !w->stable) shs__omp_confirm(w);
 }
 
 /* ---- signals that are coded together, by one worker -------------------------------------------------- >>omp_group */
 
-/* What differs among pursuits without a Gram matrix. */
-struct shs__omp_group;
-typedef struct shs__direct_words {
-    int (*step)(const struct shs__omp_group *g, shs__omp_signal *w); /* given alpha = D'r; returns whether there will be another */
-    void (*finish)(shs__omp_signal *w);                              /* after the last step */
-} shs__direct_words;
-
-SHS__PRIVATE int shs__direct_step(const struct shs__omp_group *g, shs__omp_signal *w) {
-    (void)g;
-    if (SHS__OMP_IF_WEIGHTED(w->weights.root)) shs__omp_choose_weighted(w);
-    else shs__omp_choose(w);
-    return shs__omp_step(w, SHS__OMP_DIRECT);
-}
-
-SHS__PRIVATE int shs__nn_direct_step(const struct shs__omp_group *g, shs__omp_signal *w) {
-    (void)g;
-    shs__nn_choose(w);
-    return shs__nn_step(w, SHS__OMP_DIRECT);
-}
-
-/* Nonnegative coefficients are complete after each step. */
-SHS__PRIVATE void shs__nn_direct_finish(shs__omp_signal *w) { (void)w; }
-
-SHS__PRIVATE const shs__direct_words *shs__direct_words_of(const shs__omp_dictionary *over) {
-    static const shs__direct_words plain = {shs__direct_step, shs__omp_finish};
-    static const shs__direct_words nonnegative = {shs__nn_direct_step, shs__nn_direct_finish};
-    (void)over;
-    if (SHS__OMP_IF_NONNEGATIVE(over->nonnegative)) return &nonnegative;
-    return &plain;
-}
-
 typedef struct shs__omp_group {
     const shs__omp_dictionary *over;
-    const shs__direct_words *words; /* NULL: there is a Gram matrix */
+    /* Without a Gram matrix: alpha = D'R for `count` columns; and a step given alpha, which returns whether there will be another. */
+    void (*correlate)(const struct shs__omp_group *g, int count);
+    int (*step)(const struct shs__omp_group *g, shs__omp_signal *w);
     shs__omp_signal *members;
     shs_real *alpha;   /* D'R of all the signals */
     shs_real *R;       /* direct form: the residuals of the signals that go on; with distances also q_k of each */
@@ -10180,13 +10204,6 @@ typedef struct shs__omp_group {
 /* Columns of R and alpha in the direct form. */
 SHS__PRIVATE int shs__omp_columns(int count, shs_selection selection) { return count * (1 + shs__omp_distances(selection)); }
 
-SHS__PRIVATE void shs__weights_layout(shs__layout *l, shs__signal_weights *weights, const shs__omp_dictionary *over) {
-    weights->root = SHS__CARVE(l, shs_real, over->p);
-    weights->clean = SHS__CARVE(l, shs_real, over->p);
-    weights->there = SHS__CARVE(l, int, over->p);
-    weights->diagonal = SHS__CARVE(l, shs_real, shs__omp_padded(over->n));
-}
-
 /* Scratch of `count` signals, which are in g->members, with `columns` of alpha, for products of `scratch` values. In the Gram forms
    all signals of a worker share one r. B has a row less than atoms: after the last atom nothing is chosen. */
 SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const shs__omp_dictionary *over, int limit, int count,
@@ -10196,17 +10213,19 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
     const int weighted = SHS__OMP_IF_WEIGHTED(over->weighted);
     int i;
     g->over = over;
-    g->words = NULL;
-    g->own = NULL;
     g->alpha = SHS__CARVE(l, shs_real, SHS__PRODUCT(padded, columns, 1));
     g->R = SHS__CARVE(l, shs_real, SHS__PRODUCT(shs__imax(over->p, limit), direct ? columns : 1, 1));
     g->exact = SHS__CARVE(l, shs_wide, p);
     g->scratch = SHS__CARVE(l, shs_real, scratch);
-    g->seats = NULL;
     if (weighted) g->seats = SHS__CARVE(l, shs__omp_signal *, columns);
-    for (i = 0; weighted && i < count; i++) { /* the weights of all signals side by side, since each stripe of D reads them all */
+    for (i = 0; i < count; i++) { /* the weights of all signals side by side, since each stripe of D reads them all */
         shs__omp_signal counted, *w = SHS__MEMBER(g->members, i, counted);
-        shs__weights_layout(l, &w->weights, over);
+        memset(w, 0, sizeof *w);
+        if (!weighted) continue;
+        w->weights.root = SHS__CARVE(l, shs_real, p);
+        w->weights.clean = SHS__CARVE(l, shs_real, p);
+        w->weights.there = SHS__CARVE(l, int, p);
+        w->weights.diagonal = SHS__CARVE(l, shs_real, shs__omp_padded(over->n));
     }
     for (i = 0; i < count; i++) {
         shs__omp_signal counted, *w = SHS__MEMBER(g->members, i, counted);
@@ -10214,21 +10233,16 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
         w->alpha = g->alpha;
         w->r = g->R;
         w->exact = g->exact;
-        w->team = NULL;
         w->L = SHS__CARVE(l, shs_real, shs__omp_triangle(limit));
         w->t = SHS__CARVE(l, shs_real, limit);
         if (direct) w->rows = 1;
         else w->rows = (size_t)shs__imax(limit - 1, 1);
-        if (anew || direct) w->B = NULL;
-        else w->B = SHS__CARVE(l, shs_real, SHS__PRODUCT(padded, w->rows, 1));
         if (direct && !anew) w->Q = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, limit, 1));
-        else w->Q = NULL;
+        else if (!anew) w->B = SHS__CARVE(l, shs_real, SHS__PRODUCT(padded, w->rows, 1));
         if (nonnegative) shs__nn_layout(l, &w->equations, limit);
-        w->distances.d2 = NULL;
         if (weighted || shs__omp_distances(over->selection))
             w->distances.d2 = SHS__CARVE(l, shs_real, shs__omp_padded(over->n));
         if (weighted) w->r = SHS__CARVE(l, shs_real, shs__imax(p, limit));
-        else w->weights.root = NULL;
         w->weights.unit = 1;
     }
 }
@@ -10251,15 +10265,22 @@ SHS__PRIVATE void shs__omp_set_diagonal(shs__omp_dictionary *over) {
    SHS__DIRECT_FEWEST signals. */
 enum { SHS__DIRECT_FEWEST = 16, SHS__DIRECT_GROUP = 64, SHS__DIRECT_VALUES = 65536 };
 
-/* alpha = D'R for `count` columns. A separate function for one signal keeps the matrix product out of small programs. */
-typedef void (*shs__omp_correlate_fn)(const shs__omp_group *g, int count);
-
-SHS__PRIVATE void shs__omp_correlate_one(const shs__omp_group *g, int count) {
+/* A separate function for few columns keeps the matrix product out of small programs. */
+SHS__PRIVATE void shs__omp_correlate_few(const shs__omp_group *g, int count) {
     const shs__omp_dictionary *d = g->over;
-    int i, j;
-    for (j = 0; j < count; j++)
-        for (i = 0; i < d->n; i++)
-            *SHS__AT(g->alpha, d->n, i, j) = shs_dot(d->p, SHS__AT(d->D, d->ldd, 0, i), 1, SHS__AT(g->R, d->p, 0, j), 1);
+    int i;
+    for (i = 0; i < count; i++) shs__omp_correlate(d, SHS__AT(g->R, d->p, 0, i), SHS__AT(g->alpha, d->n, 0, i));
+}
+
+SHS__PRIVATE int shs__direct_step(const shs__omp_group *g, shs__omp_signal *w) {
+    (void)g;
+    if (SHS__OMP_IF_NONNEGATIVE(w->over->nonnegative)) {
+        shs__nn_choose(w);
+        return shs__nn_step(w, SHS__OMP_DIRECT);
+    }
+    if (SHS__OMP_IF_WEIGHTED(w->over->weighted)) shs__omp_choose_weighted(w);
+    else shs__omp_choose(w);
+    return shs__omp_step(w, SHS__OMP_DIRECT);
 }
 
 /* Gives a signal column `at` of R and alpha. Signals with weights have an r of their own. */
@@ -10270,7 +10291,7 @@ SHS__PRIVATE void shs__omp_seat(const shs__omp_group *g, shs__omp_signal *w, int
 }
 
 /* Pursues `count` signals that have begun and know their y. */
-SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count, shs__omp_correlate_fn correlate) {
+SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count) {
     const size_t p = (size_t)g->over->p, bytes = p * sizeof(shs_real);
     const int distances = shs__omp_distances(g->over->selection);
     unsigned char active[SHS__DIRECT_GROUP]; /* the g->members that go on; bytes, because stacks may be small */
@@ -10279,21 +10300,18 @@ SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count, shs_
         shs__omp_signal *w = g->members + a;
         if (w->reached || w->limit == 0) continue;
         shs__omp_seat(g, w, actives);
-        if (SHS__OMP_IF_WEIGHTED(w->weights.root)) shs__omp_weigh(w, w->y, w->r);
-        else memcpy(w->r, w->y, bytes);
+        shs__omp_weigh(w, w->y, w->r);
         active[actives++] = (unsigned char)a;
     }
     columns = actives;
     while (actives > 0) {
-        for (a = 0; a < actives; a++) {
-            const shs__omp_signal *w = g->members + active[a];
-            if (SHS__OMP_IF_WEIGHTED(w->weights.root)) shs__omp_weigh(w, w->r, SHS__AT(g->R, p, 0, a));
-        }
-        correlate(g, columns);
+        for (a = 0; SHS__OMP_IF_WEIGHTED(g->seats) && a < actives; a++)
+            shs__omp_weigh(g->members + active[a], g->members[active[a]].r, SHS__AT(g->R, p, 0, a));
+        g->correlate(g, columns);
         for (a = left = 0; a < actives; a++) {
             shs__omp_signal *w = g->members + active[a];
             shs_real *r = w->r;
-            if (!g->words->step(g, w)) continue;
+            if (!g->step(g, w)) continue;
             shs__omp_seat(g, w, left); /* close up: residuals of the signals that go on stay side by side */
             if (w->r != r) memcpy(w->r, r, bytes);
             active[left++] = active[a];
@@ -10302,15 +10320,15 @@ SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count, shs_
         for (a = 0; distances && a < actives; a++, columns++) {
             shs__omp_signal *w = g->members + active[a];
             const shs_real *q = SHS__AT(w->Q, p, 0, shs__imax(w->chosen - 1, 0));
-            if (SHS__OMP_IF_WEIGHTED(w->weights.root)) shs__omp_weigh(w, q, SHS__AT(g->R, p, 0, columns));
-            else memcpy(SHS__AT(g->R, p, 0, columns), q, bytes);
+            shs__omp_weigh(w, q, SHS__AT(g->R, p, 0, columns));
             w->B = g->alpha + shs__cells(columns, g->over->n);
-            if (SHS__OMP_IF_WEIGHTED(w->weights.root)) g->seats[columns] = w;
+            if (SHS__OMP_IF_WEIGHTED(g->seats)) g->seats[columns] = w;
         }
     }
+    if (SHS__OMP_IF_NONNEGATIVE(g->over->nonnegative)) return; /* the coefficients are complete after each step */
     for (a = 0; a < count; a++) {
         shs__omp_seat(g, g->members + a, 0); /* no signal needs its columns any more */
-        g->words->finish(g->members + a);
+        shs__omp_finish(g->members + a);
     }
 }
 
@@ -10408,27 +10426,11 @@ SHS__PRIVATE int shs__omp_gram_pays(int p, int n, size_t m, int stride, const sh
     return with * SHS__WIDE_C(1.5) <= without && dn * dn * (shs_wide)sizeof(shs_real) <= 1073741824;
 }
 
-/* The first signal behind group k. */
+/* The first signal behind group k. Without groups each signal is one. */
 SHS__PRIVATE size_t shs__team_end(const shs_omp_options *o, size_t m, size_t k) {
+    if (!o->groups) return k + 1;
     if (k + 1 < o->group_count) return o->groups[k + 1];
     return m;
-}
-
-/* Scratch of up to `count` signals that share their atoms, beside the scratch of the signal that stands for them. The first column
-   of alpha is this signal's alpha. Without a Gram matrix the second one is b_k of the last atom. */
-SHS__PRIVATE void shs__team_layout(shs__layout *l, shs__omp_group *g, size_t count, size_t panel, size_t limit) {
-    const int padded = g->over->padded, direct = !g->over->use_gram;
-    g->team.T = SHS__CARVE(l, shs_real, SHS__PRODUCT(limit, count, 1));
-    g->team.squares = SHS__CARVE(l, shs_wide, padded);
-    if (direct) g->team.R = SHS__CARVE(l, shs_real, SHS__PRODUCT(g->over->p, count, 1));
-    else g->team.R = NULL;
-    g->team.panel = panel;
-    g->team.limit = limit;
-    g->team.scratch = g->scratch;
-    if (!g->members) return;
-    g->team.A = SHS__AT(g->alpha, padded, 0, 2);
-    if (direct) g->members->B = g->alpha + padded;
-    g->members->team = &g->team;
 }
 
 /* D by stripes of as many atoms as a kernel sums at once, the stripe's part of each row side by side: where values are missing,
@@ -10477,11 +10479,6 @@ SHS__PRIVATE void shs__omp_correlate_rows(const shs__omp_group *g, int count) {
 SHS__PRIVATE size_t shs__direct_group(const shs__omp_dictionary *d, int limit) {
     const size_t values = (size_t)d->n + (size_t)d->p * ((size_t)limit + 1);
     return shs__zmax(SHS__DIRECT_FEWEST, shs__zmin(SHS__DIRECT_GROUP, SHS__DIRECT_VALUES / values));
-}
-
-SHS__PRIVATE void shs__coder_hold(shs__layout *l, shs__coder *c) {
-    shs__codes_layout(l, &c->held.codes, c->m, c->stride);
-    c->held.errors2 = SHS__CARVE(l, shs_real, c->m);
 }
 
 /* One block of columns of the Gram matrix: the rows from its first column on, zeros below, and the same values as rows. */
@@ -10626,22 +10623,21 @@ SHS__PRIVATE shs_wide shs__coder_norm2(const shs__coder *c, size_t i) {
 /* Makes w ready for signal i; its atoms and coefficients go straight to the codes. */
 SHS__PRIVATE void shs__coder_begin(const shs__coder *c, shs__omp_signal *w, size_t i) {
     shs_wide norm2;
-    if (w->weights.root) w->y = w->weights.clean;
-    else if (c->over.p) w->y = SHS__AT(c->Y, c->ldy, 0, i);
-    else w->y = NULL;
     w->atoms = shs__codes_atoms(c->codes, i);
     w->x = shs__codes_coefs(c->codes, i);
-    if (w->weights.root) norm2 = shs__omp_weighted_norm2(w);
-    else norm2 = shs__coder_norm2(c, i);
+    if (w->weights.root) {
+        w->y = w->weights.clean;
+        norm2 = shs__omp_weighted_norm2(w);
+    } else {
+        if (c->over.p) w->y = SHS__AT(c->Y, c->ldy, 0, i);
+        norm2 = shs__coder_norm2(c, i);
+    }
     shs__omp_begin(w, norm2, shs__omp_limit_of(c, i), shs__omp_tolerance_of(c, i));
 }
 
 SHS__PRIVATE void shs__coder_end(const shs__coder *c, const shs__omp_signal *w, size_t i, shs__coder_sums *sums) {
     const shs_wide unit = (shs_wide)w->weights.unit, error2 = w->error.residual2 * unit * unit;
-    const int rest = c->codes->stride - w->chosen; /* slots, which hold zeros */
-    c->codes->used[i] = w->chosen;
-    SHS__CLEAR(w->atoms + w->chosen, rest);
-    SHS__CLEAR(w->x + w->chosen, rest);
+    shs__codes_end(c->codes, i, w->chosen);
     sums->nonzeros += (size_t)w->chosen;
     sums->not_reached += shs__omp_tolerance_of(c, i) > 0 && !w->reached; /* the square may underflow */
     shs__sum_add(&sums->sum2, error2);
@@ -10679,7 +10675,7 @@ SHS__OUTLINE void shs__omp_code_with_gram(const shs__coder *c, size_t first, siz
     for (i = first; i < end && g->over->nonnegative; i++) {
         abreast->alpha = SHS__AT(g->alpha, g->over->padded, 0, i - first);
         shs__coder_begin(c, abreast, i);
-        shs__nn_pursue_gram(abreast, SHS__OMP_GRAM);
+        shs__nn_pursue_gram(abreast);
         shs__coder_end(c, abreast, i, sums);
     }
     for (; i < end; i += SHS__ABREAST) {
@@ -10704,10 +10700,7 @@ SHS__OUTLINE void shs__omp_code_direct(const shs__coder *c, size_t first, size_t
     size_t i;
     if (g->over->weighted) shs__coder_weigh(c, g, first, end, sums);
     for (i = first; i < end; i++) shs__coder_begin(c, g->members + (i - first), i);
-    shs__omp_pursue_group(g, (int)(end - first),
-                          g->over->weighted ? shs__omp_correlate_rows
-                          : c->few          ? shs__omp_correlate_one
-                                            : shs__omp_correlate_group);
+    shs__omp_pursue_group(g, (int)(end - first));
     for (i = first; i < end; i++) shs__coder_end(c, g->members + (i - first), i, sums);
 }
 
@@ -10725,7 +10718,6 @@ SHS__OUTLINE void shs__omp_code_team(const shs__coder *c, size_t first, size_t e
     team->ldy = c->ldy;
     team->stride = c->codes->stride;
     if (p) team->Y = SHS__AT(c->Y, c->ldy, 0, first);
-    else team->Y = NULL;
     team->X = SHS__AT(c->codes->coefs, team->stride, 0, first);
     w->y = team->Y;
     w->x = team->X;
@@ -10778,16 +10770,31 @@ SHS__PRIVATE void shs__omp_layout_direct(shs__layout *l, const shs__coder *c, sh
     const size_t columns = (size_t)shs__omp_columns(count, c->over.selection);
     g->members = SHS__CARVE(l, shs__omp_signal, count);
     shs__omp_layout_group(l, g, &c->over, c->stride, count, columns, shs__coder_scratch(c, columns));
-    g->words = shs__direct_words_of(&c->over);
+    if (c->over.weighted) g->correlate = shs__omp_correlate_rows;
+    else if (c->few) g->correlate = shs__omp_correlate_few;
+    else g->correlate = shs__omp_correlate_group;
+    g->step = shs__direct_step;
 }
 
-/* With or without a Gram matrix. Two columns more than signals: the team's own alpha, and b_k. */
+/* With or without a Gram matrix. There are two columns of alpha more than signals: that of the signal that stands for the team, and
+   without a Gram matrix b_k of the last atom. */
 SHS__PRIVATE void shs__omp_layout_team(shs__layout *l, const shs__coder *c, shs__omp_group *g) {
-    const size_t panel = shs__zmin(c->group, shs__coder_default_group(c->over.n));
-    const size_t columns = (c->over.use_gram ? c->group : panel) + 2;
+    const shs__omp_dictionary *over = &c->over;
+    const size_t panel = shs__zmin(c->group, shs__coder_default_group(over->n));
+    const size_t columns = (over->use_gram ? c->group : panel) + 2;
+    shs__omp_team *team = &g->team;
     g->members = SHS__CARVE(l, shs__omp_signal, 1);
-    shs__omp_layout_group(l, g, &c->over, c->stride, 1, columns, shs__coder_scratch(c, columns));
-    shs__team_layout(l, g, c->group, panel, (size_t)c->stride);
+    shs__omp_layout_group(l, g, over, c->stride, 1, columns, shs__coder_scratch(c, columns));
+    team->T = SHS__CARVE(l, shs_real, SHS__PRODUCT(c->stride, c->group, 1));
+    team->squares = SHS__CARVE(l, shs_wide, over->padded);
+    if (!over->use_gram) team->R = SHS__CARVE(l, shs_real, SHS__PRODUCT(over->p, c->group, 1));
+    team->panel = panel;
+    team->limit = (size_t)c->stride;
+    team->scratch = g->scratch;
+    if (!g->members) return;
+    team->A = SHS__AT(g->alpha, over->padded, 0, 2);
+    if (!over->use_gram) g->members->B = g->alpha + over->padded;
+    g->members->team = team;
 }
 
 /* The forms of a method; code is NULL where it has no such form. */
@@ -10833,25 +10840,21 @@ SHS__PRIVATE void shs__subspace_fit_naive(int p, const shs_real *D, const shs_re
                                           shs_wide *r, shs_wide *Q) {
     ptrdiff_t i, k, q;
     for (k = 0; k < count; k++) {
-        shs_wide whole = 0, left = 0, *u = Q + k * p;
+        shs_wide whole, left, *u = Q + k * p;
         shs__la_widen(p, SHS__AT(D, p, 0, atoms[k]), u);
-        for (i = 0; i < p; i++) whole += u[i] * u[i];
+        whole = shs__naive_dot_wide(p, u, u);
         for (q = 0; q < k; q++) {
-            shs_wide along = 0;
-            for (i = 0; i < p; i++) along += Q[i + q * p] * u[i];
+            const shs_wide along = shs__naive_dot_wide(p, Q + q * p, u);
             for (i = 0; i < p; i++) u[i] -= along * Q[i + q * p];
         }
-        for (i = 0; i < p; i++) left += u[i] * u[i];
+        left = shs__naive_dot_wide(p, u, u);
         if (!(left > SHS__WIDENED_OMP_GUARD * whole)) left = 0;
         for (i = 0; i < p; i++) u[i] = shs__quotient(u[i], SHS__WSQRT(left));
     }
     shs__la_widen(p, y, r);
     for (k = count - 1; k >= 0; k--) {
         const shs_real *d = SHS__AT(D, p, 0, atoms[k]);
-        shs_wide along = 0, length = 0;
-        for (i = 0; i < p; i++) along += Q[i + k * p] * r[i];
-        for (i = 0; i < p; i++) length += Q[i + k * p] * (shs_wide)d[i];
-        x[k] = shs__quotient(along, length);
+        x[k] = shs__quotient(shs__naive_dot_wide(p, Q + k * p, r), shs__naive_dot(p, d, Q + k * p));
         for (i = 0; i < p; i++) r[i] -= x[k] * (shs_wide)d[i];
     }
 }
@@ -10859,22 +10862,20 @@ SHS__PRIVATE void shs__subspace_fit_naive(int p, const shs_real *D, const shs_re
 SHS__PUBLIC int shs_subspace_naive(int p, int n, const shs_real *D, const shs_real *y, int s, shs_wide tolerance, int *atoms,
                                    shs_wide *x, shs_wide *r, shs_wide *scratch) {
     shs_wide *T = scratch, *next = T + n, *values = next + n, *Q = values + n, before = 0, floor = 0;
-    ptrdiff_t i, j;
+    ptrdiff_t j;
     int count, k, round;
     for (j = 0; j < n; j++) next[j] = 0;
     for (round = 0;; round++) {
-        shs_wide error2 = 0;
+        shs_wide error2;
         count = shs__subspace_list_naive(n, next, atoms);
         shs__subspace_fit_naive(p, D, y, count, atoms, x, r, Q);
-        for (i = 0; i < p; i++) error2 += r[i] * r[i];
+        error2 = shs__naive_dot_wide(p, r, r);
         if (round > 0 && !(error2 < before)) break;
         for (j = 0; j < n; j++) T[j] = next[j];
         if (tolerance > 0 && error2 <= tolerance * tolerance) break;
         before = error2;
         for (j = 0; j < n; j++) {
-            shs_wide alpha = 0;
-            for (i = 0; i < p; i++) alpha += (shs_wide)D[i + j * p] * r[i];
-            values[j] = shs__wabs(alpha);
+            values[j] = shs__wabs(shs__naive_dot(p, D + j * p, r));
             if (round == 0 && values[j] * 16 * SHS__WIDENED_EPS > floor) floor = values[j] * 16 * SHS__WIDENED_EPS;
         }
         shs__subspace_mark_naive(n, values, shs__imin(s, shs__imin(p, n) - count), floor, next); /* T' */
@@ -10882,8 +10883,7 @@ SHS__PUBLIC int shs_subspace_naive(int p, int n, const shs_real *D, const shs_re
         shs__subspace_fit_naive(p, D, y, count, atoms, x, r, Q);
         for (j = 0; j < n; j++) values[j] = next[j] = 0;
         for (k = 0; k < count; k++) {
-            shs_wide gjj = 0;
-            for (i = 0; i < p; i++) gjj += shs__square(*SHS__AT(D, p, i, atoms[k]));
+            const shs_wide gjj = shs__naive_norm2(p, SHS__AT(D, p, 0, atoms[k]));
             if (shs__wabs(x[k]) * gjj > floor) values[atoms[k]] = shs__wabs(x[k]);
         }
         shs__subspace_mark_naive(n, values, s, 0, next); /* T */
@@ -10981,11 +10981,10 @@ SHS__PRIVATE int shs__subspace_step(const shs__omp_group *g, shs__omp_signal *w)
 }
 
 SHS__PRIVATE void shs__subspace_layout(shs__layout *l, const shs__coder *c, shs__omp_group *g) {
-    static const shs__direct_words words = {shs__subspace_step, shs__omp_finish};
     const int most = (int)shs__zmin(2 * (size_t)c->stride, (size_t)shs__imin(c->over.p, c->over.n));
     size_t i;
     shs__omp_layout_direct(l, c, g);
-    g->words = &words;
+    g->step = shs__subspace_step;
     g->own = SHS__CARVE(l, shs__subspace, c->group);
     for (i = 0; i < c->group; i++) {
         shs__subspace counted, *t = SHS__MEMBER((shs__subspace *)g->own, i, counted);
@@ -11022,10 +11021,6 @@ SHS__PRIVATE void shs__coder_choose_form(shs__coder *c) {
     over->selection = o->selection;
     over->nonnegative = o->nonnegative;
     over->anew = o->nonnegative || method->anew;
-    if (over->use_gram && !o->gram) over->padded = shs__omp_padded(n);
-    else over->padded = n;
-    if (o->gram) over->ldg = o->ldg;
-    else over->ldg = over->padded;
     if (o->signals_per_group) c->group = o->signals_per_group;
     else c->group = shs__coder_default_group(n);
     if (c->few || c->late) c->group = shs__zmax(c->m, 1); /* one chunk */
@@ -11038,33 +11033,39 @@ SHS__PRIVATE void shs__coder_choose_form(shs__coder *c) {
     c->chunks = o->group_count;
 }
 
-SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) {
-    const shs_omp_options *o = c->options;
+/* What all that code many signals have: the Gram matrix, the packed dictionary, and a group for each worker. */
+SHS__PRIVATE void shs__coder_layout_matrices(shs__layout *l, shs__coder *c, int workers) {
     shs__omp_dictionary *over = &c->over;
-    const int n = over->n, p = over->p;
-    size_t values;
-    int i;
-    shs__coder_choose_form(c);
-    c->own_gram = NULL;
-    if (over->use_gram && !o->gram) c->own_gram = SHS__CARVE(l, shs_real, SHS__PRODUCT(over->ldg, n, 1));
-    if (over->weighted) values = shs__stripes_count(n, p);
-    else if (p) values = shs__la_packed_count(n, p);
-    else values = 0;
-    if (c->few) values = 0;
-    if (p && !c->few) over->packed = SHS__CARVE(l, shs_real, values);
-    else over->packed = NULL;
-    if (c->late) shs__coder_hold(l, c);
-    if (over->weighted) over->squares = SHS__CARVE(l, shs_real, values);
-    else over->squares = NULL;
-    over->diagonal = NULL;
-    if (over->weighted || shs__omp_distances(o->selection))
-        over->diagonal = SHS__CARVE(l, shs_real, shs__omp_padded(n));
-    c->sums = SHS__CARVE(l, shs__coder_sums, SHS__CODER_ROUND);
+    over->padded = over->n;
+    over->ldg = c->options->ldg;
+    if (over->use_gram && !c->options->gram) {
+        over->padded = over->ldg = shs__omp_padded(over->n);
+        c->own_gram = SHS__CARVE(l, shs_real, SHS__PRODUCT(over->ldg, over->n, 1));
+    }
+    if (over->weighted) {
+        over->packed = SHS__CARVE(l, shs_real, shs__stripes_count(over->n, over->p));
+        over->squares = SHS__CARVE(l, shs_real, shs__stripes_count(over->n, over->p));
+    } else if (over->p && !c->few) over->packed = SHS__CARVE(l, shs_real, shs__la_packed_count(over->n, over->p));
     c->flags = SHS__CARVE(l, unsigned char, workers);
     c->groups = SHS__CARVE(l, shs__omp_group, workers);
+}
+
+SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) {
+    shs__omp_dictionary *over = &c->over;
+    int i;
+    shs__coder_choose_form(c);
+    shs__coder_layout_matrices(l, c, workers);
+    if (over->weighted || shs__omp_distances(over->selection))
+        over->diagonal = SHS__CARVE(l, shs_real, shs__omp_padded(over->n));
+    if (c->late) {
+        shs__codes_layout(l, &c->held.codes, c->m, c->stride);
+        c->held.errors2 = SHS__CARVE(l, shs_real, c->m);
+    }
+    c->sums = SHS__CARVE(l, shs__coder_sums, SHS__CODER_ROUND);
     for (i = 0; i < workers; i++) {
-        shs__omp_group counted;
-        c->form->layout(l, c, SHS__MEMBER(c->groups, i, counted));
+        shs__omp_group counted, *g = SHS__MEMBER(c->groups, i, counted);
+        memset(g, 0, sizeof *g);
+        c->form->layout(l, c, g);
     }
 }
 
@@ -11090,7 +11091,8 @@ SHS__PRIVATE void shs__coder_chunk(void *arg, size_t chunk, int worker) {
 
 /* Codes all signals; the dictionary is in place. phase NULL: silently, as a stage of something larger. */
 SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, const char *phase, shs_omp_report *report) {
-    shs_wide work = shs__ctx_product_work(c->over.n, c->over.p, 1) + (shs_wide)c->over.n; /* a signal */
+    const shs_wide work = shs__ctx_product_work(c->over.n, c->over.p, 1) + (shs_wide)c->over.n; /* a signal */
+    shs_wide values = SHS__WIDE_PRODUCT(c->over.p, c->m, 1);
     shs__sum sum2 = SHS_ZERO, weight = SHS_ZERO;
     shs_status status = SHS_OK;
     memset(report, 0, sizeof *report);
@@ -11108,13 +11110,8 @@ SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, co
         if (status != SHS_OK) memset(c->codes->used + done, 0, (c->m - done) * sizeof(int));
     }
     report->sum2 = shs__sum_value(&sum2);
-    if (c->over.p && c->m) report->rmse = SHS__WSQRT(report->sum2 / SHS__WIDE_PRODUCT(c->over.p, c->m, 1));
-    else report->rmse = 0;
-    if (c->over.weighted) {
-        const shs_wide total = shs__sum_value(&weight);
-        if (total > 0) report->rmse = SHS__WSQRT(report->sum2 / total);
-        else report->rmse = 0;
-    }
+    if (c->over.weighted) values = shs__sum_value(&weight);
+    report->rmse = SHS__WSQRT(shs__quotient(report->sum2, values));
     return status;
 }
 
@@ -11353,22 +11350,15 @@ SHS__PRIVATE int shs__gram_pair_agrees(const shs_real *G, int ldg, int i, int j)
     return shs__wabs(a - b) <= SHS__GRAM_ROUNDING * SHS__WSQRT(shs__wabs(gii)) * SHS__WSQRT(shs__wabs(gjj));
 }
 
-/* Whether rows first .. first+count-1 of columns j .. n-1 are the same products as the other triangle has. */
-SHS__PRIVATE int shs__gram_rows_agree(int n, const shs_real *G, int ldg, int first, int count) {
-    int i, j;
-    for (j = first; j < n; j++)
-        for (i = first; i < first + count && i < j; i++)
-            if (!shs__gram_pair_agrees(G, ldg, i, j)) return 0;
-    return 1;
-}
-
 /* Whether both triangles of a caller's Gram matrix are filled in. Few rows at a time: the other triangle's part of them stays
    in the cache. */
 SHS__OUTLINE int shs__gram_symmetric(int n, const shs_real *G, int ldg) {
     const int rows = 16;
-    int first;
+    int first, i, j;
     for (first = 0; first < n; first += rows)
-        if (!shs__gram_rows_agree(n, G, ldg, first, rows)) return 0;
+        for (j = first; j < n; j++)
+            for (i = first; i < first + rows && i < j; i++)
+                if (!shs__gram_pair_agrees(G, ldg, i, j)) return 0;
     return 1;
 }
 
@@ -11413,14 +11403,9 @@ SHS__OUTLINE int shs__omp_code_late(const shs_context *ctx, shs__coder *c, shs_o
     c->errors2 = errors2;
     c->late = 0;
     for (i = 0; i < c->m && whole; i++) {
-        int *atoms = shs__codes_atoms(codes, i);
-        shs_real *coefs = shs__codes_coefs(codes, i);
-        const int rest = codes->stride - held->stride;
-        codes->used[i] = held->used[i];
-        SHS__COPY(atoms, shs__codes_atoms(held, i), held->stride);
-        SHS__COPY(coefs, shs__codes_coefs(held, i), held->stride);
-        SHS__CLEAR(atoms + held->stride, rest);
-        SHS__CLEAR(coefs + held->stride, rest);
+        SHS__COPY(shs__codes_atoms(codes, i), shs__codes_atoms(held, i), held->used[i]);
+        SHS__COPY(shs__codes_coefs(codes, i), shs__codes_coefs(held, i), held->used[i]);
+        shs__codes_end(codes, i, held->used[i]);
         if (errors2) errors2[i] = c->held.errors2[i];
     }
     return whole;
@@ -11479,14 +11464,11 @@ SHS__PRIVATE int shs__omp_half(int exponent) { return (exponent - (exponent < 0)
 /* The exponent of the dictionary: of its elements, or by its Gram matrix if there is no D or few signals are coded. */
 SHS__PRIVATE int shs__dictionary_exponent(const shs__coder *c) {
     const shs__omp_dictionary *d = &c->over;
-    int most = SHS__OMP_NOTHING, j;
-    if (d->p == 0 || c->late) {
-        most = shs__gram_exponent(d->n, c->options->gram, c->options->ldg);
-        if (most == SHS__OMP_NOTHING) return most;
-        return shs__omp_half(most);
-    }
-    for (j = 0; j < d->n; j++) most = shs__imax(most, shs__omp_exponent(d->p, SHS__AT(d->D, d->ldd, 0, j)));
-    return most;
+    int of_squares;
+    if (d->p > 0 && !c->late) return shs__columns_exponent(d->p, d->n, d->D, (size_t)d->ldd);
+    of_squares = shs__gram_exponent(d->n, c->options->gram, c->options->ldg);
+    if (of_squares == SHS__OMP_NOTHING) return of_squares;
+    return shs__omp_half(of_squares);
 }
 
 SHS__PRIVATE void shs__units_layout(shs__layout *l, shs__units *u) {
@@ -11494,13 +11476,10 @@ SHS__PRIVATE void shs__units_layout(shs__layout *l, shs__units *u) {
     const size_t p = (size_t)c->over.p, n = (size_t)c->over.n, m = c->m;
     u->each = SHS__CARVE(l, int, m);
     if (p) u->D = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, n, 1));
-    else u->D = NULL;
     u->Y = SHS__CARVE(l, shs_real, SHS__PRODUCT(shs__omp_rows(&c->over), m, 1));
     if (c->options->gram) u->gram = SHS__CARVE(l, shs_real, SHS__PRODUCT(n, n, 1));
-    else u->gram = NULL;
     u->tolerances = SHS__CARVE(l, shs_real, m);
     if (c->norms2) u->norms2 = SHS__CARVE(l, shs_real, m);
-    else u->norms2 = NULL;
     u->errors2 = SHS__CARVE(l, shs_real, m);
     u->lambdas = SHS__CARVE(l, shs_real, u->lambda_count);
 }
@@ -11508,19 +11487,12 @@ SHS__PRIVATE void shs__units_layout(shs__layout *l, shs__units *u) {
 /* Chooses the unit of each signal, of all signals together, or of each group. */
 SHS__PRIVATE void shs__units_choose(shs__units *u, int together) {
     const shs__coder *c = &u->c;
-    const shs_omp_options *o = c->options;
-    size_t groups = c->m, g, i;
+    size_t group, first, end, i;
     int found = 0;
-    if (together) groups = 1;
-    else if (o->groups) groups = o->group_count;
-    for (g = 0; g < groups; g++) {
-        size_t first = g, end = g + 1;
+    for (group = first = 0; first < c->m; group++, first = end) {
         int most = SHS__OMP_NOTHING;
         if (together) end = c->m;
-        else if (o->groups) {
-            first = o->groups[g];
-            end = shs__team_end(o, c->m, g);
-        }
+        else end = shs__team_end(c->options, c->m, group);
         for (i = first; i < end; i++) {
             int exponent = shs__coder_exponent(c, i, &found);
             if (exponent != SHS__OMP_NOTHING && c->over.p == 0) {
@@ -11696,25 +11668,20 @@ SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, con
                                     const shs_real *norms2, const shs_omp_options *options, shs_codes *codes, shs_real *errors2,
                                     shs_omp_report *report) {
     shs__coder c;
-    size_t i, k;
+    size_t group, i = 0, end;
     shs_status status = shs__omp_check_correlations(ctx, n, m, dty, ldt);
     if (status != SHS_OK) return status;
     if (!options) return SHS_BAD_OPTIONS;
     if (!shs__codes_ok(codes, m)) return SHS_BAD_CODES;
     status = shs__coder_open(&c, 0, n, m, codes->stride, options);
-    for (i = 0; i < m && status == SHS_OK && !c.options->groups; i++)
-        status = shs__omp_check_norm(SHS__AT_OR_NULL(norms2, 1, 0, i), shs__omp_tolerance_of(&c, i), errors2 || report);
-    for (i = 0; i < c.options->group_count && status == SHS_OK; i++) {
-        const shs_real tolerance = shs__omp_tolerance_of(&c, c.options->groups[i]);
-        const size_t end = shs__team_end(c.options, m, i);
+    for (group = 0; i < m && status == SHS_OK; group++) {
+        const shs_real tolerance = shs__omp_tolerance_of(&c, i);
         shs_wide whole = 0;
-        for (k = c.options->groups[i]; k < end && status == SHS_OK; k++) {
-            status = shs__omp_check_norm(SHS__AT_OR_NULL(norms2, 1, 0, k), 0, errors2 || report || tolerance > 0);
-            if (status == SHS_OK && norms2) whole += (shs_wide)norms2[k];
-            else whole += 0;
+        for (end = shs__team_end(options, m, group); i < end && status == SHS_OK; i++) {
+            status = shs__omp_check_norm(SHS__AT_OR_NULL(norms2, 1, 0, i), 0, errors2 || report || tolerance > 0);
+            if (status == SHS_OK && norms2) whole += (shs_wide)norms2[i];
         }
-        if (status == SHS_OK && tolerance > 0 && shs__square(tolerance) < SHS__OMP_TRUST2 * whole)
-            status = SHS_TOLERANCE_TOO_SMALL;
+        if (status == SHS_OK) status = shs__omp_trusts(tolerance, whole);
     }
     c.Y = dty;
     c.ldy = ldt;
@@ -11814,12 +11781,10 @@ SHS__PRIVATE int shs__omp_one_fits(int squares, int products) {
 }
 
 /* Whether D and y do, or are zero. */
-SHS__PRIVATE int shs__omp_one_fits_direct(const shs__omp_one *one) {
+SHS__PRIVATE int shs__omp_one_fits_direct(const shs__omp_one *one, const shs_real *y) {
     const shs__omp_dictionary *over = &one->over;
-    const int of_y = shs__omp_exponent(over->p, one->w.y);
-    int of_D = SHS__OMP_NOTHING, j;
-    for (j = 0; j < over->n; j++)
-        of_D = shs__imax(of_D, shs__omp_exponent(over->p, SHS__AT(over->D, over->ldd, 0, j)));
+    const int of_y = shs__omp_exponent(over->p, y);
+    const int of_D = shs__columns_exponent(over->p, over->n, over->D, (size_t)over->ldd);
     if (of_D == SHS__OMP_NOTHING || of_y == SHS__OMP_NOTHING) return 1;
     if (sizeof(shs_wide) == sizeof(shs_real) && !shs__omp_in_room(of_y, SHS__OMP_ROOM_ONE)) return 0;
     return shs__omp_one_fits(2 * of_D, of_D + of_y);
@@ -11832,7 +11797,7 @@ SHS__PRIVATE int shs__omp_one_fits_gram(const shs__omp_one *one, const shs_real 
 }
 #else /* which is small */
 #define shs__omp_one_normal(one) 1
-#define shs__omp_one_fits_direct(one) 1
+#define shs__omp_one_fits_direct(one, y) 1
 #define shs__omp_one_fits_gram(one, dty) 1
 #endif
 
@@ -11861,10 +11826,10 @@ SHS__PUBLIC shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const s
     if (status == SHS_OK) status = shs__omp_one_begin(&one, workspace, workspace_size, atoms, coefs, used, (shs_wide)norm2);
     if (status != SHS_OK) return status;
     SHS__COPY(one.w.alpha, dty, n);
-    if (SHS__OMP_IF_NONNEGATIVE(one.o.nonnegative)) shs__nn_pursue_gram(&one.w, SHS__OMP_GRAM_ALONE);
+    if (SHS__OMP_IF_NONNEGATIVE(one.o.nonnegative)) shs__nn_pursue_gram(&one.w);
     else {
         shs__omp_choose(&one.w);
-        while (shs__omp_step(&one.w, SHS__OMP_GRAM_ALONE)) {}
+        while (shs__omp_step(&one.w, SHS__OMP_GRAM)) {}
         shs__omp_solve(&one.w);
     }
     return shs__omp_one_end(&one, used, error2);
@@ -11881,162 +11846,139 @@ SHS__PUBLIC shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int l
     status = shs__omp_one_open(&one, p, n, options);
     one.over.D = D;
     one.over.ldd = ldd;
-    one.w.y = y;
-    if (status == SHS_OK && !shs__omp_one_fits_direct(&one)) status = SHS_OUT_OF_RANGE;
+    if (status == SHS_OK && !shs__omp_one_fits_direct(&one, y)) status = SHS_OUT_OF_RANGE;
     if (status == SHS_OK) status = shs__omp_one_begin(&one, workspace, workspace_size, atoms, coefs, used, shs__la_norm2(p, y));
     if (status != SHS_OK) return status;
-    one.g.words = shs__direct_words_of(&one.over);
-    shs__omp_pursue_group(&one.g, 1, shs__omp_correlate_one);
+    one.w.y = y;
+    one.g.correlate = shs__omp_correlate_few;
+    one.g.step = shs__direct_step;
+    shs__omp_pursue_group(&one.g, 1);
     return shs__omp_one_end(&one, used, error2);
 }
 
 #ifdef SHS__ALL_PARTS
 /* ---- the naive twin ---------------------------------------------------------------------------------- >>omp_naive */
 
+/* The squared distance of an atom from the span of the first k columns of Q. */
+SHS__PRIVATE shs_wide shs__naive_distance2(int p, const shs_real *d, shs_wide gjj, ptrdiff_t k, const shs_wide *Q) {
+    ptrdiff_t q;
+    for (q = 0; q < k; q++) {
+        const shs_wide c = shs__naive_dot(p, d, Q + q * p);
+        gjj -= c * c;
+    }
+    return gjj;
+}
+
+/* Appends an atom as column k of Q by Gram and Schmidt: d = sum of R[q,k] Q[.,q]. Returns 0 if it depends on those before it. */
+SHS__PRIVATE int shs__naive_append(int p, const shs_real *d, int s, ptrdiff_t k, shs_wide *Q, shs_wide *R) {
+    shs_wide *u = Q + k * p, whole, left;
+    ptrdiff_t i, q;
+    shs__la_widen(p, d, u);
+    whole = shs__naive_dot_wide(p, u, u);
+    for (q = 0; q < k; q++) {
+        R[q + k * s] = shs__naive_dot_wide(p, Q + q * p, u);
+        for (i = 0; i < p; i++) u[i] -= R[q + k * s] * Q[i + q * p];
+    }
+    left = shs__naive_dot_wide(p, u, u);
+    if (!(left > SHS__WIDENED_OMP_GUARD * whole)) return 0;
+    R[k + k * s] = SHS__WSQRT(left);
+    for (i = 0; i < p; i++) u[i] /= R[k + k * s];
+    return 1;
+}
+
+/* Solves R x = Q'y, from the last coefficient back. */
+SHS__PRIVATE void shs__naive_solve(ptrdiff_t k, int s, const shs_wide *R, shs_wide *x) {
+    ptrdiff_t j, q;
+    for (j = k - 1; j >= 0; j--) {
+        for (q = j + 1; q < k; q++) x[j] -= R[j + q * s] * x[q];
+        x[j] /= R[j + j * s];
+    }
+}
+
 SHS__PUBLIC int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y, int s, shs_wide tolerance,
                               shs_wide (*score)(shs_wide alpha, shs_wide gjj, shs_wide d2), int *atoms, shs_wide *x,
                               shs_wide *r, shs_wide *Q, shs_wide *R) {
-    shs_wide first = 0, error2 = 0;
-    ptrdiff_t i, j, q, k;
-    for (i = 0; i < p; i++) {
-        r[i] = (shs_wide)y[i];
-        error2 += r[i] * r[i];
-    }
+    shs_wide first = 0, error2;
+    ptrdiff_t i, j, k;
+    shs__la_widen(p, y, r);
+    error2 = shs__naive_dot_wide(p, r, r);
     for (k = 0; k < s && k < p && !(tolerance > 0 && error2 <= tolerance * tolerance); k++) {
-        shs_wide largest = -1, along = 0, whole = 0, left = 0, *u = Q + k * p;
+        shs_wide largest = -1, along = 0;
         for (j = 0; j < n; j++) { /* choose the atom of the largest score */
-            shs_wide alpha = 0, gjj = 0, d2, value;
             const shs_real *d = D + j * p;
-            for (i = 0; i < p; i++) {
-                alpha += (shs_wide)d[i] * r[i];
-                gjj += shs__square(d[i]);
+            const shs_wide alpha = shs__naive_dot(p, d, r);
+            shs_wide size = shs__wabs(alpha), value = size;
+            if (score) {
+                const shs_wide gjj = shs__naive_norm2(p, d);
+                value = score(alpha, gjj, shs__naive_distance2(p, d, gjj, k, Q));
+                if (gjj > 0) size /= SHS__WSQRT(gjj); /* as if of unit norm */
             }
-            d2 = gjj;
-            for (q = 0; score && q < k; q++) { /* its squared distance from the span of those chosen */
-                shs_wide c = 0;
-                for (i = 0; i < p; i++) c += (shs_wide)d[i] * Q[i + q * p];
-                d2 -= c * c;
-            }
-            if (score) value = score(alpha, gjj, d2);
-            else value = shs__wabs(alpha);
             if (!(value > largest)) continue;
             largest = value;
-            along = shs__wabs(alpha);
-            if (score && gjj > 0) along /= SHS__WSQRT(gjj); /* as if of unit norm */
+            along = size;
             atoms[k] = (int)j;
         }
         if (k == 0) first = along;
         if (!(along > SHS__WIDENED_EPS * first / 100)) break; /* nothing is left but rounding */
-        for (i = 0; i < p; i++) {
-            u[i] = (shs_wide)*SHS__AT(D, p, i, atoms[k]);
-            whole += u[i] * u[i];
-        }
-        for (q = 0; q < k; q++) { /* append it: d = sum of R[q,k] Q[.,q], by Gram and Schmidt */
-            R[q + k * s] = 0;
-            for (i = 0; i < p; i++) R[q + k * s] += Q[i + q * p] * u[i];
-            for (i = 0; i < p; i++) u[i] -= R[q + k * s] * Q[i + q * p];
-        }
-        for (i = 0; i < p; i++) left += u[i] * u[i];
-        if (!(left > SHS__WIDENED_OMP_GUARD * whole)) break; /* it depends on those chosen before */
-        R[k + k * s] = SHS__WSQRT(left);
-        for (x[k] = 0, i = 0; i < p; i++) {
-            u[i] /= R[k + k * s];
-            x[k] += u[i] * r[i];
-        }
-        for (error2 = 0, i = 0; i < p; i++) { /* advance */
-            r[i] -= x[k] * u[i];
-            error2 += r[i] * r[i];
-        }
+        if (!shs__naive_append(p, SHS__AT(D, p, 0, atoms[k]), s, k, Q, R)) break;
+        x[k] = shs__naive_dot_wide(p, Q + k * p, r); /* advance */
+        for (i = 0; i < p; i++) r[i] -= x[k] * Q[i + k * p];
+        error2 = shs__naive_dot_wide(p, r, r);
     }
-    for (j = k - 1; j >= 0; j--) { /* solve R x = Q'y, from the last coefficient back */
-        for (q = j + 1; q < k; q++) x[j] -= R[j + q * s] * x[q];
-        x[j] /= R[j + j * s];
-    }
+    shs__naive_solve(k, s, R, x);
     return (int)k;
 }
 
 SHS__PUBLIC int shs_somp_naive(int p, int n, const shs_real *D, ptrdiff_t m, const shs_real *Y, int s, shs_wide tolerance,
                                shs_wide (*score)(shs_wide alpha, shs_wide gjj, shs_wide d2), int *atoms, shs_wide *X,
                                shs_wide *E, shs_wide *Q, shs_wide *R) {
-    shs_wide first = 0, error2 = 0;
-    ptrdiff_t i, j, q, k, l;
-    for (i = 0; i < p * m; i++) {
-        E[i] = (shs_wide)Y[i];
-        error2 += E[i] * E[i];
-    }
+    shs_wide first = 0, error2;
+    ptrdiff_t i, j, k, l;
+    for (i = 0; i < p * m; i++) E[i] = (shs_wide)Y[i];
+    error2 = shs__naive_dot_wide(p * m, E, E);
     for (k = 0; k < s && k < p && !(tolerance > 0 && error2 <= tolerance * tolerance); k++) {
-        shs_wide largest = -1, along2 = 0, whole = 0, left = 0, *u = Q + k * p;
+        shs_wide largest = -1, along2 = 0;
         for (j = 0; j < n; j++) { /* choose the atom of the largest sum of scores */
-            shs_wide gjj = 0, d2, value = 0, sum = 0;
             const shs_real *d = D + j * p;
-            for (i = 0; i < p; i++) gjj += shs__square(d[i]);
-            d2 = gjj;
-            for (q = 0; q < k; q++) { /* its squared distance from the span of those chosen */
-                shs_wide c = 0;
-                for (i = 0; i < p; i++) c += (shs_wide)d[i] * Q[i + q * p];
-                d2 -= c * c;
-            }
+            const shs_wide gjj = shs__naive_norm2(p, d), d2 = shs__naive_distance2(p, d, gjj, k, Q);
+            shs_wide value = 0, size2 = 0;
             for (l = 0; l < m; l++) {
-                shs_wide alpha = 0;
-                for (i = 0; i < p; i++) alpha += (shs_wide)d[i] * E[i + l * p];
+                const shs_wide alpha = shs__naive_dot(p, d, E + l * p);
                 if (score) value += score(alpha, gjj, d2);
                 else value += alpha * alpha;
-                sum += alpha * alpha;
+                size2 += alpha * alpha;
             }
             if (!(value > largest)) continue;
             largest = value;
-            along2 = sum;
+            along2 = size2;
             if (score && gjj > 0) along2 /= gjj; /* as if of unit norm */
             atoms[k] = (int)j;
         }
         if (k == 0) first = along2;
         if (!(along2 > SHS__WIDENED_EPS * SHS__WIDENED_EPS * first / 10000)) break; /* nothing is left but rounding */
-        for (i = 0; i < p; i++) {
-            u[i] = (shs_wide)*SHS__AT(D, p, i, atoms[k]);
-            whole += u[i] * u[i];
-        }
-        for (q = 0; q < k; q++) { /* append it: d = sum of R[q,k] Q[.,q], by Gram and Schmidt */
-            R[q + k * s] = 0;
-            for (i = 0; i < p; i++) R[q + k * s] += Q[i + q * p] * u[i];
-            for (i = 0; i < p; i++) u[i] -= R[q + k * s] * Q[i + q * p];
-        }
-        for (i = 0; i < p; i++) left += u[i] * u[i];
-        if (!(left > SHS__WIDENED_OMP_GUARD * whole)) break; /* it depends on those chosen before */
-        R[k + k * s] = SHS__WSQRT(left);
-        for (i = 0; i < p; i++) u[i] /= R[k + k * s];
-        error2 = 0;
+        if (!shs__naive_append(p, SHS__AT(D, p, 0, atoms[k]), s, k, Q, R)) break;
         for (l = 0; l < m; l++) { /* advance */
-            X[k + l * s] = 0;
-            for (i = 0; i < p; i++) X[k + l * s] += u[i] * E[i + l * p];
-            for (i = 0; i < p; i++) {
-                E[i + l * p] -= X[k + l * s] * u[i];
-                error2 += E[i + l * p] * E[i + l * p];
-            }
+            X[k + l * s] = shs__naive_dot_wide(p, Q + k * p, E + l * p);
+            for (i = 0; i < p; i++) E[i + l * p] -= X[k + l * s] * Q[i + k * p];
         }
+        error2 = shs__naive_dot_wide(p * m, E, E);
     }
-    for (l = 0; l < m; l++)
-        for (j = k - 1; j >= 0; j--) { /* solve R x = Q'y, from the last coefficient back */
-            for (q = j + 1; q < k; q++) X[j + l * s] -= R[j + q * s] * X[q + l * s];
-            X[j + l * s] /= R[j + j * s];
-        }
+    for (l = 0; l < m; l++) shs__naive_solve(k, s, R, X + l * s);
     return (int)k;
 }
 
 SHS__PUBLIC int shs_nnomp_naive(int p, int n, const shs_real *D, const shs_real *y, int s, shs_wide tolerance, int *atoms,
                                 shs_wide *x, shs_wide *r) {
-    shs_wide first = 0, error2 = 0;
+    shs_wide first = 0, error2;
     ptrdiff_t i, j, k, l;
-    for (i = 0; i < p; i++) {
-        r[i] = (shs_wide)y[i];
-        error2 += r[i] * r[i];
-    }
+    shs__la_widen(p, y, r);
+    error2 = shs__naive_dot_wide(p, r, r);
     for (k = 0; k < s && !(tolerance > 0 && error2 <= tolerance * tolerance); k++) {
         shs_wide most = 0, change = 1, size = 0;
         int sweeps;
         for (j = 0; j < n; j++) { /* choose the atom of the largest correlation */
-            shs_wide alpha = 0;
+            const shs_wide alpha = shs__naive_dot(p, D + j * p, r);
             int chosen = 0;
-            for (i = 0; i < p; i++) alpha += (shs_wide)D[i + j * p] * r[i];
             for (l = 0; l < k; l++) chosen |= atoms[l] == j;
             if (!chosen && alpha > most) {
                 most = alpha;
@@ -12061,8 +12003,7 @@ SHS__PUBLIC int shs_nnomp_naive(int p, int n, const shs_real *D, const shs_real 
                 size += next;
                 x[l] = next;
             }
-        error2 = 0;
-        for (i = 0; i < p; i++) error2 += r[i] * r[i];
+        error2 = shs__naive_dot_wide(p, r, r);
     }
     return (int)k;
 }
@@ -12185,32 +12126,20 @@ SHS__PRIVATE void shs__lasso_layout_set(shs__layout *l, const shs__lasso *q, shs
 SHS__PRIVATE void shs__lasso_layout(shs__layout *l, shs__lasso *q, int workers) {
     shs__coder *c = &q->c;
     shs__omp_dictionary *over = &c->over;
-    const int n = over->n, p = over->p, own = over->use_gram && !c->options->gram;
-    const int padded = shs__omp_padded(n), face = over->use_gram ? shs__imin(n, SHS__LASSO_FACE) : 0;
+    const int n = over->n, face = over->use_gram ? shs__imin(n, SHS__LASSO_FACE) : 0;
     const size_t cells = SHS__PRODUCT(shs__omp_padded(face + 1), face, 1);
     int i;
     c->group = shs__zmin(shs__coder_default_group(n), shs__zmax(c->m, 1));
     c->chunks = shs__ctx_chunks(c->m, c->group);
-    if (c->options->gram) over->padded = n;
-    else over->padded = padded;
-    if (c->options->gram) over->ldg = c->options->ldg;
-    else over->ldg = padded;
-    if (p) over->packed = SHS__CARVE(l, shs_real, shs__la_packed_count(n, p));
-    else over->packed = NULL;
-    if (own) c->own_gram = SHS__CARVE(l, shs_real, SHS__PRODUCT(padded, n, 1));
-    else c->own_gram = NULL;
-    c->flags = SHS__CARVE(l, unsigned char, workers);
-    c->groups = SHS__CARVE(l, shs__omp_group, workers);
+    shs__coder_layout_matrices(l, c, workers);
     q->rooms = SHS__CARVE(l, shs__lasso_room, workers);
     q->sums = SHS__CARVE(l, shs__lasso_sums, SHS__CODER_ROUND);
     for (i = 0; i < workers; i++) {
         shs__omp_group unused_group, *g = SHS__MEMBER(c->groups, i, unused_group);
         shs__lasso_room unused_room, *w = SHS__MEMBER(q->rooms, i, unused_room);
-        size_t scratch = p ? shs__la_gemm_scratch(0, (int)c->group, p) : 0;
-        g->alpha = SHS__CARVE(l, shs_real, SHS__PRODUCT(padded, c->group, 1));
-        g->R = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, c->group, 1));
-        if (p && own) scratch = shs__zmax(scratch, shs__la_gemm_scratch(n, SHS__GRAM_BLOCK, p));
-        g->scratch = SHS__CARVE(l, shs_real, scratch);
+        g->alpha = SHS__CARVE(l, shs_real, SHS__PRODUCT(over->padded, c->group, 1));
+        g->R = SHS__CARVE(l, shs_real, SHS__PRODUCT(over->p, c->group, 1));
+        g->scratch = SHS__CARVE(l, shs_real, shs__coder_scratch(c, c->group));
         w->members = SHS__CARVE(l, shs__lasso_signal, c->group);
         w->active = SHS__CARVE(l, shs__lasso_signal *, c->group);
         w->exact = SHS__CARVE(l, shs_wide, SHS__PRODUCT(shs__omp_rows(over), c->group, 1));
@@ -12482,15 +12411,10 @@ SHS__PRIVATE void shs__lasso_store(const shs__lasso *q, shs__lasso_signal *s, co
             if (shs__abs(w->x[w->support[j]]) < shs__abs(w->x[w->support[least]])) least = j;
         SHS__MOVE(w->support + least, w->support + least + 1, k - 1 - least);
     }
-    codes->used[at] = k;
-    for (j = 0; j < codes->stride; j++) {
-        if (j < k) {
-            atoms[j] = w->support[j];
-            coefs[j] = w->x[w->support[j]];
-        } else {
-            atoms[j] = 0;
-            coefs[j] = 0;
-        }
+    shs__codes_end(codes, at, k);
+    for (j = 0; j < k; j++) {
+        atoms[j] = w->support[j];
+        coefs[j] = w->x[w->support[j]];
     }
 }
 
@@ -12520,7 +12444,10 @@ SHS__OUTLINE void shs__lasso_residual(const shs__lasso *q, shs__lasso_signal *s,
         shs__sum_add(&product, (shs_wide)coefs[k] * exact[atoms[k]]);
         shs__sum_add(&r2, -(shs_wide)coefs[k] * ((shs_wide)y[atoms[k]] + exact[atoms[k]]));
     }
-    if (!d->p) shs__sum_add(&r2, s->norm2), SHS__CLEAR(column + rows, d->padded - rows);
+    if (!d->p) {
+        shs__sum_add(&r2, s->norm2);
+        SHS__CLEAR(column + rows, d->padded - rows);
+    }
     s->r2 = shs__sum_value(&r2);
     s->product = shs__sum_value(&product);
 }
@@ -12807,7 +12734,8 @@ SHS__PRIVATE void shs__lasso_most(const shs__lasso *q, const shs__omp_group *g, 
     for (i = 0; i < count; i++) {
         shs__lasso_signal *s = w->active[i];
         s->support = 0;
-        shs__lasso_look(q, s, w, SHS__AT(g->alpha, d->padded, 0, i), NULL), s->most = s->largest;
+        shs__lasso_look(q, s, w, SHS__AT(g->alpha, d->padded, 0, i), NULL);
+        s->most = s->largest;
     }
 }
 
@@ -12819,11 +12747,8 @@ SHS__PRIVATE shs_wide shs__lasso_larger(shs_wide a, shs_wide b) {
 
 /* Lambdas from the largest |d_j'y| on take no atom, whatever one before them began with. */
 SHS__PRIVATE int shs__lasso_nothing(const shs__lasso *q, shs__lasso_signal *s, size_t at) {
-    const shs_codes *codes = q->c.codes;
     if (!(s->lambda1 >= s->most)) return 0;
-    codes->used[at] = 0;
-    SHS__CLEAR(shs__codes_atoms(codes, at), codes->stride);
-    SHS__CLEAR(shs__codes_coefs(codes, at), codes->stride);
+    shs__codes_end(q->c.codes, at, 0);
     s->gap = 0;
     s->objective = s->norm2 / 2;
     return 1;
@@ -12834,16 +12759,14 @@ SHS__OUTLINE void shs__lasso_group(const shs__lasso *q, const shs__omp_group *g,
                                    shs__lasso_sums *sums) {
     const shs__omp_dictionary *d = &q->c.over;
     int turn, left, i;
-    if (which == 0 && q->descended) shs__lasso_most(q, g, w, count);
+    if (which == 0) shs__lasso_most(q, g, w, count);
     for (turn = 0; count > 0; turn++, count = left) {
-        shs__lasso_correlate(q, g, w, which, count);
+        if (turn > 0 || which > 0 || q->descended) shs__lasso_correlate(q, g, w, which, count); /* else there are no codes yet */
         for (left = i = 0; i < count; i++) {
             shs__lasso_signal *s = w->active[i];
             const size_t at = (size_t)which * q->c.m + s->at;
             const shs_wide target = (shs_wide)q->gap * s->norm2 / 2;
             shs__lasso_load(q, s, w, at);
-            if (turn == 0 && which == 0 && !q->descended)
-                shs__lasso_look(q, s, w, SHS__AT(g->alpha, d->padded, 0, i), NULL), s->most = s->largest;
             if (turn == 0) {
                 const shs_wide lambda1 = (shs_wide)q->lambdas[which] * (shs_wide)(q->o->relative ? s->most : 1);
                 if (lambda1 < SHS__WIDENED_REAL_MAX) s->lambda1 = (shs_real)lambda1;
@@ -12882,14 +12805,10 @@ SHS__PRIVATE void shs__lasso_chunk(void *arg, size_t chunk, int worker) {
             shs__lasso_signal *s = w->active[i] = w->members + i;
             const size_t at = (size_t)which * c->m + first + i;
             s->at = first + i;
-            if (which == 0)
-                s->norm2 = shs__coder_norm2(c, s->at);
+            if (which == 0) s->norm2 = shs__coder_norm2(c, s->at);
             if (q->descended) continue;
-            if (which == 0) {
-                c->codes->used[at] = 0;
-                SHS__CLEAR(shs__codes_atoms(c->codes, at), c->codes->stride);
-                SHS__CLEAR(shs__codes_coefs(c->codes, at), c->codes->stride);
-            } else { /* a warm start */
+            if (which == 0) shs__codes_end(c->codes, at, 0);
+            else { /* a warm start */
                 c->codes->used[at] = c->codes->used[at - c->m];
                 SHS__COPY(shs__codes_atoms(c->codes, at), shs__codes_atoms(c->codes, at - c->m), c->codes->stride);
                 SHS__COPY(shs__codes_coefs(c->codes, at), shs__codes_coefs(c->codes, at - c->m), c->codes->stride);
