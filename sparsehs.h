@@ -1648,10 +1648,9 @@ SHS_API void shs_rx_local_naive(int n, ptrdiff_t lines, ptrdiff_t samples, const
     X(SHS_CONTRAST_TANH, tanh)   /* tanh y */                                                                          \
     X(SHS_CONTRAST_GAUSS, gauss) /* y exp(-y^2/2) */                                                                   \
     X(SHS_CONTRAST_SKEW, skew)   /* y^2: skewed sources, and no others */
+#define SHS__ENUM(code, name) code, /* of this list and those of section 13 */
 typedef enum shs_contrast {
-#define SHS__ENUM(code, name) code,
     SHS_CONTRAST_LIST(SHS__ENUM)
-#undef SHS__ENUM
     SHS_CONTRAST_COUNT
 } shs_contrast;
 SHS_API const char *shs_contrast_name(shs_contrast contrast);
@@ -1942,10 +1941,8 @@ SHS_API shs_status shs_compact_synthesize(const shs_context *ctx, int p, int n, 
     X(SHS_DETECTOR_GLRT, glrt)                                                                                                 \
     X(SHS_DETECTOR_AMSD, amsd)
 typedef enum shs_detector {
-#define SHS__ENUM(code, name) code,
     SHS_DETECTOR_LIST(SHS__ENUM)
-#undef SHS__ENUM
-        SHS_DETECTOR_COUNT
+    SHS_DETECTOR_COUNT
 } shs_detector;
 SHS_API const char *shs_detector_name(shs_detector method);
 
@@ -2025,10 +2022,8 @@ SHS_API void shs_unmix_naive(shs_constraint constraint, int n, int c, const shs_
     X(SHS_EXTRACTOR_NFINDR, nfindr)                                                                                            \
     X(SHS_EXTRACTOR_ATGP, atgp)
 typedef enum shs_extractor {
-#define SHS__ENUM(code, name) code,
     SHS_EXTRACTOR_LIST(SHS__ENUM)
-#undef SHS__ENUM
-        SHS_EXTRACTOR_COUNT
+    SHS_EXTRACTOR_COUNT
 } shs_extractor;
 SHS_API const char *shs_extractor_name(shs_extractor method);
 
@@ -2101,11 +2096,10 @@ SHS_API void shs_ppi_naive(int n, ptrdiff_t m, const shs_wide *X, int count, con
     X(SHS_COUNTER_HFC, hfc)                                                                                                    \
     X(SHS_COUNTER_NWHFC, nwhfc)
 typedef enum shs_counter {
-#define SHS__ENUM(code, name) code,
     SHS_COUNTER_LIST(SHS__ENUM)
-#undef SHS__ENUM
-        SHS_COUNTER_COUNT
+    SHS_COUNTER_COUNT
 } shs_counter;
+#undef SHS__ENUM
 SHS_API const char *shs_counter_name(shs_counter method);
 
 typedef struct shs_count_options {
@@ -16735,7 +16729,7 @@ typedef struct shs__reader {
     shs__panel *panels;        /* one a worker */
 } shs__reader;
 
-SHS__PRIVATE void shs__px_reader_init(shs__reader *r, const shs__view *v, int wide) {
+SHS__OUTLINE void shs__px_reader_init(shs__reader *r, const shs__view *v, int wide) {
     memset(r, 0, sizeof *r);
     r->view = *v;
     r->kernels = shs__element_kernels(wide);
@@ -17968,7 +17962,7 @@ typedef struct shs__writer {
 } shs__writer;
 
 /* What missing pixels become. */
-SHS__PRIVATE shs_wide shs__px_missing_value(const shs_cube *cube, const shs_sink *sink) {
+SHS__OUTLINE shs_wide shs__px_missing_value(const shs_cube *cube, const shs_sink *sink) {
     if (sink->has_nodata) return sink->nodata;
     if (cube->has_nodata) return cube->nodata;
     if (shs__px_floating(sink->type)) return shs__nan();
@@ -21154,10 +21148,10 @@ SHS__PRIVATE void shs__ica_matrices(shs_ica *ica, const shs_pca *pca) {
     }
 }
 
-#define SHS__NAME(code, name) #name, /* a row of a list */
+#define SHS__NAMED(code, name) #name, /* a row of a list */
 
 SHS__PUBLIC const char *shs_contrast_name(shs_contrast contrast) {
-    static const char *const names[] = {SHS_CONTRAST_LIST(SHS__NAME) NULL};
+    static const char *const names[] = {SHS_CONTRAST_LIST(SHS__NAMED) NULL};
     return (unsigned)contrast < SHS_CONTRAST_COUNT ? names[contrast] : NULL;
 }
 
@@ -21708,7 +21702,7 @@ SHS__PUBLIC void shs_model_free(const shs_context *ctx, shs_model *model) {
 /* ---- targets: the naive twin ------------------------------------------------------------------------ >>detect_naive */
 
 SHS__PUBLIC const char *shs_detector_name(shs_detector method) {
-    static const char *const names[] = {SHS_DETECTOR_LIST(SHS__NAME) NULL};
+    static const char *const names[] = {SHS_DETECTOR_LIST(SHS__NAMED) NULL};
     return (unsigned)method < SHS_DETECTOR_COUNT ? names[method] : NULL;
 }
 
@@ -21821,7 +21815,7 @@ SHS__PUBLIC void shs_detect_naive(shs_detector method, int n, ptrdiff_t m, const
 /* ---- matrices of spectra; targets: rows of a map ------------------------------------------ >>inverse_root detectors */
 
 /* Whether `count` spectra of n bands are finite. */
-SHS__PRIVATE int shs__wide_spectra_finite(int n, int count, const shs_wide *spectra, int ld) {
+SHS__OUTLINE int shs__wide_spectra_finite(int n, int count, const shs_wide *spectra, int ld) {
     int k;
     for (k = 0; k < count; k++)
         if (!shs__wide_finite((size_t)n, SHS__AT(spectra, ld, 0, k))) return 0;
@@ -21829,7 +21823,7 @@ SHS__PRIVATE int shs__wide_spectra_finite(int n, int count, const shs_wide *spec
 }
 
 /* Their print, as a number of shs__px_meet. */
-SHS__PRIVATE int64_t shs__wide_spectra_print(int n, int count, const shs_wide *spectra, int ld) {
+SHS__OUTLINE int64_t shs__wide_spectra_print(int n, int count, const shs_wide *spectra, int ld) {
     uint64_t print = 1;
     int k;
     for (k = 0; k < count; k++) print = shs__ctx_imprint(print, SHS__AT(spectra, ld, 0, k), (size_t)n * sizeof *spectra);
@@ -23072,7 +23066,7 @@ SHS__PUBLIC shs_status shs_unmix(const shs_context *ctx, const shs_cube *cube, i
 /* ---- endmembers: the naive twins ------------------------------------------------------------------ >>endmembers_naive */
 
 SHS__PUBLIC const char *shs_extractor_name(shs_extractor method) {
-    static const char *const names[] = {SHS_EXTRACTOR_LIST(SHS__NAME) NULL};
+    static const char *const names[] = {SHS_EXTRACTOR_LIST(SHS__NAMED) NULL};
     return (unsigned)method < SHS_EXTRACTOR_COUNT ? names[method] : NULL;
 }
 
@@ -23240,6 +23234,8 @@ typedef struct shs__extraction {
     shs_wide *C, *V, *values, *mean, *matrix; /* n x n, n x count, count, n, n x count */
     shs_wide *most;                           /* one a chunk */
     size_t *at;
+    int plane;     /* Y is divided by its part along `along` ... */
+    shs_wide last; /* ... or has this last coordinate */
     shs__reader reader; /* for the spectra of what was found */
     shs_endmembers found;
     /* How far a pixel is out; below 0 where it is missing. */
@@ -23380,33 +23376,27 @@ SHS__OUTLINE shs_status shs__em_atgp(shs__extraction *s) {
 
 /* ---- endmembers: VCA and N-FINDR ------------------------------------------------------------------------------- >>vca */
 
-/* A pixel is divided by its part along u, or gets the last coordinate that is the same for all. */
-typedef struct shs__levelling {
-    shs__extraction *s;
-    const shs_wide *u; /* NULL: the latter */
-    shs_wide last;
-} shs__levelling;
-
+/* A pixel is divided by its part along s->along, or gets the last coordinate that is the same for all. */
 SHS__PRIVATE void shs__em_level_chunk(void *arg, size_t chunk, int worker) {
-    const shs__levelling *level = (const shs__levelling *)arg;
-    int d = level->s->width, k;
-    size_t i = chunk * SHS__EM_CHUNK, end = shs__zmin(i + SHS__EM_CHUNK, level->s->pixels);
+    const shs__extraction *s = (const shs__extraction *)arg;
+    int d = s->width, k;
+    size_t i = chunk * SHS__EM_CHUNK, end = shs__zmin(i + SHS__EM_CHUNK, s->pixels);
     (void)worker;
     for (; i < end; i++) {
-        shs_wide *y = SHS__AT(level->s->Y, d, 0, i), along;
+        shs_wide *y = SHS__AT(s->Y, d, 0, i), along;
         if (!shs__wide_finite(1, y)) continue;
-        if (!level->u) {
-            y[d - 1] = level->last;
+        if (!s->plane) {
+            y[d - 1] = s->last;
             continue;
         }
-        along = shs__la_dot_wide(d, level->u, y);
+        along = shs__la_dot_wide(d, s->along, y);
         for (k = 0; k < d; k++) y[k] = shs__wabs(along) > 0 ? y[k] / along : shs__nan();
     }
 }
 
-/* Mean and covariance of the pixels of all ranks; returns whether noise is low in *low. Then V: as many singular vectors or
+/* Mean and covariance of the pixels of all ranks; a plane stays wanted only if noise is low. Then V: as many singular vectors or
    principal components as there are endmembers. */
-SHS__OUTLINE shs_status shs__em_statistics(shs__extraction *s, int plane, int *low) {
+SHS__OUTLINE shs_status shs__em_statistics(shs__extraction *s) {
     const shs_context *ctx = s->px->ctx;
     int n = s->n, p = s->count, i, j;
     shs_wide power = 0, subspace = 0;
@@ -23419,35 +23409,32 @@ SHS__OUTLINE shs_status shs__em_statistics(shs__extraction *s, int plane, int *l
         power += *SHS__AT(s->C, n, i, i) + s->mean[i] * s->mean[i];
         subspace += (i < p ? s->values[i] : 0) + s->mean[i] * s->mean[i];
     }
-    *low = plane && shs__em_noise_is_low(n, p, power, subspace);
-    for (j = 0; j < n && *low; j++)
+    s->plane = s->plane && shs__em_noise_is_low(n, p, power, subspace);
+    for (j = 0; j < n && s->plane; j++)
         for (i = 0; i < n; i++) *SHS__AT(s->C, n, i, j) += s->mean[i] * s->mean[j];
-    if (status == SHS_OK && *low) status = shs_eigh(ctx, n, s->C, n, p, s->values, s->V, n);
+    if (status == SHS_OK && s->plane) status = shs_eigh(ctx, n, s->C, n, p, s->values, s->V, n);
     if (status == SHS_OK) shs__em_fix_signs(n, p, s->V);
     return status;
 }
 
 /* Y, as shs__em_project_naive makes it. */
-SHS__OUTLINE shs_status shs__em_project(shs__extraction *s, int plane) {
+SHS__OUTLINE shs_status shs__em_project(shs__extraction *s) {
     const shs_context *ctx = s->px->ctx;
-    shs__levelling level = SHS_ZERO;
     shs_pixel_map map = shs__px_map_of(s->n, s->count, s->matrix, NULL, NULL);
-    int i, k, low;
-    shs_status status = shs__em_statistics(s, plane, &low);
+    int i, k;
+    shs_status status = shs__em_statistics(s);
     if (status == SHS_OK) {
         for (k = 0; k < s->count; k++)
             for (i = 0; i < s->n; i++) *SHS__AT(s->matrix, s->count, k, i) = *SHS__AT(s->V, s->n, i, k);
-        for (k = 0; k < s->count && low; k++) s->along[k] = shs__la_dot_wide(s->n, SHS__AT(s->V, s->n, 0, k), s->mean);
-        if (!low) map.centre = s->mean;
+        for (k = 0; k < s->count && s->plane; k++) s->along[k] = shs__la_dot_wide(s->n, SHS__AT(s->V, s->n, 0, k), s->mean);
+        if (!s->plane) map.centre = s->mean;
         status = shs__wide_map(s->px, &map, 0, SHS_INTERLEAVE_BIP, s->Y);
     }
     status = shs__ctx_agree(ctx, status);
-    if (status == SHS_OK && !low) status = shs__em_farthest(s, 0, shs__em_length2, &level.last);
+    if (status == SHS_OK && !s->plane) status = shs__em_farthest(s, 0, shs__em_length2, &s->last);
     if (status != SHS_OK) return status;
-    level.s = s;
-    if (low) level.u = s->along;
-    level.last = SHS__WSQRT(level.last);
-    shs__ctx_parallel(ctx, (shs_wide)s->pixels * (shs_wide)s->width, s->chunks, shs__em_level_chunk, &level);
+    s->last = SHS__WSQRT(s->last);
+    shs__ctx_parallel(ctx, (shs_wide)s->pixels * (shs_wide)s->width, s->chunks, shs__em_level_chunk, s);
     return SHS_OK;
 }
 
@@ -23586,7 +23573,8 @@ SHS__OUTLINE shs_status shs__em_cube(const shs__pixels *px, const shs_endmember_
     status = shs__ctx_agree(ctx, status);
     if (status == SHS_OK && atgp) status = shs__em_atgp(&s);
     else if (status == SHS_OK) {
-        status = shs__em_project(&s, o->method == SHS_EXTRACTOR_VCA);
+        s.plane = o->method == SHS_EXTRACTOR_VCA;
+        status = shs__em_project(&s);
         if (status == SHS_OK) status = shs__em_vca(&s, o->seed);
         if (status == SHS_OK && o->method == SHS_EXTRACTOR_NFINDR) status = shs__em_nfindr(&s);
         if (status == SHS_OK) status = shs__em_fetch(&s, 0, s.count);
@@ -23871,7 +23859,7 @@ SHS__PUBLIC shs_status shs_ppi(const shs_context *ctx, const shs_cube *cube, int
 /* ---- how many materials: the naive twin --------------------------------------------------------------- >>count_naive */
 
 SHS__PUBLIC const char *shs_counter_name(shs_counter method) {
-    static const char *const names[] = {SHS_COUNTER_LIST(SHS__NAME) NULL};
+    static const char *const names[] = {SHS_COUNTER_LIST(SHS__NAMED) NULL};
     return (unsigned)method < SHS_COUNTER_COUNT ? names[method] : NULL;
 }
 
