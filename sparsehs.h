@@ -42,8 +42,7 @@
    - Matrices are column-major with a leading dimension, as in BLAS: a signal, an atom is one contiguous column.
      p = length of a signal, n = number of atoms, m = number of signals, s = atoms a signal (the sparsity).
    - shs_real is float, or double with SPARSEHS_DOUBLE. Sums over many signals are shs_wide (double).
-   - Options are plain structs: all zero means sensible defaults; shs_*_defaults() shows what zero becomes. Start from
-     `shs_omp_options o = SHS_ZERO;`.
+   - Options are plain structs: `shs_omp_options o = SHS_ZERO;` has sensible defaults; shs_*_defaults() shows what zero becomes.
    - Every function that can fail returns shs_status, and shs_status_text() explains it. On failure the outputs are
      untouched unless the function says otherwise, nothing leaks, and your input is never modified.
    - Three levels: one call with defaults; the same call with an options struct (..._ex); your own memory: scratch comes from the
@@ -125,8 +124,8 @@
      there (in double 1e75 and 1e-75), and the atoms stay as they are, or nearly: give such signals in another unit.
      SHS_PRECISION_NEVER has the same bounds for pixels.
    - FastICA by deflation has many fixed points, and the start decides which one is found.
-   - AK-SVD updates atoms one after another. An atom is shared among threads from about a thousand signals on, groups of atoms
-     (parallel_atoms) sooner.
+   - AK-SVD updates atoms one after another. Threads share an atom from about a thousand signals on, groups (parallel_atoms)
+     sooner.
    - A parallel region waits for processors that other programs use. Work below some 100 microseconds is therefore not shared.
      GNU's OpenMP spins for milliseconds between regions; OMP_WAIT_POLICY=passive in the environment lets threads sleep.
 */
@@ -377,8 +376,7 @@ extern "C" {
 /* 2  CONTEXT: status, memory, threads, progress, ranks, engine                                                       */
 /* ================================================================================================================== */
 
-/* This list makes the enumeration, its numbers and the texts. A new status takes the next free number, and names the argument at
-   fault. */
+/* This list makes the enumeration, its numbers and the texts, which name the argument at fault. New ones take the next number. */
 #define SHS_STATUS_LIST(X)                                                                                                     \
     X(SHS_OK, 0, "success")                                                                                                    \
     X(SHS_CANCELLED, 1, "cancelled by the progress callback; the best result so far is valid")                                 \
@@ -593,8 +591,7 @@ SHS_API shs_wide shs_random_uniform(shs_random *r);
 SHS_API uint64_t shs_random_below(shs_random *r, uint64_t count);
 /* Standard normal (polar method). */
 SHS_API shs_wide shs_random_normal(shs_random *r);
-/* The i-th element of a seeded random permutation of {0 .. count-1}, in constant time and memory: sampling without
-   replacement. i < count. */
+/* Element i < count of a seeded random permutation of {0 .. count-1}, in constant time and memory: sampling without replacement. */
 SHS_API uint64_t shs_random_permuted(uint64_t i, uint64_t count, uint64_t seed);
 
 /* ================================================================================================================== */
@@ -652,14 +649,13 @@ SHS_API shs_status shs_trsm_naive(shs_side side, shs_uplo uplo, shs_trans transa
                                   shs_real alpha, const shs_real *A, int lda, shs_real *B, int ldb);
 SHS_API size_t shs_trsm_workspace(const shs_context *ctx, shs_side side, int m, int n);
 
-/* Cholesky factor in place: A = L L' (SHS_UPLO_LOWER) or U'U (SHS_UPLO_UPPER). SHS_NOT_POSITIVE_DEFINITE: A is then partly
+/* Cholesky factor in place: A = L L' (SHS_UPLO_LOWER) or U'U (SHS_UPLO_UPPER). SHS_NOT_POSITIVE_DEFINITE: A is partly
    overwritten. */
 SHS_API shs_status shs_cholesky(const shs_context *ctx, shs_uplo uplo, int n, shs_real *A, int lda);
 SHS_API shs_status shs_cholesky_naive(shs_uplo uplo, int n, shs_real *A, int lda);
 SHS_API size_t shs_cholesky_workspace(const shs_context *ctx, int n);
 
-/* Scales every column of A (m x n) to unit length; norms (n values, may be NULL) gets the lengths before. A zero column
-   stays zero. */
+/* Scales every column of A (m x n) to unit length, but zero columns; norms (n values, may be NULL) gets the lengths before. */
 SHS_API shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda, shs_real *norms);
 
 /* ================================================================================================================== */
@@ -689,9 +685,8 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
    The selection OLS takes the atom that leaves the smallest residual (Chen, Billings, Luo 1989; Rebollo-Neira, Lowe 2002).
    Atoms that depend on the chosen atoms are passed over.
 
-   With nonnegative coefficients (Bruckstein, Elad, Zibulevsky 2008) the atom with the largest d_j'r > 0 is chosen, and x is
-   solved for under x >= 0 over all atoms chosen. A chosen atom whose coefficient becomes 0 is stored with 0, and its
-   coefficient may rise again.
+   With nonnegative coefficients (Bruckstein, Elad, Zibulevsky 2008) the atom with the largest d_j'r > 0 is chosen, and x is solved
+   for under x >= 0 over all atoms chosen. A chosen atom whose coefficient becomes 0 is stored with 0, and may rise again.
 
    Signals may share their atoms in groups (Tropp, Gilbert, Strauss 2006: simultaneous OMP). A group Y_g has one set I and takes
    the atom of the largest sum_i (d_j'r_i)^2 over its signals (with OLS divided by d^2). Coefficients are solved by least squares
@@ -703,32 +698,29 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
        c_i = b_i[j] (i < k),  d^2 = G_jj - sum c_i^2,  b_k = (G_j - sum c_i b_i) / d,  t_k = alpha_j / d,
        alpha -= t_k b_k,  ||r||^2 -= t_k^2,
 
-   where (c_1 .. c_{k-1}, d) is the next row of the Cholesky factor L of G_II; one back substitution L'x = t at the end
-   gives the coefficients.
+   where (c_1 .. c_{k-1}, d) is the next row of the Cholesky factor L of G_II; a back substitution L'x = t at the end gives x.
 
-   Atoms are not normalised. Selection compares |d_j'r|, the usual rule for atoms of unit norm: see shs_normalize_columns. A
-   zero atom is never chosen, nor an atom whose squared length underflows to 0. Of equal atoms the first is chosen. A signal is
-   finished when its sparsity or tolerance is reached, when no atom correlates with the residual (|alpha| <= 1e-5 max |alpha| of
-   the start; 1e-12 in double; with OLS, |alpha| / |d_j|), or when the best atom depends on the chosen atoms (d^2 <= 1e-5 G_jj;
-   1e-12). An all-zero signal has no atoms.
+   Selection compares |d_j'r|, the rule for atoms of unit norm: atoms are not normalised (see shs_normalize_columns). A zero atom
+   is never chosen, nor an atom whose squared length underflows to 0. Of equal atoms the first is chosen. A signal is finished when
+   its sparsity or tolerance is reached, when no atom correlates with the residual (|alpha| <= 1e-5 max |alpha| of the start; 1e-12
+   in double; with OLS, |alpha| / |d_j|), or when the best atom depends on the chosen atoms (d^2 <= 1e-5 G_jj; 1e-12). An all-zero
+   signal has no atoms.
 
    Units. Codes do not depend on the unit of D, of a signal, or of a group. A call works on copies scaled by powers of 2 if the
    largest |value| of D is outside 2^-21 .. 2^21 (in double 2^170), or the largest |value| of a signal outside 2^-63 .. 2^63
-   (2^255; without doubles 2^31). The copies take p (n + m) more values, and n^2 for a caller's Gram matrix; the workspace
-   queries do not count them. SHS_OUT_OF_RANGE: a coefficient overflows or underflows shs_real; the codes are filled all the
-   same, with infinity or a subnormal number there. SHS_OUT_OF_RANGE without codes: no element of the Gram matrix, or of D'y
-   where D is not known, is a normal number. shs_omp_one and shs_omp_one_direct make no copies. There SHS_OUT_OF_RANGE without
-   codes means that the largest |value| of D is outside 2^-52 .. 2^52 (in double 2^485), that the largest G_jj, |d_j'y|, or
-   the product of the largest values of D and y is outside 2^-104 .. 2^104 (2^970), or that all coefficients are below 2^-104
-   (2^-970). In double, and without doubles, the largest value of y has the bounds of D. With SPARSEHS_ONLY_CODING nothing
-   looks for this.
+   (2^255; without doubles 2^31). The copies take p (n + m) more values, and n^2 for a caller's Gram matrix; the workspace queries
+   do not count them. SHS_OUT_OF_RANGE: a coefficient overflows or underflows shs_real; the codes are filled all the same, with
+   infinity or a subnormal number there. SHS_OUT_OF_RANGE without codes: no element of the Gram matrix, or of D'y where D is not
+   known, is a normal number. shs_omp_one and shs_omp_one_direct make no copies. There SHS_OUT_OF_RANGE without codes means that
+   the largest |value| of D is outside 2^-52 .. 2^52 (in double 2^485), that the largest G_jj, |d_j'y|, or the product of the
+   largest values of D and y is outside 2^-104 .. 2^104 (2^970), or that all coefficients are below 2^-104 (2^-970). In double, and
+   without doubles, the largest value of y has the bounds of D. SPARSEHS_ONLY_CODING looks for none of this.
 
    Tolerances. The recurrence of ||r||^2 errs by about 4 eps |y|^2 / min d^2. Where this error matters, the residual y - Dx is
    formed explicitly in shs_wide, and pursuit and errors2 use it: near the tolerance, below 1e-2 |y| (1e-6 in double), and with
-   atoms of d^2 < 1e-2 G_jj (1e-4). A signal reported as reached is reached: ||y - Dx|| <= tolerance for the stored
-   coefficients. Below about 1e-6 |y| (1e-15 in double) rounding keeps more and more signals above the tolerance; they count as
-   not reached. shs_omp_one and shs_omp_gram know only the Gram matrix, and go on until the recurrence is below the tolerance by
-   more than its error. */
+   atoms of d^2 < 1e-2 G_jj (1e-4). A signal reported as reached is reached: ||y - Dx|| <= tolerance for the stored coefficients.
+   Below about 1e-6 |y| (1e-15 in double) rounding keeps more and more signals above the tolerance; they count as not reached.
+   shs_omp_one and shs_omp_gram go on until the recurrence is below the tolerance by more than its error. */
 
 /* Codes are sparse: signal i has used[i] atoms, atoms[i*stride + k] with coefficient coefs[i*stride + k], k < used[i], in
    the order in which they were chosen. Coding a signal, here or on a device, fills its slots from used[i] on with zeros. The
@@ -855,10 +847,10 @@ SHS_API shs_omp_options shs_omp_defaults(int p, int n);
 /* Codes m signals (Y: p x m) with at most sparsity atoms each. codes: m or more signals, stride >= min(sparsity, p, n). */
 SHS_API shs_status shs_omp(const shs_context *ctx, int p, int n, const shs_real *D, size_t m, const shs_real *Y,
                            int sparsity, shs_codes *codes);
-/* The same with options, leading dimensions and a report (may be NULL); errors2 (m, may be NULL) gets ||y - Dx||^2 of each
-   signal. Errors: dimensions, NULL, ldd or ldy < p, NaN or infinity in D or Y, negative limits, codes too small; the codes
-   are then untouched. SHS_CANCELLED: signals not reached have used = 0. Takes n^2 (none without a Gram matrix) plus
-   O(threads x n x s) values of scratch. */
+/* The same with options, leading dimensions and a report (may be NULL); errors2 (m, may be NULL) gets ||y - Dx||^2 of each signal.
+   Errors: dimensions, NULL, ldd or ldy < p, NaN or infinity in D or Y, negative limits, codes too small; the codes are then
+   untouched. SHS_CANCELLED: signals not reached have used = 0. Scratch: n^2 (none without a Gram matrix) plus O(threads x n x s)
+   values. */
 SHS_API shs_status shs_omp_ex(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m, const shs_real *Y,
                               int ldy, const shs_omp_options *options, shs_codes *codes, shs_real *errors2,
                               shs_omp_report *report);
@@ -874,8 +866,8 @@ SHS_API shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, const s
 /* One signal, for real-time and embedded use: no context, no heap, no threads. Of the options (NULL: all zero) sparsity,
    tolerance, selection and nonnegative count. atoms and coefs hold as many values as the sparsity, or n (min(p, n)) without one;
    *used of them are set. norm2 = ||y||^2 (read only with a tolerance). *error2 (may be NULL) gets ||y - Dx||^2. workspace may have
-   any alignment. D'y (dty, n) comes from shs_gemv with SHS_TRANS_YES. The Gram matrix needs both triangles, unchecked: a check
-   would take longer than the pursuit. */
+   any alignment. D'y (dty, n) comes from shs_gemv with SHS_TRANS_YES. Both triangles of the Gram matrix are needed; a check would
+   outlast the pursuit. */
 SHS_API shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const shs_real *dty, shs_real norm2,
                                const shs_omp_options *options, void *workspace, size_t workspace_size, int *atoms,
                                shs_real *coefs, int *used, shs_real *error2);
@@ -933,8 +925,7 @@ SHS_API int shs_subspace_naive(int p, int n, const shs_real *D, const shs_real *
 
    (Tibshirani 1996; with lambda2 > 0 the elastic net, Zou, Hastie 2005), or the same under x >= 0. Two methods do it:
 
-   - Coordinate descent on the Gram matrix (Friedman, Hastie, Tibshirani 2010). It is fast with many signals and atoms that
-     differ.
+   - Coordinate descent on the Gram matrix (Friedman, Hastie, Tibshirani 2010): fast with many signals and atoms that differ.
    - Active sets (Osborne, Presnell, Turlach 2000). A set grows by atoms whose correlation with the residual is above lambda1. Its
      coefficients are solved for together; one after another enters, and leaves when it reaches 0. This needs the Gram matrix of
      the set alone, and few steps however alike the atoms are.
@@ -993,8 +984,8 @@ SHS_API void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real *y,
 
        minimise ||Y - DX||_F  subject to  ||x_i||_0 <= s (or ||y_i - Dx_i|| <= tolerance),  ||d_j|| = 1.
 
-   Atoms are updated in groups of N~ (parallel_atoms). Let E = Y - DX at the start of a group, and let I be the signals that use
-   atom j. Each atom of the group becomes
+   Atoms are updated in groups of N~ (parallel_atoms). With E = Y - DX at the start of a group and the signals I that use atom j,
+   each atom becomes
 
        d_new = normalise(E_I x' + d_old |x|^2),   x_new = E_I' d_new + x (d_old' d_new),
 
@@ -1185,8 +1176,8 @@ SHS_API void shs_nnksvd_naive(shs_update_fn update, int p, int n, shs_real *D, p
    An atom with next to no weight in A (A_jj below 1e-12 of the largest; 1e-6 without doubles) does not change. With nonnegative
    atoms negative values become 0 before d_j is normalised; if all are 0, d_j does not change. */
 
-/* Delivers the next signals, at most `most` of p values each, close together into Y, and in *count how many; 0 ends the signals. A
-   non-zero return is SHS_READ_FAILED. */
+/* Delivers the next signals, at most `most` of p values each, close together into Y; *count: how many; after 0 it is not called
+   again. Returns non-zero for SHS_READ_FAILED. */
 typedef int (*shs_signals_fn)(void *user, int p, size_t most, shs_real *Y, size_t *count);
 
 /* The signals of a matrix in random order, another in each epoch: the user pointer of shs_shuffled_signals. */
@@ -1257,13 +1248,13 @@ SHS_API shs_status shs_online(const shs_context *ctx, int p, int n, size_t m, co
    batch; its steps are the batches, of which as many are ahead as are known to be. SHS_CANCELLED leaves the newest dictionary, the
    sums and the report as far as it went; errors leave D, the report and its sums untouched, whenever they come, but not the
    history, which is filled as it goes. An engine computes codes, and the sums of a batch if it has signals_cross; sweeps are the
-   CPU's. On a rank without signals read_fn delivers 0. A batch takes one reduction of n^2 + (p + 1) n values; replacement takes
-   more, as for shs_ksvd_ex. */
+   CPU's. On a rank without signals read_fn delivers 0. A batch takes one reduction of n^2 + (p + 1) n values, and replacement
+   those of shs_ksvd_ex. */
 SHS_API shs_status shs_online_ex(const shs_context *ctx, int p, int n, shs_signals_fn read_fn, void *user,
                                  const shs_online_options *options, shs_real *D, int ldd, shs_online_report *report);
 SHS_API size_t shs_online_workspace(const shs_context *ctx, int p, int n, const shs_online_options *options);
-/* The naive twin, one batch: OMP of Y (p x m) with s atoms, the sums A (n x n) and B (p x n), one sweep over D. Scratch as for
-   shs_omp_naive. */
+/* The naive twin, one batch: OMP of Y (p x m) with s atoms, the sums A (n x n) and B (p x n), one sweep over D. Scratch:
+   shs_omp_naive's. */
 SHS_API void shs_online_naive(int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s, shs_wide forgetting,
                               shs_wide *A, shs_wide *B, int *atoms, shs_wide *x, shs_wide *r, shs_wide *Q, shs_wide *R);
 
@@ -1279,8 +1270,8 @@ SHS_API shs_status shs_dictionary_coherence(const shs_context *ctx, int p, int n
 /* 8  PATCHES                                                                                                         */
 /* ================================================================================================================== */
 
-/* An image in the caller's memory: rows from the top, pixels from the left, channels interleaved, as image files come.
-   SHS_TYPE_U8, SHS_TYPE_F32 (SHS_TYPE_F64 unless SPARSEHS_NO_DOUBLE) or SHS_TYPE_REAL. */
+/* An image in the caller's memory: rows from the top, pixels from the left, channels interleaved. SHS_TYPE_U8, SHS_TYPE_F32
+   (SHS_TYPE_F64 unless SPARSEHS_NO_DOUBLE) or SHS_TYPE_REAL. */
 typedef struct shs_image {
     const void *pixels;
     shs_type type;
@@ -1294,8 +1285,8 @@ typedef enum shs_patch_mode {
     SHS_PATCH_MODE_RANDOM = 2    /* `count` positions, seeded, none twice (all of them when count is larger) */
 } shs_patch_mode;
 
-/* A set of patches, numbered row by row of positions. A patch is a signal of p = width x height x channels values: channel after
-   channel, each row after row. */
+/* Patches, numbered row by row of positions. Each is a signal of p = width x height x channels values: channel after channel, row
+   after row. */
 typedef struct shs_patches {
     uint32_t start_canary;
     int width, height;   /* of a patch; 0 = 8 */
@@ -1312,8 +1303,7 @@ typedef struct shs_patches {
 SHS_API size_t shs_patches_count(const shs_image *image, const shs_patches *set, int *p);
 /* Left column and top row of one patch. */
 SHS_API shs_status shs_patches_position(const shs_image *image, const shs_patches *set, size_t index, int *x, int *y);
-/* Patches first .. first+count-1 into the columns of Y (p x count). means (channels x count) and norms (count), each may be NULL,
-   get what was taken out. */
+/* Patches first .. first+count-1 to Y (p x count); what was taken out to means (channels x count) and norms (count), or NULL. */
 SHS_API shs_status shs_patches_get(const shs_context *ctx, const shs_image *image, const shs_patches *set, size_t first,
                                    size_t count, shs_real *Y, int ldy, shs_real *means, shs_real *norms);
 /* The way back: scales the patches Z (p x count) by norms, adds means (either may be NULL), and adds the result to sum (width x
@@ -1347,8 +1337,7 @@ SHS_API size_t shs_patches_approximate_workspace(const shs_context *ctx, const s
    solved by iteration from all patches on. D_h and D_v are central differences; noise alone exceeds the threshold once in a
    million times. A factor corrects that the smallest eigenvalue of few patches underestimates the noise. Images below about 30 x
    30 pixels use smaller patches. Patches with 3 x 3 equal values (a background) do not count, nor, if enough others are left,
-   those with values clipped at the image's smallest or largest value. Several channels give the root of the mean of their
-   sigma^2. */
+   those with values clipped at the image's smallest or largest value. Of several channels sigma^2 is the mean. */
 typedef struct shs_noise {
     shs_wide sigma;
     size_t patches; /* of little texture, in the channel that has fewest */
@@ -1435,8 +1424,8 @@ typedef enum shs_precision { SHS_PRECISION_AUTO = 0, SHS_PRECISION_ALWAYS = 1, S
 SHS_API int shs_cube_bands(const shs_cube *cube);
 
 /* Sums of pixels, from which mean and covariance come: they add up over blocks, slices, threads, ranks. They are of x - shift, so
-   that a large offset costs no accuracy; the shift is the mean of the first few hundred pixels (128 for 8-bit pixels, whose sums
-   are exact). */
+   that a large offset costs no accuracy; the shift is the mean of some first pixels (128 for 8-bit pixels, whose sums are
+   exact). */
 typedef struct shs_moments {
     int bands;
     shs_wide count;     /* pixels */
@@ -1472,8 +1461,8 @@ typedef struct shs_pixel_map {
     const shs_wide *offset; /* outputs; NULL = 0 */
 } shs_pixel_map;
 
-/* Maps every pixel of the cube into the sink (two passes when it rescales). A failure or cancellation midway leaves the output
-   incomplete and says so by its status. */
+/* Maps every pixel of the cube into the sink (two passes when it rescales). Failure or cancellation midway leaves the output
+   incomplete. */
 SHS_API shs_status shs_cube_map(const shs_context *ctx, const shs_cube *cube, const shs_pixel_map *map, shs_precision precise,
                                 const shs_sink *sink);
 SHS_API size_t shs_cube_map_workspace(const shs_context *ctx, const shs_cube *cube, const shs_pixel_map *map,
@@ -1492,8 +1481,7 @@ typedef enum shs_neighbours {
 } shs_neighbours;
 
 /* Components of the covariance C (or correlation) of the pixels: C v_k = lambda_k v_k, lambda_1 >= lambda_2 >= ...; the k-th
-   component of a pixel is v_k'(x - mean). The entry of largest magnitude of each v is positive; of entries within 1e-5 of the
-   largest, the first decides. */
+   component of a pixel is v_k'(x - mean). The entry of largest magnitude of each v is positive, or the first within 1e-5 of it. */
 typedef struct shs_pca_options {
     uint32_t start_canary;
     int components;               /* k; 0 = by the rules below, or all bands; of pixels that are at most half as many as bands
@@ -1532,9 +1520,9 @@ typedef struct shs_pca {
 } shs_pca;
 
 /* Memory of every fit and of RX, with the result: at most the scratch of shs_moments_update, of shs_eigh for all pairs and of
-   shs_cube_map to all bands together. Lower and diagonal neighbours over ranks take four more lines as shs_wide. Statuses
-   besides the cube's: SHS_NO_PIXELS (no valid pixel on any rank, or one pixel with the divisor n - 1), SHS_BAD_COMPONENTS (more
-   than bands), SHS_ZERO_VARIANCE (a constant band under correlation). */
+   shs_cube_map to all bands together; lower and diagonal neighbours over ranks take four more lines as shs_wide. Beside the cube's
+   statuses: SHS_NO_PIXELS (no valid pixel on any rank, or one with the divisor n - 1), SHS_BAD_COMPONENTS (more than bands),
+   SHS_ZERO_VARIANCE (a constant band under correlation). */
 SHS_API shs_status shs_pca_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *pca);
 /* The same from moments. */
 SHS_API shs_status shs_pca_from_moments(const shs_context *ctx, const shs_moments *moments, const shs_pca_options *options,
@@ -1546,8 +1534,8 @@ SHS_API shs_status shs_pca_from_moments(const shs_context *ctx, const shs_moment
    next rank with lines (one reduction of a line for each rank); lines of different widths belong to different images. Differences
    hold some of the scene, too: edges and slopes, mostly the same in all bands. With noise_residual each band's difference is
    predicted from the neighbouring bands (least squares over all differences), and the variances of the residuals are the noise,
-   whose covariance is diagonal (Roger, Arnold 1996). SHS_RANK_TOO_LOW: more components than the noise has dimensions.
-   SHS_BAD_LDN. */
+   whose covariance is diagonal (Roger, Arnold 1996). SHS_BAD_LDN; SHS_RANK_TOO_LOW: more components than the noise has
+   dimensions. */
 SHS_API shs_status shs_mnf_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *mnf);
 /* The same with the caller's noise covariance (bands x bands). */
 SHS_API shs_status shs_mnf_from_noise(const shs_context *ctx, const shs_moments *moments, const shs_wide *noise, int ldn,
@@ -1609,10 +1597,10 @@ typedef struct shs_rx_local_options {
 SHS_API shs_status shs_rx_local(const shs_context *ctx, const shs_cube *cube, const shs_rx_local_options *options,
                                 const shs_sink *sink);
 
-/* The naive twins, for the m columns of X (n x m). Components: component k of a pixel is vectors[.,k]'(x - mean), values (n)
-   descending, vectors (n x n) of any sign; C (n x n) is scratch. Noise fraction: the pixels are lines of `samples`; L (n x n)
-   and d (n x m) are scratch. Noise covariance N (n x n): of the differences to the pixel `right` and `down` of each; mean
-   (n) and d (n x m) are scratch; and the residual's, from them. Anomaly scores (m): L (n x n) and u (n) are scratch. */
+/* The naive twins, for the m columns of X (n x m). Components: vectors[.,k]'(x - mean), values (n) descending, vectors (n x n) of
+   any sign. Noise fraction: the pixels are lines of `samples`. Noise covariance N (n x n): of the differences to the pixel `right`
+   and `down` of each; and the residual's, from them. Anomaly scores: m. Scratch: C, L (n x n), d (n x m), u (n), and mean (n) of
+   the noise. */
 SHS_API void shs_pca_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *mean, shs_wide *values, shs_wide *vectors,
                            shs_wide *C);
 SHS_API void shs_mnf_naive(int n, ptrdiff_t lines, ptrdiff_t samples, const shs_wide *X, shs_wide *mean, shs_wide *values,
@@ -1642,7 +1630,7 @@ SHS_API void shs_rx_local_naive(int n, ptrdiff_t lines, ptrdiff_t samples, const
    matrix of all z_a z_b (a <= b). After one pass over the pixels an iteration then costs m^4 operations for any size of image (a
    cokurtosis tensor in Meng, Geng, Yang 2019), and equals the sweep over the pixels to rounding. */
 /* This list makes the enumeration, the names and the kernels' cases; g and g' are defined under KERNELS and in sweep.cl. New rows
-   of a list come last. */
+   come last. */
 #define SHS_CONTRAST_LIST(X)                                                                                           \
     X(SHS_CONTRAST_POW3, pow3)   /* g = y^3: the fourth moments */                                                     \
     X(SHS_CONTRAST_TANH, tanh)   /* tanh y */                                                                          \
@@ -1712,8 +1700,8 @@ typedef struct shs_ica {
    not) if one plain step from the returned rotation, made orthogonal as above, turns it by 1 - |cos| of at most the tolerance. The
    float build sums in single precision, with `precise` too, and resolves the turn to about (1e-6 / kurtosis)^2 / 2. A tolerance
    below 1e-8 then bounds only the change between two steps. If the resolution is worse than 1e-8 and than the tolerance (a
-   kurtosis below 0.007), the component counts as not converged, and `change` includes the uncertainty: ask for a larger tolerance,
-   or use the double build. */
+   kurtosis below 0.007), the component counts as not converged, and `change` includes the uncertainty: use a larger tolerance or
+   the double build. */
 /* Memory: as for shs_pca_fit. Whitened pixels take at most m (pixels + 8192 x threads) shs_real. Above 256 MB, and for streams,
    they are not kept: m x 8192 x threads shs_real remain. With q = m (m + 1) / 2, fourth moments take at most 18 q^2 shs_wide, and
    for each thread 768 q + q^2 / 2 shs_real. */
@@ -1737,9 +1725,8 @@ SHS_API void shs_ica_naive(shs_contrast_fn contrast, int symmetric, int m, ptrdi
 /* 12  MODELS                                                                                                         */
 /* ================================================================================================================== */
 
-/* Fits in files, the same for every machine and precision; numpy reads and writes one in a few lines. Integers are little-endian
-   and unsigned, f64 is IEEE 754 in the same order, and matrices go column by column as in the structs. With n bands, k components,
-   e eigenvalues:
+/* Fits in files, the same for every machine and precision; numpy reads and writes them in a few lines. All is little-endian:
+   unsigned integers, f64 (IEEE 754), and matrices column by column. With n bands, k components, e eigenvalues:
 
         0  8 bytes  SHSmodel                  32  f64       count: pixels
         8  u32      version: 1, or 2          40  f64       total variance (ICA: 0)
@@ -1771,8 +1758,8 @@ SHS_API shs_status shs_model_save(const shs_model *model, int (*write_fn)(void *
                                   void *user);
 /* Calls read_fn, which fetches exactly `count` bytes or returns non-zero, for one piece after another, and for none behind the end
    of the model. Errors: SHS_FOREIGN_MODEL, SHS_NEWER_MODEL, SHS_DAMAGED_MODEL; SHS_READ_FAILED, also where the file ends early;
-   SHS_NO_MEMORY. More than 1 MB is read into memory that grows with it before the model is laid out, so that no header of a short
-   file takes much. Each rank loads its own. */
+   SHS_NO_MEMORY. More than 1 MB is read into memory that grows with it before the model is laid out, so a short file's header
+   takes little. Each rank loads its own. */
 SHS_API shs_status shs_model_load(const shs_context *ctx, int (*read_fn)(void *user, void *bytes, size_t count), void *user,
                                   shs_model *model);
 SHS_API void shs_model_free(const shs_context *ctx, shs_model *model);
@@ -1783,8 +1770,7 @@ SHS_API void shs_model_free(const shs_context *ctx, shs_model *model);
 
 /* The header of a .npy file. All zero but for the shape: shs_real, little-endian, row by row. numpy's a[i, j] is A(i, j) here: a
    dictionary (p x n) is an array of shape (p, n) whichever order its file has. With fortran_order nothing is rearranged; the same
-   bytes are also the transpose, (n, p) row by row, as scikit-learn has signals and atoms: swap rows and columns and negate
-   fortran_order. */
+   bytes are also the transpose, (n, p) row by row, as scikit-learn has it: swap rows and columns and negate fortran_order. */
 typedef struct shs_npy {
     char kind;         /* 'f', 'i' or 'u'; 0: shs_real */
     int size;          /* bytes of one number: 1, 2, 4 or 8, of 'f' not 1 */
@@ -1794,8 +1780,7 @@ typedef struct shs_npy {
     uint64_t rows, columns;
 } shs_npy;
 
-/* Writes the header, 128 bytes of format 1.0; the numbers follow. Errors: SHS_BAD_NPY, before anything is written;
-   SHS_WRITE_FAILED. */
+/* Writes the header, 128 bytes of format 1.0. Errors: SHS_BAD_NPY, before anything is written; SHS_WRITE_FAILED. */
 SHS_API shs_status shs_npy_write_header(const shs_npy *npy, int (*write_fn)(void *user, const void *bytes, size_t count),
                                         void *user);
 /* Writes the numbers of A (rows x columns, column-major) in the order of npy, whose kind and size are those of `type`. */
@@ -1815,17 +1800,15 @@ SHS_API shs_status shs_npy_read_header(shs_npy *npy, int (*read_fn)(void *user, 
 SHS_API shs_status shs_npy_read_values(const shs_npy *npy, shs_type type, void *A, size_t lda,
                                        int (*read_fn)(void *user, void *bytes, size_t count), void *user);
 
-/* Codes are three files, each with a user pointer of its own: used, shape (m,), atoms and coefs, (m, stride), row by row; row i
-   has used[i] atoms. Errors of loading also: SHS_DAMAGED_NPY: the shapes do not fit each other, an atom is not one of n, or a
-   coefficient is not finite. */
+/* Codes are three files, each with its own user pointer: used, shape (m,), atoms and coefs, (m, stride), row by row; row i has
+   used[i] atoms. Loading: SHS_DAMAGED_NPY, too, if shapes do not fit, an atom is not one of n, or a coefficient is not finite. */
 SHS_API shs_status shs_npy_save_codes(const shs_codes *codes, int (*write_fn)(void *user, const void *bytes, size_t count),
                                       void *used, void *atoms, void *coefs);
 SHS_API shs_status shs_npy_load_codes(const shs_context *ctx, int n, int (*read_fn)(void *user, void *bytes, size_t count),
                                       void *used, void *atoms, void *coefs, shs_codes *codes);
 
 /* Codes in few bytes: atoms of one byte or two, coefficients of one or two. 6 atoms of 256 with 8 bits each take 14 bytes a signal
-   where shs_codes has 52. Only shs_codes_round loses anything, and the values are the same on every machine and in every
-   precision. */
+   where shs_codes has 52. Only shs_codes_round loses anything; all machines and precisions have the same values. */
 typedef enum shs_coef_type {
     SHS_COEF_I8 = 0,  /* -127 to 127, times a scale for each signal */
     SHS_COEF_I16 = 1, /* -32,767 to 32,767, times a scale for each signal */
@@ -1903,11 +1886,10 @@ SHS_API shs_status shs_compact_synthesize(const shs_context *ctx, int p, int n, 
 /* ================================================================================================================== */
 
 /* Spectra are columns of as many values as the cube has bands in use, in units of its pixels. Calls on a cube are collective and
-   precise, sums and maps in shs_wide, and tell their own statuses beside the cube's. The naive twins take the columns of X (n x m)
-   as pixels.
+   precise, sums and maps in shs_wide, and tell their own statuses beside the cube's. The naive twins' pixels are the columns of X
+   (n x m).
 
-   How much of a known spectrum, the target t, is in each pixel x. With the pixels' mean m, their covariance C, and R, the mean of
-   x x':
+   How much of a known spectrum, the target t, is in each pixel x. With the pixels' mean m, covariance C, and R, the mean of x x':
 
        MF    (t-m)'C^-1(x-m) / (t-m)'C^-1(t-m)           the matched filter (Reed, Mallett, Brennan 1974)
        CEM   t'R^-1 x / t'R^-1 t                         constrained energy minimization (Harsanyi 1993)
@@ -2047,8 +2029,7 @@ typedef struct shs_endmembers {
 /* Of equal pixels the first is chosen. VCA and N-FINDR read the pixels twice and keep `count` shs_wide of each in memory; ATGP
    reads them `count` times and keeps two. For the spectra VCA and N-FINDR read a stream a third time, and ATGP once more after
    each choice that is a pixel of this rank, with one more block in memory. SHS_BAD_OPTIONS, SHS_BAD_COMPONENTS (count),
-   SHS_NO_PIXELS, SHS_RANK_TOO_LOW (more than the pixels have dimensions), SHS_NOT_FINITE (a stream with other pixels in a later
-   pass). */
+   SHS_NO_PIXELS, SHS_RANK_TOO_LOW (more than the pixels have dimensions), SHS_NOT_FINITE (a stream that changed). */
 SHS_API shs_status shs_endmembers_find(const shs_context *ctx, const shs_cube *cube, const shs_endmember_options *options,
                                        shs_endmembers *result);
 SHS_API void shs_endmembers_free(const shs_context *ctx, shs_endmembers *endmembers);
@@ -2071,9 +2052,8 @@ SHS_API void shs_atgp_naive(int n, ptrdiff_t m, const shs_wide *X, int p, ptrdif
 SHS_API void shs_ppi_skewers(int bands, int count, uint64_t seed, shs_wide *skewers);
 /* skewers: bands x count, of any length; threshold: in the units of d'x, which are those of the pixels for unit skewers. counts:
    one a pixel, line after line, 0 to 2 count; -1 where the pixel is missing. The pixels are read once, with a threshold twice.
-   Memory: 2 count shs_wide and size_t a thread. An engine is not used. Of ranks the pixels count together, and each gets the
-   counts of its own. SHS_BAD_MAP (skewers), SHS_BAD_OPTIONS (threshold), SHS_BAD_OUTPUT (counts), SHS_NO_PIXELS; counts are
-   undefined then. */
+   Memory: 2 count shs_wide and size_t a thread. An engine is not used. Of ranks the pixels count together, and each gets its own
+   counts. SHS_BAD_MAP (skewers), SHS_BAD_OPTIONS (threshold), SHS_BAD_OUTPUT (counts), SHS_NO_PIXELS leave them undefined. */
 SHS_API shs_status shs_ppi(const shs_context *ctx, const shs_cube *cube, int count, const shs_wide *skewers, shs_wide threshold,
                            int *counts);
 /* The naive twin: counts (m). */
