@@ -11,7 +11,7 @@
    The public API comes first, then the implementation in the same order under the same banners, lowest layer first; its
    small loops for each instruction set stand before section 4 under KERNELS. To find a part search for >>tag.
        1  configuration                    >>config
-       2  context, memory, threads, ranks  >>context layout arena threads bytes half
+       2  context, memory, threads, ranks  >>context layout arena threads half bytes
        3  random numbers                   >>random
        -  kernels                          >>kernels k_types k_operations k_vectors k_gemm k_eigen k_eigen_products
                                              k_eigen_rotations k_omp k_packing k_products k_results k_integers k_contrasts
@@ -3060,6 +3060,65 @@ SHS__PRIVATE int shs__finite_matrix(int rows, int columns, const shs_real *A, in
 SHS__FINITE(shs__wide_finite, shs_wide, uint64_t, (uint64_t)0x7ff << 52)
 #endif
 
+#if defined(SPARSEHS_STATIC) || !defined(SPARSEHS_NO_FILES) || defined(SHS__CUBES)
+/* ---- numbers of sixteen bits ------------------------------------------------------------------------------- >>half */
+
+/* A half-precision number as a float: 1 sign bit, 5 bits of exponent, 10 of fraction. */
+SHS__PRIVATE float shs__half_value(uint32_t half) {
+    uint32_t bits = (half & 0x8000) << 16 | (half & 0x3ff) << 13, exponent = half >> 10 & 31;
+    float x, unit = 5.9604644775390625e-8f; /* 2^-24, the least above 0 */
+    if (exponent == 0) return (half & 0x8000 ? -unit : unit) * (float)(half & 0x3ff);
+    bits |= (exponent == 31 ? 255 : exponent + 112) << 23;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* The bits of the nearest half-precision number, the even one of two, of x in [0, 65520). They count units of the last place:
+   2^-24 up to 2^-13, and twice as much from each power of two on, where 1024 of them are behind. */
+SHS__PRIVATE int shs__half_bits(shs_wide x) {
+    shs_wide unit = SHS__WIDE_C(5.9604644775390625e-8); /* 2^-24 */
+    int doubled = 0, k;
+    for (; x >= 2048 * unit; doubled++) unit *= 2;
+    x /= unit;
+    k = (int)x;
+    x -= (shs_wide)k;
+    if (x > SHS__WIDE_C(0.5) || (x >= SHS__WIDE_C(0.5) && (k & 1))) k++;
+    return 1024 * doubled + k;
+}
+
+/* A value as a half-precision number, with a sign, infinity and NaN. */
+SHS__PRIVATE uint16_t shs__half_of(shs_wide x) {
+    const shs_wide size = shs__wabs(x);
+    unsigned bits = 0x7c00; /* infinity */
+    if (size < 65520) bits = (unsigned)shs__half_bits(size);
+    else if (!(size >= 65520)) bits = 0x7e00; /* NaN */
+    if (x < 0) bits |= 0x8000;
+    return (uint16_t)bits;
+}
+
+SHS__PRIVATE float shs__bfloat_value(uint16_t bfloat) {
+    const uint32_t bits = (uint32_t)bfloat << 16;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* The nearest bfloat16, the even one of two. On the way to float the last bit says whether anything was cut off, so that the
+   value is not rounded twice. */
+SHS__PRIVATE uint16_t shs__bfloat_of(shs_wide x) {
+    const float narrow = (float)x;
+    const shs_wide size = shs__wabs(x), rounded = shs__wabs((shs_wide)narrow);
+    uint32_t bits;
+    memcpy(&bits, &narrow, sizeof bits);
+    if (!(size >= 0)) return 0x7fc0; /* NaN */
+    if (rounded > SHS__WIDE_C(3.402823466385288598117042e38f)) return (uint16_t)(bits >> 16);
+    if (rounded > size) bits--;
+    if (rounded > size || rounded < size) bits |= 1;
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+#endif
+
 #if defined(SPARSEHS_STATIC) || !defined(SPARSEHS_NO_FILES) || (defined(SHS__CUBES) && !defined(SPARSEHS_NO_MODELS))
 /* ---- numbers in files ------------------------------------------------------------------------------------- >>bytes */
 
@@ -3122,62 +3181,6 @@ SHS__PRIVATE int shs__f64_of_bits(uint64_t bits, shs_wide *x) {
     return shs__wide_finite(1, x);
 }
 #endif
-
-/* ---- numbers of sixteen bits ------------------------------------------------------------------------------- >>half */
-
-/* A half-precision number as a float: 1 sign bit, 5 bits of exponent, 10 of fraction. */
-SHS__PRIVATE float shs__half_value(uint32_t half) {
-    uint32_t bits = (half & 0x8000) << 16 | (half & 0x3ff) << 13, exponent = half >> 10 & 31;
-    float x, unit = 5.9604644775390625e-8f; /* 2^-24, the least above 0 */
-    if (exponent == 0) return (half & 0x8000 ? -unit : unit) * (float)(half & 0x3ff);
-    bits |= (exponent == 31 ? 255 : exponent + 112) << 23;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-/* The bits of the nearest half-precision number, the even one of two, of x in [0, 65520). They count units of the last place:
-   2^-24 up to 2^-13, and twice as much from each power of two on, where 1024 of them are behind. */
-SHS__PRIVATE int shs__half_bits(shs_wide x) {
-    shs_wide unit = SHS__WIDE_C(5.9604644775390625e-8); /* 2^-24 */
-    int doubled = 0, k;
-    for (; x >= 2048 * unit; doubled++) unit *= 2;
-    x /= unit;
-    k = (int)x;
-    x -= (shs_wide)k;
-    if (x > SHS__WIDE_C(0.5) || (x >= SHS__WIDE_C(0.5) && (k & 1))) k++;
-    return 1024 * doubled + k;
-}
-
-/* A value as a half-precision number, with a sign, infinity and NaN. */
-SHS__PRIVATE uint16_t shs__half_of(shs_wide x) {
-    const shs_wide size = shs__wabs(x);
-    unsigned bits = 0x7c00; /* infinity */
-    if (size < 65520) bits = (unsigned)shs__half_bits(size);
-    else if (!(size >= 65520)) bits = 0x7e00; /* NaN */
-    if (x < 0) bits |= 0x8000;
-    return (uint16_t)bits;
-}
-
-SHS__PRIVATE float shs__bfloat_value(uint16_t bfloat) {
-    const uint32_t bits = (uint32_t)bfloat << 16;
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-/* The nearest bfloat16, the even one of two. On the way to float the last bit says whether anything was cut off, so that the
-   value is not rounded twice. */
-SHS__PRIVATE uint16_t shs__bfloat_of(shs_wide x) {
-    const float narrow = (float)x;
-    const shs_wide size = shs__wabs(x), rounded = shs__wabs((shs_wide)narrow);
-    uint32_t bits;
-    memcpy(&bits, &narrow, sizeof bits);
-    if (!(size >= 0)) return 0x7fc0; /* NaN */
-    if (rounded > SHS__WIDE_C(3.402823466385288598117042e38f)) return (uint16_t)(bits >> 16);
-    if (rounded > size) bits--;
-    if (rounded > size || rounded < size) bits |= 1;
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
 
 /* Bytes of memory that a file's own statement of its size gets at once. Beyond that, memory grows as bytes arrive. */
 enum { SHS__READ_BELIEVED = 1 << 20 };
