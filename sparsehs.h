@@ -17991,46 +17991,18 @@ SHS__PRIVATE unsigned char *shs__px_place(const shs__writer *w, size_t pixel, in
            ((ptrdiff_t)line * w->ls + (ptrdiff_t)sample * w->ss + o * w->bs) * (ptrdiff_t)shs_type_size(w->sink->type);
 }
 
-/* A map for each class of pixels, which share the scratch of the job's own. */
-typedef struct shs__classes {
-    const int *labels; /* of each pixel of the cube */
-    shs__map *maps;
-    shs_wide *scores; /* SHS__PANEL_PIXELS for each worker */
-    int count;
-} shs__classes;
-
+/* What makes outputs other than those of a map begins with a job, and has its own function `outputs`. */
 typedef struct shs__map_job {
     shs__reader reader;
     shs__map map;
-    const shs__classes *classes; /* NULL: one map for all pixels */
+    /* The outputs of the panel's valid pixels, where shs__px_map_outputs leaves them. */
+    void (*outputs)(const struct shs__map_job *job, shs__panel *panel, int worker, int by_pixel);
     shs__writer writer;
     shs__consumer consumer;
 } shs__map_job;
 
-/* The squared length of each pixel under the map of its class. Each class in the panel maps the panel once. */
-SHS__PRIVATE void shs__px_class_outputs(const shs__map_job *job, shs__panel *panel, int worker) {
-    const shs__classes *c = job->classes;
-    const shs__view *v = &job->reader.view;
-    const int *label = c->labels + shs__cells(v->first_line, v->samples) + panel->first;
-    shs__mapped *own = job->map.own + worker;
-    shs_wide *scores = SHS__AT(c->scores, SHS__PANEL_PIXELS, 0, worker);
-    int k, i, j, last = -1;
-    for (k = 0; k < panel->pixels; k++) {
-        if (panel->missing[k] || label[k] == last) continue;
-        last = label[k];
-        for (i = 0; i < k && (panel->missing[i] || label[i] != last);) i++;
-        if (i < k) continue; /* done before */
-        shs__px_map_outputs(c->maps + last, panel, own, 0);
-        for (i = j = 0; i < panel->pixels; j += !panel->missing[i], i++)
-            if (!panel->missing[i] && label[i] == last) scores[j] = own->wide[j];
-    }
-    SHS__COPY(own->wide, scores, panel->valid);
-}
-
-/* Outputs of the panel's valid pixels: see shs__px_map_outputs. */
 SHS__PRIVATE void shs__px_job_outputs(const shs__map_job *job, shs__panel *panel, int worker, int by_pixel) {
-    if (job->classes) shs__px_class_outputs(job, panel, worker);
-    else shs__px_map_outputs(&job->map, panel, job->map.own + worker, by_pixel);
+    shs__px_map_outputs(&job->map, panel, job->map.own + worker, by_pixel);
 }
 
 /* Pixel after pixel, where the sink has outputs side by side, or few. */
@@ -18101,7 +18073,7 @@ SHS__PRIVATE void shs__px_map_panel(void *state, shs__panel *panel, int worker, 
     int quick = !job->map.squares && shs__px_kernels_take(job->map.kernels, w->sink->type), o;
     int by_pixel = quick && (w->ss != 1 || (w->bs == 1 && w->bands == 1));
     (void)sums;
-    shs__px_job_outputs(job, panel, worker, by_pixel);
+    job->outputs(job, panel, worker, by_pixel);
     if (by_pixel) shs__px_write_rows(job, panel, own->rows);
     for (o = 0; o < w->bands && !by_pixel; o++) shs__px_write_plane(job, panel, own, o, quick);
 }
@@ -18115,18 +18087,19 @@ SHS__PRIVATE void shs__px_widen(shs_wide low, shs_wide high, shs_wide *minus_low
 /* The first pass of rescaling: -low of every output, then high. The extremes are those of elements: adding the constant later, and
    rounding, keeps their order. */
 SHS__PRIVATE void shs__px_range_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
-    const shs__map *m = &((const shs__map_job *)state)->map;
+    const shs__map_job *job = (const shs__map_job *)state;
+    const shs__map *m = &job->map;
     const shs__pixels_kernels *k = m->kernels;
     shs__mapped *own = m->own + worker;
     void *low = own->extremes, *high = shs__px_element_at(k, low, (size_t)m->ldy);
     shs_wide largest = SHS__WIDENED_REAL_MAX;
-    int planes = m->planes, width = m->outputs, passes = 1, valid = panel->valid, pass, o, i;
+    int planes = m->planes, outputs = job->writer.bands, width = outputs, passes = 1, valid = panel->valid, pass, o, i;
     if (k->bytes == sizeof(shs_wide)) largest = SHS__WIDE_MAX;
     if (planes) {
         width = k->lanes;
-        passes = m->outputs;
+        passes = outputs;
     }
-    shs__px_job_outputs((const shs__map_job *)state, panel, worker, !planes);
+    job->outputs(job, panel, worker, !planes);
     for (i = 0; i < valid && m->squares; i++) shs__px_widen(own->wide[i], own->wide[i], sums, sums + 1);
     if (m->squares) return;
     for (pass = 0; pass < passes; pass++) { /* a plane is rows of `lanes` pixels, filled up with its first */
@@ -18144,7 +18117,7 @@ SHS__PRIVATE void shs__px_range_panel(void *state, shs__panel *panel, int worker
             if (planes) o = pass;
             else o = i;
             shs__px_widen(m->constant[o] + shs__px_get_element(k, low, (size_t)i),
-                          m->constant[o] + shs__px_get_element(k, high, (size_t)i), sums + o, sums + m->outputs + o);
+                          m->constant[o] + shs__px_get_element(k, high, (size_t)i), sums + o, sums + outputs + o);
         }
     }
 }
@@ -18154,6 +18127,7 @@ SHS__PRIVATE void shs__px_map_job_init(shs__map_job *job, const shs__view *v, co
     memset(job, 0, sizeof *job);
     shs__px_reader_init(&job->reader, v, wide);
     shs__px_map_init(&job->map, job->reader.kernels, map->bands, map->outputs, v->planes, squares);
+    job->outputs = shs__px_job_outputs;
     job->reader.tiles = shs__px_map_pieces(&job->map);
     if (squares) job->writer.bands = 1;
     else job->writer.bands = map->outputs;
@@ -18220,6 +18194,24 @@ SHS__PRIVATE shs_status shs__px_cpu_map(const shs_context *ctx, shs__map_job *jo
     c->count = 0;
     shs__px_writer_scale(&job->writer, job->map.constant);
     return shs__px_pass_run(ctx, &job->reader, c);
+}
+
+/* Where the sink rescales: the extremes of this rank, which succeeded so far, become those of all ranks. */
+SHS__PRIVATE shs_status shs__px_agree_range(const shs_context *ctx, shs_status status, shs__writer *w) {
+    status = shs__ctx_agree(ctx, status);
+    if (status == SHS_OK) status = shs__ctx_reduce(ctx, w->low, (size_t)w->bands, SHS_REDUCE_MIN);
+    if (status == SHS_OK) status = shs__ctx_reduce(ctx, w->high, (size_t)w->bands, SHS_REDUCE_MAX);
+    return status;
+}
+
+/* The outputs of a job that no engine knows; `status`: how it went so far. */
+SHS__PRIVATE shs_status shs__px_cpu_outputs(const shs_context *ctx, shs_status status, shs__map_job *job, const char *phase) {
+    if (job->writer.sink->rescale) {
+        if (status == SHS_OK) status = shs__px_cpu_range(ctx, job);
+        status = shs__px_agree_range(ctx, status, &job->writer);
+    }
+    if (status == SHS_OK) status = shs__px_cpu_map(ctx, job, phase);
+    return status;
 }
 
 /* ---- consumers of whitened pixels: fourth moments, sweeps, ratings, sources ----------------------------- >>sweeps */
@@ -18372,6 +18364,7 @@ SHS__PRIVATE int shs__px_cpu_sources(const shs_context *ctx, shs__whitened *w, c
     job->writer.sink = sink;
     job->writer.bands = job->map.bands;
     job->writer.missing = shs__px_missing_value(job->reader.view.cube, sink);
+    job->outputs = shs__px_job_outputs;
     job->consumer.state = job;
     return shs__px_cpu_map(ctx, job, NULL) == SHS_OK;
 }
@@ -18764,9 +18757,7 @@ SHS__OUTLINE shs_status shs__pixels_map(const shs__pixels *px, const shs_pixel_m
     }
     if (sink && sink->rescale) {
         if (status == SHS_OK) status = shs__px_range(px, &job, map, precise);
-        status = shs__ctx_agree(ctx, status);
-        if (status == SHS_OK) status = shs__ctx_reduce(ctx, job.writer.low, (size_t)job.writer.bands, SHS_REDUCE_MIN);
-        if (status == SHS_OK) status = shs__ctx_reduce(ctx, job.writer.high, (size_t)job.writer.bands, SHS_REDUCE_MAX);
+        status = shs__px_agree_range(ctx, status, &job.writer);
     }
     if (status == SHS_OK) status = shs__px_map(px, &job, map, precise);
     shs__layout_release(ctx, &l);
@@ -20039,6 +20030,36 @@ SHS__PUBLIC shs_status shs_rx_transform(const shs_context *ctx, const shs_pca *r
 
 /* ---- anomalies, class by class ---------------------------------------------------------------------- >>rx_classes */
 
+/* A map for each class of pixels. They share the scratch of the job's map, which has the size of the largest. */
+typedef struct shs__classes {
+    shs__map_job job;
+    const int *labels; /* of each pixel of the cube */
+    shs__map *maps;
+    shs_wide *scores; /* SHS__PANEL_PIXELS for each worker */
+    int count;
+} shs__classes;
+
+/* The squared length of each pixel under the map of its class. Each class in the panel maps the panel once. */
+SHS__PRIVATE void shs__rx_class_outputs(const shs__map_job *job, shs__panel *panel, int worker, int by_pixel) {
+    const shs__classes *c = (const shs__classes *)job;
+    const shs__view *v = &job->reader.view;
+    const int *label = c->labels + shs__cells(v->first_line, v->samples) + panel->first;
+    shs__mapped *own = job->map.own + worker;
+    shs_wide *scores = SHS__AT(c->scores, SHS__PANEL_PIXELS, 0, worker);
+    int k, i, j, last = -1;
+    (void)by_pixel;
+    for (k = 0; k < panel->pixels; k++) {
+        if (panel->missing[k] || label[k] == last) continue;
+        last = label[k];
+        for (i = 0; i < k && (panel->missing[i] || label[i] != last);) i++;
+        if (i < k) continue; /* done before */
+        shs__px_map_outputs(c->maps + last, panel, own, 0);
+        for (i = j = 0; i < panel->pixels; j += !panel->missing[i], i++)
+            if (!panel->missing[i] && label[i] == last) scores[j] = own->wide[j];
+    }
+    SHS__COPY(own->wide, scores, panel->valid);
+}
+
 /* A stream's marks of all lines, asked for alone. */
 SHS__PRIVATE shs_status shs__rx_marks(const shs__view *v, unsigned char *marks) {
     const shs_cube *c = v->cube;
@@ -20095,16 +20116,16 @@ SHS__PRIVATE shs_status shs__rx_fit_classes(const shs_context *ctx, const shs_cu
     return status;
 }
 
-SHS__PRIVATE void shs__rx_classes_layout(shs__layout *l, shs__map_job *job, shs__classes *c, const shs_pca *fits, int workers) {
+SHS__PRIVATE void shs__rx_classes_layout(shs__layout *l, shs__classes *c, const shs_pca *fits, int workers) {
     int k;
-    shs__px_map_job_layout(l, job, workers);
+    shs__px_map_job_layout(l, &c->job, workers);
     c->scores = SHS__CARVE(l, shs_wide, SHS__PRODUCT(SHS__PANEL_PIXELS, workers, 1));
     c->maps = SHS__CARVE(l, shs__map, c->count);
     for (k = 0; k < c->count; k++) {
         shs__map counted = SHS_ZERO, *map = SHS__MEMBER(c->maps, k, counted);
         memset(map, 0, sizeof *map);
         if (fits[k].components == 0) continue;
-        shs__px_map_init(map, job->reader.kernels, fits[k].bands, fits[k].components, job->map.planes, 1);
+        shs__px_map_init(map, c->job.reader.kernels, fits[k].bands, fits[k].components, c->job.map.planes, 1);
         shs__px_map_matrix_layout(l, map);
     }
 }
@@ -20113,22 +20134,21 @@ SHS__PRIVATE void shs__rx_classes_layout(shs__layout *l, shs__map_job *job, shs_
    other means differ by becomes an offset. */
 SHS__PRIVATE shs_status shs__rx_score_classes(const shs_context *ctx, const shs_cube *cube, const int *labels, int classes,
                                               shs_pca *fits, const shs_sink *sink) {
-    shs__pixels px = SHS_ZERO;
-    shs__map_job job;
+    shs__view v;
     shs__classes c = SHS_ZERO;
     shs__layout l = SHS_ZERO;
     const shs_wide *centre = NULL;
     shs_pixel_map largest = SHS_ZERO;
     int k, i, b;
-    shs_status status = shs__px_view_open(cube, &px.view);
-    px.ctx = ctx;
-    c.labels = labels;
-    c.count = classes;
-    largest.bands = px.view.used;
+    shs_status status = shs__px_view_open(cube, &v);
+    largest.bands = v.used;
     largest.outputs = 1;
     for (k = 0; k < classes; k++) largest.outputs = shs__imax(largest.outputs, fits[k].components);
-    if (status == SHS_OK) shs__px_map_job_init(&job, &px.view, &largest, shs__is_wide(SHS_PRECISION_ALWAYS), 1, sink);
-    while (shs__layout_next(ctx, &l, &status)) shs__rx_classes_layout(&l, &job, &c, fits, shs__ctx_workers(ctx));
+    shs__px_map_job_init(&c.job, &v, &largest, shs__is_wide(SHS_PRECISION_ALWAYS), 1, sink);
+    c.job.outputs = shs__rx_class_outputs;
+    c.labels = labels;
+    c.count = classes;
+    while (shs__layout_next(ctx, &l, &status)) shs__rx_classes_layout(&l, &c, fits, shs__ctx_workers(ctx));
     for (k = 0; k < classes && status == SHS_OK; k++) {
         shs_pca *f = fits + k;
         shs_wide *offset = f->backward; /* a fit is used once: there is room in it */
@@ -20139,16 +20159,9 @@ SHS__PRIVATE shs_status shs__rx_score_classes(const shs_context *ctx, const shs_
             for (offset[i] = 0, b = 0; b < f->bands; b++)
                 offset[i] += *SHS__AT(f->forward, f->components, i, b) * (centre[b] - f->mean[b]);
         shs__px_map_set(c.maps + k, f->forward, 1, f->components, centre, offset);
-        if (centre == f->mean) job.reader.shift = c.maps[k].shift;
+        if (centre == f->mean) c.job.reader.shift = c.maps[k].shift;
     }
-    if (status == SHS_OK) job.classes = &c;
-    if (sink->rescale) {
-        if (status == SHS_OK) status = shs__px_cpu_range(ctx, &job);
-        status = shs__ctx_agree(ctx, status);
-        if (status == SHS_OK) status = shs__ctx_reduce(ctx, job.writer.low, 1, SHS_REDUCE_MIN);
-        if (status == SHS_OK) status = shs__ctx_reduce(ctx, job.writer.high, 1, SHS_REDUCE_MAX);
-    }
-    if (status == SHS_OK) status = shs__px_cpu_map(ctx, &job, "transform");
+    status = shs__px_cpu_outputs(ctx, status, &c.job, "transform");
     shs__layout_release(ctx, &l);
     return shs__ctx_agree(ctx, status);
 }
@@ -21991,20 +22004,20 @@ SHS__PRIVATE shs_status shs__tg_rows(const shs_detect_options *o, const shs_wide
 
 /* ---- targets: scores that are no maps ----------------------------------------------------------------- >>scores */
 
-/* The consumer of ACE, SACE, GLRT, AMSD and SAM. job.map makes the squared length of the whitened pixel; for SAM it
-   is only scratch. */
+/* The consumer of ACE, SACE, GLRT, AMSD and SAM. job.map has the rows; their outputs become scores. */
 typedef struct shs__scores {
     shs__map_job job;
-    shs__map cosines; /* the rows */
+    shs__map lengths;   /* to the squared length of the whitened pixel; for SAM it is only scratch */
+    shs_wide *constant; /* of the rows; the scores have none */
     shs_detector method;
     shs_wide count; /* pixels of the background */
     int targets;
     int given; /* the pixels are outputs of an engine: those of the rows, then the squared length */
 } shs__scores;
 
-/* The squared lengths of the panel's pixels, into the worker's job.map.own->wide. */
+/* The squared lengths of the panel's pixels, into the worker's lengths.own->wide. */
 SHS__PRIVATE void shs__tg_lengths(const shs__scores *s, shs__panel *panel, int worker) {
-    const shs__map *m = &s->job.map;
+    const shs__map *m = &s->lengths;
     const size_t bands = (size_t)m->bands, valid = (size_t)panel->valid;
     shs_wide *length2 = m->own[worker].wide;
     size_t k, b;
@@ -22021,91 +22034,43 @@ SHS__PRIVATE void shs__tg_lengths(const shs__scores *s, shs__panel *panel, int w
         }
 }
 
-/* The scores of one target, into cosines.own->wide. */
-SHS__PRIVATE void shs__tg_target(const shs__scores *s, const shs__panel *panel, int worker, int target) {
-    const shs__pixels_kernels *kernels = s->job.map.kernels;
-    const shs__mapped *own = s->cosines.own + worker;
-    const shs_wide *length2 = s->job.map.own[worker].wide;
+/* The scores of one target in place of its outputs. */
+SHS__PRIVATE void shs__tg_target(const shs__scores *s, const shs__panel *panel, int target, const shs_wide *length2, shs_wide *y) {
     int k;
     for (k = 0; k < panel->valid; k++) {
-        shs_wide y = shs__px_get_element(kernels, own->planes, shs__px_in_plane(target, k)) + s->cosines.constant[target];
-        own->wide[k] = shs__tg_score(s->method, shs__quotient(y, SHS__WSQRT(length2[k])), length2[k], s->count);
+        const shs_wide cosine = shs__quotient(y[k] + s->constant[target], SHS__WSQRT(length2[k]));
+        y[k] = shs__tg_score(s->method, cosine, length2[k], s->count);
     }
 }
 
-/* The scores of AMSD, into cosines.own->wide. */
-SHS__PRIVATE void shs__tg_all_targets(const shs__scores *s, const shs__panel *panel, int worker) {
-    const shs__mapped *own = s->cosines.own + worker;
-    const shs_wide *outside = s->job.map.own[worker].wide;
+/* The scores of AMSD in place of the first row's outputs. */
+SHS__PRIVATE void shs__tg_all_targets(const shs__scores *s, const shs__panel *panel, const shs_wide *outside, shs_wide *Y) {
     int k, row;
     for (k = 0; k < panel->valid; k++) {
         shs_wide explained = 0, inside = 0;
-        for (row = 0; row < s->cosines.outputs; row++) {
-            shs_wide y = shs__px_get_element(s->job.map.kernels, own->planes, shs__px_in_plane(row, k));
+        for (row = 0; row < s->job.map.outputs; row++) {
+            shs_wide y = *SHS__AT(Y, SHS__PANEL_PIXELS, k, row);
             if (row < s->targets) explained += y * y;
             else inside += y * y;
         }
-        own->wide[k] = shs__tg_share(explained, outside[k], inside);
+        Y[k] = shs__tg_share(explained, outside[k], inside);
     }
 }
 
-/* The scores of the number `score`, into cosines.own->wide. */
-SHS__PRIVATE void shs__tg_panel_scores(const shs__scores *s, const shs__panel *panel, int worker, int score) {
-    if (s->method == SHS_DETECTOR_AMSD) shs__tg_all_targets(s, panel, worker);
-    else shs__tg_target(s, panel, worker, score);
-}
-
-SHS__PRIVATE void shs__tg_write_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
-    const shs__scores *s = (const shs__scores *)state;
-    int o;
-    (void)sums;
-    shs__px_map_outputs(&s->cosines, panel, s->cosines.own + worker, 0);
+SHS__PRIVATE void shs__tg_outputs(const shs__map_job *job, shs__panel *panel, int worker, int by_pixel) {
+    const shs__scores *s = (const shs__scores *)job;
+    const shs_wide *length2 = s->lengths.own[worker].wide;
+    shs__mapped *own = job->map.own + worker;
+    shs_wide *Y = (shs_wide *)own->planes;
+    int target;
+    if (panel->valid == 0) return;
+    shs__px_map_outputs(&job->map, panel, own, 0);
     shs__tg_lengths(s, panel, worker);
-    for (o = 0; o < s->job.writer.bands; o++) {
-        shs__tg_panel_scores(s, panel, worker, o);
-        shs__px_write_plane(&s->job, panel, s->cosines.own + worker, o, 0);
-    }
-}
-
-SHS__PRIVATE void shs__tg_range_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
-    const shs__scores *s = (const shs__scores *)state;
-    const shs_wide *score = s->cosines.own[worker].wide;
-    int scores = s->job.writer.bands, o, k;
-    shs__px_map_outputs(&s->cosines, panel, s->cosines.own + worker, 0);
-    shs__tg_lengths(s, panel, worker);
-    for (o = 0; o < scores; o++) {
-        shs__tg_panel_scores(s, panel, worker, o);
-        for (k = 0; k < panel->valid; k++) shs__px_widen(score[k], score[k], sums + o, sums + scores + o);
-    }
-}
-
-/* The extremes of all ranks, where the sink rescales; then the scores. */
-SHS__PRIVATE shs_status shs__tg_run(const shs_context *ctx, shs__scores *s) {
-    shs__writer *w = &s->job.writer;
-    shs__consumer *c = &s->job.consumer;
-    shs_status status = SHS_OK;
-    int o;
-    c->state = s;
-    if (w->sink->rescale) {
-        c->work = shs__tg_range_panel;
-        c->phase = "range";
-        c->op = SHS_REDUCE_MAX;
-        c->count = 2 * (size_t)w->bands;
-        status = shs__ctx_agree(ctx, shs__px_pass_run(ctx, &s->job.reader, c));
-        if (status == SHS_OK) status = shs__ctx_reduce(ctx, c->sums, c->count, SHS_REDUCE_MAX);
-        for (o = 0; o < w->bands; o++) {
-            w->low[o] = -c->sums[o];
-            w->high[o] = c->sums[w->bands + o];
-        }
-        if (status != SHS_OK) return status;
-    }
-    c->begin = shs__px_map_begin;
-    c->work = shs__tg_write_panel;
-    c->end = shs__px_map_end;
-    c->phase = "transform";
-    c->count = 0;
-    shs__px_writer_scale(w, NULL);
-    return shs__px_pass_run(ctx, &s->job.reader, c);
+    if (s->method == SHS_DETECTOR_AMSD) shs__tg_all_targets(s, panel, length2, Y);
+    else
+        for (target = 0; target < s->targets; target++)
+            shs__tg_target(s, panel, target, length2, SHS__AT(Y, SHS__PANEL_PIXELS, 0, target));
+    if (by_pixel) shs__px_map_rows(&job->map, panel->valid, own);
 }
 
 /* The scores of a cube, or of an engine's outputs (given), whose first bands are the rows'; how it went so far is told to
@@ -22115,10 +22080,10 @@ SHS__OUTLINE shs_status shs__tg_scores(const shs__pixels *px, const shs__view *v
     shs__scores s;
     shs__layout l = SHS_ZERO;
     const int by_root = !given && method != SHS_DETECTOR_SAM;
-    shs_pixel_map lengths = shs__px_map_of(v->used, by_root ? d->n : 1, d->root, d->mean, NULL);
-    memset(&s, 0, sizeof s);
-    if (status == SHS_OK) shs__px_map_job_init(&s.job, v, &lengths, shs__is_wide(SHS_PRECISION_ALWAYS), 1, sink);
-    shs__px_map_init(&s.cosines, s.job.map.kernels, v->used, d->rows, v->planes, 0);
+    shs_pixel_map rows = shs__px_map_of(v->used, d->rows, d->matrix, given ? NULL : d->mean, NULL);
+    shs__px_map_job_init(&s.job, v, &rows, shs__is_wide(SHS_PRECISION_ALWAYS), 0, sink);
+    shs__px_map_init(&s.lengths, s.job.map.kernels, v->used, by_root ? d->n : 1, v->planes, 1);
+    s.job.outputs = shs__tg_outputs;
     s.job.writer.bands = d->scores;
     s.job.writer.missing = shs__px_missing_value(px->view.cube, sink);
     s.method = method;
@@ -22127,15 +22092,17 @@ SHS__OUTLINE shs_status shs__tg_scores(const shs__pixels *px, const shs__view *v
     s.given = given;
     while (shs__layout_next(px->ctx, &l, &status)) {
         shs__px_map_job_layout(&l, &s.job, shs__ctx_workers(px->ctx));
-        shs__px_map_layout(&l, &s.cosines, shs__ctx_workers(px->ctx));
+        shs__px_map_layout(&l, &s.lengths, shs__ctx_workers(px->ctx));
+        s.constant = SHS__CARVE(&l, shs_wide, d->rows);
     }
-    if (sink->rescale) status = shs__ctx_agree(px->ctx, status);
     if (status == SHS_OK) {
-        shs__px_map_set(&s.cosines, d->matrix, 1, d->rows, given ? NULL : d->mean, NULL);
-        if (by_root) shs__px_map_set(&s.job.map, d->root, 1, d->n, d->mean, NULL);
-        s.job.reader.shift = s.cosines.shift;
-        status = shs__tg_run(px->ctx, &s);
+        shs__px_map_set(&s.job.map, rows.matrix, 1, d->rows, rows.centre, NULL);
+        SHS__COPY(s.constant, s.job.map.constant, d->rows);
+        SHS__CLEAR(s.job.map.constant, d->rows);
+        if (by_root) shs__px_map_set(&s.lengths, d->root, 1, d->n, d->mean, NULL);
+        s.job.reader.shift = s.job.map.shift;
     }
+    status = shs__px_cpu_outputs(px->ctx, status, &s.job, "transform");
     shs__layout_release(px->ctx, &l);
     return status;
 }
@@ -22836,67 +22803,21 @@ SHS__PRIVATE void shs__mix_solve_nonnegative(const shs__mixture *m, shs_wide *b)
 
 /* ---- abundances: the driver ---------------------------------------------------------------------------------- >>unmix */
 
-/* The consumer: a map, to E'x, then every pixel's abundances in its place. */
+/* A map to E'x, then every pixel's abundances in its place. */
 typedef struct shs__unmixing {
     shs__map_job job;
     shs__mixture *own; /* one a worker */
 } shs__unmixing;
 
-/* The abundances of the panel's pixels, in planes. */
-SHS__PRIVATE void shs__mix_outputs(const shs__unmixing *s, shs__panel *panel, int worker) {
-    const shs__map *map = &s->job.map;
+SHS__PRIVATE void shs__mix_outputs(const shs__map_job *job, shs__panel *panel, int worker, int by_pixel) {
+    const shs__map *map = &job->map;
     shs__mapped *own = map->own + worker;
     int k;
     shs__px_map_outputs(map, panel, own, 1);
     for (k = 0; k < panel->valid; k++)
-        shs__mix_solve_nonnegative(s->own + worker, SHS__AT((shs_wide *)own->rows, map->ldy, 0, k));
-    if (panel->valid > 0)
+        shs__mix_solve_nonnegative(((const shs__unmixing *)job)->own + worker, SHS__AT((shs_wide *)own->rows, map->ldy, 0, k));
+    if (!by_pixel && panel->valid > 0)
         map->kernels->transpose(map->outputs, panel->valid, own->rows, map->ldy, own->planes, SHS__PANEL_PIXELS);
-}
-
-SHS__PRIVATE void shs__mix_write_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
-    const shs__unmixing *s = (const shs__unmixing *)state;
-    int o;
-    (void)sums;
-    shs__mix_outputs(s, panel, worker);
-    for (o = 0; o < s->job.writer.bands; o++) shs__px_write_plane(&s->job, panel, s->job.map.own + worker, o, 0);
-}
-
-SHS__PRIVATE void shs__mix_range_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
-    const shs__unmixing *s = (const shs__unmixing *)state;
-    const shs_wide *a = (const shs_wide *)s->job.map.own[worker].planes;
-    int c = s->job.map.outputs, o, k;
-    shs__mix_outputs(s, panel, worker);
-    for (o = 0; o < c; o++, a += SHS__PANEL_PIXELS)
-        for (k = 0; k < panel->valid; k++) shs__px_widen(a[k], a[k], sums + o, sums + c + o);
-}
-
-/* The extremes of all ranks, where the sink rescales; then the abundances. */
-SHS__PRIVATE shs_status shs__mix_passes(const shs_context *ctx, shs__unmixing *s) {
-    shs__writer *w = &s->job.writer;
-    shs__consumer *c = &s->job.consumer;
-    shs_status status = SHS_OK;
-    int o;
-    if (w->sink->rescale) {
-        c->work = shs__mix_range_panel;
-        c->phase = "range";
-        c->op = SHS_REDUCE_MAX;
-        c->count = 2 * (size_t)w->bands;
-        status = shs__ctx_agree(ctx, shs__px_pass_run(ctx, &s->job.reader, c));
-        if (status == SHS_OK) status = shs__ctx_reduce(ctx, c->sums, c->count, SHS_REDUCE_MAX);
-        for (o = 0; o < w->bands; o++) {
-            w->low[o] = -c->sums[o];
-            w->high[o] = c->sums[w->bands + o];
-        }
-        if (status != SHS_OK) return status;
-    }
-    c->begin = shs__px_map_begin;
-    c->work = shs__mix_write_panel;
-    c->end = shs__px_map_end;
-    c->phase = "abundances";
-    c->count = 0;
-    shs__px_writer_scale(w, s->job.map.constant);
-    return shs__px_pass_run(ctx, &s->job.reader, c);
 }
 
 /* Of the pixels of v, which `map` leads to E'x. Who failed before comes here too: the ranks may agree here. */
@@ -22907,9 +22828,8 @@ SHS__OUTLINE shs_status shs__mix_pixels(const shs__pixels *px, const shs__view *
     shs__layout l = SHS_ZERO;
     int c = map->outputs, workers = shs__ctx_workers(ctx), i;
     size_t count = (size_t)c;
-    memset(&s, 0, sizeof s);
-    if (status == SHS_OK) shs__px_map_job_init(&s.job, v, map, shs__is_wide(SHS_PRECISION_ALWAYS), 0, sink);
-    s.job.consumer.state = &s;
+    shs__px_map_job_init(&s.job, v, map, shs__is_wide(SHS_PRECISION_ALWAYS), 0, sink);
+    s.job.outputs = shs__mix_outputs;
     s.job.writer.missing = shs__px_missing_value(px->view.cube, sink);
     while (shs__layout_next(ctx, &l, &status)) {
         shs__px_map_job_layout(&l, &s.job, workers);
@@ -22926,12 +22846,11 @@ SHS__OUTLINE shs_status shs__mix_pixels(const shs__pixels *px, const shs__view *
             own->in = SHS__CARVE(&l, int, count);
         }
     }
-    if (sink->rescale) status = shs__ctx_agree(ctx, status);
     if (status == SHS_OK) {
         shs__px_map_set(&s.job.map, map->matrix, 1, c, NULL, NULL);
         s.job.reader.shift = s.job.map.shift;
-        status = shs__mix_passes(ctx, &s);
     }
+    status = shs__px_cpu_outputs(ctx, status, &s.job, "abundances");
     shs__layout_release(ctx, &l);
     return status;
 }
