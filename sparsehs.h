@@ -16695,10 +16695,10 @@ typedef struct shs__reader {
     const shs__pixels_kernels *kernels; /* they say what an element is */
     int planes, foreign; /* foreign: values have the other byte order, or are not aligned to their size */
     shs__raw raw;
-    shs__pairs pairs;          /* pixels are compared with their neighbours: a panel lies within a line and ... */
-    void *above;               /* elements: the last line of the block before, pixel after pixel; NULL: not wanted */
+    shs__pairs pairs;          /* pixels (in shs_wide) are compared with their neighbours: a panel lies within a line and ... */
+    shs_wide *above;           /* the last line of the block before, pixel after pixel; NULL: not wanted */
     unsigned char *above_missing; /* samples */
-    const shs__border *border;    /* gets the outermost lines (elements are shs_wide); NULL: not wanted */
+    const shs__border *border;    /* gets the outermost lines; NULL: not wanted */
     int tiles;                 /* in how many pieces a panel is worked on, for what is fetched with each; 0: nothing is */
     struct shs__white *white;  /* pixels come whitened; NULL: as they are */
     const void *shift;         /* used elements */
@@ -16735,7 +16735,7 @@ SHS__PRIVATE void shs__px_reader_layout(shs__layout *l, shs__reader *r, int work
         r->above = r->border->last;
         r->above_missing = r->border->last_missing;
     } else if (r->pairs > SHS__PAIRS_RIGHT && !v->cube->pixels) { /* a line that is left behind by the stream */
-        r->above = SHS__CARVE_ELEMENTS(l, r->kernels, SHS__PRODUCT(v->samples, used, 1));
+        r->above = SHS__CARVE(l, shs_wide, SHS__PRODUCT(v->samples, used, 1));
         r->above_missing = SHS__CARVE(l, unsigned char, v->samples);
     }
     r->panels = SHS__CARVE(l, shs__panel, workers);
@@ -17039,14 +17039,13 @@ SHS__PRIVATE void shs__px_read_spectra(const shs__reader *r, shs__panel *panel) 
 
 /* The line above the first of the block, from sample x on: `count` pixels to place k0 of the panel. */
 SHS__PRIVATE void shs__px_read_above(const shs__reader *r, shs__panel *panel, size_t x, int count, int k0) {
-    size_t used = (size_t)r->view.used, bytes = r->kernels->bytes, b, k;
-    unsigned char *to = (unsigned char *)panel->X;
-    const unsigned char *from = (const unsigned char *)r->above + x * used * bytes;
+    size_t used = (size_t)r->view.used, b;
+    const shs_wide *from = r->above + x * used;
+    shs_wide *to = (shs_wide *)panel->X;
+    int k;
     SHS__COPY(panel->missing + k0, r->above_missing + x, count);
-    if (!r->planes) memcpy(to + (size_t)k0 * used * bytes, from, (size_t)count * used * bytes);
-    for (b = 0; b < used && r->planes; b++)
-        for (k = 0; k < (size_t)count; k++)
-            memcpy(to + (b * SHS__PANEL_PIXELS + (size_t)k0 + k) * bytes, from + (k * used + b) * bytes, bytes);
+    for (k = k0; k < k0 + count; k++)
+        for (b = 0; b < used; b++) to[shs__px_in_panel(r->planes, used, b, (size_t)k)] = *from++;
 }
 
 /* The second half of a panel whose pixels lie in one line: their neighbours above, or above and to the left. */
@@ -17306,6 +17305,12 @@ SHS__PRIVATE void shs__px_read_panel(const shs__reader *r, shs__panel *panel, si
     if (r->white) shs__px_whiten_panel(r->white, panel, r->white->map.own + (panel - r->panels));
 }
 
+/* Copies the bands of pixel k of a panel that is not raw, missing pixels not counted. */
+SHS__PRIVATE void shs__px_get_pixel(const shs__reader *r, const shs__panel *panel, size_t k, shs_wide *x) {
+    size_t used = (size_t)r->view.used, b;
+    for (b = 0; b < used; b++) x[b] = shs__px_get_element(r->kernels, panel->X, shs__px_in_panel(r->planes, used, b, k));
+}
+
 /* ---- a pass over all pixels ------------------------------------------------------------------------------- >>pass */
 
 /* A consumer works on panels and knows of no other consumer. Its sums over a chunk of panels are added up in the order of the
@@ -17407,26 +17412,20 @@ SHS__PRIVATE size_t shs__px_chunk_pixels(const shs__reader *r) {
     return usual;
 }
 
-/* Copies the line of the block at hand that begins with pixel `first`, pixel after pixel. */
-SHS__PRIVATE void shs__px_keep_line(shs__reader *r, size_t first, void *line, unsigned char *missing) {
-    size_t samples = (size_t)r->view.samples, used = (size_t)r->view.used, x, count, k, b, bytes = r->kernels->bytes;
+/* Copies the line of the block at hand that begins with pixel `first`: pixels `ld` values apart, zeros where one is missing. */
+SHS__PRIVATE void shs__px_keep_line(shs__reader *r, size_t first, shs_wide *line, size_t ld, unsigned char *missing) {
+    size_t samples = (size_t)r->view.samples, used = (size_t)r->view.used, x, count, k;
     shs__pairs pairs = r->pairs;
+    shs__panel *panel = r->panels;
     r->pairs = SHS__NO_PAIRS;
     for (x = 0; x < samples; x += count) {
-        shs__panel *panel = r->panels;
         size_t from = 0;
         count = shs__zmin(SHS__PANEL_PIXELS, samples - x);
         shs__px_read_panel(r, panel, first + x, count);
         memcpy(missing + x, panel->missing, count);
-        for (k = 0; k < count; from += !panel->missing[k], k++) /* what is missing was closed up; its place gets zeros */
-            for (b = 0; b < used; b++) {
-                unsigned char *to = (unsigned char *)line + ((x + k) * used + b) * bytes;
-                if (panel->missing[k]) memset(to, 0, bytes);
-                else
-                    memcpy(to,
-                           shs__px_element_at(r->kernels, panel->X, shs__px_in_panel(r->planes, used, b, from)),
-                           bytes);
-            }
+        for (k = 0; k < count; line += ld, k++)
+            if (missing[x + k]) SHS__CLEAR(line, used);
+            else shs__px_get_pixel(r, panel, from++, line);
     }
     r->pairs = pairs;
 }
@@ -17458,15 +17457,15 @@ SHS__PRIVATE shs_status shs__px_pass_block(const shs_context *ctx, const shs__re
 SHS__PRIVATE shs_status shs__px_pass_run(const shs_context *ctx, shs__reader *r, const shs__consumer *c) {
     shs_status status = SHS_OK;
     shs_wide least = 0;
-    size_t i;
+    size_t used = (size_t)r->view.used, i;
     r->next_line = 0;
     if (c->op != SHS_REDUCE_SUM) least = -SHS__WIDE_MAX;
     for (i = 0; i < c->count; i++) c->sums[i] = least;
     while (shs__px_next_block(r, &status)) {
         if (c->begin) c->begin(c->state);
         status = shs__px_pass_block(ctx, r, c);
-        if (r->border && r->view.first_line == 0) shs__px_keep_line(r, 0, r->border->first, r->border->first_missing);
-        if (r->above) shs__px_keep_line(r, r->block_pixels - (size_t)r->view.samples, r->above, r->above_missing);
+        if (r->border && r->view.first_line == 0) shs__px_keep_line(r, 0, r->border->first, used, r->border->first_missing);
+        if (r->above) shs__px_keep_line(r, r->block_pixels - (size_t)r->view.samples, r->above, used, r->above_missing);
         if (status == SHS_OK && c->end) status = c->end(c->state);
     }
     return status;
@@ -17962,13 +17961,15 @@ SHS__PRIVATE void shs__px_writer_layout(shs__layout *l, shs__writer *w, const sh
     w->old = SHS__CARVE(l, shs_wide, w->bands);
 }
 
-/* Stretches as i.pca does: new range * (value - low) / old range + new low; a constant output becomes the new low. */
+/* Stretches as i.pca does: new range * (value - low) / old range + new low; a constant output becomes the new low. constant: of
+   each output; NULL: there is one output, without a constant. */
 SHS__PRIVATE void shs__px_writer_scale(shs__writer *w, const shs_wide *constant) {
+    static const shs_wide nothing = 0;
     shs__scaling *s = &w->scaling;
     int o;
     s->rescale = w->sink->rescale;
     s->base = w->sink->low;
-    s->constant = constant;
+    s->constant = constant ? constant : &nothing;
     s->low = w->low;
     s->range = w->range;
     s->old = w->old;
@@ -18032,24 +18033,20 @@ SHS__PRIVATE void shs__px_write_rows(const shs__map_job *job, const shs__panel *
 }
 
 /* One output of the panel's pixels, span by span within lines: stored by kernels, or scaled here first. */
-SHS__PRIVATE void shs__px_write_plane(const shs__map_job *job, const shs__panel *panel, shs__mapped *own, int o, int quick) {
+SHS__PRIVATE void shs__px_write_plane(const shs__map_job *job, const shs__panel *panel, const shs__mapped *own, int o, int quick) {
     const shs__writer *w = &job->writer;
     const shs__pixels_kernels *kernels = job->map.kernels;
     const void *y = shs__px_given_at(kernels, own->planes, shs__px_in_plane(o, 0));
     const shs_wide *value = own->wide;
     shs_type type = w->sink->type;
     shs__scaling one = w->scaling;
-    static const shs_wide nothing = 0;
-    int squares = job->map.squares, k, n;
-    if (squares) one.constant = &nothing; /* they have their constant already */
-    else one.constant += o;
-    if (one.rescale) {
-        one.low += o;
-        one.range += o;
-        one.old += o;
-    }
+    int k, n;
+    one.constant += o;
+    one.low += o;
+    one.range += o;
+    one.old += o;
     for (k = 0; k < panel->valid && !quick; k++) {
-        if (!squares) own->wide[k] = shs__px_get_element(kernels, y, (size_t)k);
+        if (!job->map.squares) own->wide[k] = shs__px_get_element(kernels, y, (size_t)k);
         own->wide[k] = shs__px_scaled(&one, 0, own->wide[k]);
     }
     for (k = 0; k < panel->pixels; k += n) {
@@ -18192,7 +18189,7 @@ SHS__PRIVATE shs_status shs__px_cpu_map(const shs_context *ctx, shs__map_job *jo
     c->end = shs__px_map_end;
     c->phase = phase;
     c->count = 0;
-    shs__px_writer_scale(&job->writer, job->map.constant);
+    shs__px_writer_scale(&job->writer, job->map.squares ? NULL : job->map.constant); /* squares have it already */
     return shs__px_pass_run(ctx, &job->reader, c);
 }
 
@@ -18224,12 +18221,13 @@ typedef struct shs__whitened {
     shs_contrast contrast;
     shs_real *products; /* z_a z_b: as many panels for each worker */
     shs_wide *sums;     /* of a pass */
-    shs_wide *chunk_sums;
 } shs__whitened;
 
 /* panels: of pixels that are kept. */
 SHS__PRIVATE void shs__px_whitened_init(shs__whitened *w, const shs__view *v, int m, int fourth, size_t panels) {
     memset(w, 0, sizeof *w);
+    w->job.consumer.state = w;
+    w->job.outputs = shs__px_job_outputs;
     shs__px_reader_init(&w->job.reader, v, 0);
     w->job.reader.white = &w->white;
     w->white.panels = panels;
@@ -18238,7 +18236,6 @@ SHS__PRIVATE void shs__px_whitened_init(shs__whitened *w, const shs__view *v, in
     shs__px_map_init(&w->job.map, w->job.reader.kernels, m, m, 1, 0);
     w->gram.kernels = w->job.reader.kernels;
     if (fourth) w->gram.n = m * (m + 1) / 2;
-    else w->gram.n = 0;
     w->gram.at = 1;
 }
 
@@ -18258,7 +18255,8 @@ SHS__PRIVATE void shs__px_whitened_layout(shs__layout *l, shs__whitened *w, int 
     if (pairs) shs__px_gram_layout(l, &w->gram, workers);
     w->products = SHS__CARVE(l, shs_real, SHS__PRODUCT(pairs, SHS__PANEL_PIXELS, workers));
     w->sums = SHS__CARVE(l, shs_wide, count);
-    w->chunk_sums = SHS__CARVE(l, shs_wide, SHS__PRODUCT(count, SHS__PASS_CHUNKS, 1));
+    w->job.consumer.sums = w->sums;
+    w->job.consumer.chunk_sums = SHS__CARVE(l, shs_wide, SHS__PRODUCT(count, SHS__PASS_CHUNKS, 1));
 }
 
 /* Counts pixels and does nothing else: the pass exists for the reader, which keeps the whitened pixels. */
@@ -18317,42 +18315,17 @@ SHS__PRIVATE void shs__px_whitened_map(shs__whitened *w, int c, const shs_wide *
 
 SHS__PRIVATE shs_status shs__px_whitened_pass(const shs_context *ctx, shs__whitened *w, size_t count,
                                               void (*work)(void *state, shs__panel *panel, int worker, shs_wide *sums)) {
-    shs__consumer c = SHS_ZERO;
-    int kept = shs__px_white_kept(&w->white);
-    c.work = work;
-    if (work == shs__px_fourth_panel) c.finish = shs__px_gram_finish;
-    else c.finish = NULL;
-    c.state = w;
-    c.count = count;
-    c.sums = w->sums;
-    c.chunk_sums = w->chunk_sums;
-    if (kept) c.phase = NULL;
-    else c.phase = "whitening";
-    if (kept) w->job.reader.tiles = 0;
-    return shs__px_pass_run(ctx, &w->job.reader, &c);
-}
-
-/* The first pass: whitens, keeps what is to be kept, and sums. */
-SHS__PRIVATE shs_status shs__px_cpu_whiten(const shs_context *ctx, shs__whitened *w) {
-    size_t pairs = (size_t)w->gram.n;
-    shs_status status = SHS_OK;
-    if (pairs) status = shs__px_whitened_pass(ctx, w, 1 + pairs * pairs, shs__px_fourth_panel);
-    else if (w->white.kept) status = shs__px_whitened_pass(ctx, w, 1, shs__px_count_panel);
-    else w->sums[0] = 1; /* there are no sums; a count above 0 stands for the pixels */
-    w->white.filled = 1;
-    return status;
-}
-
-SHS__PRIVATE shs_status shs__px_cpu_sweep(const shs_context *ctx, shs__whitened *w, shs_contrast contrast, int c,
-                                          const shs_wide *W) {
-    shs__px_whitened_map(w, c, W);
-    w->contrast = contrast;
-    return shs__px_whitened_pass(ctx, w, 1 + (size_t)c + shs__cells(c, w->job.map.bands), shs__px_sweep_panel);
-}
-
-SHS__PRIVATE shs_status shs__px_cpu_rate(const shs_context *ctx, shs__whitened *w, const shs_wide *W) {
-    shs__px_whitened_map(w, w->job.map.bands, W);
-    return shs__px_whitened_pass(ctx, w, 1 + 2 * (size_t)w->job.map.bands, shs__px_rate_panel);
+    shs__consumer *c = &w->job.consumer;
+    c->work = work;
+    c->finish = NULL;
+    if (work == shs__px_fourth_panel) c->finish = shs__px_gram_finish;
+    c->count = count;
+    c->phase = "whitening";
+    if (shs__px_white_kept(&w->white)) {
+        c->phase = NULL;
+        w->job.reader.tiles = 0;
+    }
+    return shs__px_pass_run(ctx, &w->job.reader, c);
 }
 
 /* Writes the sources W'z into the sink without reading the cube again. Returns 0 and writes nothing if no whitened pixels are kept,
@@ -18364,7 +18337,7 @@ SHS__PRIVATE int shs__px_cpu_sources(const shs_context *ctx, shs__whitened *w, c
     job->writer.sink = sink;
     job->writer.bands = job->map.bands;
     job->writer.missing = shs__px_missing_value(job->reader.view.cube, sink);
-    job->outputs = shs__px_job_outputs;
+    job->consumer.finish = NULL;
     job->consumer.state = job;
     return shs__px_cpu_map(ctx, job, NULL) == SHS_OK;
 }
@@ -18492,26 +18465,35 @@ SHS__PRIVATE int shs__px_whitened_here(shs__pixels *px, shs_status status) {
     return here;
 }
 
-/* The first pass. The CPU's map is set in any case: the CPU may take over later. */
+/* The first pass: whitens, keeps what is to be kept, and sums. The CPU's map is set in any case: the CPU may take over later. */
 SHS__PRIVATE shs_status shs__px_whiten(shs__pixels *px, const shs_pixel_map *whitening, shs__whitened *w) {
+    size_t pairs = (size_t)w->gram.n;
     shs_status status;
     shs__px_map_set(&w->white.map, whitening->matrix, 1, whitening->outputs, whitening->centre, whitening->offset);
     w->job.reader.shift = w->white.map.shift;
-    status = SHS__ASK(px->whitener, pixels_whiten, (px->remote, whitening, w->gram.n > 0, w->sums));
-    if (shs__px_whitened_here(px, status)) return shs__px_cpu_whiten(px->ctx, w);
+    status = SHS__ASK(px->whitener, pixels_whiten, (px->remote, whitening, pairs > 0, w->sums));
+    if (!shs__px_whitened_here(px, status)) return status;
+    status = SHS_OK;
+    if (pairs) status = shs__px_whitened_pass(px->ctx, w, 1 + pairs * pairs, shs__px_fourth_panel);
+    else if (w->white.kept) status = shs__px_whitened_pass(px->ctx, w, 1, shs__px_count_panel);
+    else w->sums[0] = 1; /* there are no sums; a count above 0 stands for the pixels */
+    w->white.filled = 1;
     return status;
 }
 
 SHS__PRIVATE shs_status shs__px_sweep(shs__pixels *px, shs__whitened *w, shs_contrast contrast, int c, const shs_wide *W) {
     shs_status status = SHS__ASK(px->whitener, pixels_sweep, (px->remote, contrast, c, W, w->sums));
-    if (shs__px_whitened_here(px, status)) return shs__px_cpu_sweep(px->ctx, w, contrast, c, W);
-    return status;
+    if (!shs__px_whitened_here(px, status)) return status;
+    shs__px_whitened_map(w, c, W);
+    w->contrast = contrast;
+    return shs__px_whitened_pass(px->ctx, w, 1 + (size_t)c + shs__cells(c, w->job.map.bands), shs__px_sweep_panel);
 }
 
 SHS__PRIVATE shs_status shs__px_rate(shs__pixels *px, shs__whitened *w, const shs_wide *W) {
     shs_status status = SHS__ASK(px->whitener, pixels_rate, (px->remote, W, w->sums));
-    if (shs__px_whitened_here(px, status)) return shs__px_cpu_rate(px->ctx, w, W);
-    return status;
+    if (!shs__px_whitened_here(px, status)) return status;
+    shs__px_whitened_map(w, w->job.map.bands, W);
+    return shs__px_whitened_pass(px->ctx, w, 1 + 2 * (size_t)w->job.map.bands, shs__px_rate_panel);
 }
 
 /* ---- moments ------------------------------------------------------------------------------------------- >>moments */
@@ -19301,18 +19283,13 @@ SHS__PRIVATE void shs__few_layout(shs__layout *l, shs__few_pixels *few, int comp
 SHS__PRIVATE void shs__few_read_block(shs__few_pixels *few) {
     shs__reader *r = &few->reader;
     shs__panel *panel = r->panels;
-    size_t n = (size_t)few->n, at, count, b;
+    size_t at, count;
     int k;
     for (at = 0; at < r->block_pixels; at += count) {
         count = shs__zmin(SHS__PANEL_PIXELS, r->block_pixels - at);
         shs__px_read_panel(r, panel, at, count);
-        for (k = 0; k < panel->valid && few->count < few->most; k++) {
-            shs_wide *x = SHS__AT(few->X, n, 0, few->count++);
-            for (b = 0; b < n; b++) {
-                size_t from = shs__px_in_panel(r->planes, n, b, (size_t)k);
-                x[b] = shs__px_get_element(r->kernels, panel->X, from);
-            }
-        }
+        for (k = 0; k < panel->valid && few->count < few->most; k++, few->count++)
+            shs__px_get_pixel(r, panel, (size_t)k, SHS__AT(few->X, few->n, 0, few->count));
     }
 }
 
@@ -20535,8 +20512,10 @@ SHS__PRIVATE void shs__rx_local_run(void *arg, size_t chunk, int worker) {
 SHS__PRIVATE shs_status shs__rx_local_next_line(shs__local *w) {
     shs__local_lines *kept = &w->kept;
     shs__reader *r = &w->reader;
-    const shs__view *v = &r->view;
-    size_t n = (size_t)w->n, samples = (size_t)w->samples, x, count, k, b, slot = (size_t)(kept->next % kept->places) * samples;
+    const size_t samples = (size_t)w->samples, ld = (size_t)w->triangle.ld, place = (size_t)(kept->next % kept->places);
+    unsigned char *missing = kept->missing + place * samples;
+    shs_wide *to = kept->pixels + place * samples * ld;
+    size_t x;
     shs_status status = SHS_OK;
     if (kept->next == r->next_line) {
         if (!shs__px_next_block(r, &status)) return status;
@@ -20549,22 +20528,30 @@ SHS__PRIVATE shs_status shs__rx_local_next_line(shs__local *w) {
         }
         r->shift = w->shift;
     }
-    for (x = 0; x < samples; x += count) {
-        shs__panel *panel = r->panels;
-        size_t from = 0;
-        count = shs__zmin(SHS__PANEL_PIXELS, samples - x);
-        shs__px_read_panel(r, panel, (size_t)(kept->next - v->first_line) * samples + x, count);
-        memcpy(kept->missing + slot + x, panel->missing, count);
-        w->found[0] += (shs_wide)panel->valid;
-        for (k = 0; k < count; from += !panel->missing[k], k++) {
-            shs_wide *to = SHS__AT(kept->pixels, w->triangle.ld, 0, slot + x + k);
-            SHS__CLEAR(to, w->triangle.ld);
-            to[0] = !panel->missing[k];
-            for (b = 0; b < n && !panel->missing[k]; b++)
-                to[b + 1] = ((const shs_wide *)panel->X)[shs__px_in_panel(r->planes, n, b, from)];
-        }
+    SHS__CLEAR(to, samples * ld);
+    shs__px_keep_line(r, (size_t)(kept->next - r->view.first_line) * samples, to + 1, ld, missing);
+    for (x = 0; x < samples; x++, to += ld) {
+        to[0] = !missing[x];
+        w->found[0] += to[0];
     }
     kept->next++;
+    return SHS_OK;
+}
+
+/* The scores of the lines at hand, scaled and closed up, into the sink. */
+SHS__PRIVATE shs_status shs__rx_local_write(const shs__local *w) {
+    const shs_sink *sink = w->writer.sink;
+    const shs_wide *score = w->scores;
+    const unsigned char *missing = w->no_score;
+    size_t line_bytes = shs__cells(w->samples, 1) * shs_type_size(sink->type);
+    unsigned char *to = w->writer.block;
+    int line, x;
+    if (sink->pixels) to = (unsigned char *)sink->pixels + (size_t)w->first * line_bytes;
+    for (line = 0; line < w->count; line++, to += line_bytes) {
+        shs__store_values(sink->type, w->samples, score, missing, w->writer.missing, to, 1);
+        for (x = 0; x < w->samples; x++) score += !*missing++;
+    }
+    if (!sink->pixels && sink->write_fn(sink->write_user, w->first, w->count, w->writer.block)) return SHS_WRITE_FAILED;
     return SHS_OK;
 }
 
@@ -20572,14 +20559,13 @@ SHS__PRIVATE shs_status shs__rx_local_next_line(shs__local *w) {
 SHS__PRIVATE shs_status shs__rx_local_pass(const shs_context *ctx, shs__local *w, int range) {
     const int outer = w->options.outer;
     shs__writer *o = &w->writer;
-    size_t size = shs_type_size(o->sink->type), count, k;
+    size_t count, scored, k;
     shs_status status = SHS_OK;
     w->kept.next = 0;
     w->reader.next_line = 0;
     w->found[0] = w->found[1] = 0;
     for (w->first = 0; w->first < w->lines && status == SHS_OK; w->first += w->count) {
         int last;
-        unsigned char *to;
         w->count = shs__imin(w->plan.together, w->lines - w->first);
         last = (int)shs__rx_window(w->first + w->count - 1, outer, w->lines) + shs__imin(outer, w->lines);
         while (w->kept.next < last && status == SHS_OK) status = shs__rx_local_next_line(w);
@@ -20587,21 +20573,16 @@ SHS__PRIVATE shs_status shs__rx_local_pass(const shs_context *ctx, shs__local *w
         count = shs__cells(w->count, w->samples);
         shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(count, w->n, w->n) * (shs_wide)w->n,
                           shs__cells((w->count - 1) / w->plan.rows + 1, w->plan.runs), shs__rx_local_run, w);
-        for (k = 0; k < count; k++) w->found[1] += !w->no_score[k];
-        for (k = 0; k < count && range; k++)
-            if (!w->no_score[k]) {
-                if (w->scores[k] < o->low[0]) o->low[0] = w->scores[k];
-                if (w->scores[k] > o->high[0]) o->high[0] = w->scores[k];
-            }
-        if (o->sink->pixels) to = (unsigned char *)o->sink->pixels + shs__cells(w->first, w->samples) * size;
-        else to = o->block;
-        for (k = 0; k < count && !range; k++) {
-            shs_wide value = 0;
-            if (!w->no_score[k]) value = shs__px_scaled(&o->scaling, 0, w->scores[k]);
-            shs__store_values(o->sink->type, 1, &value, w->no_score + k, o->missing, to + k * size, 1);
+        for (scored = k = 0; k < count; k++) {
+            shs_wide score = w->scores[k];
+            if (w->no_score[k]) continue;
+            if (range && score < o->low[0]) o->low[0] = score;
+            if (range && score > o->high[0]) o->high[0] = score;
+            if (!range) w->scores[scored] = shs__px_scaled(&o->scaling, 0, score); /* closed up */
+            scored++;
         }
-        if (!range && !o->sink->pixels && o->sink->write_fn(o->sink->write_user, w->first, w->count, o->block))
-            status = SHS_WRITE_FAILED;
+        w->found[1] += (shs_wide)scored;
+        if (!range) status = shs__rx_local_write(w);
         if (status == SHS_OK)
             status = shs__ctx_progress(ctx, "local", (size_t)w->first + (size_t)w->count, (size_t)w->lines, -1);
     }
@@ -20631,7 +20612,6 @@ SHS__PRIVATE shs_status shs__rx_local_pass_all(const shs_context *ctx, shs__loca
 SHS__PUBLIC shs_status shs_rx_local(const shs_context *ctx, const shs_cube *cube, const shs_rx_local_options *options,
                                     const shs_sink *sink) {
     static const shs_rx_local_options defaults = SHS_ZERO;
-    static const shs_wide nothing = 0;
     shs__local w;
     shs__view v;
     shs__layout l = SHS_ZERO;
@@ -20675,11 +20655,10 @@ SHS__PUBLIC shs_status shs_rx_local(const shs_context *ctx, const shs_cube *cube
     }
     if (status == SHS_OK && sink->rescale) {
         status = shs__rx_local_pass_all(ctx, &w, 1);
-        if (status == SHS_OK) status = shs__ctx_reduce(ctx, w.writer.low, 1, SHS_REDUCE_MIN);
-        if (status == SHS_OK) status = shs__ctx_reduce(ctx, w.writer.high, 1, SHS_REDUCE_MAX);
+        status = shs__px_agree_range(ctx, status, &w.writer);
     }
     if (status == SHS_OK) {
-        shs__px_writer_scale(&w.writer, &nothing);
+        shs__px_writer_scale(&w.writer, NULL);
         status = shs__rx_local_pass_all(ctx, &w, 0);
     }
     shs__layout_release(ctx, &l);
