@@ -18708,6 +18708,18 @@ SHS__PRIVATE shs_status shs__px_check_sink(const shs_cube *cube, const shs_sink 
     return SHS_OK;
 }
 
+/* Values in memory as a cube of v's lines. */
+SHS__PRIVATE shs_cube shs__px_wide_cube(const shs__view *v, shs_interleave interleave, int bands, const shs_wide *pixels) {
+    shs_cube cube = SHS_ZERO;
+    cube.pixels = pixels;
+    cube.type = SHS__TYPE_WIDE;
+    cube.interleave = interleave;
+    cube.samples = v->samples;
+    cube.lines = v->lines;
+    cube.bands = bands;
+    return cube;
+}
+
 SHS__PRIVATE int shs__px_map_there(const shs_pixel_map *map) {
     return map && map->bands > 0 && map->outputs > 0 && map->matrix;
 }
@@ -18744,6 +18756,18 @@ SHS__OUTLINE shs_status shs__pixels_map(const shs__pixels *px, const shs_pixel_m
     if (status == SHS_OK) status = shs__px_map(px, &job, map, precise);
     shs__layout_release(ctx, &l);
     return status;
+}
+
+/* A map of all pixels into memory; what is missing is NaN. */
+SHS__OUTLINE shs_status shs__wide_map(const shs__pixels *px, const shs_pixel_map *map, int squares, shs_interleave interleave,
+                                      shs_wide *to) {
+    shs_sink sink = SHS_ZERO;
+    sink.pixels = to;
+    sink.type = SHS__TYPE_WIDE;
+    sink.interleave = interleave;
+    sink.has_nodata = 1;
+    sink.nodata = shs__nan();
+    return shs__pixels_map(px, map, SHS_PRECISION_ALWAYS, &sink, squares);
 }
 
 /* What the sinks of all ranks must agree on, as the extremes of all ranks decide how outputs are stretched. */
@@ -19124,12 +19148,25 @@ SHS__PRIVATE int shs__pca_fix_sign(int n, shs_wide *v, int step, shs_wide *with)
     return -1;
 }
 
+/* Signs, the scales of bands, and the way there, once there are vectors and the way back from the scaled pixels. */
+SHS__PRIVATE void shs__pca_orient(shs_pca *pca) {
+    const int n = pca->bands, k = pca->components;
+    int i, j;
+    for (j = 0; j < k; j++) {
+        shs__pca_fix_sign(n, SHS__AT(pca->vectors, n, 0, j), 1, SHS__AT(pca->backward, n, 0, j));
+        for (i = 0; i < n; i++) {
+            *SHS__AT(pca->forward, k, j, i) = *SHS__AT(pca->vectors, n, i, j) / pca->scale[i];
+            *SHS__AT(pca->backward, n, i, j) *= pca->scale[i];
+        }
+    }
+}
+
 /* The result of a fit: eigenvectors V of the (scaled) covariance; with a rank of the noise (o->noise), of the whitened one: then
    the vectors are whitener V, and room V leads back. */
 SHS__PRIVATE shs_status shs__pca_finish(const shs_context *ctx, const shs__fit *f, const shs_pca_options *o, shs_pca *pca) {
     const int n = f->n, rank = f->rank;
     shs_pca made = SHS_ZERO;
-    int k = shs__pca_count(o, f->count, f->values, f->total), i, j;
+    int k = shs__pca_count(o, f->count, f->values, f->total), j;
     shs_status status = shs__pca_create(ctx, &made, n, k, f->count, rank);
     if (status != SHS_OK) return status;
     made.count = f->pixels;
@@ -19148,13 +19185,7 @@ SHS__PRIVATE shs_status shs__pca_finish(const shs_context *ctx, const shs__fit *
         SHS__COPY(made.vectors, f->vectors, shs__cells(n, k));
         SHS__COPY(made.backward, f->vectors, shs__cells(n, k));
     }
-    for (j = 0; j < k; j++) {
-        shs__pca_fix_sign(n, SHS__AT(made.vectors, n, 0, j), 1, SHS__AT(made.backward, n, 0, j));
-        for (i = 0; i < n; i++) {
-            *SHS__AT(made.forward, k, j, i) = *SHS__AT(made.vectors, n, i, j) / f->scale[i];
-            *SHS__AT(made.backward, n, i, j) *= f->scale[i];
-        }
-    }
+    shs__pca_orient(&made);
     *pca = made;
     return SHS_OK;
 }
@@ -19405,8 +19436,8 @@ SHS__PRIVATE shs_status shs__pca_few(const shs__pixels *px, const shs_pca_option
     shs__layout l = SHS_ZERO;
     shs_wide divisor;
     int n = px->view.used;
-    shs_status status = shs__pca_check(&o, n);
-    if (status == SHS_OK && (unsigned)o.precise > SHS_PRECISION_NEVER) status = SHS_BAD_OPTIONS;
+    shs_status status = SHS_OK;
+    if ((unsigned)o.precise > SHS_PRECISION_NEVER) return SHS_BAD_OPTIONS;
     memset(&few, 0, sizeof few);
     few.n = few.fit.n = n;
     if (o.components > 0) few.fit.count = o.components;
@@ -19500,7 +19531,7 @@ SHS__PRIVATE shs_status shs__pca_border_noise(const shs__pixels *px, shs__pairs 
     size_t samples = (size_t)px->view.samples, used = (size_t)px->view.used, above = 0, x;
     shs_context quiet = *px->ctx;
     shs__pixels two = SHS_ZERO;
-    shs_cube lines = SHS_ZERO;
+    shs_cube lines;
     shs_status status = SHS_OK;
     int rank;
     for (rank = 0; rank + 1 < quiet.ranks && status == SHS_OK; rank++) {
@@ -19520,14 +19551,9 @@ SHS__PRIVATE shs_status shs__pca_border_noise(const shs__pixels *px, shs__pairs 
     }
     if (status != SHS_OK || px->view.lines == 0 || above != samples) return status;
     for (x = 0; x < samples; x++) b->own.first_missing[x] = !b->own.first_missing[x]; /* now it is the mask's second half */
-    lines.pixels = b->both;
-    lines.mask = b->mask;
-    if (sizeof *b->both == 8) lines.type = SHS_TYPE_F64;
-    else lines.type = SHS_TYPE_F32;
-    lines.interleave = SHS_INTERLEAVE_BIP;
+    lines = shs__px_wide_cube(&px->view, SHS_INTERLEAVE_BIP, px->view.used, b->both);
     lines.lines = 2;
-    lines.samples = px->view.samples;
-    lines.bands = px->view.used;
+    lines.mask = b->mask;
     quiet.progress_fn = NULL; /* what it counts are lines of the cube */
     two.ctx = &quiet;
     status = shs__px_view_open(&lines, &two.view);
@@ -19603,7 +19629,7 @@ SHS__OUTLINE shs_status shs__pca_dense(const shs__pixels *px, const shs_pca_opti
 /* The noise fraction `small` of the coordinates in `base`, an orthonormal basis of all that pixels differ by, is that of the
    pixels. */
 SHS__PRIVATE shs_status shs__mnf_lift(const shs_context *ctx, const shs_pca *base, const shs_pca *inner, shs_pca *mnf) {
-    int n = base->bands, r = base->components, k = inner->components, i, j;
+    int n = base->bands, r = base->components, k = inner->components;
     shs_wide *half = NULL;
     shs_pca made = SHS_ZERO;
     shs__layout l = SHS_ZERO;
@@ -19623,10 +19649,7 @@ SHS__PRIVATE shs_status shs__mnf_lift(const shs_context *ctx, const shs_pca *bas
     shs__wide_product(n, k, r, base->vectors, inner->backward, r, made.backward);
     shs__wide_product(n, r, r, base->vectors, inner->noise, r, half);
     shs__wide_product(n, n, r, half, base->forward, r, made.noise);
-    for (j = 0; j < k; j++) {
-        shs__pca_fix_sign(n, SHS__AT(made.vectors, n, 0, j), 1, SHS__AT(made.backward, n, 0, j));
-        for (i = 0; i < n; i++) *SHS__AT(made.forward, k, j, i) = *SHS__AT(made.vectors, n, i, j);
-    }
+    shs__pca_orient(&made);
     shs__layout_release(ctx, &l);
     *mnf = made;
     return SHS_OK;
@@ -19639,30 +19662,18 @@ SHS__PRIVATE shs_status shs__mnf_few(const shs__pixels *px, const shs_pca_option
     shs_pca base = SHS_ZERO, inner = SHS_ZERO;
     shs__pixels within = SHS_ZERO;
     shs_pixel_map map;
-    shs_cube cube = SHS_ZERO;
-    shs_sink sink = SHS_ZERO;
+    shs_cube cube;
     shs__layout l = SHS_ZERO;
     shs_wide *coordinates = NULL;
     size_t pixels = shs__cells(px->view.samples, px->view.lines);
-    shs_status status = shs__pca_check(o, px->view.used);
-    if (status == SHS_OK) status = shs__pca_few(px, &shs__pca_zero, &base);
+    shs_status status = shs__pca_few(px, &shs__pca_zero, &base);
     if (status == SHS_OK && o->components > base.components) status = SHS_RANK_TOO_LOW;
     while (shs__layout_next(ctx, &l, &status))
         coordinates = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(pixels, base.components, 1));
-    sink.type = SHS__TYPE_WIDE;
-    cube.type = SHS__TYPE_WIDE;
-    cube.interleave = sink.interleave = SHS_INTERLEAVE_BIP;
-    cube.pixels = sink.pixels = coordinates;
-    cube.samples = px->view.samples;
-    cube.lines = px->view.lines;
-    cube.bands = base.components;
-    sink.has_nodata = 1;
-    sink.nodata = shs__nan();
+    cube = shs__px_wide_cube(&px->view, SHS_INTERLEAVE_BIP, base.components, coordinates);
     within.ctx = ctx;
-    if (status == SHS_OK) {
-        map = shs__px_map_of(base.bands, base.components, base.forward, base.mean, NULL);
-        status = shs__pixels_map(px, &map, SHS_PRECISION_ALWAYS, &sink, 0);
-    }
+    map = shs__px_map_of(base.bands, base.components, base.forward, base.mean, NULL);
+    if (status == SHS_OK) status = shs__wide_map(px, &map, 0, SHS_INTERLEAVE_BIP, coordinates);
     if (status == SHS_OK) status = shs__px_view_open(&cube, &within.view);
     if (status == SHS_OK) status = shs__pca_dense(&within, o, 1, &inner);
     if (status == SHS_OK) status = shs__mnf_lift(ctx, &base, &inner, mnf);
@@ -21813,26 +21824,9 @@ SHS__PRIVATE int shs__wide_span(int n, int k, const shs_wide *spectrum, shs_wide
     return shs__wide_outside(n, k, Q, q) > SHS__RANK_EPS;
 }
 
-/* A map of all pixels into memory; what is missing is NaN. */
-SHS__OUTLINE shs_status shs__wide_map(const shs__pixels *px, const shs_pixel_map *map, int squares, shs_interleave interleave,
-                                      shs_wide *to) {
-    shs_sink sink = SHS_ZERO;
-    sink.pixels = to;
-    sink.type = SHS__TYPE_WIDE;
-    sink.interleave = interleave;
-    sink.has_nodata = 1;
-    sink.nodata = shs__nan();
-    return shs__pixels_map(px, map, SHS_PRECISION_ALWAYS, &sink, squares);
-}
-
 /* Values of all pixels in memory, band after band, as a cube and its view. */
 SHS__OUTLINE shs_status shs__wide_view(const shs__pixels *px, const shs_wide *values, int bands, shs_cube *cube, shs__view *v) {
-    memset(cube, 0, sizeof *cube);
-    cube->pixels = values;
-    cube->type = SHS__TYPE_WIDE;
-    cube->samples = px->view.samples;
-    cube->lines = px->view.lines;
-    cube->bands = bands;
+    *cube = shs__px_wide_cube(&px->view, SHS_INTERLEAVE_BSQ, bands, values);
     return shs__px_view_open(cube, v);
 }
 
