@@ -16449,6 +16449,15 @@ typedef struct shs__span {
 
 #define SHS__SPAN_AT(span, i) ((span)->offset ? (span)->offset[i] : (ptrdiff_t)(i) * (span)->stride)
 
+SHS__PRIVATE shs__span shs__span_of(const unsigned char *from, ptrdiff_t stride, int count) {
+    shs__span span;
+    span.from = from;
+    span.stride = stride;
+    span.offset = NULL;
+    span.count = count;
+    return span;
+}
+
 /* An ELEMENT of pixels and of what becomes of them is a shs_real or a shs_wide, as the kernels at hand say. */
 #if defined(SHS__WIDE_WANTED) && !defined(SHS__WIDE)
 SHS__PRIVATE const shs__pixels_kernels *shs__kernels_wide_pixels(void); /* plain loops */
@@ -16534,11 +16543,8 @@ SHS__PRIVATE shs_wide shs__px_scaled(const shs__scaling *s, int i, shs_wide y) {
 /* Pixels in double where this file could not include itself: plain loops, for tiles of one element. There is no store: what has
    none leaves converting from and to a cube's types to the loops here. */
 SHS__PRIVATE void shs__plain_convert(shs_type type, int n, const void *from, const void *shift, int each, void *to) {
-    shs__span span = SHS_ZERO;
+    const shs__span span = shs__span_of((const unsigned char *)from, 1, n);
     int i;
-    span.from = (const unsigned char *)from;
-    span.stride = 1;
-    span.count = n;
     if (type == SHS_TYPE_REAL) type = SHS_TYPE_F64;
     shs__px_read_values(type, &span, (shs_wide *)to);
     for (i = 0; i < n; i++) ((shs_wide *)to)[i] -= ((const shs_wide *)shift)[each ? i : 0];
@@ -16657,9 +16663,7 @@ SHS__PRIVATE void shs__px_make_native(const shs__view *v, shs__span *span, unsig
         unsigned char *to = SHS__AT(room, size, 0, i);
         for (b = 0; b < size; b++) to[b] = from[v->cube->swap_bytes ? size - 1 - b : b];
     }
-    span->from = room;
-    span->stride = 1;
-    span->offset = NULL;
+    *span = shs__span_of(room, 1, span->count);
 }
 
 /* Up to SHS__PANEL_PIXELS pixels, as one worker has them: x - shift of `used` bands. By planes band b is the column
@@ -16830,24 +16834,17 @@ SHS__PRIVATE void shs__px_read_line(const shs__reader *r, shs__panel *panel, con
         shs__span span;
         const void *shift = r->shift;
         unsigned char *missing = panel->missing + k0;
-        ptrdiff_t at;
         size_t to;
         if (by_band) {
-            at = r->offsets[i];
+            span = shs__span_of(from + r->offsets[i] * (ptrdiff_t)v->size, v->ss, count);
             to = shs__px_in_plane(i, k0);
             shift = shs__px_given_at(r->kernels, shift, (size_t)i);
-            span.stride = v->ss;
-            span.offset = NULL;
-            span.count = count;
         } else {
-            at = i * v->ss;
+            span = shs__span_of(from + i * v->ss * (ptrdiff_t)v->size, v->bs, v->used);
+            span.offset = r->offset;
             to = shs__cells(k0 + i, v->used);
             missing += i;
-            span.stride = v->bs;
-            span.offset = r->offset;
-            span.count = v->used;
         }
-        span.from = from + at * (ptrdiff_t)v->size;
         if (r->foreign) shs__px_make_native(v, &span, panel->room);
         shs__px_mark_nodata(v, &span, panel->value, missing, by_band != 0);
         shs__px_convert_span(r, &span, shift, !by_band, panel->value, shs__px_element_at(r->kernels, panel->X, to));
@@ -17000,12 +16997,8 @@ SHS__PRIVATE void shs__px_read_planes(const shs__reader *r, shs__panel *panel) {
     }
     for (b = 0; b < v->used; b++) {
         unsigned char *plane = (unsigned char *)panel->X + (size_t)b * ld;
-        shs__span span;
+        const shs__span span = shs__span_of(plane, 1, panel->pixels);
         if (v->size == 2 && v->cube->swap_bytes) shs__px_swap_pairs(plane, 2 * (size_t)panel->pixels);
-        span.from = plane;
-        span.stride = 1;
-        span.offset = NULL;
-        span.count = panel->pixels;
         shs__px_mark_nodata(v, &span, panel->value, panel->missing, 1);
     }
     for (k = 0; k < panel->pixels; k++) panel->valid -= panel->missing[k];
@@ -17027,11 +17020,7 @@ SHS__PRIVATE void shs__px_read_spectra(const shs__reader *r, shs__panel *panel) 
     }
     if (!ready && v->size == 2 && v->cube->swap_bytes) shs__px_swap_pairs(to, (size_t)panel->pixels * bytes);
     for (k = 0; k < panel->pixels; k++) {
-        shs__span span;
-        span.from = panel->spectrum[k];
-        span.stride = 1;
-        span.offset = NULL;
-        span.count = v->used;
+        const shs__span span = shs__span_of(panel->spectrum[k], 1, v->used);
         shs__px_mark_nodata(v, &span, panel->value, panel->missing + k, 0);
         panel->valid -= panel->missing[k];
     }
@@ -17719,10 +17708,9 @@ SHS__PRIVATE void shs__px_moments_panel(void *state, shs__panel *panel, int work
     const shs__moments_job *job = (const shs__moments_job *)state;
     shs__gram_own *own = job->gram.own + worker;
     int k;
-    sums[0] += (shs_wide)(job->reader.raw ? panel->pixels : panel->valid);
     if (job->gram.factors == SHS__REALS || !shs__px_whole_moments(job, panel, own, sums + 1))
         shs__px_real_moments(job, panel, own, sums);
-    for (k = 0; k < panel->pixels && job->reader.raw; k++) sums[0] -= panel->missing[k];
+    for (k = 0; k < panel->pixels; k++) sums[0] += !panel->missing[k];
 }
 
 /* Replaces pixels by pixels less their neighbours, where both are valid. The reader has closed up the places of missing pixels: so
@@ -17782,7 +17770,6 @@ SHS__PRIVATE void shs__px_choose_factors(shs__moments_job *job) {
     shs_type type = r->view.cube->type;
     const shs_wide least = shs__type_least(type), most = shs__type_most(type);
     int b, used = r->view.used;
-    for (b = 0; b < used; b++) job->shift[b] = (shs_real)shift[b];
     r->shift = job->element_shift;
     if (shs__px_spectra_lie_ready(r)) r->raw = SHS__RAW_SPECTRA;
     else r->raw = SHS__NOT_RAW;
@@ -18370,7 +18357,6 @@ SHS__PRIVATE shs_status shs__px_open(const shs_context *ctx, const shs_cube *cub
 
 SHS__PRIVATE void shs__px_close(shs__pixels *px) {
     if (px->engine) px->engine->pixels_close(px->remote);
-    px->engine = px->whitener = NULL;
 }
 
 /* Whether to ask an engine that lacks double again, without double: only if the options do not demand double. */
@@ -18445,7 +18431,6 @@ SHS__PRIVATE shs_status shs__px_whitener_open(shs__pixels *px) {
     shs_status status = SHS_OK;
     if (e && !(e->pixels_whiten && e->pixels_sweep && e->pixels_rate)) status = SHS_UNSUPPORTED;
     if (status == SHS_OK) px->whitener = e;
-    else px->whitener = NULL;
     if (shs__ctx_cpu_takes_over(e, status)) return SHS_OK;
     return status;
 }
@@ -19201,11 +19186,10 @@ SHS__PRIVATE void shs__wide_inner(int m, int n, int k, const shs_wide *A, const 
 
 /* F = E Lambda^-1/2 of the noise (n x r, r its rank), then the r eigenpairs of F'CF, whose trace is the total; in f:
    whitener = F, room = E Lambda^1/2. */
-SHS__PRIVATE shs_status shs__pca_fit_noise(const shs_context *ctx, const shs_wide *noise, int ldn, const shs_pca_options *o,
-                                           shs__fit *f) {
+SHS__PRIVATE shs_status shs__pca_fit_noise(const shs_context *ctx, const shs_pca_options *o, shs__fit *f) {
     const int n = f->n;
     int i, j, rank = 0;
-    shs_status status = shs_eigh(ctx, n, noise, ldn, n, f->noise_values, f->noise, n);
+    shs_status status = shs_eigh(ctx, n, o->noise, o->ldn, n, f->noise_values, f->noise, n);
     if (status != SHS_OK) return status;
     while (rank < n && f->noise_values[rank] > SHS__RANK_EPS * f->noise_values[0]) rank++;
     if (rank == 0 || o->components > rank) return SHS_RANK_TOO_LOW;
@@ -19252,7 +19236,7 @@ SHS__PRIVATE shs_status shs__pca_fit_moments(const shs_context *ctx, const shs_m
     f.pixels = moments->count;
     while (shs__layout_next(ctx, &l, &status)) shs__pca_fit_layout(&l, &f, n, mnf);
     if (status == SHS_OK) status = shs__pca_fit_statistics(moments, &o, &f);
-    if (status == SHS_OK && mnf) status = shs__pca_fit_noise(ctx, noise, ldn, &o, &f);
+    if (status == SHS_OK && mnf) status = shs__pca_fit_noise(ctx, &o, &f);
     else if (status == SHS_OK) status = shs_eigh(ctx, n, f.covariance, n, f.count, f.values, f.vectors, n);
     if (status == SHS_OK) status = shs__pca_finish(ctx, &f, &o, pca);
     shs__layout_release(ctx, &l);
@@ -19275,9 +19259,9 @@ SHS__PUBLIC shs_status shs_mnf_from_noise(const shs_context *ctx, const shs_mome
    eigenvectors are X u of that matrix's u: bands x N values in place of bands x bands, and N^2 bands operations in place of
    bands^3. */
 typedef struct shs__few_pixels {
-    int n, most, count; /* bands; pixels there may be, and valid ones */
-    shs_wide *X;        /* n x most */
-    shs_wide *gram, *turns, *values; /* most x most, most x most, most */
+    int n, most, count;     /* bands; pixels there may be, and valid ones */
+    shs_wide *X;            /* n x most */
+    shs_wide *gram, *turns; /* most x most */
     shs__reader reader;
     shs__fit fit;
 } shs__few_pixels;
@@ -19303,7 +19287,6 @@ SHS__PRIVATE void shs__few_layout(shs__layout *l, shs__few_pixels *few, int comp
     few->X = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, most, 1));
     few->gram = SHS__CARVE(l, shs_wide, SHS__PRODUCT(most, most, 1));
     few->turns = SHS__CARVE(l, shs_wide, SHS__PRODUCT(most, most, 1));
-    few->values = SHS__CARVE(l, shs_wide, most);
     few->fit.mean = SHS__CARVE(l, shs_wide, n);
     few->fit.scale = SHS__CARVE(l, shs_wide, n);
     few->fit.values = SHS__CARVE(l, shs_wide, n);
@@ -19411,15 +19394,14 @@ SHS__PRIVATE void shs__few_add_direction(int n, int k, shs_wide *V) {
 SHS__PRIVATE shs_status shs__few_solve(const shs_context *ctx, shs__few_pixels *few, shs_wide divisor, int *components) {
     int n = few->n, count = few->count, rank = 0, j;
     size_t i;
-    shs_wide *V = few->fit.vectors;
+    shs_wide *V = few->fit.vectors, *values = few->fit.values;
     shs_status status;
     shs__wide_inner(count, count, n, few->X, few->X, few->gram);
     for (i = 0; i < shs__cells(count, count); i++) few->gram[i] /= divisor;
-    status = shs_eigh(ctx, count, few->gram, count, count, few->values, few->turns, count);
+    status = shs_eigh(ctx, count, few->gram, count, count, values, few->turns, count);
     if (status != SHS_OK) return status;
-    while (rank < count && few->values[rank] > SHS__RANK_EPS * few->values[0]) rank++;
-    SHS__COPY(few->fit.values, few->values, rank);
-    SHS__CLEAR(few->fit.values + rank, n - rank);
+    while (rank < count && values[rank] > SHS__RANK_EPS * values[0]) rank++;
+    SHS__CLEAR(values + rank, n - rank);
     if (*components == 0) *components = shs__imax(rank, 1);
     rank = shs__imin(rank, *components);
     shs__wide_product(n, rank, count, few->X, few->turns, count, V);
@@ -19471,10 +19453,10 @@ SHS__OUTLINE shs_status shs__px_meet(const shs__pixels *px, shs_status status, c
 }
 
 SHS__PRIVATE shs_status shs__pca_meet(const shs__pixels *px, shs_status status, const char *call, const shs_pca_options *o,
-                                      const shs_sink *sink) {
+                                      int classes, const shs_sink *sink) {
     const int64_t numbers[] = {o->components,          o->correlation != 0,    o->divisor,       (int64_t)o->precise,
                                (int64_t)o->neighbours, o->noise_residual != 0, o->noise != NULL, o->skip,
-                               o->trim_rounds};
+                               o->trim_rounds,         classes};
     const shs_wide shares[] = {o->variance, o->eigenvalue_at_least, o->trim};
     return shs__px_meet(px, status, call, numbers, sizeof numbers / sizeof *numbers, shares, sizeof shares / sizeof *shares, sink);
 }
@@ -19708,7 +19690,7 @@ SHS__OUTLINE shs_status shs__pca_cube(const shs_context *ctx, shs__pca_call call
     if (status == SHS_OK && !runs && !pca) status = SHS_BAD_OUTPUT;
     if (status == SHS_OK && (unsigned)o->neighbours > SHS_NEIGHBOURS_MEAN) status = SHS_BAD_OPTIONS;
     if (status == SHS_OK && o->noise && o->ldn && o->ldn < px.view.used) status = SHS_BAD_LDN;
-    status = shs__pca_meet(&px, status, names[call], o, sink);
+    status = shs__pca_meet(&px, status, names[call], o, 0, sink);
     if (status == SHS_OK) status = shs__pca_pixels(&px, o, mnf, &made);
     if (status == SHS_OK && runs) {
         map = shs__px_map_of(made.bands, made.components, made.forward, made.mean, NULL);
@@ -19747,20 +19729,17 @@ SHS__PRIVATE int shs__pca_ok(const shs_pca *pca) { return pca && pca->bands > 0 
 SHS__PUBLIC shs_status shs_pca_transform(const shs_context *ctx, const shs_pca *pca, const shs_cube *cube,
                                          const shs_sink *sink) {
     shs_pixel_map map = SHS_ZERO;
-    shs_precision precise = SHS_PRECISION_AUTO;
-    if (pca) precise = pca->precise;
-    if (shs__pca_ok(pca)) /* otherwise the map stays empty: refused, by all ranks together */
-        map = shs__px_map_of(pca->bands, pca->components, pca->forward, pca->mean, NULL);
-    return shs_cube_map(ctx, cube, &map, precise, sink);
+    if (!shs__pca_ok(pca)) return shs_cube_map(ctx, cube, NULL, SHS_PRECISION_AUTO, sink); /* refused, by all ranks together */
+    map = shs__px_map_of(pca->bands, pca->components, pca->forward, pca->mean, NULL);
+    return shs_cube_map(ctx, cube, &map, pca->precise, sink);
 }
 
 SHS__PUBLIC shs_status shs_pca_inverse(const shs_context *ctx, const shs_pca *pca, const shs_cube *components,
                                        const shs_sink *sink) {
-    shs_pixel_map map = SHS_ZERO;
-    shs_precision precise = SHS_PRECISION_AUTO;
-    if (pca) precise = pca->precise;
-    if (shs__pca_ok(pca)) map = shs__px_map_of(pca->components, pca->bands, pca->backward, NULL, pca->mean);
-    return shs_cube_map(ctx, components, &map, precise, sink);
+    shs_pixel_map map;
+    if (!shs__pca_ok(pca)) return shs_cube_map(ctx, components, NULL, SHS_PRECISION_AUTO, sink);
+    map = shs__px_map_of(pca->components, pca->bands, pca->backward, NULL, pca->mean);
+    return shs_cube_map(ctx, components, &map, pca->precise, sink);
 }
 
 SHS__PUBLIC shs_status shs_pca_denoise(const shs_context *ctx, const shs_pca *pca, int components, const shs_cube *cube,
@@ -19967,8 +19946,7 @@ SHS__OUTLINE shs_status shs__rx_cube(const shs_context *ctx, const shs_cube *cub
     shs_status status = shs__px_open(ctx, cube, &px);
     if (status == SHS_OK && !keep) status = shs__px_check_sink(cube, sink);
     if (status == SHS_OK && keep && !rx) status = SHS_BAD_OUTPUT;
-    if (keep) status = shs__pca_meet(&px, status, "rx fit", o, sink);
-    else status = shs__pca_meet(&px, status, "rx", o, sink);
+    status = shs__pca_meet(&px, status, keep ? "rx fit" : "rx", o, 0, sink);
     if (status == SHS_OK) status = shs__rx_robust(&px, o, &made);
     if (status == SHS_OK) used = made.components;
     if (status == SHS_OK && !keep) status = shs__rx_scores(&px, &made, sink);
@@ -20165,7 +20143,6 @@ SHS__PUBLIC shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cu
     unsigned char *mask = NULL, *marks = NULL;
     shs_cube given = SHS_ZERO, scored;
     int k;
-    shs__meeting meeting = shs__ctx_meeting_for(ctx, "rx classes");
     shs_status status = shs__ctx_check(ctx);
     px.ctx = ctx;
     if (status == SHS_OK) status = shs__px_view_open(cube, &px.view);
@@ -20188,9 +20165,7 @@ SHS__PUBLIC shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cu
             given.mask_fn = NULL;
         }
     }
-    meeting.all = shs__ctx_imprint(meeting.all, &classes, sizeof classes);
-    status = shs__ctx_meet(ctx, status, &meeting);
-    if (status == SHS_OK) status = shs__pca_meet(&px, status, "rx classes", o, sink);
+    status = shs__pca_meet(&px, status, "rx classes", o, classes, sink);
     if (status == SHS_OK) status = shs__rx_fit_classes(ctx, &given, labels, classes, o, mask, there, fits);
     for (k = 0; k < classes && ranks && status == SHS_OK; k++) ranks[k] = fits[k].components;
     if (status == SHS_OK) {
