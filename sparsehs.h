@@ -18038,7 +18038,7 @@ SHS__PRIVATE void shs__px_write_plane(const shs__map_job *job, const shs__panel 
     }
     for (k = 0; k < panel->pixels; k += n) {
         size_t pixel = panel->first + (size_t)k;
-        int most = shs__imin(panel->pixels - k, w->samples - (int)(pixel % (size_t)w->samples)), missing = panel->missing[k];
+        int most = shs__px_left_in_line(&job->reader.view, pixel, panel->pixels - k), missing = panel->missing[k];
         unsigned char *at = shs__px_place(w, pixel, o);
         for (n = 1; n < most && panel->missing[k + n] == missing; n++) {}
         if (missing || !quick) shs__store_values(type, n, value, panel->missing + k, w->missing, at, w->ss);
@@ -19008,6 +19008,23 @@ SHS__PRIVATE void shs__wide_product(int m, int n, int k, const shs_wide *A, cons
     }
 }
 
+/* Takes the first k columns of V off v (n values), twice, and makes it of unit length. Returns 0 where nothing is left, or no
+   number. */
+SHS__PRIVATE int shs__wide_orthonormal(int n, int k, const shs_wide *V, shs_wide *v) {
+    shs_wide length2;
+    int pass, j, i;
+    for (pass = 0; pass < 2; pass++)
+        for (j = 0; j < k; j++) {
+            const shs_wide *q = SHS__AT(V, n, 0, j);
+            shs_wide along = shs__la_dot_wide(n, q, v);
+            for (i = 0; i < n; i++) v[i] -= along * q[i];
+        }
+    length2 = shs__la_dot_wide(n, v, v);
+    if (!(length2 > 0) || !shs__wide_finite(1, &length2)) return 0;
+    for (i = 0; i < n; i++) v[i] /= SHS__WSQRT(length2);
+    return 1;
+}
+
 /* ---- the fit ------------------------------------------------------------------------------------------- >>pca_fit */
 
 /* Eigenvalues below this share of the first are rounding. QUICK: for sums that may have been formed in shs_real. */
@@ -19361,20 +19378,6 @@ SHS__PRIVATE shs_status shs__few_centre(shs__few_pixels *few, const shs_pca_opti
     return SHS_OK;
 }
 
-/* Takes the first k columns of V off v (n values), twice, and makes it of unit length. */
-SHS__PRIVATE void shs__few_orthonormal(int n, int k, const shs_wide *V, shs_wide *v) {
-    int i, j, pass;
-    shs_wide length;
-    for (pass = 0; pass < 2; pass++)
-        for (j = 0; j < k; j++) {
-            const shs_wide *q = SHS__AT(V, n, 0, j);
-            shs_wide along = shs__la_dot_wide(n, q, v);
-            for (i = 0; i < n; i++) v[i] -= along * q[i];
-        }
-    length = SHS__WSQRT(shs__la_dot_wide(n, v, v));
-    for (i = 0; i < n; i++) v[i] /= length;
-}
-
 /* Column k of V (n x more), where the pixels have no variance: the unit vector that is farthest from the columns before it. */
 SHS__PRIVATE void shs__few_add_direction(int n, int k, shs_wide *V) {
     shs_wide *v = SHS__AT(V, n, 0, k), most = -1;
@@ -19387,7 +19390,7 @@ SHS__PRIVATE void shs__few_add_direction(int n, int k, shs_wide *V) {
         farthest = i;
     }
     for (i = 0; i < n; i++) v[i] = i == farthest;
-    shs__few_orthonormal(n, k, V, v);
+    shs__wide_orthonormal(n, k, V, v);
 }
 
 /* Eigenvalues and as many vectors as are asked for: *components, or all above rounding, which it becomes. */
@@ -19405,7 +19408,7 @@ SHS__PRIVATE shs_status shs__few_solve(const shs_context *ctx, shs__few_pixels *
     if (*components == 0) *components = shs__imax(rank, 1);
     rank = shs__imin(rank, *components);
     shs__wide_product(n, rank, count, few->X, few->turns, count, V);
-    for (j = 0; j < rank; j++) shs__few_orthonormal(n, j, V, SHS__AT(V, n, 0, j));
+    for (j = 0; j < rank; j++) shs__wide_orthonormal(n, j, V, SHS__AT(V, n, 0, j));
     for (; j < *components; j++) shs__few_add_direction(n, j, V);
     return SHS_OK;
 }
@@ -20626,7 +20629,6 @@ SHS__PUBLIC shs_status shs_rx_local(const shs_context *ctx, const shs_cube *cube
         shs__rx_local_shape(&w, shs__ctx_workers(ctx));
         w.writer.sink = sink;
         w.writer.bands = 1;
-        w.writer.samples = v.samples;
         w.writer.missing = shs__px_missing_value(cube, sink);
         if (v.lines > 0 && !shs__ctx_distributed(ctx) && shs__rx_local_too_small(&w)) status = SHS_SINGULAR_COVARIANCE;
     }
@@ -20860,29 +20862,13 @@ SHS__PRIVATE shs_wide shs__ica_tolerance(const shs_ica_options *o) {
     return SHS__ICA_TOLERANCE;
 }
 
-/* w off the columns 0 .. count-1 of W, twice, and to unit length; 0 where nothing is left, or no number. */
-SHS__PRIVATE int shs__ica_project_off(int m, int count, const shs_wide *W, shs_wide *w) {
-    shs_wide norm2;
-    int pass, j, i;
-    for (pass = 0; pass < 2; pass++)
-        for (j = 0; j < count; j++) {
-            const shs_wide *v = W + shs__cells(j, m);
-            shs_wide along = shs__la_dot_wide(m, v, w);
-            for (i = 0; i < m; i++) w[i] -= along * v[i];
-        }
-    norm2 = shs__la_dot_wide(m, w, w);
-    if (!(norm2 > 0) || !shs__wide_finite(1, &norm2)) return 0;
-    for (i = 0; i < m; i++) w[i] /= SHS__WSQRT(norm2);
-    return 1;
-}
-
 /* A <- A (A'A)^-1/2, the nearest matrix with orthonormal columns: U V' of A = U Sigma V'. Returns 0 where A is singular. */
 SHS__PRIVATE int shs__ica_polar_factor(int m, shs__iteration *it, shs_wide *A) {
     int i, j, q;
     SHS__COPY(it->room, A, shs__cells(m, m));
     shs__small_orthogonal_columns(m, SHS__BY_WIDE(2.3e-16, 1.2e-7), it->room, it->vectors);
     for (j = 0; j < m; j++)
-        if (!shs__ica_project_off(m, 0, it->room, SHS__AT(it->room, m, 0, j))) return 0;
+        if (!shs__wide_orthonormal(m, 0, it->room, SHS__AT(it->room, m, 0, j))) return 0;
     for (j = 0; j < m; j++)
         for (i = 0; i < m; i++) {
             shs_wide sum = 0;
@@ -20900,7 +20886,7 @@ typedef struct shs__directions {
 /* Makes the result of a step, A, directions again: one off the columns of W before it, or all orthonormal. */
 SHS__PRIVATE int shs__ica_directions(int m, shs__directions g, shs__iteration *it, shs_wide *A) {
     if (g.c > 1) return shs__ica_polar_factor(m, it, A);
-    return shs__ica_project_off(m, g.d, it->W, A);
+    return shs__wide_orthonormal(m, g.d, it->W, A);
 }
 
 /* The uncertainty of the direction of a plain step by sums of single precision, as 1 - |cos|. Sums of y^3 err by about 1e-6, and
