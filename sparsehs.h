@@ -4107,11 +4107,7 @@ typedef int32_t SHS__IN(lane);
 #define SHS__TYPE_16f64 float64x2_t
 #define SHS__MASK_16f32 uint32x4_t
 #define SHS__MASK_16f64 uint64x2_t
-#ifdef _MSC_VER
 #define SHS__PREFETCH(p) __prefetch(p)
-#else
-#define SHS__PREFETCH(p) __builtin_prefetch(p)
-#endif
 #define SHS__LOAD(p) SHS__OP(vld1q_)(p)
 #define SHS__WLOAD(p) SHS__WOP(vld1q_)(p)
 #define SHS__STORE(p, v) SHS__OP(vst1q_)(p, v)
@@ -4243,7 +4239,6 @@ typedef SHS__IN(lane) shs__mask __attribute__((vector_size(SHS__VECTOR_BYTES)));
 #define SHS__WPICK(mask, a, b) ((shs__wvec)(((SHS__IN(wmask))(a) & (mask)) | ((SHS__IN(wmask))(b) & ~(mask))))
 #define SHS__PICK_INDEX(mask, a, b) (((a) & (mask)) | ((b) & ~(mask)))
 #define SHS__WHERE(mask, x) ((shs__vec)((shs__mask)(x) & (mask)))
-#define SHS__PREFETCH(p) __builtin_prefetch(p)
 /* Lane by lane to another type of number; compilers go faster by way of integers of 32 bits. */
 #if defined(__clang__) || __GNUC__ >= 9
 #define SHS__CAST(v, type) __builtin_convertvector(v, type)
@@ -4271,7 +4266,6 @@ typedef SHS__IN(lane) shs__mask;
 #define SHS__WPICK(mask, a, b) ((mask) ? (a) : (b))
 #define SHS__PICK_INDEX(mask, a, b) ((mask) ? (a) : (b))
 #define SHS__WHERE(mask, x) ((mask) ? (x) : 0)
-#define SHS__PREFETCH(p) ((void)(p))
 #define SHS__CAST(v, type) ((type)(v))
 #define SHS__CAST_BY(v, by, type) ((type)(v))
 #endif
@@ -4394,6 +4388,9 @@ SHS__ANY_TYPE(row, shs__element, SHS__NR);
 #define SHS__COPY_ROW(to, scale, from) SHS__SET_ANY(row, to, (scale)*SHS__AT_ANY(row, from))
 #endif
 #endif /* operators */
+
+/* The sums of a loop are variables of their own, made by macros: compilers put an array of them into memory. */
+#define SHS__TILE_COLUMNS(X, with) X(with, 0) X(with, 1) X(with, 2) X(with, 3) X(with, 4) X(with, 5) X(with, 6) X(with, 7)
 
 #ifndef SHS__IN_WIDE
 /* a b + c, rounded once in all lanes and in single numbers, or twice in all: equal atoms must stay equal to the last bit,
@@ -4536,7 +4533,7 @@ SHS__PRIVATE void SHS__IN(patch)(int n, shs_real a, const shs_real *SHS__RESTRIC
 }
 
 /* sum += the columns (n values each) times their factors, one after the other. Four vectors of the sum stay in registers
-   while the columns, which lie anywhere in memory, are read; the next columns are prefetched. */
+   while the columns, which lie anywhere in memory, are read. */
 SHS__PRIVATE void SHS__IN(combine)(int n, int count, const shs_real *const *columns, const shs_real *factors,
                                    shs_real *SHS__RESTRICT sum) {
     int i = 0, u;
@@ -4544,12 +4541,8 @@ SHS__PRIVATE void SHS__IN(combine)(int n, int count, const shs_real *const *colu
         shs__vec s0 = SHS__LOAD(sum + i), s1 = SHS__LOAD(sum + i + SHS__LANES);
         shs__vec s2 = SHS__LOAD(sum + i + 2 * SHS__LANES), s3 = SHS__LOAD(sum + i + 3 * SHS__LANES);
         for (u = 0; u < count; u++) {
-            const shs_real *c = columns[u] + i, *next = columns[u + 4 < count ? u + 4 : u] + i;
+            const shs_real *c = columns[u] + i;
             const shs__vec f = SHS__ALL(factors[u]);
-            SHS__PREFETCH(next);
-            SHS__PREFETCH(next + SHS__LANES);
-            SHS__PREFETCH(next + 2 * SHS__LANES);
-            SHS__PREFETCH(next + 3 * SHS__LANES);
             s0 = SHS__FMA(f, SHS__LOAD(c), s0);
             s1 = SHS__FMA(f, SHS__LOAD(c + SHS__LANES), s1);
             s2 = SHS__FMA(f, SHS__LOAD(c + 2 * SHS__LANES), s2);
@@ -4615,30 +4608,19 @@ SHS__PRIVATE void SHS__IN(axpy_wide)(int n, shs_wide alpha, const shs_real *SHS_
 }
 
 /* Eight vectors of the sum: enough for additions not to wait for each other. */
+#define SHS__ROWS_BEGIN(zero, j) shs__vec s##j = zero;
+#define SHS__ROWS_STEP(m, j) s##j = SHS__FMA(f, SHS__LOAD(m + j * SHS__LANES), s##j);
+#define SHS__ROWS_END(sum, j) SHS__STORE(sum + j * SHS__LANES, s##j);
 SHS__PRIVATE void SHS__IN(sum_rows)(int count, const int *rows, const shs_real *factors, const shs_real *M, shs_real *sum) {
-    const int L = SHS__LANES;
+    const shs__vec zero = SHS__ALL(0);
     int k;
-    shs__vec s0 = SHS__ALL(0), s1 = s0, s2 = s0, s3 = s0, s4 = s0, s5 = s0, s6 = s0, s7 = s0;
+    SHS__TILE_COLUMNS(SHS__ROWS_BEGIN, zero)
     for (k = 0; k < count; k++) {
-        const shs_real *m = M + (size_t)rows[k] * (size_t)(8 * L);
+        const shs_real *m = M + (size_t)rows[k] * (size_t)(8 * SHS__LANES);
         const shs__vec f = SHS__ALL(factors[rows[k]]);
-        s0 = SHS__FMA(f, SHS__LOAD(m), s0);
-        s1 = SHS__FMA(f, SHS__LOAD(m + L), s1);
-        s2 = SHS__FMA(f, SHS__LOAD(m + 2 * L), s2);
-        s3 = SHS__FMA(f, SHS__LOAD(m + 3 * L), s3);
-        s4 = SHS__FMA(f, SHS__LOAD(m + 4 * L), s4);
-        s5 = SHS__FMA(f, SHS__LOAD(m + 5 * L), s5);
-        s6 = SHS__FMA(f, SHS__LOAD(m + 6 * L), s6);
-        s7 = SHS__FMA(f, SHS__LOAD(m + 7 * L), s7);
+        SHS__TILE_COLUMNS(SHS__ROWS_STEP, m)
     }
-    SHS__STORE(sum, s0);
-    SHS__STORE(sum + L, s1);
-    SHS__STORE(sum + 2 * L, s2);
-    SHS__STORE(sum + 3 * L, s3);
-    SHS__STORE(sum + 4 * L, s4);
-    SHS__STORE(sum + 5 * L, s5);
-    SHS__STORE(sum + 6 * L, s6);
-    SHS__STORE(sum + 7 * L, s7);
+    SHS__TILE_COLUMNS(SHS__ROWS_END, sum)
 }
 
 /* y += alpha x where the value is present. */
@@ -4707,9 +4689,7 @@ SHS__PRIVATE shs_real SHS__IN(dots_where)(int n, const unsigned char *m, const s
    Each step reads one group of each and adds their outer product to the tile. Slivers that stick out of the matrix are
    padded with zeros: columns up to NR, rows up to a whole vector, so that the last sliver of A may be one or two
    vectors high. An element of C sums over the depth in one order, in tiles of every place and height.
-   So results do not depend on how C is cut into tiles.
-
-   The sums are variables of their own, made by macros: compilers put an array of them into memory. */
+   So results do not depend on how C is cut into tiles. */
 #if defined(SHS__VECTOR_BYTES) && SHS__VECTOR_BYTES == 16 && (defined(SHS__X64) || defined(__i386__) || defined(__arm__))
 #define SHS__TILE_VECTORS 2 /* 8 of 16 registers hold sums, and a product needs one of its own */
 #else
@@ -4722,7 +4702,6 @@ SHS__PRIVATE shs_real SHS__IN(dots_where)(int n, const unsigned char *m, const s
 #else
 #define SHS__IN_REGISTER(v) ((void)0)
 #endif
-#define SHS__TILE_COLUMNS(X, with) X(with, 0) X(with, 1) X(with, 2) X(with, 3) X(with, 4) X(with, 5) X(with, 6) X(with, 7)
 #define SHS__TILE_BEGIN(vector_type, j) vector_type c0##j = zero, c1##j = zero, c2##j = zero;
 #define SHS__TILE_STEP(W, j)                                                                                                   \
     if (columns > j) {                                                                                                         \
@@ -5280,9 +5259,9 @@ SHS__INLINE shs__vec SHS__IN(scores)(shs_selection selection, int left, shs__vec
 /* The atom of the largest score, the first of equals, once d^2 of all has lost the square of row k of B (NULL: nothing), times
    `inflation`. distance and diagonal have room for whole vectors, with zeros in it. Four vectors
    at a time and two champions hide the latency of the divisions. */
-SHS__INLINE int SHS__IN(choose_by)(shs_selection selection, int n, shs_real scale, const shs_real *alpha,
-                                   const shs_real *diagonal, const shs_real *B, size_t rows, int k, shs_real inflation,
-                                   shs_real *distance) {
+SHS__PRIVATE int SHS__IN(choose)(shs_selection selection, int n, shs_real scale, const shs_real *alpha,
+                                 const shs_real *diagonal, const shs_real *B, size_t rows, int k, shs_real inflation,
+                                 shs_real *distance) {
     const shs__vec scales = SHS__ALL(scale), inflations = SHS__ALL(inflation);
     shs_real best = 0;
     int i = 0, index = 0;
@@ -5321,17 +5300,6 @@ SHS__INLINE int SHS__IN(choose_by)(shs_selection selection, int n, shs_real scal
     }
 #endif
     return index;
-}
-
-SHS__PRIVATE int SHS__IN(choose)(shs_selection selection, int n, shs_real scale, const shs_real *alpha,
-                                 const shs_real *diagonal, const shs_real *B, size_t rows, int k, shs_real inflation,
-                                 shs_real *distance) {
-#define SHS__CASE(name, distances) /* the others are chosen by alpha alone: see strongest and advance */                \
-    if ((distances) && selection == SHS_SELECT_##name)                                                                 \
-        return SHS__IN(choose_by)(SHS_SELECT_##name, n, scale, alpha, diagonal, B, rows, k, inflation, distance);
-    SHS_SELECTION_LIST(SHS__CASE)
-#undef SHS__CASE
-    return 0;
 }
 #endif /* SHS__IN_WIDE */
 
@@ -5746,18 +5714,6 @@ typedef int16_t SHS__IN(halves) __attribute__((vector_size(SHS__WORDS_BYTES)));
         most = SHS__IMAX(SHS__IXOR(second_, SHS__IRIGHT(second_, 31)), most);                                                  \
     } while (0)
 
-/* Whole vectors in their own type, and what is left in words of 32 bits, with zeros behind. */
-#define SHS__PACK_PAIRS(load, from_type)                                                                                       \
-    for (k = 0; k < pixels; k += 2, to += SHS__WL) {                                                                           \
-        const from_type *x = (const from_type *)(const void *)spectrum[k];                                                     \
-        const from_type *y = (const from_type *)(const void *)spectrum[k + 1];                                                 \
-        int32_t *group = to;                                                                                                   \
-        for (b = 0; b < whole; b += SHS__WL, group += apart) SHS__PAIR(load(x + b), load(y + b), shift + b, group, most);      \
-        for (; b < bands; b++) x_end[b - whole] = x[b], y_end[b - whole] = y[b];                                               \
-        if (whole < bands) SHS__PAIR(SHS__ILOAD(x_end), SHS__ILOAD(y_end), shift + whole, group, most);                        \
-    }                                                                                                                          \
-    break;
-
 /* The largest size of a difference; if it needs more than 16 bits the words are of no use. */
 SHS__INLINE int32_t SHS__IN(largest_word)(shs__words most) {
     int32_t lane[SHS__WL];
@@ -5767,16 +5723,34 @@ SHS__INLINE int32_t SHS__IN(largest_word)(shs__words most) {
     return lane[0] + 1; /* -n was taken as n - 1 */
 }
 
+/* The values at p, one a word. */
+SHS__INLINE shs__words SHS__IN(word_values)(shs_type type, const unsigned char *p) {
+    if (type == SHS_TYPE_U8) return SHS__ILOAD_U8(p);
+    if (type == SHS_TYPE_I16) return SHS__ILOAD_I16(p);
+    return SHS__ILOAD_U16(p);
+}
+
 /* Packs pairs of spectra (pixels: even; shift: up to a whole vector, zeros behind) of 8 or 16 bits. */
 SHS__PRIVATE int32_t SHS__IN(pack_pairs)(shs_type type, int bands, int pixels, const unsigned char *const *spectrum,
                                          const int32_t *shift, int32_t *to, size_t apart) {
+    const size_t size = shs_type_size(type);
+    unsigned char ends[2][2 * SHS__WL] = {{0}};
     shs__words most = SHS__IALL(0);
-    int32_t x_end[SHS__WL] = {0}, y_end[SHS__WL] = {0};
-    int k, b, whole = bands - bands % SHS__WL;
-    switch (type) {
-    case SHS_TYPE_U8: SHS__PACK_PAIRS(SHS__ILOAD_U8, uint8_t)
-    case SHS_TYPE_I16: SHS__PACK_PAIRS(SHS__ILOAD_I16, int16_t)
-    default: SHS__PACK_PAIRS(SHS__ILOAD_U16, uint16_t)
+    int k, b;
+    for (k = 0; k < pixels; k += 2, to += SHS__WL) {
+        const unsigned char *x = spectrum[k], *y = spectrum[k + 1];
+        int32_t *group = to;
+        for (b = 0; b < bands; b += SHS__WL, group += apart) {
+            if (bands - b < SHS__WL) {
+                memcpy(ends[0], x, (size_t)(bands - b) * size);
+                memcpy(ends[1], y, (size_t)(bands - b) * size);
+                x = ends[0];
+                y = ends[1];
+            }
+            SHS__PAIR(SHS__IN(word_values)(type, x), SHS__IN(word_values)(type, y), shift + b, group, most);
+            x += SHS__WL * size;
+            y += SHS__WL * size;
+        }
     }
     return SHS__IN(largest_word)(most);
 }
@@ -5812,7 +5786,7 @@ SHS__INLINE shs__words SHS__IN(word_dot)(shs__factors how, shs__words sum, shs__
 }
 
 /* Adds up each band of packed words, times bytes or halves that are 1: few enough for 32 bits. */
-SHS__INLINE void SHS__IN(sum_of)(shs__factors how, int bands, int words, const int32_t *packed, size_t apart, shs_wide *sum) {
+SHS__PRIVATE void SHS__IN(sum_words)(shs__factors how, int bands, int words, const int32_t *packed, size_t apart, shs_wide *sum) {
     int32_t lane[SHS__WL];
     int b, k;
     for (b = 0; b < bands; b += SHS__WL, packed += apart) {
@@ -5862,22 +5836,15 @@ SHS__INLINE void SHS__IN(word_tile)(shs__factors how, int vectors, int depth, in
     }
 }
 
-/* The two by what was packed: inlined for each product and number of vectors. */
-SHS__OUTLINE void SHS__IN(sum_words)(shs__factors how, int bands, int words, const int32_t *packed, size_t apart,
-                                     shs_wide *sum) {
-#define SHS__CASE(product)                                                                                             \
-    if (how == product) SHS__IN(sum_of)(product, bands, words, packed, apart, sum);
-    SHS__WORD_PRODUCTS(SHS__CASE)
-#undef SHS__CASE
-}
-
+/* By what was packed: the tile is inlined for each product. Two groups where there is room for three are taken one by one. */
 SHS__OUTLINE void SHS__IN(gram_words)(shs__factors how, int vectors, int depth, int most, const int32_t *a, const int32_t *b,
                                       ptrdiff_t apart, int32_t *sums, shs_wide *C) {
 #define SHS__CASE(product)                                                                                             \
-    if (how == product && vectors == 1) SHS__IN(word_tile)(product, 1, depth, most, a, b, apart, sums, C);             \
-    if (how == product && vectors == 2) SHS__IN(word_tile)(product, 2, depth, most, a, b, apart, sums, C);             \
-    if (how == product && vectors == 3 && SHS__WV == 3)                                                                \
-        SHS__IN(word_tile)(product, SHS__WV, depth, most, a, b, apart, sums, C);
+    if (how == product && vectors == SHS__WV)                                                                          \
+        SHS__IN(word_tile)(product, SHS__WV, depth, most, a, b, apart, sums, C);                                       \
+    else if (how == product)                                                                                           \
+        for (; vectors > 0; vectors--, a += apart, C += SHS__WC * SHS__WL)                                             \
+            SHS__IN(word_tile)(product, 1, depth, most, a, b, apart, sums, C);
     SHS__WORD_PRODUCTS(SHS__CASE)
 #undef SHS__CASE
 }
@@ -6316,11 +6283,8 @@ SHS__PRIVATE const shs__pursuit_kernels SHS__IN(kernels_pursuit) = {
 #undef SHS__WHOLE_VECTORS
 #endif
 #undef SHS__IN
-#undef SHS__WIDEN
 #undef SHS__SUM_TO_16
-#undef SHS__MR
 #undef SHS__NR
-#undef SHS__ROWS_PAD
 #undef SHS__TILE_VECTORS
 #undef SHS__MULTIPLY_ADD
 #undef SHS__MULTIPLY_ADD_ONE
