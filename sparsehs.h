@@ -8804,11 +8804,8 @@ SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *
 /* 6  SPARSE CODING                                                                                             >>omp */
 /* ================================================================================================================== */
 
-/* Batch-OMP. The parts, in order: codes and products with codes; the pursuit of one signal, by six operations; the
-   scratch of a group of signals that one worker codes together, and the coding of a group without a Gram matrix; the coder, which
-   shares signals among workers; the methods, each with its layout and its coding; the public functions; the calls of the engine;
-   single signals in the caller's memory; the naive twin; the lasso. The section calls sections 2 and 4 and the kernels. Sections 7,
-   8 and 14 call the coder (shs__coder_...), the synthesis, the sessions of the engine, and the checks of dictionaries, codes and
+/* Batch-OMP and the lasso. The section calls sections 2 and 4 and the kernels. Sections 7, 8 and 14 call the coder (shs__coder_...,
+   which shares signals among workers), the synthesis, the sessions of the engine, and the checks of dictionaries, codes and
    options.
 
    From a call to its loop: shs_omp_ex checks its arguments (shs__omp_check_signals, shs__coder_open) and calls shs__omp_code.
@@ -8832,7 +8829,6 @@ SHS__PRIVATE int shs__tolerance_ok(shs_real t) { return shs__finite(1, &t) && t 
 /* Whether coefficients are nonnegative, and whether values have weights. With SPARSEHS_ONLY_CODING both are constants, and the
    linker leaves out the code that is not used. */
 #if defined(SPARSEHS_ONLY_CODING) && !defined(SPARSEHS_NONNEGATIVE)
-#define SHS__OMP_NO_NONNEGATIVE
 #define SHS__OMP_IF_NONNEGATIVE(asked) 0
 #else
 #define SHS__OMP_IF_NONNEGATIVE(asked) (asked)
@@ -8864,15 +8860,10 @@ enum {
 
 /* Whether a method takes all that is asked for. */
 SHS__PRIVATE int shs__method_takes(shs_method method, unsigned asked) {
-#ifdef SPARSEHS_ONLY_CODING /* only OMP codes single signals */
-    (void)asked;
-    return method == SHS_METHOD_OMP;
-#else
 #define SHS__ROW(name, takes) takes,
     static const unsigned char taken[] = {SHS_METHOD_LIST(SHS__ROW)};
 #undef SHS__ROW
     return (unsigned)method < SHS_METHOD_COUNT && (asked & ~(unsigned)taken[method]) == 0;
-#endif
 }
 
 /* What the options ask for. */
@@ -8899,9 +8890,7 @@ SHS__PRIVATE shs_status shs__omp_check_choice(const shs_omp_options *o, unsigned
     for (i = 0; i < sizeof not_together; i++)
         if ((asked & not_together[i]) == not_together[i]) return SHS_BAD_OPTIONS;
     if (!shs__method_takes(o->method, asked)) return SHS_BAD_OPTIONS;
-#ifdef SHS__OMP_NO_NONNEGATIVE
-    if (o->nonnegative) return SHS_UNSUPPORTED;
-#endif
+    if (o->nonnegative && !SHS__OMP_IF_NONNEGATIVE(1)) return SHS_UNSUPPORTED;
     if ((unsigned)o->selection >= SHS_SELECTION_COUNT) return SHS_BAD_OPTIONS;
     return SHS_OK;
 }
@@ -9263,6 +9252,19 @@ typedef struct shs__omp_signal {
     shs__signal_weights weights;
 } shs__omp_signal;
 
+SHS__INLINE const shs_real *shs__omp_atom(const shs__omp_dictionary *d, int j) { return SHS__AT(d->D, d->ldd, 0, j); }
+
+/* G_jj */
+SHS__PRIVATE shs_wide shs__omp_length2(const shs__omp_dictionary *d, int j) {
+    if (d->G) return (shs_wide)*SHS__AT(d->G, d->ldg, j, j);
+    return shs__la_norm2(d->p, shs__omp_atom(d, j));
+}
+
+/* d_j'x in shs_wide */
+SHS__PRIVATE shs_wide shs__omp_product_wide(const shs__omp_dictionary *d, int j, const shs_wide *x) {
+    return shs__kernels_vector()->dot_wide(d->p, shs__omp_atom(d, j), x);
+}
+
 /* Whether a rule of choice asks for the distances of all atoms. */
 SHS__PRIVATE int shs__omp_distances(shs_selection selection) {
 #define SHS__ROW(name, distances) distances,
@@ -9509,7 +9511,7 @@ SHS__PRIVATE shs_wide shs__omp_weighted_norm2(const shs__omp_signal *w) {
 SHS__PRIVATE int shs__omp_orthogonalise(shs__omp_signal *w) {
     const shs__vector_kernels *kernels = shs__kernels_vector();
     int j = w->next, k = w->chosen, p = w->over->p, i;
-    const shs_real *atom = SHS__AT(w->over->D, w->over->ldd, 0, j);
+    const shs_real *atom = shs__omp_atom(w->over, j);
     shs_real *q = w->Q + shs__cells(k, p), *c = w->L + shs__omp_triangle(k);
     shs_real gjj, inverse_d;
     shs__omp_weigh(w, atom, q);
@@ -9642,7 +9644,7 @@ SHS__PRIVATE shs_wide shs__omp_measure(shs__omp_signal *w) {
     for (k = 0; k < w->chosen; k++) {
         const shs_real *row = w->L + shs__omp_triangle(k);
         shs_wide product2 = 0;
-        shs__la_axpy_wide(over->p, -(shs_wide)w->x[k], SHS__AT(over->D, over->ldd, 0, w->atoms[k]), w->exact);
+        shs__la_axpy_wide(over->p, -(shs_wide)w->x[k], shs__omp_atom(over, w->atoms[k]), w->exact);
         residual2 = shs__omp_exact2(w);
         for (i = 0; i <= k; i++) product2 += shs__square(row[i]);
         product2 *= shs__square(w->x[k]);
@@ -9674,7 +9676,7 @@ SHS__OUTLINE int shs__omp_confirm(shs__omp_signal *w) {
 /* alpha = D'r */
 SHS__PRIVATE void shs__omp_correlate(const shs__omp_dictionary *d, const shs_real *r, shs_real *alpha) {
     int i;
-    for (i = 0; i < d->n; i++) alpha[i] = shs_dot(d->p, SHS__AT(d->D, d->ldd, 0, i), 1, r, 1);
+    for (i = 0; i < d->n; i++) alpha[i] = shs_dot(d->p, shs__omp_atom(d, i), 1, r, 1);
 }
 
 /* Advances by the atom appended last: b_k, and alpha without its part along q_k. The kernel chooses on the way, by alpha. */
@@ -9710,7 +9712,7 @@ SHS__PRIVATE void shs__omp_refresh_direct(shs__omp_signal *w) {
 SHS__PRIVATE void shs__omp_refine(shs__omp_signal *w) {
     int k;
     for (k = 0; k < w->chosen; k++)
-        w->alpha[k] = shs_dot(w->over->p, SHS__AT(w->over->D, w->over->ldd, 0, w->atoms[k]), 1, w->r, 1);
+        w->alpha[k] = shs_dot(w->over->p, shs__omp_atom(w->over, w->atoms[k]), 1, w->r, 1);
     shs__omp_project(w, w->alpha);
 }
 
@@ -9913,14 +9915,6 @@ SHS__PRIVATE shs_wide shs__nn_product(const shs__nn_equations *e, int i, int j) 
     return e->H[shs__omp_packed_at(i, j)];
 }
 
-/* Whether the squared length of the atom is above 0. The square of a tiny length is 0, and no coefficient can be divided by it. */
-SHS__PRIVATE int shs__nn_has_length(const shs__omp_dictionary *d, int j) {
-    const shs_real *atom;
-    if (d->G) return *SHS__AT(d->G, d->ldg, j, j) > 0;
-    atom = SHS__AT(d->D, d->ldd, 0, j);
-    return shs_dot(d->p, atom, 1, atom, 1) > 0;
-}
-
 /* The largest alpha. Of one from the explicit residual only what the stored coefficients leave is rounding. */
 SHS__PRIVATE void shs__nn_choose(shs__omp_signal *w) {
     shs_real best = 0, size = 0;
@@ -9933,7 +9927,7 @@ SHS__PRIVATE void shs__nn_choose(shs__omp_signal *w) {
     w->next = 0;
     for (i = 0; i < w->over->n; i++)
         if (w->alpha[i] > best) {
-            if (shs__nn_has_length(w->over, i)) {
+            if ((shs_real)shs__omp_length2(w->over, i) > 0) { /* else no coefficient can be divided by it */
                 best = w->alpha[i];
                 w->next = i;
             } else w->alpha[i] = 0;
@@ -9975,8 +9969,7 @@ SHS__OUTLINE int shs__nn_least_squares(shs__omp_signal *w, const shs__nn_equatio
     return 1;
 }
 
-/* Takes atom `newcomer` of the chosen into use: on the way to the least squares an atom that reaches 0 leaves. Returns 0,
-   changing nothing, where it depends on those in use. */
+/* Takes atom `newcomer` into use; an atom that reaches 0 on the way leaves. Returns 0, changing nothing, if it depends on others. */
 SHS__OUTLINE int shs__nn_enter(shs__omp_signal *w, const shs__nn_equations *e, int chosen, int newcomer) {
     e->in_use[newcomer] = 1;
     while (shs__nn_least_squares(w, e, chosen)) {
@@ -10048,7 +10041,7 @@ SHS__INLINE int shs__nn_append(shs__omp_signal *w, shs__nn_equations *e, int kno
     if (known) e->h[k] = shs__nn_dot(over->p, atom, w->y);
     else e->h[k] = (shs_wide)w->alpha[j];
     for (i = 0; i <= k; i++) {
-        if (known) row[i] = shs__nn_dot(over->p, atom, SHS__AT(over->D, over->ldd, 0, w->atoms[i]));
+        if (known) row[i] = shs__nn_dot(over->p, atom, shs__omp_atom(over, w->atoms[i]));
         else row[i] = (shs_wide)*SHS__AT(over->G, over->ldg, w->atoms[i], j);
         if (!known && i < k) e->h[k] += row[i] * (shs_wide)w->x[i];
     }
@@ -10192,10 +10185,7 @@ SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const
 SHS__PRIVATE void shs__omp_set_diagonal(shs__omp_dictionary *over) {
     int j;
     if (!over->diagonal) return;
-    for (j = 0; j < over->n; j++) {
-        if (over->G) over->diagonal[j] = *SHS__AT(over->G, over->ldg, j, j);
-        else over->diagonal[j] = (shs_real)shs__la_norm2(over->p, SHS__AT(over->D, over->ldd, 0, j));
-    }
+    for (j = 0; j < over->n; j++) over->diagonal[j] = (shs_real)shs__omp_length2(over, j);
     for (; j < shs__omp_padded(over->n); j++) over->diagonal[j] = 0;
 }
 
@@ -10302,12 +10292,6 @@ typedef struct shs__coder_form {
     void (*code)(const struct shs__coder *c, size_t first, size_t end, int worker, shs__coder_sums *sums);
 } shs__coder_form;
 
-/* Codes of signals whose Gram matrix is checked late: the caller's are untouched if it is refused. */
-typedef struct shs__coder_held {
-    shs_codes codes;
-    shs_real *errors2;
-} shs__coder_held;
-
 /* What is done just before and just after a group of signals is coded, while the group is in the cache. */
 typedef struct shs__coder_around {
     /* Puts signals first .. end-1 into Y; NULL: they are there. A signal that is not finite is not coded, and flags say so. */
@@ -10337,7 +10321,8 @@ typedef struct shs__coder {
     size_t chunks;
 
     /* Memory, and how far it is. */
-    shs__coder_held held;   /* where late */
+    shs_codes held;         /* where late: the caller's codes are untouched if the Gram matrix is refused */
+    shs_real *held_errors2;
     shs_real *own_gram;     /* padded with zero rows; NULL: none, or the caller's */
     shs__omp_group *groups; /* one a worker */
     shs__coder_sums *sums;  /* SHS__CODER_ROUND */
@@ -10427,7 +10412,7 @@ SHS__PRIVATE void shs__omp_gram_chunk(void *arg, size_t chunk, int worker) {
     const shs__coder *c = (const shs__coder *)arg;
     const shs__omp_dictionary *d = &c->over;
     int first = shs__ctx_first(chunk, SHS__GRAM_BLOCK), count = shs__imin(SHS__GRAM_BLOCK, d->n - first), ldg = d->ldg, i, j;
-    const shs_real *atoms = SHS__AT(d->D, d->ldd, 0, first);
+    const shs_real *atoms = shs__omp_atom(d, first);
     shs_real *G = c->own_gram;
     shs__la_gemm_serial(shs__la_job(d->n - first, count, d->p, shs__la_op(SHS_TRANS_YES, atoms, d->ldd),
                                     shs__la_op(SHS_TRANS_NO, atoms, d->ldd), SHS__AT(G, ldg, first, first), ldg),
@@ -10845,10 +10830,10 @@ SHS__PRIVATE void shs__subspace_append(const shs__omp_signal *w, shs__subspace *
     const shs__omp_dictionary *d = w->over;
     shs_wide *row = t->L + shs__omp_triangle(t->count), whole, left;
     int i;
-    shs__la_widen(d->p, SHS__AT(d->D, d->ldd, 0, j), w->exact);
+    shs__la_widen(d->p, shs__omp_atom(d, j), w->exact);
     for (i = 0; i < t->count; i++)
-        row[i] = shs__kernels_vector()->dot_wide(d->p, SHS__AT(d->D, d->ldd, 0, t->atoms[i]), w->exact);
-    row[t->count] = whole = shs__kernels_vector()->dot_wide(d->p, SHS__AT(d->D, d->ldd, 0, j), w->exact);
+        row[i] = shs__omp_product_wide(d, t->atoms[i], w->exact);
+    row[t->count] = whole = shs__omp_product_wide(d, j, w->exact);
     left = shs__small_row(t->count, t->L, row);
     if (!(left > SHS__WIDENED_OMP_GUARD * whole)) return;
     row[t->count] = SHS__WSQRT(left);
@@ -10873,11 +10858,11 @@ SHS__PRIVATE void shs__subspace_solve(const shs__omp_signal *w, shs__subspace *t
     for (k = 0; k < t->count; k++) t->x[k] = 0;
     for (; passes > 0; passes--) {
         for (k = 0; k < t->count; k++)
-            t->z[k] = shs__kernels_vector()->dot_wide(d->p, SHS__AT(d->D, d->ldd, 0, t->atoms[k]), w->exact);
+            t->z[k] = shs__omp_product_wide(d, t->atoms[k], w->exact);
         shs__small_solve(t->count, t->L, t->z);
         for (k = 0; k < t->count; k++) {
             t->x[k] += t->z[k];
-            shs__la_axpy_wide(d->p, -t->z[k], SHS__AT(d->D, d->ldd, 0, t->atoms[k]), w->exact);
+            shs__la_axpy_wide(d->p, -t->z[k], shs__omp_atom(d, t->atoms[k]), w->exact);
         }
     }
 }
@@ -10999,8 +10984,8 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
     if (over->weighted || shs__omp_distances(over->selection))
         over->diagonal = SHS__CARVE(l, shs_real, shs__omp_padded(over->n));
     if (c->late) {
-        shs__codes_layout(l, &c->held.codes, c->m, c->stride);
-        c->held.errors2 = SHS__CARVE(l, shs_real, c->m);
+        shs__codes_layout(l, &c->held, c->m, c->stride);
+        c->held_errors2 = SHS__CARVE(l, shs_real, c->m);
     }
     c->sums = SHS__CARVE(l, shs__coder_sums, SHS__CODER_ROUND);
     for (i = 0; i < workers; i++) {
@@ -11129,9 +11114,8 @@ SHS__OUTLINE shs_status shs__coder_look(const shs_context *ctx, const shs__coder
     return SHS_OK;
 }
 
-SHS__PRIVATE shs_status shs__coder_finite(const shs_context *ctx, shs__coder *c) {
+SHS__PRIVATE shs_status shs__coder_finite(const shs_context *ctx, const shs__coder *c) {
     int unsafe;
-    SHS__CLEAR(c->flags, shs__ctx_workers(ctx));
     return shs__coder_look(ctx, c, &unsafe);
 }
 
@@ -11264,8 +11248,7 @@ SHS__PRIVATE shs_status shs__omp_engine_code(const shs_context *ctx, const shs__
     return status;
 }
 
-/* Lets the engine code, if there is one. Returns 1 if the CPU must code; otherwise *status is the engine's. No engine codes by D'Y
-   alone. */
+/* Lets the engine code, if there is one. Returns 1 if the CPU must code (by D'Y alone always); else *status is the engine's. */
 SHS__PRIVATE int shs__codes_here(const shs_context *ctx, const shs__coder *c, shs__omp_purpose purpose, shs_omp_report *report,
                                  shs_status *status) {
     const shs_engine *e = c->over.p ? shs__ctx_engine(ctx) : NULL;
@@ -11330,12 +11313,12 @@ SHS__OUTLINE int shs__gram_columns_whole(const shs__omp_dictionary *d, int used,
 /* Codes before the Gram matrix is checked, into codes of its own. Returns 0, with nothing told, where D'Y or what was used of
    the matrix is not as it should be. */
 SHS__OUTLINE int shs__omp_code_late(const shs_context *ctx, shs__coder *c, shs_omp_report *report, shs_status *status) {
-    shs_codes *codes = c->codes, *held = &c->held.codes;
+    shs_codes *codes = c->codes, *held = &c->held;
     shs_real *errors2 = c->errors2;
     size_t i;
     int whole;
     c->codes = held;
-    if (errors2) c->errors2 = c->held.errors2;
+    if (errors2) c->errors2 = c->held_errors2;
     *status = shs__coder_run(ctx, c, "coding", report);
     whole = !c->flags[0]; /* a late call is one chunk, which worker 0 does */
     for (i = 0; i < c->m && whole; i++)
@@ -11347,7 +11330,7 @@ SHS__OUTLINE int shs__omp_code_late(const shs_context *ctx, shs__coder *c, shs_o
         SHS__COPY(shs__codes_atoms(codes, i), shs__codes_atoms(held, i), held->used[i]);
         SHS__COPY(shs__codes_coefs(codes, i), shs__codes_coefs(held, i), held->used[i]);
         shs__codes_end(codes, i, held->used[i]);
-        if (errors2) errors2[i] = c->held.errors2[i];
+        if (errors2) errors2[i] = c->held_errors2[i];
     }
     return whole;
 }
@@ -11357,17 +11340,15 @@ SHS__OUTLINE shs_status shs__omp_code_here(const shs_context *ctx, shs__coder *c
     const shs__omp_dictionary *d = &c->over;
     shs__layout l = SHS_ZERO;
     shs_status status = SHS_OK;
-    int checked = !c->late;
+    const int late = c->late;
     while (shs__layout_next(ctx, &l, &status)) shs__coder_layout(&l, c, shs__ctx_workers(ctx));
-    if (status == SHS_OK) {
-        SHS__CLEAR(c->flags, shs__ctx_workers(ctx));
-        shs__coder_dictionary(ctx, c, d->D, d->ldd);
+    if (status != SHS_OK) return status;
+    SHS__CLEAR(c->flags, shs__ctx_workers(ctx));
+    shs__coder_dictionary(ctx, c, d->D, d->ldd);
+    if (!late || !shs__omp_code_late(ctx, c, report, &status)) {
+        if (late) status = shs__coder_matrices(d, c->options->gram, c->options->ldg);
+        if (status == SHS_OK) status = shs__coder_run(ctx, c, "coding", report);
     }
-    if (status == SHS_OK && c->late && !shs__omp_code_late(ctx, c, report, &status)) {
-        status = shs__coder_matrices(d, c->options->gram, c->options->ldg);
-        checked = status == SHS_OK;
-    }
-    if (status == SHS_OK && checked) status = shs__coder_run(ctx, c, "coding", report);
     shs__layout_release(ctx, &l);
     return status;
 }
@@ -11455,7 +11436,7 @@ SHS__PRIVATE void shs__units_fill(shs__units *u) {
     size_t i;
     int j;
     for (j = 0; j < d->n; j++) {
-        if (u->D) shs__omp_times_power(d->p, SHS__AT(d->D, d->ldd, 0, j), u->atoms, SHS__AT(u->D, d->p, 0, j));
+        if (u->D) shs__omp_times_power(d->p, shs__omp_atom(d, j), u->atoms, SHS__AT(u->D, d->p, 0, j));
         if (u->gram)
             shs__omp_times_power(d->n, SHS__AT(c->options->gram, c->options->ldg, 0, j), 2 * u->atoms,
                                  SHS__AT(u->gram, d->n, 0, j));
@@ -11493,8 +11474,7 @@ SHS__OUTLINE shs_status shs__units_open(const shs_context *ctx, shs__units *u, c
     return SHS_OK;
 }
 
-/* The coefficients of code `at`, of signal i, back in the caller's unit. Returns whether they are normal numbers, where the
-   signal's are. */
+/* Code `at`, of signal i, back in the caller's unit. Returns whether its coefficients are normal numbers, where the signal's are. */
 SHS__PRIVATE int shs__units_back(const shs__units *u, const shs_codes *codes, size_t at, size_t i) {
     shs_real *x = shs__codes_coefs(codes, at);
     const int far_below = u->each[i] >= SHS__OMP_BIAS;
@@ -12017,6 +11997,8 @@ typedef struct shs__lasso_signal {
     shs_wide norm2, r2, product, gap, objective; /* |y|^2, |r|^2, (Dx)'r; gap in the unit of the objective */
     shs_real lambda1, most, largest;             /* most: the largest |d_j'y|; largest: |d_j'r| */
     int sweeps, cut, support;
+    shs_real *alpha, *r; /* D'r, padded; by the Gram matrix alone r is alpha */
+    shs_wide *exact;     /* r before it was rounded */
 } shs__lasso_signal;
 
 /* An active set: `count` atoms, of which `used` are in use. H = D'D + lambda2 I over all of them. With the coefficients u, the
@@ -12171,11 +12153,11 @@ SHS__PRIVATE void shs__lasso_gap(const shs__lasso *q, shs__lasso_signal *s, shs_
     if (s->gap < 0) s->gap = 0;
 }
 
-/* The gap by alpha and x as they are, the support known. exact: r in shs_wide, or alpha where the Gram matrix is all there is;
-   then the gap is formed from that and (Dx)'r, and of their alpha only those count that may be the largest but for rounding. */
-SHS__OUTLINE void shs__lasso_look(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w, const shs_real *alpha,
-                                  const shs_wide *exact) {
+/* The gap by alpha and x as they are, the support known. exactly: from `exact` and (Dx)'r, by those alpha that may be the largest but
+   for rounding. */
+SHS__OUTLINE void shs__lasso_look(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w, int exactly) {
     const shs__omp_dictionary *d = &q->c.over;
+    const shs_real *alpha = s->alpha;
     const shs_real l2 = q->o->lambda2, sign = q->o->nonnegative ? 0 : -1;
     shs_wide x1 = 0, x2 = 0, along = 0, most = 0, least;
     int j;
@@ -12193,17 +12175,17 @@ SHS__OUTLINE void shs__lasso_look(const shs__lasso *q, shs__lasso_signal *s, con
         along += x * (shs_wide)alpha[w->support[j]];
     }
     least = (shs_wide)s->largest;
-    if (exact) least -= 2 * SHS__WIDENED_EPS * (least + (shs_wide)d->p * SHS__WSQRT(q->longest2 * s->r2));
-    for (j = 0; exact && j < d->n; j++) {
+    if (exactly) least -= 2 * SHS__WIDENED_EPS * (least + (shs_wide)d->p * SHS__WSQRT(q->longest2 * s->r2));
+    for (j = 0; exactly && j < d->n; j++) {
         const shs_wide a = (shs_wide)(alpha[j] - l2 * w->x[j]), b = (shs_wide)sign * a;
         shs_wide sum = -(shs_wide)l2 * (shs_wide)w->x[j];
         if (shs__wmax(a, b) < least) continue;
-        if (d->p) sum += shs__kernels_vector()->dot_wide(d->p, SHS__AT(d->D, d->ldd, 0, j), exact);
-        else sum += exact[j];
+        if (d->p) sum += shs__omp_product_wide(d, j, s->exact);
+        else sum += s->exact[j];
         if (sum < 0) sum *= (shs_wide)sign;
         if (sum > most) most = sum;
     }
-    if (exact) shs__lasso_gap(q, s, most, s->product, x1, x2);
+    if (exactly) shs__lasso_gap(q, s, most, s->product, x1, x2);
     else shs__lasso_gap(q, s, least, along, x1, x2);
 }
 
@@ -12262,8 +12244,7 @@ SHS__OUTLINE int shs__lasso_face(const shs__lasso *q, shs__lasso_signal *s, cons
 
 /* Descends on the k coefficients of the support alone, by their own part of the Gram matrix; together once few of
    them are new: most that the first sweep lets in do not stay. Returns whether none came to 0 in the end. */
-SHS__OUTLINE int shs__lasso_inside(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w, int k, int together,
-                                   shs_real *alpha) {
+SHS__OUTLINE int shs__lasso_inside(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w, int k, int together) {
     const shs__omp_dictionary *over = &q->c.over;
     const int ldm = shs__omp_padded(k);
     shs__lasso_system own;
@@ -12274,7 +12255,7 @@ SHS__OUTLINE int shs__lasso_inside(const shs__lasso *q, shs__lasso_signal *s, co
         for (; i < k; i++) *SHS__AT(w->M, ldm, i, j) = g[w->support[i]];
         for (; i < ldm; i++) *SHS__AT(w->M, ldm, i, j) = 0;
         w->u[j] = w->x[w->support[j]];
-        w->a[j] = alpha[w->support[j]];
+        w->a[j] = s->alpha[w->support[j]];
     }
     for (j = k; j < ldm; j++) w->a[j] = 0;
     own.G = w->M;
@@ -12289,7 +12270,7 @@ SHS__OUTLINE int shs__lasso_inside(const shs__lasso *q, shs__lasso_signal *s, co
         w->factors[j] = w->x[w->support[j]] - w->u[j];
         w->x[w->support[j]] = w->u[j];
     }
-    shs__kernels_vector()->combine(over->padded, k, w->columns, w->factors, alpha);
+    shs__kernels_vector()->combine(over->padded, k, w->columns, w->factors, s->alpha);
     return whole;
 }
 
@@ -12299,8 +12280,7 @@ SHS__PRIVATE int shs__lasso_crowded(const shs__lasso *q, const shs__lasso_signal
 }
 
 /* Sweeps over all coefficients, which find out who else belongs to the support, and descents on it take turns. */
-SHS__OUTLINE void shs__lasso_descend(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w, shs_real *alpha,
-                                     shs_wide target) {
+SHS__OUTLINE void shs__lasso_descend(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w, shs_wide target) {
     const shs__omp_dictionary *over = &q->c.over;
     const int most_sweeps = shs__imin(q->sweeps, SHS__LASSO_DESCENTS);
     shs__lasso_system all;
@@ -12308,22 +12288,30 @@ SHS__OUTLINE void shs__lasso_descend(const shs__lasso *q, shs__lasso_signal *s, 
     all.G = over->G;
     all.n = over->padded;
     all.ldg = over->ldg;
-    all.a = alpha;
+    all.a = s->alpha;
     all.x = w->x;
     while (s->sweeps < most_sweeps) {
         const int before = s->support;
         const shs_real most = shs__lasso_sweep(q, s, over->n, NULL, &all, w->support);
         int k = s->support, i;
-        shs__lasso_look(q, s, w, alpha, NULL);
+        shs__lasso_look(q, s, w, 0);
         s->sweeps++;
         if (s->gap <= target || (whole && !(most > 4 * SHS__EPS * s->most))) break;
         if (s->sweeps > SHS__LASSO_CROWDED && shs__lasso_crowded(q, s)) break;
-        whole = k > SHS__LASSO_FACE || shs__lasso_inside(q, s, w, k, k <= 2 * before, alpha);
-        if (whole) shs__lasso_look(q, s, w, alpha, NULL); /* most often the last sweep would change nothing */
+        whole = k > SHS__LASSO_FACE || shs__lasso_inside(q, s, w, k, k <= 2 * before);
+        if (whole) shs__lasso_look(q, s, w, 0); /* most often the last sweep would change nothing */
         if (whole && s->gap <= target) break;
         for (i = 0; k > SHS__LASSO_FACE && i < SHS__LASSO_INSIDE && s->sweeps < q->sweeps; i++, s->sweeps++)
             (void)shs__lasso_sweep(q, s, k, w->support, &all, NULL);
     }
+}
+
+/* The support of x; returns how many. */
+SHS__PRIVATE int shs__lasso_support(const shs__lasso *q, const shs__lasso_room *w) {
+    int j, k = 0;
+    for (j = 0; j < q->c.over.n; j++)
+        if (w->x[j] < 0 || w->x[j] > 0) w->support[k++] = j;
+    return k;
 }
 
 /* x and its support from code `at`. */
@@ -12335,17 +12323,14 @@ SHS__PRIVATE void shs__lasso_load(const shs__lasso *q, shs__lasso_signal *s, con
     s->support = codes->used[at];
     SHS__COPY(w->support, atoms, s->support);
     SHS__CLEAR(w->x, q->c.over.n);
-    for (k = 0; k < codes->used[at]; k++)
-        w->x[atoms[k]] = coefs[k];
+    for (k = 0; k < s->support; k++) w->x[atoms[k]] = coefs[k];
 }
 
 /* And back, by ascending atoms. Of more than it holds the smallest are left out. */
 SHS__PRIVATE void shs__lasso_store(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w, size_t at) {
     const shs_codes *codes = q->c.codes;
-    int *atoms = shs__codes_atoms(codes, at), k, j;
+    int *atoms = shs__codes_atoms(codes, at), k = shs__lasso_support(q, w), j;
     shs_real *coefs = shs__codes_coefs(codes, at);
-    for (k = j = 0; j < q->c.over.n; j++)
-        if (w->x[j] < 0 || w->x[j] > 0) w->support[k++] = j;
     for (; k > codes->stride; k--, s->cut = 1) {
         int least = 0;
         for (j = 1; j < k; j++)
@@ -12361,22 +12346,23 @@ SHS__PRIVATE void shs__lasso_store(const shs__lasso *q, shs__lasso_signal *s, co
 
 /* Column j of the dictionary, or of the Gram matrix where that alone is known. */
 SHS__PRIVATE const shs_real *shs__lasso_column(const shs__omp_dictionary *d, int j) {
-    if (d->p) return SHS__AT(d->D, d->ldd, 0, j);
+    if (d->p) return shs__omp_atom(d, j);
     return SHS__AT(d->G, d->ldg, 0, j);
 }
 
-/* r of a signal by `used` coefficients, in shs_wide (`exact`) and in shs_real (`column`); by the Gram matrix alone alpha. */
+/* r of a signal by `used` coefficients; by the Gram matrix alone alpha. */
 SHS__OUTLINE void shs__lasso_residual(const shs__lasso *q, shs__lasso_signal *s, int used, const int *atoms,
-                                      const shs_real *coefs, shs_wide *exact, shs_real *column) {
+                                      const shs_real *coefs) {
     const shs__omp_dictionary *d = &q->c.over;
     const shs_real *y = SHS__AT(q->c.Y, q->c.ldy, 0, s->at);
     const int rows = shs__omp_rows(d);
+    shs_wide *exact = s->exact;
     shs__sum r2 = SHS_ZERO, product = SHS_ZERO;
     int j, k;
     shs__la_widen(rows, y, exact);
     for (k = 0; k < used; k++)
         shs__la_axpy_wide(rows, -(shs_wide)coefs[k], shs__lasso_column(d, atoms[k]), exact);
-    shs__la_narrow(rows, exact, column);
+    shs__la_narrow(rows, exact, s->r);
     for (j = 0; d->p && j < rows; j++) {
         shs__sum_add(&r2, exact[j] * exact[j]);
         shs__sum_add(&product, ((shs_wide)y[j] - exact[j]) * exact[j]);
@@ -12387,7 +12373,7 @@ SHS__OUTLINE void shs__lasso_residual(const shs__lasso *q, shs__lasso_signal *s,
     }
     if (!d->p) {
         shs__sum_add(&r2, s->norm2);
-        SHS__CLEAR(column + rows, d->padded - rows);
+        SHS__CLEAR(s->r + rows, d->padded - rows);
     }
     s->r2 = shs__sum_value(&r2);
     s->product = shs__sum_value(&product);
@@ -12401,10 +12387,11 @@ SHS__OUTLINE void shs__lasso_correlate(const shs__lasso *q, const shs__omp_group
     int i;
     for (i = 0; i < count; i++) {
         shs__lasso_signal *s = w->active[i];
-        const size_t at = (size_t)shs__imax(which, 0) * q->c.m + s->at, place = shs__codes_at(codes, at);
-        shs_real *column = d->p ? SHS__AT(g->R, d->p, 0, i) : SHS__AT(g->alpha, d->padded, 0, i);
-        shs__lasso_residual(q, s, which < 0 ? 0 : codes->used[at], codes->atoms + place, codes->coefs + place,
-                            SHS__AT(w->exact, shs__omp_rows(d), 0, i), column);
+        const size_t at = (size_t)shs__imax(which, 0) * q->c.m + s->at;
+        s->alpha = s->r = SHS__AT(g->alpha, d->padded, 0, i);
+        if (d->p) s->r = SHS__AT(g->R, d->p, 0, i);
+        s->exact = SHS__AT(w->exact, shs__omp_rows(d), 0, i);
+        shs__lasso_residual(q, s, which < 0 ? 0 : codes->used[at], shs__codes_atoms(codes, at), shs__codes_coefs(codes, at));
     }
     if (!d->p) return;
     shs__omp_products(d, count, g->R, d->p, g->alpha, d->padded, g->scratch);
@@ -12429,13 +12416,13 @@ SHS__PRIVATE shs_wide shs__lasso_slack(const shs__lasso *q, const shs__lasso_sig
 
 /* Takes up to `most` atoms into the set: those with the largest violations. */
 SHS__OUTLINE void shs__lasso_admit(const shs__lasso *q, const shs__lasso_signal *s, const shs__lasso_room *w, shs__lasso_set *set,
-                                   const shs_real *alpha, int most) {
+                                   int most) {
     const shs_wide l2 = (shs_wide)q->o->lambda2;
     shs_wide least = shs__lasso_slack(q, s);
     int found = 0, j, k;
     most = shs__imin(most, q->most_set - set->count);
     for (j = 0; j < q->c.over.n && most > 0; j++) {
-        const shs_wide x = (shs_wide)w->x[j], off = shs__lasso_off(q, s, (shs_wide)alpha[j] - l2 * x, x);
+        const shs_wide x = (shs_wide)w->x[j], off = shs__lasso_off(q, s, (shs_wide)s->alpha[j] - l2 * x, x);
         if (!(off > least) || set->within[j]) continue;
         k = shs__imin(found, most - 1);
         found = k + 1;
@@ -12466,9 +12453,9 @@ SHS__PRIVATE void shs__lasso_begin_set(const shs__lasso *q, const shs__lasso_sig
 }
 
 /* H of the set's newcomers, and u, a and signs of all by x and r as they are. */
-SHS__OUTLINE void shs__lasso_fill_set(const shs__lasso *q, const shs__lasso_room *w, shs__lasso_set *set, const shs_wide *exact) {
+SHS__OUTLINE void shs__lasso_fill_set(const shs__lasso *q, const shs__lasso_signal *s, const shs__lasso_room *w,
+                                      shs__lasso_set *set) {
     const shs__omp_dictionary *d = &q->c.over;
-    const shs__vector_kernels *kernels = shs__kernels_vector();
     const shs_wide l2 = (shs_wide)q->o->lambda2;
     int j, k;
     for (k = set->known; k < set->count; k++) {
@@ -12477,7 +12464,7 @@ SHS__OUTLINE void shs__lasso_fill_set(const shs__lasso *q, const shs__lasso_room
         shs__la_widen(d->p, values, set->column);
         for (j = 0; j <= k; j++) {
             shs_wide h;
-            if (d->p) h = kernels->dot_wide(d->p, SHS__AT(d->D, d->ldd, 0, set->atoms[j]), set->column);
+            if (d->p) h = shs__omp_product_wide(d, set->atoms[j], set->column);
             else h = (shs_wide)values[set->atoms[j]];
             if (j == k) h += l2;
             *SHS__AT(set->H, q->most_set, j, k) = h;
@@ -12487,7 +12474,7 @@ SHS__OUTLINE void shs__lasso_fill_set(const shs__lasso *q, const shs__lasso_room
     set->known = set->count;
     for (k = 0; k < set->count; k++) {
         const int atom = set->atoms[k];
-        const shs_wide slope = d->p ? kernels->dot_wide(d->p, SHS__AT(d->D, d->ldd, 0, atom), exact) : exact[atom];
+        const shs_wide slope = d->p ? shs__omp_product_wide(d, atom, s->exact) : s->exact[atom];
         set->u[k] = (shs_wide)w->x[atom];
         set->a[k] = slope - l2 * set->u[k];
         set->signs[k] = (set->u[k] > 0) - (set->u[k] < 0);
@@ -12538,8 +12525,7 @@ SHS__PRIVATE void shs__lasso_leave(shs__lasso_set *set, int leaving) {
     }
 }
 
-/* Moves the coefficients in use towards the minimum for their signs, until one of them reaches 0. Returns its number, or -1 if none
-   does. */
+/* Moves the coefficients in use towards the minimum for their signs, until one of them reaches 0. Returns its number, or -1. */
 SHS__OUTLINE int shs__lasso_step(const shs__lasso *q, const shs__lasso_signal *s, shs__lasso_set *set) {
     const shs_wide l1 = (shs_wide)s->lambda1;
     shs_wide *z = set->z, share = 1;
@@ -12615,67 +12601,53 @@ SHS__OUTLINE void shs__lasso_solve_set(const shs__lasso *q, const shs__lasso_sig
     }
 }
 
-/* x by the set, and the support by x. */
-SHS__PRIVATE void shs__lasso_leave_set(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w,
-                                       const shs__lasso_set *set) {
-    int j, k;
-    for (k = 0; k < set->count; k++) w->x[set->atoms[k]] = (shs_real)set->u[k];
-    s->support = 0;
-    for (j = 0; j < q->c.over.n; j++)
-        if (w->x[j] < 0 || w->x[j] > 0) w->support[s->support++] = j;
-}
-
-/* Finds minima on growing sets, until the gap is reached or the objective stops falling. A full set begins again with the atoms of
-   the largest violations. */
-SHS__OUTLINE void shs__lasso_sets(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w, const shs__omp_group *g,
-                                  int i, shs_wide target) {
+/* Finds minima on growing sets, until the gap is reached or the objective stops falling. A full set begins again. */
+SHS__OUTLINE void shs__lasso_sets(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w, shs_wide target) {
     const shs__omp_dictionary *d = &q->c.over;
-    shs_real *alpha = SHS__AT(g->alpha, d->padded, 0, i), *column = d->p ? SHS__AT(g->R, d->p, 0, i) : alpha;
-    shs_wide *exact = SHS__AT(w->exact, shs__omp_rows(d), 0, i), least = SHS__WIDE_MAX;
     const shs_wide little = (shs_wide)q->gap * s->norm2 / 128;
+    shs_wide least = SHS__WIDE_MAX;
     shs__lasso_set set = w->set;
     int idle = 0, k;
     shs__lasso_begin_set(q, s, w, &set);
     for (;; s->sweeps++) {
         for (k = 0; k < s->support; k++) w->coefs[k] = w->x[w->support[k]];
-        shs__lasso_residual(q, s, s->support, w->support, w->coefs, exact, column);
-        if (d->p) (void)shs_gemv(SHS_TRANS_YES, d->p, d->n, 1, d->D, d->ldd, column, 1, 0, alpha, 1);
-        shs__lasso_look(q, s, w, alpha, NULL);
+        shs__lasso_residual(q, s, s->support, w->support, w->coefs);
+        if (d->p) (void)shs_gemv(SHS_TRANS_YES, d->p, d->n, 1, d->D, d->ldd, s->r, 1, 0, s->alpha, 1);
+        shs__lasso_look(q, s, w, 0);
         idle++;
         if (s->objective < least - little) idle = 0;
         if (s->objective < least) least = s->objective;
         if (s->gap <= target || idle > SHS__LASSO_TURNS || s->sweeps >= q->sweeps) return;
         if (set.count >= q->most_set) shs__lasso_begin_set(q, s, w, &set);
-        shs__lasso_admit(q, s, w, &set, alpha, shs__imax(SHS__LASSO_NEWCOMERS, s->support));
-        shs__lasso_fill_set(q, w, &set, exact);
+        shs__lasso_admit(q, s, w, &set, shs__imax(SHS__LASSO_NEWCOMERS, s->support));
+        shs__lasso_fill_set(q, s, w, &set);
         shs__lasso_solve_set(q, s, &set);
-        shs__lasso_leave_set(q, s, w, &set);
+        for (k = 0; k < set.count; k++) w->x[set.atoms[k]] = (shs_real)set.u[k];
+        s->support = shs__lasso_support(q, w);
     }
 }
 
-/* Signal i of the group descends as long as that is the faster way, and goes on with active sets. */
-SHS__PRIVATE void shs__lasso_approach(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w,
-                                      const shs__omp_group *g, int i, shs_wide target) {
+/* A signal descends as long as that is the faster way, and goes on with active sets. */
+SHS__PRIVATE void shs__lasso_approach(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w, shs_wide target) {
     int k;
     if (q->c.over.use_gram && s->sweeps < SHS__LASSO_DESCENTS) {
-        shs__lasso_descend(q, s, w, SHS__AT(g->alpha, q->c.over.padded, 0, i), target);
+        shs__lasso_descend(q, s, w, target);
         if (s->gap <= target || s->sweeps >= q->sweeps) return;
         for (k = 0; shs__lasso_crowded(q, s) && k < s->support; k++) w->x[w->support[k]] = 0;
         if (shs__lasso_crowded(q, s)) s->support = 0;
     }
-    shs__lasso_sets(q, s, w, g, i, target);
+    shs__lasso_sets(q, s, w, target);
 }
 
 /* The largest |d_j'y| of each signal. */
 SHS__PRIVATE void shs__lasso_most(const shs__lasso *q, const shs__omp_group *g, const shs__lasso_room *w, int count) {
-    const shs__omp_dictionary *d = &q->c.over;
     int i;
     shs__lasso_correlate(q, g, w, -1, count);
-    SHS__CLEAR(w->x, d->n);
+    SHS__CLEAR(w->x, q->c.over.n);
     for (i = 0; i < count; i++) {
         shs__lasso_signal *s = w->active[i];
         s->support = 0;
-        shs__lasso_look(q, s, w, SHS__AT(g->alpha, d->padded, 0, i), NULL);
+        shs__lasso_look(q, s, w, 0);
         s->most = s->largest;
     }
 }
@@ -12698,7 +12670,6 @@ SHS__PRIVATE int shs__lasso_nothing(const shs__lasso *q, shs__lasso_signal *s, s
 /* The group's signals with one lambda: all whose gap is not reached yet descend, and are looked at again. */
 SHS__OUTLINE void shs__lasso_group(const shs__lasso *q, const shs__omp_group *g, const shs__lasso_room *w, int which, int count,
                                    shs__lasso_sums *sums) {
-    const shs__omp_dictionary *d = &q->c.over;
     int turn, left, i;
     if (which == 0) shs__lasso_most(q, g, w, count);
     for (turn = 0; count > 0; turn++, count = left) {
@@ -12714,10 +12685,9 @@ SHS__OUTLINE void shs__lasso_group(const shs__lasso *q, const shs__omp_group *g,
                 else s->lambda1 = SHS__REAL_MAX;
                 s->sweeps = s->cut = 0;
             }
-            if (turn > 0 || !shs__lasso_nothing(q, s, at))
-                shs__lasso_look(q, s, w, SHS__AT(g->alpha, d->padded, 0, i), SHS__AT(w->exact, shs__omp_rows(d), 0, i));
+            if (turn > 0 || !shs__lasso_nothing(q, s, at)) shs__lasso_look(q, s, w, 1);
             if (!(s->gap <= target) && turn < SHS__LASSO_TURNS && !s->cut && s->sweeps < q->sweeps) {
-                shs__lasso_approach(q, s, w, g, i, turn == 0 ? target / 2 : target / 16);
+                shs__lasso_approach(q, s, w, turn == 0 ? target / 2 : target / 16);
                 shs__lasso_store(q, s, w, at);
                 w->active[left++] = s;
                 continue;
@@ -12875,12 +12845,7 @@ SHS__OUTLINE shs_status shs__lasso_code_as_is(const shs_context *ctx, shs__lasso
     }
     if (status == SHS_OK) {
         shs__coder_dictionary(ctx, c, d->D, d->ldd);
-        for (j = 0; j < d->n; j++) {
-            shs_wide gjj;
-            if (d->G) gjj = (shs_wide)*SHS__AT(d->G, d->ldg, j, j);
-            else gjj = shs__la_norm2(d->p, SHS__AT(d->D, d->ldd, 0, j));
-            q->longest2 = shs__wmax(gjj, q->longest2);
-        }
+        for (j = 0; j < d->n; j++) q->longest2 = shs__wmax(shs__omp_length2(d, j), q->longest2);
         status = shs__lasso_run(ctx, q, report);
     }
     shs__layout_release(ctx, &l);
@@ -12902,14 +12867,13 @@ SHS__OUTLINE shs_status shs__lasso_code_scaled(const shs_context *ctx, const shs
     shs__layout l = SHS_ZERO;
     const size_t m = q->c.m;
     size_t i;
-    int good = 1, which, unit;
+    int good = 1, which, unit = 0;
     shs_status status;
     memset(&u, 0, sizeof u);
     u.lambda_count = q->count;
     status = shs__units_open(ctx, &u, &q->c, 1, &l);
     if (status != SHS_OK) return status;
     if (m) unit = u.each[0];
-    else unit = 0;
     for (which = 0; which < q->count; which++) {
         if (q->o->relative) u.lambdas[which] = q->lambdas[which];
         else u.lambdas[which] = shs__lasso_scaled(q->lambdas[which], u.atoms + unit);
