@@ -54,7 +54,8 @@ static inline int read_large(void *user, void *bytes, size_t count) {
 static inline void *alloc_watched(void *user, size_t size) {
     size_t *most = (size_t *)user;
     if (size > *most) *most = size;
-    return size > (size_t)1 << 28 ? NULL : malloc(size);
+    if (size > (size_t)1 << 28) return NULL;
+    return malloc(size);
 }
 
 static inline void free_watched(void *user, void *block) {
@@ -62,6 +63,10 @@ static inline void free_watched(void *user, void *block) {
     free(block);
 }
 
-static inline void rewind_file(memory_file *f, int fails_at) { f->at = 0, f->calls = 0, f->fails_at = fails_at; }
+static inline void rewind_file(memory_file *f, int fails_at) {
+    f->at = 0;
+    f->calls = 0;
+    f->fails_at = fails_at;
+}
 
 #endif

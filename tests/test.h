@@ -60,7 +60,10 @@ static inline int all_cases(void) {
 #else
 #define SPARSER 1
 #endif
-static inline int every(int n) { return all_cases() ? 1 : SPARSER * n; }
+static inline int every(int n) {
+    if (all_cases()) return 1;
+    return SPARSER * n;
+}
 static inline int first_of(int which, int n) { return which % every(n); }
 
 /* For cases that each compile kernels: all cases run on the CPU, and every n-th case on a device. */
@@ -145,23 +148,41 @@ static inline int run_instances(const char *name, const struct CMUnitTest *tests
 /* Options of a pursuit that has nothing but these. */
 #define LIMITS(s, t) (&(const shs_omp_options){.sparsity = (s), .tolerance = (t)})
 
+static inline int lesser(int a, int b) {
+    if (a < b) return a;
+    return b;
+}
+
+/* When a naive pursuit ends, and how it chooses (NULL: as OMP does). */
+typedef struct naive_rule {
+    int sparsity;
+    shs_real tolerance;
+    shs_wide (*score)(shs_wide alpha, shs_wide gjj, shs_wide d2);
+} naive_rule;
+
 /* The naive pursuit with coefficients as the library stores them, and the squared error of those before rounding (may be NULL). */
-static inline int naive_pursuit(int p, int n, const shs_real *D, const shs_real *y, int s, shs_real tolerance,
-                                shs_wide (*score)(shs_wide alpha, shs_wide gjj, shs_wide d2), int *atoms, shs_real *coefs,
-                                double *error2) {
-    int most = s < p ? s : p, used, k;
-    shs_wide *x = (shs_wide *)malloc((size_t)(1 + most + p + p * most + most * most) * sizeof *x), *r = x + most, *Q = r + p;
+static inline int naive_pursuit(int p, int n, const shs_real *D, const shs_real *y, const naive_rule *rule, int *atoms,
+                                shs_real *coefs, double *error2) {
+    const int most = lesser(rule->sparsity, p);
+    const size_t room = (size_t)(1 + most + p + p * most + most * most);
+    shs_wide *x = (shs_wide *)malloc(room * sizeof *x), *r = x + most, *Q = r + p;
+    double sum = 0;
+    int used, k;
     assert_non_null(x);
-    used = shs_omp_naive(p, n, D, y, most, (shs_wide)tolerance, score, atoms, x, r, Q, Q + p * most);
+    used = shs_omp_naive(p, n, D, y, most, (shs_wide)rule->tolerance, rule->score, atoms, x, r, Q, Q + p * most);
     for (k = 0; k < used; k++) coefs[k] = (shs_real)x[k];
-    if (error2)
-        for (*error2 = 0, k = 0; k < p; k++) *error2 += (double)r[k] * (double)r[k];
+    for (k = 0; k < p; k++) {
+        const double rest = (double)r[k];
+        sum += rest * rest;
+    }
+    if (error2) *error2 = sum;
     free(x);
     return used;
 }
-static inline int naive_omp(int p, int n, const shs_real *D, const shs_real *y, int s, shs_real tolerance, int *atoms,
-                            shs_real *coefs, double *error2) {
-    return naive_pursuit(p, n, D, y, s, tolerance, NULL, atoms, coefs, error2);
+static inline int naive_omp(int p, int n, const shs_real *D, const shs_real *y, int s, int *atoms, shs_real *coefs,
+                            double *error2) {
+    const naive_rule rule = {s, 0, NULL};
+    return naive_pursuit(p, n, D, y, &rule, atoms, coefs, error2);
 }
 
 /* n normal deviates. */
@@ -172,19 +193,25 @@ static inline void fill_normal(size_t n, shs_real *x, uint64_t seed) {
     for (i = 0; i < n; i++) x[i] = (shs_real)shs_random_normal(&r);
 }
 
+/* Memory of at least one byte, for the NULL of an empty block is no failure. */
+static inline void *new_bytes(size_t bytes) {
+    void *block = malloc(bytes + !bytes);
+    assert_non_null(block);
+    return block;
+}
+static inline shs_real *new_reals(size_t n) { return (shs_real *)new_bytes(n * sizeof(shs_real)); }
+
 static inline shs_real *new_normal(size_t n, uint64_t seed) {
-    shs_real *x = (shs_real *)malloc((n ? n : 1) * sizeof *x);
-    assert_non_null(x);
+    shs_real *x = new_reals(n);
     fill_normal(n, x, seed);
     return x;
 }
 
 /* n values of [-1, 1), for where arithmetic alone counts: normal deviates take most of the time of small products. */
 static inline shs_real *new_uniform(size_t n, uint64_t seed) {
-    shs_real *x = (shs_real *)malloc((n ? n : 1) * sizeof *x);
+    shs_real *x = new_reals(n);
     shs_random r;
     size_t i;
-    assert_non_null(x);
     shs_random_seed(&r, seed);
     for (i = 0; i < n; i++) x[i] = (shs_real)(2 * shs_random_uniform(&r) - 1);
     return x;
@@ -200,31 +227,36 @@ static inline void spoil_codes(shs_codes *c) {
 
 /* The slots of the first m signals from used[i] on hold zeros. */
 static inline void check_unused_slots(const shs_codes *c, size_t m) {
-    size_t i;
-    int k;
+    const size_t stride = (size_t)c->stride;
+    size_t i, k;
     for (i = 0; i < m; i++)
-        for (k = c->used[i]; k < c->stride; k++) {
-            size_t at = i * (size_t)c->stride + (size_t)k;
-            if (c->atoms[at] != 0 || !is_finite((double)c->coefs[at]) || c->coefs[at] < 0 || c->coefs[at] > 0)
-                fail_msg("signal %d of %d atoms, slot %d: atom %d, %g", (int)i, c->used[i], k, c->atoms[at],
-                         (double)c->coefs[at]);
+        for (k = (size_t)c->used[i]; k < stride; k++) {
+            const int atom = c->atoms[i * stride + k];
+            const double coef = (double)c->coefs[i * stride + k];
+            if (atom == 0 && is_finite(coef) && coef >= 0 && coef <= 0) continue;
+            fail_msg("signal %zu of %d atoms, slot %zu: atom %d, %g", i, c->used[i], k, atom, coef);
         }
+}
+
+static inline const char *data_folder(void) {
+    const char *root = getenv("SHS_DATA");
+    if (root && *root) return root;
+    return "../shared/data";
 }
 
 /* The path of a file below the data folder ($SHS_DATA, else ../shared/data), or of a golden file ($SHS_GOLDEN, else golden
    beside it); static storage. The tests are run from the project's root. */
 static inline const char *data_path(const char *name) {
     static char path[1024];
-    const char *root = getenv("SHS_DATA");
-    snprintf(path, sizeof path, "%s/%s", root && *root ? root : "../shared/data", name);
+    snprintf(path, sizeof path, "%s/%s", data_folder(), name);
     return path;
 }
 
 static inline const char *golden_path(const char *name) {
     static char path[1024];
-    const char *root = getenv("SHS_GOLDEN"), *data = getenv("SHS_DATA");
+    const char *root = getenv("SHS_GOLDEN");
     if (root && *root) snprintf(path, sizeof path, "%s/%s", root, name);
-    else snprintf(path, sizeof path, "%s/../golden/%s", data && *data ? data : "../shared/data", name);
+    else snprintf(path, sizeof path, "%s/../golden/%s", data_folder(), name);
     return path;
 }
 
@@ -243,16 +275,16 @@ static inline FILE *open_or_skip(const char *path) {
 /* count floats of a .f32 file: little-endian, whatever the processor is. */
 static inline float *read_f32_or_skip(const char *path, size_t count) {
     FILE *f = open_or_skip(path);
-    float *x = (float *)malloc(count * sizeof *x);
+    float *x = (float *)new_bytes(count * sizeof *x);
     size_t i;
-    assert_non_null(x);
     assert_int_equal(fread(x, sizeof *x, count, f), count);
     fclose(f);
     for (i = 0; i < count; i++) {
         unsigned char b[4];
-        uint32_t bits;
+        uint32_t bits = 0;
+        int k;
         memcpy(b, x + i, 4);
-        bits = (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+        for (k = 3; k >= 0; k--) bits = bits << 8 | b[k];
         memcpy(x + i, &bits, 4);
     }
     return x;
@@ -261,16 +293,15 @@ static inline float *read_f32_or_skip(const char *path, size_t count) {
 /* count doubles of a .f64 file as shs_real, likewise. */
 static inline shs_real *read_f64_or_skip(const char *path, size_t count) {
     FILE *f = open_or_skip(path);
-    shs_real *x = (shs_real *)malloc(count * sizeof *x);
+    shs_real *x = new_reals(count);
     size_t i;
     int k;
-    assert_non_null(x);
     for (i = 0; i < count; i++) {
         unsigned char b[8];
         uint64_t bits = 0;
         double value;
         assert_int_equal(fread(b, 1, 8, f), 8);
-        for (k = 0; k < 8; k++) bits |= (uint64_t)b[k] << (8 * k);
+        for (k = 7; k >= 0; k--) bits = bits << 8 | b[k];
         memcpy(&value, &bits, 8);
         x[i] = (shs_real)value;
     }
@@ -279,6 +310,9 @@ static inline shs_real *read_f64_or_skip(const char *path, size_t count) {
 }
 
 /* The precision for tests that try both double and shs_real. */
-static inline shs_precision precision_of(int precise) { return precise ? SHS_PRECISION_ALWAYS : SHS_PRECISION_NEVER; }
+static inline shs_precision precision_of(int precise) {
+    if (precise) return SHS_PRECISION_ALWAYS;
+    return SHS_PRECISION_NEVER;
+}
 
 #endif

@@ -310,9 +310,9 @@ static void test_naive_stops(void **state) {
     shs_real coefs[2];
     double error2;
     (void)state;
-    assert_int_equal(naive_omp(2, 2, twins, both, 2, 0, atoms, coefs, &error2), 1);
+    assert_int_equal(naive_omp(2, 2, twins, both, 2, atoms, coefs, &error2), 1);
     assert_true(atoms[0] == 0 && coefs[0] == 3 && error2 == 16);
-    assert_int_equal(naive_omp(2, 2, twins, along, 2, 0, atoms, coefs, &error2), 1);
+    assert_int_equal(naive_omp(2, 2, twins, along, 2, atoms, coefs, &error2), 1);
     assert_true(coefs[0] == 5 && error2 == 0);
 }
 

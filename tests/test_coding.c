@@ -97,14 +97,13 @@ static shs_codes naive_codes(const problem *q, const shs_omp_options *o) {
     shs_codes c = new_codes(q->m, most);
     size_t i;
     for (i = 0; i < q->m; i++) {
+        const naive_rule rule = {sparsity_of(o, i, most), tolerance_of(o, i), naive_scores[o->selection]};
         size_t at = i * (size_t)most;
-        if (o->nonnegative) {
-            c.used[i] = naive_nonnegative(q->p, q->n, q->D, signal_of(q, i), sparsity_of(o, i, most), tolerance_of(o, i),
-                                          c.atoms + at, c.coefs + at);
-            continue;
-        }
-        c.used[i] = naive_pursuit(q->p, q->n, q->D, signal_of(q, i), sparsity_of(o, i, most), tolerance_of(o, i),
-                                  naive_scores[o->selection], c.atoms + at, c.coefs + at, NULL);
+        int *atoms = c.atoms + at;
+        shs_real *coefs = c.coefs + at;
+        if (o->nonnegative)
+            c.used[i] = naive_nonnegative(q->p, q->n, q->D, signal_of(q, i), rule.sparsity, rule.tolerance, atoms, coefs);
+        else c.used[i] = naive_pursuit(q->p, q->n, q->D, signal_of(q, i), &rule, atoms, coefs, NULL);
     }
     return c;
 }
@@ -452,7 +451,7 @@ static void test_one_error(void **state) {
         assert_ok(
             shs_omp_one_direct(40, 90, q.D, 40, one.Y, LIMITS(9, 0), direct, direct_size, c.atoms, c.coefs, c.used, &error2));
         assert_close(error2, error2_of(&one, &c, 0), BY_TYPE(1e-5, 1e-12) * y2);
-        c.used[0] = naive_omp(40, 90, q.D, one.Y, 9, 0, c.atoms, c.coefs, &naive2);
+        c.used[0] = naive_omp(40, 90, q.D, one.Y, 9, c.atoms, c.coefs, &naive2);
         assert_close(naive2, error2_of(&one, &c, 0), BY_TYPE(1e-6, 1e-12) * y2);
     }
     free(workspace), free(direct);
@@ -689,7 +688,9 @@ static void check_weighted(const problem *q, const shs_omp_options *o, const shs
     shs_codes codes = new_codes(q->m, most), one = new_codes(1, most);
     shs_real *D = (shs_real *)malloc(P * N * sizeof *D), *y = (shs_real *)malloc(P * sizeof *y);
     shs_real *errors2 = (shs_real *)malloc(q->m * sizeof *errors2);
+    naive_rule rule = {o->sparsity, o->tolerance, unit_omp};
     size_t i, j, l;
+    if (o->selection == SHS_SELECT_OLS) rule.score = naive_ols;
     assert_ok(shs_omp_ex(NULL, q->p, q->n, q->D, q->p, q->m, q->Y, q->p, o, &codes, errors2, NULL));
     check_unused_slots(&codes, q->m);
     for (i = 0; i < q->m; i++) {
@@ -702,8 +703,7 @@ static void check_weighted(const problem *q, const shs_omp_options *o, const shs
             norm2 += (double)y[l] * (double)y[l], present += root > 0;
         }
         if (o->sparsity >= present) continue; /* the last atom that fits leaves nothing: all tie */
-        one.used[0] = naive_pursuit(q->p, q->n, D, y, o->sparsity, o->tolerance,
-                                    o->selection == SHS_SELECT_OLS ? naive_ols : unit_omp, one.atoms, one.coefs, &error2);
+        one.used[0] = naive_pursuit(q->p, q->n, D, y, &rule, one.atoms, one.coefs, &error2);
         mine.m = 1, mine.used += i, mine.atoms += i * (size_t)most, mine.coefs += i * (size_t)most;
         assert_same_codes(&mine, &one, 1, SAME);
         assert_close(errors2[i], error2, BY_TYPE(1e-5, 1e-12) * norm2);

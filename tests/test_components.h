@@ -6,10 +6,15 @@
 /* op(A) B for column-major A (m x k, or k x m where transposed) and B (k x n). */
 static inline double *naive_product(int transposed, int m, int n, int k, const double *A, const double *B) {
     double *C = NEW(double, m * n);
+    int row_step = 1, column_step = m; /* from one element of op(A) to the next */
     int i, j, l;
+    if (transposed) {
+        row_step = k;
+        column_step = 1;
+    }
     for (j = 0; j < n; j++)
         for (i = 0; i < m; i++)
-            for (l = 0; l < k; l++) C[j * m + i] += (transposed ? A[i * k + l] : A[l * m + i]) * B[j * k + l];
+            for (l = 0; l < k; l++) C[j * m + i] += A[i * row_step + l * column_step] * B[j * k + l];
     return C;
 }
 
@@ -100,7 +105,8 @@ static inline void share_lines(rank_share *shares, int ranks, const shs_cube *cu
     memset(shares, 0, (size_t)ranks * sizeof *shares);
     for (r = 0; r < ranks; r++) {
         for (k = 0; k < RANK_FAULTS; k++) shares[r].fails_at[k] = -1;
-        shares[r].lines = slice_of(cube, r * lines, r == ranks - 1 ? cube->lines - r * lines : lines);
+        if (r == ranks - 1) shares[r].lines = slice_of(cube, r * lines, cube->lines - r * lines);
+        else shares[r].lines = slice_of(cube, r * lines, lines);
     }
 }
 

@@ -11,7 +11,7 @@
 #endif
 
 static inline void *new_block(size_t count, size_t size) {
-    void *block = calloc(count ? count : 1, size);
+    void *block = calloc(count + !count, size);
     assert_non_null(block);
     return block;
 }
@@ -70,8 +70,11 @@ static inline int big_endian(void) {
 }
 
 static inline void copy_value(void *to, const void *from, size_t size, int swapped) {
+    const unsigned char *source = (const unsigned char *)from;
+    unsigned char *target = (unsigned char *)to;
     size_t i;
-    for (i = 0; i < size; i++) ((unsigned char *)to)[i] = ((const unsigned char *)from)[swapped ? size - 1 - i : i];
+    if (!swapped) memcpy(to, from, size);
+    for (i = 0; i < size && swapped; i++) target[i] = source[size - 1 - i];
 }
 
 /* The types of values as C has them. */
@@ -80,32 +83,43 @@ static inline void copy_value(void *to, const void *from, size_t size, int swapp
     X(U8, uint8_t) X(I16, int16_t) X(U16, uint16_t) X(I32, int32_t) X(U32, uint32_t) X(F32, float) X(F64, double)
 
 /* Numbers of sixteen bits: half precision has 5 bits of exponent and 10 of fraction, bfloat16 8 and 7. */
+static inline int fraction_bits(shs_type type) {
+    if (type == SHS_TYPE_F16) return 10;
+    return 7;
+}
+
 static inline double short_number(shs_type type, unsigned bits) {
-    const int fraction = type == SHS_TYPE_F16 ? 10 : 7, most = (1 << (15 - fraction)) - 1, bias = most / 2;
+    const int fraction = fraction_bits(type), most = (1 << (15 - fraction)) - 1, bias = most / 2;
     const int exponent = (int)(bits >> fraction) & most, rest = (int)bits & ((1 << fraction) - 1);
     double size = ldexp(rest, 1 - bias - fraction);
     if (exponent) size = ldexp(rest + (1 << fraction), exponent - bias - fraction);
-    if (exponent == most) size = rest ? NOT_A_NUMBER : ENDLESS;
-    return bits >> 15 ? -size : size;
+    if (exponent == most) size = ENDLESS;
+    if (exponent == most && rest) size = NOT_A_NUMBER;
+    if (bits >> 15) return -size;
+    return size;
 }
 
 /* Finds the nearest value by trying all of them; of two equally near the even one. Infinity counts as the number that would
    follow the last. */
 static inline uint16_t short_bits(shs_type type, double x) {
-    const int fraction = type == SHS_TYPE_F16 ? 10 : 7;
+    const int fraction = fraction_bits(type);
     const unsigned endless = (0x7fffu >> fraction) << fraction;
-    unsigned low = 0, high = endless, sign = x < 0 ? 0x8000 : 0;
+    const double size = fabs(x);
+    unsigned low = 0;
+    unsigned high = endless;
     double above, below;
     if (is_nan(x)) return (uint16_t)(endless | 1u << (fraction - 1));
     while (high - low > 1) {
         const unsigned middle = (low + high) / 2;
-        if (short_number(type, middle) <= fabs(x)) low = middle;
+        if (short_number(type, middle) <= size) low = middle;
         else high = middle;
     }
     below = short_number(type, low);
-    above = high < endless ? short_number(type, high) : 2 * below - short_number(type, low - 1);
-    if (fabs(x) - below > above - fabs(x) || (fabs(x) - below >= above - fabs(x) && (low & 1))) low = high;
-    return (uint16_t)(low | sign);
+    above = short_number(type, high);
+    if (high == endless) above = 2 * below - short_number(type, low - 1);
+    if (size - below > above - size || (size - below >= above - size && (low & 1))) low = high;
+    if (x < 0) low |= 0x8000;
+    return (uint16_t)low;
 }
 
 static inline int is_short(shs_type type) { return type == SHS_TYPE_F16 || type == SHS_TYPE_BF16; }
@@ -210,7 +224,8 @@ static inline plain_cube mixed_cube(int lines, int samples, int bands, int rank,
         double *x = pixel_of(&p, i);
         for (b = 0; b < bands; b++) x[b] = level[b] + noise * (double)shs_random_normal(&r);
         for (k = 0; k < rank; k++) {
-            double y = 2 * (double)shs_random_uniform(&r) - 1, s = k ? y * pow(fabs(y), 0.6 * k + 0.5) * (1 + 0.2 * k) : y;
+            double s = 2 * (double)shs_random_uniform(&r) - 1;
+            if (k) s = s * pow(fabs(s), 0.6 * k + 0.5) * (1 + 0.2 * k);
             for (b = 0; b < bands; b++) x[b] += s * spectra[k * bands + b];
         }
     }
@@ -251,9 +266,13 @@ static inline double naive_map(const plain_cube *p, int outputs, const double *m
     int k, b;
     for (i = 0; i < pixels_of(p); i++)
         for (k = 0; k < outputs; k++) {
-            double sum = offset ? offset[k] : 0, size = fabs(sum);
+            double sum = 0, size;
+            if (offset) sum = offset[k];
+            size = fabs(sum);
             for (b = 0; b < p->bands; b++) {
-                double t = matrix[k + b * outputs] * (pixel_of(p, i)[b] - (centre ? centre[b] : 0));
+                double value = pixel_of(p, i)[b], t;
+                if (centre) value -= centre[b];
+                t = matrix[k + b * outputs] * value;
                 sum += t;
                 size += fabs(t);
             }
@@ -267,9 +286,16 @@ static inline double naive_map(const plain_cube *p, int outputs, const double *m
 
 static inline void strides_of(shs_interleave interleave, int lines, int samples, int bands, ptrdiff_t *sample, ptrdiff_t *line,
                               ptrdiff_t *band) {
-    *sample = interleave == SHS_INTERLEAVE_BIP ? bands : 1;
-    *line = interleave == SHS_INTERLEAVE_BSQ ? samples : (ptrdiff_t)samples * bands;
-    *band = interleave == SHS_INTERLEAVE_BSQ ? (ptrdiff_t)lines * samples : interleave == SHS_INTERLEAVE_BIL ? samples : 1;
+    *sample = 1;
+    *line = samples;
+    if (interleave != SHS_INTERLEAVE_BSQ) *line *= bands;
+    if (interleave == SHS_INTERLEAVE_BIP) {
+        *sample = bands;
+        *band = 1;
+    } else {
+        *band = samples;
+        if (interleave == SHS_INTERLEAVE_BSQ) *band *= lines;
+    }
 }
 
 /* Makes a cube of the same pixels in this type (of sufficient range), interleave and byte order. cube_free frees the cube. */
@@ -277,14 +303,16 @@ static inline shs_cube cube_of(const plain_cube *p, shs_type type, shs_interleav
     shs_cube cube = SHS_ZERO;
     size_t size = shs_type_size(type);
     unsigned char *pixels = NEW(unsigned char, values_of(p) * size);
+    const double *x = p->x;
     ptrdiff_t ss, ls, bs;
     int l, s, b;
     strides_of(interleave, p->lines, p->samples, p->bands, &ss, &ls, &bs);
     for (l = 0; l < p->lines; l++)
         for (s = 0; s < p->samples; s++)
-            for (b = 0; b < p->bands; b++)
-                store_value(pixels + (size_t)(l * ls + s * ss + b * bs) * size, type, swapped,
-                            p->x[((size_t)l * (size_t)p->samples + (size_t)s) * (size_t)p->bands + (size_t)b]);
+            for (b = 0; b < p->bands; b++) {
+                const size_t at = (size_t)(l * ls + s * ss + b * bs);
+                store_value(pixels + at * size, type, swapped, *x++);
+            }
     cube.pixels = pixels;
     cube.type = type;
     cube.interleave = interleave;
@@ -299,34 +327,68 @@ static inline void cube_free(shs_cube *cube) { free((void *)cube->pixels); }
 
 /* The bands in use of a cube in memory, read value by value. */
 static inline plain_cube plain_of(const shs_cube *cube) {
-    plain_cube p = new_plain(cube->lines, cube->samples, cube->band_list ? cube->band_count : cube->bands);
-    size_t size = shs_type_size(cube->type), i;
+    const unsigned char *pixels = (const unsigned char *)cube->pixels;
+    const ptrdiff_t size = (ptrdiff_t)shs_type_size(cube->type);
     ptrdiff_t ss = cube->sample_stride, ls = cube->line_stride, bs = cube->band_stride;
-    int b;
+    int bands = cube->bands, l, s, b;
+    plain_cube p;
+    double *x;
+    if (cube->band_list) bands = cube->band_count;
+    p = new_plain(cube->lines, cube->samples, bands);
+    x = p.x;
     if (!ss && !ls && !bs) strides_of(cube->interleave, cube->lines, cube->samples, cube->bands, &ss, &ls, &bs);
-    for (i = 0; i < pixels_of(&p); i++)
-        for (b = 0; b < p.bands; b++) {
-            ptrdiff_t band = cube->band_list ? cube->band_list[b] : b;
-            ptrdiff_t at = (ptrdiff_t)(i / (size_t)p.samples) * ls + (ptrdiff_t)(i % (size_t)p.samples) * ss + band * bs;
-            pixel_of(&p, i)[b] =
-                load_value((const unsigned char *)cube->pixels + at * (ptrdiff_t)size, cube->type, cube->swap_bytes);
-        }
+    for (l = 0; l < p.lines; l++)
+        for (s = 0; s < p.samples; s++)
+            for (b = 0; b < bands; b++) {
+                int band = b;
+                if (cube->band_list) band = cube->band_list[b];
+                *x++ = load_value(pixels + (l * ls + s * ss + band * bs) * size, cube->type, cube->swap_bytes);
+            }
     return p;
 }
 
+/* What the lines of a contiguous cube are made of. */
+typedef struct line_layout {
+    shs_interleave interleave;
+    shs_type type;
+    int samples, bands;
+} line_layout;
+
 /* Lines first .. first+lines-1 of a contiguous cube into a contiguous cube of that many lines: `to` is that of `lines`
    lines when reading a block, and the whole when writing one. */
-static inline void copy_lines(shs_interleave interleave, size_t size, int samples, int bands, const unsigned char *from,
-                              int from_lines, int from_first, unsigned char *to, int to_lines, int to_first, int lines) {
+static inline void copy_lines(line_layout t, const void *from, int from_lines, int from_first, void *to, int to_lines,
+                              int to_first, int lines) {
+    const unsigned char *source = (const unsigned char *)from;
+    unsigned char *target = (unsigned char *)to;
+    const ptrdiff_t size = (ptrdiff_t)shs_type_size(t.type);
     ptrdiff_t fs, fl, fb, ts, tl, tb;
     int l, s, b;
-    strides_of(interleave, from_lines, samples, bands, &fs, &fl, &fb);
-    strides_of(interleave, to_lines, samples, bands, &ts, &tl, &tb);
+    strides_of(t.interleave, from_lines, t.samples, t.bands, &fs, &fl, &fb);
+    strides_of(t.interleave, to_lines, t.samples, t.bands, &ts, &tl, &tb);
     for (l = 0; l < lines; l++)
-        for (b = 0; b < bands; b++)
-            for (s = 0; s < samples; s++)
-                memcpy(to + (size_t)((to_first + l) * tl + s * ts + b * tb) * size,
-                       from + (size_t)((from_first + l) * fl + s * fs + b * fb) * size, size);
+        for (b = 0; b < t.bands; b++)
+            for (s = 0; s < t.samples; s++) {
+                const ptrdiff_t there = (to_first + l) * tl + s * ts + b * tb, here = (from_first + l) * fl + s * fs + b * fb;
+                memcpy(target + there * size, source + here * size, shs_type_size(t.type));
+            }
+}
+
+static inline line_layout lines_of_cube(const shs_cube *cube) {
+    line_layout t;
+    t.interleave = cube->interleave;
+    t.type = cube->type;
+    t.samples = cube->samples;
+    t.bands = cube->bands;
+    return t;
+}
+
+static inline line_layout lines_of_sink(const shs_sink *sink, int samples, int outputs) {
+    line_layout t;
+    t.interleave = sink->interleave;
+    t.type = sink->type;
+    t.samples = samples;
+    t.bands = outputs;
+    return t;
 }
 
 /* A stream over a cube in memory. The stream checks the requests. */
@@ -351,8 +413,7 @@ static inline int stream_read(void *user, int first_line, int lines, void *block
     }
     s->next_line = first_line + lines;
     if (lines > s->most_lines) s->most_lines = lines;
-    copy_lines(c->interleave, shs_type_size(c->type), c->samples, c->bands, (const unsigned char *)c->pixels, c->lines,
-               first_line, (unsigned char *)block, lines, 0, lines);
+    copy_lines(lines_of_cube(c), c->pixels, c->lines, first_line, block, lines, 0, lines);
     return 0;
 }
 
@@ -360,17 +421,18 @@ static inline int stream_read(void *user, int first_line, int lines, void *block
 static inline int stream_marks(void *user, int first_line, int lines, unsigned char *marks) {
     stream *s = (stream *)user;
     const shs_cube *c = s->cube;
-    size_t line = (size_t)c->samples;
+    const size_t line = (size_t)c->samples, first = (size_t)first_line * line, count = (size_t)lines * line;
     if (s->marked++ == s->marks_fail_at) return 1;
     if (first_line == 0) s->marks_alone = lines != s->next_line;
-    if (s->marks_alone ? first_line && first_line != s->next_marks : first_line + lines != s->next_line) s->wrong = 1;
+    if (!s->marks_alone && first_line + lines != s->next_line) s->wrong = 1;
+    if (s->marks_alone && first_line && first_line != s->next_marks) s->wrong = 1;
     s->next_marks = first_line + lines;
     if (lines < 1 || first_line < 0 || first_line + lines > c->lines) {
         s->wrong = 1;
         return 1;
     }
-    if (c->mask) memcpy(marks, c->mask + (size_t)first_line * line, (size_t)lines * line);
-    else memset(marks, 1, (size_t)lines * line);
+    if (c->mask) memcpy(marks, c->mask + first, count);
+    else memset(marks, 1, count);
     return 0;
 }
 
@@ -396,9 +458,10 @@ static inline shs_cube streamed(const shs_cube *cube, int block_lines, stream *s
 
 #define UNTOUCHED 0x5a
 static inline int holds_untouched(const void *memory, size_t size) {
+    const unsigned char *bytes = (const unsigned char *)memory;
     size_t i;
     for (i = 0; i < size; i++)
-        if (((const unsigned char *)memory)[i] != UNTOUCHED) return 0;
+        if (bytes[i] != UNTOUCHED) return 0;
     return 1;
 }
 
@@ -448,8 +511,7 @@ static inline int collect(void *user, int first_line, int lines, const void *blo
         return 1;
     }
     c->next_line = first_line + lines;
-    copy_lines(c->into->interleave, shs_type_size(c->into->type), c->samples, c->outputs, (const unsigned char *)block, lines,
-               0, (unsigned char *)c->into->pixels, c->lines, first_line, lines);
+    copy_lines(lines_of_sink(c->into, c->samples, c->outputs), block, lines, 0, c->into->pixels, c->lines, first_line, lines);
     return 0;
 }
 
@@ -621,8 +683,8 @@ static inline void wait_for_all(rank_team *t) {
     }
     while (mine == t->generation && !t->returned && !*t->mismatch) pthread_cond_wait(&t->turn, &t->mutex);
     if (mine == t->generation && !*t->mismatch)
-        snprintf(t->mismatch, sizeof t->mismatch, "a rank waits for one that has returned (calls %lu, %lu, %lu)",
-                 (unsigned long)t->calls[0], (unsigned long)t->calls[1], (unsigned long)t->calls[2]);
+        snprintf(t->mismatch, sizeof t->mismatch, "a rank waits for one that has returned (calls %zu, %zu, %zu)", t->calls[0],
+                 t->calls[1], t->calls[2]);
 }
 
 static inline void combine_all(rank_team *t) {
@@ -630,9 +692,8 @@ static inline void combine_all(rank_team *t) {
     int r;
     for (r = 1; r < t->ranks; r++)
         if (t->calls[r] != t->calls[0] || t->counts[r] != t->counts[0] || t->ops[r] != t->ops[0]) {
-            snprintf(t->mismatch, sizeof t->mismatch, "rank 0: call %lu, count %lu, op %d; rank %d: call %lu, count %lu, op %d",
-                     (unsigned long)t->calls[0], (unsigned long)t->counts[0], (int)t->ops[0], r, (unsigned long)t->calls[r],
-                     (unsigned long)t->counts[r], (int)t->ops[r]);
+            snprintf(t->mismatch, sizeof t->mismatch, "rank 0: call %zu, count %zu, op %d; rank %d: call %zu, count %zu, op %d",
+                     t->calls[0], t->counts[0], t->ops[0], r, t->calls[r], t->counts[r], t->ops[r]);
             return;
         }
     if (t->room < t->counts[0]) {
@@ -643,8 +704,14 @@ static inline void combine_all(rank_team *t) {
         shs_wide sum = t->values[0][i];
         for (r = 1; r < t->ranks; r++) {
             shs_wide v = t->values[r][i];
-            if (t->ops[0] == SHS_REDUCE_SUM) sum += v;
-            else if (t->ops[0] == SHS_REDUCE_MIN ? v < sum : v > sum) sum = v;
+            switch (t->ops[0]) {
+            case SHS_REDUCE_SUM: sum += v; break;
+            case SHS_REDUCE_MIN:
+                if (v < sum) sum = v;
+                break;
+            default:
+                if (v > sum) sum = v;
+            }
         }
         t->combined[i] = sum;
     }

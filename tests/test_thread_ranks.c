@@ -126,8 +126,7 @@ typedef struct scene {
 static int scene_read(void *user, int first, int lines, void *block) {
     scene *s = (scene *)user;
     const shs_cube *c = &s->memory;
-    copy_lines(c->interleave, shs_type_size(c->type), c->samples, c->bands, (const unsigned char *)c->pixels, c->lines, first,
-               (unsigned char *)block, lines, 0, lines);
+    copy_lines(lines_of_cube(c), c->pixels, c->lines, first, block, lines, 0, lines);
     return 0;
 }
 
@@ -140,8 +139,7 @@ static int scene_mark(void *user, int first, int lines, unsigned char *marks) {
 static int scene_write(void *user, int first, int lines, const void *block) {
     scene *s = (scene *)user;
     int outputs = s->call == RX ? 1 : OUTPUTS;
-    copy_lines(s->into.interleave, shs_type_size(s->into.type), SAMPLES, outputs, (const unsigned char *)block, lines, 0,
-               (unsigned char *)s->into.pixels, LINES, first, lines);
+    copy_lines(lines_of_sink(&s->into, SAMPLES, outputs), block, lines, 0, s->into.pixels, LINES, first, lines);
     return 0;
 }
 

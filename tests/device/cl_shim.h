@@ -53,7 +53,8 @@ static inline int shim_fails(const char *name) {
     long call;
     if (shim.only && strcmp(name, shim.only) != 0) return 0;
     call = shim.calls++;
-    if (shim.fail_at < 0 || (shim.lost ? call < shim.fail_at : call != shim.fail_at)) return 0;
+    if (shim.fail_at < 0 || call < shim.fail_at) return 0;
+    if (!shim.lost && call > shim.fail_at) return 0;
     if (!shim.failed++) shim.first = name;
     return 1;
 }
@@ -65,7 +66,9 @@ typedef struct counter {
 
 static inline void *counter_alloc(void *user, size_t size) {
     counter *c = (counter *)user;
-    void *block = c->calls++ == c->fail_at ? NULL : malloc(size);
+    void *block;
+    if (c->calls++ == c->fail_at) return NULL;
+    block = malloc(size);
     if (!block) return NULL;
     memset(block, 0xa5, size); /* nobody may count on zeros */
     c->live++;
@@ -73,7 +76,8 @@ static inline void *counter_alloc(void *user, size_t size) {
 }
 
 static inline void counter_free(void *user, void *block) {
-    ((counter *)user)->live--;
+    counter *c = (counter *)user;
+    c->live--;
     free(block);
 }
 
@@ -108,7 +112,10 @@ static inline int shim_index(cl_device_id device) {
     return -1;
 }
 
-static inline cl_device_id shim_real(cl_device_id device) { return shim_index(device) < 0 ? device : shim_first_device; }
+static inline cl_device_id shim_real(cl_device_id device) {
+    if (shim_index(device) < 0) return device;
+    return shim_first_device;
+}
 
 static inline cl_int shim_answer(const void *value, size_t bytes, size_t size, void *to, size_t *needed) {
     if (needed) *needed = bytes;
@@ -133,18 +140,21 @@ static inline cl_int CL_API_CALL shim_clGetDeviceIDs(cl_platform_id platform, cl
         found++;
     }
     if (count) *count = found;
-    return found ? CL_SUCCESS : CL_DEVICE_NOT_FOUND;
+    if (!found) return CL_DEVICE_NOT_FOUND;
+    return CL_SUCCESS;
 }
 
 #define SHIM_DOT_PRODUCTS 0x1074 /* CL_DEVICE_INTEGER_DOT_PRODUCT_ACCELERATION_PROPERTIES_8BIT_KHR */
 static inline cl_int CL_API_CALL shim_clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t size, void *value,
                                                       size_t *needed) {
-    const shim_device *d = shim_index(device) < 0 ? NULL : shim_pretended + shim_index(device);
+    const shim_device *d = NULL;
+    if (shim_index(device) >= 0) d = shim_pretended + shim_index(device);
     if (shim_fails("clGetDeviceInfo")) return shim.error;
     if (shim.extensions && what == CL_DEVICE_EXTENSIONS)
         return shim_answer(shim.extensions, strlen(shim.extensions) + 1, size, value, needed);
     if (shim.extensions && what == SHIM_DOT_PRODUCTS) {
-        const cl_bool kinds[6] = {0, shim.dot_products ? CL_TRUE : CL_FALSE, 0, 0, 0, 0}; /* the second: of unsigned bytes */
+        cl_bool kinds[6] = {CL_FALSE};
+        if (shim.dot_products) kinds[1] = CL_TRUE; /* of unsigned bytes */
         return shim_answer(kinds, sizeof kinds, size, value, needed);
     }
     if (d && what == CL_DEVICE_TYPE) return shim_answer(&d->type, sizeof d->type, size, value, needed);
@@ -157,6 +167,12 @@ static inline cl_int CL_API_CALL shim_clGetDeviceInfo(cl_device_id device, cl_de
 }
 
 /* ---- the other calls --------------------------------------------------------------------------------------------- */
+
+/* What a call returns that was made all the same, even where it is to report a failure. */
+static inline cl_int shim_reports(int fails, cl_int error) {
+    if (fails) return shim.error;
+    return error;
+}
 
 #define SHIM_CALL(name, parameters, arguments)                                                                                 \
     static inline cl_int CL_API_CALL shim_##name parameters { return shim_fails(#name) ? shim.error : name arguments; }
@@ -228,12 +244,12 @@ SHIM_CALL(clFlush, (cl_command_queue q), (q))
    which cannot know better, gives back then. */
 static inline cl_int CL_API_CALL shim_clWaitForEvents(cl_uint n, const cl_event *events) {
     cl_int error = clWaitForEvents(n, events);
-    return shim_fails("clWaitForEvents") ? shim.error : error;
+    return shim_reports(shim_fails("clWaitForEvents"), error);
 }
 
 static inline cl_int CL_API_CALL shim_clFinish(cl_command_queue q) {
     cl_int error = clFinish(q);
-    return shim_fails("clFinish") ? shim.error : error;
+    return shim_reports(shim_fails("clFinish"), error);
 }
 
 SHIM_RETAIN(clRetainContext, cl_context)
@@ -246,7 +262,9 @@ SHIM_RELEASE(clReleaseMemObject, cl_mem)
 SHIM_RELEASE(clReleaseEvent, cl_event)
 
 static inline cl_int CL_API_CALL shim_clRetainDevice(cl_device_id device) {
-    cl_int error = shim_fails("clRetainDevice") ? shim.error : clRetainDevice(shim_real(device));
+    cl_int error;
+    if (shim_fails("clRetainDevice")) return shim.error;
+    error = clRetainDevice(shim_real(device));
     if (!error) shim.live++;
     return error;
 }
@@ -255,7 +273,7 @@ static inline cl_int CL_API_CALL shim_clReleaseDevice(cl_device_id device) {
     int fails = shim_fails("clReleaseDevice");
     cl_int error = clReleaseDevice(shim_real(device));
     shim.live--;
-    return fails ? shim.error : error;
+    return shim_reports(fails, error);
 }
 
 static inline cl_context CL_API_CALL shim_clCreateContext(const cl_context_properties *properties, cl_uint n,
@@ -289,8 +307,9 @@ SHIM_MAKE(cl_kernel, clCreateKernel, (cl_program p, const char *name, cl_int *er
 
 /* What nobody has written yet is no number: it shows where it is used. */
 static inline cl_mem CL_API_CALL shim_clCreateBuffer(cl_context c, cl_mem_flags flags, size_t size, void *host, cl_int *error) {
-    void *spoilt = host || (flags & CL_MEM_ALLOC_HOST_PTR) ? NULL : malloc(size);
+    void *spoilt = NULL;
     cl_mem made;
+    if (!host && !(flags & CL_MEM_ALLOC_HOST_PTR)) spoilt = malloc(size);
     *error = shim.error;
     if (shim_fails("clCreateBuffer")) made = NULL;
     else if (!spoilt) made = clCreateBuffer(c, flags, size, host, error);
@@ -329,10 +348,12 @@ static inline void *CL_API_CALL shim_clEnqueueMapBuffer(cl_command_queue q, cl_m
 static inline cl_int CL_API_CALL shim_clEnqueueUnmapMemObject(cl_command_queue q, cl_mem m, void *mapped, cl_uint n,
                                                               const cl_event *waits, cl_event *event) {
     int fails = shim_fails("clEnqueueUnmapMemObject");
-    cl_int error = clEnqueueUnmapMemObject(q, m, mapped, n, waits, fails ? NULL : event);
+    cl_int error;
+    if (fails) event = NULL;
+    error = clEnqueueUnmapMemObject(q, m, mapped, n, waits, event);
     shim.live--;
-    if (!fails && !error && event) shim.live++;
-    return fails ? shim.error : error;
+    if (!error && event) shim.live++;
+    return shim_reports(fails, error);
 }
 
 /* Whether the kernel is the one that is miscompiled. */
@@ -356,11 +377,13 @@ static inline int shim_is_wrong(cl_kernel k) {
 static inline cl_int CL_API_CALL shim_clEnqueueNDRangeKernel(cl_command_queue q, cl_kernel k, cl_uint dims,
                                                              const size_t *offset, const size_t *global, const size_t *local,
                                                              cl_uint n, const cl_event *waits, cl_event *event) {
-    cl_int error = shim_fails("clEnqueueNDRangeKernel")
-                       ? shim.error
-                   : !shim_is_wrong(k) ? clEnqueueNDRangeKernel(q, k, dims, offset, global, local, n, waits, event)
-                   : shim.few          ? clEnqueueNDRangeKernel(q, k, dims, offset, local, local, n, waits, event)
-                                       : clEnqueueMarkerWithWaitList(q, n, waits, event);
+    int wrong;
+    cl_int error;
+    if (shim_fails("clEnqueueNDRangeKernel")) return shim.error;
+    wrong = shim_is_wrong(k);
+    if (wrong && shim.few) global = local;
+    if (wrong && !shim.few) error = clEnqueueMarkerWithWaitList(q, n, waits, event);
+    else error = clEnqueueNDRangeKernel(q, k, dims, offset, global, local, n, waits, event);
     if (!error && event) shim.live++;
     shim.kernels_run += !error;
     return error;

@@ -21,7 +21,8 @@ static inline shs_status open_test_device(int which) {
 
 /* Returns a copy of ctx with the device, in *given. A context with an engine of its own stays unchanged. */
 static inline const shs_context *on_device(shs_context *given, const shs_context *ctx) {
-    int rank = ctx && ctx->ranks > 1 && ctx->rank > 0 && ctx->rank < RANKS_OF_DEVICES ? ctx->rank : 0;
+    int rank = 0;
+    if (ctx && ctx->ranks > 1 && ctx->rank > 0 && ctx->rank < RANKS_OF_DEVICES) rank = ctx->rank;
     if (device_fallback) rank += RANKS_OF_DEVICES;
     if (ctx) *given = *ctx;
     if (given->engine) return given;
@@ -277,14 +278,17 @@ static inline size_t tests_on_device(const char *suite, const struct CMUnitTest 
     check_list(left_to_long_runs, suite, tests, count);
     for (i = 0; i < count; i++) {
         const struct cpu_only *never = listed(cpu_only, suite, tests[i].name);
-        const struct cpu_only *seldom = all_cases() || only ? NULL : listed(left_to_long_runs, suite, tests[i].name);
+        const struct cpu_only *seldom = listed(left_to_long_runs, suite, tests[i].name);
+        if (all_cases() || only) seldom = NULL;
         if (never) print_message("skipped on the device: %s: %s\n", tests[i].name, never->reason);
         else if (seldom) print_message("left to SHS_LONG=1 on the device: %s: %s\n", tests[i].name, seldom->reason);
         if (never || seldom || (only && !strstr(tests[i].name, only))) continue;
         kept[used] = tests[i];
         for (k = 0; k < sizeof needs_fallback / sizeof *needs_fallback; k++)
-            if (!strcmp(needs_fallback[k][0], suite) && !strcmp(needs_fallback[k][1], tests[i].name))
-                kept[used].setup_func = begin_fallback, kept[used].teardown_func = end_fallback;
+            if (!strcmp(needs_fallback[k][0], suite) && !strcmp(needs_fallback[k][1], tests[i].name)) {
+                kept[used].setup_func = begin_fallback;
+                kept[used].teardown_func = end_fallback;
+            }
         used++;
     }
     return used;
@@ -299,7 +303,8 @@ static inline int run_on_device(const char *suite, const struct CMUnitTest *test
     else if (kept) failures = _cmocka_run_group_tests(suite, kept, tests_on_device(suite, tests, count, kept), NULL, NULL);
     for (rank = 0; rank < DEVICES; rank++) shs_cl_destroy(test_devices[rank]);
     free(kept);
-    return status == SHS_NO_DEVICE ? 0 : failures;
+    if (status == SHS_NO_DEVICE) return 0;
+    return failures;
 }
 
 #undef cmocka_run_group_tests_name
