@@ -199,17 +199,17 @@ static inline void *new_bytes(size_t bytes) {
     assert_non_null(block);
     return block;
 }
-static inline shs_real *new_reals(size_t n) { return (shs_real *)new_bytes(n * sizeof(shs_real)); }
+static inline shs_real *new_values(size_t n) { return (shs_real *)new_bytes(n * sizeof(shs_real)); }
 
 static inline shs_real *new_normal(size_t n, uint64_t seed) {
-    shs_real *x = new_reals(n);
+    shs_real *x = new_values(n);
     fill_normal(n, x, seed);
     return x;
 }
 
 /* n values of [-1, 1), for where arithmetic alone counts: normal deviates take most of the time of small products. */
 static inline shs_real *new_uniform(size_t n, uint64_t seed) {
-    shs_real *x = new_reals(n);
+    shs_real *x = new_values(n);
     shs_random r;
     size_t i;
     shs_random_seed(&r, seed);
@@ -293,7 +293,7 @@ static inline float *read_f32_or_skip(const char *path, size_t count) {
 /* count doubles of a .f64 file as shs_real, likewise. */
 static inline shs_real *read_f64_or_skip(const char *path, size_t count) {
     FILE *f = open_or_skip(path);
-    shs_real *x = new_reals(count);
+    shs_real *x = new_values(count);
     size_t i;
     int k;
     for (i = 0; i < count; i++) {

@@ -25,7 +25,7 @@ static inline void normalise(int p, int n, shs_real *D) {
 /* Golden data in shs_real; the test is skipped without them. */
 static inline shs_real *read_golden_reals(const char *name, size_t count) {
     float *x = read_f32_or_skip(golden_path(name), count);
-    shs_real *y = new_reals(count);
+    shs_real *y = new_values(count);
     size_t i;
     for (i = 0; i < count; i++) y[i] = (shs_real)x[i];
     free(x);

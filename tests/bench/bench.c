@@ -206,8 +206,10 @@ enum { CASES = sizeof cases / sizeof cases[0], TARGETS = sizeof targets / sizeof
 /* ---- what works are made with ------------------------------------------------------------------------------------- */
 
 double bench_now(const bench_work *w) {
+    clockid_t which = CLOCK_PROCESS_CPUTIME_ID;
     struct timespec t;
-    clock_gettime(w->wall ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID, &t);
+    if (w->wall) which = CLOCK_MONOTONIC;
+    clock_gettime(which, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -247,19 +249,26 @@ static double call_once(bench_work *w) {
 }
 
 int bench_does(bench_work *w, bench_fn does) {
-    w->once = call_once, w->does = does;
+    w->once = call_once;
+    w->does = does;
     return 1;
 }
 
 static int one_thread; /* --one-thread */
 
-static int threads_of(const bench_case *c) { return c->threads > 1 && !one_thread ? c->threads : 1; }
+/* How many of the threads that are asked for are used. */
+static int allowed_threads(int threads) {
+    if (threads > 1 && !one_thread) return threads;
+    return 1;
+}
+
+static int threads_of(const bench_case *c) { return allowed_threads(c->threads); }
 
 /* 0 where it cannot be done here. */
 static int open_work(bench_work *w, const bench_case *c, open_fn open, int threads) {
     memset(w, 0, sizeof *w);
     w->c = c;
-    w->threads = threads > 1 && !one_thread ? threads : 1;
+    w->threads = allowed_threads(threads);
     w->wall = threads_of(c) > 1;
     return open && open(w);
 }
@@ -303,7 +312,9 @@ static const char *const units[FIGURES] = {"s", "GFLOP/s", "signals/s"};
 
 static double figure_of(const bench_case *c, double seconds) {
     if (seconds <= 0) return 0;
-    return c->figure == GFLOPS ? c->flops * 1e-9 / seconds : c->figure == SIGNALS ? c->m / seconds : seconds;
+    if (c->figure == GFLOPS) return c->flops * 1e-9 / seconds;
+    if (c->figure == SIGNALS) return c->m / seconds;
+    return seconds;
 }
 
 static side side_of(double *seconds, int runs) {
@@ -318,8 +329,9 @@ static side side_of(double *seconds, int runs) {
 static void judge_share(const bench_case *c, const bench_peaks *peaks, result *r) {
     const int many = threads_of(c) > 1;
     double compute = c->flops / peaks->flops[c->wide][many], move = c->bytes / peaks->bytes[many];
-    r->bound = compute >= move ? "flops" : "bytes";
-    r->share = (compute >= move ? compute : move) / r->ours.seconds;
+    if (compute >= move) r->bound = "flops";
+    else r->bound = "bytes";
+    r->share = fmax(compute, move) / r->ours.seconds;
 }
 
 /* What the bare machine gains from all threads in the case, when multiply-adds gain `cores`. */
@@ -334,9 +346,11 @@ static double machine_scaling(const bench_case *c, const bench_peaks *peaks, dou
 static double take_turn(bench_work *ours, bench_work *peer, double enough, double *mine, double *theirs, int *spare) {
     int compared = ours->c->peer_threads && threads_of(ours->c) > 1;
     for (;;) {
-        double before = compared ? bench_all_cores() : 0, after;
+        double before = 0, after;
+        if (compared) before = bench_all_cores();
         *mine = run_seconds(ours);
-        *theirs = peer ? run_seconds(peer) : 0;
+        *theirs = 0;
+        if (peer) *theirs = run_seconds(peer);
         if (!compared) return 0;
         after = bench_all_cores();
         if (after > before) after = before;
@@ -347,29 +361,36 @@ static double take_turn(bench_work *ours, bench_work *peer, double enough, doubl
 static result measure(const bench_case *c, const bench_peaks *peaks, int runs) {
     const double enough = bench_enough_cores(peaks);
     double seconds[2][RUNS], cores[RUNS];
-    bench_work ours, peer;
+    bench_work ours, peer, *with = NULL;
+    open_fn open = c->open;
+    const char *build = "";
     result r = SHS_ZERO;
-    int with_peer, run, none = 0, spare = SPARE_TURNS;
-    if (!open_work(&ours, c, c->build ? open_build : c->open, c->threads)) {
-        fprintf(stderr, "bench: %s needs build/bench-%s: make bench\n", c->name, c->build ? c->build : "");
+    int peer_threads = c->threads, run, none = 0, spare = SPARE_TURNS;
+    double mine, theirs;
+    if (c->build) {
+        open = open_build;
+        build = c->build;
+    }
+    if (!open_work(&ours, c, open, c->threads)) {
+        fprintf(stderr, "bench: %s needs build/bench-%s: make bench\n", c->name, build);
         return r;
     }
-    with_peer = open_work(&peer, c, c->open_peer, c->peer_threads ? c->peer_threads : c->threads);
-    for (run = -1; run < runs; run++) { /* the first is to warm up */
-        bench_work *with = with_peer ? &peer : NULL;
-        double mine, theirs, all = take_turn(&ours, with, enough, &mine, &theirs, run < 0 ? &none : &spare);
-        if (run >= 0) seconds[0][run] = mine, seconds[1][run] = theirs, cores[run] = all;
-    }
+    if (c->peer_threads) peer_threads = c->peer_threads;
+    if (open_work(&peer, c, c->open_peer, peer_threads)) with = &peer;
+    take_turn(&ours, with, enough, &mine, &theirs, &none); /* to warm up */
+    for (run = 0; run < runs; run++) cores[run] = take_turn(&ours, with, enough, &seconds[0][run], &seconds[1][run], &spare);
     close_work(&peer);
     close_work(&ours);
     r.done = 1;
     r.ours = side_of(seconds[0], runs);
-    if (with_peer) r.peer = side_of(seconds[1], runs);
+    if (with) r.peer = side_of(seconds[1], runs);
     r.cores = bench_median(cores, runs);
     if (r.cores > 0) r.machine = machine_scaling(c, peaks, r.cores);
     r.value = figure_of(c, r.ours.seconds);
-    r.peer_value = with_peer ? figure_of(c, r.peer.seconds) : c->peer_value;
-    if (r.peer_value > 0) r.ratio = c->figure == SECONDS ? r.peer_value / r.value : r.value / r.peer_value;
+    r.peer_value = c->peer_value;
+    if (with) r.peer_value = figure_of(c, r.peer.seconds);
+    if (r.peer_value > 0) r.ratio = r.value / r.peer_value;
+    if (r.peer_value > 0 && c->figure == SECONDS) r.ratio = r.peer_value / r.value;
     judge_share(c, peaks, &r);
     return r;
 }
@@ -378,29 +399,38 @@ static result measure(const bench_case *c, const bench_peaks *peaks, int runs) {
 static const char *spread(char *text, size_t size, const bench_case *c, double value, const side *s) {
     double a = figure_of(c, s->low), b = figure_of(c, s->high), scale = 1;
     const char *unit = units[c->figure];
-    if (c->figure == SIGNALS) scale = 1e-3, unit = "k/s";
-    if (c->figure == SECONDS && value < 0.1) scale = 1e3, unit = "ms";
+    if (c->figure == SIGNALS) {
+        scale = 1e-3;
+        unit = "k/s";
+    } else if (c->figure == SECONDS && value < 0.1) {
+        scale = 1e3;
+        unit = "ms";
+    }
     if (value <= 0) snprintf(text, size, "-");
     else if (s->high <= s->low) snprintf(text, size, "%.4g %s", value * scale, unit);
-    else snprintf(text, size, "%.4g (%.4g..%.4g) %s", value * scale, (a < b ? a : b) * scale, (a < b ? b : a) * scale, unit);
+    else snprintf(text, size, "%.4g (%.4g..%.4g) %s", value * scale, fmin(a, b) * scale, fmax(a, b) * scale, unit);
     return text;
 }
 
 /* Names the peer, and marks a known figure of a peer that did not run. */
 static void peer_name(char *text, size_t size, const bench_case *c, const result *r) {
-    snprintf(text, size, "%s%s", c->peer && r->peer_value > 0 ? c->peer : "",
-             c->open_peer && r->peer.seconds <= 0 && r->peer_value > 0 ? " (not run here)" : "");
+    const char *peer = "", *note = "";
+    if (c->peer && r->peer_value > 0) peer = c->peer;
+    if (c->open_peer && r->peer.seconds <= 0 && r->peer_value > 0) note = " (not run here)";
+    snprintf(text, size, "%s%s", peer, note);
 }
 
 static void report(const bench_case *c, const result *r, FILE *csv, FILE *details) {
     char ours[64], peer[64], name[64];
+    const char *bound = "";
+    if (c->flops > 0) bound = r->bound;
     peer_name(name, sizeof name, c, r);
     if (*name)
         fprintf(csv, "%s,%.6g,%s,\"%s\",%.6g,%.3g\n", c->name, r->value, units[c->figure], name, r->peer_value, r->ratio);
     else fprintf(csv, "%s,%.6g,%s,,,\n", c->name, r->value, units[c->figure]);
     fprintf(details, "%s,%d,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%s,%.3g,%.3g,%.3g\n", c->name, threads_of(c),
             r->ours.seconds, r->ours.low, r->ours.high, r->peer.seconds, r->peer.low, r->peer.high, c->flops, c->bytes,
-            c->flops > 0 ? r->bound : "", r->share, r->cores, r->machine);
+            bound, r->share, r->cores, r->machine);
     printf("%-32s %-34s", c->name, spread(ours, sizeof ours, c, r->value, &r->ours));
     if (c->flops > 0) printf(" %4.0f %% %-6s", 100 * r->share, r->bound);
     else printf(" %13s", "");
@@ -412,14 +442,15 @@ static void report(const bench_case *c, const result *r, FILE *csv, FILE *detail
 
 static void report_peaks(const bench_peaks *p, FILE *csv) {
     static const int threads[] = {1, THREADS};
+    static const char *const types[] = {"float", "double"}, *const type_names[] = {"f32", "f64"};
     int wide, many;
     printf("Peaks (vectors of %d bytes), on one thread and on " THREADS_TEXT ":\n", p->vector_bytes);
     for (wide = 0; wide < 2; wide++) {
         const double *flops = p->flops[wide];
-        printf("    multiply-adds in %-7s %8.1f %8.1f GFLOP/s  x %.3g\n", wide ? "double" : "float", flops[0] * 1e-9,
-               flops[1] * 1e-9, flops[1] / flops[0]);
+        printf("    multiply-adds in %-7s %8.1f %8.1f GFLOP/s  x %.3g\n", types[wide], flops[0] * 1e-9, flops[1] * 1e-9,
+               flops[1] / flops[0]);
         for (many = 0; many < 2; many++)
-            fprintf(csv, "peak_fma_%s_%d,%.6g,GFLOP/s,,,\n", wide ? "f64" : "f32", threads[many], flops[many] * 1e-9);
+            fprintf(csv, "peak_fma_%s_%d,%.6g,GFLOP/s,,,\n", type_names[wide], threads[many], flops[many] * 1e-9);
     }
     printf("    read from memory         %8.1f %8.1f GB/s     x %.3g\n\n", p->bytes[0] * 1e-9, p->bytes[1] * 1e-9,
            p->bytes[1] / p->bytes[0]);
@@ -433,10 +464,11 @@ static void report_peaks(const bench_peaks *p, FILE *csv) {
 
 /* Met where everything that is asked for is. A ratio to a figure that is not known here is not met. */
 static void report_target(const target *t, const bench_case *c, const result *r, double enough_cores) {
-    int better = c->figure != SECONDS, met = r->ratio >= t->ratio && r->share >= t->share;
+    int met = r->ratio >= t->ratio && r->share >= t->share;
     char got[96];
     int at = 0;
-    if (t->value > 0) met &= better ? r->value >= t->value : r->value <= t->value;
+    if (t->value > 0 && c->figure == SECONDS) met &= r->value <= t->value;
+    else if (t->value > 0) met &= r->value >= t->value;
     if (t->machine > 0) met &= r->ratio >= t->machine * r->machine;
     got[0] = 0;
     if (t->ratio > 0 || t->machine > 0) at += snprintf(got, sizeof got, "x %.3g  ", r->ratio);
@@ -455,13 +487,13 @@ static const target *target_of(const bench_case *c) {
 }
 
 static void report_targets(const result *results, double enough_cores) {
-    const char *note = one_thread     ? " (set for two threads in cubes; here all ran on one)"
-                       : THREADS != 2 ? " (set for two threads in cubes; here they took " THREADS_TEXT ")"
-                                      : "";
+    const char *note = "";
     int k, any = 0;
+    if (THREADS != 2) note = " (set for two threads in cubes; here they took " THREADS_TEXT ")";
+    if (one_thread) note = " (set for two threads in cubes; here all ran on one)";
     for (k = 0; k < CASES; k++) {
-        const target *t = results[k].done ? target_of(cases + k) : NULL;
-        if (!t) continue;
+        const target *t = target_of(cases + k);
+        if (!t || !results[k].done) continue;
         if (!any++) printf("\nTargets%s:\n", note);
         report_target(t, cases + k, results + k, enough_cores);
     }
@@ -484,7 +516,8 @@ static void report_scaling(const result *results, const bench_peaks *p) {
             printf("| bare reads | %.4g GB/s | %.4g GB/s | %.3g | | |\n", p->bytes[0] * 1e-9, p->bytes[1] * 1e-9,
                    p->bytes[1] / p->bytes[0]);
         }
-        spread(one, sizeof one, c, r->peer_value, &alone), spread(many, sizeof many, c, r->value, &alone);
+        spread(one, sizeof one, c, r->peer_value, &alone);
+        spread(many, sizeof many, c, r->value, &alone);
         printf("| %s | %s | %s | %.3g | %.3g | %.0f %% |\n", c->name, one, many, r->ratio, r->machine,
                100 * r->ratio / r->machine);
     }
@@ -505,8 +538,9 @@ static int wanted(const char *name) {
     char glob[128];
     int k;
     for (k = 0; k < pattern_count; k++) {
-        const char *any = find_case(patterns[k]) < CASES ? "" : "*"; /* a whole name stands for that case alone */
-        snprintf(glob, sizeof glob, "%s%s%s", any, patterns[k], any);
+        const char *around = "*";
+        if (find_case(patterns[k]) < CASES) around = ""; /* a whole name stands for that case alone */
+        snprintf(glob, sizeof glob, "%s%s%s", around, patterns[k], around);
         if (fnmatch(glob, name, 0) == 0) return 1;
     }
     return pattern_count == 0;
@@ -552,7 +586,7 @@ static int run_all(int runs) {
         results[k] = measure(cases + k, &peaks, runs);
         if (results[k].done) report(cases + k, results + k, csv, details);
     }
-    bench_stages(wanted, runs, one_thread ? 1 : THREADS, &peaks);
+    bench_stages(wanted, runs, allowed_threads(THREADS), &peaks);
     report_targets(results, bench_enough_cores(&peaks));
     report_scaling(results, &peaks);
     k = fclose(csv) != 0;

@@ -70,6 +70,8 @@ typedef struct bench_work {
 /* bench.c */
 double bench_now(const bench_work *w);
 void *bench_hold(bench_work *w, int slot, size_t bytes);
+/* What a slot holds, of shs_real. */
+static inline shs_real *bench_reals(const bench_work *w, int slot) { return (shs_real *)w->held[slot]; }
 void bench_ok(shs_status status);
 double bench_median(double *values, int count);
 shs_context bench_context(const bench_work *w);

@@ -4,18 +4,23 @@
 
 /* Uniform deviates: shs_real, or what the peer takes. */
 static void fill(void *x, size_t count, int wide, uint64_t seed) {
+    double *doubles = (double *)x;
+    float *floats = (float *)x;
     shs_random r;
     size_t i;
     shs_random_seed(&r, seed);
     for (i = 0; i < count; i++) {
         double value = (double)shs_random_uniform(&r) - 0.5;
-        if (wide) ((double *)x)[i] = value;
-        else ((float *)x)[i] = (float)value;
+        if (wide) doubles[i] = value;
+        else floats[i] = (float)value;
     }
 }
 
 static void *hold_filled(bench_work *w, int slot, size_t count, int wide) {
-    void *x = bench_hold(w, slot, count * (wide ? sizeof(double) : sizeof(float)));
+    size_t size = sizeof(float);
+    void *x;
+    if (wide) size = sizeof(double);
+    x = bench_hold(w, slot, count * size);
     fill(x, count, wide, (uint64_t)slot + 1);
     return x;
 }
@@ -25,23 +30,28 @@ static int real_is_wide(void) { return sizeof(shs_real) == sizeof(double); }
 /* ---- ours -------------------------------------------------------------------------------------------------------- */
 
 /* C is m x n, the depth k: n where a case does not say. Small ones are repeated before the clock is read. */
-static int rows_of(const bench_case *c) { return c->m ? c->m : c->n; }
-static int depth_of(const bench_case *c) { return c->p ? c->p : c->n; }
-static int times_of(const bench_case *c) { return c->s ? c->s : 1; }
+static int said_or(int said, int otherwise) {
+    if (said) return said;
+    return otherwise;
+}
+static int rows_of(const bench_case *c) { return said_or(c->m, c->n); }
+static int depth_of(const bench_case *c) { return said_or(c->p, c->n); }
+static int times_of(const bench_case *c) { return said_or(c->s, 1); }
 
 static double gemm_once(bench_work *w) {
     shs_context ctx = bench_context(w);
-    const shs_real *A = (const shs_real *)w->held[0], *B = (const shs_real *)w->held[1];
+    shs_real *A = bench_reals(w, 0), *B = bench_reals(w, 1), *C = bench_reals(w, 2);
     int m = rows_of(w->c), n = w->c->n, k = depth_of(w->c), times = times_of(w->c);
     double start = bench_now(w);
-    while (times-- > 0)
-        bench_ok(shs_gemm(&ctx, SHS_TRANS_NO, SHS_TRANS_NO, m, n, k, 1, A, m, B, k, 0, (shs_real *)w->held[2], m));
+    while (times-- > 0) bench_ok(shs_gemm(&ctx, SHS_TRANS_NO, SHS_TRANS_NO, m, n, k, 1, A, m, B, k, 0, C, m));
     return bench_now(w) - start;
 }
 
 static void hold_gemm(bench_work *w, int wide) {
     const size_t m = (size_t)rows_of(w->c), n = (size_t)w->c->n, k = (size_t)depth_of(w->c);
-    hold_filled(w, 0, m * k, wide), hold_filled(w, 1, k * n, wide), hold_filled(w, 2, m * n, wide);
+    hold_filled(w, 0, m * k, wide);
+    hold_filled(w, 1, k * n, wide);
+    hold_filled(w, 2, m * n, wide);
 }
 
 int open_gemm(bench_work *w) {
@@ -52,16 +62,17 @@ int open_gemm(bench_work *w) {
 
 static double syrk_once(bench_work *w) {
     shs_context ctx = bench_context(w);
+    shs_real *A = bench_reals(w, 0), *C = bench_reals(w, 1);
     int n = w->c->n, m = w->c->m;
     double start = bench_now(w);
-    bench_ok(
-        shs_syrk(&ctx, SHS_UPLO_LOWER, SHS_TRANS_NO, n, m, 1, (const shs_real *)w->held[0], n, 0, (shs_real *)w->held[1], n));
+    bench_ok(shs_syrk(&ctx, SHS_UPLO_LOWER, SHS_TRANS_NO, n, m, 1, A, n, 0, C, n));
     return bench_now(w) - start;
 }
 
 static void hold_syrk(bench_work *w, int wide) {
-    hold_filled(w, 0, (size_t)w->c->n * (size_t)w->c->m, wide);
-    hold_filled(w, 1, (size_t)w->c->n * (size_t)w->c->n, wide);
+    const size_t n = (size_t)w->c->n, m = (size_t)w->c->m;
+    hold_filled(w, 0, n * m, wide);
+    hold_filled(w, 1, n * n, wide);
 }
 
 int open_syrk(bench_work *w) {
@@ -72,9 +83,11 @@ int open_syrk(bench_work *w) {
 
 static double eigh_once(bench_work *w) {
     shs_context ctx = bench_context(w);
+    const shs_wide *A = w->held[0];
+    shs_wide *values = w->held[1], *vectors = (shs_wide *)w->held[2];
     int n = w->c->n;
     double start = bench_now(w);
-    bench_ok(shs_eigh(&ctx, n, (const shs_wide *)w->held[0], n, n, (shs_wide *)w->held[1], (shs_wide *)w->held[2], n));
+    bench_ok(shs_eigh(&ctx, n, A, n, n, values, vectors, n));
     return bench_now(w) - start;
 }
 
@@ -135,14 +148,11 @@ static int find_openblas(void) {
 
 static double openblas_gemm_once(bench_work *w) {
     int m = rows_of(w->c), n = w->c->n, k = depth_of(w->c), times = times_of(w->c);
+    void *A = w->held[0], *B = w->held[1], *C = w->held[2];
     double start = bench_now(w);
     while (times-- > 0) {
-        if (w->c->wide)
-            openblas.dgemm(COLUMN_MAJOR, NO_TRANS, NO_TRANS, m, n, k, 1, (const double *)w->held[0], m,
-                           (const double *)w->held[1], k, 0, (double *)w->held[2], m);
-        else
-            openblas.sgemm(COLUMN_MAJOR, NO_TRANS, NO_TRANS, m, n, k, 1, (const float *)w->held[0], m,
-                           (const float *)w->held[1], k, 0, (float *)w->held[2], m);
+        if (w->c->wide) openblas.dgemm(COLUMN_MAJOR, NO_TRANS, NO_TRANS, m, n, k, 1, A, m, B, k, 0, C, m);
+        else openblas.sgemm(COLUMN_MAJOR, NO_TRANS, NO_TRANS, m, n, k, 1, A, m, B, k, 0, C, m);
     }
     return bench_now(w) - start;
 }
@@ -157,7 +167,7 @@ int open_openblas_gemm(bench_work *w) {
 static double openblas_syrk_once(bench_work *w) {
     int n = w->c->n;
     double start = bench_now(w);
-    openblas.ssyrk(COLUMN_MAJOR, LOWER, NO_TRANS, n, w->c->m, 1, (const float *)w->held[0], n, 0, (float *)w->held[1], n);
+    openblas.ssyrk(COLUMN_MAJOR, LOWER, NO_TRANS, n, w->c->m, 1, w->held[0], n, 0, w->held[1], n);
     return bench_now(w) - start;
 }
 
@@ -170,14 +180,15 @@ int open_openblas_syrk(bench_work *w) {
 
 /* dsyevd overwrites its matrix: it is put back outside of the time. */
 static double openblas_eigh_once(bench_work *w) {
+    const size_t size = (size_t)w->c->n;
     int n = w->c->n, info = 0, room_values = 1 + 6 * n + 2 * n * n, integers = 3 + 5 * n;
-    double *A = (double *)w->held[2], start;
-    memcpy(A, w->held[0], (size_t)n * (size_t)n * sizeof(double));
+    void *values = w->held[1], *A = w->held[2], *room = w->held[3];
+    double start;
+    memcpy(A, w->held[0], size * size * sizeof(double));
     start = bench_now(w);
-    openblas.dsyevd("V", "L", &n, A, &n, (double *)w->held[1], (double *)w->held[3], &room_values, (int *)w->held[4], &integers,
-                    &info, 1, 1);
+    openblas.dsyevd("V", "L", &n, A, &n, values, room, &room_values, w->held[4], &integers, &info, 1, 1);
     start = bench_now(w) - start;
-    bench_ok(info == 0 ? SHS_OK : SHS_NO_CONVERGENCE);
+    if (info != 0) bench_ok(SHS_NO_CONVERGENCE);
     return start;
 }
 

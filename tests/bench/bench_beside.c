@@ -26,11 +26,15 @@ static int open_child(bench_work *w, char *const argv[]) {
     if (w->child == 0) {
         dup2(down[0], 0);
         dup2(up[1], 1);
-        close(down[0]), close(down[1]), close(up[0]), close(up[1]);
+        close(down[0]);
+        close(down[1]);
+        close(up[0]);
+        close(up[1]);
         execvp(argv[0], argv);
         _exit(127);
     }
-    close(down[0]), close(up[1]);
+    close(down[0]);
+    close(up[1]);
     w->to = fdopen(down[1], "w");
     w->from = fdopen(up[0], "r");
     w->once = child_once;
@@ -62,8 +66,11 @@ void bench_serve(bench_work *w, double (*seconds)(bench_work *w)) {
 /* Starts our side of the case as the program built for it. */
 int open_build(bench_work *w) {
     char program[64], serve[] = "--serve", name[64], alone[] = "--one-thread";
-    char *argv[5];
-    argv[0] = program, argv[1] = serve, argv[2] = name, argv[3] = w->threads > 1 ? NULL : alone, argv[4] = NULL;
+    char *argv[5] = {NULL};
+    argv[0] = program;
+    argv[1] = serve;
+    argv[2] = name;
+    if (w->threads <= 1) argv[3] = alone;
     snprintf(program, sizeof program, "build/bench-%s", w->c->build);
     snprintf(name, sizeof name, "%s", w->c->name);
     return open_child(w, argv);
@@ -80,16 +87,22 @@ int open_script(bench_work *w) {
     int here = 0;
     if (w->c->m) {
         bench_open_signals(&own);
-        own.cube.pixels = own.held[1], own.cube.type = SHS_TYPE_F32;
-        own.cube.lines = w->c->p, own.cube.samples = w->c->n, own.cube.bands = w->c->m;
-        count = (size_t)w->c->p * (size_t)w->c->m;
-        here = f && fwrite(own.held[0], sizeof(float), (size_t)w->c->p * (size_t)w->c->n, f) > 0;
-        free(own.held[0]), own.held[0] = own.held[1];
+        const size_t p = (size_t)w->c->p, n = (size_t)w->c->n;
+        own.cube.pixels = own.held[1];
+        own.cube.type = SHS_TYPE_F32;
+        own.cube.lines = w->c->p;
+        own.cube.samples = w->c->n;
+        own.cube.bands = w->c->m;
+        count = p * (size_t)w->c->m;
+        here = f && fwrite(own.held[0], sizeof(float), p * n, f) > 0;
+        free(own.held[0]);
+        own.held[0] = own.held[1];
     } else {
         bench_open_cube(&own);
         count = (size_t)own.cube.lines * (size_t)own.cube.samples * (size_t)own.cube.bands;
     }
-    snprintf(words[0], sizeof words[0], "%s", python ? python : "/usr/bin/python3");
+    if (!python) python = "/usr/bin/python3";
+    snprintf(words[0], sizeof words[0], "%s", python);
     snprintf(words[1], sizeof words[1], "tests/bench/bench_peers.py");
     snprintf(words[2], sizeof words[2], "%s", w->c->script);
     snprintf(words[3], sizeof words[3], "build/bench_cube.raw");

@@ -18,12 +18,24 @@
 
 #define RUNS 5 /* the median of this many, after one to warm up */
 
+/* Learning in groups of `group` atoms. */
+typedef struct learning {
+    int group, iterations;
+    shs_update update;
+} learning;
+
+typedef struct online_run {
+    shs_real *start; /* the dictionary that it begins with */
+    shs_online_options options;
+    shs_online_record *history;
+    size_t read, batches; /* signals that were delivered, records that history holds */
+} online_run;
+
 typedef struct bench {
     shs_cl *cl;
     shs_context ctx;
     FILE *csv;
     int large;
-    double upload; /* bytes a second, pinned */
     /* the case at hand */
     shs_cube cube;
     shs_sink sink;
@@ -34,17 +46,28 @@ typedef struct bench {
     size_t bytes, m;
     void *session;
     shs_wide *sums;
-    int p, n, s, group, iterations;
-    shs_update update;
-    shs_real *start; /* the dictionary that online learning begins with */
-    shs_online_options online;
-    shs_online_record *history;
-    size_t read, batches; /* signals that were delivered, records that history holds */
+    int p, n, s;
+    learning learning;
+    online_run online;
     shs_real lambda;
     shs_lasso_report lasso;
     shs_real *unrounded; /* coefficients before they are rounded, */
     shs_coef_type type;  /* and to what */
 } bench;
+
+/* A size of a large device, or of another, where this only shows that it runs. */
+static int sized(const bench *b, int large, int small) {
+    if (b->large) return large;
+    return small;
+}
+
+static int real_is_double(void) { return sizeof(shs_real) == sizeof(double); }
+
+/* By the type of shs_real. */
+static double by_type(double of_float, double of_double) {
+    if (real_is_double()) return of_double;
+    return of_float;
+}
 
 static char **patterns;
 static int pattern_count;
@@ -66,8 +89,10 @@ static double seconds_now(void) {
 }
 
 static void must(shs_cl *cl, shs_status status) {
+    const char *more = "";
     if (status == SHS_OK) return;
-    fprintf(stderr, "bench_cl: %s\n%s\n", shs_status_text(status), cl ? shs_cl_error_text(cl) : "");
+    if (cl) more = shs_cl_error_text(cl);
+    fprintf(stderr, "bench_cl: %s\n%s\n", shs_status_text(status), more);
     exit(1);
 }
 
@@ -76,6 +101,24 @@ static void *pinned(bench *b, size_t bytes) {
     if (!memory) must(b->cl, SHS_NO_MEMORY);
     return memory;
 }
+
+static void *memory_of(bench *b, size_t bytes) {
+    void *memory = malloc(bytes);
+    if (!memory) must(b->cl, SHS_NO_MEMORY);
+    return memory;
+}
+
+static shs_real *reals_of(bench *b, size_t count) { return (shs_real *)memory_of(b, count * sizeof(shs_real)); }
+
+/* Uniform of [-1, 1). */
+static void draw(shs_real *x, size_t count, uint64_t seed) {
+    shs_random r;
+    size_t i;
+    shs_random_seed(&r, seed);
+    for (i = 0; i < count; i++) x[i] = (shs_real)((shs_wide)(shs_random_bits(&r) >> 40) / 8388608 - 1);
+}
+
+static size_t atom_values(const bench *b) { return (size_t)b->p * (size_t)b->n; }
 
 static int ascending(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -112,15 +155,21 @@ static double seconds_of(bench *b, void (*work)(bench *b)) {
 
 /* Returns the seconds of the work, compared with the limit `most` (0: no limit); 0 if the case is not wanted. */
 static double measure(bench *b, const char *name, void (*work)(bench *b), const char *what, double most) {
-    double seconds = wanted(name) ? seconds_of(b, work) : 0;
-    say(b, name, seconds, "s", most > 0 ? what : NULL, most, seconds > 0 ? most / seconds : 0);
+    double seconds;
+    if (!wanted(name)) return 0;
+    seconds = seconds_of(b, work);
+    if (most <= 0) what = NULL;
+    say(b, name, seconds, "s", what, most, most / seconds);
     return seconds;
 }
 
 /* Signals a second and the like, held against at least `least` (0: nothing); 0 where they are not wanted. */
 static double measure_rate(bench *b, const char *name, void (*work)(bench *b), double amount, const char *unit, double least) {
-    double rate = wanted(name) ? amount / seconds_of(b, work) : 0;
-    say(b, name, rate, unit, least > 0 ? "target" : NULL, least, least > 0 ? rate / least : 0);
+    double rate;
+    if (!wanted(name)) return 0;
+    rate = amount / seconds_of(b, work);
+    if (least > 0) say(b, name, rate, unit, "target", least, rate / least);
+    else say(b, name, rate, unit, NULL, 0, 0);
     return rate;
 }
 
@@ -142,10 +191,10 @@ static void code(bench *b) { must(b->cl, shs_omp(&b->ctx, b->p, b->n, b->D, b->m
 
 static void learn(bench *b) {
     shs_ksvd_options o = SHS_ZERO;
-    o.iterations = b->iterations;
+    o.iterations = b->learning.iterations;
     o.coding.sparsity = b->s;
-    o.update = b->update;
-    o.parallel_atoms = b->group;
+    o.update = b->learning.update;
+    o.parallel_atoms = b->learning.group;
     o.start = SHS_START_GIVEN;
     o.replace = SHS_REPLACE_LEAVE;
     o.keep = SHS_KEEP_LAST;
@@ -168,9 +217,10 @@ static void draw_scene(uint8_t *pixels, size_t count, int bands) {
     for (i = 0; i < count; i++) {
         uint32_t mix = state = state * 1664525u + 1013904223u;
         for (b = 0; b < bands; b++) {
-            uint32_t curve = (mix >> 24) * (uint32_t)(b + 20) + (mix >> 16 & 255) * (uint32_t)(b * 37 % 251) +
-                             (mix >> 8 & 255) * (uint32_t)(b * 91 % 241);
-            pixels[i * (size_t)bands + (size_t)b] = (uint8_t)(10 + (curve >> 9 & 127) + (mix >> (b & 15) & 7));
+            const uint32_t band = (uint32_t)b;
+            uint32_t curve = (mix >> 24) * (band + 20) + (mix >> 16 & 255) * (band * 37 % 251);
+            curve += (mix >> 8 & 255) * (band * 91 % 241);
+            *pixels++ = (uint8_t)(10 + (curve >> 9 & 127) + (mix >> (b & 15) & 7));
         }
     }
 }
@@ -196,13 +246,13 @@ static void pca_accuracy(bench *b, int components) {
         worst = fmax(worst, fabs((double)there.eigenvalues[i] - value) / value);
     }
     say(b, "pca10_eigenvalues_relative_error", worst, "", "bound", 1e-5, 1e-5 / fmax(worst, 1e-18));
-    shs_pca_free(NULL, &here), shs_pca_free(NULL, &there);
+    shs_pca_free(NULL, &here);
+    shs_pca_free(NULL, &there);
 }
 
 /* Makes a copy in memory that is not pinned, and touches every page. */
 static void *ordinary(bench *b, const void *pinned, size_t bytes) {
-    void *memory = malloc(bytes);
-    must(b->cl, memory ? SHS_OK : SHS_NO_MEMORY);
+    void *memory = memory_of(b, bytes);
     memcpy(memory, pinned, bytes);
     return memory;
 }
@@ -213,32 +263,36 @@ static void ordinary_cube_case(bench *b) {
     b->sink.pixels = ordinary(b, outputs, b->bytes / (size_t)b->cube.bands * 10 * sizeof(float));
     b->cube.pixels = pixels;
     measure(b, "pca10_cube_bip_ordinary_memory", pca, "target", 0.045);
-    free(pixels), free(b->sink.pixels);
-    b->cube.pixels = b->pinned, b->sink.pixels = outputs;
+    free(pixels);
+    free(b->sink.pixels);
+    b->cube.pixels = b->pinned;
+    b->sink.pixels = outputs;
 }
 
 static void cube_cases(bench *b) {
     static const char *const names[] = {"bsq", "bil", "bip"};
-    int lines = b->large ? 6955 : 100, samples = b->large ? 781 : 80, bands = b->large ? 224 : 60, i;
-    size_t count = (size_t)lines * (size_t)samples;
+    static const shs_interleave interleaves[] = {SHS_INTERLEAVE_BSQ, SHS_INTERLEAVE_BIL, SHS_INTERLEAVE_BIP};
+    int lines = sized(b, 6955, 100), samples = sized(b, 781, 80), bands = sized(b, 224, 60), i;
+    const size_t count = (size_t)lines * (size_t)samples, sums = (size_t)bands + 1;
     char name[64];
     double bare;
     b->bytes = count * (size_t)bands;
     b->pinned = pinned(b, b->bytes);
-    b->sums = (shs_wide *)malloc(((size_t)bands + 1) * ((size_t)bands + 1) * sizeof *b->sums);
-    must(b->cl, b->sums ? SHS_OK : SHS_NO_MEMORY);
-    draw_scene((uint8_t *)b->pinned, count, bands);
+    b->sums = memory_of(b, sums * sums * sizeof *b->sums);
+    draw_scene(b->pinned, count, bands);
     must(b->cl, shs__cl_buffer(b->cl, b->bytes, &b->buffer));
     bare = measure(b, "upload_cube", upload, NULL, 0);
     shs__cl_release(b->cl, &b->buffer);
     b->cube.pixels = b->pinned;
     b->cube.type = SHS_TYPE_U8;
-    b->cube.lines = lines, b->cube.samples = samples, b->cube.bands = bands;
+    b->cube.lines = lines;
+    b->cube.samples = samples;
+    b->cube.bands = bands;
     b->sink.type = SHS_TYPE_F32;
     b->sink.interleave = SHS_INTERLEAVE_BIP;
     b->sink.pixels = pinned(b, count * 10 * sizeof(float));
     for (i = 0; i < 3; i++) {
-        b->cube.interleave = i == 0 ? SHS_INTERLEAVE_BSQ : i == 1 ? SHS_INTERLEAVE_BIL : SHS_INTERLEAVE_BIP;
+        b->cube.interleave = interleaves[i];
         snprintf(name, sizeof name, "pca10_cube_%s", names[i]);
         measure(b, name, pca, "1.5 x bare pinned upload", 1.5 * bare);
         snprintf(name, sizeof name, "ica10_cube_pow3_%s", names[i]);
@@ -259,22 +313,32 @@ static void cube_cases(bench *b) {
 
 /* The setting of the paper on GRASS GIS: 512 x 512 pixels of 224 doubles, all components to bytes from 0 to 255. */
 static void grass_case(bench *b) {
-    const int side = b->large ? 512 : 48, bands = b->large ? 224 : 32;
+    const int side = sized(b, 512, 48), bands = sized(b, 224, 32);
     const size_t values = (size_t)side * (size_t)side * (size_t)bands;
     shs_random r;
-    double *pixels, bare;
+    double *pixels, bare, value = 0;
     size_t i;
     b->bytes = values * sizeof *pixels;
-    b->pinned = pixels = (double *)pinned(b, b->bytes);
+    b->pinned = pixels = pinned(b, b->bytes);
     shs_random_seed(&r, 7);
-    for (i = 0; i < values; i++) pixels[i] = (double)(shs_random_bits(&r) >> 40) / 16777216 + (i ? pixels[i - 1] / 2 : 0);
+    for (i = 0; i < values; i++) {
+        value = (double)(shs_random_bits(&r) >> 40) / 16777216 + value / 2;
+        pixels[i] = value;
+    }
     must(b->cl, shs__cl_buffer(b->cl, b->bytes, &b->buffer));
     bare = measure(b, "upload_doubles", upload, NULL, 0);
     shs__cl_release(b->cl, &b->buffer);
-    memset(&b->cube, 0, sizeof b->cube), memset(&b->sink, 0, sizeof b->sink);
-    b->cube.pixels = pixels, b->cube.type = SHS_TYPE_F64, b->cube.interleave = SHS_INTERLEAVE_BSQ;
-    b->cube.lines = b->cube.samples = side, b->cube.bands = bands;
-    b->sink.type = SHS_TYPE_U8, b->sink.interleave = SHS_INTERLEAVE_BSQ, b->sink.rescale = 1, b->sink.high = 255;
+    memset(&b->cube, 0, sizeof b->cube);
+    memset(&b->sink, 0, sizeof b->sink);
+    b->cube.pixels = pixels;
+    b->cube.type = SHS_TYPE_F64;
+    b->cube.interleave = SHS_INTERLEAVE_BSQ;
+    b->cube.lines = b->cube.samples = side;
+    b->cube.bands = bands;
+    b->sink.type = SHS_TYPE_U8;
+    b->sink.interleave = SHS_INTERLEAVE_BSQ;
+    b->sink.rescale = 1;
+    b->sink.high = 255;
     b->sink.pixels = pinned(b, values);
     measure(b, "pca_all_512x512x224_f64_to_bytes", all_to_bytes, "1.5 x bare pinned upload", 1.5 * bare);
     shs_cl_host_free(b->cl, b->sink.pixels);
@@ -286,15 +350,28 @@ static void code_resident(bench *b) {
     must(b->cl, b->ctx.engine->signals_code(b->session, NULL, NULL, &report));
 }
 
+/* Puts the first m signals and n atoms on the device. */
+static void open_signals(bench *b, int n, size_t m, const shs_omp_options *coding) {
+    const shs_engine *engine = b->ctx.engine;
+    shs_signals_job job = SHS_ZERO;
+    job.p = b->p;
+    job.n = n;
+    job.m = m;
+    job.Y = b->Y;
+    job.ldy = b->p;
+    job.stride = coding->sparsity;
+    job.coding = coding;
+    must(b->cl, engine->signals_open(engine->user, &b->ctx, &job, &b->session));
+    must(b->cl, engine->signals_dictionary(b->session, b->D, b->p));
+}
+
 /* Signals a second for signals already on the device: D'Y and the pursuit. */
 static double resident_rate(bench *b, int n, int s, shs_selection selection) {
-    shs_signals_job job = SHS_ZERO;
     shs_omp_options coding = SHS_ZERO;
     double rate;
-    coding.sparsity = s, coding.selection = selection;
-    job.p = job.ldy = b->p, job.n = n, job.m = b->m, job.Y = b->Y, job.stride = s, job.coding = &coding;
-    must(b->cl, b->ctx.engine->signals_open(b->ctx.engine->user, &b->ctx, &job, &b->session));
-    must(b->cl, b->ctx.engine->signals_dictionary(b->session, b->D, b->p));
+    coding.sparsity = s;
+    coding.selection = selection;
+    open_signals(b, n, b->m, &coding);
     rate = (double)b->m / seconds_of(b, code_resident);
     b->ctx.engine->signals_close(b->session);
     return rate;
@@ -318,17 +395,16 @@ static void resident_case(bench *b, int n, int s, double target) {
 /* The same of groups of `size` signals that share their atoms, of a quarter of the signals. */
 static void shared_case(bench *b, const char *name, int n, int s, size_t size, shs_selection selection) {
     const size_t m = b->m / 4 / size * size;
-    shs_signals_job job = SHS_ZERO;
     shs_omp_options coding = SHS_ZERO;
     size_t *starts, g;
     if (!wanted(name)) return;
-    starts = (size_t *)malloc(m / size * sizeof *starts);
-    must(b->cl, starts ? SHS_OK : SHS_NO_MEMORY);
+    starts = (size_t *)memory_of(b, m / size * sizeof *starts);
     for (g = 0; g < m / size; g++) starts[g] = g * size;
-    coding.sparsity = s, coding.selection = selection, coding.groups = starts, coding.group_count = m / size;
-    job.p = job.ldy = b->p, job.n = n, job.m = m, job.Y = b->Y, job.stride = s, job.coding = &coding;
-    must(b->cl, b->ctx.engine->signals_open(b->ctx.engine->user, &b->ctx, &job, &b->session));
-    must(b->cl, b->ctx.engine->signals_dictionary(b->session, b->D, b->p));
+    coding.sparsity = s;
+    coding.selection = selection;
+    coding.groups = starts;
+    coding.group_count = m / size;
+    open_signals(b, n, m, &coding);
     measure_rate(b, name, code_resident, (double)m, "1/s", 0);
     b->ctx.engine->signals_close(b->session);
     free(starts);
@@ -337,45 +413,54 @@ static void shared_case(bench *b, const char *name, int n, int s, size_t size, s
 /* How many of the first 20,000 signals, in groups of 8, have another support than on the CPU, and how far the sum of squares is
    off. */
 static void shared_accuracy(bench *b, int n, int s) {
-    const size_t m = shs__zmin(b->m, 20000) / 8 * 8;
+    const size_t m = shs__zmin(b->m, 20000) / 8 * 8, stride = (size_t)s;
     size_t starts[2500], i, others = 0;
     shs_omp_options o = SHS_ZERO;
     shs_omp_report here, there;
     shs_codes codes, codes_cl;
     if (!wanted("somp_other_supports_share") && !wanted("somp_sum2_relative_error")) return;
     for (i = 0; i < m / 8; i++) starts[i] = 8 * i;
-    o.sparsity = s, o.groups = starts, o.group_count = m / 8;
-    must(b->cl, shs_codes_create(NULL, m, s, &codes)), must(b->cl, shs_codes_create(NULL, m, s, &codes_cl));
+    o.sparsity = s;
+    o.groups = starts;
+    o.group_count = m / 8;
+    must(b->cl, shs_codes_create(NULL, m, s, &codes));
+    must(b->cl, shs_codes_create(NULL, m, s, &codes_cl));
     must(b->cl, shs_omp_ex(NULL, b->p, n, b->D, b->p, m, b->Y, b->p, &o, &codes, NULL, &here));
     must(b->cl, shs_omp_ex(&b->ctx, b->p, n, b->D, b->p, m, b->Y, b->p, &o, &codes_cl, NULL, &there));
     for (i = 0; i < m; i++)
-        others += memcmp(codes.atoms + i * (size_t)s, codes_cl.atoms + i * (size_t)s, (size_t)s * sizeof(int)) != 0;
+        others += memcmp(codes.atoms + i * stride, codes_cl.atoms + i * stride, stride * sizeof(int)) != 0;
     say(b, "somp_other_supports_share", (double)others / (double)m, "", NULL, 0, 0);
     say(b, "somp_sum2_relative_error", fabs((double)(there.sum2 / here.sum2) - 1), "", NULL, 0, 0);
-    shs_codes_free(NULL, &codes), shs_codes_free(NULL, &codes_cl);
+    shs_codes_free(NULL, &codes);
+    shs_codes_free(NULL, &codes_cl);
 }
 
 /* A dictionary too large for omp_warp: m signals of p values with s of n atoms, from ordinary memory to ordinary memory, and
    with the signals on the device. */
 static void large_case(bench *b, int p, int n, int s, size_t m, double host_target, double target) {
-    const size_t cells = (size_t)p * m, of_atoms = (size_t)p * (size_t)n;
     const bench before = *b;
-    shs_random r;
     char name[64];
-    size_t i;
-    if (!b->large) p /= 16, n /= 16, s = 4, m = 64;
-    shs_random_seed(&r, 5);
-    b->p = p, b->n = n, b->s = s, b->m = m;
-    b->Y = (shs_real *)malloc(cells * sizeof(shs_real));
-    b->D = (shs_real *)malloc(of_atoms * sizeof(shs_real));
-    must(b->cl, b->Y && b->D ? shs_codes_create(NULL, m, s, &b->codes) : SHS_NO_MEMORY);
-    for (i = 0; i < (size_t)p * m; i++) b->Y[i] = (shs_real)((shs_wide)(shs_random_bits(&r) >> 40) / 8388608 - 1);
+    if (!b->large) {
+        p /= 16;
+        n /= 16;
+        s = 4;
+        m = 64;
+    }
+    b->p = p;
+    b->n = n;
+    b->s = s;
+    b->m = m;
+    b->Y = reals_of(b, (size_t)p * m);
+    b->D = reals_of(b, atom_values(b));
+    must(b->cl, shs_codes_create(NULL, m, s, &b->codes));
+    draw(b->Y, (size_t)p * m, 5);
     must(b->cl, shs_dictionary_random(p, n, b->D, p, 6));
     snprintf(name, sizeof name, "omp_%dx%d_s%d_ordinary_memory", p, n, s);
     measure_rate(b, name, code, (double)m, "1/s", host_target);
     resident_case(b, n, s, target);
     shs_codes_free(NULL, &b->codes);
-    free(b->Y), free(b->D);
+    free(b->Y);
+    free(b->D);
     *b = before;
 }
 
@@ -390,14 +475,15 @@ static void coding_accuracy(bench *b, int n, int s) {
     b->codes.stride = s;
     must(b->cl, shs_omp(&b->ctx, b->p, n, b->D, m, b->Y, s, &b->codes));
     for (i = 0; i < m; i++) {
-        const int *atoms = here.atoms + i * (size_t)s, *atoms_cl = b->codes.atoms + i * (size_t)s;
-        const shs_real *x = here.coefs + i * (size_t)s, *x_cl = b->codes.coefs + i * (size_t)s;
+        const size_t first = i * (size_t)s, used = (size_t)here.used[i];
+        const int *atoms = here.atoms + first, *atoms_cl = b->codes.atoms + first;
+        const shs_real *x = here.coefs + first, *x_cl = b->codes.coefs + first;
         double largest = 0, off = 0;
-        if (here.used[i] != b->codes.used[i] || memcmp(atoms, atoms_cl, (size_t)here.used[i] * sizeof *atoms) != 0) {
+        if (here.used[i] != b->codes.used[i] || memcmp(atoms, atoms_cl, used * sizeof *atoms) != 0) {
             others++;
             continue;
         }
-        for (j = 0; j < (size_t)here.used[i]; j++) {
+        for (j = 0; j < used; j++) {
             largest = fmax(largest, fabs((double)x[j]));
             off = fmax(off, fabs((double)(x[j] - x_cl[j])));
         }
@@ -412,18 +498,20 @@ static void coding_accuracy(bench *b, int n, int s) {
    */
 static double iteration_seconds(bench *b, int few, int many) {
     double first;
-    b->iterations = few;
+    b->learning.iterations = few;
     first = seconds_of(b, learn);
-    b->iterations = many;
+    b->learning.iterations = many;
     return (seconds_of(b, learn) - first) / (many - few);
 }
 
 /* A rule's iteration with groups of so many atoms, held against `most` seconds (0: nothing). */
 static double iteration(bench *b, const char *name, shs_update update, int group, const char *what, double most) {
     double seconds;
-    b->update = update, b->group = group;
+    b->learning.update = update;
+    b->learning.group = group;
     seconds = iteration_seconds(b, 2, 12);
-    say(b, name, seconds, "s", most > 0 ? what : NULL, most, most / seconds);
+    if (most <= 0) what = NULL;
+    say(b, name, seconds, "s", what, most, most / seconds);
     return seconds;
 }
 
@@ -439,21 +527,30 @@ static const struct rule_row {
                  {"mod_64x512_s8_iteration", SHS_UPDATE_MOD, 64}};
 enum { RULE_ROWS = sizeof rule_rows / sizeof rule_rows[0] };
 
+/* Of one run. */
+static double learning_seconds(bench *b, int iterations) {
+    double start = seconds_now();
+    b->learning.iterations = iterations;
+    learn(b);
+    return seconds_now() - start;
+}
+
 /* Exact K-SVD takes power steps until an atom stands still, each of them a product on the device: once through is enough. */
 static void exact_case(bench *b, double aksvd) {
     static const char name[] = "ksvd_64x512_s8_iteration";
+    const char *peer = NULL;
     const size_t m = b->m;
-    double seconds[3];
-    int k;
+    double once, twice;
     if (!wanted(name)) return;
-    b->update = SHS_UPDATE_KSVD, b->group = 1;
-    for (k = 0; k < 3; k++) { /* a few signals build the programs */
-        b->m = k ? m : 512, b->iterations = k ? k : 1;
-        seconds[k] = seconds_now();
-        learn(b);
-        seconds[k] = seconds_now() - seconds[k];
-    }
-    say(b, name, seconds[2] - seconds[1], "s", aksvd > 0 ? "AK-SVD" : NULL, aksvd, aksvd / (seconds[2] - seconds[1]));
+    b->learning.update = SHS_UPDATE_KSVD;
+    b->learning.group = 1;
+    b->m = 512; /* a few signals build the programs */
+    learning_seconds(b, 1);
+    b->m = m;
+    once = learning_seconds(b, 1);
+    twice = learning_seconds(b, 2);
+    if (aksvd > 0) peer = "AK-SVD";
+    say(b, name, twice - once, "s", peer, aksvd, aksvd / (twice - once));
 }
 
 static void learning_cases(bench *b) {
@@ -469,16 +566,20 @@ static void learning_cases(bench *b) {
         else in_some |= rule;
     }
     b->n = 512;
-    b->m = b->large ? 65536 : 2000;
+    b->m = (size_t)sized(b, 65536, 2000);
     if (in_all) gpu_all = iteration(b, all, SHS_UPDATE_AKSVD, 512, "target", 0.0006);
     if (wanted(one_atom)) aksvd = iteration(b, one_atom, SHS_UPDATE_AKSVD, 1, "target", 0.012);
     if (in_some) gpu = iteration(b, some, SHS_UPDATE_AKSVD, 64, "target", 0.0008);
-    for (k = 0; k < RULE_ROWS; k++)
-        if (wanted(rule_rows[k].name))
-            iteration(b, rule_rows[k].name, rule_rows[k].update, rule_rows[k].group, "1.5 x PAK-SVD",
-                      1.5 * (rule_rows[k].group == 512 ? gpu_all : gpu));
+    for (k = 0; k < RULE_ROWS; k++) {
+        const struct rule_row *row = rule_rows + k;
+        double paksvd = gpu;
+        if (!wanted(row->name)) continue;
+        if (row->group == 512) paksvd = gpu_all;
+        iteration(b, row->name, row->update, row->group, "1.5 x PAK-SVD", 1.5 * paksvd);
+    }
     exact_case(b, aksvd);
-    b->update = SHS_UPDATE_AKSVD, b->group = 1;
+    b->learning.update = SHS_UPDATE_AKSVD;
+    b->learning.group = 1;
     if (!wanted(core) && !wanted(faster)) return;
     one.threads = 1;
     b->ctx = one;
@@ -491,27 +592,31 @@ static void learning_cases(bench *b) {
 /* The signals in their order. */
 static int next_signals(void *user, int p, size_t most, shs_real *Y, size_t *count) {
     bench *b = (bench *)user;
-    *count = shs__zmin(most, b->m - b->read);
-    memcpy(Y, b->Y + b->read * (size_t)p, *count * (size_t)p * sizeof *Y);
-    b->read += *count;
+    const size_t values = (size_t)p;
+    *count = shs__zmin(most, b->m - b->online.read);
+    memcpy(Y, b->Y + b->online.read * values, *count * values * sizeof *Y);
+    b->online.read += *count;
     return 0;
 }
 
 static void learn_online(bench *b) {
     shs_online_report report = SHS_ZERO;
-    report.history = b->history, report.history_most = b->batches;
-    memcpy(b->D, b->start, (size_t)b->p * (size_t)b->n * sizeof *b->D);
-    b->read = 0;
-    must(b->cl, shs_online_ex(&b->ctx, b->p, b->n, next_signals, b, &b->online, b->D, b->p, &report));
+    report.history = b->online.history;
+    report.history_most = b->online.batches;
+    memcpy(b->D, b->online.start, atom_values(b) * sizeof *b->D);
+    b->online.read = 0;
+    must(b->cl, shs_online_ex(&b->ctx, b->p, b->n, next_signals, b, &b->online.options, b->D, b->p, &report));
 }
 
 /* The root of the mean square of what all batches had left. */
 static double error_of_batches(const bench *b) {
     double sum2 = 0, signals = 0;
     size_t k;
-    for (k = 0; k < b->batches; k++) {
-        sum2 += (double)(b->history[k].rmse * b->history[k].rmse) * (double)b->history[k].signal_count;
-        signals += (double)b->history[k].signal_count;
+    for (k = 0; k < b->online.batches; k++) {
+        const shs_online_record *record = b->online.history + k;
+        const double count = (double)record->signal_count;
+        sum2 += (double)(record->rmse * record->rmse) * count;
+        signals += count;
     }
     return sqrt(sum2 / signals);
 }
@@ -519,15 +624,15 @@ static double error_of_batches(const bench *b) {
 /* How far the atoms on the device are off after the first batch: the largest difference. */
 static double first_batch_error(bench *b, const shs_context *host, const shs_context *device, shs_real *here) {
     double worst = 0;
-    size_t i, count = (size_t)b->p * (size_t)b->n;
-    b->online.batches = 1;
+    size_t i, count = atom_values(b);
+    b->online.options.batches = 1;
     b->ctx = *host;
     learn_online(b);
     memcpy(here, b->D, count * sizeof *here);
     b->ctx = *device;
     learn_online(b);
     for (i = 0; i < count; i++) worst = fmax(worst, fabs((double)(here[i] - b->D[i])));
-    b->online.batches = 0;
+    b->online.options.batches = 0;
     return worst;
 }
 
@@ -536,26 +641,30 @@ static double first_batch_error(bench *b, const shs_context *host, const shs_con
 static void online_case(bench *b, size_t batch) {
     const bench before = *b;
     const shs_context host = SHS_ZERO, device = b->ctx;
-    const int wide = sizeof(shs_real) == sizeof(double);
-    const double bound = wide ? 1e-9 : 1e-4;
+    const double bound = by_type(1e-4, 1e-9);
     double seconds[2], errors[2], worst, off;
     shs_real *memory;
     char names[5][64];
     int k, any = 0;
     for (k = 0; k < 5; k++) {
         static const char *const of[5] = {"", "_cpu", "_times_faster", "_atoms_error", "_error_difference"};
-        snprintf(names[k], sizeof names[k], "online_64x256_s6_b%lu%s", (unsigned long)batch, of[k]);
+        snprintf(names[k], sizeof names[k], "online_64x256_s6_b%zu%s", batch, of[k]);
         any |= wanted(names[k]);
     }
     if (!any) return;
-    b->n = 256, b->s = 6, b->m = b->large ? 1000000 : 4000;
-    b->batches = (b->m + batch - 1) / batch;
-    b->online.coding.sparsity = b->s, b->online.batch = batch, b->online.start = SHS_START_GIVEN;
-    b->history = (shs_online_record *)calloc(b->batches, sizeof *b->history);
-    b->start = memory = (shs_real *)malloc(2 * 64 * 256 * sizeof *memory);
-    must(b->cl, b->history && memory ? shs_dictionary_random(b->p, b->n, memory, b->p, 8) : SHS_NO_MEMORY);
+    b->n = 256;
+    b->s = 6;
+    b->m = (size_t)sized(b, 1000000, 4000);
+    b->online.batches = (b->m + batch - 1) / batch;
+    b->online.options.coding.sparsity = b->s;
+    b->online.options.batch = batch;
+    b->online.options.start = SHS_START_GIVEN;
+    b->online.history = (shs_online_record *)calloc(b->online.batches, sizeof *b->online.history);
+    if (!b->online.history) must(b->cl, SHS_NO_MEMORY);
+    b->online.start = memory = reals_of(b, 2 * 64 * 256);
+    must(b->cl, shs_dictionary_random(b->p, b->n, memory, b->p, 8));
     for (k = 0; k < 2; k++) {
-        b->ctx = k ? host : device;
+        if (k) b->ctx = host;
         seconds[k] = seconds_of(b, learn_online);
         errors[k] = error_of_batches(b);
         say(b, names[k], seconds[k], "s", NULL, 0, 0);
@@ -565,7 +674,8 @@ static void online_case(bench *b, size_t batch) {
     off = fabs(errors[0] / errors[1] - 1);
     say(b, names[3], worst, "", "bound", bound, bound / fmax(worst, 1e-18));
     say(b, names[4], off, "", "bound", 0.01, 0.01 / fmax(off, 1e-18));
-    free(b->history), free(memory);
+    free(b->online.history);
+    free(memory);
     *b = before;
 }
 
@@ -574,18 +684,24 @@ static void ordinary_signal_case(bench *b) {
     const shs_codes codes = b->codes;
     const size_t cells = b->m * (size_t)b->s;
     shs_real *Y = b->Y;
-    b->Y = (shs_real *)ordinary(b, Y, b->bytes);
-    b->codes.used = (int *)ordinary(b, codes.used, b->m * sizeof(int));
-    b->codes.atoms = (int *)ordinary(b, codes.atoms, cells * sizeof(int));
-    b->codes.coefs = (shs_real *)ordinary(b, codes.coefs, cells * sizeof(shs_real));
+    b->Y = ordinary(b, Y, b->bytes);
+    b->codes.used = ordinary(b, codes.used, b->m * sizeof(int));
+    b->codes.atoms = ordinary(b, codes.atoms, cells * sizeof(int));
+    b->codes.coefs = ordinary(b, codes.coefs, cells * sizeof(shs_real));
     measure(b, "omp_64x256_s8_ordinary_memory", code, "target", 0.040);
-    free(b->Y), free(b->codes.used), free(b->codes.atoms), free(b->codes.coefs);
-    b->Y = Y, b->codes = codes;
+    free(b->Y);
+    free(b->codes.used);
+    free(b->codes.atoms);
+    free(b->codes.coefs);
+    b->Y = Y;
+    b->codes = codes;
 }
 
 static void lasso(bench *b) {
     shs_lasso_options o = SHS_ZERO;
-    o.relative = 1, o.lambda = b->lambda, o.gap = (shs_real)1e-6;
+    o.relative = 1;
+    o.lambda = b->lambda;
+    o.gap = (shs_real)1e-6;
     must(b->cl, shs_lasso(&b->ctx, b->p, b->n, b->D, b->p, b->m, b->Y, b->p, &o, &b->codes, NULL, &b->lasso));
 }
 
@@ -593,7 +709,7 @@ static void lasso(bench *b) {
 static void lasso_case(bench *b, const char *kind, double lambda) {
     const bench before = *b;
     const shs_context host = SHS_ZERO;
-    const int doubles = sizeof(shs_real) == sizeof(double);
+    const double bound = by_type(2e-6, 1e-6);
     double rates[2], objectives[2], off;
     char names[4][64];
     int k, any = 0;
@@ -603,7 +719,9 @@ static void lasso_case(bench *b, const char *kind, double lambda) {
         any |= wanted(names[k]);
     }
     if (!any) return;
-    b->n = 256, b->m = b->large ? 500000 : 2000, b->lambda = (shs_real)lambda;
+    b->n = 256;
+    b->m = (size_t)sized(b, 500000, 2000);
+    b->lambda = (shs_real)lambda;
     must(b->cl, shs_codes_create(NULL, b->m, 64, &b->codes));
     for (k = 0; k < 2; k++) {
         if (k) b->ctx = host;
@@ -613,7 +731,7 @@ static void lasso_case(bench *b, const char *kind, double lambda) {
     }
     say(b, names[2], rates[0] / rates[1], "", NULL, 0, 0);
     off = fabs(objectives[0] / objectives[1] - 1);
-    say(b, names[3], off, "", "bound", doubles ? 1e-6 : 2e-6, (doubles ? 1e-6 : 2e-6) / fmax(off, 1e-18));
+    say(b, names[3], off, "", "bound", bound, bound / fmax(off, 1e-18));
     shs_codes_free(NULL, &b->codes);
     *b = before;
 }
@@ -625,16 +743,17 @@ static void round_codes(bench *b) {
 }
 
 static double rounding_error(const bench *b, const shs_real *coefs) {
+    const size_t stride = (size_t)b->s;
     double sum = 0;
-    size_t i;
-    int k, l;
+    size_t i, k;
+    int l;
     for (i = 0; i < b->m; i++) {
-        const size_t at = i * (size_t)b->s;
         double e[64] = {0};
-        for (k = 0; k < b->s; k++)
-            for (l = 0; l < 64; l++)
-                e[l] += ((double)b->unrounded[at + (size_t)k] - (double)coefs[at + (size_t)k]) *
-                        (double)b->D[64 * b->codes.atoms[at + (size_t)k] + l];
+        for (k = i * stride; k < (i + 1) * stride; k++) {
+            const double off = (double)b->unrounded[k] - (double)coefs[k];
+            const shs_real *atom = b->D + 64 * b->codes.atoms[k];
+            for (l = 0; l < 64; l++) e[l] += off * (double)atom[l];
+        }
         for (l = 0; l < 64; l++) sum += e[l] * e[l];
     }
     return sum;
@@ -657,11 +776,14 @@ static void round_case(bench *b, const char *kind, shs_coef_type type) {
         any |= wanted(names[k]);
     }
     if (!any) return;
-    b->n = 256, b->s = 6, b->m = b->large ? 1000000 : 20000, b->type = type, cells = b->m * 6;
+    b->n = 256;
+    b->s = 6;
+    b->m = (size_t)sized(b, 1000000, 20000);
+    b->type = type;
+    cells = b->m * 6;
     must(b->cl, shs_codes_create(NULL, b->m, 6, &b->codes));
-    b->unrounded = (shs_real *)malloc(cells * sizeof *b->unrounded);
-    device_coefs = (shs_real *)malloc(cells * sizeof *device_coefs);
-    must(b->cl, b->unrounded && device_coefs ? SHS_OK : SHS_NO_MEMORY);
+    b->unrounded = reals_of(b, cells);
+    device_coefs = reals_of(b, cells);
     shs_random_seed(&r, 5);
     for (i = 0; i < cells; i++) { /* no atom twice in a signal */
         b->codes.used[i / 6] = 6;
@@ -681,29 +803,28 @@ static void round_case(bench *b, const char *kind, shs_coef_type type) {
     off = (double)differ / (double)b->m;
     say(b, names[4], off, "", "bound", 1e-3, 1e-3 / fmax(off, 1e-18));
     shs_codes_free(NULL, &b->codes);
-    free(b->unrounded), free(device_coefs);
+    free(b->unrounded);
+    free(device_coefs);
     *b = before;
 }
 
 static void signal_cases(bench *b) {
-    const int doubles = sizeof(shs_real) == sizeof(double);
     double bare;
-    shs_random r;
-    size_t i;
-    shs_random_seed(&r, 1);
-    b->p = 64, b->n = 256, b->s = 8;
-    b->m = b->large ? 4000000 : 4000;
+    b->p = 64;
+    b->n = 256;
+    b->s = 8;
+    b->m = (size_t)sized(b, 4000000, 4000);
     b->bytes = b->m * 64 * sizeof(shs_real);
     b->pinned = pinned(b, b->bytes);
-    b->Y = (shs_real *)b->pinned;
-    for (i = 0; i < b->m * 64; i++) b->Y[i] = (shs_real)((shs_wide)(shs_random_bits(&r) >> 40) / 8388608 - 1);
-    b->D = (shs_real *)malloc(64 * 512 * sizeof(shs_real));
+    b->Y = b->pinned;
+    draw(b->Y, b->m * 64, 1);
+    b->D = reals_of(b, 64 * 512);
     b->codes.m = b->m;
     b->codes.stride = b->s;
-    b->codes.used = (int *)pinned(b, b->m * sizeof(int));
-    b->codes.atoms = (int *)pinned(b, b->m * 8 * sizeof(int));
-    b->codes.coefs = (shs_real *)pinned(b, b->m * 8 * sizeof(shs_real));
-    must(b->cl, b->D ? shs_dictionary_random(64, 512, b->D, 64, 2) : SHS_NO_MEMORY);
+    b->codes.used = pinned(b, b->m * sizeof(int));
+    b->codes.atoms = pinned(b, b->m * 8 * sizeof(int));
+    b->codes.coefs = pinned(b, b->m * 8 * sizeof(shs_real));
+    must(b->cl, shs_dictionary_random(64, 512, b->D, 64, 2));
     must(b->cl, shs__cl_buffer(b->cl, b->bytes, &b->buffer));
     bare = measure(b, "upload_signals", upload, NULL, 0);
     shs__cl_release(b->cl, &b->buffer);
@@ -716,9 +837,9 @@ static void signal_cases(bench *b) {
     shared_case(b, "sols_64x256_s8_by_8_on_device", 256, 8, 8, SHS_SELECT_OLS);
     shared_case(b, "somp_64x256_s8_by_64_on_device", 256, 8, 64, SHS_SELECT_OMP);
     shared_accuracy(b, 256, 8);
-    large_case(b, 256, 1024, 32, 50000, doubles ? 398e3 : 635e3, doubles ? 1.0e6 : 1.8e6);
-    large_case(b, 512, 2048, 64, 5000, doubles ? 67e3 : 108e3, doubles ? 200e3 : 250e3);
-    large_case(b, 8064, 1207, 30, 1200, doubles ? 75e3 : 150e3, doubles ? 150e3 : 300e3);
+    large_case(b, 256, 1024, 32, 50000, by_type(635e3, 398e3), by_type(1.8e6, 1.0e6));
+    large_case(b, 512, 2048, 64, 5000, by_type(108e3, 67e3), by_type(250e3, 200e3));
+    large_case(b, 8064, 1207, 30, 1200, by_type(150e3, 75e3), by_type(300e3, 150e3));
     learning_cases(b);
     lasso_case(b, "few", 0.5);
     lasso_case(b, "many", 0.3);
@@ -734,26 +855,23 @@ static void signal_cases(bench *b) {
 }
 
 static void multiply(bench *b) {
-    shs__cl_matrix A = shs__cl_matrix_of(b->buffer, 0, b->n),
-                   C = shs__cl_matrix_of(b->buffer, (size_t)b->n * (size_t)b->n, b->n);
+    const size_t n = (size_t)b->n;
+    shs__cl_matrix A = shs__cl_matrix_of(b->buffer, 0, b->n), C = shs__cl_matrix_of(b->buffer, n * n, b->n);
     must(b->cl, shs__cl_gemm(b->cl, SHS_TRANS_NO, SHS_TRANS_NO, b->n, b->n, b->n, 1, &A, &A, 0, &C));
     must(b->cl, shs__cl_finish(b->cl, 0));
 }
 
 static void gemm_case(bench *b) {
-    size_t i, count;
-    shs_real *A;
-    shs_random r;
-    b->n = b->large ? 4096 : 512;
-    count = (size_t)b->n * (size_t)b->n;
-    A = (shs_real *)malloc(count * sizeof *A);
-    must(b->cl, A ? SHS_OK : SHS_NO_MEMORY);
-    shs_random_seed(&r, 3);
-    for (i = 0; i < count; i++) A[i] = (shs_real)((shs_wide)(shs_random_bits(&r) >> 40) / 8388608 - 1);
+    const int n = sized(b, 4096, 512);
+    const size_t count = (size_t)n * (size_t)n;
+    shs_real *A = reals_of(b, count);
+    char name[32];
+    b->n = n;
+    snprintf(name, sizeof name, "gemm_%d", n);
+    draw(A, count, 3);
     must(b->cl, shs__cl_buffer(b->cl, 2 * count * sizeof *A, &b->buffer));
     must(b->cl, shs__cl_write(b->cl, 0, b->buffer, 0, count * sizeof *A, A));
-    measure_rate(b, b->large ? "gemm_4096" : "gemm_512", multiply, 2e-12 * (double)b->n * (double)b->n * (double)b->n,
-                 "TFLOP/s", 25);
+    measure_rate(b, name, multiply, 2e-12 * (double)n * (double)n * (double)n, "TFLOP/s", 25);
     shs__cl_release(b->cl, &b->buffer);
     free(A);
 }
@@ -790,7 +908,8 @@ int main(int argc, char **argv) {
     pattern_count = argc - first;
     memset(&b, 0, sizeof b);
     o.platform = getenv("SHS_CL_PLATFORM");
-    o.reason = why, o.reason_size = sizeof why;
+    o.reason = why;
+    o.reason_size = sizeof why;
     if (shs_cl_create(NULL, &o, &b.cl) != SHS_OK) {
         fprintf(stderr, "bench_cl: %s\n", why);
         return 1;

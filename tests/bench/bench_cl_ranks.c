@@ -31,6 +31,12 @@ typedef struct part {
     shs_sink sink;
 } part;
 
+/* What learning begins with, for how long it goes on, and how many atoms it updates at a time. */
+typedef struct lesson {
+    shs_real *start;
+    int iterations, group;
+} lesson;
+
 typedef struct bench {
     int count, index[RANKS_MOST], small, runs;
     const char *memory, *only;
@@ -44,10 +50,17 @@ typedef struct bench {
     shs_cube cube;
     shs_sink sink;
     shs_codes codes;
-    shs_real *D[RANKS_MOST], *Y, *start; /* every rank learns the atoms, in a place of its own */
+    shs_real *D[RANKS_MOST], *Y; /* every rank learns the atoms, in a place of its own */
     size_t m;
-    int p, n, s, iterations, group;
+    int p, n, s;
+    lesson lesson;
 } bench;
+
+/* A size of a GPU, or one of a CPU or of --small. */
+static int sized(const bench *b, int large, int small) {
+    if (b->small) return small;
+    return large;
+}
 
 static double seconds_now(void) {
     struct timespec t;
@@ -75,7 +88,9 @@ static int memory_is(const bench *b, const char *name) { return strcmp(b->memory
 
 /* Memory of a rank. */
 static void *memory_of(bench *b, int rank, size_t bytes) {
-    void *memory = memory_is(b, "ordinary") ? malloc(bytes) : shs_cl_host_alloc(b->cl[rank], bytes);
+    void *memory;
+    if (memory_is(b, "ordinary")) memory = malloc(bytes);
+    else memory = shs_cl_host_alloc(b->cl[rank], bytes);
     if (!memory) must(b, SHS_NO_MEMORY);
     memset(memory, 0, bytes);
     return memory;
@@ -115,8 +130,10 @@ static double median(int count, double *seconds) {
 }
 
 static double time_of(bench *b, ranks_fn work, int ranks) {
+    const shs_context *contexts = &b->one;
     double begin = seconds_now();
-    must(b, ranks_run(ranks, ranks > 1 ? b->each : &b->one, work, b));
+    if (ranks > 1) contexts = b->each;
+    must(b, ranks_run(ranks, contexts, work, b));
     return seconds_now() - begin;
 }
 
@@ -148,9 +165,15 @@ static void measure(bench *b, const char *name, ranks_fn work, double asked) {
 
 /* ---- the cases ----------------------------------------------------------------------------------------------------- */
 
+/* NULL: equal ones. */
+static const double *shares_of(const bench *b) {
+    if (b->shares_given) return b->shares;
+    return NULL;
+}
+
 /* What this rank has of `all`. */
 static size_t range(const bench *b, const shs_context *ctx, size_t all, size_t *first) {
-    return ranks_range(ctx, b->shares_given ? b->shares : NULL, all, first);
+    return ranks_range(ctx, shares_of(b), all, first);
 }
 
 /* What the rank of ctx has in memory of its own, or NULL. One device alone works on the whole. */
@@ -181,7 +204,7 @@ static shs_status pca(const shs_context *ctx, void *arg) {
     ranks_lines mine;
     o.components = 10;
     if (own) return shs_pca_run(ctx, &own->cube, &o, &own->sink, NULL);
-    ranks_lines_begin(ctx, b->shares_given ? b->shares : NULL, &b->cube, &b->sink, 10, &mine);
+    ranks_lines_begin(ctx, shares_of(b), &b->cube, &b->sink, 10, &mine);
     return shs_pca_run(ctx, &mine.cube, &o, &mine.sink, NULL);
 }
 
@@ -192,7 +215,7 @@ static shs_status ica(const shs_context *ctx, void *arg) {
     ranks_lines mine;
     o.components = 10;
     if (own) return shs_ica_run(ctx, &own->cube, &o, &own->sink, NULL);
-    ranks_lines_begin(ctx, b->shares_given ? b->shares : NULL, &b->cube, &b->sink, 10, &mine);
+    ranks_lines_begin(ctx, shares_of(b), &b->cube, &b->sink, 10, &mine);
     return shs_ica_run(ctx, &mine.cube, &o, &mine.sink, NULL);
 }
 
@@ -201,10 +224,10 @@ static shs_status learn(const shs_context *ctx, void *arg) {
     shs_ksvd_options o = SHS_ZERO;
     shs_real *D = b->D[ctx->rank];
     size_t first, m = range(b, ctx, b->m, &first);
-    memcpy(D, b->start, (size_t)(b->p * b->n) * sizeof *D);
-    o.iterations = b->iterations;
+    memcpy(D, b->lesson.start, (size_t)(b->p * b->n) * sizeof *D);
+    o.iterations = b->lesson.iterations;
     o.coding.sparsity = b->s;
-    o.parallel_atoms = b->group;
+    o.parallel_atoms = b->lesson.group;
     o.start = SHS_START_GIVEN;
     o.replace = SHS_REPLACE_LEAVE;
     o.keep = SHS_KEEP_LAST;
@@ -217,12 +240,12 @@ static void measure_learning(bench *b, const char *name, size_t m, int n, int gr
     double one[2], all[2];
     b->n = n;
     b->m = m;
-    b->group = group;
+    b->lesson.group = group;
     if (b->small && b->m > 4000) b->m = 4000;
     if (b->only && !strstr(name, b->only)) return;
-    b->iterations = 2;
+    b->lesson.iterations = 2;
     medians(b, learn, &one[0], &all[0]);
-    b->iterations = 12;
+    b->lesson.iterations = 12;
     medians(b, learn, &one[1], &all[1]);
     say(name, (one[1] - one[0]) / 10, (all[1] - all[0]) / 10, 1.85);
 }
@@ -246,15 +269,16 @@ static void signal_cases(bench *b) {
     b->p = 64;
     b->n = 256;
     b->s = 8;
-    b->m = b->small ? 4000 : 4000000;
+    b->m = (size_t)sized(b, 4000000, 4000);
     b->Y = host_memory(b, b->m * 64 * sizeof *b->Y);
     for (i = 0; i < b->m * 64; i++) b->Y[i] = (shs_real)((shs_wide)(shs_random_bits(&r) >> 40) / 8388608 - 1);
-    b->start = (shs_real *)malloc(64 * 512 * sizeof *b->start);
-    for (k = 0; k < b->count; k++) b->D[k] = (shs_real *)malloc(64 * 512 * sizeof(shs_real));
+    b->lesson.start = malloc(64 * 512 * sizeof(shs_real));
+    if (!b->lesson.start) must(b, SHS_NO_MEMORY);
+    for (k = 0; k < b->count; k++) b->D[k] = malloc(64 * 512 * sizeof(shs_real));
     for (k = 0; k < b->count; k++)
         if (!b->D[k]) must(b, SHS_NO_MEMORY);
-    must(b, b->start ? shs_dictionary_random(64, 512, b->start, 64, 2) : SHS_NO_MEMORY);
-    memcpy(b->D[0], b->start, 64 * 512 * sizeof(shs_real));
+    must(b, shs_dictionary_random(64, 512, b->lesson.start, 64, 2));
+    memcpy(b->D[0], b->lesson.start, 64 * 512 * sizeof(shs_real));
     codes_memory(b, 0, b->m, b->s, &b->codes);
     if (memory_is(b, "each")) own_signals(b);
     measure(b, "omp_64x256_s8_host_to_host", code, 1.85);
@@ -263,7 +287,7 @@ static void signal_cases(bench *b) {
     measure_learning(b, "aksvd_64x64_s8_2000000", 2000000, 64, 1);
     host_free(b, b->Y);
     codes_free(b, 0, &b->codes);
-    free(b->start);
+    free(b->lesson.start);
     for (k = 0; k < b->count; k++) {
         free(b->D[k]);
         if (!memory_is(b, "each")) continue;
@@ -280,9 +304,10 @@ static void draw_scene(uint8_t *pixels, size_t count, int bands) {
     for (i = 0; i < count; i++) {
         uint32_t mix = state = state * 1664525u + 1013904223u;
         for (k = 0; k < bands; k++) {
-            uint32_t curve = (mix >> 24) * (uint32_t)(k + 20) + (mix >> 16 & 255) * (uint32_t)(k * 37 % 251) +
-                             (mix >> 8 & 255) * (uint32_t)(k * 91 % 241);
-            pixels[i * (size_t)bands + (size_t)k] = (uint8_t)(10 + (curve >> 9 & 127) + (mix >> (k & 15) & 7));
+            const uint32_t band = (uint32_t)k;
+            uint32_t curve = (mix >> 24) * (band + 20) + (mix >> 16 & 255) * (band * 37 % 251);
+            curve += (mix >> 8 & 255) * (band * 91 % 241);
+            *pixels++ = (uint8_t)(10 + (curve >> 9 & 127) + (mix >> (k & 15) & 7));
         }
     }
 }
@@ -307,11 +332,11 @@ static void own_lines(bench *b) {
 static void cube_cases(bench *b) {
     static const char *const names[] = {"bip", "bsq"};
     static const shs_interleave interleaves[] = {SHS_INTERLEAVE_BIP, SHS_INTERLEAVE_BSQ};
-    int lines = b->small ? 100 : 6955, samples = b->small ? 80 : 781, bands = b->small ? 60 : 224, k;
+    int lines = sized(b, 6955, 100), samples = sized(b, 781, 80), bands = sized(b, 224, 60), k;
     size_t count = (size_t)lines * (size_t)samples;
     void *pixels = host_memory(b, count * (size_t)bands);
     char name[64];
-    draw_scene((uint8_t *)pixels, count, bands);
+    draw_scene(pixels, count, bands);
     b->cube.pixels = pixels;
     b->cube.type = SHS_TYPE_U8;
     b->cube.lines = lines;
@@ -351,7 +376,10 @@ static void share_context(bench *b, const shs_cl *cl) {
         if (k == count) devices[count++] = b->cl[i]->device;
     }
     b->shared = SHS__CL(clCreateContext)(NULL, count, devices, NULL, NULL, &error);
-    if (error) fprintf(stderr, "bench_cl_ranks: these devices have no context together: --memory first\n"), exit(1);
+    if (error) {
+        fprintf(stderr, "bench_cl_ranks: these devices have no context together: --memory first\n");
+        exit(1);
+    }
 }
 
 static void open_device(bench *b, int i, void *context, void *device) {
@@ -388,9 +416,10 @@ static void open_devices(bench *b) {
     }
 #ifdef _OPENMP
     threads = omp_get_max_threads() / b->count;
+    if (threads < 1) threads = 1;
 #endif
     for (i = 0; i < b->count; i++) {
-        b->each[i].threads = threads > 0 ? threads : 1;
+        b->each[i].threads = threads;
         b->each[i].rank = i;
         b->each[i].ranks = b->count;
     }
@@ -427,7 +456,8 @@ static void read_options(bench *b, int argc, char **argv) {
     b->memory = "each";
     b->runs = 7;
     for (i = 1; i < argc; i++) {
-        const char *value = i + 1 < argc ? argv[i + 1] : "";
+        const char *value = "";
+        if (i + 1 < argc) value = argv[i + 1];
         if (!strcmp(argv[i], "--small")) {
             b->small = 1;
             continue;

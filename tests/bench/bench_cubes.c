@@ -6,34 +6,38 @@
 #define MOST_BANDS 512
 
 /* The two scenes, and those of any other number of bands, which are for covariances alone: enough pixels for a full rank. */
-static int samples_of(int bands) { return bands == BANDS_A ? SAMPLES_A : bands == BANDS_B ? SAMPLES_B : 64; }
+static int samples_of(int bands) {
+    if (bands == BANDS_A) return SAMPLES_A;
+    if (bands == BANDS_B) return SAMPLES_B;
+    return 64;
+}
 
 /* A scene of smooth spectra in random mixtures with noise, int16, pixel by pixel; made once, of each number of bands. */
 static const int16_t *scene(int bands) {
     static int16_t *made[MOST_BANDS + 1];
     static double curve[SPECTRA][MOST_BANDS];
-    int16_t **pixels;
+    int16_t *pixel;
     size_t i, count = (size_t)LINES * (size_t)samples_of(bands);
     shs_random r;
     int k, b;
     if (bands > MOST_BANDS) bench_ok(SHS_BAD_BANDS);
-    pixels = &made[bands];
-    if (*pixels) return *pixels;
-    *pixels = (int16_t *)malloc(count * (size_t)bands * sizeof(int16_t));
-    if (!*pixels) bench_ok(SHS_NO_MEMORY);
+    if (made[bands]) return made[bands];
+    pixel = malloc(count * (size_t)bands * sizeof *pixel);
+    if (!pixel) bench_ok(SHS_NO_MEMORY);
+    made[bands] = pixel;
     shs_random_seed(&r, 7);
     for (k = 0; k < SPECTRA; k++)
         for (b = 0; b < bands; b++) curve[k][b] = 1000 + 500 * sin(0.02 * b * (k + 1) + k);
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < count; i++, pixel += bands) {
         double share[SPECTRA];
         for (k = 0; k < SPECTRA; k++) share[k] = pow((double)shs_random_uniform(&r), 3);
         for (b = 0; b < bands; b++) {
             double value = 20 * ((double)shs_random_uniform(&r) - 0.5);
             for (k = 0; k < SPECTRA; k++) value += share[k] * curve[k][b];
-            (*pixels)[i * (size_t)bands + (size_t)b] = (int16_t)value;
+            pixel[b] = (int16_t)value;
         }
     }
-    return *pixels;
+    return made[bands];
 }
 
 static shs_cube scene_cube(int bands) {
@@ -48,26 +52,37 @@ static shs_cube scene_cube(int bands) {
 }
 
 static void store(void *to, shs_type type, size_t at, int16_t value) {
-    if (type == SHS_TYPE_U8) ((uint8_t *)to)[at] = (uint8_t)(value / 64);
-    else if (type == SHS_TYPE_F32) ((float *)to)[at] = value;
-    else if (type == SHS_TYPE_F64) ((double *)to)[at] = value;
-    else ((int16_t *)to)[at] = value;
+    uint8_t *bytes = to;
+    float *floats = to;
+    double *doubles = to;
+    int16_t *integers = to;
+    if (type == SHS_TYPE_U8) bytes[at] = (uint8_t)(value / 64);
+    else if (type == SHS_TYPE_F32) floats[at] = value;
+    else if (type == SHS_TYPE_F64) doubles[at] = value;
+    else integers[at] = value;
 }
 
 /* The scene in the type and interleave of the case; 8 bits hold a 64th. */
 void bench_open_cube(bench_work *w) {
-    shs_type type = w->c->type == SHS_TYPE_REAL ? SHS_TYPE_I16 : w->c->type;
-    shs_interleave interleave = w->c->type == SHS_TYPE_REAL ? SHS_INTERLEAVE_BIP : w->c->interleave;
+    shs_type type = w->c->type;
+    shs_interleave interleave = w->c->interleave;
     const int16_t *from = scene(w->c->bands);
     size_t pixels, bands = (size_t)w->c->bands, i, b;
     void *to;
+    if (type == SHS_TYPE_REAL) { /* the case does not say */
+        type = SHS_TYPE_I16;
+        interleave = SHS_INTERLEAVE_BIP;
+    }
     w->cube = scene_cube(w->c->bands);
     if (type == SHS_TYPE_I16 && interleave == SHS_INTERLEAVE_BIP) return;
     pixels = (size_t)w->cube.samples * (size_t)w->cube.lines;
     to = bench_hold(w, 0, pixels * bands * shs_type_size(type));
     for (i = 0; i < pixels; i++)
-        for (b = 0; b < bands; b++)
-            store(to, type, interleave == SHS_INTERLEAVE_BSQ ? b * pixels + i : i * bands + b, from[i * bands + b]);
+        for (b = 0; b < bands; b++) {
+            size_t at = i * bands + b;
+            if (interleave == SHS_INTERLEAVE_BSQ) at = b * pixels + i;
+            store(to, type, at, from[i * bands + b]);
+        }
     w->cube.pixels = to;
     w->cube.type = type;
     w->cube.interleave = interleave;
@@ -75,18 +90,23 @@ void bench_open_cube(bench_work *w) {
 
 /* Where components go: float, or rescaled to bytes. */
 static void open_sink(bench_work *w) {
-    size_t components = (size_t)(w->c->components ? w->c->components : w->c->bands);
-    size_t bytes = (size_t)w->cube.samples * (size_t)w->cube.lines * components * (w->c->to_bytes ? 1 : sizeof(float));
+    const size_t pixels = (size_t)w->cube.samples * (size_t)w->cube.lines;
+    int components = w->c->components;
+    if (!components) components = w->c->bands;
     w->sink.interleave = w->cube.interleave;
-    w->sink.type = w->c->to_bytes ? SHS_TYPE_U8 : SHS_TYPE_F32;
-    if (w->c->to_bytes) w->sink.rescale = 1, w->sink.high = 255;
-    w->sink.pixels = bench_hold(w, 1, bytes);
+    w->sink.type = SHS_TYPE_F32;
+    if (w->c->to_bytes) {
+        w->sink.type = SHS_TYPE_U8;
+        w->sink.rescale = 1;
+        w->sink.high = 255;
+    }
+    w->sink.pixels = bench_hold(w, 1, pixels * (size_t)components * shs_type_size(w->sink.type));
 }
 
 void bench_covariance(int bands, shs_wide *covariance) {
     shs_cube cube = scene_cube(bands);
     shs_moments moments;
-    shs_wide *mean = (shs_wide *)malloc((size_t)bands * sizeof *mean);
+    shs_wide *mean = malloc((size_t)bands * sizeof *mean);
     if (!mean) bench_ok(SHS_NO_MEMORY);
     bench_ok(shs_moments_create(NULL, bands, &moments));
     bench_ok(shs_moments_update(NULL, &cube, 0, &moments));

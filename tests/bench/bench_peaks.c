@@ -68,7 +68,8 @@ LOOPS(64, __attribute__((target("avx512f"))))
 static loops widest(void) {
     loops l = {16, {floats_16, doubles_16}, reads_16};
 #if defined(__x86_64__) || defined(__i386__)
-    loops l32 = {32, {floats_32, doubles_32}, reads_32}, l64 = {64, {floats_64, doubles_64}, reads_64};
+    static const loops l32 = {32, {floats_32, doubles_32}, reads_32};
+    static const loops l64 = {64, {floats_64, doubles_64}, reads_64};
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) l = l32;
     if (__builtin_cpu_supports("avx512f")) l = l64;
 #endif
@@ -88,8 +89,10 @@ static double usual_seconds(const loops *l, int wide, const unsigned char *memor
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(threads) reduction(+ : sum) schedule(static, 1)
 #endif
-        for (t = 0; t < threads; t++)
-            sum += memory ? l->reads(memory + (size_t)t * slice, slice) : l->multiply_adds[wide](factor);
+        for (t = 0; t < threads; t++) {
+            if (memory) sum += l->reads(memory + (size_t)t * slice, slice);
+            else sum += l->multiply_adds[wide](factor);
+        }
         seconds[run] = bench_now(&w) - start;
     }
     kept = sum;
@@ -105,22 +108,25 @@ double bench_all_cores(void) {
 
 double bench_enough_cores(const bench_peaks *peaks) {
     const double enough = 0.925;
-    return enough * (THREADS == 2 ? 2 : peaks->flops[0][1] / peaks->flops[0][0]);
+    if (THREADS == 2) return enough * 2;
+    return enough * (peaks->flops[0][1] / peaks->flops[0][0]);
 }
 
 bench_peaks bench_measure_peaks(void) {
+    static const int counts[2] = {1, THREADS};
+    static const double sizes[2] = {sizeof(float), sizeof(double)};
     bench_peaks peaks = SHS_ZERO;
     loops l = widest();
     bench_work w = SHS_ZERO;
-    unsigned char *memory = (unsigned char *)bench_hold(&w, 0, READ_BYTES + 64);
+    unsigned char *memory = bench_hold(&w, 0, READ_BYTES + 64);
     const unsigned char *aligned = memory + (64 - (uintptr_t)memory % 64) % 64;
     int many, wide;
     memset(memory, 1, READ_BYTES + 64);
     peaks.vector_bytes = l.width;
     for (many = 0; many < 2; many++) {
-        const int threads = many ? THREADS : 1;
+        const int threads = counts[many];
         for (wide = 0; wide < 2; wide++) {
-            double lanes = (double)l.width / (wide ? sizeof(double) : sizeof(float));
+            double lanes = (double)l.width / sizes[wide];
             peaks.flops[wide][many] =
                 2 * lanes * CHAIN_COUNT * (double)ROUNDS * threads / usual_seconds(&l, wide, NULL, threads, TRIES);
         }

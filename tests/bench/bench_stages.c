@@ -37,7 +37,8 @@ static int on_progress(void *user, const char *phase, size_t step, size_t steps,
     for (k = 0; k < PHASES && strcmp(phase, phase_names[k]); k++) {}
     if (k == PHASES) c->remains += seconds;
     else if (k == PHASE_SEPARATING && c->separations++ == 0) c->spent[PHASE_WHITENING] += seconds;
-    else c->spent[k == PHASE_RATING ? PHASE_SEPARATING : k] += seconds;
+    else if (k == PHASE_RATING) c->spent[PHASE_SEPARATING] += seconds;
+    else c->spent[k] += seconds;
     return 0;
 }
 
@@ -183,7 +184,8 @@ static void report(const analysis *a, double seconds[2][STAGES], int threads, do
 static void measure(const analysis *a, int runs, int threads, double enough_cores, FILE *csv) {
     double run[2][MOST_RUNS][STAGES], middle[2][STAGES], column[MOST_RUNS], cores[MOST_RUNS] = {0};
     bench_work w = SHS_ZERO;
-    const int sides = threads > 1 ? 2 : 1;
+    const int counts[2] = {1, threads}, sides = 1 + (threads > 1);
+    double gain = 2; /* of the bare machine by all threads */
     int t, k, r, spare = SPARE_TURNS;
     memset(run, 0, sizeof run);
     w.c = &a->c;
@@ -192,9 +194,10 @@ static void measure(const analysis *a, int runs, int threads, double enough_core
     (void)a->open(&w);
     (void)w.once(&w);
     for (r = 0; r < runs; r++) {
-        const double before = sides > 1 ? bench_all_cores() : 0;
+        double before = 0;
+        if (sides > 1) before = bench_all_cores();
         for (t = 0; t < sides; t++) {
-            w.threads = t ? threads : 1;
+            w.threads = counts[t];
             run[t][r][LOAD] = load_seconds(&w);
             a->measure(&w, run[t][r]);
         }
@@ -208,18 +211,20 @@ static void measure(const analysis *a, int runs, int threads, double enough_core
             for (r = 0; r < runs; r++) column[r] = run[t][r][k];
             middle[t][k] = bench_median(column, runs);
         }
-    report(a, middle, threads, 0.9 * (THREADS == 2 ? 2 : bench_median(cores, runs)), csv);
+    if (THREADS != 2) gain = bench_median(cores, runs);
+    report(a, middle, threads, 0.9 * gain, csv);
     for (k = 0; k < 6; k++) free(w.held[k]);
 }
 
 void bench_stages(int (*wanted)(const char *name), int runs, int threads, const bench_peaks *peaks) {
     FILE *csv = NULL;
     size_t k;
+    if (runs > MOST_RUNS) runs = MOST_RUNS;
     for (k = 0; k < sizeof analyses / sizeof analyses[0]; k++) {
         if (!wanted(analyses[k].name)) continue;
         if (!csv) csv = fopen("build/bench_stages.csv", "w");
         if (csv && ftell(csv) == 0) fprintf(csv, "analysis,stage,seconds_1,seconds_" THREADS_TEXT ",scaling\n");
-        measure(analyses + k, runs < MOST_RUNS ? runs : MOST_RUNS, threads, bench_enough_cores(peaks), csv);
+        measure(analyses + k, runs, threads, bench_enough_cores(peaks), csv);
     }
     if (csv) fclose(csv);
 }
