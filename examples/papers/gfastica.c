@@ -176,10 +176,12 @@ static int iterations_of(void) { return sized(5, 20, 20); }
 
 /* Seconds of all stages where the context works. */
 static void measure(analysis *a, const shs_context *ctx, double *seconds) {
+    const char *build = "";
     int k;
     a->ctx = ctx;
-    a->cube_file = text_of("%s/bin/gfastica%s.cube", run.out, run.serial ? run.serial : "");
-    a->source_file = text_of("%s/bin/gfastica%s.sources", run.out, run.serial ? run.serial : "");
+    if (run.serial) build = run.serial;
+    a->cube_file = text_of("%s/bin/gfastica%s.cube", run.out, build);
+    a->source_file = text_of("%s/bin/gfastica%s.sources", run.out, build);
     write_all(a->cube_file, a->bytes, a->pixels * BANDS);
     for (k = 0; k < STAGES; k++) {
         tell(stage_names[k]);
@@ -223,15 +225,19 @@ static const char *baseline_share(int k, double seconds) {
 }
 
 static double serial(const char *level, int k) { return serial_seconds(level, stage_names[k]); }
-static double ratio(double a, double b) { return a > 0 && b > 0 ? a / b : NOT_RUN; }
+static double percent(double part, double whole) {
+    if (part < 0) return NOT_RUN;
+    return 100 * part / whole;
+}
 #define NO_SERIAL "not run: no serial build"
+#define NO_MPI "not run: MPI is not installed"
 
 static void scene_remark(void) {
+    const char *larger = " (the paper's first cube: 781 x 6955 x 224)";
+    if (run.scale == SCALE_FULL) larger = "";
     remark("%d x %d x %d pixels of 8 bits, %d components, %d iterations a component%s; fit for timing, not for science: tiles "
-           "of a small "
-           "scene.",
-           lines_of(), samples_of(), BANDS, COMPONENTS, iterations_of(),
-           run.scale == SCALE_FULL ? "" : " (the paper's first cube: 781 x 6955 x 224)");
+           "of a small scene.",
+           lines_of(), samples_of(), BANDS, COMPONENTS, iterations_of(), larger);
 }
 
 /* ---- tables -------------------------------------------------------------------------------------------------------- */
@@ -248,13 +254,14 @@ static void table1(void) {
     }
     put_line("unit", "%% of the sum of the stages");
     rows_begin(NULL);
-    for (k = 0; k < WHOLE; k++)
-        row(text_of("plain C at -O2: %s", stage_names[k]), "", serial("O2", k) < 0 ? NOT_RUN : 100 * serial("O2", k) / plain,
-            NOT_RUN, NOT_RUN, serial("O2", k) < 0 ? NO_SERIAL : "SPARSEHS_NO_SIMD; one thread only");
+    for (k = 0; k < WHOLE; k++) {
+        const double share = percent(serial("O2", k), plain);
+        row(text_of("plain C at -O2: %s", stage_names[k]), "", share, NOT_RUN, NOT_RUN,
+            unless_run(share, NO_SERIAL, "SPARSEHS_NO_SIMD; one thread only"));
+    }
     row("plain C at -O2: covariance + whitening + iteration", "99",
-        serial("O2", INPUT) < 0 ? NOT_RUN
-                                : 100 * (serial("O2", COVARIANCE) + serial("O2", WHITENING) + serial("O2", ITERATION)) / plain,
-        NOT_RUN, NOT_RUN, "paper: its text; the cells are not in our copy");
+        percent(serial("O2", COVARIANCE) + serial("O2", WHITENING) + serial("O2", ITERATION), plain), NOT_RUN, NOT_RUN,
+        "paper: its text; the cells are not in our copy");
     for (k = 0; k < WHOLE; k++)
         row(text_of("this library: %s", stage_names[k]), "", 100 * stage_seconds[0][k] / sum[0],
             100 * stage_seconds[1][k] / sum[1], NOT_RUN, "device: input; eigenproblem and output stay on the CPU; see Fig. 4");
@@ -282,7 +289,7 @@ enum { TRIED = (int)(sizeof tried / sizeof *tried) };
    NVIDIA tells of a byte). */
 static char *trial_note(const char *kernel) {
     shs_cl_stage *stages = ALLOCATE(shs_cl_stage, 64);
-    size_t limit = shs_cl_about(example_device)->local_bytes;
+    const unsigned long limit = (unsigned long)shs_cl_about(example_device)->local_bytes;
     double seconds = 0;
     char *note = NULL;
     int count = 0, i;
@@ -291,13 +298,12 @@ static char *trial_note(const char *kernel) {
         if (strcmp(stages[i].name, "upload") && strcmp(stages[i].name, "download")) seconds += (double)stages[i].seconds;
     for (i = 0; i < count && i < 64; i++) {
         const shs_cl_stage *k = &stages[i];
+        const unsigned long bytes = (unsigned long)k->local_bytes;
+        const char *local = "no local memory";
         if (strcmp(k->name, kernel) || !k->runs) continue;
+        if (bytes > 4) local = text_of("%lu at a time by local memory (%lu bytes each of %lu)", limit / bytes, bytes, limit);
         note = text_of("kernels %.4g ms, of which %s %.4g; groups of %lu items, %s; %lu bytes an item are not in registers",
-                       1e3 * seconds, kernel, 1e3 * (double)k->seconds, (unsigned long)k->group_items,
-                       k->local_bytes > 4 ? text_of("%lu at a time by local memory (%lu bytes each of %lu)",
-                                                    (unsigned long)(limit / k->local_bytes), (unsigned long)k->local_bytes,
-                                                    (unsigned long)limit)
-                                          : "no local memory",
+                       1e3 * seconds, kernel, 1e3 * (double)k->seconds, (unsigned long)k->group_items, local,
                        (unsigned long)k->private_bytes);
     }
     free(stages);
@@ -351,13 +357,20 @@ static void trial_rows(trial *t, int count) {
 }
 #endif
 
+/* What becomes of an item that needs a device. */
+static const char *kind_on_device(void) {
+    if (run.has_device) return "table";
+    return "text";
+}
+
 static void table2(void) {
-    if (!item_begin("table2", run.has_device ? "table" : "text",
-                    "Table 2: local memory, registers and overlapped transfers, each off and on"))
+    if (!item_begin("table2", kind_on_device(), "Table 2: local memory, registers and overlapped transfers, each off and on"))
         return;
 #ifdef EXAMPLE_OPENCL
     if (run.has_device) {
-        const unsigned local = SHS_CL_WITHOUT_LOCAL, registers = SHS_CL_WITHOUT_REGISTERS, overlap = SHS_CL_WITHOUT_OVERLAP;
+        const unsigned local = SHS_CL_WITHOUT_LOCAL;
+        const unsigned registers = SHS_CL_WITHOUT_REGISTERS;
+        const unsigned overlap = SHS_CL_WITHOUT_OVERLAP;
         const unsigned units = SHS_CL_WITHOUT_UNITS;
         trial t[7];
         memset(t, 0, sizeof t);
@@ -385,8 +398,7 @@ static void table2(void) {
 }
 
 static void table3(void) {
-    if (!item_begin("table3", run.has_device ? "table" : "text", "Table 3 and Fig. 3: 128, 256, 512 and 1024 threads a group"))
-        return;
+    if (!item_begin("table3", kind_on_device(), "Table 3 and Fig. 3: 128, 256, 512 and 1024 threads a group")) return;
 #ifdef EXAMPLE_OPENCL
     if (run.has_device) {
         static const char *const names[] = {"128", "256", "512", "1024"};
@@ -432,7 +444,7 @@ static void table4(void) {
         analysis a = open_analysis(lines_of(), samples, iterations_of());
         step_of(k, 4, text_of("%d samples", samples));
         whole_row(text_of("%d x %d x %d", lines_of(), samples, BANDS), &a, whole_once,
-                  k ? NULL : "paper: cells and most sizes are not in our copy");
+                  first_note(k, "paper: cells and most sizes are not in our copy"));
         close_analysis(&a);
     }
     rows_end();
@@ -452,7 +464,7 @@ static void table5(void) {
         step_of(k, 5, text_of("%d iterations", counts[k]));
         a.iterations = counts[k];
         whole_row(text_of("%d iterations a component", counts[k]), &a, whole_once,
-                  k ? NULL : "paper: the cells are not in our copy");
+                  first_note(k, "paper: the cells are not in our copy"));
     }
     step_of(4, 5, "fourth moments");
     whole_row("40 iterations by fourth moments", &a, moments_once,
@@ -477,7 +489,7 @@ static void table6(void) {
             sum += t;
             if (k == COVARIANCE || k == WHITENING || k == ITERATION || k == TRANSFORM)
                 row(text_of("-%s: %s", levels[l], stage_names[k]), "", t, NOT_RUN, NOT_RUN,
-                    t < 0 ? NO_SERIAL : baseline_share(k, t));
+                    unless_run(t, NO_SERIAL, baseline_share(k, t)));
         }
         if (sum <= 0) continue;
         row(text_of("-%s: all stages", levels[l]), "", sum, NOT_RUN, NOT_RUN,
@@ -497,7 +509,13 @@ static void table6(void) {
 }
 
 static void table7(void) {
-    int k, have = serial_seconds("MPI", "ranks") > 0;
+    const double ranks = serial_seconds("MPI", "ranks");
+    const char *what = "MPI", *note = "not run: MPI (mpicc and mpirun) is not installed";
+    int k;
+    if (ranks > 0) {
+        what = text_of("MPI, %.0f ranks", ranks);
+        note = "one thread a rank; paper: 16 ranks; the cells are not in our copy";
+    }
     if (!item_begin("table7", "table", "Table 7: threads against ranks of MPI")) return;
     measure_stages();
     put_line("unit", "seconds");
@@ -509,11 +527,7 @@ static void table7(void) {
     }
     for (k = COVARIANCE; k <= TRANSFORM; k++) {
         if (k == EIGENPROBLEM) continue;
-        row(have ? text_of("MPI, %.0f ranks: %s", serial_seconds("MPI", "ranks"), stage_names[k])
-                 : text_of("MPI: %s", stage_names[k]),
-            "", NOT_RUN, serial("MPI", k), NOT_RUN,
-            have ? "one thread a rank; paper: 16 ranks; the cells are not in our copy"
-                 : "not run: MPI (mpicc and mpirun) is not installed");
+        row(text_of("%s: %s", what, stage_names[k]), "", NOT_RUN, serial("MPI", k), NOT_RUN, note);
     }
     rows_end();
     remark("Paper (text): MPI with 16 ranks is faster than OpenMP with 16 threads. Ranks are the library's reduce_fn over "
@@ -531,7 +545,7 @@ static void speedup_rows(const char *level, const char *const *paper, const char
         double base = serial(level, k);
         if (k == EIGENPROBLEM) continue;
         row(stage_names[k], paper[k], ratio(base, stage_seconds[0][k]), ratio(base, stage_seconds[1][k]),
-            ratio(base, stage_seconds[2][k]), base > 0 ? text_of("baseline: %s", baseline_share(k, base)) : missing);
+            ratio(base, stage_seconds[2][k]), unless_run(base, missing, text_of("baseline: %s", baseline_share(k, base))));
     }
 }
 
@@ -560,25 +574,28 @@ static void figure4(void) {
 
 static void figure5(void) {
     static const char *const paper[STAGES] = {"", "4 to 6", "", "6 to 8", "8 to 11", "about 1", "", ""};
-    int have = serial_seconds("MPI", "ranks") > 0;
+    const double ranks = serial_seconds("MPI", "ranks");
     if (!item_begin("figure5", "bars", "Fig. 5: each stage, times faster than MPI")) return;
     measure_stages();
     put_line("x", "stage");
     put_line("y", "times faster than MPI");
     put_line("log", "y");
     rows_begin("stages");
-    speedup_rows("MPI", paper, "not run: MPI is not installed");
+    speedup_rows("MPI", paper, NO_MPI);
     rows_end();
-    if (have) curve("stages", 4, "all threads");
-    if (have) curve("stages", 5, "device");
+    if (ranks > 0) {
+        curve("stages", 4, "all threads");
+        curve("stages", 5, "device");
+    }
     remark(
         "Paper, GPU over MPI with 16 ranks: covariance 4 to 6, whitening 6 to 8, iteration 8 to 11, transform about the same.");
-    remark("%s", have ? text_of("Here MPI has %.0f ranks.", serial_seconds("MPI", "ranks"))
-                      : "Not run: MPI (mpicc and mpirun) is not installed.");
+    if (ranks > 0) remark("Here MPI has %.0f ranks.", ranks);
+    else remark("Not run: MPI (mpicc and mpirun) is not installed.");
     item_end();
 }
 
 static void figure6(void) {
+    const char *covariance = baseline_share(COVARIANCE, serial("O2", COVARIANCE)), *device = "";
     double plain = serial("O2", WHOLE), mpi = serial("MPI", WHOLE), *t = stage_seconds[0];
     if (!item_begin("figure6", "bars", "Fig. 6: the whole program, times faster than the serial program and than MPI")) return;
     measure_stages();
@@ -588,19 +605,17 @@ static void figure6(void) {
     rows_begin("whole");
     row("serial, plain C at -O2", "36 to 72", ratio(plain, t[WHOLE]), ratio(plain, stage_seconds[1][WHOLE]),
         ratio(plain, stage_seconds[2][WHOLE]),
-        plain > 0
-            ? text_of("baseline: %.4g s, its covariance at %s", plain, baseline_share(COVARIANCE, serial("O2", COVARIANCE)))
-            : NO_SERIAL);
+        unless_run(plain, NO_SERIAL, text_of("baseline: %.4g s, its covariance at %s", plain, covariance)));
     row("MPI", "4.1 to 6.5", ratio(mpi, t[WHOLE]), ratio(mpi, stage_seconds[1][WHOLE]), ratio(mpi, stage_seconds[2][WHOLE]),
-        mpi > 0 ? "paper: 16 ranks" : "not run: MPI is not installed");
+        unless_run(mpi, NO_MPI, "paper: 16 ranks"));
     rows_end();
     if (plain > 0) {
         curve("whole", 3, "one thread");
         curve("whole", 4, "all threads");
         curve("whole", 5, "device");
     }
-    remark("Seconds of the whole: one thread %.4g, all threads %.4g%s.", stage_seconds[0][WHOLE], stage_seconds[1][WHOLE],
-           run.has_device ? text_of(", device %.4g", stage_seconds[2][WHOLE]) : "");
+    if (run.has_device) device = text_of(", device %.4g", stage_seconds[2][WHOLE]);
+    remark("Seconds of the whole: one thread %.4g, all threads %.4g%s.", t[WHOLE], stage_seconds[1][WHOLE], device);
     scene_remark();
     item_end();
 }
@@ -609,13 +624,13 @@ static void figure6(void) {
 
 #ifdef PAPERS_MPI
 static int reduce(void *user, shs_wide *values, size_t count, shs_reduce_op op) {
-    MPI_Datatype type = sizeof(shs_wide) == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT;
+    MPI_Datatype type = MPI_DOUBLE;
+    MPI_Op how = MPI_MAX;
     (void)user;
-    return MPI_Allreduce(MPI_IN_PLACE, values, (int)count, type,
-                         op == SHS_REDUCE_SUM   ? MPI_SUM
-                         : op == SHS_REDUCE_MIN ? MPI_MIN
-                                                : MPI_MAX,
-                         MPI_COMM_WORLD) != MPI_SUCCESS;
+    if (sizeof(shs_wide) == sizeof(float)) type = MPI_FLOAT;
+    if (op == SHS_REDUCE_SUM) how = MPI_SUM;
+    if (op == SHS_REDUCE_MIN) how = MPI_MIN;
+    return MPI_Allreduce(MPI_IN_PLACE, values, (int)count, type, how, MPI_COMM_WORLD) != MPI_SUCCESS;
 }
 
 /* Each rank has its share of the lines; the slowest counts. */

@@ -158,7 +158,8 @@ static double way_seconds(int way, product w) {
 #endif
 
 static void figure13(void) {
-    static const int sizes[] = {32, 64, 96, 128, 192, 224, 256, 384, 512}, few[] = {32, 128, 224, 512};
+    static const int sizes[] = {32, 64, 96, 128, 192, 224, 256, 384, 512}, few[9] = {32, 128, 224, 512};
+    static const char missing[] = "not here, or not for this device", no_openblas[] = "OpenBLAS: not installed";
     int count = sized(4, 9, 9), i, have_openblas, k = sized(2560, 10240, 10240);
     FILE *ours, *whole, *blas, *textbook, *by_way[WAYS], *by_vendor[VENDORS];
     shs_random r;
@@ -196,9 +197,10 @@ static void figure13(void) {
     rows_begin("shs_syrk");
     ours = item_rows;
     for (i = 0; i < count; i++) {
-        int n = w.rows = w.columns = run.scale == SCALE_QUICK ? few[i] : sizes[i];
+        const int n = sized(few[i], sizes[i], sizes[i]);
         double work = 1e-9 * n * (n + 1.0) * k, one, all, there;
         char *setting = text_of("%d", n);
+        w.rows = w.columns = n;
         step_of(i, count, text_of("SYRK, n %d", n));
         item_rows = ours;
         w.ctx = &run.one;
@@ -209,7 +211,7 @@ static void figure13(void) {
         if (run.has_device) there = work / median_seconds(syrk_once, &w);
         else there = NOT_RUN;
         row(setting, NULL, one, all, there,
-            i ? NULL : "paper: the curves are not in our copy; device: with the transfer of A, and of the result");
+            first_note(i, "paper: the curves are not in our copy; device: with the transfer of A, and of the result"));
         item_rows = whole;
         w.ctx = &run.all;
         all = work / median_seconds(gemm_once, &w);
@@ -221,9 +223,9 @@ static void figure13(void) {
             item_rows = by_way[way];
             there = way_seconds(way, w);
             made[way] |= there > 0;
-            row(setting, NULL, NOT_RUN, NOT_RUN, there > 0 ? work / there : NOT_RUN,
-                there > 0 ? text_of("%s; kernels alone by the device's own clock", way_words[way])
-                          : text_of("%s: this device does not do it so", way_words[way]));
+            row(setting, NULL, NOT_RUN, NOT_RUN, ratio(work, there),
+                unless_run(there, text_of("%s: this device does not do it so", way_words[way]),
+                           text_of("%s; kernels alone by the device's own clock", way_words[way])));
         }
         for (vendor = 0; vendor < VENDORS; vendor++) {
             item_rows = by_vendor[vendor];
@@ -232,8 +234,8 @@ static void figure13(void) {
             else there = clblast_seconds(&w);
             w.symmetric = 0;
             had[vendor] |= there > 0;
-            row(setting, NULL, NOT_RUN, NOT_RUN, there > 0 ? work / there : NOT_RUN,
-                there > 0 ? vendor_words[vendor] : text_of("%s: not here, or not for this device", vendor_names[vendor]));
+            row(setting, NULL, NOT_RUN, NOT_RUN, ratio(work, there),
+                unless_run(there, text_of("%s: not here, or not for this device", vendor_names[vendor]), vendor_words[vendor]));
         }
         if (run.peak[1] > 0) peak_share = 100e9 * one / run.peak[1];
         else peak_share = 0;
@@ -245,7 +247,7 @@ static void figure13(void) {
             openblas.threads(run.threads);
             all = work / median_seconds(openblas_once, &w);
             row(setting, NULL, one, all, NOT_RUN, "not for a device");
-        } else row(setting, NULL, NOT_RUN, NOT_RUN, NOT_RUN, "OpenBLAS: not installed");
+        } else row(setting, NULL, NOT_RUN, NOT_RUN, NOT_RUN, no_openblas);
         w.symmetric = 0;
         item_rows = textbook;
         w.k = sized(512, 1024, k);
@@ -279,9 +281,8 @@ static void figure13(void) {
            "at small n and some 20 %% over CUBLAS.");
     remark("Here k %d; shs_syrk at n 512 on one thread reaches %.0f %% of the core's measured peak in double. cuBLAS: %s; "
            "CLBlast: %s. %s.",
-           k, peak_share, had[1] ? "the full product, resident" : "not here, or not for this device",
-           had[0] ? "SYRK, resident" : "not here, or not for this device",
-           have_openblas ? openblas_kernels() : "OpenBLAS: not installed");
+           k, peak_share, unless_run(had[1], missing, "the full product, resident"),
+           unless_run(had[0], missing, "SYRK, resident"), unless_run(have_openblas, no_openblas, openblas_kernels()));
     item_end();
     free(A);
     free(w.C);
@@ -390,11 +391,13 @@ static const work_fn stage_work[STAGES] = {mean_once, covariance_once, eigen_onc
 /* Multiplications and additions, projection twice where it rescales. */
 static double stage_operations(stage k) {
     double m = (double)pixels_of();
-    return k == MEAN         ? 2 * m * BANDS
-           : k == COVARIANCE ? m * BANDS * (BANDS + 1.0)
-           : k == PROJECTION ? 2.0 * m * BANDS * BANDS
-           : k == SCALED     ? 4.0 * m * BANDS * BANDS
-                             : 0;
+    switch (k) {
+    case MEAN: return 2 * m * BANDS;
+    case COVARIANCE: return m * BANDS * (BANDS + 1.0);
+    case PROJECTION: return 2.0 * m * BANDS * BANDS;
+    case SCALED: return 4.0 * m * BANDS * BANDS;
+    default: return 0;
+    }
 }
 
 /* Seconds of all stages on one thread, all threads and the device: measured once, kept for three items. */
@@ -446,15 +449,20 @@ static void measure_stages(void) {
 static void stage_row(const char *setting, const char *paper, stage k, int device, const char *note) {
     const double *t = stage_seconds[k];
     double work = stage_operations(k);
-    row(setting, paper, device ? NOT_RUN : t[0], device ? NOT_RUN : t[1], device ? t[2] : NOT_RUN,
-        device || work <= 0 ? note : text_of("%s; one thread: %s", note, share_of_peak(work, t[0], 1)));
+    if (device) {
+        row(setting, paper, NOT_RUN, NOT_RUN, t[2], note);
+        return;
+    }
+    if (work > 0) note = text_of("%s; one thread: %s", note, share_of_peak(work, t[0], 1));
+    row(setting, paper, t[0], t[1], NOT_RUN, note);
 }
 
 /* The serial baseline of a stage. */
 static void plain_row(const char *what, stage k) {
     double plain = serial_seconds("O2", stage_names[k]);
     row(text_of("%s; plain C at -O2", what), "", plain, NOT_RUN, NOT_RUN,
-        plain > 0 ? text_of("SPARSEHS_NO_SIMD; %s", share_of_peak(stage_operations(k), plain, 1)) : "not run: no serial build");
+        unless_run(plain, "not run: no serial build",
+                   text_of("SPARSEHS_NO_SIMD; %s", share_of_peak(stage_operations(k), plain, 1))));
 }
 
 /* Seconds of GRASS's own i.pca on the same scene, from its maps to its maps: measured once, kept for two items. */
@@ -484,11 +492,11 @@ static double ipca_seconds(void) {
 }
 
 static void ipca_row(const char *setting) {
+    const char *note = "GRASS, rescale=0,255; one thread; reads its maps and writes its maps, ours does not";
     double seconds = ipca_seconds();
-    row(setting, "", seconds, NOT_RUN, NOT_RUN,
-        seconds > 0                 ? "GRASS, rescale=0,255; one thread; reads its maps and writes its maps, ours does not"
-        : program_is_there("grass") ? "GRASS is here, but its i.pca did not run"
-                                    : "GRASS i.pca: not installed; make papers-deps installs it");
+    if (seconds <= 0 && program_is_there("grass")) note = "GRASS is here, but its i.pca did not run";
+    else if (seconds <= 0) note = "GRASS i.pca: not installed; make papers-deps installs it";
+    row(setting, "", seconds, NOT_RUN, NOT_RUN, note);
 }
 
 /* The textbook twins on fewer pixels, and ours on the same. */
@@ -580,6 +588,7 @@ static void figure14(void) {
     static const char *const words[] = {"first", "second", "third", "fourth"};
     size_t pixels = AIRPORT * AIRPORT, count = pixels * AIRPORT_BANDS, i;
     unsigned char *raw, *out[3], *theirs;
+    const shs_context *where[3];
     shs_cube cube = SHS_ZERO;
     shs_sink sink = SHS_ZERO;
     shs_pca_options o = SHS_ZERO;
@@ -614,22 +623,28 @@ static void figure14(void) {
     sink.rescale = 1;
     sink.high = 255;
     o.components = COMPONENTS;
+    where[0] = &run.one;
+    where[1] = &run.all;
+    where[2] = &run.on_device;
     for (w = 0; w < 3; w++) {
         sink.pixels = out[w] = ALLOCATE(unsigned char, pixels *COMPONENTS);
         if (w == 2 && !run.has_device) continue;
-        check(shs_pca_run(w == 0 ? &run.one : w == 1 ? &run.all : &run.on_device, &cube, &o, &sink, NULL), "components");
+        check(shs_pca_run(where[w], &cube, &o, &sink, NULL), "components");
     }
     for (k = 0; k < COMPONENTS; k++) {
+        const char *paper = "", *setting = text_of("%s component", words[k]);
+        double there = NOT_RUN;
         size_t at = (size_t)k * pixels;
         file = fopen(text_of("%s/golden/grass_airport_pc%d_100x100.u8", run.shared, k + 1), "rb");
         if (!file || fread(theirs, 1, pixels, file) != pixels) {
-            row(text_of("%s component", words[k]), "", NOT_RUN, NOT_RUN, NOT_RUN, "not compared: golden/ is not there");
+            row(setting, "", NOT_RUN, NOT_RUN, NOT_RUN, "not compared: golden/ is not there");
             if (file) fclose(file);
             continue;
         }
         fclose(file);
-        row(text_of("%s component", words[k]), k ? "" : "equal", equal_pixels(out[0] + at, theirs),
-            equal_pixels(out[1] + at, theirs), run.has_device ? equal_pixels(out[2] + at, theirs) : NOT_RUN,
+        if (k == 0) paper = "equal";
+        if (run.has_device) there = equal_pixels(out[2] + at, theirs);
+        row(setting, paper, equal_pixels(out[0] + at, theirs), equal_pixels(out[1] + at, theirs), there,
             "AVIRIS airport; 100 x 100 x 205");
     }
     rows_end();
@@ -721,7 +736,8 @@ static void figure16(void) {
     put_line("log", "y");
     rows_begin("whole");
     row("plain C at -O2", "", plain, NOT_RUN, NOT_RUN,
-        plain > 0 ? "SPARSEHS_NO_SIMD; for one thread; see Table 5 for its share of the peak" : "not run: no serial build");
+        unless_run(plain, "not run: no serial build",
+                   "SPARSEHS_NO_SIMD; for one thread; see Table 5 for its share of the peak"));
     row("this library", "", stage_seconds[WHOLE][0], stage_seconds[WHOLE][1], stage_seconds[WHOLE][2], NULL);
     ipca_row("GRASS i.pca");
     rows_end();
@@ -738,6 +754,7 @@ static void figure16(void) {
 }
 
 int main(int argc, char **argv) {
+    const char *grass = "GRASS is not installed here";
     papers_begin(argc, argv, "grass",
                  "The tables and figures of the paper on GRASS GIS's principal components with today's numbers.", 8);
     if (run.serial) {
@@ -754,8 +771,8 @@ int main(int argc, char **argv) {
         scene_words());
     substituted(
         "Q6600 and GTX 470: this machine and its OpenCL device, named above. CUBLAS, MAGMA and the authors' code: not here.");
-    substituted("The original i.pca: %s; its stored result on a real cube is compared in Fig. 14.",
-                program_is_there("grass") ? "that of today's GRASS" : "GRASS is not installed here");
+    if (program_is_there("grass")) grass = "that of today's GRASS";
+    substituted("The original i.pca: %s; its stored result on a real cube is compared in Fig. 14.", grass);
     table1();
     tables34();
     figure13();

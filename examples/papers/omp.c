@@ -85,8 +85,11 @@ static double operations(int s) { return 2.0 * P * N + (double)N * s * (s + 1); 
 static size_t signals(void) { return (size_t)sized(4096, 65536, 1 << 20); }
 static size_t textbook_signals(void) { return (size_t)sized(128, 1024, 4096); }
 
+/* The values of s in a run of usual scale. */
+static const int usual_s[MOST_S] = {1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 28, 32};
+
 static void figure(void) {
-    static const int quick[] = {1, 2, 4, 8, 16, 32}, usual[] = {1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 28, 32};
+    static const int few[MOST_S] = {1, 2, 4, 8, 16, 32};
     int count = sized(6, 13, MOST_S), k;
     coding c;
     FILE *resident, *textbook;
@@ -101,8 +104,9 @@ static void figure(void) {
     resident = item_rows;
     rows_begin("rate");
     for (k = 0; k < count; k++) {
-        int s = run.scale == SCALE_QUICK ? quick[k] : run.scale == SCALE_USUAL ? usual[k] : k + 1;
+        int s = sized(few[k], usual_s[k], k + 1);
         FILE *rows = item_rows;
+        const char *paper = "", *note = "paper: the curve is not in our copy";
         double device = NOT_RUN, kernels = NOT_RUN, one, all;
         step_of(k, count, text_of("patches a second, s %d", s));
         one = rate(&c, &run.one, s);
@@ -111,7 +115,11 @@ static void figure(void) {
             device = rate(&c, &run.on_device, s);
             kernels = resident_rate(&c, s);
         }
-        row(text_of("%d", s), s == 16 ? "45016" : "", one, all, device, s == 16 ? NULL : "paper: the curve is not in our copy");
+        if (s == 16) {
+            paper = "45016";
+            note = NULL;
+        }
+        row(text_of("%d", s), paper, one, all, device, note);
         item_rows = resident;
         row(text_of("%d", s), "", NOT_RUN, NOT_RUN, kernels, "times of the kernels alone; the CPU is in the other file");
         item_rows = textbook;
@@ -136,8 +144,8 @@ static void figure(void) {
 }
 
 static void faster_row(const char *over, double baseline, const double *ours, const char *note) {
-    row(text_of("times faster than %s", over), "", ours[0] / baseline, ours[1] / baseline,
-        run.has_device ? ours[2] / baseline : NOT_RUN, note);
+    row(text_of("times faster than %s", over), "", ratio(ours[0], baseline), ratio(ours[1], baseline), ratio(ours[2], baseline),
+        note);
 }
 
 static void s16(void) {
@@ -162,8 +170,8 @@ static void s16(void) {
     row("kernels alone", "", NOT_RUN, NOT_RUN, kernels, "by the device's own clock; not for a CPU");
     row("textbook twin (shs_omp_naive)", "", textbook, NOT_RUN, NOT_RUN,
         text_of("in double; %s of our count of operations", share_of_peak(operations(16), 1 / textbook, 1)));
-    row("plain C (SPARSEHS_NO_SIMD) at -O2", "", plain > 0 ? (double)c.m / plain : NOT_RUN, NOT_RUN, NOT_RUN,
-        plain > 0 ? share_of_peak(operations(16) * (double)c.m, plain, wide) : "not run: no serial build");
+    row("plain C (SPARSEHS_NO_SIMD) at -O2", "", ratio((double)c.m, plain), NOT_RUN, NOT_RUN,
+        unless_run(plain, "not run: no serial build", share_of_peak(operations(16) * (double)c.m, plain, wide)));
     faster_row("the textbook twin", textbook, ours, text_of("baseline: %s", share_of_peak(operations(16), 1 / textbook, 1)));
     if (plain > 0)
         faster_row("plain C", (double)c.m / plain, ours,
@@ -252,24 +260,30 @@ enum { DEVICE_KERNELS = (int)(sizeof device_kernels / sizeof *device_kernels) };
 
 /* Writes the rows of one kernel, the kernel of example_device. Returns non-zero if the kernel fits. */
 static int kernel_rows(coding *c, const char *name, int at) {
-    static const int quick[] = {1, 4, 16, 32}, usual[] = {1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 28, 32};
+    static const int few[MOST_S] = {1, 4, 16, 32};
     int count = sized(4, 13, MOST_S), k, fits = 0;
     FILE *alone;
     rows_begin(text_of("%s_alone", name));
     alone = item_rows;
     rows_begin(name);
     for (k = 0; k < count; k++) {
-        int s = run.scale == SCALE_QUICK ? quick[k] : run.scale == SCALE_USUAL ? usual[k] : k + 1;
+        int s = sized(few[k], usual_s[k], k + 1);
         shs_status status = shs_omp(&run.on_device, P, N, c->D, c->m, c->Y, s, &c->codes);
-        const char *note = status == SHS_UNSUPPORTED ? "not run: the kernel does not fit this device" : NULL;
+        const char *note = "not run: the kernel does not fit this device";
+        double whole = NOT_RUN, kernel = NOT_RUN;
         FILE *rows = item_rows;
         step_of(at * count + k, DEVICE_KERNELS * count, text_of("patches a second, kernel %s, s %d", name, s));
-        if (status != SHS_UNSUPPORTED) check(status, "coding");
-        row(text_of("%d", s), "", NOT_RUN, NOT_RUN, note ? NOT_RUN : rate(c, &run.on_device, s), note);
+        if (status != SHS_UNSUPPORTED) {
+            check(status, "coding");
+            note = NULL;
+            whole = rate(c, &run.on_device, s);
+            kernel = resident_rate(c, s);
+            fits = 1;
+        }
+        row(text_of("%d", s), "", NOT_RUN, NOT_RUN, whole, note);
         item_rows = alone;
-        row(text_of("%d", s), "", NOT_RUN, NOT_RUN, note ? NOT_RUN : resident_rate(c, s), note);
+        row(text_of("%d", s), "", NOT_RUN, NOT_RUN, kernel, note);
         item_rows = rows;
-        fits |= !note;
     }
     rows_end();
     close_written(alone, item_name);
@@ -326,8 +340,9 @@ int main(int argc, char **argv) {
         return 0;
     }
     substituted("Atoms: an overcomplete DCT of 128 atoms; the report says fixed atoms.");
-    substituted(pictures_are_there() ? "Patches: 8x8 pixels of barbara, boat, peppers and house at random places, mean removed."
-                                     : "Patches: of a synthetic picture, since the test pictures are not here; mean removed.");
+    if (pictures_are_there())
+        substituted("Patches: 8x8 pixels of barbara, boat, peppers and house at random places, mean removed.");
+    else substituted("Patches: of a synthetic picture, since the test pictures are not here; mean removed.");
     substituted("GeForce 8800 GTX: this machine and its OpenCL device, named above.");
     figure();
     s16();

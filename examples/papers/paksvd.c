@@ -103,8 +103,10 @@ static void learn(training *t, const shs_context *where) {
     }
     errors = ALLOCATE(double, 2 * count);
     if (recalled(errors, 2 * count))
-        for (k = 0; k < count; k++)
-            t->history[k].rmse_coding = (shs_wide)errors[2 * k], t->history[k].rmse_update = (shs_wide)errors[2 * k + 1];
+        for (k = 0; k < count; k++) {
+            t->history[k].rmse_coding = (shs_wide)errors[2 * k];
+            t->history[k].rmse_update = (shs_wide)errors[2 * k + 1];
+        }
     else {
         learn_now(t, where);
         for (k = 0; k < count; k++) {
@@ -142,15 +144,22 @@ static double iteration_operations(int n, int s, size_t m) {
 /* ---- Fig. 1 ------------------------------------------------------------------------------------------------------- */
 
 static void error_rows(const char *name, const training *t, const training *device) {
+    const char *note = SAME_BITS;
     int k;
+    if (!device && run.has_device) note = SAME_BITS "; device: run for the last curve only";
     rows_begin(name);
-    for (k = 0; k < t->iterations; k++)
-        row(text_of("%d", k + 1), NULL, NOT_RUN, (double)t->history[k].rmse_update,
-            device ? (double)device->history[k].rmse_update : NOT_RUN,
-            k                           ? NULL
-            : device || !run.has_device ? SAME_BITS
-                                        : SAME_BITS "; device: run for the last curve only");
+    for (k = 0; k < t->iterations; k++) {
+        double there = NOT_RUN;
+        if (device) there = (double)device->history[k].rmse_update;
+        row(text_of("%d", k + 1), NULL, NOT_RUN, (double)t->history[k].rmse_update, there, first_note(k, note));
+    }
     rows_end();
+}
+
+/* One atom at a time is AK-SVD, which has no N~. */
+static const char *group_label(int group, const char *before) {
+    if (group == 1) return "AK-SVD";
+    return text_of("%sN~ = %d", before, group);
 }
 
 static void figure1(void) {
@@ -163,19 +172,24 @@ static void figure1(void) {
     put_line("x", "iteration");
     put_line("y", "RMSE = ||Y - DX|| / sqrt(p m)");
     for (i = 0; i < count; i++) {
-        int group = groups[i] < n ? groups[i] : n;
-        training t = small_training(n, 12, group, iterations, m, Y), device = small_training(n, 12, group, iterations, m, Y);
-        char *name = text_of("N%d", group), *label = group == 1 ? "AK-SVD" : text_of("PAK-SVD, N~ = %d", group);
+        const int last = groups[i] >= n, group = last ? n : groups[i];
+        const char *name = text_of("N%d", group), *label = group_label(group, "PAK-SVD, ");
+        training t = small_training(n, 12, group, iterations, m, Y);
+        training device = small_training(n, 12, group, iterations, m, Y);
+        const training *there = NULL;
         step_of(i, count, label);
         t.want_errors = device.want_errors = 1;
         learn(&t, &run.all);
-        if (run.has_device && group == n) learn(&device, &run.on_device);
-        error_rows(name, &t, run.has_device && group == n ? &device : NULL);
+        if (run.has_device && last) {
+            learn(&device, &run.on_device);
+            there = &device;
+        }
+        error_rows(name, &t, there);
         curve(name, 4, label);
-        if (group == n) curve(name, 5, text_of("%s, device", label));
+        if (last) curve(name, 5, text_of("%s, device", label));
         training_free(&t);
         training_free(&device);
-        if (group == n) break;
+        if (last) break;
     }
     remark(
         "Paper: n 512, m 16384, s 12, K 200; its curves are not in our copy. Here n %d, m %d, K %d, unused atoms left alone.",
@@ -204,6 +218,7 @@ static shs_real *read_f32(const char *name, size_t count) {
 /* Columns of the toolbox's file: iteration, aksvd, paksvd_128, _64, _16, _1. */
 static void toolbox(void) {
     static const int groups[] = {1, 128, 64, 16};
+    const char *types = "";
     char line[300];
     shs_real *Y, *D;
     FILE *file;
@@ -220,9 +235,10 @@ static void toolbox(void) {
     D = read_f32("ksvd_atoms_64x128.f32", (size_t)P * 128);
     put_line("x", "iteration");
     put_line("y", "RMSE = ||Y - DX|| / sqrt(p m)");
+    if (sizeof(shs_real) == sizeof(float)) types = " (ours in float, the toolbox in double)";
     for (i = 0; i < 4; i++) {
         training t = small_training(128, 6, groups[i], 30, 4096, Y);
-        char *name = text_of("N%d", groups[i]), *label = groups[i] == 1 ? "AK-SVD" : text_of("N~ = %d", groups[i]);
+        const char *name = text_of("N%d", groups[i]), *label = group_label(groups[i], "");
         double largest = 0;
         step_of(i, 4, label);
         t.start = D;
@@ -240,7 +256,7 @@ static void toolbox(void) {
             else theirs = 0;
             if (fabs(ours - theirs) > largest * theirs) largest = fabs(ours - theirs) / theirs;
             row(text_of("%d", k + 1), text_of("%.6f", theirs), NOT_RUN, ours, NOT_RUN,
-                k ? NULL : "column paper: the toolbox; one thread: the same bits; device: not run");
+                first_note(k, "column paper: the toolbox; one thread: the same bits; device: not run"));
         }
         rows_end();
         fclose(file);
@@ -248,7 +264,7 @@ static void toolbox(void) {
         curve(name, 4, text_of("%s, ours", label));
         curve(name, 2, text_of("%s, toolbox", label));
         remark("%s: ours and the toolbox differ by at most %.2g of the error over 30 iterations%s.", label, largest,
-               sizeof(shs_real) == 4 ? " (ours in float, the toolbox in double)" : "");
+               types);
     }
     remark("4096 patches, n 128, s 6, one start for all. The column paper holds the toolbox here (dl-box in Octave), not the "
            "paper.");
@@ -278,9 +294,10 @@ typedef struct spread {
 
 static spread spread_of(const double *values, int count) {
     spread s = {0, 0};
-    int i;
+    int i, others = 1;
+    if (count > 2) others = count - 1;
     for (i = 0; i < count; i++) s.mean += values[i] / count;
-    for (i = 0; i < count; i++) s.deviation += (values[i] - s.mean) * (values[i] - s.mean) / (count > 1 ? count - 1 : 1);
+    for (i = 0; i < count; i++) s.deviation += (values[i] - s.mean) * (values[i] - s.mean) / others;
     s.deviation = sqrt(s.deviation);
     return s;
 }
@@ -288,9 +305,18 @@ static spread spread_of(const double *values, int count) {
 /* Errors of all seeds with one group and rule into a row. */
 static spread table1_row(const cell *c, int group, shs_replace replace, size_t m, shs_real *const *Y, int seeds) {
     double errors[MOST_SEEDS], on_device = NOT_RUN, scaling = sqrt((double)P / c->n);
-    const char *what = group == 1 ? "AK-SVD" : "PAK-SVD", *rule = replace == SHS_REPLACE_LEAVE ? "left" : "replaced";
+    const char *what = "PAK-SVD", *rule = "left", *paper = c->paksvd, *not_done = "", *device = "";
     spread s;
     int k;
+    if (group == 1) {
+        what = "AK-SVD";
+        paper = c->aksvd;
+    }
+    if (replace != SHS_REPLACE_LEAVE) {
+        rule = "replaced";
+        paper = "";
+        not_done = "; paper: not done there";
+    }
     for (k = 0; k < seeds; k++) {
         training t = small_training(c->n, c->s, group, sized(8, 40, 200), m, Y[k]);
         t.replace = replace;
@@ -305,20 +331,16 @@ static spread table1_row(const cell *c, int group, shs_replace replace, size_t m
         training_free(&t);
     }
     s = spread_of(errors, seeds);
-    row(text_of("n %d; s %d; %s; %s", c->n, c->s, what, rule),
-        replace != SHS_REPLACE_LEAVE ? ""
-        : group == 1                 ? c->aksvd
-                                     : c->paksvd,
-        NOT_RUN, s.mean, on_device,
-        text_of("spread %.2g; / sqrt(m n): %.4f; %s%s%s", s.deviation, s.mean * scaling, SAME_BITS,
-                replace != SHS_REPLACE_LEAVE ? "; paper: not done there" : "",
-                on_device >= 0   ? "; device: the first seed"
-                : run.has_device ? "; device: not run"
-                                 : ""));
+    if (run.has_device) device = "; device: not run";
+    if (on_device >= 0) device = "; device: the first seed";
+    row(text_of("n %d; s %d; %s; %s", c->n, c->s, what, rule), paper, NOT_RUN, s.mean, on_device,
+        text_of("spread %.2g; / sqrt(m n): %.4f; %s%s%s", s.deviation, s.mean * scaling, SAME_BITS, not_done, device));
     return s;
 }
 
 static void table1(void) {
+    static const shs_replace rules[2] = {SHS_REPLACE_LEAVE, SHS_REPLACE_WORST};
+    static const char *const rule_names[2] = {"left", "replaced"};
     size_t m = (size_t)sized(1024, 4096, 16384);
     int seeds = sized(2, 5, 5), i, k, r;
     int paper_lower = 0, lower[2] = {0, 0}, beyond[2] = {0, 0}, helped[2] = {0, 0};
@@ -334,10 +356,9 @@ static void table1(void) {
         spread s[2][2];
         step_of(i, CELLS, text_of("Table 1, n %d, s %d", cells[i].n, cells[i].s));
         for (r = 0; r < 2; r++) {
-            shs_replace rule = r ? SHS_REPLACE_WORST : SHS_REPLACE_LEAVE;
             double gain;
-            s[r][0] = table1_row(&cells[i], 1, rule, m, Y, seeds);
-            s[r][1] = table1_row(&cells[i], cells[i].n, rule, m, Y, seeds);
+            s[r][0] = table1_row(&cells[i], 1, rules[r], m, Y, seeds);
+            s[r][1] = table1_row(&cells[i], cells[i].n, rules[r], m, Y, seeds);
             gain = 100 * (1 - s[r][1].mean / s[r][0].mean);
             lower[r] += gain > 0;
             beyond[r] += fabs(s[r][1].mean - s[r][0].mean) > s[r][0].deviation + s[r][1].deviation;
@@ -351,12 +372,13 @@ static void table1(void) {
     remark("Left: unused atoms stay as they are, as in the paper. Replaced: unused, rare and duplicate atoms become the worst "
            "represented signals.");
     remark("The paper's order: PAK-SVD is below AK-SVD in %d of %d cells, by up to 22 %%.", paper_lower, CELLS);
-    for (r = 0; r < 2; r++)
+    for (r = 0; r < 2; r++) {
+        const char *order = "does not come out";
+        if (lower[r] >= paper_lower) order = "comes out";
         remark("Ours, unused atoms %s: PAK-SVD is below AK-SVD in %d of %d cells, from %.1f %% below to %.1f %% above; the "
-               "difference of the "
-               "means exceeds the sum of the spreads in %d cells. The paper's order %s.",
-               r ? "replaced" : "left", lower[r], CELLS, best[r], -worst[r], beyond[r],
-               lower[r] >= paper_lower ? "comes out" : "does not come out");
+               "difference of the means exceeds the sum of the spreads in %d cells. The paper's order %s.",
+               rule_names[r], lower[r], CELLS, best[r], -worst[r], beyond[r], order);
+    }
     remark("Replacing lowers the error of AK-SVD in %d cells and of PAK-SVD in %d of %d.", helped[0], helped[1], CELLS);
     remark("Paper: K 200, m not stated. Here m %d, K %d, each seed with its own patches and start, the same for all four runs "
            "of it.",
@@ -372,11 +394,20 @@ static void time_row(const char *setting, int n, int s, int group, size_t m, con
     row(setting, NULL, one, all, device_iteration_ms(n, s, group, m, Y), NULL);
 }
 
+/* The number of atoms at a time after `group`: four times as many, and at last all n. */
+static int next_group(int group, int n) {
+    if (group == 1 || 4 * group <= n) return 4 * group;
+    if (2 * group <= n) return n / group * group;
+    return n + 1;
+}
+
 static void figure2(void) {
     static const int atoms[] = {64, 128, 256, 512};
     size_t m = (size_t)sized(2048, 16384, 16384);
+    const char *where = "on the device";
     int i, group, s = 10;
     shs_real *Y;
+    if (!run.has_device) where = "on all threads (no device)";
     if (!item_begin("figure2", "figure", "Fig. 2: time of an iteration over N~")) return;
     Y = patch_signals(m, 1, 1);
     put_line("x", "N~, atoms updated at a time");
@@ -386,15 +417,13 @@ static void figure2(void) {
         char *name = text_of("n%d", atoms[i]);
         double first = NOT_RUN, last = NOT_RUN;
         rows_begin(name);
-        for (group = 1; group <= atoms[i]; group *= group == 1 || 4 * group <= atoms[i] ? 4
-                                                    : atoms[i] / group > 1              ? atoms[i] / group
-                                                                                        : 2) {
+        for (group = 1; group <= atoms[i]; group = next_group(group, atoms[i])) {
             double one, all, device;
             step_of(i, 4, text_of("Fig. 2, n %d, N~ %d", atoms[i], group));
             one = iteration_ms(atoms[i], s, group, m, Y, &run.one);
             all = iteration_ms(atoms[i], s, group, m, Y, &run.all);
             device = device_iteration_ms(atoms[i], s, group, m, Y);
-            row(text_of("%d", group), NULL, one, all, device, group == 1 ? "N~ = 1 is AK-SVD" : NULL);
+            row(text_of("%d", group), NULL, one, all, device, first_note(group - 1, "N~ = 1 is AK-SVD"));
             if (device >= 0) last = device;
             else last = all;
             if (group == 1) first = last;
@@ -402,8 +431,7 @@ static void figure2(void) {
         rows_end();
         curve(name, 4, text_of("n %d, all threads", atoms[i]));
         curve(name, 5, text_of("n %d, device", atoms[i]));
-        remark("n %d: from N~ = 1 to N~ = n the time falls by %.3g times %s.", atoms[i], first / last,
-               run.has_device ? "on the device" : "on all threads (no device)");
+        remark("n %d: from N~ = 1 to N~ = n the time falls by %.3g times %s.", atoms[i], first / last, where);
     }
     remark("Paper: m 16384, s 10, time of K 200 iterations; N~ = n is at least 10 times as fast as N~ = 1 on its device, and "
            "about 10 times "
@@ -423,7 +451,7 @@ static void figure3(void) {
     put_line("y", "milliseconds an iteration");
     put_line("log", "xy");
     for (i = 0; i < 3; i++) {
-        char *name = text_of("N%d", groups[i]), *label = groups[i] == 1 ? "AK-SVD" : text_of("N~ = %d", groups[i]);
+        const char *name = text_of("N%d", groups[i]), *label = group_label(groups[i], "");
         rows_begin(name);
         for (m = 1024; m <= most; m *= (size_t)sized(2, 4, 2)) {
             step_of(3 * i + (m > 4096) + (m > 16384), 9, text_of("Fig. 3, %s, m %d", label, (int)m));
@@ -495,8 +523,6 @@ static size_t speedup_signals(void) { return (size_t)sized(4096, 65536, 65536); 
 static size_t twin_signals(void) { return (size_t)sized(512, 1024, 8192); }
 enum { TWIN_N = 128 }; /* the twin computes the residual again for each atom: n^2 p m operations */
 
-static double ratio(double a, double b) { return a > 0 && b > 0 ? a / b : NOT_RUN; }
-
 static void speedup_row(const char *setting, const char *paper, double baseline, const double *ours, const char *note) {
     row(setting, paper, ratio(baseline, ours[0]), ratio(baseline, ours[1]), ratio(baseline, ours[2]), note);
 }
@@ -504,8 +530,8 @@ static void speedup_row(const char *setting, const char *paper, double baseline,
 static void speedups(void) {
     size_t m = speedup_signals(), few = twin_signals();
     int n = 512, s = 8;
-    double pak[3], ak[3], small[3], plain = serial_seconds("O2", "aksvd"), textbook;
-    char *base;
+    double pak[3], ak[3], small[3], plain = serial_seconds("O2", "aksvd"), plain_ms = NOT_RUN, textbook;
+    const char *base, *plain_share;
     shs_real *Y;
     if (!item_begin("speedups", "table", "PAK-SVD with N~ = n: how many times as fast as AK-SVD on a CPU")) return;
     Y = patch_signals(m, 1, 1);
@@ -528,16 +554,17 @@ static void speedups(void) {
         share_of_peak(iteration_operations(n, s, m), ak[0] / 1e3, 0));
     row(text_of("PAK-SVD N~ = n; m %d", (int)m), NULL, pak[0], pak[1], pak[2],
         share_of_peak(iteration_operations(n, s, m), pak[0] / 1e3, 0));
-    row(text_of("AK-SVD as plain C (SPARSEHS_NO_SIMD) at -O2; m %d", (int)m), NULL, plain > 0 ? 1e3 * plain : NOT_RUN, NOT_RUN,
-        NOT_RUN, plain > 0 ? share_of_peak(iteration_operations(n, s, m), plain, 0) : "not run: no serial build");
+    if (plain > 0) plain_ms = 1e3 * plain;
+    plain_share = share_of_peak(iteration_operations(n, s, m), plain, 0);
+    row(text_of("AK-SVD as plain C (SPARSEHS_NO_SIMD) at -O2; m %d", (int)m), NULL, plain_ms, NOT_RUN, NOT_RUN,
+        unless_run(plain, "not run: no serial build", plain_share));
     row(text_of("AK-SVD in the textbook twin (shs_ksvd_naive); n %d; m %d", TWIN_N, (int)few), NULL, textbook, NOT_RUN, NOT_RUN,
         text_of("in double; %s", share_of_peak(iteration_operations(TWIN_N, s, few), textbook / 1e3, 1)));
     base = text_of("baseline %s", share_of_peak(iteration_operations(n, s, m), ak[0] / 1e3, 0));
     speedup_row("speed-up over our AK-SVD on one thread", "11.98", ak[0], pak,
                 text_of("%s; the paper's baseline is its own AK-SVD on an i7-3930K and its device a FirePro V8800", base));
     if (plain > 0)
-        speedup_row("speed-up over our AK-SVD as plain C at -O2", "", 1e3 * plain, pak,
-                    text_of("baseline %s", share_of_peak(iteration_operations(n, s, m), plain, 0)));
+        speedup_row("speed-up over our AK-SVD as plain C at -O2", "", plain_ms, pak, text_of("baseline %s", plain_share));
     speedup_row("speed-up over the textbook twin", "", textbook, small,
                 text_of("n %d; m %d; baseline %s", TWIN_N, (int)few,
                         share_of_peak(iteration_operations(TWIN_N, s, few), textbook / 1e3, 1)));
@@ -566,11 +593,11 @@ static void rounds(void) {
     put_line("y", "RMSE = ||Y - DX|| / sqrt(p m)");
     for (i = 0; i < 5; i++) {
         training t = small_training(runs[i].n, 8, runs[i].group, iterations, m, Y);
-        char *name = text_of("n%d_u%d", runs[i].n, runs[i].rounds), *rises = "";
-        char *label =
-            text_of("n %d, N~ %d, u %s", runs[i].n, runs[i].group,
-                    runs[i].rounds ? text_of("%d", runs[i].rounds) : text_of("1, then 2 from iteration %d on", late + 1));
+        const char *name = text_of("n%d_u%d", runs[i].n, runs[i].rounds), *rises = "", *label;
+        const char *u = text_of("%d", runs[i].rounds), *verdict = "no update raised the error";
         int k;
+        if (!runs[i].rounds) u = text_of("1, then 2 from iteration %d on", late + 1);
+        label = text_of("n %d, N~ %d, u %s", runs[i].n, runs[i].group, u);
         step_of(i, 5, label);
         t.rounds = runs[i].rounds;
         if (!runs[i].rounds) {
@@ -583,9 +610,8 @@ static void rounds(void) {
         curve(name, 4, label);
         for (k = 0; k < iterations; k++)
             if (t.history[k].rmse_update > t.history[k].rmse_coding) rises = text_of("%s %d", rises, k + 1);
-        remark("%s: error in the end %.5f; %s.", label, last_error(&t),
-               *rises ? text_of("the update raised the error of the coding in iteration%.120s", rises)
-                      : "no update raised the error");
+        if (*rises) verdict = text_of("the update raised the error of the coding in iteration%.120s", rises);
+        remark("%s: error in the end %.5f; %s.", label, last_error(&t), verdict);
         training_free(&t);
     }
     remark("Paper (text only): with N~ up to 64, u = 1 for 50 iterations and then u >= 2 is best; with n 512, N~ >= 128, u >= "
@@ -613,6 +639,7 @@ static void stages(void) {
     size_t m = (size_t)sized(2048, 16384, 16384);
     const shs_context *where[3];
     double ms[3][3]; /* coding, iteration, update; one thread, all, device */
+    const char *note = NULL;
     shs_codes codes = SHS_ZERO;
     int n = 512, s = 8, w;
     coding c;
@@ -643,10 +670,9 @@ static void stages(void) {
     rows_begin(NULL);
     row("coding", "", ms[0][0], ms[0][1], ms[0][2], "shs_omp by itself; on a device with the upload of the signals");
     row("iteration (N~ = n)", "", ms[1][0], ms[1][1], ms[1][2], NULL);
-    row("update = iteration less coding", "", ms[2][0], ms[2][1], ms[2][2],
-        ms[2][0] < 0 || ms[2][1] < 0 || (run.has_device && ms[2][2] < 0)
-            ? "empty: an iteration took no longer than a coding by itself"
-            : NULL);
+    if (ms[2][0] < 0 || ms[2][1] < 0 || (run.has_device && ms[2][2] < 0))
+        note = "empty: an iteration took no longer than a coding by itself";
+    row("update = iteration less coding", "", ms[2][0], ms[2][1], ms[2][2], note);
     row("coding / update", "2 to 3", ratio(ms[0][0], ms[2][0]), ratio(ms[0][1], ms[2][1]), ratio(ms[0][2], ms[2][2]),
         "text of the paper");
     rows_end();
@@ -658,6 +684,7 @@ static void stages(void) {
 
 /* D'Y by our product and by those of others. */
 static void blas(void) {
+    static const char missing[] = "not here, or not for this device";
     product w;
     double one, all, there, operations;
     shs_real *Y;
@@ -697,11 +724,9 @@ static void blas(void) {
         row(openblas_kernels(), "", operations / one, operations / all, NOT_RUN, "on the CPU only");
     } else row("OpenBLAS", "", NOT_RUN, NOT_RUN, NOT_RUN, "not installed");
     there = clblast_seconds(&w);
-    row("CLBlast", "", NOT_RUN, NOT_RUN, ratio(operations, there),
-        there > 0 ? "resident, with the launch" : "not here, or not for this device");
+    row("CLBlast", "", NOT_RUN, NOT_RUN, ratio(operations, there), unless_run(there, missing, "resident, with the launch"));
     there = cublas_seconds(&w);
-    row("cuBLAS", "", NOT_RUN, NOT_RUN, ratio(operations, there),
-        there > 0 ? "resident, with the launch" : "not here, or not for this device");
+    row("cuBLAS", "", NOT_RUN, NOT_RUN, ratio(operations, there), unless_run(there, missing, "resident, with the launch"));
     rows_end();
     remark("Paper (text only): the vendor's BLAS did not make up for its transfers. p 64, n %d, m %d.", w.rows, w.columns);
     item_end();

@@ -179,15 +179,16 @@ static double progress_share; /* of the item that is being made, 0 to 1 */
 /* Says on stderr what is being done and about how long the rest takes, at most twice a second. */
 static inline void tell(const char *what) {
     static double last = 0;
-    double now = wall_clock(), done = (run.item - 1 + progress_share) / (run.items > 0 ? run.items : 1);
-    double left = done > 0.02 ? (now - run.begun) * (1 - done) / done : 0;
-#ifdef EXAMPLE_POSIX
-    int watched = isatty(STDERR_FILENO);
-#else
+    double now = wall_clock(), done = run.item - 1 + progress_share, left = 0, pause = 10;
     int watched = 0;
+#ifdef EXAMPLE_POSIX
+    watched = isatty(STDERR_FILENO);
 #endif
-    if (now - last < (watched ? 0.5 : 10)) return;
+    if (watched) pause = 0.5;
+    if (now - last < pause) return;
     last = now;
+    if (run.items > 0) done /= run.items;
+    if (done > 0.02) left = (now - run.begun) * (1 - done) / done;
     if (watched) progress_clear();
     if (run.serial) progress_width = fprintf(stderr, "%s, serial baseline -%s: %s", run.paper, run.serial, what);
     else progress_width = fprintf(stderr, "%s %d of %d: %s", run.paper, run.item, run.items, what);
@@ -286,19 +287,49 @@ static inline void rows_end(void) { close_written(item_rows, out_name(rows_name,
 
 /* Writes a field of text without commas and quotes, so that any program can split the line at commas. */
 static inline void put_field(const char *text) {
-    for (; text && *text; text++) fputc(*text == ',' ? ';' : *text == '"' || *text == '\n' ? ' ' : *text, item_rows);
+    for (; text && *text; text++) {
+        char letter = *text;
+        if (letter == ',') letter = ';';
+        if (letter == '"' || letter == '\n') letter = ' ';
+        fputc(letter, item_rows);
+    }
 }
 
 static inline void put_number(double value) {
-    if (value >= 0)
-        fprintf(item_rows, value > 0 && value < 1e-3 ? "%.3e" : value < 1 ? "%.5g" : value < 1000 ? "%.4g" : "%.0f", value);
+    if (!(value >= 0)) return;
+    if (value > 0 && value < 1e-3) fprintf(item_rows, "%.3e", value);
+    else if (value < 1) fprintf(item_rows, "%.5g", value);
+    else if (value < 1000) fprintf(item_rows, "%.4g", value);
+    else fprintf(item_rows, "%.0f", value);
 }
 
 #define NOT_RUN (-1.0) /* an empty cell: the note says why */
 
+/* How many times b fits in a; NOT_RUN where one of them was not run. */
+static inline double ratio(double a, double b) {
+    if (a > 0 && b > 0) return a / b;
+    return NOT_RUN;
+}
+
+/* The note of a row whose number was not run, or `otherwise` where it was. */
+static inline const char *unless_run(double number, const char *missing, const char *otherwise) {
+    if (number > 0) return otherwise;
+    return missing;
+}
+
+/* A remark for the first row of a curve alone, which speaks for all of them. */
+static inline const char *first_note(int row, const char *note) {
+    if (row == 0) return note;
+    return NULL;
+}
+
 /* Writes one row. paper: the figure as printed in the paper; NULL or "" if our copy has lost it. */
 static inline void row(const char *setting, const char *paper, double one, double all, double device, const char *note) {
-    const char *why = device < 0 && !run.has_device ? text_of("no device: %s", run.no_device) : "";
+    if (device < 0 && !run.has_device) {
+        const char *why = text_of("no device: %s", run.no_device);
+        if (note && *note) note = text_of("%s; %s", note, why);
+        else note = why;
+    }
     put_field(setting);
     fputc(',', item_rows);
     put_field(paper);
@@ -309,7 +340,7 @@ static inline void row(const char *setting, const char *paper, double one, doubl
     fputc(',', item_rows);
     put_number(device);
     fputc(',', item_rows);
-    put_field(note && *note ? *why ? text_of("%s; %s", note, why) : note : why);
+    put_field(note);
     fputc('\n', item_rows);
     fflush(item_rows);
 }
@@ -317,16 +348,17 @@ static inline void row(const char *setting, const char *paper, double one, doubl
 /* Tells the page to draw column `column` (2 paper, 3 one thread, 4 all threads, 5 device) of the curve's rows. */
 static inline void curve(const char *of, int column, const char *label) {
     if (column == 5 && !run.has_device) return;
-    put_line("curve", "%s%s%s.csv %d %s", item_name, of ? "_" : "", of ? of : "", column, label);
+    if (of) put_line("curve", "%s_%s.csv %d %s", item_name, of, column, label);
+    else put_line("curve", "%s.csv %d %s", item_name, column, label);
 }
 
 /* Writes a sentence about the paper as a whole: a substitution of data or hardware. */
 PAPERS_FORMAT(1) static inline void substituted(const char *format, ...) {
-    static int begun = 0;
-    FILE *file = fopen(out_name(run.paper, ".substituted"), begun ? "a" : "w");
+    static const char *mode = "w";
+    FILE *file = fopen(out_name(run.paper, ".substituted"), mode);
     va_list arguments;
     if (!file) fail(EXIT_ERROR, "%s: cannot write there: %s", run.out, strerror(errno));
-    begun = 1;
+    mode = "a";
     va_start(arguments, format);
     vfprintf(file, format, arguments);
     va_end(arguments);
@@ -378,6 +410,7 @@ static const option papers_options[] = {
 };
 
 static inline void papers_begin(int argc, char **argv, const char *paper, const char *purpose, int items) {
+    const char *device = run.device_name;
     FILE *about;
     if (read_options(argc, argv, "[options]", purpose, papers_options, (int)(sizeof papers_options / sizeof *papers_options)))
         fail(EXIT_USAGE, "takes no names");
@@ -397,8 +430,8 @@ static inline void papers_begin(int argc, char **argv, const char *paper, const 
     else snprintf(run.no_device, sizeof run.no_device, "none was asked for, or none works here");
     run.list = open_for_writing(out_name(paper, ".items"));
     about = open_for_writing(out_name(paper, ".about"));
-    fprintf(about, "%s\ndevice: %s\nthreads: %d\n", shs_build_info(), run.has_device ? run.device_name : run.no_device,
-            run.threads);
+    if (!run.has_device) device = run.no_device;
+    fprintf(about, "%s\ndevice: %s\nthreads: %d\n", shs_build_info(), device, run.threads);
     fprintf(about, "measured peak of one core: %.0f GFLOP/s in float, %.0f in double\n", run.peak[0] * 1e-9,
             run.peak[1] * 1e-9);
     close_written(about, "about");
@@ -417,9 +450,16 @@ static inline void papers_end(void) {
 
 /* ---- pictures and signals ----------------------------------------------------------------------------------------- */
 
+static inline double clamped_to_byte(double value) {
+    if (value < 0) return 0;
+    if (value > 255) return 255;
+    return value;
+}
+
 /* The picture for hosts without the folder data/: soft edges and textures. */
 static inline picture synthetic_picture(int size) {
     picture a = picture_create(size, size, 1);
+    shs_real *pixel = a.pixels;
     shs_random r;
     int x, y, k;
     double place[24][4];
@@ -434,7 +474,7 @@ static inline picture synthetic_picture(int size) {
                 double inside = 1 / (1 + exp((du * du + dv * dv - 0.03 * place[k][3]) * 4000));
                 value += inside * (40 * sin(25 * k * (du * cos(angle) + dv * sin(angle))) + 30 * (place[k][2] - 0.5));
             }
-            a.pixels[(size_t)y * (size_t)size + (size_t)x] = (shs_real)(value < 0 ? 0 : value > 255 ? 255 : value);
+            *pixel++ = (shs_real)clamped_to_byte(value);
         }
     return a;
 }
@@ -492,7 +532,8 @@ static inline const int16_t *scene_tile(int *synthetic) {
             double x = (double)(pixel % TILE) / TILE, y = (double)(pixel / TILE) / TILE, b = (double)band / SCENE_BANDS;
             double smooth =
                 1500 + 900 * sin(6 * b + 4 * x) * cos(3 * y) + 700 * sin(17 * b) * (x > 0.5) + 500 * cos(9 * b + 8 * y * x);
-            tile[i] = (int16_t)(made ? (int)smooth : (bytes[2 * i] | bytes[2 * i + 1] << 8));
+            if (made) tile[i] = (int16_t)smooth;
+            else tile[i] = (int16_t)(bytes[2 * i] | bytes[2 * i + 1] << 8);
         }
         free(bytes);
     }
@@ -500,24 +541,27 @@ static inline const int16_t *scene_tile(int *synthetic) {
     return tile;
 }
 
+static inline unsigned char rounded_to_byte(double value) { return (unsigned char)clamped_to_byte(value + 0.5); }
+
 /* The scene side by side, each pixel with a gain and noise of its own, band by band. F64: reflectance. U8: (reflectance + 500)
    / 30, rounded and clamped to 0..255. Fit for timing, not for science. */
 static inline void scene_fill(void *out, shs_type type, int lines, int samples) {
     int synthetic, b;
     const int16_t *tile = scene_tile(&synthetic);
-    size_t pixels = (size_t)lines * (size_t)samples, i;
+    const size_t width = (size_t)samples, pixels = (size_t)lines * width;
+    double *doubles = (double *)out;
+    unsigned char *bytes = (unsigned char *)out;
+    size_t i;
     double *gain = ALLOCATE(double, pixels);
     shs_random r;
     shs_random_seed(&r, 11);
     for (i = 0; i < pixels; i++) gain[i] = 0.8 + 0.4 * (double)shs_random_uniform(&r);
     for (b = 0; b < SCENE_BANDS; b++)
         for (i = 0; i < pixels; i++) {
-            size_t x = i % (size_t)samples % TILE, y = i / (size_t)samples % TILE;
-            double value =
-                gain[i] * tile[(y * TILE + x) * SCENE_BANDS + (size_t)b] + 60 * ((double)shs_random_uniform(&r) - 0.5);
-            double grey = (value + 500) / 30;
-            if (type == SHS_TYPE_F64) ((double *)out)[(size_t)b * pixels + i] = value;
-            else ((unsigned char *)out)[(size_t)b * pixels + i] = (unsigned char)(grey < 0 ? 0 : grey > 255 ? 255 : grey + 0.5);
+            const int16_t *pixel = tile + (i / width % TILE * TILE + i % width % TILE) * SCENE_BANDS;
+            double value = gain[i] * pixel[b] + 60 * ((double)shs_random_uniform(&r) - 0.5);
+            if (type == SHS_TYPE_F64) *doubles++ = value;
+            else *bytes++ = rounded_to_byte((value + 500) / 30);
         }
     free(gain);
 }
@@ -525,8 +569,8 @@ static inline void scene_fill(void *out, shs_type type, int lines, int samples) 
 static inline const char *scene_words(void) {
     int synthetic;
     (void)scene_tile(&synthetic);
-    return synthetic ? "a synthetic scene of smooth spectra (the test cubes are not here)"
-                     : "the 100x100 pixels of AVIRIS San Diego";
+    if (synthetic) return "a synthetic scene of smooth spectra (the test cubes are not here)";
+    return "the 100x100 pixels of AVIRIS San Diego";
 }
 
 /* For system(): whether a program is installed. */

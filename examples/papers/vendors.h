@@ -18,21 +18,34 @@ typedef struct product {
     shs_real *C;
 } product;
 
-static inline int product_lda(const product *w) { return w->transposed ? w->k : w->rows; }
-static inline int product_ldb(const product *w) { return w->transposed ? w->k : w->columns; }
+/* How a library is asked for a product: its words for the factors' transpositions, and their leading dimensions. */
+typedef struct factors {
+    int ta, tb, lda, ldb;
+} factors;
+
+/* In a library whose words for as it is and for transposed are `no` and `yes`. */
+static inline factors factors_of(const product *w, int no, int yes) {
+    factors f = {no, yes, w->rows, w->columns};
+    if (!w->transposed) return f;
+    f.ta = yes;
+    f.tb = no;
+    f.lda = f.ldb = w->k;
+    return f;
+}
 
 static inline void syrk_once(void *argument) {
     product *w = (product *)argument;
-    check(shs_syrk(w->ctx, SHS_UPLO_LOWER, w->transposed ? SHS_TRANS_YES : SHS_TRANS_NO, w->rows, w->k, 1, w->A, product_lda(w),
-                   0, w->C, w->rows),
-          "SYRK");
+    const factors f = factors_of(w, SHS_TRANS_NO, SHS_TRANS_YES);
+    const shs_trans trans = (shs_trans)f.ta;
+    check(shs_syrk(w->ctx, SHS_UPLO_LOWER, trans, w->rows, w->k, 1, w->A, f.lda, 0, w->C, w->rows), "SYRK");
 }
 
 static inline void gemm_once(void *argument) {
     product *w = (product *)argument;
-    check(shs_gemm(w->ctx, w->transposed ? SHS_TRANS_YES : SHS_TRANS_NO, w->transposed ? SHS_TRANS_NO : SHS_TRANS_YES, w->rows,
-                   w->columns, w->k, 1, w->A, product_lda(w), w->B, product_ldb(w), 0, w->C, w->rows),
-          "GEMM");
+    const factors f = factors_of(w, SHS_TRANS_NO, SHS_TRANS_YES);
+    const shs_trans ta = (shs_trans)f.ta, tb = (shs_trans)f.tb;
+    const int m = w->rows, n = w->columns;
+    check(shs_gemm(w->ctx, ta, tb, m, n, w->k, 1, w->A, f.lda, w->B, f.ldb, 0, w->C, m), "GEMM");
 }
 
 /* The first of the libraries that is there; a file name and NULL at the end. */
@@ -60,6 +73,12 @@ static inline int vendor_function(void *library, const char *name, void *to) {
 }
 
 enum { VENDOR_WIDE = sizeof(shs_real) == sizeof(double) };
+/* The name of a function for shs_real. */
+#ifdef SPARSEHS_DOUBLE
+#define VENDOR_NAME(single, wide) wide
+#else
+#define VENDOR_NAME(single, wide) single
+#endif
 static const shs_real vendor_one = 1, vendor_zero = 0;
 
 /* ---- OpenBLAS ------------------------------------------------------------------------------------------------------ */
@@ -82,19 +101,17 @@ static struct {
 static inline int find_openblas(void) {
     static const char *const names[] = {"libopenblas.so.0", "libopenblas.so", "libopenblas.dylib", NULL};
     void *library = vendor_library(names);
-    return vendor_function(library, VENDOR_WIDE ? "cblas_dgemm" : "cblas_sgemm", &openblas.gemm) &&
-           vendor_function(library, VENDOR_WIDE ? "cblas_dsyrk" : "cblas_ssyrk", &openblas.syrk) &&
+    return vendor_function(library, VENDOR_NAME("cblas_sgemm", "cblas_dgemm"), &openblas.gemm) &&
+           vendor_function(library, VENDOR_NAME("cblas_ssyrk", "cblas_dsyrk"), &openblas.syrk) &&
            vendor_function(library, "openblas_set_num_threads", &openblas.threads);
 }
 
 static inline void openblas_once(void *argument) {
     product *w = (product *)argument;
-    int ta = w->transposed ? BLAS_YES : BLAS_NO, tb = w->transposed ? BLAS_NO : BLAS_YES;
-    if (w->symmetric)
-        openblas.syrk(BLAS_COLUMN_MAJOR, BLAS_LOWER, ta, w->rows, w->k, 1, w->A, product_lda(w), 0, w->C, w->rows);
-    else
-        openblas.gemm(BLAS_COLUMN_MAJOR, ta, tb, w->rows, w->columns, w->k, 1, w->A, product_lda(w), w->B, product_ldb(w), 0,
-                      w->C, w->rows);
+    const factors f = factors_of(w, BLAS_NO, BLAS_YES);
+    const int m = w->rows, n = w->columns;
+    if (w->symmetric) openblas.syrk(BLAS_COLUMN_MAJOR, BLAS_LOWER, f.ta, m, w->k, 1, w->A, f.lda, 0, w->C, m);
+    else openblas.gemm(BLAS_COLUMN_MAJOR, f.ta, f.tb, m, n, w->k, 1, w->A, f.lda, w->B, f.ldb, 0, w->C, m);
 }
 
 /* How OpenBLAS chose its kernels: run.sh sets OPENBLAS_CORETYPE where the processor has AVX-512. */
@@ -127,25 +144,28 @@ static inline double vendor_seconds(vendor_call call, int (*wait)(void *), void 
 
 /* Returns non-zero if C equals our product up to rounding. A wrong peer gets no time. */
 static inline int vendor_is_right(const product *w, const shs_real *C) {
-    size_t count = (size_t)w->rows * (size_t)w->columns, i;
+    const size_t rows = (size_t)w->rows, count = rows * (size_t)w->columns;
     product ours = *w;
-    double largest = 0, apart = 0;
+    double largest = 0, apart = 0, bound = 1e-3;
+    size_t i;
     ours.ctx = NULL;
     ours.C = ALLOCATE(shs_real, count);
     gemm_once(&ours);
     for (i = 0; i < count; i++) {
         double d = fabs((double)ours.C[i] - (double)C[i]), size = fabs((double)ours.C[i]);
-        if (w->symmetric && i % (size_t)w->rows < i / (size_t)w->rows) continue;
+        if (w->symmetric && i % rows < i / rows) continue;
         if (size > largest) largest = size;
         if (d > apart) apart = d;
     }
     free(ours.C);
-    return apart <= (VENDOR_WIDE ? 1e-11 : 1e-3) * largest;
+    if (VENDOR_WIDE) bound = 1e-11;
+    return apart <= bound * largest;
 }
 
 static inline size_t product_bytes(const product *w, int which) { /* A, B, C */
-    size_t rows = (size_t)w->rows, columns = (size_t)w->columns, k = (size_t)w->k;
-    return sizeof(shs_real) * (which == 0 ? rows * k : which == 1 ? columns * k : rows * columns);
+    const size_t rows = (size_t)w->rows, columns = (size_t)w->columns, k = (size_t)w->k;
+    const size_t counts[3] = {rows * k, columns * k, rows * columns};
+    return counts[which] * sizeof(shs_real);
 }
 
 /* ---- CLBlast --------------------------------------------------------------------------------------------------------- */
@@ -213,8 +233,8 @@ static inline int open_clblast(void) {
         !vendor_function(cl, "clCreateBuffer", &clblast.create_buffer) ||
         !vendor_function(cl, "clReleaseMemObject", &clblast.release_buffer) ||
         !vendor_function(cl, "clEnqueueReadBuffer", &clblast.read) || !vendor_function(cl, "clFinish", &clblast.finish) ||
-        !vendor_function(library, VENDOR_WIDE ? "CLBlastDgemm" : "CLBlastSgemm", &clblast.gemm) ||
-        !vendor_function(library, VENDOR_WIDE ? "CLBlastDsyrk" : "CLBlastSsyrk", &clblast.syrk) || !(device = clblast_device()))
+        !vendor_function(library, VENDOR_NAME("CLBlastSgemm", "CLBlastDgemm"), &clblast.gemm) ||
+        !vendor_function(library, VENDOR_NAME("CLBlastSsyrk", "CLBlastDsyrk"), &clblast.syrk) || !(device = clblast_device()))
         return 0;
     clblast.context = clblast.create_context(NULL, 1, &device, NULL, NULL, &error);
     if (!error) clblast.queue = clblast.create_queue(clblast.context, device, 0, &error);
@@ -223,14 +243,16 @@ static inline int open_clblast(void) {
 }
 
 static inline int clblast_call(void *self, const product *w) {
-    int ta = w->transposed ? BLAS_YES : BLAS_NO, tb = w->transposed ? BLAS_NO : BLAS_YES;
-    size_t rows = (size_t)w->rows, columns = (size_t)w->columns, k = (size_t)w->k;
+    const factors f = factors_of(w, BLAS_NO, BLAS_YES);
+    const size_t m = (size_t)w->rows, n = (size_t)w->columns, k = (size_t)w->k, lda = (size_t)f.lda, ldb = (size_t)f.ldb;
+    cl_mem A = clblast.matrix[0], B = clblast.matrix[1], C = clblast.matrix[2];
+    int error;
     (void)self;
-    return (w->symmetric ? clblast.syrk(BLAS_COLUMN_MAJOR, BLAS_LOWER, ta, rows, k, 1, clblast.matrix[0], 0,
-                                        (size_t)product_lda(w), 0, clblast.matrix[2], 0, rows, &clblast.queue, NULL)
-                         : clblast.gemm(BLAS_COLUMN_MAJOR, ta, tb, rows, columns, k, 1, clblast.matrix[0], 0,
-                                        (size_t)product_lda(w), clblast.matrix[1], 0, (size_t)product_ldb(w), 0,
-                                        clblast.matrix[2], 0, rows, &clblast.queue, NULL)) == 0;
+    if (w->symmetric)
+        error = clblast.syrk(BLAS_COLUMN_MAJOR, BLAS_LOWER, f.ta, m, k, 1, A, 0, lda, 0, C, 0, m, &clblast.queue, NULL);
+    else
+        error = clblast.gemm(BLAS_COLUMN_MAJOR, f.ta, f.tb, m, n, k, 1, A, 0, lda, B, 0, ldb, 0, C, 0, m, &clblast.queue, NULL);
+    return error == 0;
 }
 
 static inline int clblast_wait(void *self) {
@@ -241,18 +263,21 @@ static inline int clblast_wait(void *self) {
 /* Seconds, the launch with it; NOT_RUN without a device, without CLBlast, or where its result is not ours. */
 static inline double clblast_seconds(const product *w) {
     double seconds = NOT_RUN;
+    const shs_real *from[3];
     shs_real *C;
     cl_int error = 0;
     int i, made = 0;
     if (!open_clblast()) return NOT_RUN;
     C = ALLOCATE(shs_real, (size_t)w->rows * (size_t)w->columns);
+    from[0] = w->A;
+    from[1] = w->B;
+    from[2] = C;
     for (i = 0; i < 3 && !error; i++) {
-        const shs_real *from = i == 0 ? w->A : i == 1 ? w->B : C;
         union {
             const shs_real *from;
             void *to; /* clCreateBuffer only reads it */
         } host;
-        host.from = from;
+        host.from = from[i];
         clblast.matrix[i] = clblast.create_buffer(clblast.context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR,
                                                   product_bytes(w, i), host.to, &error);
         made += !error;
@@ -303,8 +328,8 @@ static inline int open_cublas(void) {
         !vendor_function(runtime, "cudaMemcpy", &cublas.copy) ||
         !vendor_function(runtime, "cudaDeviceSynchronize", &cublas.synchronize) ||
         !vendor_function(library, "cublasCreate_v2", &cublas.create) ||
-        !vendor_function(library, VENDOR_WIDE ? "cublasDgemm_v2" : "cublasSgemm_v2", &cublas.gemm) ||
-        !vendor_function(library, VENDOR_WIDE ? "cublasDsyrk_v2" : "cublasSsyrk_v2", &cublas.syrk) ||
+        !vendor_function(library, VENDOR_NAME("cublasSgemm_v2", "cublasDgemm_v2"), &cublas.gemm) ||
+        !vendor_function(library, VENDOR_NAME("cublasSsyrk_v2", "cublasDsyrk_v2"), &cublas.syrk) ||
         cublas.create(&cublas.handle))
         return 0;
     cublas.opened = 1;
@@ -312,13 +337,15 @@ static inline int open_cublas(void) {
 }
 
 static inline int cublas_call(void *self, const product *w) {
-    int ta = w->transposed ? CUBLAS_YES : CUBLAS_NO, tb = w->transposed ? CUBLAS_NO : CUBLAS_YES;
+    const factors f = factors_of(w, CUBLAS_NO, CUBLAS_YES);
+    const shs_real *one = &vendor_one, *zero = &vendor_zero;
+    const int m = w->rows, n = w->columns;
+    void *A = cublas.matrix[0], *B = cublas.matrix[1], *C = cublas.matrix[2];
+    int error;
     (void)self;
-    return (w->symmetric
-                ? cublas.syrk(cublas.handle, CUBLAS_LOWER, ta, w->rows, w->k, &vendor_one, cublas.matrix[0], product_lda(w),
-                              &vendor_zero, cublas.matrix[2], w->rows)
-                : cublas.gemm(cublas.handle, ta, tb, w->rows, w->columns, w->k, &vendor_one, cublas.matrix[0], product_lda(w),
-                              cublas.matrix[1], product_ldb(w), &vendor_zero, cublas.matrix[2], w->rows)) == 0;
+    if (w->symmetric) error = cublas.syrk(cublas.handle, CUBLAS_LOWER, f.ta, m, w->k, one, A, f.lda, zero, C, m);
+    else error = cublas.gemm(cublas.handle, f.ta, f.tb, m, n, w->k, one, A, f.lda, B, f.ldb, zero, C, m);
+    return error == 0;
 }
 
 static inline int cublas_wait(void *self) {
@@ -334,7 +361,10 @@ static inline double cublas_seconds(const product *w) {
     if (!open_cublas()) return NOT_RUN;
     C = ALLOCATE(shs_real, (size_t)w->rows * (size_t)w->columns);
     for (made = 0; made < 3 && !cublas.allocate(&cublas.matrix[made], product_bytes(w, made));) made++;
-    for (i = 0; i < 2 && made == 3; i++) bad |= cublas.copy(cublas.matrix[i], i ? w->B : w->A, product_bytes(w, i), CUDA_UP);
+    if (made == 3) {
+        bad |= cublas.copy(cublas.matrix[0], w->A, product_bytes(w, 0), CUDA_UP);
+        bad |= cublas.copy(cublas.matrix[1], w->B, product_bytes(w, 1), CUDA_UP);
+    }
     if (made == 3 && !bad) seconds = vendor_seconds(cublas_call, cublas_wait, NULL, w);
     if (seconds > 0 && (cublas.copy(C, cublas.matrix[2], product_bytes(w, 2), CUDA_DOWN) || !vendor_is_right(w, C)))
         seconds = NOT_RUN;
