@@ -44,12 +44,18 @@ static void remove_parts(void) {
 
 /* The first rank creates the files with their headers under temporary names. Then all ranks open the files. */
 static void create_outputs(const char *prefix, uint64_t signals, int stride) {
-    static const char *const ends[] = {"_used.npy", "_atoms.npy", "_coefs.npy"};
+    static const struct {
+        const char *end;
+        char kind;
+        size_t size;
+    } numbers[OUTPUTS] = {
+        {"_used.npy", 'i', sizeof(int32_t)}, {"_atoms.npy", 'i', sizeof(int32_t)}, {"_coefs.npy", 'f', sizeof(shs_real)}};
+    const int columns[OUTPUTS] = {0, stride, stride};
     int i;
     for (i = 0; i < OUTPUTS; i++) {
-        outputs[i].name = joined(prefix, ends[i]);
-        if (i == USED) outputs[i].row = sizeof(int32_t);
-        else outputs[i].row = (size_t)stride * (i == ATOMS ? sizeof(int32_t) : sizeof(shs_real));
+        outputs[i].name = joined(prefix, numbers[i].end);
+        outputs[i].row = numbers[i].size;
+        if (i != USED) outputs[i].row *= (size_t)stride;
         will_write(outputs[i].name);
     }
     together(NULL, 0);
@@ -59,8 +65,7 @@ static void create_outputs(const char *prefix, uint64_t signals, int stride) {
         if (world.rank == 0) {
             FILE *file = open_for_writing(part);
             outputs[i].part = part;
-            npy_header(file, i == COEFS ? 'f' : 'i', i == COEFS ? sizeof(shs_real) : sizeof(int32_t), signals,
-                       i == USED ? 0 : stride);
+            npy_header(file, numbers[i].kind, numbers[i].size, signals, columns[i]);
             close_written(file, part);
         }
         outputs[i].part = part;
@@ -99,12 +104,19 @@ static void finish_outputs(void) {
 
 /* ---- the program ------------------------------------------------------------------------------------------------- */
 
+/* Signals in memory at a time. */
+static size_t block_of(uint64_t share) {
+    if (share < (uint64_t)given.block) return (size_t)share;
+    return (size_t)given.block;
+}
+
 /* Coding needs no reduction. A rank that fails tells the other ranks at the end. */
 static void code_share(const shs_context *ctx, const npy_file *in, int n, const shs_real *D, uint64_t first, uint64_t share,
                        const shs_omp_options *omp, int stride) {
-    size_t block = (size_t)((uint64_t)given.block < share ? (uint64_t)given.block : share), count;
-    void *room = allocate(block * (size_t)in->p, (size_t)in->size);
-    shs_real *Y = ALLOCATE(shs_real, block * (size_t)in->p);
+    const size_t p = (size_t)in->p, block = block_of(share);
+    void *room = allocate(block, in->row);
+    shs_real *Y = ALLOCATE(shs_real, block * p);
+    size_t count;
     shs_codes codes = SHS_ZERO;
     uint64_t done;
     if (block > 0) check(shs_codes_create(NULL, block, stride, &codes), in->name);
@@ -128,6 +140,7 @@ int main(int argc, char **argv) {
     shs_context ctx;
     npy_file dictionary, in;
     uint64_t first, share;
+    size_t atoms, numbers;
     shs_real *D;
     void *room;
     int n, stride;
@@ -141,12 +154,14 @@ int main(int argc, char **argv) {
         fail(EXIT_ERROR, "%s: %d values, but the signals of %s have %d", argv[0], dictionary.p, argv[1], in.p);
     if (dictionary.count < 1 || dictionary.count > (1 << 24)) fail(EXIT_ERROR, "%s: too many atoms, or none", argv[0]);
     n = (int)dictionary.count;
-    D = ALLOCATE(shs_real, dictionary.count * (uint64_t)in.p);
-    room = allocate((size_t)n * (size_t)in.p, (size_t)dictionary.size);
-    if (npy_read(&dictionary, 0, (size_t)n, room, D)) fail(EXIT_ERROR, "%s: reading it failed", argv[0]);
+    atoms = (size_t)n;
+    numbers = atoms * (size_t)in.p;
+    D = ALLOCATE(shs_real, numbers);
+    room = allocate(atoms, dictionary.row);
+    if (npy_read(&dictionary, 0, atoms, room, D)) fail(EXIT_ERROR, "%s: reading it failed", argv[0]);
     free(room);
     parallel_close(&dictionary.file, argv[0], 0);
-    together("the files that they see", imprint(in.print, D, (size_t)n * (size_t)in.p * sizeof *D));
+    together("the files that they see", imprint(in.print, D, numbers * sizeof *D));
 
     if (given.sparsity) omp.sparsity = given.sparsity;
     else if (in.p / 10 > 0) omp.sparsity = in.p / 10;

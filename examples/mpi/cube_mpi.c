@@ -51,18 +51,22 @@ static MPI_File in_data, out_data;
 
 static size_t move_bytes(const cube_file *f, uint64_t at, size_t bytes, void *into, const void *from) {
     (void)f;
-    return parallel_move(into ? in_data : out_data, at, bytes, into, from);
+    if (into) return parallel_move(in_data, at, bytes, into, NULL);
+    return parallel_move(out_data, at, bytes, NULL, from);
 }
 
 /* Checks that all ranks see the same header, size, first bytes and last bytes of the file. */
 static uint64_t imprint_of(cube_file *f) {
     static unsigned char ends[2][4096]; /* too large for a small stack */
     uint64_t size = file_size(f->file, f->data_name), print = imprint(0, &size, sizeof size);
-    size_t count = size < sizeof ends[0] ? (size_t)size : sizeof ends[0];
+    size_t count = sizeof ends[0];
+    uint64_t at[2] = {0, 0};
     int i;
     memset(ends, 0, sizeof ends);
+    if (size < count) count = (size_t)size;
+    at[1] = size - count;
     for (i = 0; i < 2; i++)
-        if (seek_to(f->file, i ? size - count : 0) || fread(ends[i], 1, count, f->file) != count)
+        if (seek_to(f->file, at[i]) || fread(ends[i], 1, count, f->file) != count)
             fail(EXIT_ERROR, "%s: reading it failed: %s", f->data_name, strerror(errno));
     for (i = 0; i < f->text.count; i++) {
         print = imprint(print, f->text.entries[i].key, strlen(f->text.entries[i].key) + 1);
@@ -185,8 +189,8 @@ static shs_status analyse(enum mode mode, const shs_context *ctx, const shs_cube
         if (status == SHS_OK) return shs_pca_transform(ctx, &model->pca, cube, sink);
         return status;
     default:
-        return model->kind == SHS_MODEL_ICA ? shs_ica_transform(ctx, &model->ica, cube, sink)
-                                            : shs_pca_transform(ctx, &model->pca, cube, sink);
+        if (model->kind == SHS_MODEL_ICA) return shs_ica_transform(ctx, &model->ica, cube, sink);
+        return shs_pca_transform(ctx, &model->pca, cube, sink);
     }
 }
 
@@ -198,8 +202,26 @@ static void report(enum mode mode, const shs_model *model) {
         printf("%.0f pixels\n", (double)pca->count);
         for (k = 0; k < pca->components; k++) printf("eigenvalue %d: %.10g\n", k + 1, (double)pca->eigenvalues[k]);
     }
-    if (mode == ICA)
-        printf("%.0f pixels, %s\n", (double)model->ica.count, model->ica.converged ? "converged" : "not converged");
+    if (mode == ICA) {
+        const char *end = "not converged";
+        if (model->ica.converged) end = "converged";
+        printf("%.0f pixels, %s\n", (double)model->ica.count, end);
+    }
+}
+
+/* What tells a model from others: its mean, and its components. */
+typedef struct shape {
+    const shs_wide *mean;
+    int bands, components;
+} shape;
+
+static shape shape_of(const shs_model *model) {
+    shape s = {model->pca.mean, model->pca.bands, model->pca.components};
+    if (model->kind != SHS_MODEL_ICA) return s;
+    s.mean = model->ica.mean;
+    s.bands = model->ica.bands;
+    s.components = model->ica.components;
+    return s;
 }
 
 int main(int argc, char **argv) {
@@ -207,13 +229,15 @@ int main(int argc, char **argv) {
     int names = ranks_begin(argc, argv, "pca|ica|mnf|rx IN.hdr OUT.hdr [options]\napply MODEL IN.hdr OUT.hdr [options]",
                             "Analyses an image cube in ENVI's format on the ranks of MPI.", options,
                             (int)(sizeof options / sizeof *options));
-    int mode = names > 0 ? find_word("pca|ica|mnf|rx|apply", argv[0]) : -1, bands, outputs;
+    int mode = -1, wanted = 3, bands, outputs;
     uint64_t print;
     shs_model model = SHS_ZERO;
     shs_context ctx;
     shs_cube cube;
     shs_sink sink;
-    if (mode < 0 || names != (mode == APPLY ? 4 : 3))
+    if (names > 0) mode = find_word("pca|ica|mnf|rx|apply", argv[0]);
+    if (mode == APPLY) wanted = 4;
+    if (mode < 0 || names != wanted)
         fail(EXIT_USAGE, "pca, ica, mnf, rx or apply, and the names of the files");
     argv += mode == APPLY;
     ctx = ranks_context(given.threads, given.device);
@@ -224,17 +248,21 @@ int main(int argc, char **argv) {
     if (given.save) will_write(given.save);
     cube = open_share();
     print = imprint_of(&in);
-    if (mode == APPLY) /* its numbers, which another model of the same size has not */
-        print = imprint(print, model.kind == SHS_MODEL_ICA ? model.ica.mean : model.pca.mean,
-                        (size_t)(model.kind == SHS_MODEL_ICA ? model.ica.bands : model.pca.bands) * sizeof(shs_wide));
+    if (mode == APPLY) { /* its numbers, which another model of the same size has not */
+        const shape given_model = shape_of(&model);
+        print = imprint(print, given_model.mean, (size_t)given_model.bands * sizeof(shs_wide));
+    }
     in_data = parallel_open(in.data_name, MPI_MODE_RDONLY);
     together("the files that they see", print);
 
     bands = shs_cube_bands(&cube);
-    if (given.components == 0) given.components = bands < 10 ? bands : 10;
+    if (given.components == 0) {
+        given.components = 10;
+        if (bands < 10) given.components = bands;
+    }
     if (mode == RX) outputs = 1;
+    else if (mode == APPLY) outputs = shape_of(&model).components;
     else outputs = given.components;
-    if (mode == APPLY) outputs = model.kind == SHS_MODEL_ICA ? model.ica.components : model.pca.components;
     sink = create_output(argv[2], outputs);
     check_together(analyse((enum mode)mode, &ctx, &cube, &sink, &model), in.data_name);
     together(NULL, 0);
@@ -244,7 +272,10 @@ int main(int argc, char **argv) {
     together(NULL, 0);
     parallel_close(&in_data, in.data_name, 0);
     if (mode == APPLY) shs_model_free(NULL, &model);
-    else shs_pca_free(&ctx, &model.pca), shs_ica_free(&ctx, &model.ica);
+    else {
+        shs_pca_free(&ctx, &model.pca);
+        shs_ica_free(&ctx, &model.ica);
+    }
     free((void *)(uintptr_t)cube.band_list);
     cube_close(&in);
     cube_close(&out);

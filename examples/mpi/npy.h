@@ -13,6 +13,7 @@ typedef struct npy_file {
     shs_npy about;
     uint64_t offset, count; /* of the numbers; signals */
     int p, size;            /* values of a signal, bytes of one */
+    size_t row;             /* bytes of a signal */
     uint64_t print;         /* of what the header says, and of the file's size */
 } npy_file;
 
@@ -21,7 +22,7 @@ static inline int npy_piece(void *user, void *bytes, size_t count) { return frea
 /* Every rank looks at the header, and at the size, for itself: it may see another file. */
 static inline npy_file npy_open(const char *name) {
     npy_file f = SHS_ZERO;
-    uint64_t said[6];
+    uint64_t said[6], values;
     MPI_Offset size;
     shs_status status;
     long offset;
@@ -34,22 +35,27 @@ static inline npy_file npy_open(const char *name) {
     if (status == SHS_READ_FAILED) fail(EXIT_ERROR, "%s: it is truncated", name);
     if (status != SHS_OK) fail(EXIT_ERROR, "%s: %s", name, shs_status_text(status));
     if (f.about.kind != 'f' || f.about.size < 4) fail(EXIT_ERROR, "%s: its numbers are neither float32 nor float64", name);
-    if (f.about.fortran_order) f.count = f.about.columns;
-    else f.count = f.about.rows;
-    size = (MPI_Offset)(f.about.fortran_order ? f.about.rows : f.about.columns);
-    if (f.about.dimensions != 2 || size < 1 || size > INT_MAX / 16)
+    if (f.about.fortran_order) {
+        f.count = f.about.columns;
+        values = f.about.rows;
+    } else {
+        f.count = f.about.rows;
+        values = f.about.columns;
+    }
+    if (f.about.dimensions != 2 || values < 1 || values > INT_MAX / 16)
         fail(EXIT_ERROR, "%s: its shape is not (signals, values)", name);
-    f.p = (int)size;
+    f.p = (int)values;
+    f.row = (size_t)values * (size_t)f.about.size;
     f.size = f.about.size;
     f.offset = (uint64_t)offset;
     f.file = parallel_open(name, MPI_MODE_RDONLY);
     if (MPI_File_get_size(f.file, &size)) fail(EXIT_ERROR, "%s: cannot find its size", name);
-    if ((uint64_t)size < f.offset + f.count * (uint64_t)f.p * (uint64_t)f.size)
+    if ((uint64_t)size < f.offset + f.count * f.row)
         fail(EXIT_ERROR, "%s: it is truncated: %lld bytes are there, and its header says %" PRIu64 " signals of %d values",
              name, (long long)size, f.count, f.p);
     said[0] = f.offset;
     said[1] = f.count;
-    said[2] = (uint64_t)f.p;
+    said[2] = values;
     said[3] = (uint64_t)f.size;
     said[4] = (uint64_t)f.about.big_endian;
     said[5] = (uint64_t)f.about.fortran_order;
@@ -59,7 +65,7 @@ static inline npy_file npy_open(const char *name) {
 
 /* Takes the next bytes of a block in memory. */
 static inline int npy_take(void *user, void *bytes, size_t count) {
-    const unsigned char **at = (const unsigned char **)user;
+    const unsigned char **at = user;
     memcpy(bytes, *at, count);
     *at += count;
     return 0;
@@ -67,15 +73,15 @@ static inline int npy_take(void *user, void *bytes, size_t count) {
 
 /* Signals first .. first+count-1 as columns of Y (p x count); room holds as many of the file. Non-zero: reading failed. */
 static inline int npy_read(const npy_file *f, uint64_t first, size_t count, void *room, shs_real *Y) {
-    size_t bytes = count * (size_t)f->p * (size_t)f->size;
-    uint64_t at = f->offset + first * (uint64_t)f->p * (uint64_t)f->size;
-    const unsigned char *next = (const unsigned char *)room;
+    const size_t p = (size_t)f->p, bytes = count * f->row;
+    const uint64_t at = f->offset + first * f->row;
+    const unsigned char *next = room;
     shs_npy block = f->about;
     if (parallel_move(f->file, at, bytes, room, NULL) != bytes) return 1;
     block.fortran_order = 1;
-    block.rows = (uint64_t)f->p;
+    block.rows = p;
     block.columns = count;
-    return shs_npy_read_values(&block, SHS_TYPE_REAL, Y, (size_t)f->p, npy_take, &next) != SHS_OK;
+    return shs_npy_read_values(&block, SHS_TYPE_REAL, Y, p, npy_take, &next) != SHS_OK;
 }
 
 static inline int npy_put(void *user, const void *bytes, size_t count) {
@@ -86,10 +92,11 @@ static inline int npy_put(void *user, const void *bytes, size_t count) {
 enum { NPY_HEADER = 128 };
 static inline void npy_header(FILE *file, char kind, size_t size, uint64_t rows, int columns) {
     const uint16_t one = 1;
+    const unsigned char *first_byte = (const unsigned char *)&one;
     shs_npy npy = SHS_ZERO;
     npy.kind = kind;
     npy.size = (int)size;
-    npy.big_endian = !*(const unsigned char *)&one;
+    npy.big_endian = *first_byte == 0;
     npy.rows = rows;
     if (columns) {
         npy.columns = (uint64_t)columns;

@@ -39,8 +39,9 @@ static void rank_failed(const char *format, va_list arguments);
 /* ---- the library's part ------------------------------------------------------------------------------------------ */
 
 static int reduce_over_mpi(void *comm, shs_wide *values, size_t count, shs_reduce_op op) {
-    MPI_Datatype type = sizeof *values == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT;
+    MPI_Datatype type = MPI_FLOAT;
     MPI_Op sum_min_max[3] = {MPI_SUM, MPI_MIN, MPI_MAX};
+    if (sizeof *values == sizeof(double)) type = MPI_DOUBLE;
     return count > INT_MAX || MPI_Allreduce(MPI_IN_PLACE, values, (int)count, type, sum_min_max[op], *(MPI_Comm *)comm);
 }
 
@@ -97,20 +98,23 @@ typedef enum meeting { ALL_WELL, SOME_FAILED, SOME_DIFFER } meeting;
 /* How the ranks are, and whether `print` is the same on all; where one failed each rank says the cause. Every stage uses one
    reduction of the same size, so a rank that ends early can take part in it. */
 static inline meeting meet(uint64_t print) {
+    const uint64_t rank = (uint64_t)world.rank, ranks = (uint64_t)world.ranks;
     uint64_t least[3];
-    int failed = world.failed_elsewhere || *world.cause;
     char cause[sizeof world.cause];
-    if (failed) least[0] = (uint64_t)world.rank + (world.failed_elsewhere ? (uint64_t)world.ranks : 0);
-    else least[0] = UINT64_MAX;
+    int teller;
+    least[0] = UINT64_MAX;
+    if (world.failed_elsewhere) least[0] = ranks + rank; /* after those that know their cause */
+    else if (*world.cause) least[0] = rank;
     least[1] = print;
     least[2] = ~print;
     MPI_Allreduce(MPI_IN_PLACE, least, 3, MPI_UINT64_T, MPI_MIN, world.comm);
-    if (least[0] == UINT64_MAX) return least[1] != ~least[2] ? SOME_DIFFER : ALL_WELL;
+    if (least[0] == UINT64_MAX && least[1] != ~least[2]) return SOME_DIFFER;
+    if (least[0] == UINT64_MAX) return ALL_WELL;
     memcpy(cause, world.cause, sizeof cause);
-    MPI_Bcast(cause, sizeof cause, MPI_CHAR, (int)(least[0] % (uint64_t)world.ranks), world.comm);
+    teller = (int)(least[0] % ranks);
+    MPI_Bcast(cause, sizeof cause, MPI_CHAR, teller, world.comm);
     if (!*world.cause)
-        fprintf(stderr, "%s: rank %d of %d: rank %d failed: %s\n", program_name, world.rank, world.ranks,
-                (int)(least[0] % (uint64_t)world.ranks), cause);
+        fprintf(stderr, "%s: rank %d of %d: rank %d failed: %s\n", program_name, world.rank, world.ranks, teller, cause);
     return SOME_FAILED;
 }
 
@@ -134,7 +138,7 @@ static inline void together(const char *what, uint64_t print) {
 }
 
 static inline uint64_t imprint(uint64_t print, const void *bytes, size_t count) {
-    const unsigned char *b = (const unsigned char *)bytes;
+    const unsigned char *b = bytes;
     size_t i;
     for (i = 0; i < count; i++) print = (print ^ b[i]) * UINT64_C(0x100000001b3);
     return print;
@@ -153,7 +157,7 @@ static inline void check_together(shs_status status, const char *subject) {
    Returns how many other arguments there are; ctx may be filled by ranks_context. */
 static inline int ranks_begin(int argc, char **argv, const char *usage, const char *purpose, const option *options, int count) {
     uint64_t print = imprint(0, RANKS_VERSION, sizeof RANKS_VERSION);
-    const int sizes[] = {(int)sizeof(shs_real), (int)sizeof(shs_wide)};
+    const int sizes[] = {sizeof(shs_real), sizeof(shs_wide)};
     int i, names;
     example_begin(argc, argv);
     setvbuf(stderr, NULL, _IOLBF, BUFSIZ); /* whole lines, among those of the others */
@@ -223,7 +227,9 @@ static inline shs_context ranks_context(int threads, const char *device) {
     ctx.rank = world.rank;
     ctx.ranks = world.ranks;
 #ifdef RANKS_TEST
-    ctx.alloc_fn = rank_alloc, ctx.free_fn = rank_free, ctx.progress_fn = rank_progress;
+    ctx.alloc_fn = rank_alloc;
+    ctx.free_fn = rank_free;
+    ctx.progress_fn = rank_progress;
 #endif
     (void)neighbours, (void)number, (void)text;
     return ctx;
@@ -238,8 +244,12 @@ static inline void ranks_end(void) {
 /* Items first .. first+share-1 of `all` are this rank's: shares differ by one at most, and are 0 where ranks are many. */
 static inline uint64_t share_of(uint64_t all, uint64_t *first) {
     uint64_t ranks = (uint64_t)world.ranks, rank = (uint64_t)world.rank, each = all / ranks, over = all % ranks;
-    *first = rank * each + (rank < over ? rank : over);
-    return each + (rank < over);
+    if (rank < over) {
+        *first = rank * (each + 1);
+        return each + 1;
+    }
+    *first = rank * each + over;
+    return each;
 }
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
@@ -256,15 +266,19 @@ static inline MPI_File parallel_open(const char *name, int mode) {
 
 /* Reads or writes `bytes` bytes at offset `at` of the file, and returns the number of bytes moved. */
 static inline size_t parallel_move(MPI_File file, uint64_t at, size_t bytes, void *into, const void *from) {
+    const char *source = from, *what = "write";
+    char *target = into;
     size_t done = 0;
-    int got = 1;
+    int got = 1, error;
     MPI_Status status;
-    if (rank_fault(into ? "read" : "write")) return 0;
+    if (target) what = "read";
+    if (rank_fault(what)) return 0;
     for (; done < bytes && got > 0; done += (size_t)got) {
-        int now = bytes - done < (1 << 30) ? (int)(bytes - done) : 1 << 30;
-        MPI_Offset place = (MPI_Offset)(at + done);
-        int error = into ? MPI_File_read_at(file, place, (char *)into + done, now, MPI_BYTE, &status)
-                         : MPI_File_write_at(file, place, (const char *)from + done, now, MPI_BYTE, &status);
+        const MPI_Offset place = (MPI_Offset)(at + done);
+        int now = 1 << 30;
+        if (bytes - done < (1 << 30)) now = (int)(bytes - done);
+        if (target) error = MPI_File_read_at(file, place, target + done, now, MPI_BYTE, &status);
+        else error = MPI_File_write_at(file, place, source + done, now, MPI_BYTE, &status);
         got = 0;
         if (!error) MPI_Get_count(&status, MPI_BYTE, &got);
     }

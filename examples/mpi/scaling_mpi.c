@@ -88,13 +88,15 @@ static const struct work {
 enum { WORKS = (int)(sizeof works / sizeof *works) };
 
 static int by_size(const void *a, const void *b) {
-    return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
 }
 
 /* The median, over tries, of the slowest rank's seconds; m is this rank's share. */
 static double seconds_of(const shs_context *ctx, const struct work *w, size_t m) {
     double tries[100], begin;
-    int i, count = given.repeats < 100 ? given.repeats : 100;
+    int i, count = given.repeats;
+    if (count > 100) count = 100;
     for (i = -1; i < count; i++) { /* the first is not counted */
         MPI_Barrier(counted.comm);
         counted.calls = counted.bytes = 0;
@@ -126,7 +128,8 @@ typedef struct measured {
 
 /* strong: the work of one rank is divided; weak: each rank has as much. */
 static double efficiency(const network *net, const measured *m, double ranks, int weak) {
-    double mean = m->calls > 0 ? m->bytes / m->calls : 0, waiting = m->calls * reduction(net, ranks, mean);
+    double waiting = 0;
+    if (m->calls > 0) waiting = m->calls * reduction(net, ranks, m->bytes / m->calls);
     if (weak) return m->seconds / (m->seconds + waiting);
     return m->seconds / (m->seconds + (ranks - 1) * m->fixed + ranks * waiting);
 }
@@ -178,7 +181,8 @@ static network fit(const double (*rows)[3], int count) {
 
 static FILE *open_table(const char *name, const char *head) {
     char *folder = joined(given.out, "/"), *path = joined(folder, name);
-    FILE *file = world.rank == 0 ? open_for_writing(path) : NULL;
+    FILE *file = NULL;
+    if (world.rank == 0) file = open_for_writing(path);
     if (file) fprintf(file, "%s\n", head);
     free(folder);
     free(path);
@@ -189,6 +193,7 @@ static int measure_reductions(int ranks, double (*rows)[3], FILE *table) {
     static const int sizes[] = {1, 64, 1024, 16384, 131072};
     int s, i, count = 0;
     for (s = 0; s < 5 && ranks > 1; s++) {
+        const double bytes = (double)sizeof(shs_wide) * sizes[s];
         double tries[21], begin;
         shs_wide *room = ALLOCATE(shs_wide, sizes[s]);
         for (i = 0; i < 21; i++) {
@@ -199,13 +204,15 @@ static int measure_reductions(int ranks, double (*rows)[3], FILE *table) {
         }
         qsort(tries, 21, sizeof *tries, by_size);
         rows[count][0] = ranks;
-        rows[count][1] = (double)sizes[s] * (double)sizeof *room;
+        rows[count][1] = bytes;
         rows[count++][2] = tries[10];
-        if (table) fprintf(table, "%d,%.0f,%.4g\n", ranks, (double)sizes[s] * (double)sizeof *room, tries[10]);
+        if (table) fprintf(table, "%d,%.0f,%.4g\n", ranks, bytes, tries[10]);
         free(room);
     }
     return count;
 }
+
+static const char *const scalings[2] = {"strong", "weak"};
 
 static void model(const network *nets, int count, const measured *m) {
     FILE *table = open_table("model.csv", "network,case,scaling,ranks,efficiency");
@@ -215,13 +222,20 @@ static void model(const network *nets, int count, const measured *m) {
         for (k = 0; k < WORKS; k++)
             for (weak = 0; weak < 2; weak++) {
                 for (ranks = 1; ranks <= 4096; ranks *= 2)
-                    fprintf(table, "%s,%s,%s,%.0f,%.4f\n", nets[i].name, works[k].name, weak ? "weak" : "strong", ranks,
+                    fprintf(table, "%s,%s,%s,%.0f,%.4f\n", nets[i].name, works[k].name, scalings[weak], ranks,
                             efficiency(&nets[i], &m[k], ranks, weak));
                 printf("%-11s %-26s %-6s  95 %% up to %.10g ranks, 50 %% up to %.10g; with 1,000: %.1f %%\n", nets[i].name,
-                       works[k].name, weak ? "weak" : "strong", most_ranks(&nets[i], &m[k], 0.95, weak),
+                       works[k].name, scalings[weak], most_ranks(&nets[i], &m[k], 0.95, weak),
                        most_ranks(&nets[i], &m[k], 0.5, weak), 100 * efficiency(&nets[i], &m[k], 1000, weak));
             }
     close_written(table, "model.csv");
+}
+
+/* How many ranks are measured after r: twice as many, and at last all of them; 0: none. */
+static int more_ranks(int r) {
+    if (r == world.ranks) return 0;
+    if (2 * r > world.ranks) return world.ranks;
+    return 2 * r;
 }
 
 int main(int argc, char **argv) {
@@ -230,6 +244,7 @@ int main(int argc, char **argv) {
     static double rows[5 * MOST_STEPS][3]; /* too large for a small stack, both of them */
     static measured alone[WORKS];
     network nets[3] = {{"here", 0, 0}, {"25 Gbit/s", 0, 8 / 25e9}, {"200 Gbit/s", 0, 8 / 200e9}};
+    double rate = 0;
     shs_context ctx;
     shs_random random;
     FILE *table, *reductions;
@@ -238,23 +253,28 @@ int main(int argc, char **argv) {
     if (names) fail(EXIT_USAGE, "no names of files are wanted");
     ctx = ranks_context(given.threads, given.device);
     ctx.reduce_fn = reduce_counted;
-    count = (size_t)P * (size_t)given.signals;
-    if (count < (size_t)BANDS * (size_t)given.pixels) count = (size_t)BANDS * (size_t)given.pixels;
+    count = P * (size_t)given.signals;
+    if (count < BANDS * (size_t)given.pixels) count = BANDS * (size_t)given.pixels;
     values = ALLOCATE(shs_real, count);
     shs_random_seed(&random, (uint64_t)world.rank);
     for (i = 0; i < count; i++) values[i] = (shs_real)(shs_random_uniform(&random) + shs_random_uniform(&random) - 1);
     table = open_table("measured.csv", "case,scaling,ranks,seconds,efficiency,reductions,bytes");
     reductions = open_table("reductions.csv", "ranks,bytes,seconds");
     together(NULL, 0);
-    for (r = 1; r <= world.ranks; r = r < world.ranks && 2 * r > world.ranks ? world.ranks : 2 * r) {
-        MPI_Comm_split(world.comm, world.rank < r ? 0 : MPI_UNDEFINED, world.rank, &counted.comm);
+    for (r = 1; r > 0; r = more_ranks(r)) {
+        int colour = MPI_UNDEFINED;
+        if (world.rank < r) colour = 0;
+        MPI_Comm_split(world.comm, colour, world.rank, &counted.comm);
         ctx.ranks = r;
         if (world.rank < r) {
             found += measure_reductions(r, rows + found, reductions);
             for (k = 0; k < WORKS; k++)
                 for (weak = 0; weak < 2; weak++) {
-                    size_t m = (size_t)(works[k].run == components ? given.pixels : given.signals) / (size_t)(weak ? 1 : r);
-                    double seconds = seconds_of(&ctx, &works[k], m);
+                    const int shares[2] = {r, 1};
+                    int all = given.signals;
+                    double seconds;
+                    if (works[k].run == components) all = given.pixels;
+                    seconds = seconds_of(&ctx, &works[k], (size_t)(all / shares[weak]));
                     if (r == 1) {
                         alone[k].seconds = seconds;
                         alone[k].calls = counted.calls;
@@ -262,8 +282,8 @@ int main(int argc, char **argv) {
                         alone[k].fixed = seconds_of(&ctx, &works[k], 64);
                     }
                     if (table)
-                        fprintf(table, "%s,%s,%d,%.5g,%.3f,%.0f,%.0f\n", works[k].name, weak ? "weak" : "strong", r, seconds,
-                                alone[k].seconds / seconds / (weak ? 1 : r), counted.calls, counted.bytes);
+                        fprintf(table, "%s,%s,%d,%.5g,%.3f,%.0f,%.0f\n", works[k].name, scalings[weak], r, seconds,
+                                alone[k].seconds / seconds / shares[weak], counted.calls, counted.bytes);
                 }
             MPI_Comm_free(&counted.comm);
         }
@@ -275,9 +295,8 @@ int main(int argc, char **argv) {
         nets[0] = fit((const double(*)[3])rows, found);
         nets[1].latency = 1e-6 * given.latency_25;
         nets[2].latency = 1e-6 * given.latency_200;
-        if (found)
-            printf("fitted here: latency %.3g us, %.3g GB/s\n", 1e6 * nets[0].latency,
-                   nets[0].byte > 0 ? 1e-9 / nets[0].byte : 0);
+        if (nets[0].byte > 0) rate = 1e-9 / nets[0].byte;
+        if (found) printf("fitted here: latency %.3g us, %.3g GB/s\n", 1e6 * nets[0].latency, rate);
         model(nets + (found == 0), 3 - (found == 0), alone);
     }
     free(values);

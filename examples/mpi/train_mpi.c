@@ -32,10 +32,11 @@ static const option options[] = {
 /* The first rank writes what all ranks have. Writes under a temporary name first, so that a file of the final name is always
    complete. */
 static void write_atoms(const char *name, int p, int n, const shs_real *D) {
+    const size_t rows = (size_t)n, columns = (size_t)p;
     char *part = joined(name, ".part");
     FILE *file = open_for_writing(part);
-    npy_header(file, 'f', sizeof *D, (uint64_t)n, p);
-    fwrite(D, sizeof *D, (size_t)p * (size_t)n, file);
+    npy_header(file, 'f', sizeof *D, rows, p);
+    fwrite(D, sizeof *D, columns * rows, file);
     close_written(file, part);
     if (rank_fault("finish") || rename(part, name)) {
         remove(part);
@@ -53,6 +54,7 @@ int main(int argc, char **argv) {
     shs_context ctx;
     npy_file in;
     uint64_t first, share;
+    size_t p, mine;
     shs_real *Y, *D;
     void *room;
     if (names != 2) fail(EXIT_USAGE, "the names of two files");
@@ -61,12 +63,14 @@ int main(int argc, char **argv) {
     will_write(argv[1]);
     in = npy_open(argv[0]);
     share = share_of(in.count, &first);
-    if (share > SIZE_MAX / (uint64_t)in.p / 8) fail(EXIT_ERROR, "%s: too large for the memory of so few ranks", in.name);
+    p = (size_t)in.p;
+    if (share > SIZE_MAX / p / 8) fail(EXIT_ERROR, "%s: too large for the memory of so few ranks", in.name);
     together("the files that they see", in.print);
-    Y = ALLOCATE(shs_real, share * (uint64_t)in.p);
-    room = allocate((size_t)share * (size_t)in.p, (size_t)in.size);
-    D = ALLOCATE(shs_real, (size_t)in.p * (size_t)given.atoms);
-    if (npy_read(&in, first, (size_t)share, room, Y)) fail(EXIT_ERROR, "%s: reading it failed", in.name);
+    mine = (size_t)share;
+    Y = ALLOCATE(shs_real, mine * p);
+    room = allocate(mine, in.row);
+    D = ALLOCATE(shs_real, p * (size_t)given.atoms);
+    if (npy_read(&in, first, mine, room, Y)) fail(EXIT_ERROR, "%s: reading it failed", in.name);
     free(room);
     parallel_close(&in.file, in.name, 0);
     together(NULL, 0);
@@ -75,7 +79,7 @@ int main(int argc, char **argv) {
     ksvd.iterations = given.iterations;
     ksvd.parallel_atoms = given.parallel_atoms;
     ksvd.seed = given.seed;
-    check_together(shs_ksvd_ex(&ctx, in.p, given.atoms, (size_t)share, Y, in.p, &ksvd, D, in.p, NULL, &about), in.name);
+    check_together(shs_ksvd_ex(&ctx, in.p, given.atoms, mine, Y, in.p, &ksvd, D, in.p, NULL, &about), in.name);
     together(NULL, 0);
     printf("%" PRIu64 " signals, rmse %.6g with %.3g atoms a signal after %d iterations\n", in.count, (double)about.rmse,
            (double)about.mean_atoms, about.iterations);
