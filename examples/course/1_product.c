@@ -53,7 +53,10 @@ static void loop_order(void *unused) {
 /* Of A one block is used for all columns of B before the next is touched: 128 x 128 floats, 64 KB, stay in a cache. */
 enum { BLOCK_ROWS = 128, BLOCK_DEPTH = 128 };
 
-static ptrdiff_t least(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
+static ptrdiff_t least(ptrdiff_t a, ptrdiff_t b) {
+    if (a < b) return a;
+    return b;
+}
 
 /* Rung 3. The same, block by block. */
 static void blocked(void *unused) {
@@ -100,8 +103,11 @@ static void pack(ptrdiff_t width, ptrdiff_t count, ptrdiff_t depth, const shs_re
     ptrdiff_t first, i, q;
     for (first = 0; first < count; first += width)
         for (q = 0; q < depth; q++)
-            for (i = 0; i < width; i++)
-                *to++ = first + i < count ? from[(first + i) * next + q * apart] : 0;
+            for (i = first; i < first + width; i++) {
+                *to = 0;
+                if (i < count) *to = from[i * next + q * apart];
+                to++;
+            }
 }
 
 /* The loops around the tile: as in rung 4, but B is packed too, a panel of `DEPTH` rows at a time. */
@@ -215,7 +221,8 @@ TILE(tile_avx512, 64, 3, 8, __attribute__((target("avx512f"))))
 enum { LANES_16 = 16 / sizeof(shs_real) };
 static const kernel by_16_bytes = {2 * LANES_16, 6, tile_16_bytes};
 #if defined(__x86_64__)
-static const kernel by_avx2 = {4 * LANES_16, 6, tile_avx2}, by_avx512 = {12 * LANES_16, 8, tile_avx512};
+static const kernel by_avx2 = {4 * LANES_16, 6, tile_avx2};
+static const kernel by_avx512 = {12 * LANES_16, 8, tile_avx512};
 #endif
 
 static void with_kernel(void *k) { by_tiles((const kernel *)k); }
@@ -272,7 +279,8 @@ static void draw_size(int n, const char *line, work_fn work, void *argument) {
 /* How the rate changes with the size: small products spend their time on the way to the tile, large ones leave the caches. */
 static void draw_sizes(void) {
     static const int sizes[] = {16, 32, 64, 96, 128, 192, 256, 384, 512, 640, 768, 896, 1024};
-    int i, count = course.quick ? 4 : (int)(sizeof sizes / sizeof *sizes);
+    int i, count = sizeof sizes / sizeof *sizes;
+    if (course.quick) count = 4;
     curve_begin("sizes", "C = AB n x n; one thread", "n", "GFLOP/s", "xy");
     for (i = 0; i < count && sizes[i] <= 512; i++) draw_size(sizes[i], "loop order", loop_order, NULL);
 #ifdef VECTORS
@@ -283,14 +291,17 @@ static void draw_sizes(void) {
 }
 
 int main(int argc, char **argv) {
-    size_t most;
+    size_t most = 1024;
+    int size = 768;
     course_begin(argc, argv, "1_product", "the matrix product, from three loops to the header's");
-    if (course.quick) most = 101;
-    else most = 1024;
+    if (course.quick) {
+        most = 101;
+        size = 101;
+    }
     p.A = (shs_real *)allocate(most * most, sizeof *p.A);
     p.B = (shs_real *)allocate(most * most, sizeof *p.B);
     p.C = (shs_real *)allocate(most * most, sizeof *p.C);
-    fill(course.quick ? 101 : 768);
+    fill(size);
     ladder_begin("ladder", text_of("C = AB %d x %d; float", p.n, p.n), "GFLOP/s", 1e9, peak_of_core(0));
     climb("three loops", three_loops, NULL);
     climb("loop order", loop_order, NULL);

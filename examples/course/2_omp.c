@@ -45,7 +45,7 @@ static void residual_of(const shs_real *y, int k, const int *atoms, const shs_re
 static int strongest(const shs_real *alpha) {
     int j, best = 0;
     for (j = 1; j < N; j++)
-        if (fabs((double)alpha[j]) > fabs((double)alpha[best])) best = j;
+        if (fabs(alpha[j]) > fabs(alpha[best])) best = j;
     return best;
 }
 
@@ -177,7 +177,9 @@ static void with_b(const shs_real *y, const shs_real *dty, int *atoms, shs_real 
 static void one_by_one(pursuit code, const shs_real *dty) {
     ptrdiff_t i;
     for (i = 0; i < c.m; i++) {
-        code(c.Y + i * P, dty ? dty + i * N : NULL, c.codes.atoms + i * MOST_S, c.codes.coefs + i * MOST_S);
+        const shs_real *products = NULL;
+        if (dty) products = dty + i * N;
+        code(c.Y + i * P, products, c.codes.atoms + i * MOST_S, c.codes.coefs + i * MOST_S);
         c.codes.used[i] = c.s;
     }
 }
@@ -226,8 +228,8 @@ static double other_atoms(double *difference) {
         int same = !memcmp(a, b, (size_t)c.s * sizeof *a);
         others += !same;
         for (k = 0; same && k < c.s; k++) {
-            most = larger_of(most, fabs((double)(x[k] - z[k])));
-            size = fmax(size, fabs((double)z[k]));
+            most = larger_of(most, fabs(x[k] - z[k]));
+            size = fmax(size, fabs(z[k]));
         }
     }
     if (size > 0) *difference = most / size;
@@ -261,7 +263,7 @@ static void draw_picture(int size, shs_real *pixels) {
             double u = (double)x / size, v = (double)y / size, value = 120 + 60 * u - 40 * v;
             if (hypot(u - 0.3, v - 0.35) < 0.2) value += 70 - 300 * fabs(u - 0.25);
             if (v > 0.6) value += 50 * sin(200 * (0.8 * u + 0.6 * v + 0.05 * sin(9 * u)));
-            if (u > 0.7 && v < 0.5) value += (int)(30 * u) % 2 ? 60 : -20;
+            if (u > 0.7 && v < 0.5) value += (int)(30 * u) % 2 * 80 - 20;
             pixels[(ptrdiff_t)y * size + x] = (shs_real)value + 10 * (shs_real)shs_random_normal(&random);
         }
 }
@@ -292,8 +294,12 @@ static void open_signals(void) {
 }
 
 static void draw_rate(const char *line, work_fn work) {
-    for (c.s = 1; c.s <= MOST_S; c.s += c.s < 4 ? 1 : c.s < 8 ? 2 : 4)
+    static const int sparsities[] = {1, 2, 3, 4, 6, 8, 12, MOST_S};
+    int k;
+    for (k = 0; k < 8; k++) {
+        c.s = sparsities[k];
         curve_point(line, c.s, 1e-3 * (double)c.m / median_seconds(work, NULL));
+    }
 }
 
 int main(int argc, char **argv) {

@@ -153,8 +153,12 @@ static void exercises_2_and_3(void) {
         for (k = 0; k < S; k++) {
             double most = 0;
             atoms[k] = 0;
-            for (j = 0; j < N; j++)
-                if (fabs(dot(D + j * P, r)) > fabs(most)) most = dot(D + j * P, r), atoms[k] = j;
+            for (j = 0; j < N; j++) {
+                const double product = dot(D + j * P, r);
+                if (fabs(product) <= fabs(most)) continue;
+                most = product;
+                atoms[k] = j;
+            }
             for (l = 0; l < P; l++) r[l] -= most * (double)D[atoms[k] * P + l];
         }
         /* END OF YOUR TURN */

@@ -135,8 +135,13 @@ static void list_users(ptrdiff_t *first) {
         first[j + 1] += first[j];
         places[j] = first[j];
     }
-    for (i = 0; i < l.m * S; i++)
-        if (i % S < l.codes.used[i / S]) l.wanted[places[l.codes.atoms[i]]] = 0, l.users[places[l.codes.atoms[i]]++] = i;
+    for (i = 0; i < l.m * S; i++) {
+        ptrdiff_t *place = places + l.codes.atoms[i];
+        if (i % S >= l.codes.used[i / S]) continue;
+        l.wanted[*place] = 0;
+        l.users[*place] = i;
+        ++*place;
+    }
 }
 
 static void without_F(void *unused) {
@@ -294,7 +299,8 @@ static picture clean_picture(void) {
 
 /* A picture with noise, and one that has lost half of its pixels, repaired with atoms learnt from nothing but themselves. */
 static void repair(void) {
-    picture clean = clean_picture(), noisy = add_noise(&clean, 25, 1), gaps;
+    picture clean = clean_picture();
+    picture noisy = add_noise(&clean, 25, 1), gaps;
     picture out = picture_create(clean.width, clean.height, 1);
     denoising how = {25, 256, 10, 1, 1, 40000, 0};
     inpainting filling = {1, 8, 256, 5, 1};

@@ -17,7 +17,7 @@ static void open_problem(shs_real *hidden) {
     memset(Y, 0, sizeof Y);
     for (i = 0; i < M; i++)
         for (k = 0; k < S; k++) {
-            const int j = (int)((double)N * (double)shs_random_uniform(&random)) % N;
+            const int j = (int)((double)N * shs_random_uniform(&random)) % N;
             const shs_real x = (shs_real)shs_random_normal(&random);
             for (l = 0; l < P; l++) Y[i * P + l] += x * hidden[j * P + l];
         }

@@ -20,6 +20,18 @@ static struct {
     shs_wide *mean, *covariance, *before; /* what a rung finds, and what the rung before found */
 } scene;
 
+/* By the type of shs_wide. */
+static double in_wide(double of_double, double of_float) {
+    if (sizeof(shs_wide) == sizeof(double)) return of_double;
+    return of_float;
+}
+
+static unsigned char byte_of(double value) {
+    if (value < 0) return 0;
+    if (value > 255) return 255;
+    return (unsigned char)(value + 0.5);
+}
+
 /* Five materials with smooth spectra, mixed smoothly over the image, and noise. */
 static void draw_scene(void) {
     enum { MATERIALS = 5 };
@@ -28,7 +40,7 @@ static void draw_scene(void) {
     shs_random random;
     shs_random_seed(&random, 4);
     for (k = 0; k < MATERIALS; k++) {
-        double centre = (double)shs_random_uniform(&random), width = 0.1 + 0.3 * (double)shs_random_uniform(&random);
+        double centre = shs_random_uniform(&random), width = 0.1 + 0.3 * shs_random_uniform(&random);
         for (b = 0; b < n; b++) spectra[k][b] = 40 + 170 * exp(-pow(((double)b / n - centre) / width, 2));
     }
     for (line = 0; line < scene.lines; line++)
@@ -40,10 +52,10 @@ static void draw_scene(void) {
                 all += share[k];
             }
             for (b = 0; b < n; b++) {
-                double value = 3 * (double)shs_random_normal(&random);
+                double value = 3 * shs_random_normal(&random);
                 size_t at = pixel * (size_t)n + (size_t)b;
                 for (k = 0; k < MATERIALS; k++) value += share[k] / all * spectra[k][b];
-                scene.bytes[at] = (unsigned char)(value < 0 ? 0 : value > 255 ? 255 : value + 0.5);
+                scene.bytes[at] = byte_of(value);
                 scene.wide[at] = (shs_wide)scene.bytes[at];
                 scene.floats[at] = (float)scene.bytes[at];
             }
@@ -328,8 +340,8 @@ static void covariance_rung(const char *name, work_fn work, void *argument, doub
     double seconds = median_seconds(work, argument), most = 0, size = 0;
     rung(name, (double)scene.pixels, seconds);
     for (i = 0; i < count; i++) {
-        keep_worst(&most, fabs((double)(scene.covariance[i] - scene.before[i])));
-        size = fmax(size, fabs((double)scene.before[i]));
+        keep_worst(&most, fabs(scene.covariance[i] - scene.before[i]));
+        size = fmax(size, fabs(scene.before[i]));
     }
     if (allowed >= 0) agrees("as the rung before", most / size, allowed);
     memcpy(scene.before, scene.covariance, count * sizeof *scene.before);
@@ -338,7 +350,8 @@ static void covariance_rung(const char *name, work_fn work, void *argument, doub
 static void climb_covariance(void) {
     int n = scene.bands;
     /* A sum of m numbers is off by at most m roundings; the header adds 768 pixels in float, before it goes on in double. */
-    double roundings = ldexp(scene.pixels, sizeof(shs_wide) == sizeof(double) ? -53 : -24), panels = ldexp(768, -24);
+    double roundings = in_wide(scene.pixels * ldexp(1, -53), scene.pixels * ldexp(1, -24)), panels = ldexp(768, -24);
+    double of_bytes = panels;
     moments_job job;
     int by_hand = 0;
     memset(&job, 0, sizeof job);
@@ -364,7 +377,8 @@ static void climb_covariance(void) {
     if (by_hand) covariance_rung("bytes by hand", bytes_by_hand, NULL, panels);
     if (!by_hand) printf("  (bytes by hand: this processor lacks the instruction)\n");
 #endif
-    covariance_rung("header: bytes", by_header, &job, by_hand ? roundings : panels);
+    if (by_hand) of_bytes = roundings;
+    covariance_rung("header: bytes", by_header, &job, of_bytes);
     job.ctx.threads = course_threads();
     covariance_rung(text_of("eight parts on %d threads; merged", job.ctx.threads), parts_merged, &job, roundings);
     covariance_rung(text_of("header: bytes; %d threads", job.ctx.threads), by_header, &job, roundings);
@@ -438,7 +452,7 @@ static void draw_error_of_sums(void) {
         shs_cube cube = SHS_ZERO;
         shs_moments moments;
         shs_wide mean[BANDS], C[BANDS * BANDS];
-        for (k = 0; k < M * BANDS; k++) X[k] = (float)(ratio + (double)shs_random_normal(&random));
+        for (k = 0; k < M * BANDS; k++) X[k] = (float)(ratio + shs_random_normal(&random));
         cube.pixels = X;
         cube.type = SHS_TYPE_F32;
         cube.interleave = SHS_INTERLEAVE_BIP;
@@ -507,14 +521,14 @@ static void climb_eigenvectors(int components) {
     job.k = n;
     seconds = median_seconds(eigenvectors, &job);
     rung("all by shs_eigh", 1, seconds);
-    for (i = 0; i < n; i++) keep_worst(&most, fabs((double)(job.values[i] - first[i])));
-    agrees("eigenvalues as by Jacobi's", most / (double)first[0], 1e-12 * (sizeof(shs_wide) == 8 ? 1 : 1e8));
+    for (i = 0; i < n; i++) keep_worst(&most, fabs(job.values[i] - first[i]));
+    agrees("eigenvalues as by Jacobi's", most / (double)first[0], in_wide(1e-12, 1e-4));
     job.k = components;
     seconds = median_seconds(eigenvectors, &job);
     rung(text_of("the first %d by shs_eigh", components), 1, seconds);
     most = 0;
-    for (i = 0; i < components; i++) keep_worst(&most, fabs((double)(job.values[i] - first[i])));
-    agrees("their eigenvalues too", most / (double)first[0], 1e-12 * (sizeof(shs_wide) == 8 ? 1 : 1e8));
+    for (i = 0; i < components; i++) keep_worst(&most, fabs(job.values[i] - first[i]));
+    agrees("their eigenvalues too", most / (double)first[0], in_wide(1e-12, 1e-4));
     ladder_end();
     free(first);
     free(job.values);
@@ -580,7 +594,7 @@ static void score_rung(const char *name, work_fn work, score_job *job, float *be
     rung(name, (double)scene.pixels, seconds);
     for (i = 0; i < count; i++) {
         keep_worst(&most, fabs((double)job->scores[i] - (double)before[i]));
-        size = fmax(size, fabs((double)before[i]));
+        size = fmax(size, fabs(before[i]));
         before[i] = job->scores[i];
     }
     if (allowed >= 0) agrees("as the rung before", most / size, allowed);
@@ -621,8 +635,10 @@ static void climb_scores(int components) {
     check(shs_moments_finish(&moments, SHS_DIVISOR_N, mean, C, components), "scores");
     shs_moments_free(NULL, &moments);
     for (i = 0; i < components; i++)
-        for (k = 0; k < components; k++)
-            keep_worst(&apart, fabs((double)(C[i + k * components] - (i == k ? job.pca.eigenvalues[i] : 0))));
+        for (k = 0; k < components; k++) {
+            if (i != k) keep_worst(&apart, fabs(C[i + k * components]));
+            else keep_worst(&apart, fabs(C[i + k * components] - job.pca.eigenvalues[i]));
+        }
     agrees("covariance of the scores: the eigenvalues on the diagonal", apart / (double)job.pca.eigenvalues[0], 1e-5);
     shs_pca_free(NULL, &job.pca);
     free(job.scores);
@@ -656,9 +672,9 @@ static int read_cube(const char *name, shs_cube *cube) {
     cube->bands = header_number(text, "bands ");
     if (header_number(text, "data type") == 12) cube->type = SHS_TYPE_U16;
     else cube->type = SHS_TYPE_I16;
-    cube->interleave = strstr(text, "= bip")   ? SHS_INTERLEAVE_BIP
-                       : strstr(text, "= bil") ? SHS_INTERLEAVE_BIL
-                                               : SHS_INTERLEAVE_BSQ;
+    cube->interleave = SHS_INTERLEAVE_BSQ;
+    if (strstr(text, "= bil")) cube->interleave = SHS_INTERLEAVE_BIL;
+    if (strstr(text, "= bip")) cube->interleave = SHS_INTERLEAVE_BIP;
     cube->swap_bytes = *(const unsigned char *)&one != 1; /* the files have the low byte first */
     want = (size_t)cube->samples * (size_t)cube->lines * (size_t)cube->bands * 2;
     path = text_of("%s/cubes/%s.img", course.data, name);

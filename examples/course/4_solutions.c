@@ -15,10 +15,10 @@ static void draw_pixels(void) {
     int i, k;
     shs_random_seed(&random, 4);
     for (k = 0; k < PIXELS; k++) {
-        double a = (double)shs_random_normal(&random), b = (double)shs_random_normal(&random);
+        double a = shs_random_normal(&random), b = shs_random_normal(&random);
         for (i = 0; i < BANDS; i++)
             pixels[i + k * BANDS] =
-                (float)((1 + i) * (a * cos(0.3 * i) + 0.4 * b * sin(0.2 * i) + 0.1 * (double)shs_random_normal(&random)) + 100 +
+                (float)((1 + i) * (a * cos(0.3 * i) + 0.4 * b * sin(0.2 * i) + 0.1 * shs_random_normal(&random)) + 100 +
                         5 * i);
     }
 }
@@ -47,9 +47,9 @@ static double wide_difference(int count, const shs_wide *a, const shs_wide *b) {
     double most = 0, size = 0;
     int i;
     for (i = 0; i < count; i++) {
-        double d = fabs((double)(a[i] - b[i]));
+        double d = fabs(a[i] - b[i]);
         if (!(d <= most)) most = d;
-        size = fmax(size, fabs((double)b[i]));
+        size = fmax(size, fabs(b[i]));
     }
     return most / size;
 }
@@ -195,7 +195,7 @@ static void exercise_4(void) {
         for (i = 0; i < BANDS; i++) dot += V[i + k * BANDS] * vectors[i + k * BANDS];
         for (j = 0; j < BANDS; j++)
             for (i = 0; i < BANDS; i++) value += V[i + k * BANDS] * C[i + j * BANDS] * V[j + k * BANDS];
-        agrees("4: |1 - |v'w||", fabs(1 - fabs((double)dot)), allowed_in_wide(1e-10));
+        agrees("4: |1 - |v'w||", fabs(1 - fabs(dot)), allowed_in_wide(1e-10));
         agrees("4: the eigenvalue", fabs((double)(value / values[k]) - 1), allowed_in_wide(1e-10));
     }
 }

@@ -20,21 +20,28 @@ static struct {
 
 /* ---- a scene whose sources are known ----------------------------------------------------------------------------- */
 
-static double exponential(shs_random *random) { return -log(1 - (double)shs_random_uniform(random)); }
+static double exponential(shs_random *random) { return -log(1 - shs_random_uniform(random)); }
 
 /* Independent values of unit variance; the flat ones have a kurtosis below 0, the peaked ones above. */
 static double source_value(int k, shs_random *random) {
-    double u = (double)shs_random_uniform(random), sign = shs_random_uniform(random) < (shs_real)0.5 ? -1 : 1;
+    double u = shs_random_uniform(random), sign = 1, size = 1;
+    if (shs_random_uniform(random) < (shs_real)0.5) sign = -1;
     switch (k) {
     case 0: return sign;                                                        /* two values: -2 */
     case 1: return sqrt(12.0) * (u - 0.5);                                      /* uniform: -1.2 */
     case 2: return sqrt(2.0) * sin(6.283185307179586 * u);                      /* a sine: -1.5 */
     case 3: return sign * exponential(random) / sqrt(2.0);                      /* Laplace: 3 */
     case 4: return exponential(random) - 1;                                     /* exponential: 6, and skewed */
-    case 5: return (u < 0.1 ? 3 : 1 / 3.0) * (double)shs_random_normal(random); /* seldom large: about 21 */
+    case 5: /* seldom large: about 21 */
+        size = 1 / 3.0;
+        if (u < 0.1) size = 3;
+        break;
     case 6: return sign * sqrt(3 * u);                                          /* more at the ends than in the middle */
-    default: return (u < 0.3 ? 1.5 : 0.681) * (double)shs_random_normal(random); /* nearly normal: 0.8 */
+    default: /* nearly normal: 0.8 */
+        size = 0.681;
+        if (u < 0.3) size = 1.5;
     }
+    return size * shs_random_normal(random);
 }
 
 static void open_scene(void) {
@@ -55,7 +62,7 @@ static void open_scene(void) {
     c.Z = (shs_real *)allocate((size_t)(M * c.n), sizeof(shs_real));
     shs_random_seed(&random, 5);
     for (b = 0; b < BANDS; b++)
-        for (k = 0; k < M; k++) mixing[b][k] = (double)shs_random_normal(&random);
+        for (k = 0; k < M; k++) mixing[b][k] = shs_random_normal(&random);
     for (i = 0; i < c.n; i++)
         for (k = 0; k < M; k++) c.sources[i * M + k] = (shs_real)source_value(k, &random);
     for (i = 0; i < c.n; i++)
@@ -129,6 +136,12 @@ static void by_definition(void *unused) {
     }
 }
 
+/* How many pixels the block that begins with pixel `at` has. */
+static int block_from(ptrdiff_t at) {
+    if (c.n - at < BLOCK) return (int)(c.n - at);
+    return BLOCK;
+}
+
 /* Rung 2. Blocks of pixels: Y = W'Z and the sums Z g(Y)' are products, and g goes over a block of numbers. */
 static void by_products(void *unused) {
     static shs_real Y[M * BLOCK], block[M * M];
@@ -137,7 +150,7 @@ static void by_products(void *unused) {
     int k, a;
     (void)unused;
     for (at = 0; at < c.n; at += BLOCK) {
-        const int count = (int)(c.n - at < BLOCK ? c.n - at : BLOCK);
+        const int count = block_from(at);
         const shs_real *Z = c.Z + at * M;
         check(shs_gemm(&c.context, SHS_TRANS_YES, SHS_TRANS_NO, M, count, M, 1, c.W, M, Z, M, 0, Y, M), "W'Z");
         for (k = 0; k < M; k++) {
@@ -167,7 +180,7 @@ static void form_moments(void) {
         for (b = 0; b <= a; b++) pair_of[a][b] = pair_of[b][a] = k++;
     memset(fourth, 0, sizeof fourth);
     for (at = 0; at < c.n; at += BLOCK) {
-        const int count = (int)(c.n - at < BLOCK ? c.n - at : BLOCK);
+        const int count = block_from(at);
         for (i = 0; i < count; i++) {
             const shs_real *z = c.Z + (at + i) * M;
             k = 0;
@@ -188,10 +201,14 @@ static void by_moments(void) {
     for (k = 0; k < M; k++) {
         const shs_real *w = c.W + k * M;
         double ww[PAIRS], t[PAIRS];
-        for (a = 0; a < M; a++)
-            for (b = 0; b <= a; b++) ww[pair_of[a][b]] = (a == b ? 1 : 2) * (double)w[a] * (double)w[b];
-        for (i = 0; i < PAIRS; i++)
-            for (t[i] = 0, j = 0; j < PAIRS; j++) t[i] += fourth[j + i * PAIRS] * ww[j];
+        for (a = 0; a < M; a++) {
+            for (b = 0; b < a; b++) ww[pair_of[a][b]] = 2 * (double)w[a] * (double)w[b]; /* w_a w_b and w_b w_a */
+            ww[pair_of[a][a]] = (double)w[a] * (double)w[a];
+        }
+        for (i = 0; i < PAIRS; i++) {
+            t[i] = 0;
+            for (j = 0; j < PAIRS; j++) t[i] += fourth[j + i * PAIRS] * ww[j];
+        }
         for (a = 0; a < M; a++) {
             double sum = -3 * (double)w[a];
             for (b = 0; b < M; b++) sum += (double)w[b] * t[pair_of[a][b]];
@@ -273,9 +290,18 @@ static double plain_step(shs_contrast contrast, const double *w, double *next) {
         double y = 0, g, e;
         for (a = 0; a < M; a++) y += w[a] * (double)z[a];
         switch (contrast) {
-        case SHS_CONTRAST_TANH: g = tanh(y), slope += 1 - g * g; break;
-        case SHS_CONTRAST_GAUSS: e = exp(-y * y / 2), g = y * e, slope += (1 - y * y) * e; break;
-        default: g = y * y * y, slope += 3 * y * y; break;
+        case SHS_CONTRAST_TANH:
+            g = tanh(y);
+            slope += 1 - g * g;
+            break;
+        case SHS_CONTRAST_GAUSS:
+            e = exp(-y * y / 2);
+            g = y * e;
+            slope += (1 - y * y) * e;
+            break;
+        default:
+            g = y * y * y;
+            slope += 3 * y * y;
         }
         for (a = 0; a < M; a++) sum[a] += (double)z[a] * g;
     }
@@ -308,10 +334,10 @@ static void draw_convergence(void) {
 
 /* The sources beside the true ones, and whether what is called converged is a fixed point of the plain step: in deflation the
    first vector is one by itself. */
-static void judge(shs_contrast contrast, shs_ica_approach approach) {
+static void judge(shs_contrast contrast, shs_ica_approach approach, const char *approach_name) {
     shs_ica_options o = SHS_ZERO;
     shs_ica ica = SHS_ZERO;
-    const char *name = text_of("%s; %s", shs_contrast_name(contrast), approach ? "symmetric" : "deflation");
+    const char *name = text_of("%s; %s", shs_contrast_name(contrast), approach_name);
     double w[M], next[M], worst;
     int a, k;
     o.components = M;
@@ -368,11 +394,12 @@ int main(int argc, char **argv) {
     ladder_end();
     draw_convergence();
     printf("\nwhat is found\n");
-    for (k = 0; k < 2; k++) {
-        judge(SHS_CONTRAST_POW3, k ? SHS_APPROACH_SYMMETRIC : SHS_APPROACH_DEFLATION);
-        judge(SHS_CONTRAST_TANH, k ? SHS_APPROACH_SYMMETRIC : SHS_APPROACH_DEFLATION);
-        judge(SHS_CONTRAST_GAUSS, k ? SHS_APPROACH_SYMMETRIC : SHS_APPROACH_DEFLATION);
-    }
+    judge(SHS_CONTRAST_POW3, SHS_APPROACH_DEFLATION, "deflation");
+    judge(SHS_CONTRAST_TANH, SHS_APPROACH_DEFLATION, "deflation");
+    judge(SHS_CONTRAST_GAUSS, SHS_APPROACH_DEFLATION, "deflation");
+    judge(SHS_CONTRAST_POW3, SHS_APPROACH_SYMMETRIC, "symmetric");
+    judge(SHS_CONTRAST_TANH, SHS_APPROACH_SYMMETRIC, "symmetric");
+    judge(SHS_CONTRAST_GAUSS, SHS_APPROACH_SYMMETRIC, "symmetric");
     draw_pixels();
     free(c.sources);
     free(c.cube);

@@ -116,7 +116,8 @@ static double sum_kahan(size_t n, const float *x) {
     return (double)sum;
 }
 
-static sum_fn sum_vectors = sum_of_four, sum_vectors_kahan = sum_kahan;
+static sum_fn sum_vectors = sum_of_four;
+static sum_fn sum_vectors_kahan = sum_kahan;
 static int sum_items = 4; /* work-items that have the vectors' order */
 #ifdef WITH_VECTORS
 /* clang-format off */
@@ -130,9 +131,15 @@ SUM_LOOPS(sum_64, kahan_64, 64, __attribute__((target("avx512f"))))
 
 static void choose_vectors(void) {
 #ifdef WITH_VECTORS
-    sum_vectors = sum_16, sum_vectors_kahan = kahan_16, sum_items = 16;
+    sum_vectors = sum_16;
+    sum_vectors_kahan = kahan_16;
+    sum_items = 16;
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2")) sum_vectors = sum_32, sum_vectors_kahan = kahan_32, sum_items = 32;
+    if (__builtin_cpu_supports("avx2")) {
+        sum_vectors = sum_32;
+        sum_vectors_kahan = kahan_32;
+        sum_items = 32;
+    }
     if (__builtin_cpu_supports("avx512f")) {
         sum_vectors = sum_64;
         sum_vectors_kahan = kahan_64;
@@ -284,11 +291,16 @@ static void draw_errors(size_t most, float *x) {
 
 enum { CHUNK = 4096 };
 
+static size_t least(size_t a, size_t b) {
+    if (a < b) return a;
+    return b;
+}
+
 /* As many parts as threads: another number of threads adds in another order. */
 static float sum_in_parts(int threads, size_t n, const float *x) {
     size_t part = (n + (size_t)threads - 1) / (size_t)threads, first;
     float sum = 0;
-    for (first = 0; first < n; first += part) sum += (float)sum_plain(first + part < n ? part : n - first, x + first);
+    for (first = 0; first < n; first += part) sum += (float)sum_plain(least(part, n - first), x + first);
     return sum;
 }
 
@@ -301,7 +313,7 @@ static void sum_chunks(int threads, size_t n, const float *x, float *partial) {
 #endif
     for (c = 0; c < chunks; c++) {
         size_t first = (size_t)c * CHUNK;
-        partial[c] = (float)sum_plain(n - first < CHUNK ? n - first : CHUNK, x + first);
+        partial[c] = (float)sum_plain(least(CHUNK, n - first), x + first);
     }
     (void)threads;
 }
@@ -396,7 +408,8 @@ static void code_by_the_book(void *unused) {
         shs_real *coefs = coding.coefs + i * SPARSITY;
         used = shs_omp_naive(LENGTH, ATOMS, coding.D, coding.signals + i * LENGTH, SPARSITY, 0, NULL,
                              coding.atoms + i * SPARSITY, x, r, Q, R);
-        for (k = 0; k < SPARSITY; k++) coefs[k] = k < used ? (shs_real)x[k] : 0;
+        memset(coefs, 0, SPARSITY * sizeof *coefs);
+        for (k = 0; k < used; k++) coefs[k] = (shs_real)x[k];
     }
 }
 
@@ -419,7 +432,8 @@ static void code_in_a_group(const shs_real *y, int *atoms, shs_real *coefs) {
             best[item] = -1;
             where[item] = item;
             for (j = item; j < ATOMS; j += ITEMS) {
-                shs_real size = alpha[j] < 0 ? -alpha[j] : alpha[j];
+                shs_real size = alpha[j];
+                if (size < 0) size = -size;
                 if (size > best[item]) {
                     best[item] = size;
                     where[item] = j;
@@ -533,12 +547,14 @@ static void coding_rung(const char *name, work_fn work, void *argument, double a
         if (memcmp(coding.atoms + at, coding.before + at, SPARSITY * sizeof *coding.atoms) != 0) differ++;
         else
             for (k = 0; k < SPARSITY; k++) {
-                double d = fabs((double)(coding.coefs[at + (size_t)k] - coding.coefs_before[at + (size_t)k]));
+                double d = fabs(coding.coefs[at + (size_t)k] - coding.coefs_before[at + (size_t)k]);
                 if (!(d <= most)) most = d;
             }
     }
     if (allowed >= 0) {
-        agrees("signals with other atoms than the rung before", differ / (double)coding.count, allowed > 0 ? 0.002 : 0);
+        double allowed_share = 0.002;
+        if (allowed == 0) allowed_share = 0;
+        agrees("signals with other atoms than the rung before", differ / (double)coding.count, allowed_share);
         agrees("coefficients of the others", most, allowed);
     }
     memcpy(coding.before, coding.atoms, coding.count * SPARSITY * sizeof *coding.atoms);
@@ -614,11 +630,11 @@ static void draw_cube(void) {
     int b, k;
     shs_random_seed(&random, 666);
     for (k = 0; k < LINES * SAMPLES; k++) {
-        double a = (double)shs_random_normal(&random);
+        double a = shs_random_normal(&random);
         for (b = 0; b < BANDS; b++) {
-            double value = 120 + 15 * a * cos(0.2 * b) + 5 * (double)shs_random_normal(&random);
+            double value = 120 + 15 * a * cos(0.2 * b) + 5 * shs_random_normal(&random);
             float_pixels[b + k * BANDS] = (float)value;
-            byte_pixels[b + k * BANDS] = (unsigned char)(value < 0 ? 0 : value > 255 ? 255 : value);
+            byte_pixels[b + k * BANDS] = (unsigned char)fmin(fmax(value, 0), 255);
         }
     }
 }
@@ -662,7 +678,9 @@ typedef struct ranks_of {
 static int move_all(int descriptor, void *data, size_t bytes, int writing) {
     char *at = (char *)data;
     while (bytes > 0) {
-        ssize_t moved = writing ? write(descriptor, at, bytes) : read(descriptor, at, bytes);
+        ssize_t moved;
+        if (writing) moved = write(descriptor, at, bytes);
+        else moved = read(descriptor, at, bytes);
         if (moved < 0 && errno == EINTR) continue;
         if (moved <= 0) return 1;
         at += moved;
@@ -684,7 +702,8 @@ static int reduce_by_pipes(void *user, shs_wide *values, size_t count, shs_reduc
         bad = move_all(r->in[k], theirs, bytes, 0);
         for (i = 0; i < count; i++) {
             if (op == SHS_REDUCE_SUM) values[i] += theirs[i];
-            else if (op == SHS_REDUCE_MIN ? theirs[i] < values[i] : theirs[i] > values[i]) values[i] = theirs[i];
+            if (op == SHS_REDUCE_MIN && theirs[i] < values[i]) values[i] = theirs[i];
+            if (op == SHS_REDUCE_MAX && theirs[i] > values[i]) values[i] = theirs[i];
         }
     }
     for (k = 1; k < r->ranks && !bad; k++) bad = move_all(r->out[k], values, bytes, 1);
@@ -748,21 +767,22 @@ static double fit_by_ranks(int bytes, int ranks, shs_wide *eigenvalues) {
 }
 
 static void compare_ranks(void) {
+    static const char *const kinds[2] = {"floats", "bytes"};
+    static const double allowed[2] = {1e-12, 0}; /* sums of bytes are exact */
     static shs_wide one[BANDS], many[BANDS];
     int bytes, ranks, i;
     for (bytes = 0; bytes < 2; bytes++) {
-        printf("\ncomponents by 1 to %d processes that add up over pipes, pixels of %s\n", MOST_RANKS,
-               bytes ? "bytes" : "floats");
+        printf("\ncomponents by 1 to %d processes that add up over pipes, pixels of %s\n", MOST_RANKS, kinds[bytes]);
         fit_by_ranks(bytes, 1, one);
         for (ranks = 2; ranks <= MOST_RANKS; ranks++) {
             double most = 0;
             agrees(text_of("%d ranks: those that got other bits than rank 0", ranks), fit_by_ranks(bytes, ranks, many), 0);
             for (i = 0; i < BANDS; i++) {
-                double d = fabs((double)((many[i] - one[i]) / one[0]));
+                double d = fabs((many[i] - one[i]) / one[0]);
                 if (!(d <= most)) most = d;
             }
             /* whole numbers add up exactly in any order, if shs_wide holds them */
-            if (sizeof(shs_wide) == sizeof(double)) agrees("against one rank", most, bytes ? 0 : 1e-12);
+            if (sizeof(shs_wide) == sizeof(double)) agrees("against one rank", most, allowed[bytes]);
             else agrees("against one rank", most, 1e-4);
         }
     }
