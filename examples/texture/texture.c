@@ -64,34 +64,44 @@ static picture texture_read(const char *name) {
     return b;
 }
 
+/* The channels of a pixel. */
+static shs_real *pixel_of(const picture *a, int x, int y) { return a->pixels + ((ptrdiff_t)y * a->width + x) * a->channels; }
+
 /* The same with more channels: grey becomes colour, what had no transparency is opaque. */
 static void widen(picture *a, int channels) {
     picture b = picture_create(a->width, a->height, channels);
-    size_t i, pixels = (size_t)a->width * (size_t)a->height;
+    const shs_real *from = a->pixels;
+    shs_real *to = b.pixels;
+    size_t i;
     int c;
-    for (i = 0; i < pixels; i++)
-        for (c = 0; c < channels; c++)
-            b.pixels[i * (size_t)channels + (size_t)c] =
-                c == 3 && a->channels < 4 ? 255 : a->pixels[i * (size_t)a->channels + (size_t)(c < a->channels ? c : 0)];
+    for (i = 0; i < picture_area(a); i++) {
+        for (c = 0; c < channels; c++) {
+            if (c < a->channels) to[c] = from[c];
+            else if (c == 3) to[c] = 255;
+            else to[c] = from[0];
+        }
+        from += a->channels;
+        to += channels;
+    }
     free(a->pixels);
     *a = b;
 }
 
 /* Half the size: means of 2 x 2 pixels, rounded to bytes. */
 static picture halve(const picture *a) {
-    picture b = picture_create(a->width > 1 ? a->width / 2 : 1, a->height > 1 ? a->height / 2 : 1, a->channels);
+    picture b = picture_create(texture_half(a->width), texture_half(a->height), a->channels);
+    shs_real *to = b.pixels;
     int x, y, c;
     for (y = 0; y < b.height; y++)
-        for (x = 0; x < b.width; x++)
+        for (x = 0; x < b.width; x++) {
+            const int right = 2 * x + (2 * x + 1 < a->width), below = 2 * y + (2 * y + 1 < a->height);
+            const shs_real *p = pixel_of(a, 2 * x, 2 * y), *p_right = pixel_of(a, right, 2 * y);
+            const shs_real *q = pixel_of(a, 2 * x, below), *q_right = pixel_of(a, right, below);
             for (c = 0; c < b.channels; c++) {
-                const int right = 2 * x + 1 < a->width, below = 2 * y + 1 < a->height;
-                const size_t corner = (size_t)(2 * y) * (size_t)a->width + (size_t)(2 * x);
-                const shs_real *p = a->pixels + corner * (size_t)a->channels + c;
-                const shs_real *q = below ? p + (size_t)a->width * (size_t)a->channels : p;
-                const int step = right ? a->channels : 0;
-                b.pixels[((size_t)y * (size_t)b.width + (size_t)x) * (size_t)b.channels + (size_t)c] =
-                    (shs_real)floor((double)(p[0] + p[step] + q[0] + q[step]) / 4 + 0.5);
+                const double sum = (double)(p[c] + p_right[c] + q[c] + q_right[c]);
+                *to++ = (shs_real)floor(sum / 4 + 0.5);
             }
+        }
     return b;
 }
 
@@ -100,6 +110,16 @@ static picture halve(const picture *a) {
 static void put_u32(unsigned char *to, size_t value) {
     int i;
     for (i = 0; i < 4; i++) to[i] = (unsigned char)(value >> 8 * i & 255);
+}
+
+static int lesser(int a, int b) {
+    if (a < b) return a;
+    return b;
+}
+
+/* How many blocks cover a level. */
+static size_t blocks_of(const picture *a, int b) {
+    return (size_t)((a->width + b - 1) / b) * (size_t)((a->height + b - 1) / b);
 }
 
 /* The blocks of a level as columns of Y without their means, which are stored at the beginning of their codes. Beyond the
@@ -112,9 +132,8 @@ static void take_blocks(const picture *a, int b, shs_real *Y, unsigned char *cod
             for (c = 0; c < a->channels; c++, Y += area) {
                 double sum = 0;
                 for (i = 0; i < area; i++) {
-                    const int u = x + i % b < a->width ? x + i % b : a->width - 1;
-                    const int v = y + i / b < a->height ? y + i / b : a->height - 1;
-                    Y[i] = a->pixels[((size_t)v * (size_t)a->width + (size_t)u) * (size_t)a->channels + (size_t)c];
+                    const int u = lesser(x + i % b, a->width - 1), v = lesser(y + i / b, a->height - 1);
+                    Y[i] = pixel_of(a, u, v)[c];
                     sum += (double)Y[i];
                 }
                 codes[c] = (unsigned char)(sum / area + 0.5);
@@ -122,51 +141,74 @@ static void take_blocks(const picture *a, int b, shs_real *Y, unsigned char *cod
             }
 }
 
-/* Learns n atoms from some of the m blocks and rounds them to bytes; D gets the rounded ones, of unit norm, norms their
-   lengths. */
-static void learn(const shs_context *ctx, const settings *s, int p, int n, size_t m, const shs_real *Y, unsigned char *atoms,
-                  shs_real *D, double *norms) {
-    const size_t count = m < TRAINING_BLOCKS ? m : TRAINING_BLOCKS, columns = (size_t)p;
-    shs_real *some = ALLOCATE(shs_real, count * columns);
+/* n atoms of p values: as signed bytes, of unit norm, and the lengths of the bytes. */
+typedef struct atoms {
+    int p, n;
+    unsigned char *bytes;
+    shs_real *D;
+    double *norms;
+} atoms;
+
+static unsigned char signed_byte(int value) {
+    if (value < 0) return (unsigned char)(value + 256);
+    return (unsigned char)value;
+}
+
+/* Some of the m blocks, p values each; every set of `count` blocks is equally likely. */
+static shs_real *training_blocks(uint64_t seed, size_t p, size_t m, const shs_real *Y, size_t count) {
+    shs_real *some = ALLOCATE(shs_real, count * p);
+    shs_random random;
+    size_t i, taken = 0;
+    shs_random_seed(&random, seed);
+    for (i = 0; i < m && taken < count; i++) {
+        const double left = (double)(m - i), missing = (double)(count - taken);
+        if ((double)shs_random_uniform(&random) * left < missing) memcpy(some + taken++ * p, Y + i * p, p * sizeof *Y);
+    }
+    return some;
+}
+
+/* Learns the atoms from some of the m blocks, and rounds them to bytes. */
+static void learn(const shs_context *ctx, const settings *s, const atoms *a, size_t m, const shs_real *Y) {
+    const size_t columns = (size_t)a->p, atom_count = (size_t)a->n;
+    const int p = a->p, n = a->n;
+    size_t count = TRAINING_BLOCKS, i, j;
+    shs_real *D = a->D, *some;
     double largest = 0;
     shs_ksvd_options learning = SHS_ZERO;
-    shs_random random;
-    size_t i, j, taken = 0;
-    shs_random_seed(&random, s->seed);
-    for (i = 0; i < m && taken < count; i++) /* every set of `count` signals is equally likely */
-        if ((double)shs_random_uniform(&random) * (double)(m - i) < (double)(count - taken))
-            memcpy(some + taken++ * columns, Y + i * columns, columns * sizeof *Y);
+    if (m < count) count = m;
+    some = training_blocks(s->seed, columns, m, Y, count);
     learning.iterations = s->iterations;
     learning.seed = s->seed;
     learning.coding.sparsity = s->sparsity;
-    check(shs_ksvd_ex(ctx, p, n, taken, some, p, &learning, D, p, NULL, NULL), "learning the atoms");
+    check(shs_ksvd_ex(ctx, p, n, count, some, p, &learning, D, p, NULL, NULL), "learning the atoms");
     free(some);
-    for (i = 0; i < columns * (size_t)n; i++) largest = fabs((double)D[i]) > largest ? fabs((double)D[i]) : largest;
-    for (j = 0; j < (size_t)n; j++) {
+    for (i = 0; i < columns * atom_count; i++) largest = fmax(largest, fabs((double)D[i]));
+    for (j = 0; j < atom_count; j++) {
         double sum = 0;
         for (i = j * columns; i < (j + 1) * columns; i++) {
-            const int value = (int)floor((double)D[i] * 127 / largest + 0.5);
-            atoms[i] = (unsigned char)(value < 0 ? value + 256 : value);
+            const double value = floor((double)D[i] * 127 / largest + 0.5);
+            a->bytes[i] = signed_byte((int)value);
             D[i] = (shs_real)value;
-            sum += (double)value * value;
+            sum += value * value;
         }
-        norms[j] = sqrt(sum);
-        for (i = j * columns; i < (j + 1) * columns; i++) D[i] = (shs_real)((double)D[i] / norms[j]);
+        a->norms[j] = sqrt(sum);
+        for (i = j * columns; i < (j + 1) * columns; i++) D[i] = (shs_real)((double)D[i] / a->norms[j]);
     }
 }
 
 /* Pairs of a block: the coefficients x, in units of `step`, become integers. Then each integer is chosen again for the given
    others, until none changes. Rounding each coefficient to the nearest integer is worse for similar atoms. */
-static void round_block(int p, int used, const int *chosen_atoms, const shs_real *x, const shs_real *y,
-                        const unsigned char *atoms, const double *norms, double step, unsigned char *pairs) {
+static void round_block(const atoms *a, int used, const int *chosen_atoms, const shs_real *x, const shs_real *y, double step,
+                        unsigned char *pairs) {
+    const int p = a->p;
     double rest[4 * 8 * 8];
     int q[16] = {0}, i, k, round, changed = 1;
     for (i = 0; i < p; i++) rest[i] = (double)y[i];
     for (round = 0; round < 8 && changed; round++) {
         changed = 0;
         for (k = 0; k < used; k++) {
-            const unsigned char *atom = atoms + (size_t)chosen_atoms[k] * (size_t)p;
-            const double norm = norms[chosen_atoms[k]];
+            const unsigned char *atom = a->bytes + chosen_atoms[k] * p;
+            const double norm = a->norms[chosen_atoms[k]];
             double product = 0, best;
             int value, move;
             if (round == 0) {
@@ -175,7 +217,7 @@ static void round_block(int p, int used, const int *chosen_atoms, const shs_real
                 for (i = 0; i < p; i++) product += rest[i] * texture_signed(atom[i]);
                 best = q[k] + product / (norm * norm * step);
             }
-            value = (int)floor((best < -127 ? -127 : best > 127 ? 127 : best) + 0.5);
+            value = (int)floor(fmin(fmax(best, -127), 127) + 0.5);
             move = value - q[k];
             q[k] = value;
             changed |= move != 0 || round == 0;
@@ -184,19 +226,20 @@ static void round_block(int p, int used, const int *chosen_atoms, const shs_real
     }
     for (k = 0; k < used; k++) {
         pairs[2 * k] = (unsigned char)chosen_atoms[k];
-        pairs[2 * k + 1] = (unsigned char)(q[k] < 0 ? q[k] + 256 : q[k]);
+        pairs[2 * k + 1] = signed_byte(q[k]);
     }
 }
 
 /* F: the largest coefficient becomes 127, if sums stay within 32 bits. */
 static uint32_t choose_scale(const settings *s, const shs_codes *codes, const double *norms) {
     const uint32_t most = 2147450880u / (16384u * (unsigned)s->sparsity);
+    const size_t stride = (size_t)codes->stride;
     double largest = 0;
     size_t i;
     int k;
     for (i = 0; i < codes->m; i++)
         for (k = 0; k < codes->used[i]; k++) {
-            const size_t at = i * (size_t)codes->stride + (size_t)k;
+            const size_t at = i * stride + (size_t)k;
             const double here = fabs((double)codes->coefs[at]) / norms[codes->atoms[at]];
             if (here > largest) largest = here;
         }
@@ -222,16 +265,16 @@ static double decoded_psnr(const texture_set *t, int texture, int level, const p
 
 static void encode(const settings *s, const char *out, int count, char **names) {
     picture *levels = ALLOCATE(picture, (size_t)count * MOST_LEVELS);
-    int *level_counts = ALLOCATE(int, count), channels = 1, i, l, b = s->block, p, n;
-    size_t m = 0, at, head, size, stride, values = 0, k;
+    int *level_counts = ALLOCATE(int, count), channels = 1, i, l, b = s->block;
+    size_t m = 0, head, table, size, stride, p, n, values = 0, k;
+    atoms learnt;
     shs_context ctx = example_context(s->threads, NULL);
     shs_omp_options coding = SHS_ZERO;
     shs_codes codes = SHS_ZERO;
     texture_set set;
     unsigned char *bytes, *blocks;
     const char *wrong;
-    shs_real *Y, *D;
-    double *norms;
+    shs_real *Y, *signal;
     uint32_t scale;
     FILE *file;
     for (i = 0; i < count; i++) will_read(names[i]);
@@ -248,18 +291,21 @@ static void encode(const settings *s, const char *out, int count, char **names) 
         picture *a = levels + i * MOST_LEVELS;
         if (a->channels < channels) widen(a, channels);
         for (l = 0;; l++) {
-            m += (size_t)((a[l].width + b - 1) / b) * (size_t)((a[l].height + b - 1) / b);
-            values += (size_t)a[l].width * (size_t)a[l].height;
+            m += blocks_of(a + l, b);
+            values += picture_area(a + l);
             if (!s->mips || (a[l].width == 1 && a[l].height == 1)) break;
             a[l + 1] = halve(a + l);
         }
         level_counts[i] = l + 1;
     }
-    p = channels * b * b;
-    if ((size_t)s->atoms < m) n = s->atoms;
-    else n = (int)m;
+    learnt.p = channels * b * b;
+    learnt.n = s->atoms;
+    if (m < (size_t)s->atoms) learnt.n = (int)m;
+    p = (size_t)learnt.p;
+    n = (size_t)learnt.n;
     stride = (size_t)(channels + 2 * s->sparsity);
-    head = 24 + 12 * (size_t)count + (size_t)n * (size_t)p;
+    table = 24 + 12 * (size_t)count;
+    head = table + n * p;
     size = head + m * stride;
     bytes = ALLOCATE(unsigned char, size);
     memcpy(bytes, "\211SHSTEX\n\1", 9);
@@ -275,26 +321,31 @@ static void encode(const settings *s, const char *out, int count, char **names) 
         put_u32(bytes + 28 + 12 * i, (size_t)levels[i * MOST_LEVELS].height);
         put_u32(bytes + 32 + 12 * i, (size_t)level_counts[i]);
     }
+    Y = ALLOCATE(shs_real, m * p);
+    learnt.bytes = bytes + table;
+    learnt.D = ALLOCATE(shs_real, p * n);
+    learnt.norms = ALLOCATE(double, n);
     blocks = bytes + head;
-    Y = ALLOCATE(shs_real, m * (size_t)p);
-    D = ALLOCATE(shs_real, (size_t)p * (size_t)n);
-    norms = ALLOCATE(double, n);
-    at = 0;
+    signal = Y;
     for (i = 0; i < count; i++)
         for (l = 0; l < level_counts[i]; l++) {
             const picture *a = levels + i * MOST_LEVELS + l;
-            take_blocks(a, b, Y + at * (size_t)p, blocks + at * stride, stride);
-            at += (size_t)((a->width + b - 1) / b) * (size_t)((a->height + b - 1) / b);
+            take_blocks(a, b, signal, blocks, stride);
+            signal += blocks_of(a, b) * p;
+            blocks += blocks_of(a, b) * stride;
         }
-    learn(&ctx, s, p, n, m, Y, bytes + 24 + 12 * (size_t)count, D, norms);
+    learn(&ctx, s, &learnt, m, Y);
     check(shs_codes_create(NULL, m, s->sparsity, &codes), "memory for the codes");
     coding.sparsity = s->sparsity;
-    check(shs_omp_ex(&ctx, p, n, D, p, m, Y, p, &coding, &codes, NULL, NULL), "coding the blocks");
-    scale = choose_scale(s, &codes, norms);
-    for (k = 0; k < m; k++)
-        round_block(p, codes.used[k], codes.atoms + k * (size_t)codes.stride, codes.coefs + k * (size_t)codes.stride,
-                    Y + k * (size_t)p, bytes + 24 + 12 * (size_t)count, norms, scale / 65536.0,
-                    blocks + k * stride + (size_t)channels);
+    check(shs_omp_ex(&ctx, learnt.p, learnt.n, learnt.D, learnt.p, m, Y, learnt.p, &coding, &codes, NULL, NULL),
+          "coding the blocks");
+    scale = choose_scale(s, &codes, learnt.norms);
+    blocks = bytes + head + channels;
+    for (k = 0; k < m; k++) {
+        const size_t first = k * (size_t)codes.stride;
+        round_block(&learnt, codes.used[k], codes.atoms + first, codes.coefs + first, Y + k * p, scale / 65536.0,
+                    blocks + k * stride);
+    }
     put_u32(bytes + 16, scale);
     put_u32(bytes + 20, texture_sum(bytes, size));
     wrong = texture_open(bytes, size, &set);
@@ -314,8 +365,8 @@ static void encode(const settings *s, const char *out, int count, char **names) 
     shs_codes_free(NULL, &codes);
     free(bytes);
     free(Y);
-    free(D);
-    free(norms);
+    free(learnt.D);
+    free(learnt.norms);
     free(levels);
     free(level_counts);
 }
@@ -350,7 +401,7 @@ static picture decoded(const texture_set *t, int texture, int level) {
 static void decode(const settings *s, const char *in, const char *out) {
     texture_set t;
     unsigned char *bytes = open_set(in, &t, s);
-    const int levels = (int)texture_u32(t.table + 12 * s->texture + 8);
+    const int levels = texture_number(&t, s->texture, 2);
     picture a;
     if (s->level >= levels) fail(EXIT_ERROR, "%s: --level %d: there are %d, and the first is 0", in, s->level, levels);
     will_read(in);
@@ -365,26 +416,25 @@ static void decode(const settings *s, const char *in, const char *out) {
 
 /* Copies a to the place (x, y) of b, as colour or grey; transparency is left behind. */
 static void paste(picture *b, int x, int y, const picture *a) {
-    int i, j, c;
+    const size_t size = (size_t)b->channels * sizeof *b->pixels;
+    int i, j;
     for (j = 0; j < a->height; j++)
-        for (i = 0; i < a->width; i++)
-            for (c = 0; c < b->channels; c++)
-                b->pixels[((size_t)(y + j) * (size_t)b->width + (size_t)(x + i)) * (size_t)b->channels + (size_t)c] =
-                    a->pixels[((size_t)j * (size_t)a->width + (size_t)i) * (size_t)a->channels + (size_t)c];
+        for (i = 0; i < a->width; i++) memcpy(pixel_of(b, x + i, y + j), pixel_of(a, i, j), size);
 }
 
 /* Original, decoded and 128 + 4 times the error side by side, a level of detail below the other. */
 static void view(const settings *s, const char *in, const char *out) {
     texture_set t;
     unsigned char *bytes = open_set(in, &t, s);
-    const int levels = (int)texture_u32(t.table + 12 * s->texture + 8);
-    int l, y = 0, width, height, total = 0;
+    const int levels = texture_number(&t, s->texture, 2);
+    int l, y = 0, width, height, total = 0, channels = 3;
     picture whole, page;
     size_t i;
     if (!s->reference) fail(EXIT_USAGE, "view needs --reference, the picture that the texture was");
     will_read(in);
     will_read(s->reference);
-    picture_will_write(out, t.channels == 1 ? 1 : 3);
+    if (t.channels == 1) channels = 1;
+    picture_will_write(out, channels);
     whole = texture_read(s->reference);
     if (whole.channels < t.channels) widen(&whole, t.channels);
     for (l = 0; l < levels; l++) {
@@ -394,9 +444,10 @@ static void view(const settings *s, const char *in, const char *out) {
     texture_level(&t, s->texture, 0, &width, &height);
     if (whole.width != width || whole.height != height || whole.channels != t.channels)
         fail(EXIT_ERROR, "%s: its size or number of channels differs from texture %d of %s", s->reference, s->texture, in);
-    page = picture_create(3 * width, total, t.channels == 1 ? 1 : 3);
+    page = picture_create(3 * width, total, channels);
     for (l = 0; l < levels; l++) {
-        picture a = decoded(&t, s->texture, l), half = halve(&whole);
+        picture a = decoded(&t, s->texture, l);
+        picture half = halve(&whole);
         paste(&page, 0, y, &whole);
         paste(&page, width, y, &a);
         printf("level=%d width=%d height=%d psnr=%.2f\n", l, a.width, a.height, picture_psnr(&whole, &a));
@@ -420,11 +471,11 @@ int main(int argc, char **argv) {
                              "Codes textures in atoms that are learnt for a set of them, and decodes them.\n"
                              "The last line of encode: bytes=n bits_a_pixel=b without_atoms=b",
                              options, (int)(sizeof options / sizeof *options));
-    int which = names ? find_word("encode|decode|view", argv[0]) : -1;
+    int which = -1;
+    if (names) which = find_word("encode|decode|view", argv[0]);
     if (which < 0) fail(EXIT_USAGE, "needs a command: encode, decode or view");
-    if (which == 0 ? names < 3 : names != 3)
-        fail(EXIT_USAGE, "%s needs %s", argv[0],
-             which == 0 ? "SET.tex and at least one picture" : "two names, SET.tex and OUT.png");
+    if (which == 0 && names < 3) fail(EXIT_USAGE, "%s needs SET.tex and at least one picture", argv[0]);
+    if (which > 0 && names != 3) fail(EXIT_USAGE, "%s needs two names, SET.tex and OUT.png", argv[0]);
     if (s->block > 8) fail(EXIT_USAGE, "--block: %d is too large: at most 8", s->block);
     if (s->sparsity > 16) fail(EXIT_USAGE, "--sparsity: %d is too large: at most 16", s->sparsity);
     if (s->atoms > 256) fail(EXIT_USAGE, "--atoms: %d is too large: at most 256", s->atoms);

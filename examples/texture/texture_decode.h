@@ -26,9 +26,27 @@ typedef struct texture_set {
 } texture_set;
 
 static inline uint32_t texture_u32(const unsigned char *b) {
-    return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+    uint32_t value = 0;
+    int i;
+    for (i = 3; i >= 0; i--) value = value << 8 | b[i];
+    return value;
 }
-static inline int texture_signed(unsigned char byte) { return byte < 128 ? byte : byte - 256; }
+static inline int texture_signed(unsigned char byte) {
+    if (byte < 128) return byte;
+    return byte - 256;
+}
+/* What is stored in a texture's row of the table: 0 the width, 1 the height, 2 the number of levels. */
+static inline int texture_number(const texture_set *t, int texture, int which) {
+    return (int)texture_u32(t->table + 12 * texture + 4 * which);
+}
+static inline size_t texture_blocks(const texture_set *t, int width, int height) {
+    const int b = t->block;
+    return (size_t)((width + b - 1) / b) * (size_t)((height + b - 1) / b);
+}
+static inline int texture_half(int side) {
+    if (side > 1) return side / 2;
+    return 1;
+}
 static inline uint32_t texture_sum(const unsigned char *bytes, size_t size) {
     uint32_t sum = 2166136261u;
     size_t i;
@@ -40,14 +58,16 @@ static inline uint32_t texture_sum(const unsigned char *bytes, size_t size) {
 /* Width, height, and the number of the first block of a level; level = levels of the texture: where the next texture begins. */
 static inline size_t texture_level(const texture_set *t, int texture, int level, int *width, int *height) {
     size_t first = 0;
-    int i, l, levels, b = t->block;
+    int i, l, levels;
     for (i = 0;; i++) {
-        *width = (int)texture_u32(t->table + 12 * i), *height = (int)texture_u32(t->table + 12 * i + 4);
-        if (i < texture) levels = (int)texture_u32(t->table + 12 * i + 8);
+        *width = texture_number(t, i, 0);
+        *height = texture_number(t, i, 1);
+        if (i < texture) levels = texture_number(t, i, 2);
         else levels = level;
         for (l = 0; l < levels; l++) {
-            first += (size_t)((*width + b - 1) / b) * (size_t)((*height + b - 1) / b);
-            *width = *width > 1 ? *width / 2 : 1, *height = *height > 1 ? *height / 2 : 1;
+            first += texture_blocks(t, *width, *height);
+            *width = texture_half(*width);
+            *height = texture_half(*height);
         }
         if (i == texture) return first;
     }
@@ -56,10 +76,12 @@ static inline size_t texture_level(const texture_set *t, int texture, int level,
 /* Checks all bytes. Returns NULL if they are valid; *t may then be used while the bytes stay in place. Otherwise returns the
    error in words. */
 static inline const char *texture_open(const unsigned char *bytes, size_t size, texture_set *t) {
-    size_t at, i;
+    const unsigned char *block;
+    size_t at, i, stride;
+    uint32_t scale;
     int k, width, height;
-    if (size < 24) return size < 8 || memcmp(bytes, "\211SHSTEX\n", 8) ? "it is no set of textures" : "it is truncated";
-    if (memcmp(bytes, "\211SHSTEX\n", 8)) return "it is no set of textures";
+    if (size < 8 || memcmp(bytes, "\211SHSTEX\n", 8)) return "it is no set of textures";
+    if (size < 24) return "it is truncated";
     if (bytes[8] != 1) return "it is of another version than this program reads";
     t->channels = bytes[9];
     t->block = bytes[10];
@@ -71,9 +93,10 @@ static inline const char *texture_open(const unsigned char *bytes, size_t size, 
     if ((t->channels != 1 && t->channels != 3 && t->channels != 4) || t->block < 4 || t->block > 8 || t->sparsity < 1 ||
         t->sparsity > 16 || t->count < 1 || t->count > 256 || t->textures < 1)
         return "it is damaged: a number in its header is none that can be";
-    if (texture_u32(bytes + 16) > 2147450880u / (16384u * (unsigned)t->sparsity))
-        return "it is damaged: its scale is too large";
-    t->scale = (int32_t)texture_u32(bytes + 16);
+    scale = texture_u32(bytes + 16);
+    if (scale > 2147450880u / (16384u * bytes[11])) return "it is damaged: its scale is too large";
+    t->scale = (int32_t)scale;
+    stride = (size_t)t->stride;
     at = 24 + 12 * (size_t)t->textures;
     t->table = bytes + 24;
     t->atoms = bytes + at;
@@ -91,15 +114,21 @@ static inline const char *texture_open(const unsigned char *bytes, size_t size, 
         if (w < 1 || w > 16384 || h < 1 || h > 16384 || l < 1 || l > 15)
             return "it is damaged: a texture's size is none that can be";
         t->total += texture_level(&one, 0, (int)l, &width, &height);
-        if (t->total > (size - at) / (size_t)t->stride) return "it is truncated";
+        if (t->total > (size - at) / stride) return "it is truncated";
     }
-    if (at + t->total * (size_t)t->stride != size) return "it is damaged: bytes stand behind its end";
+    if (at + t->total * stride != size) return "it is damaged: bytes stand behind its end";
     if (texture_sum(bytes, size) != texture_u32(bytes + 20)) return "it is damaged: its check sum is wrong";
-    for (i = 0; i < t->total; i++)
-        for (k = 0; k < t->sparsity; k++)
-            if (t->blocks[i * (size_t)t->stride + (size_t)(t->channels + 2 * k)] >= t->count)
-                return "it is damaged: a block names an atom that is not there";
+    block = t->blocks;
+    for (i = 0; i < t->total; i++, block += stride)
+        for (k = t->channels; k < t->stride; k += 2)
+            if (block[k] >= t->count) return "it is damaged: a block names an atom that is not there";
     return NULL;
+}
+
+static inline unsigned char texture_clipped(int32_t value) {
+    if (value < 0) return 0;
+    if (value > 255) return 255;
+    return (unsigned char)value;
 }
 
 /* The values of a block, as an atom has them. */
@@ -109,14 +138,14 @@ static inline void texture_block(const texture_set *t, size_t number, unsigned c
     int32_t sums[4 * 8 * 8] = {0};
     int i, k;
     for (k = t->channels; k < t->stride; k += 2) {
-        const unsigned char *atom = t->atoms + (size_t)code[k] * (size_t)t->size;
+        const unsigned char *atom = t->atoms + code[k] * t->size;
         const int coef = texture_signed(code[k + 1]);
         for (i = 0; i < t->size; i++) sums[i] += coef * texture_signed(atom[i]);
     }
     for (i = 0; i < t->size; i++) {
         /* Adds 2^32 before the shift and subtracts 2^16 after the shift, because a negative number must not be shifted. */
-        const int32_t v = (int32_t)(((int64_t)sums[i] * t->scale + 32768 + ((int64_t)1 << 32)) >> 16) - 65536 + code[i / area];
-        values[i] = (unsigned char)(v < 0 ? 0 : v > 255 ? 255 : v);
+        const int64_t scaled = INT64_C(1) * sums[i] * t->scale + 32768 + (INT64_C(1) << 32);
+        values[i] = texture_clipped((int32_t)(scaled >> 16) - 65536 + code[i / area]);
     }
 }
 
@@ -129,11 +158,11 @@ static inline void texture_decode(const texture_set *t, int texture, int level, 
     for (y = 0; y < height; y += b)
         for (x = 0; x < width; x += b) {
             texture_block(t, number++, values);
-            for (j = 0; j < b && y + j < height; j++)
+            for (j = 0; j < b && y + j < height; j++) {
+                unsigned char *to = pixels + ((ptrdiff_t)(y + j) * width + x) * t->channels;
                 for (i = 0; i < b && x + i < width; i++)
-                    for (c = 0; c < t->channels; c++)
-                        pixels[((size_t)(y + j) * (size_t)width + (size_t)(x + i)) * (size_t)t->channels + (size_t)c] =
-                            values[(c * b + j) * b + i];
+                    for (c = 0; c < t->channels; c++) *to++ = values[(c * b + j) * b + i];
+            }
         }
 }
 
