@@ -41,10 +41,23 @@ static void check(shs_status status) {
     exit(1);
 }
 
+static void write_integers(const char *name, int count, const int16_t *x) {
+    int i;
+    printf("static const int16_t %s[%d] = {", name, count);
+    for (i = 0; i < count; i++) {
+        if (i % 16 == 0) printf("\n   ");
+        printf(" %d,", x[i]);
+    }
+    printf("\n};\n");
+}
+
 static void write_floats(const char *name, size_t count, const float *x) {
     size_t i;
     printf("static const float %s[%u] = {", name, (unsigned)count);
-    for (i = 0; i < count; i++) printf("%s%af,", i % 6 ? " " : "\n    ", (double)x[i]);
+    for (i = 0; i < count; i++) {
+        if (i % 6 == 0) printf("\n   ");
+        printf(" %af,", (double)x[i]);
+    }
     printf("\n};\n");
 }
 
@@ -141,7 +154,8 @@ static int limit_of_rest(float *errors2, shs_codes *codes) {
     int i;
     o.sparsity = SPARSITY;
     check(shs_omp_ex(NULL, LENGTH, ATOMS, dictionary, LENGTH, TRAINING, signals, LENGTH, &o, codes, errors2, NULL));
-    for (i = 0; i < TRAINING; i++) most = errors2[i] > most ? errors2[i] : most;
+    for (i = 0; i < TRAINING; i++)
+        if (errors2[i] > most) most = errors2[i];
     return (int)(1.5f * most / LENGTH);
 }
 
@@ -158,20 +172,21 @@ static void write_stream(int codes_alone) {
         printf("enum { LENGTH = %d, ATOMS = %d, SPARSITY = %d, ", LENGTH, ATOMS, SPARSITY);
         printf("HOP = %d, SAMPLES = %d, LIMIT = %d };\n", HOP, SAMPLES, limit);
         write_dictionary();
-        printf("static const int16_t model_samples[%d] = {", SAMPLES);
-        for (i = 0; i < SAMPLES; i++) printf("%s%d,", i % 16 ? " " : "\n    ", samples[i]);
-        printf("\n};\n");
+        write_integers("model_samples", SAMPLES, samples);
     } else {
         o.sparsity = SPARSITY;
         for (i = 0; i < count; i++) take_signal(i, samples + HOP * i);
         check(shs_omp_ex(NULL, LENGTH, ATOMS, dictionary, LENGTH, (size_t)count, signals, LENGTH, &o, &codes, errors2, NULL));
         for (i = 0; i < count; i++) {
+            const char *before = ": ";
             printf("samples from %d", HOP * i);
-            for (k = 0; k < codes.used[i]; k++)
-                printf("%s%ld x atom %d", k ? ", " : ": ", lrintf(codes.coefs[SPARSITY * i + k]),
-                       codes.atoms[SPARSITY * i + k]);
-            printf("; mean square left %ld%s\n", lrintf(errors2[i] / LENGTH),
-                   errors2[i] > (float)(LENGTH * limit) ? "; unlike what was learnt" : "");
+            for (k = SPARSITY * i; k < SPARSITY * i + codes.used[i]; k++) {
+                printf("%s%ld x atom %d", before, lrintf(codes.coefs[k]), codes.atoms[k]);
+                before = ", ";
+            }
+            printf("; mean square left %ld", lrintf(errors2[i] / LENGTH));
+            if (errors2[i] > (float)(LENGTH * limit)) printf("; unlike what was learnt");
+            printf("\n");
         }
     }
     shs_codes_free(NULL, &codes);
@@ -193,8 +208,6 @@ int main(int argc, char **argv) {
     learn_dictionary();
     write_dictionary();
     write_components();
-    printf("static const int16_t model_windows[%d] = {", LENGTH * WINDOWS);
-    for (i = 0; i < LENGTH * WINDOWS; i++) printf("%s%d,", i % 16 ? " " : "\n    ", windows[LENGTH * TRAINING + i]);
-    printf("\n};\n");
+    write_integers("model_windows", LENGTH * WINDOWS, windows + LENGTH * TRAINING);
     return 0;
 }

@@ -66,7 +66,7 @@ static shs_status code_all(const char *name, shs_status (*code)(int *used, float
         if (status != SHS_OK) return status;
         write_integer(name, index);
         for (k = 0; k < used; k++) {
-            write_integer(k ? ", " : ": ", nearest(coefficients[k]));
+            write_integer(before_item(k), nearest(coefficients[k]));
             write_integer(" x atom ", atoms[k]);
         }
         write_integer("; mean square left ", nearest(error2 / LENGTH));
@@ -84,7 +84,7 @@ static shs_status project_all(uint32_t *instructions) {
         *instructions += board_instructions() - start;
         if (status != SHS_OK) return status;
         write_integer("components of window ", index);
-        for (k = 0; k < COMPONENTS; k++) write_integer(k ? ", " : ": ", nearest(components[k]));
+        for (k = 0; k < COMPONENTS; k++) write_integer(before_item(k), nearest(components[k]));
         board_write("\n");
     }
     return SHS_OK;
@@ -97,25 +97,25 @@ int main(void) {
     status = code_all("window ", code_with_gram, &with_gram);
     if (shs_omp_one_workspace(ATOMS, &options) != GRAM_BYTES ||
         shs_omp_one_direct_workspace(LENGTH, ATOMS, &options) != DIRECT_BYTES) {
-        write_integer("the queries differ from the macros: ", (int32_t)shs_omp_one_workspace(ATOMS, &options));
-        write_integer(" and ", (int32_t)shs_omp_one_direct_workspace(LENGTH, ATOMS, &options));
+        write_count("the queries differ from the macros: ", shs_omp_one_workspace(ATOMS, &options));
+        write_count(" and ", shs_omp_one_direct_workspace(LENGTH, ATOMS, &options));
         board_write(" bytes of workspace\n");
         return 2;
     }
     if (status == SHS_OK) status = code_all("without a Gram matrix, window ", code_directly, &directly);
     if (status == SHS_OK) status = project_all(&projection);
     if (status != SHS_OK) {
-        write_integer("status ", (int32_t)status);
+        write_integer("status ", status);
         board_write("\n");
         return 1;
     }
     if (board_stack() == 0) return 0;
-    write_integer("# instructions a window, dictionary 32 x 64, 4 atoms: ", (int32_t)(with_gram / WINDOWS));
-    write_integer(", without a Gram matrix ", (int32_t)(directly / WINDOWS));
-    write_integer("; 6 principal components: ", (int32_t)(projection / WINDOWS));
-    write_integer("\n# bytes of workspace: ", (int32_t)GRAM_BYTES);
-    write_integer(", without a Gram matrix ", (int32_t)DIRECT_BYTES);
-    write_integer("; of stack ", (int32_t)board_stack());
+    write_count("# instructions a window, dictionary 32 x 64, 4 atoms: ", with_gram / WINDOWS);
+    write_count(", without a Gram matrix ", directly / WINDOWS);
+    write_count("; 6 principal components: ", projection / WINDOWS);
+    write_count("\n# bytes of workspace: ", GRAM_BYTES);
+    write_count(", without a Gram matrix ", DIRECT_BYTES);
+    write_count("; of stack ", board_stack());
     board_write("\n");
     return 0;
 }

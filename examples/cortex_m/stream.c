@@ -75,11 +75,12 @@ static void write_code(int from, const code *c) {
     int k;
     write_integer("samples from ", from);
     for (k = 0; k < c->used; k++) {
-        write_integer(k ? ", " : ": ", nearest(c->coefficients[k]));
+        write_integer(before_item(k), nearest(c->coefficients[k]));
         write_integer(" x atom ", c->atoms[k]);
     }
     write_integer("; mean square left ", nearest(c->error2 / LENGTH));
-    board_write(c->error2 > (float)(LENGTH * LIMIT) ? "; unlike what was learnt\n" : "\n");
+    if (c->error2 > (float)(LENGTH * LIMIT)) board_write("; unlike what was learnt");
+    board_write("\n");
 }
 
 int main(void) {
@@ -98,7 +99,7 @@ int main(void) {
         status = code_window(&c);
         took = board_instructions() - start;
         if (status != SHS_OK) {
-            write_integer("status ", (int32_t)status);
+            write_integer("status ", status);
             board_write("\n");
             return 1;
         }
@@ -108,12 +109,11 @@ int main(void) {
         write_code(i + 1 - LENGTH, &c);
     }
     if (board_stack() == 0) return 0;
-    write_integer("# instructions a sample, into the ring: ", (int32_t)(pushing / SAMPLES));
-    write_integer("; a code, every 8 samples: ", (int32_t)(coding / (uint32_t)codes));
-    write_integer(", at most ", (int32_t)most);
-    write_integer("\n# bytes of ring and scratch: ",
-                  (int32_t)(sizeof last + sizeof window + sizeof correlations + sizeof workspace));
-    write_integer("; of stack ", (int32_t)board_stack());
+    write_count("# instructions a sample, into the ring: ", pushing / SAMPLES);
+    write_count("; a code, every 8 samples: ", coding / (uint32_t)codes);
+    write_count(", at most ", most);
+    write_count("\n# bytes of ring and scratch: ", sizeof last + sizeof window + sizeof correlations + sizeof workspace);
+    write_count("; of stack ", board_stack());
     board_write("\n");
     return 0;
 }

@@ -173,7 +173,10 @@ static shs_context context_of(shs_ksvd_report *report) {
     ctx.progress_fn = tell_progress;
     ctx.progress_user = report;
 #ifdef PLAYGROUND_THREADS
-    if (pool.helpers > 0) ctx.parallel_fn = parallel_for, ctx.threads = pool.helpers + 1;
+    if (pool.helpers > 0) {
+        ctx.parallel_fn = parallel_for;
+        ctx.threads = pool.helpers + 1;
+    }
 #endif
     return ctx;
 }
@@ -192,7 +195,8 @@ EMSCRIPTEN_KEEPALIVE void draw_picture(void) {
 
 /* Noise, then holes. */
 EMSCRIPTEN_KEEPALIVE void spoil_picture(int width, int height, double sigma, double removed, double seed) {
-    picture clean = picture_of(PICTURE, width, height), noisy = add_noise(&clean, sigma, (uint64_t)seed);
+    picture clean = picture_of(PICTURE, width, height);
+    picture noisy = add_noise(&clean, sigma, (uint64_t)seed);
     if (removed > 0) lose_random(&noisy, removed, (uint64_t)seed);
     keep_picture(DAMAGED, &noisy);
 }
@@ -200,7 +204,8 @@ EMSCRIPTEN_KEEPALIVE void spoil_picture(int width, int height, double sigma, dou
 /* Learns atoms from the damaged picture and repairs it: by the method of inpaint if pixels are missing, otherwise by the
    method of denoise. */
 EMSCRIPTEN_KEEPALIVE void repair_picture(int width, int height, double sigma, int atoms, int iterations, double seed) {
-    picture damaged = picture_of(DAMAGED, width, height), out = picture_create(width, height, 1);
+    picture damaged = picture_of(DAMAGED, width, height);
+    picture out = picture_create(width, height, 1);
     shs_ksvd_report report = SHS_ZERO;
     shs_context ctx = context_of(&report);
     size_t i, missing = 0, count = picture_size(&damaged);

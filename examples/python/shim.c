@@ -258,8 +258,8 @@ static shs_codes codes_of(size_t m, CODES) {
 static void put_omp_report(const shs_omp_report *r, double *report) {
     report[0] = (double)r->nonzeros;
     report[1] = (double)r->not_reached;
-    report[2] = (double)r->sum2;
-    report[3] = (double)r->rmse;
+    report[2] = r->sum2;
+    report[3] = r->rmse;
 }
 
 /* report, of 4: nonzeros, not_reached, sum2, rmse */
@@ -267,8 +267,10 @@ ENTRY(omp, (CALL, SIGNALS, int n, const shs_real *D, int ldd, CODING, CODES, shs
     CONTEXT;
     const shs_omp_options options = CODING_OPTIONS;
     shs_codes codes = codes_of(m, stride, used, atoms, coefs);
-    shs_omp_report r;
-    shs_status status = shs_omp_ex(&ctx, p, n, D, ldd, m, Y, ldy, &options, &codes, errors2, report ? &r : NULL);
+    shs_omp_report r, *wanted = NULL;
+    shs_status status;
+    if (report) wanted = &r;
+    status = shs_omp_ex(&ctx, p, n, D, ldd, m, Y, ldy, &options, &codes, errors2, wanted);
     if (report && status == SHS_OK) put_omp_report(&r, report);
     return status;
 }
@@ -278,8 +280,10 @@ ENTRY(omp_gram, (CALL, size_t m, int n, const shs_real *dty, int ldt, const shs_
     CONTEXT;
     const shs_omp_options options = CODING_OPTIONS;
     shs_codes codes = codes_of(m, stride, used, atoms, coefs);
-    shs_omp_report r;
-    shs_status status = shs_omp_gram(&ctx, n, m, dty, ldt, norms2, &options, &codes, errors2, report ? &r : NULL);
+    shs_omp_report r, *wanted = NULL;
+    shs_status status;
+    if (report) wanted = &r;
+    status = shs_omp_gram(&ctx, n, m, dty, ldt, norms2, &options, &codes, errors2, wanted);
     if (report && status == SHS_OK) put_omp_report(&r, report);
     return status;
 }
@@ -306,8 +310,8 @@ ENTRY(lasso, (CALL, SIGNALS, int n, const shs_real *D, int ldd, const shs_real *
     report[0] = (double)r.nonzeros;
     report[1] = (double)r.not_reached;
     report[2] = (double)r.cut;
-    report[3] = (double)r.objective;
-    report[4] = (double)r.gap;
+    report[3] = r.objective;
+    report[4] = r.gap;
     return status;
 }
 
@@ -360,31 +364,31 @@ ENTRY(ksvd,
     o.coherence = (shs_real)coherence;
     o.coherence_rounds = coherence_rounds;
     if (iterations > 0) {
-        report.history = (shs_ksvd_record *)calloc((size_t)iterations, sizeof *report.history);
+        report.history = calloc((size_t)iterations, sizeof *report.history);
         if (!report.history) return SHS_NO_MEMORY;
     }
     status = shs_ksvd_ex(&ctx, p, n, m, Y, ldy, &o, D, p, used ? &codes : NULL, &report);
     for (i = 0; (status == SHS_OK || status == SHS_CANCELLED) && i < report.iterations && i < iterations; i++) {
         const shs_ksvd_record *r = &report.history[i];
         double *row = history + 6 * i;
-        row[0] = (double)r->rmse_coding;
-        row[1] = (double)r->mean_atoms;
+        row[0] = r->rmse_coding;
+        row[1] = r->mean_atoms;
         row[2] = r->atoms_used;
         row[3] = r->replaced;
         row[4] = r->pruned;
-        row[5] = (double)r->rmse_test;
+        row[5] = r->rmse_test;
     }
     result[0] = report.iterations;
     result[1] = report.best_iteration;
-    result[2] = (double)report.rmse;
-    result[3] = (double)report.mean_atoms;
+    result[2] = report.rmse;
+    result[3] = report.mean_atoms;
     free(report.history);
     return status;
 }
 
 /* The signals as they come, for online learning without shuffling; `user` is a shs_signals. */
 static int signals_in_order(void *user, int p, size_t most, shs_real *Y, size_t *count) {
-    shs_signals *from = (shs_signals *)user;
+    shs_signals *from = user;
     const uint64_t all = (uint64_t)from->m * (uint64_t)from->epochs;
     *count = 0;
     while (*count < most && from->delivered < all) {
@@ -398,9 +402,9 @@ static int signals_in_order(void *user, int p, size_t most, shs_real *Y, size_t 
 
 static void put_online_record(const shs_online_record *r, double *row) {
     row[0] = (double)r->signal_count;
-    row[1] = (double)r->rmse;
-    row[2] = (double)r->mean_atoms;
-    row[3] = (double)r->rmse_test;
+    row[1] = r->rmse;
+    row[2] = r->mean_atoms;
+    row[3] = r->rmse_test;
     row[4] = r->atoms_used;
     row[5] = r->replaced;
     row[6] = r->pruned;
@@ -451,7 +455,7 @@ ENTRY(online, (CALL, SIGNALS, int n, int sparsity, double tolerance, int selecti
     r.sums_xx = sums_xx;
     r.sums_yx = sums_yx;
     r.history_most = history_most;
-    r.history = (shs_online_record *)calloc(history_most + 1, sizeof *r.history);
+    r.history = calloc(history_most + 1, sizeof *r.history);
     if (!r.history) return SHS_NO_MEMORY;
     status = shs_online_ex(&ctx, p, n, shuffle ? shs_shuffled_signals : signals_in_order, &from, &o, D, p, &r);
     for (i = 0; i < r.batches && i < history_most; i++) put_online_record(&r.history[i], history + 7 * i);
@@ -602,7 +606,7 @@ typedef struct shim_bytes {
 
 static int append(void *user, const void *bytes, size_t count) {
     shim_bytes *b = (shim_bytes *)user;
-    unsigned char *more = (unsigned char *)realloc(b->bytes, b->size + count + 1);
+    unsigned char *more = realloc(b->bytes, b->size + count + 1);
     if (!more) return 1;
     memcpy(more + b->size, bytes, count);
     b->bytes = more;
@@ -654,10 +658,12 @@ ENTRY(fit, (CALL, CUBE, int kind, int components, double variance, double eigenv
     i.start = start;
     i.seed = seed;
     i.order = (shs_ica_order)order;
-    status = kind == SHS_MODEL_ICA   ? shs_ica_fit(&ctx, &cube, &i, &model.ica)
-             : kind == SHS_MODEL_MNF ? shs_mnf_fit(&ctx, &cube, &o, &model.pca)
-             : kind == SHS_MODEL_RX  ? shs_rx_fit(&ctx, &cube, &o, &model.pca)
-                                     : shs_pca_fit(&ctx, &cube, &o, &model.pca);
+    switch (kind) {
+    case SHS_MODEL_ICA: status = shs_ica_fit(&ctx, &cube, &i, &model.ica); break;
+    case SHS_MODEL_MNF: status = shs_mnf_fit(&ctx, &cube, &o, &model.pca); break;
+    case SHS_MODEL_RX: status = shs_rx_fit(&ctx, &cube, &o, &model.pca); break;
+    default: status = shs_pca_fit(&ctx, &cube, &o, &model.pca);
+    }
     if (status == SHS_OK) {
         model.wavelengths = (double *)wavelengths; /* they are read only */
         status = shs_model_save(&model, append, &made);
@@ -674,6 +680,19 @@ ENTRY(fit, (CALL, CUBE, int kind, int components, double variance, double eigenv
     return status;
 }
 
+static shs_status apply_ica(const shs_context *ctx, const shs_ica *ica, const shs_cube *cube, int way, const shs_sink *sink) {
+    if (way == 0) return shs_ica_transform(ctx, ica, cube, sink);
+    if (way == 1) return shs_ica_inverse(ctx, ica, cube, sink);
+    return SHS_UNSUPPORTED;
+}
+
+static shs_status apply_pca(const shs_context *ctx, const shs_pca *pca, const shs_cube *cube, int way, int components,
+                            const shs_sink *sink) {
+    if (way == 0) return shs_pca_transform(ctx, pca, cube, sink);
+    if (way == 1) return shs_pca_inverse(ctx, pca, cube, sink);
+    return shs_pca_denoise(ctx, pca, components, cube, sink);
+}
+
 /* way: 0 = to components or scores, 1 = the way back, 2 = rebuilt from `components` of them. */
 ENTRY(apply, (CALL, CUBE, const void *file, size_t size, int way, int components, void *out, int out_type)) {
     CONTEXT;
@@ -682,22 +701,17 @@ ENTRY(apply, (CALL, CUBE, const void *file, size_t size, int way, int components
     shim_bytes from = SHS_ZERO;
     const shs_sink sink = sink_of(out, out_type);
     shs_status status;
-    from.bytes = (unsigned char *)malloc(size ? size : 1);
+    from.bytes = malloc(size + 1);
     if (!from.bytes) return SHS_NO_MEMORY;
     memcpy(from.bytes, file, size);
     from.size = size;
     status = shs_model_load(&ctx, fetch, &from, &model);
     free(from.bytes);
     if (status != SHS_OK) return status;
-    if (model.kind == SHS_MODEL_RX) status = way ? SHS_UNSUPPORTED : shs_rx_transform(&ctx, &model.pca, &cube, &sink);
-    else if (model.kind == SHS_MODEL_ICA)
-        status = way == 0   ? shs_ica_transform(&ctx, &model.ica, &cube, &sink)
-                 : way == 1 ? shs_ica_inverse(&ctx, &model.ica, &cube, &sink)
-                            : SHS_UNSUPPORTED;
-    else
-        status = way == 0   ? shs_pca_transform(&ctx, &model.pca, &cube, &sink)
-                 : way == 1 ? shs_pca_inverse(&ctx, &model.pca, &cube, &sink)
-                            : shs_pca_denoise(&ctx, &model.pca, components, &cube, &sink);
+    if (model.kind == SHS_MODEL_ICA) status = apply_ica(&ctx, &model.ica, &cube, way, &sink);
+    else if (model.kind != SHS_MODEL_RX) status = apply_pca(&ctx, &model.pca, &cube, way, components, &sink);
+    else if (way == 0) status = shs_rx_transform(&ctx, &model.pca, &cube, &sink);
+    else status = SHS_UNSUPPORTED;
     shs_model_free(&ctx, &model);
     return status;
 }
@@ -750,7 +764,7 @@ ENTRY(detect, (CALL, CUBE, int targets, const double *spectra, int detector, dou
     o.classes = classes;
     o.columns = columns;
     if (mean) {
-        zero = (double *)calloc((size_t)bands, sizeof *zero);
+        zero = calloc((size_t)bands, sizeof *zero);
         if (!zero) return SHS_NO_MEMORY;
         background.bands = bands;
         background.count = background_count;
@@ -798,7 +812,7 @@ ENTRY(ppi, (CALL, CUBE, int count, const double *skewers, uint64_t seed, double 
     double *drawn = NULL;
     shs_status status;
     if (!skewers) {
-        drawn = (double *)calloc((size_t)bands * (size_t)count, sizeof *drawn);
+        drawn = calloc((size_t)bands * (size_t)count, sizeof *drawn);
         if (!drawn) return SHS_NO_MEMORY;
         shs_ppi_skewers(bands, count, seed, drawn);
         skewers = drawn;
