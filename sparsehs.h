@@ -522,8 +522,8 @@ typedef struct shs_context {
     void *parallel_user;
     int threads;
 
-    /* Progress: called between steps from the calling thread; error is the algorithm's current error, or -1 where it has
-       none yet. A non-zero return cancels cleanly: SHS_CANCELLED, and the best result so far is valid. */
+    /* Progress: called between steps from the calling thread; error is the algorithm's, or -1 while it has none. A non-zero return
+       cancels: SHS_CANCELLED, and the best result so far is valid. */
     int (*progress_fn)(void *user, const char *phase, size_t step, size_t steps, shs_wide error);
     void *progress_user;
 
@@ -722,9 +722,9 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
    Below about 1e-6 |y| (1e-15 in double) rounding keeps more and more signals above the tolerance; they count as not reached.
    shs_omp_one and shs_omp_gram go on until the recurrence is below the tolerance by more than its error. */
 
-/* Codes are sparse: signal i has used[i] atoms, atoms[i*stride + k] with coefficient coefs[i*stride + k], k < used[i], in
-   the order in which they were chosen. Coding a signal, here or on a device, fills its slots from used[i] on with zeros. The
-   arrays may be the caller's own, or come from shs_codes_create. */
+/* Codes are sparse: signal i has used[i] atoms, atoms[i*stride + k] with coefficient coefs[i*stride + k], k < used[i], in the
+   order in which they were chosen. Coding fills the slots from used[i] on with zeros. The arrays are the caller's own, or come
+   from shs_codes_create. */
 typedef struct shs_codes {
     size_t m;        /* signals that the arrays hold */
     int stride;      /* atoms a signal at most */
@@ -758,9 +758,9 @@ typedef enum shs_gram_mode {
 
 /* How a pursuit chooses its next atom, from alpha = d_j'r, G_jj = |d_j|^2, and the squared distance d^2 of d_j from the span of
    the atoms chosen. OLS seeks atoms of small d. With a Gram matrix the error of d^2 is about eps / min d^2 of the part that the
-   chosen atoms explain, so OLS passes over atoms whose d^2 may be rounding error; the direct form may still resolve such atoms.
-   X(name, 1 if the rule needs d^2, at n values a signal and n operations a step; without a Gram matrix 2 n p). Each rule has a
-   score under KERNELS, and a block in omp.cl. */
+   chosen atoms explain; OLS passes over atoms whose d^2 may be that, which the direct form may still resolve. X(name, 1 if the
+   rule needs d^2, at n values a signal and n operations a step; without a Gram matrix 2 n p). Rules have a score under KERNELS and
+   a block in omp.cl. */
 #define SHS_SELECTION_LIST(X)                                                                                          \
     X(OMP, 0) /* the largest |alpha|: orthogonal matching pursuit */                                                   \
     X(OLS, 1) /* the largest |alpha| / d: order-recursive matching pursuit, orthogonal least squares */
@@ -857,9 +857,9 @@ SHS_API shs_status shs_omp_ex(const shs_context *ctx, int p, int n, const shs_re
 /* Without copies in another unit. p = 0: of shs_omp_gram. */
 SHS_API size_t shs_omp_workspace(const shs_context *ctx, int p, int n, size_t m, int stride, const shs_omp_options *options);
 
-/* Codes m signals of which only D'Y (n x m), the Gram matrix (options->gram) and, for a tolerance, ||y||^2 (norms2, m) are
-   known. SHS_TOLERANCE_TOO_SMALL: a tolerance below 1e-2 |y| (1e-6 in double) cannot be decided without the signals.
-   errors2 and report, as above, want norms2 too; the report's rmse, which takes the length of a signal, is 0. */
+/* Codes m signals by D'Y (n x m), the Gram matrix (options->gram) and, for a tolerance, ||y||^2 (norms2, m) alone.
+   SHS_TOLERANCE_TOO_SMALL: a tolerance below 1e-2 |y| (1e-6 in double) cannot be decided without the signals. errors2 and report,
+   as above, want norms2 too; the report's rmse, which takes the length of a signal, is 0. */
 SHS_API shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, const shs_real *dty, int ldt, const shs_real *norms2,
                                 const shs_omp_options *options, shs_codes *codes, shs_real *errors2, shs_omp_report *report);
 
@@ -1007,15 +1007,15 @@ SHS_API void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real *y,
 
        F F' + 2 gamma (sqrt(p) I - D~D~'),
 
-   from d_old, where D~ holds the newest atoms without atom j (with atom j if N~ > 1, and for NSGK). IPR (Barchiesi, Plumbley
-   2013) decorrelates the atoms after the updates, in `coherence_rounds` rounds. A round cuts |d_i'd_j| in D'D to `coherence`,
-   makes a dictionary of the p leading eigenpairs, and rotates it to fit the signals best. The codes do not change. Beware of u
-   >= 2 from the start with large dictionaries and groups (n 512, N~ >= 128): it raises the error.
+   from d_old, where D~ holds the newest atoms without atom j (with atom j if N~ > 1, and for NSGK). IPR (Barchiesi, Plumbley 2013)
+   decorrelates the atoms after the updates: each of `coherence_rounds` cuts |d_i'd_j| in D'D to `coherence`, makes a dictionary of
+   the p leading eigenpairs, and rotates it to fit the signals best. The codes stay. u >= 2 from the start with large dictionaries
+   and groups (n 512, N~ >= 128) raises the error.
 
    Nonnegative, such as for spectra (Aharon, Elad, Bruckstein 2005: NN-K-SVD): D >= 0 and X >= 0. Coding is nonnegative, a rule
-   takes max(F x', 0) for F x' and max(F'd_new, 0) for F'd_new, and I are the signals with x > 0. The new atom has the least
-   error for the given x under d >= 0, and the new x has the least error for the given d under x >= 0: with N~ = 1 no step of
-   AK-SVD or K-SVD increases the error. Negative values of starts and replacements become 0. */
+   takes max(F x', 0) for F x' and max(F'd_new, 0) for F'd_new, and I are the signals with x > 0. The new atom has the least error
+   for its x under d >= 0, and the new x for its d under x >= 0: with N~ = 1 no step of AK-SVD or K-SVD increases the error.
+   Negative values of starts and replacements become 0. */
 
 /* How atoms are updated, with the F above. This list makes the enumeration, the names, the rules of section 7 and the blocks of
    update.cl: X(value, name, 1 if the rule recomputes the codes, else 0). */
@@ -1369,8 +1369,8 @@ typedef enum shs_interleave {
 /* An image cube: a view of the caller's pixels, or a stream of blocks of lines. The library reads the cube in its own type and
    never copies it as a whole. A statistic leaves out a pixel if the mask is 0 there or any band in use is missing: the no-data
    value, or in floating types NaN, infinity, or a value beyond the range of shs_real (1e300 in a float build, with products in
-   shs_wide too). In outputs a missing pixel gets the no-data value in every band. `lines` may be 0, without pixels or a
-   read_fn, on a rank without pixels: then sums do not change and nothing is written. */
+   shs_wide too). In outputs a missing pixel gets the no-data value in every band. A rank without pixels has `lines` 0 and needs no
+   read_fn: sums do not change and nothing is written. */
 typedef struct shs_cube {
     uint32_t start_canary;
     const void *pixels;
@@ -1795,8 +1795,8 @@ SHS_API shs_status shs_npy_save(int p, size_t n, const shs_real *A, int lda,
    a later version; SHS_DAMAGED_NPY; SHS_READ_FAILED, also where the file ends early. */
 SHS_API shs_status shs_npy_read_header(shs_npy *npy, int (*read_fn)(void *user, void *bytes, size_t count), void *user);
 /* Reads the numbers of a header into A (rows x columns, column-major whatever their order): as SHS_TYPE_REAL, _F32 or _F64,
-   rounded where they must be, NaN and infinity too; or integers as SHS_TYPE_I32 (SHS_DAMAGED_NPY: one does not fit). A file
-   shorter than its header says fails midway with SHS_READ_FAILED; A is then partly overwritten. */
+   rounded where they must be, NaN and infinity too; or integers as SHS_TYPE_I32 (SHS_DAMAGED_NPY: one does not fit). A file that
+   ends early is SHS_READ_FAILED, with A partly overwritten. */
 SHS_API shs_status shs_npy_read_values(const shs_npy *npy, shs_type type, void *A, size_t lda,
                                        int (*read_fn)(void *user, void *bytes, size_t count), void *user);
 
@@ -1872,8 +1872,8 @@ typedef struct shs_compact {
     const unsigned char *atoms, *coefs, *scales;
 } shs_compact;
 
-/* Looks at all bytes once. Errors: SHS_FOREIGN_COMPACT, SHS_NEWER_COMPACT, SHS_DAMAGED_COMPACT, which leave *compact as it was.
-   Bytes after the codes are ignored. Keep the bytes unchanged while compact is in use. */
+/* Looks at all bytes once and ignores those after the codes. Errors: SHS_FOREIGN_COMPACT, SHS_NEWER_COMPACT, SHS_DAMAGED_COMPACT,
+   which leave *compact as it was. Keep the bytes unchanged while compact is in use. */
 SHS_API shs_status shs_compact_open(const void *bytes, size_t size, shs_compact *compact);
 /* Signals first .. first+count-1 as the first of these codes, whose stride is s or more. */
 SHS_API shs_status shs_compact_unpack(const shs_compact *compact, size_t first, size_t count, shs_codes *codes);
@@ -1983,9 +1983,9 @@ typedef enum shs_constraint {
    SHS_DEPENDENT_ENDMEMBERS, SHS_BAD_OPTIONS (no such constraint). */
 SHS_API shs_status shs_unmix(const shs_context *ctx, const shs_cube *cube, int count, const shs_wide *endmembers, int lde,
                              shs_constraint constraint, const shs_sink *sink);
-/* A library of many spectra, of which each pixel holds few, may have more spectra than bands: code the pixels by shs_lasso with
-   nonnegative and relative set, which is sparse unmixing (SUnSAL), or by shs_omp_ex with nonnegative set on spectra of unit
-   length. `hypercube unmix --library` does both. */
+/* A library may have more spectra than bands, of which each pixel holds few: code the pixels by shs_lasso with nonnegative and
+   relative set, which is sparse unmixing (SUnSAL), or by shs_omp_ex with nonnegative set on spectra of unit length. `hypercube
+   unmix --library` does both. */
 /* The naive twin, by the definition: of all sets of endmembers, whose abundances solve a linear system, the one that is allowed
    and nearest: 2^c steps a pixel. E is n x c, A c x m; K ((c + 1) x (c + 2)) is scratch. */
 SHS_API void shs_unmix_naive(shs_constraint constraint, int n, int c, const shs_wide *E, ptrdiff_t m, const shs_wide *X,
@@ -2182,8 +2182,8 @@ typedef struct shs_descent {
 } shs_descent;
 
 /* A stage that leaves the session unchanged may answer SHS_UNSUPPORTED or SHS_NO_MEMORY; a NULL entry means SHS_UNSUPPORTED. A
-   session opens only with the entries that its job needs: for signals all entries but residual, gather and update (learning
-   needs these too); for pixels pixels_close. Whitening, sweep and rate come together or not at all. */
+   session of signals needs all entries but residual, gather and update (learning needs these too), one of pixels pixels_close.
+   Whitening, sweep and rate come together or not at all. */
 typedef struct shs_engine {
     int version; /* 0; a later header that adds entries will define numbers */
     void *user;
