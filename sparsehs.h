@@ -16656,8 +16656,7 @@ SHS__PRIVATE void shs__px_reader_layout(shs__layout *l, shs__reader *r, int work
     const shs__view *v = &r->view;
     size_t used = (size_t)v->used, line = SHS__PRODUCT(v->samples, v->bands, v->size);
     int i;
-    if (v->cube->pixels) r->block = NULL;
-    else r->block = SHS__CARVE(l, unsigned char, SHS__PRODUCT(line, v->block_lines, 1));
+    if (!v->cube->pixels) r->block = SHS__CARVE(l, unsigned char, SHS__PRODUCT(line, v->block_lines, 1));
     r->marks = SHS__CARVE(l, unsigned char, v->cube->mask_fn ? shs__cells(v->samples, v->block_lines) : 0);
     r->offsets = SHS__CARVE(l, ptrdiff_t, used);
     r->zeros = SHS__CARVE_ELEMENTS(l, r->kernels, used);
@@ -17761,16 +17760,15 @@ SHS__PRIVATE void shs__px_moments_job_init(shs__moments_job *job, const shs__vie
     job->fine = wide && (v->cube->type == SHS_TYPE_F64 || v->cube->type == SHS_TYPE_I32 || v->cube->type == SHS_TYPE_U32);
     job->quick = !wide && sizeof(shs_real) < sizeof(shs_wide);
     if (pairs) {
-        job->consumer.begin = NULL;
         job->consumer.work = shs__px_noise_panel;
+        job->consumer.phase = "noise";
     } else {
         job->consumer.begin = shs__px_moments_begin;
         job->consumer.work = shs__px_moments_panel;
+        job->consumer.phase = "moments";
     }
     job->consumer.finish = shs__px_gram_finish;
     job->consumer.state = job;
-    if (pairs) job->consumer.phase = "noise";
-    else job->consumer.phase = "moments";
     job->consumer.count = 1 + used + used * used;
 }
 
@@ -17868,8 +17866,7 @@ SHS__OUTLINE shs_wide shs__px_missing_value(const shs_cube *cube, const shs_sink
 
 SHS__PRIVATE void shs__px_writer_layout(shs__layout *l, shs__writer *w, const shs__view *v) {
     size_t line = SHS__PRODUCT(v->samples, w->bands, shs_type_size(w->sink->type));
-    if (w->sink->pixels) w->block = NULL;
-    else w->block = SHS__CARVE(l, unsigned char, SHS__PRODUCT(line, v->block_lines, 1));
+    if (!w->sink->pixels) w->block = SHS__CARVE(l, unsigned char, SHS__PRODUCT(line, v->block_lines, 1));
     w->low = SHS__CARVE(l, shs_wide, w->bands);
     w->high = SHS__CARVE(l, shs_wide, w->bands);
     w->range = SHS__CARVE(l, shs_wide, w->bands);
@@ -18163,9 +18160,7 @@ SHS__PRIVATE void shs__px_whitened_layout(shs__layout *l, shs__whitened *w, int 
     shs__px_map_layout(l, &white->map, workers);
     white->valid = SHS__CARVE(l, int, white->panels);
     if (white->panels && shs__px_may_miss(&w->job.reader.view)) white->absent = SHS__CARVE(l, unsigned char, pixels);
-    else white->absent = NULL;
     if (white->panels) white->kept = SHS__CARVE(l, shs_real, SHS__PRODUCT(pixels, m, 1));
-    else white->kept = NULL;
     shs__px_map_layout(l, &w->job.map, workers);
     if (pairs) shs__px_gram_layout(l, &w->gram, workers);
     w->products = SHS__CARVE(l, shs_real, SHS__PRODUCT(pairs, SHS__PANEL_PIXELS, workers));
@@ -19238,27 +19233,21 @@ SHS__PRIVATE void shs__few_layout(shs__layout *l, shs__few_pixels *few, int comp
     few->fit.vectors = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, kept, 1));
 }
 
-/* Appends the valid pixels of the block at hand to X. */
-SHS__PRIVATE void shs__few_read_block(shs__few_pixels *few) {
+/* Copies the valid pixels to X. */
+SHS__PRIVATE shs_status shs__few_read(const shs_context *ctx, shs__few_pixels *few) {
     shs__reader *r = &few->reader;
     shs__panel *panel = r->panels;
-    size_t at, count;
-    int k;
-    for (at = 0; at < r->block_pixels; at += count) {
-        count = shs__zmin(SHS__PANEL_PIXELS, r->block_pixels - at);
-        shs__px_read_panel(r, panel, at, count);
-        for (k = 0; k < panel->valid && few->count < few->most; k++, few->count++)
-            shs__px_get_pixel(r, panel, (size_t)k, SHS__AT(few->X, few->n, 0, few->count));
-    }
-}
-
-SHS__PRIVATE shs_status shs__few_read(const shs__pixels *px, shs__few_pixels *few) {
-    const shs__view *v = &few->reader.view;
-    size_t samples = (size_t)v->samples, all = samples * (size_t)v->lines;
+    size_t samples = (size_t)r->view.samples, all = samples * (size_t)r->view.lines, at, count;
     shs_status status = SHS_OK;
-    while (shs__px_next_block(&few->reader, &status)) {
-        shs__few_read_block(few);
-        status = shs__ctx_progress(px->ctx, "moments", (size_t)few->reader.next_line * samples, all, -1);
+    int k;
+    while (shs__px_next_block(r, &status)) {
+        for (at = 0; at < r->block_pixels; at += count) {
+            count = shs__zmin(SHS__PANEL_PIXELS, r->block_pixels - at);
+            shs__px_read_panel(r, panel, at, count);
+            for (k = 0; k < panel->valid && few->count < few->most; k++, few->count++)
+                shs__px_get_pixel(r, panel, (size_t)k, SHS__AT(few->X, few->n, 0, few->count));
+        }
+        status = shs__ctx_progress(ctx, "moments", (size_t)r->next_line * samples, all, -1);
     }
     return status;
 }
@@ -19358,7 +19347,7 @@ SHS__PRIVATE shs_status shs__pca_few(const shs__pixels *px, const shs_pca_option
     few.most = (int)shs__few_most_pixels(&px->view);
     shs__px_reader_init(&few.reader, &px->view, shs__is_wide(SHS_PRECISION_ALWAYS));
     while (shs__layout_next(ctx, &l, &status)) shs__few_layout(&l, &few, o.components);
-    if (status == SHS_OK) status = shs__few_read(px, &few);
+    if (status == SHS_OK) status = shs__few_read(ctx, &few);
     few.fit.pixels = (shs_wide)few.count;
     divisor = few.fit.pixels - (o.divisor == SHS_DIVISOR_N_LESS_1);
     if (status == SHS_OK && !(divisor > 0)) status = SHS_NO_PIXELS;
@@ -19479,8 +19468,8 @@ SHS__PRIVATE shs_status shs__pca_border_noise(const shs__pixels *px, shs__pairs 
 SHS__PRIVATE shs_status shs__pca_noise(const shs__pixels *px, const shs_pca_options *o, shs_wide *noise) {
     const shs_context *ctx = px->ctx;
     const int n = px->view.used, each = o->neighbours == SHS_NEIGHBOURS_MEAN;
-    const int to = each ? 2 : (int)o->neighbours, borders = to > 0 && shs__ctx_distributed(ctx);
-    int from = each ? 0 : to;
+    const int borders = o->neighbours != SHS_NEIGHBOURS_RIGHT && shs__ctx_distributed(ctx);
+    int neighbour;
     size_t cells = shs__cells(n, n), i;
     shs_wide widest = px->view.lines > 0 ? (shs_wide)px->view.samples : 0;
     shs__borders b = SHS_ZERO;
@@ -19491,10 +19480,11 @@ SHS__PRIVATE shs_status shs__pca_noise(const shs__pixels *px, const shs_pca_opti
     if (borders && b.widest < (size_t)px->view.samples && px->view.lines > 0) status = SHS_TOO_LARGE; /* for a float */
     while (borders && shs__layout_next(ctx, &l, &status)) shs__pca_borders_layout(&l, &b, &px->view);
     memset(noise, 0, cells * sizeof *noise);
-    do {
-        shs__pairs pairs = (shs__pairs)(SHS__PAIRS_RIGHT + from);
-        int bordering = borders && from > 0;
+    for (neighbour = SHS_NEIGHBOURS_RIGHT; neighbour < SHS_NEIGHBOURS_MEAN; neighbour++) {
+        shs__pairs pairs = (shs__pairs)(SHS__PAIRS_RIGHT + neighbour);
+        int bordering = borders && pairs != SHS__PAIRS_RIGHT;
         shs_moments d = SHS_ZERO;
+        if (!each && neighbour != (int)o->neighbours) continue;
         if (status == SHS_OK) status = shs_moments_create(ctx, n, &d);
         if (status == SHS_OK) status = shs__px_add_moments(px, SHS_PRECISION_ALWAYS, pairs, bordering ? &b.own : NULL, &d);
         status = shs__ctx_agree(ctx, status);
@@ -19503,7 +19493,8 @@ SHS__PRIVATE shs_status shs__pca_noise(const shs__pixels *px, const shs_pca_opti
         if (status == SHS_OK) status = shs_moments_finish(&d, o->divisor, d.shift, d.products, n); /* in place of the sums */
         for (i = 0; i < cells && status == SHS_OK; i++) noise[i] += d.products[i] / (each ? 6 : 2);
         shs_moments_free(ctx, &d);
-    } while (status == SHS_OK && ++from <= to);
+        if (status != SHS_OK) break;
+    }
     shs__layout_release(ctx, &l);
     return status;
 }
@@ -20072,7 +20063,7 @@ SHS__PUBLIC shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cu
     shs_pca *fits = NULL;
     shs_wide *there = NULL;
     unsigned char *mask = NULL, *marks = NULL;
-    shs_cube given = SHS_ZERO, scored;
+    shs_cube given = SHS_ZERO;
     int k;
     shs_status status = shs__ctx_check(ctx);
     px.ctx = ctx;
@@ -20101,9 +20092,8 @@ SHS__PUBLIC shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cu
     for (k = 0; k < classes && ranks && status == SHS_OK; k++) ranks[k] = fits[k].components;
     if (status == SHS_OK) {
         shs__rx_mask(&given, labels, -1, classes, fits, mask);
-        scored = given;
-        scored.mask = mask;
-        status = shs__rx_score_classes(ctx, &scored, labels, classes, fits, sink);
+        given.mask = mask;
+        status = shs__rx_score_classes(ctx, &given, labels, classes, fits, sink);
     }
     for (k = 0; k < classes && fits; k++) shs_pca_free(ctx, fits + k);
     shs__layout_release(ctx, &l);
