@@ -19596,54 +19596,6 @@ SHS__OUTLINE shs_status shs__pca_pixels(const shs__pixels *px, const shs_pca_opt
     return shs__pca_few(px, o, pca);
 }
 
-typedef enum shs__pca_call { SHS__PCA_FIT, SHS__PCA_RUN, SHS__MNF_FIT, SHS__MNF_RUN } shs__pca_call;
-
-/* The fit and, where it runs, the components of every pixel into the sink; pca may be NULL then. */
-SHS__OUTLINE shs_status shs__pca_cube(const shs_context *ctx, shs__pca_call call, const shs_cube *cube,
-                                      const shs_pca_options *options, const shs_sink *sink, shs_pca *pca) {
-    static const char *const names[] = {"pca", "pca run", "mnf", "mnf run"};
-    int runs = call == SHS__PCA_RUN || call == SHS__MNF_RUN, mnf = call >= SHS__MNF_FIT;
-    const shs_pca_options *o = options ? options : &shs__pca_zero;
-    shs__pixels px;
-    shs_pca made = SHS_ZERO;
-    shs_pixel_map map;
-    shs_status status = shs__px_open(ctx, cube, &px);
-    if (status == SHS_OK && runs) status = shs__px_check_sink(cube, sink);
-    if (status == SHS_OK && !runs && !pca) status = SHS_BAD_OUTPUT;
-    if (status == SHS_OK && (unsigned)o->neighbours > SHS_NEIGHBOURS_MEAN) status = SHS_BAD_OPTIONS;
-    if (status == SHS_OK && o->noise && o->ldn && o->ldn < px.view.used) status = SHS_BAD_LDN;
-    status = shs__pca_meet(&px, status, names[call], o, 0, sink);
-    if (status == SHS_OK) status = shs__pca_pixels(&px, o, mnf, &made);
-    if (status == SHS_OK && runs) {
-        map = shs__px_map_of(made.bands, made.components, made.forward, made.mean, NULL);
-        status = shs__ctx_agree(ctx, shs__pixels_map(&px, &map, made.precise, sink, 0));
-    }
-    if (status == SHS_OK && pca) *pca = made;
-    else shs_pca_free(ctx, &made);
-    shs__px_close(&px);
-    return status;
-}
-
-/* The fast form of shs_pca_naive. */
-SHS__PUBLIC shs_status shs_pca_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *pca) {
-    return shs__pca_cube(ctx, SHS__PCA_FIT, cube, options, NULL, pca);
-}
-
-SHS__PUBLIC shs_status shs_pca_run(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options,
-                                   const shs_sink *sink, shs_pca *pca) {
-    return shs__pca_cube(ctx, SHS__PCA_RUN, cube, options, sink, pca);
-}
-
-/* The fast form of shs_mnf_naive. */
-SHS__PUBLIC shs_status shs_mnf_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *mnf) {
-    return shs__pca_cube(ctx, SHS__MNF_FIT, cube, options, NULL, mnf);
-}
-
-SHS__PUBLIC shs_status shs_mnf_run(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options,
-                                   const shs_sink *sink, shs_pca *mnf) {
-    return shs__pca_cube(ctx, SHS__MNF_RUN, cube, options, sink, mnf);
-}
-
 /* ---- transforms ------------------------------------------------------------------------------------- >>transforms */
 
 SHS__PRIVATE int shs__pca_ok(const shs_pca *pca) { return pca && pca->bands > 0 && pca->components > 0 && pca->forward; }
@@ -19858,35 +19810,72 @@ SHS__PRIVATE shs_status shs__rx_robust(const shs__pixels *px, const shs_pca_opti
     return status;
 }
 
-/* The fit, kept in rx, or else used for the scores. */
-SHS__OUTLINE shs_status shs__rx_cube(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, int keep,
-                                     const shs_sink *sink, int *rank, shs_pca *rx) {
+typedef enum shs__pca_call {
+    SHS__PCA_FIT,
+    SHS__PCA_RUN,
+    SHS__MNF_FIT,
+    SHS__MNF_RUN,
+    SHS__RX_FIT,
+    SHS__RX_RUN
+} shs__pca_call;
+
+/* The fit and, where it runs, the components or scores of every pixel into the sink. pca and rank may be NULL then. */
+SHS__OUTLINE shs_status shs__pca_cube(const shs_context *ctx, shs__pca_call call, const shs_cube *cube,
+                                      const shs_pca_options *options, const shs_sink *sink, int *rank, shs_pca *pca) {
+    static const char *const names[] = {"pca", "pca run", "mnf", "mnf run", "rx fit", "rx"};
+    const int runs = call == SHS__PCA_RUN || call == SHS__MNF_RUN || call == SHS__RX_RUN, rx = call >= SHS__RX_FIT;
     const shs_pca_options *o = options ? options : &shs__pca_zero;
     shs__pixels px;
     shs_pca made = SHS_ZERO;
-    int used = 0;
+    shs_pixel_map map;
     shs_status status = shs__px_open(ctx, cube, &px);
-    if (status == SHS_OK && !keep) status = shs__px_check_sink(cube, sink);
-    if (status == SHS_OK && keep && !rx) status = SHS_BAD_OUTPUT;
-    status = shs__pca_meet(&px, status, keep ? "rx fit" : "rx", o, 0, sink);
-    if (status == SHS_OK) status = shs__rx_robust(&px, o, &made);
-    if (status == SHS_OK) used = made.components;
-    if (status == SHS_OK && !keep) status = shs__rx_scores(&px, &made, sink);
-    if (status == SHS_OK && rank) *rank = used;
-    if (status == SHS_OK && keep) *rx = made;
+    if (status == SHS_OK && runs) status = shs__px_check_sink(cube, sink);
+    if (status == SHS_OK && !runs && !pca) status = SHS_BAD_OUTPUT;
+    if (status == SHS_OK && (unsigned)o->neighbours > SHS_NEIGHBOURS_MEAN) status = SHS_BAD_OPTIONS;
+    if (status == SHS_OK && !rx && o->noise && o->ldn && o->ldn < px.view.used) status = SHS_BAD_LDN;
+    status = shs__pca_meet(&px, status, names[call], o, 0, sink);
+    if (status == SHS_OK && rx) status = shs__rx_robust(&px, o, &made);
+    else if (status == SHS_OK) status = shs__pca_pixels(&px, o, call >= SHS__MNF_FIT, &made);
+    if (status == SHS_OK && call == SHS__RX_RUN) status = shs__rx_scores(&px, &made, sink);
+    else if (status == SHS_OK && runs) {
+        map = shs__px_map_of(made.bands, made.components, made.forward, made.mean, NULL);
+        status = shs__ctx_agree(ctx, shs__pixels_map(&px, &map, made.precise, sink, 0));
+    }
+    if (status == SHS_OK && rank) *rank = made.components;
+    if (status == SHS_OK && pca) *pca = made;
     else shs_pca_free(ctx, &made);
     shs__px_close(&px);
     return status;
 }
 
+/* The fast form of shs_pca_naive. */
+SHS__PUBLIC shs_status shs_pca_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *pca) {
+    return shs__pca_cube(ctx, SHS__PCA_FIT, cube, options, NULL, NULL, pca);
+}
+
+SHS__PUBLIC shs_status shs_pca_run(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options,
+                                   const shs_sink *sink, shs_pca *pca) {
+    return shs__pca_cube(ctx, SHS__PCA_RUN, cube, options, sink, NULL, pca);
+}
+
+/* The fast form of shs_mnf_naive. */
+SHS__PUBLIC shs_status shs_mnf_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *mnf) {
+    return shs__pca_cube(ctx, SHS__MNF_FIT, cube, options, NULL, NULL, mnf);
+}
+
+SHS__PUBLIC shs_status shs_mnf_run(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options,
+                                   const shs_sink *sink, shs_pca *mnf) {
+    return shs__pca_cube(ctx, SHS__MNF_RUN, cube, options, sink, NULL, mnf);
+}
+
 /* The fast form of shs_rx_naive. */
 SHS__PUBLIC shs_status shs_rx(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options,
                               const shs_sink *sink, int *rank) {
-    return shs__rx_cube(ctx, cube, options, 0, sink, rank, NULL);
+    return shs__pca_cube(ctx, SHS__RX_RUN, cube, options, sink, rank, NULL);
 }
 
 SHS__PUBLIC shs_status shs_rx_fit(const shs_context *ctx, const shs_cube *cube, const shs_pca_options *options, shs_pca *rx) {
-    return shs__rx_cube(ctx, cube, options, 1, NULL, NULL, rx);
+    return shs__pca_cube(ctx, SHS__RX_FIT, cube, options, NULL, NULL, rx);
 }
 
 SHS__PUBLIC shs_status shs_rx_transform(const shs_context *ctx, const shs_pca *rx, const shs_cube *cube, const shs_sink *sink) {
@@ -22070,7 +22059,7 @@ SHS__PRIVATE void shs__tg_copy_panel(void *state, shs__panel *panel, int worker,
     const shs__backgrounds *g = (const shs__backgrounds *)state;
     const shs__reader *r = &g->reader;
     const size_t n = (size_t)g->n, samples = (size_t)r->view.samples, before = shs__cells(r->view.first_line, r->view.samples);
-    size_t at = panel->first, from = 0, b;
+    size_t at = panel->first, from = 0;
     int k, label;
     (void)worker;
     (void)sums;
@@ -22081,8 +22070,7 @@ SHS__PRIVATE void shs__tg_copy_panel(void *state, shs__panel *panel, int worker,
         else label = g->o->labels[before + at];
         if (label >= 0 && label < g->classes) {
             g->label[at] = label;
-            for (b = 0; b < n; b++)
-                g->pixels[at * n + b] = shs__px_get_element(r->kernels, panel->X, shs__px_in_panel(r->planes, n, b, from));
+            shs__px_get_pixel(r, panel, from, g->pixels + at * n);
         }
         from++;
     }
