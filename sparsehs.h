@@ -17788,25 +17788,20 @@ SHS__PRIVATE void shs__px_moments_job_layout(shs__layout *l, shs__moments_job *j
 
 /* ---- consumers: maps, into a writer, and their extremes ------------------------------------------------- >>writer */
 
-/* Stores values of an output in the sink, `step` values apart. Integer types round half away from zero. */
-#define SHS__STORE_WHOLE(to_type, least, most)                                                                         \
-    {                                                                                                                  \
-        to_type *to = (to_type *)(void *)at;                                                                           \
-        for (k = i = 0; k < pixels; k++) {                                                                             \
-            shs_wide x = missing[k] ? absent : value[i];                                                               \
-            i += !missing[k];                                                                                          \
-            x = x >= 0 ? x + (shs_wide)0.5 : x - (shs_wide)0.5;                                                        \
-            if (x < (shs_wide)(most) && x > (shs_wide)(least)) to[k * step] = (to_type)x;                              \
-            else to[k * step] = x >= (shs_wide)(most) ? (to_type)(most) : (to_type)(least);                            \
-        }                                                                                                              \
-    }                                                                                                                  \
-    break;
+/* Rounds half away from zero, within a range. */
+SHS__INLINE int64_t shs__px_whole(shs_wide x, int64_t least, int64_t most) {
+    x = x >= 0 ? x + (shs_wide)0.5 : x - (shs_wide)0.5;
+    if (x < (shs_wide)most && x > (shs_wide)least) return (int64_t)x;
+    return x >= (shs_wide)most ? most : least;
+}
 
-#define SHS__STORE_BY(to_type, to_bits)                                                                                \
+/* Stores values of an output in the sink, `step` values apart. */
+#define SHS__STORE_AS(to_type, x_stored)                                                                               \
     {                                                                                                                  \
         to_type *to = (to_type *)(void *)at;                                                                           \
         for (k = i = 0; k < pixels; k++) {                                                                             \
-            to[k * step] = to_bits(missing[k] ? absent : value[i]);                                                    \
+            const shs_wide x = missing[k] ? absent : value[i];                                                         \
+            to[k * step] = (to_type)x_stored;                                                                          \
             i += !missing[k];                                                                                          \
         }                                                                                                              \
     }                                                                                                                  \
@@ -17816,18 +17811,18 @@ SHS__PRIVATE void shs__store_values(shs_type type, int pixels, const shs_wide *v
                                     shs_wide absent, unsigned char *at, ptrdiff_t step) {
     ptrdiff_t k, i;
     switch (type) {
-    case SHS_TYPE_U8: SHS__STORE_WHOLE(uint8_t, 0, 255)
-    case SHS_TYPE_I16: SHS__STORE_WHOLE(int16_t, -32768, 32767)
-    case SHS_TYPE_U16: SHS__STORE_WHOLE(uint16_t, 0, 65535)
-    case SHS_TYPE_I32: SHS__STORE_WHOLE(int32_t, INT32_MIN, INT32_MAX)
-    case SHS_TYPE_U32: SHS__STORE_WHOLE(uint32_t, 0, UINT32_MAX)
-    case SHS_TYPE_F32: SHS__STORE_BY(float, (float))
+    case SHS_TYPE_U8: SHS__STORE_AS(uint8_t, shs__px_whole(x, 0, 255))
+    case SHS_TYPE_I16: SHS__STORE_AS(int16_t, shs__px_whole(x, -32768, 32767))
+    case SHS_TYPE_U16: SHS__STORE_AS(uint16_t, shs__px_whole(x, 0, 65535))
+    case SHS_TYPE_I32: SHS__STORE_AS(int32_t, shs__px_whole(x, INT32_MIN, INT32_MAX))
+    case SHS_TYPE_U32: SHS__STORE_AS(uint32_t, shs__px_whole(x, 0, UINT32_MAX))
+    case SHS_TYPE_F32: SHS__STORE_AS(float, x)
 #ifndef SPARSEHS_NO_DOUBLE
-    case SHS_TYPE_F64: SHS__STORE_BY(double, (double))
+    case SHS_TYPE_F64: SHS__STORE_AS(double, x)
 #endif
-    case SHS_TYPE_F16: SHS__STORE_BY(uint16_t, shs__half_of)
-    case SHS_TYPE_BF16: SHS__STORE_BY(uint16_t, shs__bfloat_of)
-    default: SHS__STORE_BY(shs_real, (shs_real))
+    case SHS_TYPE_F16: SHS__STORE_AS(uint16_t, shs__half_of(x))
+    case SHS_TYPE_BF16: SHS__STORE_AS(uint16_t, shs__bfloat_of(x))
+    default: SHS__STORE_AS(shs_real, x)
     }
 }
 
