@@ -16387,13 +16387,7 @@ SHS__PRIVATE shs__span shs__span_of(const unsigned char *from, ptrdiff_t stride,
 }
 
 /* An ELEMENT of pixels and of what becomes of them is a shs_real or a shs_wide, as the kernels at hand say. */
-#if defined(SHS__WIDE_WANTED) && !defined(SHS__WIDE)
-SHS__PRIVATE const shs__pixels_kernels *shs__kernels_wide_pixels(void); /* plain loops */
-#endif
-SHS__PRIVATE const shs__pixels_kernels *shs__element_kernels(int wide) {
-    if (wide) return shs__kernels_wide_pixels();
-    return shs__kernels_pixels();
-}
+
 /* The place of a pixel's element in a panel of planes. */
 SHS__PRIVATE size_t shs__px_in_plane(int plane, int pixel) { return shs__cells(plane, SHS__PANEL_PIXELS) + (size_t)pixel; }
 /* The place of band b of a panel's pixel: planes, or spectra of `used` bands. */
@@ -16571,6 +16565,11 @@ SHS__PRIVATE const shs__pixels_kernels *shs__kernels_wide_pixels(void) {
     return &plain;
 }
 #endif
+
+SHS__PRIVATE const shs__pixels_kernels *shs__element_kernels(int wide) {
+    if (wide) return shs__kernels_wide_pixels();
+    return shs__kernels_pixels();
+}
 
 /* Marks the pixels of a span of one band (step 1), or the pixel of a spectrum (step 0), where a value is the no-data value. */
 SHS__PRIVATE void shs__px_mark_nodata(const shs__view *v, const shs__span *span, shs_wide *value, unsigned char *missing,
@@ -16893,9 +16892,6 @@ SHS__PRIVATE const unsigned char *shs__px_pixel_at(const shs__view *v, size_t fi
 SHS__PRIVATE int shs__px_left_in_line(const shs__view *v, size_t first, int most) {
     return shs__imin(most, v->samples - (int)(first % (size_t)v->samples));
 }
-
-/* Whether the pixels of each band lie side by side along a line. */
-SHS__PRIVATE int shs__px_planes_lie_ready(const shs__view *v) { return v->planes && v->ss == 1; }
 
 /* Bytes of one band of a raw panel of planes. */
 SHS__PRIVATE size_t shs__px_plane_bytes(const shs__view *v) { return SHS__PANEL_PIXELS * v->size; }
@@ -17222,7 +17218,7 @@ SHS__PRIVATE void shs__px_read_panel(const shs__reader *r, shs__panel *panel, si
 }
 
 /* Copies the bands of pixel k of a panel that is not raw, missing pixels not counted. */
-SHS__PRIVATE void shs__px_get_pixel(const shs__reader *r, const shs__panel *panel, size_t k, shs_wide *x) {
+SHS__OUTLINE void shs__px_get_pixel(const shs__reader *r, const shs__panel *panel, size_t k, shs_wide *x) {
     size_t used = (size_t)r->view.used, b;
     for (b = 0; b < used; b++) x[b] = shs__px_get_element(r->kernels, panel->X, shs__px_in_panel(r->planes, used, b, k));
 }
@@ -17714,7 +17710,7 @@ SHS__PRIVATE void shs__px_choose_factors(shs__moments_job *job) {
         }
     }
     for (; b % 16; b++) job->whole_shift[b] = 0;
-    if (shs__px_planes_lie_ready(&r->view)) r->raw = SHS__RAW_PLANES;
+    if (r->planes && r->view.ss == 1) r->raw = SHS__RAW_PLANES; /* pixels lie side by side */
     else r->raw = SHS__RAW_SPECTRA;
     if (!shs__dots_there()) job->gram.factors = SHS__PAIRS;
     else if (type == SHS_TYPE_U8) job->gram.factors = SHS__QUADS;
@@ -18405,13 +18401,6 @@ SHS__PRIVATE shs_status shs__px_rate(shs__pixels *px, shs__whitened *w, const sh
    is rounding. */
 #define SHS__MOMENTS_ROUNDING (64 * SHS__WIDE_EPS)
 
-SHS__PRIVATE void shs__px_moments_layout(shs__layout *l, shs_moments *m, int bands) {
-    m->bands = bands;
-    m->shift = SHS__CARVE(l, shs_wide, bands);
-    m->sum = SHS__CARVE(l, shs_wide, bands);
-    m->products = SHS__CARVE(l, shs_wide, SHS__PRODUCT(bands, bands, 1));
-}
-
 SHS__PUBLIC shs_status shs_moments_create(const shs_context *ctx, int bands, shs_moments *moments) {
     shs_moments made = SHS_ZERO;
     shs__layout l = SHS_ZERO;
@@ -18419,10 +18408,15 @@ SHS__PUBLIC shs_status shs_moments_create(const shs_context *ctx, int bands, shs
     if (status != SHS_OK) return status;
     if (bands < 1) return SHS_BAD_BANDS;
     if (!moments) return SHS_BAD_MOMENTS;
-    while (shs__layout_next(ctx, &l, &status)) shs__px_moments_layout(&l, &made, bands);
+    while (shs__layout_next(ctx, &l, &status)) {
+        made.shift = SHS__CARVE(&l, shs_wide, bands);
+        made.sum = SHS__CARVE(&l, shs_wide, bands);
+        made.products = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(bands, bands, 1));
+    }
     if (status != SHS_OK) return status;
     SHS__UNPOISON(l.base, l.size);
     memset(l.base, 0, l.size);
+    made.bands = bands;
     made.block = l.block;
     *moments = made;
     return SHS_OK;
