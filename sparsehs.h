@@ -17132,8 +17132,7 @@ SHS__PRIVATE void shs__px_map_planes(const shs__map *m, shs__panel *panel, shs__
     }
 }
 
-/* Outputs in planes to rows. Kernels read whole groups: what fills up the last group is set to zero each time, as maps of other
-   sizes use the same rows. */
+/* Outputs in planes to rows. Kernels read whole groups: what fills up the last one is zeroed, as other maps use the same rows. */
 SHS__PRIVATE void shs__px_map_rows(const shs__map *m, int valid, shs__mapped *own) {
     const shs__pixels_kernels *k = m->kernels;
     const size_t outputs = (size_t)m->outputs, padding = (size_t)(shs__la_round_up(m->outputs, k->lanes) - m->outputs);
@@ -17145,8 +17144,7 @@ SHS__PRIVATE void shs__px_map_rows(const shs__map *m, int valid, shs__mapped *ow
     }
 }
 
-/* The outputs of the panel's valid pixels, in own->rows or in own->planes. Of squares there is one output: it is in
-   own->wide. */
+/* The outputs of the panel's valid pixels, in own->rows or own->planes; of squares the one output is in own->wide. */
 SHS__PRIVATE void shs__px_map_outputs(const shs__map *m, shs__panel *panel, shs__mapped *own, int by_pixel) {
     const shs__pixels_kernels *k = m->kernels;
     int valid = panel->valid;
@@ -17448,8 +17446,7 @@ SHS__PRIVATE void shs__px_gram_layout(shs__layout *l, shs__gram *g, int workers)
     }
 }
 
-/* A worker's packed panel. The worker zeroes it before the first use, because kernels also read the unused lanes of groups that are
-   not full. It does so only then, because with an engine there may be no use. */
+/* A worker's packed panel. The first use, if there is any, zeroes it: kernels also read the unused lanes of groups. */
 SHS__PRIVATE void *shs__px_gram_packed(const shs__gram *g, shs__gram_own *own) {
     size_t whole = shs__ctx_chunks((size_t)g->n, 16) * 16;
     if (!own->begun) memset(own->packed, 0, whole * SHS__PANEL_PIXELS * g->kernels->bytes);
@@ -17457,8 +17454,7 @@ SHS__PRIVATE void *shs__px_gram_packed(const shs__gram *g, shs__gram_own *own) {
     return own->packed;
 }
 
-/* Adds the products of the packed panel. Products of floats are summed as floats over SHS__PANELS_A_SUM panels, then in
-   shs_wide. */
+/* Adds the products of the packed panel: those of floats as floats over SHS__PANELS_A_SUM panels, then in shs_wide. */
 SHS__PRIVATE void shs__px_gram_panel(const shs__gram *g, shs__gram_own *own, int depth, shs__ahead *ahead, shs_wide *sums) {
     const shs__pixels_kernels *k = g->kernels;
     const size_t lanes = (size_t)k->lanes, apart = SHS__PANEL_PIXELS * lanes;
@@ -17658,16 +17654,14 @@ SHS__PRIVATE void shs__px_noise_panel(void *state, shs__panel *panel, int worker
     if (pairs > 0) shs__px_real_moments(job, panel, job->gram.own + worker, sums);
 }
 
-/* The shift for a mean. For 16-bit pixels it is the mean rounded to 1/64, so that x - shift is exact in float. For 8-bit pixels it
-   is 128, so that sums stay integers. */
+/* The shift for a mean: of 16-bit pixels rounded to 1/64, so that x - shift is exact in float; of bytes 128, for whole sums. */
 SHS__PRIVATE shs_wide shs__px_shift_of(shs_type type, shs_wide mean) {
     if (type == SHS_TYPE_U8) return 128;
     if (type == SHS_TYPE_I16 || type == SHS_TYPE_U16) return (shs_wide)(int32_t)(mean * 64) / 64;
     return mean;
 }
 
-/* The shift: from the mean of the first valid pixels of the block, which the reader does not shift yet. 0 where the block has
-   no valid pixel. */
+/* The shift: from the mean of the first valid pixels of the block, which the reader does not shift yet. 0: none is valid. */
 SHS__PRIVATE int shs__px_find_shift(const shs__reader *r, shs_wide *shift) {
     shs__panel *panel = r->panels;
     int used = r->view.used, b, k;
@@ -18280,8 +18274,7 @@ SHS__PRIVATE int shs__px_ask_narrow(shs_precision precise, shs_status status, in
     return again;
 }
 
-/* Moments of the pixels or, where the job is about pairs, of the noise: the sums go to the job. An engine's noise is that of
-   right neighbours. */
+/* Moments of the pixels or, with pairs, of the noise (an engine's: of right neighbours). The sums go to the job. */
 SHS__PRIVATE shs_status shs__px_moments(const shs__pixels *px, shs__moments_job *job, shs_precision precise) {
     shs_wide *sums = job->consumer.sums;
     shs_status status;
@@ -18309,8 +18302,7 @@ SHS__PRIVATE shs_status shs__px_range(const shs__pixels *px, shs__map_job *job, 
     return status;
 }
 
-/* A sink that notes in `begun` whether a stream was written to. Lines of a stream cannot be taken back: then the CPU must not begin
-   again. */
+/* A sink that notes in `begun` whether a stream was written to: its lines cannot be taken back, so the CPU must not begin again. */
 typedef struct shs__watched_sink {
     const shs_sink *sink;
     int begun;
@@ -18750,8 +18742,7 @@ SHS__OUTLINE void shs__pca_backward_naive(int n, const shs_wide *L, shs_wide *x,
     }
 }
 
-/* d: the differences of the pixels to those `right` samples and `down` lines from them; N: half their covariance. Returns how
-   many there are. */
+/* d: the differences of the pixels to those `right` samples and `down` lines away; N: half their covariance. Returns how many. */
 SHS__PUBLIC ptrdiff_t shs_noise_naive(int n, ptrdiff_t lines, ptrdiff_t samples, const shs_wide *X, int right, int down,
                                       shs_wide *mean, shs_wide *N, shs_wide *d) {
     ptrdiff_t y, x, b, pairs = 0;
@@ -18920,8 +18911,7 @@ SHS__PRIVATE void shs__wide_product(int m, int n, int k, const shs_wide *A, cons
     }
 }
 
-/* Takes the first k columns of V off v (n values), twice, and makes it of unit length. Returns 0 where nothing is left, or no
-   number. */
+/* Takes the first k columns of V off v (n values), twice; makes v of unit length. Returns 0 if nothing is left, or no number. */
 SHS__PRIVATE int shs__wide_orthonormal(int n, int k, const shs_wide *V, shs_wide *v) {
     shs_wide length2;
     int pass, j, i;
@@ -19050,8 +19040,7 @@ SHS__PRIVATE int shs__pca_leading_entry(int n, const shs_wide *v, int step) {
     return at;
 }
 
-/* The leading entry of v, n values `step` apart, is made positive; `with` follows. Returns the sign by which both were
-   multiplied. */
+/* The leading entry of v, n values `step` apart, becomes positive; `with` follows. Returns the sign that multiplied both. */
 SHS__PRIVATE int shs__pca_fix_sign(int n, shs_wide *v, int step, shs_wide *with) {
     int i, at = shs__pca_leading_entry(n, v, step);
     if (v[at * step] >= 0) return 1;
@@ -19203,8 +19192,7 @@ SHS__PRIVATE size_t shs__few_most_pixels(const shs__view *v) {
     return most;
 }
 
-/* Whether there are at most half as many pixels as bands, on one rank. Ranks add up moments, and have no Gram matrix of all
-   pixels. */
+/* Whether there are at most half as many pixels as bands, on one rank. Ranks add up moments, and share no Gram matrix. */
 SHS__PRIVATE int shs__few_pays(const shs__pixels *px) {
     if (shs__ctx_distributed(px->ctx)) return 0;
     return shs__few_most_pixels(&px->view) <= (size_t)px->view.used / 2;
@@ -19241,8 +19229,7 @@ SHS__PRIVATE shs_status shs__few_read(const shs_context *ctx, shs__few_pixels *f
     return status;
 }
 
-/* Takes the mean of band b off the pixels, then the mean of the remainders, which the first rounding left. Adds both to the
-   mean. */
+/* Takes the mean of band b off the pixels, then the mean that the first rounding left. Adds both to the mean. */
 SHS__PRIVATE void shs__few_centre_band(shs__few_pixels *few, int b) {
     int k, pass;
     few->fit.mean[b] = 0;
@@ -19349,8 +19336,7 @@ SHS__PRIVATE shs_status shs__pca_few(const shs__pixels *px, const shs_pca_option
 
 /* ---- fits of cubes ---------------------------------------------------------------------------------- >>pca_cubes */
 
-/* The first step of a fit, and of the transform that follows it into the sink (NULL: none does): the ranks agree whether all
-   are well and were given the same options. */
+/* The first step of a fit, and of the transform into the sink (may be NULL): the ranks agree on their success and options. */
 SHS__OUTLINE shs_status shs__px_meet(const shs__pixels *px, shs_status status, const char *call, const int64_t *numbers,
                                      size_t count, const shs_wide *shares, size_t share_count, const shs_sink *sink) {
     shs__meeting meeting = shs__ctx_meeting_for(px->ctx, call);
@@ -19452,8 +19438,7 @@ SHS__PRIVATE shs_status shs__pca_border_noise(const shs__pixels *px, shs__pairs 
     return status;
 }
 
-/* The noise covariance, n x n, over the pixels of all ranks. Differences are summed in a pass for each neighbour; half their
-   covariance is noise. */
+/* The noise covariance, n x n, over the pixels of all ranks: half that of differences, summed in a pass for each neighbour. */
 SHS__PRIVATE shs_status shs__pca_noise(const shs__pixels *px, const shs_pca_options *o, shs_wide *noise) {
     const shs_context *ctx = px->ctx;
     const int n = px->view.used, each = o->neighbours == SHS_NEIGHBOURS_MEAN;
@@ -19496,8 +19481,7 @@ SHS__PRIVATE void shs__pca_residual(int n, shs_wide *noise, shs_wide *residual) 
     for (b = 0; b < n; b++) *SHS__AT(noise, n, b, b) = residual[b];
 }
 
-/* The fit over the pixels of all ranks: moments, for MNF also the noise, then the eigenproblem. There is a result only if all ranks
-   succeed. */
+/* The fit over the pixels of all ranks: moments, for MNF also the noise, the eigenproblem. All ranks succeed, or none does. */
 SHS__OUTLINE shs_status shs__pca_dense(const shs__pixels *px, const shs_pca_options *o, int mnf, shs_pca *pca) {
     const shs_context *ctx = px->ctx;
     shs_moments pixels = SHS_ZERO, noise = SHS_ZERO; /* noise: products hold its covariance, sum is scratch */
@@ -19519,8 +19503,7 @@ SHS__OUTLINE shs_status shs__pca_dense(const shs__pixels *px, const shs_pca_opti
     return status;
 }
 
-/* The noise fraction `small` of the coordinates in `base`, an orthonormal basis of all that pixels differ by, is that of the
-   pixels. */
+/* The noise fraction `inner` of coordinates in `base`, an orthonormal basis of all that pixels differ by, becomes the pixels'. */
 SHS__PRIVATE shs_status shs__mnf_lift(const shs_context *ctx, const shs_pca *base, const shs_pca *inner, shs_pca *mnf) {
     int n = base->bands, r = base->components, k = inner->components;
     shs_wide *half = NULL;
@@ -19548,8 +19531,7 @@ SHS__PRIVATE shs_status shs__mnf_lift(const shs_context *ctx, const shs_pca *bas
     return SHS_OK;
 }
 
-/* The noise fraction of at most half as many pixels as bands. The pixels' coordinates in the components of their covariance are a
-   cube of fewer bands than pixels; its noise fraction is the one of the pixels. */
+/* The noise fraction of at most half as many pixels as bands: that of their coordinates in the components of their covariance. */
 SHS__PRIVATE shs_status shs__mnf_few(const shs__pixels *px, const shs_pca_options *o, shs_pca *mnf) {
     const shs_context *ctx = px->ctx;
     shs_pca base = SHS_ZERO, inner = SHS_ZERO;
@@ -20110,8 +20092,7 @@ typedef struct shs__local_own {
     int from;                         /* the first sample of the run */
 } shs__local_own;
 
-/* A background's sums, a triangle: columns of tiles, each from the diagonal down, group after group of rows, in which columns are
-   lanes apart. */
+/* A background's sums, a triangle: columns of tiles, each from the diagonal down by groups of rows. Columns are lanes apart. */
 typedef struct shs__local_triangle {
     int padded, ld;  /* columns of whole tiles, for 1 + n; rows of whole groups, for 1 + n + 1 */
     int group, step; /* values of a group; from a row to the next on the diagonal, where a group may be one row */
@@ -20221,8 +20202,7 @@ SHS__PRIVATE void shs__rx_local_flush(const shs__local *w, shs__local_own *own) 
     memset(own->ends, 0, sizeof own->ends);
 }
 
-/* From one line of the block on, the pixels of lines y0 .. y1-1 and samples x0 .. x1-1 come to the background, or go from it
-   (sign -1). */
+/* From one line of the block on, pixels of lines y0 .. y1-1 and samples x0 .. x1-1 enter the background, or leave it (sign -1). */
 SHS__PRIVATE void shs__rx_local_add(const shs__local *w, shs__local_own *own, int row, ptrdiff_t y0, ptrdiff_t y1,
                                     ptrdiff_t x0, ptrdiff_t x1, shs_wide sign) {
     const int ld = w->triangle.ld;
@@ -20244,8 +20224,7 @@ SHS__PRIVATE void shs__rx_local_add(const shs__local *w, shs__local_own *own, in
     }
 }
 
-/* Adds the columns that enter a window when it moves to sample x, and takes off the columns that leave. With the first sample of a
-   run the window starts. */
+/* Adds the columns that enter a window on its way to sample x, and takes off those that leave. A run's first sample starts it. */
 SHS__PRIVATE void shs__rx_local_move(const shs__local *w, shs__local_own *own, int row, ptrdiff_t y0, ptrdiff_t y1, int x,
                                      int width, shs_wide sign) {
     ptrdiff_t across = shs__imin(width, w->samples), left = shs__rx_window(x, width, w->samples);
@@ -20307,8 +20286,7 @@ SHS__PRIVATE int shs__rx_local_corner(const shs__local *w, shs__local_own *own, 
     return 1;
 }
 
-/* L L' = the sums, by columns of a tile: what the columns before take off comes from the kernel. Returns 0 where there is no
-   such factor. */
+/* L L' = the sums, by columns of a tile; the kernel makes what columns before take off. Returns 0 if there is no such factor. */
 SHS__PRIVATE int shs__rx_local_factorize(const shs__local *w, shs__local_own *own, shs_wide *sums, const shs_wide *y,
                                          shs_wide ridge) {
     const shs__local_triangle *t = &w->triangle;
@@ -20358,8 +20336,7 @@ SHS__PRIVATE int shs__rx_local_score(const shs__local *w, shs__local_own *own, s
     return 1;
 }
 
-/* A run of neighbours in the lines of a block. The sums of the first pixel are formed anew, the others' are updated by the pixels
-   that enter and leave. */
+/* A run of neighbours in the lines of a block. The first pixel's sums are formed anew, the others' are updated. */
 SHS__PRIVATE void shs__rx_local_run(void *arg, size_t chunk, int worker) {
     const shs__local *w = (const shs__local *)arg;
     const shs__local_plan *plan = &w->plan;
