@@ -5283,51 +5283,76 @@ typedef struct shs__cl_held {
     int spare, wrapped;
 } shs__cl_held;
 
+/* How kernels are compiled, as far as a wrong one is compiled in another way. */
+typedef struct shs__cl_ways {
+    int is_cpu;   /* as for a processor */
+    int ptx;      /* with NVIDIA's instructions */
+    int units64;  /* blocks that double matrix units add to at a time (syrk.cl), 0 without; tests set it without PTX */
+    int dot_products;        /* with an instruction for dot products of bytes, by cl_khr_integer_dot_product */
+    const char *sub_groups;  /* build options of kernels by sub-groups (see exchange.h); NULL: not to be had, or wrong */
+    const char *shuffle_xor; /* and of those where a sub-group also exchanges registers (see update.cl); NULL: it cannot */
+} shs__cl_ways;
+
+/* Buffers, in use and spare; spare ones are no part of in_use, whose largest value is the peak. */
+typedef struct shs__cl_buffers {
+    shs__cl_held *first; /* those given back last come first */
+    int spare_count;
+    size_t spare_bytes, peak;
+} shs__cl_buffers;
+
+/* Pinned memory through which other host memory goes, in parts that are used in turn. */
+typedef struct shs__cl_staging {
+    unsigned char *memory; /* SHS__CL_STAGE_SLOTS parts */
+    size_t part;           /* bytes of one; 0: none are used */
+    unsigned turn;
+    shs__cl_stage_slot slots[SHS__CL_STAGE_SLOTS];
+} shs__cl_staging;
+
+/* Measured times, and events that have not been asked yet. */
+typedef struct shs__cl_clock {
+    shs__cl_stage_node *stages;
+    int profiles[2]; /* whether the queue measures */
+    cl_event pending[SHS__CL_PENDING];
+    shs__cl_stage_node *node[SHS__CL_PENDING]; /* of each */
+    int pendings;
+} shs__cl_clock;
+
+/* What only tests set, and self-tests that are running. */
+typedef struct shs__cl_testing {
+    int one_way;    /* kernels are compiled in one way only */
+    int map_pixels; /* pixels of an item of map.cl; 0: as shs__cl_map_shape finds best */
+    int running;    /* self-tests: the test of a session may start the test of a product */
+    const struct shs__cl_signals *imitated; /* sessions of a self-test use the kernels of this session; NULL: their own choice */
+} shs__cl_testing;
+
+typedef struct shs__cl_failure {
+    cl_int error;    /* the last one of OpenCL */
+    const char *why; /* what shs_cl_create stumbled over */
+    char *log;       /* of the last program that did not build */
+} shs__cl_failure;
+
 struct shs_cl {
     shs_context ctx; /* for its allocator */
     shs_cl_options options;
     shs_cl_device about;
     shs_engine engine;
-
     cl_context context;
     cl_device_id device;
     cl_command_queue queue[2]; /* in order; 0 computes, 1 is for transfers that overlap */
-    int has_double, is_cpu, is_nvidia, unified, ptx;
-    const char *sub_groups;  /* build options of kernels by sub-groups (see exchange.h); NULL: not to be had, or wrong */
-    const char *shuffle_xor; /* and of those where a sub-group also exchanges registers (see update.cl); NULL: it cannot */
-    int units64;    /* blocks that double matrix units add to at a time (syrk.cl), 0 without; tests set it without PTX */
-    int bytes;      /* how moments of 8-bit pixels are made, at best: SHS__CL_BYTES_... */
-    int dot_products; /* has an instruction for dot products of bytes, by cl_khr_integer_dot_product */
-    int map_pixels; /* pixels of an item of map.cl; 0: as shs__cl_map_shape finds best */
-    size_t local_bytes, max_group, max_alloc, limit, in_use;
+    int has_double;            /* and uses them */
     cl_uint units;
-
-    shs__cl_held *held; /* those given back last come first */
-    int spare_count;
-    size_t spare_bytes, peak; /* spare ones are no part of in_use, whose largest value is the peak */
-
-    shs__cl_program *programs;
+    shs__cl_ways ways;
+    int bytes;            /* how moments of 8-bit pixels are made, at best: SHS__CL_BYTES_... */
+    size_t limit, in_use; /* bytes of device memory */
+    shs__cl_buffers held;
     shs__cl_pinned *pinned;
-    unsigned char *staging; /* of SHS__CL_STAGE_SLOTS parts, used in turn */
-    size_t part;            /* bytes of one; 0: none are used */
-    unsigned turn;
-    shs__cl_stage_slot stage_slots[SHS__CL_STAGE_SLOTS];
+    shs__cl_staging staging;
+    shs__cl_program *programs;
     shs__cl_tuned *tuned;
     shs__cl_verdict *verdicts;
-    int one_way;                           /* kernels are compiled in one way only; for tests */
-    int testing;                           /* self-tests that are running: the test of a session may start the test of a product */
-    const struct shs__cl_signals *imitated; /* sessions of a self-test use the kernels of this session; NULL: their own choice */
-    shs__cl_stage_node *stages;
-    int profiles[2]; /* whether the queue measures */
-    struct {
-        cl_event event;
-        shs__cl_stage_node *node;
-    } pending[SHS__CL_PENDING];
-    int pendings;
-
-    cl_int error;
-    const char *why; /* what shs_cl_create stumbled over */
-    char *log;
+    shs__cl_testing test;
+    shs__cl_clock clock;
+    shs__cl_failure failure;
 #if defined(SPARSEHS_CL_DYNAMIC) && !defined(SPARSEHS_CL_SHIM)
     shs__cl_api api;
 #endif
@@ -5388,7 +5413,7 @@ SHS__PRIVATE const char *shs__cl_error_name(cl_int error) {
 /* The status of an OpenCL error, which is remembered for shs_cl_error_text. */
 SHS__PRIVATE shs_status shs__cl_check(shs_cl *cl, cl_int error) {
     if (error == CL_SUCCESS) return SHS_OK;
-    cl->error = error;
+    cl->failure.error = error;
     switch (error) {
     case CL_OUT_OF_HOST_MEMORY:
     case CL_MEM_OBJECT_ALLOCATION_FAILURE:
@@ -5475,7 +5500,7 @@ SHS__PRIVATE shs_wide shs__cl_now(void) {
 
 /* The record of a stage, made on first use; NULL without memory, which costs no more than the record. */
 SHS__PRIVATE shs__cl_stage_node *shs__cl_stage_of(shs_cl *cl, const char *name) {
-    shs__cl_stage_node **at = &cl->stages;
+    shs__cl_stage_node **at = &cl->clock.stages;
     while (*at && strcmp((*at)->stage.name, name) != 0) at = &(*at)->next;
     if (!*at) {
         *at = (shs__cl_stage_node *)shs__cl_alloc(cl, sizeof **at);
@@ -5488,9 +5513,9 @@ SHS__PRIVATE shs__cl_stage_node *shs__cl_stage_of(shs_cl *cl, const char *name) 
 SHS__PRIVATE shs_status shs__cl_collect(shs_cl *cl) {
     shs_status status = SHS_OK;
     int i;
-    for (i = 0; i < cl->pendings; i++) {
-        cl_event event = cl->pending[i].event;
-        shs_cl_stage *stage = &cl->pending[i].node->stage;
+    for (i = 0; i < cl->clock.pendings; i++) {
+        cl_event event = cl->clock.pending[i];
+        shs_cl_stage *stage = &cl->clock.node[i]->stage;
         cl_ulong begin = 0, end = 0;
         cl_int error = SHS__CL(clWaitForEvents)(1, &event);
         if (!error) error = SHS__CL(clGetEventProfilingInfo)(event, CL_PROFILING_COMMAND_START, sizeof begin, &begin, NULL);
@@ -5500,20 +5525,20 @@ SHS__PRIVATE shs_status shs__cl_collect(shs_cl *cl) {
         else status = shs__cl_check(cl, error);
         SHS__CL(clReleaseEvent)(event);
     }
-    cl->pendings = 0;
+    cl->clock.pendings = 0;
     return status;
 }
 
 /* Takes over an event that measures a run of the stage. */
 SHS__PRIVATE shs_status shs__cl_measure(shs_cl *cl, cl_event event, const char *stage) {
-    shs_status status = cl->pendings == SHS__CL_PENDING ? shs__cl_collect(cl) : SHS_OK;
+    shs_status status = cl->clock.pendings == SHS__CL_PENDING ? shs__cl_collect(cl) : SHS_OK;
     shs__cl_stage_node *node = shs__cl_stage_of(cl, stage);
     if (!node) {
         SHS__CL(clReleaseEvent)(event);
         return status;
     }
-    cl->pending[cl->pendings].event = event;
-    cl->pending[cl->pendings++].node = node;
+    cl->clock.pending[cl->clock.pendings] = event;
+    cl->clock.node[cl->clock.pendings++] = node;
     return status;
 }
 
@@ -5524,7 +5549,7 @@ SHS__PUBLIC shs_status shs_cl_stage_times(shs_cl *cl, shs_cl_stage *stages, int 
     if (!cl) return SHS_BAD_OPTIONS;
     if (!count) return SHS_BAD_OUTPUT;
     status = shs__cl_collect(cl);
-    for (node = cl->stages; node; node = node->next, have++) {
+    for (node = cl->clock.stages; node; node = node->next, have++) {
         if (stages && have < capacity) stages[have] = node->stage;
         if (!restart) continue;
         node->stage.runs = node->stage.builds = 0;
@@ -5548,8 +5573,8 @@ SHS__PRIVATE shs_status shs__cl_hold(shs_cl *cl, cl_mem_flags flags, size_t byte
     h->bytes = bytes;
     h->spare = 0;
     h->wrapped = memory != NULL;
-    h->next = cl->held;
-    cl->held = h;
+    h->next = cl->held.first;
+    cl->held.first = h;
     *buffer = h->buffer;
     return SHS_OK;
 }
@@ -5563,13 +5588,13 @@ SHS__PRIVATE void shs__cl_drop(shs_cl *cl, shs__cl_held **at) {
 
 /* Frees spare buffers, the oldest first, until `most` bytes in `count` of them are left. */
 SHS__PRIVATE void shs__cl_drop_spares(shs_cl *cl, size_t most, int count) {
-    while (cl->spare_bytes > most || cl->spare_count > count) {
-        shs__cl_held **at = &cl->held, **oldest = NULL;
+    while (cl->held.spare_bytes > most || cl->held.spare_count > count) {
+        shs__cl_held **at = &cl->held.first, **oldest = NULL;
         for (; *at; at = &(*at)->next)
             if ((*at)->spare) oldest = at;
         if (!oldest) return;
-        cl->spare_bytes -= (*oldest)->bytes;
-        cl->spare_count--;
+        cl->held.spare_bytes -= (*oldest)->bytes;
+        cl->held.spare_count--;
         shs__cl_drop(cl, oldest);
     }
 }
@@ -5580,12 +5605,12 @@ SHS__PUBLIC void shs_cl_trim(shs_cl *cl) {
 
 /* A spare buffer of just this size: a session asks for the same sizes as the one before. */
 SHS__PRIVATE int shs__cl_take_spare(shs_cl *cl, size_t bytes, cl_mem *buffer) {
-    shs__cl_held *h = cl->held;
+    shs__cl_held *h = cl->held.first;
     while (h && !(h->spare && h->bytes == bytes)) h = h->next;
     if (!h) return 0;
     h->spare = 0;
-    cl->spare_bytes -= bytes;
-    cl->spare_count--;
+    cl->held.spare_bytes -= bytes;
+    cl->held.spare_count--;
     *buffer = h->buffer;
     return 1;
 }
@@ -5598,18 +5623,18 @@ SHS__PRIVATE shs_status shs__cl_buffer(shs_cl *cl, size_t bytes, cl_mem *buffer)
     shs_status status = SHS_OK;
     bytes = shs__zmax(bytes, 16); /* an empty buffer is an error in OpenCL */
     *buffer = NULL;
-    if (bytes > cl->max_alloc || bytes > cl->limit - shs__zmin(cl->in_use, cl->limit)) return SHS_NO_MEMORY;
-    cl->peak = shs__zmax(cl->peak, cl->in_use + bytes);
+    if (bytes > cl->about.max_alloc || bytes > cl->limit - shs__zmin(cl->in_use, cl->limit)) return SHS_NO_MEMORY;
+    cl->held.peak = shs__zmax(cl->held.peak, cl->in_use + bytes);
     if (!shs__cl_take_spare(cl, bytes, buffer)) {
-        shs__cl_drop_spares(cl, shs__zmin(cl->peak, cl->limit) - cl->in_use - bytes, SHS__CL_SPARES);
+        shs__cl_drop_spares(cl, shs__zmin(cl->held.peak, cl->limit) - cl->in_use - bytes, SHS__CL_SPARES);
         status = shs__cl_hold(cl, CL_MEM_READ_WRITE, bytes, NULL, buffer);
-        if (status != SHS_OK && cl->spare_count > 0) {
+        if (status != SHS_OK && cl->held.spare_count > 0) {
             shs__cl_drop_spares(cl, 0, 0);
             status = shs__cl_hold(cl, CL_MEM_READ_WRITE, bytes, NULL, buffer);
         }
     }
     if (status == SHS_OK) cl->in_use += bytes;
-    if (status != SHS_OK || !cl->testing) return status;
+    if (status != SHS_OK || !cl->test.running) return status;
     status = shs__cl_blank(cl, bytes, *buffer);
     if (status != SHS_OK) shs__cl_release(cl, buffer);
     return status;
@@ -5625,7 +5650,7 @@ SHS__PRIVATE shs_status shs__cl_wrap(shs_cl *cl, size_t bytes, void *memory, cl_
 /* Gives a buffer of shs__cl_buffer or shs__cl_wrap back; NULL is fine. No queue may hold work on it any more: what a driver
    would wait for, a spare buffer's next owner does not. */
 SHS__PRIVATE void shs__cl_release(shs_cl *cl, cl_mem *buffer) {
-    shs__cl_held **at = &cl->held, *h;
+    shs__cl_held **at = &cl->held.first, *h;
     if (!*buffer) return;
     while (*at && (*at)->buffer != *buffer) at = &(*at)->next;
     *buffer = NULL;
@@ -5637,12 +5662,12 @@ SHS__PRIVATE void shs__cl_release(shs_cl *cl, cl_mem *buffer) {
         return;
     }
     *at = h->next;
-    h->next = cl->held;
-    cl->held = h;
+    h->next = cl->held.first;
+    cl->held.first = h;
     h->spare = 1;
-    cl->spare_bytes += h->bytes;
-    cl->spare_count++;
-    shs__cl_drop_spares(cl, cl->spare_bytes, SHS__CL_SPARES);
+    cl->held.spare_bytes += h->bytes;
+    cl->held.spare_count++;
+    shs__cl_drop_spares(cl, cl->held.spare_bytes, SHS__CL_SPARES);
 }
 
 SHS__PUBLIC void *shs_cl_host_alloc(shs_cl *cl, size_t bytes) {
@@ -5659,7 +5684,7 @@ SHS__PUBLIC void *shs_cl_host_alloc(shs_cl *cl, size_t bytes) {
         if (error) SHS__CL(clReleaseMemObject)(p->buffer);
     }
     if (error) {
-        cl->error = error;
+        cl->failure.error = error;
         shs__cl_free(cl, p);
         return NULL;
     }
@@ -5698,7 +5723,7 @@ SHS__PRIVATE shs_status shs__cl_upload(shs_cl *cl, int queue, cl_mem buffer, siz
     cl_int error;
     if (bytes == 0) return SHS_OK;
     error = SHS__CL(clEnqueueWriteBuffer)(cl->queue[queue], buffer, later ? CL_FALSE : CL_TRUE, offset, bytes, from, 0, NULL,
-                                          cl->profiles[queue] ? &event : NULL);
+                                          cl->clock.profiles[queue] ? &event : NULL);
     return shs__cl_enqueued(cl, error, event, "upload");
 }
 
@@ -5707,7 +5732,7 @@ SHS__PRIVATE shs_status shs__cl_download(shs_cl *cl, int queue, cl_mem buffer, s
     cl_int error;
     if (bytes == 0) return SHS_OK;
     error = SHS__CL(clEnqueueReadBuffer)(cl->queue[queue], buffer, later ? CL_FALSE : CL_TRUE, offset, bytes, to, 0, NULL,
-                                         cl->profiles[queue] ? &event : NULL);
+                                         cl->clock.profiles[queue] ? &event : NULL);
     return shs__cl_enqueued(cl, error, event, "download");
 }
 
@@ -5811,7 +5836,7 @@ SHS__PRIVATE shs_status shs__cl_finish(shs_cl *cl, int queue) {
     shs_status status = shs__cl_check(cl, SHS__CL(clFinish)(cl->queue[queue])), settled;
     int i;
     for (i = 0; i < SHS__CL_STAGE_SLOTS; i++) {
-        shs__cl_stage_slot *slot = cl->stage_slots + i;
+        shs__cl_stage_slot *slot = cl->staging.slots + i;
         if (!slot->event || slot->queue != queue) continue;
         settled = shs__cl_settle(cl, slot);
         if (status == SHS_OK) status = settled;
@@ -5832,7 +5857,7 @@ typedef struct shs__cl_strip {
 SHS__PRIVATE shs_status shs__cl_move_directly(shs_cl *cl, int queue, cl_mem buffer, const shs__cl_strip *r, int up, int later) {
     const size_t zero[3] = {0, 0, 0};
     size_t origin[3], region[3];
-    cl_event event = NULL, *timed = cl->profiles[queue] ? &event : NULL;
+    cl_event event = NULL, *timed = cl->clock.profiles[queue] ? &event : NULL;
     cl_bool waits = later ? CL_FALSE : CL_TRUE;
     cl_int error;
     if (r->rows == 1 || (r->pitch == r->width && r->host_pitch == r->width)) {
@@ -5861,26 +5886,26 @@ SHS__PRIVATE shs_status shs__cl_move_directly(shs_cl *cl, int queue, cl_mem buff
 SHS__PRIVATE int shs__cl_staged(shs_cl *cl, const void *host, size_t bytes) {
     const shs__cl_pinned *p;
     uintptr_t at = (uintptr_t)host;
-    if (bytes < shs__zmax(cl->part / 8, 1)) return 0;
+    if (bytes < shs__zmax(cl->staging.part / 8, 1)) return 0;
     for (p = cl->pinned; p; p = p->next)
         if (at >= (uintptr_t)p->memory && at - (uintptr_t)p->memory < p->bytes) return 0;
-    if (cl->part && !cl->staging) {
-        cl->staging = (unsigned char *)shs_cl_host_alloc(cl, cl->part * SHS__CL_STAGE_SLOTS);
-        if (!cl->staging) cl->part = 0;
+    if (cl->staging.part && !cl->staging.memory) {
+        cl->staging.memory = (unsigned char *)shs_cl_host_alloc(cl, cl->staging.part * SHS__CL_STAGE_SLOTS);
+        if (!cl->staging.memory) cl->staging.part = 0;
     }
-    return cl->part != 0;
+    return cl->staging.part != 0;
 }
 
 /* One part's rows. */
 SHS__PRIVATE shs_status shs__cl_move_part(shs_cl *cl, const shs_context *ctx, int queue, cl_mem buffer, const shs__cl_strip *r,
                                           int up) {
-    unsigned turn = cl->turn++ % SHS__CL_STAGE_SLOTS;
-    shs__cl_stage_slot *slot = cl->stage_slots + turn;
+    unsigned turn = cl->staging.turn++ % SHS__CL_STAGE_SLOTS;
+    shs__cl_stage_slot *slot = cl->staging.slots + turn;
     shs__cl_strip packed = *r;
     shs_status status = shs__cl_settle(cl, slot);
     slot->ctx = ctx;
     slot->queue = queue;
-    slot->carry.packed = cl->staging + turn * cl->part;
+    slot->carry.packed = cl->staging.memory + turn * cl->staging.part;
     slot->carry.host = r->host;
     slot->carry.up = up;
     slot->carry.width = r->width;
@@ -5896,8 +5921,8 @@ SHS__PRIVATE shs_status shs__cl_move_part(shs_cl *cl, const shs_context *ctx, in
     return status;
 }
 
-/* As shs__cl_move_directly; by way of the staging memory where that is better. `later`: what goes up may change on return then; what
-   comes down is there when shs__cl_finish has seen the queue's end. */
+/* As shs__cl_move_directly, by way of the staging memory where that is better. `later`: values that go up may change on return;
+   values that come down are there after shs__cl_finish. */
 SHS__PRIVATE shs_status shs__cl_move(shs_cl *cl, const shs_context *ctx, int queue, cl_mem buffer, const shs__cl_strip *r,
                                      int up, int later) {
     shs__cl_strip all = *r, part = *r;
@@ -5911,8 +5936,8 @@ SHS__PRIVATE shs_status shs__cl_move(shs_cl *cl, const shs_context *ctx, int que
     }
     for (row = 0; row < all.rows && status == SHS_OK; row += part.rows)
         for (column = 0; column < all.width && status == SHS_OK; column += part.width) {
-            part.width = shs__zmin(all.width - column, cl->part);
-            part.rows = shs__zmin(shs__zmax(cl->part / all.width, 1), all.rows - row);
+            part.width = shs__zmin(all.width - column, cl->staging.part);
+            part.rows = shs__zmin(shs__zmax(cl->staging.part / all.width, 1), all.rows - row);
             part.offset = all.offset + row * all.pitch + column;
             part.host = all.host + row * all.host_pitch + column;
             status = shs__cl_move_part(cl, ctx, queue, buffer, &part, up);
@@ -5933,8 +5958,8 @@ SHS__PRIVATE char *shs__cl_all_options(shs_cl *cl, const char *options) {
     shs__cl_append(text, size, "-cl-std=CL1.2");
     if (sizeof(shs_real) == 8) shs__cl_append(text, size, " -D SPARSEHS_DOUBLE");
     if (!cl->has_double) shs__cl_append(text, size, " -D SPARSEHS_NO_DOUBLE");
-    shs__cl_append(text, size, cl->is_cpu ? " -D IS_CPU=1" : " -D IS_CPU=0");
-    shs__cl_append(text, size, cl->ptx ? " -D NV_PTX=1 " : " -D NV_PTX=0 ");
+    shs__cl_append(text, size, cl->ways.is_cpu ? " -D IS_CPU=1" : " -D IS_CPU=0");
+    shs__cl_append(text, size, cl->ways.ptx ? " -D NV_PTX=1 " : " -D NV_PTX=0 ");
     shs__cl_append(text, size, options);
     return text;
 }
@@ -5960,11 +5985,11 @@ SHS__PRIVATE char *shs__cl_join(shs_cl *cl, const char *const *lines) {
 
 SHS__PRIVATE void shs__cl_keep_log(shs_cl *cl, cl_program program) {
     size_t size = 0;
-    shs__cl_free(cl, cl->log);
-    cl->log = NULL;
+    shs__cl_free(cl, cl->failure.log);
+    cl->failure.log = NULL;
     if (SHS__CL(clGetProgramBuildInfo)(program, cl->device, CL_PROGRAM_BUILD_LOG, 0, NULL, &size) || size == 0) return;
-    cl->log = (char *)shs__cl_alloc(cl, size + 1);
-    if (cl->log) SHS__CL(clGetProgramBuildInfo)(program, cl->device, CL_PROGRAM_BUILD_LOG, size, cl->log, NULL);
+    cl->failure.log = (char *)shs__cl_alloc(cl, size + 1);
+    if (cl->failure.log) SHS__CL(clGetProgramBuildInfo)(program, cl->device, CL_PROGRAM_BUILD_LOG, size, cl->failure.log, NULL);
 }
 
 /* The same program on another device or driver is another one. 128 bits: nobody meets a collision. */
@@ -6183,6 +6208,8 @@ SHS__PRIVATE void shs__cl_define(shs__cl_build *b, const char *name, size_t valu
     shs__cl_append_number(b->text, sizeof b->text, value);
 }
 
+SHS__PRIVATE void shs__cl_define_int(shs__cl_build *b, const char *name, int value) { shs__cl_define(b, name, (size_t)value); }
+
 /* A call of a kernel: shs__cl_begin finds the kernel, shs__cl_pass_... set the arguments in order, shs__cl_launch runs the kernel.
    shs__cl_launch returns the first failure of these steps. */
 typedef struct shs__cl_call {
@@ -6258,7 +6285,7 @@ SHS__PRIVATE shs_status shs__cl_launch(const shs__cl_call *call, size_t groups_x
     local[1] = y;
     if (call->status != SHS_OK || global[0] == 0 || global[1] == 0) return call->status;
     error = SHS__CL(clEnqueueNDRangeKernel)(cl->queue[0], call->kernel, 2, NULL, global, local, 0, NULL,
-                                            cl->profiles[0] ? &event : NULL);
+                                            cl->clock.profiles[0] ? &event : NULL);
     status = shs__cl_enqueued(cl, error, event, stage);
     if (status == SHS_OK && event) return shs__cl_note_kernel(call, x * y, stage);
     return status;
@@ -6341,49 +6368,25 @@ typedef struct shs__cl_proof {
 
 /* Runs the test with all of the device's memory: what the caller may use is for the caller's own data. */
 SHS__PRIVATE shs_status shs__cl_run_proof(shs_cl *cl, const shs__cl_proof *proof, char *fault) {
-    const size_t limit = cl->limit, peak = cl->peak;
+    const size_t limit = cl->limit, peak = cl->held.peak;
     shs_status status;
     cl->limit = SIZE_MAX / 2;
-    cl->testing++;
+    cl->test.running++;
     status = proof->run(cl, proof->job, fault);
-    cl->testing--;
+    cl->test.running--;
     cl->limit = limit;
-    cl->peak = peak;
+    cl->held.peak = peak;
     return status;
-}
-
-/* How kernels are compiled, as far as a wrong one is compiled in another way. */
-typedef struct shs__cl_ways {
-    int is_cpu, ptx, units64, dot_products;
-    const char *sub_groups;
-} shs__cl_ways;
-
-SHS__PRIVATE shs__cl_ways shs__cl_ways_of(const shs_cl *cl) {
-    shs__cl_ways w;
-    w.is_cpu = cl->is_cpu;
-    w.ptx = cl->ptx;
-    w.units64 = cl->units64;
-    w.dot_products = cl->dot_products;
-    w.sub_groups = cl->sub_groups;
-    return w;
-}
-
-SHS__PRIVATE void shs__cl_take_ways(shs_cl *cl, const shs__cl_ways *w) {
-    cl->is_cpu = w->is_cpu;
-    cl->ptx = w->ptx;
-    cl->units64 = w->units64;
-    cl->dot_products = w->dot_products;
-    cl->sub_groups = w->sub_groups;
 }
 
 /* What tells verdicts apart: the build options and sizes of a proof, and how kernels are compiled now. */
 SHS__PRIVATE shs__cl_build shs__cl_what(const shs_cl *cl, const shs__cl_proof *proof) {
     shs__cl_build b = SHS_ZERO;
     shs__cl_append(b.text, sizeof b.text, proof->what);
-    shs__cl_define(&b, "UNITS64", (size_t)cl->units64);
-    shs__cl_define(&b, "DOT_PRODUCTS", (size_t)cl->dot_products);
-    shs__cl_define(&b, "BY_SUB_GROUPS", cl->sub_groups != NULL);
-    shs__cl_define(&b, "WITH_DOUBLE", (size_t)cl->has_double);
+    shs__cl_define_int(&b, "UNITS64", cl->ways.units64);
+    shs__cl_define_int(&b, "DOT_PRODUCTS", cl->ways.dot_products);
+    shs__cl_define(&b, "BY_SUB_GROUPS", cl->ways.sub_groups != NULL);
+    shs__cl_define_int(&b, "WITH_DOUBLE", cl->has_double);
     return b;
 }
 
@@ -6416,7 +6419,7 @@ SHS__PRIVATE shs_status shs__cl_judge(shs_cl *cl, const shs__cl_proof *proof, sh
 /* Whether the kernels are right, as far as known problems tell; *fault is what differs, "" where nothing does. */
 SHS__PRIVATE shs_status shs__cl_verdict_on(shs_cl *cl, const shs__cl_proof *proof, const char **fault) {
     const shs__cl_build what = shs__cl_what(cl, proof);
-    const int is_cpu = cl->is_cpu, ptx = cl->ptx;
+    const int is_cpu = cl->ways.is_cpu, ptx = cl->ways.ptx;
     uint64_t tag = shs__cl_hash(14695981039346656037u, what.text, strlen(what.text) + 1);
     shs__cl_build after;
     shs__cl_verdict *v;
@@ -6432,7 +6435,7 @@ SHS__PRIVATE shs_status shs__cl_verdict_on(shs_cl *cl, const shs__cl_proof *proo
         v->tag = tag;
         status = shs__cl_judge(cl, proof, v);
         after = shs__cl_what(cl, proof);
-        if (status == SHS_OK && is_cpu == cl->is_cpu && ptx == cl->ptx && strcmp(what.text, after.text) == 0) {
+        if (status == SHS_OK && is_cpu == cl->ways.is_cpu && ptx == cl->ways.ptx && strcmp(what.text, after.text) == 0) {
             v->next = cl->verdicts;
             cl->verdicts = v;
         } else {
@@ -6459,19 +6462,19 @@ SHS__PRIVATE void shs__cl_tell_fault(shs_cl *cl, const char *kernel, const char 
 /* The next way to compile kernels: without extensions, without instructions of a maker, then on a processor as for a GPU. 0: there
    is none. */
 SHS__PRIVATE int shs__cl_step_down(shs_cl *cl) {
-    if (cl->one_way) return 0;
-    if (cl->sub_groups || cl->dot_products) {
-        cl->sub_groups = NULL;
-        cl->dot_products = 0;
-    } else if (cl->ptx || cl->units64) cl->ptx = cl->units64 = 0;
-    else if (cl->is_cpu && cl->max_group >= SHS__CL_ITEMS) cl->is_cpu = 0;
+    if (cl->test.one_way) return 0;
+    if (cl->ways.sub_groups || cl->ways.dot_products) {
+        cl->ways.sub_groups = NULL;
+        cl->ways.dot_products = 0;
+    } else if (cl->ways.ptx || cl->ways.units64) cl->ways.ptx = cl->ways.units64 = 0;
+    else if (cl->ways.is_cpu && cl->about.max_group >= SHS__CL_ITEMS) cl->ways.is_cpu = 0;
     else return 0;
     return 1;
 }
 
 /* SHS_OK: a stage may use the kernels. Wrong kernels are compiled in another way, and the object keeps to that way. */
 SHS__PRIVATE shs_status shs__cl_prove(shs_cl *cl, const shs__cl_proof *proof) {
-    const shs__cl_ways before = shs__cl_ways_of(cl);
+    const shs__cl_ways before = cl->ways;
     const char *fault, *other;
     shs_status status = cl->options.trust ? SHS_OK : shs__cl_verdict_on(cl, proof, &fault);
     if (cl->options.trust || status != SHS_OK || !fault[0]) return status;
@@ -6480,7 +6483,7 @@ SHS__PRIVATE shs_status shs__cl_prove(shs_cl *cl, const shs__cl_proof *proof) {
         shs__cl_tell_fault(cl, proof->kernel, fault, "; it is compiled in another way");
         return SHS_OK;
     }
-    shs__cl_take_ways(cl, &before);
+    cl->ways = before;
     shs__cl_tell_fault(cl, proof->kernel, fault, "; it is not used");
     return SHS_UNSUPPORTED;
 }
@@ -6541,7 +6544,7 @@ SHS__PRIVATE void shs__cl_fill(shs_random *r, size_t n, shs_real *x) {
 }
 
 /* Whether sessions test their kernels. A session inside a self-test does not. */
-SHS__PRIVATE int shs__cl_proves(const shs_cl *cl) { return !cl->options.trust && !cl->testing; }
+SHS__PRIVATE int shs__cl_proves(const shs_cl *cl) { return !cl->options.trust && !cl->test.running; }
 
 /* ================================================================================================================== */
 /* MATRIX PRODUCTS                                                                                                    */
@@ -6550,31 +6553,25 @@ SHS__PRIVATE int shs__cl_proves(const shs_cl *cl) { return !cl->options.trust &&
 /* Products on the device, for the signals session (shs__cl_gemm), and the engine's stage for the host's matrices
    (shs__cl_product), which the table at the end of this file names. They call RUNTIME alone. */
 
-/* Columns of `rows` values to or from a buffer whose columns are `ld` apart, from value `first` on. */
-SHS__PRIVATE shs__cl_strip shs__cl_columns(size_t first, size_t ld, size_t rows, size_t columns, size_t size, const void *host,
-                                           size_t ld_host) {
+/* Columns of `rows` values: on the host `ld_host` values apart, on the device packed from the beginning of the buffer. */
+SHS__PRIVATE shs__cl_strip shs__cl_columns(size_t rows, size_t columns, size_t size, const void *host, int ld_host) {
     shs__cl_strip r;
     r.width = rows * size;
     r.rows = columns;
-    r.offset = first * size;
-    r.pitch = ld * size;
+    r.offset = 0;
+    r.pitch = r.width;
     r.host = (unsigned char *)(uintptr_t)host;
-    r.host_pitch = ld_host * size;
+    r.host_pitch = (size_t)ld_host * size;
     return r;
 }
 
-SHS__PRIVATE shs_status shs__cl_columns_up(shs_cl *cl, const shs_context *ctx, int queue, cl_mem buffer, size_t first,
-                                           size_t ld, size_t rows, size_t columns, size_t size, const void *from,
-                                           size_t ld_from) {
-    shs__cl_strip r = shs__cl_columns(first, ld, rows, columns, size, from, ld_from);
-    return shs__cl_move(cl, ctx, queue, buffer, &r, 1, 1);
+SHS__PRIVATE shs_status shs__cl_columns_up(shs_cl *cl, const shs_context *ctx, int queue, cl_mem buffer, const shs__cl_strip *r) {
+    return shs__cl_move(cl, ctx, queue, buffer, r, 1, 1);
 }
 
-/* They are there on return. */
-SHS__PRIVATE shs_status shs__cl_columns_down(shs_cl *cl, const shs_context *ctx, cl_mem buffer, size_t ld, size_t rows,
-                                             size_t columns, size_t size, void *to, size_t ld_to) {
-    shs__cl_strip r = shs__cl_columns(0, ld, rows, columns, size, to, ld_to);
-    return shs__cl_move(cl, ctx, 0, buffer, &r, 0, 0);
+/* The host has the columns on return. */
+SHS__PRIVATE shs_status shs__cl_columns_down(shs_cl *cl, const shs_context *ctx, cl_mem buffer, const shs__cl_strip *r) {
+    return shs__cl_move(cl, ctx, 0, buffer, r, 0, 0);
 }
 
 /* A matrix on the device: from value `first` of the buffer on. */
@@ -6597,38 +6594,66 @@ SHS__PRIVATE int shs__cl_by_fours(const shs__cl_matrix *A) { return A->ld % 4 ==
 /* Whether the device has room for the tiles of `gemm`; otherwise there is gemm_plain. */
 SHS__PRIVATE int shs__cl_gemm_blocked(const shs_cl *cl) {
     const size_t local = 4 * SHS__CL_GEMM_STEP * SHS__CL_GEMM_PITCH * sizeof(shs_real);
-    return !cl->is_cpu && cl->max_group >= 256 && cl->local_bytes >= local;
+    return !cl->ways.is_cpu && cl->about.max_group >= 256 && cl->about.local_bytes >= local;
+}
+
+/* C = alpha op(A) op(B) + beta C; op(A) is m x k. If depth < k, k is cut into slices of `depth`. Each slice has a C of its own; the
+   Cs lie one behind the other. */
+typedef struct shs__cl_gemm_job {
+    shs_trans transa, transb;
+    int m, n, k, depth;
+    shs_real alpha, beta;
+    shs__cl_matrix A, B, C;
+} shs__cl_gemm_job;
+
+/* The job op(A) op(B) without slices; the caller sets the matrices. */
+SHS__PRIVATE shs__cl_gemm_job shs__cl_gemm_of(shs_trans transa, shs_trans transb, int m, int n, int k) {
+    shs__cl_gemm_job g;
+    memset(&g, 0, sizeof g);
+    g.transa = transa;
+    g.transb = transb;
+    g.m = m;
+    g.n = n;
+    g.k = k;
+    g.depth = shs__imax(k, 1);
+    g.alpha = 1;
+    return g;
+}
+
+/* Passes a matrix as three arguments: buffer, first value, distance of the columns. */
+SHS__PRIVATE void shs__cl_pass_matrix(shs__cl_call *call, const shs__cl_matrix *A) {
+    shs__cl_pass_buffer(call, A->buffer);
+    shs__cl_pass_size(call, A->first);
+    shs__cl_pass_int(call, A->ld);
 }
 
 /* A product without a look at the self-test. */
-SHS__PRIVATE shs_status shs__cl_run_gemm(shs_cl *cl, shs_trans transa, shs_trans transb, int m, int n, int k, int depth,
-                                            shs_real alpha, const shs__cl_matrix *A, const shs__cl_matrix *B, shs_real beta,
-                                            const shs__cl_matrix *C) {
-    int blocked = shs__cl_gemm_blocked(cl);
+SHS__PRIVATE shs_status shs__cl_run_gemm(shs_cl *cl, const shs__cl_gemm_job *g) {
+    const int blocked = shs__cl_gemm_blocked(cl);
+    const size_t m = (size_t)g->m, n = (size_t)g->n, slices = shs__ctx_chunks((size_t)g->k, (size_t)g->depth);
     shs__cl_build b = SHS_ZERO;
     shs__cl_call call;
     if (m == 0 || n == 0) return SHS_OK;
-    shs__cl_define(&b, "TRANS_A", transa == SHS_TRANS_YES);
-    shs__cl_define(&b, "TRANS_B", transb == SHS_TRANS_YES);
-    shs__cl_define(&b, "VECTOR_A", (size_t)shs__cl_by_fours(A));
-    shs__cl_define(&b, "VECTOR_B", (size_t)shs__cl_by_fours(B));
-    shs__cl_define(&b, "SLICED", depth < k);
+    shs__cl_define(&b, "TRANS_A", g->transa == SHS_TRANS_YES);
+    shs__cl_define(&b, "TRANS_B", g->transb == SHS_TRANS_YES);
+    shs__cl_define_int(&b, "VECTOR_A", shs__cl_by_fours(&g->A));
+    shs__cl_define_int(&b, "VECTOR_B", shs__cl_by_fours(&g->B));
+    shs__cl_define(&b, "SLICED", g->depth < g->k);
     call = shs__cl_begin(cl, shs__cl_source_gemm, b.text, blocked ? "gemm" : "gemm_plain");
-    shs__cl_pass_int(&call, m), shs__cl_pass_int(&call, n), shs__cl_pass_int(&call, k);
-    shs__cl_pass_real(&call, alpha);
-    shs__cl_pass_buffer(&call, A->buffer), shs__cl_pass_size(&call, A->first), shs__cl_pass_int(&call, A->ld);
-    shs__cl_pass_buffer(&call, B->buffer), shs__cl_pass_size(&call, B->first), shs__cl_pass_int(&call, B->ld);
-    shs__cl_pass_real(&call, beta);
-    shs__cl_pass_buffer(&call, C->buffer), shs__cl_pass_size(&call, C->first), shs__cl_pass_int(&call, C->ld);
+    shs__cl_pass_int(&call, g->m);
+    shs__cl_pass_int(&call, g->n);
+    shs__cl_pass_int(&call, g->k);
+    shs__cl_pass_real(&call, g->alpha);
+    shs__cl_pass_matrix(&call, &g->A);
+    shs__cl_pass_matrix(&call, &g->B);
+    shs__cl_pass_real(&call, g->beta);
+    shs__cl_pass_matrix(&call, &g->C);
     if (blocked) {
-        shs__cl_pass_int(&call, depth);
-        return shs__cl_launch(&call, shs__ctx_chunks((size_t)m, SHS__CL_GEMM_TILE), 16,
-                              shs__ctx_chunks((size_t)n, SHS__CL_GEMM_TILE) *
-                                  shs__zmax(shs__ctx_chunks((size_t)k, (size_t)depth), 1),
-                              16, "gemm");
+        const size_t tiles_n = shs__ctx_chunks(n, SHS__CL_GEMM_TILE) * shs__zmax(slices, 1);
+        shs__cl_pass_int(&call, g->depth);
+        return shs__cl_launch(&call, shs__ctx_chunks(m, SHS__CL_GEMM_TILE), 16, tiles_n, 16, "gemm");
     }
-    return shs__cl_launch(&call, shs__ctx_chunks((size_t)m, SHS__CL_PLAIN_TILE), 1,
-                          shs__ctx_chunks((size_t)n, 8 * SHS__CL_PLAIN_TILE), 8, "gemm");
+    return shs__cl_launch(&call, shs__ctx_chunks(m, SHS__CL_PLAIN_TILE), 1, shs__ctx_chunks(n, 8 * SHS__CL_PLAIN_TILE), 8, "gemm");
 }
 
 /* The known products: sizes beyond a tile, by no tile's edge, of 3 slices. */
@@ -6680,25 +6705,37 @@ SHS__PRIVATE void shs__cl_known_product_close(shs_cl *cl, shs__cl_known_product 
 /* The self-test of gemm: C = 1.25 op(A) op(B) + 0.5 C, or the slices of op(A) op(B), which the host adds. */
 SHS__PRIVATE shs_status shs__cl_test_gemm(shs_cl *cl, const void *job, char *fault) {
     const shs__cl_gemm_form *f = (const shs__cl_gemm_form *)job;
-    const int m = SHS__CL_KNOWN_M, n = SHS__CL_KNOWN_N, k = SHS__CL_KNOWN_K, across = f->transa == SHS_TRANS_YES;
-    const int lda = shs__la_round_up(across ? k : m, 4) + !f->vector_a;
-    const int ldb = shs__la_round_up(f->transb == SHS_TRANS_YES ? n : k, 4) + !f->vector_b;
-    const size_t columns_a = (size_t)(across ? m : k), columns_b = (size_t)(f->transb == SHS_TRANS_YES ? k : n);
+    const int m = SHS__CL_KNOWN_M, n = SHS__CL_KNOWN_N, k = SHS__CL_KNOWN_K;
     const size_t c = (size_t)m * (size_t)n, slices = f->sliced ? SHS__CL_KNOWN_SLICES : 1;
-    const shs_real alpha = f->sliced ? 1 : (shs_real)1.25, beta = f->sliced ? 0 : (shs_real)0.5;
     const shs_context cpu = shs__cl_cpu(cl);
     shs__cl_known_product x = SHS_ZERO;
-    shs__cl_matrix A, B, C;
-    shs_status status = shs__cl_known_product_open(cl, columns_a * (size_t)lda, columns_b * (size_t)ldb, c, &x);
+    shs__cl_gemm_job g = shs__cl_gemm_of(f->transa, f->transb, m, n, k);
+    int rows_a = m, columns_a = k, rows_b = k, columns_b = n, lda, ldb;
+    shs_status status;
     size_t i, q;
+    if (f->transa == SHS_TRANS_YES) {
+        rows_a = k;
+        columns_a = m;
+    }
+    if (f->transb == SHS_TRANS_YES) {
+        rows_b = n;
+        columns_b = k;
+    }
+    lda = shs__la_round_up(rows_a, 4) + !f->vector_a;
+    ldb = shs__la_round_up(rows_b, 4) + !f->vector_b;
+    status = shs__cl_known_product_open(cl, (size_t)(columns_a * lda), (size_t)(columns_b * ldb), c, &x);
     if (status == SHS_OK) status = shs__cl_write(cl, 0, x.c, 0, c * sizeof *x.C, x.C);
-    A = shs__cl_matrix_of(x.a, 0, lda);
-    B = shs__cl_matrix_of(x.b, 0, ldb);
-    C = shs__cl_matrix_of(x.c, 0, m);
-    if (status == SHS_OK)
-        status = shs__cl_run_gemm(cl, f->transa, f->transb, m, n, k, f->sliced ? 16 : k, alpha, &A, &B, beta, &C);
+    if (f->sliced) g.depth = 16;
+    else {
+        g.alpha = (shs_real)1.25;
+        g.beta = (shs_real)0.5;
+    }
+    g.A = shs__cl_matrix_of(x.a, 0, lda);
+    g.B = shs__cl_matrix_of(x.b, 0, ldb);
+    g.C = shs__cl_matrix_of(x.c, 0, m);
+    if (status == SHS_OK) status = shs__cl_run_gemm(cl, &g);
     if (status == SHS_OK) status = shs__cl_read(cl, 0, x.c, 0, slices * c * sizeof *x.P, x.P);
-    if (status == SHS_OK) status = shs_gemm(&cpu, f->transa, f->transb, m, n, k, alpha, x.A, lda, x.B, ldb, beta, x.C, m);
+    if (status == SHS_OK) status = shs_gemm(&cpu, g.transa, g.transb, m, n, k, g.alpha, x.A, lda, x.B, ldb, g.beta, x.C, m);
     for (q = 1; q < slices && status == SHS_OK; q++)
         for (i = 0; i < c; i++) x.P[i] += x.P[q * c + i];
     if (status == SHS_OK) status = shs__cl_compare(cl, "a product", c, x.P, x.C, fault);
@@ -6711,9 +6748,9 @@ SHS__PRIVATE shs_status shs__cl_prove_gemm(shs_cl *cl, const shs__cl_gemm_form *
     shs__cl_proof proof;
     shs__cl_define(&b, "TRANS_A", form->transa == SHS_TRANS_YES);
     shs__cl_define(&b, "TRANS_B", form->transb == SHS_TRANS_YES);
-    shs__cl_define(&b, "VECTOR_A", (size_t)form->vector_a);
-    shs__cl_define(&b, "VECTOR_B", (size_t)form->vector_b);
-    shs__cl_define(&b, "SLICED", (size_t)form->sliced);
+    shs__cl_define_int(&b, "VECTOR_A", form->vector_a);
+    shs__cl_define_int(&b, "VECTOR_B", form->vector_b);
+    shs__cl_define_int(&b, "SLICED", form->sliced);
     proof.source = shs__cl_source_gemm;
     if (shs__cl_gemm_blocked(cl)) proof.kernel = "gemm";
     else proof.kernel = "gemm_plain";
@@ -6723,26 +6760,28 @@ SHS__PRIVATE shs_status shs__cl_prove_gemm(shs_cl *cl, const shs__cl_gemm_form *
     return shs__cl_prove(cl, &proof);
 }
 
-/* As shs__cl_gemm, with k in slices of `depth`. Each slice has a C of its own; the Cs lie one behind the other. */
-SHS__PRIVATE shs_status shs__cl_gemm_slices(shs_cl *cl, shs_trans transa, shs_trans transb, int m, int n, int k, int depth,
-                                            shs_real alpha, const shs__cl_matrix *A, const shs__cl_matrix *B, shs_real beta,
-                                            const shs__cl_matrix *C) {
+/* A product on the first queue. */
+SHS__PRIVATE shs_status shs__cl_gemm(shs_cl *cl, const shs__cl_gemm_job *g) {
     shs__cl_gemm_form form;
     shs_status status;
-    form.transa = transa;
-    form.transb = transb;
-    form.vector_a = shs__cl_by_fours(A);
-    form.vector_b = shs__cl_by_fours(B);
-    form.sliced = depth < k;
+    form.transa = g->transa;
+    form.transb = g->transb;
+    form.vector_a = shs__cl_by_fours(&g->A);
+    form.vector_b = shs__cl_by_fours(&g->B);
+    form.sliced = g->depth < g->k;
     status = shs__cl_prove_gemm(cl, &form);
-    if (status == SHS_OK) return shs__cl_run_gemm(cl, transa, transb, m, n, k, depth, alpha, A, B, beta, C);
+    if (status == SHS_OK) return shs__cl_run_gemm(cl, g);
     return status;
 }
 
-/* C = alpha op(A) op(B) + beta C on the first queue; op(A) is m x k. */
-SHS__PRIVATE shs_status shs__cl_gemm(shs_cl *cl, shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha,
-                                     const shs__cl_matrix *A, const shs__cl_matrix *B, shs_real beta, const shs__cl_matrix *C) {
-    return shs__cl_gemm_slices(cl, transa, transb, m, n, k, shs__imax(k, 1), alpha, A, B, beta, C);
+/* C = A'B on the first queue; A is p x m and B is p x n. */
+SHS__PRIVATE shs_status shs__cl_inner_products(shs_cl *cl, int m, int n, int p, const shs__cl_matrix *A, const shs__cl_matrix *B,
+                                               const shs__cl_matrix *C) {
+    shs__cl_gemm_job g = shs__cl_gemm_of(SHS_TRANS_YES, SHS_TRANS_NO, m, n, p);
+    g.A = *A;
+    g.B = *B;
+    g.C = *C;
+    return shs__cl_gemm(cl, &g);
 }
 
 /* ---- slices of a long dimension ------------------------------------------------------------------------------------ */
@@ -6754,7 +6793,7 @@ enum {
 };
 
 /* Bytes of one buffer at most: a constant of the device, since sums depend on it. */
-SHS__PRIVATE size_t shs__cl_product_room(const shs_cl *cl) { return shs__zmin(cl->limit, cl->max_alloc) / 8; }
+SHS__PRIVATE size_t shs__cl_product_room(const shs_cl *cl) { return shs__zmin(cl->limit, cl->about.max_alloc) / 8; }
 
 /* How many columns a slice has: as few as keep all units busy, each with `share` groups, of which a slice has `groups`. */
 SHS__PRIVATE int shs__cl_slice_depth(const shs_cl *cl, int k, size_t groups, size_t share, size_t bytes, int step) {
@@ -6768,10 +6807,13 @@ SHS__PRIVATE int shs__cl_slice_depth(const shs_cl *cl, int k, size_t groups, siz
 SHS__PRIVATE shs_status shs__cl_gemm_sum(shs_cl *cl, int m, int n, int slices, shs_real alpha, shs_real beta,
                                          const shs__cl_matrix *C, cl_mem partial) {
     shs__cl_call call = shs__cl_begin(cl, shs__cl_source_gemm, "", "gemm_sum");
-    shs__cl_pass_buffer(&call, partial), shs__cl_pass_int(&call, slices);
-    shs__cl_pass_int(&call, m), shs__cl_pass_int(&call, n);
-    shs__cl_pass_real(&call, alpha), shs__cl_pass_real(&call, beta);
-    shs__cl_pass_buffer(&call, C->buffer), shs__cl_pass_size(&call, C->first), shs__cl_pass_int(&call, C->ld);
+    shs__cl_pass_buffer(&call, partial);
+    shs__cl_pass_int(&call, slices);
+    shs__cl_pass_int(&call, m);
+    shs__cl_pass_int(&call, n);
+    shs__cl_pass_real(&call, alpha);
+    shs__cl_pass_real(&call, beta);
+    shs__cl_pass_matrix(&call, C);
     return shs__cl_launch(&call, shs__ctx_chunks((size_t)m * (size_t)n, SHS__CL_SUM_VALUES), SHS__CL_SUM_VALUES, 1,
                           SHS__CL_SUM_PARTS, "gemm");
 }
@@ -6809,16 +6851,22 @@ SHS__PRIVATE shs_status shs__cl_prove_gemm_sum(shs_cl *cl) {
     return shs__cl_prove(cl, &proof);
 }
 
-/* C += the products of deep factors, in slices: C holds few tiles, and one slice would keep few units busy. */
-SHS__PRIVATE shs_status shs__cl_gemm_deep(shs_cl *cl, const shs_product_job *job, int k, int depth, const shs__cl_matrix *A,
-                                          const shs__cl_matrix *B, shs_real beta, const shs__cl_matrix *C, cl_mem partial) {
-    shs__cl_matrix P = shs__cl_matrix_of(partial, 0, job->m);
-    int slices = (int)shs__ctx_chunks((size_t)k, (size_t)depth);
+/* A product of deep factors, whose slices go to `partial` and are added up there. C holds few tiles, so one slice would keep few
+   units busy. */
+SHS__PRIVATE shs_status shs__cl_gemm_deep(shs_cl *cl, const shs__cl_gemm_job *g, cl_mem partial) {
+    const int slices = (int)shs__ctx_chunks((size_t)g->k, (size_t)g->depth);
+    shs__cl_gemm_job part = *g;
     shs_status status;
-    if (slices < 2) return shs__cl_gemm(cl, job->transa, job->transb, job->m, job->n, k, job->alpha, A, B, beta, C);
-    status = shs__cl_gemm_slices(cl, job->transa, job->transb, job->m, job->n, k, depth, 1, A, B, 0, &P);
+    if (slices < 2) {
+        part.depth = shs__imax(g->k, 1);
+        return shs__cl_gemm(cl, &part);
+    }
+    part.alpha = 1;
+    part.beta = 0;
+    part.C = shs__cl_matrix_of(partial, 0, g->m);
+    status = shs__cl_gemm(cl, &part);
     if (status == SHS_OK) status = shs__cl_prove_gemm_sum(cl);
-    if (status == SHS_OK) return shs__cl_gemm_sum(cl, job->m, job->n, slices, job->alpha, beta, C, partial);
+    if (status == SHS_OK) return shs__cl_gemm_sum(cl, g->m, g->n, slices, g->alpha, g->beta, &g->C, partial);
     return status;
 }
 
@@ -6838,8 +6886,8 @@ SHS__PRIVATE size_t shs__cl_triangle(int n, int edge) {
 }
 
 SHS__PRIVATE int shs__cl_can_syrk(const shs_cl *cl, shs_cl_syrk way) {
-    if (way == SHS_CL_SYRK_UNITS) return cl->units64 && sizeof(shs_real) == sizeof(cl_double);
-    return cl->max_group >= (way == SHS_CL_SYRK_SPLIT ? SHS__CL_SPLIT_SIDE * SHS__CL_SPLIT_SIDE : SHS__CL_ITEMS);
+    if (way == SHS_CL_SYRK_UNITS) return cl->ways.units64 && sizeof(shs_real) == sizeof(cl_double);
+    return cl->about.max_group >= (way == SHS_CL_SYRK_SPLIT ? SHS__CL_SPLIT_SIDE * SHS__CL_SPLIT_SIDE : SHS__CL_ITEMS);
 }
 
 /* The larger a tile, the fewer times a value is read, and the more of the tiles lies outside the triangle. Speeds are those
@@ -6864,8 +6912,8 @@ SHS__PRIVATE shs__cl_call shs__cl_begin_units(shs_cl *cl, const char *elem, shs_
     shs__cl_define_as(&b, "ELEM", elem);
     shs__cl_define(&b, "WAY", SHS_CL_SYRK_UNITS - 1);
     shs__cl_define(&b, "TRANS", trans == SHS_TRANS_YES);
-    shs__cl_define(&b, "T", (size_t)edge);
-    shs__cl_define(&b, "MMA", cl->ptx ? (size_t)cl->units64 : 0);
+    shs__cl_define_int(&b, "T", edge);
+    shs__cl_define(&b, "MMA", cl->ways.ptx ? (size_t)cl->ways.units64 : 0);
     return shs__cl_begin(cl, shs__cl_source_syrk, b.text, name);
 }
 
@@ -6874,37 +6922,62 @@ SHS__PRIVATE shs__cl_call shs__cl_begin_syrk(shs_cl *cl, const shs__cl_syrk_plan
     if (plan->way == SHS_CL_SYRK_UNITS) return shs__cl_begin_units(cl, "real", trans, plan->edge, name);
     shs__cl_define(&b, "WAY", (size_t)plan->way - 1);
     shs__cl_define(&b, "TRANS", trans == SHS_TRANS_YES);
-    shs__cl_define(&b, "T", (size_t)plan->edge);
+    shs__cl_define_int(&b, "T", plan->edge);
     shs__cl_define(&b, "W", plan->edge == 32 ? 2 : 4);
     shs__cl_define(&b, "KB", sizeof(shs_real) == sizeof(cl_float) ? 16 : 8);
     return shs__cl_begin(cl, shs__cl_source_syrk, b.text, name);
 }
 
 /* The triangle of C = alpha S S' + beta C, S = op(A) n x k with k at most what the plan is for. */
-SHS__PRIVATE shs_status shs__cl_syrk(shs_cl *cl, const shs__cl_syrk_plan *plan, shs_uplo uplo, shs_trans trans, int n, int k,
-                                     shs_real alpha, const shs__cl_matrix *A, shs_real beta, const shs__cl_matrix *C,
-                                     cl_mem partial) {
+typedef struct shs__cl_syrk_job {
+    const shs__cl_syrk_plan *plan;
+    shs_uplo uplo;
+    shs_trans trans;
+    int n, k;
+    shs_real alpha, beta;
+    shs__cl_matrix A, C;
+    cl_mem partial; /* has room for plan->bytes */
+} shs__cl_syrk_job;
+
+/* The products of all slices, to job->partial. */
+SHS__PRIVATE shs_status shs__cl_syrk_slices(shs_cl *cl, const shs__cl_syrk_job *job, size_t slices) {
     static const char *const names[4] = {"", "syrk_tiles", "syrk_split", "syrk_units"};
-    const size_t slices = shs__ctx_chunks((size_t)k, (size_t)plan->depth),
-                 across = shs__ctx_chunks((size_t)n, (size_t)plan->edge);
-    const int split = plan->way == SHS_CL_SYRK_SPLIT;
-    const int units = plan->way == SHS_CL_SYRK_UNITS;
-    shs__cl_call call = shs__cl_begin_syrk(cl, plan, trans, names[plan->way]);
-    shs_status status;
-    shs__cl_pass_buffer(&call, A->buffer), shs__cl_pass_size(&call, A->first), shs__cl_pass_size(&call, (size_t)A->ld);
-    shs__cl_pass_int(&call, n), shs__cl_pass_int(&call, k), shs__cl_pass_int(&call, plan->depth);
-    shs__cl_pass_buffer(&call, partial);
-    if (units) shs__cl_pass_int(&call, 0);
-    if (split) status = shs__cl_launch(&call, across * across, SHS__CL_SPLIT_SIDE, slices, SHS__CL_SPLIT_SIDE, "syrk");
-    else status = shs__cl_launch(&call, plan->tiles, units ? SHS__CL_UNITS_ITEMS : SHS__CL_ITEMS, slices, 1, "syrk");
+    const shs__cl_syrk_plan *plan = job->plan;
+    const size_t across = shs__ctx_chunks((size_t)job->n, (size_t)plan->edge);
+    shs__cl_call call = shs__cl_begin_syrk(cl, plan, job->trans, names[plan->way]);
+    shs__cl_pass_buffer(&call, job->A.buffer);
+    shs__cl_pass_size(&call, job->A.first);
+    shs__cl_pass_size(&call, (size_t)job->A.ld);
+    shs__cl_pass_int(&call, job->n);
+    shs__cl_pass_int(&call, job->k);
+    shs__cl_pass_int(&call, plan->depth);
+    shs__cl_pass_buffer(&call, job->partial);
+    if (plan->way == SHS_CL_SYRK_SPLIT)
+        return shs__cl_launch(&call, across * across, SHS__CL_SPLIT_SIDE, slices, SHS__CL_SPLIT_SIDE, "syrk");
+    if (plan->way == SHS_CL_SYRK_TILES) return shs__cl_launch(&call, plan->tiles, SHS__CL_ITEMS, slices, 1, "syrk");
+    shs__cl_pass_int(&call, 0);
+    return shs__cl_launch(&call, plan->tiles, SHS__CL_UNITS_ITEMS, slices, 1, "syrk");
+}
+
+SHS__PRIVATE shs_status shs__cl_syrk(shs_cl *cl, const shs__cl_syrk_job *job) {
+    const shs__cl_syrk_plan *plan = job->plan;
+    const size_t slices = shs__ctx_chunks((size_t)job->k, (size_t)plan->depth);
+    const size_t values = plan->tiles * (size_t)(plan->edge * plan->edge);
+    const int parts = plan->way == SHS_CL_SYRK_SPLIT ? 2 : 1;
+    shs__cl_call call;
+    shs_status status = shs__cl_syrk_slices(cl, job, slices);
     if (status != SHS_OK) return status;
-    call = shs__cl_begin_syrk(cl, plan, trans, "syrk_sum");
-    shs__cl_pass_buffer(&call, partial), shs__cl_pass_int(&call, (int)plan->tiles);
-    shs__cl_pass_int(&call, (int)slices * (1 + split)), shs__cl_pass_int(&call, n);
-    shs__cl_pass_real(&call, alpha), shs__cl_pass_real(&call, beta), shs__cl_pass_int(&call, uplo == SHS_UPLO_UPPER);
-    shs__cl_pass_buffer(&call, C->buffer), shs__cl_pass_int(&call, C->ld);
-    return shs__cl_launch(&call, shs__ctx_chunks(plan->tiles * (size_t)plan->edge * (size_t)plan->edge, SHS__CL_SUM_VALUES),
-                          SHS__CL_SUM_VALUES, 1, SHS__CL_SUM_PARTS, "syrk");
+    call = shs__cl_begin_syrk(cl, plan, job->trans, "syrk_sum");
+    shs__cl_pass_buffer(&call, job->partial);
+    shs__cl_pass_int(&call, (int)plan->tiles);
+    shs__cl_pass_int(&call, (int)slices * parts);
+    shs__cl_pass_int(&call, job->n);
+    shs__cl_pass_real(&call, job->alpha);
+    shs__cl_pass_real(&call, job->beta);
+    shs__cl_pass_int(&call, job->uplo == SHS_UPLO_UPPER);
+    shs__cl_pass_buffer(&call, job->C.buffer);
+    shs__cl_pass_int(&call, job->C.ld);
+    return shs__cl_launch(&call, shs__ctx_chunks(values, SHS__CL_SUM_VALUES), SHS__CL_SUM_VALUES, 1, SHS__CL_SUM_PARTS, "syrk");
 }
 
 /* The known symmetric product: of two triangles, n beyond two tiles, k of 3 slices. */
@@ -6915,27 +6988,39 @@ typedef struct shs__cl_syrk_form {
 
 SHS__PRIVATE shs_status shs__cl_test_syrk(shs_cl *cl, const void *job, char *fault) {
     const shs__cl_syrk_form *f = (const shs__cl_syrk_form *)job;
-    const int n = 2 * f->plan->edge + 3, k = 70, lda = (f->trans == SHS_TRANS_YES ? k : n) + 1;
-    const size_t a = (size_t)lda * (size_t)(f->trans == SHS_TRANS_YES ? n : k), c = (size_t)n * (size_t)n;
-    const size_t tile = (size_t)f->plan->edge * (size_t)f->plan->edge;
-    const shs_real alpha = (shs_real)1.25, beta = (shs_real)0.5;
+    const int n = 2 * f->plan->edge + 3, k = 70;
+    int rows = n, columns = k, lda;
+    const size_t c = (size_t)(n * n), tile = (size_t)(f->plan->edge * f->plan->edge);
     const shs_context cpu = shs__cl_cpu(cl);
     shs__cl_known_product x = SHS_ZERO;
     shs__cl_syrk_plan plan = *f->plan;
-    shs__cl_matrix A, C;
+    shs__cl_syrk_job g;
     shs_status status;
     int upper;
+    if (f->trans == SHS_TRANS_YES) {
+        rows = k;
+        columns = n;
+    }
+    lda = rows + 1;
     plan.tiles = shs__cl_triangle(n, plan.edge);
     plan.depth = 32;
-    status = shs__cl_known_product_open(cl, a, 6 * plan.tiles * tile, c, &x); /* b: the partial sums */
-    A = shs__cl_matrix_of(x.a, 0, lda);
-    C = shs__cl_matrix_of(x.c, 0, n);
+    status = shs__cl_known_product_open(cl, (size_t)(lda * columns), 6 * plan.tiles * tile, c, &x);
+    g.plan = &plan;
+    g.trans = f->trans;
+    g.n = n;
+    g.k = k;
+    g.alpha = (shs_real)1.25;
+    g.beta = (shs_real)0.5;
+    g.A = shs__cl_matrix_of(x.a, 0, lda);
+    g.C = shs__cl_matrix_of(x.c, 0, n);
+    g.partial = x.b;
     for (upper = 0; upper < 2 && status == SHS_OK; upper++) {
-        const shs_uplo uplo = upper ? SHS_UPLO_UPPER : SHS_UPLO_LOWER;
+        if (upper) g.uplo = SHS_UPLO_UPPER;
+        else g.uplo = SHS_UPLO_LOWER;
         status = shs__cl_write(cl, 0, x.c, 0, c * sizeof *x.C, x.C);
-        if (status == SHS_OK) status = shs__cl_syrk(cl, &plan, uplo, f->trans, n, k, alpha, &A, beta, &C, x.b);
+        if (status == SHS_OK) status = shs__cl_syrk(cl, &g);
         if (status == SHS_OK) status = shs__cl_read(cl, 0, x.c, 0, c * sizeof *x.P, x.P);
-        if (status == SHS_OK) status = shs_syrk(&cpu, uplo, f->trans, n, k, alpha, x.A, lda, beta, x.C, n);
+        if (status == SHS_OK) status = shs_syrk(&cpu, g.uplo, f->trans, n, k, g.alpha, x.A, lda, g.beta, x.C, n);
         if (status == SHS_OK) status = shs__cl_compare(cl, "a symmetric product", c, x.P, x.C, fault);
     }
     shs__cl_known_product_close(cl, &x);
@@ -6951,9 +7036,9 @@ SHS__PRIVATE shs_status shs__cl_prove_syrk(shs_cl *cl, const shs__cl_syrk_plan *
     shs_status status;
     form.plan = plan;
     form.trans = trans;
-    shs__cl_define(&b, "WAY", (size_t)plan->way);
+    shs__cl_define_int(&b, "WAY", plan->way);
     shs__cl_define(&b, "TRANS", trans == SHS_TRANS_YES);
-    shs__cl_define(&b, "T", (size_t)plan->edge);
+    shs__cl_define_int(&b, "T", plan->edge);
     proof.source = shs__cl_source_syrk;
     proof.kernel = names[plan->way];
     proof.what = b.text;
@@ -6975,7 +7060,7 @@ SHS__PRIVATE shs_status shs__cl_syrk_take(shs_cl *cl, shs_cl_syrk way, shs_trans
     while (way == SHS_CL_SYRK_UNITS && status == SHS_BUILD_FAILED) {
         if (!shs__cl_can_syrk(cl, way)) return SHS_UNSUPPORTED;
         status = shs__cl_begin_syrk(cl, plan, trans, "syrk_units").status;
-        if (status == SHS_BUILD_FAILED) cl->units64--;
+        if (status == SHS_BUILD_FAILED) cl->ways.units64--;
         else if (status != SHS_OK) return status;
     }
     return shs__cl_prove_syrk(cl, plan, trans);
@@ -7016,13 +7101,43 @@ typedef struct shs__cl_product_run {
     cl_event done[2];
 } shs__cl_product_run;
 
-/* Values first .. first + count - 1 of k of a factor of `rows` to the device; k_first: k runs along the memory. */
-SHS__PRIVATE shs_status shs__cl_piece_up(const shs__cl_product_run *run, cl_mem to, const shs_real *F, int ld, int k_first,
-                                         int rows, int first, int count, shs__cl_matrix *on_device) {
-    const size_t high = (size_t)(k_first ? count : rows), wide = (size_t)(k_first ? rows : count);
-    const shs_real *from = F + (k_first ? (size_t)first : (size_t)first * (size_t)ld);
-    *on_device = shs__cl_matrix_of(to, 0, (int)high);
-    return shs__cl_columns_up(run->cl, run->ctx, 1, to, 0, high, high, wide, sizeof *F, from, (size_t)ld);
+/* A factor of the host, rows x k, or k x rows where k runs along the memory. */
+typedef struct shs__cl_factor {
+    const shs_real *values;
+    int ld, rows, k_first; /* k_first: k runs along the memory */
+} shs__cl_factor;
+
+SHS__PRIVATE shs__cl_factor shs__cl_factor_a(const shs_product_job *job) {
+    shs__cl_factor f;
+    f.values = job->A;
+    f.ld = job->lda;
+    f.rows = job->m;
+    f.k_first = job->transa == SHS_TRANS_YES;
+    return f;
+}
+
+SHS__PRIVATE shs__cl_factor shs__cl_factor_b(const shs_product_job *job) {
+    shs__cl_factor f;
+    f.values = job->B;
+    f.ld = job->ldb;
+    f.rows = job->n;
+    f.k_first = job->transb == SHS_TRANS_NO;
+    return f;
+}
+
+/* Values first .. first + count - 1 of k of a factor to the device, which has them as *on_device then. */
+SHS__PRIVATE shs_status shs__cl_piece_up(const shs__cl_product_run *run, cl_mem to, shs__cl_factor f, int first, int count,
+                                         shs__cl_matrix *on_device) {
+    const size_t rows = (size_t)f.rows, some = (size_t)count, skipped = (size_t)first;
+    shs__cl_strip r;
+    if (f.k_first) {
+        r = shs__cl_columns(some, rows, sizeof *f.values, f.values + skipped, f.ld);
+        *on_device = shs__cl_matrix_of(to, 0, count);
+    } else {
+        r = shs__cl_columns(rows, some, sizeof *f.values, f.values + skipped * (size_t)f.ld, f.ld);
+        *on_device = shs__cl_matrix_of(to, 0, f.rows);
+    }
+    return shs__cl_columns_up(run->cl, run->ctx, 1, to, &r);
 }
 
 SHS__PRIVATE shs_status shs__cl_product_plan(shs__cl_product_run *run) {
@@ -7054,44 +7169,81 @@ SHS__PRIVATE shs_status shs__cl_product_plan(shs__cl_product_run *run) {
     return status;
 }
 
+/* The triangle of a piece's product; the host adds C to the first. */
+SHS__PRIVATE shs_status shs__cl_piece_syrk(const shs__cl_product_run *run, int i, int count, const shs__cl_matrix *A) {
+    const shs_product_job *job = run->job;
+    shs__cl_syrk_job g;
+    g.plan = &run->plan;
+    g.uplo = job->uplo;
+    g.trans = job->transa;
+    g.n = job->n;
+    g.k = count;
+    g.alpha = job->alpha;
+    if (i > 0) g.beta = 1;
+    else g.beta = 0;
+    g.A = *A;
+    g.C = shs__cl_matrix_of(run->C, 0, job->m);
+    g.partial = run->partial;
+    return shs__cl_syrk(run->cl, &g);
+}
+
+SHS__PRIVATE shs_status shs__cl_piece_gemm(const shs__cl_product_run *run, int i, int count, const shs__cl_matrix *A,
+                                           const shs__cl_matrix *B) {
+    const shs_product_job *job = run->job;
+    shs__cl_gemm_job g = shs__cl_gemm_of(job->transa, job->transb, job->m, job->n, count);
+    g.depth = run->depth;
+    g.alpha = job->alpha;
+    if (i > 0) g.beta = 1;
+    else g.beta = job->beta;
+    g.A = *A;
+    g.B = *B;
+    g.C = shs__cl_matrix_of(run->C, 0, job->m);
+    return shs__cl_gemm_deep(run->cl, &g, run->partial);
+}
+
 SHS__PRIVATE shs_status shs__cl_product_piece(shs__cl_product_run *run, int i) {
     const shs_product_job *job = run->job;
     shs_cl *cl = run->cl;
     int slot = i & 1, first = i * run->piece, count = shs__imin(run->piece, job->k - first);
-    shs_real beta = i > 0 ? 1 : job->beta;
-    shs__cl_matrix A, B, C = shs__cl_matrix_of(run->C, 0, job->m);
+    shs__cl_matrix A, B;
     cl_event arrived = NULL;
     shs_status status = shs__cl_after(cl, 1, run->done[slot]);
-    if (i == 0 && job->symmetric) beta = 0; /* the host adds C */
-    if (status == SHS_OK)
-        status = shs__cl_piece_up(run, run->A[slot], job->A, job->lda, job->transa == SHS_TRANS_YES, job->m, first, count, &A);
-    if (status == SHS_OK && !job->symmetric)
-        status = shs__cl_piece_up(run, run->B[slot], job->B, job->ldb, job->transb == SHS_TRANS_NO, job->n, first, count, &B);
+    if (status == SHS_OK) status = shs__cl_piece_up(run, run->A[slot], shs__cl_factor_a(job), first, count, &A);
+    if (status == SHS_OK && !job->symmetric) status = shs__cl_piece_up(run, run->B[slot], shs__cl_factor_b(job), first, count, &B);
     if (status == SHS_OK) status = shs__cl_mark(cl, 1, &arrived);
     if (status == SHS_OK) status = shs__cl_after(cl, 0, arrived);
     shs__cl_forget(cl, &arrived);
     if (status != SHS_OK) return status;
-    status = job->symmetric
-                 ? shs__cl_syrk(cl, &run->plan, job->uplo, job->transa, job->n, count, job->alpha, &A, beta, &C, run->partial)
-                 : shs__cl_gemm_deep(cl, job, count, run->depth, &A, &B, beta, &C, run->partial);
+    if (job->symmetric) status = shs__cl_piece_syrk(run, i, count, &A);
+    else status = shs__cl_piece_gemm(run, i, count, &A, &B);
     shs__cl_forget(cl, run->done + slot);
     if (status == SHS_OK) return shs__cl_mark(cl, 0, run->done + slot);
     return status;
 }
 
+/* All of C as columns of the host. */
+SHS__PRIVATE shs__cl_strip shs__cl_columns_of_c(const shs_product_job *job) {
+    return shs__cl_columns((size_t)job->m, (size_t)job->n, sizeof *job->C, job->C, job->ldc);
+}
+
 /* Transfers the product to C, all of it or one triangle. The host adds a triangle to beta C. */
 SHS__PRIVATE shs_status shs__cl_product_down(shs__cl_product_run *run) {
     const shs_product_job *job = run->job;
-    size_t m = (size_t)job->m, n = (size_t)job->n, r = sizeof(shs_real);
+    const shs__cl_strip columns = shs__cl_columns_of_c(job);
+    const size_t bytes = SHS__PRODUCT(job->n, job->n, sizeof(shs_real));
     shs_real *P;
     shs_status status;
     int i, j;
-    if (!job->symmetric) return shs__cl_columns_down(run->cl, run->ctx, run->C, m, m, n, r, job->C, (size_t)job->ldc);
-    P = (shs_real *)shs__ctx_alloc(&run->cl->ctx, n * n * r);
-    if (P) status = shs__cl_read(run->cl, 0, run->C, 0, n * n * r, P);
+    if (!job->symmetric) return shs__cl_columns_down(run->cl, run->ctx, run->C, &columns);
+    P = (shs_real *)shs__ctx_alloc(&run->cl->ctx, bytes);
+    if (P) status = shs__cl_read(run->cl, 0, run->C, 0, bytes, P);
     else status = SHS_NO_MEMORY;
     for (j = 0; j < job->n && status == SHS_OK; j++) {
-        const int lower = job->uplo == SHS_UPLO_LOWER, first = lower ? j : 0, end = lower ? job->n : j + 1;
+        int first = 0, end = j + 1;
+        if (job->uplo == SHS_UPLO_LOWER) {
+            first = j;
+            end = job->n;
+        }
         for (i = first; i < end; i++) {
             shs_real *c = SHS__AT(job->C, job->ldc, i, j), p = *SHS__AT(P, job->n, i, j);
             if (job->beta == 0) *c = p;
@@ -7112,9 +7264,10 @@ SHS__PRIVATE shs_status shs__cl_product(void *user, const shs_context *ctx, cons
     run.ctx = ctx;
     run.job = job;
     status = shs__cl_product_plan(&run);
-    if (status == SHS_OK && !job->symmetric && job->beta != 0)
-        status = shs__cl_columns_up(cl, ctx, 0, run.C, 0, (size_t)job->m, (size_t)job->m, (size_t)job->n, sizeof(shs_real),
-                                    job->C, (size_t)job->ldc);
+    if (status == SHS_OK && !job->symmetric && job->beta != 0) {
+        const shs__cl_strip columns = shs__cl_columns_of_c(job);
+        status = shs__cl_columns_up(cl, ctx, 0, run.C, &columns);
+    }
     for (i = 0; i < run.pieces && status == SHS_OK; i++) status = shs__cl_product_piece(&run, i);
     rest = shs__cl_finish(cl, 1); /* the caller's matrices are read until then */
     if (status == SHS_OK) status = rest;
@@ -7161,14 +7314,14 @@ SHS__PRIVATE void shs__cl_rounding_sizes(shs__cl_rounding *r) {
     r->slice = shs__zmin(m, shs__zmax(shs__zmin(SHS__CL_ROUND_BYTES, shs__cl_product_room(cl)) / each, 1));
     r->gram = r->job->n <= SHS__CL_ROUND_GRAM && n * n * sizeof(shs_real) <= shs__cl_product_room(cl) &&
               (shs_wide)n * (shs_wide)n <= (shs_wide)m * (shs_wide)(most * (most + 1));
-    r->items = shs__zmin(cl->is_cpu ? 1 : 64, cl->max_group);
-    while (r->items > 16 && r->items * room > shs__zmin(SHS__CL_ROUND_LOCAL, cl->local_bytes)) r->items /= 2;
-    r->local = r->items * room <= shs__zmin(SHS__CL_ROUND_LOCAL, cl->local_bytes);
-    if (!r->local) r->items = shs__zmin(cl->is_cpu ? 1 : 32, cl->max_group);
+    r->items = shs__zmin(cl->ways.is_cpu ? 1 : 64, cl->about.max_group);
+    while (r->items > 16 && r->items * room > shs__zmin(SHS__CL_ROUND_LOCAL, cl->about.local_bytes)) r->items /= 2;
+    r->local = r->items * room <= shs__zmin(SHS__CL_ROUND_LOCAL, cl->about.local_bytes);
+    if (!r->local) r->items = shs__zmin(cl->ways.is_cpu ? 1 : 32, cl->about.max_group);
     r->groups = shs__ctx_chunks(r->slice, r->items);
     if (!r->local) {
         size_t fit = shs__zmin(SHS__CL_ROUND_ROOMS, shs__cl_product_room(cl)) / (room * r->items);
-        r->groups = shs__zmin(r->groups, shs__zmax(cl->is_cpu ? shs__zmin(fit, 4 * (size_t)cl->units) : fit, 1));
+        r->groups = shs__zmin(r->groups, shs__zmax(cl->ways.is_cpu ? shs__zmin(fit, 4 * (size_t)cl->units) : fit, 1));
     }
 }
 
@@ -7193,26 +7346,24 @@ SHS__PRIVATE shs_status shs__cl_rounding_buffers(shs__cl_rounding *r) {
 /* Codes of signals from `first` on to the device. */
 SHS__PRIVATE shs_status shs__cl_rounding_up(shs__cl_rounding *r, size_t first, size_t count, int slot) {
     const shs_codes *codes = r->job->codes;
-    const size_t most = (size_t)r->job->most, stride = (size_t)codes->stride;
-    shs_status status = shs__cl_columns_up(r->cl, r->ctx, 1, r->used[slot], 0, count, count, 1, sizeof(int),
-                                           codes->used + first, count);
-    if (status == SHS_OK)
-        status = shs__cl_columns_up(r->cl, r->ctx, 1, r->atoms[slot], 0, most, most, count, sizeof(int),
-                                    codes->atoms + first * stride, stride);
-    if (status == SHS_OK)
-        status = shs__cl_columns_up(r->cl, r->ctx, 1, r->coefs[slot], 0, most, most, count, sizeof(shs_real),
-                                    codes->coefs + first * stride, stride);
+    const size_t most = (size_t)r->job->most, at = first * (size_t)codes->stride;
+    const shs__cl_strip used = shs__cl_columns(count, 1, sizeof(int), codes->used + first, 0);
+    const shs__cl_strip atoms = shs__cl_columns(most, count, sizeof(int), codes->atoms + at, codes->stride);
+    const shs__cl_strip coefs = shs__cl_columns(most, count, sizeof(shs_real), codes->coefs + at, codes->stride);
+    shs_status status = shs__cl_columns_up(r->cl, r->ctx, 1, r->used[slot], &used);
+    if (status == SHS_OK) status = shs__cl_columns_up(r->cl, r->ctx, 1, r->atoms[slot], &atoms);
+    if (status == SHS_OK) status = shs__cl_columns_up(r->cl, r->ctx, 1, r->coefs[slot], &coefs);
     if (status == SHS_OK) return shs__cl_mark(r->cl, 1, &r->arrived);
     return status;
 }
 
 SHS__PRIVATE shs__cl_build shs__cl_rounding_build(const shs__cl_rounding *r) {
     shs__cl_build b = SHS_ZERO;
-    shs__cl_define(&b, "TYPE", (size_t)r->job->type);
-    shs__cl_define(&b, "MOST", (size_t)r->job->most);
-    shs__cl_define(&b, "LOCAL", (size_t)r->local);
+    shs__cl_define_int(&b, "TYPE", r->job->type);
+    shs__cl_define_int(&b, "MOST", r->job->most);
+    shs__cl_define_int(&b, "LOCAL", r->local);
     shs__cl_define(&b, "ITEMS", r->items);
-    shs__cl_define(&b, "GRAM", (size_t)r->gram);
+    shs__cl_define_int(&b, "GRAM", r->gram);
     return b;
 }
 
@@ -7225,27 +7376,50 @@ SHS__PRIVATE shs_status shs__cl_round_slice(shs__cl_rounding *r, size_t count, i
     shs__cl_forget(r->cl, &r->arrived);
     if (status != SHS_OK) return status;
     call = shs__cl_begin(r->cl, shs__cl_source_compact, b.text, "round_codes");
-    shs__cl_pass_size(&call, count), shs__cl_pass_buffer(&call, r->used[slot]);
-    shs__cl_pass_buffer(&call, r->atoms[slot]), shs__cl_pass_buffer(&call, r->coefs[slot]);
-    shs__cl_pass_buffer(&call, r->gram ? r->G : r->D), shs__cl_pass_int(&call, job->p);
+    shs__cl_pass_size(&call, count);
+    shs__cl_pass_buffer(&call, r->used[slot]);
+    shs__cl_pass_buffer(&call, r->atoms[slot]);
+    shs__cl_pass_buffer(&call, r->coefs[slot]);
+    shs__cl_pass_buffer(&call, r->gram ? r->G : r->D);
+    shs__cl_pass_int(&call, job->p);
     shs__cl_pass_int(&call, r->gram ? job->n : job->p);
-    shs__cl_pass_buffer(&call, r->factors), shs__cl_pass_buffer(&call, r->orders);
+    shs__cl_pass_buffer(&call, r->factors);
+    shs__cl_pass_buffer(&call, r->orders);
     return shs__cl_launch(&call, shs__zmin(r->groups, shs__ctx_chunks(count, r->items)), r->items, 1, 1, "round");
 }
 
 SHS__PRIVATE shs_status shs__cl_rounding_dictionary(const shs__cl_rounding *r) {
     const shs_rounding_job *job = r->job;
+    const shs__cl_strip atoms = shs__cl_columns((size_t)job->p, (size_t)job->n, sizeof *job->D, job->D, job->ldd);
     shs__cl_matrix D = shs__cl_matrix_of(r->D, 0, job->p), G = shs__cl_matrix_of(r->G, 0, job->n);
-    shs_status status = shs__cl_columns_up(r->cl, r->ctx, 0, r->D, 0, (size_t)job->p, (size_t)job->p, (size_t)job->n,
-                                           sizeof(shs_real), job->D, (size_t)job->ldd);
+    shs_status status = shs__cl_columns_up(r->cl, r->ctx, 0, r->D, &atoms);
     if (status != SHS_OK || !r->gram) return status;
-    return shs__cl_gemm(r->cl, SHS_TRANS_YES, SHS_TRANS_NO, job->n, job->n, job->p, 1, &D, &D, 0, &G);
+    return shs__cl_inner_products(r->cl, job->n, job->n, job->p, &D, &D, &G);
 }
 
 SHS__PRIVATE shs_status shs__cl_codes_round(void *user, const shs_context *ctx, const shs_rounding_job *job);
 
 /* Known codes. Of few signals some have no atom, some all; a Gram matrix is made of few atoms and not of many. */
 enum { SHS__CL_KNOWN_ROUNDED = 150 };
+
+/* Atoms of n, each in a signal at most once, and random coefficients; zeros behind them. */
+SHS__PRIVATE void shs__cl_known_code_values(shs_codes *codes, int n, shs_random *r) {
+    const size_t most = (size_t)codes->stride;
+    size_t i, q;
+    for (i = 0; i < codes->m; i++) {
+        int *atoms = codes->atoms + i * most;
+        shs_real *coefs = codes->coefs + i * most;
+        const size_t used = i % (most + 1);
+        codes->used[i] = (int)used;
+        for (q = 0; q < most; q++) {
+            atoms[q] = 0;
+            coefs[q] = 0;
+            if (q >= used) continue;
+            atoms[q] = (int)((i + 2 * q) % (size_t)n);
+            coefs[q] = (shs_real)shs_random_normal(r);
+        }
+    }
+}
 
 SHS__PRIVATE shs_status shs__cl_known_codes(shs_cl *cl, const shs__cl_rounding *like, shs_rounding_job *job, shs__layout *host,
                                             shs_codes *both) {
@@ -7255,7 +7429,6 @@ SHS__PRIVATE shs_status shs__cl_known_codes(shs_cl *cl, const shs__cl_rounding *
     shs_random r;
     shs_status status = SHS_OK;
     size_t i;
-    int q;
     while (shs__layout_next(&cl->ctx, host, &status)) {
         D = SHS__CARVE(host, shs_real, (size_t)p * (size_t)n);
         shs__codes_layout(host, both, m, most);
@@ -7274,18 +7447,7 @@ SHS__PRIVATE shs_status shs__cl_known_codes(shs_cl *cl, const shs__cl_rounding *
     shs_random_seed(&r, 3);
     for (i = 0; i < (size_t)p * (size_t)n; i++) D[i] = (shs_real)shs_random_normal(&r);
     shs_normalize_columns(p, n, D, p, NULL);
-    for (i = 0; i < m; i++) {
-        both[0].used[i] = (int)(i % (size_t)(most + 1));
-        for (q = 0; q < most; q++) {
-            if (q < both[0].used[i]) {
-                both[0].atoms[i * (size_t)most + (size_t)q] = (int)((i + 2 * (size_t)q) % (size_t)n);
-                both[0].coefs[i * (size_t)most + (size_t)q] = (shs_real)shs_random_normal(&r);
-            } else {
-                both[0].atoms[i * (size_t)most + (size_t)q] = 0;
-                both[0].coefs[i * (size_t)most + (size_t)q] = 0;
-            }
-        }
-    }
+    shs__cl_known_code_values(both, n, &r);
     memcpy(both[1].used, both[0].used, m * sizeof *both->used);
     memcpy(both[1].atoms, both[0].atoms, m * (size_t)most * sizeof *both->atoms);
     memcpy(both[1].coefs, both[0].coefs, m * (size_t)most * sizeof *both->coefs);
@@ -7327,15 +7489,50 @@ SHS__PRIVATE shs_status shs__cl_prove_rounding(const shs__cl_rounding *r) {
     return shs__cl_prove(r->cl, &proof);
 }
 
+/* Rounds slice after slice: while one is rounded, the codes of the next come up. */
+SHS__PRIVATE shs_status shs__cl_round_slices(shs__cl_rounding *r) {
+    const shs_codes *codes = r->job->codes;
+    const size_t most = (size_t)r->job->most, stride = (size_t)codes->stride;
+    shs__cl_strip coefs;
+    size_t first, count, next;
+    int slot = 0;
+    shs_status status = shs__cl_rounding_up(r, 0, r->slice, 0);
+    for (first = 0; first < codes->m && status == SHS_OK; first += count, slot ^= 1) {
+        count = shs__zmin(r->slice, codes->m - first);
+        next = first + count;
+        status = shs__cl_round_slice(r, count, slot);
+        if (status == SHS_OK && next < codes->m) {
+            status = shs__cl_flush(r->cl, 0);
+            if (status == SHS_OK) status = shs__cl_rounding_up(r, next, shs__zmin(r->slice, codes->m - next), slot ^ 1);
+        }
+        if (status != SHS_OK) return status;
+        coefs = shs__cl_columns(most, count, sizeof(shs_real), codes->coefs + first * stride, codes->stride);
+        status = shs__cl_columns_down(r->cl, r->ctx, r->coefs[slot], &coefs);
+    }
+    return status;
+}
+
+SHS__PRIVATE void shs__cl_rounding_close(shs__cl_rounding *r) {
+    int i;
+    shs__cl_finish(r->cl, 0);
+    shs__cl_forget(r->cl, &r->arrived);
+    for (i = 0; i < 2; i++) {
+        shs__cl_release(r->cl, r->used + i);
+        shs__cl_release(r->cl, r->atoms + i);
+        shs__cl_release(r->cl, r->coefs + i);
+    }
+    shs__cl_release(r->cl, &r->D);
+    shs__cl_release(r->cl, &r->G);
+    shs__cl_release(r->cl, &r->factors);
+    shs__cl_release(r->cl, &r->orders);
+}
+
 /* The engine's stage. */
 SHS__PRIVATE shs_status shs__cl_codes_round(void *user, const shs_context *ctx, const shs_rounding_job *job) {
     shs__cl_rounding r = SHS_ZERO;
-    shs_cl *cl = (shs_cl *)user;
-    size_t m = job->codes->m, most = (size_t)job->most, stride = (size_t)job->codes->stride, first, count, next;
     shs_status status, rest;
-    int i, slot = 0;
     if (job->most > SHS__CL_ROUND_ATOMS) return SHS_UNSUPPORTED;
-    r.cl = cl;
+    r.cl = (shs_cl *)user;
     r.ctx = ctx;
     r.job = job;
     shs__cl_rounding_sizes(&r);
@@ -7344,27 +7541,10 @@ SHS__PRIVATE shs_status shs__cl_codes_round(void *user, const shs_context *ctx, 
     shs__cl_rounding_sizes(&r); /* they may be others now */
     status = shs__cl_rounding_buffers(&r);
     if (status == SHS_OK) status = shs__cl_rounding_dictionary(&r);
-    if (status == SHS_OK) status = shs__cl_rounding_up(&r, 0, r.slice, 0);
-    for (first = 0; first < m && status == SHS_OK; first += count, slot ^= 1) {
-        count = shs__zmin(r.slice, m - first);
-        next = first + count;
-        status = shs__cl_round_slice(&r, count, slot);
-        if (status == SHS_OK && next < m) {
-            status = shs__cl_flush(cl, 0);
-            if (status == SHS_OK) status = shs__cl_rounding_up(&r, next, shs__zmin(r.slice, m - next), slot ^ 1);
-        }
-        if (status == SHS_OK)
-            status = shs__cl_columns_down(cl, ctx, r.coefs[slot], most, most, count, sizeof(shs_real),
-                                          job->codes->coefs + first * stride, stride);
-    }
-    rest = shs__cl_finish(cl, 1); /* the caller's codes are read until then */
-    if (status == SHS_OK) status = rest;
-    shs__cl_finish(cl, 0);
-    shs__cl_forget(cl, &r.arrived);
-    for (i = 0; i < 2; i++)
-        shs__cl_release(cl, r.used + i), shs__cl_release(cl, r.atoms + i), shs__cl_release(cl, r.coefs + i);
-    shs__cl_release(cl, &r.D), shs__cl_release(cl, &r.G);
-    shs__cl_release(cl, &r.factors), shs__cl_release(cl, &r.orders);
+    if (status == SHS_OK) status = shs__cl_round_slices(&r);
+    rest = shs__cl_finish(r.cl, 1); /* the caller's codes are read until then */
+    shs__cl_rounding_close(&r);
+    if (status == SHS_OK) return rest;
     return status;
 }
 
@@ -7378,9 +7558,9 @@ SHS__PRIVATE shs_status shs__cl_codes_round(void *user, const shs_context *ctx, 
    the CPU's stages follow too (whether a Gram matrix pays, layouts, sums); what becomes of the results is the driver's affair.
 
    Signals go to the device once, and their codes and residuals stay on the device. Signals that do not fit are cut into slices that
-   take turns: the codes and residuals of the other slices wait in the host's memory. A slice is coded in chunks, whose D'Y fits a buffer; while one is
-   coded the next one's signals come up on the other queue. A signal's codes depend on nothing but the signal and the
-   dictionary, so slices and chunks do not change a bit of them. */
+   take turns: the codes and residuals of the other slices wait in the host's memory. A slice is coded in chunks whose D'Y fits a
+   buffer. While a chunk is coded, the signals of the next chunk come up on the other queue. A signal's codes depend on nothing but
+   the signal and the dictionary, so slices and chunks do not change a bit of them. */
 
 /* ---- the session -------------------------------------------------------------------------------------------------- */
 
@@ -7407,57 +7587,94 @@ enum {
 
 #define SHS__CL_NONE SIZE_MAX
 
+/* How the signals are shared out. */
+typedef struct shs__cl_sharing {
+    shs__cl_coder coder;
+    int tuned;                  /* coder and warps have been measured, or need not be */
+    int warps;                  /* signals a group of omp_warp */
+    size_t group, groups, each; /* of omp_general: items a group, groups, values of scratch a group */
+    size_t items;               /* of omp_item */
+    size_t team, rows;          /* of omp_group: items a group, b_k in local memory */
+    size_t teams, largest;      /* of omp_team: groups of signals that share their atoms, 0 = none do; signals of the largest */
+} shs__cl_sharing;
+
+/* Buffers for all signals. */
+typedef struct shs__cl_for_all {
+    cl_mem D, G, alphas, scratch, sums, tallies, found, starts, totals;
+} shs__cl_for_all;
+
+/* Buffers for the signals of one slice. */
+typedef struct shs__cl_for_slice {
+    cl_mem Y, norms2, errors2, state, limits, tolerances, counts;
+} shs__cl_for_slice;
+
+typedef struct shs__cl_code_buffers {
+    cl_mem used, atoms, coefs;
+} shs__cl_code_buffers;
+
+/* Buffers for learning; the last two are MOD's. */
+typedef struct shs__cl_for_learning {
+    cl_mem E, squares, uses, start, stretches, partial, energies, gathered, fresh, done, system, corners;
+} shs__cl_for_learning;
+
+/* The codes before the newest, for a rule that asks for them. */
+typedef struct shs__cl_past {
+    shs__cl_code_buffers codes;
+    int kept, there; /* whether they have buffers, and whether there were any */
+    int exchanged;   /* whether the session's codes are those of the past at the moment */
+    int listed;      /* the same when the uses were listed */
+} shs__cl_past;
+
+/* The slices whose values the buffers hold, SHS__CL_NONE for none; wrapped: the slice that Y wraps. */
+typedef struct shs__cl_holds {
+    size_t Y, codes, E, counts, uses, wrapped;
+} shs__cl_holds;
+
+/* The host's side, in one block. */
+typedef struct shs__cl_on_host {
+    shs__layout block;
+    shs_real *D;                 /* p x n, for learning */
+    int sent;                    /* the device has D */
+    shs_real *fresh;             /* for learning: p x n new atoms, then n products d_old'd_new */
+    shs_real *E;                 /* p x m, for learning in slices */
+    void *wides;                 /* room for p x n + n values of the device's wide type, or for the sums */
+    cl_uint *start, *stretches;  /* n + 1 */
+    cl_uint *starts;             /* teams + 1: the first signal of each, and m */
+    shs_codes codes;             /* of all signals, where there are slices */
+} shs__cl_on_host;
+
 typedef struct shs__cl_signals {
     shs_cl *cl;
     const shs_context *ctx;
     shs_signals_job job;
     int p, n, padded, stride, use_gram;
     size_t m, slice, slices, chunk, block; /* block: signals whose uses are counted at a time */
-    shs__cl_coder coder;
-    int warps;                  /* signals a group of omp_warp */
-    int tuned;                  /* coder and warps have been measured, or need not be */
-    const shs_descent *descent; /* NULL: a pursuit */
-    size_t group, groups, each; /* of omp_general: items a group, groups, values of scratch a group */
-    size_t items;               /* of omp_item */
-    size_t team, rows;          /* of omp_group: items a group, b_k in local memory */
-    size_t teams, largest;      /* of omp_team: groups of signals that share their atoms, 0 = none do; signals of the largest */
-    int wraps;                  /* Y is the caller's own memory, which the device shares */
-    size_t wrapped;             /* the slice that it wraps */
-
-    cl_mem D, G, alphas, scratch, sums, tallies, found, starts;                 /* of all signals */
-    cl_mem Y, norms2, used, atoms, coefs, errors2, state, limits, tolerances; /* of a slice */
-    cl_mem E, squares, uses, counts, totals, start, stretches, partial, energies, gathered, fresh, done; /* for learning */
-    cl_mem system, corners;                                                                              /* and for MOD */
-    cl_mem used_before, atoms_before, coefs_before; /* the codes before the newest, where a rule asks for them */
-    int keeps_before, has_before;
-    int exchanged, listed_exchanged; /* whether used, atoms and coefs are those at the moment, and whether uses is of them */
-    size_t y_slice, codes_slice, e_slice, counts_slice, uses_slice; /* whose values the buffers hold */
-
-    shs__layout host;      /* what follows lies in one block */
-    shs_real *own_D;       /* p x n, for learning, as what follows */
-    shs_real *own_fresh;   /* p x n new atoms, then n products d_old'd_new */
-    void *wides;           /* room for p x n + n values of the device's wide type, or for the sums */
-    cl_uint *own_start, *own_stretches; /* n + 1 */
-    cl_uint *own_starts;                /* teams + 1: the first signal of each, and m */
-    int has_D;                          /* the device has own_D */
-    int out_of_range;                   /* what a job with a room asks for */
-    shs_codes codes;       /* of all signals, where there are slices */
-    shs_real *own_E;       /* p x m, likewise */
+    const shs_descent *descent;            /* NULL: a pursuit */
+    int wraps;                             /* Y is the caller's own memory, which the device shares */
+    int out_of_range;                      /* what a job with a room asks for */
+    shs__cl_sharing share;
+    shs__cl_for_all all;
+    shs__cl_for_slice here;
+    shs__cl_code_buffers now; /* the codes of a slice */
+    shs__cl_past past;
+    shs__cl_for_learning learn;
+    shs__cl_holds holds;
+    shs__cl_on_host own;
 } shs__cl_signals;
 
 SHS__PRIVATE size_t shs__cl_slice_count(const shs__cl_signals *s, size_t q) { return shs__zmin(s->slice, s->m - q * s->slice); }
 
 /* Work-items that share a signal where they only read and write it, and signals a group. */
-SHS__PRIVATE size_t shs__cl_lanes(const shs_cl *cl) { return cl->is_cpu || cl->max_group < 64 ? 1 : 32; }
+SHS__PRIVATE size_t shs__cl_lanes(const shs_cl *cl) { return cl->ways.is_cpu || cl->about.max_group < 64 ? 1 : 32; }
 SHS__PRIVATE size_t shs__cl_rows(const shs_cl *cl) {
     size_t lanes = shs__cl_lanes(cl), rows = 8;
-    while (rows > 1 && rows * lanes > cl->max_group) rows /= 2;
+    while (rows > 1 && rows * lanes > cl->about.max_group) rows /= 2;
     return rows;
 }
 
 SHS__PRIVATE shs__cl_build shs__cl_shape(const shs__cl_signals *s, size_t lanes, size_t rows) {
     shs__cl_build b = SHS_ZERO;
-    shs__cl_define(&b, "STRIDE", (size_t)s->stride);
+    shs__cl_define_int(&b, "STRIDE", s->stride);
     shs__cl_define(&b, "LANES", lanes);
     shs__cl_define(&b, "ROWS", rows);
     return b;
@@ -7474,6 +7691,13 @@ SHS__PRIVATE shs_status shs__cl_launch_rows(const shs__cl_call *call, size_t cou
     return shs__cl_launch(call, 1, shs__cl_lanes(call->cl), shs__ctx_chunks(count, rows), rows, stage);
 }
 
+/* Passes the codes of the slice as three arguments. */
+SHS__PRIVATE void shs__cl_pass_codes(shs__cl_call *call, const shs__cl_signals *s) {
+    shs__cl_pass_buffer(call, s->now.used);
+    shs__cl_pass_buffer(call, s->now.atoms);
+    shs__cl_pass_buffer(call, s->now.coefs);
+}
+
 /* ---- opening: what fits ------------------------------------------------------------------------------------------- */
 
 SHS__PRIVATE size_t shs__cl_left(const shs_cl *cl) { return cl->limit - shs__zmin(cl->in_use, cl->limit); }
@@ -7485,25 +7709,25 @@ SHS__PRIVATE size_t shs__cl_warp_bytes(const shs__cl_signals *s) {
 }
 
 /* How omp_warp exchanges registers: by PTX, else by sub-groups, else through local memory. */
-SHS__PRIVATE int shs__cl_shuffles(const shs_cl *cl) { return cl->ptx && sizeof(shs_real) == sizeof(cl_float); }
+SHS__PRIVATE int shs__cl_shuffles(const shs_cl *cl) { return cl->ways.ptx && sizeof(shs_real) == sizeof(cl_float); }
 
 /* Local memory of a group of omp_group, with `rows` of the b_k. */
 SHS__PRIVATE size_t shs__cl_group_bytes(const shs__cl_signals *s, size_t rows) {
     const size_t stride = (size_t)s->stride, r = sizeof(shs_real);
     return (rows * (size_t)s->padded + stride * (stride + 3) / 2) * r + stride * sizeof(cl_int) +
-           s->team * ((size_t)(2 + shs__omp_distances(s->job.coding->selection)) * r + sizeof(cl_int));
+           s->share.team * ((size_t)(2 + shs__omp_distances(s->job.coding->selection)) * r + sizeof(cl_int));
 }
 
 /* Whether omp_warp, omp_item and omp_group can take these sizes. */
 SHS__PRIVATE int shs__cl_warp_fits(const shs__cl_signals *s) {
     const shs_cl *cl = s->cl;
-    return !cl->is_cpu && s->use_gram && s->stride <= 32 && s->padded <= 1024 && shs__cl_warp_bytes(s) <= cl->local_bytes &&
-           cl->max_group >= SHS__CL_WARP_ITEMS;
+    if (cl->ways.is_cpu || !s->use_gram || s->stride > 32 || s->padded > 1024) return 0;
+    return shs__cl_warp_bytes(s) <= cl->about.local_bytes && cl->about.max_group >= SHS__CL_WARP_ITEMS;
 }
 SHS__PRIVATE int shs__cl_item_fits(const shs__cl_signals *s) { return s->use_gram && s->stride <= SHS__CL_ITEM_PLACES; }
 SHS__PRIVATE int shs__cl_group_fits(const shs__cl_signals *s) {
-    return !s->cl->is_cpu && s->use_gram && s->padded <= SHS__CL_GROUP_ATOMS && (size_t)s->padded <= 16 * s->team &&
-           shs__cl_group_bytes(s, 1) <= s->cl->local_bytes;
+    return !s->cl->ways.is_cpu && s->use_gram && s->padded <= SHS__CL_GROUP_ATOMS && (size_t)s->padded <= 16 * s->share.team &&
+           shs__cl_group_bytes(s, 1) <= s->cl->about.local_bytes;
 }
 
 /* Rows of b in half of the local memory, so that twice as many groups run, while what those have in global memory stays in a
@@ -7511,20 +7735,20 @@ SHS__PRIVATE int shs__cl_group_fits(const shs__cl_signals *s) {
 SHS__PRIVATE size_t shs__cl_group_rows(const shs__cl_signals *s) {
     const size_t most = (size_t)shs__imax(s->stride - 1, 1), row = (size_t)s->padded * sizeof(shs_real);
     size_t half = 1, all;
-    while (half < most && shs__cl_group_bytes(s, half + 1) <= s->cl->local_bytes / 2) half++;
-    if (shs__cl_group_bytes(s, half) <= s->cl->local_bytes / 2 &&
+    while (half < most && shs__cl_group_bytes(s, half + 1) <= s->cl->about.local_bytes / 2) half++;
+    if (shs__cl_group_bytes(s, half) <= s->cl->about.local_bytes / 2 &&
         (most - half) * row * 8 <= SHS__CL_GROUP_CACHE / (size_t)s->cl->units)
         return half;
-    for (all = half; all < most && shs__cl_group_bytes(s, all + 1) <= s->cl->local_bytes;) all++;
+    for (all = half; all < most && shs__cl_group_bytes(s, all + 1) <= s->cl->about.local_bytes;) all++;
     return all;
 }
 
 /* Items a group, each with some `atoms` of them: a power of two from 32 to 256; one on a processor. */
 SHS__PRIVATE size_t shs__cl_group_items(const shs__cl_signals *s, size_t atoms) {
     size_t group = 32;
-    if (s->cl->is_cpu) return 1;
+    if (s->cl->ways.is_cpu) return 1;
     while (group < 256 && group * atoms < (size_t)s->padded) group *= 2;
-    while (group > s->cl->max_group) group /= 2;
+    while (group > s->cl->about.max_group) group /= 2;
     return group;
 }
 
@@ -7532,11 +7756,11 @@ SHS__PRIVATE shs_status shs__cl_prove_coder(shs__cl_signals *s, const char **ker
 
 /* The kernels of another session, in a small one. */
 SHS__PRIVATE void shs__cl_imitate(shs__cl_signals *s, const shs__cl_signals *other) {
-    s->coder = other->coder;
-    s->warps = other->warps;
-    s->group = other->group;
-    s->team = other->team;
-    s->rows = other->rows;
+    s->share.coder = other->share.coder;
+    s->share.warps = other->share.warps;
+    s->share.group = other->share.group;
+    s->share.team = other->share.team;
+    s->share.rows = other->share.rows;
 }
 
 /* A warp a signal where alpha fits its registers and b the local memory. b in registers too only while an item has few values
@@ -7545,27 +7769,28 @@ SHS__PRIVATE shs_status shs__cl_take_coder(shs__cl_signals *s, shs_cl_coder aske
     const shs_cl *cl = s->cl;
     size_t bytes = shs__cl_warp_bytes(s), kept = (size_t)(s->stride - 1) * (size_t)(s->padded / SHS__CL_WARP_ITEMS);
     int fits = 1;
-    s->group = shs__cl_group_items(s, 4);
-    s->team = shs__cl_group_items(s, sizeof(shs_real) == sizeof(cl_float) ? 12 : 16); /* on an H200 within 5 % of the best */
-    if (s->teams) {
-        s->coder = SHS__CL_TEAM;
+    s->share.group = shs__cl_group_items(s, 4);
+    s->share.team = shs__cl_group_items(s, sizeof(shs_real) == sizeof(cl_float) ? 12 : 16); /* on an H200 within 5 % of the best */
+    if (s->share.teams) {
+        s->share.coder = SHS__CL_TEAM;
         if (asked == SHS_CL_CODER_GENERAL) return SHS_OK;
         return SHS_UNSUPPORTED;
     }
-    s->warps = 4;
-    while (s->warps > 1 && (!shs__cl_shuffles(cl) || (size_t)s->warps * bytes > cl->local_bytes)) s->warps /= 2;
+    if (shs__cl_shuffles(cl)) s->share.warps = 4;
+    else s->share.warps = 1;
+    while (s->share.warps > 1 && (size_t)s->share.warps * bytes > cl->about.local_bytes) s->share.warps /= 2;
     if (asked == SHS_CL_CODER_WARP) {
         fits = shs__cl_warp_fits(s);
-        if (shs__cl_shuffles(cl) && kept <= 16) s->coder = SHS__CL_WARP_KEEP;
-        else s->coder = SHS__CL_WARP;
+        if (shs__cl_shuffles(cl) && kept <= 16) s->share.coder = SHS__CL_WARP_KEEP;
+        else s->share.coder = SHS__CL_WARP;
     } else if (asked == SHS_CL_CODER_ITEM) {
         fits = shs__cl_item_fits(s);
-        s->coder = SHS__CL_ITEM;
+        s->share.coder = SHS__CL_ITEM;
     } else if (asked == SHS_CL_CODER_GROUP) {
         fits = shs__cl_group_fits(s);
-        s->coder = SHS__CL_GROUP;
-        if (fits) s->rows = shs__cl_group_rows(s);
-    } else s->coder = SHS__CL_GENERAL;
+        s->share.coder = SHS__CL_GROUP;
+        if (fits) s->share.rows = shs__cl_group_rows(s);
+    } else s->share.coder = SHS__CL_GENERAL;
     if (fits) return SHS_OK;
     return SHS_UNSUPPORTED;
 }
@@ -7573,10 +7798,11 @@ SHS__PRIVATE shs_status shs__cl_take_coder(shs__cl_signals *s, shs_cl_coder aske
 /* omp_warp by sub-groups first, then without. */
 SHS__PRIVATE shs_status shs__cl_prove_ways(shs__cl_signals *s, const char **kernel, char *fault) {
     shs_cl *cl = s->cl;
-    const char *const sub_groups = cl->sub_groups;
+    const char *const sub_groups = cl->ways.sub_groups;
     shs_status status = shs__cl_prove_coder(s, kernel, fault);
-    if (status != SHS_UNSUPPORTED || s->coder != SHS__CL_WARP || !sub_groups || shs__cl_shuffles(cl) || cl->one_way) return status;
-    cl->sub_groups = NULL;
+    if (status != SHS_UNSUPPORTED || s->share.coder != SHS__CL_WARP) return status;
+    if (!sub_groups || shs__cl_shuffles(cl) || cl->test.one_way) return status;
+    cl->ways.sub_groups = NULL;
     return shs__cl_prove_coder(s, kernel, fault);
 }
 
@@ -7600,17 +7826,17 @@ SHS__PRIVATE shs_status shs__cl_try_coders(shs__cl_signals *s, const char **kern
 /* Where all are wrong, compiled in another way. */
 SHS__PRIVATE shs_status shs__cl_choose_coder(shs__cl_signals *s) {
     shs_cl *cl = s->cl;
-    const shs__cl_ways before = shs__cl_ways_of(cl);
+    const shs__cl_ways before = cl->ways;
     const char *kernel = "";
     char fault[SHS__CL_FAULT] = "";
     shs_status status;
-    if (cl->imitated) {
-        shs__cl_imitate(s, cl->imitated);
+    if (cl->test.imitated) {
+        shs__cl_imitate(s, cl->test.imitated);
         return SHS_OK;
     }
     status = shs__cl_try_coders(s, &kernel, fault);
     while (status == SHS_UNSUPPORTED && fault[0] && shs__cl_step_down(cl)) status = shs__cl_try_coders(s, &kernel, fault);
-    if (status == SHS_UNSUPPORTED && fault[0]) shs__cl_take_ways(cl, &before);
+    if (status == SHS_UNSUPPORTED && fault[0]) cl->ways = before;
     if (fault[0]) shs__cl_tell_fault(cl, kernel, fault, status == SHS_OK ? "; another one codes" : "; none codes");
     return status;
 }
@@ -7629,7 +7855,7 @@ SHS__PRIVATE int shs__cl_tolerant(const shs__cl_signals *s) {
 /* That of omp_team beside it: t, and residuals where tolerances ask for them, of each signal of a team. */
 SHS__PRIVATE size_t shs__cl_team_scratch(const shs__cl_signals *s) {
     const size_t each = (size_t)s->stride + (shs__cl_tolerant(s) ? (size_t)s->p : 0);
-    return shs__cl_general_scratch(s) + SHS__PRODUCT(s->largest, each, 1);
+    return shs__cl_general_scratch(s) + SHS__PRODUCT(s->share.largest, each, 1);
 }
 
 /* Scratch of an item of omp_item: b_1 .. b_{s-1}, and d^2. */
@@ -7639,30 +7865,30 @@ SHS__PRIVATE size_t shs__cl_item_scratch(const shs__cl_signals *s) {
 
 /* Where host and device share memory nothing is copied: the kernels read the caller's signals where they lie. Processors want
    the four values that are read at once aligned; others whole pages, or their drivers copy all the same. */
-SHS__PRIVATE size_t shs__cl_wrap_alignment(const shs_cl *cl) { return cl->is_cpu ? 4 * sizeof(shs_real) : 4096; }
+SHS__PRIVATE size_t shs__cl_wrap_alignment(const shs_cl *cl) { return cl->ways.is_cpu ? 4 * sizeof(shs_real) : 4096; }
 
 /* Makes Y the signals of slice q: `count` of them. */
 SHS__PRIVATE shs_status shs__cl_wrap_slice(shs__cl_signals *s, size_t q, size_t count) {
     const shs_real *from = s->job.Y + q * s->slice * (size_t)s->p;
     shs_status status;
-    if (s->wrapped == q) return SHS_OK;
-    s->wrapped = SHS__CL_NONE;
-    shs__cl_release(s->cl, &s->Y);
-    status = shs__cl_wrap(s->cl, count * (size_t)s->p * sizeof(shs_real), (void *)(uintptr_t)from, &s->Y);
-    if (status == SHS_OK) s->wrapped = q;
+    if (s->holds.wrapped == q) return SHS_OK;
+    s->holds.wrapped = SHS__CL_NONE;
+    shs__cl_release(s->cl, &s->here.Y);
+    status = shs__cl_wrap(s->cl, count * (size_t)s->p * sizeof(shs_real), (void *)(uintptr_t)from, &s->here.Y);
+    if (status == SHS_OK) s->holds.wrapped = q;
     return status;
 }
 
 /* Finds out by trying: a driver may refuse memory that it cannot write, or pin. */
 SHS__PRIVATE void shs__cl_try_to_wrap(shs__cl_signals *s) {
     shs_cl *cl = s->cl;
-    size_t most = cl->max_alloc / ((size_t)s->p * sizeof(shs_real));
-    cl_int error = cl->error;
-    s->wraps = cl->unified && s->m > 0 && most > 0 && s->job.ldy == s->p &&
+    size_t most = cl->about.max_alloc / ((size_t)s->p * sizeof(shs_real));
+    cl_int error = cl->failure.error;
+    s->wraps = cl->about.unified && s->m > 0 && most > 0 && s->job.ldy == s->p &&
                (uintptr_t)s->job.Y % shs__cl_wrap_alignment(cl) == 0;
     if (!s->wraps || shs__cl_wrap_slice(s, 0, shs__zmin(s->m, most)) == SHS_OK) return;
     s->wraps = 0;
-    cl->error = error;
+    cl->failure.error = error;
 }
 
 /* Bytes of device memory that a signal needs. */
@@ -7677,65 +7903,94 @@ SHS__PRIVATE size_t shs__cl_signal_bytes(const shs__cl_signals *s) {
     return bytes;
 }
 
-/* Buffers that do not depend on the slice, and the sizes of chunk and slice from what is left then. */
-SHS__PRIVATE shs_status shs__cl_signals_plan(shs__cl_signals *s) {
+/* Buffers that do not depend on chunk and slice. */
+SHS__PRIVATE shs_status shs__cl_signals_common(shs__cl_signals *s) {
     shs_cl *cl = s->cl;
-    size_t r = sizeof(shs_real), n = (size_t)s->n, p = (size_t)s->p, padded = (size_t)s->padded, per = shs__cl_signal_bytes(s);
-    size_t wide = shs__cl_wide_size(cl), unit = shs__cl_wrap_alignment(cl) / r, left;
-    size_t most = shs__zmax(s->m, 1), gram = SHS__PRODUCT(padded, padded, r), alphas, scratch;
+    const size_t r = sizeof(shs_real), n = (size_t)s->n, p = (size_t)s->p, padded = (size_t)s->padded, wide = shs__cl_wide_size(cl);
+    const size_t gram = SHS__PRODUCT(padded, padded, r);
+    shs_status status = shs__cl_buffer(cl, SHS__PRODUCT(p, padded, r), &s->all.D);
+    s->use_gram = s->use_gram && gram <= cl->about.max_alloc && gram <= shs__cl_left(cl) / 2;
+    if (status == SHS_OK && s->use_gram) status = shs__cl_buffer(cl, gram, &s->all.G);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, SHS__CL_SUMS * wide, &s->all.sums);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, SHS__CL_SUMS * 3 * sizeof(cl_ulong), &s->all.tallies);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, 2 * sizeof(cl_int), &s->all.found);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, n * sizeof(cl_uint), &s->all.totals);
+    if (status == SHS_OK && s->share.teams) status = shs__cl_buffer(cl, (s->share.teams + 1) * sizeof(cl_uint), &s->all.starts);
+    if (status != SHS_OK || !s->job.learning) return status;
+    status = shs__cl_buffer(cl, (n + 1) * sizeof(cl_uint), &s->learn.start);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, (n + 1) * sizeof(cl_uint), &s->learn.stretches);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, SHS__PRODUCT(p + 1, n, wide), &s->learn.gathered);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, SHS__PRODUCT(p + 1, n, r), &s->learn.fresh);
+    if (status == SHS_OK) return shs__cl_buffer(cl, n, &s->learn.done);
+    return status;
+}
+
+/* Groups or items that share a chunk, and the values of scratch that they need, from `left` bytes. Scratch of omp_general also
+   holds the b_k that omp_group has in global memory. */
+SHS__PRIVATE size_t shs__cl_plan_groups(shs__cl_signals *s, size_t left) {
+    const shs_cl *cl = s->cl;
+    const size_t r = sizeof(shs_real), units = cl->units;
+    size_t most, fit;
+    s->share.groups = shs__zmin(units * (cl->ways.is_cpu ? 1 : 16), left / 8 / (s->share.each * r));
+    s->share.groups = shs__zmax(1, shs__zmin(s->share.groups, s->chunk));
+    if (cl->test.imitated) s->share.groups = shs__zmin(s->share.groups, 3); /* so that a group takes several signals */
+    if (s->share.coder != SHS__CL_ITEM) return s->share.groups * s->share.each;
+    most = cl->test.imitated ? 32 : units * SHS__CL_ITEM_SIGNALS;
+    fit = shs__zmin(left / 4, cl->about.max_alloc) / (shs__cl_item_scratch(s) * r);
+    s->share.items = shs__zmax(1, shs__zmin(shs__zmin(s->chunk, most), fit));
+    return shs__zmax(s->share.groups * s->share.each, s->share.items * shs__cl_item_scratch(s));
+}
+
+/* The size of a chunk and its buffers. */
+SHS__PRIVATE shs_status shs__cl_plan_chunk(shs__cl_signals *s) {
+    shs_cl *cl = s->cl;
+    const size_t r = sizeof(shs_real), padded = (size_t)s->padded, left = shs__cl_left(cl), most = shs__zmax(s->m, 1);
     const size_t asked = s->job.coding->signals_per_group;
-    shs_status status = shs__cl_buffer(cl, SHS__PRODUCT(p, padded, r), &s->D);
-    s->use_gram = s->use_gram && gram <= cl->max_alloc && gram <= shs__cl_left(cl) / 2;
-    if (status == SHS_OK && s->use_gram) status = shs__cl_buffer(cl, gram, &s->G);
-    if (status == SHS_OK) status = shs__cl_buffer(cl, SHS__CL_SUMS * wide, &s->sums);
-    if (status == SHS_OK) status = shs__cl_buffer(cl, SHS__CL_SUMS * 3 * sizeof(cl_ulong), &s->tallies);
-    if (status == SHS_OK) status = shs__cl_buffer(cl, 2 * sizeof(cl_int), &s->found);
-    if (status == SHS_OK) status = shs__cl_buffer(cl, n * sizeof(cl_uint), &s->totals);
-    if (status == SHS_OK && s->teams) status = shs__cl_buffer(cl, (s->teams + 1) * sizeof(cl_uint), &s->starts);
-    if (status == SHS_OK && s->job.learning) {
-        status = shs__cl_buffer(cl, (n + 1) * sizeof(cl_uint), &s->start);
-        if (status == SHS_OK) status = shs__cl_buffer(cl, (n + 1) * sizeof(cl_uint), &s->stretches);
-        if (status == SHS_OK) status = shs__cl_buffer(cl, SHS__PRODUCT(p + 1, n, wide), &s->gathered);
-        if (status == SHS_OK) status = shs__cl_buffer(cl, SHS__PRODUCT(p + 1, n, r), &s->fresh);
-        if (status == SHS_OK) status = shs__cl_buffer(cl, n, &s->done);
-    }
-    if (status == SHS_OK && !s->job.descending) status = shs__cl_choose_coder(s);
-    if (status != SHS_OK) return status;
-    left = shs__cl_left(cl);
-    if (s->job.descending) s->each = 1;
-    else if (s->teams) s->each = shs__cl_team_scratch(s);
-    else s->each = shs__cl_general_scratch(s);
-    if (s->each > cl->max_alloc / r) return SHS_NO_MEMORY;
-    alphas = shs__zmin(left / 4, cl->max_alloc);
+    size_t alphas = shs__zmin(left / 4, cl->about.max_alloc), scratch;
+    shs_status status;
+    if (s->job.descending) s->share.each = 1;
+    else if (s->share.teams) s->share.each = shs__cl_team_scratch(s);
+    else s->share.each = shs__cl_general_scratch(s);
+    if (s->share.each > cl->about.max_alloc / r) return SHS_NO_MEMORY;
     if (!asked) alphas = shs__zmin(alphas, SHS__CL_ALPHAS);
     s->chunk = shs__zmax(1, shs__zmin(most, alphas / (padded * r)));
     if (asked) s->chunk = shs__zmin(s->chunk, shs__zmin(asked, INT_MAX));
-    s->chunk = shs__zmax(s->chunk, s->largest);
-    s->groups = shs__zmin((size_t)cl->units * (cl->is_cpu ? 1 : 16), left / 8 / (s->each * r));
-    s->groups = shs__zmax(1, shs__zmin(s->groups, s->chunk));
-    if (cl->imitated) s->groups = shs__zmin(s->groups, 3); /* so that a group takes several signals */
-    scratch = s->groups * s->each;
-    if (s->coder == SHS__CL_ITEM) {
-        s->items = shs__zmin(s->chunk, cl->imitated ? 32 : (size_t)cl->units * SHS__CL_ITEM_SIGNALS);
-        s->items = shs__zmax(1, shs__zmin(s->items, shs__zmin(left / 4, cl->max_alloc) / (shs__cl_item_scratch(s) * r)));
-        scratch = shs__zmax(scratch, s->items * shs__cl_item_scratch(s));
-    } /* that of omp_general holds what omp_group has of the b_k there */
-    status = shs__cl_buffer(cl, SHS__PRODUCT(s->chunk, padded, r), &s->alphas);
-    if (status == SHS_OK) status = shs__cl_buffer(cl, scratch * r, &s->scratch);
-    if (status != SHS_OK) return status;
-    left = shs__cl_left(cl);
+    s->chunk = shs__zmax(s->chunk, s->share.largest);
+    scratch = shs__cl_plan_groups(s, left);
+    status = shs__cl_buffer(cl, SHS__PRODUCT(s->chunk, padded, r), &s->all.alphas);
+    if (status == SHS_OK) return shs__cl_buffer(cl, scratch * r, &s->all.scratch);
+    return status;
+}
+
+/* The size of a slice. */
+SHS__PRIVATE shs_status shs__cl_plan_slice(shs__cl_signals *s) {
+    shs_cl *cl = s->cl;
+    const size_t r = sizeof(shs_real), n = (size_t)s->n, p = (size_t)s->p, stride = (size_t)s->stride;
+    const size_t left = shs__cl_left(cl), most = shs__zmax(s->m, 1), unit = shs__cl_wrap_alignment(cl) / r;
+    size_t reserve = 1024;
     s->block = shs__zmax(256, shs__ctx_chunks(most, 512 * 32) * 32);
-    gram = n * shs__ctx_chunks(most, s->block) * sizeof(cl_uint) + (s->job.learning ? n * (p * r + wide) : 0) + 1024;
-    if (gram >= left) return SHS_NO_MEMORY;
-    s->slice = shs__zmin(most, (left - gram) / per);
-    s->slice = shs__zmin(s->slice, cl->max_alloc / shs__zmax(p * r, (size_t)s->stride * r));
-    s->slice = shs__zmin(s->slice, (size_t)INT_MAX / (size_t)s->stride);
+    reserve += n * shs__ctx_chunks(most, s->block) * sizeof(cl_uint);
+    if (s->job.learning) reserve += n * (p * r + shs__cl_wide_size(cl));
+    if (reserve >= left) return SHS_NO_MEMORY;
+    s->slice = shs__zmin(most, (left - reserve) / shs__cl_signal_bytes(s));
+    s->slice = shs__zmin(s->slice, cl->about.max_alloc / shs__zmax(p * r, stride * r));
+    s->slice = shs__zmin(s->slice, INT_MAX / stride);
     if (s->wraps && s->slice < most) s->slice -= s->slice % unit; /* each is to begin where one may be wrapped */
-    if (s->slice == 0 || (s->teams && s->slice < most)) return SHS_NO_MEMORY; /* no team may be cut */
-    if (s->slice < most) s->wrapped = SHS__CL_NONE; /* it was all of them */
+    if (s->slice == 0) return SHS_NO_MEMORY;
+    if (s->share.teams && s->slice < most) return SHS_NO_MEMORY; /* no team may be cut */
+    if (s->slice < most) s->holds.wrapped = SHS__CL_NONE;        /* it was all of them */
     s->slices = shs__ctx_chunks(s->m, s->slice);
     s->chunk = shs__zmin(s->chunk, s->slice);
     return SHS_OK;
+}
+
+/* The coder, then the sizes of chunk and slice from the memory that is left. */
+SHS__PRIVATE shs_status shs__cl_signals_plan(shs__cl_signals *s) {
+    shs_status status = shs__cl_signals_common(s);
+    if (status == SHS_OK && !s->job.descending) status = shs__cl_choose_coder(s);
+    if (status == SHS_OK) status = shs__cl_plan_chunk(s);
+    if (status == SHS_OK) return shs__cl_plan_slice(s);
+    return status;
 }
 
 SHS__PRIVATE shs_status shs__cl_signals_buffers(shs__cl_signals *s) {
@@ -7743,59 +7998,61 @@ SHS__PRIVATE shs_status shs__cl_signals_buffers(shs__cl_signals *s) {
     size_t r = sizeof(shs_real), p = (size_t)s->p, count = s->slice, cells = count * (size_t)s->stride;
     size_t wide = shs__cl_wide_size(cl);
     size_t blocks = shs__ctx_chunks(count, s->block), most = (size_t)s->n + cells / SHS__CL_USES_STRETCH;
-    shs_status status = s->wraps ? shs__cl_wrap_slice(s, 0, count) : shs__cl_buffer(cl, count * p * r, &s->Y);
-    if (status == SHS_OK) status = shs__cl_buffer(cl, count * wide, &s->norms2);
-    if (status == SHS_OK) status = shs__cl_buffer(cl, count * sizeof(cl_int), &s->used);
-    if (status == SHS_OK) status = shs__cl_buffer(cl, cells * sizeof(cl_int), &s->atoms);
-    if (status == SHS_OK) status = shs__cl_buffer(cl, cells * r, &s->coefs);
-    if (status == SHS_OK) status = shs__cl_buffer(cl, count * r, &s->errors2);
-    if (status == SHS_OK) status = shs__cl_buffer(cl, count * sizeof(cl_int), &s->state);
-    if (status == SHS_OK) status = shs__cl_buffer(cl, blocks * (size_t)s->n * sizeof(cl_uint), &s->counts);
-    if (status == SHS_OK && s->job.coding->sparsity_each) status = shs__cl_buffer(cl, count * sizeof(cl_int), &s->limits);
-    if (status == SHS_OK && s->job.coding->tolerance_each) status = shs__cl_buffer(cl, count * r, &s->tolerances);
+    shs_status status = s->wraps ? shs__cl_wrap_slice(s, 0, count) : shs__cl_buffer(cl, count * p * r, &s->here.Y);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, count * wide, &s->here.norms2);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, count * sizeof(cl_int), &s->now.used);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, cells * sizeof(cl_int), &s->now.atoms);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, cells * r, &s->now.coefs);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, count * r, &s->here.errors2);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, count * sizeof(cl_int), &s->here.state);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, blocks * (size_t)s->n * sizeof(cl_uint), &s->here.counts);
+    if (status == SHS_OK && s->job.coding->sparsity_each) status = shs__cl_buffer(cl, count * sizeof(cl_int), &s->here.limits);
+    if (status == SHS_OK && s->job.coding->tolerance_each) status = shs__cl_buffer(cl, count * r, &s->here.tolerances);
     if (status != SHS_OK || !s->job.learning) return status;
-    status = shs__cl_buffer(cl, count * p * r, &s->E);
-    if (status == SHS_OK) status = shs__cl_buffer(cl, count * wide, &s->squares);
-    if (status == SHS_OK) status = shs__cl_buffer(cl, cells * sizeof(cl_uint), &s->uses);
-    if (status == SHS_OK) status = shs__cl_buffer(cl, most * p * r, &s->partial);
-    if (status == SHS_OK) status = shs__cl_buffer(cl, most * wide, &s->energies);
+    status = shs__cl_buffer(cl, count * p * r, &s->learn.E);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, count * wide, &s->learn.squares);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, cells * sizeof(cl_uint), &s->learn.uses);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, most * p * r, &s->learn.partial);
+    if (status == SHS_OK) status = shs__cl_buffer(cl, most * wide, &s->learn.energies);
     return status;
 }
 
 SHS__PRIVATE void shs__cl_signals_layout(shs__layout *l, shs__cl_signals *s) {
     size_t n = (size_t)s->n, p = (size_t)s->p;
     size_t learning = s->job.learning != 0;
-    s->own_D = SHS__CARVE(l, shs_real, learning ? SHS__PRODUCT(p, n, 1) : 0);
-    s->own_fresh = SHS__CARVE(l, shs_real, learning ? SHS__PRODUCT(p + 1, n, 1) : 0);
-    s->wides = shs__layout_carve(l, shs__zmax(learning ? SHS__PRODUCT(p + 1, n, 1) : 0, SHS__CL_SUMS * 4),
+    s->own.D = SHS__CARVE(l, shs_real, learning ? SHS__PRODUCT(p, n, 1) : 0);
+    s->own.fresh = SHS__CARVE(l, shs_real, learning ? SHS__PRODUCT(p + 1, n, 1) : 0);
+    s->own.wides = shs__layout_carve(l, shs__zmax(learning ? SHS__PRODUCT(p + 1, n, 1) : 0, SHS__CL_SUMS * 4),
                                  sizeof(cl_ulong));
-    s->own_start = SHS__CARVE(l, cl_uint, n + 1);
-    s->own_stretches = SHS__CARVE(l, cl_uint, n + 1);
-    s->own_starts = SHS__CARVE(l, cl_uint, s->teams + 1);
+    s->own.start = SHS__CARVE(l, cl_uint, n + 1);
+    s->own.stretches = SHS__CARVE(l, cl_uint, n + 1);
+    s->own.starts = SHS__CARVE(l, cl_uint, s->share.teams + 1);
     if (s->slices < 2) return;
-    shs__codes_layout(l, &s->codes, s->m, s->stride);
-    s->own_E = SHS__CARVE(l, shs_real, learning ? SHS__PRODUCT(p, s->m, 1) : 0);
+    shs__codes_layout(l, &s->own.codes, s->m, s->stride);
+    s->own.E = SHS__CARVE(l, shs_real, learning ? SHS__PRODUCT(p, s->m, 1) : 0);
 }
 
 SHS__PRIVATE void shs__cl_signals_close(void *session) {
     shs__cl_signals *s = (shs__cl_signals *)session;
-    cl_mem *buffers[] = {&s->D,      &s->G,          &s->alphas,  &s->scratch,  &s->sums,     &s->tallies, &s->found,
-                         &s->Y,      &s->norms2,     &s->used,    &s->atoms,    &s->coefs,    &s->errors2, &s->state,
-                         &s->limits, &s->tolerances, &s->E,       &s->squares,  &s->uses,     &s->counts,  &s->totals,
-                         &s->start,  &s->stretches,  &s->partial, &s->energies, &s->gathered, &s->fresh,
-                         &s->done,   &s->starts,     &s->used_before, &s->atoms_before, &s->coefs_before,
-                         &s->system, &s->corners};
+    cl_mem *const buffers[] = {
+        &s->all.D,          &s->all.G,           &s->all.alphas,       &s->all.scratch,      &s->all.sums,       &s->all.tallies,
+        &s->all.found,      &s->all.starts,      &s->all.totals,       &s->here.Y,           &s->here.norms2,    &s->here.errors2,
+        &s->here.state,     &s->here.limits,     &s->here.tolerances,  &s->here.counts,      &s->now.used,       &s->now.atoms,
+        &s->now.coefs,      &s->past.codes.used, &s->past.codes.atoms, &s->past.codes.coefs, &s->learn.E,        &s->learn.squares,
+        &s->learn.uses,     &s->learn.start,     &s->learn.stretches,  &s->learn.partial,    &s->learn.energies, &s->learn.gathered,
+        &s->learn.fresh,    &s->learn.done,      &s->learn.system,     &s->learn.corners};
     size_t i;
     shs__cl_finish(s->cl, 1); /* nothing may read the caller's signals any more */
     shs__cl_finish(s->cl, 0);
     for (i = 0; i < sizeof buffers / sizeof *buffers; i++) shs__cl_release(s->cl, buffers[i]);
-    shs__layout_release(s->ctx, &s->host);
+    shs__layout_release(s->ctx, &s->own.block);
     shs__ctx_free(s->ctx, s);
 }
 
 /* Whether the device can run the kernels: groups as large as update.cl's, with their local memory. */
 SHS__PRIVATE int shs__cl_signals_fit(const shs__cl_signals *s) {
-    return s->padded > 0 && s->cl->max_group >= SHS__CL_USES_ITEMS && s->cl->local_bytes >= 2 * SHS__CL_USES_TILE * sizeof(cl_uint);
+    const size_t tile = 2 * SHS__CL_USES_TILE * sizeof(cl_uint);
+    return s->padded > 0 && s->cl->about.max_group >= SHS__CL_USES_ITEMS && s->cl->about.local_bytes >= tile;
 }
 
 /* Whether the Gram matrix is made. On devices other than processors a product's operation is some 30 times as fast as one of
@@ -7804,8 +8061,8 @@ SHS__PRIVATE int shs__cl_gram_pays(const shs__cl_signals *s) {
     const shs_cl_coder asked = s->cl->options.coder;
     const shs_omp_options *o = s->job.coding;
     if (o->gram_mode == SHS_GRAM_AUTO && asked != SHS_CL_CODER_AUTO && asked != SHS_CL_CODER_GENERAL) return 1;
-    if (o->gram_mode == SHS_GRAM_AUTO && !s->cl->is_cpu)
-        return (shs_wide)s->n <= (shs_wide)30 * (shs_wide)s->stride * (shs_wide)(s->teams ? s->teams : s->m);
+    if (o->gram_mode == SHS_GRAM_AUTO && !s->cl->ways.is_cpu)
+        return (shs_wide)s->n <= (shs_wide)30 * (shs_wide)s->stride * (shs_wide)(s->share.teams ? s->share.teams : s->m);
     return shs__omp_gram_pays(s->p, s->n, s->m, s->stride, o);
 }
 
@@ -7819,10 +8076,10 @@ SHS__PRIVATE size_t shs__cl_largest_team(const shs_omp_options *o, size_t m) {
 /* Where the groups of signals begin. */
 SHS__PRIVATE shs_status shs__cl_write_starts(shs__cl_signals *s) {
     size_t g;
-    if (!s->teams) return SHS_OK;
-    for (g = 0; g < s->teams; g++) s->own_starts[g] = (cl_uint)s->job.coding->groups[g];
-    s->own_starts[g] = (cl_uint)s->m;
-    return shs__cl_write(s->cl, 0, s->starts, 0, (s->teams + 1) * sizeof(cl_uint), s->own_starts);
+    if (!s->share.teams) return SHS_OK;
+    for (g = 0; g < s->share.teams; g++) s->own.starts[g] = (cl_uint)s->job.coding->groups[g];
+    s->own.starts[g] = (cl_uint)s->m;
+    return shs__cl_write(s->cl, 0, s->all.starts, 0, (s->share.teams + 1) * sizeof(cl_uint), s->own.starts);
 }
 
 SHS__PRIVATE shs_status shs__cl_signals_open(void *user, const shs_context *ctx, const shs_signals_job *job, void **session) {
@@ -7837,19 +8094,19 @@ SHS__PRIVATE shs_status shs__cl_signals_open(void *user, const shs_context *ctx,
     s->n = job->n;
     s->m = job->m;
     s->stride = shs__imax(job->stride, 1);
-    s->y_slice = s->codes_slice = s->e_slice = s->counts_slice = s->uses_slice = SHS__CL_NONE;
+    s->holds.Y = s->holds.codes = s->holds.E = s->holds.counts = s->holds.uses = SHS__CL_NONE;
     if (s->n > INT_MAX - 31) s->padded = 0;
     else s->padded = shs__la_round_up(s->n, SHS__CL_WARP_ITEMS);
-    s->teams = job->coding->group_count;
-    s->largest = shs__cl_largest_team(job->coding, s->m);
-    if (s->cl->imitated) s->use_gram = s->cl->imitated->use_gram;
+    s->share.teams = job->coding->group_count;
+    s->share.largest = shs__cl_largest_team(job->coding, s->m);
+    if (s->cl->test.imitated) s->use_gram = s->cl->test.imitated->use_gram;
     else s->use_gram = shs__cl_gram_pays(s);
-    s->wrapped = SHS__CL_NONE;
+    s->holds.wrapped = SHS__CL_NONE;
     shs__cl_try_to_wrap(s);
     if (shs__cl_signals_fit(s)) status = shs__cl_signals_plan(s);
     else status = SHS_UNSUPPORTED;
     if (status == SHS_OK) status = shs__cl_signals_buffers(s);
-    while (shs__layout_next(ctx, &s->host, &status)) shs__cl_signals_layout(&s->host, s);
+    while (shs__layout_next(ctx, &s->own.block, &status)) shs__cl_signals_layout(&s->own.block, s);
     if (status == SHS_OK) status = shs__cl_write_starts(s);
     if (status == SHS_OK) *session = s;
     else shs__cl_signals_close(s);
@@ -7863,25 +8120,30 @@ SHS__PRIVATE shs_status shs__cl_signals_dictionary(void *session, const shs_real
     shs__cl_signals *s = (shs__cl_signals *)session;
     shs_cl *cl = s->cl;
     size_t r = sizeof(shs_real), p = (size_t)s->p, n = (size_t)s->n, padded = (size_t)s->padded;
-    shs__cl_matrix A = shs__cl_matrix_of(s->D, 0, s->p), G = shs__cl_matrix_of(s->G, 0, s->padded);
+    shs__cl_matrix A = shs__cl_matrix_of(s->all.D, 0, s->p), G = shs__cl_matrix_of(s->all.G, 0, s->padded);
     const shs_real *given = s->job.coding->gram;
+    shs__cl_strip gram;
     shs_status status = SHS_OK;
     int j;
     for (j = 0; s->job.learning && j < s->n; j++) { /* the stages before have changed a few atoms, or none */
-        shs_real *own = s->own_D + (size_t)j * p;
+        shs_real *own = s->own.D + (size_t)j * p;
         if (memcmp(own, SHS__AT(D, ldd, 0, j), p * r) == 0) continue;
         memcpy(own, SHS__AT(D, ldd, 0, j), p * r);
-        s->has_D = 0;
+        s->own.sent = 0;
     }
-    if (!s->has_D) status = shs__cl_columns_up(cl, s->ctx, 0, s->D, 0, p, p, n, r, D, (size_t)ldd);
-    if (!s->has_D && status == SHS_OK) status = shs__cl_clear(cl, 0, s->D, p * n * r, p * (padded - n) * r);
+    if (!s->own.sent) {
+        const shs__cl_strip atoms = shs__cl_columns(p, n, r, D, ldd);
+        status = shs__cl_columns_up(cl, s->ctx, 0, s->all.D, &atoms);
+    }
+    if (!s->own.sent && status == SHS_OK) status = shs__cl_clear(cl, 0, s->all.D, p * n * r, p * (padded - n) * r);
     if (status == SHS_OK) status = shs__cl_finish(cl, 0); /* D is the caller's again */
-    s->has_D = s->job.learning && status == SHS_OK;
+    s->own.sent = s->job.learning && status == SHS_OK;
     if (status != SHS_OK || !s->use_gram) return status;
-    if (!given) return shs__cl_gemm(cl, SHS_TRANS_YES, SHS_TRANS_NO, s->padded, s->padded, s->p, 1, &A, &A, 0, &G);
-    status = shs__cl_clear(cl, 0, s->G, 0, padded * padded * r);
-    if (status == SHS_OK)
-        status = shs__cl_columns_up(cl, s->ctx, 0, s->G, 0, padded, n, n, r, given, (size_t)s->job.coding->ldg);
+    if (!given) return shs__cl_inner_products(cl, s->padded, s->padded, s->p, &A, &A, &G);
+    gram = shs__cl_columns(n, n, r, given, s->job.coding->ldg);
+    gram.pitch = padded * r;
+    status = shs__cl_clear(cl, 0, s->all.G, 0, padded * padded * r);
+    if (status == SHS_OK) status = shs__cl_columns_up(cl, s->ctx, 0, s->all.G, &gram);
     if (status == SHS_OK) return shs__cl_finish(cl, 0);
     return status;
 }
@@ -7890,11 +8152,11 @@ SHS__PRIVATE shs_status shs__cl_signals_dictionary(void *session, const shs_real
 
 /* Whether the call's program was refused with sub-groups. No program is built with them again. */
 SHS__PRIVATE int shs__cl_refuses_sub_groups(shs_cl *cl, const shs__cl_call *call, const shs__cl_build *b) {
-    if (call->status != SHS_BUILD_FAILED || !cl->sub_groups || !strstr(b->text, cl->sub_groups)) return 0;
-    cl->sub_groups = NULL;
-    cl->error = CL_SUCCESS;
-    shs__cl_free(cl, cl->log);
-    cl->log = NULL;
+    if (call->status != SHS_BUILD_FAILED || !cl->ways.sub_groups || !strstr(b->text, cl->ways.sub_groups)) return 0;
+    cl->ways.sub_groups = NULL;
+    cl->failure.error = CL_SUCCESS;
+    shs__cl_free(cl, cl->failure.log);
+    cl->failure.log = NULL;
     return 1;
 }
 
@@ -7907,22 +8169,25 @@ SHS__PRIVATE shs__cl_build shs__cl_coder_build(const shs__cl_signals *s, shs__cl
     shs__cl_build b = SHS_ZERO;
     shs__cl_define(&b, names[coder], 1);
     shs__cl_define_name(&b, "SELECT_", rules[o->selection]);
-    shs__cl_define(&b, "TOLERANT", (size_t)shs__cl_tolerant(s));
+    shs__cl_define_int(&b, "TOLERANT", shs__cl_tolerant(s));
     if (s->cl->about.kind == SHS_CL_CPU && shs__cl_contains(s->cl->about.platform, "intel")) shs__cl_define(&b, "BY_SQRT", 1);
     if (coder == SHS__CL_GENERAL || coder == SHS__CL_TEAM) {
-        shs__cl_define(&b, "GROUP", s->group);
-        shs__cl_define(&b, "USE_GRAM", (size_t)s->use_gram);
+        shs__cl_define(&b, "GROUP", s->share.group);
+        shs__cl_define_int(&b, "USE_GRAM", s->use_gram);
         return b;
     }
-    if (coder == SHS__CL_GROUP) shs__cl_define(&b, "GROUP", s->team), shs__cl_define(&b, "ROWS", s->rows);
-    shs__cl_define(&b, "N", (size_t)s->padded);
-    shs__cl_define(&b, "S", (size_t)s->stride);
+    if (coder == SHS__CL_GROUP) {
+        shs__cl_define(&b, "GROUP", s->share.team);
+        shs__cl_define(&b, "ROWS", s->share.rows);
+    }
+    shs__cl_define_int(&b, "N", s->padded);
+    shs__cl_define_int(&b, "S", s->stride);
     if (coder == SHS__CL_ITEM || coder == SHS__CL_GROUP) return b;
-    shs__cl_define(&b, "SIGNALS", (size_t)s->warps);
+    shs__cl_define_int(&b, "SIGNALS", s->share.warps);
     shs__cl_define(&b, "KEEP", coder == SHS__CL_WARP_KEEP);
-    shs__cl_define(&b, "SHUFFLES", (size_t)shs__cl_shuffles(s->cl));
-    shs__cl_define(&b, "REDUX", (size_t)redux);
-    if (s->cl->sub_groups && !shs__cl_shuffles(s->cl)) shs__cl_append(b.text, sizeof b.text, s->cl->sub_groups);
+    shs__cl_define_int(&b, "SHUFFLES", shs__cl_shuffles(s->cl));
+    shs__cl_define_int(&b, "REDUX", redux);
+    if (s->cl->ways.sub_groups && !shs__cl_shuffles(s->cl)) shs__cl_append(b.text, sizeof b.text, s->cl->ways.sub_groups);
     return b;
 }
 
@@ -7942,32 +8207,51 @@ SHS__PRIVATE shs__cl_call shs__cl_begin_coder(const shs__cl_signals *s, shs__cl_
     return shs__cl_begin_coder(s, coder);
 }
 
-/* Signals first .. first+count-1 of the slice, or teams, whose D'y is in place. settle: only what others left open. */
-SHS__PRIVATE shs_status shs__cl_pursue(const shs__cl_signals *s, shs__cl_coder coder, size_t first, size_t count, int settle) {
+/* The arguments that all coders begin with. */
+SHS__PRIVATE void shs__cl_pass_pursuit(shs__cl_call *call, const shs__cl_signals *s, shs__cl_coder coder, size_t first, size_t count) {
     const shs_omp_options *o = s->job.coding;
+    int limit = s->job.stride;
+    if (!o->sparsity_each && o->sparsity > 0) limit = shs__imin(o->sparsity, limit);
+    if (coder == SHS__CL_TEAM) {
+        shs__cl_pass_uint(call, first);
+        shs__cl_pass_uint(call, count);
+        shs__cl_pass_buffer(call, s->all.starts);
+    } else {
+        shs__cl_pass_size(call, first);
+        shs__cl_pass_size(call, count);
+    }
+    shs__cl_pass_buffer(call, s->all.alphas);
+    shs__cl_pass_buffer(call, s->all.G);
+    shs__cl_pass_buffer(call, s->here.norms2);
+    shs__cl_pass_int(call, limit);
+    shs__cl_pass_buffer(call, s->here.limits);
+    shs__cl_pass_real(call, o->tolerance);
+    shs__cl_pass_buffer(call, s->here.tolerances);
+    shs__cl_pass_codes(call, s);
+    shs__cl_pass_buffer(call, s->here.errors2);
+    shs__cl_pass_buffer(call, s->here.state);
+}
+
+/* Signals first .. first+count-1 of the slice, or teams, whose D'y is in place. settle: only those that other coders left open. */
+SHS__PRIVATE shs_status shs__cl_pursue(const shs__cl_signals *s, shs__cl_coder coder, size_t first, size_t count, int settle) {
+    const size_t warps = (size_t)s->share.warps, groups = shs__zmin(s->share.groups, count);
     shs__cl_call call = shs__cl_begin_coder(s, coder);
-    int limit = !o->sparsity_each && o->sparsity > 0 ? shs__imin(o->sparsity, s->job.stride) : s->job.stride;
-    size_t warps = (size_t)s->warps;
-    if (coder == SHS__CL_TEAM)
-        shs__cl_pass_uint(&call, first), shs__cl_pass_uint(&call, count), shs__cl_pass_buffer(&call, s->starts);
-    else shs__cl_pass_size(&call, first), shs__cl_pass_size(&call, count);
-    shs__cl_pass_buffer(&call, s->alphas), shs__cl_pass_buffer(&call, s->G), shs__cl_pass_buffer(&call, s->norms2);
-    shs__cl_pass_int(&call, limit), shs__cl_pass_buffer(&call, s->limits);
-    shs__cl_pass_real(&call, o->tolerance), shs__cl_pass_buffer(&call, s->tolerances);
-    shs__cl_pass_buffer(&call, s->used), shs__cl_pass_buffer(&call, s->atoms), shs__cl_pass_buffer(&call, s->coefs);
-    shs__cl_pass_buffer(&call, s->errors2), shs__cl_pass_buffer(&call, s->state);
+    shs__cl_pass_pursuit(&call, s, coder, first, count);
     if (coder == SHS__CL_WARP || coder == SHS__CL_WARP_KEEP)
         return shs__cl_launch(&call, 1, SHS__CL_WARP_ITEMS, shs__ctx_chunks(count, warps), warps, "omp");
-    shs__cl_pass_buffer(&call, s->scratch);
-    if (coder == SHS__CL_ITEM && s->items < 32) return shs__cl_launch(&call, s->items, 1, 1, 1, "omp");
-    if (coder == SHS__CL_ITEM) return shs__cl_launch(&call, s->items / 32, 32, 1, 1, "omp");
-    if (coder == SHS__CL_GROUP) return shs__cl_launch(&call, shs__zmin(s->groups, count), s->team, 1, 1, "omp");
-    shs__cl_pass_size(&call, s->each);
-    shs__cl_pass_int(&call, s->n), shs__cl_pass_int(&call, s->padded);
-    shs__cl_pass_int(&call, s->p), shs__cl_pass_int(&call, s->stride);
-    shs__cl_pass_buffer(&call, s->D), shs__cl_pass_buffer(&call, s->Y);
+    shs__cl_pass_buffer(&call, s->all.scratch);
+    if (coder == SHS__CL_ITEM && s->share.items < 32) return shs__cl_launch(&call, s->share.items, 1, 1, 1, "omp");
+    if (coder == SHS__CL_ITEM) return shs__cl_launch(&call, s->share.items / 32, 32, 1, 1, "omp");
+    if (coder == SHS__CL_GROUP) return shs__cl_launch(&call, groups, s->share.team, 1, 1, "omp");
+    shs__cl_pass_size(&call, s->share.each);
+    shs__cl_pass_int(&call, s->n);
+    shs__cl_pass_int(&call, s->padded);
+    shs__cl_pass_int(&call, s->p);
+    shs__cl_pass_int(&call, s->stride);
+    shs__cl_pass_buffer(&call, s->all.D);
+    shs__cl_pass_buffer(&call, s->here.Y);
     if (coder != SHS__CL_TEAM) shs__cl_pass_int(&call, settle);
-    return shs__cl_launch(&call, shs__zmin(s->groups, count), s->group, 1, 1, settle ? "omp settle" : "omp");
+    return shs__cl_launch(&call, groups, s->share.group, 1, 1, settle ? "omp settle" : "omp");
 }
 
 /* Brings the signals of a chunk up on the second queue, for which the first waits; and their lengths. */
@@ -7978,8 +8262,9 @@ SHS__PRIVATE shs_status shs__cl_upload_chunk(const shs__cl_signals *s, size_t q,
     shs__cl_call call;
     shs_status status = SHS_OK;
     if (!s->wraps) {
-        status = shs__cl_columns_up(cl, s->ctx, 1, s->Y, first * p, p, p, count, sizeof(shs_real),
-                                    SHS__AT(s->job.Y, s->job.ldy, 0, at), (size_t)s->job.ldy);
+        shs__cl_strip r = shs__cl_columns(p, count, sizeof(shs_real), SHS__AT(s->job.Y, s->job.ldy, 0, at), s->job.ldy);
+        r.offset = first * r.width;
+        status = shs__cl_columns_up(cl, s->ctx, 1, s->here.Y, &r);
         if (status == SHS_OK) status = shs__cl_mark(cl, 1, &event);
         if (status == SHS_OK) status = shs__cl_after(cl, 0, event);
         shs__cl_forget(cl, &event);
@@ -7990,9 +8275,9 @@ SHS__PRIVATE shs_status shs__cl_upload_chunk(const shs__cl_signals *s, size_t q,
     shs__cl_pass_size(&call, count);
     shs__cl_pass_int(&call, s->p);
     shs__cl_pass_int(&call, s->job.room);
-    shs__cl_pass_buffer(&call, s->Y);
-    shs__cl_pass_buffer(&call, s->norms2);
-    shs__cl_pass_buffer(&call, s->found);
+    shs__cl_pass_buffer(&call, s->here.Y);
+    shs__cl_pass_buffer(&call, s->here.norms2);
+    shs__cl_pass_buffer(&call, s->all.found);
     status = shs__cl_launch_rows(&call, count, "lengths");
     if (status == SHS_OK) return shs__cl_flush(cl, 0);
     return status;
@@ -8006,11 +8291,11 @@ SHS__PRIVATE int shs__cl_take_way(shs__cl_signals *s, int way) {
     const shs_cl *cl = s->cl;
     size_t kept = (size_t)(s->stride - 1) * (size_t)(s->padded / SHS__CL_WARP_ITEMS), warps = (size_t)1 << way % 4;
     if (way >= 4 && (!shs__cl_shuffles(cl) || kept > 64)) return 0;
-    if (warps > 1 && (!shs__cl_shuffles(cl) || warps * shs__cl_warp_bytes(s) > cl->local_bytes)) return 0;
-    if (SHS__CL_WARP_ITEMS * warps > cl->max_group) return 0;
-    if (way >= 4) s->coder = SHS__CL_WARP_KEEP;
-    else s->coder = SHS__CL_WARP;
-    s->warps = (int)warps;
+    if (warps > 1 && (!shs__cl_shuffles(cl) || warps * shs__cl_warp_bytes(s) > cl->about.local_bytes)) return 0;
+    if (SHS__CL_WARP_ITEMS * warps > cl->about.max_group) return 0;
+    if (way >= 4) s->share.coder = SHS__CL_WARP_KEEP;
+    else s->share.coder = SHS__CL_WARP;
+    s->share.warps = (int)warps;
     return 1;
 }
 
@@ -8025,7 +8310,7 @@ SHS__PRIVATE shs_status shs__cl_try_way(void *arg, int way, shs_wide *seconds) {
     shs_wide begin;
     shs_status status = shs__cl_take_way(s, way) ? shs__cl_finish(s->cl, 0) : SHS_UNSUPPORTED;
     begin = shs__cl_now();
-    if (status == SHS_OK) status = shs__cl_pursue(s, s->coder, job->first, job->count, 0);
+    if (status == SHS_OK) status = shs__cl_pursue(s, s->share.coder, job->first, job->count, 0);
     if (status == SHS_OK) status = shs__cl_finish(s->cl, 0);
     *seconds = shs__cl_now() - begin;
     return status;
@@ -8034,18 +8319,18 @@ SHS__PRIVATE shs_status shs__cl_try_way(void *arg, int way, shs_wide *seconds) {
 /* Measures the ways on a chunk whose D'y is in place, if asked for and there are signals enough to tell. To build them took an
    H200 a second for each shape, where shs__cl_choose_coder was within 3 % of the best: not worth it for one run. */
 SHS__PRIVATE void shs__cl_tune_coder(shs__cl_signals *s, size_t first, size_t count) {
-    const shs__cl_coder coder = s->coder;
-    const int warps = s->warps;
+    const shs__cl_coder coder = s->share.coder;
+    const int warps = s->share.warps;
     const char *kernel = "";
     char fault[SHS__CL_FAULT] = "";
     shs__cl_build what;
     shs__cl_pursuit job;
     int way = -1;
-    if (s->tuned || !(s->cl->options.keep & SHS_CL_KEEP_TUNING) || count < 256 * (size_t)s->cl->units) return;
-    s->tuned = 1;
+    if (s->share.tuned || !(s->cl->options.keep & SHS_CL_KEEP_TUNING) || count < 256 * (size_t)s->cl->units) return;
+    s->share.tuned = 1;
     if (coder != SHS__CL_WARP && coder != SHS__CL_WARP_KEEP) return;
-    s->warps = 0;
-    s->coder = SHS__CL_WARP;
+    s->share.warps = 0;
+    s->share.coder = SHS__CL_WARP;
     what = shs__cl_coder_build(s, SHS__CL_WARP, 0);
     job.s = s;
     job.first = first;
@@ -8053,8 +8338,8 @@ SHS__PRIVATE void shs__cl_tune_coder(shs__cl_signals *s, size_t first, size_t co
     if (shs__cl_tune(s->cl, what.text, SHS__CL_WAYS, shs__cl_try_way, &job, &way) == SHS_OK && shs__cl_take_way(s, way) &&
         (!shs__cl_proves(s->cl) || shs__cl_prove_coder(s, &kernel, fault) == SHS_OK))
         return;
-    s->coder = coder;
-    s->warps = warps;
+    s->share.coder = coder;
+    s->share.warps = warps;
 }
 
 /* ---- the lasso ---------------------------------------------------------------------------------------------------- */
@@ -8062,22 +8347,22 @@ SHS__PRIVATE void shs__cl_tune_coder(shs__cl_signals *s, size_t first, size_t co
 /* Items a group of lasso.cl: an item has at most 16 coefficients in registers, on a processor all of them. */
 SHS__PRIVATE size_t shs__cl_descent_items(const shs__cl_signals *s) {
     size_t items = SHS__CL_WARP_ITEMS;
-    if (s->cl->is_cpu) return 1;
+    if (s->cl->ways.is_cpu) return 1;
     while (items * 16 < (size_t)s->padded) items *= 2;
     return items;
 }
 
 SHS__PRIVATE int shs__cl_descends(const shs__cl_signals *s) {
-    return s->use_gram && s->padded <= SHS__CL_GROUP_ATOMS && shs__cl_descent_items(s) <= s->cl->max_group;
+    return s->use_gram && s->padded <= SHS__CL_GROUP_ATOMS && shs__cl_descent_items(s) <= s->cl->about.max_group;
 }
 
 SHS__PRIVATE shs__cl_build shs__cl_descent_build(const shs__cl_signals *s, int redux) {
     const size_t items = shs__cl_descent_items(s);
     shs__cl_build b = SHS_ZERO;
-    shs__cl_define(&b, "N", (size_t)s->padded);
+    shs__cl_define_int(&b, "N", s->padded);
     shs__cl_define(&b, "GROUP", items);
-    shs__cl_define(&b, "STRIDE", (size_t)s->stride);
-    shs__cl_define(&b, "REDUX", (size_t)redux);
+    shs__cl_define_int(&b, "STRIDE", s->stride);
+    shs__cl_define_int(&b, "REDUX", redux);
     return b;
 }
 
@@ -8086,7 +8371,7 @@ SHS__PRIVATE shs__cl_call shs__cl_begin_descent(const shs__cl_signals *s) {
     shs__cl_build b;
     shs__cl_call call;
     int redux;
-    for (redux = s->cl->ptx && shs__cl_descent_items(s) == SHS__CL_WARP_ITEMS; redux >= 0; redux--) {
+    for (redux = s->cl->ways.ptx && shs__cl_descent_items(s) == SHS__CL_WARP_ITEMS; redux >= 0; redux--) {
         b = shs__cl_descent_build(s, redux);
         call = shs__cl_begin(s->cl, shs__cl_source_lasso, b.text, "lasso");
         if (call.status != SHS_BUILD_FAILED) break;
@@ -8101,43 +8386,47 @@ SHS__PRIVATE shs_status shs__cl_descend(const shs__cl_signals *s, size_t first, 
     const size_t most = SHS__CL_DESCENT_STEPS + SHS__CL_DESCENT_SWEEPS * n;
     const size_t steps = shs__zmin(SHS__PRODUCT(d->sweeps, n, 1), most);
     shs__cl_call call = shs__cl_begin_descent(s);
-    shs__cl_pass_size(&call, first), shs__cl_pass_buffer(&call, s->alphas), shs__cl_pass_buffer(&call, s->G);
-    shs__cl_pass_buffer(&call, s->norms2), shs__cl_pass_real(&call, d->lambda), shs__cl_pass_int(&call, d->relative);
-    shs__cl_pass_real(&call, d->lambda2), shs__cl_pass_int(&call, d->nonnegative);
+    shs__cl_pass_size(&call, first);
+    shs__cl_pass_buffer(&call, s->all.alphas);
+    shs__cl_pass_buffer(&call, s->all.G);
+    shs__cl_pass_buffer(&call, s->here.norms2);
+    shs__cl_pass_real(&call, d->lambda);
+    shs__cl_pass_int(&call, d->relative);
+    shs__cl_pass_real(&call, d->lambda2);
+    shs__cl_pass_int(&call, d->nonnegative);
     shs__cl_pass_real(&call, d->gap / 4); /* half of what is asked for of |y|^2 / 2; the rest for rounding */
-    shs__cl_pass_uint(&call, steps), shs__cl_pass_int(&call, d->warm);
-    shs__cl_pass_buffer(&call, s->used), shs__cl_pass_buffer(&call, s->atoms), shs__cl_pass_buffer(&call, s->coefs);
+    shs__cl_pass_uint(&call, steps);
+    shs__cl_pass_int(&call, d->warm);
+    shs__cl_pass_codes(&call, s);
     return shs__cl_launch(&call, count, shs__cl_descent_items(s), 1, 1, "lasso");
 }
 
 /* ---- all signals -------------------------------------------------------------------------------------------------- */
 
 SHS__PRIVATE shs_status shs__cl_code_chunk(shs__cl_signals *s, size_t q, size_t first, size_t count) {
-    shs__cl_matrix D = shs__cl_matrix_of(s->D, 0, s->p), Y = shs__cl_matrix_of(s->Y, first * (size_t)s->p, s->p);
-    int item = s->coder == SHS__CL_ITEM && !s->descent; /* takes D'Y transposed */
-    shs__cl_matrix alphas = shs__cl_matrix_of(s->alphas, 0, item ? (int)count : s->padded);
+    shs__cl_matrix D = shs__cl_matrix_of(s->all.D, 0, s->p), Y = shs__cl_matrix_of(s->here.Y, first * (size_t)s->p, s->p);
+    int item = s->share.coder == SHS__CL_ITEM && !s->descent; /* takes D'Y transposed */
+    shs__cl_matrix alphas = shs__cl_matrix_of(s->all.alphas, 0, item ? (int)count : s->padded);
     shs_status status = SHS_OK;
-    if (s->y_slice != q) status = shs__cl_upload_chunk(s, q, first, count);
+    if (s->holds.Y != q) status = shs__cl_upload_chunk(s, q, first, count);
     if (status == SHS_OK && item)
-        status = shs__cl_gemm(s->cl, SHS_TRANS_YES, SHS_TRANS_NO, (int)count, s->padded, s->p, 1, &Y, &D, 0, &alphas);
-    else if (status == SHS_OK)
-        status = shs__cl_gemm(s->cl, SHS_TRANS_YES, SHS_TRANS_NO, s->padded, (int)count, s->p, 1, &D, &Y, 0, &alphas);
+        status = shs__cl_inner_products(s->cl, (int)count, s->padded, s->p, &Y, &D, &alphas);
+    else if (status == SHS_OK) status = shs__cl_inner_products(s->cl, s->padded, (int)count, s->p, &D, &Y, &alphas);
     if (status == SHS_OK && s->descent) return shs__cl_descend(s, first, count);
     if (status == SHS_OK) shs__cl_tune_coder(s, first, count);
-    if (status == SHS_OK) return shs__cl_pursue(s, s->coder, first, count, 0);
+    if (status == SHS_OK) return shs__cl_pursue(s, s->share.coder, first, count, 0);
     return status;
 }
 
 /* As many whole teams from team *team on as a chunk holds; one always fits. *first goes on to the signal behind them. */
 SHS__PRIVATE shs_status shs__cl_code_teams(shs__cl_signals *s, size_t *team, size_t *first) {
     const size_t from = *team, at = *first;
-    shs__cl_matrix D = shs__cl_matrix_of(s->D, 0, s->p), Y = shs__cl_matrix_of(s->Y, at * (size_t)s->p, s->p);
-    shs__cl_matrix alphas = shs__cl_matrix_of(s->alphas, 0, s->padded);
+    shs__cl_matrix D = shs__cl_matrix_of(s->all.D, 0, s->p), Y = shs__cl_matrix_of(s->here.Y, at * (size_t)s->p, s->p);
+    shs__cl_matrix alphas = shs__cl_matrix_of(s->all.alphas, 0, s->padded);
     shs_status status = SHS_OK;
-    while (*team < s->teams && s->own_starts[*team + 1] - at <= s->chunk) *first = s->own_starts[++*team];
-    if (s->y_slice != 0) status = shs__cl_upload_chunk(s, 0, at, *first - at);
-    if (status == SHS_OK)
-        status = shs__cl_gemm(s->cl, SHS_TRANS_YES, SHS_TRANS_NO, s->padded, (int)(*first - at), s->p, 1, &D, &Y, 0, &alphas);
+    while (*team < s->share.teams && s->own.starts[*team + 1] - at <= s->chunk) *first = s->own.starts[++*team];
+    if (s->holds.Y != 0) status = shs__cl_upload_chunk(s, 0, at, *first - at);
+    if (status == SHS_OK) status = shs__cl_inner_products(s->cl, s->padded, (int)(*first - at), s->p, &D, &Y, &alphas);
     if (status == SHS_OK) return shs__cl_pursue(s, SHS__CL_TEAM, from, *team - from, 0);
     return status;
 }
@@ -8146,18 +8435,22 @@ SHS__PRIVATE shs_status shs__cl_code_teams(shs__cl_signals *s, size_t *team, siz
 SHS__PRIVATE shs_status shs__cl_tally(shs__cl_signals *s, size_t count, shs_omp_report *report) {
     shs_cl *cl = s->cl;
     shs__cl_call call = shs__cl_begin_rows(s, shs__cl_source_residual, "tally");
-    const cl_ulong *tallies = (const cl_ulong *)s->wides;
-    void *sums = (cl_ulong *)s->wides + 3 * SHS__CL_SUMS; /* comes on the way, so that the host waits once */
+    const cl_ulong *tallies = (const cl_ulong *)s->own.wides;
+    void *sums = (cl_ulong *)s->own.wides + 3 * SHS__CL_SUMS; /* comes on the way, so that the host waits once */
     shs__sum sum = SHS_ZERO;
     shs_status status;
     size_t g;
     shs__cl_pass_size(&call, count);
     shs__cl_pass_int(&call, s->job.room > 0);
-    shs__cl_pass_buffer(&call, s->errors2), shs__cl_pass_buffer(&call, s->used), shs__cl_pass_buffer(&call, s->state);
-    shs__cl_pass_buffer(&call, s->coefs), shs__cl_pass_buffer(&call, s->sums), shs__cl_pass_buffer(&call, s->tallies);
+    shs__cl_pass_buffer(&call, s->here.errors2);
+    shs__cl_pass_buffer(&call, s->now.used);
+    shs__cl_pass_buffer(&call, s->here.state);
+    shs__cl_pass_buffer(&call, s->now.coefs);
+    shs__cl_pass_buffer(&call, s->all.sums);
+    shs__cl_pass_buffer(&call, s->all.tallies);
     status = shs__cl_launch(&call, SHS__CL_SUMS, SHS__CL_SUM_ITEMS, 1, 1, "tally");
-    if (status == SHS_OK) status = shs__cl_read_later(cl, 0, s->sums, 0, SHS__CL_SUMS * shs__cl_wide_size(cl), sums);
-    if (status == SHS_OK) status = shs__cl_read(cl, 0, s->tallies, 0, SHS__CL_SUMS * 3 * sizeof(cl_ulong), s->wides);
+    if (status == SHS_OK) status = shs__cl_read_later(cl, 0, s->all.sums, 0, SHS__CL_SUMS * shs__cl_wide_size(cl), sums);
+    if (status == SHS_OK) status = shs__cl_read(cl, 0, s->all.tallies, 0, SHS__CL_SUMS * 3 * sizeof(cl_ulong), s->own.wides);
     for (g = 0; status == SHS_OK && g < SHS__CL_SUMS; g++) {
         report->nonzeros += (size_t)tallies[3 * g];
         report->not_reached += (size_t)tallies[3 * g + 1];
@@ -8170,63 +8463,65 @@ SHS__PRIVATE shs_status shs__cl_tally(shs__cl_signals *s, size_t count, shs_omp_
 
 /* The codes before the newest take their place, or make room for them again. */
 SHS__PRIVATE void shs__cl_exchange_codes(shs__cl_signals *s) {
-    const cl_mem used = s->used, atoms = s->atoms, coefs = s->coefs;
-    s->used = s->used_before;
-    s->atoms = s->atoms_before;
-    s->coefs = s->coefs_before;
-    s->used_before = used;
-    s->atoms_before = atoms;
-    s->coefs_before = coefs;
-    s->exchanged = !s->exchanged;
+    const shs__cl_code_buffers now = s->now;
+    s->now = s->past.codes;
+    s->past.codes = now;
+    s->past.exchanged = !s->past.exchanged;
 }
 
 /* Room to keep the codes in; there is none for slices. */
 SHS__PRIVATE shs_status shs__cl_room_for_codes(shs__cl_signals *s) {
     const size_t cells = s->slice * (size_t)s->stride;
     shs_status status = s->slices > 1 ? SHS_UNSUPPORTED : SHS_OK;
-    if (s->keeps_before) return SHS_OK;
-    if (status == SHS_OK) status = shs__cl_buffer(s->cl, s->slice * sizeof(cl_int), &s->used_before);
-    if (status == SHS_OK) status = shs__cl_buffer(s->cl, cells * sizeof(cl_int), &s->atoms_before);
-    if (status == SHS_OK) status = shs__cl_buffer(s->cl, cells * sizeof(shs_real), &s->coefs_before);
-    s->keeps_before = status == SHS_OK;
+    if (s->past.kept) return SHS_OK;
+    if (status == SHS_OK) status = shs__cl_buffer(s->cl, s->slice * sizeof(cl_int), &s->past.codes.used);
+    if (status == SHS_OK) status = shs__cl_buffer(s->cl, cells * sizeof(cl_int), &s->past.codes.atoms);
+    if (status == SHS_OK) status = shs__cl_buffer(s->cl, cells * sizeof(shs_real), &s->past.codes.coefs);
+    s->past.kept = status == SHS_OK;
     return status;
 }
 
 /* Keeps the codes, before others are made. */
 SHS__PRIVATE void shs__cl_keep_codes(shs__cl_signals *s) {
-    if (!s->keeps_before || s->codes_slice != 0) return;
+    if (!s->past.kept || s->holds.codes != 0) return;
     shs__cl_exchange_codes(s);
-    s->exchanged = 0;
-    s->has_before = 1;
+    s->past.exchanged = 0;
+    s->past.there = 1;
 }
 
-/* How often the slice's signals use each atom: into own_start as the places where the lists of the atoms begin. */
+/* How often the slice's signals use each atom: into own.start as the places where the lists of the atoms begin. */
 SHS__PRIVATE shs_status shs__cl_count(shs__cl_signals *s, size_t q) {
     shs_cl *cl = s->cl;
     size_t count = shs__cl_slice_count(s, q), blocks = shs__ctx_chunks(count, s->block), n = (size_t)s->n, j;
-    cl_uint *start = s->own_start, *stretches = s->own_stretches;
+    cl_uint *start = s->own.start, *stretches = s->own.stretches;
     shs__cl_call call;
     shs_status status;
-    if (s->counts_slice == q && s->listed_exchanged == s->exchanged) return SHS_OK;
-    s->uses_slice = s->counts_slice = SHS__CL_NONE;
-    s->listed_exchanged = s->exchanged;
+    if (s->holds.counts == q && s->past.listed == s->past.exchanged) return SHS_OK;
+    s->holds.uses = s->holds.counts = SHS__CL_NONE;
+    s->past.listed = s->past.exchanged;
     call = shs__cl_begin_rows(s, shs__cl_source_update, "count_uses");
-    shs__cl_pass_uint(&call, count), shs__cl_pass_uint(&call, s->block), shs__cl_pass_int(&call, s->n);
-    shs__cl_pass_buffer(&call, s->used), shs__cl_pass_buffer(&call, s->atoms), shs__cl_pass_buffer(&call, s->counts);
+    shs__cl_pass_uint(&call, count);
+    shs__cl_pass_uint(&call, s->block);
+    shs__cl_pass_int(&call, s->n);
+    shs__cl_pass_buffer(&call, s->now.used);
+    shs__cl_pass_buffer(&call, s->now.atoms);
+    shs__cl_pass_buffer(&call, s->here.counts);
     status = shs__cl_launch(&call, blocks, SHS__CL_USES_ITEMS, shs__ctx_chunks(n, SHS__CL_USES_TILE), 1, "count");
     if (status != SHS_OK) return status;
     call = shs__cl_begin_rows(s, shs__cl_source_update, "scan_uses");
-    shs__cl_pass_int(&call, s->n), shs__cl_pass_uint(&call, blocks);
-    shs__cl_pass_buffer(&call, s->counts), shs__cl_pass_buffer(&call, s->totals);
+    shs__cl_pass_int(&call, s->n);
+    shs__cl_pass_uint(&call, blocks);
+    shs__cl_pass_buffer(&call, s->here.counts);
+    shs__cl_pass_buffer(&call, s->all.totals);
     status = shs__cl_launch(&call, shs__ctx_chunks(n, 32), 32, 1, 1, "count");
-    if (status == SHS_OK) status = shs__cl_read(cl, 0, s->totals, 0, n * sizeof(cl_uint), start + 1);
+    if (status == SHS_OK) status = shs__cl_read(cl, 0, s->all.totals, 0, n * sizeof(cl_uint), start + 1);
     if (status != SHS_OK) return status;
     start[0] = stretches[0] = 0;
     for (j = 0; j < n; j++) {
         stretches[j + 1] = stretches[j] + (start[j + 1] + SHS__CL_USES_STRETCH - 1) / SHS__CL_USES_STRETCH;
         start[j + 1] += start[j];
     }
-    s->counts_slice = q;
+    s->holds.counts = q;
     return SHS_OK;
 }
 
@@ -8237,9 +8532,9 @@ SHS__PRIVATE shs_status shs__cl_save_codes(shs__cl_signals *s, size_t q) {
     size_t at = begin * (size_t)s->stride;
     shs_status status = SHS_OK;
     if (s->slices < 2) return status;
-    status = shs__cl_read(cl, 0, s->used, 0, count * sizeof(int), s->codes.used + begin);
-    if (status == SHS_OK) status = shs__cl_read(cl, 0, s->atoms, 0, cells * sizeof(int), s->codes.atoms + at);
-    if (status == SHS_OK) status = shs__cl_read(cl, 0, s->coefs, 0, cells * sizeof(shs_real), s->codes.coefs + at);
+    status = shs__cl_read(cl, 0, s->now.used, 0, count * sizeof(int), s->own.codes.used + begin);
+    if (status == SHS_OK) status = shs__cl_read(cl, 0, s->now.atoms, 0, cells * sizeof(int), s->own.codes.atoms + at);
+    if (status == SHS_OK) status = shs__cl_read(cl, 0, s->now.coefs, 0, cells * sizeof(shs_real), s->own.codes.coefs + at);
     return status;
 }
 
@@ -8249,10 +8544,12 @@ SHS__PRIVATE shs_status shs__cl_code_results(shs__cl_signals *s, size_t q, shs_r
     size_t begin = q * s->slice, count = shs__cl_slice_count(s, q);
     shs_status status = shs__cl_tally(s, count, report);
     int j;
-    if (status == SHS_OK && errors2)
-        status = shs__cl_columns_down(s->cl, s->ctx, s->errors2, 1, 1, count, sizeof(shs_real), errors2 + begin, 1);
+    if (status == SHS_OK && errors2) {
+        const shs__cl_strip r = shs__cl_columns(count, 1, sizeof *errors2, errors2 + begin, 0);
+        status = shs__cl_columns_down(s->cl, s->ctx, s->here.errors2, &r);
+    }
     if (status == SHS_OK && usage) status = shs__cl_count(s, q);
-    for (j = 0; status == SHS_OK && usage && j < s->n; j++) usage[j] += s->own_start[j + 1] - s->own_start[j];
+    for (j = 0; status == SHS_OK && usage && j < s->n; j++) usage[j] += s->own.start[j + 1] - s->own.start[j];
     if (status == SHS_OK) return shs__cl_save_codes(s, q);
     return status;
 }
@@ -8260,27 +8557,27 @@ SHS__PRIVATE shs_status shs__cl_code_results(shs__cl_signals *s, size_t q, shs_r
 SHS__PRIVATE shs_status shs__cl_code_slice(shs__cl_signals *s, size_t q) {
     const shs_omp_options *o = s->job.coding;
     size_t begin = q * s->slice, count = shs__cl_slice_count(s, q), first, team = 0;
-    int fresh = s->y_slice != q;
+    int fresh = s->holds.Y != q;
     cl_int found[2] = {0, 0};
-    shs_status status = fresh ? shs__cl_clear(s->cl, 0, s->found, 0, sizeof found) : SHS_OK;
-    s->codes_slice = s->e_slice = s->counts_slice = s->uses_slice = SHS__CL_NONE;
-    if (fresh && s->limits && status == SHS_OK)
-        status = shs__cl_write(s->cl, 0, s->limits, 0, count * sizeof(int), o->sparsity_each + begin);
-    if (fresh && s->tolerances && status == SHS_OK)
-        status = shs__cl_write(s->cl, 0, s->tolerances, 0, count * sizeof(shs_real), o->tolerance_each + begin);
+    shs_status status = fresh ? shs__cl_clear(s->cl, 0, s->all.found, 0, sizeof found) : SHS_OK;
+    s->holds.codes = s->holds.E = s->holds.counts = s->holds.uses = SHS__CL_NONE;
+    if (fresh && s->here.limits && status == SHS_OK)
+        status = shs__cl_write(s->cl, 0, s->here.limits, 0, count * sizeof(int), o->sparsity_each + begin);
+    if (fresh && s->here.tolerances && status == SHS_OK)
+        status = shs__cl_write(s->cl, 0, s->here.tolerances, 0, count * sizeof(shs_real), o->tolerance_each + begin);
     if (fresh && status == SHS_OK) status = shs__cl_finish(s->cl, 0); /* the last slice's signals are done with */
     if (fresh && s->wraps && status == SHS_OK) status = shs__cl_wrap_slice(s, q, count);
-    for (first = 0; s->teams && first < count && status == SHS_OK;) status = shs__cl_code_teams(s, &team, &first);
-    for (first = 0; !s->teams && first < count && status == SHS_OK; first += s->chunk)
+    for (first = 0; s->share.teams && first < count && status == SHS_OK;) status = shs__cl_code_teams(s, &team, &first);
+    for (first = 0; !s->share.teams && first < count && status == SHS_OK; first += s->chunk)
         status = shs__cl_code_chunk(s, q, first, shs__zmin(s->chunk, count - first));
-    if (status == SHS_OK && s->coder != SHS__CL_GENERAL && s->coder != SHS__CL_TEAM && !s->descent)
+    if (status == SHS_OK && s->share.coder != SHS__CL_GENERAL && s->share.coder != SHS__CL_TEAM && !s->descent)
         status = shs__cl_pursue(s, SHS__CL_GENERAL, 0, count, 1);
-    if (status == SHS_OK && fresh) status = shs__cl_read(s->cl, 0, s->found, 0, sizeof found, found);
+    if (status == SHS_OK && fresh) status = shs__cl_read(s->cl, 0, s->all.found, 0, sizeof found, found);
     if (found[0]) status = SHS_SIGNALS_NOT_FINITE;
     if (found[1]) s->out_of_range = 1;
-    if (status == SHS_OK) s->y_slice = s->codes_slice = q;
+    if (status == SHS_OK) s->holds.Y = s->holds.codes = q;
     else {
-        s->y_slice = SHS__CL_NONE;
+        s->holds.Y = SHS__CL_NONE;
         shs__cl_finish(s->cl, 1);
     }
     return status;
@@ -8289,9 +8586,9 @@ SHS__PRIVATE shs_status shs__cl_code_slice(shs__cl_signals *s, size_t q) {
 /* From signal `first` on nothing was coded. */
 SHS__PRIVATE void shs__cl_forget_codes(shs__cl_signals *s, size_t first) {
     size_t count = s->m - first, stride = (size_t)s->stride;
-    memset(s->codes.used + first, 0, count * sizeof(int));
-    memset(s->codes.atoms + first * stride, 0, count * stride * sizeof(int));
-    memset(s->codes.coefs + first * stride, 0, count * stride * sizeof(shs_real));
+    memset(s->own.codes.used + first, 0, count * sizeof(int));
+    memset(s->own.codes.atoms + first * stride, 0, count * stride * sizeof(int));
+    memset(s->own.codes.coefs + first * stride, 0, count * stride * sizeof(shs_real));
 }
 
 SHS__PRIVATE shs_status shs__cl_signals_code(void *session, shs_real *errors2, size_t *usage, shs_omp_report *report) {
@@ -8326,18 +8623,20 @@ SHS__PRIVATE shs_status shs__cl_signals_fetch(void *session, shs_codes *codes) {
         memset(codes->coefs + i * to + stride, 0, (to - stride) * sizeof(shs_real));
     }
     if (s->slices < 2) {
-        status = shs__cl_columns_down(s->cl, s->ctx, s->atoms, stride, stride, s->m, sizeof(int), codes->atoms, to);
-        if (status == SHS_OK)
-            status = shs__cl_columns_down(s->cl, s->ctx, s->coefs, stride, stride, s->m, sizeof(shs_real), codes->coefs, to);
-        if (status == SHS_OK) status = shs__cl_columns_down(s->cl, s->ctx, s->used, 1, 1, s->m, sizeof(int), codes->used, 1);
+        const shs__cl_strip atoms = shs__cl_columns(stride, s->m, sizeof(int), codes->atoms, codes->stride);
+        const shs__cl_strip coefs = shs__cl_columns(stride, s->m, sizeof(shs_real), codes->coefs, codes->stride);
+        const shs__cl_strip used = shs__cl_columns(s->m, 1, sizeof(int), codes->used, 0);
+        status = shs__cl_columns_down(s->cl, s->ctx, s->now.atoms, &atoms);
+        if (status == SHS_OK) status = shs__cl_columns_down(s->cl, s->ctx, s->now.coefs, &coefs);
+        if (status == SHS_OK) status = shs__cl_columns_down(s->cl, s->ctx, s->now.used, &used);
         if (status != SHS_OK) memset(codes->used, 0, s->m * sizeof(int)); /* the rest is half there */
         return status;
     }
     for (i = 0; i < s->m; i++) {
-        memcpy(codes->atoms + i * to, s->codes.atoms + i * stride, stride * sizeof(int));
-        memcpy(codes->coefs + i * to, s->codes.coefs + i * stride, stride * sizeof(shs_real));
+        memcpy(codes->atoms + i * to, s->own.codes.atoms + i * stride, stride * sizeof(int));
+        memcpy(codes->coefs + i * to, s->own.codes.coefs + i * stride, stride * sizeof(shs_real));
     }
-    memcpy(codes->used, s->codes.used, s->m * sizeof(int));
+    memcpy(codes->used, s->own.codes.used, s->m * sizeof(int));
     return SHS_OK;
 }
 
@@ -8416,7 +8715,7 @@ SHS__PRIVATE void shs__cl_known_options(const shs__cl_signals *s, int limits, sh
     if (limits) k->coding.sparsity_each = k->limits;
     if (shs__cl_tolerant(s)) k->coding.tolerance = limits ? 3 * (shs_real)SHS__WSQRT((shs_wide)SHS__EPS) : (shs_real)0.7;
     for (g = 3; g < k->m && shs__cl_tolerant(s); g += 4) k->limits[g] = shs__imin(k->stride, 6); /* that of 3 atoms ends it */
-    if (!s->teams) return;
+    if (!s->share.teams) return;
     for (g = 0; g < 4; g++) k->starts[g] = g * g * 3; /* of 3, 9, 15 and 10 signals */
     k->coding.groups = k->starts;
     k->coding.group_count = 4;
@@ -8441,7 +8740,7 @@ SHS__PRIVATE void shs__cl_check_codes(const shs__cl_known *k, char *fault) {
 SHS__PRIVATE shs_status shs__cl_known_uses(shs__cl_signals *s, shs__cl_known *k) {
     shs_status status = shs__cl_count(s, 0);
     int j;
-    for (j = 0; j < k->n && status == SHS_OK; j++) k->usage[j] = (size_t)s->own_start[j + 1] - (size_t)s->own_start[j];
+    for (j = 0; j < k->n && status == SHS_OK; j++) k->usage[j] = (size_t)s->own.start[j + 1] - (size_t)s->own.start[j];
     return status;
 }
 
@@ -8449,8 +8748,8 @@ SHS__PRIVATE shs_status shs__cl_known_uses(shs__cl_signals *s, shs__cl_known *k)
 /* Fills the counts of the kernel `tally` with a wrong value: if one of its groups does not run, the value stays and is noticed. */
 SHS__PRIVATE shs_status shs__cl_spoil_tallies(shs__cl_signals *s) {
     const size_t bytes = SHS__CL_SUMS * 3 * sizeof(cl_ulong);
-    memset(s->wides, 0x5a, bytes);
-    return shs__cl_write(s->cl, 0, s->tallies, 0, bytes, s->wides);
+    memset(s->own.wides, 0x5a, bytes);
+    return shs__cl_write(s->cl, 0, s->all.tallies, 0, bytes, s->own.wides);
 }
 
 SHS__PRIVATE shs_status shs__cl_known_code(shs_cl *cl, shs__cl_known *k, shs_omp_report *report, char *fault) {
@@ -8533,8 +8832,12 @@ SHS__PRIVATE shs_status shs__cl_compare_codes(shs_cl *cl, shs__cl_known *k, char
     }
     if (count > 0) status = shs__cl_known_doubtful(cl, k, suspect);
     i = k->m;
-    for (count = 0; i-- > 0;)
-        if (suspect[i]) first = i, count++;
+    count = 0;
+    while (i-- > 0)
+        if (suspect[i]) {
+            first = i;
+            count++;
+        }
     if (status != SHS_OK || count == 0) return status;
     shs__cl_append_number(fault, SHS__CL_FAULT, count);
     shs__cl_append(fault, SHS__CL_FAULT, " of ");
@@ -8582,16 +8885,16 @@ SHS__PRIVATE void shs__cl_compare_report(const shs__cl_known *k, const shs_omp_r
 /* One known problem; with limits the signals have their own. */
 SHS__PRIVATE shs_status shs__cl_test_codes(shs_cl *cl, const shs__cl_signals *s, int limits, char *fault) {
     const shs_context cpu = shs__cl_cpu(cl);
-    const int fixed_n = s->coder != SHS__CL_GENERAL && s->coder != SHS__CL_TEAM;
+    const int fixed_n = s->share.coder != SHS__CL_GENERAL && s->share.coder != SHS__CL_TEAM;
     shs__cl_known k = SHS_ZERO;
     shs_omp_report report;
     shs_status status;
     shs__cl_known_sizes(s, fixed_n, &k);
     status = shs__cl_known_open(cl, 1, &k);
     shs__cl_known_options(s, limits, &k);
-    cl->imitated = s;
+    cl->test.imitated = s;
     if (status == SHS_OK) status = shs__cl_known_code(cl, &k, &report, fault);
-    cl->imitated = NULL;
+    cl->test.imitated = NULL;
     if (status == SHS_OK && !fault[0])
         status = shs_omp_ex(&cpu, k.p, k.n, k.D, k.p, k.m, k.Y, k.p, &k.coding, &k.right, k.right2, NULL);
     if (status == SHS_OK && !fault[0]) status = shs__cl_compare_codes(cl, &k, fault);
@@ -8611,19 +8914,20 @@ SHS__PRIVATE shs_status shs__cl_test_coder(shs_cl *cl, const void *job, char *fa
 /* SHS_UNSUPPORTED and the fault, the first that is found, where the kernels that s is about to use are wrong. */
 SHS__PRIVATE shs_status shs__cl_prove_coder(shs__cl_signals *s, const char **kernel, char *fault) {
     static const char *const names[] = {"omp_general", "omp_warp", "omp_warp", "omp_item", "omp_group", "omp_team"};
-    shs__cl_build what = shs__cl_coder_build(s, s->coder, 1);
-    const char *const sub_groups = s->cl->sub_groups;
+    shs__cl_build what = shs__cl_coder_build(s, s->share.coder, 1);
+    const char *const sub_groups = s->cl->ways.sub_groups;
     shs__cl_proof proof;
     const char *found = "";
     shs_status status;
-    shs__cl_define(&what, "STRIDE", (size_t)s->stride);
+    shs__cl_define_int(&what, "STRIDE", s->stride);
     proof.source = shs__cl_source_omp;
-    proof.kernel = names[s->coder];
+    proof.kernel = names[s->share.coder];
     proof.what = what.text;
     proof.run = shs__cl_test_coder;
     proof.job = s;
     status = shs__cl_verdict_on(s->cl, &proof, &found);
-    if (status == SHS_OK && s->cl->sub_groups != sub_groups) return shs__cl_prove_coder(s, kernel, fault); /* another kernel ran */
+    if (status == SHS_OK && s->cl->ways.sub_groups != sub_groups) /* another kernel ran */
+        return shs__cl_prove_coder(s, kernel, fault);
     if (status != SHS_OK || !found[0]) return status;
     if (!fault[0]) {
         *kernel = proof.kernel;
@@ -8635,36 +8939,38 @@ SHS__PRIVATE shs_status shs__cl_prove_coder(shs__cl_signals *s, const char **ker
 /* ---- learning: whose turn it is ----------------------------------------------------------------------------------- */
 
 SHS__PRIVATE shs_status shs__cl_need_signals(shs__cl_signals *s, size_t q) {
-    size_t p = (size_t)s->p, count = shs__cl_slice_count(s, q);
+    const size_t p = (size_t)s->p, count = shs__cl_slice_count(s, q);
+    const shs_real *from = SHS__AT(s->job.Y, s->job.ldy, 0, q * s->slice);
+    const shs__cl_strip signals = shs__cl_columns(p, count, sizeof *from, from, s->job.ldy);
     shs_status status;
-    if (s->y_slice == q) return SHS_OK;
-    s->y_slice = SHS__CL_NONE;
+    if (s->holds.Y == q) return SHS_OK;
+    s->holds.Y = SHS__CL_NONE;
     if (s->wraps) return shs__cl_wrap_slice(s, q, count);
-    status = shs__cl_columns_up(s->cl, s->ctx, 0, s->Y, 0, p, p, count, sizeof(shs_real),
-                                SHS__AT(s->job.Y, s->job.ldy, 0, q * s->slice), (size_t)s->job.ldy);
-    return status == SHS_OK ? shs__cl_finish(s->cl, 0) : status; /* its lengths are missing, so y_slice stays as it is */
+    status = shs__cl_columns_up(s->cl, s->ctx, 0, s->here.Y, &signals);
+    if (status == SHS_OK) return shs__cl_finish(s->cl, 0); /* the lengths are missing, so y_slice stays SHS__CL_NONE */
+    return status;
 }
 
 SHS__PRIVATE shs_status shs__cl_need_codes(shs__cl_signals *s, size_t q) {
     size_t begin = q * s->slice, count = shs__cl_slice_count(s, q), cells = count * (size_t)s->stride;
     size_t at = begin * (size_t)s->stride;
     shs_status status;
-    if (s->codes_slice == q) return SHS_OK;
-    s->codes_slice = s->counts_slice = s->uses_slice = SHS__CL_NONE;
-    status = shs__cl_write(s->cl, 0, s->used, 0, count * sizeof(int), s->codes.used + begin);
-    if (status == SHS_OK) status = shs__cl_write(s->cl, 0, s->atoms, 0, cells * sizeof(int), s->codes.atoms + at);
-    if (status == SHS_OK) status = shs__cl_write(s->cl, 0, s->coefs, 0, cells * sizeof(shs_real), s->codes.coefs + at);
-    if (status == SHS_OK) s->codes_slice = q;
+    if (s->holds.codes == q) return SHS_OK;
+    s->holds.codes = s->holds.counts = s->holds.uses = SHS__CL_NONE;
+    status = shs__cl_write(s->cl, 0, s->now.used, 0, count * sizeof(int), s->own.codes.used + begin);
+    if (status == SHS_OK) status = shs__cl_write(s->cl, 0, s->now.atoms, 0, cells * sizeof(int), s->own.codes.atoms + at);
+    if (status == SHS_OK) status = shs__cl_write(s->cl, 0, s->now.coefs, 0, cells * sizeof(shs_real), s->own.codes.coefs + at);
+    if (status == SHS_OK) s->holds.codes = q;
     return status;
 }
 
 SHS__PRIVATE shs_status shs__cl_need_residuals(shs__cl_signals *s, size_t q) {
     size_t p = (size_t)s->p, bytes = shs__cl_slice_count(s, q) * p * sizeof(shs_real);
     shs_status status;
-    if (s->e_slice == q) return SHS_OK;
-    s->e_slice = SHS__CL_NONE;
-    status = shs__cl_write(s->cl, 0, s->E, 0, bytes, s->own_E + q * s->slice * p);
-    if (status == SHS_OK) s->e_slice = q;
+    if (s->holds.E == q) return SHS_OK;
+    s->holds.E = SHS__CL_NONE;
+    status = shs__cl_write(s->cl, 0, s->learn.E, 0, bytes, s->own.E + q * s->slice * p);
+    if (status == SHS_OK) s->holds.E = q;
     return status;
 }
 
@@ -8693,30 +8999,35 @@ SHS__PRIVATE shs_status shs__cl_need_uses(shs__cl_signals *s, size_t q) {
     size_t count = shs__cl_slice_count(s, q), n = (size_t)s->n, bytes = (n + 1) * sizeof(cl_uint);
     shs__cl_call call;
     shs_status status;
-    if (s->uses_slice == q && s->listed_exchanged == s->exchanged) return SHS_OK;
+    if (s->holds.uses == q && s->past.listed == s->past.exchanged) return SHS_OK;
     status = shs__cl_count(s, q);
     /* they are written again only after the next counting, which waits for the queue */
-    if (status == SHS_OK) status = shs__cl_write_later(cl, 0, s->start, 0, bytes, s->own_start);
-    if (status == SHS_OK) status = shs__cl_write_later(cl, 0, s->stretches, 0, bytes, s->own_stretches);
+    if (status == SHS_OK) status = shs__cl_write_later(cl, 0, s->learn.start, 0, bytes, s->own.start);
+    if (status == SHS_OK) status = shs__cl_write_later(cl, 0, s->learn.stretches, 0, bytes, s->own.stretches);
     if (status != SHS_OK) return status;
     call = shs__cl_begin_rows(s, shs__cl_source_update, "place_uses");
-    shs__cl_pass_uint(&call, count), shs__cl_pass_uint(&call, s->block), shs__cl_pass_int(&call, s->n);
-    shs__cl_pass_buffer(&call, s->used), shs__cl_pass_buffer(&call, s->atoms), shs__cl_pass_buffer(&call, s->counts);
-    shs__cl_pass_buffer(&call, s->start), shs__cl_pass_buffer(&call, s->uses);
+    shs__cl_pass_uint(&call, count);
+    shs__cl_pass_uint(&call, s->block);
+    shs__cl_pass_int(&call, s->n);
+    shs__cl_pass_buffer(&call, s->now.used);
+    shs__cl_pass_buffer(&call, s->now.atoms);
+    shs__cl_pass_buffer(&call, s->here.counts);
+    shs__cl_pass_buffer(&call, s->learn.start);
+    shs__cl_pass_buffer(&call, s->learn.uses);
     status = shs__cl_launch(&call, shs__ctx_chunks(count, s->block), SHS__CL_USES_ITEMS,
                             shs__ctx_chunks(n, SHS__CL_USES_TILE), 1, "place");
-    if (status == SHS_OK) s->uses_slice = q;
+    if (status == SHS_OK) s->holds.uses = q;
     return status;
 }
 
 /* Where slices take turns: saves what a stage has changed. */
 SHS__PRIVATE shs_status shs__cl_save(shs__cl_signals *s, size_t q, int coefs, int residuals) {
-    size_t p = (size_t)s->p, begin = q * s->slice, count = shs__cl_slice_count(s, q), stride = (size_t)s->stride;
+    const size_t p = (size_t)s->p, stride = (size_t)s->stride, r = sizeof(shs_real);
+    const size_t begin = q * s->slice, count = shs__cl_slice_count(s, q);
     shs_status status = SHS_OK;
     if (s->slices < 2) return SHS_OK;
-    if (coefs) status = shs__cl_read(s->cl, 0, s->coefs, 0, count * stride * sizeof(shs_real), s->codes.coefs + begin * stride);
-    if (status == SHS_OK && residuals)
-        status = shs__cl_read(s->cl, 0, s->E, 0, count * p * sizeof(shs_real), s->own_E + begin * p);
+    if (coefs) status = shs__cl_read(s->cl, 0, s->now.coefs, 0, count * stride * r, s->own.codes.coefs + begin * stride);
+    if (status == SHS_OK && residuals) status = shs__cl_read(s->cl, 0, s->learn.E, 0, count * p * r, s->own.E + begin * p);
     return status;
 }
 
@@ -8729,14 +9040,17 @@ SHS__PRIVATE shs_status shs__cl_form_residual(shs__cl_signals *s, size_t q) {
     shs_status status = shs__cl_need_signals(s, q);
     if (status == SHS_OK) status = shs__cl_need_codes(s, q);
     if (status != SHS_OK) return status;
-    s->e_slice = SHS__CL_NONE;
+    s->holds.E = SHS__CL_NONE;
     call = shs__cl_begin_rows(s, shs__cl_source_residual, "residual");
-    shs__cl_pass_size(&call, count), shs__cl_pass_int(&call, s->p);
-    shs__cl_pass_buffer(&call, s->Y), shs__cl_pass_buffer(&call, s->D);
-    shs__cl_pass_buffer(&call, s->used), shs__cl_pass_buffer(&call, s->atoms), shs__cl_pass_buffer(&call, s->coefs);
-    shs__cl_pass_buffer(&call, s->E), shs__cl_pass_buffer(&call, s->squares);
+    shs__cl_pass_size(&call, count);
+    shs__cl_pass_int(&call, s->p);
+    shs__cl_pass_buffer(&call, s->here.Y);
+    shs__cl_pass_buffer(&call, s->all.D);
+    shs__cl_pass_codes(&call, s);
+    shs__cl_pass_buffer(&call, s->learn.E);
+    shs__cl_pass_buffer(&call, s->learn.squares);
     status = shs__cl_launch_rows(&call, count, "residual");
-    if (status == SHS_OK) s->e_slice = q;
+    if (status == SHS_OK) s->holds.E = q;
     return status;
 }
 
@@ -8747,10 +9061,12 @@ SHS__PRIVATE shs_status shs__cl_residual_slice(shs__cl_signals *s, size_t q, shs
     shs_status status = shs__cl_form_residual(s, q);
     if (status != SHS_OK) return status;
     call = shs__cl_begin_rows(s, shs__cl_source_residual, "sum_squares");
-    shs__cl_pass_size(&call, count), shs__cl_pass_buffer(&call, s->squares), shs__cl_pass_buffer(&call, s->sums);
+    shs__cl_pass_size(&call, count);
+    shs__cl_pass_buffer(&call, s->learn.squares);
+    shs__cl_pass_buffer(&call, s->all.sums);
     status = shs__cl_launch(&call, SHS__CL_SUMS, SHS__CL_SUM_ITEMS, 1, 1, "residual");
-    if (status == SHS_OK) status = shs__cl_read(cl, 0, s->sums, 0, SHS__CL_SUMS * shs__cl_wide_size(cl), s->wides);
-    for (g = 0; status == SHS_OK && g < SHS__CL_SUMS; g++) shs__sum_add(sum, shs__cl_wide_at(cl, s->wides, g));
+    if (status == SHS_OK) status = shs__cl_read(cl, 0, s->all.sums, 0, SHS__CL_SUMS * shs__cl_wide_size(cl), s->own.wides);
+    for (g = 0; status == SHS_OK && g < SHS__CL_SUMS; g++) shs__sum_add(sum, shs__cl_wide_at(cl, s->own.wides, g));
     if (status == SHS_OK) return shs__cl_save(s, q, 0, 1);
     return status;
 }
@@ -8778,36 +9094,48 @@ SHS__PRIVATE shs_status shs__cl_gather_stretches(shs__cl_signals *s, size_t q, c
     if (status == SHS_OK) status = whole ? shs__cl_need_signals(s, q) : shs__cl_need_residuals(s, q);
     if (status == SHS_OK) status = shs__cl_need_uses(s, q);
     if (status != SHS_OK) return status;
-    *stretches = s->own_stretches[first + count] - s->own_stretches[first];
+    *stretches = s->own.stretches[first + count] - s->own.stretches[first];
     if (*stretches == 0) return SHS_OK;
-    if (lanes > 1 && s->p > 32 && cl->max_group >= 64) {
+    if (lanes > 1 && s->p > 32 && cl->about.max_group >= 64) {
         lanes = 64;
-        if (cl->max_group >= 256) rows = 4;
+        if (cl->about.max_group >= 256) rows = 4;
         else rows = 1;
     }
     if (lanes == 1) rows = 1;
     b = shs__cl_shape(s, lanes, rows);
     if (g->power) shs__cl_define(&b, "POWER", 1);
     call = shs__cl_begin(cl, shs__cl_source_update, b.text, "gather");
-    shs__cl_pass_int(&call, first), shs__cl_pass_int(&call, s->n), shs__cl_pass_int(&call, s->p);
-    shs__cl_pass_buffer(&call, s->start), shs__cl_pass_buffer(&call, s->stretches), shs__cl_pass_buffer(&call, s->uses);
-    shs__cl_pass_buffer(&call, s->coefs), shs__cl_pass_buffer(&call, whole ? s->Y : s->E);
-    shs__cl_pass_buffer(&call, s->fresh);
-    shs__cl_pass_size(&call, (size_t)s->p * (size_t)s->n), shs__cl_pass_int(&call, g->done != NULL);
-    shs__cl_pass_buffer(&call, s->done), shs__cl_pass_buffer(&call, s->partial), shs__cl_pass_buffer(&call, s->energies);
+    shs__cl_pass_int(&call, first);
+    shs__cl_pass_int(&call, s->n);
+    shs__cl_pass_int(&call, s->p);
+    shs__cl_pass_buffer(&call, s->learn.start);
+    shs__cl_pass_buffer(&call, s->learn.stretches);
+    shs__cl_pass_buffer(&call, s->learn.uses);
+    shs__cl_pass_buffer(&call, s->now.coefs);
+    shs__cl_pass_buffer(&call, whole ? s->here.Y : s->learn.E);
+    shs__cl_pass_buffer(&call, s->learn.fresh);
+    shs__cl_pass_size(&call, (size_t)s->p * (size_t)s->n);
+    shs__cl_pass_int(&call, g->done != NULL);
+    shs__cl_pass_buffer(&call, s->learn.done);
+    shs__cl_pass_buffer(&call, s->learn.partial);
+    shs__cl_pass_buffer(&call, s->learn.energies);
     return shs__cl_launch(&call, *stretches, lanes, 1, rows, "gather");
 }
 
-/* The stretches added up, and behind the sums of all atoms the energies, in s->gathered. */
+/* The stretches added up, and behind the sums of all atoms the energies, in s->learn.gathered. */
 SHS__PRIVATE shs_status shs__cl_gather_sums(shs__cl_signals *s, const shs_atom_group *g) {
     shs__cl_call call = shs__cl_begin_rows(s, shs__cl_source_update, "gather_sums");
-    shs__cl_pass_int(&call, g->first), shs__cl_pass_int(&call, g->count), shs__cl_pass_int(&call, s->p);
-    shs__cl_pass_buffer(&call, s->stretches), shs__cl_pass_buffer(&call, s->partial), shs__cl_pass_buffer(&call, s->energies);
-    shs__cl_pass_buffer(&call, s->gathered);
+    shs__cl_pass_int(&call, g->first);
+    shs__cl_pass_int(&call, g->count);
+    shs__cl_pass_int(&call, s->p);
+    shs__cl_pass_buffer(&call, s->learn.stretches);
+    shs__cl_pass_buffer(&call, s->learn.partial);
+    shs__cl_pass_buffer(&call, s->learn.energies);
+    shs__cl_pass_buffer(&call, s->learn.gathered);
     return shs__cl_launch(&call, shs__ctx_chunks((size_t)s->p + 1, 32), 32, (size_t)g->count, 1, "gather");
 }
 
-/* One slice's share of the sums, to s->wides; *any = 0 where no signal uses these atoms. */
+/* One slice's share of the sums, to s->own.wides; *any = 0 where no signal uses these atoms. */
 SHS__PRIVATE shs_status shs__cl_gather_slice(shs__cl_signals *s, size_t q, const shs_atom_group *g, int whole, int *any) {
     const size_t p = (size_t)s->p, count = (size_t)g->count;
     size_t stretches;
@@ -8815,15 +9143,18 @@ SHS__PRIVATE shs_status shs__cl_gather_slice(shs__cl_signals *s, size_t q, const
     *any = status == SHS_OK && stretches > 0;
     if (*any) status = shs__cl_gather_sums(s, g);
     if (!*any || status != SHS_OK) return status;
-    return shs__cl_read(s->cl, 0, s->gathered, 0, (p + 1) * count * shs__cl_wide_size(s->cl), s->wides);
+    return shs__cl_read(s->cl, 0, s->learn.gathered, 0, (p + 1) * count * shs__cl_wide_size(s->cl), s->own.wides);
 }
 
 /* Rows first .. first+count-1 of a slice's XX', whose uses are listed. */
 SHS__PRIVATE shs_status shs__cl_gram_rows(shs__cl_signals *s, int first, int count, cl_mem sums) {
     shs__cl_call call = shs__cl_begin_rows(s, shs__cl_source_update, "gram");
-    shs__cl_pass_int(&call, first), shs__cl_pass_int(&call, s->n), shs__cl_pass_buffer(&call, s->start);
-    shs__cl_pass_buffer(&call, s->uses), shs__cl_pass_buffer(&call, s->used), shs__cl_pass_buffer(&call, s->atoms);
-    shs__cl_pass_buffer(&call, s->coefs), shs__cl_pass_buffer(&call, sums);
+    shs__cl_pass_int(&call, first);
+    shs__cl_pass_int(&call, s->n);
+    shs__cl_pass_buffer(&call, s->learn.start);
+    shs__cl_pass_buffer(&call, s->learn.uses);
+    shs__cl_pass_codes(&call, s);
+    shs__cl_pass_buffer(&call, sums);
     return shs__cl_launch(&call, (size_t)count, shs__cl_lanes(s->cl), shs__ctx_chunks((size_t)s->n, SHS__CL_GRAM_TILE),
                           shs__cl_rows(s->cl), "gram");
 }
@@ -8836,12 +9167,12 @@ SHS__PRIVATE shs_status shs__cl_gram_slice(shs__cl_signals *s, size_t q, shs_wid
     if (status == SHS_OK) status = shs__cl_need_uses(s, q);
     for (first = 0; first < s->n && status == SHS_OK; first += count) {
         count = shs__imin(s->n - first, s->p + 1);
-        status = shs__cl_gram_rows(s, first, count, s->gathered);
+        status = shs__cl_gram_rows(s, first, count, s->learn.gathered);
         if (status == SHS_OK)
-            status = shs__cl_read(s->cl, 0, s->gathered, 0, (size_t)count * n * shs__cl_wide_size(s->cl), s->wides);
+            status = shs__cl_read(s->cl, 0, s->learn.gathered, 0, (size_t)count * n * shs__cl_wide_size(s->cl), s->own.wides);
         for (a = 0; status == SHS_OK && a < count; a++)
             for (b = 0; b <= first + a; b++)
-                gram[(size_t)(first + a) * n + (size_t)b] += shs__cl_wide_at(s->cl, s->wides, (size_t)a * n + (size_t)b);
+                gram[(size_t)(first + a) * n + (size_t)b] += shs__cl_wide_at(s->cl, s->own.wides, (size_t)a * n + (size_t)b);
     }
     return status;
 }
@@ -8851,19 +9182,19 @@ SHS__PRIVATE shs_status shs__cl_gram_slice(shs__cl_signals *s, size_t q, shs_wid
 SHS__PRIVATE shs_status shs__cl_write_atoms(shs__cl_signals *s, const shs_atom_group *g) {
     size_t p = (size_t)s->p, first = (size_t)g->first, count = (size_t)g->count, r = sizeof(shs_real);
     size_t overlaps = p * (size_t)s->n + first;
-    const shs_real *before = s->own_D + first * p;
-    shs_real *fresh = s->own_fresh + first * p;
+    const shs_real *before = s->own.D + first * p;
+    shs_real *fresh = s->own.fresh + first * p;
     shs_status status;
     int j, i;
     memcpy(fresh, g->atoms, p * count * r);
     for (j = 0; j < g->count; j++) {
         shs_wide overlap = 0;
         for (i = 0; i < s->p; i++) overlap += (shs_wide)*SHS__AT(before, p, i, j) * (shs_wide)*SHS__AT(g->atoms, p, i, j);
-        s->own_fresh[overlaps + (size_t)j] = (shs_real)overlap;
+        s->own.fresh[overlaps + (size_t)j] = (shs_real)overlap;
     }
-    status = shs__cl_write_later(s->cl, 0, s->fresh, first * p * r, p * count * r, fresh);
+    status = shs__cl_write_later(s->cl, 0, s->learn.fresh, first * p * r, p * count * r, fresh);
     if (status != SHS_OK) return status;
-    return shs__cl_write_later(s->cl, 0, s->fresh, overlaps * r, count * r, s->own_fresh + overlaps);
+    return shs__cl_write_later(s->cl, 0, s->learn.fresh, overlaps * r, count * r, s->own.fresh + overlaps);
 }
 
 /* The rules whose atoms the device makes by itself. */
@@ -8885,15 +9216,15 @@ SHS__PRIVATE shs_status shs__cl_signals_gather(void *session, const shs_atom_gro
     memset(g->energy, 0, (size_t)g->count * sizeof *g->energy);
     if (g->gram) memset(g->gram, 0, n * n * sizeof *g->gram);
     if (g->power) status = shs__cl_write_atoms(s, g);
-    if (status == SHS_OK && g->done) status = shs__cl_write_later(s->cl, 0, s->done, 0, (size_t)g->count, g->done);
-    if (before && s->has_before) shs__cl_exchange_codes(s);
+    if (status == SHS_OK && g->done) status = shs__cl_write_later(s->cl, 0, s->learn.done, 0, (size_t)g->count, g->done);
+    if (before && s->past.there) shs__cl_exchange_codes(s);
     for (q = 0; q < s->slices && status == SHS_OK; q++) {
         status = shs__cl_gather_slice(s, q, g, 0, &any);
-        for (i = 0; any && i < values; i++) g->sums[i] += shs__cl_wide_at(s->cl, s->wides, i);
-        for (i = 0; any && i < (size_t)g->count; i++) g->energy[i] += shs__cl_wide_at(s->cl, s->wides, values + i);
+        for (i = 0; any && i < values; i++) g->sums[i] += shs__cl_wide_at(s->cl, s->own.wides, i);
+        for (i = 0; any && i < (size_t)g->count; i++) g->energy[i] += shs__cl_wide_at(s->cl, s->own.wides, values + i);
         if (status == SHS_OK && any && g->gram) status = shs__cl_gram_slice(s, q, g->gram);
     }
-    if (s->exchanged) shs__cl_exchange_codes(s);
+    if (s->past.exchanged) shs__cl_exchange_codes(s);
     if (g->power && !any) rest = shs__cl_finish(s->cl, 0); /* nothing was read back, which would have waited */
     if (status == SHS_OK) return rest;
     return status;
@@ -8910,7 +9241,7 @@ SHS__PRIVATE shs_status shs__cl_signals_cross(void *session, shs_wide *B) {
     for (q = 0; q < s->slices && status == SHS_OK; q++) {
         int any = 0;
         status = shs__cl_gather_slice(s, q, &g, 1, &any);
-        for (i = 0; status == SHS_OK && any && i < values; i++) B[i] += shs__cl_wide_at(s->cl, s->wides, i);
+        for (i = 0; status == SHS_OK && any && i < values; i++) B[i] += shs__cl_wide_at(s->cl, s->own.wides, i);
     }
     return status;
 }
@@ -8927,40 +9258,66 @@ SHS__PRIVATE shs__cl_call shs__cl_begin_rule(const shs__cl_signals *s, shs_updat
     return shs__cl_begin_rule(s, rule, lanes, rows, "", name);
 }
 
-/* Codes and residuals of a slice change over to the new atoms in s->fresh. */
-SHS__PRIVATE shs_status shs__cl_update_slice(shs__cl_signals *s, size_t q, const shs_atom_group *g) {
-    const int first = g->first, count = g->count;
-    shs__cl_call call;
-    size_t m = shs__cl_slice_count(s, q), lanes = shs__cl_lanes(s->cl), rows, begin, end;
-    const int warps = count > 1 && lanes == SHS__CL_WARP_ITEMS;
-    const int shuffles = warps && shs__cl_shuffles(s->cl) && s->cl->max_group >= 128;
+/* Appends the build options by which the items of a signal exchange registers, if they do, to text. Returns whether they shuffle. */
+SHS__PRIVATE int shs__cl_append_exchange(const shs_cl *cl, char *text, size_t size) {
+    if (shs__cl_shuffles(cl) && cl->about.max_group >= 128) {
+        shs__cl_append(text, size, " -D SHUFFLES=1");
+        return 1;
+    }
+    if (cl->ways.sub_groups && cl->ways.shuffle_xor) {
+        shs__cl_append(text, size, cl->ways.sub_groups);
+        shs__cl_append(text, size, cl->ways.shuffle_xor);
+    }
+    return 0;
+}
+
+/* The arguments behind those that say which uses or signals: the same for one atom and for several but for the atoms of codes. */
+SHS__PRIVATE void shs__cl_pass_update(shs__cl_call *call, const shs__cl_signals *s, const shs_atom_group *g) {
+    shs__cl_pass_int(call, s->p);
+    shs__cl_pass_int(call, g->first);
+    if (g->count > 1) shs__cl_pass_int(call, g->count);
+    shs__cl_pass_buffer(call, s->all.D);
+    shs__cl_pass_buffer(call, s->learn.fresh);
+    shs__cl_pass_size(call, (size_t)s->p * (size_t)s->n);
+    if (g->count == 1) {
+        shs__cl_pass_buffer(call, s->learn.uses);
+        shs__cl_pass_buffer(call, s->now.coefs);
+    } else shs__cl_pass_codes(call, s);
+    shs__cl_pass_buffer(call, s->learn.E);
+    shs__cl_pass_int(call, g->want_residual);
+}
+
+/* One atom: a row of lanes for each of its uses. */
+SHS__PRIVATE shs_status shs__cl_update_uses(shs__cl_signals *s, const shs_atom_group *g) {
+    const size_t begin = s->own.start[g->first], end = s->own.start[g->first + 1];
+    shs__cl_call call = shs__cl_begin_rule(s, g->update, shs__cl_lanes(s->cl), shs__cl_rows(s->cl), "", "update_uses");
+    shs__cl_pass_uint(&call, begin);
+    shs__cl_pass_uint(&call, end);
+    shs__cl_pass_update(&call, s, g);
+    return shs__cl_launch_rows(&call, end - begin, "update");
+}
+
+/* Several atoms: a row of lanes for each of m signals. */
+SHS__PRIVATE shs_status shs__cl_update_signals(shs__cl_signals *s, size_t m, const shs_atom_group *g) {
+    const size_t lanes = shs__cl_lanes(s->cl);
+    size_t rows = 1;
     char exchange[128] = "";
+    shs__cl_call call;
+    if (lanes == SHS__CL_WARP_ITEMS && shs__cl_append_exchange(s->cl, exchange, sizeof exchange)) rows = 4;
+    call = shs__cl_begin_rule(s, g->update, lanes, rows, exchange, "update_signals");
+    shs__cl_pass_uint(&call, m);
+    shs__cl_pass_update(&call, s, g);
+    return shs__cl_launch(&call, 1, lanes, shs__ctx_chunks(m, rows), rows, "update");
+}
+
+/* Codes and residuals of a slice change over to the new atoms in s->learn.fresh. */
+SHS__PRIVATE shs_status shs__cl_update_slice(shs__cl_signals *s, size_t q, const shs_atom_group *g) {
     shs_status status = shs__cl_need_codes(s, q);
     if (status == SHS_OK) status = shs__cl_need_residuals(s, q);
-    if (status == SHS_OK && count == 1) status = shs__cl_need_uses(s, q);
+    if (status == SHS_OK && g->count == 1) status = shs__cl_need_uses(s, q);
     if (status != SHS_OK) return status;
-    begin = s->own_start[first];
-    end = s->own_start[first + 1];
-    if (count == 1) rows = shs__cl_rows(s->cl);
-    else if (shuffles) rows = 4;
-    else rows = 1;
-    if (shuffles) shs__cl_append(exchange, sizeof exchange, " -D SHUFFLES=1");
-    else if (warps && s->cl->sub_groups && s->cl->shuffle_xor) {
-        shs__cl_append(exchange, sizeof exchange, s->cl->sub_groups);
-        shs__cl_append(exchange, sizeof exchange, s->cl->shuffle_xor);
-    }
-    call = shs__cl_begin_rule(s, g->update, lanes, rows, exchange, count == 1 ? "update_uses" : "update_signals");
-    if (count > 1) shs__cl_pass_uint(&call, m);
-    if (count == 1) shs__cl_pass_uint(&call, begin), shs__cl_pass_uint(&call, end);
-    shs__cl_pass_int(&call, s->p), shs__cl_pass_int(&call, first);
-    if (count > 1) shs__cl_pass_int(&call, count);
-    shs__cl_pass_buffer(&call, s->D), shs__cl_pass_buffer(&call, s->fresh),
-        shs__cl_pass_size(&call, (size_t)s->p * (size_t)s->n);
-    shs__cl_pass_buffer(&call, count == 1 ? s->uses : s->used);
-    if (count > 1) shs__cl_pass_buffer(&call, s->atoms);
-    shs__cl_pass_buffer(&call, s->coefs), shs__cl_pass_buffer(&call, s->E), shs__cl_pass_int(&call, g->want_residual);
-    if (count == 1) status = shs__cl_launch_rows(&call, end - begin, "update");
-    else status = shs__cl_launch(&call, 1, lanes, shs__ctx_chunks(m, rows), rows, "update");
+    if (g->count == 1) status = shs__cl_update_uses(s, g);
+    else status = shs__cl_update_signals(s, shs__cl_slice_count(s, q), g);
     if (status == SHS_OK) return shs__cl_save(s, q, 1, g->want_residual);
     return status;
 }
@@ -8971,23 +9328,29 @@ SHS__PRIVATE shs_status shs__cl_signals_update(void *session, const shs_atom_gro
     shs_status status = shs__cl_prove_update(s, g->update, g->count == 1, 0, 0);
     if (status == SHS_OK) status = shs__cl_write_atoms(s, g);
     if (status != SHS_OK) return status;
-    if (g->update == SHS_UPDATE_NSGK && s->has_before) shs__cl_exchange_codes(s);
+    if (g->update == SHS_UPDATE_NSGK && s->past.there) shs__cl_exchange_codes(s);
     for (q = 0; (g->want_codes || g->want_residual) && q < s->slices && status == SHS_OK; q++) {
         status = shs__cl_update_slice(s, q, g);
         if (status == SHS_NO_MEMORY && q > 0) status = SHS_ENGINE_FAILED; /* half done: nobody else can do it */
     }
-    if (s->exchanged) shs__cl_exchange_codes(s);
-    if (status == SHS_OK) status = shs__cl_copy(s->cl, 0, s->fresh, first * p * r, s->D, first * p * r, values * r);
-    memcpy(s->own_D + first * p, g->atoms, values * r);
+    if (s->past.exchanged) shs__cl_exchange_codes(s);
+    if (status == SHS_OK) status = shs__cl_copy(s->cl, 0, s->learn.fresh, first * p * r, s->all.D, first * p * r, values * r);
+    memcpy(s->own.D + first * p, g->atoms, values * r);
     return status;
 }
 
 /* The new atoms of a group, from the stretches of all signals. */
 SHS__PRIVATE shs_status shs__cl_new_atoms(shs__cl_signals *s, shs_update rule, int first, int count) {
     shs__cl_call call = shs__cl_begin_rule(s, rule, shs__cl_lanes(s->cl), 1, "", "new_atoms");
-    shs__cl_pass_int(&call, first), shs__cl_pass_int(&call, s->n), shs__cl_pass_int(&call, s->p);
-    shs__cl_pass_buffer(&call, s->stretches), shs__cl_pass_buffer(&call, s->partial), shs__cl_pass_buffer(&call, s->energies);
-    shs__cl_pass_buffer(&call, s->D), shs__cl_pass_buffer(&call, s->gathered), shs__cl_pass_buffer(&call, s->fresh);
+    shs__cl_pass_int(&call, first);
+    shs__cl_pass_int(&call, s->n);
+    shs__cl_pass_int(&call, s->p);
+    shs__cl_pass_buffer(&call, s->learn.stretches);
+    shs__cl_pass_buffer(&call, s->learn.partial);
+    shs__cl_pass_buffer(&call, s->learn.energies);
+    shs__cl_pass_buffer(&call, s->all.D);
+    shs__cl_pass_buffer(&call, s->learn.gathered);
+    shs__cl_pass_buffer(&call, s->learn.fresh);
     return shs__cl_launch(&call, (size_t)count, SHS__CL_ATOM_ITEMS, 1, 1, "new atoms");
 }
 
@@ -8998,28 +9361,35 @@ SHS__PRIVATE shs_status shs__cl_mod(shs__cl_signals *s, const shs_atom_group *g)
     shs__cl_call call;
     size_t k;
     shs_status status = shs__cl_gather_sums(s, g);
-    if (status == SHS_OK) status = shs__cl_gram_rows(s, 0, s->n, s->system);
+    if (status == SHS_OK) status = shs__cl_gram_rows(s, 0, s->n, s->learn.system);
     for (k = 0; k < tiles && status == SHS_OK; k++) {
         call = shs__cl_begin(s->cl, shs__cl_source_mod, "", "mod_factor");
-        shs__cl_pass_int(&call, s->n), shs__cl_pass_int(&call, s->p), shs__cl_pass_int(&call, (int)(k * tile));
+        shs__cl_pass_int(&call, s->n);
+        shs__cl_pass_int(&call, s->p);
+        shs__cl_pass_int(&call, (int)(k * tile));
         shs__cl_pass_wide(&call, least);
-        shs__cl_pass_buffer(&call, s->system), shs__cl_pass_buffer(&call, s->gathered), shs__cl_pass_buffer(&call, s->corners);
+        shs__cl_pass_buffer(&call, s->learn.system);
+        shs__cl_pass_buffer(&call, s->learn.gathered);
+        shs__cl_pass_buffer(&call, s->learn.corners);
         status = shs__cl_launch(&call, tiles - k + shs__ctx_chunks(p, tile), SHS__CL_MOD_ITEMS, 1, 1, "factor");
     }
     if (status != SHS_OK) return status;
     call = shs__cl_begin(s->cl, shs__cl_source_mod, "", "mod_solve");
-    shs__cl_pass_int(&call, s->n), shs__cl_pass_int(&call, s->p);
-    shs__cl_pass_buffer(&call, s->system), shs__cl_pass_buffer(&call, s->gathered), shs__cl_pass_buffer(&call, s->corners);
+    shs__cl_pass_int(&call, s->n);
+    shs__cl_pass_int(&call, s->p);
+    shs__cl_pass_buffer(&call, s->learn.system);
+    shs__cl_pass_buffer(&call, s->learn.gathered);
+    shs__cl_pass_buffer(&call, s->learn.corners);
     return shs__cl_launch(&call, p, SHS__CL_MOD_ITEMS, 1, 1, "solve");
 }
 
 /* Room for its system, which stays until the session ends. */
 SHS__PRIVATE shs_status shs__cl_room_for_mod(shs__cl_signals *s) {
     const size_t n = (size_t)s->n, wide = shs__cl_wide_size(s->cl), rows = shs__ctx_chunks(n, SHS__CL_MOD_TILE) * SHS__CL_MOD_TILE;
-    shs_status status = s->cl->max_group < SHS__CL_MOD_ITEMS ? SHS_UNSUPPORTED : SHS_OK;
-    if (status == SHS_OK && !s->system) status = shs__cl_buffer(s->cl, SHS__PRODUCT(n, n, wide), &s->system);
-    if (status == SHS_OK && !s->corners)
-        status = shs__cl_buffer(s->cl, SHS__PRODUCT(rows, SHS__CL_MOD_TILE, wide), &s->corners);
+    shs_status status = s->cl->about.max_group < SHS__CL_MOD_ITEMS ? SHS_UNSUPPORTED : SHS_OK;
+    if (status == SHS_OK && !s->learn.system) status = shs__cl_buffer(s->cl, SHS__PRODUCT(n, n, wide), &s->learn.system);
+    if (status == SHS_OK && !s->learn.corners)
+        status = shs__cl_buffer(s->cl, SHS__PRODUCT(rows, SHS__CL_MOD_TILE, wide), &s->learn.corners);
     return status;
 }
 
@@ -9049,9 +9419,9 @@ SHS__PRIVATE shs_status shs__cl_signals_round(void *session, const shs_atom_roun
         status = shs__cl_update_slice(s, 0, &g);
         changed |= status == SHS_OK;
     }
-    if (status == SHS_OK) status = shs__cl_copy(s->cl, 0, s->fresh, 0, s->D, 0, bytes);
-    if (status == SHS_OK) status = shs__cl_read(s->cl, 0, s->D, 0, bytes, s->own_D);
-    if (status == SHS_OK) memcpy(o->D, s->own_D, bytes);
+    if (status == SHS_OK) status = shs__cl_copy(s->cl, 0, s->learn.fresh, 0, s->all.D, 0, bytes);
+    if (status == SHS_OK) status = shs__cl_read(s->cl, 0, s->all.D, 0, bytes, s->own.D);
+    if (status == SHS_OK) memcpy(o->D, s->own.D, bytes);
     return status == SHS_NO_MEMORY && changed ? SHS_ENGINE_FAILED : status; /* half done: nobody else can do it */
 }
 
@@ -9134,11 +9504,11 @@ SHS__PRIVATE shs_status shs__cl_test_descent(shs_cl *cl, const void *job, char *
     open.stride = k.stride;
     open.coding = &k.coding;
     open.descending = 1;
-    cl->imitated = s;
+    cl->test.imitated = s;
     if (status == SHS_OK) status = shs__cl_signals_open(cl, &cpu, &open, &session);
     if (status == SHS_OK) status = shs__cl_known_descend(cl, &k, session, &worst, fault);
     if (session) shs__cl_signals_close(session);
-    cl->imitated = NULL;
+    cl->test.imitated = NULL;
     if (!(worst <= (shs_wide)0.04) && !fault[0]) shs__cl_append(fault, SHS__CL_FAULT, "known signals end where no minimum is");
     shs__cl_known_close(cl, &k);
     return status;
@@ -9205,7 +9575,7 @@ SHS__PRIVATE shs__cl_signals *shs__cl_general_like(shs_cl *cl, const shs__cl_sig
     shs__cl_signals *copy = (shs__cl_signals *)shs__cl_alloc(cl, sizeof *copy);
     if (!copy) return NULL;
     *copy = *s;
-    copy->coder = SHS__CL_GENERAL;
+    copy->share.coder = SHS__CL_GENERAL;
     return copy;
 }
 
@@ -9243,9 +9613,9 @@ SHS__PRIVATE shs_status shs__cl_test_update(shs_cl *cl, const void *job, char *f
     engine.fallback = 0;
     if (!l->whole) engine.signals_round = NULL;
     device.engine = &engine;
-    cl->imitated = like;
+    cl->test.imitated = like;
     if (status == SHS_OK) status = shs__cl_learn_known(&device, l, &k, D);
-    cl->imitated = NULL;
+    cl->test.imitated = NULL;
     if (status == SHS_OUT_OF_RANGE) {
         shs__cl_append(fault, SHS__CL_FAULT, "what is learnt from known signals is no number");
         status = SHS_OK;
@@ -9268,7 +9638,7 @@ SHS__PRIVATE shs_status shs__cl_prove_update(shs__cl_signals *s, shs_update rule
     l.single = single;
     l.whole = whole;
     l.power = power;
-    shs__cl_define(&b, "STRIDE", (size_t)s->stride);
+    shs__cl_define_int(&b, "STRIDE", s->stride);
     shs__cl_define(&b, "P", (size_t)(s->p > 32));
     shs__cl_define_name(&b, "UPDATE_", shs_update_name(rule));
     shs__cl_define(&b, "HOW", (size_t)(single + 2 * whole + 4 * (power && rule != SHS_UPDATE_KSVD)));
@@ -9343,9 +9713,9 @@ SHS__PRIVATE shs_status shs__cl_test_sums(shs_cl *cl, const void *job, char *fau
     values = (size_t)k.p * (size_t)k.n;
     if (status == SHS_OK) B = (shs_wide *)shs__cl_alloc(cl, 2 * values * sizeof *B);
     if (!B) status = SHS_NO_MEMORY;
-    cl->imitated = like;
+    cl->test.imitated = like;
     if (status == SHS_OK) status = shs__cl_sum_known(cl, &k, B, &got);
-    cl->imitated = NULL;
+    cl->test.imitated = NULL;
     if (status == SHS_OK) {
         shs__cl_known_sums(&k, B + values, &right);
         shs__cl_compare_wides("the squares of the residual", 1, &got, &right, fault);
@@ -9362,7 +9732,7 @@ SHS__PRIVATE shs_status shs__cl_prove_sums(shs__cl_signals *s) {
     shs__cl_build b = shs__cl_coder_build(s, SHS__CL_GENERAL, 0);
     shs__cl_proof proof;
     if (!shs__cl_proves(s->cl)) return SHS_OK;
-    shs__cl_define(&b, "STRIDE", (size_t)s->stride);
+    shs__cl_define_int(&b, "STRIDE", s->stride);
     shs__cl_define(&b, "P", (size_t)(s->p > 32));
     proof.source = shs__cl_source_residual;
     proof.kernel = "residual";
@@ -9378,9 +9748,9 @@ SHS__PRIVATE shs_status shs__cl_prove_sums(shs__cl_signals *s) {
 
 #define SHS__CL_PIXELS
 
-/* The engine's pixels_... stages: called by their table at the end of this file alone. They call RUNTIME, and of sparsehs.h the view of
-   a cube and the choice of the shift. From the top: totals and products of planes; slices on their way to the device; a pass over
-   slices and panels; then what passes are for: moments, maps, whitened pixels, sweeps.
+/* The engine's pixels_... stages: called by their table at the end of this file alone. They call RUNTIME, and of sparsehs.h the
+   view of a cube and the choice of the shift. From the top: totals and products of planes; slices on their way to the device; a pass
+   over slices and panels; then the uses of passes: moments, maps, whitened pixels, sweeps.
 
    The cube goes to the device in slices of whole lines, in its own type. Slices of a cube in memory stay there if all of them
    fit; otherwise, and for streams, two slots take turns. Queue 1 brings slice s + 1 while queue 0 works on slice s. There a
@@ -9429,6 +9799,15 @@ typedef struct shs__cl_slice {
     size_t origin, plane; /* where in raw it begins, and the distance of BSQ bands there; in values */
 } shs__cl_slice;
 
+/* Slices take two turns: while one is worked on, the next comes up. */
+typedef struct shs__cl_turn {
+    cl_mem raw;             /* the slice's pixels, where slices do not stay */
+    unsigned char *staging; /* pinned memory for a stream's lines */
+    unsigned char *marks;   /* of the lines in staging, where mask_fn makes them */
+    cl_event arrived, done, fetched;
+    cl_event risen[SHS__CL_BAND_GROUPS]; /* band groups of a slice in BSQ; NULL: it did not come up in groups */
+} shs__cl_turn;
+
 typedef struct shs__cl_pixels {
     shs_cl *cl;
     const shs_context *ctx;
@@ -9441,11 +9820,7 @@ typedef struct shs__cl_pixels {
     int kept, slice_count;
     shs__cl_slice *slices;
     size_t slice_bytes;
-    cl_mem slot[2];
-    unsigned char *staging[2];
-    unsigned char *marks[2]; /* of the lines in staging, where mask_fn makes them */
-    cl_event arrived[2], done[2], fetched[2];
-    cl_event risen[2][SHS__CL_BAND_GROUPS]; /* band groups of a slice in BSQ; NULL: it did not come up in groups */
+    shs__cl_turn turn[2];
     int group_bands;
     size_t budget;        /* bytes for panels */
     shs_real *find_shift; /* moments of a stream: where the shift is to go, once there is a valid pixel */
@@ -9504,7 +9879,7 @@ SHS__PRIVATE int shs__cl_on_trial(const shs_cl *cl) { return cl->options.without
 
 /* Adds such options to the build of a kernel over pixels, whose groups usually have `usual` items. */
 SHS__PRIVATE void shs__cl_define_trial(const shs_cl *cl, int items, int usual, shs__cl_build *b) {
-    if (items != usual) shs__cl_define(b, "ITEMS", (size_t)items);
+    if (items != usual) shs__cl_define_int(b, "ITEMS", items);
     if (cl->options.without & SHS_CL_WITHOUT_LOCAL) shs__cl_define(b, "IN_LOCAL", 0);
 }
 
@@ -9581,8 +9956,12 @@ SHS__PRIVATE shs_status shs__cl_totals_add(shs__cl_pixels *px, const shs__cl_tot
     shs__cl_call call;
     shs__cl_define_as(&b, "ELEM", elem[kind]);
     call = shs__cl_begin(px->cl, shs__cl_source_totals, b.text, "accumulate");
-    shs__cl_pass_buffer(&call, partial), shs__cl_pass_size(&call, size), shs__cl_pass_int(&call, (int)count);
-    shs__cl_pass_size(&call, first), shs__cl_pass_buffer(&call, t->total), shs__cl_pass_buffer(&call, t->lost);
+    shs__cl_pass_buffer(&call, partial);
+    shs__cl_pass_size(&call, size);
+    shs__cl_pass_int(&call, (int)count);
+    shs__cl_pass_size(&call, first);
+    shs__cl_pass_buffer(&call, t->total);
+    shs__cl_pass_buffer(&call, t->lost);
     return shs__cl_launch(&call, shs__ctx_chunks(size, 64), 64, 1, 1, "accumulate");
 }
 
@@ -9590,8 +9969,11 @@ SHS__PRIVATE shs_status shs__cl_totals_add(shs__cl_pixels *px, const shs__cl_tot
 SHS__PRIVATE shs_status shs__cl_totals_gather(shs__cl_pixels *px, const shs__cl_totals *t, cl_mem partial, size_t count,
                                               int more) {
     shs__cl_call call = shs__cl_begin(px->cl, shs__cl_source_totals, " -D ELEM=wide", "gather");
-    shs__cl_pass_buffer(&call, partial), shs__cl_pass_int(&call, (int)count), shs__cl_pass_int(&call, more);
-    shs__cl_pass_buffer(&call, t->total), shs__cl_pass_buffer(&call, t->lost);
+    shs__cl_pass_buffer(&call, partial);
+    shs__cl_pass_int(&call, (int)count);
+    shs__cl_pass_int(&call, more);
+    shs__cl_pass_buffer(&call, t->total);
+    shs__cl_pass_buffer(&call, t->lost);
     return shs__cl_launch(&call, t->size, SHS__CL_ADD_ITEMS, 1, 1, "gather");
 }
 
@@ -9610,6 +9992,13 @@ typedef struct shs__cl_planes {
     int rows;
 } shs__cl_planes;
 
+/* Passes planes as three arguments. */
+SHS__PRIVATE void shs__cl_pass_planes(shs__cl_call *call, const shs__cl_planes *a) {
+    shs__cl_pass_buffer(call, a->buffer);
+    shs__cl_pass_size(call, a->from);
+    shs__cl_pass_size(call, a->ld);
+}
+
 typedef struct shs__cl_tiling {
     int precise;
     int r; /* tiles of 16 r x 16 r of the lower triangle; 0: an array of diagonals, in blocks of 8 x 8 */
@@ -9626,7 +10015,7 @@ SHS__PRIVATE size_t shs__cl_count_tiles(int rows, int edge) {
 
 /* Whether double matrix units make the tiles. */
 SHS__PRIVATE int shs__cl_by_units(const shs_cl *cl, const shs__cl_tiling *t) {
-    return cl->units64 > 0 && !shs__cl_on_trial(cl) && shs__cl_elem_bytes(cl, t->precise) == sizeof(cl_double);
+    return cl->ways.units64 > 0 && !shs__cl_on_trial(cl) && shs__cl_elem_bytes(cl, t->precise) == sizeof(cl_double);
 }
 
 /* Chooses the fastest tile. An item that keeps R x R sums reaches about 0.25, 0.5 and 0.8 of the peak with R 2, 4 and 8. With 8 x 8
@@ -9681,13 +10070,14 @@ SHS__PRIVATE shs_status shs__cl_run_tiles(shs__cl_pixels *px, const shs__cl_tili
     if (px->cl->options.group_items) items = shs__imin(px->cl->options.group_items, 128 * t->r);
     if (items > 64 * t->r) lanes = 2; /* an item has two rows */
     shs__cl_define_trial(px->cl, items, SHS__CL_ITEMS, &build);
-    shs__cl_define(&build, "R", (size_t)t->r);
+    shs__cl_define_int(&build, "R", t->r);
     shs__cl_define(&build, "W", lanes);
     shs__cl_define(&build, "KB", elem == 8 ? 8 : 16);
     call = shs__cl_begin(px->cl, shs__cl_source_moments, build.text, "products");
-    shs__cl_pass_buffer(&call, a->buffer), shs__cl_pass_size(&call, a->from), shs__cl_pass_size(&call, a->ld);
+    shs__cl_pass_planes(&call, a);
     shs__cl_pass_int(&call, a->rows);
-    shs__cl_pass_int(&call, (int)first), shs__cl_pass_buffer(&call, partial);
+    shs__cl_pass_int(&call, (int)first);
+    shs__cl_pass_buffer(&call, partial);
     return shs__cl_launch(&call, count, (size_t)items, slices, 1, "products");
 }
 
@@ -9697,12 +10087,15 @@ SHS__PRIVATE shs_status shs__cl_run_units(shs__cl_pixels *px, const shs__cl_tili
     shs_cl *cl = px->cl;
     shs__cl_call call = shs__cl_begin_units(cl, "wide", SHS_TRANS_YES, SHS__CL_TILE_EDGE(t->r), "syrk_units");
     if (call.status == SHS_BUILD_FAILED) {
-        cl->units64--;
+        cl->ways.units64--;
         return shs__cl_run_tiles(px, t, a, slices, first, count, partial);
     }
-    shs__cl_pass_buffer(&call, a->buffer), shs__cl_pass_size(&call, a->from), shs__cl_pass_size(&call, a->ld);
-    shs__cl_pass_int(&call, a->rows), shs__cl_pass_int(&call, (int)(slices * SHS__CL_CHUNK_PIXELS));
-    shs__cl_pass_int(&call, SHS__CL_CHUNK_PIXELS), shs__cl_pass_buffer(&call, partial), shs__cl_pass_int(&call, (int)first);
+    shs__cl_pass_planes(&call, a);
+    shs__cl_pass_int(&call, a->rows);
+    shs__cl_pass_int(&call, (int)(slices * SHS__CL_CHUNK_PIXELS));
+    shs__cl_pass_int(&call, SHS__CL_CHUNK_PIXELS);
+    shs__cl_pass_buffer(&call, partial);
+    shs__cl_pass_int(&call, (int)first);
     return shs__cl_launch(&call, count, SHS__CL_UNITS_ITEMS, slices, 1, "products");
 }
 
@@ -9714,11 +10107,11 @@ SHS__PRIVATE shs_status shs__cl_run_diagonals(shs__cl_pixels *px, const shs__cl_
     shs__cl_call call;
     while (2 * parts * t->tiles <= 256 && 2 * parts <= deep) parts *= 2;
     shs__cl_define(&b, "DIAGONALS", 1);
-    shs__cl_define(&b, "N", (size_t)t->rows);
+    shs__cl_define_int(&b, "N", t->rows);
     shs__cl_define(&b, "KB", deep);
     shs__cl_define(&b, "PARTS", parts);
     call = shs__cl_begin(px->cl, shs__cl_source_moments, b.text, "diagonals");
-    shs__cl_pass_buffer(&call, a->buffer), shs__cl_pass_size(&call, a->from), shs__cl_pass_size(&call, a->ld);
+    shs__cl_pass_planes(&call, a);
     shs__cl_pass_buffer(&call, partial);
     return shs__cl_launch(&call, slices, t->tiles * parts, 1, 1, "products");
 }
@@ -9811,9 +10204,9 @@ SHS__PRIVATE shs_status shs__cl_write_groups(shs__cl_pixels *px, const shs__cl_s
     int g, first, used = px->view.used;
     g = 0;
     for (first = 0; first < used && status == SHS_OK; g++, first += px->group_bands) {
-        shs__cl_forget(px->cl, &px->risen[slot][g]);
+        shs__cl_forget(px->cl, &px->turn[slot].risen[g]);
         status = shs__cl_write_planes(px, s, first, shs__imin(first + px->group_bands, used), raw);
-        if (status == SHS_OK) status = shs__cl_mark(px->cl, 1, &px->risen[slot][g]);
+        if (status == SHS_OK) status = shs__cl_mark(px->cl, 1, &px->turn[slot].risen[g]);
     }
     return status;
 }
@@ -9851,18 +10244,18 @@ SHS__OUTLINE shs_status shs__cl_choose_shift(shs__cl_pixels *px, const unsigned 
 /* A stream's next lines, or those of a cube with odd strides, by way of pinned memory. */
 SHS__PRIVATE shs_status shs__cl_stage(shs__cl_pixels *px, shs__cl_slice *s, int slot, cl_mem raw) {
     const shs_cube *c = px->cube;
-    shs_status status = shs__cl_wait(px->cl, px->arrived[slot]); /* what was in the staging has gone */
+    shs_status status = shs__cl_wait(px->cl, px->turn[slot].arrived); /* what was in the staging has gone */
     if (status != SHS_OK) return status;
-    shs__cl_forget(px->cl, px->arrived + slot);
-    if (px->packed) shs__cl_pack(px, s, px->staging[slot]);
-    else status = shs__px_fetch(c, s->first_line, s->lines, px->staging[slot], px->marks[slot]);
+    shs__cl_forget(px->cl, &px->turn[slot].arrived);
+    if (px->packed) shs__cl_pack(px, s, px->turn[slot].staging);
+    else status = shs__px_fetch(c, s->first_line, s->lines, px->turn[slot].staging, px->turn[slot].marks);
     if (status == SHS_OK && px->find_shift) {
         shs_real *shift = px->find_shift;
-        status = shs__cl_choose_shift(px, px->staging[slot], px->marks[slot], s->first_line, s->lines, shift);
+        status = shs__cl_choose_shift(px, px->turn[slot].staging, px->turn[slot].marks, s->first_line, s->lines, shift);
         if (status == SHS_OK && !px->find_shift) status = shs__cl_write_shift(px, shift);
     }
     if (status != SHS_OK) return status;
-    return shs__cl_write_later(px->cl, 1, raw, 0, s->pixels * (size_t)px->bands * px->view.size, px->staging[slot]);
+    return shs__cl_write_later(px->cl, 1, raw, 0, s->pixels * (size_t)px->bands * px->view.size, px->turn[slot].staging);
 }
 
 /* Where transfers and kernels are not to overlap: waits for the queue. */
@@ -9876,22 +10269,22 @@ SHS__PRIVATE shs_status shs__cl_bring(shs__cl_pixels *px, int i) {
     shs__cl_slice *s = px->slices + i;
     shs_cl *cl = px->cl;
     int slot = i & 1;
-    cl_mem raw = px->kept ? s->raw : px->slot[slot];
+    cl_mem raw = px->kept ? s->raw : px->turn[slot].raw;
     shs_status status = SHS_OK;
     if (s->loaded) return SHS_OK;
-    if (!px->kept) status = shs__cl_after(cl, 1, px->done[slot]);
+    if (!px->kept) status = shs__cl_after(cl, 1, px->turn[slot].done);
     if (status != SHS_OK) return status;
-    if (px->staging[0]) status = shs__cl_stage(px, s, slot, raw);
+    if (px->turn[0].staging) status = shs__cl_stage(px, s, slot, raw);
     else if (px->layout == SHS_INTERLEAVE_BSQ) status = shs__cl_write_groups(px, s, slot, raw);
     else {
-        shs__cl_strip r = shs__cl_columns(
-            0, 0, s->pixels * (size_t)px->bands, 1, px->view.size,
-            (const unsigned char *)px->cube->pixels + (size_t)s->first_line * (size_t)px->view.ls * px->view.size, 0);
+        const size_t before = (size_t)s->first_line * (size_t)px->view.ls * px->view.size;
+        const unsigned char *from = (const unsigned char *)px->cube->pixels + before;
+        const shs__cl_strip r = shs__cl_columns(s->pixels * (size_t)px->bands, 1, px->view.size, from, 0);
         status = shs__cl_move(cl, px->ctx, 1, raw, &r, 1, 1);
     }
     if (status != SHS_OK) return status;
-    shs__cl_forget(cl, px->arrived + slot);
-    status = shs__cl_mark(cl, 1, px->arrived + slot);
+    shs__cl_forget(cl, &px->turn[slot].arrived);
+    status = shs__cl_mark(cl, 1, &px->turn[slot].arrived);
     s->loaded = px->kept;
     if (status == SHS_OK) return shs__cl_one_by_one(cl, 1);
     return status;
@@ -9945,16 +10338,16 @@ SHS__PRIVATE void shs__cl_define_cube(const shs__cl_pixels *px, shs__cl_build *b
     shs__cl_define_as(b, "WORK", type == SHS_TYPE_I32 || type == SHS_TYPE_U32 || type == SHS_TYPE_F64 ? "wide" : "ELEM");
     shs__cl_define(b, "BYTES", px->view.size);
     shs__cl_define(b, "SWAP", px->cube->swap_bytes != 0);
-    shs__cl_define(b, "FROM", (size_t)px->layout);
+    shs__cl_define_int(b, "FROM", px->layout);
 }
 
 SHS__PRIVATE shs__cl_build shs__cl_load_build(const shs__cl_pixels *px, const shs__cl_pixel_pass *pass) {
     shs__cl_build b = shs__cl_elem_build(px->cl, pass->precise);
     shs__cl_define_cube(px, &b);
-    shs__cl_define(&b, "FLOATING", (size_t)px->view.floating);
+    shs__cl_define_int(&b, "FLOATING", px->view.floating);
     shs__cl_define(&b, "NODATA", px->cube->has_nodata != 0);
-    shs__cl_define(&b, "CHECKED", (size_t)shs__cl_checked(px));
-    shs__cl_define(&b, "DIFFERENCE", (size_t)pass->difference);
+    shs__cl_define_int(&b, "CHECKED", shs__cl_checked(px));
+    shs__cl_define_int(&b, "DIFFERENCE", pass->difference);
     return b;
 }
 
@@ -9962,7 +10355,7 @@ SHS__PRIVATE shs__cl_build shs__cl_load_build(const shs__cl_pixels *px, const sh
 SHS__PRIVATE shs_status shs__cl_validity(shs__cl_pixels *px, shs__cl_pixel_pass *pass, const shs__cl_slice *s) {
     shs_cl *cl = px->cl;
     const cl_uint ones = 0x01010101u;
-    const unsigned char *mask = px->marks[pass->index & 1];
+    const unsigned char *mask = px->turn[pass->index & 1].marks;
     shs__cl_call call;
     shs_status status = shs__cl_room(px, SHS__CL_ROOM_VALID, shs__cl_pad(px->slices[0].pixels), &pass->valid);
     if (px->cube->mask) mask = px->cube->mask + (size_t)s->first_line * (size_t)px->view.samples;
@@ -9972,10 +10365,16 @@ SHS__PRIVATE shs_status shs__cl_validity(shs__cl_pixels *px, shs__cl_pixel_pass 
                                                                 s->padded, 0, NULL, NULL));
     if (status != SHS_OK) return status;
     call = shs__cl_begin(cl, shs__cl_source_pixels, pass->build.text, "validity");
-    shs__cl_pass_buffer(&call, pass->raw), shs__cl_pass_size(&call, s->origin);
-    shs__cl_pass_buffer(&call, px->room[SHS__CL_ROOM_LIST]), shs__cl_pass_buffer(&call, pass->shift);
-    shs__cl_pass_buffer(&call, pass->valid), shs__cl_pass_size(&call, s->pixels), shs__cl_pass_size(&call, s->plane);
-    shs__cl_pass_int(&call, px->view.samples), shs__cl_pass_int(&call, px->bands), shs__cl_pass_int(&call, px->view.used);
+    shs__cl_pass_buffer(&call, pass->raw);
+    shs__cl_pass_size(&call, s->origin);
+    shs__cl_pass_buffer(&call, px->room[SHS__CL_ROOM_LIST]);
+    shs__cl_pass_buffer(&call, pass->shift);
+    shs__cl_pass_buffer(&call, pass->valid);
+    shs__cl_pass_size(&call, s->pixels);
+    shs__cl_pass_size(&call, s->plane);
+    shs__cl_pass_int(&call, px->view.samples);
+    shs__cl_pass_int(&call, px->bands);
+    shs__cl_pass_int(&call, px->view.used);
     shs__cl_pass_wide(&call, px->cube->has_nodata ? px->view.nodata : 0);
     return shs__cl_launch(&call, shs__ctx_chunks(s->pixels, 128), 128, 1, 1, "validity");
 }
@@ -9992,12 +10391,21 @@ SHS__PRIVATE shs_status shs__cl_load_panel(shs__cl_pixels *px, shs__cl_pixel_pas
                                      pass->ld / SHS__CL_CHUNK_PIXELS * rows * shs__cl_wide_size(px->cl), &sums);
     if (status != SHS_OK) return status;
     call = shs__cl_begin(px->cl, shs__cl_source_pixels, pass->build.text, "load");
-    shs__cl_pass_buffer(&call, pass->raw), shs__cl_pass_size(&call, s->origin);
-    shs__cl_pass_buffer(&call, px->room[SHS__CL_ROOM_LIST]), shs__cl_pass_buffer(&call, pass->shift);
-    shs__cl_pass_buffer(&call, pass->valid), shs__cl_pass_buffer(&call, pass->X), shs__cl_pass_buffer(&call, sums);
-    shs__cl_pass_size(&call, at), shs__cl_pass_int(&call, count), shs__cl_pass_size(&call, s->plane);
-    shs__cl_pass_int(&call, px->view.samples), shs__cl_pass_int(&call, px->bands), shs__cl_pass_int(&call, px->view.used);
-    shs__cl_pass_int(&call, pass->first), shs__cl_pass_int(&call, (int)pass->ld);
+    shs__cl_pass_buffer(&call, pass->raw);
+    shs__cl_pass_size(&call, s->origin);
+    shs__cl_pass_buffer(&call, px->room[SHS__CL_ROOM_LIST]);
+    shs__cl_pass_buffer(&call, pass->shift);
+    shs__cl_pass_buffer(&call, pass->valid);
+    shs__cl_pass_buffer(&call, pass->X);
+    shs__cl_pass_buffer(&call, sums);
+    shs__cl_pass_size(&call, at);
+    shs__cl_pass_int(&call, count);
+    shs__cl_pass_size(&call, s->plane);
+    shs__cl_pass_int(&call, px->view.samples);
+    shs__cl_pass_int(&call, px->bands);
+    shs__cl_pass_int(&call, px->view.used);
+    shs__cl_pass_int(&call, pass->first);
+    shs__cl_pass_int(&call, (int)pass->ld);
     status = shs__cl_launch(&call, chunks, SHS__CL_ITEMS,
                             px->layout == SHS_INTERLEAVE_BIP ? shs__ctx_chunks(here, SHS__CL_BIP_BANDS) : here, 1, "load");
     if (status == SHS_OK && complete) return shs__cl_totals_add(px, &pass->sums, 0, rows, sums, chunks, SHS__CL_WIDES);
@@ -10011,7 +10419,7 @@ SHS__PRIVATE shs_status shs__cl_pass_panel(shs__cl_pixels *px, shs__cl_pixel_pas
     shs_status status = SHS_OK;
     for (pass->first = 0; pass->first < used && status == SHS_OK; pass->first = pass->last) {
         pass->last = shs__imin(pass->first + step, used);
-        if (pass->step) status = shs__cl_after(px->cl, 0, px->risen[pass->index & 1][(pass->last - 1) / px->group_bands]);
+        if (pass->step) status = shs__cl_after(px->cl, 0, px->turn[pass->index & 1].risen[(pass->last - 1) / px->group_bands]);
         if (status == SHS_OK && !pass->direct) status = shs__cl_load_panel(px, pass, s, at, (int)count, padded);
         if (status == SHS_OK && pass->panel) status = pass->panel(px, pass, s, at, (int)count, padded);
     }
@@ -10023,7 +10431,7 @@ SHS__PRIVATE shs_status shs__cl_pass_slice(shs__cl_pixels *px, shs__cl_pixel_pas
     size_t at;
     pass->valid = NULL;
     if (px->kept) pass->raw = s->raw;
-    else pass->raw = px->slot[pass->index & 1];
+    else pass->raw = px->turn[pass->index & 1].raw;
     if (shs__cl_checked(px)) status = shs__cl_validity(px, pass, s);
     for (at = 0; at < s->pixels && status == SHS_OK; at += pass->ld) status = shs__cl_pass_panel(px, pass, s, at);
     if (status == SHS_OK && pass->slice) return pass->slice(px, pass, s);
@@ -10047,14 +10455,14 @@ SHS__PRIVATE shs_status shs__cl_pass_run(shs__cl_pixels *px, shs__cl_pixel_pass 
     if (status == SHS_OK) status = shs__cl_totals_begin(px, SHS__CL_ROOM_SUMS, (size_t)px->view.used + 1, &pass->sums);
     for (i = 0; i < px->slice_count && status == SHS_OK; i++) {
         shs__cl_slice *s = px->slices + i;
-        cl_event arrived = px->arrived[i & 1];
+        cl_event arrived = px->turn[i & 1].arrived;
         pass->index = i;
         if (i + 1 < px->slice_count && !late) status = shs__cl_bring(px, i + 1);
         if (status == SHS_OK && arrived && !pass->step) status = shs__cl_after(cl, 0, arrived);
         if (status == SHS_OK) status = shs__cl_pass_slice(px, pass, s);
         if (status == SHS_OK) status = shs__cl_one_by_one(cl, 0);
-        shs__cl_forget(cl, px->done + (i & 1));
-        if (status == SHS_OK) status = shs__cl_mark(cl, 0, px->done + (i & 1));
+        shs__cl_forget(cl, &px->turn[i & 1].done);
+        if (status == SHS_OK) status = shs__cl_mark(cl, 0, &px->turn[i & 1].done);
         if (status == SHS_OK && i + 1 < px->slice_count && late) status = shs__cl_bring(px, i + 1);
         done += s->pixels;
         if (status == SHS_OK) status = shs__ctx_progress(px->ctx, pass->phase, done, pixels, -1);
@@ -10084,13 +10492,13 @@ SHS__PRIVATE void shs__cl_pixels_close(void *session) {
     for (i = 0; px->slices && i < px->slice_count && !px->whole; i++) shs__cl_release(cl, &px->slices[i].raw);
     shs__cl_release(cl, &px->whole);
     for (i = 0; i < 2; i++) {
-        shs__cl_release(cl, px->slot + i);
-        if (px->staging[i]) shs_cl_host_free(cl, px->staging[i]);
-        shs__cl_free(cl, px->marks[i]);
-        shs__cl_forget(cl, px->arrived + i);
-        shs__cl_forget(cl, px->done + i);
-        shs__cl_forget(cl, px->fetched + i);
-        for (g = 0; g < SHS__CL_BAND_GROUPS; g++) shs__cl_forget(cl, &px->risen[i][g]);
+        shs__cl_release(cl, &px->turn[i].raw);
+        if (px->turn[i].staging) shs_cl_host_free(cl, px->turn[i].staging);
+        shs__cl_free(cl, px->turn[i].marks);
+        shs__cl_forget(cl, &px->turn[i].arrived);
+        shs__cl_forget(cl, &px->turn[i].done);
+        shs__cl_forget(cl, &px->turn[i].fetched);
+        for (g = 0; g < SHS__CL_BAND_GROUPS; g++) shs__cl_forget(cl, &px->turn[i].risen[g]);
     }
     shs__cl_free(cl, px->slices);
     shs__cl_free(cl, px);
@@ -10116,7 +10524,7 @@ SHS__PRIVATE void shs__cl_choose_layout(shs__cl_pixels *px) {
 
 /* Whether the device may read (or write) the values in the host's memory: they must share memory, and values must be aligned. */
 SHS__PRIVATE int shs__cl_in_place(const shs_cl *cl, const void *values, size_t size, size_t bytes) {
-    return cl->unified && values && (uintptr_t)values % size == 0 && bytes <= cl->max_alloc;
+    return cl->about.unified && values && (uintptr_t)values % size == 0 && bytes <= cl->about.max_alloc;
 }
 
 /* The caller's pixels as a buffer: nothing is copied then. Where the driver refuses they are copied all the same. */
@@ -10147,7 +10555,7 @@ SHS__PRIVATE shs_status shs__cl_cut(shs__cl_pixels *px) {
     shs_cl *cl = px->cl;
     size_t line = (size_t)v->samples * (size_t)px->bands * v->size,
            room = shs__zmin(cl->limit - shs__zmin(cl->in_use, cl->limit), SIZE_MAX / 2);
-    size_t most = shs__zmin(SHS__CL_SLICE_BYTES, shs__zmin(room / 32, cl->max_alloc));
+    size_t most = shs__zmin(SHS__CL_SLICE_BYTES, shs__zmin(room / 32, cl->about.max_alloc));
     int lines = px->cube->pixels ? (int)shs__zmin(shs__zmax(most / line, 1), (size_t)v->lines) : v->block_lines, i, at;
     px->slice_bytes = line * (size_t)lines;
     px->kept = px->whole || (px->cube->pixels && line * (size_t)v->lines <= room / 2);
@@ -10191,11 +10599,11 @@ SHS__PRIVATE shs_status shs__cl_pixels_memory(shs__cl_pixels *px) {
     for (i = 0; px->kept && !px->whole && i < px->slice_count && status == SHS_OK; i++)
         status = shs__cl_buffer(cl, px->slices[i].pixels * (size_t)px->bands * px->view.size, &px->slices[i].raw);
     for (i = 0; i < 2 && status == SHS_OK; i++) {
-        if (!px->kept) status = shs__cl_buffer(cl, px->slice_bytes, px->slot + i);
+        if (!px->kept) status = shs__cl_buffer(cl, px->slice_bytes, &px->turn[i].raw);
         if (!px->packed && px->cube->pixels) continue;
-        px->staging[i] = (unsigned char *)shs_cl_host_alloc(cl, px->slice_bytes);
-        if (px->cube->mask_fn) px->marks[i] = (unsigned char *)shs__cl_alloc(cl, px->slices[0].pixels);
-        if (!px->staging[i] || (px->cube->mask_fn && !px->marks[i])) status = SHS_NO_MEMORY;
+        px->turn[i].staging = (unsigned char *)shs_cl_host_alloc(cl, px->slice_bytes);
+        if (px->cube->mask_fn) px->turn[i].marks = (unsigned char *)shs__cl_alloc(cl, px->slices[0].pixels);
+        if (!px->turn[i].staging || (px->cube->mask_fn && !px->turn[i].marks)) status = SHS_NO_MEMORY;
     }
     return status;
 }
@@ -10207,7 +10615,7 @@ SHS__PRIVATE shs_status shs__cl_pixels_open(void *user, const shs_context *ctx, 
     *session = NULL;
     if (cube->type > SHS_TYPE_F64) return SHS_UNSUPPORTED; /* 16 bits: the CPU's */
     if (cube->type == SHS_TYPE_F64 && !cl->has_double) return SHS_UNSUPPORTED;
-    if (cl->max_group < SHS__CL_ITEMS) return SHS_UNSUPPORTED;
+    if (cl->about.max_group < SHS__CL_ITEMS) return SHS_UNSUPPORTED;
     px = (shs__cl_pixels *)shs__cl_alloc(cl, sizeof *px);
     if (!px) return SHS_NO_MEMORY;
     px->cl = cl;
@@ -10274,18 +10682,22 @@ SHS__PRIVATE shs_status shs__cl_gram_pass(shs__cl_pixels *px, const char *phase,
 
 /* ---- moments of 8-bit pixels: whole numbers, from the slice itself ------------------------------------------------ */
 
-/* cl->bytes: how byte_products multiplies: by matrix units, by dp4a (NVIDIA's cards from 2016 on), by cl_khr_integer_dot_product, in
-   plain C, or not at all: by the float panel. On an H200 a cube of 224 bands and 5.4 M pixels in BIP took 23, 23, -, 31 and 47 ms
-   from pinned memory, of which the upload is 22; with the pixels on the device already, plain C took 28 and floats 21 ms. Intel's
-   runtime for processors took 127 bands of 8,192 pixels in -, -, 126, 80 and 195 ms: it says that it has an instruction for dot
-   products, and is slower by it. */
+/* cl->bytes: how byte_products multiplies: by matrix units, by dp4a (NVIDIA's cards from 2016 on), by cl_khr_integer_dot_product,
+   in plain C, or not at all, when the float panel is used. Times in ms, a dash where the device lacks the instruction:
+
+                                                               matrix units   dp4a   dot product   plain C   float panel
+       H200, 224 bands, 5.4 M pixels in BIP, pinned memory        23           23         -           31          47
+       the same with the pixels on the device                      -            -         -           28          21
+       Intel's runtime for processors, 127 bands, 8,192 pixels     -            -        126          80         195
+
+   The upload takes 22 of the first row. Intel's runtime reports an instruction for dot products, and is slower by it. */
 enum { SHS__CL_BYTES_MMA = 0, SHS__CL_BYTES_DP4A, SHS__CL_BYTES_DOT, SHS__CL_BYTES_PLAIN, SHS__CL_BYTES_NOT };
 
 /* From cl->bytes on the first that the device has. */
 SHS__PRIVATE int shs__cl_bytes_way(const shs_cl *cl) {
     int way = cl->bytes;
-    if (way < SHS__CL_BYTES_DOT && !cl->ptx) way = SHS__CL_BYTES_DOT;
-    if (way == SHS__CL_BYTES_DOT && (!cl->dot_products || cl->is_cpu)) way = SHS__CL_BYTES_PLAIN;
+    if (way < SHS__CL_BYTES_DOT && !cl->ways.ptx) way = SHS__CL_BYTES_DOT;
+    if (way == SHS__CL_BYTES_DOT && (!cl->ways.dot_products || cl->ways.is_cpu)) way = SHS__CL_BYTES_PLAIN;
     return way;
 }
 
@@ -10295,7 +10707,7 @@ SHS__PRIVATE shs__cl_call shs__cl_begin_bytes(const shs__cl_pixels *px) {
     shs__cl_define(&b, "MMA", way == SHS__CL_BYTES_MMA);
     if (way == SHS__CL_BYTES_DP4A) shs__cl_define(&b, "DOT4", 1);
     if (way == SHS__CL_BYTES_DOT) shs__cl_append(b.text, sizeof b.text, " -cl-std=CL3.0 -D DOT4=2"); /* the extension is of 3.0 */
-    shs__cl_define(&b, "FROM", (size_t)px->layout);
+    shs__cl_define_int(&b, "FROM", px->layout);
     return shs__cl_begin(px->cl, shs__cl_source_bytes, b.text, "byte_products");
 }
 
@@ -10306,10 +10718,10 @@ SHS__PRIVATE shs_status shs__cl_by_bytes(shs__cl_pixels *px, int *can) {
     int way;
     *can = 0;
     if (shs__cl_on_trial(cl) || px->cube->type != SHS_TYPE_U8 || shs__cl_checked(px) || !cl->has_double) return SHS_OK;
-    if (cl->max_group < SHS__CL_ITEMS) return SHS_OK;
+    if (cl->about.max_group < SHS__CL_ITEMS) return SHS_OK;
     if ((size_t)px->slices[0].pixels * (size_t)px->bands > UINT32_MAX) return SHS_OK; /* the kernel counts bytes in 32 bits */
     for (way = shs__cl_bytes_way(cl); way != SHS__CL_BYTES_NOT; way = shs__cl_bytes_way(cl)) {
-        if (way == SHS__CL_BYTES_PLAIN && px->slices[0].loaded && !cl->unified) return SHS_OK; /* no upload hides their time */
+        if (way == SHS__CL_BYTES_PLAIN && px->slices[0].loaded && !cl->about.unified) return SHS_OK; /* no upload hides it */
         status = shs__cl_begin_bytes(px).status;
         *can = status == SHS_OK;
         if (status != SHS_BUILD_FAILED) return status;
@@ -10329,10 +10741,16 @@ SHS__PRIVATE shs_status shs__cl_byte_panel(shs__cl_pixels *px, shs__cl_pixel_pas
     (void)padded;
     if (status != SHS_OK) return status;
     call = shs__cl_begin_bytes(px);
-    shs__cl_pass_buffer(&call, pass->raw), shs__cl_pass_size(&call, s->origin);
-    shs__cl_pass_buffer(&call, px->room[SHS__CL_ROOM_LIST]), shs__cl_pass_size(&call, at), shs__cl_pass_int(&call, count);
-    shs__cl_pass_size(&call, s->plane), shs__cl_pass_int(&call, px->view.samples), shs__cl_pass_int(&call, px->bands);
-    shs__cl_pass_int(&call, px->view.used), shs__cl_pass_buffer(&call, partial);
+    shs__cl_pass_buffer(&call, pass->raw);
+    shs__cl_pass_size(&call, s->origin);
+    shs__cl_pass_buffer(&call, px->room[SHS__CL_ROOM_LIST]);
+    shs__cl_pass_size(&call, at);
+    shs__cl_pass_int(&call, count);
+    shs__cl_pass_size(&call, s->plane);
+    shs__cl_pass_int(&call, px->view.samples);
+    shs__cl_pass_int(&call, px->bands);
+    shs__cl_pass_int(&call, px->view.used);
+    shs__cl_pass_buffer(&call, partial);
     status = shs__cl_launch(&call, job->tiling.tiles, SHS__CL_ITEMS, groups, 1, "products");
     if (status != SHS_OK) return status;
     return shs__cl_totals_add(px, &job->totals, 0, job->totals.size, partial, groups, SHS__CL_INTS);
@@ -10440,15 +10858,15 @@ SHS__PRIVATE size_t shs__cl_map_local(const shs__cl_pixels *px, int pixels, int 
 SHS__PRIVATE int shs__cl_map_units(const shs__cl_pixels *px, int outputs, int precise) {
     shs_cl *cl = px->cl;
     if (outputs <= SHS__CL_MAP_FEW || shs__cl_on_trial(cl) || shs__cl_elem_bytes(cl, precise) != sizeof(cl_double)) return 0;
-    while (cl->units64 && shs__cl_begin_units(cl, "wide", SHS_TRANS_YES, 64, "syrk_units").status == SHS_BUILD_FAILED)
-        cl->units64--;
-    return cl->units64 > 0;
+    while (cl->ways.units64 && shs__cl_begin_units(cl, "wide", SHS_TRANS_YES, 64, "syrk_units").status == SHS_BUILD_FAILED)
+        cl->ways.units64--;
+    return cl->ways.units64 > 0;
 }
 
 /* Outputs and pixels of an item: their product are the sums that it keeps in registers, 48 doubles or 64 floats at most. */
 SHS__PRIVATE void shs__cl_map_shape(const shs__cl_pixels *px, int outputs, int precise, shs__cl_map_job *job) {
     const shs_cl *cl = px->cl;
-    const size_t local = shs__zmin(cl->local_bytes, 48 << 10);
+    const size_t local = shs__zmin(cl->about.local_bytes, 48 << 10);
     int block = shs__imin(shs__cl_elem_bytes(cl, precise) == 8 ? 12 : 16, shs__la_round_up(outputs, 4));
     job->outputs = outputs;
     job->padded = INT_MAX;
@@ -10457,8 +10875,8 @@ SHS__PRIVATE void shs__cl_map_shape(const shs__cl_pixels *px, int outputs, int p
         job->block = block;
         job->padded = shs__la_round_up(outputs, block);
     }
-    if (cl->map_pixels) job->pixels = cl->map_pixels;
-    else if (cl->is_cpu) job->pixels = 1;
+    if (cl->test.map_pixels) job->pixels = cl->test.map_pixels;
+    else if (cl->ways.is_cpu) job->pixels = 1;
     else job->pixels = 4;
     if (cl->options.group_items) job->items = cl->options.group_items;
     else job->items = SHS__CL_MAP_ITEMS;
@@ -10521,15 +10939,15 @@ SHS__PRIVATE shs_status shs__cl_map_prepare(shs__cl_pixels *px, const shs_pixel_
 SHS__PRIVATE shs__cl_build shs__cl_map_build(const shs__cl_pixels *px, const shs__cl_map_job *job, int precise, int mode,
                                              int direct) {
     shs__cl_build b = shs__cl_elem_build(px->cl, precise);
-    shs__cl_define(&b, "DIRECT", (size_t)direct);
+    shs__cl_define_int(&b, "DIRECT", direct);
     if (direct) shs__cl_define_cube(px, &b);
-    shs__cl_define(&b, "OUTPUTS", (size_t)job->block);
-    shs__cl_define(&b, "PIXELS", (size_t)job->pixels);
+    shs__cl_define_int(&b, "OUTPUTS", job->block);
+    shs__cl_define_int(&b, "PIXELS", job->pixels);
     shs__cl_define_trial(px->cl, job->items, SHS__CL_MAP_ITEMS, &b);
-    shs__cl_define(&b, "MODE", (size_t)mode);
+    shs__cl_define_int(&b, "MODE", mode);
     shs__cl_define(&b, "SQUARES", job->squares != 0);
-    shs__cl_define(&b, "UNITS", (size_t)job->units);
-    shs__cl_define(&b, "MMA", px->cl->ptx ? (size_t)px->cl->units64 : 0);
+    shs__cl_define_int(&b, "UNITS", job->units);
+    shs__cl_define(&b, "MMA", px->cl->ways.ptx ? (size_t)px->cl->ways.units64 : 0);
     return b;
 }
 
@@ -10544,14 +10962,27 @@ SHS__PRIVATE shs__cl_call shs__cl_begin_map(const shs__cl_pixels *px, const shs_
                                             const shs__cl_slice *s, size_t at, int count, const char *name) {
     shs__cl_call call = shs__cl_begin(px->cl, shs__cl_source_map, job->build.text, name);
     if (pass->direct) {
-        shs__cl_pass_buffer(&call, pass->raw), shs__cl_pass_size(&call, s->origin);
-        shs__cl_pass_buffer(&call, px->room[SHS__CL_ROOM_LIST]), shs__cl_pass_buffer(&call, pass->shift);
-        shs__cl_pass_size(&call, at), shs__cl_pass_int(&call, count), shs__cl_pass_size(&call, s->plane);
-        shs__cl_pass_int(&call, px->view.samples), shs__cl_pass_int(&call, px->bands);
-    } else shs__cl_pass_buffer(&call, pass->X), shs__cl_pass_int(&call, (int)pass->ld);
-    shs__cl_pass_int(&call, px->view.used), shs__cl_pass_buffer(&call, job->matrix), shs__cl_pass_buffer(&call, job->constant);
-    shs__cl_pass_int(&call, job->outputs), shs__cl_pass_int(&call, job->padded);
-    shs__cl_pass_buffer(&call, pass->valid), shs__cl_pass_size(&call, at), shs__cl_pass_int(&call, count);
+        shs__cl_pass_buffer(&call, pass->raw);
+        shs__cl_pass_size(&call, s->origin);
+        shs__cl_pass_buffer(&call, px->room[SHS__CL_ROOM_LIST]);
+        shs__cl_pass_buffer(&call, pass->shift);
+        shs__cl_pass_size(&call, at);
+        shs__cl_pass_int(&call, count);
+        shs__cl_pass_size(&call, s->plane);
+        shs__cl_pass_int(&call, px->view.samples);
+        shs__cl_pass_int(&call, px->bands);
+    } else {
+        shs__cl_pass_buffer(&call, pass->X);
+        shs__cl_pass_int(&call, (int)pass->ld);
+    }
+    shs__cl_pass_int(&call, px->view.used);
+    shs__cl_pass_buffer(&call, job->matrix);
+    shs__cl_pass_buffer(&call, job->constant);
+    shs__cl_pass_int(&call, job->outputs);
+    shs__cl_pass_int(&call, job->padded);
+    shs__cl_pass_buffer(&call, pass->valid);
+    shs__cl_pass_size(&call, at);
+    shs__cl_pass_int(&call, count);
     return call;
 }
 
@@ -10574,12 +11005,17 @@ SHS__PRIVATE shs_status shs__cl_range_panel(shs__cl_pixels *px, shs__cl_pixel_pa
     call = shs__cl_begin_map(px, pass, job, s, at, count, "extremes");
     shs__cl_pass_int(&call, job->written);
     shs__cl_pass_wide(&call, px->cl->has_double ? (shs_wide)SHS__REAL_MAX : (shs_wide)3.402823466e38f);
-    shs__cl_pass_buffer(&call, low), shs__cl_pass_buffer(&call, high);
+    shs__cl_pass_buffer(&call, low);
+    shs__cl_pass_buffer(&call, high);
     status = shs__cl_launch_map(&call, job, padded, "range");
     if (status != SHS_OK) return status;
     call = shs__cl_begin(px->cl, shs__cl_source_map, job->build.text, "widen");
-    shs__cl_pass_buffer(&call, low), shs__cl_pass_buffer(&call, high), shs__cl_pass_int(&call, (int)(padded / shs__cl_map_group(job)));
-    shs__cl_pass_int(&call, job->written), shs__cl_pass_buffer(&call, job->low), shs__cl_pass_buffer(&call, job->high);
+    shs__cl_pass_buffer(&call, low);
+    shs__cl_pass_buffer(&call, high);
+    shs__cl_pass_int(&call, (int)(padded / shs__cl_map_group(job)));
+    shs__cl_pass_int(&call, job->written);
+    shs__cl_pass_buffer(&call, job->low);
+    shs__cl_pass_buffer(&call, job->high);
     return shs__cl_launch(&call, shs__ctx_chunks((size_t)job->written, 64), 64, 1, 1, "range");
 }
 
@@ -10636,15 +11072,22 @@ SHS__PRIVATE shs_status shs__cl_map_panel(shs__cl_pixels *px, shs__cl_pixel_pass
     if (job->whole) {
         job->out = job->whole;
         plane = (size_t)px->view.lines * (size_t)px->view.samples;
-        origin = (size_t)s->first_line * (size_t)px->view.samples * (job->sink->interleave == SHS_INTERLEAVE_BSQ ? 1 : (size_t)job->written);
+        origin = (size_t)s->first_line * (size_t)px->view.samples;
+        if (job->sink->interleave != SHS_INTERLEAVE_BSQ) origin *= (size_t)job->written;
     } else status = shs__cl_room(px, SHS__CL_ROOM_OUT + turn, bytes, &job->out);
-    if (status == SHS_OK && at == 0) status = shs__cl_after(px->cl, 0, px->fetched[turn]);
+    if (status == SHS_OK && at == 0) status = shs__cl_after(px->cl, 0, px->turn[turn].fetched);
     if (status != SHS_OK) return status;
     call = shs__cl_begin_map(px, pass, job, s, at, count, "store");
     shs__cl_pass_int(&call, job->written);
-    shs__cl_pass_size(&call, plane), shs__cl_pass_int(&call, px->view.samples), shs__cl_pass_wide(&call, job->missing);
-    shs__cl_pass_buffer(&call, job->low), shs__cl_pass_buffer(&call, job->high), shs__cl_pass_wide(&call, job->sink->low);
-    shs__cl_pass_wide(&call, job->sink->high), shs__cl_pass_buffer(&call, job->out), shs__cl_pass_size(&call, origin);
+    shs__cl_pass_size(&call, plane);
+    shs__cl_pass_int(&call, px->view.samples);
+    shs__cl_pass_wide(&call, job->missing);
+    shs__cl_pass_buffer(&call, job->low);
+    shs__cl_pass_buffer(&call, job->high);
+    shs__cl_pass_wide(&call, job->sink->low);
+    shs__cl_pass_wide(&call, job->sink->high);
+    shs__cl_pass_buffer(&call, job->out);
+    shs__cl_pass_size(&call, origin);
     return shs__cl_launch_map(&call, job, padded, "map");
 }
 
@@ -10682,9 +11125,9 @@ SHS__PRIVATE shs_status shs__cl_map_slice(shs__cl_pixels *px, shs__cl_pixel_pass
         r.host = (unsigned char *)sink->pixels + before * (size_t)job->written;
     }
     status = shs__cl_move(cl, px->ctx, 1, job->out, &r, 0, 1);
-    shs__cl_forget(cl, px->fetched + turn);
+    shs__cl_forget(cl, &px->turn[turn].fetched);
     if (status == SHS_OK) status = shs__cl_one_by_one(cl, 1);
-    if (status == SHS_OK) return shs__cl_mark(cl, 1, px->fetched + turn);
+    if (status == SHS_OK) return shs__cl_mark(cl, 1, &px->turn[turn].fetched);
     return status;
 }
 
@@ -10701,8 +11144,9 @@ SHS__PRIVATE void shs__cl_define_sink(const shs_sink *sink, shs__cl_build *b) {
     const char *const *type = types[sink->type];
     shs__cl_define_as(b, "SINK", type[0]);
     shs__cl_define(b, "INTEGER", type[1][0] != 0);
-    if (type[1][0]) shs__cl_define_as(b, "LEAST", type[1]), shs__cl_define_as(b, "MOST", type[2]);
-    shs__cl_define(b, "LAYOUT", (size_t)sink->interleave);
+    if (type[1][0]) shs__cl_define_as(b, "LEAST", type[1]);
+    if (type[1][0]) shs__cl_define_as(b, "MOST", type[2]);
+    shs__cl_define_int(b, "LAYOUT", sink->interleave);
     shs__cl_define(b, "RESCALE", sink->rescale != 0);
 }
 
@@ -10714,7 +11158,8 @@ SHS__PRIVATE size_t shs__cl_sink_bytes(const shs__cl_pixels *px, const shs__cl_m
 SHS__PRIVATE void shs__cl_wrap_sink(shs__cl_pixels *px, shs__cl_map_job *job) {
     const shs__view *v = &px->view;
     size_t bytes = shs__cl_sink_bytes(px, job), cube = (size_t)v->bs * (size_t)v->bands;
-    uintptr_t to = (uintptr_t)job->sink->pixels, from = (uintptr_t)px->cube->pixels;
+    const uintptr_t to = (uintptr_t)job->sink->pixels;
+    const uintptr_t from = (uintptr_t)px->cube->pixels;
     cube = shs__zmax(cube, (size_t)v->ls * (size_t)v->lines) * v->size;
     if (!shs__cl_in_place(px->cl, job->sink->pixels, shs_type_size(job->sink->type), bytes)) return;
     if (px->cube->pixels && (px->packed || (to < from + cube && from < to + bytes))) return;
@@ -10819,8 +11264,7 @@ SHS__PRIVATE shs_status shs__cl_white_panel(shs__cl_pixels *px, shs__cl_pixel_pa
     if (!z.buffer) status = shs__cl_room(px, SHS__CL_ROOM_Z, pass->ld * (size_t)px->m * sizeof(shs_real), &z.buffer);
     if (status != SHS_OK) return status;
     call = shs__cl_begin_map(px, pass, &job->map, s, at, count, "whiten");
-    shs__cl_pass_buffer(&call, z.buffer);
-    shs__cl_pass_size(&call, z.from), shs__cl_pass_size(&call, z.ld);
+    shs__cl_pass_planes(&call, &z);
     status = shs__cl_launch_map(&call, &job->map, padded, "whiten");
     if (status == SHS_OK && job->use) return job->use(px, job->job, &z, padded);
     return status;
@@ -10894,7 +11338,7 @@ SHS__PRIVATE void shs__cl_keep_white(shs__cl_pixels *px) {
         cl_mem z = NULL;
         ld = 0;
         for (end = first; end < px->slice_count; end++) {
-            if (end > first && (ld + px->slices[end].padded) * each > cl->max_alloc) break;
+            if (end > first && (ld + px->slices[end].padded) * each > cl->about.max_alloc) break;
             px->slices[end].z_at = ld;
             ld += px->slices[end].padded;
         }
@@ -10917,8 +11361,10 @@ SHS__PRIVATE shs_status shs__cl_fourth_panel(shs__cl_pixels *px, void *arg, cons
     q.ld = padded;
     q.rows = job->tiling.rows;
     call = shs__cl_begin(px->cl, shs__cl_source_fourth, "", "pairs");
-    shs__cl_pass_buffer(&call, z->buffer), shs__cl_pass_size(&call, z->from), shs__cl_pass_size(&call, z->ld);
-    shs__cl_pass_int(&call, px->m), shs__cl_pass_buffer(&call, q.buffer), shs__cl_pass_size(&call, q.ld);
+    shs__cl_pass_planes(&call, z);
+    shs__cl_pass_int(&call, px->m);
+    shs__cl_pass_buffer(&call, q.buffer);
+    shs__cl_pass_size(&call, q.ld);
     status = shs__cl_launch(&call, padded / SHS__CL_ITEMS, SHS__CL_ITEMS, 1, 1, "fourth");
     if (status != SHS_OK) return status;
     return shs__cl_products(px, &job->tiling, &q, padded, 0, job->tiling.tiles, &job->totals);
@@ -10985,10 +11431,10 @@ SHS__PRIVATE void shs__cl_sweep_shape(const shs__cl_pixels *px, const char *cont
     blocks = (c + fit - 1) / fit;
     job->directions = (c + blocks - 1) / blocks;
     shs__cl_define_trial(px->cl, job->items, SHS__CL_SWEEP_ITEMS, &job->build);
-    shs__cl_define(&job->build, "M", (size_t)m);
-    shs__cl_define(&job->build, "ROWS", (size_t)job->rows);
-    shs__cl_define(&job->build, "DIRECTIONS", (size_t)job->directions);
-    shs__cl_define(&job->build, "PIXELS", (size_t)pixels);
+    shs__cl_define_int(&job->build, "M", m);
+    shs__cl_define_int(&job->build, "ROWS", job->rows);
+    shs__cl_define_int(&job->build, "DIRECTIONS", job->directions);
+    shs__cl_define_int(&job->build, "PIXELS", pixels);
     if (contrast) shs__cl_define_name(&job->build, "CONTRAST_", contrast);
     else job->row_blocks = 1;
 }
@@ -11017,8 +11463,10 @@ SHS__PRIVATE shs_status shs__cl_sweep_panel(shs__cl_pixels *px, void *arg, const
     shs_status status = shs__cl_room(px, SHS__CL_ROOM_PARTIAL, sums * job->totals.size * shs__cl_wide_size(px->cl), &partial);
     if (status != SHS_OK) return status;
     call = shs__cl_begin(px->cl, shs__cl_source_sweep, job->build.text, "sweep");
-    shs__cl_pass_buffer(&call, z->buffer), shs__cl_pass_size(&call, z->from), shs__cl_pass_size(&call, z->ld);
-    shs__cl_pass_size(&call, padded), shs__cl_pass_buffer(&call, job->W), shs__cl_pass_int(&call, job->c);
+    shs__cl_pass_planes(&call, z);
+    shs__cl_pass_size(&call, padded);
+    shs__cl_pass_buffer(&call, job->W);
+    shs__cl_pass_int(&call, job->c);
     shs__cl_pass_buffer(&call, partial);
     status = shs__cl_launch(&call, groups, (size_t)job->items, shs__cl_sweep_blocks(job), 1, "sweep");
     if (status == SHS_OK) status = shs__cl_totals_gather(px, &job->totals, partial, sums, job->begun);
@@ -11094,6 +11542,13 @@ SHS__PRIVATE shs_status shs__cl_pixels_rate(void *session, const shs_wide *W, sh
 
 /* ---- the self-test of pixels -------------------------------------------------------------------------------------- */
 
+/* The map of a known cube, and directions. */
+typedef struct shs__cl_known_maps {
+    shs_pixel_map map;
+    shs_wide *matrix, *centre, *offset; /* outputs x n, n, outputs */
+    shs_wide *W;                        /* outputs x directions */
+} shs__cl_known_maps;
+
 /* A known cube of the session's kind: its type, byte order, interleave, bands in use, mask and no-data value. Values are whole
    numbers of 0 to 199 from a seed, some pixels are missing. X and `valid` are what the host makes of it. */
 typedef struct shs__cl_known_cube {
@@ -11104,14 +11559,13 @@ typedef struct shs__cl_known_cube {
     unsigned char *pixels, *mask, *valid;
     int *list;
     shs_wide *X;                                  /* n x count */
-    shs_wide *matrix, *centre, *offset;           /* outputs x n, n, outputs */
+    shs__cl_known_maps maps;
     shs_wide *out, *low, *high;                   /* rows x count: what the map makes of X; its extremes */
-    shs_wide *W, *got, *right;                    /* directions; sums of the device, and the host's */
+    shs_wide *got, *right;                        /* sums of the device, and the host's */
     shs_real *shift;
     unsigned char *sink;
     size_t sums;
     int rows; /* outputs that are written */
-    shs_pixel_map map;
 } shs__cl_known_cube;
 
 enum { SHS__CL_KNOWN_SAMPLES = 53, SHS__CL_KNOWN_LINES = 23, SHS__CL_KNOWN_MANY = 85 };
@@ -11137,13 +11591,13 @@ SHS__PRIVATE void shs__cl_known_cube_layout(shs__layout *l, const shs__cl_pixel_
     k->valid = SHS__CARVE(l, unsigned char, k->count);
     k->list = SHS__CARVE(l, int, n);
     k->X = SHS__CARVE(l, shs_wide, k->count * n);
-    k->matrix = SHS__CARVE(l, shs_wide, m * n);
-    k->centre = SHS__CARVE(l, shs_wide, n);
-    k->offset = SHS__CARVE(l, shs_wide, m);
+    k->maps.matrix = SHS__CARVE(l, shs_wide, m * n);
+    k->maps.centre = SHS__CARVE(l, shs_wide, n);
+    k->maps.offset = SHS__CARVE(l, shs_wide, m);
     k->out = SHS__CARVE(l, shs_wide, k->count * m);
     k->low = SHS__CARVE(l, shs_wide, m);
     k->high = SHS__CARVE(l, shs_wide, m);
-    k->W = SHS__CARVE(l, shs_wide, m * (size_t)shs__imax(t->directions, 1));
+    k->maps.W = SHS__CARVE(l, shs_wide, m * (size_t)shs__imax(t->directions, 1));
     k->got = SHS__CARVE(l, shs_wide, k->sums);
     k->right = SHS__CARVE(l, shs_wide, k->sums);
     k->shift = SHS__CARVE(l, shs_real, n);
@@ -11241,17 +11695,17 @@ SHS__PRIVATE void shs__cl_known_map(const shs__cl_pixel_trial *t, shs__cl_known_
     shs_random r;
     size_t i;
     shs_random_seed(&r, 7);
-    for (i = 0; i < (size_t)t->outputs * (size_t)k->n; i++) k->matrix[i] = scale * (shs_wide)shs_random_normal(&r);
-    for (i = 0; i < (size_t)k->n; i++) k->centre[i] = 90;
+    for (i = 0; i < (size_t)t->outputs * (size_t)k->n; i++) k->maps.matrix[i] = scale * (shs_wide)shs_random_normal(&r);
+    for (i = 0; i < (size_t)k->n; i++) k->maps.centre[i] = 90;
     for (i = 0; i < (size_t)t->outputs; i++)
-        k->offset[i] = t->stage == SHS__CL_MAP || t->stage == SHS__CL_RANGE ? (shs_wide)(i % 7) : 0;
+        k->maps.offset[i] = t->stage == SHS__CL_MAP || t->stage == SHS__CL_RANGE ? (shs_wide)(i % 7) : 0;
     for (i = 0; i < (size_t)t->outputs * (size_t)t->directions; i++)
-        k->W[i] = (shs_wide)(shs_real)(shs_random_uniform(&r) - (shs_wide)0.5);
-    k->map.bands = k->n;
-    k->map.outputs = t->outputs;
-    k->map.matrix = k->matrix;
-    k->map.centre = k->centre;
-    k->map.offset = k->offset;
+        k->maps.W[i] = (shs_wide)(shs_real)(shs_random_uniform(&r) - (shs_wide)0.5);
+    k->maps.map.bands = k->n;
+    k->maps.map.outputs = t->outputs;
+    k->maps.map.matrix = k->maps.matrix;
+    k->maps.map.centre = k->maps.centre;
+    k->maps.map.offset = k->maps.offset;
 }
 
 SHS__PRIVATE shs_status shs__cl_known_cube_open(const shs__cl_pixel_trial *t, shs__cl_known_cube *k) {
@@ -11312,8 +11766,8 @@ SHS__PRIVATE void shs__cl_known_outputs(const shs__cl_pixel_trial *t, const shs_
         const shs_wide *x = k->X + i * n;
         shs_wide squares = 0;
         for (o = 0; o < m && k->valid[i]; o += step) {
-            shs_wide y = k->offset[o];
-            for (b = 0; b < n; b++) y += k->matrix[b * m + o] * (x[b] - k->centre[b]);
+            shs_wide y = k->maps.offset[o];
+            for (b = 0; b < n; b++) y += k->maps.matrix[b * m + o] * (x[b] - k->maps.centre[b]);
             k->out[i * (size_t)k->rows + (t->squares ? 0 : o)] = y;
             squares += y * y;
         }
@@ -11380,7 +11834,7 @@ SHS__PRIVATE void shs__cl_known_sweep(const shs__cl_pixel_trial *t, const shs__c
         k->right[0]++;
         for (d = 0; d < c; d++) {
             shs_wide y = 0, g, slope, size;
-            for (a = 0; a < m; a++) y += k->W[d * m + a] * z[a];
+            for (a = 0; a < m; a++) y += k->maps.W[d * m + a] * z[a];
             size = shs__wabs(y);
             if (t->stage == SHS__CL_RATING) {
                 k->right[1 + d] += y * y * y * y;
@@ -11465,7 +11919,7 @@ SHS__PRIVATE shs_status shs__cl_test_map(const shs__cl_pixel_trial *t, shs__cl_k
     shs__cl_known_outputs(t, k);
     shs__cl_known_range(k, k->low, k->high);
     if (t->stage == SHS__CL_RANGE) {
-        status = shs__cl_pixels_range(session, &k->map, t->precise, t->squares, low, high);
+        status = shs__cl_pixels_range(session, &k->maps.map, t->precise, t->squares, low, high);
         for (o = 0; o < (size_t)k->rows && status == SHS_OK; o += t->squares ? 1 : k->step) {
             shs_wide found[2], right[2];
             found[0] = low[o];
@@ -11487,7 +11941,7 @@ SHS__PRIVATE shs_status shs__cl_test_map(const shs__cl_pixel_trial *t, shs__cl_k
         k->low[o] = 0;
         k->high[o] = 1;
     }
-    status = shs__cl_pixels_map(session, &k->map, t->precise, t->squares, &sink, k->low, k->high, 1);
+    status = shs__cl_pixels_map(session, &k->maps.map, t->precise, t->squares, &sink, k->low, k->high, 1);
     if (status == SHS_OK) shs__cl_compare_sink(t, k, &sink, fault);
     return status;
 }
@@ -11495,11 +11949,11 @@ SHS__PRIVATE shs_status shs__cl_test_map(const shs__cl_pixel_trial *t, shs__cl_k
 /* Whitened pixels, and what is summed over them. */
 SHS__PRIVATE shs_status shs__cl_test_white(const shs__cl_pixel_trial *t, shs__cl_known_cube *k, void *session, char *fault) {
     const size_t m = (size_t)t->outputs, c = (size_t)t->directions, pairs = m * (m + 1) / 2;
-    shs_status status = shs__cl_pixels_whiten(session, &k->map, t->fourth, k->got);
+    shs_status status = shs__cl_pixels_whiten(session, &k->maps.map, t->fourth, k->got);
     shs__cl_known_outputs(t, k);
     if (status == SHS_OK && t->stage == SHS__CL_SWEEP)
-        status = shs__cl_pixels_sweep(session, t->contrast, t->directions, k->W, k->got);
-    if (status == SHS_OK && t->stage == SHS__CL_RATING) status = shs__cl_pixels_rate(session, k->W, k->got);
+        status = shs__cl_pixels_sweep(session, t->contrast, t->directions, k->maps.W, k->got);
+    if (status == SHS_OK && t->stage == SHS__CL_RATING) status = shs__cl_pixels_rate(session, k->maps.W, k->got);
     if (status != SHS_OK) return status;
     if (t->stage == SHS__CL_WHITENING) {
         shs__cl_known_fourth(t, k);
@@ -11569,12 +12023,12 @@ SHS__PRIVATE shs_status shs__cl_prove_pixels(shs__cl_pixels *px, shs__cl_pixel_t
     trial->like = px;
     shs__cl_define_cube(px, &b);
     shs__cl_define(&b, "CHECKED", (size_t)shs__cl_checked(px) + 2 * (size_t)(px->cube->has_nodata != 0));
-    shs__cl_define(&b, "BANDS", (size_t)px->view.used);
-    shs__cl_define(&b, "STAGE", (size_t)trial->stage);
-    shs__cl_define(&b, "OUTPUTS", (size_t)trial->outputs);
-    shs__cl_define(&b, "HOW", (size_t)(trial->squares != 0) + 2 * (size_t)(trial->fourth != 0) + 4 * (size_t)shs__cl_bytes_way(px->cl));
-    if (trial->directions) shs__cl_define(&b, "DIRECTIONS", (size_t)trial->directions);
-    if (trial->stage == SHS__CL_SWEEP) shs__cl_define(&b, "CONTRAST", (size_t)trial->contrast);
+    shs__cl_define_int(&b, "BANDS", px->view.used);
+    shs__cl_define_int(&b, "STAGE", trial->stage);
+    shs__cl_define_int(&b, "OUTPUTS", trial->outputs);
+    shs__cl_define_int(&b, "HOW", (trial->squares != 0) + 2 * (trial->fourth != 0) + 4 * shs__cl_bytes_way(px->cl));
+    if (trial->directions) shs__cl_define_int(&b, "DIRECTIONS", trial->directions);
+    if (trial->stage == SHS__CL_SWEEP) shs__cl_define_int(&b, "CONTRAST", trial->contrast);
     if (trial->sink) shs__cl_define_sink(trial->sink, &b);
     proof.source = sources[trial->stage];
     proof.kernel = names[trial->stage];
@@ -11605,7 +12059,7 @@ SHS__PRIVATE shs_status shs__cl_connect(shs_cl *cl) {
     void *library = SHS__CL_OPEN(SPARSEHS_CL_LIBRARY);
     int missing = 0;
     if (!library) {
-        cl->why = "there is no OpenCL library";
+        cl->failure.why = "there is no OpenCL library";
         return SHS_NO_DEVICE;
     }
 #define SHS__CL_ENTRY(type, function, arguments)                                                                               \
@@ -11613,7 +12067,7 @@ SHS__PRIVATE shs_status shs__cl_connect(shs_cl *cl) {
     missing |= !cl->api.function;
     SHS__CL_FUNCTIONS(SHS__CL_ENTRY)
 #undef SHS__CL_ENTRY
-    if (missing) cl->why = "the OpenCL library is older than OpenCL 1.2";
+    if (missing) cl->failure.why = "the OpenCL library is older than OpenCL 1.2";
     if (missing) return SHS_NO_DEVICE;
     return SHS_OK;
 }
@@ -11806,8 +12260,8 @@ SHS__PRIVATE shs_status shs__cl_choose(shs_cl *cl) {
     choice.left = cl->options.index;
     status = shs__cl_visit(cl, shs__cl_try, &choice);
     if (status == SHS_OK && !cl->device) {
-        if (choice.seen) cl->why = "no usable OpenCL device matches the options";
-        else cl->why = "there is no OpenCL device";
+        if (choice.seen) cl->failure.why = "no usable OpenCL device matches the options";
+        else cl->failure.why = "there is no OpenCL device";
         return SHS_NO_DEVICE;
     }
     if (status != SHS_OK) {
@@ -11830,12 +12284,12 @@ SHS__PRIVATE shs_status shs__cl_adopt_queue(shs_cl *cl) {
     if (!queue) return SHS_OK;
     error = SHS__CL(clGetCommandQueueInfo)(queue, CL_QUEUE_PROPERTIES, sizeof properties, &properties, NULL);
     if (!error && (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)) {
-        cl->why = "the caller's queue is not in order";
+        cl->failure.why = "the caller's queue is not in order";
         return SHS_BAD_OPTIONS;
     }
     if (!error) error = SHS__CL(clRetainCommandQueue)(queue);
     if (!error) cl->queue[0] = queue;
-    cl->profiles[0] = cl->options.profile && (properties & CL_QUEUE_PROFILING_ENABLE);
+    cl->clock.profiles[0] = cl->options.profile && (properties & CL_QUEUE_PROFILING_ENABLE);
     return shs__cl_check(cl, error);
 }
 
@@ -11857,7 +12311,7 @@ SHS__PRIVATE shs_status shs__cl_adopt(shs_cl *cl) {
     if (!error) error = SHS__CL(clGetDeviceInfo)(device, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL);
     if (!error) shs__cl_describe(cl, platform, device, &cl->about);
     if (!error && !cl->about.usable) {
-        cl->why = "the caller's device is not fit: OpenCL 1.2, and doubles where shs_real is double";
+        cl->failure.why = "the caller's device is not fit: OpenCL 1.2, and doubles where shs_real is double";
         return SHS_NO_DEVICE;
     }
     if (!error) error = SHS__CL(clRetainDevice)(device);
@@ -11898,30 +12352,30 @@ SHS__PRIVATE void shs__cl_probe(shs_cl *cl) {
     cl_uint got[32], i;
     int right;
     memset(got, 0, sizeof got);
-    if (!cl->is_nvidia) return;
+    if (!shs__cl_contains(cl->about.platform, "nvidia")) return;
     right = shs__cl_run_probe(cl, got) == SHS_OK;
     for (i = 0; i < 32; i++) right &= got[i] == (i ^ 5u) * 3u;
-    cl->ptx = right;
-    if (right && cl->has_double) cl->units64 = 2;
-    else cl->units64 = 0;
-    cl->error = CL_SUCCESS; /* a refusal is an answer */
-    shs__cl_free(cl, cl->log);
-    cl->log = NULL;
+    cl->ways.ptx = right;
+    if (right && cl->has_double) cl->ways.units64 = 2;
+    else cl->ways.units64 = 0;
+    cl->failure.error = CL_SUCCESS; /* a refusal is an answer */
+    shs__cl_free(cl, cl->failure.log);
+    cl->failure.log = NULL;
 }
 
 /* Whether kernels may ask for sub-groups. Intel's extension has them in OpenCL C 1.2, that of Khronos in 2.0. Their size is the
    compiler's choice for each kernel, and omp_warp takes any, so that no entry point beyond OpenCL 1.2 is needed. On Intel's runtime
    for processors omp_warp then coded 160 k signals/s instead of 107 k (64 x 256, s 8), and 101 k instead of 89 k (64 x 128, s 16).
-   Of sizes asked for, 16 was as fast as the compiler's choice, 8 up to a quarter slower, and 64 slower than local memory. The update
-   of 256 atoms took as long with them as without. lasso.cl is without them: 512 signals took 3.3 s with, 0.6 s through local
+   Of sizes asked for, 16 was as fast as the compiler's choice, 8 up to a quarter slower, and 64 slower than local memory. The
+   update of 256 atoms took as long with them as without. lasso.cl is without them: 512 signals took 3.3 s with, 0.6 s through local
    memory, to the same coefficients. */
 SHS__PRIVATE void shs__cl_find_sub_groups(shs_cl *cl, const char *all) {
     if (shs__cl_contains(all, "cl_intel_subgroups")) {
-        cl->sub_groups = " -D SUB_GROUPS=1";
-        cl->shuffle_xor = " -D SHUFFLE_XOR=intel_sub_group_shuffle_xor";
+        cl->ways.sub_groups = " -D SUB_GROUPS=1";
+        cl->ways.shuffle_xor = " -D SHUFFLE_XOR=intel_sub_group_shuffle_xor";
     } else if (shs__cl_contains(all, "cl_khr_subgroups")) {
-        cl->sub_groups = " -cl-std=CL2.0 -D SUB_GROUPS=1";
-        if (shs__cl_contains(all, "cl_khr_subgroup_shuffle")) cl->shuffle_xor = " -D SHUFFLE_XOR=sub_group_shuffle_xor";
+        cl->ways.sub_groups = " -cl-std=CL2.0 -D SUB_GROUPS=1";
+        if (shs__cl_contains(all, "cl_khr_subgroup_shuffle")) cl->ways.shuffle_xor = " -D SHUFFLE_XOR=sub_group_shuffle_xor";
     }
 }
 
@@ -11931,7 +12385,7 @@ SHS__PRIVATE void shs__cl_find_dot_products(shs_cl *cl, const char *all) {
     cl_bool kinds[KINDS] = {0};
     if (!shs__cl_contains(all, "cl_khr_integer_dot_product")) return;
     if (SHS__CL(clGetDeviceInfo)(cl->device, ACCELERATED, sizeof kinds, kinds, NULL) != CL_SUCCESS) return;
-    cl->dot_products = kinds[OF_UNSIGNED] != 0;
+    cl->ways.dot_products = kinds[OF_UNSIGNED] != 0;
 }
 
 SHS__PRIVATE void shs__cl_find_extensions(shs_cl *cl) {
@@ -11993,39 +12447,34 @@ SHS__PRIVATE shs_status shs__cl_prove_driver(shs_cl *cl) {
     proof.job = NULL;
     status = shs__cl_verdict_on(cl, &proof, &fault);
     if (status == SHS_BUILD_FAILED) { /* a device that runs stored programs only, and this program is not stored */
-        cl->error = CL_SUCCESS;
-        shs__cl_free(cl, cl->log);
-        cl->log = NULL;
+        cl->failure.error = CL_SUCCESS;
+        shs__cl_free(cl, cl->failure.log);
+        cl->failure.log = NULL;
         return SHS_OK;
     }
     if (status != SHS_OK || !fault[0]) return status;
     shs__cl_tell_fault(cl, proof.kernel, fault, "; the device is not used");
-    cl->why = cl->about.fault;
+    cl->failure.why = cl->about.fault;
     return SHS_NO_DEVICE;
 }
 
 SHS__PRIVATE void shs__cl_take_limits(shs_cl *cl) {
     const shs_cl_device *d = &cl->about;
     cl->has_double = d->has_double && sizeof(shs_wide) == 8 && (sizeof(shs_real) == 8 || !cl->options.single_only);
-    cl->is_cpu = d->kind == SHS_CL_CPU;
-    cl->is_nvidia = shs__cl_contains(d->platform, "nvidia");
+    cl->ways.is_cpu = d->kind == SHS_CL_CPU;
     if (!cl->options.keep) {
         cl->options.keep = SHS_CL_KEEP_VERDICTS;
         if (!shs__cl_contains(d->platform, "Portable Computing Language")) cl->options.keep |= SHS_CL_KEEP_PROGRAMS;
     }
-    cl->unified = d->unified;
-    cl->local_bytes = d->local_bytes;
-    cl->max_group = d->max_group;
-    while ((size_t)cl->options.group_items > cl->max_group) cl->options.group_items /= 2;
-    cl->max_alloc = d->max_alloc;
+    while ((size_t)cl->options.group_items > cl->about.max_group) cl->options.group_items /= 2;
     cl->units = (cl_uint)shs__imax(d->units, 1);
     cl->limit = d->memory - d->memory / 16; /* the driver and the display live there too */
     if (cl->options.memory_limit) cl->limit = shs__zmin(cl->limit, cl->options.memory_limit);
-    if (cl->options.staging) cl->part = cl->options.staging;
-    else if (cl->unified || cl->is_cpu) cl->part = 0;
-    else cl->part = (size_t)32 << 20;
-    if (cl->part < 1024) cl->part = 0;
-    else cl->part = cl->part / SHS__CL_STAGE_SLOTS / 8 * 8;
+    if (cl->options.staging) cl->staging.part = cl->options.staging;
+    else if (cl->about.unified || cl->ways.is_cpu) cl->staging.part = 0;
+    else cl->staging.part = (size_t)32 << 20;
+    if (cl->staging.part < 1024) cl->staging.part = 0;
+    else cl->staging.part = cl->staging.part / SHS__CL_STAGE_SLOTS / 8 * 8;
 }
 
 SHS__PRIVATE shs_status shs__cl_open(shs_cl *cl) {
@@ -12037,7 +12486,7 @@ SHS__PRIVATE shs_status shs__cl_open(shs_cl *cl) {
         if (cl->queue[i]) continue;
         cl->queue[i] = SHS__CL(clCreateCommandQueue)(cl->context, cl->device, properties, &error);
         if (error) cl->queue[i] = NULL;
-        cl->profiles[i] = cl->options.profile != 0;
+        cl->clock.profiles[i] = cl->options.profile != 0;
         status = shs__cl_check(cl, error);
     }
     if (status != SHS_OK) return status;
@@ -12096,8 +12545,8 @@ SHS__PRIVATE shs_status shs__cl_check_options(const shs_cl_options *o) {
 SHS__PRIVATE void shs__cl_tell_reason(const shs_cl *cl, shs_status status, char *reason, size_t size) {
     const char *why = shs_status_text(status);
     if (!reason || reason[0]) return;
-    if (cl && cl->why) why = cl->why;
-    else if (cl && cl->error) why = shs__cl_error_name(cl->error);
+    if (cl && cl->failure.why) why = cl->failure.why;
+    else if (cl && cl->failure.error) why = shs__cl_error_name(cl->failure.error);
     shs__cl_append(reason, size, why);
 }
 
@@ -12167,16 +12616,16 @@ SHS__PUBLIC void shs_cl_destroy(shs_cl *cl) {
         cl->verdicts = v->next;
         shs__cl_free(cl, v);
     }
-    while (cl->stages) {
-        shs__cl_stage_node *s = cl->stages;
-        cl->stages = s->next;
+    while (cl->clock.stages) {
+        shs__cl_stage_node *s = cl->clock.stages;
+        cl->clock.stages = s->next;
         shs__cl_free(cl, s);
     }
     for (i = 0; i < 2; i++)
         if (cl->queue[i]) SHS__CL(clReleaseCommandQueue)(cl->queue[i]);
     if (cl->context) SHS__CL(clReleaseContext)(cl->context);
     if (cl->device) SHS__CL(clReleaseDevice)(cl->device);
-    shs__cl_free(cl, cl->log);
+    shs__cl_free(cl, cl->failure.log);
     ctx = cl->ctx;
     shs__ctx_free(&ctx, cl);
 }
@@ -12184,8 +12633,8 @@ SHS__PUBLIC void shs_cl_destroy(shs_cl *cl) {
 SHS__PUBLIC const shs_engine *shs_cl_engine(shs_cl *cl) { return cl ? &cl->engine : NULL; }
 SHS__PUBLIC const shs_cl_device *shs_cl_about(const shs_cl *cl) { return cl ? &cl->about : NULL; }
 SHS__PUBLIC const char *shs_cl_device_name(const shs_cl *cl) { return cl ? cl->about.name : ""; }
-SHS__PUBLIC const char *shs_cl_build_log(const shs_cl *cl) { return cl && cl->log ? cl->log : ""; }
-SHS__PUBLIC const char *shs_cl_error_text(const shs_cl *cl) { return shs__cl_error_name(cl ? cl->error : CL_SUCCESS); }
+SHS__PUBLIC const char *shs_cl_build_log(const shs_cl *cl) { return cl && cl->failure.log ? cl->failure.log : ""; }
+SHS__PUBLIC const char *shs_cl_error_text(const shs_cl *cl) { return shs__cl_error_name(cl ? cl->failure.error : CL_SUCCESS); }
 
 #endif /* SPARSEHS_CL_IMPLEMENTATION_ONCE */
 #endif /* SPARSEHS_CL_IMPLEMENTATION */

@@ -28,8 +28,8 @@ static void open_device(int how, size_t memory_limit) {
         print_message("skipped: there is no OpenCL device\n");
         skip();
     }
-    if (how & AS_A_GPU) device->is_cpu = 0;
-    if (how & NO_LOCAL) device->local_bytes = 0;
+    if (how & AS_A_GPU) device->ways.is_cpu = 0;
+    if (how & NO_LOCAL) device->about.local_bytes = 0;
     memset(&on_device, 0, sizeof on_device);
     on_device.engine = shs_cl_engine(device);
 }
@@ -184,7 +184,7 @@ static void test_slices(void **state) {
         open_device(AS_A_GPU, limit);
         shim.kernels_run = 0;
         status = shs_codes_round(&on_device, p, n, D, p, SHS_COEF_I16, &z);
-        assert_true(device->peak <= limit);
+        assert_true(device->held.peak <= limit);
         if (status == SHS_OK) done += shim.kernels_run > 4;
         else assert_status(status, SHS_NO_MEMORY), refused++;
         assert_same_codes(&z, status == SHS_OK ? &want : &x);

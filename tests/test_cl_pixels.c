@@ -20,7 +20,7 @@ static shs_cl *open_device(size_t memory_limit, shs_context *ctx) {
         print_message("skipped: there is no OpenCL device\n");
         skip();
     }
-    if (apart) cl->unified = 0;
+    if (apart) cl->about.unified = 0;
     ctx->engine = shs_cl_engine(cl);
     return cl;
 }
@@ -155,7 +155,7 @@ static void test_moments_of_bytes_are_exact(void **state) {
     int turn = 0;
     static const int bands[] = {1, 9, 70, 127, 128, 224};
     static const int ways[] = {SHS__CL_BYTES_NOT, SHS__CL_BYTES_PLAIN, SHS__CL_BYTES_DOT, SHS__CL_BYTES_DP4A, SHS__CL_BYTES_MMA};
-    const int was = device->bytes, had = device->dot_products, is_cpu = device->is_cpu;
+    const int was = device->bytes, had = device->ways.dot_products, is_cpu = device->ways.is_cpu;
     int interleave;
     size_t i, way;
     (void)state;
@@ -166,10 +166,10 @@ static void test_moments_of_bytes_are_exact(void **state) {
                 plain_cube p = random_values(SHS_TYPE_U8, 53, bands[i] < 10 ? 83 : 7, bands[i], 7 + i);
                 shs_cube cube = cube_of(&p, SHS_TYPE_U8, (shs_interleave)interleave, 0);
                 device->bytes = ways[way];
-                device->dot_products = ways[way] == SHS__CL_BYTES_DOT; /* a compiler without them takes plain products */
-                device->is_cpu = is_cpu && !device->dot_products;      /* a processor is slower by them */
+                device->ways.dot_products = ways[way] == SHS__CL_BYTES_DOT; /* a compiler without them takes plain products */
+                device->ways.is_cpu = is_cpu && !device->ways.dot_products;      /* a processor is slower by them */
                 check_same_moments(&cube);
-                if (device->ptx && ways[way] != SHS__CL_BYTES_DOT) assert_int_equal(device->bytes, ways[way]);
+                if (device->ways.ptx && ways[way] != SHS__CL_BYTES_DOT) assert_int_equal(device->bytes, ways[way]);
                 if (bands[i] >= 9) {
                     cube.band_list = odd_bands, cube.band_count = 5;
                     check_same_moments(&cube);
@@ -177,8 +177,8 @@ static void test_moments_of_bytes_are_exact(void **state) {
                 cube_free(&cube), free(p.x);
             }
     device->bytes = was;
-    device->dot_products = had;
-    device->is_cpu = is_cpu;
+    device->ways.dot_products = had;
+    device->ways.is_cpu = is_cpu;
 }
 
 /* Every tile size, and numbers of bands that fill none. */
@@ -232,11 +232,11 @@ static void test_products_in_diagonals(void **state) {
     shs_cube cube = cube_of(&p, SHS_TYPE_U8, SHS_INTERLEAVE_BIP, 0);
     shs_real *X = new_normal(64 * pixels, 17);
     shs_wide *in_diagonals = NEW(shs_wide, 64 * 64), *tiled = NEW(shs_wide, 64 * 64);
-    const int units = device->units64; /* which would make tiles */
+    const int units = device->ways.units64; /* which would make tiles */
     void *session;
     size_t i, k;
     (void)state;
-    device->units64 = 0;
+    device->ways.units64 = 0;
     assert_ok_cl(shs__cl_pixels_open(device, &on_device, &cube, &session));
     for (k = 0; k < sizeof rows / sizeof *rows; k += (size_t)every(4)) {
         int n = rows[k];
@@ -248,7 +248,7 @@ static void test_products_in_diagonals(void **state) {
         for (i = 0; i < (size_t)(n * n); i++) assert_close(in_diagonals[i], tiled[i], BY_TYPE(3e-3, 1e-10)); /* of 3072 */
     }
     shs__cl_pixels_close(session);
-    device->units64 = units;
+    device->ways.units64 = units;
     free(X), free(in_diagonals), free(tiled), cube_free(&cube), free(p.x);
 }
 
@@ -260,7 +260,7 @@ static void test_products_by_units(void **state) {
     shs_cube cube = cube_of(&p, SHS_TYPE_U8, SHS_INTERLEAVE_BIP, 0);
     double *X = NEW(double, 100 * pixels);
     shs_wide *by_units = NEW(shs_wide, 100 * 100), *tiled = NEW(shs_wide, 100 * 100);
-    int was = device->units64;
+    int was = device->ways.units64;
     shs__cl_pixels *px;
     void *session;
     size_t i, k;
@@ -275,10 +275,10 @@ static void test_products_by_units(void **state) {
             shs__cl_tiling t;
             shs__cl_totals totals;
             shs__cl_planes a;
-            device->units64 = 2;
+            device->ways.units64 = 2;
             t = shs__cl_tiling_of(device, 1, n);
             assert_true(t.r > 0);
-            device->units64 = way ? 2 : 0;
+            device->ways.units64 = way ? 2 : 0;
             a.from = 0, a.ld = pixels, a.rows = n;
             assert_ok_cl(shs__cl_room(px, SHS__CL_ROOM_PANEL, (size_t)n * pixels * sizeof *X, &a.buffer));
             assert_ok_cl(shs__cl_write(device, 0, a.buffer, 0, (size_t)n * pixels * sizeof *X, X));
@@ -289,7 +289,7 @@ static void test_products_by_units(void **state) {
         }
         for (i = 0; i < (size_t)(n * n); i++) assert_close(by_units[i], tiled[i], 1e-10);
     }
-    device->units64 = was;
+    device->ways.units64 = was;
     shs__cl_pixels_close(session);
     free(X), free(by_units), free(tiled), cube_free(&cube), free(p.x);
 }
@@ -418,7 +418,7 @@ static void test_pixels_of_an_item(void **state) {
         if (ways[way].type != SHS_TYPE_F64 || can_double()) {
             dress(&d, &p, ways[way].type, ways[way].interleave, MASKED);
             a.rescale = b.rescale = 1, a.high = b.high = 100;
-            device->map_pixels = ways[way].pixels;
+            device->test.map_pixels = ways[way].pixels;
             assert_ok(shs_cube_map(NULL, &d.cube, &map, precision_of(precise), &a));
             assert_ok_cl(shs_cube_map(&on_device, &d.cube, &map, precision_of(precise), &b));
             compare_sinks(&a, &b, 61, 37, n, precise ? 1e-5 : 1e-4); /* of 100, in float */
@@ -426,7 +426,7 @@ static void test_pixels_of_an_item(void **state) {
         }
         sink_free(&a), sink_free(&b);
     }
-    device->map_pixels = 0;
+    device->test.map_pixels = 0;
     free(p.x);
 }
 
@@ -444,7 +444,7 @@ static void test_maps_by_units(void **state) {
     enum { LINES = 23, SAMPLES = 31, BANDS = 29 };
     plain_cube p = mixed_cube(LINES, SAMPLES, BANDS, 3, 0.2, 3);
     double *matrix = NEW(double, 113 * BANDS), centre[BANDS];
-    const int was = device->units64;
+    const int was = device->ways.units64;
     shs_pixel_map map = SHS_ZERO;
     shs_random r;
     size_t way;
@@ -465,7 +465,7 @@ static void test_maps_by_units(void **state) {
             sinks[i].rescale = 1, sinks[i].high = 100;
         }
         for (by = 0; by < 2; by++) {
-            device->units64 = by ? 2 : 0;
+            device->ways.units64 = by ? 2 : 0;
             lengths[by] = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, LINES, SAMPLES, 1);
             assert_ok_cl(shs_cube_map(&on_device, &d.cube, &map, SHS_PRECISION_ALWAYS, sinks + by));
             assert_ok_cl(shs_rx(&on_device, &d.cube, NULL, lengths + by, NULL));
@@ -478,7 +478,7 @@ static void test_maps_by_units(void **state) {
         for (i = 0; i < 3; i++) sink_free(sinks + i);
         for (i = 0; i < 2; i++) sink_free(lengths + i);
     }
-    device->units64 = was;
+    device->ways.units64 = was;
     free(matrix), free(p.x);
 }
 
@@ -598,14 +598,14 @@ static void test_mnf_and_rx(void **state) {
     shs_sink a = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, 40, 33, 1),
              b = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, 40, 33, 1);
     (void)state;
-    device->map_pixels = 4; /* lengths */
+    device->test.map_pixels = 4; /* lengths */
     if (can_double()) {
         check_pca(&on_device, &cube, 4, 1);
         assert_ok(shs_rx(NULL, &cube, NULL, &a, NULL));
         assert_ok_cl(shs_rx(&on_device, &cube, NULL, &b, NULL));
         compare_sinks(&a, &b, 40, 33, 1, 1e-3);
     } else assert_status(shs_rx(&on_device, &cube, NULL, &b, NULL), SHS_UNSUPPORTED);
-    device->map_pixels = 0;
+    device->test.map_pixels = 0;
     sink_free(&a), sink_free(&b);
     cube_free(&cube), free(p.x);
 }
@@ -700,11 +700,11 @@ static void test_options_of_sources(void **state) {
     o[8].eigenvalue_at_least = 1e-2;
     o[9].tolerance = 1e-5, o[9].approach = SHS_APPROACH_SYMMETRIC;
     for (i = 0; i < 10; i++) {
-        device->map_pixels = 1 << i % 3; /* whitening */
+        device->test.map_pixels = 1 << i % 3; /* whitening */
         if (i != 8) o[i].components = 4;
         if (can_double() || o[i].precise != SHS_PRECISION_ALWAYS) check_ica(&on_device, &cube, o + i);
     }
-    device->map_pixels = 0;
+    device->test.map_pixels = 0;
     cube_free(&cube), free(p.x);
 }
 
@@ -813,7 +813,7 @@ static void test_sweeps_in_parts(void **state) {
     for (i = 0; i < sizeof limits / sizeof *limits; i++) {
         shs_context ctx;
         shs_cl *cl = open_device(limits[i][0], &ctx);
-        cl->max_alloc = limits[i][1] * sizeof(shs_real) / 4;
+        cl->about.max_alloc = limits[i][1] * sizeof(shs_real) / 4;
         assert_int_equal(check_sweep(cl, &ctx, 300, 61, 6, 6, SHS_CONTRAST_TANH, MASKED | SPOILT), (int)limits[i][2]);
         shs_cl_destroy(cl);
     }
@@ -837,7 +837,7 @@ static void test_without_and_groups(void **state) {
         o.without = i % 8, o.group_items = groups[i < 8 ? i % 3 : i - 7];
         o.memory_limit = i & 1 ? 3000000 : 0; /* slices that take turns */
         assert_ok(shs_cl_create(NULL, &o, &cl));
-        cl->unified = 0, ctx.engine = shs_cl_engine(cl);
+        cl->about.unified = 0, ctx.engine = shs_cl_engine(cl);
         dress(&d, &p, SHS_TYPE_F32, (shs_interleave)(i % 3), i & 2 ? MASKED : 0);
         ica.components = 4, ica.contrast = (shs_contrast)(i % 3), ica.approach = (shs_ica_approach)(i / 2 % 2);
         ica.route = SHS_ROUTE_SWEEP;
@@ -944,7 +944,7 @@ static void test_little_memory_of_every_type(void **state) {
             shs_cl *cl = open_device(380000, &ctx);
             if (can_double() || type != SHS_TYPE_F64) check_moments(&ctx, &cube, 0, BY_TYPE(2e-6, 1e-12));
             if (can_double()) check_moments(&ctx, &cube, 1, 1e-11);
-            assert_true(cl->in_use == 0 && cl->peak <= 380000);
+            assert_true(cl->in_use == 0 && cl->held.peak <= 380000);
             shs_cl_destroy(cl);
             cube_free(&cube);
         }
@@ -1009,7 +1009,7 @@ static void test_without_doubles(void **state) {
         options.fallback = fallback, options.single_only = 1;
         options.trust = shim_trust();
         assert_ok(shs_cl_create(NULL, &options, &cl));
-        if (apart) cl->unified = 0;
+        if (apart) cl->about.unified = 0;
         ctx.engine = shs_cl_engine(cl);
         for (type = 0; type < SHS_TYPE_COUNT; type++) {
             if (left_out(&turn, every(11))) continue;
@@ -1050,7 +1050,7 @@ static void test_nothing_is_copied(void **state) {
         o.components = 10;
         shim.uploaded = shim.downloaded = 0;
         assert_ok_cl(shs_pca_run(&on_device, &cube, &o, &sink, NULL));
-        if (device->unified) assert_true(shim.uploaded < in / 8 && shim.downloaded < out / 8);
+        if (device->about.unified) assert_true(shim.uploaded < in / 8 && shim.downloaded < out / 8);
         else assert_true(shim.uploaded >= in && shim.downloaded >= out);
         sink_free(&sink), cube_free(&cube);
     }
@@ -1185,7 +1185,7 @@ static shs_cl *outing_device(outing *o, int fallback, int single) {
     options.staging = apart == 2 ? 4000 : 1;
     o->ctx.engine = NULL;
     assert_ok(shs_cl_create(&o->ctx, &options, &cl));
-    if (apart) cl->unified = 0;
+    if (apart) cl->about.unified = 0;
     o->ctx.engine = shs_cl_engine(cl);
     return cl;
 }
@@ -1368,7 +1368,7 @@ static void check_builds(const errand *what, const char *name) {
         shim.calls = 0, shim.fail_at = k;
         status = outing_run(&o);
         shim.fail_at = -1;
-        if (status == SHS_OK && cl->ptx) outing_check(&o); /* a program without such instructions stood in */
+        if (status == SHS_OK && cl->ways.ptx) outing_check(&o); /* a program without such instructions stood in */
         else assert_status(status, strcmp(name, "clBuildProgram") ? SHS_ENGINE_FAILED : SHS_BUILD_FAILED);
         assert_true(cl->in_use == 0);
         assert_ok(outing_run(&o));

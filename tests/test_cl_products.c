@@ -36,7 +36,7 @@ static void open_device(shs_cl_syrk way, size_t memory_limit, int fallback) {
         print_message("skipped: there is no OpenCL device\n");
         skip();
     }
-    device->units64 = device->has_double ? 2 : 0;
+    device->ways.units64 = device->has_double ? 2 : 0;
     on_device.engine = shs_cl_engine(device);
 }
 
@@ -158,8 +158,8 @@ static void test_gemm_in_tiles(void **state) {
     int form;
     (void)state;
     open_device(SHS_CL_SYRK_AUTO, 0, 0);
-    device->is_cpu = 0;
-    if (device->max_group >= 256) {
+    device->ways.is_cpu = 0;
+    if (device->about.max_group >= 256) {
         for (form = 0; form < 16; form += every(11)) check_product(of_gemm(130, 37, 65, form));
         for (form = 0; form < 8; form += every(5)) check_product(of_gemm(19, 140, 1003, form));
     }
@@ -234,13 +234,13 @@ static void test_ways_that_are_not_there(void **state) {
     prepare(&p);
     for (fallback = 0; fallback < 2; fallback++) {
         open_device(SHS_CL_SYRK_UNITS, 0, fallback);
-        device->units64 = 0;
+        device->ways.units64 = 0;
         assert_status(make(&on_device, &p), fallback ? SHS_OK : SHS_UNSUPPORTED);
         if (fallback) check(&p);
         else assert_true(untouched(&p));
         close_device();
         open_device(SHS_CL_SYRK_SPLIT, 0, fallback);
-        device->max_group = 512;
+        device->about.max_group = 512;
         assert_status(make(&on_device, &p), fallback ? SHS_OK : SHS_UNSUPPORTED);
         close_device();
     }
@@ -262,12 +262,12 @@ static void test_units_do_not_build(void **state) {
         prepare(&p);
         open_device(SHS_CL_SYRK_AUTO, 0, 0);
         units = shs__cl_can_syrk(device, SHS_CL_SYRK_UNITS);
-        device->units64 = units ? left + 1 : 0;
+        device->ways.units64 = units ? left + 1 : 0;
         shim.only = "clBuildProgram", shim.error = CL_BUILD_PROGRAM_FAILURE, shim.calls = 0, shim.fail_at = 0;
         if (units) {
             assert_ok_cl(make(&on_device, &p));
             check(&p);
-            assert_int_equal(device->units64, left);
+            assert_int_equal(device->ways.units64, left);
         } else assert_status(make(&on_device, &p), SHS_BUILD_FAILED);
         close_device();
         clear(&p);

@@ -336,11 +336,11 @@ static shs_cl *open_as(const use *u, way how, shs_cl_options o, shs_context *ctx
         print_message("skipped: there is no OpenCL device that is right\n");
         skip();
     }
-    if (how != AS_LISTED) cl->ptx = cl->units64 = 0;
-    if (how == AS_A_PROCESSOR) cl->is_cpu = 1;
-    if (u->what == AS_A_GPU) cl->is_cpu = 0;
-    if (u->what == BY_UNITS && !cl->ptx && cl->has_double) cl->units64 = 2;
-    cl->one_way = 1;
+    if (how != AS_LISTED) cl->ways.ptx = cl->ways.units64 = 0;
+    if (how == AS_A_PROCESSOR) cl->ways.is_cpu = 1;
+    if (u->what == AS_A_GPU) cl->ways.is_cpu = 0;
+    if (u->what == BY_UNITS && !cl->ways.ptx && cl->has_double) cl->ways.units64 = 2;
+    cl->test.one_way = 1;
     memset(ctx, 0, sizeof *ctx);
     ctx->engine = shs_cl_engine(cl);
     return cl;
@@ -379,7 +379,7 @@ static void forget_verdicts(shs_cl *cl, const shs_cl *before) {
     }
     shs_cl_trim(cl);
     cl->about.fault[0] = 0;
-    cl->units64 = before->units64;
+    cl->ways.units64 = before->ways.units64;
     cl->bytes = before->bytes;
 }
 
@@ -452,7 +452,7 @@ static void test_faults_are_noticed(void **state) {
         for (end = first + 1; end < USES && same_device(uses + first, uses + end);) end++;
         if (!runs_here(uses + first, cl)) continue;
         check_faults(first, end, AS_LISTED, used);
-        if (cl->ptx) check_faults(first, end, WITHOUT_PTX, used);
+        if (cl->ways.ptx) check_faults(first, end, WITHOUT_PTX, used);
         for (again = 0, i = first; i < end; i++) again |= !used[i];
         if (again) check_faults(first, end, AS_A_PROCESSOR, used);
         for (i = first; i < end; i++) {
@@ -585,21 +585,21 @@ static void test_faults_of_sub_groups(void **state) {
     (void)state;
     shim_begin();
     cl = open_device(&warp, o, &ctx);
-    cl->one_way = 0;
-    if (!cl->sub_groups) {
+    cl->test.one_way = 0;
+    if (!cl->ways.sub_groups) {
         shs_cl_destroy(cl);
         print_message("skipped: the device has no sub-groups\n");
         skip();
     }
-    cl->ptx = 0; /* sub-groups are for where there is no PTX */
+    cl->ways.ptx = 0; /* sub-groups are for where there is no PTX */
     check_right(&warp, &ctx, cl);
-    assert_non_null(cl->sub_groups);
+    assert_non_null(cl->ways.sub_groups);
     forget_verdicts(cl, cl);
     shim.wrong = warp.kernel;
     shim.wrong_options = "SUB_GROUPS";
     assert_ok(run_use(&warp, &ctx));
     assert_true(shim.wrong_runs > 0);
-    assert_null(cl->sub_groups);
+    assert_null(cl->ways.sub_groups);
     assert_true(as_on_the_cpu(&warp, &results));
     assert_non_null(strstr(shs_cl_about(cl)->fault, warp.kernel));
     shs_cl_destroy(cl);
@@ -618,10 +618,10 @@ static void test_faults_of_building_sub_groups(void **state) {
         shim_begin();
         cl = open_device(&warp, o, &ctx);
         cl->options.trust = trust;
-        cl->ptx = 0;
-        cl->sub_groups = " -D SUB_GROUPS=1 -D sub_group_reduce_max=no_such_function";
+        cl->ways.ptx = 0;
+        cl->ways.sub_groups = " -D SUB_GROUPS=1 -D sub_group_reduce_max=no_such_function";
         check_right(&warp, &ctx, cl);
-        assert_null(cl->sub_groups);
+        assert_null(cl->ways.sub_groups);
         shs_cl_destroy(cl);
         assert_int_equal(shim.live, 0);
     }
@@ -642,11 +642,11 @@ static void test_faults_of_dot_products(void **state) {
             shim.extensions = "cl_khr_integer_dot_product";
             shim.dot_products = has;
             cl = open_device(&bytes, o, &ctx);
-            cl->one_way = 0;
+            cl->test.one_way = 0;
             cl->options.trust = trust;
-            cl->ptx = 0;
-            cl->is_cpu = 0; /* a processor is slower by them */
-            assert_int_equal(cl->dot_products, has);
+            cl->ways.ptx = 0;
+            cl->ways.is_cpu = 0; /* a processor is slower by them */
+            assert_int_equal(cl->ways.dot_products, has);
             check_right(&bytes, &ctx, cl);
             if (!has) assert_int_equal(shs__cl_bytes_way(cl), SHS__CL_BYTES_PLAIN);
             if (has && !trust && shs__cl_bytes_way(cl) == SHS__CL_BYTES_DOT) { /* the compiler knows it */
@@ -655,7 +655,7 @@ static void test_faults_of_dot_products(void **state) {
                 shim.wrong_options = "DOT4=2";
                 assert_ok(run_use(&bytes, &ctx));
                 assert_true(shim.wrong_runs > 0);
-                assert_int_equal(cl->dot_products, 0);
+                assert_int_equal(cl->ways.dot_products, 0);
                 assert_true(as_on_the_cpu(&bytes, &results));
                 assert_int_equal(shs__cl_bytes_way(cl), SHS__CL_BYTES_PLAIN);
                 assert_non_null(strstr(shs_cl_about(cl)->fault, "products"));
@@ -685,7 +685,7 @@ static void test_faults_of_reported_sub_groups(void **state) {
     (void)state;
     shim_begin();
     cl = open_device(&warp, o, &ctx);
-    has = cl->sub_groups != NULL;
+    has = cl->ways.sub_groups != NULL;
     shs_cl_destroy(cl);
     for (i = 0; i < sizeof reports / sizeof *reports; i++)
         for (trust = 0; trust < 2; trust++) {
@@ -693,10 +693,10 @@ static void test_faults_of_reported_sub_groups(void **state) {
             shim.extensions = reports[i].extensions;
             cl = open_device(&warp, o, &ctx);
             cl->options.trust = trust;
-            cl->ptx = 0;
-            assert_int_equal(cl->sub_groups != NULL, reports[i].asks);
+            cl->ways.ptx = 0;
+            assert_int_equal(cl->ways.sub_groups != NULL, reports[i].asks);
             check_right(&warp, &ctx, cl);
-            if (has) assert_int_equal(cl->sub_groups != NULL, reports[i].asks);
+            if (has) assert_int_equal(cl->ways.sub_groups != NULL, reports[i].asks);
             shs_cl_destroy(cl);
             assert_int_equal(shim.live, 0);
         }

@@ -53,10 +53,10 @@ static shs_status open_forced(void *user, const shs_context *ctx, const shs_sign
        usual run has whole groups in some tests. GPUs take it as it is. */
     if (shs__cl_contains(d->cl->about.platform, "portable") &&
         (job->coding->tolerance > 0 || job->coding->tolerance_each || !(whole_groups || all_cases())))
-        s->group = 1;
-    if (d->few_items) s->items = shs__zmin(s->items, 48);
-    if (d->keep && s->coder == SHS__CL_WARP && s->padded * s->stride <= 256) /* more is long to compile for a processor */
-        s->coder = SHS__CL_WARP_KEEP;
+        s->share.group = 1;
+    if (d->few_items) s->share.items = shs__zmin(s->share.items, 48);
+    if (d->keep && s->share.coder == SHS__CL_WARP && s->padded * s->stride <= 256) /* more is long to compile for a processor */
+        s->share.coder = SHS__CL_WARP_KEEP;
     return status;
 }
 
@@ -73,10 +73,10 @@ static void open_device(device *d, const setup *how, shs_cl_options o) {
         skip();
     }
     assert_ok(status);
-    if (how->pass_for_gpu) d->cl->is_cpu = 0;
-    if (how->apart) d->cl->unified = 0;
+    if (how->pass_for_gpu) d->cl->ways.is_cpu = 0;
+    if (how->apart) d->cl->about.unified = 0;
     if (how->coder == SHS_CL_CODER_GROUP) /* what the kernels must have: few rows of b, the others are in global memory */
-        d->cl->local_bytes = 2 * SHS__CL_USES_TILE * sizeof(cl_uint);
+        d->cl->about.local_bytes = 2 * SHS__CL_USES_TILE * sizeof(cl_uint);
     d->keep = how->keep;
     d->engine = *shs_cl_engine(d->cl);
     d->engine.user = d;
@@ -387,13 +387,19 @@ static void check_gemm(device *d, shs_trans ta, shs_trans tb, int m, int n, int 
     shs_real *A = new_normal(size_a, 1), *B = new_normal(size_b, 2), *C = new_normal(size_c, 3), *Z = new_normal(size_c, 3);
     shs__cl_matrix a = shs__cl_matrix_of(NULL, 4, lda), b = shs__cl_matrix_of(NULL, 0, ldb);
     shs__cl_matrix c = shs__cl_matrix_of(NULL, 8, ldc);
+    shs__cl_gemm_job job = shs__cl_gemm_of(ta, tb, m, n, k);
     on_device(d, shs__cl_buffer(d->cl, (size_a + 4) * r, &a.buffer));
     on_device(d, shs__cl_buffer(d->cl, size_b * r, &b.buffer));
     on_device(d, shs__cl_buffer(d->cl, (size_c + 8) * r, &c.buffer));
     on_device(d, shs__cl_write(d->cl, 0, a.buffer, 4 * r, size_a * r, A));
     on_device(d, shs__cl_write(d->cl, 0, b.buffer, 0, size_b * r, B));
     on_device(d, shs__cl_write(d->cl, 0, c.buffer, 8 * r, size_c * r, C));
-    on_device(d, shs__cl_gemm(d->cl, ta, tb, m, n, k, (shs_real)0.5, &a, &b, beta, &c));
+    job.alpha = (shs_real)0.5;
+    job.beta = beta;
+    job.A = a;
+    job.B = b;
+    job.C = c;
+    on_device(d, shs__cl_gemm(d->cl, &job));
     on_device(d, shs__cl_read(d->cl, 0, c.buffer, 8 * r, size_c * r, C));
     assert_ok(shs_gemm(NULL, ta, tb, m, n, k, (shs_real)0.5, A, lda, B, ldb, beta, Z, ldc));
     for (j = 0; j < n; j++)
@@ -444,11 +450,11 @@ static void test_shapes(void **state) {
 /* What omp_warp makes by sub-groups of one size has the bits of what it makes without, and is compiled by sub-groups. */
 static void check_sub_groups(device *d, const char *options, const problem *w, const shs_omp_options *o, int stride) {
     coded without, with;
-    d->cl->sub_groups = NULL;
+    d->cl->ways.sub_groups = NULL;
     without = code(&d->ctx, w, o, stride);
-    d->cl->sub_groups = options;
+    d->cl->ways.sub_groups = options;
     with = code(&d->ctx, w, o, stride);
-    if (d->cl->sub_groups != options) fail_msg("not compiled:%s", options);
+    if (d->cl->ways.sub_groups != options) fail_msg("not compiled:%s", options);
     same_bits(w, &without, &with);
     assert_memory_equal(without.errors2, with.errors2, w->m * sizeof *with.errors2);
     free_coded(&without), free_coded(&with);
@@ -468,8 +474,8 @@ static void test_sub_groups(void **state) {
     device d;
     (void)state;
     open_device(&d, &warp, defaults);
-    d.cl->ptx = 0;
-    found = d.cl->sub_groups;
+    d.cl->ways.ptx = 0;
+    found = d.cl->ways.sub_groups;
     intel = found && !strstr(found, "-cl-std");
     for (q = 0; found && q < sizeof shapes / sizeof *shapes; q++) {
         const int s = shapes[q][3];
@@ -882,7 +888,7 @@ static void test_coder(void **state) {
     options.coder = SHS_CL_CODER_WARP;
     open_device(&d, &plain, options);
     d.ctx.engine = shs_cl_engine(d.cl);
-    assert_int_equal(code_by(&d, &w, 5, SHS_GRAM_AUTO, &c), d.cl->is_cpu ? SHS_UNSUPPORTED : SHS_OK);
+    assert_int_equal(code_by(&d, &w, 5, SHS_GRAM_AUTO, &c), d.cl->ways.is_cpu ? SHS_UNSUPPORTED : SHS_OK);
     close_device(&d);
     options.fallback = 1;
     open_device(&d, &plain, options);
@@ -1437,22 +1443,22 @@ static void test_sub_groups_of_updates(void **state) {
     device d;
     (void)state;
     open_device(&d, &warp, defaults);
-    d.cl->ptx = 0;
-    found = d.cl->sub_groups;
-    if (found && d.cl->shuffle_xor && !strstr(found, "-cl-std")) count += sizeof sizes / sizeof *sizes;
-    d.cl->sub_groups = NULL;
+    d.cl->ways.ptx = 0;
+    found = d.cl->ways.sub_groups;
+    if (found && d.cl->ways.shuffle_xor && !strstr(found, "-cl-std")) count += sizeof sizes / sizeof *sizes;
+    d.cl->ways.sub_groups = NULL;
     without = learn(&d.ctx, &w, o, 4);
-    for (i = 0; found && d.cl->shuffle_xor && i < count; i++) {
+    for (i = 0; found && d.cl->ways.shuffle_xor && i < count; i++) {
         const char *options = i ? sizes[i - 1] : found;
-        d.cl->sub_groups = options;
+        d.cl->ways.sub_groups = options;
         with = learn(&d.ctx, &w, o, 4);
-        if (d.cl->sub_groups != options) fail_msg("not compiled:%s", options);
+        if (d.cl->ways.sub_groups != options) fail_msg("not compiled:%s", options);
         assert_memory_equal(without.D, with.D, 37 * 60 * sizeof *with.D);
         free_learned(&with);
     }
     free_learned(&without);
     free_problem(&w);
-    if (found && d.cl->shuffle_xor) {
+    if (found && d.cl->ways.shuffle_xor) {
         close_device(&d);
         return;
     }
@@ -1683,8 +1689,8 @@ static void test_fallback(void **state) {
             device d;
             options.fallback = fallback;
             open_device(&d, setups, options);
-            if (lack == 0) d.cl->max_group = 64;
-            if (lack == 1) d.cl->local_bytes = 1000;
+            if (lack == 0) d.cl->about.max_group = 64;
+            if (lack == 1) d.cl->about.local_bytes = 1000;
             if (lack == 2) d.cl->limit = 3000;
             memcpy(D, w.D, 16 * 40 * sizeof *D);
             assert_status(shs_omp_ex(&d.ctx, 16, 40, w.D, 16, w.m, w.Y, 16, &o, &c.codes, c.errors2, &c.report), expected);
@@ -1907,7 +1913,7 @@ static void test_no_copy(void **state) {
                 shs_ksvd_options k = learning_options(1, 8, 1, 4);
                 shs_omp_options o = SHS_ZERO;
                 size_t before, limit = d->cl->limit;
-                int wraps = d->cl->unified && place == 0;
+                int wraps = d->cl->about.unified && place == 0;
                 o.sparsity = 4;
                 there.Y = (shs_real *)(void *)(page + (place ? sizeof(shs_real) : 0));
                 memcpy(there.Y, w.Y, bytes);
@@ -2187,7 +2193,7 @@ static void test_builds_fail(void **state) {
             shim.only = names[q], shim.calls = 0, shim.fail_at = k ? k - 1 : -1, shim.lost = 0;
             if (k) {
                 run_outing(&o);
-                if (o.status != SHS_OK || !o.d.cl->ptx) { /* else a program without such instructions stood in */
+                if (o.status != SHS_OK || !o.d.cl->ways.ptx) { /* else a program without such instructions stood in */
                     assert_status(o.status, q == 1 ? SHS_BUILD_FAILED : SHS_ENGINE_FAILED);
                     check_outing(&o);
                 }

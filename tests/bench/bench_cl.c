@@ -856,8 +856,11 @@ static void signal_cases(bench *b) {
 
 static void multiply(bench *b) {
     const size_t n = (size_t)b->n;
-    shs__cl_matrix A = shs__cl_matrix_of(b->buffer, 0, b->n), C = shs__cl_matrix_of(b->buffer, n * n, b->n);
-    must(b->cl, shs__cl_gemm(b->cl, SHS_TRANS_NO, SHS_TRANS_NO, b->n, b->n, b->n, 1, &A, &A, 0, &C));
+    shs__cl_gemm_job g = shs__cl_gemm_of(SHS_TRANS_NO, SHS_TRANS_NO, b->n, b->n, b->n);
+    g.A = shs__cl_matrix_of(b->buffer, 0, b->n);
+    g.B = g.A;
+    g.C = shs__cl_matrix_of(b->buffer, n * n, b->n);
+    must(b->cl, shs__cl_gemm(b->cl, &g));
     must(b->cl, shs__cl_finish(b->cl, 0));
 }
 
@@ -919,7 +922,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "bench_cl: cannot write build/bench_cl.csv\n");
         return 1;
     }
-    if (without_ptx) b.cl->ptx = b.cl->units64 = 0;
+    if (without_ptx) b.cl->ways.ptx = b.cl->ways.units64 = 0;
     b.ctx.engine = shs_cl_engine(b.cl);
     b.large = shs_cl_about(b.cl)->kind == SHS_CL_GPU;
     printf("%s, driver %s\n", shs_cl_device_name(b.cl), shs_cl_about(b.cl)->driver);
