@@ -12,7 +12,7 @@
      v +---+   Without the unit an item keeps 8 x 8 products, 16 rows and 16 columns apart. It adds those of four pixels at a
                time, by an instruction (DOT4) or in plain C, which is slow, for tests and for reading.
 
-   On an H200 the float panel of pixels.cl and its products took as long as the upload of the pixels; this takes a tenth.
+   On an H200 the float panel of pixels.cl and its products took as long as the upload of the pixels. byte_products takes a tenth.
 
    The textbook twin is shs_moments_naive. */
 
@@ -48,17 +48,23 @@
 #define WORD_OF(i) ((i) % WORDS)
 #endif
 
-/* A byte lies at place(pixel) + row(band): here of the pixels p .. p + 3 of a panel of `count` that begins with pixel `first` of
-   the slice. Those behind the last read the last, and count_mask takes them away: the loads of a slab then wait for nothing. */
+/* A byte lies at place(pixel) + row(band). Here are the places of pixels p .. p + 3 of a panel of `count` pixels, which begins with
+   pixel `first` of the slice. Pixels behind the last read the last one, without a condition that loads would wait for; count_mask
+   takes them away. */
 inline void places(uint *at, uint first, int p, int count, int samples, int bands) {
     int i;
 #if FROM == 1
-    uint q = first + (uint)min(p, count - 1), line = q / (uint)samples, sample = q - line * (uint)samples;
+    uint q = first + (uint)min(p, count - 1);
+    uint line = q / (uint)samples;
+    uint sample = q - line * (uint)samples;
     const uint turn = (uint)bands * (uint)samples;
     line *= turn;
     _Pragma("unroll") for (i = 0; i < 4; i++) {
         at[i] = line + sample;
-        if (p + i + 1 < count && ++sample == (uint)samples) sample = 0, line += turn;
+        if (p + i + 1 < count && ++sample == (uint)samples) {
+            sample = 0;
+            line += turn;
+        }
     }
 #else
     _Pragma("unroll") for (i = 0; i < 4; i++)
@@ -67,15 +73,29 @@ inline void places(uint *at, uint first, int p, int count, int samples, int band
 }
 
 inline uint row_of(__global const int *list, int b, int used, ulong plane, int samples) {
-    return (uint)list[b < used ? b : 0] * (FROM == 0 ? (uint)plane : FROM == 1 ? (uint)samples : 1u);
+    const uint band = (uint)list[b < used ? b : 0];
+#if FROM == 0
+    return band * (uint)plane;
+#elif FROM == 1
+    return band * (uint)samples;
+#else
+    return band;
+#endif
 }
 
-inline uint count_mask(int p, int count) { return p + 4 <= count ? 0xffffffffu : p >= count ? 0 : 0x00ffffffu >> (8 * (3 - (count - p))); }
+/* Takes the bytes of pixels from `count` on away. */
+inline uint count_mask(int p, int count) {
+    if (p + 4 <= count) return 0xffffffffu;
+    if (p >= count) return 0;
+    return 0x00ffffffu >> (8 * (3 - (count - p)));
+}
 
 /* Four pixels of band b; 1s for the band that counts; 0 behind that band. */
 inline uint four_pixels(__global const uchar *raw, const uint *at, uint row, int b, int used) {
-    uint word = (uint)raw[at[0] + row] | (uint)raw[at[1] + row] << 8 | (uint)raw[at[2] + row] << 16 | (uint)raw[at[3] + row] << 24;
-    return b < used ? word : b == used ? 0x01010101u : 0;
+    const uint word =
+        (uint)raw[at[0] + row] | (uint)raw[at[1] + row] << 8 | (uint)raw[at[2] + row] << 16 | (uint)raw[at[3] + row] << 24;
+    const uint ones = b == used ? 0x01010101u : 0;
+    return b < used ? word : ones;
 }
 
 #if MMA
@@ -175,12 +195,15 @@ void byte_products(__global const uchar *raw, ulong origin, __global const int *
             uint a[2][4];
             _Pragma("unroll") for (i = 0; i < 2; i++) {
                 int row = top + 16 * i + lane / 4;
-                a[i][0] = tile_a[PLACE(row, w)], a[i][1] = tile_a[PLACE(row + 8, w)];
-                a[i][2] = tile_a[PLACE(row, w + 4)], a[i][3] = tile_a[PLACE(row + 8, w + 4)];
+                a[i][0] = tile_a[PLACE(row, w)];
+                a[i][1] = tile_a[PLACE(row + 8, w)];
+                a[i][2] = tile_a[PLACE(row, w + 4)];
+                a[i][3] = tile_a[PLACE(row + 8, w + 4)];
             }
             _Pragma("unroll") for (j = 0; j < 8; j++) {
                 int column = left + 8 * j + lane / 4;
-                uint b0 = tile_b[PLACE(column, w)], b1 = tile_b[PLACE(column, w + 4)];
+                uint b0 = tile_b[PLACE(column, w)];
+                uint b1 = tile_b[PLACE(column, w + 4)];
                 _Pragma("unroll") for (i = 0; i < 2; i++)
                     add_products(sum + 32 * i + 4 * j, a[i][0], a[i][1], a[i][2], a[i][3], b0, b1);
             }

@@ -2,7 +2,7 @@
 
    One work-item has a signal. With the Cholesky factor G = LL' of its atoms, in the order of |x|, ||D e||^2 = ||L'e||^2 is a
    sum over the rows of L'. The last coefficient of the order is rounded first. Each earlier coefficient is
-   moved to where its row is 0, which fits it to the rounded ones, and rounded then (Babai 1986). The item tries each of
+   first fitted to the rounded ones, by making its row 0, and then rounded (Babai 1986). The item tries each of
    SHS__CC_SCALES scales, and once no fit, and keeps the best. At the end it rounds anew by the best, so that it has room for one
    factor only:
 
@@ -70,8 +70,12 @@ real number_of(real scale, real x) {
     int k;
     if (TYPE == 2) { /* units of the last place double from 2^-13 on */
         const real held = fmin(a, (real)65504);
-        unit = (real)SHS__CC_HALF_UNIT, inverse = (real)(1 / SHS__CC_HALF_UNIT);
-        while (held >= 2048 * unit) unit *= 2, inverse /= 2;
+        unit = (real)SHS__CC_HALF_UNIT;
+        inverse = (real)(1 / SHS__CC_HALF_UNIT);
+        while (held >= 2048 * unit) {
+            unit *= 2;
+            inverse /= 2;
+        }
         k = (int)(held * inverse);
         k += held * inverse - (real)k > (real)0.5f || (held * inverse - (real)k >= (real)0.5f && (k & 1));
     } else if (!(scale > 0)) {
@@ -187,7 +191,9 @@ wide round_by(const signal *s, real scale, int fit, int dependent, int keep, wid
 
 void round_signal(const signal *s, __global const int *atoms, __global const real *restrict D, int p, int ldd) {
     int exact, dependent, fit = 0;
-    uint least = scale_of(s, &exact), bits, best = least;
+    uint least = scale_of(s, &exact);
+    uint bits;
+    uint best = least;
     wide best2, error2, doubt, other;
     if (exact) return;
     sort(s);
@@ -196,7 +202,10 @@ void round_signal(const signal *s, __global const int *atoms, __global const rea
     for (bits = least; !dependent && bits < least + TRIALS; bits++) {
         error2 = round_by(s, scale_value(bits), 1, 0, 0, &other);
         if (!(error2 + (HAS_DOUBLE ? 0 : doubt + other) < best2)) continue;
-        best2 = error2, doubt = other, best = bits, fit = 1;
+        best2 = error2;
+        doubt = other;
+        best = bits;
+        fit = 1;
     }
     round_by(s, scale_value(best), fit, dependent, 1, &other);
 }
@@ -211,13 +220,18 @@ round_codes(ulong count, __global const int *restrict used, __global const int *
 #if LOCAL
     __local wide factor[(TRIANGLE + MOST) * ITEMS];
     __local int order[MOST * ITEMS];
-    s.factor = factor + get_local_id(0), s.order = order + get_local_id(0), s.pitch = ITEMS;
+    s.factor = factor + get_local_id(0);
+    s.order = order + get_local_id(0);
+    s.pitch = ITEMS;
 #else
-    s.factor = factors + i, s.order = orders + i, s.pitch = items;
+    s.factor = factors + i;
+    s.order = orders + i;
+    s.pitch = items;
 #endif
     s.error = s.factor + (size_t)TRIANGLE * s.pitch;
     for (; i < count; i += items) {
-        s.used = used[i], s.x = coefs + i * MOST;
+        s.used = used[i];
+        s.x = coefs + i * MOST;
         round_signal(&s, atoms + i * MOST, D, p, ldd);
     }
 }

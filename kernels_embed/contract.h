@@ -74,7 +74,7 @@
 #define SHS__CL_DIAGONALS_DOWN(n) (((n) / 2 + 8) / 8) /* and down its n / 2 + 1 diagonals */
 #define SHS__CL_BYTE_PIXELS 4096    /* of a group of byte_products: many groups, few partial sums a pixel; at most 32768 */
 #define SHS__CL_BYTE_TILE 128       /* bands of one */
-#define SHS__CL_MAP_ITEMS 128       /* of a group of map.cl: with 168 registers an item three groups fit a multiprocessor of an H200 */
+#define SHS__CL_MAP_ITEMS 128       /* of a group of map.cl: three groups of 168 registers an item fit a multiprocessor of an H200 */
 #define SHS__CL_MAP_DEEP 16         /* bands of BIP that map.cl transposes at a time: 32 and 64 are no faster */
 #define SHS__CL_MAP_TOGETHER(bytes) ((bytes) < 4 ? 4 / (bytes) : 1) /* of them in a word of local memory, */
 #define SHS__CL_MAP_PITCH(bytes) (SHS__CL_MAP_DEEP / SHS__CL_MAP_TOGETHER(bytes) + 1) /* and words of a pixel: an odd number */

@@ -42,7 +42,13 @@ inline size_t at_pixel(size_t p, int samples, int bands) {
 #endif
 }
 inline size_t at_band(int b, size_t plane, int samples) {
-    return (size_t)b * (FROM == 0 ? plane : FROM == 1 ? (size_t)samples : 1);
+#if FROM == 0
+    return (size_t)b * plane;
+#elif FROM == 1
+    return (size_t)b * (size_t)samples;
+#else
+    return (size_t)b;
+#endif
 }
 inline VALUE value_at(__global const VALUE *raw, size_t p, int b, size_t plane, int samples, int bands) {
     return value_of(raw[at_pixel(p, samples, bands) + at_band(b, plane, samples)]);

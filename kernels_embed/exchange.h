@@ -5,9 +5,9 @@
    smallest_of(x, room)       the smallest of all items' x, a uint
    FROM_LANE(x, lane, room)   item lane's x
 
-   `room` has a place for each item: of ROOM_REAL, of smallest_of uint. The results are one item's values, to the bit, so all
-   three ways give the same: by PTX (SHUFFLES), by sub-groups (SUB_GROUPS), and through local memory. By the last two a group is
-   one warp, so that its barriers serve. */
+   `room` has a place for each item, of type ROOM_REAL (for smallest_of: uint). The results are one item's values, to the bit, so
+   all three ways give the same: PTX (SHUFFLES), sub-groups (SUB_GROUPS), and local memory. With sub-groups and local memory a
+   group is one warp, so that barriers synchronise the warp. */
 
 #if SUB_GROUPS > 1
 #define OF_SUB_GROUPS __attribute__((intel_reqd_sub_group_size(SUB_GROUPS)))
@@ -62,8 +62,7 @@ uint smallest_of(uint value, __local uint *room) {
 #endif
 #define SYNC() barrier(CLK_LOCAL_MEM_FENCE)
 
-/* Within each sub-group, then over the sub-groups where there are several. Nothing is taken for granted of how many they are, nor
-   of which items they have. */
+/* Within each sub-group, then over the sub-groups if there are several. Any number of sub-groups is right, with any items. */
 #define PICK_OF_SUB_GROUPS(name, type, reduce, pick)                                        \
     type name(type value, __local type *room) {                                             \
         const uint count = get_num_sub_groups();                                            \
@@ -95,7 +94,7 @@ PICK_OF_SUB_GROUPS(smallest_of, uint, sub_group_reduce_min, min)
 #else /* by way of local memory */
 #define SYNC() barrier(CLK_LOCAL_MEM_FENCE)
 
-/* What `pick` makes of the values of all lanes; every lane gets it. */
+/* Reduces the values of all lanes by `pick`; every lane gets the result. */
 #define PICK_OF_LANES(name, type, pick)                                                     \
     type name(type value, __local type *room) {                                             \
         int lane = (int)get_local_id(0), width;                                             \

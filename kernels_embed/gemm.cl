@@ -15,16 +15,17 @@
 
    The long dimension is walked in steps of 16, in double of 8: the group brings 16 x 128 values of each factor to local
    memory, ordered by k, where every value is used 128 times. The next pair of tiles is read into registers while
-   one is multiplied; two pairs of tiles need one barrier a step. Per step an item does 64 multiply-adds for 4 reads of four values, for each k.
+   one is multiplied. Two pairs of tiles need one barrier a step. For each k an item does 64 multiply-adds for 4 reads of four
+   values.
 
-   Every element of C is one chain of fma in the order of k, whatever the shape, the edges and the transpositions: the same
-   product has the same bits wherever it is computed, in gemm_plain too. Only where k is long and C small is k cut into
-   slices of `depth`, each with a C of its own (behind one another), which gemm_sum adds. */
+   Every element of C is one chain of fma in the order of k, whatever the shape, the edges and the transpositions. So a product
+   has the same bits wherever it is computed, in gemm_plain too. Only if k is long and C is small, k is cut into slices of
+   `depth`. Each slice has a C of its own; the Cs lie one behind the other, and gemm_sum adds them. */
 
 #include "device.cl"
 
 #ifndef SLICED
-#define SLICED 0 /* 1: k is cut; 0: no group divides, for which products of few k would wait */
+#define SLICED 0 /* 1: k is cut into slices; 0: groups need no division, for which products of few k would wait */
 #endif
 #ifndef TRANS_A
 #define TRANS_A 0 /* 1: op(A) is the transpose of A */
@@ -90,7 +91,10 @@ quad bring(__global const real *F, size_t ld, int along, int vector, int first, 
 void put(__local real *tile, int along, int id, int q, quad values) {
     if (along) {
         __local real *to = tile + id % ALONG * 4 * EDGE + id / ALONG + ITEMS / ALONG * q;
-        to[0] = values.x, to[EDGE] = values.y, to[2 * EDGE] = values.z, to[3 * EDGE] = values.w;
+        to[0] = values.x;
+        to[EDGE] = values.y;
+        to[2 * EDGE] = values.z;
+        to[3 * EDGE] = values.w;
     } else {
         *(__local quad *)(tile + (id / 32 + 8 * q) * EDGE + id % 32 * 4) = values;
     }
@@ -118,7 +122,10 @@ void keep(__global real *C, size_t ldc, int row, int M, real alpha, real beta, i
         *(__global quad *)(C + row) = sum;
         return;
     }
-    value[0] = sum.x, value[1] = sum.y, value[2] = sum.z, value[3] = sum.w;
+    value[0] = sum.x;
+    value[1] = sum.y;
+    value[2] = sum.z;
+    value[3] = sum.w;
     for (i = 0; i < 4; i++)
         if (row + i < M) C[row + i] = beta == 0 ? value[i] : fma(beta, C[row + i], value[i]);
 }
@@ -143,7 +150,8 @@ __kernel __attribute__((reqd_work_group_size(16, 16, 1))) void gemm(int M, int N
     for (c = 0; c < 8; c++) low[c] = high[c] = (quad)(0);
     BRING(0)
     for (k0 = 0; k0 < K; k0 += STEP, turn ^= 1) {
-        __local const real *ta = tile_a[turn], *tb = tile_b[turn];
+        __local const real *ta = tile_a[turn];
+        __local const real *tb = tile_b[turn];
 #pragma unroll
         for (c = 0; c < QUADS; c++) put(tile_a[turn], ALONG_A, id, c, a[c]), put(tile_b[turn], ALONG_B, id, c, b[c]);
         barrier(CLK_LOCAL_MEM_FENCE);
@@ -175,12 +183,16 @@ __kernel void gemm_plain(int M, int N, int K, real alpha, __global const real *r
                          __global const real *restrict B, ulong first_b, int ldb, real beta, __global real *restrict C,
                          ulong first_c, int ldc) {
     int row = (int)get_global_id(0) * 4, column = (int)get_global_id(1) * 4, k, c;
-    size_t step_a = TRANS_A ? 1 : (size_t)lda, row_a = TRANS_A ? (size_t)lda : 1;
-    size_t step_b = TRANS_B ? (size_t)ldb : 1, column_b = TRANS_B ? 1 : (size_t)ldb;
+    const size_t step_a = TRANS_A ? 1 : (size_t)lda;
+    const size_t row_a = TRANS_A ? (size_t)lda : 1;
+    const size_t step_b = TRANS_B ? (size_t)ldb : 1;
+    const size_t column_b = TRANS_B ? 1 : (size_t)ldb;
     __global const real *a[4], *b[4];
     quad sum[4];
     if (row >= M || column >= N) return;
-    A += first_a, B += first_b, C += first_c;
+    A += first_a;
+    B += first_b;
+    C += first_c;
     for (c = 0; c < 4; c++) {
         a[c] = A + (size_t)min(row + c, M - 1) * row_a;
         b[c] = B + (size_t)min(column + c, N - 1) * column_b;

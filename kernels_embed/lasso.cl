@@ -91,7 +91,7 @@ real largest_over(real value, int item, __local real *room) {
     return value;
 }
 
-/* The value that bounds theta = t r: with its sign if coefficients are nonnegative, else its size. */
+/* The value that bounds theta = t r: signed if coefficients are nonnegative, else its absolute value. */
 real bound_of(real value, int nonnegative) { return nonnegative ? value : fabs(value); }
 
 /* Signals from `first` on, a group each, whose D'y is in alphas; from x = 0, or warm from their codes. relative: lambda
@@ -112,7 +112,8 @@ lasso(ulong first, __global const real *restrict alphas, __global const real *re
     const int held = warm ? used[i] : 0;
     real alpha[VALUES], x[VALUES], diagonal[VALUES], inverse[VALUES], root[VALUES];
     real most = 0, high, low;
-    uint taken = 0, before = 1;
+    uint taken = 0;
+    uint before = 1;
     int v, k, total, turn;
 #pragma unroll UNROLL
     for (v = 0; v < VALUES; v++) {
@@ -154,7 +155,8 @@ lasso(ulong first, __global const real *restrict alphas, __global const real *re
                 }
                 s = sum_over(s, item, GROUP, sums);
                 largest = largest_over(largest, item, room);
-                r2 = fmax(norm2 - s.z - s.w, (wide)0) + (wide)lambda2 * s.y, along = s.z - (wide)lambda2 * s.y;
+                r2 = fmax(norm2 - s.z - s.w, (wide)0) + (wide)lambda2 * s.y;
+                along = s.z - (wide)lambda2 * s.y;
                 t = largest > high ? (wide)high / (wide)largest : 1;
                 if (r2 + along < t * r2) t = r2 + along > 0 ? (r2 + along) / r2 : 0;
                 if (r2 / 2 * (1 - t) * (1 - t) + (wide)high * s.x - t * along <= (wide)gap * norm2) break;
@@ -165,7 +167,8 @@ lasso(ulong first, __global const real *restrict alphas, __global const real *re
                 const real move = (whole - fmax(fmin(whole, high), low)) * inverse[v] - x[v];
                 const real worth = fabs(move) * root[v];
                 if (!(worth > score)) continue;
-                score = worth, j = (uint)ATOM(v);
+                score = worth;
+                j = (uint)ATOM(v);
                 step = worth * root[v] > 4 * (real)SHS__EPS * most ? move : 0; /* the rest is rounding */
             }
             k = (int)j;
@@ -190,7 +193,10 @@ lasso(ulong first, __global const real *restrict alphas, __global const real *re
             if (x[v] != 0) atomic_or(marks + ATOM(v) / 32, 1u << (ATOM(v) & 31));
         SYNC(CLK_LOCAL_MEM_FENCE);
         for (total = k = 0; k < WORDS; k++) total += (int)popcount(marks[k]);
-        if (total > STRIDE) total = 0, turn = TURNS;
+        if (total > STRIDE) {
+            total = 0;
+            turn = TURNS;
+        }
 #pragma unroll UNROLL
         for (v = 0; v < VALUES; v++) {
             const uint mask = 1u << (ATOM(v) & 31);

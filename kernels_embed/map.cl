@@ -176,7 +176,8 @@ inline void project(SOURCE, int used, __global const ELEM *matrix, int padded, i
     }
     FETCH_BANDS(0)
     for (b0 = 0; b0 < used; b0 += KB, turn ^= 1) {
-        __local ELEM *x_now = tile + turn * TILE_PIXELS, *m_now = deep + turn * TILE_OUTPUTS;
+        __local ELEM *x_now = tile + turn * TILE_PIXELS;
+        __local ELEM *m_now = deep + turn * TILE_OUTPUTS;
 #pragma unroll
         for (e = 0; e < EACH_PIXELS; e++) x_now[BAND_OF(e) * ROW_PIXELS + PIXEL_OF(e)] = LESS_CENTRE(next_x[e], next_c[e]);
 #pragma unroll
@@ -207,7 +208,8 @@ inline void project(SOURCE, int used, __global const ELEM *matrix, int padded, i
                 for (o = 0; o < BLOCKS; o++) {
                     const ELEM x = x_now[q * ROW_PIXELS + top + 8 * j + row_in];
                     __local const ELEM *m = m_now + q * ROW_OUTPUTS + 8 * o + 2 * column_in;
-                    sum[j][o][0] += x * m[0], sum[j][o][1] += x * m[1];
+                    sum[j][o][0] += x * m[0];
+                    sum[j][o][1] += x * m[1];
                 }
 #endif
     }
@@ -249,7 +251,10 @@ inline void project(SOURCE, int used, __global const ELEM *matrix, int padded, i
         for (e = i; e < rounded * OUTPUTS; e += ITEMS)
             ((__local ELEM *)deep)[e] =
                 e < depth * OUTPUTS ? matrix[(size_t)(b0 + e / OUTPUTS) * (size_t)padded + (size_t)(first + e % OUTPUTS)] : (ELEM)0;
-        if (i < rounded) centre[i] = CENTRE(b0 + min(i, depth - 1)), rows[i] = ROW(b0 + min(i, depth - 1));
+        if (i < rounded) {
+            centre[i] = CENTRE(b0 + min(i, depth - 1));
+            rows[i] = ROW(b0 + min(i, depth - 1));
+        }
 #if TRANSPOSED
         {
             const int word = i % (DEEP / TOGETHER); /* of a pixel, the same for all pixels of this item */
@@ -454,7 +459,9 @@ __kernel void widen(__global const wide *low, __global const wide *high, int cou
 inline SINK to_sink(wide x) {
 #if INTEGER
     x = x >= 0 ? x + (wide)0.5f : x - (wide)0.5f;
-    return x >= (wide)MOST ? (SINK)MOST : x > (wide)LEAST ? (SINK)x : (SINK)LEAST;
+    if (x >= (wide)MOST) return (SINK)MOST;
+    if (x > (wide)LEAST) return (SINK)x;
+    return (SINK)LEAST;
 #else
     return (SINK)x;
 #endif

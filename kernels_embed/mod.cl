@@ -2,18 +2,18 @@
    mod_factor goes over A from left to right, TILE columns a launch. The rows of B stand below the rows of A and become
    Z = B L'^-1 in the same launches. mod_solve forms X = Z L^-1. L and Z overwrite A and B, then X overwrites Z.
 
-        columns:  0   1   2          Launch k: group g has the tile of row g and column k. It takes off what the columns
-       +---+---+---+                 before contribute, and so from the tile on the diagonal, which it factors, too: each
-     A | d |   |   |                 group by itself, since that takes less time than another launch. Then it solves its
-       +---+---+---+                 own tile. The diagonal's factors go elsewhere, to `corners`, since the other groups read
-       | L | d |   |  <- group 0     the tile that they are made of: L below the diagonal, and 1 / l_jj, or 0, on it.
+        columns:  0   1   2          Launch k: group g has the tile of row g and column k. It subtracts the products of the
+       +---+---+---+                 columns before from its tile and from the tile on the diagonal, and factors the latter:
+     A | d |   |   |                 each group by itself, since that takes less time than another launch. Then it solves its
+       +---+---+---+                 own tile. The diagonal's factors go to `corners`, since the other groups still read the
+       | L | d |   |  <- group 0     tile on the diagonal: L below the diagonal, and 1 / l_jj, or 0, on it.
        +---+---+---+
        | L | a | a |  <- group 1
        +---+---+---+
      B | z | b | b |  <- group 2
        +---+---+---+
 
-   A row that depends on those before it has no pivot: its column of L is 0, and its atom keeps what it has. The rule on the host
+   A row that depends on the rows before it has no pivot: its column of L is 0, and its atom does not change. The rule on the host
    is shs__dl_rule_mod, the textbook twin shs_mod_naive. */
 
 #include "device.cl"
@@ -64,7 +64,10 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void mod_factor(int 
             }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (q = 0; q < EACH; q++) left[y + q * APART][c] = own[q], right[y + q * APART][c] = corner[q];
+    for (q = 0; q < EACH; q++) {
+        left[y + q * APART][c] = own[q];
+        right[y + q * APART][c] = corner[q];
+    }
     for (k = 0; k < TILE; k++) { /* column k of both tiles is taken off the later columns; the square roots come after the loop */
         wide inverse;
         barrier(CLK_LOCAL_MEM_FENCE);
@@ -81,8 +84,10 @@ __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void mod_factor(int 
     for (q = 0; q < EACH; q++) {
         const int r = y + q * APART;
         __global wide *at = cell(n, p, A, B, row + r, first + c);
-        if (row == first) corners[(size_t)(first + r) * TILE + (size_t)c] = c < r ? right[r][c] * scale : c == r ? scale : 0;
-        else if (at) *at = left[r][c] * scale;
+        if (row == first) {
+            const wide rest = c == r ? scale : 0;
+            corners[(size_t)(first + r) * TILE + (size_t)c] = c < r ? right[r][c] * scale : rest;
+        } else if (at) *at = left[r][c] * scale;
     }
 }
 

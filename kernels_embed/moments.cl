@@ -1,10 +1,11 @@
 /* moments.cl - sums of products over pixels, A A' for planes A: covariance, noise, fourth moments.
 
    The products are few and the pixels many, so the pixels are split too: a work-group makes its part of the result from the
-   SLICE pixels s, in ELEM; totals.cl then adds the slices in their order. The same bits in every run. In float a slice of 1024 8-bit pixels less 128 sums integers below 2^24: exact.
+   SLICE pixels s, in ELEM. totals.cl then adds the slices in their order, so every run gives the same bits. In float a slice of
+   1024 8-bit pixels less 128 is exact: its sums are integers below 2^24.
 
-   Two kernels: `products` for many rows, `diagonals` for the few of a symmetric result; where there are double matrix
-   units syrk.cl makes those of doubles. The textbook twin is shs_moments_naive. */
+   There are two kernels: `products` for many rows, `diagonals` for a symmetric result of few rows. On devices with double matrix
+   units syrk.cl makes the products of doubles. The textbook twin is shs_moments_naive. */
 
 #include "device.cl"
 
@@ -183,21 +184,36 @@ void diagonals(__global const ELEM *A, ulong from, ulong ld, __global ELEM *part
         barrier(CLK_LOCAL_MEM_FENCE);
         if (k + KB < SLICE) FETCH(k + KB)
         for (q = part; q < KB; q += PARTS) {
-            __local const vec *a = tile + q * PITCH + 2 * c, *b = a + 2 * d;
-            const vec low = a[0], high = a[1], b0 = b[0], b1 = b[1], b2 = b[2], b3 = b[3];
-            sum[0][0] += low.s0 * b0, sum[0][1] += low.s0 * b1;
-            sum[1][0] += low.s1 * (vec)(b0.s123, b1.s0), sum[1][1] += low.s1 * (vec)(b1.s123, b2.s0);
-            sum[2][0] += low.s2 * (vec)(b0.s23, b1.s01), sum[2][1] += low.s2 * (vec)(b1.s23, b2.s01);
-            sum[3][0] += low.s3 * (vec)(b0.s3, b1.s012), sum[3][1] += low.s3 * (vec)(b1.s3, b2.s012);
-            sum[4][0] += high.s0 * b1, sum[4][1] += high.s0 * b2;
-            sum[5][0] += high.s1 * (vec)(b1.s123, b2.s0), sum[5][1] += high.s1 * (vec)(b2.s123, b3.s0);
-            sum[6][0] += high.s2 * (vec)(b1.s23, b2.s01), sum[6][1] += high.s2 * (vec)(b2.s23, b3.s01);
-            sum[7][0] += high.s3 * (vec)(b1.s3, b2.s012), sum[7][1] += high.s3 * (vec)(b2.s3, b3.s012);
+            __local const vec *a = tile + q * PITCH + 2 * c;
+            __local const vec *b = a + 2 * d;
+            const vec low = a[0];
+            const vec high = a[1];
+            const vec b0 = b[0];
+            const vec b1 = b[1];
+            const vec b2 = b[2];
+            const vec b3 = b[3];
+            sum[0][0] += low.s0 * b0;
+            sum[0][1] += low.s0 * b1;
+            sum[1][0] += low.s1 * (vec)(b0.s123, b1.s0);
+            sum[1][1] += low.s1 * (vec)(b1.s123, b2.s0);
+            sum[2][0] += low.s2 * (vec)(b0.s23, b1.s01);
+            sum[2][1] += low.s2 * (vec)(b1.s23, b2.s01);
+            sum[3][0] += low.s3 * (vec)(b0.s3, b1.s012);
+            sum[3][1] += low.s3 * (vec)(b1.s3, b2.s012);
+            sum[4][0] += high.s0 * b1;
+            sum[4][1] += high.s0 * b2;
+            sum[5][0] += high.s1 * (vec)(b1.s123, b2.s0);
+            sum[5][1] += high.s1 * (vec)(b2.s123, b3.s0);
+            sum[6][0] += high.s2 * (vec)(b1.s23, b2.s01);
+            sum[6][1] += high.s2 * (vec)(b2.s23, b3.s01);
+            sum[7][0] += high.s3 * (vec)(b1.s3, b2.s012);
+            sum[7][1] += high.s3 * (vec)(b2.s3, b3.s012);
         }
     }
     _Pragma("unroll") for (l = 0; l < 8; l++) { /* one column of every block after another */
         barrier(CLK_LOCAL_MEM_FENCE);
-        row[2 * id] = sum[l][0], row[2 * id + 1] = sum[l][1];
+        row[2 * id] = sum[l][0];
+        row[2 * id + 1] = sum[l][1];
         barrier(CLK_LOCAL_MEM_FENCE);
         for (e = id; e < BLOCKS * 8; e += ALL) {
             ELEM x = 0;

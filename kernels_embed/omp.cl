@@ -24,7 +24,7 @@
                     neighbours read neighbours; L, t and the atoms are its own. At step k it moves k n values for k n
                     multiply-adds, which omp_warp has in registers and local memory: on an H200 at n 128 it was 15 %
                     faster than omp_warp at s 1, and slower from s 2 on, 8 times at s 16. It is the plainest of the
-                    four, which the tests hold the others against.
+                    four; the tests compare the others with it.
 
        omp_group    a group of GROUP items a signal, which takes signal after signal, for dictionaries that are too large for
                     omp_warp: alpha in registers, L and the first ROWS of the b_k in local memory, the other b_k in the group's
@@ -32,21 +32,20 @@
 
        omp_general  a group of GROUP items a signal, which takes signal after signal; alpha, b_k and L in its scratch in global
                     memory. Any n and s, with a Gram matrix or without, and the only one that forms the explicit residual.
-                    With GROUP 1 it is what a processor runs: loops over rows of b that a compiler makes vectors of. It runs
-                    where none of the others fits, and after them once more, with `settle`, for the signals left open.
+                    Processors run it with GROUP 1: a compiler vectorises the loops over rows of b. It runs if none of the
+                    others fits. It also runs after the others, with `settle`, for the signals that they left open.
 
-       omp_team     a group of GROUP items a group of signals that share their atoms (simultaneous OMP), which takes
-                    one such team after another. L, the b_k and d^2 follow from the atoms alone, so a team has them
+       omp_team     a group of GROUP items a team: a group of signals that share their atoms (simultaneous OMP). The items take
+                    one team after another. L, the b_k and d^2 follow from the atoms alone, so a team has them
                     once, in scratch in global memory; alpha, t and x are each signal's own. An item that holds
                     b_k[j] takes t_i b_k[j] out of alpha_i[j] of every signal i, and on the way adds the squares of
                     what is left: the next choice reads their root as the alpha of the team. A step moves c n values
                     for c signals, and k n for b_k.
 
-   All of them leave zeros in the places of a signal's codes that it does not use.
+   All of them write zeros to the unused places of a signal's codes.
 
-   The first four do the same operations on the same values in the same order (every product is an fma, every
-   reduction a largest or a first), so on one device they give the same bits, and it does not matter who codes a
-   signal. A team of one signal is coded as that signal.
+   The first four do the same operations on the same values in the same order: every product is an fma, every reduction takes the
+   largest or the first. So on one device they give the same bits. A team of one signal is coded as that signal.
 
    What the recurrence of |r|^2 cannot decide, the first three mark in state[] (UNREACHED, DOUBTFUL, UNPROVEN: see contract.h), and
    omp_general settles it.
@@ -60,7 +59,7 @@
 #define OMP_WARP
 #endif
 #ifndef TOLERANT
-#define TOLERANT 1 /* 0: no signal has a tolerance, and all that decides about one falls away */
+#define TOLERANT 1 /* 0: no signal has a tolerance, and code for tolerances is left out */
 #endif
 
 #ifndef BY_SQRT
@@ -266,7 +265,8 @@ omp_warp(ulong first, ulong count, __global const real *restrict alphas, __globa
     __local uint places[SIGNALS][WARP];
     const int lane = (int)get_local_id(0), y = (int)get_local_id(1);
     const size_t own = get_global_id(1), i = first + own;
-    __local real *B = rows[y], *L = triangles[y];
+    __local real *B = rows[y];
+    __local real *L = triangles[y];
     real alpha[VALUES], diagonal[VALUES], distance[VALUES], value, left = 0, t = 0, smallest = 1, guard;
 #if KEEP
     real b[KEPT][VALUES];
@@ -289,7 +289,10 @@ omp_warp(ulong first, ulong count, __global const real *restrict alphas, __globa
     base2 = residual2 = norms2[i];
     most = limit_of(i, limit, limits);
     tolerance2 = tolerance2_of(i, tolerance, tolerances);
-    if (tolerance2 > 0 && base2 <= tolerance2) reached = 1, most = 0;
+    if (tolerance2 > 0 && base2 <= tolerance2) {
+        reached = 1;
+        most = 0;
+    }
     j = choose(alpha, diagonal, distance, lane, rooms[y], places[y], &value, &left);
     guard = GUARD_OF(value, left);
 #if KEEP
@@ -421,7 +424,11 @@ __kernel void omp_item(ulong first, ulong count, __global real *restrict alphas,
         for (x = 0; x < N; x++) {
             real a = OWN(x);
             if (DISTANCES) DISTANCE(x) = DIAGONAL(x);
-            if (SCORE(a, DIAGONAL(x), DISTANCE(x)) > best) best = SCORE(a, DIAGONAL(x), DISTANCE(x)), j = x, value = a;
+            if (SCORE(a, DIAGONAL(x), DISTANCE(x)) > best) {
+                best = SCORE(a, DIAGONAL(x), DISTANCE(x));
+                j = x;
+                value = a;
+            }
         }
         guard = GUARD_OF(value, DIAGONAL(j));
         while (!reached && k < most) {
@@ -558,14 +565,21 @@ omp_group(ulong first, ulong count, __global const real *restrict alphas, __glob
             barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
             if (lane < LEADERS) {
                 for (q = lane + LEADERS; q < GROUP; q += LEADERS)
-                    if (BEFORE(best[q], place[q], score, j)) score = best[q], j = place[q];
+                    if (BEFORE(best[q], place[q], score, j)) {
+                        score = best[q];
+                        j = place[q];
+                    }
                 best[lane] = score;
                 place[lane] = j;
             }
             barrier(CLK_LOCAL_MEM_FENCE);
-            score = best[0], j = place[0];
+            score = best[0];
+            j = place[0];
             for (q = 1; q < LEADERS; q++)
-                if (BEFORE(best[q], place[q], score, j)) score = best[q], j = place[q];
+                if (BEFORE(best[q], place[q], score, j)) {
+                    score = best[q];
+                    j = place[q];
+                }
             value = j < N ? held[j % GROUP] : 0; /* N: there are only NaNs */
             if (DISTANCES) left = spare[j % GROUP];
             j = min(j, N - 1);
@@ -633,7 +647,10 @@ omp_group(ulong first, ulong count, __global const real *restrict alphas, __glob
             const real step = t[q] * L[PLACE(q, q)];
             int x;
             for (x = lane; x < q; x += GROUP) t[x] = fma(-step, L[PLACE(q, x)], t[x]);
-            if (lane == 0) atoms[i * S + (size_t)q] = chosen[q], coefs[i * S + (size_t)q] = step;
+            if (lane == 0) {
+                atoms[i * S + (size_t)q] = chosen[q];
+                coefs[i * S + (size_t)q] = step;
+            }
             barrier(CLK_LOCAL_MEM_FENCE);
         }
         for (q = k + lane; q < S; q += GROUP) atoms[i * S + (size_t)q] = 0, coefs[i * S + (size_t)q] = 0;
@@ -688,7 +705,10 @@ int choose(const pursuit *w) {
     int j = 0, i, width;
     for (i = w->lane; i < w->n; i += GROUP) {
         real score = SCORE(w->alpha[i], w->diagonal[i], w->distance[i]);
-        if (score > best) best = score, j = i;
+        if (score > best) {
+            best = score;
+            j = i;
+        }
     }
     if (GROUP == 1) return j;
     w->sizes[w->lane] = best;
@@ -889,9 +909,9 @@ void pursue(pursuit *w) {
     }
 }
 
-/* The coefficients. Where the tolerance is still in doubt they are refined, twice at most, against the explicit residual, which
-   settles it. With `only_measure` they are good, and the residual is what is asked for. It is measured as they are stored wherever
-   the recurrence cannot tell. */
+/* The coefficients. If the tolerance is still in doubt they are refined, twice at most, and the explicit residual settles the
+   doubt. With `only_measure` the coefficients are good, and only the residual is asked for. Where the recurrence cannot tell, the
+   residual is that of the coefficients as they are stored. */
 void finish(pursuit *w, int only_measure) {
     int tries, k;
     for (tries = 0;; tries++) {
@@ -924,9 +944,16 @@ omp_general(ulong first, ulong count, __global const real *restrict alphas, __gl
     pursuit w;
     size_t base, own;
     int i;
-    w.n = n, w.padded = padded, w.p = p, w.stride = stride, w.lane = (int)get_local_id(0);
-    w.D = D, w.G = G;
-    w.sizes = sizes, w.places = places, w.sums = sums;
+    w.n = n;
+    w.padded = padded;
+    w.p = p;
+    w.stride = stride;
+    w.lane = (int)get_local_id(0);
+    w.D = D;
+    w.G = G;
+    w.sizes = sizes;
+    w.places = places;
+    w.sums = sums;
     w.alpha = scratch + get_group_id(0) * each;
     w.L = w.alpha + padded;
     w.t = w.L + stride * stride;
@@ -937,8 +964,11 @@ omp_general(ulong first, ulong count, __global const real *restrict alphas, __gl
     for (i = w.lane; DISTANCES && i < n; i += GROUP) w.diagonal[i] = gram(&w, i, i);
     for (base = get_group_id(0) * look; base < count; base += get_num_groups(0) * look) {
         const size_t end = min((ulong)(base + look), count);
+        int mine = 0;
         SYNC();
-        open[w.lane] = !settle ? DOUBTFUL : base + (size_t)w.lane < count ? state[first + base + (size_t)w.lane] : 0;
+        if (!settle) mine = DOUBTFUL;
+        else if (base + (size_t)w.lane < count) mine = state[first + base + (size_t)w.lane];
+        open[w.lane] = mine;
         SYNC();
         for (own = base; own < end; own++) {
             const size_t at = first + own;
@@ -1059,7 +1089,8 @@ void append_team(const pursuit *w, const team *g, int k, int j, real inverse) {
 void solve_team(const pursuit *w, const team *g, __global const wide *norms2, __global real *errors2) {
     int i, k, q;
     for (i = w->lane; i < g->count; i += GROUP) {
-        __global real *t = g->T + (size_t)i * (size_t)w->stride, *x = g->X + (size_t)i * (size_t)w->stride;
+        __global real *t = g->T + (size_t)i * (size_t)w->stride;
+        __global real *x = g->X + (size_t)i * (size_t)w->stride;
         wide left = norms2[i];
         for (k = 0; k < w->chosen; k++) left = fmax(fma(-(wide)t[k], (wide)t[k], left), (wide)0);
         errors2[i] = (real)left;
@@ -1179,7 +1210,8 @@ void finish_team(pursuit *w, const team *g, __global const wide *norms2, __globa
         correlate_team(w, g, 1);
     }
     for (i = w->lane; i < g->count && w->chosen > 0; i += GROUP) {
-        __global const real *x = g->X + (size_t)i * (size_t)w->stride, *y = g->Y + (size_t)i * (size_t)w->p;
+        __global const real *x = g->X + (size_t)i * (size_t)w->stride;
+        __global const real *y = g->Y + (size_t)i * (size_t)w->p;
         wide sum = 0, lost = 0;
         if (!w->refreshes && (wide)errors2[i] > TRUST2 * norms2[i] && !(w->smallest < SURE)) continue;
         for (l = 0; l < w->p; l++) {
@@ -1195,9 +1227,9 @@ void finish_team(pursuit *w, const team *g, __global const wide *norms2, __globa
     }
 }
 
-/* Teams first .. first+count-1: team g is signals starts[g] .. starts[g+1]-1, whose D'y begin with those of team
-   `first`. The limit and the tolerance are those of its first signal, whose state says whether the team has reached
-   it. A group of items takes team after team; scratch: see shs__cl_team_scratch. */
+/* Teams first .. first+count-1: team g is signals starts[g] .. starts[g+1]-1, and alphas begins with D'y of team `first`. A team's
+   first signal has its limit and tolerance, and the state of this signal says whether the team has reached the tolerance. A group
+   of items takes team after team; scratch: see shs__cl_team_scratch. */
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 omp_team(uint first, uint count, __global const uint *restrict starts, __global real *restrict alphas,
          __global const real *restrict G, __global const wide *restrict norms2, int limit,
@@ -1212,9 +1244,16 @@ omp_team(uint first, uint count, __global const uint *restrict starts, __global 
     team g;
     uint own;
     int i, k;
-    w.n = n, w.padded = padded, w.p = p, w.stride = stride, w.lane = (int)get_local_id(0);
-    w.D = D, w.G = G;
-    w.sizes = sizes, w.places = places, w.sums = sums;
+    w.n = n;
+    w.padded = padded;
+    w.p = p;
+    w.stride = stride;
+    w.lane = (int)get_local_id(0);
+    w.D = D;
+    w.G = G;
+    w.sizes = sizes;
+    w.places = places;
+    w.sums = sums;
     w.alpha = scratch + get_group_id(0) * each;
     w.L = w.alpha + padded;
     w.t = w.L + stride * stride;

@@ -1,7 +1,8 @@
 /* pixels.cl - from the cube's own type to panels of numbers, and which pixels are missing.
 
    A slice of whole lines lies on the device as the file has it, from value `origin` of the buffer on: values of VALUE, byte
-   order and interleave untouched, so that the bus carries nothing twice. `load` turns a stretch of the slice into a panel for all other stages:
+   order and interleave untouched, so that the bus carries nothing twice. `load` turns a stretch of the slice into a panel for all
+   other stages:
 
        panel[b * ld + p] = x - shift of band b and pixel p, 0 where the pixel is missing and behind the last one
 
@@ -89,7 +90,8 @@ inline ELEM element(__global const VALUE *raw, __global const int *list, __globa
 
 /* Work-group (c, g) loads pixels c CHUNK .. of the panel. Planes: of band first_band + g, item i the pixels i, i + ITEMS, ...
    BIP: of bands first_band + TURN g and the next; a tile of TURN pixels x TURN bands is read along the bands and written along the
-   pixels by way of local memory. Both leave the chunk's sum of every band, and its number of pixels, in sums[c * (used + 1) + b]. */
+   pixels by way of local memory. Both write the chunk's sum of every band, and its number of pixels, to
+   sums[c * (used + 1) + b]. */
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void load(__global const VALUE *raw, ulong origin, __global const int *list, __global const real *shift,
           __global const uchar *valid, __global ELEM *panel, __global wide *sums, ulong first, int count, ulong plane, int samples,

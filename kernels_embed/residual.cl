@@ -98,8 +98,8 @@ __kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void sum_squares(ulon
     if (get_local_id(0) == 0) sums[get_group_id(0)] = sum;
 }
 
-/* Of a finished coding: each group's sum of errors, and how many coefficients, unreached tolerances and, if it is to look for
-   them, coefficients that are not finite it saw. */
+/* Each group sums the errors of its signals and counts coefficients and unreached tolerances. With `look` it also counts
+   coefficients that are not finite. */
 __kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void tally(ulong m, int look, __global const real *restrict errors2,
                                                                       __global const int *restrict used,
                                                                       __global const int *restrict state,
@@ -108,7 +108,9 @@ __kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void tally(ulong m, i
                                                                       __global ulong *restrict counts) {
     __local wide room[TEAM];
     __local ulong tallies[TEAM][3];
-    ulong nonzeros = 0, not_reached = 0, infinite = 0;
+    ulong nonzeros = 0;
+    ulong not_reached = 0;
+    ulong infinite = 0;
     wide sum = 0;
     size_t i;
     int id = (int)get_local_id(0), q, k;

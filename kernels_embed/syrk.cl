@@ -45,7 +45,8 @@ void syrk_sum(__global const ELEM *partial, int tiles, int slices, int n, ELEM a
               __global ELEM *C, int ldc) {
     __local ELEM sums[SUM_PARTS][SUM_ITEMS];
     const int x = (int)get_local_id(0), y = (int)get_local_id(1);
-    const ulong each = (ulong)tiles * T * T, e = get_global_id(0);
+    const ulong each = (ulong)tiles * T * T;
+    const ulong e = get_global_id(0);
     const int stretch = (slices + SUM_PARTS - 1) / SUM_PARTS, last = min((y + 1) * stretch, slices);
     ELEM sum = 0;
     int s, ti, tj;
@@ -56,7 +57,8 @@ void syrk_sum(__global const ELEM *partial, int tiles, int slices, int n, ELEM a
     if (y || e >= each) return;
     for (s = 1; s < SUM_PARTS; s++) sum += sums[s][x];
     tile_of((int)(e / (T * T)), &ti, &tj);
-    ti = ti * T + (int)(e % (T * T)) / T, tj = tj * T + (int)(e % T);
+    ti = ti * T + (int)(e % (T * T)) / T;
+    tj = tj * T + (int)(e % T);
     if (ti >= n || tj > ti) return;
     C += upper ? (ulong)ti * (ulong)ldc + (ulong)tj : (ulong)tj * (ulong)ldc + (ulong)ti;
     *C = beta == 0 ? alpha * sum : alpha * sum + beta * *C;
@@ -165,14 +167,20 @@ void syrk_split(__global const ELEM *A, ulong from, ulong ld, int n, int k, int 
     const int block = (int)get_group_id(0), bi = block / blocks, bj = block % blocks, above = bj > bi;
     const int ti = max(bi, bj), tj = min(bi, bj), diagonal = bi == bj, half_ = (depth + 1) / 2;
     const int first = (int)get_group_id(1) * depth, last = min(first + depth, k), middle = min(first + half_, last);
-    /* what left holds comes from columns at_left .., what right holds from at_right .. */
-    int at_left = above ? middle : first, at_right = diagonal || above ? middle : first, q;
-    const int end_left = above ? last : middle, end_right = diagonal || above ? last : middle;
+    /* left holds columns from at_left on, right holds columns from at_right on */
+    const int second = diagonal || above; /* right holds columns of half 1 */
+    const int end_left = above ? last : middle;
+    const int end_right = second ? last : middle;
+    int at_left = above ? middle : first;
+    int at_right = second ? middle : first;
+    int q;
     const ulong each = (ulong)(blocks * (blocks + 1) / 2) * SIDE * SIDE;
     const ulong cell = (ulong)(ti * (ti + 1) / 2 + tj) * SIDE * SIDE;
-    ELEM sum = 0, other = 0;
+    ELEM sum = 0;
+    ELEM other = 0;
     for (q = 0; q < half_; q += SIDE, at_left += SIDE, at_right += SIDE) {
-        int along = TRANS ? x : y, across = TRANS ? y : x; /* neighbours fetch neighbours */
+        const int along = TRANS ? x : y; /* neighbouring items fetch neighbouring values */
+        const int across = TRANS ? y : x;
         int row_l = ti * SIDE + across, row_r = tj * SIDE + across;
         barrier(CLK_LOCAL_MEM_FENCE);
         left[across][along] = row_l < n && at_left + along < end_left ? VALUE(row_l, at_left + along) : (ELEM)0;
@@ -234,7 +242,8 @@ void syrk_units(__global const ELEM *A, ulong from, ulong ld, int n, int k, int 
 
     FETCH(begin)
     for (at = begin; at < end; at += KB, turn ^= 1) {
-        __local ELEM *a_now = tile_a[turn], *b_now = same ? tile_a[turn] : other[turn];
+        __local ELEM *a_now = tile_a[turn];
+        __local ELEM *b_now = same ? tile_a[turn] : other[turn];
         _Pragma("unroll") for (e = 0; e < EACH; e++) {
             a_now[PLACE(ROW_OF(e), COLUMN_OF(e))] = next_a[e];
             if (!same) b_now[PLACE(ROW_OF(e), COLUMN_OF(e))] = next_b[e];
@@ -256,7 +265,8 @@ void syrk_units(__global const ELEM *A, ulong from, ulong ld, int n, int k, int 
                 for (j = 0; j < BLOCKS; j++) {
                     ELEM a = a_now[PLACE(top + 8 * i + row_in, q)];
                     __local const ELEM *b = b_now + PLACE(side + 8 * j + 2 * column_in, q);
-                    sum[i][j][0] += a * b[0], sum[i][j][1] += a * b[PLACE(1, 0)];
+                    sum[i][j][0] += a * b[0];
+                    sum[i][j][1] += a * b[PLACE(1, 0)];
                 }
 #endif
     }
@@ -264,7 +274,8 @@ void syrk_units(__global const ELEM *A, ulong from, ulong ld, int n, int k, int 
     _Pragma("unroll") for (i = 0; i < BLOCKS; i++)
         _Pragma("unroll") for (j = 0; j < BLOCKS; j++) {
             __global ELEM *to = partial + (top + 8 * i + row_in) * T + side + 8 * j + 2 * column_in;
-            to[0] = sum[i][j][0], to[1] = sum[i][j][1];
+            to[0] = sum[i][j][0];
+            to[1] = sum[i][j][1];
         }
 }
 #endif

@@ -27,13 +27,15 @@ __kernel void accumulate(__global const ELEM *partial, ulong size, int count, ul
     wide sum, rest;
     if (i >= size) return;
     partial += i;
-    sum = total[first + i], rest = lost[first + i];
+    sum = total[first + i];
+    rest = lost[first + i];
     for (c = 0; c + 8 <= count; c += 8) {
         _Pragma("unroll") for (j = 0; j < 8; j++) x[j] = partial[(size_t)(c + j) * size];
         _Pragma("unroll") for (j = 0; j < 8; j++) add(&sum, &rest, (wide)x[j]);
     }
     for (; c < count; c++) add(&sum, &rest, (wide)partial[(size_t)c * size]);
-    total[first + i] = sum, lost[first + i] = rest;
+    total[first + i] = sum;
+    lost[first + i] = rest;
 }
 
 #define ITEMS SHS__CL_ADD_ITEMS
@@ -48,12 +50,22 @@ void gather(__global const ELEM *partial, int count, int more, __global wide *to
     wide sum = 0, rest = 0;
     partial += element * (size_t)count;
     for (c = i; c < count; c += ITEMS) add(&sum, &rest, (wide)partial[c]);
-    if (i == 0 && more) add(&sum, &rest, total[element]), rest += lost[element];
+    if (i == 0 && more) {
+        add(&sum, &rest, total[element]);
+        rest += lost[element];
+    }
     for (span = ITEMS / 2; span > 0; span >>= 1) {
-        sums[i] = sum, rests[i] = rest;
+        sums[i] = sum;
+        rests[i] = rest;
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (i < span) add(&sum, &rest, sums[i + span]), rest += rests[i + span];
+        if (i < span) {
+            add(&sum, &rest, sums[i + span]);
+            rest += rests[i + span];
+        }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
-    if (i == 0) total[element] = sum, lost[element] = rest;
+    if (i == 0) {
+        total[element] = sum;
+        lost[element] = rest;
+    }
 }

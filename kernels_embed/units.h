@@ -2,8 +2,9 @@
 
    A file defines ELEM as double before it includes units.h. The unit adds the product of 8 x 4 and 4 x 8 values to a block of
    8 x 8 sums. Item l of a warp of 32 holds row l / 4, column l % 4 of the first factor and row l % 4, column l / 4 of the second.
-   Of the sums it holds row l / 4, columns 2 (l % 4) and 2 (l % 4) + 1. On an H200 the unit is twice as fast where it adds to two
-   blocks, one below the other, at a time. Without the unit (MMA 0) the items form the same sums from local memory: slow, for tests and reading. */
+   Of the sums it holds row l / 4, columns 2 (l % 4) and 2 (l % 4) + 1. On an H200 the unit is twice as fast when it adds to two
+   blocks, one below the other, at a time. Without the unit (MMA 0) the items form the same sums from local memory: slow, for tests
+   and for reading. */
 
 #ifndef MMA
 #define MMA 0 /* blocks of the unit's sums: 1, as of compute capability 8.0, or 2, as of 9.0 */

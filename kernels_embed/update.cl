@@ -67,7 +67,8 @@ __kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void count_uses(uint 
                                                                            __global uint *restrict counts) {
     __local uint tally[TILE];
     const int first = (int)get_group_id(1) * TILE, have = min(TILE, n - first), id = (int)get_local_id(0);
-    const uint begin = (uint)get_group_id(0) * block, end = min(m, begin + block);
+    const uint begin = (uint)get_group_id(0) * block;
+    const uint end = min(m, begin + block);
     uint cell;
     int a;
     for (a = id; a < have; a += TEAM) tally[a] = 0;
@@ -110,7 +111,8 @@ __kernel __attribute__((reqd_work_group_size(TEAM, 1, 1))) void place_uses(uint 
                                                                            __global uint *restrict uses) {
     __local uint users[TILE], next[TILE];
     const int first = (int)get_group_id(1) * TILE, have = min(TILE, n - first), id = (int)get_local_id(0);
-    const uint begin = (uint)get_group_id(0) * block, end = min(m, begin + block);
+    const uint begin = (uint)get_group_id(0) * block;
+    const uint end = min(m, begin + block);
     uint set, cell;
     int a;
     for (a = id; a < have; a += TEAM)
@@ -239,11 +241,13 @@ __kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void gram(int fir
     const int lane = (int)get_local_id(0), y = (int)get_local_id(1), id = y * LANES + lane, a = (int)get_group_id(0);
     const int begin = (int)get_group_id(1) * GRAM_TILE, have = min(GRAM_TILE, n - begin);
     const uint end = start[first + a + 1];
-    uint u = start[first + a] + (uint)y, next = u < end ? uses[u] : 0;
+    uint u = start[first + a] + (uint)y;
+    uint next = u < end ? uses[u] : 0;
     int k, b;
     for (b = lane; b < have; b += LANES) tally[y][b] = 0;
     for (; u - (uint)y < end; u += ROWS) {
-        const uint cell = next, at = cell - cell % STRIDE;
+        const uint cell = next;
+        const uint at = cell - cell % STRIDE;
         const int places = u < end ? used[cell / STRIDE] : 0;
         next = u + ROWS < end ? uses[u + ROWS] : 0; /* comes while this one is worked on */
         barrier(CLK_LOCAL_MEM_FENCE); /* the use before is done with its places */
@@ -301,15 +305,16 @@ wide over_atom(wide value, __local wide *room) {
 }
 
 /* Group a adds the stretches of the a-th atom from `first` on in order (for MOD it finds the sums made), and makes the new atom:
-   its direction by the rule, at unit norm. An atom that no signal uses, or whose direction vanishes or is no number, stays. fresh: p x n, the
-   atoms in their places; then d_old'd_new of each. */
+   its direction by the rule, at unit norm. An atom stays if no signal uses it, or if its direction vanishes or is no number.
+   fresh: p x n, the atoms in their places; then d_old'd_new of each. */
 __kernel __attribute__((reqd_work_group_size(ATOM_ITEMS, 1, 1))) void
 new_atoms(int first, int n, int p, __global const uint *restrict stretches, __global const real *restrict partial,
           __global const wide *restrict energies, __global const real *restrict D, __global wide *restrict sums,
           __global real *restrict fresh) {
     __local wide room[ATOM_ITEMS];
     const int id = (int)get_local_id(0), atom = first + (int)get_group_id(0);
-    const uint begin = stretches[atom] - stretches[first], end = stretches[atom + 1] - stretches[first];
+    const uint begin = stretches[atom] - stretches[first];
+    const uint end = stretches[atom + 1] - stretches[first];
     __global const real *before = D + (size_t)atom * (size_t)p;
     __global real *after = fresh + (size_t)atom * (size_t)p;
     __global wide *y = sums + (size_t)atom * (size_t)p;
@@ -398,8 +403,8 @@ uint places_in(int set, int have, int first, int count, __global const int *atom
 #define FOR_EACH(k, set, bits, left) \
     for (left = (bits)[set]; left && ((k) = 32 * (set) + popcount((left & (0u - left)) - 1), 1); left &= left - 1)
 
-/* fresh: the new atoms in their places, and from value `overlaps` on d_old'd_new of each. LANES items a signal, so that it
-   can be passed over where it uses none of the atoms: first all x_new from the E they share, then E and the codes. */
+/* fresh: the new atoms in their places, and from value `overlaps` on d_old'd_new of each. LANES items a signal, which they
+   pass over if it uses none of the atoms: first all x_new from the E they share, then E and the codes. */
 __kernel OF_SUB_GROUPS __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void
 update_signals(uint m, int p, int first, int count, __global const real *restrict D, __global const real *restrict fresh,
                ulong overlaps, __global const int *restrict used, __global const int *restrict atoms,
@@ -449,7 +454,8 @@ update_uses(uint begin, uint end, int p, int atom, __global const real *restrict
     const int lane = (int)get_local_id(0);
     const uint cell = u < end ? uses[u] : 0;
     __global real *e = E + (size_t)(cell / STRIDE) * (size_t)p;
-    __global const real *before = D + (size_t)atom * (size_t)p, *after = fresh + (size_t)atom * (size_t)p;
+    __global const real *before = D + (size_t)atom * (size_t)p;
+    __global const real *after = fresh + (size_t)atom * (size_t)p;
     real sum = 0, x = u < end ? coefs[cell] : 0, x_new;
     int r;
     for (r = lane; CODES && u < end && r < p; r += LANES) sum = fma(e[r], after[r], sum);

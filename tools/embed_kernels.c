@@ -4,8 +4,9 @@
 
    What stands between the lines that begin with "[kernels]" and "[/kernels]" (in comments) is replaced: a file
    kernels_embed/gemm.cl becomes shs__cl_source_gemm, one string a line, NULL at the end. The order is that of the arguments.
-   A line #include "other.h" becomes what stands in that file of the same folder, while #include "other.cl" becomes an empty line:
-   a program is one text, whose parts the host joins. A FILE that ends in .h becomes C as it stands: for host and kernels.
+   A line #include "other.cl" becomes an empty line. A line #include "other.h" stays: that file of the same folder becomes an array,
+   too, once, and the table shs__cl_includes names the array. The host joins the parts of a program into one text. A FILE that ends
+   in .h becomes C as it stands: for host and kernels.
    A header that is up to date is left alone, so that its date does not change. Lines, because a C compiler need take no
    literal beyond 4095 bytes, and because changes then show line by line. */
 #include <stdio.h>
@@ -15,7 +16,7 @@
 #define BEGIN "/* [kernels]"
 #define END "/* [/kernels]"
 #define INCLUDE "#include \""
-enum { LITERAL = 4095 };
+enum { LITERAL = 4095, INCLUDED = 32 };
 
 /* ---- text that grows --------------------------------------------------------------------------------------------- */
 
@@ -107,8 +108,6 @@ static void append_line(text *out, const char *path, const char *line, size_t le
     append_string(out, "\",\n");
 }
 
-static void append_file(text *out, const char *path);
-
 static int ends_in(const char *name, size_t length, const char *end) {
     return length >= strlen(end) && !strncmp(name + length - strlen(end), end, strlen(end));
 }
@@ -120,17 +119,29 @@ static size_t included(const char *line, size_t length) {
     return end ? (size_t)(end - line) - before : 0;
 }
 
-/* From the folder of the file that includes it. */
-static void append_included(text *out, const char *from, const char *name, size_t length) {
+/* The files that others include, each once. */
+typedef struct included_files {
+    text path[INCLUDED];
+    int count;
+} included_files;
+
+/* Notes a file of the folder of the file that includes it. */
+static void note_included(included_files *files, const char *from, const char *name, size_t length) {
     text path = {NULL, 0, 0};
     const char *folder = strrchr(from, '/');
+    int i;
     if (folder) append(&path, from, (size_t)(folder + 1 - from));
     append(&path, name, length);
-    append_file(out, path.at);
-    free(path.at);
+    for (i = 0; i < files->count; i++) {
+        if (strcmp(files->path[i].at, path.at) != 0) continue;
+        free(path.at);
+        return;
+    }
+    if (files->count == INCLUDED) fail("too many files are included", path.at);
+    files->path[files->count++] = path;
 }
 
-static void append_file(text *out, const char *path) {
+static void append_lines(text *out, const char *path, included_files *files) {
     text source = read_file(path);
     const char *at = source.at, *stop = source.at + source.used, *end;
     if (strlen(source.at) != source.used) fail("holds a zero byte", path);
@@ -139,14 +150,42 @@ static void append_file(text *out, const char *path) {
         end = strchr(at, '\n');
         if (!end) end = stop;
         name = included(at, (size_t)(end - at));
-        if (name && ends_in(at + strlen(INCLUDE), name, ".cl")) append_line(out, path, "", 0);
-        else if (name) append_included(out, path, at + strlen(INCLUDE), name);
-        else append_line(out, path, at, (size_t)(end - at));
+        if (name && ends_in(at + strlen(INCLUDE), name, ".cl")) {
+            append_line(out, path, "", 0);
+            continue;
+        }
+        if (name) note_included(files, path, at + strlen(INCLUDE), name);
+        append_line(out, path, at, (size_t)(end - at));
     }
     free(source.at);
 }
 
-static void append_source(text *out, const char *path) {
+static void append_array(text *out, const char *path, included_files *files) {
+    append_string(out, "SHS__PRIVATE const char *const shs__cl_source_");
+    append_name(out, path);
+    append_string(out, "[] = {\n");
+    append_lines(out, path, files);
+    append_string(out, "    NULL};\n\n");
+}
+
+/* The arrays of included files, which may include others, and the table that names them. */
+static void append_included(text *out, included_files *files) {
+    int i;
+    for (i = 0; i < files->count; i++) append_array(out, files->path[i].at, files);
+    append_string(out, "/* Which array stands for a line that includes a file. */\n");
+    append_string(out, "SHS__PRIVATE const shs__cl_included shs__cl_includes[] = {\n");
+    for (i = 0; i < files->count; i++) {
+        const char *folder = strrchr(files->path[i].at, '/');
+        append_string(out, "    {\"#include \\\"");
+        append_string(out, folder ? folder + 1 : files->path[i].at);
+        append_string(out, "\\\"\\n\", shs__cl_source_");
+        append_name(out, files->path[i].at);
+        append_string(out, "},\n");
+    }
+    append_string(out, "    {NULL, NULL}};\n\n");
+}
+
+static void append_source(text *out, const char *path, included_files *files) {
     if (ends_in(path, strlen(path), ".h")) {
         text header = read_file(path);
         append(out, header.at, header.used);
@@ -154,11 +193,7 @@ static void append_source(text *out, const char *path) {
         free(header.at);
         return;
     }
-    append_string(out, "SHS__PRIVATE const char *const shs__cl_source_");
-    append_name(out, path);
-    append_string(out, "[] = {\n");
-    append_file(out, path);
-    append_string(out, "    NULL};\n\n");
+    append_array(out, path, files);
 }
 
 /* ---- the header -------------------------------------------------------------------------------------------------- */
@@ -177,8 +212,10 @@ static const char *find_line(const text *header, const char *mark, const char *p
 
 int main(int argc, char **argv) {
     text header, out = {NULL, 0, 0};
+    included_files files;
     const char *begin, *end;
     int i;
+    files.count = 0;
     if (argc < 2) fail("HEADER FILE...", "usage");
     header = read_file(argv[1]);
     begin = find_line(&header, BEGIN, argv[1]);
@@ -186,9 +223,11 @@ int main(int argc, char **argv) {
     begin = strchr(begin, '\n');
     if (!begin || begin > end) fail("the marker lines are in the wrong order", argv[1]);
     append(&out, header.at, (size_t)(begin + 1 - header.at));
-    for (i = 2; i < argc; i++) append_source(&out, argv[i]);
+    for (i = 2; i < argc; i++) append_source(&out, argv[i], &files);
+    append_included(&out, &files);
     append_string(&out, end);
     if (out.used != header.used || memcmp(out.at, header.at, out.used) != 0) write_file(argv[1], &out);
+    for (i = 0; i < files.count; i++) free(files.path[i].at);
     free(out.at);
     free(header.at);
     return 0;
