@@ -8127,12 +8127,13 @@ SHS__PRIVATE void shs__cl_signals_layout(shs__layout *l, shs__cl_signals *s) {
 SHS__PRIVATE void shs__cl_signals_close(void *session) {
     shs__cl_signals *s = (shs__cl_signals *)session;
     cl_mem *const buffers[] = {
-        &s->all.D,          &s->all.G,           &s->all.alphas,       &s->all.scratch,      &s->all.sums,       &s->all.tallies,
-        &s->all.found,      &s->all.starts,      &s->all.totals,       &s->here.Y,           &s->here.norms2,    &s->here.errors2,
-        &s->here.state,     &s->here.limits,     &s->here.tolerances,  &s->here.counts,      &s->now.used,       &s->now.atoms,
-        &s->now.coefs,      &s->past.codes.used, &s->past.codes.atoms, &s->past.codes.coefs, &s->learn.E,        &s->learn.squares,
-        &s->learn.uses,     &s->learn.start,     &s->learn.stretches,  &s->learn.partial,    &s->learn.energies, &s->learn.gathered,
-        &s->learn.fresh,    &s->learn.done,      &s->learn.system,     &s->learn.corners};
+        &s->all.D,            &s->all.G,            &s->all.alphas,       &s->all.scratch,      &s->all.sums,
+        &s->all.tallies,      &s->all.found,        &s->here.Y,           &s->here.norms2,      &s->now.used,
+        &s->now.atoms,        &s->now.coefs,        &s->here.errors2,     &s->here.state,       &s->here.limits,
+        &s->here.tolerances,  &s->learn.E,          &s->learn.squares,    &s->learn.uses,       &s->here.counts,
+        &s->all.totals,       &s->learn.start,      &s->learn.stretches,  &s->learn.partial,    &s->learn.energies,
+        &s->learn.gathered,   &s->learn.fresh,      &s->learn.done,       &s->all.starts,       &s->past.codes.used,
+        &s->past.codes.atoms, &s->past.codes.coefs, &s->learn.system,     &s->learn.corners};
     size_t i;
     shs__cl_finish(s->cl, 1); /* nothing may read the caller's signals any more */
     shs__cl_finish(s->cl, 0);
