@@ -8255,9 +8255,9 @@ SHS__PRIVATE int shs__cl_refuses_sub_groups(shs_cl *cl, const shs__cl_call *call
 
 SHS__PRIVATE shs__cl_build shs__cl_coder_build(const shs__cl_signals *s, shs__cl_coder coder, int redux) {
     static const char *const names[] = {"OMP_GENERAL", "OMP_WARP", "OMP_WARP", "OMP_ITEM", "OMP_GROUP", "OMP_TEAM"};
-#define SHS__NAME(name, distances) #name,
-    static const char *const rules[] = {SHS_SELECTION_LIST(SHS__NAME)};
-#undef SHS__NAME
+#define SHS__CL_RULE(name, distances) #name,
+    static const char *const rules[] = {SHS_SELECTION_LIST(SHS__CL_RULE)};
+#undef SHS__CL_RULE
     const shs_omp_options *o = s->job.coding;
     shs__cl_build b = SHS_ZERO;
     shs__cl_define(&b, names[coder], 1);
