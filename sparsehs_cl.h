@@ -5366,9 +5366,9 @@ typedef struct shs__cl_held {
 
 /* How kernels are compiled, as far as a wrong one is compiled in another way. */
 typedef struct shs__cl_ways {
-    int is_cpu;   /* as for a processor */
-    int ptx;      /* with NVIDIA's instructions */
-    int units64;  /* blocks that double matrix units add to at a time (syrk.cl), 0 without; tests set it without PTX */
+    int is_cpu;              /* as for a processor */
+    int ptx;                 /* with NVIDIA's instructions */
+    int units64;             /* blocks that double matrix units add to at a time (syrk.cl), 0 without; tests set it without PTX */
     int dot_products;        /* with an instruction for dot products of bytes, by cl_khr_integer_dot_product */
     const char *sub_groups;  /* build options of kernels by sub-groups (see exchange.h); NULL: not to be had, or wrong */
     const char *shuffle_xor; /* and of those where a sub-group also exchanges registers (see update.cl); NULL: it cannot */
@@ -5400,9 +5400,9 @@ typedef struct shs__cl_clock {
 
 /* What only tests set, and self-tests that are running. */
 typedef struct shs__cl_testing {
-    int one_way;    /* kernels are compiled in one way only */
-    int map_pixels; /* pixels of an item of map.cl; 0: as shs__cl_map_shape finds best */
-    int running;    /* self-tests: the test of a session may start the test of a product */
+    int one_way;                            /* kernels are compiled in one way only */
+    int map_pixels;                         /* pixels of an item of map.cl; 0: as shs__cl_map_shape finds best */
+    int running;                            /* self-tests: the test of a session may start the test of a product */
     const struct shs__cl_signals *imitated; /* sessions of a self-test use the kernels of this session; NULL: their own choice */
 } shs__cl_testing;
 
@@ -7193,7 +7193,7 @@ typedef struct shs__cl_product_run {
     cl_event done[2];
 } shs__cl_product_run;
 
-/* A factor of the host, rows x k, or k x rows where k runs along the memory. */
+/* A factor on the host: rows x k, or k x rows if k runs along the memory. */
 typedef struct shs__cl_factor {
     const shs_real *values;
     int ld, rows, k_first; /* k_first: k runs along the memory */
@@ -7679,7 +7679,7 @@ enum {
 
 #define SHS__CL_NONE SIZE_MAX
 
-/* How the signals are shared out. */
+/* How work-items and groups share the signals. */
 typedef struct shs__cl_sharing {
     shs__cl_coder coder;
     int tuned;                  /* coder and warps have been measured, or need not be */
@@ -7725,14 +7725,14 @@ typedef struct shs__cl_holds {
 /* The host's side, in one block. */
 typedef struct shs__cl_on_host {
     shs__layout block;
-    shs_real *D;                 /* p x n, for learning */
-    int sent;                    /* the device has D */
-    shs_real *fresh;             /* for learning: p x n new atoms, then n products d_old'd_new */
-    shs_real *E;                 /* p x m, for learning in slices */
-    void *wides;                 /* room for p x n + n values of the device's wide type, or for the sums */
-    cl_uint *start, *stretches;  /* n + 1 */
-    cl_uint *starts;             /* teams + 1: the first signal of each, and m */
-    shs_codes codes;             /* of all signals, where there are slices */
+    shs_real *D;                /* p x n, for learning */
+    int sent;                   /* the device has D */
+    shs_real *fresh;            /* for learning: p x n new atoms, then n products d_old'd_new */
+    shs_real *E;                /* p x m, for learning in slices */
+    void *wides;                /* room for p x n + n values of the device's wide type, or for the sums */
+    cl_uint *start, *stretches; /* n + 1 */
+    cl_uint *starts;            /* teams + 1: the first signal of each, and m */
+    shs_codes codes;            /* of all signals, where there are slices */
 } shs__cl_on_host;
 
 typedef struct shs__cl_signals {
@@ -8837,7 +8837,6 @@ SHS__PRIVATE shs_status shs__cl_known_uses(shs__cl_signals *s, shs__cl_known *k)
     return status;
 }
 
-/* The known signals by a session of the device. */
 /* Fills the counts of the kernel `tally` with a wrong value: if one of its groups does not run, the value stays and is noticed. */
 SHS__PRIVATE shs_status shs__cl_spoil_tallies(shs__cl_signals *s) {
     const size_t bytes = SHS__CL_SUMS * 3 * sizeof(cl_ulong);
@@ -8845,6 +8844,7 @@ SHS__PRIVATE shs_status shs__cl_spoil_tallies(shs__cl_signals *s) {
     return shs__cl_write(s->cl, 0, s->all.tallies, 0, bytes, s->own.wides);
 }
 
+/* The known signals by a session of the device. */
 SHS__PRIVATE shs_status shs__cl_known_code(shs_cl *cl, shs__cl_known *k, shs_omp_report *report, char *fault) {
     const shs_context cpu = shs__cl_cpu(cl);
     shs_signals_job job = SHS_ZERO;
@@ -11651,10 +11651,10 @@ typedef struct shs__cl_known_cube {
     size_t count, step; /* pixels; of bands, outputs and the like the host looks at every step-th */
     unsigned char *pixels, *mask, *valid;
     int *list;
-    shs_wide *X;                                  /* n x count */
+    shs_wide *X; /* n x count */
     shs__cl_known_maps maps;
-    shs_wide *out, *low, *high;                   /* rows x count: what the map makes of X; its extremes */
-    shs_wide *got, *right;                        /* sums of the device, and the host's */
+    shs_wide *out, *low, *high; /* rows x count: what the map makes of X; its extremes */
+    shs_wide *got, *right;      /* sums of the device, and the host's */
     shs_real *shift;
     unsigned char *sink;
     size_t sums;
