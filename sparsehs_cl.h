@@ -8301,7 +8301,8 @@ SHS__PRIVATE shs__cl_call shs__cl_begin_coder(const shs__cl_signals *s, shs__cl_
 }
 
 /* The arguments that all coders begin with. */
-SHS__PRIVATE void shs__cl_pass_pursuit(shs__cl_call *call, const shs__cl_signals *s, shs__cl_coder coder, size_t first, size_t count) {
+SHS__PRIVATE void shs__cl_pass_pursuit(shs__cl_call *call, const shs__cl_signals *s, shs__cl_coder coder, size_t first,
+                                       size_t count) {
     const shs_omp_options *o = s->job.coding;
     int limit = s->job.stride;
     if (!o->sparsity_each && o->sparsity > 0) limit = shs__imin(o->sparsity, limit);
@@ -9351,7 +9352,7 @@ SHS__PRIVATE shs__cl_call shs__cl_begin_rule(const shs__cl_signals *s, shs_updat
     return shs__cl_begin_rule(s, rule, lanes, rows, "", name);
 }
 
-/* Appends the build options by which the items of a signal exchange registers, if they do, to text. Returns whether they shuffle. */
+/* Appends the build options by which the items of a signal exchange registers, if any, to text. Returns whether they shuffle. */
 SHS__PRIVATE int shs__cl_append_exchange(const shs_cl *cl, char *text, size_t size) {
     if (shs__cl_shuffles(cl) && cl->about.max_group >= 128) {
         shs__cl_append(text, size, " -D SHUFFLES=1");
@@ -9842,8 +9843,8 @@ SHS__PRIVATE shs_status shs__cl_prove_sums(shs__cl_signals *s) {
 #define SHS__CL_PIXELS
 
 /* The engine's pixels_... stages: called by their table at the end of this file alone. They call RUNTIME, and of sparsehs.h the
-   view of a cube and the choice of the shift. From the top: totals and products of planes; slices on their way to the device; a pass
-   over slices and panels; then the uses of passes: moments, maps, whitened pixels, sweeps.
+   view of a cube and the choice of the shift. From the top: totals and products of planes; slices on their way to the device; a
+   pass over slices and panels; then the uses of passes: moments, maps, whitened pixels, sweeps.
 
    The cube goes to the device in slices of whole lines, in its own type. Slices of a cube in memory stay there if all of them
    fit; otherwise, and for streams, two slots take turns. Queue 1 brings slice s + 1 while queue 0 works on slice s. There a
