@@ -148,16 +148,35 @@ static inline void *allocate(size_t count, size_t size) {
 
 #define ALLOCATE(type, count) ((type *)allocate((size_t)(count), sizeof(type)))
 
+/* In place of a number that there is not. */
+#define NO_NUMBER ((double)NAN)
+
 /* The elements of so many rows or columns; also how many stand before row or column number `rows`. */
 static inline size_t elements(int rows, int length) { return (size_t)rows * (size_t)length; }
 
-static inline int smaller(int a, int b) { return a < b ? a : b; }
+/* The number of the value in this row and column, where rows of `length` values follow each other. */
+static inline size_t element_at(int row, int length, int column) { return elements(row, length) + (size_t)column; }
+
+/* Where the value of this number stands then. */
+static inline int row_of(size_t element, int length) { return (int)(element / (size_t)length); }
+static inline int column_of(size_t element, int length) { return (int)(element % (size_t)length); }
+
+static inline int smaller(int a, int b) {
+    if (a < b) return a;
+    return b;
+}
 
 /* The value, or the end of the range that it lies beyond; NaN stays. */
 static inline double limited(double value, double low, double high) {
     if (value < low) return low;
     if (value > high) return high;
     return value;
+}
+
+/* 0 reads as the usual number. */
+static inline int number_or(int number, int usual) {
+    if (number) return number;
+    return usual;
 }
 
 /* NULL reads as no text. */

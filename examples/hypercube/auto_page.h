@@ -345,7 +345,8 @@ static void look_endmembers(FILE *page, const first_look *a, const job *j, const
 }
 
 static void look_abundances(FILE *page, const first_look *a, const spectra *s) {
-    cube_file f = look_cube(a, "abundances.hdr"), error = look_cube(a, "error.hdr");
+    cube_file f = look_cube(a, "abundances.hdr");
+    cube_file error = look_cube(a, "error.hdr");
     look_section(page, a, "abundances", "Abundances", LOOK_UNMIX);
     html_colours(page, &f, LOOK_SHARES, "the first three abundances in red, green and blue");
     fprintf(page, "<p>How much of each endmember a pixel holds: none is negative, and they add up to 1. Black is 0, white is "

@@ -9,7 +9,10 @@ enum band_state { BAND_USED, BAND_NOT_CHOSEN, BAND_HEADER, BAND_WATER, BAND_MISS
 static const char *const band_words[BAND_STATES] = {"", "not chosen", "header", "water", "missing", "constant", "noise"};
 static const double usual_band_snr = 10;
 
-static double least_band_snr(const settings *s) { return s->band_snr >= 0 ? s->band_snr : usual_band_snr; }
+static double least_band_snr(const settings *s) {
+    if (s->band_snr >= 0) return s->band_snr;
+    return usual_band_snr;
+}
 
 typedef struct band_states {
     int bands;
@@ -56,7 +59,7 @@ static band_states states_by_header(const job *j) {
     b.state = ALLOCATE(enum band_state, in->bands);
     b.snr = ALLOCATE(double, in->bands);
     for (i = 0; i < in->bands; i++) {
-        b.snr[i] = (double)NAN;
+        b.snr[i] = NO_NUMBER;
         if (chosen) b.state[i] = BAND_NOT_CHOSEN;
         else if (in->good && !(in->good[i] > 0)) b.state[i] = BAND_HEADER;
         else if (water && in_water_window(band_nanometres(in, i))) b.state[i] = BAND_WATER;
@@ -102,12 +105,12 @@ static int leave_out_missing(job *j, band_states *b) {
 static void unpredicted_shares(int n, double *C, double *share) {
     int i, k, c;
     for (c = 0; c < n; c++) { /* column c of L, where C = L L' */
-        double *column = C + (size_t)c * (size_t)n, pivot;
+        double *column = C + elements(c, n), pivot;
         for (k = 0; k < c; k++) {
-            const double *before = C + (size_t)k * (size_t)n;
+            const double *before = C + elements(k, n);
             for (i = c; i < n; i++) column[i] -= before[c] * before[i];
         }
-        pivot = column[c] > 1e-13 ? sqrt(column[c]) : sqrt(1e-13);
+        pivot = sqrt(fmax(column[c], 1e-13));
         for (i = c + 1; i < n; i++) column[i] /= pivot;
         column[c] = pivot;
     }
@@ -115,7 +118,7 @@ static void unpredicted_shares(int n, double *C, double *share) {
         double *x = share, sum = 0;
         for (i = c; i < n; i++) x[i] = i == c;
         for (i = c; i < n; i++) {
-            const double *column = C + (size_t)i * (size_t)n;
+            const double *column = C + elements(i, n);
             x[i] /= column[i];
             sum += x[i] * x[i];
             for (k = i + 1; k < n; k++) x[k] -= column[k] * x[i];
@@ -129,7 +132,7 @@ static int leave_out_constant(job *j, band_states *b, double *C) {
     int n = j->cube.band_count, i, k, found = 0;
     double *deviation = ALLOCATE(double, n);
     for (i = 0; i < n; i++) {
-        double variance = C[(size_t)i * (size_t)n + (size_t)i];
+        double variance = C[element_at(i, n, i)];
         if (variance > 0) deviation[i] = sqrt(variance);
         else {
             b->state[j->bands[i]] = BAND_CONSTANT;
@@ -137,7 +140,7 @@ static int leave_out_constant(job *j, band_states *b, double *C) {
         }
     }
     for (k = 0; k < n && !found; k++)
-        for (i = 0; i < n; i++) C[(size_t)k * (size_t)n + (size_t)i] /= deviation[k] * deviation[i];
+        for (i = 0; i < n; i++) C[element_at(k, n, i)] /= deviation[k] * deviation[i];
     free(deviation);
     return found;
 }
@@ -157,18 +160,20 @@ static void note_snr(job *j, band_states *b, double *C, double pixels) {
 /* The moments of the bands in use, which lose those that are missing and constant until none is. */
 static double correlation_of_bands(job *j, band_states *b, double **C) {
     for (;;) {
-        int n = j->cube.band_count, constant, looked = 0;
+        const int n = j->cube.band_count;
+        const size_t entries = elements(n, n);
+        int constant, looked = 0;
         shs_moments m = SHS_ZERO;
         shs_status status = run_cube(j, call_on(make_moments, &j->fit, NULL, NULL, &m));
-        shs_wide *mean = ALLOCATE(shs_wide, n), *covariance = ALLOCATE(shs_wide, (size_t)n * (size_t)n);
+        shs_wide *mean = ALLOCATE(shs_wide, n), *covariance = ALLOCATE(shs_wide, entries);
         double pixels = (double)m.count, all = (double)j->in.samples * j->in.lines;
         size_t i;
         progress_clear();
         if (status == SHS_OK) status = shs_moments_finish(&m, SHS_DIVISOR_N, mean, covariance, n);
         shs_moments_free(&j->ctx, &m);
         if (status == SHS_NO_PIXELS || pixels < 0.95 * all) looked = !chooses_bands(j->s) && leave_out_missing(j, b);
-        *C = ALLOCATE(double, (size_t)n *(size_t)n);
-        for (i = 0; i < (size_t)n * (size_t)n; i++) (*C)[i] = (double)covariance[i];
+        *C = ALLOCATE(double, entries);
+        for (i = 0; i < entries; i++) (*C)[i] = (double)covariance[i];
         free(mean);
         free(covariance);
         if (looked) {
@@ -211,9 +216,13 @@ static void write_band_states(const job *j, const band_states *b, const char *na
     fprintf(file, "band,%s,snr,used,reason\n", heading);
     free(heading);
     for (i = 0; i < b->bands; i++) {
-        number = j->in.wavelength ? number_text(j->in.wavelength[i]) : joined("", "");
-        fprintf(file, "%d,%s,", i + 1, number);
-        free(number);
+        fprintf(file, "%d,", i + 1);
+        if (j->in.wavelength) {
+            number = number_text(j->in.wavelength[i]);
+            fputs(number, file);
+            free(number);
+        }
+        fputc(',', file);
         if (isfinite(b->snr[i])) fprintf(file, "%.6g", b->snr[i]);
         fprintf(file, ",%d,%s\n", b->state[i] == BAND_USED, band_words[b->state[i]]);
     }

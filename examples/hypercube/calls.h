@@ -35,7 +35,7 @@ static shs_status call_as_rank(const shs_context *ctx, void *arg) {
 /* What a sink stores where a value is missing. */
 static double missing_of(const shs_sink *sink) {
     if (sink->has_nodata) return (double)sink->nodata;
-    return (double)NAN;
+    return NO_NUMBER;
 }
 
 /* Sinks of this program write to a file or a table, never to memory. */
@@ -56,27 +56,28 @@ static cube_call call_on(cube_fn make, const shs_cube *cube, const shs_sink *sin
 
 /* The number of a rank's first pixel. */
 static size_t first_pixel(const ranks_lines *mine, const cube_call *call) {
-    return (size_t)mine->first * (size_t)call->cube->samples;
+    return elements(mine->first, call->cube->samples);
 }
 
-/* What the options of a call are, where it makes components. */
-static const shs_pca_options *pca_options_of(const cube_call *call) { return (const shs_pca_options *)call->options; }
-static const shs_pca *pca_of(const cube_call *call) { return (const shs_pca *)call->options; }
-static const shs_ica_options *ica_options_of(const cube_call *call) { return (const shs_ica_options *)call->options; }
-static const shs_ica *ica_of(const cube_call *call) { return (const shs_ica *)call->options; }
+/* What the options of a call are. */
+static const shs_pca_options *pca_options_of(const cube_call *call) { return call->options; }
+static const shs_pca *pca_of(const cube_call *call) { return call->options; }
+static const shs_ica_options *ica_options_of(const cube_call *call) { return call->options; }
+static const shs_ica *ica_of(const cube_call *call) { return call->options; }
 
 /* Where a call of RX stores the ranks of its covariances; NULL: the first rank of the devices does. */
 static int *kept_ranks(const shs_context *ctx, const cube_call *call) {
     if (!is_first(ctx)) return NULL;
-    return (int *)call->result;
+    return call->result;
 }
 
 /* ---- components -------------------------------------------------------------------------------------------------- */
 
 /* Stores the fit of the first rank for the caller. Every other rank frees its fit. */
 static shs_status keep_pca(const shs_context *ctx, shs_status status, shs_pca *made, const cube_call *call) {
+    shs_pca *kept = call->result;
     if (status != SHS_OK) return status;
-    if (is_first(ctx)) *(shs_pca *)call->result = *made;
+    if (is_first(ctx)) *kept = *made;
     else shs_pca_free(ctx, made);
     return SHS_OK;
 }
@@ -137,8 +138,9 @@ static shs_status make_rx_classes(const shs_context *ctx, const ranks_lines *min
 /* ---- sources ----------------------------------------------------------------------------------------------------- */
 
 static shs_status keep_ica(const shs_context *ctx, shs_status status, shs_ica *made, const cube_call *call) {
+    shs_ica *kept = call->result;
     if (status != SHS_OK) return status;
-    if (is_first(ctx)) *(shs_ica *)call->result = *made;
+    if (is_first(ctx)) *kept = *made;
     else shs_ica_free(ctx, made);
     return SHS_OK;
 }
@@ -166,37 +168,39 @@ static shs_status make_ica_inverse(const shs_context *ctx, const ranks_lines *mi
 
 /* The moments of a rank's pixels, then of all. */
 static shs_status make_moments(const shs_context *ctx, const ranks_lines *mine, const cube_call *call) {
-    shs_moments sums = SHS_ZERO;
+    shs_moments *kept = call->result, sums = SHS_ZERO;
     shs_status status = shs_moments_create(ctx, shs_cube_bands(&mine->cube), &sums);
     if (status != SHS_OK) return status;
     status = shs_moments_update(ctx, &mine->cube, SHS_PRECISION_ALWAYS, &sums);
     if (status == SHS_OK) status = shs_moments_reduce(ctx, &sums);
-    if (status == SHS_OK && is_first(ctx)) *(shs_moments *)call->result = sums;
+    if (status == SHS_OK && is_first(ctx)) *kept = sums;
     else shs_moments_free(ctx, &sums);
     return status;
 }
 
 static shs_status make_detect(const shs_context *ctx, const ranks_lines *mine, const cube_call *call) {
-    shs_detect_options options = *(const shs_detect_options *)call->options;
+    const shs_detect_options *asked = call->options;
+    shs_detect_options options = *asked;
     if (options.labels) options.labels += first_pixel(mine, call);
     return shs_detect(ctx, &mine->cube, call->count, call->spectra, shs_cube_bands(call->cube), &options, &mine->sink);
 }
 
 static shs_status make_unmix(const shs_context *ctx, const ranks_lines *mine, const cube_call *call) {
-    return shs_unmix(ctx, &mine->cube, call->count, call->spectra, shs_cube_bands(call->cube),
-                     *(const shs_constraint *)call->options, &mine->sink);
+    const shs_constraint *constraint = call->options;
+    return shs_unmix(ctx, &mine->cube, call->count, call->spectra, shs_cube_bands(call->cube), *constraint, &mine->sink);
 }
 
 /* The purity index. options: the threshold; spectra: the skewers; result: the counts of all pixels. */
 static shs_status make_ppi(const shs_context *ctx, const ranks_lines *mine, const cube_call *call) {
-    int *counts = (int *)call->result + first_pixel(mine, call);
-    return shs_ppi(ctx, &mine->cube, call->count, call->spectra, *(const shs_wide *)call->options, counts);
+    const shs_wide *threshold = call->options;
+    int *counts = call->result;
+    return shs_ppi(ctx, &mine->cube, call->count, call->spectra, *threshold, counts + first_pixel(mine, call));
 }
 
 /* Pixels are numbered among those of the whole cube. */
 static shs_status make_endmembers(const shs_context *ctx, const ranks_lines *mine, const cube_call *call) {
-    shs_endmembers found = SHS_ZERO;
-    shs_status status = shs_endmembers_find(ctx, &mine->cube, (const shs_endmember_options *)call->options, &found);
+    shs_endmembers *kept = call->result, found = SHS_ZERO;
+    shs_status status = shs_endmembers_find(ctx, &mine->cube, call->options, &found);
     int k;
     if (status != SHS_OK) return status;
     if (!is_first(ctx)) {
@@ -209,7 +213,7 @@ static shs_status make_endmembers(const shs_context *ctx, const ranks_lines *min
         found.pixel[k] += first * (size_t)call->cube->samples;
         found.rank[k] = 0;
     }
-    *(shs_endmembers *)call->result = found;
+    *kept = found;
     return SHS_OK;
 }
 

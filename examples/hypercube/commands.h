@@ -31,7 +31,8 @@ static void select_one_call(job *j) {
 
 static void fit_components(job *j, int by_noise, shs_pca *pca) {
     shs_pca_options options = pca_options(j);
-    cube_fn run = make_pca_run, fit = make_pca_fit;
+    cube_fn run = make_pca_run;
+    cube_fn fit = make_pca_fit;
     if (by_noise) {
         run = make_mnf_run;
         fit = make_mnf_fit;

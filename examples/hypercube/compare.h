@@ -51,7 +51,7 @@ static void compare_pixel(comparison *c, const double *a, const double *b, doubl
     c->same += same;
     outputs[0] = sqrt(off2 / n);
     cosine = ab / sqrt(aa * bb);
-    outputs[1] = (double)NAN;
+    outputs[1] = NO_NUMBER;
     if (aa > 0 && bb > 0) outputs[1] = acos(limited(cosine, -1, 1));
     if (same && aa > 0) outputs[1] = 0;
 }
@@ -73,7 +73,7 @@ static void compare_lines(comparison *c) {
         for (x = 0; x < j->in.samples; x++) {
             int valid = (!marks || marks[x]) && take_pixel(&j->in, n, j->bands, first, x, a) &&
                         take_pixel(&c->other, n, c->list, second, x, b);
-            outputs[0] = outputs[1] = (double)NAN;
+            outputs[0] = outputs[1] = NO_NUMBER;
             if (valid) compare_pixel(c, a, b, outputs);
             for (k = 0; k < 2; k++) {
                 if (isnan(outputs[k])) outputs[k] = missing_of(&j->sink);
@@ -94,7 +94,7 @@ static void compare_lines(comparison *c) {
 /* NaN where one of them is constant. */
 static double correlation_of(const band_sums *s, double m) {
     double v = s->first2 - s->first * s->first / m, w = s->second2 - s->second * s->second / m;
-    if (!(v > 1e-12 * s->first2) || !(w > 1e-12 * s->second2)) return (double)NAN;
+    if (!(v > 1e-12 * s->first2) || !(w > 1e-12 * s->second2)) return NO_NUMBER;
     return (s->product - s->first * s->second / m) / sqrt(v * w);
 }
 

@@ -95,7 +95,8 @@ static double converted(cube_file *out, const range *r, double value) {
 }
 
 static void convert_lines(job *j, const range *ranges, int lines, const unsigned char *marks, const void *block, void *into) {
-    cube_file *in = &j->in, *out = &j->out;
+    cube_file *in = &j->in;
+    cube_file *out = &j->out;
     const range *r = ranges;
     int x, y, i;
     for (i = 0; i < j->cube.band_count; i++) {

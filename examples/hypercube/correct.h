@@ -19,7 +19,7 @@ static void correct_pixel(const void *user, const double *bands, double *outputs
     (void)room;
     for (i = 0; i < p->n && p->logarithms; i++) {
         if (bands[i] > 0) sum += log(bands[i]);
-        else sum = (double)NAN;
+        else sum = NO_NUMBER;
     }
     if (p->logarithms) own = exp(sum / p->n);
     for (i = 0; i < p->n; i++) outputs[i] = p->gain[i] * bands[i] / own + p->offset[i];

@@ -61,11 +61,14 @@ static void warn_of_unscored(const job *j, const int *labels, int count) {
     cube_file scores = cube_open(j->out.header_name, j->out.data_name);
     char *line = room_for_lines(&scores, 1);
     int *has_scores = ALLOCATE(int, count), x, y, k, without = 0;
+    const char *units = "columns";
+    if (labels) units = "classes";
     memset(has_scores, 0, (size_t)count * sizeof *has_scores);
     for (y = 0; y < scores.lines; y++) {
         must_read(&scores, y, 1, line);
         for (x = 0; x < scores.samples; x++) {
-            k = labels ? labels[(size_t)y * (size_t)scores.samples + (size_t)x] : x;
+            k = x;
+            if (labels) k = labels[element_at(y, scores.samples, x)];
             if (k >= 0 && !is_missing(&scores, get_value(line, value_index(&scores, 1, 0, x, 0), scores.type, scores.swap)))
                 has_scores[k] = 1;
         }
@@ -73,7 +76,7 @@ static void warn_of_unscored(const job *j, const int *labels, int count) {
     for (k = 0; k < count; k++) without += !has_scores[k];
     if (without)
         warn("%s: %d of %d %s have no score: a constant band, or not more valid pixels than the %d bands", j->in.header_name,
-             without, count, labels ? "classes" : "columns", shs_cube_bands(&j->cube));
+             without, count, units, shs_cube_bands(&j->cube));
     free(has_scores);
     free(line);
     cube_close(&scores);
@@ -86,7 +89,7 @@ static int *detect_by_library(job *j, const spectra *targets, shs_detect_options
     double *values;
     cube_call call;
     if (by_class(j)) {
-        labels = ALLOCATE(int, (size_t)j->in.samples *(size_t)j->in.lines);
+        labels = ALLOCATE(int, elements(j->in.lines, j->in.samples));
         values = ALLOCATE(double, MOST_CLASSES);
         options->classes = read_classes(j, labels, values);
         options->labels = labels;
@@ -164,7 +167,7 @@ static void run_detect(const settings *s, char **names) {
     page = html_begin(j, method, NULL);
     html_spectra(page, j, &targets, "Spectra of the targets");
     if (s->undesired) html_spectra(page, j, &undesired, "Undesired spectra");
-    if (s->truth) pixels = ALLOCATE(scored, (size_t)j->in.samples * (size_t)j->in.lines);
+    if (s->truth) pixels = ALLOCATE(scored, elements(j->in.lines, j->in.samples));
     if (s->truth) area = judge_targets(j, &scores, method, pixels, page);
     html_finish(j, page);
     count = read_scores(&j->out, 0, NULL, NULL);

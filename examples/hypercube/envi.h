@@ -400,7 +400,7 @@ static size_t any_number(const char *text, double *number) {
     if (end == text) return 0;
     length = (size_t)(end - text);
     if (*end == '#') {
-        *number = (double)NAN;
+        *number = NO_NUMBER;
         return length + 1 + strspn(end + 1, "QNSAIDFqnsaidf0123456789");
     }
     if ((*end != 'D' && *end != 'd') || length + 8 > sizeof digits) return length;
@@ -678,7 +678,7 @@ static void scale_lines(const cube_file *f, int lines, const void *raw, void *bl
             for (x = 0; x < f->samples; x++) {
                 size_t at = value_index(f, lines, y, x, b);
                 double value = get_stored(f, raw, at);
-                if (f->stored_has_nodata && value >= f->nodata && value <= f->nodata) value = (double)NAN;
+                if (f->stored_has_nodata && value >= f->nodata && value <= f->nodata) value = NO_NUMBER;
                 else if (f->gain) value = value * f->gain[b] + f->bias[b];
                 put_value(block, at, f->type, value);
             }

@@ -122,6 +122,7 @@ static void plot_text(const plot *p, double x, double y, const char *anchor, con
 }
 
 static plot plot_begin(FILE *file, double left, double right, double bottom, double top, int powers, const char *name) {
+    const char *ticks = "%.4g";
     plot p;
     double step, at;
     if (!(right > left)) right = left + 1;
@@ -139,11 +140,12 @@ static plot plot_begin(FILE *file, double left, double right, double bottom, dou
     }
     step = plot_step(p.top - p.bottom);
     if (powers && step < 1) step = 1;
+    if (powers) ticks = "1e%g";
     for (at = ceil(p.bottom / step) * step; at <= p.top + step / 1e6; at += step) {
         double value = at;
         if (fabs(value) < step / 1e6) value = 0;
         fprintf(file, "<path class=\"grid\" d=\"M%d %.1fH%d\"/>\n", PLOT_MARGIN, plot_y(&p, at), PLOT_WIDTH - PLOT_RIGHT);
-        plot_text(&p, PLOT_MARGIN - 6, plot_y(&p, at) + 4, "end", powers ? "1e%g" : "%.4g", value);
+        plot_text(&p, PLOT_MARGIN - 6, plot_y(&p, at) + 4, "end", ticks, value);
     }
     fprintf(file, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">", PLOT_WIDTH / 2, PLOT_HEIGHT - 6);
     html_text(file, name);
@@ -155,9 +157,10 @@ static plot plot_begin(FILE *file, double left, double right, double bottom, dou
 static int is_dashed(int colour) { return colour / PLOT_COLOURS % 2; }
 
 static void plot_line(const plot *p, int count, const double *x, const double *y, int colour) {
+    const char *dashes = "";
     int i;
-    fprintf(p->file, "<polyline class=\"c%d\"%s points=\"", colour % PLOT_COLOURS,
-            is_dashed(colour) ? " stroke-dasharray=\"6 3\"" : "");
+    if (is_dashed(colour)) dashes = " stroke-dasharray=\"6 3\"";
+    fprintf(p->file, "<polyline class=\"c%d\"%s points=\"", colour % PLOT_COLOURS, dashes);
     for (i = 0; i < count; i++) fprintf(p->file, "%.1f,%.1f ", plot_x(p, x[i]), plot_y(p, y[i]));
     fprintf(p->file, "\"/>\n");
 }
@@ -183,6 +186,8 @@ typedef struct model_view {
     const shs_wide *mean;       /* bands */
     const shs_wide *forward;    /* components x bands, column by column: from a pixel to its components */
     const shs_wide *directions; /* bands x components: the spectrum of each */
+    const shs_wide *eigenvalues;
+    int eigenvalue_count;
 } model_view;
 
 static model_view view_of_model(const shs_model *m) {
@@ -194,6 +199,8 @@ static model_view view_of_model(const shs_model *m) {
         view.mean = m->ica.mean;
         view.forward = m->ica.unmixing;
         view.directions = m->ica.mixing;
+        view.eigenvalues = m->ica.eigenvalues;
+        view.eigenvalue_count = m->ica.components;
         return view;
     }
     view.bands = m->pca.bands;
@@ -202,15 +209,17 @@ static model_view view_of_model(const shs_model *m) {
     view.mean = m->pca.mean;
     view.forward = m->pca.forward;
     view.directions = m->pca.vectors;
+    view.eigenvalues = m->pca.eigenvalues;
+    view.eigenvalue_count = m->pca.eigenvalue_count;
     return view;
 }
 
 /* Draws eigenvalues below the range of the plot at the bottom. Behind the edge of Marchenko and Pastur white noise of the
    median's strength reaches no eigenvalue, as far as pixels are independent. */
 static void html_eigenvalues(FILE *file, const shs_model *m) {
-    int ica = m->kind == SHS_MODEL_ICA, count = ica ? m->ica.components : m->pca.eigenvalue_count, i;
-    const shs_wide *values = ica ? m->ica.eigenvalues : m->pca.eigenvalues;
     model_view view = view_of_model(m);
+    int ica = m->kind == SHS_MODEL_ICA, count = view.eigenvalue_count, i;
+    const shs_wide *values = view.eigenvalues;
     double *x = ALLOCATE(double, count), *y = ALLOCATE(double, count);
     double least = (double)values[0] * 1e-9, edge = 1, sum = 0, ends[2], edges[2];
     int with_edge = count == view.bands && count > 4 && view.pixels > 1;
@@ -233,7 +242,9 @@ static void html_eigenvalues(FILE *file, const shs_model *m) {
     }
     plot_end(&p);
     if (with_edge) fprintf(file, "<p>Red: the edge of Marchenko and Pastur, %.6g.</p>\n", edge);
-    fprintf(file, "<table><tr><th>component<th>eigenvalue<th>%s\n", ica ? "" : "explained, together");
+    fprintf(file, "<table><tr><th>component<th>eigenvalue<th>");
+    if (!ica) fprintf(file, "explained, together");
+    fputc('\n', file);
     for (i = 0; i < count && i < MOST_SHOWN; i++) {
         sum += (double)values[i];
         fprintf(file, "<tr><td>%d<td>%.6g<td>", i + 1, (double)values[i]);
@@ -269,7 +280,10 @@ static void name_band_axis(const cube_file *f, char *words) {
 }
 
 /* Where a band lies on this axis. */
-static double band_position(const cube_file *f, int band) { return f->wavelength ? f->wavelength[band] : band + 1; }
+static double band_position(const cube_file *f, int band) {
+    if (f->wavelength) return f->wavelength[band];
+    return band + 1;
+}
 
 /* Curves over the bands in use: over the wavelength, or the number of the band. Curve k begins at values + k * bands. */
 static void plot_curves(FILE *file, const job *j, int bands, int count, const shs_wide *values) {
@@ -397,7 +411,8 @@ static size_t html_thumbnail(FILE *file, const cube_file *f, picture *a, enum lo
 
 /* How a picture of scores is to be read. */
 static void html_about_scores(FILE *file, enum look look, int step) {
-    const char *best = look == LOOK_HIGH ? "highest" : "smallest";
+    const char *best = "smallest";
+    if (look == LOOK_HIGH) best = "highest";
     fprintf(file, "Black: the median. White: the %s one of %d. In between brightness follows the square root.", best,
             (int)WHITE_SCORES);
     if (step > 1) fprintf(file, " A point shows the %s one of %d x %d pixels.", best, step, step);
@@ -415,7 +430,8 @@ static void html_thumbnails(FILE *file, cube_file *f, enum look look, const char
     sorted = ALLOCATE(double, count);
     for (b = 0; b < bands; b++) list[b] = b;
     sampled_bands(f, list, bands, step, look, count, values);
-    html_heading(file, bands < f->bands ? "The first bands" : "Bands");
+    if (bands < f->bands) html_heading(file, "The first bands");
+    else html_heading(file, "Bands");
     if (step > 1 && !shows_finds(look)) fprintf(file, "<p>One of %d samples, one of %d lines.</p>\n", step, step);
     if (shows_finds(look)) {
         fprintf(file, "<p>");
@@ -498,7 +514,10 @@ static FILE *html_open(const job *j, const char *title) {
     return file;
 }
 
-static int channels_to_show(const cube_file *f) { return f->bands >= 3 ? 3 : 1; }
+static int channels_to_show(const cube_file *f) {
+    if (f->bands >= 3) return 3;
+    return 1;
+}
 
 /* The first three bands in colours, or the first in grey. */
 static void html_colours(FILE *file, cube_file *f, enum look look, const char *words) {
@@ -515,11 +534,14 @@ static void html_quicklook(FILE *file, cube_file *f, const char *words) {
 
 /* The best scores of a band, with their places in the input's file. */
 static void html_find_table(FILE *file, const job *j, const char *name, const find *finds, int count) {
+    const char *scores = "score";
     int k;
+    if (j->look == LOOK_LOW) scores = "angle";
     fprintf(file, "<table><caption>");
     html_text(file, name);
-    fprintf(file, "</caption>\n<tr><th>rank<th>sample<th>line<th>%s%s\n", j->look == LOOK_LOW ? "angle" : "score",
-            j->s->truth ? "<th>target" : "");
+    fprintf(file, "</caption>\n<tr><th>rank<th>sample<th>line<th>%s", scores);
+    if (j->s->truth) fprintf(file, "<th>target");
+    fputc('\n', file);
     for (k = 0; k < count; k++) {
         fprintf(file, "<tr><td>%d<td>%d<td>%d<td>%.5g", k + 1, file_left(&j->in) + finds[k].sample,
                 file_top(&j->in) + finds[k].line, finds[k].score);
@@ -547,7 +569,7 @@ enum { MOST_TABLES = 12 };
 
 /* Scores as a picture with rings around the best, and tables of these. */
 static void html_finds(FILE *file, job *j, cube_file *f, const char *method) {
-    const char *best = j->look == LOOK_HIGH ? "highest scores" : "smallest angles", *of = "";
+    const char *best = "smallest angles", *shown = "scores", *of = "";
     int channels = channels_to_show(f), tables = smaller(f->bands, MOST_TABLES), rings = 0, band;
     int counts[MOST_TABLES], places[2 * 3 * FINDS], step = step_for(f, MOST_POINTS);
     find *finds = ALLOCATE(find, MOST_TABLES * FINDS);
@@ -556,9 +578,14 @@ static void html_finds(FILE *file, job *j, cube_file *f, const char *method) {
         counts[band] = best_scores(j, band, finds + band * FINDS);
         if (band < channels) rings = add_rings(finds + band * FINDS, counts[band], step, 2 + a.width / 80, places, rings);
     }
+    if (j->look == LOOK_HIGH) best = "highest scores";
+    if (f->bands > 1) of = " of the first target";
+    if (channels == 3) {
+        shown = "scores of the first three targets in red, green and blue";
+        of = " of each of the first three targets";
+    }
     html_heading(file, "Quick look");
-    html_ringed(file, &a, channels == 3 ? "scores of the first three targets in red, green and blue" : "scores", rings, places);
-    if (f->bands > 1) of = channels == 3 ? " of each of the first three targets" : " of the first target";
+    html_ringed(file, &a, shown, rings, places);
     fprintf(file, "<p>Rings are around the %d %s%s. ", FINDS, best, of);
     html_about_scores(file, j->look, step);
     fprintf(file, "</p>\n");

@@ -187,7 +187,7 @@ static double index_value(const index_plan *p, const double *bands, double *stac
             if (s->kind == STEP_ADD) stack[top] += right;
             else if (s->kind == STEP_SUBTRACT) stack[top] -= right;
             else if (s->kind == STEP_MULTIPLY) stack[top] *= right;
-            else stack[top] = right > 0 || right < 0 ? stack[top] / right : (double)NAN;
+            else stack[top] = right > 0 || right < 0 ? stack[top] / right : NO_NUMBER;
         }
     }
     return stack[0];

@@ -14,7 +14,8 @@ static int read_scattered(void *user, int first, int lines, void *block) {
 
 static void load_or_stream(job *j) {
     if (is_streamed(j)) {
-        j->cube.read_fn = example_ranks.count ? read_scattered : read_stream;
+        j->cube.read_fn = read_stream;
+        if (example_ranks.count) j->cube.read_fn = read_scattered;
         j->cube.read_user = &j->in;
         if (lines_of_block(j) < j->in.lines) j->cube.block_lines = lines_of_block(j);
         else j->cube.block_lines = j->in.lines;
@@ -59,24 +60,27 @@ static int in_unit_of_pixels(const job *j) {
     return (j->mode & (DENOISE | INVERSE)) != 0 || (j->mode == CONVERT && !j->s->range);
 }
 
+/* Whether a value of this type can be that number. */
+static int holds_value(shs_type type, double value) {
+    const value_type *info = type_info(type);
+    if (is_integer(type)) return value >= info->low && value <= info->high && floor(value) >= value;
+    return type == SHS_TYPE_F64 || fabs(value) <= (double)FLT_MAX;
+}
+
 /* Chooses the no-data value of the output: the cube's own value if the output type holds it, otherwise NaN or 0. Values from
    0 to 1 are valid scores and shares in float outputs, so NaN replaces a no-data value in this range. */
 static void output_nodata(const job *j, cube_file *out) {
-    const value_type *type = type_info(out->type);
-    double value = j->in.nodata;
-    int fits = is_integer(out->type) ? value >= type->low && value <= type->high && floor(value) >= value
-                                     : out->type == SHS_TYPE_F64 || fabs(value) <= (double)FLT_MAX;
     out->has_nodata = j->in.has_nodata || !is_integer(j->in.type) || (j->masked && !j->s->fit_only) ||
                       by_class(j) || j->s->local || j->s->background; /* pixels without a background have no score */
-    if (j->in.has_nodata && fits) out->nodata = value;
+    if (j->in.has_nodata && holds_value(out->type, j->in.nodata)) out->nodata = j->in.nodata;
     else if (is_integer(out->type)) out->nodata = 0;
-    else out->nodata = (double)NAN;
+    else out->nodata = NO_NUMBER;
     if (j->mode == CONVERT && j->s->range && is_integer(out->type)) out->nodata = 0;
     if (j->mode & PIXELWISE) { /* results may be any number, and some pixels have none */
         out->has_nodata = 1;
-        if (!is_integer(out->type)) out->nodata = (double)NAN;
+        if (!is_integer(out->type)) out->nodata = NO_NUMBER;
     }
-    if (!is_integer(out->type) && !in_unit_of_pixels(j) && out->nodata >= 0 && out->nodata <= 1) out->nodata = (double)NAN;
+    if (!is_integer(out->type) && !in_unit_of_pixels(j) && out->nodata >= 0 && out->nodata <= 1) out->nodata = NO_NUMBER;
 }
 
 /* Keeps the no-data value out of the range to which outputs are stretched, as `convert` does. A range that begins or ends
@@ -85,7 +89,7 @@ static void output_nodata(const job *j, cube_file *out) {
 static void leave_out_nodata(cube_file *out, double *low, double *high) {
     const value_type *type = type_info(out->type);
     double first = as_integer(type, *low), last = as_integer(type, *high), missing = out->nodata;
-    if (!is_integer(out->type) && missing >= *low && missing <= *high) out->nodata = (double)NAN;
+    if (!is_integer(out->type) && missing >= *low && missing <= *high) out->nodata = NO_NUMBER;
     if (!out->has_nodata || !is_integer(out->type) || missing < first || missing > last) return;
     if (missing <= first && missing + 1 <= *high) *low = missing + 1;
     else if (missing >= last && missing - 1 >= *low) *high = missing - 1;
@@ -121,10 +125,12 @@ static void output_rescale(job *j, cube_file *out) {
 /* Opens the output before the long work, so that an unwritable output fails early. */
 static void prepare_output(job *j) {
     cube_file *out = &j->out;
+    shs_type usual = SHS_TYPE_F32;
+    if (j->mode == CONVERT) usual = j->in.type;
     out->samples = j->in.samples;
     out->lines = j->in.lines;
     out->bands = j->cube.band_count;
-    out->type = chosen_type(j->s->type, j->mode == CONVERT ? j->in.type : SHS_TYPE_F32);
+    out->type = chosen_type(j->s->type, usual);
     out->interleave = chosen_interleave(j->s->interleave);
     if (j->in.folded) {
         out->folded = 1 + (int)out->interleave;
@@ -168,13 +174,15 @@ static cube_file beside_open(const char *name, const cube_file *like, int bands,
 /* No file of the job may be another one's. */
 static void name_files(job *j, const char *out_name) {
     const settings *s = j->s;
+    int channels = 3;
     will_read(j->in.header_name);
     will_read(j->in.data_name);
     if (s->truth) j->truth = beside_open(s->truth, &j->in, 1, "a mask has");
     if (s->target && !names_pixel(s->target)) will_read(s->target);
     if (s->undesired && !names_pixel(s->undesired)) will_read(s->undesired);
     cube_name(&j->out, out_name);
-    if (s->quicklook) picture_will_write(s->quicklook, has_extension(s->quicklook, ".pgm") ? 1 : 3);
+    if (s->quicklook && has_extension(s->quicklook, ".pgm")) channels = 1;
+    if (s->quicklook) picture_will_write(s->quicklook, channels);
     if (s->report) will_write(s->report);
     if (s->html) will_write(s->html);
     if (s->roc) will_write(s->roc);
@@ -186,18 +194,23 @@ static void check_truth(job *j) {
     size_t width = (size_t)f->samples, x;
     char *values = (char *)allocate(width, shs_type_size(f->type));
     unsigned char *room = ALLOCATE(unsigned char, width);
+    const char *how_many = "no", *part, *of = "";
     int found[2] = {0, 0}, y;
     for (y = 0; y < f->lines && !(found[0] && found[1]); y++) {
-        const unsigned char *marks = j->s->fit_only ? NULL : marks_of(j, y, 1, room);
+        const unsigned char *marks = NULL;
+        if (!j->s->fit_only) marks = marks_of(j, y, 1, room);
         must_read(f, y, 1, values);
         for (x = 0; x < width; x++) {
             double value = get_value(values, x, f->type, f->swap);
             if (!marks || marks[x]) found[value > 0 || value < 0] = 1;
         }
     }
-    if (!found[0] || !found[1])
-        fail(EXIT_ERROR, "%s: --truth: it marks %s pixel%s%s", f->header_name, found[1] ? "every" : "no",
-             *part_of_file(j) ? " of" : "", part_of_file(j));
+    if (!found[0] || !found[1]) {
+        part = part_of_file(j);
+        if (found[1]) how_many = "every";
+        if (*part) of = " of";
+        fail(EXIT_ERROR, "%s: --truth: it marks %s pixel%s%s", f->header_name, how_many, of, part);
+    }
     free(room);
     free(values);
 }
@@ -279,7 +292,7 @@ static job *job_open_for(const settings *s, enum mode mode, const char *name, co
     j->mode = mode;
     j->start = wall_clock();
     check_options(j);
-    j->in = cube_open_with(name, s->data, s->nodata ? s->nodata : "");
+    j->in = cube_open_with(name, s->data, or_empty(s->nodata));
     select_window(&j->in, s->window);
     if (is_streamed(j)) fold_line(&j->in);
     if (s->mask) j->mask_file = beside_open(s->mask, &j->in, 1, "a mask has");
@@ -343,9 +356,10 @@ static void summarise_line(const job *j, const void *block, int lines, int line,
 static band_summary *summarise(job *j) {
     band_summary *summaries = ALLOCATE(band_summary, j->cube.band_count);
     double line_bytes = (double)j->in.samples * j->in.bands * (double)shs_type_size(j->in.type);
-    int lines = lines_of_block(j) ? lines_of_block(j) : (int)(16e6 / line_bytes) + 1, first, i;
+    int lines = lines_of_block(j), first, i;
     char *block;
     unsigned char *marks;
+    if (!lines) lines = (int)(16e6 / line_bytes) + 1;
     if (!(lines < j->in.lines)) lines = j->in.lines;
     block = (char *)allocate((size_t)line_bytes, (size_t)lines);
     marks = ALLOCATE(unsigned char, j->in.samples);
@@ -374,7 +388,12 @@ static char *list_of_bands(const job *j, const unsigned char *marked) {
     return list;
 }
 
-static const char *plural_of_list(const char *list) { return strpbrk(list, ",-") ? "s" : ""; }
+static int lists_several(const char *list) { return strpbrk(list, ",-") != NULL; }
+
+static const char *plural_of_list(const char *list) {
+    if (lists_several(list)) return "s";
+    return "";
+}
 
 /* A pixel counts only where no band in use is missing: the bands that have nothing, or else the one that has least. */
 static void fail_for_pixels(job *j) {
@@ -404,14 +423,16 @@ static void fail_for_pixels(job *j) {
 static void fail_for_dead_bands(job *j, shs_status status) {
     band_summary *all = summarise(j);
     unsigned char *dead = ALLOCATE(unsigned char, j->cube.band_count);
+    const char *holds = "holds", *way_out = "";
     char *list;
     int i;
     for (i = 0; i < j->cube.band_count; i++) dead[i] = all[i].count > 0 && !(all[i].high > all[i].low);
     list = list_of_bands(j, dead);
+    if (lists_several(list)) holds = "hold";
+    if (status == SHS_SINGULAR_COVARIANCE) way_out = ", --ridge R keeps them";
     if (*list)
-        fail(EXIT_ERROR, "%s: %s: band%s %s hold%s one value only; --bands or --bbl leave bands out%s", j->in.header_name,
-             shs_status_text(status), plural_of_list(list), list, *plural_of_list(list) ? "" : "s",
-             status == SHS_SINGULAR_COVARIANCE ? ", --ridge R keeps them" : "");
+        fail(EXIT_ERROR, "%s: %s: band%s %s %s one value only; --bands or --bbl leave bands out%s", j->in.header_name,
+             shs_status_text(status), plural_of_list(list), list, holds, way_out);
     free(list);
     free(dead);
     free(all);
@@ -438,11 +459,13 @@ static void check_job(job *j, shs_status status) {
 
 /* The output's words, then those of the input. */
 static char *described(const char *what, const cube_file *in) {
-    char *named = joined(what, in->header_name), *with = joined(named, ": "), *both = joined(with, in->description);
-    char *text = *in->description ? both : named;
+    char *named = joined(what, in->header_name), *with, *both;
+    if (!*in->description) return named;
+    with = joined(named, ": ");
+    both = joined(with, in->description);
+    free(named);
     free(with);
-    free(*in->description ? named : both);
-    return text;
+    return both;
 }
 
 /* The output has the bands of the input that were in use. */

@@ -387,7 +387,8 @@ static double nearest_band(const job *j, const wave_runs *detectors, int detecto
 /* Takes for each band of the model the nearest one of the cube, of the same detector where both have as many. */
 static double match_nearest(const job *j, const char *model_name, const double *wanted, int bands, int *chosen) {
     double *all = bands_in_nanometres(&j->in, NULL, j->in.bands), most = 0, off;
-    wave_runs here = find_runs(all, j->in.bands), there = find_runs(wanted, bands);
+    wave_runs here = find_runs(all, j->in.bands);
+    wave_runs there = find_runs(wanted, bands);
     const char *units = j->in.units;
     int i, b, alike = here.count == there.count && here.count > 1;
     if (!*units) units = unit_of(&j->in)->name;

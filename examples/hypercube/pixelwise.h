@@ -33,12 +33,13 @@ static void read_pixels(const pixel_block *b, int y, int x, int count, double *b
     value_run run;
     int k;
     run.count = count;
-    run.step = in->interleave == SHS_INTERLEAVE_BIP ? (size_t)in->bands : 1;
+    run.step = 1;
+    if (in->interleave == SHS_INTERLEAVE_BIP) run.step = (size_t)in->bands;
     for (i = 0; i < b->bands; i++) {
         run.first = value_index(in, b->lines, y, x, j->bands[i]);
         get_run(b->values, run, in->type, in->swap, bands + i, b->bands);
     }
-    if (marks) marks += elements(y, in->samples) + (size_t)x;
+    if (marks) marks += element_at(y, in->samples, x);
     for (k = 0; k < count; k++, bands += b->bands) {
         valid[k] = !marks || marks[k];
         for (i = 0; i < b->bands && valid[k]; i++) valid[k] = !is_missing(in, bands[i]);
@@ -57,7 +58,8 @@ static double write_pixels(const pixel_block *b, int y, int x, int count, double
         else outputs[i] = missing;
     }
     run.count = count;
-    run.step = j->out.interleave == SHS_INTERLEAVE_BIP ? b->outputs : 1;
+    run.step = 1;
+    if (j->out.interleave == SHS_INTERLEAVE_BIP) run.step = b->outputs;
     for (k = 0; k < j->out.bands; k++) {
         run.first = value_index(&j->out, b->lines, y, x, k);
         put_run(b->written, run, j->sink.type, outputs + k, b->outputs);
@@ -78,7 +80,7 @@ static double compute_line(const pixel_block *b, int y, double *room) {
         for (k = 0; k < pixels; k++, from += b->bands, to += b->outputs) {
             size_t i;
             if (valid[k]) b->fn(b->user, from, to, rest);
-            for (i = 0; i < b->outputs && !valid[k]; i++) to[i] = (double)NAN;
+            for (i = 0; i < b->outputs && !valid[k]; i++) to[i] = NO_NUMBER;
         }
         count += write_pixels(b, y, x, pixels, outputs);
     }
@@ -105,7 +107,8 @@ static double compute_lines(const pixel_block *b, int threads) {
 
 static int threads_of(const job *j) {
 #ifdef _OPENMP
-    return j->s->threads > 0 ? sane_threads(j->s->threads) : omp_get_max_threads();
+    if (j->s->threads > 0) return sane_threads(j->s->threads);
+    return omp_get_max_threads();
 #else
     (void)j;
     return 1;
@@ -115,7 +118,7 @@ static int threads_of(const job *j) {
 /* Every pixel of the cube into the output, which output_start has begun. Returns how many of the values that it wrote are valid. */
 static double each_pixel(job *j, int outputs, int room_values, pixel_fn fn, const void *user) {
     int threads = threads_of(j), lines = lines_of_block(j), first;
-    size_t samples = (size_t)j->in.samples, read_bands = (size_t)j->in.bands;
+    size_t samples = (size_t)j->in.samples, values_of_line;
     pixel_block b = SHS_ZERO;
     double count = 0;
     char *values;
@@ -125,7 +128,8 @@ static double each_pixel(job *j, int outputs, int room_values, pixel_fn fn, cons
     b.bands = (size_t)j->cube.band_count;
     b.outputs = (size_t)outputs;
     b.room_values = (size_t)room_values;
-    if (!lines) lines = ((int)(8000000 / (samples * (read_bands + b.outputs))) / threads + 1) * threads;
+    values_of_line = samples * ((size_t)j->in.bands + b.outputs);
+    if (!lines) lines = ((int)(8000000 / values_of_line) / threads + 1) * threads;
     lines = smaller(lines, j->in.lines);
     b.fn = fn;
     b.user = user;

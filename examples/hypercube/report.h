@@ -71,14 +71,14 @@ static int is_better(const cube_file *f, enum look look, double score, double ot
    step x step pixels, since a target may be smaller than a step. */
 static void sampled_bands(cube_file *f, const int *list, int bands, int step, enum look look, size_t count, double *values) {
     char *line = room_for_lines(f, 1);
-    const int every = shows_finds(look) ? 1 : step;
     const int width = (f->samples - 1) / step + 1;
-    int x, y, c;
+    int every = step, x, y, c;
+    if (shows_finds(look)) every = 1;
     for (y = 0; y < f->lines; y += every) {
         must_read(f, y, 1, line);
         for (x = 0; x < f->samples; x += every)
             for (c = 0; c < bands; c++) {
-                double *to = values + (size_t)c * count + elements(y / step, width) + (size_t)(x / step);
+                double *to = values + (size_t)c * count + element_at(y / step, width, x / step);
                 double value = get_value(line, value_index(f, 1, 0, x, list[c]), f->type, f->swap);
                 if ((x % step == 0 && y % step == 0) || is_missing(f, *to) || is_better(f, look, value, *to)) *to = value;
             }
@@ -119,8 +119,8 @@ static picture false_colours(cube_file *f, int channels, enum look look, double 
     size_t count;
     if (channels == 3) colour_bands(f, list);
     a = picture_create((f->samples + step - 1) / step, (f->lines + step - 1) / step, channels);
-    count = picture_size(&a) / (size_t)channels;
-    values = ALLOCATE(double, count * (size_t)channels);
+    count = picture_area(&a);
+    values = ALLOCATE(double, picture_size(&a));
     sampled_bands(f, list, channels, step, look, count, values);
     for (c = 0; c < channels; c++) stretch(f, values + (size_t)c * count, count, look, a.pixels + c, channels);
     free(values);
@@ -130,26 +130,28 @@ static picture false_colours(cube_file *f, int channels, enum look look, double 
 static void quicklook(const job *j) {
     const char *name = j->s->quicklook;
     cube_file f = cube_open(j->out.header_name, j->out.data_name);
-    int in_colour = f.bands >= 3 || has_extension(name, ".ppm");
+    int channels = 1;
     picture a;
-    if (has_extension(name, ".pgm")) in_colour = 0;
-    a = false_colours(&f, in_colour ? 3 : 1, j->look, 1.1e6);
+    if (f.bands >= 3 || has_extension(name, ".ppm")) channels = 3;
+    if (has_extension(name, ".pgm")) channels = 1;
+    a = false_colours(&f, channels, j->look, 1.1e6);
     picture_write(name, &a);
     free(a.pixels);
     cube_close(&f);
 }
 
 static void print_verbose(const job *j) {
-    const cube_file *in = &j->in, *out = &j->out;
-    const char *type = type_info(in->stored)->name;
+    const cube_file *in = &j->in;
+    const cube_file *out = &j->out;
+    const char *type = type_info(in->stored)->name, *way = "in blocks of lines";
     int threads = 1;
 #ifdef _OPENMP
     threads = omp_get_max_threads();
     if (j->s->threads) threads = j->ctx.threads;
 #endif
     if (in->integers64) type = type_name(in);
-    printf("input         %s, %s, %s\n", type, interleaves[file_interleave(in)],
-           j->cube.pixels ? "in memory" : "in blocks of lines");
+    if (j->cube.pixels) way = "in memory";
+    printf("input         %s, %s, %s\n", type, interleaves[file_interleave(in)], way);
     printf("output        %s, %s\n", type_info(out->type)->name, interleaves[file_interleave(out)]);
     printf("library       %s\nthreads       %d\n", shs_build_info(), threads);
     printf("bytes         %" PRIu64 " read, %" PRIu64 " written\n", in->moved, out->moved);
@@ -194,28 +196,45 @@ static void print_end(const job *j, int components, shs_wide pixels) {
     printf("components=%d pixels=%.0f\n", components, (double)pixels);
 }
 
+/* How far one source came. */
+typedef struct source_figures {
+    double change, kurtosis, negentropy;
+} source_figures;
+
+static source_figures figures_of(const shs_ica_component *c) {
+    source_figures f;
+    f.change = (double)c->change;
+    f.kurtosis = (double)c->kurtosis;
+    f.negentropy = (double)c->negentropy;
+    return f;
+}
+
 static void ica_report(const shs_ica *ica, const char *name) {
     FILE *file = open_for_writing(name);
     int k;
     fprintf(file, "component,extraction,iterations,restarts,converged,change,kurtosis,negentropy\n");
     for (k = 0; k < ica->components; k++) {
         const shs_ica_component *c = &ica->component[k];
+        const source_figures f = figures_of(c);
         fprintf(file, "%d,%d,%d,%d,%d,%.6g,%.10g,%.10g\n", k + 1, c->extraction + 1, c->iterations, c->restarts,
-                c->converged, (double)c->change, (double)c->kurtosis, (double)c->negentropy);
+                c->converged, f.change, f.kurtosis, f.negentropy);
     }
     close_written(file, name);
 }
 
 /* Converged: one plain step of FastICA turns a component by no more than the tolerance. */
 static void print_sources(const shs_ica *ica) {
+    const char *iterated_on = "the pixels";
     int k, failed = 0;
     double most = 0;
-    printf("%d bands, %s\n  IC  iterations  restarts  converged    change  kurtosis  negentropy\n", ica->bands,
-           ica->used_moments ? "iterated on fourth moments" : "iterated on the pixels");
+    if (ica->used_moments) iterated_on = "fourth moments";
+    printf("%d bands, iterated on %s\n", ica->bands, iterated_on);
+    printf("  IC  iterations  restarts  converged    change  kurtosis  negentropy\n");
     for (k = 0; k < ica->components; k++) {
         const shs_ica_component *c = &ica->component[k];
+        const source_figures f = figures_of(c);
         printf("%4d  %10d  %8d  %9s  %8.1e  %8.4g  %10.4g\n", k + 1, c->iterations, c->restarts,
-               c->converged ? "yes" : "NO", (double)c->change, (double)c->kurtosis, (double)c->negentropy);
+               c->converged ? "yes" : "NO", f.change, f.kurtosis, f.negentropy);
     }
     fflush(stdout);
     for (k = 0; k < ica->components; k++) {
@@ -223,7 +242,7 @@ static void print_sources(const shs_ica *ica) {
         if (c->converged) continue;
         if (!failed++) fprintf(stderr, "%s: IC %d", program_name, k + 1);
         else fprintf(stderr, ", %d", k + 1);
-        if ((double)c->change > most) most = (double)c->change;
+        most = fmax(most, (double)c->change);
     }
     if (failed)
         fprintf(stderr, ": %d of %d components did not converge: one more step turns them by up to 1 - |cos| = %.1e\n",
@@ -261,28 +280,35 @@ static double area_under_roc(scored *pixels, size_t count, const char *truth_nam
 }
 
 /* NULL: it is not known. */
-static cube_file *truth_of(job *j) { return j->s->truth ? &j->truth : NULL; }
+static cube_file *truth_of(job *j) {
+    if (j->s->truth) return &j->truth;
+    return NULL;
+}
+
+/* Whether a line of a mask marks this sample. */
+static int is_marked(const cube_file *mask, const char *line, int sample) {
+    double mark = get_value(line, value_index(mask, 1, 0, sample, 0), mask->type, mask->swap);
+    return mark > 0 || mark < 0;
+}
 
 /* The number of valid pixels of a band of the map and, where the truth is known, what it says of each. */
 static size_t read_scores(const cube_file *written, int band, cube_file *truth, scored *pixels) {
     cube_file map = cube_open(written->header_name, written->data_name);
-    size_t width, count = 0, x;
+    size_t count = 0;
     char *scores, *marks = NULL;
-    int y;
+    int x, y;
     if (written->folded) fold_line(&map);
-    width = (size_t)map.samples;
     scores = room_for_lines(&map, 1);
-    if (truth) marks = ALLOCATE(char, width * shs_type_size(truth->type));
+    if (truth) marks = room_for_lines(truth, 1);
     for (y = 0; y < map.lines; y++) {
         must_read(&map, y, 1, scores);
         if (truth) must_read(truth, y, 1, marks);
-        for (x = 0; x < width; x++) {
-            double score = get_value(scores, value_index(&map, 1, 0, (int)x, band), map.type, map.swap), mark = 0;
+        for (x = 0; x < map.samples; x++) {
+            double score = get_value(scores, value_index(&map, 1, 0, x, band), map.type, map.swap);
             if (is_missing(&map, score)) continue;
             if (truth) {
-                mark = get_value(marks, x, truth->type, truth->swap);
                 pixels[count].score = score;
-                pixels[count].target = mark > 0 || mark < 0;
+                pixels[count].target = is_marked(truth, marks, x);
             }
             count++;
         }
@@ -315,12 +341,13 @@ static int keep_find(const cube_file *map, enum look look, const find *one, find
 
 /* The best scores of a band of the output, FINDS at most. Returns how many there are. */
 static int best_scores(job *j, int band, find *finds) {
-    cube_file map = cube_open(j->out.header_name, j->out.data_name), *truth = truth_of(j);
+    cube_file map = cube_open(j->out.header_name, j->out.data_name);
+    cube_file *truth = truth_of(j);
     char *scores, *marks = NULL;
     int count = 0, x, y;
     if (j->out.folded) fold_line(&map);
     scores = room_for_lines(&map, 1);
-    if (truth) marks = (char *)allocate((size_t)map.samples, shs_type_size(truth->type));
+    if (truth) marks = room_for_lines(truth, 1);
     for (y = 0; y < map.lines; y++) {
         must_read(&map, y, 1, scores);
         if (truth) must_read(truth, y, 1, marks);
@@ -335,10 +362,7 @@ static int best_scores(job *j, int band, find *finds) {
                 one.line = x;
             }
             one.target = 0;
-            if (truth) {
-                double mark = get_value(marks, (size_t)x, truth->type, truth->swap);
-                one.target = mark > 0 || mark < 0;
-            }
+            if (truth) one.target = is_marked(truth, marks, x);
             count = keep_find(&map, j->look, &one, finds, count);
         }
     }
@@ -375,7 +399,9 @@ static void score_report(job *j, const char *method) {
     FILE *file = open_for_writing(j->s->report);
     find finds[FINDS];
     int band, k;
-    fprintf(file, "band,name,rank,sample,line,score%s\n", j->s->truth ? ",truth" : "");
+    fprintf(file, "band,name,rank,sample,line,score");
+    if (j->s->truth) fprintf(file, ",truth");
+    fputc('\n', file);
     for (band = 0; band < j->out.bands; band++) {
         int count = best_scores(j, band, finds);
         for (k = 0; k < count; k++) {

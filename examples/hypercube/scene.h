@@ -51,7 +51,7 @@ static void scene_spectra(scene *a) {
     for (b = 0; b < a->bands; b++) {
         double w = 0.4 + 2.1 * b / (a->bands - 1);
         a->wavelength[b] = floor(10000 * w + 0.5) / 10;
-        for (m = 0; m < MATERIALS; m++) a->spectra[m * a->bands + b] = is_opaque(w) ? 0 : reflectance(m, w);
+        for (m = 0; m < MATERIALS && !is_opaque(w); m++) a->spectra[m * a->bands + b] = reflectance(m, w);
     }
 }
 
@@ -111,7 +111,10 @@ static void abundances(const scene *a, int x, int y, double *share) {
     double u = (double)x / a->samples, v = (double)y / a->lines, sum = 0;
     double road = bump(v, 0.55 + 0.18 * sin(5 * u + a->waves[0][0].phase), 0.012);
     int m;
-    for (m = 0; m < ROAD; m++) sum += share[m] = height(a, m, u, v);
+    for (m = 0; m < ROAD; m++) {
+        share[m] = height(a, m, u, v);
+        sum += share[m];
+    }
     for (m = 0; m < ROAD; m++) share[m] *= (1 - road) / sum;
     share[ROAD] = road;
     share[TARGET] = 0;
@@ -133,7 +136,8 @@ static void scene_line(scene *a, const cube_file *f, int y, double scale, char *
             for (m = 0; m < MATERIALS; m++) value += share[m] * a->spectra[m * a->bands + b];
             value = light * value + a->noise * (double)shs_random_normal(&a->random);
             value *= scale;
-            put_value(line, value_index(f, 1, 0, x, b), f->type, is_integer(f->type) ? as_integer(info, value) : value);
+            if (is_integer(f->type)) value = as_integer(info, value);
+            put_value(line, value_index(f, 1, 0, x, b), f->type, value);
         }
     }
 }

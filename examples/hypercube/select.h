@@ -72,7 +72,8 @@ static int within_ranges(const char *text, double value) {
     int inside = 0;
     for (at = text;; at++) {
         char *end, *last;
-        double low = strtod(at, &end), high = *end == ':' ? strtod(end + 1, &last) : 0;
+        double low = strtod(at, &end), high = 0;
+        if (*end == ':') high = strtod(end + 1, &last);
         if (end == at || *end != ':' || last == end + 1 || (*last && *last != ',') || !(low <= high))
             fail(EXIT_USAGE, "--wavelengths: '%s' is no list like 400:900,1500:1750", text);
         inside |= value >= low && value <= high;
@@ -83,6 +84,7 @@ static int within_ranges(const char *text, double value) {
 
 static void select_bands(job *j) {
     const settings *s = j->s;
+    const char *that_is = "";
     int i, used = 0;
     j->bands = ALLOCATE(int, j->in.bands);
     if (s->band_text && s->bbl) fail(EXIT_USAGE, "--bbl: --bands says already which bands to use");
@@ -96,9 +98,10 @@ static void select_bands(job *j) {
         for (i = 0; i < j->in.bands; i++)
             if ((!s->wavelengths || within_ranges(s->wavelengths, j->in.wavelength[i])) && (!s->bbl || j->in.good[i] > 0))
                 j->bands[used++] = i;
+    if (s->bbl) that_is = "that is good ";
     if (!used && s->wavelengths)
         fail(EXIT_ERROR, "%s: wavelength: no band %sis within %s: the header has %.6g to %.6g %s", j->in.header_name,
-             s->bbl ? "that is good " : "", s->wavelengths, j->in.wavelength[0], j->in.wavelength[j->in.bands - 1], j->in.units);
+             that_is, s->wavelengths, j->in.wavelength[0], j->in.wavelength[j->in.bands - 1], j->in.units);
     if (!used) fail(EXIT_ERROR, "%s: bbl: it calls every band bad", j->in.header_name);
     j->cube.band_list = j->bands;
     j->cube.band_count = used;
@@ -154,7 +157,16 @@ static int is_streamed(const job *j) {
 }
 
 /* Lines in memory at a time; 0: as many as are good. --block counts lines of the file, and a folded file has one line. */
-static int lines_of_block(const job *j) { return j->in.folded ? 0 : j->s->block; }
+static int lines_of_block(const job *j) {
+    if (j->in.folded) return 0;
+    return j->s->block;
+}
+
+/* Whether a value of a mask (id -1: it is not 0) or of classes marks a pixel. */
+static int marks_pixel(double value, int id) {
+    if (id < 0) return value > 0 || value < 0;
+    return value >= id && value <= id;
+}
 
 /* Leaves out pixels of these lines where the file says 0, or is missing; with an id, where it is not that. */
 static void mark_by_file(cube_file *f, int id, int first, int lines, unsigned char *marks) {
@@ -163,7 +175,7 @@ static void mark_by_file(cube_file *f, int id, int first, int lines, unsigned ch
     must_read(f, first, lines, values);
     for (i = 0; i < count; i++) {
         double value = get_value(values, i, f->type, f->swap);
-        marks[i] &= !is_missing(f, value) && (id < 0 ? value > 0 || value < 0 : value >= id && value <= id);
+        marks[i] &= !is_missing(f, value) && marks_pixel(value, id);
     }
     free(values);
 }
@@ -264,29 +276,35 @@ static char *part_of_file(const job *j) {
 /* Selects the pixels that count. A stream makes its mask block by block, unless the mask depends on the pixels themselves. */
 static void select_pixels(job *j) {
     const settings *s = j->s;
-    size_t count = elements(j->in.lines, j->in.samples);
+    const int samples = j->in.samples;
+    const size_t width = (size_t)samples;
     int one_class = s->classes && !by_class(j), line = 0;
+    const char *zeros = "";
     unsigned char *marks;
     if (s->fit_only && !s->mask && !s->roi && !one_class && !s->exclude_zero)
         fail(EXIT_USAGE, "--fit-only: needs --mask, --roi, --class or --exclude-zero");
     if (!s->mask && !s->roi && !one_class && !s->exclude_zero) return;
     j->masked = 1;
-    marks = ALLOCATE(unsigned char, is_streamed(j) && !s->exclude_zero ? (size_t)j->in.samples : count);
     if (!is_streamed(j) || s->exclude_zero) {
+        marks = ALLOCATE(unsigned char, elements(j->in.lines, samples));
         mark_lines(j, 0, j->in.lines, marks);
         j->mask = marks;
         if (s->exclude_zero) mask_zeros(j);
-        while (line < j->in.lines && !memchr(marks + (size_t)line * (size_t)j->in.samples, 1, (size_t)j->in.samples)) line++;
+        while (line < j->in.lines && !memchr(marks + elements(line, samples), 1, width)) line++;
     } else {
+        marks = ALLOCATE(unsigned char, width);
         while (line < j->in.lines && !any_marked(j, line, marks)) line++;
         free(marks);
     }
-    if (line == j->in.lines)
-        fail(EXIT_ERROR, "%s: pixels: none is left by%s%s", j->in.header_name, part_of_file(j),
-             s->exclude_zero ? " --exclude-zero" : "");
+    if (s->exclude_zero) zeros = " --exclude-zero";
+    if (line == j->in.lines) fail(EXIT_ERROR, "%s: pixels: none is left by%s%s", j->in.header_name, part_of_file(j), zeros);
     if (s->fit_only) return;
-    if (j->mask) j->cube.mask = j->mask;
-    else j->cube.mask_fn = mark_lines, j->cube.mask_user = j;
+    if (j->mask) {
+        j->cube.mask = j->mask;
+        return;
+    }
+    j->cube.mask_fn = mark_lines;
+    j->cube.mask_user = j;
 }
 
 /* The marks of some lines, in memory or in the room for them; NULL: all pixels count. */
@@ -309,13 +327,14 @@ static int read_classes(job *j, int *labels, double *values) {
         must_read(f, y, 1, line);
         for (x = 0; x < f->samples; x++) {
             double value = get_value(line, (size_t)x, f->type, f->swap);
-            labels[(size_t)y * (size_t)f->samples + (size_t)x] = -1;
+            int *label = labels + element_at(y, f->samples, x);
+            *label = -1;
             if (is_missing(f, value)) continue;
             if (k >= count || values[k] < value || values[k] > value) /* most are of the class before */
                 for (k = 0; k < count && (values[k] < value || values[k] > value);) k++;
             if (k == MOST_CLASSES) fail(EXIT_ERROR, "%s: --class: more than %d classes", f->header_name, MOST_CLASSES);
             if (k == count) values[count++] = value;
-            labels[(size_t)y * (size_t)f->samples + (size_t)x] = k;
+            *label = k;
         }
     }
     free(line);

@@ -27,7 +27,7 @@ static double misfit_of(int p, const spectra *of, const double *pixel, const dou
         for (b = 0; b < p; b++) mixed[b] += shares[k] * (double)spectrum[b];
     }
     for (b = 0; b < p; b++) sum += (pixel[b] - mixed[b]) * (pixel[b] - mixed[b]);
-    if (!isfinite(sum)) return (double)NAN;
+    if (!isfinite(sum)) return NO_NUMBER;
     return sqrt(sum / p);
 }
 
@@ -61,7 +61,7 @@ static void side_finish(job *j, cube_file *f, const char *band_name) {
 
 /* The cube of errors: NaN where there is none. */
 static cube_file misfit_create(const job *j, const char *name) {
-    return side_create(j, name, SHS_TYPE_F32, (double)NAN, "RMSE of the mixtures of ");
+    return side_create(j, name, SHS_TYPE_F32, NO_NUMBER, "RMSE of the mixtures of ");
 }
 
 /* The pixels of some lines as they are in memory, or read. */
@@ -118,21 +118,19 @@ static int write_shares(void *user, int first, int lines, const void *block) {
     const shares_way *w = (const shares_way *)user;
     const job *j = w->j;
     const double *value = (const double *)block, missing = missing_of(&j->sink);
-    size_t samples = (size_t)j->in.samples, count = (size_t)w->of->count, rows = (size_t)lines, x, y, k;
+    const int count = w->of->count;
     char *written;
-    int status;
+    int x, y, k, status;
     if (w->misfit) write_misfits(w, first, lines, value);
     if (!w->kept) return 0;
-    written = (char *)allocate(rows * samples * count, shs_type_size(j->sink.type));
-    for (y = 0; y < rows; y++)
-        for (x = 0; x < samples; x++, value += count) {
+    written = (char *)allocate(values_in_lines(&j->out, lines), shs_type_size(j->sink.type));
+    for (y = 0; y < lines; y++)
+        for (x = 0; x < j->in.samples; x++, value += count) {
             double sum = 1;
             if (w->scaled) sum = 0;
             for (k = 0; k < count && w->scaled; k++) sum += value[k];
             for (k = 0; k < count; k++) {
-                size_t at = (k * rows + y) * samples + x;
-                if (j->sink.interleave == SHS_INTERLEAVE_BIP) at = (y * samples + x) * count + k;
-                if (j->sink.interleave == SHS_INTERLEAVE_BIL) at = (y * count + k) * samples + x;
+                const size_t at = value_index(&j->out, lines, y, x, k);
                 if (sum > 0 && !isnan(value[k])) put_value(written, at, j->sink.type, value[k] / sum);
                 else put_value(written, at, j->sink.type, missing);
             }

@@ -65,7 +65,7 @@ static double cosine_of(int n, const rated_spectrum *a, const rated_spectrum *b)
 
 /* NaN where the angle is not below a right one. */
 static double tangent_of(double cosine) {
-    if (!(cosine > 0)) return (double)NAN;
+    if (!(cosine > 0)) return NO_NUMBER;
     return sqrt(1 - cosine * cosine) / cosine;
 }
 
@@ -96,7 +96,7 @@ static double jeffries_matusita(const rated_spectrum *a, const rated_spectrum *b
 static double similarity_of(enum similarity which, int n, const rated_spectrum *a, const rated_spectrum *b) {
     double cosine = 1;
     if (which != SIMILAR_SID) cosine = cosine_of(n, a, b);
-    if (!a->positive || !b->positive) return (double)NAN;
+    if (!a->positive || !b->positive) return NO_NUMBER;
     switch (which) {
     case SIMILAR_SAM: return acos(cosine);
     case SIMILAR_SID: return divergence_of(n, a, b);
@@ -111,7 +111,7 @@ static void similarity_pixel(const void *user, const double *bands, double *outp
     const similarity_plan *p = (const similarity_plan *)user;
     rated_spectrum pixel = rate_spectrum(p->which, p->n, bands, room);
     int k;
-    if (p->best) outputs[0] = outputs[1] = (double)NAN;
+    if (p->best) outputs[0] = outputs[1] = NO_NUMBER;
     for (k = 0; k < p->count; k++) {
         double score = similarity_of(p->which, p->n, &pixel, &p->spectra[k]);
         if (!p->best) outputs[k] = score;
@@ -175,7 +175,7 @@ static double similarity_map(job *j, const similarity_plan *p, int outputs) {
     double valid;
     j->out.has_nodata = 1;
     if (!is_integer(j->out.type)) { /* a score may be any number */
-        j->out.nodata = (double)NAN;
+        j->out.nodata = NO_NUMBER;
         j->sink.has_nodata = 0;
     }
     valid = each_pixel(j, outputs, 2 * p->n, similarity_pixel, p);

@@ -53,47 +53,56 @@ static void check_sparse(const settings *s) {
         fail(EXIT_USAGE, "--type: %s: abundances over a library are written as f32 or f64", s->type);
     if (s->sparsity && method != SPARSE_NNOMP) fail(EXIT_USAGE, "--sparsity: --method nnomp takes it, lasso does not");
     if (s->lambda_text && method != SPARSE_LASSO) fail(EXIT_USAGE, "--lambda: --method lasso takes it, nnomp does not");
-    (void)chosen_lambda(s->lambda_text);
+    chosen_lambda(s->lambda_text); /* stops where it is none */
+}
+
+/* Summed in double, and rounded once. */
+static shs_real inner_product(int p, const shs_real *a, const shs_real *b) {
+    double sum = 0;
+    int i;
+    for (i = 0; i < p; i++) sum += (double)a[i] * (double)b[i];
+    return (shs_real)sum;
 }
 
 static sparse_plan sparse_plan_of(const job *j, const spectra *of) {
     const settings *s = j->s;
-    size_t p = (size_t)j->cube.band_count, n = (size_t)of->count, i, k, b;
+    const int p = j->cube.band_count, n = of->count;
+    int i, k, b;
     sparse_plan plan = SHS_ZERO;
     char number[12];
     plan.method = SPARSE_LASSO;
     if (s->method) plan.method = (enum sparse_method)choose("--method", s->method, sparse_names, SPARSE_METHODS);
-    plan.p = j->cube.band_count;
-    plan.n = of->count;
+    plan.p = p;
+    plan.n = n;
     plan.lambda = chosen_lambda(s->lambda_text);
     plan.sparsity = s->sparsity;
-    if (!plan.sparsity) plan.sparsity = smaller(SPARSE_SPECTRA, smaller(plan.n, plan.p));
-    if (plan.sparsity > of->count)
-        fail(EXIT_ERROR, "%s: --sparsity: %d is more than its %d spectra", s->library, plan.sparsity, of->count);
-    if (plan.sparsity > plan.p)
-        fail(EXIT_ERROR, "%s: --sparsity: %d is more than the %d bands in use", j->in.header_name, plan.sparsity, plan.p);
-    plan.D = ALLOCATE(shs_real, p *n);
-    plan.gram = ALLOCATE(shs_real, n *n);
+    if (!plan.sparsity) plan.sparsity = smaller(SPARSE_SPECTRA, smaller(n, p));
+    if (plan.sparsity > n)
+        fail(EXIT_ERROR, "%s: --sparsity: %d is more than its %d spectra", s->library, plan.sparsity, n);
+    if (plan.sparsity > p)
+        fail(EXIT_ERROR, "%s: --sparsity: %d is more than the %d bands in use", j->in.header_name, plan.sparsity, p);
+    plan.D = ALLOCATE(shs_real, elements(n, p));
+    plan.gram = ALLOCATE(shs_real, elements(n, n));
     plan.length = ALLOCATE(double, n);
     for (k = 0; k < n; k++) {
-        const shs_wide *spectrum = of->values + k * p;
+        const shs_wide *spectrum = of->values + elements(k, p);
+        shs_real *column = plan.D + elements(k, p);
         double squares = 0;
         for (b = 0; b < p; b++) {
             const double value = (double)spectrum[b];
             squares += value * value;
         }
         if (!(squares > 0))
-            fail(EXIT_ERROR, "%s: spectrum %s is 0 in all bands", s->library, target_name(of, (int)k, number));
+            fail(EXIT_ERROR, "%s: spectrum %s is 0 in all bands", s->library, target_name(of, k, number));
         plan.length[k] = 1;
         if (plan.method == SPARSE_NNOMP) plan.length[k] = sqrt(squares);
-        for (b = 0; b < p; b++) plan.D[k * p + b] = (shs_real)((double)spectrum[b] / plan.length[k]);
+        for (b = 0; b < p; b++) column[b] = (shs_real)((double)spectrum[b] / plan.length[k]);
     }
     for (k = 0; k < n; k++)
         for (i = 0; i <= k; i++) {
-            double product = 0;
-            for (b = 0; b < p; b++) product += (double)plan.D[k * p + b] * (double)plan.D[i * p + b];
-            plan.gram[k * n + i] = (shs_real)product;
-            plan.gram[i * n + k] = (shs_real)product;
+            const shs_real product = inner_product(p, plan.D + elements(k, p), plan.D + elements(i, p));
+            plan.gram[element_at(k, n, i)] = product;
+            plan.gram[element_at(i, n, k)] = product;
         }
     return plan;
 }
@@ -130,10 +139,10 @@ static shs_status sparse_code(const job *j, const sparse_plan *plan, size_t m, c
 /* The pixels of a block of lines that are valid: their values become columns of Y, and their numbers go to `pixel`. */
 static size_t sparse_take(const job *j, const void *values, int lines, const unsigned char *marks, shs_real *Y, size_t *pixel) {
     const cube_file *in = &j->in;
-    size_t count = 0, i, pixels = (size_t)in->samples * (size_t)lines;
+    size_t count = 0, i, pixels = elements(lines, in->samples);
     int p = j->cube.band_count, b;
     for (i = 0; i < pixels; i++) {
-        int x = (int)(i % (size_t)in->samples), y = (int)(i / (size_t)in->samples);
+        int x = column_of(i, in->samples), y = row_of(i, in->samples);
         if (marks && !marks[i]) continue;
         for (b = 0; b < p; b++) {
             double value = get_value(values, value_index(in, lines, y, x, j->bands[b]), in->type, in->swap);
@@ -149,7 +158,8 @@ static size_t sparse_take(const job *j, const void *values, int lines, const uns
 
 /* Abundances of all spectra of the library into the output, and errors into their cube, block by block. */
 static void sparse_pixels(job *j, const sparse_plan *plan, shares_way *way) {
-    size_t n = (size_t)plan->n, kept, m, i;
+    const size_t p = (size_t)plan->p, n = (size_t)plan->n;
+    size_t kept, m, i;
     int lines = lines_of_block(j), first, stride = plan->sparsity;
     shs_codes codes = SHS_ZERO;
     shs_real *Y;
@@ -162,7 +172,7 @@ static void sparse_pixels(job *j, const sparse_plan *plan, shares_way *way) {
     lines = smaller(lines, j->in.lines);
     kept = (size_t)stride;
     m = elements(lines, j->in.samples);
-    Y = ALLOCATE(shs_real, m * (size_t)plan->p);
+    Y = ALLOCATE(shs_real, m * p);
     pixel = ALLOCATE(size_t, m);
     shares = ALLOCATE(double, m * n);
     values = room_for_lines(&j->in, lines);
@@ -173,7 +183,7 @@ static void sparse_pixels(job *j, const sparse_plan *plan, shares_way *way) {
         size_t valid;
         must_read(&j->in, first, here, values);
         valid = sparse_take(j, values, here, marks_of(j, first, here, marks), Y, pixel);
-        for (i = 0; i < elements(here, j->in.samples) * n; i++) shares[i] = (double)NAN;
+        for (i = 0; i < elements(here, j->in.samples) * n; i++) shares[i] = NO_NUMBER;
         if (valid) check_job(j, sparse_code(j, plan, valid, Y, &codes));
         for (i = 0; i < valid; i++) {
             const int *atoms = codes.atoms + i * kept;

@@ -102,21 +102,29 @@ static void step_spectrum(const void *user, const double *bands, double *outputs
         memcpy(now, then, (size_t)s->n * sizeof *now);
     }
     if (s->response)
-        for (k = 0; k < s->outputs; k++)
-            for (at[k] = 0, i = 0; i < s->n; i++) at[k] += s->response[(size_t)k * (size_t)s->n + (size_t)i] * now[i];
+        for (k = 0; k < s->outputs; k++) {
+            const double *weights = s->response + elements(k, s->n);
+            at[k] = 0;
+            for (i = 0; i < s->n; i++) at[k] += weights[i] * now[i];
+        }
     else memcpy(at, now, (size_t)s->n * sizeof *now);
     if (s->continuum) {
         hull_of(s->outputs, s->centre, at, hull, corner);
         for (k = 0; k < s->outputs; k++) {
             if (s->continuum == CONTINUUM_SUBTRACT) at[k] -= hull[k];
-            else at[k] = hull[k] > 0 ? at[k] / hull[k] : (double)NAN;
+            else if (hull[k] > 0) at[k] /= hull[k];
+            else at[k] = NO_NUMBER;
         }
     }
     if (s->derivative) {
         derive_spectrum(s->outputs, s->centre, at, s->derivative, hull);
         memcpy(at, hull, (size_t)s->outputs * sizeof *at);
     }
-    for (k = 0; k < s->outputs; k++) outputs[s->response ? k : s->order[k]] = at[k];
+    if (s->response) {
+        memcpy(outputs, at, (size_t)s->outputs * sizeof *at);
+        return;
+    }
+    for (k = 0; k < s->outputs; k++) outputs[s->order[k]] = at[k];
 }
 
 static int spectral_room(const spectral_steps *s) { return 2 * s->n + 3 * s->outputs; }
@@ -194,9 +202,6 @@ static sensor sensor_of_cube(const char *name) {
     return s;
 }
 
-/* The unit that a column of wavelengths is in, where its heading has none. */
-static const wave_unit *unit_by_size(double wavelength) { return &wave_units[wavelength < 100 ? UNIT_UM : UNIT_NM]; }
-
 static int is_width(const char *heading) {
     char *plain = plain_letters(heading);
     int is = begins_with(plain, "fwhm") || begins_with(plain, "width") || begins_with(plain, "bandwidth");
@@ -230,10 +235,12 @@ static sensor sensor_of_table(const char *name) {
     s.centre = ALLOCATE(double, t.rows);
     s.width = ALLOCATE(double, t.rows);
     for (i = 0; i < t.rows; i++) {
-        double length = table_value(&t, i, at), width = wide < t.columns ? table_value(&t, i, wide) : 1;
+        double length = table_value(&t, i, at), width = 1;
+        if (wide < t.columns) width = table_value(&t, i, wide);
         if (!(length > 0) || !(width > 0)) fail(EXIT_ERROR, "%s: row %d: wavelength and fwhm must be above 0", name, i + 1);
         s.centre[i] = to_nanometres(unit, length);
-        s.width[i] = unit->reciprocal ? s.centre[i] * width / length : width * unit->factor;
+        s.width[i] = width * unit->factor;
+        if (unit->reciprocal) s.width[i] = s.centre[i] * width / length;
     }
     if (wide >= t.columns) printf("%s: no fwhm: a band is as wide as it is far from its neighbours\n", name);
     sensor_finish(&s, wide < t.columns);
@@ -241,16 +248,21 @@ static sensor sensor_of_table(const char *name) {
     return s;
 }
 
+static sensor sensor_read(const char *name) {
+    if (has_extension(name, ".hdr") || has_extension(name, ".sli")) return sensor_of_cube(name);
+    return sensor_of_table(name);
+}
+
 /* Makes the outputs of s those of `count` bands of a sensor that lie within the wavelengths of s. place[i]: which one output i is. */
 static void take_sensor(spectral_steps *s, int count, const double *centre, const double *width, int *place) {
     int k;
-    s->response = ALLOCATE(double, (size_t)s->n * (size_t)count);
+    s->response = ALLOCATE(double, elements(count, s->n));
     s->centre = ALLOCATE(double, count);
     s->width = ALLOCATE(double, count);
     s->outputs = 0;
     for (k = 0; k < count; k++) {
         const int to = s->outputs;
-        double *weights = s->response + (size_t)to * (size_t)s->n;
+        double *weights = s->response + elements(to, s->n);
         if (response_of(s->n, s->wavelength, centre[k], width[k], weights) < least_share) continue;
         s->centre[to] = centre[k];
         s->width[to] = width[k];
@@ -261,7 +273,7 @@ static void take_sensor(spectral_steps *s, int count, const double *centre, cons
 
 /* Selects the bands of the other sensor within the range of the spectra. of: the owner of the wavelengths, for messages. */
 static void resample_to(spectral_steps *s, const char *name, const char *of) {
-    sensor to = has_extension(name, ".hdr") || has_extension(name, ".sli") ? sensor_of_cube(name) : sensor_of_table(name);
+    sensor to = sensor_read(name);
     int *place = ALLOCATE(int, to.count);
     take_sensor(s, to.count, to.centre, to.width, place);
     if (!s->outputs)
@@ -336,6 +348,7 @@ static void note_sensor(job *j, const spectral_steps *p) {
 static void spectra_of_cube(const settings *s, char **names) {
     job *j = job_open(s, SPECTRA, names[0], names[1]);
     spectral_steps p;
+    const int *numbers = j->bands;
     double *list, valid;
     if (!has_wavelengths(&j->in)) fail(EXIT_ERROR, "%s: wavelength: the key is missing, and spectra needs it", j->in.header_name);
     list = bands_in_nanometres(&j->in, j->bands, j->cube.band_count);
@@ -347,7 +360,8 @@ static void spectra_of_cube(const settings *s, char **names) {
     valid = each_pixel(j, p.outputs, spectral_room(&p), step_spectrum, &p);
     if (!(valid > 0))
         fail(EXIT_ERROR, "%s: no pixel has a result: the pixels are missing, or their continuum is not above 0", names[0]);
-    output_show(j, "Band", p.response ? NULL : j->bands);
+    if (p.response) numbers = NULL; /* of bands of the other sensor */
+    output_show(j, "Band", numbers);
     write_html(j, "Band", NULL);
     printf("seconds=%.3f bands=%d pixels=%.0f\n", j->written - j->start, p.outputs, (double)j->in.samples * j->in.lines);
     spectral_free(&p);
@@ -387,7 +401,7 @@ static void step_with_gaps(const spectral_steps *all, const double *values, doub
     int *place = ALLOCATE(int, most), k;
     spectral_steps p = without_gaps(all, values, present, place);
     const int least = p.derivative ? 3 : 1;
-    for (k = 0; k < all->outputs; k++) results[k] = (double)NAN;
+    for (k = 0; k < all->outputs; k++) results[k] = NO_NUMBER;
     if (p.n >= 3 && p.outputs >= least) {
         step_spectrum(&p, present, found, room);
         for (k = 0; k < p.outputs; k++) results[place[k]] = found[k];
@@ -408,7 +422,7 @@ static double steps_of_columns(const spectral_steps *p, const table *t, double *
     double *one = ALLOCATE(double, t->rows), *room = ALLOCATE(double, spectral_room(p)), valid = 0;
     int c, k, r;
     for (c = 0; c < t->columns; c++) {
-        double *to = results + (size_t)c * (size_t)p->outputs;
+        double *to = results + elements(c, p->outputs);
         int gaps = 0;
         if (!is_spectrum(t, c)) continue;
         for (r = 0; r < t->rows; r++) {
@@ -435,10 +449,11 @@ static void write_results(const spectral_steps *p, const table *t, const double 
         if (*heading_of(t, c)) print_field(file, heading_of(t, c));
         else fprintf(file, "column %d", c + 1);
     }
+    if (p->response) list = p->centre;
     for (k = 0; k < p->outputs; k++) {
-        fprintf(file, "\n%.10g", p->response ? p->centre[k] : list[k]);
+        fprintf(file, "\n%.10g", list[k]);
         for (c = 0; c < t->columns; c++) {
-            double value = results[(size_t)c * (size_t)p->outputs + (size_t)k];
+            double value = results[element_at(c, p->outputs, k)];
             if (!is_spectrum(t, c)) continue;
             if (isfinite(value)) fprintf(file, ",%.17g", value);
             else fprintf(file, ",nan");
@@ -464,7 +479,7 @@ static void spectra_of_table(const settings *s, char **names) {
         list[r] = to_nanometres(t.unit, list[r]);
     }
     p = spectral_plan(s, t.rows, list, names[0]);
-    results = ALLOCATE(double, (size_t)p.outputs * (size_t)t.columns);
+    results = ALLOCATE(double, elements(t.columns, p.outputs));
     if (!(steps_of_columns(&p, &t, results) > 0))
         fail(EXIT_ERROR, "%s: no spectrum has a result: values are missing, or their continuum is not above 0", names[0]);
     will_read(names[0]);
@@ -490,9 +505,9 @@ static void run_spectra(const settings *s, char **names) {
         run_places(s, names);
         return;
     }
-    if (from_table != !has_extension(names[1], ".hdr"))
-        fail(EXIT_USAGE, "%s: %s", names[1], from_table ? "spectra of a table are a table, which ends in .csv"
-                                                   : "the name of a header ends in .hdr");
+    if (from_table && has_extension(names[1], ".hdr"))
+        fail(EXIT_USAGE, "%s: spectra of a table are a table, which ends in .csv", names[1]);
+    if (!from_table && !has_extension(names[1], ".hdr")) fail(EXIT_USAGE, "%s: the name of a header ends in .hdr", names[1]);
     if (from_table) spectra_of_table(s, names);
     else spectra_of_cube(s, names);
 }

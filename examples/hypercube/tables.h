@@ -97,7 +97,7 @@ static int is_gap(const char *cell) {
 static int cell_number(const char *cell, char separator, double *number) {
     char *copy, *comma;
     size_t length;
-    *number = (double)NAN;
+    *number = NO_NUMBER;
     if (is_gap(cell)) return 1;
     copy = joined(cell, "");
     comma = strchr(copy, ',');
@@ -105,7 +105,7 @@ static int cell_number(const char *cell, char separator, double *number) {
     length = any_number(copy, number);
     if (length && copy[length]) length = 0;
     free(copy);
-    if (!isfinite(*number) || *number < -1e30) *number = (double)NAN;
+    if (!isfinite(*number) || *number < -1e30) *number = NO_NUMBER;
     return length > 0;
 }
 
@@ -289,7 +289,7 @@ static table library_read(const char *name) {
         t.names[k] = listed_name(names, k);
         for (b = 0; b < f.bands; b++) {
             double value = get_value(values, value_index(&f, f.lines, k, 0, b), f.type, f.swap);
-            if (is_missing(&f, value) || value < -1e30) value = (double)NAN;
+            if (is_missing(&f, value) || value < -1e30) value = NO_NUMBER;
             t.values[(size_t)b * (size_t)t.columns + (size_t)k] = value;
         }
     }
@@ -643,8 +643,9 @@ typedef struct row_order {
 } row_order;
 
 static int by_wavelength(const void *a, const void *b) {
-    const row_order *x = (const row_order *)a, *y = (const row_order *)b;
-    if (x->at < y->at || x->at > y->at) return x->at < y->at ? -1 : 1;
+    const row_order *x = (const row_order *)a;
+    const row_order *y = (const row_order *)b;
+    if (x->at < y->at || x->at > y->at) return (x->at > y->at) - (x->at < y->at);
     return (x->row > y->row) - (x->row < y->row);
 }
 

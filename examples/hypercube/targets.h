@@ -54,15 +54,22 @@ static void write_spectra(const job *j, const spectra *s, const char *name) {
     int b, k, n = j->cube.band_count;
     char *heading = wavelength_heading(&j->in), *number;
     if (j->in.wavelength) fprintf(file, "%s,", heading);
-    for (k = 0; k < s->count; k++) fprintf(file, "%s%s", s->names[k], k + 1 < s->count ? "," : "\n");
+    for (k = 0; k < s->count; k++) {
+        if (k > 0) fputc(',', file);
+        fputs(s->names[k], file);
+    }
+    fputc('\n', file);
     for (b = 0; b < n; b++) {
         if (j->in.wavelength) {
             number = number_text(j->in.wavelength[j->bands[b]]);
             fprintf(file, "%s,", number);
             free(number);
         }
-        for (k = 0; k < s->count; k++)
-            fprintf(file, "%.17g%s", (double)s->values[(size_t)k * (size_t)n + (size_t)b], k + 1 < s->count ? "," : "\n");
+        for (k = 0; k < s->count; k++) {
+            if (k > 0) fputc(',', file);
+            fprintf(file, "%.17g", (double)s->values[element_at(k, n, b)]);
+        }
+        fputc('\n', file);
     }
     free(heading);
     close_written(file, name);
@@ -72,7 +79,7 @@ enum { MOST_CURVES = 12 };
 
 /* The spectra over the bands, on the page. */
 static void html_spectra(FILE *page, const job *j, const spectra *s, const char *title) {
-    int shown = s->count < MOST_CURVES ? s->count : MOST_CURVES;
+    int shown = smaller(s->count, MOST_CURVES);
     if (!page) return;
     html_heading(page, title);
     if (shown < s->count) fprintf(page, "<p>The first %d of %d.</p>\n", shown, s->count);

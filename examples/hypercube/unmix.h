@@ -67,7 +67,7 @@ enum { SKEWERS = 1000 };
 
 /* How often each pixel is extreme along random directions. */
 static int *purity_of(job *j) {
-    int n = j->cube.band_count, skewers = j->s->skewers ? j->s->skewers : SKEWERS;
+    int n = j->cube.band_count, skewers = number_or(j->s->skewers, SKEWERS);
     shs_wide threshold = (shs_wide)j->s->threshold, *directions = ALLOCATE(shs_wide, elements(skewers, n));
     int *counts = ALLOCATE(int, elements(j->in.lines, j->in.samples));
     cube_call call = call_on(make_ppi, &j->fit, NULL, &threshold, counts);
@@ -87,7 +87,8 @@ typedef struct rated_pixel {
 
 /* High counts first, of equal ones the first pixel. */
 static int by_purity(const void *a, const void *b) {
-    const rated_pixel *x = (const rated_pixel *)a, *y = (const rated_pixel *)b;
+    const rated_pixel *x = (const rated_pixel *)a;
+    const rated_pixel *y = (const rated_pixel *)b;
     if (x->count != y->count) return (y->count > x->count) - (y->count < x->count);
     return (x->pixel > y->pixel) - (x->pixel < y->pixel);
 }
@@ -108,6 +109,7 @@ static double angle_between(int p, const shs_wide *a, const shs_wide *b) {
 /* The pixels of the highest counts, each at --angle at least from those before. */
 static spectra spectra_by_purity(job *j) {
     int p = j->cube.band_count, wanted = j->s->count, *counts, b, k;
+    const char *way_out = "";
     size_t pixels = elements(j->in.lines, j->in.samples), extreme = 0, i;
     rated_pixel *order = ALLOCATE(rated_pixel, pixels);
     char *line = room_for_lines(&j->in, 1);
@@ -124,7 +126,7 @@ static spectra spectra_by_purity(job *j) {
     s.names = ALLOCATE(char *, wanted);
     s.values = ALLOCATE(shs_wide, elements(wanted, p));
     for (i = 0; i < extreme && s.count < wanted; i++) {
-        int x = (int)(order[i].pixel % (size_t)j->in.samples), y = (int)(order[i].pixel / (size_t)j->in.samples);
+        int x = column_of(order[i].pixel, j->in.samples), y = row_of(order[i].pixel, j->in.samples);
         shs_wide *own = s.values + elements(s.count, p);
         char name[80];
         must_read(&j->in, y, 1, line);
@@ -138,9 +140,10 @@ static spectra spectra_by_purity(job *j) {
         s.names[s.count++] = joined(name, "");
         printf("endmember %d: pixel %d,%d, extreme %d times\n", s.count, x, y, order[i].count);
     }
+    if (j->s->angle > 0) way_out = ", or a smaller --angle";
     if (s.count < wanted)
-        fail(EXIT_ERROR, "%s: --count %d: %d found among %.0f extreme pixels: more --skewers%s", j->in.header_name, wanted,
-             s.count, (double)extreme, j->s->angle > 0 ? ", or a smaller --angle" : "");
+        fail(EXIT_ERROR, "%s: --count %d: %d found among %zu extreme pixels: more --skewers%s", j->in.header_name, wanted,
+             s.count, extreme, way_out);
     if (j->s->counts) {
         side_write(&map, 0, j->in.lines, counts); /* -1 where a pixel is missing */
         side_finish(j, &map, "Times extreme");
@@ -183,21 +186,19 @@ static shs_real *pixels_to_learn(job *j, size_t *count) {
     return Y;
 }
 
-static int by_value(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Estimates the coefficient of atom j in a pure pixel: 1 % of the pixels have a larger coefficient. If fewer pixels hold the
    atom, the largest coefficient. */
 static double whole_of(const shs_codes *codes, int j, double *room) {
     size_t i;
     int k;
-    for (i = 0; i < codes->m; i++)
-        for (room[i] = 0, k = 0; k < codes->used[i]; k++)
-            if (codes->atoms[i * (size_t)codes->stride + (size_t)k] == j)
-                room[i] = (double)codes->coefs[i * (size_t)codes->stride + (size_t)k];
-    qsort(room, codes->m, sizeof *room, by_value);
+    for (i = 0; i < codes->m; i++) {
+        const int *atoms = codes->atoms + i * (size_t)codes->stride;
+        const shs_real *coefs = codes->coefs + i * (size_t)codes->stride;
+        room[i] = 0;
+        for (k = 0; k < codes->used[i]; k++)
+            if (atoms[k] == j) room[i] = (double)coefs[k];
+    }
+    qsort(room, codes->m, sizeof *room, ascending);
     if (room[codes->m - 1 - codes->m / 100] > 0) return room[codes->m - 1 - codes->m / 100];
     return room[codes->m - 1];
 }
@@ -285,8 +286,9 @@ static double match_published(const job *j, const spectra *of, const spectra *pu
     for (a = 0; a < n; a++)
         for (b = 0; b < n; b++) angle[a * n + b] = angle_between(p, of->values + a * p, published->values + b * p);
     for (a = 0; a < n; a++) match[a] = a;
-    while (better)
-        for (better = 0, a = 0; a < n; a++)
+    while (better) {
+        better = 0;
+        for (a = 0; a < n; a++)
             for (b = 0; b < a; b++) {
                 double now = angle[a * n + match[a]] + angle[b * n + match[b]];
                 double then = angle[a * n + match[b]] + angle[b * n + match[a]];
@@ -296,6 +298,7 @@ static double match_published(const job *j, const spectra *of, const spectra *pu
                 match[b] = other;
                 better = 1;
             }
+    }
     for (a = 0; a < n; a++) {
         char numbers[2][12];
         printf("endmember %s: %.3f rad from %s\n", target_name(of, a, numbers[0]), angle[a * n + match[a]],
@@ -309,14 +312,12 @@ static double match_published(const job *j, const spectra *of, const spectra *pu
 /* Returns the RMSE between the abundances, divided by their sum, and known abundances. */
 static double abundance_error(const job *j, cube_file *known, const int *match) {
     cube_file map = cube_open(j->out.header_name, j->out.data_name);
-    size_t width;
     char *line, *truth;
     double sum2 = 0, count = 0;
     int x, y, k;
     if (j->out.folded) fold_line(&map);
-    width = (size_t)map.samples;
     line = room_for_lines(&map, 1);
-    truth = (char *)allocate(width * (size_t)map.bands, shs_type_size(known->type));
+    truth = room_for_lines(known, 1);
     for (y = 0; y < map.lines; y++) {
         must_read(&map, y, 1, line);
         must_read(known, y, 1, truth);
@@ -349,7 +350,8 @@ static void pixels_of_line(job *j, int y, int step, char *line, unsigned char *r
     for (x = 0; x < in->samples; x += step)
         for (b = 0; b < j->cube.band_count; b++) {
             double value = get_value(line, value_index(in, 1, 0, x, j->bands[b]), in->type, in->swap);
-            *pixels++ = is_missing(in, value) || (marks && !marks[x]) ? (double)NAN : value;
+            if (is_missing(in, value) || (marks && !marks[x])) value = NO_NUMBER;
+            *pixels++ = value;
         }
 }
 
@@ -371,8 +373,9 @@ static void html_misfit(job *j, const spectra *of, shs_constraint constraint, FI
     int p = j->cube.band_count, step = thumbnail_step(&j->in), y;
     picture a = picture_create((j->in.samples + step - 1) / step, (j->in.lines + step - 1) / step, 1);
     size_t count = picture_size(&a), width = (size_t)a.width, valid;
-    double *errors = ALLOCATE(double, count), *sorted = ALLOCATE(double, count), *pixels = ALLOCATE(double, width *(size_t)p),
-           *shares = ALLOCATE(double, width *(size_t)of->count), *mixed = ALLOCATE(double, p), *to = errors, all = 0;
+    double *errors = ALLOCATE(double, count), *sorted = ALLOCATE(double, count), *mixed = ALLOCATE(double, p);
+    double *pixels = ALLOCATE(double, elements(a.width, p)), *shares = ALLOCATE(double, elements(a.width, of->count));
+    double *to = errors, all = 0;
     char *line = room_for_lines(&j->in, 1);
     unsigned char *room = ALLOCATE(unsigned char, j->in.samples);
     cube_file plain = SHS_ZERO;
@@ -435,9 +438,10 @@ static void check_purity(const settings *s, const char *method) {
 }
 
 static void run_endmembers(const settings *s, char **names) {
-    const char *method = s->method ? s->method : "vca";
+    const char *method = "vca";
     spectra found;
     job *j;
+    if (s->method) method = s->method;
     must_make_endmembers(method);
     check_purity(s, method);
     j = job_open_counted(s, ENDMEMBERS, names[0], NULL);
@@ -469,7 +473,7 @@ static void unmix_pixels(job *j, const spectra *of, shs_constraint constraint, i
     way.scaled = scaled;
     way.kept = !j->s->rescale;
     way.misfit = misfit;
-    if (scaled && !j->out.has_nodata) j->out.nodata = (double)NAN;
+    if (scaled && !j->out.has_nodata) j->out.nodata = NO_NUMBER;
     if (scaled) j->out.has_nodata = 1;
     sink = shares_sink(&way);
     call.count = of->count;
@@ -490,7 +494,7 @@ static void unmix_by_library(job *j, const spectra *of, cube_file *misfit) {
     way.of = of;
     way.kept = 1;
     way.misfit = misfit;
-    if (!j->out.has_nodata) j->out.nodata = (double)NAN;
+    if (!j->out.has_nodata) j->out.nodata = NO_NUMBER;
     j->out.has_nodata = 1;
     sparse_pixels(j, &plan, &way);
     if (misfit) side_finish(j, misfit, "RMSE");
@@ -499,14 +503,19 @@ static void unmix_by_library(job *j, const spectra *of, cube_file *misfit) {
 
 static void run_unmix(const settings *s, char **names) {
     static const char *const constraints[] = {"none", "nonnegative", "sum", "full", "scaled"}; /* as shs_constraint counts them */
-    int chosen = s->constraint ? choose("--constraint", s->constraint, constraints, 5) : SHS_CONSTRAINT_FULL;
-    shs_constraint constraint = chosen == SCALED ? SHS_CONSTRAINT_NONNEGATIVE : (shs_constraint)chosen;
+    int chosen = SHS_CONSTRAINT_FULL;
+    shs_constraint constraint;
     spectra of, published = SHS_ZERO;
-    cube_file known = SHS_ZERO, misfit = SHS_ZERO;
+    cube_file known = SHS_ZERO;
+    cube_file misfit = SHS_ZERO;
+    cube_file *errors = NULL;
     int *match, k, found;
     double angle = 0;
     FILE *page;
     job *j;
+    if (s->constraint) chosen = choose("--constraint", s->constraint, constraints, 5);
+    if (chosen == SCALED) constraint = SHS_CONSTRAINT_NONNEGATIVE;
+    else constraint = (shs_constraint)chosen;
     check_sparse(s);
     if (!s->endmembers && !s->library)
         fail(EXIT_USAGE, "--endmembers: is needed: a table or vca, nfindr, atgp, ppi, learn; or --library");
@@ -518,7 +527,10 @@ static void run_unmix(const settings *s, char **names) {
     if (!found) will_read(s->library ? s->library : s->endmembers);
     if (s->published) will_read(s->published);
     j = job_open_counted(s, UNMIX, names[0], names[1]);
-    if (s->error) misfit = misfit_create(j, s->error);
+    if (s->error) {
+        misfit = misfit_create(j, s->error);
+        errors = &misfit;
+    }
     if (s->published) published = spectra_from_table(j, s->published);
     if (s->library) of = spectra_of(j, "--library", s->library);
     else of = endmembers_by(j, s->endmembers);
@@ -529,8 +541,8 @@ static void run_unmix(const settings *s, char **names) {
     for (k = 0; k < of.count; k++) match[k] = k;
     if (s->published) angle = match_published(j, &of, &published, match);
     output_start(j, of.count, "Abundances in ");
-    if (s->library) unmix_by_library(j, &of, s->error ? &misfit : NULL);
-    else unmix_pixels(j, &of, constraint, chosen == SCALED, s->error ? &misfit : NULL);
+    if (s->library) unmix_by_library(j, &of, errors);
+    else unmix_pixels(j, &of, constraint, chosen == SCALED, errors);
     j->out.names = of.names;
     output_show(j, "Abundance", NULL);
     page = html_begin(j, "Abundance", NULL);

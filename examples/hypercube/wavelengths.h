@@ -134,11 +134,17 @@ static const wave_unit *unit_named(const char *text) {
     return unit;
 }
 
-/* The unit of the cube's wavelengths. Without a known one they are micrometres where they are small. */
+/* The unit that a wavelength is in, where nothing says it: micrometres where the number is small. */
+static const wave_unit *unit_by_size(double wavelength) {
+    if (wavelength < 100) return &wave_units[UNIT_UM];
+    return &wave_units[UNIT_NM];
+}
+
+/* The unit of the cube's wavelengths. */
 static const wave_unit *unit_of(const cube_file *f) {
     const wave_unit *unit = unit_named(f->units);
     if (unit) return unit;
-    return &wave_units[f->wavelength[0] < 100 ? UNIT_UM : UNIT_NM];
+    return unit_by_size(f->wavelength[0]);
 }
 
 /* Whether the cube says where its bands are: an index of bands does not. */
