@@ -22,12 +22,13 @@ static int denoise_in_colour(const denoising *how, int channels) { return channe
 /* Makes each channel's mean `by` times as large, in count patches of p values. */
 static void denoise_scale_means(int p, int channels, size_t count, double by, shs_real *Y) {
     const int area = p / channels;
+    const size_t all = values_of(count, channels);
     size_t i;
-    for (i = 0; i < count * (size_t)channels; i++) {
-        shs_real *y = Y + i * (size_t)area, sum = 0;
+    for (i = 0; i < all; i++) {
+        shs_real *y = Y + values_of(i, area), sum = 0;
         int k;
         for (k = 0; k < area; k++) sum += y[k];
-        sum *= (shs_real)((by - 1) / (double)area);
+        sum *= (shs_real)((by - 1) / area);
         for (k = 0; k < area; k++) y[k] += sum;
     }
 }
@@ -37,10 +38,10 @@ static void denoise_scale_means(int p, int channels, size_t count, double by, sh
    More than p/2 atoms would be noise as well. In colour the noise of each mean counts 1 + gamma times. */
 static shs_omp_options denoise_coding(const denoising *how, int p, int channels) {
     shs_omp_options coding = SHS_ZERO;
-    const double root = sqrt((double)p), gain = 1 + 0.15 * 8 / root;
+    const double gain = 1 + 0.15 * 8 / sqrt(p);
     double more = 0;
     if (denoise_in_colour(how, channels)) more = channels * how->gamma;
-    coding.tolerance = (shs_real)(gain * how->sigma * sqrt((double)p + more));
+    coding.tolerance = (shs_real)(gain * how->sigma * sqrt(p + more));
     coding.sparsity = p / 2;
     return coding;
 }
@@ -64,8 +65,8 @@ static shs_real *denoise_learn(const shs_context *ctx, const picture *noisy, con
     set.seed = how->seed;
     set.keep_mean = denoise_in_colour(how, image.channels);
     m = shs_patches_count(&image, &set, p);
-    Y = ALLOCATE(shs_real, m * (size_t)*p);
-    D = ALLOCATE(shs_real, (size_t)*p * (size_t)how->atoms);
+    Y = ALLOCATE(shs_real, values_of(m, *p));
+    D = ALLOCATE(shs_real, elements(how->atoms, *p));
     check(shs_patches_get(ctx, &image, &set, 0, m, Y, *p, NULL, NULL), "taking the patches");
     if (set.keep_mean) denoise_scale_means(*p, image.channels, m, sqrt(1 + how->gamma), Y);
     learning.iterations = how->iterations;
@@ -125,11 +126,12 @@ static shs_status denoise_batch(const shs_context *ctx, const denoise_work *w, s
 /* All patches of a rank. */
 static shs_status denoise_as_rank(const shs_context *ctx, void *arg) {
     denoise_work *w = (denoise_work *)arg;
-    denoise_part *part = w->parts + (ctx->ranks > 1 ? ctx->rank : 0);
+    denoise_part *part = w->parts;
     shs_context quiet = *ctx; /* there is one bar for all batches */
     shs_status status = SHS_OK;
     size_t first, done, count, m = devices_range(ctx, w->m, &first);
     quiet.progress_fn = NULL;
+    if (ctx->ranks > 1) part += ctx->rank;
     for (done = 0; done < m && status == SHS_OK; done += count) {
         count = m - done;
         if (count > DENOISE_BATCH) count = DENOISE_BATCH;
@@ -142,9 +144,9 @@ static shs_status denoise_as_rank(const shs_context *ctx, void *arg) {
 /* Batch by batch, by each rank. Returns the number of atoms. */
 static size_t denoise_by_batches(const shs_context *ctx, const shs_image *image, const denoising *how, int p, const shs_real *D,
                                  picture *out) {
-    const size_t pixels = (size_t)image->width * (size_t)image->height, values = pixels * (size_t)image->channels;
-    const size_t atoms = (size_t)p * (size_t)how->atoms, batch = DENOISE_BATCH;
-    const int ranks = example_ranks.count ? example_ranks.count : 1, in_colour = denoise_in_colour(how, image->channels);
+    const size_t pixels = elements(image->height, image->width), values = values_of(pixels, image->channels);
+    const size_t atoms = elements(how->atoms, p), batch = DENOISE_BATCH;
+    const int ranks = number_or(example_ranks.count, 1), in_colour = denoise_in_colour(how, image->channels);
     denoise_work *w = ALLOCATE(denoise_work, 1);
     shs_real *back = ALLOCATE(shs_real, atoms);
     size_t nonzeros = 0, i;
@@ -161,8 +163,8 @@ static size_t denoise_by_batches(const shs_context *ctx, const shs_image *image,
     if (in_colour) denoise_scale_means(p, image->channels, (size_t)how->atoms, 1 / sqrt(1 + how->gamma), back);
     for (r = 0; r < ranks; r++) {
         denoise_part *part = w->parts + r;
-        part->Y = ALLOCATE(shs_real, batch * (size_t)p);
-        if (!in_colour) part->means = ALLOCATE(shs_real, batch * (size_t)image->channels);
+        part->Y = ALLOCATE(shs_real, values_of(batch, p));
+        if (!in_colour) part->means = ALLOCATE(shs_real, values_of(batch, image->channels));
         part->sum = ALLOCATE(shs_real, values);
         part->weight = ALLOCATE(shs_real, pixels);
         check(shs_codes_create(NULL, batch, denoise_coding(how, p, image->channels).sparsity, &part->codes),
@@ -196,13 +198,15 @@ static double denoise_with(const shs_context *ctx, const picture *noisy, const d
     shs_patches all = SHS_ZERO;
     shs_omp_options coding;
     shs_omp_report report = SHS_ZERO;
+    double patches;
     all.width = all.height = DENOISE_PATCH;
+    patches = (double)shs_patches_count(&image, &all, NULL);
     if (denoise_in_colour(how, image.channels) || example_ranks.count)
-        return (double)denoise_by_batches(ctx, &image, how, p, D, out) / (double)shs_patches_count(&image, &all, NULL);
+        return (double)denoise_by_batches(ctx, &image, how, p, D, out) / patches;
     coding = denoise_coding(how, p, image.channels);
     check(shs_patches_approximate(ctx, &image, &all, how->atoms, D, p, &coding, denoise_own_weight(how), out->pixels, &report),
           "coding the patches");
-    return (double)report.nonzeros / (double)shs_patches_count(&image, &all, NULL);
+    return (double)report.nonzeros / patches;
 }
 
 /* ---- the noise --------------------------------------------------------------------------------------------------- */
@@ -213,13 +217,18 @@ static picture add_noise(const picture *clean, double sigma, uint64_t seed) {
     shs_random random;
     shs_random_seed(&random, seed);
     for (i = 0; i < count; i++)
-        noisy.pixels[i] = clean->pixels[i] + (shs_real)(sigma * (double)shs_random_normal(&random));
+        noisy.pixels[i] = clean->pixels[i] + (shs_real)(sigma * shs_random_normal(&random));
     return noisy;
 }
 
 /* ---- a test picture ---------------------------------------------------------------------------------------------- */
 
 #define DRAWN_TURN 6.283185307179586
+
+static double drawn_tone(int is_dark, double dark, double bright) {
+    if (is_dark) return dark;
+    return bright;
+}
 
 /* Brightness at a point of the unit square: a shaded wall with a ball, a resolution chart, and below them two folded
    cloths, one striped and one chequered. */
@@ -230,7 +239,8 @@ static double drawn_scene(double x, double y) {
         return 125 + 20 * sin(9 * x + 4 * y) + 55 * sin(DRAWN_TURN * 34 * (0.8 * x + 0.6 * y + fold));
     if (y > hem) {
         double a = sin(DRAWN_TURN * 17 * (x - 0.3 * y + fold)), b = sin(DRAWN_TURN * 17 * (0.3 * x + y - fold));
-        double check = a * b > 0 ? 45 : -45;
+        double check = -45;
+        if (a * b > 0) check = 45;
         return 120 + 15 * sin(6 * x - 3 * y) + check;
     }
     if (r2 < radius2) {
@@ -238,16 +248,16 @@ static double drawn_scene(double x, double y) {
         return 35 + 205 * fmax(light, 0);
     }
     if (x > 0.56 && x < 0.93) {
-        double bars = (x - 0.56) / (0.08 - 0.16 * (x - 0.56));
-        if (y > 0.08 && y < 0.26) return bars - floor(bars) < 0.5 ? 25 : 230;
-        if (y > 0.32 && y < 0.48) return y > 0.32 + 0.16 * (x - 0.56) / 0.37 ? 60 : 200;
+        double bars = (x - 0.56) / (0.08 - 0.16 * (x - 0.56)), wedge = 0.32 + 0.16 * (x - 0.56) / 0.37;
+        if (y > 0.08 && y < 0.26) return drawn_tone(bars - floor(bars) < 0.5, 25, 230);
+        if (y > 0.32 && y < 0.48) return drawn_tone(y > wedge, 60, 200);
     }
     return 165 + 50 * x - 110 * y;
 }
 
 static picture drawn_picture(void) {
     enum { SIZE = 256, FINE = 4 }; /* each pixel is the mean of FINE x FINE points */
-    const double point = 1 / (double)(SIZE * FINE);
+    const double point = 1.0 / (SIZE * FINE);
     picture a = picture_create(SIZE, SIZE, 1);
     int x, y, i;
     for (y = 0; y < SIZE; y++)
@@ -255,7 +265,7 @@ static picture drawn_picture(void) {
             double sum = 0;
             for (i = 0; i < FINE * FINE; i++)
                 sum += drawn_scene((x * FINE + i % FINE + 0.5) * point, (y * FINE + i / FINE + 0.5) * point);
-            a.pixels[y * SIZE + x] = (shs_real)(sum / (double)(FINE * FINE));
+            a.pixels[y * SIZE + x] = (shs_real)(sum / (FINE * FINE));
         }
     return a;
 }

@@ -29,6 +29,11 @@ static const char *kind_name(shs_cl_kind kind) {
     return "accelerator";
 }
 
+static const char *yes_or_no(int yes) {
+    if (yes) return "yes";
+    return "no";
+}
+
 static double megabytes(size_t bytes) { return (double)bytes / (1024 * 1024); }
 
 /* ---- programs that are kept ---------------------------------------------------------------------------------------- */
@@ -69,6 +74,7 @@ static void print_selftest(const shs_cl_device *d) {
     shs_cl *cl = NULL;
     shs_random r;
     shs_status status = open_device(d, 0, reason, sizeof reason, &cl);
+    const char *verdict = "coding is right";
     int i;
     if (status != SHS_OK) {
         printf("   self-test    %s\n", reason);
@@ -81,8 +87,9 @@ static void print_selftest(const shs_cl_device *d) {
     shs_normalize_columns(P, N, D, P, NULL);
     status = shs_codes_create(NULL, M, S, &codes);
     if (status == SHS_OK) status = shs_omp(&ctx, P, N, D, M, Y, S, &codes);
-    if (shs_cl_about(cl)->fault[0]) printf("   self-test    %s\n", shs_cl_about(cl)->fault);
-    else printf("   self-test    %s\n", status == SHS_OK ? "coding is right" : shs_status_text(status));
+    if (shs_cl_about(cl)->fault[0]) verdict = shs_cl_about(cl)->fault;
+    else if (status != SHS_OK) verdict = shs_status_text(status);
+    printf("   self-test    %s\n", verdict);
     shs_codes_free(NULL, &codes);
     shs_cl_destroy(cl);
 }
@@ -97,7 +104,9 @@ static shs_status warm_signals(const shs_context *ctx, int p, int atoms, const s
     shs_ksvd_options learning = SHS_ZERO;
     shs_codes codes = SHS_ZERO;
     shs_real *D = (shs_real *)calloc((size_t)p * (size_t)atoms, sizeof *D);
-    shs_status status = D ? shs_codes_create(NULL, SIGNALS, coding->sparsity, &codes) : SHS_NO_MEMORY;
+    shs_status status;
+    if (!D) return SHS_NO_MEMORY;
+    status = shs_codes_create(NULL, SIGNALS, coding->sparsity, &codes);
     learning.coding = *coding;
     learning.iterations = 1;
     if (status == SHS_OK) status = shs_ksvd_ex(ctx, p, atoms, SIGNALS, Y, p, &learning, D, p, NULL, NULL);
@@ -144,7 +153,8 @@ static shs_status warm_cube(const shs_context *ctx, const shs_cube *cube, const 
     if (status == SHS_OK) status = shs_rx(ctx, cube, NULL, &sink, NULL);
     if (status == SHS_OK) status = shs_detect(ctx, cube, 1, spectra, BANDS, NULL, &sink);
     if (status == SHS_OK) status = shs_unmix(ctx, cube, 3, spectra, BANDS, SHS_CONSTRAINT_FULL, &sink);
-    return status == SHS_NO_CONVERGENCE ? SHS_OK : status;
+    if (status == SHS_NO_CONVERGENCE) return SHS_OK;
+    return status;
 }
 
 /* hypercube: integers of 16 bits and floats, in each interleave. */
@@ -214,16 +224,18 @@ static void warm(const shs_cl_device *d) {
 /* ---- the program ---------------------------------------------------------------------------------------------------- */
 
 static void print_device(int index, const shs_cl_device *d) {
+    const char *usable = "not usable", *whose = "";
+    if (d->usable) usable = "usable";
+    if (d->unified) whose = ", shared with the host";
     printf("%d  %s\n", index, d->name);
     printf("   platform     %s\n", d->platform);
-    printf("   kind         %s, %s\n", kind_name(d->kind), d->usable ? "usable" : "not usable");
+    printf("   kind         %s, %s\n", kind_name(d->kind), usable);
     printf("   version      %s, driver %s\n", d->version, d->driver);
     printf("   units        %d at %d MHz\n", d->units, d->clock_mhz);
-    printf("   memory       %.0f MB, one buffer at most %.0f MB%s\n", megabytes(d->memory), megabytes(d->max_alloc),
-           d->unified ? ", shared with the host" : "");
+    printf("   memory       %.0f MB, one buffer at most %.0f MB%s\n", megabytes(d->memory), megabytes(d->max_alloc), whose);
     printf("   work-groups  up to %lu work-items, %.0f KB local memory\n", (unsigned long)d->max_group,
            (double)d->local_bytes / 1024);
-    printf("   doubles      %s\n", d->has_double ? "yes" : "no");
+    printf("   doubles      %s\n", yes_or_no(d->has_double));
     printf("   compiler     %s\n", d->has_compiler ? "yes" : "no: it runs stored programs only");
     if (!d->usable || !d->has_compiler) return;
     print_selftest(d);

@@ -105,6 +105,7 @@ static inline int one_of_all(int k) {
    devices. */
 static inline void tell_platforms(char *text, size_t size) {
     static const char *const names[] = {"OCL_ICD_FILENAMES", "OCL_ICD_VENDORS"};
+    const char *before = "platforms and their fit devices: ";
     shs_cl_device *devices;
     size_t used = 0;
     int count = 0, i, k;
@@ -120,8 +121,8 @@ static inline void tell_platforms(char *text, size_t size) {
             fit += devices[k].usable && devices[k].has_compiler;
         }
         if (known || used >= size) continue;
-        used += (size_t)snprintf(text + used, size - used, "%s%s (%d)", used ? ", " : "platforms and their fit devices: ",
-                                 devices[i].platform, fit);
+        used += (size_t)snprintf(text + used, size - used, "%s%s (%d)", before, devices[i].platform, fit);
+        before = ", ";
     }
     free(devices);
     if (!used) used += (size_t)snprintf(text, size, "no platform is seen");
@@ -219,7 +220,8 @@ static inline void share_threads(int threads) {
     if (threads == 0) threads = omp_get_max_threads();
 #endif
     threads /= example_ranks.count;
-    for (r = 0; r < example_ranks.count; r++) example_ranks.each[r].threads = threads > 0 ? threads : 1;
+    if (threads < 1) threads = 1;
+    for (r = 0; r < example_ranks.count; r++) example_ranks.each[r].threads = threads;
 }
 
 /* The devices of a list like 0,1 or 0,cpu, or all. What is no work for ranks is done with ctx, by the first. */
@@ -300,7 +302,8 @@ static inline shs_status on_devices(const shs_context *ctx, ranks_fn body, void 
 
 /* Which of `all` items are this rank's: *first and as many as the result. */
 static inline size_t devices_range(const shs_context *ctx, size_t all, size_t *first) {
-    return ranks_range(ctx, example_ranks.count ? example_ranks.shares : NULL, all, first);
+    if (example_ranks.count == 0) return ranks_range(ctx, NULL, all, first);
+    return ranks_range(ctx, example_ranks.shares, all, first);
 }
 
 /* Signals that are learnt from; columns lie close together. */
@@ -319,17 +322,21 @@ static inline shs_status learn_as_rank(const shs_context *ctx, void *arg) {
     const size_t bytes = (size_t)w->p * (size_t)w->n * sizeof(shs_real);
     const int leads = ctx->ranks < 2 || ctx->rank == 0;
     size_t first, m = devices_range(ctx, w->m, &first);
-    shs_codes mine = SHS_ZERO;
+    shs_codes part, *mine = NULL;
+    shs_ksvd_report *report = NULL;
     shs_real *D = w->D;
     shs_status status;
-    if (w->codes) mine = ranks_codes(w->codes, first, m);
+    if (w->codes) {
+        part = ranks_codes(w->codes, first, m);
+        mine = &part;
+    }
+    if (leads) report = w->report;
     if (!leads) { /* all ranks learn the same atoms, each in an array of its own */
         D = (shs_real *)malloc(bytes);
         if (!D) return SHS_NO_MEMORY;
         memcpy(D, w->D, bytes);
     }
-    status = shs_ksvd_ex(ctx, w->p, w->n, m, w->Y + first * (size_t)w->p, w->p, w->learning, D, w->p, w->codes ? &mine : NULL,
-                         leads ? w->report : NULL);
+    status = shs_ksvd_ex(ctx, w->p, w->n, m, w->Y + first * (size_t)w->p, w->p, w->learning, D, w->p, mine, report);
     if (!leads) free(D);
     return status;
 }

@@ -141,11 +141,13 @@ static inline void check(shs_status status, const char *subject) {
 static inline void *allocate(size_t count, size_t size) {
     int too_large = size > 0 && count > SIZE_MAX / size;
     void *block = NULL;
-    if (!too_large) block = calloc(count ? count : 1, size);
+    if (count == 0) count = 1;
+    if (!too_large) block = calloc(count, size);
     if (!block) fail(EXIT_ERROR, "out of memory: %zu x %zu bytes", count, size);
     return block;
 }
 
+#define COUNT_OF(list) ((int)(sizeof(list) / sizeof *(list)))
 #define ALLOCATE(type, count) ((type *)allocate((size_t)(count), sizeof(type)))
 
 /* In place of a number that there is not. */
@@ -157,12 +159,20 @@ static inline size_t elements(int rows, int length) { return (size_t)rows * (siz
 /* The number of the value in this row and column, where rows of `length` values follow each other. */
 static inline size_t element_at(int row, int length, int column) { return elements(row, length) + (size_t)column; }
 
-/* Where the value of this number stands then. */
+/* The values of so many columns of `length` each; also where the column of this number begins. */
+static inline size_t values_of(size_t columns, int length) { return columns * (size_t)length; }
+
+/* Where the value of this number stands in rows of `length`. */
 static inline int row_of(size_t element, int length) { return (int)(element / (size_t)length); }
 static inline int column_of(size_t element, int length) { return (int)(element % (size_t)length); }
 
 static inline int smaller(int a, int b) {
     if (a < b) return a;
+    return b;
+}
+
+static inline int larger(int a, int b) {
+    if (a > b) return a;
     return b;
 }
 
@@ -172,6 +182,9 @@ static inline double limited(double value, double low, double high) {
     if (value > high) return high;
     return value;
 }
+
+static inline int is_digit(char c) { return isdigit((unsigned char)c) != 0; }
+static inline char lower_letter(char c) { return (char)tolower((unsigned char)c); }
 
 /* 0 reads as the usual number. */
 static inline int number_or(int number, int usual) {
@@ -242,10 +255,13 @@ enum { PAGE_WIDTH = 80, PAGE_TEXT = 26 };
 
 /* Words after the `count` characters that the line holds; further lines are indented. */
 static inline void print_words(FILE *file, int count, int indent, const char *text) {
+    int blanks = 0;
+    if (indent > 0) blanks = indent - 1;
     while (*text) {
         int length = (int)strcspn(text, " \n");
-        if (count + 1 + length > PAGE_WIDTH) count = fprintf(file, "\n%*s", indent ? indent - 1 : 0, "") - 1;
-        count += fprintf(file, "%s%.*s", count > 0 ? " " : "", length, text);
+        if (count + 1 + length > PAGE_WIDTH) count = fprintf(file, "\n%*s", blanks, "") - 1;
+        if (count > 0) count += fprintf(file, " ");
+        count += fprintf(file, "%.*s", length, text);
         text += length + (text[length] != 0);
     }
     fputc('\n', file);
@@ -305,7 +321,7 @@ static inline void set_option(const option *o, const char *text) {
     }
     /* The first character keeps out what the library functions would also take: blanks, inf and nan. */
     number = strtod(text, &end);
-    if (!(isdigit((unsigned char)*first) || *first == '.') || end == text || *end)
+    if (!(is_digit(*first) || *first == '.') || end == text || *end)
         fail(EXIT_USAGE, "%s: '%s' is not a number", o->name, text);
     if (number < o->least) fail(EXIT_USAGE, "%s: %s is too small: at least %g", o->name, text, o->least);
     errno = 0;
@@ -389,13 +405,13 @@ static inline int read_options(int argc, char **argv, const char *usage, const c
 
 /* Seconds from some fixed moment on. */
 static inline double wall_clock(void) {
-#if defined(EXAMPLE_POSIX)
+#if defined(EXAMPLE_POSIX) || defined(TIME_UTC)
     struct timespec now;
+#ifdef EXAMPLE_POSIX
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-#elif defined(TIME_UTC)
-    struct timespec now;
+#else
     timespec_get(&now, TIME_UTC);
+#endif
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 #else
     return (double)time(NULL);
@@ -404,7 +420,7 @@ static inline double wall_clock(void) {
 
 static inline int progress_bar(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
     static const char filled[] = "##############################";
-    const int length = (int)sizeof filled - 1;
+    const int length = COUNT_OF(filled) - 1;
     static const char *last_phase = NULL;
     static size_t last_step = 0;
     static double began = 0;
@@ -440,7 +456,7 @@ static inline const char *name_extension(const char *name) {
 
 static inline int has_extension(const char *name, const char *extension) {
     const char *own = name_extension(name);
-    while (*own && tolower((unsigned char)*own) == *extension) {
+    while (*own && lower_letter(*own) == *extension) {
         own++;
         extension++;
     }
@@ -496,11 +512,16 @@ static inline int same_file(const known_file *a, const known_file *b) {
 /* Identifies the file and its folder. Fails if the folder of an output does not exist. */
 static inline void find_file(known_file *f) {
 #ifdef EXAMPLE_POSIX
-    const char *name = f->name, *last = name_in_folder(name);
-    char *folder = joined(last > name ? name : ".", "");
-    const char *written_to = folder;
+    const char *name = f->name, *last = name_in_folder(name), *written_to;
+    char *folder;
     struct stat link;
-    if (last > name) folder[last - name] = 0;
+    if (last > name) {
+        folder = joined(name, "");
+        folder[last - name] = 0;
+    } else {
+        folder = joined(".", "");
+    }
+    written_to = folder;
     f->exists = !stat(name, &f->itself);
     if (stat(folder, &f->folder) && f->output) fail(EXIT_ERROR, "%s: cannot write it: its folder: %s", name, strerror(errno));
     if (f->output && (!*last || (f->exists && S_ISDIR(f->itself.st_mode))))

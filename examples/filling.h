@@ -47,12 +47,12 @@ static int plate_touches(const plate *s, int x, int y) {
     int i, k;
     for (k = y; k <= y + 2 && k < s->height; k++)
         for (i = x; i <= x + 2 && i < s->width; i++)
-            if (s->hole[(size_t)k * (size_t)s->width + (size_t)i] && !plate_is_inner(s, i, k)) return 1;
+            if (s->hole[element_at(k, s->width, i)] && !plate_is_inner(s, i, k)) return 1;
     return 0;
 }
 
 static plate plate_create(int width, int height) {
-    const size_t count = (size_t)width * (size_t)height;
+    const size_t count = elements(height, width);
     plate s = SHS_ZERO;
     s.width = width;
     s.height = height;
@@ -83,7 +83,7 @@ static void plate_find_holes(plate *s) {
     s->cell_count = 0;
     for (y = 0; y < s->height; y++)
         for (x = 0; x < s->width; x++) {
-            const size_t at = (size_t)y * (size_t)s->width + (size_t)x;
+            const size_t at = element_at(y, s->width, x);
             if (s->hole[at] && plate_is_inner(s, x, y)) s->holes[s->hole_count++] = at;
             if (x > 3 && y > 3 && x < s->width - 4 && y < s->height - 4) continue;
             if (plate_touches(s, x, y)) s->cells[s->cell_count++] = at;
@@ -91,7 +91,7 @@ static void plate_find_holes(plate *s) {
     s->inner_count = s->hole_count;
     for (y = 0; y < s->height; y++)
         for (x = 0; x < s->width; x++) {
-            const size_t at = (size_t)y * (size_t)s->width + (size_t)x;
+            const size_t at = element_at(y, s->width, x);
             if (s->hole[at] && !plate_is_inner(s, x, y)) s->holes[s->hole_count++] = at;
         }
 }
@@ -120,7 +120,7 @@ static void plate_gradient(const plate *s, const double *u, double *out) {
     for (i = 0; i < s->cell_count; i++) {
         const size_t at = s->cells[i], across[] = {at, at + 1, at + 2}, down[] = {at, at + row, at + 2 * row};
         const size_t square[] = {at, at + 1, at + row, at + row + 1};
-        const int right = s->width - 1 - (int)(at % row), below = s->height - 1 - (int)(at / row);
+        const int right = s->width - 1 - column_of(at, s->width), below = s->height - 1 - row_of(at, s->width);
         if (right > 1) plate_term(u, out, across, plate_second, 3, 1);
         if (below > 1) plate_term(u, out, down, plate_second, 3, 1);
         if (right > 0 && below > 0) plate_term(u, out, square, plate_mixed, 4, 2);
@@ -137,18 +137,18 @@ static void plate_gradient(const plate *s, const double *u, double *out) {
 static void plate_close(plate *s) {
     size_t *left = ALLOCATE(size_t, s->hole_count), count = s->hole_count, i, before = count + 1;
     double *values = ALLOCATE(double, s->hole_count);
-    unsigned char *open = ALLOCATE(unsigned char, (size_t)s->width * (size_t)s->height);
+    unsigned char *open = ALLOCATE(unsigned char, elements(s->height, s->width));
     memcpy(left, s->holes, count * sizeof *left);
-    memcpy(open, s->hole, (size_t)s->width * (size_t)s->height);
+    memcpy(open, s->hole, elements(s->height, s->width));
     while (count > 0 && count < before) {
         size_t still = 0, closed = 0, *order = ALLOCATE(size_t, count);
         for (i = 0; i < count; i++) {
-            const int x = (int)(left[i] % (size_t)s->width), y = (int)(left[i] / (size_t)s->width);
+            const int x = column_of(left[i], s->width), y = row_of(left[i], s->width);
             double sum = 0;
             int there = 0, j, k;
-            for (k = y > 0 ? y - 1 : 0; k <= y + 1 && k < s->height; k++)
-                for (j = x > 0 ? x - 1 : 0; j <= x + 1 && j < s->width; j++) {
-                    const size_t at = (size_t)k * (size_t)s->width + (size_t)j;
+            for (k = larger(y - 1, 0); k <= y + 1 && k < s->height; k++)
+                for (j = larger(x - 1, 0); j <= x + 1 && j < s->width; j++) {
+                    const size_t at = element_at(k, s->width, j);
                     if (open[at]) continue;
                     sum += s->u[at];
                     there++;
@@ -181,7 +181,7 @@ static void plate_solve(plate *s, double small) {
     size_t i;
     int step;
     plate_gradient(s, s->u, s->residual);
-    memset(s->direction, 0, (size_t)s->width * (size_t)s->height * sizeof *s->direction);
+    memset(s->direction, 0, elements(s->height, s->width) * sizeof *s->direction);
     for (i = 0; i < s->hole_count; i++) {
         const size_t at = s->holes[i];
         s->residual[at] = -s->residual[at];
@@ -211,7 +211,7 @@ static void plate_solve(plate *s, double small) {
 static void plate_take(plate *s, const picture *a, int channel) {
     size_t i;
     for (i = 0; i < picture_area(a); i++)
-        if (!s->hole[i]) s->u[i] = (double)a->pixels[i * (size_t)a->channels + (size_t)channel];
+        if (!s->hole[i]) s->u[i] = (double)picture_pixel(a, i)[channel];
 }
 
 /* ---- trial: some known pixels are filled in as if they were not ---------------------------------------------------- */
@@ -220,7 +220,7 @@ static void plate_take(plate *s, const picture *a, int channel) {
 static size_t mark_holes(const picture *a, unsigned char *hole) {
     size_t i, count = 0;
     for (i = 0; i < picture_area(a); i++) {
-        hole[i] = pixel_missing(a->pixels[i * (size_t)a->channels]) != 0;
+        hole[i] = pixel_missing(*picture_pixel(a, i)) != 0;
         count += hole[i];
     }
     return count;
@@ -229,11 +229,11 @@ static size_t mark_holes(const picture *a, unsigned char *hole) {
 /* Marks known pixels to try on: a tenth of them where much is missing, else the holes moved elsewhere, which are of the same
    shapes. Returns how many. */
 static size_t mark_trial(const picture *a, const unsigned char *hole, size_t missing, shs_random *random, unsigned char *trial) {
-    const size_t pixels = picture_area(a), shift = 17 + 13 * (size_t)a->width;
+    const size_t pixels = picture_area(a), shift = 17 + elements(13, a->width);
     size_t i, count = 0;
     for (i = 0; i < pixels; i++) {
         if (hole[i]) trial[i] = 0;
-        else if (missing > pixels * 3 / 10) trial[i] = (double)shs_random_uniform(random) < 0.1;
+        else if (missing > pixels * 3 / 10) trial[i] = shs_random_uniform(random) < 0.1;
         else trial[i] = hole[(i + shift) % pixels];
         count += trial[i];
     }
@@ -242,7 +242,6 @@ static size_t mark_trial(const picture *a, const unsigned char *hole, size_t mis
 
 /* The sum of squares by which the trial's pixels are missed with this tension. */
 static double try_tension(plate *s, const picture *a, const unsigned char *trial, double tension) {
-    const size_t channels = (size_t)a->channels;
     double sum = 0;
     size_t i;
     int c;
@@ -253,7 +252,7 @@ static double try_tension(plate *s, const picture *a, const unsigned char *trial
         plate_solve(s, 5e-2);
         for (i = 0; i < s->hole_count; i++) {
             const size_t at = s->holes[i];
-            const double off = (double)clipped(s->u[at]) - (double)a->pixels[at * channels + (size_t)c];
+            const double off = (double)clipped(s->u[at]) - (double)picture_pixel(a, at)[c];
             if (trial[at]) sum += off * off;
         }
     }
@@ -297,7 +296,6 @@ static double find_tension(plate *s, const picture *a, size_t missing, uint64_t 
 
 /* Fills in what is missing, with this tension. */
 static void interpolate(picture *a, double tension) {
-    const size_t channels = (size_t)a->channels;
     plate s = plate_create(a->width, a->height);
     size_t i;
     int c;
@@ -308,7 +306,7 @@ static void interpolate(picture *a, double tension) {
         plate_take(&s, a, c);
         plate_close(&s);
         plate_solve(&s, 1e-2);
-        for (i = 0; i < s.hole_count; i++) a->pixels[s.holes[i] * channels + (size_t)c] = clipped(s.u[s.holes[i]]);
+        for (i = 0; i < s.hole_count; i++) picture_pixel(a, s.holes[i])[c] = clipped(s.u[s.holes[i]]);
     }
     plate_free(&s);
 }
@@ -334,19 +332,20 @@ typedef struct filling_work {
 static void find_runs(filling_work *w) {
     const int columns = w->a->width - w->all.width + 1, rows = w->a->height - w->all.height + 1;
     int *in_column = ALLOCATE(int, w->a->width), x, y, k; /* holes in the rows of a patch */
-    w->runs = ALLOCATE(patch_run, (size_t)rows * (size_t)(columns / 2 + 1));
+    w->runs = ALLOCATE(patch_run, elements(rows, columns / 2 + 1));
     for (y = 0; y < rows; y++) {
-        int holes = 0, before = 0;
+        int holes = 0, before = 0, first_row = 0;
+        if (y > 0) first_row = w->all.height - 1;
         for (x = 0; x < w->a->width; x++)
-            for (k = y == 0 ? 0 : w->all.height - 1; k < w->all.height; k++) {
-                in_column[x] += w->hole[(size_t)(y + k) * (size_t)w->a->width + (size_t)x];
-                if (y > 0) in_column[x] -= w->hole[(size_t)(y - 1) * (size_t)w->a->width + (size_t)x];
+            for (k = first_row; k < w->all.height; k++) {
+                in_column[x] += w->hole[element_at(y + k, w->a->width, x)];
+                if (y > 0) in_column[x] -= w->hole[element_at(y - 1, w->a->width, x)];
             }
         for (x = 0; x < w->a->width; x++) {
             holes += in_column[x];
             if (x >= w->all.width) holes -= in_column[x - w->all.width];
             if (x < w->all.width - 1) continue;
-            if (holes > 0 && !before) w->runs[w->run_count++].first = (size_t)y * (size_t)columns + (size_t)(x - w->all.width + 1);
+            if (holes > 0 && !before) w->runs[w->run_count++].first = element_at(y, columns, x - w->all.width + 1);
             if (holes > 0) w->runs[w->run_count - 1].count++;
             if (holes > 0) w->patches++;
             before = holes > 0;
@@ -358,7 +357,7 @@ static void find_runs(filling_work *w) {
 /* Returns non-zero if this pass codes the row of the patch. Each pass takes other rows, and the rows of a pass cover every
    pixel. */
 static int takes_row(const filling_work *w, size_t patch) {
-    const int rows = w->a->height - w->all.height + 1, row = (int)(patch / (size_t)(w->a->width - w->all.width + 1));
+    const int rows = w->a->height - w->all.height + 1, row = row_of(patch, w->a->width - w->all.width + 1);
     return row == 0 || row == rows - 1 || row % w->every == w->row;
 }
 
@@ -371,10 +370,11 @@ static size_t move_patches(const shs_context *ctx, filling_work *w, size_t *run,
             ++*run;
             continue;
         }
-        const size_t left = w->runs[*run].count - *done, first = w->runs[*run].first + *done;
-        const size_t count = left < FILL_BATCH - moved ? left : FILL_BATCH - moved;
-        shs_real *Y = w->Y + moved * (size_t)w->p, *means = w->means + moved * (size_t)w->a->channels;
+        const size_t first = w->runs[*run].first + *done;
+        size_t count = w->runs[*run].count - *done;
+        shs_real *Y = w->Y + values_of(moved, w->p), *means = w->means + values_of(moved, w->a->channels);
         shs_status status;
+        if (count > FILL_BATCH - moved) count = FILL_BATCH - moved;
         if (back) status = shs_patches_put(ctx, &image, &w->all, first, count, Y, w->p, means, NULL, w->sum, w->weight);
         else status = shs_patches_get(ctx, &image, &w->all, first, count, Y, w->p, means, NULL);
         check(status, "moving patches");
@@ -389,7 +389,7 @@ static size_t move_patches(const shs_context *ctx, filling_work *w, size_t *run,
 
 static shs_omp_options fill_coding(const filling_work *w, double off) {
     shs_omp_options coding = SHS_ZERO;
-    coding.tolerance = (shs_real)(off * sqrt((double)w->p));
+    coding.tolerance = (shs_real)(off * sqrt(w->p));
     coding.sparsity = w->p / 2;
     return coding;
 }
@@ -405,7 +405,7 @@ static void fill_learn(const shs_context *ctx, filling_work *w, const filling *h
     set.count = FILL_TRAINING;
     set.seed = how->seed + (uint64_t)pass;
     m = shs_patches_count(&image, &set, NULL);
-    Y = ALLOCATE(shs_real, m * (size_t)w->p);
+    Y = ALLOCATE(shs_real, values_of(m, w->p));
     check(shs_patches_get(ctx, &image, &set, 0, m, Y, w->p, NULL, NULL), "taking the patches");
     if (pass) learning.iterations = 2;
     else learning.iterations = 5;
@@ -437,38 +437,45 @@ static void fill_pass(const shs_context *ctx, filling_work *w, const filling *ho
     }
 }
 
+/* From 0 in the first pass to 1 in the last. */
+static double fill_progress(int pass, int passes) {
+    if (passes > 1) return (double)pass / (passes - 1);
+    return 1;
+}
+
 /* Improves what is filled in where hole is set; off: the tolerance of the first pass. */
 static void fill_refine(const shs_context *ctx, picture *a, const unsigned char *hole, const filling *how, double off,
                         int whole) {
-    const size_t channels = (size_t)a->channels;
     const double last = fmin(how->tolerance, off);
     shs_context quiet = *ctx; /* there is one bar for all passes */
     filling_work w = SHS_ZERO;
     const shs_image image = picture_image(a);
-    size_t i, c;
-    int pass;
+    size_t i;
+    int pass, c;
     quiet.progress_fn = NULL;
     w.a = a;
     w.hole = hole;
     w.all.width = w.all.height = how->patch;
     shs_patches_count(&image, &w.all, &w.p);
     find_runs(&w);
-    w.Y = ALLOCATE(shs_real, FILL_BATCH * (size_t)w.p);
-    w.means = ALLOCATE(shs_real, FILL_BATCH * channels);
-    w.D = ALLOCATE(shs_real, (size_t)w.p * (size_t)how->atoms);
+    w.Y = ALLOCATE(shs_real, values_of(FILL_BATCH, w.p));
+    w.means = ALLOCATE(shs_real, values_of(FILL_BATCH, a->channels));
+    w.D = ALLOCATE(shs_real, elements(how->atoms, w.p));
     w.sum = ALLOCATE(shs_real, picture_size(a));
     w.weight = ALLOCATE(shs_real, picture_area(a));
     check(shs_codes_create(NULL, FILL_BATCH, w.p / 2, &w.codes), "memory for the codes");
     for (pass = 0; pass < how->iterations; pass++) {
-        const double now = off * pow(last / off, how->iterations > 1 ? (double)pass / (how->iterations - 1) : 1);
+        const double now = off * pow(last / off, fill_progress(pass, how->iterations));
         if (pass % FILL_LEARN_EVERY == 0) fill_learn(&quiet, &w, how, now, pass);
         if (whole && pass + 1 == how->iterations) w.every = FILL_LAST_ROWS;
         else w.every = smaller(FILL_ROWS, how->patch);
         w.row = pass % w.every;
         fill_pass(&quiet, &w, how, now);
         for (i = 0; i < picture_area(a); i++)
-            for (c = 0; c < channels && hole[i]; c++)
-                a->pixels[i * channels + c] = clipped((double)w.sum[i * channels + c] / (double)w.weight[i]);
+            for (c = 0; c < a->channels && hole[i]; c++) {
+                const double sum = (double)w.sum[values_of(i, a->channels) + (size_t)c];
+                picture_pixel(a, i)[c] = clipped(sum / (double)w.weight[i]);
+            }
         if (ctx->progress_fn) ctx->progress_fn(ctx->progress_user, "filling in", (size_t)pass + 1, (size_t)how->iterations, -1);
     }
     w.codes.m = FILL_BATCH;
@@ -512,7 +519,7 @@ static void sum_up(double *values, int width, int height) {
     for (y = 0; y < height; y++) {
         double row = 0;
         for (x = 0; x < width; x++) {
-            double *v = values + (size_t)y * (size_t)width + (size_t)x;
+            double *v = values + element_at(y, width, x);
             row += *v;
             *v = row;
             if (y > 0) *v += *(v - width);
@@ -524,12 +531,12 @@ static void sum_up(double *values, int width, int height) {
 static double sum_near(const double *sums, int width, int height, int x, int y, int reach) {
     const int right = smaller(x + reach, width - 1), below = smaller(y + reach, height - 1);
     const int left = x - reach - 1, above = y - reach - 1;
-    const double *last = sums + (size_t)below * (size_t)width;
+    const double *last = sums + elements(below, width);
     double sum = last[right];
     if (left >= 0) sum -= last[left];
     if (above < 0) return sum;
-    sum -= sums[(size_t)above * (size_t)width + (size_t)right];
-    if (left >= 0) sum += sums[(size_t)above * (size_t)width + (size_t)left];
+    sum -= sums[element_at(above, width, right)];
+    if (left >= 0) sum += sums[element_at(above, width, left)];
     return sum;
 }
 
@@ -542,8 +549,8 @@ static comparison compare(const picture *a, const picture *interpolated, const p
     r.gain = ALLOCATE(double, picture_area(a));
     r.square = ALLOCATE(double, picture_area(a));
     for (i = 0; i < picture_size(a); i++) {
-        const double off = (double)interpolated->pixels[i] - (double)a->pixels[i];
-        const double apart = (double)interpolated->pixels[i] - (double)coded->pixels[i];
+        const double value = (double)interpolated->pixels[i];
+        const double off = value - (double)a->pixels[i], apart = value - (double)coded->pixels[i];
         if (!trial[i / channels]) continue;
         r.gain[i / channels] += off * apart;
         r.square[i / channels] += apart * apart;
@@ -558,12 +565,15 @@ static comparison compare(const picture *a, const picture *interpolated, const p
    them, and what is best in the whole picture counts as much as ten more. */
 static void blend(picture *a, const picture *coded, const unsigned char *hole, const comparison *r) {
     enum { NEAR = 30, WHOLE = 10 };
-    const size_t pixels = picture_area(a), channels = (size_t)a->channels;
-    const double each = WHOLE / (double)r->count;
-    const int reach = (int)(sqrt(NEAR * (double)pixels / (double)r->count) / 2);
-    size_t i, c;
+    const size_t pixels = picture_area(a);
+    const double tried = (double)r->count, each = WHOLE / tried;
+    const int reach = (int)(sqrt(NEAR * (double)pixels / tried) / 2);
+    size_t i;
     for (i = 0; i < pixels; i++) {
-        const int x = (int)(i % (size_t)r->width), y = (int)(i / (size_t)r->width);
+        const int x = column_of(i, r->width), y = row_of(i, r->width);
+        const shs_real *code = picture_pixel(coded, i);
+        shs_real *pixel = picture_pixel(a, i);
+        int c;
         double gain, square, weight = 0;
         if (!hole[i]) continue;
         gain = sum_near(r->gain, r->width, r->height, x, y, reach) + each * r->gain[pixels - 1];
@@ -571,10 +581,7 @@ static void blend(picture *a, const picture *coded, const unsigned char *hole, c
         if (square > 0) weight = gain / square;
         if (weight < 0) weight = 0;
         if (weight > 1) weight = 1;
-        for (c = 0; c < channels; c++) {
-            shs_real *v = a->pixels + i * channels + c;
-            *v += (shs_real)weight * (coded->pixels[i * channels + c] - *v);
-        }
+        for (c = 0; c < a->channels; c++) pixel[c] += (shs_real)weight * (code[c] - pixel[c]);
     }
 }
 

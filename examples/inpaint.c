@@ -153,10 +153,8 @@ static void parse(int argc, char **argv, const settings *s) {
                              "Fills in the pixels of a picture (PNG, JPEG, BMP, PGM, PPM) that are black in MASK.\n"
                              "The last line of the output: missing=part psnr=dB seconds=s",
                              options, (int)(sizeof options / sizeof *options));
-    int needed = s->remove > 0 ? 2 : 3;
-    if (names != needed)
-        fail(EXIT_USAGE, "needs %s (got %d)",
-             needed == 2 ? "two names with --remove, IN and OUT" : "three names, IN, MASK and OUT", names);
+    if (s->remove > 0 && names != 2) fail(EXIT_USAGE, "needs two names with --remove, IN and OUT (got %d)", names);
+    if (!(s->remove > 0) && names != 3) fail(EXIT_USAGE, "needs three names, IN, MASK and OUT (got %d)", names);
     if (s->remove >= 1) fail(EXIT_USAGE, "--remove: %g leaves nothing: it must be below 1", s->remove);
     if (s->remove > 0 && s->reference) fail(EXIT_USAGE, "--reference: with --remove the reference is IN itself");
     if (s->how.patch > 64) fail(EXIT_USAGE, "--patch: %d is too large: at most 64", s->how.patch);
@@ -196,19 +194,24 @@ static picture read_damaged(const char *in, const char *mask, const char *out, c
 int main(int argc, char **argv) {
     settings *s = &chosen;
     picture whole = SHS_ZERO, a;
-    const char *out, *mask;
+    const char *in, *out, *mask = NULL, *holes;
     shs_context ctx;
     size_t i, lost = 0, values;
     double start, seconds, part;
     parse(argc, argv, s);
-    if (s->remove > 0) mask = NULL;
-    else mask = argv[1];
-    out = argv[mask ? 2 : 1];
-    a = read_damaged(argv[0], mask, out, s, &whole);
+    in = argv[0];
+    out = argv[1];
+    holes = in;
+    if (!(s->remove > 0)) {
+        mask = argv[1];
+        out = argv[2];
+        holes = mask;
+    }
+    a = read_damaged(in, mask, out, s, &whole);
     values = picture_size(&a);
     for (i = 0; i < values; i++) lost += pixel_missing(a.pixels[i]) != 0;
     part = (double)lost / (double)values;
-    if (lost == values) fail(EXIT_ERROR, "%s: nothing of the picture is left to learn from", mask ? mask : argv[0]);
+    if (lost == values) fail(EXIT_ERROR, "%s: nothing of the picture is left to learn from", holes);
     ctx = example_context(s->threads, NULL);
     start = wall_clock();
     if (lost > 0) {

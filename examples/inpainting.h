@@ -27,8 +27,8 @@ static inpaint_block inpaint_block_create(size_t most, int p, int channels) {
     b.p = p;
     b.channels = channels;
     b.limits = ALLOCATE(int, most);
-    b.Y = ALLOCATE(shs_real, most * (size_t)p);
-    b.means = ALLOCATE(shs_real, most * (size_t)channels);
+    b.Y = ALLOCATE(shs_real, values_of(most, p));
+    b.means = ALLOCATE(shs_real, values_of(most, channels));
     b.weights = ALLOCATE(shs_real, most);
     return b;
 }
@@ -45,7 +45,10 @@ static int inpaint_centre(int count, shs_real *y, shs_real *mean) {
     shs_real sum = 0;
     int i, known = 0;
     for (i = 0; i < count; i++)
-        if (!pixel_missing(y[i])) sum += y[i], known++;
+        if (!pixel_missing(y[i])) {
+            sum += y[i];
+            known++;
+        }
     if (known) *mean = sum / (shs_real)known;
     else *mean = 0;
     for (i = 0; i < count; i++) y[i] -= *mean;
@@ -58,9 +61,9 @@ static void inpaint_take(const shs_context *ctx, const shs_image *image, const s
     size_t i;
     check(shs_patches_get(ctx, image, set, first, count, b->Y, b->p, NULL, NULL), "taking the patches");
     for (i = 0; i < count; i++) {
+        shs_real *y = b->Y + values_of(i, b->p), *means = b->means + values_of(i, b->channels);
         int known = 0, c;
-        for (c = 0; c < b->channels; c++)
-            known += inpaint_centre(area, b->Y + i * (size_t)b->p + c * area, b->means + i * (size_t)b->channels + (size_t)c);
+        for (c = 0; c < b->channels; c++) known += inpaint_centre(area, y + c * area, means + c);
         b->limits[i] = known / (INPAINT_PIXELS_AN_ATOM * b->channels);
         b->weights[i] = (shs_real)known / (shs_real)b->p;
     }
@@ -74,7 +77,7 @@ static int inpaint_most_atoms(const inpaint_block *b) {
 
 static shs_omp_options inpaint_coding(const inpainting *how, const inpaint_block *b) {
     shs_omp_options coding = SHS_ZERO;
-    coding.tolerance = (shs_real)(how->tolerance * sqrt((double)b->p));
+    coding.tolerance = (shs_real)(how->tolerance * sqrt(b->p));
     coding.sparsity = inpaint_most_atoms(b);
     coding.sparsity_each = b->limits;
     coding.skip_nan = 1;
@@ -113,7 +116,7 @@ static shs_real *inpaint_learn(const shs_context *ctx, const picture *a, const i
                                shs_ksvd_report *report) {
     shs_real *D;
     *p = how->patch * how->patch * a->channels;
-    D = ALLOCATE(shs_real, (size_t)*p * (size_t)how->atoms);
+    D = ALLOCATE(shs_real, elements(how->atoms, *p));
     inpaint_learn_from(ctx, a, how, INPAINT_TRAINING, SHS_START_DCT, D, report);
     return D;
 }
@@ -121,13 +124,13 @@ static shs_real *inpaint_learn(const shs_context *ctx, const picture *a, const i
 /* sum: what all patches say of each value (each step-th both ways), times their weights; weight: those weights, at each value. */
 static void inpaint_approximate(const shs_context *ctx, const shs_image *image, const inpainting *how, const shs_real *D,
                                 int step, shs_real *sum, shs_real *weight) {
-    const size_t pixels = (size_t)image->width * (size_t)image->height, values = pixels * (size_t)image->channels;
+    const size_t channels = (size_t)image->channels, pixels = elements(image->height, image->width), values = pixels * channels;
     shs_context quiet = *ctx; /* there is one bar for all batches */
     shs_patches all = SHS_ZERO;
     shs_real *ones, *covered = ALLOCATE(shs_real, pixels);
     shs_codes codes = SHS_ZERO;
     inpaint_block b;
-    size_t m, i, first, count;
+    size_t m, i, first, count, batch;
     int p;
     quiet.progress_fn = NULL;
     all.width = all.height = how->patch;
@@ -135,8 +138,9 @@ static void inpaint_approximate(const shs_context *ctx, const shs_image *image, 
     all.keep_mean = 1;
     m = shs_patches_count(image, &all, &p);
     b = inpaint_block_create(INPAINT_BATCH, p, image->channels);
-    ones = ALLOCATE(shs_real, INPAINT_BATCH * (size_t)p);
-    for (i = 0; i < INPAINT_BATCH * (size_t)p; i++) ones[i] = 1;
+    batch = values_of(INPAINT_BATCH, p);
+    ones = ALLOCATE(shs_real, batch);
+    for (i = 0; i < batch; i++) ones[i] = 1;
     memset(sum, 0, values * sizeof *sum);
     memset(weight, 0, values * sizeof *weight);
     check(shs_codes_create(NULL, INPAINT_BATCH, inpaint_most_atoms(&b), &codes), "memory for the codes");
@@ -148,7 +152,7 @@ static void inpaint_approximate(const shs_context *ctx, const shs_image *image, 
         inpaint_take(&quiet, image, &all, first, count, &b);
         check(shs_omp_ex(&quiet, p, how->atoms, D, p, count, b.Y, p, &coding, &codes, NULL, NULL), "coding the patches");
         check(shs_codes_synthesize(&quiet, p, how->atoms, D, p, &codes, 0, count, b.Y, p), "putting atoms together");
-        for (i = 0; i < count * (size_t)image->channels; i++) b.means[i] *= b.weights[i / (size_t)image->channels];
+        for (i = 0; i < count * channels; i++) b.means[i] *= b.weights[i / channels];
         check(shs_patches_put(&quiet, image, &all, first, count, b.Y, p, b.means, b.weights, sum, covered),
               "averaging patches");
         check(shs_patches_put(&quiet, image, &all, first, count, ones, p, NULL, b.weights, weight, covered),

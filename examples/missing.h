@@ -2,27 +2,26 @@
 #ifndef EXAMPLE_MISSING
 #define EXAMPLE_MISSING
 
+#define PIXEL_LOST ((shs_real)NAN)
+
 static int pixel_missing(shs_real value) { return value != value; }
 
 /* A pixel that was computed. */
-static shs_real clipped(double value) {
-    if (value < 0) return 0;
-    if (value > 255) return 255;
-    return (shs_real)value;
-}
+static shs_real clipped(double value) { return (shs_real)limited(value, 0, 255); }
 
 static void lose(picture *a, size_t pixel) {
+    shs_real *values = picture_pixel(a, pixel);
     int c;
-    for (c = 0; c < a->channels; c++) a->pixels[pixel * (size_t)a->channels + (size_t)c] = (shs_real)NAN;
+    for (c = 0; c < a->channels; c++) values[c] = PIXEL_LOST;
 }
 
 /* Each pixel with this probability. */
 static void lose_random(picture *a, double part, uint64_t seed) {
-    size_t i, pixels = (size_t)a->width * (size_t)a->height;
+    size_t i, pixels = picture_area(a);
     shs_random random;
     shs_random_seed(&random, seed);
     for (i = 0; i < pixels; i++)
-        if ((double)shs_random_uniform(&random) < part) lose(a, i);
+        if (shs_random_uniform(&random) < part) lose(a, i);
 }
 
 #endif /* EXAMPLE_MISSING */

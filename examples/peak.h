@@ -30,41 +30,41 @@ PEAK_LOOP(peak_f64_64, double, 64, __attribute__((target("avx512f"))))
 #endif
 /* clang-format on */
 
-/* Operations a second, a multiply-add being two; wide: in double. 0: not measured. */
-static inline double peak_of_core(int wide) {
+/* Operations a second, a multiply-add being two. 0: not measured. */
+static inline double peak_of_core(int in_double) {
     double (*loop)(double, long) = peak_f32_16;
     double bytes = 4, width = 16, least = 0; /* another program that takes the core for a while does not lower the ceiling */
-    const long rounds = 1000000;
+    enum { ROUNDS = 1000000 };
     volatile double factor = 0.5, kept;
     int i;
-    if (wide) {
+    if (in_double) {
         loop = peak_f64_16;
         bytes = 8;
     }
 #if defined(__x86_64__) || defined(__i386__)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        if (wide) loop = peak_f64_32;
+        if (in_double) loop = peak_f64_32;
         else loop = peak_f32_32;
         width = 32;
     }
     if (__builtin_cpu_supports("avx512f")) {
-        if (wide) loop = peak_f64_64;
+        if (in_double) loop = peak_f64_64;
         else loop = peak_f32_64;
         width = 64;
     }
 #endif
     for (i = 0; i < 30; i++) {
         double start = wall_clock(), seconds;
-        kept = loop(factor, rounds);
+        kept = loop(factor, ROUNDS);
         seconds = wall_clock() - start;
         if (!i || seconds < least) least = seconds;
     }
     (void)kept;
-    return 2 * 12 * (width / bytes) * (double)rounds / least;
+    return 2 * 12 * (width / bytes) * ROUNDS / least;
 }
 #else
-static inline double peak_of_core(int wide) {
-    (void)wide;
+static inline double peak_of_core(int in_double) {
+    (void)in_double;
     return 0;
 }
 #endif

@@ -34,8 +34,11 @@ typedef struct picture {
     shs_real *alpha; /* width x height, opaque 255; NULL: the picture has none */
 } picture;
 
-static inline size_t picture_area(const picture *a) { return (size_t)a->width * (size_t)a->height; }
-static inline size_t picture_size(const picture *a) { return picture_area(a) * (size_t)a->channels; }
+static inline size_t picture_area(const picture *a) { return elements(a->height, a->width); }
+static inline size_t picture_size(const picture *a) { return values_of(picture_area(a), a->channels); }
+
+/* The values of the pixel of this number. */
+static inline shs_real *picture_pixel(const picture *a, size_t pixel) { return a->pixels + values_of(pixel, a->channels); }
 
 static inline picture picture_create(int width, int height, int channels) {
     picture a;
@@ -72,7 +75,10 @@ static inline shs_image picture_image(const picture *a) {
 }
 
 /* The word for what it holds. */
-static inline const char *picture_kind(const picture *a) { return a->channels == 1 ? "grey" : "colour"; }
+static inline const char *picture_kind(const picture *a) {
+    if (a->channels == 1) return "grey";
+    return "colour";
+}
 
 /* ---- PGM and PPM ------------------------------------------------------------------------------------------------- */
 
@@ -95,16 +101,20 @@ static inline long pnm_number(const unsigned char **at, const unsigned char *end
 
 static inline picture pnm_read(const char *name, const unsigned char *data, size_t size) {
     const unsigned char *at = data + 2, *end = data + size;
-    const int ascii = data[1] == '2' || data[1] == '3', in_colour = data[1] == '3' || data[1] == '6', channels = in_colour ? 3 : 1;
-    int two;
+    const int ascii = data[1] == '2' || data[1] == '3';
+    int channels = 1, two;
     long width = pnm_number(&at, end), height = pnm_number(&at, end), white = pnm_number(&at, end);
     picture a;
     size_t i, count, least; /* bytes of so many values */
+    if (data[1] == '3' || data[1] == '6') channels = 3;
     if (width < 1 || height < 1 || white < 1) fail(EXIT_ERROR, "%s: its PGM or PPM header is damaged", name);
     if (white > PICTURE_WHITE) fail(EXIT_ERROR, "%s: its largest value %ld is outside 1..65535", name, white);
     two = !ascii && white > 255; /* bytes a value, the high one first */
     if ((double)width * (double)height * channels > 268435456.0) fail(EXIT_ERROR, "%s: the picture is too large", name);
-    count = (size_t)width * (size_t)height * (size_t)channels;
+    a.width = (int)width;
+    a.height = (int)height;
+    a.channels = channels;
+    count = picture_size(&a);
     /* Even in text a value takes two bytes, so a header that promises too much is found before memory is taken. */
     least = count;
     if (two) least = 2 * count;
@@ -112,7 +122,7 @@ static inline picture pnm_read(const char *name, const unsigned char *data, size
     if (!ascii && at < end) at++;
     if ((size_t)(end - at) < least)
         fail(EXIT_ERROR, "%s: it is truncated: %ld x %ld pixels do not fit in it", name, width, height);
-    a = picture_create((int)width, (int)height, channels);
+    a = picture_create(a.width, a.height, channels);
     if (white > 255) a.white = (int)white;
     for (i = 0; i < count; i++) {
         long value;
@@ -200,20 +210,20 @@ static inline size_t stored_pixel(int orientation, int x, int y, int width, int 
     }
     if (orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8) column = width - 1 - column;
     if (orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7) row = height - 1 - row;
-    return (size_t)row * (size_t)width + (size_t)column;
+    return element_at(row, width, column);
 }
 
 /* The picture as it is to be shown. Samples: `all` a pixel, bytes or 16 bits; what is behind the colours is alpha. */
 static inline picture shown_picture(const void *samples, int deep, int width, int height, int all, int orientation) {
     const stbi_us *words = (const stbi_us *)samples;
     const stbi_uc *bytes = (const stbi_uc *)samples;
-    const size_t channels = all < 3 ? 1 : 3;
+    int channels = 3, x, y, c;
     picture a;
     double unit = 1;
-    size_t i = 0, c;
-    int x, y;
-    if (orientation > 4) a = picture_create(height, width, (int)channels);
-    else a = picture_create(width, height, (int)channels);
+    size_t i = 0;
+    if (all < 3) channels = 1;
+    if (orientation > 4) a = picture_create(height, width, channels);
+    else a = picture_create(width, height, channels);
     if (deep) {
         a.white = PICTURE_WHITE;
         unit = 255.0 / PICTURE_WHITE;
@@ -221,28 +231,30 @@ static inline picture shown_picture(const void *samples, int deep, int width, in
     if (all % 2 == 0) a.alpha = ALLOCATE(shs_real, picture_area(&a));
     for (y = 0; y < a.height; y++)
         for (x = 0; x < a.width; x++, i++) {
-            const size_t first = stored_pixel(orientation, x, y, width, height) * (size_t)all;
-            for (c = 0; c < (size_t)all; c++) {
-                double value;
-                if (deep) value = words[first + c];
-                else value = bytes[first + c];
-                if (c < channels) a.pixels[i * channels + c] = (shs_real)(value * unit);
-                else a.alpha[i] = (shs_real)(value * unit);
+            const size_t first = values_of(stored_pixel(orientation, x, y, width, height), all);
+            shs_real *pixel = picture_pixel(&a, i);
+            for (c = 0; c < all; c++) {
+                shs_real value;
+                if (deep) value = (shs_real)(words[first + (size_t)c] * unit);
+                else value = (shs_real)(bytes[first + (size_t)c] * unit);
+                if (c < channels) pixel[c] = value;
+                else a.alpha[i] = value;
             }
         }
     return a;
 }
 
 static inline picture stb_read(const char *name, const unsigned char *data, size_t size) {
+    const int bytes = (int)size;
     int width = 0, height = 0, all = 0, deep, orientation;
     void *samples;
     picture a;
     if (size > INT_MAX) fail(EXIT_ERROR, "%s: the file is too large", name);
-    if (!stbi_info_from_memory(data, (int)size, &width, &height, &all))
+    if (!stbi_info_from_memory(data, bytes, &width, &height, &all))
         fail(EXIT_ERROR, "%s: not a picture that this program knows: %s", name, stbi_failure_reason());
-    deep = stbi_is_16_bit_from_memory(data, (int)size);
-    if (deep) samples = stbi_load_16_from_memory(data, (int)size, &width, &height, &all, 0);
-    else samples = stbi_load_from_memory(data, (int)size, &width, &height, &all, 0);
+    deep = stbi_is_16_bit_from_memory(data, bytes);
+    if (deep) samples = stbi_load_16_from_memory(data, bytes, &width, &height, &all, 0);
+    else samples = stbi_load_from_memory(data, bytes, &width, &height, &all, 0);
     if (!samples) fail(EXIT_ERROR, "%s: it is truncated or damaged: %s", name, stbi_failure_reason());
     if (data[0] == 0xFF) orientation = jpeg_orientation(data, size);
     else if (data[0] == 0x89) orientation = png_orientation(data, size);
@@ -280,7 +292,7 @@ typedef struct png_packer {
     unsigned char block[PNG_BLOCK];
     size_t used;
     uint32_t bits; /* that do not make a byte yet, the first one lowest */
-    int bit_count;
+    unsigned bit_count;
     size_t seen[PNG_HASHES]; /* 1 + where three bytes of this hash were last */
 } png_packer;
 
@@ -314,7 +326,7 @@ static inline void png_byte(png_packer *w, unsigned byte) {
 }
 
 /* The lowest bit first. */
-static inline void png_bits(png_packer *w, uint32_t value, int count) {
+static inline void png_bits(png_packer *w, uint32_t value, unsigned count) {
     w->bits |= value << w->bit_count;
     w->bit_count += count;
     for (; w->bit_count >= 8; w->bit_count -= 8) {
@@ -324,9 +336,9 @@ static inline void png_bits(png_packer *w, uint32_t value, int count) {
 }
 
 /* A Huffman code: the highest bit first. */
-static inline void png_code(png_packer *w, unsigned code, int count) {
+static inline void png_code(png_packer *w, unsigned code, unsigned count) {
     uint32_t turned = 0;
-    int i;
+    unsigned i;
     for (i = 0; i < count; i++) turned |= (code >> i & 1u) << (count - 1 - i);
     png_bits(w, turned, count);
 }
@@ -341,8 +353,8 @@ static inline void png_symbol(png_packer *w, unsigned symbol) {
 
 /* `length` bytes as `distance` bytes before. Classes of both hold 1, 2, 4 .. values; the number within follows the class. */
 static inline void png_match(png_packer *w, unsigned length, unsigned distance) {
-    unsigned class_ = 0, first = 3, extra;
-    for (;; class_++) {
+    unsigned first = 3, class_, extra;
+    for (class_ = 0;; class_++) {
         if (class_ < 8) extra = 0;
         else extra = class_ / 4 - 1;
         if (length < first + (1u << extra)) break;
@@ -352,7 +364,7 @@ static inline void png_match(png_packer *w, unsigned length, unsigned distance) 
         png_symbol(w, 285);
     } else {
         png_symbol(w, 257 + class_);
-        png_bits(w, length - first, (int)extra);
+        png_bits(w, length - first, extra);
     }
     first = 1;
     for (class_ = 0;; class_++) {
@@ -362,7 +374,7 @@ static inline void png_match(png_packer *w, unsigned length, unsigned distance) 
         first += 1u << extra;
     }
     png_code(w, class_, 5);
-    png_bits(w, distance - first, (int)extra);
+    png_bits(w, distance - first, extra);
 }
 
 static inline void png_pack(png_packer *w, const unsigned char *bytes, size_t count) {
@@ -451,9 +463,9 @@ static inline unsigned char *png_filtered(const unsigned char *bytes, size_t row
 static inline void png_write(FILE *file, const picture *a, const unsigned char *samples, int bytes) {
     static const unsigned char signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'}, kinds[] = {0, 4, 2, 6};
     const int all = a->channels + (a->alpha != NULL);
-    const size_t step = (size_t)(all * bytes), row = (size_t)a->width * step;
+    const size_t step = (size_t)(all * bytes), rows = (size_t)a->height, row = values_of(step, a->width);
     png_packer *w = ALLOCATE(png_packer, 1);
-    unsigned char header[13], *filtered = png_filtered(samples, (size_t)a->height, row, step);
+    unsigned char header[13], *filtered = png_filtered(samples, rows, row, step);
     uint32_t i;
     int k;
     w->file = file;
@@ -472,7 +484,7 @@ static inline void png_write(FILE *file, const picture *a, const unsigned char *
     header[9] = kinds[all - 1];
     fwrite(signature, 1, sizeof signature, file);
     png_chunk(w, "IHDR", header, sizeof header);
-    png_pack(w, filtered, (size_t)a->height * (row + 1));
+    png_pack(w, filtered, rows * (row + 1));
     png_chunk(w, "IEND", NULL, 0);
     free(filtered);
     free(w);
@@ -507,25 +519,29 @@ static inline unsigned char *picture_put(unsigned char *to, shs_real value, int 
 
 /* As a PNG, PGM or PPM, at the depth that it was read with. */
 static inline void picture_write(const char *name, const picture *a) {
-    const int png = has_extension(name, ".png"), bytes = a->white > 255 ? 2 : 1;
-    const size_t area = picture_area(a), channels = (size_t)a->channels, all = channels + (a->alpha && png);
-    unsigned char *samples = ALLOCATE(unsigned char, area * all * (size_t)bytes), *to = samples;
-    int white = a->white;
+    const int png = has_extension(name, ".png"), bytes = 1 + (a->white > 255), channels = a->channels;
+    const int with_alpha = a->alpha && png;
+    const size_t area = picture_area(a), size = values_of(area, (channels + with_alpha) * bytes);
+    unsigned char *samples = ALLOCATE(unsigned char, size), *to = samples;
+    int white = a->white, c;
     FILE *file;
-    size_t i, c;
+    size_t i;
     if (png && bytes == 2) white = PICTURE_WHITE;
     picture_check_name(name, a->channels);
     if (a->alpha && !png) warn("%s: only .png holds transparency: it is left out", name);
     for (i = 0; i < area; i++) {
-        for (c = 0; c < channels; c++) to = picture_put(to, a->pixels[i * channels + c], white);
-        if (all > channels) to = picture_put(to, a->alpha[i], white);
+        const shs_real *pixel = picture_pixel(a, i);
+        for (c = 0; c < channels; c++) to = picture_put(to, pixel[c], white);
+        if (with_alpha) to = picture_put(to, a->alpha[i], white);
     }
     file = open_for_writing(name);
     if (png) {
         png_write(file, a, samples, bytes);
     } else {
-        fprintf(file, "P%c\n%d %d\n%d\n", a->channels == 1 ? '5' : '6', a->width, a->height, white);
-        fwrite(samples, 1, area * all * (size_t)bytes, file);
+        if (channels == 1) fprintf(file, "P5\n");
+        else fprintf(file, "P6\n");
+        fprintf(file, "%d %d\n%d\n", a->width, a->height, white);
+        fwrite(samples, 1, size, file);
     }
     close_written(file, name);
     free(samples);

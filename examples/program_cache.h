@@ -59,10 +59,10 @@ static inline void program_cache_make(const char *folder) {
     if (!program_cache_path(path, folder, "", "")) return;
     for (slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = 0;
-        (void)mkdir(path, 0700);
+        mkdir(path, 0700); /* where that fails, opening a file in it does */
         *slash = '/';
     }
-    (void)mkdir(path, 0700);
+    mkdir(path, 0700);
 }
 
 /* load_fn; user is the folder. */
@@ -98,16 +98,26 @@ static inline void program_cache_store(void *user, const char *key, const void *
         complete = fwrite(data, 1, size, file) == size;
         complete = !fclose(file) && complete;
     } else close(descriptor);
-    if (!complete || rename(part, path)) (void)unlink(part);
+    if (!complete || rename(part, path)) unlink(part);
 }
 #else
-static inline int program_cache_folder(char folder[PROGRAM_CACHE_PATH]) { return folder[0] = 0, 0; }
+#define PROGRAM_CACHE_UNUSED(parameter) ((void)(parameter))
+static inline int program_cache_folder(char folder[PROGRAM_CACHE_PATH]) {
+    folder[0] = 0;
+    return 0;
+}
 static inline size_t program_cache_load(void *user, const char *key, void *data, size_t size) {
-    (void)user, (void)key, (void)data, (void)size;
+    PROGRAM_CACHE_UNUSED(user);
+    PROGRAM_CACHE_UNUSED(key);
+    PROGRAM_CACHE_UNUSED(data);
+    PROGRAM_CACHE_UNUSED(size);
     return 0;
 }
 static inline void program_cache_store(void *user, const char *key, const void *data, size_t size) {
-    (void)user, (void)key, (void)data, (void)size;
+    PROGRAM_CACHE_UNUSED(user);
+    PROGRAM_CACHE_UNUSED(key);
+    PROGRAM_CACHE_UNUSED(data);
+    PROGRAM_CACHE_UNUSED(size);
 }
 #endif
 

@@ -29,11 +29,14 @@ int main(int argc, char **argv) {
     if (status == SHS_OK) status = shs_codes_create(NULL, M, S, &codes);
     coding.sparsity = S;
     if (status == SHS_OK) status = shs_omp_ex(NULL, P, N, learnt, P, M, signals, P, &coding, &codes, NULL, &report);
-    if (status != SHS_OK) return fprintf(stderr, "%s\n", shs_status_text(status)), 1;
+    if (status != SHS_OK) {
+        fprintf(stderr, "%s\n", shs_status_text(status));
+        return 1;
+    }
 
     for (i = 0; i < N; i++) { /* found: some learnt atom points the same way, up to its sign */
         shs_gemv(SHS_TRANS_YES, P, N, 1, learnt, P, hidden + P * i, 1, 0, products, 1);
-        for (j = 0; j < N && products[j] * products[j] < (shs_real)0.98; j++) {}
+        for (j = 0; j < N && 100 * products[j] * products[j] < 98; j++) {}
         found += j < N;
     }
     printf("%d of %d hidden atoms found, rms error %.4f a value\n", found, N, (double)report.rmse);

@@ -50,7 +50,8 @@ typedef struct settings {
 static size_t mirrored(int i, int count) {
     i %= 2 * count;
     if (i < 0) i += 2 * count;
-    return (size_t)(i < count ? i : 2 * count - 1 - i);
+    if (i >= count) i = 2 * count - 1 - i;
+    return (size_t)i;
 }
 
 /* The kernel of bicubic interpolation (Keys 1981, a = -1/2). */
@@ -66,30 +67,35 @@ static double cubic(double x) {
    MATLAB's imresize does. */
 static void resize_lines(int lines, const shs_real *in, int count, size_t line, shs_real *out, int made, size_t made_line,
                          size_t step) {
-    const double ratio = (double)count / (double)made, stretch = ratio > 1 ? ratio : 1;
+    const double ratio = (double)count / made, stretch = fmax(ratio, 1);
     double weights[4 * MOST_FACTOR + 2], total, sum;
     int i, j, l;
     for (i = 0; i < made; i++) {
         const double centre = (i + 0.5) * ratio - 0.5;
         const int first = (int)ceil(centre - 2 * stretch), taps = (int)floor(centre + 2 * stretch) - first + 1;
         total = 0;
-        for (j = 0; j < taps; j++) total += weights[j] = cubic((centre - (first + j)) / stretch);
+        for (j = 0; j < taps; j++) {
+            weights[j] = cubic((centre - (first + j)) / stretch);
+            total += weights[j];
+        }
         for (l = 0; l < lines; l++) {
-            const shs_real *from = in + (size_t)l * line;
+            const shs_real *from = in + values_of(line, l);
             sum = 0;
             for (j = 0; j < taps; j++) sum += weights[j] * (double)from[mirrored(first + j, count) * step];
-            out[(size_t)l * made_line + (size_t)i * step] = (shs_real)(sum / total);
+            out[values_of(made_line, l) + values_of(step, i)] = (shs_real)(sum / total);
         }
     }
 }
 
 static picture resized(const picture *a, int width, int height) {
-    picture wide = picture_create(width, a->height, a->channels), b = picture_create(width, height, a->channels);
-    const size_t channels = (size_t)a->channels, row = (size_t)width * channels;
+    picture wide = picture_create(width, a->height, a->channels);
+    picture b = picture_create(width, height, a->channels);
+    const int values = width * a->channels; /* of a row of both */
+    const size_t channels = (size_t)a->channels, row = (size_t)values, given_row = elements(a->width, a->channels);
     int c;
     for (c = 0; c < a->channels; c++)
-        resize_lines(a->height, a->pixels + c, a->width, (size_t)a->width * channels, wide.pixels + c, width, row, channels);
-    resize_lines((int)row, wide.pixels, a->height, 1, b.pixels, height, 1, row);
+        resize_lines(a->height, a->pixels + c, a->width, given_row, wide.pixels + c, width, row, channels);
+    resize_lines(values, wide.pixels, a->height, 1, b.pixels, height, 1, row);
     free(wide.pixels);
     return b;
 }
@@ -104,7 +110,7 @@ static picture cut(const picture *a, int left, int top, int width, int height) {
     shs_real *to = b.pixels;
     int x, y;
     for (y = 0; y < height; y++) {
-        const shs_real *row = a->pixels + mirrored(top + y, a->height) * (size_t)a->width * channels;
+        const shs_real *row = picture_pixel(a, values_of(mirrored(top + y, a->height), a->width));
         for (x = 0; x < width; x++, to += channels)
             memcpy(to, row + mirrored(left + x, a->width) * channels, channels * sizeof *to);
     }
@@ -114,27 +120,35 @@ static picture cut(const picture *a, int left, int top, int width, int height) {
 /* As much of it, from the left and the top, as some pixels of a smaller picture are. */
 static picture whole_pixels(const picture *a, int factor) {
     picture b = cut(a, 0, 0, a->width / factor * factor, a->height / factor * factor);
+    size_t row; /* bytes of a row's alpha */
     int y;
     b.white = a->white;
     if (!a->alpha) return b;
+    row = (size_t)b.width * sizeof *b.alpha;
     b.alpha = ALLOCATE(shs_real, picture_area(&b));
-    for (y = 0; y < b.height; y++)
-        memcpy(b.alpha + (size_t)y * (size_t)b.width, a->alpha + (size_t)y * (size_t)a->width, (size_t)b.width * sizeof *b.alpha);
+    for (y = 0; y < b.height; y++) memcpy(b.alpha + elements(y, b.width), a->alpha + elements(y, a->width), row);
     return b;
 }
 
 /* One of eight positions: mirrored both ways, transposed. */
 static picture turned(const picture *a, int position) {
     const int transposed = position & 1, across = position & 2, along = position & 4;
-    picture b = transposed ? picture_create(a->height, a->width, 1) : picture_create(a->width, a->height, 1);
-    shs_real *to = b.pixels;
+    picture b;
+    shs_real *to;
     int x, y;
+    if (transposed) b = picture_create(a->height, a->width, 1);
+    else b = picture_create(a->width, a->height, 1);
+    to = b.pixels;
     for (y = 0; y < b.height; y++)
         for (x = 0; x < b.width; x++) {
-            int column = transposed ? y : x, row = transposed ? x : y;
+            int column = x, row = y;
+            if (transposed) {
+                column = y;
+                row = x;
+            }
             if (across) column = a->width - 1 - column;
             if (along) row = a->height - 1 - row;
-            *to++ = a->pixels[(size_t)row * (size_t)a->width + (size_t)column];
+            *to++ = a->pixels[element_at(row, a->width, column)];
         }
     return b;
 }
@@ -144,10 +158,8 @@ static void round_pixels(picture *a) {
     const double unit = 255.0 / a->white;
     size_t i;
     for (i = 0; i < picture_size(a); i++) {
-        double value = floor((double)a->pixels[i] / unit + 0.5);
-        if (value < 0) value = 0;
-        if (value > a->white) value = a->white;
-        a->pixels[i] = (shs_real)(value * unit);
+        const double value = floor((double)a->pixels[i] / unit + 0.5);
+        a->pixels[i] = (shs_real)(limited(value, 0, a->white) * unit);
     }
 }
 
@@ -169,7 +181,7 @@ static picture brightness(const picture *a) {
     picture b = picture_create(a->width, a->height, 1);
     size_t i;
     for (i = 0; i < picture_size(&b); i++) {
-        const shs_real *v = a->pixels + i * (size_t)a->channels;
+        const shs_real *v = picture_pixel(a, i);
         if (a->channels == 1) b.pixels[i] = v[0];
         else b.pixels[i] = (shs_real)(0.299 * (double)v[0] + 0.587 * (double)v[1] + 0.114 * (double)v[2]);
     }
@@ -186,16 +198,20 @@ static void add(picture *a, shs_real scale, const picture *b) {
 /* Of the brightness, without so many pixels at each border. */
 static double psnr(const picture *truth, const picture *other, int border) {
     const int width = truth->width - 2 * border, height = truth->height - 2 * border;
-    picture difference = brightness(truth), b = brightness(other), inner;
+    picture difference = brightness(truth);
+    picture b = brightness(other), inner;
     double sum = 0;
     size_t i;
     add(&difference, -1, &b);
     inner = cut(&difference, border, border, width, height);
-    for (i = 0; i < picture_size(&inner); i++) sum += (double)inner.pixels[i] * (double)inner.pixels[i];
+    for (i = 0; i < picture_size(&inner); i++) {
+        const double off = (double)inner.pixels[i];
+        sum += off * off;
+    }
     free(difference.pixels);
     free(b.pixels);
     free(inner.pixels);
-    return 10 * log10(255.0 * 255.0 * (double)width * (double)height / sum);
+    return 10 * log10(255.0 * 255.0 * width * height / sum);
 }
 
 /* ---- patches ----------------------------------------------------------------------------------------------------- */
@@ -209,15 +225,14 @@ typedef struct dictionaries {
 /* First and second differences, across and down, of pixels as far apart as those of the small picture. */
 static picture features(const picture *a, int factor) {
     picture made = picture_create(a->width, a->height, FEATURES);
-    const size_t width = (size_t)a->width;
     shs_real *to = made.pixels;
     int x, y;
     for (y = 0; y < a->height; y++)
         for (x = 0; x < a->width; x++, to += FEATURES) {
-            const shs_real *row = a->pixels + (size_t)y * width, *column = a->pixels + x;
+            const shs_real *row = a->pixels + elements(y, a->width), *column = a->pixels + x;
             const shs_real left = row[mirrored(x - factor, a->width)], right = row[mirrored(x + factor, a->width)];
-            const shs_real above = column[mirrored(y - factor, a->height) * width];
-            const shs_real below = column[mirrored(y + factor, a->height) * width];
+            const shs_real above = column[values_of(mirrored(y - factor, a->height), a->width)];
+            const shs_real below = column[values_of(mirrored(y + factor, a->height), a->width)];
             to[0] = right - left;
             to[1] = below - above;
             to[2] = (left + right) / 2 - row[x];
@@ -273,7 +288,9 @@ typedef struct samples {
 
 /* Adds so many patches of a picture, at random. */
 static void add_samples(const picture *whole, int factor, size_t most, uint64_t seed, samples *t) {
-    picture small = reduced(whole, factor), rich, large, lacking = cut(whole, 0, 0, whole->width, whole->height);
+    picture small = reduced(whole, factor);
+    picture lacking = cut(whole, 0, 0, whole->width, whole->height);
+    picture rich, large;
     shs_patches set = patches_of(factor);
     shs_image image, residue;
     size_t m, i;
@@ -287,7 +304,7 @@ static void add_samples(const picture *whole, int factor, size_t most, uint64_t 
     m = shs_patches_count(&residue, &set, &p);
     for (i = 0; i < m && i < most; i++, t->m++) {
         const size_t which = (size_t)shs_random_permuted(i, m, seed);
-        shs_real *f = t->F + t->m * (size_t)(p * FEATURES), *h = t->H + t->m * (size_t)p;
+        shs_real *f = t->F + values_of(t->m, p * FEATURES), *h = t->H + values_of(t->m, p);
         check(shs_patches_get(NULL, &image, &set, which, 1, f, p * FEATURES, NULL, NULL), "taking the patches");
         check(shs_patches_get(NULL, &residue, &set, which, 1, h, p, NULL, NULL), "taking the patches");
     }
@@ -302,11 +319,12 @@ static void add_samples(const picture *whole, int factor, size_t most, uint64_t 
 static void gather(char **names, int count, const settings *s, const dictionaries *d, samples *t) {
     const int side = PATCH * d->factor;
     int i, position;
-    t->F = (shs_real *)allocate((size_t)s->patches, (size_t)(d->p * FEATURES) * sizeof *t->F);
-    t->H = (shs_real *)allocate((size_t)s->patches, (size_t)d->p * sizeof *t->H);
+    t->F = ALLOCATE(shs_real, elements(s->patches, d->p * FEATURES));
+    t->H = ALLOCATE(shs_real, elements(s->patches, d->p));
     for (i = 0; i < count; i++) {
         const size_t share = ((size_t)s->patches - t->m) / (size_t)(count - i);
-        picture a = picture_read(names[i]), grey = brightness(&a), whole;
+        picture a = picture_read(names[i]);
+        picture grey = brightness(&a), whole;
         if (a.width < side || a.height < side)
             fail(EXIT_ERROR, "%s: %d x %d pixels are less than one patch of %d x %d", names[i], a.width, a.height, side, side);
         whole = whole_pixels(&grey, d->factor);
@@ -321,28 +339,32 @@ static void gather(char **names, int count, const settings *s, const dictionarie
     }
 }
 
+/* D_h = D_h L^-T, or D_h L^-1, where L is a Cholesky factor. */
+static void divide_by_factor(const shs_context *ctx, const shs_real *L, shs_trans trans, const dictionaries *d) {
+    check(shs_trsm(ctx, SHS_SIDE_RIGHT, SHS_UPLO_LOWER, trans, SHS_DIAG_NON_UNIT, d->p, d->n, 1, L, d->n, d->high, d->p),
+          "learning D_h");
+}
+
 /* D_h = H X' (X X')^-1. What is added to the diagonal makes X X' regular where an atom is not used. */
 static void solve_high(const shs_context *ctx, const samples *t, const shs_codes *codes, dictionaries *d) {
-    const size_t n = (size_t)d->n, p = (size_t)d->p;
+    const size_t n = (size_t)d->n;
     shs_real *A = ALLOCATE(shs_real, n * n);
     double trace = 0;
     size_t i;
-    int a, b, turn;
+    int a, b;
     for (i = 0; i < t->m; i++) {
-        const int *atoms = codes->atoms + i * (size_t)codes->stride;
-        const shs_real *x = codes->coefs + i * (size_t)codes->stride;
+        const int *atoms = codes->atoms + values_of(i, codes->stride);
+        const shs_real *x = codes->coefs + values_of(i, codes->stride);
         for (a = 0; a < codes->used[i]; a++) {
-            for (b = 0; b < codes->used[i]; b++) A[(size_t)atoms[b] * n + (size_t)atoms[a]] += x[a] * x[b];
-            shs_axpy(d->p, x[a], t->H + i * p, 1, d->high + (size_t)atoms[a] * p, 1);
+            for (b = 0; b < codes->used[i]; b++) A[element_at(atoms[b], d->n, atoms[a])] += x[a] * x[b];
+            shs_axpy(d->p, x[a], t->H + values_of(i, d->p), 1, d->high + elements(atoms[a], d->p), 1);
         }
     }
     for (i = 0; i < n; i++) trace += (double)A[i * (n + 1)];
-    for (i = 0; i < n; i++) A[i * (n + 1)] += (shs_real)(1e-3 * trace / (double)n + 1e-6);
+    for (i = 0; i < n; i++) A[i * (n + 1)] += (shs_real)(1e-3 * trace / d->n + 1e-6);
     check(shs_cholesky(ctx, SHS_UPLO_LOWER, d->n, A, d->n), "learning D_h");
-    for (turn = 0; turn < 2; turn++)
-        check(shs_trsm(ctx, SHS_SIDE_RIGHT, SHS_UPLO_LOWER, turn ? SHS_TRANS_NO : SHS_TRANS_YES, SHS_DIAG_NON_UNIT, d->p,
-                       d->n, 1, A, d->n, d->high, d->p),
-              "learning D_h");
+    divide_by_factor(ctx, A, SHS_TRANS_YES, d);
+    divide_by_factor(ctx, A, SHS_TRANS_NO, d);
     free(A);
 }
 
@@ -355,8 +377,7 @@ static void learn(const shs_context *ctx, char **names, int count, const setting
     shs_cube cube;
     shs_real *Y;
     int k;
-    if (s->factor) d->factor = s->factor;
-    else d->factor = LEAST_FACTOR;
+    d->factor = number_or(s->factor, LEAST_FACTOR);
     d->n = s->atoms;
     d->p = PATCH * d->factor * PATCH * d->factor;
     gather(names, count, s, d, &t);
@@ -365,11 +386,11 @@ static void learn(const shs_context *ctx, char **names, int count, const setting
     d->model.kind = SHS_MODEL_PCA;
     check(shs_pca_fit(ctx, &cube, &most, &d->model.pca), "the components of the patches");
     k = d->model.pca.components;
-    Y = ALLOCATE(shs_real, t.m * (size_t)k);
+    Y = ALLOCATE(shs_real, values_of(t.m, k));
     check(components(ctx, &d->model.pca, t.F, t.m, Y), "the components of the patches");
     free(t.F);
-    d->low = ALLOCATE(shs_real, (size_t)k * (size_t)d->n);
-    d->high = ALLOCATE(shs_real, (size_t)d->p * (size_t)d->n);
+    d->low = ALLOCATE(shs_real, elements(d->n, k));
+    d->high = ALLOCATE(shs_real, elements(d->n, d->p));
     check(shs_codes_create(NULL, t.m, SPARSITY, &codes), "--patches: memory for their codes");
     learning.iterations = s->iterations;
     learning.seed = s->seed;
@@ -392,7 +413,9 @@ static void learn(const shs_context *ctx, char **names, int count, const setting
 
 /* ---- enlarging --------------------------------------------------------------------------------------------------- */
 
+/* Some patches of a picture, from number `first` on. */
 typedef struct batch {
+    size_t first, count;
     shs_real *F, *Y, *Z;
     shs_codes codes;
 } batch;
@@ -401,7 +424,6 @@ typedef struct batch {
 typedef struct batch_work {
     const dictionaries *d;
     const batch *b;
-    size_t count;
 } batch_work;
 
 /* The part of a rank, in the batch's own arrays. */
@@ -412,56 +434,55 @@ static shs_status code_as_rank(const shs_context *ctx, void *arg) {
     const shs_pca *pca = &d->model.pca;
     const shs_omp_options coding = coding_options();
     const int k = pca->components;
-    size_t first, count = devices_range(ctx, w->count, &first);
-    shs_real *Y = b->Y + first * (size_t)k, *Z = b->Z + first * (size_t)d->p;
+    size_t first, count = devices_range(ctx, b->count, &first);
+    shs_real *F = b->F + values_of(first, pca->bands), *Y = b->Y + values_of(first, k), *Z = b->Z + values_of(first, d->p);
     shs_codes mine = ranks_codes(&b->codes, first, count);
     shs_context alone = *ctx; /* each rank's patches are its own affair */
     shs_status status;
     alone.reduce_fn = NULL;
     alone.progress_fn = NULL; /* there is one bar for all batches */
     if (count == 0) return SHS_OK;
-    status = components(&alone, pca, b->F + first * (size_t)pca->bands, count, Y);
+    status = components(&alone, pca, F, count, Y);
     if (status == SHS_OK) status = shs_omp_ex(&alone, k, d->n, d->low, k, count, Y, k, &coding, &mine, NULL, NULL);
     if (status == SHS_OK) status = shs_codes_synthesize(&alone, d->p, d->n, d->high, d->p, &mine, 0, count, Z, d->p);
     return status;
 }
 
-/* Adds to sum and weight what patches first .. first+count-1 lack; rich are the features of the picture grey. */
-static void enlarge_batch(const shs_context *ctx, const shs_image *rich, const shs_image *grey, size_t first, size_t count,
-                          const dictionaries *d, batch *b, shs_real *sum, shs_real *weight) {
+/* Adds to sum and weight what the patches of the batch lack; rich are the features of the picture grey. */
+static void enlarge_batch(const shs_context *ctx, const shs_image *rich, const shs_image *grey, const dictionaries *d, batch *b,
+                          shs_real *sum, shs_real *weight) {
     const shs_patches set = patches_of(d->factor);
     batch_work w;
     w.d = d;
     w.b = b;
-    w.count = count;
-    b->codes.m = count;
-    check(shs_patches_get(ctx, rich, &set, first, count, b->F, d->model.pca.bands, NULL, NULL), "taking the patches");
+    b->codes.m = b->count;
+    check(shs_patches_get(ctx, rich, &set, b->first, b->count, b->F, d->model.pca.bands, NULL, NULL), "taking the patches");
     check(on_devices(ctx, code_as_rank, &w), "coding the patches");
-    check(shs_patches_put(ctx, grey, &set, first, count, b->Z, d->p, NULL, NULL, sum, weight), "putting the patches back");
+    check(shs_patches_put(ctx, grey, &set, b->first, b->count, b->Z, d->p, NULL, NULL, sum, weight), "putting the patches back");
 }
 
 /* What the enlarged brightness lacks. */
 static picture detail(const shs_context *ctx, const picture *small, const dictionaries *d) {
     const int factor = d->factor, margin = MARGIN * factor;
     picture framed = cut(small, -MARGIN, -MARGIN, small->width + 2 * MARGIN, small->height + 2 * MARGIN);
-    picture large = enlarged(&framed, factor), rich = features(&large, factor), made;
+    picture large = enlarged(&framed, factor);
+    picture rich = features(&large, factor), made;
     const shs_patches set = patches_of(factor);
     shs_image image = picture_image(&rich), grey = picture_image(&large);
     shs_real *sum = ALLOCATE(shs_real, picture_size(&large)), *weight = ALLOCATE(shs_real, picture_size(&large));
     const size_t m = shs_patches_count(&image, &set, NULL);
     shs_context quiet = *ctx; /* there is one bar for all batches */
     batch b;
-    size_t first, count;
     quiet.progress_fn = NULL;
-    b.F = ALLOCATE(shs_real, (size_t)BATCH * (size_t)d->model.pca.bands);
-    b.Y = ALLOCATE(shs_real, (size_t)BATCH * (size_t)d->model.pca.components);
-    b.Z = ALLOCATE(shs_real, (size_t)BATCH * (size_t)d->p);
+    b.F = ALLOCATE(shs_real, elements(BATCH, d->model.pca.bands));
+    b.Y = ALLOCATE(shs_real, elements(BATCH, d->model.pca.components));
+    b.Z = ALLOCATE(shs_real, elements(BATCH, d->p));
     check(shs_codes_create(NULL, BATCH, SPARSITY, &b.codes), "memory for the codes");
-    for (first = 0; first < m; first += count) {
-        if (m - first < BATCH) count = m - first;
-        else count = (size_t)BATCH;
-        if (ctx->progress_fn) ctx->progress_fn(ctx->progress_user, "coding the patches", first, m, -1);
-        enlarge_batch(&quiet, &image, &grey, first, count, d, &b, sum, weight);
+    for (b.first = 0; b.first < m; b.first += b.count) {
+        b.count = BATCH;
+        if (b.count > m - b.first) b.count = m - b.first;
+        if (ctx->progress_fn) ctx->progress_fn(ctx->progress_user, "coding the patches", b.first, m, -1);
+        enlarge_batch(&quiet, &image, &grey, d, &b, sum, weight);
     }
     progress_clear();
     memset(large.pixels, 0, picture_size(&large) * sizeof *large.pixels);
@@ -481,7 +502,8 @@ static picture detail(const shs_context *ctx, const picture *small, const dictio
 
 /* Reduces the large picture, enlarges its difference from the small picture, and adds the difference. */
 static void correct(picture *large, const picture *small, int factor) {
-    picture again = reduced(large, factor), difference = cut(small, 0, 0, small->width, small->height), more;
+    picture again = reduced(large, factor);
+    picture difference = cut(small, 0, 0, small->width, small->height), more;
     add(&difference, -1, &again);
     more = enlarged(&difference, factor);
     add(large, 1, &more);
@@ -492,7 +514,9 @@ static void correct(picture *large, const picture *small, int factor) {
 
 /* bicubic: the picture enlarged by interpolation. */
 static picture superres(const shs_context *ctx, const picture *small, const picture *bicubic, const dictionaries *d) {
-    picture grey = brightness(small), before = enlarged(&grey, d->factor), more = detail(ctx, &grey, d);
+    picture grey = brightness(small);
+    picture before = enlarged(&grey, d->factor);
+    picture more = detail(ctx, &grey, d);
     picture out = cut(bicubic, 0, 0, bicubic->width, bicubic->height);
     int i;
     add(&more, 1, &before);
@@ -525,10 +549,11 @@ static int put_bytes(void *user, const void *bytes, size_t count) { return fwrit
 
 static void save(const char *name, const dictionaries *d) {
     const int k = d->model.pca.components;
+    const size_t n = (size_t)d->n;
     FILE *file = open_for_writing(name);
     check(shs_model_save(&d->model, put_bytes, file), name);
-    check(shs_npy_save(k, (size_t)d->n, d->low, k, put_bytes, file), name);
-    check(shs_npy_save(d->p, (size_t)d->n, d->high, d->p, put_bytes, file), name);
+    check(shs_npy_save(k, n, d->low, k, put_bytes, file), name);
+    check(shs_npy_save(d->p, n, d->high, d->p, put_bytes, file), name);
     close_written(file, name);
     printf("written: %s\n", name);
 }
@@ -543,11 +568,13 @@ static shs_real *load_matrix(const char *name, int rows, int *n, bytes_left *b) 
     shs_npy npy = SHS_ZERO;
     shs_real *A;
     size_t i, count;
+    int columns;
     check_loaded(shs_npy_read_header(&npy, take_bytes, b), name);
-    if (npy.rows != (uint64_t)rows || npy.columns < 1 || npy.columns > INT_MAX || (*n && npy.columns != (uint64_t)*n))
+    columns = (int)npy.columns;
+    if (npy.rows != (uint64_t)rows || npy.columns < 1 || npy.columns > INT_MAX || (*n && *n != columns))
         fail(EXIT_ERROR, "%s: its dictionaries do not fit each other", name);
-    *n = (int)npy.columns;
-    count = (size_t)rows * (size_t)*n;
+    *n = columns;
+    count = elements(rows, columns);
     if (b->left / (size_t)npy.size < count) check_loaded(SHS_READ_FAILED, name); /* before memory is taken */
     A = ALLOCATE(shs_real, count);
     check_loaded(shs_npy_read_values(&npy, SHS_TYPE_REAL, A, (size_t)rows, take_bytes, b), name);
@@ -581,12 +608,12 @@ static settings chosen = {0, 0, 0, 1024, 20, 100000, 0, 1, NULL, NULL, NULL, NUL
 static const option options[] = {
     {"Enlarging", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--factor", "F", OPTION_COUNT, &chosen.factor, LEAST_FACTOR, "how many times as large, 2 to 4 (the model's; 2)"},
-    {"--dictionary", "MODEL", OPTION_TEXT, (void *)&chosen.dictionary, 0, "enlarge with this model"},
+    {"--dictionary", "MODEL", OPTION_TEXT, &chosen.dictionary, 0, "enlarge with this model"},
     {"Learning once, for later", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--train", NULL, OPTION_SWITCH, &chosen.train, 0, "learn from the pictures named, and do nothing else"},
-    {"--save", "MODEL", OPTION_TEXT, (void *)&chosen.save, 0, "keep what was learnt in this file"},
+    {"--save", "MODEL", OPTION_TEXT, &chosen.save, 0, "keep what was learnt in this file"},
     {"Trials", NULL, OPTION_HEADING, NULL, 0, NULL},
-    {"--compare", "TRUE", OPTION_TEXT, (void *)&chosen.compare, 0,
+    {"--compare", "TRUE", OPTION_TEXT, &chosen.compare, 0,
      "measure against this picture, and write OUT_bicubic too"},
     {"--reduce", NULL, OPTION_SWITCH, &chosen.reduce, 0, "make IN smaller, and do nothing else"},
     {"The dictionaries", NULL, OPTION_HEADING, NULL, 0, NULL},
@@ -596,7 +623,7 @@ static const option options[] = {
     {"--seed", "N", OPTION_SEED, &chosen.seed, 0, "seed of the choice of patches and the start (1)"},
     {"Running", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--threads", "N", OPTION_COUNT, &chosen.threads, 0, "threads, 0 = all processors (0)"},
-    {"--device", "NAME", OPTION_TEXT, (void *)&chosen.device, 0, DEVICE_HELP},
+    {"--device", "NAME", OPTION_TEXT, &chosen.device, 0, DEVICE_HELP},
     {"--no-cache", NULL, OPTION_SWITCH, &example_no_cache, 0, NO_CACHE_HELP},
     {"small.png large.png photo1.png photo2.png", NULL, OPTION_EXAMPLE, NULL, 0, NULL},
     {"--train photo1.png photo2.png --save pair.model", NULL, OPTION_EXAMPLE, NULL, 0, NULL},
@@ -612,8 +639,10 @@ static int parse(int argc, char **argv, const settings *s, int *from) {
                                    "--reduce IN OUT.png [--factor F]",
                                    "Makes a picture (PNG, JPEG, BMP, PGM, PPM) larger with what it learnt from others.\n"
                                    "The last line of the output: psnr_bicubic=dB psnr=dB seconds=s",
-                                   options, (int)(sizeof options / sizeof *options));
-    const char *alone = s->train ? "--train" : "--reduce";
+                                   options, COUNT_OF(options));
+    const char *alone = "--reduce", *in = "LOW";
+    if (s->train) alone = "--train";
+    if (s->reduce) in = "IN";
     if (s->train) *from = 0;
     else *from = 2;
     if (s->factor > MOST_FACTOR) fail(EXIT_USAGE, "--factor: %d is too large: at most %d", s->factor, (int)MOST_FACTOR);
@@ -626,7 +655,7 @@ static int parse(int argc, char **argv, const settings *s, int *from) {
     if (s->train && !s->save) fail(EXIT_USAGE, "--train: needs --save MODEL");
     if (s->train && names < 1) fail(EXIT_USAGE, "--train: needs at least one picture");
     if (!s->train && names < 2)
-        fail(EXIT_USAGE, "needs two names, %s and OUT (got %d)", s->reduce ? "IN" : "LOW", names);
+        fail(EXIT_USAGE, "needs two names, %s and OUT (got %d)", in, names);
     if (s->reduce && names > 2) fail(EXIT_USAGE, "--reduce: takes two names, IN and OUT (got %d)", names);
     if (s->dictionary && names > 2) fail(EXIT_USAGE, "--dictionary: %s: learns from no other picture", argv[2]);
     if (!s->train && !s->reduce && !s->dictionary && names == 2)
@@ -668,18 +697,18 @@ static picture read_truth(const char *name, const picture *small, const char *lo
 
 /* That of the dictionaries, else of the option. */
 static int chosen_factor(const settings *s, const dictionaries *d) {
-    if (d->factor) return d->factor;
-    if (s->factor) return s->factor;
-    return LEAST_FACTOR;
+    return number_or(d->factor, number_or(s->factor, LEAST_FACTOR));
 }
 
 /* Everything is known to fit before anything is learnt. */
 static void make_larger(const shs_context *ctx, char **names, int count, const settings *s, dictionaries *d) {
     const int factor = chosen_factor(s, d);
     char *bicubic_name = derived_name(names[1], "_bicubic", name_extension(names[1]));
-    picture small = picture_read(names[0]), truth = SHS_ZERO, bicubic, out;
+    picture small = picture_read(names[0]);
+    picture truth = SHS_ZERO;
+    picture bicubic, out;
     double start, seconds;
-    if (((double)small.width + 2 * MARGIN) * ((double)small.height + 2 * MARGIN) * factor * factor > MOST_PIXELS)
+    if ((small.width + 2.0 * MARGIN) * (small.height + 2.0 * MARGIN) * factor * factor > MOST_PIXELS)
         fail(EXIT_ERROR, "%s: %d x %d pixels, %d times as large, are too many", names[0], small.width, small.height, factor);
     picture_will_write(names[1], small.channels);
     if (s->compare) picture_will_write(bicubic_name, small.channels);
@@ -720,7 +749,10 @@ int main(int argc, char **argv) {
     if (s->dictionary) will_read(s->dictionary);
     if (s->compare) will_read(s->compare);
     if (s->save) will_write(s->save);
-    if (s->reduce) return make_smaller(argv[0], argv[1], s->factor ? s->factor : LEAST_FACTOR), EXIT_SUCCESS;
+    if (s->reduce) {
+        make_smaller(argv[0], argv[1], number_or(s->factor, LEAST_FACTOR));
+        return EXIT_SUCCESS;
+    }
     if (s->dictionary) load(s->dictionary, s, &d);
     ctx = example_context(s->threads, s->device);
     if (s->train) {

@@ -33,6 +33,8 @@
 
 enum { RANKS_MOST = 16, RANKS_STACK = 8 << 20 }; /* some drivers compile kernels on the stack of the calling thread */
 
+#define RANKS_UNUSED(parameter) ((void)(parameter))
+
 /* ---- threads of this system -------------------------------------------------------------------------------------- */
 
 #if defined(THREAD_RANKS_POSIX)
@@ -81,14 +83,14 @@ static inline int ranks_mutex_init(ranks_mutex *m) {
 }
 static inline void ranks_mutex_lock(ranks_mutex *m) { AcquireSRWLockExclusive(m); }
 static inline void ranks_mutex_unlock(ranks_mutex *m) { ReleaseSRWLockExclusive(m); }
-static inline void ranks_mutex_destroy(ranks_mutex *m) { (void)m; }
+static inline void ranks_mutex_destroy(ranks_mutex *m) { RANKS_UNUSED(m); }
 static inline int ranks_signal_init(ranks_signal *s) {
     InitializeConditionVariable(s);
     return 0;
 }
 static inline void ranks_signal_wait(ranks_signal *s, ranks_mutex *m) { SleepConditionVariableSRW(s, m, INFINITE, 0); }
 static inline void ranks_signal_all(ranks_signal *s) { WakeAllConditionVariable(s); }
-static inline void ranks_signal_destroy(ranks_signal *s) { (void)s; }
+static inline void ranks_signal_destroy(ranks_signal *s) { RANKS_UNUSED(s); }
 static inline int ranks_thread_start(ranks_thread *thread, ranks_result(RANKS_CALL *start)(void *arg), void *arg) {
     *thread = (HANDLE)_beginthreadex(NULL, RANKS_STACK, start, arg, STACK_SIZE_PARAM_IS_A_RESERVATION, NULL);
     return *thread == NULL;
@@ -125,18 +127,23 @@ typedef int ranks_signal;
 typedef int ranks_result;
 #define RANKS_CALL
 static inline int ranks_mutex_init(ranks_mutex *m) { return *m = 0; }
-static inline void ranks_mutex_lock(ranks_mutex *m) { (void)m; }
-static inline void ranks_mutex_unlock(ranks_mutex *m) { (void)m; }
-static inline void ranks_mutex_destroy(ranks_mutex *m) { (void)m; }
+static inline void ranks_mutex_lock(ranks_mutex *m) { RANKS_UNUSED(m); }
+static inline void ranks_mutex_unlock(ranks_mutex *m) { RANKS_UNUSED(m); }
+static inline void ranks_mutex_destroy(ranks_mutex *m) { RANKS_UNUSED(m); }
 static inline int ranks_signal_init(ranks_signal *s) { return *s = 0; }
-static inline void ranks_signal_wait(ranks_signal *s, ranks_mutex *m) { (void)s, (void)m; }
-static inline void ranks_signal_all(ranks_signal *s) { (void)s; }
-static inline void ranks_signal_destroy(ranks_signal *s) { (void)s; }
+static inline void ranks_signal_wait(ranks_signal *s, ranks_mutex *m) {
+    RANKS_UNUSED(s);
+    RANKS_UNUSED(m);
+}
+static inline void ranks_signal_all(ranks_signal *s) { RANKS_UNUSED(s); }
+static inline void ranks_signal_destroy(ranks_signal *s) { RANKS_UNUSED(s); }
 static inline int ranks_thread_start(ranks_thread *thread, ranks_result (*start)(void *arg), void *arg) {
-    (void)thread, (void)start, (void)arg;
+    RANKS_UNUSED(thread);
+    RANKS_UNUSED(start);
+    RANKS_UNUSED(arg);
     return 1;
 }
-static inline void ranks_thread_join(ranks_thread thread) { (void)thread; }
+static inline void ranks_thread_join(ranks_thread thread) { RANKS_UNUSED(thread); }
 #endif
 
 /* ---- the ranks of one run ---------------------------------------------------------------------------------------- */
@@ -182,18 +189,21 @@ static inline int ranks_meet(ranks_team *t) {
     return turn == t->turns;
 }
 
+/* Two ranks' values as one. */
+static inline shs_wide ranks_reduced(shs_wide a, shs_wide b, shs_reduce_op op) {
+    if (op == SHS_REDUCE_SUM) return a + b;
+    if (op == SHS_REDUCE_MIN) return b < a ? b : a;
+    return b > a ? b : a;
+}
+
 /* Combines a rank's part of the values, in the order of the ranks, and gives it to all of them. */
 static inline void ranks_combine(const ranks_team *t, int rank, size_t count, shs_reduce_op op) {
-    const size_t ranks = (size_t)t->ranks, end = count * (size_t)(rank + 1) / ranks;
+    const size_t ranks = (size_t)t->ranks, before = (size_t)rank, end = count * (before + 1) / ranks;
     size_t i;
     int r;
-    for (i = count * (size_t)rank / ranks; i < end; i++) {
+    for (i = count * before / ranks; i < end; i++) {
         shs_wide all = t->values[0][i];
-        for (r = 1; r < t->ranks; r++) {
-            const shs_wide v = t->values[r][i];
-            if (op == SHS_REDUCE_SUM) all += v;
-            else if (op == SHS_REDUCE_MIN ? v < all : v > all) all = v;
-        }
+        for (r = 1; r < t->ranks; r++) all = ranks_reduced(all, t->values[r][i], op);
         for (r = 0; r < t->ranks; r++) t->values[r][i] = all;
     }
 }
@@ -287,7 +297,8 @@ static inline shs_status ranks_run(int ranks, const shs_context *contexts, ranks
     }
     while (begun < ranks && !ranks_thread_start(&members[begun].thread, ranks_thread_body, members + begun)) begun++;
     ranks_mutex_lock(&t.lock);
-    t.started = begun == ranks ? 1 : -1;
+    t.started = -1;
+    if (begun == ranks) t.started = 1;
     ranks_signal_all(&t.turn);
     ranks_mutex_unlock(&t.lock);
     if (begun == ranks) members[0].status = body(&members[0].ctx, arg);
@@ -309,18 +320,25 @@ no_lock:
 
 /* ---- what a rank takes of the caller's arrays -------------------------------------------------------------------- */
 
+/* The sum of the shares of the first `count` ranks. */
+static inline double ranks_shares(const double *shares, int count) {
+    double sum = 0;
+    int r;
+    if (!shares) return count;
+    for (r = 0; r < count; r++) sum += shares[r];
+    return sum;
+}
+
 /* Items *first .. *first + result - 1 of `all` are rank number `rank`'s. shares: in what proportion they are divided, none
    negative and not all 0; NULL: evenly. */
 static inline size_t ranks_range_of(int rank, int ranks, const double *shares, size_t all, size_t *first) {
-    double sum = 0, before = 0;
-    size_t end;
-    int r;
-    for (r = 0; r < ranks; r++) sum += shares ? shares[r] : 1;
-    for (r = 0; r < rank; r++) before += shares ? shares[r] : 1;
-    *first = rank == 0 ? 0 : (size_t)((double)all * before / sum);
-    before += shares ? shares[rank] : 1;
-    end = rank == ranks - 1 ? all : (size_t)((double)all * before / sum);
-    return end > *first ? end - *first : 0;
+    const double items = (double)all, sum = ranks_shares(shares, ranks);
+    size_t end = all;
+    *first = 0;
+    if (rank > 0) *first = (size_t)(items * ranks_shares(shares, rank) / sum);
+    if (rank < ranks - 1) end = (size_t)(items * ranks_shares(shares, rank + 1) / sum);
+    if (end > *first) return end - *first;
+    return 0;
 }
 
 /* This rank's. A context that ranks_run did not make gets the whole range. */
@@ -332,11 +350,12 @@ static inline size_t ranks_range(const shs_context *ctx, const double *shares, s
 
 /* The codes of m signals from `first` on, in place. */
 static inline shs_codes ranks_codes(const shs_codes *codes, size_t first, size_t m) {
+    const size_t stride = (size_t)codes->stride;
     shs_codes mine = *codes;
     mine.m = m;
     mine.used += first;
-    mine.atoms += first * (size_t)codes->stride;
-    mine.coefs += first * (size_t)codes->stride;
+    mine.atoms += first * stride;
+    mine.coefs += first * stride;
     mine.block = NULL;
     return mine;
 }
@@ -390,11 +409,15 @@ static inline int ranks_write(void *user, int first, int lines, const void *bloc
 /* A part of the lines of a BSQ sink in memory. */
 static inline int ranks_write_bands(void *user, int first, int lines, const void *block) {
     const ranks_lines *mine = (const ranks_lines *)user;
-    const size_t line = (size_t)mine->all->samples * shs_type_size(mine->into->type), rows = line * (size_t)lines;
+    const size_t line = (size_t)mine->all->samples * shs_type_size(mine->into->type);
+    const size_t rows = line * (size_t)lines, band = line * (size_t)mine->all->lines;
+    const unsigned char *from = (const unsigned char *)block;
     unsigned char *to = (unsigned char *)mine->into->pixels + (size_t)(mine->first + first) * line;
-    size_t b;
-    for (b = 0; b < (size_t)mine->outputs; b++)
-        memcpy(to + b * (size_t)mine->all->lines * line, (const unsigned char *)block + b * rows, rows);
+    int b;
+    for (b = 0; b < mine->outputs; b++, from += rows) {
+        memcpy(to, from, rows);
+        if (b + 1 < mine->outputs) to += band;
+    }
     return 0;
 }
 
@@ -423,11 +446,15 @@ static inline void ranks_lines_of_cube(ranks_lines *mine, int lines) {
         return;
     }
     if (!all->sample_stride && !all->line_stride && !all->band_stride) {
-        cube->sample_stride = all->interleave == SHS_INTERLEAVE_BIP ? bands : 1;
-        cube->line_stride = all->interleave == SHS_INTERLEAVE_BSQ ? samples : samples * bands;
+        cube->sample_stride = 1;
+        cube->line_stride = samples * bands;
         cube->band_stride = 1;
+        if (all->interleave == SHS_INTERLEAVE_BIP) cube->sample_stride = bands;
         if (all->interleave == SHS_INTERLEAVE_BIL) cube->band_stride = samples;
-        if (all->interleave == SHS_INTERLEAVE_BSQ) cube->band_stride = samples * all->lines;
+        if (all->interleave == SHS_INTERLEAVE_BSQ) {
+            cube->line_stride = samples;
+            cube->band_stride = samples * all->lines;
+        }
     }
     cube->pixels =
         (const unsigned char *)all->pixels + mine->first * cube->line_stride * (ptrdiff_t)shs_type_size(all->type);

@@ -32,15 +32,26 @@ typedef struct steps {
     int count;
 } steps;
 
-typedef struct settings {
-    int atoms, sparsity, iterations, parallel_atoms, rounds, patch, patches, threads;
-    uint64_t seed;
-    const char *out, *export_c, *export_type, *device, *update;
-    int unit_norm, unit_scale, each_round;
-    const char *replace, *keep, *groups_text, *rounds_text, *compare_text;
+/* Of learning from all patches at once. */
+typedef struct ksvd_settings {
+    int iterations, parallel_atoms, rounds, each_round;
+    const char *update, *replace, *keep;
+    const char *groups_text, *rounds_text, *compare_text;
     steps group_steps, round_steps, compare; /* made of those texts */
-    int online, batch, test;
+} ksvd_settings;
+
+/* Of learning batch by batch. */
+typedef struct online_settings {
+    int wanted, batch, test;
     double forgetting;
+} online_settings;
+
+typedef struct settings {
+    int atoms, sparsity, patch, patches, unit_norm, unit_scale, threads;
+    uint64_t seed;
+    const char *out, *export_c, *export_type, *device;
+    ksvd_settings ksvd;
+    online_settings online;
 } settings;
 
 /* The names of the files written. */
@@ -101,9 +112,9 @@ static void gather_patches(const shs_context *ctx, char **names, int count, cons
         picture a = read_picture(names, i, count, s, t, &set);
         shs_image image = picture_image(&a);
         size_t taken = shs_patches_count(&image, &set, NULL);
-        t->Y = (shs_real *)realloc(t->Y, (t->m + taken) * (size_t)t->p * sizeof *t->Y);
+        t->Y = (shs_real *)realloc(t->Y, values_of(t->m + taken, t->p) * sizeof *t->Y);
         if (!t->Y) fail(EXIT_ERROR, "--patches: no memory for %zu patches", t->m + taken);
-        check(shs_patches_get(ctx, &image, &set, 0, taken, t->Y + t->m * (size_t)t->p, t->p, NULL, NULL), names[i]);
+        check(shs_patches_get(ctx, &image, &set, 0, taken, t->Y + values_of(t->m, t->p), t->p, NULL, NULL), names[i]);
         t->m += taken;
         picture_free(&a);
     }
@@ -143,25 +154,25 @@ static int word_of(const char *name, const char *words, const char *word) {
 
 /* The most rounds that an iteration has. */
 static int most_rounds(const settings *s) {
-    int most = s->rounds, i;
-    for (i = 0; i < s->round_steps.count; i++)
-        if (s->round_steps.list[i].value > most) most = s->round_steps.list[i].value;
+    int most = s->ksvd.rounds, i;
+    for (i = 0; i < s->ksvd.round_steps.count; i++)
+        if (s->ksvd.round_steps.list[i].value > most) most = s->ksvd.round_steps.list[i].value;
     return most;
 }
 
 static shs_ksvd_options learning_options(const settings *s) {
     shs_ksvd_options o = SHS_ZERO;
-    o.iterations = s->iterations;
+    o.iterations = s->ksvd.iterations;
     o.coding.sparsity = s->sparsity;
-    o.update = rule_of(s->update);
-    o.parallel_atoms = s->parallel_atoms;
-    o.rounds = s->rounds;
-    o.parallel_atoms_schedule = s->group_steps.list;
-    o.parallel_atoms_steps = s->group_steps.count;
-    o.rounds_schedule = s->round_steps.list;
-    o.rounds_steps = s->round_steps.count;
-    o.replace = (shs_replace)word_of("--replace", REPLACE_WORDS, s->replace);
-    o.keep = (shs_keep)word_of("--keep", KEEP_WORDS, s->keep);
+    o.update = rule_of(s->ksvd.update);
+    o.parallel_atoms = s->ksvd.parallel_atoms;
+    o.rounds = s->ksvd.rounds;
+    o.parallel_atoms_schedule = s->ksvd.group_steps.list;
+    o.parallel_atoms_steps = s->ksvd.group_steps.count;
+    o.rounds_schedule = s->ksvd.round_steps.list;
+    o.rounds_steps = s->ksvd.round_steps.count;
+    o.replace = (shs_replace)word_of("--replace", REPLACE_WORDS, s->ksvd.replace);
+    o.keep = (shs_keep)word_of("--keep", KEEP_WORDS, s->ksvd.keep);
     o.seed = s->seed;
     return o;
 }
@@ -180,14 +191,14 @@ static signals_work signals_of(const training *t, shs_real *D, const shs_ksvd_op
 
 /* The runs to compare with: the same but for the number of atoms at a time; of them only the errors stay. */
 static void learn_others(const shs_context *ctx, const settings *s, training *t) {
-    shs_real *D = ALLOCATE(shs_real, (size_t)t->p * (size_t)t->n);
+    shs_real *D = ALLOCATE(shs_real, elements(t->n, t->p));
     int c;
-    for (c = 0; c < s->compare.count; c++) {
+    for (c = 0; c < s->ksvd.compare.count; c++) {
         shs_ksvd_options o = learning_options(s);
         shs_ksvd_report report = SHS_ZERO;
         signals_work w = signals_of(t, D, &o, &report);
-        t->others[c] = ALLOCATE(shs_ksvd_record, s->iterations);
-        o.parallel_atoms = s->compare.list[c].value;
+        t->others[c] = ALLOCATE(shs_ksvd_record, s->ksvd.iterations);
+        o.parallel_atoms = s->ksvd.compare.list[c].value;
         o.parallel_atoms_steps = 0;
         report.history = t->others[c];
         check(learn_on_devices(ctx, &w), "learning to compare");
@@ -202,12 +213,12 @@ static void learn(const shs_context *ctx, const settings *s, training *t) {
     double *uses;
     size_t i;
     int k;
-    t->history = ALLOCATE(shs_ksvd_record, s->iterations);
+    t->history = ALLOCATE(shs_ksvd_record, s->ksvd.iterations);
     t->report.history = t->history;
-    if (s->each_round) {
+    if (s->ksvd.each_round) {
         learning.rmse_after_rounds = 1;
         t->report.round_stride = most_rounds(s);
-        t->report.round_history = ALLOCATE(shs_wide, (size_t)s->iterations * (size_t)t->report.round_stride);
+        t->report.round_history = ALLOCATE(shs_wide, elements(s->ksvd.iterations, t->report.round_stride));
     }
     check(shs_codes_create(ctx, t->m, s->sparsity, &codes), "the codes");
     w.codes = &codes;
@@ -215,8 +226,10 @@ static void learn(const shs_context *ctx, const settings *s, training *t) {
     learn_others(ctx, s, t);
     progress_clear();
     uses = ALLOCATE(double, t->n);
-    for (i = 0; i < t->m; i++)
-        for (k = 0; k < codes.used[i]; k++) uses[codes.atoms[i * (size_t)codes.stride + (size_t)k]]++;
+    for (i = 0; i < t->m; i++) {
+        const int *atoms = codes.atoms + values_of(i, codes.stride);
+        for (k = 0; k < codes.used[i]; k++) uses[atoms[k]]++;
+    }
     sort_by_use(t, uses);
     free(uses);
     shs_codes_free(ctx, &codes);
@@ -253,7 +266,7 @@ static shs_status deliver_patches(source *from, int p, size_t count, shs_real *Y
         else now = 0;
         if (now > left || i + 1 == from->count) now = left;
         if (now > count - done) now = count - done;
-        status = shs_patches_get(&from->ctx, &image, from->sets + i, from->taken[i], now, Y + done * (size_t)p, p, NULL, NULL);
+        status = shs_patches_get(&from->ctx, &image, from->sets + i, from->taken[i], now, Y + values_of(done, p), p, NULL, NULL);
         from->taken[i] += now;
         done += now;
     }
@@ -270,8 +283,8 @@ static int deliver(void *user, int p, size_t most, shs_real *Y, size_t *count) {
     rows.rows = (uint64_t)p;
     rows.columns = *count;
     rows.fortran_order = 1;
-    from->status = from->file ? shs_npy_read_values(&rows, SHS_TYPE_REAL, Y, (size_t)p, read_bytes, from->file)
-                              : deliver_patches(from, p, *count, Y);
+    if (from->file) from->status = shs_npy_read_values(&rows, SHS_TYPE_REAL, Y, (size_t)p, read_bytes, from->file);
+    else from->status = deliver_patches(from, p, *count, Y);
     from->delivered += *count;
     return from->status != SHS_OK;
 }
@@ -291,7 +304,8 @@ static source open_pictures(const shs_context *ctx, char **names, int count, con
         shs_image image;
         from.pictures[i] = read_picture(names, i, count, s, t, from.sets + i);
         image = picture_image(from.pictures + i);
-        t->m += from.sizes[i] = shs_patches_count(&image, from.sets + i, NULL);
+        from.sizes[i] = shs_patches_count(&image, from.sets + i, NULL);
+        t->m += from.sizes[i];
     }
     from.m = t->m;
     return from;
@@ -304,7 +318,7 @@ static void look_back(source *from, training *t) {
     from->delivered = 0;
     if (from->m < most) t->m = from->m;
     else t->m = most;
-    t->Y = ALLOCATE(shs_real, t->m * (size_t)t->p);
+    t->Y = ALLOCATE(shs_real, values_of(t->m, t->p));
     if (deliver(from, t->p, t->m, t->Y, &count)) check(from->status, from->name);
 }
 
@@ -369,13 +383,13 @@ static int deliver_part(void *user, int p, size_t most, shs_real *Y, size_t *cou
     ranks_lock(mine->ctx);
     if (mine->taken == all->loaded) {
         all->count = 0;
-        if (all->from->status == SHS_OK) (void)deliver(all->from, p, all->o->batch, all->Y, &all->count);
+        if (all->from->status == SHS_OK) deliver(all->from, p, all->o->batch, all->Y, &all->count);
         all->loaded++;
     }
     mine->taken++;
     *count = devices_range(mine->ctx, all->count, &first);
     if (*count > most) *count = most;
-    memcpy(Y, all->Y + first * (size_t)p, *count * (size_t)p * sizeof *Y);
+    memcpy(Y, all->Y + values_of(first, p), values_of(*count, p) * sizeof *Y);
     ranks_unlock(mine->ctx);
     return all->from->status != SHS_OK;
 }
@@ -398,7 +412,7 @@ static shs_status learn_online_as_rank(const shs_context *ctx, void *arg) {
     if (ctx->rank == 0) return shs_online_ex(ctx, t->p, t->n, deliver_part, &mine, &o, D, t->p, all->report);
     o.test = NULL; /* errors of the test set add up, too */
     o.test_m = 0;
-    D = (shs_real *)malloc((size_t)t->p * (size_t)t->n * sizeof *D);
+    D = (shs_real *)malloc(elements(t->n, t->p) * sizeof *D);
     if (!D) return SHS_NO_MEMORY;
     status = shs_online_ex(ctx, t->p, t->n, deliver_part, &mine, &o, D, t->p, NULL);
     free(D);
@@ -408,19 +422,19 @@ static shs_status learn_online_as_rank(const shs_context *ctx, void *arg) {
 /* The first signals are the test set, which is not learnt from. */
 static void learn_online(const shs_context *ctx, const settings *s, source *from, training *t) {
     shs_online_options o = SHS_ZERO;
-    size_t n = (size_t)t->n, p = (size_t)t->p, test = (size_t)s->test, count, j;
+    size_t n = (size_t)t->n, p = (size_t)t->p, test = (size_t)s->online.test, count, j;
     shs_real *held;
     double *energy = ALLOCATE(double, n);
     online_work work = SHS_ZERO;
     shs_status status;
-    if (test >= from->m) fail(EXIT_USAGE, "--test: %d of %zu signals leave none to learn from", s->test, from->m);
-    held = ALLOCATE(shs_real, p * (test ? test : 1));
+    if (test >= from->m) fail(EXIT_USAGE, "--test: %d of %zu signals leave none to learn from", s->online.test, from->m);
+    held = ALLOCATE(shs_real, p * test);
     if (test && deliver(from, t->p, test, held, &count)) check_source(from);
     o.coding.sparsity = s->sparsity;
-    o.batch = (size_t)s->batch;
-    o.forgetting = (shs_wide)s->forgetting;
+    o.batch = (size_t)s->online.batch;
+    o.forgetting = s->online.forgetting;
     o.seed = s->seed;
-    o.replace = (shs_replace)word_of("--replace", REPLACE_WORDS, s->replace);
+    o.replace = (shs_replace)word_of("--replace", REPLACE_WORDS, s->ksvd.replace);
     o.batches = (from->m - test + o.batch - 1) / o.batch;
     if (test) o.test = held;
     else o.test = NULL;
@@ -441,7 +455,7 @@ static void learn_online(const shs_context *ctx, const settings *s, source *from
     check_source(from);
     check(status, from->name);
     progress_clear();
-    for (j = 0; j < n; j++) energy[j] = (double)t->online.sums_xx[j * n + j];
+    for (j = 0; j < n; j++) energy[j] = t->online.sums_xx[j * n + j];
     sort_by_use(t, energy);
     free(energy);
     free(held);
@@ -461,9 +475,9 @@ static outputs name_outputs(const settings *s) {
     picture_will_write(o.atoms, 1);
     will_write(o.errors);
     will_write(o.plot);
-    if (s->each_round) o.rounds = derived_name(s->out, "_rounds", ".csv");
+    if (s->ksvd.each_round) o.rounds = derived_name(s->out, "_rounds", ".csv");
     else o.rounds = NULL;
-    if (s->compare.count) o.compare = derived_name(s->out, "_compare", ".csv");
+    if (s->ksvd.compare.count) o.compare = derived_name(s->out, "_compare", ".csv");
     else o.compare = NULL;
     if (o.rounds) will_write(o.rounds);
     if (o.compare) will_write(o.compare);
@@ -483,15 +497,20 @@ static void free_outputs(outputs *o) {
 static void write_dictionary(const training *t, const char *name) {
     FILE *file = open_for_writing(name);
     int i, j;
-    for (i = 0; i < t->p; i++)
-        for (j = 0; j < t->n; j++)
-            fprintf(file, "%.9g%c", (double)t->D[(size_t)j * (size_t)t->p + (size_t)i], j + 1 < t->n ? ',' : '\n');
+    for (i = 0; i < t->p; i++) {
+        for (j = 0; j < t->n; j++) {
+            if (j > 0) fputc(',', file);
+            fprintf(file, "%.9g", (double)t->D[element_at(j, t->p, i)]);
+        }
+        fputc('\n', file);
+    }
     close_written(file, name);
 }
 
 /* One atom into the picture, each value a square of zoom x zoom pixels. */
 static void paint_atom(const training *t, const shs_real *atom, picture *a, int left, int top, int zoom) {
     shs_real low = atom[0], high = atom[0];
+    const shs_real middle = (shs_real)127.5;
     int i, x, y, c;
     for (i = 1; i < t->p; i++) {
         if (atom[i] < low) low = atom[i];
@@ -500,19 +519,19 @@ static void paint_atom(const training *t, const shs_real *atom, picture *a, int 
     for (y = 0; y < t->width * zoom; y++)
         for (x = 0; x < t->width * zoom; x++)
             for (c = 0; c < t->channels; c++) {
-                shs_real value = atom[(c * t->width + y / zoom) * t->width + x / zoom];
-                size_t pixel = (size_t)(top + y) * (size_t)a->width + (size_t)(left + x);
-                a->pixels[pixel * (size_t)t->channels + (size_t)c] =
-                    high > low ? 255 * (value - low) / (high - low) : (shs_real)127.5;
+                const shs_real value = atom[(c * t->width + y / zoom) * t->width + x / zoom];
+                shs_real *painted = picture_pixel(a, element_at(top + y, a->width, left + x)) + c;
+                *painted = middle;
+                if (high > low) *painted = 255 * (value - low) / (high - low);
             }
 }
 
 static void write_atoms(const training *t, const char *name) {
-    int columns = (int)ceil(sqrt((double)t->n)), rows = (t->n + columns - 1) / columns, j;
-    int zoom = t->width < 24 ? 24 / t->width : 1, tile = t->width * zoom + 2; /* with a black separator of 2 pixels */
+    int columns = (int)ceil(sqrt(t->n)), rows = (t->n + columns - 1) / columns, j;
+    int zoom = larger(24 / t->width, 1), tile = t->width * zoom + 2; /* with a black separator of 2 pixels */
     picture a = picture_create(columns * tile + 2, rows * tile + 2, t->channels);
     for (j = 0; j < t->n; j++)
-        paint_atom(t, t->D + (size_t)j * (size_t)t->p, &a, j % columns * tile + 2, j / columns * tile + 2, zoom);
+        paint_atom(t, t->D + elements(j, t->p), &a, j % columns * tile + 2, j / columns * tile + 2, zoom);
     picture_write(name, &a);
     free(a.pixels);
 }
@@ -523,7 +542,7 @@ static void write_errors(const training *t, const char *name) {
     fprintf(file, "iteration,rmse,atoms_a_patch,atoms_used,replaced,pruned\n");
     for (i = 0; i < t->report.iterations; i++) {
         const shs_ksvd_record *r = t->history + i;
-        fprintf(file, "%d,%.9g,%.9g,%d,%d,%d\n", i + 1, (double)r->rmse_coding, (double)r->mean_atoms, r->atoms_used,
+        fprintf(file, "%d,%.9g,%.9g,%d,%d,%d\n", i + 1, r->rmse_coding, r->mean_atoms, r->atoms_used,
                 r->replaced, r->pruned);
     }
     close_written(file, name);
@@ -535,9 +554,9 @@ static void write_batches(const training *t, const char *name) {
     fprintf(file, "batch,rmse,atoms_a_signal,atoms_used,replaced,pruned,signals,rmse_test\n");
     for (i = 0; i < t->online.batches; i++) {
         const shs_online_record *r = t->batches + i;
-        fprintf(file, "%zu,%.9g,%.9g,%d,%d,%d,%zu,", i + 1, (double)r->rmse, (double)r->mean_atoms, r->atoms_used, r->replaced,
+        fprintf(file, "%zu,%.9g,%.9g,%d,%d,%d,%zu,", i + 1, r->rmse, r->mean_atoms, r->atoms_used, r->replaced,
                 r->pruned, r->signal_count);
-        if (r->rmse_test >= 0) fprintf(file, "%.9g", (double)r->rmse_test);
+        if (r->rmse_test >= 0) fprintf(file, "%.9g", r->rmse_test);
         fputc('\n', file);
     }
     close_written(file, name);
@@ -548,9 +567,9 @@ static void write_rounds(const training *t, const char *name) {
     int i, r;
     fprintf(file, "iteration,round,rmse\n");
     for (i = 0; i < t->report.iterations; i++) {
-        fprintf(file, "%d,0,%.9g\n", i + 1, (double)t->history[i].rmse_coding); /* after coding */
+        fprintf(file, "%d,0,%.9g\n", i + 1, t->history[i].rmse_coding); /* after coding */
         for (r = 0; r < t->report.round_stride; r++) {
-            double error = (double)t->report.round_history[i * t->report.round_stride + r];
+            double error = t->report.round_history[i * t->report.round_stride + r];
             if (error >= 0) fprintf(file, "%d,%d,%.9g\n", i + 1, r + 1, error);
         }
     }
@@ -561,11 +580,11 @@ static void write_compare(const training *t, const settings *s, const char *name
     FILE *file = open_for_writing(name);
     int i, c;
     fprintf(file, "iteration");
-    for (c = 0; c < s->compare.count; c++) fprintf(file, ",rmse_%d_at_a_time", s->compare.list[c].value);
+    for (c = 0; c < s->ksvd.compare.count; c++) fprintf(file, ",rmse_%d_at_a_time", s->ksvd.compare.list[c].value);
     fputc('\n', file);
-    for (i = 0; i < s->iterations; i++) {
+    for (i = 0; i < s->ksvd.iterations; i++) {
         fprintf(file, "%d", i + 1);
-        for (c = 0; c < s->compare.count; c++) fprintf(file, ",%.9g", (double)t->others[c][i].rmse_coding);
+        for (c = 0; c < s->ksvd.compare.count; c++) fprintf(file, ",%.9g", t->others[c][i].rmse_coding);
         fputc('\n', file);
     }
     close_written(file, name);
@@ -575,7 +594,10 @@ static void write_compare(const training *t, const settings *s, const char *name
 /* A name between single quotes, as gnuplot reads it: a quote inside is doubled. */
 static void put_quoted(FILE *file, const char *name) {
     fputc('\'', file);
-    for (; *name; name++) fprintf(file, *name == '\'' ? "''" : "%c", *name);
+    for (; *name; name++) {
+        if (*name == '\'') fputc('\'', file);
+        fputc(*name, file);
+    }
     fputc('\'', file);
 }
 #endif
@@ -583,45 +605,57 @@ static void put_quoted(FILE *file, const char *name) {
 /* 0 where there is no gnuplot, or it cannot draw. */
 static int plot_errors(const settings *s, const char *csv, const char *compare, const char *png) {
 #ifdef EXAMPLE_POSIX
-    FILE *pipe = system("command -v gnuplot >/dev/null 2>&1") == 0 ? popen("gnuplot 2>/dev/null", "w") : NULL;
+    FILE *pipe;
     void (*before)(int);
+    const char *steps_are = "iteration";
     int drawn, c;
+    if (system("command -v gnuplot >/dev/null 2>&1") != 0) return 0;
+    pipe = popen("gnuplot 2>/dev/null", "w");
     if (!pipe) return 0;
+    if (s->online.wanted) steps_are = "batch";
     before = signal(SIGPIPE, SIG_IGN); /* a gnuplot that ends early does not end this program */
     fprintf(pipe, "set terminal png size 720,480\nset output ");
     put_quoted(pipe, png);
     fprintf(pipe, "\nset datafile separator ','\nset grid\n");
-    fprintf(pipe, "set xlabel '%s'\nset ylabel 'rms error of a value'\nplot ", s->online ? "batch" : "iteration");
+    fprintf(pipe, "set xlabel '%s'\nset ylabel 'rms error of a value'\nplot ", steps_are);
     put_quoted(pipe, csv);
     fprintf(pipe, " using 1:2 every ::1 with linespoints pointtype 7 linewidth 2 ");
-    if (s->test) {
+    if (s->online.test) {
         fprintf(pipe, "title 'batch', ");
         put_quoted(pipe, csv);
         fprintf(pipe, " using 1:8 every ::1 with linespoints linewidth 2 title 'test set'");
-    } else if (s->group_steps.count) fprintf(pipe, "title 'atoms at a time by the schedule'");
-    else if (s->compare.count) fprintf(pipe, "title '%d at a time'", s->parallel_atoms);
+    } else if (s->ksvd.group_steps.count) fprintf(pipe, "title 'atoms at a time by the schedule'");
+    else if (s->ksvd.compare.count) fprintf(pipe, "title '%d at a time'", s->ksvd.parallel_atoms);
     else fprintf(pipe, "notitle");
-    for (c = 0; c < s->compare.count; c++) {
+    for (c = 0; c < s->ksvd.compare.count; c++) {
         fprintf(pipe, ", ");
         put_quoted(pipe, compare);
         fprintf(pipe, " using 1:%d every ::1 with linespoints linewidth 2 title '%d at a time'", c + 2,
-                s->compare.list[c].value);
+                s->ksvd.compare.list[c].value);
     }
     fputc('\n', pipe);
     drawn = pclose(pipe) == 0;
     signal(SIGPIPE, before);
     return drawn;
 #else
-    (void)s, (void)csv, (void)compare;
-    (void)png;
+    (void)s, (void)csv, (void)compare, (void)png;
     return 0;
 #endif
+}
+
+/* Before number i of a list with so many on a line. */
+static void put_space(FILE *file, size_t i, size_t on_line) {
+    if (i % on_line) fputc(' ', file);
+    else fputs("\n    ", file);
 }
 
 static void write_array(FILE *file, const char *name, const char *size, const shs_real *values, size_t count) {
     size_t i;
     fprintf(file, "\nstatic const DICTIONARY_REAL %s[%s] = {", name, size);
-    for (i = 0; i < count; i++) fprintf(file, "%s%.8ef,", i % 6 ? " " : "\n    ", (double)values[i]);
+    for (i = 0; i < count; i++) {
+        put_space(file, i, 6);
+        fprintf(file, "%.8ef,", (double)values[i]);
+    }
     fprintf(file, "\n};\n");
 }
 
@@ -642,26 +676,28 @@ static byte_dictionary round_dictionary(const training *t, int type) {
     byte_dictionary b = SHS_ZERO;
     int i, j;
     b.type = type;
-    b.bytes = ALLOCATE(int, (size_t)p * (size_t)t->n);
-    b.D = ALLOCATE(shs_real, (size_t)p * (size_t)t->n);
+    b.bytes = ALLOCATE(int, elements(t->n, p));
+    b.D = ALLOCATE(shs_real, elements(t->n, p));
     b.scale = ALLOCATE(shs_real, t->n);
     b.low = ALLOCATE(shs_real, t->n);
     for (j = 0; j < t->n; j++) {
-        const shs_real *atom = t->D + (size_t)j * (size_t)p, length = shs_nrm2(p, atom, 1);
-        shs_real least = atom[0], most = atom[0], low, step, rounded, *D = b.D + (size_t)j * (size_t)p;
-        int *bytes = b.bytes + (size_t)j * (size_t)p, pass;
+        const shs_real *atom = t->D + elements(j, p), length = shs_nrm2(p, atom, 1);
+        shs_real least = atom[0], most = atom[0], low, step, rounded, *D = b.D + elements(j, p);
+        int *bytes = b.bytes + elements(j, p), pass;
         for (i = 1; i < p; i++) {
             if (atom[i] < least) least = atom[i];
             if (atom[i] > most) most = atom[i];
         }
         if (is_signed) {
             low = 0;
-            step = (most > -least ? most : -least) / 127;
+            step = most;
+            if (step < -least) step = -least;
+            step /= 127;
         } else {
             low = least;
             step = (most - least) / 255;
         }
-        for (i = 0; i < p; i++) bytes[i] = step > 0 ? (int)lrint((double)((atom[i] - low) / step)) : 0;
+        for (i = 0; i < p && step > 0; i++) bytes[i] = (int)lrint((double)((atom[i] - low) / step));
         for (pass = 0; pass < 2; pass++) {
             b.scale[j] = (shs_real)(float)step;
             b.low[j] = (shs_real)(float)low;
@@ -683,21 +719,37 @@ static void free_bytes(byte_dictionary *b) {
     free(b->D);
 }
 
+/* What the C code says of either kind of bytes: their type, an atom's lowest value, and that of D'y, which needs the sum of y. */
+typedef struct byte_words {
+    const char *type, *low, *sum, *low_of_all;
+} byte_words;
+
+static byte_words words_of(int type) {
+    static const byte_words with_sign = {"signed char", "", "", ""};
+    static const byte_words without = {"unsigned char", "dictionary_low[j] + ",
+                                       "    DICTIONARY_REAL all = 0;\n"
+                                       "    for (i = 0; i < DICTIONARY_LENGTH; i++) all += y[i];\n",
+                                       "dictionary_low[j] * all + "};
+    if (type == EXPORT_I8) return with_sign;
+    return without;
+}
+
 /* Writes the bytes, a comment that explains the bytes, and the two functions to use them. */
 static void write_bytes(FILE *file, const byte_dictionary *b, size_t count) {
-    const int is_signed = b->type == EXPORT_I8;
-    const char *low = is_signed ? "" : "dictionary_low[j] + ", *type = is_signed ? "signed char" : "unsigned char";
+    const byte_words words = words_of(b->type);
     size_t i;
-    fprintf(file, "\n/* Value i of atom j is %sdictionary_scale[j] * dictionary_bytes[j * DICTIONARY_LENGTH + i]. */\n", low);
+    fprintf(file, "\n/* Value i of atom j is %sdictionary_scale[j] * dictionary_bytes[j * DICTIONARY_LENGTH + i]. */\n", words.low);
     fprintf(file, "#define DICTIONARY_BYTES\n");
-    fprintf(file, "static const %s dictionary_bytes[DICTIONARY_LENGTH * DICTIONARY_ATOMS] = {", type);
-    for (i = 0; i < count; i++) fprintf(file, "%s%d,", i % 20 ? " " : "\n    ", b->bytes[i]);
+    fprintf(file, "static const %s dictionary_bytes[DICTIONARY_LENGTH * DICTIONARY_ATOMS] = {", words.type);
+    for (i = 0; i < count; i++) {
+        put_space(file, i, 20);
+        fprintf(file, "%d,", b->bytes[i]);
+    }
     fprintf(file, "\n};\n");
 }
 
 static void write_byte_functions(FILE *file, const byte_dictionary *b) {
-    const int is_signed = b->type == EXPORT_I8;
-    const char *type = is_signed ? "signed char" : "unsigned char";
+    const byte_words words = words_of(b->type);
     fprintf(file,
             "\n/* D'y straight from the bytes, with which shs_omp_one begins. */\n"
             "static inline void dictionary_correlate(const DICTIONARY_REAL *y, DICTIONARY_REAL *dty) {\n"
@@ -709,11 +761,7 @@ static void write_byte_functions(FILE *file, const byte_dictionary *b) {
             "        dty[j] = %sdictionary_scale[j] * sum;\n"
             "    }\n"
             "}\n",
-            type,
-            is_signed ? ""
-                      : "    DICTIONARY_REAL all = 0;\n"
-                        "    for (i = 0; i < DICTIONARY_LENGTH; i++) all += y[i];\n",
-            is_signed ? "" : "dictionary_low[j] * all + ");
+            words.type, words.sum, words.low_of_all);
     fprintf(file,
             "\n/* y += x times atom j: a signal is the sum of its atoms. */\n"
             "static inline void dictionary_add(int j, DICTIONARY_REAL x, DICTIONARY_REAL *y) {\n"
@@ -722,7 +770,7 @@ static void write_byte_functions(FILE *file, const byte_dictionary *b) {
             "    for (i = 0; i < DICTIONARY_LENGTH; i++)\n"
             "        y[i] += x * (%sdictionary_scale[j] * (DICTIONARY_REAL)bytes[i]);\n"
             "}\n",
-            type, is_signed ? "" : "dictionary_low[j] + ");
+            words.type, words.low);
 }
 
 /* The signals are coded over both dictionaries. */
@@ -739,7 +787,7 @@ static void say_cost_of_bytes(const shs_context *ctx, const training *t, const s
     for (i = 0; i < 2; i++) {
         shs_omp_report report;
         check(shs_omp_ex(ctx, t->p, t->n, dictionaries[i], t->p, t->m, t->Y, t->p, &o, &codes, NULL, &report), "coding");
-        rmse[i] = (double)report.rmse;
+        rmse[i] = report.rmse;
     }
     progress_clear();
     printf("rms error of a value, %zu patches coded anew: %.5g with atoms of float, %.5g with those of %s\n", t->m, rmse[0],
@@ -752,12 +800,14 @@ static void export_c(const shs_context *ctx, const training *t, const settings *
     const int type = word_of("--export-type", EXPORT_TYPES, s->export_type);
     byte_dictionary b = SHS_ZERO;
     const shs_real *D = t->D;
-    size_t n = (size_t)t->n;
+    const char *stored = "atoms";
+    const size_t values = elements(t->n, t->p), n = (size_t)t->n;
     shs_real *gram = ALLOCATE(shs_real, n * n);
     FILE *file = open_for_writing(s->export_c);
     if (type != EXPORT_F32) {
         b = round_dictionary(t, type);
         D = b.D;
+        stored = "bytes";
         say_cost_of_bytes(ctx, t, s, &b);
     }
     check(shs_gemm(ctx, SHS_TRANS_YES, SHS_TRANS_NO, t->n, t->n, t->p, 1, D, t->p, D, t->p, 0, gram, t->n), "the Gram matrix");
@@ -772,11 +822,11 @@ static void export_c(const shs_context *ctx, const training *t, const settings *
             "#define DICTIONARY_ATOMS %d    /* n */\n"
             "#define DICTIONARY_SPARSITY %d /* s, atoms a patch while learning */\n"
             "#ifndef DICTIONARY_REAL\n#define DICTIONARY_REAL float\n#endif\n",
-            t->width, t->width, t->channels, plural_s(t->channels), type == EXPORT_F32 ? "atoms" : "bytes", t->width,
+            t->width, t->width, t->channels, plural_s(t->channels), stored, t->width,
             t->channels, t->p, t->n, s->sparsity);
-    if (type == EXPORT_F32) write_array(file, "dictionary_atoms", "DICTIONARY_LENGTH * DICTIONARY_ATOMS", D, (size_t)t->p * n);
+    if (type == EXPORT_F32) write_array(file, "dictionary_atoms", "DICTIONARY_LENGTH * DICTIONARY_ATOMS", D, values);
     else {
-        write_bytes(file, &b, (size_t)t->p * n);
+        write_bytes(file, &b, values);
         write_array(file, "dictionary_scale", "DICTIONARY_ATOMS", b.scale, n);
         if (type == EXPORT_U8) write_array(file, "dictionary_low", "DICTIONARY_ATOMS", b.low, n);
     }
@@ -791,7 +841,7 @@ static void export_c(const shs_context *ctx, const training *t, const settings *
 static void write_results(const training *t, const settings *s, const outputs *o) {
     write_dictionary(t, o->dictionary);
     if (t->width) write_atoms(t, o->atoms);
-    if (s->online) write_batches(t, o->errors);
+    if (s->online.wanted) write_batches(t, o->errors);
     else write_errors(t, o->errors);
     if (o->rounds) write_rounds(t, o->rounds);
     if (o->compare) write_compare(t, s, o->compare);
@@ -806,61 +856,37 @@ static void write_results(const training *t, const settings *s, const outputs *o
 
 /* ---- the program ------------------------------------------------------------------------------------------------- */
 
-static settings chosen = {256,
-                          6,
-                          20,
-                          1,
-                          1,
-                          8,
-                          20000,
-                          0, /* the defaults */
-                          1,
-                          "train",
-                          NULL,
-                          "f32",
-                          NULL,
-                          "aksvd",
-                          0,
-                          0,
-                          0,
-                          "worst",
-                          "best",
-                          NULL,
-                          NULL,
-                          NULL,
-                          {{{0, 0}}, 0},
-                          {{{0, 0}}, 0},
-                          {{{0, 0}}, 0},
-                          0,
-                          512,
-                          0,
-                          1};
+/* The defaults. */
+#define NO_STEPS {{{0, 0}}, 0}
+static settings chosen = {256, 6, 8, 20000, 0, 0, 0, 1, "train", NULL, "f32", NULL,
+                          {20, 1, 1, 0, "aksvd", "worst", "best", NULL, NULL, NULL, NO_STEPS, NO_STEPS, NO_STEPS},
+                          {0, 512, 0, 1}};
 
 static const option options[] = {
     {"The dictionary", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--atoms", "N", OPTION_COUNT, &chosen.atoms, 1, "atoms of the dictionary (256)"},
     {"--sparsity", "S", OPTION_COUNT, &chosen.sparsity, 1, "atoms a patch (6)"},
     {"Learning", NULL, OPTION_HEADING, NULL, 0, NULL},
-    {"--iterations", "K", OPTION_COUNT, &chosen.iterations, 1, "iterations of learning (20)"},
-    {"--update", "RULE", OPTION_TEXT, (void *)&chosen.update, 0,
+    {"--iterations", "K", OPTION_COUNT, &chosen.ksvd.iterations, 1, "iterations of learning (20)"},
+    {"--update", "RULE", OPTION_TEXT, &chosen.ksvd.update, 0,
      "how atoms are updated: aksvd, sgk, ksvd, nsgk or mod (aksvd)"},
-    {"--parallel-atoms", "N", OPTION_COUNT, &chosen.parallel_atoms, 1, "atoms updated at a time (1)"},
-    {"--rounds", "U", OPTION_COUNT, &chosen.rounds, 1, "rounds of updates an iteration (1)"},
-    {"--parallel-atoms-schedule", "I:N,..", OPTION_TEXT, (void *)&chosen.groups_text, 0,
+    {"--parallel-atoms", "N", OPTION_COUNT, &chosen.ksvd.parallel_atoms, 1, "atoms updated at a time (1)"},
+    {"--rounds", "U", OPTION_COUNT, &chosen.ksvd.rounds, 1, "rounds of updates an iteration (1)"},
+    {"--parallel-atoms-schedule", "I:N,..", OPTION_TEXT, &chosen.ksvd.groups_text, 0,
      "from iteration I on, counted from 0, N atoms at a time, as in 0:1,20:64"},
-    {"--rounds-schedule", "I:U,..", OPTION_TEXT, (void *)&chosen.rounds_text, 0, "likewise U rounds, as in 0:1,50:2"},
-    {"--replace", "WAY", OPTION_TEXT, (void *)&chosen.replace, 0,
+    {"--rounds-schedule", "I:U,..", OPTION_TEXT, &chosen.ksvd.rounds_text, 0, "likewise U rounds, as in 0:1,50:2"},
+    {"--replace", "WAY", OPTION_TEXT, &chosen.ksvd.replace, 0,
      "an unused atom becomes the worst represented patch, stays, or is drawn: " REPLACE_WORDS " (worst)"},
-    {"--keep", "WHICH", OPTION_TEXT, (void *)&chosen.keep, 0, "the dictionary that is written: " KEEP_WORDS " (best)"},
-    {"--each-round", NULL, OPTION_SWITCH, &chosen.each_round, 0, "write the error after each round of updates too"},
-    {"--compare", "N,..", OPTION_TEXT, (void *)&chosen.compare_text, 0,
+    {"--keep", "WHICH", OPTION_TEXT, &chosen.ksvd.keep, 0, "the dictionary that is written: " KEEP_WORDS " (best)"},
+    {"--each-round", NULL, OPTION_SWITCH, &chosen.ksvd.each_round, 0, "write the error after each round of updates too"},
+    {"--compare", "N,..", OPTION_TEXT, &chosen.ksvd.compare_text, 0,
      "learn with N atoms at a time as well, for the picture of errors (8 at most)"},
     {"Learning batch by batch", NULL, OPTION_HEADING, NULL, 0, NULL},
-    {"--online", NULL, OPTION_SWITCH, &chosen.online, 0, "learn batch by batch, each patch once; also from a .npy file"},
-    {"--batch", "N", OPTION_COUNT, &chosen.batch, 1, "patches a batch, with --online (512)"},
-    {"--forgetting", "F", OPTION_NUMBER, &chosen.forgetting, 0,
+    {"--online", NULL, OPTION_SWITCH, &chosen.online.wanted, 0, "learn batch by batch, each patch once; also from a .npy file"},
+    {"--batch", "N", OPTION_COUNT, &chosen.online.batch, 1, "patches a batch, with --online (512)"},
+    {"--forgetting", "F", OPTION_NUMBER, &chosen.online.forgetting, 0,
      "what a batch leaves of those before, in (0, 1], with --online (1)"},
-    {"--test", "N", OPTION_COUNT, &chosen.test, 1, "patches that are held back, whose error is told, with --online (none)"},
+    {"--test", "N", OPTION_COUNT, &chosen.online.test, 1, "patches that are held back, whose error is told, with --online (none)"},
     {"The patches", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--unit-norm", NULL, OPTION_SWITCH, &chosen.unit_norm, 0, "scale each patch to unit norm"},
     {"--unit-scale", NULL, OPTION_SWITCH, &chosen.unit_scale, 0, "scale pixels from 0..255 to 0..1"},
@@ -869,12 +895,12 @@ static const option options[] = {
     {"--seed", "N", OPTION_SEED, &chosen.seed, 0, "seed of the choice of patches and the start (1)"},
     {"Running", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--threads", "N", OPTION_COUNT, &chosen.threads, 0, "threads, 0 = all processors (0)"},
-    {"--device", "NAME", OPTION_TEXT, (void *)&chosen.device, 0, DEVICE_HELP},
+    {"--device", "NAME", OPTION_TEXT, &chosen.device, 0, DEVICE_HELP},
     {"--no-cache", NULL, OPTION_SWITCH, &example_no_cache, 0, NO_CACHE_HELP},
     {"Output", NULL, OPTION_HEADING, NULL, 0, NULL},
-    {"--out", "PREFIX", OPTION_TEXT, (void *)&chosen.out, 0, "beginning of the names written (train)"},
-    {"--export-c", "FILE.h", OPTION_TEXT, (void *)&chosen.export_c, 0, "write dictionary and Gram matrix as C arrays"},
-    {"--export-type", "T", OPTION_TEXT, (void *)&chosen.export_type, 0,
+    {"--out", "PREFIX", OPTION_TEXT, &chosen.out, 0, "beginning of the names written (train)"},
+    {"--export-c", "FILE.h", OPTION_TEXT, &chosen.export_c, 0, "write dictionary and Gram matrix as C arrays"},
+    {"--export-type", "T", OPTION_TEXT, &chosen.export_type, 0,
      "of its atoms: " EXPORT_TYPES "; a byte a value and a scale an atom take a quarter (f32)"},
     {"boat.png house.png", NULL, OPTION_EXAMPLE, NULL, 0, NULL},
     {"picture.png --atoms 64 --export-c atoms.h --export-type i8", NULL, OPTION_EXAMPLE, NULL, 0, NULL},
@@ -883,23 +909,23 @@ static const option options[] = {
 
 /* FROM:VALUE,... with FROM ascending, or VALUE,... */
 static void read_steps(const char *name, const char *text, int scheduled, int most, steps *to) {
-    const char *at = text;
+    const char *at = text, *form = "N,N,..";
     char *end;
+    if (scheduled) form = "I:N,I:N,..";
     while (at) {
         long from = to->count, value;
-        int good = isdigit((unsigned char)*at) != 0;
+        int good = is_digit(*at);
         if (to->count == most) fail(EXIT_USAGE, "%s: %s has more than %d steps", name, text, most);
         if (good && scheduled) {
             from = strtol(at, &end, 10);
             good = *end == ':';
             if (good) at = end + 1;
         }
-        good = good && isdigit((unsigned char)*at);
+        good = good && is_digit(*at);
         if (good) value = strtol(at, &end, 10);
         else value = 0;
         if (!good || (*end && *end != ',') || value < 1 || value > INT_MAX || from > INT_MAX)
-            fail(EXIT_USAGE, "%s: '%s' is not %s with whole numbers from 1 on", name, text,
-                 scheduled ? "I:N,I:N,.." : "N,N,..");
+            fail(EXIT_USAGE, "%s: '%s' is not %s with whole numbers from 1 on", name, text, form);
         if (scheduled && to->count > 0 && from <= to->list[to->count - 1].from)
             fail(EXIT_USAGE, "%s: the iterations of '%s' do not ascend", name, text);
         to->list[to->count].from = (int)from;
@@ -914,18 +940,18 @@ static void check_options(const settings *s, const settings *d, int npy) {
     const struct {
         const char *name;
         int given, of_iterations, of_batches, of_pictures;
-    } some[] = {{"--iterations", s->iterations != d->iterations, 1, 0, 0},
-                {"--update", s->update != d->update, 1, 0, 0},
-                {"--parallel-atoms", s->parallel_atoms != d->parallel_atoms, 1, 0, 0},
-                {"--rounds", s->rounds != d->rounds, 1, 0, 0},
-                {"--parallel-atoms-schedule", s->groups_text != NULL, 1, 0, 0},
-                {"--rounds-schedule", s->rounds_text != NULL, 1, 0, 0},
-                {"--keep", s->keep != d->keep, 1, 0, 0},
-                {"--each-round", s->each_round, 1, 0, 0},
-                {"--compare", s->compare_text != NULL, 1, 0, 0},
-                {"--batch", s->batch != d->batch, 0, 1, 0},
-                {"--forgetting", s->forgetting < 1 || s->forgetting > 1, 0, 1, 0},
-                {"--test", s->test, 0, 1, 0},
+    } some[] = {{"--iterations", s->ksvd.iterations != d->ksvd.iterations, 1, 0, 0},
+                {"--update", s->ksvd.update != d->ksvd.update, 1, 0, 0},
+                {"--parallel-atoms", s->ksvd.parallel_atoms != d->ksvd.parallel_atoms, 1, 0, 0},
+                {"--rounds", s->ksvd.rounds != d->ksvd.rounds, 1, 0, 0},
+                {"--parallel-atoms-schedule", s->ksvd.groups_text != NULL, 1, 0, 0},
+                {"--rounds-schedule", s->ksvd.rounds_text != NULL, 1, 0, 0},
+                {"--keep", s->ksvd.keep != d->ksvd.keep, 1, 0, 0},
+                {"--each-round", s->ksvd.each_round, 1, 0, 0},
+                {"--compare", s->ksvd.compare_text != NULL, 1, 0, 0},
+                {"--batch", s->online.batch != d->online.batch, 0, 1, 0},
+                {"--forgetting", s->online.forgetting < 1 || s->online.forgetting > 1, 0, 1, 0},
+                {"--test", s->online.test, 0, 1, 0},
                 {"--patch", s->patch != d->patch, 0, 0, 1},
                 {"--patches", s->patches != d->patches, 0, 0, 1},
                 {"--unit-norm", s->unit_norm, 0, 0, 1},
@@ -934,28 +960,29 @@ static void check_options(const settings *s, const settings *d, int npy) {
     size_t i;
     for (i = 0; i < sizeof some / sizeof *some; i++) {
         if (!some[i].given) continue;
-        if (s->online && some[i].of_iterations) fail(EXIT_USAGE, "%s: not with --online", some[i].name);
-        if (!s->online && some[i].of_batches) fail(EXIT_USAGE, "%s: is of --online", some[i].name);
+        if (s->online.wanted && some[i].of_iterations) fail(EXIT_USAGE, "%s: not with --online", some[i].name);
+        if (!s->online.wanted && some[i].of_batches) fail(EXIT_USAGE, "%s: is of --online", some[i].name);
         if (npy && some[i].of_pictures) fail(EXIT_USAGE, "%s: is of pictures, not of a .npy file", some[i].name);
     }
-    if (!(s->forgetting > 0) || s->forgetting > 1) fail(EXIT_USAGE, "--forgetting: %g is not in (0, 1]", s->forgetting);
+    if (!(s->online.forgetting > 0) || s->online.forgetting > 1)
+        fail(EXIT_USAGE, "--forgetting: %g is not in (0, 1]", s->online.forgetting);
 }
 
 static int parse(int argc, char **argv, settings *s) {
     const settings defaults = *s;
     int names = read_options(argc, argv, "IMAGE... [options]",
                              "Learns a dictionary for the patches of pictures (PNG, JPEG, BMP, PGM, PPM).", options,
-                             (int)(sizeof options / sizeof *options));
+                             COUNT_OF(options));
     int npy = names > 0 && has_extension(argv[0], ".npy");
     if (names < 1) fail(EXIT_USAGE, "needs at least one picture");
-    if (npy && !s->online) fail(EXIT_USAGE, "%s: a .npy file is learnt from with --online", argv[0]);
+    if (npy && !s->online.wanted) fail(EXIT_USAGE, "%s: a .npy file is learnt from with --online", argv[0]);
     if (npy && names > 1) fail(EXIT_USAGE, "%s: %d files are given; a .npy file must be the only one", argv[1], names);
     check_options(s, &defaults, npy);
     if (s->patch > 256) fail(EXIT_USAGE, "--patch: %d is too large: at most 256", s->patch);
-    read_steps("--parallel-atoms-schedule", s->groups_text, 1, STEPS, &s->group_steps);
-    read_steps("--rounds-schedule", s->rounds_text, 1, STEPS, &s->round_steps);
-    read_steps("--compare", s->compare_text, 0, CURVES, &s->compare);
-    (void)learning_options(s);
+    read_steps("--parallel-atoms-schedule", s->ksvd.groups_text, 1, STEPS, &s->ksvd.group_steps);
+    read_steps("--rounds-schedule", s->ksvd.rounds_text, 1, STEPS, &s->ksvd.round_steps);
+    read_steps("--compare", s->ksvd.compare_text, 0, CURVES, &s->ksvd.compare);
+    learning_options(s); /* stops where a word is unknown */
     if (word_of("--export-type", EXPORT_TYPES, s->export_type) != EXPORT_F32 && !s->export_c)
         fail(EXIT_USAGE, "--export-type: needs --export-c");
     if (s->patches < names) fail(EXIT_USAGE, "--patches: %d are less than one for each picture", s->patches);
@@ -963,22 +990,23 @@ static int parse(int argc, char **argv, settings *s) {
 }
 
 static void say_iterations(const training *t, const settings *s, double seconds) {
+    const double patches = (double)t->m;
     printf("%zu patches of %d values, %d atoms, %d a patch, %d iterations in %.2f s\n", t->m, t->p, t->n, s->sparsity,
            t->report.iterations, seconds);
-    printf("rms error of a value: %.4g at the start, %.4g at the end\n", (double)t->history[0].rmse_coding,
-           (double)t->report.rmse);
-    printf("the most used atom serves %.1f %% of the patches, the least used %.1f %%\n", 100 * t->uses[0] / (double)t->m,
-           100 * t->uses[t->n - 1] / (double)t->m);
+    printf("rms error of a value: %.4g at the start, %.4g at the end\n", t->history[0].rmse_coding,
+           t->report.rmse);
+    printf("the most used atom serves %.1f %% of the patches, the least used %.1f %%\n", 100 * t->uses[0] / patches,
+           100 * t->uses[t->n - 1] / patches);
 }
 
 static void say_batches(const training *t, const settings *s, double seconds) {
     const shs_online_record *last = t->batches + (t->online.batches - 1);
     printf("%zu signals of %d values, %d atoms, %d a signal, %zu batches in %.2f s\n", t->online.signal_count, t->p, t->n,
            s->sparsity, t->online.batches, seconds);
-    printf("rms error of a value: %.4g in the first batch, %.4g in the last\n", (double)t->batches->rmse, (double)last->rmse);
-    if (s->test)
-        printf("of the test set of %d: %.4g at the start, %.4g at the end\n", s->test, (double)t->batches->rmse_test,
-               (double)t->online.rmse_test);
+    printf("rms error of a value: %.4g in the first batch, %.4g in the last\n", t->batches->rmse, last->rmse);
+    if (s->online.test)
+        printf("of the test set of %d: %.4g at the start, %.4g at the end\n", s->online.test, t->batches->rmse_test,
+               t->online.rmse_test);
 }
 
 int main(int argc, char **argv) {
@@ -995,21 +1023,21 @@ int main(int argc, char **argv) {
     t.width = s->patch;
     t.n = s->atoms;
     if (has_extension(argv[0], ".npy")) from = open_npy(argv[0], &t);
-    else if (s->online) from = open_pictures(&ctx, argv, names, s, &t);
+    else if (s->online.wanted) from = open_pictures(&ctx, argv, names, s, &t);
     else gather_patches(&ctx, argv, names, s, &t);
     if (s->sparsity > s->atoms || s->sparsity > t.p)
         fail(EXIT_USAGE, "--sparsity: %d is more than the atoms (%d) or the values of a patch (%d)", s->sparsity, s->atoms,
              t.p);
-    t.D = ALLOCATE(shs_real, (size_t)t.p * (size_t)t.n);
+    t.D = ALLOCATE(shs_real, elements(t.n, t.p));
     t.uses = ALLOCATE(double, t.n);
     start = wall_clock();
-    if (s->online) learn_online(&ctx, s, &from, &t);
+    if (s->online.wanted) learn_online(&ctx, s, &from, &t);
     else learn(&ctx, s, &t);
-    if (s->online) say_batches(&t, s, wall_clock() - start);
+    if (s->online.wanted) say_batches(&t, s, wall_clock() - start);
     else say_iterations(&t, s, wall_clock() - start);
     write_results(&t, s, &results);
     if (s->export_c) {
-        if (s->online) look_back(&from, &t);
+        if (s->online.wanted) look_back(&from, &t);
         export_c(&ctx, &t, s);
         printf("written: %s\n", s->export_c);
     }

@@ -48,8 +48,13 @@ static void fit_components(job *j, int by_noise, shs_pca *pca) {
                100 * explained_by(pca, pca->components));
 }
 
+static shs_model_kind kind_of_pca(int by_noise) {
+    if (by_noise) return SHS_MODEL_MNF;
+    return SHS_MODEL_PCA;
+}
+
 static void run_pca(const settings *s, enum mode mode, char **names) {
-    const shs_model_kind kind = mode == MNF ? SHS_MODEL_MNF : SHS_MODEL_PCA;
+    const shs_model_kind kind = kind_of_pca(mode == MNF);
     const char *word = component_words[kind];
     job *j = job_open_counted(s, mode, names[0], names[1]);
     shs_pca pca;
@@ -79,7 +84,7 @@ static void run_denoise(const settings *s, char **names) {
     check_job(j, run_cube(j, denoise));
     progress_clear();
     output_show(j, "Band", j->bands);
-    keep_model(j, "Band", s->mnf ? SHS_MODEL_MNF : SHS_MODEL_PCA, &pca, NULL);
+    keep_model(j, "Band", kind_of_pca(s->mnf), &pca, NULL);
     print_end(j, pca.components, pca.count);
     shs_pca_free(&j->ctx, &pca);
     job_close(j);

@@ -14,7 +14,8 @@ static shs_moments count_moments(job *j) {
 
 /* As check_job, with the words of the options that the noise came by. */
 static void check_count(job *j, shs_counter method, shs_wide pixels, shs_status status) {
-    const char *noise = j->s->dark ? j->s->dark : j->s->covariance;
+    const char *noise = j->s->covariance;
+    if (j->s->dark) noise = j->s->dark;
     if (status == SHS_SINGULAR_COVARIANCE && noise)
         fail(EXIT_ERROR, "%s: the noise of %s is singular: %s needs noise in every band", j->in.header_name, noise,
              shs_counter_name(method));
@@ -37,6 +38,9 @@ static int count_by(job *j, const shs_moments *m, shs_counter method) {
     check_count(j, method, m->count, shs_count_materials(&j->ctx, m, &o, &count));
     return count;
 }
+
+/* The method that an option named; by: 1 + its number. */
+static shs_counter counter_of(int by) { return (shs_counter)(by - 1); }
 
 /* The number that `auto` stands for; it is said. least: fewer are an error. */
 static int counted_automatically(job *j, const char *option_name, shs_counter method, int least) {
@@ -62,8 +66,8 @@ static void settle_counts(job *j) {
     own = ALLOCATE(settings, 1);
     *own = *j->s;
     if (own->components_by)
-        own->components = counted_automatically(j, "--components", (shs_counter)(own->components_by - 1), 1);
-    if (own->count_by) own->count = counted_automatically(j, "--count", (shs_counter)(own->count_by - 1), 2);
+        own->components = counted_automatically(j, "--components", counter_of(own->components_by), 1);
+    if (own->count_by) own->count = counted_automatically(j, "--count", counter_of(own->count_by), 2);
     j->counted = own;
     j->s = own;
 }

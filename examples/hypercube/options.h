@@ -347,7 +347,7 @@ static void print_group_page(int group) {
 
 /* Prints each mode with its names and the first words of its purpose. */
 static void print_modes(FILE *file) {
-    int i, count, length;
+    int i, count, length, blanks;
     fprintf(file, "Usage: %s MODE NAMES [options]\n", program_name);
     for (i = 0; i < MODES; i++) {
         const char *usage = modes[i].usage, *purpose = modes[i].purpose, *end = strstr(usage, " --"),
@@ -356,7 +356,9 @@ static void print_modes(FILE *file) {
         length = (int)strcspn(purpose, ".,:(\n");
         while (purpose[length - 1] == ' ') length--;
         count = fprintf(file, "  %.*s ", (int)(end - usage), usage);
-        fprintf(file, "%*s%.*s\n", PAGE_PURPOSE > count ? PAGE_PURPOSE - count : 0, "", length, purpose);
+        blanks = 0;
+        if (count < PAGE_PURPOSE) blanks = PAGE_PURPOSE - count;
+        fprintf(file, "%*s%.*s\n", blanks, "", length, purpose);
     }
     fprintf(file, "`%s MODE --help` explains a mode, `--help pixels`, output, run: options.\n", program_name);
 }
@@ -364,10 +366,16 @@ static void print_modes(FILE *file) {
 /* Ends the program: the page of a mode or of a group of options, or that of all modes. */
 static void print_page(const char *name) {
     int i;
-    for (i = 0; name && i < MODES; i++)
-        if (!strcmp(name, modes[i].name)) print_mode_page(&modes[i]), exit(EXIT_SUCCESS);
-    for (i = 0; name && i < GROUPS; i++)
-        if (!strcmp(name, groups[i].name)) print_group_page(i), exit(EXIT_SUCCESS);
+    for (i = 0; name && i < MODES; i++) {
+        if (strcmp(name, modes[i].name)) continue;
+        print_mode_page(&modes[i]);
+        exit(EXIT_SUCCESS);
+    }
+    for (i = 0; name && i < GROUPS; i++) {
+        if (strcmp(name, groups[i].name)) continue;
+        print_group_page(i);
+        exit(EXIT_SUCCESS);
+    }
     if (name) fail(EXIT_USAGE, "%s: unknown mode", name);
     print_modes(stdout);
     exit(EXIT_SUCCESS);
@@ -376,7 +384,7 @@ static void print_page(const char *name) {
 static const mode_text *find_mode(int argc, char **argv) {
     int i = 0;
     example_begin(argc, argv);
-    if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) print_page(argc > 2 ? argv[2] : NULL);
+    if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) print_page(argv[2]); /* NULL: none */
     if (argc > 1 && !strcmp(argv[1], "--version")) {
         puts(shs_build_info());
         exit(EXIT_SUCCESS);
@@ -421,6 +429,7 @@ static const char *names_needed(const mode_text *mode) {
 static const mode_text *parse(int argc, char **argv) {
     const mode_text *mode = find_mode(argc, argv);
     option *options = ALLOCATE(option, OPTIONS);
+    const char *advice = "", *ending = "a table ends in .csv";
     int i, count = 0, names;
     memset(&given, 0, sizeof given);
     given.program = argv[0];
@@ -450,12 +459,12 @@ static const mode_text *parse(int argc, char **argv) {
     read_count("--components", given.components_text, &given.components, &given.components_by);
     read_count("--count", given.count_text, &given.count, &given.count_by);
     if (names != mode->names) fail(EXIT_USAGE, "%s: needs %s (got %d)", mode->name, names_needed(mode), names);
+    if (is_foreign(argv[names])) advice = "; gdal_translate converts what is written";
     if ((mode->mode & WRITES) && mode->mode != SPECTRA && !has_extension(argv[names], ".hdr"))
-        fail(EXIT_USAGE, "%s: the name of a header ends in .hdr%s", argv[names],
-             is_foreign(argv[names]) ? "; gdal_translate converts what is written" : "");
+        fail(EXIT_USAGE, "%s: the name of a header ends in .hdr%s", argv[names], advice);
+    if (mode->mode == EXPORT) ending = "C arrays end in .h";
     if ((mode->mode & (ENDMEMBERS | EXPORT | BANDS)) && has_extension(argv[names], ".hdr"))
-        fail(EXIT_USAGE, "%s: the name of a cube's header: %s", argv[names],
-             mode->mode == EXPORT ? "C arrays end in .h" : "a table ends in .csv");
+        fail(EXIT_USAGE, "%s: the name of a cube's header: %s", argv[names], ending);
     return mode;
 }
 
@@ -495,7 +504,8 @@ static void chosen_window(const char *option_name, const char *text, int *window
 
 /* Whether it is X,Y, and no name of a file. */
 static int names_pixel(const char *text) {
-    size_t x = strspn(text, "0123456789"), y = text[x] == ',' ? strspn(text + x + 1, "0123456789") : 0;
+    size_t x = strspn(text, "0123456789"), y = 0;
+    if (text[x] == ',') y = strspn(text + x + 1, "0123456789");
     return x > 0 && y > 0 && x < 9 && y < 9 && !text[x + 1 + y];
 }
 

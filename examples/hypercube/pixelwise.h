@@ -12,7 +12,7 @@ typedef void (*pixel_fn)(const void *user, const double *bands, double *outputs,
 typedef struct pixel_block {
     job *j;
     int lines;
-    size_t samples, bands, outputs, room_values;
+    size_t bands, outputs, room_values;
     const void *values;         /* of the cube */
     const unsigned char *marks; /* NULL: all pixels count */
     void *written;              /* of the sink's type, laid out as the output */
@@ -118,23 +118,22 @@ static int threads_of(const job *j) {
 /* Every pixel of the cube into the output, which output_start has begun. Returns how many of the values that it wrote are valid. */
 static double each_pixel(job *j, int outputs, int room_values, pixel_fn fn, const void *user) {
     int threads = threads_of(j), lines = lines_of_block(j), first;
-    size_t samples = (size_t)j->in.samples, values_of_line;
+    size_t values_of_line;
     pixel_block b = SHS_ZERO;
     double count = 0;
     char *values;
     unsigned char *marks;
     b.j = j;
-    b.samples = samples;
     b.bands = (size_t)j->cube.band_count;
     b.outputs = (size_t)outputs;
     b.room_values = (size_t)room_values;
-    values_of_line = samples * ((size_t)j->in.bands + b.outputs);
+    values_of_line = values_in_lines(&j->in, 1) + elements(j->in.samples, outputs);
     if (!lines) lines = ((int)(8000000 / values_of_line) / threads + 1) * threads;
     lines = smaller(lines, j->in.lines);
     b.fn = fn;
     b.user = user;
     values = room_for_lines(&j->in, lines);
-    b.written = allocate(samples * b.outputs * sizeof(double), (size_t)lines);
+    b.written = ALLOCATE(double, elements(lines, j->in.samples) * b.outputs);
     b.room = ALLOCATE(double, (size_t)threads * room_of_thread(&b));
     marks = ALLOCATE(unsigned char, elements(lines, j->in.samples));
     b.values = values;
