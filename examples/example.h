@@ -184,6 +184,8 @@ static inline double limited(double value, double low, double high) {
 }
 
 static inline int is_digit(char c) { return isdigit((unsigned char)c) != 0; }
+static inline int is_letter_or_digit(char c) { return isalnum((unsigned char)c) != 0; }
+static inline int is_blank(char c) { return isspace((unsigned char)c) != 0; }
 static inline char lower_letter(char c) { return (char)tolower((unsigned char)c); }
 
 /* 0 reads as the usual number. */

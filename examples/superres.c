@@ -319,8 +319,8 @@ static void add_samples(const picture *whole, int factor, size_t most, uint64_t 
 static void gather(char **names, int count, const settings *s, const dictionaries *d, samples *t) {
     const int side = PATCH * d->factor;
     int i, position;
-    t->F = ALLOCATE(shs_real, elements(s->patches, d->p * FEATURES));
-    t->H = ALLOCATE(shs_real, elements(s->patches, d->p));
+    t->F = (shs_real *)allocate((size_t)s->patches, values_of(sizeof *t->F, d->p * FEATURES));
+    t->H = (shs_real *)allocate((size_t)s->patches, values_of(sizeof *t->H, d->p));
     for (i = 0; i < count; i++) {
         const size_t share = ((size_t)s->patches - t->m) / (size_t)(count - i);
         picture a = picture_read(names[i]);

@@ -37,7 +37,7 @@ static const value_type value_types[] = {
     {"u16", 12, SHS_TYPE_U16, 0, 65535},
     {"u32", 13, SHS_TYPE_U32, 0, 4294967295.0},
 };
-enum { VALUE_TYPES = (int)(sizeof value_types / sizeof *value_types) };
+enum { VALUE_TYPES = COUNT_OF(value_types) };
 enum { CODE_COMPLEX_F32 = 6, CODE_COMPLEX_F64 = 9, CODE_I64 = 14, CODE_U64 = 15 }; /* ENVI's, of types that shs_type has not */
 static const char *const interleaves[] = {"bsq", "bil", "bip"};
 
@@ -118,19 +118,23 @@ static void get_run(const void *block, value_run run, shs_type type, int swap, d
 static double as_integer(const value_type *info, double value) {
     if (value < info->low) value = info->low;
     else if (value > info->high) value = info->high;
-    return (double)(int64_t)(value < 0 ? value - 0.5 : value + 0.5);
+    if (value < 0) value -= 0.5;
+    else value += 0.5;
+    return (double)(int64_t)value;
 }
+
+#define PUT_VALUE(type) ((type *)block)[i] = (type)value
 
 /* Value number i of a block; an integer type must hold it. */
 static void put_value(void *block, size_t i, shs_type type, double value) {
     switch (type) {
-    case SHS_TYPE_U8: ((uint8_t *)block)[i] = (uint8_t)value; break;
-    case SHS_TYPE_I16: ((int16_t *)block)[i] = (int16_t)value; break;
-    case SHS_TYPE_U16: ((uint16_t *)block)[i] = (uint16_t)value; break;
-    case SHS_TYPE_I32: ((int32_t *)block)[i] = (int32_t)value; break;
-    case SHS_TYPE_U32: ((uint32_t *)block)[i] = (uint32_t)value; break;
-    case SHS_TYPE_F32: ((float *)block)[i] = (float)value; break;
-    default: ((double *)block)[i] = value; break;
+    case SHS_TYPE_U8: PUT_VALUE(uint8_t); break;
+    case SHS_TYPE_I16: PUT_VALUE(int16_t); break;
+    case SHS_TYPE_U16: PUT_VALUE(uint16_t); break;
+    case SHS_TYPE_I32: PUT_VALUE(int32_t); break;
+    case SHS_TYPE_U32: PUT_VALUE(uint32_t); break;
+    case SHS_TYPE_F32: PUT_VALUE(float); break;
+    default: PUT_VALUE(double); break;
     }
 }
 
@@ -183,7 +187,8 @@ static char *copy_text(const char *from, const char *to) {
 static char *tidy_text(const char *from, const char *to, int lower) {
     char *copy = copy_text(from, to), *out = copy, *in;
     for (in = copy; *in; in++) {
-        if (!isspace((unsigned char)*in)) *out++ = lower ? (char)tolower((unsigned char)*in) : *in;
+        if (!is_blank(*in) && lower) *out++ = lower_letter(*in);
+        else if (!is_blank(*in)) *out++ = *in;
         else if (out > copy && out[-1] != ' ') *out++ = ' ';
     }
     if (out > copy && out[-1] == ' ') out--;
@@ -245,7 +250,7 @@ static int begins_with_word(const char *text, const char *word) {
     size_t length = strlen(word), i;
     for (i = 0; i < length; i++)
         if (toupper((unsigned char)text[i]) != word[i]) return 0;
-    return !isalnum((unsigned char)text[length]) && text[length] != '_';
+    return !is_letter_or_digit(text[length]) && text[length] != '_';
 }
 
 /* Headers of ESRI's BIL, BIP and BSQ files have the same extension; their keys come in any order. */
@@ -376,6 +381,10 @@ static long long header_whole(const header *h, const char *key, long long least,
     if (errno == ERANGE || number < least || number > most)
         fail(EXIT_ERROR, "%s: %s: %s is outside %lld..%lld", h->name, key, value, least, most);
     return number;
+}
+
+static int header_int(const header *h, const char *key, int least, int most) {
+    return (int)header_whole(h, key, least, most);
 }
 
 /* Reads a word in a list of bad bands as 1 (good) or 0 (bad). Returns the length of the word, or 0. */
@@ -537,26 +546,46 @@ static int seek_to(FILE *file, uint64_t position) {
 #elif defined(_WIN32)
     return _fseeki64(file, (long long)position, SEEK_SET);
 #else
-    return position > LONG_MAX ? -1 : fseek(file, (long)position, SEEK_SET);
+    if (position > LONG_MAX) return -1;
+    return fseek(file, (long)position, SEEK_SET);
+#endif
+}
+
+/* Where the file is at; negative: not known. */
+static long long tell_of(FILE *file) {
+#if defined(EXAMPLE_POSIX)
+    return ftello(file);
+#elif defined(_WIN32)
+    return _ftelli64(file);
+#else
+    return ftell(file);
+#endif
+}
+
+static int seek_end(FILE *file) {
+#if defined(EXAMPLE_POSIX)
+    return fseeko(file, 0, SEEK_END);
+#elif defined(_WIN32)
+    return _fseeki64(file, 0, SEEK_END);
+#else
+    return fseek(file, 0, SEEK_END);
 #endif
 }
 
 static uint64_t file_size(FILE *file, const char *name) {
-#if defined(EXAMPLE_POSIX)
-    long long size = fseeko(file, 0, SEEK_END) ? -1 : (long long)ftello(file);
-#elif defined(_WIN32)
-    long long size = _fseeki64(file, 0, SEEK_END) ? -1 : _ftelli64(file);
-#else
-    long long size = fseek(file, 0, SEEK_END) ? -1 : (long long)ftell(file);
-#endif
+    long long size = -1;
+    if (!seek_end(file)) size = tell_of(file);
     if (size < 0) fail(EXIT_ERROR, "%s: cannot find its size: %s", name, strerror(errno));
     return (uint64_t)size;
 }
 
+/* Numbers of a file, which may not fit in a size_t: so many rows of `length` each. */
+static uint64_t in_file(uint64_t rows, int length) { return rows * (uint64_t)length; }
+
 /* Bytes of the values of the file; UINT64_MAX where they do not fit. */
 static uint64_t data_bytes(const cube_file *f) {
-    uint64_t pixels = (uint64_t)f->stored_samples * (uint64_t)f->stored_lines; /* each below 2^31 */
-    uint64_t pixel = (uint64_t)f->bands * shs_type_size(f->stored);
+    uint64_t pixels = in_file(in_file(1, f->stored_samples), f->stored_lines); /* each below 2^31 */
+    uint64_t pixel = in_file(shs_type_size(f->stored), f->bands);
     if (pixels > UINT64_MAX / pixel) return UINT64_MAX;
     return pixels * pixel;
 }
@@ -588,19 +617,22 @@ static size_t move_bytes(const cube_file *f, uint64_t at, size_t bytes, void *in
 static int transfer(cube_file *f, int first, int lines, void *into, const void *from) {
     int by_band = f->interleave == SHS_INTERLEAVE_BSQ, by_pixel = f->interleave == SHS_INTERLEAVE_BIP;
     int whole_lines = f->samples == f->stored_samples, gaps = f->around[0] + f->around[1] > 0;
-    size_t bands = (size_t)f->bands, pixel = shs_type_size(f->stored), piece, frames = (size_t)lines, rows = 1, i, j;
+    const size_t bands = (size_t)f->bands;
+    size_t pixel = shs_type_size(f->stored), piece, frames = (size_t)lines, rows = 1, i, j;
     uint64_t row, line, frame, start;
+    const char *source;
+    char *to;
     if (by_pixel) pixel *= bands;
     else rows = bands;
     if (by_band) {
+        rows = frames; /* of a frame */
         frames = bands;
-        rows = (size_t)lines; /* of a frame */
     }
-    piece = pixel * (size_t)f->samples;
-    row = (uint64_t)pixel * (uint64_t)f->stored_samples;
+    piece = values_of(pixel, f->samples);
+    row = in_file(pixel, f->stored_samples);
     line = row;
-    if (by_band) frame = row * (uint64_t)f->stored_lines;
-    else frame = row * (uint64_t)rows;
+    if (by_band) frame = in_file(row, f->stored_lines);
+    else frame = row * rows;
     frame += f->around[0] + f->around[1];
     if (!by_band) line = frame;
     if (whole_lines) {
@@ -611,13 +643,15 @@ static int transfer(cube_file *f, int first, int lines, void *into, const void *
         piece *= frames;
         frames = 1;
     }
-    start = f->offset + f->around[0] + (uint64_t)(f->top + first) * line + (uint64_t)f->left * pixel;
+    start = f->offset + f->around[0] + in_file(line, f->top + first) + in_file(pixel, f->left);
+    to = (char *)into;
+    source = (const char *)from;
     errno = 0;
     for (i = 0; i < frames; i++)
         for (j = 0; j < rows; j++) {
-            size_t at = (i * rows + j) * piece;
-            size_t done = move_bytes(f, start + i * frame + j * row, piece, into ? (char *)into + at : NULL,
-                                     from ? (const char *)from + at : NULL);
+            size_t done = move_bytes(f, start + i * frame + j * row, piece, to, source);
+            if (to) to += piece;
+            if (source) source += piece;
             f->moved += done;
             if (done == piece) continue;
             f->error = errno;
@@ -636,22 +670,21 @@ static int is_missing(const cube_file *f, double value) { return !isfinite(value
 
 /* Where a value stands in a block of so many lines. */
 static size_t value_index(const cube_file *f, int lines, int line, int sample, int band) {
-    size_t w = (size_t)f->samples, h = (size_t)lines, n = (size_t)f->bands;
-    size_t x = (size_t)sample, y = (size_t)line, b = (size_t)band;
-    if (f->interleave == SHS_INTERLEAVE_BSQ) return (b * h + y) * w + x;
-    if (f->interleave == SHS_INTERLEAVE_BIL) return (y * n + b) * w + x;
-    return (y * w + x) * n + b;
+    const size_t x = (size_t)sample;
+    if (f->interleave == SHS_INTERLEAVE_BSQ) return values_of(element_at(band, lines, line), f->samples) + x;
+    if (f->interleave == SHS_INTERLEAVE_BIL) return values_of(element_at(line, f->bands, band), f->samples) + x;
+    return values_of(element_at(line, f->samples, sample), f->bands) + (size_t)band;
 }
 
 /* Lines of all bands in memory. */
 static size_t values_in_lines(const cube_file *f, int lines) {
-    return (size_t)f->samples * (size_t)f->bands * (size_t)lines;
+    return values_of(elements(f->samples, f->bands), lines);
 }
 
 static size_t bytes_in_lines(const cube_file *f, int lines) { return values_in_lines(f, lines) * shs_type_size(f->type); }
 
 static inline char *room_for_lines(const cube_file *f, int lines) {
-    return (char *)allocate(values_in_lines(f, 1), (size_t)lines * shs_type_size(f->type));
+    return (char *)allocate(values_in_lines(f, 1), values_of(shs_type_size(f->type), lines));
 }
 
 /* Value number i of a block as it is in the file. */
@@ -705,11 +738,12 @@ static void end_ahead(cube_file *f) {
 /* Counts values that are too large, in each line once: passes over the cube begin at any line where several devices share
    them. */
 static void count_beyond(cube_file *f, int first, int lines, const void *block) {
-    size_t bands = 1, length = (size_t)f->samples, b, i; /* rows of a line, and their values */
-    int line;
+    const int by_band = f->interleave == SHS_INTERLEAVE_BSQ;
+    size_t length = (size_t)f->samples, i; /* values of a row */
+    int rows = 1, line, b;                 /* rows of a line */
     if (f->type != SHS_TYPE_F64 || sizeof(shs_real) > 4) return;
-    if (f->interleave == SHS_INTERLEAVE_BSQ) bands = (size_t)f->bands;
-    else length *= (size_t)f->bands;
+    if (by_band) rows = f->bands;
+    else length = values_of(length, f->bands);
     if (f->looked_lines != f->lines) {
         free(f->looked);
         f->looked = ALLOCATE(unsigned char, f->lines);
@@ -719,9 +753,9 @@ static void count_beyond(cube_file *f, int first, int lines, const void *block) 
     for (line = 0; line < lines; line++) {
         if (f->looked[first + line]) continue;
         f->looked[first + line] = 1;
-        for (b = 0; b < bands; b++)
+        for (b = 0; b < rows; b++)
             for (i = 0; i < length; i++) {
-                const size_t at = (b * (size_t)lines + (size_t)line) * length + i;
+                const size_t at = element_at(b, lines, line) * length + i;
                 const double value = get_value(block, at, f->type, f->swap);
                 if (is_beyond(value) && !is_nodata(f, value)) f->beyond++;
             }
@@ -742,7 +776,7 @@ enum { NEAR_BYTES = 1 << 20 };
 
 /* Reads a line of a folded file. A line is one pixel, and a system call for each pixel would take minutes. */
 static int read_near(cube_file *f, int line, char *block) {
-    size_t value = shs_type_size(f->type), pixel = value * (size_t)f->bands;
+    size_t value = shs_type_size(f->type), pixel = values_of(value, f->bands);
     int most = 1, b;
     if (pixel < NEAR_BYTES) most = (int)(NEAR_BYTES / pixel);
     if (!f->near_lines) f->near_lines = (char *)allocate((size_t)most, pixel);
@@ -756,7 +790,7 @@ static int read_near(cube_file *f, int line, char *block) {
     }
     for (b = 0; b < f->bands; b++) {
         size_t at = value_index(f, f->near_count, line - f->near_first, 0, b);
-        memcpy(block + (size_t)b * value, f->near_lines + at * value, value);
+        memcpy(block + values_of(value, b), f->near_lines + at * value, value);
     }
     return 0;
 }
@@ -817,15 +851,16 @@ static const void *map_values(cube_file *f) {
     int together = whole_lines && (all_lines || f->interleave != SHS_INTERLEAVE_BSQ) && f->around[0] + f->around[1] == 0;
     int counted = f->type == SHS_TYPE_F64 && sizeof(shs_real) == 4; /* those beyond, as they are read */
     uint64_t size = file_bytes(f), line = data_bytes(f) / (uint64_t)f->stored_lines;
-    uint64_t start = f->offset + (uint64_t)f->top * line;
+    uint64_t start = f->offset + in_file(line, f->top);
+    size_t bytes = (size_t)size;
     void *map;
     if (!together || counted || makes_values(f) || start % shs_type_size(f->stored) || size > SIZE_MAX / 2) return NULL;
-    map = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fileno(f->file), 0); /* devices may ask to write */
+    map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fileno(f->file), 0); /* devices may ask to write */
     if (map == MAP_FAILED) return NULL;
-    posix_madvise(map, (size_t)size, POSIX_MADV_WILLNEED); /* from disk, in order, while computing begins */
+    posix_madvise(map, bytes, POSIX_MADV_WILLNEED); /* from disk, in order, while computing begins */
     f->map = map;
-    f->map_bytes = (size_t)size;
-    f->moved += line * (uint64_t)f->lines;
+    f->map_bytes = bytes;
+    f->moved += in_file(line, f->lines);
     mapped_name = f->data_name;
     return (const char *)map + start;
 #else
@@ -859,12 +894,15 @@ static int write_integers(void *user, int first, int lines, const void *block) {
 
 /* What the values take in memory; UINT64_MAX for more than can be said. */
 static uint64_t cube_bytes(const cube_file *f) {
-    uint64_t line = (uint64_t)f->samples * (uint64_t)f->bands * shs_type_size(f->type); /* below 2^65 / 2 */
-    if (line > UINT64_MAX / (uint64_t)f->lines) return UINT64_MAX;
-    return line * (uint64_t)f->lines;
+    uint64_t line = in_file(in_file(shs_type_size(f->type), f->samples), f->bands); /* below 2^65 / 2 */
+    if (line > UINT64_MAX / in_file(1, f->lines)) return UINT64_MAX;
+    return in_file(line, f->lines);
 }
 
-static const char *transfer_trouble(const cube_file *f) { return f->error ? strerror(f->error) : "it ends early"; }
+static const char *transfer_trouble(const cube_file *f) {
+    if (f->error) return strerror(f->error);
+    return "it ends early";
+}
 
 static void must_read(cube_file *f, int first, int lines, void *block) {
     if (read_lines(f, first, lines, block))
@@ -895,10 +933,13 @@ static char *find_by_size(const char *header_name, const char *stem, uint64_t by
 #ifdef EXAMPLE_POSIX
     const char *own = name_in_folder(stem);
     char *folder = copy_text(stem, own), *name;
-    DIR *list = opendir(own > stem ? folder : ".");
+    const char *where = ".";
+    DIR *list;
     struct dirent *entry;
     size_t length = strlen(own);
     uint64_t size;
+    if (own > stem) where = folder;
+    list = opendir(where);
     while (list && (entry = readdir(list)) != NULL) {
         if (strncmp(entry->d_name, own, length) || entry->d_name[length] != '.') continue;
         name = joined(folder, entry->d_name);
@@ -922,7 +963,7 @@ static char *find_data(const char *header_name, uint64_t bytes) {
     static const char *const extensions[] = {".img", ".dat", ".bin", ".raw", "",     ".cub", ".lan", ".bsq", ".bil", ".bip",
                                              ".IMG", ".DAT", ".BIN", ".RAW", ".CUB", ".LAN", ".BSQ", ".BIL", ".BIP", ".sli",
                                              ".SLI"};
-    enum { COUNT = (int)(sizeof extensions / sizeof *extensions) };
+    enum { COUNT = COUNT_OF(extensions) };
     char *stem = copy_text(header_name, name_extension(header_name)), *best = NULL, *name;
     int i, fit = -1; /* of the best: 2 = this size, 1 = larger, 0 = smaller */
     uint64_t size;
@@ -987,7 +1028,7 @@ static char *find_header(const char *name, const char **data_name) {
 
 /* The type of the values; those of 64 bits are read as doubles. */
 static void header_type(const header *h, cube_file *f) {
-    int i, code = (int)header_whole(h, "data type", 0, INT_MAX);
+    int i, code = header_int(h, "data type", 0, INT_MAX);
     if (code == CODE_I64 || code == CODE_U64) {
         f->integers64 = code;
         f->type = f->stored = SHS_TYPE_F64;
@@ -1032,7 +1073,7 @@ static int header_byte_order(const header *h) {
     int order = !strncmp(lower, "network", 7) || !strncmp(lower, "ieee", 4);
     if (!value) warn("%s: byte order: the key is missing: 0, little-endian, is assumed", h->name);
     else if (!order && strncmp(lower, "host", 4) && strncmp(lower, "intel", 5))
-        order = (int)header_whole(h, "byte order", 0, 1);
+        order = header_int(h, "byte order", 0, 1);
     free(lower);
     return order;
 }
@@ -1041,7 +1082,8 @@ static int header_byte_order(const header *h) {
    that rounds to FLT_MAX, and for the six digits that printf's %g prints of FLT_MAX. */
 static double nodata_as_stored(shs_type type, double nodata) {
     if (type != SHS_TYPE_F32 || fabs(nodata) >= 3.40283e38) return nodata;
-    if (fabs(nodata) > 3.40281e38) return nodata < 0 ? -(double)FLT_MAX : (double)FLT_MAX;
+    if (nodata < -3.40281e38) return -(double)FLT_MAX;
+    if (nodata > 3.40281e38) return (double)FLT_MAX;
     return (double)(float)nodata;
 }
 
@@ -1062,13 +1104,13 @@ static int nodata_number(const char *text, double *number) {
 /* option_text: the value of the option that overrides the header, "" if the option was not given, NULL if no such option
    exists. */
 static void header_nodata(const header *h, cube_file *f, const char *option_text) {
-    const char *value;
+    const char *value, *advice = "";
     if (option_text && *option_text) return;
+    if (option_text) advice = "; --nodata V says what is missing, --nodata nan that nothing else is";
     value = header_value(h, "data ignore value");
     if (!value || !*value) return;
     if (!nodata_number(value, &f->nodata))
-        fail(EXIT_ERROR, "%s: data ignore value: '%s' is not a number%s", h->name, value,
-             option_text ? "; --nodata V says what is missing, --nodata nan that nothing else is" : "");
+        fail(EXIT_ERROR, "%s: data ignore value: '%s' is not a number%s", h->name, value, advice);
     f->nodata = nodata_as_stored(f->type, f->nodata);
     f->has_nodata = isfinite(f->nodata) != 0; /* NaN and infinity are missing anyway */
 }
@@ -1127,11 +1169,14 @@ static void library_as_cube(cube_file *f) {
     f->interleave = SHS_INTERLEAVE_BIP;
 }
 
+/* What `folded` is for a file of this interleave. */
+static int folded_from(shs_interleave interleave) { return 1 + (int)interleave; }
+
 /* A cube of one line, such as a cloud of points, may have lines that do not fit in memory. The samples are read as lines. The
    bytes stay in place, because one line of BIL has the layout of BSQ. */
 static void fold_line(cube_file *f) {
     if (f->stored_lines != 1 || f->folded || f->around[0] + f->around[1] > 0) return;
-    f->folded = 1 + (int)f->interleave;
+    f->folded = folded_from(f->interleave);
     if (f->interleave == SHS_INTERLEAVE_BIL) f->interleave = SHS_INTERLEAVE_BSQ;
     f->stored_lines = f->stored_samples;
     f->stored_samples = 1;
@@ -1153,21 +1198,22 @@ static shs_interleave file_interleave(const cube_file *f) {
 
 /* The place of a pixel in the file, from its number in the cube. */
 static int pixel_sample(const cube_file *f, size_t pixel) {
-    return file_left(f) + (int)(pixel % (size_t)file_samples(f));
+    return file_left(f) + column_of(pixel, file_samples(f));
 }
 static int pixel_line(const cube_file *f, size_t pixel) {
-    return file_top(f) + (int)(pixel / (size_t)file_samples(f));
+    return file_top(f) + row_of(pixel, file_samples(f));
 }
 
 /* The name is that of the header or of the data; data_name may be NULL; nodata as for header_nodata. */
 static cube_file cube_open_with(const char *name, const char *data_name, const char *nodata) {
     cube_file f = SHS_ZERO;
+    const char *at_least = "";
     uint64_t size, needed;
     f.header_name = find_header(name, &data_name);
     f.text = header_read(f.header_name);
-    f.samples = f.stored_samples = (int)header_whole(&f.text, "samples", 1, INT_MAX);
-    f.lines = f.stored_lines = (int)header_whole(&f.text, "lines", 1, INT_MAX);
-    f.bands = (int)header_whole(&f.text, "bands", 1, INT_MAX);
+    f.samples = f.stored_samples = header_int(&f.text, "samples", 1, INT_MAX);
+    f.lines = f.stored_lines = header_int(&f.text, "lines", 1, INT_MAX);
+    f.bands = header_int(&f.text, "bands", 1, INT_MAX);
     header_type(&f.text, &f);
     f.interleave = header_interleave(&f.text);
     if (is_library(&f.text)) library_as_cube(&f);
@@ -1179,11 +1225,12 @@ static cube_file cube_open_with(const char *name, const char *data_name, const c
     if (!f.file) fail(EXIT_ERROR, "%s: cannot read it: %s", f.data_name, strerror(errno));
     setvbuf(f.file, NULL, _IONBF, 0); /* whole lines are read: a buffer would only copy them once more */
     size = file_size(f.file, f.data_name);
+    if (needed == UINT64_MAX) at_least = " or more";
     if (size < needed)
         fail(EXIT_ERROR,
              "%s: it is truncated, or samples, lines, bands, data type or header offset of %s are wrong: "
              "%" PRIu64 " bytes are there, %" PRIu64 "%s are needed",
-             f.data_name, f.header_name, size, needed, needed == UINT64_MAX ? " or more" : "");
+             f.data_name, f.header_name, size, needed, at_least);
     if (size > needed)
         warn("%s: %" PRIu64 " bytes follow the cube that %s describes", f.data_name, size - needed, f.header_name);
     return f;

@@ -133,7 +133,7 @@ static void prepare_output(job *j) {
     out->type = chosen_type(j->s->type, usual);
     out->interleave = chosen_interleave(j->s->interleave);
     if (j->in.folded) {
-        out->folded = 1 + (int)out->interleave;
+        out->folded = folded_from(out->interleave);
         if (out->interleave == SHS_INTERLEAVE_BIL) out->interleave = SHS_INTERLEAVE_BSQ;
     }
     output_nodata(j, out);

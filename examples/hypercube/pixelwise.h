@@ -133,7 +133,7 @@ static double each_pixel(job *j, int outputs, int room_values, pixel_fn fn, cons
     b.fn = fn;
     b.user = user;
     values = room_for_lines(&j->in, lines);
-    b.written = ALLOCATE(double, elements(lines, j->in.samples) * b.outputs);
+    b.written = allocate(elements(j->in.samples, outputs) * sizeof(double), (size_t)lines);
     b.room = ALLOCATE(double, (size_t)threads * room_of_thread(&b));
     marks = ALLOCATE(unsigned char, elements(lines, j->in.samples));
     b.values = values;

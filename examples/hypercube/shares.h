@@ -39,7 +39,7 @@ static cube_file side_create(const job *j, const char *name, shs_type type, doub
     f.bands = 1;
     f.type = type;
     f.interleave = SHS_INTERLEAVE_BSQ;
-    if (j->in.folded) f.folded = 1 + (int)SHS_INTERLEAVE_BSQ;
+    if (j->in.folded) f.folded = folded_from(SHS_INTERLEAVE_BSQ);
     f.has_nodata = 1;
     f.nodata = nodata;
     f.description = described(described_as, &j->in);
