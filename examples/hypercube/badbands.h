@@ -61,7 +61,7 @@ static band_states states_by_header(const job *j) {
     for (i = 0; i < in->bands; i++) {
         b.snr[i] = NO_NUMBER;
         if (chosen) b.state[i] = BAND_NOT_CHOSEN;
-        else if (in->good && !(in->good[i] > 0)) b.state[i] = BAND_HEADER;
+        else if (in->axis.good && !(in->axis.good[i] > 0)) b.state[i] = BAND_HEADER;
         else if (water && in_water_window(band_nanometres(in, i))) b.state[i] = BAND_WATER;
     }
     for (i = 0; i < j->cube.band_count && chosen; i++) b.state[j->bands[i]] = BAND_USED;
@@ -217,8 +217,8 @@ static void write_band_states(const job *j, const band_states *b, const char *na
     free(heading);
     for (i = 0; i < b->bands; i++) {
         fprintf(file, "%d,", i + 1);
-        if (j->in.wavelength) {
-            number = number_text(j->in.wavelength[i]);
+        if (j->in.axis.wavelength) {
+            number = number_text(j->in.axis.wavelength[i]);
             fputs(number, file);
             free(number);
         }

@@ -265,14 +265,14 @@ static void print_about(const job *j) {
         if ((value = header_find(&f->text, places[i], &differs)) != NULL) printf("%-13s %s\n", places[i], value);
     printf("size          %d samples x %d lines x %d bands\n", file_samples(f), file_lines(f), f->bands);
     printf("type          %s, %s, byte order %d, header offset %" PRIu64 "\n", type_name(f),
-           interleaves[file_interleave(f)], f->stored_swap ? !host_byte_order() : host_byte_order(), f->offset);
+           interleaves[file_interleave(f)], f->stored.swap ? !host_byte_order() : host_byte_order(), f->stored.offset);
     if (f->has_nodata) printf("missing       %.10g\n", f->nodata);
-    if (f->wavelength)
-        printf("wavelengths   %.10g to %.10g %s\n", f->wavelength[0], f->wavelength[f->bands - 1], f->units);
-    if (!f->good) return;
+    if (f->axis.wavelength)
+        printf("wavelengths   %.10g to %.10g %s\n", f->axis.wavelength[0], f->axis.wavelength[f->bands - 1], f->axis.units);
+    if (!f->axis.good) return;
     printf("bad bands     ");
     for (i = 0; i < f->bands; i++)
-        if (!(f->good[i] > 0)) {
+        if (!(f->axis.good[i] > 0)) {
             printf("%s%d", comma, i + 1);
             comma = ",";
         }
@@ -283,7 +283,7 @@ static void print_about(const job *j) {
 static void print_summary(const job *j, int i, const band_summary *b) {
     const cube_file *f = &j->in;
     printf("%5d ", j->bands[i] + 1);
-    if (f->wavelength) printf("%11.6g ", f->wavelength[j->bands[i]]);
+    if (f->axis.wavelength) printf("%11.6g ", f->axis.wavelength[j->bands[i]]);
     if (b->count > 0) printf("%12.6g %12.6g %12.6g", b->low, b->sum / b->count, b->high);
     else printf("%12s %12s %12s", "-", "-", "-");
     printf(" %9.0f\n", b->missing);
@@ -295,7 +295,7 @@ static void run_info(const settings *s, const char *name) {
     int i;
     print_about(j);
     printf(" band ");
-    if (j->in.wavelength) printf(" wavelength ");
+    if (j->in.axis.wavelength) printf(" wavelength ");
     printf("%12s %12s %12s %9s\n", "min", "mean", "max", "missing");
     for (i = 0; i < j->cube.band_count; i++) print_summary(j, i, &summaries[i]);
     tell_beyond(&j->in);

@@ -81,7 +81,7 @@ static void compare_lines(comparison *c) {
             }
         }
         if (j->sink.write_fn(j->sink.write_user, y, 1, written))
-            fail(EXIT_ERROR, "%s: writing it failed: %s", j->out.part_name, strerror(j->out.error));
+            fail(EXIT_ERROR, "%s: writing it failed: %s", j->out.part.name, strerror(j->out.io.error));
     }
     free(first);
     free(second);

@@ -63,16 +63,16 @@ static void note_ranges(job *j, const range *ranges) {
     cube_file *out = &j->out;
     double *gain = header_list(&j->in.text, "data gain values", j->in.bands);
     double *offset = header_list(&j->in.text, "data offset values", j->in.bands);
-    int i, hold = !j->in.gain;
-    out->gain = ALLOCATE(double, j->cube.band_count);
-    out->bias = ALLOCATE(double, j->cube.band_count);
+    int i, hold = !j->in.scale.gain;
+    out->scale.gain = ALLOCATE(double, j->cube.band_count);
+    out->scale.bias = ALLOCATE(double, j->cube.band_count);
     for (i = 0; i < j->cube.band_count; i++) {
         const range *r = ranges + i;
         double back = r->scale > 0 ? 1 / r->scale : 0, earlier_gain = 1, earlier_offset = 0;
         if (gain && hold) earlier_gain = gain[j->bands[i]];
         if (offset && hold) earlier_offset = offset[j->bands[i]];
-        out->gain[i] = earlier_gain * back;
-        out->bias[i] = earlier_gain * (r->low - back * r->first) + earlier_offset;
+        out->scale.gain[i] = earlier_gain * back;
+        out->scale.bias[i] = earlier_gain * (r->low - back * r->first) + earlier_offset;
     }
     free(gain);
     free(offset);
@@ -88,9 +88,9 @@ static double converted(cube_file *out, const range *r, double value) {
         value = (value - r->low) * r->scale + r->first;
     }
     if (!is_integer(out->type)) return value;
-    if (value < low - 0.5 || value > high + 0.5) out->clamped++;
+    if (value < low - 0.5 || value > high + 0.5) out->lost.clamped++;
     value = as_integer(type, limited(value, low, high));
-    if (is_nodata(out, value)) out->met++;
+    if (is_nodata(out, value)) out->lost.met++;
     return value;
 }
 
@@ -123,7 +123,7 @@ static void run_convert(const settings *s, char **names) {
     range *ranges = choose_ranges(j);
     output_start(j, j->cube.band_count, "Values of ");
     keep_bands(j);
-    j->out.same_values = !ranges && !j->in.gain;
+    j->out.origin.same_values = !ranges && !j->in.scale.gain;
     if (ranges) note_ranges(j, ranges);
     if (!lines) lines = (int)(16e6 / (double)line) + 1;
     lines = smaller(lines, j->in.lines);
@@ -135,7 +135,7 @@ static void run_convert(const settings *s, char **names) {
         must_read(&j->in, first, lines, block);
         convert_lines(j, ranges, lines, marks_of(j, first, lines, marks), block, into);
         if (write_lines(&j->out, first, lines, into))
-            fail(EXIT_ERROR, "%s: writing it failed: %s", j->out.part_name, strerror(j->out.error));
+            fail(EXIT_ERROR, "%s: writing it failed: %s", j->out.part.name, strerror(j->out.io.error));
     }
     output_show(j, "Band", j->bands);
     write_html(j, "Band", NULL);

@@ -106,7 +106,7 @@ static void run_correct(const settings *s, char **names) {
     else plan_by_mean(j, &p, NULL, s->method);
     output_start(j, p.n, "Corrected values of ");
     keep_bands(j);
-    j->out.same_values = 0;
+    j->out.origin.same_values = 0;
     valid = each_pixel(j, p.n, 0, correct_pixel, &p);
     if (!(valid > 0)) fail_for_pixels(j);
     output_show(j, "Band", j->bands);

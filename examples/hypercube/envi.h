@@ -498,44 +498,94 @@ typedef struct block_room {
     size_t bytes;
 } block_room;
 
-typedef struct cube_file {
-    char *header_name, *data_name, *part_name, *part_header; /* the last two while it is written */
-    FILE *file, *header_file;                                /* the latter of a cube that is written */
-    header text;                                             /* all that the header says */
+/* The lines of a folded file around a line that was read by itself. */
+typedef struct near_lines {
+    char *values;
+    int first, count;
+} near_lines;
+
+/* What the file holds, as its header says. */
+typedef struct stored_values {
     uint64_t offset, around[2]; /* bytes before all, and before and after each frame: a band of BSQ, else a line */
-    shs_type stored;            /* the values of the file, */
+    shs_type type;              /* the values, */
     int integers64;             /* or ENVI's code of 64-bit integers, which are read as doubles; 0: other values */
-    int stored_swap, stored_samples, stored_lines;
-    int left, top;       /* the window of it that is the cube, */
-    int folded;          /* 0, or 1 + the interleave of the file, whose one line is a column here: a sample a line */
-    char *near_lines;    /* of a folded file: the lines around a line that was read by itself, */
-    int near_first, near_count;
-    double *gain, *bias; /* and value * gain + bias of each band that is its value; NULL: the value itself */
-    int reflectance;     /* which is reflectance then */
-    double factor;       /* of a cube that is written: reflectance times this; 0: not known */
-    block_room raw;      /* values before that */
-    void *map; /* the file mapped into memory, if the values need no conversion */
-    size_t map_bytes;
-    lines_ahead ahead;
-    shs_type type; /* the values of the cube */
-    shs_interleave interleave;
-    int samples, lines, bands, swap;
-    int has_nodata, stored_has_nodata; /* the latter with scaled values, whose missing ones are NaN */
-    double nodata;
-    double *wavelength, *good; /* bands values each, or NULL; good is bbl */
-    double *width;             /* of a cube that is written: fwhm, or NULL */
-    const struct cube_file *from; /* of a cube that is written: whose pixels these are; NULL: nobody's */
+    int swap, samples, lines;
+    int has_nodata; /* with scaled values, whose missing ones are NaN */
+} stored_values;
+
+/* The two files of a cube while it is written. */
+typedef struct cube_part {
+    char *name, *header;
+    FILE *header_file;
+} cube_part;
+
+/* value * gain + bias of each band is its value; NULL: the value itself. */
+typedef struct cube_scale {
+    double *gain, *bias;
+    int reflectance; /* which is reflectance then */
+    double factor;   /* of a cube that is written: reflectance times this; 0: not known */
+} cube_scale;
+
+/* Where its bands are: a value for each, or NULL. */
+typedef struct band_axis {
+    double *wavelength, *good; /* good is bbl */
+    double *width;             /* of a cube that is written: fwhm */
+    char *units;
+} band_axis;
+
+/* Whose pixels those of a cube that is written are. */
+typedef struct cube_origin {
+    const struct cube_file *from; /* NULL: nobody's */
     const int *kept;              /* the bands of that one that these are; NULL: they are of another kind */
     int same_values;              /* and their values are as they were there */
-    char *units, *description;
-    char *const *names; /* names of an output's bands; NULL: the input's */
-    uint64_t moved; /* bytes read or written */
-    int error; /* errno of a failed transfer; 0 where the file ended early */
-    block_room integers;   /* those that write_integers makes */
+} cube_origin;
+
+typedef struct cube_rooms {
+    block_room raw;      /* values before they are scaled */
+    block_room integers; /* those that write_integers makes */
+    block_room map;      /* the file mapped into memory, if the values need no conversion */
+    near_lines near;
+    lines_ahead ahead;
+} cube_rooms;
+
+/* Values that did not arrive as they were. */
+typedef struct lost_values {
     uint64_t clamped, met; /* values out of the output's range; valid values equal to no-data */
     uint64_t beyond;       /* values that a shs_real cannot hold, */
     unsigned char *looked; /* marks the looked_lines lines in which `beyond` was counted */
     int looked_lines;
+} lost_values;
+
+typedef struct transfers {
+    uint64_t moved; /* bytes read or written */
+    int error;      /* errno of a failed transfer; 0 where the file ended early */
+} transfers;
+
+/* Where in the file the cube begins. */
+typedef struct file_window {
+    int left, top;
+} file_window;
+
+typedef struct cube_file {
+    char *header_name, *data_name;
+    FILE *file;
+    cube_part part;
+    header text; /* all that the header says */
+    stored_values stored;
+    file_window window;
+    int folded; /* 0, or 1 + the interleave of the file, whose one line is a column here: a sample a line */
+    cube_scale scale;
+    cube_rooms rooms;
+    shs_type type; /* the values of the cube */
+    shs_interleave interleave;
+    int samples, lines, bands, swap, has_nodata;
+    double nodata;
+    band_axis axis;
+    cube_origin origin;
+    char *description;
+    char *const *names; /* names of an output's bands; NULL: the input's */
+    transfers io;
+    lost_values lost;
 } cube_file;
 
 static const char *mapped_name; /* the mapped file, for the message of SIGBUS: the system sends it if the file becomes shorter */
@@ -584,17 +634,17 @@ static uint64_t in_file(uint64_t rows, int length) { return rows * (uint64_t)len
 
 /* Bytes of the values of the file; UINT64_MAX where they do not fit. */
 static uint64_t data_bytes(const cube_file *f) {
-    uint64_t pixels = in_file(in_file(1, f->stored_samples), f->stored_lines); /* each below 2^31 */
-    uint64_t pixel = in_file(shs_type_size(f->stored), f->bands);
+    uint64_t pixels = in_file(in_file(1, f->stored.samples), f->stored.lines); /* each below 2^31 */
+    uint64_t pixel = in_file(shs_type_size(f->stored.type), f->bands);
     if (pixels > UINT64_MAX / pixel) return UINT64_MAX;
     return pixels * pixel;
 }
 
 /* The bytes of the file as the header has it; UINT64_MAX where they do not fit. */
 static uint64_t file_bytes(const cube_file *f) {
-    uint64_t values = data_bytes(f), frames = (uint64_t)f->stored_lines, more;
+    uint64_t values = data_bytes(f), frames = (uint64_t)f->stored.lines, more;
     if (f->interleave == SHS_INTERLEAVE_BSQ) frames = (uint64_t)f->bands;
-    more = f->offset + frames * (f->around[0] + f->around[1]); /* below 2^62 + 2^63 */
+    more = f->stored.offset + frames * (f->stored.around[0] + f->stored.around[1]); /* below 2^62 + 2^63 */
     if (values > UINT64_MAX - more) return UINT64_MAX;
     return values + more;
 }
@@ -616,9 +666,9 @@ static size_t move_bytes(const cube_file *f, uint64_t at, size_t bytes, void *in
    the file and in memory: a line of a band at least, all lines at most. */
 static int transfer(cube_file *f, int first, int lines, void *into, const void *from) {
     int by_band = f->interleave == SHS_INTERLEAVE_BSQ, by_pixel = f->interleave == SHS_INTERLEAVE_BIP;
-    int whole_lines = f->samples == f->stored_samples, gaps = f->around[0] + f->around[1] > 0;
+    int whole_lines = f->samples == f->stored.samples, gaps = f->stored.around[0] + f->stored.around[1] > 0;
     const size_t bands = (size_t)f->bands;
-    size_t pixel = shs_type_size(f->stored), piece, frames = (size_t)lines, rows = 1, i, j;
+    size_t pixel = shs_type_size(f->stored.type), piece, frames = (size_t)lines, rows = 1, i, j;
     uint64_t row, line, frame, start;
     const char *source;
     char *to;
@@ -629,11 +679,11 @@ static int transfer(cube_file *f, int first, int lines, void *into, const void *
         frames = bands;
     }
     piece = values_of(pixel, f->samples);
-    row = in_file(pixel, f->stored_samples);
+    row = in_file(pixel, f->stored.samples);
     line = row;
-    if (by_band) frame = in_file(row, f->stored_lines);
+    if (by_band) frame = in_file(row, f->stored.lines);
     else frame = row * rows;
-    frame += f->around[0] + f->around[1];
+    frame += f->stored.around[0] + f->stored.around[1];
     if (!by_band) line = frame;
     if (whole_lines) {
         piece *= rows;
@@ -643,7 +693,7 @@ static int transfer(cube_file *f, int first, int lines, void *into, const void *
         piece *= frames;
         frames = 1;
     }
-    start = f->offset + f->around[0] + in_file(line, f->top + first) + in_file(pixel, f->left);
+    start = f->stored.offset + f->stored.around[0] + in_file(line, f->window.top + first) + in_file(pixel, f->window.left);
     to = (char *)into;
     source = (const char *)from;
     errno = 0;
@@ -652,12 +702,12 @@ static int transfer(cube_file *f, int first, int lines, void *into, const void *
             size_t done = move_bytes(f, start + i * frame + j * row, piece, to, source);
             if (to) to += piece;
             if (source) source += piece;
-            f->moved += done;
+            f->io.moved += done;
             if (done == piece) continue;
-            f->error = errno;
+            f->io.error = errno;
             return 1;
         }
-    f->error = 0;
+    f->io.error = 0;
     return 0;
 }
 
@@ -692,16 +742,16 @@ static double get_stored(const cube_file *f, const void *raw, size_t i) {
     unsigned char bytes[8];
     int64_t with_sign;
     uint64_t without;
-    if (!f->integers64) return get_value(raw, i, f->stored, f->stored_swap);
-    copy_value(raw, i, sizeof bytes, f->stored_swap, bytes);
+    if (!f->stored.integers64) return get_value(raw, i, f->stored.type, f->stored.swap);
+    copy_value(raw, i, sizeof bytes, f->stored.swap, bytes);
     memcpy(&with_sign, bytes, sizeof bytes);
     memcpy(&without, bytes, sizeof bytes);
-    if (f->integers64 == CODE_U64) return (double)without;
+    if (f->stored.integers64 == CODE_U64) return (double)without;
     return (double)with_sign;
 }
 
 /* Returns non-zero if the stored values need a conversion. */
-static int makes_values(const cube_file *f) { return f->gain || f->integers64; }
+static int makes_values(const cube_file *f) { return f->scale.gain || f->stored.integers64; }
 
 /* Converts stored values to value * gain + bias, and missing values to NaN. */
 static void scale_lines(const cube_file *f, int lines, const void *raw, void *block) {
@@ -711,8 +761,8 @@ static void scale_lines(const cube_file *f, int lines, const void *raw, void *bl
             for (x = 0; x < f->samples; x++) {
                 size_t at = value_index(f, lines, y, x, b);
                 double value = get_stored(f, raw, at);
-                if (f->stored_has_nodata && value >= f->nodata && value <= f->nodata) value = NO_NUMBER;
-                else if (f->gain) value = value * f->gain[b] + f->bias[b];
+                if (f->stored.has_nodata && value >= f->nodata && value <= f->nodata) value = NO_NUMBER;
+                else if (f->scale.gain) value = value * f->scale.gain[b] + f->scale.bias[b];
                 put_value(block, at, f->type, value);
             }
 }
@@ -730,9 +780,9 @@ static void *room_for(block_room *room, size_t values, shs_type type) {
 /* Waits until the block read ahead is complete. The file may then be used again. */
 static void end_ahead(cube_file *f) {
 #ifdef HYPERCUBE_THREADS
-    if (f->ahead.running) pthread_join(f->ahead.thread, NULL);
+    if (f->rooms.ahead.running) pthread_join(f->rooms.ahead.thread, NULL);
 #endif
-    f->ahead.running = 0;
+    f->rooms.ahead.running = 0;
 }
 
 /* Counts values that are too large, in each line once: passes over the cube begin at any line where several devices share
@@ -744,20 +794,20 @@ static void count_beyond(cube_file *f, int first, int lines, const void *block) 
     if (f->type != SHS_TYPE_F64 || sizeof(shs_real) > 4) return;
     if (by_band) rows = f->bands;
     else length = values_of(length, f->bands);
-    if (f->looked_lines != f->lines) {
-        free(f->looked);
-        f->looked = ALLOCATE(unsigned char, f->lines);
-        f->looked_lines = f->lines;
-        f->beyond = 0;
+    if (f->lost.looked_lines != f->lines) {
+        free(f->lost.looked);
+        f->lost.looked = ALLOCATE(unsigned char, f->lines);
+        f->lost.looked_lines = f->lines;
+        f->lost.beyond = 0;
     }
     for (line = 0; line < lines; line++) {
-        if (f->looked[first + line]) continue;
-        f->looked[first + line] = 1;
+        if (f->lost.looked[first + line]) continue;
+        f->lost.looked[first + line] = 1;
         for (b = 0; b < rows; b++)
             for (i = 0; i < length; i++) {
                 const size_t at = element_at(b, lines, line) * length + i;
                 const double value = get_value(block, at, f->type, f->swap);
-                if (is_beyond(value) && !is_nodata(f, value)) f->beyond++;
+                if (is_beyond(value) && !is_nodata(f, value)) f->lost.beyond++;
             }
     }
 }
@@ -765,9 +815,9 @@ static void count_beyond(cube_file *f, int first, int lines, const void *block) 
 static int read_now(cube_file *f, int first, int lines, void *block) {
     size_t count = values_in_lines(f, lines);
     int made = makes_values(f), failed;
-    if (made) failed = transfer(f, first, lines, room_for(&f->raw, count, f->stored), NULL);
+    if (made) failed = transfer(f, first, lines, room_for(&f->rooms.raw, count, f->stored.type), NULL);
     else failed = transfer(f, first, lines, block, NULL);
-    if (made && !failed) scale_lines(f, lines, f->raw.values, block);
+    if (made && !failed) scale_lines(f, lines, f->rooms.raw.values, block);
     if (!failed) count_beyond(f, first, lines, block);
     return failed;
 }
@@ -779,18 +829,18 @@ static int read_near(cube_file *f, int line, char *block) {
     size_t value = shs_type_size(f->type), pixel = values_of(value, f->bands);
     int most = 1, b;
     if (pixel < NEAR_BYTES) most = (int)(NEAR_BYTES / pixel);
-    if (!f->near_lines) f->near_lines = (char *)allocate((size_t)most, pixel);
-    if (line < f->near_first || line >= f->near_first + f->near_count) {
-        f->near_first = line;
-        f->near_count = smaller(most, f->lines - line);
-        if (read_now(f, f->near_first, f->near_count, f->near_lines)) {
-            f->near_count = 0;
+    if (!f->rooms.near.values) f->rooms.near.values = (char *)allocate((size_t)most, pixel);
+    if (line < f->rooms.near.first || line >= f->rooms.near.first + f->rooms.near.count) {
+        f->rooms.near.first = line;
+        f->rooms.near.count = smaller(most, f->lines - line);
+        if (read_now(f, f->rooms.near.first, f->rooms.near.count, f->rooms.near.values)) {
+            f->rooms.near.count = 0;
             return 1;
         }
     }
     for (b = 0; b < f->bands; b++) {
-        size_t at = value_index(f, f->near_count, line - f->near_first, 0, b);
-        memcpy(block + values_of(value, b), f->near_lines + at * value, value);
+        size_t at = value_index(f, f->rooms.near.count, line - f->rooms.near.first, 0, b);
+        memcpy(block + values_of(value, b), f->rooms.near.values + at * value, value);
     }
     return 0;
 }
@@ -804,7 +854,7 @@ static int read_lines(cube_file *f, int first, int lines, void *block) {
 #ifdef HYPERCUBE_THREADS
 static void *read_ahead(void *user) {
     cube_file *f = (cube_file *)user;
-    f->ahead.failed = read_now(f, f->ahead.first, f->ahead.lines, f->ahead.room);
+    f->rooms.ahead.failed = read_now(f, f->rooms.ahead.first, f->rooms.ahead.lines, f->rooms.ahead.room);
     return NULL;
 }
 #endif
@@ -813,7 +863,7 @@ static void *read_ahead(void *user) {
    starting a thread. */
 static void begin_ahead(cube_file *f, int first, int lines) {
 #ifdef HYPERCUBE_THREADS
-    lines_ahead *a = &f->ahead;
+    lines_ahead *a = &f->rooms.ahead;
     size_t bytes = bytes_in_lines(f, lines);
     if (bytes < 1 << 18 || first >= f->lines) return;
     if (a->bytes < bytes) {
@@ -832,7 +882,7 @@ static void begin_ahead(cube_file *f, int first, int lines) {
 /* read_fn of the library: returns the block that was read ahead while the library worked on the previous block. */
 static int read_stream(void *user, int first, int lines, void *block) {
     cube_file *f = (cube_file *)user;
-    const lines_ahead *a = &f->ahead;
+    const lines_ahead *a = &f->rooms.ahead;
     int ready = a->running && a->first == first && a->lines == lines, failed;
     end_ahead(f);
     if (ready) failed = a->failed;
@@ -847,20 +897,20 @@ static int read_stream(void *user, int first, int lines, void *block) {
    system keeps files in memory anyway, and a copy of them would take longer than a statistic of them. */
 static const void *map_values(cube_file *f) {
 #ifdef EXAMPLE_POSIX
-    int whole_lines = f->samples == f->stored_samples, all_lines = f->lines == f->stored_lines;
-    int together = whole_lines && (all_lines || f->interleave != SHS_INTERLEAVE_BSQ) && f->around[0] + f->around[1] == 0;
+    int whole_lines = f->samples == f->stored.samples, all_lines = f->lines == f->stored.lines;
+    int together = whole_lines && (all_lines || f->interleave != SHS_INTERLEAVE_BSQ) && f->stored.around[0] + f->stored.around[1] == 0;
     int counted = f->type == SHS_TYPE_F64 && sizeof(shs_real) == 4; /* those beyond, as they are read */
-    uint64_t size = file_bytes(f), line = data_bytes(f) / (uint64_t)f->stored_lines;
-    uint64_t start = f->offset + in_file(line, f->top);
+    uint64_t size = file_bytes(f), line = data_bytes(f) / (uint64_t)f->stored.lines;
+    uint64_t start = f->stored.offset + in_file(line, f->window.top);
     size_t bytes = (size_t)size;
     void *map;
-    if (!together || counted || makes_values(f) || start % shs_type_size(f->stored) || size > SIZE_MAX / 2) return NULL;
+    if (!together || counted || makes_values(f) || start % shs_type_size(f->stored.type) || size > SIZE_MAX / 2) return NULL;
     map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fileno(f->file), 0); /* devices may ask to write */
     if (map == MAP_FAILED) return NULL;
     posix_madvise(map, bytes, POSIX_MADV_WILLNEED); /* from disk, in order, while computing begins */
-    f->map = map;
-    f->map_bytes = bytes;
-    f->moved += in_file(line, f->lines);
+    f->rooms.map.values = map;
+    f->rooms.map.bytes = bytes;
+    f->io.moved += in_file(line, f->lines);
     mapped_name = f->data_name;
     return (const char *)map + start;
 #else
@@ -880,14 +930,14 @@ static int write_integers(void *user, int first, int lines, const void *block) {
     const double *values = (const double *)block;
     const value_type *info = type_info(f->type);
     size_t count = values_in_lines(f, lines), i;
-    void *integers = room_for(&f->integers, count, f->type);
+    void *integers = room_for(&f->rooms.integers, count, f->type);
     for (i = 0; i < count; i++) {
         int valid = isfinite(values[i]) != 0;
         double stored = f->nodata;
         if (valid) stored = as_integer(info, values[i]);
         put_value(integers, i, f->type, stored);
-        if (valid && fabs(stored - values[i]) > 0.5) f->clamped++;
-        if (valid && is_nodata(f, stored)) f->met++;
+        if (valid && fabs(stored - values[i]) > 0.5) f->lost.clamped++;
+        if (valid && is_nodata(f, stored)) f->lost.met++;
     }
     return write_lines(f, first, lines, integers);
 }
@@ -900,7 +950,7 @@ static uint64_t cube_bytes(const cube_file *f) {
 }
 
 static const char *transfer_trouble(const cube_file *f) {
-    if (f->error) return strerror(f->error);
+    if (f->io.error) return strerror(f->io.error);
     return "it ends early";
 }
 
@@ -1030,13 +1080,13 @@ static char *find_header(const char *name, const char **data_name) {
 static void header_type(const header *h, cube_file *f) {
     int i, code = header_int(h, "data type", 0, INT_MAX);
     if (code == CODE_I64 || code == CODE_U64) {
-        f->integers64 = code;
-        f->type = f->stored = SHS_TYPE_F64;
+        f->stored.integers64 = code;
+        f->type = f->stored.type = SHS_TYPE_F64;
         return;
     }
     for (i = 0; i < VALUE_TYPES; i++)
         if (value_types[i].code == code) {
-            f->type = f->stored = value_types[i].type;
+            f->type = f->stored.type = value_types[i].type;
             return;
         }
     if (code == CODE_COMPLEX_F32 || code == CODE_COMPLEX_F64)
@@ -1049,8 +1099,8 @@ static void header_type(const header *h, cube_file *f) {
 
 /* The name of the type of the values as they are worked on, or in the file where those have 64 bits. */
 static const char *type_name(const cube_file *f) {
-    if (f->integers64 == CODE_I64) return "i64";
-    if (f->integers64 == CODE_U64) return "u64";
+    if (f->stored.integers64 == CODE_I64) return "i64";
+    if (f->stored.integers64 == CODE_U64) return "u64";
     return type_info(f->type)->name;
 }
 
@@ -1137,19 +1187,19 @@ static void refuse_formats(const header *h, uint64_t offset) {
 static void header_describe(const header *h, cube_file *f, const char *nodata) {
     const char *units = header_value(h, "wavelength units"), *description = header_value(h, "description");
     uint64_t minor[2];
-    f->swap = f->stored_swap = shs_type_size(f->type) > 1 && header_byte_order(h) != host_byte_order();
-    if (f->integers64) f->swap = 0;
-    header_pair(h, "major frame offsets", f->around);
+    f->swap = f->stored.swap = shs_type_size(f->type) > 1 && header_byte_order(h) != host_byte_order();
+    if (f->stored.integers64) f->swap = 0;
+    header_pair(h, "major frame offsets", f->stored.around);
     header_pair(h, "minor frame offsets", minor);
     if (minor[0] + minor[1]) fail(EXIT_ERROR, "%s: minor frame offsets: data with bytes between them are not read", h->name);
-    if (header_value(h, "header offset")) f->offset = (uint64_t)header_whole(h, "header offset", 0, LLONG_MAX / 2);
-    refuse_formats(h, f->offset);
+    if (header_value(h, "header offset")) f->stored.offset = (uint64_t)header_whole(h, "header offset", 0, LLONG_MAX / 2);
+    refuse_formats(h, f->stored.offset);
     if (header_value(h, "file compression") && header_whole(h, "file compression", 0, 1))
         fail(EXIT_ERROR, "%s: file compression: compressed data are not read", h->name);
     header_nodata(h, f, nodata);
-    f->wavelength = header_list(h, "wavelength", f->bands);
-    f->good = header_list(h, "bbl", f->bands);
-    f->units = joined(or_empty(units), "");
+    f->axis.wavelength = header_list(h, "wavelength", f->bands);
+    f->axis.good = header_list(h, "bbl", f->bands);
+    f->axis.units = joined(or_empty(units), "");
     f->description = joined(or_empty(description), "");
 }
 
@@ -1165,7 +1215,7 @@ static int is_library(const header *h) {
 static void library_as_cube(cube_file *f) {
     if (f->bands != 1) fail(EXIT_ERROR, "%s: bands: %d, but a spectral library has 1", f->header_name, f->bands);
     f->bands = f->samples;
-    f->samples = f->stored_samples = 1;
+    f->samples = f->stored.samples = 1;
     f->interleave = SHS_INTERLEAVE_BIP;
 }
 
@@ -1175,22 +1225,22 @@ static int folded_from(shs_interleave interleave) { return 1 + (int)interleave; 
 /* A cube of one line, such as a cloud of points, may have lines that do not fit in memory. The samples are read as lines. The
    bytes stay in place, because one line of BIL has the layout of BSQ. */
 static void fold_line(cube_file *f) {
-    if (f->stored_lines != 1 || f->folded || f->around[0] + f->around[1] > 0) return;
+    if (f->stored.lines != 1 || f->folded || f->stored.around[0] + f->stored.around[1] > 0) return;
     f->folded = folded_from(f->interleave);
     if (f->interleave == SHS_INTERLEAVE_BIL) f->interleave = SHS_INTERLEAVE_BSQ;
-    f->stored_lines = f->stored_samples;
-    f->stored_samples = 1;
+    f->stored.lines = f->stored.samples;
+    f->stored.samples = 1;
     f->lines = f->samples;
     f->samples = 1;
-    f->top = f->left;
-    f->left = 0;
+    f->window.top = f->window.left;
+    f->window.left = 0;
 }
 
 /* What the file has, folded or not. */
 static int file_samples(const cube_file *f) { return f->folded ? f->lines : f->samples; }
 static int file_lines(const cube_file *f) { return f->folded ? f->samples : f->lines; }
-static int file_left(const cube_file *f) { return f->folded ? f->top : f->left; }
-static int file_top(const cube_file *f) { return f->folded ? f->left : f->top; }
+static int file_left(const cube_file *f) { return f->folded ? f->window.top : f->window.left; }
+static int file_top(const cube_file *f) { return f->folded ? f->window.left : f->window.top; }
 static shs_interleave file_interleave(const cube_file *f) {
     if (f->folded) return (shs_interleave)(f->folded - 1);
     return f->interleave;
@@ -1211,8 +1261,8 @@ static cube_file cube_open_with(const char *name, const char *data_name, const c
     uint64_t size, needed;
     f.header_name = find_header(name, &data_name);
     f.text = header_read(f.header_name);
-    f.samples = f.stored_samples = header_int(&f.text, "samples", 1, INT_MAX);
-    f.lines = f.stored_lines = header_int(&f.text, "lines", 1, INT_MAX);
+    f.samples = f.stored.samples = header_int(&f.text, "samples", 1, INT_MAX);
+    f.lines = f.stored.lines = header_int(&f.text, "lines", 1, INT_MAX);
     f.bands = header_int(&f.text, "bands", 1, INT_MAX);
     header_type(&f.text, &f);
     f.interleave = header_interleave(&f.text);
@@ -1240,26 +1290,26 @@ static cube_file cube_open(const char *name, const char *data_name) { return cub
 
 static void cube_close(cube_file *f) {
     end_ahead(f);
-    free(f->ahead.room);
+    free(f->rooms.ahead.room);
 #ifdef EXAMPLE_POSIX
-    if (f->map) munmap(f->map, f->map_bytes);
+    if (f->rooms.map.values) munmap(f->rooms.map.values, f->rooms.map.bytes);
 #endif
     if (f->file) fclose(f->file);
     header_free(&f->text);
-    free(f->gain);
-    free(f->bias);
-    free(f->raw.values);
-    free(f->near_lines);
+    free(f->scale.gain);
+    free(f->scale.bias);
+    free(f->rooms.raw.values);
+    free(f->rooms.near.values);
     free(f->header_name);
     free(f->data_name);
-    free(f->part_name);
-    free(f->part_header);
-    free(f->integers.values);
-    free(f->looked);
-    free(f->wavelength);
-    free(f->good);
-    free(f->width);
-    free(f->units);
+    free(f->part.name);
+    free(f->part.header);
+    free(f->rooms.integers.values);
+    free(f->lost.looked);
+    free(f->axis.wavelength);
+    free(f->axis.good);
+    free(f->axis.width);
+    free(f->axis.units);
     free(f->description);
 }
 

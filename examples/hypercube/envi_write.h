@@ -90,12 +90,12 @@ static void put_in_place(const char *part, const char *name) {
 static void cube_name(cube_file *f, const char *header_name) {
     f->header_name = joined(header_name, "");
     f->data_name = derived_name(header_name, "", ".img");
-    f->part_name = joined(f->data_name, ".part");
-    f->part_header = joined(header_name, ".part");
+    f->part.name = joined(f->data_name, ".part");
+    f->part.header = joined(header_name, ".part");
     will_write(header_name);
     will_write(f->data_name);
-    will_write(f->part_name);
-    will_write(f->part_header);
+    will_write(f->part.name);
+    will_write(f->part.header);
 }
 
 /* Creates a file that did not exist. An existing file may belong to another run, or link to another place. */
@@ -130,12 +130,12 @@ static FILE *create_part(const char *name) {
 
 /* Opens the files of a new cube, whose names, sizes, type and interleave are set. */
 static void cube_create(cube_file *f) {
-    f->stored = f->type;
-    f->stored_samples = f->samples;
-    f->stored_lines = f->lines;
+    f->stored.type = f->type;
+    f->stored.samples = f->samples;
+    f->stored.lines = f->lines;
     if (data_bytes(f) > INT64_MAX) fail(EXIT_ERROR, "%s: too large", f->data_name);
-    f->file = create_part(f->part_name);
-    f->header_file = create_part(f->part_header);
+    f->file = create_part(f->part.name);
+    f->part.header_file = create_part(f->part.header);
     setvbuf(f->file, NULL, _IONBF, 0);
 }
 
@@ -323,7 +323,7 @@ static int renumber_items(const cube_file *f, char **items, int count) {
     int i, b;
     for (i = 0; i < count; i++) {
         long band = strtol(items[i], NULL, 10);
-        for (b = 0; b < f->bands && f->kept[b] != band - 1; b++) {}
+        for (b = 0; b < f->bands && f->origin.kept[b] != band - 1; b++) {}
         if (b == f->bands) return 0;
         free(items[i]);
         items[i] = number_text(b + 1);
@@ -334,13 +334,13 @@ static int renumber_items(const cube_file *f, char **items, int count) {
 static void print_carried(FILE *file, const cube_file *f, const header_entry *e) {
     int flags = flags_of_key(e->key), count, holds = 1;
     char **items = split_items(e->value, &count);
-    if (flags == KEY_UNKNOWN && e->braced && count == f->from->bands && count > 1) flags = KEY_OF_VALUES | KEY_LIST;
+    if (flags == KEY_UNKNOWN && e->braced && count == f->origin.from->bands && count > 1) flags = KEY_OF_VALUES | KEY_LIST;
     if (flags & KEY_WRITTEN) holds = 0;
-    if (flags & (KEY_OF_BANDS | KEY_OF_VALUES)) holds = f->kept && (f->same_values || !(flags & KEY_OF_VALUES));
-    if (flags & KEY_LIST) holds = holds && count == f->from->bands;
+    if (flags & (KEY_OF_BANDS | KEY_OF_VALUES)) holds = f->origin.kept && (f->origin.same_values || !(flags & KEY_OF_VALUES));
+    if (flags & KEY_LIST) holds = holds && count == f->origin.from->bands;
     if (flags & KEY_NUMBERS) holds = holds && renumber_items(f, items, count);
-    if ((flags & KEY_PLACE) && f->from->left + f->from->top > 0) move_place(f->from, e->key, items, count);
-    if (holds && (flags & KEY_LIST)) print_items(file, e, items, f->bands, f->kept);
+    if ((flags & KEY_PLACE) && f->origin.from->window.left + f->origin.from->window.top > 0) move_place(f->origin.from, e->key, items, count);
+    if (holds && (flags & KEY_LIST)) print_items(file, e, items, f->bands, f->origin.kept);
     else if (holds && (flags & (KEY_NUMBERS | KEY_PLACE))) print_items(file, e, items, count, NULL);
     else if (holds) fprintf(file, e->braced ? "%s = {%s}\n" : "%s = %s\n", e->key, e->value);
     free_items(items, count);
@@ -348,7 +348,7 @@ static void print_carried(FILE *file, const cube_file *f, const header_entry *e)
 
 /* The last entry of each key. */
 static void print_all_carried(FILE *file, const cube_file *f) {
-    const header *h = &f->from->text;
+    const header *h = &f->origin.from->text;
     int i, j;
     for (i = 0; i < h->count; i++) {
         for (j = i + 1; j < h->count && strcmp(h->entries[i].key, h->entries[j].key); j++) {}
@@ -364,7 +364,7 @@ static void print_band_names(FILE *file, const cube_file *f, const char *name, c
     int i, count = 0, differs;
     const char *list = NULL;
     char **items = NULL;
-    if (f->from && f->kept) list = header_find(&f->from->text, "band names", &differs);
+    if (f->origin.from && f->origin.kept) list = header_find(&f->origin.from->text, "band names", &differs);
     if (list) items = split_items(list, &count);
     fprintf(file, "band names = {");
     for (i = 0; i < f->bands; i++) {
@@ -372,7 +372,7 @@ static void print_band_names(FILE *file, const cube_file *f, const char *name, c
         if (numbers) number = numbers[i];
         if (i > 0) fputc(',', file);
         fputs("\n  ", file);
-        if (items && count == f->from->bands) fprintf(file, "%s", items[f->kept[i]]);
+        if (items && count == f->origin.from->bands) fprintf(file, "%s", items[f->origin.kept[i]]);
         else if (f->names && f->names[i] && *f->names[i] && !strpbrk(f->names[i], "{}")) fprintf(file, "%s", f->names[i]);
         else fprintf(file, "%s %d", name, number + 1);
     }
@@ -389,31 +389,31 @@ static void print_header(FILE *file, const cube_file *f, const char *name, const
             interleaves[file_interleave(f)], host_byte_order());
     if (f->has_nodata) fprintf(file, "data ignore value = %.17g\n", f->nodata);
     print_band_names(file, f, name, numbers);
-    if (f->from) print_all_carried(file, f);
-    if (f->wavelength && f->units && *f->units) fprintf(file, "wavelength units = %s\n", f->units);
-    print_list(file, "wavelength", f->wavelength, f->bands, 10);
-    print_list(file, "fwhm", f->width, f->bands, 10);
-    print_list(file, "bbl", f->good, f->bands, 10);
-    if (f->factor > 0) fprintf(file, "reflectance scale factor = %.10g\n", f->factor);
-    if (!f->from) return;
-    print_list(file, "data gain values", f->gain, f->bands, 17);
-    print_list(file, "data offset values", f->bias, f->bands, 17);
+    if (f->origin.from) print_all_carried(file, f);
+    if (f->axis.wavelength && f->axis.units && *f->axis.units) fprintf(file, "wavelength units = %s\n", f->axis.units);
+    print_list(file, "wavelength", f->axis.wavelength, f->bands, 10);
+    print_list(file, "fwhm", f->axis.width, f->bands, 10);
+    print_list(file, "bbl", f->axis.good, f->bands, 10);
+    if (f->scale.factor > 0) fprintf(file, "reflectance scale factor = %.10g\n", f->scale.factor);
+    if (!f->origin.from) return;
+    print_list(file, "data gain values", f->scale.gain, f->bands, 17);
+    print_list(file, "data offset values", f->scale.bias, f->bands, 17);
 }
 
 /* An older header of that name goes first: it would describe the new data wrongly. */
 static void cube_finish(cube_file *f, const char *band_name, const int *band_numbers) {
     FILE *file = f->file;
-    uint64_t written = file_size(file, f->part_name);
+    uint64_t written = file_size(file, f->part.name);
     f->file = NULL;
-    close_written(file, f->part_name);
-    if (written != data_bytes(f)) fail(EXIT_ERROR, "%s: incomplete: %" PRIu64 " bytes", f->part_name, written);
-    print_header(f->header_file, f, band_name, band_numbers);
-    file = f->header_file;
-    f->header_file = NULL;
-    close_written(file, f->part_header);
+    close_written(file, f->part.name);
+    if (written != data_bytes(f)) fail(EXIT_ERROR, "%s: incomplete: %" PRIu64 " bytes", f->part.name, written);
+    print_header(f->part.header_file, f, band_name, band_numbers);
+    file = f->part.header_file;
+    f->part.header_file = NULL;
+    close_written(file, f->part.header);
     remove(f->header_name);
-    put_in_place(f->part_name, f->data_name);
-    put_in_place(f->part_header, f->header_name);
+    put_in_place(f->part.name, f->data_name);
+    put_in_place(f->part.header, f->header_name);
 }
 
 #endif /* HYPERCUBE_ENVI_WRITE */

@@ -274,14 +274,14 @@ static int run_of_bands(const int *list, int bands, int first) {
 
 /* The words of an axis of bands, at most 60 characters. */
 static void name_band_axis(const cube_file *f, char *words) {
-    if (!f->wavelength) strcpy(words, "band");
-    else if (!*f->units) strcpy(words, "wavelength");
-    else sprintf(words, "wavelength (%.40s)", f->units);
+    if (!f->axis.wavelength) strcpy(words, "band");
+    else if (!*f->axis.units) strcpy(words, "wavelength");
+    else sprintf(words, "wavelength (%.40s)", f->axis.units);
 }
 
 /* Where a band lies on this axis. */
 static double band_position(const cube_file *f, int band) {
-    if (f->wavelength) return f->wavelength[band];
+    if (f->axis.wavelength) return f->axis.wavelength[band];
     return band + 1;
 }
 

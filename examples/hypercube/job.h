@@ -161,11 +161,11 @@ static cube_file beside_open(const char *name, const cube_file *like, int bands,
     will_read(f.header_name);
     will_read(f.data_name);
     if (f.samples == like->samples && f.lines == like->lines) return f;
-    if (f.samples != like->stored_samples || f.lines != like->stored_lines)
+    if (f.samples != like->stored.samples || f.lines != like->stored.lines)
         fail(EXIT_ERROR, "%s: %d x %d pixels, but %s has %d x %d", name, f.samples, f.lines, like->header_name,
-             like->stored_samples, like->stored_lines);
-    f.left = like->left;
-    f.top = like->top;
+             like->stored.samples, like->stored.lines);
+    f.window.left = like->window.left;
+    f.window.top = like->window.top;
     f.samples = like->samples;
     f.lines = like->lines;
     return f;
@@ -229,10 +229,10 @@ static double typical_value(const job *j) {
     char *block = (char *)allocate(line, shs_type_size(in.type));
     double sum = 0, count = 0;
     int lines = SAMPLED_LINES, k, x, i;
-    in.raw.values = NULL;
-    in.raw.bytes = 0;
-    in.near_lines = NULL;
-    in.near_count = 0;
+    in.rooms.raw.values = NULL;
+    in.rooms.raw.bytes = 0;
+    in.rooms.near.values = NULL;
+    in.rooms.near.count = 0;
     if (in.folded) lines *= 64;
     if (lines > in.lines) lines = in.lines;
     for (k = 0; k < lines; k++) {
@@ -247,8 +247,8 @@ static double typical_value(const job *j) {
                 count++;
             }
     }
-    free(in.raw.values);
-    free(in.near_lines);
+    free(in.rooms.raw.values);
+    free(in.rooms.near.values);
     free(block);
     if (count > 0) return sum / count;
     return 0;
@@ -266,7 +266,7 @@ static double largest_factor(const job *j, const double *gain) {
 static void refuse_reflectances(const job *j, const double *gain) {
     const cube_file *in = &j->in;
     double typical;
-    if (is_integer(in->stored) || in->integers64 || largest_factor(j, gain) < 100) return;
+    if (is_integer(in->stored.type) || in->stored.integers64 || largest_factor(j, gain) < 100) return;
     typical = typical_value(j);
     if (typical > 0 && typical <= most_reflectance)
         fail(EXIT_ERROR,
@@ -446,7 +446,7 @@ static void check_job(job *j, shs_status status) {
     if (status == SHS_READ_FAILED)
         fail(EXIT_ERROR, "%s: reading it failed: %s", j->in.data_name, transfer_trouble(&j->in));
     if (status == SHS_WRITE_FAILED)
-        fail(EXIT_ERROR, "%s: writing it failed: %s", j->out.part_name, strerror(j->out.error));
+        fail(EXIT_ERROR, "%s: writing it failed: %s", j->out.part.name, strerror(j->out.io.error));
     if (j->s->trim > 0 && status == SHS_RANK_TOO_LOW && !j->s->skip && !j->s->components)
         fail(EXIT_ERROR, "%s: --trim %g: the pixels that stay are too few for the bands, or a band is constant among them: "
                          "a smaller share, or --bands of fewer", j->in.header_name, j->s->trim);
@@ -470,8 +470,8 @@ static char *described(const char *what, const cube_file *in) {
 
 /* The output has the bands of the input that were in use. */
 static void keep_bands(job *j) {
-    j->out.kept = j->bands;
-    j->out.same_values = !j->s->rescale && !j->in.gain;
+    j->out.origin.kept = j->bands;
+    j->out.origin.same_values = !j->s->rescale && !j->in.scale.gain;
 }
 
 /* Starts the output after the fit: `bands` bands, described by `what`. */
@@ -482,10 +482,10 @@ static void output_start(job *j, int bands, const char *what) {
 }
 
 static void tell_beyond(const cube_file *in) {
-    if (!in->beyond) return;
+    if (!in->lost.beyond) return;
     warn("%s: %" PRIu64 " values are beyond %.3g, the largest float: their pixels count as missing; -DSPARSEHS_DOUBLE builds a "
          "program that takes them",
-         in->header_name, in->beyond, (double)FLT_MAX);
+         in->header_name, in->lost.beyond, (double)FLT_MAX);
 }
 
 /* The output is complete. Says what became of values that did not fit. */
@@ -493,15 +493,15 @@ static void output_finish(job *j, const char *band_name, const int *band_numbers
     const cube_file *out = &j->out;
     const value_type *type = type_info(out->type);
     const char *keeps = j->mode == CONVERT ? "--range" : "--rescale";
-    j->out.from = &j->in;
+    j->out.origin.from = &j->in;
     cube_finish(&j->out, band_name, band_numbers);
     tell_beyond(&j->in);
-    if (out->clamped)
+    if (out->lost.clamped)
         warn("%s: %" PRIu64 " values do not fit %s and were clamped to %.0f..%.0f; %s or another --type keeps them",
-             out->header_name, out->clamped, type->name, type->low, type->high, keeps);
-    if (out->met)
+             out->header_name, out->lost.clamped, type->name, type->low, type->high, keeps);
+    if (out->lost.met)
         warn("%s: %" PRIu64 " valid values became %.10g, which also marks missing pixels; %s keeps them apart",
-             out->header_name, out->met, out->nodata, keeps);
+             out->header_name, out->lost.met, out->nodata, keeps);
 }
 
 /* ---- the way back from outputs that are stretched ----------------------------------------------------------------- */
@@ -555,12 +555,12 @@ static void note_stretch(job *j, int outputs, transform_fn transform, const void
     sink.write_user = &e;
     check_job(j, transform(j, fitted, &sink));
     progress_clear();
-    out->gain = ALLOCATE(double, outputs);
-    out->bias = ALLOCATE(double, outputs);
+    out->scale.gain = ALLOCATE(double, outputs);
+    out->scale.bias = ALLOCATE(double, outputs);
     for (k = 0; k < outputs; k++) {
         if (!(e.high[k] >= e.low[k])) continue;
-        out->gain[k] = (e.high[k] - e.low[k]) / (high - low);
-        out->bias[k] = e.low[k] - out->gain[k] * low;
+        out->scale.gain[k] = (e.high[k] - e.low[k]) / (high - low);
+        out->scale.bias[k] = e.low[k] - out->scale.gain[k] * low;
     }
     free(e.low);
     free(e.high);

@@ -118,8 +118,8 @@ static void write_statistics(const job *j, const shs_model *m, const char *name)
     for (b = 0; b < n; b++) {
         double divisor = 1;
         fprintf(file, "%d,", j->bands[b] + 1);
-        if (j->in.wavelength) {
-            number = number_text(j->in.wavelength[j->bands[b]]);
+        if (j->in.axis.wavelength) {
+            number = number_text(j->in.axis.wavelength[j->bands[b]]);
             fputs(number, file);
             free(number);
         }
@@ -212,13 +212,13 @@ static void write_notes(FILE *file, const job *j) {
         plain = is_monotone(list, j->cube.band_count) && unit_of(in) == &wave_units[UNIT_NM];
         free(list);
     }
-    if (plain && !in->gain && !(factor > 0)) return;
+    if (plain && !in->scale.gain && !(factor > 0)) return;
     fputs(notes_magic, file);
-    if (in->reflectance) fprintf(file, "values = reflectance\n");
-    else if (in->gain) fprintf(file, "values = gains\n");
+    if (in->scale.reflectance) fprintf(file, "values = reflectance\n");
+    else if (in->scale.gain) fprintf(file, "values = gains\n");
     else fprintf(file, "values = stored\n");
-    if (!in->gain && factor > 0) fprintf(file, "reflectance scale factor = %.17g\n", factor);
-    if (*in->units && strlen(in->units) < 40) fprintf(file, "wavelength units = %s\n", in->units);
+    if (!in->scale.gain && factor > 0) fprintf(file, "reflectance scale factor = %.17g\n", factor);
+    if (*in->axis.units && strlen(in->axis.units) < 40) fprintf(file, "wavelength units = %s\n", in->axis.units);
     fprintf(file, "bands = %d", in->bands);
     for (i = 0; i < j->cube.band_count; i++) fprintf(file, " %d", j->bands[i] + 1);
     fprintf(file, "\nend\n");
@@ -389,7 +389,7 @@ static double match_nearest(const job *j, const char *model_name, const double *
     double *all = bands_in_nanometres(&j->in, NULL, j->in.bands), most = 0, off;
     wave_runs here = find_runs(all, j->in.bands);
     wave_runs there = find_runs(wanted, bands);
-    const char *units = j->in.units;
+    const char *units = j->in.axis.units;
     int i, b, alike = here.count == there.count && here.count > 1;
     if (!*units) units = unit_of(&j->in)->name;
     for (i = 0; i < bands; i++) {
@@ -501,14 +501,14 @@ static void run_inverse(const settings *s, char **names) {
              count);
     check_components(&j->in);
     output_start(j, view.bands, "Pixels from the components of ");
-    if (notes.values == VALUES_STORED && !s->rescale) j->out.factor = notes.factor;
+    if (notes.values == VALUES_STORED && !s->rescale) j->out.scale.factor = notes.factor;
     if (m.wavelengths) {
         const wave_unit *unit = unit_named(notes.units);
         if (!unit) unit = &wave_units[UNIT_NM];
-        if (unit == &wave_units[UNIT_NM]) j->out.units = joined("Nanometers", "");
-        else j->out.units = joined(notes.units, "");
-        j->out.wavelength = ALLOCATE(double, j->out.bands);
-        for (i = 0; i < j->out.bands; i++) j->out.wavelength[i] = from_nanometres(unit, (double)m.wavelengths[i]);
+        if (unit == &wave_units[UNIT_NM]) j->out.axis.units = joined("Nanometers", "");
+        else j->out.axis.units = joined(notes.units, "");
+        j->out.axis.wavelength = ALLOCATE(double, j->out.bands);
+        for (i = 0; i < j->out.bands; i++) j->out.axis.wavelength[i] = from_nanometres(unit, (double)m.wavelengths[i]);
     }
     if (m.kind == SHS_MODEL_ICA) check_job(j, run_cube(j, call_on(make_ica_inverse, &j->cube, &j->sink, &m.ica, NULL)));
     else check_job(j, run_cube(j, call_on(make_pca_inverse, &j->cube, &j->sink, &m.pca, NULL)));

@@ -33,7 +33,7 @@ static void noise_of_dark(job *j, const char *name) {
     cube.read_user = &dark;
     status = shs_moments_create(NULL, n, &m);
     if (status == SHS_OK) status = shs_moments_update(NULL, &cube, SHS_PRECISION_ALWAYS, &m);
-    if (status == SHS_READ_FAILED) fail(EXIT_ERROR, "%s: reading it failed: %s", dark.data_name, strerror(dark.error));
+    if (status == SHS_READ_FAILED) fail(EXIT_ERROR, "%s: reading it failed: %s", dark.data_name, strerror(dark.io.error));
     if (status == SHS_OK) status = shs_moments_finish(&m, SHS_DIVISOR_N, mean, j->noise, n); /* as the cube's */
     if (status != SHS_OK) fail(EXIT_ERROR, "%s: --noise-from: %s", name, shs_status_text(status));
     shs_moments_free(NULL, &m);

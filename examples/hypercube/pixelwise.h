@@ -143,7 +143,7 @@ static double each_pixel(job *j, int outputs, int room_values, pixel_fn fn, cons
         b.marks = marks_of(j, first, b.lines, marks);
         count += compute_lines(&b, threads);
         if (j->sink.write_fn(j->sink.write_user, first, b.lines, b.written))
-            fail(EXIT_ERROR, "%s: writing it failed: %s", j->out.part_name, strerror(j->out.error));
+            fail(EXIT_ERROR, "%s: writing it failed: %s", j->out.part.name, strerror(j->out.io.error));
     }
     free(values);
     free(b.written);
@@ -188,8 +188,8 @@ static void region_of(const job *j, const char *option_name, const char *text, i
     const cube_file *in = &j->in;
     chosen_window(option_name, text, window);
     if (in->folded) turn_window(window);
-    window[0] -= in->left;
-    window[1] -= in->top;
+    window[0] -= in->window.left;
+    window[1] -= in->window.top;
     if (window[0] < 0 || window[1] < 0 || window[0] > in->samples - window[2] || window[1] > in->lines - window[3])
         fail(EXIT_USAGE, "%s: %s is not within the pixels of %s", option_name, text, in->header_name);
 }

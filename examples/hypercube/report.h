@@ -143,18 +143,18 @@ static void quicklook(const job *j) {
 static void print_verbose(const job *j) {
     const cube_file *in = &j->in;
     const cube_file *out = &j->out;
-    const char *type = type_info(in->stored)->name, *way = "in blocks of lines";
+    const char *type = type_info(in->stored.type)->name, *way = "in blocks of lines";
     int threads = 1;
 #ifdef _OPENMP
     threads = omp_get_max_threads();
     if (j->s->threads) threads = j->ctx.threads;
 #endif
-    if (in->integers64) type = type_name(in);
+    if (in->stored.integers64) type = type_name(in);
     if (j->cube.pixels) way = "in memory";
     printf("input         %s, %s, %s\n", type, interleaves[file_interleave(in)], way);
     printf("output        %s, %s\n", type_info(out->type)->name, interleaves[file_interleave(out)]);
     printf("library       %s\nthreads       %d\n", shs_build_info(), threads);
-    printf("bytes         %" PRIu64 " read, %" PRIu64 " written\n", in->moved, out->moved);
+    printf("bytes         %" PRIu64 " read, %" PRIu64 " written\n", in->io.moved, out->io.moved);
     printf("seconds       open %.3f, ", j->opened - j->start);
     if (j->one_call) printf("fit and transform %.3f, ", j->written - j->opened);
     else printf("fit %.3f, transform %.3f, ", j->fitted - j->opened, j->written - j->fitted);

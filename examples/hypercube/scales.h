@@ -46,12 +46,12 @@ static int reflectance_scale(const cube_file *in, double **gain, double **bias) 
 
 /* What is read is value * gain + bias from now on; frees the lists with the cube. */
 static void scale_values(cube_file *in, double *gain, double *bias) {
-    in->gain = gain;
-    in->bias = bias;
-    if (in->stored == SHS_TYPE_F64) in->type = SHS_TYPE_F64;
+    in->scale.gain = gain;
+    in->scale.bias = bias;
+    if (in->stored.type == SHS_TYPE_F64) in->type = SHS_TYPE_F64;
     else in->type = SHS_TYPE_F32;
     in->swap = 0;
-    in->stored_has_nodata = in->has_nodata;
+    in->stored.has_nodata = in->has_nodata;
     in->has_nodata = 0;
 }
 
@@ -66,7 +66,7 @@ static void scale_to_reflectance(cube_file *in) {
              in->header_name);
     }
     scale_values(in, gain, bias);
-    in->reflectance = 1;
+    in->scale.reflectance = 1;
 }
 
 /* Applies `data gain values` and `data offset values` of the header. Returns 0 if the header has neither. */
@@ -125,7 +125,7 @@ static void scale_as_model(cube_file *in, const model_notes *notes) {
 /* Stops where components were stretched, and the header has no way back. */
 static void check_components(const cube_file *in) {
     const value_type *type = type_info(in->type);
-    if (!in->gain && is_integer(in->type) && type->low >= 0)
+    if (!in->scale.gain && is_integer(in->type) && type->low >= 0)
         fail(EXIT_ERROR,
              "%s: data gain values: the key is missing: components are negative, too, so %s values were stretched, and nothing "
              "says how",

@@ -143,7 +143,7 @@ static void scene_line(scene *a, const cube_file *f, int y, double scale, char *
 }
 
 static void write_or_fail(cube_file *f, int y, const void *line) {
-    if (write_lines(f, y, 1, line)) fail(EXIT_ERROR, "%s: writing it failed: %s", f->part_name, strerror(f->error));
+    if (write_lines(f, y, 1, line)) fail(EXIT_ERROR, "%s: writing it failed: %s", f->part.name, strerror(f->io.error));
 }
 
 /* A cube of the scene's size, to be written; its header says which bands are of no use. */
@@ -157,12 +157,12 @@ static cube_file scene_file(const scene *a, const char *name, int bands, shs_typ
     f.interleave = interleave;
     f.description = joined(bands > 1 ? "Synthetic scene" : "Synthetic scene: 1 where a target stands", "");
     if (bands > 1) {
-        f.units = joined("Nanometers", "");
-        f.wavelength = ALLOCATE(double, bands);
-        f.good = ALLOCATE(double, bands);
+        f.axis.units = joined("Nanometers", "");
+        f.axis.wavelength = ALLOCATE(double, bands);
+        f.axis.good = ALLOCATE(double, bands);
         for (b = 0; b < bands; b++) {
-            f.wavelength[b] = a->wavelength[b];
-            f.good[b] = !is_opaque(a->wavelength[b] / 1000);
+            f.axis.wavelength[b] = a->wavelength[b];
+            f.axis.good[b] = !is_opaque(a->wavelength[b] / 1000);
         }
     }
     cube_name(&f, name);

@@ -89,19 +89,19 @@ static void select_bands(job *j) {
     j->bands = ALLOCATE(int, j->in.bands);
     if (s->band_text && s->bbl) fail(EXIT_USAGE, "--bbl: --bands says already which bands to use");
     if (s->band_text && s->wavelengths) fail(EXIT_USAGE, "--wavelengths: --bands says already which bands to use");
-    if (s->bbl && !j->in.good)
+    if (s->bbl && !j->in.axis.good)
         fail(EXIT_ERROR, "%s: bbl: the key is missing or damaged, and --bbl needs it", j->in.header_name);
-    if (s->wavelengths && !j->in.wavelength)
+    if (s->wavelengths && !j->in.axis.wavelength)
         fail(EXIT_ERROR, "%s: wavelength: the key is missing or damaged, and --wavelengths needs it", j->in.header_name);
     if (s->band_text) used = listed_bands(s->band_text, j->in.bands, j->bands);
     else
         for (i = 0; i < j->in.bands; i++)
-            if ((!s->wavelengths || within_ranges(s->wavelengths, j->in.wavelength[i])) && (!s->bbl || j->in.good[i] > 0))
+            if ((!s->wavelengths || within_ranges(s->wavelengths, j->in.axis.wavelength[i])) && (!s->bbl || j->in.axis.good[i] > 0))
                 j->bands[used++] = i;
     if (s->bbl) that_is = "that is good ";
     if (!used && s->wavelengths)
         fail(EXIT_ERROR, "%s: wavelength: no band %sis within %s: the header has %.6g to %.6g %s", j->in.header_name,
-             that_is, s->wavelengths, j->in.wavelength[0], j->in.wavelength[j->in.bands - 1], j->in.units);
+             that_is, s->wavelengths, j->in.axis.wavelength[0], j->in.axis.wavelength[j->in.bands - 1], j->in.axis.units);
     if (!used) fail(EXIT_ERROR, "%s: bbl: it calls every band bad", j->in.header_name);
     j->cube.band_list = j->bands;
     j->cube.band_count = used;
@@ -125,8 +125,8 @@ static void select_window(cube_file *in, const char *text) {
     chosen_window("--window", text, window);
     if (window[0] > in->samples - window[2] || window[1] > in->lines - window[3])
         fail(EXIT_USAGE, "--window: %s is not within the %d x %d pixels of %s", text, in->samples, in->lines, in->header_name);
-    in->left = window[0];
-    in->top = window[1];
+    in->window.left = window[0];
+    in->window.top = window[1];
     in->samples = window[2];
     in->lines = window[3];
 }
@@ -196,8 +196,8 @@ static void mark_by_region(const job *j, int first, int lines, unsigned char *ma
     int roi[4], x, y;
     chosen_window("--roi", j->s->roi, roi);
     if (in->folded) turn_window(roi);
-    roi[0] -= in->left;
-    roi[1] -= in->top;
+    roi[0] -= in->window.left;
+    roi[1] -= in->window.top;
     if (roi[0] < 0 || roi[1] < 0 || roi[0] > in->samples - roi[2] || roi[1] > in->lines - roi[3])
         fail(EXIT_USAGE, "--roi: %s is not within the pixels of %s", j->s->roi, in->header_name);
     for (y = first; y < first + lines; y++)

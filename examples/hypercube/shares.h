@@ -50,11 +50,11 @@ static cube_file side_create(const job *j, const char *name, shs_type type, doub
 
 static void side_write(cube_file *f, int first, int lines, const void *values) {
     if (write_lines(f, first, lines, values))
-        fail(EXIT_ERROR, "%s: writing it failed: %s", f->part_name, strerror(f->error));
+        fail(EXIT_ERROR, "%s: writing it failed: %s", f->part.name, strerror(f->io.error));
 }
 
 static void side_finish(job *j, cube_file *f, const char *band_name) {
-    f->from = &j->in;
+    f->origin.from = &j->in;
     cube_finish(f, band_name, NULL);
     cube_close(f);
 }

@@ -194,7 +194,7 @@ static void sparse_pixels(job *j, const sparse_plan *plan, shares_way *way) {
             for (k = 0; k < codes.used[i]; k++) a[atoms[k]] = (double)coefs[k] / plan->length[atoms[k]];
         }
         if (write_shares(way, first, here, shares))
-            fail(EXIT_ERROR, "%s: writing it failed: %s", j->out.part_name, strerror(j->out.error));
+            fail(EXIT_ERROR, "%s: writing it failed: %s", j->out.part.name, strerror(j->out.io.error));
     }
     shs_codes_free(&j->ctx, &codes);
     free(Y);

@@ -193,7 +193,7 @@ static sensor sensor_of_cube(const char *name) {
     s.width = ALLOCATE(double, f.bands);
     for (i = 0; i < f.bands && fwhm; i++) {
         s.width[i] = fwhm[i] * unit_of(&f)->factor;
-        if (unit_of(&f)->reciprocal) s.width[i] = s.centre[i] * fwhm[i] / f.wavelength[i];
+        if (unit_of(&f)->reciprocal) s.width[i] = s.centre[i] * fwhm[i] / f.axis.wavelength[i];
     }
     if (!fwhm) printf("%s: no fwhm: a band is as wide as it is far from its neighbours\n", name);
     sensor_finish(&s, fwhm != NULL);
@@ -336,13 +336,13 @@ static void spectral_free(spectral_steps *p) {
 /* The wavelengths of the other sensor go into the header, in nanometres. */
 static void note_sensor(job *j, const spectral_steps *p) {
     int k;
-    j->out.wavelength = ALLOCATE(double, p->outputs);
-    j->out.width = ALLOCATE(double, p->outputs);
+    j->out.axis.wavelength = ALLOCATE(double, p->outputs);
+    j->out.axis.width = ALLOCATE(double, p->outputs);
     for (k = 0; k < p->outputs; k++) {
-        j->out.wavelength[k] = p->centre[k];
-        j->out.width[k] = p->width[k];
+        j->out.axis.wavelength[k] = p->centre[k];
+        j->out.axis.width[k] = p->width[k];
     }
-    j->out.units = joined("Nanometers", "");
+    j->out.axis.units = joined("Nanometers", "");
 }
 
 static void spectra_of_cube(const settings *s, char **names) {
@@ -356,7 +356,7 @@ static void spectra_of_cube(const settings *s, char **names) {
     output_start(j, p.outputs, "Spectra of ");
     if (p.response) note_sensor(j, &p);
     else keep_bands(j);
-    j->out.same_values = 0;
+    j->out.origin.same_values = 0;
     valid = each_pixel(j, p.outputs, spectral_room(&p), step_spectrum, &p);
     if (!(valid > 0))
         fail(EXIT_ERROR, "%s: no pixel has a result: the pixels are missing, or their continuum is not above 0", names[0]);

@@ -293,7 +293,7 @@ static table library_read(const char *name) {
             t.values[(size_t)b * (size_t)t.columns + (size_t)k] = value;
         }
     }
-    for (b = 0; named && b < f.bands; b++) t.values[(size_t)b * (size_t)t.columns + (size_t)f.lines] = f.wavelength[b];
+    for (b = 0; named && b < f.bands; b++) t.values[(size_t)b * (size_t)t.columns + (size_t)f.lines] = f.axis.wavelength[b];
     free(values);
     cube_close(&f);
     return t;
@@ -511,7 +511,7 @@ static int is_cubes_list(const job *j, const double *list, int count) {
     int i, all = count == in->bands;
     if (!all && count != j->cube.band_count) return 0;
     for (i = 0; i < count; i++)
-        if (!same_wavelength(list[i], in->wavelength[all ? i : j->bands[i]], step)) return 0;
+        if (!same_wavelength(list[i], in->axis.wavelength[all ? i : j->bands[i]], step)) return 0;
     return 1;
 }
 
@@ -867,7 +867,7 @@ static void scale_stated(const job *j, const table *t, spectra *s, const double 
     if (t->factor >= 100 && most > 0 && most <= most_reflectance)
         fail(EXIT_ERROR, "%s: reflectance scale factor: %.6g, but its spectra reach %.4g only: one of the two is wrong",
              t->name, t->factor, most);
-    if (!gain && !j->in.reflectance) {
+    if (!gain && !j->in.scale.reflectance) {
         double typical = typical_value(j);
         if (t->factor < 20 || !(typical > 0) || typical > most_reflectance) return;
         printf("%s: spectra are divided by %.6g, its reflectance scale factor: the pixels are reflectances\n", t->name,
@@ -885,7 +885,7 @@ static void scale_by_size(const job *j, const table *t, spectra *s, const double
     double most = most_of_spectra(j, s), factor = largest_factor(j, gain);
     int percent = most > most_reflectance && most <= most_percent && factor >= 1000;
     if (factor < 20 || !(most > 0)) return;
-    if (j->in.reflectance) {
+    if (j->in.scale.reflectance) {
         if (most <= most_reflectance) return;
         if (percent)
             fail(EXIT_ERROR, "%s: its spectra reach %.4g: neither reflectances nor values x %.6g, as %s states; percent?",
@@ -924,9 +924,9 @@ static void scale_spectra(const job *j, const table *t, spectra *s) {
     double *gain = NULL, *bias = NULL;
     int stated = 0;
     if (t->name == j->s->published) return; /* only angles are told of them */
-    if (!in->gain || in->reflectance) stated = reflectance_scale(in, &gain, &bias);
-    if (stated && !in->reflectance) refuse_reflectances(j, gain);
-    if (t->factor > 0) scale_stated(j, t, s, in->reflectance ? NULL : gain, bias);
+    if (!in->scale.gain || in->scale.reflectance) stated = reflectance_scale(in, &gain, &bias);
+    if (stated && !in->scale.reflectance) refuse_reflectances(j, gain);
+    if (t->factor > 0) scale_stated(j, t, s, in->scale.reflectance ? NULL : gain, bias);
     else if (stated) scale_by_size(j, t, s, gain, bias);
     compare_sizes(j, t, s);
     free(gain);

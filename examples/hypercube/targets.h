@@ -17,8 +17,8 @@ static spectra spectrum_of_pixel(job *j, const char *option_name, const char *te
         x = y;
         y = along;
     }
-    x -= in->left;
-    y -= in->top;
+    x -= in->window.left;
+    y -= in->window.top;
     if (x < 0 || y < 0 || x >= in->samples || y >= in->lines)
         fail(EXIT_USAGE, "%s: %s is not within the pixels of %s", option_name, text, in->header_name);
     must_read(in, (int)y, 1, line);
@@ -53,15 +53,15 @@ static void write_spectra(const job *j, const spectra *s, const char *name) {
     FILE *file = open_for_writing(name);
     int b, k, n = j->cube.band_count;
     char *heading = wavelength_heading(&j->in), *number;
-    if (j->in.wavelength) fprintf(file, "%s,", heading);
+    if (j->in.axis.wavelength) fprintf(file, "%s,", heading);
     for (k = 0; k < s->count; k++) {
         if (k > 0) fputc(',', file);
         fputs(s->names[k], file);
     }
     fputc('\n', file);
     for (b = 0; b < n; b++) {
-        if (j->in.wavelength) {
-            number = number_text(j->in.wavelength[j->bands[b]]);
+        if (j->in.axis.wavelength) {
+            number = number_text(j->in.axis.wavelength[j->bands[b]]);
             fprintf(file, "%s,", number);
             free(number);
         }

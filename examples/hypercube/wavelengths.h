@@ -142,22 +142,22 @@ static const wave_unit *unit_by_size(double wavelength) {
 
 /* The unit of the cube's wavelengths. */
 static const wave_unit *unit_of(const cube_file *f) {
-    const wave_unit *unit = unit_named(f->units);
+    const wave_unit *unit = unit_named(f->axis.units);
     if (unit) return unit;
-    return unit_by_size(f->wavelength[0]);
+    return unit_by_size(f->axis.wavelength[0]);
 }
 
 /* Whether the cube says where its bands are: an index of bands does not. */
 static int has_wavelengths(const cube_file *f) {
-    int i, physical = f->wavelength != NULL;
-    char *plain = plain_letters(f->units);
+    int i, physical = f->axis.wavelength != NULL;
+    char *plain = plain_letters(f->axis.units);
     if (begins_with(plain, "index") || begins_with(plain, "band")) physical = 0;
     free(plain);
-    for (i = 0; physical && i < f->bands; i++) physical = f->wavelength[i] > 0;
+    for (i = 0; physical && i < f->bands; i++) physical = f->axis.wavelength[i] > 0;
     return physical;
 }
 
-static double band_nanometres(const cube_file *f, int band) { return to_nanometres(unit_of(f), f->wavelength[band]); }
+static double band_nanometres(const cube_file *f, int band) { return to_nanometres(unit_of(f), f->axis.wavelength[band]); }
 
 /* Of these bands, or of all (NULL). */
 static double *bands_in_nanometres(const cube_file *f, const int *bands, int count) {
@@ -170,9 +170,9 @@ static double *bands_in_nanometres(const cube_file *f, const int *bands, int cou
 /* Returns the heading of a column of wavelengths. Nanometres need no unit, because readers try nanometres first. */
 static char *wavelength_heading(const cube_file *f) {
     char *begun, *heading;
-    if (!f->wavelength || !*f->units || strpbrk(f->units, ",;\"()") || unit_of(f) == &wave_units[UNIT_NM])
+    if (!f->axis.wavelength || !*f->axis.units || strpbrk(f->axis.units, ",;\"()") || unit_of(f) == &wave_units[UNIT_NM])
         return joined("wavelength", "");
-    begun = joined("wavelength (", f->units);
+    begun = joined("wavelength (", f->axis.units);
     heading = joined(begun, ")");
     free(begun);
     return heading;

@@ -83,7 +83,7 @@ static int read_share(void *user, int first, int lines, void *block) {
 static shs_cube open_share(void) {
     shs_cube cube = SHS_ZERO;
     uint64_t first, share = share_of((uint64_t)in.lines, &first);
-    in.top = out.top = (int)first;
+    in.window.top = out.window.top = (int)first;
     cube.type = in.type;
     cube.interleave = in.interleave;
     cube.swap_bytes = in.swap;
@@ -95,10 +95,10 @@ static shs_cube open_share(void) {
     cube.read_fn = read_share;
     cube.read_user = &in;
     cube.block_lines = given.block;
-    if (given.bbl && in.good) {
+    if (given.bbl && in.axis.good) {
         int *list = ALLOCATE(int, in.bands), i;
         for (i = 0; i < in.bands; i++)
-            if (in.good[i] > 0) list[cube.band_count++] = i;
+            if (in.axis.good[i] > 0) list[cube.band_count++] = i;
         if (cube.band_count == 0) fail(EXIT_ERROR, "%s: bbl: no band is good", in.header_name);
         cube.band_list = list;
     }
@@ -113,16 +113,16 @@ static shs_sink create_output(const char *name, int bands) {
     out.samples = in.samples;
     out.lines = in.lines;
     out.bands = bands;
-    out.type = out.stored = SHS_TYPE_F32;
+    out.type = out.stored.type = SHS_TYPE_F32;
     out.interleave = in.interleave;
-    out.stored_samples = in.samples;
-    out.stored_lines = in.lines;
+    out.stored.samples = in.samples;
+    out.stored.lines = in.lines;
     out.has_nodata = in.has_nodata || !is_integer(in.type);
     if (in.has_nodata) out.nodata = in.nodata;
     else out.nodata = (double)NAN;
-    out.from = &in;
+    out.origin.from = &in;
     out.description = joined(program_name, "");
-    out.units = joined("", "");
+    out.axis.units = joined("", "");
     sink.type = SHS_TYPE_F32;
     sink.interleave = in.interleave;
     sink.write_fn = write_lines;
@@ -130,13 +130,13 @@ static shs_sink create_output(const char *name, int bands) {
     together(NULL, 0);
     if (world.rank == 0) cube_create(&out);
     together(NULL, 0);
-    out_data = parallel_open(out.part_name, MPI_MODE_WRONLY);
+    out_data = parallel_open(out.part.name, MPI_MODE_WRONLY);
     together(NULL, 0);
     return sink;
 }
 
 static void finish_output(const char *band_name) {
-    parallel_close(&out_data, out.part_name, 1);
+    parallel_close(&out_data, out.part.name, 1);
     together(NULL, 0);
     if (world.rank == 0) cube_finish(&out, band_name, NULL);
 }
