@@ -127,13 +127,13 @@ static void step_run(first_look *a, enum look_step step, step_words *w) {
 static void step_bands(first_look *a) {
     step_words w = step_begin(a, BANDS, "bands.csv");
     char *name;
-    if (a->s->band_snr >= 0) {
-        char *number = number_text(a->s->band_snr);
+    if (a->s->bands.least_snr >= 0) {
+        char *number = number_text(a->s->bands.least_snr);
         add_word(&w, "--band-snr");
         add_word(&w, number);
         free(number);
     }
-    if (a->s->keep_water) add_word(&w, "--keep-water");
+    if (a->s->bands.keep_water) add_word(&w, "--keep-water");
     step_run(a, LOOK_BANDS, &w);
     name = look_file(a->room, "bands.csv");
     a->states = read_band_states(name);
@@ -164,8 +164,8 @@ enum { MOST_MATERIALS = 10, MOST_COMPONENTS = 10 };
 static void step_count(first_look *a) {
     step_words w;
     char *name;
-    a->materials = a->s->count;
-    if (!a->s->count_by && a->s->count) return;
+    a->materials = a->s->extract.count;
+    if (!a->s->extract.count_by && a->s->extract.count) return;
     w = step_begin(a, COUNT, NULL);
     add_word(&w, "--report");
     add_file(a, &w, "count.csv");
@@ -173,9 +173,9 @@ static void step_count(first_look *a) {
     name = look_file(a->room, "count.csv");
     read_counts(name, a->counts);
     free(name);
-    if (a->s->count_by) a->materials = a->counts[a->s->count_by - 1];
+    if (a->s->extract.count_by) a->materials = a->counts[a->s->extract.count_by - 1];
     else a->materials = a->counts[0];
-    if (!a->s->count_text && a->materials > MOST_MATERIALS) a->materials = MOST_MATERIALS;
+    if (!a->s->extract.count_text && a->materials > MOST_MATERIALS) a->materials = MOST_MATERIALS;
     if (a->materials < 2) a->materials = 2;
     if (a->materials > a->used) a->materials = a->used;
 }
@@ -183,7 +183,7 @@ static void step_count(first_look *a) {
 static void step_components(first_look *a, enum mode mode, const component_section *of) {
     step_words w = step_begin(a, mode, of->header);
     add_word(&w, "--components");
-    if (a->s->components_text) add_word(&w, a->s->components_text);
+    if (a->s->fit.components_text) add_word(&w, a->s->fit.components_text);
     else add_number(&w, smaller(a->used, MOST_COMPONENTS));
     add_word(&w, "--save");
     add_file(a, &w, of->model);
@@ -234,8 +234,8 @@ static void check_folder(const first_look *a, const job *j) {
     int i;
     will_read(j->in.header_name);
     will_read(j->in.data_name);
-    if (a->s->mask) will_read(a->s->mask);
-    if (a->s->classes) will_read(a->s->classes);
+    if (a->s->pixels.mask) will_read(a->s->pixels.mask);
+    if (a->s->pixels.classes) will_read(a->s->pixels.classes);
     for (i = 0; i < LOOK_FILES; i++) {
         char *name = look_file(a->folder, look_files[i]);
         will_write(name);
@@ -296,11 +296,11 @@ static void close_room(first_look *a) {
 static job *look_job(const first_look *a) {
     settings *own = ALLOCATE(settings, 1);
     *own = *a->s;
-    own->band_text = a->bands;
-    own->bbl = 0;
-    own->wavelengths = NULL;
-    own->device = NULL;
-    own->components = 0;
+    own->pixels.bands = a->bands;
+    own->pixels.bbl = 0;
+    own->pixels.wavelengths = NULL;
+    own->run.device = NULL;
+    own->fit.components = 0;
     return job_open(own, INFO, a->scene, NULL);
 }
 
@@ -313,7 +313,7 @@ static void run_auto(const settings *s, char **names) {
     a->program = own.program;
     a->scene = names[0];
     if (own.method) must_make_endmembers(own.method);
-    if (own.classes && own.id < 0) fail(EXIT_USAGE, "--class: --id K says which");
+    if (own.pixels.classes && own.pixels.id < 0) fail(EXIT_USAGE, "--class: --id K says which");
     j = job_open(&own, INFO, a->scene, NULL);
     if (j->in.bands < 3) fail(EXIT_ERROR, "%s: bands: %d, and auto needs 3 at least", a->scene, j->in.bands);
     open_room(a, names[1]);

@@ -10,7 +10,7 @@ static const char *const band_words[BAND_STATES] = {"", "not chosen", "header", 
 static const double usual_band_snr = 10;
 
 static double least_band_snr(const settings *s) {
-    if (s->band_snr >= 0) return s->band_snr;
+    if (s->bands.least_snr >= 0) return s->bands.least_snr;
     return usual_band_snr;
 }
 
@@ -49,12 +49,12 @@ static int in_water_window(double nanometres) {
 }
 
 /* Bands that an option names are taken as they are. */
-static int chooses_bands(const settings *s) { return s->band_text || s->bbl || s->wavelengths; }
+static int chooses_bands(const settings *s) { return s->pixels.bands || s->pixels.bbl || s->pixels.wavelengths; }
 
 static band_states states_by_header(const job *j) {
     const cube_file *in = &j->in;
     band_states b = SHS_ZERO;
-    int chosen = chooses_bands(j->s), water = !j->s->keep_water && has_wavelengths(in), i;
+    int chosen = chooses_bands(j->s), water = !j->s->bands.keep_water && has_wavelengths(in), i;
     b.bands = in->bands;
     b.state = ALLOCATE(enum band_state, in->bands);
     b.snr = ALLOCATE(double, in->bands);

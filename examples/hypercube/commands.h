@@ -11,22 +11,23 @@ static shs_pca_options pca_options(const job *j) {
     const settings *s = j->s;
     shs_pca_options options = SHS_ZERO;
     options.neighbours = chosen_neighbours(j);
-    options.noise_residual = s->residual;
+    options.noise_residual = s->noise.residual;
     options.noise = j->noise;
-    if (s->snr > 0) options.eigenvalue_at_least = (shs_wide)(1 + s->snr);
-    options.components = s->components;
-    options.variance = (shs_wide)s->variance;
-    options.correlation = s->correlation;
-    options.precise = (shs_precision)s->precise;
+    if (s->fit.snr > 0) options.eigenvalue_at_least = (shs_wide)(1 + s->fit.snr);
+    options.components = s->fit.components;
+    options.variance = (shs_wide)s->fit.variance;
+    options.correlation = s->fit.correlation;
+    options.precise = (shs_precision)s->run.precise;
     return options;
 }
 
 /* A device gets the pixels once where one call fits and transforms. Both must be of the same pixels, and the number of the
    output's bands known before. On the CPU two calls are as fast and can be timed. */
 static void select_one_call(job *j) {
-    int same = j->fit.mask == j->cube.mask && j->fit.mask_fn == j->cube.mask_fn;
-    j->one_call = (j->ctx.engine || example_ranks.count) && (j->mode & (PCA | MNF | ICA)) && j->s->components && same && !j->s->rescale;
-    if (j->one_call) j->out.bands = j->s->components;
+    int same = j->fit.mask == j->cube.mask && j->fit.mask_fn == j->cube.mask_fn, on_device = j->ctx.engine || example_ranks.count;
+    int known = j->s->fit.components && !j->s->output.rescale;
+    j->one_call = on_device && (j->mode & (PCA | MNF | ICA)) && same && known;
+    if (j->one_call) j->out.bands = j->s->fit.components;
 }
 
 static void fit_components(job *j, int by_noise, shs_pca *pca) {
@@ -66,7 +67,7 @@ static void run_pca(const settings *s, enum mode mode, char **names) {
     if (!j->one_call) check_job(j, transform_by_pca(j, &pca, &j->sink));
     progress_clear();
     output_show(j, word, NULL);
-    if (s->report) pca_report(&pca, s->report);
+    if (s->output.report) pca_report(&pca, s->output.report);
     keep_model(j, word, kind, &pca, NULL);
     print_end(j, pca.components, pca.count);
     shs_pca_free(&j->ctx, &pca);
@@ -78,13 +79,13 @@ static void run_denoise(const settings *s, char **names) {
     shs_pca pca;
     cube_call denoise = call_on(make_pca_denoise, &j->cube, &j->sink, &pca, NULL); /* all components */
     will_keep_model(j);
-    fit_components(j, s->mnf, &pca);
+    fit_components(j, s->fit.mnf, &pca);
     output_start(j, pca.bands, "Noise reduction of ");
     keep_bands(j);
     check_job(j, run_cube(j, denoise));
     progress_clear();
     output_show(j, "Band", j->bands);
-    keep_model(j, "Band", kind_of_pca(s->mnf), &pca, NULL);
+    keep_model(j, "Band", kind_of_pca(s->fit.mnf), &pca, NULL);
     print_end(j, pca.components, pca.count);
     shs_pca_free(&j->ctx, &pca);
     job_close(j);
@@ -98,23 +99,23 @@ static shs_ica_options ica_options(const settings *s) {
     shs_ica_options options = SHS_ZERO;
     int i;
     for (i = 0; i < SHS_CONTRAST_COUNT; i++) contrasts[i] = shs_contrast_name((shs_contrast)i);
-    options.components = s->components;
+    options.components = s->fit.components;
     options.eigenvalue_at_least = (shs_wide)s->threshold;
-    if (s->contrast) options.contrast = (shs_contrast)choose("--contrast", s->contrast, contrasts, SHS_CONTRAST_COUNT);
-    if (s->symmetric) options.approach = SHS_APPROACH_SYMMETRIC;
+    if (s->ica.contrast) options.contrast = (shs_contrast)choose("--contrast", s->ica.contrast, contrasts, SHS_CONTRAST_COUNT);
+    if (s->ica.symmetric) options.approach = SHS_APPROACH_SYMMETRIC;
     else options.approach = SHS_APPROACH_DEFLATION;
-    if (s->route) options.route = (shs_ica_route)choose("--route", s->route, routes, 3);
+    if (s->ica.route) options.route = (shs_ica_route)choose("--route", s->ica.route, routes, 3);
     else options.route = SHS_ROUTE_AUTO;
     if (options.route == SHS_ROUTE_MOMENTS && options.contrast != SHS_CONTRAST_POW3)
-        fail(EXIT_USAGE, "--route: moments: only pow3 has them, not %s", s->contrast);
-    options.iterations = s->iterations;
-    options.plain_steps = s->plain_steps;
-    if (s->restarts) options.restarts = s->restarts;
+        fail(EXIT_USAGE, "--route: moments: only pow3 has them, not %s", s->ica.contrast);
+    options.iterations = s->ica.iterations;
+    options.plain_steps = s->ica.plain_steps;
+    if (s->ica.restarts) options.restarts = s->ica.restarts;
     else options.restarts = -1;
-    options.tolerance = (shs_wide)s->tolerance;
+    options.tolerance = (shs_wide)s->ica.tolerance;
     options.random_start = s->seed > 0;
     options.seed = s->seed;
-    options.precise = (shs_precision)s->precise;
+    options.precise = (shs_precision)s->run.precise;
     return options;
 }
 
@@ -122,7 +123,7 @@ static void run_ica(const settings *s, char **names) {
     shs_ica_options options = ica_options(s);
     job *j = job_open_counted(s, ICA, names[0], names[1]);
     shs_ica ica;
-    options.components = j->s->components;
+    options.components = j->s->fit.components;
     will_keep_model(j);
     select_one_call(j);
     if (j->one_call) check_job(j, run_cube(j, call_on(make_ica_run, &j->cube, &j->sink, &options, &ica)));
@@ -134,7 +135,7 @@ static void run_ica(const settings *s, char **names) {
     if (!j->one_call) check_job(j, transform_by_ica(j, &ica, &j->sink));
     progress_clear();
     output_show(j, "IC", NULL);
-    if (s->report) ica_report(&ica, s->report);
+    if (s->output.report) ica_report(&ica, s->output.report);
     keep_model(j, "IC", SHS_MODEL_ICA, NULL, &ica);
     print_end(j, ica.components, ica.count);
     shs_ica_free(&j->ctx, &ica);
@@ -150,14 +151,14 @@ static int score_classes(job *j, const shs_pca_options *options) {
     double *values = ALLOCATE(double, MOST_CLASSES);
     cube_call call = call_on(make_rx_classes, &j->cube, &j->sink, options, ranks);
     count = read_classes(j, labels, values);
-    if (!count) fail(EXIT_ERROR, "%s: --class: no pixel has a class", j->s->classes);
+    if (!count) fail(EXIT_ERROR, "%s: --class: no pixel has a class", j->s->pixels.classes);
     call.labels = labels;
     call.count = count;
     check_job(j, run_cube(j, call));
     progress_clear();
     for (k = 0; k < count; k++) {
         if (ranks[k]) printf("class %.10g: %d components\n", values[k], ranks[k]);
-        else warn("%s: class %.10g: no pixels, or all alike: they have no score", j->s->classes, values[k]);
+        else warn("%s: class %.10g: no pixels, or all alike: they have no score", j->s->pixels.classes, values[k]);
         if (ranks[k] > most) most = ranks[k];
     }
     free(labels);
@@ -170,21 +171,21 @@ static int score_classes(job *j, const shs_pca_options *options) {
 static shs_rx_local_options local_options(const settings *s) {
     shs_rx_local_options options = SHS_ZERO;
     char after;
-    if (!s->local) {
-        if (s->ridge != 0) fail(EXIT_USAGE, "--ridge: rx takes one with --local only");
+    if (!s->detect.local) {
+        if (s->fit.ridge != 0) fail(EXIT_USAGE, "--ridge: rx takes one with --local only");
         return options;
     }
-    if (sscanf(s->local, "%d,%d%c", &options.inner, &options.outer, &after) != 2 || options.inner < 1 ||
+    if (sscanf(s->detect.local, "%d,%d%c", &options.inner, &options.outer, &after) != 2 || options.inner < 1 ||
         options.outer <= options.inner || options.inner % 2 == 0 || options.outer % 2 == 0)
-        fail(EXIT_USAGE, "--local: '%s' is not INNER,OUTER: two odd widths, the first smaller", s->local);
-    if (s->ridge < 0) fail(EXIT_USAGE, "--ridge: %g is negative", s->ridge);
-    if (s->classes && s->id < 0) fail(EXIT_USAGE, "--class: --local takes one class (--id K)");
-    if (s->components_text || s->skip || s->correlation || s->precise)
+        fail(EXIT_USAGE, "--local: '%s' is not INNER,OUTER: two odd widths, the first smaller", s->detect.local);
+    if (s->fit.ridge < 0) fail(EXIT_USAGE, "--ridge: %g is negative", s->fit.ridge);
+    if (s->pixels.classes && s->pixels.id < 0) fail(EXIT_USAGE, "--class: --local takes one class (--id K)");
+    if (s->fit.components_text || s->fit.skip || s->fit.correlation || s->run.precise)
         fail(EXIT_USAGE, "--local: takes all bands as they are, in double: not --components, --skip, --correlation, --precise");
-    if (s->trim != 0) fail(EXIT_USAGE, "--local: each pixel has a fit of its own: not --trim");
-    if (s->fit_only || s->fit_step > 1 || s->save || s->npy || s->stats)
+    if (s->fit.trim != 0) fail(EXIT_USAGE, "--local: each pixel has a fit of its own: not --trim");
+    if (s->pixels.fit_only || s->pixels.fit_step > 1 || s->output.save || s->output.npy || s->output.stats)
         fail(EXIT_USAGE, "--local: each pixel has a fit of its own: not --fit-only, --fit-step, --save, --npy, --stats");
-    options.ridge = (shs_wide)s->ridge;
+    options.ridge = (shs_wide)s->fit.ridge;
     return options;
 }
 
@@ -194,7 +195,7 @@ static int score_locally(job *j, const shs_rx_local_options *options) {
     if (status == SHS_SINGULAR_COVARIANCE) fail_for_dead_bands(j, status);
     if (status == SHS_SINGULAR_COVARIANCE)
         fail(EXIT_ERROR, "%s: --local %s: no pixel has a background of more valid pixels than the %d bands, none of them constant: "
-                         "a larger OUTER, --ridge R, or --bands of fewer", j->in.header_name, j->s->local,
+                         "a larger OUTER, --ridge R, or --bands of fewer", j->in.header_name, j->s->detect.local,
              j->cube.band_list ? j->cube.band_count : j->cube.bands);
     check_job(j, status);
     if (j->cube.band_list) return j->cube.band_count;
@@ -204,9 +205,9 @@ static int score_locally(job *j, const shs_rx_local_options *options) {
 /* Uses one call, shs_rx, unless the fit is kept or the fit and the scores use different pixels. */
 static int score_pixels(job *j, const shs_pca_options *options) {
     const settings *s = j->s;
-    int kept = s->save || s->npy || s->stats, rank = 0;
+    int kept = s->output.save || s->output.npy || s->output.stats, rank = 0;
     shs_pca rx = SHS_ZERO;
-    if (!kept && !s->fit_only && s->fit_step <= 1) {
+    if (!kept && !s->pixels.fit_only && s->pixels.fit_step <= 1) {
         check_job(j, run_cube(j, call_on(make_rx, &j->cube, &j->sink, options, &rank)));
         return rank;
     }
@@ -221,7 +222,8 @@ static int score_pixels(job *j, const shs_pca_options *options) {
 static void run_rx(const settings *s, char **names) {
     const shs_rx_local_options local = local_options(s);
     job *j;
-    if (!(s->trim >= 0 && s->trim <= 0.5)) fail(EXIT_USAGE, "--trim: %g is not a share of the pixels from 0 to 0.5", s->trim);
+    if (!(s->fit.trim >= 0 && s->fit.trim <= 0.5))
+        fail(EXIT_USAGE, "--trim: %g is not a share of the pixels from 0 to 0.5", s->fit.trim);
     j = job_open_counted(s, RX, names[0], names[1]);
     shs_pca_options options = pca_options(j);
     scored *pixels = NULL;
@@ -229,24 +231,24 @@ static void run_rx(const settings *s, char **names) {
     double area = 0;
     FILE *page;
     int rank;
-    options.skip = s->skip;
-    options.trim = (shs_wide)s->trim;
+    options.skip = s->fit.skip;
+    options.trim = (shs_wide)s->fit.trim;
     will_keep_model(j);
     output_start(j, 1, "Reed-Xiaoli anomaly score of ");
-    if (s->local) rank = score_locally(j, &local);
+    if (s->detect.local) rank = score_locally(j, &local);
     else if (by_class(j)) rank = score_classes(j, &options);
     else rank = score_pixels(j, &options);
     progress_clear();
     j->look = LOOK_HIGH;
     output_show(j, "RX", NULL);
-    if (s->report) score_report(j, "RX");
-    if (s->truth) pixels = ALLOCATE(scored, (size_t)j->in.samples * (size_t)j->in.lines);
+    if (s->output.report) score_report(j, "RX");
+    if (s->detect.truth) pixels = ALLOCATE(scored, (size_t)j->in.samples * (size_t)j->in.lines);
     count = read_scores(&j->out, 0, truth_of(j), pixels);
-    if (s->truth) area = area_under_roc(pixels, count, s->truth);
+    if (s->detect.truth) area = area_under_roc(pixels, count, s->detect.truth);
     page = html_begin(j, "RX", NULL);
-    if (page && s->truth) fprintf(page, "<p>Area under the ROC curve: %.4f.</p>\n", area);
+    if (page && s->detect.truth) fprintf(page, "<p>Area under the ROC curve: %.4f.</p>\n", area);
     html_finish(j, page);
-    if (s->truth) printf("auc=%.4f ", area);
+    if (s->detect.truth) printf("auc=%.4f ", area);
     printf("seconds=%.3f components=%d pixels=%zu\n", j->written - j->start, rank, count);
     free(pixels);
     job_close(j);

@@ -99,7 +99,7 @@ static double correlation_of(const band_sums *s, double m) {
 }
 
 static void compare_report(const comparison *c) {
-    FILE *file = open_for_writing(c->j->s->report);
+    FILE *file = open_for_writing(c->j->s->output.report);
     double m = c->pixels;
     int i;
     fprintf(file, "band,mean of the first,mean of the second,rmse,largest difference,correlation\n");
@@ -110,7 +110,7 @@ static void compare_report(const comparison *c) {
         if (isnan(correlation)) fputc('\n', file);
         else fprintf(file, "%.9g\n", correlation);
     }
-    close_written(file, c->j->s->report);
+    close_written(file, c->j->s->output.report);
 }
 
 /* Warns where the two headers state different wavelengths or scale factors of reflectance. */
@@ -118,7 +118,7 @@ static void compare_headers(const comparison *c) {
     const job *j = c->j;
     const double first = stated_factor(&j->in.text), second = stated_factor(&c->other.text);
     int i, n = j->cube.band_count, both = has_wavelengths(&j->in) && has_wavelengths(&c->other);
-    if (!j->s->reflectance && first > 0 && second > 0 && fabs(first - second) > 1e-9 * first)
+    if (!j->s->pixels.reflectance && first > 0 && second > 0 && fabs(first - second) > 1e-9 * first)
         warn("%s: reflectance scale factor: %.6g, but %.6g in %s: --reflectance brings both to one unit", c->other.header_name,
              second, first, j->in.header_name);
     for (i = 0; i < n && both; i++) {
@@ -146,8 +146,8 @@ static void open_other(comparison *c, const char *name) {
     }
     cube_close(&peek);
     compare_headers(c);
-    if (j->s->reflectance) scale_to_reflectance(&c->other);
-    if (j->s->gains && !scale_by_gains(&c->other))
+    if (j->s->pixels.reflectance) scale_to_reflectance(&c->other);
+    if (j->s->pixels.gains && !scale_by_gains(&c->other))
         fail(EXIT_ERROR, "%s: data gain values: the key is missing, and --gains needs it", name);
 }
 
@@ -171,7 +171,7 @@ static void run_compare(const settings *s, char **names) {
     j->out.names = band_names;
     j->look = LOOK_HIGH;
     output_show(j, "Difference", NULL);
-    if (s->report) compare_report(&c);
+    if (s->output.report) compare_report(&c);
     write_html(j, "Difference", NULL);
     printf("rmse=%.6g largest=%.6g equal=%.0f pixels=%.0f bands=%d\n", sqrt(off2 / c.pixels / j->cube.band_count), most, c.same,
            c.pixels, j->cube.band_count);

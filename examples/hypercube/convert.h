@@ -27,7 +27,7 @@ static range range_onto(const cube_file *out, double low, double high) {
 /* One range for each band in use: as they are (NULL), from LOW to HIGH, or from the least to the largest valid value, of all
    bands or of each. */
 static range *choose_ranges(job *j) {
-    const char *text = j->s->range;
+    const char *text = j->s->output.range;
     int each = text && !strcmp(text, "bands"), automatic = each || (text && !strcmp(text, "auto")), i, found = 0;
     range *ranges;
     band_summary *all = NULL;

@@ -87,22 +87,22 @@ static void run_correct(const settings *s, char **names) {
     job *j;
     if (!s->method) fail(EXIT_USAGE, "--method: is needed: flat, iarr, logres, dark or gains");
     method = (enum correction)choose("--method", s->method, methods, 5);
-    if (method == FLAT_FIELD && !s->region) fail(EXIT_USAGE, "--region: is needed: X,Y,W,H of the flat field");
-    if (method != FLAT_FIELD && s->region) fail(EXIT_USAGE, "--region: only --method flat takes it");
-    if (method == GAINS_OF_TABLE && !s->gain_table) fail(EXIT_USAGE, "--table: is needed: a table of gains and offsets");
-    if (method != GAINS_OF_TABLE && s->gain_table) fail(EXIT_USAGE, "--table: only --method gains takes it");
-    if (s->gain_table) will_read(s->gain_table);
+    if (method == FLAT_FIELD && !s->correct.region) fail(EXIT_USAGE, "--region: is needed: X,Y,W,H of the flat field");
+    if (method != FLAT_FIELD && s->correct.region) fail(EXIT_USAGE, "--region: only --method flat takes it");
+    if (method == GAINS_OF_TABLE && !s->correct.table) fail(EXIT_USAGE, "--table: is needed: a table of gains and offsets");
+    if (method != GAINS_OF_TABLE && s->correct.table) fail(EXIT_USAGE, "--table: only --method gains takes it");
+    if (s->correct.table) will_read(s->correct.table);
     j = job_open(s, CORRECT, names[0], names[1]);
     p.n = j->cube.band_count;
     p.gain = ALLOCATE(double, p.n);
     p.offset = equal_values(p.n, 0);
     p.logarithms = method == LOG_RESIDUALS;
     if (method == FLAT_FIELD) {
-        region_of(j, "--region", s->region, window);
+        region_of(j, "--region", s->correct.region, window);
         plan_by_mean(j, &p, window, "--region");
     }
     else if (method == DARK_OBJECT) plan_by_dark(j, &p);
-    else if (method == GAINS_OF_TABLE) plan_by_table(j, &p, s->gain_table);
+    else if (method == GAINS_OF_TABLE) plan_by_table(j, &p, s->correct.table);
     else plan_by_mean(j, &p, NULL, s->method);
     output_start(j, p.n, "Corrected values of ");
     keep_bands(j);

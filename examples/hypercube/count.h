@@ -14,8 +14,8 @@ static shs_moments count_moments(job *j) {
 
 /* As check_job, with the words of the options that the noise came by. */
 static void check_count(job *j, shs_counter method, shs_wide pixels, shs_status status) {
-    const char *noise = j->s->covariance;
-    if (j->s->dark) noise = j->s->dark;
+    const char *noise = j->s->noise.covariance;
+    if (j->s->noise.dark) noise = j->s->noise.dark;
     if (status == SHS_SINGULAR_COVARIANCE && noise)
         fail(EXIT_ERROR, "%s: the noise of %s is singular: %s needs noise in every band", j->in.header_name, noise,
              shs_counter_name(method));
@@ -62,12 +62,12 @@ static int counted_automatically(job *j, const char *option_name, shs_counter me
 /* Settings of the job with numbers in place of `auto`. */
 static void settle_counts(job *j) {
     settings *own;
-    if (!j->s->components_by && !j->s->count_by) return;
+    if (!j->s->fit.components_by && !j->s->extract.count_by) return;
     own = ALLOCATE(settings, 1);
     *own = *j->s;
-    if (own->components_by)
-        own->components = counted_automatically(j, "--components", counter_of(own->components_by), 1);
-    if (own->count_by) own->count = counted_automatically(j, "--count", counter_of(own->count_by), 2);
+    if (own->fit.components_by)
+        own->fit.components = counted_automatically(j, "--components", counter_of(own->fit.components_by), 1);
+    if (own->extract.count_by) own->extract.count = counted_automatically(j, "--count", counter_of(own->extract.count_by), 2);
     j->counted = own;
     j->s = own;
 }
@@ -93,9 +93,9 @@ static void run_count(const settings *s, const char *name) {
         fail(EXIT_ERROR, "%s: count needs 2 bands at least, and %d is in use", j->in.header_name, j->cube.band_count);
     will_read(j->in.header_name);
     will_read(j->in.data_name);
-    if (s->report) will_write(s->report);
+    if (s->output.report) will_write(s->output.report);
     m = count_moments(j);
-    if (s->report) report = open_for_writing(s->report);
+    if (s->output.report) report = open_for_writing(s->output.report);
     if (report) fprintf(report, "method,count\n");
     for (i = SHS_COUNTER_COUNT - 1; i >= 0; i--) {
         if (which >= 0 && i != which) continue;
@@ -103,7 +103,7 @@ static void run_count(const settings *s, const char *name) {
         printf("%-6s  %d\n", names[i], count);
         if (report) fprintf(report, "%s,%d\n", names[i], count);
     }
-    if (report) close_written(report, s->report);
+    if (report) close_written(report, s->output.report);
     tell_beyond(&j->in);
     printf("seconds=%.3f count=%d bands=%d pixels=%.0f\n", wall_clock() - j->start, count, j->cube.band_count, (double)m.count);
     shs_moments_free(&j->ctx, &m);

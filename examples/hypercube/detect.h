@@ -24,11 +24,11 @@ static void check_detection(job *j, shs_status status) {
     const char *each = "column";
     if (by_class(j)) each = "class";
     if (status == SHS_LOST_TARGET || status == SHS_BAD_TARGETS)
-        fail(EXIT_ERROR, "%s: --target %s: %s", j->in.header_name, s->target, shs_status_text(status));
+        fail(EXIT_ERROR, "%s: --target %s: %s", j->in.header_name, s->detect.target, shs_status_text(status));
     if (status == SHS_BAD_UNDESIRED)
-        fail(EXIT_ERROR, "%s: --undesired %s: %s", j->in.header_name, s->undesired, shs_status_text(status));
+        fail(EXIT_ERROR, "%s: --undesired %s: %s", j->in.header_name, s->detect.undesired, shs_status_text(status));
     if (status == SHS_SINGULAR_COVARIANCE) fail_for_dead_bands(j, status);
-    if (status == SHS_SINGULAR_COVARIANCE && (by_class(j) || s->background))
+    if (status == SHS_SINGULAR_COVARIANCE && (by_class(j) || s->detect.background))
         fail(EXIT_ERROR, "%s: each %s has a constant band, or not more valid pixels than the %d bands: --ridge R, or --bands of "
                          "fewer", j->in.header_name, each, shs_cube_bands(&j->cube));
     if (status == SHS_SINGULAR_COVARIANCE)
@@ -40,8 +40,8 @@ static void check_detection(job *j, shs_status status) {
    chooses other pixels for the background. Returns whether each column has its own. */
 static int check_background(const settings *s, shs_detector method) {
     static const char *const backgrounds[] = {"image", "column"};
-    const int columns = s->background && choose("--background", s->background, backgrounds, 2) == 1;
-    const int classes = s->classes && s->id < 0;
+    const int columns = s->detect.background && choose("--background", s->detect.background, backgrounds, 2) == 1;
+    const int classes = s->pixels.classes && s->pixels.id < 0;
     if (!columns && !classes) return 0;
     if (columns && classes)
         fail(EXIT_USAGE, "--background: column: --class has a background of each class, or takes one (--id K)");
@@ -51,8 +51,8 @@ static int check_background(const settings *s, shs_detector method) {
         fail(EXIT_USAGE, "--class: %s has no background: mf, cem, ace, sace and glrt have; --id K takes one class",
              shs_detector_name(method));
     }
-    if (columns && s->fit_only) fail(EXIT_USAGE, "--fit-only: each column is fitted to all of its pixels");
-    if (columns && s->fit_step > 1) fail(EXIT_USAGE, "--fit-step: each column is fitted to all of its pixels");
+    if (columns && s->pixels.fit_only) fail(EXIT_USAGE, "--fit-only: each column is fitted to all of its pixels");
+    if (columns && s->pixels.fit_step > 1) fail(EXIT_USAGE, "--fit-step: each column is fitted to all of its pixels");
     return columns;
 }
 
@@ -93,10 +93,10 @@ static int *detect_by_library(job *j, const spectra *targets, shs_detect_options
         values = ALLOCATE(double, MOST_CLASSES);
         options->classes = read_classes(j, labels, values);
         options->labels = labels;
-        if (!options->classes) fail(EXIT_ERROR, "%s: --class: no pixel has a class", j->s->classes);
+        if (!options->classes) fail(EXIT_ERROR, "%s: --class: no pixel has a class", j->s->pixels.classes);
         free(values);
     }
-    if (j->s->fit_only || j->s->fit_step > 1) {
+    if (j->s->pixels.fit_only || j->s->pixels.fit_step > 1) {
         check_job(j, run_cube(j, call_on(make_moments, &j->fit, NULL, NULL, &background)));
         options->background = &background;
     }
@@ -129,7 +129,7 @@ static void run_detect(const settings *s, char **names) {
     int *labels = NULL;
     FILE *page;
     job *j;
-    if (s->library) {
+    if (s->unmix.library) {
         run_library(s, names);
         return;
     }
@@ -140,21 +140,21 @@ static void run_detect(const settings *s, char **names) {
         options.method = chosen_detector(s->method);
         method = shs_detector_name(options.method);
     }
-    options.ridge = (shs_wide)s->ridge;
+    options.ridge = (shs_wide)s->fit.ridge;
     if (similarity <= SIMILAR_SAM) options.columns = check_background(s, options.method);
-    if (!s->target) fail(EXIT_USAGE, "--target: is needed, or --library");
-    if (s->undesired && options.method != SHS_DETECTOR_OSP && options.method != SHS_DETECTOR_AMSD)
+    if (!s->detect.target) fail(EXIT_USAGE, "--target: is needed, or --library");
+    if (s->detect.undesired && options.method != SHS_DETECTOR_OSP && options.method != SHS_DETECTOR_AMSD)
         fail(EXIT_USAGE, "--undesired: only --method osp and amsd take it");
-    if (s->roc && !s->truth) fail(EXIT_USAGE, "--roc: needs --truth MASK.hdr");
+    if (s->detect.roc && !s->detect.truth) fail(EXIT_USAGE, "--roc: needs --truth MASK.hdr");
     j = job_open(s, DETECT, names[0], names[1]);
-    targets = spectra_of(j, "--target", s->target);
-    if (s->undesired) undesired = spectra_of(j, "--undesired", s->undesired);
+    targets = spectra_of(j, "--target", s->detect.target);
+    if (s->detect.undesired) undesired = spectra_of(j, "--undesired", s->detect.undesired);
     options.undesired = undesired.values;
     options.undesired_count = undesired.count;
     scores = scored_spectra(&targets, &options);
     output_start(j, scores.count, "Target scores of ");
     if (similarity > SIMILAR_SAM) {
-        similarity_plan p = similarity_plan_of(j, (enum similarity)similarity, &targets, s->target);
+        similarity_plan p = similarity_plan_of(j, (enum similarity)similarity, &targets, s->detect.target);
         (void)similarity_map(j, &p, p.count);
     } else labels = detect_by_library(j, &targets, &options);
     j->out.names = scores.names;
@@ -163,15 +163,15 @@ static void run_detect(const settings *s, char **names) {
     if (options.columns) warn_of_unscored(j, NULL, j->in.samples);
     if (labels) warn_of_unscored(j, labels, options.classes);
     free(labels);
-    if (s->report) score_report(j, method);
+    if (s->output.report) score_report(j, method);
     page = html_begin(j, method, NULL);
     html_spectra(page, j, &targets, "Spectra of the targets");
-    if (s->undesired) html_spectra(page, j, &undesired, "Undesired spectra");
-    if (s->truth) pixels = ALLOCATE(scored, elements(j->in.lines, j->in.samples));
-    if (s->truth) area = judge_targets(j, &scores, method, pixels, page);
+    if (s->detect.undesired) html_spectra(page, j, &undesired, "Undesired spectra");
+    if (s->detect.truth) pixels = ALLOCATE(scored, elements(j->in.lines, j->in.samples));
+    if (s->detect.truth) area = judge_targets(j, &scores, method, pixels, page);
     html_finish(j, page);
     count = read_scores(&j->out, 0, NULL, NULL);
-    if (s->truth) printf("auc=%.4f ", area);
+    if (s->detect.truth) printf("auc=%.4f ", area);
     printf("seconds=%.3f targets=%d pixels=%zu\n", j->written - j->start, targets.count, count);
     free(pixels);
     spectra_free(&targets);

@@ -898,7 +898,8 @@ static int read_stream(void *user, int first, int lines, void *block) {
 static const void *map_values(cube_file *f) {
 #ifdef EXAMPLE_POSIX
     int whole_lines = f->samples == f->stored.samples, all_lines = f->lines == f->stored.lines;
-    int together = whole_lines && (all_lines || f->interleave != SHS_INTERLEAVE_BSQ) && f->stored.around[0] + f->stored.around[1] == 0;
+    int gaps = f->stored.around[0] + f->stored.around[1] > 0;
+    int together = whole_lines && (all_lines || f->interleave != SHS_INTERLEAVE_BSQ) && !gaps;
     int counted = f->type == SHS_TYPE_F64 && sizeof(shs_real) == 4; /* those beyond, as they are read */
     uint64_t size = file_bytes(f), line = data_bytes(f) / (uint64_t)f->stored.lines;
     uint64_t start = f->stored.offset + in_file(line, f->window.top);

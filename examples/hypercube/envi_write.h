@@ -332,14 +332,15 @@ static int renumber_items(const cube_file *f, char **items, int count) {
 }
 
 static void print_carried(FILE *file, const cube_file *f, const header_entry *e) {
+    const cube_file *from = f->origin.from;
     int flags = flags_of_key(e->key), count, holds = 1;
     char **items = split_items(e->value, &count);
-    if (flags == KEY_UNKNOWN && e->braced && count == f->origin.from->bands && count > 1) flags = KEY_OF_VALUES | KEY_LIST;
+    if (flags == KEY_UNKNOWN && e->braced && count == from->bands && count > 1) flags = KEY_OF_VALUES | KEY_LIST;
     if (flags & KEY_WRITTEN) holds = 0;
     if (flags & (KEY_OF_BANDS | KEY_OF_VALUES)) holds = f->origin.kept && (f->origin.same_values || !(flags & KEY_OF_VALUES));
-    if (flags & KEY_LIST) holds = holds && count == f->origin.from->bands;
+    if (flags & KEY_LIST) holds = holds && count == from->bands;
     if (flags & KEY_NUMBERS) holds = holds && renumber_items(f, items, count);
-    if ((flags & KEY_PLACE) && f->origin.from->window.left + f->origin.from->window.top > 0) move_place(f->origin.from, e->key, items, count);
+    if ((flags & KEY_PLACE) && from->window.left + from->window.top > 0) move_place(from, e->key, items, count);
     if (holds && (flags & KEY_LIST)) print_items(file, e, items, f->bands, f->origin.kept);
     else if (holds && (flags & (KEY_NUMBERS | KEY_PLACE))) print_items(file, e, items, count, NULL);
     else if (holds) fprintf(file, e->braced ? "%s = {%s}\n" : "%s = %s\n", e->key, e->value);

@@ -502,8 +502,8 @@ static void html_head(FILE *file, const char *title) {
 /* With the command and how long it took; NULL: no page is wanted. */
 static FILE *html_open(const job *j, const char *title) {
     FILE *file;
-    if (!j->s->html) return NULL;
-    file = open_for_writing(j->s->html);
+    if (!j->s->output.html) return NULL;
+    file = open_for_writing(j->s->output.html);
     html_head(file, title);
     fprintf(file, "<pre>");
     html_text(file, j->s->command);
@@ -540,12 +540,12 @@ static void html_find_table(FILE *file, const job *j, const char *name, const fi
     fprintf(file, "<table><caption>");
     html_text(file, name);
     fprintf(file, "</caption>\n<tr><th>rank<th>sample<th>line<th>%s", scores);
-    if (j->s->truth) fprintf(file, "<th>target");
+    if (j->s->detect.truth) fprintf(file, "<th>target");
     fputc('\n', file);
     for (k = 0; k < count; k++) {
         fprintf(file, "<tr><td>%d<td>%d<td>%d<td>%.5g", k + 1, file_left(&j->in) + finds[k].sample,
                 file_top(&j->in) + finds[k].line, finds[k].score);
-        if (j->s->truth) fprintf(file, "<td>%s", finds[k].target ? "yes" : "no");
+        if (j->s->detect.truth) fprintf(file, "<td>%s", finds[k].target ? "yes" : "no");
         fputc('\n', file);
     }
     fprintf(file, "</table>\n");
@@ -618,7 +618,7 @@ static FILE *html_begin(job *j, const char *band_name, const shs_model *m) {
 static void html_finish(const job *j, FILE *file) {
     if (!file) return;
     fprintf(file, "</html>\n");
-    close_written(file, j->s->html);
+    close_written(file, j->s->output.html);
 }
 
 static void write_html(job *j, const char *band_name, const shs_model *m) { html_finish(j, html_begin(j, band_name, m)); }

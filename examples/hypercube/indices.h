@@ -220,8 +220,8 @@ static void index_read(const job *j, const char *text, index_plan *p) {
     index_sum(p);
     index_skip(p);
     if (*p->at) index_expects(p, "+, -, *, / or the end");
-    p->above = threshold_of("--above", j->s->above, &p->low);
-    p->below = threshold_of("--below", j->s->below, &p->high);
+    p->above = threshold_of("--above", j->s->index.above, &p->low);
+    p->below = threshold_of("--below", j->s->index.below, &p->high);
 }
 
 /* Makes the bands of the expression the bands in use, so that no other band is read. */
@@ -262,10 +262,10 @@ static void run_index(const settings *s, char **names) {
     char *title;
     double valid, marked, pixels;
     job *j;
-    if (!s->index) fail(EXIT_USAGE, "--index: is needed: an expression like (b860-b650)/(b860+b650), or NDVI, NDWI ...");
-    if ((s->above || s->below) && !s->type) own.type = "u8";
+    if (!s->index.expression) fail(EXIT_USAGE, "--index: is needed: an expression like (b860-b650)/(b860+b650), or NDVI, NDWI ...");
+    if ((s->index.above || s->index.below) && !s->output.type) own.output.type = "u8";
     j = job_open(&own, INDEX, names[0], names[1]);
-    index_read(j, s->index, p);
+    index_read(j, s->index.expression, p);
     if (p->above || p->below) { /* a mask has no third value: what has no result is outside */
         j->out.has_nodata = 0;
         j->sink.nodata = 0;
@@ -273,13 +273,13 @@ static void run_index(const settings *s, char **names) {
     }
     use_named_bands(j, p);
     pixels = (double)j->in.samples * j->in.lines;
-    title = joined(s->index, " of ");
+    title = joined(s->index.expression, " of ");
     output_start(j, 1, title);
     valid = each_pixel(j, 1, MOST_STEPS, index_pixel, p);
     if (!(valid > 0))
         fail(EXIT_ERROR, "%s: --index: '%s' has no value in any pixel: they are missing, or it divides by zero everywhere",
              names[0], p->text);
-    j->out.names = (char *const *)&s->index;
+    j->out.names = (char *const *)&s->index.expression;
     output_show(j, "Index", NULL);
     write_html(j, "Index", NULL);
     if (p->above || p->below) {

@@ -29,35 +29,41 @@ static void load_or_stream(job *j) {
 /* What can be wrong with the options themselves, before the cube is touched. */
 static void check_options(const job *j) {
     const settings *s = j->s;
-    const value_type *type = type_info(chosen_type(s->type, SHS_TYPE_F32));
+    const value_type *type = type_info(chosen_type(s->output.type, SHS_TYPE_F32));
+    const int known = s->fit.components || s->fit.components_by; /* how many components, or how to count them */
     const char *kept = NULL;
-    if ((s->components || s->components_by) && s->variance > 0) fail(EXIT_USAGE, "--variance: --components says already how many");
-    if (s->variance > 1) fail(EXIT_USAGE, "--variance: %g is more than 1", s->variance);
-    if ((s->components || s->components_by) && s->threshold > 0) fail(EXIT_USAGE, "--threshold: --components says already how many");
-    if (j->mode == ICA && !s->components && !s->components_by && !(s->threshold > 0))
+    if (known && s->fit.variance > 0)
+        fail(EXIT_USAGE, "--variance: --components says already how many");
+    if (s->fit.variance > 1) fail(EXIT_USAGE, "--variance: %g is more than 1", s->fit.variance);
+    if (known && s->threshold > 0)
+        fail(EXIT_USAGE, "--threshold: --components says already how many");
+    if (j->mode == ICA && !known && !(s->threshold > 0))
         fail(EXIT_USAGE, "--components: is needed, or --threshold above 0");
-    if (s->classes && s->id < 0 && !by_class(j)) fail(EXIT_USAGE, "--class: --id K says which");
-    if (by_class(j) && s->fit_only) fail(EXIT_USAGE, "--fit-only: each class is fitted by itself; --id K fits one");
-    if (by_class(j) && s->fit_step > 1) fail(EXIT_USAGE, "--fit-step: each class is fitted to all of its pixels");
-    if (s->stats) kept = "--stats";
-    if (s->npy) kept = "--npy";
-    if (s->save) kept = "--save";
+    if (s->pixels.classes && s->pixels.id < 0 && !by_class(j)) fail(EXIT_USAGE, "--class: --id K says which");
+    if (by_class(j) && s->pixels.fit_only) fail(EXIT_USAGE, "--fit-only: each class is fitted by itself; --id K fits one");
+    if (by_class(j) && s->pixels.fit_step > 1) fail(EXIT_USAGE, "--fit-step: each class is fitted to all of its pixels");
+    if (s->output.stats) kept = "--stats";
+    if (s->output.npy) kept = "--npy";
+    if (s->output.save) kept = "--save";
     if (by_class(j) && kept) fail(EXIT_USAGE, "%s: each class has a model of its own; --id K fits one", kept);
-    if (s->id >= 0 && !s->classes) fail(EXIT_USAGE, "--id: needs --class FILE");
-    if ((s->components || s->components_by) && s->snr > 0) fail(EXIT_USAGE, "--snr: --components says already how many");
-    if (s->variance > 0 && s->snr > 0) fail(EXIT_USAGE, "--snr: --variance says already how many");
-    if (by_class(j) && s->components_by) fail(EXIT_USAGE, "--components: %s: each class has a fit of its own", s->components_text);
-    if (j->mode == DENOISE && !s->components && !s->components_by && !(s->snr > 0)) fail(EXIT_USAGE, "--components: is needed");
-    if ((j->mode & (FITS | APPLY)) && type->low >= 0 && type->high > 0 && !s->rescale)
+    if (s->pixels.id >= 0 && !s->pixels.classes) fail(EXIT_USAGE, "--id: needs --class FILE");
+    if (known && s->fit.snr > 0)
+        fail(EXIT_USAGE, "--snr: --components says already how many");
+    if (s->fit.variance > 0 && s->fit.snr > 0) fail(EXIT_USAGE, "--snr: --variance says already how many");
+    if (by_class(j) && s->fit.components_by)
+        fail(EXIT_USAGE, "--components: %s: each class has a fit of its own", s->fit.components_text);
+    if (j->mode == DENOISE && !known && !(s->fit.snr > 0))
+        fail(EXIT_USAGE, "--components: is needed");
+    if ((j->mode & (FITS | APPLY)) && type->low >= 0 && type->high > 0 && !s->output.rescale)
         fail(EXIT_USAGE, "--type: components are negative too: %s needs --rescale 0,%.0f", type->name, type->high);
-    if (j->mode == UNMIX && type->high > 0 && !s->rescale)
+    if (j->mode == UNMIX && type->high > 0 && !s->output.rescale)
         fail(EXIT_USAGE, "--type: abundances are shares of 1: %s needs --rescale 0,%.0f", type->name, type->high);
-    chosen_interleave(s->interleave);
+    chosen_interleave(s->output.interleave);
 }
 
 /* Returns non-zero if the outputs have the unit of the pixels. A valid pixel never has the no-data value. */
 static int in_unit_of_pixels(const job *j) {
-    return (j->mode & (DENOISE | INVERSE)) != 0 || (j->mode == CONVERT && !j->s->range);
+    return (j->mode & (DENOISE | INVERSE)) != 0 || (j->mode == CONVERT && !j->s->output.range);
 }
 
 /* Whether a value of this type can be that number. */
@@ -70,12 +76,12 @@ static int holds_value(shs_type type, double value) {
 /* Chooses the no-data value of the output: the cube's own value if the output type holds it, otherwise NaN or 0. Values from
    0 to 1 are valid scores and shares in float outputs, so NaN replaces a no-data value in this range. */
 static void output_nodata(const job *j, cube_file *out) {
-    out->has_nodata = j->in.has_nodata || !is_integer(j->in.type) || (j->masked && !j->s->fit_only) ||
-                      by_class(j) || j->s->local || j->s->background; /* pixels without a background have no score */
+    out->has_nodata = j->in.has_nodata || !is_integer(j->in.type) || (j->masked && !j->s->pixels.fit_only) ||
+                      by_class(j) || j->s->detect.local || j->s->detect.background; /* pixels without a background have no score */
     if (j->in.has_nodata && holds_value(out->type, j->in.nodata)) out->nodata = j->in.nodata;
     else if (is_integer(out->type)) out->nodata = 0;
     else out->nodata = NO_NUMBER;
-    if (j->mode == CONVERT && j->s->range && is_integer(out->type)) out->nodata = 0;
+    if (j->mode == CONVERT && j->s->output.range && is_integer(out->type)) out->nodata = 0;
     if (j->mode & PIXELWISE) { /* results may be any number, and some pixels have none */
         out->has_nodata = 1;
         if (!is_integer(out->type)) out->nodata = NO_NUMBER;
@@ -102,7 +108,7 @@ static void leave_out_nodata(cube_file *out, double *low, double *high) {
 
 static void output_rescale(job *j, cube_file *out) {
     const value_type *type = type_info(out->type);
-    const char *text = j->s->rescale;
+    const char *text = j->s->output.rescale;
     char *end, *last;
     double low, high;
     if (!text) return;
@@ -130,8 +136,8 @@ static void prepare_output(job *j) {
     out->samples = j->in.samples;
     out->lines = j->in.lines;
     out->bands = j->cube.band_count;
-    out->type = chosen_type(j->s->type, usual);
-    out->interleave = chosen_interleave(j->s->interleave);
+    out->type = chosen_type(j->s->output.type, usual);
+    out->interleave = chosen_interleave(j->s->output.interleave);
     if (j->in.folded) {
         out->folded = folded_from(out->interleave);
         if (out->interleave == SHS_INTERLEAVE_BIL) out->interleave = SHS_INTERLEAVE_BSQ;
@@ -177,15 +183,15 @@ static void name_files(job *j, const char *out_name) {
     int channels = 3;
     will_read(j->in.header_name);
     will_read(j->in.data_name);
-    if (s->truth) j->truth = beside_open(s->truth, &j->in, 1, "a mask has");
-    if (s->target && !names_pixel(s->target)) will_read(s->target);
-    if (s->undesired && !names_pixel(s->undesired)) will_read(s->undesired);
+    if (s->detect.truth) j->truth = beside_open(s->detect.truth, &j->in, 1, "a mask has");
+    if (s->detect.target && !names_pixel(s->detect.target)) will_read(s->detect.target);
+    if (s->detect.undesired && !names_pixel(s->detect.undesired)) will_read(s->detect.undesired);
     cube_name(&j->out, out_name);
-    if (s->quicklook && has_extension(s->quicklook, ".pgm")) channels = 1;
-    if (s->quicklook) picture_will_write(s->quicklook, channels);
-    if (s->report) will_write(s->report);
-    if (s->html) will_write(s->html);
-    if (s->roc) will_write(s->roc);
+    if (s->output.quicklook && has_extension(s->output.quicklook, ".pgm")) channels = 1;
+    if (s->output.quicklook) picture_will_write(s->output.quicklook, channels);
+    if (s->output.report) will_write(s->output.report);
+    if (s->output.html) will_write(s->output.html);
+    if (s->detect.roc) will_write(s->detect.roc);
 }
 
 /* Of the pixels that get a score some must be targets, and some not; that is known before the work is done. */
@@ -198,7 +204,7 @@ static void check_truth(job *j) {
     int found[2] = {0, 0}, y;
     for (y = 0; y < f->lines && !(found[0] && found[1]); y++) {
         const unsigned char *marks = NULL;
-        if (!j->s->fit_only) marks = marks_of(j, y, 1, room);
+        if (!j->s->pixels.fit_only) marks = marks_of(j, y, 1, room);
         must_read(f, y, 1, values);
         for (x = 0; x < width; x++) {
             double value = get_value(values, x, f->type, f->swap);
@@ -279,7 +285,7 @@ static void refuse_reflectances(const job *j, const double *gain) {
 static void check_factor(const job *j, const model_notes *notes) {
     int of_model = notes && j->mode != INVERSE && (notes->values == VALUES_REFLECTANCE || notes->factor > 0);
     double *gain, *bias;
-    if ((!j->s->reflectance && !of_model) || !reflectance_scale(&j->in, &gain, &bias)) return;
+    if ((!j->s->pixels.reflectance && !of_model) || !reflectance_scale(&j->in, &gain, &bias)) return;
     refuse_reflectances(j, gain);
     free(gain);
     free(bias);
@@ -292,17 +298,17 @@ static job *job_open_for(const settings *s, enum mode mode, const char *name, co
     j->mode = mode;
     j->start = wall_clock();
     check_options(j);
-    j->in = cube_open_with(name, s->data, or_empty(s->nodata));
-    select_window(&j->in, s->window);
+    j->in = cube_open_with(name, s->pixels.data, or_empty(s->pixels.nodata));
+    select_window(&j->in, s->pixels.window);
     if (is_streamed(j)) fold_line(&j->in);
-    if (s->mask) j->mask_file = beside_open(s->mask, &j->in, 1, "a mask has");
-    if (s->classes) j->class_file = beside_open(s->classes, &j->in, 1, "a mask has");
+    if (s->pixels.mask) j->mask_file = beside_open(s->pixels.mask, &j->in, 1, "a mask has");
+    if (s->pixels.classes) j->class_file = beside_open(s->pixels.classes, &j->in, 1, "a mask has");
     if (out_name) name_files(j, out_name);
     select_bands(j);
-    select_nodata(&j->in, s->nodata);
+    select_nodata(&j->in, s->pixels.nodata);
     check_factor(j, notes);
     select_scale(j, notes);
-    j->ctx = example_context(s->threads, s->device);
+    j->ctx = example_context(s->run.threads, s->run.device);
     j->cube.type = j->in.type;
     j->cube.samples = j->in.samples;
     j->cube.lines = j->in.lines;
@@ -313,7 +319,7 @@ static job *job_open_for(const settings *s, enum mode mode, const char *name, co
     j->cube.nodata = (shs_wide)j->in.nodata;
     select_pixels(j);
     select_noise(j);
-    if (s->truth) check_truth(j);
+    if (s->detect.truth) check_truth(j);
     if (out_name) prepare_output(j);
     if ((out_name && !(j->mode & (CONVERT | PIXELWISE))) || (j->mode & SUMS)) load_or_stream(j);
     if (out_name || (j->mode & SUMS)) select_fit(j);
@@ -440,20 +446,20 @@ static void fail_for_dead_bands(job *j, shs_status status) {
 
 /* Stops with the name of what is at fault. */
 static void check_job(job *j, shs_status status) {
-    if ((status == SHS_NO_PIXELS || status == SHS_RANK_TOO_LOW) && asks_neighbours(j)) check_pairs(j, j->s->components);
+    if ((status == SHS_NO_PIXELS || status == SHS_RANK_TOO_LOW) && asks_neighbours(j)) check_pairs(j, j->s->fit.components);
     if (status == SHS_NO_PIXELS) fail_for_pixels(j);
     if (status == SHS_ZERO_VARIANCE || status == SHS_SINGULAR_COVARIANCE) fail_for_dead_bands(j, status);
     if (status == SHS_READ_FAILED)
         fail(EXIT_ERROR, "%s: reading it failed: %s", j->in.data_name, transfer_trouble(&j->in));
     if (status == SHS_WRITE_FAILED)
         fail(EXIT_ERROR, "%s: writing it failed: %s", j->out.part.name, strerror(j->out.io.error));
-    if (j->s->trim > 0 && status == SHS_RANK_TOO_LOW && !j->s->skip && !j->s->components)
+    if (j->s->fit.trim > 0 && status == SHS_RANK_TOO_LOW && !j->s->fit.skip && !j->s->fit.components)
         fail(EXIT_ERROR, "%s: --trim %g: the pixels that stay are too few for the bands, or a band is constant among them: "
-                         "a smaller share, or --bands of fewer", j->in.header_name, j->s->trim);
-    if (j->s->skip && (status == SHS_BAD_COMPONENTS || status == SHS_RANK_TOO_LOW))
-        fail(EXIT_ERROR, "%s: --skip %d: %s", j->in.header_name, j->s->skip, shs_status_text(status));
-    if (j->s->components && (status == SHS_BAD_COMPONENTS || status == SHS_RANK_TOO_LOW))
-        fail(EXIT_ERROR, "%s: --components %d: %s", j->in.header_name, j->s->components, shs_status_text(status));
+                         "a smaller share, or --bands of fewer", j->in.header_name, j->s->fit.trim);
+    if (j->s->fit.skip && (status == SHS_BAD_COMPONENTS || status == SHS_RANK_TOO_LOW))
+        fail(EXIT_ERROR, "%s: --skip %d: %s", j->in.header_name, j->s->fit.skip, shs_status_text(status));
+    if (j->s->fit.components && (status == SHS_BAD_COMPONENTS || status == SHS_RANK_TOO_LOW))
+        fail(EXIT_ERROR, "%s: --components %d: %s", j->in.header_name, j->s->fit.components, shs_status_text(status));
     check(status, j->in.header_name);
 }
 
@@ -471,7 +477,7 @@ static char *described(const char *what, const cube_file *in) {
 /* The output has the bands of the input that were in use. */
 static void keep_bands(job *j) {
     j->out.origin.kept = j->bands;
-    j->out.origin.same_values = !j->s->rescale && !j->in.scale.gain;
+    j->out.origin.same_values = !j->s->output.rescale && !j->in.scale.gain;
 }
 
 /* Starts the output after the fit: `bands` bands, described by `what`. */

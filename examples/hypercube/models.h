@@ -76,7 +76,7 @@ static void write_matrix(const char *prefix, const named_matrix *m) {
 static shs_model_kind kind_to_fit(const job *j) {
     if (j->mode == ICA) return SHS_MODEL_ICA;
     if (j->mode == RX) return SHS_MODEL_RX;
-    if (j->mode == MNF || j->s->mnf) return SHS_MODEL_MNF;
+    if (j->mode == MNF || j->s->fit.mnf) return SHS_MODEL_MNF;
     return SHS_MODEL_PCA;
 }
 
@@ -87,15 +87,15 @@ static void will_keep_model(const job *j) {
     named_matrix list[MOST_MATRICES];
     int i, count = 0;
     m.kind = kind_to_fit(j);
-    if (s->npy) count = named_matrices(&m, list);
+    if (s->output.npy) count = named_matrices(&m, list);
     for (i = 0; i < count; i++) {
-        char *name = matrix_file(s->npy, list[i].name);
+        char *name = matrix_file(s->output.npy, list[i].name);
         will_write(name);
         free(name);
     }
-    if (s->save) will_write(s->save);
-    if (s->export_c) will_write(s->export_c);
-    if (s->stats) will_write(s->stats);
+    if (s->output.save) will_write(s->output.save);
+    if (s->output.export_c) will_write(s->output.export_c);
+    if (s->output.stats) will_write(s->output.stats);
 }
 
 /* What components are called, and the beginning of what an output is called, for each kind of model. */
@@ -283,22 +283,22 @@ static void keep_model(job *j, const char *band_name, shs_model_kind kind, const
         m.wavelengths = ALLOCATE(shs_wide, j->cube.band_count);
         for (i = 0; i < j->cube.band_count; i++) m.wavelengths[i] = (shs_wide)band_nanometres(&j->in, j->bands[i]);
     }
-    if (s->save) {
-        char *part = joined(s->save, ".part");
+    if (s->output.save) {
+        char *part = joined(s->output.save, ".part");
         FILE *file = create_part(part);
         shs_status status = shs_model_save(&m, write_piece, file);
-        if (status != SHS_OK && status != SHS_WRITE_FAILED) fail(EXIT_ERROR, "%s: %s", s->save, shs_status_text(status));
+        if (status != SHS_OK && status != SHS_WRITE_FAILED) fail(EXIT_ERROR, "%s: %s", s->output.save, shs_status_text(status));
         write_notes(file, j);
         close_written(file, part);
         if (status != SHS_OK) fail(EXIT_ERROR, "%s: writing it failed", part);
-        put_in_place(part, s->save);
+        put_in_place(part, s->output.save);
         free(part);
     }
-    if (s->npy) count = named_matrices(&m, list);
+    if (s->output.npy) count = named_matrices(&m, list);
     for (i = 0; i < count; i++)
-        if (list[i].values) write_matrix(s->npy, &list[i]);
-    if (s->export_c) export_c(s->export_c, &m, j->bands);
-    if (s->stats) write_statistics(j, &m, s->stats);
+        if (list[i].values) write_matrix(s->output.npy, &list[i]);
+    if (s->output.export_c) export_c(s->output.export_c, &m, j->bands);
+    if (s->output.stats) write_statistics(j, &m, s->output.stats);
     if (kind != SHS_MODEL_RX) write_html(j, band_name, &m);
     free(m.wavelengths);
 }
@@ -428,7 +428,7 @@ static void match_wavelengths(job *j, const model_notes *notes, const shs_wide *
 
 static void match_bands(job *j, const char *model_name, const shs_model *m, const model_notes *notes) {
     int bands = view_of_model(m).bands;
-    if (m->wavelengths && has_wavelengths(&j->in) && !j->s->band_text) match_wavelengths(j, notes, m->wavelengths, bands);
+    if (m->wavelengths && has_wavelengths(&j->in) && !j->s->pixels.bands) match_wavelengths(j, notes, m->wavelengths, bands);
     if (j->cube.band_count != bands)
         fail(EXIT_ERROR, "%s: bands: %d are in use, but %s is of %d, and wavelengths to match them by are missing",
              j->in.header_name, j->cube.band_count, model_name, bands);
@@ -501,7 +501,7 @@ static void run_inverse(const settings *s, char **names) {
              count);
     check_components(&j->in);
     output_start(j, view.bands, "Pixels from the components of ");
-    if (notes.values == VALUES_STORED && !s->rescale) j->out.scale.factor = notes.factor;
+    if (notes.values == VALUES_STORED && !s->output.rescale) j->out.scale.factor = notes.factor;
     if (m.wavelengths) {
         const wave_unit *unit = unit_named(notes.units);
         if (!unit) unit = &wave_units[UNIT_NM];

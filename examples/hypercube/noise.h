@@ -134,28 +134,28 @@ static void noise_of_file(job *j, const char *name) {
 
 /* The option that says what noise is; NULL: none does. */
 static const char *noise_option(const settings *s) {
-    if (s->dark) return "--noise-from";
-    if (s->covariance) return "--noise-covariance";
-    if (s->neighbours) return "--noise";
-    if (s->residual) return "--noise-residual";
-    if (s->snr > 0) return "--snr";
+    if (s->noise.dark) return "--noise-from";
+    if (s->noise.covariance) return "--noise-covariance";
+    if (s->noise.neighbours) return "--noise";
+    if (s->noise.residual) return "--noise-residual";
+    if (s->fit.snr > 0) return "--snr";
     return NULL;
 }
 
 /* What is known of the noise, and what contradicts it. */
 static void select_noise(job *j) {
     const settings *s = j->s;
-    int known = s->dark || s->covariance, n = j->cube.band_count;
+    int known = s->noise.dark || s->noise.covariance, n = j->cube.band_count;
     const char *first = noise_option(s);
-    if (first && j->mode == DENOISE && !s->mnf) fail(EXIT_USAGE, "%s: needs --mnf", first);
-    if (s->dark && s->covariance) fail(EXIT_USAGE, "--noise-covariance: --noise-from says already what is noise");
-    if (known && s->neighbours) fail(EXIT_USAGE, "--noise: %s says already what is noise", first);
-    if (known && s->residual) fail(EXIT_USAGE, "--noise-residual: %s says already what is noise", first);
-    if (s->dark && s->reflectance) fail(EXIT_USAGE, "--noise-from: a dark cube has no --reflectance");
+    if (first && j->mode == DENOISE && !s->fit.mnf) fail(EXIT_USAGE, "%s: needs --mnf", first);
+    if (s->noise.dark && s->noise.covariance) fail(EXIT_USAGE, "--noise-covariance: --noise-from says already what is noise");
+    if (known && s->noise.neighbours) fail(EXIT_USAGE, "--noise: %s says already what is noise", first);
+    if (known && s->noise.residual) fail(EXIT_USAGE, "--noise-residual: %s says already what is noise", first);
+    if (s->noise.dark && s->pixels.reflectance) fail(EXIT_USAGE, "--noise-from: a dark cube has no --reflectance");
     if (!known) return;
     j->noise = ALLOCATE(shs_wide, elements(n, n));
-    if (s->dark) noise_of_dark(j, s->dark);
-    else noise_of_file(j, s->covariance);
+    if (s->noise.dark) noise_of_dark(j, s->noise.dark);
+    else noise_of_file(j, s->noise.covariance);
 }
 
 /* ---- neighbours that tell no noise -------------------------------------------------------------------------------- */
@@ -164,11 +164,11 @@ static const char *const neighbour_kinds[] = {"right", "lower", "diagonal", "mea
 enum { PAIR_KINDS = 3 };                                                             /* the mean is that of the others */
 
 /* Whether noise is estimated from the differences of neighbours. */
-static int asks_neighbours(const job *j) { return (j->mode == MNF || (j->mode == DENOISE && j->s->mnf)) && !j->noise; }
+static int asks_neighbours(const job *j) { return (j->mode == MNF || (j->mode == DENOISE && j->s->fit.mnf)) && !j->noise; }
 
 /* As the library sees them: where samples are lines, the right neighbour is the lower one. */
 static shs_neighbours chosen_neighbours(const job *j) {
-    const char *text = j->s->neighbours;
+    const char *text = j->s->noise.neighbours;
     shs_neighbours kind = SHS_NEIGHBOURS_RIGHT;
     if (text) kind = (shs_neighbours)choose("--noise", text, neighbour_kinds, PAIR_KINDS + 1);
     if (!j->in.folded) return kind;
@@ -181,7 +181,7 @@ static shs_neighbours chosen_neighbours(const job *j) {
 static void mark_valid(job *j, int y, char *line, unsigned char *marks) {
     const cube_file *in = &j->in;
     int x, b;
-    if (j->s->fit_step > 1) mark_fit(j, y, 1, marks);
+    if (j->s->pixels.fit_step > 1) mark_fit(j, y, 1, marks);
     else if (j->masked) mark_lines(j, y, 1, marks);
     else memset(marks, 1, (size_t)in->samples);
     must_read(&j->in, y, 1, line);
@@ -225,8 +225,8 @@ static void check_pairs(job *j, int components) {
     char others[200] = "", *part = part_of_file(j), *at = others;
     const char *within = *part ? " within" : "";
     if (!(valid > 0)) return;
-    if (j->s->neighbours) {
-        name = j->s->neighbours;
+    if (j->s->noise.neighbours) {
+        name = j->s->noise.neighbours;
         how = "";
     }
     kind = choose("--noise", name, neighbour_kinds, PAIR_KINDS + 1);

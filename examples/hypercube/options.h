@@ -6,19 +6,100 @@
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
+/* Which bands and pixels count, and how they are read. */
+typedef struct pixel_settings {
+    const char *data, *bands, *wavelengths, *window, *nodata, *mask, *roi, *classes;
+    int bbl, reflectance, gains, block, id, exclude_zero, fit_only, fit_step;
+} pixel_settings;
+
+/* What is written, beside a cube or in it. */
+typedef struct output_settings {
+    const char *rescale, *range, *quicklook, *html, *report, *save, *export_c, *stats, *npy, *type, *interleave;
+} output_settings;
+
+typedef struct run_settings {
+    int precise, threads, verbose;
+    const char *device;
+} run_settings;
+
+/* Components and what is fitted. */
+typedef struct fit_settings {
+    int components, correlation, skip, mnf;
+    int components_by; /* 1 + shs_counter: estimate the number by this method; 0: use the given number or none */
+    const char *components_text;
+    double variance, snr, trim, ridge;
+} fit_settings;
+
+typedef struct ica_settings {
+    int symmetric, iterations, plain_steps, restarts;
+    double tolerance;
+    const char *contrast, *route;
+} ica_settings;
+
+typedef struct noise_settings {
+    const char *neighbours, *dark, *covariance;
+    int residual;
+} noise_settings;
+
+typedef struct detect_settings {
+    const char *target, *undesired, *background, *roc, *truth, *local;
+} detect_settings;
+
+typedef struct unmix_settings {
+    const char *endmembers, *library, *constraint, *published, *abundances, *error, *lambda_text;
+    int sparsity;
+} unmix_settings;
+
+/* How endmembers are made of the cube. */
+typedef struct endmember_settings {
+    int count, skewers;
+    int count_by; /* as components_by */
+    const char *count_text, *counts;
+    double angle;
+} endmember_settings;
+
+typedef struct spectra_settings {
+    const char *at, *svg, *resample, *continuum;
+    int smooth, derivative;
+} spectra_settings;
+
+typedef struct index_settings {
+    const char *expression, *above, *below;
+} index_settings;
+
+typedef struct correct_settings {
+    const char *region, *table;
+} correct_settings;
+
+typedef struct band_settings {
+    double least_snr;
+    int keep_water;
+} band_settings;
+
+typedef struct scene_settings {
+    int samples, lines, bands;
+    double noise;
+} scene_settings;
+
 typedef struct settings {
-    int components, correlation, bbl, block, precise, threads, symmetric, iterations, mnf, samples, lines, bands, plain_steps,
-        restarts, reflectance, gains, fit_step, id, exclude_zero, fit_only, verbose, residual, skip, count,
-        sparsity, skewers;
-    int smooth, derivative, keep_water;
-    int components_by, count_by; /* 1 + shs_counter: estimate the number by this method; 0: use the given number or none */
-    double variance, threshold, tolerance, noise, snr, ridge, false_alarm, trim, band_snr, angle;
-    uint64_t seed;
-    const char *rescale, *type, *band_text, *nodata, *quicklook, *report, *interleave, *contrast, *route, *truth, *device,
-        *data, *wavelengths, *window, *mask, *roi, *classes, *save, *npy, *stats, *range, *html, *neighbours, *dark,
-        *covariance, *target, *method, *undesired, *background, *roc, *endmembers, *constraint, *local, *published, *abundances,
-        *export_c, *components_text, *count_text, *continuum, *resample, *index, *above, *below, *region, *gain_table, *error,
-        *library, *at, *svg, *counts, *lambda_text;
+    pixel_settings pixels;
+    output_settings output;
+    run_settings run;
+    fit_settings fit;
+    ica_settings ica;
+    noise_settings noise;
+    detect_settings detect;
+    unmix_settings unmix;
+    endmember_settings extract;
+    spectra_settings spectra;
+    index_settings index;
+    correct_settings correct;
+    band_settings bands;
+    scene_settings scene;
+    const char *method;  /* of detect, endmembers, unmix, correct or count */
+    uint64_t seed;       /* of ica, endmembers, unmix or the scene */
+    double threshold;    /* of ica or endmembers */
+    double false_alarm;  /* of count */
     const char *program; /* as it was called */
     char *command;       /* the whole line */
 } settings;
@@ -159,146 +240,149 @@ static const struct {
     option o;
 } option_table[] = {
     {MAPS | AUTO,
-     {"--components", "K|auto", OPTION_TEXT, &given.components_text, 1,
+     {"--components", "K|auto", OPTION_TEXT, &given.fit.components_text, 1,
       "how many (auto: as `count` says); ica: or --threshold; denoise: needed"}},
-    {PCA | MNF, {"--variance", "F", OPTION_NUMBER, &given.variance, 0, "as many as explain this fraction, 0..1"}},
-    {PCA | MNF | RX, {"--correlation", NULL, OPTION_SWITCH, &given.correlation, 0, "bands divided by their deviation"}},
+    {PCA | MNF, {"--variance", "F", OPTION_NUMBER, &given.fit.variance, 0, "as many as explain this fraction, 0..1"}},
+    {PCA | MNF | RX, {"--correlation", NULL, OPTION_SWITCH, &given.fit.correlation, 0, "bands divided by their deviation"}},
     {ICA, {"--threshold", "T", OPTION_NUMBER, &given.threshold, 0, "components of at least this eigenvalue, not K of them"}},
-    {ICA, {"--contrast", "NAME", OPTION_TEXT, &given.contrast, 0, "pow3, tanh, gauss or skew (pow3)"}},
-    {ICA, {"--symmetric", NULL, OPTION_SWITCH, &given.symmetric, 0, "all components at once, not one after another"}},
-    {ICA, {"--iterations", "N", OPTION_COUNT, &given.iterations, 1, "at most (200)"}},
-    {ICA, {"--tolerance", "E", OPTION_NUMBER, &given.tolerance, -1, "of 1 - |cos| (1e-8); -1 = run all iterations"}},
-    {ICA, {"--plain-steps", NULL, OPTION_SWITCH, &given.plain_steps, 0, "as they come, neither shortened nor lengthened"}},
-    {ICA, {"--restarts", "N", OPTION_COUNT, &given.restarts, 0, "random ones for what does not converge (3)"}},
-    {ICA, {"--route", "R", OPTION_TEXT, &given.route, 0, "auto, moments or sweep: what pow3 iterates on (auto)"}},
+    {ICA, {"--contrast", "NAME", OPTION_TEXT, &given.ica.contrast, 0, "pow3, tanh, gauss or skew (pow3)"}},
+    {ICA, {"--symmetric", NULL, OPTION_SWITCH, &given.ica.symmetric, 0, "all components at once, not one after another"}},
+    {ICA, {"--iterations", "N", OPTION_COUNT, &given.ica.iterations, 1, "at most (200)"}},
+    {ICA, {"--tolerance", "E", OPTION_NUMBER, &given.ica.tolerance, -1, "of 1 - |cos| (1e-8); -1 = run all iterations"}},
+    {ICA, {"--plain-steps", NULL, OPTION_SWITCH, &given.ica.plain_steps, 0, "as they come, neither shortened nor lengthened"}},
+    {ICA, {"--restarts", "N", OPTION_COUNT, &given.ica.restarts, 0, "random ones for what does not converge (3)"}},
+    {ICA, {"--route", "R", OPTION_TEXT, &given.ica.route, 0, "auto, moments or sweep: what pow3 iterates on (auto)"}},
     {ICA, {"--seed", "N", OPTION_SEED, &given.seed, 1, "start from random vectors (default: from the identity)"}},
     {ENDMEMBERS | UNMIX | AUTO,
-     {"--count", "N|auto", OPTION_TEXT, &given.count_text, 1, "how many; auto: as `count` says"}},
-    {BANDS | AUTO, {"--band-snr", "R", OPTION_NUMBER, &given.band_snr, 0, "bands below this signal to noise ratio are bad (10)"}},
-    {BANDS | AUTO, {"--keep-water", NULL, OPTION_SWITCH, &given.keep_water, 0, "bands in water vapour's windows are not bad"}},
-    {INDEX, {"--index", "E", OPTION_TEXT, &given.index, 0, "the expression, or a name"}},
-    {INDEX, {"--above", "T", OPTION_TEXT, &given.above, 0, "a mask: 1 where the index is above T"}},
-    {INDEX, {"--below", "T", OPTION_TEXT, &given.below, 0, "a mask: 1 where the index is below T"}},
+     {"--count", "N|auto", OPTION_TEXT, &given.extract.count_text, 1, "how many; auto: as `count` says"}},
+    {BANDS | AUTO,
+     {"--band-snr", "R", OPTION_NUMBER, &given.bands.least_snr, 0, "bands below this signal to noise ratio are bad (10)"}},
+    {BANDS | AUTO,
+     {"--keep-water", NULL, OPTION_SWITCH, &given.bands.keep_water, 0, "bands in water vapour's windows are not bad"}},
+    {INDEX, {"--index", "E", OPTION_TEXT, &given.index.expression, 0, "the expression, or a name"}},
+    {INDEX, {"--above", "T", OPTION_TEXT, &given.index.above, 0, "a mask: 1 where the index is above T"}},
+    {INDEX, {"--below", "T", OPTION_TEXT, &given.index.below, 0, "a mask: 1 where the index is below T"}},
     {CORRECT, {"--method", "M", OPTION_TEXT, &given.method, 0, "flat, iarr, logres, dark or gains"}},
-    {CORRECT, {"--region", "X,Y,W,H", OPTION_TEXT, &given.region, 0, "flat: the samples and lines of the flat field"}},
+    {CORRECT, {"--region", "X,Y,W,H", OPTION_TEXT, &given.correct.region, 0, "flat: the samples and lines of the flat field"}},
     {CORRECT,
-     {"--table", "CSV", OPTION_TEXT, &given.gain_table, 0, "gains: columns gain and offset, a row for each band"}},
-    {SPECTRA, {"--at", "PLACES", OPTION_TEXT, &given.at, 0, "OUT.csv: spectra of pixels X,Y, means of regions X,Y,W,H"}},
-    {SPECTRA, {"--svg", "FILE", OPTION_TEXT, &given.svg, 0, "at: a picture of these spectra"}},
-    {SPECTRA, {"--smooth", "W", OPTION_COUNT, &given.smooth, 1, "the mean of W neighbouring bands, an odd number"}},
+     {"--table", "CSV", OPTION_TEXT, &given.correct.table, 0, "gains: columns gain and offset, a row for each band"}},
+    {SPECTRA, {"--at", "PLACES", OPTION_TEXT, &given.spectra.at, 0, "OUT.csv: spectra of pixels X,Y, means of regions X,Y,W,H"}},
+    {SPECTRA, {"--svg", "FILE", OPTION_TEXT, &given.spectra.svg, 0, "at: a picture of these spectra"}},
+    {SPECTRA, {"--smooth", "W", OPTION_COUNT, &given.spectra.smooth, 1, "the mean of W neighbouring bands, an odd number"}},
     {SPECTRA,
-     {"--resample", "HDR|CSV", OPTION_TEXT, &given.resample, 0,
+     {"--resample", "HDR|CSV", OPTION_TEXT, &given.spectra.resample, 0,
       "to the wavelengths and Gaussian responses (fwhm) of this cube or table"}},
-    {SPECTRA, {"--continuum", "C", OPTION_TEXT, &given.continuum, 0, "divide or subtract (keep)"}},
-    {SPECTRA, {"--derivative", "N", OPTION_COUNT, &given.derivative, 1, "1 or 2"}},
+    {SPECTRA, {"--continuum", "C", OPTION_TEXT, &given.spectra.continuum, 0, "divide or subtract (keep)"}},
+    {SPECTRA, {"--derivative", "N", OPTION_COUNT, &given.spectra.derivative, 1, "1 or 2"}},
     {COUNT, {"--method", "M", OPTION_TEXT, &given.method, 0, "hysime, hfc or nwhfc (all of them)"}},
     {COUNT, {"--false-alarm", "P", OPTION_NUMBER, &given.false_alarm, 0, "hfc, nwhfc: probability, at most 0.5 (0.001)"}},
     {ENDMEMBERS | UNMIX, {"--seed", "N", OPTION_SEED, &given.seed, 0, "of the random directions of vca, nfindr and ppi (0)"}},
     {ENDMEMBERS | AUTO, {"--method", "M", OPTION_TEXT, &given.method, 0,
       "vca, nfindr, atgp, ppi or learn (vca; auto: nfindr)"}},
-    {ENDMEMBERS, {"--skewers", "K", OPTION_COUNT, &given.skewers, 1, "ppi: random directions (1000)"}},
+    {ENDMEMBERS, {"--skewers", "K", OPTION_COUNT, &given.extract.skewers, 1, "ppi: random directions (1000)"}},
     {ENDMEMBERS,
      {"--threshold", "T", OPTION_NUMBER, &given.threshold, 0, "ppi: count pixels this near to the extremes too, in their units"}},
-    {ENDMEMBERS, {"--angle", "A", OPTION_NUMBER, &given.angle, 0, "ppi: skip spectra nearer than A rad to one before (0)"}},
-    {ENDMEMBERS, {"--counts", "HDR", OPTION_TEXT, &given.counts, 0, "ppi: a cube of how often each pixel is extreme"}},
+    {ENDMEMBERS, {"--angle", "A", OPTION_NUMBER, &given.extract.angle, 0, "ppi: skip spectra nearer than A rad to one before (0)"}},
+    {ENDMEMBERS, {"--counts", "HDR", OPTION_TEXT, &given.extract.counts, 0, "ppi: a cube of how often each pixel is extreme"}},
     {UNMIX,
-     {"--endmembers", "E", OPTION_TEXT, &given.endmembers, 0, "a table, or vca, nfindr, atgp, ppi or learn"}},
+     {"--endmembers", "E", OPTION_TEXT, &given.unmix.endmembers, 0, "a table, or vca, nfindr, atgp, ppi or learn"}},
     {ENDMEMBERS | UNMIX,
-     {"--sparsity", "S", OPTION_COUNT, &given.sparsity, 1, "learn (3), nnomp (10): spectra of a pixel at most"}},
-    {UNMIX, {"--library", "CSV|SLI", OPTION_TEXT, &given.library, 0, "many spectra, of which each pixel holds few"}},
+     {"--sparsity", "S", OPTION_COUNT, &given.unmix.sparsity, 1, "learn (3), nnomp (10): spectra of a pixel at most"}},
+    {UNMIX, {"--library", "CSV|SLI", OPTION_TEXT, &given.unmix.library, 0, "many spectra, of which each pixel holds few"}},
     {UNMIX,
      {"--method", "M", OPTION_TEXT, &given.method, 0, "library: lasso or nnomp (lasso)"}},
     {UNMIX,
-     {"--lambda", "L", OPTION_TEXT, &given.lambda_text, 0, "lasso: weight of sparsity, between 0 and 1 (0.001)"}},
-    {UNMIX, {"--published", "CSV", OPTION_TEXT, &given.published, 0, "spectra to tell the angles to"}},
-    {UNMIX, {"--abundances", "HDR", OPTION_TEXT, &given.abundances, 0, "a cube of abundances to tell the RMSE to"}},
-    {UNMIX, {"--constraint", "C", OPTION_TEXT, &given.constraint, 0, "none, nonnegative, sum, full, scaled (full)"}},
-    {UNMIX, {"--error", "HDR", OPTION_TEXT, &given.error, 0, "a cube of each pixel's RMSE from its mixture"}},
-    {DETECT, {"--target", "CSV|SLI|X,Y", OPTION_TEXT, &given.target, 0, "the spectra, in the units of the pixels"}},
+     {"--lambda", "L", OPTION_TEXT, &given.unmix.lambda_text, 0, "lasso: weight of sparsity, between 0 and 1 (0.001)"}},
+    {UNMIX, {"--published", "CSV", OPTION_TEXT, &given.unmix.published, 0, "spectra to tell the angles to"}},
+    {UNMIX, {"--abundances", "HDR", OPTION_TEXT, &given.unmix.abundances, 0, "a cube of abundances to tell the RMSE to"}},
+    {UNMIX, {"--constraint", "C", OPTION_TEXT, &given.unmix.constraint, 0, "none, nonnegative, sum, full, scaled (full)"}},
+    {UNMIX, {"--error", "HDR", OPTION_TEXT, &given.unmix.error, 0, "a cube of each pixel's RMSE from its mixture"}},
+    {DETECT, {"--target", "CSV|SLI|X,Y", OPTION_TEXT, &given.detect.target, 0, "the spectra, in the units of the pixels"}},
     {DETECT,
-     {"--library", "CSV|SLI", OPTION_TEXT, &given.library, 0, "no targets: the best match of each pixel and its score"}},
+     {"--library", "CSV|SLI", OPTION_TEXT, &given.unmix.library, 0, "no targets: the best match of each pixel and its score"}},
     {DETECT,
      {"--method", "M", OPTION_TEXT, &given.method, 0,
       "mf, cem, ace, sace, glrt, osp, amsd; sam, sid, sidsam, ns3, jmsam (mf; library: sam)"}},
     {DETECT,
-     {"--undesired", "CSV|SLI|X,Y", OPTION_TEXT, &given.undesired, 0, "osp, amsd: the spectra that are projected out"}},
+     {"--undesired", "CSV|SLI|X,Y", OPTION_TEXT, &given.detect.undesired, 0, "osp, amsd: the spectra that are projected out"}},
     {DETECT,
-     {"--background", "B", OPTION_TEXT, &given.background, 0, "of the image, or of each column (image)"}},
+     {"--background", "B", OPTION_TEXT, &given.detect.background, 0, "of the image, or of each column (image)"}},
     {RX,
-     {"--local", "INNER,OUTER", OPTION_TEXT, &given.local, 0, "odd widths of windows: the background lies between"}},
-    {RX | DETECT, {"--ridge", "R", OPTION_NUMBER, &given.ridge, 0, "of the mean variance, added to every band's (0)"}},
-    {DETECT, {"--roc", "SVG", OPTION_TEXT, &given.roc, 0, "a picture of the ROC curves; needs --truth"}},
+     {"--local", "INNER,OUTER", OPTION_TEXT, &given.detect.local, 0, "odd widths of windows: the background lies between"}},
+    {RX | DETECT, {"--ridge", "R", OPTION_NUMBER, &given.fit.ridge, 0, "of the mean variance, added to every band's (0)"}},
+    {DETECT, {"--roc", "SVG", OPTION_TEXT, &given.detect.roc, 0, "a picture of the ROC curves; needs --truth"}},
     {FITS | DENOISE | RX | DETECT | COUNT,
-     {"--fit-step", "K", OPTION_COUNT, &given.fit_step, 1, "fit to every K-th sample of every K-th line (1)"}},
-    {DENOISE, {"--mnf", NULL, OPTION_SWITCH, &given.mnf, 0, "components by signal to noise, not by variance"}},
+     {"--fit-step", "K", OPTION_COUNT, &given.pixels.fit_step, 1, "fit to every K-th sample of every K-th line (1)"}},
+    {DENOISE, {"--mnf", NULL, OPTION_SWITCH, &given.fit.mnf, 0, "components by signal to noise, not by variance"}},
     {MNF | DENOISE,
-     {"--noise", "N", OPTION_TEXT, &given.neighbours, 0, "of neighbours: right, lower, diagonal or mean (right)"}},
+     {"--noise", "N", OPTION_TEXT, &given.noise.neighbours, 0, "of neighbours: right, lower, diagonal or mean (right)"}},
     {MNF | DENOISE,
-     {"--noise-residual", NULL, OPTION_SWITCH, &given.residual, 0, "of that, what neighbouring bands do not tell"}},
-    {MNF | DENOISE | COUNT, {"--noise-from", "DARK", OPTION_TEXT, &given.dark, 0, "noise is what this dark cube holds"}},
+     {"--noise-residual", NULL, OPTION_SWITCH, &given.noise.residual, 0, "of that, what neighbouring bands do not tell"}},
+    {MNF | DENOISE | COUNT, {"--noise-from", "DARK", OPTION_TEXT, &given.noise.dark, 0, "noise is what this dark cube holds"}},
     {MNF | DENOISE | COUNT,
-     {"--noise-covariance", "FILE", OPTION_TEXT, &given.covariance, 0, "of the noise, bands x bands: .npy or CSV"}},
-    {MNF | DENOISE, {"--snr", "MIN", OPTION_NUMBER, &given.snr, 0, "components of at least this signal to noise ratio"}},
-    {RX, {"--skip", "K", OPTION_COUNT, &given.skip, 1, "without the first K components, which hold the background"}},
-    {RX, {"--trim", "SHARE", OPTION_NUMBER, &given.trim, 0, "fitted without this share of the highest scores (0 to 0.5)"}},
-    {RX | DETECT, {"--truth", "MASK.hdr", OPTION_TEXT, &given.truth, 0, "a cube of one band: not 0 = target"}},
+     {"--noise-covariance", "FILE", OPTION_TEXT, &given.noise.covariance, 0, "of the noise, bands x bands: .npy or CSV"}},
+    {MNF | DENOISE, {"--snr", "MIN", OPTION_NUMBER, &given.fit.snr, 0, "components of at least this signal to noise ratio"}},
+    {RX, {"--skip", "K", OPTION_COUNT, &given.fit.skip, 1, "without the first K components, which hold the background"}},
+    {RX, {"--trim", "SHARE", OPTION_NUMBER, &given.fit.trim, 0, "fitted without this share of the highest scores (0 to 0.5)"}},
+    {RX | DETECT, {"--truth", "MASK.hdr", OPTION_TEXT, &given.detect.truth, 0, "a cube of one band: not 0 = target"}},
     {READS | OF_PIXELS,
-     {"--data", "FILE", OPTION_TEXT, &given.data, 0, "IN's data file (default: NAME.img and the like)"}},
-    {READS | OF_PIXELS, {"--bands", "LIST", OPTION_TEXT, &given.band_text, 0, "these only, from 1: 1-50,60,70-80"}},
-    {READS | OF_PIXELS, {"--bbl", NULL, OPTION_SWITCH, &given.bbl, 0, "without the bands that the header calls bad"}},
-    {READS | OF_PIXELS, {"--wavelengths", "LIST", OPTION_TEXT, &given.wavelengths, 0, "these only: 400:900,1500:1750"}},
+     {"--data", "FILE", OPTION_TEXT, &given.pixels.data, 0, "IN's data file (default: NAME.img and the like)"}},
+    {READS | OF_PIXELS, {"--bands", "LIST", OPTION_TEXT, &given.pixels.bands, 0, "these only, from 1: 1-50,60,70-80"}},
+    {READS | OF_PIXELS, {"--bbl", NULL, OPTION_SWITCH, &given.pixels.bbl, 0, "without the bands that the header calls bad"}},
+    {READS | OF_PIXELS, {"--wavelengths", "LIST", OPTION_TEXT, &given.pixels.wavelengths, 0, "these only: 400:900,1500:1750"}},
     {READS | OF_PIXELS,
-     {"--window", "X,Y,W,H", OPTION_TEXT, &given.window, 0, "these samples and lines only, X and Y from 0"}},
-    {READS | OF_PIXELS, {"--reflectance", NULL, OPTION_SWITCH, &given.reflectance, 0, "values scaled as the header says"}},
+     {"--window", "X,Y,W,H", OPTION_TEXT, &given.pixels.window, 0, "these samples and lines only, X and Y from 0"}},
+    {READS | OF_PIXELS, {"--reflectance", NULL, OPTION_SWITCH, &given.pixels.reflectance, 0, "values scaled as the header says"}},
     {READS | OF_PIXELS,
-     {"--gains", NULL, OPTION_SWITCH, &given.gains, 0, "values scaled by data gain and data offset values"}},
+     {"--gains", NULL, OPTION_SWITCH, &given.pixels.gains, 0, "values scaled by data gain and data offset values"}},
     {READS | OF_PIXELS,
-     {"--nodata", "V", OPTION_TEXT, &given.nodata, 0, "this value is missing (default: the header's)"}},
-    {READS | OF_PIXELS, {"--block", "LINES", OPTION_COUNT, &given.block, 1, "lines in memory at a time (all, below 1 GB)"}},
+     {"--nodata", "V", OPTION_TEXT, &given.pixels.nodata, 0, "this value is missing (default: the header's)"}},
+    {READS | OF_PIXELS, {"--block", "LINES", OPTION_COUNT, &given.pixels.block, 1, "lines in memory at a time (all, below 1 GB)"}},
     {READS | OF_PIXELS,
-     {"--mask", "FILE", OPTION_TEXT, &given.mask, 0, "a cube of one band: only pixels where it is not 0"}},
+     {"--mask", "FILE", OPTION_TEXT, &given.pixels.mask, 0, "a cube of one band: only pixels where it is not 0"}},
     {READS | OF_PIXELS,
-     {"--roi", "X,Y,W,H", OPTION_TEXT, &given.roi, 0, "only these samples and lines; the others are missing"}},
+     {"--roi", "X,Y,W,H", OPTION_TEXT, &given.pixels.roi, 0, "only these samples and lines; the others are missing"}},
     {READS | OF_PIXELS,
-     {"--class", "FILE", OPTION_TEXT, &given.classes, 0,
+     {"--class", "FILE", OPTION_TEXT, &given.pixels.classes, 0,
       "a cube of one band: only class --id; rx, detect: or each by itself"}},
-    {READS | OF_PIXELS, {"--id", "K", OPTION_COUNT, &given.id, 0, "the class"}},
+    {READS | OF_PIXELS, {"--id", "K", OPTION_COUNT, &given.pixels.id, 0, "the class"}},
     {READS | OF_PIXELS,
-     {"--exclude-zero", NULL, OPTION_SWITCH, &given.exclude_zero, 0, "without pixels that are 0 in all bands"}},
+     {"--exclude-zero", NULL, OPTION_SWITCH, &given.pixels.exclude_zero, 0, "without pixels that are 0 in all bands"}},
     {FITS | DENOISE | RX | DETECT | OF_PIXELS,
-     {"--fit-only", NULL, OPTION_SWITCH, &given.fit_only, 0, "these pixels for the fit alone"}},
+     {"--fit-only", NULL, OPTION_SWITCH, &given.pixels.fit_only, 0, "these pixels for the fit alone"}},
     {MAPS | USES | OF_OUTPUT,
-     {"--rescale", "MIN,MAX", OPTION_TEXT, &given.rescale, 0, "stretch each output to this range"}},
-    {CONVERT, {"--range", "R", OPTION_TEXT, &given.range, 0, "LOW,HIGH; auto: least to largest; bands: of each band"}},
+     {"--rescale", "MIN,MAX", OPTION_TEXT, &given.output.rescale, 0, "stretch each output to this range"}},
+    {CONVERT, {"--range", "R", OPTION_TEXT, &given.output.range, 0, "LOW,HIGH; auto: least to largest; bands: of each band"}},
     {MAPS | USES | CONVERT | PIXELWISE | OF_OUTPUT,
-     {"--quicklook", "PNG", OPTION_TEXT, &given.quicklook, 0, "false colours of the first three"}},
+     {"--quicklook", "PNG", OPTION_TEXT, &given.output.quicklook, 0, "false colours of the first three"}},
     {MAPS | USES | CONVERT | ENDMEMBERS | PIXELWISE | OF_OUTPUT,
-     {"--html", "FILE", OPTION_TEXT, &given.html, 0, "a page with pictures, plots and tables"}},
+     {"--html", "FILE", OPTION_TEXT, &given.output.html, 0, "a page with pictures, plots and tables"}},
     {FITS | RX | DETECT | COUNT | COMPARE | OF_OUTPUT,
-     {"--report", "CSV", OPTION_TEXT, &given.report, 0, "components, counts or bands; rx, detect: the 20 best pixels"}},
+     {"--report", "CSV", OPTION_TEXT, &given.output.report, 0, "components, counts or bands; rx, detect: the 20 best pixels"}},
     {FITS | DENOISE | RX | OF_OUTPUT,
-     {"--save", "MODEL", OPTION_TEXT, &given.save, 0, "what was fitted, for apply and inverse"}},
+     {"--save", "MODEL", OPTION_TEXT, &given.output.save, 0, "what was fitted, for apply and inverse"}},
     {FITS | OF_OUTPUT,
-     {"--export-c", "FILE.h", OPTION_TEXT, &given.export_c, 0, "mean and matrix as C arrays, for a microcontroller"}},
+     {"--export-c", "FILE.h", OPTION_TEXT, &given.output.export_c, 0, "mean and matrix as C arrays, for a microcontroller"}},
     {FITS | DENOISE | RX | OF_OUTPUT,
-     {"--stats", "CSV", OPTION_TEXT, &given.stats, 0, "mean and components, band by band"}},
+     {"--stats", "CSV", OPTION_TEXT, &given.output.stats, 0, "mean and components, band by band"}},
     {FITS | DENOISE | RX | OF_OUTPUT,
-     {"--npy", "PREFIX", OPTION_TEXT, &given.npy, 0, "its matrices for numpy: PREFIX_mean.npy ..."}},
+     {"--npy", "PREFIX", OPTION_TEXT, &given.output.npy, 0, "its matrices for numpy: PREFIX_mean.npy ..."}},
     {MAPS | OF_RUN,
-     {"--precise", "auto|always|never", OPTION_WORD, &given.precise, 0, "products in double (auto; no word: always)"}},
-    {MAPS | USES | SUMS | PIXELWISE | AUTO | OF_RUN, {"--threads", "N", OPTION_COUNT, &given.threads, 0, "0 = all processors (0)"}},
-    {MAPS | USES | SUMS | AUTO | OF_RUN, {"--device", "NAME", OPTION_TEXT, &given.device, 0, DEVICE_HELP}},
+     {"--precise", "auto|always|never", OPTION_WORD, &given.run.precise, 0, "products in double (auto; no word: always)"}},
+    {MAPS | USES | SUMS | PIXELWISE | AUTO | OF_RUN,
+     {"--threads", "N", OPTION_COUNT, &given.run.threads, 0, "0 = all processors (0)"}},
+    {MAPS | USES | SUMS | AUTO | OF_RUN, {"--device", "NAME", OPTION_TEXT, &given.run.device, 0, DEVICE_HELP}},
     {MAPS | USES | SUMS | AUTO | OF_RUN, {"--no-cache", NULL, OPTION_SWITCH, &example_no_cache, 0, NO_CACHE_HELP}},
     {MAPS | USES | CONVERT | OF_RUN,
-     {"--verbose", NULL, OPTION_SWITCH, &given.verbose, 0, "types, threads, bytes, seconds of each stage"}},
-    {SYNTHESISE, {"--samples", "N", OPTION_COUNT, &given.samples, 16, "pixels a line (160)"}},
-    {SYNTHESISE, {"--lines", "N", OPTION_COUNT, &given.lines, 16, "lines (120)"}},
-    {SYNTHESISE, {"--bands", "N", OPTION_COUNT, &given.bands, 2, "bands from 400 to 2500 nm (100)"}},
-    {SYNTHESISE, {"--noise", "S", OPTION_NUMBER, &given.noise, 0, "standard deviation, in reflectance (0.004)"}},
+     {"--verbose", NULL, OPTION_SWITCH, &given.run.verbose, 0, "types, threads, bytes, seconds of each stage"}},
+    {SYNTHESISE, {"--samples", "N", OPTION_COUNT, &given.scene.samples, 16, "pixels a line (160)"}},
+    {SYNTHESISE, {"--lines", "N", OPTION_COUNT, &given.scene.lines, 16, "lines (120)"}},
+    {SYNTHESISE, {"--bands", "N", OPTION_COUNT, &given.scene.bands, 2, "bands from 400 to 2500 nm (100)"}},
+    {SYNTHESISE, {"--noise", "S", OPTION_NUMBER, &given.scene.noise, 0, "standard deviation, in reflectance (0.004)"}},
     {SYNTHESISE, {"--seed", "N", OPTION_SEED, &given.seed, 0, "seed of the scene and of the noise (1)"}},
     {WRITES | OF_OUTPUT,
-     {"--type", "T", OPTION_TEXT, &given.type, 0, "u8, i16, u16, i32, u32, f32, f64 (f32; scene: u16)"}},
-    {WRITES | OF_OUTPUT, {"--interleave", "I", OPTION_TEXT, &given.interleave, 0, "bsq, bil, bip (bsq)"}},
+     {"--type", "T", OPTION_TEXT, &given.output.type, 0, "u8, i16, u16, i32, u32, f32, f64 (f32; scene: u16)"}},
+    {WRITES | OF_OUTPUT, {"--interleave", "I", OPTION_TEXT, &given.output.interleave, 0, "bsq, bil, bip (bsq)"}},
 };
 enum { OPTIONS = (int)(sizeof option_table / sizeof *option_table) };
 
@@ -438,15 +522,15 @@ static const mode_text *parse(int argc, char **argv) {
     for (i = 0; i < OPTIONS; i++)
         if (option_table[i].modes & (int)mode->mode) options[count++] = option_table[i].o;
     if (mode->mode == SYNTHESISE) {
-        given.samples = 160;
-        given.lines = 120;
-        given.bands = 100;
-        given.noise = 0.004;
+        given.scene.samples = 160;
+        given.scene.lines = 120;
+        given.scene.bands = 100;
+        given.scene.noise = 0.004;
         given.seed = 1;
     } else {
-        given.restarts = 3;
-        given.id = -1;
-        given.band_snr = -1;
+        given.ica.restarts = 3;
+        given.pixels.id = -1;
+        given.bands.least_snr = -1;
     }
     for (i = 0; i < argc; i++) {
         char *before = given.command;
@@ -456,8 +540,8 @@ static const mode_text *parse(int argc, char **argv) {
     argv[1] = argv[0];
     names = read_options(argc - 1, argv + 1, mode->usage, mode->purpose, options, count);
     free(options);
-    read_count("--components", given.components_text, &given.components, &given.components_by);
-    read_count("--count", given.count_text, &given.count, &given.count_by);
+    read_count("--components", given.fit.components_text, &given.fit.components, &given.fit.components_by);
+    read_count("--count", given.extract.count_text, &given.extract.count, &given.extract.count_by);
     if (names != mode->names) fail(EXIT_USAGE, "%s: needs %s (got %d)", mode->name, names_needed(mode), names);
     if (is_foreign(argv[names])) advice = "; gdal_translate converts what is written";
     if ((mode->mode & WRITES) && mode->mode != SPECTRA && !has_extension(argv[names], ".hdr"))

@@ -107,7 +107,7 @@ static double compute_lines(const pixel_block *b, int threads) {
 
 static int threads_of(const job *j) {
 #ifdef _OPENMP
-    if (j->s->threads > 0) return sane_threads(j->s->threads);
+    if (j->s->run.threads > 0) return sane_threads(j->s->run.threads);
     return omp_get_max_threads();
 #else
     (void)j;

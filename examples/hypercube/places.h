@@ -83,15 +83,15 @@ static void write_curves(const job *j, const spectra *s, const char *name) {
 static void run_places(const settings *s, char **names) {
     job *j = job_open(s, SPECTRA, names[0], NULL);
     spectra found;
-    if (s->smooth || s->resample || s->continuum || s->derivative)
+    if (s->spectra.smooth || s->spectra.resample || s->spectra.continuum || s->spectra.derivative)
         fail(EXIT_USAGE, "--at: writes spectra as they are; run spectra once more on the table %s", names[1]);
     will_read(j->in.header_name);
     will_read(j->in.data_name);
     will_write(names[1]);
-    if (s->svg) will_write(s->svg);
-    found = spectra_of_places(j, s->at);
+    if (s->spectra.svg) will_write(s->spectra.svg);
+    found = spectra_of_places(j, s->spectra.at);
     write_spectra(j, &found, names[1]);
-    if (s->svg) write_curves(j, &found, s->svg);
+    if (s->spectra.svg) write_curves(j, &found, s->spectra.svg);
     tell_beyond(&j->in);
     printf("spectra=%d bands=%d\n", found.count, j->cube.band_count);
     spectra_free(&found);

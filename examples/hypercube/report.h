@@ -128,7 +128,7 @@ static picture false_colours(cube_file *f, int channels, enum look look, double 
 }
 
 static void quicklook(const job *j) {
-    const char *name = j->s->quicklook;
+    const char *name = j->s->output.quicklook;
     cube_file f = cube_open(j->out.header_name, j->out.data_name);
     int channels = 1;
     picture a;
@@ -147,7 +147,7 @@ static void print_verbose(const job *j) {
     int threads = 1;
 #ifdef _OPENMP
     threads = omp_get_max_threads();
-    if (j->s->threads) threads = j->ctx.threads;
+    if (j->s->run.threads) threads = j->ctx.threads;
 #endif
     if (in->stored.integers64) type = type_name(in);
     if (j->cube.pixels) way = "in memory";
@@ -165,8 +165,8 @@ static void print_verbose(const job *j) {
 static void output_show(job *j, const char *band_name, const int *band_numbers) {
     output_finish(j, band_name, band_numbers);
     j->written = wall_clock();
-    if (j->s->quicklook) quicklook(j);
-    if (j->s->verbose) print_verbose(j);
+    if (j->s->output.quicklook) quicklook(j);
+    if (j->s->run.verbose) print_verbose(j);
 }
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
@@ -281,7 +281,7 @@ static double area_under_roc(scored *pixels, size_t count, const char *truth_nam
 
 /* NULL: it is not known. */
 static cube_file *truth_of(job *j) {
-    if (j->s->truth) return &j->truth;
+    if (j->s->detect.truth) return &j->truth;
     return NULL;
 }
 
@@ -396,11 +396,11 @@ static const char *score_name(const job *j, int band, const char *method) {
 
 /* The best scores of each band. Samples and lines count from 0 in the input's file, as those of --window and --target do. */
 static void score_report(job *j, const char *method) {
-    FILE *file = open_for_writing(j->s->report);
+    FILE *file = open_for_writing(j->s->output.report);
     find finds[FINDS];
     int band, k;
     fprintf(file, "band,name,rank,sample,line,score");
-    if (j->s->truth) fprintf(file, ",truth");
+    if (j->s->detect.truth) fprintf(file, ",truth");
     fputc('\n', file);
     for (band = 0; band < j->out.bands; band++) {
         int count = best_scores(j, band, finds);
@@ -409,11 +409,11 @@ static void score_report(job *j, const char *method) {
             print_field(file, score_name(j, band, method));
             fprintf(file, ",%d,%d,%d,%.9g", k + 1, file_left(&j->in) + finds[k].sample, file_top(&j->in) + finds[k].line,
                     finds[k].score);
-            if (j->s->truth) fprintf(file, ",%d", finds[k].target);
+            if (j->s->detect.truth) fprintf(file, ",%d", finds[k].target);
             fputc('\n', file);
         }
     }
-    close_written(file, j->s->report);
+    close_written(file, j->s->output.report);
 }
 
 #endif /* HYPERCUBE_REPORT */

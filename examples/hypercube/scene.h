@@ -57,10 +57,10 @@ static void scene_spectra(scene *a) {
 
 static void scene_create(scene *a, const settings *s) {
     int m, k;
-    a->samples = s->samples;
-    a->lines = s->lines;
-    a->bands = s->bands;
-    a->noise = s->noise;
+    a->samples = s->scene.samples;
+    a->lines = s->scene.lines;
+    a->bands = s->scene.bands;
+    a->noise = s->scene.noise;
     scene_spectra(a);
     shs_random_seed(&a->random, s->seed);
     for (m = 0; m < ROAD; m++)
@@ -178,15 +178,15 @@ static double stored_reflectance(shs_type type) {
 }
 
 static void run_synthesise(const settings *s, const char *name) {
-    shs_type type = chosen_type(s->type, SHS_TYPE_U16);
+    shs_type type = chosen_type(s->output.type, SHS_TYPE_U16);
     double scale = stored_reflectance(type);
     char *truth_name = derived_name(name, "_truth", ".hdr"), *line, *marks;
     scene *a = ALLOCATE(scene, 1);
     cube_file f, truth;
     int x, y;
-    if (s->bands > 65535) fail(EXIT_USAGE, "--bands: %d is more than 65535", s->bands);
+    if (s->scene.bands > 65535) fail(EXIT_USAGE, "--bands: %d is more than 65535", s->scene.bands);
     scene_create(a, s);
-    f = scene_file(a, name, a->bands, type, chosen_interleave(s->interleave));
+    f = scene_file(a, name, a->bands, type, chosen_interleave(s->output.interleave));
     truth = scene_file(a, truth_name, 1, SHS_TYPE_U8, SHS_INTERLEAVE_BSQ);
     line = room_for_lines(&f, 1);
     marks = ALLOCATE(char, a->samples);

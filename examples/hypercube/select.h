@@ -87,26 +87,27 @@ static void select_bands(job *j) {
     const char *that_is = "";
     int i, used = 0;
     j->bands = ALLOCATE(int, j->in.bands);
-    if (s->band_text && s->bbl) fail(EXIT_USAGE, "--bbl: --bands says already which bands to use");
-    if (s->band_text && s->wavelengths) fail(EXIT_USAGE, "--wavelengths: --bands says already which bands to use");
-    if (s->bbl && !j->in.axis.good)
+    if (s->pixels.bands && s->pixels.bbl) fail(EXIT_USAGE, "--bbl: --bands says already which bands to use");
+    if (s->pixels.bands && s->pixels.wavelengths) fail(EXIT_USAGE, "--wavelengths: --bands says already which bands to use");
+    if (s->pixels.bbl && !j->in.axis.good)
         fail(EXIT_ERROR, "%s: bbl: the key is missing or damaged, and --bbl needs it", j->in.header_name);
-    if (s->wavelengths && !j->in.axis.wavelength)
+    if (s->pixels.wavelengths && !j->in.axis.wavelength)
         fail(EXIT_ERROR, "%s: wavelength: the key is missing or damaged, and --wavelengths needs it", j->in.header_name);
-    if (s->band_text) used = listed_bands(s->band_text, j->in.bands, j->bands);
-    else
-        for (i = 0; i < j->in.bands; i++)
-            if ((!s->wavelengths || within_ranges(s->wavelengths, j->in.axis.wavelength[i])) && (!s->bbl || j->in.axis.good[i] > 0))
-                j->bands[used++] = i;
-    if (s->bbl) that_is = "that is good ";
-    if (!used && s->wavelengths)
+    if (s->pixels.bands) used = listed_bands(s->pixels.bands, j->in.bands, j->bands);
+    for (i = 0; i < j->in.bands && !s->pixels.bands; i++) {
+        if (s->pixels.wavelengths && !within_ranges(s->pixels.wavelengths, j->in.axis.wavelength[i])) continue;
+        if (s->pixels.bbl && !(j->in.axis.good[i] > 0)) continue;
+        j->bands[used++] = i;
+    }
+    if (s->pixels.bbl) that_is = "that is good ";
+    if (!used && s->pixels.wavelengths)
         fail(EXIT_ERROR, "%s: wavelength: no band %sis within %s: the header has %.6g to %.6g %s", j->in.header_name,
-             that_is, s->wavelengths, j->in.axis.wavelength[0], j->in.axis.wavelength[j->in.bands - 1], j->in.axis.units);
+             that_is, s->pixels.wavelengths, j->in.axis.wavelength[0], j->in.axis.wavelength[j->in.bands - 1], j->in.axis.units);
     if (!used) fail(EXIT_ERROR, "%s: bbl: it calls every band bad", j->in.header_name);
     j->cube.band_list = j->bands;
     j->cube.band_count = used;
-    if (j->s->components > used)
-        fail(EXIT_USAGE, "--components: %d, but only %d bands of %s are in use", j->s->components, used,
+    if (j->s->fit.components > used)
+        fail(EXIT_USAGE, "--components: %d, but only %d bands of %s are in use", j->s->fit.components, used,
              j->in.header_name);
 }
 
@@ -135,12 +136,12 @@ static void select_window(cube_file *in, const char *text) {
 static void select_scale(job *j, const model_notes *notes) {
     const settings *s = j->s;
     cube_file *in = &j->in;
-    if (s->gains && s->reflectance) fail(EXIT_USAGE, "--gains: --reflectance says already how values are scaled");
-    if (s->reflectance && notes && notes->values == VALUES_STORED && notes->factor > 0 && j->mode == APPLY)
+    if (s->pixels.gains && s->pixels.reflectance) fail(EXIT_USAGE, "--gains: --reflectance says already how values are scaled");
+    if (s->pixels.reflectance && notes && notes->values == VALUES_STORED && notes->factor > 0 && j->mode == APPLY)
         fail(EXIT_USAGE, "--reflectance: %s was fitted without it, to values of reflectance scale factor %.6g", notes->name,
              notes->factor);
-    if (s->reflectance) scale_to_reflectance(in);
-    else if (s->gains) {
+    if (s->pixels.reflectance) scale_to_reflectance(in);
+    else if (s->pixels.gains) {
         if (!scale_by_gains(in))
             fail(EXIT_ERROR, "%s: data gain values: the key is missing or damaged (data offset values, too), and --gains needs it",
                  in->header_name);
@@ -153,13 +154,13 @@ static void select_scale(job *j, const model_notes *notes) {
 /* In memory below 1 GB, where it is in the file or read, unless --block wishes otherwise. */
 static int is_streamed(const job *j) {
     uint64_t bytes = cube_bytes(&j->in);
-    return j->s->block || bytes >= (uint64_t)1 << 30 || bytes > SIZE_MAX / 2;
+    return j->s->pixels.block || bytes >= (uint64_t)1 << 30 || bytes > SIZE_MAX / 2;
 }
 
 /* Lines in memory at a time; 0: as many as are good. --block counts lines of the file, and a folded file has one line. */
 static int lines_of_block(const job *j) {
     if (j->in.folded) return 0;
-    return j->s->block;
+    return j->s->pixels.block;
 }
 
 /* Whether a value of a mask (id -1: it is not 0) or of classes marks a pixel. */
@@ -194,12 +195,12 @@ static void turn_window(int *window) {
 static void mark_by_region(const job *j, int first, int lines, unsigned char *marks) {
     const cube_file *in = &j->in;
     int roi[4], x, y;
-    chosen_window("--roi", j->s->roi, roi);
+    chosen_window("--roi", j->s->pixels.roi, roi);
     if (in->folded) turn_window(roi);
     roi[0] -= in->window.left;
     roi[1] -= in->window.top;
     if (roi[0] < 0 || roi[1] < 0 || roi[0] > in->samples - roi[2] || roi[1] > in->lines - roi[3])
-        fail(EXIT_USAGE, "--roi: %s is not within the pixels of %s", j->s->roi, in->header_name);
+        fail(EXIT_USAGE, "--roi: %s is not within the pixels of %s", j->s->pixels.roi, in->header_name);
     for (y = first; y < first + lines; y++)
         for (x = 0; x < in->samples; x++) *marks++ &= x >= roi[0] && x < roi[0] + roi[2] && y >= roi[1] && y < roi[1] + roi[3];
 }
@@ -224,7 +225,7 @@ static void mask_zeros(job *j) {
 }
 
 /* Whether each class is worked on by itself. */
-static int by_class(const job *j) { return (j->mode & (RX | DETECT)) && j->s->classes && j->s->id < 0; }
+static int by_class(const job *j) { return (j->mode & (RX | DETECT)) && j->s->pixels.classes && j->s->pixels.id < 0; }
 
 /* For the library, too: the marks of these lines. */
 static int mark_lines(void *user, int first, int lines, unsigned char *marks) {
@@ -234,9 +235,9 @@ static int mark_lines(void *user, int first, int lines, unsigned char *marks) {
     if (j->mask) memcpy(marks, j->mask + elements(first, j->in.samples), count);
     else {
         memset(marks, 1, count);
-        if (s->mask) mark_by_file(&j->mask_file, -1, first, lines, marks);
-        if (s->classes && !by_class(j)) mark_by_file(&j->class_file, s->id, first, lines, marks);
-        if (s->roi) mark_by_region(j, first, lines, marks);
+        if (s->pixels.mask) mark_by_file(&j->mask_file, -1, first, lines, marks);
+        if (s->pixels.classes && !by_class(j)) mark_by_file(&j->class_file, s->pixels.id, first, lines, marks);
+        if (s->pixels.roi) mark_by_region(j, first, lines, marks);
     }
     return 0;
 }
@@ -253,15 +254,15 @@ static char *part_of_file(const job *j) {
     const char *names[] = {" --window ", " --mask ", " --roi ", " --class ", " --id ", " --fit-step "}, *values[6];
     char id[12], step[12], *all = joined("", ""), *longer;
     int i;
-    sprintf(id, "%d", s->id);
-    sprintf(step, "%d", s->fit_step);
-    values[0] = s->window;
-    values[1] = s->mask;
-    values[2] = s->roi;
-    values[3] = s->classes;
-    if (s->classes && s->id >= 0) values[4] = id;
+    sprintf(id, "%d", s->pixels.id);
+    sprintf(step, "%d", s->pixels.fit_step);
+    values[0] = s->pixels.window;
+    values[1] = s->pixels.mask;
+    values[2] = s->pixels.roi;
+    values[3] = s->pixels.classes;
+    if (s->pixels.classes && s->pixels.id >= 0) values[4] = id;
     else values[4] = NULL;
-    if (s->fit_step > 1) values[5] = step;
+    if (s->pixels.fit_step > 1) values[5] = step;
     else values[5] = NULL;
     for (i = 0; i < 6; i++) {
         if (!values[i]) continue;
@@ -278,27 +279,27 @@ static void select_pixels(job *j) {
     const settings *s = j->s;
     const int samples = j->in.samples;
     const size_t width = (size_t)samples;
-    int one_class = s->classes && !by_class(j), line = 0;
+    int one_class = s->pixels.classes && !by_class(j), line = 0;
     const char *zeros = "";
     unsigned char *marks;
-    if (s->fit_only && !s->mask && !s->roi && !one_class && !s->exclude_zero)
+    if (s->pixels.fit_only && !s->pixels.mask && !s->pixels.roi && !one_class && !s->pixels.exclude_zero)
         fail(EXIT_USAGE, "--fit-only: needs --mask, --roi, --class or --exclude-zero");
-    if (!s->mask && !s->roi && !one_class && !s->exclude_zero) return;
+    if (!s->pixels.mask && !s->pixels.roi && !one_class && !s->pixels.exclude_zero) return;
     j->masked = 1;
-    if (!is_streamed(j) || s->exclude_zero) {
+    if (!is_streamed(j) || s->pixels.exclude_zero) {
         marks = ALLOCATE(unsigned char, elements(j->in.lines, samples));
         mark_lines(j, 0, j->in.lines, marks);
         j->mask = marks;
-        if (s->exclude_zero) mask_zeros(j);
+        if (s->pixels.exclude_zero) mask_zeros(j);
         while (line < j->in.lines && !memchr(marks + elements(line, samples), 1, width)) line++;
     } else {
         marks = ALLOCATE(unsigned char, width);
         while (line < j->in.lines && !any_marked(j, line, marks)) line++;
         free(marks);
     }
-    if (s->exclude_zero) zeros = " --exclude-zero";
+    if (s->pixels.exclude_zero) zeros = " --exclude-zero";
     if (line == j->in.lines) fail(EXIT_ERROR, "%s: pixels: none is left by%s%s", j->in.header_name, part_of_file(j), zeros);
-    if (s->fit_only) return;
+    if (s->pixels.fit_only) return;
     if (j->mask) {
         j->cube.mask = j->mask;
         return;
@@ -344,8 +345,8 @@ static int read_classes(job *j, int *labels, double *values) {
 /* Every step-th sample of every step-th line, and for MNF the neighbours of each, the differences to which are noise. */
 static int mark_fit(void *user, int first, int lines, unsigned char *marks) {
     job *j = (job *)user;
-    const char *to = j->s->neighbours;
-    int step = j->s->fit_step, x, y, pairs = (j->mode == MNF || j->s->mnf) && !j->noise;
+    const char *to = j->s->noise.neighbours;
+    int step = j->s->pixels.fit_step, x, y, pairs = (j->mode == MNF || j->s->fit.mnf) && !j->noise;
     int right = pairs && !(to && !strcmp(to, "lower")), below = pairs && to && strcmp(to, "right"), across = right;
     if (j->in.folded) {
         right = below;
@@ -360,7 +361,7 @@ static int mark_fit(void *user, int first, int lines, unsigned char *marks) {
 
 /* The pixels that are fitted to: in a stream they are chosen block by block. */
 static void select_fit(job *j) {
-    int few = j->s->fit_step > 1;
+    int few = j->s->pixels.fit_step > 1;
     j->fit = j->cube;
     j->fit.mask = j->mask;
     j->fit.mask_fn = NULL;

@@ -160,13 +160,13 @@ static int similarity_named(const char *name) {
 /* What options of detectors mean nothing to similarities. */
 static void check_similarity(const settings *s) {
     const char *name = NULL;
-    if (s->fit_step > 1) name = "--fit-step";
-    if (s->rescale) name = "--rescale";
-    if (s->fit_only) name = "--fit-only";
-    if (s->ridge > 0) name = "--ridge";
-    if (s->undesired) name = "--undesired";
-    if (s->background) fail(EXIT_USAGE, "--background: mf, cem, ace, sace and glrt have one, similarities do not");
-    if (s->classes && s->id < 0) fail(EXIT_USAGE, "--class: --id K says which");
+    if (s->pixels.fit_step > 1) name = "--fit-step";
+    if (s->output.rescale) name = "--rescale";
+    if (s->pixels.fit_only) name = "--fit-only";
+    if (s->fit.ridge > 0) name = "--ridge";
+    if (s->detect.undesired) name = "--undesired";
+    if (s->detect.background) fail(EXIT_USAGE, "--background: mf, cem, ace, sace and glrt have one, similarities do not");
+    if (s->pixels.classes && s->pixels.id < 0) fail(EXIT_USAGE, "--class: --id K says which");
     if (name) fail(EXIT_USAGE, "%s: mf, cem, ace, sace, glrt, osp and amsd take it, similarities do not", name);
 }
 
@@ -210,7 +210,7 @@ static match_sums *sum_matches(const cube_file *written, int count) {
 }
 
 static void match_report(const job *j, const spectra *s, const match_sums *sums) {
-    FILE *file = open_for_writing(j->s->report);
+    FILE *file = open_for_writing(j->s->output.report);
     int k;
     fprintf(file, "number,name,pixels,mean score\n");
     for (k = 0; k < s->count; k++) {
@@ -220,7 +220,7 @@ static void match_report(const job *j, const spectra *s, const match_sums *sums)
         if (sums[k].pixels > 0) fprintf(file, "%.9g", sums[k].score / sums[k].pixels);
         fputc('\n', file);
     }
-    close_written(file, j->s->report);
+    close_written(file, j->s->output.report);
 }
 
 static void match_page(job *j, const spectra *s, const match_sums *sums, const char *method) {
@@ -261,13 +261,14 @@ static void run_library(const settings *s, char **names) {
     job *j;
     if (s->method) which = similarity_named(s->method);
     if (which < 0) fail(EXIT_USAGE, "--method: %s: --library takes sam, sid, sidsam, ns3 and jmsam", s->method);
-    if (s->target) fail(EXIT_USAGE, "--library: --target says already which spectra");
-    if (s->truth || s->roc) fail(EXIT_USAGE, "--%s: needs --target, not --library", s->truth ? "truth" : "roc");
+    if (s->detect.target) fail(EXIT_USAGE, "--library: --target says already which spectra");
+    if (s->detect.truth || s->detect.roc)
+        fail(EXIT_USAGE, "--%s: needs --target, not --library", s->detect.truth ? "truth" : "roc");
     check_similarity(s);
-    will_read(s->library);
+    will_read(s->unmix.library);
     j = job_open(s, DETECT, names[0], names[1]);
-    library = spectra_of(j, "--library", s->library);
-    p = similarity_plan_of(j, (enum similarity)which, &library, s->library);
+    library = spectra_of(j, "--library", s->unmix.library);
+    p = similarity_plan_of(j, (enum similarity)which, &library, s->unmix.library);
     p.best = 1;
     output_start(j, 2, "Best matches in ");
     valid = similarity_map(j, &p, 2) / 2;
@@ -275,7 +276,7 @@ static void run_library(const settings *s, char **names) {
     output_show(j, "Band", NULL);
     sums = sum_matches(&j->out, library.count);
     print_matches(&library, sums, similarity_names[which]);
-    if (s->report) match_report(j, &library, sums);
+    if (s->output.report) match_report(j, &library, sums);
     match_page(j, &library, sums, similarity_names[which]);
     printf("seconds=%.3f spectra=%d pixels=%.0f\n", j->written - j->start, library.count, valid);
     free(sums);

@@ -38,22 +38,23 @@ static double chosen_lambda(const char *text) {
 static void check_sparse(const settings *s) {
     const char *name = NULL;
     int method = SPARSE_LASSO;
-    if (!s->library && s->method) fail(EXIT_USAGE, "--method: only --library takes it");
-    if (!s->library && s->lambda_text) fail(EXIT_USAGE, "--lambda: only --library with --method lasso takes it");
-    if (!s->library) return;
+    if (!s->unmix.library && s->method) fail(EXIT_USAGE, "--method: only --library takes it");
+    if (!s->unmix.library && s->unmix.lambda_text) fail(EXIT_USAGE, "--lambda: only --library with --method lasso takes it");
+    if (!s->unmix.library) return;
     if (s->method) method = choose("--method", s->method, sparse_names, SPARSE_METHODS);
-    if (s->endmembers) fail(EXIT_USAGE, "--library: --endmembers says already which spectra");
-    if (s->constraint) fail(EXIT_USAGE, "--constraint: with --library abundances are nonnegative, and no other constraint fits");
-    if (s->count_text) name = "--count";
-    if (s->published) name = "--published";
-    if (s->rescale) name = "--rescale";
-    if (s->device) name = "--device";
+    if (s->unmix.endmembers) fail(EXIT_USAGE, "--library: --endmembers says already which spectra");
+    if (s->unmix.constraint)
+        fail(EXIT_USAGE, "--constraint: with --library abundances are nonnegative, and no other constraint fits");
+    if (s->extract.count_text) name = "--count";
+    if (s->unmix.published) name = "--published";
+    if (s->output.rescale) name = "--rescale";
+    if (s->run.device) name = "--device";
     if (name) fail(EXIT_USAGE, "%s: --endmembers takes it, --library does not", name);
-    if (is_integer(chosen_type(s->type, SHS_TYPE_F32)))
-        fail(EXIT_USAGE, "--type: %s: abundances over a library are written as f32 or f64", s->type);
-    if (s->sparsity && method != SPARSE_NNOMP) fail(EXIT_USAGE, "--sparsity: --method nnomp takes it, lasso does not");
-    if (s->lambda_text && method != SPARSE_LASSO) fail(EXIT_USAGE, "--lambda: --method lasso takes it, nnomp does not");
-    chosen_lambda(s->lambda_text); /* stops where it is none */
+    if (is_integer(chosen_type(s->output.type, SHS_TYPE_F32)))
+        fail(EXIT_USAGE, "--type: %s: abundances over a library are written as f32 or f64", s->output.type);
+    if (s->unmix.sparsity && method != SPARSE_NNOMP) fail(EXIT_USAGE, "--sparsity: --method nnomp takes it, lasso does not");
+    if (s->unmix.lambda_text && method != SPARSE_LASSO) fail(EXIT_USAGE, "--lambda: --method lasso takes it, nnomp does not");
+    chosen_lambda(s->unmix.lambda_text); /* stops where it is none */
 }
 
 /* Summed in double, and rounded once. */
@@ -74,11 +75,11 @@ static sparse_plan sparse_plan_of(const job *j, const spectra *of) {
     if (s->method) plan.method = (enum sparse_method)choose("--method", s->method, sparse_names, SPARSE_METHODS);
     plan.p = p;
     plan.n = n;
-    plan.lambda = chosen_lambda(s->lambda_text);
-    plan.sparsity = s->sparsity;
+    plan.lambda = chosen_lambda(s->unmix.lambda_text);
+    plan.sparsity = s->unmix.sparsity;
     if (!plan.sparsity) plan.sparsity = smaller(SPARSE_SPECTRA, smaller(n, p));
     if (plan.sparsity > n)
-        fail(EXIT_ERROR, "%s: --sparsity: %d is more than its %d spectra", s->library, plan.sparsity, n);
+        fail(EXIT_ERROR, "%s: --sparsity: %d is more than its %d spectra", s->unmix.library, plan.sparsity, n);
     if (plan.sparsity > p)
         fail(EXIT_ERROR, "%s: --sparsity: %d is more than the %d bands in use", j->in.header_name, plan.sparsity, p);
     plan.D = ALLOCATE(shs_real, elements(n, p));
@@ -93,7 +94,7 @@ static sparse_plan sparse_plan_of(const job *j, const spectra *of) {
             squares += value * value;
         }
         if (!(squares > 0))
-            fail(EXIT_ERROR, "%s: spectrum %s is 0 in all bands", s->library, target_name(of, k, number));
+            fail(EXIT_ERROR, "%s: spectrum %s is 0 in all bands", s->unmix.library, target_name(of, k, number));
         plan.length[k] = 1;
         if (plan.method == SPARSE_NNOMP) plan.length[k] = sqrt(squares);
         for (b = 0; b < p; b++) column[b] = (shs_real)((double)spectrum[b] / plan.length[k]);

@@ -294,14 +294,15 @@ static spectral_steps spectral_plan(const settings *s, int n, const double *list
     static const char *const kinds[] = {"keep", "divide", "subtract"};
     spectral_steps p = SHS_ZERO;
     int i, k;
-    if (!s->smooth && !s->resample && !s->continuum && !s->derivative)
+    if (!s->spectra.smooth && !s->spectra.resample && !s->spectra.continuum && !s->spectra.derivative)
         fail(EXIT_USAGE, "spectra: needs --smooth, --resample, --continuum or --derivative");
-    if (s->smooth && s->smooth % 2 == 0) fail(EXIT_USAGE, "--smooth: %d is even: an odd number of bands", s->smooth);
-    if (s->derivative > 2) fail(EXIT_USAGE, "--derivative: %d is none of 1, 2", s->derivative);
+    if (s->spectra.smooth && s->spectra.smooth % 2 == 0)
+        fail(EXIT_USAGE, "--smooth: %d is even: an odd number of bands", s->spectra.smooth);
+    if (s->spectra.derivative > 2) fail(EXIT_USAGE, "--derivative: %d is none of 1, 2", s->spectra.derivative);
     p.n = p.outputs = n;
-    p.smooth = s->smooth;
-    p.derivative = s->derivative;
-    if (s->continuum) p.continuum = choose("--continuum", s->continuum, kinds, 3);
+    p.smooth = s->spectra.smooth;
+    p.derivative = s->spectra.derivative;
+    if (s->spectra.continuum) p.continuum = choose("--continuum", s->spectra.continuum, kinds, 3);
     p.order = ALLOCATE(int, n);
     p.wavelength = ALLOCATE(double, n);
     for (i = 0; i < n; i++) { /* by insertion */
@@ -318,8 +319,8 @@ static spectral_steps spectral_plan(const settings *s, int n, const double *list
             fail(EXIT_ERROR, "%s: wavelength: bands %d and %d are both at %.6g nm: --bands without one of them", of,
                  p.order[i - 1] + 1, p.order[i] + 1, p.wavelength[i]);
     p.centre = p.wavelength;
-    if (s->resample) resample_to(&p, s->resample, of);
-    if (p.derivative && p.outputs < 3) fail(EXIT_ERROR, "%s: --derivative: needs 3 bands at least", s->resample);
+    if (s->spectra.resample) resample_to(&p, s->spectra.resample, of);
+    if (p.derivative && p.outputs < 3) fail(EXIT_ERROR, "%s: --derivative: needs 3 bands at least", s->spectra.resample);
     return p;
 }
 
@@ -496,10 +497,10 @@ static void run_spectra(const settings *s, char **names) {
     static const char *const tables[] = {".csv", ".txt", ".tsv", ".sli"};
     int from_table = 0, i;
     for (i = 0; i < 4; i++) from_table |= has_extension(names[0], tables[i]);
-    if (s->at && from_table) fail(EXIT_USAGE, "--at: %s is a table, and only a cube has places", names[0]);
-    if (s->svg && !s->at) fail(EXIT_USAGE, "--svg: needs --at");
-    if (s->resample) will_read(s->resample);
-    if (s->at) {
+    if (s->spectra.at && from_table) fail(EXIT_USAGE, "--at: %s is a table, and only a cube has places", names[0]);
+    if (s->spectra.svg && !s->spectra.at) fail(EXIT_USAGE, "--svg: needs --at");
+    if (s->spectra.resample) will_read(s->spectra.resample);
+    if (s->spectra.at) {
         if (has_extension(names[1], ".hdr"))
             fail(EXIT_USAGE, "%s: the spectra of places are a table, which ends in .csv", names[1]);
         run_places(s, names);

@@ -923,7 +923,7 @@ static void scale_spectra(const job *j, const table *t, spectra *s) {
     const cube_file *in = &j->in;
     double *gain = NULL, *bias = NULL;
     int stated = 0;
-    if (t->name == j->s->published) return; /* only angles are told of them */
+    if (t->name == j->s->unmix.published) return; /* only angles are told of them */
     if (!in->scale.gain || in->scale.reflectance) stated = reflectance_scale(in, &gain, &bias);
     if (stated && !in->scale.reflectance) refuse_reflectances(j, gain);
     if (t->factor > 0) scale_stated(j, t, s, in->scale.reflectance ? NULL : gain, bias);

@@ -121,7 +121,7 @@ static double judge_targets(job *j, const spectra *s, const char *method, scored
     static const double ends[2] = {0, 1};
     double *x = ALLOCATE(double, ROC_POINTS + 3), *y = ALLOCATE(double, ROC_POINTS + 3), area, first = 0;
     char number[12];
-    FILE *file = j->s->roc ? open_for_writing(j->s->roc) : NULL;
+    FILE *file = j->s->detect.roc ? open_for_writing(j->s->detect.roc) : NULL;
     FILE *files[2];
     plot p[2];
     int k, points, f;
@@ -142,7 +142,7 @@ static double judge_targets(job *j, const spectra *s, const char *method, scored
     for (k = 0; k < s->count; k++) {
         count = read_scores(&j->out, k, &j->truth, pixels);
         for (i = 0; i < count && j->look == LOOK_LOW; i++) pixels[i].score = -pixels[i].score;
-        area = area_under_roc(pixels, count, j->s->truth);
+        area = area_under_roc(pixels, count, j->s->detect.truth);
         if (k == 0) first = area;
         printf("%s %s: area under the ROC curve %.4f\n", method, target_name(s, k, number), area);
         if (file || page) points = roc_curve(pixels, count, x, y);
@@ -163,7 +163,7 @@ static double judge_targets(job *j, const spectra *s, const char *method, scored
         if (files[f]) plot_end(&p[f]);
     if (file) {
         fprintf(file, "</svg>\n");
-        close_written(file, j->s->roc);
+        close_written(file, j->s->detect.roc);
     }
     free(x);
     free(y);

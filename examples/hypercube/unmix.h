@@ -17,22 +17,22 @@ static shs_extractor extractor_named(const char *text) {
 /* As check_job, with the words of the options that endmembers came by. */
 static void check_unmixing(job *j, shs_status status) {
     const settings *s = j->s;
-    if (s->count && (status == SHS_BAD_COMPONENTS || status == SHS_RANK_TOO_LOW))
-        fail(EXIT_ERROR, "%s: --count %d: %s", j->in.header_name, s->count, shs_status_text(status));
-    if (s->endmembers && (status == SHS_BAD_ENDMEMBERS || status == SHS_DEPENDENT_ENDMEMBERS))
-        fail(EXIT_ERROR, "%s: --endmembers %s: %s", j->in.header_name, s->endmembers, shs_status_text(status));
+    if (s->extract.count && (status == SHS_BAD_COMPONENTS || status == SHS_RANK_TOO_LOW))
+        fail(EXIT_ERROR, "%s: --count %d: %s", j->in.header_name, s->extract.count, shs_status_text(status));
+    if (s->unmix.endmembers && (status == SHS_BAD_ENDMEMBERS || status == SHS_DEPENDENT_ENDMEMBERS))
+        fail(EXIT_ERROR, "%s: --endmembers %s: %s", j->in.header_name, s->unmix.endmembers, shs_status_text(status));
     check_job(j, status);
 }
 
 static shs_endmembers endmembers_of(job *j, shs_extractor method) {
     shs_endmember_options options = SHS_ZERO;
     shs_endmembers found = SHS_ZERO;
-    if (!j->s->count) fail(EXIT_USAGE, "--count: is needed: how many endmembers");
-    if (j->s->count < 2 && method != SHS_EXTRACTOR_ATGP)
-        fail(EXIT_ERROR, "%s: --count %d: components: %s looks for 2 at least", j->in.header_name, j->s->count,
+    if (!j->s->extract.count) fail(EXIT_USAGE, "--count: is needed: how many endmembers");
+    if (j->s->extract.count < 2 && method != SHS_EXTRACTOR_ATGP)
+        fail(EXIT_ERROR, "%s: --count %d: components: %s looks for 2 at least", j->in.header_name, j->s->extract.count,
              shs_extractor_name(method));
     options.method = method;
-    options.count = j->s->count;
+    options.count = j->s->extract.count;
     options.seed = j->s->seed;
     check_unmixing(j, run_cube(j, call_on(make_endmembers, &j->fit, NULL, &options, &found)));
     progress_clear();
@@ -67,7 +67,7 @@ enum { SKEWERS = 1000 };
 
 /* How often each pixel is extreme along random directions. */
 static int *purity_of(job *j) {
-    int n = j->cube.band_count, skewers = number_or(j->s->skewers, SKEWERS);
+    int n = j->cube.band_count, skewers = number_or(j->s->extract.skewers, SKEWERS);
     shs_wide threshold = (shs_wide)j->s->threshold, *directions = ALLOCATE(shs_wide, elements(skewers, n));
     int *counts = ALLOCATE(int, elements(j->in.lines, j->in.samples));
     cube_call call = call_on(make_ppi, &j->fit, NULL, &threshold, counts);
@@ -108,14 +108,14 @@ static double angle_between(int p, const shs_wide *a, const shs_wide *b) {
 
 /* The pixels of the highest counts, each at --angle at least from those before. */
 static spectra spectra_by_purity(job *j) {
-    int p = j->cube.band_count, wanted = j->s->count, *counts, b, k;
+    int p = j->cube.band_count, wanted = j->s->extract.count, *counts, b, k;
     const char *way_out = "";
     size_t pixels = elements(j->in.lines, j->in.samples), extreme = 0, i;
     rated_pixel *order = ALLOCATE(rated_pixel, pixels);
     char *line = room_for_lines(&j->in, 1);
     cube_file map = SHS_ZERO;
     spectra s = SHS_ZERO;
-    if (j->s->counts) map = side_create(j, j->s->counts, SHS_TYPE_I32, -1, "Pixel purity index of ");
+    if (j->s->extract.counts) map = side_create(j, j->s->extract.counts, SHS_TYPE_I32, -1, "Pixel purity index of ");
     counts = purity_of(j);
     for (i = 0; i < pixels; i++) {
         order[extreme].pixel = i;
@@ -132,7 +132,7 @@ static spectra spectra_by_purity(job *j) {
         must_read(&j->in, y, 1, line);
         for (b = 0; b < p; b++)
             own[b] = (shs_wide)get_value(line, value_index(&j->in, 1, 0, x, j->bands[b]), j->in.type, j->in.swap);
-        for (k = 0; k < s.count && !(angle_between(p, own, s.values + elements(k, p)) < j->s->angle);) k++;
+        for (k = 0; k < s.count && !(angle_between(p, own, s.values + elements(k, p)) < j->s->extract.angle);) k++;
         if (k < s.count) continue;
         x = pixel_sample(&j->in, order[i].pixel);
         y = pixel_line(&j->in, order[i].pixel);
@@ -140,11 +140,11 @@ static spectra spectra_by_purity(job *j) {
         s.names[s.count++] = joined(name, "");
         printf("endmember %d: pixel %d,%d, extreme %d times\n", s.count, x, y, order[i].count);
     }
-    if (j->s->angle > 0) way_out = ", or a smaller --angle";
+    if (j->s->extract.angle > 0) way_out = ", or a smaller --angle";
     if (s.count < wanted)
         fail(EXIT_ERROR, "%s: --count %d: %d found among %zu extreme pixels: more --skewers%s", j->in.header_name, wanted,
              s.count, extreme, way_out);
-    if (j->s->counts) {
+    if (j->s->extract.counts) {
         side_write(&map, 0, j->in.lines, counts); /* -1 where a pixel is missing */
         side_finish(j, &map, "Times extreme");
     }
@@ -220,7 +220,7 @@ static spectra spectra_learnt(job *j) {
     o.start = SHS_START_GIVEN;
     o.replace = SHS_REPLACE_LEAVE;
     o.iterations = LEARN_ITERATIONS;
-    if (j->s->sparsity) o.coding.sparsity = j->s->sparsity;
+    if (j->s->unmix.sparsity) o.coding.sparsity = j->s->unmix.sparsity;
     else if (from.count < 3) o.coding.sparsity = from.count;
     else o.coding.sparsity = 3;
     if (o.coding.sparsity > from.count)
@@ -270,7 +270,7 @@ static void must_make_endmembers(const char *text) {
 
 static spectra endmembers_by(job *j, const char *text) {
     if (!strcmp(text, "learn")) return spectra_learnt(j);
-    if (j->s->sparsity) fail(EXIT_USAGE, "--sparsity: only learn takes it");
+    if (j->s->unmix.sparsity) fail(EXIT_USAGE, "--sparsity: only learn takes it");
     if (!strcmp(text, "ppi")) return spectra_by_purity(j);
     if (makes_endmembers(text)) return spectra_from_cube(j, extractor_named(text));
     return spectra_from_table(j, text);
@@ -428,12 +428,12 @@ static void html_endmembers(job *j, const spectra *s) {
 /* What options of ppi mean nothing to other methods. */
 static void check_purity(const settings *s, const char *method) {
     const char *name = NULL;
-    if (s->counts && !has_extension(s->counts, ".hdr"))
-        fail(EXIT_USAGE, "--counts: %s: the name of a header ends in .hdr", s->counts);
-    if (s->skewers) name = "--skewers";
+    if (s->extract.counts && !has_extension(s->extract.counts, ".hdr"))
+        fail(EXIT_USAGE, "--counts: %s: the name of a header ends in .hdr", s->extract.counts);
+    if (s->extract.skewers) name = "--skewers";
     if (s->threshold > 0) name = "--threshold";
-    if (s->angle > 0) name = "--angle";
-    if (s->counts) name = "--counts";
+    if (s->extract.angle > 0) name = "--angle";
+    if (s->extract.counts) name = "--counts";
     if (name && strcmp(method, "ppi")) fail(EXIT_USAGE, "%s: --method ppi takes it, %s does not", name, method);
 }
 
@@ -448,7 +448,7 @@ static void run_endmembers(const settings *s, char **names) {
     will_read(j->in.header_name);
     will_read(j->in.data_name);
     will_write(names[1]);
-    if (s->html) will_write(s->html);
+    if (s->output.html) will_write(s->output.html);
     found = endmembers_by(j, method);
     write_spectra(j, &found, names[1]);
     html_endmembers(j, &found);
@@ -471,7 +471,7 @@ static void unmix_pixels(job *j, const spectra *of, shs_constraint constraint, i
     way.j = j;
     way.of = of;
     way.scaled = scaled;
-    way.kept = !j->s->rescale;
+    way.kept = !j->s->output.rescale;
     way.misfit = misfit;
     if (scaled && !j->out.has_nodata) j->out.nodata = NO_NUMBER;
     if (scaled) j->out.has_nodata = 1;
@@ -513,46 +513,47 @@ static void run_unmix(const settings *s, char **names) {
     double angle = 0;
     FILE *page;
     job *j;
-    if (s->constraint) chosen = choose("--constraint", s->constraint, constraints, 5);
+    if (s->unmix.constraint) chosen = choose("--constraint", s->unmix.constraint, constraints, 5);
     if (chosen == SCALED) constraint = SHS_CONSTRAINT_NONNEGATIVE;
     else constraint = (shs_constraint)chosen;
     check_sparse(s);
-    if (!s->endmembers && !s->library)
+    if (!s->unmix.endmembers && !s->unmix.library)
         fail(EXIT_USAGE, "--endmembers: is needed: a table or vca, nfindr, atgp, ppi, learn; or --library");
-    if (chosen == SCALED && (s->rescale || is_integer(chosen_type(s->type, SHS_TYPE_F32))))
+    if (chosen == SCALED && (s->output.rescale || is_integer(chosen_type(s->output.type, SHS_TYPE_F32))))
         fail(EXIT_USAGE, "--constraint: scaled abundances are written as f32 or f64, and without --rescale");
-    if (s->error && !has_extension(s->error, ".hdr")) fail(EXIT_USAGE, "--error: %s: the name of a header ends in .hdr", s->error);
-    found = s->endmembers && makes_endmembers(s->endmembers);
-    if (!found && s->count_text) fail(EXIT_USAGE, "--count: %s says already how many", s->endmembers);
-    if (!found) will_read(s->library ? s->library : s->endmembers);
-    if (s->published) will_read(s->published);
+    if (s->unmix.error && !has_extension(s->unmix.error, ".hdr"))
+        fail(EXIT_USAGE, "--error: %s: the name of a header ends in .hdr", s->unmix.error);
+    found = s->unmix.endmembers && makes_endmembers(s->unmix.endmembers);
+    if (!found && s->extract.count_text) fail(EXIT_USAGE, "--count: %s says already how many", s->unmix.endmembers);
+    if (!found) will_read(s->unmix.library ? s->unmix.library : s->unmix.endmembers);
+    if (s->unmix.published) will_read(s->unmix.published);
     j = job_open_counted(s, UNMIX, names[0], names[1]);
-    if (s->error) {
-        misfit = misfit_create(j, s->error);
+    if (s->unmix.error) {
+        misfit = misfit_create(j, s->unmix.error);
         errors = &misfit;
     }
-    if (s->published) published = spectra_from_table(j, s->published);
-    if (s->library) of = spectra_of(j, "--library", s->library);
-    else of = endmembers_by(j, s->endmembers);
-    if (s->published && published.count != of.count)
-        fail(EXIT_ERROR, "%s: --published: %d spectra, but there are %d endmembers", s->published, published.count, of.count);
-    if (s->abundances) known = beside_open(s->abundances, &j->in, of.count, "the number of endmembers is");
+    if (s->unmix.published) published = spectra_from_table(j, s->unmix.published);
+    if (s->unmix.library) of = spectra_of(j, "--library", s->unmix.library);
+    else of = endmembers_by(j, s->unmix.endmembers);
+    if (s->unmix.published && published.count != of.count)
+        fail(EXIT_ERROR, "%s: --published: %d spectra, but there are %d endmembers", s->unmix.published, published.count, of.count);
+    if (s->unmix.abundances) known = beside_open(s->unmix.abundances, &j->in, of.count, "the number of endmembers is");
     match = ALLOCATE(int, of.count);
     for (k = 0; k < of.count; k++) match[k] = k;
-    if (s->published) angle = match_published(j, &of, &published, match);
+    if (s->unmix.published) angle = match_published(j, &of, &published, match);
     output_start(j, of.count, "Abundances in ");
-    if (s->library) unmix_by_library(j, &of, errors);
+    if (s->unmix.library) unmix_by_library(j, &of, errors);
     else unmix_pixels(j, &of, constraint, chosen == SCALED, errors);
     j->out.names = of.names;
     output_show(j, "Abundance", NULL);
     page = html_begin(j, "Abundance", NULL);
-    if (page && !s->library) html_misfit(j, &of, constraint, page);
+    if (page && !s->unmix.library) html_misfit(j, &of, constraint, page);
     html_spectra(page, j, &of, "Spectra of the endmembers");
     html_finish(j, page);
-    if (s->published) printf("angle=%.4f ", angle);
-    if (s->abundances) printf("rmse=%.4f ", abundance_error(j, &known, match));
+    if (s->unmix.published) printf("angle=%.4f ", angle);
+    if (s->unmix.abundances) printf("rmse=%.4f ", abundance_error(j, &known, match));
     printf("seconds=%.3f ", j->written - j->start);
-    if (s->library) printf("spectra=%d method=%s\n", of.count, s->method ? s->method : sparse_names[SPARSE_LASSO]);
+    if (s->unmix.library) printf("spectra=%d method=%s\n", of.count, s->method ? s->method : sparse_names[SPARSE_LASSO]);
     else printf("endmembers=%d constraint=%s\n", of.count, constraints[chosen]);
     free(match);
     cube_close(&known);
