@@ -795,6 +795,23 @@ static void say_cost_of_bytes(const shs_context *ctx, const training *t, const s
     shs_codes_free(ctx, &codes);
 }
 
+/* The size of the dictionary; stored: what holds its atoms. */
+static void write_head(FILE *file, const training *t, const settings *s, const char *stored) {
+    fprintf(file,
+            "/* A dictionary for patches of %d x %d pixels in %d channel%s, written by train.c.\n"
+            "   Column-major: atom j starts at dictionary_%s[j * DICTIONARY_LENGTH]; dictionary_gram is D'D.\n"
+            "   Patches have the mean of each channel removed. */\n"
+            "#ifndef DICTIONARY_H\n#define DICTIONARY_H\n\n"
+            "#define DICTIONARY_PATCH %d    /* pixels across and down */\n"
+            "#define DICTIONARY_CHANNELS %d\n"
+            "#define DICTIONARY_LENGTH %d   /* p, values of an atom */\n"
+            "#define DICTIONARY_ATOMS %d    /* n */\n"
+            "#define DICTIONARY_SPARSITY %d /* s, atoms a patch while learning */\n"
+            "#ifndef DICTIONARY_REAL\n#define DICTIONARY_REAL float\n#endif\n",
+            t->width, t->width, t->channels, plural_s(t->channels), stored, t->width,
+            t->channels, t->p, t->n, s->sparsity);
+}
+
 /* The Gram matrix comes along, because forming it costs a small device more than reading it. */
 static void export_c(const shs_context *ctx, const training *t, const settings *s) {
     const int type = word_of("--export-type", EXPORT_TYPES, s->export_type);
@@ -811,19 +828,7 @@ static void export_c(const shs_context *ctx, const training *t, const settings *
         say_cost_of_bytes(ctx, t, s, &b);
     }
     check(shs_gemm(ctx, SHS_TRANS_YES, SHS_TRANS_NO, t->n, t->n, t->p, 1, D, t->p, D, t->p, 0, gram, t->n), "the Gram matrix");
-    fprintf(file,
-            "/* A dictionary for patches of %d x %d pixels in %d channel%s, written by train.c.\n"
-            "   Column-major: atom j starts at dictionary_%s[j * DICTIONARY_LENGTH]; dictionary_gram is D'D.\n"
-            "   Patches have the mean of each channel removed. */\n"
-            "#ifndef DICTIONARY_H\n#define DICTIONARY_H\n\n"
-            "#define DICTIONARY_PATCH %d    /* pixels across and down */\n"
-            "#define DICTIONARY_CHANNELS %d\n"
-            "#define DICTIONARY_LENGTH %d   /* p, values of an atom */\n"
-            "#define DICTIONARY_ATOMS %d    /* n */\n"
-            "#define DICTIONARY_SPARSITY %d /* s, atoms a patch while learning */\n"
-            "#ifndef DICTIONARY_REAL\n#define DICTIONARY_REAL float\n#endif\n",
-            t->width, t->width, t->channels, plural_s(t->channels), stored, t->width,
-            t->channels, t->p, t->n, s->sparsity);
+    write_head(file, t, s, stored);
     if (type == EXPORT_F32) write_array(file, "dictionary_atoms", "DICTIONARY_LENGTH * DICTIONARY_ATOMS", D, values);
     else {
         write_bytes(file, &b, values);

@@ -509,29 +509,33 @@ static const char *names_needed(const mode_text *mode) {
     return "three names, MODEL, IN.hdr and OUT.hdr";
 }
 
+static void set_defaults(enum mode mode) {
+    memset(&given, 0, sizeof given);
+    if (mode == SYNTHESISE) {
+        given.scene.samples = 160;
+        given.scene.lines = 120;
+        given.scene.bands = 100;
+        given.scene.noise = 0.004;
+        given.seed = 1;
+        return;
+    }
+    given.ica.restarts = 3;
+    given.pixels.id = -1;
+    given.bands.least_snr = -1;
+}
+
 /* Fills in `given`; the names are then argv[1] and after it. */
 static const mode_text *parse(int argc, char **argv) {
     const mode_text *mode = find_mode(argc, argv);
     option *options = ALLOCATE(option, OPTIONS);
     const char *advice = "", *ending = "a table ends in .csv";
     int i, count = 0, names;
-    memset(&given, 0, sizeof given);
+    set_defaults(mode->mode);
     given.program = argv[0];
     for (i = 2; i < argc && strcmp(argv[i], "--"); i++)
         if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) print_page(mode->name);
     for (i = 0; i < OPTIONS; i++)
         if (option_table[i].modes & (int)mode->mode) options[count++] = option_table[i].o;
-    if (mode->mode == SYNTHESISE) {
-        given.scene.samples = 160;
-        given.scene.lines = 120;
-        given.scene.bands = 100;
-        given.scene.noise = 0.004;
-        given.seed = 1;
-    } else {
-        given.ica.restarts = 3;
-        given.pixels.id = -1;
-        given.bands.least_snr = -1;
-    }
     for (i = 0; i < argc; i++) {
         char *before = given.command;
         given.command = in_line(before, argv[i]);
