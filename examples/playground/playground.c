@@ -316,9 +316,9 @@ EMSCRIPTEN_KEEPALIVE int code_patch(int width, int height, int x, int y, int p, 
 
 /* Room for CUBE, floats, band by band; VALUES gets the wavelengths, or nothing. Returns room for a line of the file. */
 static char *begin_cube(const cube_file *f) {
-    shs_real *w = reals_of(VALUES, f->wavelength ? (size_t)f->bands : 0);
+    shs_real *w = reals_of(VALUES, f->axis.wavelength ? (size_t)f->bands : 0);
     int b;
-    for (b = 0; b < f->bands && f->wavelength; b++) w[b] = (shs_real)f->wavelength[b];
+    for (b = 0; b < f->bands && f->axis.wavelength; b++) w[b] = (shs_real)f->axis.wavelength[b];
     (void)reals_of(CUBE, (size_t)f->samples * (size_t)f->lines * (size_t)f->bands);
     about.samples = f->samples;
     about.lines = f->lines;
@@ -345,18 +345,18 @@ EMSCRIPTEN_KEEPALIVE void make_cube(int samples, int lines, int bands, double se
     scene *a = ALLOCATE(scene, 1);
     char *line;
     int y;
-    given.samples = samples;
-    given.lines = lines;
-    given.bands = bands;
+    given.scene.samples = samples;
+    given.scene.lines = lines;
+    given.scene.bands = bands;
     given.seed = (uint64_t)seed;
-    given.noise = 0.003;
+    given.scene.noise = 0.003;
     scene_create(a, &given);
     f.samples = samples;
     f.lines = lines;
     f.bands = bands;
     f.type = SHS_TYPE_U16;
     f.interleave = SHS_INTERLEAVE_BIL;
-    f.wavelength = a->wavelength;
+    f.axis.wavelength = a->wavelength;
     line = begin_cube(&f);
     for (y = 0; y < lines; y++) {
         scene_line(a, &f, y, 10000, line);

@@ -116,10 +116,10 @@ static void read_again(const cube_file *f) {
     FILE *file = fmemopen(text, sizeof text, "wb");
     cube_file again = *f;
     again.swap = 0; /* what is written is in the order of the machine */
-    again.from = f; /* all that it says goes along, its bands in this order or the other way round */
+    again.origin.from = f; /* all that it says goes along, its bands in this order or the other way round */
     for (i = 0; i < f->bands; i++) kept[i] = f->samples % 2 ? i : f->bands - 1 - i;
-    again.kept = f->lines % 3 ? kept : NULL;
-    again.same_values = 1;
+    again.origin.kept = f->lines % 3 ? kept : NULL;
+    again.origin.same_values = 1;
     print_header(file, &again, "Band", NULL);
     fclose(file);
     if (strlen(text) + 1 >= sizeof text) return;
