@@ -10,8 +10,9 @@
        first      pinned by the first device; the others, in contexts of their own, copy it through pinned buffers
        ordinary   malloc's: each device copies it through pinned buffers
 
-   A row is: case, seconds of one device, of all, the ratio (medians of runs in turn), the ratio asked for of two. On a CPU, or
-   with --small, sizes are small and only show that it runs. */
+   A row is: case, seconds of one device, of all, the ratio (medians of runs in turn), the ratio asked for of two. `copy` moves a
+   cube's pixels up and its outputs down, side by side, and computes nothing: what the host's memory and the buses divide by. On a
+   CPU, or with --small, sizes are small and only show that it runs. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <time.h>
@@ -21,7 +22,7 @@
 #include "../../sparsehs_cl.h"
 #include "../../examples/thread_ranks.h"
 
-enum { MOST_RUNS = 99 };
+enum { MOST_RUNS = 99, BLOCK = 32 << 20 };
 
 /* The signals, codes and pixels of a rank. */
 typedef struct part {
@@ -45,6 +46,7 @@ typedef struct bench {
     int shares_given;
     cl_context shared;
     shs_cl *cl[RANKS_MOST];
+    cl_mem block[RANKS_MOST]; /* of BLOCK bytes, on the device */
     shs_context one, each[RANKS_MOST];
     /* the case at hand */
     shs_cube cube;
@@ -219,6 +221,49 @@ static shs_status ica(const shs_context *ctx, void *arg) {
     return shs_ica_run(ctx, &mine.cube, &o, &mine.sink, NULL);
 }
 
+/* Copies between the host and a device's block, one behind the other. Returns OpenCL's error. */
+static cl_int copies(const shs_cl *cl, cl_mem block, int up, void *memory, size_t bytes) {
+    cl_command_queue queue = cl->queue[up];
+    cl_int error = CL_SUCCESS;
+    size_t done, now;
+    for (done = 0; done < bytes && error == CL_SUCCESS; done += now) {
+        char *from = (char *)memory + done;
+        now = bytes - done;
+        if (now > BLOCK / 2) now = BLOCK / 2;
+        if (up) error = SHS__CL(clEnqueueWriteBuffer)(queue, block, CL_FALSE, 0, now, from, 0, NULL, NULL);
+        else error = SHS__CL(clEnqueueReadBuffer)(queue, block, CL_FALSE, BLOCK / 2, now, from, 0, NULL, NULL);
+    }
+    if (error == CL_SUCCESS) error = SHS__CL(clFlush)(queue);
+    return error;
+}
+
+/* What PCA and FastICA move, and nothing else. */
+static shs_status copy(const shs_context *ctx, void *arg) {
+    bench *b = (bench *)arg;
+    int rank = 0;
+    const shs_cl *cl;
+    const shs_cube *cube = &b->cube;
+    const shs_sink *sink = &b->sink;
+    ranks_lines mine;
+    size_t pixels;
+    if (ctx->ranks > 1) rank = ctx->rank;
+    cl = b->cl[rank];
+    if (own_part(b, ctx)) {
+        cube = &b->own[rank].cube;
+        sink = &b->own[rank].sink;
+    } else {
+        ranks_lines_begin(ctx, shares_of(b), cube, sink, 10, &mine);
+        cube = &mine.cube;
+        sink = &mine.sink;
+    }
+    pixels = (size_t)cube->lines * (size_t)cube->samples;
+    if (copies(cl, b->block[rank], 1, (void *)cube->pixels, pixels * (size_t)cube->bands)) return SHS_ENGINE_FAILED;
+    if (copies(cl, b->block[rank], 0, sink->pixels, pixels * 10 * sizeof(float))) return SHS_ENGINE_FAILED;
+    if (SHS__CL(clFinish)(cl->queue[0])) return SHS_ENGINE_FAILED;
+    if (SHS__CL(clFinish)(cl->queue[1])) return SHS_ENGINE_FAILED;
+    return SHS_OK;
+}
+
 static shs_status learn(const shs_context *ctx, void *arg) {
     bench *b = (bench *)arg;
     shs_ksvd_options o = SHS_ZERO;
@@ -346,6 +391,9 @@ static void cube_cases(bench *b) {
     b->sink.interleave = SHS_INTERLEAVE_BIP;
     b->sink.pixels = host_memory(b, count * 10 * sizeof(float));
     if (memory_is(b, "each")) own_lines(b);
+    b->cube.interleave = SHS_INTERLEAVE_BIP;
+    for (k = 0; k < b->count; k++) b->own[k].cube.interleave = SHS_INTERLEAVE_BIP;
+    measure(b, "copy_cube_and_outputs", copy, 1.85);
     for (k = 0; k < 2; k++) {
         int rank;
         b->cube.interleave = interleaves[k];
@@ -399,6 +447,13 @@ static void open_device(bench *b, int i, void *context, void *device) {
     exit(1);
 }
 
+static cl_mem block_on(const bench *b, const shs_cl *cl) {
+    cl_int error;
+    cl_mem block = SHS__CL(clCreateBuffer)(cl->context, CL_MEM_READ_WRITE, BLOCK, NULL, &error);
+    if (error) must(b, SHS_NO_MEMORY);
+    return block;
+}
+
 static void open_devices(bench *b) {
     int i, threads = 1;
     for (i = 0; i < b->count; i++) open_device(b, i, NULL, NULL);
@@ -425,11 +480,13 @@ static void open_devices(bench *b) {
     }
     b->one.engine = b->each[0].engine;
     if (shs_cl_about(b->cl[0])->kind != SHS_CL_GPU) b->small = 1;
+    for (i = 0; i < b->count; i++) b->block[i] = block_on(b, b->cl[i]);
 }
 
 static void close_devices(bench *b) {
     const shs_cl *cl = b->cl[0];
     int i;
+    for (i = 0; i < b->count; i++) SHS__CL(clReleaseMemObject)(b->block[i]);
     if (b->shared) SHS__CL(clReleaseContext)(b->shared);
     for (i = 0; i < b->count; i++) shs_cl_destroy(b->cl[i]);
 }
