@@ -13127,27 +13127,15 @@ SHS__PUBLIC void shs_nnksvd_naive(shs_update_fn update, int p, int n, shs_real *
 
 /* ---- the rules of update --------------------------------------------------------------------------------- >>rules */
 
-/* A rule is one function on the sums of a group of atoms: it turns E_I x' in g->sums into the directions of the new atoms,
-   which the driver normalises. `before` are the old ones (p x count).
+/* A rule turns E_I x' in g->sums into the directions of the new atoms, which the driver normalises. `before` are the old ones
+   (p x count).
 
-   AK-SVD: F x' = E_I x' + d_old |x|^2. */
-SHS__PRIVATE void shs__dl_rule_aksvd(int p, const shs_atom_group *g, const shs_real *before) {
+   All rules but MOD: F x' = E_I x' + d_old |x|^2. For K-SVD's further steps x is F'd; for NSGK it is that of the iteration
+   before. SGK's least-squares atom F x' / (x x') has the same direction. */
+SHS__PRIVATE void shs__dl_rule_power(int p, const shs_atom_group *g, const shs_real *before) {
     int j, i;
     for (j = 0; j < g->count; j++)
         for (i = 0; i < p; i++) *SHS__AT(g->sums, p, i, j) += (shs_wide)*SHS__AT(before, p, i, j) * g->energy[j];
-}
-
-/* SGK: the least-squares atom F x' / (x x') for the codes as they are has the same direction. */
-SHS__PRIVATE void shs__dl_rule_sgk(int p, const shs_atom_group *g, const shs_real *before) { shs__dl_rule_aksvd(p, g, before); }
-
-/* K-SVD: F z' likewise, of the first step, where z is x, and of the others, where it is F'd. */
-SHS__PRIVATE void shs__dl_rule_ksvd(int p, const shs_atom_group *g, const shs_real *before) {
-    shs__dl_rule_aksvd(p, g, before);
-}
-
-/* NSGK: F x' likewise, with E of the new codes and x of those of the iteration before. */
-SHS__PRIVATE void shs__dl_rule_nsgk(int p, const shs_atom_group *g, const shs_real *before) {
-    shs__dl_rule_aksvd(p, g, before);
 }
 
 /* MOD: D + E X'A^-1 by the Cholesky factor L of A = XX', which overwrites A row by row. A row that depends on earlier rows has no
@@ -13186,10 +13174,9 @@ SHS__PRIVATE void shs__dl_rule_mod(int p, const shs_atom_group *g, const shs_rea
 
 static const struct {
     const char *name;
-    void (*directions)(int p, const shs_atom_group *g, const shs_real *before);
     int codes; /* x_new is made with the new atom; otherwise x stays */
 } shs__dl_rules[] = {
-#define SHS__ROW(code, name, codes) {#name, shs__dl_rule_##name, codes},
+#define SHS__ROW(code, name, codes) {#name, codes},
     SHS_UPDATE_LIST(SHS__ROW)
 #undef SHS__ROW
 };
@@ -13246,7 +13233,6 @@ typedef struct shs__dl_previous {
 
 /* The CPU's session: p, n and m are the coder's. */
 typedef struct shs__dl_session {
-    const shs_ksvd_options *o;
     shs__coder coder;
     shs_codes codes;
     shs_real *coded;         /* p x n: the dictionary that codes and E are of */
@@ -13334,8 +13320,7 @@ SHS__PRIVATE void shs__dl_session_layout(shs__layout *l, shs__dl_learner *w, int
     const int p = w->p, workers = shs__ctx_workers(w->ctx);
     size_t n = (size_t)w->n, m = s->coder.m;
     size_t cells = SHS__PRODUCT(m, stride, 1), stretches = n + cells / SHS__USES_AN_ITEM;
-    s->o = o;
-    s->coder.over.p = w->p;
+    s->coder.over.p = p;
     s->coder.over.n = w->n;
     s->coder.stride = stride;
     s->coder.options = &o->coding;
@@ -13436,9 +13421,9 @@ SHS__PRIVATE void shs__dl_count_usage(shs__dl_session *s) {
 
 /* Codes, and forms each signal's residual in the same parallel region, while the signal is in the cache. */
 SHS__PRIVATE shs_status shs__dl_cpu_code(const shs_context *ctx, shs__dl_session *s, const shs_real *D, shs_omp_report *report) {
-    const int p = s->coder.over.p, n = s->coder.over.n;
+    const int p = s->coder.over.p;
     shs_status status;
-    if (D != s->coded) SHS__COPY(s->coded, D, shs__cells(p, n));
+    SHS__COPY(s->coded, D, shs__cells(p, s->coder.over.n));
     shs__coder_dictionary(ctx, &s->coder, s->coded, p);
     status = shs__coder_run(ctx, &s->coder, NULL, report);
     s->residual_done = 1;
@@ -13446,21 +13431,25 @@ SHS__PRIVATE shs_status shs__dl_cpu_code(const shs_context *ctx, shs__dl_session
     return status;
 }
 
+/* x'y of two columns of reals, summed in shs_wide. */
+SHS__PRIVATE shs_wide shs__dl_inner(int p, const shs_real *x, const shs_real *y) {
+    shs_wide sum = 0;
+    int i;
+    for (i = 0; i < p; i++) sum += shs__product(x[i], y[i]);
+    return sum;
+}
+
 /* d_old'd of each atom of the group, for the atoms d in g->atoms. */
 SHS__PRIVATE void shs__dl_overlaps(const shs__dl_session *s, const shs_atom_group *g) {
     const int p = s->coder.over.p;
-    int j, i;
-    for (j = 0; j < g->count; j++) {
-        const shs_real *before = SHS__AT(s->coded, p, 0, g->first + j), *after = SHS__AT(g->atoms, p, 0, j);
-        shs_wide overlap = 0;
-        for (i = 0; i < p; i++) overlap += shs__product(before[i], after[i]);
-        s->group.overlap[j] = overlap;
-    }
+    int j;
+    for (j = 0; j < g->count; j++)
+        s->group.overlap[j] = shs__dl_inner(p, SHS__AT(s->coded, p, 0, g->first + j), SHS__AT(g->atoms, p, 0, j));
 }
 
 /* A code made anew, z, of one that was x: not below 0 where codes are to be nonnegative, and 0 remains 0 then. */
 SHS__INLINE shs_real shs__dl_code_kept(const shs__dl_session *s, shs_real x, shs_real z) {
-    if (s->o->nonnegative && (!(x > 0) || z < 0)) return 0;
+    if (s->coder.options->nonnegative && (!(x > 0) || z < 0)) return 0;
     return z;
 }
 
@@ -13606,85 +13595,69 @@ SHS__INLINE void shs__dl_change_use(const shs__dl_session *s, const shs__vector_
 }
 
 /* Updates a chunk of signals: first forms every x_new of the group from the same E, then changes E and the codes. A signal belongs
-   to one chunk, so chunks write to different memory. */
+   to one chunk, so chunks write to different memory. A single atom is changed use by use, as each use is by another signal: its
+   chunks are stretches of uses. */
 SHS__PRIVATE void shs__dl_update_chunk(void *arg, size_t chunk, int worker) {
     const shs__dl_session *s = (const shs__dl_session *)arg;
     const shs__vector_kernels *kernels = shs__kernels_vector();
-    size_t i0 = chunk * SHS__SIGNALS_A_PATCH, i1 = shs__zmin(s->coder.m, i0 + SHS__SIGNALS_A_PATCH), u, end;
-    int j, pass, first = s->group.atoms->first, count = s->group.atoms->count;
+    const size_t begin = chunk * SHS__SIGNALS_A_PATCH;
+    const int first = s->group.atoms->first, count = s->group.atoms->count, alone = count == 1;
     shs_real *x_new = s->group.x_new;
+    int j, pass;
     (void)worker;
-    for (pass = 0; pass < 2; pass++)
+    for (pass = alone; pass < 2; pass++)
         for (j = 0; j < count; j++) {
-            end = shs__dl_first_use(&s->uses, first + j, i1);
-            for (u = shs__dl_first_use(&s->uses, first + j, i0); u < end; u++)
-                if (pass == 0) x_new[u] = shs__dl_new_code(s, kernels, j, u);
-                else shs__dl_change_use(s, kernels, j, u, x_new[u]);
+            size_t u = s->uses.start[first] + begin, end = shs__zmin(s->uses.start[first + 1], u + SHS__SIGNALS_A_PATCH);
+            if (!alone) {
+                u = shs__dl_first_use(&s->uses, first + j, begin);
+                end = shs__dl_first_use(&s->uses, first + j, begin + SHS__SIGNALS_A_PATCH);
+            }
+            for (; u < end; u++) {
+                if (pass == 0 || alone) x_new[u] = shs__dl_new_code(s, kernels, j, u);
+                if (pass == 1) shs__dl_change_use(s, kernels, j, u, x_new[u]);
+            }
         }
-}
-
-/* The same for a stretch of uses of a group of one atom: each is by another signal. */
-SHS__PRIVATE void shs__dl_update_one_chunk(void *arg, size_t chunk, int worker) {
-    const shs__dl_session *s = (const shs__dl_session *)arg;
-    const shs__vector_kernels *kernels = shs__kernels_vector();
-    const size_t *start = s->uses.start + s->group.atoms->first;
-    size_t u = start[0] + chunk * SHS__SIGNALS_A_PATCH;
-    const size_t end = shs__zmin(start[1], u + SHS__SIGNALS_A_PATCH);
-    (void)worker;
-    for (; u < end; u++) shs__dl_change_use(s, kernels, 0, u, shs__dl_new_code(s, kernels, 0, u));
 }
 
 SHS__PRIVATE void shs__dl_cpu_update(const shs_context *ctx, shs__dl_session *s, const shs_atom_group *g) {
     const int p = s->coder.over.p;
-    const size_t uses = s->uses.start[g->first + g->count] - s->uses.start[g->first];
-    int changes = g->want_residual || (g->want_codes && shs__dl_rules[g->update].codes);
+    size_t items = s->coder.m;
     s->group.atoms = g;
     shs__dl_overlaps(s, g);
     s->residual_done = 0;
-    if (changes)
-        shs__ctx_parallel(ctx, shs__dl_group_work(s, g, 6), shs__ctx_chunks(g->count > 1 ? s->coder.m : uses, SHS__SIGNALS_A_PATCH),
-                          g->count > 1 ? shs__dl_update_chunk : shs__dl_update_one_chunk, s);
+    if (g->count == 1) items = s->uses.start[g->first + 1] - s->uses.start[g->first];
+    if (g->want_residual || (g->want_codes && shs__dl_rules[g->update].codes))
+        shs__ctx_parallel(ctx, shs__dl_group_work(s, g, 6), shs__ctx_chunks(items, SHS__SIGNALS_A_PATCH), shs__dl_update_chunk, s);
     SHS__COPY(SHS__AT(s->coded, p, 0, g->first), g->atoms, shs__cells(g->count, p));
 }
 
 enum { SHS__SIGNALS_SOLVED = 64 }; /* by one chunk */
 
-/* x = (D_I'D_I + mu I)^-1 D_I'y for signal i. L (lower triangle by rows, ld the stride) and z are scratch. */
-SHS__PRIVATE void shs__dl_solve_signal(const shs__dl_session *s, size_t i, shs_wide *L, shs_wide *z) {
-    const int p = s->coder.over.p, ld = s->coder.stride;
+/* x = (D_I'D_I + mu I)^-1 D_I'y for signal i. z, and behind it the packed factor, are scratch. */
+SHS__PRIVATE void shs__dl_solve_signal(const shs__dl_session *s, size_t i, shs_wide *z) {
+    const int p = s->coder.over.p, count = s->codes.used[i];
     const int *atoms = shs__codes_atoms(&s->codes, i);
     const shs_real *y = SHS__AT(s->coder.Y, s->coder.ldy, 0, i);
-    shs_real *x = shs__codes_coefs(&s->codes, i);
-    int count = s->codes.used[i], a, b, k, l;
+    shs_wide *L = z + s->coder.stride, *row = L, left;
+    int a, b;
     for (a = 0; a < count; a++) {
         const shs_real *d = SHS__AT(s->coded, p, 0, atoms[a]);
-        shs_wide *row = SHS__AT(L, ld, 0, a);
-        z[a] = 0;
-        for (l = 0; l < p; l++) z[a] += shs__product(d[l], y[l]);
-        for (b = 0; b <= a; b++) {
-            const shs_real *e = SHS__AT(s->coded, p, 0, atoms[b]);
-            row[b] = 0;
-            for (l = 0; l < p; l++) row[b] += shs__product(d[l], e[l]);
-            if (a == b) row[b] += (shs_wide)s->mu;
-            for (k = 0; k < b; k++) row[b] -= row[k] * *SHS__AT(L, ld, k, b);
-            if (b < a) row[b] /= *SHS__AT(L, ld, b, b);
-        }
-        row[a] = SHS__WSQRT(shs__wmax(row[a], (shs_wide)s->mu)); /* but for rounding it is larger */
-        for (k = 0; k < a; k++) z[a] -= row[k] * z[k];
-        z[a] /= row[a];
+        z[a] = shs__dl_inner(p, d, y);
+        for (b = 0; b <= a; b++) row[b] = shs__dl_inner(p, d, SHS__AT(s->coded, p, 0, atoms[b]));
+        row[a] += (shs_wide)s->mu;
+        left = shs__small_row(a, L, row);
+        row[a] = SHS__WSQRT(shs__wmax(left, (shs_wide)s->mu)); /* but for rounding it is larger */
+        row += a + 1;
     }
-    for (a = count - 1; a >= 0; a--) {
-        for (k = a + 1; k < count; k++) z[a] -= *SHS__AT(L, ld, a, k) * z[k];
-        z[a] /= *SHS__AT(L, ld, a, a);
-        x[a] = (shs_real)z[a];
-    }
+    shs__small_solve(count, L, z);
+    shs__la_narrow(count, z, shs__codes_coefs(&s->codes, i));
 }
 
 SHS__PRIVATE void shs__dl_solve_chunk(void *arg, size_t chunk, int worker) {
     const shs__dl_session *s = (const shs__dl_session *)arg;
     size_t stride = (size_t)s->coder.stride, i, end = shs__zmin(s->coder.m, (chunk + 1) * SHS__SIGNALS_SOLVED);
     shs_wide *z = SHS__AT(s->solve, stride * (stride + 1), 0, worker);
-    for (i = chunk * SHS__SIGNALS_SOLVED; i < end; i++) shs__dl_solve_signal(s, i, z + stride, z);
+    for (i = chunk * SHS__SIGNALS_SOLVED; i < end; i++) shs__dl_solve_signal(s, i, z);
 }
 
 /* The codes of the iteration before take the place of those at hand in the lists, which become those of the next. */
@@ -13880,13 +13853,15 @@ SHS__OUTLINE int shs__dl_unit(int p, const shs_wide *y, shs_real *d) {
 /* The sums of a group over all ranks, and what the rule makes of them: directions. mine: how this rank is. */
 SHS__PRIVATE shs_status shs__dl_directions(shs__dl_learner *w, const shs_atom_group *g, shs_status mine) {
     const size_t count = (size_t)g->count, p = (size_t)w->p;
+    const shs_real *before = SHS__AT(w->session.coded, p, 0, g->first);
     shs_status status;
     if (mine == SHS_OK) mine = shs__dl_stage_gather(w, g);
     status = shs__ctx_reduce_well(w->ctx, mine, g->sums, (p + 1) * count, SHS_REDUCE_SUM);
     if (status == SHS_OK && g->gram) status = shs__ctx_reduce(w->ctx, g->gram, count * count, SHS_REDUCE_SUM);
     if (status != SHS_OK) return status;
     if (shs__omp_weighted(&w->o->coding)) return SHS_OK; /* where values are missing the sums are F x' as they come */
-    shs__dl_rules[g->update].directions(w->p, g, SHS__AT(w->session.coded, p, 0, g->first));
+    if (g->update == SHS_UPDATE_MOD) shs__dl_rule_mod(w->p, g, before);
+    else shs__dl_rule_power(w->p, g, before);
     return SHS_OK;
 }
 

@@ -53,7 +53,6 @@ const test_stage test_stages[] = {
     {"looking for NaN", shs__finite_chunk},
     {"sums of an atom's signals", shs__dl_gather_chunk},
     {"residuals of a group", shs__dl_update_chunk},
-    {"residuals of one atom", shs__dl_update_one_chunk},
     {"solving with a penalty", shs__dl_solve_chunk},
     {"taking patches", shs__patch_get_chunk},
     {"putting patches", shs__patch_put_chunk},
