@@ -13737,23 +13737,20 @@ SHS__PRIVATE shs_status shs__dl_stage_code(shs__dl_learner *w, const shs_real *D
 /* Forms E and, in *sum2, the sum of its squares. If E is formed already (residual_done), both stay as they are. */
 SHS__PRIVATE shs_status shs__dl_stage_residual(shs__dl_learner *w, shs_wide *sum2) {
     shs__dl_session *s = &w->session;
-    shs_status status = SHS_OK;
-    if (w->engine) status = w->engine->signals_residual(w->remote, sum2);
+    shs_status status = SHS__ASK(w->engine, signals_residual, (w->remote, sum2));
     if (shs__dl_stage_here(w, 1, &status) && !s->residual_done) *sum2 = shs__synthesis_run(w->ctx, &s->residual);
     return status;
 }
 
 SHS__PRIVATE shs_status shs__dl_stage_gather(shs__dl_learner *w, const shs_atom_group *g) {
-    shs_status status = SHS_OK;
-    if (w->engine) status = w->engine->signals_gather(w->remote, g);
+    shs_status status = SHS__ASK(w->engine, signals_gather, (w->remote, g));
     if (shs__dl_stage_here(w, 1, &status)) shs__dl_cpu_gather(w->ctx, &w->session, g);
     return status;
 }
 
 SHS__PRIVATE shs_status shs__dl_stage_update(shs__dl_learner *w, const shs_atom_group *g) {
     const shs_engine *e = w->engine;
-    shs_status status = SHS_OK;
-    if (e) status = e->signals_update(w->remote, g);
+    shs_status status = SHS__ASK(e, signals_update, (w->remote, g));
     if (e && status == SHS_OK) SHS__COPY(SHS__AT(w->session.coded, w->p, 0, g->first), g->atoms, shs__cells(g->count, w->p));
     if (shs__dl_stage_here(w, 1, &status)) shs__dl_cpu_update(w->ctx, &w->session, g);
     return status;
@@ -13774,10 +13771,9 @@ SHS__PRIVATE shs_status shs__dl_stage_solve(shs__dl_learner *w) {
 
 /* B = YX' of the codes at hand. */
 SHS__PRIVATE shs_status shs__dl_stage_cross(shs__dl_learner *w, shs_wide *B) {
-    const shs_engine *e = w->engine;
     const shs__coder *coder = &w->session.coder;
     const shs_codes *codes = &w->session.codes;
-    shs_status status = SHS__ASK(e, signals_cross, (w->remote, B));
+    shs_status status = SHS__ASK(w->engine, signals_cross, (w->remote, B));
     size_t i;
     int k;
     if (!shs__dl_stage_here(w, 1, &status)) return status;
@@ -13791,15 +13787,13 @@ SHS__PRIVATE shs_status shs__dl_stage_cross(shs__dl_learner *w, shs_wide *B) {
     return SHS_OK;
 }
 
-/* A round at once, where there are no ranks and the engine can: *done. Otherwise nothing has happened. */
-SHS__PRIVATE shs_status shs__dl_stage_round(shs__dl_learner *w, const shs_atom_round *round, int *done) {
+/* A round at once, where there are no ranks and the engine can. SHS_UNSUPPORTED, SHS_NO_MEMORY: nothing has happened. */
+SHS__PRIVATE shs_status shs__dl_stage_round(shs__dl_learner *w, const shs_atom_round *round) {
     const shs_engine *e = w->engine;
     shs_status status = SHS_UNSUPPORTED;
     if (e && e->signals_round && !shs__ctx_distributed(w->ctx)) status = e->signals_round(w->remote, round);
-    *done = status != SHS_UNSUPPORTED && status != SHS_NO_MEMORY;
     if (status == SHS_OK) SHS__COPY(w->session.coded, round->D, shs__cells(w->p, w->n));
-    if (*done) return status;
-    return SHS_OK;
+    return status;
 }
 
 /* Copies the engine's codes, which belong to D, to the caller's. The CPU writes its codes there in the first place. */
@@ -13939,14 +13933,14 @@ SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int 
     shs_atom_round r = SHS_ZERO;
     const int own = w->o->update == SHS_UPDATE_NSGK || group > 1;
     shs_wide unused;
-    shs_status status;
-    int j, done = 0;
+    shs_status status = SHS_UNSUPPORTED;
+    int j;
     r.update = w->o->update;
     r.group = group;
     r.want_codes = want_codes || !last;
     r.D = w->D;
-    if (*mine == SHS_OK && !(w->o->incoherence > 0)) *mine = shs__dl_stage_round(w, &r, &done);
-    if (done) return *mine;
+    if (*mine == SHS_OK && !(w->o->incoherence > 0)) status = shs__dl_stage_round(w, &r);
+    if (status != SHS_UNSUPPORTED && status != SHS_NO_MEMORY) return *mine = status;
     if (*mine == SHS_OK) *mine = shs__dl_stage_residual(w, &unused);
     g.update = w->o->update;
     g.sums = w->sums;
@@ -14084,42 +14078,43 @@ SHS__PRIVATE shs_status shs__dl_decorrelate(shs__dl_learner *w, shs_status *mine
 /* ---- the driver: iterations ------------------------------------------------------------------- >>learn_iterations */
 
 /* Codes the signals that are not learnt from. */
-SHS__PRIVATE shs_status shs__dl_code_test(shs__dl_learner *w, const shs_real *D, shs_wide *sum2) {
+SHS__PRIVATE shs_status shs__dl_code_test(shs__dl_learner *w, shs_wide *sum2) {
     shs_omp_report report = SHS_ZERO;
     shs_status status;
     *sum2 = 0;
     if (w->test.coder.m == 0) return SHS_OK;
-    shs__coder_dictionary(w->ctx, &w->test.coder, D, w->p);
+    shs__coder_dictionary(w->ctx, &w->test.coder, w->D, w->p);
     status = shs__coder_run(w->ctx, &w->test.coder, NULL, &report);
     *sum2 = report.sum2;
     return status;
 }
 
-/* Codes with D and adds up over the ranks. */
-SHS__PRIVATE shs_status shs__dl_code_all(shs__dl_learner *w, const shs_real *D, shs_wide *rmse, shs_wide *mean_atoms,
-                                         shs_wide *rmse_test) {
+/* Codes, and adds up over the ranks. */
+SHS__PRIVATE shs_status shs__dl_code_all(shs__dl_learner *w, shs_ksvd_record *record) {
     const int n = w->n, masked = shs__omp_weighted(&w->o->coding);
     size_t *usage = w->session.usage;
     shs_wide *sums = w->energy, *uses = sums + 2, *test = uses + n, *present = test + 2;
     shs_omp_report report = SHS_ZERO;
-    shs_status status = shs__dl_stage_code(w, D, &report);
+    shs_status status = shs__dl_stage_code(w, w->D, &report);
     int j;
     sums[0] = report.sum2;
     sums[1] = (shs_wide)report.nonzeros;
     for (j = 0; j < n; j++) uses[j] = (shs_wide)usage[j];
-    if (status == SHS_OK) status = shs__dl_code_test(w, D, test);
+    if (status == SHS_OK) status = shs__dl_code_test(w, test);
     test[1] = (shs_wide)w->test.coder.m;
     *present = (shs_wide)w->session.mask.here;
     status = shs__ctx_reduce_well(w->ctx, status, sums, (size_t)n + 4 + (size_t)masked, SHS_REDUCE_SUM);
     if (status != SHS_OK) return status;
-    for (j = 0; j < n; j++) usage[j] = (size_t)uses[j];
+    for (j = 0; j < n; j++) {
+        usage[j] = (size_t)uses[j];
+        record->atoms_used += usage[j] > 0;
+    }
     if (masked) w->all.values = *present;
     else w->all.values = (shs_wide)w->p * w->all.m;
-    if (w->all.values > 0) *rmse = SHS__WSQRT(sums[0] / w->all.values);
-    else *rmse = 0;
-    *mean_atoms = sums[1] / w->all.m;
-    if (test[1] > 0) *rmse_test = shs__dl_rmse(w, test[0], test[1]);
-    else *rmse_test = -1;
+    record->rmse_coding = SHS__WSQRT(shs__quotient(sums[0], w->all.values));
+    record->mean_atoms = sums[1] / w->all.m;
+    if (test[1] > 0) record->rmse_test = shs__dl_rmse(w, test[0], test[1]);
+    else record->rmse_test = -1;
     return SHS_OK;
 }
 
@@ -14240,14 +14235,14 @@ SHS__PRIVATE shs_status shs__dl_replace_atoms(shs__dl_learner *w, int iteration,
 /* Whether merit is below the best so far. Any merit is better than a best that is infinite or NaN. */
 SHS__PRIVATE int shs__dl_better(shs_wide merit, shs_wide best) { return merit < best || !shs__wide_finite(1, &best); }
 
-SHS__PRIVATE void shs__dl_keep_best(shs__dl_learner *w, int updates, shs_wide rmse, shs_wide mean_atoms) {
-    shs_wide merit = rmse; /* what is being minimised */
-    if (w->all.tolerant) merit = mean_atoms;
+SHS__PRIVATE void shs__dl_keep_best(shs__dl_learner *w, int updates, const shs_ksvd_record *record) {
+    shs_wide merit = record->rmse_coding; /* what is being minimised */
+    if (w->all.tolerant) merit = record->mean_atoms;
     if (updates > 0 && w->o->keep == SHS_KEEP_BEST && !shs__dl_better(merit, w->best.merit)) return;
     w->best.merit = merit;
     w->report.best_iteration = updates;
-    w->report.rmse = rmse;
-    w->report.mean_atoms = mean_atoms;
+    w->report.rmse = record->rmse_coding;
+    w->report.mean_atoms = record->mean_atoms;
     SHS__COPY(w->best.D, w->D, shs__cells(w->p, w->n));
 }
 
@@ -14273,18 +14268,16 @@ SHS__PRIVATE shs_real shs__dl_mu(const shs_ksvd_options *o, int iteration) {
 /* Coding, updates, replacement: one iteration, and its record. */
 SHS__PRIVATE shs_status shs__dl_iterate(shs__dl_learner *w, int k, shs_ksvd_record *record) {
     const shs_ksvd_options *o = w->o;
-    int iteration = o->first_iteration + k, round, j;
+    int iteration = o->first_iteration + k, round;
     int rounds = shs__dl_scheduled(o->rounds_schedule, o->rounds_steps, o->rounds, iteration);
     int group = shs__dl_scheduled(o->parallel_atoms_schedule, o->parallel_atoms_steps, o->parallel_atoms, iteration);
     int wanted = o->rmse_after_update || o->rmse_after_rounds;
     shs_wide *errors = w->report.round_history;
-    shs_status mine, status = shs__dl_code_all(w, w->D, &record->rmse_coding, &record->mean_atoms, &record->rmse_test);
+    shs_status mine, status = shs__dl_code_all(w, record);
     if (status != SHS_OK) return status;
-    shs__dl_keep_best(w, k, record->rmse_coding, record->mean_atoms);
-    for (j = 0; j < w->n; j++) record->atoms_used += w->session.usage[j] > 0;
+    shs__dl_keep_best(w, k, record);
     if (errors) errors += shs__cells(k, w->report.round_stride);
-    if (w->report.usage_history)
-        SHS__COPY(w->report.usage_history + shs__cells(k, w->n), w->session.usage, w->n);
+    if (w->report.usage_history) SHS__COPY(w->report.usage_history + shs__cells(k, w->n), w->session.usage, w->n);
     mine = shs__ctx_progress(w->ctx, "learning", (size_t)k, (size_t)o->iterations, record->rmse_coding);
     w->session.mu = shs__dl_mu(o, iteration);
     if (mine == SHS_OK && w->session.mu > 0) mine = shs__dl_stage_solve(w);
@@ -14314,9 +14307,9 @@ SHS__PRIVATE int shs__dl_stalled(shs__dl_learner *w, int k) {
 /* The iterations, and a last coding so that the last dictionary can be judged too. */
 SHS__OUTLINE shs_status shs__dl_learn(shs__dl_learner *w) {
     const size_t iterations = (size_t)w->o->iterations;
+    shs_ksvd_record last = SHS_ZERO;
+    shs_status status;
     int k;
-    shs_wide rmse, mean_atoms, rmse_test;
-    shs_status status = SHS_OK;
     for (k = 0; k < w->o->iterations; k++) {
         shs_ksvd_record record = SHS_ZERO;
         record.rmse_update = -1;
@@ -14326,9 +14319,9 @@ SHS__OUTLINE shs_status shs__dl_learn(shs__dl_learner *w) {
         w->report.iterations = k + 1;
         if (shs__dl_stalled(w, k)) break;
     }
-    status = shs__dl_code_all(w, w->D, &rmse, &mean_atoms, &rmse_test);
+    status = shs__dl_code_all(w, &last);
     if (status != SHS_OK) return status;
-    shs__dl_keep_best(w, w->report.iterations, rmse, mean_atoms);
+    shs__dl_keep_best(w, w->report.iterations, &last);
     (void)shs__ctx_progress(w->ctx, "learning", iterations, iterations, w->report.rmse);
     return SHS_OK;
 }
@@ -14972,7 +14965,7 @@ SHS__PRIVATE shs_status shs__on_code(shs__on_learner *s, int test) {
     shs_wide *uses = s->fresh + n * n + (size_t)w->p * n, *counts = uses + n;
     shs_omp_report report = SHS_ZERO;
     shs_atom_group g = SHS_ZERO;
-    shs_status status;
+    shs_status status = SHS_UNSUPPORTED;
     int j;
     memset(counts, 0, SHS__ON_COUNTS * sizeof *counts);
     coder->over.D = w->D;
@@ -14983,17 +14976,21 @@ SHS__PRIVATE shs_status shs__on_code(shs__on_learner *s, int test) {
     g.sums = s->fresh + n * n;
     g.energy = w->energy;
     if (remote) status = shs__on_engine(s, &g, &report);
-    else status = SHS_UNSUPPORTED;
     if (status == SHS_UNSUPPORTED || status == SHS_NO_MEMORY) status = shs__on_cpu(s, &g, &report);
-    if (status == SHS_OK && test) status = shs__dl_code_test(w, w->D, counts + SHS__ON_TEST_SUM2);
+    if (status == SHS_OK && test) status = shs__dl_code_test(w, counts + SHS__ON_TEST_SUM2);
     if (status != SHS_OK) return status;
     for (j = 0; j < w->n; j++) uses[j] = (shs_wide)w->session.usage[j];
     counts[SHS__ON_SIGNALS] = (shs_wide)coder->m;
     counts[SHS__ON_SUM2] = report.sum2;
     counts[SHS__ON_NONZEROS] = (shs_wide)report.nonzeros;
     if (test) counts[SHS__ON_TEST_SIGNALS] = (shs_wide)w->test.coder.m;
-    else counts[SHS__ON_TEST_SIGNALS] = 0;
     return SHS_OK;
+}
+
+/* A_ij of the symmetric A, whose upper triangle is stored. */
+SHS__PRIVATE shs_wide *shs__on_at(shs_wide *A, size_t n, int i, int j) {
+    if (i < j) return SHS__AT(A, n, i, j);
+    return SHS__AT(A, n, j, i);
 }
 
 /* One sweep. D A of a panel of atoms is formed at once, of D before them; an atom that moves tells those after it. */
@@ -15011,10 +15008,7 @@ SHS__PRIVATE void shs__on_sweep(shs__on_learner *s) {
             for (j = first; j < first + count; j++) {
                 shs_wide own = *SHS__AT(s->A, n, j, j);
                 shs_real *share = SHS__AT(s->shares, n, k, j - first);
-                shs_wide both;
-                if (k < j) both = *SHS__AT(s->A, n, k, j);
-                else both = *SHS__AT(s->A, n, j, k);
-                if (own > least) *share = (shs_real)(both / own);
+                if (own > least) *share = (shs_real)(*shs__on_at(s->A, (size_t)n, k, j) / own);
                 else *share = 0;
             }
         shs__la_gemm_serial(shs__la_job(p, count, n, shs__la_op(SHS_TRANS_NO, w->D, p), shs__la_op(SHS_TRANS_NO, s->shares, n),
@@ -15070,12 +15064,6 @@ SHS__PRIVATE shs_wide shs__on_seen(const shs__on_learner *s, size_t batches) {
     const size_t batch = SHS__PRODUCT(s->o->batch, ranks, 1);
     const size_t between = shs__zmax(s->o->replace_every / batch + (s->o->replace_every % batch > 0), 1);
     return (shs_wide)(batches % between) * (shs_wide)batch;
-}
-
-/* A_ij of the symmetric A, whose upper triangle is stored. */
-SHS__PRIVATE shs_wide *shs__on_at(shs_wide *A, size_t n, int i, int j) {
-    if (i < j) return SHS__AT(A, n, i, j);
-    return SHS__AT(A, n, j, i);
 }
 
 /* Atom j, which was d, is another: what the signals were without it is what is kept, and nothing of it. */
@@ -15193,7 +15181,7 @@ SHS__OUTLINE shs_status shs__on_learn(shs__on_learner *s, const shs_real *D, int
         if (s->report.history && k < s->report.history_most) s->report.history[k] = record;
         mine = shs__ctx_progress(s->w.ctx, "learning online", k + 1, shs__zmax(batches, k + 1), record.rmse);
     }
-    if (mine == SHS_OK) mine = shs__dl_code_test(&s->w, s->w.D, test);
+    if (mine == SHS_OK) mine = shs__dl_code_test(&s->w, test);
     test[1] = (shs_wide)s->w.test.coder.m;
     status = shs__ctx_reduce_well(s->w.ctx, mine, test, 2, SHS_REDUCE_SUM);
     if (status == SHS_OK && test[1] > 0) s->report.rmse_test = shs__dl_rmse(&s->w, test[0], test[1]);
@@ -15215,22 +15203,35 @@ SHS__PUBLIC int shs_shuffled_signals(void *user, int p, size_t most, shs_real *Y
     return 0;
 }
 
+/* What the learner's parts read of the options, with zeros replaced by what they become. */
+SHS__PRIVATE shs_ksvd_options shs__on_as_ksvd(int p, int n, const shs_online_options *o) {
+    shs_ksvd_options as = SHS_ZERO;
+    as.coding = o->coding;
+    as.start = o->start;
+    as.seed = o->seed;
+    as.first_iteration = o->first_batch > 0;
+    as.patch_width = o->patch_width;
+    as.patch_height = o->patch_height;
+    as.patch_channels = o->patch_channels;
+    as.replace = o->replace;
+    as.prune_coherence = o->prune_coherence;
+    as.prune_uses = -1;
+    as.test = o->test;
+    as.test_m = o->test_m;
+    as.test_ld = o->test_ld;
+    as.nonnegative = o->nonnegative;
+    return shs__dl_options(p, n, &as);
+}
+
 /* The options with zeros replaced by what they become. */
 SHS__PRIVATE shs_online_options shs__on_options(int p, int n, const shs_online_options *given) {
     shs_online_options o = SHS_ZERO;
-    shs_ksvd_options as = SHS_ZERO;
+    shs_ksvd_options as;
     if (given) o = *given;
-    as.coding = o.coding;
-    as.prune_coherence = o.prune_coherence;
-    as.test_ld = o.test_ld;
-    as.patch_width = o.patch_width;
-    as.patch_height = o.patch_height;
-    as.patch_channels = o.patch_channels;
-    as = shs__dl_options(p, n, &as);
+    as = shs__on_as_ksvd(p, n, &o);
     o.coding = as.coding;
     o.prune_coherence = as.prune_coherence;
     o.test_ld = as.test_ld;
-    if (o.nonnegative) o.coding.nonnegative = 1;
     o.patch_width = as.patch_width;
     o.patch_height = as.patch_height;
     o.patch_channels = as.patch_channels;
@@ -15257,20 +15258,7 @@ SHS__PRIVATE shs_status shs__on_open(shs__on_learner *s, int p, int n, shs_onlin
     if (!shs__wide_finite(1, &o->forgetting) || !(o->forgetting > 0) || o->forgetting > 1) return SHS_BAD_FORGETTING;
     if (!shs__wide_finite(1, &o->start_weight) || o->start_weight < 0) return SHS_BAD_OPTIONS;
     if (o->sweeps < 0) return SHS_BAD_ROUNDS;
-    as->coding = o->coding;
-    as->start = o->start;
-    as->seed = o->seed;
-    as->first_iteration = o->first_batch > 0;
-    as->patch_width = o->patch_width;
-    as->patch_height = o->patch_height;
-    as->patch_channels = o->patch_channels;
-    as->replace = o->replace;
-    as->prune_coherence = o->prune_coherence;
-    as->prune_uses = -1;
-    as->test = o->test;
-    as->test_m = o->test_m;
-    as->test_ld = o->test_ld;
-    as->nonnegative = o->nonnegative;
+    *as = shs__on_as_ksvd(p, n, o);
     as->coding.nonnegative = 0; /* these codes are not updated */
     status = shs__dl_check_options(as);
     as->coding.nonnegative = o->coding.nonnegative;
@@ -15382,9 +15370,6 @@ SHS__PUBLIC shs_status shs_online_ex(const shs_context *ctx, int p, int n, shs_s
     shs_status status;
     if (report) before = report->dictionary;
     s.w.ctx = shs__ctx_trial(ctx, &trial);
-    s.o = &o;
-    s.w.p = p;
-    s.w.n = n;
     s.read_fn = read_fn;
     s.user = user;
     status = shs__on_meet(&s, shs__on_check(&s, p, n, D, ldd, &o, report, &l), D, ldd);
