@@ -3123,17 +3123,18 @@ SHS__PRIVATE uint16_t shs__bfloat_of(shs_wide x) {
 /* ---- numbers in files ------------------------------------------------------------------------------------- >>bytes */
 
 /* Bytes are put together by shifts, so that the order of the machine's own does not matter. */
-/* CRC-32 (polynomial 0xedb88320, reflected), half a byte at a time; it begins with all bits set, and ends with all turned. */
+/* CRC-32 (polynomial 0xedb88320, reflected), half a byte at a time. crc: of the bytes before these, 0 if there are none. */
 SHS__PRIVATE uint32_t shs__crc(uint32_t crc, const unsigned char *bytes, size_t count) {
     static const uint32_t of_half[16] = {0,          0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
                                          0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
                                          0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
     size_t i;
+    crc = ~crc;
     for (i = 0; i < count; i++) {
         crc = of_half[(crc ^ bytes[i]) & 15] ^ crc >> 4;
         crc = of_half[(crc ^ (uint32_t)bytes[i] >> 4) & 15] ^ crc >> 4;
     }
-    return crc;
+    return ~crc;
 }
 
 SHS__PRIVATE void shs__put_bytes(unsigned char *to, uint64_t value, int bytes) {
@@ -3146,6 +3147,56 @@ SHS__PRIVATE uint64_t shs__get_bytes(const unsigned char *from, int bytes) {
     int i;
     for (i = 0; i < bytes; i++) value |= (uint64_t)from[i] << 8 * i;
     return value;
+}
+
+/* Models and compact codes as files: 64 bytes that begin with eight letters and end with their check sum, numbers, and the check
+   sum of the numbers. `bytes` are written next. */
+enum { SHS__FILE_HEAD = 64 };
+typedef struct shs__file {
+    int (*write_fn)(void *user, const void *bytes, size_t count);
+    void *user;
+    uint32_t crc;
+    size_t filled;
+    shs_status status;
+    unsigned char bytes[512];
+} shs__file;
+
+SHS__OUTLINE void shs__file_flush(shs__file *f) {
+    f->crc = shs__crc(f->crc, f->bytes, f->filled);
+    if (f->status == SHS_OK && f->write_fn(f->user, f->bytes, f->filled)) f->status = SHS_WRITE_FAILED;
+    f->filled = 0;
+}
+
+SHS__OUTLINE void shs__file_put(shs__file *f, uint64_t value, int size) {
+    if (f->filled + (size_t)size > sizeof f->bytes) shs__file_flush(f);
+    shs__put_bytes(f->bytes + f->filled, value, size);
+    f->filled += (size_t)size;
+}
+
+SHS__PRIVATE void shs__file_begin(shs__file *f, const char *letters,
+                                  int (*write_fn)(void *user, const void *bytes, size_t count), void *user) {
+    memcpy(f->bytes, letters, 8);
+    f->filled = 8;
+    f->write_fn = write_fn;
+    f->user = user;
+}
+
+SHS__OUTLINE void shs__file_put_head(shs__file *f) {
+    shs__put_bytes(f->bytes + SHS__FILE_HEAD - 4, shs__crc(0, f->bytes, SHS__FILE_HEAD - 4), 4);
+    f->filled = SHS__FILE_HEAD;
+    shs__file_flush(f);
+    f->crc = 0;
+}
+
+SHS__PRIVATE int shs__file_head_ok(const unsigned char *head) {
+    return shs__get_bytes(head + SHS__FILE_HEAD - 4, 4) == shs__crc(0, head, SHS__FILE_HEAD - 4);
+}
+
+SHS__OUTLINE shs_status shs__file_end(shs__file *f) {
+    if (f->filled > 0) shs__file_flush(f);
+    shs__file_put(f, f->crc, 4);
+    shs__file_flush(f);
+    return f->status;
 }
 
 /* The bits of an IEEE double, and back; the latter returns 0 if shs_wide cannot hold the value. Where shs_wide is a float, smaller
@@ -21145,11 +21196,10 @@ SHS__PUBLIC shs_status shs_ica_inverse(const shs_context *ctx, const shs_ica *ic
 /* A model in a file, whose layout stands beside shs_model. shs__md_arrays says which arrays there are: saving, making room and
    loading go through its list. */
 
-enum { SHS__MD_HEAD = 64, SHS__MD_VERSION = 2, SHS__MD_NUMBERS = 7 };
+enum { SHS__MD_VERSION = 2, SHS__MD_NUMBERS = 7, SHS__MD_ARRAYS = 7 };
 
-/* The callback that reads or writes, and the check sum of the bytes so far. */
+/* The callback that reads, and the check sum of the bytes so far. */
 typedef struct shs__md_file {
-    int (*write_fn)(void *user, const void *bytes, size_t count);
     int (*read_fn)(void *user, void *bytes, size_t count);
     void *user;
     uint32_t crc;
@@ -21160,72 +21210,39 @@ typedef struct shs__md_array {
     size_t count;
 } shs__md_array;
 
-/* The arrays of a model whose sizes are set, in the order of the file; returns how many. */
 /* What fits of both kinds have. */
 typedef struct shs__md_shape {
-    int bands, components;
-    shs_precision precise;
-    shs_wide count;
+    int *bands, *components, *eigenvalues;
+    shs_precision *precise;
+    shs_wide *count;
 } shs__md_shape;
 
-SHS__PRIVATE shs__md_shape shs__md_shape_of(const shs_model *m) {
-    shs__md_shape s;
-    if (m->kind == SHS_MODEL_ICA) {
-        s.bands = m->ica.bands;
-        s.components = m->ica.components;
-        s.precise = m->ica.precise;
-        s.count = m->ica.count;
-    } else {
-        s.bands = m->pca.bands;
-        s.components = m->pca.components;
-        s.precise = m->pca.precise;
-        s.count = m->pca.count;
-    }
-    return s;
+SHS__PRIVATE shs__md_shape shs__md_shape_of(shs_model *m) {
+    const shs__md_shape ica = {&m->ica.bands, &m->ica.components, &m->ica.components, &m->ica.precise, &m->ica.count};
+    const shs__md_shape pca = {&m->pca.bands, &m->pca.components, &m->pca.eigenvalue_count, &m->pca.precise, &m->pca.count};
+    if (m->kind == SHS_MODEL_ICA) return ica;
+    return pca;
 }
 
+/* The arrays of a model whose sizes are set, in the order of the file; returns how many. */
 SHS__PRIVATE int shs__md_arrays(shs_model *m, int wavelengths, int noise, shs__md_array *a) {
-    int ica = m->kind == SHS_MODEL_ICA, count = 0;
     const shs__md_shape shape = shs__md_shape_of(m);
-    const size_t n = (size_t)shape.bands, k = (size_t)shape.components;
+    const size_t n = (size_t)*shape.bands, k = (size_t)*shape.components, values = (size_t)*shape.eigenvalues;
     const size_t cells = SHS__PRODUCT(n, k, 1), square = SHS__PRODUCT(k, k, 1);
-    if (ica) {
-        a[count].values = &m->ica.mean;
-        a[count++].count = n;
-        a[count].values = &m->ica.eigenvalues;
-        a[count++].count = k;
-        a[count].values = &m->ica.whitening;
-        a[count++].count = cells;
-        a[count].values = &m->ica.rotation;
-        a[count++].count = square;
-        a[count].values = &m->ica.unmixing;
-        a[count++].count = cells;
-        a[count].values = &m->ica.mixing;
-        a[count++].count = cells;
-    } else {
-        a[count].values = &m->pca.mean;
-        a[count++].count = n;
-        a[count].values = &m->pca.scale;
-        a[count++].count = n;
-        a[count].values = &m->pca.eigenvalues;
-        a[count++].count = (size_t)m->pca.eigenvalue_count;
-        a[count].values = &m->pca.vectors;
-        a[count++].count = cells;
-        a[count].values = &m->pca.backward;
-        a[count++].count = cells;
-        if (noise) {
-            a[count].values = &m->pca.noise;
-            a[count++].count = SHS__PRODUCT(n, n, 1);
-        }
+    const shs__md_array ica[] = {{&m->ica.mean, n},          {&m->ica.eigenvalues, k},  {&m->ica.whitening, cells},
+                                 {&m->ica.rotation, square}, {&m->ica.unmixing, cells}, {&m->ica.mixing, cells}};
+    const shs__md_array pca[] = {{&m->pca.mean, n},        {&m->pca.scale, n},        {&m->pca.eigenvalues, values},
+                                 {&m->pca.vectors, cells}, {&m->pca.backward, cells}, {&m->pca.noise, SHS__PRODUCT(n, n, 1)}};
+    int count = 5 + noise;
+    memcpy(a, pca, sizeof pca);
+    if (m->kind == SHS_MODEL_ICA) {
+        memcpy(a, ica, sizeof ica);
+        count = 6;
     }
-    if (wavelengths) {
-        a[count].values = &m->wavelengths;
-        a[count++].count = n;
-    }
-    return count;
+    a[count].values = &m->wavelengths;
+    a[count].count = n;
+    return count + wavelengths;
 }
-
-enum { SHS__MD_ARRAYS = 7 };
 
 /* A component's record as numbers, and back. The latter returns whether the numbers are possible. */
 SHS__PRIVATE void shs__md_numbers_of(const shs_ica_component *c, shs_wide *x) {
@@ -21253,16 +21270,9 @@ SHS__PRIVATE int shs__md_from_numbers(const shs_wide *x, shs_ica_component *c) {
     return 1;
 }
 
-SHS__OUTLINE shs_status shs__md_write(shs__md_file *f, const shs_wide *x, size_t count) {
-    unsigned char bytes[512];
-    size_t i, step;
-    for (; count > 0; count -= step, x += step) {
-        step = shs__zmin(count, sizeof bytes / 8);
-        for (i = 0; i < step; i++) shs__put_bytes(bytes + 8 * i, shs__f64_bits(x[i]), 8);
-        f->crc = shs__crc(f->crc, bytes, 8 * step);
-        if (f->write_fn(f->user, bytes, 8 * step)) return SHS_WRITE_FAILED;
-    }
-    return SHS_OK;
+SHS__OUTLINE void shs__md_write(shs__file *f, const shs_wide *x, size_t count) {
+    size_t i;
+    for (i = 0; i < count && f->status == SHS_OK; i++) shs__file_put(f, shs__f64_bits(x[i]), 8);
 }
 
 SHS__OUTLINE shs_status shs__md_read(shs__md_file *f, shs_wide *x, size_t count) {
@@ -21284,13 +21294,11 @@ SHS__PRIVATE int shs__md_has_noise(const shs_model *m) { return m->kind == SHS_M
 SHS__PRIVATE int shs__md_sizes_ok(int n, int k, int values) { return k > 0 && k <= n && values >= k && values <= n; }
 
 SHS__PRIVATE shs_status shs__md_check(shs_model *m, shs__md_array *arrays, int *count) {
-    const shs_pca *p = &m->pca;
-    int ica = m->kind == SHS_MODEL_ICA, i;
+    const shs__md_shape shape = shs__md_shape_of(m);
+    int i;
     if ((unsigned)m->kind > SHS_MODEL_RX) return SHS_BAD_MODEL;
-    if (!(ica ? shs__md_sizes_ok(m->ica.bands, m->ica.components, m->ica.components)
-              : shs__md_sizes_ok(p->bands, p->components, p->eigenvalue_count)))
-        return SHS_BAD_MODEL;
-    if (ica && !m->ica.component) return SHS_BAD_MODEL;
+    if (!shs__md_sizes_ok(*shape.bands, *shape.components, *shape.eigenvalues)) return SHS_BAD_MODEL;
+    if (m->kind == SHS_MODEL_ICA && !m->ica.component) return SHS_BAD_MODEL;
     *count = shs__md_arrays(m, m->wavelengths != NULL, shs__md_has_noise(m), arrays);
     for (i = 0; i < *count; i++)
         if (!*arrays[i].values || !shs__wide_finite(arrays[i].count, *arrays[i].values)) return SHS_BAD_MODEL;
@@ -21300,57 +21308,51 @@ SHS__PRIVATE shs_status shs__md_check(shs_model *m, shs__md_array *arrays, int *
 SHS__PUBLIC shs_status shs_model_save(const shs_model *model, int (*write_fn)(void *user, const void *bytes, size_t count),
                                       void *user) {
     shs__md_array arrays[SHS__MD_ARRAYS];
-    shs__md_file f = SHS_ZERO;
-    unsigned char head[SHS__MD_HEAD] = "SHSmodel";
+    shs__file f = SHS_ZERO;
     shs_model m;
     shs__md_shape shape;
     shs_wide numbers[SHS__MD_NUMBERS];
-    uint64_t sizes[6];
+    uint64_t version = 1, flags, total = 0;
     int ica, count = 0, i;
     shs_status status;
     if (!model || !write_fn) return SHS_BAD_MODEL;
     m = *model;
     status = shs__md_check(&m, arrays, &count);
     if (status != SHS_OK) return status;
-    f.write_fn = write_fn;
-    f.user = user;
-    f.crc = ~(uint32_t)0;
     ica = m.kind == SHS_MODEL_ICA;
     shape = shs__md_shape_of(&m);
-    sizes[0] = 1;
-    if (shs__md_has_noise(&m) || m.kind == SHS_MODEL_RX) sizes[0] = 2; /* so that what was there before is as before */
-    sizes[1] = (uint64_t)m.kind;
-    sizes[2] = (uint64_t)shape.bands;
-    sizes[3] = (uint64_t)shape.components;
-    if (ica) sizes[4] = sizes[3];
-    else sizes[4] = (uint64_t)m.pca.eigenvalue_count;
-    sizes[5] = (uint64_t)(m.wavelengths != NULL) + 256 * (uint64_t)shape.precise;
-    if (ica) sizes[5] += 2 * (uint64_t)(m.ica.converged != 0) + 4 * (uint64_t)(m.ica.used_moments != 0);
-    for (i = 0; i < 6; i++) shs__put_bytes(head + 8 + 4 * i, sizes[i], 4);
-    shs__put_bytes(head + 32, shs__f64_bits(shape.count), 8);
-    shs__put_bytes(head + 40, ica ? 0 : shs__f64_bits(m.pca.total_variance), 8);
-    shs__put_bytes(head + 60, ~shs__crc(f.crc, head, 60), 4);
-    if (write_fn(user, head, SHS__MD_HEAD)) return SHS_WRITE_FAILED;
-    for (i = 0; i < count && status == SHS_OK; i++) status = shs__md_write(&f, *arrays[i].values, arrays[i].count);
-    for (i = 0; ica && i < m.ica.components && status == SHS_OK; i++) {
+    if (shs__md_has_noise(&m) || m.kind == SHS_MODEL_RX) version = 2; /* so that what was there before is as before */
+    flags = (uint64_t)(m.wavelengths != NULL) + 256 * (uint64_t)*shape.precise;
+    if (ica) flags += 2 * (uint64_t)(m.ica.converged != 0) + 4 * (uint64_t)(m.ica.used_moments != 0);
+    else total = shs__f64_bits(m.pca.total_variance);
+    shs__file_begin(&f, "SHSmodel", write_fn, user);
+    shs__file_put(&f, version, 4);
+    shs__file_put(&f, (uint64_t)m.kind, 4);
+    shs__file_put(&f, (uint64_t)*shape.bands, 4);
+    shs__file_put(&f, (uint64_t)*shape.components, 4);
+    shs__file_put(&f, (uint64_t)*shape.eigenvalues, 4);
+    shs__file_put(&f, flags, 4);
+    shs__file_put(&f, shs__f64_bits(*shape.count), 8);
+    shs__file_put(&f, total, 8);
+    shs__file_put_head(&f);
+    for (i = 0; i < count; i++) shs__md_write(&f, *arrays[i].values, arrays[i].count);
+    for (i = 0; ica && i < m.ica.components; i++) {
         shs__md_numbers_of(m.ica.component + i, numbers);
-        status = shs__md_write(&f, numbers, SHS__MD_NUMBERS);
+        shs__md_write(&f, numbers, SHS__MD_NUMBERS);
     }
-    shs__put_bytes(head, ~f.crc, 4);
-    if (status != SHS_OK) return status;
-    if (write_fn(user, head, 4)) return SHS_WRITE_FAILED;
-    return SHS_OK;
+    return shs__file_end(&f);
 }
 
 /* The first bytes: what the model is, and how large. */
 SHS__PRIVATE shs_status shs__md_read_head(const unsigned char *head, shs_model *m, int *wavelengths, int *noise) {
+    shs__md_shape shape;
     uint64_t sizes[6];
     shs_wide count, total;
     int i;
     if (memcmp(head, "SHSmodel", 8) != 0) return SHS_FOREIGN_MODEL;
     for (i = 0; i < 6; i++) sizes[i] = shs__get_bytes(head + 8 + 4 * i, 4);
     if (sizes[0] > SHS__MD_VERSION) return SHS_NEWER_MODEL;
-    if (shs__get_bytes(head + 60, 4) != (uint32_t)~shs__crc(~(uint32_t)0, head, 60) || sizes[0] == 0) return SHS_DAMAGED_MODEL;
+    if (!shs__file_head_ok(head) || sizes[0] == 0) return SHS_DAMAGED_MODEL;
     if (!shs__f64_of_bits(shs__get_bytes(head + 32, 8), &count) || !shs__f64_of_bits(shs__get_bytes(head + 40, 8), &total))
         return SHS_DAMAGED_MODEL;
     if ((sizes[0] == 1 ? sizes[1] > SHS_MODEL_ICA : sizes[1] != SHS_MODEL_MNF && sizes[1] != SHS_MODEL_RX) ||
@@ -21361,21 +21363,16 @@ SHS__PRIVATE shs_status shs__md_read_head(const unsigned char *head, shs_model *
     m->kind = (shs_model_kind)sizes[1];
     *wavelengths = (int)(sizes[5] & 1);
     *noise = sizes[0] == 2 && sizes[1] == SHS_MODEL_MNF;
+    shape = shs__md_shape_of(m);
+    *shape.bands = (int)sizes[2];
+    *shape.components = (int)sizes[3];
+    *shape.eigenvalues = (int)sizes[4];
+    *shape.precise = (shs_precision)(sizes[5] >> 8);
+    *shape.count = count;
     if (m->kind == SHS_MODEL_ICA) {
-        m->ica.bands = (int)sizes[2];
-        m->ica.components = (int)sizes[3];
-        m->ica.count = count;
         m->ica.converged = (sizes[5] & 2) != 0;
         m->ica.used_moments = (sizes[5] & 4) != 0;
-        m->ica.precise = (shs_precision)(sizes[5] >> 8);
-    } else {
-        m->pca.bands = (int)sizes[2];
-        m->pca.components = (int)sizes[3];
-        m->pca.eigenvalue_count = (int)sizes[4];
-        m->pca.count = count;
-        m->pca.total_variance = total;
-        m->pca.precise = (shs_precision)(sizes[5] >> 8);
-    }
+    } else m->pca.total_variance = total;
     return SHS_OK;
 }
 
@@ -21406,7 +21403,7 @@ SHS__PUBLIC shs_status shs_model_load(const shs_context *ctx, int (*read_fn)(voi
     shs__md_array arrays[SHS__MD_ARRAYS];
     shs__md_file f = SHS_ZERO;
     shs__layout l = SHS_ZERO;
-    unsigned char head[SHS__MD_HEAD];
+    unsigned char head[SHS__FILE_HEAD];
     shs_model m = SHS_ZERO;
     shs_wide numbers[SHS__MD_NUMBERS];
     shs__read_bytes large = SHS_ZERO;
@@ -21415,12 +21412,11 @@ SHS__PUBLIC shs_status shs_model_load(const shs_context *ctx, int (*read_fn)(voi
     shs_status status = shs__ctx_check(ctx);
     if (status != SHS_OK) return status;
     if (!read_fn || !model) return SHS_BAD_MODEL;
-    if (read_fn(user, head, SHS__MD_HEAD)) return SHS_READ_FAILED;
+    if (read_fn(user, head, SHS__FILE_HEAD)) return SHS_READ_FAILED;
     status = shs__md_read_head(head, &m, &wavelengths, &noise);
     if (status != SHS_OK) return status;
     f.read_fn = read_fn;
     f.user = user;
-    f.crc = ~(uint32_t)0;
     count = shs__md_arrays(&m, wavelengths, noise, arrays);
     bytes = shs__md_bytes(&m, arrays, count);
     if (bytes > SHS__READ_BELIEVED && bytes < SIZE_MAX) {
@@ -21439,7 +21435,7 @@ SHS__PUBLIC shs_status shs_model_load(const shs_context *ctx, int (*read_fn)(voi
         if (status == SHS_OK && !shs__md_from_numbers(numbers, m.ica.component + i)) status = SHS_DAMAGED_MODEL;
     }
     if (status == SHS_OK && f.read_fn(f.user, head, 4)) status = SHS_READ_FAILED;
-    if (status == SHS_OK && shs__get_bytes(head, 4) != (uint32_t)~f.crc) status = SHS_DAMAGED_MODEL;
+    if (status == SHS_OK && shs__get_bytes(head, 4) != f.crc) status = SHS_DAMAGED_MODEL;
     shs__ctx_free(ctx, large.bytes);
     if (status == SHS_OK && m.kind != SHS_MODEL_ICA) status = shs__md_complete(&m.pca);
     if (status != SHS_OK) {
@@ -23920,7 +23916,7 @@ SHS__PRIVATE shs_status shs__npy_parse(const char *at, shs_npy *f) {
 SHS__PUBLIC shs_status shs_npy_read_header(shs_npy *npy, int (*read_fn)(void *user, void *bytes, size_t count), void *user) {
     unsigned char head[8];
     char text[SHS__NPY_TEXT + 1], blank;
-    uint64_t length, i, begin;
+    size_t length, i, begin;
     int bytes;
     shs_npy f = SHS_ZERO;
     shs_status status;
@@ -23931,10 +23927,9 @@ SHS__PUBLIC shs_status shs_npy_read_header(shs_npy *npy, int (*read_fn)(void *us
     if (head[6] == 1) bytes = 2;
     else bytes = 4;
     if (read_fn(user, head, (size_t)bytes)) return SHS_READ_FAILED;
-    length = shs__get_bytes(head, bytes);
-    if (length > SHS__NPY_TEXT) begin = (uint64_t)SHS__NPY_TEXT;
-    else begin = length;
-    if (read_fn(user, text, (size_t)begin)) return SHS_READ_FAILED;
+    length = (size_t)shs__get_bytes(head, bytes);
+    begin = shs__zmin(length, SHS__NPY_TEXT);
+    if (read_fn(user, text, begin)) return SHS_READ_FAILED;
     text[begin] = 0;
     for (i = begin; i < length; i++) { /* more than our three keys can say is filled up, or records */
         if (read_fn(user, &blank, 1)) return SHS_READ_FAILED;
@@ -24097,60 +24092,46 @@ SHS__PUBLIC shs_status shs_npy_read_values(const shs_npy *npy, shs_type type, vo
 }
 
 #ifdef SHS__SPARSE
-/* Rows of a file are columns here: signal after signal. */
-SHS__PRIVATE shs_npy shs__npy_columns(char kind, size_t size, size_t rows, size_t columns) {
-    shs_npy f = SHS_ZERO;
-    f.kind = kind;
-    f.size = (int)size;
-    f.rows = rows;
-    f.columns = columns;
-    f.fortran_order = 1;
-    return f;
-}
-
-/* The same numbers as numpy shall see them, and back. */
+/* The same numbers as numpy shall see them, and back: rows of a file are columns here, signal after signal. */
 SHS__PRIVATE shs_npy shs__npy_transposed(shs_npy f) {
     uint64_t rows = f.rows;
     f.rows = f.columns;
     f.columns = rows;
     f.fortran_order = !f.fortran_order;
+    f.dimensions = 2;
     return f;
 }
 
+static const shs_type shs__npy_code_types[] = {SHS_TYPE_I32, SHS_TYPE_I32, SHS_TYPE_REAL}; /* used, atoms, coefs */
+
 SHS__PUBLIC shs_status shs_npy_save_codes(const shs_codes *codes, int (*write_fn)(void *user, const void *bytes, size_t count),
                                           void *used, void *atoms, void *coefs) {
-    void *users[3];
-    const void *values[3];
+    void *const users[] = {used, atoms, coefs};
     int i;
     shs_status status = SHS_OK;
     if (!shs__codes_ok(codes, 0)) return SHS_BAD_CODES;
     if (!write_fn) return SHS_BAD_NPY;
-    users[0] = used;
-    users[1] = atoms;
-    users[2] = coefs;
-    values[0] = codes->used;
-    values[1] = codes->atoms;
-    values[2] = codes->coefs;
     for (i = 0; i < 3 && status == SHS_OK; i++) {
-        const size_t rows = i == 0 ? 1 : (size_t)codes->stride;
-        shs_type type = SHS_TYPE_I32;
-        shs_npy f = shs__npy_columns('i', sizeof(int), rows, codes->m), seen;
-        if (i == 2) {
-            type = SHS_TYPE_REAL;
-            f = shs__npy_columns('f', sizeof(shs_real), rows, codes->m);
-        }
+        const void *const values[] = {codes->used, codes->atoms, codes->coefs};
+        const shs_type type = shs__npy_code_types[i];
+        shs_npy f = SHS_ZERO, seen;
+        f.kind = shs__types[type].kind;
+        f.size = shs__types[type].size;
+        f.fortran_order = 1;
+        f.rows = (uint64_t)codes->stride;
+        if (i == 0) f.rows = 1;
+        f.columns = codes->m;
         seen = shs__npy_transposed(f);
         if (i == 0) seen.dimensions = 1;
-        else seen.dimensions = 2;
         status = shs_npy_write_header(&seen, write_fn, users[i]);
-        if (status == SHS_OK) status = shs_npy_write_values(&f, type, values[i], rows, write_fn, users[i]);
+        if (status == SHS_OK) status = shs_npy_write_values(&f, type, values[i], (size_t)f.rows, write_fn, users[i]);
     }
     return status;
 }
 
 SHS__PUBLIC shs_status shs_npy_load_codes(const shs_context *ctx, int n, int (*read_fn)(void *user, void *bytes, size_t count),
                                           void *used, void *atoms, void *coefs, shs_codes *codes) {
-    void *users[3], *values[3];
+    void *users[] = {used, atoms, coefs};
     shs_npy f[3];
     shs__read_bytes large[3];
     shs_codes got = SHS_ZERO;
@@ -24159,9 +24140,6 @@ SHS__PUBLIC shs_status shs_npy_load_codes(const shs_context *ctx, int n, int (*r
     if (status != SHS_OK) return status;
     if (n < 1) return SHS_BAD_N;
     if (!codes) return SHS_BAD_CODES;
-    users[0] = used;
-    users[1] = atoms;
-    users[2] = coefs;
     for (i = 0; i < 3; i++) {
         status = shs_npy_read_header(&f[i], read_fn, users[i]);
         if (status != SHS_OK) return status;
@@ -24178,14 +24156,10 @@ SHS__PUBLIC shs_status shs_npy_load_codes(const shs_context *ctx, int n, int (*r
     }
     if (ahead) read_fn = shs__read_again;
     if (status == SHS_OK) status = shs_codes_create(ctx, (size_t)f[0].rows, (int)f[1].columns, &got);
-    values[0] = got.used;
-    values[1] = got.atoms;
-    values[2] = got.coefs;
     for (i = 0; i < 3 && status == SHS_OK; i++) {
-        shs_npy columns = shs__npy_transposed(f[i]);
-        columns.dimensions = 2;
-        status = shs_npy_read_values(&columns, i == 2 ? SHS_TYPE_REAL : SHS_TYPE_I32, values[i], (size_t)columns.rows, read_fn,
-                                     users[i]);
+        void *const values[] = {got.used, got.atoms, got.coefs};
+        const shs_npy columns = shs__npy_transposed(f[i]);
+        status = shs_npy_read_values(&columns, shs__npy_code_types[i], values[i], (size_t)columns.rows, read_fn, users[i]);
     }
     for (i = 0; i < 3; i++) shs__ctx_free(ctx, large[i].bytes);
     if (status == SHS_OK &&
@@ -24199,9 +24173,7 @@ SHS__PUBLIC shs_status shs_npy_load_codes(const shs_context *ctx, int n, int (*r
 /* ---- compact codes ------------------------------------------------------------------------------------- >>compact */
 
 enum {
-    SHS__CC_HEAD = 64,
     SHS__CC_VERSION = 1,
-    SHS__CC_BUFFER = 512,
     SHS__CC_ATOMS = 65536,    /* of a dictionary */
     SHS__CC_SPARSITY = 65535, /* of a signal */
     SHS__CC_SIGNALS = 32      /* unpacked at a time */
@@ -24214,9 +24186,8 @@ enum {
 
 #define SHS__CC_MOST ((shs_real)1.7147041145625416e38f) /* 2^127 (1 + 2^-7): a scale leaves no more above 2^127 */
 
-/* The largest integer of a type, and what all coefficients are below. */
+/* The largest integer of a type. */
 SHS__PRIVATE int shs__cc_largest(shs_coef_type type) { return type == SHS_COEF_I8 ? 127 : 32767; }
-SHS__PRIVATE shs_real shs__cc_limit(shs_coef_type type) { return SHS__CC_LIMIT(type); }
 
 /* Which multiple of the scale is the nearest to x in [0, 32767 scale), the even one of two. (2 k + 1) scale / 2, the middle, has
    16 + 8 bits at most and is exact in float, so that this is so whatever the quotient's last bit is: on every device. */
@@ -24294,7 +24265,7 @@ SHS__PRIVATE shs_status shs__cc_check(const shs_codes *codes, int n, shs_coef_ty
         *most = shs__imax(*most, codes->used[i]);
         if (!shs__finite(shs__cells(codes->used[i], 1), x)) return SHS_BAD_COEFS;
         for (k = 0; k < codes->used[i]; k++)
-            if (shs__abs(x[k]) >= shs__cc_limit(type)) return SHS_BAD_COEFS;
+            if (shs__abs(x[k]) >= SHS__CC_LIMIT(type)) return SHS_BAD_COEFS;
     }
     if (*most > SHS__CC_SPARSITY) return SHS_BAD_CODES;
     return SHS_OK;
@@ -24303,7 +24274,7 @@ SHS__PRIVATE shs_status shs__cc_check(const shs_codes *codes, int n, shs_coef_ty
 /* Rounds `wanted`, the value that coefficient x should have now, and which may be far larger than x. */
 SHS__PRIVATE shs_real shs__cc_rounded(shs_coef_type type, shs_real scale, shs_real x, shs_wide wanted) {
     shs_wide a = shs__wabs(wanted);
-    shs_real clamped = shs__cc_limit(type);
+    shs_real clamped = SHS__CC_LIMIT(type);
     if ((x < 0) != (wanted < 0)) return 0;
     if (a < (shs_wide)clamped) clamped = (shs_real)a;
     if (x < 0) clamped = -clamped;
@@ -24481,16 +24452,9 @@ SHS__PRIVATE shs_status shs__cc_cpu_round(const shs_context *ctx, const shs_roun
     return SHS_OK;
 }
 
-/* Here, or on the context's engine. Without a dictionary there is too little to do for a way there and back. */
-SHS__PRIVATE shs_status shs__cc_round(const shs_context *ctx, const shs_rounding_job *job) {
-    const shs_engine *e = job->D ? shs__ctx_engine(ctx) : NULL;
-    shs_status status = SHS__ASK(e, codes_round, (e->user, ctx, job));
-    if (shs__ctx_cpu_takes_over(e, status)) return shs__cc_cpu_round(ctx, job);
-    return status;
-}
-
 SHS__PUBLIC shs_status shs_codes_round(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, shs_coef_type type,
                                        shs_codes *codes) {
+    const shs_engine *e = NULL;
     shs_rounding_job job = SHS_ZERO;
     shs_status status = shs__ctx_check(ctx);
     if (status == SHS_OK && D) status = shs__omp_check_dictionary(p, n, D, ldd);
@@ -24503,7 +24467,10 @@ SHS__PUBLIC shs_status shs_codes_round(const shs_context *ctx, int p, int n, con
     job.ldd = ldd;
     job.type = type;
     job.codes = codes;
-    return shs__cc_round(ctx, &job);
+    if (D) e = shs__ctx_engine(ctx); /* without a dictionary there is too little to do for a way there and back */
+    status = SHS__ASK(e, codes_round, (e->user, ctx, &job));
+    if (shs__ctx_cpu_takes_over(e, status)) return shs__cc_cpu_round(ctx, &job);
+    return status;
 }
 
 /* The bytes of counts, atoms, coefficients and scales, and with what stands around them; SIZE_MAX where that cannot be. */
@@ -24524,7 +24491,7 @@ SHS__PRIVATE size_t shs__cc_parts(int n, shs_coef_type type, size_t m, int s, si
     else parts[2] = 2 * nonzeros;
     if (type == SHS_COEF_F16) parts[3] = 0;
     else parts[3] = 2 * m;
-    return SHS__CC_HEAD + parts[0] + parts[1] + parts[2] + parts[3] + 4;
+    return SHS__FILE_HEAD + parts[0] + parts[1] + parts[2] + parts[3] + 4;
 }
 
 SHS__PUBLIC size_t shs_compact_size(int n, shs_coef_type type, size_t m, int s, size_t nonzeros) {
@@ -24532,31 +24499,10 @@ SHS__PUBLIC size_t shs_compact_size(int n, shs_coef_type type, size_t m, int s, 
     return shs__cc_parts(n, type, m, s, nonzeros, parts);
 }
 
-typedef struct shs__cc_file {
-    int (*write_fn)(void *user, const void *bytes, size_t count);
-    void *user;
-    uint32_t crc;
-    size_t filled;
-    shs_status status;
-    unsigned char bytes[SHS__CC_BUFFER];
-} shs__cc_file;
-
-SHS__OUTLINE void shs__cc_flush(shs__cc_file *f) {
-    f->crc = shs__crc(f->crc, f->bytes, f->filled);
-    if (f->status == SHS_OK && f->write_fn(f->user, f->bytes, f->filled)) f->status = SHS_WRITE_FAILED;
-    f->filled = 0;
-}
-
-SHS__OUTLINE void shs__cc_put(shs__cc_file *f, int value, int size) {
-    if (f->filled + (size_t)size > sizeof f->bytes) shs__cc_flush(f);
-    shs__put_bytes(f->bytes + f->filled, (uint64_t)(int64_t)value, size);
-    f->filled += (size_t)size;
-}
-
 SHS__PUBLIC shs_status shs_compact_save(const shs_codes *codes, int n, shs_coef_type type,
                                         int (*write_fn)(void *user, const void *bytes, size_t count), void *user) {
-    shs__cc_file f = SHS_ZERO;
-    size_t parts[4], i, total, numbers[5];
+    shs__file f = SHS_ZERO;
+    size_t parts[4], i, total;
     int most, exact, k, part;
     shs_status status = shs__cc_check(codes, n, type, &most);
     if (status != SHS_OK) return status;
@@ -24568,35 +24514,29 @@ SHS__PUBLIC shs_status shs_compact_save(const shs_codes *codes, int n, shs_coef_
     }
     total = shs_codes_nonzeros(codes);
     if (shs__cc_parts(n, type, codes->m, most, total, parts) == SIZE_MAX) return SHS_TOO_LARGE;
-    memcpy(f.bytes, "SHScodes", 8);
-    numbers[0] = SHS__CC_VERSION;
-    numbers[1] = (size_t)type;
-    numbers[2] = (size_t)n;
-    numbers[3] = (size_t)most;
-    for (i = 0; i < 4; i++) shs__put_bytes(f.bytes + 8 + 4 * i, numbers[i], 4);
-    shs__put_bytes(f.bytes + 24, codes->m, 8), shs__put_bytes(f.bytes + 32, total, 8);
-    shs__put_bytes(f.bytes + 60, ~shs__crc(~(uint32_t)0, f.bytes, 60), 4);
-    f.write_fn = write_fn;
-    f.user = user;
-    f.filled = SHS__CC_HEAD;
-    shs__cc_flush(&f);
-    f.crc = ~(uint32_t)0;
+    shs__file_begin(&f, "SHScodes", write_fn, user);
+    shs__file_put(&f, SHS__CC_VERSION, 4);
+    shs__file_put(&f, (uint64_t)type, 4);
+    shs__file_put(&f, (uint64_t)n, 4);
+    shs__file_put(&f, (uint64_t)most, 4);
+    shs__file_put(&f, codes->m, 8);
+    shs__file_put(&f, total, 8);
+    shs__file_put_head(&f);
     for (part = 0; part < 4; part++)
         for (i = 0; i < codes->m && parts[part] > 0 && f.status == SHS_OK; i++) {
             const int *atoms = shs__codes_atoms(codes, i);
             const shs_real *x = shs__codes_coefs(codes, i);
             uint32_t scale = 0;
             if (part >= 2) scale = shs__cc_scale(type, codes->used[i], x, &exact);
-            if (part == 0) shs__cc_put(&f, codes->used[i], most > 255 ? 2 : 1);
-            if (part == 3) shs__cc_put(&f, (int)scale, 2);
-            for (k = 0; k < codes->used[i] && part == 1; k++) shs__cc_put(&f, atoms[k], n > 256 ? 2 : 1);
-            for (k = 0; k < codes->used[i] && part == 2; k++)
-                shs__cc_put(&f, shs__cc_word(type, shs__cc_scale_value(scale), x[k]), type == SHS_COEF_I8 ? 1 : 2);
+            if (part == 0) shs__file_put(&f, (uint64_t)codes->used[i], most > 255 ? 2 : 1);
+            if (part == 3) shs__file_put(&f, scale, 2);
+            for (k = 0; k < codes->used[i] && part == 1; k++) shs__file_put(&f, (uint64_t)atoms[k], n > 256 ? 2 : 1);
+            for (k = 0; k < codes->used[i] && part == 2; k++) {
+                const int word = shs__cc_word(type, shs__cc_scale_value(scale), x[k]);
+                shs__file_put(&f, (uint64_t)word, type == SHS_COEF_I8 ? 1 : 2);
+            }
         }
-    if (f.filled > 0) shs__cc_flush(&f);
-    shs__put_bytes(f.bytes, ~f.crc, 4), f.filled = 4;
-    shs__cc_flush(&f);
-    return f.status;
+    return shs__file_end(&f);
 }
 
 /* The first bytes: what the codes are, and how large in bytes. */
@@ -24606,7 +24546,7 @@ SHS__PRIVATE shs_status shs__cc_read_head(const unsigned char *head, shs_compact
     int i;
     if (memcmp(head, "SHScodes", 8) != 0) return SHS_FOREIGN_COMPACT;
     if (version > SHS__CC_VERSION) return SHS_NEWER_COMPACT;
-    if (version == 0 || shs__get_bytes(head + 60, 4) != (uint32_t)~shs__crc(~(uint32_t)0, head, 60)) return SHS_DAMAGED_COMPACT;
+    if (version == 0 || !shs__file_head_ok(head)) return SHS_DAMAGED_COMPACT;
     for (i = 0; i < 3; i++) numbers[i] = shs__get_bytes(head + 12 + 4 * i, 4);
     for (i = 40; i < 60; i++)
         if (head[i] != 0) return SHS_DAMAGED_COMPACT;
@@ -24656,29 +24596,30 @@ SHS__PRIVATE int shs__cc_numbers_ok(const shs_compact *c) {
     return most == c->s && total == c->nonzeros;
 }
 
+/* What follows the head, `rest` bytes. */
+SHS__PRIVATE shs_status shs__cc_read_body(const unsigned char *body, size_t rest, const size_t *parts, shs_compact *c) {
+    if (shs__get_bytes(body + rest - 4, 4) != shs__crc(0, body, rest - 4)) return SHS_DAMAGED_COMPACT;
+    if (parts[0] > 0) c->counts = body;
+    c->atoms = body + parts[0];
+    c->coefs = c->atoms + parts[1];
+    if (parts[3] > 0) c->scales = c->coefs + parts[2];
+    if (shs__cc_numbers_ok(c)) return SHS_OK;
+    return SHS_DAMAGED_COMPACT;
+}
+
 SHS__PUBLIC shs_status shs_compact_open(const void *bytes, size_t size, shs_compact *compact) {
-    const unsigned char *head = (const unsigned char *)bytes, *body;
+    const unsigned char *head = (const unsigned char *)bytes;
     shs_compact c = SHS_ZERO;
     size_t parts[4], total = 0;
     shs_status status;
     if (!bytes || !compact) return SHS_BAD_COMPACT;
     if (size < 8 || memcmp(head, "SHScodes", 8) != 0) return SHS_FOREIGN_COMPACT;
-    if (size < SHS__CC_HEAD) return SHS_DAMAGED_COMPACT;
+    if (size < SHS__FILE_HEAD) return SHS_DAMAGED_COMPACT;
     status = shs__cc_read_head(head, &c, parts, &total);
-    if (status != SHS_OK) return status;
-    body = head + SHS__CC_HEAD;
-    if (size < total) return SHS_DAMAGED_COMPACT;
-    if (shs__get_bytes(head + total - 4, 4) != (uint32_t)~shs__crc(~(uint32_t)0, body, total - SHS__CC_HEAD - 4))
-        return SHS_DAMAGED_COMPACT;
-    if (parts[0] > 0) c.counts = body;
-    else c.counts = NULL;
-    c.atoms = body + parts[0];
-    c.coefs = c.atoms + parts[1];
-    if (parts[3] > 0) c.scales = c.coefs + parts[2];
-    else c.scales = NULL;
-    if (!shs__cc_numbers_ok(&c)) return SHS_DAMAGED_COMPACT;
-    *compact = c;
-    return SHS_OK;
+    if (status == SHS_OK && size < total) status = SHS_DAMAGED_COMPACT;
+    if (status == SHS_OK) status = shs__cc_read_body(head + SHS__FILE_HEAD, total - SHS__FILE_HEAD, parts, &c);
+    if (status == SHS_OK) *compact = c;
+    return status;
 }
 
 /* Where in the atoms signal `to` begins, when signal `from` begins at `at`. */
@@ -24724,29 +24665,10 @@ SHS__PUBLIC shs_status shs_compact_unpack(const shs_compact *compact, size_t fir
     return SHS_OK;
 }
 
-/* A file whose head was read already. */
-typedef struct shs__cc_opened {
-    int (*read_fn)(void *user, void *bytes, size_t count);
-    void *user;
-    unsigned char head[SHS__CC_HEAD];
-    int taken;
-} shs__cc_opened;
-
-/* The head first, in the first piece, then the rest. */
-SHS__PRIVATE int shs__cc_read(void *user, void *bytes, size_t count) {
-    shs__cc_opened *f = (shs__cc_opened *)user;
-    unsigned char *to = (unsigned char *)bytes;
-    size_t head = 0;
-    if (!f->taken) head = sizeof f->head;
-    if (head) memcpy(to, f->head, head);
-    f->taken = 1;
-    return f->read_fn(f->user, to + head, count - head);
-}
-
 SHS__PUBLIC shs_status shs_compact_load(const shs_context *ctx, int n, int (*read_fn)(void *user, void *bytes, size_t count),
                                         void *user, shs_codes *codes) {
-    shs__cc_opened whole = SHS_ZERO;
-    shs__read_bytes bytes = SHS_ZERO;
+    unsigned char head[SHS__FILE_HEAD];
+    shs__read_bytes body = SHS_ZERO;
     shs_compact c = SHS_ZERO;
     shs_codes got = SHS_ZERO;
     size_t parts[4], size = 0;
@@ -24755,19 +24677,17 @@ SHS__PUBLIC shs_status shs_compact_load(const shs_context *ctx, int n, int (*rea
     if (n < 1) return SHS_BAD_N;
     if (!read_fn) return SHS_BAD_COMPACT;
     if (!codes) return SHS_BAD_CODES;
-    whole.read_fn = read_fn;
-    whole.user = user;
-    if (read_fn(user, whole.head, sizeof whole.head)) return SHS_READ_FAILED;
-    status = shs__cc_read_head(whole.head, &c, parts, &size);
+    if (read_fn(user, head, sizeof head)) return SHS_READ_FAILED;
+    status = shs__cc_read_head(head, &c, parts, &size);
     if (status == SHS_OK && c.n > n) status = SHS_BAD_COMPACT;
-    if (status == SHS_OK) status = shs__read_all(ctx, shs__cc_read, &whole, size, &bytes);
-    if (status == SHS_OK) status = shs_compact_open(bytes.bytes, size, &c);
+    if (status == SHS_OK) status = shs__read_all(ctx, read_fn, user, size - SHS__FILE_HEAD, &body);
+    if (status == SHS_OK) status = shs__cc_read_body(body.bytes, body.count, parts, &c);
     if (status == SHS_OK) status = shs_codes_create(ctx, c.m, shs__imax(c.s, 1), &got);
     if (status == SHS_OK) {
         (void)shs__cc_unpack(&c, 0, 0, c.m, &got);
         *codes = got;
     }
-    shs__ctx_free(ctx, bytes.bytes);
+    shs__ctx_free(ctx, body.bytes);
     return status;
 }
 
