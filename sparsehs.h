@@ -13359,8 +13359,9 @@ typedef struct shs__dl_learner {
     shs_ksvd_report report; /* of the best dictionary so far, with the caller's arrays */
 } shs__dl_learner;
 
-/* Root mean square of the values of so many signals. */
+/* Root mean square of the values of so many signals; -1 of none. */
 SHS__PRIVATE shs_wide shs__dl_rmse(const shs__dl_learner *w, shs_wide sum2, shs_wide count) {
+    if (!(count > 0)) return -1;
     return SHS__WSQRT(sum2 / ((shs_wide)w->p * count));
 }
 
@@ -13682,8 +13683,6 @@ SHS__PRIVATE void shs__dl_cpu_update(const shs_context *ctx, shs__dl_session *s,
     SHS__COPY(SHS__AT(s->coded, p, 0, g->first), g->atoms, shs__cells(g->count, p));
 }
 
-enum { SHS__SIGNALS_SOLVED = 64 }; /* by one chunk */
-
 /* x = (D_I'D_I + mu I)^-1 D_I'y for signal i. z, and behind it the packed factor, are scratch. */
 SHS__PRIVATE void shs__dl_solve_signal(const shs__dl_session *s, size_t i, shs_wide *z) {
     const int p = s->coder.over.p, count = s->codes.used[i];
@@ -13706,9 +13705,9 @@ SHS__PRIVATE void shs__dl_solve_signal(const shs__dl_session *s, size_t i, shs_w
 
 SHS__PRIVATE void shs__dl_solve_chunk(void *arg, size_t chunk, int worker) {
     const shs__dl_session *s = (const shs__dl_session *)arg;
-    size_t stride = (size_t)s->coder.stride, i, end = shs__zmin(s->coder.m, (chunk + 1) * SHS__SIGNALS_SOLVED);
+    size_t stride = (size_t)s->coder.stride, i = chunk * SHS__SIGNALS_A_PATCH, end = shs__zmin(s->coder.m, i + SHS__SIGNALS_A_PATCH);
     shs_wide *z = SHS__AT(s->solve, stride * (stride + 1), 0, worker);
-    for (i = chunk * SHS__SIGNALS_SOLVED; i < end; i++) shs__dl_solve_signal(s, i, z);
+    for (; i < end; i++) shs__dl_solve_signal(s, i, z);
 }
 
 /* The codes of the iteration before take the place of those at hand in the lists, which become those of the next. */
@@ -13815,7 +13814,7 @@ SHS__PRIVATE shs_status shs__dl_stage_solve(shs__dl_learner *w) {
     shs_status status = SHS_OK;
     if (w->engine) status = SHS_UNSUPPORTED;
     if (!shs__dl_stage_here(w, 1, &status)) return status;
-    shs__ctx_parallel(w->ctx, work, shs__ctx_chunks(m, SHS__SIGNALS_SOLVED), shs__dl_solve_chunk, s);
+    shs__ctx_parallel(w->ctx, work, shs__ctx_chunks(m, SHS__SIGNALS_A_PATCH), shs__dl_solve_chunk, s);
     s->residual_done = 0;
     return SHS_OK;
 }
@@ -14164,8 +14163,7 @@ SHS__PRIVATE shs_status shs__dl_code_all(shs__dl_learner *w, shs_ksvd_record *re
     else w->all.values = (shs_wide)w->p * w->all.m;
     record->rmse_coding = SHS__WSQRT(shs__quotient(sums[0], w->all.values));
     record->mean_atoms = sums[1] / w->all.m;
-    if (test[1] > 0) record->rmse_test = shs__dl_rmse(w, test[0], test[1]);
-    else record->rmse_test = -1;
+    record->rmse_test = shs__dl_rmse(w, test[0], test[1]);
     return SHS_OK;
 }
 
@@ -14594,6 +14592,7 @@ SHS__PRIVATE int shs__dl_schedule_ok(const shs_step *steps, int count) {
 }
 
 SHS__PRIVATE shs_status shs__dl_check_options(const shs_ksvd_options *o) {
+    const int penalised = o->regularisation > 0 || o->incoherence > 0 || o->coherence > 0;
     if (!SHS__ZEROED(o)) return SHS_BAD_OPTIONS;
     if (o->iterations < 0 || o->first_iteration < 0) return SHS_BAD_ITERATIONS;
     if (o->parallel_atoms < 0) return SHS_BAD_PARALLEL_ATOMS;
@@ -14603,9 +14602,8 @@ SHS__PRIVATE shs_status shs__dl_check_options(const shs_ksvd_options *o) {
     if (o->coding.nonnegative && !o->nonnegative) return SHS_BAD_OPTIONS;
     if (o->coding.weights || shs__omp_grouped(&o->coding)) return SHS_BAD_OPTIONS;
     if (!shs__method_takes(o->coding.method, SHS__TAKES_LEARNING)) return SHS_BAD_OPTIONS;
-    if (shs__omp_weighted(&o->coding) && ((o->update != SHS_UPDATE_AKSVD && o->update != SHS_UPDATE_SGK) || o->nonnegative ||
-                                          o->regularisation > 0 || o->incoherence > 0 || o->coherence > 0))
-        return SHS_BAD_OPTIONS;
+    if (shs__omp_weighted(&o->coding) && (o->update > SHS_UPDATE_SGK || o->nonnegative || penalised)) return SHS_BAD_OPTIONS;
+    if (o->nonnegative && (o->update > SHS_UPDATE_KSVD || penalised)) return SHS_BAD_OPTIONS;
     if ((unsigned)o->update >= SHS_UPDATE_COUNT) return SHS_BAD_OPTIONS;
     if ((unsigned)o->start > SHS_START_GIVEN || (unsigned)o->replace > SHS_REPLACE_RANDOM) return SHS_BAD_OPTIONS;
     if ((unsigned)o->keep > SHS_KEEP_LAST || !shs__tolerance_ok(o->prune_coherence)) return SHS_BAD_OPTIONS;
@@ -14614,9 +14612,6 @@ SHS__PRIVATE shs_status shs__dl_check_options(const shs_ksvd_options *o) {
     if (!shs__tolerance_ok(o->coherence) || o->coherence >= 1 || o->coherence_rounds < 0) return SHS_BAD_OPTIONS;
     if (o->test_m > 0 && !o->test) return SHS_BAD_SIGNALS;
     if (o->regularised_iterations < 0 || (o->incoherence > 0 && o->update == SHS_UPDATE_MOD)) return SHS_BAD_OPTIONS;
-    if (o->nonnegative && (o->update == SHS_UPDATE_NSGK || o->update == SHS_UPDATE_MOD || o->regularisation > 0 ||
-                           o->incoherence > 0 || o->coherence > 0))
-        return SHS_BAD_OPTIONS;
     return SHS_OK;
 }
 
@@ -14714,11 +14709,9 @@ SHS__PRIVATE shs_status shs__dl_count_signals(shs__dl_learner *w) {
     return SHS_BAD_M;
 }
 
-/* Whether all ranks are well and mean the same; a given dictionary too must be the same on all. Then what of the options
-   depends on the signals of all ranks. */
-SHS__OUTLINE shs_status shs__dl_meet(shs__dl_learner *w, shs_status status, const shs_real *D, int ldd) {
-    shs_ksvd_options *o = w->o;
-    shs__meeting meeting = shs__ctx_meeting_for(w->ctx, "ksvd");
+/* Mixes into a print what must be the same on all ranks, a given dictionary too. */
+SHS__OUTLINE uint64_t shs__dl_imprint(uint64_t print, const shs__dl_learner *w, const shs_real *D, int ldd) {
+    const shs_ksvd_options *o = w->o;
     const int choices[] = {w->p,
                            w->n,
                            o->patch_width,
@@ -14745,23 +14738,29 @@ SHS__OUTLINE shs_status shs__dl_meet(shs__dl_learner *w, shs_status status, cons
                            (int)o->coding.selection};
     const shs_wide values[] = {(shs_wide)o->prune_coherence,      o->stop_improvement,      (shs_wide)o->regularisation,
                                (shs_wide)o->regularisation_decay, (shs_wide)o->incoherence, (shs_wide)o->coherence};
-    const int limits[] = {o->coding.sparsity, o->coding.sparsity_each != NULL, o->coding.tolerance_each != NULL};
     int j;
+    print = shs__ctx_imprint(print, choices, sizeof choices);
+    print = shs__ctx_imprint(print, values, sizeof values);
+    print = shs__ctx_imprint(print, &o->seed, sizeof o->seed);
+    print = shs__ctx_imprint(print, o->parallel_atoms_schedule, (size_t)o->parallel_atoms_steps * sizeof(shs_step));
+    print = shs__ctx_imprint(print, o->rounds_schedule, (size_t)o->rounds_steps * sizeof(shs_step));
+    for (j = 0; j < w->n && o->start == SHS_START_GIVEN; j++)
+        print = shs__ctx_imprint(print, SHS__AT(D, ldd, 0, j), (size_t)w->p * sizeof(shs_real));
+    return print;
+}
+
+/* Whether all ranks are well and mean the same. Then what of the options depends on the signals of all ranks. */
+SHS__OUTLINE shs_status shs__dl_meet(shs__dl_learner *w, shs_status status, const shs_real *D, int ldd) {
+    shs_ksvd_options *o = w->o;
+    shs__meeting meeting = shs__ctx_meeting_for(w->ctx, "ksvd");
+    const int limits[] = {o->coding.sparsity, o->coding.sparsity_each != NULL, o->coding.tolerance_each != NULL};
     if (status == SHS_OK) {
-        meeting.all = shs__ctx_imprint(meeting.all, choices, sizeof choices);
-        meeting.all = shs__ctx_imprint(meeting.all, values, sizeof values);
-        meeting.all = shs__ctx_imprint(meeting.all, &o->seed, sizeof o->seed);
-        meeting.all = shs__ctx_imprint(meeting.all, o->parallel_atoms_schedule,
-                                       (size_t)o->parallel_atoms_steps * sizeof(shs_step));
-        meeting.all = shs__ctx_imprint(meeting.all, o->rounds_schedule, (size_t)o->rounds_steps * sizeof(shs_step));
-        for (j = 0; j < w->n && o->start == SHS_START_GIVEN; j++)
-            meeting.all = shs__ctx_imprint(meeting.all, SHS__AT(D, ldd, 0, j), (size_t)w->p * sizeof(shs_real));
+        meeting.all = shs__dl_imprint(meeting.all, w, D, ldd);
         meeting.having = shs__ctx_imprint(meeting.all, limits, sizeof limits);
         meeting.having = shs__ctx_imprint(meeting.having, &o->coding.tolerance, sizeof o->coding.tolerance);
         meeting.has_data = w->session.coder.m > 0;
     }
     if (meeting.has_data) meeting.largest[0] = (shs_wide)w->session.coder.stride;
-    else meeting.largest[0] = 0;
     meeting.largest[1] = meeting.has_data && (o->coding.tolerance > 0 || o->coding.tolerance_each);
     status = shs__ctx_meet(w->ctx, status, &meeting);
     if (status == SHS_OK) status = shs__dl_count_signals(w);
@@ -15168,9 +15167,7 @@ SHS__PRIVATE shs_status shs__on_batch(shs__on_learner *s, size_t k, shs_status m
     status = shs__ctx_reduce_well(w->ctx, mine, s->fresh, sums + n + SHS__ON_COUNTS, SHS_REDUCE_SUM);
     if (status != SHS_OK) return status;
     record->signal_count = (size_t)counts[SHS__ON_SIGNALS];
-    record->rmse_test = -1;
-    if (counts[SHS__ON_TEST_SIGNALS] > 0)
-        record->rmse_test = shs__dl_rmse(w, counts[SHS__ON_TEST_SUM2], counts[SHS__ON_TEST_SIGNALS]);
+    record->rmse_test = shs__dl_rmse(w, counts[SHS__ON_TEST_SUM2], counts[SHS__ON_TEST_SIGNALS]);
     if (record->signal_count == 0) return SHS_OK;
     record->rmse = shs__dl_rmse(w, counts[SHS__ON_SUM2], counts[SHS__ON_SIGNALS]);
     record->mean_atoms = counts[SHS__ON_NONZEROS] / counts[SHS__ON_SIGNALS];
@@ -15235,8 +15232,8 @@ SHS__OUTLINE shs_status shs__on_learn(shs__on_learner *s, const shs_real *D, int
     if (mine == SHS_OK) mine = shs__dl_code_test(&s->w, test);
     test[1] = (shs_wide)s->w.test.coder.m;
     status = shs__ctx_reduce_well(s->w.ctx, mine, test, 2, SHS_REDUCE_SUM);
-    if (status == SHS_OK && test[1] > 0) s->report.rmse_test = shs__dl_rmse(&s->w, test[0], test[1]);
-    else s->report.rmse_test = -1;
+    s->report.rmse_test = -1;
+    if (status == SHS_OK) s->report.rmse_test = shs__dl_rmse(&s->w, test[0], test[1]);
     return status;
 }
 
@@ -15387,20 +15384,15 @@ SHS__OUTLINE shs_status shs__on_meet(const shs__on_learner *s, shs_status status
     const shs_online_options *o = s->o;
     const size_t p = (size_t)s->w.p, n = (size_t)s->w.n;
     shs__meeting meeting = shs__ctx_meeting_for(s->w.ctx, "online");
-    size_t j;
     if (status == SHS_OK) {
-        const int choices[] = {
-            s->w.p,        s->w.n,          o->patch_width,     o->patch_height,          o->patch_channels,         o->sweeps,
-            (int)o->start, (int)o->replace, o->coding.sparsity, (int)o->coding.selection, o->coding.nonnegative != 0,
-            o->nonnegative != 0};
-        const uint64_t sizes[] = {(uint64_t)o->batch,         (uint64_t)o->batches,    (uint64_t)o->first_batch,
-                                  (uint64_t)o->replace_every, (uint64_t)o->test_every, o->seed};
-        const shs_wide values[] = {(shs_wide)o->prune_coherence, (shs_wide)o->coding.tolerance, o->forgetting, o->start_weight};
+        const int choices[] = {o->sweeps, o->coding.sparsity, o->coding.nonnegative != 0};
+        const uint64_t sizes[] = {(uint64_t)o->batch, (uint64_t)o->batches, (uint64_t)o->first_batch, (uint64_t)o->replace_every,
+                                  (uint64_t)o->test_every};
+        const shs_wide values[] = {(shs_wide)o->coding.tolerance, o->forgetting, o->start_weight};
+        meeting.all = shs__dl_imprint(meeting.all, &s->w, D, ldd);
         meeting.all = shs__ctx_imprint(meeting.all, choices, sizeof choices);
         meeting.all = shs__ctx_imprint(meeting.all, sizes, sizeof sizes);
         meeting.all = shs__ctx_imprint(meeting.all, values, sizeof values);
-        for (j = 0; j < n && o->start == SHS_START_GIVEN; j++)
-            meeting.all = shs__ctx_imprint(meeting.all, SHS__AT(D, ldd, 0, j), p * sizeof(shs_real));
         if (o->first_batch > 0) {
             meeting.all = shs__ctx_imprint(meeting.all, s->report.sums_xx, n * n * sizeof(shs_wide));
             meeting.all = shs__ctx_imprint(meeting.all, s->report.sums_yx, p * n * sizeof(shs_wide));
@@ -23980,14 +23972,10 @@ SHS__PRIVATE size_t shs__npy_walk_next(shs__npy_walk *w) {
     return at;
 }
 
-/* To the other byte order. */
-SHS__PRIVATE void shs__npy_swap(unsigned char *v, size_t size) {
+/* Copies a number; swapped: to the other byte order. */
+SHS__PRIVATE void shs__npy_copy(const unsigned char *from, size_t size, int swapped, unsigned char *to) {
     size_t b;
-    for (b = 0; b < size / 2; b++) {
-        unsigned char other = v[b];
-        v[b] = v[size - 1 - b];
-        v[size - 1 - b] = other;
-    }
+    for (b = 0; b < size; b++) to[b] = from[swapped ? size - 1 - b : b];
 }
 
 SHS__PRIVATE int shs__npy_host_is_big(void) {
@@ -23999,19 +23987,19 @@ SHS__PRIVATE int shs__npy_host_is_big(void) {
 
 SHS__PUBLIC shs_status shs_npy_write_values(const shs_npy *npy, shs_type type, const void *A, size_t lda,
                                             int (*write_fn)(void *user, const void *bytes, size_t count), void *user) {
+    const unsigned char *values = (const unsigned char *)A;
     unsigned char bytes[SHS__NPY_BUFFER];
     size_t size = shs_type_size(type), step, i;
+    int swapped;
     shs_npy f;
     shs__npy_walk w;
     shs_status status = shs__npy_walk_of(npy, A, lda, &f, &w);
     if (status != SHS_OK) return status;
+    swapped = (f.big_endian != 0) != shs__npy_host_is_big();
     if (!write_fn || size != (size_t)f.size || shs__types[type].kind != f.kind) return SHS_BAD_NPY;
     while (w.left > 0) {
         step = shs__zmin(w.left, sizeof bytes / size);
-        for (i = 0; i < step; i++) {
-            memcpy(bytes + i * size, (const unsigned char *)A + shs__npy_walk_next(&w) * size, size);
-            if ((f.big_endian != 0) != shs__npy_host_is_big()) shs__npy_swap(bytes + i * size, size);
-        }
+        for (i = 0; i < step; i++) shs__npy_copy(values + shs__npy_walk_next(&w) * size, size, swapped, bytes + i * size);
         if (write_fn(user, bytes, step * size)) return SHS_WRITE_FAILED;
     }
     return SHS_OK;
@@ -24057,7 +24045,7 @@ SHS__PRIVATE int shs__npy_number(const shs_npy *f, uint64_t bits, shs_wide *x, i
 
 SHS__PUBLIC shs_status shs_npy_read_values(const shs_npy *npy, shs_type type, void *A, size_t lda,
                                            int (*read_fn)(void *user, void *bytes, size_t count), void *user) {
-    unsigned char bytes[SHS__NPY_BUFFER], *v, *to;
+    unsigned char bytes[SHS__NPY_BUFFER], number[8], *to;
     size_t out = shs_type_size(type), size, step, i;
     shs_npy f;
     shs__npy_walk w;
@@ -24071,10 +24059,9 @@ SHS__PUBLIC shs_status shs_npy_read_values(const shs_npy *npy, shs_type type, vo
     for (size = (size_t)f.size; w.left > 0;) {
         step = shs__zmin(w.left, sizeof bytes / size);
         if (read_fn(user, bytes, step * size)) return SHS_READ_FAILED;
-        v = bytes;
-        for (i = 0; i < step; i++, v += size) {
-            if (f.big_endian) shs__npy_swap(v, size);
-            fits = shs__npy_number(&f, shs__get_bytes(v, f.size), &x, &whole);
+        for (i = 0; i < step; i++) {
+            shs__npy_copy(bytes + i * size, size, f.big_endian, number);
+            fits = shs__npy_number(&f, shs__get_bytes(number, f.size), &x, &whole);
             to = (unsigned char *)A + shs__npy_walk_next(&w) * out;
             if (type == SHS_TYPE_I32) {
                 if (!fits) return SHS_DAMAGED_NPY;
