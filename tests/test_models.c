@@ -235,7 +235,7 @@ static void test_impossible_models(void **state) {
 }
 
 static void test_failing_callbacks_and_memory(void **state) {
-    int kind, at, calls;
+    int kind, at, reads, writes;
     (void)state;
     for (kind = 0; kind < 4; kind++) {
         shs_model m = fit((shs_model_kind)kind, 1), got;
@@ -243,11 +243,18 @@ static void test_failing_callbacks_and_memory(void **state) {
         shs_context ctx = SHS_ZERO;
         faulty allocations;
         assert_ok(shs_model_load(NULL, read_bytes, f, &got));
-        calls = f->calls;
+        reads = f->calls;
         shs_model_free(NULL, &got);
-        for (at = 1; at <= calls; at++) {
+        for (at = 1; at <= reads; at++) {
             rewind_file(f, at);
             assert_status(shs_model_load(NULL, read_bytes, f, &got), SHS_READ_FAILED);
+        }
+        f->size = 0;
+        rewind_file(f, 0);
+        assert_ok(shs_model_save(&m, write_bytes, f));
+        writes = f->calls;
+        assert_true(reads > 2 && writes > 2);
+        for (at = 1; at <= writes; at++) {
             f->size = 0;
             rewind_file(f, at);
             assert_status(shs_model_save(&m, write_bytes, f), SHS_WRITE_FAILED);
