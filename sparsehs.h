@@ -13607,42 +13607,43 @@ SHS__INLINE shs_real *shs__dl_coefficient(const shs__dl_uses *uses, size_t u) {
     return shs__codes_coefs(uses->codes, uses->signal[u]) + uses->slot[u];
 }
 
+/* An atom of the group, which changes. */
+typedef struct shs__dl_change {
+    const shs_real *before, *after;
+    shs_real along; /* before'after */
+} shs__dl_change;
+
 /* Where values are missing, over those that are present: F'd / |M.d|^2, which is 0 where nothing of the atom is there. e is 0
    where a value is missing. */
-SHS__INLINE shs_real shs__dl_present_code(const shs__dl_session *s, const shs__vector_kernels *kernels, int j, size_t i,
-                                          shs_real x) {
+SHS__INLINE shs_real shs__dl_present_code(const shs__dl_session *s, const shs__vector_kernels *kernels,
+                                          const shs__dl_change *c, size_t i, shs_real x) {
     const size_t p = (size_t)s->coder.over.p;
-    const shs_atom_group *g = s->group.atoms;
-    const shs_real *before = SHS__AT(s->coded, p, 0, g->first + j), *d = SHS__AT(g->atoms, p, 0, j);
-    shs_real norm2, along = kernels->dots_where((int)p, s->mask.present + i * p, before, d, &norm2);
-    if (norm2 > SHS__OMP_GUARD) return (kernels->dot(p, s->E + i * p, d) + x * along) / norm2;
+    shs_real norm2, along = kernels->dots_where((int)p, s->mask.present + i * p, c->before, c->after, &norm2);
+    if (norm2 > SHS__OMP_GUARD) return (kernels->dot(p, s->E + i * p, c->after) + x * along) / norm2;
     return 0;
 }
 
-/* Its new value, u being a use of the group's j-th atom: E_i'd_new + x d_old'd_new, or x where the rule keeps the codes. */
-SHS__INLINE shs_real shs__dl_new_code(const shs__dl_session *s, const shs__vector_kernels *kernels, int j, size_t u) {
+/* The new value of use u of the atom: E_i'd_new + x d_old'd_new, or x where the rule keeps the codes. */
+SHS__INLINE shs_real shs__dl_new_code(const shs__dl_session *s, const shs__vector_kernels *kernels, const shs__dl_change *c,
+                                      size_t u) {
     const size_t p = (size_t)s->coder.over.p, i = s->uses.signal[u];
-    const shs_atom_group *g = s->group.atoms;
-    shs_real x = *shs__dl_coefficient(&s->uses, u), along;
-    if (!shs__dl_rules[g->update].codes) return x;
-    if (s->mask.present) return shs__dl_present_code(s, kernels, j, i, x);
-    along = kernels->dot(p, s->E + i * p, SHS__AT(g->atoms, p, 0, j));
-    x = shs__dl_code_kept(s, x, along + x * (shs_real)s->group.overlap[j]);
+    shs_real x = *shs__dl_coefficient(&s->uses, u);
+    if (!shs__dl_rules[s->group.atoms->update].codes) return x;
+    if (s->mask.present) return shs__dl_present_code(s, kernels, c, i, x);
+    x = shs__dl_code_kept(s, x, kernels->dot(p, s->E + i * p, c->after) + x * c->along);
     if (s->mu > 0) return x / (1 + s->mu);
     return x;
 }
 
 /* Brings the signal of use u up to date: E_i += x d_old - x_new d_new, and the code. */
-SHS__INLINE void shs__dl_change_use(const shs__dl_session *s, const shs__vector_kernels *kernels, int j, size_t u,
-                                    shs_real x_new) {
-    const int p = s->coder.over.p;
+SHS__INLINE void shs__dl_change_use(const shs__dl_session *s, const shs__vector_kernels *kernels, const shs__dl_change *c,
+                                    size_t u, shs_real x_new) {
+    const int p = s->coder.over.p, wanted = s->group.atoms->want_residual;
     const size_t at = s->uses.signal[u] * (size_t)p;
-    const shs_atom_group *g = s->group.atoms;
-    const shs_real *before = SHS__AT(s->coded, p, 0, g->first + j), *d = SHS__AT(g->atoms, p, 0, j);
     shs_real *x = shs__dl_coefficient(&s->uses, u);
-    if (g->want_residual && s->mask.present)
-        kernels->patch_where(p, s->mask.present + at, *x, before, -x_new, d, s->E + at);
-    else if (g->want_residual) kernels->patch(p, *x, before, -x_new, d, s->E + at);
+    if (wanted && s->mask.present)
+        kernels->patch_where(p, s->mask.present + at, *x, c->before, -x_new, c->after, s->E + at);
+    else if (wanted) kernels->patch(p, *x, c->before, -x_new, c->after, s->E + at);
     *x = x_new;
 }
 
@@ -13652,21 +13653,24 @@ SHS__INLINE void shs__dl_change_use(const shs__dl_session *s, const shs__vector_
 SHS__PRIVATE void shs__dl_update_chunk(void *arg, size_t chunk, int worker) {
     const shs__dl_session *s = (const shs__dl_session *)arg;
     const shs__vector_kernels *kernels = shs__kernels_vector();
+    const shs_atom_group *g = s->group.atoms;
     const size_t begin = chunk * SHS__SIGNALS_A_PATCH;
-    const int first = s->group.atoms->first, count = s->group.atoms->count, alone = count == 1;
-    shs_real *x_new = s->group.x_new;
+    const int p = s->coder.over.p, alone = g->count == 1;
     int j, pass;
     (void)worker;
     for (pass = alone; pass < 2; pass++)
-        for (j = 0; j < count; j++) {
-            size_t u = s->uses.start[first] + begin, end = shs__zmin(s->uses.start[first + 1], u + SHS__SIGNALS_A_PATCH);
+        for (j = 0; j < g->count; j++) {
+            const shs__dl_change c = {SHS__AT(s->coded, p, 0, g->first + j), SHS__AT(g->atoms, p, 0, j),
+                                      (shs_real)s->group.overlap[j]};
+            size_t u = s->uses.start[g->first] + begin, end = shs__zmin(s->uses.start[g->first + 1], u + SHS__SIGNALS_A_PATCH);
             if (!alone) {
-                u = shs__dl_first_use(&s->uses, first + j, begin);
-                end = shs__dl_first_use(&s->uses, first + j, begin + SHS__SIGNALS_A_PATCH);
+                u = shs__dl_first_use(&s->uses, g->first + j, begin);
+                end = shs__dl_first_use(&s->uses, g->first + j, begin + SHS__SIGNALS_A_PATCH);
             }
             for (; u < end; u++) {
-                if (pass == 0 || alone) x_new[u] = shs__dl_new_code(s, kernels, j, u);
-                if (pass == 1) shs__dl_change_use(s, kernels, j, u, x_new[u]);
+                shs_real *x_new = s->group.x_new + u;
+                if (pass == 0 || alone) *x_new = shs__dl_new_code(s, kernels, &c, u);
+                if (pass == 1) shs__dl_change_use(s, kernels, &c, u, *x_new);
             }
         }
 }
@@ -15054,13 +15058,12 @@ SHS__PRIVATE void shs__on_sweep(shs__on_learner *s) {
     least *= SHS__BY_WIDE(1e-12, 1e-6);
     for (first = 0; first < n; first += count) {
         count = shs__imin(SHS__PANEL, n - first);
-        for (k = 0; k < n; k++)
-            for (j = first; j < first + count; j++) {
-                shs_wide own = *SHS__AT(s->A, n, j, j);
-                shs_real *share = SHS__AT(s->shares, n, k, j - first);
-                if (own > least) *share = (shs_real)(*shs__on_at(s->A, (size_t)n, k, j) / own);
-                else *share = 0;
-            }
+        SHS__CLEAR(s->shares, shs__cells(n, count));
+        for (j = first; j < first + count; j++) {
+            shs_wide own = *SHS__AT(s->A, n, j, j);
+            for (k = 0; k < n && own > least; k++)
+                *SHS__AT(s->shares, n, k, j - first) = (shs_real)(*shs__on_at(s->A, (size_t)n, k, j) / own);
+        }
         shs__la_gemm_serial(shs__la_job(p, count, n, shs__la_op(SHS_TRANS_NO, w->D, p), shs__la_op(SHS_TRANS_NO, s->shares, n),
                                         s->moved, p),
                             NULL, s->scratch);
@@ -15858,7 +15861,6 @@ SHS__OUTLINE shs_status shs__patch_batches(const shs_context *ctx, shs__patch_co
         status = shs__ctx_progress(ctx, "approximating", job->first + job->count, all, -1);
     }
     if (all) total->rmse = SHS__WSQRT(total->sum2 / SHS__WIDE_PRODUCT(job->g.p, all, 1));
-    else total->rmse = 0;
     return status;
 }
 
