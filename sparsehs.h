@@ -16629,7 +16629,7 @@ typedef enum shs__raw { SHS__NOT_RAW, SHS__RAW_SPECTRA, SHS__RAW_PLANES } shs__r
 typedef struct shs__reader {
     shs__view view;
     const shs__pixels_kernels *kernels; /* they say what an element is */
-    int planes, foreign; /* foreign: values have the other byte order, or are not aligned to their size */
+    int foreign;               /* values have the other byte order, or are not aligned to their size */
     shs__raw raw;
     shs__pairs pairs;          /* pixels (in shs_wide) are compared with their neighbours: a panel lies within a line and ... */
     shs_wide *above;           /* the last line of the block before, pixel after pixel; NULL: not wanted */
@@ -16698,7 +16698,6 @@ SHS__PRIVATE void shs__px_reader_block(shs__reader *r, const unsigned char *base
         else r->offsets[b] = b * v->bs;
         if (r->offsets[b] != b * v->bs) r->offset = r->offsets;
     }
-    r->planes = v->planes;
     r->foreign = v->cube->swap_bytes || (uintptr_t)base % v->size;
     r->block_pixels = shs__cells(lines, v->samples);
 }
@@ -16801,9 +16800,9 @@ SHS__PRIVATE int shs__px_elements_finite(const shs__pixels_kernels *k, size_t n,
 SHS__PRIVATE void shs__px_mark_not_finite(const shs__reader *r, shs__panel *panel) {
     const shs__pixels_kernels *kernels = r->kernels;
     size_t used = (size_t)r->view.used, b, pixels = (size_t)panel->pixels, k;
-    for (k = 0; k < pixels && !r->planes; k++)
+    for (k = 0; k < pixels && !r->view.planes; k++)
         if (!shs__px_elements_finite(kernels, used, shs__px_element_at(kernels, panel->X, k * used))) panel->missing[k] = 1;
-    for (b = 0; b < used && r->planes; b++) {
+    for (b = 0; b < used && r->view.planes; b++) {
         const void *plane = shs__px_element_at(kernels, panel->X, b * SHS__PANEL_PIXELS);
         if (shs__px_elements_finite(kernels, pixels, plane)) continue;
         for (k = 0; k < pixels; k++)
@@ -16816,7 +16815,7 @@ SHS__PRIVATE void shs__px_close_up(const shs__reader *r, shs__panel *panel) {
     unsigned char *X = (unsigned char *)panel->X;
     for (k = 0; k < (size_t)panel->pixels; k++) {
         if (panel->missing[k]) continue;
-        if (to != k && !r->planes) memcpy(X + to * used * bytes, X + k * used * bytes, used * bytes);
+        if (to != k && !r->view.planes) memcpy(X + to * used * bytes, X + k * used * bytes, used * bytes);
         else if (to != k)
             for (b = 0; b < used; b++)
                 memcpy(X + (b * SHS__PANEL_PIXELS + to) * bytes, X + (b * SHS__PANEL_PIXELS + k) * bytes, bytes);
@@ -16962,7 +16961,7 @@ SHS__PRIVATE void shs__px_read_above(const shs__reader *r, shs__panel *panel, si
     int k;
     SHS__COPY(panel->missing + k0, r->above_missing + x, count);
     for (k = k0; k < k0 + count; k++)
-        for (b = 0; b < used; b++) to[shs__px_in_panel(r->planes, used, b, (size_t)k)] = *from++;
+        for (b = 0; b < used; b++) to[shs__px_in_panel(r->view.planes, used, b, (size_t)k)] = *from++;
 }
 
 /* The second half of a panel whose pixels lie in one line: their neighbours above, or above and to the left. */
@@ -17222,8 +17221,9 @@ SHS__PRIVATE void shs__px_read_panel(const shs__reader *r, shs__panel *panel, si
 
 /* Copies the bands of pixel k of a panel that is not raw, missing pixels not counted. */
 SHS__OUTLINE void shs__px_get_pixel(const shs__reader *r, const shs__panel *panel, size_t k, shs_wide *x) {
-    size_t used = (size_t)r->view.used, b;
-    for (b = 0; b < used; b++) x[b] = shs__px_get_element(r->kernels, panel->X, shs__px_in_panel(r->planes, used, b, k));
+    size_t used = (size_t)r->view.used, at = shs__px_in_panel(r->view.planes, used, 0, k), b;
+    const size_t next = shs__px_in_panel(r->view.planes, used, 1, k) - at;
+    for (b = 0; b < used; b++, at += next) x[b] = shs__px_get_element(r->kernels, panel->X, at);
 }
 
 /* ---- a pass over all pixels ------------------------------------------------------------------------------- >>pass */
@@ -17615,11 +17615,11 @@ SHS__PRIVATE void shs__px_real_moments(const shs__moments_job *job, shs__panel *
     if (!r->raw) {
         panel->pixels = panel->valid;
         SHS__CLEAR(panel->missing, panel->pixels);
-        for (i = 0; i < (size_t)panel->pixels && !r->planes; i++)
+        for (i = 0; i < (size_t)panel->pixels && !r->view.planes; i++)
             panel->spectrum[i] = (const unsigned char *)shs__px_element_at(k, panel->X, i * (size_t)job->gram.n);
     }
     packed = shs__px_gram_packed(&job->gram, own);
-    if (r->planes && !r->raw) shs__px_pack_planes(k, job->gram.n, panel->pixels, panel->X, packed);
+    if (r->view.planes && !r->raw) shs__px_pack_planes(k, job->gram.n, panel->pixels, panel->X, packed);
     else if (r->raw)
         k->pack(shs__px_element_type(k, r->view.cube->type), job->gram.n, panel->pixels, panel->spectrum, job->element_shift,
                 panel->missing, own->scratch, packed);
@@ -17642,7 +17642,7 @@ SHS__PRIVATE void shs__px_moments_panel(void *state, shs__panel *panel, int work
 SHS__PRIVATE void shs__px_noise_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
     const shs__moments_job *job = (const shs__moments_job *)state;
     size_t used = (size_t)job->gram.n, b, i = 0, j = 0, pairs = 0;
-    int k, planes = job->reader.planes, apart = job->reader.pairs == SHS__PAIRS_RIGHT ? 1 : panel->pixels / 2;
+    int k, planes = job->reader.view.planes, apart = job->reader.pairs == SHS__PAIRS_RIGHT ? 1 : panel->pixels / 2;
     for (k = 0; k < apart; k++) j += !panel->missing[k];
     for (k = 0; k + apart < panel->pixels; k++) {
         if (!panel->missing[k] && !panel->missing[k + apart]) {
@@ -17679,7 +17679,7 @@ SHS__PRIVATE int shs__px_find_shift(const shs__reader *r, shs_wide *shift) {
         shs__sum sum = SHS_ZERO;
         for (k = 0; k < panel->valid; k++)
             shs__sum_add(&sum, shs__px_get_element(r->kernels, panel->X,
-                                                   shs__px_in_panel(r->planes, (size_t)used, (size_t)b, (size_t)k)));
+                                                   shs__px_in_panel(r->view.planes, (size_t)used, (size_t)b, (size_t)k)));
         shift[b] = shs__px_shift_of(r->view.cube->type, shs__sum_value(&sum) / (shs_wide)panel->valid);
     }
     return panel->valid > 0;
@@ -17709,7 +17709,7 @@ SHS__PRIVATE void shs__px_choose_factors(shs__moments_job *job) {
         }
     }
     for (; b % 16; b++) job->whole_shift[b] = 0;
-    if (r->planes && r->view.ss == 1) r->raw = SHS__RAW_PLANES; /* pixels lie side by side */
+    if (r->view.planes && r->view.ss == 1) r->raw = SHS__RAW_PLANES; /* pixels lie side by side */
     else r->raw = SHS__RAW_SPECTRA;
     if (!shs__dots_there()) job->gram.factors = SHS__PAIRS;
     else if (type == SHS_TYPE_U8) job->gram.factors = SHS__QUADS;
@@ -19182,7 +19182,7 @@ SHS__PUBLIC shs_status shs_mnf_from_noise(const shs_context *ctx, const shs_mome
    eigenvectors are X u of that matrix's u: bands x N values in place of bands x bands, and N^2 bands operations in place of
    bands^3. */
 typedef struct shs__few_pixels {
-    int n, most, count;     /* bands; pixels there may be, and valid ones */
+    int most, count;        /* pixels there may be, and valid ones */
     shs_wide *X;            /* n x most */
     shs_wide *gram, *turns; /* most x most */
     shs__reader reader;
@@ -19204,7 +19204,7 @@ SHS__PRIVATE int shs__few_pays(const shs__pixels *px) {
 }
 
 SHS__PRIVATE void shs__few_layout(shs__layout *l, shs__few_pixels *few, int components) {
-    const int n = few->n, most = few->most, kept = shs__imax(shs__imax(most, components), 1);
+    const int n = few->fit.n, most = few->most, kept = shs__imax(shs__imax(most, components), 1);
     shs__px_reader_layout(l, &few->reader, 1);
     few->X = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, most, 1));
     few->gram = SHS__CARVE(l, shs_wide, SHS__PRODUCT(most, most, 1));
@@ -19227,7 +19227,7 @@ SHS__PRIVATE shs_status shs__few_read(const shs_context *ctx, shs__few_pixels *f
             count = shs__zmin(SHS__PANEL_PIXELS, r->block_pixels - at);
             shs__px_read_panel(r, panel, at, count);
             for (k = 0; k < panel->valid && few->count < few->most; k++, few->count++)
-                shs__px_get_pixel(r, panel, (size_t)k, SHS__AT(few->X, few->n, 0, few->count));
+                shs__px_get_pixel(r, panel, (size_t)k, SHS__AT(few->X, few->fit.n, 0, few->count));
         }
         status = shs__ctx_progress(ctx, "moments", (size_t)r->next_line * samples, all, -1);
     }
@@ -19241,9 +19241,9 @@ SHS__PRIVATE void shs__few_centre_band(shs__few_pixels *few, int b) {
     for (pass = 0; pass < 2; pass++) {
         shs__sum sum = SHS_ZERO;
         shs_wide mean;
-        for (k = 0; k < few->count; k++) shs__sum_add(&sum, *SHS__AT(few->X, few->n, b, k));
+        for (k = 0; k < few->count; k++) shs__sum_add(&sum, *SHS__AT(few->X, few->fit.n, b, k));
         mean = shs__sum_value(&sum) / (shs_wide)few->count;
-        for (k = 0; k < few->count; k++) *SHS__AT(few->X, few->n, b, k) -= mean;
+        for (k = 0; k < few->count; k++) *SHS__AT(few->X, few->fit.n, b, k) -= mean;
         few->fit.mean[b] += mean;
     }
 }
@@ -19252,12 +19252,12 @@ SHS__PRIVATE void shs__few_centre_band(shs__few_pixels *few, int b) {
 SHS__PRIVATE shs_status shs__few_centre(shs__few_pixels *few, const shs_pca_options *o, shs_wide divisor) {
     int b, k;
     few->fit.total = 0;
-    for (b = 0; b < few->n; b++) {
+    for (b = 0; b < few->fit.n; b++) {
         shs__sum sum = SHS_ZERO;
         shs_wide variance, least, scale = 1;
         shs__few_centre_band(few, b);
         for (k = 0; k < few->count; k++) {
-            shs_wide x = *SHS__AT(few->X, few->n, b, k);
+            shs_wide x = *SHS__AT(few->X, few->fit.n, b, k);
             shs__sum_add(&sum, x * x);
         }
         variance = shs__sum_value(&sum) / divisor;
@@ -19268,7 +19268,7 @@ SHS__PRIVATE shs_status shs__few_centre(shs__few_pixels *few, const shs_pca_opti
         few->fit.scale[b] = scale;
         few->fit.total += variance / (scale * scale);
         for (k = 0; k < few->count; k++) {
-            shs_wide *x = SHS__AT(few->X, few->n, b, k);
+            shs_wide *x = SHS__AT(few->X, few->fit.n, b, k);
             if (variance <= 0) *x = 0;
             else *x = *x / scale;
         }
@@ -19293,7 +19293,7 @@ SHS__PRIVATE void shs__few_add_direction(int n, int k, shs_wide *V) {
 
 /* Eigenvalues and as many vectors as are asked for: *components, or all above rounding, which it becomes. */
 SHS__PRIVATE shs_status shs__few_solve(const shs_context *ctx, shs__few_pixels *few, shs_wide divisor, int *components) {
-    int n = few->n, count = few->count, rank = 0, j;
+    int n = few->fit.n, count = few->count, rank = 0, j;
     size_t i;
     shs_wide *V = few->fit.vectors, *values = few->fit.values;
     shs_status status;
@@ -19322,7 +19322,7 @@ SHS__PRIVATE shs_status shs__pca_few(const shs__pixels *px, const shs_pca_option
     shs_status status = SHS_OK;
     if ((unsigned)o.precise > SHS_PRECISION_NEVER) return SHS_BAD_OPTIONS;
     memset(&few, 0, sizeof few);
-    few.n = few.fit.n = n;
+    few.fit.n = n;
     if (o.components > 0) few.fit.count = o.components;
     else few.fit.count = n;
     few.most = (int)shs__few_most_pixels(&px->view);
