@@ -22450,7 +22450,7 @@ SHS__PUBLIC void shs_unmix_naive(shs_constraint constraint, int n, int c, const 
 typedef struct shs__mixture {
     int c, sum;              /* sum: the abundances add up to 1 */
     const shs_wide *gram;    /* c x c: E'E */
-    shs_wide *L, *u, *v, *a; /* c x c, c, c, c */
+    shs_wide *L, *u, *v, *a; /* c (c + 1) / 2, c, c, c */
     int *in;                 /* c: 1 = in the set, 0 = not; -1 = not, and rounding alone would take it in */
     unsigned char apart[SHS__ALIGN];
 } shs__mixture;
@@ -22459,22 +22459,21 @@ enum { SHS__MIX_STEPS = 30 }; /* so many changes of the set for each endmember, 
 
 /* The least squares over the set, without regard to signs: u, in the order of the endmembers; returns lambda. */
 SHS__PRIVATE shs_wide shs__mix_solve(const shs__mixture *m, const shs_wide *b) {
-    int c = m->c, k = 0, i, j, at = 0;
-    shs_wide ones = 0, sum = -1, lambda;
-    for (j = 0; j < c; j++)
-        if (m->in[j] > 0) {
-            m->v[k] = 1;
-            m->u[k++] = b[j];
-        }
-    for (j = 0; j < c; j++)
-        for (i = 0; i < c && m->in[j] > 0; i++)
-            if (m->in[i] > 0) m->L[at++] = *SHS__AT(m->gram, c, i, j);
-    shs__pca_factorize_naive(k, m->L);
-    shs__pca_forward_naive(k, m->L, m->u, 1);
-    shs__pca_backward_naive(k, m->L, m->u, 1);
+    int c = m->c, k = 0, i, j;
+    shs_wide ones = 0, sum = -1, lambda, *row = m->L;
+    for (j = 0; j < c; j++) {
+        int at = 0;
+        if (m->in[j] <= 0) continue;
+        for (i = 0; i <= j; i++)
+            if (m->in[i] > 0) row[at++] = *SHS__AT(m->gram, c, i, j);
+        row[k] = SHS__WSQRT(shs__small_row(k, m->L, row));
+        m->v[k] = 1;
+        m->u[k] = b[j];
+        row += ++k;
+    }
+    shs__small_solve(k, m->L, m->u);
     if (!m->sum) return 0;
-    shs__pca_forward_naive(k, m->L, m->v, 1);
-    shs__pca_backward_naive(k, m->L, m->v, 1);
+    shs__small_solve(k, m->L, m->v);
     for (i = 0; i < k; i++) {
         ones += m->v[i];
         sum += m->u[i];
@@ -22595,7 +22594,7 @@ SHS__OUTLINE shs_status shs__mix_pixels(const shs__pixels *px, const shs__view *
             own->c = c;
             own->sum = sum;
             own->gram = gram;
-            own->L = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(count, count, 1));
+            own->L = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(count, count + 1, 1) / 2);
             own->u = SHS__CARVE(&l, shs_wide, count);
             own->v = SHS__CARVE(&l, shs_wide, count);
             own->a = SHS__CARVE(&l, shs_wide, count);
