@@ -8909,7 +8909,6 @@ enum {
     SHS__TAKES_ALL = 255
 };
 
-/* Whether a method takes all that is asked for. */
 SHS__PRIVATE int shs__method_takes(shs_method method, unsigned asked) {
 #define SHS__ROW(name, takes) takes,
     static const unsigned char taken[] = {SHS_METHOD_LIST(SHS__ROW)};
@@ -8917,7 +8916,6 @@ SHS__PRIVATE int shs__method_takes(shs_method method, unsigned asked) {
     return (unsigned)method < SHS_METHOD_COUNT && (asked & ~(unsigned)taken[method]) == 0;
 }
 
-/* What the options ask for. */
 SHS__PRIVATE unsigned shs__omp_asked(const shs_omp_options *o) {
     unsigned asked = 0;
     if (o->selection != SHS_SELECT_OMP) asked |= SHS__TAKES_RULES;
@@ -9246,7 +9244,6 @@ typedef struct shs__nn_equations {
     shs_wide *H, *F; /* triangles, row k at k(k+1)/2 */
     shs_wide *h, *x, *z;
     shs_wide *in_use; /* 1 or 0 */
-    shs_wide guard;   /* an atom depends on those in use where d^2 <= guard G_jj */
 } shs__nn_equations;
 
 /* What is known of ||r||, and how well. */
@@ -9988,7 +9985,9 @@ SHS__PRIVATE void shs__nn_choose(shs__omp_signal *w) {
 
 /* z of the `chosen` atoms in use by H z = h, with 0 for the others. Returns 0 where one depends on those before it. */
 SHS__OUTLINE int shs__nn_least_squares(shs__omp_signal *w, const shs__nn_equations *e, int chosen) {
+    shs_wide guard = SHS__WIDENED_OMP_GUARD; /* an atom depends on those in use where d^2 <= guard G_jj */
     int i, j, k;
+    if (w->y && sizeof(shs_wide) > sizeof(shs_real)) guard *= guard;
     for (i = 0; i < chosen; i++) {
         shs_wide *row = e->F + shs__omp_triangle(i), d2;
         const shs_wide hii = shs__nn_product(e, i, i);
@@ -10007,7 +10006,7 @@ SHS__OUTLINE int shs__nn_least_squares(shs__omp_signal *w, const shs__nn_equatio
             d2 -= row[j] * row[j];
             e->z[i] -= row[j] * e->z[j];
         }
-        if (!(d2 > e->guard * hii)) return 0;
+        if (!(d2 > guard * hii)) return 0;
         if (d2 < (shs_wide)w->error.smallest * hii) w->error.smallest = (shs_real)(d2 / hii);
         row[i] = SHS__WSQRT(d2);
         e->z[i] /= row[i];
@@ -10087,8 +10086,6 @@ SHS__INLINE int shs__nn_append(shs__omp_signal *w, shs__nn_equations *e, int kno
     if (!(w->alpha[j] > w->floor)) return 0;
     w->atoms[k] = j;
     e->x[k] = e->in_use[k] = 0;
-    e->guard = SHS__WIDENED_OMP_GUARD;
-    if (known && sizeof(shs_wide) > sizeof(shs_real)) e->guard *= SHS__WIDENED_OMP_GUARD;
     if (known) e->h[k] = shs__nn_dot(over->p, atom, w->y);
     else e->h[k] = (shs_wide)w->alpha[j];
     for (i = 0; i <= k; i++) {
@@ -10126,8 +10123,7 @@ SHS__PRIVATE shs_wide shs__nn_residual2(const shs__omp_signal *w, const shs__nn_
         for (j = 0; j < w->chosen; j++) both -= shs__nn_product(e, i, j) * (shs_wide)w->x[j];
         sum -= both * (shs_wide)w->x[i];
     }
-    if (sum > 0) return sum;
-    return 0;
+    return shs__wmax(sum, 0);
 }
 
 /* One step, as shs__omp_step. */
@@ -10557,8 +10553,7 @@ SHS__PRIVATE void shs__coder_weigh_signal(const shs__coder *c, shs__signal_weigh
     for (l = 0; c->options->weights && l < p; l++) weights[l] = weights[l] / unit / unit;
 }
 
-/* Forms the roots of the weights of signal i, and from sums in place the lengths of the atoms under these weights. An atom of which
-   only rounding is left has length 0. */
+/* The roots of the weights of signal i, and from sums in place the lengths of the atoms under them: 0 if only rounding is left. */
 SHS__PRIVATE void shs__coder_weigh_atoms(const shs__coder *c, shs__signal_weights *w, size_t i) {
     const shs__omp_dictionary *d = &c->over;
     const int padded = shs__omp_padded(d->n);
@@ -10790,7 +10785,7 @@ static const shs__method shs__method_OMP = {{shs__omp_layout_gram, shs__omp_code
 /* ---- subspace pursuit -------------------------------------------------------------------------------- >>subspace */
 
 /* Marks the s largest of n values that are above the floor. */
-SHS__PRIVATE void shs__subspace_mark_naive(int n, const shs_wide *values, int s, shs_wide floor, shs_wide *marks) {
+SHS__OUTLINE void shs__subspace_mark_naive(int n, const shs_wide *values, int s, shs_wide floor, shs_wide *marks) {
     for (; s > 0; s--) {
         shs_wide most = floor;
         int j, largest = -1;
@@ -10805,7 +10800,7 @@ SHS__PRIVATE void shs__subspace_mark_naive(int n, const shs_wide *values, int s,
 }
 
 /* Lists the marked atoms; returns how many. */
-SHS__PRIVATE int shs__subspace_list_naive(int n, const shs_wide *marks, int *atoms) {
+SHS__OUTLINE int shs__subspace_list_naive(int n, const shs_wide *marks, int *atoms) {
     int j, count = 0;
     for (j = 0; j < n; j++)
         if (marks[j] > 0) atoms[count++] = j;
@@ -11220,8 +11215,7 @@ SHS__PRIVATE shs_status shs__coder_open(shs__coder *c, int p, int n, size_t m, i
     return shs__omp_check_options(p, n, m, c->options, &c->stride);
 }
 
-/* Sets c->few (the dictionary is not packed) and c->late (the caller's Gram matrix is checked after coding, in the columns that
-   were used): for few signals, packing or checking would take longer than coding. */
+/* Few signals: packing the dictionary, or checking the caller's whole Gram matrix, would take longer than coding. */
 SHS__PRIVATE void shs__coder_plan(const shs_context *ctx, shs__coder *c) {
     const shs_omp_options *o = c->options;
     const int plain = !o->groups && !shs__omp_weighted(o);
@@ -11311,18 +11305,14 @@ SHS__PRIVATE int shs__codes_here(const shs_context *ctx, const shs__coder *c, sh
     return here;
 }
 
-/* How far the two triangles of a caller's Gram matrix may differ, relative to the lengths of the atoms: rounding is below it,
-   also that of floats in a matrix of doubles. */
-#define SHS__GRAM_ROUNDING SHS__BY_REAL(1e-6, 1e-4)
-
-/* Whether G_ij and G_ji are the same product. */
+/* Whether G_ij and G_ji are the same product but for rounding, also that of floats in a matrix of doubles. */
 SHS__PRIVATE int shs__gram_pair_agrees(const shs_real *G, int ldg, int i, int j) {
     const shs_wide a = (shs_wide)*SHS__AT(G, ldg, i, j), b = (shs_wide)*SHS__AT(G, ldg, j, i);
     shs_wide gii, gjj;
     if (a >= b && a <= b) return 1; /* most are the same numbers */
     gii = (shs_wide)*SHS__AT(G, ldg, i, i);
     gjj = (shs_wide)*SHS__AT(G, ldg, j, j);
-    return shs__wabs(a - b) <= SHS__GRAM_ROUNDING * SHS__WSQRT(shs__wabs(gii)) * SHS__WSQRT(shs__wabs(gjj));
+    return shs__wabs(a - b) <= SHS__BY_REAL(1e-6, 1e-4) * SHS__WSQRT(shs__wabs(gii)) * SHS__WSQRT(shs__wabs(gjj));
 }
 
 /* Whether both triangles of a caller's Gram matrix are filled in. Few rows at a time: the other triangle's part of them stays
@@ -11361,8 +11351,7 @@ SHS__OUTLINE int shs__gram_columns_whole(const shs__omp_dictionary *d, int used,
     return 1;
 }
 
-/* Codes before the Gram matrix is checked, into codes of its own. Returns 0, with nothing told, where D'Y or what was used of
-   the matrix is not as it should be. */
+/* Codes before the Gram matrix is checked. Returns 0, changing nothing, where D'Y or what was used of the matrix is not right. */
 SHS__OUTLINE int shs__omp_code_late(const shs_context *ctx, shs__coder *c, shs_omp_report *report, shs_status *status) {
     shs_codes *codes = c->codes, *held = &c->held;
     shs_real *errors2 = c->errors2;
@@ -11479,7 +11468,6 @@ SHS__PRIVATE void shs__units_choose(shs__units *u, int together) {
     }
 }
 
-/* The copies. */
 SHS__PRIVATE void shs__units_fill(shs__units *u) {
     shs__coder *c = &u->c;
     shs__omp_dictionary *d = &c->over;
@@ -11832,7 +11820,7 @@ SHS__PUBLIC shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int l
 /* ---- the naive twin ---------------------------------------------------------------------------------- >>omp_naive */
 
 /* The squared distance of an atom from the span of the first k columns of Q. */
-SHS__PRIVATE shs_wide shs__naive_distance2(int p, const shs_real *d, shs_wide gjj, ptrdiff_t k, const shs_wide *Q) {
+SHS__OUTLINE shs_wide shs__naive_distance2(int p, const shs_real *d, shs_wide gjj, ptrdiff_t k, const shs_wide *Q) {
     ptrdiff_t q;
     for (q = 0; q < k; q++) {
         const shs_wide c = shs__naive_dot(p, d, Q + q * p);
@@ -11842,7 +11830,7 @@ SHS__PRIVATE shs_wide shs__naive_distance2(int p, const shs_real *d, shs_wide gj
 }
 
 /* Appends an atom as column k of Q by Gram and Schmidt: d = sum of R[q,k] Q[.,q]. Returns 0 if it depends on those before it. */
-SHS__PRIVATE int shs__naive_append(int p, const shs_real *d, int s, ptrdiff_t k, shs_wide *Q, shs_wide *R) {
+SHS__OUTLINE int shs__naive_append(int p, const shs_real *d, int s, ptrdiff_t k, shs_wide *Q, shs_wide *R) {
     shs_wide *u = Q + k * p, whole, left;
     ptrdiff_t i, q;
     shs__la_widen(p, d, u);
@@ -11859,7 +11847,7 @@ SHS__PRIVATE int shs__naive_append(int p, const shs_real *d, int s, ptrdiff_t k,
 }
 
 /* Solves R x = Q'y, from the last coefficient back. */
-SHS__PRIVATE void shs__naive_solve(ptrdiff_t k, int s, const shs_wide *R, shs_wide *x) {
+SHS__OUTLINE void shs__naive_solve(ptrdiff_t k, int s, const shs_wide *R, shs_wide *x) {
     ptrdiff_t j, q;
     for (j = k - 1; j >= 0; j--) {
         for (q = j + 1; q < k; q++) x[j] -= R[j + q * s] * x[q];
@@ -11968,8 +11956,7 @@ SHS__PUBLIC int shs_nnomp_naive(int p, int n, const shs_real *D, const shs_real 
                     alpha += (shs_wide)d[i] * r[i];
                     norm2 += shs__square(d[i]);
                 }
-                if (x[l] + alpha / norm2 > 0) next = x[l] + alpha / norm2;
-                else next = 0;
+                next = shs__wmax(x[l] + alpha / norm2, 0);
                 for (i = 0; i < p; i++) r[i] -= (next - x[l]) * (shs_wide)d[i];
                 change += shs__wabs(next - x[l]);
                 size += next;
@@ -12003,9 +11990,6 @@ SHS__PUBLIC void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real
             x[j] = next;
         }
 }
-
-/* The gap for 0: what the precision reaches with dictionaries that are not too coherent. */
-#define SHS__LASSO_GAP (sizeof(shs_real) > sizeof(float) ? (shs_real)1e-10 : (shs_real)1e-5f)
 
 enum {
     SHS__LASSO_FACE = 256,    /* coefficients that sweeps solve for together, at most */
@@ -12461,8 +12445,7 @@ SHS__PRIVATE shs_wide shs__lasso_off(const shs__lasso *q, const shs__lasso_signa
 /* Slopes may exceed lambda1 by this much: a small part of the gap, and rounding. */
 SHS__PRIVATE shs_wide shs__lasso_slack(const shs__lasso *q, const shs__lasso_signal *s) {
     const shs_wide by_gap = shs__product(s->lambda1, q->gap) / 64, by_rounding = 8 * SHS__WIDE_EPS * (shs_wide)s->most;
-    if (by_gap > by_rounding) return by_gap;
-    return by_rounding;
+    return shs__wmax(by_gap, by_rounding);
 }
 
 /* Takes up to `most` atoms into the set: those with the largest violations. */
@@ -12532,8 +12515,8 @@ SHS__OUTLINE void shs__lasso_fill_set(const shs__lasso *q, const shs__lasso_sign
     }
 }
 
-/* The factor's row for the atom of the set that comes into use. One that depends on those in use, but for rounding, gets a
-   small pivot: the step then goes far in a direction along which the residual hardly changes, until an atom reaches 0. */
+/* The factor's row for the atom that comes into use. One that depends on those in use gets a small pivot: the step then goes far in
+   a direction along which the residual hardly changes, until an atom reaches 0. */
 SHS__PRIVATE void shs__lasso_enter(const shs__lasso *q, shs__lasso_set *set, int entering, int sign) {
     const shs_wide *h = SHS__AT(set->H, q->most_set, 0, entering);
     const shs_wide guard = q->c.over.p ? 64 * SHS__WIDE_EPS : 8 * SHS__WIDENED_EPS;
@@ -12825,7 +12808,7 @@ SHS__PRIVATE shs_status shs__lasso_open(shs__lasso *q, int p, int n, size_t m, c
     else q->lambdas = &o->lambda;
     q->count = shs__imax(o->lambda_count, 1);
     if (o->gap > 0) q->gap = o->gap;
-    else q->gap = SHS__LASSO_GAP;
+    else q->gap = (shs_real)SHS__BY_REAL(1e-10, 1e-5); /* with dictionaries that are not too coherent it is reached */
     if (o->sweeps > 0) q->sweeps = o->sweeps;
     else q->sweeps = 1000;
     for (i = 0; i < q->count; i++)
