@@ -2777,6 +2777,7 @@ SHS__PRIVATE double shs__ctx_parallel_shares(int workers, size_t chunks, shs_chu
    or written, about one a nanosecond; shs__ctx_product_work gives that of matrix products. */
 SHS__OUTLINE void shs__ctx_parallel(const shs_context *ctx, shs_wide work, size_t chunks, shs_chunk_fn body, void *arg) {
     int workers = shs__ctx_workers(ctx);
+    size_t i;
     if (workers > 1 && chunks > 1 && work >= (shs_wide)SHS__TEST_WORTH_SHARING) {
         if (ctx && ctx->parallel_fn) {
             ctx->parallel_fn(ctx->parallel_user, chunks, workers, body, arg);
@@ -2788,10 +2789,7 @@ SHS__OUTLINE void shs__ctx_parallel(const shs_context *ctx, shs_wide work, size_
         return;
 #endif
     }
-    {
-        size_t i;
-        for (i = 0; i < chunks; i++) body(arg, i, 0);
-    }
+    for (i = 0; i < chunks; i++) body(arg, i, 0);
 }
 
 #ifdef SHS__OPENMP
@@ -4791,18 +4789,6 @@ SHS__PRIVATE shs_real SHS__IN(dots_where)(int n, const unsigned char *m, const s
     }
 SHS__DEFINE_TILE_OF(tile_of, shs__element, shs__vec, )
 
-/* The same out of line, for 1 to SHS__TILE_VECTORS vectors of elements: the strides cost nothing beside the sums. */
-#define SHS__DEFINE_TILE(name, columns)                                                                                \
-    SHS__OUTLINE void SHS__IN(name)(int vectors, int depth, const shs__side *a, const shs__side *b, int add, void *C,  \
-                                    ptrdiff_t c_vector, ptrdiff_t c_column) {                                          \
-        if (vectors == 1) SHS__TILE_OF(1, columns);                                                                    \
-        else if (vectors == 2) SHS__TILE_OF(2, columns);                                                               \
-        else if (SHS__TILE_VECTORS == 3) SHS__TILE_OF(3, columns);                                                     \
-    }
-#define SHS__TILE_OF(vectors, columns)                                                                                 \
-    SHS__IN(tile_of)(vectors, columns, depth, (const shs__element *)a->at, a->apart, a->next,                          \
-                     (const shs__element *)b->at, b->apart, b->next, add, (shs__element *)C, c_vector, c_column)
-
 #ifndef SHS__IN_WIDE
 #ifdef SHS__VECTOR_BYTES
 #define SHS__MR (SHS__TILE_VECTORS * SHS__LANES)
@@ -4857,7 +4843,8 @@ SHS__PRIVATE void SHS__IN(gemm_tile)(int rows, int depth, const shs_real *a, ptr
 
 #endif
 /* D = scale S', S is m x n, D is n x m. Rows of the source go SHS__TRANSPOSE_ROWS at a time: few enough for the destination to
-   stay in the first cache although each of its lines is written in pieces. */
+   stay in the first cache although each of its lines is written in pieces. Four elements of 8 bytes are no vector of 16: compilers
+   shuffle such ones in memory, at a tenth of the speed of single elements. */
 #define SHS__TRANSPOSE_ROWS 64
 SHS__PRIVATE void SHS__IN(transpose)(int m, int n, shs__element scale, const shs__element *S, int lds, shs__element *D,
                                      int ldd) {
@@ -4866,7 +4853,7 @@ SHS__PRIVATE void SHS__IN(transpose)(int m, int n, shs__element scale, const shs
         end = m - begin > SHS__TRANSPOSE_ROWS ? begin + SHS__TRANSPOSE_ROWS : m;
         for (j = 0; j + 4 <= n; j += 4) {
             i = begin;
-#ifdef SHS__VECTOR_BYTES
+#if defined(SHS__VECTOR_BYTES) && (defined(SHS__INTRINSICS) || SHS__VECTOR_BYTES > 16 || !defined(SHS__ELEMENT_64))
             for (; i + 4 <= end; i += 4)
                 SHS__IN(transpose_four)(scale, SHS__AT(S, lds, i, j), (size_t)lds, SHS__AT(D, ldd, j, i), (size_t)ldd);
 #endif
@@ -5485,7 +5472,16 @@ SHS__PRIVATE void SHS__IN(px_sums)(int bands, int depth, const void *panel, shs_
 #else
 #define SHS__PC SHS__NR
 #endif
-SHS__DEFINE_TILE(px_tile, SHS__PC)
+SHS__OUTLINE void SHS__IN(px_tile)(int vectors, int depth, const shs__side *a, const shs__side *b, int add, void *products,
+                                   ptrdiff_t next_vector, ptrdiff_t next) {
+    const ptrdiff_t column = b->apart, step = b->next;
+    const shs__element *x = (const shs__element *)a->at, *y = (const shs__element *)b->at;
+    shs__element *C = (shs__element *)products;
+    if (vectors == 1) SHS__IN(tile_of)(1, SHS__PC, depth, x, a->apart, a->next, y, column, step, add, C, next_vector, next);
+    else if (vectors == 2) SHS__IN(tile_of)(2, SHS__PC, depth, x, a->apart, a->next, y, column, step, add, C, next_vector, next);
+    else if (SHS__TILE_VECTORS == 3)
+        SHS__IN(tile_of)(3, SHS__PC, depth, x, a->apart, a->next, y, column, step, add, C, next_vector, next);
+}
 
 #if defined(SHS__IN_WIDE) || defined(SPARSEHS_DOUBLE) || defined(SPARSEHS_NO_DOUBLE)
 #define SHS__ELEMENT_IS_WIDE
@@ -5887,15 +5883,14 @@ SHS__INLINE void SHS__IN(word_tile)(shs__factors how, int vectors, int depth, in
     }
 }
 
-/* By what was packed: the tile is inlined for each product. Two groups where there is room for three are taken one by one. */
+/* By what was packed: inlined for each product and number of vectors. */
 SHS__OUTLINE void SHS__IN(gram_words)(shs__factors how, int vectors, int depth, int most, const int32_t *a, const int32_t *b,
                                       ptrdiff_t apart, int32_t *sums, shs_wide *C) {
 #define SHS__CASE(product)                                                                                             \
-    if (how == product && vectors == SHS__WV)                                                                          \
-        SHS__IN(word_tile)(product, SHS__WV, depth, most, a, b, apart, sums, C);                                       \
-    else if (how == product)                                                                                           \
-        for (; vectors > 0; vectors--, a += apart, C += SHS__WC * SHS__WL)                                             \
-            SHS__IN(word_tile)(product, 1, depth, most, a, b, apart, sums, C);
+    if (how == product && vectors == 1) SHS__IN(word_tile)(product, 1, depth, most, a, b, apart, sums, C);             \
+    if (how == product && vectors == 2) SHS__IN(word_tile)(product, 2, depth, most, a, b, apart, sums, C);             \
+    if (how == product && vectors == 3 && SHS__WV == 3)                                                                \
+        SHS__IN(word_tile)(product, SHS__WV, depth, most, a, b, apart, sums, C);
     SHS__WORD_PRODUCTS(SHS__CASE)
 #undef SHS__CASE
 }
@@ -6757,8 +6752,6 @@ SHS__PUBLIC shs_status shs_trsv(shs_uplo uplo, shs_trans trans, shs_diag diag, i
 /* Which part of C is wanted. */
 typedef enum shs__part { SHS__WHOLE, SHS__LOWER, SHS__UPPER } shs__part;
 
-SHS__PRIVATE shs__part shs__la_part_of(shs_uplo uplo) { return uplo == SHS_UPLO_LOWER ? SHS__LOWER : SHS__UPPER; }
-
 /* The rows of `part` among rows row .. row+rows-1 of a column: *first .. *last-1, counted from row. */
 SHS__PRIVATE void shs__la_wanted(shs__part part, int row, int rows, int column, int *first, int *last) {
     if (part == SHS__LOWER) *first = shs__imin(shs__imax(column - row, 0), rows);
@@ -7136,8 +7129,9 @@ SHS__PRIVATE shs_product_job shs__la_job(int m, int n, int k, shs__op A, shs__op
 
 SHS__PRIVATE void shs__la_gemm_set(shs__gemm *g, const shs_product_job *job) {
     g->job = *job;
-    if (job->symmetric) g->part = shs__la_part_of(job->uplo);
-    else g->part = SHS__WHOLE;
+    if (!job->symmetric) g->part = SHS__WHOLE;
+    else if (job->uplo == SHS_UPLO_LOWER) g->part = SHS__LOWER;
+    else g->part = SHS__UPPER;
     g->packed_a = NULL;
 }
 
@@ -7200,9 +7194,6 @@ SHS__PRIVATE void shs__la_gemm_slabs(const shs_context *ctx, shs__gemm *g) {
 SHS__PRIVATE void shs__la_gemm_layout(shs__layout *l, const shs_context *ctx, int m, int n, int k, shs__gemm *g) {
     int workers = shs__ctx_workers(ctx);
     size_t panel;
-    m = shs__imax(m, 0);
-    n = shs__imax(n, 0);
-    k = shs__imax(k, 0);
     g->panel = SHS__NC;
     if (!shs__la_gemm_deep(m, n, k)) g->partials = 0;
     else if (workers > 1) g->partials = 4 * workers;
@@ -7295,21 +7286,6 @@ SHS__PRIVATE int shs__la_gemm_small(const shs_context *ctx, shs__gemm *g) {
     return 1;
 }
 
-/* Takes the memory, runs, gives it back. */
-SHS__PRIVATE shs_status shs__la_gemm_call(const shs_context *ctx, shs__gemm *g) {
-    const shs_product_job *job = &g->job;
-    shs__layout l = SHS_ZERO;
-    shs_status status = SHS_OK;
-    if (shs__la_gemm_small(ctx, g)) return SHS_OK;
-    if (job->m > 0 && job->n > 0 && job->k > 0 && job->alpha != 0)
-        while (shs__layout_next(ctx, &l, &status)) shs__la_gemm_layout(&l, ctx, job->m, job->n, job->k, g);
-    if (status != SHS_OK) return status;
-    if (g->partials) shs__la_gemm_slabs(ctx, g);
-    else shs__la_gemm_run(ctx, g);
-    shs__layout_release(ctx, &l);
-    return SHS_OK;
-}
-
 SHS__PRIVATE shs_status shs__la_gemm_check(const shs_product_job *job) {
     const int m = job->m, n = job->n, k = job->k;
     if (shs__la_not_binary(job->transa) || shs__la_not_binary(job->transb)) return SHS_BAD_ENUM;
@@ -7328,14 +7304,24 @@ SHS__PRIVATE shs_status shs__la_gemm_check(const shs_product_job *job) {
 /* The product here, or on the context's engine. */
 SHS__PRIVATE shs_status shs__la_product(const shs_context *ctx, const shs_product_job *job) {
     const shs_engine *e = shs__ctx_engine(ctx);
-    int asked = e && job->m > 0 && job->n > 0 && job->k > 0 && job->alpha != 0;
+    const int multiplies = job->m > 0 && job->n > 0 && job->k > 0 && job->alpha != 0;
+    shs__layout l = SHS_ZERO;
     shs__gemm g = SHS_ZERO;
-    if (asked) {
-        shs_status status = SHS__ASK(e, product, (e->user, ctx, job));
+    shs_status status = SHS_OK;
+    if (e && multiplies) {
+        status = SHS__ASK(e, product, (e->user, ctx, job));
         if (!shs__ctx_cpu_takes_over(e, status)) return status;
+        status = SHS_OK;
     }
     shs__la_gemm_set(&g, job);
-    return shs__la_gemm_call(ctx, &g);
+    if (shs__la_gemm_small(ctx, &g)) return SHS_OK;
+    if (multiplies)
+        while (shs__layout_next(ctx, &l, &status)) shs__la_gemm_layout(&l, ctx, job->m, job->n, job->k, &g);
+    if (status != SHS_OK) return status;
+    if (g.partials) shs__la_gemm_slabs(ctx, &g);
+    else shs__la_gemm_run(ctx, &g);
+    shs__layout_release(ctx, &l);
+    return SHS_OK;
 }
 
 /* The fast form of shs_gemm_naive and shs_gemm_general_naive. */
@@ -7457,11 +7443,9 @@ SHS__PUBLIC shs_status shs_syrk_naive(shs_uplo uplo, shs_trans trans, int n, int
 #define SHS__TRSM_ROWS 144     /* rows of a strip: one block of gemm */
 #define SHS__SMALL_TRIANGLE 32 /* order that is solved directly */
 
-/* The order of A beside B (m x n). */
-SHS__PRIVATE int shs__la_trsm_order(shs_side side, int m, int n) {
-    if (side == SHS_SIDE_LEFT) return m;
-    return n;
-}
+/* The order of A beside B (m x n), and the size of B that A does not fix: its columns on the left side, its rows on the right. */
+SHS__PRIVATE int shs__la_trsm_order(shs_side side, int m, int n) { return side == SHS_SIDE_LEFT ? m : n; }
+SHS__PRIVATE int shs__la_trsm_others(shs_side side, int m, int n) { return side == SHS_SIDE_LEFT ? n : m; }
 
 typedef struct shs__trsm {
     shs_side side;
@@ -7552,22 +7536,13 @@ SHS__PRIVATE void shs__la_trsm_chunk(void *arg, size_t chunk, int worker) {
 
 /* Memory for up to m x n. */
 SHS__PRIVATE void shs__la_trsm_layout(shs__layout *l, const shs_context *ctx, shs_side side, int m, int n, shs__trsm *t) {
-    int order, rows;
-    if (side == SHS_SIDE_LEFT) {
-        order = shs__imax(m, 0);
-        rows = shs__imax(n, 0);
-    } else {
-        order = shs__imax(n, 0);
-        rows = shs__imax(m, 0);
-    }
-    rows = shs__imin(rows, SHS__TRSM_ROWS);
+    const int order = shs__la_trsm_order(side, m, n), rows = shs__imin(shs__la_trsm_others(side, m, n), SHS__TRSM_ROWS);
     t->gemm_count = shs__la_gemm_scratch(rows, order, order);
     t->own_count = t->gemm_count;
     if (side == SHS_SIDE_LEFT) t->own_count += shs__cells(shs__la_round_up(rows, 16), order);
     t->own = SHS__CARVE(l, shs_real, SHS__PRODUCT(shs__ctx_workers(ctx), t->own_count, 1));
 }
 
-/* `others` is the size of B that A does not fix: the columns on the left side, the rows on the right side. */
 SHS__PRIVATE void shs__la_trsm_set(shs__trsm *t, shs_side side, const shs__triangle *A, int others, shs_real alpha, shs_real *B,
                                    int ldb) {
     t->side = side;
@@ -7604,7 +7579,6 @@ SHS__PUBLIC shs_status shs_trsm(const shs_context *ctx, shs_side side, shs_uplo 
     const shs__triangle triangle = shs__la_triangle(uplo, transa, diag, shs__la_trsm_order(side, m, n), A, lda);
     shs__layout l = SHS_ZERO;
     shs__trsm t;
-    int others = m;
     shs_status status = shs__ctx_check(ctx);
     if (status == SHS_OK) status = shs__la_trsm_check(side, &triangle, m, n, alpha, B, ldb);
     if (status != SHS_OK || m == 0 || n == 0) return status;
@@ -7614,8 +7588,7 @@ SHS__PUBLIC shs_status shs_trsm(const shs_context *ctx, shs_side side, shs_uplo 
     }
     while (shs__layout_next(ctx, &l, &status)) shs__la_trsm_layout(&l, ctx, side, m, n, &t);
     if (status != SHS_OK) return status;
-    if (side == SHS_SIDE_LEFT) others = n;
-    shs__la_trsm_set(&t, side, &triangle, others, alpha, B, ldb);
+    shs__la_trsm_set(&t, side, &triangle, shs__la_trsm_others(side, m, n), alpha, B, ldb);
     shs__la_trsm_run(ctx, &t);
     shs__layout_release(ctx, &l);
     return SHS_OK;
