@@ -19404,8 +19404,8 @@ SHS__PRIVATE shs_status shs__pca_noise(const shs__pixels *px, const shs_pca_opti
     const shs_context *ctx = px->ctx;
     const int n = px->view.used, each = o->neighbours == SHS_NEIGHBOURS_MEAN;
     const int borders = o->neighbours != SHS_NEIGHBOURS_RIGHT && shs__ctx_distributed(ctx);
-    const int first = each ? SHS_NEIGHBOURS_RIGHT : (int)o->neighbours, last = each ? SHS_NEIGHBOURS_DIAGONAL : first;
-    int neighbour;
+    const int last = each ? SHS_NEIGHBOURS_DIAGONAL : (int)o->neighbours;
+    int neighbour = each ? SHS_NEIGHBOURS_RIGHT : last;
     size_t cells = shs__cells(n, n), i;
     shs_wide widest = px->view.lines > 0 ? (shs_wide)px->view.samples : 0;
     shs__borders b = SHS_ZERO;
@@ -19416,7 +19416,7 @@ SHS__PRIVATE shs_status shs__pca_noise(const shs__pixels *px, const shs_pca_opti
     if (borders && b.widest < (size_t)px->view.samples && px->view.lines > 0) status = SHS_TOO_LARGE; /* for a float */
     while (borders && shs__layout_next(ctx, &l, &status)) shs__pca_borders_layout(&l, &b, &px->view);
     memset(noise, 0, cells * sizeof *noise);
-    for (neighbour = first; neighbour <= last; neighbour++) {
+    for (; neighbour <= last; neighbour++) {
         shs__pairs pairs = (shs__pairs)(SHS__PAIRS_RIGHT + neighbour);
         int bordering = borders && pairs != SHS__PAIRS_RIGHT;
         shs_moments d = SHS_ZERO;
