@@ -14645,9 +14645,7 @@ SHS__PRIVATE shs_status shs__dl_count_signals(shs__dl_learner *w) {
     const shs_context *ctx = w->ctx;
     shs_wide *shares = w->sums; /* of each rank: signals, and who has that number */
     int at_once = (int)shs__zmin(((size_t)w->p + 1) * (size_t)w->n / 2, 1024), first, r, twice = 0;
-    w->all.offset = 0;
-    if (shs__ctx_distributed(ctx)) w->all.m = 0;
-    else w->all.m = (shs_wide)w->session.coder.m;
+    if (!shs__ctx_distributed(ctx)) w->all.m = (shs_wide)w->session.coder.m;
     for (first = 0; shs__ctx_distributed(ctx) && first < ctx->ranks; first += at_once) {
         int count = shs__imin(at_once, ctx->ranks - first), mine = ctx->rank - first;
         shs_status status;
@@ -15130,10 +15128,10 @@ SHS__PRIVATE shs_status shs__on_batch(shs__on_learner *s, size_t k, shs_status m
     if (record->signal_count == 0) return SHS_OK;
     record->rmse = shs__dl_rmse(w, counts[SHS__ON_SUM2], counts[SHS__ON_SIGNALS]);
     record->mean_atoms = counts[SHS__ON_NONZEROS] / counts[SHS__ON_SIGNALS];
-    for (j = 0; j < n; j++) record->atoms_used += uses[j] > 0;
     for (j = 0; j < n; j++) {
         shs_wide *row = s->A + j * n;
         const int used = shs__on_used(row + j) || uses[j] > 0;
+        record->atoms_used += uses[j] > 0;
         for (i = 0; i <= j; i++) row[i] = s->o->forgetting * row[i] + s->fresh[j * n + i];
         if (w->o->replace != SHS_REPLACE_LEAVE) shs__on_set_used(row + j, used);
     }
@@ -16032,7 +16030,7 @@ SHS__PRIVATE shs_wide shs__noise_level(const shs__noise_patches *w) {
     return smallest * factor;
 }
 
-/* How many values of the plane are `value`, and *next: the nearest one above it (below it where sign is -1). */
+/* How many values of the plane are up to `value` (from it on where sign is -1), and *next: the nearest one beyond it. */
 SHS__PRIVATE size_t shs__noise_count(const shs__noise_patches *w, shs_real value, shs_real sign, shs_real *next) {
     const size_t count = shs__cells(w->width, w->height);
     shs_real nearest = SHS__REAL_MAX;
@@ -16055,9 +16053,8 @@ SHS__PRIVATE shs_real shs__noise_clip(const shs__noise_patches *w, shs_real sign
     for (i = 1; i < count; i++)
         if (sign * w->plane[i] < sign * end) end = w->plane[i];
     equal = shs__noise_count(w, end, sign, &next);
-    if (equal < 2 || equal < count / 1000 || equal == count) return -sign * SHS__REAL_MAX;
-    /* All up to the second value, less those at the end */
-    if (equal <= shs__noise_count(w, next, sign, &after) - equal) return -sign * SHS__REAL_MAX;
+    if (equal < 2 || equal < count / 1000 || equal == count || 2 * equal <= shs__noise_count(w, next, sign, &after))
+        return -sign * SHS__REAL_MAX;
     return end;
 }
 
@@ -23775,7 +23772,6 @@ SHS__PUBLIC shs_status shs_npy_write_header(const shs_npy *npy, int (*write_fn)(
     memcpy(head, begin, sizeof begin);
     if (f.size == 1) type[0] = '|';
     else if (f.big_endian) type[0] = '>';
-    else type[0] = '<';
     type[1] = f.kind;
     type[2] = (char)('0' + f.size);
     to = shs__npy_text(shs__npy_text(head + 10, "{'descr': '"), type);
@@ -23908,13 +23904,12 @@ SHS__PRIVATE shs_status shs__npy_walk_of(const shs_npy *npy, const void *A, size
     w->inner = w->outer = 0;
     w->left = (size_t)(f->rows * f->columns);
     w->length = (size_t)f->columns;
+    w->inner_step = lda;
+    w->outer_step = 1;
     if (f->fortran_order) {
         w->length = (size_t)f->rows;
         w->inner_step = 1;
         w->outer_step = lda;
-    } else {
-        w->inner_step = lda;
-        w->outer_step = 1;
     }
     return SHS_OK;
 }
