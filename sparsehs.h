@@ -22836,7 +22836,7 @@ enum { SHS__EM_CHUNK = 4096 }; /* pixels that one worker looks through */
 typedef struct shs__extraction {
     const shs__pixels *px;
     int n, count, d, width; /* bands, endmembers; d: n or, for VCA and N-FINDR, count; values of a projected pixel */
-    size_t pixels, chunks;
+    size_t pixels;
     shs_wide *Y;                              /* width x pixels; what is missing is NaN */
     shs_wide *rest;                           /* pixels: the light outside the space of what was chosen (ATGP) */
     shs_wide *chosen, *Q;                     /* d x count: corners or spectra, and an orthonormal basis of theirs */
@@ -22898,11 +22898,11 @@ SHS__PRIVATE shs_status shs__em_farthest(shs__extraction *s, int k, shs_wide (*m
     const shs_context *ctx = s->px->ctx;
     int mine = shs__ctx_rank(ctx), i;
     shs_wide own = -1, first, pieces[3];
-    size_t chunk, at = 0;
+    size_t chunks = shs__ctx_chunks(s->pixels, SHS__EM_CHUNK), chunk, at = 0;
     shs_status status;
     s->measure = measure;
-    shs__ctx_parallel(ctx, (shs_wide)s->pixels * (shs_wide)s->width, s->chunks, shs__em_chunk, s);
-    for (chunk = 0; chunk < s->chunks; chunk++)
+    shs__ctx_parallel(ctx, (shs_wide)s->pixels * (shs_wide)s->width, chunks, shs__em_chunk, s);
+    for (chunk = 0; chunk < chunks; chunk++)
         if (s->most[chunk] > own) {
             own = s->most[chunk];
             at = s->at[chunk];
@@ -23044,7 +23044,8 @@ SHS__OUTLINE shs_status shs__em_project(shs__extraction *s) {
     if (status == SHS_OK && !s->plane) status = shs__em_farthest(s, 0, shs__em_length2, &s->last);
     if (status != SHS_OK) return status;
     s->last = SHS__WSQRT(s->last);
-    shs__ctx_parallel(ctx, (shs_wide)s->pixels * (shs_wide)s->width, s->chunks, shs__em_level_chunk, s);
+    shs__ctx_parallel(ctx, (shs_wide)s->pixels * (shs_wide)s->width, shs__ctx_chunks(s->pixels, SHS__EM_CHUNK),
+                      shs__em_level_chunk, s);
     return SHS_OK;
 }
 
@@ -23115,6 +23116,7 @@ SHS__OUTLINE shs_status shs__em_nfindr(shs__extraction *s) {
 
 SHS__PRIVATE void shs__em_layout(shs__layout *l, shs__extraction *s, int atgp) {
     size_t n = (size_t)s->n, count = (size_t)s->count, cells = SHS__PRODUCT(s->d, count, 1);
+    const size_t chunks = shs__ctx_chunks(s->pixels, SHS__EM_CHUNK);
     s->Y = SHS__CARVE(l, shs_wide, SHS__PRODUCT(s->pixels, s->width, 1));
     s->rest = SHS__CARVE(l, shs_wide, atgp ? s->pixels : 0);
     s->chosen = SHS__CARVE(l, shs_wide, cells);
@@ -23125,8 +23127,8 @@ SHS__PRIVATE void shs__em_layout(shs__layout *l, shs__extraction *s, int atgp) {
     s->values = SHS__CARVE(l, shs_wide, count);
     s->mean = SHS__CARVE(l, shs_wide, n);
     s->matrix = SHS__CARVE(l, shs_wide, atgp ? 0 : SHS__PRODUCT(n, count, 1));
-    s->most = SHS__CARVE(l, shs_wide, s->chunks);
-    s->at = SHS__CARVE(l, size_t, s->chunks);
+    s->most = SHS__CARVE(l, shs_wide, chunks);
+    s->at = SHS__CARVE(l, size_t, chunks);
     shs__px_reader_layout(l, &s->reader, 1);
 }
 
@@ -23176,7 +23178,6 @@ SHS__OUTLINE shs_status shs__em_cube(const shs__pixels *px, const shs_endmember_
         s.width = s.count;
     }
     s.pixels = shs__cells(px->view.samples, px->view.lines);
-    s.chunks = shs__ctx_chunks(s.pixels, SHS__EM_CHUNK);
     shs__px_reader_init(&s.reader, &px->view, shs__is_wide(SHS_PRECISION_ALWAYS));
     while (shs__layout_next(ctx, &l, &status)) shs__em_layout(&l, &s, atgp);
     if (status == SHS_OK) status = shs__em_create(ctx, &s.found, s.n, s.count);
