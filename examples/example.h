@@ -150,7 +150,7 @@ static inline void *allocate(size_t count, size_t size) {
 #define COUNT_OF(list) ((int)(sizeof(list) / sizeof *(list)))
 #define ALLOCATE(type, count) ((type *)allocate((size_t)(count), sizeof(type)))
 
-/* In place of a number that there is not. */
+/* Marks a missing number. */
 #define NO_NUMBER ((double)NAN)
 
 /* The elements of so many rows or columns; also how many stand before row or column number `rows`. */

@@ -719,7 +719,8 @@ static void free_bytes(byte_dictionary *b) {
     free(b->D);
 }
 
-/* What the C code says of either kind of bytes: their type, an atom's lowest value, and that of D'y, which needs the sum of y. */
+/* The parts of the exported C code that depend on the type of the bytes. `low` adds an atom's lowest value; in D'y that value
+   is multiplied by the sum of y: `sum` computes it, `low_of_all` uses it. */
 typedef struct byte_words {
     const char *type, *low, *sum, *low_of_all;
 } byte_words;

@@ -548,7 +548,7 @@ typedef struct cube_rooms {
     lines_ahead ahead;
 } cube_rooms;
 
-/* Values that did not arrive as they were. */
+/* How many values were changed or left out on the way, because their type cannot hold them. */
 typedef struct lost_values {
     uint64_t clamped, met; /* values out of the output's range; valid values equal to no-data */
     uint64_t beyond;       /* values that a shs_real cannot hold, */
@@ -629,7 +629,7 @@ static uint64_t file_size(FILE *file, const char *name) {
     return (uint64_t)size;
 }
 
-/* Numbers of a file, which may not fit in a size_t: so many rows of `length` each. */
+/* As elements, for offsets in a file: they may not fit in a size_t. */
 static uint64_t in_file(uint64_t rows, int length) { return rows * (uint64_t)length; }
 
 /* Bytes of the values of the file; UINT64_MAX where they do not fit. */

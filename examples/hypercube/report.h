@@ -196,7 +196,7 @@ static void print_end(const job *j, int components, shs_wide pixels) {
     printf("components=%d pixels=%.0f\n", components, (double)pixels);
 }
 
-/* How far one source came. */
+/* The figures that tables show of one source. */
 typedef struct source_figures {
     double change, kurtosis, negentropy;
 } source_figures;

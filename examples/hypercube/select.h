@@ -163,7 +163,7 @@ static int lines_of_block(const job *j) {
     return j->s->pixels.block;
 }
 
-/* Whether a value of a mask (id -1: it is not 0) or of classes marks a pixel. */
+/* Whether a value marks its pixel: in a mask (id -1) by not being 0, among classes by being `id`. */
 static int marks_pixel(double value, int id) {
     if (id < 0) return value > 0 || value < 0;
     return value >= id && value <= id;

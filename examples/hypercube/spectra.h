@@ -361,7 +361,7 @@ static void spectra_of_cube(const settings *s, char **names) {
     valid = each_pixel(j, p.outputs, spectral_room(&p), step_spectrum, &p);
     if (!(valid > 0))
         fail(EXIT_ERROR, "%s: no pixel has a result: the pixels are missing, or their continuum is not above 0", names[0]);
-    if (p.response) numbers = NULL; /* of bands of the other sensor */
+    if (p.response) numbers = NULL; /* the bands are those of the other sensor */
     output_show(j, "Band", numbers);
     write_html(j, "Band", NULL);
     printf("seconds=%.3f bands=%d pixels=%.0f\n", j->written - j->start, p.outputs, (double)j->in.samples * j->in.lines);
