@@ -21164,7 +21164,7 @@ typedef struct shs__md_shape {
     shs_wide *count;
 } shs__md_shape;
 
-SHS__PRIVATE shs__md_shape shs__md_shape_of(shs_model *m) {
+SHS__OUTLINE shs__md_shape shs__md_shape_of(shs_model *m) {
     const shs__md_shape ica = {&m->ica.bands, &m->ica.components, &m->ica.components, &m->ica.precise, &m->ica.count};
     const shs__md_shape pca = {&m->pca.bands, &m->pca.components, &m->pca.eigenvalue_count, &m->pca.precise, &m->pca.count};
     if (m->kind == SHS_MODEL_ICA) return ica;
@@ -23744,7 +23744,7 @@ SHS__PRIVATE int shs__npy_complete(shs_npy *f) {
     return f->columns == 0 || f->rows <= (UINT64_MAX >> 4) / f->columns;
 }
 
-SHS__PRIVATE unsigned char *shs__npy_text(unsigned char *to, const char *text) {
+SHS__OUTLINE unsigned char *shs__npy_text(unsigned char *to, const char *text) {
     while (*text) *to++ = (unsigned char)*text++;
     return to;
 }
@@ -23789,7 +23789,7 @@ SHS__PUBLIC shs_status shs_npy_write_header(const shs_npy *npy, int (*write_fn)(
 }
 
 /* Whether `word` comes next. If so, *text moves behind the word and the blanks after it. */
-SHS__PRIVATE int shs__npy_next(const char **text, const char *word) {
+SHS__OUTLINE int shs__npy_next(const char **text, const char *word) {
     const char *at = *text;
     for (; *word; word++, at++)
         if (*at != *word) return 0;
