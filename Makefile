@@ -253,8 +253,9 @@ once = $(if $(1),$(firstword $(1)) $(call once,$(filter-out $(firstword $(1)),$(
 ifeq ($(T),)
 test: | build $(BEFORE) ; @sh tests/run.sh all "$(MAKE)" $(call once,$(USUAL))
 else
-test: build/float/test_$(firstword $(subst /, ,$(T)))
-	$(addprefix SHS_TEST=,$(word 2,$(subst /, ,$(T)))) ./$<
+# Each word of T is a suite, or SUITE/TEST.
+test: $(foreach t,$(T),build/float/test_$(firstword $(subst /, ,$(t))))
+	@$(foreach t,$(T),$(addprefix SHS_TEST=,$(word 2,$(subst /, ,$(t)))) build/float/test_$(firstword $(subst /, ,$(t))) &&) true
 endif
 test-all: | build $(BEFORE) ; @SHS_LONG=1 sh tests/run.sh all "$(MAKE)" $(call once,$(WHOLE))
 

@@ -14,11 +14,20 @@
 #include <math.h>
 #include <cmocka.h>
 
-/* $SHS_TEST names the only test that is to run, as make test T=SUITE/TEST sets it. */
+/* $SHS_TEST names the only test that is to run, as make test T=SUITE/TEST sets it; * and ? stand for others. */
 #ifndef _cmocka_run_group_tests
 static inline int run_group(const char *name, const struct CMUnitTest *tests, size_t count, CMFixtureFunction before,
                             CMFixtureFunction after) {
-    cmocka_set_test_filter(getenv("SHS_TEST"));
+    const char *only = getenv("SHS_TEST");
+    size_t k = 0;
+    cmocka_set_test_filter(only);
+    if (only && !strpbrk(only, "*?")) {
+        while (k < count && strcmp(tests[k].name, only) != 0) k++;
+        if (k == count) {
+            fprintf(stderr, "%s: no test is named %s\n", name, only);
+            return 1;
+        }
+    }
     return _cmocka_run_group_tests(name, tests, count, before, after);
 }
 #define _cmocka_run_group_tests run_group
