@@ -3359,7 +3359,7 @@ SHS__PUBLIC uint64_t shs_random_permuted(uint64_t i, uint64_t count, uint64_t se
    set: a struct, the table at the end of the text, one SHS__CHOOSER. A kernel calls nothing but kernels and macros: a
    function from outside was compiled for the base. Vectors are passed and returned only where all is inlined.
 
-   Kernels check nothing, take no memory and call only each other. The sections call them through the tables alone. */
+   Kernels check nothing and take no memory. The sections call them through the tables alone. */
 
 /* Of sections 4 to 8: contiguous vectors. */
 typedef struct shs__vector_kernels {
@@ -7352,21 +7352,28 @@ SHS__PUBLIC void shs_gemm_naive(int m, int n, int k, const shs_real *A, const sh
             for (C[i + j * m] = 0, q = 0; q < k; q++) C[i + j * m] += A[i + q * m] * B[q + j * k];
 }
 
+/* Rows first .. end-1 of column j of C. */
+SHS__PRIVATE void shs__la_column_naive(const shs_product_job *job, int j, int first, int end) {
+    int i, p;
+    for (i = first; i < end; i++) {
+        shs_real sum = 0, *c = SHS__AT(job->C, job->ldc, i, j);
+        for (p = 0; job->alpha != 0 && p < job->k; p++)
+            sum += *shs__la_op_at(job->transa, job->A, job->lda, i, p) * *shs__la_op_at(job->transb, job->B, job->ldb, p, j);
+        if (job->beta == 0) *c = job->alpha * sum;
+        else *c = job->alpha * sum + job->beta * *c;
+    }
+}
+
 SHS__PUBLIC shs_status shs_gemm_general_naive(shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha,
                                               const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta,
                                               shs_real *C, int ldc) {
-    const shs_product_job job = shs__la_job(m, n, k, shs__la_op(transa, A, lda), shs__la_op(transb, B, ldb), C, ldc);
-    int i, j, p;
+    shs_product_job job = shs__la_job(m, n, k, shs__la_op(transa, A, lda), shs__la_op(transb, B, ldb), C, ldc);
+    int j;
     shs_status status = shs__la_gemm_check(&job);
     if (status != SHS_OK) return status;
-    for (j = 0; j < n; j++)
-        for (i = 0; i < m; i++) {
-            shs_real sum = 0, *c = SHS__AT(C, ldc, i, j);
-            for (p = 0; alpha != 0 && p < k; p++)
-                sum += *shs__la_op_at(transa, A, lda, i, p) * *shs__la_op_at(transb, B, ldb, p, j);
-            if (beta == 0) *c = alpha * sum;
-            else *c = alpha * sum + beta * *c;
-        }
+    job.alpha = alpha;
+    job.beta = beta;
+    for (j = 0; j < n; j++) shs__la_column_naive(&job, j, 0, m);
     return SHS_OK;
 }
 
@@ -7412,25 +7419,16 @@ SHS__PUBLIC size_t shs_syrk_workspace(const shs_context *ctx, int n, int k) { re
 SHS__PUBLIC shs_status shs_syrk_naive(shs_uplo uplo, shs_trans trans, int n, int k, shs_real alpha, const shs_real *A,
                                       int lda, shs_real beta, shs_real *C, int ldc) {
     shs_product_job job = shs__la_syrk_job(uplo, trans, n, k, alpha, A, lda);
-    int i, j, p;
+    int j;
     shs_status status;
+    job.beta = beta;
     job.C = C;
     job.ldc = ldc;
     status = shs__la_syrk_check(&job);
     if (status != SHS_OK) return status;
     for (j = 0; j < n; j++) {
-        int first = 0, end = j + 1; /* the rows of column j that are in the triangle */
-        if (uplo == SHS_UPLO_LOWER) {
-            first = j;
-            end = n;
-        }
-        for (i = first; i < end; i++) {
-            shs_real sum = 0, *c = SHS__AT(C, ldc, i, j);
-            for (p = 0; alpha != 0 && p < k; p++)
-                sum += *shs__la_op_at(trans, A, lda, i, p) * *shs__la_op_at(trans, A, lda, j, p);
-            if (beta == 0) *c = alpha * sum;
-            else *c = alpha * sum + beta * *c;
-        }
+        if (uplo == SHS_UPLO_LOWER) shs__la_column_naive(&job, j, j, n);
+        else shs__la_column_naive(&job, j, 0, j + 1);
     }
     return SHS_OK;
 }
