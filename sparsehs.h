@@ -816,8 +816,7 @@ typedef struct shs_omp_options {
        Codes depend only on the ratios of the weights, and weights may lie anywhere in the range of shs_real. errors2, sum2 and
        rmse are in the weights' own unit, and infinite beyond the range of their type (sums without double may be NaN). Missing
        values and values of weight 0 may be NaN. Only shs_omp_ex and shs_ksvd_ex take a mask, only shs_omp_ex takes weights
-       (elsewhere SHS_BAD_OPTIONS); not with nonnegative, and not on an engine. No Gram matrix is shared: every signal has its
-       own. */
+       (elsewhere SHS_BAD_OPTIONS); not with nonnegative, and not on an engine. No Gram matrix is used, whatever gram_mode. */
     const unsigned char *mask; /* p x m: 0 = missing; NULL = none is */
     int ldm;
     const shs_real *weights; /* p x m: v >= 0, on top of the mask; NULL = 1 */
@@ -849,7 +848,7 @@ SHS_API shs_status shs_omp(const shs_context *ctx, int p, int n, const shs_real 
                            int sparsity, shs_codes *codes);
 /* The same with options, leading dimensions and a report (may be NULL); errors2 (m, may be NULL) gets ||y - Dx||^2 of each signal.
    Errors: dimensions, NULL, ldd or ldy < p, NaN or infinity in D or Y, negative limits, codes too small; the codes are then
-   untouched. SHS_CANCELLED: signals not reached have used = 0. Scratch: n^2 (none without a Gram matrix) plus O(threads x n x s)
+   untouched. SHS_CANCELLED: signals not yet coded have used = 0. Scratch: n^2 (none without a Gram matrix) plus O(threads x n x s)
    values. */
 SHS_API shs_status shs_omp_ex(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m, const shs_real *Y,
                               int ldy, const shs_omp_options *options, shs_codes *codes, shs_real *errors2,
@@ -1041,7 +1040,7 @@ typedef enum shs_start {
 } shs_start;
 
 typedef enum shs_replace {
-    SHS_REPLACE_WORST = 0, /* an unused or pruned atom becomes the worst represented signal, each signal used once */
+    SHS_REPLACE_WORST = 0, /* an unused or pruned atom becomes the signal that the iteration coded worst, each signal once */
     SHS_REPLACE_LEAVE = 1,     /* it stays as it is, and nothing is pruned */
     SHS_REPLACE_RANDOM = 2     /* it becomes a random direction */
 } shs_replace;
@@ -2129,7 +2128,7 @@ typedef struct shs_atom_group {
     int first, count;  /* atoms first .. first+count-1 */
     shs_wide *sums;    /* p x count: E_I x', or E_I z' */
     shs_wide *energy;
-    shs_real *atoms;   /* p x count: the new ones */
+    shs_real *atoms;   /* p x count: of signals_gather the old ones, of signals_update the new */
     int want_codes;    /* the codes are used again: x_new = E_I'd_new + x (d_old'd_new), or x where the rule keeps the codes */
     int want_residual; /* E is used again */
     int power; /* 0: sums of x. Otherwise of z = F'd for the d in `atoms`, and energy gets x z' */
@@ -3425,8 +3424,8 @@ typedef struct shs__pursuit_kernels {
 } shs__pursuit_kernels;
 
 /* B, whose row q is b_q (n values), lies in memory in blocks of SHS__BLOCK columns, row after row within a block. So a pass over
-   all rows of a few columns reads consecutive memory. SHS__AT_B(q, i) is element i of
-   row q where there is room for `rows`. */
+   all rows of a few columns reads consecutive memory. SHS__AT_B(B, n, rows, q, i) is element i of row q
+   where there is room for `rows`. */
 #define SHS__BLOCK 64 /* a multiple of four vectors of every instance */
 #define SHS__BLOCK_WIDTH(n, i) ((n) - (i) / SHS__BLOCK * SHS__BLOCK < SHS__BLOCK ? (n) % SHS__BLOCK : SHS__BLOCK)
 #define SHS__AT_B(B, n, rows, q, i)                                                                                    \
@@ -8826,17 +8825,21 @@ SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *
 /* 6  SPARSE CODING                                                                                             >>omp */
 /* ================================================================================================================== */
 
-/* Batch-OMP and the lasso. The section calls sections 2 and 4 and the kernels. Sections 7, 8 and 14 call the coder (shs__coder_...,
-   which shares signals among workers), the synthesis, the sessions of the engine, and the checks of dictionaries, codes and
-   options.
+/* Batch-OMP and the lasso. The section calls sections 2 and 4 and the kernels. Sections 7, 8 and 14 call the coder
+   (shs__coder_..., which shares signals among workers), the synthesis, the sessions of the engine, and the checks of
+   dictionaries, codes and options.
 
    From a call to its loop: shs_omp_ex checks its arguments (shs__omp_check_signals, shs__coder_open) and calls shs__omp_code.
-   shs__omp_code plans (shs__coder_plan), checks D and G (shs__coder_matrices), and lets the engine look at Y and code it
-   (shs__omp_coded_there). Without an engine shs__omp_look_and_code looks at Y (shs__coder_look) and codes: as it is
-   (shs__omp_code_here), or on copies in other units (shs__omp_code_scaled).
-   shs__omp_code_here takes memory (shs__coder_layout), packs D and forms D'D (shs__coder_dictionary), and calls shs__coder_run,
-   which shares out chunks of signals. A chunk is coded by shs__omp_code_with_gram, shs__omp_code_direct or shs__omp_code_team.
-   The loop is over shs__omp_step. */
+   shs__omp_code decides if the dictionary is worth packing and when G is checked (shs__coder_plan), checks D and G now or after
+   coding (shs__coder_matrices), and lets the engine look at Y and code it (shs__omp_coded_there). Without an engine
+   shs__omp_look_and_code looks at Y (shs__coder_look) and codes: as it is (shs__omp_code_here), or on copies in other units
+   (shs__omp_code_scaled). shs__omp_code_here chooses with or without a Gram matrix (shs__coder_choose_form) and takes memory
+   (shs__coder_layout), packs D and forms D'D (shs__coder_dictionary), and calls shs__coder_run, which shares out chunks of
+   signals. A chunk is coded by shs__omp_code_with_gram, shs__omp_code_direct or shs__omp_code_team. The loop is over
+   shs__omp_step.
+
+   Words: a chunk of signals is coded by one worker at a time; shs__omp_worker is a worker's place. A team are signals that share
+   their atoms (options.groups). */
 
 SHS__OUTLINE shs_status shs__omp_check_dictionary(int p, int n, const shs_real *D, int ldd) {
     if (p < 1) return SHS_BAD_P;
@@ -9176,11 +9179,11 @@ SHS__PUBLIC shs_status shs_codes_residual(const shs_context *ctx, int p, int n, 
 
 /* ---- one signal on its way ----------------------------------------------------------------------------- >>pursuit */
 
-/* The pursuit has six operations: choose, append, decide, advance, confirm (form the residual, where the recurrence cannot decide)
-   and refresh. omp.cl has them under the same names. A step appends the atom that was chosen before, decides whether the tolerance
-   is reached, advances, and chooses the next atom. The forms keep different values of the chosen atoms: the b_k = D'q_k (Gram), or
-   the q_k (direct), where every step forms D'r anew. A form is a constant in every call, so that a program holds only the code of
-   the forms that it uses. */
+/* The pursuit has six operations: choose, append, decide, advance, confirm (form the residual, where the recurrence cannot
+   decide) and refresh. omp.cl has them under the same names. A step appends the atom that was chosen before, decides whether the
+   tolerance is reached, and advances. With the Gram matrix it also chooses the next atom; the other forms choose just before a
+   step. The forms keep different values of the chosen atoms: the b_k = D'q_k (Gram), or the q_k (direct), where every step forms
+   D'r anew. A form is a constant in every call, so that a program holds only the code of the forms that it uses. */
 typedef enum shs__omp_form {
     SHS__OMP_GRAM,  /* with the signal and D too, to refresh from; without them it never refreshes */
     SHS__OMP_DIRECT,
@@ -9250,17 +9253,17 @@ typedef struct shs__omp_signal {
     const shs_real *y;  /* NULL where only D'y is known */
     int next;           /* the atom that was chosen last, to be appended next */
     int chosen, limit;  /* atoms so far, and at most */
-    int refreshes;      /* times the residual was formed explicitly */
-    int stable;         /* the last of them still holds: no atom was added since */
+    int refreshes;      /* times that confirm formed r explicitly */
+    int stable;         /* r as confirm formed it last still holds: no atom was added since */
     int reached;        /* within tolerance, confirmed */
     shs__signal_error error;
     shs_real floor;     /* |alpha|, over |d_j| where the rule of choice asks for distances, at or below this is rounding */
     int *atoms;
     shs_real *L;        /* Cholesky factor of G_II, row k at k(k+1)/2 */
-    shs_real *t;        /* L t = D_I'r for the r of the last refresh (y at first) */
-    shs_real *x;        /* coefficients at the last refresh; zero at first */
+    shs_real *t;        /* L t = D_I'r for the r that was formed last (y at first) */
+    shs_real *x;        /* coefficients when r was formed last; zero at first */
     shs_real *alpha;    /* D'r */
-    shs_real *r;        /* p: the residual of the last refresh; the direct form keeps it up to date */
+    shs_real *r;        /* p: the residual when it was formed last; the direct form keeps it up to date */
     shs_wide *exact;    /* p */
     shs_real *B;        /* `rows` x padded, in blocks: the b_k; in the direct form the newest alone, for distances */
     size_t rows;
@@ -9872,19 +9875,21 @@ SHS__OUTLINE void shs__team_refresh(shs__omp_signal *w, int in_the_end) {
     }
     w->error.residual2 = shs__sum_value(&sum);
 }
-#define SHS__OMP_WORD(form, one, team) ((form) == SHS__OMP_TEAM ? (team) : (one))
+#define SHS__OMP_ONE_OR_TEAM(form, one, team) ((form) == SHS__OMP_TEAM ? (team) : (one))
 #else
-#define SHS__OMP_WORD(form, one, team) (one)
+#define SHS__OMP_ONE_OR_TEAM(form, one, team) (one)
 #endif
 
-/* One step with the atom that was chosen. Returns 0 after the last step. */
+/* One step with the atom that was chosen. Returns 0 after the last step. Where append refuses the atom, the correlations may be
+   rounding: a step with a tolerance then confirms, refreshes and returns 1, and ends only if r has been formed since the last
+   atom. */
 SHS__INLINE int shs__omp_step(shs__omp_signal *w, shs__omp_form form) {
     const int known = SHS__OMP_KNOWN(w, form);
     const int may_refresh = known && w->error.tolerance2 > 0 && w->refreshes < SHS__OMP_REFRESHES;
     int appended, in_doubt = 1;
     if (w->reached || w->chosen >= w->limit) return 0;
     if (form == SHS__OMP_DIRECT) appended = shs__omp_append_direct(w);
-    else appended = SHS__OMP_WORD(form, shs__omp_append_gram(w), shs__team_append(w));
+    else appended = SHS__OMP_ONE_OR_TEAM(form, shs__omp_append_gram(w), shs__team_append(w));
     if (appended) {
         in_doubt = shs__omp_decide(w);
         if (w->reached || w->chosen == w->limit) return 0;
@@ -9892,11 +9897,11 @@ SHS__INLINE int shs__omp_step(shs__omp_signal *w, shs__omp_form form) {
         w->limit = w->chosen;
         return 0;
     }
-    if (appended && form != SHS__OMP_DIRECT) SHS__OMP_WORD(form, shs__omp_advance_gram(w), shs__team_advance(w));
-    if (in_doubt && known && SHS__OMP_WORD(form, shs__omp_confirm(w), shs__team_confirm(w))) return 0;
+    if (appended && form != SHS__OMP_DIRECT) SHS__OMP_ONE_OR_TEAM(form, shs__omp_advance_gram(w), shs__team_advance(w));
+    if (in_doubt && known && SHS__OMP_ONE_OR_TEAM(form, shs__omp_confirm(w), shs__team_confirm(w))) return 0;
     if (!in_doubt || !may_refresh) return 1;
     if (form == SHS__OMP_DIRECT) shs__omp_refresh_direct(w);
-    else SHS__OMP_WORD(form, (shs__omp_refresh_gram(w), shs__omp_choose(w)), shs__team_refresh(w, 0));
+    else SHS__OMP_ONE_OR_TEAM(form, (shs__omp_refresh_gram(w), shs__omp_choose(w)), shs__team_refresh(w, 0));
     return 1;
 }
 
@@ -10136,11 +10141,11 @@ SHS__OUTLINE void shs__nn_pursue_gram(shs__omp_signal *w) {
 
 /* ---- signals that are coded together, by one worker -------------------------------------------------- >>omp_group */
 
-typedef struct shs__omp_group {
+typedef struct shs__omp_worker {
     const shs__omp_dictionary *over;
     /* Without a Gram matrix: alpha = D'R for `count` columns; and a step given alpha, which returns whether there will be another. */
-    void (*correlate)(const struct shs__omp_group *g, int count);
-    int (*step)(const struct shs__omp_group *g, shs__omp_signal *w);
+    void (*correlate)(const struct shs__omp_worker *g, int count);
+    int (*step)(const struct shs__omp_worker *g, shs__omp_signal *w);
     shs__omp_signal *members;
     shs_real *alpha;   /* D'R of all the signals */
     shs_real *R;       /* direct form: the residuals of the signals that go on; with distances also q_k of each */
@@ -10149,16 +10154,16 @@ typedef struct shs__omp_group {
     shs__omp_signal **seats; /* of signals with weights: whose each column of R is */
     void *own;               /* the state of a method, if it has one */
 #ifdef SHS__ALL_PARTS
-    shs__omp_team team; /* of signals that share their atoms; signals[0] stands for them */
+    shs__omp_team team; /* of signals that share their atoms; members[0] stands for them */
 #endif
-} shs__omp_group;
+} shs__omp_worker;
 
 /* Columns of R and alpha in the direct form. */
 SHS__PRIVATE int shs__omp_columns(int count, shs_selection selection) { return count * (1 + shs__omp_distances(selection)); }
 
 /* Scratch of `count` signals, which are in g->members, with `columns` of alpha, for products of `scratch` values. In the Gram forms
    all signals of a worker share one r. B has a row less than atoms: after the last atom nothing is chosen. */
-SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_group *g, const shs__omp_dictionary *over, int limit, int count,
+SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_worker *g, const shs__omp_dictionary *over, int limit, int count,
                                         size_t columns, size_t scratch) {
     const int p = over->p, padded = over->padded, direct = !over->use_gram;
     const int nonnegative = SHS__OMP_IF_NONNEGATIVE(over->nonnegative), anew = SHS__OMP_IF_NONNEGATIVE(over->anew);
@@ -10215,13 +10220,13 @@ SHS__PRIVATE void shs__omp_set_diagonal(shs__omp_dictionary *over) {
 enum { SHS__DIRECT_FEWEST = 16, SHS__DIRECT_GROUP = 64, SHS__DIRECT_VALUES = 65536 };
 
 /* A separate function for few columns keeps the matrix product out of small programs. */
-SHS__PRIVATE void shs__omp_correlate_few(const shs__omp_group *g, int count) {
+SHS__PRIVATE void shs__omp_correlate_few(const shs__omp_worker *g, int count) {
     const shs__omp_dictionary *d = g->over;
     int i;
     for (i = 0; i < count; i++) shs__omp_correlate(d, SHS__AT(g->R, d->p, 0, i), SHS__AT(g->alpha, d->n, 0, i));
 }
 
-SHS__PRIVATE int shs__direct_step(const shs__omp_group *g, shs__omp_signal *w) {
+SHS__PRIVATE int shs__direct_step(const shs__omp_worker *g, shs__omp_signal *w) {
     (void)g;
     if (SHS__OMP_IF_NONNEGATIVE(w->over->nonnegative)) {
         shs__nn_choose(w);
@@ -10233,14 +10238,14 @@ SHS__PRIVATE int shs__direct_step(const shs__omp_group *g, shs__omp_signal *w) {
 }
 
 /* Gives a signal column `at` of R and alpha. Signals with weights have an r of their own. */
-SHS__PRIVATE void shs__omp_seat(const shs__omp_group *g, shs__omp_signal *w, int at) {
+SHS__PRIVATE void shs__omp_seat(const shs__omp_worker *g, shs__omp_signal *w, int at) {
     if (!SHS__OMP_IF_WEIGHTED(w->weights.root)) w->r = g->R + shs__cells(at, g->over->p);
     w->alpha = g->alpha + shs__cells(at, g->over->n);
     if (SHS__OMP_IF_WEIGHTED(g->seats)) g->seats[at] = w;
 }
 
 /* Pursues `count` signals that have begun and know their y. */
-SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count) {
+SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_worker *g, int count) {
     const size_t p = (size_t)g->over->p, bytes = p * sizeof(shs_real);
     const int distances = shs__omp_distances(g->over->selection);
     unsigned char active[SHS__DIRECT_GROUP]; /* the g->members that go on; bytes, because stacks may be small */
@@ -10284,7 +10289,7 @@ SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_group *g, int count) {
 #ifdef SHS__ALL_PARTS
 /* ---- many signals: the CPU's coding stage ---------------------------------------------------------------- >>coder */
 
-SHS__PRIVATE void shs__omp_correlate_group(const shs__omp_group *g, int count) {
+SHS__PRIVATE void shs__omp_correlate_group(const shs__omp_worker *g, int count) {
     const shs__omp_dictionary *d = g->over;
     shs__omp_products(d, count, g->R, d->p, g->alpha, d->n, g->scratch);
 }
@@ -10306,11 +10311,11 @@ typedef struct shs__coder_sums {
 /* How the signals of a chunk are coded. */
 struct shs__coder;
 typedef struct shs__coder_form {
-    void (*layout)(shs__layout *l, const struct shs__coder *c, shs__omp_group *g); /* the scratch of one worker */
+    void (*layout)(shs__layout *l, const struct shs__coder *c, shs__omp_worker *g); /* the scratch of one worker */
     void (*code)(const struct shs__coder *c, size_t first, size_t end, int worker, shs__coder_sums *sums);
 } shs__coder_form;
 
-/* What is done just before and just after a group of signals is coded, while the group is in the cache. */
+/* What is done just before and just after a chunk of signals is coded, while the chunk is in the cache. */
 typedef struct shs__coder_around {
     /* Puts signals first .. end-1 into Y; NULL: they are there. A signal that is not finite is not coded, and flags say so. */
     void (*fetch)(const void *source, size_t first, size_t end);
@@ -10335,14 +10340,14 @@ typedef struct shs__coder {
     int few;  /* 1: too few signals to pack the dictionary for */
     int late; /* the caller's Gram matrix is checked after coding, the columns of the chosen atoms alone */
     const shs__coder_form *form;
-    size_t group; /* signals a chunk, at most */
+    size_t group; /* signals of a chunk, at most: signals_per_group */
     size_t chunks;
 
     /* Memory, and how far it is. */
     shs_codes held;         /* where late: the caller's codes are untouched if the Gram matrix is refused */
     shs_real *held_errors2;
     shs_real *own_gram;     /* padded with zero rows; NULL: none, or the caller's */
-    shs__omp_group *groups; /* one a worker */
+    shs__omp_worker *workers; /* the place of each */
     shs__coder_sums *sums;  /* SHS__CODER_ROUND */
     unsigned char *flags;   /* one a worker */
     size_t first_chunk;
@@ -10412,7 +10417,7 @@ SHS__PRIVATE void shs__stripes_times(const shs__omp_signal *w, const shs_real *M
 }
 
 /* D'R: stripe by stripe, which stays in the cache for all signals. */
-SHS__PRIVATE void shs__omp_correlate_rows(const shs__omp_group *g, int count) {
+SHS__PRIVATE void shs__omp_correlate_rows(const shs__omp_worker *g, int count) {
     const shs__omp_dictionary *d = g->over;
     int stripe, i;
     for (stripe = 0; stripe * shs__kernels_vector()->wide < d->n; stripe++)
@@ -10434,7 +10439,7 @@ SHS__PRIVATE void shs__omp_gram_chunk(void *arg, size_t chunk, int worker) {
     shs_real *G = c->own_gram;
     shs__la_gemm_serial(shs__la_job(d->n - first, count, d->p, shs__la_op(SHS_TRANS_YES, atoms, d->ldd),
                                     shs__la_op(SHS_TRANS_NO, atoms, d->ldd), SHS__AT(G, ldg, first, first), ldg),
-                        NULL, c->groups[worker].scratch);
+                        NULL, c->workers[worker].scratch);
     for (j = first; j < first + count; j++) SHS__CLEAR(SHS__AT(G, ldg, d->n, j), ldg - d->n);
     for (i = first; i < d->n; i++)
         for (j = first; j < shs__imin(i, first + count); j++) *SHS__AT(G, ldg, j, i) = *SHS__AT(G, ldg, i, j);
@@ -10541,7 +10546,7 @@ SHS__PRIVATE void shs__coder_weigh_atoms(const shs__coder *c, shs__signal_weight
 }
 
 /* Weighs signals first .. end-1, and the atoms for each of them. */
-SHS__OUTLINE void shs__coder_weigh(const shs__coder *c, const shs__omp_group *g, size_t first, size_t end,
+SHS__OUTLINE void shs__coder_weigh(const shs__coder *c, const shs__omp_worker *g, size_t first, size_t end,
                                    shs__coder_sums *sums) {
     const shs__omp_dictionary *d = g->over;
     const size_t count = end - first;
@@ -10588,7 +10593,7 @@ SHS__PRIVATE void shs__coder_end(const shs__coder *c, const shs__omp_signal *w, 
 }
 
 /* alpha = D'Y of signals first .. end-1: formed, or the caller's. */
-SHS__PRIVATE void shs__coder_correlate(const shs__coder *c, const shs__omp_group *g, size_t first, size_t end,
+SHS__PRIVATE void shs__coder_correlate(const shs__coder *c, const shs__omp_worker *g, size_t first, size_t end,
                                        shs_real *columns) {
     const shs__omp_dictionary *d = g->over;
     size_t i;
@@ -10604,10 +10609,10 @@ SHS__PRIVATE void shs__coder_correlate(const shs__coder *c, const shs__omp_group
     }
 }
 
-/* A group of signals with the Gram matrix: D'Y for all of them, then a few abreast, in turns. Each step waits for the
+/* A chunk of signals with the Gram matrix: D'Y for all of them, then a few abreast, in turns. Each step waits for the
    choice of the step before; steps of the other signals fill this time. */
 SHS__OUTLINE void shs__omp_code_with_gram(const shs__coder *c, size_t first, size_t end, int worker, shs__coder_sums *sums) {
-    const shs__omp_group *g = c->groups + worker;
+    const shs__omp_worker *g = c->workers + worker;
     shs__omp_signal *abreast = g->members;
     size_t i;
     shs__coder_correlate(c, g, first, end, g->alpha);
@@ -10639,7 +10644,7 @@ SHS__OUTLINE void shs__omp_code_with_gram(const shs__coder *c, size_t first, siz
 }
 
 SHS__OUTLINE void shs__omp_code_direct(const shs__coder *c, size_t first, size_t end, int worker, shs__coder_sums *sums) {
-    const shs__omp_group *g = c->groups + worker;
+    const shs__omp_worker *g = c->workers + worker;
     size_t i;
     if (g->over->weighted) shs__coder_weigh(c, g, first, end, sums);
     for (i = first; i < end; i++) shs__coder_begin(c, g->members + (i - first), i);
@@ -10650,7 +10655,7 @@ SHS__OUTLINE void shs__omp_code_direct(const shs__coder *c, size_t first, size_t
 /* Signals that share their atoms. The atoms are chosen in the first signal's place in the codes. The other signals get a copy at
    the end, when the coefficients of each are solved for. */
 SHS__OUTLINE void shs__omp_code_team(const shs__coder *c, size_t first, size_t end, int worker, shs__coder_sums *sums) {
-    shs__omp_group *g = c->groups + worker;
+    shs__omp_worker *g = c->workers + worker;
     shs__omp_signal *w = g->members, member;
     shs__omp_team *team = &g->team;
     const int p = c->over.p;
@@ -10703,12 +10708,12 @@ SHS__PRIVATE size_t shs__coder_scratch(const shs__coder *c, size_t columns) {
     return shs__zmax(scratch, shs__la_gemm_scratch(c->over.n, SHS__GRAM_BLOCK, c->over.p));
 }
 
-SHS__PRIVATE void shs__omp_layout_gram(shs__layout *l, const shs__coder *c, shs__omp_group *g) {
+SHS__PRIVATE void shs__omp_layout_gram(shs__layout *l, const shs__coder *c, shs__omp_worker *g) {
     g->members = SHS__CARVE(l, shs__omp_signal, SHS__ABREAST);
     shs__omp_layout_group(l, g, &c->over, c->stride, SHS__ABREAST, c->group, shs__coder_scratch(c, c->group));
 }
 
-SHS__PRIVATE void shs__omp_layout_direct(shs__layout *l, const shs__coder *c, shs__omp_group *g) {
+SHS__PRIVATE void shs__omp_layout_direct(shs__layout *l, const shs__coder *c, shs__omp_worker *g) {
     const int count = (int)c->group;
     const size_t columns = (size_t)shs__omp_columns(count, c->over.selection);
     g->members = SHS__CARVE(l, shs__omp_signal, count);
@@ -10721,7 +10726,7 @@ SHS__PRIVATE void shs__omp_layout_direct(shs__layout *l, const shs__coder *c, sh
 
 /* With or without a Gram matrix. There are two columns of alpha more than signals: that of the signal that stands for the team, and
    without a Gram matrix b_k of the last atom. */
-SHS__PRIVATE void shs__omp_layout_team(shs__layout *l, const shs__coder *c, shs__omp_group *g) {
+SHS__PRIVATE void shs__omp_layout_team(shs__layout *l, const shs__coder *c, shs__omp_worker *g) {
     const shs__omp_dictionary *over = &c->over;
     const size_t panel = shs__zmin(c->group, shs__coder_default_group(over->n));
     const size_t columns = (over->use_gram ? c->group : panel) + 2;
@@ -10885,7 +10890,7 @@ SHS__PRIVATE void shs__subspace_solve(const shs__omp_signal *w, shs__subspace *t
 }
 
 /* One round, given alpha = D'r. Each lowers ||r||, so that they come to an end. */
-SHS__PRIVATE int shs__subspace_step(const shs__omp_group *g, shs__omp_signal *w) {
+SHS__PRIVATE int shs__subspace_step(const shs__omp_worker *g, shs__omp_signal *w) {
     shs__subspace *t = (shs__subspace *)g->own + (w - g->members);
     const shs_wide *row = t->L;
     const int before = w->chosen;
@@ -10923,7 +10928,7 @@ SHS__PRIVATE int shs__subspace_step(const shs__omp_group *g, shs__omp_signal *w)
     return !w->reached;
 }
 
-SHS__PRIVATE void shs__subspace_layout(shs__layout *l, const shs__coder *c, shs__omp_group *g) {
+SHS__PRIVATE void shs__subspace_layout(shs__layout *l, const shs__coder *c, shs__omp_worker *g) {
     const int most = (int)shs__zmin(2 * (size_t)c->stride, (size_t)shs__imin(c->over.p, c->over.n));
     size_t i;
     shs__omp_layout_direct(l, c, g);
@@ -10990,7 +10995,7 @@ SHS__PRIVATE void shs__coder_layout_matrices(shs__layout *l, shs__coder *c, int 
         over->squares = SHS__CARVE(l, shs_real, shs__stripes_count(over->n, over->p));
     } else if (over->p && !c->few) over->packed = SHS__CARVE(l, shs_real, shs__la_packed_count(over->n, over->p));
     c->flags = SHS__CARVE(l, unsigned char, workers);
-    c->groups = SHS__CARVE(l, shs__omp_group, workers);
+    c->workers = SHS__CARVE(l, shs__omp_worker, workers);
 }
 
 SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) {
@@ -11006,7 +11011,7 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
     }
     c->sums = SHS__CARVE(l, shs__coder_sums, SHS__CODER_ROUND);
     for (i = 0; i < workers; i++) {
-        shs__omp_group counted, *g = SHS__MEMBER(c->groups, i, counted);
+        shs__omp_worker counted, *g = SHS__MEMBER(c->workers, i, counted);
         memset(g, 0, sizeof *g);
         c->form->layout(l, c, g);
     }
@@ -11264,9 +11269,10 @@ SHS__PRIVATE shs_status shs__omp_engine_code(const shs_context *ctx, const shs__
     return status;
 }
 
-/* Lets the engine code, if there is one. Returns 1 if the CPU must code (by D'Y alone always); else *status is the engine's. */
-SHS__PRIVATE int shs__codes_here(const shs_context *ctx, const shs__coder *c, shs__omp_purpose purpose, shs_omp_report *report,
-                                 shs_status *status) {
+/* Lets the engine code, if there is one. Returns 1 if the CPU must still code (by D'Y alone always); else *status is the
+   engine's. */
+SHS__PRIVATE int shs__engine_leaves_codes(const shs_context *ctx, const shs__coder *c, shs__omp_purpose purpose,
+                                          shs_omp_report *report, shs_status *status) {
     const shs_engine *e = c->over.p ? shs__ctx_engine(ctx) : NULL;
     int here;
     if (e) *status = shs__omp_engine_code(ctx, c, purpose, report);
@@ -11510,7 +11516,7 @@ SHS__OUTLINE shs_status shs__omp_code_scaled(const shs_context *ctx, const shs__
     status = shs__units_open(ctx, &u, c, 0, &l);
     if (status != SHS_OK) return status;
     u.c.errors2 = u.errors2;
-    if (shs__codes_here(ctx, &u.c, SHS__OMP_CODES, report, &status)) status = shs__omp_code_here(ctx, &u.c, report);
+    if (shs__engine_leaves_codes(ctx, &u.c, SHS__OMP_CODES, report, &status)) status = shs__omp_code_here(ctx, &u.c, report);
     for (i = 0; i < c->m && (status == SHS_OK || status == SHS_CANCELLED); i++) {
         const shs_wide half = (shs_wide)shs__omp_power(-u.each[i]);
         if (c->codes->used[i] == 0 && status == SHS_CANCELLED) continue;
@@ -11541,8 +11547,9 @@ SHS__PRIVATE int shs__omp_coded_there(const shs_context *ctx, const shs__coder *
     int unsafe = 0;
     if (c->over.p == 0 || !shs__ctx_engine(ctx)) return 0;
     if (shs__dictionary_look(c, &unsafe) != SHS_OK || unsafe) return 0;
-    if (shs__codes_here(ctx, c, SHS__OMP_LOOKS, report, status)) return 0;
+    if (shs__engine_leaves_codes(ctx, c, SHS__OMP_LOOKS, report, status)) return 0;
     if (*status != SHS_OUT_OF_RANGE) return 1;
+    /* Left over is a signal that cannot be coded in any unit: the engine's status is the call's. */
     return shs__coder_look(ctx, c, &unsafe) == SHS_OK && !unsafe;
 }
 
@@ -11630,7 +11637,7 @@ SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, con
 typedef struct shs__omp_one {
     shs__omp_dictionary over;
     shs__omp_signal w;
-    shs__omp_group g;
+    shs__omp_worker g;
     shs_omp_options o;
     shs__layout l;
 } shs__omp_one;
@@ -12064,7 +12071,7 @@ SHS__PRIVATE void shs__lasso_layout(shs__layout *l, shs__lasso *q, int workers) 
     q->rooms = SHS__CARVE(l, shs__lasso_room, workers);
     q->sums = SHS__CARVE(l, shs__lasso_sums, SHS__CODER_ROUND);
     for (i = 0; i < workers; i++) {
-        shs__omp_group unused_group, *g = SHS__MEMBER(c->groups, i, unused_group);
+        shs__omp_worker unused_group, *g = SHS__MEMBER(c->workers, i, unused_group);
         shs__lasso_room unused_room, *w = SHS__MEMBER(q->rooms, i, unused_room);
         g->alpha = SHS__CARVE(l, shs_real, SHS__PRODUCT(over->padded, c->group, 1));
         g->R = SHS__CARVE(l, shs_real, SHS__PRODUCT(over->p, c->group, 1));
@@ -12159,8 +12166,8 @@ SHS__PRIVATE void shs__lasso_gap(const shs__lasso *q, shs__lasso_signal *s, shs_
     if (s->gap < 0) s->gap = 0;
 }
 
-/* The gap by alpha and x as they are, the support known. exactly: from `exact` and (Dx)'r, by those alpha that may be the largest but
-   for rounding. */
+/* The gap by alpha and x as they are, the support known. exactly: from `exact` and (Dx)'r, by those alpha that may be the largest
+   but for rounding. */
 SHS__OUTLINE void shs__lasso_look(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w, int exactly) {
     const shs__omp_dictionary *d = &q->c.over;
     const shs_real *alpha = s->alpha;
@@ -12386,7 +12393,7 @@ SHS__OUTLINE void shs__lasso_residual(const shs__lasso *q, shs__lasso_signal *s,
 }
 
 /* r of the `count` active signals by their codes alone and alpha = D'r. Of no lambda (-1): by no codes. */
-SHS__OUTLINE void shs__lasso_correlate(const shs__lasso *q, const shs__omp_group *g, const shs__lasso_room *w, int which,
+SHS__OUTLINE void shs__lasso_correlate(const shs__lasso *q, const shs__omp_worker *g, const shs__lasso_room *w, int which,
                                        int count) {
     const shs__omp_dictionary *d = &q->c.over;
     const shs_codes *codes = q->c.codes;
@@ -12645,7 +12652,7 @@ SHS__PRIVATE void shs__lasso_approach(const shs__lasso *q, shs__lasso_signal *s,
 }
 
 /* The largest |d_j'y| of each signal. */
-SHS__PRIVATE void shs__lasso_most(const shs__lasso *q, const shs__omp_group *g, const shs__lasso_room *w, int count) {
+SHS__PRIVATE void shs__lasso_most(const shs__lasso *q, const shs__omp_worker *g, const shs__lasso_room *w, int count) {
     int i;
     shs__lasso_correlate(q, g, w, -1, count);
     SHS__CLEAR(w->x, q->c.over.n);
@@ -12673,7 +12680,7 @@ SHS__PRIVATE int shs__lasso_nothing(const shs__lasso *q, shs__lasso_signal *s, s
 }
 
 /* The group's signals with one lambda: all whose gap is not reached yet descend, and are looked at again. */
-SHS__OUTLINE void shs__lasso_group(const shs__lasso *q, const shs__omp_group *g, const shs__lasso_room *w, int which, int count,
+SHS__OUTLINE void shs__lasso_group(const shs__lasso *q, const shs__omp_worker *g, const shs__lasso_room *w, int which, int count,
                                    shs__lasso_sums *sums) {
     int turn, left, i;
     if (which == 0) shs__lasso_most(q, g, w, count);
@@ -12730,7 +12737,7 @@ SHS__PRIVATE void shs__lasso_chunk(void *arg, size_t chunk, int worker) {
                 SHS__COPY(shs__codes_coefs(c->codes, at), shs__codes_coefs(c->codes, at - c->m), c->codes->stride);
             }
         }
-        shs__lasso_group(q, c->groups + worker, w, which, (int)count, q->sums + chunk);
+        shs__lasso_group(q, c->workers + worker, w, which, (int)count, q->sums + chunk);
     }
 }
 
@@ -12966,7 +12973,9 @@ SHS__PUBLIC shs_status shs_lasso_gram(const shs_context *ctx, int n, size_t m, c
    From a call to its loop: shs_ksvd_ex checks (shs__dl_check), takes memory and opens a session (shs__dl_open), lets the ranks
    agree (shs__dl_meet), makes the start (shs__dl_start), and calls shs__dl_learn. An iteration, shs__dl_iterate, codes
    (shs__dl_code_all), updates (shs__dl_update_round) and replaces atoms (shs__dl_replace_atoms). A round takes group after group:
-   shs__dl_directions sums, shs__dl_take_atom normalises the new atoms, and shs__dl_cpu_update changes codes and residuals. */
+   shs__dl_directions sums over signals (shs__dl_stage_gather) and ranks and applies the rule, K-SVD goes on by power steps
+   (shs__dl_power_steps), shs__dl_take_atom normalises the new atoms, and shs__dl_stage_update changes codes and residuals. A
+   shs__dl_stage_... runs on the engine, or is the shs__dl_cpu_... of that name. */
 
 /* ---- the naive twin -------------------------------------------------------------------------------- >>learn_naive */
 
@@ -13272,10 +13281,10 @@ typedef struct shs__dl_ranks {
     int tolerant;    /* some rank's signals have tolerances */
 } shs__dl_ranks;
 
-/* The best dictionary so far, with the iteration and the merit of the last improvement that was large enough. */
+/* The best dictionary so far, with the iteration and the cost of the last improvement that was large enough. */
 typedef struct shs__dl_best {
     shs_real *D; /* p x n */
-    shs_wide merit, stop_merit;
+    shs_wide cost, stop_cost;
     int stop_iteration;
 } shs__dl_best;
 
@@ -13303,7 +13312,7 @@ typedef struct shs__dl_learner {
     shs__dl_test test;
     shs_real *D;            /* p x n */
     shs_wide *sums;         /* (p + 1) n + SHS__TELLS: of a group of atoms, and behind them their energy */
-    shs_wide *energy;       /* n + 5 + SHS__TELLS: what else is reduced over the ranks */
+    shs_wide *reduced;      /* n + 5 + SHS__TELLS: what else is reduced over the ranks */
     shs_wide *gram;         /* n x n, for MOD */
     shs_real *last;         /* p: an atom before a power step */
     shs__dl_ipr ipr;
@@ -13708,9 +13717,9 @@ SHS__PRIVATE void shs__dl_stage_close(shs__dl_learner *w) {
     w->engine = NULL;
 }
 
-/* Whether the CPU does a stage. If the engine gives a stage up, the CPU does all further stages: it fetches the engine's codes, and
-   forms E anew from these and its own copy of the dictionary. This ends where only the engine has the codes of the iteration
-   before. */
+/* Whether the CPU does a stage, to which the engine has answered *status. If the engine gives a stage up, the CPU does all
+   further stages: it fetches the engine's codes, and forms E anew from these and its own copy of the dictionary. This ends where
+   only the engine has the codes of the iteration before. */
 SHS__PRIVATE int shs__dl_stage_here(shs__dl_learner *w, int coded, shs_status *status) {
     const shs_engine *e = w->engine;
     shs__dl_session *s = &w->session;
@@ -13827,7 +13836,7 @@ SHS__PRIVATE shs_status shs__dl_stage_recode(shs__dl_learner *w, const shs_real 
     coder->around.after = NULL;
     coder->over.D = D;
     coder->over.ldd = w->p;
-    if (remote && !shs__codes_here(w->ctx, coder, SHS__OMP_CODES, &report, &status)) return status;
+    if (remote && !shs__engine_leaves_codes(w->ctx, coder, SHS__OMP_CODES, &report, &status)) return status;
     shs__coder_dictionary(w->ctx, coder, D, w->p);
     return shs__coder_run(w->ctx, coder, NULL, &report);
 }
@@ -13912,16 +13921,16 @@ SHS__PRIVATE shs_status shs__dl_power_steps(shs__dl_learner *w, shs_atom_group *
         if (status != SHS_OK) break;
         for (j = 0; j < g->count; j++) {
             const shs_real *d = SHS__AT(g->atoms, w->p, 0, j);
-            w->energy[j] = 0;
+            w->reduced[j] = 0;
             if (w->flagged[j]) continue;
             SHS__COPY(w->last, d, w->p);
             shs__dl_take_atom(w, g, j, own);
-            w->energy[j] = shs__dl_moved(w->p, SHS__AT(g->sums, w->p, 0, j), w->last) > still;
+            w->reduced[j] = shs__dl_moved(w->p, SHS__AT(g->sums, w->p, 0, j), w->last) > still;
         }
-        status = shs__ctx_reduce(w->ctx, w->energy, (size_t)g->count, SHS_REDUCE_MAX);
+        status = shs__ctx_reduce(w->ctx, w->reduced, (size_t)g->count, SHS_REDUCE_MAX);
         if (status != SHS_OK) break;
         for (moving = 0, j = 0; j < g->count; j++) {
-            w->flagged[j] = !(w->energy[j] > 0);
+            w->flagged[j] = !(w->reduced[j] > 0);
             moving |= !w->flagged[j];
         }
     }
@@ -13948,6 +13957,7 @@ SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int 
     r.want_codes = want_codes || !last;
     r.D = w->D;
     if (*mine == SHS_OK && !(w->o->incoherence > 0)) status = shs__dl_stage_round(w, &r);
+    if (status == SHS_OK && r.update == SHS_UPDATE_NSGK && last) w->session.previous.known = 1;
     if (status != SHS_UNSUPPORTED && status != SHS_NO_MEMORY) return *mine = status;
     if (*mine == SHS_OK) *mine = shs__dl_stage_residual(w, &unused);
     g.update = w->o->update;
@@ -14101,7 +14111,7 @@ SHS__PRIVATE shs_status shs__dl_code_test(shs__dl_learner *w, shs_wide *sum2) {
 SHS__PRIVATE shs_status shs__dl_code_all(shs__dl_learner *w, shs_ksvd_record *record) {
     const int n = w->n, masked = shs__omp_weighted(&w->o->coding);
     size_t *usage = w->session.usage;
-    shs_wide *sums = w->energy, *uses = sums + 2, *test = uses + n, *present = test + 2;
+    shs_wide *sums = w->reduced, *uses = sums + 2, *test = uses + n, *present = test + 2;
     shs_omp_report report = SHS_ZERO;
     shs_status status = shs__dl_stage_code(w, w->D, &report);
     int j;
@@ -14224,11 +14234,11 @@ SHS__PRIVATE shs_status shs__dl_replace_atoms(shs__dl_learner *w, int iteration,
     if (o->replace == SHS_REPLACE_LEAVE) return shs__ctx_agree(w->ctx, mine);
     for (j = 0; j < w->n; j++) w->flagged[j] = usage[j] == 0 || (o->prune_uses > 0 && usage[j] < (size_t)o->prune_uses);
     if (o->prune_coherence < 1) shs__dl_flag_duplicates(w, o->prune_coherence);
-    for (j = 0; j < w->n; j++) w->energy[j] = (shs_wide)w->flagged[j];
-    status = shs__ctx_reduce_well(w->ctx, mine, w->energy, (size_t)w->n, SHS_REDUCE_MAX);
+    for (j = 0; j < w->n; j++) w->reduced[j] = (shs_wide)w->flagged[j];
+    status = shs__ctx_reduce_well(w->ctx, mine, w->reduced, (size_t)w->n, SHS_REDUCE_MAX);
     shs_random_seed(&r, shs__random_mix(o->seed + 1) + (uint64_t)iteration);
     for (j = 0; j < w->n && status == SHS_OK; j++) {
-        if (!(w->energy[j] > 0)) continue;
+        if (!(w->reduced[j] > 0)) continue;
         if (o->replace == SHS_REPLACE_RANDOM) shs__dl_random_atom(w->p, SHS__AT(w->D, w->p, 0, j), &r);
         else status = shs__dl_take_worst(w, SHS__AT(w->D, w->p, 0, j), &found);
         if (status != SHS_OK || !found) break;
@@ -14239,14 +14249,14 @@ SHS__PRIVATE shs_status shs__dl_replace_atoms(shs__dl_learner *w, int iteration,
     return status;
 }
 
-/* Whether merit is below the best so far. Any merit is better than a best that is infinite or NaN. */
-SHS__PRIVATE int shs__dl_better(shs_wide merit, shs_wide best) { return merit < best || !shs__wide_finite(1, &best); }
+/* Whether cost is below the best so far. Any cost is better than a best that is infinite or NaN. */
+SHS__PRIVATE int shs__dl_better(shs_wide cost, shs_wide best) { return cost < best || !shs__wide_finite(1, &best); }
 
 SHS__PRIVATE void shs__dl_keep_best(shs__dl_learner *w, int updates, const shs_ksvd_record *record) {
-    shs_wide merit = record->rmse_coding; /* what is being minimised */
-    if (w->all.tolerant) merit = record->mean_atoms;
-    if (updates > 0 && w->o->keep == SHS_KEEP_BEST && !shs__dl_better(merit, w->best.merit)) return;
-    w->best.merit = merit;
+    shs_wide cost = record->rmse_coding; /* what is being minimised */
+    if (w->all.tolerant) cost = record->mean_atoms;
+    if (updates > 0 && w->o->keep == SHS_KEEP_BEST && !shs__dl_better(cost, w->best.cost)) return;
+    w->best.cost = cost;
     w->report.best_iteration = updates;
     w->report.rmse = record->rmse_coding;
     w->report.mean_atoms = record->mean_atoms;
@@ -14304,8 +14314,8 @@ SHS__PRIVATE shs_status shs__dl_iterate(shs__dl_learner *w, int k, shs_ksvd_reco
 /* Whether the best error has not improved enough for long enough. */
 SHS__PRIVATE int shs__dl_stalled(shs__dl_learner *w, int k) {
     if (w->o->stop_patience <= 0) return 0;
-    if (k == 0 || shs__dl_better(w->best.merit, w->best.stop_merit * (1 - w->o->stop_improvement))) {
-        w->best.stop_merit = w->best.merit;
+    if (k == 0 || shs__dl_better(w->best.cost, w->best.stop_cost * (1 - w->o->stop_improvement))) {
+        w->best.stop_cost = w->best.cost;
         w->best.stop_iteration = k;
     }
     return k - w->best.stop_iteration >= w->o->stop_patience;
@@ -14536,7 +14546,7 @@ SHS__PRIVATE void shs__dl_layout(shs__layout *l, shs__dl_learner *w, int stride,
     w->D = SHS__CARVE(l, shs_real, atoms);
     w->best.D = SHS__CARVE(l, shs_real, atoms);
     w->sums = SHS__CARVE(l, shs_wide, SHS__PRODUCT((size_t)p + 1, n + SHS__TELLS, 1));
-    w->energy = SHS__CARVE(l, shs_wide, n + 5 + SHS__TELLS);
+    w->reduced = SHS__CARVE(l, shs_wide, n + 5 + SHS__TELLS);
     w->flagged = SHS__CARVE(l, unsigned char, n);
     shs__dl_panel_layout(l, &w->panel, p, w->n);
 }
@@ -14598,8 +14608,8 @@ SHS__PRIVATE shs_ksvd_options shs__dl_options(int p, int n, const shs_ksvd_optio
     return o;
 }
 
-/* What prune_uses of zero becomes for m signals of s atoms: an atom that is worth keeping is used more often than a fair share
-   of few uses. */
+/* What prune_uses of zero becomes for m signals of s atoms: a quarter of an atom's fair share of m s / n
+   uses, 4 at most; -1 (unused atoms alone) where the share is below 4. */
 SHS__PRIVATE int shs__dl_least_uses(shs_wide m, int s, int n) {
     shs_wide fair = m * (shs_wide)s / (shs_wide)shs__imax(n, 1);
     if (fair >= 16) return 4;
@@ -14952,7 +14962,7 @@ SHS__PRIVATE shs_status shs__on_cpu(shs__on_learner *s, const shs_atom_group *g,
     shs__dl_learner *w = &s->w;
     shs__coder *coder = &w->session.coder;
     shs_status status = SHS_OK;
-    if (coder->m > 0 && shs__codes_here(&s->quiet, coder, SHS__OMP_CODES, report, &status)) {
+    if (coder->m > 0 && shs__engine_leaves_codes(&s->quiet, coder, SHS__OMP_CODES, report, &status)) {
         shs__coder_dictionary(w->ctx, coder, w->D, w->p);
         status = shs__coder_run(w->ctx, coder, NULL, report);
     }
@@ -14980,7 +14990,7 @@ SHS__PRIVATE shs_status shs__on_code(shs__on_learner *s, int test) {
     g.atoms = w->D;
     g.gram = s->fresh;
     g.sums = s->fresh + n * n;
-    g.energy = w->energy;
+    g.energy = w->reduced;
     if (remote) status = shs__on_engine(s, &g, &report);
     if (status == SHS_UNSUPPORTED || status == SHS_NO_MEMORY) status = shs__on_cpu(s, &g, &report);
     if (status == SHS_OK && test) status = shs__dl_code_test(w, counts + SHS__ON_TEST_SUM2);
@@ -15781,7 +15791,7 @@ SHS__PRIVATE shs_status shs__patch_code(const shs_context *ctx, shs__patch_codin
         w->coder.around.fetch = NULL;
         shs__patch_get_run(ctx, &w->job);
         if (shs__coder_finite(ctx, &w->coder) != SHS_OK) return SHS_IMAGE_NOT_FINITE;
-        if (!shs__codes_here(ctx, &w->coder, SHS__OMP_CODES, report, &status)) {
+        if (!shs__engine_leaves_codes(ctx, &w->coder, SHS__OMP_CODES, report, &status)) {
             if (status == SHS_OK) (void)shs__synthesis_run(ctx, &w->synthesis);
             return status;
         }

@@ -867,6 +867,29 @@ static void test_rounds(void **state) {
     compare("shs_ksvd_ex", x->there, x->here, BY_TYPE(2e-3, 1e-10));
 }
 
+/* A round that leaves the atoms as they are. The call behind it finds no memory. */
+static shs_status last_round(void *session, const shs_atom_round *o) {
+    signals *s = (signals *)session;
+    memcpy(o->D, s->D, (size_t)(s->job.p * s->job.n) * sizeof *o->D);
+    s->told->fail_at = s->told->calls;
+    s->told->answer = SHS_NO_MEMORY;
+    return SHS_OK;
+}
+
+/* NSGK looks back by one iteration. Where the engine did that one as a whole, only the engine has its codes: the CPU cannot go on
+   from there, as it can with a rule that does not look back. */
+static void test_rounds_that_look_back(void **state) {
+    fixture *x = (fixture *)*state;
+    x->e.fallback = 1;
+    x->e.signals_round = last_round;
+    assert_status(learn(&x->ctx, &x->s, x->there, SHS_UPDATE_NSGK), SHS_NO_MEMORY);
+    assert_int_equal(x->told.open, 0);
+    begin_anew(x);
+    x->e.fallback = 1;
+    x->e.signals_round = last_round;
+    assert_ok(learn(&x->ctx, &x->s, x->there, SHS_UPDATE_SGK));
+}
+
 /* An engine without pixel stages leaves them to the CPU if fallback is on. */
 static void test_signals_only(void **state) {
     fixture *x = (fixture *)*state;
