@@ -114,8 +114,8 @@ static void pack(ptrdiff_t width, ptrdiff_t count, ptrdiff_t depth, const shs_re
 static void by_tiles(const kernel *k) {
     const ptrdiff_t n = p.n;
     ptrdiff_t q, i, j, r, s, t;
-    shs_real *panel = (shs_real *)allocate((size_t)(n + MOST_COLUMNS) * DEPTH, sizeof *panel);
-    shs_real *block = (shs_real *)allocate((ROWS + MOST_ROWS) * DEPTH, sizeof *block);
+    shs_real *panel = allocate((size_t)(n + MOST_COLUMNS) * DEPTH, sizeof *panel);
+    shs_real *block = allocate((ROWS + MOST_ROWS) * DEPTH, sizeof *block);
     shs_real tile[MOST_ROWS * MOST_COLUMNS];
     clear_product();
     for (q = 0; q < n; q += DEPTH) {
@@ -255,7 +255,7 @@ static void climb(const char *name, work_fn work, void *argument) {
     for (i = 0; i < count; i++) p.C[i] = (shs_real)NAN; /* so that what a rung leaves out is seen */
     rung(name, operations(), median_seconds(work, argument));
     if (p.before) agrees(text_of("%s: as the rung before", name), relative_difference(count, p.C, p.before), 1e-5);
-    else p.before = (shs_real *)allocate(count, sizeof *p.before);
+    else p.before = allocate(count, sizeof *p.before);
     memcpy(p.before, p.C, count * sizeof *p.C);
 }
 
@@ -298,9 +298,9 @@ int main(int argc, char **argv) {
         most = 101;
         size = 101;
     }
-    p.A = (shs_real *)allocate(most * most, sizeof *p.A);
-    p.B = (shs_real *)allocate(most * most, sizeof *p.B);
-    p.C = (shs_real *)allocate(most * most, sizeof *p.C);
+    p.A = allocate(most * most, sizeof *p.A);
+    p.B = allocate(most * most, sizeof *p.B);
+    p.C = allocate(most * most, sizeof *p.C);
     fill(size);
     ladder_begin("ladder", text_of("C = AB %d x %d; float", p.n, p.n), "GFLOP/s", 1e9, peak_of_core(0));
     climb("three loops", three_loops, NULL);

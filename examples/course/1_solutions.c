@@ -112,31 +112,31 @@ static void exercise_3(void) {
     free(right);
 }
 
-/* 4. Halve the longest side until the piece is small: C += AB for A (m x k), B (k x n), C (m x n). */
-static void by_halves(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, const shs_real *A, ptrdiff_t lda, const shs_real *B, ptrdiff_t ldb,
-                      shs_real *C, ptrdiff_t ldc) {
+/* 4. Halve the longest side until the piece is small: C += AB for A (m x k), B (k x n), C (m x n), which are pieces of matrices
+   whose columns are M, K and M values apart. */
+static void by_halves(ptrdiff_t m, ptrdiff_t n, ptrdiff_t k, const shs_real *A, const shs_real *B, shs_real *C) {
     /* YOUR TURN: loops for a small piece, otherwise two calls of by_halves. */
     /* At some depth of the calls the three pieces fit into a cache, whatever the size of this cache is. */
     ptrdiff_t i, j, q;
     if (m <= 8 && n <= 8 && k <= 8) {
         for (j = 0; j < n; j++)
             for (q = 0; q < k; q++)
-                for (i = 0; i < m; i++) C[i + j * ldc] += A[i + q * lda] * B[q + j * ldb];
+                for (i = 0; i < m; i++) C[i + j * M] += A[i + q * M] * B[q + j * K];
     } else if (m >= n && m >= k) {
-        by_halves(m / 2, n, k, A, lda, B, ldb, C, ldc);
-        by_halves(m - m / 2, n, k, A + m / 2, lda, B, ldb, C + m / 2, ldc);
+        by_halves(m / 2, n, k, A, B, C);
+        by_halves(m - m / 2, n, k, A + m / 2, B, C + m / 2);
     } else if (n >= k) {
-        by_halves(m, n / 2, k, A, lda, B, ldb, C, ldc);
-        by_halves(m, n - n / 2, k, A, lda, B + n / 2 * ldb, ldb, C + n / 2 * ldc, ldc);
+        by_halves(m, n / 2, k, A, B, C);
+        by_halves(m, n - n / 2, k, A, B + n / 2 * K, C + n / 2 * M);
     } else {
-        by_halves(m, n, k / 2, A, lda, B, ldb, C, ldc);
-        by_halves(m, n, k - k / 2, A + k / 2 * lda, lda, B + k / 2, ldb, C, ldc);
+        by_halves(m, n, k / 2, A, B, C);
+        by_halves(m, n, k - k / 2, A + k / 2 * M, B + k / 2, C);
     }
     /* END OF YOUR TURN */
 }
 static void exercise_4(void) {
     shs_real *A = random_matrix(M, K, 6), *B = random_matrix(K, N, 7), *C = zeros(M, N), *right = expected(M, N, K, A, B);
-    by_halves(M, N, K, A, M, B, K, C, M);
+    by_halves(M, N, K, A, B, C);
     agrees("4: by halves", relative_difference(M * N, C, right), 1e-5);
     free(A);
     free(B);

@@ -26,7 +26,7 @@ static shs_real dot(ptrdiff_t count, const shs_real *a, const shs_real *b) {
     return sum;
 }
 
-static const shs_real *atom(int j) { return c.D + (ptrdiff_t)j * P; }
+static const shs_real *atom(int j) { return c.D + j * P; }
 
 /* alpha = D'r. */
 static void correlate(const shs_real *r, shs_real *alpha) {
@@ -56,7 +56,7 @@ static void cholesky_row(int k, const shs_real *a, shs_real *L) {
         shs_real v = a[i];
         for (l = 0; l < i; l++) v -= L[i * MOST_S + l] * L[k * MOST_S + l];
         if (i < k) L[k * MOST_S + i] = v / L[i * MOST_S + i];
-        else L[k * MOST_S + i] = (shs_real)sqrt((double)v);
+        else L[k * MOST_S + i] = (shs_real)sqrt(v);
     }
 }
 
@@ -123,13 +123,13 @@ static void with_gram(const shs_real *y, const shs_real *dty, int *atoms, shs_re
     memcpy(alpha, start, sizeof alpha);
     for (k = 0; k < c.s; k++) {
         atoms[k] = strongest(alpha);
-        for (i = 0; i <= k; i++) a[i] = c.G[(ptrdiff_t)atoms[k] * N + atoms[i]];
+        for (i = 0; i <= k; i++) a[i] = c.G[atoms[k] * N + atoms[i]];
         cholesky_row(k, a, L);
         b[k] = start[atoms[k]];
         cholesky_solve(k + 1, L, b, x);
         memcpy(alpha, start, sizeof alpha);
         for (i = 0; i <= k; i++) {
-            const shs_real *g = c.G + (ptrdiff_t)atoms[i] * N;
+            const shs_real *g = c.G + atoms[i] * N;
             for (j = 0; j < N; j++) alpha[j] -= x[i] * g[j];
         }
     }
@@ -146,13 +146,13 @@ static void with_b(const shs_real *y, const shs_real *dty, int *atoms, shs_real 
     else correlate(y, alpha);
     for (k = 0; k < c.s; k++) {
         const int chosen = atoms[k] = strongest(alpha);
-        const shs_real *g = c.G + (ptrdiff_t)chosen * N;
+        const shs_real *g = c.G + chosen * N;
         shs_real d2 = g[chosen], *row = L + k * MOST_S, inverse;
         for (i = 0; i < k; i++) {
             row[i] = b[i][chosen];
             d2 -= row[i] * row[i];
         }
-        row[k] = (shs_real)sqrt((double)d2);
+        row[k] = (shs_real)sqrt(d2);
         t[k] = alpha[chosen] / row[k];
         inverse = 1 / row[k];
         for (j = 0; j < N; j += AT_A_TIME) {
@@ -270,7 +270,7 @@ static void draw_picture(int size, shs_real *pixels) {
 
 static void open_signals(void) {
     enum { SIZE = 256 };
-    shs_real *pixels = (shs_real *)allocate(SIZE * SIZE, sizeof *pixels);
+    shs_real *pixels = allocate(SIZE * SIZE, sizeof *pixels);
     shs_image image = SHS_ZERO;
     shs_patches set = SHS_ZERO;
     draw_picture(SIZE, pixels);
@@ -282,10 +282,10 @@ static void open_signals(void) {
     else set.count = COUNT;
     set.seed = 2;
     c.m = (ptrdiff_t)set.count;
-    c.Y = (shs_real *)allocate(P * set.count, sizeof *c.Y);
-    c.D = (shs_real *)allocate(P * N, sizeof *c.D);
-    c.G = (shs_real *)allocate(N * N, sizeof *c.G);
-    c.DtY = (shs_real *)allocate(N * set.count, sizeof *c.DtY);
+    c.Y = allocate(P * set.count, sizeof *c.Y);
+    c.D = allocate(P * N, sizeof *c.D);
+    c.G = allocate(N * N, sizeof *c.G);
+    c.DtY = allocate(N * set.count, sizeof *c.DtY);
     check(shs_patches_get(NULL, &image, &set, 0, set.count, c.Y, P, NULL, NULL), "patches");
     check(shs_dictionary_dct(8, 8, 1, N, c.D, P), "the dictionary");
     check(shs_codes_create(NULL, set.count, MOST_S, &c.codes), "codes");

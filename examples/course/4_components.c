@@ -32,6 +32,9 @@ static unsigned char byte_of(double value) {
     return (unsigned char)(value + 0.5);
 }
 
+/* The bands of a pixel. */
+static const unsigned char *pixel_of(int pixel) { return scene.bytes + (ptrdiff_t)pixel * scene.bands; }
+
 /* Five materials with smooth spectra, mixed smoothly over the image, and noise. */
 static void draw_scene(void) {
     enum { MATERIALS = 5 };
@@ -56,8 +59,8 @@ static void draw_scene(void) {
                 size_t at = pixel * (size_t)n + (size_t)b;
                 for (k = 0; k < MATERIALS; k++) value += share[k] / all * spectra[k][b];
                 scene.bytes[at] = byte_of(value);
-                scene.wide[at] = (shs_wide)scene.bytes[at];
-                scene.floats[at] = (float)scene.bytes[at];
+                scene.wide[at] = scene.bytes[at];
+                scene.floats[at] = scene.bytes[at];
             }
         }
 }
@@ -100,10 +103,10 @@ static void pixel_by_pixel(void *unused) {
     shs_wide *P = sums_of_products(), d[MOST_BANDS], mean[MOST_BANDS] = {0};
     (void)unused;
     for (k = 0; k < m; k++)
-        for (i = 0; i < n; i++) mean[i] += (shs_wide)scene.bytes[(size_t)k * (size_t)n + (size_t)i];
+        for (i = 0; i < n; i++) mean[i] += pixel_of(k)[i];
     for (i = 0; i < n; i++) scene.mean[i] = mean[i] /= (shs_wide)m;
     for (k = 0; k < m; k++) {
-        for (i = 0; i < n; i++) d[i] = (shs_wide)scene.bytes[(size_t)k * (size_t)n + (size_t)i] - mean[i];
+        for (i = 0; i < n; i++) d[i] = pixel_of(k)[i] - mean[i];
         for (j = 0; j < n; j++)
             for (i = 0; i < n; i++) P[i + j * n] += d[i] * d[j];
     }
@@ -123,7 +126,7 @@ static void finish(const shs_wide *shift, const shs_wide *S, const shs_wide *P) 
 /* The first pixel, or the middle of the bytes: any fixed number near the mean will do. */
 static void first_pixel(shs_wide *shift) {
     int i;
-    for (i = 0; i < scene.bands; i++) shift[i] = (shs_wide)scene.bytes[i];
+    for (i = 0; i < scene.bands; i++) shift[i] = scene.bytes[i];
 }
 
 /* Rung 3. One pass: a fixed shift takes the mean's place, and the difference is put right at the end. The pixels are needed
@@ -134,7 +137,7 @@ static void one_pass(void *unused) {
     (void)unused;
     first_pixel(shift);
     for (k = 0; k < scene.pixels; k++) {
-        for (i = 0; i < n; i++) S[i] += d[i] = (shs_wide)scene.bytes[(size_t)k * (size_t)n + (size_t)i] - shift[i];
+        for (i = 0; i < n; i++) S[i] += d[i] = pixel_of(k)[i] - shift[i];
         for (j = 0; j < n; j++)
             for (i = 0; i < n; i++) P[i + j * n] += d[i] * d[j];
     }
@@ -148,7 +151,7 @@ static void one_triangle(void *unused) {
     (void)unused;
     first_pixel(shift);
     for (k = 0; k < scene.pixels; k++) {
-        for (i = 0; i < n; i++) S[i] += d[i] = (shs_wide)scene.bytes[(size_t)k * (size_t)n + (size_t)i] - shift[i];
+        for (i = 0; i < n; i++) S[i] += d[i] = pixel_of(k)[i] - shift[i];
         for (j = 0; j < n; j++)
             for (i = j; i < n; i++) P[i + j * n] += d[i] * d[j];
     }
@@ -158,12 +161,12 @@ static void one_triangle(void *unused) {
 /* A panel of shifted pixels as floats, n x count, and their sums. */
 static void read_panel(int first, int count, const shs_wide *shift, shs_real *X, shs_wide *S) {
     int n = scene.bands, i, k;
-    const unsigned char *x = scene.bytes + (size_t)first * (size_t)n;
+    const unsigned char *x = pixel_of(first);
     shs_real near[MOST_BANDS], sum[MOST_BANDS] = {0}; /* of whole numbers, and few of them: exact */
     for (i = 0; i < n; i++) near[i] = (shs_real)shift[i];
     for (k = 0; k < count; k++, x += n, X += n)
-        for (i = 0; i < n; i++) sum[i] += X[i] = (shs_real)x[i] - near[i];
-    for (i = 0; i < n; i++) S[i] += (shs_wide)sum[i];
+        for (i = 0; i < n; i++) sum[i] += X[i] = x[i] - near[i];
+    for (i = 0; i < n; i++) S[i] += sum[i];
 }
 
 #if defined(__GNUC__)
@@ -205,7 +208,7 @@ static void float_panels(void *unused) {
         read_panel(first, PANEL, shift, X, S);
         memset(small, 0, sizeof small);
         multiply(n, PANEL, X, small);
-        for (i = 0; i < n * n; i++) P[i] += (shs_wide)small[i];
+        for (i = 0; i < n * n; i++) P[i] += small[i];
     }
     finish(shift, S, P);
 }
@@ -220,9 +223,9 @@ static void syrk_of_panels(void *context) {
     first_pixel(shift);
     for (first = 0; first < scene.pixels; first += PANEL) {
         read_panel(first, PANEL, shift, X, S);
-        check(shs_syrk((const shs_context *)context, SHS_UPLO_LOWER, SHS_TRANS_NO, n, PANEL, 1, X, n, 0, small, n), "syrk");
+        check(shs_syrk(context, SHS_UPLO_LOWER, SHS_TRANS_NO, n, PANEL, 1, X, n, 0, small, n), "syrk");
         for (j = 0; j < n; j++)
-            for (i = j; i < n; i++) P[i + j * n] += (shs_wide)small[i + j * n];
+            for (i = j; i < n; i++) P[i + j * n] += small[i + j * n];
     }
     finish(shift, S, P);
 }
@@ -263,7 +266,7 @@ static void bytes_by_hand(void *unused) {
     (void)unused;
     for (i = 0; i < n; i++) shift[i] = 128;
     for (first = 0; first < scene.pixels; first += PANEL) {
-        const unsigned char *x = scene.bytes + (size_t)first * (size_t)n;
+        const unsigned char *x = pixel_of(first);
         int32_t s[MOST_BANDS] = {0}, tile[16 * COLUMNS];
         for (k = 0; k < PANEL; k++, x += n)
             for (i = 0; i < n; i++) {
@@ -272,7 +275,7 @@ static void bytes_by_hand(void *unused) {
                 columns[at] = (signed char)(x[i] - 128);
                 s[i] += columns[at];
             }
-        for (i = 0; i < n; i++) S[i] += (shs_wide)s[i];
+        for (i = 0; i < n; i++) S[i] += s[i];
         for (j = 0; j < n; j += COLUMNS)
             for (i = j / 16 * 16; i < n; i += 16) { /* tiles above the diagonal are left out */
                 int a, b;
@@ -338,7 +341,7 @@ static int read_lines(void *user, int first, int lines, void *block) {
 static void covariance_rung(const char *name, work_fn work, void *argument, double allowed) {
     size_t count = (size_t)scene.bands * (size_t)scene.bands, i;
     double seconds = median_seconds(work, argument), most = 0, size = 0;
-    rung(name, (double)scene.pixels, seconds);
+    rung(name, scene.pixels, seconds);
     for (i = 0; i < count; i++) {
         keep_worst(&most, fabs(scene.covariance[i] - scene.before[i]));
         size = fmax(size, fabs(scene.before[i]));
@@ -389,7 +392,7 @@ static void climb_covariance(void) {
     covariance_rung(text_of("header: a stream; %d threads", job.ctx.threads), by_header, &job, 0);
     ladder_end();
     job.ctx.threads = 1;
-    printf("    the cube has %.1f MB, its stream needed %.1f MB on one thread\n", 1e-6 * (double)scene.pixels * (double)n,
+    printf("    the cube has %.1f MB, its stream needed %.1f MB on one thread\n", 1e-6 * scene.pixels * n,
            1e-6 * (double)shs_moments_update_workspace(&job.ctx, &job.cube, SHS_PRECISION_AUTO));
 }
 
@@ -419,7 +422,7 @@ static double float_variance(int way, int m, const float *x) {
             S = S + d;
             P = P + d * d;
         }
-        return (double)(P / (float)m - S / (float)m * (S / (float)m));
+        return (P / (float)m - S / (float)m * (S / (float)m));
     }
     for (k = 0; k < m; k += 64) { /* S becomes the mean, P the sum of squared deviations of what was seen */
         volatile float mean = 0, squares = 0, apart;
@@ -435,7 +438,7 @@ static double float_variance(int way, int m, const float *x) {
             S = mean;
         }
     }
-    return (double)(P / (float)m);
+    return (P / (float)m);
 }
 
 static void draw_error_of_sums(void) {
@@ -467,7 +470,7 @@ static void draw_error_of_sums(void) {
         for (b = 0; b < BANDS; b++) {
             double true_mean = 0, variance = 0;
             for (k = 0; k < M; k++) true_mean += (double)(band[k] = X[k * BANDS + b]) / M;
-            for (k = 0; k < M; k++) variance += ((double)band[k] - true_mean) * ((double)band[k] - true_mean) / M;
+            for (k = 0; k < M; k++) variance += (band[k] - true_mean) * (band[k] - true_mean) / M;
             for (way = 0; way < WAYS; way++) {
                 double found = way == WAY_HEADER ? (double)C[b + b * BANDS] : float_variance(way, M, band);
                 sum[way] += pow(found / variance - 1, 2) / BANDS;
@@ -522,13 +525,13 @@ static void climb_eigenvectors(int components) {
     seconds = median_seconds(eigenvectors, &job);
     rung("all by shs_eigh", 1, seconds);
     for (i = 0; i < n; i++) keep_worst(&most, fabs(job.values[i] - first[i]));
-    agrees("eigenvalues as by Jacobi's", most / (double)first[0], in_wide(1e-12, 1e-4));
+    agrees("eigenvalues as by Jacobi's", most / first[0], in_wide(1e-12, 1e-4));
     job.k = components;
     seconds = median_seconds(eigenvectors, &job);
     rung(text_of("the first %d by shs_eigh", components), 1, seconds);
     most = 0;
     for (i = 0; i < components; i++) keep_worst(&most, fabs(job.values[i] - first[i]));
-    agrees("their eigenvalues too", most / (double)first[0], in_wide(1e-12, 1e-4));
+    agrees("their eigenvalues too", most / first[0], in_wide(1e-12, 1e-4));
     ladder_end();
     free(first);
     free(job.values);
@@ -551,9 +554,9 @@ static void scores_by_the_book(void *argument) {
     int n = scene.bands, c = job->pca.components, i, k, pixel;
     for (pixel = 0; pixel < scene.pixels; pixel++)
         for (k = 0; k < c; k++) {
-            const unsigned char *x = scene.bytes + (size_t)pixel * (size_t)n;
+            const unsigned char *x = pixel_of(pixel);
             shs_wide z = 0;
-            for (i = 0; i < n; i++) z += job->pca.vectors[i + k * n] * ((shs_wide)x[i] - job->pca.mean[i]);
+            for (i = 0; i < n; i++) z += job->pca.vectors[i + k * n] * (x[i] - job->pca.mean[i]);
             job->scores[(size_t)pixel * (size_t)c + (size_t)k] = (float)z;
         }
 }
@@ -570,12 +573,12 @@ static void scores_by_panels(void *argument) {
             offset[k] += job->pca.vectors[i + k * n] * job->pca.mean[i];
         }
     for (first = 0; first < scene.pixels; first += PANEL) {
-        const unsigned char *x = scene.bytes + (size_t)first * (size_t)n;
+        const unsigned char *x = pixel_of(first);
         float *z = job->scores + (size_t)first * (size_t)c;
-        for (i = 0; i < n * PANEL; i++) X[i] = (shs_real)x[i];
+        for (i = 0; i < n * PANEL; i++) X[i] = x[i];
         check(shs_gemm(&job->ctx, SHS_TRANS_YES, SHS_TRANS_NO, c, PANEL, n, 1, V, n, X, n, 0, Z, c), "gemm");
         for (i = 0; i < PANEL; i++)
-            for (k = 0; k < c; k++) z[k + i * c] = (float)((shs_wide)Z[k + i * c] - offset[k]);
+            for (k = 0; k < c; k++) z[k + i * c] = (float)(Z[k + i * c] - offset[k]);
     }
 }
 
@@ -591,9 +594,9 @@ static void scores_by_header(void *argument) {
 static void score_rung(const char *name, work_fn work, score_job *job, float *before, double allowed) {
     size_t count = (size_t)scene.pixels * (size_t)job->pca.components, i;
     double seconds = median_seconds(work, job), most = 0, size = 0;
-    rung(name, (double)scene.pixels, seconds);
+    rung(name, scene.pixels, seconds);
     for (i = 0; i < count; i++) {
-        keep_worst(&most, fabs((double)job->scores[i] - (double)before[i]));
+        keep_worst(&most, fabs(job->scores[i] - (double)before[i]));
         size = fmax(size, fabs(before[i]));
         before[i] = job->scores[i];
     }
@@ -639,7 +642,7 @@ static void climb_scores(int components) {
             if (i != k) keep_worst(&apart, fabs(C[i + k * components]));
             else keep_worst(&apart, fabs(C[i + k * components] - job.pca.eigenvalues[i]));
         }
-    agrees("covariance of the scores: the eigenvalues on the diagonal", apart / (double)job.pca.eigenvalues[0], 1e-5);
+    agrees("covariance of the scores: the eigenvalues on the diagonal", apart / job.pca.eigenvalues[0], 1e-5);
     shs_pca_free(NULL, &job.pca);
     free(job.scores);
     free(before);
@@ -688,13 +691,13 @@ static void draw_shares_of(const char *name, const shs_cube *cube) {
     double left;
     int k;
     check(shs_pca_fit(NULL, cube, NULL, &pca), name);
-    left = (double)pca.total_variance;
+    left = pca.total_variance;
     for (k = 0; k < pca.bands && k < 40; k++) {
-        left -= (double)pca.eigenvalues[k];
-        curve_point(name, k + 1, fmax(left / (double)pca.total_variance, 1e-9));
+        left -= pca.eigenvalues[k];
+        curve_point(name, k + 1, fmax(left / pca.total_variance, 1e-9));
         if (k == 0 || k == 3 || k == 9)
             printf("  %-16s %2d of %d components leave %.3g %% of the variance\n", name, k + 1, pca.bands,
-                   100 * left / (double)pca.total_variance);
+                   100 * left / pca.total_variance);
     }
     shs_pca_free(NULL, &pca);
 }

@@ -57,9 +57,9 @@ static void open_scene(void) {
         c.samples = 256;
     }
     c.n = (ptrdiff_t)c.lines * c.samples;
-    c.sources = (shs_real *)allocate((size_t)(M * c.n), sizeof(shs_real));
-    c.cube = (shs_real *)allocate((size_t)(BANDS * c.n), sizeof(shs_real));
-    c.Z = (shs_real *)allocate((size_t)(M * c.n), sizeof(shs_real));
+    c.sources = allocate((size_t)(M * c.n), sizeof(shs_real));
+    c.cube = allocate((size_t)(BANDS * c.n), sizeof(shs_real));
+    c.Z = allocate((size_t)(M * c.n), sizeof(shs_real));
     shs_random_seed(&random, 5);
     for (b = 0; b < BANDS; b++)
         for (k = 0; k < M; k++) mixing[b][k] = shs_random_normal(&random);
@@ -68,7 +68,7 @@ static void open_scene(void) {
     for (i = 0; i < c.n; i++)
         for (b = 0; b < BANDS; b++) {
             double sum = 100;
-            for (k = 0; k < M; k++) sum += mixing[b][k] * (double)c.sources[i * M + k];
+            for (k = 0; k < M; k++) sum += mixing[b][k] * c.sources[i * M + k];
             c.cube[i * BANDS + b] = (shs_real)sum;
         }
 }
@@ -102,13 +102,13 @@ static void whiten(void) {
         for (a = 0; a < M; a++) {
             double sum = 0;
             for (b = 0; b < BANDS; b++)
-                sum += (double)ica.whitening[a + b * M] * ((double)c.cube[i * BANDS + b] - (double)ica.mean[b]);
+                sum += ica.whitening[a + b * M] * ((double)c.cube[i * BANDS + b] - ica.mean[b]);
             c.Z[i * M + a] = (shs_real)sum;
         }
     for (a = 0; a < M; a++)
         for (k = 0; k <= a; k++) {
             double sum = 0;
-            for (i = 0; i < c.n; i++) sum += (double)c.Z[i * M + a] * (double)c.Z[i * M + k];
+            for (i = 0; i < c.n; i++) sum += c.Z[i * M + a] * (double)c.Z[i * M + k];
             covariance = fmax(covariance, fabs(sum / (double)c.n - (a == k)));
         }
     agrees("whitened pixels: covariance less the identity", covariance, 1e-3);
@@ -128,11 +128,11 @@ static void by_definition(void *unused) {
         for (i = 0; i < c.n; i++) {
             const shs_real *z = c.Z + i * M;
             double y = 0;
-            for (a = 0; a < M; a++) y += (double)w[a] * (double)z[a];
-            for (a = 0; a < M; a++) sum[a] += (double)z[a] * y * y * y;
+            for (a = 0; a < M; a++) y += w[a] * (double)z[a];
+            for (a = 0; a < M; a++) sum[a] += z[a] * y * y * y;
             slope += 3 * y * y;
         }
-        for (a = 0; a < M; a++) c.next[k * M + a] = (shs_real)((sum[a] - slope * (double)w[a]) / (double)c.n);
+        for (a = 0; a < M; a++) c.next[k * M + a] = (shs_real)((sum[a] - slope * w[a]) / (double)c.n);
     }
 }
 
@@ -160,11 +160,11 @@ static void by_products(void *unused) {
         }
         for (i = 0; i < (ptrdiff_t)M * count; i++) Y[i] = Y[i] * Y[i] * Y[i];
         check(shs_gemm(&c.context, SHS_TRANS_NO, SHS_TRANS_YES, M, M, count, 1, Z, M, Y, M, 0, block, M), "Z g(Y)'");
-        for (k = 0; k < M * M; k++) sum[k] += (double)block[k];
+        for (k = 0; k < M * M; k++) sum[k] += block[k];
     }
     for (k = 0; k < M; k++)
         for (a = 0; a < M; a++)
-            c.next[k * M + a] = (shs_real)((sum[k * M + a] - slope[k] * (double)c.W[k * M + a]) / (double)c.n);
+            c.next[k * M + a] = (shs_real)((sum[k * M + a] - slope[k] * c.W[k * M + a]) / (double)c.n);
 }
 
 /* Rung 3. With g = y^3 the pixels are needed once. E[z_a (w'z)^3] is a sum over fourth moments E[z_a z_b z_c z_d], and these
@@ -189,7 +189,7 @@ static void form_moments(void) {
         }
         check(shs_syrk(&c.context, SHS_UPLO_LOWER, SHS_TRANS_NO, PAIRS, count, 1, Q, PAIRS, 0, block, PAIRS), "QQ'");
         for (b = 0; b < PAIRS; b++)
-            for (a = b; a < PAIRS; a++) fourth[a + b * PAIRS] += (double)block[a + b * PAIRS] / (double)c.n;
+            for (a = b; a < PAIRS; a++) fourth[a + b * PAIRS] += block[a + b * PAIRS] / (double)c.n;
     }
     for (b = 0; b < PAIRS; b++)
         for (a = 0; a < b; a++) fourth[a + b * PAIRS] = fourth[b + a * PAIRS];
@@ -202,8 +202,8 @@ static void by_moments(void) {
         const shs_real *w = c.W + k * M;
         double ww[PAIRS], t[PAIRS];
         for (a = 0; a < M; a++) {
-            for (b = 0; b < a; b++) ww[pair_of[a][b]] = 2 * (double)w[a] * (double)w[b]; /* w_a w_b and w_b w_a */
-            ww[pair_of[a][a]] = (double)w[a] * (double)w[a];
+            for (b = 0; b < a; b++) ww[pair_of[a][b]] = 2 * (double)w[a] * w[b]; /* w_a w_b and w_b w_a */
+            ww[pair_of[a][a]] = (double)w[a] * w[a];
         }
         for (i = 0; i < PAIRS; i++) {
             t[i] = 0;
@@ -211,7 +211,7 @@ static void by_moments(void) {
         }
         for (a = 0; a < M; a++) {
             double sum = -3 * (double)w[a];
-            for (b = 0; b < M; b++) sum += (double)w[b] * t[pair_of[a][b]];
+            for (b = 0; b < M; b++) sum += w[b] * t[pair_of[a][b]];
             c.next[k * M + a] = (shs_real)sum;
         }
     }
@@ -266,9 +266,9 @@ static double worst_source(const shs_ica *ica) {
             double xy = 0, xx = 0, yy = 0;
             ptrdiff_t i;
             for (i = 0; i < c.n; i++) {
-                double y = 0, x = (double)c.sources[i * M + s];
+                double y = 0, x = c.sources[i * M + s];
                 for (b = 0; b < BANDS; b++)
-                    y += (double)ica->unmixing[k + b * M] * ((double)c.cube[i * BANDS + b] - (double)ica->mean[b]);
+                    y += ica->unmixing[k + b * M] * ((double)c.cube[i * BANDS + b] - ica->mean[b]);
                 xy += x * y;
                 xx += x * x;
                 yy += y * y;
@@ -288,7 +288,7 @@ static double plain_step(shs_contrast contrast, const double *w, double *next) {
     for (i = 0; i < c.n; i++) {
         const shs_real *z = c.Z + i * M;
         double y = 0, g, e;
-        for (a = 0; a < M; a++) y += w[a] * (double)z[a];
+        for (a = 0; a < M; a++) y += w[a] * z[a];
         switch (contrast) {
         case SHS_CONTRAST_TANH:
             g = tanh(y);
@@ -303,7 +303,7 @@ static double plain_step(shs_contrast contrast, const double *w, double *next) {
             g = y * y * y;
             slope += 3 * y * y;
         }
-        for (a = 0; a < M; a++) sum[a] += (double)z[a] * g;
+        for (a = 0; a < M; a++) sum[a] += z[a] * g;
     }
     for (a = 0; a < M; a++) {
         next[a] = (sum[a] - slope * w[a]) / (double)c.n;
@@ -323,7 +323,7 @@ static void draw_convergence(void) {
     curve_begin("steps", "how far a step goes; one vector from the same start", "step", "1 - |cos(before; after)|", "y");
     for (i = 0; i < 3; i++) {
         double w[M], next[M];
-        for (a = 0; a < M; a++) w[a] = 1 / sqrt((double)M);
+        for (a = 0; a < M; a++) w[a] = 1 / sqrt(M);
         for (k = 1; k <= 15; k++) {
             curve_point(shs_contrast_name(contrasts[i]), k, fmax(plain_step(contrasts[i], w, next), 1e-16));
             memcpy(w, next, sizeof w);
@@ -350,7 +350,7 @@ static void judge(shs_contrast contrast, shs_ica_approach approach, const char *
     if (!course.quick) agrees(text_of("%s: worst source", name), worst, 0.05);
     for (k = 0; approach == SHS_APPROACH_DEFLATION && k < M; k++)
         if (ica.component[k].extraction == 0 && ica.component[k].converged) {
-            for (a = 0; a < M; a++) w[a] = (double)ica.rotation[a + k * M];
+            for (a = 0; a < M; a++) w[a] = ica.rotation[a + k * M];
             agrees(text_of("%s: a plain step from the first found", name), plain_step(contrast, w, next), 1e-6);
         }
     shs_ica_free(&c.context, &ica);

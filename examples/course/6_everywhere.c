@@ -19,7 +19,7 @@ static double sum_plain(size_t n, const float *x) {
     float sum = 0;
     size_t i;
     for (i = 0; i < n; i++) sum += x[i];
-    return (double)sum;
+    return sum;
 }
 
 /* Rung 2. Four sums that do not wait for each other. A compiler must not do this by itself, because another order rounds
@@ -34,7 +34,7 @@ static double sum_of_four(size_t n, const float *x) {
         d += x[i + 3];
     }
     for (; i < n; i++) a += x[i];
-    return (double)((a + b) + (c + d));
+    return (a + b) + (c + d);
 }
 
 /* A tree: each step adds the upper half of the numbers to the lower half. count is a power of two; the result is in s[0]. */
@@ -60,7 +60,7 @@ static double sum_by_items(int items, size_t n, const float *x) {
             if (item < half) local[item] += local[item + half];
         /* barrier */
     }
-    return (double)local[0];
+    return local[0];
 }
 
 #if defined(__GNUC__) || defined(__clang__)
@@ -113,7 +113,7 @@ static double sum_kahan(size_t n, const float *x) {
         lost = (t - sum) - y;
         sum = t;
     }
-    return (double)sum;
+    return sum;
 }
 
 static sum_fn sum_vectors = sum_of_four;
@@ -164,12 +164,12 @@ static double sum_double(size_t n, const float *x) {
     double a = 0, b = 0, c = 0, d = 0;
     size_t i;
     for (i = 0; i + 4 <= n; i += 4) {
-        a += (double)x[i];
-        b += (double)x[i + 1];
-        c += (double)x[i + 2];
-        d += (double)x[i + 3];
+        a += x[i];
+        b += x[i + 1];
+        c += x[i + 2];
+        d += x[i + 3];
     }
-    for (; i < n; i++) a += (double)x[i];
+    for (; i < n; i++) a += x[i];
     return (a + b) + (c + d);
 }
 
@@ -353,13 +353,13 @@ static void compare_orders(size_t n, float *x) {
     }
     for (i = 0; i < COUNTS; i++) printf("%16d", threads[i]);
     printf("\n  a part for each thread  ");
-    for (i = 0; i < COUNTS; i++) printf("%16.9g", (double)parts[i]);
+    for (i = 0; i < COUNTS; i++) printf("%16.9g", parts[i]);
     printf("\n  chunks in their order   ");
-    for (i = 0; i < COUNTS; i++) printf("%16.9g", (double)chunks[i]);
+    for (i = 0; i < COUNTS; i++) printf("%16.9g", chunks[i]);
     for (i = 0; i < ORDERS; i++) {
         any[i] = sum_in_any_order((uint64_t)i, n, partial);
-        if (!i || (double)any[i] < low) low = (double)any[i];
-        if (!i || (double)any[i] > high) high = (double)any[i];
+        if (!i || any[i] < low) low = any[i];
+        if (!i || any[i] > high) high = any[i];
     }
     printf("\n  chunks in %d other orders: %d results, from %.9g to %.9g\n", ORDERS, distinct(ORDERS, any), low, high);
     agrees("chunks in their order: results beside the first", distinct(COUNTS, chunks) - 1, 0);
@@ -456,7 +456,7 @@ static void code_in_a_group(const shs_real *y, int *atoms, shs_real *coefs) {
             L[k][i] = b[i][chosen];
             d2 -= L[k][i] * L[k][i];
         }
-        L[k][k] = (shs_real)sqrt((double)d2);
+        L[k][k] = (shs_real)sqrt(d2);
         t[k] = alpha[chosen] / L[k][k];
         /* barrier: all have read alpha of the chosen atom before it changes */
         EACH_ITEM for (j = item; j < ATOMS; j += ITEMS) {
@@ -676,7 +676,7 @@ typedef struct ranks_of {
 } ranks_of;
 
 static int move_all(int descriptor, void *data, size_t bytes, int writing) {
-    char *at = (char *)data;
+    char *at = data;
     while (bytes > 0) {
         ssize_t moved;
         if (writing) moved = write(descriptor, at, bytes);

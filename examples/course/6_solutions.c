@@ -14,8 +14,8 @@ static void exercise_1(void) {
     for (i = N; i >= 1; i--) up += 1 / (float)i;
     /* END OF YOUR TURN */
     for (i = N; i >= 1; i--) truth += 1 / (double)i;
-    error_down = fabs((double)down / truth - 1);
-    error_up = fabs((double)up / truth - 1);
+    error_down = fabs(down / truth - 1);
+    error_up = fabs(up / truth - 1);
     printf("  the harmonic series: error %.2g from its largest term, %.2g from its smallest term\n", error_down, error_up);
     /* A rounding is at most 2^-24 of its partial sum, and the partial sums add up to about N. */
     agrees("1: error from the smallest term", error_up, ldexp((double)N / truth, -24));
@@ -50,9 +50,9 @@ static float kahan(int n, const float *x) {
 }
 static void exercise_2(void) {
     static const float x[] = {1, 1e20f, 1, -1e20f}; /* 2 */
-    printf("  1 + 1e20 + 1 - 1e20: %g by Kahan, %g mended\n", (double)kahan(4, x), (double)mended(4, x));
+    printf("  1 + 1e20 + 1 - 1e20: %g by Kahan, %g mended\n", kahan(4, x), mended(4, x));
     agrees("2: the mended sum less 2", fabs((double)mended(4, x) - 2), 0);
-    agrees("2: Kahan's sum", fabs((double)kahan(4, x)), 0);
+    agrees("2: Kahan's sum", fabs(kahan(4, x)), 0);
 }
 
 /* 3. The place of the largest of n values, by a tree over 1 to 64 items. Of equal values the first counts. */
@@ -102,7 +102,7 @@ static double sum_in_any_order(size_t n, const float *x, uint64_t seed) {
         /* YOUR TURN: add x[at], in units of 2^-38. */
         /* Whole numbers add up without rounding. 2^24 values below 1 stay below 2^62 units. Rounding each value to a unit is
            the error. */
-        sum += (int64_t)(ldexp((double)x[at], 38) + 0.5);
+        sum += (int64_t)(ldexp(x[at], 38) + 0.5);
         /* END OF YOUR TURN */
     }
     return ldexp((double)sum, -38);

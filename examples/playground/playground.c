@@ -70,16 +70,24 @@ EMSCRIPTEN_KEEPALIVE double about_mean_atoms(void) { return about.mean_atoms; }
 EMSCRIPTEN_KEEPALIVE const char *about_build(void) { return shs_build_info(); }
 
 static shs_real *reals_of(enum array which, size_t count) {
-    return (shs_real *)array_of((int)which, (double)(count * sizeof(shs_real)));
+    return array_of((int)which, (double)(count * sizeof(shs_real)));
 }
+
+/* What an array holds, if it holds `count` numbers; otherwise NULL. */
+static shs_real *held(enum array which, size_t count) {
+    if (arrays[which].bytes != count * sizeof(shs_real)) return NULL;
+    return arrays[which].at;
+}
+
+static size_t cells(int width, int height) { return (size_t)width * (size_t)height; }
 
 static picture picture_of(enum array which, int width, int height) {
     picture a;
     a.width = width;
     a.height = height;
     a.channels = 1;
-    a.pixels = (shs_real *)arrays[which].at;
-    if (!a.pixels || arrays[which].bytes != (size_t)width * (size_t)height * sizeof(shs_real))
+    a.pixels = held(which, cells(width, height));
+    if (!a.pixels)
         fail(EXIT_ERROR, "the picture has not %d x %d pixels", width, height);
     if (width < DENOISE_PATCH || height < DENOISE_PATCH)
         fail(EXIT_ERROR, "%d x %d pixels are less than one patch of %d x %d", width, height, DENOISE_PATCH, DENOISE_PATCH);
@@ -92,8 +100,10 @@ static void keep_picture(enum array which, picture *a) {
 }
 
 static int tell_progress(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
-    const shs_ksvd_report *report = (const shs_ksvd_report *)user;
-    tell(phase, (double)step, (double)steps, (double)error, report->dictionary, about.p, report->dictionary ? about.n : 0);
+    const shs_ksvd_report *report = user;
+    int atoms = 0;
+    if (report->dictionary) atoms = about.n;
+    tell(phase, (double)step, (double)steps, (double)error, report->dictionary, about.p, atoms);
     return 0;
 }
 
@@ -255,7 +265,7 @@ EMSCRIPTEN_KEEPALIVE void repair_picture(int width, int height, double sigma, in
         about.mean_atoms = denoise_with(&ctx, &damaged, &how, p, D, &out);
     }
     about.milliseconds = 1000 * (wall_clock() - start);
-    memcpy(reals_of(ATOMS, (size_t)p * (size_t)atoms), D, (size_t)p * (size_t)atoms * sizeof *D);
+    memcpy(reals_of(ATOMS, cells(p, atoms)), D, cells(p, atoms) * sizeof *D);
     free(D);
     keep_picture(REPAIRED, &out);
 }
@@ -266,18 +276,19 @@ EMSCRIPTEN_KEEPALIVE void repair_picture(int width, int height, double sigma, in
 EMSCRIPTEN_KEEPALIVE int code_patch(int width, int height, int x, int y, int p, int n, int most) {
     picture a = picture_of(DAMAGED, width, height);
     const int side = DENOISE_PATCH, stride = 1 + 2 * most + p;
-    const shs_real *D = (const shs_real *)arrays[ATOMS].at;
-    shs_real *out, mean = 0, signal[DENOISE_PATCH * DENOISE_PATCH], z[DENOISE_PATCH * DENOISE_PATCH], error;
+    const shs_real *D = held(ATOMS, cells(p, n));
+    shs_real *out, *step, mean = 0, signal[DENOISE_PATCH * DENOISE_PATCH], z[DENOISE_PATCH * DENOISE_PATCH], error;
     shs_omp_options o = SHS_ZERO;
     shs_codes codes = SHS_ZERO;
     int i, k, known = 0;
-    if (p != side * side || !D || arrays[ATOMS].bytes != (size_t)p * (size_t)n * sizeof *D)
+    if (p != side * side || !D)
         fail(EXIT_ERROR, "there is no dictionary of patches of %d x %d yet", side, side);
     if (x < 0 || y < 0 || x + side > width || y + side > height) fail(EXIT_ERROR, "that patch is not within the picture");
-    out = reals_of(STEPS, (size_t)stride * (size_t)(most + 1) + (size_t)p);
+    step = reals_of(STEPS, cells(stride, most + 1) + (size_t)p);
+    out = step + cells(stride, most + 1);
     for (i = 0; i < p; i++) {
         signal[i] = a.pixels[(y + i / side) * width + x + i % side];
-        out[(size_t)stride * (size_t)(most + 1) + (size_t)i] = signal[i];
+        out[i] = signal[i];
         if (!pixel_missing(signal[i])) {
             mean += signal[i];
             known++;
@@ -288,8 +299,7 @@ EMSCRIPTEN_KEEPALIVE int code_patch(int width, int height, int x, int y, int p, 
     for (i = 0; i < p; i++) signal[i] -= mean;
     check(shs_codes_create(NULL, 1, most, &codes), "memory for a code");
     o.skip_nan = 1;
-    for (k = 0; k <= most; k++) {
-        shs_real *step = out + (size_t)stride * (size_t)k;
+    for (k = 0; k <= most; k++, step += stride) {
         memset(z, 0, sizeof z);
         memset(step, 0, (size_t)stride * sizeof *step);
         o.sparsity = k;
@@ -316,26 +326,29 @@ EMSCRIPTEN_KEEPALIVE int code_patch(int width, int height, int x, int y, int p, 
 
 /* Room for CUBE, floats, band by band; VALUES gets the wavelengths, or nothing. Returns room for a line of the file. */
 static char *begin_cube(const cube_file *f) {
-    shs_real *w = reals_of(VALUES, f->axis.wavelength ? (size_t)f->bands : 0);
-    int b;
-    for (b = 0; b < f->bands && f->axis.wavelength; b++) w[b] = (shs_real)f->axis.wavelength[b];
-    (void)reals_of(CUBE, (size_t)f->samples * (size_t)f->lines * (size_t)f->bands);
+    const size_t bands = (size_t)f->bands;
+    size_t known = 0, b;
+    shs_real *w;
+    if (f->axis.wavelength) known = bands;
+    w = reals_of(VALUES, known);
+    for (b = 0; b < known; b++) w[b] = (shs_real)f->axis.wavelength[b];
+    (void)reals_of(CUBE, cells(f->samples, f->lines) * bands);
     about.samples = f->samples;
     about.lines = f->lines;
     about.bands = f->bands;
-    return ALLOCATE(char, (size_t)f->samples * (size_t)f->bands * shs_type_size(f->type));
+    return ALLOCATE(char, cells(f->samples, f->bands) * shs_type_size(f->type));
 }
 
 /* A line, NaN where a value is missing. */
 static void keep_line(const cube_file *f, int y, const char *line) {
-    shs_real *values = (shs_real *)arrays[CUBE].at;
+    shs_real *values = arrays[CUBE].at;
     int x, b;
-    for (b = 0; b < f->bands; b++)
+    values += cells(y, f->samples);
+    for (b = 0; b < f->bands; b++, values += cells(f->lines, f->samples))
         for (x = 0; x < f->samples; x++) {
             double value = get_value(line, value_index(f, 1, 0, x, b), f->type, f->swap);
-            size_t at = ((size_t)b * (size_t)f->lines + (size_t)y) * (size_t)f->samples + (size_t)x;
-            if (is_missing(f, value)) values[at] = (shs_real)NAN;
-            else values[at] = (shs_real)value;
+            if (is_missing(f, value)) values[x] = (shs_real)NAN;
+            else values[x] = (shs_real)value;
         }
 }
 
@@ -386,8 +399,8 @@ EMSCRIPTEN_KEEPALIVE void open_cube(const char *header_name, const char *data_na
 /* By a mode of hypercube. COMPONENTS: as many pictures as asked for or as there are; VALUES: the eigenvalues of PCA and MNF.
    Bands that are the same everywhere, as where the air lets nothing through, are left out. */
 EMSCRIPTEN_KEEPALIVE void analyse_cube(int method, int samples, int lines, int bands, int count) {
-    const size_t pixels = (size_t)samples * (size_t)lines;
-    const shs_real *values = (const shs_real *)arrays[CUBE].at;
+    const size_t pixels = cells(samples, lines);
+    const shs_real *values = held(CUBE, pixels * (size_t)bands), *band = values;
     shs_real *kept;
     int *list = ALLOCATE(int, bands), b, k;
     shs_ksvd_report none = SHS_ZERO;
@@ -399,14 +412,13 @@ EMSCRIPTEN_KEEPALIVE void analyse_cube(int method, int samples, int lines, int b
     shs_pca pca = SHS_ZERO, all = SHS_ZERO; /* the latter for the eigenvalues, of which few components need few */
     shs_ica ica = SHS_ZERO;
     double start = wall_clock();
-    if (!values || arrays[CUBE].bytes != pixels * (size_t)bands * sizeof *values) fail(EXIT_ERROR, "there is no such cube");
+    if (!values) fail(EXIT_ERROR, "there is no such cube");
     cube.pixels = values;
     cube.type = SHS_TYPE_F32;
     cube.samples = samples;
     cube.lines = lines;
     cube.bands = bands;
-    for (b = 0; b < bands; b++) {
-        const shs_real *band = values + (size_t)b * pixels;
+    for (b = 0; b < bands; b++, band += pixels) {
         size_t i = 1;
         while (i < pixels && (pixel_missing(band[i]) || band[i] == band[0])) i++;
         if (i < pixels) list[cube.band_count++] = b;
