@@ -41,6 +41,13 @@ static void keep_codes(result *r, const shs_codes *codes, size_t m) {
     }
 }
 
+/* Keeps the codes of all signals, if there are any, and frees them. */
+static shs_status kept_codes(result *r, shs_status status, shs_codes *codes) {
+    if (status == SHS_OK) keep_codes(r, codes, M);
+    shs_codes_free(NULL, codes);
+    return status;
+}
+
 /* Signals of 3 atoms each and some noise. */
 static void draw_signals(shs_real *D, shs_real *Y) {
     shs_random r;
@@ -67,12 +74,13 @@ static shs_status task_code(const shs_context *ctx, int how, result *r) {
     for (g = 0; g < M / 8; g++) starts[g] = 8 * g;
     o.sparsity = 3;
     if (how == 1) o.tolerance = (shs_real)0.5;
-    if (how == 2) o.groups = starts, o.group_count = M / 8;
+    if (how == 2) {
+        o.groups = starts;
+        o.group_count = M / 8;
+    }
     if (shs_codes_create(NULL, M, 3, &codes)) return SHS_NO_MEMORY;
     status = shs_omp_ex(ctx, P, N, D, P, M, Y, P, &o, &codes, errors2, NULL);
-    if (status == SHS_OK) keep_codes(r, &codes, M);
-    shs_codes_free(NULL, &codes);
-    return status;
+    return kept_codes(r, status, &codes);
 }
 
 /* how: the rule, and 16 for atoms in groups. */
@@ -139,9 +147,7 @@ static shs_status task_round(const shs_context *ctx, int how, result *r) {
     if (shs_codes_create(NULL, M, 3, &codes)) return SHS_NO_MEMORY;
     status = shs_omp(NULL, P, N, D, M, Y, 3, &codes);
     if (status == SHS_OK) status = shs_codes_round(ctx, P, N, D, P, (shs_coef_type)how, &codes);
-    if (status == SHS_OK) keep_codes(r, &codes, M);
-    shs_codes_free(NULL, &codes);
-    return status;
+    return kept_codes(r, status, &codes);
 }
 
 /* how: 0 a product, 1 one of deep factors, 2 a symmetric one. */
@@ -627,8 +633,8 @@ static void test_faults_of_building_sub_groups(void **state) {
     }
 }
 
-/* Some devices report an instruction for dot products of bytes. Where byte_products is wrong by it, plain products take its place. A
-   compiler that refuses the extension is asked once. A device without the instruction is not asked. */
+/* Some devices report an instruction for dot products of bytes. Where byte_products is wrong by it, plain products take its
+   place. A compiler that refuses the extension is asked once. A device without the instruction is not asked. */
 static void test_faults_of_dot_products(void **state) {
     const use bytes = {"byte_products", task_moments, 1, AS_IT_IS, SHS_CL_CODER_AUTO};
     const shs_cl_options o = SHS_ZERO;

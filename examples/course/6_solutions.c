@@ -122,31 +122,30 @@ static void exercise_4(void) {
 }
 
 /* 5. A reduction without a first rank. The `count` values of rank r are values[r * count] and following. */
-static void reduce(int ranks, size_t count, double *values) {
+static void reduce(size_t ranks, size_t count, double *values) {
     /* YOUR TURN: every rank gets the sums over all ranks, with the same bits. */
     /* In steps 1, 2, 4 ... each rank adds the values of the rank with this bit flipped. a + b equals b + a to the bit, so all
        ranks get the sum of the same tree. Ranks beyond a power of two add their values to another rank first and copy the
        result at the end. */
-    int power = 1, step, r;
-    size_t i;
-    double *next = ALLOCATE(double, (size_t)ranks *count);
+    size_t power = 1, step, r, i;
+    double *next = ALLOCATE(double, ranks *count);
     while (2 * power <= ranks) power *= 2;
     for (r = power; r < ranks; r++)
-        for (i = 0; i < count; i++) values[(size_t)(r - power) * count + i] += values[(size_t)r * count + i];
+        for (i = 0; i < count; i++) values[(r - power) * count + i] += values[r * count + i];
     for (step = 1; step < power; step *= 2) {
         for (r = 0; r < power; r++) /* all ranks at once: `values` is as before the step */
-            for (i = 0; i < count; i++)
-                next[(size_t)r * count + i] = values[(size_t)r * count + i] + values[(size_t)(r ^ step) * count + i];
-        memcpy(values, next, (size_t)power * count * sizeof *values);
+            for (i = 0; i < count; i++) next[r * count + i] = values[r * count + i] + values[(r ^ step) * count + i];
+        memcpy(values, next, power * count * sizeof *values);
     }
-    for (r = power; r < ranks; r++) memcpy(values + (size_t)r * count, values, count * sizeof *values);
+    for (r = power; r < ranks; r++) memcpy(values + r * count, values, count * sizeof *values);
     free(next);
     /* END OF YOUR TURN */
 }
 static void exercise_5(void) {
     enum { COUNT = 100, MOST = 9 };
     static double values[MOST * COUNT], plain[COUNT];
-    int ranks, r, i, differ = 0;
+    size_t ranks, r, i;
+    int differ = 0;
     double worst = 0;
     shs_random random;
     shs_random_seed(&random, 5);

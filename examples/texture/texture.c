@@ -107,10 +107,12 @@ static picture halve(const picture *a) {
 
 /* ---- encode ------------------------------------------------------------------------------------------------------ */
 
-static void put_u32(unsigned char *to, size_t value) {
+/* A number of so many bytes, the lowest first. */
+static void put_unsigned(unsigned char *to, int bytes, uint32_t value) {
     int i;
-    for (i = 0; i < 4; i++) to[i] = (unsigned char)(value >> 8 * i & 255);
+    for (i = 0; i < bytes; i++) to[i] = (unsigned char)(value >> 8 * i & 255);
 }
+static void put_number(unsigned char *to, int bytes, int value) { put_unsigned(to, bytes, (uint32_t)value); }
 
 static int lesser(int a, int b) {
     if (a < b) return a;
@@ -150,7 +152,7 @@ typedef struct atoms {
 } atoms;
 
 static unsigned char signed_byte(int value) {
-    if (value < 0) return (unsigned char)(value + 256);
+    if (value < 0) value += 256;
     return (unsigned char)value;
 }
 
@@ -169,30 +171,31 @@ static shs_real *training_blocks(uint64_t seed, size_t p, size_t m, const shs_re
 
 /* Learns the atoms from some of the m blocks, and rounds them to bytes. */
 static void learn(const shs_context *ctx, const settings *s, const atoms *a, size_t m, const shs_real *Y) {
-    const size_t columns = (size_t)a->p, atom_count = (size_t)a->n;
     const int p = a->p, n = a->n;
-    size_t count = TRAINING_BLOCKS, i, j;
-    shs_real *D = a->D, *some;
+    size_t count = TRAINING_BLOCKS;
+    unsigned char *bytes = a->bytes;
+    shs_real *atom = a->D, *some;
+    int i, j;
     double largest = 0;
     shs_ksvd_options learning = SHS_ZERO;
     if (m < count) count = m;
-    some = training_blocks(s->seed, columns, m, Y, count);
+    some = training_blocks(s->seed, (size_t)p, m, Y, count);
     learning.iterations = s->iterations;
     learning.seed = s->seed;
     learning.coding.sparsity = s->sparsity;
-    check(shs_ksvd_ex(ctx, p, n, count, some, p, &learning, D, p, NULL, NULL), "learning the atoms");
+    check(shs_ksvd_ex(ctx, p, n, count, some, p, &learning, a->D, p, NULL, NULL), "learning the atoms");
     free(some);
-    for (i = 0; i < columns * atom_count; i++) largest = fmax(largest, fabs((double)D[i]));
-    for (j = 0; j < atom_count; j++) {
+    for (i = 0; i < p * n; i++) largest = fmax(largest, fabs((double)atom[i]));
+    for (j = 0; j < n; j++, atom += p) {
         double sum = 0;
-        for (i = j * columns; i < (j + 1) * columns; i++) {
-            const double value = floor((double)D[i] * 127 / largest + 0.5);
-            a->bytes[i] = signed_byte((int)value);
-            D[i] = (shs_real)value;
+        for (i = 0; i < p; i++) {
+            const double value = floor((double)atom[i] * 127 / largest + 0.5);
+            *bytes++ = signed_byte((int)value);
+            atom[i] = (shs_real)value;
             sum += value * value;
         }
         a->norms[j] = sqrt(sum);
-        for (i = j * columns; i < (j + 1) * columns; i++) D[i] = (shs_real)((double)D[i] / a->norms[j]);
+        for (i = 0; i < p; i++) atom[i] = (shs_real)((double)atom[i] / a->norms[j]);
     }
 }
 
@@ -225,7 +228,7 @@ static void round_block(const atoms *a, int used, const int *chosen_atoms, const
         }
     }
     for (k = 0; k < used; k++) {
-        pairs[2 * k] = (unsigned char)chosen_atoms[k];
+        put_number(pairs + 2 * k, 1, chosen_atoms[k]);
         pairs[2 * k + 1] = signed_byte(q[k]);
     }
 }
@@ -309,17 +312,15 @@ static void encode(const settings *s, const char *out, int count, char **names) 
     size = head + m * stride;
     bytes = ALLOCATE(unsigned char, size);
     memcpy(bytes, "\211SHSTEX\n\1", 9);
-    bytes[9] = (unsigned char)channels;
-    bytes[10] = (unsigned char)b;
-    bytes[11] = (unsigned char)s->sparsity;
-    bytes[12] = (unsigned char)(n & 255);
-    bytes[13] = (unsigned char)(n >> 8);
-    bytes[14] = (unsigned char)(count & 255);
-    bytes[15] = (unsigned char)(count >> 8);
+    put_number(bytes + 9, 1, channels);
+    put_number(bytes + 10, 1, b);
+    put_number(bytes + 11, 1, s->sparsity);
+    put_number(bytes + 12, 2, learnt.n);
+    put_number(bytes + 14, 2, count);
     for (i = 0; i < count; i++) {
-        put_u32(bytes + 24 + 12 * i, (size_t)levels[i * MOST_LEVELS].width);
-        put_u32(bytes + 28 + 12 * i, (size_t)levels[i * MOST_LEVELS].height);
-        put_u32(bytes + 32 + 12 * i, (size_t)level_counts[i]);
+        put_number(bytes + 24 + 12 * i, 4, levels[i * MOST_LEVELS].width);
+        put_number(bytes + 28 + 12 * i, 4, levels[i * MOST_LEVELS].height);
+        put_number(bytes + 32 + 12 * i, 4, level_counts[i]);
     }
     Y = ALLOCATE(shs_real, m * p);
     learnt.bytes = bytes + table;
@@ -346,8 +347,8 @@ static void encode(const settings *s, const char *out, int count, char **names) 
         round_block(&learnt, codes.used[k], codes.atoms + first, codes.coefs + first, Y + k * p, scale / 65536.0,
                     blocks + k * stride);
     }
-    put_u32(bytes + 16, scale);
-    put_u32(bytes + 20, texture_sum(bytes, size));
+    put_unsigned(bytes + 16, 4, scale);
+    put_unsigned(bytes + 20, 4, texture_sum(bytes, size));
     wrong = texture_open(bytes, size, &set);
     if (wrong) fail(EXIT_ERROR, "%s: %s", out, wrong);
     file = open_for_writing(out);

@@ -4,8 +4,8 @@
 
 /* Uniform deviates: shs_real, or what the peer takes. */
 static void fill(void *x, size_t count, int wide, uint64_t seed) {
-    double *doubles = (double *)x;
-    float *floats = (float *)x;
+    double *doubles = x;
+    float *floats = x;
     shs_random r;
     size_t i;
     shs_random_seed(&r, seed);
@@ -84,7 +84,7 @@ int open_syrk(bench_work *w) {
 static double eigh_once(bench_work *w) {
     shs_context ctx = bench_context(w);
     const shs_wide *A = w->held[0];
-    shs_wide *values = w->held[1], *vectors = (shs_wide *)w->held[2];
+    shs_wide *values = w->held[1], *vectors = w->held[2];
     int n = w->c->n;
     double start = bench_now(w);
     bench_ok(shs_eigh(&ctx, n, A, n, n, values, vectors, n));
@@ -94,7 +94,7 @@ static double eigh_once(bench_work *w) {
 /* The covariance of a scene, its values, its vectors. */
 static void hold_eigh(bench_work *w) {
     size_t n = (size_t)w->c->n;
-    bench_covariance(w->c->n, (shs_wide *)bench_hold(w, 0, n * n * sizeof(shs_wide)));
+    bench_covariance(w->c->n, bench_hold(w, 0, n * n * sizeof(shs_wide)));
     bench_hold(w, 1, n * sizeof(shs_wide));
     bench_hold(w, 2, n * n * sizeof(shs_wide));
 }
