@@ -624,9 +624,10 @@ static int fetch(void *user, void *bytes, size_t count) {
 
 /* *file is to be given back by shim_free. */
 ENTRY(fit, (CALL, CUBE, int kind, int components, double variance, double eigenvalue_at_least, int correlation, int divisor,
-            int precise, int neighbours, int noise_residual, const double *noise, int skip, double trim, int trim_rounds, int contrast, int approach,
-            int route, int iterations, double tolerance, int plain_steps, int restarts, int random_start, const double *start,
-            uint64_t seed, int order, const double *wavelengths, void **file, size_t *size)) {
+            int precise, int neighbours, int noise_residual, const double *noise, int skip, double trim, int trim_rounds,
+            int contrast, int approach, int route, int iterations, double tolerance, int plain_steps, int restarts,
+            int random_start, const double *start, uint64_t seed, int order, const double *wavelengths, void **file,
+            size_t *size)) {
     CONTEXT;
     THE_CUBE;
     shs_model model = SHS_ZERO;
@@ -744,8 +745,8 @@ ENTRY(rx_local, (CALL, CUBE, int inner, int outer, int divisor, double ridge, vo
     return shs_rx_local(&ctx, &cube, &o, &sink);
 }
 
-/* spectra: bands x targets. labels: lines x samples, of `classes`; NULL: none. mean (bands), products (bands x bands, background_count times the covariance): of the background;
-   NULL: those of the cube's own pixels. */
+/* spectra: bands x targets. labels: lines x samples, of `classes`; NULL: none. mean (bands), products (bands x bands,
+   background_count times the covariance): of the background; NULL: those of the cube's own pixels. */
 ENTRY(detect, (CALL, CUBE, int targets, const double *spectra, int detector, double ridge, const double *mean,
                const double *products, double background_count, const double *undesired, int undesired_count, const int *labels,
                int classes, int columns, void *out, int out_type)) {

@@ -85,7 +85,7 @@
 #define TANH_FLOPS (ICA_ITERATIONS * 10.0 * (40 + 20)) /* 20 for a rational approximation of tanh */
 #define PROJECTION .threads = THREADS, .open = open_projection, .bands = BANDS_A
 #define GRASS                                                                                                          \
-    PCA_BYTES(BANDS_B, PIXELS_B, 8), .type = SHS_TYPE_F64, .interleave = SHS_INTERLEAVE_BSQ,                                            \
+    PCA_BYTES(BANDS_B, PIXELS_B, 8), .type = SHS_TYPE_F64, .interleave = SHS_INTERLEAVE_BSQ,                           \
     SCRIPT("numpy float64 in blocks", "numpy_grass")
 
 #define OPENBLAS(what, function) .peer = "OpenBLAS " what, .open_peer = function
