@@ -20,9 +20,8 @@
                                              unit_columns small
        5  symmetric eigenproblem           >>eigen eigen_scratch eigen_products eigen_in_out tridiagonal ql divide bisection
                                              eigen_back eigen_driver eigen_naive
-       6  sparse coding (Batch-OMP)        >>omp codes pursuit simultaneous nonnegative omp_group omp_direct coder
-                                             forms subspace
-                                             methods omp_public omp_engine omp_one omp_naive lasso
+       6  sparse coding (Batch-OMP)        >>omp codes pursuit simultaneous nonnegative omp_worker omp_direct coder
+                                             forms subspace methods omp_public omp_engine omp_one omp_naive lasso
        7  learning (AK-SVD, PAK-SVD)       >>learn learn_naive rules learn_session learn_stages learn_driver learn_ipr
                                              learn_iterations learn_start learn_public online_naive online
                                              online_public
@@ -37,6 +36,7 @@
                                              mixture unmix endmembers_naive farthest atgp vca endmembers ppi_naive ppi
                                              count_naive count
       14  files (.npy, compact codes)     >>files compact
+       -  engines (devices; the API alone) >>engines
 
    CONVENTIONS
    - Matrices are column-major with a leading dimension, as in BLAS: a signal, an atom is one contiguous column.
@@ -541,7 +541,7 @@ typedef struct shs_context {
     void *reduce_user;
     int rank, ranks;
 
-    /* Where the stages run; NULL: here, on the CPU. */
+    /* Where the stages run, the parts of calls that take long (>>engines); NULL: here, on the CPU. */
     const struct shs_engine *engine;
     uint32_t end_canary;
 } shs_context;
@@ -1483,8 +1483,9 @@ typedef enum shs_neighbours {
    component of a pixel is v_k'(x - mean). The entry of largest magnitude of each v is positive, or the first within 1e-5 of it. */
 typedef struct shs_pca_options {
     uint32_t start_canary;
-    int components;               /* k; 0 = by the rules below, or all bands; of pixels that are at most half as many as bands
-                                     (of one rank), all with an eigenvalue above rounding: as many as pixels less one */
+    int components;               /* k at most: the rules below may leave fewer; 0 = by these rules, or all bands; of pixels that
+                                     are at most half as many as bands (of one rank), all with an eigenvalue above rounding: as
+                                     many as pixels less one */
     shs_wide variance;            /* as many as explain this fraction of the variance; 0 = rule not used */
     shs_wide eigenvalue_at_least; /* only components with an eigenvalue of at least this; 0 = rule not used */
     int correlation;              /* non-zero: every band is divided by its standard deviation first */
@@ -1508,7 +1509,7 @@ typedef struct shs_pca {
     shs_wide total_variance;   /* the sum of all eigenvalues */
     shs_wide *mean;            /* bands */
     shs_wide *scale;           /* bands: what a band is divided by; 1 for covariance */
-    shs_wide *eigenvalues;     /* bands where all were computed (eigenvalue_count), descending */
+    shs_wide *eigenvalues;     /* eigenvalue_count: k, or bands where all were computed; descending */
     int eigenvalue_count;
     shs_wide *vectors;         /* bands x components */
     shs_wide *forward;         /* components x bands: component = forward (x - mean) */
@@ -1647,7 +1648,8 @@ typedef enum shs_ica_order { SHS_ORDER_KURTOSIS = 0, SHS_ORDER_NEGENTROPY = 1, S
 
 typedef struct shs_ica_options {
     uint32_t start_canary;
-    int components;               /* m; 0 = by eigenvalue_at_least, or all above rounding */
+    int components;               /* m; 0 = by eigenvalue_at_least, or all above rounding; of both, fewer than m that reach the
+                                     threshold are SHS_RANK_TOO_LOW */
     shs_wide eigenvalue_at_least; /* the threshold T of the paper: keep principal components with at least this eigenvalue */
     shs_contrast contrast;
     shs_ica_approach approach;
@@ -1659,17 +1661,18 @@ typedef struct shs_ica_options {
                                      lengthened; fixed points are the same */
     int restarts;                 /* fresh random starts for a component that did not converge; 0 = 3; negative = none */
     int random_start;             /* non-zero: start from seeded random vectors; 0 = from the identity */
-    const shs_wide *start;        /* m x m, a start vector a column; NULL = as above */
+    const shs_wide *start;        /* m x m, a start vector in each column; NULL = as above */
     uint64_t seed;
     shs_ica_order order;          /* of the components in the result */
     shs_divisor divisor;          /* as for PCA, */
-    shs_precision precise;        /* and this: whitened pixels are shs_real all the same */
+    shs_precision precise;        /* and this: whitened pixels, and sources that shs_ica_run makes of them, are shs_real all the
+                                     same */
     uint32_t end_canary;
 } shs_ica_options;
 
 /* What became of one component. */
 typedef struct shs_ica_component {
-    int iterations;         /* of its last start (deflation), or of all (symmetric) */
+    int iterations;         /* of its last start; symmetric: those of all components together */
     int restarts;
     int converged;          /* change is at most the tolerance */
     shs_wide change;        /* 1 - |cos| between w as returned and one plain step from it */
@@ -1684,7 +1687,7 @@ typedef struct shs_ica {
     shs_wide *mean;        /* bands */
     shs_wide *eigenvalues; /* components: those of the principal components */
     shs_wide *whitening;   /* components x bands: z = whitening (x - mean) */
-    shs_wide *rotation;    /* components x components: a column a w */
+    shs_wide *rotation;    /* components x components: a w in each column */
     shs_wide *unmixing;    /* components x bands: source = unmixing (x - mean), unit variance */
     shs_wide *mixing;      /* bands x components: x = mixing source + mean, in the space of the components */
     shs_ica_component *component; /* components */
@@ -2101,7 +2104,7 @@ SHS_API shs_status shs_count_materials(const shs_context *ctx, const shs_moments
 SHS_API int shs_count_naive(shs_counter method, int n, ptrdiff_t m, const shs_wide *X, shs_wide deviations, shs_wide *room);
 
 /* ------------------------------------------------------------------------------------------------------------------ */
-/* ENGINES                                                                                                            */
+/* ENGINES                                                                                                  >>engines */
 /* ------------------------------------------------------------------------------------------------------------------ */
 
 /* You need not read on unless you write an engine. The stages of the calls above run on the CPU, or on ctx->engine. A signals
@@ -7810,8 +7813,8 @@ SHS__OUTLINE void shs__small_orthogonal_columns(int p, shs_wide negligible, shs_
 
 /* Eigenvalues and eigenvectors of a symmetric matrix, in shs_wide. In this order: scratch; products; the matrix in and the
    results out; the three stages; the driver; the naive twin. It calls section 2, the kernels and shs__la_round_up.
-   Sections 8, 10 and 13 call shs_eigh. Section 7 calls the steps of the largest eigenvectors (shs__eigh_largest and its
-   helpers). */
+   Sections 8, 10 and 13 call shs_eigh. Section 7 calls the parts of shs_eigh with scratch of its own
+   (shs__eigh_largest_element, shs__eigh_solve). */
 
 /* A = V diag(lambda) V' in three stages:
 
@@ -8008,7 +8011,7 @@ SHS__PRIVATE void shs__eigh_product(const shs__eigh *w, int m, int n, int k, con
 /* ---- in and out ----------------------------------------------------------------------------------- >>eigen_in_out */
 
 /* The largest magnitude in the lower triangle into *largest; false where it holds NaN or infinity. */
-SHS__PRIVATE int shs__eigh_largest(int n, const shs_wide *A, int lda, shs_wide *largest) {
+SHS__PRIVATE int shs__eigh_largest_element(int n, const shs_wide *A, int lda, shs_wide *largest) {
     shs_wide most = 0;
     int i, j;
     for (j = 0; j < n; j++) {
@@ -8764,7 +8767,7 @@ SHS__PUBLIC shs_status shs_eigh(const shs_context *ctx, int n, const shs_wide *A
     if (k < 1 || k > n) return SHS_BAD_K;
     if (!values) return SHS_BAD_OUTPUT;
     if (vectors && ldv < n) return SHS_BAD_LDV;
-    if (!shs__eigh_largest(n, A, lda, &largest)) return SHS_NOT_FINITE;
+    if (!shs__eigh_largest_element(n, A, lda, &largest)) return SHS_NOT_FINITE;
     ctx = shs__ctx_trial(ctx, &trial);
     while (shs__layout_next(ctx, &l, &status)) shs__eigh_layout(&l, ctx, n, vectors != NULL, &w);
     if (status != SHS_OK) return status;
@@ -10139,7 +10142,7 @@ SHS__OUTLINE void shs__nn_pursue_gram(shs__omp_signal *w) {
     if (known && w->chosen > 0 && !w->stable) shs__omp_confirm(w);
 }
 
-/* ---- signals that are coded together, by one worker -------------------------------------------------- >>omp_group */
+/* ---- signals that are coded together, by one worker -------------------------------------------------- >>omp_worker */
 
 typedef struct shs__omp_worker {
     const shs__omp_dictionary *over;
@@ -14036,7 +14039,7 @@ SHS__PRIVATE shs_status shs__dl_project(shs__dl_ipr *r, int p, int n, shs_wide m
             if (i == j) g = 1;
             *SHS__AT(r->G, n, i, j) = g;
         }
-    if (!shs__eigh_largest(n, r->G, n, &largest)) return SHS_NO_CONVERGENCE;
+    if (!shs__eigh_largest_element(n, r->G, n, &largest)) return SHS_NO_CONVERGENCE;
     r->eigh.scale = shs__eigh_scale(largest);
     shs__eigh_copy(&r->eigh, r->G, n);
     status = shs__eigh_solve(&r->eigh, k, r->values, r->vectors, n);
@@ -16174,15 +16177,17 @@ SHS__PUBLIC shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *
 /* 9  CUBES AND STREAMING                                                                                     >>cubes */
 /* ================================================================================================================== */
 
-/* The parts, in a pixel's order: checks of the cube; the reader, which makes panels of elements from values of any type and layout,
-   and marks missing pixels; maps by a matrix, of which whitening is one; the pass, the only loop over panels; the consumers of
-   panels, which do not know each other (moments, noise, maps and their extremes, fourth moments, sweeps, ratings); the stages,
-   which run on the CPU or on the engine; the public functions. This section does not call sections 10 and 11.
+/* The parts, in a pixel's order: checks of the cube; the reader, which makes panels of elements from values of any type and
+   layout, and marks missing pixels; maps by a matrix, of which whitening is one; the pass, whose loop hands panels to consumers;
+   the consumers of panels, which do not know each other (moments, noise, maps and their extremes, fourth moments, sweeps,
+   ratings); the stages, which run on the CPU or on the engine; the public functions. This section does not call sections 10 and
+   11.
 
    From a call to its loop: shs_moments_update opens the cube, shs__px_add_moments lays out memory, shs__px_moments asks the
    engine, shs__px_pass_run reads blocks of lines, shs__px_pass_block shares the chunks of a block among threads,
-   shs__px_pass_chunk is the loop over panels, and shs__px_moments_panel adds up a panel. Maps go from shs_cube_map by
-   shs__pixels_map and shs__px_map the same way. */
+   shs__px_pass_chunk is the loop over panels, and shs__px_moments_panel adds up a panel. A map goes from shs_cube_map by
+   shs__pixels_map (which first finds the extremes, if the sink rescales), shs__px_map (the engine or the CPU), the same pass and
+   shs__px_map_panel to shs__px_map_outputs, and its values by shs__px_write_rows or shs__px_write_plane. */
 
 /* ---- the naive twin ------------------------------------------------------------------------------ >>moments_naive */
 
@@ -16561,7 +16566,8 @@ SHS__PRIVATE void shs__px_make_native(const shs__view *v, shs__span *span, unsig
 
 /* Up to SHS__PANEL_PIXELS pixels, as one worker has them: x - shift of `used` bands. By planes band b is the column
    X + b SHS__PANEL_PIXELS (pixels contiguous), otherwise pixel k is the column X + k used. Missing pixels are closed up;
-   missing[k] tells which they were. Of raw panels only `spectrum` is filled. */
+   missing[k] tells which they were. Raw panels are neither shifted nor closed up: X holds planes of the cube's type, or `spectrum`
+   points at spectra in the cube or in X. */
 typedef struct shs__panel {
     void *X;                        /* elements */
     void *own;                      /* the memory that pixels are read into */
@@ -16575,7 +16581,8 @@ typedef struct shs__panel {
     unsigned char apart[SHS__ALIGN]; /* no two workers may write to one cache line */
 } shs__panel;
 
-/* ... ends with the right neighbour of its last pixel; or its second half are the neighbours in the line above. */
+/* With which neighbours MNF compares pixels. A panel then lies within a line. It ends with the right neighbour of its last pixel
+   (right), or its second half are the neighbours in the line above (above, diagonal). */
 typedef enum shs__pairs { SHS__NO_PAIRS, SHS__PAIRS_RIGHT, SHS__PAIRS_ABOVE, SHS__PAIRS_DIAGONAL } shs__pairs;
 
 /* The first and the last line of a cube, for neighbours across the borders of ranks. */
@@ -16592,7 +16599,7 @@ typedef struct shs__reader {
     const shs__pixels_kernels *kernels; /* they say what an element is */
     int foreign;               /* values have the other byte order, or are not aligned to their size */
     shs__raw raw;
-    shs__pairs pairs;          /* pixels (in shs_wide) are compared with their neighbours: a panel lies within a line and ... */
+    shs__pairs pairs;          /* pixels (in shs_wide) are compared with these neighbours */
     shs_wide *above;           /* the last line of the block before, pixel after pixel; NULL: not wanted */
     unsigned char *above_missing; /* samples */
     const shs__border *border;    /* gets the outermost lines; NULL: not wanted */
@@ -17234,7 +17241,7 @@ SHS__PRIVATE shs__ahead shs__px_next_panel(const shs__reader *r, size_t at, size
     return ahead;
 }
 
-/* The one loop over panels. */
+/* The loop in which consumers get their panels. */
 SHS__PRIVATE void shs__px_pass_chunk(void *arg, size_t chunk, int worker) {
     const shs__pass *pass = (const shs__pass *)arg;
     const shs__reader *r = pass->reader;
@@ -17484,7 +17491,7 @@ typedef struct shs__moments_job {
     shs__consumer consumer;
     shs_wide *wide_shift;   /* what is taken off the pixels */
     shs_real *shift;        /* the same, rounded: what an engine takes off */
-    int fine;               /* whether the shift may have more digits than a shs_real: that of pixels with more, as shs_wide */
+    int fine;               /* whether the shift keeps the digits of shs_wide: pixels have them too, and so have elements */
     int quick;              /* the sums are of shs_real, though there is a wider type */
     void *element_shift;    /* one of them; raw panels are not shifted when they are read */
     int32_t *whole_shift;   /* the same where it is whole, up to a whole vector */
@@ -17620,7 +17627,8 @@ SHS__PRIVATE void shs__px_noise_panel(void *state, shs__panel *panel, int worker
     if (pairs > 0) shs__px_real_moments(job, panel, job->gram.own + worker, sums);
 }
 
-/* The shift for a mean: of 16-bit pixels rounded to 1/64, so that x - shift is exact in float; of bytes 128, for whole sums. */
+/* The shift for a mean: of 16-bit pixels cut to 1/64, so that x - shift is exact in float (and to an integer where integers are
+   multiplied: shs__px_moments_begin); of bytes 128, for whole sums. */
 SHS__PRIVATE shs_wide shs__px_shift_of(shs_type type, shs_wide mean) {
     if (type == SHS_TYPE_U8) return 128;
     if (type == SHS_TYPE_I16 || type == SHS_TYPE_U16) return (shs_wide)(int32_t)(mean * 64) / 64;
@@ -18668,9 +18676,10 @@ SHS__PUBLIC size_t shs_cube_map_workspace(const shs_context *ctx, const shs_cube
    matrices, section 11 also shs__pca_pixels.
 
    From a call to its loop: shs_pca_run is shs__pca_cube, which checks, meets the other ranks (shs__pca_meet), fits and maps.
-   shs__pca_pixels fits: by shs__pca_few if there are few pixels, else by shs__pca_dense. shs__pca_dense adds up moments in a pass
-   (shs__px_add_moments), adds those of the ranks (shs_moments_reduce), and calls shs_pca_from_moments (shs__pca_fit_moments:
-   shs_eigh, shs__pca_finish). shs__pixels_map is the second pass. Section 9 follows both passes to their loop. */
+   shs__pca_pixels fits: by shs__pca_few if there are few pixels, else by shs__pca_dense. shs__pca_dense takes the moments of all
+   ranks (shs__px_all_moments: a pass, shs__px_add_moments, then shs_moments_reduce) and calls shs_pca_from_moments
+   (shs__pca_fit_moments: shs_eigh, shs__pca_finish). shs__pixels_map is the second pass. Section 9 follows both passes to their
+   loop. */
 
 /* ---- the naive twins --------------------------------------------------------------------------------- >>pca_naive */
 
@@ -20500,7 +20509,8 @@ SHS__PUBLIC shs_status shs_rx_local(const shs_context *ctx, const shs_cube *cube
    moments that are summed once. In this order: the naive twin, the expectations, the iterations, the fit.
 
    From a call to its loop: shs_ica_run is shs__ica_call. shs__ica_pixels fits principal components (shs__pca_pixels).
-   shs__ica_separate lays out memory, and shs__ica_sources_fill makes the first pass over the pixels. shs__ica_iterate_all finds one
+   shs__ica_separate lays out memory, and shs__ica_sources_fill makes the first pass over the pixels (if
+   something is kept or summed). shs__ica_iterate_all finds one
    component after another, or all at once. Its loop of steps is shs__ica_iterate (shs__ica_step, shs__ica_relax). The expectations
    of a step come from shs__px_sweep, whose loop over pixels is in shs__px_sweep_panel, or from shs__ica_contract. shs__ica_rate,
    shs__ica_order and shs__ica_matrices make the result; shs__px_cpu_sources or shs__pixels_map writes the sources. */
@@ -20577,7 +20587,7 @@ SHS__PUBLIC void shs_ica_naive(shs_contrast_fn contrast, int symmetric, int m, p
 
 /* ---- expectations over the whitened pixels -------------------------------------------------------- >>expectations */
 
-/* What the iterations need to know of the pixels. */
+/* What the iterations need to know of the whitened pixels z, from which sources come. */
 typedef struct shs__sources {
     shs__pixels *px;
     shs__whitened white;
@@ -20601,7 +20611,7 @@ SHS__PRIVATE shs_status shs__ica_sources_means(shs__sources *s, shs_status statu
     return SHS_OK;
 }
 
-/* The first pass: whitens, keeps, sums fourth moments. */
+/* The first pass, if something is kept or summed: whitens, keeps, sums fourth moments. */
 SHS__PRIVATE shs_status shs__ica_sources_fill(shs__sources *s, const shs_pixel_map *whitening) {
     size_t n = s->fourth ? (size_t)s->pairs : 0, i, j;
     shs_status status = shs__ica_sources_means(s, shs__px_whiten(s->px, whitening, &s->white), n * n);
@@ -20701,7 +20711,7 @@ SHS__PRIVATE shs_wide shs__ica_tolerance(const shs_ica_options *o) {
     return SHS__ICA_TOLERANCE;
 }
 
-/* A <- A (A'A)^-1/2, the nearest matrix with orthonormal columns: U V' of A = U Sigma V'. Returns 0 where A is singular. */
+/* A <- A (A'A)^-1/2 = (A A')^-1/2 A, the nearest orthogonal matrix: U V' of A = U Sigma V'. Returns 0 where A is singular. */
 SHS__PRIVATE int shs__ica_polar_factor(int m, shs__iteration *it, shs_wide *A) {
     int i, j, q;
     SHS__COPY(it->room, A, shs__cells(m, m));
@@ -20739,10 +20749,11 @@ SHS__PRIVATE shs_wide shs__ica_unknown(shs_wide slope, shs_wide length2) {
 
 /* One plain step: P = E[z g(w'z)] - E[g'(w'z)] w of each w, made orthonormal, of either sign the one nearer to w. Each
    component is told how far its w moved, 1 - |cos| (as |p - w|^2 / 2, which does not cancel); the most goes to *change.
-   Where the step is degenerate, P = W, each change counts as a right angle, and *change = 2 is more than any. */
+   Where the step is degenerate, P = W, each change counts as a right angle, and *change is more than any. */
+#define SHS__ICA_DEGENERATE 2
 SHS__PRIVATE shs_status shs__ica_step(shs__sources *s, const shs_ica_options *o, shs__iteration *it, shs__directions g,
                                       shs_ica_component *component, shs_wide *change) {
-    int m = s->m, i, j, somewhere;
+    int m = s->m, i, j, has_direction;
     const shs_wide *W = it->W + shs__cells(g.d, m);
     shs_status status = shs__ica_expectations(s, g.c, W, it->P, it->slope);
     if (status != SHS_OK) return status;
@@ -20751,8 +20762,8 @@ SHS__PRIVATE shs_status shs__ica_step(shs__sources *s, const shs_ica_options *o,
         for (i = 0; i < m; i++) p[i] -= it->slope[j] * *SHS__AT(W, m, i, j);
         it->unknown[g.d + j] = shs__ica_unknown(it->slope[j], shs__la_dot_wide(m, p, p));
     }
-    somewhere = shs__ica_directions(m, g, it, it->P);
-    if (!somewhere) SHS__COPY(it->P, W, shs__cells(m, g.c));
+    has_direction = shs__ica_directions(m, g, it, it->P);
+    if (!has_direction) SHS__COPY(it->P, W, shs__cells(m, g.c));
     *change = 0;
     for (j = 0; j < g.c; j++) {
         const shs_wide *w = SHS__AT(W, m, 0, j);
@@ -20763,9 +20774,9 @@ SHS__PRIVATE shs_status shs__ica_step(shs__sources *s, const shs_ica_options *o,
             moved += (p[i] - w[i]) * (p[i] - w[i]);
         }
         component[j].change = moved / 2;
-        if (!somewhere || !(moved <= 4)) { /* or no number: it has not converged, nor have all */
+        if (!has_direction || !(moved <= 4)) { /* or no number: it has not converged, nor have all */
             component[j].change = 1;
-            *change = 2;
+            *change = SHS__ICA_DEGENERATE;
         }
         component[j].converged = component[j].change <= shs__ica_tolerance(o);
         if (component[j].change > *change) *change = component[j].change;
@@ -20814,7 +20825,8 @@ SHS__PRIVATE shs_status shs__ica_iterate(shs__sources *s, const shs_ica_options 
         if (status == SHS_OK) status = shs__ica_step(s, o, it, g, component, change);
         if (status != SHS_OK) return status;
         for (j = 0; j < g.c; j++) component[j].iterations = shs__imin(k, most);
-        if (k > most || *change == 2 || (4 * *change <= shs__ica_tolerance(o) && o->tolerance >= 0)) return SHS_OK;
+        if (k > most || *change >= SHS__ICA_DEGENERATE) return SHS_OK;
+        if (4 * *change <= shs__ica_tolerance(o) && o->tolerance >= 0) return SHS_OK;
         shs__ica_relax(s->m, o, it, g, k == 1);
     }
 }
@@ -20841,7 +20853,7 @@ SHS__OUTLINE shs_status shs__ica_iterate_all(shs__sources *s, const shs_ica_opti
     if (o->approach == SHS_APPROACH_SYMMETRIC) g.c = m;
     else g.c = 1;
     for (g.d = 0; g.d < m; g.d += g.c) {
-        shs_wide *W = it->W + shs__cells(g.d, m), change = 2, best = 2;
+        shs_wide *W = it->W + shs__cells(g.d, m), change = SHS__ICA_DEGENERATE, best = SHS__ICA_DEGENERATE;
         size_t bytes = shs__cells(m, g.c) * sizeof(shs_wide);
         shs_status status = SHS_OK;
         if (o->approach == SHS_APPROACH_DEFLATION)
