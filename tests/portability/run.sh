@@ -287,7 +287,10 @@ libraries="-static -lpthread -lm"
 # The prefix is made first, by one program: those that run side by side would each begin to make it.
 if begin mingw-w64 x86_64-w64-mingw32-gcc wine; then
     wine wineboot --init >"$dir/prefix.log" 2>&1 </dev/null
+    everywhere=$tests
+    tests="$tests thread_ranks" # on Windows' own threads
     suite wine .exe x86_64-w64-mingw32-gcc -std=c99 -O2 -D__USE_MINGW_ANSI_STDIO=1
+    tests=$everywhere
 fi
 if begin mingw-w64-intrinsics x86_64-w64-mingw32-gcc wine; then
     suite wine .exe x86_64-w64-mingw32-gcc -std=c99 -O2 -D__USE_MINGW_ANSI_STDIO=1 -DSPARSEHS_INTRINSICS
