@@ -211,7 +211,7 @@ static void test_pure_pixels_are_found(void **state) {
     unsigned char *mask = NEW(unsigned char, pixels_of(&p));
     shs_cube cube;
     stream st;
-    int method, k, seed, block;
+    int method, seed, block;
     (void)state;
     cube = cube_of_mixtures(&p, mask, E, C, pure);
     for (method = 0; method < SHS_EXTRACTOR_COUNT; method++)
