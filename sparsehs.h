@@ -8916,7 +8916,9 @@ SHS__PRIVATE shs_status shs__omp_check_choice(const shs_omp_options *o, unsigned
     for (i = 0; i < sizeof not_together; i++)
         if ((asked & not_together[i]) == not_together[i]) return SHS_BAD_OPTIONS;
     if (!shs__method_takes(o->method, asked)) return SHS_BAD_OPTIONS;
-    if (o->nonnegative && !SHS__OMP_IF_NONNEGATIVE(1)) return SHS_UNSUPPORTED;
+#if defined(SPARSEHS_ONLY_CODING) && !defined(SPARSEHS_NONNEGATIVE)
+    if (o->nonnegative) return SHS_UNSUPPORTED;
+#endif
     if ((unsigned)o->selection >= SHS_SELECTION_COUNT) return SHS_BAD_OPTIONS;
     return SHS_OK;
 }
@@ -17290,7 +17292,7 @@ SHS__PRIVATE void shs__px_collect_chunk(void *arg, size_t chunk, int worker) {
 
 /* Few large chunks have less to add up; a small block is still cut in pieces for several threads, and so are kept pixels. */
 SHS__PRIVATE size_t shs__px_chunk_pixels(const shs__reader *r) {
-    size_t large = SHS__LARGE_CHUNK_PANELS * SHS__PANEL_PIXELS, usual = SHS__CHUNK_PANELS * SHS__PANEL_PIXELS;
+    const size_t panel = SHS__PANEL_PIXELS, usual = SHS__CHUNK_PANELS * panel, large = SHS__LARGE_CHUNK_PANELS * panel;
     if (!shs__px_white_kept(r->white) && r->block_pixels >= 16 * large) return large;
     return usual;
 }
@@ -19317,7 +19319,7 @@ SHS__OUTLINE shs_status shs__px_meet(const shs__pixels *px, shs_status status, c
     shs__meeting meeting = shs__ctx_meeting_for(px->ctx, call);
     meeting.all = shs__ctx_imprint(meeting.all, &px->view.used, sizeof px->view.used);
     meeting.all = shs__ctx_imprint(meeting.all, numbers, count * sizeof *numbers);
-    meeting.all = shs__ctx_imprint(meeting.all, shares, share_count * sizeof *shares);
+    if (share_count > 0) meeting.all = shs__ctx_imprint(meeting.all, shares, share_count * sizeof *shares);
     if (status == SHS_OK && sink) meeting.all = shs__px_imprint_sink(meeting.all, sink);
     return shs__ctx_meet(px->ctx, status, &meeting);
 }

@@ -7128,7 +7128,7 @@ SHS__PRIVATE shs_status shs__cl_prove_syrk(shs_cl *cl, const shs__cl_syrk_plan *
     shs_status status;
     form.plan = plan;
     form.trans = trans;
-    shs__cl_define_int(&b, "WAY", plan->way);
+    shs__cl_define_int(&b, "WAY", (int)plan->way);
     shs__cl_define(&b, "TRANS", trans == SHS_TRANS_YES);
     shs__cl_define_int(&b, "T", plan->edge);
     proof.source = shs__cl_source_syrk;
@@ -7451,7 +7451,7 @@ SHS__PRIVATE shs_status shs__cl_rounding_up(shs__cl_rounding *r, size_t first, s
 
 SHS__PRIVATE shs__cl_build shs__cl_rounding_build(const shs__cl_rounding *r) {
     shs__cl_build b = SHS_ZERO;
-    shs__cl_define_int(&b, "TYPE", r->job->type);
+    shs__cl_define_int(&b, "TYPE", (int)r->job->type);
     shs__cl_define_int(&b, "MOST", r->job->most);
     shs__cl_define_int(&b, "LOCAL", r->local);
     shs__cl_define(&b, "ITEMS", r->items);
@@ -10432,7 +10432,7 @@ SHS__PRIVATE void shs__cl_define_cube(const shs__cl_pixels *px, shs__cl_build *b
     shs__cl_define_as(b, "WORK", type == SHS_TYPE_I32 || type == SHS_TYPE_U32 || type == SHS_TYPE_F64 ? "wide" : "ELEM");
     shs__cl_define(b, "BYTES", px->view.size);
     shs__cl_define(b, "SWAP", px->cube->swap_bytes != 0);
-    shs__cl_define_int(b, "FROM", px->layout);
+    shs__cl_define_int(b, "FROM", (int)px->layout);
 }
 
 SHS__PRIVATE shs__cl_build shs__cl_load_build(const shs__cl_pixels *px, const shs__cl_pixel_pass *pass) {
@@ -10801,7 +10801,7 @@ SHS__PRIVATE shs__cl_call shs__cl_begin_bytes(const shs__cl_pixels *px) {
     shs__cl_define(&b, "MMA", way == SHS__CL_BYTES_MMA);
     if (way == SHS__CL_BYTES_DP4A) shs__cl_define(&b, "DOT4", 1);
     if (way == SHS__CL_BYTES_DOT) shs__cl_append(b.text, sizeof b.text, " -cl-std=CL3.0 -D DOT4=2"); /* the extension is of 3.0 */
-    shs__cl_define_int(&b, "FROM", px->layout);
+    shs__cl_define_int(&b, "FROM", (int)px->layout);
     return shs__cl_begin(px->cl, shs__cl_source_bytes, b.text, "byte_products");
 }
 
@@ -11240,7 +11240,7 @@ SHS__PRIVATE void shs__cl_define_sink(const shs_sink *sink, shs__cl_build *b) {
     shs__cl_define(b, "INTEGER", type[1][0] != 0);
     if (type[1][0]) shs__cl_define_as(b, "LEAST", type[1]);
     if (type[1][0]) shs__cl_define_as(b, "MOST", type[2]);
-    shs__cl_define_int(b, "LAYOUT", sink->interleave);
+    shs__cl_define_int(b, "LAYOUT", (int)sink->interleave);
     shs__cl_define(b, "RESCALE", sink->rescale != 0);
 }
 
@@ -12118,11 +12118,11 @@ SHS__PRIVATE shs_status shs__cl_prove_pixels(shs__cl_pixels *px, shs__cl_pixel_t
     shs__cl_define_cube(px, &b);
     shs__cl_define(&b, "CHECKED", (size_t)shs__cl_checked(px) + 2 * (size_t)(px->cube->has_nodata != 0));
     shs__cl_define_int(&b, "BANDS", px->view.used);
-    shs__cl_define_int(&b, "STAGE", trial->stage);
+    shs__cl_define_int(&b, "STAGE", (int)trial->stage);
     shs__cl_define_int(&b, "OUTPUTS", trial->outputs);
     shs__cl_define_int(&b, "HOW", (trial->squares != 0) + 2 * (trial->fourth != 0) + 4 * shs__cl_bytes_way(px->cl));
     if (trial->directions) shs__cl_define_int(&b, "DIRECTIONS", trial->directions);
-    if (trial->stage == SHS__CL_SWEEP) shs__cl_define_int(&b, "CONTRAST", trial->contrast);
+    if (trial->stage == SHS__CL_SWEEP) shs__cl_define_int(&b, "CONTRAST", (int)trial->contrast);
     if (trial->sink) shs__cl_define_sink(trial->sink, &b);
     proof.source = sources[trial->stage];
     proof.kernel = names[trial->stage];

@@ -1017,7 +1017,8 @@ int main(void) {
     static const struct CMUnitTest tests[] = {
         WITH_ENGINE(test_same_results),    WITH_ENGINE(test_each_call_fails),      WITH_ENGINE(test_each_call_is_stood_in_for),
         WITH_ENGINE(test_missing_entries), WITH_ENGINE(test_half_opened),          WITH_ENGINE(test_unknown_rule),
-        WITH_ENGINE(test_rounds),          WITH_ENGINE(test_signals_only),         WITH_ENGINE(test_half_a_stream),
+        WITH_ENGINE(test_rounds),          WITH_ENGINE(test_rounds_that_look_back), WITH_ENGINE(test_signals_only),
+        WITH_ENGINE(test_half_a_stream),
         WITH_ENGINE(test_engine_without_double),
         WITH_ENGINE(test_nowhere_to_go),   WITH_ENGINE(test_cancelled_coding)};
     return cmocka_run_group_tests_name("engines", tests, NULL, NULL);
