@@ -17915,9 +17915,11 @@ SHS__PRIVATE void shs__px_write_plane(const shs__map_job *job, const shs__panel 
     shs__scaling one = w->scaling;
     int k, n;
     one.constant += o;
-    one.low += o;
-    one.range += o;
-    one.old += o;
+    if (one.rescale) {
+        one.low += o;
+        one.range += o;
+        one.old += o;
+    }
     for (k = 0; k < panel->valid && !quick; k++) {
         if (!job->map.squares) own->wide[k] = shs__px_get_element(kernels, y, (size_t)k);
         own->wide[k] = shs__px_scaled(&one, 0, own->wide[k]);
