@@ -984,13 +984,12 @@ static char *find_by_size(const char *header_name, const char *stem, uint64_t by
 #ifdef EXAMPLE_POSIX
     const char *own = name_in_folder(stem);
     char *folder = copy_text(stem, own), *name;
-    const char *where = ".";
     DIR *list;
     struct dirent *entry;
     size_t length = strlen(own);
     uint64_t size;
-    if (own > stem) where = folder;
-    list = opendir(where);
+    if (own > stem) list = opendir(folder);
+    else list = opendir(".");
     while (list && (entry = readdir(list)) != NULL) {
         if (strncmp(entry->d_name, own, length) || entry->d_name[length] != '.') continue;
         name = joined(folder, entry->d_name);
