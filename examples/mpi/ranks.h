@@ -39,9 +39,8 @@ static void rank_failed(const char *format, va_list arguments);
 /* ---- the library's part ------------------------------------------------------------------------------------------ */
 
 static int reduce_over_mpi(void *comm, shs_wide *values, size_t count, shs_reduce_op op) {
-    MPI_Datatype type = MPI_FLOAT;
+    MPI_Datatype type = sizeof *values == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT;
     MPI_Op sum_min_max[3] = {MPI_SUM, MPI_MIN, MPI_MAX};
-    if (sizeof *values == sizeof(double)) type = MPI_DOUBLE;
     return count > INT_MAX || MPI_Allreduce(MPI_IN_PLACE, values, (int)count, type, sum_min_max[op], *(MPI_Comm *)comm);
 }
 
