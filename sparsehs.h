@@ -541,7 +541,7 @@ typedef struct shs_context {
     void *reduce_user;
     int rank, ranks;
 
-    /* Where the stages run, the parts of calls that take long (>>engines); NULL: here, on the CPU. */
+    /* The device that runs the stages, the parts of calls that take long (>>engines); NULL: here, on the CPU. */
     const struct shs_engine *engine;
     uint32_t end_canary;
 } shs_context;
@@ -840,7 +840,7 @@ typedef struct shs_omp_report {
     shs_wide rmse;        /* ||Y - DX||_F / sqrt(p m) */
 } shs_omp_report;
 
-/* What zero options become for these sizes and codes with room for the sparsity. */
+/* Options of zero as they become for these sizes and codes with room for the sparsity. */
 SHS_API shs_omp_options shs_omp_defaults(int p, int n);
 
 /* Codes m signals (Y: p x m) with at most sparsity atoms each. codes: m or more signals, stride >= min(sparsity, p, n). */
@@ -877,7 +877,7 @@ SHS_API shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int ldd, 
                                       shs_real *coefs, int *used, shs_real *error2);
 SHS_API size_t shs_omp_one_direct_workspace(int p, int n, const shs_omp_options *options);
 
-/* What the queries return, where it fits size_t, as constant expressions: `static unsigned char room[SHS_OMP_ONE_WORKSPACE(64,
+/* The values of the queries, if they fit size_t, as constant expressions: `static unsigned char room[SHS_OMP_ONE_WORKSPACE(64,
    4)];`. s is the sparsity (0 = as many as fit); the _EX forms take the options selection and nonnegative, too. Compile with the
    library's own switches and sanitizers. */
 #define SHS_OMP_ONE_WORKSPACE(n, s) SHS_OMP_ONE_WORKSPACE_EX(n, s, SHS_SELECT_OMP, 0)
@@ -920,21 +920,21 @@ SHS_API int shs_subspace_naive(int p, int n, const shs_real *D, const shs_real *
 
 /* The lasso: for each signal y the x of
 
-       min 1/2 ||y - Dx||^2 + lambda1 ||x||_1 + lambda2/2 ||x||^2
+   min 1/2 ||y - Dx||^2 + lambda1 ||x||_1 + lambda2/2 ||x||^2
 
    (Tibshirani 1996; with lambda2 > 0 the elastic net, Zou, Hastie 2005), or the same under x >= 0. Two methods do it:
 
-   - Coordinate descent on the Gram matrix (Friedman, Hastie, Tibshirani 2010): fast with many signals and atoms that differ.
-   - Active sets (Osborne, Presnell, Turlach 2000). A set grows by atoms whose correlation with the residual is above lambda1. Its
-     coefficients are solved for together; one after another enters, and leaves when it reaches 0. This needs the Gram matrix of
-     the set alone, and few steps however alike the atoms are.
+   - Coordinate descent on the Gram matrix (Friedman, Hastie, Tibshirani 2010): fast with many signals and atoms that differ. -
+   Active sets (Osborne, Presnell, Turlach 2000). A set grows by atoms whose correlation with the residual is above lambda1. Its
+   coefficients are solved for together; they enter in turn, and a coefficient leaves when it reaches 0. This needs the Gram
+   matrix of the set alone, and few steps however alike the atoms are.
 
    Signals that sweeps do not bring to the minimum soon go on with active sets. Few signals, and dictionaries of more than 8192
    atoms, use active sets alone unless the caller has a Gram matrix. Both stop by the duality gap, a bound on the distance of the
    objective from its minimum, which is reported for the coefficients as stored.
 
-   A zero atom is not used, and of equal atoms any may share a coefficient. Once lambda1 is the largest |d_j'y| (d_j'y with
-   x >= 0) no atom is used. With lambda1 = 0, least squares, the gap says little: it is all of the objective. */
+   A zero atom is not used, and of equal atoms any may share a coefficient. Once lambda1 is the largest |d_j'y| (d_j'y with x >=
+   0) no atom is used. With lambda1 = 0, least squares, the gap says little: it is all of the objective. */
 typedef struct shs_lasso_options {
     uint32_t start_canary;
     shs_real lambda; /* lambda1 */
@@ -1117,7 +1117,7 @@ typedef struct shs_ksvd_report {
     uint32_t end_canary;
 } shs_ksvd_report;
 
-/* What zero options become for these sizes, m signals over all ranks; both learn the same dictionary, to the last bit. */
+/* Options of zero as they become for these sizes, m signals over all ranks; both learn the same dictionary, to the last bit. */
 SHS_API shs_ksvd_options shs_ksvd_defaults(int p, int n, size_t m);
 
 /* Learns n atoms (D: p x n, output) from m signals with defaults: AK-SVD from random signals. */
@@ -1238,7 +1238,7 @@ typedef struct shs_online_report {
     uint32_t end_canary;
 } shs_online_report;
 
-/* What zero options become for these sizes; both learn the same dictionary, to the last bit. */
+/* Options of zero as they become for these sizes; both learn the same dictionary, to the last bit. */
 SHS_API shs_online_options shs_online_defaults(int p, int n);
 /* Learns n atoms (D: p x n, output) from m signals with defaults, in random order, `epochs` times (0 = once). */
 SHS_API shs_status shs_online(const shs_context *ctx, int p, int n, size_t m, const shs_real *Y, int sparsity, size_t epochs,
@@ -5885,7 +5885,7 @@ SHS__INLINE void SHS__IN(word_tile)(shs__factors how, int vectors, int depth, in
     }
 }
 
-/* By what was packed: inlined for each product and number of vectors. */
+/* Inlined for each kind of packed product and each number of vectors. */
 SHS__OUTLINE void SHS__IN(gram_words)(shs__factors how, int vectors, int depth, int most, const int32_t *a, const int32_t *b,
                                       ptrdiff_t apart, int32_t *sums, shs_wide *C) {
 #define SHS__CASE(product)                                                                                             \
@@ -12978,8 +12978,8 @@ SHS__PUBLIC shs_status shs_lasso_gram(const shs_context *ctx, int n, size_t m, c
    From a call to its loop: shs_ksvd_ex checks (shs__dl_check), takes memory and opens a session (shs__dl_open), lets the ranks
    agree (shs__dl_meet), makes the start (shs__dl_start), and calls shs__dl_learn. An iteration, shs__dl_iterate, codes
    (shs__dl_code_all), updates (shs__dl_update_round) and replaces atoms (shs__dl_replace_atoms). A round takes group after group:
-   shs__dl_directions sums over signals (shs__dl_stage_gather) and ranks and applies the rule, K-SVD goes on by power steps
-   (shs__dl_power_steps), shs__dl_take_atom normalises the new atoms, and shs__dl_stage_update changes codes and residuals. A
+   shs__dl_directions sums over signals (shs__dl_stage_gather) and ranks and applies the rule. K-SVD goes on by power steps
+   (shs__dl_power_steps). shs__dl_take_atom normalises the new atoms, and shs__dl_stage_update changes codes and residuals. A
    shs__dl_stage_... runs on the engine, or is the shs__dl_cpu_... of that name. */
 
 /* ---- the naive twin -------------------------------------------------------------------------------- >>learn_naive */
@@ -16189,7 +16189,7 @@ SHS__PUBLIC shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *
    engine, shs__px_pass_run reads blocks of lines, shs__px_pass_block shares the chunks of a block among threads,
    shs__px_pass_chunk is the loop over panels, and shs__px_moments_panel adds up a panel. A map goes from shs_cube_map by
    shs__pixels_map (which first finds the extremes, if the sink rescales), shs__px_map (the engine or the CPU), the same pass and
-   shs__px_map_panel to shs__px_map_outputs, and its values by shs__px_write_rows or shs__px_write_plane. */
+   shs__px_map_panel to shs__px_map_outputs. Its values go to the sink by shs__px_write_rows or shs__px_write_plane. */
 
 /* ---- the naive twin ------------------------------------------------------------------------------ >>moments_naive */
 
@@ -17106,7 +17106,7 @@ SHS__PRIVATE void shs__px_map_planes(const shs__map *m, shs__panel *panel, shs__
     }
 }
 
-/* Outputs in planes to rows. Kernels read whole groups: what fills up the last one is zeroed, as other maps use the same rows. */
+/* Outputs in planes to rows. Kernels read whole groups: the rest of the last group is zeroed, as other maps use the same rows. */
 SHS__PRIVATE void shs__px_map_rows(const shs__map *m, int valid, shs__mapped *own) {
     const shs__pixels_kernels *k = m->kernels;
     const size_t outputs = (size_t)m->outputs, padding = (size_t)(shs__la_round_up(m->outputs, k->lanes) - m->outputs);
@@ -18068,7 +18068,7 @@ SHS__PRIVATE shs_status shs__px_cpu_map(const shs_context *ctx, shs__map_job *jo
     return shs__px_pass_run(ctx, &job->reader, c);
 }
 
-/* Where the sink rescales: the extremes of this rank, which succeeded so far, become those of all ranks. */
+/* The extremes of this rank become the extremes of all ranks, if the sink rescales. */
 SHS__PRIVATE shs_status shs__px_agree_range(const shs_context *ctx, shs_status status, shs__writer *w) {
     status = shs__ctx_agree(ctx, status);
     if (status == SHS_OK) status = shs__ctx_reduce(ctx, w->low, (size_t)w->bands, SHS_REDUCE_MIN);
@@ -20203,7 +20203,7 @@ SHS__PRIVATE void shs__rx_local_add(const shs__local *w, shs__local_own *own, in
     }
 }
 
-/* Adds the columns that enter a window on its way to sample x, and takes off those that leave. A run's first sample starts it. */
+/* Adds columns that enter a window on its way to sample x, and takes off columns that leave. A run's first sample starts it. */
 SHS__PRIVATE void shs__rx_local_move(const shs__local *w, shs__local_own *own, int row, ptrdiff_t y0, ptrdiff_t y1, int x,
                                      int width, shs_wide sign) {
     ptrdiff_t across = shs__imin(width, w->samples), left = shs__rx_window(x, width, w->samples);
@@ -20591,7 +20591,7 @@ SHS__PUBLIC void shs_ica_naive(shs_contrast_fn contrast, int symmetric, int m, p
 
 /* ---- expectations over the whitened pixels -------------------------------------------------------- >>expectations */
 
-/* What the iterations need to know of the whitened pixels z, from which sources come. */
+/* Expectations over the whitened pixels z, for the iterations. Sources come from z, too. */
 typedef struct shs__sources {
     shs__pixels *px;
     shs__whitened white;
@@ -21169,7 +21169,7 @@ SHS__PUBLIC shs_status shs_ica_inverse(const shs_context *ctx, const shs_ica *ic
 
 enum { SHS__MD_VERSION = 2, SHS__MD_NUMBERS = 7, SHS__MD_ARRAYS = 7 };
 
-/* The callback that reads, and the check sum of the bytes so far. */
+/* The callback for reading, and the check sum of the bytes so far. */
 typedef struct shs__md_file {
     int (*read_fn)(void *user, void *bytes, size_t count);
     void *user;
