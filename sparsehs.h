@@ -12664,6 +12664,7 @@ SHS__PRIVATE void shs__lasso_most(const shs__lasso *q, const shs__omp_worker *g,
     for (i = 0; i < count; i++) {
         shs__lasso_signal *s = w->active[i];
         s->support = 0;
+        s->lambda1 = 0; /* it may depend on `most`, so the gap of this look says nothing */
         shs__lasso_look(q, s, w, 0);
         s->most = s->largest;
     }
