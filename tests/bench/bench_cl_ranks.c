@@ -199,25 +199,28 @@ static shs_status code(const shs_context *ctx, void *arg) {
     return shs_omp(ctx, b->p, b->n, b->D[0], m, signals_of(b, ctx, first), b->s, &mine);
 }
 
-static shs_status pca(const shs_context *ctx, void *arg) {
-    bench *b = (bench *)arg;
+/* The lines that the rank of ctx reads, and where it writes: memory of its own, or its share of the whole. */
+static void lines_of(bench *b, const shs_context *ctx, ranks_lines *mine) {
     const part *own = own_part(b, ctx);
+    if (own) {
+        mine->cube = own->cube;
+        mine->sink = own->sink;
+    } else ranks_lines_begin(ctx, shares_of(b), &b->cube, &b->sink, 10, mine);
+}
+
+static shs_status pca(const shs_context *ctx, void *arg) {
     shs_pca_options o = SHS_ZERO;
     ranks_lines mine;
+    lines_of((bench *)arg, ctx, &mine);
     o.components = 10;
-    if (own) return shs_pca_run(ctx, &own->cube, &o, &own->sink, NULL);
-    ranks_lines_begin(ctx, shares_of(b), &b->cube, &b->sink, 10, &mine);
     return shs_pca_run(ctx, &mine.cube, &o, &mine.sink, NULL);
 }
 
 static shs_status ica(const shs_context *ctx, void *arg) {
-    bench *b = (bench *)arg;
-    const part *own = own_part(b, ctx);
     shs_ica_options o = SHS_ZERO;
     ranks_lines mine;
+    lines_of((bench *)arg, ctx, &mine);
     o.components = 10;
-    if (own) return shs_ica_run(ctx, &own->cube, &o, &own->sink, NULL);
-    ranks_lines_begin(ctx, shares_of(b), &b->cube, &b->sink, 10, &mine);
     return shs_ica_run(ctx, &mine.cube, &o, &mine.sink, NULL);
 }
 
@@ -240,25 +243,14 @@ static cl_int copies(const shs_cl *cl, cl_mem block, int up, void *memory, size_
 /* What PCA and FastICA move, and nothing else. */
 static shs_status copy(const shs_context *ctx, void *arg) {
     bench *b = (bench *)arg;
-    int rank = 0;
-    const shs_cl *cl;
-    const shs_cube *cube = &b->cube;
-    const shs_sink *sink = &b->sink;
+    const int rank = ctx->ranks > 1 ? ctx->rank : 0;
+    const shs_cl *cl = b->cl[rank];
     ranks_lines mine;
     size_t pixels;
-    if (ctx->ranks > 1) rank = ctx->rank;
-    cl = b->cl[rank];
-    if (own_part(b, ctx)) {
-        cube = &b->own[rank].cube;
-        sink = &b->own[rank].sink;
-    } else {
-        ranks_lines_begin(ctx, shares_of(b), cube, sink, 10, &mine);
-        cube = &mine.cube;
-        sink = &mine.sink;
-    }
-    pixels = (size_t)cube->lines * (size_t)cube->samples;
-    if (copies(cl, b->block[rank], 1, (void *)cube->pixels, pixels * (size_t)cube->bands)) return SHS_ENGINE_FAILED;
-    if (copies(cl, b->block[rank], 0, sink->pixels, pixels * 10 * sizeof(float))) return SHS_ENGINE_FAILED;
+    lines_of(b, ctx, &mine);
+    pixels = (size_t)mine.cube.lines * (size_t)mine.cube.samples;
+    if (copies(cl, b->block[rank], 1, (void *)mine.cube.pixels, pixels * (size_t)mine.cube.bands)) return SHS_ENGINE_FAILED;
+    if (copies(cl, b->block[rank], 0, mine.sink.pixels, pixels * 10 * sizeof(float))) return SHS_ENGINE_FAILED;
     if (SHS__CL(clFinish)(cl->queue[0])) return SHS_ENGINE_FAILED;
     if (SHS__CL(clFinish)(cl->queue[1])) return SHS_ENGINE_FAILED;
     return SHS_OK;
