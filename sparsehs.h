@@ -2109,7 +2109,7 @@ SHS_API int shs_count_naive(shs_counter method, int n, ptrdiff_t m, const shs_wi
 
 /* You need not read on unless you write an engine. The stages of the calls above run on the CPU, or on ctx->engine. A signals
    session keeps the signals, codes and residuals on the device. `version` is 0 in all structs. Stages return sums over the signals
-   of this rank, never means, so that the ranks can add them. */
+   of this rank, never means: the ranks add the sums. */
 typedef struct shs_signals_job {
     int version; /* 0, as in shs_engine */
     int p, n;
@@ -12664,7 +12664,7 @@ SHS__PRIVATE void shs__lasso_most(const shs__lasso *q, const shs__omp_worker *g,
     for (i = 0; i < count; i++) {
         shs__lasso_signal *s = w->active[i];
         s->support = 0;
-        s->lambda1 = 0; /* it may depend on `most`, so the gap of this look says nothing */
+        s->lambda1 = 0; /* lambda1 may depend on `most`: the gap of this look is not used */
         shs__lasso_look(q, s, w, 0);
         s->most = s->largest;
     }
@@ -16180,11 +16180,14 @@ SHS__PUBLIC shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *
 /* 9  CUBES AND STREAMING                                                                                     >>cubes */
 /* ================================================================================================================== */
 
-/* The parts, in a pixel's order: checks of the cube; the reader, which makes panels of elements from values of any type and
-   layout, and marks missing pixels; maps by a matrix, of which whitening is one; the pass, whose loop hands panels to consumers;
-   the consumers of panels, which do not know each other (moments, noise, maps and their extremes, fourth moments, sweeps,
-   ratings); the stages, which run on the CPU or on the engine; the public functions. This section does not call sections 10 and
-   11.
+/* The parts stand in a pixel's order:
+   - view, reader: checks of the cube; panels of elements from values of any type and layout, missing pixels marked
+   - map, whiten: maps by a matrix
+   - pass: its loop hands panels to consumers
+   - gram to sweeps: the consumers (moments, noise, maps and their extremes, fourth moments, sweeps, ratings), which do not know
+     each other
+   - px_engine, moments, sinks: the stages, on the CPU or on the engine; the public functions
+   This section does not call sections 10 and 11.
 
    From a call to its loop: shs_moments_update opens the cube, shs__px_add_moments lays out memory, shs__px_moments asks the
    engine, shs__px_pass_run reads blocks of lines, shs__px_pass_block shares the chunks of a block among threads,
