@@ -168,7 +168,7 @@ static void append_array(text *out, const char *path, included_files *files) {
     append_string(out, "    NULL};\n\n");
 }
 
-/* The arrays of included files, which may include others, and the table that names them. */
+/* Writes an array for each included file, files of included files too, and the table of their names. */
 static void append_included(text *out, included_files *files) {
     int i;
     for (i = 0; i < files->count; i++) append_array(out, files->path[i].at, files);
