@@ -222,8 +222,8 @@ static void check_pairs(job *j, int components) {
     const char *name = neighbour_kinds[0], *how = " (the default)", *comma = "";
     int kind, mean, k, empty = -1;
     double pairs[PAIR_KINDS], valid = count_pairs(j, pairs), dimensions = 0, needed = fmax(components, 1);
-    char others[200] = "", *part = part_of_file(j), *at = others;
-    const char *within = *part ? " within" : "";
+    char others[200] = "", *part, *at = others;
+    const char *within = "";
     if (!(valid > 0)) return;
     if (j->s->noise.neighbours) {
         name = j->s->noise.neighbours;
@@ -242,6 +242,8 @@ static void check_pairs(job *j, int components) {
         comma = ", ";
     }
     if (at == others) sprintf(others, "--noise-from or --noise-covariance says what noise is");
+    part = part_of_file(j);
+    if (*part) within = " within";
     if (empty >= 0)
         fail(EXIT_ERROR, "%s: --noise %s%s: of %.0f valid pixels%s%s none has a valid %s neighbour; %s", j->in.header_name,
              name, how, valid, within, part, neighbour_kinds[empty], others);
