@@ -24003,6 +24003,15 @@ SHS__PUBLIC shs_status shs_npy_save(int p, size_t n, const shs_real *A, int lda,
     return status;
 }
 
+/* The bits of a number of the file. */
+SHS__PRIVATE uint64_t shs__npy_bits(const shs_npy *f, const unsigned char *from) {
+    uint64_t bits = 0;
+    int b;
+    if (!f->big_endian) return shs__get_bytes(from, f->size);
+    for (b = 0; b < f->size; b++) bits = bits << 8 | from[b];
+    return bits;
+}
+
 /* A number from its bits. *whole: whether it is an integer that int holds. */
 SHS__PRIVATE int shs__npy_number(const shs_npy *f, uint64_t bits, shs_wide *x, int *whole) {
     uint64_t sign = UINT64_C(1) << (8 * f->size - 1);
@@ -24026,7 +24035,7 @@ SHS__PRIVATE int shs__npy_number(const shs_npy *f, uint64_t bits, shs_wide *x, i
 
 SHS__PUBLIC shs_status shs_npy_read_values(const shs_npy *npy, shs_type type, void *A, size_t lda,
                                            int (*read_fn)(void *user, void *bytes, size_t count), void *user) {
-    unsigned char bytes[SHS__NPY_BUFFER], number[8], *to;
+    unsigned char bytes[SHS__NPY_BUFFER], *to;
     size_t out = shs_type_size(type), size, step, i;
     shs_npy f;
     shs__npy_walk w;
@@ -24041,8 +24050,7 @@ SHS__PUBLIC shs_status shs_npy_read_values(const shs_npy *npy, shs_type type, vo
         step = shs__zmin(w.left, sizeof bytes / size);
         if (read_fn(user, bytes, step * size)) return SHS_READ_FAILED;
         for (i = 0; i < step; i++) {
-            shs__npy_copy(bytes + i * size, size, f.big_endian, number);
-            fits = shs__npy_number(&f, shs__get_bytes(number, f.size), &x, &whole);
+            fits = shs__npy_number(&f, shs__npy_bits(&f, bytes + i * size), &x, &whole);
             to = (unsigned char *)A + shs__npy_walk_next(&w) * out;
             if (type == SHS_TYPE_I32) {
                 if (!fits) return SHS_DAMAGED_NPY;

@@ -70,7 +70,7 @@ static void test_subnormal_signals(void **state) {
 static void test_coherent_dictionary(void **state) {
     shs_real *D = new_normal(P * N, 3), *Y = new_normal(P * M, 4);
     shs_codes codes;
-    shs_wide mu;
+    shs_wide mu = 0;
     int i, j, k;
     (void)state;
     assert_ok(shs_normalize_columns(P, N, D, P, NULL));
@@ -110,7 +110,7 @@ static void test_full_sparsity(void **state) {
 
 /* The only atom has the direction of the signals; a signal equals an atom. */
 static void test_one_of_each(void **state) {
-    shs_real y[P], d[P];
+    shs_real y[P], d[P] = {0};
     shs_codes codes;
     (void)state;
     fill_normal(P, y, 7);

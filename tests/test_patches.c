@@ -97,7 +97,7 @@ static void test_grid_positions(void **state) {
 static void test_distinct_positions(void **state) {
     shs_image image = new_image(SHS_TYPE_U8, 37, 21, 3, 0, 2);
     shs_patches set = SHS_ZERO;
-    int p = 0, i, x, y;
+    int p = 0, i, x = 0, y = 0;
     (void)state;
     set.mode = SHS_PATCH_MODE_DISTINCT, set.width = 5, set.height = 4;
     set.step_x = set.step_y = 2; /* not for this mode */
@@ -125,7 +125,7 @@ static void test_random_positions(void **state) {
         memset(taken, 0, 23 * 13);
         assert_int_equal(shs_patches_count(&image, &set, NULL), expected);
         for (i = 0; i < expected; i++) {
-            int x = -1, y = -1, again_x, again_y, other_x, other_y;
+            int x = -1, y = -1, again_x = -2, again_y = -2, other_x = -1, other_y = -1;
             shs_patches other = set;
             other.seed = 10;
             assert_ok(shs_patches_position(&image, &set, i, &x, &y));
@@ -167,7 +167,7 @@ static void signals_free(signals *s) { free(s->Y), free(s->means), free(s->norms
 
 /* Compares one patch with the pixels it came from. */
 static void check_patch(const shs_image *image, const shs_patches *set, const signals *s, size_t i) {
-    int pw = patch_width(set), ph = patch_height(set), x, y, row, column, c;
+    int pw = patch_width(set), ph = patch_height(set), x = 0, y = 0, row, column, c;
     const shs_real *patch = s->Y + i * (size_t)s->p;
     double norm = 0;
     assert_ok(shs_patches_position(image, set, i, &x, &y));
