@@ -760,7 +760,7 @@ typedef enum shs_gram_mode {
    the atoms chosen. OLS seeks atoms of small d. With a Gram matrix the error of d^2 is about eps / min d^2 of the part that the
    chosen atoms explain; OLS passes over atoms whose d^2 may be that, which the direct form may still resolve. X(name, 1 if the
    rule needs d^2, at n values a signal and n operations a step; without a Gram matrix 2 n p). Rules have a score under KERNELS and
-   a block in omp.cl. */
+   a block in omp.h. */
 #define SHS_SELECTION_LIST(X)                                                                                          \
     X(OMP, 0) /* the largest |alpha|: orthogonal matching pursuit */                                                   \
     X(OLS, 1) /* the largest |alpha| / d: order-recursive matching pursuit, orthogonal least squares */
@@ -9185,7 +9185,7 @@ SHS__PUBLIC shs_status shs_codes_residual(const shs_context *ctx, int p, int n, 
 /* ---- one signal on its way ----------------------------------------------------------------------------- >>pursuit */
 
 /* The pursuit has six operations: choose, append, decide, advance, confirm (form the residual, where the recurrence cannot
-   decide) and refresh. omp.cl has them under the same names. A step appends the atom that was chosen before, decides whether the
+   decide) and refresh. omp_general.cl has them under the same names. A step appends the atom that was chosen before, decides whether the
    tolerance is reached, and advances. With the Gram matrix it also chooses the next atom; the other forms choose just before a
    step. The forms keep different values of the chosen atoms: the b_k = D'q_k (Gram), or the q_k (direct), where every step forms
    D'r anew. A form is a constant in every call, so that a program holds only the code of the forms that it uses. */

@@ -42,7 +42,7 @@
 #define SHS__CL_UNITS_WARPS 2 /* of syrk_units down a tile, and as many across: */
 #define SHS__CL_UNITS_ITEMS (32 * SHS__CL_UNITS_WARPS * SHS__CL_UNITS_WARPS)
 
-/* ---- sparse coding (omp.cl) ---- */
+/* ---- sparse coding (omp.h) ---- */
 #define SHS__CL_WARP_ITEMS 32            /* items that share a signal in omp_warp; atoms are padded to a multiple of it */
 #define SHS__CL_WARP_PITCH(n) ((n) + 4)  /* of the rows of b in local memory: those of different k start in different banks */
 #define SHS__CL_UNREACHED 1              /* the state of a signal, as flags: above its tolerance; */

@@ -1,4 +1,4 @@
-/* exchange.h - what the WARP items of a signal do together: for omp.cl.
+/* exchange.h - what the WARP items of a signal do together: for omp_warp.cl.
 
    SYNC()                     what an item wrote to local memory, all of them read after it
    LARGEST(x, room)           the largest of all items' x, which are never negative; every item gets it

@@ -1,4 +1,4 @@
-/* units.h - double matrix units: for syrk.cl and map.cl.
+/* units.h - double matrix units: for syrk.cl and map_units.h.
 
    A file defines ELEM as double before it includes units.h. The unit adds the product of 8 x 4 and 4 x 8 values to a block of
    8 x 8 sums. Item l of a warp of 32 holds row l / 4, column l % 4 of the first factor and row l % 4, column l / 4 of the second.

@@ -26,7 +26,7 @@
 #define SHUFFLES 0 /* 1: a warp exchanges registers by PTX */
 #endif
 #ifndef SUB_GROUPS
-#define SUB_GROUPS 0 /* as in omp.cl; then SHUFFLE_XOR names the function by which a sub-group exchanges registers */
+#define SUB_GROUPS 0 /* as in omp_warp.cl; then SHUFFLE_XOR names the function by which a sub-group exchanges registers */
 #endif
 #ifndef POWER
 #define POWER 0 /* 1: gather sums for a power step */

@@ -490,9 +490,10 @@ static void check_listed(const char *const *source) {
 
 static void test_all_kernels_are_tested(void **state) {
     const char *const *const sources[] = {
-        shs__cl_source_bytes,  shs__cl_source_compact, shs__cl_source_fourth,   shs__cl_source_gemm,   shs__cl_source_lasso,
-        shs__cl_source_map,    shs__cl_source_mod,     shs__cl_source_moments,  shs__cl_source_omp,    shs__cl_source_pixels,
-        shs__cl_source_residual, shs__cl_source_sweep, shs__cl_source_syrk,     shs__cl_source_totals, shs__cl_source_update};
+        shs__cl_source_bytes, shs__cl_source_compact, shs__cl_source_fourth, shs__cl_source_gemm, shs__cl_source_lasso,
+        shs__cl_source_map, shs__cl_source_mod, shs__cl_source_moments, shs__cl_source_omp_general, shs__cl_source_omp_group,
+        shs__cl_source_omp_item, shs__cl_source_omp_team, shs__cl_source_omp_warp, shs__cl_source_pixels,
+        shs__cl_source_residual, shs__cl_source_sweep, shs__cl_source_syrk, shs__cl_source_totals, shs__cl_source_update};
     size_t i;
     (void)state;
     for (i = 0; i < sizeof sources / sizeof *sources; i++) check_listed(sources[i]);

@@ -294,7 +294,7 @@ static double smallest_distance(const problem *w, const shs_codes *codes, size_t
 }
 
 /* The sums of errors of two engines, a on the device. An error comes by a recurrence from |y|^2, which is wrong by up to about
-   4 eps |y|^2 over the smallest distance of an atom (`verdict` in omp.cl; shs__omp_decide). This is no small part of the sum
+   4 eps |y|^2 over the smallest distance of an atom (`verdict` in omp.h; shs__omp_decide). This is no small part of the sum
    where the errors are small beside the signals. It does not average out either: rsqrt of an atom's length, which OpenCL lets be
    wrong by 2 units in the last place, enters the errors of all signals of that atom. One unit changes the sum of test_shapes by
    1.5e-4 to 2.8e-4 of itself. The codes do not depend on this sum. Their errors are compared without a recurrence. */

@@ -30,18 +30,18 @@ gem|gemm_general|k_vectors||1
 dot ||k_vectors||1
 eigh||k_eigen k_eigen_products k_eigen_rotations||4
 omp_one|omp nnomp|k_omp||2
-omp_gram|omp somp nnomp|k_omp|omp.cl|2
-omp|somp nnomp|k_omp|omp.cl|2
+omp_gram|omp somp nnomp|k_omp|omp.h omp_general.cl|2
+omp|somp nnomp|k_omp|omp.h omp_general.cl|2
 codes_round||||2
 codes_residual||k_omp|residual.cl|2
 codes||||2
 compact||||2
 lasso||k_vectors||2
-ksvd|aksvd sgk exact_ksvd nnaksvd nnksvd mod|k_omp k_vectors|omp.cl update.cl residual.cl|3
+ksvd|aksvd sgk exact_ksvd nnaksvd nnksvd mod|k_omp k_vectors|omp.h update.cl residual.cl|3
 update|ksvd aksvd sgk exact_ksvd nnaksvd nnksvd mod||update.cl|3
-online||k_omp|omp.cl|3
+online||k_omp|omp.h omp_general.cl|3
 dictionary||||3
-patches|omp|k_omp|omp.cl|3
+patches|omp|k_omp|omp.h omp_general.cl|3
 noise_sigma||||3
 moments||k_integers k_results|moments.cl totals.cl pixels.cl|4
 cube_map||k_results|map.cl|4

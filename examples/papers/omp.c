@@ -247,7 +247,7 @@ static void agreement(void) {
 }
 
 #ifdef EXAMPLE_OPENCL
-/* The figure once more with each kernel of kernels_embed/omp.cl, which give the same codes to the last bit. */
+/* The figure once more with each kernel of kernels_embed/omp.h, which give the same codes to the last bit. */
 static const struct {
     shs_cl_coder coder;
     const char *name, *label;
