@@ -63,7 +63,7 @@ help: ; @sed -n 's/^#: *$$//p; s/^#: //p' Makefile tests/checks.mk
 #:                          QUICK=1 FULL=1 DEVICE=NAME): build/papers/index.html
 #: Tests
 #:   test                   T=SUITE or T=SUITE/TEST: only those, in float; V=1: show commands
-#:   test-all               all cases of all suites, in every variant
+#:   test-all               all cases of all suites, in every variant (SHARE=2/4: of a quarter of the suites)
 #:   test-cl                OpenCL (DRIVERS="pocl intel rusticl oclgrind"; cl-drivers-deps, 1 GB)
 #:   test-mpi, test-python, test-course, test-playground, test-texture-gl, test-papers, test-book
 #:                          the examples by these names
@@ -250,6 +250,8 @@ USUAL = build/test-hypercube.run $(WATCHED) $(RUNS_double) $(RUNS_float) $(PROGR
 WHOLE = $(if $(SANITIZE),$(RUNS_asan) $(RUNS_asandouble) build/test-hypercube-asan.run) $(USUAL) $(RUNS_pasted) $(RUNS_intrinsics)
 # Each target once, in the order of its first place.
 once = $(if $(1),$(firstword $(1)) $(call once,$(filter-out $(firstword $(1)),$(1))))
+# $(call share,2/4,targets): of these every fourth, the second first; without a share all of them.
+share = $(if $(1),$(shell echo $(2) | tr ' ' '\n' | awk 'NR % $(notdir $(1)) == $(patsubst %/,%,$(dir $(1))) % $(notdir $(1))'),$(2))
 ifeq ($(T),)
 test: | build $(BEFORE) ; @sh tests/run.sh all "$(MAKE)" $(call once,$(USUAL))
 else
@@ -257,7 +259,7 @@ else
 test: $(foreach t,$(T),build/float/test_$(firstword $(subst /, ,$(t))))
 	@$(foreach t,$(T),$(addprefix SHS_TEST=,$(word 2,$(subst /, ,$(t)))) build/float/test_$(firstword $(subst /, ,$(t))) &&) true
 endif
-test-all: | build $(BEFORE) ; @SHS_LONG=1 sh tests/run.sh all "$(MAKE)" $(call once,$(WHOLE))
+test-all: | build $(BEFORE) ; @SHS_LONG=1 sh tests/run.sh all "$(MAKE)" $(call share,$(SHARE),$(call once,$(WHOLE)))
 
 # The programs are linked with the tests' object of the library, and know no devices; with SHS_LONG each is built by the README's
 # line.
