@@ -10,11 +10,11 @@
 #define _POSIX_C_SOURCE 200809L
 #include <fnmatch.h>
 #include <stdio.h>
-#include <time.h>
 
 #define SPARSEHS_IMPLEMENTATION
 #define SPARSEHS_CL_IMPLEMENTATION
 #include "../../sparsehs_cl.h"
+#include "bench_cl.h"
 
 #define RUNS 5 /* the median of this many, after one to warm up */
 
@@ -82,12 +82,6 @@ static int wanted(const char *name) {
     return pattern_count == 0;
 }
 
-static double seconds_now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void must(shs_cl *cl, shs_status status) {
     const char *more = "";
     if (status == SHS_OK) return;
@@ -120,11 +114,6 @@ static void draw(shs_real *x, size_t count, uint64_t seed) {
 
 static size_t atom_values(const bench *b) { return (size_t)b->p * (size_t)b->n; }
 
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Prints a line, if the case is wanted: a figure, and its ratio to the figure of a peer (NULL: no peer). A ratio above 1 is
    better than the peer. */
 static void say(bench *b, const char *name, double value, const char *unit, const char *peer, double peer_value, double ratio) {
@@ -149,8 +138,7 @@ static double seconds_of(bench *b, void (*work)(bench *b)) {
         work(b);
         if (run >= 0) seconds[run] = seconds_now() - start;
     }
-    qsort(seconds, RUNS, sizeof seconds[0], ascending);
-    return seconds[RUNS / 2];
+    return median(RUNS, seconds);
 }
 
 /* Returns the seconds of the work, compared with the limit `most` (0: no limit); 0 if the case is not wanted. */
@@ -207,22 +195,6 @@ static void rx(bench *b) { must(b->cl, shs_rx(&b->ctx, &b->cube, NULL, &b->sink,
 static void all_to_bytes(bench *b) {
     shs_pca_options o = SHS_ZERO;
     must(b->cl, shs_pca_run(&b->ctx, &b->cube, &o, &b->sink, NULL));
-}
-
-/* Eight smooth spectra in random mixtures with noise. */
-static void draw_scene(uint8_t *pixels, size_t count, int bands) {
-    uint32_t state = 12345;
-    size_t i;
-    int b;
-    for (i = 0; i < count; i++) {
-        uint32_t mix = state = state * 1664525u + 1013904223u;
-        for (b = 0; b < bands; b++) {
-            const uint32_t band = (uint32_t)b;
-            uint32_t curve = (mix >> 24) * (band + 20) + (mix >> 16 & 255) * (band * 37 % 251);
-            curve += (mix >> 8 & 255) * (band * 91 % 241);
-            *pixels++ = (uint8_t)(10 + (curve >> 9 & 127) + (mix >> (b & 15) & 7));
-        }
-    }
 }
 
 /* The cube's covariance, its pixels on the device already. */

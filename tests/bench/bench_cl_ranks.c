@@ -15,12 +15,12 @@
    CPU, or with --small, sizes are small and only show that it runs. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
-#include <time.h>
 
 #define SPARSEHS_IMPLEMENTATION
 #define SPARSEHS_CL_IMPLEMENTATION
 #include "../../sparsehs_cl.h"
 #include "../../examples/thread_ranks.h"
+#include "bench_cl.h"
 
 enum { MOST_RUNS = 99, BLOCK = 32 << 20 };
 
@@ -62,12 +62,6 @@ typedef struct bench {
 static int sized(const bench *b, int large, int small) {
     if (b->small) return small;
     return large;
-}
-
-static double seconds_now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static void must(const bench *b, shs_status status) {
@@ -119,16 +113,6 @@ static void codes_free(bench *b, int rank, shs_codes *codes) {
     free_of(b, rank, codes->used);
     free_of(b, rank, codes->atoms);
     free_of(b, rank, codes->coefs);
-}
-
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(int count, double *seconds) {
-    qsort(seconds, (size_t)count, sizeof *seconds, ascending);
-    return seconds[count / 2];
 }
 
 static double time_of(bench *b, ranks_fn work, int ranks) {
@@ -330,22 +314,6 @@ static void signal_cases(bench *b) {
         if (!memory_is(b, "each")) continue;
         free_of(b, k, b->own[k].Y);
         codes_free(b, k, &b->own[k].codes);
-    }
-}
-
-/* Eight smooth spectra in random mixtures with noise. */
-static void draw_scene(uint8_t *pixels, size_t count, int bands) {
-    uint32_t state = 12345;
-    size_t i;
-    int k;
-    for (i = 0; i < count; i++) {
-        uint32_t mix = state = state * 1664525u + 1013904223u;
-        for (k = 0; k < bands; k++) {
-            const uint32_t band = (uint32_t)k;
-            uint32_t curve = (mix >> 24) * (band + 20) + (mix >> 16 & 255) * (band * 37 % 251);
-            curve += (mix >> 8 & 255) * (band * 91 % 241);
-            *pixels++ = (uint8_t)(10 + (curve >> 9 & 127) + (mix >> (k & 15) & 7));
-        }
     }
 }
 
