@@ -379,7 +379,7 @@ extern "C" {
 /* This list makes the enumeration, its numbers and the texts, which name the argument at fault. New ones take the next number. */
 #define SHS_STATUS_LIST(X)                                                                                                     \
     X(SHS_OK, 0, "success")                                                                                                    \
-    X(SHS_CANCELLED, 1, "cancelled by the progress callback; the best result so far is valid")                                 \
+    X(SHS_CANCELLED, 1, "cancelled by the progress callback")                                                                  \
     X(SHS_NO_MEMORY, 2, "memory: the allocator returned NULL, the arena is full, or there is no allocator")                    \
     X(SHS_TOO_LARGE, 3, "size: a product of the dimensions overflows size_t; work in smaller parts")                           \
     X(SHS_UNSUPPORTED, 4, "engine: the device cannot do this stage; options.fallback lets the CPU do it")                      \
@@ -523,7 +523,7 @@ typedef struct shs_context {
     int threads;
 
     /* Progress: called between steps from the calling thread; error is the algorithm's, or -1 while it has none. A non-zero return
-       cancels: SHS_CANCELLED, and the best result so far is valid. */
+       cancels: SHS_CANCELLED. Pursuits and learning then leave the best result so far, as they say; other calls leave none. */
     int (*progress_fn)(void *user, const char *phase, size_t step, size_t steps, shs_wide error);
     void *progress_user;
 
@@ -1480,14 +1480,15 @@ typedef enum shs_neighbours {
 } shs_neighbours;
 
 /* Components of the covariance C (or correlation) of the pixels: C v_k = lambda_k v_k, lambda_1 >= lambda_2 >= ...; the k-th
-   component of a pixel is v_k'(x - mean). The entry of largest magnitude of each v is positive, or the first within 1e-5 of it. */
+   component of a pixel is v_k'(x - mean); of correlation, each band of x - mean is divided by its deviation first. The entry of
+   largest magnitude of each v is positive, or the first within 1e-5 of it. */
 typedef struct shs_pca_options {
     uint32_t start_canary;
-    int components;               /* k at most: the rules below may leave fewer; 0 = by these rules, or all bands; of pixels that
-                                     are at most half as many as bands (of one rank), all with an eigenvalue above rounding: as
-                                     many as pixels less one */
+    int components;               /* k at most: the rules below may leave fewer; 0 = by these rules, or all bands. Where a single
+                                     rank has at most half as many pixels as bands, all components above rounding, which are
+                                     at most as many as pixels less one */
     shs_wide variance;            /* as many as explain this fraction of the variance; 0 = rule not used */
-    shs_wide eigenvalue_at_least; /* only components with an eigenvalue of at least this; 0 = rule not used */
+    shs_wide eigenvalue_at_least; /* leaves out components of smaller eigenvalues, but never the first; 0 = rule not used */
     int correlation;              /* non-zero: every band is divided by its standard deviation first */
     shs_divisor divisor;          /* of the covariance, and of the noise's that is estimated: n or n - 1 */
     shs_precision precise;
@@ -1509,7 +1510,7 @@ typedef struct shs_pca {
     shs_wide total_variance;   /* the sum of all eigenvalues */
     shs_wide *mean;            /* bands */
     shs_wide *scale;           /* bands: what a band is divided by; 1 for covariance */
-    shs_wide *eigenvalues;     /* eigenvalue_count: k, or bands where all were computed; descending */
+    shs_wide *eigenvalues;     /* eigenvalue_count: options.components of them, or bands where that was 0; descending */
     int eigenvalue_count;
     shs_wide *vectors;         /* bands x components */
     shs_wide *forward;         /* components x bands: component = forward (x - mean) */
@@ -1628,7 +1629,8 @@ SHS_API void shs_rx_local_naive(int n, ptrdiff_t lines, ptrdiff_t samples, const
    found one after another and kept orthogonal to the earlier vectors (deflation), or all at once, W <- (W W')^-1/2 W (symmetric).
    With g(y) = y^3 the expectation is the fourth moment tensor of z contracted with w three times: two products with the Gram
    matrix of all z_a z_b (a <= b). After one pass over the pixels an iteration then costs m^4 operations for any size of image (a
-   cokurtosis tensor in Meng, Geng, Yang 2019), and equals the sweep over the pixels to rounding. */
+   cokurtosis tensor in Meng, Geng, Yang 2019), and equals the sweep over the pixels to rounding; with divisor n - 1, which makes E
+   y^2 differ from 1, to 1 / n. */
 /* This list makes the enumeration, the names and the kernels' cases; g and g' are defined under KERNELS and in sweep.cl. New rows
    come last. */
 #define SHS_CONTRAST_LIST(X)                                                                                           \
@@ -1648,9 +1650,10 @@ typedef enum shs_ica_order { SHS_ORDER_KURTOSIS = 0, SHS_ORDER_NEGENTROPY = 1, S
 
 typedef struct shs_ica_options {
     uint32_t start_canary;
-    int components;               /* m; 0 = by eigenvalue_at_least, or all above rounding; of both, fewer than m that reach the
-                                     threshold are SHS_RANK_TOO_LOW */
-    shs_wide eigenvalue_at_least; /* the threshold T of the paper: keep principal components with at least this eigenvalue */
+    int components;               /* m; 0 = by eigenvalue_at_least, or all above rounding: 1e-6 of the first eigenvalue, 1e-12 with
+                                     SHS_PRECISION_ALWAYS or in double. With both, fewer than m that reach the threshold are
+                                     SHS_RANK_TOO_LOW */
+    shs_wide eigenvalue_at_least; /* the threshold T of the paper, as of shs_pca_options */
     shs_contrast contrast;
     shs_ica_approach approach;
     shs_ica_route route;          /* how y^3 is iterated: by cost, by fourth moments, by sweeps over the pixels */
@@ -3000,7 +3003,8 @@ SHS__OUTLINE shs_status shs__ctx_meet(const shs_context *ctx, shs_status mine, s
     return SHS_OK;
 }
 
-/* The engine's answer, if there is an engine; SHS_UNSUPPORTED where its table has no such entry. */
+/* The engine's answer; SHS_UNSUPPORTED where its table has no such entry; without an engine SHS_OK, and nothing is done
+   (shs__ctx_cpu_takes_over tells). */
 #define SHS__ASK(engine, entry, arguments) (!(engine) ? SHS_OK : (engine)->entry ? (engine)->entry arguments : SHS_UNSUPPORTED)
 
 /* Whether the CPU does a stage: there is no engine, or it cannot do the stage or lacks memory, and has a fallback. */
@@ -3354,8 +3358,8 @@ SHS__PUBLIC uint64_t shs_random_permuted(uint64_t i, uint64_t count, uint64_t se
    In the text SHS__IN(dot) is the name of this instance's dot: shs__dot_avx2, say. Each instance ends with constant tables
    of its kernels, one table for each set that a program may need without the others. shs__kernels_vector() and its like
    give the table of the best instance for this processor; that takes a few instructions, so it is asked once for an
-   operation. With the base alone the compiler knows the table, and the calls are direct. Nothing is stored: what a
-   processor has does not change.
+   operation. With the base alone the compiler knows the table, and the calls are direct. No table is stored, as what a
+   processor has does not change; with intrinsics the answer of the processor is.
 
    To add a kernel: its pointer in the struct of its set, the function in the text, its name in the table. To add a
    set: a struct, the table at the end of the text, one SHS__CHOOSER. A kernel calls nothing but kernels and macros: a
@@ -3464,7 +3468,8 @@ SHS__PRIVATE shs__side shs__tile_side(const void *at, ptrdiff_t apart, ptrdiff_t
    the element here. */
 typedef struct shs__pixels_kernels {
     size_t bytes;                /* of an element */
-    int lanes, columns, vectors; /* of a group of bands; of a tile: columns, and groups at most */
+    int lanes;                   /* values of a vector, which are a group of bands, pixels or outputs */
+    int columns, vectors;        /* of a tile: columns, and groups of rows at most */
     void (*convert)(shs_type type, int n, const void *from, const void *shift, int each, void *to);
     void (*transpose)(int m, int n, const void *S, int lds, void *D, int ldd);
     void (*pack)(shs_type type, int bands, int pixels, const unsigned char *const *spectrum, const void *shift,
@@ -3487,7 +3492,7 @@ typedef enum shs__factors { SHS__REALS, SHS__PAIRS, SHS__PAIRS_VNNI, SHS__QUADS 
 
 /* Of section 9: pixels of 8 and 16 bits multiplied as integers; 0 and NULL where an instance has nothing for it. */
 typedef struct shs__words_kernels {
-    int words, columns, vectors;
+    int lanes, columns, vectors; /* words of a vector, and a tile, as above */
     int quads_signed; /* 1: both factors are bytes less 128; 0: the rows' factors are the bytes themselves */
     int32_t (*pack_pairs)(shs_type type, int bands, int pixels, const unsigned char *const *spectrum, const int32_t *shift,
                           int32_t *to, size_t apart);
@@ -5466,9 +5471,8 @@ SHS__PRIVATE void SHS__IN(px_sums)(int bands, int depth, const void *panel, shs_
 
 /* ---- kernels: pixels, products ---------------------------------------------------------------------- >>k_products */
 
-/* Products of a packed panel, [group][pixel][lane], with itself: tiles of up to SHS__TILE_VECTORS groups of rows by SHS__PC
-   columns. The kernel forms each group of rows by these columns that meets the lower triangle, from the diagonal down, column
-   after column. The results lie in this order. */
+/* A tile of products: up to SHS__TILE_VECTORS groups of rows by SHS__PC columns. shs__px_gram_panel goes tile by tile through the
+   lower triangle of a packed panel, [group][pixel][lane], times itself; maps call the same kernel. */
 #if defined(SHS__VECTOR_BYTES) && SHS__VECTOR_BYTES == 16 && defined(SHS__ELEMENT_64)
 #define SHS__PC 2 /* a group has no more */
 #else
@@ -9184,8 +9188,8 @@ SHS__PUBLIC shs_status shs_codes_residual(const shs_context *ctx, int p, int n, 
 
 /* ---- one signal on its way ----------------------------------------------------------------------------- >>pursuit */
 
-/* The pursuit has six operations: choose, append, decide, advance, confirm (form the residual, where the recurrence cannot
-   decide) and refresh. omp_general.cl has them under the same names. A step appends the atom that was chosen before, decides whether the
+/* The pursuit has six operations: choose, append, decide, advance, confirm (form the residual, where the recurrence cannot decide)
+   and refresh. omp_general.cl has them, too. A step appends the atom that was chosen before, decides whether the
    tolerance is reached, and advances. With the Gram matrix it also chooses the next atom; the other forms choose just before a
    step. The forms keep different values of the chosen atoms: the b_k = D'q_k (Gram), or the q_k (direct), where every step forms
    D'r anew. A form is a constant in every call, so that a program holds only the code of the forms that it uses. */
@@ -16233,7 +16237,7 @@ typedef struct shs__view {
     int block_lines;         /* lines that are in memory at a time */
     int planes;              /* neighbours along a line are closer than bands: read band by band */
     int floating;            /* NaN can occur */
-    int marks;               /* there is a no-data value that pixels can equal: NaN equals none, infinity is missing anyway */
+    int knows_nodata;        /* there is a no-data value that pixels can equal: NaN equals none, infinity is missing anyway */
     shs_wide nodata;         /* as a value of the cube's type */
     ptrdiff_t ss, ls, bs;    /* strides of the block at hand, in values */
     const unsigned char *base;
@@ -16319,7 +16323,7 @@ SHS__PRIVATE shs_status shs__px_view_open(const shs_cube *c, shs__view *v) {
     else v->used = c->bands;
     v->floating = shs__px_floating(c->type);
     v->nodata = shs__px_rounded(c->type, c->nodata);
-    v->marks = c->has_nodata && shs__wide_finite(1, &v->nodata);
+    v->knows_nodata = c->has_nodata && shs__wide_finite(1, &v->nodata);
     line_bytes = SHS__PRODUCT(c->samples, c->bands, v->size);
     if (line_bytes == SIZE_MAX) return SHS_TOO_LARGE;
     v->block_lines = c->lines;
@@ -16552,7 +16556,7 @@ SHS__PRIVATE const shs__pixels_kernels *shs__element_kernels(int wide) {
 SHS__PRIVATE void shs__px_mark_nodata(const shs__view *v, const shs__span *span, shs_wide *value, unsigned char *missing,
                                       int step) {
     int i;
-    if (!v->marks) return;
+    if (!v->knows_nodata) return;
     shs__px_read_values(v->cube->type, span, value);
     for (i = 0; i < span->count; i++)
         if (value[i] == v->nodata) missing[i * step] = 1;
@@ -16570,10 +16574,10 @@ SHS__PRIVATE void shs__px_make_native(const shs__view *v, shs__span *span, unsig
     *span = shs__span_of(room, 1, span->count);
 }
 
-/* Up to SHS__PANEL_PIXELS pixels, as one worker has them: x - shift of `used` bands. By planes band b is the column
-   X + b SHS__PANEL_PIXELS (pixels contiguous), otherwise pixel k is the column X + k used. Missing pixels are closed up;
-   missing[k] tells which they were. Raw panels are neither shifted nor closed up: X holds planes of the cube's type, or `spectrum`
-   points at spectra in the cube or in X. */
+/* Up to SHS__PANEL_PIXELS pixels, as one worker has them: x - shift of `used` bands. By planes band b is the column X + b
+   SHS__PANEL_PIXELS (pixels contiguous), otherwise pixel k is the column X + k used. Missing pixels are removed, and those behind
+   them move up; missing[k] tells which they were. Raw panels are not shifted and keep the places of missing pixels: X holds planes
+   of the cube's type, or `spectrum` points at spectra in the cube or in X. */
 typedef struct shs__panel {
     void *X;                        /* elements */
     void *own;                      /* the memory that pixels are read into */
@@ -16582,14 +16586,20 @@ typedef struct shs__panel {
     unsigned char *room;            /* for shs__px_make_native */
     shs_wide *value;                /* those of a span */
     size_t first;                   /* the first pixel, in the block */
-    int pixels, valid;              /* read, and left after closing up */
+    int pixels;                     /* read */
+    int valid;                      /* and not missing; of raw panels, as far as masks and no-data values tell */
     shs__ahead ahead;               /* the next panel, where it follows on this one */
     unsigned char apart[SHS__ALIGN]; /* no two workers may write to one cache line */
 } shs__panel;
 
 /* With which neighbours MNF compares pixels. A panel then lies within a line. It ends with the right neighbour of its last pixel
    (right), or its second half are the neighbours in the line above (above, diagonal). */
-typedef enum shs__pairs { SHS__NO_PAIRS, SHS__PAIRS_RIGHT, SHS__PAIRS_ABOVE, SHS__PAIRS_DIAGONAL } shs__pairs;
+typedef enum shs__neighbour {
+    SHS__NO_NEIGHBOUR,
+    SHS__NEIGHBOUR_RIGHT,
+    SHS__NEIGHBOUR_ABOVE,
+    SHS__NEIGHBOUR_DIAGONAL
+} shs__neighbour;
 
 /* The first and the last line of a cube, for neighbours across the borders of ranks. */
 typedef struct shs__border {
@@ -16605,12 +16615,12 @@ typedef struct shs__reader {
     const shs__pixels_kernels *kernels; /* they say what an element is */
     int foreign;               /* values have the other byte order, or are not aligned to their size */
     shs__raw raw;
-    shs__pairs pairs;          /* pixels (in shs_wide) are compared with these neighbours */
+    shs__neighbour neighbour;  /* pixels (in shs_wide) are compared with these neighbours */
     shs_wide *above;           /* the last line of the block before, pixel after pixel; NULL: not wanted */
     unsigned char *above_missing; /* samples */
     const shs__border *border;    /* gets the outermost lines; NULL: not wanted */
     int tiles;                 /* in how many pieces a panel is worked on, for what is fetched with each; 0: nothing is */
-    struct shs__white *white;  /* pixels come whitened; NULL: as they are */
+    struct shs__whitener *whitener; /* pixels come whitened; NULL: as they are */
     const void *shift;         /* used elements */
     void *zeros;               /* as many */
     const ptrdiff_t *offset;   /* used: where each band begins, from the first on; NULL: neighbours, in order */
@@ -16643,7 +16653,7 @@ SHS__PRIVATE void shs__px_reader_layout(shs__layout *l, shs__reader *r, int work
     if (r->border) {
         r->above = r->border->last;
         r->above_missing = r->border->last_missing;
-    } else if (r->pairs > SHS__PAIRS_RIGHT && !v->cube->pixels) { /* a line that is left behind by the stream */
+    } else if (r->neighbour > SHS__NEIGHBOUR_RIGHT && !v->cube->pixels) { /* a line that is left behind by the stream */
         r->above = SHS__CARVE(l, shs_wide, SHS__PRODUCT(v->samples, used, 1));
         r->above_missing = SHS__CARVE(l, unsigned char, v->samples);
     }
@@ -16940,7 +16950,7 @@ SHS__PRIVATE void shs__px_read_above(const shs__reader *r, shs__panel *panel, si
 
 /* The second half of a panel whose pixels lie in one line: their neighbours above, or above and to the left. */
 SHS__PRIVATE void shs__px_read_neighbours(const shs__reader *r, shs__panel *panel, const unsigned char *mask) {
-    size_t samples = (size_t)r->view.samples, aside = r->pairs == SHS__PAIRS_DIAGONAL;
+    size_t samples = (size_t)r->view.samples, aside = r->neighbour == SHS__NEIGHBOUR_DIAGONAL;
     int count = panel->pixels, k;
     panel->pixels *= 2;
     panel->valid *= 2;
@@ -16960,7 +16970,7 @@ SHS__PRIVATE void shs__px_read_elements(const shs__reader *r, shs__panel *panel,
         here = shs__px_left_in_line(v, at, panel->pixels - k);
         shs__px_read_line(r, panel, shs__px_pixel_at(v, at), here, k);
     }
-    if (r->pairs > SHS__PAIRS_RIGHT) shs__px_read_neighbours(r, panel, mask);
+    if (r->neighbour > SHS__NEIGHBOUR_RIGHT) shs__px_read_neighbours(r, panel, mask);
     if (v->floating) shs__px_mark_not_finite(r, panel);
     if (shs__px_may_miss(v)) shs__px_close_up(r, panel);
 }
@@ -17063,8 +17073,9 @@ SHS__PRIVATE int shs__px_tile_groups(int left, int most) {
     return shs__imin(left, most);
 }
 
-/* Groups of outputs by a kernel's columns of pixels after another: rows, ldy = outputs up to a whole group. Squares: the rows
-   are made into their squared lengths at once, own->wide, while they are in the cache. */
+/* Pixels that lie as spectra: a tile has some groups of outputs and k->columns pixels. Results are rows, one a pixel, of ldy
+   values: the outputs up to a whole group. Squares: the rows are made into their squared lengths at once, own->wide, while they
+   are in the cache. */
 SHS__PRIVATE void shs__px_map_spectra(const shs__map *m, shs__panel *panel, shs__mapped *own) {
     const shs__pixels_kernels *k = m->kernels;
     int bands = m->bands, valid = panel->valid, groups = (m->outputs - 1) / k->lanes + 1, pixel, g, n;
@@ -17088,7 +17099,7 @@ SHS__PRIVATE void shs__px_map_spectra(const shs__map *m, shs__panel *panel, shs_
     }
 }
 
-/* Groups of pixels by a kernel's columns of outputs after another: planes. */
+/* Pixels that lie in planes: a tile has some groups of pixels and k->columns outputs. Results are planes, one an output. */
 SHS__PRIVATE void shs__px_map_planes(const shs__map *m, shs__panel *panel, shs__mapped *own) {
     const shs__pixels_kernels *k = m->kernels;
     int groups = (panel->valid - 1) / k->lanes + 1, g, n, o, b;
@@ -17138,20 +17149,20 @@ SHS__PRIVATE void shs__px_map_outputs(const shs__map *m, shs__panel *panel, shs_
 /* ---- whitened pixels: made, or kept --------------------------------------------------------------------- >>whiten */
 
 /* Whitened pixels are shs_real, in planes. */
-typedef struct shs__white {
+typedef struct shs__whitener {
     shs__map map;          /* the whitening, m x bands */
     shs_real *kept;        /* m planes of each panel; NULL: every pass whitens anew */
     int *valid;            /* pixels of each panel */
     unsigned char *absent; /* one a pixel; NULL: none is */
     size_t panels;
     int filled;            /* the first pass is over: what is kept is there */
-} shs__white;
+} shs__whitener;
 
 /* Whether whitened pixels come from memory. */
-SHS__PRIVATE int shs__px_white_kept(const shs__white *w) { return w && w->kept && w->filled; }
+SHS__PRIVATE int shs__px_whitened_are_kept(const shs__whitener *w) { return w && w->kept && w->filled; }
 
 /* A panel, whitened, and kept where pixels are. */
-SHS__PRIVATE void shs__px_whiten_panel(shs__white *w, shs__panel *panel, shs__mapped *own) {
+SHS__PRIVATE void shs__px_whiten_panel(shs__whitener *w, shs__panel *panel, shs__mapped *own) {
     size_t m = (size_t)w->map.outputs, at = panel->first / SHS__PANEL_PIXELS, a;
     shs_real *z = (shs_real *)own->planes;
     shs__px_map_outputs(&w->map, panel, own, 0);
@@ -17173,13 +17184,13 @@ SHS__PRIVATE void shs__px_read_panel(const shs__reader *r, shs__panel *panel, si
     const int count = (int)pixels;
     const shs__view *v = &r->view;
     const unsigned char *mask = SHS__AT_OR_NULL(v->mask, 1, 0, first);
-    const shs__white *w = r->white;
+    const shs__whitener *w = r->whitener;
     int k;
     panel->X = panel->own;
     panel->first = first;
     panel->pixels = panel->valid = count;
     SHS__CLEAR(panel->missing, count);
-    if (shs__px_white_kept(w)) {
+    if (shs__px_whitened_are_kept(w)) {
         size_t at = first / SHS__PANEL_PIXELS;
         panel->X = w->kept + at * (size_t)w->map.outputs * SHS__PANEL_PIXELS;
         panel->valid = w->valid[at];
@@ -17190,7 +17201,7 @@ SHS__PRIVATE void shs__px_read_panel(const shs__reader *r, shs__panel *panel, si
     if (r->raw == SHS__RAW_PLANES) shs__px_read_planes(r, panel);
     else if (r->raw) shs__px_read_spectra(r, panel);
     else shs__px_read_elements(r, panel, mask);
-    if (r->white) shs__px_whiten_panel(r->white, panel, r->white->map.own + (panel - r->panels));
+    if (r->whitener) shs__px_whiten_panel(r->whitener, panel, r->whitener->map.own + (panel - r->panels));
 }
 
 /* Copies the bands of pixel k of a panel that is not raw, missing pixels not counted. */
@@ -17259,13 +17270,13 @@ SHS__PRIVATE void shs__px_pass_chunk(void *arg, size_t chunk, int worker) {
     for (i = 0; c->op != SHS_REDUCE_SUM && i < c->count; i++) sums[i] = -SHS__WIDE_MAX;
     while (at < end) {
         size_t count = shs__zmin(end - at, SHS__PANEL_PIXELS), next = 0, line = (size_t)r->view.samples;
-        if (r->pairs == SHS__PAIRS_RIGHT) {
+        if (r->neighbour == SHS__NEIGHBOUR_RIGHT) {
             count = shs__zmin(shs__zmin(count, SHS__PANEL_PIXELS - 1), line - at % line);
             next = at % line + count < line;
-        } else if (r->pairs) {
+        } else if (r->neighbour) {
             int first_line = r->view.first_line == 0 && at < line, first_sample = at % line == 0;
             count = shs__zmin(shs__zmin(count, SHS__PANEL_PIXELS / 2), line - at % line);
-            if (first_line || (first_sample && r->pairs == SHS__PAIRS_DIAGONAL)) { /* no neighbour there */
+            if (first_line || (first_sample && r->neighbour == SHS__NEIGHBOUR_DIAGONAL)) { /* no neighbour there */
                 if (first_line) at += count;
                 else at += 1;
                 continue;
@@ -17297,16 +17308,16 @@ SHS__PRIVATE void shs__px_collect_chunk(void *arg, size_t chunk, int worker) {
 /* Few large chunks have less to add up; a small block is still cut in pieces for several threads, and so are kept pixels. */
 SHS__PRIVATE size_t shs__px_chunk_pixels(const shs__reader *r) {
     const size_t panel = SHS__PANEL_PIXELS, usual = SHS__CHUNK_PANELS * panel, large = SHS__LARGE_CHUNK_PANELS * panel;
-    if (!shs__px_white_kept(r->white) && r->block_pixels >= 16 * large) return large;
+    if (!shs__px_whitened_are_kept(r->whitener) && r->block_pixels >= 16 * large) return large;
     return usual;
 }
 
 /* Copies the line of the block at hand that begins with pixel `first`: pixels `ld` values apart, zeros where one is missing. */
 SHS__PRIVATE void shs__px_keep_line(shs__reader *r, size_t first, shs_wide *line, size_t ld, unsigned char *missing) {
     size_t samples = (size_t)r->view.samples, used = (size_t)r->view.used, x, count, k;
-    shs__pairs pairs = r->pairs;
+    shs__neighbour pairs = r->neighbour;
     shs__panel *panel = r->panels;
-    r->pairs = SHS__NO_PAIRS;
+    r->neighbour = SHS__NO_NEIGHBOUR;
     for (x = 0; x < samples; x += count) {
         size_t from = 0;
         count = shs__zmin(SHS__PANEL_PIXELS, samples - x);
@@ -17316,7 +17327,7 @@ SHS__PRIVATE void shs__px_keep_line(shs__reader *r, size_t first, shs_wide *line
             if (missing[x + k]) SHS__CLEAR(line, used);
             else shs__px_get_pixel(r, panel, from++, line);
     }
-    r->pairs = pairs;
+    r->neighbour = pairs;
 }
 
 /* The pixels of the block at hand. */
@@ -17367,8 +17378,8 @@ typedef struct shs__gram_own {
     void *packed;    /* elements: a panel */
     void *scratch;   /* elements: a spectrum, up to whole vectors */
     void *tiles;     /* elements: products of the last panels, not yet in the sums: pending of them */
-    shs_wide *words; /* the same from integers, of a whole chunk */
-    int pending, has_words, begun; /* begun: packed holds numbers */
+    shs_wide *integer_tiles; /* the same from integers, of a whole chunk */
+    int pending, has_integers, begun; /* begun: packed holds numbers */
     unsigned char apart[SHS__ALIGN];
 } shs__gram_own;
 
@@ -17377,7 +17388,7 @@ typedef struct shs__gram {
     const shs__pixels_kernels *kernels;
     int n;
     size_t at;
-    int whole;             /* integers may be multiplied */
+    int integers;          /* whether integers may be multiplied */
     shs__factors factors;  /* what products are formed of */
     shs__gram_own *own;    /* one a worker */
 } shs__gram;
@@ -17411,24 +17422,24 @@ SHS__PRIVATE size_t shs__px_tile_values(int bands, int lanes, int columns) {
 SHS__PRIVATE void shs__px_gram_layout(shs__layout *l, shs__gram *g, int workers) {
     const shs__pixels_kernels *k = g->kernels;
     const shs__words_kernels *w = shs__kernels_words();
-    size_t whole = shs__ctx_chunks((size_t)g->n, 16) * 16, packed = SHS__PRODUCT(whole, SHS__PANEL_PIXELS, 1);
+    size_t padded = shs__ctx_chunks((size_t)g->n, 16) * 16, packed = SHS__PRODUCT(padded, SHS__PANEL_PIXELS, 1);
     int i;
     g->own = SHS__CARVE(l, shs__gram_own, workers);
     for (i = 0; i < workers; i++) {
         shs__gram_own counted, *own = SHS__MEMBER(g->own, i, counted);
         own->packed = SHS__CARVE_ELEMENTS(l, k, packed);
-        own->scratch = SHS__CARVE_ELEMENTS(l, k, whole);
+        own->scratch = SHS__CARVE_ELEMENTS(l, k, padded);
         own->tiles = SHS__CARVE_ELEMENTS(l, k, shs__px_tile_values(g->n, k->lanes, k->columns));
-        own->words =
-            SHS__CARVE(l, shs_wide, g->whole ? shs__px_tile_values(g->n, w->words, w->columns) + SHS__TILE_WORDS : 0);
-        own->pending = own->has_words = own->begun = 0;
+        own->integer_tiles =
+            SHS__CARVE(l, shs_wide, g->integers ? shs__px_tile_values(g->n, w->lanes, w->columns) + SHS__TILE_WORDS : 0);
+        own->pending = own->has_integers = own->begun = 0;
     }
 }
 
 /* A worker's packed panel. The first use, if there is any, zeroes it: kernels also read the unused lanes of groups. */
 SHS__PRIVATE void *shs__px_gram_packed(const shs__gram *g, shs__gram_own *own) {
-    size_t whole = shs__ctx_chunks((size_t)g->n, 16) * 16;
-    if (!own->begun) memset(own->packed, 0, whole * SHS__PANEL_PIXELS * g->kernels->bytes);
+    size_t padded = shs__ctx_chunks((size_t)g->n, 16) * 16;
+    if (!own->begun) memset(own->packed, 0, padded * SHS__PANEL_PIXELS * g->kernels->bytes);
     own->begun = 1;
     return own->packed;
 }
@@ -17461,8 +17472,8 @@ SHS__PRIVATE void shs__px_flush_words(const shs__words_kernels *k, int bands, co
                                       shs_wide *P) {
     int column, row, j, i, last;
     for (column = 0; column < bands; column += k->columns)
-        for (row = column - column % k->words; row < bands; row += k->words)
-            for (last = shs__imin(row + k->words, bands), j = column; j < column + k->columns; j++, C += k->words)
+        for (row = column - column % k->lanes; row < bands; row += k->lanes)
+            for (last = shs__imin(row + k->lanes, bands), j = column; j < column + k->columns; j++, C += k->lanes)
                 for (i = shs__imax(row, j); i < last && j < bands; i++)
                     *SHS__AT(P, bands, i, j) += C[i - row] - (bytes ? 128 * sum[j] : 0);
 }
@@ -17473,9 +17484,9 @@ SHS__PRIVATE void shs__px_gram_finish(void *state, int worker, shs_wide *sums) {
     const shs__words_kernels *w = shs__kernels_words();
     shs__gram_own *own = g->own + worker;
     if (own->pending) g->kernels->flush(g->n, own->tiles, sums + g->at);
-    if (own->has_words)
-        shs__px_flush_words(w, g->n, own->words, g->factors == SHS__QUADS && !w->quads_signed, sums + 1, sums + g->at);
-    own->pending = own->has_words = 0;
+    if (own->has_integers)
+        shs__px_flush_words(w, g->n, own->integer_tiles, g->factors == SHS__QUADS && !w->quads_signed, sums + 1, sums + g->at);
+    own->pending = own->has_integers = 0;
 }
 
 /* Packs planes: band b at X + b SHS__PANEL_PIXELS. */
@@ -17498,7 +17509,7 @@ typedef struct shs__moments_job {
     shs_wide *wide_shift;   /* what is taken off the pixels */
     shs_real *shift;        /* the same, rounded: what an engine takes off */
     int fine;               /* whether the shift keeps the digits of shs_wide: pixels have them too, and so have elements */
-    int quick;              /* the sums are of shs_real, though there is a wider type */
+    int narrow;             /* the sums are of shs_real, though there is a wider type */
     void *element_shift;    /* one of them; raw panels are not shifted when they are read */
     int32_t *whole_shift;   /* the same where it is whole, up to a whole vector */
     int known;              /* whether there is a shift yet */
@@ -17539,18 +17550,18 @@ SHS__PRIVATE int shs__px_whole_moments(const shs__moments_job *job, shs__panel *
     const shs__words_kernels *k = shs__kernels_words();
     int used = job->gram.n, quads = job->gram.factors == SHS__QUADS, a_word = quads ? 4 : 2, words, most, i;
     int32_t *packed = (int32_t *)shs__px_gram_packed(&job->gram, own), *room;
-    shs_wide *products = own->words;
-    size_t values = shs__px_tile_values(used, k->words, k->columns);
-    size_t apart = SHS__PANEL_PIXELS / (size_t)a_word * (size_t)k->words;
-    size_t second = quads ? apart * (size_t)((used - 1) / k->words + 1) : 0;
+    shs_wide *products = own->integer_tiles;
+    size_t values = shs__px_tile_values(used, k->lanes, k->columns);
+    size_t apart = SHS__PANEL_PIXELS / (size_t)a_word * (size_t)k->lanes;
+    size_t second = quads ? apart * (size_t)((used - 1) / k->lanes + 1) : 0;
     shs_type type = job->reader.view.cube->type;
     int64_t size = 0;
     shs__tile t = SHS_ZERO;
     for (i = 0; i < panel->pixels || i % a_word; i++)
         if (i >= panel->pixels || panel->missing[i]) shs__px_put_instead(job, panel, i);
     words = most = i / a_word;
-    if (!own->has_words) memset(own->words, 0, values * sizeof(shs_wide));
-    own->has_words = 1;
+    if (!own->has_integers) memset(own->integer_tiles, 0, values * sizeof(shs_wide));
+    own->has_integers = 1;
     if (job->reader.raw == SHS__RAW_PLANES)
         size = k->pack_planes(job->gram.factors, type, used, words, (const unsigned char *)panel->X,
                               shs__px_plane_bytes(&job->reader.view), job->whole_shift, packed, apart, second);
@@ -17568,18 +17579,18 @@ SHS__PRIVATE int shs__px_whole_moments(const shs__moments_job *job, shs__panel *
         packed += second;
         second = 0;
     }
-    room = (int32_t *)(void *)(own->words + values); /* of a tile */
-    while (shs__px_next_tile(&t, used, k->words, k->columns, k->vectors)) {
+    room = (int32_t *)(void *)(own->integer_tiles + values); /* of a tile */
+    while (shs__px_next_tile(&t, used, k->lanes, k->columns, k->vectors)) {
         const int32_t *a = SHS__AT(packed, apart, 0, t.group);
-        const int32_t *b = packed + second + (size_t)(t.column / k->words) * apart + (size_t)(t.column % k->words);
+        const int32_t *b = packed + second + (size_t)(t.column / k->lanes) * apart + (size_t)(t.column % k->lanes);
         shs__la_fetch_ahead(&panel->ahead);
         k->gram(job->gram.factors, t.groups, words, most, a, b, (ptrdiff_t)apart, room, products);
-        products += t.groups * k->columns * k->words;
+        products += t.groups * k->columns * k->lanes;
     }
     return 1;
 }
 
-/* Adds sums and products of elements. In a panel that is not raw, the reader has closed up the places of missing pixels. */
+/* Adds sums and products of elements. In a panel that is not raw, the reader has removed missing pixels. */
 SHS__PRIVATE void shs__px_real_moments(const shs__moments_job *job, shs__panel *panel, shs__gram_own *own, shs_wide *sums) {
     const shs__reader *r = &job->reader;
     const shs__pixels_kernels *k = r->kernels;
@@ -17616,7 +17627,7 @@ SHS__PRIVATE void shs__px_moments_panel(void *state, shs__panel *panel, int work
 SHS__PRIVATE void shs__px_noise_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
     const shs__moments_job *job = (const shs__moments_job *)state;
     size_t used = (size_t)job->gram.n, b, i = 0, j = 0, pairs = 0;
-    int k, planes = job->reader.view.planes, apart = job->reader.pairs == SHS__PAIRS_RIGHT ? 1 : panel->pixels / 2;
+    int k, planes = job->reader.view.planes, apart = job->reader.neighbour == SHS__NEIGHBOUR_RIGHT ? 1 : panel->pixels / 2;
     for (k = 0; k < apart; k++) j += !panel->missing[k];
     for (k = 0; k + apart < panel->pixels; k++) {
         if (!panel->missing[k] && !panel->missing[k + apart]) {
@@ -17671,7 +17682,7 @@ SHS__PRIVATE void shs__px_choose_factors(shs__moments_job *job) {
     if (shs__px_spectra_lie_ready(r)) r->raw = SHS__RAW_SPECTRA;
     else r->raw = SHS__NOT_RAW;
     job->gram.factors = SHS__REALS;
-    if (!job->gram.whole) return;
+    if (!job->gram.integers) return;
     for (b = 0; b < used; b++) {
         if (!(shift[b] >= least && shift[b] <= most)) return;
         if (type == SHS_TYPE_U8 && shift[b] != 128) return;
@@ -17709,7 +17720,7 @@ SHS__PRIVATE void shs__px_moments_begin(void *state) {
         job->known = shs__px_find_shift(r, job->wide_shift);
         for (b = 0; b < r->view.used; b++) {
             shs_wide shift = job->wide_shift[b];
-            if (job->gram.whole) shift = (shs_wide)(int32_t)shift;
+            if (job->gram.integers) shift = (shs_wide)(int32_t)shift;
             shs__px_set_shift(job, b, shift);
         }
     }
@@ -17717,18 +17728,18 @@ SHS__PRIVATE void shs__px_moments_begin(void *state) {
 }
 
 /* Of the pixels, or of the differences of neighbours. */
-SHS__PRIVATE void shs__px_moments_job_init(shs__moments_job *job, const shs__view *v, int wide, shs__pairs pairs) {
+SHS__PRIVATE void shs__px_moments_job_init(shs__moments_job *job, const shs__view *v, int wide, shs__neighbour pairs) {
     size_t used = (size_t)v->used;
     memset(job, 0, sizeof *job);
     shs__px_reader_init(&job->reader, v, wide);
-    job->reader.pairs = pairs;
+    job->reader.neighbour = pairs;
     job->reader.tiles = shs__imax(v->used / 4, 1);
     job->gram.kernels = job->reader.kernels;
     job->gram.n = v->used;
     job->gram.at = 1 + used;
-    job->gram.whole = !pairs && shs__px_whole_possible(v->cube->type);
+    job->gram.integers = !pairs && shs__px_whole_possible(v->cube->type);
     job->fine = wide && (v->cube->type == SHS_TYPE_F64 || v->cube->type == SHS_TYPE_I32 || v->cube->type == SHS_TYPE_U32);
-    job->quick = !wide && sizeof(shs_real) < sizeof(shs_wide);
+    job->narrow = !wide && sizeof(shs_real) < sizeof(shs_wide);
     if (pairs) {
         job->consumer.work = shs__px_noise_panel;
         job->consumer.phase = "noise";
@@ -17743,7 +17754,7 @@ SHS__PRIVATE void shs__px_moments_job_init(shs__moments_job *job, const shs__vie
 }
 
 SHS__PRIVATE void shs__px_moments_job_layout(shs__layout *l, shs__moments_job *job, int workers) {
-    const int used = job->gram.n, whole = job->gram.whole ? used : 0;
+    const int used = job->gram.n, whole = job->gram.integers ? used : 0;
     shs__px_reader_layout(l, &job->reader, workers);
     shs__px_gram_layout(l, &job->gram, workers);
     job->shift = SHS__CARVE(l, shs_real, used);
@@ -17883,7 +17894,7 @@ SHS__PRIVATE void shs__px_job_outputs(const shs__map_job *job, shs__panel *panel
     shs__px_map_outputs(&job->map, panel, job->map.own + worker, by_pixel);
 }
 
-/* Pixel after pixel, where the sink has outputs side by side, or few. */
+/* Writes pixel after pixel: for sinks whose outputs lie side by side. */
 SHS__PRIVATE void shs__px_write_rows(const shs__map_job *job, const shs__panel *panel, const void *Y) {
     const shs__writer *w = &job->writer;
     const shs__pixels_kernels *kernels = job->map.kernels;
@@ -17910,7 +17921,8 @@ SHS__PRIVATE void shs__px_write_rows(const shs__map_job *job, const shs__panel *
 }
 
 /* One output of the panel's pixels, span by span within lines: stored by kernels, or scaled here first. */
-SHS__PRIVATE void shs__px_write_plane(const shs__map_job *job, const shs__panel *panel, const shs__mapped *own, int o, int quick) {
+SHS__PRIVATE void shs__px_write_plane(const shs__map_job *job, const shs__panel *panel, const shs__mapped *own, int o,
+                                      int by_kernel) {
     const shs__writer *w = &job->writer;
     const shs__pixels_kernels *kernels = job->map.kernels;
     const void *y = shs__px_given_at(kernels, own->planes, shs__px_in_plane(o, 0));
@@ -17924,7 +17936,7 @@ SHS__PRIVATE void shs__px_write_plane(const shs__map_job *job, const shs__panel 
         one.range += o;
         one.old += o;
     }
-    for (k = 0; k < panel->valid && !quick; k++) {
+    for (k = 0; k < panel->valid && !by_kernel; k++) {
         if (!job->map.squares) own->wide[k] = shs__px_get_element(kernels, y, (size_t)k);
         own->wide[k] = shs__px_scaled(&one, 0, own->wide[k]);
     }
@@ -17933,7 +17945,7 @@ SHS__PRIVATE void shs__px_write_plane(const shs__map_job *job, const shs__panel 
         int most = shs__px_left_in_line(&job->reader.view, pixel, panel->pixels - k), missing = panel->missing[k];
         unsigned char *at = shs__px_place(w, pixel, o);
         for (n = 1; n < most && panel->missing[k + n] == missing; n++) {}
-        if (missing || !quick) shs__store_values(type, n, value, panel->missing + k, w->missing, at, w->ss);
+        if (missing || !by_kernel) shs__store_values(type, n, value, panel->missing + k, w->missing, at, w->ss);
         else {
             kernels->store(shs__px_element_type(kernels, type), n, y, &one, at);
             y = shs__px_given_at(kernels, y, (size_t)n);
@@ -17946,12 +17958,12 @@ SHS__PRIVATE void shs__px_map_panel(void *state, shs__panel *panel, int worker, 
     const shs__map_job *job = (const shs__map_job *)state;
     const shs__writer *w = &job->writer;
     shs__mapped *own = job->map.own + worker;
-    int quick = !job->map.squares && shs__px_kernels_take(job->map.kernels, w->sink->type), o;
-    int by_pixel = quick && (w->ss != 1 || (w->bs == 1 && w->bands == 1));
+    int by_kernel = !job->map.squares && shs__px_kernels_take(job->map.kernels, w->sink->type), o;
+    int by_pixel = by_kernel && (w->ss != 1 || (w->bs == 1 && w->bands == 1));
     (void)sums;
     job->outputs(job, panel, worker, by_pixel);
     if (by_pixel) shs__px_write_rows(job, panel, own->rows);
-    for (o = 0; o < w->bands && !by_pixel; o++) shs__px_write_plane(job, panel, own, o, quick);
+    for (o = 0; o < w->bands && !by_pixel; o++) shs__px_write_plane(job, panel, own, o, by_kernel);
 }
 
 /* Joins the extremes low and high of an output with *minus_low and *most. */
@@ -18096,9 +18108,9 @@ SHS__PRIVATE shs_status shs__px_cpu_outputs(const shs_context *ctx, shs_status s
 typedef struct shs__whitened {
     shs__gram gram; /* of the fourth moments */
     shs__map_job job;
-    shs__white white;
+    shs__whitener whitener;
     shs_contrast contrast;
-    shs_real *products; /* z_a z_b: as many panels for each worker */
+    shs_real *products; /* of each worker gram.n planes: z_a z_b of its panel */
     shs_wide *sums;     /* of a pass */
 } shs__whitened;
 
@@ -18108,10 +18120,10 @@ SHS__PRIVATE void shs__px_whitened_init(shs__whitened *w, const shs__view *v, in
     w->job.consumer.state = w;
     w->job.outputs = shs__px_job_outputs;
     shs__px_reader_init(&w->job.reader, v, 0);
-    w->job.reader.white = &w->white;
-    w->white.panels = panels;
-    shs__px_map_init(&w->white.map, w->job.reader.kernels, v->used, m, v->planes, 0);
-    w->job.reader.tiles = shs__px_map_pieces(&w->white.map);
+    w->job.reader.whitener = &w->whitener;
+    w->whitener.panels = panels;
+    shs__px_map_init(&w->whitener.map, w->job.reader.kernels, v->used, m, v->planes, 0);
+    w->job.reader.tiles = shs__px_map_pieces(&w->whitener.map);
     shs__px_map_init(&w->job.map, w->job.reader.kernels, m, m, 1, 0);
     w->gram.kernels = w->job.reader.kernels;
     if (fourth) w->gram.n = m * (m + 1) / 2;
@@ -18119,7 +18131,7 @@ SHS__PRIVATE void shs__px_whitened_init(shs__whitened *w, const shs__view *v, in
 }
 
 SHS__PRIVATE void shs__px_whitened_layout(shs__layout *l, shs__whitened *w, int workers) {
-    shs__white *white = &w->white;
+    shs__whitener *white = &w->whitener;
     size_t m = (size_t)w->job.map.outputs, pairs = (size_t)w->gram.n;
     size_t count = shs__zmax(shs__zmax(1 + 2 * m, 1 + m + m * m), 1 + pairs * pairs); /* the most that a pass sums */
     size_t pixels = SHS__PRODUCT(white->panels, SHS__PANEL_PIXELS, 1);
@@ -18198,7 +18210,7 @@ SHS__PRIVATE shs_status shs__px_whitened_pass(const shs_context *ctx, shs__white
     if (work == shs__px_fourth_panel) c->finish = shs__px_gram_finish;
     c->count = count;
     c->phase = "whitening";
-    if (shs__px_white_kept(&w->white)) {
+    if (shs__px_whitened_are_kept(&w->whitener)) {
         c->phase = NULL;
         w->job.reader.tiles = 0;
     }
@@ -18209,7 +18221,7 @@ SHS__PRIVATE shs_status shs__px_whitened_pass(const shs_context *ctx, shs__white
    or if the sink is NULL, is a stream, or rescales. */
 SHS__PRIVATE int shs__px_cpu_sources(const shs_context *ctx, shs__whitened *w, const shs_wide *W, const shs_sink *sink) {
     shs__map_job *job = &w->job;
-    if (!w->white.kept || !sink || !sink->pixels || sink->rescale) return 0;
+    if (!w->whitener.kept || !sink || !sink->pixels || sink->rescale) return 0;
     shs__px_whitened_map(w, job->map.bands, W);
     job->writer.sink = sink;
     job->writer.bands = job->map.bands;
@@ -18262,14 +18274,14 @@ SHS__PRIVATE shs_status shs__px_moments(const shs__pixels *px, shs__moments_job 
     shs_status status;
     int wide = shs__is_wide(precise), b;
     do {
-        if (!job->reader.pairs) status = SHS__ASK(px->engine, pixels_moments, (px->remote, wide, job->known, job->shift, sums));
-        else if (job->reader.pairs == SHS__PAIRS_RIGHT) status = SHS__ASK(px->engine, pixels_noise, (px->remote, sums));
+        if (!job->reader.neighbour) status = SHS__ASK(px->engine, pixels_moments, (px->remote, wide, job->known, job->shift, sums));
+        else if (job->reader.neighbour == SHS__NEIGHBOUR_RIGHT) status = SHS__ASK(px->engine, pixels_noise, (px->remote, sums));
         else if (px->engine) status = SHS_UNSUPPORTED;
         else status = SHS_OK;
     } while (shs__px_ask_narrow(precise, status, &wide));
     if (shs__ctx_cpu_takes_over(px->engine, status)) return shs__px_pass_run(px->ctx, &job->reader, &job->consumer);
     for (b = 0; b < job->gram.n; b++) job->wide_shift[b] = (shs_wide)job->shift[b];
-    job->quick = !wide && sizeof(shs_real) < sizeof(shs_wide);
+    job->narrow = !wide && sizeof(shs_real) < sizeof(shs_wide);
     return status;
 }
 
@@ -18342,15 +18354,15 @@ SHS__PRIVATE int shs__px_whitened_here(shs__pixels *px, shs_status status) {
 SHS__PRIVATE shs_status shs__px_whiten(shs__pixels *px, const shs_pixel_map *whitening, shs__whitened *w) {
     size_t pairs = (size_t)w->gram.n;
     shs_status status;
-    shs__px_map_set(&w->white.map, whitening->matrix, 1, whitening->outputs, whitening->centre, whitening->offset);
-    w->job.reader.shift = w->white.map.shift;
+    shs__px_map_set(&w->whitener.map, whitening->matrix, 1, whitening->outputs, whitening->centre, whitening->offset);
+    w->job.reader.shift = w->whitener.map.shift;
     status = SHS__ASK(px->whitener, pixels_whiten, (px->remote, whitening, pairs > 0, w->sums));
     if (!shs__px_whitened_here(px, status)) return status;
     status = SHS_OK;
     if (pairs) status = shs__px_whitened_pass(px->ctx, w, 1 + pairs * pairs, shs__px_fourth_panel);
-    else if (w->white.kept) status = shs__px_whitened_pass(px->ctx, w, 1, shs__px_count_panel);
+    else if (w->whitener.kept) status = shs__px_whitened_pass(px->ctx, w, 1, shs__px_count_panel);
     else w->sums[0] = 1; /* there are no sums; a count above 0 stands for the pixels */
-    w->white.filled = 1;
+    w->whitener.filled = 1;
     return status;
 }
 
@@ -18437,7 +18449,7 @@ SHS__PRIVATE void shs__px_flatten(shs_moments *m) {
 }
 
 /* Adds the moments of the pixels, or of the differences of neighbours. border (may be NULL) gets the outermost lines. */
-SHS__OUTLINE shs_status shs__px_add_moments(const shs__pixels *px, shs_precision precise, shs__pairs pairs,
+SHS__OUTLINE shs_status shs__px_add_moments(const shs__pixels *px, shs_precision precise, shs__neighbour pairs,
                                             const shs__border *border, shs_moments *moments) {
     shs_moments more = SHS_ZERO;
     shs__moments_job job;
@@ -18459,7 +18471,7 @@ SHS__OUTLINE shs_status shs__px_add_moments(const shs__pixels *px, shs_precision
     more.shift = job.wide_shift;
     more.sum = job.consumer.sums + 1;
     more.products = more.sum + n;
-    if (status == SHS_OK && job.quick) shs__px_flatten(&more);
+    if (status == SHS_OK && job.narrow) shs__px_flatten(&more);
     if (status == SHS_OK) status = shs_moments_merge(moments, &more);
     shs__layout_release(px->ctx, &l);
     return status;
@@ -18470,7 +18482,7 @@ SHS__PUBLIC shs_status shs_moments_update(const shs_context *ctx, const shs_cube
                                           shs_moments *moments) {
     shs__pixels px;
     shs_status status = shs__px_open(ctx, cube, &px);
-    if (status == SHS_OK) status = shs__px_add_moments(&px, precise, SHS__NO_PAIRS, NULL, moments);
+    if (status == SHS_OK) status = shs__px_add_moments(&px, precise, SHS__NO_NEIGHBOUR, NULL, moments);
     shs__px_close(&px);
     return status;
 }
@@ -18480,7 +18492,7 @@ SHS__PUBLIC size_t shs_moments_update_workspace(const shs_context *ctx, const sh
     shs__moments_job job;
     shs__layout l = SHS_ZERO;
     if (shs__px_view_open(cube, &v) != SHS_OK || (unsigned)precise > SHS_PRECISION_NEVER) return SIZE_MAX;
-    shs__px_moments_job_init(&job, &v, shs__is_wide(precise), SHS__NO_PAIRS);
+    shs__px_moments_job_init(&job, &v, shs__is_wide(precise), SHS__NO_NEIGHBOUR);
     shs__px_moments_job_layout(&l, &job, shs__ctx_workers(ctx));
     return shs__layout_query(&l);
 }
@@ -18522,7 +18534,7 @@ SHS__PUBLIC shs_status shs_moments_reduce(const shs_context *ctx, shs_moments *m
 /* The moments of the pixels of all ranks. Whatever the status, shs_moments_free frees them. */
 SHS__OUTLINE shs_status shs__px_all_moments(const shs__pixels *px, shs_precision precise, shs_moments *moments) {
     shs_status status = shs_moments_create(px->ctx, px->view.used, moments);
-    if (status == SHS_OK) status = shs__px_add_moments(px, precise, SHS__NO_PAIRS, NULL, moments);
+    if (status == SHS_OK) status = shs__px_add_moments(px, precise, SHS__NO_NEIGHBOUR, NULL, moments);
     status = shs__ctx_agree(px->ctx, status);
     if (status == SHS_OK) status = shs_moments_reduce(px->ctx, moments);
     return status;
@@ -18912,9 +18924,10 @@ SHS__PRIVATE int shs__wide_orthonormal(int n, int k, const shs_wide *V, shs_wide
 
 /* ---- the fit ------------------------------------------------------------------------------------------- >>pca_fit */
 
-/* Eigenvalues below this share of the first are rounding. QUICK: for sums that may have been formed in shs_real. */
+/* Eigenvalues below this share of the first are rounding. OF_REAL: of sums that may have been formed in shs_real, that is unless
+   precise is SHS_PRECISION_ALWAYS. */
 #define SHS__RANK_EPS SHS__BY_WIDE(1e-12, 1e-6)
-#define SHS__RANK_EPS_QUICK SHS__BY_REAL(1e-12, 1e-6)
+#define SHS__RANK_EPS_OF_REAL SHS__BY_REAL(1e-12, 1e-6)
 
 /* Entries of at least this share of the largest count as equal to it: sums of single precision err by less. */
 #define SHS__SIGN_SHARE ((shs_wide)(1 - 1e-5))
@@ -18973,7 +18986,7 @@ SHS__PUBLIC void shs_pca_free(const shs_context *ctx, shs_pca *pca) {
 
 /* The arrays of a fit. */
 typedef struct shs__fit {
-    int n, count, rank;     /* bands; eigenvalues that were found; for MNF the rank of the noise, otherwise 0 */
+    int n, found, rank;     /* bands; eigenvalues that were found; for MNF the rank of the noise, otherwise 0 */
     shs_wide pixels, total; /* total: the sum of all eigenvalues */
     shs_wide *mean, *scale, *covariance, *values, *vectors; /* n, n, n x n, n, n x n */
     shs_wide *noise, *noise_values, *whitener, *room;       /* for MNF: n x n, n, n x n, n x n */
@@ -19052,8 +19065,8 @@ SHS__PRIVATE void shs__pca_orient(shs_pca *pca) {
 SHS__PRIVATE shs_status shs__pca_finish(const shs_context *ctx, const shs__fit *f, const shs_pca_options *o, shs_pca *pca) {
     const int n = f->n, rank = f->rank;
     shs_pca made = SHS_ZERO;
-    int k = shs__pca_count(o, f->count, f->values, f->total), j;
-    shs_status status = shs__pca_create(ctx, &made, n, k, f->count, rank);
+    int k = shs__pca_count(o, f->found, f->values, f->total), j;
+    shs_status status = shs__pca_create(ctx, &made, n, k, f->found, rank);
     if (status != SHS_OK) return status;
     made.count = f->pixels;
     made.total_variance = f->total;
@@ -19061,7 +19074,7 @@ SHS__PRIVATE shs_status shs__pca_finish(const shs_context *ctx, const shs__fit *
     else made.precise = o->precise;
     SHS__COPY(made.mean, f->mean, n);
     SHS__COPY(made.scale, f->scale, n);
-    SHS__COPY(made.eigenvalues, f->values, f->count);
+    SHS__COPY(made.eigenvalues, f->values, f->found);
     if (rank) {
         shs__wide_product(n, k, rank, f->whitener, f->vectors, rank, made.vectors);
         shs__wide_product(n, k, rank, f->room, f->vectors, rank, made.backward);
@@ -19103,7 +19116,7 @@ SHS__PRIVATE shs_status shs__pca_fit_noise(const shs_context *ctx, const shs_pca
     }
     shs__wide_product(n, rank, n, f->covariance, f->whitener, n, f->vectors); /* C F; noise is room for the result */
     shs__wide_inner(rank, rank, n, f->whitener, f->vectors, f->noise);
-    f->count = f->rank = rank;
+    f->found = f->rank = rank;
     status = shs_eigh(ctx, rank, f->noise, rank, rank, f->values, f->vectors, rank);
     f->total = 0;
     for (i = 0; i < rank && status == SHS_OK; i++) f->total += f->values[i];
@@ -19132,13 +19145,13 @@ SHS__PRIVATE shs_status shs__pca_fit_moments(const shs_context *ctx, const shs_m
         o.ldn = ldn;
     }
     f.n = n;
-    if (o.components > 0) f.count = o.components;
-    else f.count = n;
+    if (o.components > 0) f.found = o.components;
+    else f.found = n;
     f.pixels = moments->count;
     while (shs__layout_next(ctx, &l, &status)) shs__pca_fit_layout(&l, &f, n, mnf);
     if (status == SHS_OK) status = shs__pca_fit_statistics(moments, &o, &f);
     if (status == SHS_OK && mnf) status = shs__pca_fit_noise(ctx, &o, &f);
-    else if (status == SHS_OK) status = shs_eigh(ctx, n, f.covariance, n, f.count, f.values, f.vectors, n);
+    else if (status == SHS_OK) status = shs_eigh(ctx, n, f.covariance, n, f.found, f.values, f.vectors, n);
     if (status == SHS_OK) status = shs__pca_finish(ctx, &f, &o, pca);
     shs__layout_release(ctx, &l);
     return status;
@@ -19160,14 +19173,14 @@ SHS__PUBLIC shs_status shs_mnf_from_noise(const shs_context *ctx, const shs_mome
    eigenvectors are X u of that matrix's u: bands x N values in place of bands x bands, and N^2 bands operations in place of
    bands^3. */
 typedef struct shs__few_pixels {
-    int most, count;        /* pixels there may be, and valid ones */
+    int most, valid;        /* pixels there may be, and valid ones */
     shs_wide *X;            /* n x most */
     shs_wide *gram, *turns; /* most x most */
     shs__reader reader;
     shs__fit fit;
 } shs__few_pixels;
 
-/* How many pixels of the block in memory, or of the stream, can be valid. */
+/* How many pixels of the cube its mask leaves in. What mask_fn leaves out and which pixels are missing is not known yet. */
 SHS__PRIVATE size_t shs__few_most_pixels(const shs__view *v) {
     size_t all = SHS__PRODUCT(v->samples, v->lines, 1), most = 0, i;
     if (!v->cube->mask) return all;
@@ -19204,8 +19217,8 @@ SHS__PRIVATE shs_status shs__few_read(const shs_context *ctx, shs__few_pixels *f
         for (at = 0; at < r->block_pixels; at += count) {
             count = shs__zmin(SHS__PANEL_PIXELS, r->block_pixels - at);
             shs__px_read_panel(r, panel, at, count);
-            for (k = 0; k < panel->valid && few->count < few->most; k++, few->count++)
-                shs__px_get_pixel(r, panel, (size_t)k, SHS__AT(few->X, few->fit.n, 0, few->count));
+            for (k = 0; k < panel->valid && few->valid < few->most; k++, few->valid++)
+                shs__px_get_pixel(r, panel, (size_t)k, SHS__AT(few->X, few->fit.n, 0, few->valid));
         }
         status = shs__ctx_progress(ctx, "moments", (size_t)r->next_line * samples, all, -1);
     }
@@ -19219,9 +19232,9 @@ SHS__PRIVATE void shs__few_centre_band(shs__few_pixels *few, int b) {
     for (pass = 0; pass < 2; pass++) {
         shs__sum sum = SHS_ZERO;
         shs_wide mean;
-        for (k = 0; k < few->count; k++) shs__sum_add(&sum, *SHS__AT(few->X, few->fit.n, b, k));
-        mean = shs__sum_value(&sum) / (shs_wide)few->count;
-        for (k = 0; k < few->count; k++) *SHS__AT(few->X, few->fit.n, b, k) -= mean;
+        for (k = 0; k < few->valid; k++) shs__sum_add(&sum, *SHS__AT(few->X, few->fit.n, b, k));
+        mean = shs__sum_value(&sum) / (shs_wide)few->valid;
+        for (k = 0; k < few->valid; k++) *SHS__AT(few->X, few->fit.n, b, k) -= mean;
         few->fit.mean[b] += mean;
     }
 }
@@ -19234,7 +19247,7 @@ SHS__PRIVATE shs_status shs__few_centre(shs__few_pixels *few, const shs_pca_opti
         shs__sum sum = SHS_ZERO;
         shs_wide variance, least, scale = 1;
         shs__few_centre_band(few, b);
-        for (k = 0; k < few->count; k++) {
+        for (k = 0; k < few->valid; k++) {
             shs_wide x = *SHS__AT(few->X, few->fit.n, b, k);
             shs__sum_add(&sum, x * x);
         }
@@ -19245,7 +19258,7 @@ SHS__PRIVATE shs_status shs__few_centre(shs__few_pixels *few, const shs_pca_opti
         if (!(scale > 0)) return SHS_ZERO_VARIANCE;
         few->fit.scale[b] = scale;
         few->fit.total += variance / (scale * scale);
-        for (k = 0; k < few->count; k++) {
+        for (k = 0; k < few->valid; k++) {
             shs_wide *x = SHS__AT(few->X, few->fit.n, b, k);
             if (variance <= 0) *x = 0;
             else *x = *x / scale;
@@ -19271,7 +19284,7 @@ SHS__PRIVATE void shs__few_add_direction(int n, int k, shs_wide *V) {
 
 /* Eigenvalues and as many vectors as are asked for: *components, or all above rounding, which it becomes. */
 SHS__PRIVATE shs_status shs__few_solve(const shs_context *ctx, shs__few_pixels *few, shs_wide divisor, int *components) {
-    int n = few->fit.n, count = few->count, rank = 0, j;
+    int n = few->fit.n, count = few->valid, rank = 0, j;
     size_t i;
     shs_wide *V = few->fit.vectors, *values = few->fit.values;
     shs_status status;
@@ -19289,7 +19302,7 @@ SHS__PRIVATE shs_status shs__few_solve(const shs_context *ctx, shs__few_pixels *
     return SHS_OK;
 }
 
-/* The components of at most half as many pixels as bands. */
+/* The components of at most half as many pixels as bands. The CPU reads them, engine or not. */
 SHS__PRIVATE shs_status shs__pca_few(const shs__pixels *px, const shs_pca_options *options, shs_pca *pca) {
     const shs_context *ctx = px->ctx;
     shs_pca_options o = *options;
@@ -19301,13 +19314,13 @@ SHS__PRIVATE shs_status shs__pca_few(const shs__pixels *px, const shs_pca_option
     if ((unsigned)o.precise > SHS_PRECISION_NEVER) return SHS_BAD_OPTIONS;
     memset(&few, 0, sizeof few);
     few.fit.n = n;
-    if (o.components > 0) few.fit.count = o.components;
-    else few.fit.count = n;
+    if (o.components > 0) few.fit.found = o.components;
+    else few.fit.found = n;
     few.most = (int)shs__few_most_pixels(&px->view);
     shs__px_reader_init(&few.reader, &px->view, shs__is_wide(SHS_PRECISION_ALWAYS));
     while (shs__layout_next(ctx, &l, &status)) shs__few_layout(&l, &few, o.components);
     if (status == SHS_OK) status = shs__few_read(ctx, &few);
-    few.fit.pixels = (shs_wide)few.count;
+    few.fit.pixels = (shs_wide)few.valid;
     divisor = few.fit.pixels - (o.divisor == SHS_DIVISOR_N_LESS_1);
     if (status == SHS_OK && !(divisor > 0)) status = SHS_NO_PIXELS;
     if (status == SHS_OK) status = shs__few_centre(&few, &o, divisor);
@@ -19330,12 +19343,14 @@ SHS__OUTLINE shs_status shs__px_meet(const shs__pixels *px, shs_status status, c
     return shs__ctx_meet(px->ctx, status, &meeting);
 }
 
+/* What ranks may have differently without a word is looked at here. */
 SHS__PRIVATE shs_status shs__pca_meet(const shs__pixels *px, shs_status status, const char *call, const shs_pca_options *o,
                                       int classes, const shs_sink *sink) {
     const int64_t numbers[] = {o->components,          o->correlation != 0,    o->divisor,       (int64_t)o->precise,
                                (int64_t)o->neighbours, o->noise_residual != 0, o->noise != NULL, o->skip,
                                o->trim_rounds,         classes};
     const shs_wide shares[] = {o->variance, o->eigenvalue_at_least, o->trim};
+    if (status == SHS_OK && !SHS__ZEROED(o)) status = SHS_BAD_OPTIONS;
     return shs__px_meet(px, status, call, numbers, sizeof numbers / sizeof *numbers, shares, sizeof shares / sizeof *shares, sink);
 }
 
@@ -19387,7 +19402,7 @@ SHS__PRIVATE void shs__pca_borders_layout(shs__layout *l, shs__borders *b, const
 
 /* Adds the differences between each rank's first line and the line above, which is the last line of the nearest earlier rank with
    lines. The ranks send their last lines one after another, so that a rank needs room for one. The two lines then make a cube. */
-SHS__PRIVATE shs_status shs__pca_border_noise(const shs__pixels *px, shs__pairs pairs, shs__borders *b, shs_moments *d) {
+SHS__PRIVATE shs_status shs__pca_border_noise(const shs__pixels *px, shs__neighbour pairs, shs__borders *b, shs_moments *d) {
     size_t samples = (size_t)px->view.samples, used = (size_t)px->view.used, above = 0, x;
     shs_context quiet = *px->ctx;
     shs__pixels two = SHS_ZERO;
@@ -19439,8 +19454,8 @@ SHS__PRIVATE shs_status shs__pca_noise(const shs__pixels *px, const shs_pca_opti
     while (borders && shs__layout_next(ctx, &l, &status)) shs__pca_borders_layout(&l, &b, &px->view);
     memset(noise, 0, cells * sizeof *noise);
     for (; neighbour <= last; neighbour++) {
-        shs__pairs pairs = (shs__pairs)(SHS__PAIRS_RIGHT + neighbour);
-        int bordering = borders && pairs != SHS__PAIRS_RIGHT;
+        shs__neighbour pairs = (shs__neighbour)(SHS__NEIGHBOUR_RIGHT + neighbour);
+        int bordering = borders && pairs != SHS__NEIGHBOUR_RIGHT;
         shs_moments d = SHS_ZERO;
         if (status == SHS_OK) status = shs_moments_create(ctx, n, &d);
         if (status == SHS_OK) status = shs__px_add_moments(px, SHS_PRECISION_ALWAYS, pairs, bordering ? &b.own : NULL, &d);
@@ -19541,7 +19556,7 @@ SHS__PRIVATE shs_status shs__mnf_few(const shs__pixels *px, const shs_pca_option
     return status;
 }
 
-/* The fit by the shorter way. Options are refused before the first pass, on every rank alike. */
+/* The fit by the shorter way. The ranks have agreed on the options, so that all of them refuse these, before the first pass. */
 SHS__OUTLINE shs_status shs__pca_pixels(const shs__pixels *px, const shs_pca_options *o, int mnf, shs_pca *pca) {
     shs_status status = shs__pca_check(o, px->view.used);
     if (status != SHS_OK) return status;
@@ -19596,7 +19611,7 @@ SHS__PUBLIC shs_status shs_pca_denoise(const shs_context *ctx, const shs_pca *pc
 
 /* The number of components above rounding. */
 SHS__PRIVATE int shs__pca_whitening_rank(const shs_pca *pca) {
-    shs_wide share = SHS__RANK_EPS_QUICK;
+    shs_wide share = SHS__RANK_EPS_OF_REAL;
     int k;
     if (pca->precise == SHS_PRECISION_ALWAYS) share = SHS__RANK_EPS;
     for (k = 0; k < pca->components && pca->eigenvalues[k] > share * pca->eigenvalues[0];) k++;
@@ -20516,12 +20531,13 @@ SHS__PUBLIC shs_status shs_rx_local(const shs_context *ctx, const shs_cube *cube
 /* Principal components whiten the pixels; the iterations ask only for expectations over them, by sweeps or, of y^3, from fourth
    moments that are summed once. In this order: the naive twin, the expectations, the iterations, the fit.
 
-   From a call to its loop: shs_ica_run is shs__ica_call. shs__ica_pixels fits principal components (shs__pca_pixels).
-   shs__ica_separate lays out memory, and shs__ica_sources_fill makes the first pass over the pixels (if
-   something is kept or summed). shs__ica_iterate_all finds one
-   component after another, or all at once. Its loop of steps is shs__ica_iterate (shs__ica_step, shs__ica_relax). The expectations
-   of a step come from shs__px_sweep, whose loop over pixels is in shs__px_sweep_panel, or from shs__ica_contract. shs__ica_rate,
-   shs__ica_order and shs__ica_matrices make the result; shs__px_cpu_sources or shs__pixels_map writes the sources. */
+   From a call to its loop: shs_ica_run is shs__ica_call. shs__ica_pixels fits principal components (shs__pca_pixels), lets the
+   ranks agree on their number (shs__ica_meet_on_sources), and asks shs__px_kept_panels whether whitened pixels are kept.
+   shs__ica_separate asks shs__ica_moments_pay for the route and lays out memory. shs__ica_whiten makes the pass after those of the
+   principal components (if something is kept or summed). shs__ica_iterate_all finds one component after another, or all at once.
+   Its loop of steps is shs__ica_iterate (shs__ica_step, shs__ica_relax). The expectations of a step come from shs__px_sweep, whose
+   loop over pixels is in shs__px_sweep_panel, or from shs__ica_contract. shs__ica_rate, shs__ica_order and shs__ica_matrices make
+   the result; shs__px_cpu_sources or shs__pixels_map writes the sources. */
 
 /* ---- the naive twin ---------------------------------------------------------------------------------- >>ica_naive */
 
@@ -20595,20 +20611,20 @@ SHS__PUBLIC void shs_ica_naive(shs_contrast_fn contrast, int symmetric, int m, p
 
 /* ---- expectations over the whitened pixels -------------------------------------------------------- >>expectations */
 
-/* Expectations over the whitened pixels z, for the iterations. Sources come from z, too. */
-typedef struct shs__sources {
+/* The whitened pixels z, and what expectations over them are formed of. */
+typedef struct shs__expectations {
     shs__pixels *px;
-    shs__whitened white;
-    int m, pairs;       /* components; products z_a z_b, a <= b */
+    shs__whitened whitened;
+    int m, products;    /* components; products z_a z_b, a <= b */
     shs_contrast contrast;
-    shs_wide *fourth;   /* pairs x pairs: E (z_a z_b)(z_c z_d); NULL: they are not used */
-    shs_wide *square, *image; /* pairs: w w', and its product with the fourth moments */
-} shs__sources;
+    shs_wide *fourth;   /* products x products: E (z_a z_b)(z_c z_d); NULL: they are not used */
+    shs_wide *square, *image; /* products: w w', and its product with the fourth moments */
+} shs__expectations;
 
 /* The sums of a pass, behind the number of pixels, become the means over all ranks. The cube had pixels when it was first read; a
    stream may have none any more. */
-SHS__PRIVATE shs_status shs__ica_sources_means(shs__sources *s, shs_status status, size_t count) {
-    shs_wide *sums = s->white.sums;
+SHS__PRIVATE shs_status shs__ica_means(shs__expectations *s, shs_status status, size_t count) {
+    shs_wide *sums = s->whitened.sums;
     size_t i;
     status = shs__ctx_agree(s->px->ctx, status);
     if (status == SHS_OK) status = shs__ctx_reduce(s->px->ctx, sums, 1 + count, SHS_REDUCE_SUM);
@@ -20619,34 +20635,34 @@ SHS__PRIVATE shs_status shs__ica_sources_means(shs__sources *s, shs_status statu
     return SHS_OK;
 }
 
-/* The first pass, if something is kept or summed: whitens, keeps, sums fourth moments. */
-SHS__PRIVATE shs_status shs__ica_sources_fill(shs__sources *s, const shs_pixel_map *whitening) {
-    size_t n = s->fourth ? (size_t)s->pairs : 0, i, j;
-    shs_status status = shs__ica_sources_means(s, shs__px_whiten(s->px, whitening, &s->white), n * n);
+/* The pass after those of the principal components, if something is kept or summed: whitens, keeps, sums fourth moments. */
+SHS__PRIVATE shs_status shs__ica_whiten(shs__expectations *s, const shs_pixel_map *whitening) {
+    size_t n = s->fourth ? (size_t)s->products : 0, i, j;
+    shs_status status = shs__ica_means(s, shs__px_whiten(s->px, whitening, &s->whitened), n * n);
     for (j = 0; j < n && status == SHS_OK; j++)
-        for (i = j; i < n; i++) s->fourth[j * n + i] = s->fourth[i * n + j] = s->white.sums[1 + j * n + i];
+        for (i = j; i < n; i++) s->fourth[j * n + i] = s->fourth[i * n + j] = s->whitened.sums[1 + j * n + i];
     return status;
 }
 
 /* E[z g(w'z)] (m x c into S) and E[g'(w'z)] (c into slope) for the c directions in W. */
-SHS__PRIVATE shs_status shs__ica_sweep(shs__sources *s, int c, const shs_wide *W, shs_wide *S, shs_wide *slope) {
+SHS__PRIVATE shs_status shs__ica_sweep(shs__expectations *s, int c, const shs_wide *W, shs_wide *S, shs_wide *slope) {
     size_t cells = shs__cells(s->m, c);
-    shs_status status = shs__ica_sources_means(s, shs__px_sweep(s->px, &s->white, s->contrast, c, W), (size_t)c + cells);
+    shs_status status = shs__ica_means(s, shs__px_sweep(s->px, &s->whitened, s->contrast, c, W), (size_t)c + cells);
     if (status != SHS_OK) return status;
-    SHS__COPY(slope, s->white.sums + 1, c);
-    SHS__COPY(S, s->white.sums + 1 + c, cells);
+    SHS__COPY(slope, s->whitened.sums + 1, c);
+    SHS__COPY(S, s->whitened.sums + 1 + c, cells);
     return SHS_OK;
 }
 
 /* Kurtosis and negentropy of the sources W'z. */
-SHS__PRIVATE shs_status shs__ica_rate(shs__sources *s, const shs_wide *W, shs_ica_component *c) {
+SHS__PRIVATE shs_status shs__ica_rate(shs__expectations *s, const shs_wide *W, shs_ica_component *c) {
     const shs_wide gaussian = SHS__WIDE_C(0.37456720749142824); /* E log cosh of a standard normal */
     size_t m = (size_t)s->m, i;
     shs_status status = shs__ctx_agree(s->px->ctx, shs__ctx_progress(s->px->ctx, "rating", 0, 1, -1));
-    if (status == SHS_OK) status = shs__ica_sources_means(s, shs__px_rate(s->px, &s->white, W), 2 * m);
+    if (status == SHS_OK) status = shs__ica_means(s, shs__px_rate(s->px, &s->whitened, W), 2 * m);
     for (i = 0; i < m && status == SHS_OK; i++) {
-        shs_wide away = s->white.sums[1 + m + i] - gaussian;
-        c[i].kurtosis = s->white.sums[1 + i] - 3;
+        shs_wide away = s->whitened.sums[1 + m + i] - gaussian;
+        c[i].kurtosis = s->whitened.sums[1 + i] - 3;
         c[i].negentropy = away * away;
     }
     return status;
@@ -20654,15 +20670,15 @@ SHS__PRIVATE shs_status shs__ica_rate(shs__sources *s, const shs_wide *W, shs_ic
 
 /* E[z (w'z)^3] from the fourth moments: square_ab = w_a w_b, twice that where a != b; image = fourth x square, so that
    image_ab = E[z_a z_b (w'z)^2]; S_a = sum over b of image_ab w_b. */
-SHS__PRIVATE void shs__ica_contract(shs__sources *s, const shs_wide *w, shs_wide *S) {
+SHS__PRIVATE void shs__ica_contract(shs__expectations *s, const shs_wide *w, shs_wide *S) {
     int m = s->m, a, b, i, j = 0;
     for (b = 0; b < m; b++)
         for (a = 0; a <= b; a++) s->square[j++] = (a == b ? 1 : 2) * w[a] * w[b];
-    SHS__CLEAR(s->image, s->pairs);
-    for (j = 0; j < s->pairs; j++) {
-        const shs_wide *column = s->fourth + shs__cells(j, s->pairs);
+    SHS__CLEAR(s->image, s->products);
+    for (j = 0; j < s->products; j++) {
+        const shs_wide *column = s->fourth + shs__cells(j, s->products);
         shs_wide factor = s->square[j];
-        for (i = 0; i < s->pairs; i++) s->image[i] += column[i] * factor;
+        for (i = 0; i < s->products; i++) s->image[i] += column[i] * factor;
     }
     for (a = 0; a < m; a++) S[a] = 0;
     j = 0;
@@ -20674,7 +20690,7 @@ SHS__PRIVATE void shs__ica_contract(shs__sources *s, const shs_wide *w, shs_wide
 }
 
 /* E[z g(w'z)] and E[g'] by whichever route was chosen. */
-SHS__PRIVATE shs_status shs__ica_expectations(shs__sources *s, int c, const shs_wide *W, shs_wide *S, shs_wide *slope) {
+SHS__PRIVATE shs_status shs__ica_expectations(shs__expectations *s, int c, const shs_wide *W, shs_wide *S, shs_wide *slope) {
     int d;
     if (!s->fourth) return shs__ica_sweep(s, c, W, S, slope);
     for (d = 0; d < c; d++) {
@@ -20735,15 +20751,15 @@ SHS__PRIVATE int shs__ica_polar_factor(int m, shs__iteration *it, shs_wide *A) {
     return 1;
 }
 
-/* The directions d .. d+c-1 that are iterated together: one (deflation) or all (symmetric). */
+/* The directions that are iterated together, which W has from column `first` on: one (deflation) or all (symmetric). */
 typedef struct shs__directions {
-    int d, c;
+    int first, count;
 } shs__directions;
 
 /* Makes the result of a step, A, directions again: one off the columns of W before it, or all orthonormal. */
-SHS__PRIVATE int shs__ica_directions(int m, shs__directions g, shs__iteration *it, shs_wide *A) {
-    if (g.c > 1) return shs__ica_polar_factor(m, it, A);
-    return shs__wide_orthonormal(m, g.d, it->W, A);
+SHS__PRIVATE int shs__ica_directions(int m, shs__directions which, shs__iteration *it, shs_wide *A) {
+    if (which.count > 1) return shs__ica_polar_factor(m, it, A);
+    return shs__wide_orthonormal(m, which.first, it->W, A);
 }
 
 /* The uncertainty of the direction of a plain step by sums of single precision, as 1 - |cos|. Sums of y^3 err by about 1e-6, and
@@ -20759,21 +20775,21 @@ SHS__PRIVATE shs_wide shs__ica_unknown(shs_wide slope, shs_wide length2) {
    component is told how far its w moved, 1 - |cos| (as |p - w|^2 / 2, which does not cancel); the most goes to *change.
    Where the step is degenerate, P = W, each change counts as a right angle, and *change is more than any. */
 #define SHS__ICA_DEGENERATE 2
-SHS__PRIVATE shs_status shs__ica_step(shs__sources *s, const shs_ica_options *o, shs__iteration *it, shs__directions g,
+SHS__PRIVATE shs_status shs__ica_step(shs__expectations *s, const shs_ica_options *o, shs__iteration *it, shs__directions which,
                                       shs_ica_component *component, shs_wide *change) {
     int m = s->m, i, j, has_direction;
-    const shs_wide *W = it->W + shs__cells(g.d, m);
-    shs_status status = shs__ica_expectations(s, g.c, W, it->P, it->slope);
+    const shs_wide *W = it->W + shs__cells(which.first, m);
+    shs_status status = shs__ica_expectations(s, which.count, W, it->P, it->slope);
     if (status != SHS_OK) return status;
-    for (j = 0; j < g.c; j++) {
+    for (j = 0; j < which.count; j++) {
         shs_wide *p = SHS__AT(it->P, m, 0, j);
         for (i = 0; i < m; i++) p[i] -= it->slope[j] * *SHS__AT(W, m, i, j);
-        it->unknown[g.d + j] = shs__ica_unknown(it->slope[j], shs__la_dot_wide(m, p, p));
+        it->unknown[which.first + j] = shs__ica_unknown(it->slope[j], shs__la_dot_wide(m, p, p));
     }
-    has_direction = shs__ica_directions(m, g, it, it->P);
-    if (!has_direction) SHS__COPY(it->P, W, shs__cells(m, g.c));
+    has_direction = shs__ica_directions(m, which, it, it->P);
+    if (!has_direction) SHS__COPY(it->P, W, shs__cells(m, which.count));
     *change = 0;
-    for (j = 0; j < g.c; j++) {
+    for (j = 0; j < which.count; j++) {
         const shs_wide *w = SHS__AT(W, m, 0, j);
         shs_wide *p = SHS__AT(it->P, m, 0, j), sign = 1, moved = 0;
         if (shs__la_dot_wide(m, p, w) < 0) sign = -1;
@@ -20794,14 +20810,15 @@ SHS__PRIVATE shs_status shs__ica_step(shs__sources *s, const shs_ica_options *o,
 
 /* W <- W + mu (P - W), made orthonormal again: for every mu > 0 it has the fixed points of the plain step. Plain steps (mu = 1)
    can swing about a solution for ever, or creep towards it. So mu is learnt from the last step (Barzilai and Borwein 1988): e
-   is by how much W changed, y by how much the pull P - W shrank. Near a solution y = e / mu for the best mu, and least
-   squares give mu = e'y / |y|^2: below 1 where steps overshoot, above 1 where they fall short. Where the pull did not shrink
+   is by how much W changed, y by how much the pull P - W shrank. Near a solution the pull is proportional to the way that is left,
+   (solution - W) / mu for the best mu, so it shrinks by y = e / mu, and least squares give mu = e'y / |y|^2: below 1 where steps
+   overshoot, above 1 where they fall short. Where the pull did not shrink
    (e'y <= 0), the longest step is taken. Of 216 cases (24 cubes, three contrasts, 4, 8 and 12 components) 89 do not converge
    in 300 plain symmetric steps; with these all do, in 28 on average. */
-SHS__PRIVATE void shs__ica_relax(int m, const shs_ica_options *o, shs__iteration *it, shs__directions g, int first) {
+SHS__PRIVATE void shs__ica_relax(int m, const shs_ica_options *o, shs__iteration *it, shs__directions which, int first) {
     const shs_wide least = SHS__WIDE_C(1.0 / 64), most = 4;
-    size_t cells = shs__cells(m, g.c), i;
-    shs_wide *W = it->W + shs__cells(g.d, m), ey = 0, yy = 0, mu = 1;
+    size_t cells = shs__cells(m, which.count), i;
+    shs_wide *W = it->W + shs__cells(which.first, m), ey = 0, yy = 0, mu = 1;
     for (i = 0; i < cells && !first; i++) {
         shs_wide e = W[i] - it->before[i], y = it->pull[i] - (it->P[i] - W[i]);
         ey += e * y;
@@ -20817,32 +20834,32 @@ SHS__PRIVATE void shs__ica_relax(int m, const shs_ica_options *o, shs__iteration
         it->pull[i] = it->P[i] - W[i];
         W[i] += mu * it->pull[i];
     }
-    if (!shs__ica_directions(m, g, it, W)) SHS__COPY(W, it->P, cells);
+    if (!shs__ica_directions(m, which, it, W)) SHS__COPY(W, it->P, cells);
 }
 
 /* Iterates from one start. The last plain step is not taken: it measures the returned W, so that the reported change belongs to
    this W. The iteration ends at half the angle of the tolerance, a quarter of 1 - |cos|. The other half is left for the rounding of
    single precision. */
-SHS__PRIVATE shs_status shs__ica_iterate(shs__sources *s, const shs_ica_options *o, shs__iteration *it, shs__directions g,
+SHS__PRIVATE shs_status shs__ica_iterate(shs__expectations *s, const shs_ica_options *o, shs__iteration *it, shs__directions which,
                                          shs_ica_component *component, shs_wide *change) {
     int most = o->iterations > 0 ? o->iterations : 200, k, j;
     for (k = 1;; k++) {
         shs_status status = SHS_OK;
         if (o->approach == SHS_APPROACH_SYMMETRIC)
             status = shs__ctx_agree(s->px->ctx, shs__ctx_progress(s->px->ctx, "separating", (size_t)k - 1, (size_t)most, -1));
-        if (status == SHS_OK) status = shs__ica_step(s, o, it, g, component, change);
+        if (status == SHS_OK) status = shs__ica_step(s, o, it, which, component, change);
         if (status != SHS_OK) return status;
-        for (j = 0; j < g.c; j++) component[j].iterations = shs__imin(k, most);
+        for (j = 0; j < which.count; j++) component[j].iterations = shs__imin(k, most);
         if (k > most || *change >= SHS__ICA_DEGENERATE) return SHS_OK;
         if (4 * *change <= shs__ica_tolerance(o) && o->tolerance >= 0) return SHS_OK;
-        shs__ica_relax(s->m, o, it, g, k == 1);
+        shs__ica_relax(s->m, o, it, which, k == 1);
     }
 }
 
 /* The start of the directions: the caller's, the identity, or random vectors. */
-SHS__PRIVATE void shs__ica_start(const shs_ica_options *o, int m, shs__directions g, int restart, shs_random *r, shs_wide *w) {
+SHS__PRIVATE void shs__ica_start(const shs_ica_options *o, int m, shs__directions which, int restart, shs_random *r, shs_wide *w) {
     int i, j;
-    for (j = g.d; j < g.d + g.c; j++)
+    for (j = which.first; j < which.first + which.count; j++)
         for (i = 0; i < m; i++, w++)
             if (restart > 0 || (o->random_start && !o->start)) *w = shs_random_normal(r);
             else *w = o->start ? *SHS__AT(o->start, m, i, j) : i == j;
@@ -20850,26 +20867,27 @@ SHS__PRIVATE void shs__ica_start(const shs_ica_options *o, int m, shs__direction
 
 /* One component after another or all at once, each with its restarts. If no start converges, the result is that of the start with
    the smallest last change. */
-SHS__OUTLINE shs_status shs__ica_iterate_all(shs__sources *s, const shs_ica_options *o, shs__iteration *it) {
+SHS__OUTLINE shs_status shs__ica_iterate_all(shs__expectations *s, const shs_ica_options *o, shs__iteration *it) {
     shs_ica_component *c = it->component;
     int m = s->m, most = 3, restart, j;
-    shs__directions g;
+    shs__directions which;
     shs_random r;
     if (o->restarts < 0) most = 0;
     else if (o->restarts > 0) most = o->restarts;
     shs_random_seed(&r, shs__random_mix(o->seed));
-    if (o->approach == SHS_APPROACH_SYMMETRIC) g.c = m;
-    else g.c = 1;
-    for (g.d = 0; g.d < m; g.d += g.c) {
-        shs_wide *W = it->W + shs__cells(g.d, m), change = SHS__ICA_DEGENERATE, best = SHS__ICA_DEGENERATE;
-        size_t bytes = shs__cells(m, g.c) * sizeof(shs_wide);
+    if (o->approach == SHS_APPROACH_SYMMETRIC) which.count = m;
+    else which.count = 1;
+    for (which.first = 0; which.first < m; which.first += which.count) {
+        shs_wide *W = it->W + shs__cells(which.first, m), change = SHS__ICA_DEGENERATE, best = SHS__ICA_DEGENERATE;
+        size_t bytes = shs__cells(m, which.count) * sizeof(shs_wide);
         shs_status status = SHS_OK;
         if (o->approach == SHS_APPROACH_DEFLATION)
-            status = shs__ctx_agree(s->px->ctx, shs__ctx_progress(s->px->ctx, "separating", (size_t)g.d, (size_t)m, -1));
+            status = shs__ctx_agree(s->px->ctx, shs__ctx_progress(s->px->ctx, "separating", (size_t)which.first, (size_t)m, -1));
         for (restart = 0;; restart++) {
-            do shs__ica_start(o, m, g, restart, &r, W);
-            while (!shs__ica_directions(m, g, it, W) && ++restart);
-            if (status == SHS_OK) status = shs__ica_iterate(s, o, it, g, c + g.d, &change);
+            /* A start that depends on earlier directions is drawn again, which counts as a restart. */
+            do shs__ica_start(o, m, which, restart, &r, W);
+            while (!shs__ica_directions(m, which, it, W) && ++restart);
+            if (status == SHS_OK) status = shs__ica_iterate(s, o, it, which, c + which.first, &change);
             if (status != SHS_OK) return status;
             if (change < best) {
                 best = change;
@@ -20879,10 +20897,10 @@ SHS__OUTLINE shs_status shs__ica_iterate_all(shs__sources *s, const shs_ica_opti
         }
         if (best < change) { /* the last start was not the best: report this one */
             memcpy(W, it->best, bytes);
-            status = shs__ica_step(s, o, it, g, c + g.d, &change);
+            status = shs__ica_step(s, o, it, which, c + which.first, &change);
         }
         if (status != SHS_OK) return status;
-        for (j = g.d; j < g.d + g.c; j++) {
+        for (j = which.first; j < which.first + which.count; j++) {
             c[j].restarts = restart;
             c[j].extraction = j;
         }
@@ -21040,9 +21058,9 @@ SHS__PRIVATE int shs__ica_moments_pay(const shs_ica_options *o, int m, int bands
     return q <= 512 && q * q < sweeps * (4 * (shs_wide)m * c + (kept ? 0 : SHS__WIDE_PRODUCT(2, bands, m)));
 }
 
-SHS__PRIVATE void shs__ica_sources_layout(shs__layout *l, shs__sources *s, int fourth, int workers) {
-    size_t pairs = fourth ? (size_t)s->pairs : 0;
-    shs__px_whitened_layout(l, &s->white, workers);
+SHS__PRIVATE void shs__ica_expectations_layout(shs__layout *l, shs__expectations *s, int fourth, int workers) {
+    size_t pairs = fourth ? (size_t)s->products : 0;
+    shs__px_whitened_layout(l, &s->whitened, workers);
     if (fourth) s->fourth = SHS__CARVE(l, shs_wide, SHS__PRODUCT(pairs, pairs, 1));
     else s->fourth = NULL;
     s->square = SHS__CARVE(l, shs_wide, pairs);
@@ -21053,7 +21071,7 @@ SHS__PRIVATE void shs__ica_sources_layout(shs__layout *l, shs__sources *s, int f
    the sink already. */
 SHS__OUTLINE shs_status shs__ica_separate(shs__pixels *px, const shs_ica_options *o, const shs_pca *pca, int kept,
                                           const shs_sink *sink, shs_ica *ica, int *stored) {
-    shs__sources s = SHS_ZERO;
+    shs__expectations s = SHS_ZERO;
     shs__iteration it;
     shs__layout l = SHS_ZERO;
     shs_pixel_map whitening = shs__px_map_of(ica->bands, ica->components, ica->whitening, ica->mean, NULL);
@@ -21061,15 +21079,15 @@ SHS__OUTLINE shs_status shs__ica_separate(shs__pixels *px, const shs_ica_options
     shs_status status = SHS_OK;
     s.px = px;
     s.m = m;
-    s.pairs = m * (m + 1) / 2;
+    s.products = m * (m + 1) / 2;
     s.contrast = o->contrast;
-    shs__px_whitened_init(&s.white, &px->view, m, fourth, shs__px_kept_panels(px, m));
+    shs__px_whitened_init(&s.whitened, &px->view, m, fourth, shs__px_kept_panels(px, m));
     while (shs__layout_next(px->ctx, &l, &status)) {
-        shs__ica_sources_layout(&l, &s, fourth, shs__ctx_workers(px->ctx));
+        shs__ica_expectations_layout(&l, &s, fourth, shs__ctx_workers(px->ctx));
         shs__ica_iteration_layout(&l, &it, m);
     }
     status = shs__ctx_agree(px->ctx, status);
-    if (status == SHS_OK) status = shs__ica_sources_fill(&s, &whitening);
+    if (status == SHS_OK) status = shs__ica_whiten(&s, &whitening);
     if (status == SHS_OK) status = shs__ica_iterate_all(&s, o, &it);
     if (status == SHS_OK) shs__ica_doubt(o, &it, m);
     if (status == SHS_OK) status = shs__ica_rate(&s, it.W, it.component);
@@ -21079,7 +21097,7 @@ SHS__OUTLINE shs_status shs__ica_separate(shs__pixels *px, const shs_ica_options
         ica->used_moments = fourth;
         ica->converged = 1;
         for (i = 0; i < m; i++) ica->converged &= ica->component[i].converged;
-        *stored = shs__px_cpu_sources(px->ctx, &s.white, ica->rotation, sink);
+        *stored = shs__px_cpu_sources(px->ctx, &s.whitened, ica->rotation, sink);
     }
     shs__layout_release(px->ctx, &l);
     return status;

@@ -307,7 +307,7 @@ static void test_noise_sums(void **state) {
         shs__pixels px;
         assert_ok(shs_moments_create(NULL, 9, &noise[k]));
         assert_ok(shs__px_open(on[k], &cube, &px));
-        assert_ok_cl(shs__px_add_moments(&px, SHS_PRECISION_ALWAYS, SHS__PAIRS_RIGHT, NULL, &noise[k]));
+        assert_ok_cl(shs__px_add_moments(&px, SHS_PRECISION_ALWAYS, SHS__NEIGHBOUR_RIGHT, NULL, &noise[k]));
         shs__px_close(&px);
     }
     assert_close(noise[0].count, noise[1].count, 0);

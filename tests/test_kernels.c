@@ -46,13 +46,13 @@ static void test_word_tiles(void **state) {
                 k->gram(which ? SHS__PAIRS_VNNI : SHS__PAIRS, vectors, DEEP, most, a, a + 3 * APART, APART, sums, C);
                 for (v = 0; v < vectors; v++)
                     for (j = 0; j < k->columns; j++)
-                        for (l = 0; l < k->words; l++) {
+                        for (l = 0; l < k->lanes; l++) {
                             for (expected = 0, p = 0; p < DEEP; p++) {
-                                int32_t x = a[v * APART + p * k->words + l], y = a[3 * APART + p * k->words + j];
+                                int32_t x = a[v * APART + p * k->lanes + l], y = a[3 * APART + p * k->lanes + j];
                                 dots = (int16_t)(x & 0xffff) * (int16_t)(y & 0xffff) + (x >> 16) * (y >> 16);
                                 expected += (shs_wide)dots;
                             }
-                            assert_close(C[(v * k->columns + j) * k->words + l], expected, 0);
+                            assert_close(C[(v * k->columns + j) * k->lanes + l], expected, 0);
                         }
             }
 }
@@ -78,7 +78,7 @@ static void test_planes_pack_like_spectra(void **state) {
             for (bands = 1; bands <= BANDS; bands += 4) {
                 if (how == SHS__QUADS ? !k->pack_quads : !k->pack_pairs) continue;
                 size = shs_type_size(types[t]), a_word = how == SHS__QUADS ? 4 : 2, words = PIXELS / a_word;
-                apart = (size_t)words * (size_t)k->words, second = apart * (size_t)((bands - 1) / k->words + 1);
+                apart = (size_t)words * (size_t)k->lanes, second = apart * (size_t)((bands - 1) / k->lanes + 1);
                 for (b = 0; b < 48; b++) shift[b] = b < bands ? 100 + b : 0;
                 for (i = 0; i < PIXELS; i++)
                     for (spectrum[i] = spectra[i], b = 0; b < bands; b++)
@@ -88,7 +88,7 @@ static void test_planes_pack_like_spectra(void **state) {
                 else assert_int_equal(i, k->pack_pairs(types[t], bands, PIXELS, spectrum, shift, by_pixel, apart));
                 for (b = 0; b < bands; b++)
                     for (i = 0; i < words; i++) {
-                        group = (size_t)(b / k->words) * apart + (size_t)(i * k->words + b % k->words);
+                        group = (size_t)(b / k->lanes) * apart + (size_t)(i * k->lanes + b % k->lanes);
                         assert_int_equal(by_plane[group], by_pixel[group]);
                         if (how == SHS__QUADS) assert_int_equal(by_plane[second + group], by_pixel[second + group]);
                     }
