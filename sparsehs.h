@@ -683,7 +683,7 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
        x = argmin ||y - D_I x||,  I grown greedily until |I| = sparsity or ||y - D_I x|| <= tolerance.
 
    The selection OLS takes the atom that leaves the smallest residual (Chen, Billings, Luo 1989; Rebollo-Neira, Lowe 2002).
-   Atoms that depend on the chosen atoms are passed over.
+   OLS passes over atoms that depend on the chosen atoms; OMP ends where the best atom does.
 
    With nonnegative coefficients (Bruckstein, Elad, Zibulevsky 2008) the atom with the largest d_j'r > 0 is chosen, and x is solved
    for under x >= 0 over all atoms chosen. A chosen atom whose coefficient becomes 0 is stored with 0, and may rise again.
@@ -805,8 +805,10 @@ typedef struct shs_omp_options {
                                        more than rounding), NULL = formed when needed. For few signals, m * sparsity <=
                                        n / 4, the columns of chosen atoms and some rows are checked alone */
     int ldg;
-    size_t signals_per_group;       /* m~: signals whose D'y is formed at a time; 0 = 128 (32 above n 1024), on a device as
-                                       many as fill it; of a larger m~ as many as fit its memory. The codes are the same */
+    size_t signals_per_group;       /* m~: signals whose D'y is formed at a time; 0 = 128 (32 above n 1024; 64 at most without
+                                       a Gram matrix), on a device as many as fill it; of a larger m~ as many as fit its
+                                       memory. Very few signals are one chunk, and so is each of `groups`. The codes are the
+                                       same */
     shs_selection selection;        /* the rule that chooses atoms */
     int nonnegative;                /* non-zero: no coefficient is below 0, by OMP's rule alone; shs_ksvd_ex takes it with its
                                        own option `nonnegative` alone (else SHS_BAD_OPTIONS); no engine does it */
@@ -848,8 +850,8 @@ SHS_API shs_status shs_omp(const shs_context *ctx, int p, int n, const shs_real 
                            int sparsity, shs_codes *codes);
 /* The same with options, leading dimensions and a report (may be NULL); errors2 (m, may be NULL) gets ||y - Dx||^2 of each signal.
    Errors: dimensions, NULL, ldd or ldy < p, NaN or infinity in D or Y, negative limits, codes too small; the codes are then
-   untouched. SHS_CANCELLED: signals not yet coded have used = 0. Scratch: n^2 (none without a Gram matrix) plus O(threads x n x s)
-   values. */
+   untouched. SHS_CANCELLED: signals not yet coded have used = 0. Scratch: D once more (twice with weights) and n^2 values, plus
+   O(n s) a thread; without a Gram matrix no n^2, but up to 64 p s a thread. */
 SHS_API shs_status shs_omp_ex(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m, const shs_real *Y,
                               int ldy, const shs_omp_options *options, shs_codes *codes, shs_real *errors2,
                               shs_omp_report *report);
@@ -996,7 +998,8 @@ SHS_API void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real *y,
    an iteration; after 20 iterations on patches of photographs its error was within 1 % of AK-SVD's. K-SVD (Aharon, Elad,
    Bruckstein 2006) takes the leading pair of singular vectors of F, by power steps until d changes by no more than 1e-5 (1e-12 in
    double; 1,000 steps at most). NSGK (Sadeghi, Babaie-Zadeh, Jutten 2014) is SGK with the codes X' of the iteration before, F =
-   E_I + d_old x', where E = Y - DX is of the new ones; a resumed run starts with X' = X. MOD (Engan, Aase, Husoy 1999) takes all
+   E_I + d_old x': E = Y - DX is of the new codes when a round begins, and each group changes it by x'(d_old - d_new); a resumed run
+   starts with X' = X. MOD (Engan, Aase, Husoy 1999) takes all
    atoms at once, D = Y X'(XX')^-1, at unit norm, whatever N~. If XX' is singular, an atom whose codes depend on those of earlier
    atoms does not change; the others fit the signals as well as all would.
 
@@ -1069,7 +1072,8 @@ typedef struct shs_ksvd_record {
 typedef struct shs_ksvd_options {
     uint32_t start_canary;
     int iterations;                 /* K; 0 = 10 */
-    shs_omp_options coding;         /* sparsity (0 = max(1, p/10) without a tolerance), tolerance, limits a signal, m~ */
+    shs_omp_options coding;         /* sparsity (0 = max(1, p/10) without a tolerance), tolerance, limits a signal, m~; gram is not
+                                       read; weights, groups and subspace pursuit are SHS_BAD_OPTIONS */
     shs_update update;              /* the rule */
     int parallel_atoms;             /* N~; 0 = 1: AK-SVD; n or more: fully parallel */
     int rounds;                     /* u; 0 = 1 */
@@ -1091,11 +1095,12 @@ typedef struct shs_ksvd_options {
     int stop_patience;              /* ... in this many iterations; 0 = run all */
     shs_real regularisation;        /* mu */
     shs_real regularisation_decay;  /* mu is multiplied by this after each iteration, in (0, 1]; 0 = 1 */
-    int regularised_iterations;     /* mu is 0 from this iteration on; 0 = in none */
+    int regularised_iterations;     /* after so many mu is 0; 0 = mu stays */
     shs_real incoherence;           /* gamma; not with MOD */
     shs_real coherence;             /* IPR: the largest |d_i'd_j| to reach, below 1; 0 = no IPR */
     int coherence_rounds;           /* 0 = 5 */
-    int nonnegative;                /* non-zero: atoms and codes are >= 0; of AK-SVD, SGK and K-SVD, by themselves; no engine */
+    int nonnegative;                /* non-zero: atoms and codes are >= 0; of AK-SVD, SGK and K-SVD, and not with missing values,
+                                       regularisation, incoherence or coherence; no engine */
     const shs_real *test;           /* p x test_m: signals that are not learnt from, for rmse_test; NULL = none */
     size_t test_m;
     int test_ld; /* 0 = p */
@@ -1128,8 +1133,9 @@ SHS_API shs_status shs_ksvd(const shs_context *ctx, int p, int n, size_t m, cons
    hold fewer, and get the best that fit. Errors leave D untouched; SHS_REDUCE_FAILED, SHS_PEER_FAILED and errors of an engine may
    come midway, and leave codes without atoms. SHS_CANCELLED leaves the best dictionary so far in D (the start if none was coded
    yet), the report and the history filled as far as it went, and codes without atoms. With several ranks an iteration takes n/N~
-   reductions a round and two more, of about n (p + 3) values in all; K-SVD two more for each further power step of a group, an
-   error after an update one, an atom replaced by the worst signal three. With a mask, or skip_nan, AK-SVD and SGK learn from the
+   reductions a round and two more, of about n (p + 3) values in all; MOD two a round, one of them of n^2 values; K-SVD two more for
+   each further power step of a group, IPR one of p n values, an error after an update one, an atom replaced by the worst signal
+   three. With a mask, or skip_nan, AK-SVD and SGK learn from the
    values present (other rules, regularisation, incoherence and coherence: SHS_BAD_OPTIONS); engines do not. Let M_i mark the
    values present in signal i, and F = M.(Y - the other atoms' part) on the signals that use the atom: d = F x' / |F x'|, and x_i =
    d'F_i / |M_i.d|^2 for AK-SVD. With a mask an update may raise the error; the best dictionary is kept all the same. Errors count
@@ -2286,7 +2292,8 @@ typedef struct shs_engine {
      counted   a dummy that takes a buffer's address while the layout function only counts (shs__layout)
      element   what pixels are calculated in: shs_real, or shs_wide where that is needed
      flush     to add the sums of single precision, or of integers, to those in shs_wide, and begin anew
-     group     signals, atoms or vectors of bands that go through a loop together
+     group     in section 6 signals that share their atoms, in section 7 N~ atoms that are updated together, in section 9 the
+               bands, pixels or outputs of one vector
      job       what a stage is asked to do: inputs, options, and where the results go
      lane      one element of a processor's vector
      own       a worker's own scratch; a worker is a number that no two threads have at the same time
@@ -2299,6 +2306,7 @@ typedef struct shs_engine {
      span      values of a cube that one stride, or one list of offsets, leads through
      stretch   consecutive uses of one atom, whose sums are one chunk
      tile      a block of a product whose sums stay in registers
+     word      32 bits that hold one band of two or of four pixels
    Rotations rotate, transposes transpose; Gram and Schmidt, Jacobi and the polar factor each go by their names. */
 
 /* ================================================================================================================== */
@@ -3420,7 +3428,7 @@ typedef struct shs__eigh_kernels {
 #define SHS__OMP_SURE ((shs_real)1e-2f)
 #endif
 #define SHS__WIDENED_OMP_GUARD ((shs_wide)SHS__OMP_GUARD)
-#define SHS__OMP_REFRESHES 4 /* times that the residual of a signal is formed explicitly, at most */
+#define SHS__OMP_REFRESHES 4 /* once so often confirmed, a signal no longer starts again from the explicit residual */
 
 typedef struct shs__pursuit_kernels {
     int (*strongest)(int n, const shs_real *alpha); /* the index of the largest |alpha|, the first of equals */
@@ -8840,13 +8848,14 @@ SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *
    shs__omp_code decides if the dictionary is worth packing and when G is checked (shs__coder_plan), checks D and G now or after
    coding (shs__coder_matrices), and lets the engine look at Y and code it (shs__omp_coded_there). Without an engine
    shs__omp_look_and_code looks at Y (shs__coder_look) and codes: as it is (shs__omp_code_here), or on copies in other units
-   (shs__omp_code_scaled). shs__omp_code_here chooses with or without a Gram matrix (shs__coder_choose_form) and takes memory
-   (shs__coder_layout), packs D and forms D'D (shs__coder_dictionary), and calls shs__coder_run, which shares out chunks of
-   signals. A chunk is coded by shs__omp_code_with_gram, shs__omp_code_direct or shs__omp_code_team. The loop is over
-   shs__omp_step.
+   (shs__omp_code_scaled). shs__omp_code_here takes memory (shs__coder_layout), for which shs__coder_choose_form decides with or
+   without a Gram matrix, packs D and forms D'D (shs__coder_dictionary), and calls shs__coder_run, which shares out chunks of
+   signals. A chunk is coded by shs__omp_code_with_gram or shs__omp_code_team, which loop over shs__omp_step, or by
+   shs__omp_code_direct: there the loop is shs__omp_pursue_chunk, and worker->step is the step. Nonnegative signals step by
+   shs__nn_step, subspace pursuit by shs__subspace_step.
 
    Words: a chunk of signals is coded by one worker at a time; shs__omp_worker is a worker's place. A team are signals that share
-   their atoms (options.groups). */
+   their atoms (options.groups). A group of section 7 is N~ atoms that are updated together. */
 
 SHS__OUTLINE shs_status shs__omp_check_dictionary(int p, int n, const shs_real *D, int ldd) {
     if (p < 1) return SHS_BAD_P;
@@ -9262,8 +9271,8 @@ typedef struct shs__omp_signal {
     const shs_real *y;  /* NULL where only D'y is known */
     int next;           /* the atom that was chosen last, to be appended next */
     int chosen, limit;  /* atoms so far, and at most */
-    int refreshes;      /* times that confirm formed r explicitly */
-    int stable;         /* r as confirm formed it last still holds: no atom was added since */
+    int confirms;       /* times that confirm formed r explicitly */
+    int r_is_explicit;  /* r is as confirm formed it: no atom was added since */
     int reached;        /* within tolerance, confirmed */
     shs__signal_error error;
     shs_real floor;     /* |alpha|, over |d_j| where the rule of choice asks for distances, at or below this is rounding */
@@ -9330,7 +9339,7 @@ SHS__PRIVATE void shs__omp_begin(shs__omp_signal *w, shs_wide norm2, int limit, 
     shs__signal_error *error = &w->error;
     shs_wide scaled = (shs_wide)tolerance;
     if (SHS__OMP_IF_WEIGHTED(w->weights.root)) scaled /= (shs_wide)w->weights.unit;
-    w->chosen = w->refreshes = w->stable = 0;
+    w->chosen = w->confirms = w->r_is_explicit = 0;
     w->limit = limit;
     w->floor = 0;
     error->tolerance2 = scaled * scaled;
@@ -9414,7 +9423,7 @@ SHS__PRIVATE void shs__omp_choose(shs__omp_signal *w) {
     const shs__pursuit_kernels *kernels = shs__kernels_pursuit();
     const shs__omp_dictionary *over = w->over;
     shs__signal_distances *distances = &w->distances;
-    const int renewed = w->chosen == 0 || w->stable;
+    const int renewed = w->chosen == 0 || w->r_is_explicit;
     shs_real most, length = 1;
     if (renewed || !distances->d2) w->next = kernels->strongest(over->n, w->alpha);
     most = shs__abs(w->alpha[w->next]);
@@ -9449,13 +9458,13 @@ SHS__PRIVATE int shs__omp_take(shs__omp_signal *w, int j, shs_real alpha, shs_re
     if (error->residual2 < 0) error->residual2 = 0;
     if (d2 < error->smallest * gjj) error->smallest = d2 / gjj;
     w->chosen = k + 1;
-    w->stable = 0;
+    w->r_is_explicit = 0;
     return 1;
 }
 
-/* Appends the chosen atom j: c_i = b_i[j]. As b_j is divided by d, an error of d^2 is one of b_j too: of the rounding of G_jj,
-   eps / d^2 of its square, and of what the b before it were wrong by, which the distance of j has lost. All distances lose that
-   much more: they are what an atom has at least, and OLS passes over one where that may be nothing. */
+/* Appends the chosen atom j: c_i = b_i[j]. The new b is divided by d, so an error of d^2 becomes one of b. It has two parts: the
+   rounding of G_jj, and by how much d2 here is above the distance that is kept of atom j. All distances then lose b^2 and this
+   error of it (inflation). So a kept distance is what an atom has at least, and OLS passes over an atom where that may be 0. */
 SHS__PRIVATE int shs__omp_append_gram(shs__omp_signal *w) {
     const shs__omp_dictionary *over = w->over;
     int j = w->next, i;
@@ -9517,7 +9526,7 @@ SHS__PRIVATE void shs__omp_choose_weighted(shs__omp_signal *w) {
     const shs__pursuit_kernels *kernels = shs__kernels_pursuit();
     const shs__omp_dictionary *over = w->over;
     const shs_real *diagonal = w->weights.diagonal, *newest = NULL;
-    const int renewed = w->chosen == 0 || w->stable;
+    const int renewed = w->chosen == 0 || w->r_is_explicit;
     shs_real most = w->weights.longest * (shs_real)SHS__WSQRT(w->error.residual2); /* no |alpha| is above it */
     if (!(most > SHS__REAL_MIN)) most = shs__abs(w->alpha[kernels->strongest(over->n, w->alpha)]);
     if (shs__omp_distances(over->selection) && w->distances.measured < w->chosen) newest = w->B;
@@ -9584,7 +9593,7 @@ SHS__PRIVATE int shs__omp_decide(shs__omp_signal *w) {
     const shs__signal_error *error = &w->error;
     shs_wide slack = 4 * SHS__WIDENED_EPS * error->base2 / (shs_wide)error->smallest;
     if (!(error->tolerance2 > 0)) return 0;
-    w->reached = !w->refreshes && error->residual2 + slack <= error->tolerance2 &&
+    w->reached = !w->confirms && error->residual2 + slack <= error->tolerance2 &&
                  (error->smallest >= SHS__OMP_SURE || !w->y);
     return !w->reached &&
            !(error->residual2 - slack > error->tolerance2 && error->residual2 > SHS__OMP_TRUST2 * error->base2);
@@ -9592,7 +9601,7 @@ SHS__PRIVATE int shs__omp_decide(shs__omp_signal *w) {
 
 /* Whether the recurrence of ||r||^2, which began at base2, is too inexact to decide. */
 SHS__PRIVATE int shs__omp_unsure(const shs__omp_signal *w, shs_wide residual2, shs_wide base2) {
-    return w->refreshes || !(residual2 > SHS__OMP_TRUST2 * base2) || w->error.smallest < SHS__OMP_SURE;
+    return w->confirms || !(residual2 > SHS__OMP_TRUST2 * base2) || w->error.smallest < SHS__OMP_SURE;
 }
 
 /* x += inverse(L') t, and t = 0: the coefficients of the moment. Whether that changed any. */
@@ -9663,10 +9672,10 @@ SHS__PRIVATE shs_wide shs__omp_exact2(const shs__omp_signal *w) {
     return shs__sum_value(&sum);
 }
 
-/* r = y - D_I x for the coefficients as stored, summed in shs_wide; by how much |r| may err. Each step of the sum errs by half
-   an eps of |x_k| |d_k| (|d_k| is the length of row k of L) and of what is left, which is most where shs_wide is no wider than
-   shs_real. */
-SHS__PRIVATE shs_wide shs__omp_measure(shs__omp_signal *w) {
+/* Adds what t holds to the coefficients (t becomes 0), then r = y - D_I x for them as stored, summed in shs_wide. Returns by how
+   much |r| may err. Each step of the sum errs by half an eps of |x_k| |d_k| (|d_k| is the length of row k of L) and of what is
+   left, which is most where shs_wide is no wider than shs_real. */
+SHS__PRIVATE shs_wide shs__omp_solve_and_measure(shs__omp_signal *w) {
     const shs__omp_dictionary *over = w->over;
     shs_wide rounding = 0, residual2 = w->error.norm2;
     int i, k;
@@ -9693,14 +9702,14 @@ SHS__PRIVATE shs_wide shs__omp_measure(shs__omp_signal *w) {
 
 /* Whether the tolerance is reached for certain, by the explicit residual. */
 SHS__OUTLINE int shs__omp_confirm(shs__omp_signal *w) {
-    const shs_wide rounding = shs__omp_measure(w);
+    const shs_wide rounding = shs__omp_solve_and_measure(w);
     shs__signal_error *error = &w->error;
     w->reached = SHS__WSQRT(error->residual2) + rounding <= SHS__WSQRT(error->tolerance2);
     if (!w->reached && !SHS__OMP_IF_WEIGHTED(w->weights.root) && error->residual2 <= error->tolerance2)
         w->reached = shs__omp_prove(w);
     error->base2 = error->residual2;
-    w->refreshes++;
-    w->stable = 1;
+    w->confirms++;
+    w->r_is_explicit = 1;
     return w->reached;
 }
 
@@ -9855,15 +9864,15 @@ SHS__OUTLINE int shs__team_confirm(shs__omp_signal *w) {
     for (i = 0; i < w->team->count; i++) {
         shs_wide length;
         shs__team_member(w, i, &member);
-        length = shs__omp_measure(&member);
+        length = shs__omp_solve_and_measure(&member);
         length += SHS__WSQRT(member.error.residual2);
         shs__sum_add(&sum, member.error.residual2);
         shs__sum_add(&most, length * length);
     }
     w->error.base2 = w->error.residual2 = shs__sum_value(&sum);
     w->reached = SHS__WSQRT(shs__sum_value(&most)) * (1 + 4 * SHS__WIDE_EPS) <= SHS__WSQRT(w->error.tolerance2);
-    w->refreshes++;
-    w->stable = 1;
+    w->confirms++;
+    w->r_is_explicit = 1;
     return w->reached;
 }
 
@@ -9875,7 +9884,7 @@ SHS__OUTLINE void shs__team_refresh(shs__omp_signal *w, int in_the_end) {
     size_t i;
     for (i = 0; i < w->team->count; i++) {
         shs__team_member(w, i, &member);
-        if (w->over->G) (void)shs__omp_measure(&member);
+        if (w->over->G) (void)shs__omp_solve_and_measure(&member);
         else member.error.residual2 = shs__kernels_vector()->norm2(w->over->p, member.r);
         if (in_the_end) shs__omp_refine(&member);
         else if (w->over->G) shs__omp_refresh_gram(&member);
@@ -9890,11 +9899,11 @@ SHS__OUTLINE void shs__team_refresh(shs__omp_signal *w, int in_the_end) {
 #endif
 
 /* One step with the atom that was chosen. Returns 0 after the last step. Where append refuses the atom, the correlations may be
-   rounding: a step with a tolerance then confirms, refreshes and returns 1, and ends only if r has been formed since the last
-   atom. */
+   rounding: a step with a tolerance then confirms, refreshes and returns 1. It ends if r has been formed since the last atom, or if
+   no refresh is left. */
 SHS__INLINE int shs__omp_step(shs__omp_signal *w, shs__omp_form form) {
     const int known = SHS__OMP_KNOWN(w, form);
-    const int may_refresh = known && w->error.tolerance2 > 0 && w->refreshes < SHS__OMP_REFRESHES;
+    const int may_refresh = known && w->error.tolerance2 > 0 && w->confirms < SHS__OMP_REFRESHES;
     int appended, in_doubt = 1;
     if (w->reached || w->chosen >= w->limit) return 0;
     if (form == SHS__OMP_DIRECT) appended = shs__omp_append_direct(w);
@@ -9902,7 +9911,7 @@ SHS__INLINE int shs__omp_step(shs__omp_signal *w, shs__omp_form form) {
     if (appended) {
         in_doubt = shs__omp_decide(w);
         if (w->reached || w->chosen == w->limit) return 0;
-    } else if (!may_refresh || w->stable) {
+    } else if (!may_refresh || w->r_is_explicit) {
         w->limit = w->chosen;
         return 0;
     }
@@ -9923,7 +9932,7 @@ SHS__PRIVATE void shs__omp_finish(shs__omp_signal *w) {
         shs__omp_weigh(w, w->r, w->r);
         shs__omp_refine(w);
     }
-    changed = shs__omp_solve(w) || !w->stable;
+    changed = shs__omp_solve(w) || !w->r_is_explicit;
     if (!changed) w->error.residual2 = w->error.base2; /* measured by the last refresh; the coefficients stayed */
     else if (w->y && shs__omp_unsure(w, w->error.residual2, w->error.base2)) shs__omp_confirm(w);
 }
@@ -9948,7 +9957,8 @@ SHS__PRIVATE shs_wide shs__nn_product(const shs__nn_equations *e, int i, int j) 
     return e->H[shs__omp_packed_at(i, j)];
 }
 
-/* The largest alpha. Of one from the explicit residual only what the stored coefficients leave is rounding. */
+/* The largest alpha. If alpha comes from the explicit residual, its rounding is that of the stored coefficients alone, and the
+   floor goes down to this. */
 SHS__PRIVATE void shs__nn_choose(shs__omp_signal *w) {
     shs_real best = 0, size = 0;
     int i;
@@ -9956,7 +9966,7 @@ SHS__PRIVATE void shs__nn_choose(shs__omp_signal *w) {
         w->alpha[w->atoms[i]] = 0; /* rounding, or below it */
         size += w->x[i] * w->L[shs__omp_packed_at(i, i)];
     }
-    if (w->stable && 4 * SHS__EPS * size < w->floor) w->floor = 4 * SHS__EPS * size;
+    if (w->r_is_explicit && 4 * SHS__EPS * size < w->floor) w->floor = 4 * SHS__EPS * size;
     w->next = 0;
     for (i = 0; i < w->over->n; i++)
         if (w->alpha[i] > best) {
@@ -10004,7 +10014,8 @@ SHS__OUTLINE int shs__nn_least_squares(shs__omp_signal *w, const shs__nn_equatio
     return 1;
 }
 
-/* Takes atom `newcomer` into use; an atom that reaches 0 on the way leaves. Returns 0, changing nothing, if it depends on others. */
+/* Takes atom `newcomer` into use; an atom that reaches 0 on the way leaves. Returns 0, changing nothing, if it depends on others.
+   */
 SHS__OUTLINE int shs__nn_enter(shs__omp_signal *w, const shs__nn_equations *e, int chosen, int newcomer) {
     e->in_use[newcomer] = 1;
     while (shs__nn_least_squares(w, e, chosen)) {
@@ -10090,7 +10101,7 @@ SHS__INLINE int shs__nn_append(shs__omp_signal *w, shs__nn_equations *e, int kno
 SHS__INLINE void shs__nn_advance(shs__omp_signal *w, const shs__nn_equations *e, shs__omp_form form) {
     const shs__omp_dictionary *over = w->over;
     int k;
-    w->stable = 0;
+    w->r_is_explicit = 0;
     for (k = 0; k < w->chosen; k++) {
         const shs_real x = (shs_real)e->x[k], step = x - w->x[k];
         w->x[k] = x;
@@ -10133,7 +10144,7 @@ SHS__INLINE int shs__nn_step(shs__omp_signal *w, shs__omp_form form) {
    first atom may leave a thousandth of the signal. */
 SHS__PRIVATE void shs__nn_refresh(shs__omp_signal *w) {
     if (w->alpha[w->next] * SHS__OMP_GUARD > w->floor * (shs_real)SHS__WSQRT(SHS__OMP_TRUST2)) return;
-    if (!w->stable) shs__omp_confirm(w);
+    if (!w->r_is_explicit) shs__omp_confirm(w);
     shs__omp_correlate(w->over, w->r, w->alpha);
     shs__nn_choose(w);
 }
@@ -10145,14 +10156,14 @@ SHS__OUTLINE void shs__nn_pursue_gram(shs__omp_signal *w) {
         shs__nn_choose(w);
         if (known && w->chosen > 0) shs__nn_refresh(w);
     } while (shs__nn_step(w, SHS__OMP_GRAM));
-    if (known && w->chosen > 0 && !w->stable) shs__omp_confirm(w);
+    if (known && w->chosen > 0 && !w->r_is_explicit) shs__omp_confirm(w);
 }
 
 /* ---- signals that are coded together, by one worker -------------------------------------------------- >>omp_worker */
 
 typedef struct shs__omp_worker {
     const shs__omp_dictionary *over;
-    /* Without a Gram matrix: alpha = D'R for `count` columns; and a step given alpha, which returns whether there will be another. */
+    /* Without a Gram matrix: alpha = D'R for `count` columns; a step given alpha, which returns whether there will be another. */
     void (*correlate)(const struct shs__omp_worker *g, int count);
     int (*step)(const struct shs__omp_worker *g, shs__omp_signal *w);
     shs__omp_signal *members;
@@ -10172,7 +10183,7 @@ SHS__PRIVATE int shs__omp_columns(int count, shs_selection selection) { return c
 
 /* Scratch of `count` signals, which are in g->members, with `columns` of alpha, for products of `scratch` values. In the Gram forms
    all signals of a worker share one r. B has a row less than atoms: after the last atom nothing is chosen. */
-SHS__OUTLINE void shs__omp_layout_group(shs__layout *l, shs__omp_worker *g, const shs__omp_dictionary *over, int limit, int count,
+SHS__OUTLINE void shs__omp_layout_worker(shs__layout *l, shs__omp_worker *g, const shs__omp_dictionary *over, int limit, int count,
                                         size_t columns, size_t scratch) {
     const int p = over->p, padded = over->padded, direct = !over->use_gram;
     const int nonnegative = SHS__OMP_IF_NONNEGATIVE(over->nonnegative), anew = SHS__OMP_IF_NONNEGATIVE(over->anew);
@@ -10221,12 +10232,12 @@ SHS__PRIVATE void shs__omp_set_diagonal(shs__omp_dictionary *over) {
     for (; j < shs__omp_padded(over->n); j++) over->diagonal[j] = 0;
 }
 
-/* ---- a group of signals without a Gram matrix ------------------------------------------------------- >>omp_direct */
+/* ---- a chunk of signals without a Gram matrix ------------------------------------------------------- >>omp_direct */
 
-/* All signals of the group make each step together, so that the dictionary, the largest array, is read once a step. The alpha and
-   q_k of a group have at most SHS__DIRECT_VALUES values, so that the second cache holds them. A group has at least
-   SHS__DIRECT_FEWEST signals. */
-enum { SHS__DIRECT_FEWEST = 16, SHS__DIRECT_GROUP = 64, SHS__DIRECT_VALUES = 65536 };
+/* All signals of a chunk make each step together, so that the dictionary, the largest array, is read once a step. Their alpha and
+   q_k are at most SHS__DIRECT_VALUES values, so that the second cache holds them. A chunk has at least SHS__DIRECT_FEWEST signals.
+   */
+enum { SHS__DIRECT_FEWEST = 16, SHS__DIRECT_MOST = 64, SHS__DIRECT_VALUES = 65536 };
 
 /* A separate function for few columns keeps the matrix product out of small programs. */
 SHS__PRIVATE void shs__omp_correlate_few(const shs__omp_worker *g, int count) {
@@ -10254,10 +10265,10 @@ SHS__PRIVATE void shs__omp_seat(const shs__omp_worker *g, shs__omp_signal *w, in
 }
 
 /* Pursues `count` signals that have begun and know their y. */
-SHS__PRIVATE void shs__omp_pursue_group(const shs__omp_worker *g, int count) {
+SHS__PRIVATE void shs__omp_pursue_chunk(const shs__omp_worker *g, int count) {
     const size_t p = (size_t)g->over->p, bytes = p * sizeof(shs_real);
     const int distances = shs__omp_distances(g->over->selection);
-    unsigned char active[SHS__DIRECT_GROUP]; /* the g->members that go on; bytes, because stacks may be small */
+    unsigned char active[SHS__DIRECT_MOST]; /* the g->members that go on; bytes, because stacks may be small */
     int actives = 0, columns, left, a;
     for (a = 0; a < count; a++) {
         shs__omp_signal *w = g->members + a;
@@ -10317,12 +10328,12 @@ typedef struct shs__coder_sums {
     size_t nonzeros, not_reached;
 } shs__coder_sums;
 
-/* How the signals of a chunk are coded. */
+/* How the signals of a chunk are coded: the functions of one shs__omp_form. */
 struct shs__coder;
-typedef struct shs__coder_form {
+typedef struct shs__chunk_coder {
     void (*layout)(shs__layout *l, const struct shs__coder *c, shs__omp_worker *g); /* the scratch of one worker */
     void (*code)(const struct shs__coder *c, size_t first, size_t end, int worker, shs__coder_sums *sums);
-} shs__coder_form;
+} shs__chunk_coder;
 
 /* What is done just before and just after a chunk of signals is coded, while the chunk is in the cache. */
 typedef struct shs__coder_around {
@@ -10348,8 +10359,8 @@ typedef struct shs__coder {
     /* The plan. */
     int few;  /* 1: too few signals to pack the dictionary for */
     int late; /* the caller's Gram matrix is checked after coding, the columns of the chosen atoms alone */
-    const shs__coder_form *form;
-    size_t group; /* signals of a chunk, at most: signals_per_group */
+    const shs__chunk_coder *form;
+    size_t chunk_signals; /* at most: signals_per_group */
     size_t chunks;
 
     /* Memory, and how far it is. */
@@ -10365,7 +10376,7 @@ typedef struct shs__coder {
 /* Whether the options limit the atoms of a signal. */
 SHS__PRIVATE int shs__omp_limited(const shs_omp_options *o) { return o->sparsity > 0 || o->sparsity_each; }
 
-SHS__PRIVATE size_t shs__coder_default_group(int n) {
+SHS__PRIVATE size_t shs__coder_default_chunk(int n) {
     if (n > 1024) return (size_t)SHS__CODER_GROUP_LARGE;
     return (size_t)SHS__CODER_GROUP;
 }
@@ -10434,9 +10445,9 @@ SHS__PRIVATE void shs__omp_correlate_rows(const shs__omp_worker *g, int count) {
             shs__stripes_times(g->seats[i], d->packed, stripe, SHS__AT(g->R, d->p, 0, i), SHS__AT(g->alpha, d->n, 0, i));
 }
 
-SHS__PRIVATE size_t shs__direct_group(const shs__omp_dictionary *d, int limit) {
+SHS__PRIVATE size_t shs__direct_chunk(const shs__omp_dictionary *d, int limit) {
     const size_t values = (size_t)d->n + (size_t)d->p * ((size_t)limit + 1);
-    return shs__zmax(SHS__DIRECT_FEWEST, shs__zmin(SHS__DIRECT_GROUP, SHS__DIRECT_VALUES / values));
+    return shs__zmax(SHS__DIRECT_FEWEST, shs__zmin(SHS__DIRECT_MOST, SHS__DIRECT_VALUES / values));
 }
 
 /* One block of columns of the Gram matrix: the rows from its first column on, zeros below, and the same values as rows. */
@@ -10657,7 +10668,7 @@ SHS__OUTLINE void shs__omp_code_direct(const shs__coder *c, size_t first, size_t
     size_t i;
     if (g->over->weighted) shs__coder_weigh(c, g, first, end, sums);
     for (i = first; i < end; i++) shs__coder_begin(c, g->members + (i - first), i);
-    shs__omp_pursue_group(g, (int)(end - first));
+    shs__omp_pursue_chunk(g, (int)(end - first));
     for (i = first; i < end; i++) shs__coder_end(c, g->members + (i - first), i, sums);
 }
 
@@ -10698,7 +10709,7 @@ SHS__OUTLINE void shs__omp_code_team(const shs__coder *c, size_t first, size_t e
         else member.error.residual2 = before;
         for (k = 0; k < w->chosen && !team->R; k++) member.error.residual2 -= shs__square(member.t[k]);
         shs__omp_solve(&member);
-        if (w->y && w->chosen > 0 && shs__omp_unsure(w, member.error.residual2, before)) (void)shs__omp_measure(&member);
+        if (w->y && w->chosen > 0 && shs__omp_unsure(w, member.error.residual2, before)) (void)shs__omp_solve_and_measure(&member);
         if (member.error.residual2 < 0) member.error.residual2 = 0;
         member.atoms = shs__codes_atoms(c->codes, first + i);
         SHS__MOVE(member.atoms, w->atoms, w->chosen);
@@ -10719,14 +10730,14 @@ SHS__PRIVATE size_t shs__coder_scratch(const shs__coder *c, size_t columns) {
 
 SHS__PRIVATE void shs__omp_layout_gram(shs__layout *l, const shs__coder *c, shs__omp_worker *g) {
     g->members = SHS__CARVE(l, shs__omp_signal, SHS__ABREAST);
-    shs__omp_layout_group(l, g, &c->over, c->stride, SHS__ABREAST, c->group, shs__coder_scratch(c, c->group));
+    shs__omp_layout_worker(l, g, &c->over, c->stride, SHS__ABREAST, c->chunk_signals, shs__coder_scratch(c, c->chunk_signals));
 }
 
 SHS__PRIVATE void shs__omp_layout_direct(shs__layout *l, const shs__coder *c, shs__omp_worker *g) {
-    const int count = (int)c->group;
+    const int count = (int)c->chunk_signals;
     const size_t columns = (size_t)shs__omp_columns(count, c->over.selection);
     g->members = SHS__CARVE(l, shs__omp_signal, count);
-    shs__omp_layout_group(l, g, &c->over, c->stride, count, columns, shs__coder_scratch(c, columns));
+    shs__omp_layout_worker(l, g, &c->over, c->stride, count, columns, shs__coder_scratch(c, columns));
     if (c->over.weighted) g->correlate = shs__omp_correlate_rows;
     else if (c->few) g->correlate = shs__omp_correlate_few;
     else g->correlate = shs__omp_correlate_group;
@@ -10737,14 +10748,14 @@ SHS__PRIVATE void shs__omp_layout_direct(shs__layout *l, const shs__coder *c, sh
    without a Gram matrix b_k of the last atom. */
 SHS__PRIVATE void shs__omp_layout_team(shs__layout *l, const shs__coder *c, shs__omp_worker *g) {
     const shs__omp_dictionary *over = &c->over;
-    const size_t panel = shs__zmin(c->group, shs__coder_default_group(over->n));
-    const size_t columns = (over->use_gram ? c->group : panel) + 2;
+    const size_t panel = shs__zmin(c->chunk_signals, shs__coder_default_chunk(over->n));
+    const size_t columns = (over->use_gram ? c->chunk_signals : panel) + 2;
     shs__omp_team *team = &g->team;
     g->members = SHS__CARVE(l, shs__omp_signal, 1);
-    shs__omp_layout_group(l, g, over, c->stride, 1, columns, shs__coder_scratch(c, columns));
-    team->T = SHS__CARVE(l, shs_real, SHS__PRODUCT(c->stride, c->group, 1));
+    shs__omp_layout_worker(l, g, over, c->stride, 1, columns, shs__coder_scratch(c, columns));
+    team->T = SHS__CARVE(l, shs_real, SHS__PRODUCT(c->stride, c->chunk_signals, 1));
     team->squares = SHS__CARVE(l, shs_wide, over->padded);
-    if (!over->use_gram) team->R = SHS__CARVE(l, shs_real, SHS__PRODUCT(over->p, c->group, 1));
+    if (!over->use_gram) team->R = SHS__CARVE(l, shs_real, SHS__PRODUCT(over->p, c->chunk_signals, 1));
     team->panel = panel;
     team->limit = (size_t)c->stride;
     team->scratch = g->scratch;
@@ -10756,9 +10767,9 @@ SHS__PRIVATE void shs__omp_layout_team(shs__layout *l, const shs__coder *c, shs_
 
 /* The forms of a method; code is NULL where it has no such form. */
 typedef struct shs__method {
-    shs__coder_form gram;   /* with a Gram matrix */
-    shs__coder_form direct; /* without: signals with weights, too */
-    shs__coder_form team;   /* signals that share their atoms */
+    shs__chunk_coder gram;   /* with a Gram matrix */
+    shs__chunk_coder direct; /* without: signals with weights, too */
+    shs__chunk_coder team;   /* signals that share their atoms */
     int anew;               /* as in shs__omp_dictionary */
 } shs__method;
 
@@ -10924,7 +10935,7 @@ SHS__PRIVATE int shs__subspace_step(const shs__omp_worker *g, shs__omp_signal *w
     if (!(residual2 < w->error.residual2)) return 0; /* or it is not a number */
     w->error.residual2 = residual2;
     w->chosen = t->count;
-    w->stable = 0;
+    w->r_is_explicit = 0;
     for (k = 0; k < t->count; k++) {
         w->atoms[k] = t->atoms[k];
         w->x[k] = (shs_real)t->x[k];
@@ -10942,8 +10953,8 @@ SHS__PRIVATE void shs__subspace_layout(shs__layout *l, const shs__coder *c, shs_
     size_t i;
     shs__omp_layout_direct(l, c, g);
     g->step = shs__subspace_step;
-    g->own = SHS__CARVE(l, shs__subspace, c->group);
-    for (i = 0; i < c->group; i++) {
+    g->own = SHS__CARVE(l, shs__subspace, c->chunk_signals);
+    for (i = 0; i < c->chunk_signals; i++) {
         shs__subspace counted, *t = SHS__MEMBER((shs__subspace *)g->own, i, counted);
         t->atoms = SHS__CARVE(l, int, most);
         t->L = SHS__CARVE(l, shs_wide, shs__omp_triangle(most) + 2 * (size_t)most);
@@ -10978,19 +10989,19 @@ SHS__PRIVATE void shs__coder_choose_form(shs__coder *c) {
     over->selection = o->selection;
     over->nonnegative = o->nonnegative;
     over->anew = o->nonnegative || method->anew;
-    if (o->signals_per_group) c->group = o->signals_per_group;
-    else c->group = shs__coder_default_group(n);
-    if (c->few || c->late) c->group = shs__zmax(c->m, 1); /* one chunk */
-    c->group = shs__zmin(c->group, shs__zmin(shs__zmax(c->m, 1), INT_MAX));
-    if (!over->use_gram) c->group = shs__zmin(c->group, shs__direct_group(over, c->stride));
-    c->chunks = shs__ctx_chunks(c->m, c->group);
+    if (o->signals_per_group) c->chunk_signals = o->signals_per_group;
+    else c->chunk_signals = shs__coder_default_chunk(n);
+    if (c->few || c->late) c->chunk_signals = shs__zmax(c->m, 1); /* one chunk */
+    c->chunk_signals = shs__zmin(c->chunk_signals, shs__zmin(shs__zmax(c->m, 1), INT_MAX));
+    if (!over->use_gram) c->chunk_signals = shs__zmin(c->chunk_signals, shs__direct_chunk(over, c->stride));
+    c->chunks = shs__ctx_chunks(c->m, c->chunk_signals);
     if (!o->groups) return;
-    c->group = 1;
-    for (k = 0; k < o->group_count; k++) c->group = shs__zmax(c->group, shs__team_end(o, c->m, k) - o->groups[k]);
+    c->chunk_signals = 1;
+    for (k = 0; k < o->group_count; k++) c->chunk_signals = shs__zmax(c->chunk_signals, shs__team_end(o, c->m, k) - o->groups[k]);
     c->chunks = o->group_count;
 }
 
-/* What all that code many signals have: the Gram matrix, the packed dictionary, and a group for each worker. */
+/* What all that code many signals have: the Gram matrix, the packed dictionary, and a place for each worker. */
 SHS__PRIVATE void shs__coder_layout_matrices(shs__layout *l, shs__coder *c, int workers) {
     shs__omp_dictionary *over = &c->over;
     over->padded = over->n;
@@ -11030,7 +11041,7 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
 SHS__PRIVATE size_t shs__coder_first(const shs__coder *c, size_t chunk) {
     if (chunk >= c->chunks) return c->m;
     if (c->options->groups) return c->options->groups[chunk];
-    return chunk * c->group;
+    return chunk * c->chunk_signals;
 }
 
 SHS__PRIVATE void shs__coder_chunk(void *arg, size_t chunk, int worker) {
@@ -11055,7 +11066,7 @@ SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, co
     memset(report, 0, sizeof *report);
     for (c->first_chunk = 0; c->first_chunk < c->chunks && status == SHS_OK; c->first_chunk += SHS__CODER_ROUND) {
         size_t count = shs__zmin(SHS__CODER_ROUND, c->chunks - c->first_chunk), k, done;
-        shs__ctx_parallel(ctx, (shs_wide)(count * c->group) * work, count, shs__coder_chunk, c);
+        shs__ctx_parallel(ctx, (shs_wide)(count * c->chunk_signals) * work, count, shs__coder_chunk, c);
         for (k = 0; k < count; k++) {
             shs__sum_add(&sum2, shs__sum_value(&c->sums[k].sum2));
             shs__sum_add(&weight, shs__sum_value(&c->sums[k].weight));
@@ -11072,7 +11083,7 @@ SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, co
     return status;
 }
 
-/* ---- the public forms ------------------------------------------------------------------------------- >>omp_public */
+/* ---- the public functions --------------------------------------------------------------------------- >>omp_public */
 
 /* Units. A pursuit forms squares of the values of D, and in double of the values of Y. If the exponents of the largest values of
    D and Y are within these bounds, or the values are 0, no square leaves the range, and no bit depends on the unit. */
@@ -11153,7 +11164,7 @@ SHS__PRIVATE shs_status shs__coder_finite(const shs_context *ctx, const shs__cod
 SHS__PUBLIC shs_omp_options shs_omp_defaults(int p, int n) {
     shs_omp_options o = SHS_ZERO;
     o.sparsity = shs__imin(p, n);
-    o.signals_per_group = shs__coder_default_group(n);
+    o.signals_per_group = shs__coder_default_chunk(n);
     return o;
 }
 
@@ -11280,7 +11291,7 @@ SHS__PRIVATE shs_status shs__omp_engine_code(const shs_context *ctx, const shs__
 
 /* Lets the engine code, if there is one. Returns 1 if the CPU must still code (by D'Y alone always); else *status is the
    engine's. */
-SHS__PRIVATE int shs__engine_leaves_codes(const shs_context *ctx, const shs__coder *c, shs__omp_purpose purpose,
+SHS__PRIVATE int shs__cpu_must_code(const shs_context *ctx, const shs__coder *c, shs__omp_purpose purpose,
                                           shs_omp_report *report, shs_status *status) {
     const shs_engine *e = c->over.p ? shs__ctx_engine(ctx) : NULL;
     int here;
@@ -11499,7 +11510,8 @@ SHS__OUTLINE shs_status shs__units_open(const shs_context *ctx, shs__units *u, c
     return SHS_OK;
 }
 
-/* Code `at`, of signal i, back in the caller's unit. Returns whether its coefficients are normal numbers, where the signal's are. */
+/* Code `at`, of signal i, back in the caller's unit. Returns whether its coefficients are normal numbers, where the signal's are.
+   */
 SHS__PRIVATE int shs__units_back(const shs__units *u, const shs_codes *codes, size_t at, size_t i) {
     shs_real *x = shs__codes_coefs(codes, at);
     const int far_below = u->each[i] >= SHS__OMP_BIAS;
@@ -11525,7 +11537,7 @@ SHS__OUTLINE shs_status shs__omp_code_scaled(const shs_context *ctx, const shs__
     status = shs__units_open(ctx, &u, c, 0, &l);
     if (status != SHS_OK) return status;
     u.c.errors2 = u.errors2;
-    if (shs__engine_leaves_codes(ctx, &u.c, SHS__OMP_CODES, report, &status)) status = shs__omp_code_here(ctx, &u.c, report);
+    if (shs__cpu_must_code(ctx, &u.c, SHS__OMP_CODES, report, &status)) status = shs__omp_code_here(ctx, &u.c, report);
     for (i = 0; i < c->m && (status == SHS_OK || status == SHS_CANCELLED); i++) {
         const shs_wide half = (shs_wide)shs__omp_power(-u.each[i]);
         if (c->codes->used[i] == 0 && status == SHS_CANCELLED) continue;
@@ -11556,7 +11568,7 @@ SHS__PRIVATE int shs__omp_coded_there(const shs_context *ctx, const shs__coder *
     int unsafe = 0;
     if (c->over.p == 0 || !shs__ctx_engine(ctx)) return 0;
     if (shs__dictionary_look(c, &unsafe) != SHS_OK || unsafe) return 0;
-    if (shs__engine_leaves_codes(ctx, c, SHS__OMP_LOOKS, report, status)) return 0;
+    if (shs__cpu_must_code(ctx, c, SHS__OMP_LOOKS, report, status)) return 0;
     if (*status != SHS_OUT_OF_RANGE) return 1;
     /* Left over is a signal that cannot be coded in any unit: the engine's status is the call's. */
     return shs__coder_look(ctx, c, &unsafe) == SHS_OK && !unsafe;
@@ -11577,7 +11589,7 @@ SHS__PRIVATE shs_status shs__omp_look_and_code(const shs_context *ctx, shs__code
     return status;
 }
 
-/* All that is left when a form's own arguments were checked. */
+/* What is left when a public function has checked its own arguments. */
 SHS__OUTLINE shs_status shs__omp_code(const shs_context *ctx, shs__coder *c, shs_omp_report *report) {
     shs_omp_report own = SHS_ZERO;
     shs_status status = SHS_OK;
@@ -11656,7 +11668,7 @@ SHS__PRIVATE void shs__omp_one_layout(shs__omp_one *one) {
     int columns = 1;
     if (!one->over.use_gram) columns = shs__omp_columns(1, one->o.selection);
     one->g.members = &one->w;
-    shs__omp_layout_group(&one->l, &one->g, &one->over, one->o.sparsity, 1, (size_t)columns, 0);
+    shs__omp_layout_worker(&one->l, &one->g, &one->over, one->o.sparsity, 1, (size_t)columns, 0);
     if (shs__omp_distances(one->o.selection))
         one->over.diagonal = SHS__CARVE(&one->l, shs_real, shs__omp_padded(one->over.n));
 }
@@ -11799,7 +11811,7 @@ SHS__PUBLIC shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int l
     one.w.y = y;
     one.g.correlate = shs__omp_correlate_few;
     one.g.step = shs__direct_step;
-    shs__omp_pursue_group(&one.g, 1);
+    shs__omp_pursue_chunk(&one.g, 1);
     return shs__omp_one_end(&one, used, error2);
 }
 
@@ -12013,7 +12025,7 @@ typedef struct shs__lasso_sums {
     size_t nonzeros, not_reached, cut;
 } shs__lasso_sums;
 
-/* A signal on its way, within a group. */
+/* A signal on its way, within a chunk. */
 typedef struct shs__lasso_signal {
     size_t at;                                   /* which of the m */
     shs_wide norm2, r2, product, gap, objective; /* |y|^2, |r|^2, (Dx)'r; gap in the unit of the objective */
@@ -12074,20 +12086,20 @@ SHS__PRIVATE void shs__lasso_layout(shs__layout *l, shs__lasso *q, int workers) 
     const int n = over->n, face = over->use_gram ? shs__imin(n, SHS__LASSO_FACE) : 0;
     const size_t cells = SHS__PRODUCT(shs__omp_padded(face + 1), face, 1);
     int i;
-    c->group = shs__zmin(shs__coder_default_group(n), shs__zmax(c->m, 1));
-    c->chunks = shs__ctx_chunks(c->m, c->group);
+    c->chunk_signals = shs__zmin(shs__coder_default_chunk(n), shs__zmax(c->m, 1));
+    c->chunks = shs__ctx_chunks(c->m, c->chunk_signals);
     shs__coder_layout_matrices(l, c, workers);
     q->rooms = SHS__CARVE(l, shs__lasso_room, workers);
     q->sums = SHS__CARVE(l, shs__lasso_sums, SHS__CODER_ROUND);
     for (i = 0; i < workers; i++) {
         shs__omp_worker unused_group, *g = SHS__MEMBER(c->workers, i, unused_group);
         shs__lasso_room unused_room, *w = SHS__MEMBER(q->rooms, i, unused_room);
-        g->alpha = SHS__CARVE(l, shs_real, SHS__PRODUCT(over->padded, c->group, 1));
-        g->R = SHS__CARVE(l, shs_real, SHS__PRODUCT(over->p, c->group, 1));
-        g->scratch = SHS__CARVE(l, shs_real, shs__coder_scratch(c, c->group));
-        w->members = SHS__CARVE(l, shs__lasso_signal, c->group);
-        w->active = SHS__CARVE(l, shs__lasso_signal *, c->group);
-        w->exact = SHS__CARVE(l, shs_wide, SHS__PRODUCT(shs__omp_rows(over), c->group, 1));
+        g->alpha = SHS__CARVE(l, shs_real, SHS__PRODUCT(over->padded, c->chunk_signals, 1));
+        g->R = SHS__CARVE(l, shs_real, SHS__PRODUCT(over->p, c->chunk_signals, 1));
+        g->scratch = SHS__CARVE(l, shs_real, shs__coder_scratch(c, c->chunk_signals));
+        w->members = SHS__CARVE(l, shs__lasso_signal, c->chunk_signals);
+        w->active = SHS__CARVE(l, shs__lasso_signal *, c->chunk_signals);
+        w->exact = SHS__CARVE(l, shs_wide, SHS__PRODUCT(shs__omp_rows(over), c->chunk_signals, 1));
         w->x = SHS__CARVE(l, shs_real, n);
         w->coefs = SHS__CARVE(l, shs_real, n);
         w->support = SHS__CARVE(l, int, n);
@@ -12689,7 +12701,7 @@ SHS__PRIVATE int shs__lasso_nothing(const shs__lasso *q, shs__lasso_signal *s, s
     return 1;
 }
 
-/* The group's signals with one lambda: all whose gap is not reached yet descend, and are looked at again. */
+/* The chunk's signals with one lambda: all whose gap is not reached yet descend, and are looked at again. */
 SHS__OUTLINE void shs__lasso_group(const shs__lasso *q, const shs__omp_worker *g, const shs__lasso_room *w, int which, int count,
                                    shs__lasso_sums *sums) {
     int turn, left, i;
@@ -12729,7 +12741,7 @@ SHS__PRIVATE void shs__lasso_chunk(void *arg, size_t chunk, int worker) {
     const shs__lasso *q = (const shs__lasso *)arg;
     const shs__coder *c = &q->c;
     const shs__lasso_room *w = q->rooms + worker;
-    const size_t first = (c->first_chunk + chunk) * c->group, count = shs__zmin(c->group, c->m - first);
+    const size_t first = (c->first_chunk + chunk) * c->chunk_signals, count = shs__zmin(c->chunk_signals, c->m - first);
     size_t i;
     int which;
     memset(q->sums + chunk, 0, sizeof *q->sums);
@@ -12758,9 +12770,9 @@ SHS__PRIVATE shs_status shs__lasso_run(const shs_context *ctx, shs__lasso *q, sh
     shs_status status = SHS_OK;
     for (c->first_chunk = 0; c->first_chunk < c->chunks && status == SHS_OK; c->first_chunk += SHS__CODER_ROUND) {
         const size_t count = shs__zmin(SHS__CODER_ROUND, c->chunks - c->first_chunk);
-        const size_t done = shs__zmin(c->m, (c->first_chunk + count) * c->group);
+        const size_t done = shs__zmin(c->m, (c->first_chunk + count) * c->chunk_signals);
         size_t k;
-        shs__ctx_parallel(ctx, (shs_wide)(count * c->group) * work, count, shs__lasso_chunk, q);
+        shs__ctx_parallel(ctx, (shs_wide)(count * c->chunk_signals) * work, count, shs__lasso_chunk, q);
         for (k = 0; k < count; k++) {
             shs__sum_add(&objective, shs__sum_value(&q->sums[k].objective));
             report->gap = shs__lasso_larger(report->gap, q->sums[k].gap);
@@ -12919,7 +12931,7 @@ SHS__OUTLINE shs_status shs__lasso_code_scaled(const shs_context *ctx, const shs
     return status;
 }
 
-/* All that is left when a form's own arguments were checked. */
+/* What is left when a public function has checked its own arguments. */
 SHS__OUTLINE shs_status shs__lasso_code(const shs_context *ctx, shs__lasso *q, shs_codes *codes, shs_lasso_report *report) {
     shs__coder *c = &q->c;
     shs_lasso_report own = SHS_ZERO;
@@ -12985,7 +12997,12 @@ SHS__PUBLIC shs_status shs_lasso_gram(const shs_context *ctx, int n, size_t m, c
    (shs__dl_code_all), updates (shs__dl_update_round) and replaces atoms (shs__dl_replace_atoms). A round takes group after group:
    shs__dl_directions sums over signals (shs__dl_stage_gather) and ranks and applies the rule. K-SVD goes on by power steps
    (shs__dl_power_steps). shs__dl_take_atom normalises the new atoms, and shs__dl_stage_update changes codes and residuals. A
-   shs__dl_stage_... runs on the engine, or is the shs__dl_cpu_... of that name. */
+   shs__dl_stage_... asks the engine, or does on the CPU what its name says (code, gather and update: shs__dl_cpu_...);
+   shs__dl_stage_round is the engine's alone. Coding ends in shs__coder_run of section 6. Behind the updates come IPR
+   (shs__dl_decorrelate) and the best dictionary so far (shs__dl_keep_best); shs__dl_final_codes are those of the result.
+
+   What differs: AK-SVD and PAK-SVD apply shs__dl_rule_power and renew the codes; SGK keeps them; K-SVD adds power steps; NSGK takes
+   its uses from the codes of the iteration before; MOD applies shs__dl_rule_mod to one group of all atoms. */
 
 /* ---- the naive twin -------------------------------------------------------------------------------- >>learn_naive */
 
@@ -13198,7 +13215,7 @@ SHS__PRIVATE void shs__dl_rule_mod(int p, const shs_atom_group *g, const shs_rea
 
 static const struct {
     const char *name;
-    int codes; /* x_new is made with the new atom; otherwise x stays */
+    int renews_codes; /* x_new is made with the new atom; otherwise x stays */
 } shs__dl_rules[] = {
 #define SHS__ROW(code, name, codes) {#name, codes},
     SHS_UPDATE_LIST(SHS__ROW)
@@ -13221,8 +13238,8 @@ typedef struct shs__dl_uses {
 } shs__dl_uses;
 
 enum {
-    SHS__USES_AN_ITEM = 256,   /* uses of one atom that are summed in shs_real before the sum goes to shs_wide */
-    SHS__SIGNALS_A_PATCH = 256 /* signals whose residuals are patched at a time: 64 KB of 64 floats */
+    SHS__USES_A_STRETCH = 256,   /* uses of one atom that are summed in shs_real before the sum goes to shs_wide */
+    SHS__SIGNALS_AN_UPDATE = 256 /* signals whose residuals are patched at a time: 64 KB of 64 floats */
 };
 
 /* A stretch of one atom's uses; gathering is cut into these. */
@@ -13259,7 +13276,7 @@ typedef struct shs__dl_previous {
 typedef struct shs__dl_session {
     shs__coder coder;
     shs_codes codes;
-    shs_real *coded;         /* p x n: the dictionary that codes and E are of */
+    shs_real *D_old;         /* p x n, the dictionary of E: w->D but for atoms whose update E has not taken over yet */
     shs_real *E;             /* p x m: Y - DX; 0 where Y is missing */
     shs__synthesis residual; /* E of `coded` and the codes at hand */
     int residual_done;       /* E holds it */
@@ -13275,7 +13292,7 @@ typedef struct shs__dl_session {
 /* What IPR takes: k = min(p, n). */
 typedef struct shs__dl_ipr {
     shs__eigh eigh;
-    shs_wide *B;                /* p x n: YX', and what is reduced with it */
+    shs_wide *B;                /* p x (n + SHS__TELLS): YX', and what is reduced with it */
     shs_wide *G;                /* n x n: D'D */
     shs_wide *values, *vectors; /* k, n x k */
     shs_wide *Z;                /* p x n: the dictionary */
@@ -13321,7 +13338,7 @@ typedef struct shs__dl_learner {
     shs__dl_session session;
     shs__dl_test test;
     shs_real *D;            /* p x n */
-    shs_wide *sums;         /* (p + 1) n + SHS__TELLS: of a group of atoms, and behind them their energy */
+    shs_wide *sums;         /* (p + 1) (n + SHS__TELLS): of a group of atoms, and behind them their energy */
     shs_wide *reduced;      /* n + 5 + SHS__TELLS: what else is reduced over the ranks */
     shs_wide *gram;         /* n x n, for MOD */
     shs_real *last;         /* p: an atom before a power step */
@@ -13344,7 +13361,7 @@ SHS__PRIVATE void shs__dl_session_layout(shs__layout *l, shs__dl_learner *w, int
     const shs_ksvd_options *o = w->o;
     const int p = w->p, workers = shs__ctx_workers(w->ctx);
     size_t n = (size_t)w->n, m = s->coder.m;
-    size_t cells = SHS__PRODUCT(m, stride, 1), stretches = n + cells / SHS__USES_AN_ITEM;
+    size_t cells = SHS__PRODUCT(m, stride, 1), stretches = n + cells / SHS__USES_A_STRETCH;
     s->coder.over.p = p;
     s->coder.over.n = w->n;
     s->coder.stride = stride;
@@ -13354,7 +13371,7 @@ SHS__PRIVATE void shs__dl_session_layout(shs__layout *l, shs__dl_learner *w, int
     if (own_codes) shs__codes_layout(l, &s->codes, m, stride);
     if (o->update == SHS_UPDATE_NSGK) shs__codes_layout(l, &s->previous.codes, m, stride);
     if (o->regularisation > 0) s->solve = SHS__CARVE(l, shs_wide, SHS__PRODUCT(workers, stride, (size_t)stride + 1));
-    s->coded = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, n, 1));
+    s->D_old = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, n, 1));
     s->E = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, m, 1));
     if (shs__omp_weighted(&o->coding)) {
         s->mask.present = SHS__CARVE(l, unsigned char, SHS__PRODUCT(p, m, 1));
@@ -13381,7 +13398,7 @@ SHS__PRIVATE void shs__dl_session_begin(shs__dl_session *s, const shs_real *Y, i
     s->coder.codes = &s->codes;
     s->coder.around.after = e;
     e->p = p;
-    e->D = s->coded;
+    e->D = s->D_old;
     e->ldd = p;
     e->Y = Y;
     e->ldy = ldy;
@@ -13448,8 +13465,8 @@ SHS__PRIVATE void shs__dl_count_usage(shs__dl_session *s) {
 SHS__PRIVATE shs_status shs__dl_cpu_code(const shs_context *ctx, shs__dl_session *s, const shs_real *D, shs_omp_report *report) {
     const int p = s->coder.over.p;
     shs_status status;
-    SHS__COPY(s->coded, D, shs__cells(p, s->coder.over.n));
-    shs__coder_dictionary(ctx, &s->coder, s->coded, p);
+    SHS__COPY(s->D_old, D, shs__cells(p, s->coder.over.n));
+    shs__coder_dictionary(ctx, &s->coder, s->D_old, p);
     status = shs__coder_run(ctx, &s->coder, NULL, report);
     s->residual_done = 1;
     shs__dl_count_usage(s);
@@ -13469,7 +13486,7 @@ SHS__PRIVATE void shs__dl_overlaps(const shs__dl_session *s, const shs_atom_grou
     const int p = s->coder.over.p;
     int j;
     for (j = 0; j < g->count; j++)
-        s->group.overlap[j] = shs__dl_inner(p, SHS__AT(s->coded, p, 0, g->first + j), SHS__AT(g->atoms, p, 0, j));
+        s->group.overlap[j] = shs__dl_inner(p, SHS__AT(s->D_old, p, 0, g->first + j), SHS__AT(g->atoms, p, 0, j));
 }
 
 /* A code made anew, z, of one that was x: not below 0 where codes are to be nonnegative, and 0 remains 0 then. */
@@ -13487,7 +13504,7 @@ SHS__OUTLINE void shs__dl_gather_chunk(void *arg, size_t chunk, int worker) {
     const int p = s->coder.over.p, atom = stretch->atom;
     shs_real *sum = SHS__AT(s->group.stretch_sums, p, 0, chunk), x[SHS__COLUMNS_AT_ONCE];
     const shs_real *columns[SHS__COLUMNS_AT_ONCE], *d = SHS__AT(g->atoms, p, 0, atom);
-    const shs_real *before = SHS__AT(s->coded, p, 0, g->first + atom);
+    const shs_real *before = SHS__AT(s->D_old, p, 0, g->first + atom);
     const unsigned char *present = s->mask.present;
     const shs__vector_kernels *kernels = shs__kernels_vector();
     shs__sum energy = SHS_ZERO;
@@ -13547,11 +13564,11 @@ SHS__PRIVATE void shs__dl_cpu_gather(const shs_context *ctx, shs__dl_session *s,
     if (g->power) shs__dl_overlaps(s, g);
     for (j = 0; j < g->count; j++) {
         size_t at = s->uses.start[g->first + j], end = s->uses.start[g->first + j + 1];
-        for (; at < end && !(g->done && g->done[j]); at += SHS__USES_AN_ITEM) {
+        for (; at < end && !(g->done && g->done[j]); at += SHS__USES_A_STRETCH) {
             shs__dl_stretch *stretch = s->group.stretches + stretches++;
             stretch->atom = j;
             stretch->begin = at;
-            stretch->end = shs__zmin(end, at + SHS__USES_AN_ITEM);
+            stretch->end = shs__zmin(end, at + SHS__USES_A_STRETCH);
         }
         g->energy[j] = 0;
     }
@@ -13601,7 +13618,7 @@ SHS__INLINE shs_real shs__dl_new_code(const shs__dl_session *s, const shs__vecto
                                       size_t u) {
     const size_t p = (size_t)s->coder.over.p, i = s->uses.signal[u];
     shs_real x = *shs__dl_coefficient(&s->uses, u);
-    if (!shs__dl_rules[s->group.atoms->update].codes) return x;
+    if (!shs__dl_rules[s->group.atoms->update].renews_codes) return x;
     if (s->mask.present) return shs__dl_present_code(s, kernels, c, i, x);
     x = shs__dl_code_kept(s, x, kernels->dot(p, s->E + i * p, c->after) + x * c->along);
     if (s->mu > 0) return x / (1 + s->mu);
@@ -13627,18 +13644,18 @@ SHS__PRIVATE void shs__dl_update_chunk(void *arg, size_t chunk, int worker) {
     const shs__dl_session *s = (const shs__dl_session *)arg;
     const shs__vector_kernels *kernels = shs__kernels_vector();
     const shs_atom_group *g = s->group.atoms;
-    const size_t begin = chunk * SHS__SIGNALS_A_PATCH;
+    const size_t begin = chunk * SHS__SIGNALS_AN_UPDATE;
     const int p = s->coder.over.p, alone = g->count == 1;
     int j, pass;
     (void)worker;
     for (pass = alone; pass < 2; pass++)
         for (j = 0; j < g->count; j++) {
-            const shs__dl_change c = {SHS__AT(s->coded, p, 0, g->first + j), SHS__AT(g->atoms, p, 0, j),
+            const shs__dl_change c = {SHS__AT(s->D_old, p, 0, g->first + j), SHS__AT(g->atoms, p, 0, j),
                                       (shs_real)s->group.overlap[j]};
-            size_t u = s->uses.start[g->first] + begin, end = shs__zmin(s->uses.start[g->first + 1], u + SHS__SIGNALS_A_PATCH);
+            size_t u = s->uses.start[g->first] + begin, end = shs__zmin(s->uses.start[g->first + 1], u + SHS__SIGNALS_AN_UPDATE);
             if (!alone) {
                 u = shs__dl_first_use(&s->uses, g->first + j, begin);
-                end = shs__dl_first_use(&s->uses, g->first + j, begin + SHS__SIGNALS_A_PATCH);
+                end = shs__dl_first_use(&s->uses, g->first + j, begin + SHS__SIGNALS_AN_UPDATE);
             }
             for (; u < end; u++) {
                 shs_real *x_new = s->group.x_new + u;
@@ -13655,9 +13672,10 @@ SHS__PRIVATE void shs__dl_cpu_update(const shs_context *ctx, shs__dl_session *s,
     shs__dl_overlaps(s, g);
     s->residual_done = 0;
     if (g->count == 1) items = s->uses.start[g->first + 1] - s->uses.start[g->first];
-    if (g->want_residual || (g->want_codes && shs__dl_rules[g->update].codes))
-        shs__ctx_parallel(ctx, shs__dl_group_work(s, g, 6), shs__ctx_chunks(items, SHS__SIGNALS_A_PATCH), shs__dl_update_chunk, s);
-    SHS__COPY(SHS__AT(s->coded, p, 0, g->first), g->atoms, shs__cells(g->count, p));
+    if (g->want_residual || (g->want_codes && shs__dl_rules[g->update].renews_codes))
+        shs__ctx_parallel(ctx, shs__dl_group_work(s, g, 6), shs__ctx_chunks(items, SHS__SIGNALS_AN_UPDATE),
+                          shs__dl_update_chunk, s);
+    SHS__COPY(SHS__AT(s->D_old, p, 0, g->first), g->atoms, shs__cells(g->count, p));
 }
 
 /* x = (D_I'D_I + mu I)^-1 D_I'y for signal i. z, and behind it the packed factor, are scratch. */
@@ -13668,9 +13686,9 @@ SHS__PRIVATE void shs__dl_solve_signal(const shs__dl_session *s, size_t i, shs_w
     shs_wide *L = z + s->coder.stride, *row = L, left;
     int a, b;
     for (a = 0; a < count; a++) {
-        const shs_real *d = SHS__AT(s->coded, p, 0, atoms[a]);
+        const shs_real *d = SHS__AT(s->D_old, p, 0, atoms[a]);
         z[a] = shs__dl_inner(p, d, y);
-        for (b = 0; b <= a; b++) row[b] = shs__dl_inner(p, d, SHS__AT(s->coded, p, 0, atoms[b]));
+        for (b = 0; b <= a; b++) row[b] = shs__dl_inner(p, d, SHS__AT(s->D_old, p, 0, atoms[b]));
         row[a] += (shs_wide)s->mu;
         left = shs__small_row(a, L, row);
         row[a] = SHS__WSQRT(shs__wmax(left, (shs_wide)s->mu)); /* but for rounding it is larger */
@@ -13682,12 +13700,14 @@ SHS__PRIVATE void shs__dl_solve_signal(const shs__dl_session *s, size_t i, shs_w
 
 SHS__PRIVATE void shs__dl_solve_chunk(void *arg, size_t chunk, int worker) {
     const shs__dl_session *s = (const shs__dl_session *)arg;
-    size_t stride = (size_t)s->coder.stride, i = chunk * SHS__SIGNALS_A_PATCH, end = shs__zmin(s->coder.m, i + SHS__SIGNALS_A_PATCH);
+    size_t stride = (size_t)s->coder.stride, i = chunk * SHS__SIGNALS_AN_UPDATE;
+    size_t end = shs__zmin(s->coder.m, i + SHS__SIGNALS_AN_UPDATE);
     shs_wide *z = SHS__AT(s->solve, stride * (stride + 1), 0, worker);
     for (; i < end; i++) shs__dl_solve_signal(s, i, z);
 }
 
-/* The codes of the iteration before take the place of those at hand in the lists, which become those of the next. */
+/* The lists of uses are made from the codes of the iteration before. shs__dl_keep_previous then keeps those at hand for the next.
+   */
 SHS__PRIVATE void shs__dl_list_previous(shs__dl_session *s) {
     if (!s->previous.known) return;
     s->uses.codes = &s->previous.codes;
@@ -13728,8 +13748,9 @@ SHS__PRIVATE void shs__dl_stage_close(shs__dl_learner *w) {
 }
 
 /* Whether the CPU does a stage, to which the engine has answered *status. If the engine gives a stage up, the CPU does all
-   further stages: it fetches the engine's codes, and forms E anew from these and its own copy of the dictionary. This ends where
-   only the engine has the codes of the iteration before. */
+   further stages: it fetches the engine's codes, and forms E anew from these and its own copy of the dictionary. coded: the engine
+   has codes. Of NSGK only the engine has the codes of the iteration before, so the CPU cannot take over from the second iteration
+   on: the call ends with the engine's status. */
 SHS__PRIVATE int shs__dl_stage_here(shs__dl_learner *w, int coded, shs_status *status) {
     const shs_engine *e = w->engine;
     shs__dl_session *s = &w->session;
@@ -13753,7 +13774,7 @@ SHS__PRIVATE shs_status shs__dl_stage_code(shs__dl_learner *w, const shs_real *D
     shs_status status = SHS_OK;
     if (w->o->replace == SHS_REPLACE_WORST) errors2 = s->coder.errors2; /* nothing else asks for them */
     if (e) {
-        SHS__COPY(s->coded, D, shs__cells(w->p, w->n));
+        SHS__COPY(s->D_old, D, shs__cells(w->p, w->n));
         status = e->signals_dictionary(w->remote, D, w->p);
         if (status == SHS_OK) status = e->signals_code(w->remote, errors2, s->usage, report);
     }
@@ -13778,7 +13799,7 @@ SHS__PRIVATE shs_status shs__dl_stage_gather(shs__dl_learner *w, const shs_atom_
 SHS__PRIVATE shs_status shs__dl_stage_update(shs__dl_learner *w, const shs_atom_group *g) {
     const shs_engine *e = w->engine;
     shs_status status = SHS__ASK(e, signals_update, (w->remote, g));
-    if (e && status == SHS_OK) SHS__COPY(SHS__AT(w->session.coded, w->p, 0, g->first), g->atoms, shs__cells(g->count, w->p));
+    if (e && status == SHS_OK) SHS__COPY(SHS__AT(w->session.D_old, w->p, 0, g->first), g->atoms, shs__cells(g->count, w->p));
     if (shs__dl_stage_here(w, 1, &status)) shs__dl_cpu_update(w->ctx, &w->session, g);
     return status;
 }
@@ -13791,7 +13812,7 @@ SHS__PRIVATE shs_status shs__dl_stage_solve(shs__dl_learner *w) {
     shs_status status = SHS_OK;
     if (w->engine) status = SHS_UNSUPPORTED;
     if (!shs__dl_stage_here(w, 1, &status)) return status;
-    shs__ctx_parallel(w->ctx, work, shs__ctx_chunks(m, SHS__SIGNALS_A_PATCH), shs__dl_solve_chunk, s);
+    shs__ctx_parallel(w->ctx, work, shs__ctx_chunks(m, SHS__SIGNALS_AN_UPDATE), shs__dl_solve_chunk, s);
     s->residual_done = 0;
     return SHS_OK;
 }
@@ -13819,7 +13840,7 @@ SHS__PRIVATE shs_status shs__dl_stage_round(shs__dl_learner *w, const shs_atom_r
     const shs_engine *e = w->engine;
     shs_status status = SHS_UNSUPPORTED;
     if (e && e->signals_round && !shs__ctx_distributed(w->ctx)) status = e->signals_round(w->remote, round);
-    if (status == SHS_OK) SHS__COPY(w->session.coded, round->D, shs__cells(w->p, w->n));
+    if (status == SHS_OK) SHS__COPY(w->session.D_old, round->D, shs__cells(w->p, w->n));
     return status;
 }
 
@@ -13846,7 +13867,7 @@ SHS__PRIVATE shs_status shs__dl_stage_recode(shs__dl_learner *w, const shs_real 
     coder->around.after = NULL;
     coder->over.D = D;
     coder->over.ldd = w->p;
-    if (remote && !shs__engine_leaves_codes(w->ctx, coder, SHS__OMP_CODES, &report, &status)) return status;
+    if (remote && !shs__cpu_must_code(w->ctx, coder, SHS__OMP_CODES, &report, &status)) return status;
     shs__coder_dictionary(w->ctx, coder, D, w->p);
     return shs__coder_run(w->ctx, coder, NULL, &report);
 }
@@ -13871,10 +13892,11 @@ SHS__OUTLINE int shs__dl_unit(int p, const shs_wide *y, shs_real *d) {
     return 1;
 }
 
-/* The sums of a group over all ranks, and what the rule makes of them: directions. mine: how this rank is. */
+/* The sums of a group over all ranks, and what the rule makes of them: directions. mine: this rank's status so far, also
+   SHS_CANCELLED; the next reduction tells the others. */
 SHS__PRIVATE shs_status shs__dl_directions(shs__dl_learner *w, const shs_atom_group *g, shs_status mine) {
     const size_t count = (size_t)g->count, p = (size_t)w->p;
-    const shs_real *before = SHS__AT(w->session.coded, p, 0, g->first);
+    const shs_real *before = SHS__AT(w->session.D_old, p, 0, g->first);
     shs_status status;
     if (mine == SHS_OK) mine = shs__dl_stage_gather(w, g);
     status = shs__ctx_reduce_well(w->ctx, mine, g->sums, (p + 1) * count, SHS_REDUCE_SUM);
@@ -13980,7 +14002,7 @@ SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int 
         g.atoms = SHS__AT(w->D, w->p, 0, g.first);
         g.want_residual = g.first + g.count < w->n;
         g.want_codes = g.want_residual || want_codes || !last;
-        g.power = w->o->incoherence > 0;
+        g.power = w->o->incoherence > 0; /* then the step of every rule is from F F'd_old */
         status = shs__dl_directions(w, &g, *mine);
         g.power = 0;
         if (status != SHS_OK) return status;
@@ -14078,7 +14100,7 @@ SHS__PRIVATE void shs__dl_rotate(shs__dl_ipr *r, int p, int n) {
     }
 }
 
-/* The atoms become less coherent, the codes stay. *mine: how this rank is, before and after. */
+/* The atoms become less coherent, the codes stay. *mine: this rank's status, before and after. */
 SHS__PRIVATE shs_status shs__dl_decorrelate(shs__dl_learner *w, shs_status *mine) {
     const size_t p = (size_t)w->p, n = (size_t)w->n;
     shs__dl_ipr *r = &w->ipr;
@@ -14094,7 +14116,7 @@ SHS__PRIVATE shs_status shs__dl_decorrelate(shs__dl_learner *w, shs_status *mine
         if (*mine == SHS_OK) shs__dl_rotate(r, w->p, w->n);
     }
     for (j = 0; j < n && *mine == SHS_OK; j++) (void)shs__dl_unit(w->p, r->Z + j * p, w->D + j * p);
-    memcpy(w->session.coded, w->D, p * n * sizeof *w->D);
+    memcpy(w->session.D_old, w->D, p * n * sizeof *w->D);
     w->session.residual_done = 0;
     if (w->engine && *mine == SHS_OK) { /* E will be asked for */
         *mine = w->engine->signals_dictionary(w->remote, w->D, w->p);
@@ -14234,7 +14256,8 @@ SHS__PRIVATE void shs__dl_hold_atom(int p, shs_real *d, shs_random *r) {
 }
 
 /* Replaces unused atoms, near-duplicates and rarely used atoms. Ranks on processors that round differently may not see the same
-   duplicates, so they agree on the atoms before they look for what replaces them. mine: how this rank is. */
+   duplicates, so they agree on the atoms before they look for what replaces them. mine: this rank's status so far, also
+   SHS_CANCELLED; the next reduction tells the others. */
 SHS__PRIVATE shs_status shs__dl_replace_atoms(shs__dl_learner *w, int iteration, shs_status mine, shs_ksvd_record *record) {
     const shs_ksvd_options *o = w->o;
     const size_t *usage = w->session.usage;
@@ -14273,7 +14296,8 @@ SHS__PRIVATE void shs__dl_keep_best(shs__dl_learner *w, int updates, const shs_k
     SHS__COPY(w->best.D, w->D, shs__cells(w->p, w->n));
 }
 
-/* ||Y - DX||_F / sqrt(p m) over all ranks, or of what is there, with X as the updates have left it. mine: how this rank is. */
+/* ||Y - DX||_F / sqrt(p m) over all ranks, or of what is there, with X as the updates have left it. mine: this rank's status so
+   far, also SHS_CANCELLED; the next reduction tells the others. */
 SHS__PRIVATE shs_status shs__dl_error(shs__dl_learner *w, shs_status mine, shs_wide *rmse) {
     shs_wide sum2[1 + SHS__TELLS] = {0};
     shs_status status;
@@ -14629,7 +14653,7 @@ SHS__PRIVATE int shs__dl_least_uses(shs_wide m, int s, int n) {
 
 SHS__PUBLIC shs_ksvd_options shs_ksvd_defaults(int p, int n, size_t m) {
     shs_ksvd_options o = shs__dl_options(p, n, NULL);
-    o.coding.signals_per_group = shs__coder_default_group(n);
+    o.coding.signals_per_group = shs__coder_default_chunk(n);
     o.prune_uses = shs__dl_least_uses((shs_wide)m, o.coding.sparsity, n);
     return o;
 }
@@ -14725,7 +14749,7 @@ SHS__OUTLINE uint64_t shs__dl_imprint(uint64_t print, const shs__dl_learner *w, 
     return print;
 }
 
-/* Whether all ranks are well and mean the same. Then what of the options depends on the signals of all ranks. */
+/* Fails where a rank has failed or has other options. Then sets what depends on the signals of all ranks. */
 SHS__OUTLINE shs_status shs__dl_meet(shs__dl_learner *w, shs_status status, const shs_real *D, int ldd) {
     shs_ksvd_options *o = w->o;
     shs__meeting meeting = shs__ctx_meeting_for(w->ctx, "ksvd");
@@ -14809,7 +14833,7 @@ SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t 
         w.report.round_history = report->round_history;
         w.report.round_stride = report->round_stride;
     }
-    w.ctx = shs__ctx_trial(ctx, &trial);
+    w.ctx = shs__ctx_trial(ctx, &trial); /* regions that do not pay run on one thread from now on */
     if (status == SHS_OK) status = shs__dl_open(&w, &l, stride, Y, ldy, codes);
     status = shs__dl_meet(&w, status, D, ldd);
     if (status == SHS_OK) status = shs__ctx_agree(w.ctx, shs__dl_start(&w, D, ldd));
@@ -14943,7 +14967,7 @@ SHS__PRIVATE shs_status shs__on_read(shs__on_learner *s) {
     if (count > s->reach) return SHS_READ_FAILED;
     s->ended |= count == 0;
     coder->m = count;
-    coder->chunks = shs__ctx_chunks(count, coder->group);
+    coder->chunks = shs__ctx_chunks(count, coder->chunk_signals);
     if (shs__coder_finite(w->ctx, coder) == SHS_OK) return SHS_OK;
     return SHS_SIGNALS_NOT_FINITE;
 }
@@ -14972,7 +14996,7 @@ SHS__PRIVATE shs_status shs__on_cpu(shs__on_learner *s, const shs_atom_group *g,
     shs__dl_learner *w = &s->w;
     shs__coder *coder = &w->session.coder;
     shs_status status = SHS_OK;
-    if (coder->m > 0 && shs__engine_leaves_codes(&s->quiet, coder, SHS__OMP_CODES, report, &status)) {
+    if (coder->m > 0 && shs__cpu_must_code(&s->quiet, coder, SHS__OMP_CODES, report, &status)) {
         shs__coder_dictionary(w->ctx, coder, w->D, w->p);
         status = shs__coder_run(w->ctx, coder, NULL, report);
     }
@@ -15130,7 +15154,8 @@ SHS__PRIVATE shs_status shs__on_replace(shs__on_learner *s, size_t k, shs_online
     return status;
 }
 
-/* Learns from a batch that was read: one reduction, the sums, the sweeps. mine: how this rank is. */
+/* Learns from a batch that was read: one reduction, the sums, the sweeps. mine: this rank's status so far, also SHS_CANCELLED; the
+   next reduction tells the others. */
 SHS__PRIVATE shs_status shs__on_batch(shs__on_learner *s, size_t k, shs_status mine, shs_online_record *record) {
     shs__dl_learner *w = &s->w;
     const size_t p = (size_t)w->p, n = (size_t)w->n, sums = n * n + p * n;
@@ -15158,7 +15183,8 @@ SHS__PRIVATE shs_status shs__on_batch(shs__on_learner *s, size_t k, shs_status m
     return shs__on_replace(s, k, record);
 }
 
-/* Where it starts: the dictionary, which may be of the first batch, and the sums. mine: how this rank is. */
+/* Where it starts: the dictionary, which may be of the first batch, and the sums. mine: this rank's status so far, also
+   SHS_CANCELLED; the next reduction tells the others. */
 SHS__PRIVATE shs_status shs__on_start(shs__on_learner *s, shs_status mine, const shs_real *D, int ldd) {
     shs__dl_learner *w = &s->w;
     const size_t p = (size_t)w->p, n = (size_t)w->n;
@@ -15267,7 +15293,7 @@ SHS__PRIVATE shs_online_options shs__on_options(int p, int n, const shs_online_o
 
 SHS__PUBLIC shs_online_options shs_online_defaults(int p, int n) {
     shs_online_options o = shs__on_options(p, n, NULL);
-    o.coding.signals_per_group = shs__coder_default_group(n);
+    o.coding.signals_per_group = shs__coder_default_chunk(n);
     o.replace_every = (size_t)shs__imax(n, 1) * 100 / (size_t)shs__imax(o.coding.sparsity, 1);
     return o;
 }
@@ -15796,12 +15822,12 @@ SHS__PRIVATE shs_status shs__patch_code(const shs_context *ctx, shs__patch_codin
     const size_t count = w->job.count, workers = (size_t)shs__ctx_workers(ctx);
     shs_status status = SHS_OK;
     w->coder.m = w->synthesis.count = count;
-    w->coder.chunks = shs__ctx_chunks(count, w->coder.group);
+    w->coder.chunks = shs__ctx_chunks(count, w->coder.chunk_signals);
     if (ctx && ctx->engine) {
         w->coder.around.fetch = NULL;
         shs__patch_get_run(ctx, &w->job);
         if (shs__coder_finite(ctx, &w->coder) != SHS_OK) return SHS_IMAGE_NOT_FINITE;
-        if (!shs__engine_leaves_codes(ctx, &w->coder, SHS__OMP_CODES, report, &status)) {
+        if (!shs__cpu_must_code(ctx, &w->coder, SHS__OMP_CODES, report, &status)) {
             if (status == SHS_OK) (void)shs__synthesis_run(ctx, &w->synthesis);
             return status;
         }

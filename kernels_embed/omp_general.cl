@@ -65,8 +65,8 @@ int measure(pursuit *w) {
     for (k = 0; k < 2; k++) sums[k] = over_group(w, sums[k]);
     w->residual2 = w->base2 = sums[0];
     w->reached = sqrt(sums[0]) + sqrt(sums[1]) <= sqrt(w->tolerance2);
-    w->refreshes++;
-    w->stable = 1;
+    w->confirms++;
+    w->r_is_explicit = 1;
     return w->reached;
 }
 
@@ -117,7 +117,7 @@ void advance(const pursuit *w, int k, int j, real inverse, real t) {
 void pursue(pursuit *w) {
     int fresh = 1;
     while (!w->reached && w->chosen < w->limit) {
-        int j = choose(w), k = w->chosen, may_refresh = w->refreshes < REFRESHES, in_doubt;
+        int j = choose(w), k = w->chosen, may_refresh = w->confirms < REFRESHES, in_doubt;
         real inverse, t;
         if (fresh) w->guard = GUARD_OF(w->alpha[j], w->diagonal[j]);
         fresh = 0;
@@ -128,7 +128,7 @@ void pursue(pursuit *w) {
             advance(w, k, j, inverse, t);
             in_doubt = decided == UNSURE;
         } else {
-            if (!(w->tolerance2 > 0) || !may_refresh || w->stable) break;
+            if (!(w->tolerance2 > 0) || !may_refresh || w->r_is_explicit) break;
             in_doubt = 1;
         }
         if (!TOLERANT || !in_doubt) continue;
@@ -147,7 +147,7 @@ void finish(pursuit *w, int only_measure) {
     for (tries = 0;; tries++) {
         int in_doubt = TOLERANT && !only_measure && tries < 2 && !w->reached && standing(w) != ABOVE;
         const int sure = w->residual2 > TRUST2 * w->base2 && !(w->smallest < SURE);
-        const int known = w->refreshes ? w->reached && w->stable : !(w->base2 > 0) || sure;
+        const int known = w->confirms ? w->reached && w->r_is_explicit : !(w->base2 > 0) || sure;
         if (!only_measure) solve(w);
         if (!in_doubt && known) break;
         if (measure(w) || !in_doubt) break;
@@ -210,7 +210,7 @@ omp_general(ulong first, ulong count, __global const real *restrict alphas, __gl
             w.limit = limit_of(at, limit, limits);
             w.tolerance2 = tolerance2_of(at, tolerance, tolerances);
             w.base2 = w.residual2 = norms2[at];
-            w.refreshes = w.stable = 0;
+            w.confirms = w.r_is_explicit = 0;
             w.smallest = 1;
             w.chosen = 0;
             for (i = w.lane; DISTANCES && i < n; i += GROUP) w.distance[i] = w.diagonal[i];

@@ -131,8 +131,8 @@ int measure_team(pursuit *w, const team *g) {
     for (k = 0; k < 2; k++) sums[k] = over_group(w, sums[k]);
     w->residual2 = w->base2 = sums[0];
     w->reached = sqrt(sums[0]) + sqrt(sums[1]) <= sqrt(w->tolerance2);
-    w->refreshes++;
-    w->stable = 1;
+    w->confirms++;
+    w->r_is_explicit = 1;
     return w->reached;
 }
 
@@ -174,7 +174,7 @@ void correlate_team(pursuit *w, const team *g, int refine) {
 void pursue_team(pursuit *w, const team *g, __global const wide *norms2, __global real *errors2) {
     int fresh = 1, going = !w->reached && w->chosen < w->limit;
     while (going) {
-        const int may_refresh = w->refreshes < REFRESHES, k = w->chosen;
+        const int may_refresh = w->confirms < REFRESHES, k = w->chosen;
         int in_doubt = 1, appended, j;
         real inverse, t;
         if (fresh) join(w, g);
@@ -189,7 +189,7 @@ void pursue_team(pursuit *w, const team *g, __global const wide *norms2, __globa
             in_doubt = decided == UNSURE;
             append_team(w, g, k, j, inverse);
         }
-        going = appended ? !w->reached && w->chosen < w->limit : w->tolerance2 > 0 && may_refresh && !w->stable;
+        going = appended ? !w->reached && w->chosen < w->limit : w->tolerance2 > 0 && may_refresh && !w->r_is_explicit;
         SYNC();
         if (appended && going) advance_team(w, g, k, j, inverse);
         SYNC();
@@ -216,7 +216,7 @@ void finish_team(pursuit *w, const team *g, __global const wide *norms2, __globa
         __global const real *x = g->X + (size_t)i * (size_t)w->stride;
         __global const real *y = g->Y + (size_t)i * (size_t)w->p;
         wide sum = 0, lost = 0;
-        if (!w->refreshes && (wide)errors2[i] > TRUST2 * norms2[i] && !(w->smallest < SURE)) continue;
+        if (!w->confirms && (wide)errors2[i] > TRUST2 * norms2[i] && !(w->smallest < SURE)) continue;
         for (l = 0; l < w->p; l++) {
             wide e = (wide)y[l], term, next;
             for (k = 0; k < w->chosen; k++)
@@ -280,7 +280,7 @@ omp_team(uint first, uint count, __global const uint *restrict starts, __global 
         SYNC(); /* the scratch is free */
         for (i = 0; i < g.count; i++) norm2 += norms2[at + (size_t)i]; /* each item all: no barriers */
         w.base2 = w.residual2 = norm2;
-        w.refreshes = w.stable = 0;
+        w.confirms = w.r_is_explicit = 0;
         w.smallest = w.inflation = 1;
         w.chosen = 0;
         for (i = w.lane; DISTANCES && i < padded; i += GROUP) w.distance[i] = w.diagonal[i];

@@ -12,7 +12,7 @@
    group's own scratch in global memory, x and atoms the codes themselves. */
 typedef struct pursuit {
     int n, padded, p, stride, lane;
-    int chosen, limit, refreshes, stable, reached;
+    int chosen, limit, confirms, r_is_explicit, reached;
     wide tolerance2, base2, residual2;
     real smallest, guard, inflation;
     __global const real *D, *G, *y;
@@ -109,7 +109,7 @@ int append(pursuit *w, int j, real *inverse, real *t) {
     w->residual2 = fmax(fma(-(wide)*t, (wide)*t, w->residual2), (wide)0);
     if (d2 < w->smallest * gjj) w->smallest = d2 / gjj;
     w->chosen = k + 1;
-    w->stable = 0;
+    w->r_is_explicit = 0;
     return 1;
 }
 
@@ -117,5 +117,5 @@ int append(pursuit *w, int j, real *inverse, real *t) {
    proportion to what is left, the coefficients, as they are stored, in proportion to the signal. */
 int standing(const pursuit *w) {
     int stands = verdict(w->residual2, w->base2, w->smallest, w->tolerance2);
-    return stands == BELOW && w->refreshes ? UNSURE : stands;
+    return stands == BELOW && w->confirms ? UNSURE : stands;
 }

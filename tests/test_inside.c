@@ -131,7 +131,7 @@ static void test_steps(void **state) {
     shs__iteration it = SHS_ZERO;
     shs__directions g;
     (void)state;
-    g.d = 0, g.c = 1;
+    g.first = 0, g.count = 1;
     it.W = W, it.P = P, it.before = before, it.pull = pull, it.room = room, it.vectors = vectors;
     shs__ica_relax(2, &o, &it, g, 1);
     assert_close(W[0], 0.8, 1e-6);

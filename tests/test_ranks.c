@@ -750,6 +750,28 @@ static void test_differences_are_seen(void **state) {
         }
 }
 
+static void spoil_options(share *s, shs_context *ctx, int how) {
+    (void)ctx;
+    if (how) s->pca.end_canary = s->ica.end_canary = s->ksvd.end_canary = s->online.end_canary = 1;
+    else s->pca.start_canary = s->ica.start_canary = s->ksvd.start_canary = s->online.start_canary = 1;
+}
+
+/* One rank's options are not zeroed, as if it had been compiled with another version: no rank waits for it. */
+static void test_options_not_zeroed(void **state) {
+    static const int with_options[] = {KSVD, ONLINE, PCA, PCA_RUN, MNF, RX, ICA, ICA_RUN};
+    size_t call;
+    int how, r;
+    (void)state;
+    for (call = 0; call < sizeof with_options / sizeof *with_options; call++)
+        for (how = 0; how < 2; how++) {
+            world *w = new_world(with_options[call], 3, parts[2]);
+            w->tweak = spoil_options, w->how = how;
+            run_world(w);
+            for (r = 0; r < 3; r++) assert_status(w->shares[r].status, r == 2 ? SHS_BAD_OPTIONS : SHS_PEER_FAILED);
+            free_world(w);
+        }
+}
+
 /* A start matrix of other values is seen once the number of components is known. */
 static void test_other_starts_are_seen(void **state) {
     static const shs_wide start[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, other[9] = {1, 0, 0, 0, 0, 1, 0, 1, 0};
@@ -910,6 +932,7 @@ int main(void) {
         cmocka_unit_test(test_noise_across_borders),
         cmocka_unit_test(test_no_border_between_widths),
         cmocka_unit_test(test_differences_are_seen),
+        cmocka_unit_test(test_options_not_zeroed),
         cmocka_unit_test(test_other_starts_are_seen),
         cmocka_unit_test(test_other_calls_are_seen),
         cmocka_unit_test(test_a_rank_with_a_bad_context),

@@ -184,7 +184,7 @@ static void add(int kind, size_t from, size_t to, int view, const char *with, lo
 /* Functions that choose the faster way, and what is read ahead of its use. */
 static int chooses(size_t name) {
     static const char *const choices[] = {"shs__eigh_few_faster",
-                                          "shs__coder_default_group",
+                                          "shs__coder_default_chunk",
                                           "shs__omp_gram_pays",
                                           "shs__ctx_product_work",
                                           "shs__dl_group_work",
