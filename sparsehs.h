@@ -523,7 +523,7 @@ typedef struct shs_context {
     int threads;
 
     /* Progress: called between steps from the calling thread; error is the algorithm's, or -1 while it has none. A non-zero return
-       cancels: SHS_CANCELLED. Pursuits and learning then leave the best result so far, as they say; other calls leave none. */
+       cancels: SHS_CANCELLED. Pursuits and learning leave the best result so far; other calls leave no result. */
     int (*progress_fn)(void *user, const char *phase, size_t step, size_t steps, shs_wide error);
     void *progress_user;
 
@@ -807,7 +807,7 @@ typedef struct shs_omp_options {
     int ldg;
     size_t signals_per_group;       /* m~: signals whose D'y is formed at a time; 0 = 128 (32 above n 1024; 64 at most without
                                        a Gram matrix), on a device as many as fill it; of a larger m~ as many as fit its
-                                       memory. Very few signals are one chunk, and so is each of `groups`. The codes are the
+                                       memory. Very few signals are one chunk; with `groups` a group is. The codes are the
                                        same */
     shs_selection selection;        /* the rule that chooses atoms */
     int nonnegative;                /* non-zero: no coefficient is below 0, by OMP's rule alone; shs_ksvd_ex takes it with its
@@ -1516,7 +1516,7 @@ typedef struct shs_pca {
     shs_wide total_variance;   /* the sum of all eigenvalues */
     shs_wide *mean;            /* bands */
     shs_wide *scale;           /* bands: what a band is divided by; 1 for covariance */
-    shs_wide *eigenvalues;     /* eigenvalue_count: options.components of them, or bands where that was 0; descending */
+    shs_wide *eigenvalues;     /* eigenvalue_count: options.components, or bands if it was 0; descending */
     int eigenvalue_count;
     shs_wide *vectors;         /* bands x components */
     shs_wide *forward;         /* components x bands: component = forward (x - mean) */
@@ -10234,9 +10234,9 @@ SHS__PRIVATE void shs__omp_set_diagonal(shs__omp_dictionary *over) {
 
 /* ---- a chunk of signals without a Gram matrix ------------------------------------------------------- >>omp_direct */
 
-/* All signals of a chunk make each step together, so that the dictionary, the largest array, is read once a step. Their alpha and
-   q_k are at most SHS__DIRECT_VALUES values, so that the second cache holds them. A chunk has at least SHS__DIRECT_FEWEST signals.
-   */
+/* All signals of a chunk make each step together, so that the dictionary, the largest array, is read once a step. The alpha and
+   q_k of a chunk are at most SHS__DIRECT_VALUES values, which the second cache holds. A chunk has at least SHS__DIRECT_FEWEST
+   signals. */
 enum { SHS__DIRECT_FEWEST = 16, SHS__DIRECT_MOST = 64, SHS__DIRECT_VALUES = 65536 };
 
 /* A separate function for few columns keeps the matrix product out of small programs. */
@@ -11001,7 +11001,7 @@ SHS__PRIVATE void shs__coder_choose_form(shs__coder *c) {
     c->chunks = o->group_count;
 }
 
-/* What all that code many signals have: the Gram matrix, the packed dictionary, and a place for each worker. */
+/* The Gram matrix, the packed dictionary, and a place for each worker: of pursuit and lasso. */
 SHS__PRIVATE void shs__coder_layout_matrices(shs__layout *l, shs__coder *c, int workers) {
     shs__omp_dictionary *over = &c->over;
     over->padded = over->n;
@@ -11589,7 +11589,7 @@ SHS__PRIVATE shs_status shs__omp_look_and_code(const shs_context *ctx, shs__code
     return status;
 }
 
-/* What is left when a public function has checked its own arguments. */
+/* The rest of a public function, which has checked its own arguments. */
 SHS__OUTLINE shs_status shs__omp_code(const shs_context *ctx, shs__coder *c, shs_omp_report *report) {
     shs_omp_report own = SHS_ZERO;
     shs_status status = SHS_OK;
@@ -12931,7 +12931,7 @@ SHS__OUTLINE shs_status shs__lasso_code_scaled(const shs_context *ctx, const shs
     return status;
 }
 
-/* What is left when a public function has checked its own arguments. */
+/* The rest of a public function, which has checked its own arguments. */
 SHS__OUTLINE shs_status shs__lasso_code(const shs_context *ctx, shs__lasso *q, shs_codes *codes, shs_lasso_report *report) {
     shs__coder *c = &q->c;
     shs_lasso_report own = SHS_ZERO;
@@ -13892,8 +13892,8 @@ SHS__OUTLINE int shs__dl_unit(int p, const shs_wide *y, shs_real *d) {
     return 1;
 }
 
-/* The sums of a group over all ranks, and what the rule makes of them: directions. mine: this rank's status so far, also
-   SHS_CANCELLED; the next reduction tells the others. */
+/* The sums of a group over all ranks, and what the rule makes of them: directions. mine: the status of this rank so far, also
+   SHS_CANCELLED. The next reduction tells the other ranks. */
 SHS__PRIVATE shs_status shs__dl_directions(shs__dl_learner *w, const shs_atom_group *g, shs_status mine) {
     const size_t count = (size_t)g->count, p = (size_t)w->p;
     const shs_real *before = SHS__AT(w->session.D_old, p, 0, g->first);
@@ -14256,8 +14256,7 @@ SHS__PRIVATE void shs__dl_hold_atom(int p, shs_real *d, shs_random *r) {
 }
 
 /* Replaces unused atoms, near-duplicates and rarely used atoms. Ranks on processors that round differently may not see the same
-   duplicates, so they agree on the atoms before they look for what replaces them. mine: this rank's status so far, also
-   SHS_CANCELLED; the next reduction tells the others. */
+   duplicates, so they agree on the atoms before they look for what replaces them. mine: as of shs__dl_directions. */
 SHS__PRIVATE shs_status shs__dl_replace_atoms(shs__dl_learner *w, int iteration, shs_status mine, shs_ksvd_record *record) {
     const shs_ksvd_options *o = w->o;
     const size_t *usage = w->session.usage;
@@ -14296,8 +14295,8 @@ SHS__PRIVATE void shs__dl_keep_best(shs__dl_learner *w, int updates, const shs_k
     SHS__COPY(w->best.D, w->D, shs__cells(w->p, w->n));
 }
 
-/* ||Y - DX||_F / sqrt(p m) over all ranks, or of what is there, with X as the updates have left it. mine: this rank's status so
-   far, also SHS_CANCELLED; the next reduction tells the others. */
+/* ||Y - DX||_F / sqrt(p m) over all ranks, or of what is there, with X as the updates have left it. mine: as of
+   shs__dl_directions. */
 SHS__PRIVATE shs_status shs__dl_error(shs__dl_learner *w, shs_status mine, shs_wide *rmse) {
     shs_wide sum2[1 + SHS__TELLS] = {0};
     shs_status status;
@@ -14833,7 +14832,7 @@ SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t 
         w.report.round_history = report->round_history;
         w.report.round_stride = report->round_stride;
     }
-    w.ctx = shs__ctx_trial(ctx, &trial); /* regions that do not pay run on one thread from now on */
+    w.ctx = shs__ctx_trial(ctx, &trial); /* from now on parallel regions that do not pay run on one thread */
     if (status == SHS_OK) status = shs__dl_open(&w, &l, stride, Y, ldy, codes);
     status = shs__dl_meet(&w, status, D, ldd);
     if (status == SHS_OK) status = shs__ctx_agree(w.ctx, shs__dl_start(&w, D, ldd));
@@ -15154,8 +15153,7 @@ SHS__PRIVATE shs_status shs__on_replace(shs__on_learner *s, size_t k, shs_online
     return status;
 }
 
-/* Learns from a batch that was read: one reduction, the sums, the sweeps. mine: this rank's status so far, also SHS_CANCELLED; the
-   next reduction tells the others. */
+/* Learns from a batch that was read: one reduction, the sums, the sweeps. mine: as of shs__dl_directions. */
 SHS__PRIVATE shs_status shs__on_batch(shs__on_learner *s, size_t k, shs_status mine, shs_online_record *record) {
     shs__dl_learner *w = &s->w;
     const size_t p = (size_t)w->p, n = (size_t)w->n, sums = n * n + p * n;
@@ -15183,8 +15181,7 @@ SHS__PRIVATE shs_status shs__on_batch(shs__on_learner *s, size_t k, shs_status m
     return shs__on_replace(s, k, record);
 }
 
-/* Where it starts: the dictionary, which may be of the first batch, and the sums. mine: this rank's status so far, also
-   SHS_CANCELLED; the next reduction tells the others. */
+/* Where it starts: the dictionary, which may be of the first batch, and the sums. mine: as of shs__dl_directions. */
 SHS__PRIVATE shs_status shs__on_start(shs__on_learner *s, shs_status mine, const shs_real *D, int ldd) {
     shs__dl_learner *w = &s->w;
     const size_t p = (size_t)w->p, n = (size_t)w->n;
@@ -16601,9 +16598,9 @@ SHS__PRIVATE void shs__px_make_native(const shs__view *v, shs__span *span, unsig
 }
 
 /* Up to SHS__PANEL_PIXELS pixels, as one worker has them: x - shift of `used` bands. By planes band b is the column X + b
-   SHS__PANEL_PIXELS (pixels contiguous), otherwise pixel k is the column X + k used. Missing pixels are removed, and those behind
-   them move up; missing[k] tells which they were. Raw panels are not shifted and keep the places of missing pixels: X holds planes
-   of the cube's type, or `spectrum` points at spectra in the cube or in X. */
+   SHS__PANEL_PIXELS (pixels contiguous), otherwise pixel k is the column X + k used. Missing pixels are removed (missing[k]), and
+   later pixels move up. Raw panels are not shifted and keep the places of missing pixels: X holds planes of the cube's type, or
+   `spectrum` points at spectra in the cube or in X. */
 typedef struct shs__panel {
     void *X;                        /* elements */
     void *own;                      /* the memory that pixels are read into */
@@ -18136,7 +18133,7 @@ typedef struct shs__whitened {
     shs__map_job job;
     shs__whitener whitener;
     shs_contrast contrast;
-    shs_real *products; /* of each worker gram.n planes: z_a z_b of its panel */
+    shs_real *products; /* gram.n planes for each worker: z_a z_b of the panel */
     shs_wide *sums;     /* of a pass */
 } shs__whitened;
 
@@ -19206,7 +19203,7 @@ typedef struct shs__few_pixels {
     shs__fit fit;
 } shs__few_pixels;
 
-/* How many pixels of the cube its mask leaves in. What mask_fn leaves out and which pixels are missing is not known yet. */
+/* How many pixels of the cube its mask leaves in. The marks of mask_fn and missing pixels are not known yet. */
 SHS__PRIVATE size_t shs__few_most_pixels(const shs__view *v) {
     size_t all = SHS__PRODUCT(v->samples, v->lines, 1), most = 0, i;
     if (!v->cube->mask) return all;
@@ -19369,7 +19366,7 @@ SHS__OUTLINE shs_status shs__px_meet(const shs__pixels *px, shs_status status, c
     return shs__ctx_meet(px->ctx, status, &meeting);
 }
 
-/* What ranks may have differently without a word is looked at here. */
+/* Canaries are looked at before the ranks meet: the fingerprint does not hold them. */
 SHS__PRIVATE shs_status shs__pca_meet(const shs__pixels *px, shs_status status, const char *call, const shs_pca_options *o,
                                       int classes, const shs_sink *sink) {
     const int64_t numbers[] = {o->components,          o->correlation != 0,    o->divisor,       (int64_t)o->precise,
@@ -19582,7 +19579,7 @@ SHS__PRIVATE shs_status shs__mnf_few(const shs__pixels *px, const shs_pca_option
     return status;
 }
 
-/* The fit by the shorter way. The ranks have agreed on the options, so that all of them refuse these, before the first pass. */
+/* The fit by the shorter way. As the ranks have agreed on the options, all ranks refuse bad options before the first pass. */
 SHS__OUTLINE shs_status shs__pca_pixels(const shs__pixels *px, const shs_pca_options *o, int mnf, shs_pca *pca) {
     shs_status status = shs__pca_check(o, px->view.used);
     if (status != SHS_OK) return status;
@@ -20637,7 +20634,7 @@ SHS__PUBLIC void shs_ica_naive(shs_contrast_fn contrast, int symmetric, int m, p
 
 /* ---- expectations over the whitened pixels -------------------------------------------------------- >>expectations */
 
-/* The whitened pixels z, and what expectations over them are formed of. */
+/* The whitened pixels z, and room for expectations over z. */
 typedef struct shs__expectations {
     shs__pixels *px;
     shs__whitened whitened;
@@ -20777,7 +20774,7 @@ SHS__PRIVATE int shs__ica_polar_factor(int m, shs__iteration *it, shs_wide *A) {
     return 1;
 }
 
-/* The directions that are iterated together, which W has from column `first` on: one (deflation) or all (symmetric). */
+/* Directions that are iterated together, in W from column `first` on: one (deflation) or all (symmetric). */
 typedef struct shs__directions {
     int first, count;
 } shs__directions;
