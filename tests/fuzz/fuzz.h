@@ -34,37 +34,51 @@ static inline input input_of(const uint8_t *data, size_t size) {
     return in;
 }
 
-static inline int byte(input *in) { return in->at < in->end ? *in->at++ : 0; }
+static inline int byte(input *in) {
+    if (in->at < in->end) return *in->at++;
+    return 0;
+}
 static inline int within(input *in, int low, int high) { return low + byte(in) % (high - low + 1); }
 static inline int one_in(input *in, int count) { return byte(in) % count == count - 1; }
 
 /* Mostly 1 .. most, at times 0 or -1. */
 static inline int size_of(input *in, int most) {
     int b = byte(in);
-    return b >= 252 ? -1 : b >= 244 ? 0 : 1 + b % most;
+    if (b >= 252) return -1;
+    if (b >= 244) return 0;
+    return 1 + b % most;
 }
 
 /* Mostly enough rows, at times one too few. */
 static inline int leading_of(input *in, int rows) {
     int b = byte(in);
-    return b >= 250 ? rows - 1 : rows + (b >= 128 ? b % 4 : 0);
+    if (b >= 250) return rows - 1;
+    if (b >= 128) return rows + b % 4;
+    return rows;
 }
 
-static inline int positive(int x) { return x > 0 ? x : 0; }
+static inline int positive(int x) {
+    if (x > 0) return x;
+    return 0;
+}
 static inline size_t count_of(int a, int b) { return (size_t)positive(a) * (size_t)positive(b); }
 
 /* Any int at all, for queries that only count. */
 static inline int any_int(input *in) {
     static const int edges[] = {0, 1, -1, 2, 46341, 65536, INT_MAX, INT_MIN, INT_MAX - 1, 1000000};
     int b = byte(in);
-    return b < 128 ? b : edges[b % 10];
+    if (b < 128) return b;
+    return edges[b % 10];
 }
 
 static inline double special(int which) {
     static const double values[] = {0,      -0.0,   1,     -1,    1e-30, 1e30,     1e-45, 3e38,
                                     1e-300, 1e300,  1e19,  1e-19, 1e-38, 4.9e-324, 1e15,  255};
     int k = which % 19;
-    return k < 16 ? values[k] : k == 16 ? (double)NAN : k == 17 ? (double)INFINITY : -(double)INFINITY;
+    if (k < 16) return values[k];
+    if (k == 16) return NAN;
+    if (k == 17) return INFINITY;
+    return -INFINITY;
 }
 
 /* Properties of an array: all values are finite, and the range of the magnitudes of nonzero values. */
@@ -113,12 +127,16 @@ static inline double scale_of(input *in) {
         int kind, pokes;                                                                                               \
         size_t i;                                                                                                      \
         shs_random_seed(&r, (uint64_t)byte(in));                                                                       \
-        kind = byte(in) % 7, scale = scale_of(in), pokes = byte(in);                                                   \
+        kind = byte(in) % 7;                                                                                           \
+        scale = scale_of(in);                                                                                          \
+        pokes = byte(in);                                                                                              \
         for (i = 0; i < count; i++) x[i] = (type)(scale * draw(&r, kind, i));                                          \
-        for (pokes = pokes < 192 ? 0 : pokes % 4; pokes && count; pokes--) {                                           \
+        if (pokes < 192) pokes = 0;                                                                                    \
+        for (pokes %= 4; pokes && count; pokes--) {                                                                    \
             size_t where = (size_t)byte(in) % count;                                                                   \
             double value = special(byte(in));                                                                          \
-            x[where] = fabs(value) > (most) && isfinite(value) ? (type)1e38 : (type)value;                       \
+            if (fabs(value) > (most) && isfinite(value)) value = 1e38;                                                 \
+            x[where] = (type)value;                                                                                    \
         }                                                                                                              \
         for (i = 0; i < count; i++) extend(&e, (double)x[i]);                                                          \
         return e;                                                                                                      \
@@ -129,7 +147,7 @@ DEFINE_FILL(fill_wide, shs_wide, 1.7e308)
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 static inline void *block_of(size_t bytes) {
-    void *block = malloc(bytes ? bytes : 1);
+    void *block = malloc(bytes + (bytes == 0));
     must(block != NULL);
     return block;
 }
@@ -189,7 +207,8 @@ static inline void *counted_alloc(void *user, size_t size) {
     }
     if (w->allocations_left > 0) w->allocations_left--;
     block = block_of(size);
-    memset(block, 0xa5, size < 4096 ? size : 4096); /* nobody may count on zeros */
+    if (size > 4096) size = 4096;
+    memset(block, 0xa5, size); /* nobody may count on zeros */
     w->outstanding++;
     return block;
 }
@@ -248,17 +267,19 @@ static inline void world_of(world *w, input *in) {
     case 27: w->allocations_left = fault & 7; break;
     case 28: w->steps_left = fault & 7; break;
     case 29: w->reductions_left = fault & 7; break;
-    case 30: w->bad = 1, w->ctx.free_fn = NULL; break;
-    case 31: w->bad = 1, w->ctx.threads = -1; break;
+    case 30: w->ctx.free_fn = NULL; break;
+    case 31: w->ctx.threads = -1; break;
     default: break;
     }
+    w->bad = fault >> 3 >= 30;
 }
 
 /* What holds whatever was called; `kept` blocks belong to results. */
 static inline void check_world(const world *w, shs_status status, int kept) {
+    if (status != SHS_OK && status != SHS_CANCELLED) kept = 0;
     must(status >= SHS_OK && (int)status < STATUSES);
     must(strcmp(shs_status_name(status), "unknown status") != 0);
-    must(w->bad || w->outstanding == (status == SHS_OK || status == SHS_CANCELLED ? kept : 0));
+    must(w->bad || w->outstanding == kept);
     must(status != SHS_NO_MEMORY || w->refused);
     must(status != SHS_CANCELLED || w->cancelled || w->late);
     must(status != SHS_REDUCE_FAILED || w->reduction_failed);

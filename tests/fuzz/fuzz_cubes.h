@@ -21,12 +21,26 @@ typedef struct scene {
     int line_bytes;
 } scene;
 
+/* An integer of any value. */
+static inline int32_t whole_of(double value) {
+    if (value >= 2e9) return 2000000000;
+    if (value <= -2e9) return -2000000000;
+    if (value != value) return 7;
+    return (int32_t)value;
+}
+
+static inline float narrow_of(double value) {
+    if (fabs(value) > 3.4e38 && isfinite(value)) return 3e38f;
+    return (float)value;
+}
+
 static inline void put_value(unsigned char *at, shs_type type, int swap, double value) {
     unsigned char raw[8], other;
     size_t size = shs_type_size(type), i;
-    float f = fabs(value) > 3.4e38 && isfinite(value) ? 3e38f : (float)value;
-    shs_real r = sizeof(shs_real) == 4 ? (shs_real)f : (shs_real)value;
-    int32_t whole = value >= 2e9 ? 2000000000 : value <= -2e9 ? -2000000000 : value != value ? 7 : (int32_t)value;
+    float f = narrow_of(value);
+    shs_real r = (shs_real)f;
+    int32_t whole = whole_of(value);
+    if (sizeof r > sizeof f) r = (shs_real)value;
     memset(raw, 0, sizeof raw);
     if (type == SHS_TYPE_F32) memcpy(raw, &f, sizeof f);
     else if (type == SHS_TYPE_F64) memcpy(raw, &value, sizeof value);
@@ -42,7 +56,8 @@ static inline void put_value(unsigned char *at, shs_type type, int swap, double 
 
 static inline int scene_read(void *user, int first_line, int lines, void *block) {
     scene *s = (scene *)user;
-    size_t bytes = (size_t)lines * (size_t)s->line_bytes, i;
+    unsigned char *to = (unsigned char *)block;
+    size_t line = (size_t)s->line_bytes, bytes = (size_t)lines * line, from = (size_t)first_line * line, i;
     must(block != NULL && lines > 0 && first_line >= 0 && first_line + lines <= s->cube.lines);
     must(first_line == 0 || first_line == s->next);
     s->next = first_line + lines;
@@ -52,9 +67,8 @@ static inline int scene_read(void *user, int first_line, int lines, void *block)
         return s->read_failed = 1;
     }
     if (s->reads_left > 0) s->reads_left--;
-    for (i = 0; i < bytes; i++) ((unsigned char *)block)[i] = s->pixels[((size_t)first_line * (size_t)s->line_bytes + i) % s->bytes];
-    if (s->garbage)
-        for (i = 0; i < bytes; i += 3) ((unsigned char *)block)[i] = (unsigned char)((i + s->passes) * 151);
+    for (i = 0; i < bytes; i++) to[i] = s->pixels[(from + i) % s->bytes];
+    for (i = 0; i < bytes && s->garbage; i += 3) to[i] = (unsigned char)((i + s->passes) * 151);
     return 0;
 }
 
@@ -81,9 +95,16 @@ static inline size_t strides_of(input *in, shs_cube *c) {
     int kind = byte(in) % 8, gap = within(in, 1, 2);
     ptrdiff_t l = positive(c->lines), s = positive(c->samples), b = positive(c->bands);
     if (kind < 6) return (size_t)(l * s * b);
-    if (kind == 6) c->sample_stride = b * gap, c->line_stride = s * b * gap, c->band_stride = gap;
-    else c->line_stride = gap, c->sample_stride = l * gap, c->band_stride = l * s * gap;
-    return (size_t)(l * s * b) * (size_t)gap;
+    if (kind == 6) {
+        c->sample_stride = b * gap;
+        c->line_stride = s * b * gap;
+        c->band_stride = gap;
+    } else {
+        c->line_stride = gap;
+        c->sample_stride = l * gap;
+        c->band_stride = l * s * gap;
+    }
+    return (size_t)(l * s * b * gap);
 }
 
 static inline void scene_of(input *in, scene *s) {
@@ -120,7 +141,10 @@ static inline void scene_of(input *in, scene *s) {
     if (flags & 2) {
         int count = within(in, -1, 8), wild = one_in(in, 16), j;
         s->bands = NEW(int, 8);
-        for (j = 0; j < 8; j++) s->bands[j] = positive(c->bands) ? byte(in) % c->bands : 0;
+        for (j = 0; j < 8; j++) {
+            s->bands[j] = 0;
+            if (c->bands > 0) s->bands[j] = byte(in) % c->bands;
+        }
         if (wild) s->bands[0] = any_int(in);
         c->band_list = s->bands;
         c->band_count = count;
