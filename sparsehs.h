@@ -5312,9 +5312,9 @@ SHS__INLINE shs__vec SHS__IN(scores)(shs_selection selection, int left, shs__vec
 /* The atom of the largest score, the first of equals, once d^2 of all has lost the square of row k of B (NULL: nothing), times
    `inflation`. distance and diagonal have room for whole vectors, with zeros in it. Four vectors
    at a time and two champions hide the latency of the divisions. */
-SHS__PRIVATE int SHS__IN(choose)(shs_selection selection, int n, shs_real scale, const shs_real *alpha,
-                                 const shs_real *diagonal, const shs_real *B, size_t rows, int k, shs_real inflation,
-                                 shs_real *distance) {
+SHS__INLINE int SHS__IN(choose_by)(shs_selection selection, int n, shs_real scale, const shs_real *alpha,
+                                   const shs_real *diagonal, const shs_real *B, size_t rows, int k, shs_real inflation,
+                                   shs_real *distance) {
     const shs__vec scales = SHS__ALL(scale), inflations = SHS__ALL(inflation);
     shs_real best = 0;
     int i = 0, index = 0;
@@ -5353,6 +5353,18 @@ SHS__PRIVATE int SHS__IN(choose)(shs_selection selection, int n, shs_real scale,
     }
 #endif
     return index;
+}
+
+/* The rule is a constant in the loop, which only rules that ask for distances need. */
+SHS__PRIVATE int SHS__IN(choose)(shs_selection selection, int n, shs_real scale, const shs_real *alpha,
+                                 const shs_real *diagonal, const shs_real *B, size_t rows, int k, shs_real inflation,
+                                 shs_real *distance) {
+#define SHS__CASE(name, distances)                                                                                     \
+    if (distances && selection == SHS_SELECT_##name)                                                                   \
+        return SHS__IN(choose_by)(SHS_SELECT_##name, n, scale, alpha, diagonal, B, rows, k, inflation, distance);
+    SHS_SELECTION_LIST(SHS__CASE)
+#undef SHS__CASE
+    return 0;
 }
 #endif /* SHS__IN_WIDE */
 
@@ -9356,10 +9368,12 @@ SHS__PRIVATE void shs__omp_begin(shs__omp_signal *w, shs_wide norm2, int limit, 
 /* A number as its bits: the exponent of infinity, and that of 1 over its lowest bit. */
 #ifdef SPARSEHS_DOUBLE
 typedef uint64_t shs__omp_bits;
+typedef int64_t shs__omp_magnitude;
 #define SHS__OMP_INFINITE ((shs__omp_bits)0x7ff << 52)
 #define SHS__OMP_FRACTION 52
 #else
 typedef uint32_t shs__omp_bits;
+typedef int32_t shs__omp_magnitude;
 #define SHS__OMP_INFINITE ((shs__omp_bits)0xff << 23)
 #define SHS__OMP_FRACTION 23
 #endif
@@ -9368,22 +9382,24 @@ typedef uint32_t shs__omp_bits;
 enum { SHS__OMP_NOTHING = -(1 << 20) /* the exponent of 0 */ };
 
 /* The exponent of the largest of n values, with infinity and NaN above all others; subnormal numbers have that below. Numbers
-   without a sign compare as their bits do, and loops of fixed length become vectors at -O2. */
+   without a sign compare as their bits do. Loops of fixed length become vectors at -O2. Values are copied one by one: a vector
+   would wait for stores of other lengths. */
 SHS__PRIVATE int shs__omp_exponent(int n, const shs_real *x) {
-    const shs__omp_bits signless = ~(shs__omp_bits)0 >> 1;
-    shs__omp_bits most[16] = {0}, bits[16];
+    const shs__omp_magnitude signless = (shs__omp_magnitude)(~(shs__omp_bits)0 >> 1);
+    shs__omp_magnitude most[8] = {0}, bits;
     int i, k;
-    for (i = 0; i + 16 <= n; i += 16) {
-        memcpy(bits, x + i, sizeof bits);
-        for (k = 0; k < 16; k++) bits[k] &= signless;
-        for (k = 0; k < 16; k++) most[k] = bits[k] > most[k] ? bits[k] : most[k];
-    }
+    for (i = 0; i + 8 <= n; i += 8)
+        for (k = 0; k < 8; k++) {
+            memcpy(&bits, x + i + k, sizeof bits);
+            bits &= signless;
+            most[k] = bits > most[k] ? bits : most[k];
+        }
     for (; i < n; i++) {
-        memcpy(bits, x + i, sizeof *bits);
-        bits[0] &= signless;
-        if (bits[0] > most[0]) most[0] = bits[0];
+        memcpy(&bits, x + i, sizeof bits);
+        bits &= signless;
+        if (bits > most[0]) most[0] = bits;
     }
-    for (k = 1; k < 16; k++)
+    for (k = 1; k < 8; k++)
         if (most[k] > most[0]) most[0] = most[k];
     if (most[0] > 0) return (int)(most[0] >> SHS__OMP_FRACTION) - SHS__OMP_BIAS;
     return (int)SHS__OMP_NOTHING;
@@ -9426,17 +9442,17 @@ SHS__PRIVATE void shs__omp_choose(shs__omp_signal *w) {
     const int renewed = w->chosen == 0 || w->r_is_explicit;
     shs_real most, length = 1;
     if (renewed || !distances->d2) w->next = kernels->strongest(over->n, w->alpha);
-    most = shs__abs(w->alpha[w->next]);
     if (distances->d2) {
-        if (renewed) distances->scale = shs__omp_unit(most);
+        if (renewed) distances->scale = shs__omp_unit(shs__abs(w->alpha[w->next]));
         w->next = kernels->choose(over->selection, over->padded, distances->scale, w->alpha, over->diagonal,
                                   distances->measured < w->chosen ? w->B : NULL, w->rows,
                                   shs__imin(distances->measured, (int)w->rows - 1), distances->inflation, distances->d2);
         distances->measured = w->chosen;
-        most = shs__abs(w->alpha[w->next]);
-        if (most > 0) length = SHS__SQRT(over->diagonal[w->next]);
     }
-    if (renewed) w->floor = SHS__OMP_GUARD * most / length;
+    if (!renewed) return;
+    most = shs__abs(w->alpha[w->next]);
+    if (distances->d2 && most > 0) length = SHS__SQRT(over->diagonal[w->next]);
+    w->floor = SHS__OMP_GUARD * most / length;
 }
 
 /* Takes atom j in, given row c (already in place as row `chosen` of L), the squared distance d2 of the atom from the span of
@@ -11092,6 +11108,13 @@ SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, co
 /* What is found of signals. */
 enum { SHS__FOUND_INFINITE = 1, SHS__FOUND_WEIGHTS = 2, SHS__FOUND_FAR = 4, SHS__FOUND_TINY = 8, SHS__FOUND_NORMS = 16 };
 
+SHS__PRIVATE int shs__weights_ok(int n, const shs_real *weights) {
+    int i;
+    for (i = 0; i < n; i++)
+        if (!(weights[i] >= 0)) return 0;
+    return shs__finite(shs__cells(n, 1), weights);
+}
+
 /* The exponent of signal i, or of its D'y, without missing values. */
 SHS__PRIVATE int shs__coder_exponent(const shs__coder *c, size_t i, int *found) {
     const int rows = shs__omp_rows(&c->over), at_once = 64;
@@ -11101,11 +11124,8 @@ SHS__PRIVATE int shs__coder_exponent(const shs__coder *c, size_t i, int *found) 
         const int few = shs__imin(at_once, rows - l);
         shs_real weights[64], values[64];
         shs__omp_weights(c, i, l, few, weights);
-        for (k = 0; k < few; k++) {
-            if (!(weights[k] >= 0)) *found |= SHS__FOUND_WEIGHTS;
-            values[k] = shs__omp_where(weights[k] > 0, *SHS__AT(c->Y, c->ldy, l + k, i));
-        }
-        if (!shs__finite(shs__cells(few, 1), weights)) *found |= SHS__FOUND_WEIGHTS;
+        for (k = 0; k < few; k++) values[k] = shs__omp_where(weights[k] > 0, *SHS__AT(c->Y, c->ldy, l + k, i));
+        if (c->options->weights && !shs__weights_ok(few, weights)) *found |= SHS__FOUND_WEIGHTS;
         exponent = shs__imax(exponent, shs__omp_exponent(few, values));
     }
     return exponent;
