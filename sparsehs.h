@@ -7135,21 +7135,27 @@ SHS__PRIVATE shs__op shs__la_op(shs_trans trans, const shs_real *M, int ld) {
     return op;
 }
 
-/* C (m x n) = A B with A of k columns: with alpha 1 and beta 0. */
+/* C (m x n) = A B with A of k columns: with alpha 1 and beta 0. Small products call this one: a job that is returned is copied in
+   vectors, which wait for the stores of its members. */
+SHS__PRIVATE void shs__la_job_set(shs_product_job *job, int m, int n, int k, shs__op A, shs__op B, shs_real *C, int ldc) {
+    memset(job, 0, sizeof *job);
+    job->transa = A.trans;
+    job->transb = B.trans;
+    job->m = m;
+    job->n = n;
+    job->k = k;
+    job->alpha = 1;
+    job->A = A.at;
+    job->lda = A.ld;
+    job->B = B.at;
+    job->ldb = B.ld;
+    job->C = C;
+    job->ldc = ldc;
+}
+
 SHS__PRIVATE shs_product_job shs__la_job(int m, int n, int k, shs__op A, shs__op B, shs_real *C, int ldc) {
-    shs_product_job job = SHS_ZERO;
-    job.transa = A.trans;
-    job.transb = B.trans;
-    job.m = m;
-    job.n = n;
-    job.k = k;
-    job.alpha = 1;
-    job.A = A.at;
-    job.lda = A.ld;
-    job.B = B.at;
-    job.ldb = B.ld;
-    job.C = C;
-    job.ldc = ldc;
+    shs_product_job job;
+    shs__la_job_set(&job, m, n, k, A, B, C, ldc);
     return job;
 }
 
@@ -7354,8 +7360,9 @@ SHS__PRIVATE shs_status shs__la_product(const shs_context *ctx, const shs_produc
 SHS__PUBLIC shs_status shs_gemm(const shs_context *ctx, shs_trans transa, shs_trans transb, int m, int n, int k,
                                 shs_real alpha, const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta,
                                 shs_real *C, int ldc) {
-    shs_product_job job = shs__la_job(m, n, k, shs__la_op(transa, A, lda), shs__la_op(transb, B, ldb), C, ldc);
+    shs_product_job job;
     shs_status status = shs__ctx_check(ctx);
+    shs__la_job_set(&job, m, n, k, shs__la_op(transa, A, lda), shs__la_op(transb, B, ldb), C, ldc);
     job.alpha = alpha;
     job.beta = beta;
     if (status == SHS_OK) status = shs__la_gemm_check(&job);
