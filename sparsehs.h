@@ -7135,8 +7135,8 @@ SHS__PRIVATE shs__op shs__la_op(shs_trans trans, const shs_real *M, int ld) {
     return op;
 }
 
-/* C (m x n) = A B with A of k columns: with alpha 1 and beta 0. Small products call this one: a job that is returned is copied in
-   vectors, which wait for the stores of its members. */
+/* C (m x n) = A B with A of k columns: with alpha 1 and beta 0. Small products call this function. A job that a
+   function returns is copied in vectors, and the copy waits for the stores of single members. */
 SHS__PRIVATE void shs__la_job_set(shs_product_job *job, int m, int n, int k, shs__op A, shs__op B, shs_real *C, int ldc) {
     memset(job, 0, sizeof *job);
     job->transa = A.trans;

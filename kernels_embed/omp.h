@@ -6,20 +6,20 @@
        c_i = b_i[j] (i < k),  d^2 = G_jj - sum c_i^2,  b_k = (G_j - sum c_i b_i) / d,  t_k = alpha_j / d,
        alpha -= t_k b_k,  |r|^2 -= t_k^2;   (c_1 .. c_{k-1}, d) is row k of L, and L'x = t gives the coefficients.
 
-   A coder is a kernel that does this, in a file of its own. The caller names one (shs_cl_options.coder), or the host chooses
+   Each coder is a kernel in a file of its own. The caller names one (shs_cl_options.coder), or the host chooses
    (shs__cl_choose_coder):
 
        omp_warp     a warp of 32 items a signal: GPUs, where n <= 1024, s <= 32 and L with the rows of b fits the local memory
        omp_item     one item a signal: the plainest; the tests compare the others with it
        omp_group    a group of items a signal, alpha in registers: dictionaries too large for omp_warp
-       omp_general  a group of items a signal, everything in global memory: any n and s. It also runs after the first three, for
-                    the signals that they left open
+       omp_general  a group of items a signal, everything in global memory: any n and s. With `settle` omp_general codes
+                    the signals that the first three left open
        omp_team     a group of items for signals that share their atoms (simultaneous OMP)
 
    All of them write zeros to the unused places of a signal's codes.
 
    The first four do the same operations on the same values in the same order: every product is an fma, every reduction takes the
-   largest or the first. So on one device they give the same bits. A team of one signal is coded as that signal.
+   largest or the first. So on one device they give the same bits. A team of one signal gets the codes of that signal.
 
    What the recurrence of |r|^2 cannot decide, the first three mark in state[] (UNREACHED, DOUBTFUL, UNPROVEN: see contract.h), and
    omp_general settles it.

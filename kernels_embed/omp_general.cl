@@ -2,7 +2,7 @@
 
    alpha, b_k and L lie in its scratch in global memory. Any n and s, with a Gram matrix or without, and the only coder that forms
    the explicit residual. Processors run it with GROUP 1: a compiler vectorises the loops over rows of b. It runs if none of the
-   others fits. It also runs after the others, with `settle`, for the signals that they left open. */
+   others fits. With `settle` it codes the signals that other coders left open. */
 
 #include "device.cl"
 
