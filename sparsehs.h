@@ -70,6 +70,7 @@
        SPARSEHS_NO_LASSO         impl  without shs_lasso and its like
        SPARSEHS_NO_SPECTRA       impl  without section 13
        SPARSEHS_NO_FILES         impl  without section 14
+       SPARSEHS_NO_NAIVE         impl  without the naive twins, shs_*_naive
        SPARSEHS_NO_OPENMP        impl  do not use OpenMP although the compiler offers it
        SPARSEHS_NO_SIMD          impl  plain C only: no vectors
        SPARSEHS_INTRINSICS       impl  gcc and clang: kernels by intrinsics (SSE2, AVX2, AVX-512; NEON of AArch64) in place of
@@ -2337,6 +2338,9 @@ typedef struct shs_engine {
 #endif
 #if defined(SHS__ALL_PARTS) && (!defined(SPARSEHS_NO_CUBES) || defined(SPARSEHS_STATIC))
 #define SHS__CUBES
+#endif
+#if !defined(SPARSEHS_NO_NAIVE) || defined(SPARSEHS_STATIC)
+#define SHS__NAIVE
 #endif
 #if !defined(SPARSEHS_NO_STDLIB) && !defined(SPARSEHS_MALLOC)
 #include <stdlib.h>
@@ -7378,6 +7382,7 @@ SHS__PUBLIC size_t shs_gemm_workspace(const shs_context *ctx, int m, int n, int 
     return shs__layout_query(&l);
 }
 
+#ifdef SHS__NAIVE
 SHS__PUBLIC void shs_gemm_naive(int m, int n, int k, const shs_real *A, const shs_real *B, shs_real *C) {
     ptrdiff_t i, j, q;
     for (j = 0; j < n; j++)
@@ -7409,6 +7414,7 @@ SHS__PUBLIC shs_status shs_gemm_general_naive(shs_trans transa, shs_trans transb
     for (j = 0; j < n; j++) shs__la_column_naive(&job, j, 0, m);
     return SHS_OK;
 }
+#endif /* SHS__NAIVE */
 
 /* ---- syrk: gemm that leaves out the tiles of the other triangle ------------------------------------------- >>syrk */
 
@@ -7449,6 +7455,7 @@ SHS__PUBLIC shs_status shs_syrk(const shs_context *ctx, shs_uplo uplo, shs_trans
 
 SHS__PUBLIC size_t shs_syrk_workspace(const shs_context *ctx, int n, int k) { return shs_gemm_workspace(ctx, n, n, k); }
 
+#ifdef SHS__NAIVE
 SHS__PUBLIC shs_status shs_syrk_naive(shs_uplo uplo, shs_trans trans, int n, int k, shs_real alpha, const shs_real *A,
                                       int lda, shs_real beta, shs_real *C, int ldc) {
     shs_product_job job = shs__la_syrk_job(uplo, trans, n, k, alpha, A, lda);
@@ -7465,6 +7472,7 @@ SHS__PUBLIC shs_status shs_syrk_naive(shs_uplo uplo, shs_trans trans, int n, int
     }
     return SHS_OK;
 }
+#endif /* SHS__NAIVE */
 
 /* ---- trsm ------------------------------------------------------------------------------------------------- >>trsm */
 
@@ -7633,6 +7641,7 @@ SHS__PUBLIC size_t shs_trsm_workspace(const shs_context *ctx, shs_side side, int
     return shs__layout_query(&l);
 }
 
+#ifdef SHS__NAIVE
 /* Column after column, or row after row with the transposed system. */
 SHS__PUBLIC shs_status shs_trsm_naive(shs_side side, shs_uplo uplo, shs_trans transa, shs_diag diag, int m, int n,
                                       shs_real alpha, const shs_real *A, int lda, shs_real *B, int ldb) {
@@ -7650,6 +7659,7 @@ SHS__PUBLIC shs_status shs_trsm_naive(shs_side side, shs_uplo uplo, shs_trans tr
     for (i = 0; i < m; i++) shs__la_trsv(&triangle, B + i, ldb);
     return SHS_OK;
 }
+#endif /* SHS__NAIVE */
 
 /* ---- Cholesky ----------------------------------------------------------------------------------------- >>cholesky */
 
@@ -7662,10 +7672,8 @@ SHS__PRIVATE shs_status shs__la_cholesky_check(shs_uplo uplo, int n, const shs_r
 }
 
 /* The upper factor is the lower one with rows and columns exchanged: l(i,k) is at i*down + k*across. */
-SHS__PUBLIC shs_status shs_cholesky_naive(shs_uplo uplo, int n, shs_real *A, int lda) {
+SHS__PRIVATE shs_status shs__la_cholesky_small(shs_uplo uplo, int n, shs_real *A, int lda) {
     ptrdiff_t down = 1, across = 1, i, j, k;
-    shs_status status = shs__la_cholesky_check(uplo, n, A, lda);
-    if (status != SHS_OK) return status;
     if (uplo == SHS_UPLO_LOWER) across = lda;
     else down = lda;
     for (j = 0; j < n; j++) {
@@ -7697,7 +7705,7 @@ SHS__PRIVATE shs_status shs__la_cholesky(const shs_context *ctx, shs_uplo uplo, 
     shs_product_job job;
     shs_real *corner, *below;
     shs_status status;
-    if (n <= SHS__SMALL_TRIANGLE) return shs_cholesky_naive(uplo, n, A, lda);
+    if (n <= SHS__SMALL_TRIANGLE) return shs__la_cholesky_small(uplo, n, A, lda);
     if (lower) {
         corner = SHS__AT(A, lda, h, 0);
     } else {
@@ -7735,7 +7743,7 @@ SHS__PUBLIC shs_status shs_cholesky(const shs_context *ctx, shs_uplo uplo, int n
     shs_status status = shs__ctx_check(ctx);
     if (status == SHS_OK) status = shs__la_cholesky_check(uplo, n, A, lda);
     if (status != SHS_OK) return status;
-    if (n <= SHS__SMALL_TRIANGLE) return shs_cholesky_naive(uplo, n, A, lda);
+    if (n <= SHS__SMALL_TRIANGLE) return shs__la_cholesky_small(uplo, n, A, lda);
     while (shs__layout_next(ctx, &l, &status)) shs__la_cholesky_layout(&l, ctx, n, &room);
     if (status != SHS_OK) return status;
     status = shs__la_cholesky(ctx, uplo, n, A, lda, &room);
@@ -7750,6 +7758,27 @@ SHS__PUBLIC size_t shs_cholesky_workspace(const shs_context *ctx, int n) {
     shs__la_cholesky_layout(&l, ctx, n, &room);
     return shs__layout_query(&l);
 }
+
+#ifdef SHS__NAIVE
+/* Row after row: l_ij = (a_ij - sum of l_ik l_jk over k < j) / l_jj. Of an upper factor rows and columns are exchanged. */
+SHS__PUBLIC shs_status shs_cholesky_naive(shs_uplo uplo, int n, shs_real *A, int lda) {
+    ptrdiff_t down = 1, across = 1, i, j, k;
+    shs_status status = shs__la_cholesky_check(uplo, n, A, lda);
+    if (status != SHS_OK) return status;
+    if (uplo == SHS_UPLO_LOWER) across = lda;
+    else down = lda;
+    for (i = 0; i < n; i++)
+        for (j = 0; j <= i; j++) {
+            shs_real left = A[i * down + j * across];
+            for (k = 0; k < j; k++) left -= A[i * down + k * across] * A[j * down + k * across];
+            if (i > j) left /= A[j * (down + across)];
+            else if (!(left > 0) || !shs__finite(1, &left)) return SHS_NOT_POSITIVE_DEFINITE;
+            else left = SHS__SQRT(left);
+            A[i * down + j * across] = left;
+        }
+    return SHS_OK;
+}
+#endif /* SHS__NAIVE */
 
 /* ---- columns of unit length ----------------------------------------------------------------------- >>unit_columns */
 
@@ -8811,6 +8840,7 @@ SHS__PUBLIC shs_status shs_eigh(const shs_context *ctx, int n, const shs_wide *A
 
 /* ---- the naive twin -------------------------------------------------------------------------------- >>eigen_naive */
 
+#ifdef SHS__NAIVE
 SHS__PRIVATE void shs__eigh_rotate_naive(shs_wide *x, shs_wide *y, shs_wide cosine, shs_wide sine) {
     shs_wide before = *x;
     *x = cosine * before - sine * *y;
@@ -8851,6 +8881,7 @@ SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *
                 for (i = 0; i < n; i++) shs__eigh_rotate_naive(V + i + q * n, V + i + p * n, 0, -1);
             }
 }
+#endif /* SHS__NAIVE */
 
 #endif /* SHS__ALL_PARTS */
 
@@ -8974,6 +9005,7 @@ SHS__PRIVATE shs_status shs__omp_check_correlations(const shs_context *ctx, int 
     return status;
 }
 
+#ifdef SHS__NAIVE
 /* Sums as the naive twins form them. */
 SHS__OUTLINE shs_wide shs__naive_dot(ptrdiff_t count, const shs_real *x, const shs_wide *y) {
     shs_wide sum = 0;
@@ -8995,6 +9027,7 @@ SHS__OUTLINE shs_wide shs__naive_norm2(ptrdiff_t count, const shs_real *x) {
     for (i = 0; i < count; i++) sum += shs__square(x[i]);
     return sum;
 }
+#endif /* SHS__NAIVE */
 
 /* ---- codes ----------------------------------------------------------------------------------------------- >>codes */
 
@@ -10803,6 +10836,7 @@ static const shs__method shs__method_OMP = {{shs__omp_layout_gram, shs__omp_code
 
 /* ---- subspace pursuit -------------------------------------------------------------------------------- >>subspace */
 
+#ifdef SHS__NAIVE
 /* Marks the s largest of n values that are above the floor. */
 SHS__OUTLINE void shs__subspace_mark_naive(int n, const shs_wide *values, int s, shs_wide floor, shs_wide *marks) {
     for (; s > 0; s--) {
@@ -10883,6 +10917,7 @@ SHS__PUBLIC int shs_subspace_naive(int p, int n, const shs_real *D, const shs_re
     shs__subspace_fit_naive(p, D, y, count, atoms, x, r, Q);
     return count;
 }
+#endif /* SHS__NAIVE */
 
 /* The atoms of a signal, T' or T. */
 typedef struct shs__subspace {
@@ -11845,6 +11880,7 @@ SHS__PUBLIC shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int l
 #ifdef SHS__ALL_PARTS
 /* ---- the naive twin ---------------------------------------------------------------------------------- >>omp_naive */
 
+#ifdef SHS__NAIVE
 /* The squared distance of an atom from the span of the first k columns of Q. */
 SHS__OUTLINE shs_wide shs__naive_distance2(int p, const shs_real *d, shs_wide gjj, ptrdiff_t k, const shs_wide *Q) {
     ptrdiff_t q;
@@ -11992,10 +12028,12 @@ SHS__PUBLIC int shs_nnomp_naive(int p, int n, const shs_real *D, const shs_real 
     }
     return (int)k;
 }
+#endif /* SHS__NAIVE */
 
 #if !defined(SPARSEHS_NO_LASSO) || defined(SPARSEHS_STATIC)
 /* ---- the lasso ------------------------------------------------------------------------------------------- >>lasso */
 
+#ifdef SHS__NAIVE
 SHS__PUBLIC void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real *y, shs_wide lambda1, shs_wide lambda2,
                                  int nonnegative, int sweeps, shs_wide *x, shs_wide *r) {
     ptrdiff_t i, j;
@@ -12016,6 +12054,7 @@ SHS__PUBLIC void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real
             x[j] = next;
         }
 }
+#endif /* SHS__NAIVE */
 
 enum {
     SHS__LASSO_FACE = 256,    /* coefficients that sweeps solve for together, at most */
@@ -13033,6 +13072,7 @@ SHS__PUBLIC shs_status shs_lasso_gram(const shs_context *ctx, int n, size_t m, c
 
 /* ---- the naive twin -------------------------------------------------------------------------------- >>learn_naive */
 
+#ifdef SHS__NAIVE
 /* SGK: d <- normalise(F x') */
 SHS__PUBLIC void shs_sgk_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d) {
     shs_wide norm2 = 0;
@@ -13192,6 +13232,7 @@ SHS__PUBLIC void shs_nnksvd_naive(shs_update_fn update, int p, int n, shs_real *
     }
     shs__dl_naive_rounds(update, &f, group, rounds, E, F, d);
 }
+#endif /* SHS__NAIVE */
 
 /* ---- the rules of update --------------------------------------------------------------------------------- >>rules */
 
@@ -14917,6 +14958,7 @@ SHS__PUBLIC shs_status shs_dictionary_coherence(const shs_context *ctx, int p, i
 
 /* ---- online learning: the naive twin -------------------------------------------------------------- >>online_naive */
 
+#ifdef SHS__NAIVE
 SHS__PUBLIC void shs_online_naive(int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s, shs_wide forgetting,
                                   shs_wide *A, shs_wide *B, int *atoms, shs_wide *x, shs_wide *r, shs_wide *Q, shs_wide *R) {
     ptrdiff_t i, j, k, l;
@@ -14941,6 +14983,7 @@ SHS__PUBLIC void shs_online_naive(int p, int n, shs_real *D, ptrdiff_t m, const 
         for (l = 0; l < p; l++) D[l + j * p] = (shs_real)(r[l] / SHS__WSQRT(norm2));
     }
 }
+#endif /* SHS__NAIVE */
 
 /* ---- online learning ------------------------------------------------------------------------------------ >>online */
 
@@ -16251,6 +16294,7 @@ SHS__PUBLIC shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *
 
 /* ---- the naive twin ------------------------------------------------------------------------------ >>moments_naive */
 
+#ifdef SHS__NAIVE
 SHS__PUBLIC void shs_moments_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *mean, shs_wide *C) {
     ptrdiff_t a, b, i;
     for (a = 0; a < n; a++) {
@@ -16265,6 +16309,7 @@ SHS__PUBLIC void shs_moments_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wi
             C[a + b * n] /= (shs_wide)m;
         }
 }
+#endif /* SHS__NAIVE */
 
 /* ---- a cube, checked, with its strides worked out --------------------------------------------------------- >>view */
 
@@ -18753,6 +18798,7 @@ SHS__PUBLIC size_t shs_cube_map_workspace(const shs_context *ctx, const shs_cube
 
 /* ---- the naive twins --------------------------------------------------------------------------------- >>pca_naive */
 
+#ifdef SHS__NAIVE
 SHS__PUBLIC void shs_pca_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *mean, shs_wide *values, shs_wide *vectors,
                                shs_wide *C) {
     shs_moments_naive(n, m, X, mean, C);
@@ -18884,19 +18930,12 @@ SHS__PUBLIC void shs_rx_classes_naive(int n, ptrdiff_t m, const shs_wide *X, con
     }
 }
 
-/* The first place of a window of `width` around `at`, moved to lie within `count`. A window wider than `count` begins at 0. */
-SHS__PRIVATE ptrdiff_t shs__rx_window(ptrdiff_t at, ptrdiff_t width, ptrdiff_t count) {
+/* Whether y lies in the window of `width` around `at`, moved to lie within `count`. A window wider than `count` begins at 0. */
+SHS__PRIVATE int shs__rx_within_naive(ptrdiff_t y, ptrdiff_t at, ptrdiff_t width, ptrdiff_t count) {
     ptrdiff_t first = at - width / 2;
     if (first > count - width) first = count - width;
-    if (first > 0) return first;
-    return 0;
-}
-
-/* Whether (y, x) lies in the window of `width` around (line, sample). */
-SHS__PRIVATE int shs__rx_within(ptrdiff_t y, ptrdiff_t x, ptrdiff_t line, ptrdiff_t sample, ptrdiff_t width, ptrdiff_t lines,
-                                ptrdiff_t samples) {
-    ptrdiff_t top = shs__rx_window(line, width, lines), left = shs__rx_window(sample, width, samples);
-    return y >= top && y < top + width && x >= left && x < left + width;
+    if (first < 0) first = 0;
+    return y >= first && y < first + width;
 }
 
 /* As shs_rx_naive, with mean and covariance of each pixel's own background, which must have full rank. */
@@ -18913,8 +18952,9 @@ SHS__PUBLIC void shs_rx_local_naive(int n, ptrdiff_t lines, ptrdiff_t samples, c
                 for (y = 0; y < lines; y++)
                     for (x = 0; x < samples; x++) {
                         const shs_wide *p = X + (y * samples + x) * n;
-                        if (!shs__rx_within(y, x, line, sample, outer, lines, samples)) continue;
-                        if (shs__rx_within(y, x, line, sample, inner, lines, samples)) continue;
+                        if (!shs__rx_within_naive(y, line, outer, lines)) continue;
+                        if (!shs__rx_within_naive(x, sample, outer, samples)) continue;
+                        if (shs__rx_within_naive(y, line, inner, lines) && shs__rx_within_naive(x, sample, inner, samples)) continue;
                         if (pass == 0) count++;
                         for (b = 0; b < n; b++) {
                             if (pass == 0) mean[b] += p[b];
@@ -18929,6 +18969,7 @@ SHS__PUBLIC void shs_rx_local_naive(int n, ptrdiff_t lines, ptrdiff_t samples, c
             for (b = 0; b < n; b++) *score += u[b] * u[b];
         }
 }
+#endif /* SHS__NAIVE */
 
 /* ---- products in shs_wide ------------------------------------------------------------------------ >>wide_products */
 
@@ -20272,6 +20313,14 @@ SHS__PRIVATE void shs__rx_local_add(const shs__local *w, shs__local_own *own, in
     }
 }
 
+/* The first place of a window of `width` around `at`, moved to lie within `count`. A window wider than `count` begins at 0. */
+SHS__PRIVATE ptrdiff_t shs__rx_window(ptrdiff_t at, ptrdiff_t width, ptrdiff_t count) {
+    ptrdiff_t first = at - width / 2;
+    if (first > count - width) first = count - width;
+    if (first > 0) return first;
+    return 0;
+}
+
 /* Adds columns that enter a window on its way to sample x, and takes off columns that leave. A run's first sample starts it. */
 SHS__PRIVATE void shs__rx_local_move(const shs__local *w, shs__local_own *own, int row, ptrdiff_t y0, ptrdiff_t y1, int x,
                                      int width, shs_wide sign) {
@@ -20591,6 +20640,7 @@ SHS__PUBLIC shs_status shs_rx_local(const shs_context *ctx, const shs_cube *cube
 
 /* ---- the naive twin ---------------------------------------------------------------------------------- >>ica_naive */
 
+#ifdef SHS__NAIVE
 /* s = E[z g(w'z)] - E[g'(w'z)] w over the n pixels of Z (m x n). */
 SHS__PRIVATE void shs__ica_step_naive(shs_contrast_fn contrast, int m, ptrdiff_t n, const shs_wide *Z, const shs_wide *w,
                                       shs_wide *s) {
@@ -20658,6 +20708,7 @@ SHS__PUBLIC void shs_ica_naive(shs_contrast_fn contrast, int symmetric, int m, p
             shs__ica_deflate_naive(m, j, W);
         }
 }
+#endif /* SHS__NAIVE */
 
 /* ---- expectations over the whitened pixels -------------------------------------------------------- >>expectations */
 
@@ -21586,6 +21637,7 @@ SHS__PRIVATE shs_wide shs__tg_score(shs_detector method, shs_wide cosine, shs_wi
     return cosine * cosine;
 }
 
+#ifdef SHS__NAIVE
 /* w = A^-1 (t - mean), where A is C, R or, for SAM, I, and A = L L'; or w = P t. With y = w'(x - mean) the scores of MF, CEM and
    OSP are y / w'(t - mean); the others are made of the cosine. */
 SHS__PUBLIC void shs_detect_naive(shs_detector method, int n, ptrdiff_t m, const shs_wide *X, const shs_wide *t, int u,
@@ -21630,6 +21682,7 @@ SHS__PUBLIC void shs_detect_naive(shs_detector method, int n, ptrdiff_t m, const
         scores[i] = shs__tg_score(method, shs__quotient(y, SHS__WSQRT(own * length2)), length2, (shs_wide)m);
     }
 }
+#endif /* SHS__NAIVE */
 
 /* ---- matrices of spectra; targets: rows of a map ------------------------------------------ >>inverse_root detectors */
 
@@ -22430,6 +22483,7 @@ SHS__PUBLIC shs_status shs_detect(const shs_context *ctx, const shs_cube *cube, 
 
 /* ---- abundances: the naive twin ---------------------------------------------------------------------- >>unmix_naive */
 
+#ifdef SHS__NAIVE
 /* Solves k equations, the columns of K (k x (k + 1)) and the right side behind them, which becomes the solution. */
 SHS__PRIVATE void shs__mix_eliminate_naive(int k, shs_wide *K) {
     int i, j, column, pivot;
@@ -22492,6 +22546,7 @@ SHS__PUBLIC void shs_unmix_naive(shs_constraint constraint, int n, int c, const 
         }
     }
 }
+#endif /* SHS__NAIVE */
 
 /* ---- abundances: one pixel ------------------------------------------------------------------------------- >>mixture */
 
@@ -22792,6 +22847,7 @@ SHS__PRIVATE void shs__em_fix_signs(int n, int p, shs_wide *V) {
     }
 }
 
+#ifdef SHS__NAIVE
 /* Y (p x m). Where noise is low, and `plane` allows it: y = U'x / (u'U'x), U being p singular vectors of X and u = U'mean: the
    brightness is taken out. Otherwise y = U'(x - mean) of p - 1 principal components, and one number for all below. */
 SHS__PRIVATE void shs__em_project_naive(int n, ptrdiff_t m, const shs_wide *X, int p, int plane, shs_wide *Y, shs_wide *room) {
@@ -22924,6 +22980,7 @@ SHS__PUBLIC void shs_atgp_naive(int n, ptrdiff_t m, const shs_wide *X, int p, pt
         for (b = 0; b < n; b++) q[b] = 0;
     }
 }
+#endif /* SHS__NAIVE */
 
 /* ---- endmembers: projected pixels, and the farthest of them ----------------------------------------------- >>farthest */
 
@@ -23329,6 +23386,7 @@ SHS__PUBLIC void shs_ppi_skewers(int bands, int count, uint64_t seed, shs_wide *
     }
 }
 
+#ifdef SHS__NAIVE
 /* Both ends of a skewer: the largest of d'x, then of -d'x. */
 SHS__PUBLIC void shs_ppi_naive(int n, ptrdiff_t m, const shs_wide *X, int count, const shs_wide *skewers, shs_wide threshold,
                                int *counts) {
@@ -23352,6 +23410,7 @@ SHS__PUBLIC void shs_ppi_naive(int n, ptrdiff_t m, const shs_wide *X, int count,
             }
     }
 }
+#endif /* SHS__NAIVE */
 
 /* ---- pixel purity ----------------------------------------------------------------------------------------------- >>ppi */
 
@@ -23570,6 +23629,7 @@ SHS__PUBLIC const char *shs_counter_name(shs_counter method) {
     return (unsigned)method < SHS_COUNTER_COUNT ? names[method] : NULL;
 }
 
+#ifdef SHS__NAIVE
 /* Least squares of band b from all others, with the second moments M (n x n): into w the weights, 0 for b itself. A (n x n) is
    scratch. */
 SHS__PRIVATE void shs__count_predict_naive(int n, int b, const shs_wide *M, shs_wide *A, shs_wide *w) {
@@ -23629,6 +23689,7 @@ SHS__PUBLIC int shs_count_naive(shs_counter method, int n, ptrdiff_t m, const sh
         count += w[b] - mean[b] > deviations * SHS__WSQRT(2 * (w[b] * w[b] + mean[b] * mean[b]) / (shs_wide)m);
     return count;
 }
+#endif /* SHS__NAIVE */
 
 /* ---- how many materials ----------------------------------------------------------------------------------- >>count */
 
@@ -24328,6 +24389,7 @@ SHS__PRIVATE shs_real shs__cc_rounded(shs_coef_type type, shs_real scale, shs_re
 /* The scales that are tried. */
 SHS__PRIVATE uint32_t shs__cc_scales(shs_coef_type type) { return type == SHS_COEF_F16 ? 1 : SHS__CC_SCALES; }
 
+#ifdef SHS__NAIVE
 SHS__PUBLIC shs_wide shs_codes_round_naive(int p, const shs_real *D, shs_coef_type type, int used, const int *atoms,
                                            shs_real *coefs, shs_wide *work) {
     shs_wide *r = work, *x = work + p, *fixed = x + used, *best = fixed + used, error2, best2 = 0; /* r = D (coefs - x) */
@@ -24380,6 +24442,7 @@ SHS__PUBLIC shs_wide shs_codes_round_naive(int p, const shs_real *D, shs_coef_ty
     for (k = 0; k < used; k++) coefs[k] = (shs_real)best[k];
     return best2;
 }
+#endif /* SHS__NAIVE */
 
 typedef struct shs__cc_rounding {
     shs_rounding_job job;

@@ -15,7 +15,7 @@ trap 'rm -rf "$scratch"' EXIT
 begin='<!-- tools/sizes.sh writes this table -->'
 end='<!-- end of the table -->'
 
-columns="all NO_DISPATCH NO_CUBES NO_SPARSE NO_SPECTRA NO_LASSO NO_FILES NO_MODELS ONLY_CODING"
+columns="all NO_DISPATCH NO_CUBES NO_SPARSE NO_SPECTRA NO_LASSO NO_FILES NO_MODELS NO_NAIVE ONLY_CODING"
 
 # Column: prints the seconds to compile an object with the implementation, and its KB.
 measure() {

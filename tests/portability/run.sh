@@ -178,7 +178,7 @@ if begin switches gcc; then
     sets="$sets,-DSPARSEHS_NO_DOUBLE -DSPARSEHS_NO_STDLIB -DSPARSEHS_NO_SIMD -DSPARSEHS_STATIC"
     # Each part left out alone, with each other part, and with all others: what two parts share must not go with one of them.
     parts=
-    for part in CUBES MODELS LASSO SPECTRA FILES; do
+    for part in CUBES MODELS LASSO SPECTRA FILES NAIVE; do
         sets="$sets,-DSPARSEHS_NO_$part,-O0 -DSPARSEHS_NO_$part -DSPARSEHS_STATIC"
         for other in $parts; do sets="$sets,-O0 $other -DSPARSEHS_NO_$part"; done
         parts="$parts -DSPARSEHS_NO_$part"
