@@ -41,7 +41,7 @@ static void add_columns(ptrdiff_t i0, ptrdiff_t i1, ptrdiff_t q0, ptrdiff_t q1, 
     }
 }
 
-static void clear_product(void) { memset(p.C, 0, sizeof *p.C * (size_t)p.n * (size_t)p.n); }
+static void clear_product(void) { memset(p.C, 0, elements(p.n, p.n) * sizeof *p.C); }
 
 /* Rung 2. The same multiplications in another order. */
 static void loop_order(void *unused) {
@@ -250,7 +250,7 @@ static double operations(void) { return 2.0 * p.n * p.n * p.n; }
 
 /* One rung, and whether it found what the rung before did. */
 static void climb(const char *name, work_fn work, void *argument) {
-    const size_t count = (size_t)p.n * (size_t)p.n;
+    const size_t count = elements(p.n, p.n);
     size_t i;
     for (i = 0; i < count; i++) p.C[i] = (shs_real)NAN; /* so that what a rung leaves out is seen */
     rung(name, operations(), median_seconds(work, argument));
@@ -260,7 +260,7 @@ static void climb(const char *name, work_fn work, void *argument) {
 }
 
 static void fill(int n) {
-    const size_t count = (size_t)n * (size_t)n;
+    const size_t count = elements(n, n);
     size_t i;
     shs_random random;
     shs_random_seed(&random, 1);

@@ -8,7 +8,7 @@
 enum { P = 64 /* values of a patch */, N = 256 /* atoms */, MOST_S = 16, COUNT = 8192 };
 
 static struct {
-    ptrdiff_t m;        /* signals */
+    int m;              /* signals */
     int s;              /* atoms a signal */
     shs_real *Y, *D;    /* P x m, P x N */
     shs_real *G, *DtY;  /* D'D (N x N) and D'Y (N x m), where a rung uses them */
@@ -197,7 +197,7 @@ static void rung_b(void *unused) { (void)unused, form_gram(), one_by_one(with_b,
 static void rung_product(void *unused) {
     (void)unused;
     form_gram();
-    check(shs_gemm(&c.context, SHS_TRANS_YES, SHS_TRANS_NO, N, (int)c.m, P, 1, c.D, P, c.Y, P, 0, c.DtY, N), "D'Y");
+    check(shs_gemm(&c.context, SHS_TRANS_YES, SHS_TRANS_NO, N, c.m, P, 1, c.D, P, c.Y, P, 0, c.DtY, N), "D'Y");
     one_by_one(with_b, c.DtY);
 }
 
@@ -234,37 +234,39 @@ static double other_atoms(double *difference) {
     }
     if (size > 0) *difference = most / size;
     else *difference = most;
-    return (double)others / (double)c.m;
+    return (double)others / c.m;
 }
 
 static void climb(const char *name, work_fn work) {
     static int rungs = 0;
+    const size_t places = elements(c.m, MOST_S);
     forget_codes();
-    rung(name, (double)c.m, median_seconds(work, NULL));
+    rung(name, c.m, median_seconds(work, NULL));
     if (rungs++) {
         double difference, share = other_atoms(&difference);
         agrees(text_of("%s: share of signals with other atoms (two nearly equal)", name), share, 2e-3);
         agrees(text_of("%s: coefficients of the others", name), difference, 1e-4);
     }
-    memcpy(c.before.atoms, c.codes.atoms, (size_t)c.m * MOST_S * sizeof *c.codes.atoms);
-    memcpy(c.before.coefs, c.codes.coefs, (size_t)c.m * MOST_S * sizeof *c.codes.coefs);
+    memcpy(c.before.atoms, c.codes.atoms, places * sizeof *c.codes.atoms);
+    memcpy(c.before.coefs, c.codes.coefs, places * sizeof *c.codes.coefs);
 }
 
 /* Multiplications and additions of a signal in rungs 4 and later. */
-static double operations(int s) { return 2.0 * P * N + (double)N * s * (s + 1); }
+static double operations(int s) { return N * (2.0 * P + s * (s + 1)); }
 
 /* Shades, edges, stripes and noise, so that no two atoms fit a patch equally well. */
 static void draw_picture(int size, shs_real *pixels) {
+    const double side = size;
     shs_random random;
     int x, y;
     shs_random_seed(&random, 2);
     for (y = 0; y < size; y++)
         for (x = 0; x < size; x++) {
-            double u = (double)x / size, v = (double)y / size, value = 120 + 60 * u - 40 * v;
+            double u = x / side, v = y / side, value = 120 + 60 * u - 40 * v;
             if (hypot(u - 0.3, v - 0.35) < 0.2) value += 70 - 300 * fabs(u - 0.25);
             if (v > 0.6) value += 50 * sin(200 * (0.8 * u + 0.6 * v + 0.05 * sin(9 * u)));
             if (u > 0.7 && v < 0.5) value += (int)(30 * u) % 2 * 80 - 20;
-            pixels[(ptrdiff_t)y * size + x] = (shs_real)value + 10 * (shs_real)shs_random_normal(&random);
+            pixels[element_at(y, size, x)] = (shs_real)value + 10 * (shs_real)shs_random_normal(&random);
         }
 }
 
@@ -281,7 +283,7 @@ static void open_signals(void) {
     if (course.quick) set.count = 300;
     else set.count = COUNT;
     set.seed = 2;
-    c.m = (ptrdiff_t)set.count;
+    c.m = (int)set.count;
     c.Y = allocate(P * set.count, sizeof *c.Y);
     c.D = allocate(P * N, sizeof *c.D);
     c.G = allocate(N * N, sizeof *c.G);
@@ -298,7 +300,7 @@ static void draw_rate(const char *line, work_fn work) {
     int k;
     for (k = 0; k < 8; k++) {
         c.s = sparsities[k];
-        curve_point(line, c.s, 1e-3 * (double)c.m / median_seconds(work, NULL));
+        curve_point(line, c.s, 1e-3 * c.m / median_seconds(work, NULL));
     }
 }
 
@@ -307,7 +309,7 @@ int main(int argc, char **argv) {
     open_signals();
     c.s = 6;
     c.context.threads = 1;
-    ladder_begin("ladder", text_of("%d patches; %d atoms of %d each; float", (int)c.m, c.s, N), "thousand signals/s", 1e3,
+    ladder_begin("ladder", text_of("%d patches; %d atoms of %d each; float", c.m, c.s, N), "thousand signals/s", 1e3,
                  peak_of_core(0) / operations(c.s));
     climb("least squares anew", rung_anew);
     climb("progressive Cholesky", rung_progressive);

@@ -12,7 +12,8 @@
 enum { P = 64, N = 128, S = 6, TEXTBOOK_SIGNALS = 256 };
 
 static struct {
-    ptrdiff_t m;
+    size_t m;        /* signals */
+    ptrdiff_t slots; /* m x S: places of coefficients */
     shs_real *Y, *start, *D, *before; /* signals P x m; dictionaries P x N: the start, a rung's, the one before's */
     shs_real *E, *F, *x, *changed, *wanted; /* what a rung needs for itself */
     ptrdiff_t *users; /* the signals that use an atom, and where their coefficient is */
@@ -24,14 +25,14 @@ static struct {
 
 static void begin_iteration(void) {
     memcpy(l.D, l.start, P * N * sizeof *l.D);
-    check(shs_omp(&l.context, P, N, l.D, (size_t)l.m, l.Y, S, &l.codes), "coding");
-    check(shs_codes_residual(&l.context, P, N, l.D, P, (size_t)l.m, l.Y, P, &l.codes, l.E, P, NULL), "the residual");
+    check(shs_omp(&l.context, P, N, l.D, l.m, l.Y, S, &l.codes), "coding");
+    check(shs_codes_residual(&l.context, P, N, l.D, P, l.m, l.Y, P, &l.codes, l.E, P, NULL), "the residual");
 }
 
 /* The signals that use atom j: users[i] = place of their coefficient among all; signal = place / S. Returns how many. */
 static ptrdiff_t users_of(int j) {
     ptrdiff_t i, count = 0;
-    for (i = 0; i < l.m * S; i++)
+    for (i = 0; i < l.slots; i++)
         if (i % S < l.codes.used[i / S] && l.codes.atoms[i] == j) l.users[count++] = i;
     return count;
 }
@@ -129,13 +130,13 @@ static void list_users(ptrdiff_t *first) {
     ptrdiff_t i, places[N];
     int j;
     memset(first, 0, (N + 1) * sizeof *first);
-    for (i = 0; i < l.m * S; i++)
+    for (i = 0; i < l.slots; i++)
         if (i % S < l.codes.used[i / S]) first[l.codes.atoms[i] + 1]++;
     for (j = 0; j < N; j++) {
         first[j + 1] += first[j];
         places[j] = first[j];
     }
-    for (i = 0; i < l.m * S; i++) {
+    for (i = 0; i < l.slots; i++) {
         ptrdiff_t *place = places + l.codes.atoms[i];
         if (i % S >= l.codes.used[i / S]) continue;
         l.wanted[*place] = 0;
@@ -190,7 +191,7 @@ static void all_at_once(void *unused) {
     }
     for (j = 0; j < first[N]; j++) l.codes.coefs[l.users[j]] = l.wanted[j];
     memcpy(l.D, l.changed, P * N * sizeof *l.D);
-    check(shs_codes_residual(&l.context, P, N, l.D, P, (size_t)l.m, l.Y, P, &l.codes, l.E, P, NULL), "the residual");
+    check(shs_codes_residual(&l.context, P, N, l.D, P, l.m, l.Y, P, &l.codes, l.E, P, NULL), "the residual");
 }
 
 /* ---- the textbook's and the header's ----------------------------------------------------------------------------- */
@@ -224,8 +225,8 @@ static void header_iterations(int iterations, shs_update update, int group, size
 
 /* Several iterations, since after the last one the header codes once more, to say the error of what it returns. */
 enum { ITERATIONS = 10 };
-static void header_aksvd(void *unused) { (void)unused, header_iterations(ITERATIONS, SHS_UPDATE_AKSVD, 1, (size_t)l.m); }
-static void header_paksvd(void *unused) { (void)unused, header_iterations(ITERATIONS, SHS_UPDATE_AKSVD, N, (size_t)l.m); }
+static void header_aksvd(void *unused) { (void)unused, header_iterations(ITERATIONS, SHS_UPDATE_AKSVD, 1, l.m); }
+static void header_paksvd(void *unused) { (void)unused, header_iterations(ITERATIONS, SHS_UPDATE_AKSVD, N, l.m); }
 
 /* ---- the ladder -------------------------------------------------------------------------------------------------- */
 
@@ -254,7 +255,7 @@ static double draw_error(const char *line, const shs_real *start, shs_update upd
     o.replace = replace;
     report.history = history;
     memcpy(l.D, start, P * N * sizeof *l.D);
-    check(shs_ksvd_ex(&l.context, P, N, (size_t)l.m, l.Y, P, &o, l.D, P, NULL, &report), "learning");
+    check(shs_ksvd_ex(&l.context, P, N, l.m, l.Y, P, &o, l.D, P, NULL, &report), "learning");
     for (k = 0; k < iterations; k++) curve_point(line, k, (double)history[k].rmse_coding);
     printf("  %-44s %10.4g\n", line, (double)history[iterations - 1].rmse_coding);
     return (double)history[iterations - 1].rmse_coding;
@@ -291,8 +292,7 @@ static picture clean_picture(void) {
     int size = course.quick ? 64 : whole.width, y;
     part = picture_create(size, size, 1);
     for (y = 0; y < size; y++)
-        memcpy(part.pixels + (size_t)y * (size_t)size, whole.pixels + (size_t)y * (size_t)whole.width,
-               (size_t)size * sizeof *part.pixels);
+        memcpy(part.pixels + elements(y, size), whole.pixels + elements(y, whole.width), (size_t)size * sizeof *part.pixels);
     free(whole.pixels);
     return part;
 }
@@ -341,14 +341,14 @@ static void open_signals(void) {
     picture drawn = drawn_picture();
     shs_image image = picture_image(&drawn);
     shs_patches set = SHS_ZERO;
-    size_t m, slots;
+    size_t m;
     set.mode = SHS_PATCH_MODE_RANDOM;
     if (course.quick) set.count = 600;
     else set.count = 8192;
     set.seed = 3;
     m = set.count;
-    slots = m * S;
-    l.m = (ptrdiff_t)m;
+    l.m = m;
+    l.slots = (ptrdiff_t)(m * S);
     l.Y = ALLOCATE(shs_real, P * m);
     l.E = ALLOCATE(shs_real, P * m);
     l.F = ALLOCATE(shs_real, P * m);
@@ -356,9 +356,9 @@ static void open_signals(void) {
     l.D = ALLOCATE(shs_real, P * N);
     l.before = ALLOCATE(shs_real, P * N);
     l.changed = ALLOCATE(shs_real, P * N);
-    l.x = ALLOCATE(shs_real, slots);
-    l.wanted = ALLOCATE(shs_real, slots);
-    l.users = ALLOCATE(ptrdiff_t, slots);
+    l.x = ALLOCATE(shs_real, l.slots);
+    l.wanted = ALLOCATE(shs_real, l.slots);
+    l.users = ALLOCATE(ptrdiff_t, l.slots);
     check(shs_patches_get(NULL, &image, &set, 0, m, l.Y, P, NULL, NULL), "patches");
     check(shs_dictionary_random(P, N, l.start, P, 3), "the start");
     check(shs_codes_create(NULL, m, S, &l.codes), "codes");
@@ -371,17 +371,17 @@ int main(int argc, char **argv) {
     open_signals();
     m = (double)l.m;
     l.context.threads = 1;
-    ladder_begin("ladder", text_of("an iteration: %d signals; %d atoms; %d of them each", (int)l.m, N, S),
+    ladder_begin("ladder", text_of("an iteration: %zu signals; %d atoms; %d of them each", l.m, N, S),
                  "thousand signals/s", 1e3, 0);
     rung("by the book", TEXTBOOK_SIGNALS, median_seconds(by_the_book, NULL));
     as_header("by the book", SHS_UPDATE_AKSVD, 1, TEXTBOOK_SIGNALS, 1e-4);
     rung("K-SVD: 30 power steps on F", m, median_seconds(exact, NULL));
     rung("AK-SVD: one step on F", m, median_seconds(one_step, NULL));
-    as_header("one step on F", SHS_UPDATE_AKSVD, 1, (size_t)l.m, 1e-4);
+    as_header("one step on F", SHS_UPDATE_AKSVD, 1, l.m, 1e-4);
     rung("F never formed", m, median_seconds(without_F, NULL));
-    as_header("F never formed", SHS_UPDATE_AKSVD, 1, (size_t)l.m, 1e-4);
+    as_header("F never formed", SHS_UPDATE_AKSVD, 1, l.m, 1e-4);
     rung("all atoms from the same E", m, median_seconds(all_at_once, NULL));
-    as_header("all atoms from the same E", SHS_UPDATE_AKSVD, N, (size_t)l.m, 1e-4);
+    as_header("all atoms from the same E", SHS_UPDATE_AKSVD, N, l.m, 1e-4);
     rung("shs_ksvd_ex: AK-SVD; one thread", ITERATIONS * m, median_seconds(header_aksvd, NULL));
     rung("shs_ksvd_ex: all at once; one thread", ITERATIONS * m, median_seconds(header_paksvd, NULL));
     l.context.threads = course_threads();

@@ -7,6 +7,9 @@ enum { P = 16, N = 24, S = 3, M = 400 };
 static shs_real Y[P * M], start[P * N], D[P * N];
 static double E[P * M], X[N * M]; /* Y - DX, and the codes with their zeros */
 
+/* Value l of atom j. */
+static double atom_value(int j, int l) { return (double)D[j * P + l]; }
+
 /* Makes each signal from S atoms of a hidden dictionary. */
 static void open_problem(shs_real *hidden) {
     shs_random random;
@@ -35,7 +38,7 @@ static void code(void) {
         for (k = 0; k < codes.used[i]; k++) X[i * N + codes.atoms[i * S + k]] = (double)codes.coefs[i * S + k];
         for (l = 0; l < P; l++) {
             double sum = (double)Y[i * P + l];
-            for (k = 0; k < N; k++) sum -= (double)D[k * P + l] * X[i * N + k];
+            for (k = 0; k < N; k++) sum -= atom_value(k, l) * X[i * N + k];
             E[i * P + l] = sum;
         }
     }
@@ -54,9 +57,9 @@ static void new_atom(int j, double *d_new) {
     double length;
     int i, l;
     for (l = 0; l < P; l++)
-        for (d_new[l] = 0, i = 0; i < M; i++) d_new[l] += (E[i * P + l] + (double)D[j * P + l] * X[i * N + j]) * X[i * N + j];
+        for (d_new[l] = 0, i = 0; i < M; i++) d_new[l] += (E[i * P + l] + atom_value(j, l) * X[i * N + j]) * X[i * N + j];
     length = sqrt(sum_of_squares(P, d_new));
-    for (l = 0; l < P; l++) d_new[l] = length > 0 ? d_new[l] / length : (double)D[j * P + l];
+    for (l = 0; l < P; l++) d_new[l] = length > 0 ? d_new[l] / length : atom_value(j, l);
 }
 
 /* The header's dictionary after one iteration from the same start. */
@@ -83,7 +86,7 @@ static void exercise_1(void) {
     for (j = 0; j < N; j++) {
         new_atom(j, d_new);
         for (l = 0; l < P; l++) {
-            for (i = 0; i < M; i++) E[i * P + l] -= (d_new[l] - (double)D[j * P + l]) * X[i * N + j];
+            for (i = 0; i < M; i++) E[i * P + l] -= (d_new[l] - atom_value(j, l)) * X[i * N + j];
             D[j * P + l] = (shs_real)d_new[l];
         }
     }
@@ -138,7 +141,7 @@ static void exercise_3(void) {
             double x_new = 0;
             if (X[i * N + j] == 0) continue;
             for (l = 0; l < P; l++) {
-                F[l] = E[i * P + l] + (double)D[j * P + l] * X[i * N + j];
+                F[l] = E[i * P + l] + atom_value(j, l) * X[i * N + j];
                 x_new += F[l] * d_new[l];
             }
             for (l = 0; l < P; l++) E[i * P + l] = F[l] - d_new[l] * x_new;

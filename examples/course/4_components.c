@@ -48,7 +48,7 @@ static void draw_scene(void) {
     }
     for (line = 0; line < scene.lines; line++)
         for (sample = 0; sample < scene.samples; sample++) {
-            size_t pixel = (size_t)line * (size_t)scene.samples + (size_t)sample;
+            size_t pixel = element_at(line, scene.samples, sample);
             double share[MATERIALS], all = 0;
             for (k = 0; k < MATERIALS; k++) {
                 share[k] = exp(3 * sin(0.02 * (k + 1) * line + k) * cos(0.03 * (MATERIALS - k) * sample + 2 * k));
@@ -56,7 +56,7 @@ static void draw_scene(void) {
             }
             for (b = 0; b < n; b++) {
                 double value = 3 * shs_random_normal(&random);
-                size_t at = pixel * (size_t)n + (size_t)b;
+                size_t at = values_of(pixel, n) + (size_t)b;
                 for (k = 0; k < MATERIALS; k++) value += share[k] / all * spectra[k][b];
                 scene.bytes[at] = byte_of(value);
                 scene.wide[at] = scene.bytes[at];
@@ -319,9 +319,10 @@ static void parts_merged(void *argument) {
     for (k = 0; k < PARTS; k++) {
         shs_cube cube = job->cube;
         int line = scene.lines / PARTS * k;
+        size_t before = values_of(elements(line, scene.samples), scene.bands);
         if (k < PARTS - 1) cube.lines = scene.lines / PARTS;
         else cube.lines = scene.lines - line;
-        cube.pixels = (const unsigned char *)job->cube.pixels + (size_t)line * (size_t)scene.samples * (size_t)scene.bands;
+        cube.pixels = (const unsigned char *)job->cube.pixels + before;
         check(shs_moments_create(&one, scene.bands, &part[k]), "a part");
         check(shs_moments_update(&one, &cube, job->precise, &part[k]), "a part");
     }
@@ -332,14 +333,14 @@ static void parts_merged(void *argument) {
 
 /* A stream: the library asks for some lines at a time, here from memory, elsewhere from a file or a sensor. */
 static int read_lines(void *user, int first, int lines, void *block) {
-    size_t line = (size_t)scene.samples * (size_t)scene.bands;
+    size_t line = elements(scene.samples, scene.bands);
     memcpy(block, (const unsigned char *)user + (size_t)first * line, (size_t)lines * line);
     return 0;
 }
 
 /* Times one rung, and compares the covariance with the result of the previous rung. */
 static void covariance_rung(const char *name, work_fn work, void *argument, double allowed) {
-    size_t count = (size_t)scene.bands * (size_t)scene.bands, i;
+    size_t count = elements(scene.bands, scene.bands), i;
     double seconds = median_seconds(work, argument), most = 0, size = 0;
     rung(name, scene.pixels, seconds);
     for (i = 0; i < count; i++) {
@@ -408,12 +409,13 @@ static const char *const way_names[WAYS + 1] = {"one pass in float; no shift",
 
 /* The variance of m numbers, all in float. volatile: each step is rounded, whatever the compiler would rather do. */
 static double float_variance(int way, int m, const float *x) {
+    const float count = (float)m;
     volatile float S = 0, P = 0, shift = 0;
     int i, k;
     if (way == WAY_SHIFTED) shift = x[0];
     if (way == WAY_TWO_PASSES) {
         for (i = 0; i < m; i++) S = S + x[i];
-        shift = S / (float)m;
+        shift = S / count;
         S = 0;
     }
     if (way != WAY_MERGED) {
@@ -422,23 +424,24 @@ static double float_variance(int way, int m, const float *x) {
             S = S + d;
             P = P + d * d;
         }
-        return (P / (float)m - S / (float)m * (S / (float)m));
+        return P / count - S / count * (S / count);
     }
     for (k = 0; k < m; k += 64) { /* S becomes the mean, P the sum of squared deviations of what was seen */
+        const float seen = (float)k, all = (float)(k + 64);
         volatile float mean = 0, squares = 0, apart;
         for (i = k; i < k + 64; i++) mean = mean + (x[i] - x[k]);
         mean = x[k] + mean / 64;
         for (i = k; i < k + 64; i++) squares = squares + (x[i] - mean) * (x[i] - mean);
         apart = mean - S;
         if (k) {
-            P = P + squares + apart * apart * ((float)k * 64 / (float)(k + 64));
-            S = S + apart * (64 / (float)(k + 64));
+            P = P + squares + apart * apart * (seen * 64 / all);
+            S = S + apart * (64 / all);
         } else {
             P = squares;
             S = mean;
         }
     }
-    return (P / (float)m);
+    return P / count;
 }
 
 static void draw_error_of_sums(void) {
@@ -503,7 +506,7 @@ static void eigenvectors(void *argument) {
     int n = scene.bands;
     if (job->k) check(shs_eigh(NULL, n, scene.covariance, n, job->k, job->values, job->vectors, n), "eigenvectors");
     else {
-        memcpy(job->copy, scene.covariance, (size_t)n * (size_t)n * sizeof *job->copy);
+        memcpy(job->copy, scene.covariance, elements(n, n) * sizeof *job->copy);
         shs_eigh_naive(n, job->copy, job->values, job->vectors);
     }
 }
@@ -557,7 +560,7 @@ static void scores_by_the_book(void *argument) {
             const unsigned char *x = pixel_of(pixel);
             shs_wide z = 0;
             for (i = 0; i < n; i++) z += job->pca.vectors[i + k * n] * (x[i] - job->pca.mean[i]);
-            job->scores[(size_t)pixel * (size_t)c + (size_t)k] = (float)z;
+            job->scores[element_at(pixel, c, k)] = (float)z;
         }
 }
 
@@ -574,7 +577,7 @@ static void scores_by_panels(void *argument) {
         }
     for (first = 0; first < scene.pixels; first += PANEL) {
         const unsigned char *x = pixel_of(first);
-        float *z = job->scores + (size_t)first * (size_t)c;
+        float *z = job->scores + elements(first, c);
         for (i = 0; i < n * PANEL; i++) X[i] = x[i];
         check(shs_gemm(&job->ctx, SHS_TRANS_YES, SHS_TRANS_NO, c, PANEL, n, 1, V, n, X, n, 0, Z, c), "gemm");
         for (i = 0; i < PANEL; i++)
@@ -592,7 +595,7 @@ static void scores_by_header(void *argument) {
 }
 
 static void score_rung(const char *name, work_fn work, score_job *job, float *before, double allowed) {
-    size_t count = (size_t)scene.pixels * (size_t)job->pca.components, i;
+    size_t count = elements(scene.pixels, job->pca.components), i;
     double seconds = median_seconds(work, job), most = 0, size = 0;
     rung(name, scene.pixels, seconds);
     for (i = 0; i < count; i++) {
@@ -608,7 +611,7 @@ static void climb_scores(int components) {
     shs_pca_options options = SHS_ZERO;
     shs_moments moments;
     shs_cube cube;
-    size_t count = (size_t)scene.pixels * (size_t)components;
+    size_t count = elements(scene.pixels, components);
     float *before = ALLOCATE(float, count);
     shs_wide mean[16], C[16 * 16];
     double apart = 0;
@@ -679,7 +682,7 @@ static int read_cube(const char *name, shs_cube *cube) {
     if (strstr(text, "= bil")) cube->interleave = SHS_INTERLEAVE_BIL;
     if (strstr(text, "= bip")) cube->interleave = SHS_INTERLEAVE_BIP;
     cube->swap_bytes = *(const unsigned char *)&one != 1; /* the files have the low byte first */
-    want = (size_t)cube->samples * (size_t)cube->lines * (size_t)cube->bands * 2;
+    want = values_of(elements(cube->samples, cube->lines), cube->bands) * sizeof(uint16_t);
     path = text_of("%s/cubes/%s.img", course.data, name);
     cube->pixels = read_file(path, (size_t)1 << 28, &size);
     if (!want || size != want) fail(EXIT_ERROR, "%s: %zu bytes, not %zu", path, size, want);

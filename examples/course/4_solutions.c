@@ -81,7 +81,7 @@ static void exercise_1(void) {
 static void exercise_2(void) {
     enum { WINDOW = 16 };
     static shs_wide S[BANDS], P[BANDS * BANDS], C[BANDS * BANDS], fresh[BANDS * BANDS], mean[BANDS];
-    shs_wide shift[BANDS], m = WINDOW * SAMPLES;
+    shs_wide shift[BANDS], added[BANDS], gone[BANDS], m = WINDOW * SAMPLES;
     int i, j, k, line;
     for (i = 0; i < BANDS; i++) shift[i] = (shs_wide)pixels[i];
     /* YOUR TURN: for each line, add its pixels to S (sums of x - shift) and P (sums of products, BANDS x BANDS), and subtract the
@@ -90,12 +90,16 @@ static void exercise_2(void) {
     for (line = 0; line < LINES; line++)
         for (k = 0; k < SAMPLES; k++) {
             const float *comes = pixels + (line * SAMPLES + k) * BANDS, *leaves = comes - WINDOW * SAMPLES * BANDS;
+            for (i = 0; i < BANDS; i++) {
+                added[i] = (shs_wide)comes[i] - shift[i];
+                gone[i] = 0;
+                if (line >= WINDOW) gone[i] = (shs_wide)leaves[i] - shift[i];
+            }
             for (j = 0; j < BANDS; j++) {
-                shs_wide b = (shs_wide)comes[j] - shift[j], old = line < WINDOW ? 0 : (shs_wide)leaves[j] - shift[j];
-                S[j] += b - old;
+                S[j] += added[j] - gone[j];
                 for (i = 0; i < BANDS; i++) {
-                    P[i + j * BANDS] += ((shs_wide)comes[i] - shift[i]) * b;
-                    if (line >= WINDOW) P[i + j * BANDS] -= ((shs_wide)leaves[i] - shift[i]) * old;
+                    P[i + j * BANDS] += added[i] * added[j];
+                    P[i + j * BANDS] -= gone[i] * gone[j];
                 }
             }
         }

@@ -10,7 +10,7 @@ enum { M = 8 /* sources and components */, BANDS = 12, BLOCK = 512, PAIRS = M * 
 
 static struct {
     int lines, samples;
-    ptrdiff_t n;
+    int n; /* pixels */
     shs_real *sources, *cube, *Z; /* M x n; BANDS x n; the whitened pixels, M x n */
     shs_real W[M * M], next[M * M], before[M * M];
     shs_context context;
@@ -56,10 +56,10 @@ static void open_scene(void) {
         c.lines = 256;
         c.samples = 256;
     }
-    c.n = (ptrdiff_t)c.lines * c.samples;
-    c.sources = allocate((size_t)(M * c.n), sizeof(shs_real));
-    c.cube = allocate((size_t)(BANDS * c.n), sizeof(shs_real));
-    c.Z = allocate((size_t)(M * c.n), sizeof(shs_real));
+    c.n = c.lines * c.samples;
+    c.sources = ALLOCATE(shs_real, M * c.n);
+    c.cube = ALLOCATE(shs_real, BANDS * c.n);
+    c.Z = ALLOCATE(shs_real, M * c.n);
     shs_random_seed(&random, 5);
     for (b = 0; b < BANDS; b++)
         for (k = 0; k < M; k++) mixing[b][k] = shs_random_normal(&random);
@@ -109,7 +109,7 @@ static void whiten(void) {
         for (k = 0; k <= a; k++) {
             double sum = 0;
             for (i = 0; i < c.n; i++) sum += c.Z[i * M + a] * (double)c.Z[i * M + k];
-            covariance = fmax(covariance, fabs(sum / (double)c.n - (a == k)));
+            covariance = fmax(covariance, fabs(sum / c.n - (a == k)));
         }
     agrees("whitened pixels: covariance less the identity", covariance, 1e-3);
     shs_ica_free(&c.context, &ica);
@@ -132,7 +132,7 @@ static void by_definition(void *unused) {
             for (a = 0; a < M; a++) sum[a] += z[a] * y * y * y;
             slope += 3 * y * y;
         }
-        for (a = 0; a < M; a++) c.next[k * M + a] = (shs_real)((sum[a] - slope * w[a]) / (double)c.n);
+        for (a = 0; a < M; a++) c.next[k * M + a] = (shs_real)((sum[a] - slope * w[a]) / c.n);
     }
 }
 
@@ -164,7 +164,7 @@ static void by_products(void *unused) {
     }
     for (k = 0; k < M; k++)
         for (a = 0; a < M; a++)
-            c.next[k * M + a] = (shs_real)((sum[k * M + a] - slope[k] * c.W[k * M + a]) / (double)c.n);
+            c.next[k * M + a] = (shs_real)((sum[k * M + a] - slope[k] * c.W[k * M + a]) / c.n);
 }
 
 /* Rung 3. With g = y^3 the pixels are needed once. E[z_a (w'z)^3] is a sum over fourth moments E[z_a z_b z_c z_d], and these
@@ -241,7 +241,7 @@ static void by_the_header(void *unused) {
 }
 
 static void climb(const char *name, work_fn work, int sweeps, int compare) {
-    rung(name, (double)c.n * sweeps, median_seconds(work, NULL));
+    rung(name, 1.0 * c.n * sweeps, median_seconds(work, NULL));
     if (compare) agrees(text_of("%s: as the rung before", name), relative_difference(M * M, c.next, c.before), 2e-3);
     memcpy(c.before, c.next, sizeof c.before);
 }
@@ -306,7 +306,7 @@ static double plain_step(shs_contrast contrast, const double *w, double *next) {
         for (a = 0; a < M; a++) sum[a] += z[a] * g;
     }
     for (a = 0; a < M; a++) {
-        next[a] = (sum[a] - slope * w[a]) / (double)c.n;
+        next[a] = (sum[a] - slope * w[a]) / c.n;
         length += next[a] * next[a];
     }
     for (a = 0; a < M; a++) {
@@ -382,7 +382,7 @@ int main(int argc, char **argv) {
     open_scene();
     whiten();
     for (k = 0; k < M * M; k++) c.W[k] = (shs_real)(k % (M + 1) == 0);
-    ladder_begin("ladder", text_of("a sweep of %d vectors over %d pixels", M, (int)c.n), "million pixels/s", 1e6, 0);
+    ladder_begin("ladder", text_of("a sweep of %d vectors over %d pixels", M, c.n), "million pixels/s", 1e6, 0);
     climb("by definition; y^3", by_definition, 1, 0);
     climb("products of blocks; y^3", by_products, 1, 1);
     climb("fourth moments; 20 sweeps", twenty_by_moments, ITERATIONS, 1);

@@ -147,20 +147,21 @@ static void exercise_5(void) {
     o.order = SHS_ORDER_EXTRACTION;
     check(shs_ica_fit(NULL, &image, &o, &ica), "independent components");
     for (k = 0; k < M; k++) {
-        double next[M] = {0}, slope = 0, length = 0, along = 0;
-        /* YOUR TURN: `next` is one plain tanh step from column k of ica.rotation over all pixels, then made orthogonal to the
+        double w[M], next[M] = {0}, slope = 0, length = 0, along = 0;
+        for (a = 0; a < M; a++) w[a] = (double)ica.rotation[a + k * M];
+        /* YOUR TURN: `next` is one plain tanh step from w, column k of ica.rotation, over all pixels, then made orthogonal to the
            columns before k. A pixel is white after ica.whitening (x - ica.mean). */
         for (i = 0; i < N; i++) {
             double z[M], y = 0, g;
             for (a = 0; a < M; a++)
                 for (z[a] = 0, b = 0; b < M; b++)
                     z[a] += (double)ica.whitening[a + b * M] * ((double)cube[i * M + b] - (double)ica.mean[b]);
-            for (a = 0; a < M; a++) y += (double)ica.rotation[a + k * M] * z[a];
+            for (a = 0; a < M; a++) y += w[a] * z[a];
             g = tanh(y);
             slope += (1 - g * g) / N;
             for (a = 0; a < M; a++) next[a] += z[a] * g / N;
         }
-        for (a = 0; a < M; a++) next[a] -= slope * (double)ica.rotation[a + k * M];
+        for (a = 0; a < M; a++) next[a] -= slope * w[a];
         for (j = 0; j < k; j++) {
             double part = 0;
             for (a = 0; a < M; a++) part += next[a] * (double)ica.rotation[a + j * M];
@@ -168,7 +169,7 @@ static void exercise_5(void) {
         }
         /* END OF YOUR TURN */
         for (a = 0; a < M; a++) length += next[a] * next[a];
-        for (a = 0; a < M; a++) along += next[a] / sqrt(length) * (double)ica.rotation[a + k * M];
+        for (a = 0; a < M; a++) along += next[a] / sqrt(length) * w[a];
         worst = larger_of(worst, 1 - fabs(along));
     }
     agrees("5: all converged", 1 - ica.converged, 0);

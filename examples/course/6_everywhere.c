@@ -50,10 +50,11 @@ static float tree_of(int count, float *s) {
 enum { MOST_ITEMS = 64 };
 static double sum_by_items(int items, size_t n, const float *x) {
     float local[MOST_ITEMS] = {0}; /* the group's local memory */
-    size_t k;
+    const size_t apart = (size_t)items;
+    size_t k, i;
     int item, half;
-    for (k = 0; k < n; k += (size_t)items)
-        for (item = 0; item < items && k + (size_t)item < n; item++) local[item] += x[k + (size_t)item];
+    for (k = 0; k < n; k += apart)
+        for (i = 0; i < apart && k + i < n; i++) local[i] += x[k + i];
     /* barrier */
     for (half = items / 2; half > 0; half /= 2) {
         for (item = 0; item < items; item++)
@@ -195,7 +196,7 @@ static double sum_by_moments(size_t n, const float *x) {
     cube.samples = (int)n;
     check(shs_moments_create(&ctx, 1, &m), "moments");
     check(shs_moments_update(&ctx, &cube, SHS_PRECISION_NEVER, &m), "moments");
-    sum = (double)(m.sum[0] + m.count * m.shift[0]);
+    sum = m.sum[0] + m.count * m.shift[0];
     shs_moments_free(&ctx, &m);
     return sum;
 }
@@ -298,7 +299,8 @@ static size_t least(size_t a, size_t b) {
 
 /* As many parts as threads: another number of threads adds in another order. */
 static float sum_in_parts(int threads, size_t n, const float *x) {
-    size_t part = (n + (size_t)threads - 1) / (size_t)threads, first;
+    const size_t parts = (size_t)threads, part = (n + parts - 1) / parts;
+    size_t first;
     float sum = 0;
     for (first = 0; first < n; first += part) sum += (float)sum_plain(least(part, n - first), x + first);
     return sum;
@@ -521,24 +523,24 @@ static void code_one_by_gram(void *unused) {
 static void code_all(void *argument) {
     shs_context ctx = *(const shs_context *)argument;
     shs_codes codes;
-    size_t i;
-    int k;
+    size_t i, k;
     check(shs_codes_create(&ctx, coding.count, SPARSITY, &codes), "codes");
     check(shs_omp(&ctx, LENGTH, ATOMS, coding.D, coding.count, coding.signals, SPARSITY, &codes), "all signals");
-    for (i = 0; i < coding.count; i++)
+    for (i = 0; i < coding.count; i++) {
+        const size_t used = (size_t)codes.used[i];
         for (k = 0; k < SPARSITY; k++) {
-            size_t to = i * SPARSITY + (size_t)k, from = i * (size_t)codes.stride + (size_t)k;
+            size_t to = i * SPARSITY + k, from = values_of(i, codes.stride) + k;
             coding.atoms[to] = codes.atoms[from];
-            if (k < codes.used[i]) coding.coefs[to] = codes.coefs[from];
+            if (k < used) coding.coefs[to] = codes.coefs[from];
             else coding.coefs[to] = 0;
         }
+    }
     shs_codes_free(&ctx, &codes);
 }
 
 static void coding_rung(const char *name, work_fn work, void *argument, double allowed) {
     double seconds, differ = 0, most = 0;
-    size_t i;
-    int k;
+    size_t i, k;
     memset(coding.atoms, 0, coding.count * SPARSITY * sizeof *coding.atoms);
     seconds = median_seconds(work, argument);
     rung(name, (double)coding.count, seconds);
@@ -547,7 +549,7 @@ static void coding_rung(const char *name, work_fn work, void *argument, double a
         if (memcmp(coding.atoms + at, coding.before + at, SPARSITY * sizeof *coding.atoms) != 0) differ++;
         else
             for (k = 0; k < SPARSITY; k++) {
-                double d = fabs(coding.coefs[at + (size_t)k] - coding.coefs_before[at + (size_t)k]);
+                double d = fabs(coding.coefs[at + k] - coding.coefs_before[at + k]);
                 if (!(d <= most)) most = d;
             }
     }
@@ -610,12 +612,12 @@ static unsigned char byte_pixels[BANDS * LINES * SAMPLES];
 
 static shs_cube some_lines(int bytes, int first, int lines) {
     shs_cube cube = SHS_ZERO;
-    size_t at = (size_t)first * SAMPLES * BANDS;
+    size_t at = elements(first, SAMPLES * BANDS);
     if (bytes) {
-        cube.pixels = (const void *)(byte_pixels + at);
+        cube.pixels = byte_pixels + at;
         cube.type = SHS_TYPE_U8;
     } else {
-        cube.pixels = (const void *)(float_pixels + at);
+        cube.pixels = float_pixels + at;
         cube.type = SHS_TYPE_F32;
     }
     cube.interleave = SHS_INTERLEAVE_BIP;

@@ -13,12 +13,12 @@ static void exercise_1(void) {
     for (i = 1; i <= N; i++) down += 1 / (float)i;
     for (i = N; i >= 1; i--) up += 1 / (float)i;
     /* END OF YOUR TURN */
-    for (i = N; i >= 1; i--) truth += 1 / (double)i;
+    for (i = N; i >= 1; i--) truth += 1.0 / i;
     error_down = fabs(down / truth - 1);
     error_up = fabs(up / truth - 1);
     printf("  the harmonic series: error %.2g from its largest term, %.2g from its smallest term\n", error_down, error_up);
     /* A rounding is at most 2^-24 of its partial sum, and the partial sums add up to about N. */
-    agrees("1: error from the smallest term", error_up, ldexp((double)N / truth, -24));
+    agrees("1: error from the smallest term", error_up, ldexp(N / truth, -24));
     agrees("1: error from the smallest term / from the largest", error_up / error_down, 0.1);
 }
 
