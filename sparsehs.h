@@ -452,7 +452,7 @@ extern "C" {
     X(SHS_BAD_COMPONENTS, 70, "components: not in 0 .. bands, or a rule that chooses their number is out of range")            \
     X(SHS_ZERO_VARIANCE, 71, "pixels: all are equal; or, with correlation, one band is constant")                              \
     X(SHS_RANK_TOO_LOW, 72, "components: more than the rank of the pixels or of the noise; ask for fewer")                     \
-    X(SHS_BAD_MODEL, 73, "model: NULL, an unknown kind, a size below 1, or an array that is missing or not finite")            \
+    X(SHS_BAD_MODEL, 73, "model: NULL, an unknown kind, a size below 1, or values that are missing, not finite or impossible")   \
     X(SHS_FOREIGN_MODEL, 74, "model: not a model of this library: the first bytes differ")                                     \
     X(SHS_NEWER_MODEL, 75, "model: the format is newer than this library reads; use a newer sparsehs.h")                       \
     X(SHS_DAMAGED_MODEL, 76, "model: the file is damaged: a wrong check sum or an impossible number")                          \
@@ -1712,8 +1712,8 @@ typedef struct shs_ica {
    not) if one plain step from the returned rotation, made orthogonal as above, turns it by 1 - |cos| of at most the tolerance. The
    float build sums in single precision, with `precise` too, and resolves the turn to about (1e-6 / kurtosis)^2 / 2. A tolerance
    below 1e-8 then bounds only the change between two steps. If the resolution is worse than 1e-8 and than the tolerance (a
-   kurtosis below 0.007), the component counts as not converged, and `change` includes the uncertainty: use a larger tolerance or
-   the double build. */
+   kurtosis below 0.007; with y^2, a skewness below 0.005), the component counts as not converged, and `change` includes the
+   uncertainty: use a larger tolerance or the double build. */
 /* Memory: as for shs_pca_fit. Whitened pixels take at most m (pixels + 8192 x threads) shs_real. Above 256 MB, and for streams,
    they are not kept: m x 8192 x threads shs_real remain. With q = m (m + 1) / 2, fourth moments take at most 18 q^2 shs_wide, and
    for each thread 768 q + q^2 / 2 shs_real. */
@@ -1813,7 +1813,8 @@ SHS_API shs_status shs_npy_read_values(const shs_npy *npy, shs_type type, void *
                                        int (*read_fn)(void *user, void *bytes, size_t count), void *user);
 
 /* Codes are three files, each with its own user pointer: used, shape (m,), atoms and coefs, (m, stride), row by row; row i has
-   used[i] atoms. Loading: SHS_DAMAGED_NPY, too, if shapes do not fit, an atom is not one of n, or a coefficient is not finite. */
+   used[i] atoms, and what it has behind them is loaded as 0. Loading: SHS_DAMAGED_NPY, too, if shapes do not fit, an atom is not
+   one of n, or a coefficient is not finite. */
 SHS_API shs_status shs_npy_save_codes(const shs_codes *codes, int (*write_fn)(void *user, const void *bytes, size_t count),
                                       void *used, void *atoms, void *coefs);
 SHS_API shs_status shs_npy_load_codes(const shs_context *ctx, int n, int (*read_fn)(void *user, void *bytes, size_t count),
@@ -1870,7 +1871,7 @@ SHS_API size_t shs_compact_size(int n, shs_coef_type type, size_t m, int s, size
 SHS_API shs_status shs_compact_save(const shs_codes *codes, int n, shs_coef_type type,
                                     int (*write_fn)(void *user, const void *bytes, size_t count), void *user);
 /* Reads them back into new codes, for shs_codes_free; saved again, they are the same bytes. Memory grows with the bytes read; the
-   codes are allocated last. Errors: as shs_compact_open; SHS_READ_FAILED, also where they end early; SHS_BAD_COMPACT: of more than
+   codes, m s slots, are allocated last: shs_compact_open takes no more than the bytes. Errors: as shs_compact_open; SHS_READ_FAILED, also where they end early; SHS_BAD_COMPACT: of more than
    n atoms; SHS_NO_MEMORY. */
 SHS_API shs_status shs_compact_load(const shs_context *ctx, int n, int (*read_fn)(void *user, void *bytes, size_t count),
                                     void *user, shs_codes *codes);
@@ -1885,7 +1886,7 @@ typedef struct shs_compact {
 } shs_compact;
 
 /* Looks at all bytes once and ignores those after the codes. Errors: SHS_FOREIGN_COMPACT, SHS_NEWER_COMPACT, SHS_DAMAGED_COMPACT,
-   which leave *compact as it was. Keep the bytes unchanged while compact is in use. */
+   SHS_TOO_LARGE (sizes that overflow), which leave *compact as it was. Keep the bytes unchanged while compact is in use. */
 SHS_API shs_status shs_compact_open(const void *bytes, size_t size, shs_compact *compact);
 /* Signals first .. first+count-1 as the first of these codes, whose stride is s or more. */
 SHS_API shs_status shs_compact_unpack(const shs_compact *compact, size_t first, size_t count, shs_codes *codes);
@@ -18337,12 +18338,18 @@ typedef struct shs__pixels {
     void *remote;
 } shs__pixels;
 
-SHS__PRIVATE shs_status shs__px_open(const shs_context *ctx, const shs_cube *cube, shs__pixels *px) {
-    const shs_engine *e;
+/* For the CPU, whatever engine the context has. */
+SHS__PRIVATE shs_status shs__px_open_on_cpu(const shs_context *ctx, const shs_cube *cube, shs__pixels *px) {
     shs_status status = shs__ctx_check(ctx);
     memset(px, 0, sizeof *px);
     px->ctx = ctx;
     if (status == SHS_OK) status = shs__px_view_open(cube, &px->view);
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__px_open(const shs_context *ctx, const shs_cube *cube, shs__pixels *px) {
+    const shs_engine *e;
+    shs_status status = shs__px_open_on_cpu(ctx, cube, px);
     if (status != SHS_OK || !ctx || !ctx->engine || cube->lines == 0) return status; /* no pixels: the CPU */
     e = ctx->engine;
     if (e->pixels_close) status = SHS__ASK(e, pixels_open, (e->user, ctx, cube, &px->remote));
@@ -18952,9 +18959,10 @@ SHS__PUBLIC void shs_rx_local_naive(int n, ptrdiff_t lines, ptrdiff_t samples, c
                 for (y = 0; y < lines; y++)
                     for (x = 0; x < samples; x++) {
                         const shs_wide *p = X + (y * samples + x) * n;
+                        const int beside = shs__rx_within_naive(y, line, inner, lines);
                         if (!shs__rx_within_naive(y, line, outer, lines)) continue;
                         if (!shs__rx_within_naive(x, sample, outer, samples)) continue;
-                        if (shs__rx_within_naive(y, line, inner, lines) && shs__rx_within_naive(x, sample, inner, samples)) continue;
+                        if (beside && shs__rx_within_naive(x, sample, inner, samples)) continue;
                         if (pass == 0) count++;
                         for (b = 0; b < n; b++) {
                             if (pass == 0) mean[b] += p[b];
@@ -19127,13 +19135,14 @@ SHS__PRIVATE int shs__pca_leading_entry(int n, const shs_wide *v, int step) {
     return at;
 }
 
-/* The leading entry of v, n values `step` apart, becomes positive; `with` follows. Returns the sign that multiplied both. */
+/* The leading entry of v, n values `step` apart, becomes positive; `with` (NULL: nothing) follows. Returns the sign that
+   multiplied both. */
 SHS__PRIVATE int shs__pca_fix_sign(int n, shs_wide *v, int step, shs_wide *with) {
     int i, at = shs__pca_leading_entry(n, v, step);
     if (v[at * step] >= 0) return 1;
     for (i = 0; i < n; i++) {
         v[i * step] = -v[i * step];
-        with[i] = -with[i];
+        if (with) with[i] = -with[i];
     }
     return -1;
 }
@@ -20864,9 +20873,11 @@ SHS__PRIVATE int shs__ica_directions(int m, shs__directions which, shs__iteratio
 }
 
 /* The uncertainty of the direction of a plain step by sums of single precision, as 1 - |cos|. Sums of y^3 err by about 1e-6, and
-   the slope of y^3 is 3. The step of a nearly normal component is short, so its direction is less certain. */
-SHS__PRIVATE shs_wide shs__ica_unknown(shs_wide slope, shs_wide length2) {
+   the slope of y^3 is 3. That of y^2 is 2 y, of mean 0 and of length 2. The step of a nearly normal component is short, so its
+   direction is less certain. */
+SHS__PRIVATE shs_wide shs__ica_unknown(shs_contrast contrast, shs_wide slope, shs_wide length2) {
     shs_wide error = SHS__WIDE_C(1e-6) / 3 * slope;
+    if (contrast == SHS_CONTRAST_SKEW) error = SHS__WIDE_C(1e-6) / 3 * 2;
     if (sizeof(shs_real) == sizeof(shs_wide)) return 0;
     if (!(length2 > error * error)) return 1;
     return error * error / (2 * length2);
@@ -20885,7 +20896,7 @@ SHS__PRIVATE shs_status shs__ica_step(shs__expectations *s, const shs_ica_option
     for (j = 0; j < which.count; j++) {
         shs_wide *p = SHS__AT(it->P, m, 0, j);
         for (i = 0; i < m; i++) p[i] -= it->slope[j] * *SHS__AT(W, m, i, j);
-        it->unknown[which.first + j] = shs__ica_unknown(it->slope[j], shs__la_dot_wide(m, p, p));
+        it->unknown[which.first + j] = shs__ica_unknown(o->contrast, it->slope[j], shs__la_dot_wide(m, p, p));
     }
     has_direction = shs__ica_directions(m, which, it, it->P);
     if (!has_direction) SHS__COPY(it->P, W, shs__cells(m, which.count));
@@ -20913,9 +20924,9 @@ SHS__PRIVATE shs_status shs__ica_step(shs__expectations *s, const shs_ica_option
    can swing about a solution for ever, or creep towards it. So mu is learnt from the last step (Barzilai and Borwein 1988): e
    is by how much W changed, y by how much the pull P - W shrank. Near a solution the pull is proportional to the way that is left,
    (solution - W) / mu for the best mu, so it shrinks by y = e / mu, and least squares give mu = e'y / |y|^2: below 1 where steps
-   overshoot, above 1 where they fall short. Where the pull did not shrink
-   (e'y <= 0), the longest step is taken. Of 216 cases (24 cubes, three contrasts, 4, 8 and 12 components) 89 do not converge
-   in 300 plain symmetric steps; with these all do, in 28 on average. */
+   overshoot, above 1 where they fall short. Where the pull did not shrink (e'y <= 0), the longest step is taken. Of 216 cases
+   (24 cubes, three contrasts, 4, 8 and 12 components) 89 do not converge in 300 plain symmetric steps; with these all do, in 28
+   on average. */
 SHS__PRIVATE void shs__ica_relax(int m, const shs_ica_options *o, shs__iteration *it, shs__directions which, int first) {
     const shs_wide least = SHS__WIDE_C(1.0 / 64), most = 4;
     size_t cells = shs__cells(m, which.count), i;
@@ -21222,6 +21233,7 @@ SHS__PRIVATE shs_status shs__ica_pixels(shs__pixels *px, const shs_ica_options *
     rank = shs__pca_whitening_rank(&pca);
     if (rank == 0) status = SHS_ZERO_VARIANCE;
     else if (o->components > rank) status = SHS_RANK_TOO_LOW;
+    else if (o->components > 0 && pca.eigenvalues[0] < o->eigenvalue_at_least) status = SHS_RANK_TOO_LOW; /* the first stays */
     else if (o->start && !shs__wide_finite(shs__cells(rank, rank), o->start)) status = SHS_NOT_FINITE;
     if (status == SHS_OK) status = shs__ica_create(ctx, &pca, rank, ica);
     if (status == SHS_OK) status = shs__px_whitener_open(px);
@@ -21387,15 +21399,32 @@ SHS__PRIVATE int shs__md_has_noise(const shs_model *m) { return m->kind == SHS_M
 
 SHS__PRIVATE int shs__md_sizes_ok(int n, int k, int values) { return k > 0 && k <= n && values >= k && values <= n; }
 
+/* Whether the numbers of each component can be read again. */
+SHS__PRIVATE shs_status shs__md_components_ok(const shs_ica *ica) {
+    shs_wide numbers[SHS__MD_NUMBERS];
+    shs_ica_component c;
+    int i;
+    for (i = 0; i < ica->components; i++) {
+        shs__md_numbers_of(ica->component + i, numbers);
+        if (!shs__wide_finite(SHS__MD_NUMBERS, numbers) || !shs__md_from_numbers(numbers, &c)) return SHS_BAD_MODEL;
+    }
+    return SHS_OK;
+}
+
 SHS__PRIVATE shs_status shs__md_check(shs_model *m, shs__md_array *arrays, int *count) {
     const shs__md_shape shape = shs__md_shape_of(m);
     int i;
     if ((unsigned)m->kind > SHS_MODEL_RX) return SHS_BAD_MODEL;
     if (!shs__md_sizes_ok(*shape.bands, *shape.components, *shape.eigenvalues)) return SHS_BAD_MODEL;
     if (m->kind == SHS_MODEL_ICA && !m->ica.component) return SHS_BAD_MODEL;
+    if ((unsigned)*shape.precise > SHS_PRECISION_NEVER || !shs__wide_finite(1, shape.count)) return SHS_BAD_MODEL;
     *count = shs__md_arrays(m, m->wavelengths != NULL, shs__md_has_noise(m), arrays);
     for (i = 0; i < *count; i++)
         if (!*arrays[i].values || !shs__wide_finite(arrays[i].count, *arrays[i].values)) return SHS_BAD_MODEL;
+    if (m->kind == SHS_MODEL_ICA) return shs__md_components_ok(&m->ica);
+    if (!shs__wide_finite(1, &m->pca.total_variance)) return SHS_BAD_MODEL;
+    for (i = 0; i < m->pca.bands; i++)
+        if (!(m->pca.scale[i] > 0)) return SHS_BAD_MODEL;
     return SHS_OK;
 }
 
@@ -22839,12 +22868,8 @@ SHS__PRIVATE int shs__em_noise_is_low(int n, int p, shs_wide power, shs_wide sub
 
 /* Signs as in PCA. */
 SHS__PRIVATE void shs__em_fix_signs(int n, int p, shs_wide *V) {
-    int i, k, leading;
-    for (k = 0; k < p; k++, V += n) {
-        leading = shs__pca_leading_entry(n, V, 1);
-        if (V[leading] >= 0) continue;
-        for (i = 0; i < n; i++) V[i] = -V[i];
-    }
+    int k;
+    for (k = 0; k < p; k++) (void)shs__pca_fix_sign(n, SHS__AT(V, n, 0, k), 1, NULL);
 }
 
 #ifdef SHS__NAIVE
@@ -22876,7 +22901,6 @@ SHS__PRIVATE void shs__em_project_naive(int n, ptrdiff_t m, const shs_wide *X, i
             }
             along += u * y[k];
             if (k < p - 1) length2 += y[k] * y[k];
-            else length2 += 0;
         }
         for (k = 0; k < p && plane; k++) y[k] /= along;
         if (length2 > most) most = length2;
@@ -23360,7 +23384,7 @@ SHS__PUBLIC shs_status shs_endmembers_find(const shs_context *ctx, const shs_cub
     if (status == SHS_OK) {
         numbers[0] = options->count;
         numbers[1] = (int64_t)options->method;
-        numbers[2] = (int64_t)(options->seed >> 1);
+        numbers[2] = (int64_t)options->seed;
     }
     status = shs__px_meet(&px, status, "endmembers", numbers, 3, NULL, 0, NULL);
     if (status == SHS_OK) status = shs__em_cube(&px, options, &found);
@@ -23597,7 +23621,7 @@ SHS__PUBLIC shs_status shs_ppi(const shs_context *ctx, const shs_cube *cube, int
     shs__layout l = SHS_ZERO;
     shs__pixels px;
     int64_t numbers[] = {count, 0};
-    shs_status status = shs__px_open(ctx, cube, &px);
+    shs_status status = shs__px_open_on_cpu(ctx, cube, &px);
     if (status == SHS_OK) status = shs__ppi_check(&px.view, count, skewers, threshold, counts);
     if (status == SHS_OK) numbers[1] = shs__wide_spectra_print(px.view.used, count, skewers, px.view.used);
     status = shs__px_meet(&px, status, "ppi", numbers, 2, &threshold, 1, NULL);
@@ -23618,7 +23642,6 @@ SHS__PUBLIC shs_status shs_ppi(const shs_context *ctx, const shs_cube *cube, int
         status = shs__ctx_agree(ctx, shs__px_pass_run(ctx, &s.reader, &s.consumer));
     } else if (status == SHS_OK) status = shs__ppi_count_first(ctx, &s);
     shs__layout_release(ctx, &l);
-    shs__px_close(&px);
     return status;
 }
 
@@ -23762,7 +23785,7 @@ SHS__PRIVATE void shs__count_whiten(const shs__counting *w, shs_wide *M) {
     SHS__COPY(M, w->S, shs__cells(n, n));
 }
 
-/* The covariance, or R, of what all other bands predict: R - 2 D + D R^-1 D, where D is the diagonal matrix of the noise. */
+/* The second moments of what all other bands predict: R - 2 D + D R^-1 D, where D is the diagonal matrix of the noise. */
 SHS__PRIVATE void shs__count_predicted(const shs__counting *w) {
     int n = w->n, i, j;
     shs__wide_inner(n, n, n, w->W, w->W, w->S); /* R^-1 = W'W */
@@ -24234,6 +24257,17 @@ SHS__PUBLIC shs_status shs_npy_save_codes(const shs_codes *codes, int (*write_fn
     return status;
 }
 
+/* Whether atoms and coefficients can be those of codes. What the files have in the slots behind them becomes 0. */
+SHS__PRIVATE int shs__npy_codes_ok(const shs_codes *codes, int n) {
+    size_t i;
+    if (shs__codes_outside(codes, codes->m, n)) return 0;
+    for (i = 0; i < codes->m; i++) {
+        if (!shs__finite(shs__cells(codes->used[i], 1), shs__codes_coefs(codes, i))) return 0;
+        shs__codes_end(codes, i, codes->used[i]);
+    }
+    return 1;
+}
+
 SHS__PUBLIC shs_status shs_npy_load_codes(const shs_context *ctx, int n, int (*read_fn)(void *user, void *bytes, size_t count),
                                           void *used, void *atoms, void *coefs, shs_codes *codes) {
     void *users[] = {used, atoms, coefs};
@@ -24267,9 +24301,7 @@ SHS__PUBLIC shs_status shs_npy_load_codes(const shs_context *ctx, int n, int (*r
         status = shs_npy_read_values(&columns, shs__npy_code_types[i], values[i], (size_t)columns.rows, read_fn, users[i]);
     }
     for (i = 0; i < 3; i++) shs__ctx_free(ctx, large[i].bytes);
-    if (status == SHS_OK &&
-        (shs__codes_outside(&got, got.m, n) || !shs__finite_columns(got.stride, got.m, got.coefs, got.stride)))
-        status = SHS_DAMAGED_NPY;
+    if (status == SHS_OK && !shs__npy_codes_ok(&got, n)) status = SHS_DAMAGED_NPY;
     if (status == SHS_OK) *codes = got;
     else shs_codes_free(ctx, &got);
     return status;
@@ -24281,6 +24313,7 @@ enum {
     SHS__CC_VERSION = 1,
     SHS__CC_ATOMS = 65536,    /* of a dictionary */
     SHS__CC_SPARSITY = 65535, /* of a signal */
+    SHS__CC_EMPTY = 1 << 24,  /* signals that no byte of a file stands for: all without atoms, as f16 */
     SHS__CC_SIGNALS = 32      /* unpacked at a time */
 };
 
@@ -24302,12 +24335,7 @@ SHS__PRIVATE int shs__cc_multiple(shs_real x, shs_real scale) {
     return k + (x > middle || (x >= middle && (k & 1)));
 }
 
-SHS__PRIVATE shs_real shs__cc_scale_value(uint32_t bits) {
-    float x;
-    bits <<= 16;
-    memcpy(&x, &bits, sizeof x);
-    return (shs_real)x;
-}
+SHS__PRIVATE shs_real shs__cc_scale_value(uint32_t bits) { return (shs_real)shs__bfloat_value((uint16_t)bits); }
 
 /* A coefficient as a number of the type, and back. */
 SHS__PRIVATE int shs__cc_word(shs_coef_type type, shs_real scale, shs_real x) {
@@ -24319,6 +24347,7 @@ SHS__PRIVATE int shs__cc_word(shs_coef_type type, shs_real scale, shs_real x) {
     }
     if (scale > 0 && a < (shs_real)largest * scale) k = shs__cc_multiple(a, scale);
     else if (scale > 0) k = largest;
+    if (k > 0 && (shs_real)k * scale >= SHS__CC_LIMIT(type)) k--; /* rounded up */
     if (x < 0) return -k;
     return k;
 }
@@ -24380,7 +24409,7 @@ SHS__PRIVATE shs_status shs__cc_check(const shs_codes *codes, int n, shs_coef_ty
 SHS__PRIVATE shs_real shs__cc_rounded(shs_coef_type type, shs_real scale, shs_real x, shs_wide wanted) {
     shs_wide a = shs__wabs(wanted);
     shs_real clamped = SHS__CC_LIMIT(type);
-    if ((x < 0) != (wanted < 0)) return 0;
+    if ((x < 0) != (wanted < 0) || !(x < 0 || x > 0)) return 0;
     if (a < (shs_wide)clamped) clamped = (shs_real)a;
     if (x < 0) clamped = -clamped;
     return shs__cc_value(type, scale, shs__cc_word(type, scale, clamped));
@@ -24598,6 +24627,7 @@ SHS__PRIVATE size_t shs__cc_parts(int n, shs_coef_type type, size_t m, int s, si
     else parts[2] = 2 * nonzeros;
     if (type == SHS_COEF_F16) parts[3] = 0;
     else parts[3] = 2 * m;
+    if (parts[0] + parts[1] + parts[3] == 0 && m > SHS__CC_EMPTY) return SIZE_MAX;
     return SHS__FILE_HEAD + parts[0] + parts[1] + parts[2] + parts[3] + 4;
 }
 
@@ -24680,19 +24710,27 @@ SHS__PRIVATE int shs__cc_count(const shs_compact *c, size_t i) {
     return c->s;
 }
 
-/* Whether each number is possible, and the counts add up to their sum. */
-SHS__PRIVATE int shs__cc_numbers_ok(const shs_compact *c) {
-    int none = c->type == SHS_COEF_I8 ? 0x80 : 0x8000, largest = shs__cc_largest(c->type), most = 0;
+/* Whether the counts add up to their sum, and one is the most; without counts all signals have the most. */
+SHS__PRIVATE int shs__cc_counts_ok(const shs_compact *c) {
     size_t i, total = 0;
+    int most = 0;
+    if (!c->counts) return 1;
     for (i = 0; i < c->m; i++) {
-        int used = shs__cc_count(c, i);
+        const int used = shs__cc_count(c, i);
         most = shs__imax(most, used);
         total += (size_t)used;
-        if (c->scales) {
-            uint32_t bits = (uint32_t)shs__cc_number(c->scales, i, 1);
-            if (bits > 0x7f00 || (bits < 0x80 && bits != 0)) return 0;
-            if ((shs_real)largest * shs__cc_scale_value(bits) > SHS__CC_MOST) return 0;
-        }
+    }
+    return most == c->s && total == c->nonzeros;
+}
+
+/* Whether each scale, atom and coefficient is possible. */
+SHS__PRIVATE int shs__cc_numbers_ok(const shs_compact *c) {
+    int none = c->type == SHS_COEF_I8 ? 0x80 : 0x8000, largest = shs__cc_largest(c->type);
+    size_t i;
+    for (i = 0; i < c->m && c->scales; i++) {
+        const uint32_t bits = (uint32_t)shs__cc_number(c->scales, i, 1);
+        if (bits > 0x7f00 || (bits < 0x80 && bits != 0)) return 0;
+        if ((shs_real)largest * shs__cc_scale_value(bits) > SHS__CC_MOST) return 0;
     }
     for (i = 0; i < c->nonzeros; i++) {
         int word = shs__cc_number(c->coefs, i, c->type != SHS_COEF_I8);
@@ -24700,7 +24738,7 @@ SHS__PRIVATE int shs__cc_numbers_ok(const shs_compact *c) {
         if (c->type == SHS_COEF_F16 && (word & 0x7c00) == 0x7c00) return 0;
         if (c->type != SHS_COEF_F16 && word == none) return 0;
     }
-    return most == c->s && total == c->nonzeros;
+    return 1;
 }
 
 /* What follows the head, `rest` bytes. */
@@ -24710,7 +24748,7 @@ SHS__PRIVATE shs_status shs__cc_read_body(const unsigned char *body, size_t rest
     c->atoms = body + parts[0];
     c->coefs = c->atoms + parts[1];
     if (parts[3] > 0) c->scales = c->coefs + parts[2];
-    if (shs__cc_numbers_ok(c)) return SHS_OK;
+    if (shs__cc_counts_ok(c) && shs__cc_numbers_ok(c)) return SHS_OK;
     return SHS_DAMAGED_COMPACT;
 }
 
@@ -24745,7 +24783,6 @@ SHS__PRIVATE size_t shs__cc_unpack(const shs_compact *c, size_t first, size_t at
         shs_real *x = shs__codes_coefs(codes, i);
         shs_real scale = 0;
         if (c->scales) scale = shs__cc_scale_value((uint32_t)shs__cc_number(c->scales, first + i, 1));
-        codes->used[i] = used;
         for (k = 0; k < used; k++, at++) {
             int word = shs__cc_number(c->coefs, at, c->type != SHS_COEF_I8);
             if (c->type == SHS_COEF_I8) word -= (word & 0x80) << 1;
@@ -24753,10 +24790,7 @@ SHS__PRIVATE size_t shs__cc_unpack(const shs_compact *c, size_t first, size_t at
             atoms[k] = shs__cc_number(c->atoms, at, c->n > 256);
             x[k] = shs__cc_value(c->type, scale, word);
         }
-        for (; k < codes->stride; k++) {
-            atoms[k] = 0;
-            x[k] = 0;
-        }
+        shs__codes_end(codes, i, used);
     }
     return at;
 }

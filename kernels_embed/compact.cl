@@ -88,6 +88,7 @@ real number_of(real scale, real x) {
     } else {
         k = LARGEST;
     }
+    if (TYPE != 2 && k > 0 && (real)k * unit >= (real)SHS__CC_LIMIT(TYPE)) k--; /* rounded up */
     value = (real)k * unit;
     if (TYPE != 2 && k == 0) return 0; /* an integer has no -0 */
     return x < 0 ? -value : value;
@@ -97,7 +98,7 @@ real number_of(real scale, real x) {
 real rounded_to(real scale, real x, wide wanted) {
     const wide a = fabs(wanted);
     const real near = a < (wide)SHS__CC_LIMIT(TYPE) ? (real)a : (real)SHS__CC_LIMIT(TYPE);
-    if ((x < 0) != (wanted < 0)) return 0;
+    if ((x < 0) != (wanted < 0) || !(x < 0 || x > 0)) return 0;
     return number_of(scale, x < 0 ? -near : near);
 }
 

@@ -221,6 +221,57 @@ static void test_limits(void **state) {
     shs_codes_free(NULL, &x);
 }
 
+/* A coefficient just below the limit is not rounded up to it: what is rounded can be rounded and saved again. */
+static void test_below_the_limit(void **state) {
+    static const double near[] = {1.70141e38, 1.701395e38, 1.6999e38};
+    int k, t;
+    (void)state;
+    for (t = 0; t < 3; t++)
+        for (k = 0; k < 6; k++) {
+            shs_codes x = some_codes(3, 2, 5, 2, 1, 1), z;
+            double top = coef_types[t] == SHS_COEF_F16 ? 65519.9 : near[k / 2];
+            memory_file *f = new_file();
+            x.coefs[x.stride] = (shs_real)(k % 2 ? -top : top);
+            assert_ok(shs_codes_round(NULL, 0, 5, NULL, 0, coef_types[t], &x));
+            z = copy_of(&x);
+            assert_ok(shs_codes_round(NULL, 0, 5, NULL, 0, coef_types[t], &z));
+            assert_same_signal(&x, 1, &z, 1);
+            assert_ok(shs_compact_save(&z, 5, coef_types[t], write_bytes, f));
+            shs_codes_free(NULL, &x), shs_codes_free(NULL, &z), free(f);
+        }
+}
+
+/* A coefficient of 0 stays, and so turned atoms give turned coefficients. */
+static void test_zeros_stay(void **state) {
+    enum { P1 = 6, N1 = 3, M1 = 40 };
+    shs_real D[P1 * N1], turned[P1 * N1];
+    shs_codes x = some_codes(M1, 3, N1, 3, 1, 7), z, y;
+    size_t i;
+    int t, k;
+    (void)state;
+    for (k = 0; k < P1 * N1; k++) D[k] = (shs_real)cos(1 + 3 * k * k);
+    for (k = 0; k < P1 * N1; k++) turned[k] = k < P1 ? -D[k] : D[k];
+    for (i = 0; i < M1; i++)
+        for (k = 0; k < x.used[i]; k++)
+            if ((i + (size_t)k) % 3 == 0) x.coefs[i * 3 + (size_t)k] = 0;
+    for (t = 0; t < 3; t++) {
+        z = copy_of(&x), y = copy_of(&x);
+        for (i = 0; i < M1 * 3; i++)
+            if (y.atoms[i] == 0) y.coefs[i] = -y.coefs[i];
+        assert_ok(shs_codes_round(NULL, P1, N1, D, P1, coef_types[t], &z));
+        assert_ok(shs_codes_round(NULL, P1, N1, turned, P1, coef_types[t], &y));
+        for (i = 0; i < M1; i++)
+            for (k = 0; k < x.used[i]; k++) {
+                const size_t at = i * 3 + (size_t)k;
+                const shs_real sign = x.atoms[at] == 0 ? -1 : 1, is = z.coefs[at] - sign * y.coefs[at];
+                assert_false(is < 0 || is > 0);
+                if (!(x.coefs[at] < 0 || x.coefs[at] > 0)) assert_false(z.coefs[at] < 0 || z.coefs[at] > 0);
+            }
+        shs_codes_free(NULL, &z), shs_codes_free(NULL, &y);
+    }
+    shs_codes_free(NULL, &x);
+}
+
 /* ---- bytes ------------------------------------------------------------------------------------------------------- */
 
 /* The saved bytes on every machine, written by hand: three signals of 2, 0 and 1 atoms out of 300. */
@@ -382,6 +433,30 @@ static void test_damage(void **state) {
     free(f), free(whole);
 }
 
+/* 68 bytes claim many signals without an atom, for which no byte stands: 2^59 are refused at once, and so are their codes. */
+static void test_claims_without_bytes(void **state) {
+    int used[] = {0}, atoms[] = {0};
+    shs_real coefs[] = {0};
+    shs_codes codes = SHS_ZERO, got = SHS_ZERO;
+    shs_compact compact;
+    memory_file *f = new_file();
+    (void)state;
+    codes.m = 1, codes.stride = 1, codes.used = used, codes.atoms = atoms, codes.coefs = coefs;
+    assert_ok(shs_compact_save(&codes, 1, SHS_COEF_F16, write_bytes, f));
+    assert_int_equal(f->size, 68);
+    f->bytes[24] = 0, f->bytes[27] = 1, seal_file(f); /* 2^24 */
+    assert_ok(shs_compact_open(f->bytes, f->size, &compact));
+    f->bytes[24] = 1, seal_file(f);
+    assert_status(shs_compact_open(f->bytes, f->size, &compact), SHS_DAMAGED_COMPACT);
+    f->bytes[27] = 0, f->bytes[sizeof(size_t) > 4 ? 31 : 27] = 8, seal_file(f); /* 2^59 */
+    assert_status(shs_compact_open(f->bytes, f->size, &compact), SHS_DAMAGED_COMPACT);
+    rewind_file(f, 0);
+    assert_status(shs_compact_load(NULL, 1, read_bytes, f, &got), SHS_DAMAGED_COMPACT);
+    codes.m = ((size_t)1 << 24) + 1; /* nor are they saved */
+    assert_true(shs_compact_size(1, SHS_COEF_F16, codes.m, 0, 0) == SIZE_MAX);
+    free(f);
+}
+
 static void test_failing_callbacks(void **state) {
     shs_codes x = some_codes(300, 4, 50, -1, 1, 1), got = SHS_ZERO;
     memory_file *f = new_file(), *whole = new_file();
@@ -517,9 +592,12 @@ int main(void) {
         cmocka_unit_test(test_refit_on_natural_patches),
         cmocka_unit_test(test_odd_supports),
         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_below_the_limit),
+        cmocka_unit_test(test_zeros_stay),
         cmocka_unit_test(test_the_bytes),
         cmocka_unit_test(test_all_comes_back),
         cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_claims_without_bytes),
         cmocka_unit_test(test_failing_callbacks),
         cmocka_unit_test(test_many_codes),
         cmocka_unit_test(test_bad_arguments),

@@ -436,8 +436,15 @@ static void test_codes(void **state) {
     f[0].bytes[128] = 4;                           /* more than the stride */
     assert_status(LOAD(NULL, 50), SHS_DAMAGED_NPY);
     f[0].bytes[128] = 0;
-    memset(f[2].bytes + 128, 0xff, sizeof(shs_real)); /* NaN */
+    memset(f[2].bytes + 128, 0xff, sizeof(shs_real)); /* NaN, behind the atoms, then of the first one */
+    assert_ok(LOAD(NULL, 50));
+    assert_true(got.used[0] == 0 && is_finite((double)got.coefs[0]) && shs_codes_nonzeros(&got) > 0);
+    for (i = 0; i < 3; i++) assert_true(got.atoms[i] == 0 && !(got.coefs[i] < 0 || got.coefs[i] > 0));
+    shs_codes_free(NULL, &got);
+    memcpy(&got, &untouched, sizeof got);
+    f[0].bytes[128] = 1;
     assert_status(LOAD(NULL, 50), SHS_DAMAGED_NPY);
+    f[0].bytes[128] = 0;
     memset(f[2].bytes + 128, 0, sizeof(shs_real));
     f[1].bytes[10 + 12] = 'f'; /* atoms that are no integers */
     assert_status(LOAD(NULL, 50), SHS_UNSUPPORTED_NPY);

@@ -643,6 +643,9 @@ static void test_number_of_components(void **state) {
         shs_ica_free(NULL, &ica);
         o.components = 4;
         assert_status(shs_ica_fit(NULL, &deficient, &o, &ica), SHS_RANK_TOO_LOW);
+        o.eigenvalue_at_least = (shs_wide)1e30f; /* none reaches it */
+        for (o.components = 1; o.components < 4; o.components++)
+            assert_status(shs_ica_fit(NULL, &deficient, &o, &ica), SHS_RANK_TOO_LOW);
     }
     shs_pca_free(NULL, &pca);
     free(p.x), free(low.x);

@@ -329,6 +329,17 @@ static void test_models_that_are_not_saved(void **state) {
     assert_status(shs_model_save(&m, write_bytes, f), SHS_BAD_MODEL);
     m.pca.vectors[4] = kept, m.pca.eigenvalue_count = KEPT - 1;
     assert_status(shs_model_save(&m, write_bytes, f), SHS_BAD_MODEL);
+    m.pca.eigenvalue_count = KEPT;
+    kept = m.pca.scale[1];
+    m.pca.scale[1] = 0; /* what loading would refuse */
+    assert_status(shs_model_save(&m, write_bytes, f), SHS_BAD_MODEL);
+    m.pca.scale[1] = kept;
+    kept = m.pca.total_variance;
+    m.pca.total_variance = (shs_wide)NAN;
+    assert_status(shs_model_save(&m, write_bytes, f), SHS_BAD_MODEL);
+    m.pca.total_variance = kept;
+    m.pca.precise = (shs_precision)3;
+    assert_status(shs_model_save(&m, write_bytes, f), SHS_BAD_MODEL);
     assert_int_equal(f->size, 0);
     assert_int_equal(f->calls, 0);
     shs_model_free(NULL, NULL);

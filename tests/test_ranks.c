@@ -23,6 +23,7 @@ typedef struct share {
     int stride; /* of codes; 0: none are wanted */
     int wants;  /* whatever else is optional */
     int broken_context;
+    uint64_t seed; /* of N-FINDR */
     shs_real D[P * N];
     shs_codes codes;
     shs_status status;
@@ -163,7 +164,9 @@ static shs_status endmembers_by(const shs_context *ctx, share *s, shs_extractor 
     shs_endmember_options o = SHS_ZERO;
     shs_endmembers e = SHS_ZERO;
     shs_status status;
-    o.method = method, o.count = s->outputs;
+    o.method = method;
+    o.count = s->outputs;
+    o.seed = s->seed;
     status = shs_endmembers_find(ctx, &s->cube, &o, &e);
     if (status == SHS_OK) keep(s, (size_t)(e.bands * e.count), e.spectra);
     shs_endmembers_free(NULL, &e);
@@ -687,6 +690,11 @@ static void tweak_outputs(share *s, shs_context *ctx, int how) {
     s->outputs = 2;
 }
 
+static void tweak_seed(share *s, shs_context *ctx, int how) {
+    (void)ctx;
+    s->seed = UINT64_C(1) << how;
+}
+
 static void tweak_bands(share *s, shs_context *ctx, int how) {
     (void)ctx, (void)how;
     s->bands = BANDS + 1;
@@ -744,6 +752,7 @@ static void test_differences_are_seen(void **state) {
             check_difference(UNMIX, ranks, part, 0, tweak_outputs, 0);
             check_difference(NFINDR, ranks, part, 0, tweak_outputs, 0);
             check_difference(ATGP, ranks, part, 0, tweak_outputs, 0);
+            for (how = 0; how < 64; how += 21) check_difference(NFINDR, ranks, part, 0, tweak_seed, how);
             check_difference(MOMENTS, ranks, part, 0, tweak_bands, 0);
             for (call = 0; call < CALLS; call++) check_difference(call, ranks, part, 0, tweak_ranks, 0);
             for (call = KSVD; call <= ONLINE; call++) check_difference(call, ranks, part, 0, tweak_number, 0);
