@@ -452,7 +452,7 @@ extern "C" {
     X(SHS_BAD_COMPONENTS, 70, "components: not in 0 .. bands, or a rule that chooses their number is out of range")            \
     X(SHS_ZERO_VARIANCE, 71, "pixels: all are equal; or, with correlation, one band is constant")                              \
     X(SHS_RANK_TOO_LOW, 72, "components: more than the rank of the pixels or of the noise; ask for fewer")                     \
-    X(SHS_BAD_MODEL, 73, "model: NULL, an unknown kind, a size below 1, or values that are missing, not finite or impossible")   \
+    X(SHS_BAD_MODEL, 73, "model: NULL, unknown kind, size below 1, or values missing, not finite or impossible")               \
     X(SHS_FOREIGN_MODEL, 74, "model: not a model of this library: the first bytes differ")                                     \
     X(SHS_NEWER_MODEL, 75, "model: the format is newer than this library reads; use a newer sparsehs.h")                       \
     X(SHS_DAMAGED_MODEL, 76, "model: the file is damaged: a wrong check sum or an impossible number")                          \
