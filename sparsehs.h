@@ -3593,7 +3593,9 @@ SHS__PRIVATE int shs__x86_cpu(void) {
     static volatile int known;
     int said = known;
     if (!said) {
-        unsigned first[4] = {0, 0, 0, 0}, more[4] = {0, 0, 0, 0}, leaves, kept = 0; /* eax, ebx, ecx, edx */
+        unsigned first[4] = {0, 0, 0, 0}; /* eax, ebx, ecx, edx */
+        unsigned more[4] = {0, 0, 0, 0};
+        unsigned leaves, kept = 0;
 #ifdef _MSC_VER
         __cpuidex((int *)first, 0, 0);
         leaves = first[0];
@@ -4444,10 +4446,14 @@ typedef SHS__IN(lane) SHS__IN(four_index) __attribute__((vector_size(4 * sizeof(
 #define SHS__SHUFFLE(a, b, i, j, k, l) __builtin_shuffle(a, b, (__extension__(SHS__IN(four_index)){i, j, k, l}))
 #endif
 SHS__PRIVATE void SHS__IN(transpose_four)(shs__element scale, const shs__element *s, size_t lds, shs__element *d, size_t ldd) {
-    SHS__IN(four) a = SHS__AT_ANY(four, s), b = SHS__AT_ANY(four, s + lds), c = SHS__AT_ANY(four, s + 2 * lds);
+    SHS__IN(four) a = SHS__AT_ANY(four, s);
+    SHS__IN(four) b = SHS__AT_ANY(four, s + lds);
+    SHS__IN(four) c = SHS__AT_ANY(four, s + 2 * lds);
     SHS__IN(four) e = SHS__AT_ANY(four, s + 3 * lds);
-    SHS__IN(four) ab_low = SHS__SHUFFLE(a, b, 0, 4, 1, 5), ab_high = SHS__SHUFFLE(a, b, 2, 6, 3, 7);
-    SHS__IN(four) ce_low = SHS__SHUFFLE(c, e, 0, 4, 1, 5), ce_high = SHS__SHUFFLE(c, e, 2, 6, 3, 7);
+    SHS__IN(four) ab_low = SHS__SHUFFLE(a, b, 0, 4, 1, 5);
+    SHS__IN(four) ab_high = SHS__SHUFFLE(a, b, 2, 6, 3, 7);
+    SHS__IN(four) ce_low = SHS__SHUFFLE(c, e, 0, 4, 1, 5);
+    SHS__IN(four) ce_high = SHS__SHUFFLE(c, e, 2, 6, 3, 7);
     SHS__SET_ANY(four, d, SHS__SHUFFLE(ab_low, ce_low, 0, 1, 4, 5) * scale);
     SHS__SET_ANY(four, d + ldd, SHS__SHUFFLE(ab_low, ce_low, 2, 3, 6, 7) * scale);
     SHS__SET_ANY(four, d + 2 * ldd, SHS__SHUFFLE(ab_high, ce_high, 0, 1, 4, 5) * scale);
@@ -5208,7 +5214,8 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
 #ifdef SHS__AT_A_TIME
     if (n >= SHS__LANES) {
         const shs__vec zero = SHS__ALL(0), step = SHS__SUB(zero, SHS__ALL(t)), scale = SHS__ALL(inverse_d);
-        SHS__IN(champion) champion = {zero, SHS__INDICES(0)}, second = champion;
+        SHS__IN(champion) champion = {zero, SHS__INDICES(0)};
+        SHS__IN(champion) second = champion;
         shs__mask won;
         for (; i + 4 * SHS__LANES <= n; i += 4 * SHS__LANES) {
             shs__vec v0 = SHS__LOAD(g + i), v1 = SHS__LOAD(g + i + SHS__LANES);
@@ -5324,7 +5331,8 @@ SHS__INLINE int SHS__IN(choose_by)(shs_selection selection, int n, shs_real scal
     shs_real best = 0;
     int i = 0, index = 0;
 #ifdef SHS__VECTOR_BYTES
-    SHS__IN(champion) champion = {SHS__ALL(0), SHS__INDICES(0)}, second = champion;
+    SHS__IN(champion) champion = {SHS__ALL(0), SHS__INDICES(0)};
+    SHS__IN(champion) second = champion;
     shs__mask won;
 #define SHS__SCORES(at)                                                                                                        \
     SHS__IN(scores)(selection, SHS__LANES, scales, inflations, alpha + i + (at), diagonal + i + (at), row ? row + (at) : NULL, \
