@@ -621,18 +621,49 @@ static inline void keep_mode(FILE *file, const char *name) {
 #endif
 }
 
+/* Creates a file that did not exist. Returns NULL where it cannot; errno is EEXIST where the file is there. */
+static inline FILE *create_new(const char *name) {
+    FILE *file = NULL;
+#ifdef EXAMPLE_POSIX
+    const int descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    if (descriptor >= 0) file = fdopen(descriptor, "wb");
+#else
+    FILE *old = fopen(name, "rb");
+    if (!old) return fopen(name, "wb");
+    fclose(old);
+    errno = EEXIST;
+#endif
+    return file;
+}
+
+enum { MOST_BESIDE = 100 };
+
+/* Creates NAME.part, or NAME.part2, NAME.part3 and so on where the names before belong to other files. Returns NULL where it
+   cannot; otherwise *part is the name. */
+static inline FILE *create_beside(const char *name, char **part) {
+    char extension[20] = ".part";
+    FILE *file = NULL;
+    int number = 1;
+    for (;;) {
+        *part = joined(name, extension);
+        file = create_new(*part);
+        if (file) return file;
+        free(*part);
+        *part = NULL;
+        if (errno != EEXIST || number == MOST_BESIDE) return NULL;
+        number++;
+        sprintf(extension, ".part%d", number);
+    }
+}
+
 /* Writes into NAME.part until close_written: a full disk or a failure on the way leaves the old file as it was. */
 static inline FILE *open_for_writing(const char *name) {
     char *target = replaceable(name), *part = NULL;
     FILE *file = NULL;
     unfinished *u;
-    if (target) {
-        part = joined(target, ".part");
-        file = fopen(part, "wb");
-    }
+    if (target) file = create_beside(target, &part);
     if (!file) { /* no room for another name in this folder */
         free(target);
-        free(part);
         file = fopen(name, "wb");
         if (!file) fail(EXIT_ERROR, "%s: cannot write it: %s", name, strerror(errno));
         return file;

@@ -215,6 +215,8 @@ static void step_rx(first_look *a) {
     step_run(a, LOOK_RX, &w);
 }
 
+enum { MOST_PAGE = 1 << 28 }; /* bytes of a page that is read */
+
 /* ---- the folder --------------------------------------------------------------------------------------------------- */
 
 /* Returns 0 where it could not be made; errno says why. */
@@ -273,8 +275,39 @@ static void open_room(first_look *a, const char *name) {
     }
 }
 
+/* The page of an earlier look in this folder; NULL: there is none. */
+static char *earlier_page(const first_look *a) {
+    char *name = look_file(a->folder, "index.html"), *page = NULL;
+    unsigned char *bytes;
+    uint64_t there;
+    size_t size;
+    if (is_regular(name, &there) && there < MOST_PAGE) {
+        bytes = read_file(name, MOST_PAGE, &size);
+        page = ALLOCATE(char, size + 1);
+        memcpy(page, bytes, size);
+        free(bytes);
+    }
+    free(name);
+    return page;
+}
+
+/* Removes a file that this look did not make, if the page of an earlier look has the command that wrote it. The data file of a
+   cube comes with its header. */
+static void remove_earlier(const char *page, const char *file, const char *name) {
+    char *named = joined(file, "");
+    uint64_t size;
+    if (has_extension(file, ".img")) {
+        free(named);
+        named = derived_name(file, "", ".hdr");
+    }
+    if (page && strstr(page, named)) remove(name);
+    else if (is_regular(name, &size)) warn("%s: it stays: neither this look nor an earlier one in this folder wrote it", name);
+    free(named);
+}
+
 /* What was made, into the folder; the page comes last. What an earlier look wrote and this one did not goes. */
 static void close_room(first_look *a) {
+    char *page = earlier_page(a);
     int i;
     uint64_t size;
     if (!make_folder(a->folder) && errno != EEXIST)
@@ -282,10 +315,11 @@ static void close_room(first_look *a) {
     for (i = 0; i < LOOK_FILES; i++) {
         char *name = look_file(a->folder, look_files[i]);
         if (is_regular(a->parts[i], &size)) put_in_place(a->parts[i], name);
-        else remove(name);
+        else remove_earlier(page, look_files[i], name);
         forget_part(a->parts[i]);
         free(name);
     }
+    free(page);
     remove_folder(a->room);
     part_folder = NULL;
 }

@@ -78,6 +78,13 @@ static void forget_part(const char *name) {
         if (parts[i] == name) parts[i] = NULL;
 }
 
+/* The file itself, behind symbolic links. */
+static char *place_of(const char *name) {
+    char *place = replaceable(name);
+    if (!place) fail(EXIT_ERROR, "%s: cannot write it: a device or a pipe, and a cube needs files", name);
+    return place;
+}
+
 static void put_in_place(const char *part, const char *name) {
 #ifndef EXAMPLE_POSIX
     remove(name); /* POSIX alone replaces a file by renaming */
@@ -88,12 +95,17 @@ static void put_in_place(const char *part, const char *name) {
 
 /* The names of a new cube's files. */
 static void cube_name(cube_file *f, const char *header_name) {
+    char *header_place, *data_place;
     f->header_name = joined(header_name, "");
     f->data_name = derived_name(header_name, "", ".img");
-    f->part.name = joined(f->data_name, ".part");
-    f->part.header = joined(header_name, ".part");
     will_write(header_name);
     will_write(f->data_name);
+    header_place = place_of(header_name);
+    data_place = place_of(f->data_name);
+    f->part.name = joined(data_place, ".part");
+    f->part.header = joined(header_place, ".part");
+    free(header_place);
+    free(data_place);
     will_write(f->part.name);
     will_write(f->part.header);
 }
@@ -103,21 +115,16 @@ static FILE *create_part(const char *name) {
     FILE *file = NULL;
 #ifdef EXAMPLE_POSIX
     sigset_t all, before; /* a signal between the file and the note of it would leave the file */
-    int descriptor, trouble;
+    int trouble;
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
-    descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    file = create_new(name);
     trouble = errno;
-    if (descriptor >= 0) {
-        file = fdopen(descriptor, "wb");
-        note_part(name);
-    }
+    if (file) note_part(name);
     sigprocmask(SIG_SETMASK, &before, NULL);
-    if (descriptor < 0) errno = trouble;
+    errno = trouble;
 #else
-    uint64_t size;
-    if (is_regular(name, &size)) errno = EEXIST;
-    else file = fopen(name, "wb");
+    file = create_new(name);
 #endif
     if (!file && errno == EEXIST)
         fail(EXIT_ERROR, "%s: it is there already: another run writes it, or one was killed; then remove it", name);
@@ -136,6 +143,8 @@ static void cube_create(cube_file *f) {
     if (data_bytes(f) > INT64_MAX) fail(EXIT_ERROR, "%s: too large", f->data_name);
     f->file = create_part(f->part.name);
     f->part.header_file = create_part(f->part.header);
+    keep_mode(f->file, f->data_name);
+    keep_mode(f->part.header_file, f->header_name);
     setvbuf(f->file, NULL, _IONBF, 0);
 }
 
@@ -405,6 +414,7 @@ static void print_header(FILE *file, const cube_file *f, const char *name, const
 static void cube_finish(cube_file *f, const char *band_name, const int *band_numbers) {
     FILE *file = f->file;
     uint64_t written = file_size(file, f->part.name);
+    char *header_place = place_of(f->header_name), *data_place = place_of(f->data_name);
     f->file = NULL;
     close_written(file, f->part.name);
     if (written != data_bytes(f)) fail(EXIT_ERROR, "%s: incomplete: %" PRIu64 " bytes", f->part.name, written);
@@ -412,9 +422,11 @@ static void cube_finish(cube_file *f, const char *band_name, const int *band_num
     file = f->part.header_file;
     f->part.header_file = NULL;
     close_written(file, f->part.header);
-    remove(f->header_name);
-    put_in_place(f->part.name, f->data_name);
-    put_in_place(f->part.header, f->header_name);
+    remove(header_place);
+    put_in_place(f->part.name, data_place);
+    put_in_place(f->part.header, header_place);
+    free(header_place);
+    free(data_place);
 }
 
 #endif /* HYPERCUBE_ENVI_WRITE */

@@ -177,6 +177,26 @@ static cube_file beside_open(const char *name, const cube_file *like, int bands,
     return f;
 }
 
+/* Names the files of spectra before anything is written: a table, or header and data of a library. X,Y is no file. */
+static void will_read_spectra(const char *name) {
+    const char *data_name = NULL;
+    char *header_name;
+    if (names_pixel(name)) return;
+    if (!has_extension(name, ".sli") && !has_extension(name, ".hdr")) {
+        will_read(name);
+        return;
+    }
+    header_name = find_header(name, &data_name);
+    will_read(header_name);
+    free(header_name);
+    if (data_name) will_read(data_name);
+    else {
+        cube_file library = cube_open(name, NULL); /* finds the data by their size */
+        will_read(library.data_name);
+        cube_close(&library);
+    }
+}
+
 /* No file of the job may be another one's. */
 static void name_files(job *j, const char *out_name) {
     const settings *s = j->s;
@@ -184,8 +204,8 @@ static void name_files(job *j, const char *out_name) {
     will_read(j->in.header_name);
     will_read(j->in.data_name);
     if (s->detect.truth) j->truth = beside_open(s->detect.truth, &j->in, 1, "a mask has");
-    if (s->detect.target && !names_pixel(s->detect.target)) will_read(s->detect.target);
-    if (s->detect.undesired && !names_pixel(s->detect.undesired)) will_read(s->detect.undesired);
+    if (s->detect.target) will_read_spectra(s->detect.target);
+    if (s->detect.undesired) will_read_spectra(s->detect.undesired);
     cube_name(&j->out, out_name);
     if (s->output.quicklook && has_extension(s->output.quicklook, ".pgm")) channels = 1;
     if (s->output.quicklook) picture_will_write(s->output.quicklook, channels);

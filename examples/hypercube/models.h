@@ -268,7 +268,14 @@ static model_notes read_notes(FILE *file, const char *name, int bands) {
     return notes;
 }
 
-static int read_piece(void *user, void *bytes, size_t count) { return fread(bytes, 1, count, (FILE *)user) != count; }
+static void save_model(const job *j, const shs_model *m, const char *name) {
+    FILE *file = open_for_writing(name);
+    shs_status status = shs_model_save(m, write_piece, file);
+    if (status == SHS_WRITE_FAILED) fail(EXIT_ERROR, "%s: writing it failed: %s", name, strerror(errno));
+    if (status != SHS_OK) fail(EXIT_ERROR, "%s: %s", name, shs_status_text(status));
+    write_notes(file, j);
+    close_written(file, name);
+}
 
 /* Writes the requested outputs of a fit: model, arrays, table, page. */
 static void keep_model(job *j, const char *band_name, shs_model_kind kind, const shs_pca *pca, const shs_ica *ica) {
@@ -283,17 +290,7 @@ static void keep_model(job *j, const char *band_name, shs_model_kind kind, const
         m.wavelengths = ALLOCATE(shs_wide, j->cube.band_count);
         for (i = 0; i < j->cube.band_count; i++) m.wavelengths[i] = (shs_wide)band_nanometres(&j->in, j->bands[i]);
     }
-    if (s->output.save) {
-        char *part = joined(s->output.save, ".part");
-        FILE *file = create_part(part);
-        shs_status status = shs_model_save(&m, write_piece, file);
-        if (status != SHS_OK && status != SHS_WRITE_FAILED) fail(EXIT_ERROR, "%s: %s", s->output.save, shs_status_text(status));
-        write_notes(file, j);
-        close_written(file, part);
-        if (status != SHS_OK) fail(EXIT_ERROR, "%s: writing it failed", part);
-        put_in_place(part, s->output.save);
-        free(part);
-    }
+    if (s->output.save) save_model(j, &m, s->output.save);
     if (s->output.npy) count = named_matrices(&m, list);
     for (i = 0; i < count; i++)
         if (list[i].values) write_matrix(s->output.npy, &list[i]);

@@ -43,12 +43,12 @@ static void noise_of_dark(job *j, const char *name) {
 
 /* ---- a matrix in a file ------------------------------------------------------------------------------------------- */
 
-static int read_noise_piece(void *user, void *bytes, size_t count) { return fread(bytes, 1, count, (FILE *)user) != count; }
+static int read_piece(void *user, void *bytes, size_t count) { return fread(bytes, 1, count, (FILE *)user) != count; }
 
 /* Of floats in either order of bytes; returns n of n x n. */
 static int read_npy(FILE *file, const char *name, double **values) {
     shs_npy npy = SHS_ZERO;
-    shs_status status = shs_npy_read_header(&npy, read_noise_piece, file);
+    shs_status status = shs_npy_read_header(&npy, read_piece, file);
     if (status == SHS_OK && (npy.kind != 'f' || npy.size < 4))
         fail(EXIT_ERROR, "%s: descr: not of floats of 4 or 8 bytes", name);
     if (status == SHS_OK && (npy.rows < 1 || npy.rows != npy.columns || npy.rows > 65535))
@@ -56,7 +56,7 @@ static int read_npy(FILE *file, const char *name, double **values) {
     if (status == SHS_OK) {
         size_t n = (size_t)npy.rows;
         *values = ALLOCATE(double, n *n);
-        status = shs_npy_read_values(&npy, SHS_TYPE_F64, *values, n, read_noise_piece, file);
+        status = shs_npy_read_values(&npy, SHS_TYPE_F64, *values, n, read_piece, file);
     }
     if (status == SHS_READ_FAILED) fail(EXIT_ERROR, "%s: --noise-covariance: it is truncated", name);
     if (status != SHS_OK) fail(EXIT_ERROR, "%s: --noise-covariance: %s", name, shs_status_text(status));

@@ -265,7 +265,7 @@ static void run_library(const settings *s, char **names) {
     if (s->detect.truth || s->detect.roc)
         fail(EXIT_USAGE, "--%s: needs --target, not --library", s->detect.truth ? "truth" : "roc");
     check_similarity(s);
-    will_read(s->unmix.library);
+    will_read_spectra(s->unmix.library);
     j = job_open(s, DETECT, names[0], names[1]);
     library = spectra_of(j, "--library", s->unmix.library);
     p = similarity_plan_of(j, (enum similarity)which, &library, s->unmix.library);

@@ -525,8 +525,9 @@ static void run_unmix(const settings *s, char **names) {
         fail(EXIT_USAGE, "--error: %s: the name of a header ends in .hdr", s->unmix.error);
     found = s->unmix.endmembers && makes_endmembers(s->unmix.endmembers);
     if (!found && s->extract.count_text) fail(EXIT_USAGE, "--count: %s says already how many", s->unmix.endmembers);
-    if (!found) will_read(s->unmix.library ? s->unmix.library : s->unmix.endmembers);
-    if (s->unmix.published) will_read(s->unmix.published);
+    if (s->unmix.library) will_read_spectra(s->unmix.library);
+    else if (!found) will_read_spectra(s->unmix.endmembers);
+    if (s->unmix.published) will_read_spectra(s->unmix.published);
     j = job_open_counted(s, UNMIX, names[0], names[1]);
     if (s->unmix.error) {
         misfit = misfit_create(j, s->unmix.error);

@@ -393,6 +393,31 @@ check "a .part of another run: stays" test -f linked.hdr.part -a ! -e linked.img
 rm linked.hdr.part
 check "an output may be there already" good pca keep.hdr linked.hdr
 check "an output may be there already: again" good pca keep.hdr linked.hdr --report /dev/null
+# Outputs go to what links lead to, and keep the permissions of an older file.
+mkdir real; : >real/far.hdr; : >real/far.img; : >real/far.model; chmod 640 real/far.img
+for e in hdr img model; do ln -s real/far.$e far.$e; done
+check "outputs that are links: runs" run pca keep.hdr far.hdr --save far.model
+check "outputs that are links: they stay" test -L far.hdr -a -L far.img -a -L far.model
+check "outputs that are links: the components are there" cmp real/far.img linked.img
+check "outputs that are links: the header is there" cmp real/far.hdr linked.hdr
+check "outputs that are links: the model is there" run apply real/far.model keep.hdr same.hdr
+check "outputs that are links: nothing else is there" is "$(ls real | xargs)" "far.hdr far.img far.model"
+check "outputs that are links: permissions stay" is "$(ls -l real/far.img | cut -c1-10)" -rw-r-----
+mkfifo pipe.model; ln -s /dev/null null.hdr; ln -s "$PWD/pipe.model" pipe.img
+cat pipe.model >piped.model & job=$!
+check "a model into a pipe: runs" run pca keep.hdr same.hdr --save pipe.model
+wait $job
+check "a model into a pipe: the same" cmp piped.model real/far.model
+check "a model into a pipe: a pipe" test -p pipe.model
+fails "a header that is a device" 1 "null.hdr: cannot write it: a device or a pipe" pca keep.hdr null.hdr
+fails "data that are a pipe" 1 "pipe.img: cannot write it: a device or a pipe" pca keep.hdr pipe.hdr
+check "a header that is a device: it stays" test -L null.hdr -a -p pipe.model
+echo own >best.csv.part
+check "a file called best.csv.part: runs" run rx keep.hdr same.hdr --report best.csv
+check "a file called best.csv.part: it stays" is "$(cat best.csv.part)" own
+check "a file called best.csv.part: the table" is "$(head -n 1 best.csv)" "band,name,rank,sample,line,score"
+check "a file called best.csv.part: nothing else is left" is "$(ls best.* | xargs)" "best.csv best.csv.part"
+rm -r best.* pipe.* null.hdr piped.model far.* real
 
 echo "== signals, standard output"
 # Work that lasts for seconds, to be caught at.
@@ -1416,6 +1441,18 @@ check "a library: bands have its names" grep -qx '  dark}' spectra.hdr
 check "a library: abundances" good unmix scene.hdr spectra.hdr --bbl --endmembers library.sli --constraint nonnegative
 fails "a cube in place of a library" 1 "scene.hdr: file type: it is no ENVI Spectral Library" detect scene.hdr bad.hdr --target scene.hdr
 fails "a library that is not there" 1 "none_such.sli: its header is missing" detect scene.hdr bad.hdr --target none_such.sli
+# The header of a library is an input, as the library is; so are the data of one that is named by its header.
+cp library.hdr kept.hdr; cp library.sli twin.img; cp library.hdr twin.img.hdr
+replaced="library.hdr: the output would replace the input library.hdr"
+fails "a library's header: of --target" 2 "$replaced" detect scene.hdr library.hdr --bbl --target library.sli
+fails "a library's header: of --undesired" 2 "$replaced" detect scene.hdr library.hdr --bbl --target 1,1 --method osp --undesired library.sli
+fails "a library's header: of --library" 2 "$replaced" detect scene.hdr library.hdr --bbl --library library.sli
+fails "a library's header: of unmix --library" 2 "$replaced" unmix scene.hdr library.hdr --bbl --library library.sli
+fails "a library's header: of --endmembers" 2 "$replaced" unmix scene.hdr library.hdr --bbl --endmembers library.sli
+fails "a library's header: of --published" 2 "$replaced" unmix scene.hdr library.hdr --bbl --endmembers vca --count 2 --published library.sli
+fails "a library's data" 2 "twin.img: the output would replace the input twin.img" detect scene.hdr twin.hdr --bbl --target twin.img.hdr
+check "a library's header: as it was" cmp kept.hdr library.hdr
+check "a library's data: as they were" cmp twin.img library.sli
 header twice 4 2 3 1 bsq 0 "file type = ENVI Spectral Library"
 fails "a library of several bands" 1 "twice.hdr: bands: 3, but a spectral library has 1" detect scene.hdr bad.hdr --target twice.hdr
 check "targets: a page" good detect scene.hdr same.hdr --bbl --target paint.csv --html page.html

@@ -404,6 +404,12 @@ mkdir busy.part
 run auto scene.hdr busy
 check "auto: another run" grep -q "busy.part: it is there already" err.txt
 rmdir busy.part
+# Of the results that this look does not make it removes those of an earlier one, and no file of another's.
+mkdir shared; echo own >shared/count.csv
+check "auto: a file that is not of auto: runs" run auto scene.hdr shared --count 3
+check "auto: a file that is not of auto: stays" is "$(cat shared/count.csv)" own
+check "auto: a file that is not of auto: says so" grep -q "shared/count.csv: it stays" err.txt
+rm -r shared
 mkdir own; cp scene.hdr own/rx.hdr; cp scene.img own/rx.img
 fails "auto: the scene in the place of a result" 2 "own/rx.hdr: the output would replace the input" auto own/rx.hdr own
 check "auto: the scene is still there" cmp scene.img own/rx.img
