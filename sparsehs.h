@@ -1671,7 +1671,8 @@ typedef struct shs_ica_options {
                                      lengthened; fixed points are the same */
     int restarts;                 /* fresh random starts for a component that did not converge; 0 = 3; negative = none */
     int random_start;             /* non-zero: start from seeded random vectors; 0 = from the identity */
-    const shs_wide *start;        /* m x m, a start vector in each column; NULL = as above */
+    const shs_wide *start;        /* m x m, a start vector in each column; NULL = as above. A start that depends on earlier
+                                     directions is replaced by a random one: a restart, even where `restarts` is negative */
     uint64_t seed;
     shs_ica_order order;          /* of the components in the result */
     shs_divisor divisor;          /* as for PCA, */
