@@ -24,12 +24,15 @@ static int16_t windows[LENGTH * (TRAINING + WINDOWS)];
 enum { HOP = 8, SAMPLES = 800, ODD_BEAT = 5, LONG = 40000 };
 static int16_t beats[LONG], samples[SAMPLES];
 
+/* A whole number below `end`. */
+static double draw_below(shs_random *r, uint64_t end) { return (double)shs_random_below(r, end); }
+
 static void draw_window(int16_t *window, shs_random *r) {
     double sum[LENGTH] = {0};
     int parts = 2 + (int)shs_random_below(r, 2), k, i;
     for (k = 0; k < parts; k++) {
-        double frequency = 0.15 * (1 + (double)shs_random_below(r, 12)), damping = 0.02 * (double)shs_random_below(r, 4);
-        double phase = 0.8 * (double)shs_random_below(r, 8), height = 300 + 900 * shs_random_uniform(r);
+        double frequency = 0.15 * (1 + draw_below(r, 12)), damping = 0.02 * draw_below(r, 4);
+        double phase = 0.8 * draw_below(r, 8), height = 300 + 900 * shs_random_uniform(r);
         for (i = 0; i < LENGTH; i++) sum[i] += height * exp(-damping * i) * sin(frequency * i + phase);
     }
     for (i = 0; i < LENGTH; i++) window[i] = (int16_t)lrint(2048 + sum[i] + 10 * shs_random_normal(r));

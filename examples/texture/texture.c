@@ -34,7 +34,7 @@ static const option options[] = {
     {"Decoding and viewing", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--texture", "I", OPTION_COUNT, &chosen.texture, 0, "which texture of the set, from 0 (0)"},
     {"--level", "L", OPTION_COUNT, &chosen.level, 0, "decode: which level of detail, from 0, the largest (0)"},
-    {"--reference", "IN.png", OPTION_TEXT, (void *)&chosen.reference, 0, "view: what the texture was"},
+    {"--reference", "IN.png", OPTION_TEXT, &chosen.reference, 0, "view: what the texture was"},
     {"Running", NULL, OPTION_HEADING, NULL, 0, NULL},
     {"--seed", "N", OPTION_SEED, &chosen.seed, 0, "seed of the choice of blocks to learn from (1)"},
     {"--threads", "N", OPTION_COUNT, &chosen.threads, 0, "threads, 0 = all processors (0)"},
@@ -65,7 +65,9 @@ static picture texture_read(const char *name) {
 }
 
 /* The channels of a pixel. */
-static shs_real *pixel_of(const picture *a, int x, int y) { return a->pixels + ((ptrdiff_t)y * a->width + x) * a->channels; }
+static shs_real *pixel_of(const picture *a, int x, int y) {
+    return a->pixels + values_of(element_at(y, a->width, x), a->channels);
+}
 
 /* The same with more channels: grey becomes colour, what had no transparency is opaque. */
 static void widen(picture *a, int channels) {
@@ -121,7 +123,7 @@ static int lesser(int a, int b) {
 
 /* How many blocks cover a level. */
 static size_t blocks_of(const picture *a, int b) {
-    return (size_t)((a->width + b - 1) / b) * (size_t)((a->height + b - 1) / b);
+    return elements((a->width + b - 1) / b, (a->height + b - 1) / b);
 }
 
 /* The blocks of a level as columns of Y without their means, which are stored at the beginning of their codes. Beyond the
@@ -164,7 +166,7 @@ static shs_real *training_blocks(uint64_t seed, size_t p, size_t m, const shs_re
     shs_random_seed(&random, seed);
     for (i = 0; i < m && taken < count; i++) {
         const double left = (double)(m - i), missing = (double)(count - taken);
-        if ((double)shs_random_uniform(&random) * left < missing) memcpy(some + taken++ * p, Y + i * p, p * sizeof *Y);
+        if (shs_random_uniform(&random) * left < missing) memcpy(some + taken++ * p, Y + i * p, p * sizeof *Y);
     }
     return some;
 }
@@ -236,16 +238,19 @@ static void round_block(const atoms *a, int used, const int *chosen_atoms, const
 /* F: the largest coefficient becomes 127, if sums stay within 32 bits. */
 static uint32_t choose_scale(const settings *s, const shs_codes *codes, const double *norms) {
     const uint32_t most = 2147450880u / (16384u * (unsigned)s->sparsity);
-    const size_t stride = (size_t)codes->stride;
+    const shs_real *coefs = codes->coefs;
+    const int *chosen_atoms = codes->atoms;
     double largest = 0;
     size_t i;
     int k;
-    for (i = 0; i < codes->m; i++)
+    for (i = 0; i < codes->m; i++) {
         for (k = 0; k < codes->used[i]; k++) {
-            const size_t at = i * stride + (size_t)k;
-            const double here = fabs((double)codes->coefs[at]) / norms[codes->atoms[at]];
+            const double here = fabs((double)coefs[k]) / norms[chosen_atoms[k]];
             if (here > largest) largest = here;
         }
+        coefs += codes->stride;
+        chosen_atoms += codes->stride;
+    }
     largest = ceil(largest / 127 * 65536);
     if (largest < 1) return 1;
     if (largest > most) return most;
@@ -267,7 +272,7 @@ static double decoded_psnr(const texture_set *t, int texture, int level, const p
 }
 
 static void encode(const settings *s, const char *out, int count, char **names) {
-    picture *levels = ALLOCATE(picture, (size_t)count * MOST_LEVELS);
+    picture *levels = ALLOCATE(picture, elements(count, MOST_LEVELS));
     int *level_counts = ALLOCATE(int, count), channels = 1, i, l, b = s->block;
     size_t m = 0, head, table, size, stride, p, n, values = 0, k;
     atoms learnt;
@@ -279,6 +284,7 @@ static void encode(const settings *s, const char *out, int count, char **names) 
     const char *wrong;
     shs_real *Y, *signal;
     uint32_t scale;
+    double pixels;
     FILE *file;
     for (i = 0; i < count; i++) will_read(names[i]);
     will_write(out);
@@ -307,7 +313,7 @@ static void encode(const settings *s, const char *out, int count, char **names) 
     p = (size_t)learnt.p;
     n = (size_t)learnt.n;
     stride = (size_t)(channels + 2 * s->sparsity);
-    table = 24 + 12 * (size_t)count;
+    table = 24 + elements(count, 12);
     head = table + n * p;
     size = head + m * stride;
     bytes = ALLOCATE(unsigned char, size);
@@ -343,7 +349,7 @@ static void encode(const settings *s, const char *out, int count, char **names) 
     scale = choose_scale(s, &codes, learnt.norms);
     blocks = bytes + head + channels;
     for (k = 0; k < m; k++) {
-        const size_t first = k * (size_t)codes.stride;
+        const size_t first = values_of(k, codes.stride);
         round_block(&learnt, codes.used[k], codes.atoms + first, codes.coefs + first, Y + k * p, scale / 65536.0,
                     blocks + k * stride);
     }
@@ -361,8 +367,9 @@ static void encode(const settings *s, const char *out, int count, char **names) 
             if (l == 0) printf("%s: %d x %d psnr=%.2f\n", names[i], a->width, a->height, decoded_psnr(&set, i, l, a));
             free(a->pixels);
         }
-    printf("bytes=%zu bits_a_pixel=%.3f without_atoms=%.3f\n", size, 8.0 * (double)size / (double)values,
-           8.0 * (double)(m * stride) / (double)values);
+    pixels = (double)values;
+    printf("bytes=%zu bits_a_pixel=%.3f without_atoms=%.3f\n", size, 8.0 * (double)size / pixels,
+           8.0 * (double)(m * stride) / pixels);
     shs_codes_free(NULL, &codes);
     free(bytes);
     free(Y);
@@ -471,7 +478,7 @@ int main(int argc, char **argv) {
                              "view SET.tex OUT.png --reference IN [options]",
                              "Codes textures in atoms that are learnt for a set of them, and decodes them.\n"
                              "The last line of encode: bytes=n bits_a_pixel=b without_atoms=b",
-                             options, (int)(sizeof options / sizeof *options));
+                             options, COUNT_OF(options));
     int which = -1;
     if (names) which = find_word("encode|decode|view", argv[0]);
     if (which < 0) fail(EXIT_USAGE, "needs a command: encode, decode or view");

@@ -97,10 +97,9 @@ static inline const char *texture_open(const unsigned char *bytes, size_t size, 
     if (scale > 2147450880u / (16384u * bytes[11])) return "it is damaged: its scale is too large";
     t->scale = (int32_t)scale;
     stride = (size_t)t->stride;
-    at = 24 + 12 * (size_t)t->textures;
+    at = (size_t)(24 + 12 * t->textures + t->count * t->size);
     t->table = bytes + 24;
-    t->atoms = bytes + at;
-    at += (size_t)t->count * (size_t)t->size;
+    t->atoms = t->table + 12 * t->textures;
     if (at > size) return "it is truncated";
     t->blocks = bytes + at;
     t->total = 0;
@@ -159,7 +158,7 @@ static inline void texture_decode(const texture_set *t, int texture, int level, 
         for (x = 0; x < width; x += b) {
             texture_block(t, number++, values);
             for (j = 0; j < b && y + j < height; j++) {
-                unsigned char *to = pixels + ((ptrdiff_t)(y + j) * width + x) * t->channels;
+                unsigned char *to = pixels + ((y + j) * width + x) * t->channels;
                 for (i = 0; i < b && x + i < width; i++)
                     for (c = 0; c < t->channels; c++) *to++ = values[(c * b + j) * b + i];
             }
