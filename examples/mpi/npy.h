@@ -17,12 +17,13 @@ typedef struct npy_file {
     uint64_t print;         /* of what the header says, and of the file's size */
 } npy_file;
 
-static inline int npy_piece(void *user, void *bytes, size_t count) { return fread(bytes, 1, count, (FILE *)user) != count; }
+static inline int npy_piece(void *user, void *bytes, size_t count) { return fread(bytes, 1, count, user) != count; }
 
 /* Every rank looks at the header, and at the size, for itself: it may see another file. */
 static inline npy_file npy_open(const char *name) {
     npy_file f = SHS_ZERO;
-    uint64_t said[6], values;
+    uint64_t said[3], values;
+    int form[3];
     MPI_Offset size;
     shs_status status;
     long offset;
@@ -45,8 +46,8 @@ static inline npy_file npy_open(const char *name) {
     if (f.about.dimensions != 2 || values < 1 || values > INT_MAX / 16)
         fail(EXIT_ERROR, "%s: its shape is not (signals, values)", name);
     f.p = (int)values;
-    f.row = (size_t)values * (size_t)f.about.size;
     f.size = f.about.size;
+    f.row = elements(f.p, f.size);
     f.offset = (uint64_t)offset;
     f.file = parallel_open(name, MPI_MODE_RDONLY);
     if (MPI_File_get_size(f.file, &size)) fail(EXIT_ERROR, "%s: cannot find its size", name);
@@ -56,10 +57,11 @@ static inline npy_file npy_open(const char *name) {
     said[0] = f.offset;
     said[1] = f.count;
     said[2] = values;
-    said[3] = (uint64_t)f.size;
-    said[4] = (uint64_t)f.about.big_endian;
-    said[5] = (uint64_t)f.about.fortran_order;
-    f.print = imprint(imprint(0, said, sizeof said), &size, sizeof size);
+    form[0] = f.size;
+    form[1] = f.about.big_endian;
+    form[2] = f.about.fortran_order;
+    f.print = imprint(imprint(0, said, sizeof said), form, sizeof form);
+    f.print = imprint(f.print, &size, sizeof size);
     return f;
 }
 
@@ -85,18 +87,19 @@ static inline int npy_read(const npy_file *f, uint64_t first, size_t count, void
 }
 
 static inline int npy_put(void *user, const void *bytes, size_t count) {
-    return fwrite(bytes, 1, count, (FILE *)user) != count;
+    return fwrite(bytes, 1, count, user) != count;
 }
 
 /* Writes the 128-byte header of an array of `rows` rows in the byte order of the machine (columns 0: one number a row). */
 enum { NPY_HEADER = 128 };
 static inline void npy_header(FILE *file, char kind, size_t size, uint64_t rows, int columns) {
     const uint16_t one = 1;
-    const unsigned char *first_byte = (const unsigned char *)&one;
+    unsigned char first_byte;
     shs_npy npy = SHS_ZERO;
+    memcpy(&first_byte, &one, 1);
     npy.kind = kind;
     npy.size = (int)size;
-    npy.big_endian = *first_byte == 0;
+    npy.big_endian = first_byte == 0;
     npy.rows = rows;
     if (columns) {
         npy.columns = (uint64_t)columns;

@@ -122,7 +122,7 @@ static inline void leave_ranks(void) {
     if (world.ended) return;
     world.ended = 1;
     if (!world.told && !*world.cause && !world.failed_elsewhere) strcpy(world.cause, "it ended early");
-    if (!world.told) (void)meet(0);
+    if (!world.told) meet(0);
     MPI_Finalize(); /* ends no sooner than all are here: mpirun kills the others when one has ended badly */
 }
 
@@ -201,7 +201,9 @@ static inline shs_context ranks_context(int threads, const char *device) {
     shs_context ctx;
     MPI_Comm host;
     int number = 0, neighbours = 1;
+#ifdef EXAMPLE_OPENCL
     char text[20];
+#endif
     MPI_Comm_split_type(world.comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
     MPI_Comm_rank(host, &number);
     MPI_Comm_size(host, &neighbours);
@@ -230,7 +232,6 @@ static inline shs_context ranks_context(int threads, const char *device) {
     ctx.free_fn = rank_free;
     ctx.progress_fn = rank_progress;
 #endif
-    (void)neighbours, (void)number, (void)text;
     return ctx;
 }
 

@@ -32,11 +32,10 @@ static const option options[] = {
 /* The first rank writes what all ranks have. Writes under a temporary name first, so that a file of the final name is always
    complete. */
 static void write_atoms(const char *name, int p, int n, const shs_real *D) {
-    const size_t rows = (size_t)n, columns = (size_t)p;
     char *part = joined(name, ".part");
     FILE *file = open_for_writing(part);
-    npy_header(file, 'f', sizeof *D, rows, p);
-    fwrite(D, sizeof *D, columns * rows, file);
+    npy_header(file, 'f', sizeof *D, (uint64_t)n, p);
+    fwrite(D, sizeof *D, elements(n, p), file);
     close_written(file, part);
     if (rank_fault("finish") || rename(part, name)) {
         remove(part);
@@ -48,7 +47,7 @@ static void write_atoms(const char *name, int p, int n, const shs_real *D) {
 int main(int argc, char **argv) {
     int names =
         ranks_begin(argc, argv, "SIGNALS.npy ATOMS.npy [options]", "Learns a dictionary from signals on the ranks of MPI.",
-                    options, (int)(sizeof options / sizeof *options));
+                    options, COUNT_OF(options));
     shs_ksvd_options ksvd = SHS_ZERO;
     shs_ksvd_report about = SHS_ZERO;
     shs_context ctx;
@@ -69,7 +68,7 @@ int main(int argc, char **argv) {
     mine = (size_t)share;
     Y = ALLOCATE(shs_real, mine * p);
     room = allocate(mine, in.row);
-    D = ALLOCATE(shs_real, p * (size_t)given.atoms);
+    D = ALLOCATE(shs_real, elements(given.atoms, in.p));
     if (npy_read(&in, first, mine, room, Y)) fail(EXIT_ERROR, "%s: reading it failed", in.name);
     free(room);
     parallel_close(&in.file, in.name, 0);
