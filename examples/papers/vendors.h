@@ -144,7 +144,7 @@ static inline double vendor_seconds(vendor_call call, int (*wait)(void *), void 
 
 /* Returns non-zero if C equals our product up to rounding. A wrong peer gets no time. */
 static inline int vendor_is_right(const product *w, const shs_real *C) {
-    const size_t rows = (size_t)w->rows, count = rows * (size_t)w->columns;
+    const size_t rows = (size_t)w->rows, count = elements(w->rows, w->columns);
     product ours = *w;
     double largest = 0, apart = 0, bound = 1e-3;
     size_t i;
@@ -163,8 +163,8 @@ static inline int vendor_is_right(const product *w, const shs_real *C) {
 }
 
 static inline size_t product_bytes(const product *w, int which) { /* A, B, C */
-    const size_t rows = (size_t)w->rows, columns = (size_t)w->columns, k = (size_t)w->k;
-    const size_t counts[3] = {rows * k, columns * k, rows * columns};
+    const int m = w->rows, n = w->columns, k = w->k;
+    const size_t counts[3] = {elements(m, k), elements(n, k), elements(m, n)};
     return counts[which] * sizeof(shs_real);
 }
 
@@ -268,7 +268,7 @@ static inline double clblast_seconds(const product *w) {
     cl_int error = 0;
     int i, made = 0;
     if (!open_clblast()) return NOT_RUN;
-    C = ALLOCATE(shs_real, (size_t)w->rows * (size_t)w->columns);
+    C = ALLOCATE(shs_real, elements(w->rows, w->columns));
     from[0] = w->A;
     from[1] = w->B;
     from[2] = C;
@@ -359,7 +359,7 @@ static inline double cublas_seconds(const product *w) {
     shs_real *C;
     int i, made, bad = 0;
     if (!open_cublas()) return NOT_RUN;
-    C = ALLOCATE(shs_real, (size_t)w->rows * (size_t)w->columns);
+    C = ALLOCATE(shs_real, elements(w->rows, w->columns));
     for (made = 0; made < 3 && !cublas.allocate(&cublas.matrix[made], product_bytes(w, made));) made++;
     if (made == 3) {
         bad |= cublas.copy(cublas.matrix[0], w->A, product_bytes(w, 0), CUDA_UP);

@@ -24,11 +24,9 @@
 EM_JS(void, tell, (const char *phase, double step, double steps, double error, const shs_real *atoms, int p, int n), {
     Module.tell(UTF8ToString(phase), step, steps, error, atoms, p, n);
 })
-#else /* for the compiler's warnings */
+#else /* for the compiler's warnings; nothing is linked */
 #define EMSCRIPTEN_KEEPALIVE
-static void tell(const char *phase, double step, double steps, double error, const shs_real *atoms, int p, int n) {
-    (void)phase, (void)step, (void)steps, (void)error, (void)atoms, (void)p, (void)n;
-}
+void tell(const char *phase, double step, double steps, double error, const shs_real *atoms, int p, int n);
 #endif
 
 /* ---- what the page reads ----------------------------------------------------------------------------------------- */
@@ -48,12 +46,16 @@ static struct {
     double milliseconds, mean_atoms;
 } about;
 
+static void *new_array(int which, size_t bytes) {
+    free(arrays[which].at);
+    arrays[which].at = allocate(bytes + 1, 1);
+    arrays[which].bytes = bytes;
+    return arrays[which].at;
+}
+
+/* With a new size where `bytes` is not negative. */
 EMSCRIPTEN_KEEPALIVE void *array_of(int which, double bytes) {
-    if (bytes >= 0) {
-        free(arrays[which].at);
-        arrays[which].at = allocate((size_t)bytes + 1, 1);
-        arrays[which].bytes = (size_t)bytes;
-    }
+    if (bytes >= 0) return new_array(which, (size_t)bytes);
     return arrays[which].at;
 }
 EMSCRIPTEN_KEEPALIVE double array_bytes(int which) { return (double)arrays[which].bytes; }
@@ -70,7 +72,7 @@ EMSCRIPTEN_KEEPALIVE double about_mean_atoms(void) { return about.mean_atoms; }
 EMSCRIPTEN_KEEPALIVE const char *about_build(void) { return shs_build_info(); }
 
 static shs_real *reals_of(enum array which, size_t count) {
-    return array_of((int)which, (double)(count * sizeof(shs_real)));
+    return new_array((int)which, count * sizeof(shs_real));
 }
 
 /* What an array holds, if it holds `count` numbers; otherwise NULL. */
@@ -79,14 +81,12 @@ static shs_real *held(enum array which, size_t count) {
     return arrays[which].at;
 }
 
-static size_t cells(int width, int height) { return (size_t)width * (size_t)height; }
-
 static picture picture_of(enum array which, int width, int height) {
     picture a;
     a.width = width;
     a.height = height;
     a.channels = 1;
-    a.pixels = held(which, cells(width, height));
+    a.pixels = held(which, elements(width, height));
     if (!a.pixels)
         fail(EXIT_ERROR, "the picture has not %d x %d pixels", width, height);
     if (width < DENOISE_PATCH || height < DENOISE_PATCH)
@@ -205,15 +205,17 @@ EMSCRIPTEN_KEEPALIVE void draw_picture(void) {
 
 /* Noise, then holes. */
 EMSCRIPTEN_KEEPALIVE void spoil_picture(int width, int height, double sigma, double removed, double seed) {
+    const uint64_t number = (uint64_t)seed;
     picture clean = picture_of(PICTURE, width, height);
-    picture noisy = add_noise(&clean, sigma, (uint64_t)seed);
-    if (removed > 0) lose_random(&noisy, removed, (uint64_t)seed);
+    picture noisy = add_noise(&clean, sigma, number);
+    if (removed > 0) lose_random(&noisy, removed, number);
     keep_picture(DAMAGED, &noisy);
 }
 
 /* Learns atoms from the damaged picture and repairs it: by the method of inpaint if pixels are missing, otherwise by the
    method of denoise. */
 EMSCRIPTEN_KEEPALIVE void repair_picture(int width, int height, double sigma, int atoms, int iterations, double seed) {
+    const uint64_t number = (uint64_t)seed;
     picture damaged = picture_of(DAMAGED, width, height);
     picture out = picture_create(width, height, 1);
     shs_ksvd_report report = SHS_ZERO;
@@ -233,7 +235,7 @@ EMSCRIPTEN_KEEPALIVE void repair_picture(int width, int height, double sigma, in
         how.patch = DENOISE_PATCH;
         how.atoms = atoms;
         how.iterations = iterations;
-        how.seed = (uint64_t)seed;
+        how.seed = number;
         about.p = how.patch * how.patch;
         D = inpaint_learn(&ctx, &damaged, &how, &p, &report);
         report.dictionary = NULL;
@@ -256,7 +258,7 @@ EMSCRIPTEN_KEEPALIVE void repair_picture(int width, int height, double sigma, in
         how.atoms = atoms;
         how.iterations = iterations;
         how.parallel_atoms = 1;
-        how.seed = (uint64_t)seed;
+        how.seed = number;
         how.gamma = 0;
         how.patches = INPAINT_TRAINING; /* half of what denoise takes: someone waits for it */
         about.p = DENOISE_PATCH * DENOISE_PATCH;
@@ -265,7 +267,7 @@ EMSCRIPTEN_KEEPALIVE void repair_picture(int width, int height, double sigma, in
         about.mean_atoms = denoise_with(&ctx, &damaged, &how, p, D, &out);
     }
     about.milliseconds = 1000 * (wall_clock() - start);
-    memcpy(reals_of(ATOMS, cells(p, atoms)), D, cells(p, atoms) * sizeof *D);
+    memcpy(reals_of(ATOMS, elements(p, atoms)), D, elements(p, atoms) * sizeof *D);
     free(D);
     keep_picture(REPAIRED, &out);
 }
@@ -276,7 +278,7 @@ EMSCRIPTEN_KEEPALIVE void repair_picture(int width, int height, double sigma, in
 EMSCRIPTEN_KEEPALIVE int code_patch(int width, int height, int x, int y, int p, int n, int most) {
     picture a = picture_of(DAMAGED, width, height);
     const int side = DENOISE_PATCH, stride = 1 + 2 * most + p;
-    const shs_real *D = held(ATOMS, cells(p, n));
+    const shs_real *D = held(ATOMS, elements(p, n));
     shs_real *out, *step, mean = 0, signal[DENOISE_PATCH * DENOISE_PATCH], z[DENOISE_PATCH * DENOISE_PATCH], error;
     shs_omp_options o = SHS_ZERO;
     shs_codes codes = SHS_ZERO;
@@ -284,8 +286,8 @@ EMSCRIPTEN_KEEPALIVE int code_patch(int width, int height, int x, int y, int p, 
     if (p != side * side || !D)
         fail(EXIT_ERROR, "there is no dictionary of patches of %d x %d yet", side, side);
     if (x < 0 || y < 0 || x + side > width || y + side > height) fail(EXIT_ERROR, "that patch is not within the picture");
-    step = reals_of(STEPS, cells(stride, most + 1) + (size_t)p);
-    out = step + cells(stride, most + 1);
+    step = reals_of(STEPS, elements(stride, most + 1) + (size_t)p);
+    out = step + elements(stride, most + 1);
     for (i = 0; i < p; i++) {
         signal[i] = a.pixels[(y + i / side) * width + x + i % side];
         out[i] = signal[i];
@@ -332,19 +334,19 @@ static char *begin_cube(const cube_file *f) {
     if (f->axis.wavelength) known = bands;
     w = reals_of(VALUES, known);
     for (b = 0; b < known; b++) w[b] = (shs_real)f->axis.wavelength[b];
-    (void)reals_of(CUBE, cells(f->samples, f->lines) * bands);
+    reals_of(CUBE, elements(f->samples, f->lines) * bands);
     about.samples = f->samples;
     about.lines = f->lines;
     about.bands = f->bands;
-    return ALLOCATE(char, cells(f->samples, f->bands) * shs_type_size(f->type));
+    return ALLOCATE(char, elements(f->samples, f->bands) * shs_type_size(f->type));
 }
 
 /* A line, NaN where a value is missing. */
 static void keep_line(const cube_file *f, int y, const char *line) {
     shs_real *values = arrays[CUBE].at;
     int x, b;
-    values += cells(y, f->samples);
-    for (b = 0; b < f->bands; b++, values += cells(f->lines, f->samples))
+    values += elements(y, f->samples);
+    for (b = 0; b < f->bands; b++, values += elements(f->lines, f->samples))
         for (x = 0; x < f->samples; x++) {
             double value = get_value(line, value_index(f, 1, 0, x, b), f->type, f->swap);
             if (is_missing(f, value)) values[x] = (shs_real)NAN;
@@ -396,13 +398,24 @@ EMSCRIPTEN_KEEPALIVE void open_cube(const char *header_name, const char *data_na
     cube_close(&f);
 }
 
+/* Lists the bands that are not the same everywhere, and returns how many there are. */
+static int list_varied_bands(const shs_real *values, size_t pixels, int bands, int *list) {
+    int b, count = 0;
+    for (b = 0; b < bands; b++, values += pixels) {
+        size_t i = 1;
+        while (i < pixels && (pixel_missing(values[i]) || values[i] == values[0])) i++;
+        if (i < pixels) list[count++] = b;
+    }
+    return count;
+}
+
 /* By a mode of hypercube. COMPONENTS: as many pictures as asked for or as there are; VALUES: the eigenvalues of PCA and MNF.
    Bands that are the same everywhere, as where the air lets nothing through, are left out. */
 EMSCRIPTEN_KEEPALIVE void analyse_cube(int method, int samples, int lines, int bands, int count) {
-    const size_t pixels = cells(samples, lines);
-    const shs_real *values = held(CUBE, pixels * (size_t)bands), *band = values;
+    const size_t pixels = elements(samples, lines);
+    const shs_real *values = held(CUBE, values_of(pixels, bands));
     shs_real *kept;
-    int *list = ALLOCATE(int, bands), b, k;
+    int *list = ALLOCATE(int, bands), k;
     shs_ksvd_report none = SHS_ZERO;
     shs_pca_options pca_options = SHS_ZERO;
     shs_ica_options ica_options = SHS_ZERO;
@@ -418,18 +431,14 @@ EMSCRIPTEN_KEEPALIVE void analyse_cube(int method, int samples, int lines, int b
     cube.samples = samples;
     cube.lines = lines;
     cube.bands = bands;
-    for (b = 0; b < bands; b++, band += pixels) {
-        size_t i = 1;
-        while (i < pixels && (pixel_missing(band[i]) || band[i] == band[0])) i++;
-        if (i < pixels) list[cube.band_count++] = b;
-    }
+    cube.band_count = list_varied_bands(values, pixels, bands, list);
     if (cube.band_count == 0) fail(EXIT_ERROR, "every band is the same everywhere");
     cube.band_list = list;
     if (method == RX) count = 1;
     else if (count > cube.band_count) count = cube.band_count;
     pca_options.components = ica_options.components = count;
     sink.type = SHS_TYPE_F32;
-    sink.pixels = reals_of(COMPONENTS, pixels * (size_t)count);
+    sink.pixels = reals_of(COMPONENTS, values_of(pixels, count));
     switch (method) {
     case PCA:
         check(shs_pca_fit(&ctx, &cube, NULL, &all), "PCA");
