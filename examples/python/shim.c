@@ -38,17 +38,17 @@
 #define CALL shim_progress progress, int threads, void *device
 #define SIGNALS int p, size_t m, const shs_real *Y, int ldy
 #define CODING                                                                                                                 \
-    int sparsity, double tolerance, int selection, int nonnegative, const unsigned char *mask, int ldm,                        \
+    int sparsity, double tolerance, shs_selection selection, int nonnegative, const unsigned char *mask, int ldm,              \
         const shs_real *weights, int ldw, int skip_nan, const int *sparsity_each, const shs_real *tolerance_each,              \
-        int gram_mode, size_t signals_per_group, const shs_real *gram, int ldg, const size_t *groups, size_t group_count,      \
-        int method
+        shs_gram_mode gram_mode, size_t signals_per_group, const shs_real *gram, int ldg, const size_t *groups,                \
+        size_t group_count, shs_method method
 #define CODES int stride, int *used, int *atoms, shs_real *coefs
-#define IMAGE const void *pixels, int type, int width, int height, int channels, size_t row_stride
+#define IMAGE const void *pixels, shs_type type, int width, int height, int channels, size_t row_stride
 #define PATCHES                                                                                                                \
-    int patch_width, int patch_height, int mode, int step_x, int step_y, size_t count, uint64_t seed, int keep_mean,           \
-        int unit_norm
+    int patch_width, int patch_height, shs_patch_mode mode, int step_x, int step_y, size_t count, uint64_t seed,               \
+        int keep_mean, int unit_norm
 #define CUBE                                                                                                                   \
-    const void *pixels, int type, int samples, int lines, int bands, ptrdiff_t sample_stride, ptrdiff_t line_stride,           \
+    const void *pixels, shs_type type, int samples, int lines, int bands, ptrdiff_t sample_stride, ptrdiff_t line_stride,      \
         ptrdiff_t band_stride, int swap_bytes, const unsigned char *valid, int has_nodata, double nodata
 
 #define TEXT(...) #__VA_ARGS__
@@ -57,6 +57,7 @@
     EXPORT const char *shim_##name##_parameters(void) { return TEXT parameters; }                                              \
     EXPORT shs_status shim_##name parameters;                                                                                  \
     EXPORT shs_status shim_##name parameters
+/* Python passes and takes enumerations as int. */
 typedef char shim_status_is_an_int[sizeof(shs_status) == sizeof(int) ? 1 : -1];
 
 /* ---- the context ------------------------------------------------------------------------------------------------- */
@@ -71,7 +72,7 @@ typedef struct shim_call {
 } shim_call;
 
 static int ask(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
-    shim_call *c = (shim_call *)user;
+    shim_call *c = user;
     const clock_t now = clock();
     if (c->asked && now - c->last < CLOCKS_PER_SEC / 30) return 0;
     c->asked = 1;
@@ -89,7 +90,7 @@ static shs_context context(shim_call *c, shim_progress progress, int threads, vo
     }
     ctx.threads = threads;
 #ifdef SHIM_OPENCL
-    if (device) ctx.engine = shs_cl_engine((shs_cl *)device);
+    if (device) ctx.engine = shs_cl_engine(device);
 #else
     (void)device;
 #endif
@@ -99,10 +100,10 @@ static shs_context context(shim_call *c, shim_progress progress, int threads, vo
     shim_call call;                                                                                                            \
     const shs_context ctx = context(&call, progress, threads, device)
 
-EXPORT const char *shim_text(int status);
-EXPORT const char *shim_text(int status) { return shs_status_text((shs_status)status); }
-EXPORT const char *shim_name(int status);
-EXPORT const char *shim_name(int status) { return shs_status_name((shs_status)status); }
+EXPORT const char *shim_text(shs_status status);
+EXPORT const char *shim_text(shs_status status) { return shs_status_text(status); }
+EXPORT const char *shim_name(shs_status status);
+EXPORT const char *shim_name(shs_status status) { return shs_status_name(status); }
 EXPORT const char *shim_build_info(void);
 EXPORT const char *shim_build_info(void) { return shs_build_info(); }
 EXPORT void shim_free(void *block);
@@ -202,7 +203,7 @@ ENTRY(device_open, (const char *name, const char *cache, void **device, char *re
 EXPORT void shim_device_close(void *device);
 EXPORT void shim_device_close(void *device) {
 #ifdef SHIM_OPENCL
-    shs_cl_destroy((shs_cl *)device);
+    shs_cl_destroy(device);
 #else
     (void)device;
 #endif
@@ -210,7 +211,7 @@ EXPORT void shim_device_close(void *device) {
 EXPORT const char *shim_device_name(const void *device);
 EXPORT const char *shim_device_name(const void *device) {
 #ifdef SHIM_OPENCL
-    return shs_cl_device_name((const shs_cl *)device);
+    return shs_cl_device_name(device);
 #else
     (void)device;
     return "";
@@ -223,7 +224,7 @@ static shs_omp_options coding_of(CODING) {
     shs_omp_options o = SHS_ZERO;
     o.sparsity = sparsity;
     o.tolerance = (shs_real)tolerance;
-    o.selection = (shs_selection)selection;
+    o.selection = selection;
     o.nonnegative = nonnegative;
     o.mask = mask;
     o.ldm = ldm;
@@ -232,13 +233,13 @@ static shs_omp_options coding_of(CODING) {
     o.skip_nan = skip_nan;
     o.sparsity_each = sparsity_each;
     o.tolerance_each = tolerance_each;
-    o.gram_mode = (shs_gram_mode)gram_mode;
+    o.gram_mode = gram_mode;
     o.signals_per_group = signals_per_group;
     o.gram = gram;
     o.ldg = ldg;
     o.groups = groups;
     o.group_count = group_count;
-    o.method = (shs_method)method;
+    o.method = method;
     return o;
 }
 #define CODING_OPTIONS                                                                                                         \
@@ -324,11 +325,13 @@ ENTRY(synthesize, (CALL, int p, int n, const shs_real *D, int ldd, size_t m, COD
 /* history: rmse_coding, mean_atoms, atoms_used, replaced, pruned, rmse_test of each iteration. result, of 4: iterations,
    best_iteration, rmse, mean_atoms. nonnegative is of atoms and codes. */
 ENTRY(ksvd,
-      (CALL, SIGNALS, int n, CODING, int iterations, int update, int parallel_atoms, int rounds, int start, int patch_width,
-       int patch_height, int patch_channels, uint64_t seed, int first_iteration, int replace, double prune_coherence,
-       int prune_uses, int keep, double stop_improvement, int stop_patience, double regularisation, double regularisation_decay,
-       int regularised_iterations, double incoherence, double coherence, int coherence_rounds, const shs_real *test,
-       size_t test_m, int test_ld, shs_real *D, CODES, double *history, double *result)) {
+      (CALL, SIGNALS, int n, CODING, int iterations, shs_update update, int parallel_atoms, int rounds,
+       shs_start start, int patch_width, int patch_height, int patch_channels, uint64_t seed,
+       int first_iteration, shs_replace replace, double prune_coherence, int prune_uses, shs_keep keep,
+       double stop_improvement, int stop_patience, double regularisation, double regularisation_decay,
+       int regularised_iterations, double incoherence, double coherence, int coherence_rounds,
+       const shs_real *test, size_t test_m, int test_ld, shs_real *D, CODES, double *history,
+       double *result)) {
     CONTEXT;
     shs_ksvd_options o = SHS_ZERO;
     shs_ksvd_report report = SHS_ZERO;
@@ -342,19 +345,19 @@ ENTRY(ksvd,
     o.test = test;
     o.test_m = test_m;
     o.test_ld = test_ld;
-    o.update = (shs_update)update;
+    o.update = update;
     o.parallel_atoms = parallel_atoms;
     o.rounds = rounds;
-    o.start = (shs_start)start;
+    o.start = start;
     o.patch_width = patch_width;
     o.patch_height = patch_height;
     o.patch_channels = patch_channels;
     o.seed = seed;
     o.first_iteration = first_iteration;
-    o.replace = (shs_replace)replace;
+    o.replace = replace;
     o.prune_coherence = (shs_real)prune_coherence;
     o.prune_uses = prune_uses;
-    o.keep = (shs_keep)keep;
+    o.keep = keep;
     o.stop_improvement = stop_improvement;
     o.stop_patience = stop_patience;
     o.regularisation = (shs_real)regularisation;
@@ -389,10 +392,10 @@ ENTRY(ksvd,
 /* The signals as they come, for online learning without shuffling; `user` is a shs_signals. */
 static int signals_in_order(void *user, int p, size_t most, shs_real *Y, size_t *count) {
     shs_signals *from = user;
-    const uint64_t all = (uint64_t)from->m * (uint64_t)from->epochs;
+    const uint64_t all = (uint64_t)from->m * from->epochs;
     *count = 0;
     while (*count < most && from->delivered < all) {
-        const size_t i = (size_t)(from->delivered % (uint64_t)from->m);
+        const size_t i = (size_t)(from->delivered % from->m);
         memcpy(Y + *count * (size_t)p, from->Y + i * (size_t)from->ldy, (size_t)p * sizeof *Y);
         from->delivered++;
         ++*count;
@@ -412,12 +415,13 @@ static void put_online_record(const shs_online_record *r, double *row) {
 
 /* history: signal_count, rmse, mean_atoms, rmse_test, atoms_used, replaced, pruned of the first history_most batches. result, of
    2: batches and signals of this call. sums_xx (n x n), sums_yx (p x n): in, where first_batch > 0, and out. */
-ENTRY(online, (CALL, SIGNALS, int n, int sparsity, double tolerance, int selection, int nonnegative, int gram_mode,
-               size_t signals_per_group, size_t epochs, int shuffle, size_t batch, size_t first_batch, double forgetting,
-               int sweeps, int start, int patch_width, int patch_height, int patch_channels, uint64_t seed,
-               double start_weight, int replace, double prune_coherence, size_t replace_every, const shs_real *test,
-               size_t test_m, int test_ld, size_t test_every, shs_real *D, double *sums_xx, double *sums_yx,
-               size_t history_most, double *history, double *result)) {
+ENTRY(online, (CALL, SIGNALS, int n, int sparsity, double tolerance, shs_selection selection, int nonnegative,
+               shs_gram_mode gram_mode, size_t signals_per_group, size_t epochs, int shuffle, size_t batch,
+               size_t first_batch, double forgetting, int sweeps, shs_start start, int patch_width,
+               int patch_height, int patch_channels, uint64_t seed, double start_weight, shs_replace replace,
+               double prune_coherence, size_t replace_every, const shs_real *test, size_t test_m, int test_ld,
+               size_t test_every, shs_real *D, double *sums_xx, double *sums_yx, size_t history_most,
+               double *history, double *result)) {
     CONTEXT;
     shs_online_options o = SHS_ZERO;
     shs_online_report r = SHS_ZERO;
@@ -431,21 +435,21 @@ ENTRY(online, (CALL, SIGNALS, int n, int sparsity, double tolerance, int selecti
     from.seed = seed;
     o.coding.sparsity = sparsity;
     o.coding.tolerance = (shs_real)tolerance;
-    o.coding.selection = (shs_selection)selection;
+    o.coding.selection = selection;
     o.nonnegative = nonnegative;
-    o.coding.gram_mode = (shs_gram_mode)gram_mode;
+    o.coding.gram_mode = gram_mode;
     o.coding.signals_per_group = signals_per_group;
     o.batch = batch;
     o.first_batch = first_batch;
     o.forgetting = forgetting;
     o.sweeps = sweeps;
-    o.start = (shs_start)start;
+    o.start = start;
     o.patch_width = patch_width;
     o.patch_height = patch_height;
     o.patch_channels = patch_channels;
     o.seed = seed;
     o.start_weight = start_weight;
-    o.replace = (shs_replace)replace;
+    o.replace = replace;
     o.prune_coherence = (shs_real)prune_coherence;
     o.replace_every = replace_every;
     o.test = test;
@@ -470,7 +474,7 @@ ENTRY(online, (CALL, SIGNALS, int n, int sparsity, double tolerance, int selecti
 static shs_image image_of(IMAGE) {
     shs_image image = SHS_ZERO;
     image.pixels = pixels;
-    image.type = (shs_type)type;
+    image.type = type;
     image.width = width;
     image.height = height;
     image.channels = channels;
@@ -483,7 +487,7 @@ static shs_patches patches_of(PATCHES) {
     shs_patches set = SHS_ZERO;
     set.width = patch_width;
     set.height = patch_height;
-    set.mode = (shs_patch_mode)mode;
+    set.mode = mode;
     set.step_x = step_x;
     set.step_y = step_y;
     set.count = count;
@@ -535,7 +539,7 @@ ENTRY(noise_sigma, (CALL, IMAGE, double *sigma, int *guess)) {
 static shs_cube cube_of(CUBE) {
     shs_cube cube = SHS_ZERO;
     cube.pixels = pixels;
-    cube.type = (shs_type)type;
+    cube.type = type;
     cube.samples = samples;
     cube.lines = lines;
     cube.bands = bands;
@@ -553,10 +557,10 @@ static shs_cube cube_of(CUBE) {
                                   valid, has_nodata, nodata)
 
 /* Where an output of pixels goes. */
-static shs_sink sink_of(void *out, int out_type) {
+static shs_sink sink_of(void *out, shs_type out_type) {
     shs_sink sink = SHS_ZERO;
     sink.pixels = out;
-    sink.type = (shs_type)out_type;
+    sink.type = out_type;
     sink.interleave = SHS_INTERLEAVE_BIP;
     return sink;
 }
@@ -584,13 +588,13 @@ ENTRY(moments, (CALL, CUBE, const int *band_list, int n, double *mean, double *c
     return status;
 }
 
-ENTRY(count, (CALL, CUBE, int counter, double false_alarm, const double *noise, int *count)) {
+ENTRY(count, (CALL, CUBE, shs_counter counter, double false_alarm, const double *noise, int *count)) {
     CONTEXT;
     THE_CUBE;
     shs_count_options o = SHS_ZERO;
     shs_moments moments = SHS_ZERO;
     shs_status status = sum_moments(&ctx, &cube, &moments);
-    o.method = (shs_counter)counter;
+    o.method = counter;
     o.false_alarm = false_alarm;
     o.noise = noise;
     if (status == SHS_OK) status = shs_count_materials(&ctx, &moments, &o, count);
@@ -605,7 +609,7 @@ typedef struct shim_bytes {
 } shim_bytes;
 
 static int append(void *user, const void *bytes, size_t count) {
-    shim_bytes *b = (shim_bytes *)user;
+    shim_bytes *b = user;
     unsigned char *more = realloc(b->bytes, b->size + count + 1);
     if (!more) return 1;
     memcpy(more + b->size, bytes, count);
@@ -615,7 +619,7 @@ static int append(void *user, const void *bytes, size_t count) {
 }
 
 static int fetch(void *user, void *bytes, size_t count) {
-    shim_bytes *b = (shim_bytes *)user;
+    shim_bytes *b = user;
     if (count > b->size - b->at) return 1;
     memcpy(bytes, b->bytes + b->at, count);
     b->at += count;
@@ -623,11 +627,12 @@ static int fetch(void *user, void *bytes, size_t count) {
 }
 
 /* *file is to be given back by shim_free. */
-ENTRY(fit, (CALL, CUBE, int kind, int components, double variance, double eigenvalue_at_least, int correlation, int divisor,
-            int precise, int neighbours, int noise_residual, const double *noise, int skip, double trim, int trim_rounds,
-            int contrast, int approach, int route, int iterations, double tolerance, int plain_steps, int restarts,
-            int random_start, const double *start, uint64_t seed, int order, const double *wavelengths, void **file,
-            size_t *size)) {
+ENTRY(fit, (CALL, CUBE, shs_model_kind kind, int components, double variance, double eigenvalue_at_least,
+            int correlation, shs_divisor divisor, shs_precision precise, shs_neighbours neighbours,
+            int noise_residual, const double *noise, int skip, double trim, int trim_rounds,
+            shs_contrast contrast, shs_ica_approach approach, shs_ica_route route, int iterations,
+            double tolerance, int plain_steps, int restarts, int random_start, const double *start,
+            uint64_t seed, shs_ica_order order, const double *wavelengths, void **file, size_t *size)) {
     CONTEXT;
     THE_CUBE;
     shs_model model = SHS_ZERO;
@@ -635,22 +640,22 @@ ENTRY(fit, (CALL, CUBE, int kind, int components, double variance, double eigenv
     shs_pca_options o = SHS_ZERO;
     shs_ica_options i = SHS_ZERO;
     shs_status status;
-    model.kind = (shs_model_kind)kind;
+    model.kind = kind;
     o.components = i.components = components;
     o.variance = variance;
     o.eigenvalue_at_least = i.eigenvalue_at_least = eigenvalue_at_least;
     o.correlation = correlation;
-    o.divisor = i.divisor = (shs_divisor)divisor;
-    o.precise = i.precise = (shs_precision)precise;
-    o.neighbours = (shs_neighbours)neighbours;
+    o.divisor = i.divisor = divisor;
+    o.precise = i.precise = precise;
+    o.neighbours = neighbours;
     o.noise_residual = noise_residual;
     o.noise = noise;
     o.skip = skip;
     o.trim = trim;
     o.trim_rounds = trim_rounds;
-    i.contrast = (shs_contrast)contrast;
-    i.approach = (shs_ica_approach)approach;
-    i.route = (shs_ica_route)route;
+    i.contrast = contrast;
+    i.approach = approach;
+    i.route = route;
     i.iterations = iterations;
     i.tolerance = tolerance;
     i.plain_steps = plain_steps;
@@ -658,7 +663,7 @@ ENTRY(fit, (CALL, CUBE, int kind, int components, double variance, double eigenv
     i.random_start = random_start;
     i.start = start;
     i.seed = seed;
-    i.order = (shs_ica_order)order;
+    i.order = order;
     switch (kind) {
     case SHS_MODEL_ICA: status = shs_ica_fit(&ctx, &cube, &i, &model.ica); break;
     case SHS_MODEL_MNF: status = shs_mnf_fit(&ctx, &cube, &o, &model.pca); break;
@@ -695,7 +700,8 @@ static shs_status apply_pca(const shs_context *ctx, const shs_pca *pca, const sh
 }
 
 /* way: 0 = to components or scores, 1 = the way back, 2 = rebuilt from `components` of them. */
-ENTRY(apply, (CALL, CUBE, const void *file, size_t size, int way, int components, void *out, int out_type)) {
+ENTRY(apply, (CALL, CUBE, const void *file, size_t size, int way, int components, void *out,
+              shs_type out_type)) {
     CONTEXT;
     THE_CUBE;
     shs_model model = SHS_ZERO;
@@ -718,8 +724,9 @@ ENTRY(apply, (CALL, CUBE, const void *file, size_t size, int way, int components
 }
 
 /* labels: lines x samples. ranks: one a class, the components that its scores are of. */
-ENTRY(rx_classes, (CALL, CUBE, const int *labels, int classes, int components, int skip, double trim, int trim_rounds, int divisor,
-                   int precise, int *ranks, void *out, int out_type)) {
+ENTRY(rx_classes, (CALL, CUBE, const int *labels, int classes, int components, int skip, double trim,
+                   int trim_rounds, shs_divisor divisor, shs_precision precise, int *ranks, void *out,
+                   shs_type out_type)) {
     CONTEXT;
     THE_CUBE;
     const shs_sink sink = sink_of(out, out_type);
@@ -728,28 +735,30 @@ ENTRY(rx_classes, (CALL, CUBE, const int *labels, int classes, int components, i
     o.skip = skip;
     o.trim = trim;
     o.trim_rounds = trim_rounds;
-    o.divisor = (shs_divisor)divisor;
-    o.precise = (shs_precision)precise;
+    o.divisor = divisor;
+    o.precise = precise;
     return shs_rx_classes(&ctx, &cube, labels, classes, &o, &sink, ranks);
 }
 
-ENTRY(rx_local, (CALL, CUBE, int inner, int outer, int divisor, double ridge, void *out, int out_type)) {
+ENTRY(rx_local, (CALL, CUBE, int inner, int outer, shs_divisor divisor, double ridge, void *out,
+                 shs_type out_type)) {
     CONTEXT;
     THE_CUBE;
     const shs_sink sink = sink_of(out, out_type);
     shs_rx_local_options o = SHS_ZERO;
     o.inner = inner;
     o.outer = outer;
-    o.divisor = (shs_divisor)divisor;
+    o.divisor = divisor;
     o.ridge = ridge;
     return shs_rx_local(&ctx, &cube, &o, &sink);
 }
 
 /* spectra: bands x targets. labels: lines x samples, of `classes`; NULL: none. mean (bands), products (bands x bands,
    background_count times the covariance): of the background; NULL: those of the cube's own pixels. */
-ENTRY(detect, (CALL, CUBE, int targets, const double *spectra, int detector, double ridge, const double *mean,
-               const double *products, double background_count, const double *undesired, int undesired_count, const int *labels,
-               int classes, int columns, void *out, int out_type)) {
+ENTRY(detect, (CALL, CUBE, int targets, const double *spectra, shs_detector detector, double ridge,
+               const double *mean, const double *products, double background_count, const double *undesired,
+               int undesired_count, const int *labels, int classes, int columns, void *out,
+               shs_type out_type)) {
     CONTEXT;
     THE_CUBE;
     const shs_sink sink = sink_of(out, out_type);
@@ -757,7 +766,7 @@ ENTRY(detect, (CALL, CUBE, int targets, const double *spectra, int detector, dou
     shs_moments background = SHS_ZERO;
     double *zero = NULL;
     shs_status status;
-    o.method = (shs_detector)detector;
+    o.method = detector;
     o.ridge = ridge;
     o.undesired = undesired;
     o.undesired_count = undesired_count;
@@ -780,21 +789,23 @@ ENTRY(detect, (CALL, CUBE, int targets, const double *spectra, int detector, dou
 }
 
 /* spectra: bands x count. */
-ENTRY(unmix, (CALL, CUBE, int count, const double *spectra, int constraint, void *out, int out_type)) {
+ENTRY(unmix, (CALL, CUBE, int count, const double *spectra, shs_constraint constraint, void *out,
+              shs_type out_type)) {
     CONTEXT;
     THE_CUBE;
     const shs_sink sink = sink_of(out, out_type);
-    return shs_unmix(&ctx, &cube, count, spectra, bands, (shs_constraint)constraint, &sink);
+    return shs_unmix(&ctx, &cube, count, spectra, bands, constraint, &sink);
 }
 
 /* spectra: bands x count. places: which pixels, line after line. */
-ENTRY(endmembers, (CALL, CUBE, int extractor, int count, uint64_t seed, double *spectra, size_t *places)) {
+ENTRY(endmembers, (CALL, CUBE, shs_extractor extractor, int count, uint64_t seed, double *spectra,
+                   size_t *places)) {
     CONTEXT;
     THE_CUBE;
     shs_endmember_options o = SHS_ZERO;
     shs_endmembers found = SHS_ZERO;
     shs_status status;
-    o.method = (shs_extractor)extractor;
+    o.method = extractor;
     o.count = count;
     o.seed = seed;
     status = shs_endmembers_find(&ctx, &cube, &o, &found);

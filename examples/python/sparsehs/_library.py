@@ -156,6 +156,8 @@ class _Library:
             parameters = []
             for one in text().decode().strip("() ").split(","):
                 const, kind, stars, its = re.fullmatch(r"\s*(const )?\s*([\w ]+?)\s*(\**)(\w+)\s*", one).groups()
+                if kind.startswith("shs_") and not stars:
+                    kind = "int"  # an enumeration
                 parameters.append((its, bool(const), kind, stars))
             function = getattr(self.c, "shim_" + name)
             function.argtypes = [_Progress if kind == "shim_progress" else ctypes.c_void_p if stars else _NUMBERS[kind]
