@@ -253,21 +253,34 @@ typedef struct source {
 
 static int read_bytes(void *user, void *bytes, size_t count) { return fread(bytes, 1, count, (FILE *)user) != count; }
 
-/* Patches of all pictures: of each as large a share as of all patches. */
+/* The next patches of one picture. */
+static shs_status take_patches(source *from, int i, int p, size_t count, shs_real *Y) {
+    shs_image image = picture_image(from->pictures + i);
+    size_t first = from->taken[i];
+    from->taken[i] += count;
+    return shs_patches_get(&from->ctx, &image, from->sets + i, first, count, Y, p, NULL, NULL);
+}
+
+/* Patches of all pictures: of each as large a share as of all patches, rounded down. The last picture has what is lacking then, or
+   any picture with patches left, where the last has too few. */
 static shs_status deliver_patches(source *from, int p, size_t count, shs_real *Y) {
     double share = (double)(from->delivered + count) / (double)from->m;
     size_t done = 0;
     shs_status status = SHS_OK;
     int i;
     for (i = 0; i < from->count && status == SHS_OK; i++) {
-        shs_image image = picture_image(from->pictures + i);
         size_t left = from->sizes[i] - from->taken[i], now = (size_t)(share * (double)from->sizes[i]);
         if (now > from->taken[i]) now = now - from->taken[i];
         else now = 0;
         if (now > left || i + 1 == from->count) now = left;
         if (now > count - done) now = count - done;
-        status = shs_patches_get(&from->ctx, &image, from->sets + i, from->taken[i], now, Y + values_of(done, p), p, NULL, NULL);
-        from->taken[i] += now;
+        status = take_patches(from, i, p, now, Y + values_of(done, p));
+        done += now;
+    }
+    for (i = 0; i < from->count && status == SHS_OK && done < count; i++) {
+        size_t now = from->sizes[i] - from->taken[i];
+        if (now > count - done) now = count - done;
+        status = take_patches(from, i, p, now, Y + values_of(done, p));
         done += now;
     }
     return status;
@@ -602,16 +615,16 @@ static void put_quoted(FILE *file, const char *name) {
 }
 #endif
 
-/* 0 where there is no gnuplot, or it cannot draw. */
-static int plot_errors(const settings *s, const char *csv, const char *compare, const char *png) {
+/* Returns why there is no picture; NULL: it was drawn. */
+static const char *plot_errors(const settings *s, const char *csv, const char *compare, const char *png) {
 #ifdef EXAMPLE_POSIX
     FILE *pipe;
     void (*before)(int);
     const char *steps_are = "iteration";
-    int drawn, c;
-    if (system("command -v gnuplot >/dev/null 2>&1") != 0) return 0;
+    int result, c;
+    if (system("command -v gnuplot >/dev/null 2>&1") != 0) return "no gnuplot";
     pipe = popen("gnuplot 2>/dev/null", "w");
-    if (!pipe) return 0;
+    if (!pipe) return "gnuplot did not start";
     if (s->online.wanted) steps_are = "batch";
     before = signal(SIGPIPE, SIG_IGN); /* a gnuplot that ends early does not end this program */
     fprintf(pipe, "set terminal png size 720,480\nset output ");
@@ -634,12 +647,13 @@ static int plot_errors(const settings *s, const char *csv, const char *compare, 
                 s->ksvd.compare.list[c].value);
     }
     fputc('\n', pipe);
-    drawn = pclose(pipe) == 0;
+    result = pclose(pipe);
     signal(SIGPIPE, before);
-    return drawn;
+    if (result) return "gnuplot failed";
+    return NULL;
 #else
     (void)s, (void)csv, (void)compare, (void)png;
-    return 0;
+    return "no gnuplot on this system";
 #endif
 }
 
@@ -845,6 +859,7 @@ static void export_c(const shs_context *ctx, const training *t, const settings *
 }
 
 static void write_results(const training *t, const settings *s, const outputs *o) {
+    const char *lack;
     write_dictionary(t, o->dictionary);
     if (t->width) write_atoms(t, o->atoms);
     if (s->online.wanted) write_batches(t, o->errors);
@@ -854,8 +869,9 @@ static void write_results(const training *t, const settings *s, const outputs *o
     printf("written: %s", o->dictionary);
     if (t->width) printf(" %s", o->atoms);
     printf(" %s", o->errors);
-    if (plot_errors(s, o->errors, o->compare, o->plot)) printf(" %s\n", o->plot);
-    else printf(" (no gnuplot, so no picture of the errors)\n");
+    lack = plot_errors(s, o->errors, o->compare, o->plot);
+    if (lack) printf(" (%s, so no picture of the errors)\n", lack);
+    else printf(" %s\n", o->plot);
     if (o->rounds) printf("written: %s\n", o->rounds);
     if (o->compare) printf("written: %s\n", o->compare);
 }

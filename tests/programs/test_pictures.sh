@@ -459,6 +459,12 @@ done
 for o in "--batch 9" "--test 9" "--forgetting 0.5"; do
     fails "$o alone" 2 "${o%% *}: is of --online" small.pgm $few --out bad $o
 done
+# Ten ramps of one slope: every patch is the same, also where the last picture has none left for a batch that is not full.
+for i in 0 1 2 3 4 5 6 7 8 9; do
+    awk -v i=$i 'BEGIN { print "P2 16 16 255"; for (k = 0; k < 256; k++) print 10 * (k % 16) + i }' >ramp$i.pgm
+done
+check "ten pictures batch by batch" good ramp?.pgm --online --patches 100 --atoms 4 --sparsity 1 --batch 49 --out ramps
+check "ten pictures batch by batch: every signal is a patch" test "$(sed 1d ramps_error.csv | cut -d, -f3,7 | xargs)" = "1,49 1,49 1,2"
 fails "--forgetting 2" 2 "forgetting: 2 is not in (0, 1]" small.pgm --online --forgetting 2 --out bad
 fails "nothing but a test set" 2 "leave none to learn from" small.pgm --patches 100 --online --test 100 --out bad
 # 60 signals of 16 values, row by row: bytes from 1 on.
@@ -508,6 +514,7 @@ fi
 # A gnuplot that ends at once takes the program's pipe away.
 mkdir bin; printf '#!/bin/sh\nexec <&-\nexit 1\n' >bin/gnuplot; chmod +x bin/gnuplot
 check "a gnuplot that ends at once" env PATH="$PWD/bin:$PATH" "$program" small.pgm $few --out trained --export-c trained.h
+check "a gnuplot that ends at once: it is said" bash -c "PATH='$PWD/bin:$PATH' '$program' small.pgm $few --out trained | grep -q '(gnuplot failed, so no picture'"
 
 # Several devices, of which PoCL on the processor may be one twice, and the processor beside it: the error is that of one.
 echo "== devices"
