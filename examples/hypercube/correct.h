@@ -52,29 +52,47 @@ static void plan_by_dark(job *j, correction_plan *p) {
     free(all);
 }
 
+/* Returns the column whose heading begins with one of two words; -1: none. Deviations (gain_std) do not count. Stops at a second
+   such column. */
+static int column_beginning(const table *t, const char *word, const char *other) {
+    int found = -1, c;
+    for (c = 0; c < t->columns; c++) {
+        char *plain = plain_letters(heading_of(t, c)), before[80];
+        const int is = (begins_with(plain, word) || begins_with(plain, other)) && !is_deviation(t, c);
+        free(plain);
+        if (!is) continue;
+        if (found >= 0) {
+            strcpy(before, column_name(t, found));
+            fail(EXIT_ERROR, "%s: --table: %s and %s: a table has one column of each kind", t->name, before, column_name(t, c));
+        }
+        found = c;
+    }
+    return found;
+}
+
+/* A row belongs to the band of its wavelength, where table and cube state wavelengths, or of its number in a column `band`;
+   otherwise rows are in the order of bands. */
 static void plan_by_table(const job *j, correction_plan *p, const char *name) {
     table t = table_read(name);
-    int gain = -1, offset = -1, c, i, every = t.rows == j->in.bands;
-    for (c = 0; c < t.columns; c++) {
-        char *plain = plain_letters(heading_of(&t, c));
-        if (begins_with(plain, "gain")) gain = c;
-        if (begins_with(plain, "offset") || begins_with(plain, "bias")) offset = c;
-        free(plain);
-    }
+    row_place *places = ALLOCATE(row_place, p->n);
+    int gain, offset, c, i;
+    if (!t.rows) fail(EXIT_ERROR, "%s: --table: it has no rows of numbers, and needs one for each band", name);
+    gain = column_beginning(&t, "gain", "gain");
+    offset = column_beginning(&t, "offset", "bias");
     if (gain < 0 && offset < 0) fail(EXIT_ERROR, "%s: --table: needs a column `gain` or `offset`", name);
-    if (!every && t.rows != p->n)
-        fail(EXIT_ERROR, "%s: rows: %d, but %s has %d bands, of which %d are in use", name, t.rows, j->in.header_name, j->in.bands,
-             p->n);
+    t.wavelengths = find_wavelengths(&t, &t.unit);
+    for (c = 0; c < t.columns; c++)
+        if (names_bands(heading_of(&t, c)) && is_numbering(&t, c, 0)) t.band_numbers = c;
+    place_rows(j, &t, places);
     for (i = 0; i < p->n; i++) {
-        int row = i;
-        if (every) row = j->bands[i];
         p->gain[i] = 1;
         p->offset[i] = 0;
-        if (gain >= 0) p->gain[i] = table_value(&t, row, gain);
-        if (offset >= 0) p->offset[i] = table_value(&t, row, offset);
+        if (gain >= 0) p->gain[i] = placed_value(&t, places[i], gain);
+        if (offset >= 0) p->offset[i] = placed_value(&t, places[i], offset);
         if (!isfinite(p->gain[i]) || !isfinite(p->offset[i]))
-            fail(EXIT_ERROR, "%s: row %d: a gain or an offset is missing", name, row + 1);
+            fail(EXIT_ERROR, "%s: row %d: a gain or an offset is missing", name, places[i].low + 1);
     }
+    free(places);
     table_free(&t);
 }
 

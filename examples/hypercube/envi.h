@@ -212,12 +212,17 @@ static void header_add(header *h, char *key, char *value, int braced) {
     e->braced = braced;
 }
 
-/* Returns the closing brace of a list that opened before `at`, on the same line, past nested pairs. NULL: none. */
+/* Returns the closing brace of a list that opened before `at`, past nested pairs. NULL: none before the end, or before the list of
+   another key, which opens on a later line behind its equals sign. */
 static const char *closing_brace(const char *at) {
+    const char *line_end = at + strcspn(at, "\r\n");
+    char before = 0; /* the last character that is no blank */
     int depth = 1;
-    for (; *at && *at != '\r' && *at != '\n'; at++) {
+    for (; *at; at++) {
+        if (*at == '{' && before == '=' && at > line_end) return NULL;
         depth += (*at == '{') - (*at == '}');
         if (!depth) return at;
+        if (!is_blank(*at)) before = *at;
     }
     return NULL;
 }
@@ -236,8 +241,7 @@ static const char *header_line(header *h, const char *at) {
     else {
         value++;
         brace = closing_brace(value);
-        if (!brace) brace = value + strcspn(value, "{}"); /* on another line one that opens belongs to another key */
-        if (*brace == '}') end = brace;
+        if (brace) end = brace;
         else warn("%s: %s: the closing brace is missing: its first line is taken for the whole", h->name, key);
     }
     header_add(h, key, tidy_text(value, end, 0), braced);

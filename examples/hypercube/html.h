@@ -519,7 +519,7 @@ static int channels_to_show(const cube_file *f) {
     return 1;
 }
 
-/* The first three bands in colours, or the first in grey. */
+/* Three bands in colours, as colour_bands chooses them, or the first in grey. */
 static void html_colours(FILE *file, cube_file *f, enum look look, const char *words) {
     picture a = false_colours(f, channels_to_show(f), look, MOST_POINTS);
     html_picture(file, &a, words);
@@ -532,14 +532,31 @@ static void html_quicklook(FILE *file, cube_file *f, const char *words) {
     html_colours(file, f, LOOK_ALL, words);
 }
 
+/* Says which bands html_colours shows. */
+static void html_output_look(FILE *file, cube_file *f) {
+    char words[120] = "the first band of the output";
+    int list[3];
+    if (channels_to_show(f) == 3) {
+        colour_bands(f, list);
+        sprintf(words, "bands %d, %d and %d of the output in red, green and blue", list[0] + 1, list[1] + 1, list[2] + 1);
+    }
+    html_quicklook(file, f, words);
+}
+
+/* What the values of an output are: of the similarities only sam is an angle. */
+static const char *score_word(const job *j) {
+    const char *method = j->s->method;
+    if (j->mode == COMPARE) return "difference";
+    if (j->look == LOOK_LOW && (!method || !strcmp(method, "sam"))) return "angle";
+    return "score";
+}
+
 /* The best scores of a band, with their places in the input's file. */
 static void html_find_table(FILE *file, const job *j, const char *name, const find *finds, int count) {
-    const char *scores = "score";
     int k;
-    if (j->look == LOOK_LOW) scores = "angle";
     fprintf(file, "<table><caption>");
     html_text(file, name);
-    fprintf(file, "</caption>\n<tr><th>rank<th>sample<th>line<th>%s", scores);
+    fprintf(file, "</caption>\n<tr><th>rank<th>sample<th>line<th>%s", score_word(j));
     if (j->s->detect.truth) fprintf(file, "<th>target");
     fputc('\n', file);
     for (k = 0; k < count; k++) {
@@ -569,7 +586,7 @@ enum { MOST_TABLES = 12 };
 
 /* Scores as a picture with rings around the best, and tables of these. */
 static void html_finds(FILE *file, job *j, cube_file *f, const char *method) {
-    const char *best = "smallest angles", *shown = "scores", *of = "";
+    const char *best = "smallest", *shown = "scores", *of = "";
     int channels = channels_to_show(f), tables = smaller(f->bands, MOST_TABLES), rings = 0, band;
     int counts[MOST_TABLES], places[2 * 3 * FINDS], step = step_for(f, MOST_POINTS);
     find *finds = ALLOCATE(find, MOST_TABLES * FINDS);
@@ -578,19 +595,23 @@ static void html_finds(FILE *file, job *j, cube_file *f, const char *method) {
         counts[band] = best_scores(j, band, finds + band * FINDS);
         if (band < channels) rings = add_rings(finds + band * FINDS, counts[band], step, 2 + a.width / 80, places, rings);
     }
-    if (j->look == LOOK_HIGH) best = "highest scores";
+    if (j->look == LOOK_HIGH) best = "highest";
     if (f->bands > 1) of = " of the first target";
+    if (j->mode == COMPARE) {
+        shown = "root mean squared differences";
+        of = " by the root mean square";
+    }
     if (channels == 3) {
         shown = "scores of the first three targets in red, green and blue";
         of = " of each of the first three targets";
     }
     html_heading(file, "Quick look");
     html_ringed(file, &a, shown, rings, places);
-    fprintf(file, "<p>Rings are around the %d %s%s. ", FINDS, best, of);
+    fprintf(file, "<p>Rings are around the %d %s %ss%s. ", FINDS, best, score_word(j), of);
     html_about_scores(file, j->look, step);
     fprintf(file, "</p>\n");
-    fprintf(file, "<h%d>The %d %s</h%d>\n<p>Samples and lines count from 0, as those of <code>--window</code> do.", html_level,
-            FINDS, best, html_level);
+    fprintf(file, "<h%d>The %d %s %ss</h%d>\n<p>Samples and lines count from 0, as those of <code>--window</code> do.", html_level,
+            FINDS, best, score_word(j), html_level);
     if (tables < f->bands) fprintf(file, " The first %d of %d targets; <code>--report CSV</code> writes all.", tables, f->bands);
     fprintf(file, "</p>\n<div class=\"row wide\">\n");
     for (band = 0; band < tables; band++)
@@ -606,7 +627,7 @@ static FILE *html_begin(job *j, const char *band_name, const shs_model *m) {
     cube_file f;
     if (!file) return NULL;
     f = cube_open(j->out.header_name, j->out.data_name);
-    if (j->look == LOOK_ALL) html_quicklook(file, &f, "the first three bands of the output in red, green and blue");
+    if (j->look == LOOK_ALL) html_output_look(file, &f);
     else html_finds(file, j, &f, band_name);
     if (m) html_eigenvalues(file, m);
     if (m) html_loadings(file, j, m);

@@ -168,9 +168,9 @@ static const mode_text modes[] = {
      "(--local). With the truth at hand the last line begins with auc=, the area under the ROC curve.",
      "rx scene.hdr rx.hdr --skip 3"},
     {"detect", DETECT, 2, "detect IN.hdr OUT.hdr --target CSV|SLI|X,Y [options]",
-     "Scores of known spectra: a band for each; amsd: one for all. A table has a column for each and a\n"
-     "row for each band, or a column `wavelength`; ENVI's spectral library is one; X,Y is a pixel. The target scores 1,\n"
-     "with sam and after it 0. With --truth auc= is the area under the ROC curve.",
+     "Scores of known spectra: an output band for each (amsd: one for all). Spectra are columns of a table with a row\n"
+     "for each band or a column `wavelength`, an ENVI spectral library, or the pixel X,Y. A target scores 1, with sam,\n"
+     "sid, sidsam, ns3, jmsam 0. --truth prints auc=, the area under the ROC curve.",
      "detect scene.hdr ace.hdr --target spectra.csv --method ace"},
     {"count", COUNT, 1, "count IN.hdr [options]",
      "How many materials the scene holds: hysime (signal power above noise power), hfc and nwhfc (eigenvalues that noise\n"
@@ -265,7 +265,7 @@ static const struct {
     {CORRECT, {"--method", "M", OPTION_TEXT, &given.method, 0, "flat, iarr, logres, dark or gains"}},
     {CORRECT, {"--region", "X,Y,W,H", OPTION_TEXT, &given.correct.region, 0, "flat: the samples and lines of the flat field"}},
     {CORRECT,
-     {"--table", "CSV", OPTION_TEXT, &given.correct.table, 0, "gains: columns gain and offset, a row for each band"}},
+     {"--table", "CSV", OPTION_TEXT, &given.correct.table, 0, "gains: columns gain and offset; rows by wavelength, band or order"}},
     {SPECTRA, {"--at", "PLACES", OPTION_TEXT, &given.spectra.at, 0, "OUT.csv: spectra of pixels X,Y, means of regions X,Y,W,H"}},
     {SPECTRA, {"--svg", "FILE", OPTION_TEXT, &given.spectra.svg, 0, "at: a picture of these spectra"}},
     {SPECTRA, {"--smooth", "W", OPTION_COUNT, &given.spectra.smooth, 1, "the mean of W neighbouring bands, an odd number"}},
@@ -354,7 +354,7 @@ static const struct {
      {"--rescale", "MIN,MAX", OPTION_TEXT, &given.output.rescale, 0, "stretch each output to this range"}},
     {CONVERT, {"--range", "R", OPTION_TEXT, &given.output.range, 0, "LOW,HIGH; auto: least to largest; bands: of each band"}},
     {MAPS | USES | CONVERT | PIXELWISE | OF_OUTPUT,
-     {"--quicklook", "PNG", OPTION_TEXT, &given.output.quicklook, 0, "false colours of the first three"}},
+     {"--quicklook", "PNG", OPTION_TEXT, &given.output.quicklook, 0, "false colours: 650, 550, 450 nm or the first three"}},
     {MAPS | USES | CONVERT | ENDMEMBERS | PIXELWISE | OF_OUTPUT,
      {"--html", "FILE", OPTION_TEXT, &given.output.html, 0, "a page with pictures, plots and tables"}},
     {FITS | RX | DETECT | COUNT | COMPARE | OF_OUTPUT,
@@ -522,6 +522,22 @@ static void set_defaults(enum mode mode) {
     given.ica.restarts = 3;
     given.pixels.id = -1;
     given.bands.least_snr = -1;
+}
+
+/* Whether the command line has set an option of text, a switch or a count. */
+static int is_given(const option *o) {
+    const int *number = (const int *)o->value;
+    if (o->kind == OPTION_TEXT) return *(const char **)o->value != NULL;
+    if (number == &given.pixels.id) return *number >= 0;
+    return *number != 0;
+}
+
+/* Stops where an option of these groups (OF_...) was given that does nothing here; why: in words. */
+static void refuse_options(int mode, int kinds, const char *why) {
+    int i;
+    for (i = 0; i < OPTIONS; i++)
+        if ((option_table[i].modes & mode) && (option_table[i].modes & kinds) && is_given(&option_table[i].o))
+            fail(EXIT_USAGE, "%s: %s", option_table[i].o.name, why);
 }
 
 /* Fills in `given`; the names are then argv[1] and after it. */

@@ -91,7 +91,7 @@ static void derive_spectrum(int n, const double *x, const double *y, int which, 
     }
 }
 
-/* room: 3 n and 3 outputs. */
+/* room: as many values as spectral_room says. */
 static void step_spectrum(const void *user, const double *bands, double *outputs, double *room) {
     const spectral_steps *s = (const spectral_steps *)user;
     double *now = room, *then = now + s->n, *at = then + s->n, *hull = at + s->outputs;
@@ -127,6 +127,7 @@ static void step_spectrum(const void *user, const double *bands, double *outputs
     for (k = 0; k < s->outputs; k++) outputs[s->order[k]] = at[k];
 }
 
+/* Two spectra of bands and two of outputs; the corners of a hull, which are whole numbers, in the place of a third of outputs. */
 static int spectral_room(const spectral_steps *s) { return 2 * s->n + 3 * s->outputs; }
 
 /* ---- another sensor ----------------------------------------------------------------------------------------------- */
@@ -209,21 +210,30 @@ static int is_width(const char *heading) {
     return is;
 }
 
-/* The column of wavelengths and its unit; -1: there is none. */
-static int wavelength_column(const table *t, const wave_unit **unit) {
-    int c;
-    for (c = 0; c < t->columns; c++)
-        if (!is_width(heading_of(t, c)) && names_wavelengths(heading_of(t, c), unit)) break;
-    if (c == t->columns) return -1;
-    if (!*unit && t->rows) *unit = unit_by_size(table_value(t, 0, c));
-    return c;
+/* The unit that a heading states in letters or after a word of its own, as fwhm (um); NULL: none. */
+static const wave_unit *unit_of_width(const char *heading) {
+    char *plain = plain_letters(heading);
+    int foreign;
+    const wave_unit *unit = unit_in_heading(plain, &foreign);
+    free(plain);
+    return unit;
+}
+
+/* A width at a wavelength, in nanometres. centre: in nanometres, too. */
+static double width_in_nanometres(const wave_unit *unit, double width, double centre) {
+    if (unit->reciprocal) return centre * width / from_nanometres(unit, centre);
+    return width * unit->factor;
 }
 
 static sensor sensor_of_table(const char *name) {
     table t = table_read(name);
     const wave_unit *unit = NULL;
-    int at = wavelength_column(&t, &unit), wide = 0, i;
+    const wave_unit *of_width = NULL;
+    int at, wide = 0, i;
     sensor s;
+    if (!t.rows) fail(EXIT_ERROR, "%s: --resample: it has no rows of numbers, and needs one for each band of the sensor", name);
+    at = find_wavelengths(&t, &unit);
+    if (at >= 0 && !unit) unit = unit_by_size(table_value(&t, 0, at));
     while (wide < t.columns && !is_width(heading_of(&t, wide))) wide++;
     if (at < 0 && t.columns <= 2 && !t.headed) {
         at = 0;
@@ -231,6 +241,8 @@ static sensor sensor_of_table(const char *name) {
         unit = unit_by_size(table_value(&t, 0, 0));
     }
     if (at < 0) fail(EXIT_ERROR, "%s: --resample: a column `wavelength` is missing, and perhaps `fwhm`", name);
+    if (wide < t.columns) of_width = unit_of_width(heading_of(&t, wide));
+    if (!of_width) of_width = unit;
     s.count = t.rows;
     s.centre = ALLOCATE(double, t.rows);
     s.width = ALLOCATE(double, t.rows);
@@ -239,8 +251,7 @@ static sensor sensor_of_table(const char *name) {
         if (wide < t.columns) width = table_value(&t, i, wide);
         if (!(length > 0) || !(width > 0)) fail(EXIT_ERROR, "%s: row %d: wavelength and fwhm must be above 0", name, i + 1);
         s.centre[i] = to_nanometres(unit, length);
-        s.width[i] = width * unit->factor;
-        if (unit->reciprocal) s.width[i] = s.centre[i] * width / length;
+        s.width[i] = width_in_nanometres(of_width, width, s.centre[i]);
     }
     if (wide >= t.columns) printf("%s: no fwhm: a band is as wide as it is far from its neighbours\n", name);
     sensor_finish(&s, wide < t.columns);
@@ -469,7 +480,7 @@ static void spectra_of_table(const settings *s, char **names) {
     table t = library ? library_read(names[0]) : table_read(names[0]);
     spectral_steps p;
     double *list, *results;
-    if (!library) classify_headings(&t);
+    if (!library) classify_headings(NULL, &t);
     if (t.wavelengths < 0) fail(EXIT_ERROR, "%s: a column `wavelength` is missing, and spectra needs it", names[0]);
     for (c = 0; c < t.columns; c++) count += is_spectrum(&t, c);
     if (!count) fail(EXIT_ERROR, "%s: no spectra stand beside the wavelengths", names[0]);
@@ -495,12 +506,19 @@ static void spectra_of_table(const settings *s, char **names) {
 
 static void run_spectra(const settings *s, char **names) {
     static const char *const tables[] = {".csv", ".txt", ".tsv", ".sli"};
+    char *why;
     int from_table = 0, i;
     for (i = 0; i < 4; i++) from_table |= has_extension(names[0], tables[i]);
     if (s->spectra.at && from_table) fail(EXIT_USAGE, "--at: %s is a table, and only a cube has places", names[0]);
     if (s->spectra.svg && !s->spectra.at) fail(EXIT_USAGE, "--svg: needs --at");
     if (s->spectra.resample) will_read(s->spectra.resample);
+    if (from_table) {
+        why = in_line(names[0], "is a table, and this option is for cubes");
+        refuse_options(SPECTRA, OF_PIXELS | OF_OUTPUT, why);
+        free(why);
+    }
     if (s->spectra.at) {
+        refuse_options(SPECTRA, OF_OUTPUT, "--at writes a table, and this option is for cubes");
         if (has_extension(names[1], ".hdr"))
             fail(EXIT_USAGE, "%s: the spectra of places are a table, which ends in .csv", names[1]);
         run_places(s, names);

@@ -17,6 +17,8 @@ typedef struct table {
     int rows, columns, headed; /* headed: the first line holds names */
     int open_ended;            /* the last cell of the first row of numbers is empty: lines end with a separator */
     int wavelengths;           /* the column, or -1 */
+    int band_numbers;          /* the column that numbers the bands, or -1 */
+    int thousands, decimals;   /* how many cells have a comma like 1,040, and how many a comma like 1,5 or 0,040 */
     const wave_unit *unit;     /* of its wavelengths; NULL: not stated */
     double factor;             /* reflectance times this is what it holds; 0: not stated */
     char **names;              /* NULL or empty where a column has none */
@@ -109,6 +111,16 @@ static int cell_number(const char *cell, char separator, double *number) {
     return length > 0;
 }
 
+/* Returns non-zero if a cell reads like 1,040: 1 to 3 digits, the first of them not 0, a comma, 3 digits. */
+static int is_thousands(const char *cell) {
+    size_t before, behind;
+    cell += *cell == '-' || *cell == '+';
+    before = strspn(cell, "0123456789");
+    if (before < 1 || before > 3 || *cell == '0' || cell[before] != ',') return 0;
+    behind = strspn(cell + before + 1, "0123456789");
+    return behind == 3 && !cell[before + 1 + behind];
+}
+
 /* ---- reading ------------------------------------------------------------------------------------------------------ */
 
 /* Comments begin with #; one of as many cells as there are columns may be the heading, as numpy.savetxt writes it. */
@@ -138,8 +150,8 @@ static int is_heading(char *const *cells, int count, char separator) {
     return !cell_number(cells[0], separator, &number);
 }
 
-/* Takes the names; R leaves out that of the rows. */
-static void table_heading(table *t, char **cells, int count) {
+/* Takes the names; R leaves out that of the rows. numbers: the first line of numbers, for a message. */
+static void table_heading(table *t, char **cells, int count, int numbers) {
     int shift = t->columns - count, c;
     if (shift == 1 && t->open_ended) {
         cells = (char **)realloc(cells, (size_t)t->columns * sizeof *cells);
@@ -148,7 +160,7 @@ static void table_heading(table *t, char **cells, int count) {
         shift = 0;
     }
     if (shift != 0 && shift != 1)
-        fail(EXIT_ERROR, "%s: line 2: %d columns, but the first line has %d", t->name, t->columns, count);
+        fail(EXIT_ERROR, "%s: line %d: %d columns, but the first line has %d", t->name, numbers, t->columns, count);
     t->names = ALLOCATE(char *, t->columns);
     if (shift) t->names[0] = joined("", "");
     for (c = shift; c < t->columns; c++) t->names[c] = cells[c - shift];
@@ -171,12 +183,31 @@ static void table_row(table *t, int line, char **cells, int count, char separato
     int c;
     if (count != t->columns)
         fail(EXIT_ERROR, "%s: line %d: %d columns, but the first line has %d", t->name, line, count, t->columns);
-    for (c = 0; c < count; c++)
+    for (c = 0; c < count; c++) {
         if (!cell_number(cells[c], separator, to + c))
             fail(EXIT_ERROR,
                  "%s: line %d: '%s' is no number (%s): a table has a row for each band and a column for each spectrum", t->name,
                  line, cells[c], column_name(t, c));
+        if (!strchr(cells[c], ',')) continue;
+        if (is_thousands(cells[c])) t->thousands++;
+        else t->decimals++;
+    }
     free_cells(cells, count);
+}
+
+/* A comma is read as a decimal point, unless it divides cells. Numbers that all look like 1,040 may mean thousands. */
+static void warn_of_thousands(const table *t) {
+    if (!t->thousands || t->decimals) return;
+    warn("%s: numbers with a comma: %d, all with three digits behind the comma, which is read as a decimal point: 1,040 is 1.04. "
+         "If it divides thousands, write 1040",
+         t->name, t->thousands);
+}
+
+/* The number of the line at `at`, from 1. */
+static int line_number(const char *text, const char *at) {
+    int line = 1;
+    for (; text < at; text++) line += *text == '\n';
+    return line;
 }
 
 /* The text of the file, without what may stand before it. */
@@ -221,18 +252,28 @@ static int table_width(const char *first, const char *second, char separator, in
     return count;
 }
 
+/* Takes the words of a comment as the heading, where they are as many as the columns. */
+static void heading_in_comment(table *t, const char *comment, char separator, int line) {
+    int count;
+    char **words = table_cells(&comment, separator, &count);
+    if (count == t->columns && is_heading(words, count, separator)) table_heading(t, words, count, line + 1);
+    else free_cells(words, count);
+}
+
 static table table_read(const char *name) {
     table t = SHS_ZERO;
     char *text = table_text(name), separator;
     const char *start = after_byte_order_mark(text), *at, *first, *second, *last, *comment = NULL;
     size_t lines;
-    int line = 0, count;
+    int line, count;
     if (begins_with(start, "sep=")) start = next_line(start); /* Excel's */
+    line = line_number(text, start) - 1;
     lines = table_lines(start, &first, &second, &last);
     separator = separator_of(last);
     t.columns = table_width(first, second, separator, &t.open_ended);
     t.name = name;
     t.wavelengths = -1;
+    t.band_numbers = -1;
     t.values = (double *)allocate(lines + 1, (size_t)t.columns * sizeof(double));
     for (at = start; *at;) {
         char **cells;
@@ -242,15 +283,12 @@ static table table_read(const char *name) {
             at = next_line(at);
             continue;
         }
-        if (comment && !t.names && !t.rows) {
-            char **words = table_cells(&comment, separator, &count);
-            if (count == t.columns && is_heading(words, count, separator)) table_heading(&t, words, count);
-            else free_cells(words, count);
-        }
+        if (comment && !t.names && !t.rows) heading_in_comment(&t, comment, separator, line);
         cells = table_cells(&at, separator, &count);
-        if (!t.names && !t.rows && is_heading(cells, count, separator)) table_heading(&t, cells, count);
+        if (!t.names && !t.rows && is_heading(cells, count, separator)) table_heading(&t, cells, count, line_number(text, second));
         else table_row(&t, line, cells, count, separator);
     }
+    warn_of_thousands(&t);
     if (!t.names) t.names = ALLOCATE(char *, t.columns);
     t.left_out = ALLOCATE(unsigned char, t.columns);
     free(text);
@@ -277,6 +315,7 @@ static table library_read(const char *name) {
     t.columns = f.lines + named;
     if (named) t.wavelengths = f.lines;
     else t.wavelengths = -1;
+    t.band_numbers = -1;
     if (named) t.unit = unit_of(&f);
     t.factor = stated_factor(&f.text);
     t.headed = 1;
@@ -357,8 +396,8 @@ static const wave_unit *unit_in_heading(const char *at, int *foreign) {
     return unit;
 }
 
-/* Returns non-zero if a heading names wavelengths. *unit: the unit in the heading. */
-static int names_wavelengths(const char *heading, const wave_unit **unit) {
+/* Whether a heading in plain letters may name wavelengths. *unit: the unit in the heading, NULL for none. */
+static int may_name_wavelengths(const char *plain, const wave_unit **unit) {
     static const char *const anywhere[] = {"wavelength",          "wave length", "wave_length", "wavenumber",
                                            "wave number",         "wellenl",     "longueur d",  "longitud de onda",
                                            "comprimento de onda", "lunghezza d", "golflengte",  "wellenzahl"};
@@ -368,7 +407,7 @@ static int names_wavelengths(const char *heading, const wave_unit **unit) {
                                         "bandcenter", "bandcentre",  "center",      "centre",      "energy",
                                         "photon energy", "nu"};
     static const char *const alone[] = {"m", "a", "u", "mu", "mm", "cm"}; /* names of spectra, too */
-    char *plain = plain_letters(heading), *at;
+    const char *at;
     int foreign, found = 0;
     size_t i;
     *unit = NULL;
@@ -393,8 +432,20 @@ static int names_wavelengths(const char *heading, const wave_unit **unit) {
         *unit = unit_in_heading(plain, &foreign);
         found = *unit && !foreign;
     }
-    free(plain);
     return found;
+}
+
+/* How sure it is that a heading names wavelengths: "center" may name a spectrum. */
+enum naming { NAMES_OTHER, NAMES_PERHAPS, NAMES_SURELY };
+
+static enum naming names_wavelengths(const char *heading, const wave_unit **unit) {
+    static const char *const perhaps[] = {"center", "centre", "waves", "wave", "wav", "nu"};
+    char *plain = plain_letters(heading);
+    enum naming naming = NAMES_OTHER;
+    if (may_name_wavelengths(plain, unit)) naming = NAMES_SURELY;
+    if (naming == NAMES_SURELY && !*unit && is_one_of(plain, WITH_COUNT(perhaps))) naming = NAMES_PERHAPS;
+    free(plain);
+    return naming;
 }
 
 /* Names of columns that number the rows. */
@@ -405,6 +456,16 @@ static int names_index(const char *heading) {
         "number",     "#",     "n",       "x",        "i"};
     char *plain = plain_letters(heading);
     int found = is_one_of(plain, WITH_COUNT(words)) || begins_with(plain, "unnamed");
+    free(plain);
+    return found;
+}
+
+/* Of these the names that say which bands the rows are. */
+static int names_bands(const char *heading) {
+    static const char *const words[] = {"band",    "bands",    "band number", "band_number", "band no",
+                                        "band no.", "bandnumber", "channel",     "channels"};
+    char *plain = plain_letters(heading);
+    int found = is_one_of(plain, WITH_COUNT(words));
     free(plain);
     return found;
 }
@@ -542,12 +603,63 @@ static void leave_out(table *t, int column, const char *why) {
     if (why) printf("%s: %s %s: it is no spectrum\n", t->name, column_name(t, column), why);
 }
 
-static void take_as_wavelengths(table *t, int column) {
-    if (t->wavelengths >= 0) {
-        leave_out(t, column, "holds wavelengths, too");
-        return;
-    }
-    t->wavelengths = column;
+static void leave_out_numbering(table *t, int column) {
+    leave_out(t, column, "numbers the rows");
+    if (names_bands(heading_of(t, column))) t->band_numbers = column;
+}
+
+/* Whether the numbers of a column are in the order of wavelengths, perhaps of several detectors. */
+static int is_ordered(const table *t, int column) {
+    double *list;
+    wave_runs runs;
+    int ordered, r;
+    if (t->rows < 2) return 0;
+    list = table_column(t, column);
+    runs = find_runs(list, t->rows);
+    ordered = !is_shuffled(&runs, list, t->rows);
+    for (r = 0; r < t->rows && ordered; r++) ordered = list[r] > 0;
+    free(runs.of);
+    free(list);
+    return ordered;
+}
+
+/* Returns the first column whose heading names wavelengths with this certainty; -1: none. *unit: the unit in the heading. */
+static int column_naming(const table *t, enum naming naming, const wave_unit **unit) {
+    int c;
+    for (c = 0; c < t->columns; c++)
+        if (names_wavelengths(heading_of(t, c), unit) == naming && !names_property(heading_of(t, c))) return c;
+    *unit = NULL;
+    return -1;
+}
+
+/* Returns the column of wavelengths in a table without spectra; -1: none. *unit: the unit in its heading. */
+static int find_wavelengths(const table *t, const wave_unit **unit) {
+    int column = column_naming(t, NAMES_SURELY, unit);
+    if (column >= 0) return column;
+    return column_naming(t, NAMES_PERHAPS, unit);
+}
+
+/* Whether the numbers of a column reach all bands in use as wavelengths, in some unit. */
+static int column_reaches(const job *j, const table *t, int column) {
+    double *list = table_column(t, column);
+    const wave_unit *unit = unit_that_reaches(j, NULL, list, t->rows);
+    free(list);
+    return unit != NULL;
+}
+
+/* The same in a table of spectra, where a column "center" may hold the spectrum of a place. j: NULL for no cube. */
+static int find_wavelengths_beside_spectra(const job *j, const table *t, const wave_unit **unit) {
+    int column = column_naming(t, NAMES_SURELY, unit);
+    if (column >= 0) return column;
+    column = column_naming(t, NAMES_PERHAPS, unit);
+    if (column < 0 || !is_ordered(t, column)) return -1;
+    if (j && has_wavelengths(&j->in) && !column_reaches(j, t, column))
+        fail(EXIT_ERROR,
+             "%s: %s may hold wavelengths, which do not reach all bands in use, or a spectrum: call it wavelength, or give it another "
+             "name",
+             t->name, column_name(t, column));
+    printf("%s: %s holds wavelengths\n", t->name, column_name(t, column));
+    return column;
 }
 
 /* A first column whose heading does not tell, or without one: wavelengths, the number of the row, or a spectrum. Returns whether
@@ -569,7 +681,7 @@ static int classify_first(const job *j, table *t, int first, int named) {
         return 0;
     }
     if ((index || !named) && is_numbering(t, first, !index || !*heading)) {
-        leave_out(t, first, "numbers the rows");
+        leave_out_numbering(t, first);
         return 1;
     }
     if (index && strcmp(heading, "x") && strcmp(heading, "b") && strcmp(heading, "i") && strcmp(heading, "n"))
@@ -592,31 +704,32 @@ static int spectra_left(const table *t) {
     return left;
 }
 
-/* Reads the headings: finds the column of wavelengths, and leaves out columns that hold no spectrum. */
-static void classify_headings(table *t) {
+/* Reads the headings: finds the column of wavelengths, and leaves out columns that hold no spectrum. j: NULL for no cube. */
+static void classify_headings(const job *j, table *t) {
     const wave_unit *unit;
     int c;
+    t->wavelengths = find_wavelengths_beside_spectra(j, t, &t->unit);
     for (c = 0; c < t->columns; c++) {
         const char *heading = heading_of(t, c);
         if (c == t->wavelengths) continue;
         if (!*heading && t->columns > 1 && is_gap_column(t, c)) leave_out(t, c, NULL);
-        else if (names_wavelengths(heading, &unit)) {
-            if (t->wavelengths < 0) t->unit = unit;
-            take_as_wavelengths(t, c);
-        } else if (names_property(heading)) leave_out(t, c, "says something of the bands");
+        else if (names_wavelengths(heading, &unit) == NAMES_SURELY) leave_out(t, c, "holds wavelengths, too");
+        else if (names_property(heading)) leave_out(t, c, "says something of the bands");
         else if (is_deviation(t, c)) leave_out(t, c, "holds deviations");
+        else if (t->wavelengths >= 0 && names_bands(heading) && is_numbering(t, c, 0) && spectra_left(t) > 1)
+            leave_out_numbering(t, c);
         else if (names_deviation(heading))
             fail(EXIT_ERROR, "%s: %s is no spectrum by its heading: delete it", t->name, column_name(t, c));
     }
     if (t->wavelengths > 0 && spectra_left(t) > 1 && !t->left_out[0] && t->headed && names_index(heading_of(t, 0)) &&
         is_numbering(t, 0, !*heading_of(t, 0)))
-        leave_out(t, 0, "numbers the rows");
+        leave_out_numbering(t, 0);
 }
 
 /* The same, and by the numbers of the first columns where no heading names wavelengths. */
 static void classify_columns(const job *j, table *t) {
     int c;
-    classify_headings(t);
+    classify_headings(j, t);
     if (t->wavelengths < 0)
         for (c = 0; !t->left_out[c] && spectra_left(t) > 1 && classify_first(j, t, c, t->headed); c++) {}
     if (!t->rows || !spectra_left(t)) fail(EXIT_ERROR, "%s: it holds no spectrum", t->name);
@@ -819,33 +932,59 @@ static void place_by_wavelength(const job *j, table *t, row_place *places) {
     free(list);
 }
 
+static void fail_for_rows(const job *j, const table *t) {
+    fail(EXIT_ERROR, "%s: rows: %d, but %s has %d bands, of which %d are in use", t->name, t->rows, j->in.header_name, j->in.bands,
+         j->cube.band_count);
+}
+
 /* Assigns row i to band i: of all bands, or of the bands in use. */
 static void place_by_row(const job *j, const table *t, row_place *places) {
     int used = j->cube.band_count, every = t->rows == j->in.bands, i;
-    if (!every && t->rows != used)
-        fail(EXIT_ERROR, "%s: rows: %d, but %s has %d bands, of which %d are in use", t->name, t->rows, j->in.header_name,
-             j->in.bands, used);
+    if (!every && t->rows != used) fail_for_rows(j, t);
     for (i = 0; i < used; i++) places[i] = whole_row(every ? j->bands[i] : i);
+}
+
+/* By a column of band numbers, from 1, or from 0 where it begins with 0. */
+static void place_by_number(const job *j, const table *t, row_place *places) {
+    const int column = t->band_numbers, first = table_value(t, 0, column) >= 1;
+    int i;
+    if (t->rows < j->cube.band_count) fail_for_rows(j, t);
+    for (i = 0; i < j->cube.band_count; i++) {
+        const int number = j->bands[i] + first;
+        int row = 0;
+        while (row < t->rows && fabs(table_value(t, row, column) - number) > 0) row++;
+        if (row == t->rows)
+            fail(EXIT_ERROR,
+                 "%s: %s: no row is numbered %d, which is band %d of %s, and in use: it has %d rows, %g to %g. If they number "
+                 "something else, call the column row",
+                 t->name, column_name(t, column), number, j->bands[i] + 1, j->in.header_name, t->rows, table_value(t, 0, column),
+                 table_value(t, t->rows - 1, column));
+        places[i] = whole_row(row);
+    }
+}
+
+/* Finds the row of each band in use: by wavelength, by a column of band numbers, or by the order of the rows. */
+static void place_rows(const job *j, table *t, row_place *places) {
+    if (t->wavelengths >= 0 && has_wavelengths(&j->in)) place_by_wavelength(j, t, places);
+    else if (t->band_numbers >= 0) place_by_number(j, t, places);
+    else place_by_row(j, t, places);
 }
 
 /* ---- scale -------------------------------------------------------------------------------------------------------- */
 
-/* Reflectances become values as the cube stores them: (reflectance - bias) / gain. */
-static void to_stored(const job *j, spectra *s, const double *gain, const double *bias) {
-    int used = j->cube.band_count, i, k;
-    for (k = 0; k < s->count; k++)
-        for (i = 0; i < used; i++) {
-            shs_wide *value = s->values + (size_t)k * (size_t)used + (size_t)i;
-            *value = (shs_wide)(((double)*value - bias[j->bands[i]]) / gain[j->bands[i]]);
-        }
-}
+enum direction { TO_STORED, TO_REFLECTANCE };
 
-static void to_reflectance(const job *j, spectra *s, const double *gain, const double *bias) {
+/* reflectance = gain * (value as the cube stores it) + bias. */
+static void convert_spectra(const job *j, spectra *s, const double *gain, const double *bias, enum direction to) {
     int used = j->cube.band_count, i, k;
     for (k = 0; k < s->count; k++)
         for (i = 0; i < used; i++) {
-            shs_wide *value = s->values + (size_t)k * (size_t)used + (size_t)i;
-            *value = (shs_wide)((double)*value * gain[j->bands[i]] + bias[j->bands[i]]);
+            const int band = j->bands[i];
+            shs_wide *value = s->values + element_at(k, used, i);
+            double number = (double)*value;
+            if (to == TO_STORED) number = (number - bias[band]) / gain[band];
+            else number = number * gain[band] + bias[band];
+            *value = (shs_wide)number;
         }
 }
 
@@ -876,7 +1015,7 @@ static void scale_stated(const job *j, const table *t, spectra *s, const double 
         printf("%s: spectra are divided by %.6g, its reflectance scale factor\n", t->name, t->factor);
     divide_spectra(j, s, t->factor);
     if (!gain) return;
-    to_stored(j, s, gain, bias);
+    convert_spectra(j, s, gain, bias, TO_STORED);
     printf("%s: reflectances are scaled as %s states its pixels to be\n", t->name, j->in.header_name);
 }
 
@@ -890,7 +1029,7 @@ static void scale_by_size(const job *j, const table *t, spectra *s, const double
         if (percent)
             fail(EXIT_ERROR, "%s: its spectra reach %.4g: neither reflectances nor values x %.6g, as %s states; percent?",
                  t->name, most, factor, j->in.header_name);
-        to_reflectance(j, s, gain, bias);
+        convert_spectra(j, s, gain, bias, TO_REFLECTANCE);
         printf("%s: spectra reach %.6g: they are scaled to reflectance, as %s states\n", t->name, most, j->in.header_name);
         return;
     }
@@ -900,7 +1039,7 @@ static void scale_by_size(const job *j, const table *t, spectra *s, const double
         return;
     }
     if (most > most_reflectance) return;
-    to_stored(j, s, gain, bias);
+    convert_spectra(j, s, gain, bias, TO_STORED);
     printf("%s: spectra reach %.4g: reflectances, which are scaled as %s states its pixels to be (x %.6g)\n", t->name, most,
            j->in.header_name, factor);
 }
@@ -970,10 +1109,9 @@ static spectra spectra_from_table(const job *j, const char *name) {
     row_place *places = ALLOCATE(row_place, used);
     spectra s = SHS_ZERO;
     if (!library) classify_columns(j, &t);
-    if (t.wavelengths >= 0 && has_wavelengths(&j->in)) place_by_wavelength(j, &t, places);
-    else if (t.wavelengths >= 0 && !library && t.rows != j->in.bands && t.rows != used)
+    if (t.wavelengths >= 0 && !has_wavelengths(&j->in) && t.band_numbers < 0 && !library && t.rows != j->in.bands && t.rows != used)
         fail(EXIT_ERROR, "%s: wavelength: the key is missing or damaged, and %s needs it", j->in.header_name, name);
-    else place_by_row(j, &t, places);
+    place_rows(j, &t, places);
     s.names = ALLOCATE(char *, t.columns);
     s.values = (shs_wide *)allocate((size_t)used * (size_t)t.columns, sizeof(shs_wide));
     for (c = 0; c < t.columns; c++) {

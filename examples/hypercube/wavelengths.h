@@ -46,13 +46,14 @@ static double from_nanometres(const wave_unit *unit, double length) {
     return length / unit->factor;
 }
 
-/* In small letters, with Latin ones for the Greek and Nordic letters of units and for a raised -1, in UTF-8 or Latin-1. The
-   caller frees it. */
+/* In small letters, with plain ones for the Greek, Nordic, French and Spanish letters of units and for a raised -1, in UTF-8 or
+   Latin-1. The caller frees it. */
 static char *plain_letters(const char *text) {
     static const char *const other[][2] = {
         {"\xc2\xb5", "u"},        {"\xce\xbc", "u"},     {"\xce\xbb", "lambda"}, {"\xe2\x84\xab", "angstrom"},
         {"\xc3\x85", "angstrom"}, {"\xe2\x81\xbb", "-"}, {"\xe2\x88\x92", "-"},  {"\xc2\xb9", "1"},
-        {"\xc3\xa4", "a"},        {"\xe4", "a"},         {"\xb5", "u"},          {"\xc5", "angstrom"},
+        {"\xc3\xa4", "a"},        {"\xc3\xa8", "e"},     {"\xc3\xb3", "o"},      {"\xe4", "a"},
+        {"\xe8", "e"},            {"\xf3", "o"},         {"\xb5", "u"},          {"\xc5", "angstrom"},
     };
     char *lower = ALLOCATE(char, 9 * strlen(text) + 1), *to = lower;
     while (*text) {
@@ -77,18 +78,26 @@ static const wave_unit *unit_of_word(const char *word) {
         int whole, unit; /* whole: this word only, otherwise all that begin so */
     } names[] = {
         {"nm", 1, UNIT_NM},
-        {"nano", 0, UNIT_NM},
+        {"nano", 1, UNIT_NM},
+        {"nanomet", 0, UNIT_NM}, /* nanolite is a spectrum */
+        {"nano met", 0, UNIT_NM},
+        {"nano-met", 0, UNIT_NM},
         {"um", 1, UNIT_UM},
         {"u", 1, UNIT_UM},
         {"mu", 1, UNIT_UM},
         {"mum", 1, UNIT_UM},
-        {"micro", 0, UNIT_UM},
+        {"micro", 1, UNIT_UM},
+        {"micron", 1, UNIT_UM},
+        {"microns", 1, UNIT_UM},
+        {"micromet", 0, UNIT_UM}, /* microcline is a spectrum */
+        {"micro met", 0, UNIT_UM},
+        {"micro-met", 0, UNIT_UM},
         {"angstrom", 0, UNIT_ANGSTROM},
         {"a", 1, UNIT_ANGSTROM},
         {"mm", 1, UNIT_MM},
-        {"milli", 0, UNIT_MM},
+        {"millimet", 0, UNIT_MM},
         {"cm", 1, UNIT_CM},
-        {"centi", 0, UNIT_CM},
+        {"centimet", 0, UNIT_CM},
         {"m", 1, UNIT_M},
         {"meter", 0, UNIT_M},
         {"metre", 0, UNIT_M},

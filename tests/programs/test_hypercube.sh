@@ -239,6 +239,10 @@ doubtful() { # doubtful NAME PATTERN LINE [MORE LINES...]
 }
 doubtful "a brace that stays open" "band names: the closing brace is missing" 'band names = {1, 2, 3'
 doubtful "a brace that stays open before another" "band names: the closing brace is missing" 'band names = {1, 2,' ' 3' 'bbl = {1,1,1}'
+doubtful "a brace that stays open before another with braces within" "description: the closing brace is missing" 'description = {sand {dry},' ' veg' 'bbl = {1,1,1}'
+header doubt 2 2 3 1 bsq 0 'description = {' ' sand {dry} = x' ' samples = 5, {a' ' b} }' 'bbl = {1,1,1}'
+check "pairs of braces on later lines: read" good info doubt.hdr
+check "pairs of braces on later lines: the text" grep -q '^description   sand {dry} = x samples = 5, {a b}$' out.txt
 doubtful "a wavelength too few" "wavelength: 2 values for 3 bands" 'wavelength = {1, 2}'
 doubtful "a wavelength that is none" "wavelength: number 2" 'wavelength = {1, x, 3}'
 doubtful "a bad band list of the wrong length" "bbl: 4 values for 3 bands" 'bbl = {1, 1, 1, 0}'
@@ -1474,6 +1478,14 @@ for m in ace sam; do
 done
 check "sam: the best are the smallest" awk -F, '$1 == 1 && $3 > 1 && $6 < before { bad = 1 } { before = $6 } END { exit bad }' best.csv
 check "sam: its page speaks of angles" grep -q 'The 20 smallest angles' page.html
+check "sid: a page" good detect scene.hdr same.hdr --bbl --target paint.csv --method sid --html page.html
+check "sid: its page speaks of scores" is "$(grep -c 'The 20 smallest scores' page.html)$(grep -c angle page.html)" 10
+check "compare: a page" good compare scene.hdr scene.hdr same.hdr --html page.html
+check "compare: its page speaks of differences" is "$(grep -c 'The 20 highest differences' page.html)$(grep -c target page.html)" 10
+check "pca: a page" good pca scene.hdr same.hdr --components 4 --html page.html
+check "pca: its page names the bands it shows" grep -q 'bands 1, 2 and 3 of the output in red, green and blue' page.html
+check "correct: a page" good correct scene.hdr same.hdr --method iarr --html page.html
+check "correct: its page names the bands it shows" grep -q 'bands 13, 8 and 3 of the output in red, green and blue' page.html
 check "ace: a picture of scores: runs" good detect scene.hdr same.hdr --bbl --target paint.csv --method ace --quicklook same.pgm
 check "ace: a picture of scores: targets are white, the rest is dark" is "$(bright same.pgm scene_truth.img)" "36 0"
 fails "a report over the output" 2 "two outputs would go into this one file" detect scene.hdr bad.hdr --bbl --target paint.csv --report bad.img
@@ -1596,6 +1608,76 @@ awk -F, -v OFS=, '{ $1 = (NR == 1 ? "band" : "B" NR) } 1' mix.csv >t.csv; fails 
 printf 'name,400,500\nsoil,1,2\nveg,3,4\n' >t.csv; fails "spectra in rows" 1 "t.csv: line 2: 'soil' is no number (column 1 'name'): a table has a row for each band" unmix mix.hdr bad.hdr --endmembers t.csv
 sed '1s/wavelength/wavelength (um)/' mix.csv >t.csv; fails "a unit that cannot be" 1 "t.csv: wavelength: the table does not reach 400 nm.* (um)" unmix mix.hdr bad.hdr --endmembers t.csv
 sed '1s/.*/wavelength,a,b,c/' mix.csv >t.csv; fails "a heading too long" 1 "t.csv: line 2: 3 columns, but the first line has 4" unmix mix.hdr bad.hdr --endmembers t.csv
+
+echo "== tables whose columns say more"
+# Headings that look like units or wavelengths, and name spectra.
+for h in microcline,nanolite edge,center edge,wave mica,millet; do
+    { echo "wavelength,$h"; sed 1d mix.csv; } >t.csv; mixes "spectra called $h" mix.hdr t.csv
+    { echo "$h"; sed 1d mix.csv | cut -d, -f2,3; } >t.csv; mixes "spectra called $h, no wavelengths" mix.hdr t.csv
+    { echo "$h,wavelength"; sed 1d mix.csv | awk -F, -v OFS=, '{ print $2, $3, $1 }'; } >t.csv; mixes "spectra called $h before the wavelengths" mix.hdr t.csv
+done
+for h in center Centre 'nanomètres' 'longitud de onda (nanómetros)' wave; do
+    sed "1s/wavelength/$h/" mix.csv >t.csv; mixes "wavelengths called $h" mix.hdr t.csv
+done
+{ echo center,edge; sed 1d mix.csv | cut -d, -f2,3; } >t.csv
+fails "a spectrum that may be wavelengths" 1 "t.csv: column 1 'center' may hold wavelengths.*or a spectrum" unmix mix.hdr bad.hdr --endmembers t.csv
+# A column `band` says which band a row is of.
+awk -F, -v OFS=, '{ print (NR > 1 ? NR - 1 : "band"), $2, $3 }' mix.csv >bands.csv
+mixes "a column band" mix.hdr bands.csv
+mixes "a column band, some bands" mix.hdr bands.csv --bands 1,3-6
+awk -F, 'NR != 3' bands.csv >t.csv; mixes "a column band without those that are not in use" mix.hdr t.csv --bands 1,3-6
+awk -F, -v OFS=, 'NR > 1 { $1-- } 1' bands.csv >t.csv; mixes "a column band from 0" mix.hdr t.csv --bands 1,3-6
+awk -F, -v OFS=, '{ print $2, $3, $1 }' bands.csv | paste -d, <(cut -d, -f1 mix.csv) - >t.csv; mixes "a column band behind the spectra" bare.hdr t.csv --bands 1,3-6
+head -n 6 bands.csv >t.csv
+fails "a column band that ends too early" 1 "t.csv: column 1 'band': no row is numbered 6, which is band 6 of mix.hdr" unmix mix.hdr bad.hdr --endmembers t.csv --bands 1,3-6
+# Commas between thousands.
+awk -F, 'NR == 1 { print "wavelength;a;b" } NR > 1 { printf "%d;%d,%03d;%d,%03d\n", $1, $2 / 10, $2 % 10 * 100, $3 / 10, $3 % 10 * 100 }' mix.csv >t.csv
+check "commas before three digits: runs" run unmix mix.hdr same.hdr --endmembers t.csv
+check "commas before three digits: it is said" grep -q 't.csv: numbers with a comma: 12, all with three digits' err.txt
+sed 's/,[0-9]*$/,5/' t.csv >u.csv; check "commas before other digits: nothing is said" good unmix mix.hdr same.hdr --endmembers u.csv
+sed 's/[0-9]*,/0,/g' t.csv >u.csv; run unmix mix.hdr same.hdr --endmembers u.csv; check "commas behind 0: nothing is said" bash -c "! grep -q 'with a comma' err.txt"
+# Which line it is.
+{ echo 'sep=,'; sed '3s/80/x/' mix.csv; } >t.csv; fails "a line behind sep=" 1 "t.csv: line 4: 'x' is no number" unmix mix.hdr bad.hdr --endmembers t.csv
+{ echo; sed '1s/.*/wavelength,a,b,c/' mix.csv; } >t.csv; fails "a heading too long in line 2" 1 "t.csv: line 3: 3 columns, but the first line has 4" unmix mix.hdr bad.hdr --endmembers t.csv
+# Gains of a table: by wavelength, by number, by row.
+printf 'gain,offset\n1,1\n2,0\n3,0\n4,0\n5,0\n6,2\n' >gain.csv
+paste -d, <(cut -d, -f1 mix.csv) gain.csv >nmgain.csv
+awk -F, -v OFS=, '{ print (NR > 1 ? NR - 1 : "band"), $0 }' gain.csv >bandgain.csv
+check "correct gains: by row" good correct mix.hdr gain.hdr --method gains --table gain.csv
+gains() { # gains NAME TABLE [ARGUMENTS...]: the same as by row
+    check "correct gains: $1: runs" good correct mix.hdr same.hdr --method gains --table "$2" "${@:3}"
+    check "correct gains: $1" cmp same.img gain.img
+}
+gains "by wavelength" nmgain.csv
+{ head -1 nmgain.csv; sed 1d nmgain.csv | sort -rn; } >t.csv; gains "wavelengths that descend" t.csv
+gains "by number" bandgain.csv
+sed '1s/$/,gain_std/; 1!s/$/,9/' gain.csv >t.csv; gains "a deviation beside them" t.csv
+good correct mix.hdr gain.hdr --method gains --table gain.csv --bands 2-5
+awk 'NR < 2 || NR > 2 && NR < 7' bandgain.csv >t.csv; gains "by number, some bands" t.csv --bands 2-5
+awk 'NR != 2' nmgain.csv >t.csv; gains "by wavelength, some bands" t.csv --bands 2-5
+fails "correct gains: wavelengths that do not reach" 1 "t.csv: wavelength: the table does not reach 400 nm, band 1 of mix.hdr" correct mix.hdr bad.hdr --method gains --table t.csv
+sed '1s/$/,gain b/; 1!s/$/,9/' gain.csv >t.csv
+fails "correct gains: two columns of gains" 1 "t.csv: --table: column 1 'gain' and column 3 'gain b'" correct mix.hdr bad.hdr --method gains --table t.csv
+head -1 gain.csv >t.csv; fails "correct gains: a heading alone" 1 "t.csv: --table: it has no rows" correct mix.hdr bad.hdr --method gains --table t.csv
+# Widths of another sensor in a unit of their own.
+printf 'wavelength (nm),fwhm (nm)\n600,150\n700,200\n' >sensor.csv
+check "--resample: widths in nm" good spectra mix.csv resampled.csv --resample sensor.csv
+for w in 'fwhm (um):0.15:0.2' 'FWHM [1/cm]:4166.666667:4081.632653' 'fwhm:150:200'; do
+    printf 'wavelength (nm),%s\n600,%s\n700,%s\n' $(echo "$w" | tr ' ' _ | tr : ' ') >t.csv
+    check "--resample: ${w%%:*}: runs" good spectra mix.csv same.csv --resample t.csv
+    check "--resample: ${w%%:*}: the same" awk -F, 'NR == FNR { a[FNR] = $2; next } FNR > 1 && (a[FNR] - $2)^2 > 1e-12 { bad = 1 } END { exit bad || FNR < 3 }' resampled.csv same.csv
+done
+# Options of cubes.
+cp mix.csv t.csv
+for o in "--bands 1-3" --bbl "--mask nothere" "--window 9,9,9,9" "--nodata 3" "--id 0" --exclude-zero "--html bad.html" "--quicklook bad.png" "--type u8" "--interleave bip"; do
+    # shellcheck disable=SC2086 # words
+    fails "spectra of a table, $o" 2 "${o%% *}: t.csv is a table, and this option is for cubes" spectra t.csv bad.csv --smooth 3 $o
+done
+for o in "--html bad.html" "--quicklook bad.png" "--type u8"; do
+    # shellcheck disable=SC2086 # words
+    fails "spectra --at, $o" 2 "${o%% *}: --at writes a table, and this option is for cubes" spectra mix.hdr bad.csv --at 1,0 $o
+done
+echo 'wavelength (nm),fwhm' >t.csv; fails "--resample: a heading alone" 1 "t.csv: --resample: it has no rows" spectra mix.csv bad.csv --resample t.csv
 
 echo "== wavelengths of two lists"
 # in_unit NAME UNIT AWK-EXPRESSION OF nm
