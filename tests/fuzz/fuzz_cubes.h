@@ -55,9 +55,9 @@ static inline void put_value(unsigned char *at, shs_type type, int swap, double 
 }
 
 static inline int scene_read(void *user, int first_line, int lines, void *block) {
-    scene *s = (scene *)user;
-    unsigned char *to = (unsigned char *)block;
-    size_t line = (size_t)s->line_bytes, bytes = (size_t)lines * line, from = (size_t)first_line * line, i;
+    scene *s = user;
+    unsigned char *to = block;
+    size_t bytes = count_of(lines, s->line_bytes), from = count_of(first_line, s->line_bytes), i;
     must(block != NULL && lines > 0 && first_line >= 0 && first_line + lines <= s->cube.lines);
     must(first_line == 0 || first_line == s->next);
     s->next = first_line + lines;
@@ -73,16 +73,16 @@ static inline int scene_read(void *user, int first_line, int lines, void *block)
 }
 
 static inline int scene_marks(void *user, int first_line, int lines, unsigned char *marks) {
-    scene *s = (scene *)user;
-    size_t samples = (size_t)s->cube.samples;
+    scene *s = user;
+    int samples = s->cube.samples;
     must(marks != NULL && lines > 0 && first_line + lines <= s->cube.lines && (s->next == 0 || first_line + lines == s->next));
     if (s->reads_left == 0) return s->read_failed = 1;
-    memcpy(marks, s->mask + (size_t)first_line * samples, (size_t)lines * samples);
+    memcpy(marks, s->mask + count_of(first_line, samples), count_of(lines, samples));
     return 0;
 }
 
 static inline int scene_write(void *user, int first_line, int lines, const void *block) {
-    scene *s = (scene *)user;
+    scene *s = user;
     must(block != NULL && lines > 0 && first_line == s->written && first_line + lines <= s->cube.lines);
     s->written = first_line + lines;
     if (s->writes_left == 0) return s->write_failed = 1;
@@ -94,8 +94,9 @@ static inline int scene_write(void *user, int first_line, int lines, const void 
 static inline size_t strides_of(input *in, shs_cube *c) {
     int kind = byte(in) % 8, gap = within(in, 1, 2);
     ptrdiff_t l = positive(c->lines), s = positive(c->samples), b = positive(c->bands);
-    if (kind < 6) return (size_t)(l * s * b);
-    if (kind == 6) {
+    if (kind < 6) {
+        gap = 1;
+    } else if (kind == 6) {
         c->sample_stride = b * gap;
         c->line_stride = s * b * gap;
         c->band_stride = gap;
@@ -107,6 +108,10 @@ static inline size_t strides_of(input *in, shs_cube *c) {
     return (size_t)(l * s * b * gap);
 }
 
+static inline shs_type type_of(input *in) { return (shs_type)(byte(in) % SHS_TYPE_COUNT); }
+static inline shs_interleave interleave_of(input *in) { return (shs_interleave)(byte(in) % 3); }
+static inline shs_wide special_wide(input *in) { return (shs_wide)special(byte(in)); }
+
 static inline void scene_of(input *in, scene *s) {
     shs_cube *c = &s->cube;
     size_t values, size, i, pixels;
@@ -114,8 +119,8 @@ static inline void scene_of(input *in, scene *s) {
     shs_real *drawn;
     memset(s, 0, sizeof *s);
     s->reads_left = s->writes_left = -1;
-    c->type = (shs_type)(byte(in) % SHS_TYPE_COUNT);
-    c->interleave = (shs_interleave)(byte(in) % 3);
+    c->type = type_of(in);
+    c->interleave = interleave_of(in);
     c->lines = size_of(in, 6);
     c->samples = size_of(in, 7);
     c->bands = size_of(in, 6);
@@ -156,7 +161,7 @@ static inline void scene_of(input *in, scene *s) {
     }
     if (flags & 16) {
         c->has_nodata = 1;
-        c->nodata = (shs_wide)special(byte(in));
+        c->nodata = special_wide(in);
     }
     if ((flags & 96) == 96 && !c->sample_stride) {
         c->pixels = NULL;
@@ -181,18 +186,18 @@ static inline void sink_of(input *in, scene *s, int outputs) {
     int flags = byte(in), fault = byte(in);
     shs_sink *k = &s->sink;
     memset(k, 0, sizeof *k);
-    k->type = (shs_type)(byte(in) % SHS_TYPE_COUNT);
-    k->interleave = (shs_interleave)(byte(in) % 3);
+    k->type = type_of(in);
+    k->interleave = interleave_of(in);
     s->out = output_of(count_of(s->cube.lines, s->cube.samples) * (size_t)positive(outputs) * shs_type_size(k->type));
     k->pixels = s->out.bytes;
     if (flags & 1) {
         k->has_nodata = 1;
-        k->nodata = (shs_wide)special(byte(in));
+        k->nodata = special_wide(in);
     }
     if (flags & 2) {
         k->rescale = 1;
-        k->low = (shs_wide)special(byte(in));
-        k->high = (shs_wide)special(byte(in));
+        k->low = special_wide(in);
+        k->high = special_wide(in);
     }
     if (flags & 4) {
         k->pixels = NULL;
