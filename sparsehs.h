@@ -239,7 +239,6 @@ typedef double shs_wide;
 #define shs_sgk_naive SHS__LINK(sgk_naive)
 #define shs_exact_ksvd_naive SHS__LINK(exact_ksvd_naive)
 #define shs_nnaksvd_naive SHS__LINK(nnaksvd_naive)
-#define shs_nnksvd_naive SHS__LINK(nnksvd_naive)
 #define shs_mod_naive SHS__LINK(mod_naive)
 #define shs_online_defaults SHS__LINK(online_defaults)
 #define shs_online SHS__LINK(online)
@@ -903,17 +902,20 @@ SHS_API size_t shs_omp_one_direct_workspace(int p, int n, const shs_omp_options 
                                                           : (n))) +                                                            \
      ((ols) ? 2 * SHS__ONE_BUFFER(shs_real, ((n) + 15) / 16 * 16) : 0))
 
-/* The naive twin: a pursuit of y (p) over D (p x n) as in a textbook: at most s atoms, until |y - Dx| <= tolerance. The atom of
-   the largest score(alpha, G_jj, d^2) wins; NULL: |alpha|, which is OMP. Returns how many: atoms[k] has the coefficient x[k].
-   Scratch: r (p, the residual in the end), Q (p x s), R (s x s). */
-SHS_API int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y, int s, shs_wide tolerance,
-                          shs_wide (*score)(shs_wide alpha, shs_wide gjj, shs_wide d2), int *atoms, shs_wide *x, shs_wide *r,
-                          shs_wide *Q, shs_wide *R);
+/* When a naive pursuit ends, and how it chooses. */
+typedef struct shs_naive_rule {
+    int sparsity;       /* s: atoms at most */
+    shs_wide tolerance; /* it ends where |y - Dx| is at most this; 0: none */
+    shs_wide (*score)(shs_wide alpha, shs_wide gjj, shs_wide d2); /* the largest wins; NULL: |alpha|, which is OMP */
+} shs_naive_rule;
+/* The naive twin: a pursuit of y (p) over D (p x n) as in a textbook. Returns the number of atoms: atoms[k] has the coefficient
+   x[k]; r (p) is the residual. Scratch: s (p + s). */
+SHS_API int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y, const shs_naive_rule *rule, int *atoms,
+                          shs_wide *x, shs_wide *r, shs_wide *scratch);
 /* The same for m signals Y (p x m) that share their atoms: the largest sum of scores wins (NULL: of alpha^2), the tolerance is
-   of ||Y - DX||_F, and atoms[k] has the coefficients X[k + i*s], i < m. Scratch: E (p x m, the residuals in the end), Q, R. */
-SHS_API int shs_somp_naive(int p, int n, const shs_real *D, ptrdiff_t m, const shs_real *Y, int s, shs_wide tolerance,
-                           shs_wide (*score)(shs_wide alpha, shs_wide gjj, shs_wide d2), int *atoms, shs_wide *X, shs_wide *E,
-                           shs_wide *Q, shs_wide *R);
+   of ||Y - DX||_F, atoms[k] has the coefficients X[k + i*s], i < m; E (p x m) are the residuals. */
+SHS_API int shs_somp_naive(int p, int n, const shs_real *D, ptrdiff_t m, const shs_real *Y, const shs_naive_rule *rule,
+                           int *atoms, shs_wide *X, shs_wide *E, shs_wide *scratch);
 /* One signal with nonnegative coefficients: sweeps solve for one after another, until none changes. */
 SHS_API int shs_nnomp_naive(int p, int n, const shs_real *D, const shs_real *y, int s, shs_wide tolerance, int *atoms,
                             shs_wide *x, shs_wide *r);
@@ -1150,24 +1152,26 @@ SHS_API size_t shs_ksvd_workspace(const shs_context *ctx, int p, int n, size_t m
 /* A rule in naive form: updates one atom d (p) and its codes x (one every `step` values) from F (p x m), Y less the part of all
    other atoms; columns of signals that do not use the atom are zero. */
 typedef void (*shs_update_fn)(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d);
-/* The naive twin, one iteration: OMP of Y (p x m) with s atoms, then u `rounds` of updates of D (p x n, unit columns, in and
-   out) by a rule, in groups of N~ atoms. shs_aksvd_naive with N~ = 1 is AK-SVD; N~ >= n is the fully parallel form. X (n x m,
-   dense) gets the updated codes. Scratch: E, F (p x m), d (p) and what shs_omp_naive takes. */
-SHS_API void shs_ksvd_naive(shs_update_fn update, int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s, int group,
-                            int rounds, shs_wide *X, shs_wide *E, shs_wide *F, shs_wide *d, int *atoms, shs_wide *x,
-                            shs_wide *r, shs_wide *Q, shs_wide *R);
+typedef struct shs_naive_learning {
+    shs_update_fn update; /* the rule */
+    int sparsity;         /* s of OMP */
+    int group;            /* N~: atoms that are updated from the same E = Y - DX */
+    int rounds;           /* u, of updates */
+    int nonnegative;      /* D >= 0, X >= 0: coded by shs_nnomp_naive; the rule must keep both */
+} shs_naive_learning;
+/* The naive twin, one iteration: OMP of Y (p x m), then updates of D (p x n, unit columns, in and out). shs_aksvd_naive with
+   N~ = 1 is AK-SVD; N~ >= n is the fully parallel form. X (n x m, dense) gets the updated codes. Scratch: atoms (s), and
+   2 p m + 2 p + s + s (p + s) values. */
+SHS_API void shs_ksvd_naive(const shs_naive_learning *how, int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y,
+                            shs_wide *X, int *atoms, shs_wide *scratch);
 /* The rules' naive twins. */
 SHS_API void shs_aksvd_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d);
 SHS_API void shs_sgk_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d);
-/* MOD, all atoms: D (p x n) of Y (p x m) and X (n x m) by the normal equations, whose matrix A (n x n) must be regular. */
-SHS_API void shs_mod_naive(int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, const shs_wide *X, shs_wide *A,
-                           shs_wide *B);
+/* MOD, all atoms: D (p x n) of Y (p x m) and X (n x m) by the normal equations, whose matrix XX' must be regular. Scratch:
+   n (n + p). */
+SHS_API void shs_mod_naive(int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, const shs_wide *X, shs_wide *scratch);
 SHS_API void shs_exact_ksvd_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d);
 SHS_API void shs_nnaksvd_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d);
-/* The naive twin of an iteration with D >= 0, X >= 0; the rule must keep both. */
-SHS_API void shs_nnksvd_naive(shs_update_fn update, int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s, int group,
-                              int rounds, shs_wide *X, shs_wide *E, shs_wide *F, shs_wide *d, int *atoms, shs_wide *x,
-                              shs_wide *r);
 
 /* Online learning (Mairal, Bach, Ponce, Sapiro 2010; here with OMP's codes): signals are coded batch by batch and forgotten, so
    they need not fit in memory, and each may be seen once. Only two sums remain,
@@ -1259,10 +1263,14 @@ SHS_API shs_status shs_online(const shs_context *ctx, int p, int n, size_t m, co
 SHS_API shs_status shs_online_ex(const shs_context *ctx, int p, int n, shs_signals_fn read_fn, void *user,
                                  const shs_online_options *options, shs_real *D, int ldd, shs_online_report *report);
 SHS_API size_t shs_online_workspace(const shs_context *ctx, int p, int n, const shs_online_options *options);
-/* The naive twin, one batch: OMP of Y (p x m) with s atoms, the sums A (n x n) and B (p x n), one sweep over D. Scratch:
-   shs_omp_naive's. */
-SHS_API void shs_online_naive(int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s, shs_wide forgetting,
-                              shs_wide *A, shs_wide *B, int *atoms, shs_wide *x, shs_wide *r, shs_wide *Q, shs_wide *R);
+typedef struct shs_naive_sums {
+    shs_wide forgetting; /* f */
+    shs_wide *A, *B;     /* n x n, p x n */
+} shs_naive_sums;
+/* The naive twin, one batch: OMP of Y (p x m) with s atoms, the sums, one sweep over D. Scratch: atoms (s), and
+   s + p + s (p + s) values. */
+SHS_API void shs_online_naive(int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s, const shs_naive_sums *sums,
+                              int *atoms, shs_wide *scratch);
 
 /* Start dictionaries: unit-norm atoms, D is p x n. */
 SHS_API shs_status shs_dictionary_random(int p, int n, shs_real *D, int ldd, uint64_t seed);
@@ -1606,23 +1614,23 @@ SHS_API shs_status shs_rx_local(const shs_context *ctx, const shs_cube *cube, co
                                 const shs_sink *sink);
 
 /* The naive twins, for the m columns of X (n x m). Components: vectors[.,k]'(x - mean), values (n) descending, vectors (n x n) of
-   any sign. Noise fraction: the pixels are lines of `samples`. Noise covariance N (n x n): of the differences to the pixel `right`
-   and `down` of each; and the residual's, from them. Anomaly scores: m. Scratch: C, L (n x n), d (n x m), u (n), and mean (n) of
-   the noise. */
+   any sign. Noise fraction: the pixels are lines of `samples`. Noise covariance N (n x n): of the differences d (n x m) to the
+   pixel `right` and `down` of each, of which it returns the number; and the residual's, from them. Anomaly scores: m. Scratch:
+   n^2 of PCA, n (2 n + m) of MNF, n (n + 2) of RX. */
 SHS_API void shs_pca_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *mean, shs_wide *values, shs_wide *vectors,
-                           shs_wide *C);
+                           shs_wide *scratch);
 SHS_API void shs_mnf_naive(int n, ptrdiff_t lines, ptrdiff_t samples, const shs_wide *X, shs_wide *mean, shs_wide *values,
-                           shs_wide *vectors, shs_wide *C, shs_wide *L, shs_wide *d);
+                           shs_wide *vectors, shs_wide *scratch);
 SHS_API ptrdiff_t shs_noise_naive(int n, ptrdiff_t lines, ptrdiff_t samples, const shs_wide *X, int right, int down,
                                   shs_wide *mean, shs_wide *N, shs_wide *d);
 SHS_API void shs_noise_residual_naive(int n, ptrdiff_t pairs, const shs_wide *d, const shs_wide *mean, shs_wide *N);
-SHS_API void shs_rx_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *scores, shs_wide *mean, shs_wide *L, shs_wide *u);
-/* Class by class; Y (n x m) and own (m) are scratch, for the pixels of a class and their scores. */
+SHS_API void shs_rx_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *scores, shs_wide *scratch);
+/* Class by class. Scratch: n (n + 2) + (n + 1) m. */
 SHS_API void shs_rx_classes_naive(int n, ptrdiff_t m, const shs_wide *X, const int *labels, int classes, shs_wide *scores,
-                                  shs_wide *mean, shs_wide *L, shs_wide *u, shs_wide *Y, shs_wide *own);
-/* Window by window; C (n x n) is scratch. */
+                                  shs_wide *scratch);
+/* Window by window. Scratch: n (n + 2). */
 SHS_API void shs_rx_local_naive(int n, ptrdiff_t lines, ptrdiff_t samples, const shs_wide *X, int inner, int outer,
-                                shs_wide *scores, shs_wide *mean, shs_wide *C, shs_wide *u);
+                                shs_wide *scores, shs_wide *scratch);
 
 /* ================================================================================================================== */
 /* 11  INDEPENDENT COMPONENTS                                                                                         */
@@ -1730,9 +1738,9 @@ SHS_API shs_status shs_ica_inverse(const shs_context *ctx, const shs_ica *ica, c
 /* g(y) and g'(y) of a contrast. */
 typedef void (*shs_contrast_fn)(shs_wide y, shs_wide *g, shs_wide *slope);
 /* The naive twin: plain FastICA steps on n white pixels Z (m x n), from and into the orthonormal columns of W (m x m): all
-   columns at once, or (deflation) one after another. Scratch: S, G (m x m). */
+   columns at once, or (deflation) one after another. Scratch: 2 m^2. */
 SHS_API void shs_ica_naive(shs_contrast_fn contrast, int symmetric, int m, ptrdiff_t n, const shs_wide *Z, int iterations,
-                           shs_wide *W, shs_wide *S, shs_wide *G);
+                           shs_wide *W, shs_wide *scratch);
 
 /* ================================================================================================================== */
 /* 12  MODELS                                                                                                         */
@@ -1974,9 +1982,9 @@ SHS_API shs_status shs_detect(const shs_context *ctx, const shs_cube *cube, int 
 
 /* The naive twin: scores (m) for the target t (n); U (n x u, u < n, linearly independent) is that of OSP and AMSD. Of several
    targets in AMSD, 1 - score is the product of 1 - score of each target with those before it among the columns of U. Scratch:
-   mean, w, v (n), A (n x n). */
+   n (n + 3). */
 SHS_API void shs_detect_naive(shs_detector method, int n, ptrdiff_t m, const shs_wide *X, const shs_wide *t, int u,
-                              const shs_wide *U, shs_wide *scores, shs_wide *mean, shs_wide *w, shs_wide *v, shs_wide *A);
+                              const shs_wide *U, shs_wide *scores, shs_wide *scratch);
 
 /* Pixels as mixtures, x = E a + noise: the columns of E are the endmembers, spectra of pure materials, and the abundances a say
    how much of each a pixel holds. Least squares, min |x - E a|, under one of these constraints: */
@@ -6928,9 +6936,10 @@ SHS__PRIVATE void shs__la_gemm_pack_b(void *arg, size_t chunk, int worker) {
 }
 
 SHS__PRIVATE void shs__la_gemm_pack_a(const shs__gemm *g, int row, int rows, shs_real *to) {
-    int i, width;
+    int i, width, padded;
     for (i = 0; i < rows; i += width) {
-        const int padded = shs__la_round_up(width = shs__la_gemm_height(g, rows - i), g->tiles->pad);
+        width = shs__la_gemm_height(g, rows - i);
+        padded = shs__la_round_up(width, g->tiles->pad);
         if (g->a_lies && row + i >= padded - width) continue;
         g->tiles->pack(g->job.transa == SHS_TRANS_NO, width, padded, g->depth, 1, shs__la_gemm_a(g, row + i), g->job.lda,
                        to + shs__cells(i, g->depth));
@@ -8297,7 +8306,9 @@ SHS__OUTLINE shs_status shs__eigh_ql(shs__eigh *w, int from, int to, int want_ve
     SHS__COPY(e, w->e + from, n);
     e[n - 1] = 0;
     for (l = 0; l < n; l++)
-        while ((m = shs__eigh_ql_end(l, n, e, least)) > l) {
+        for (;;) {
+            m = shs__eigh_ql_end(l, n, e, least);
+            if (m <= l) break;
             if (left-- == 0) return SHS_NO_CONVERGENCE;
             shs__eigh_ql_sweep(l, m, d, e, cosine, sine);
             if (want_vectors) w->kernels->rotate(n, l, m, cosine, sine, SHS__AT(w->S, w->ld, from, from), w->ld);
@@ -11891,6 +11902,10 @@ SHS__PUBLIC shs_status shs_omp_one_direct(int p, int n, const shs_real *D, int l
 /* ---- the naive twin ---------------------------------------------------------------------------------- >>omp_naive */
 
 #ifdef SHS__NAIVE
+SHS__PRIVATE int shs__naive_reached(const shs_naive_rule *rule, shs_wide error2) {
+    return rule->tolerance > 0 && error2 <= rule->tolerance * rule->tolerance;
+}
+
 /* The squared distance of an atom from the span of the first k columns of Q. */
 SHS__OUTLINE shs_wide shs__naive_distance2(int p, const shs_real *d, shs_wide gjj, ptrdiff_t k, const shs_wide *Q) {
     ptrdiff_t q;
@@ -11902,7 +11917,7 @@ SHS__OUTLINE shs_wide shs__naive_distance2(int p, const shs_real *d, shs_wide gj
 }
 
 /* Appends an atom as column k of Q by Gram and Schmidt: d = sum of R[q,k] Q[.,q]. Returns 0 if it depends on those before it. */
-SHS__OUTLINE int shs__naive_append(int p, const shs_real *d, int s, ptrdiff_t k, shs_wide *Q, shs_wide *R) {
+SHS__OUTLINE int shs__naive_append(int p, const shs_real *d, ptrdiff_t s, ptrdiff_t k, shs_wide *Q, shs_wide *R) {
     shs_wide *u = Q + k * p, whole, left;
     ptrdiff_t i, q;
     shs__la_widen(p, d, u);
@@ -11919,7 +11934,7 @@ SHS__OUTLINE int shs__naive_append(int p, const shs_real *d, int s, ptrdiff_t k,
 }
 
 /* Solves R x = Q'y, from the last coefficient back. */
-SHS__OUTLINE void shs__naive_solve(ptrdiff_t k, int s, const shs_wide *R, shs_wide *x) {
+SHS__OUTLINE void shs__naive_solve(ptrdiff_t k, ptrdiff_t s, const shs_wide *R, shs_wide *x) {
     ptrdiff_t j, q;
     for (j = k - 1; j >= 0; j--) {
         for (q = j + 1; q < k; q++) x[j] -= R[j + q * s] * x[q];
@@ -11927,22 +11942,23 @@ SHS__OUTLINE void shs__naive_solve(ptrdiff_t k, int s, const shs_wide *R, shs_wi
     }
 }
 
-SHS__PUBLIC int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y, int s, shs_wide tolerance,
-                              shs_wide (*score)(shs_wide alpha, shs_wide gjj, shs_wide d2), int *atoms, shs_wide *x,
-                              shs_wide *r, shs_wide *Q, shs_wide *R) {
-    shs_wide first = 0, error2;
+/* D_I = QR, of which Q (p x s) and R (s x s) are scratch. */
+SHS__PUBLIC int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y, const shs_naive_rule *rule, int *atoms,
+                              shs_wide *x, shs_wide *r, shs_wide *scratch) {
+    const ptrdiff_t s = rule->sparsity;
+    shs_wide *Q = scratch, *R = Q + p * s, first = 0, error2;
     ptrdiff_t i, j, k;
     shs__la_widen(p, y, r);
     error2 = shs__naive_dot_wide(p, r, r);
-    for (k = 0; k < s && k < p && !(tolerance > 0 && error2 <= tolerance * tolerance); k++) {
+    for (k = 0; k < s && k < p && !shs__naive_reached(rule, error2); k++) {
         shs_wide largest = -1, along = 0;
         for (j = 0; j < n; j++) { /* choose the atom of the largest score */
             const shs_real *d = D + j * p;
             const shs_wide alpha = shs__naive_dot(p, d, r);
             shs_wide size = shs__wabs(alpha), value = size;
-            if (score) {
+            if (rule->score) {
                 const shs_wide gjj = shs__naive_norm2(p, d);
-                value = score(alpha, gjj, shs__naive_distance2(p, d, gjj, k, Q));
+                value = rule->score(alpha, gjj, shs__naive_distance2(p, d, gjj, k, Q));
                 if (gjj > 0) size /= SHS__WSQRT(gjj); /* as if of unit norm */
             }
             if (!(value > largest)) continue;
@@ -11961,14 +11977,14 @@ SHS__PUBLIC int shs_omp_naive(int p, int n, const shs_real *D, const shs_real *y
     return (int)k;
 }
 
-SHS__PUBLIC int shs_somp_naive(int p, int n, const shs_real *D, ptrdiff_t m, const shs_real *Y, int s, shs_wide tolerance,
-                               shs_wide (*score)(shs_wide alpha, shs_wide gjj, shs_wide d2), int *atoms, shs_wide *X,
-                               shs_wide *E, shs_wide *Q, shs_wide *R) {
-    shs_wide first = 0, error2;
+SHS__PUBLIC int shs_somp_naive(int p, int n, const shs_real *D, ptrdiff_t m, const shs_real *Y, const shs_naive_rule *rule,
+                               int *atoms, shs_wide *X, shs_wide *E, shs_wide *scratch) {
+    const ptrdiff_t s = rule->sparsity;
+    shs_wide *Q = scratch, *R = Q + p * s, first = 0, error2;
     ptrdiff_t i, j, k, l;
     for (i = 0; i < p * m; i++) E[i] = (shs_wide)Y[i];
     error2 = shs__naive_dot_wide(p * m, E, E);
-    for (k = 0; k < s && k < p && !(tolerance > 0 && error2 <= tolerance * tolerance); k++) {
+    for (k = 0; k < s && k < p && !shs__naive_reached(rule, error2); k++) {
         shs_wide largest = -1, along2 = 0;
         for (j = 0; j < n; j++) { /* choose the atom of the largest sum of scores */
             const shs_real *d = D + j * p;
@@ -11976,14 +11992,14 @@ SHS__PUBLIC int shs_somp_naive(int p, int n, const shs_real *D, ptrdiff_t m, con
             shs_wide value = 0, size2 = 0;
             for (l = 0; l < m; l++) {
                 const shs_wide alpha = shs__naive_dot(p, d, E + l * p);
-                if (score) value += score(alpha, gjj, d2);
+                if (rule->score) value += rule->score(alpha, gjj, d2);
                 else value += alpha * alpha;
                 size2 += alpha * alpha;
             }
             if (!(value > largest)) continue;
             largest = value;
             along2 = size2;
-            if (score && gjj > 0) along2 /= gjj; /* as if of unit norm */
+            if (rule->score && gjj > 0) along2 /= gjj; /* as if of unit norm */
             atoms[k] = (int)j;
         }
         if (k == 0) first = along2;
@@ -13130,8 +13146,8 @@ SHS__PUBLIC void shs_nnaksvd_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wi
 }
 
 /* MOD: A = XX', B = YX'; D A = B by elimination; then atoms at unit norm */
-SHS__PUBLIC void shs_mod_naive(int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, const shs_wide *X, shs_wide *A,
-                               shs_wide *B) {
+SHS__PUBLIC void shs_mod_naive(int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, const shs_wide *X, shs_wide *scratch) {
+    shs_wide *A = scratch, *B = A + (ptrdiff_t)n * n;
     ptrdiff_t i, j, k, l;
     for (j = 0; j < n; j++) {
         for (k = 0; k < n; k++)
@@ -13156,7 +13172,7 @@ SHS__PUBLIC void shs_mod_naive(int p, int n, shs_real *D, ptrdiff_t m, const shs
     }
 }
 
-/* Y ~ DX of the twins below: signals (p x m), atoms (p x n), codes (n x m). */
+/* Y ~ DX of the twin below: signals (p x m), atoms (p x n), codes (n x m). */
 typedef struct shs__dl_factors {
     int p, n;
     ptrdiff_t m;
@@ -13202,45 +13218,37 @@ SHS__PRIVATE int shs__dl_naive_without_atom(const shs__dl_factors *f, ptrdiff_t 
     return used;
 }
 
-/* `rounds` of updates of D and X, in groups of N~ atoms that share one E */
-SHS__OUTLINE void shs__dl_naive_rounds(shs_update_fn update, const shs__dl_factors *f, int group, int rounds, shs_wide *E,
-                                       shs_wide *F, shs_wide *d) {
+/* The codes of all signals. */
+SHS__PRIVATE void shs__dl_naive_code(const shs_naive_learning *how, const shs__dl_factors *f, int *atoms, shs_wide *scratch) {
+    const shs_naive_rule rule = {how->sparsity, 0, NULL};
+    shs_wide *x = scratch, *r = x + how->sparsity;
+    ptrdiff_t i;
+    for (i = 0; i < f->m; i++) {
+        const shs_real *y = f->Y + i * f->p;
+        int used;
+        if (how->nonnegative) used = shs_nnomp_naive(f->p, f->n, f->D, y, how->sparsity, 0, atoms, x, r);
+        else used = shs_omp_naive(f->p, f->n, f->D, y, &rule, atoms, x, r, r + f->p);
+        shs__dl_naive_codes(f, i, used, atoms, x);
+    }
+}
+
+SHS__PUBLIC void shs_ksvd_naive(const shs_naive_learning *how, int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y,
+                                shs_wide *X, int *atoms, shs_wide *scratch) {
+    const shs__dl_factors f = {p, n, m, Y, D, X};
+    shs_wide *E = scratch, *F = E + p * m, *d = F + p * m;
     ptrdiff_t first, j;
-    for (; rounds > 0; rounds--)
-        for (first = 0; first < f->n; first += group) {
-            shs__dl_naive_residual(f, E);
-            for (j = first; j < f->n && j < first + group; j++) {
-                shs_real *atom = f->D + j * f->p;
-                if (!shs__dl_naive_without_atom(f, j, E, F)) continue; /* it stays */
-                shs__la_widen(f->p, atom, d);
-                update(f->p, f->m, F, f->X + j, f->n, d);
-                shs__la_narrow(f->p, d, atom);
+    int round;
+    shs__dl_naive_code(how, &f, atoms, d + p);
+    for (round = 0; round < how->rounds; round++)
+        for (first = 0; first < n; first += how->group) {
+            shs__dl_naive_residual(&f, E);
+            for (j = first; j < n && j < first + how->group; j++) {
+                if (!shs__dl_naive_without_atom(&f, j, E, F)) continue; /* it stays */
+                shs__la_widen(p, D + j * p, d);
+                how->update(p, m, F, X + j, n, d);
+                shs__la_narrow(p, d, D + j * p);
             }
         }
-}
-
-SHS__PUBLIC void shs_ksvd_naive(shs_update_fn update, int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s,
-                                int group, int rounds, shs_wide *X, shs_wide *E, shs_wide *F, shs_wide *d, int *atoms,
-                                shs_wide *x, shs_wide *r, shs_wide *Q, shs_wide *R) {
-    const shs__dl_factors f = {p, n, m, Y, D, X};
-    ptrdiff_t i;
-    for (i = 0; i < m; i++) {
-        const int used = shs_omp_naive(p, n, D, Y + i * p, s, 0, NULL, atoms, x, r, Q, R);
-        shs__dl_naive_codes(&f, i, used, atoms, x);
-    }
-    shs__dl_naive_rounds(update, &f, group, rounds, E, F, d);
-}
-
-SHS__PUBLIC void shs_nnksvd_naive(shs_update_fn update, int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s,
-                                  int group, int rounds, shs_wide *X, shs_wide *E, shs_wide *F, shs_wide *d, int *atoms,
-                                  shs_wide *x, shs_wide *r) {
-    const shs__dl_factors f = {p, n, m, Y, D, X};
-    ptrdiff_t i;
-    for (i = 0; i < m; i++) {
-        const int used = shs_nnomp_naive(p, n, D, Y + i * p, s, 0, atoms, x, r);
-        shs__dl_naive_codes(&f, i, used, atoms, x);
-    }
-    shs__dl_naive_rounds(update, &f, group, rounds, E, F, d);
 }
 #endif /* SHS__NAIVE */
 
@@ -14969,13 +14977,15 @@ SHS__PUBLIC shs_status shs_dictionary_coherence(const shs_context *ctx, int p, i
 /* ---- online learning: the naive twin -------------------------------------------------------------- >>online_naive */
 
 #ifdef SHS__NAIVE
-SHS__PUBLIC void shs_online_naive(int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s, shs_wide forgetting,
-                                  shs_wide *A, shs_wide *B, int *atoms, shs_wide *x, shs_wide *r, shs_wide *Q, shs_wide *R) {
+SHS__PUBLIC void shs_online_naive(int p, int n, shs_real *D, ptrdiff_t m, const shs_real *Y, int s, const shs_naive_sums *sums,
+                                  int *atoms, shs_wide *scratch) {
+    const shs_naive_rule rule = {s, 0, NULL};
+    shs_wide *A = sums->A, *B = sums->B, *r = scratch, *x = r + p;
     ptrdiff_t i, j, k, l;
-    for (j = 0; j < (ptrdiff_t)n * n; j++) A[j] *= forgetting;
-    for (j = 0; j < (ptrdiff_t)p * n; j++) B[j] *= forgetting;
+    for (j = 0; j < (ptrdiff_t)n * n; j++) A[j] *= sums->forgetting;
+    for (j = 0; j < (ptrdiff_t)p * n; j++) B[j] *= sums->forgetting;
     for (i = 0; i < m; i++) { /* A += xx', B += yx' */
-        int used = shs_omp_naive(p, n, D, Y + i * p, s, 0, NULL, atoms, x, r, Q, R);
+        int used = shs_omp_naive(p, n, D, Y + i * p, &rule, atoms, x, r, x + s);
         for (k = 0; k < used; k++) {
             for (j = 0; j < used; j++) *SHS__AT(A, n, atoms[j], atoms[k]) += x[j] * x[k];
             for (l = 0; l < p; l++) *SHS__AT(B, p, l, atoms[k]) += (shs_wide)Y[l + i * p] * x[k];
@@ -18816,9 +18826,9 @@ SHS__PUBLIC size_t shs_cube_map_workspace(const shs_context *ctx, const shs_cube
 
 #ifdef SHS__NAIVE
 SHS__PUBLIC void shs_pca_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *mean, shs_wide *values, shs_wide *vectors,
-                               shs_wide *C) {
-    shs_moments_naive(n, m, X, mean, C);
-    shs_eigh_naive(n, C, values, vectors);
+                               shs_wide *scratch) {
+    shs_moments_naive(n, m, X, mean, scratch);
+    shs_eigh_naive(n, scratch, values, vectors);
 }
 
 /* A = L L' into the lower triangle of A (n x n). */
@@ -18903,9 +18913,10 @@ SHS__PUBLIC void shs_noise_residual_naive(int n, ptrdiff_t pairs, const shs_wide
 /* The noise is that of neighbours in a line, N = L L'. In coordinates L^-1 x it is white: values are the eigenvalues of
    L^-1 C L^-T, vectors are L^-T times its eigenvectors. */
 SHS__PUBLIC void shs_mnf_naive(int n, ptrdiff_t lines, ptrdiff_t samples, const shs_wide *X, shs_wide *mean, shs_wide *values,
-                               shs_wide *vectors, shs_wide *C, shs_wide *L, shs_wide *d) {
+                               shs_wide *vectors, shs_wide *scratch) {
+    shs_wide *C = scratch, *L = C + (ptrdiff_t)n * n;
     ptrdiff_t b;
-    shs_noise_naive(n, lines, samples, X, 1, 0, mean, L, d);
+    shs_noise_naive(n, lines, samples, X, 1, 0, mean, L, L + (ptrdiff_t)n * n);
     shs__pca_factorize_naive(n, L);
     shs_moments_naive(n, lines * samples, X, mean, C);
     for (b = 0; b < n; b++) shs__pca_forward_naive(n, L, C + b * n, 1); /* the columns, then the rows */
@@ -18915,8 +18926,8 @@ SHS__PUBLIC void shs_mnf_naive(int n, ptrdiff_t lines, ptrdiff_t samples, const 
 }
 
 /* (x - mean)' C^-1 (x - mean) = |L^-1 (x - mean)|^2 where C = L L'. */
-SHS__PUBLIC void shs_rx_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *scores, shs_wide *mean, shs_wide *L,
-                              shs_wide *u) {
+SHS__PUBLIC void shs_rx_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *scores, shs_wide *scratch) {
+    shs_wide *mean = scratch, *u = mean + n, *L = u + n;
     ptrdiff_t i, b;
     shs_moments_naive(n, m, X, mean, L);
     shs__pca_factorize_naive(n, L);
@@ -18929,7 +18940,8 @@ SHS__PUBLIC void shs_rx_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *s
 }
 
 SHS__PUBLIC void shs_rx_classes_naive(int n, ptrdiff_t m, const shs_wide *X, const int *labels, int classes, shs_wide *scores,
-                                      shs_wide *mean, shs_wide *L, shs_wide *u, shs_wide *Y, shs_wide *own) {
+                                      shs_wide *scratch) {
+    shs_wide *Y = scratch, *own = Y + n * m; /* a class's pixels and their scores */
     ptrdiff_t i, b, count;
     int k;
     for (k = 0; k < classes; k++) {
@@ -18939,7 +18951,7 @@ SHS__PUBLIC void shs_rx_classes_naive(int n, ptrdiff_t m, const shs_wide *X, con
                 for (b = 0; b < n; b++) Y[b + count * n] = X[b + i * n];
                 count++;
             }
-        if (count > 0) shs_rx_naive(n, count, Y, own, mean, L, u);
+        if (count > 0) shs_rx_naive(n, count, Y, own, own + m);
         count = 0;
         for (i = 0; i < m; i++)
             if (labels[i] == k) scores[i] = own[count++];
@@ -18956,7 +18968,8 @@ SHS__PRIVATE int shs__rx_within_naive(ptrdiff_t y, ptrdiff_t at, ptrdiff_t width
 
 /* As shs_rx_naive, with mean and covariance of each pixel's own background, which must have full rank. */
 SHS__PUBLIC void shs_rx_local_naive(int n, ptrdiff_t lines, ptrdiff_t samples, const shs_wide *X, int inner, int outer,
-                                    shs_wide *scores, shs_wide *mean, shs_wide *C, shs_wide *u) {
+                                    shs_wide *scores, shs_wide *scratch) {
+    shs_wide *mean = scratch, *u = mean + n, *C = u + n;
     ptrdiff_t line, sample, y, x, a, b;
     int pass;
     for (line = 0; line < lines; line++)
@@ -20410,10 +20423,11 @@ SHS__PRIVATE int shs__rx_local_factorize(const shs__local *w, shs__local_own *ow
     int first, top, j, g, m;
     for (first = 0; first <= w->n; first += k->columns, sums += (groups - top) * t->group) {
         const int lane = first % k->lanes;
-        shs_wide *L = own->L + (size_t)(top = first / k->lanes) * (size_t)next;
-        shs_wide *row = sums + (t->last - top) * t->group + t->lane;
+        shs_wide *L = own->L + shs__cells(first / k->lanes, next);
+        shs_wide *row = sums + (t->last - first / k->lanes) * t->group + t->lane;
         const shs__side columns = shs__tile_side(L + lane, k->columns > k->lanes ? next : 1, k->lanes);
         shs__side rows;
+        top = first / k->lanes;
         for (j = 0; j < k->columns; j++) row[j * k->lanes] = y[first + j];
         for (g = top; g < groups; g += m) {
             m = shs__px_tile_groups(groups - g, k->vectors);
@@ -20712,7 +20726,8 @@ SHS__PRIVATE void shs__ica_polar_naive(int m, shs_wide *W, shs_wide *G, shs_wide
 }
 
 SHS__PUBLIC void shs_ica_naive(shs_contrast_fn contrast, int symmetric, int m, ptrdiff_t n, const shs_wide *Z, int iterations,
-                               shs_wide *W, shs_wide *S, shs_wide *G) {
+                               shs_wide *W, shs_wide *scratch) {
+    shs_wide *S = scratch, *G = S + (ptrdiff_t)m * m;
     ptrdiff_t a, j, t;
     for (t = 0; symmetric && t < iterations; t++) {
         for (j = 0; j < m; j++) shs__ica_step_naive(contrast, m, n, Z, W + j * m, S + j * m);
@@ -21679,14 +21694,17 @@ SHS__PRIVATE shs_wide shs__tg_score(shs_detector method, shs_wide cosine, shs_wi
 /* w = A^-1 (t - mean), where A is C, R or, for SAM, I, and A = L L'; or w = P t. With y = w'(x - mean) the scores of MF, CEM and
    OSP are y / w'(t - mean); the others are made of the cosine. */
 SHS__PUBLIC void shs_detect_naive(shs_detector method, int n, ptrdiff_t m, const shs_wide *X, const shs_wide *t, int u,
-                                  const shs_wide *U, shs_wide *scores, shs_wide *mean, shs_wide *w, shs_wide *v, shs_wide *A) {
+                                  const shs_wide *U, shs_wide *scores, shs_wide *scratch) {
+    shs_wide *mean = scratch, *w = mean + n, *v = w + n, *A = v + n, y, own = 0, length2;
     ptrdiff_t i, b, k;
-    shs_wide y, own = 0, length2;
     int centred = method == SHS_DETECTOR_MF || shs__tg_whitens(method);
     shs_moments_naive(n, m, X, mean, A);
     for (b = 0; b < n && !centred; b++)
         for (k = 0; k < n; k++) A[k + b * n] = method == SHS_DETECTOR_CEM ? A[k + b * n] + mean[k] * mean[b] : k == b;
-    for (b = 0; b < n; b++) w[b] = t[b] - (mean[b] = centred ? mean[b] : 0);
+    for (b = 0; b < n; b++) {
+        if (!centred) mean[b] = 0;
+        w[b] = t[b] - mean[b];
+    }
     for (k = 0; k < u && shs__tg_projects(method); k++) { /* Gram-Schmidt: U's columns, orthonormal, in place of A's */
         shs_wide *q = A + k * n;
         for (b = 0; b < n; b++) q[b] = U[b + k * n];
@@ -21704,7 +21722,10 @@ SHS__PUBLIC void shs_detect_naive(shs_detector method, int n, ptrdiff_t m, const
     for (b = 0; b < n; b++) own += w[b] * (t[b] - mean[b]);
     for (i = 0; i < m; i++) {
         y = 0;
-        for (b = 0; b < n; b++) y += w[b] * (v[b] = X[b + i * n] - mean[b]);
+        for (b = 0; b < n; b++) {
+            v[b] = X[b + i * n] - mean[b];
+            y += w[b] * v[b];
+        }
         scores[i] = y / own;
         if (shs__tg_is_map(method)) continue;
         if (method != SHS_DETECTOR_AMSD) shs__pca_forward_naive(n, A, v, 1);
@@ -22893,7 +22914,8 @@ SHS__PRIVATE void shs__em_project_naive(int n, ptrdiff_t m, const shs_wide *X, i
         power += values[b] + mean[b] * mean[b];
         subspace += (b < p ? values[b] : 0) + mean[b] * mean[b];
     }
-    if ((plane = plane && shs__em_noise_is_low(n, p, power, subspace)) != 0) {
+    plane = plane && shs__em_noise_is_low(n, p, power, subspace);
+    if (plane) {
         shs_moments_naive(n, m, X, mean, C);
         for (i = 0; i < (ptrdiff_t)n * n; i++) C[i] += mean[i % n] * mean[i / n];
         shs_eigh_naive(n, C, values, V);
@@ -24026,6 +24048,12 @@ SHS__PRIVATE shs_status shs__npy_parse_shape(const char **text, shs_npy *f) {
     return SHS_OK;
 }
 
+SHS__PRIVATE shs_status shs__npy_parse_order(const char **at, shs_npy *f) {
+    f->fortran_order = shs__npy_next(at, "True");
+    if (f->fortran_order || shs__npy_next(at, "False")) return SHS_OK;
+    return SHS_DAMAGED_NPY;
+}
+
 /* The dictionary: its three keys, each once, in any order. */
 SHS__PRIVATE shs_status shs__npy_parse(const char *at, shs_npy *f) {
     int seen = 0;
@@ -24040,7 +24068,7 @@ SHS__PRIVATE shs_status shs__npy_parse(const char *at, shs_npy *f) {
         seen |= key;
         if (key == 1) status = shs__npy_parse_type(&at, f);
         else if (key == 4) status = shs__npy_parse_shape(&at, f);
-        else if (!(f->fortran_order = shs__npy_next(&at, "True")) && !shs__npy_next(&at, "False")) status = SHS_DAMAGED_NPY;
+        else status = shs__npy_parse_order(&at, f);
         if (status != SHS_OK) return status;
         if (!shs__npy_next(&at, ",") && *at != '}') return SHS_DAMAGED_NPY;
     }

@@ -173,12 +173,13 @@ typedef struct naive_rule {
 static inline int naive_pursuit(int p, int n, const shs_real *D, const shs_real *y, const naive_rule *rule, int *atoms,
                                 shs_real *coefs, double *error2) {
     const int most = lesser(rule->sparsity, p);
+    const shs_naive_rule wide = {most, (shs_wide)rule->tolerance, rule->score};
     const size_t room = (size_t)(1 + most + p + p * most + most * most);
-    shs_wide *x = (shs_wide *)malloc(room * sizeof *x), *r = x + most, *Q = r + p;
+    shs_wide *x = (shs_wide *)malloc(room * sizeof *x), *r = x + most;
     double sum = 0;
     int used, k;
     assert_non_null(x);
-    used = shs_omp_naive(p, n, D, y, most, (shs_wide)rule->tolerance, rule->score, atoms, x, r, Q, Q + p * most);
+    used = shs_omp_naive(p, n, D, y, &wide, atoms, x, r, r + p);
     for (k = 0; k < used; k++) coefs[k] = (shs_real)x[k];
     for (k = 0; k < p; k++) {
         const double rest = (double)r[k];

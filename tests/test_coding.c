@@ -868,14 +868,14 @@ static shs_codes naive_groups(const problem *q, const shs_omp_options *o, double
     const int most = q->p < q->n ? q->p : q->n;
     const size_t P = (size_t)q->p, S = (size_t)most;
     shs_codes c = new_codes(q->m, most);
-    shs_wide *X = (shs_wide *)malloc((S * q->m + P * q->m + P * S + S * S) * sizeof *X), *E = X + S * q->m, *Q = E + P * q->m;
+    shs_wide *X = (shs_wide *)malloc((S * q->m + P * q->m + P * S + S * S) * sizeof *X), *E = X + S * q->m;
     size_t g, i, k;
     for (g = 0; g < o->group_count; g++) {
         const size_t first = o->groups[g], count = group_end(o, q->m, g) - first;
         const int s = sparsity_of(o, first, most);
-        const int used =
-            shs_somp_naive(q->p, q->n, q->D, (ptrdiff_t)count, signal_of(q, first), s, (shs_wide)tolerance_of(o, first),
-                           naive_scores[o->selection], c.atoms + first * S, X, E, Q, Q + P * S);
+        const shs_naive_rule rule = {s, (shs_wide)tolerance_of(o, first), naive_scores[o->selection]};
+        const int used = shs_somp_naive(q->p, q->n, q->D, (ptrdiff_t)count, signal_of(q, first), &rule, c.atoms + first * S, X,
+                                        E, E + P * q->m);
         for (i = 0; i < count; i++) {
             c.used[first + i] = used;
             for (k = 0; k < (size_t)used; k++) {

@@ -22,9 +22,9 @@ static void g_skew(shs_wide y, shs_wide *g, shs_wide *slope) { *g = y * y, *slop
 static void plain_steps(shs_contrast contrast, shs_ica_approach approach, int m, size_t n, const double *z, int steps,
                         double *W) {
     static const shs_contrast_fn contrasts[] = {g_pow3, g_tanh, g_gauss, g_skew};
-    double *S = NEW(double, m *m), *G = NEW(double, m *m);
-    shs_ica_naive(contrasts[contrast], approach == SHS_APPROACH_SYMMETRIC, m, (ptrdiff_t)n, z, steps, W, S, G);
-    free(S), free(G);
+    double *scratch = NEW(double, 2 * m * m);
+    shs_ica_naive(contrasts[contrast], approach == SHS_APPROACH_SYMMETRIC, m, (ptrdiff_t)n, z, steps, W, scratch);
+    free(scratch);
 }
 
 static double inner(int m, const double *a, const double *b) {

@@ -623,17 +623,17 @@ static const shs_update_fn rules[SHS_UPDATE_COUNT] = {shs_aksvd_naive, shs_sgk_n
                                                       shs_sgk_naive /* before there are codes X' */, NULL /* MOD */};
 
 static void check_naive_update(shs_update update, int group, int rounds) {
-    enum { S = 3, SCRATCH = P + S + P + P * S + S * S };
+    enum { S = 3, SCRATCH = 2 * P * M + 2 * P + S + S * (P + S) };
+    const shs_naive_learning how = {rules[update], S, group, rounds, 0};
     shs_real *Y = small_signals(), *D = new_dictionary(P, N, 3), *expected = copy_of(P * N, D);
-    shs_wide *X = (shs_wide *)malloc((N * M + 2 * P * M + SCRATCH) * sizeof *X), *E = X + N * M, *F = E + P * M;
-    shs_wide *d = F + P * M, *x = d + P, *r = x + S;
+    shs_wide *X = (shs_wide *)malloc((N * M + SCRATCH) * sizeof *X);
     double sum2 = 0;
     int atoms[S], l, j;
     shs_ksvd_record record;
     shs_ksvd_options o = small_options();
     shs_ksvd_report report = SHS_ZERO;
     size_t i;
-    shs_ksvd_naive(rules[update], P, N, expected, M, Y, S, group, rounds, X, E, F, d, atoms, x, r, r + P, r + P + P * S);
+    shs_ksvd_naive(&how, P, N, expected, M, Y, X, atoms, X + N * M);
     for (i = 0; i < M; i++)
         for (l = 0; l < P; l++) {
             double e = (double)Y[i * P + (size_t)l];
@@ -673,16 +673,15 @@ static void test_naive_nsgk(void **state) {
 }
 
 static void test_naive_mod(void **state) {
-    enum { S = 3, SCRATCH = P + S + P + P * S + S * S };
+    enum { S = 3, SCRATCH = 2 * P * M + 2 * P + S + S * (P + S) };
+    const shs_naive_learning how = {shs_sgk_naive, S, 1, 0, 0}; /* no round of updates: X are the codes alone */
     shs_real *Y = small_signals(), *D = new_dictionary(P, N, 3), *expected = copy_of(P * N, D);
-    shs_wide *X = (shs_wide *)malloc((N * M + 2 * P * M + SCRATCH) * sizeof *X), *E = X + N * M, *F = E + P * M;
-    shs_wide *d = F + P * M, *x = d + P, *r = x + S;
+    shs_wide *X = (shs_wide *)malloc((N * M + SCRATCH + N * (N + P)) * sizeof *X);
     int atoms[S];
     shs_ksvd_options o = small_options();
     (void)state;
-    /* no round of updates: X are the codes alone */
-    shs_ksvd_naive(shs_sgk_naive, P, N, expected, M, Y, S, 1, 0, X, E, F, d, atoms, x, r, r + P, r + P + P * S);
-    shs_mod_naive(P, N, expected, M, Y, X, E, F);
+    shs_ksvd_naive(&how, P, N, expected, M, Y, X, atoms, X + N * M);
+    shs_mod_naive(P, N, expected, M, Y, X, X + N * M);
     o.iterations = 1, o.start = SHS_START_GIVEN, o.replace = SHS_REPLACE_LEAVE, o.keep = SHS_KEEP_LAST;
     o.update = SHS_UPDATE_MOD;
     assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, NULL));
@@ -721,9 +720,9 @@ static void exact_nonnegative(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x
 static void check_naive_nonnegative(shs_update update, int group, int rounds) {
     static const shs_update_fn kept[] = {shs_nnaksvd_naive, sgk_nonnegative, exact_nonnegative};
     enum { S = 3 };
+    const shs_naive_learning how = {kept[update], S, group, rounds, 1};
     shs_real *Y = nonnegative_signals(), *D = new_dictionary(P, N, 3), *expected;
-    shs_wide *X = (shs_wide *)malloc((N * M + 2 * P * M + 2 * P + S) * sizeof *X), *E = X + N * M, *F = E + P * M;
-    shs_wide *d = F + P * M;
+    shs_wide *X = (shs_wide *)malloc((N * M + 2 * P * M + 2 * P + S) * sizeof *X);
     shs_ksvd_options o = small_options();
     shs_ksvd_report report = SHS_ZERO;
     shs_ksvd_record record;
@@ -732,7 +731,7 @@ static void check_naive_nonnegative(shs_update update, int group, int rounds) {
     size_t i;
     for (i = 0; i < P * N; i++) D[i] = (shs_real)fabs((double)D[i]);
     expected = copy_of(P * N, D);
-    shs_nnksvd_naive(kept[update], P, N, expected, M, Y, S, group, rounds, X, E, F, d, atoms, d + P, d + P + S);
+    shs_ksvd_naive(&how, P, N, expected, M, Y, X, atoms, X + N * M);
     for (i = 0; i < M; i++)
         for (l = 0; l < P; l++) {
             double e = (double)Y[i * P + (size_t)l];

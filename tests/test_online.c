@@ -140,6 +140,7 @@ static void check_naive(int p, int n, size_t m, size_t batch, int s, double forg
     shs_wide *A = (shs_wide *)calloc(2 * (square + atoms), sizeof *A), *B = A + square, *C = B + atoms;
     shs_wide *x = (shs_wide *)malloc((size_t)(s + p + p * s + s * s) * sizeof *x);
     int *chosen = (int *)malloc((size_t)s * sizeof *chosen);
+    shs_naive_sums sums;
     shs_online_options o = SHS_ZERO;
     shs_online_report report = SHS_ZERO;
     in_order source = from(p, m, Y);
@@ -148,9 +149,11 @@ static void check_naive(int p, int n, size_t m, size_t batch, int s, double forg
     o.replace = SHS_REPLACE_LEAVE, o.start_weight = (shs_wide)0.5;
     for (i = 0; i < (size_t)n; i++) A[i * (size_t)n + i] = (shs_wide)0.5;
     for (i = 0; i < atoms; i++) B[i] = (shs_wide)0.5 * (shs_wide)E[i];
+    sums.forgetting = (shs_wide)forgetting;
+    sums.A = A;
+    sums.B = B;
     for (i = 0; i < m; i += batch)
-        shs_online_naive(p, n, E, (ptrdiff_t)(m - i < batch ? m - i : batch), Y + i * (size_t)p, s, (shs_wide)forgetting, A, B,
-                         chosen, x, x + s, x + s + p, x + s + p + p * s);
+        shs_online_naive(p, n, E, (ptrdiff_t)(m - i < batch ? m - i : batch), Y + i * (size_t)p, s, &sums, chosen, x);
     report.sums_xx = C, report.sums_yx = C + square;
     assert_ok(shs_online_ex(&serial, p, n, deliver, &source, &o, D, p, &report));
     assert_all_close(atoms, D, E, BY_TYPE(5e-4, 1e-10));
@@ -184,6 +187,7 @@ static void test_sweeps(void **state) {
     static const int sweeps[] = {1, 2, 5, 20, 4000};
     shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D), *E = (shs_real *)malloc(P * N * sizeof *E);
     shs_wide A[N * N], B[P * N], r[P];
+    shs_naive_sums sums;
     double before = HUGE_VAL;
     int k;
     (void)state;
@@ -200,7 +204,10 @@ static void test_sweeps(void **state) {
         before = now;
     }
     memcpy(E, D, P * N * sizeof *E);
-    shs_online_naive(P, N, E, 0, Y, S, 1, A, B, NULL, NULL, r, NULL, NULL);
+    sums.forgetting = 1;
+    sums.A = A;
+    sums.B = B;
+    shs_online_naive(P, N, E, 0, Y, S, &sums, NULL, r);
     assert_all_close(P * N, D, E, BY_TYPE(1e-4, 1e-9));
     free(Y), free(D), free(E);
 }

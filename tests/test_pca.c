@@ -636,11 +636,11 @@ static void test_rescaled_constant(void **state) {
 
 static double *naive_rx(const plain_cube *p, int sample) {
     int B = p->bands;
-    double *score = NEW(double, pixels_of(p)), *mean = NEW(double, B), *L = NEW(double, B * B), *u = NEW(double, B);
+    double *score = NEW(double, pixels_of(p)), *scratch = NEW(double, B * (B + 2));
     size_t i;
-    shs_rx_naive(B, (ptrdiff_t)pixels_of(p), p->x, score, mean, L, u);
+    shs_rx_naive(B, (ptrdiff_t)pixels_of(p), p->x, score, scratch);
     for (i = 0; sample && i < pixels_of(p); i++) score[i] *= (double)(pixels_of(p) - 1) / (double)pixels_of(p);
-    free(mean), free(L), free(u);
+    free(scratch);
     return score;
 }
 
@@ -1362,15 +1362,15 @@ static void test_rx_by_class(void **state) {
         shs_cube cube = cube_of(&p, run & 1 ? SHS_TYPE_F32 : SHS_TYPE_F64, (shs_interleave)(run / 3 % 3), 0), used;
         unsigned char *mask = NEW(unsigned char, pixels_of(&p));
         shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, lines, samples, 1);
-        double *expected = NEW(double, pixels_of(&p)), *mean = NEW(double, B), *L = NEW(double, B *B), *u = NEW(double, B),
-               *Y = NEW(double, values_of(&p)), *own = NEW(double, pixels_of(&p)), most = 0, *got = (double *)sink.pixels;
+        double *expected = NEW(double, pixels_of(&p)), most = 0, *got = (double *)sink.pixels;
+        double *scratch = NEW(double, (size_t)(B * (B + 2)) + (size_t)(B + 1) * pixels_of(&p));
         stream s;
         size_t i;
         q = plain_of(&cube);
         for (i = 0; i < pixels_of(&p); i++)
             mask[i] = kind < 2 || i % 7 != 3, judged[i] = mask[i] && labels[i] < 4 ? labels[i] : -1;
         if (kind >= 2) cube.mask = mask;
-        shs_rx_classes_naive(B, (ptrdiff_t)pixels_of(&q), q.x, judged, 4, expected, mean, L, u, Y, own);
+        shs_rx_classes_naive(B, (ptrdiff_t)pixels_of(&q), q.x, judged, 4, expected, scratch);
         used = kind % 2 ? streamed(&cube, sizes[z].block, &s) : cube;
         sink.has_nodata = 1, sink.nodata = -5;
         assert_ok(shs_rx_classes(NULL, &used, labels, 6, NULL, &sink, ranks)); /* class 5 has no pixels */
@@ -1389,8 +1389,8 @@ static void test_rx_by_class(void **state) {
             assert_close(most, 3, 0);
             free(values.x);
         }
-        free(p.x), free(q.x), free(labels), free(judged), free(mask), free(expected), free(mean), free(L), free(u), free(Y);
-        free(own), cube_free(&cube), sink_free(&sink);
+        free(p.x), free(q.x), free(labels), free(judged), free(mask), free(expected), free(scratch);
+        cube_free(&cube), sink_free(&sink);
     }
 }
 
@@ -1555,7 +1555,7 @@ static void test_rx_local(void **state) {
         shs_cube cube, used;
         shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIL, lines, samples, 1),
                  again = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BIL, lines, samples, 1), between;
-        double *expected = NEW(double, count), *mean = NEW(double, B), *C = NEW(double, B *B), *u = NEW(double, B), most = 0;
+        double *expected = NEW(double, count), *scratch = NEW(double, B *(B + 2)), most = 0;
         shs_context ctx = SHS_ZERO;
         shs_rx_local_options o = SHS_ZERO;
         stream s;
@@ -1577,7 +1577,7 @@ static void test_rx_local(void **state) {
         assert_memory_equal(again.pixels, sink.pixels, count * sizeof(double));
         if (kind == 0) {
             double *twin = NEW(double, count);
-            shs_rx_local_naive(B, lines, samples, q.x, sizes[z].inner, sizes[z].outer, twin, mean, C, u);
+            shs_rx_local_naive(B, lines, samples, q.x, sizes[z].inner, sizes[z].outer, twin, scratch);
             for (i = 0; i < count; i++)
                 if (!is_nan(expected[i])) assert_close(twin[i], expected[i], 1e-7 * most);
             free(twin);
@@ -1587,7 +1587,7 @@ static void test_rx_local(void **state) {
             for (most = -1, i = 0; i < count; i++) most = fmax(most, ((const double *)again.pixels)[i]);
             assert_close(most, 4, 1e-12);
         }
-        free(p.x), free(q.x), free(valid), free(expected), free(mean), free(C), free(u);
+        free(p.x), free(q.x), free(valid), free(expected), free(scratch);
         cube_free(&cube), sink_free(&sink), sink_free(&again);
     }
 }
@@ -2533,15 +2533,15 @@ static void test_textbook(void **state) {
     enum { ROWS = 31, COLUMNS = 37, B = 6 };
     plain_cube p = smooth_cube(ROWS, COLUMNS, B, 3, 12);
     shs_cube cube = cube_f64(&p);
-    double *mean = NEW(double, B), *values = NEW(double, B), *V = NEW(double, B * B), *C = NEW(double, B * B),
-           *L = NEW(double, B * B), *d = NEW(double, values_of(&p));
+    double *mean = NEW(double, B), *values = NEW(double, B), *V = NEW(double, B * B);
+    double *scratch = NEW(double, 2 * B * B + values_of(&p));
     int mnf, k, b;
     (void)state;
     for (mnf = 0; mnf < 2; mnf++) {
         shs_pca_options o = options_of(0, 0, 0, 1);
         shs_pca pca;
-        if (mnf) shs_mnf_naive(B, ROWS, COLUMNS, p.x, mean, values, V, C, L, d);
-        else shs_pca_naive(B, ROWS * COLUMNS, p.x, mean, values, V, C);
+        if (mnf) shs_mnf_naive(B, ROWS, COLUMNS, p.x, mean, values, V, scratch);
+        else shs_pca_naive(B, ROWS * COLUMNS, p.x, mean, values, V, scratch);
         assert_ok((mnf ? shs_mnf_fit : shs_pca_fit)(NULL, &cube, &o, &pca));
         for (k = 0; k < B; k++) {
             double sign = 0;
@@ -2552,7 +2552,7 @@ static void test_textbook(void **state) {
         }
         shs_pca_free(NULL, &pca);
     }
-    free(p.x), free(mean), free(values), free(V), free(C), free(L), free(d);
+    free(p.x), free(mean), free(values), free(V), free(scratch);
     cube_free(&cube);
 }
 

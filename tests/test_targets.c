@@ -28,7 +28,7 @@ static double *naive_scores(const plain_cube *p, const unsigned char *valid, int
     int n = p->bands, b, k;
     size_t i, m = 0;
     double *X = NEW(double, values_of(p)), *scores = NEW(double, PIXELS), *all = NEW(double, PIXELS *TARGETS);
-    double mean[MOST_BANDS], w[MOST_BANDS], v[MOST_BANDS], A[MOST_BANDS * MOST_BANDS];
+    double scratch[MOST_BANDS * (MOST_BANDS + 3)];
     for (i = 0; i < PIXELS; i++)
         if (!valid || valid[i]) {
             for (b = 0; b < n; b++) X[m * (size_t)n + (size_t)b] = pixel_of(p, i)[b];
@@ -36,7 +36,7 @@ static double *naive_scores(const plain_cube *p, const unsigned char *valid, int
         }
     for (k = 0; k < TARGETS; k++) {
         shs_detect_naive((shs_detector)method, n, (ptrdiff_t)m, X, spectra + k * n, UNDESIRED < n ? UNDESIRED : 0, undesired,
-                         scores, mean, w, v, A);
+                         scores, scratch);
         for (m = i = 0; i < PIXELS; i++) all[i * TARGETS + (size_t)k] = valid && !valid[i] ? NOT_A_NUMBER : scores[m++];
     }
     free(X), free(scores);
@@ -205,7 +205,7 @@ static void test_amsd_of_several_targets(void **state) {
     enum { BANDS = 9 };
     plain_cube p = mixed_cube(LINES, SAMPLES, BANDS, 3, 2, 14);
     shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIL, 0);
-    shs_wide drawn[5 * BANDS], U[4 * BANDS], mixed[TARGETS * BANDS], mean[BANDS], w[BANDS], v[BANDS], A[BANDS * BANDS];
+    shs_wide drawn[5 * BANDS], U[4 * BANDS], mixed[TARGETS * BANDS], scratch[BANDS * (BANDS + 3)];
     const shs_wide *targets = drawn;
     double *got, *again, *one = NEW(double, PIXELS), *left = NEW(double, PIXELS);
     int undesired, b, k;
@@ -220,7 +220,7 @@ static void test_amsd_of_several_targets(void **state) {
         memcpy(U + undesired * BANDS, targets, 2 * BANDS * sizeof *U);
         for (i = 0; i < PIXELS; i++) left[i] = 1;
         for (k = 0; k < TARGETS; k++) {
-            shs_detect_naive(SHS_DETECTOR_AMSD, BANDS, PIXELS, p.x, targets + k * BANDS, undesired + k, U, one, mean, w, v, A);
+            shs_detect_naive(SHS_DETECTOR_AMSD, BANDS, PIXELS, p.x, targets + k * BANDS, undesired + k, U, one, scratch);
             for (i = 0; i < PIXELS; i++) left[i] *= 1 - one[i];
         }
         for (i = 0; i < PIXELS; i++) assert_true(fabs(1 - got[i] - left[i]) < 1e-11);

@@ -199,15 +199,14 @@ static void all_at_once(void *unused) {
 /* Rung 1. All in double, loop by loop, with F formed for each atom; of few signals. */
 static void by_the_book(void *unused) {
     const size_t m = TEXTBOOK_SIGNALS;
-    shs_wide *X = ALLOCATE(shs_wide, N * m), *E = ALLOCATE(shs_wide, P * m), *F = ALLOCATE(shs_wide, P * m);
-    shs_wide d[P], x[S], r[P], Q[P * S], R[S * S];
+    const shs_naive_learning how = {shs_aksvd_naive, S, 1, 1, 0};
+    shs_wide *X = ALLOCATE(shs_wide, N * m), *scratch = ALLOCATE(shs_wide, 2 * P * m + 2 * P + S + S * (P + S));
     int atoms[S];
     (void)unused;
     memcpy(l.D, l.start, P * N * sizeof *l.D);
-    shs_ksvd_naive(shs_aksvd_naive, P, N, l.D, (ptrdiff_t)m, l.Y, S, 1, 1, X, E, F, d, atoms, x, r, Q, R);
+    shs_ksvd_naive(&how, P, N, l.D, (ptrdiff_t)m, l.Y, X, atoms, scratch);
     free(X);
-    free(E);
-    free(F);
+    free(scratch);
 }
 
 static void header_iterations(int iterations, shs_update update, int group, size_t m) {

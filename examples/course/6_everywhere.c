@@ -402,14 +402,15 @@ static void draw_signals(void) {
 
 /* Rung 1. The textbook: all products with the residual anew for each atom, in double. */
 static void code_by_the_book(void *unused) {
-    shs_wide x[SPARSITY], r[LENGTH], Q[LENGTH * SPARSITY], R[SPARSITY * SPARSITY];
+    const shs_naive_rule rule = {SPARSITY, 0, NULL};
+    shs_wide x[SPARSITY], r[LENGTH], scratch[SPARSITY * (LENGTH + SPARSITY)];
     size_t i;
     int k, used;
     (void)unused;
     for (i = 0; i < coding.count; i++) {
         shs_real *coefs = coding.coefs + i * SPARSITY;
-        used = shs_omp_naive(LENGTH, ATOMS, coding.D, coding.signals + i * LENGTH, SPARSITY, 0, NULL,
-                             coding.atoms + i * SPARSITY, x, r, Q, R);
+        used = shs_omp_naive(LENGTH, ATOMS, coding.D, coding.signals + i * LENGTH, &rule, coding.atoms + i * SPARSITY, x, r,
+                             scratch);
         memset(coefs, 0, SPARSITY * sizeof *coefs);
         for (k = 0; k < used; k++) coefs[k] = (shs_real)x[k];
     }

@@ -47,12 +47,12 @@ static double resident_rate(coding *c, int s) {
 /* The textbook: plain loops, everything anew for each signal, in double. */
 static void textbook_once(void *argument) {
     coding *c = (coding *)argument;
+    const shs_naive_rule rule = {c->s, 0, NULL};
     int atoms[MOST_S];
-    shs_wide x[MOST_S], r[P], *Q = ALLOCATE(shs_wide, P * c->s), *R = ALLOCATE(shs_wide, c->s * c->s);
+    shs_wide x[MOST_S], r[P], *scratch = ALLOCATE(shs_wide, c->s * (P + c->s));
     size_t i;
-    for (i = 0; i < c->m; i++) shs_omp_naive(P, N, c->D, c->Y + i * P, c->s, 0, NULL, atoms, x, r, Q, R);
-    free(Q);
-    free(R);
+    for (i = 0; i < c->m; i++) shs_omp_naive(P, N, c->D, c->Y + i * P, &rule, atoms, x, r, scratch);
+    free(scratch);
 }
 
 static double textbook_rate(coding *c, int s, size_t m) {

@@ -477,15 +477,15 @@ typedef struct twin {
     ptrdiff_t m;
     const shs_real *Y;
     shs_real *D;
-    shs_wide *X, *E, *F, *d, *x, *r, *Q, *R;
+    shs_wide *X, *scratch;
     int *atoms;
 } twin;
 
 static void twin_once(void *argument) {
     twin *t = (twin *)argument;
+    const shs_naive_learning how = {shs_aksvd_naive, t->s, 1, 1, 0};
     memcpy(t->D, t->Y, (size_t)P * (size_t)t->n * sizeof *t->D); /* the first n signals, of unit norm */
-    shs_ksvd_naive(shs_aksvd_naive, P, t->n, t->D, t->m, t->Y, t->s, 1, 1, t->X, t->E, t->F, t->d, t->atoms, t->x, t->r, t->Q,
-                   t->R);
+    shs_ksvd_naive(&how, P, t->n, t->D, t->m, t->Y, t->X, t->atoms, t->scratch);
 }
 
 static double twin_ms(int n, int s, size_t m, const shs_real *Y) {
@@ -497,24 +497,12 @@ static double twin_ms(int n, int s, size_t m, const shs_real *Y) {
     t.Y = Y;
     t.D = ALLOCATE(shs_real, P * n);
     t.X = ALLOCATE(shs_wide, (size_t)n * m);
-    t.E = ALLOCATE(shs_wide, P * m);
-    t.F = ALLOCATE(shs_wide, P * m);
-    t.d = ALLOCATE(shs_wide, P);
-    t.x = ALLOCATE(shs_wide, P);
-    t.r = ALLOCATE(shs_wide, P);
-    t.Q = ALLOCATE(shs_wide, P * s);
-    t.R = ALLOCATE(shs_wide, s * s);
+    t.scratch = ALLOCATE(shs_wide, 2 * P * m + (size_t)(2 * P + s + s * (P + s)));
     t.atoms = ALLOCATE(int, n);
     ms = 1e3 * median_seconds(twin_once, &t);
     free(t.D);
     free(t.X);
-    free(t.E);
-    free(t.F);
-    free(t.d);
-    free(t.x);
-    free(t.r);
-    free(t.Q);
-    free(t.R);
+    free(t.scratch);
     free(t.atoms);
     return ms;
 }

@@ -382,10 +382,10 @@ static void models(const shs_context *ctx, const shs_pca *pca) {
 static void spectra(void) {
 #ifndef SPARSEHS_NO_NAIVE
     static const shs_wide X[2 * 3] = {1, 0, 0, 1, 2, 2}, U[2] = {1, 0};
-    shs_wide scores[3], mean[2], w[2], v[2], matrix[4], best;
+    shs_wide scores[3], scratch[2 * (2 + 3)], best;
     int method;
     for (method = 0; method < SHS_DETECTOR_COUNT; method++) {
-        shs_detect_naive((shs_detector)method, 2, 3, X, X + 4, 1, U, scores, mean, w, v, matrix);
+        shs_detect_naive((shs_detector)method, 2, 3, X, X + 4, 1, U, scores, scratch);
         best = method == SHS_DETECTOR_SAM ? 0 : 1;
         if (method == SHS_DETECTOR_GLRT) best = (shs_wide)0.4; /* the squared length is 2, of 3 pixels: 2 / (3 + 2) */
         expect(off(scores[2], best) < (shs_wide)1e-3f, shs_detector_name((shs_detector)method));
