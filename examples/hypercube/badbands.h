@@ -28,16 +28,16 @@ static int count_state(const band_states *b, enum band_state state) {
 
 /* The numbers of the bands of this state, as 4,37-39; the caller frees the text. */
 static char *list_of_state(const band_states *b, enum band_state state) {
-    char *list = ALLOCATE(char, 24 * (size_t)b->bands + 1), *at = list;
-    int i, last;
-    for (i = 0; i < b->bands; i = last) {
-        last = i + 1;
-        if (b->state[i] != state) continue;
-        while (last < b->bands && b->state[last] == state) last++;
-        if (at > list) *at++ = ',';
-        if (last > i + 1) at += sprintf(at, "%d-%d", i + 1, last);
-        else at += sprintf(at, "%d", i + 1);
+    unsigned char *marked = ALLOCATE(unsigned char, b->bands);
+    int *all = ALLOCATE(int, b->bands), i;
+    char *list;
+    for (i = 0; i < b->bands; i++) {
+        all[i] = i;
+        marked[i] = b->state[i] == state;
     }
+    list = list_of_numbers(b->bands, all, marked);
+    free(all);
+    free(marked);
     return list;
 }
 

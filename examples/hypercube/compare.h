@@ -130,25 +130,24 @@ static void compare_headers(const comparison *c) {
     }
 }
 
-/* The second cube has the bands of the first one, or those in use. */
+/* The second cube has the bands of the first one, or those in use. Options about values hold for both. */
 static void open_other(comparison *c, const char *name) {
     job *j = c->j;
-    cube_file peek = cube_open(name, NULL);
     int n = j->cube.band_count, *list, i;
-    if (peek.bands == n && n < j->in.bands) {
+    c->other = cube_open_with(name, NULL, or_empty(j->s->pixels.nodata));
+    if (c->other.bands == n && n < j->in.bands) {
         list = ALLOCATE(int, n);
         for (i = 0; i < n; i++) list[i] = i;
         c->list = list;
-        c->other = beside_open(name, &j->in, n, "the first cube uses");
+        lay_beside(&c->other, name, &j->in, n, "the first cube uses");
     } else {
         c->list = j->bands;
-        c->other = beside_open(name, &j->in, j->in.bands, "the first cube has");
+        lay_beside(&c->other, name, &j->in, j->in.bands, "the first cube has");
     }
-    cube_close(&peek);
     compare_headers(c);
+    select_nodata(&c->other, j->s->pixels.nodata);
     if (j->s->pixels.reflectance) scale_to_reflectance(&c->other);
-    if (j->s->pixels.gains && !scale_by_gains(&c->other))
-        fail(EXIT_ERROR, "%s: data gain values: the key is missing, and --gains needs it", name);
+    if (j->s->pixels.gains) must_scale_by_gains(&c->other);
 }
 
 static void run_compare(const settings *s, char **names) {

@@ -66,13 +66,6 @@ static int in_unit_of_pixels(const job *j) {
     return (j->mode & (DENOISE | INVERSE)) != 0 || (j->mode == CONVERT && !j->s->output.range);
 }
 
-/* Whether a value of this type can be that number. */
-static int holds_value(shs_type type, double value) {
-    const value_type *info = type_info(type);
-    if (is_integer(type)) return value >= info->low && value <= info->high && floor(value) >= value;
-    return type == SHS_TYPE_F64 || fabs(value) <= (double)FLT_MAX;
-}
-
 /* Chooses the no-data value of the output: the cube's own value if the output type holds it, otherwise NaN or 0. Values from
    0 to 1 are valid scores and shares in float outputs, so NaN replaces a no-data value in this range. */
 static void output_nodata(const job *j, cube_file *out) {
@@ -158,22 +151,27 @@ static void prepare_output(job *j) {
     j->sink.write_fn = write_integers;
 }
 
-/* Opens a file with `bands` values for each pixel of the cube: a mask or labels, of the size of the window or of the whole
-   file. */
+/* Selects the pixels of the cube in an open file, which has `bands` values for each of them, and the size of the window or of
+   the whole file. */
+static void lay_beside(cube_file *f, const char *name, const cube_file *like, int bands, const char *what) {
+    if (like->folded) fold_line(f);
+    if (f->bands != bands) fail(EXIT_ERROR, "%s: bands: %d, but %s %d", name, f->bands, what, bands);
+    will_read(f->header_name);
+    will_read(f->data_name);
+    if (f->samples == like->samples && f->lines == like->lines) return;
+    if (f->samples != like->stored.samples || f->lines != like->stored.lines)
+        fail(EXIT_ERROR, "%s: %d x %d pixels, but %s has %d x %d", name, f->samples, f->lines, like->header_name,
+             like->stored.samples, like->stored.lines);
+    f->window.left = like->window.left;
+    f->window.top = like->window.top;
+    f->samples = like->samples;
+    f->lines = like->lines;
+}
+
+/* Opens a mask, labels or known values of the pixels. */
 static cube_file beside_open(const char *name, const cube_file *like, int bands, const char *what) {
     cube_file f = cube_open(name, NULL);
-    if (like->folded) fold_line(&f);
-    if (f.bands != bands) fail(EXIT_ERROR, "%s: bands: %d, but %s %d", name, f.bands, what, bands);
-    will_read(f.header_name);
-    will_read(f.data_name);
-    if (f.samples == like->samples && f.lines == like->lines) return f;
-    if (f.samples != like->stored.samples || f.lines != like->stored.lines)
-        fail(EXIT_ERROR, "%s: %d x %d pixels, but %s has %d x %d", name, f.samples, f.lines, like->header_name,
-             like->stored.samples, like->stored.lines);
-    f.window.left = like->window.left;
-    f.window.top = like->window.top;
-    f.samples = like->samples;
-    f.lines = like->lines;
+    lay_beside(&f, name, like, bands, what);
     return f;
 }
 
@@ -228,6 +226,7 @@ static void check_truth(job *j) {
         must_read(f, y, 1, values);
         for (x = 0; x < width; x++) {
             double value = get_value(values, x, f->type, f->swap);
+            if (is_missing(f, value)) continue;
             if (!marks || marks[x]) found[value > 0 || value < 0] = 1;
         }
     }
@@ -250,15 +249,11 @@ enum { SAMPLED_LINES = 16 };
 
 /* The mean size of the valid values of a few lines, 0 where there are none. */
 static double typical_value(const job *j) {
-    cube_file in = j->in; /* another place in the same file */
+    cube_file in = reader_beside(&j->in);
     size_t line = (size_t)in.samples * (size_t)in.bands;
     char *block = (char *)allocate(line, shs_type_size(in.type));
     double sum = 0, count = 0;
     int lines = SAMPLED_LINES, k, x, i;
-    in.rooms.raw.values = NULL;
-    in.rooms.raw.bytes = 0;
-    in.rooms.near.values = NULL;
-    in.rooms.near.count = 0;
     if (in.folded) lines *= 64;
     if (lines > in.lines) lines = in.lines;
     for (k = 0; k < lines; k++) {
@@ -273,8 +268,7 @@ static double typical_value(const job *j) {
                 count++;
             }
     }
-    free(in.rooms.raw.values);
-    free(in.rooms.near.values);
+    close_reader(&in);
     free(block);
     if (count > 0) return sum / count;
     return 0;
@@ -399,19 +393,24 @@ static band_summary *summarise(job *j) {
     return summaries;
 }
 
-/* The numbers of the marked bands in use, as 4,37-39; the caller frees the text. */
-static char *list_of_bands(const job *j, const unsigned char *marked) {
-    char *list = ALLOCATE(char, 24 * (size_t)j->cube.band_count + 1), *at = list;
-    int i, last, used = j->cube.band_count;
-    for (i = 0; i < used; i = last) {
+/* The numbers of the marked ones of `count` bands, as 4,37-39; the caller frees the text. bands: counted from 0. */
+static char *list_of_numbers(int count, const int *bands, const unsigned char *marked) {
+    char *list = ALLOCATE(char, 24 * (size_t)count + 1), *at = list;
+    int i, last;
+    for (i = 0; i < count; i = last) {
         last = i + 1;
         if (!marked[i]) continue;
-        while (last < used && marked[last] && j->bands[last] - j->bands[i] == last - i) last++;
+        while (last < count && marked[last] && bands[last] - bands[i] == last - i) last++;
         if (at > list) *at++ = ',';
-        if (last > i + 1) at += sprintf(at, "%d-%d", j->bands[i] + 1, j->bands[last - 1] + 1);
-        else at += sprintf(at, "%d", j->bands[i] + 1);
+        if (last > i + 1) at += sprintf(at, "%d-%d", bands[i] + 1, bands[last - 1] + 1);
+        else at += sprintf(at, "%d", bands[i] + 1);
     }
     return list;
+}
+
+/* Of the bands in use. */
+static char *list_of_bands(const job *j, const unsigned char *marked) {
+    return list_of_numbers(j->cube.band_count, j->bands, marked);
 }
 
 static int lists_several(const char *list) { return strpbrk(list, ",-") != NULL; }

@@ -6,9 +6,10 @@
 
 /* ---- the covariance of a dark cube -------------------------------------------------------------------------------- */
 
-/* Measures the noise as the covariance of a dark cube with the same bands and any size. The dark cube is read in blocks. */
+/* Measures the noise as the covariance of a dark cube with the same bands and any size. The dark cube is read in blocks. Its
+   values are in the unit of the pixels: --nodata and --gains hold for it, too. */
 static void noise_of_dark(job *j, const char *name) {
-    cube_file dark = cube_open(name, NULL);
+    cube_file dark = cube_open_with(name, NULL, or_empty(j->s->pixels.nodata));
     shs_cube cube = SHS_ZERO;
     shs_moments m = SHS_ZERO;
     int n = j->cube.band_count;
@@ -19,6 +20,8 @@ static void noise_of_dark(job *j, const char *name) {
     fold_line(&dark);
     if (dark.bands != j->in.bands)
         fail(EXIT_ERROR, "%s: bands: %d, but %s has %d", name, dark.bands, j->in.header_name, j->in.bands);
+    select_nodata(&dark, j->s->pixels.nodata);
+    if (j->s->pixels.gains) must_scale_by_gains(&dark);
     cube.type = dark.type;
     cube.interleave = dark.interleave;
     cube.swap_bytes = dark.swap;

@@ -183,15 +183,4 @@ static double mean_pixel(job *j, const int *window, int logarithms, double *mean
     return count;
 }
 
-/* X,Y,W,H of the file, as a window of the cube that was read. */
-static void region_of(const job *j, const char *option_name, const char *text, int *window) {
-    const cube_file *in = &j->in;
-    chosen_window(option_name, text, window);
-    if (in->folded) turn_window(window);
-    window[0] -= in->window.left;
-    window[1] -= in->window.top;
-    if (window[0] < 0 || window[1] < 0 || window[0] > in->samples - window[2] || window[1] > in->lines - window[3])
-        fail(EXIT_USAGE, "%s: %s is not within the pixels of %s", option_name, text, in->header_name);
-}
-
 #endif /* HYPERCUBE_PIXELWISE */

@@ -285,13 +285,17 @@ static cube_file *truth_of(job *j) {
     return NULL;
 }
 
-/* Whether a line of a mask marks this sample. */
-static int is_marked(const cube_file *mask, const char *line, int sample) {
-    double mark = get_value(line, value_index(mask, 1, 0, sample, 0), mask->type, mask->swap);
-    return mark > 0 || mark < 0;
+enum verdict { NO_TARGET, IS_TARGET, NOT_TOLD };
+
+/* What a line of the truth says of this sample. A missing value says nothing. */
+static enum verdict verdict_of(const cube_file *truth, const char *line, int sample) {
+    double mark = get_value(line, value_index(truth, 1, 0, sample, 0), truth->type, truth->swap);
+    if (is_missing(truth, mark)) return NOT_TOLD;
+    if (mark > 0 || mark < 0) return IS_TARGET;
+    return NO_TARGET;
 }
 
-/* The number of valid pixels of a band of the map and, where the truth is known, what it says of each. */
+/* The number of valid pixels of a band of the map or, where the truth is given, of those of which it tells; and what it says. */
 static size_t read_scores(const cube_file *written, int band, cube_file *truth, scored *pixels) {
     cube_file map = cube_open(written->header_name, written->data_name);
     size_t count = 0;
@@ -307,8 +311,10 @@ static size_t read_scores(const cube_file *written, int band, cube_file *truth, 
             double score = get_value(scores, value_index(&map, 1, 0, x, band), map.type, map.swap);
             if (is_missing(&map, score)) continue;
             if (truth) {
+                enum verdict verdict = verdict_of(truth, marks, x);
+                if (verdict == NOT_TOLD) continue;
                 pixels[count].score = score;
-                pixels[count].target = is_marked(truth, marks, x);
+                pixels[count].target = verdict == IS_TARGET;
             }
             count++;
         }
@@ -326,7 +332,7 @@ enum { FINDS = 20 };
 typedef struct find {
     double score;
     int sample, line; /* of the output's file, from 0 */
-    int target;       /* the truth says so */
+    int target, told; /* the truth calls it a target, and the truth says what it is */
 } find;
 
 /* Inserts a find into the list of finds, best first; among equal scores the earlier find stays in front. Returns the new
@@ -352,6 +358,7 @@ static int best_scores(job *j, int band, find *finds) {
         must_read(&map, y, 1, scores);
         if (truth) must_read(truth, y, 1, marks);
         for (x = 0; x < map.samples; x++) {
+            enum verdict verdict = NOT_TOLD;
             find one;
             one.score = get_value(scores, value_index(&map, 1, 0, x, band), map.type, map.swap);
             if (is_missing(&map, one.score)) continue;
@@ -361,8 +368,9 @@ static int best_scores(job *j, int band, find *finds) {
                 one.sample = y;
                 one.line = x;
             }
-            one.target = 0;
-            if (truth) one.target = is_marked(truth, marks, x);
+            if (truth) verdict = verdict_of(truth, marks, x);
+            one.target = verdict == IS_TARGET;
+            one.told = verdict != NOT_TOLD;
             count = keep_find(&map, j->look, &one, finds, count);
         }
     }
@@ -409,7 +417,8 @@ static void score_report(job *j, const char *method) {
             print_field(file, score_name(j, band, method));
             fprintf(file, ",%d,%d,%d,%.9g", k + 1, file_left(&j->in) + finds[k].sample, file_top(&j->in) + finds[k].line,
                     finds[k].score);
-            if (j->s->detect.truth) fprintf(file, ",%d", finds[k].target);
+            if (j->s->detect.truth) fputc(',', file);
+            if (finds[k].told) fprintf(file, "%d", finds[k].target);
             fputc('\n', file);
         }
     }

@@ -28,14 +28,32 @@ static int states_reflectance(const cube_file *in) {
     return stated_factor(&in->text) > 0 || header_find(&in->text, "data reflectance gain values", &differs) != NULL;
 }
 
+static const char reflectance_gains[] = "data reflectance gain values";
+static const char reflectance_offsets[] = "data reflectance offset values";
+
+/* Whether the header has this list, of which header_list made `list`, and it is of no use; header_list has said why. */
+static int is_damaged(const cube_file *in, const char *key, const double *list) {
+    int differs;
+    const char *text = header_find(&in->text, key, &differs);
+    return !list && text && *text;
+}
+
+static void fail_for_list(const cube_file *in, const char *key) {
+    fail(EXIT_ERROR, "%s: %s: they are damaged: %d numbers are needed, one for each band", in->header_name, key, in->bands);
+}
+
 /* Sets gain and bias of reflectance = stored * gain + bias, from the header's gains and offsets for reflectance or from its
-   scale factor. Returns 0 where the header states neither. */
+   scale factor. Returns 0 where the header states neither, or where one of its lists is damaged: another scale would be wrong. */
 static int reflectance_scale(const cube_file *in, double **gain, double **bias) {
     double factor = stated_factor(&in->text);
-    *gain = header_list(&in->text, "data reflectance gain values", in->bands);
-    *bias = header_list(&in->text, "data reflectance offset values", in->bands);
-    if (!*gain && !(factor > 0)) {
+    int damaged;
+    *gain = header_list(&in->text, reflectance_gains, in->bands);
+    *bias = header_list(&in->text, reflectance_offsets, in->bands);
+    damaged = is_damaged(in, reflectance_gains, *gain) || is_damaged(in, reflectance_offsets, *bias);
+    if (damaged || (!*gain && !(factor > 0))) {
+        free(*gain);
         free(*bias);
+        *gain = NULL;
         *bias = NULL;
         return 0;
     }
@@ -59,6 +77,10 @@ static void scale_to_reflectance(cube_file *in) {
     const char *factor = header_value(&in->text, "reflectance scale factor");
     double *gain, *bias;
     if (!reflectance_scale(in, &gain, &bias)) {
+        if (is_damaged(in, reflectance_gains, NULL))
+            fail(EXIT_ERROR, "%s: %s: they or the offset values are damaged: %d numbers are needed, one for each band",
+                 in->header_name, reflectance_gains, in->bands);
+        if (stated_factor(&in->text) > 0) fail_for_list(in, reflectance_offsets);
         if (factor) fail(EXIT_ERROR, "%s: reflectance scale factor: '%s' is not a number above 0", in->header_name, factor);
         fail(EXIT_ERROR,
              "%s: reflectance scale factor: the key is missing (data reflectance gain values, too), and --reflectance "
@@ -69,15 +91,29 @@ static void scale_to_reflectance(cube_file *in) {
     in->scale.reflectance = 1;
 }
 
+/* The list of the header; NULL: the key is missing. Stops where the list is damaged: a scale without it would be wrong. */
+static double *whole_list(const cube_file *in, const char *key) {
+    double *list = header_list(&in->text, key, in->bands);
+    if (is_damaged(in, key, list)) fail_for_list(in, key);
+    return list;
+}
+
 /* Applies `data gain values` and `data offset values` of the header. Returns 0 if the header has neither. */
 static int scale_by_gains(cube_file *in) {
-    double *gain = header_list(&in->text, "data gain values", in->bands);
-    double *bias = header_list(&in->text, "data offset values", in->bands);
+    double *gain = whole_list(in, "data gain values");
+    double *bias = whole_list(in, "data offset values");
     if (!gain && !bias) return 0;
     if (!gain) gain = equal_values(in->bands, 1);
     if (!bias) bias = equal_values(in->bands, 0);
     scale_values(in, gain, bias);
     return 1;
+}
+
+/* For --gains. */
+static void must_scale_by_gains(cube_file *in) {
+    if (!scale_by_gains(in))
+        fail(EXIT_ERROR, "%s: data gain values: the key is missing (data offset values, too), and --gains needs it",
+             in->header_name);
 }
 
 /* ---- what a model remembers of its cube --------------------------------------------------------------------------- */

@@ -111,13 +111,23 @@ static void select_bands(job *j) {
              j->in.header_name);
 }
 
+/* Whether a value of this type can be that number. */
+static int holds_value(shs_type type, double value) {
+    const value_type *info = type_info(type);
+    if (is_integer(type)) return value >= info->low && value <= info->high && floor(value) >= value;
+    return type == SHS_TYPE_F64 || fabs(value) <= (double)FLT_MAX;
+}
+
+/* The no-data value that the option names, or else that of the header. A value that the type cannot hold marks no pixel. */
 static void select_nodata(cube_file *in, const char *text) {
     char *end;
-    if (!text) return;
-    in->nodata = strtod(text, &end);
-    if (end == text || *end) fail(EXIT_USAGE, "--nodata: '%s' is not a number", text);
-    in->nodata = nodata_as_stored(in->type, in->nodata);
-    in->has_nodata = isfinite(in->nodata) != 0;
+    if (text) {
+        in->nodata = strtod(text, &end);
+        if (end == text || *end) fail(EXIT_USAGE, "--nodata: '%s' is not a number", text);
+        in->nodata = nodata_as_stored(in->type, in->nodata);
+        in->has_nodata = isfinite(in->nodata) != 0;
+    }
+    if (in->has_nodata && !holds_value(in->type, in->nodata)) in->has_nodata = 0;
 }
 
 static void select_window(cube_file *in, const char *text) {
@@ -141,11 +151,8 @@ static void select_scale(job *j, const model_notes *notes) {
         fail(EXIT_USAGE, "--reflectance: %s was fitted without it, to values of reflectance scale factor %.6g", notes->name,
              notes->factor);
     if (s->pixels.reflectance) scale_to_reflectance(in);
-    else if (s->pixels.gains) {
-        if (!scale_by_gains(in))
-            fail(EXIT_ERROR, "%s: data gain values: the key is missing or damaged (data offset values, too), and --gains needs it",
-                 in->header_name);
-    } else if (j->mode == INVERSE) {
+    else if (s->pixels.gains) must_scale_by_gains(in);
+    else if (j->mode == INVERSE) {
         if (scale_by_gains(in))
             printf("%s: components are scaled back by data gain values and data offset values\n", in->header_name);
     } else if (notes) scale_as_model(in, notes);
@@ -191,37 +198,67 @@ static void turn_window(int *window) {
     }
 }
 
-/* X and Y count from the first pixel of the file, as those of --window do. */
-static void mark_by_region(const job *j, int first, int lines, unsigned char *marks) {
+/* The window X,Y,W,H of the cube that was read. X and Y of the option count from the first pixel of the file, as those of
+   --window do. */
+static void region_of(const job *j, const char *option_name, const char *text, int *window) {
     const cube_file *in = &j->in;
-    int roi[4], x, y;
-    chosen_window("--roi", j->s->pixels.roi, roi);
-    if (in->folded) turn_window(roi);
-    roi[0] -= in->window.left;
-    roi[1] -= in->window.top;
-    if (roi[0] < 0 || roi[1] < 0 || roi[0] > in->samples - roi[2] || roi[1] > in->lines - roi[3])
-        fail(EXIT_USAGE, "--roi: %s is not within the pixels of %s", j->s->pixels.roi, in->header_name);
-    for (y = first; y < first + lines; y++)
-        for (x = 0; x < in->samples; x++) *marks++ &= x >= roi[0] && x < roi[0] + roi[2] && y >= roi[1] && y < roi[1] + roi[3];
+    chosen_window(option_name, text, window);
+    if (in->folded) turn_window(window);
+    window[0] -= in->window.left;
+    window[1] -= in->window.top;
+    if (window[0] < 0 || window[1] < 0 || window[0] > in->samples - window[2] || window[1] > in->lines - window[3])
+        fail(EXIT_USAGE, "%s: %s is not within the pixels of %s", option_name, text, in->header_name);
 }
 
-/* Leaves out pixels that are 0 in every band in use. */
+static void mark_by_region(const job *j, int first, int lines, unsigned char *marks) {
+    int roi[4], x, y;
+    region_of(j, "--roi", j->s->pixels.roi, roi);
+    for (y = first; y < first + lines; y++)
+        for (x = 0; x < j->in.samples; x++) *marks++ &= x >= roi[0] && x < roi[0] + roi[2] && y >= roi[1] && y < roi[1] + roi[3];
+}
+
+/* Another reader of the same open file, which keeps its place; close_reader ends it. */
+static cube_file reader_beside(const cube_file *f) {
+    const cube_file none = SHS_ZERO;
+    cube_file reader = *f;
+    reader.rooms = none.rooms;
+    reader.lost = none.lost;
+    return reader;
+}
+
+static void close_reader(cube_file *reader) {
+    free(reader->rooms.raw.values);
+    free(reader->rooms.near.values);
+    free(reader->lost.looked);
+}
+
+/* Whether the bands in use of a pixel are all 0. */
+static int is_zero_pixel(const job *j, const cube_file *in, const char *line, int x) {
+    int i;
+    for (i = 0; i < j->cube.band_count; i++) {
+        double value = get_value(line, value_index(in, 1, 0, x, j->bands[i]), in->type, in->swap);
+        if (!(value >= 0 && value <= 0)) return 0;
+    }
+    return 1;
+}
+
+/* Leaves out pixels that are 0 in every band in use. An offset moves the 0 of the file elsewhere, so it is looked for before
+   values are scaled. */
 static void mask_zeros(job *j) {
-    cube_file *in = &j->in;
-    char *line = room_for_lines(in, 1);
-    int x, y, i;
-    for (y = 0; y < in->lines; y++) {
-        must_read(in, y, 1, line);
-        for (x = 0; x < in->samples; x++) {
-            int zero = 1;
-            for (i = 0; i < j->cube.band_count && zero; i++) {
-                double value = get_value(line, value_index(in, 1, 0, x, j->bands[i]), in->type, in->swap);
-                zero = value >= 0 && value <= 0;
-            }
-            if (zero) j->mask[elements(y, in->samples) + (size_t)x] = 0;
-        }
+    cube_file in = reader_beside(&j->in);
+    char *line;
+    int x, y;
+    in.scale.gain = NULL;
+    in.type = in.stored.type;
+    if (!in.stored.integers64) in.swap = in.stored.swap;
+    line = room_for_lines(&in, 1);
+    for (y = 0; y < in.lines; y++) {
+        must_read(&in, y, 1, line);
+        for (x = 0; x < in.samples; x++)
+            if (is_zero_pixel(j, &in, line, x)) j->mask[elements(y, in.samples) + (size_t)x] = 0;
     }
     free(line);
+    close_reader(&in);
 }
 
 /* Whether each class is worked on by itself. */

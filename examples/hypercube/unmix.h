@@ -309,9 +309,20 @@ static double match_published(const job *j, const spectra *of, const spectra *pu
     return sum / n;
 }
 
-/* Returns the RMSE between the abundances, divided by their sum, and known abundances. */
+/* The values of a pixel of a line; returns 0 where one of them is missing. */
+static int take_shares(const cube_file *f, const char *line, int x, double *shares) {
+    int k;
+    for (k = 0; k < f->bands; k++) {
+        shares[k] = get_value(line, value_index(f, 1, 0, x, k), f->type, f->swap);
+        if (is_missing(f, shares[k])) return 0;
+    }
+    return 1;
+}
+
+/* Returns the RMSE between the abundances, divided by their sum, and known abundances, over the pixels that have both. */
 static double abundance_error(const job *j, cube_file *known, const int *match) {
     cube_file map = cube_open(j->out.header_name, j->out.data_name);
+    double *here = ALLOCATE(double, map.bands), *there = ALLOCATE(double, map.bands);
     char *line, *truth;
     double sum2 = 0, count = 0;
     int x, y, k;
@@ -323,10 +334,10 @@ static double abundance_error(const job *j, cube_file *known, const int *match) 
         must_read(known, y, 1, truth);
         for (x = 0; x < map.samples; x++) {
             double sum = 0;
-            for (k = 0; k < map.bands; k++) sum += get_value(line, value_index(&map, 1, 0, x, k), map.type, map.swap);
+            if (!take_shares(&map, line, x, here) || !take_shares(known, truth, x, there)) continue;
+            for (k = 0; k < map.bands; k++) sum += here[k];
             for (k = 0; k < map.bands && sum > 0; k++) {
-                double error = get_value(line, value_index(&map, 1, 0, x, k), map.type, map.swap) / sum -
-                               get_value(truth, value_index(known, 1, 0, x, match[k]), known->type, known->swap);
+                double error = here[k] / sum - there[match[k]];
                 sum2 += error * error;
                 count++;
             }
@@ -334,9 +345,11 @@ static double abundance_error(const job *j, cube_file *known, const int *match) 
     }
     free(line);
     free(truth);
+    free(here);
+    free(there);
     cube_close(&map);
     if (count > 0) return sqrt(sum2 / count);
-    return 0;
+    return NO_NUMBER;
 }
 
 /* ---- on the page -------------------------------------------------------------------------------------------------- */

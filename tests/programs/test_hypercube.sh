@@ -202,6 +202,11 @@ check "the lowest float: stays in a float output" is "$(band lowest_pc 1)" "-0.5
 check "the lowest float: its header" grep -q '^data ignore value = -3.4028234663852886e+38$' lowest_pc.hdr
 printf '\315\314\314\075\000\000\200\077' >tenth.img; header tenth 2 1 1 4 bsq 0 'data ignore value = 0.1'
 check "a decimal fraction in a float cube" is "$(band tenth 1)" "1 1 1 1"
+printf '\000\000\001\000' >minus.img; header minus 2 1 1 12 bsq 0 'data ignore value = -9999'
+check "a value that u16 cannot hold: no pixel is missing" is "$(band minus 1)" "0 0.5 1 0"
+check "a value that u16 cannot hold: convert runs" good convert minus.hdr same.hdr
+check "a value that u16 cannot hold: zeros stay" is "$(band same 1)" "0 0.5 1 0"
+check "a value that u16 cannot hold: nothing is stated" is "$(grep -c 'data ignore value' same.hdr)" 0
 
 echo "== headers that lie"
 lie() { # lie NAME PATTERN [sed expression]
@@ -597,6 +602,20 @@ fails "--snr and --components" 2 "--snr: --components says already" mnf scene.hd
 good synthesise seven.hdr --bands 7 --samples 20 --lines 20
 fails "a dark cube of other bands" 1 "seven.hdr: bands: 7, but scene.hdr has 100" mnf scene.hdr bad.hdr --noise-from seven.hdr
 fails "a dark cube that is nowhere" 1 "nowhere" mnf scene.hdr bad.hdr --noise-from nowhere.hdr
+# --nodata and --gains hold for the dark cube, too.
+{ printf '\377\377'; tail -c +3 dark.img; } >gap_dark.img; cp gap_dark.img told_dark.img
+cp dark.hdr gap_dark.hdr; sed '$a data ignore value = 65535' dark.hdr >told_dark.hdr
+check "a dark cube that lacks a pixel: runs" run mnf scene.hdr told.hdr --noise-from told_dark.hdr --components 3 --bbl --report told.csv
+check "a dark cube that lacks a pixel: --nodata" run mnf scene.hdr n.hdr --noise-from gap_dark.hdr --components 3 --bbl --nodata 65535 --report n.csv
+check "a dark cube that lacks a pixel: the same" cmp told.csv n.csv
+check "a dark cube that lacks a pixel: not as if it were valid" bash -c "'$program' mnf scene.hdr n.hdr --noise-from gap_dark.hdr --components 3 --bbl --report n.csv && ! cmp told.csv n.csv"
+scaled="data gain values = {$(seq 100 | awk '{ print s 2; s = "," }' | tr -d '\n')}"
+for i in scene dark; do cp $i.img scaled_$i.img; sed "\$a $scaled" $i.hdr >scaled_$i.hdr; done
+check "a dark cube with --gains: runs" run mnf scaled_scene.hdr same.hdr --gains --noise-from scaled_dark.hdr --components 3
+check "a dark cube with --gains: without" run mnf scene.hdr n.hdr --noise-from dark.hdr --components 3
+check "a dark cube with --gains: components of as much noise" near "$(band same 1 | cut -d' ' -f3)" "$(band n 1 | cut -d' ' -f3)" 1e-3
+fails "a dark cube without gains" 1 "dark.hdr: data gain values: the key is missing" mnf scaled_scene.hdr bad.hdr --gains --noise-from dark.hdr
+rm told.* gap_dark.* told_dark.* scaled_*
 fails "the output over the dark cube" 2 "would replace the input" mnf scene.hdr dark.hdr --noise-from dark.hdr
 fails "the output over the covariance" 2 "would replace the input" mnf scene.hdr bad.hdr --bands 3,7 --noise-covariance two.csv --report two.csv
 fails "a covariance of other bands" 1 "two.csv: --noise-covariance: 2 x 2, but 100 bands of scene.hdr are in use" mnf scene.hdr bad.hdr --noise-covariance two.csv
@@ -953,6 +972,11 @@ check "--exclude-zero: runs" good pca geo.hdr same.hdr --exclude-zero --bands 1
 check "--exclude-zero: the first pixel is 0" is "$(value_of pixels)" 29
 check "--exclude-zero: in all bands" good pca geo.hdr same.hdr --exclude-zero
 check "--exclude-zero: in all bands: none is" is "$(value_of pixels)" 30
+printf '\000\000\001\002\003\004' >dn.img; header dn 3 1 2 1 bip 0 "data gain values = {1, 1}" "data offset values = {5, 5}" \
+    "data reflectance gain values = {1, 1}" "data reflectance offset values = {5, 5}"
+for o in --gains --reflectance; do
+    check "--exclude-zero: zeros of the file, $o" is "$(band dn 1 $o --exclude-zero)" "6 7 8 0"
+done
 for m in "ica --components 3" mnf rx "denoise --components 3"; do
     # shellcheck disable=SC2086 # several words
     check "${m%% *} of masked pixels" run $m scene_bil.hdr same.hdr --bbl --mask half.hdr
@@ -1516,6 +1540,21 @@ fails "dead bands" 1 "dead.hdr: covariance: singular.*--ridge" detect dead.hdr b
 fails "undesired, but not OSP" 2 "--undesired: only --method osp and amsd" detect scene.hdr bad.hdr --target 1,1 --undesired 2,2
 fails "the undesired spectrum is the target" 1 "--target 1,1: targets: a target is zero" detect scene.hdr bad.hdr --target 1,1 --undesired 1,1 --method osp
 fails "a picture without a truth" 2 "--roc: needs --truth" detect scene.hdr bad.hdr --target 1,1 --roc bad.svg
+# What the truth's no-data value marks is neither target nor other: pixels (1, 2), (2, 4), (2, 1) and (1, 1), by their angle.
+printf '\001\002\002\004\002\001\001\001' >four.img; header four 4 1 2 1 bip 0
+printf '\001\000\000\377' >told.img; header told 4 1 1 1 bsq 0
+check "truth: three pixels of it: all count" good detect four.hdr same.hdr --method sam --target 0,0 --truth told.hdr
+check "truth: all pixels: the area" is "$(value_of auc)" 0.6250
+header told 4 1 1 1 bsq 0 "data ignore value = 255"
+check "truth: a missing pixel" good detect four.hdr same.hdr --method sam --target 0,0 --truth told.hdr --report same.csv
+check "truth: a missing pixel: the area" is "$(value_of auc)" 0.7500
+check "truth: a missing pixel: the report" is "$(tail -n +2 same.csv | cut -d, -f7 | tr '\n' ' ')" "1 0  0 "
+printf '\001\377\377\377' >told.img
+fails "truth: no other pixel" 1 "told.hdr: --truth: it marks every pixel" detect four.hdr bad.hdr --method sam --target 0,0 --truth told.hdr
+printf 'a,b\n10,0\n0,10\n' >pure.csv; printf '\012\000\000\012\005\005' >blend.img; header blend 3 1 2 1 bip 0
+printf '\001\000\000\000\000\000\001\000\361\330\001\000' >shares.img; header shares 3 1 2 2 bip 0 "data ignore value = -9999"
+check "abundances: a missing pixel" good unmix blend.hdr same.hdr --endmembers pure.csv --abundances shares.hdr
+check "abundances: a missing pixel: the others" is "$(value_of rmse)" 0.0000
 fails "the picture over the table" 2 "would replace the input" detect scene.hdr bad.hdr --bbl --target paint.csv --truth scene_truth.hdr --roc paint.csv
 
 echo "== tables as people write them"
@@ -1798,6 +1837,21 @@ check "--gains: the values" cmp same.img mix.img
 check "--gains: they are used up" says_not same.hdr 'data gain values' 'data offset values'
 fails "--gains without any" 1 "mix.hdr: data gain values: the key is missing" info mix.hdr --gains
 fails "--gains and --reflectance" 2 "--gains: --reflectance says already" info scaled.hdr --gains --reflectance
+# A list of the wrong length is worth nothing, and another scale in its place would be wrong.
+cp dn.img few.img
+header few 3 1 2 1 bip 0 "data gain values = {2, 2, 2}" "data offset values = {5, 5}"
+fails "--gains: three for two bands" 1 "few.hdr: data gain values: they are damaged: 2 numbers are needed" convert few.hdr bad.hdr --gains
+check "--gains: three for two bands: found" grep -q "few.hdr: data gain values: 3 values for 2 bands" err.txt
+header few 3 1 2 1 bip 0 "data gain values = {2, 2}" "data offset values = {5}"
+fails "--gains: one offset for two bands" 1 "few.hdr: data offset values: they are damaged: 2 numbers are needed" convert few.hdr bad.hdr --gains
+good pca dn.hdr same.hdr --save dn.model
+fails "inverse: one offset for two bands" 1 "few.hdr: data offset values: they are damaged: 2 numbers are needed" inverse dn.model few.hdr bad.hdr
+header few 3 1 2 1 bip 0 "data reflectance gain values = {2, x}" "reflectance scale factor = 100"
+fails "--reflectance: a gain that is no number" 1 "few.hdr: data reflectance gain values: .* damaged: 2 numbers" convert few.hdr bad.hdr --reflectance
+header few 3 1 2 1 bip 0 "data reflectance offset values = {2}" "reflectance scale factor = 100"
+fails "--reflectance: one offset for two bands" 1 "few.hdr: data reflectance offset values: they are damaged: 2" convert few.hdr bad.hdr --reflectance
+header few 3 1 2 1 bip 0 "data gain values =" "reflectance scale factor = 100"
+check "--reflectance: an empty list is none" good convert few.hdr same.hdr --reflectance
 
 echo "== the way back from stretched components, dead bands"
 "$program" synthesise small.hdr --samples 40 --lines 30 --bands 4 >/dev/null; sed -i "/^wavelength/,/}/d" small.hdr

@@ -560,6 +560,13 @@ check "compare: other wavelengths: it is said" grep -q "off.hdr: wavelength: ban
 check "compare: another scale: it is said" grep -q "off.hdr: reflectance scale factor: 10000, but 1 in unit.hdr" err.txt
 check "compare: a mask" good compare scene.hdr clean.hdr same.hdr --bbl --mask green.hdr --block 7
 check "compare: a mask: those pixels" is "$(value_of pixels)" "$marked"
+printf '\001\000\002\000' >whole.img; header whole 2 1 1 2 bsq 0
+printf '\001\000\361\330' >gap.img; header gap 2 1 1 2 bsq 0
+check "compare: --nodata" good compare whole.hdr gap.hdr same.hdr --nodata=-9999
+check "compare: --nodata: of both cubes" is "$(value_of rmse) $(value_of pixels)" "0 1"
+header gap 2 1 1 2 bsq 0 "data ignore value = -9999"
+check "compare: --nodata nan" good compare whole.hdr gap.hdr same.hdr --nodata nan
+check "compare: --nodata nan: of both cubes" is "$(value_of pixels)" 2
 fails "compare: another size" 1 "two.hdr: 3 x 1 pixels, but scene.hdr has 80 x 60" compare scene.hdr two.hdr bad.hdr --bands 1,2
 fails "compare: other bands" 1 "two.hdr: bands: 2, but the first cube has 5" compare five.hdr two.hdr bad.hdr
 fails "compare: no pixel" 1 "no pixel has all bands in use, here and in two.hdr" compare one.hdr two.hdr bad.hdr --window 2,0,1,1
