@@ -511,7 +511,7 @@ static void run_spectra(const settings *s, char **names) {
     for (i = 0; i < 4; i++) from_table |= has_extension(names[0], tables[i]);
     if (s->spectra.at && from_table) fail(EXIT_USAGE, "--at: %s is a table, and only a cube has places", names[0]);
     if (s->spectra.svg && !s->spectra.at) fail(EXIT_USAGE, "--svg: needs --at");
-    if (s->spectra.resample) will_read(s->spectra.resample);
+    if (s->spectra.resample) will_read_spectra(s->spectra.resample);
     if (from_table) {
         why = in_line(names[0], "is a table, and this option is for cubes");
         refuse_options(SPECTRA, OF_PIXELS | OF_OUTPUT, why);

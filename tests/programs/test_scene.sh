@@ -430,6 +430,7 @@ floats lib 6 4 2  1 2 3
 printf 'ENVI\nsamples = 3\nlines = 2\nbands = 1\ndata type = 4\ninterleave = bsq\nbyte order = 0\nfile type = ENVI Spectral Library\nwavelength units = Micrometers\nwavelength = {0.5, 0.6, 0.7}\nspectra names = {down, up}\n' >lib.hdr
 mv lib.img lib.sli
 check "library: of ENVI" good detect like.hdr same.hdr --library lib.sli --interleave bip
+fails "library: its header as output of --resample" 2 "lib.hdr: the output would replace the input lib.hdr" spectra scene.hdr lib.hdr --resample lib.sli
 check "library: of ENVI: angles, also with a 0" bash -c "[ \"$(values same | cut -d' ' -f1,3,5,7,9)\" = '2 2 1 2 nan' ]"
 positive_columns em.csv >positive.csv
 for m in sam sid sidsam ns3 jmsam; do
