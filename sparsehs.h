@@ -60,7 +60,7 @@
        SPARSEHS_NO_STDLIB        impl  no <stdlib.h>: no default allocator, so the context must bring one (or an arena)
        SPARSEHS_MALLOC(n), SPARSEHS_FREE(p)   impl  replace the default allocator (define both)
        SPARSEHS_NO_MATH          impl  no <math.h>: then define SPARSEHS_SQRT, _SQRTF, _COS, _COSF, _LOG, _LOGF and, for
-                                       FastICA in double, _EXP and _TANH, for angles of spectra _ACOS (or _ACOSF) yourself
+                                       angles of spectra, _ACOS (or _ACOSF) yourself
        SPARSEHS_ONLY_CODING      impl  nothing but the coding of single signals: shs_dot, _nrm2, _axpy, _gemv, _omp_one and
                                        _omp_one_direct with their workspace queries (6 KB on a Cortex-M4)
        SPARSEHS_NONNEGATIVE      impl  beside it: with the option `nonnegative`, which is SHS_UNSUPPORTED otherwise
@@ -591,7 +591,8 @@ SHS_API shs_wide shs_random_uniform(shs_random *r);
 SHS_API uint64_t shs_random_below(shs_random *r, uint64_t count);
 /* Standard normal (polar method). */
 SHS_API shs_wide shs_random_normal(shs_random *r);
-/* Element i < count of a seeded random permutation of {0 .. count-1}, in constant time and memory: sampling without replacement. */
+/* Element i of a seeded random permutation of {0 .. count-1}, in constant time and memory: sampling without replacement. 0 where
+   i >= count. */
 SHS_API uint64_t shs_random_permuted(uint64_t i, uint64_t count, uint64_t seed);
 
 /* ================================================================================================================== */
@@ -666,7 +667,8 @@ SHS_API shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda, shs
    order. The columns of vectors (n x k; may be NULL) get the orthonormal eigenvectors; the entry of largest magnitude is positive
    (the first of equals). A is tridiagonalised by blocked Householder reflections; all pairs come from divide and conquer (QL for
    small blocks and for values alone), few from bisection and twisted factorisations. Accuracy: ||A v - lambda v|| <= 50 n eps
-   ||A||. SHS_NOT_FINITE: A holds NaN or infinity; SHS_BAD_K: k < 1 or k > n. */
+   ||A||; an eigenvalue beyond the range of shs_wide is infinite. SHS_NOT_FINITE: A holds NaN or infinity; SHS_BAD_K: k < 1 or
+   k > n. */
 SHS_API shs_status shs_eigh(const shs_context *ctx, int n, const shs_wide *A, int lda, int k, shs_wide *values,
                             shs_wide *vectors, int ldv);
 SHS_API size_t shs_eigh_workspace(const shs_context *ctx, int n, int k);
@@ -1880,8 +1882,8 @@ SHS_API size_t shs_compact_size(int n, shs_coef_type type, size_t m, int s, size
 SHS_API shs_status shs_compact_save(const shs_codes *codes, int n, shs_coef_type type,
                                     int (*write_fn)(void *user, const void *bytes, size_t count), void *user);
 /* Reads them back into new codes, for shs_codes_free; saved again, they are the same bytes. Memory grows with the bytes read; the
-   codes, m s slots, are allocated last: shs_compact_open takes no more than the bytes. Errors: as shs_compact_open; SHS_READ_FAILED, also where they end early; SHS_BAD_COMPACT: of more than
-   n atoms; SHS_NO_MEMORY. */
+   codes, m s slots, are allocated last: shs_compact_open takes no more than the bytes. Errors: as shs_compact_open;
+   SHS_READ_FAILED, also where they end early; SHS_BAD_COMPACT: of more than n atoms; SHS_NO_MEMORY. */
 SHS_API shs_status shs_compact_load(const shs_context *ctx, int n, int (*read_fn)(void *user, void *bytes, size_t count),
                                     void *user, shs_codes *codes);
 
@@ -2646,7 +2648,7 @@ typedef struct shs__arena_header {
     size_t used, last, freed; /* the fill level and the last block before this one; whether it was given back */
 } shs__arena_header;
 
-enum { SHS__ARENA_HEADER = 32, SHS__ARENA_EXTRA = SHS__ARENA_HEADER + 15 }; /* and what a block costs besides its size */
+enum { SHS__ARENA_HEADER = 32 };
 
 SHS__PRIVATE void *shs__arena_alloc(void *user, size_t size) {
     shs_arena *a = (shs_arena *)user;
@@ -3010,8 +3012,7 @@ SHS__OUTLINE shs_status shs__ctx_meet(const shs_context *ctx, shs_status mine, s
     shs_status status;
     int i;
     if (!shs__ctx_distributed(ctx)) return mine;
-    if (mine == SHS_OK) v[0] = 0;
-    else v[0] = 1;
+    v[0] = mine != SHS_OK;
     shs__ctx_print_pieces(meeting->all, 1, v + 1);
     shs__ctx_print_pieces(meeting->having, meeting->has_data, v + 1 + 2 * SHS__PIECES);
     memcpy(v + 1 + 4 * SHS__PIECES, meeting->largest, sizeof meeting->largest);
@@ -3099,8 +3100,8 @@ SHS__PRIVATE float shs__half_value(uint32_t half) {
     return x;
 }
 
-/* The bits of the nearest half-precision number, the even one of two, of x in [0, 65520). They count units of the last place:
-   2^-24 up to 2^-13, and twice as much from each power of two on, where 1024 of them are behind. */
+/* The bits of the nearest half-precision number, the even one of two, of x in [0, 65520). The unit
+   is 2^-24 below 2^-13 and doubles at each power of two from there. Each doubling adds 1024 to the bits, beside the units in x. */
 SHS__PRIVATE int shs__half_bits(shs_wide x) {
     shs_wide unit = SHS__WIDE_C(5.9604644775390625e-8); /* 2^-24 */
     int doubled = 0, k;
@@ -3225,8 +3226,8 @@ SHS__OUTLINE shs_status shs__file_end(shs__file *f) {
     return f->status;
 }
 
-/* The bits of an IEEE double, and back; the latter returns 0 if shs_wide cannot hold the value. Where shs_wide is a float, smaller
-   values become 0, and larger ones infinity. */
+/* The bits of an IEEE double, and back; the latter returns 0 unless the value is finite in shs_wide. Where
+   shs_wide is a float, smaller values become 0, and larger ones infinity. */
 #ifdef SPARSEHS_NO_DOUBLE
 SHS__PRIVATE uint64_t shs__f64_bits(shs_wide x) {
     uint32_t bits, exponent;
@@ -3299,9 +3300,9 @@ SHS__PRIVATE int shs__read_again(void *user, void *bytes, size_t count) {
 /* 3  RANDOM NUMBERS                                                                                         >>random */
 /* ================================================================================================================== */
 
-/* Numbers from a seed: uniform, normal, permutations. It calls the mathematics of section 1 alone; sections 7, 8 and 11 call
-   it for start vectors, start dictionaries and the choice of patches and signals. The same seed gives the same numbers
-   everywhere, so that tests may rely on them. */
+/* Numbers from a seed: uniform, normal, permutations. It calls the mathematics of section 1 alone; sections 7, 8, 11 and
+   13 call it for start vectors, start dictionaries, directions, and the choice of patches and signals. The same seed gives the
+   same numbers everywhere, so that tests may rely on them. */
 
 /* The mixing function: every bit of the input reaches every bit of the output. */
 SHS__PRIVATE uint64_t shs__random_mix(uint64_t x) {
@@ -3349,6 +3350,7 @@ SHS__PUBLIC shs_wide shs_random_normal(shs_random *r) {
 SHS__PUBLIC uint64_t shs_random_permuted(uint64_t i, uint64_t count, uint64_t seed) {
     unsigned half = 1;
     uint64_t mask;
+    if (i >= count) return 0;
     while (half < 32 && count > UINT64_C(1) << 2 * half) half++;
     mask = (UINT64_C(1) << half) - 1;
     do {
@@ -3384,12 +3386,12 @@ SHS__PUBLIC uint64_t shs_random_permuted(uint64_t i, uint64_t count, uint64_t se
    processor has does not change; with intrinsics the answer of the processor is.
 
    To add a kernel: its pointer in the struct of its set, the function in the text, its name in the table. To add a
-   set: a struct, the table at the end of the text, one SHS__CHOOSER. A kernel calls nothing but kernels and macros: a
-   function from outside was compiled for the base. Vectors are passed and returned only where all is inlined.
+   set: a struct, the table at the end of the text, one SHS__CHOOSER. In its loops a kernel calls nothing but kernels and
+   macros: a function from outside was compiled for the base. Vectors are passed and returned only where all is inlined.
 
    Kernels check nothing and take no memory. The sections call them through the tables alone. */
 
-/* Of sections 4 to 8: contiguous vectors. */
+/* Of sections 4 to 8, and 14: contiguous vectors. */
 typedef struct shs__vector_kernels {
     shs_real (*dot)(size_t n, const shs_real *x, const shs_real *y);
     void (*axpy)(size_t n, shs_real alpha, const shs_real *x, shs_real *y);
@@ -6036,7 +6038,8 @@ SHS__PRIVATE const shs__words_kernels SHS__IN(kernels_words) = {
 
 /* ---- kernels: contrasts ---------------------------------------------------------------------------- >>k_contrasts */
 
-/* exp, tanh and log cosh of whole vectors, within 2 units in the last place wherever their values are not subnormal. */
+/* exp, tanh and log cosh of whole vectors: exp and tanh within 2 units in the last place wherever their values are not subnormal,
+   log cosh within those of 1. */
 #define SHS__TERM(q, coefficient, more) SHS__FMA(q, more, SHS__ALL(coefficient))
 
 #ifdef SHS__VECTOR_BYTES
@@ -6517,7 +6520,7 @@ SHS__PUBLIC const char *shs_build_info(void) {
 /* Products and triangular systems as BLAS and LAPACK have them, in shs_real. In this order: vectors; a matrix and a vector;
    gemm, in five loops around a micro-kernel; gemm by slabs; syrk and trsm, which are gemm on parts of a matrix; Cholesky's
    factor, made of both; columns of unit length; systems of a few dozen unknowns in shs_wide. A naive twin stands behind each
-   fast routine. It calls section 2 and the kernels. Sections 6 to 11 call the public forms, shs__la_gemm_serial inside parallel
+   fast routine. It calls section 2 and the kernels. Sections 6 to 13 call the public forms, shs__la_gemm_serial inside parallel
    loops, small systems, and short loops over vectors, such as shs__la_norm2 and shs__la_axpy_wide. */
 
 /* ---- checks shared by the routines and their naive twins ------------------------------------------ >>dense_checks */
@@ -6841,7 +6844,7 @@ SHS__PRIVATE void shs__la_scale_part(shs__part part, int row, int rows, int colu
 
    alpha is multiplied into B during packing. beta is applied before the first sum is added, so that a compiler cannot fuse the two
    in one place and not in another. */
-#define SHS__KC 384          /* depth of packed panels: results depend on this number alone of those here */
+#define SHS__KC 384          /* depth of packed panels: of the numbers here results depend on this one and those of slabs */
 #define SHS__MC 144          /* rows of a block of A: a multiple of every MR */
 #define SHS__NC 1536         /* columns of a panel of B: a multiple of every NR */
 #define SHS__NC_SERIAL 192   /* the same where each worker has a panel of its own */
@@ -6851,8 +6854,6 @@ SHS__PRIVATE void shs__la_scale_part(shs__part part, int row, int rows, int colu
 #define SHS__SLAB_AREA 262144 /* values of C at most where slabs are taken */
 #if defined(SHS__X64) || defined(__i386__)
 #define SHS__VECTOR_MOST 64 /* bytes of the longest vector of all kernels */
-#elif defined(SHS__VECTOR_BYTES)
-#define SHS__VECTOR_MOST SHS__VECTOR_BYTES
 #else
 #define SHS__VECTOR_MOST 16
 #endif
@@ -7290,8 +7291,8 @@ SHS__PRIVATE void shs__la_pack(const shs_context *ctx, int m, int k, const shs_r
     shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(m, k, 1), shs__ctx_chunks_of(m, g.tiles->rows), shs__la_pack_chunk, &g);
 }
 
-/* For use inside other parallel loops: one thread, the same bits as shs_gemm. packed: A' as shs__la_pack left it, or NULL.
-   scratch: shs__la_gemm_scratch values, with `packed` those for m = 0. */
+/* For use inside other parallel loops: one thread, the same bits as shs_gemm where that takes no slabs. packed: A' as
+   shs__la_pack left it, or NULL. scratch: shs__la_gemm_scratch values, with `packed` those for m = 0. */
 SHS__OUTLINE size_t shs__la_gemm_scratch(int m, int n, int k) {
     return shs__la_gemm_panel(n, k, SHS__NC_SERIAL) + shs__la_gemm_own(m, k);
 }
@@ -7597,7 +7598,8 @@ SHS__PRIVATE void shs__la_trsm_layout(shs__layout *l, const shs_context *ctx, sh
     const int order = shs__la_trsm_order(side, m, n), rows = shs__imin(shs__la_trsm_others(side, m, n), SHS__TRSM_ROWS);
     t->gemm_count = shs__la_gemm_scratch(rows, order, order);
     t->own_count = t->gemm_count;
-    if (side == SHS_SIDE_LEFT) t->own_count += shs__cells(shs__la_round_up(rows, 16), order);
+    if (side == SHS_SIDE_LEFT) t->own_count += SHS__PRODUCT(rows, order, 1);
+    if (t->own_count < t->gemm_count) t->own_count = SIZE_MAX;
     t->own = SHS__CARVE(l, shs_real, SHS__PRODUCT(shs__ctx_workers(ctx), t->own_count, 1));
 }
 
@@ -7902,8 +7904,8 @@ SHS__OUTLINE void shs__small_orthogonal_columns(int p, shs_wide negligible, shs_
           few: bisection and twisted factorisations; values only: QL
        3  V = Q S, the reflections applied to S
 
-   Every buffer of shs_wide has rows beyond n that hold zeros and stay zero (0 x 0 + 0), and every matrix a few such
-   columns behind it. So no kernel below has a tail: vectors may start anywhere, and run over the end.
+   A, P, Q, S, X and the vectors x and y have rows beyond n that hold zeros and stay zero (0 x 0 + 0), and the matrices a few such
+   columns behind them. So the kernels on these have no tail: vectors may start anywhere, and run over the end.
 
    The context's threads share columns, rows or blocks of a stage. Each is computed in the same way by any thread, so results do not
    depend on the threads. The products A v of stage 1, a third of all work for large n, run on one thread. */
@@ -7986,7 +7988,7 @@ SHS__PRIVATE int shs__eigh_ld(int n) {
    Without vectors it is 1.0 at n = 64, 0.8 at n = 100 up to 3n/20, and 0.9 at 3n/20 beyond. */
 SHS__PRIVATE int shs__eigh_few_faster(int n, int k) { return n >= 64 && k <= n / 7; }
 
-/* Values of a worker's scratch: a column, and SHS__PACKED x n or, if that is more, SHS__PACKED x 2 SHS__REFLECTIONS. */
+/* Values of a worker's scratch: a column and SHS__PACKED rows, of n and 2 SHS__REFLECTIONS. */
 SHS__PRIVATE size_t shs__eigh_own(int ld) { return SHS__PRODUCT(SHS__PACKED + 1, ld + 2 * SHS__REFLECTIONS, 1); }
 
 /* A matrix with its border of zero columns. */
@@ -8107,7 +8109,7 @@ SHS__PRIVATE shs_wide shs__eigh_scale(shs_wide x) {
     shs_wide scale = 1, limit = 1 / (4 * SHS__WIDE_MIN);
     if (!(x > 0)) return 1;
     while (x * scale < 1 && scale < limit) scale *= 2;
-    while (x * scale >= 2) scale /= 2;
+    while (x * scale >= 2 && scale > SHS__WIDE_MIN) scale /= 2; /* -ffast-math may take what is below for 0 */
     return scale;
 }
 
@@ -8625,7 +8627,7 @@ SHS__PRIVATE void shs__eigh_leaf_chunk(void *arg, size_t i, int worker) {
 SHS__OUTLINE shs_status shs__eigh_conquer(shs__eigh *w) {
     int i;
     w->level.blocks = 1;
-    while (w->n / SHS__LEAF >= w->level.blocks && w->n > SHS__LEAF * w->level.blocks) w->level.blocks *= 2;
+    while (w->n > SHS__LEAF * w->level.blocks) w->level.blocks *= 2;
     shs__eigh_clear(w->S, w->ld, w->n);
     for (i = 0; i < w->n; i++) *SHS__AT(w->S, w->ld, i, i) = 1;
     for (i = 1; i < w->level.blocks; i++) {
@@ -8728,7 +8730,6 @@ SHS__OUTLINE int shs__eigh_twisted(shs__eigh *w, int j, shs_wide norm) {
             r = i;
         }
         if (i > 0) before = e[i - 1] * e[i - 1] / up[i];
-        else before = 0;
     }
     y[r] = 1; /* the rest is zero, and stays so beyond what counts: subnormal numbers are slow */
     for (i = r - 1; i >= 0 && shs__wabs(y[i + 1]) > tiny; i--) y[i] = -e[i] * y[i + 1] / down[i];
@@ -8868,8 +8869,8 @@ SHS__PRIVATE void shs__eigh_rotate_naive(shs_wide *x, shs_wide *y, shs_wide cosi
     *y = sine * before + cosine * *y;
 }
 
-/* With t = tan(angle) the smaller root of t^2 + t (a_qq - a_pp) / a_pq - 1 = 0 a rotation of rows and columns p and q makes
-   a_pq vanish. Sweeps over all elements beside the diagonal go on until none is left to rotate; the rotations gather in V. */
+/* With t = tan(angle) the smaller root of t^2 + 2 t h - 1 = 0, h = (a_qq - a_pp) / 2 a_pq, a rotation of rows and columns p and q
+   makes a_pq vanish. Sweeps over all elements beside the diagonal go on until none is left to rotate; the rotations gather in V. */
 SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *V) {
     shs_wide least = 0;
     ptrdiff_t i, p, q, sweep, rotated = 1;
@@ -8881,10 +8882,11 @@ SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *
     for (sweep = 0; sweep < 60 && rotated; sweep++)
         for (rotated = 0, q = 1; q < n; q++)
             for (p = 0; p < q; p++) {
-                shs_wide a = A[p + q * n], h = (A[q + q * n] - A[p + p * n]) / 2, root = SHS__WSQRT(h * h + a * a), t, c;
+                shs_wide a = A[p + q * n], h, t, c;
                 if (!(shs__wabs(a) > least)) continue;
-                if (h < 0) t = a / (h - root);
-                else t = a / (h + root);
+                h = (A[q + q * n] / 2 - A[p + p * n] / 2) / a;
+                t = 1 / (shs__wabs(h) + SHS__WSQRT(h * h + 1));
+                if (h < 0) t = -t;
                 c = 1 / SHS__WSQRT(1 + t * t);
                 for (i = 0; i < n; i++) shs__eigh_rotate_naive(A + i + p * n, A + i + q * n, c, t * c);
                 for (i = 0; i < n; i++) shs__eigh_rotate_naive(A + p + i * n, A + q + i * n, c, t * c);

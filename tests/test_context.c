@@ -784,6 +784,7 @@ static void permuted_works_at_any_size(void **state) {
     uint64_t *v = (uint64_t *)malloc(2000 * sizeof *v);
     size_t c, i;
     (void)state;
+    assert_true(shs_random_permuted(0, 0, 4) == 0 && shs_random_permuted(4, 4, 4) == 0 && shs_random_permuted(5, 4, 4) == 0);
     assert_non_null(v);
     for (c = 0; c < sizeof counts / sizeof *counts; c++) {
         for (i = 0; i < 2000; i++) {

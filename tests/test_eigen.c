@@ -334,6 +334,23 @@ static void test_jacobi(void **state) {
         }
 }
 
+/* The twin's values follow the unit of A, whose squares may be no numbers. */
+static void test_jacobi_in_any_unit(void **state) {
+    static const double units[] = {1, 1e200, 1e-170, 1e-300};
+    static const double matrices[2][4] = {{1, 0.5, 0.5, 0}, {0, 1, 1, 0}};
+    int u, k, i;
+    (void)state;
+    for (k = 0; k < 2; k++)
+        for (u = 0; u < 4; u++) {
+            const double trace = matrices[k][0] + matrices[k][3], half = sqrt(trace * trace / 4 + matrices[k][1] * matrices[k][1]);
+            shs_wide A[4], values[2], V[4];
+            for (i = 0; i < 4; i++) A[i] = matrices[k][i] * units[u];
+            shs_eigh_naive(2, A, values, V);
+            assert_close(values[0], (trace / 2 + half) * units[u], 1e-15 * units[u]);
+            assert_close(values[1], (trace / 2 - half) * units[u], 1e-15 * units[u]);
+        }
+}
+
 /* Eigenvalues that have a formula, or are in the books. */
 static void test_known_values(void **state) {
     problem p = new_problem(WILKINSON, 21);
@@ -615,6 +632,7 @@ int main(void) {
         cmocka_unit_test(test_few_fail),
         cmocka_unit_test(test_twisted),
         cmocka_unit_test(test_numbers_of_few),
+        cmocka_unit_test(test_jacobi_in_any_unit),
     };
     return run_with_every_instance("symmetric eigenproblem", tests);
 }

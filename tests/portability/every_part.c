@@ -27,8 +27,6 @@ static void counted_free(void *block) {
 #define SPARSEHS_COSF(x) cosf(x)
 #define SPARSEHS_LOG(x) log(x)
 #define SPARSEHS_LOGF(x) logf(x)
-#define SPARSEHS_EXP(x) exp(x)
-#define SPARSEHS_TANH(x) tanh(x)
 #define SPARSEHS_ACOS(x) acos(x)
 #define SPARSEHS_ACOSF(x) acosf(x)
 #endif
