@@ -9107,7 +9107,8 @@ SHS__PUBLIC void shs_codes_free(const shs_context *ctx, shs_codes *codes) {
 SHS__PUBLIC size_t shs_codes_nonzeros(const shs_codes *codes) {
     size_t i, total = 0;
     if (!codes || !codes->used) return 0;
-    for (i = 0; i < codes->m; i++) total += (size_t)codes->used[i];
+    for (i = 0; i < codes->m; i++)
+        if (codes->used[i] > 0) total += (size_t)codes->used[i];
     return total;
 }
 
@@ -9115,6 +9116,8 @@ SHS__PUBLIC shs_status shs_codes_to_csc(const shs_codes *codes, size_t *column_s
     size_t i, at = 0;
     if (!shs__codes_ok(codes, 0)) return SHS_BAD_CODES;
     if (!column_start || !row || !value) return SHS_BAD_OUTPUT;
+    for (i = 0; i < codes->m; i++)
+        if (codes->used[i] < 0 || codes->used[i] > codes->stride) return SHS_BAD_CODES;
     for (i = 0; i < codes->m; i++) {
         const int *atoms = shs__codes_atoms(codes, i);
         const shs_real *coefs = shs__codes_coefs(codes, i);
@@ -9407,6 +9410,8 @@ SHS__PRIVATE int shs__omp_padded(int n) {
 }
 
 SHS__PRIVATE size_t shs__omp_triangle(int s) { return (size_t)s * ((size_t)s + 1) / 2; }
+/* The same for layouts: SIZE_MAX where it overflows. One of s and s + 1 is halved. */
+SHS__PRIVATE size_t shs__omp_triangle_room(int s) { return SHS__PRODUCT(((size_t)s + 1) / 2, (size_t)s | 1, 1); }
 /* Where the element (row, column) of a lower triangle is that lies row by row. */
 SHS__PRIVATE size_t shs__omp_packed_at(int row, int column) { return shs__omp_triangle(row) + (size_t)column; }
 
@@ -9612,8 +9617,8 @@ SHS__PRIVATE void shs__omp_choose_weighted(shs__omp_signal *w) {
     w->next = kernels->choose(SHS_SELECT_OLS, over->n, shs__omp_unit(most), w->alpha, diagonal, newest, 1, 0, 1,
                               w->distances.d2);
     w->distances.measured = w->chosen;
-    if (renewed && diagonal[w->next] > 0)
-        w->floor = SHS__OMP_GUARD * shs__abs(w->alpha[w->next]) / SHS__SQRT(diagonal[w->next]);
+    if (!(diagonal[w->next] > 0)) w->alpha[w->next] = 0; /* no atom has a score: this one is not taken, and the pursuit ends */
+    else if (renewed) w->floor = SHS__OMP_GUARD * shs__abs(w->alpha[w->next]) / SHS__SQRT(diagonal[w->next]);
 }
 
 SHS__PRIVATE shs_wide shs__omp_weighted_norm2(const shs__omp_signal *w) {
@@ -9760,6 +9765,7 @@ SHS__PRIVATE shs_wide shs__omp_solve_and_measure(shs__omp_signal *w) {
     int i, k;
     shs__omp_solve(w);
     shs__la_widen(over->p, w->y, w->exact);
+    if (w->chosen == 0 && w->team) residual2 = shs__omp_exact2(w); /* norm2 is that of all signals */
     for (k = 0; k < w->chosen; k++) {
         const shs_real *row = w->L + shs__omp_triangle(k);
         shs_wide product2 = 0;
@@ -10023,8 +10029,8 @@ SHS__PRIVATE void shs__omp_finish(shs__omp_signal *w) {
    H = D_I'D_I and h = D_I'y, are kept in shs_wide and solved anew for the atoms in use (Lawson, Hanson 1974). Row k of L is |d_k|
    alone and t is zero, as shs__omp_confirm needs them. */
 SHS__PRIVATE void shs__nn_layout(shs__layout *l, shs__nn_equations *e, int limit) {
-    e->H = SHS__CARVE(l, shs_wide, shs__omp_triangle(limit));
-    e->F = SHS__CARVE(l, shs_wide, shs__omp_triangle(limit));
+    e->H = SHS__CARVE(l, shs_wide, shs__omp_triangle_room(limit));
+    e->F = SHS__CARVE(l, shs_wide, shs__omp_triangle_room(limit));
     e->h = SHS__CARVE(l, shs_wide, limit);
     e->x = SHS__CARVE(l, shs_wide, limit);
     e->z = SHS__CARVE(l, shs_wide, limit);
@@ -10289,7 +10295,7 @@ SHS__OUTLINE void shs__omp_layout_worker(shs__layout *l, shs__omp_worker *g, con
         w->alpha = g->alpha;
         w->r = g->R;
         w->exact = g->exact;
-        w->L = SHS__CARVE(l, shs_real, shs__omp_triangle(limit));
+        w->L = SHS__CARVE(l, shs_real, shs__omp_triangle_room(limit));
         w->t = SHS__CARVE(l, shs_real, limit);
         if (direct) w->rows = 1;
         else w->rows = (size_t)shs__imax(limit - 1, 1);
@@ -10525,7 +10531,8 @@ SHS__PRIVATE void shs__omp_correlate_rows(const shs__omp_worker *g, int count) {
 }
 
 SHS__PRIVATE size_t shs__direct_chunk(const shs__omp_dictionary *d, int limit) {
-    const size_t values = (size_t)d->n + (size_t)d->p * ((size_t)limit + 1);
+    const size_t columns = SHS__PRODUCT(d->p, (size_t)limit + 1, 1), values = (size_t)d->n + columns;
+    if (columns > SHS__DIRECT_VALUES) return SHS__DIRECT_FEWEST;
     return shs__zmax(SHS__DIRECT_FEWEST, shs__zmin(SHS__DIRECT_MOST, SHS__DIRECT_VALUES / values));
 }
 
@@ -10823,13 +10830,15 @@ SHS__PRIVATE void shs__omp_layout_direct(shs__layout *l, const shs__coder *c, sh
     g->step = shs__direct_step;
 }
 
-/* With or without a Gram matrix. There are two columns of alpha more than signals: that of the signal that stands for the team, and
-   without a Gram matrix b_k of the last atom. */
+/* With or without a Gram matrix. alpha has more columns than there are signals: one for the signal that stands for the team, and
+   without a Gram matrix one for b_k of the last atom. Without a Gram matrix it holds a panel of the signals at a time. */
 SHS__PRIVATE void shs__omp_layout_team(shs__layout *l, const shs__coder *c, shs__omp_worker *g) {
     const shs__omp_dictionary *over = &c->over;
     const size_t panel = shs__zmin(c->chunk_signals, shs__coder_default_chunk(over->n));
-    const size_t columns = (over->use_gram ? c->chunk_signals : panel) + 2;
     shs__omp_team *team = &g->team;
+    size_t columns, before = 1;
+    if (!over->use_gram) before = 2;
+    columns = before + (over->use_gram ? c->chunk_signals : panel);
     g->members = SHS__CARVE(l, shs__omp_signal, 1);
     shs__omp_layout_worker(l, g, over, c->stride, 1, columns, shs__coder_scratch(c, columns));
     team->T = SHS__CARVE(l, shs_real, SHS__PRODUCT(c->stride, c->chunk_signals, 1));
@@ -10839,7 +10848,7 @@ SHS__PRIVATE void shs__omp_layout_team(shs__layout *l, const shs__coder *c, shs_
     team->limit = (size_t)c->stride;
     team->scratch = g->scratch;
     if (!g->members) return;
-    team->A = SHS__AT(g->alpha, over->padded, 0, 2);
+    team->A = SHS__AT(g->alpha, over->padded, 0, before);
     if (!over->use_gram) g->members->B = g->alpha + over->padded;
     g->members->team = team;
 }
@@ -11038,7 +11047,7 @@ SHS__PRIVATE void shs__subspace_layout(shs__layout *l, const shs__coder *c, shs_
     for (i = 0; i < c->chunk_signals; i++) {
         shs__subspace counted, *t = SHS__MEMBER((shs__subspace *)g->own, i, counted);
         t->atoms = SHS__CARVE(l, int, most);
-        t->L = SHS__CARVE(l, shs_wide, shs__omp_triangle(most) + 2 * (size_t)most);
+        t->L = SHS__CARVE(l, shs_wide, shs__omp_triangle_room(most + 2)); /* and x and z */
         t->x = SHS__AT_OR_NULL(t->L, 1, 0, shs__omp_triangle(most));
         t->z = SHS__AT_OR_NULL(t->x, 1, 0, most);
     }
@@ -11170,6 +11179,8 @@ SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, co
    D and Y are within these bounds, or the values are 0, no square leaves the range, and no bit depends on the unit. */
 #define SHS__OMP_ROOM (SHS__OMP_BIAS / 6)
 #define SHS__OMP_ROOM_SIGNALS (sizeof(shs_wide) > sizeof(shs_real) ? 3 * SHS__OMP_ROOM : 3 * SHS__OMP_ROOM / 2)
+/* The largest exponent of D, or half that of squares, that keeps the digits of small differences of squares. */
+#define SHS__OMP_ROOM_ONE ((SHS__OMP_BIAS - SHS__OMP_FRACTION) / 2)
 /* What is found of signals. */
 enum { SHS__FOUND_INFINITE = 1, SHS__FOUND_WEIGHTS = 2, SHS__FOUND_FAR = 4, SHS__FOUND_TINY = 8, SHS__FOUND_NORMS = 16 };
 
@@ -11253,11 +11264,20 @@ SHS__PUBLIC shs_omp_options shs_omp_defaults(int p, int n) {
     return o;
 }
 
+/* The largest limit that the options set for a signal or a group; 0 where they set none. */
+SHS__PRIVATE int shs__omp_largest_limit(const shs_omp_options *o, size_t m) {
+    size_t group, first;
+    int limit = 0;
+    if (!o->sparsity_each) return o->sparsity;
+    for (group = first = 0; first < m; first = shs__team_end(o, m, group++)) limit = shs__imax(limit, o->sparsity_each[first]);
+    return limit;
+}
+
 /* Checks the options for m signals. *stride is lowered to the most atoms that a signal can use. p = 0: a Gram matrix alone. */
 SHS__PRIVATE shs_status shs__omp_check_options(int p, int n, size_t m, const shs_omp_options *o, int *stride) {
     const int most = shs__omp_most_atoms(p, n);
-    int limit = shs__imin(shs__imax(o->sparsity, 0), most);
     shs_status status = shs__omp_check_choice(o, p ? 0 : SHS__TAKES_PRODUCTS);
+    int limit;
     size_t i;
     if (status != SHS_OK) return status;
     if ((unsigned)o->gram_mode > SHS_GRAM_NEVER) return SHS_BAD_OPTIONS;
@@ -11270,12 +11290,11 @@ SHS__PRIVATE shs_status shs__omp_check_options(int p, int n, size_t m, const shs
         const size_t first = o->groups[i], end = shs__team_end(o, m, i);
         if ((i == 0 && first != 0) || end <= first || end > m || end - first > INT_MAX) return SHS_BAD_GROUPS;
     }
-    for (i = 0; o->sparsity_each && i < m; i++) {
+    for (i = 0; o->sparsity_each && i < m; i++)
         if (o->sparsity_each[i] < 0) return SHS_BAD_SPARSITY;
-        limit = shs__imax(limit, shs__imin(o->sparsity_each[i], most));
-    }
     for (i = 0; o->tolerance_each && i < m; i++)
         if (!shs__tolerance_ok(o->tolerance_each[i])) return SHS_BAD_TOLERANCE;
+    limit = shs__imin(shs__omp_largest_limit(o, m), most);
     if (*stride < limit) return SHS_BAD_CODES;
     if (!shs__omp_limited(o)) limit = most;
     *stride = shs__imin(*stride, limit);
@@ -11302,7 +11321,7 @@ SHS__PRIVATE void shs__coder_plan(const shs_context *ctx, shs__coder *c) {
     const int plain = !o->groups && !shs__omp_weighted(o);
     c->few = plain && c->m <= SHS__FEW_SIGNALS && (o->gram || o->gram_mode != SHS_GRAM_ALWAYS);
     c->late = plain && shs__coder_method(c)->gram.code && o->gram && o->gram_mode != SHS_GRAM_NEVER && !(ctx && ctx->engine) &&
-              c->m <= (size_t)c->over.n / 4 / (size_t)shs__imax(c->stride, 1);
+              c->m > 0 && c->m <= (size_t)c->over.n / 4 / (size_t)shs__imax(c->stride, 1);
 }
 
 SHS__PUBLIC size_t shs_omp_workspace(const shs_context *ctx, int p, int n, size_t m, int stride,
@@ -11366,6 +11385,7 @@ SHS__PRIVATE shs_status shs__omp_engine_code(const shs_context *ctx, const shs__
     if (status != SHS_OK) return status;
     status = e->signals_dictionary(session, c->over.D, c->over.ldd);
     if (status == SHS_OK) status = e->signals_code(session, c->errors2, NULL, report);
+    report->rmse = SHS__WSQRT(shs__quotient(report->sum2, SHS__WIDE_PRODUCT(c->over.p, c->m, 1)));
     if (status == SHS_OK || status == SHS_CANCELLED || status == SHS_OUT_OF_RANGE) { /* the codes until then are valid */
         shs_status fetched = e->signals_fetch(session, c->codes);
         if (fetched != SHS_OK) status = fetched;
@@ -11491,15 +11511,26 @@ SHS__PRIVATE void shs__omp_times_power(int n, const shs_real *x, int k, shs_real
     for (i = 0; i < n; i++) to[i] = x[i] * first * second;
 }
 
+/* 2^k x, likewise. */
+SHS__PRIVATE shs_wide shs__omp_wide_times_power(shs_wide x, int k) {
+    return x * (shs_wide)shs__omp_power(k / 2) * (shs_wide)shs__omp_power(k - k / 2);
+}
+
+/* 2^(2k) x, of a sum of squares. */
+SHS__PRIVATE shs_wide shs__omp_times_square(shs_wide x, int k) {
+    return shs__omp_wide_times_power(shs__omp_wide_times_power(x, k), k);
+}
+
 /* A call in other units than the caller's: copies of D and Y, scaled by powers of 2 so that the largest value of each is near 1.
    Scaling is exact, so the codes are the caller's, but for a power of 2. */
 typedef struct shs__units {
     shs__coder c; /* as the call has it, with the copies */
     shs_omp_options options;
-    int atoms;    /* the exponent of the dictionary's unit, as of sqrt(G_jj), */
-    int *each; /* and of each signal's; signals of a group have one */
-    shs_real *D, *Y, *gram, *tolerances, *norms2, *errors2, *lambdas;
-    int lambda_count;
+    shs_real lambda2; /* of the lasso */
+    /* The copies are the caller's values times 2^atoms (D; squared: the Gram matrix) and 2^each (signals, one by one; signals of a
+       group have one unit). Sums over the signals are formed in the unit of the largest. */
+    int atoms, *each, largest;
+    shs_real *D, *Y, *gram, *tolerances, *norms2, *errors2;
 } shs__units;
 
 /* Half of an even or odd exponent, rounded down. */
@@ -11525,7 +11556,6 @@ SHS__PRIVATE void shs__units_layout(shs__layout *l, shs__units *u) {
     u->tolerances = SHS__CARVE(l, shs_real, m);
     if (c->norms2) u->norms2 = SHS__CARVE(l, shs_real, m);
     u->errors2 = SHS__CARVE(l, shs_real, m);
-    u->lambdas = SHS__CARVE(l, shs_real, u->lambda_count);
 }
 
 /* Chooses the unit of each signal, of all signals together, or of each group. */
@@ -11533,6 +11563,7 @@ SHS__PRIVATE void shs__units_choose(shs__units *u, int together) {
     const shs__coder *c = &u->c;
     size_t group, first, end, i;
     int found = 0;
+    u->largest = SHS__OMP_BIAS;
     for (group = first = 0; first < c->m; group++, first = end) {
         int most = SHS__OMP_NOTHING;
         if (together) end = c->m;
@@ -11547,6 +11578,7 @@ SHS__PRIVATE void shs__units_choose(shs__units *u, int together) {
         }
         if (most == SHS__OMP_NOTHING) most = 0;
         for (i = first; i < end; i++) u->each[i] = -most;
+        u->largest = shs__imin(u->largest, -most);
     }
 }
 
@@ -11567,6 +11599,7 @@ SHS__PRIVATE void shs__units_fill(shs__units *u) {
         const int unit = u->each[i];
         shs__omp_times_power(rows, SHS__AT(c->Y, c->ldy, 0, i), d->p ? unit : unit + u->atoms, SHS__AT(u->Y, rows, 0, i));
         shs__omp_times_power(1, &tolerance, unit, u->tolerances + i);
+        if (tolerance > 0 && !(u->tolerances[i] > 0)) u->tolerances[i] = SHS__REAL_MIN * SHS__EPS; /* 0 would be no tolerance */
         if (u->norms2) shs__omp_times_power(1, c->norms2 + i, 2 * unit, u->norms2 + i);
     }
     u->options = *c->options;
@@ -11581,13 +11614,16 @@ SHS__PRIVATE void shs__units_fill(shs__units *u) {
     c->options = &u->options;
 }
 
-/* Makes the copies of what c codes; `together`: all signals in one unit. */
+/* Makes the copies of what c codes; `together`: all signals in one unit. A lambda2 that is far above |D|^2 would bring the
+   coefficients near 0 out of range: then the copy of D is smaller, as far as G_jj keeps its digits. */
 SHS__OUTLINE shs_status shs__units_open(const shs_context *ctx, shs__units *u, const shs__coder *c, int together, shs__layout *l) {
     shs_status status = SHS_OK;
-    int exponent = shs__dictionary_exponent(c);
+    int exponent = shs__dictionary_exponent(c), above;
     u->c = *c;
     if (exponent == SHS__OMP_NOTHING) u->atoms = 0;
     else u->atoms = -exponent;
+    above = shs__omp_exponent(1, &u->lambda2) + 2 * u->atoms - SHS__OMP_ROOM_ONE;
+    u->atoms -= shs__imax(0, shs__imin(above, SHS__OMP_ROOM_ONE));
     while (shs__layout_next(ctx, l, &status)) shs__units_layout(l, u);
     if (status != SHS_OK) return status;
     shs__units_choose(u, together);
@@ -11609,12 +11645,23 @@ SHS__PRIVATE int shs__units_back(const shs__units *u, const shs_codes *codes, si
     return good;
 }
 
-/* Codes in other units. The report's sums are in the caller's unit too: from the errors, where signals have their own. */
+/* The report's sums in the caller's unit. rmse does not come from sum2, which may be out of range. Errors below 0 are of signals
+   that were not coded. */
+SHS__PRIVATE void shs__units_report(const shs__units *u, shs_omp_report *report) {
+    const shs_wide before = SHS__WSQRT(report->sum2);
+    shs__sum sum2 = SHS_ZERO;
+    size_t i;
+    for (i = 0; i < u->c.m; i++)
+        if (u->errors2[i] >= 0) shs__sum_add(&sum2, shs__omp_times_square((shs_wide)u->errors2[i], u->largest - u->each[i]));
+    report->sum2 = shs__omp_times_square(shs__sum_value(&sum2), -u->largest);
+    if (before > 0) report->rmse *= SHS__WSQRT(shs__sum_value(&sum2)) / before;
+    report->rmse = shs__omp_wide_times_power(report->rmse, -u->largest);
+}
+
+/* Codes in other units. */
 SHS__OUTLINE shs_status shs__omp_code_scaled(const shs_context *ctx, const shs__coder *c, shs_omp_report *report) {
     shs__units u;
     shs__layout l = SHS_ZERO;
-    shs__sum sum2 = SHS_ZERO;
-    shs_wide before;
     size_t i;
     int good = 1;
     shs_status status;
@@ -11622,28 +11669,36 @@ SHS__OUTLINE shs_status shs__omp_code_scaled(const shs_context *ctx, const shs__
     status = shs__units_open(ctx, &u, c, 0, &l);
     if (status != SHS_OK) return status;
     u.c.errors2 = u.errors2;
+    for (i = 0; i < c->m; i++) u.errors2[i] = -1;
     if (shs__cpu_must_code(ctx, &u.c, SHS__OMP_CODES, report, &status)) status = shs__omp_code_here(ctx, &u.c, report);
     for (i = 0; i < c->m && (status == SHS_OK || status == SHS_CANCELLED); i++) {
-        const shs_wide half = (shs_wide)shs__omp_power(-u.each[i]);
-        if (c->codes->used[i] == 0 && status == SHS_CANCELLED) continue;
-        shs__sum_add(&sum2, (shs_wide)u.errors2[i] * half * half);
+        if (u.errors2[i] < 0) continue;
         if (c->errors2) shs__omp_times_power(1, u.errors2 + i, -2 * u.each[i], c->errors2 + i);
         good &= shs__units_back(&u, c->codes, i, i);
     }
-    before = report->sum2;
-    report->sum2 = shs__sum_value(&sum2);
-    if (before > 0) report->rmse *= SHS__WSQRT(report->sum2) / SHS__WSQRT(before);
+    shs__units_report(&u, report);
     shs__layout_release(ctx, &l);
     if (status == SHS_OK && !good) return SHS_OUT_OF_RANGE;
     return status;
+}
+
+/* Whether the caller's Gram matrix has lost its digits: no element is a normal number, and D (or D'Y) is not zero. */
+SHS__PRIVATE int shs__gram_lost(const shs__coder *c) {
+    const shs__omp_dictionary *d = &c->over;
+    const int exponent = shs__gram_exponent(d->n, c->options->gram, c->options->ldg);
+    size_t i;
+    if (exponent != SHS__OMP_NOTHING) return exponent == -SHS__OMP_BIAS;
+    if (d->p) return shs__columns_exponent(d->p, d->n, d->D, (size_t)d->ldd) != SHS__OMP_NOTHING;
+    for (i = 0; i < c->m; i++)
+        if (shs__omp_exponent(d->n, SHS__AT(c->Y, c->ldy, 0, i)) != SHS__OMP_NOTHING) return 1;
+    return 0;
 }
 
 /* Whether the dictionary's unit leaves no room for squares; by a Gram matrix alone, whether that has lost digits. */
 SHS__PRIVATE shs_status shs__dictionary_look(const shs__coder *c, int *unsafe) {
     const int exponent = shs__dictionary_exponent(c);
     if (!shs__omp_in_room(exponent, SHS__OMP_ROOM)) *unsafe = 1;
-    if (!c->options->gram) return SHS_OK;
-    if (shs__gram_exponent(c->over.n, c->options->gram, c->options->ldg) == -SHS__OMP_BIAS) return SHS_OUT_OF_RANGE;
+    if (c->options->gram && shs__gram_lost(c)) return SHS_OUT_OF_RANGE;
     return SHS_OK;
 }
 
@@ -11805,9 +11860,6 @@ SHS__OUTLINE shs_status shs__omp_one_begin(shs__omp_one *one, void *workspace, s
 }
 
 #ifndef SPARSEHS_ONLY_CODING
-/* The largest exponent of D, or half that of squares, that keeps the digits of small differences of squares. */
-#define SHS__OMP_ROOM_ONE ((SHS__OMP_BIAS - SHS__OMP_FRACTION) / 2)
-
 /* Whether coefficients are normal numbers or 0. */
 SHS__PRIVATE int shs__omp_one_normal(const shs__omp_one *one) {
     int k, normal = 1;
@@ -12108,6 +12160,7 @@ typedef struct shs__lasso {
     int most_set;      /* atoms of an active set, at most */
     shs_wide longest2; /* the largest G_jj */
     shs_real *gaps;
+    const shs__units *units; /* of D and Y; NULL: the caller's, as those of the lambdas are */
     int descended; /* the codes are there already, from an engine */
     struct shs__lasso_room *rooms; /* one a worker */
     struct shs__lasso_sums *sums;  /* one a chunk of a round */
@@ -12795,6 +12848,20 @@ SHS__PRIVATE int shs__lasso_nothing(const shs__lasso *q, shs__lasso_signal *s, s
     return 1;
 }
 
+/* A lambda in another unit; the largest number where that is beyond the range. */
+SHS__PRIVATE shs_real shs__lasso_scaled(shs_real lambda, int exponent) {
+    shs__omp_times_power(1, &lambda, exponent, &lambda);
+    if (lambda < SHS__REAL_MAX) return lambda;
+    return SHS__REAL_MAX;
+}
+
+/* Lambda number `which` in the unit of signal i. */
+SHS__PRIVATE shs_real shs__lasso_lambda(const shs__lasso *q, int which, size_t i) {
+    const shs__units *u = q->units;
+    if (!u || q->o->relative) return q->lambdas[which];
+    return shs__lasso_scaled(q->lambdas[which], u->atoms + u->each[i]);
+}
+
 /* The chunk's signals with one lambda: all whose gap is not reached yet descend, and are looked at again. */
 SHS__OUTLINE void shs__lasso_group(const shs__lasso *q, const shs__omp_worker *g, const shs__lasso_room *w, int which, int count,
                                    shs__lasso_sums *sums) {
@@ -12808,7 +12875,7 @@ SHS__OUTLINE void shs__lasso_group(const shs__lasso *q, const shs__omp_worker *g
             const shs_wide target = (shs_wide)q->gap * s->norm2 / 2;
             shs__lasso_load(q, s, w, at);
             if (turn == 0) {
-                const shs_wide lambda1 = (shs_wide)q->lambdas[which] * (shs_wide)(q->o->relative ? s->most : 1);
+                const shs_wide lambda1 = (shs_wide)shs__lasso_lambda(q, which, s->at) * (shs_wide)(q->o->relative ? s->most : 1);
                 if (lambda1 < SHS__WIDENED_REAL_MAX) s->lambda1 = (shs_real)lambda1;
                 else s->lambda1 = SHS__REAL_MAX;
                 s->sweeps = s->cut = 0;
@@ -12823,6 +12890,7 @@ SHS__OUTLINE void shs__lasso_group(const shs__lasso *q, const shs__omp_worker *g
             sums->nonzeros += (size_t)q->c.codes->used[at];
             sums->cut += (size_t)s->cut;
             sums->not_reached += s->cut || !(s->gap <= target);
+            if (q->units) s->objective = shs__omp_times_square(s->objective, q->units->largest - q->units->each[s->at]);
             shs__sum_add(&sums->objective, s->objective);
             if (s->norm2 > 0) s->gap /= s->norm2 / 2;
             sums->gap = shs__lasso_larger(sums->gap, s->gap);
@@ -12942,7 +13010,7 @@ SHS__PRIVATE shs_status shs__lasso_descents(const shs_context *ctx, shs__lasso *
     if (status != SHS_OK) return status;
     status = e->signals_dictionary(session, c->over.D, c->over.ldd);
     for (which = 0; which < q->count && status == SHS_OK; which++) {
-        d.lambda = q->lambdas[which];
+        d.lambda = shs__lasso_lambda(q, which, 0);
         d.warm = which > 0;
         if (d.warm) status = shs__ctx_progress(ctx, "lasso", 0, c->m, -1);
         if (status == SHS_OK) status = e->signals_descend(session, &d);
@@ -12980,33 +13048,23 @@ SHS__OUTLINE shs_status shs__lasso_code_as_is(const shs_context *ctx, shs__lasso
     return status;
 }
 
-/* lambda in another unit; the largest number where that is beyond the range. */
-SHS__PRIVATE shs_real shs__lasso_scaled(shs_real lambda, int exponent) {
-    shs__omp_times_power(1, &lambda, exponent, &lambda);
-    if (lambda < SHS__REAL_MAX) return lambda;
-    return SHS__REAL_MAX;
-}
-
-/* Codes in another unit, the same for all signals, as lambda is. */
+/* Codes in other units: one for each signal. An engine takes one lambda for all signals, and these one unit. */
 SHS__OUTLINE shs_status shs__lasso_code_scaled(const shs_context *ctx, const shs__lasso *q, shs_lasso_report *report) {
     shs__units u;
     shs__lasso scaled = *q;
     shs_lasso_options o = *q->o;
     shs__layout l = SHS_ZERO;
     const size_t m = q->c.m;
+    const int together = ctx && ctx->engine && !o.relative;
     size_t i;
-    int good = 1, which, unit = 0;
+    int good, which;
     shs_status status;
     memset(&u, 0, sizeof u);
-    u.lambda_count = q->count;
-    status = shs__units_open(ctx, &u, &q->c, 1, &l);
+    u.lambda2 = o.lambda2;
+    status = shs__units_open(ctx, &u, &q->c, together, &l);
     if (status != SHS_OK) return status;
-    if (m) unit = u.each[0];
-    for (which = 0; which < q->count; which++) {
-        if (q->o->relative) u.lambdas[which] = q->lambdas[which];
-        else u.lambdas[which] = shs__lasso_scaled(q->lambdas[which], u.atoms + unit);
-    }
     o.lambda2 = shs__lasso_scaled(o.lambda2, 2 * u.atoms);
+    good = shs__omp_exponent(1, &o.lambda2) <= SHS__OMP_ROOM_ONE; /* else coefficients, near |D| / lambda2, may be subnormal */
     o.gram = u.gram;
     o.ldg = u.options.ldg;
     scaled.c = u.c;
@@ -13014,12 +13072,11 @@ SHS__OUTLINE shs_status shs__lasso_code_scaled(const shs_context *ctx, const shs
     scaled.coding.tolerance_each = NULL;
     scaled.c.options = &scaled.coding;
     scaled.o = &o;
-    scaled.lambdas = u.lambdas;
+    scaled.units = &u;
     status = shs__lasso_code_as_is(ctx, &scaled, report);
     for (which = 0; which < q->count && (status == SHS_OK || status == SHS_CANCELLED); which++)
         for (i = 0; i < m; i++) good &= shs__units_back(&u, q->c.codes, (size_t)which * m + i, i);
-    report->objective *= (shs_wide)shs__omp_power(-unit);
-    report->objective *= (shs_wide)shs__omp_power(-unit);
+    report->objective = shs__omp_times_square(report->objective, -u.largest);
     shs__layout_release(ctx, &l);
     if (status == SHS_OK && !good) return SHS_OUT_OF_RANGE;
     return status;

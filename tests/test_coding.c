@@ -1896,6 +1896,69 @@ static void test_out_of_range(void **state) {
     problem_free(&q);
 }
 
+/* An atom with next to no weight is not chosen, not even in the end, and wherever it stands among the atoms. */
+static void test_atom_without_weight(void **state) {
+    const shs_real little = (shs_real)BY_TYPE(1e-4, 1e-7), D[] = {little, 0, 1, 0, 1, 0, little, 0, 1}, Y[] = {1, 1, 7};
+    const unsigned char mask[] = {1, 1, 0};
+    shs_codes codes = new_codes(1, 2);
+    shs_omp_options o = SHS_ZERO;
+    int first, selection;
+    (void)state;
+    o.sparsity = 2, o.mask = mask, o.ldm = 3;
+    for (selection = 0; selection < SHS_SELECTION_COUNT; selection++)
+        for (first = 0; first < 2; first++) {
+            o.selection = (shs_selection)selection;
+            assert_ok(shs_omp_ex(NULL, 3, 2, D + 3 * first, 3, 1, Y, 3, &o, &codes, NULL, NULL));
+            assert_int_equal(codes.used[0], 1);
+            assert_close(codes.coefs[0], 1, 0);
+        }
+    shs_codes_free(NULL, &codes);
+}
+
+/* A caller's Gram matrix that has underflowed to zeros is not that of a dictionary of zeros. */
+static void test_gram_of_nothing(void **state) {
+    const shs_real D[] = {REAL_MIN, REAL_MIN}, zero[] = {0, 0}, Y[] = {1, 1}, gram[] = {0}, dty[] = {1};
+    shs_codes codes = new_codes(1, 1);
+    shs_omp_options o = SHS_ZERO;
+    (void)state;
+    o.sparsity = 1, o.gram = gram, o.ldg = 1;
+    for (o.gram_mode = SHS_GRAM_AUTO; o.gram_mode <= SHS_GRAM_ALWAYS; o.gram_mode = (shs_gram_mode)(o.gram_mode + 1)) {
+        assert_status(shs_omp_ex(NULL, 2, 1, D, 2, 1, Y, 2, &o, &codes, NULL, NULL), SHS_OUT_OF_RANGE);
+        assert_ok(shs_omp_ex(NULL, 2, 1, zero, 2, 1, Y, 2, &o, &codes, NULL, NULL));
+    }
+    assert_status(shs_omp_gram(NULL, 1, 1, dty, 1, NULL, &o, &codes, NULL, NULL), SHS_OUT_OF_RANGE);
+    assert_ok(shs_omp_gram(NULL, 1, 1, zero, 1, NULL, &o, &codes, NULL, NULL));
+    assert_int_equal(codes.used[0], 0);
+    shs_codes_free(NULL, &codes);
+}
+
+/* In another unit too a tolerance is one, however small, and the report's sums are those of the signals: 5 and 2, 1 each. */
+static void test_reports_in_units(void **state) {
+    static const int exponents[] = {BY_TYPE(130, 1040), BY_TYPE(126, 1000), BY_TYPE(100, 600), BY_TYPE(64, 512), 0,
+                                    -BY_TYPE(70, 600),  -BY_TYPE(120, 1000)};
+    const shs_real D[] = {1, 0, 0};
+    const double least = sizeof(shs_wide) > sizeof(float) ? 1e-290 : 1e-30;
+    shs_codes codes = new_codes(2, 1);
+    size_t k;
+    (void)state;
+    for (k = 0; k < sizeof exponents / sizeof *exponents; k++) {
+        const double unit = ldexp(1, -exponents[k]), sum2 = 4 * unit * unit;
+        shs_real Y[] = {(shs_real)(5 * unit), (shs_real)unit, (shs_real)unit, 0, (shs_real)unit, (shs_real)unit};
+        shs_real errors2[2];
+        shs_omp_options o = SHS_ZERO;
+        shs_omp_report report;
+        if (Y[1] < REAL_MIN && subnormals_vanish()) continue;
+        o.sparsity = 1, o.tolerance = exponents[k] < 0 ? REAL_MIN : 0;
+        assert_ok(shs_omp_ex(NULL, 3, 1, D, 3, 2, Y, 3, &o, &codes, errors2, &report));
+        assert_close((double)report.rmse / unit, sqrt(4.0 / 6),
+                     BY_TYPE(1e-6, 1e-14) + (double)REAL_MIN * (double)REAL_EPS / unit);
+        if (sum2 > least && sum2 < 1 / least)
+            assert_close((double)report.sum2 / sum2, 1, BY_TYPE(1e-6, 1e-14));
+        if (exponents[k] < 0) assert_int_equal(report.not_reached, 2);
+    }
+    shs_codes_free(NULL, &codes);
+}
+
 /* Programs may let floating-point exceptions trap to find their mistakes: the library makes none of its own. */
 static void test_no_exceptions(void **state) {
     enum { P = 24, N = 50, M = 70 };
@@ -2046,6 +2109,20 @@ static void test_bad_limits_each(void **state) {
     sparsity[14] = 2;
     tolerance[13] = -1;
     FAILS(c.o.tolerance_each = tolerance, SHS_BAD_TOLERANCE);
+    { /* the limits stand in place of `sparsity`, and a group's is that of its first signal */
+        const size_t starts[] = {0, 5};
+        shs_codes few = new_codes(15, 2);
+        shs_omp_options o = SHS_ZERO;
+        o.sparsity = 10, o.sparsity_each = sparsity;
+        assert_ok(shs_omp_ex(NULL, 10, 20, q.D, 10, 15, q.Y, 10, &o, &few, NULL, NULL));
+        o.groups = starts, o.group_count = 2, sparsity[4] = 9;
+        assert_ok(shs_omp_ex(NULL, 10, 20, q.D, 10, 15, q.Y, 10, &o, &few, NULL, NULL));
+        assert_int_equal(few.used[4], 2);
+        sparsity[5] = 3;
+        assert_status(shs_omp_ex(NULL, 10, 20, q.D, 10, 15, q.Y, 10, &o, &few, NULL, NULL), SHS_BAD_CODES);
+        sparsity[4] = sparsity[5] = 2;
+        shs_codes_free(NULL, &few);
+    }
     tolerance[13] = (shs_real)NAN;
     FAILS((c.o.tolerance_each = tolerance, c.o.sparsity_each = sparsity), SHS_BAD_TOLERANCE);
     outputs_free(&out);
@@ -2365,6 +2442,8 @@ static void test_no_signals(void **state) {
     assert_close(out.report.rmse, 0, 0);
     o.gram = q.gram, o.ldg = 20;
     assert_ok(shs_omp_gram(NULL, 20, 0, q.dty, 20, q.norms2, &o, &out.codes, NULL, NULL));
+    q.D[7] = (shs_real)NAN;
+    assert_status(shs_omp_ex(NULL, 10, 20, q.D, 10, 0, NULL, 10, &o, &out.codes, NULL, NULL), SHS_DICTIONARY_NOT_FINITE);
     outputs_free(&out);
     problem_free(&q);
 }
@@ -2757,6 +2836,11 @@ static void test_csc(void **state) {
     assert_status(shs_codes_to_csc(&c, NULL, row, value), SHS_BAD_OUTPUT);
     assert_status(shs_codes_to_csc(&c, start, NULL, value), SHS_BAD_OUTPUT);
     assert_status(shs_codes_to_csc(&c, start, row, NULL), SHS_BAD_OUTPUT);
+    c.used[4] = -1;
+    assert_int_equal(shs_codes_nonzeros(&c), 6);
+    assert_status(shs_codes_to_csc(&c, start, row, value), SHS_BAD_CODES);
+    c.used[4] = 5;
+    assert_status(shs_codes_to_csc(&c, start, row, value), SHS_BAD_CODES);
     shs_codes_free(NULL, &c);
 }
 
@@ -3049,6 +3133,31 @@ static void test_cancelled_between_rounds(void **state) {
     problem_free(&q);
 }
 
+/* A cancelled call reports those signals that were coded, also those that have no atom. */
+static void test_cancelled_in_units(void **state) {
+    enum { m = 1300 };
+    const shs_real D[] = {1, 0};
+    shs_real *Y = (shs_real *)calloc(2 * m, sizeof *Y), *errors2 = (shs_real *)calloc(m, sizeof *errors2);
+    shs_codes codes = new_codes(m, 1);
+    shs_omp_options o = SHS_ZERO;
+    shs_omp_report report;
+    shs_context ctx = SHS_ZERO;
+    watch w;
+    double sum2 = 0;
+    int i;
+    (void)state;
+    memset(&w, 0, sizeof w);
+    for (i = 0; i < m; i++) Y[2 * i + 1] = (shs_real)ldexp(1, BY_TYPE(-64, -300));
+    o.sparsity = 1, o.signals_per_group = 2;
+    ctx.progress_fn = watch_progress, ctx.progress_user = &w;
+    assert_status(shs_omp_ex(&ctx, 2, 1, D, 2, m, Y, 2, &o, &codes, errors2, &report), SHS_CANCELLED);
+    for (i = 0; i < m; i++) sum2 += (double)errors2[i];
+    assert_true(sum2 > 0);
+    assert_close((double)report.sum2 / sum2, 1, BY_TYPE(1e-5, 1e-12));
+    free(Y), free(errors2);
+    shs_codes_free(NULL, &codes);
+}
+
 /* ||y||^2 at every length: nothing is coded where the tolerance is above it, and the report's sum is that of all signals. */
 static void test_norm_of_every_length(void **state) {
     int p, i;
@@ -3222,6 +3331,10 @@ int main(void) {
         cmocka_unit_test(test_units_of_one),
         cmocka_unit_test(test_units_of_signals),
         cmocka_unit_test(test_out_of_range),
+        cmocka_unit_test(test_gram_of_nothing),
+        cmocka_unit_test(test_reports_in_units),
+        cmocka_unit_test(test_cancelled_in_units),
+        cmocka_unit_test(test_atom_without_weight),
         cmocka_unit_test(test_no_exceptions),
         cmocka_unit_test(test_bad_arguments),
         cmocka_unit_test(test_bad_limits_each),

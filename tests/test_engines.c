@@ -56,6 +56,7 @@ static shs_status signals_code(void *session, shs_real *errors2, size_t *usage, 
                                    &s->codes, errors2, report);
     size_t i;
     int k;
+    report->rmse = -1; /* the library forms it from sum2 */
     if (fails(s->told)) return s->told->answer;
     if (usage) memset(usage, 0, (size_t)s->job.n * sizeof *usage);
     for (i = 0; usage && i < s->job.m; i++)
@@ -426,7 +427,7 @@ static shs_status call_omp(const shs_context *ctx, const scene *s, results *r) {
     shs_status status;
     o.sparsity = S;
     status = shs_omp_ex(ctx, P, N, s->D, P, M, s->Y, P, &o, &codes, r->errors2, &report);
-    if (status == SHS_OK) r->values[0] = report.sum2, r->values[1] = (shs_wide)report.nonzeros;
+    if (status == SHS_OK) r->values[0] = report.sum2, r->values[1] = (shs_wide)report.nonzeros, r->values[2] = report.rmse;
     return status;
 }
 

@@ -337,6 +337,55 @@ static void test_units(void **state) {
         }
 }
 
+/* A signal's codes and part of the objective do not depend on its neighbours, however far apart they are. */
+static void test_units_of_signals(void **state) {
+    const double units[] = {BY_TYPE(1e15, 1e120), BY_TYPE(1e-26, 1e-200)};
+    const shs_real D[] = {1, 0, 0, 1};
+    shs_codes codes = new_codes(2, 2);
+    int k, first;
+    (void)state;
+    for (k = 0; k < 4; k++) {
+        const int relative = k & 1, both = k >> 1;
+        shs_real Y[] = {0, (shs_real)(both ? units[0] : 0), (shs_real)units[1], 0};
+        shs_lasso_options o = SHS_ZERO;
+        shs_lasso_report report;
+        o.relative = relative, o.lambda = (shs_real)(relative ? 0.25 : units[1] / 4);
+        assert_ok(shs_lasso(NULL, 2, 2, D, 2, 2, Y, 2, &o, &codes, NULL, &report));
+        first = codes.used[0];
+        assert_int_equal(first, both);
+        assert_int_equal(codes.used[1], 1);
+        assert_int_equal(codes.atoms[2], 0);
+        assert_close((double)codes.coefs[2] / units[1], 0.75, BY_TYPE(1e-6, 1e-14));
+        if (both && relative) assert_close((double)codes.coefs[0] / units[0], 0.75, BY_TYPE(1e-6, 1e-14));
+        if (both && relative) assert_close((double)report.objective / units[0] / units[0], 0.21875, BY_TYPE(1e-6, 1e-14));
+    }
+    shs_codes_free(NULL, &codes);
+}
+
+/* With a lambda2 that is far above |D|^2 coefficients are right, or out of range. */
+static void test_large_lambda2(void **state) {
+    const int times = BY_TYPE(1, 8);
+    shs_codes codes = new_codes(1, 1);
+    int k, lost = 0;
+    (void)state;
+    for (k = 0; k < 100; k += 2) {
+        const double unit = ldexp(1, -k * times);
+        const shs_real D[] = {(shs_real)(3 * unit)}, Y[] = {1};
+        shs_lasso_options o = SHS_ZERO;
+        shs_status status;
+        o.lambda = (shs_real)unit, o.lambda2 = 1;
+        status = shs_lasso(NULL, 1, 1, D, 1, 1, Y, 1, &o, &codes, NULL, NULL);
+        lost += status == SHS_OUT_OF_RANGE;
+        if (status == SHS_OUT_OF_RANGE) continue;
+        assert_ok(status);
+        assert_int_equal(lost, 0);
+        assert_int_equal(codes.used[0], 1);
+        assert_close((double)codes.coefs[0] / unit * (1 + 9 * unit * unit), 2, BY_TYPE(1e-6, 1e-14));
+    }
+    assert_in_range(lost, 1, 20);
+    shs_codes_free(NULL, &codes);
+}
+
 /* A path that ascends: from the largest correlation on no atom is used, as if each lambda stood alone. */
 static void test_ascending_path(void **state) {
     static const shs_real lambdas[4] = {(shs_real)0.02, (shs_real)0.5, 1, 40};
@@ -707,6 +756,8 @@ int main(void) {
         cmocka_unit_test(test_orthonormal),
         cmocka_unit_test(test_path),
         cmocka_unit_test(test_units),
+        cmocka_unit_test(test_units_of_signals),
+        cmocka_unit_test(test_large_lambda2),
         cmocka_unit_test(test_ascending_path),
         cmocka_unit_test(test_not_reached),
         cmocka_unit_test(test_few_sweeps),
