@@ -704,9 +704,10 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
 
    Selection compares |d_j'r|, the rule for atoms of unit norm: atoms are not normalised (see shs_normalize_columns). A zero atom
    is never chosen, nor an atom whose squared length underflows to 0. Of equal atoms the first is chosen. A signal is finished when
-   its sparsity or tolerance is reached, when no atom correlates with the residual (|alpha| <= 1e-5 max |alpha| of the start; 1e-12
-   in double; with OLS, |alpha| / |d_j|), or when the best atom depends on the chosen atoms (d^2 <= 1e-5 G_jj; 1e-12). An all-zero
-   signal has no atoms.
+   its sparsity or tolerance is reached, when no atom correlates with the residual (|alpha| <= 1e-5 max |alpha| of the start, or of
+   the last residual formed explicitly; 1e-12 in double; with OLS, |alpha| / |d_j|; nonnegative coefficients go on down to their
+   own rounding), or when the best atom depends on the chosen atoms (d^2 <= 1e-5 G_jj; 1e-12). An all-zero signal
+   has no atoms.
 
    Units. Codes do not depend on the unit of D, of a signal, or of a group. A call works on copies scaled by powers of 2 if the
    largest |value| of D is outside 2^-21 .. 2^21 (in double 2^170), or the largest |value| of a signal outside 2^-63 .. 2^63
@@ -868,9 +869,9 @@ SHS_API shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, const s
 
 /* One signal, for real-time and embedded use: no context, no heap, no threads. Of the options (NULL: all zero) sparsity,
    tolerance, selection and nonnegative count. atoms and coefs hold as many values as the sparsity, or n (min(p, n)) without one;
-   *used of them are set. norm2 = ||y||^2 (read only with a tolerance). *error2 (may be NULL) gets ||y - Dx||^2. workspace may have
-   any alignment. D'y (dty, n) comes from shs_gemv with SHS_TRANS_YES. Both triangles of the Gram matrix are needed; a check would
-   outlast the pursuit. */
+   *used of them are set. norm2 = ||y||^2, for the tolerance and *error2 alone. *error2 (may be NULL) gets ||y - Dx||^2. workspace
+   may have any alignment. D'y (dty, n) comes from shs_gemv with SHS_TRANS_YES. Both triangles of the Gram matrix are needed; a
+   check would outlast the pursuit. */
 SHS_API shs_status shs_omp_one(int n, const shs_real *gram, int ldg, const shs_real *dty, shs_real norm2,
                                const shs_omp_options *options, void *workspace, size_t workspace_size, int *atoms,
                                shs_real *coefs, int *used, shs_real *error2);
@@ -931,10 +932,10 @@ SHS_API int shs_subspace_naive(int p, int n, const shs_real *D, const shs_real *
 
    (Tibshirani 1996; with lambda2 > 0 the elastic net, Zou, Hastie 2005), or the same under x >= 0. Two methods do it:
 
-   - Coordinate descent on the Gram matrix (Friedman, Hastie, Tibshirani 2010): fast with many signals and atoms that differ. -
-   Active sets (Osborne, Presnell, Turlach 2000). A set grows by atoms whose correlation with the residual is above lambda1. Its
-   coefficients are solved for together; they enter in turn, and a coefficient leaves when it reaches 0. This needs the Gram
-   matrix of the set alone, and few steps however alike the atoms are.
+   - Coordinate descent on the Gram matrix (Friedman, Hastie, Tibshirani 2010): fast with many signals and atoms that differ.
+   - Active sets (Osborne, Presnell, Turlach 2000). A set grows by atoms whose correlation with the residual is above lambda1.
+     Its coefficients are solved for together; they enter in turn, and a coefficient leaves when it reaches 0. This needs the
+     Gram matrix of the set alone, and few steps however alike the atoms are.
 
    Signals that sweeps do not bring to the minimum soon go on with active sets. Few signals, and dictionaries of more than 8192
    atoms, use active sets alone unless the caller has a Gram matrix. Both stop by the duality gap, a bound on the distance of the
@@ -967,9 +968,9 @@ typedef struct shs_lasso_report {
 /* Codes m signals (Y: p x m): with lambda number l those of signal i are code l m + i, atoms ascending, so codes hold m signals
    for each lambda. gaps (as many, may be NULL): the duality gap over ||y||^2 / 2. SHS_CANCELLED: signals not reached have
    used = 0. An engine descends, a sweep being n steps there; the CPU forms the gaps and goes on where they are not reached. By
-   D'Y alone no engine does it. Scratch: n p values; n^2 where a Gram matrix is formed (n <= 8192); for each thread 128 n (16 n
-   above 1024 atoms) and twice k^2 in shs_wide, k = min(n, p + 64, 1024),
-   with lambda2 min(n, 1024). */
+   D'Y alone no engine does it. SHS_OUT_OF_RANGE: as for shs_omp_ex, also where lambda2 is above 2^156 (in double 2^1455) times the
+   square of the largest |value| of D. Scratch: n p values; n^2 where a Gram matrix is formed (n <= 8192); for each thread 128 n
+   (16 n above 1024 atoms) and twice k^2 in shs_wide, with k = min(n, p + 64, 1024), or min(n, 1024) with lambda2. */
 SHS_API shs_status shs_lasso(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m, const shs_real *Y,
                              int ldy, const shs_lasso_options *options, shs_codes *codes, shs_real *gaps,
                              shs_lasso_report *report);
@@ -8913,13 +8914,13 @@ SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *
 /* 6  SPARSE CODING                                                                                             >>omp */
 /* ================================================================================================================== */
 
-/* Batch-OMP and the lasso. The section calls sections 2 and 4 and the kernels. Sections 7, 8 and 14 call the coder
+/* Batch-OMP and the lasso. The section calls sections 1, 2 and 4 and the kernels. Sections 7, 8 and 14 call the coder
    (shs__coder_..., which shares signals among workers), the synthesis, the sessions of the engine, and the checks of
    dictionaries, codes and options.
 
    From a call to its loop: shs_omp_ex checks its arguments (shs__omp_check_signals, shs__coder_open) and calls shs__omp_code.
    shs__omp_code decides if the dictionary is worth packing and when G is checked (shs__coder_plan), checks D and G now or after
-   coding (shs__coder_matrices), and lets the engine look at Y and code it (shs__omp_coded_there). Without an engine
+   coding (shs__coder_matrices), and lets the engine look at Y and code it (shs__omp_coded_there). If no engine has coded,
    shs__omp_look_and_code looks at Y (shs__coder_look) and codes: as it is (shs__omp_code_here), or on copies in other units
    (shs__omp_code_scaled). shs__omp_code_here takes memory (shs__coder_layout), for which shs__coder_choose_form decides with or
    without a Gram matrix, packs D and forms D'D (shs__coder_dictionary), and calls shs__coder_run, which shares out chunks of
@@ -9359,7 +9360,7 @@ typedef struct shs__omp_signal {
     shs_real *t;        /* L t = D_I'r for the r that was formed last (y at first) */
     shs_real *x;        /* coefficients when r was formed last; zero at first */
     shs_real *alpha;    /* D'r */
-    shs_real *r;        /* p: the residual when it was formed last; the direct form keeps it up to date */
+    shs_real *r;        /* max(p, limit): the residual when it was formed last; the direct form keeps it up to date */
     shs_wide *exact;    /* p */
     shs_real *B;        /* `rows` x padded, in blocks: the b_k; in the direct form the newest alone, for distances */
     size_t rows;
@@ -10099,8 +10100,8 @@ SHS__OUTLINE int shs__nn_least_squares(shs__omp_signal *w, const shs__nn_equatio
     return 1;
 }
 
-/* Takes atom `newcomer` into use; an atom that reaches 0 on the way leaves. Returns 0, changing nothing, if it depends on others.
-   */
+/* Takes atom `newcomer` into use; an atom that reaches 0 on the way leaves. Returns 0, without the newcomer, if it depends on
+   others. x stays feasible, but atoms may have left before that. */
 SHS__OUTLINE int shs__nn_enter(shs__omp_signal *w, const shs__nn_equations *e, int chosen, int newcomer) {
     e->in_use[newcomer] = 1;
     while (shs__nn_least_squares(w, e, chosen)) {
@@ -11233,7 +11234,8 @@ SHS__PRIVATE void shs__finite_chunk(void *arg, size_t chunk, int worker) {
     look->found[chunk] = (unsigned char)found;
 }
 
-/* Whether all signals and weights are finite. *unsafe: the unit of a signal leaves no room for squares. */
+/* Whether all signals and weights are finite; of D'Y alone also whether its digits and norms2 are there (SHS_OUT_OF_RANGE,
+   SHS_BAD_NORMS). *unsafe: the unit of a signal leaves no room for squares. */
 SHS__OUTLINE shs_status shs__coder_look(const shs_context *ctx, const shs__coder *c, int *unsafe) {
     shs__look look;
     size_t chunks, k;
@@ -11536,7 +11538,7 @@ typedef struct shs__units {
 /* Half of an even or odd exponent, rounded down. */
 SHS__PRIVATE int shs__omp_half(int exponent) { return (exponent - (exponent < 0)) / 2; }
 
-/* The exponent of the dictionary: of its elements, or by its Gram matrix if there is no D or few signals are coded. */
+/* The exponent of the dictionary: of its elements, or by the Gram matrix if there is no D or a late call has not looked at it. */
 SHS__PRIVATE int shs__dictionary_exponent(const shs__coder *c) {
     const shs__omp_dictionary *d = &c->over;
     int of_squares;
