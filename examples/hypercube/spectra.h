@@ -494,7 +494,7 @@ static void spectra_of_table(const settings *s, char **names) {
     results = ALLOCATE(double, elements(t.columns, p.outputs));
     if (!(steps_of_columns(&p, &t, results) > 0))
         fail(EXIT_ERROR, "%s: no spectrum has a result: values are missing, or their continuum is not above 0", names[0]);
-    will_read(names[0]);
+    will_read_spectra(names[0]);
     will_write(names[1]);
     write_results(&p, &t, list, results, names[1]);
     printf("spectra=%d bands=%d\n", count, p.outputs);

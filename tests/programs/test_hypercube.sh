@@ -1706,6 +1706,9 @@ for w in 'fwhm (um):0.15:0.2' 'FWHM [1/cm]:4166.666667:4081.632653' 'fwhm:150:20
     check "--resample: ${w%%:*}: runs" good spectra mix.csv same.csv --resample t.csv
     check "--resample: ${w%%:*}: the same" awk -F, 'NR == FNR { a[FNR] = $2; next } FNR > 1 && (a[FNR] - $2)^2 > 1e-12 { bad = 1 } END { exit bad || FNR < 3 }' resampled.csv same.csv
 done
+cp library.hdr kept.hdr
+fails "--resample: over the header of its library" 2 "library.hdr: the output would replace the input" spectra scene.hdr library.hdr --resample library.sli --bbl
+check "--resample: the library is as it was" cmp library.hdr kept.hdr
 # Options of cubes.
 cp mix.csv t.csv
 for o in "--bands 1-3" --bbl "--mask nothere" "--window 9,9,9,9" "--nodata 3" "--id 0" --exclude-zero "--html bad.html" "--quicklook bad.png" "--type u8" "--interleave bip"; do
