@@ -556,9 +556,11 @@ static shs_cube cube_of(CUBE) {
     const shs_cube cube = cube_of(pixels, type, samples, lines, bands, sample_stride, line_stride, band_stride, swap_bytes,    \
                                   valid, has_nodata, nodata)
 
-/* Where an output of pixels goes. */
+/* Where an output of pixels goes. Missing pixels get NaN, not the no-data value of the cube. */
 static shs_sink sink_of(void *out, shs_type out_type) {
     shs_sink sink = SHS_ZERO;
+    sink.has_nodata = 1;
+    sink.nodata = (shs_wide)NAN;
     sink.pixels = out;
     sink.type = out_type;
     sink.interleave = SHS_INTERLEAVE_BIP;
@@ -602,11 +604,16 @@ ENTRY(count, (CALL, CUBE, shs_counter counter, double false_alarm, const double 
     return status;
 }
 
-/* A model as a file in memory, which is what Python keeps of it. */
+/* A model as a file in memory, which is what Python keeps of it: while it is written, and while it is read. */
 typedef struct shim_bytes {
     unsigned char *bytes;
-    size_t size, at;
+    size_t size;
 } shim_bytes;
+
+typedef struct shim_file {
+    const unsigned char *bytes;
+    size_t size, at;
+} shim_file;
 
 static int append(void *user, const void *bytes, size_t count) {
     shim_bytes *b = user;
@@ -619,10 +626,10 @@ static int append(void *user, const void *bytes, size_t count) {
 }
 
 static int fetch(void *user, void *bytes, size_t count) {
-    shim_bytes *b = user;
-    if (count > b->size - b->at) return 1;
-    memcpy(bytes, b->bytes + b->at, count);
-    b->at += count;
+    shim_file *f = user;
+    if (count > f->size - f->at) return 1;
+    memcpy(bytes, f->bytes + f->at, count);
+    f->at += count;
     return 0;
 }
 
@@ -705,15 +712,12 @@ ENTRY(apply, (CALL, CUBE, const void *file, size_t size, int way, int components
     CONTEXT;
     THE_CUBE;
     shs_model model = SHS_ZERO;
-    shim_bytes from = SHS_ZERO;
+    shim_file from = SHS_ZERO;
     const shs_sink sink = sink_of(out, out_type);
     shs_status status;
-    from.bytes = malloc(size + 1);
-    if (!from.bytes) return SHS_NO_MEMORY;
-    memcpy(from.bytes, file, size);
+    from.bytes = file;
     from.size = size;
     status = shs_model_load(&ctx, fetch, &from, &model);
-    free(from.bytes);
     if (status != SHS_OK) return status;
     if (model.kind == SHS_MODEL_ICA) status = apply_ica(&ctx, &model.ica, &cube, way, &sink);
     else if (model.kind != SHS_MODEL_RX) status = apply_pca(&ctx, &model.pca, &cube, way, components, &sink);

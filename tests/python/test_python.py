@@ -911,6 +911,33 @@ def test_backgrounds_of_classes_and_columns():
         sparsehs.detect(cube, target, labels=labels[1:])
 
 
+def test_nodata_is_compared_as_the_library_does():
+    """A number that an integer type cannot hold is in no pixel. Floating types hold it rounded, whatever type it has itself."""
+    cube = np.arange(1, 61).reshape(3, 4, 5) % 7
+    cube[0, 0, 0] = 0
+    spectra = np.arange(1, 11).reshape(2, 5) ** 2
+
+    def missing(kind, nodata):
+        held = cube.astype(kind)
+        model = sparsehs.fit("pca", held, nodata=nodata)
+        ways = (sparsehs.detect(held, spectra[0], "sam", nodata=nodata), sparsehs.unmix(held, spectra, nodata=nodata)[..., 0],
+                model.transform(held, nodata=nodata)[..., 0], sparsehs.rx(held, nodata=nodata),
+                sparsehs.similarity(held, spectra[0], nodata=nodata), sparsehs.compare(held, held, nodata=nodata)[0],
+                sparsehs.unmix_sparse(held, spectra, nodata=nodata)[..., 0],
+                sparsehs.smooth(held, 3, wavelengths=np.arange(400, 405), nodata=nodata)[..., 0])
+        for way in ways[1:]:
+            assert np.array_equal(np.isnan(way), np.isnan(ways[0])), (kind, nodata)
+        return int(np.isnan(ways[0]).sum())
+
+    zeros = (cube == 0).any(2).sum()
+    for kind in "u1", "i2", "u2", "f2", "i4", "u4", "f4", "f8", ">i2", ">f4":
+        assert missing(kind, 0) == missing(kind, np.float64(0)) == zeros
+        assert [missing(kind, nodata) for nodata in (0.5, -9999, 256, 2**32, 1e300, -np.inf, np.nan)] == 7 * [0]
+    cube = np.where(cube == 0, 0.1, cube)
+    for kind in "f2", "f4", "f8":
+        assert missing(kind, 0.1) == missing(kind, np.float64(0.1)) == zeros
+
+
 def test_similarities_are_those_of_their_definitions():
     rng = np.random.default_rng(8)
     cube, library = rng.random((5, 6, 9)).astype(np.float32) + 0.1, rng.random((3, 9)) + 0.1

@@ -112,6 +112,15 @@ _IN_FLOAT = ("uint8", "int16", "uint16", "float16", "bfloat16", "float32")
 _IN_DOUBLE = ("int32", "uint32", "float64")
 
 
+def _is_nodata(values, nodata):
+    """Where values of a cube are its no-data value, as the library compares them: in floating types rounded to the type. An
+    integer is never 0.5."""
+    if values.dtype.kind in "iu":
+        return values == float(nodata)
+    with np.errstate(over="ignore"):
+        return values == values.dtype.type(nodata)
+
+
 def _cube(cube, valid=None, nodata=None):
     """The library for it, its values in place, and how C finds them. A matrix is one line of pixels. A pixel of which a band is
     masked is left out."""

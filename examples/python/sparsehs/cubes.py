@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._arrays import _count, _cube, _wide
+from ._arrays import _count, _cube, _is_nodata, _wide
 from ._labels import labelled
 from ._library import ArgumentError, _float
 from .signals import lasso, omp
@@ -291,7 +291,7 @@ def similarity(cube: ArrayLike, spectra: ArrayLike, method: str = "sam", *, vali
     x = a.astype(np.float64)
     missing = ~np.isfinite(x).all(2) | (given["valid"] == 0 if "valid" in given else False)
     if nodata is not None:
-        missing |= (a == a.dtype.type(nodata)).any(2)
+        missing |= _is_nodata(a, nodata).any(2)
     with np.errstate(divide="ignore", invalid="ignore"):
         scores = np.stack([_similarity(x, one, method) for one in t], axis=-1)
     scores[missing] = np.nan
@@ -346,7 +346,7 @@ def compare(cube: ArrayLike, other: ArrayLike, *, valid: ArrayLike | None = None
             if "valid" in given:
                 values[given["valid"][y] == 0] = np.nan
             if nodata is not None:
-                values[(raw == nodata).any(axis=1)] = np.nan
+                values[_is_nodata(raw, nodata).any(axis=1)] = np.nan
             values[~np.isfinite(values).all(axis=1)] = np.nan
         off[y] = np.sqrt(np.square(p - q).mean(axis=1))
         lengths = np.linalg.norm(p, axis=1) * np.linalg.norm(q, axis=1)
@@ -445,7 +445,7 @@ def unmix_sparse(cube: ArrayLike, library: ArrayLike, method: str = "lasso", *, 
         raise ArgumentError("library: spectrum %d is 0 in all bands" % int(lengths.argmin()))
     there = np.isfinite(a).all(2) & (given["valid"] != 0 if "valid" in given else True)
     if nodata is not None:
-        there &= (a != a.dtype.type(nodata)).all(2)
+        there &= ~_is_nodata(a, nodata).any(2)
     shares = np.full(a.shape[:2] + (len(spectra),), np.nan, of.real)
     pixels = np.ascontiguousarray(a[there], of.real)
     if len(pixels) and method == "lasso":

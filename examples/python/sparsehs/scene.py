@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._arrays import _array, _count, _cube, _data, _missing, _wide
+from ._arrays import _array, _count, _cube, _data, _is_nodata, _missing, _wide
 from ._labels import _to_nanometres, is_labelled, labelled
 from ._library import ArgumentError, _float
 
@@ -32,7 +32,7 @@ def _blocks(a, given, nodata):
         x = a[lines].astype(np.float64, order="C")
         missing = ~np.isfinite(x)
         if nodata is not None:
-            missing |= a[lines] == nodata
+            missing |= _is_nodata(a[lines], nodata)
         if "valid" in given:
             missing |= (given["valid"][lines] == 0)[..., None]
         x[missing] = np.nan
