@@ -3114,14 +3114,20 @@ SHS__PRIVATE int shs__half_bits(shs_wide x) {
     return 1024 * doubled + k;
 }
 
-/* A value as a half-precision number, with a sign, infinity and NaN. */
+/* A value as a half-precision number, with a sign, infinity and NaN, which is told by its bits: -ffast-math knows no other way. */
 SHS__PRIVATE uint16_t shs__half_of(shs_wide x) {
     const shs_wide size = shs__wabs(x);
-    unsigned bits = 0x7c00; /* infinity */
-    if (size < 65520) bits = (unsigned)shs__half_bits(size);
-    else if (!(size >= 65520)) bits = 0x7e00; /* NaN */
-    if (x < 0) bits |= 0x8000;
-    return (uint16_t)bits;
+    unsigned half = 0x7c00; /* infinity */
+    if (!shs__wide_finite(1, &x)) {
+        const float narrow = (float)x;
+        uint32_t bits;
+        memcpy(&bits, &narrow, sizeof bits);
+        if (bits << 1 > UINT32_C(0xff000000)) return 0x7e00; /* NaN */
+    } else if (size < 65520) {
+        half = (unsigned)shs__half_bits(size);
+    }
+    if (x < 0) half |= 0x8000;
+    return (uint16_t)half;
 }
 
 SHS__PRIVATE float shs__bfloat_value(uint16_t bfloat) {
