@@ -655,8 +655,8 @@ static int find_wavelengths_beside_spectra(const job *j, const table *t, const w
     if (column < 0 || !is_ordered(t, column)) return -1;
     if (j && has_wavelengths(&j->in) && !column_reaches(j, t, column))
         fail(EXIT_ERROR,
-             "%s: %s may hold wavelengths, which do not reach all bands in use, or a spectrum: call it wavelength, or give it another "
-             "name",
+             "%s: %s may hold wavelengths, which do not reach all bands in use, or a spectrum: call it wavelength, or give it "
+             "another name",
              t->name, column_name(t, column));
     printf("%s: %s holds wavelengths\n", t->name, column_name(t, column));
     return column;
