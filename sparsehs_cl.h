@@ -1406,7 +1406,7 @@ SHS__PRIVATE const char *const shs__cl_source_map[] = {
     "#define PLACE(p) at_pixel(slice_at + min(p, (size_t)slice_count - 1), slice_samples, bands) /* behind the last: the last */\n",
     "#define ROW(b) at_band(list[b], plane, slice_samples)\n",
     "#define CENTRE(b) (WORK)shift[b]\n",
-    "#define LESS_CENTRE(v, c) (ELEM)((WORK)value_of(v) - (c))\n",
+    "#define LESS_CENTRE(v, c) less(value_of(v), c)\n",
     "#else\n",
     "#define VALUE ELEM\n",
     "#define WORK ELEM\n",
@@ -1979,7 +1979,7 @@ SHS__PRIVATE const char *const shs__cl_source_omp_general[] = {
     "void solve(pursuit *w) {\n",
     "    int k, i;\n",
     "    for (k = w->chosen - 1; k >= 0; k--) {\n",
-    "        __global const real *row = w->L + k * w->stride;\n",
+    "        __global const real *row = row_of(w, k);\n",
     "        real step = w->t[k] * row[k];\n",
     "        SYNC();\n",
     "        for (i = w->lane; i < k; i += GROUP) w->t[i] = fma(-step, row[i], w->t[i]);\n",
@@ -1995,9 +1995,9 @@ SHS__PRIVATE const char *const shs__cl_source_omp_general[] = {
     "void project(pursuit *w, __global real *a) {\n",
     "    int k, i;\n",
     "    for (k = 0; k < w->chosen; k++) {\n",
-    "        real t = a[k] * w->L[k * w->stride + k];\n",
+    "        real t = a[k] * row_of(w, k)[k];\n",
     "        SYNC();\n",
-    "        for (i = k + 1 + w->lane; i < w->chosen; i += GROUP) a[i] = fma(-w->L[i * w->stride + k], t, a[i]);\n",
+    "        for (i = k + 1 + w->lane; i < w->chosen; i += GROUP) a[i] = fma(-row_of(w, i)[k], t, a[i]);\n",
     "        if (w->lane == 0) w->t[k] = t;\n",
     "        w->residual2 = fmax(fma(-(wide)t, (wide)t, w->residual2), (wide)0);\n",
     "        SYNC();\n",
@@ -2047,7 +2047,7 @@ SHS__PRIVATE const char *const shs__cl_source_omp_general[] = {
     "\n",
     "/* b_k, and alpha without its part along q_k. A single item goes row by row, which a processor's compiler makes vectors of. */\n",
     "void advance(const pursuit *w, int k, int j, real inverse, real t) {\n",
-    "    __global const real *c = w->L + k * w->stride;\n",
+    "    __global const real *c = row_of(w, k);\n",
     "    __global real *b = w->B + (size_t)k * (size_t)w->padded;\n",
     "    int i, q;\n",
     "#if GROUP == 1\n",
@@ -2133,19 +2133,7 @@ SHS__PRIVATE const char *const shs__cl_source_omp_general[] = {
     "    pursuit w;\n",
     "    size_t base, own;\n",
     "    int i;\n",
-    "    w.n = n;\n",
-    "    w.padded = padded;\n",
-    "    w.p = p;\n",
-    "    w.stride = stride;\n",
-    "    w.lane = (int)get_local_id(0);\n",
-    "    w.D = D;\n",
-    "    w.G = G;\n",
-    "    w.sizes = sizes;\n",
-    "    w.places = places;\n",
-    "    w.sums = sums;\n",
-    "    w.alpha = scratch + get_group_id(0) * each;\n",
-    "    w.L = w.alpha + padded;\n",
-    "    w.t = w.L + stride * stride;\n",
+    "    start(&w, n, padded, p, stride, D, G, scratch + get_group_id(0) * each, sizes, places, sums);\n",
     "    w.r = w.t + stride;\n",
     "    w.B = w.r + max(p, stride);\n",
     "    w.distance = w.B + (size_t)padded * (size_t)max(stride - 1, 1);\n",
@@ -2558,7 +2546,7 @@ SHS__PRIVATE const char *const shs__cl_source_omp_team[] = {
     "\n",
     "/* b_k, the alpha of all signals without their parts along q_k, and the alpha of the team. */\n",
     "void advance_team(const pursuit *w, const team *g, int k, int j, real inverse) {\n",
-    "    __global const real *c = w->L + k * w->stride;\n",
+    "    __global const real *c = row_of(w, k);\n",
     "    __global real *row = w->B + (size_t)k * (size_t)w->padded;\n",
     "    int at, v, q, i;\n",
     "    for (at = w->lane * WIDTH; at < w->padded; at += GROUP * WIDTH) {\n",
@@ -2605,7 +2593,7 @@ SHS__PRIVATE const char *const shs__cl_source_omp_team[] = {
     "        for (k = 0; k < w->chosen; k++) left = fmax(fma(-(wide)t[k], (wide)t[k], left), (wide)0);\n",
     "        errors2[i] = (real)left;\n",
     "        for (k = w->chosen - 1; k >= 0; k--) {\n",
-    "            __global const real *row = w->L + k * w->stride;\n",
+    "            __global const real *row = row_of(w, k);\n",
     "            const real step = t[k] * row[k];\n",
     "            for (q = 0; q < k; q++) t[q] = fma(-step, row[q], t[q]);\n",
     "            x[k] += step;\n",
@@ -2658,9 +2646,10 @@ SHS__PRIVATE const char *const shs__cl_source_omp_team[] = {
     "    for (i = w->lane; i < g->count; i += GROUP) {\n",
     "        __global real *t = g->T + (size_t)i * (size_t)w->stride;\n",
     "        for (k = 0; k < w->chosen; k++) {\n",
+    "            __global const real *row = row_of(w, k);\n",
     "            real sum = g->A[(size_t)i * (size_t)w->padded + (size_t)w->atoms[k]];\n",
-    "            for (q = 0; q < k; q++) sum = fma(-w->L[k * w->stride + q], t[q], sum);\n",
-    "            t[k] = sum * w->L[k * w->stride + k];\n",
+    "            for (q = 0; q < k; q++) sum = fma(-row[q], t[q], sum);\n",
+    "            t[k] = sum * row[k];\n",
     "            lost = fma((wide)t[k], (wide)t[k], lost);\n",
     "        }\n",
     "    }\n",
@@ -2754,19 +2743,7 @@ SHS__PRIVATE const char *const shs__cl_source_omp_team[] = {
     "    team g;\n",
     "    uint own;\n",
     "    int i, k;\n",
-    "    w.n = n;\n",
-    "    w.padded = padded;\n",
-    "    w.p = p;\n",
-    "    w.stride = stride;\n",
-    "    w.lane = (int)get_local_id(0);\n",
-    "    w.D = D;\n",
-    "    w.G = G;\n",
-    "    w.sizes = sizes;\n",
-    "    w.places = places;\n",
-    "    w.sums = sums;\n",
-    "    w.alpha = scratch + get_group_id(0) * each;\n",
-    "    w.L = w.alpha + padded;\n",
-    "    w.t = w.L + stride * stride;\n",
+    "    start(&w, n, padded, p, stride, D, G, scratch + get_group_id(0) * each, sizes, places, sums);\n",
     "    w.B = w.t + stride;\n",
     "    w.distance = w.B + (size_t)padded * (size_t)max(stride - 1, 1);\n",
     "    w.diagonal = w.distance + padded;\n",
@@ -3092,6 +3069,13 @@ SHS__PRIVATE const char *const shs__cl_source_pixels[] = {
     "#define CHUNK SHS__CL_CHUNK_PIXELS\n",
     "#define TURN SHS__CL_BIP_BANDS\n",
     "\n",
+    "/* What values are compared in with the one that says missing. */\n",
+    "#if SPLIT\n",
+    "#define EXACT VALUE\n",
+    "#else\n",
+    "#define EXACT wide\n",
+    "#endif\n",
+    "\n",
     "/* The bits decide: compilers may fold a comparison away. */\n",
     "inline int finite_elem(ELEM x) {\n",
     "#if ELEM_BYTES == 8\n",
@@ -3104,7 +3088,7 @@ SHS__PRIVATE const char *const shs__cl_source_pixels[] = {
     "/* One work-item a pixel of the slice: valid[p] holds the mask and becomes 0 or 1. A value counts if a `real` can hold it, in\n",
     "   panels of doubles too. */\n",
     "__kernel void validity(__global const VALUE *raw, ulong origin, __global const int *list, __global const real *shift,\n",
-    "                       __global uchar *valid, ulong pixels, ulong plane, int samples, int bands, int used, wide nodata) {\n",
+    "                       __global uchar *valid, ulong pixels, ulong plane, int samples, int bands, int used, EXACT nodata) {\n",
     "    size_t p = get_global_id(0);\n",
     "    int good;\n",
     "    if (p >= pixels) return;\n",
@@ -3114,10 +3098,10 @@ SHS__PRIVATE const char *const shs__cl_source_pixels[] = {
     "    for (int b = 0; b < used; b++) {\n",
     "        VALUE v = value_at(raw, p, list[b], plane, samples, bands);\n",
     "#if NODATA\n",
-    "        good &= (wide)v != nodata;\n",
+    "        good &= (EXACT)v != nodata;\n",
     "#endif\n",
     "#if FLOATING\n",
-    "        good &= finite_elem((ELEM)(real)less_shift(v, shift[b]));\n",
+    "        good &= finite_elem((ELEM)(real)less(v, (WORK)shift[b]));\n",
     "#endif\n",
     "    }\n",
     "#endif\n",
@@ -3139,7 +3123,7 @@ SHS__PRIVATE const char *const shs__cl_source_pixels[] = {
     "    if (!valid[q]) return 0;\n",
     "#endif\n",
     "    if (b == used) return 1;\n",
-    "    return less_shift(value_at(raw, q, list[b], plane, samples, bands), shift[b]);\n",
+    "    return less(value_at(raw, q, list[b], plane, samples, bands), (WORK)shift[b]);\n",
     "#endif\n",
     "}\n",
     "\n",
@@ -4504,6 +4488,9 @@ SHS__PRIVATE const char *const shs__cl_source_cube[] = {
     "#ifndef WORK\n",
     "#define WORK ELEM /* the type of value - shift: wide where ELEM may not hold a value */\n",
     "#endif\n",
+    "#ifndef SPLIT\n",
+    "#define SPLIT 0 /* 1: int or uint, and WORK is float: values are taken as two halves, which float holds */\n",
+    "#endif\n",
     "#ifndef FROM\n",
     "#define FROM 0 /* the slice's interleave, as a shs_interleave: 0 BSQ, 1 BIL, 2 BIP */\n",
     "#endif\n",
@@ -4544,8 +4531,14 @@ SHS__PRIVATE const char *const shs__cl_source_cube[] = {
     "    return value_of(raw[at_pixel(p, samples, bands) + at_band(b, plane, samples)]);\n",
     "}\n",
     "\n",
-    "/* x - shift, as the panel holds it. */\n",
-    "inline ELEM less_shift(VALUE v, real shift) { return (ELEM)((WORK)v - (WORK)shift); }\n",
+    "/* x - c, as the panel holds it. Of halves: c is near the upper one where the difference is small, so that nothing is lost. */\n",
+    "inline ELEM less(VALUE v, WORK c) {\n",
+    "#if SPLIT\n",
+    "    return (ELEM)((WORK)(v & ~(VALUE)0xffff) - c + (WORK)(v & (VALUE)0xffff));\n",
+    "#else\n",
+    "    return (ELEM)((WORK)v - c);\n",
+    "#endif\n",
+    "}\n",
     NULL};
 
 SHS__PRIVATE const char *const shs__cl_source_map_units[] = {
@@ -4951,13 +4944,34 @@ SHS__PRIVATE const char *const shs__cl_source_pursuit[] = {
     "    wide tolerance2, base2, residual2;\n",
     "    real smallest, guard, inflation;\n",
     "    __global const real *D, *G, *y;\n",
-    "    __global real *alpha, *B, *L, *t, *r, *x; /* L: row k at k * stride, 1/d on the diagonal */\n",
+    "    __global real *alpha, *B, *L, *t, *r, *x; /* L: rows of stride values, 1/d on the diagonal */\n",
     "    __global real *diagonal, *distance;       /* G_jj and d^2 */\n",
     "    __global int *atoms;\n",
     "    __local real *sizes;\n",
     "    __local int *places;\n",
     "    __local wide *sums;\n",
     "} pursuit;\n",
+    "\n",
+    "/* What does not change from signal to signal. */\n",
+    "void start(pursuit *w, int n, int padded, int p, int stride, __global const real *D, __global const real *G, __global real *scratch,\n",
+    "           __local real *sizes, __local int *places, __local wide *sums) {\n",
+    "    w->n = n;\n",
+    "    w->padded = padded;\n",
+    "    w->p = p;\n",
+    "    w->stride = stride;\n",
+    "    w->lane = (int)get_local_id(0);\n",
+    "    w->D = D;\n",
+    "    w->G = G;\n",
+    "    w->sizes = sizes;\n",
+    "    w->places = places;\n",
+    "    w->sums = sums;\n",
+    "    w->alpha = scratch;\n",
+    "    w->L = w->alpha + padded;\n",
+    "    w->t = w->L + (size_t)stride * (size_t)stride;\n",
+    "}\n",
+    "\n",
+    "/* Row k of L. */\n",
+    "inline __global real *row_of(const pursuit *w, int k) { return w->L + (size_t)k * (size_t)w->stride; }\n",
     "\n",
     "wide over_group(const pursuit *w, wide value) {\n",
     "    int width;\n",
@@ -5019,7 +5033,7 @@ SHS__PRIVATE const char *const shs__cl_source_pursuit[] = {
     "\n",
     "/* Takes atom j unless that would only add rounding; row k of L is made on the way. */\n",
     "int append(pursuit *w, int j, real *inverse, real *t) {\n",
-    "    __global real *c = w->L + w->chosen * w->stride;\n",
+    "    __global real *c = row_of(w, w->chosen);\n",
     "    const real left = DISTANCES ? w->distance[j] : 0;\n",
     "    real value = w->alpha[j], gjj = gram(w, j, j), d2 = gjj;\n",
     "    int k = w->chosen, i, repeated = 0;\n",
@@ -5365,7 +5379,8 @@ typedef struct shs__cl_named {
 typedef struct shs__cl_program {
     struct shs__cl_program *next;
     const char *const *source;
-    char *options; /* behind the struct */
+    int is_cpu, ptx; /* how it was compiled, as in shs__cl_ways */
+    char *options;   /* behind the struct */
     cl_program program;
     shs__cl_named *kernels;
 } shs__cl_program;
@@ -5627,13 +5642,32 @@ SHS__PRIVATE void shs__cl_free(shs_cl *cl, void *block) { shs__ctx_free(&cl->ctx
 
 /* ---- the host's clock -------------------------------------------------------------------------------------------- */
 
-/* Processor time where the language offers no better clock. */
-SHS__PRIVATE shs_wide shs__cl_now(void) {
+/* A moment, in whole numbers: a float would hold sixteenths of a second. Processor time where the language offers no better clock. */
+typedef struct shs__cl_moment {
+    int64_t seconds, parts, of; /* parts of a second, each 1 / of */
+} shs__cl_moment;
+
+SHS__PRIVATE shs__cl_moment shs__cl_now(void) {
+    shs__cl_moment now;
 #ifdef TIME_UTC
     struct timespec t;
-    if (timespec_get(&t, TIME_UTC)) return (shs_wide)(t.tv_sec % 1000000) + (shs_wide)t.tv_nsec * (shs_wide)1e-9;
+    if (timespec_get(&t, TIME_UTC)) {
+        now.seconds = (int64_t)t.tv_sec;
+        now.parts = (int64_t)t.tv_nsec;
+        now.of = 1000000000;
+        return now;
+    }
 #endif
-    return (shs_wide)clock() / (shs_wide)CLOCKS_PER_SEC;
+    now.seconds = 0;
+    now.parts = (int64_t)clock();
+    now.of = (int64_t)CLOCKS_PER_SEC;
+    return now;
+}
+
+/* Seconds since then. */
+SHS__PRIVATE shs_wide shs__cl_since(const shs__cl_moment *then) {
+    const shs__cl_moment now = shs__cl_now();
+    return (shs_wide)(now.seconds - then->seconds) + (shs_wide)(now.parts - then->parts) / (shs_wide)now.of;
 }
 
 /* ---- times ------------------------------------------------------------------------------------------------------- */
@@ -6212,17 +6246,41 @@ SHS__PRIVATE cl_program shs__cl_program_stored(shs_cl *cl, const char *key, cons
     return NULL;
 }
 
+/* The binary of a program, behind room for the seal, in a block for the caller to free; NULL: there is none. Drivers tell of all
+   devices of the context, of which the caller's may have several, and the program was built for one. */
+SHS__PRIVATE unsigned char *shs__cl_program_binary(shs_cl *cl, cl_program program, size_t *size) {
+    size_t bytes = 0, count, own = 0;
+    size_t *sizes;
+    unsigned char **binaries, *block = NULL;
+    cl_int error = SHS__CL(clGetProgramInfo)(program, CL_PROGRAM_BINARY_SIZES, 0, NULL, &bytes);
+    count = bytes / sizeof *sizes;
+    if (error || count == 0) return NULL;
+    binaries = (unsigned char **)shs__cl_alloc(cl, count * (sizeof *binaries + sizeof *sizes));
+    if (!binaries) return NULL;
+    sizes = (size_t *)(void *)(binaries + count);
+    error = SHS__CL(clGetProgramInfo)(program, CL_PROGRAM_BINARY_SIZES, bytes, sizes, NULL);
+    while (own < count && sizes[own] == 0) own++;
+    if (!error && own < count) {
+        *size = sizes[own];
+        block = (unsigned char *)shs__cl_alloc(cl, *size + SHS__CL_SEAL);
+    }
+    if (block) {
+        binaries[own] = block + SHS__CL_SEAL; /* the others are NULL: not asked for */
+        error = SHS__CL(clGetProgramInfo)(program, CL_PROGRAM_BINARIES, count * sizeof *binaries, binaries, NULL);
+    }
+    shs__cl_free(cl, (void *)binaries);
+    if (!error) return block;
+    shs__cl_free(cl, block);
+    return NULL;
+}
+
 /* Not being able to store is no error: the program works. */
 SHS__PRIVATE void shs__cl_program_store(shs_cl *cl, cl_program program, const char *key) {
     size_t size = 0;
-    unsigned char *block, *binary;
+    unsigned char *block;
     if (!cl->options.store_fn || !(cl->options.keep & SHS_CL_KEEP_PROGRAMS)) return;
-    if (SHS__CL(clGetProgramInfo)(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL) || size == 0) return;
-    block = (unsigned char *)shs__cl_alloc(cl, size + SHS__CL_SEAL);
-    if (!block) return;
-    binary = block + SHS__CL_SEAL;
-    if (!SHS__CL(clGetProgramInfo)(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL))
-        shs__cl_store(cl, key, block, size);
+    block = shs__cl_program_binary(cl, program, &size);
+    if (block) shs__cl_store(cl, key, block, size);
     shs__cl_free(cl, block);
 }
 
@@ -6262,20 +6320,25 @@ SHS__PRIVATE shs_status shs__cl_program_make(shs_cl *cl, const char *const *sour
     return status;
 }
 
-/* The program of (source, options) from the object, built on first use; build time goes to the stage `name`. */
+/* The program of (source, options) from the object, built on first use as programs are compiled now; build time goes to the stage
+   `name`. */
 SHS__PRIVATE shs_status shs__cl_program_of(shs_cl *cl, const char *const *source, const char *options, const char *name,
                                            shs__cl_program **found) {
     shs__cl_program *p;
     shs__cl_stage_node *node;
-    shs_wide begin;
+    shs__cl_moment begin;
     shs_status status;
-    for (p = cl->programs; p; p = p->next)
+    for (p = cl->programs; p; p = p->next) {
+        if (p->is_cpu != cl->ways.is_cpu || p->ptx != cl->ways.ptx) continue;
         if (p->source == source && strcmp(p->options, options) == 0) break;
+    }
     *found = p;
     if (p) return SHS_OK;
     p = (shs__cl_program *)shs__cl_alloc(cl, sizeof *p + strlen(options) + 1);
     if (!p) return SHS_NO_MEMORY;
     p->source = source;
+    p->is_cpu = cl->ways.is_cpu;
+    p->ptx = cl->ways.ptx;
     p->options = (char *)(p + 1);
     memcpy(p->options, options, strlen(options) + 1);
     begin = shs__cl_now();
@@ -6287,7 +6350,7 @@ SHS__PRIVATE shs_status shs__cl_program_of(shs_cl *cl, const char *const *source
     node = shs__cl_stage_of(cl, name);
     if (node) {
         node->stage.builds++;
-        node->stage.build_seconds += shs__cl_now() - begin;
+        node->stage.build_seconds += shs__cl_since(&begin);
     }
     p->next = cl->programs;
     cl->programs = p;
@@ -7865,8 +7928,9 @@ SHS__PRIVATE int shs__cl_shuffles(const shs_cl *cl) { return cl->ways.ptx && siz
 /* Local memory of a group of omp_group, with `rows` of the b_k. */
 SHS__PRIVATE size_t shs__cl_group_bytes(const shs__cl_signals *s, size_t rows) {
     const size_t stride = (size_t)s->stride, r = sizeof(shs_real);
+    const size_t spare = shs__omp_distances(s->job.coding->selection) ? s->share.team : 1;
     return (rows * (size_t)s->padded + stride * (stride + 3) / 2) * r + stride * sizeof(cl_int) +
-           s->share.team * ((size_t)(2 + shs__omp_distances(s->job.coding->selection)) * r + sizeof(cl_int));
+           s->share.team * (2 * r + sizeof(cl_int)) + spare * r;
 }
 
 /* Whether omp_warp, omp_item and omp_group can take these sizes. */
@@ -8469,16 +8533,16 @@ typedef struct shs__cl_pursuit {
 SHS__PRIVATE shs_status shs__cl_try_way(void *arg, int way, shs_wide *seconds) {
     shs__cl_pursuit *job = (shs__cl_pursuit *)arg;
     shs__cl_signals *s = job->s;
-    shs_wide begin;
+    shs__cl_moment begin;
     shs_status status = shs__cl_take_way(s, way) ? shs__cl_finish(s->cl, 0) : SHS_UNSUPPORTED;
     begin = shs__cl_now();
     if (status == SHS_OK) status = shs__cl_pursue(s, s->share.coder, job->first, job->count, 0);
     if (status == SHS_OK) status = shs__cl_finish(s->cl, 0);
-    *seconds = shs__cl_now() - begin;
+    *seconds = shs__cl_since(&begin);
     return status;
 }
 
-/* Measures the ways on a chunk whose D'y is in place, if asked for and there are signals enough to tell. To build them took an
+/* Measures the ways on the first chunk, whose D'y is in place, if asked for and there are signals enough to tell. To build them took an
    H200 a second for each shape, where shs__cl_choose_coder was within 3 % of the best: not worth it for one run. */
 SHS__PRIVATE void shs__cl_tune_coder(shs__cl_signals *s, size_t first, size_t count) {
     const shs__cl_coder coder = s->share.coder;
@@ -8488,7 +8552,7 @@ SHS__PRIVATE void shs__cl_tune_coder(shs__cl_signals *s, size_t first, size_t co
     shs__cl_build what;
     shs__cl_pursuit job;
     int way = -1;
-    if (s->share.tuned || !(s->cl->options.keep & SHS_CL_KEEP_TUNING) || count < 256 * (size_t)s->cl->units) return;
+    if (s->share.tuned || !(s->cl->options.keep & SHS_CL_KEEP_TUNING) || s->m < 256 * (size_t)s->cl->units) return;
     s->share.tuned = 1;
     if (coder != SHS__CL_WARP && coder != SHS__CL_WARP_KEEP) return;
     s->share.warps = 0;
@@ -8932,7 +8996,7 @@ SHS__PRIVATE shs_status shs__cl_known_code(shs_cl *cl, shs__cl_known *k, shs_omp
     if (status == SHS_OK) status = shs__cl_spoil_tallies((shs__cl_signals *)session);
     if (status == SHS_OK) status = shs__cl_signals_code(session, k->errors2, NULL, report);
     if (status == SHS_OK) status = shs__cl_signals_fetch(session, &k->got);
-    shs__cl_check_codes(k, fault);
+    if (status == SHS_OK) shs__cl_check_codes(k, fault);
     if (status == SHS_OK && !fault[0]) status = shs__cl_known_uses((shs__cl_signals *)session, k);
     shs__cl_signals_close(session);
     return status;
@@ -9053,7 +9117,7 @@ SHS__PRIVATE shs_status shs__cl_test_codes(shs_cl *cl, const shs__cl_signals *s,
     shs_status status;
     shs__cl_known_sizes(s, fixed_n, &k);
     status = shs__cl_known_open(cl, 1, &k);
-    shs__cl_known_options(s, limits, &k);
+    if (status == SHS_OK) shs__cl_known_options(s, limits, &k);
     cl->test.imitated = s;
     if (status == SHS_OK) status = shs__cl_known_code(cl, &k, &report, fault);
     cl->test.imitated = NULL;
@@ -9069,7 +9133,7 @@ SHS__PRIVATE shs_status shs__cl_test_codes(shs_cl *cl, const shs__cl_signals *s,
 SHS__PRIVATE shs_status shs__cl_test_coder(shs_cl *cl, const void *job, char *fault) {
     const shs__cl_signals *s = (const shs__cl_signals *)job;
     shs_status status = shs__cl_test_codes(cl, s, 1, fault);
-    if (status != SHS_OK || fault[0] || s->padded * s->stride > 20000) return status;
+    if (status != SHS_OK || fault[0] || (size_t)s->padded * (size_t)s->stride > 20000) return status;
     return shs__cl_test_codes(cl, s, 0, fault);
 }
 
@@ -9363,13 +9427,31 @@ SHS__PRIVATE int shs__cl_makes_atoms(shs_update rule) {
     return rule == SHS_UPDATE_AKSVD || rule == SHS_UPDATE_SGK || rule == SHS_UPDATE_MOD;
 }
 
+/* Signals of a group of update_signals, `most` or as many as its local memory holds; 0: not one. */
+SHS__PRIVATE size_t shs__cl_update_rows(const shs__cl_signals *s, size_t most) {
+    const size_t each = (shs__cl_lanes(s->cl) + (size_t)s->stride) * sizeof(shs_real);
+    size_t rows = most;
+    while (rows > 0 && rows * each > s->cl->about.local_bytes) rows /= 2;
+    return rows;
+}
+
+/* Whether the kernels that update `count` atoms at a time have local memory enough. */
+SHS__PRIVATE int shs__cl_update_fits(const shs__cl_signals *s, int count) { return count == 1 || shs__cl_update_rows(s, 1) == 1; }
+
+/* Whether `gram` has: a tally for each row. mod.cl takes less. */
+SHS__PRIVATE int shs__cl_gram_fits(const shs__cl_signals *s) {
+    return shs__cl_rows(s->cl) * SHS__CL_GRAM_TILE * shs__cl_wide_size(s->cl) <= s->cl->about.local_bytes;
+}
+
 /* NSGK takes the codes before the newest in place of these, all but for E to begin with. */
 SHS__PRIVATE shs_status shs__cl_signals_gather(void *session, const shs_atom_group *g) {
     shs__cl_signals *s = (shs__cl_signals *)session;
     const int before = g->update == SHS_UPDATE_NSGK;
     size_t values = (size_t)s->p * (size_t)g->count, n = (size_t)s->n, q, i;
-    shs_status status = shs__cl_prove_update(s, g->update, g->count == 1, 0, g->power > 0), rest = SHS_OK;
+    shs_status status, rest = SHS_OK;
     int any = 0;
+    if (g->gram && !shs__cl_gram_fits(s)) return SHS_UNSUPPORTED;
+    status = shs__cl_prove_update(s, g->update, g->count == 1, 0, g->power > 0);
     if (status != SHS_OK) return status;
     if (before) status = shs__cl_room_for_codes(s);
     if (status != SHS_OK) return status;
@@ -9464,7 +9546,7 @@ SHS__PRIVATE shs_status shs__cl_update_signals(shs__cl_signals *s, size_t m, con
     size_t rows = 1;
     char exchange[128] = "";
     shs__cl_call call;
-    if (lanes == SHS__CL_WARP_ITEMS && shs__cl_append_exchange(s->cl, exchange, sizeof exchange)) rows = 4;
+    if (lanes == SHS__CL_WARP_ITEMS && shs__cl_append_exchange(s->cl, exchange, sizeof exchange)) rows = shs__cl_update_rows(s, 4);
     call = shs__cl_begin_rule(s, g->update, lanes, rows, exchange, "update_signals");
     shs__cl_pass_uint(&call, m);
     shs__cl_pass_update(&call, s, g);
@@ -9486,7 +9568,8 @@ SHS__PRIVATE shs_status shs__cl_update_slice(shs__cl_signals *s, size_t q, const
 SHS__PRIVATE shs_status shs__cl_signals_update(void *session, const shs_atom_group *g) {
     shs__cl_signals *s = (shs__cl_signals *)session;
     size_t p = (size_t)s->p, first = (size_t)g->first, values = p * (size_t)g->count, r = sizeof(shs_real), q;
-    shs_status status = shs__cl_prove_update(s, g->update, g->count == 1, 0, 0);
+    shs_status status = SHS_UNSUPPORTED;
+    if (shs__cl_update_fits(s, g->count)) status = shs__cl_prove_update(s, g->update, g->count == 1, 0, 0);
     if (status == SHS_OK) status = shs__cl_write_atoms(s, g);
     if (status != SHS_OK) return status;
     if (g->update == SHS_UPDATE_NSGK && s->past.there) shs__cl_exchange_codes(s);
@@ -9547,8 +9630,9 @@ SHS__PRIVATE shs_status shs__cl_mod(shs__cl_signals *s, const shs_atom_group *g)
 /* Room for its system, which stays until the session ends. */
 SHS__PRIVATE shs_status shs__cl_room_for_mod(shs__cl_signals *s) {
     const size_t n = (size_t)s->n, wide = shs__cl_wide_size(s->cl), rows = shs__ctx_chunks(n, SHS__CL_MOD_TILE) * SHS__CL_MOD_TILE;
-    shs_status status = s->cl->about.max_group < SHS__CL_MOD_ITEMS ? SHS_UNSUPPORTED : SHS_OK;
-    if (status == SHS_OK && !s->learn.system) status = shs__cl_buffer(s->cl, SHS__PRODUCT(n, n, wide), &s->learn.system);
+    shs_status status = SHS_OK;
+    if (s->cl->about.max_group < SHS__CL_MOD_ITEMS) return SHS_UNSUPPORTED;
+    if (!s->learn.system) status = shs__cl_buffer(s->cl, SHS__PRODUCT(n, n, wide), &s->learn.system);
     if (status == SHS_OK && !s->learn.corners)
         status = shs__cl_buffer(s->cl, SHS__PRODUCT(rows, SHS__CL_MOD_TILE, wide), &s->learn.corners);
     return status;
@@ -9566,6 +9650,7 @@ SHS__PRIVATE shs_status shs__cl_signals_round(void *session, const shs_atom_roun
     shs_status status;
     if (!shs__cl_makes_atoms(o->update)) return SHS_UNSUPPORTED;
     if (s->slices != 1 || shs__cl_wide_size(s->cl) != sizeof(shs_wide)) return SHS_UNSUPPORTED;
+    if (!shs__cl_update_fits(s, o->group) || (o->update == SHS_UPDATE_MOD && !shs__cl_gram_fits(s))) return SHS_UNSUPPORTED;
     status = shs__cl_prove_update(s, o->update, o->group == 1, 1, 0);
     if (status == SHS_OK && o->update == SHS_UPDATE_MOD) status = shs__cl_room_for_mod(s);
     if (status == SHS_OK) status = shs__cl_form_residual(s, 0);
@@ -9985,6 +10070,7 @@ typedef struct shs__cl_pixels {
     int group_bands;
     size_t budget;        /* bytes for panels */
     shs_real *find_shift; /* moments of a stream: where the shift is to go, once there is a valid pixel */
+    int by_panels;        /* moments of bytes too: a self-test of a session that makes them so */
     cl_mem room[SHS__CL_ROOMS];
     size_t room_bytes[SHS__CL_ROOMS];
     int m, z_kept;        /* whitened components; whether they stayed on the device */
@@ -10006,6 +10092,7 @@ typedef struct shs__cl_pixel_trial {
     shs__cl_pixel_stage stage;
     int precise, squares, outputs; /* outputs: of the map, or components */
     int fourth, directions;
+    int bytes; /* moments: by byte_products */
     shs_contrast contrast;
     const shs_sink *sink;
     const struct shs__cl_pixels *like; /* whose kernels */
@@ -10491,12 +10578,35 @@ SHS__PRIVATE size_t shs__cl_panel_pixels(const shs__cl_pixels *px, size_t pixel_
 
 SHS__PRIVATE int shs__cl_checked(const shs__cl_pixels *px) { return shs__px_may_miss(&px->view); }
 
+/* Whether values are 32-bit integers, of which the device's largest type holds the upper 24 bits. */
+SHS__PRIVATE int shs__cl_splits(const shs__cl_pixels *px) {
+    return !px->cl->has_double && (px->cube->type == SHS_TYPE_I32 || px->cube->type == SHS_TYPE_U32);
+}
+
+/* Whether a value of a cube of 32-bit integers can be the one that says missing. */
+SHS__PRIVATE int shs__cl_can_equal(const shs__cl_pixels *px) {
+    const shs_wide x = px->view.nodata;
+    const int is_signed = px->cube->type == SHS_TYPE_I32;
+    if (is_signed && !(x >= -(shs_wide)2147483648.0 && x < (shs_wide)2147483648.0)) return 0;
+    if (!is_signed && !(x >= 0 && x < (shs_wide)4294967296.0)) return 0;
+    return (shs_wide)(int64_t)x == x;
+}
+
+/* The value that says missing as the kernel compares it. */
+SHS__PRIVATE void shs__cl_pass_nodata(shs__cl_call *call, const shs__cl_pixels *px) {
+    const shs_wide nodata = px->cube->has_nodata ? px->view.nodata : 0;
+    if (!shs__cl_splits(px)) shs__cl_pass_wide(call, nodata);
+    else if (!shs__cl_can_equal(px)) shs__cl_pass_uint(call, 0); /* it is not compared */
+    else shs__cl_pass_uint(call, (size_t)((uint64_t)(int64_t)nodata & UINT32_MAX));
+}
+
 /* What cube.h wants to know. */
 SHS__PRIVATE void shs__cl_define_cube(const shs__cl_pixels *px, shs__cl_build *b) {
     static const char *const names[SHS_TYPE_COUNT] = {"real", "uchar", "short", "ushort", "int", "uint", "float", "double"};
     shs_type type = px->cube->type;
     shs__cl_define_as(b, "VALUE", names[type]);
     shs__cl_define_as(b, "WORK", type == SHS_TYPE_I32 || type == SHS_TYPE_U32 || type == SHS_TYPE_F64 ? "wide" : "ELEM");
+    shs__cl_define_int(b, "SPLIT", shs__cl_splits(px));
     shs__cl_define(b, "BYTES", px->view.size);
     shs__cl_define(b, "SWAP", px->cube->swap_bytes != 0);
     shs__cl_define_int(b, "FROM", (int)px->layout);
@@ -10506,7 +10616,7 @@ SHS__PRIVATE shs__cl_build shs__cl_load_build(const shs__cl_pixels *px, const sh
     shs__cl_build b = shs__cl_elem_build(px->cl, pass->precise);
     shs__cl_define_cube(px, &b);
     shs__cl_define_int(&b, "FLOATING", px->view.floating);
-    shs__cl_define(&b, "NODATA", px->cube->has_nodata != 0);
+    shs__cl_define(&b, "NODATA", px->cube->has_nodata && (!shs__cl_splits(px) || shs__cl_can_equal(px)));
     shs__cl_define_int(&b, "CHECKED", shs__cl_checked(px));
     shs__cl_define_int(&b, "DIFFERENCE", pass->difference);
     return b;
@@ -10536,7 +10646,7 @@ SHS__PRIVATE shs_status shs__cl_validity(shs__cl_pixels *px, shs__cl_pixel_pass 
     shs__cl_pass_int(&call, px->view.samples);
     shs__cl_pass_int(&call, px->bands);
     shs__cl_pass_int(&call, px->view.used);
-    shs__cl_pass_wide(&call, px->cube->has_nodata ? px->view.nodata : 0);
+    shs__cl_pass_nodata(&call, px);
     return shs__cl_launch(&call, shs__ctx_chunks(s->pixels, 128), 128, 1, 1, "validity");
 }
 
@@ -10872,6 +10982,14 @@ SHS__PRIVATE shs__cl_call shs__cl_begin_bytes(const shs__cl_pixels *px) {
     return shs__cl_begin(px->cl, shs__cl_source_bytes, b.text, "byte_products");
 }
 
+/* Bytes from the first of a slice to behind its last. The planes of a cube that is read in place are those of the whole image. */
+SHS__PRIVATE uint64_t shs__cl_reach(const shs__cl_pixels *px) {
+    const shs__cl_slice *s = px->slices;
+    const uint64_t bands = (uint64_t)px->bands, pixels = (uint64_t)s->pixels;
+    if (px->layout == SHS_INTERLEAVE_BSQ) return (uint64_t)s->plane * (bands - 1) + pixels;
+    return pixels * bands;
+}
+
 /* *can: whether byte_products can be used. A compiler that refuses an instruction is asked for it only once. */
 SHS__PRIVATE shs_status shs__cl_by_bytes(shs__cl_pixels *px, int *can) {
     shs_cl *cl = px->cl;
@@ -10879,8 +10997,7 @@ SHS__PRIVATE shs_status shs__cl_by_bytes(shs__cl_pixels *px, int *can) {
     int way;
     *can = 0;
     if (shs__cl_on_trial(cl) || px->cube->type != SHS_TYPE_U8 || shs__cl_checked(px) || !cl->has_double) return SHS_OK;
-    if (cl->about.max_group < SHS__CL_ITEMS) return SHS_OK;
-    if ((size_t)px->slices[0].pixels * (size_t)px->bands > UINT32_MAX) return SHS_OK; /* the kernel counts bytes in 32 bits */
+    if (px->by_panels || shs__cl_reach(px) > UINT32_MAX) return SHS_OK; /* the kernel counts bytes in 32 bits */
     for (way = shs__cl_bytes_way(cl); way != SHS__CL_BYTES_NOT; way = shs__cl_bytes_way(cl)) {
         if (way == SHS__CL_BYTES_PLAIN && px->slices[0].loaded && !cl->about.unified) return SHS_OK; /* no upload hides it */
         status = shs__cl_begin_bytes(px).status;
@@ -10956,14 +11073,25 @@ SHS__PRIVATE shs_status shs__cl_byte_moments(shs__cl_pixels *px, const shs_real 
     return status;
 }
 
-SHS__PRIVATE shs_status shs__cl_pixels_moments(void *session, int precise, int known, shs_real *shift, shs_wide *sums) {
-    shs__cl_pixels *px = (shs__cl_pixels *)session;
+/* Proves the kernels of moments. *by_bytes: whether byte_products is among them. After a fault it may no longer be: then the others
+   are proved too. */
+SHS__PRIVATE shs_status shs__cl_prove_moments(shs__cl_pixels *px, int precise, int *by_bytes) {
     shs__cl_pixel_trial trial = SHS_ZERO;
-    shs_status status;
-    int by_bytes = 0;
+    shs_status status = shs__cl_by_bytes(px, by_bytes);
     trial.stage = SHS__CL_MOMENTS;
     trial.precise = precise;
-    status = shs__cl_prove_pixels(px, &trial);
+    do {
+        trial.bytes = *by_bytes;
+        if (status == SHS_OK) status = shs__cl_prove_pixels(px, &trial);
+        if (status == SHS_OK) status = shs__cl_by_bytes(px, by_bytes);
+    } while (status == SHS_OK && *by_bytes != trial.bytes);
+    return status;
+}
+
+SHS__PRIVATE shs_status shs__cl_pixels_moments(void *session, int precise, int known, shs_real *shift, shs_wide *sums) {
+    shs__cl_pixels *px = (shs__cl_pixels *)session;
+    int by_bytes = 0;
+    shs_status status = shs__cl_prove_moments(px, precise, &by_bytes); /* before the pixels are on their way: see shs__cl_by_bytes */
     if (status != SHS_OK) return status;
     if (!known) memset(shift, 0, (size_t)px->view.used * sizeof *shift);
     px->find_shift = NULL;
@@ -10971,7 +11099,6 @@ SHS__PRIVATE shs_status shs__cl_pixels_moments(void *session, int precise, int k
     if (status == SHS_OK && !known && px->cube->pixels) status = shs__cl_choose_shift(px, NULL, NULL, 0, px->view.lines, shift);
     else if (!known) px->find_shift = shift;
     if (status == SHS_OK) status = shs__cl_write_shift(px, shift);
-    if (status == SHS_OK) status = shs__cl_by_bytes(px, &by_bytes);
     if (status == SHS_OK && by_bytes) status = shs__cl_byte_moments(px, shift, sums);
     else if (status == SHS_OK) status = shs__cl_gram_pass(px, "moments", precise, 0, sums);
     px->find_shift = NULL;
@@ -12136,6 +12263,7 @@ SHS__PRIVATE shs_status shs__cl_test_moments(const shs__cl_pixel_trial *t, shs__
     size_t b;
     shs_status status;
     for (b = 0; b < n; b++) k->shift[b] = (shs_real)(90 + b % 20);
+    ((shs__cl_pixels *)session)->by_panels = !t->bytes;
     if (noise) status = shs__cl_pixels_noise(session, k->got);
     else status = shs__cl_pixels_moments(session, t->precise, 1, k->shift, k->got);
     if (status != SHS_OK) return status;
@@ -12187,12 +12315,17 @@ SHS__PRIVATE shs_status shs__cl_prove_pixels(shs__cl_pixels *px, shs__cl_pixel_t
     shs__cl_define_int(&b, "BANDS", px->view.used);
     shs__cl_define_int(&b, "STAGE", (int)trial->stage);
     shs__cl_define_int(&b, "OUTPUTS", trial->outputs);
-    shs__cl_define_int(&b, "HOW", (trial->squares != 0) + 2 * (trial->fourth != 0) + 4 * shs__cl_bytes_way(px->cl));
+    shs__cl_define_int(&b, "HOW", (trial->squares != 0) + 2 * (trial->fourth != 0));
+    if (trial->bytes) shs__cl_define_int(&b, "BYTES_WAY", shs__cl_bytes_way(px->cl));
     if (trial->directions) shs__cl_define_int(&b, "DIRECTIONS", trial->directions);
     if (trial->stage == SHS__CL_SWEEP) shs__cl_define_int(&b, "CONTRAST", (int)trial->contrast);
     if (trial->sink) shs__cl_define_sink(trial->sink, &b);
     proof.source = sources[trial->stage];
     proof.kernel = names[trial->stage];
+    if (trial->bytes) {
+        proof.source = shs__cl_source_bytes;
+        proof.kernel = "byte_products";
+    }
     proof.what = b.text;
     proof.run = shs__cl_test_pixels;
     proof.job = trial;

@@ -14,6 +14,9 @@
 #ifndef WORK
 #define WORK ELEM /* the type of value - shift: wide where ELEM may not hold a value */
 #endif
+#ifndef SPLIT
+#define SPLIT 0 /* 1: int or uint, and WORK is float: values are taken as two halves, which float holds */
+#endif
 #ifndef FROM
 #define FROM 0 /* the slice's interleave, as a shs_interleave: 0 BSQ, 1 BIL, 2 BIP */
 #endif
@@ -54,5 +57,11 @@ inline VALUE value_at(__global const VALUE *raw, size_t p, int b, size_t plane, 
     return value_of(raw[at_pixel(p, samples, bands) + at_band(b, plane, samples)]);
 }
 
-/* x - shift, as the panel holds it. */
-inline ELEM less_shift(VALUE v, real shift) { return (ELEM)((WORK)v - (WORK)shift); }
+/* x - c, as the panel holds it. Of halves: c is near the upper one where the difference is small, so that nothing is lost. */
+inline ELEM less(VALUE v, WORK c) {
+#if SPLIT
+    return (ELEM)((WORK)(v & ~(VALUE)0xffff) - c + (WORK)(v & (VALUE)0xffff));
+#else
+    return (ELEM)((WORK)v - c);
+#endif
+}

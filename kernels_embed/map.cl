@@ -65,7 +65,7 @@ typedef VECTOR(ELEM, 4) VEC4;
 #define PLACE(p) at_pixel(slice_at + min(p, (size_t)slice_count - 1), slice_samples, bands) /* behind the last: the last */
 #define ROW(b) at_band(list[b], plane, slice_samples)
 #define CENTRE(b) (WORK)shift[b]
-#define LESS_CENTRE(v, c) (ELEM)((WORK)value_of(v) - (c))
+#define LESS_CENTRE(v, c) less(value_of(v), c)
 #else
 #define VALUE ELEM
 #define WORK ELEM

@@ -20,7 +20,7 @@
 void solve(pursuit *w) {
     int k, i;
     for (k = w->chosen - 1; k >= 0; k--) {
-        __global const real *row = w->L + k * w->stride;
+        __global const real *row = row_of(w, k);
         real step = w->t[k] * row[k];
         SYNC();
         for (i = w->lane; i < k; i += GROUP) w->t[i] = fma(-step, row[i], w->t[i]);
@@ -36,9 +36,9 @@ void solve(pursuit *w) {
 void project(pursuit *w, __global real *a) {
     int k, i;
     for (k = 0; k < w->chosen; k++) {
-        real t = a[k] * w->L[k * w->stride + k];
+        real t = a[k] * row_of(w, k)[k];
         SYNC();
-        for (i = k + 1 + w->lane; i < w->chosen; i += GROUP) a[i] = fma(-w->L[i * w->stride + k], t, a[i]);
+        for (i = k + 1 + w->lane; i < w->chosen; i += GROUP) a[i] = fma(-row_of(w, i)[k], t, a[i]);
         if (w->lane == 0) w->t[k] = t;
         w->residual2 = fmax(fma(-(wide)t, (wide)t, w->residual2), (wide)0);
         SYNC();
@@ -88,7 +88,7 @@ void correlate(pursuit *w) {
 
 /* b_k, and alpha without its part along q_k. A single item goes row by row, which a processor's compiler makes vectors of. */
 void advance(const pursuit *w, int k, int j, real inverse, real t) {
-    __global const real *c = w->L + k * w->stride;
+    __global const real *c = row_of(w, k);
     __global real *b = w->B + (size_t)k * (size_t)w->padded;
     int i, q;
 #if GROUP == 1
@@ -174,19 +174,7 @@ omp_general(ulong first, ulong count, __global const real *restrict alphas, __gl
     pursuit w;
     size_t base, own;
     int i;
-    w.n = n;
-    w.padded = padded;
-    w.p = p;
-    w.stride = stride;
-    w.lane = (int)get_local_id(0);
-    w.D = D;
-    w.G = G;
-    w.sizes = sizes;
-    w.places = places;
-    w.sums = sums;
-    w.alpha = scratch + get_group_id(0) * each;
-    w.L = w.alpha + padded;
-    w.t = w.L + stride * stride;
+    start(&w, n, padded, p, stride, D, G, scratch + get_group_id(0) * each, sizes, places, sums);
     w.r = w.t + stride;
     w.B = w.r + max(p, stride);
     w.distance = w.B + (size_t)padded * (size_t)max(stride - 1, 1);

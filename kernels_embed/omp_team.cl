@@ -51,7 +51,7 @@ void join(const pursuit *w, const team *g) {
 
 /* b_k, the alpha of all signals without their parts along q_k, and the alpha of the team. */
 void advance_team(const pursuit *w, const team *g, int k, int j, real inverse) {
-    __global const real *c = w->L + k * w->stride;
+    __global const real *c = row_of(w, k);
     __global real *row = w->B + (size_t)k * (size_t)w->padded;
     int at, v, q, i;
     for (at = w->lane * WIDTH; at < w->padded; at += GROUP * WIDTH) {
@@ -98,7 +98,7 @@ void solve_team(const pursuit *w, const team *g, __global const wide *norms2, __
         for (k = 0; k < w->chosen; k++) left = fmax(fma(-(wide)t[k], (wide)t[k], left), (wide)0);
         errors2[i] = (real)left;
         for (k = w->chosen - 1; k >= 0; k--) {
-            __global const real *row = w->L + k * w->stride;
+            __global const real *row = row_of(w, k);
             const real step = t[k] * row[k];
             for (q = 0; q < k; q++) t[q] = fma(-step, row[q], t[q]);
             x[k] += step;
@@ -151,9 +151,10 @@ void correlate_team(pursuit *w, const team *g, int refine) {
     for (i = w->lane; i < g->count; i += GROUP) {
         __global real *t = g->T + (size_t)i * (size_t)w->stride;
         for (k = 0; k < w->chosen; k++) {
+            __global const real *row = row_of(w, k);
             real sum = g->A[(size_t)i * (size_t)w->padded + (size_t)w->atoms[k]];
-            for (q = 0; q < k; q++) sum = fma(-w->L[k * w->stride + q], t[q], sum);
-            t[k] = sum * w->L[k * w->stride + k];
+            for (q = 0; q < k; q++) sum = fma(-row[q], t[q], sum);
+            t[k] = sum * row[k];
             lost = fma((wide)t[k], (wide)t[k], lost);
         }
     }
@@ -247,19 +248,7 @@ omp_team(uint first, uint count, __global const uint *restrict starts, __global 
     team g;
     uint own;
     int i, k;
-    w.n = n;
-    w.padded = padded;
-    w.p = p;
-    w.stride = stride;
-    w.lane = (int)get_local_id(0);
-    w.D = D;
-    w.G = G;
-    w.sizes = sizes;
-    w.places = places;
-    w.sums = sums;
-    w.alpha = scratch + get_group_id(0) * each;
-    w.L = w.alpha + padded;
-    w.t = w.L + stride * stride;
+    start(&w, n, padded, p, stride, D, G, scratch + get_group_id(0) * each, sizes, places, sums);
     w.B = w.t + stride;
     w.distance = w.B + (size_t)padded * (size_t)max(stride - 1, 1);
     w.diagonal = w.distance + padded;

@@ -37,6 +37,13 @@
 #define CHUNK SHS__CL_CHUNK_PIXELS
 #define TURN SHS__CL_BIP_BANDS
 
+/* What values are compared in with the one that says missing. */
+#if SPLIT
+#define EXACT VALUE
+#else
+#define EXACT wide
+#endif
+
 /* The bits decide: compilers may fold a comparison away. */
 inline int finite_elem(ELEM x) {
 #if ELEM_BYTES == 8
@@ -49,7 +56,7 @@ inline int finite_elem(ELEM x) {
 /* One work-item a pixel of the slice: valid[p] holds the mask and becomes 0 or 1. A value counts if a `real` can hold it, in
    panels of doubles too. */
 __kernel void validity(__global const VALUE *raw, ulong origin, __global const int *list, __global const real *shift,
-                       __global uchar *valid, ulong pixels, ulong plane, int samples, int bands, int used, wide nodata) {
+                       __global uchar *valid, ulong pixels, ulong plane, int samples, int bands, int used, EXACT nodata) {
     size_t p = get_global_id(0);
     int good;
     if (p >= pixels) return;
@@ -59,10 +66,10 @@ __kernel void validity(__global const VALUE *raw, ulong origin, __global const i
     for (int b = 0; b < used; b++) {
         VALUE v = value_at(raw, p, list[b], plane, samples, bands);
 #if NODATA
-        good &= (wide)v != nodata;
+        good &= (EXACT)v != nodata;
 #endif
 #if FLOATING
-        good &= finite_elem((ELEM)(real)less_shift(v, shift[b]));
+        good &= finite_elem((ELEM)(real)less(v, (WORK)shift[b]));
 #endif
     }
 #endif
@@ -84,7 +91,7 @@ inline ELEM element(__global const VALUE *raw, __global const int *list, __globa
     if (!valid[q]) return 0;
 #endif
     if (b == used) return 1;
-    return less_shift(value_at(raw, q, list[b], plane, samples, bands), shift[b]);
+    return less(value_at(raw, q, list[b], plane, samples, bands), (WORK)shift[b]);
 #endif
 }
 

@@ -16,13 +16,34 @@ typedef struct pursuit {
     wide tolerance2, base2, residual2;
     real smallest, guard, inflation;
     __global const real *D, *G, *y;
-    __global real *alpha, *B, *L, *t, *r, *x; /* L: row k at k * stride, 1/d on the diagonal */
+    __global real *alpha, *B, *L, *t, *r, *x; /* L: rows of stride values, 1/d on the diagonal */
     __global real *diagonal, *distance;       /* G_jj and d^2 */
     __global int *atoms;
     __local real *sizes;
     __local int *places;
     __local wide *sums;
 } pursuit;
+
+/* What does not change from signal to signal. */
+void start(pursuit *w, int n, int padded, int p, int stride, __global const real *D, __global const real *G, __global real *scratch,
+           __local real *sizes, __local int *places, __local wide *sums) {
+    w->n = n;
+    w->padded = padded;
+    w->p = p;
+    w->stride = stride;
+    w->lane = (int)get_local_id(0);
+    w->D = D;
+    w->G = G;
+    w->sizes = sizes;
+    w->places = places;
+    w->sums = sums;
+    w->alpha = scratch;
+    w->L = w->alpha + padded;
+    w->t = w->L + (size_t)stride * (size_t)stride;
+}
+
+/* Row k of L. */
+inline __global real *row_of(const pursuit *w, int k) { return w->L + (size_t)k * (size_t)w->stride; }
 
 wide over_group(const pursuit *w, wide value) {
     int width;
@@ -84,7 +105,7 @@ real gram(const pursuit *w, int i, int j) {
 
 /* Takes atom j unless that would only add rounding; row k of L is made on the way. */
 int append(pursuit *w, int j, real *inverse, real *t) {
-    __global real *c = w->L + w->chosen * w->stride;
+    __global real *c = row_of(w, w->chosen);
     const real left = DISTANCES ? w->distance[j] : 0;
     real value = w->alpha[j], gjj = gram(w, j, j), d2 = gjj;
     int k = w->chosen, i, repeated = 0;

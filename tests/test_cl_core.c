@@ -525,6 +525,18 @@ static void test_binaries(void **state) {
     store_end(s);
 }
 
+/* In a context of several devices, such as the caller's may be, programs are stored for the one in use. */
+static void test_binaries_of_one_of_two(void **state) {
+    shs_cl_options o = SHS_ZERO;
+    store *s = store_begin(&o);
+    (void)state;
+    shim.two_devices = 1;
+    assert_int_equal(built_with(&o), 1);
+    assert_true(store_count(s, "program-") > 0);
+    assert_int_equal(built_with(&o), 0);
+    store_end(s);
+}
+
 /* Sealed, but nothing that the driver knows. */
 static void test_refused_binary(void **state) {
     shs_cl_options o = SHS_ZERO;
@@ -581,6 +593,20 @@ static shs_status trial(void *arg, int choice, shs_wide *seconds) {
     t->calls++;
     *seconds = t->seconds[choice];
     return t->broken || choice == 3 ? SHS_NO_MEMORY : SHS_OK;
+}
+
+/* The clock tells parts of a millisecond, whatever the type of its seconds holds. */
+static void test_clock(void **state) {
+    shs_wide shortest = 1;
+    int i;
+    (void)state;
+    for (i = 0; i < 50; i++) {
+        const shs__cl_moment begin = shs__cl_now();
+        shs_wide passed = 0;
+        while (!(passed > 0)) passed = shs__cl_since(&begin);
+        if (passed < shortest) shortest = passed;
+    }
+    assert_true(shortest < (shs_wide)0.02); /* clock() of a C library without a better one may take its time */
 }
 
 static void test_tuning(void **state) {
@@ -650,6 +676,35 @@ static void test_tuned_coding(void **state) {
     }
     print_message("%d measured\n", measured);
     for (run = 0; run < 3; run++) shs_codes_free(NULL, codes + run);
+    store_end(s);
+    free(D), free(Y);
+}
+
+/* What counts is all signals, not those of a chunk. */
+static void test_tuned_by_chunks(void **state) {
+    enum { P = 24, N = 40, S = 4, CHUNK = 64 };
+    shs_cl_options o = SHS_ZERO;
+    store *s = store_begin(&o);
+    shs_cl *cl = new_cl(&o);
+    const size_t most = 257 * (size_t)cl->units;
+    shs_real *D = new_normal(P * N, 1), *Y = new_normal(P * most, 2);
+    shs_omp_options coding = SHS_ZERO;
+    shs_context ctx = SHS_ZERO;
+    size_t m;
+    (void)state;
+    assert_ok(shs_normalize_columns(P, N, D, P, NULL));
+    ctx.engine = shs_cl_engine(cl);
+    cl->ways.is_cpu = 0;
+    coding.sparsity = S;
+    coding.signals_per_group = CHUNK;
+    for (m = CHUNK; m <= most; m += most - CHUNK) {
+        shs_codes codes;
+        assert_ok(shs_codes_create(NULL, m, S, &codes));
+        assert_ok(shs_omp_ex(&ctx, P, N, D, P, m, Y, P, &coding, &codes, NULL, NULL));
+        assert_int_equal(store_count(s, "tuning-"), m == most);
+        shs_codes_free(NULL, &codes);
+    }
+    end_cl(cl);
     store_end(s);
     free(D), free(Y);
 }
@@ -1102,10 +1157,13 @@ int main(void) {
         cmocka_unit_test_setup(test_statuses, setup),
         cmocka_unit_test_setup(test_defines, setup),
         cmocka_unit_test_setup(test_binaries, setup),
+        cmocka_unit_test_setup(test_binaries_of_one_of_two, setup),
         cmocka_unit_test_setup(test_refused_binary, setup),
+        cmocka_unit_test_setup(test_clock, setup),
         cmocka_unit_test_setup(test_tuning, setup),
         cmocka_unit_test_setup(test_what_is_kept, setup),
         cmocka_unit_test_setup(test_tuned_coding, setup),
+        cmocka_unit_test_setup(test_tuned_by_chunks, setup),
         cmocka_unit_test_setup(test_memory_limit, setup),
         cmocka_unit_test_setup(test_memory_is_kept, setup),
         cmocka_unit_test_setup(test_pinned, setup),
@@ -1126,5 +1184,6 @@ int main(void) {
         print_message("skipped: there is no OpenCL device\n");
         return 0;
     }
+    if (getenv("SHS_TEST")) cmocka_set_test_filter(getenv("SHS_TEST"));
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,10 @@
 /* test_cl_pixels.c - the pixels session on an OpenCL device against the CPU: the same calls, with and without ctx.engine. */
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "test_cube_tools.h"
 #include "device/cl_shim.h"
+#ifndef _WIN32
+#include <sys/mman.h>
+#endif
 
 /* ---- devices ------------------------------------------------------------------------------------------------------ */
 
@@ -179,6 +183,31 @@ static void test_moments_of_bytes_are_exact(void **state) {
     device->bytes = was;
     device->ways.dot_products = had;
     device->ways.is_cpu = is_cpu;
+}
+
+/* The planes of a cube that is read in place may be so far apart that 32 bits do not count to the last. Of the address space
+   between the planes nothing is touched. */
+static void test_moments_of_far_planes(void **state) {
+#ifdef MAP_NORESERVE
+    enum { FAR_BANDS = 3, FAR_LINES = 11, FAR_SAMPLES = 53, FAR_PIXELS = FAR_LINES * FAR_SAMPLES };
+    const size_t apart_by = (size_t)((uint64_t)0x88000000u & SIZE_MAX), bytes = apart_by * (FAR_BANDS - 1) + FAR_PIXELS;
+    shs_cube cube = SHS_ZERO;
+    unsigned char *pixels;
+    int b, i;
+    if (sizeof(size_t) < 8 || bytes > shs_cl_about(device)->max_alloc) skip();
+    pixels = (unsigned char *)mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (pixels == MAP_FAILED) skip();
+    for (b = 0; b < FAR_BANDS; b++)
+        for (i = 0; i < FAR_PIXELS; i++) pixels[(size_t)b * apart_by + (size_t)i] = (unsigned char)(100 + (i * (b + 3)) % 90);
+    cube.pixels = pixels, cube.type = SHS_TYPE_U8;
+    cube.lines = FAR_LINES, cube.samples = FAR_SAMPLES, cube.bands = FAR_BANDS;
+    cube.sample_stride = 1, cube.line_stride = FAR_SAMPLES, cube.band_stride = (ptrdiff_t)apart_by;
+    check_same_moments(&cube);
+    munmap(pixels, bytes);
+#else
+    skip();
+#endif
+    (void)state;
 }
 
 /* Every tile size, and numbers of bands that fill none. */
@@ -1037,6 +1066,57 @@ static void test_without_doubles(void **state) {
     free(p.x);
 }
 
+/* A device without doubles takes 32-bit integers whose low bits float does not hold, and tells the no-data value from its
+   neighbours: errors are of the values' spread, not of the values. */
+static void test_integers_without_doubles(void **state) {
+    enum { WHOLE_LINES = 30, WHOLE_SAMPLES = 37, WHOLE_BANDS = 4, WHOLE = WHOLE_LINES * WHOLE_SAMPLES * WHOLE_BANDS };
+    static const double bases[] = {1073741824, -1073741824, 3000000000.0, 16777216};
+    static const shs_type types[] = {SHS_TYPE_I32, SHS_TYPE_I32, SHS_TYPE_U32, SHS_TYPE_I32};
+    uint32_t *values = NEW(uint32_t, WHOLE);
+    shs_cl_options options = SHS_ZERO;
+    shs_context ctx = SHS_ZERO;
+    static const shs_wide matrix[2 * WHOLE_BANDS] = {1, 0.5, -1, 0.25, 0.5, -2, 1, 1};
+    shs_wide mean[2][WHOLE_BANDS], C[2][WHOLE_BANDS * WHOLE_BANDS], centre[WHOLE_BANDS];
+    shs_pixel_map map = SHS_ZERO;
+    shs_cl *cl;
+    size_t t;
+    int i, on, layout;
+    (void)state;
+    if (sizeof(shs_real) == 8) skip();
+    options.platform = getenv("SHS_CL_PLATFORM");
+    options.single_only = 1;
+    assert_ok(shs_cl_create(NULL, &options, &cl));
+    ctx.engine = shs_cl_engine(cl);
+    map.bands = WHOLE_BANDS, map.outputs = 2, map.matrix = matrix, map.centre = centre;
+    for (t = 0; t < sizeof bases / sizeof *bases; t++)
+        for (layout = 0; layout < SHS_INTERLEAVE_COUNT; layout++) {
+            shs_cube cube = SHS_ZERO;
+            shs_sink sink = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, WHOLE_LINES, WHOLE_SAMPLES, 2), right = sink;
+            right = new_sink(SHS_TYPE_F32, SHS_INTERLEAVE_BSQ, WHOLE_LINES, WHOLE_SAMPLES, 2);
+            for (i = 0; i < WHOLE; i++) values[i] = (uint32_t)(int64_t)(bases[t] + (double)(i * 7919 % 1009));
+            for (i = 0; i < WHOLE_BANDS; i++) centre[i] = bases[t] + 500.25;
+            cube.pixels = values, cube.type = types[t], cube.interleave = (shs_interleave)layout;
+            cube.lines = WHOLE_LINES, cube.samples = WHOLE_SAMPLES, cube.bands = WHOLE_BANDS;
+            cube.has_nodata = layout != 1;
+            cube.nodata = bases[t] + (layout == 0 ? 1 : 0.5); /* no whole number: nothing is missing */
+            for (on = 0; on < 2; on++) {
+                shs_moments moments;
+                assert_ok(shs_moments_create(NULL, WHOLE_BANDS, &moments));
+                assert_ok(shs_moments_update(on ? &ctx : NULL, &cube, SHS_PRECISION_AUTO, &moments));
+                assert_ok(shs_moments_finish(&moments, SHS_DIVISOR_N, mean[on], C[on], WHOLE_BANDS));
+                shs_moments_free(NULL, &moments);
+            }
+            for (i = 0; i < WHOLE_BANDS; i++) assert_close(mean[0][i], mean[1][i], 1e-2);
+            for (i = 0; i < WHOLE_BANDS * WHOLE_BANDS; i++) assert_close(C[0][i], C[1][i], 20); /* of 85000 */
+            assert_ok(shs_cube_map(NULL, &cube, &map, SHS_PRECISION_AUTO, &right));
+            assert_ok(shs_cube_map(&ctx, &cube, &map, SHS_PRECISION_AUTO, &sink));
+            compare_sinks(&right, &sink, WHOLE_LINES, WHOLE_SAMPLES, 2, 1e-2);
+            sink_free(&sink), sink_free(&right);
+        }
+    shs_cl_destroy(cl);
+    free(values);
+}
+
 /* Where device and host share the memory, neither pixels nor outputs are copied. */
 static void test_nothing_is_copied(void **state) {
     plain_cube p = mixed_cube(60, 50, 12, 4, 0.1, 12);
@@ -1394,6 +1474,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         UNIT(test_moments),
         UNIT(test_moments_of_bytes_are_exact),
+        UNIT(test_moments_of_far_planes),
         UNIT(test_moments_of_many_bands),
         UNIT(test_products_in_diagonals),
         UNIT(test_products_by_units),
@@ -1411,6 +1492,7 @@ int main(void) {
         UNIT(test_sweeps_in_parts),
         UNIT(test_without_and_groups),
         UNIT(test_without_doubles),
+        UNIT(test_integers_without_doubles),
         UNIT(test_golden_cubes),
         UNIT(test_mnf_and_rx),
         UNIT(test_pca_run),
@@ -1455,7 +1537,9 @@ int main(void) {
         UNIT(test_calls_fail),
         UNIT(test_device_lost),
     };
-    int failed = cmocka_run_group_tests_name("as the device is", tests, open_shared, close_shared);
+    int failed;
+    if (getenv("SHS_TEST")) cmocka_set_test_filter(getenv("SHS_TEST"));
+    failed = cmocka_run_group_tests_name("as the device is", tests, open_shared, close_shared);
     apart = 1;
     failed += cmocka_run_group_tests_name("memory of its own", tests_apart, open_shared, close_shared);
     apart = 2;

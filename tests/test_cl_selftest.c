@@ -583,6 +583,89 @@ static void test_others_take_over(void **state) {
     assert_true(products > 0);
 }
 
+/* A kernel that is wrong as it is compiled for a processor is compiled as for a GPU, and right then. */
+static void test_compiled_in_another_way(void **state) {
+    static const use compiled[] = {{"sweep", task_sources, 1, AS_IT_IS, SHS_CL_CODER_AUTO},
+                                   {"omp_general", task_code, 0, AS_IT_IS, SHS_CL_CODER_GENERAL}};
+    const shs_cl_options o = SHS_ZERO;
+    shs_context ctx;
+    shs_cl *cl;
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof compiled / sizeof *compiled; i++) {
+        shim_begin();
+        cl = open_as(compiled + i, AS_A_PROCESSOR, o, &ctx);
+        cl->test.one_way = 0;
+        shim.wrong = compiled[i].kernel;
+        shim.wrong_options = "IS_CPU=1";
+        assert_ok(run_use(compiled + i, &ctx));
+        assert_true(shim.wrong_runs > 0);
+        assert_int_equal(cl->ways.is_cpu, 0);
+        assert_true(as_on_the_cpu(compiled + i, &results));
+        assert_non_null(strstr(shs_cl_about(cl)->fault, compiled[i].kernel));
+        shs_cl_destroy(cl);
+        assert_int_equal(shim.live, 0);
+    }
+}
+
+/* Rules whose kernels need more local memory than there is are refused before anything runs, or the CPU's. */
+static void test_little_local_memory(void **state) {
+    const use mod = {"gram", task_learn, SHS_UPDATE_MOD, AS_IT_IS, SHS_CL_CODER_AUTO};
+    const use groups = {"update_signals", task_learn, SHS_UPDATE_AKSVD | 16, AS_IT_IS, SHS_CL_CODER_AUTO};
+    int fallback;
+    (void)state;
+    for (fallback = 0; fallback < 2; fallback++) {
+        shs_cl_options o = SHS_ZERO;
+        shs_context ctx;
+        shs_cl *cl;
+        shim_begin();
+        o.fallback = fallback;
+        cl = open_device(&mod, o, &ctx);
+        cl->about.local_bytes = 2 * SHS__CL_USES_TILE * sizeof(cl_uint);
+        if (cl->has_double) assert_status(run_use(&mod, &ctx), fallback ? SHS_OK : SHS_UNSUPPORTED);
+        if (cl->has_double && fallback) assert_true(as_on_the_cpu(&mod, &results));
+        assert_string_equal(shs_cl_about(cl)->fault, "");
+        check_right(&groups, &ctx, cl);
+        shs_cl_destroy(cl);
+        assert_int_equal(shim.live, 0);
+    }
+}
+
+/* How much local memory kernels take, as host and kernels count it. */
+static void test_local_memory_is_counted(void **state) {
+    const shs_cl_options o = SHS_ZERO;
+    const size_t r = sizeof(shs_real);
+    shs_omp_options rule = SHS_ZERO;
+    shs__cl_signals s;
+    shs_context ctx;
+    shs_cl *cl;
+    size_t lanes;
+    (void)state;
+    shim_begin();
+    cl = open_device(&coding, o, &ctx);
+    memset(&s, 0, sizeof s);
+    s.cl = cl;
+    s.job.coding = &rule;
+    s.padded = 64;
+    lanes = shs__cl_lanes(cl);
+    cl->about.local_bytes = 48 << 10;
+    s.stride = 8;
+    assert_int_equal(shs__cl_update_rows(&s, 4), 4);
+    s.stride = (int)((48 << 10) / r - lanes);
+    assert_int_equal(shs__cl_update_rows(&s, 4), 1);
+    assert_true(shs__cl_update_fits(&s, 2));
+    s.stride++;
+    assert_int_equal(shs__cl_update_rows(&s, 4), 0);
+    assert_false(shs__cl_update_fits(&s, 2));
+    assert_true(shs__cl_update_fits(&s, 1));
+    s.stride = 5;
+    s.share.team = 32;
+    assert_int_equal(shs__cl_group_bytes(&s, 2), (2 * 64 + 15 + 5 + 2 * 32 + 1) * r + (5 + 32) * sizeof(cl_int));
+    rule.selection = SHS_SELECT_OLS;
+    assert_int_equal(shs__cl_group_bytes(&s, 2), (2 * 64 + 15 + 5 + 3 * 32) * r + (5 + 32) * sizeof(cl_int));
+    shs_cl_destroy(cl);
+}
+
 /* Where sub-groups are wrong, omp_warp does without them, and says so. */
 static void test_faults_of_sub_groups(void **state) {
     const use warp = {"omp_warp", task_code, 0, AS_A_GPU, SHS_CL_CODER_WARP};
@@ -667,6 +750,83 @@ static void test_faults_of_dot_products(void **state) {
                 assert_int_equal(shs__cl_bytes_way(cl), SHS__CL_BYTES_PLAIN);
                 assert_non_null(strstr(shs_cl_about(cl)->fault, "products"));
             }
+            shs_cl_destroy(cl);
+            assert_int_equal(shim.live, 0);
+        }
+}
+
+/* The lines of bytes_of_cube, as a stream. */
+static int read_bytes(void *user, int first_line, int lines, void *block) {
+    (void)user;
+    memcpy(block, bytes_of_cube + (size_t)first_line * SAMPLES * BANDS, (size_t)lines * SAMPLES * BANDS);
+    return 0;
+}
+
+/* how: 1 a stream, 2 twice from memory, in one session: the second time the pixels are there. */
+static shs_status task_moments_of_bytes(const shs_context *ctx, int how, result *r) {
+    const shs_engine *e = ctx ? ctx->engine : NULL;
+    static shs_wide sums[1 + BANDS + BANDS * BANDS], mean[BANDS], C[BANDS * BANDS];
+    shs_real shift[BANDS];
+    shs_cube cube = draw_cube(1);
+    void *session = NULL;
+    shs_status status;
+    int i, j, run;
+    for (i = 0; i < BANDS; i++) shift[i] = 100;
+    if (how == 1) {
+        cube.pixels = NULL;
+        cube.read_fn = read_bytes;
+        cube.block_lines = 16;
+    }
+    if (!e) {
+        shs_moments moments = SHS_ZERO;
+        status = shs_moments_create(NULL, BANDS, &moments);
+        if (status == SHS_OK) status = shs_moments_update(NULL, &cube, SHS_PRECISION_AUTO, &moments);
+        if (status == SHS_OK) status = shs_moments_finish(&moments, SHS_DIVISOR_N, mean, C, BANDS);
+        for (run = 0; run < how && status == SHS_OK; run++) keep_wides(r, BANDS * BANDS, C);
+        shs_moments_free(NULL, &moments);
+        return status;
+    }
+    status = e->pixels_open(e->user, ctx, &cube, &session);
+    for (run = 0; run < how && status == SHS_OK; run++) {
+        status = e->pixels_moments(session, 0, 1, shift, sums);
+        for (i = 0; i < BANDS * BANDS; i++) C[i] = sums[1 + BANDS + i] / sums[0];
+        for (i = 0; i < BANDS; i++)
+            for (j = 0; j <= i; j++) {
+                C[j * BANDS + i] -= sums[1 + i] / sums[0] * (sums[1 + j] / sums[0]);
+                C[i * BANDS + j] = C[j * BANDS + i];
+            }
+        if (status == SHS_OK) keep_wides(r, BANDS * BANDS, C);
+    }
+    if (session) e->pixels_close(session);
+    return status;
+}
+
+/* A device with memory of its own and no instruction for bytes multiplies them in plain C while pixels come up, and not when they
+   are there: both are tested, whichever the session needs. */
+static void test_faults_of_plain_bytes(void **state) {
+    static const char *const kernels[] = {"byte_products", "diagonals"};
+    const shs_cl_options o = SHS_ZERO;
+    use bytes = {"byte_products", task_moments_of_bytes, 1, AS_IT_IS, SHS_CL_CODER_AUTO};
+    shs_context ctx;
+    shs_cl *cl;
+    int k;
+    (void)state;
+    for (bytes.how = 1; bytes.how <= 2; bytes.how++)
+        for (k = 0; k < 2; k++) {
+            shs_status status;
+            shim_begin();
+            cl = open_as(&bytes, WITHOUT_PTX, o, &ctx);
+            cl->about.unified = 0;
+            cl->ways.dot_products = 0;
+            if (!cl->has_double) skip();
+            check_right(&bytes, &ctx, cl);
+            forget_verdicts(cl, cl);
+            shim.wrong = kernels[k];
+            status = run_use(&bytes, &ctx);
+            if (status != SHS_UNSUPPORTED) assert_ok(status);
+            if (status == SHS_OK) assert_true(as_on_the_cpu(&bytes, &results));
+            if (k == 0 || bytes.how == 2) assert_true(shim.wrong_runs > 0);
+            if (shim.wrong_runs > 0) assert_non_null(strstr(shs_cl_about(cl)->fault, k ? "products" : "byte_products"));
             shs_cl_destroy(cl);
             assert_int_equal(shim.live, 0);
         }
@@ -798,8 +958,83 @@ static void test_calls_fail(void **state) {
     assert_true(at > 100);
 }
 
+/* The same of the host's memory: no block is written to that was not had. */
+static void test_allocations_fail(void **state) {
+    static const use uses_of_memory[] = {{"omp_general", task_code, 0, AS_IT_IS, SHS_CL_CODER_GENERAL},
+                                         {"omp_general", task_code, 1, AS_IT_IS, SHS_CL_CODER_GENERAL},
+                                         {"omp_team", task_code, 2, AS_IT_IS, SHS_CL_CODER_AUTO},
+                                         {"lasso", task_lasso, 0, AS_IT_IS, SHS_CL_CODER_AUTO},
+                                         {"update_uses", task_learn, SHS_UPDATE_AKSVD, AS_IT_IS, SHS_CL_CODER_AUTO},
+                                         {"round_codes", task_round, SHS_COEF_I8, AS_IT_IS, SHS_CL_CODER_AUTO},
+                                         {"byte_products", task_moments, 1, AS_IT_IS, SHS_CL_CODER_AUTO}};
+    shs_cl_options o = SHS_ZERO;
+    size_t i;
+    (void)state;
+    for (i = 0; i < sizeof uses_of_memory / sizeof *uses_of_memory; i++) {
+        const use *u = uses_of_memory + i;
+        counter c = {0, -1, 0};
+        shs_context ctx = SHS_ZERO;
+        shs_cl *cl = NULL;
+        long at, failed = 1;
+        ctx.alloc_fn = counter_alloc, ctx.free_fn = counter_free, ctx.alloc_user = &c;
+        shim_begin();
+        o.platform = getenv("SHS_CL_PLATFORM");
+        o.coder = u->coder;
+        assert_ok(shs_cl_create(&ctx, &o, &cl));
+        ctx.engine = shs_cl_engine(cl);
+        check_right(u, &ctx, cl); /* builds the programs */
+        for (at = 0; failed; at++) {
+            shs_status status;
+            forget_verdicts(cl, cl);
+            c.calls = 0;
+            c.fail_at = at;
+            status = run_use(u, &ctx);
+            failed = c.calls > at;
+            c.fail_at = -1;
+            if (status == SHS_OK) assert_true(as_on_the_cpu(u, &results));
+            else assert_status(status, SHS_NO_MEMORY);
+            assert_string_equal(shs_cl_about(cl)->fault, "");
+        }
+        assert_true(at > 10);
+        assert_int_equal(cl->in_use, 0);
+        shs_cl_destroy(cl);
+        assert_int_equal(shim.live, 0);
+        assert_int_equal(c.live, 0);
+    }
+}
+
+/* A session that breaks down says nothing of codes that it never had. */
+static void test_no_codes_no_fault(void **state) {
+    const shs_cl_options o = SHS_ZERO;
+    counter c = {0, -1, 0};
+    shs__cl_known k = SHS_ZERO;
+    shs_omp_report report;
+    char fault[SHS__CL_FAULT] = "";
+    shs_context ctx;
+    shs_cl *cl;
+    (void)state;
+    shim_begin();
+    cl = open_device(&coding, o, &ctx);
+    cl->ctx.alloc_fn = counter_alloc, cl->ctx.free_fn = counter_free, cl->ctx.alloc_user = &c;
+    k.p = P, k.n = N, k.m = SHS__CL_KNOWN_SIGNALS, k.stride = S;
+    assert_ok(shs__cl_known_open(cl, 1, &k));
+    k.coding.sparsity = S;
+    shim.only = "clEnqueueReadBuffer";
+    shim.fail_at = 0;
+    shim.calls = 0;
+    shim.lost = 1;
+    assert_int_not_equal(shs__cl_known_code(cl, &k, &report, fault), SHS_OK);
+    assert_string_equal(fault, "");
+    shs__cl_known_close(cl, &k);
+    shs_cl_destroy(cl);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_compiled_in_another_way), cmocka_unit_test(test_little_local_memory),
+        cmocka_unit_test(test_local_memory_is_counted),
+        cmocka_unit_test(test_faults_of_plain_bytes),  cmocka_unit_test(test_allocations_fail),
+        cmocka_unit_test(test_no_codes_no_fault),
         cmocka_unit_test(test_faults_of_sub_groups),   cmocka_unit_test(test_faults_of_building_sub_groups),
         cmocka_unit_test(test_faults_of_reported_sub_groups),
         cmocka_unit_test(test_faults_of_dot_products),

@@ -6,6 +6,7 @@
        shim.only = "clBuildProgram";  only calls of this name count and fail
        shim.wrong = "tally";          the driver miscompiles this kernel: it does nothing (shim.few: only its first group does)
        shim.extensions = "cl_khr_fp16";  the devices report these extensions
+       shim.two_devices = 1;          programs report the binaries of two devices, of which the second is the one in use
        assert_int_equal(shim.live, 0) nothing is left: contexts, queues, programs, kernels, buffers, maps, events, retains
 
    A release that is told to fail reports the failure, but releases, so that what stays alive is the library's doing. */
@@ -36,12 +37,13 @@ typedef struct cl_shim {
     const char *wrong_options; /* only programs with these build options are wrong; NULL: all */
     const char *extensions;    /* what the devices report instead of their own; NULL: their own */
     int dot_products;          /* with extensions: whether they report instructions for dot products of bytes */
+    int two_devices;
 } cl_shim;
 
 static cl_shim shim;
 
 static inline void shim_begin(void) {
-    cl_shim zero = {0, -1, 0, CL_OUT_OF_RESOURCES, 0, 0, NULL, 0, 0, 0, NULL, 0, 0, NULL, 0, 0, NULL, NULL, 0};
+    cl_shim zero = {0, -1, 0, CL_OUT_OF_RESOURCES, 0, 0, NULL, 0, 0, 0, NULL, 0, 0, NULL, 0, 0, NULL, NULL, 0, 0};
     shim = zero;
 }
 
@@ -227,8 +229,6 @@ SHIM_CALL(clGetContextInfo, (cl_context c, cl_context_info what, size_t size, vo
           (c, what, size, value, needed))
 SHIM_CALL(clGetCommandQueueInfo, (cl_command_queue q, cl_command_queue_info what, size_t size, void *value, size_t *needed),
           (q, what, size, value, needed))
-SHIM_CALL(clGetProgramInfo, (cl_program p, cl_program_info what, size_t size, void *value, size_t *needed),
-          (p, what, size, value, needed))
 SHIM_CALL(clGetProgramBuildInfo,
           (cl_program p, cl_device_id d, cl_program_build_info what, size_t size, void *value, size_t *needed),
           (p, shim_real(d), what, size, value, needed))
@@ -239,6 +239,22 @@ SHIM_CALL(clGetKernelWorkGroupInfo,
           (k, d, what, size, value, length))
 SHIM_CALL(clSetKernelArg, (cl_kernel k, cl_uint index, size_t size, const void *value), (k, index, size, value))
 SHIM_CALL(clFlush, (cl_command_queue q), (q))
+
+static inline cl_int CL_API_CALL shim_clGetProgramInfo(cl_program p, cl_program_info what, size_t size, void *value,
+                                                       size_t *needed) {
+    size_t sizes[2] = {0, 0};
+    cl_int error;
+    if (shim_fails("clGetProgramInfo")) return shim.error;
+    if (!shim.two_devices || (what != CL_PROGRAM_BINARY_SIZES && what != CL_PROGRAM_BINARIES))
+        return clGetProgramInfo(p, what, size, value, needed);
+    if (what == CL_PROGRAM_BINARIES) {
+        if (size < 2 * sizeof(unsigned char *)) return CL_INVALID_VALUE;
+        return clGetProgramInfo(p, what, sizeof(unsigned char *), (unsigned char **)value + 1, NULL);
+    }
+    error = clGetProgramInfo(p, what, sizeof *sizes, sizes + 1, NULL);
+    if (error) return error;
+    return shim_answer(sizes, sizeof sizes, size, value, needed);
+}
 
 /* A wait that fails has waited all the same: a device that is gone runs nothing any more, least of all on memory that the library,
    which cannot know better, gives back then. */
