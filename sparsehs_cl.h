@@ -130,12 +130,14 @@ typedef enum shs_cl_syrk {
     SHS_CL_SYRK_UNITS     /* double matrix units: NVIDIA's, where shs_real is double */
 } shs_cl_syrk;
 
-/* Switches off parts of the kernels over pixels, to measure their effect; add the values. */
+/* Switches off parts of the kernels over pixels, to measure their effect; add the values. Any of them also leaves out the special
+   kernels: matrix units, whole numbers for 8-bit pixels, arrays of diagonals. Compare with SHS_CL_WITHOUT_UNITS, which leaves out
+   nothing else. */
 typedef enum shs_cl_without {
     SHS_CL_WITHOUT_LOCAL = 1,     /* local memory: every value comes from global memory */
     SHS_CL_WITHOUT_REGISTERS = 2, /* blocks of results in registers: the smallest there are */
     SHS_CL_WITHOUT_OVERLAP = 4,   /* transfers while kernels work */
-    SHS_CL_WITHOUT_UNITS = 8      /* matrix units for 8-bit pixels; without any of the others too */
+    SHS_CL_WITHOUT_UNITS = 8      /* only the special kernels */
 } shs_cl_without;
 
 /* What load_fn and store_fn keep between runs; add the values. */
@@ -841,7 +843,7 @@ SHS__PRIVATE const char *const shs__cl_source_device[] = {
     "#define IS_CPU 0 /* 1: a processor, whose compiler needs other loops in a few places */\n",
     "#endif\n",
     "#ifndef NV_PTX\n",
-    "#define NV_PTX 0 /* 1: inline PTX works */\n",
+    "#define NV_PTX 0 /* 1: inline PTX works; no kernel reads it, but programs with PTX and without are stored apart by it */\n",
     "#endif\n",
     "\n",
     "#ifdef SPARSEHS_DOUBLE\n",
@@ -1004,7 +1006,7 @@ SHS__PRIVATE const char *const shs__cl_source_gemm[] = {
     "    high[column] = fma(a_high, (quad)(b), high[column]);\n",
     "\n",
     "/* One column of four rows into C. */\n",
-    "void keep(__global real *C, size_t ldc, int row, int M, real alpha, real beta, int aligned, quad sum) {\n",
+    "void keep(__global real *C, int row, int M, real alpha, real beta, int aligned, quad sum) {\n",
     "    real value[4];\n",
     "    int i;\n",
     "    sum *= alpha;\n",
@@ -1063,8 +1065,8 @@ SHS__PRIVATE const char *const shs__cl_source_gemm[] = {
     "        int at = column + 4 * y + (c < 4 ? c : 60 + c);\n",
     "        int aligned = ldc % 4 == 0 && first_c % 4 == 0;\n",
     "        if (at >= N) continue;\n",
-    "        keep(C + (size_t)at * (size_t)ldc, (size_t)ldc, row + 4 * x, M, alpha, beta, aligned, low[c]);\n",
-    "        keep(C + (size_t)at * (size_t)ldc, (size_t)ldc, row + 64 + 4 * x, M, alpha, beta, aligned, high[c]);\n",
+    "        keep(C + (size_t)at * (size_t)ldc, row + 4 * x, M, alpha, beta, aligned, low[c]);\n",
+    "        keep(C + (size_t)at * (size_t)ldc, row + 64 + 4 * x, M, alpha, beta, aligned, high[c]);\n",
     "    }\n",
     "}\n",
     "\n",
@@ -1094,7 +1096,7 @@ SHS__PRIVATE const char *const shs__cl_source_gemm[] = {
     "        for (c = 0; c < 4; c++) sum[c] = fma(left, (quad)(b[c][kb]), sum[c]);\n",
     "    }\n",
     "    for (c = 0; c < 4 && column + c < N; c++)\n",
-    "        keep(C + (size_t)(column + c) * (size_t)ldc, (size_t)ldc, row, M, alpha, beta, 0, sum[c]);\n",
+    "        keep(C + (size_t)(column + c) * (size_t)ldc, row, M, alpha, beta, 0, sum[c]);\n",
     "}\n",
     "\n",
     "/* C = alpha (the sum of the slices' own C, M x N) + beta C. PARTS items add a stretch of the slices each, in order,\n",
@@ -1155,8 +1157,9 @@ SHS__PRIVATE const char *const shs__cl_source_lasso[] = {
     "\n",
     "#pragma OPENCL FP_CONTRACT OFF\n",
     "\n",
-    "#define SUM VECTOR(wide, 4)\n",
     "#include \"sum.h\"\n",
+    "#define SUM VECTOR(wide, 4)\n",
+    "SUM_OVER(sum_over, SUM)\n",
     "\n",
     "#if GROUP > 1\n",
     "#define SYNC(fence) barrier(fence)\n",
@@ -1233,7 +1236,6 @@ SHS__PRIVATE const char *const shs__cl_source_lasso[] = {
     "    const size_t own = get_group_id(0), i = first + own, codes = i * STRIDE;\n",
     "    __global const real *column, *start = alphas + own * N;\n",
     "    const wide norm2 = norms2[i];\n",
-    "    const int held = warm ? used[i] : 0;\n",
     "    real alpha[VALUES], x[VALUES], diagonal[VALUES], inverse[VALUES], root[VALUES];\n",
     "    real most = 0, high, low;\n",
     "    uint taken = 0;\n",
@@ -1387,7 +1389,7 @@ SHS__PRIVATE const char *const shs__cl_source_map[] = {
     "#define ITEMS SHS__CL_MAP_ITEMS\n",
     "#endif\n",
     "#ifndef UNITS\n",
-    "#define UNITS 0 /* 1: by matrix units (ELEM double, DIRECT, PIXELS 1, OUTPUTS a multiple of 8) */\n",
+    "#define UNITS 0 /* 1: by matrix units (ELEM double, PIXELS 1, OUTPUTS a multiple of 8) */\n",
     "#endif\n",
     "#define ALL (ITEMS * PIXELS)\n",
     "typedef VECTOR(ELEM, 4) VEC4;\n",
@@ -3196,8 +3198,8 @@ SHS__PRIVATE const char *const shs__cl_source_residual[] = {
     "\n",
     "#pragma OPENCL FP_CONTRACT OFF\n",
     "\n",
-    "#define SUM wide\n",
     "#include \"sum.h\"\n",
+    "SUM_OVER(sum_over, wide)\n",
     "/* Over the items that share a signal. */\n",
     "#define over_lanes(value, room) sum_over(value, (int)get_local_id(0), LANES, (room) + (int)get_local_id(1) * LANES)\n",
     "\n",
@@ -3946,8 +3948,8 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "#define AHEAD 16\n",
     "#define SET 32 /* signals that are placed at a time: a bit each */\n",
     "\n",
-    "#define SUM real\n",
     "#include \"sum.h\"\n",
+    "SUM_OVER(sum_over, real)\n",
     "\n",
     "/* ---- the lists ---------------------------------------------------------------------------------------------------- */\n",
     "\n",
@@ -4181,20 +4183,8 @@ SHS__PRIVATE const char *const shs__cl_source_update[] = {
     "\n",
     "/* ---- the new atoms --------------------------------------------------------------------------------------- */\n",
     "\n",
-    "/* Sums over a group of ATOM_ITEMS, always in the same order. */\n",
-    "wide over_atom(wide value, __local wide *room) {\n",
-    "    const int id = (int)get_local_id(0);\n",
-    "    int width;\n",
-    "    room[id] = value;\n",
-    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "    for (width = ATOM_ITEMS / 2; width > 0; width /= 2) {\n",
-    "        if (id < width) room[id] += room[id + width];\n",
-    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "    }\n",
-    "    value = room[0];\n",
-    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "    return value;\n",
-    "}\n",
+    "SUM_OVER(sum_of_wides, wide)\n",
+    "#define over_atom(value, room) sum_of_wides(value, id, ATOM_ITEMS, room)\n",
     "\n",
     "/* Group a adds the stretches of the a-th atom from `first` on in order (for MOD it finds the sums made), and makes the new atom:\n",
     "   its direction by the rule, at unit norm. An atom stays if no signal uses it, or if its direction vanishes or is no number.\n",
@@ -4450,25 +4440,24 @@ SHS__PRIVATE const char *const shs__cl_source_contract[] = {
     NULL};
 
 SHS__PRIVATE const char *const shs__cl_source_sum[] = {
-    "/* sum.h - the sum of a value of each work-item of a group: for residual.cl, update.cl and lasso.cl.\n",
+    "/* sum.h - the sum of a value of each work-item of a group: for residual.cl, update.cl and lasso.cl. */\n",
     "\n",
-    "   A file defines SUM, the type of the sums, before it includes sum.h. */\n",
-    "\n",
-    "/* The sum of the values of `items` neighbouring work-items, always in the same order. `room` has a value for each of them and may\n",
-    "   be used again afterwards. All items of the group take part. */\n",
-    "SUM sum_over(SUM value, int item, int items, __local SUM *room) {\n",
-    "    int width;\n",
-    "    if (items == 1) return value;\n",
-    "    room[item] = value;\n",
-    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "    for (width = items / 2; width > 0; width /= 2) {\n",
-    "        if (item < width) room[item] += room[item + width];\n",
-    "        barrier(CLK_LOCAL_MEM_FENCE);\n",
+    "/* SUM_OVER(name, type) defines name(value, item, items, room): the sum of the values of `items` neighbouring work-items, always in\n",
+    "   the same order. `room` has a value for each of them and may be used again afterwards. All items of the group take part. */\n",
+    "#define SUM_OVER(name, type)                                         \\\n",
+    "    type name(type value, int item, int items, __local type *room) { \\\n",
+    "        int width;                                                   \\\n",
+    "        if (items == 1) return value;                                \\\n",
+    "        room[item] = value;                                          \\\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);                                \\\n",
+    "        for (width = items / 2; width > 0; width /= 2) {             \\\n",
+    "            if (item < width) room[item] += room[item + width];      \\\n",
+    "            barrier(CLK_LOCAL_MEM_FENCE);                            \\\n",
+    "        }                                                            \\\n",
+    "        value = room[0];                                             \\\n",
+    "        barrier(CLK_LOCAL_MEM_FENCE);                                \\\n",
+    "        return value;                                                \\\n",
     "    }\n",
-    "    value = room[0];\n",
-    "    barrier(CLK_LOCAL_MEM_FENCE);\n",
-    "    return value;\n",
-    "}\n",
     NULL};
 
 SHS__PRIVATE const char *const shs__cl_source_cube[] = {
@@ -5789,10 +5778,11 @@ SHS__PRIVATE int shs__cl_take_spare(shs_cl *cl, size_t bytes, cl_mem *buffer) {
     return 1;
 }
 
-/* Buffers in use and spare buffers together never take more than the most that was in use at one time. */
 SHS__PRIVATE shs_status shs__cl_blank(shs_cl *cl, size_t bytes, cl_mem buffer);
 SHS__PRIVATE void shs__cl_release(shs_cl *cl, cl_mem *buffer);
 
+/* A spare buffer of this size, else a new one. Before a new one is made, spare buffers are freed until all buffers together take no
+   more memory than the buffers in use took at most (held.peak). */
 SHS__PRIVATE shs_status shs__cl_buffer(shs_cl *cl, size_t bytes, cl_mem *buffer) {
     shs_status status = SHS_OK;
     bytes = shs__zmax(bytes, 16); /* an empty buffer is an error in OpenCL */
@@ -6168,10 +6158,20 @@ SHS__PRIVATE char *shs__cl_join(shs_cl *cl, const char *const *lines) {
     return text;
 }
 
-SHS__PRIVATE void shs__cl_keep_log(shs_cl *cl, cl_program program) {
-    size_t size = 0;
+SHS__PRIVATE void shs__cl_forget_log(shs_cl *cl) {
     shs__cl_free(cl, cl->failure.log);
     cl->failure.log = NULL;
+}
+
+/* A failure that was a question to the compiler, and its answer. */
+SHS__PRIVATE void shs__cl_forget_failure(shs_cl *cl) {
+    cl->failure.error = CL_SUCCESS;
+    shs__cl_forget_log(cl);
+}
+
+SHS__PRIVATE void shs__cl_keep_log(shs_cl *cl, cl_program program) {
+    size_t size = 0;
+    shs__cl_forget_log(cl);
     if (SHS__CL(clGetProgramBuildInfo)(program, cl->device, CL_PROGRAM_BUILD_LOG, 0, NULL, &size) || size == 0) return;
     cl->failure.log = (char *)shs__cl_alloc(cl, size + 1);
     if (cl->failure.log) SHS__CL(clGetProgramBuildInfo)(program, cl->device, CL_PROGRAM_BUILD_LOG, size, cl->failure.log, NULL);
@@ -6358,8 +6358,8 @@ SHS__PRIVATE shs_status shs__cl_program_of(shs_cl *cl, const char *const *source
     return SHS_OK;
 }
 
-/* The kernel `name` (a literal) of the program of `source` (one of the arrays below) built with these options. The object owns the
-   kernel, and other callers set arguments of the same kernel: set all of them before each launch. */
+/* The kernel `name` (a literal) of the program of `source` (lines that live as long as the object) built with these options. The
+   object owns the kernel, and other callers set arguments of the same kernel: set all of them before each launch. */
 SHS__PRIVATE shs_status shs__cl_kernel(shs_cl *cl, const char *const *source, const char *options, const char *name,
                                        cl_kernel *kernel) {
     shs__cl_program *program;
@@ -6544,9 +6544,10 @@ SHS__PRIVATE shs_status shs__cl_tune(shs_cl *cl, const char *what, int choices, 
     void *block;
     shs__cl_key(cl, "tuning-", what, "", made.key, sizeof made.key);
     for (t = cl->tuned; t && strcmp(t->key, made.key) != 0;) t = t->next;
-    if (t) *choice = t->choice;
-    else *choice = -1;
-    if (t) return SHS_OK;
+    if (t) {
+        *choice = t->choice;
+        return SHS_OK;
+    }
     block = shs__cl_load(cl, made.key, &data, &size);
     if (block && size == 1 && *data < choices) made.choice = *data;
     else made.choice = -1;
@@ -6579,6 +6580,17 @@ typedef struct shs__cl_proof {
     shs__cl_proof_fn run;
     const void *job;
 } shs__cl_proof;
+
+SHS__PRIVATE shs__cl_proof shs__cl_proof_of(const char *const *source, const char *kernel, const char *what, shs__cl_proof_fn run,
+                                            const void *job) {
+    shs__cl_proof proof;
+    proof.source = source;
+    proof.kernel = kernel;
+    proof.what = what;
+    proof.run = run;
+    proof.job = job;
+    return proof;
+}
 
 /* Runs the test with all of the device's memory: what the caller may use is for the caller's own data. */
 SHS__PRIVATE shs_status shs__cl_run_proof(shs_cl *cl, const shs__cl_proof *proof, char *fault) {
@@ -6958,6 +6970,7 @@ SHS__PRIVATE shs_status shs__cl_test_gemm(shs_cl *cl, const void *job, char *fau
 }
 
 SHS__PRIVATE shs_status shs__cl_prove_gemm(shs_cl *cl, const shs__cl_gemm_form *form) {
+    const char *const kernel = shs__cl_gemm_blocked(cl) ? "gemm" : "gemm_plain";
     shs__cl_build b = SHS_ZERO;
     shs__cl_proof proof;
     shs__cl_define(&b, "TRANS_A", form->transa == SHS_TRANS_YES);
@@ -6965,12 +6978,7 @@ SHS__PRIVATE shs_status shs__cl_prove_gemm(shs_cl *cl, const shs__cl_gemm_form *
     shs__cl_define_int(&b, "VECTOR_A", form->vector_a);
     shs__cl_define_int(&b, "VECTOR_B", form->vector_b);
     shs__cl_define_int(&b, "SLICED", form->sliced);
-    proof.source = shs__cl_source_gemm;
-    if (shs__cl_gemm_blocked(cl)) proof.kernel = "gemm";
-    else proof.kernel = "gemm_plain";
-    proof.what = b.text;
-    proof.run = shs__cl_test_gemm;
-    proof.job = form;
+    proof = shs__cl_proof_of(shs__cl_source_gemm, kernel, b.text, shs__cl_test_gemm, form);
     return shs__cl_prove(cl, &proof);
 }
 
@@ -7056,12 +7064,7 @@ SHS__PRIVATE shs_status shs__cl_test_gemm_sum(shs_cl *cl, const void *job, char 
 }
 
 SHS__PRIVATE shs_status shs__cl_prove_gemm_sum(shs_cl *cl) {
-    shs__cl_proof proof;
-    proof.source = shs__cl_source_gemm;
-    proof.kernel = "gemm_sum";
-    proof.what = "";
-    proof.run = shs__cl_test_gemm_sum;
-    proof.job = NULL;
+    const shs__cl_proof proof = shs__cl_proof_of(shs__cl_source_gemm, "gemm_sum", "", shs__cl_test_gemm_sum, NULL);
     return shs__cl_prove(cl, &proof);
 }
 
@@ -7253,11 +7256,7 @@ SHS__PRIVATE shs_status shs__cl_prove_syrk(shs_cl *cl, const shs__cl_syrk_plan *
     shs__cl_define_int(&b, "WAY", (int)plan->way);
     shs__cl_define(&b, "TRANS", trans == SHS_TRANS_YES);
     shs__cl_define_int(&b, "T", plan->edge);
-    proof.source = shs__cl_source_syrk;
-    proof.kernel = names[plan->way];
-    proof.what = b.text;
-    proof.run = shs__cl_test_syrk;
-    proof.job = &form;
+    proof = shs__cl_proof_of(shs__cl_source_syrk, names[plan->way], b.text, shs__cl_test_syrk, &form);
     if (cl->options.trust) status = SHS_OK;
     else status = shs__cl_verdict_on(cl, &proof, &fault);
     if (cl->options.trust || status != SHS_OK || !fault[0]) return status;
@@ -7517,7 +7516,7 @@ typedef struct shs__cl_rounding {
     cl_event arrived; /* the codes that came up last */
 } shs__cl_rounding;
 
-/* Bytes of room that an item takes; see compact.cl. */
+/* Values that an item has room for, of the device's wide type; see compact.cl. */
 SHS__PRIVATE size_t shs__cl_rounding_wides(int most) { return (size_t)most * ((size_t)most + 3) / 2; }
 
 SHS__PRIVATE void shs__cl_rounding_sizes(shs__cl_rounding *r) {
@@ -7693,13 +7692,8 @@ SHS__PRIVATE shs_status shs__cl_test_rounding(shs_cl *cl, const void *like, char
 
 SHS__PRIVATE shs_status shs__cl_prove_rounding(const shs__cl_rounding *r) {
     const shs__cl_build b = shs__cl_rounding_build(r);
-    shs__cl_proof proof;
+    const shs__cl_proof proof = shs__cl_proof_of(shs__cl_source_compact, "round_codes", b.text, shs__cl_test_rounding, r);
     if (!shs__cl_proves(r->cl)) return SHS_OK;
-    proof.source = shs__cl_source_compact;
-    proof.kernel = "round_codes";
-    proof.what = b.text;
-    proof.run = shs__cl_test_rounding;
-    proof.job = r;
     return shs__cl_prove(r->cl, &proof);
 }
 
@@ -7765,8 +7759,6 @@ SHS__PRIVATE shs_status shs__cl_codes_round(void *user, const shs_context *ctx, 
 /* ================================================================================================================== */
 /* SIGNALS SESSION: sparse coding and dictionary learning                                                             */
 /* ================================================================================================================== */
-
-#define SHS__CL_SIGNALS /* the engine has these stages */
 
 /* The engine's signals_... stages: called by their table at the end of this file alone. They call RUNTIME, and of sparsehs.h what
    the CPU's stages follow too (whether a Gram matrix pays, layouts, sums); what becomes of the results is the driver's affair.
@@ -8265,7 +8257,7 @@ SHS__PRIVATE void shs__cl_signals_close(void *session) {
     shs__ctx_free(s->ctx, s);
 }
 
-/* Whether the device can run the kernels: groups as large as update.cl's, with their local memory. */
+/* Whether the device can run the kernels: groups of update.cl's size, with the local memory of place_uses. */
 SHS__PRIVATE int shs__cl_signals_fit(const shs__cl_signals *s) {
     const size_t tile = 2 * SHS__CL_USES_TILE * sizeof(cl_uint);
     return s->padded > 0 && s->cl->about.max_group >= SHS__CL_USES_ITEMS && s->cl->about.local_bytes >= tile;
@@ -8370,9 +8362,7 @@ SHS__PRIVATE shs_status shs__cl_signals_dictionary(void *session, const shs_real
 SHS__PRIVATE int shs__cl_refuses_sub_groups(shs_cl *cl, const shs__cl_call *call, const shs__cl_build *b) {
     if (call->status != SHS_BUILD_FAILED || !cl->ways.sub_groups || !strstr(b->text, cl->ways.sub_groups)) return 0;
     cl->ways.sub_groups = NULL;
-    cl->failure.error = CL_SUCCESS;
-    shs__cl_free(cl, cl->failure.log);
-    cl->failure.log = NULL;
+    shs__cl_forget_failure(cl);
     return 1;
 }
 
@@ -8948,6 +8938,19 @@ SHS__PRIVATE void shs__cl_known_options(const shs__cl_signals *s, int limits, sh
     k->coding.sparsity = shs__imin(k->stride, 4);
 }
 
+/* The job of a session that codes the known signals. */
+SHS__PRIVATE shs_signals_job shs__cl_known_job(const shs__cl_known *k) {
+    shs_signals_job job = SHS_ZERO;
+    job.p = k->p;
+    job.n = k->n;
+    job.m = k->m;
+    job.Y = k->Y;
+    job.ldy = k->p;
+    job.stride = k->stride;
+    job.coding = &k->coding;
+    return job;
+}
+
 /* Codes that name no atoms would be used as indices. */
 SHS__PRIVATE void shs__cl_check_codes(const shs__cl_known *k, char *fault) {
     size_t i;
@@ -8980,17 +8983,9 @@ SHS__PRIVATE shs_status shs__cl_spoil_tallies(shs__cl_signals *s) {
 /* The known signals by a session of the device. */
 SHS__PRIVATE shs_status shs__cl_known_code(shs_cl *cl, shs__cl_known *k, shs_omp_report *report, char *fault) {
     const shs_context cpu = shs__cl_cpu(cl);
-    shs_signals_job job = SHS_ZERO;
+    const shs_signals_job job = shs__cl_known_job(k);
     void *session = NULL;
-    shs_status status;
-    job.p = k->p;
-    job.n = k->n;
-    job.m = k->m;
-    job.Y = k->Y;
-    job.ldy = k->p;
-    job.stride = k->stride;
-    job.coding = &k->coding;
-    status = shs__cl_signals_open(cl, &cpu, &job, &session);
+    shs_status status = shs__cl_signals_open(cl, &cpu, &job, &session);
     if (status != SHS_OK) return status;
     status = shs__cl_signals_dictionary(session, k->D, k->p);
     if (status == SHS_OK) status = shs__cl_spoil_tallies((shs__cl_signals *)session);
@@ -9139,17 +9134,14 @@ SHS__PRIVATE shs_status shs__cl_test_coder(shs_cl *cl, const void *job, char *fa
 
 /* SHS_UNSUPPORTED and the fault, the first that is found, where the kernels that s is about to use are wrong. */
 SHS__PRIVATE shs_status shs__cl_prove_coder(shs__cl_signals *s, const char **kernel, char *fault) {
+    const shs__cl_coder_kernel *coder = shs__cl_coders + s->share.coder;
     shs__cl_build what = shs__cl_coder_build(s, s->share.coder, 1);
     const char *const sub_groups = s->cl->ways.sub_groups;
     shs__cl_proof proof;
     const char *found = "";
     shs_status status;
     shs__cl_define_int(&what, "STRIDE", s->stride);
-    proof.source = shs__cl_coders[s->share.coder].source;
-    proof.kernel = shs__cl_coders[s->share.coder].name;
-    proof.what = what.text;
-    proof.run = shs__cl_test_coder;
-    proof.job = s;
+    proof = shs__cl_proof_of(coder->source, coder->name, what.text, shs__cl_test_coder, s);
     status = shs__cl_verdict_on(s->cl, &proof, &found);
     if (status == SHS_OK && s->cl->ways.sub_groups != sub_groups) /* another kernel ran */
         return shs__cl_prove_coder(s, kernel, fault);
@@ -9172,7 +9164,7 @@ SHS__PRIVATE shs_status shs__cl_need_signals(shs__cl_signals *s, size_t q) {
     s->holds.Y = SHS__CL_NONE;
     if (s->wraps) return shs__cl_wrap_slice(s, q, count);
     status = shs__cl_columns_up(s->cl, s->ctx, 0, s->here.Y, &signals);
-    if (status == SHS_OK) return shs__cl_finish(s->cl, 0); /* the lengths are missing, so y_slice stays SHS__CL_NONE */
+    if (status == SHS_OK) return shs__cl_finish(s->cl, 0); /* the lengths are missing, so holds.Y stays SHS__CL_NONE */
     return status;
 }
 
@@ -9514,7 +9506,8 @@ SHS__PRIVATE int shs__cl_append_exchange(const shs_cl *cl, char *text, size_t si
     return 0;
 }
 
-/* The arguments behind those that say which uses or signals: the same for one atom and for several but for the atoms of codes. */
+/* The arguments of update_uses and update_signals behind those that say which uses or signals. One atom: its list of uses and the
+   coefficients. Several atoms: their number, and all of the codes. */
 SHS__PRIVATE void shs__cl_pass_update(shs__cl_call *call, const shs__cl_signals *s, const shs_atom_group *g) {
     shs__cl_pass_int(call, s->p);
     shs__cl_pass_int(call, g->first);
@@ -9734,7 +9727,7 @@ SHS__PRIVATE shs_status shs__cl_test_descent(shs_cl *cl, const void *job, char *
     const shs__cl_signals *s = (const shs__cl_signals *)job;
     const shs_context cpu = shs__cl_cpu(cl);
     shs__cl_known k = SHS_ZERO;
-    shs_signals_job open = SHS_ZERO;
+    shs_signals_job open;
     void *session = NULL;
     shs_wide worst = 0;
     shs_status status;
@@ -9742,13 +9735,7 @@ SHS__PRIVATE shs_status shs__cl_test_descent(shs_cl *cl, const void *job, char *
     k.m = 7;
     status = shs__cl_known_open(cl, 2, &k);
     k.coding.sparsity = k.stride;
-    open.p = k.p;
-    open.n = k.n;
-    open.m = k.m;
-    open.Y = k.Y;
-    open.ldy = k.p;
-    open.stride = k.stride;
-    open.coding = &k.coding;
+    open = shs__cl_known_job(&k);
     open.descending = 1;
     cl->test.imitated = s;
     if (status == SHS_OK) status = shs__cl_signals_open(cl, &cpu, &open, &session);
@@ -9761,14 +9748,9 @@ SHS__PRIVATE shs_status shs__cl_test_descent(shs_cl *cl, const void *job, char *
 }
 
 SHS__PRIVATE shs_status shs__cl_prove_descent(shs__cl_signals *s) {
-    shs__cl_build b = shs__cl_descent_build(s, 1);
-    shs__cl_proof proof;
+    const shs__cl_build b = shs__cl_descent_build(s, 1);
+    const shs__cl_proof proof = shs__cl_proof_of(shs__cl_source_lasso, "lasso", b.text, shs__cl_test_descent, s);
     if (!shs__cl_proves(s->cl)) return SHS_OK;
-    proof.source = shs__cl_source_lasso;
-    proof.kernel = "lasso";
-    proof.what = b.text;
-    proof.run = shs__cl_test_descent;
-    proof.job = s;
     return shs__cl_prove(s->cl, &proof);
 }
 
@@ -9876,6 +9858,7 @@ SHS__PRIVATE shs_status shs__cl_test_update(shs_cl *cl, const void *job, char *f
 
 SHS__PRIVATE shs_status shs__cl_prove_update(shs__cl_signals *s, shs_update rule, int single, int whole, int power) {
     shs__cl_build b = shs__cl_coder_build(s, SHS__CL_GENERAL, 0);
+    const char *kernel = "update_signals";
     shs__cl_learning l;
     shs__cl_proof proof;
     if (!shs__cl_proves(s->cl) || (unsigned)rule >= SHS_UPDATE_COUNT) return SHS_OK;
@@ -9888,13 +9871,9 @@ SHS__PRIVATE shs_status shs__cl_prove_update(shs__cl_signals *s, shs_update rule
     shs__cl_define(&b, "P", (size_t)(s->p > 32));
     shs__cl_define_name(&b, "UPDATE_", shs_update_name(rule));
     shs__cl_define(&b, "HOW", (size_t)(single + 2 * whole + 4 * (power && rule != SHS_UPDATE_KSVD)));
-    proof.source = shs__cl_source_update;
-    if (single) proof.kernel = "update_uses";
-    else proof.kernel = "update_signals";
-    if (rule == SHS_UPDATE_MOD) proof.kernel = "mod_solve";
-    proof.what = b.text;
-    proof.run = shs__cl_test_update;
-    proof.job = &l;
+    if (single) kernel = "update_uses";
+    if (rule == SHS_UPDATE_MOD) kernel = "mod_solve";
+    proof = shs__cl_proof_of(shs__cl_source_update, kernel, b.text, shs__cl_test_update, &l);
     return shs__cl_prove(s->cl, &proof);
 }
 
@@ -9924,18 +9903,11 @@ SHS__PRIVATE void shs__cl_known_sums(const shs__cl_known *k, shs_wide *B, shs_wi
 /* The device's sums into B (p x n) and *sum2. D is scaled after the signals are coded, so that the errors change, too. */
 SHS__PRIVATE shs_status shs__cl_sum_known(shs_cl *cl, shs__cl_known *k, shs_wide *B, shs_wide *sum2) {
     const shs_context cpu = shs__cl_cpu(cl);
-    shs_signals_job job = SHS_ZERO;
+    shs_signals_job job = shs__cl_known_job(k);
     shs_omp_report report;
     void *session = NULL;
     size_t i;
     shs_status status;
-    job.p = k->p;
-    job.n = k->n;
-    job.m = k->m;
-    job.Y = k->Y;
-    job.ldy = k->p;
-    job.stride = k->stride;
-    job.coding = &k->coding;
     job.learning = 1;
     status = shs__cl_signals_open(cl, &cpu, &job, &session);
     if (status != SHS_OK) return status;
@@ -9980,19 +9952,13 @@ SHS__PRIVATE shs_status shs__cl_prove_sums(shs__cl_signals *s) {
     if (!shs__cl_proves(s->cl)) return SHS_OK;
     shs__cl_define_int(&b, "STRIDE", s->stride);
     shs__cl_define(&b, "P", (size_t)(s->p > 32));
-    proof.source = shs__cl_source_residual;
-    proof.kernel = "residual";
-    proof.what = b.text;
-    proof.run = shs__cl_test_sums;
-    proof.job = s;
+    proof = shs__cl_proof_of(shs__cl_source_residual, "residual", b.text, shs__cl_test_sums, s);
     return shs__cl_prove(s->cl, &proof);
 }
 
 /* ================================================================================================================== */
 /* PIXELS SESSION                                                                                                     */
 /* ================================================================================================================== */
-
-#define SHS__CL_PIXELS
 
 /* The engine's pixels_... stages: called by their table at the end of this file alone. They call RUNTIME, and of sparsehs.h the
    view of a cube and the choice of the shift. From the top: totals and products of planes; slices on their way to the device; a
@@ -11307,40 +11273,54 @@ SHS__PRIVATE shs_status shs__cl_range_panel(shs__cl_pixels *px, shs__cl_pixel_pa
     return shs__cl_launch(&call, shs__ctx_chunks((size_t)job->written, 64), 64, 1, 1, "range");
 }
 
+/* Proves the kernels of a trial of extremes or of outputs, and prepares their pass. */
+SHS__PRIVATE shs_status shs__cl_map_open(shs__cl_pixels *px, const shs_pixel_map *map, shs__cl_pixel_trial *trial,
+                                         shs__cl_map_job *job, shs__cl_pixel_pass *pass) {
+    const int precise = trial->precise, mode = trial->stage == SHS__CL_RANGE ? SHS__CL_MAP_EXTREMES : SHS__CL_MAP_STORE;
+    size_t bytes;
+    shs_status status;
+    memset(job, 0, sizeof *job);
+    memset(pass, 0, sizeof *pass);
+    if (precise && shs__cl_elem_bytes(px->cl, 1) != sizeof(shs_wide)) return SHS_UNSUPPORTED;
+    trial->outputs = map->outputs;
+    status = shs__cl_prove_pixels(px, trial);
+    if (status != SHS_OK) return status;
+    job->squares = trial->squares;
+    job->written = trial->squares ? 1 : map->outputs;
+    pass->precise = precise;
+    pass->job = job;
+    status = shs__cl_map_prepare(px, map, precise, SHS__CL_ROOM_MATRIX, SHS__CL_ROOM_SHIFT, job, &pass->shift);
+    if (status != SHS_OK) return status;
+    pass->direct = shs__cl_directly(px, precise, map->outputs);
+    job->build = shs__cl_map_build(px, job, precise, mode, pass->direct);
+    bytes = (size_t)job->written * shs__cl_wide_size(px->cl);
+    status = shs__cl_room(px, SHS__CL_ROOM_LEAST, bytes, &job->low);
+    if (status == SHS_OK) return shs__cl_room(px, SHS__CL_ROOM_MOST, bytes, &job->high);
+    return status;
+}
+
 SHS__PRIVATE shs_status shs__cl_pixels_range(void *session, const shs_pixel_map *map, int precise, int squares,
                                              shs_wide *low, shs_wide *high) {
     shs__cl_pixels *px = (shs__cl_pixels *)session;
     shs__cl_map_job job;
     shs__cl_pixel_pass pass;
     shs__cl_pixel_trial trial = SHS_ZERO;
-    size_t n = squares ? 1 : (size_t)map->outputs, bytes = n * shs__cl_wide_size(px->cl), i;
+    size_t n, i;
     shs_status status;
     trial.stage = SHS__CL_RANGE;
     trial.precise = precise;
     trial.squares = squares;
-    trial.outputs = map->outputs;
-    status = shs__cl_prove_pixels(px, &trial);
+    status = shs__cl_map_open(px, map, &trial, &job, &pass);
     if (status != SHS_OK) return status;
-    memset(&job, 0, sizeof job);
-    memset(&pass, 0, sizeof pass);
-    job.squares = squares;
-    job.written = (int)n;
+    n = (size_t)job.written;
     pass.phase = "range";
-    pass.precise = precise;
     pass.panel = shs__cl_range_panel;
-    pass.job = &job;
     pass.pixel_bytes = n;
     for (i = 0; i < n; i++) {
         low[i] = (shs_wide)SHS__REAL_MAX;
         high[i] = -(shs_wide)SHS__REAL_MAX;
     }
-    if (precise && shs__cl_elem_bytes(px->cl, 1) != sizeof(shs_wide)) return SHS_UNSUPPORTED;
-    status = shs__cl_map_prepare(px, map, precise, SHS__CL_ROOM_MATRIX, SHS__CL_ROOM_SHIFT, &job, &pass.shift);
-    pass.direct = shs__cl_directly(px, precise, map->outputs);
-    job.build = shs__cl_map_build(px, &job, precise, SHS__CL_MAP_EXTREMES, pass.direct);
-    if (status == SHS_OK) status = shs__cl_room(px, SHS__CL_ROOM_LEAST, bytes, &job.low);
-    if (status == SHS_OK) status = shs__cl_room(px, SHS__CL_ROOM_MOST, bytes, &job.high);
-    if (status == SHS_OK) status = shs__cl_write_values(px, job.low, n, low, shs__cl_wide_size(px->cl));
+    status = shs__cl_write_values(px, job.low, n, low, shs__cl_wide_size(px->cl));
     if (status == SHS_OK) status = shs__cl_write_values(px, job.high, n, high, shs__cl_wide_size(px->cl));
     if (status == SHS_OK) status = shs__cl_pass_run(px, &pass);
     if (status == SHS_OK) status = shs__cl_read_values(px, job.low, n, low, 0);
@@ -11480,38 +11460,24 @@ SHS__PRIVATE shs_status shs__cl_pixels_map(void *session, const shs_pixel_map *m
     shs__cl_map_job job;
     shs__cl_pixel_pass pass;
     shs__cl_pixel_trial trial = SHS_ZERO;
-    size_t n = squares ? 1 : (size_t)map->outputs, bytes = n * shs__cl_wide_size(px->cl);
+    size_t n;
     shs_status status;
-    if (sink->type > SHS_TYPE_F64 || (sink->type == SHS_TYPE_F64 && !px->cl->has_double) ||
-        (precise && shs__cl_elem_bytes(px->cl, 1) != sizeof(shs_wide)))
-        return SHS_UNSUPPORTED;
+    if (sink->type > SHS_TYPE_F64 || (sink->type == SHS_TYPE_F64 && !px->cl->has_double)) return SHS_UNSUPPORTED;
     trial.stage = SHS__CL_MAP;
     trial.precise = precise;
     trial.squares = squares;
-    trial.outputs = map->outputs;
     trial.sink = sink;
-    status = shs__cl_prove_pixels(px, &trial);
+    status = shs__cl_map_open(px, map, &trial, &job, &pass);
     if (status != SHS_OK) return status;
-    memset(&job, 0, sizeof job);
-    memset(&pass, 0, sizeof pass);
-    job.squares = squares;
-    job.written = (int)n;
+    n = (size_t)job.written;
     job.sink = sink;
     job.missing = missing;
     pass.phase = "transform";
-    pass.precise = precise;
     pass.panel = shs__cl_map_panel;
     pass.slice = shs__cl_map_slice;
-    pass.job = &job;
     pass.pixel_bytes = 1;
-    status = shs__cl_map_prepare(px, map, precise, SHS__CL_ROOM_MATRIX, SHS__CL_ROOM_SHIFT, &job, &pass.shift);
-    pass.direct = shs__cl_directly(px, precise, map->outputs);
-    job.build = shs__cl_map_build(px, &job, precise, SHS__CL_MAP_STORE, pass.direct);
     shs__cl_define_sink(sink, &job.build);
-    if (status == SHS_OK) status = shs__cl_room(px, SHS__CL_ROOM_LEAST, bytes, &job.low);
-    if (status == SHS_OK) status = shs__cl_room(px, SHS__CL_ROOM_MOST, bytes, &job.high);
-    if (status == SHS_OK && sink->rescale)
-        status = shs__cl_write_values(px, job.low, n, low, shs__cl_wide_size(px->cl));
+    if (sink->rescale) status = shs__cl_write_values(px, job.low, n, low, shs__cl_wide_size(px->cl));
     if (status == SHS_OK && sink->rescale)
         status = shs__cl_write_values(px, job.high, n, high, shs__cl_wide_size(px->cl));
     if (status == SHS_OK && !sink->pixels) {
@@ -12320,15 +12286,8 @@ SHS__PRIVATE shs_status shs__cl_prove_pixels(shs__cl_pixels *px, shs__cl_pixel_t
     if (trial->directions) shs__cl_define_int(&b, "DIRECTIONS", trial->directions);
     if (trial->stage == SHS__CL_SWEEP) shs__cl_define_int(&b, "CONTRAST", (int)trial->contrast);
     if (trial->sink) shs__cl_define_sink(trial->sink, &b);
-    proof.source = sources[trial->stage];
-    proof.kernel = names[trial->stage];
-    if (trial->bytes) {
-        proof.source = shs__cl_source_bytes;
-        proof.kernel = "byte_products";
-    }
-    proof.what = b.text;
-    proof.run = shs__cl_test_pixels;
-    proof.job = trial;
+    proof = shs__cl_proof_of(sources[trial->stage], names[trial->stage], b.text, shs__cl_test_pixels, trial);
+    if (trial->bytes) proof = shs__cl_proof_of(shs__cl_source_bytes, "byte_products", b.text, shs__cl_test_pixels, trial);
     return shs__cl_prove(px->cl, &proof);
 }
 
@@ -12652,9 +12611,7 @@ SHS__PRIVATE void shs__cl_probe(shs_cl *cl) {
     cl->ways.ptx = right;
     if (right && cl->has_double) cl->ways.units64 = 2;
     else cl->ways.units64 = 0;
-    cl->failure.error = CL_SUCCESS; /* a refusal is an answer */
-    shs__cl_free(cl, cl->failure.log);
-    cl->failure.log = NULL;
+    shs__cl_forget_failure(cl);
 }
 
 /* Whether kernels may ask for sub-groups. Intel's extension has them in OpenCL C 1.2, that of Khronos in 2.0. Their size is the
@@ -12730,20 +12687,13 @@ SHS__PRIVATE shs_status shs__cl_test_walk(shs_cl *cl, const void *job, char *fau
 
 /* Whether the driver is fit for any kernel. */
 SHS__PRIVATE shs_status shs__cl_prove_driver(shs_cl *cl) {
-    shs__cl_proof proof;
+    const shs__cl_proof proof = shs__cl_proof_of(shs__cl_source_walk, "walk", "", shs__cl_test_walk, NULL);
     const char *fault = "";
     shs_status status;
     if (cl->options.trust) return SHS_OK;
-    proof.source = shs__cl_source_walk;
-    proof.kernel = "walk";
-    proof.what = "";
-    proof.run = shs__cl_test_walk;
-    proof.job = NULL;
     status = shs__cl_verdict_on(cl, &proof, &fault);
     if (status == SHS_BUILD_FAILED) { /* a device that runs stored programs only, and this program is not stored */
-        cl->failure.error = CL_SUCCESS;
-        shs__cl_free(cl, cl->failure.log);
-        cl->failure.log = NULL;
+        shs__cl_forget_failure(cl);
         return SHS_OK;
     }
     if (status != SHS_OK || !fault[0]) return status;
@@ -12797,7 +12747,6 @@ SHS__PRIVATE void shs__cl_fill_engine(shs_cl *cl) {
     e->user = cl;
     e->product = shs__cl_product;
     e->codes_round = shs__cl_codes_round;
-#ifdef SHS__CL_SIGNALS
     e->signals_grouped = 1;
     e->signals_cross = shs__cl_signals_cross;
     e->signals_descend = shs__cl_signals_descend;
@@ -12810,8 +12759,6 @@ SHS__PRIVATE void shs__cl_fill_engine(shs_cl *cl) {
     e->signals_round = shs__cl_signals_round;
     e->signals_fetch = shs__cl_signals_fetch;
     e->signals_close = shs__cl_signals_close;
-#endif
-#ifdef SHS__CL_PIXELS
     e->pixels_open = shs__cl_pixels_open;
     e->pixels_moments = shs__cl_pixels_moments;
     e->pixels_noise = shs__cl_pixels_noise;
@@ -12821,7 +12768,6 @@ SHS__PRIVATE void shs__cl_fill_engine(shs_cl *cl) {
     e->pixels_sweep = shs__cl_pixels_sweep;
     e->pixels_rate = shs__cl_pixels_rate;
     e->pixels_close = shs__cl_pixels_close;
-#endif
 }
 
 SHS__PRIVATE shs_status shs__cl_check_options(const shs_cl_options *o) {

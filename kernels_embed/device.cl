@@ -6,7 +6,7 @@
 #define IS_CPU 0 /* 1: a processor, whose compiler needs other loops in a few places */
 #endif
 #ifndef NV_PTX
-#define NV_PTX 0 /* 1: inline PTX works */
+#define NV_PTX 0 /* 1: inline PTX works; no kernel reads it, but programs with PTX and without are stored apart by it */
 #endif
 
 #ifdef SPARSEHS_DOUBLE

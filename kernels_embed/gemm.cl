@@ -114,7 +114,7 @@ void put(__local real *tile, int along, int id, int q, quad values) {
     high[column] = fma(a_high, (quad)(b), high[column]);
 
 /* One column of four rows into C. */
-void keep(__global real *C, size_t ldc, int row, int M, real alpha, real beta, int aligned, quad sum) {
+void keep(__global real *C, int row, int M, real alpha, real beta, int aligned, quad sum) {
     real value[4];
     int i;
     sum *= alpha;
@@ -173,8 +173,8 @@ __kernel __attribute__((reqd_work_group_size(16, 16, 1))) void gemm(int M, int N
         int at = column + 4 * y + (c < 4 ? c : 60 + c);
         int aligned = ldc % 4 == 0 && first_c % 4 == 0;
         if (at >= N) continue;
-        keep(C + (size_t)at * (size_t)ldc, (size_t)ldc, row + 4 * x, M, alpha, beta, aligned, low[c]);
-        keep(C + (size_t)at * (size_t)ldc, (size_t)ldc, row + 64 + 4 * x, M, alpha, beta, aligned, high[c]);
+        keep(C + (size_t)at * (size_t)ldc, row + 4 * x, M, alpha, beta, aligned, low[c]);
+        keep(C + (size_t)at * (size_t)ldc, row + 64 + 4 * x, M, alpha, beta, aligned, high[c]);
     }
 }
 
@@ -204,7 +204,7 @@ __kernel void gemm_plain(int M, int N, int K, real alpha, __global const real *r
         for (c = 0; c < 4; c++) sum[c] = fma(left, (quad)(b[c][kb]), sum[c]);
     }
     for (c = 0; c < 4 && column + c < N; c++)
-        keep(C + (size_t)(column + c) * (size_t)ldc, (size_t)ldc, row, M, alpha, beta, 0, sum[c]);
+        keep(C + (size_t)(column + c) * (size_t)ldc, row, M, alpha, beta, 0, sum[c]);
 }
 
 /* C = alpha (the sum of the slices' own C, M x N) + beta C. PARTS items add a stretch of the slices each, in order,

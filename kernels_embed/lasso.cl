@@ -31,8 +31,9 @@
 
 #pragma OPENCL FP_CONTRACT OFF
 
-#define SUM VECTOR(wide, 4)
 #include "sum.h"
+#define SUM VECTOR(wide, 4)
+SUM_OVER(sum_over, SUM)
 
 #if GROUP > 1
 #define SYNC(fence) barrier(fence)
@@ -109,7 +110,6 @@ lasso(ulong first, __global const real *restrict alphas, __global const real *re
     const size_t own = get_group_id(0), i = first + own, codes = i * STRIDE;
     __global const real *column, *start = alphas + own * N;
     const wide norm2 = norms2[i];
-    const int held = warm ? used[i] : 0;
     real alpha[VALUES], x[VALUES], diagonal[VALUES], inverse[VALUES], root[VALUES];
     real most = 0, high, low;
     uint taken = 0;

@@ -46,7 +46,7 @@
 #define ITEMS SHS__CL_MAP_ITEMS
 #endif
 #ifndef UNITS
-#define UNITS 0 /* 1: by matrix units (ELEM double, DIRECT, PIXELS 1, OUTPUTS a multiple of 8) */
+#define UNITS 0 /* 1: by matrix units (ELEM double, PIXELS 1, OUTPUTS a multiple of 8) */
 #endif
 #define ALL (ITEMS * PIXELS)
 typedef VECTOR(ELEM, 4) VEC4;

@@ -15,8 +15,8 @@
 
 #pragma OPENCL FP_CONTRACT OFF
 
-#define SUM wide
 #include "sum.h"
+SUM_OVER(sum_over, wide)
 /* Over the items that share a signal. */
 #define over_lanes(value, room) sum_over(value, (int)get_local_id(0), LANES, (room) + (int)get_local_id(1) * LANES)
 

@@ -54,8 +54,8 @@
 #define AHEAD 16
 #define SET 32 /* signals that are placed at a time: a bit each */
 
-#define SUM real
 #include "sum.h"
+SUM_OVER(sum_over, real)
 
 /* ---- the lists ---------------------------------------------------------------------------------------------------- */
 
@@ -289,20 +289,8 @@ inline real new_code(real x, real along, real overlap) { return x; }
 
 /* ---- the new atoms --------------------------------------------------------------------------------------- */
 
-/* Sums over a group of ATOM_ITEMS, always in the same order. */
-wide over_atom(wide value, __local wide *room) {
-    const int id = (int)get_local_id(0);
-    int width;
-    room[id] = value;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (width = ATOM_ITEMS / 2; width > 0; width /= 2) {
-        if (id < width) room[id] += room[id + width];
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-    value = room[0];
-    barrier(CLK_LOCAL_MEM_FENCE);
-    return value;
-}
+SUM_OVER(sum_of_wides, wide)
+#define over_atom(value, room) sum_of_wides(value, id, ATOM_ITEMS, room)
 
 /* Group a adds the stretches of the a-th atom from `first` on in order (for MOD it finds the sums made), and makes the new atom:
    its direction by the rule, at unit norm. An atom stays if no signal uses it, or if its direction vanishes or is no number.
