@@ -1902,15 +1902,13 @@ static void test_atom_without_weight(void **state) {
     const unsigned char mask[] = {1, 1, 0};
     shs_codes codes = new_codes(1, 2);
     shs_omp_options o = SHS_ZERO;
-    shs_context ctx = SHS_ZERO; /* the CPU: devices take no masks */
     int first, selection;
     (void)state;
-    ctx.threads = 1;
     o.sparsity = 2, o.mask = mask, o.ldm = 3;
     for (selection = 0; selection < SHS_SELECTION_COUNT; selection++)
         for (first = 0; first < 2; first++) {
             o.selection = (shs_selection)selection;
-            assert_ok(shs_omp_ex(&ctx, 3, 2, D + 3 * first, 3, 1, Y, 3, &o, &codes, NULL, NULL));
+            assert_ok(shs_omp_ex(NULL, 3, 2, D + 3 * first, 3, 1, Y, 3, &o, &codes, NULL, NULL));
             assert_int_equal(codes.used[0], 1);
             assert_close(codes.coefs[0], 1, 0);
         }
