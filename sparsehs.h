@@ -15495,13 +15495,13 @@ SHS__PUBLIC shs_status shs_online(const shs_context *ctx, int p, int n, size_t m
                                   size_t epochs, shs_real *D) {
     shs_online_options o = SHS_ZERO;
     shs_signals from = SHS_ZERO;
-    shs_status status = shs__omp_check_signals(ctx, p, n, D, p, m, Y, p);
-    if (status != SHS_OK) return status;
+    shs_signals_fn read_fn = shs_shuffled_signals;
+    if (m > 0 && !Y) read_fn = NULL; /* SHS_BAD_SIGNALS, of which the other ranks are told */
     o.coding.sparsity = sparsity;
     from.m = m;
     from.Y = Y;
     from.epochs = epochs;
-    return shs_online_ex(ctx, p, n, shs_shuffled_signals, &from, &o, D, p, NULL);
+    return shs_online_ex(ctx, p, n, read_fn, &from, &o, D, p, NULL);
 }
 
 /* Everything that can fail on one rank alone, before the first collective step. */
@@ -16115,7 +16115,8 @@ typedef struct shs__noise_patches {
     int width, height, step;
     const shs__noise_side *kind;
     int p;
-    shs_real *plane;            /* one channel, less its mean */
+    int exponent;               /* of the largest value of all channels, as of 2 */
+    shs_real *plane;            /* one channel over 2^exponent, less its mean */
     shs_real darkest, lightest; /* values beyond which it was clipped */
     int keep_clipped;           /* non-zero: patches count that hold clipped values too */
     shs_real *panel, *product, *scratch;
@@ -16177,17 +16178,29 @@ SHS__PRIVATE int shs__noise_counts(shs__noise_patches *w, const shs_real *patch,
     return w->keep_clipped;
 }
 
-/* Adds `count` patches of the panel to the sums. */
+/* Adds `count` patches x of the panel to the sums, as x = z + c1 with c their first value, xx' = zz' + c (z1' + 1z') + c^2 11':
+   products that are summed in shs_real are of the contrast of a patch, not of the picture. */
 SHS__PRIVATE void shs__noise_add(shs__noise_patches *w, int count) {
     const int p = w->p;
+    shs_wide along[SHS__NOISE_P] = {0}, squares = 0; /* sums of c z, and of c^2 */
     int i, j;
     if (count == 0) return;
+    for (j = 0; j < count; j++) {
+        shs_real *z = w->panel + j * p;
+        const shs_real first = *z;
+        const shs_wide c = (shs_wide)first;
+        for (i = 0; i < p; i++) {
+            w->mean[i] += (shs_wide)z[i];
+            z[i] -= first;
+            along[i] += c * (shs_wide)z[i];
+        }
+        squares += c * c;
+    }
     shs__la_gemm_serial(shs__la_job(p, p, count, shs__la_op(SHS_TRANS_NO, w->panel, p), shs__la_op(SHS_TRANS_YES, w->panel, p),
                                     w->product, p),
                         NULL, w->scratch);
-    for (i = 0; i < p * p; i++) w->covariance[i] += (shs_wide)w->product[i];
-    for (j = 0; j < count; j++)
-        for (i = 0; i < p; i++) w->mean[i] += (shs_wide)w->panel[j * p + i];
+    for (j = 0; j < p; j++)
+        for (i = 0; i < p; i++) w->covariance[j * p + i] += (shs_wide)w->product[j * p + i] + along[i] + along[j] + squares;
     w->patches += (size_t)count;
 }
 
@@ -16231,14 +16244,15 @@ SHS__PRIVATE shs_wide shs__noise_level(const shs__noise_patches *w) {
 /* How many values of the plane are up to `value` (from it on where sign is -1), and *next: the nearest one beyond it. */
 SHS__PRIVATE size_t shs__noise_count(const shs__noise_patches *w, shs_real value, shs_real sign, shs_real *next) {
     const size_t count = shs__cells(w->width, w->height);
+    const shs_real limit = sign * value;
     shs_real nearest = SHS__REAL_MAX;
     size_t i, equal = 0;
     for (i = 0; i < count; i++) {
-        const shs_real above = sign * w->plane[i] - sign * value;
-        if (!(above > 0)) equal++;
-        else if (above < nearest) nearest = above;
+        const shs_real x = sign * w->plane[i];
+        if (!(x > limit)) equal++;
+        else if (x < nearest) nearest = x;
     }
-    *next = value + sign * nearest;
+    *next = sign * nearest;
     return equal;
 }
 
@@ -16256,19 +16270,39 @@ SHS__PRIVATE shs_real shs__noise_clip(const shs__noise_patches *w, shs_real sign
     return end;
 }
 
-SHS__PRIVATE shs_status shs__noise_read(const shs__patch_grid *g, shs__noise_patches *w, int channel) {
-    shs_wide mean = 0;
-    size_t i, count = shs__cells(w->width, w->height);
+SHS__PRIVATE void shs__noise_read(const shs__patch_grid *g, const shs__noise_patches *w, int channel) {
     int y;
     for (y = 0; y < w->height; y++)
         shs__patch_pixels(&g->image, (size_t)y * g->image.row_stride + (size_t)channel, g->image.channels, w->width,
                           SHS__AT(w->plane, w->width, 0, y));
-    if (!shs__finite(count, w->plane)) return SHS_IMAGE_NOT_FINITE;
+}
+
+/* Chooses the unit: squares of differences stay in the range of shs_real whatever that of the pixels is. */
+SHS__PRIVATE shs_status shs__noise_unit(const shs__patch_grid *g, shs__noise_patches *w) {
+    int channel;
+    w->exponent = 1 - SHS__OMP_BIAS;
+    for (channel = 0; channel < g->image.channels; channel++) {
+        shs__noise_read(g, w, channel);
+        w->exponent = shs__imax(w->exponent, shs__columns_exponent(w->width, w->height, w->plane, (size_t)w->width));
+    }
+    if (w->exponent > SHS__OMP_BIAS) return SHS_IMAGE_NOT_FINITE;
+    return SHS_OK;
+}
+
+/* A channel, and where it was clipped. */
+SHS__PRIVATE void shs__noise_plane(const shs__patch_grid *g, shs__noise_patches *w, int channel) {
+    shs_wide mean = 0;
+    size_t i, count = shs__cells(w->width, w->height);
+    int y;
+    shs__noise_read(g, w, channel);
+    for (y = 0; y < w->height; y++) {
+        shs_real *row = SHS__AT(w->plane, w->width, 0, y);
+        shs__omp_times_power(w->width, row, -w->exponent, row);
+    }
     for (i = 0; i < count; i++) mean += (shs_wide)w->plane[i];
     for (i = 0; i < count; i++) w->plane[i] -= (shs_real)(mean / (shs_wide)count);
     w->darkest = shs__noise_clip(w, 1);
     w->lightest = shs__noise_clip(w, -1);
-    return SHS_OK;
 }
 
 /* Chooses the largest patch size with enough patches, if possible without clipped values, and forms the patches' eigenvalues. */
@@ -16302,16 +16336,15 @@ SHS__PRIVATE int shs__noise_doubt(const shs__noise_patches *w, shs_wide sigma2) 
 
 /* One channel; its sigma is the square. */
 SHS__PRIVATE shs_status shs__noise_channel(const shs_context *ctx, shs__noise_patches *w, shs_noise *one) {
-    shs_wide sigma2 = 0, before = -1;
+    shs_wide sigma2 = 0;
     shs_status status = shs__noise_choose(ctx, w);
     int round;
-    one->guess = SHS_NOISE_FEW;
     for (round = 0; status == SHS_OK && round < SHS__NOISE_ROUNDS; round++) {
+        const shs_wide before = sigma2;
         if (w->patches <= (size_t)w->p) {
             one->guess = SHS_NOISE_FEW;
             break;
         }
-        before = sigma2;
         sigma2 = shs__noise_level(w);
         one->patches = w->patches;
         one->guess = shs__noise_doubt(w, sigma2);
@@ -16342,15 +16375,16 @@ SHS__PUBLIC shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *
     while (shs__layout_next(ctx, &l, &status)) shs__noise_layout(&l, &w);
     if (status != SHS_OK) return status;
     all.patches = SIZE_MAX;
+    status = shs__noise_unit(&g, &w);
     for (channel = 0; channel < g.image.channels && status == SHS_OK; channel++) {
         shs_noise one = SHS_ZERO;
-        status = shs__noise_read(&g, &w, channel);
-        if (status == SHS_OK) status = shs__noise_channel(ctx, &w, &one);
+        shs__noise_plane(&g, &w, channel);
+        status = shs__noise_channel(ctx, &w, &one);
         sum += one.sigma;
         all.patches = shs__zmin(all.patches, one.patches);
         if (one.guess > all.guess) all.guess = one.guess;
     }
-    all.sigma = SHS__WSQRT(sum / (shs_wide)g.image.channels);
+    all.sigma = SHS__WSQRT(sum / (shs_wide)g.image.channels) * (shs_wide)shs__omp_power(w.exponent);
     if (status == SHS_OK) *noise = all;
     shs__layout_release(ctx, &l);
     return status;
