@@ -1107,7 +1107,8 @@ typedef struct shs_ksvd_options {
     int coherence_rounds;           /* 0 = 5 */
     int nonnegative;                /* non-zero: atoms and codes are >= 0; of AK-SVD, SGK and K-SVD, and not with missing values,
                                        regularisation, incoherence or coherence; no engine */
-    const shs_real *test;           /* p x test_m: signals that are not learnt from, for rmse_test; NULL = none */
+    const shs_real *test;           /* p x test_m: signals that are not learnt from, for rmse_test; NULL = none. coding's sparsity
+                                       and tolerance limit them, or where both are 0 the default sparsity */
     size_t test_m;
     int test_ld; /* 0 = p */
     uint32_t end_canary;
@@ -13399,6 +13400,7 @@ enum {
 typedef struct shs__dl_stretch {
     int atom; /* within the group */
     size_t begin, end;
+    shs_real unit; /* a power of 2: the sum is of products with `unit` times the codes */
     shs_wide energy;
 } shs__dl_stretch;
 
@@ -13617,10 +13619,13 @@ SHS__PRIVATE void shs__dl_count_usage(shs__dl_session *s) {
 /* Codes, and forms each signal's residual in the same parallel region, while the signal is in the cache. */
 SHS__PRIVATE shs_status shs__dl_cpu_code(const shs_context *ctx, shs__dl_session *s, const shs_real *D, shs_omp_report *report) {
     const int p = s->coder.over.p;
+    shs_wide *sums = s->residual.sums;
     shs_status status;
     SHS__COPY(s->D_old, D, shs__cells(p, s->coder.over.n));
     shs__coder_dictionary(ctx, &s->coder, s->D_old, p);
+    s->residual.sums = NULL; /* the report has them */
     status = shs__coder_run(ctx, &s->coder, NULL, report);
+    s->residual.sums = sums;
     s->residual_done = 1;
     shs__dl_count_usage(s);
     return status;
@@ -13648,6 +13653,23 @@ SHS__INLINE shs_real shs__dl_code_kept(const shs__dl_session *s, shs_real x, shs
     return z;
 }
 
+/* The coefficient that use u is. */
+SHS__INLINE shs_real *shs__dl_coefficient(const shs__dl_uses *uses, size_t u) {
+    return shs__codes_coefs(uses->codes, uses->signal[u]) + uses->slot[u];
+}
+
+/* The power of 2 that takes the largest code of a stretch near 1. The product of a code and a residual could leave the range of
+   shs_real; then it is of the size of the residual. */
+SHS__PRIVATE shs_real shs__dl_stretch_unit(const shs__dl_uses *uses, const shs__dl_stretch *stretch) {
+    shs_real largest = 0;
+    size_t u;
+    for (u = stretch->begin; u < stretch->end; u++) {
+        const shs_real x = shs__abs(*shs__dl_coefficient(uses, u));
+        if (x > largest) largest = x;
+    }
+    return shs__omp_power(-shs__omp_exponent(1, &largest));
+}
+
 /* One stretch: the sum of x e over its uses, and of x^2; or of z e and x z, with z = F'd = e'd + x d_old'd. */
 SHS__OUTLINE void shs__dl_gather_chunk(void *arg, size_t chunk, int worker) {
     const shs__dl_session *s = (const shs__dl_session *)arg;
@@ -13663,23 +13685,24 @@ SHS__OUTLINE void shs__dl_gather_chunk(void *arg, size_t chunk, int worker) {
     shs__sum energy = SHS_ZERO;
     size_t u, q, count;
     (void)worker;
+    stretch->unit = shs__dl_stretch_unit(uses, stretch);
     SHS__CLEAR(sum, p);
     for (u = stretch->begin; u < stretch->end; u += count) {
         count = shs__zmin(stretch->end - u, SHS__COLUMNS_AT_ONCE);
         for (q = 0; q < count; q++) {
-            size_t i = uses->signal[u + q];
-            shs_real old = shs__codes_coefs(uses->codes, i)[uses->slot[u + q]];
-            columns[q] = SHS__AT(s->E, p, 0, i);
+            const shs_real old = *shs__dl_coefficient(uses, u + q);
+            columns[q] = SHS__AT(s->E, p, 0, uses->signal[u + q]);
             x[q] = old;
             if (g->power) {
                 const shs_real along = kernels->dot((size_t)p, columns[q], d);
                 x[q] = shs__dl_code_kept(s, old, along + old * (shs_real)s->group.overlap[atom]);
             }
             shs__sum_add(&energy, shs__product(old, x[q]));
+            x[q] *= stretch->unit;
         }
         kernels->combine(p, (int)count, columns, x, sum);
         for (q = 0; present && q < count; q++) /* F x' = E x' + x^2 M.d_old: each value of d has an energy of its own */
-            kernels->axpy_where(p, SHS__AT(present, p, 0, uses->signal[u + q]), x[q] * x[q], before, sum);
+            kernels->axpy_where(p, SHS__AT(present, p, 0, uses->signal[u + q]), x[q] * x[q] / stretch->unit, before, sum);
     }
     stretch->energy = shs__sum_value(&energy);
 }
@@ -13729,7 +13752,8 @@ SHS__PRIVATE void shs__dl_cpu_gather(const shs_context *ctx, shs__dl_session *s,
     shs__ctx_parallel(ctx, shs__dl_group_work(s, g, 2), stretches, shs__dl_gather_chunk, s);
     for (c = 0; c < stretches; c++) {
         const shs__dl_stretch *stretch = s->group.stretches + c;
-        shs__la_axpy_wide(p, 1, SHS__AT(s->group.stretch_sums, p, 0, c), SHS__AT(g->sums, p, 0, stretch->atom));
+        shs__la_axpy_wide(p, 1 / (shs_wide)stretch->unit, SHS__AT(s->group.stretch_sums, p, 0, c),
+                          SHS__AT(g->sums, p, 0, stretch->atom));
         g->energy[stretch->atom] += stretch->energy;
     }
 }
@@ -13743,11 +13767,6 @@ SHS__PRIVATE size_t shs__dl_first_use(const shs__dl_uses *uses, int j, size_t i)
         else high = middle;
     }
     return low;
-}
-
-/* The coefficient that use u is. */
-SHS__INLINE shs_real *shs__dl_coefficient(const shs__dl_uses *uses, size_t u) {
-    return shs__codes_coefs(uses->codes, uses->signal[u]) + uses->slot[u];
 }
 
 /* An atom of the group, which changes. */
@@ -13859,8 +13878,7 @@ SHS__PRIVATE void shs__dl_solve_chunk(void *arg, size_t chunk, int worker) {
     for (; i < end; i++) shs__dl_solve_signal(s, i, z);
 }
 
-/* The lists of uses are made from the codes of the iteration before. shs__dl_keep_previous then keeps those at hand for the next.
-   */
+/* NSGK lists the uses of the iteration before, whose codes are kept until then. */
 SHS__PRIVATE void shs__dl_list_previous(shs__dl_session *s) {
     if (!s->previous.known) return;
     s->uses.codes = &s->previous.codes;
@@ -14098,7 +14116,7 @@ SHS__PRIVATE shs_status shs__dl_power_steps(shs__dl_learner *w, shs_atom_group *
     const shs_wide still = SHS__BY_REAL(1e-24, 1e-10);
     shs_status status = SHS_OK;
     int j, step, moving = 1;
-    for (j = 0; j < g->count; j++) w->flagged[j] = !(g->energy[j] > 0);
+    for (j = 0; j < g->count; j++) w->flagged[j] = !(shs__wabs(g->energy[j]) > 0);
     g->done = w->flagged;
     for (step = 1; step < SHS__POWER_STEPS && moving; step++) {
         g->power = step;
@@ -14142,7 +14160,6 @@ SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int 
     r.want_codes = want_codes || !last;
     r.D = w->D;
     if (*mine == SHS_OK && !(w->o->incoherence > 0)) status = shs__dl_stage_round(w, &r);
-    if (status == SHS_OK && r.update == SHS_UPDATE_NSGK && last) w->session.previous.known = 1;
     if (status != SHS_UNSUPPORTED && status != SHS_NO_MEMORY) return *mine = status;
     if (*mine == SHS_OK) *mine = shs__dl_stage_residual(w, &unused);
     g.update = w->o->update;
@@ -14160,14 +14177,11 @@ SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int 
         g.power = 0;
         if (status != SHS_OK) return status;
         for (j = 0; j < g.count; j++)
-            if (g.energy[j] > 0) shs__dl_take_atom(w, &g, j, own);
+            if (shs__wabs(g.energy[j]) > 0) shs__dl_take_atom(w, &g, j, own);
         if (g.update == SHS_UPDATE_KSVD) status = shs__dl_power_steps(w, &g, own);
         if (status != SHS_OK) return status;
         *mine = shs__dl_stage_update(w, &g);
     }
-    if (g.update != SHS_UPDATE_NSGK || !last) return SHS_OK;
-    if (!w->engine) shs__dl_keep_previous(&w->session);
-    w->session.previous.known = 1;
     return SHS_OK;
 }
 
@@ -14476,7 +14490,12 @@ SHS__PRIVATE shs_status shs__dl_iterate(shs__dl_learner *w, int k, shs_ksvd_reco
     int group = shs__dl_scheduled(o->parallel_atoms_schedule, o->parallel_atoms_steps, o->parallel_atoms, iteration);
     int wanted = o->rmse_after_update || o->rmse_after_rounds;
     shs_wide *errors = w->report.round_history;
-    shs_status mine, status = shs__dl_code_all(w, record);
+    shs_status mine, status;
+    if (o->update == SHS_UPDATE_NSGK && k > 0) {
+        if (!w->engine) shs__dl_keep_previous(&w->session);
+        w->session.previous.known = 1;
+    }
+    status = shs__dl_code_all(w, record);
     if (status != SHS_OK) return status;
     shs__dl_keep_best(w, k, record);
     if (errors) errors += shs__cells(k, w->report.round_stride);
@@ -14691,7 +14710,13 @@ SHS__PRIVATE void shs__dl_ipr_layout(shs__layout *l, const shs_context *ctx, int
     r->t = SHS__CARVE(l, shs_wide, p);
 }
 
-/* The signals that are not learnt from have no missing values, and the same limits each. */
+/* The sparsity where no limit is given. */
+SHS__PRIVATE void shs__dl_limit(int p, int n, shs_omp_options *coding) {
+    if (coding->sparsity_each || coding->tolerance > 0 || coding->tolerance_each) return;
+    if (coding->sparsity == 0) coding->sparsity = shs__imin(shs__imax(1, p / 10), n);
+}
+
+/* The signals that are not learnt from have no missing values and no limits each. */
 SHS__PRIVATE void shs__dl_test_layout(shs__layout *l, shs__dl_learner *w, int stride) {
     shs_omp_options *coding = &w->test.coding;
     shs__coder *coder = &w->test.coder;
@@ -14700,6 +14725,7 @@ SHS__PRIVATE void shs__dl_test_layout(shs__layout *l, shs__dl_learner *w, int st
     coding->tolerance_each = NULL;
     coding->mask = NULL;
     coding->skip_nan = 0;
+    shs__dl_limit(w->p, w->n, coding);
     coder->over.p = w->p;
     coder->over.n = w->n;
     coder->m = w->o->test_m;
@@ -14777,8 +14803,7 @@ SHS__PRIVATE shs_ksvd_options shs__dl_options(int p, int n, const shs_ksvd_optio
     if (given) o = *given;
     o.coding.gram = NULL;
     if (o.nonnegative) o.coding.nonnegative = 1;
-    if (o.coding.sparsity == 0 && !o.coding.sparsity_each && !(o.coding.tolerance > 0) && !o.coding.tolerance_each)
-        o.coding.sparsity = shs__imin(shs__imax(1, p / 10), n);
+    shs__dl_limit(p, n, &o.coding);
     if (o.iterations == 0) o.iterations = 10;
     if (o.parallel_atoms == 0) o.parallel_atoms = 1;
     if (o.rounds == 0) o.rounds = 1;
@@ -14979,24 +15004,18 @@ SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t 
     status = shs__dl_check(&w, D, ldd, Y, ldy, codes, &stride);
     if (status == SHS_OK && report && !SHS__ZEROED(report)) status = SHS_BAD_OUTPUT;
     if (status == SHS_OK && report && report->round_history && report->round_stride < 1) status = SHS_BAD_OUTPUT;
-    if (report) {
-        w.report.history = report->history;
-        w.report.usage_history = report->usage_history;
-        w.report.round_history = report->round_history;
-        w.report.round_stride = report->round_stride;
-    }
+    if (report) w.report = *report;
+    w.report.iterations = 0;
     w.ctx = shs__ctx_trial(ctx, &trial); /* from now on parallel regions that do not pay run on one thread */
     if (status == SHS_OK) status = shs__dl_open(&w, &l, stride, Y, ldy, codes);
     status = shs__dl_meet(&w, status, D, ldd);
     if (status == SHS_OK) status = shs__ctx_agree(w.ctx, shs__dl_start(&w, D, ldd));
     started = status == SHS_OK;
     if (started) {
-        const shs_real *before = NULL;
-        if (report) before = report->dictionary;
         SHS__COPY(w.best.D, w.D, shs__cells(p, n));
         if (report) report->dictionary = w.D;
         status = shs__dl_learn(&w);
-        if (report) report->dictionary = before;
+        if (report) report->dictionary = w.report.dictionary;
     }
     if (status == SHS_OK && codes) status = shs__dl_final_codes(&w, codes);
     if (started && codes && status != SHS_OK) memset(codes->used, 0, m * sizeof(int));
@@ -15011,7 +15030,7 @@ SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t 
 
 SHS__PUBLIC shs_status shs_dictionary_coherence(const shs_context *ctx, int p, int n, const shs_real *D, int ldd,
                                                 shs_wide *mu) {
-    shs_real *norms = NULL;
+    shs_real *norms = NULL, *scaled = NULL; /* p x n: each atom in a unit of its own, in which no square leaves the range */
     shs__dl_panel panel = SHS_ZERO;
     shs__layout l = SHS_ZERO;
     int first, i, j;
@@ -15023,12 +15042,18 @@ SHS__PUBLIC shs_status shs_dictionary_coherence(const shs_context *ctx, int p, i
     if (!shs__finite_matrix(p, n, D, ldd)) return SHS_DICTIONARY_NOT_FINITE;
     while (shs__layout_next(ctx, &l, &status)) {
         norms = SHS__CARVE(&l, shs_real, n);
+        scaled = SHS__CARVE(&l, shs_real, SHS__PRODUCT(p, n, 1));
         shs__dl_panel_layout(&l, &panel, p, n);
     }
     if (status != SHS_OK) return status;
-    for (j = 0; j < n; j++) norms[j] = shs_nrm2(p, SHS__AT(D, ldd, 0, j), 1);
+    for (j = 0; j < n; j++) {
+        const shs_real *d = SHS__AT(D, ldd, 0, j);
+        shs_real *to = SHS__AT(scaled, p, 0, j);
+        shs__omp_times_power(p, d, -shs__omp_exponent(p, d), to);
+        norms[j] = shs_nrm2(p, to, 1);
+    }
     for (first = 0; first < n; first += SHS__PANEL) {
-        int count = shs__dl_gram_panel(p, n, D, ldd, first, &panel);
+        int count = shs__dl_gram_panel(p, n, scaled, p, first, &panel);
         for (j = first; j < first + count; j++)
             for (i = 0; i < j; i++) {
                 shs_wide both = shs__product(norms[i], norms[j]);
@@ -15124,8 +15149,7 @@ SHS__PRIVATE shs_status shs__on_read(shs__on_learner *s) {
     s->ended |= count == 0;
     coder->m = count;
     coder->chunks = shs__ctx_chunks(count, coder->chunk_signals);
-    if (shs__coder_finite(w->ctx, coder) == SHS_OK) return SHS_OK;
-    return SHS_SIGNALS_NOT_FINITE;
+    return shs__coder_finite(w->ctx, coder);
 }
 
 /* Its codes and their sums by a session on the engine, where no code leaves it; the sums of E X' are not wanted. */
@@ -15211,6 +15235,7 @@ SHS__PRIVATE void shs__on_sweep(shs__on_learner *s) {
     for (first = 0; first < n; first += count) {
         count = shs__imin(SHS__PANEL, n - first);
         SHS__CLEAR(s->shares, shs__cells(n, count));
+        SHS__CLEAR(s->moves, shs__cells(p, count));
         for (j = first; j < first + count; j++) {
             shs_wide own = *SHS__AT(s->A, n, j, j);
             for (k = 0; k < n && own > least; k++)
@@ -15315,10 +15340,11 @@ SHS__PRIVATE shs_status shs__on_batch(shs__on_learner *s, size_t k, shs_status m
     shs__dl_learner *w = &s->w;
     const size_t p = (size_t)w->p, n = (size_t)w->n, sums = n * n + p * n;
     const shs_wide *uses = s->fresh + sums, *counts = uses + n;
+    const int last = w->session.coder.m == 0 && !shs__ctx_distributed(w->ctx); /* nothing follows but the test at the end */
     shs_status status;
     size_t i, j;
     int sweep;
-    if (mine == SHS_OK) mine = shs__on_code(s, k % s->o->test_every == 0);
+    if (mine == SHS_OK) mine = shs__on_code(s, k % s->o->test_every == 0 && !last);
     status = shs__ctx_reduce_well(w->ctx, mine, s->fresh, sums + n + SHS__ON_COUNTS, SHS_REDUCE_SUM);
     if (status != SHS_OK) return status;
     record->signal_count = (size_t)counts[SHS__ON_SIGNALS];
@@ -15387,7 +15413,6 @@ SHS__OUTLINE shs_status shs__on_learn(shs__on_learner *s, const shs_real *D, int
     if (mine == SHS_OK) mine = shs__dl_code_test(&s->w, test);
     test[1] = (shs_wide)s->w.test.coder.m;
     status = shs__ctx_reduce_well(s->w.ctx, mine, test, 2, SHS_REDUCE_SUM);
-    s->report.rmse_test = -1;
     if (status == SHS_OK) s->report.rmse_test = shs__dl_rmse(&s->w, test[0], test[1]);
     return status;
 }
@@ -15527,6 +15552,7 @@ SHS__OUTLINE shs_status shs__on_check(shs__on_learner *s, int p, int n, const sh
     if (status != SHS_OK) return status;
     if (report) s->report = *report;
     s->report.batches = s->report.signal_count = 0;
+    s->report.rmse_test = -1;
     shs__dl_session_begin(&w->session, w->session.E, p);
     w->session.coder.around.after = NULL;
     if (w->ctx) s->quiet = *w->ctx;
@@ -15563,10 +15589,8 @@ SHS__PUBLIC shs_status shs_online_ex(const shs_context *ctx, int p, int n, shs_s
     shs__on_learner s = SHS_ZERO;
     shs__layout l = SHS_ZERO;
     shs__trial trial = SHS_ZERO;
-    const shs_real *before = NULL;
     int started = 0, i, j;
     shs_status status;
-    if (report) before = report->dictionary;
     s.w.ctx = shs__ctx_trial(ctx, &trial);
     s.read_fn = read_fn;
     s.user = user;
@@ -15574,7 +15598,7 @@ SHS__PUBLIC shs_status shs_online_ex(const shs_context *ctx, int p, int n, shs_s
     if (status == SHS_OK) {
         if (report) report->dictionary = s.w.D;
         status = shs__on_learn(&s, D, ldd, &started);
-        if (report) report->dictionary = before;
+        if (report) report->dictionary = s.report.dictionary;
     }
     if (started && (status == SHS_OK || status == SHS_CANCELLED)) {
         for (j = 0; j < n; j++) SHS__COPY(SHS__AT(D, ldd, 0, j), SHS__AT(s.w.D, p, 0, j), p);
@@ -16059,6 +16083,7 @@ SHS__PUBLIC shs_status shs_patches_approximate(const shs_context *ctx, const shs
     w.coder.over.ldd = ldd;
     status = shs__coder_matrices(&w.coder.over, w.coder.options->gram, w.coder.options->ldg);
     if (status != SHS_OK) return status;
+    if (!shs__omp_in_room(shs__dictionary_exponent(&w.coder), 2 * SHS__OMP_ROOM)) return SHS_OUT_OF_RANGE;
     while (shs__layout_next(ctx, &l, &status)) shs__patch_layout(&l, &w, shs__ctx_workers(ctx));
     if (status != SHS_OK) return status;
     w.job.ld = p;

@@ -117,7 +117,7 @@ static shs_status signals_update(void *session, const shs_atom_group *g) {
             if (!x) continue;
             for (q = 0; q < p; q++) x_new += (double)e[q] * (double)after[q], overlap += (double)before[q] * (double)after[q];
             x_new += (double)*x * overlap;
-            if (g->update == SHS_UPDATE_SGK) x_new = (double)*x;
+            if (g->update == SHS_UPDATE_SGK || g->update == SHS_UPDATE_NSGK) x_new = (double)*x;
             for (q = 0; q < p; q++) change[q] += *x * before[q] - (shs_real)x_new * after[q];
             *x = (shs_real)x_new;
         }
@@ -868,27 +868,50 @@ static void test_rounds(void **state) {
     compare("shs_ksvd_ex", x->there, x->here, BY_TYPE(2e-3, 1e-10));
 }
 
-/* A round that leaves the atoms as they are. The call behind it finds no memory. */
+/* A round that leaves the atoms as they are. The call behind the last round finds no memory. */
+static int rounds_left;
+
 static shs_status last_round(void *session, const shs_atom_round *o) {
     signals *s = (signals *)session;
     memcpy(o->D, s->D, (size_t)(s->job.p * s->job.n) * sizeof *o->D);
+    if (--rounds_left > 0) return SHS_OK;
     s->told->fail_at = s->told->calls;
     s->told->answer = SHS_NO_MEMORY;
     return SHS_OK;
 }
 
-/* NSGK looks back by one iteration. Where the engine did that one as a whole, only the engine has its codes: the CPU cannot go on
-   from there, as it can with a rule that does not look back. */
+/* NSGK looks back by one iteration. From the second on only the engine has the codes of the one before: the CPU cannot go on from
+   there, as it can in the first, or with a rule that does not look back. There are two rounds an iteration. */
 static void test_rounds_that_look_back(void **state) {
     fixture *x = (fixture *)*state;
-    x->e.fallback = 1;
-    x->e.signals_round = last_round;
-    assert_status(learn(&x->ctx, &x->s, x->there, SHS_UPDATE_NSGK), SHS_NO_MEMORY);
-    assert_int_equal(x->told.open, 0);
+    for (rounds_left = 1; rounds_left <= 4; rounds_left++) {
+        const int rounds = rounds_left;
+        begin_anew(x);
+        x->e.fallback = 1;
+        x->e.signals_round = last_round;
+        assert_status(learn(&x->ctx, &x->s, x->there, SHS_UPDATE_NSGK), rounds <= 2 ? SHS_OK : SHS_NO_MEMORY);
+        assert_int_equal(x->told.open, 0);
+        rounds_left = rounds;
+    }
     begin_anew(x);
+    rounds_left = 4;
     x->e.fallback = 1;
     x->e.signals_round = last_round;
     assert_ok(learn(&x->ctx, &x->s, x->there, SHS_UPDATE_SGK));
+}
+
+/* The CPU decorrelates the atoms of an engine without Y X', and goes on as if it had been alone. */
+static void test_looks_back_at_an_engine(void **state) {
+    fixture *x = (fixture *)*state;
+    shs_real D[P * N], expected[P * N];
+    shs_ksvd_options o = SHS_ZERO;
+    size_t i;
+    o.iterations = 3, o.coding.sparsity = S, o.update = SHS_UPDATE_NSGK, o.coherence = (shs_real)0.6;
+    x->e.fallback = 1;
+    assert_ok(shs_ksvd_ex(NULL, P, N, M, x->s.Y, P, &o, expected, P, NULL, NULL));
+    assert_ok(shs_ksvd_ex(&x->ctx, P, N, M, x->s.Y, P, &o, D, P, NULL, NULL));
+    for (i = 0; i < P * N; i++) assert_close(D[i], expected[i], BY_TYPE(2e-3, 1e-9));
+    assert_int_equal(x->told.open, 0);
 }
 
 /* An engine without pixel stages leaves them to the CPU if fallback is on. */
@@ -1019,6 +1042,7 @@ int main(void) {
         WITH_ENGINE(test_same_results),    WITH_ENGINE(test_each_call_fails),      WITH_ENGINE(test_each_call_is_stood_in_for),
         WITH_ENGINE(test_missing_entries), WITH_ENGINE(test_half_opened),          WITH_ENGINE(test_unknown_rule),
         WITH_ENGINE(test_rounds),          WITH_ENGINE(test_rounds_that_look_back), WITH_ENGINE(test_signals_only),
+        WITH_ENGINE(test_rounds),          WITH_ENGINE(test_looks_back_at_an_engine), WITH_ENGINE(test_signals_only),
         WITH_ENGINE(test_half_a_stream),
         WITH_ENGINE(test_engine_without_double),
         WITH_ENGINE(test_nowhere_to_go),   WITH_ENGINE(test_cancelled_coding)};

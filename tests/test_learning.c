@@ -616,6 +616,85 @@ static void test_test_set(void **state) {
     free(Y), free(other), free(D);
 }
 
+/* Signals that are not learnt from have the limits that hold for all, not those of each signal. */
+static void test_test_set_beside_limits_each(void **state) {
+    static shs_real tolerances[M];
+    static int limits[M];
+    shs_real *Y = small_signals(), *other = sparse_signals(P, N, 90, SIGNALS_SEED + 50), *given = new_dictionary(P, N, 3);
+    int each, k;
+    (void)state;
+    for (k = 0; k < M; k++) tolerances[k] = (shs_real)0.3, limits[k] = 1 + k % 5;
+    for (each = 0; each < 2; each++)
+        for (k = 0; k < 3; k++) {
+            shs_real *D = copy_of(P * N, given);
+            shs_ksvd_record record;
+            shs_ksvd_options o = small_options();
+            shs_ksvd_report report = SHS_ZERO;
+            shs_omp_options coding = SHS_ZERO;
+            coding.sparsity = k == 0 ? 1 : 0, coding.tolerance = k == 1 ? (shs_real)0.5 : 0;
+            if (k == 2) coding.sparsity = 2;
+            o.coding = coding;
+            if (k == 0) o.coding.sparsity = 0; /* the default, P / 10 */
+            if (each) o.coding.tolerance_each = tolerances;
+            else o.coding.sparsity_each = limits;
+            if (k == 1 && !each) coding.sparsity = 5; /* the codes have no room for more */
+            o.iterations = 1, o.start = SHS_START_GIVEN, o.test = other, o.test_m = 90, report.history = &record;
+            assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
+            assert_close(record.rmse_test, rmse_of(P, N, given, 90, other, &coding), BY_TYPE(1e-6, 1e-12));
+            free(D);
+        }
+    free(Y), free(other), free(given);
+}
+
+/* The unit of the signals, a power of 2, changes no atom. */
+static void check_units(shs_update update, int group, int masked) {
+    static const int units[] = {0, BY_TYPE(-100, -200), BY_TYPE(100, 200)};
+    static unsigned char mask[P * M];
+    shs_real *Y = small_signals(), *scaled = small_signals(), *D = new_dictionary(P, N, 3), *first = copy_of(P * N, D);
+    double rmse = 0;
+    int k;
+    size_t i;
+    for (i = 0; i < P * M; i++) mask[i] = i % 7 != 0;
+    for (k = 0; k < 3; k++) {
+        shs_ksvd_options o = small_options();
+        shs_ksvd_report report = SHS_ZERO;
+        const double unit = ldexp(1, units[k]);
+        for (i = 0; i < P * M; i++) scaled[i] = Y[i] * (shs_real)unit;
+        o.update = update, o.parallel_atoms = group, o.replace = SHS_REPLACE_LEAVE, o.iterations = 2;
+        if (masked) o.coding.mask = mask, o.coding.ldm = P;
+        assert_ok(shs_ksvd_ex(&serial, P, N, M, scaled, P, &o, D, P, NULL, &report));
+        if (k == 0) rmse = (double)report.rmse, memcpy(first, D, P * N * sizeof *D);
+        assert_memory_equal(D, first, P * N * sizeof *D);
+        assert_close((double)report.rmse / unit, rmse, 0);
+    }
+    free(Y), free(scaled), free(D), free(first);
+}
+
+static void test_units(void **state) {
+    int update;
+    (void)state;
+    if (sizeof(shs_wide) == sizeof(float)) skip(); /* squares leave its range */
+    for (update = 0; update < SHS_UPDATE_COUNT; update++) check_units((shs_update)update, 1 + 6 * (update % 2), 0);
+    check_units(SHS_UPDATE_AKSVD, 1, 1);
+}
+
+/* An atom whose new codes oppose its old ones has a direction all the same: the first atom has been pushed away from it. */
+static void test_incoherent_atom_that_turns(void **state) {
+    const shs_real Y[] = {1, (shs_real)-0.1}, given[] = {1, 0, (shs_real)0.99, (shs_real)0.141067};
+    shs_real D[4];
+    int update;
+    (void)state;
+    for (update = SHS_UPDATE_AKSVD; update <= SHS_UPDATE_KSVD; update += SHS_UPDATE_KSVD) {
+        shs_ksvd_options o = SHS_ZERO;
+        memcpy(D, given, sizeof D);
+        o.update = (shs_update)update, o.coding.sparsity = 2, o.iterations = 1, o.incoherence = 1, o.start = SHS_START_GIVEN;
+        o.replace = SHS_REPLACE_LEAVE, o.keep = SHS_KEEP_LAST;
+        assert_ok(shs_ksvd_ex(&serial, 2, 2, 1, Y, 2, &o, D, 2, NULL, NULL));
+        assert_unit_norm(2, 2, D);
+        assert_true(fabs((double)D[2] - (double)given[2]) > 1e-3);
+    }
+}
+
 /* ---- the naive update -------------------------------------------------------------------------------------------- */
 
 /* The naive twins of the rules, in the order of shs_update. */
@@ -1485,6 +1564,12 @@ static void test_coherence(void **state) {
     for (j = 0; j < P * 150; j++) scaled[j] *= 16;
     assert_ok(shs_dictionary_coherence(NULL, P, 150, scaled, P, &mu));
     assert_close(mu, expected, BY_TYPE(1e-5, 1e-12));
+    for (i = 0; i < 2; i++) {
+        const double unit = i ? BY_TYPE(1e20, 1e200) : BY_TYPE(1e-23, 1e-200);
+        for (j = 0; j < P * 150; j++) scaled[j] = (shs_real)(unit * (double)D[j]);
+        assert_ok(shs_dictionary_coherence(NULL, P, 150, scaled, P, &mu));
+        assert_close(mu, expected, BY_TYPE(1e-5, 1e-12));
+    }
     assert_ok(shs_dictionary_coherence(NULL, P, 1, D, P, &mu));
     assert_close(mu, 0, 0);
     mu = -1;
@@ -2571,6 +2656,9 @@ int main(void) {
         cmocka_unit_test(test_golden_incoherent), cmocka_unit_test(test_golden_incoherent_nsgk),
         cmocka_unit_test(test_golden_ipr),
         cmocka_unit_test(test_test_set),
+        cmocka_unit_test(test_test_set_beside_limits_each),
+        cmocka_unit_test(test_units),
+        cmocka_unit_test(test_incoherent_atom_that_turns),
         cmocka_unit_test(test_naive_mod),
         cmocka_unit_test(test_naive_nonnegative),
         cmocka_unit_test(test_nonnegative_rounds),

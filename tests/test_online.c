@@ -516,6 +516,34 @@ static int look(void *user, const char *phase, size_t step, size_t steps, shs_wi
     return w->calls == w->stop_at;
 }
 
+/* The unit of the signals, a power of 2, changes the sums and nothing else: small, large, and none. */
+static void test_units(void **state) {
+    static const int units[] = {0, BY_TYPE(-100, -200), BY_TYPE(100, 200)};
+    shs_real *Y = small_signals(), *D[2];
+    shs_wide *sums = (shs_wide *)malloc(2 * (N * N + P * N) * sizeof *sums);
+    int k;
+    size_t i;
+    (void)state;
+    if (sizeof(shs_wide) == sizeof(float)) skip(); /* squares leave its range */
+    for (k = 0; k < 2; k++) D[k] = (shs_real *)malloc(P * N * sizeof(shs_real));
+    for (k = 0; k < 3; k++) {
+        const double unit = ldexp(1, units[k]);
+        shs_online_options o = small_options();
+        shs_online_report report = SHS_ZERO;
+        in_order source;
+        shs_real *scaled = small_signals();
+        for (i = 0; i < P * M; i++) scaled[i] = Y[i] * (shs_real)unit;
+        source = from(P, M, scaled);
+        o.replace = SHS_REPLACE_LEAVE;
+        report.sums_xx = sums + (k > 0) * (N * N + P * N), report.sums_yx = report.sums_xx + N * N;
+        assert_ok(shs_online_ex(&serial, P, N, deliver, &source, &o, D[k > 0], P, &report));
+        for (i = 0; i < N * N + P * N; i++) assert_close(report.sums_xx[i] / unit / unit, sums[i], 0);
+        assert_memory_equal(D[k > 0], D[0], P * N * sizeof **D);
+        free(scaled);
+    }
+    free(Y), free(sums), free(D[0]), free(D[1]);
+}
+
 /* Whatever is done of a run that is cancelled is what a run of as many batches does, and was seen before. */
 static void test_cancel(void **state) {
     shs_real *Y = small_signals(), *D = (shs_real *)malloc(P * N * sizeof *D), *E = (shs_real *)malloc(P * N * sizeof *E);
@@ -536,6 +564,7 @@ static void test_cancel(void **state) {
         for (i = 0; i < P * N; i++) D[i] = (shs_real)NAN; /* not read by this start */
         assert_status(shs_online_ex(&ctx, P, N, deliver, &source, &o, D, P, &report), k <= 10 ? SHS_CANCELLED : SHS_OK);
         assert_int_equal(report.batches, k < 10 ? k : 10);
+        assert_true(report.rmse_test < 0);
         assert_null(report.dictionary);
         assert_memory_equal(D, w.seen, sizeof w.seen);
         assert_close(w.error, history[report.batches - 1].rmse, 0);
@@ -852,6 +881,7 @@ int main(void) {
         cmocka_unit_test(test_nonnegative_atoms),
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_resume_anywhere),
+        cmocka_unit_test(test_units),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_threads),
 #ifdef TEST_CL

@@ -457,6 +457,31 @@ static void test_approximate_limits_each(void **state) {
     image_free(&image);
 }
 
+/* The unit of the atoms does not matter, or the call says that it leaves the range. */
+static void test_approximate_in_other_units(void **state) {
+    static const double units[] = {1e-30, 1e-9, 1e9, 1e30};
+    shs_image image = new_image(SHS_TYPE_U8, 30, 20, 1, 0, 15);
+    shs_patches set = set_of(SHS_PATCH_MODE_GRID, 0);
+    shs_omp_options coding = SHS_ZERO;
+    shs_real *D, *scaled, out[600], expected[600];
+    int p = 0, k, i;
+    (void)state;
+    shs_patches_count(&image, &set, &p);
+    D = new_dictionary(p, 40, 12), scaled = new_dictionary(p, 40, 12);
+    coding.sparsity = 3;
+    assert_ok(shs_patches_approximate(NULL, &image, &set, 40, D, p, &coding, 0, expected, NULL));
+    for (k = 0; k < 4; k++) {
+        shs_status status;
+        for (i = 0; i < p * 40; i++) scaled[i] = (shs_real)(units[k] * (double)D[i]);
+        status = shs_patches_approximate(NULL, &image, &set, 40, scaled, p, &coding, 0, out, NULL);
+        if (k == 1 || k == 2 || BY_TYPE(0, 1)) assert_ok(status);
+        else assert_status(status, SHS_OUT_OF_RANGE);
+        for (i = 0; i < 600 && status == SHS_OK; i++) assert_close(out[i], expected[i], BY_TYPE(1e-2, 1e-9));
+    }
+    free(D), free(scaled);
+    image_free(&image);
+}
+
 /* Noise goes: the approximation is closer to the clean image than the noisy one is. */
 static void test_denoises(void **state) {
     shs_image noisy = SHS_ZERO;
@@ -1007,6 +1032,38 @@ static void test_noise_is_clipped(void **state) {
     }
 }
 
+/* Halves of very different light and little noise, as of cameras of 16 bits. */
+static void test_noise_of_high_range(void **state) {
+    enum { SIDE = 128 };
+    float *a = white_picture(SIDE, SIDE, 8000, 5, 4);
+    int i;
+    (void)state;
+    for (i = 0; i < SIDE * SIDE; i++)
+        if (i % SIDE >= SIDE / 2) a[i] += 20000;
+    assert_close(right_or_flagged(a, SIDE, SIDE, 5).sigma, 5, 0.5);
+    assert_int_equal(right_or_flagged(a, SIDE, SIDE, 5).guess, 0);
+    free(a);
+}
+
+/* In another unit, a power of 2, sigma has the same bits. */
+static void test_noise_in_other_units(void **state) {
+    enum { SIDE = 48 };
+    static const int units[] = {-115, -80, -30, 40, 80, 110};
+    float *a = white_picture(SIDE, SIDE, 100, 10, 5), *scaled = white_picture(SIDE, SIDE, 0, 1, 5);
+    const double sigma = (double)right_or_flagged(a, SIDE, SIDE, 10).sigma;
+    int k, i;
+    (void)state;
+    assert_close(sigma, 10, 1);
+    for (k = 0; k < 6; k++) {
+        const double unit = ldexp(1, units[k]);
+        for (i = 0; i < SIDE * SIDE; i++) scaled[i] = (float)(unit * (double)a[i]);
+        assert_close((double)right_or_flagged(scaled, SIDE, SIDE, 10 * unit).sigma / unit, sigma, 0);
+    }
+    for (i = 0; i < SIDE * SIDE; i++) scaled[i] = i % SIDE < SIDE / 2 ? FLT_MAX : -FLT_MAX;
+    assert_close(noise_of(scaled, SIDE, SIDE, 0).sigma, 0, 0);
+    free(a), free(scaled);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_grid_positions),
@@ -1020,6 +1077,7 @@ int main(void) {
         cmocka_unit_test(test_average),
         cmocka_unit_test(test_approximate),
         cmocka_unit_test(test_approximate_limits_each),
+        cmocka_unit_test(test_approximate_in_other_units),
         cmocka_unit_test(test_denoises),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_cancel),
@@ -1032,6 +1090,8 @@ int main(void) {
         cmocka_unit_test(test_noise_of_small_pictures),
         cmocka_unit_test(test_noise_beside_a_background),
         cmocka_unit_test(test_noise_is_clipped),
+        cmocka_unit_test(test_noise_of_high_range),
+        cmocka_unit_test(test_noise_in_other_units),
         cmocka_unit_test(test_bad_images),
         cmocka_unit_test(test_bad_sets),
         cmocka_unit_test(test_bad_arguments),

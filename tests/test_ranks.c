@@ -824,6 +824,32 @@ static void test_a_rank_with_a_bad_context(void **state) {
     }
 }
 
+/* shs_online: which argument of rank 1 is bad, and what each rank was answered. */
+typedef struct simply {
+    int bad;
+    shs_status status[MOST_RANKS];
+} simply;
+
+static void learn_simply(const shs_context *ctx, int rank, void *arg) {
+    simply *w = (simply *)arg;
+    shs_real D[P * N];
+    const int bad = rank == 1 ? w->bad : 0;
+    w->status[rank] =
+        shs_online(ctx, bad == 1 ? 0 : P, bad == 2 ? 0 : N, M, bad == 3 ? NULL : signals, 3, 1, bad == 4 ? NULL : D);
+}
+
+/* The other ranks are told of it, and do not wait. */
+static void test_bad_arguments_of_online(void **state) {
+    static const shs_status answers[] = {SHS_OK, SHS_BAD_P, SHS_BAD_N, SHS_BAD_SIGNALS, SHS_BAD_DICTIONARY};
+    simply w;
+    (void)state;
+    for (w.bad = 0; w.bad < 5; w.bad++) {
+        run_ranks(2, learn_simply, &w);
+        assert_status(w.status[0], w.bad ? SHS_PEER_FAILED : SHS_OK);
+        assert_status(w.status[1], answers[w.bad]);
+    }
+}
+
 /* ---- reductions that fail ---------------------------------------------------------------------------------------- */
 
 typedef struct breaking {
@@ -945,6 +971,7 @@ int main(void) {
         cmocka_unit_test(test_other_starts_are_seen),
         cmocka_unit_test(test_other_calls_are_seen),
         cmocka_unit_test(test_a_rank_with_a_bad_context),
+        cmocka_unit_test(test_bad_arguments_of_online),
         cmocka_unit_test(test_a_failing_reduction_is_the_last),
         cmocka_unit_test(test_reductions_of_learning),
         cmocka_unit_test(test_reductions_of_batches),
