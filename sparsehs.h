@@ -1148,7 +1148,8 @@ SHS_API shs_status shs_ksvd(const shs_context *ctx, int p, int n, size_t m, cons
    d'F_i / |M_i.d|^2 for AK-SVD. With a mask an update may raise the error; the best dictionary is kept all the same. Errors count
    the values present, and rmse divides by the root of their number. Missing values are zeros in replacements and starts, and
    `test` has none. A value present in none of an atom's signals becomes 0 in the atom; a signal without any value has no atoms.
-   This takes p m more values and p m more bytes. */
+   This takes p m more values and p m more bytes. Signals may be in any unit in which shs_wide holds fourth powers of their values;
+   beyond that atoms may stay as they are. The worst signal is found by squares in shs_real. */
 SHS_API shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t m, const shs_real *Y, int ldy,
                                const shs_ksvd_options *options, shs_real *D, int ldd, shs_codes *codes,
                                shs_ksvd_report *report);
@@ -1339,8 +1340,9 @@ SHS_API shs_status shs_patches_average(const shs_context *ctx, const shs_image *
    image: the second half of K-SVD denoising (Elad, Aharon 2006) and of compression and super-resolution schemes. For denoising the
    tolerance is C sigma sqrt(p), in the unit of the pixels. lambda has no unit: it counts patches. The paper takes 30/sigma for
    pixels of 0 to 255; for pixels of another range r use lambda = 30/255 r/sigma. coding: as for shs_omp_ex; its limits apply to
-   patches with the mean removed, and its arrays `..._each` are indexed by patch. out (width x height x channels) is untouched on
-   failure. report may be NULL. */
+   patches with the mean removed, with unit_norm to those of unit norm (the tolerance has no unit then), and its arrays `..._each`
+   are indexed by patch. The largest value of D must be within 2^-42 .. 2^42 (2^-340 .. 2^340 in double), or the call returns
+   SHS_OUT_OF_RANGE. out (width x height x channels) is untouched on failure. report may be NULL. */
 SHS_API shs_status shs_patches_approximate(const shs_context *ctx, const shs_image *image, const shs_patches *set, int n,
                                            const shs_real *D, int ldd, const shs_omp_options *coding, shs_real lambda,
                                            shs_real *out, shs_omp_report *report);
@@ -13389,6 +13391,7 @@ typedef struct shs__dl_uses {
     const shs_codes *codes; /* those at hand or, for NSGK, those of the iteration before */
     size_t *start, *signal;
     int *slot;
+    shs_real unit; /* the power of 2 that takes the largest coefficient near 1 */
 } shs__dl_uses;
 
 enum {
@@ -13400,7 +13403,6 @@ enum {
 typedef struct shs__dl_stretch {
     int atom; /* within the group */
     size_t begin, end;
-    shs_real unit; /* a power of 2: the sum is of products with `unit` times the codes */
     shs_wide energy;
 } shs__dl_stretch;
 
@@ -13595,10 +13597,13 @@ SHS__PRIVATE void shs__dl_count_uses(shs__dl_session *s) {
     const int n = s->coder.over.n;
     const size_t m = s->coder.m;
     size_t *start = s->uses.start, i, at;
-    int j, k;
+    int j, k, exponent = SHS__OMP_NOTHING;
     SHS__CLEAR(start, ((size_t)n + 2));
-    for (i = 0; i < m; i++)
+    for (i = 0; i < m; i++) {
         for (k = 0; k < codes->used[i]; k++) start[shs__codes_atoms(codes, i)[k] + 2]++;
+        exponent = shs__imax(exponent, shs__omp_exponent(codes->used[i], shs__codes_coefs(codes, i)));
+    }
+    s->uses.unit = shs__omp_power(-exponent);
     for (j = 2; j <= n; j++) start[j] += start[j - 1];
     for (i = 0; i < m; i++) /* start[j + 1] runs from the beginning of atom j to its end */
         for (k = 0; k < codes->used[i]; k++) {
@@ -13653,23 +13658,6 @@ SHS__INLINE shs_real shs__dl_code_kept(const shs__dl_session *s, shs_real x, shs
     return z;
 }
 
-/* The coefficient that use u is. */
-SHS__INLINE shs_real *shs__dl_coefficient(const shs__dl_uses *uses, size_t u) {
-    return shs__codes_coefs(uses->codes, uses->signal[u]) + uses->slot[u];
-}
-
-/* The power of 2 that takes the largest code of a stretch near 1. The product of a code and a residual could leave the range of
-   shs_real; then it is of the size of the residual. */
-SHS__PRIVATE shs_real shs__dl_stretch_unit(const shs__dl_uses *uses, const shs__dl_stretch *stretch) {
-    shs_real largest = 0;
-    size_t u;
-    for (u = stretch->begin; u < stretch->end; u++) {
-        const shs_real x = shs__abs(*shs__dl_coefficient(uses, u));
-        if (x > largest) largest = x;
-    }
-    return shs__omp_power(-shs__omp_exponent(1, &largest));
-}
-
 /* One stretch: the sum of x e over its uses, and of x^2; or of z e and x z, with z = F'd = e'd + x d_old'd. */
 SHS__OUTLINE void shs__dl_gather_chunk(void *arg, size_t chunk, int worker) {
     const shs__dl_session *s = (const shs__dl_session *)arg;
@@ -13685,24 +13673,24 @@ SHS__OUTLINE void shs__dl_gather_chunk(void *arg, size_t chunk, int worker) {
     shs__sum energy = SHS_ZERO;
     size_t u, q, count;
     (void)worker;
-    stretch->unit = shs__dl_stretch_unit(uses, stretch);
     SHS__CLEAR(sum, p);
     for (u = stretch->begin; u < stretch->end; u += count) {
         count = shs__zmin(stretch->end - u, SHS__COLUMNS_AT_ONCE);
         for (q = 0; q < count; q++) {
-            const shs_real old = *shs__dl_coefficient(uses, u + q);
-            columns[q] = SHS__AT(s->E, p, 0, uses->signal[u + q]);
+            size_t i = uses->signal[u + q];
+            shs_real old = shs__codes_coefs(uses->codes, i)[uses->slot[u + q]];
+            columns[q] = SHS__AT(s->E, p, 0, i);
             x[q] = old;
             if (g->power) {
                 const shs_real along = kernels->dot((size_t)p, columns[q], d);
                 x[q] = shs__dl_code_kept(s, old, along + old * (shs_real)s->group.overlap[atom]);
             }
             shs__sum_add(&energy, shs__product(old, x[q]));
-            x[q] *= stretch->unit;
+            x[q] *= uses->unit; /* products with E could leave the range of shs_real */
         }
         kernels->combine(p, (int)count, columns, x, sum);
         for (q = 0; present && q < count; q++) /* F x' = E x' + x^2 M.d_old: each value of d has an energy of its own */
-            kernels->axpy_where(p, SHS__AT(present, p, 0, uses->signal[u + q]), x[q] * x[q] / stretch->unit, before, sum);
+            kernels->axpy_where(p, SHS__AT(present, p, 0, uses->signal[u + q]), x[q] * x[q] / uses->unit, before, sum);
     }
     stretch->energy = shs__sum_value(&energy);
 }
@@ -13733,6 +13721,7 @@ SHS__PRIVATE void shs__dl_cpu_gram(const shs__dl_session *s, shs_wide *gram) {
    those of a single atom too, where shs__ctx_parallel finds enough work. */
 SHS__PRIVATE void shs__dl_cpu_gather(const shs_context *ctx, shs__dl_session *s, const shs_atom_group *g) {
     const int p = s->coder.over.p;
+    const shs_wide back = 1 / (shs_wide)s->uses.unit;
     size_t stretches = 0, c;
     int j;
     s->group.atoms = g;
@@ -13752,8 +13741,7 @@ SHS__PRIVATE void shs__dl_cpu_gather(const shs_context *ctx, shs__dl_session *s,
     shs__ctx_parallel(ctx, shs__dl_group_work(s, g, 2), stretches, shs__dl_gather_chunk, s);
     for (c = 0; c < stretches; c++) {
         const shs__dl_stretch *stretch = s->group.stretches + c;
-        shs__la_axpy_wide(p, 1 / (shs_wide)stretch->unit, SHS__AT(s->group.stretch_sums, p, 0, c),
-                          SHS__AT(g->sums, p, 0, stretch->atom));
+        shs__la_axpy_wide(p, back, SHS__AT(s->group.stretch_sums, p, 0, c), SHS__AT(g->sums, p, 0, stretch->atom));
         g->energy[stretch->atom] += stretch->energy;
     }
 }
@@ -13767,6 +13755,11 @@ SHS__PRIVATE size_t shs__dl_first_use(const shs__dl_uses *uses, int j, size_t i)
         else high = middle;
     }
     return low;
+}
+
+/* The coefficient that use u is. */
+SHS__INLINE shs_real *shs__dl_coefficient(const shs__dl_uses *uses, size_t u) {
+    return shs__codes_coefs(uses->codes, uses->signal[u]) + uses->slot[u];
 }
 
 /* An atom of the group, which changes. */
@@ -14142,9 +14135,10 @@ SHS__PRIVATE shs_status shs__dl_power_steps(shs__dl_learner *w, shs_atom_group *
     return status;
 }
 
-/* One round of updates, group by group: sums, rule, new atoms, which are normalised. An atom stays if it is unused, or if its sum
-   is 0 or not a number (products of large signals leave the range). last: no round follows in this iteration. want_codes: the codes
-   are read after the last round (shs__dl_error, shs__dl_decorrelate).
+/* One round of updates, group by group: sums, rule, new atoms, which are normalised. An atom stays if no signal uses it (its energy
+   is 0), or if its direction has no length: where it is to be nonnegative and nothing of it is above 0, or where squares leave the
+   range of shs_wide. last: no round follows in this iteration. want_codes: the codes are read after the last round (shs__dl_error,
+   shs__dl_decorrelate).
 
    The ranks meet once a group. The next group's sums need E with this group's new atoms, so they take another reduction: AK-SVD
    takes n reductions a round, PAK-SVD n/N~. *mine: this rank's status, before and after; the next reduction tells the others. */
@@ -15112,7 +15106,7 @@ typedef struct shs__on_learner {
     shs_context quiet; /* the context without progress_fn, which an engine would tell of every coding */
     int ended;         /* read_fn has no more */
     size_t reach;      /* signals that a batch has room for */
-    shs_wide *A, *B;   /* A: the lower triangle by rows */
+    shs_wide *A, *B;   /* A: the lower triangle by rows, which is the upper one by columns */
     shs_wide *fresh;   /* of the batch: A, B, n uses and SHS__ON_COUNTS, which are reduced at once */
     shs_wide seen;     /* signals since unused atoms were looked for; the last bit of A_jj says whether one used atom j */
     shs_real *shares; /* n x SHS__PANEL: a_j / A_jj of a panel of atoms */
@@ -15217,7 +15211,7 @@ SHS__PRIVATE shs_status shs__on_code(shs__on_learner *s, int test) {
     return SHS_OK;
 }
 
-/* A_ij of the symmetric A, whose upper triangle is stored. */
+/* A_ij of the symmetric A, whose lower triangle is stored by rows. */
 SHS__PRIVATE shs_wide *shs__on_at(shs_wide *A, size_t n, int i, int j) {
     if (i < j) return SHS__AT(A, n, i, j);
     return SHS__AT(A, n, j, i);
@@ -15296,7 +15290,8 @@ SHS__PRIVATE shs_wide shs__on_seen(const shs__on_learner *s, size_t batches) {
     return (shs_wide)(batches % between) * (shs_wide)batch;
 }
 
-/* Atom j, which was d, is another: what the signals were without it is what is kept, and nothing of it. */
+/* Atom j, which was d, has been replaced: its part d A_jk is taken out of B, and its row and column of A and its column of B become
+   0. */
 SHS__PRIVATE void shs__on_forget_atom(shs__on_learner *s, int j, const shs_real *d) {
     const size_t n = (size_t)s->w.n;
     int k;

@@ -141,7 +141,7 @@ static void test_duplicate_signals(void **state) {
     free(Y);
 }
 
-/* Signals of any scale: atoms are numbers of unit norm. Beyond 1e18 the products of float leave the range, and atoms stay. */
+/* Signals of any scale: atoms are numbers of unit norm. */
 static void test_learning_scales(void **state) {
     static const double scales[] = {1e-30, 1e-15, 1e15, 1e30};
     shs_real *Y = new_normal(P * M * 4, 9), *scaled = new_normal(P * M * 4, 9), D[P * 20];

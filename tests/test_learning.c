@@ -680,18 +680,19 @@ static void test_units(void **state) {
 
 /* An atom whose new codes oppose its old ones has a direction all the same: the first atom has been pushed away from it. */
 static void test_incoherent_atom_that_turns(void **state) {
-    const shs_real Y[] = {1, (shs_real)-0.1}, given[] = {1, 0, (shs_real)0.99, (shs_real)0.141067};
-    shs_real D[4];
+    const shs_real Y[] = {(shs_real)0.33, (shs_real)1.91};
+    shs_real given[] = {(shs_real)0.74, (shs_real)-0.67, (shs_real)-0.083, 1, (shs_real)0.94, (shs_real)-0.35}, D[6];
     int update;
     (void)state;
+    normalise(2, 3, given);
     for (update = SHS_UPDATE_AKSVD; update <= SHS_UPDATE_KSVD; update += SHS_UPDATE_KSVD) {
         shs_ksvd_options o = SHS_ZERO;
         memcpy(D, given, sizeof D);
         o.update = (shs_update)update, o.coding.sparsity = 2, o.iterations = 1, o.incoherence = 1, o.start = SHS_START_GIVEN;
         o.replace = SHS_REPLACE_LEAVE, o.keep = SHS_KEEP_LAST;
-        assert_ok(shs_ksvd_ex(&serial, 2, 2, 1, Y, 2, &o, D, 2, NULL, NULL));
-        assert_unit_norm(2, 2, D);
-        assert_true(fabs((double)D[2] - (double)given[2]) > 1e-3);
+        assert_ok(shs_ksvd_ex(&serial, 2, 3, 1, Y, 2, &o, D, 2, NULL, NULL));
+        assert_unit_norm(2, 3, D);
+        assert_true(fabs((double)D[4] - (double)given[4]) > 1e-3);
     }
 }
 
