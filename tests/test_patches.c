@@ -1035,9 +1035,11 @@ static void test_noise_is_clipped(void **state) {
 /* Halves of very different light and little noise, as of cameras of 16 bits. */
 static void test_noise_of_high_range(void **state) {
     enum { SIDE = 128 };
-    float *a = white_picture(SIDE, SIDE, 8000, 5, 4);
+    float *a;
     int i;
     (void)state;
+    if (sizeof(shs_wide) == sizeof(float)) skip(); /* its digits do not hold both */
+    a = white_picture(SIDE, SIDE, 8000, 5, 4);
     for (i = 0; i < SIDE * SIDE; i++)
         if (i % SIDE >= SIDE / 2) a[i] += 20000;
     assert_close(right_or_flagged(a, SIDE, SIDE, 5).sigma, 5, 0.5);
