@@ -1580,7 +1580,8 @@ SHS_API shs_status shs_pca_inverse(const shs_context *ctx, const shs_pca *pca, c
 
 /* Reed-Xiaoli anomaly score: the squared length of a pixel in whitened coordinates, (x - mean)' C^-1 (x - mean), in the space
    of the components above rounding (or of `components` of them, behind the first `skip`). One output. options may be NULL; rank
-   (may be NULL) gets the number of components used. SHS_RANK_TOO_LOW: fewer are above rounding than are asked for.
+   (may be NULL) gets the number of components used. SHS_RANK_TOO_LOW: fewer are above rounding than are asked for, or the rules
+   of the options leave none behind `skip`.
 
    Robust statistics: anomalies widen the covariance and so lower their own scores. With trim > 0 each of trim_rounds rounds scores
    all pixels, leaves out the `trim` with the highest scores and takes mean and covariance anew from the others: the concentration
@@ -2723,9 +2724,12 @@ SHS__PRIVATE shs_wide shs__type_most(shs_type type) {
 
 /* ---- threads, progress, ranks -------------------------------------------------------------------------- >>threads */
 
+/* Whether ctx was zeroed and has the members that this file knows. Otherwise they are not to be read. */
+SHS__PRIVATE int shs__ctx_known(const shs_context *ctx) { return SHS__ZEROED(ctx) && ctx->version == 0; }
+
 SHS__OUTLINE shs_status shs__ctx_check(const shs_context *ctx) {
     if (!ctx) return SHS_OK;
-    if (!SHS__ZEROED(ctx) || ctx->version != 0) return SHS_BAD_CONTEXT;
+    if (!shs__ctx_known(ctx)) return SHS_BAD_CONTEXT;
     if (!ctx->alloc_fn != !ctx->free_fn || ctx->threads < 0) return SHS_BAD_CONTEXT;
     if (ctx->reduce_fn && (ctx->ranks < 1 || ctx->rank < 0 || ctx->rank >= ctx->ranks)) return SHS_BAD_CONTEXT;
     return SHS_OK;
@@ -2928,7 +2932,7 @@ SHS__OUTLINE shs_status shs__ctx_progress(const shs_context *ctx, const char *ph
     return SHS_OK;
 }
 
-SHS__PRIVATE int shs__ctx_distributed(const shs_context *ctx) { return ctx && ctx->reduce_fn; }
+SHS__PRIVATE int shs__ctx_distributed(const shs_context *ctx) { return ctx && shs__ctx_known(ctx) && ctx->reduce_fn; }
 SHS__PRIVATE int shs__ctx_rank(const shs_context *ctx) { return shs__ctx_distributed(ctx) ? ctx->rank : 0; }
 
 /* The engine of a context, NULL: the CPU. */
@@ -19852,12 +19856,12 @@ SHS__PUBLIC shs_status shs_pca_denoise(const shs_context *ctx, const shs_pca *pc
     return status;
 }
 
-/* The number of components above rounding. */
-SHS__PRIVATE int shs__pca_whitening_rank(const shs_pca *pca) {
+/* How many of the first `count` eigenvalues are above rounding. */
+SHS__PRIVATE int shs__pca_whitening_rank(const shs_pca *pca, int count) {
     shs_wide share = SHS__RANK_EPS_OF_REAL;
     int k;
     if (pca->precise == SHS_PRECISION_ALWAYS) share = SHS__RANK_EPS;
-    for (k = 0; k < pca->components && pca->eigenvalues[k] > share * pca->eigenvalues[0];) k++;
+    for (k = 0; k < count && pca->eigenvalues[k] > share * pca->eigenvalues[0];) k++;
     return k;
 }
 
@@ -19892,8 +19896,9 @@ SHS__PRIVATE void shs__pca_cut(shs_pca *p, int skip, int used) {
         for (i = 0; i < k; i++) *SHS__AT(p->forward, k, i, j) = *SHS__AT(p->vectors, n, j, i) / p->scale[j];
 }
 
-/* The components that scores are of, over the pixels of all ranks. */
-SHS__PRIVATE shs_status shs__rx_pixels(const shs__pixels *px, const shs_pca_options *o, shs_pca *rx) {
+/* The components that scores are of, over the pixels of all ranks. *above: how many components are above rounding, whether or not
+   the rules of the options keep them. */
+SHS__PRIVATE shs_status shs__rx_pixels(const shs__pixels *px, const shs_pca_options *o, shs_pca *rx, int *above) {
     shs_pca_options all = *o;
     int used;
     shs_status status;
@@ -19902,9 +19907,10 @@ SHS__PRIVATE shs_status shs__rx_pixels(const shs__pixels *px, const shs_pca_opti
     all.precise = SHS_PRECISION_ALWAYS;
     status = shs__pca_pixels(px, &all, 0, rx);
     if (status != SHS_OK) return status;
-    used = shs__pca_whitening_rank(rx);
+    *above = shs__pca_whitening_rank(rx, rx->eigenvalue_count);
+    used = shs__imin(*above, rx->components);
     if (used == 0) status = SHS_ZERO_VARIANCE;
-    else if (all.components > used || o->skip >= used) status = SHS_RANK_TOO_LOW;
+    else if (all.components > *above || o->skip >= used) status = SHS_RANK_TOO_LOW;
     if (status == SHS_OK) shs__pca_cut(rx, o->skip, used);
     else shs_pca_free(px->ctx, rx);
     return status;
@@ -19973,10 +19979,12 @@ SHS__PRIVATE shs_status shs__rx_mark_lowest(const shs_context *ctx, const shs__t
     return status;
 }
 
-/* One round: rx is the fit before, and becomes the fit of the pixels that stay. Statistics of fewer dimensions would give the
-   pixels outside of these a score of nearly 0. */
-SHS__PRIVATE shs_status shs__rx_trim_once(const shs__pixels *px, const shs_pca_options *o, const shs__trim *t, shs_pca *rx) {
-    const int before = rx->components;
+/* One round: rx is the fit before, and becomes the fit of the pixels that stay. *above is that of shs__rx_pixels. It may grow, as
+   one huge pixel lifts the share that is rounding. Statistics of fewer dimensions would give the pixels outside of these a score
+   of nearly 0. */
+SHS__PRIVATE shs_status shs__rx_trim_once(const shs__pixels *px, const shs_pca_options *o, const shs__trim *t, shs_pca *rx,
+                                          int *above) {
+    const int before = *above;
     shs_cube rest = *px->view.cube;
     shs__pixels lowest;
     shs_sink sink = SHS_ZERO;
@@ -19992,10 +20000,10 @@ SHS__PRIVATE shs_status shs__rx_trim_once(const shs__pixels *px, const shs_pca_o
     rest.mask = t->marks;
     rest.mask_fn = NULL;
     status = shs__ctx_agree(px->ctx, shs__px_open(px->ctx, &rest, &lowest));
-    if (status == SHS_OK) status = shs__rx_pixels(&lowest, o, rx);
+    if (status == SHS_OK) status = shs__rx_pixels(&lowest, o, rx, above);
     shs__px_close(&lowest);
     if (status == SHS_NO_PIXELS || status == SHS_ZERO_VARIANCE) return SHS_RANK_TOO_LOW;
-    if (status != SHS_OK || rx->components == before) return status;
+    if (status != SHS_OK || *above >= before) return status;
     shs_pca_free(px->ctx, rx);
     return SHS_RANK_TOO_LOW;
 }
@@ -20004,10 +20012,10 @@ SHS__PRIVATE shs_status shs__rx_trim_once(const shs__pixels *px, const shs_pca_o
 SHS__PRIVATE shs_status shs__rx_robust(const shs__pixels *px, const shs_pca_options *o, shs_pca *rx) {
     shs__trim t = SHS_ZERO;
     shs__layout l = SHS_ZERO;
-    int round, rounds = 3;
+    int round, rounds = 3, above;
     shs_status status;
     if (!shs__wide_finite(1, &o->trim) || o->trim < 0 || 2 * o->trim > 1 || o->trim_rounds < 0) return SHS_BAD_OPTIONS;
-    status = shs__rx_pixels(px, o, rx);
+    status = shs__rx_pixels(px, o, rx, &above);
     if (status != SHS_OK || !(o->trim > 0)) return status;
     if (o->trim_rounds > 0) rounds = o->trim_rounds;
     t.count = shs__cells(px->view.lines, px->view.samples);
@@ -20016,7 +20024,7 @@ SHS__PRIVATE shs_status shs__rx_robust(const shs__pixels *px, const shs_pca_opti
         t.marks = SHS__CARVE(&l, unsigned char, t.count);
     }
     status = shs__ctx_agree(px->ctx, status);
-    for (round = 0; round < rounds && status == SHS_OK; round++) status = shs__rx_trim_once(px, o, &t, rx);
+    for (round = 0; round < rounds && status == SHS_OK; round++) status = shs__rx_trim_once(px, o, &t, rx, &above);
     if (status != SHS_OK) shs_pca_free(px->ctx, rx);
     shs__layout_release(px->ctx, &l);
     return status;
@@ -21375,7 +21383,7 @@ SHS__PRIVATE shs_status shs__ica_pixels(shs__pixels *px, const shs_ica_options *
     p.precise = o->precise;
     status = shs__pca_pixels(px, &p, 0, &pca);
     if (status != SHS_OK) return status;
-    rank = shs__pca_whitening_rank(&pca);
+    rank = shs__pca_whitening_rank(&pca, pca.components);
     if (rank == 0) status = SHS_ZERO_VARIANCE;
     else if (o->components > rank) status = SHS_RANK_TOO_LOW;
     else if (o->components > 0 && pca.eigenvalues[0] < o->eigenvalue_at_least) status = SHS_RANK_TOO_LOW; /* the first stays */

@@ -681,6 +681,73 @@ static void test_never_zeroed(void **state) {
     shs_codes_free(NULL, &codes);
 }
 
+static int no_signals(void *user, int p, size_t most, shs_real *Y, size_t *count) {
+    (void)user, (void)p, (void)most, (void)Y;
+    *count = 0;
+    return 0;
+}
+
+/* Memory that holds anything, and a context of a later version: no callback is called, and no other member is read. */
+static void test_collective_calls_without_a_context(void **state) {
+    shs_context ctx;
+    shs_cube cube = SHS_ZERO;
+    shs_sink sink = SHS_ZERO;
+    shs_pca_options pca = SHS_ZERO;
+    shs_pca fit, made;
+    shs_ica ica, separated;
+    shs_ica_options io = SHS_ZERO;
+    shs_online_options online = SHS_ZERO;
+    shs_moments moments;
+    shs_endmembers found;
+    shs_endmember_options eo = SHS_ZERO;
+    shs_pixel_map map = SHS_ZERO;
+    shs_real D[8] = {1, 0, 0, 0, 0, 1, 0, 0}, Y[24] = {0}, room[64];
+    shs_wide spectra[8] = {1, 2, 3, 5, 1, 1, 2, 1};
+    unsigned char pixels[64];
+    int labels[16] = {0}, counts[16], i, way;
+    (void)state;
+    for (i = 0; i < 64; i++) pixels[i] = (unsigned char)(i * i * 37 % 251);
+    cube.pixels = pixels, cube.type = SHS_TYPE_U8, cube.samples = cube.lines = 4, cube.bands = 4;
+    sink.pixels = room, pca.components = io.components = 2, io.iterations = 2, eo.count = 2;
+    map.bands = 4, map.outputs = 2, map.matrix = spectra, online.coding.sparsity = 1;
+    assert_ok(shs_pca_fit(NULL, &cube, &pca, &fit));
+    assert_ok(shs_ica_fit(NULL, &cube, &io, &ica));
+    assert_ok(shs_moments_create(NULL, 4, &moments));
+    for (way = 0; way < 2; way++) {
+        memset(&ctx, 0xcc, sizeof ctx);
+        if (way) ctx.start_canary = ctx.end_canary = 0;
+#define REFUSED(call) assert_status(call, SHS_BAD_CONTEXT)
+        REFUSED(shs_ksvd(&ctx, 4, 2, 6, Y, 1, 1, D));
+        REFUSED(shs_online_ex(&ctx, 4, 2, no_signals, NULL, &online, D, 4, NULL));
+        REFUSED(shs_moments_update(&ctx, &cube, SHS_PRECISION_AUTO, &moments));
+        REFUSED(shs_moments_reduce(&ctx, &moments));
+        REFUSED(shs_cube_map(&ctx, &cube, &map, SHS_PRECISION_AUTO, &sink));
+        REFUSED(shs_pca_fit(&ctx, &cube, &pca, &made));
+        REFUSED(shs_mnf_fit(&ctx, &cube, &pca, &made));
+        REFUSED(shs_pca_run(&ctx, &cube, &pca, &sink, NULL));
+        REFUSED(shs_mnf_run(&ctx, &cube, &pca, &sink, NULL));
+        REFUSED(shs_pca_from_moments(&ctx, &moments, &pca, &made));
+        REFUSED(shs_pca_transform(&ctx, &fit, &cube, &sink));
+        REFUSED(shs_pca_denoise(&ctx, &fit, 1, &cube, &sink));
+        REFUSED(shs_pca_inverse(&ctx, &fit, &cube, &sink));
+        REFUSED(shs_rx(&ctx, &cube, &pca, &sink, NULL));
+        REFUSED(shs_rx_fit(&ctx, &cube, &pca, &made));
+        REFUSED(shs_rx_transform(&ctx, &fit, &cube, &sink));
+        REFUSED(shs_rx_classes(&ctx, &cube, labels, 1, &pca, &sink, NULL));
+        REFUSED(shs_rx_local(&ctx, &cube, NULL, &sink));
+        REFUSED(shs_ica_fit(&ctx, &cube, &io, &separated));
+        REFUSED(shs_ica_run(&ctx, &cube, &io, &sink, NULL));
+        REFUSED(shs_ica_transform(&ctx, &ica, &cube, &sink));
+        REFUSED(shs_ica_inverse(&ctx, &ica, &cube, &sink));
+        REFUSED(shs_detect(&ctx, &cube, 1, spectra, 4, NULL, &sink));
+        REFUSED(shs_unmix(&ctx, &cube, 2, spectra, 4, SHS_CONSTRAINT_FULL, &sink));
+        REFUSED(shs_endmembers_find(&ctx, &cube, &eo, &found));
+        REFUSED(shs_ppi(&ctx, &cube, 2, spectra, 0, counts));
+#undef REFUSED
+    }
+    shs_pca_free(NULL, &fit), shs_ica_free(NULL, &ica), shs_moments_free(NULL, &moments);
+}
+
 /* What the header says of the memory that fits take. */
 static void test_memory_of_fits(void **state) {
     static const int bands[] = {3, 11, 60, 130};
@@ -752,6 +819,7 @@ int main(void) {
         cmocka_unit_test(test_results_of_fits),
         cmocka_unit_test(test_options_of_ica),
         cmocka_unit_test(test_never_zeroed),
+        cmocka_unit_test(test_collective_calls_without_a_context),
         cmocka_unit_test(test_memory_of_fits),
     };
     return cmocka_run_group_tests_name("arguments", tests, NULL, NULL);

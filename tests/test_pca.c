@@ -996,6 +996,77 @@ static void test_rx_trimmed_at_its_ends(void **state) {
     sink_free(&a), sink_free(&b), sink_free(&ten);
 }
 
+/* One huge pixel hides every other component under rounding, until it is trimmed; and the variance that components explain depends
+   on the pixels that stay. */
+static void test_rx_trimmed_of_a_huge_pixel(void **state) {
+    enum { ROWS = 40, COLUMNS = 50, B = 3, N = ROWS * COLUMNS };
+    plain_cube p = new_plain(ROWS, COLUMNS, B);
+    shs_cube cube;
+    shs_pca_options o = SHS_ZERO;
+    shs_pca rx;
+    shs_random r;
+    size_t i;
+    int k;
+    (void)state;
+    shs_random_seed(&r, 5);
+    for (i = 0; i < values_of(&p); i++) p.x[i] = (double)shs_random_normal(&r);
+    for (k = 0; k < B; k++) pixel_of(&p, N / 3)[k] = 1e10;
+    cube = cube_f64(&p);
+    o.trim = (shs_wide)0.01;
+    for (k = 0; k < 2; k++) {
+        assert_ok(shs_rx_fit(NULL, &cube, &o, &rx));
+        assert_int_equal(rx.components, B);
+        assert_true(rx.count == N - N / 100);
+        assert_true(rx.eigenvalues[0] < 2);
+        shs_pca_free(NULL, &rx);
+        o.variance = (shs_wide)0.99;
+    }
+    cube_free(&cube);
+    for (i = 0; i < N; i++) { /* two bands of ten times the variance: two components explain 0.9 */
+        pixel_of(&p, i)[0] *= 4;
+        pixel_of(&p, i)[1] *= 4;
+    }
+    for (k = 0; k < B; k++) pixel_of(&p, N / 3)[k] = 100; /* and where one pixel counts, one component does */
+    cube = cube_f64(&p);
+    o.variance = (shs_wide)0.9;
+    assert_ok(shs_rx_fit(NULL, &cube, &o, &rx));
+    assert_int_equal(rx.components, 2);
+    shs_pca_free(NULL, &rx);
+    free(p.x), cube_free(&cube);
+}
+
+/* `components` is the most there may be, and the rules leave fewer. More than the pixels have are refused all the same. */
+static void test_rx_of_components_beside_rules(void **state) {
+    enum { ROWS = 20, COLUMNS = 30, B = 6 };
+    plain_cube p = mixed_cube(ROWS, COLUMNS, B, 2, 0.05, 52);
+    shs_cube cube = cube_f64(&p);
+    shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, ROWS, COLUMNS, 1);
+    shs_pca_options o = options_of(0, 0, 0, 1);
+    size_t i;
+    int rank;
+    (void)state;
+    o.components = 5;
+    assert_ok(shs_rx(NULL, &cube, &o, &sink, &rank));
+    assert_int_equal(rank, 5);
+    o.variance = (shs_wide)0.99;
+    assert_ok(shs_rx(NULL, &cube, &o, &sink, &rank));
+    assert_int_equal(rank, 2);
+    o.components = 4, o.skip = 1;
+    assert_ok(shs_rx(NULL, &cube, &o, &sink, &rank));
+    assert_int_equal(rank, 1);
+    o.skip = 2; /* the rule leaves none behind them */
+    assert_status(shs_rx(NULL, &cube, &o, &sink, &rank), SHS_RANK_TOO_LOW);
+    cube_free(&cube);
+    for (i = 0; i < pixels_of(&p); i++) pixel_of(&p, i)[5] = pixel_of(&p, i)[4] = pixel_of(&p, i)[3];
+    cube = cube_f64(&p);
+    o.components = 5, o.skip = 0;
+    assert_status(shs_rx(NULL, &cube, &o, &sink, &rank), SHS_RANK_TOO_LOW);
+    o.components = 4;
+    assert_ok(shs_rx(NULL, &cube, &o, &sink, &rank));
+    assert_int_equal(rank, 2);
+    free(p.x), cube_free(&cube), sink_free(&sink);
+}
+
 /* In two steps, to the bit; and on the components behind the first ones, against sums over them. */
 static void test_rx_of_a_fit_and_on_subspaces(void **state) {
     enum { ROWS = 23, COLUMNS = 41, B = 7 };
@@ -2648,6 +2719,8 @@ int main(void) {
         cmocka_unit_test(test_rx_trimmed_finds_what_plain_rx_hides),
         cmocka_unit_test(test_rx_trimmed_in_every_way),
         cmocka_unit_test(test_rx_trimmed_at_its_ends),
+        cmocka_unit_test(test_rx_trimmed_of_a_huge_pixel),
+        cmocka_unit_test(test_rx_of_components_beside_rules),
         cmocka_unit_test(test_rx_trimmed_over_ranks),
         cmocka_unit_test(test_rx_of_a_fit_and_on_subspaces),
         cmocka_unit_test(test_offsets_of_wide_types),
