@@ -1598,7 +1598,8 @@ SHS_API shs_status shs_rx_fit(const shs_context *ctx, const shs_cube *cube, cons
 SHS_API shs_status shs_rx_transform(const shs_context *ctx, const shs_pca *rx, const shs_cube *cube, const shs_sink *sink);
 /* RX by class: a pixel is scored by the mean and covariance of its own class. labels (lines x samples, in memory): 0 to classes -
    1; pixels with other labels count as missing. ranks (classes, may be NULL) gets the number of components of each class: 0 for a
-   class without pixels, or with equal pixels, which is missing in the output. An engine fits; the CPU scores. */
+   class without pixels, with equal pixels, or with a constant band under correlation, which is missing in the output. An engine
+   fits; the CPU scores. */
 SHS_API shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cube, const int *labels, int classes,
                                   const shs_pca_options *options, const shs_sink *sink, int *ranks);
 /* Local RX: a pixel is scored by the mean and covariance of its own background, the valid pixels of a window of outer x outer
@@ -18791,6 +18792,7 @@ SHS__PUBLIC shs_status shs_moments_finish(const shs_moments *moments, shs_diviso
     int n, i, j;
     shs_wide count;
     if (!moments || !moments->products) return SHS_BAD_MOMENTS;
+    if ((unsigned)divisor > SHS_DIVISOR_N_LESS_1) return SHS_BAD_OPTIONS;
     n = moments->bands;
     count = moments->count - (divisor == SHS_DIVISOR_N_LESS_1);
     if (!(moments->count > 0) || (covariance && !(count > 0))) return SHS_NO_PIXELS;
@@ -18917,7 +18919,7 @@ SHS__PUBLIC shs_status shs_cube_map(const shs_context *ctx, const shs_cube *cube
     if (status == SHS_OK) meeting.all = shs__px_imprint_sink(meeting.all, sink);
     if (status == SHS_OK && sink->rescale) meeting.all = shs__ctx_imprint(meeting.all, &map->outputs, sizeof map->outputs);
     status = shs__ctx_meet(ctx, status, &meeting);
-    if (status == SHS_OK) status = shs__pixels_map(&px, map, precise, sink, 0);
+    if (status == SHS_OK) status = shs__ctx_agree(ctx, shs__pixels_map(&px, map, precise, sink, 0));
     shs__px_close(&px);
     return status;
 }
@@ -19182,10 +19184,17 @@ static const shs_pca_options shs__pca_zero = SHS_ZERO;
 
 SHS__PRIVATE shs_status shs__pca_check(const shs_pca_options *o, int bands) {
     if (!SHS__ZEROED(o) || (unsigned)o->neighbours > SHS_NEIGHBOURS_MEAN) return SHS_BAD_OPTIONS;
+    if ((unsigned)o->divisor > SHS_DIVISOR_N_LESS_1 || (unsigned)o->precise > SHS_PRECISION_NEVER) return SHS_BAD_OPTIONS;
     if (o->components < 0 || o->components > bands) return SHS_BAD_COMPONENTS;
     if (!shs__wide_finite(1, &o->variance) || o->variance < 0 || o->variance > 1) return SHS_BAD_COMPONENTS;
     if (!shs__wide_finite(1, &o->eigenvalue_at_least) || o->eigenvalue_at_least < 0) return SHS_BAD_COMPONENTS;
     return SHS_OK;
+}
+
+/* The leading dimension of the caller's noise covariance. */
+SHS__PRIVATE int shs__pca_ldn(const shs_pca_options *o, int bands) {
+    if (o->ldn) return o->ldn;
+    return bands;
 }
 
 /* How many of the eigenvalues (descending) the options ask for; at least one. */
@@ -19558,7 +19567,6 @@ SHS__PRIVATE shs_status shs__pca_few(const shs__pixels *px, const shs_pca_option
     shs_wide divisor;
     int n = px->view.used;
     shs_status status = SHS_OK;
-    if ((unsigned)o.precise > SHS_PRECISION_NEVER) return SHS_BAD_OPTIONS;
     memset(&few, 0, sizeof few);
     few.fit.n = n;
     if (o.components > 0) few.fit.found = o.components;
@@ -19590,12 +19598,21 @@ SHS__OUTLINE shs_status shs__px_meet(const shs__pixels *px, shs_status status, c
     return shs__ctx_meet(px->ctx, status, &meeting);
 }
 
-/* Canaries are looked at before the ranks meet: the fingerprint does not hold them. */
+/* The print of `count` columns of n values, as a number of shs__px_meet. */
+SHS__OUTLINE int64_t shs__wide_print(int n, int count, const shs_wide *columns, int ld) {
+    uint64_t print = 1;
+    int k;
+    for (k = 0; k < count; k++) print = shs__ctx_imprint(print, SHS__AT(columns, ld, 0, k), (size_t)n * sizeof *columns);
+    return (int64_t)(print >> 1);
+}
+
+/* Canaries are looked at before the ranks meet: the fingerprint does not hold them. also: what else must be the same, a number of
+   classes or a print. */
 SHS__PRIVATE shs_status shs__pca_meet(const shs__pixels *px, shs_status status, const char *call, const shs_pca_options *o,
-                                      int classes, const shs_sink *sink) {
+                                      int64_t also, const shs_sink *sink) {
     const int64_t numbers[] = {o->components,          o->correlation != 0,    o->divisor,       (int64_t)o->precise,
                                (int64_t)o->neighbours, o->noise_residual != 0, o->noise != NULL, o->skip,
-                               o->trim_rounds,         classes};
+                               o->trim_rounds,         also};
     const shs_wide shares[] = {o->variance, o->eigenvalue_at_least, o->trim};
     if (status == SHS_OK && !SHS__ZEROED(o)) status = SHS_BAD_OPTIONS;
     return shs__px_meet(px, status, call, numbers, sizeof numbers / sizeof *numbers, shares, sizeof shares / sizeof *shares, sink);
@@ -19638,7 +19655,7 @@ typedef struct shs__borders {
 
 SHS__PRIVATE void shs__pca_borders_layout(shs__layout *l, shs__borders *b, const shs__view *v) {
     size_t line = SHS__PRODUCT(b->widest, v->used, 1);
-    b->shown = SHS__CARVE(l, shs_wide, SHS__PRODUCT(b->widest, (size_t)v->used + 2, 1));
+    b->shown = SHS__CARVE(l, shs_wide, SHS__PRODUCT(b->widest + 1, (size_t)v->used + 2, 1)); /* without lines, one value */
     b->both = SHS__CARVE(l, shs_wide, SHS__PRODUCT(line, 2, 1));
     b->own.last = SHS__CARVE(l, shs_wide, line);
     b->mask = SHS__CARVE(l, unsigned char, SHS__PRODUCT(b->widest, 2, 1));
@@ -19731,7 +19748,7 @@ SHS__OUTLINE shs_status shs__pca_dense(const shs__pixels *px, const shs_pca_opti
     const shs_context *ctx = px->ctx;
     shs_moments pixels = SHS_ZERO, noise = SHS_ZERO; /* noise: products hold its covariance, sum is scratch */
     const shs_wide *N = mnf ? o->noise : NULL;
-    int n = px->view.used, ldn = o->ldn ? o->ldn : n;
+    int n = px->view.used, ldn = shs__pca_ldn(o, n);
     shs_status status = shs__px_all_moments(px, mnf ? SHS_PRECISION_ALWAYS : o->precise, &pixels);
     if (status == SHS_OK && mnf && !N) {
         status = shs__ctx_agree(ctx, shs_moments_create(ctx, n, &noise));
@@ -19803,11 +19820,18 @@ SHS__PRIVATE shs_status shs__mnf_few(const shs__pixels *px, const shs_pca_option
     return status;
 }
 
+/* Whether the noise fraction of few pixels pays. It keeps coordinates of all pixels, masked ones too: no more than a covariance
+   has values. */
+SHS__PRIVATE int shs__mnf_few_pays(const shs__view *v, const shs_pca_options *o) {
+    const size_t coordinates = SHS__PRODUCT(v->samples, v->lines, shs__few_most_pixels(v));
+    return !o->noise && !o->noise_residual && coordinates <= shs__cells(v->used, v->used);
+}
+
 /* The fit by the shorter way. As the ranks have agreed on the options, all ranks refuse bad options before the first pass. */
 SHS__OUTLINE shs_status shs__pca_pixels(const shs__pixels *px, const shs_pca_options *o, int mnf, shs_pca *pca) {
     shs_status status = shs__pca_check(o, px->view.used);
     if (status != SHS_OK) return status;
-    if (!shs__few_pays(px) || (mnf && (o->noise || o->noise_residual))) return shs__pca_dense(px, o, mnf, pca);
+    if (!shs__few_pays(px) || (mnf && !shs__mnf_few_pays(&px->view, o))) return shs__pca_dense(px, o, mnf, pca);
     if (mnf) return shs__mnf_few(px, o, pca);
     return shs__pca_few(px, o, pca);
 }
@@ -19834,25 +19858,28 @@ SHS__PUBLIC shs_status shs_pca_inverse(const shs_context *ctx, const shs_pca *pc
 
 SHS__PUBLIC shs_status shs_pca_denoise(const shs_context *ctx, const shs_pca *pca, int components, const shs_cube *cube,
                                        const shs_sink *sink) {
+    shs__pixels px;
     shs_pixel_map map;
     shs__layout l = SHS_ZERO;
     shs_wide *both = NULL;
-    int n, k;
-    shs_status status = shs__ctx_check(ctx);
+    int64_t kept = components;
+    int n;
+    shs_status status = shs__px_open(ctx, cube, &px);
     if (status == SHS_OK && !shs__pca_ok(pca)) status = SHS_BAD_MAP;
-    else if (status == SHS_OK && (components < 0 || components > pca->components)) status = SHS_BAD_COMPONENTS;
+    if (status == SHS_OK && (components < 0 || components > pca->components)) status = SHS_BAD_COMPONENTS;
+    if (status == SHS_OK) status = shs__px_check_sink(cube, sink);
+    if (status == SHS_OK && components == 0) kept = pca->components;
     while (shs__layout_next(ctx, &l, &status))
         both = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(pca->bands, pca->bands, 1));
-    status = shs__ctx_agree(ctx, status); /* before the collective map */
+    status = shs__px_meet(&px, status, "denoise", &kept, 1, NULL, 0, sink);
     if (status == SHS_OK) {
         n = pca->bands;
-        if (components) k = components;
-        else k = pca->components;
-        shs__wide_product(n, n, k, pca->backward, pca->forward, pca->components, both);
+        shs__wide_product(n, n, (int)kept, pca->backward, pca->forward, pca->components, both);
         map = shs__px_map_of(n, n, both, pca->mean, pca->mean);
-        status = shs_cube_map(ctx, cube, &map, pca->precise, sink);
+        status = shs__ctx_agree(ctx, shs__pixels_map(&px, &map, pca->precise, sink, 0));
     }
     shs__layout_release(ctx, &l);
+    shs__px_close(&px);
     return status;
 }
 
@@ -19925,11 +19952,11 @@ SHS__PRIVATE void shs__rx_whiten(const shs_pca *rx, shs_wide *F, shs_wide *v) {
     shs__wide_triangle(k, rx->bands, F, v);
 }
 
-/* The scores of all pixels into the sink. The fit is used up: its `forward` becomes the whitening matrix. */
-SHS__PRIVATE shs_status shs__rx_scores(const shs__pixels *px, shs_pca *rx, const shs_sink *sink) {
+/* The scores of all pixels into the sink. F and v are those of shs__rx_whiten. */
+SHS__PRIVATE shs_status shs__rx_scores(const shs__pixels *px, const shs_pca *rx, shs_wide *F, shs_wide *v, const shs_sink *sink) {
     shs_pixel_map map;
-    shs__rx_whiten(rx, rx->forward, rx->vectors);
-    map = shs__px_map_of(rx->bands, rx->components, rx->forward, rx->mean, NULL);
+    shs__rx_whiten(rx, F, v);
+    map = shs__px_map_of(rx->bands, rx->components, F, rx->mean, NULL);
     return shs__ctx_agree(px->ctx, shs__pixels_map(px, &map, SHS_PRECISION_ALWAYS, sink, 1));
 }
 
@@ -19993,7 +20020,7 @@ SHS__PRIVATE shs_status shs__rx_trim_once(const shs__pixels *px, const shs_pca_o
     sink.type = SHS_TYPE_REAL;
     sink.has_nodata = 1;
     sink.nodata = shs__nan();
-    status = shs__rx_scores(px, rx, &sink);
+    status = shs__rx_scores(px, rx, rx->forward, rx->vectors, &sink); /* the fit is used up */
     if (status == SHS_OK) status = shs__rx_mark_lowest(px->ctx, t, o->trim);
     shs_pca_free(px->ctx, rx);
     if (status != SHS_OK) return status;
@@ -20013,7 +20040,8 @@ SHS__PRIVATE shs_status shs__rx_robust(const shs__pixels *px, const shs_pca_opti
     shs__trim t = SHS_ZERO;
     shs__layout l = SHS_ZERO;
     int round, rounds = 3, above;
-    shs_status status;
+    shs_status status = shs__pca_check(o, px->view.used);
+    if (status != SHS_OK) return status;
     if (!shs__wide_finite(1, &o->trim) || o->trim < 0 || 2 * o->trim > 1 || o->trim_rounds < 0) return SHS_BAD_OPTIONS;
     status = shs__rx_pixels(px, o, rx, &above);
     if (status != SHS_OK || !(o->trim > 0)) return status;
@@ -20044,6 +20072,9 @@ SHS__OUTLINE shs_status shs__pca_cube(const shs_context *ctx, shs__pca_call call
                                       const shs_pca_options *options, const shs_sink *sink, int *rank, shs_pca *pca) {
     static const char *const names[] = {"pca", "pca run", "mnf", "mnf run", "rx fit", "rx"};
     const int runs = call == SHS__PCA_RUN || call == SHS__MNF_RUN || call == SHS__RX_RUN, rx = call >= SHS__RX_FIT;
+    const int mnf = call == SHS__MNF_FIT || call == SHS__MNF_RUN;
+    int64_t print = 0;
+    int ldn;
     const shs_pca_options *o = options ? options : &shs__pca_zero;
     shs__pixels px;
     shs_pca made = SHS_ZERO;
@@ -20051,12 +20082,13 @@ SHS__OUTLINE shs_status shs__pca_cube(const shs_context *ctx, shs__pca_call call
     shs_status status = shs__px_open(ctx, cube, &px);
     if (status == SHS_OK && runs) status = shs__px_check_sink(cube, sink);
     if (status == SHS_OK && !runs && !pca) status = SHS_BAD_OUTPUT;
-    if (status == SHS_OK && (unsigned)o->neighbours > SHS_NEIGHBOURS_MEAN) status = SHS_BAD_OPTIONS;
-    if (status == SHS_OK && !rx && o->noise && o->ldn && o->ldn < px.view.used) status = SHS_BAD_LDN;
-    status = shs__pca_meet(&px, status, names[call], o, 0, sink);
+    ldn = shs__pca_ldn(o, px.view.used);
+    if (status == SHS_OK && !rx && o->noise && ldn < px.view.used) status = SHS_BAD_LDN;
+    if (status == SHS_OK && mnf && o->noise) print = shs__wide_print(px.view.used, px.view.used, o->noise, ldn);
+    status = shs__pca_meet(&px, status, names[call], o, print, sink);
     if (status == SHS_OK && rx) status = shs__rx_robust(&px, o, &made);
-    else if (status == SHS_OK) status = shs__pca_pixels(&px, o, call >= SHS__MNF_FIT, &made);
-    if (status == SHS_OK && call == SHS__RX_RUN) status = shs__rx_scores(&px, &made, sink);
+    else if (status == SHS_OK) status = shs__pca_pixels(&px, o, mnf, &made);
+    if (status == SHS_OK && call == SHS__RX_RUN) status = shs__rx_scores(&px, &made, made.forward, made.vectors, sink);
     else if (status == SHS_OK && runs) {
         map = shs__px_map_of(made.bands, made.components, made.forward, made.mean, NULL);
         status = shs__ctx_agree(ctx, shs__pixels_map(&px, &map, made.precise, sink, 0));
@@ -20099,7 +20131,6 @@ SHS__PUBLIC shs_status shs_rx_fit(const shs_context *ctx, const shs_cube *cube, 
 }
 
 SHS__PUBLIC shs_status shs_rx_transform(const shs_context *ctx, const shs_pca *rx, const shs_cube *cube, const shs_sink *sink) {
-    shs_pixel_map map;
     shs__pixels px;
     shs__layout l = SHS_ZERO;
     shs_wide *F = NULL, *v = NULL;
@@ -20115,11 +20146,7 @@ SHS__PUBLIC shs_status shs_rx_transform(const shs_context *ctx, const shs_pca *r
         v = SHS__CARVE(&l, shs_wide, rx->bands);
     }
     status = shs__ctx_meet(ctx, status, &meeting);
-    if (status == SHS_OK) {
-        shs__rx_whiten(rx, F, v);
-        map = shs__px_map_of(rx->bands, rx->components, F, rx->mean, NULL);
-        status = shs__pixels_map(&px, &map, SHS_PRECISION_ALWAYS, sink, 1);
-    }
+    if (status == SHS_OK) status = shs__rx_scores(&px, rx, F, v, sink);
     shs__layout_release(ctx, &l);
     shs__px_close(&px);
     return status;
@@ -20298,12 +20325,12 @@ SHS__PUBLIC shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cu
     }
     status = shs__pca_meet(&px, status, "rx classes", o, classes, sink);
     if (status == SHS_OK) status = shs__rx_fit_classes(ctx, &given, labels, classes, o, mask, there, fits);
-    for (k = 0; k < classes && ranks && status == SHS_OK; k++) ranks[k] = fits[k].components;
     if (status == SHS_OK) {
         shs__rx_mask(&given, labels, -1, classes, fits, mask);
         given.mask = mask;
         status = shs__rx_score_classes(ctx, &given, labels, classes, fits, sink);
     }
+    for (k = 0; k < classes && ranks && status == SHS_OK; k++) ranks[k] = fits[k].components;
     for (k = 0; k < classes && fits; k++) shs_pca_free(ctx, fits + k);
     shs__layout_release(ctx, &l);
     return status;
@@ -20326,7 +20353,7 @@ enum {
     SHS__LOCAL_BATCH = 128     /* pixels that enter or leave a window together */
 };
 
-/* The error of sums is below this share of their largest value so far, `peak`. */
+/* The error of sums is taken to be this share of their largest value so far, `peak`. */
 #define SHS__LOCAL_ROUNDING (32 * SHS__WIDE_EPS)
 
 /* A worker's sums and room. */
@@ -20594,6 +20621,21 @@ SHS__PRIVATE int shs__rx_local_score(const shs__local *w, shs__local_own *own, s
     return 1;
 }
 
+/* The first sums of a run hold the whole outer window for a while. Then the inner window is taken off again, whose squares no
+   diagonal shows: the peak begins with them. */
+SHS__PRIVATE void shs__rx_local_first_peak(const shs__local *w, shs__local_own *own, int line) {
+    const int inner = w->options.inner, tall = shs__imin(inner, w->lines), across = shs__imin(inner, w->samples);
+    const int top = (int)shs__rx_window(line, inner, w->lines), left = (int)shs__rx_window(own->from, inner, w->samples);
+    int y, x, b;
+    SHS__CLEAR(own->peak, w->triangle.ld);
+    for (y = top; y < top + tall; y++) {
+        const shs_wide *p = SHS__AT(w->kept.pixels, w->triangle.ld, 0, shs__cells(y % w->kept.places, w->samples));
+        p = SHS__AT(p, w->triangle.ld, 0, left);
+        for (x = 0; x < across; x++, p += w->triangle.ld)
+            for (b = 0; b <= w->n; b++) own->peak[b] += p[b] * p[b];
+    }
+}
+
 /* A run of neighbours in the lines of a block. The first pixel's sums are formed anew, the others' are updated. */
 SHS__PRIVATE void shs__rx_local_run(void *arg, size_t chunk, int worker) {
     const shs__local *w = (const shs__local *)arg;
@@ -20603,10 +20645,10 @@ SHS__PRIVATE void shs__rx_local_run(void *arg, size_t chunk, int worker) {
     int line = w->first + (int)(chunk / (size_t)plan->runs) * plan->rows, rows = shs__imin(plan->rows, w->first + w->count - line);
     int x, i, r;
     SHS__CLEAR(own->sums, SHS__PRODUCT(plan->rows, w->triangle.size, 1));
-    SHS__CLEAR(own->peak, w->triangle.ld);
     memset(own->ends, 0, sizeof own->ends);
     own->batch = 0;
     own->from = (int)(chunk % (size_t)plan->runs) * plan->run;
+    if (own->from < w->samples) shs__rx_local_first_peak(w, own, line);
     for (x = own->from; x < w->samples && x < own->from + plan->run; x++) {
         for (r = 0; r < rows; r++)
             for (i = 0; i < 2; i++) {
@@ -20766,6 +20808,7 @@ SHS__PUBLIC shs_status shs_rx_local(const shs_context *ctx, const shs_cube *cube
     while (shs__layout_next(ctx, &l, &status)) shs__rx_local_layout(&l, &w, shs__ctx_workers(ctx));
     meeting.all = shs__ctx_imprint(meeting.all, about, sizeof about);
     meeting.all = shs__ctx_imprint(meeting.all, &o->ridge, sizeof o->ridge);
+    meeting.all = shs__ctx_imprint(meeting.all, &w.n, sizeof w.n);
     if (status == SHS_OK) meeting.all = shs__px_imprint_sink(meeting.all, sink);
     status = shs__ctx_meet(ctx, status, &meeting);
     if (status == SHS_OK) {
@@ -21882,14 +21925,6 @@ SHS__OUTLINE int shs__wide_spectra_finite(int n, int count, const shs_wide *spec
     return 1;
 }
 
-/* Their print, as a number of shs__px_meet. */
-SHS__OUTLINE int64_t shs__wide_spectra_print(int n, int count, const shs_wide *spectra, int ld) {
-    uint64_t print = 1;
-    int k;
-    for (k = 0; k < count; k++) print = shs__ctx_imprint(print, SHS__AT(spectra, ld, 0, k), (size_t)n * sizeof *spectra);
-    return (int64_t)(print >> 1);
-}
-
 /* Column k of Q (n x k), whose columns are orthonormal, from a spectrum. Returns 0 if the spectrum lies in the space of the
    columns before. */
 SHS__PRIVATE int shs__wide_span(int n, int k, const shs_wide *spectrum, shs_wide *Q) {
@@ -21978,6 +22013,7 @@ SHS__PRIVATE shs_status shs__tg_statistics(const shs_moments *m, const shs_detec
     shs_status status = shs_moments_finish(m, SHS_DIVISOR_N, d->mean, d->root, n);
     if (status != SHS_OK) return status;
     d->count = m->count;
+    if (!o->background && !(o->ridge > 0) && m->count < (shs_wide)(n + d->centred)) return SHS_SINGULAR_COVARIANCE;
     for (j = 0; j < n && !d->centred; j++)
         for (i = 0; i < n; i++) *SHS__AT(d->root, n, i, j) += d->mean[i] * d->mean[j];
     for (j = 0; j < n && !d->centred; j++) d->mean[j] = 0;
@@ -22579,16 +22615,29 @@ SHS__PRIVATE shs_status shs__tg_check_classes(const shs__pixels *px, const shs_d
     return SHS_OK;
 }
 
+/* The print of a background: what of the moments decides the scores. */
+SHS__PRIVATE int64_t shs__tg_background_print(const shs_moments *m) {
+    const size_t n = (size_t)m->bands;
+    uint64_t print = shs__ctx_imprint(1, m->shift, n * sizeof *m->shift);
+    size_t j;
+    print = shs__ctx_imprint(print, m->sum, n * sizeof *m->sum);
+    for (j = 0; j < n; j++) print = shs__ctx_imprint(print, SHS__AT(m->products, n, j, j), (n - j) * sizeof *m->products);
+    return (int64_t)(print >> 1);
+}
+
 /* What the ranks must agree on: the sizes, the options, and whatever decides the scores. */
 SHS__PRIVATE shs_status shs__tg_meet(const shs__pixels *px, shs_status status, int targets, const shs_wide *spectra, int lds,
                                      const shs_detect_options *o, const shs_sink *sink) {
     const int n = px->view.used;
-    int64_t numbers[] = {targets, (int64_t)o->method, o->background != NULL, o->classes, o->columns != 0, 0, 0};
+    int64_t numbers[] = {targets, (int64_t)o->method, o->background != NULL, o->classes, o->columns != 0, 0, 0, 0};
     shs_wide two[] = {o->ridge, 0};
     if (status == SHS_OK) {
-        numbers[5] = shs__wide_spectra_print(n, targets, spectra, lds);
-        numbers[6] = shs__wide_spectra_print(n, o->undesired_count, o->undesired, n);
-        if (o->background) two[1] = o->background->count;
+        numbers[5] = shs__wide_print(n, targets, spectra, lds);
+        numbers[6] = shs__wide_print(n, o->undesired_count, o->undesired, n);
+        if (o->background) {
+            numbers[7] = shs__tg_background_print(o->background);
+            two[1] = o->background->count;
+        }
     }
     return shs__px_meet(px, status, "detect", numbers, sizeof numbers / sizeof *numbers, two, 2, sink);
 }
@@ -22953,6 +23002,11 @@ SHS__PRIVATE shs_status shs__mix_prepare(int n, int c, const shs_wide *E, int ld
     if (!shs__wide_finite(shs__cells(c, c), s->gram)) return SHS_BAD_ENDMEMBERS;
     SHS__COPY(s->root, s->gram, shs__cells(c, c));
     if (!shs__wide_inverse_root(c, s->root, SHS__RANK_EPS, s->offset)) return SHS_DEPENDENT_ENDMEMBERS;
+    for (j = 0; j < c; j++) { /* the root has compared each with later ones; (G^-1)_jj is 1 / (squared distance from all others) */
+        const shs_wide *r = SHS__AT(s->root, c, 0, j);
+        shs_wide inverse = shs__la_dot_wide(j + 1, r, r);
+        if (!(SHS__RANK_EPS * inverse * *SHS__AT(s->gram, c, j, j) < 1)) return SHS_DEPENDENT_ENDMEMBERS;
+    }
     if (constraint & SHS_CONSTRAINT_NONNEGATIVE) return SHS_OK;
     for (b = 0; b < n; b++) shs__wide_inverse_times(c, s->root, SHS__AT(s->matrix, c, 0, b));
     SHS__CLEAR(s->offset, c);
@@ -23005,7 +23059,7 @@ SHS__PUBLIC shs_status shs_unmix(const shs_context *ctx, const shs_cube *cube, i
     shs_status status = shs__px_open(ctx, cube, &px);
     if (status == SHS_OK) status = shs__px_check_sink(cube, sink);
     if (status == SHS_OK) status = shs__mix_check(px.view.used, count, endmembers, lde, constraint);
-    if (status == SHS_OK) numbers[2] = shs__wide_spectra_print(px.view.used, count, endmembers, lde);
+    if (status == SHS_OK) numbers[2] = shs__wide_print(px.view.used, count, endmembers, lde);
     status = shs__px_meet(&px, status, "unmix", numbers, 3, NULL, 0, sink);
     if (status == SHS_OK) status = shs__ctx_agree(ctx, shs__mix_cube(&px, count, endmembers, lde, constraint, sink));
     shs__px_close(&px);
@@ -23783,7 +23837,7 @@ SHS__PUBLIC shs_status shs_ppi(const shs_context *ctx, const shs_cube *cube, int
     int64_t numbers[] = {count, 0};
     shs_status status = shs__px_open_on_cpu(ctx, cube, &px);
     if (status == SHS_OK) status = shs__ppi_check(&px.view, count, skewers, threshold, counts);
-    if (status == SHS_OK) numbers[1] = shs__wide_spectra_print(px.view.used, count, skewers, px.view.used);
+    if (status == SHS_OK) numbers[1] = shs__wide_print(px.view.used, count, skewers, px.view.used);
     status = shs__px_meet(&px, status, "ppi", numbers, 2, &threshold, 1, NULL);
     if (status == SHS_OK) { /* otherwise all ranks know */
         shs__px_reader_init(&s.reader, &px.view, shs__is_wide(SHS_PRECISION_ALWAYS));

@@ -681,6 +681,41 @@ static void test_never_zeroed(void **state) {
     shs_codes_free(NULL, &codes);
 }
 
+/* Numbers that are no divisor, precision or neighbour are refused by all fits, whether or not the fit looks at them. */
+static void test_enumerations_of_fits(void **state) {
+    float pixels[240], room[240];
+    int few, which;
+    (void)state;
+    for (few = 0; few < 2; few++)
+        for (which = 0; which < 3; which++) {
+            shs_cube cube = SHS_ZERO;
+            shs_sink sink = SHS_ZERO;
+            shs_pca_options o = SHS_ZERO;
+            shs_pca made;
+            shs_moments m;
+            shs_wide mean[8], noise[64] = {0};
+            int labels[30] = {0}, i;
+            for (i = 0; i < 240; i++) pixels[i] = (float)(i * i * 37 % 251);
+            for (i = 0; i < 8; i++) noise[i * 9] = 1;
+            cube.pixels = pixels, cube.type = SHS_TYPE_F32, cube.samples = few ? 4 : 30, cube.lines = 1, cube.bands = 8;
+            sink.pixels = room, sink.type = SHS_TYPE_F32;
+            if (which == 0) o.divisor = (shs_divisor)7;
+            if (which == 1) o.precise = (shs_precision)9;
+            if (which == 2) o.neighbours = (shs_neighbours)4;
+            assert_status(shs_pca_fit(NULL, &cube, &o, &made), SHS_BAD_OPTIONS);
+            assert_status(shs_mnf_fit(NULL, &cube, &o, &made), SHS_BAD_OPTIONS);
+            assert_status(shs_rx_fit(NULL, &cube, &o, &made), SHS_BAD_OPTIONS);
+            assert_status(shs_rx(NULL, &cube, &o, &sink, NULL), SHS_BAD_OPTIONS);
+            assert_status(shs_rx_classes(NULL, &cube, labels, 1, &o, &sink, NULL), SHS_BAD_OPTIONS);
+            assert_ok(shs_moments_create(NULL, 8, &m));
+            assert_ok(shs_moments_update(NULL, &cube, SHS_PRECISION_AUTO, &m));
+            assert_status(shs_pca_from_moments(NULL, &m, &o, &made), SHS_BAD_OPTIONS);
+            assert_status(shs_mnf_from_noise(NULL, &m, noise, 8, &o, &made), SHS_BAD_OPTIONS);
+            assert_status(shs_moments_finish(&m, (shs_divisor)7, mean, NULL, 0), SHS_BAD_OPTIONS);
+            shs_moments_free(NULL, &m);
+        }
+}
+
 static int no_signals(void *user, int p, size_t most, shs_real *Y, size_t *count) {
     (void)user, (void)p, (void)most, (void)Y;
     *count = 0;
@@ -818,6 +853,7 @@ int main(void) {
         cmocka_unit_test(test_maps_and_sinks),
         cmocka_unit_test(test_results_of_fits),
         cmocka_unit_test(test_options_of_ica),
+        cmocka_unit_test(test_enumerations_of_fits),
         cmocka_unit_test(test_never_zeroed),
         cmocka_unit_test(test_collective_calls_without_a_context),
         cmocka_unit_test(test_memory_of_fits),

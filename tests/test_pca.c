@@ -1367,6 +1367,31 @@ static void test_noise_of_few_pixels(void **state) {
     }
 }
 
+/* A mask leaves few pixels of a large image: no fit keeps values of all pixels. */
+static void test_few_pixels_of_a_large_image(void **state) {
+    enum { ROWS = 200, COLUMNS = 300, B = 50, SIZE = 10 << 20 };
+    plain_cube p = mixed_cube(ROWS, COLUMNS, B, 3, 1, 9);
+    shs_cube cube = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0);
+    unsigned char *mask = NEW(unsigned char, ROWS * COLUMNS), *memory = NEW(unsigned char, SIZE);
+    shs_context ctx = SHS_ZERO;
+    shs_arena arena;
+    shs_pca made;
+    int i;
+    (void)state;
+    for (i = 0; i < B / 2; i++) mask[7 * COLUMNS + i] = 1;
+    cube.mask = mask;
+    shs_arena_init(&arena, memory, SIZE);
+    shs_arena_attach(&arena, &ctx);
+    ctx.threads = 1;
+    assert_true(SIZE < (size_t)ROWS * COLUMNS * (B / 2 - 1) * sizeof(shs_wide));
+    assert_ok(shs_pca_fit(&ctx, &cube, NULL, &made));
+    shs_pca_free(&ctx, &made);
+    assert_ok(shs_mnf_fit(&ctx, &cube, NULL, &made));
+    assert_true(made.count == B / 2);
+    shs_pca_free(&ctx, &made);
+    free(mask), free(memory), free(p.x), cube_free(&cube);
+}
+
 /* Anomalies and sources of few pixels, in memory far below bands x bands; every pixel of N has the score N - 1 then, as numpy's
    pseudo-inverse says. So do detectors that need no covariance. */
 static void test_few_pixels_in_little_memory(void **state) {
@@ -1422,6 +1447,11 @@ static int *patches(int lines, int samples, plain_cube *p) {
     return labels;
 }
 
+static int refuse_lines(void *user, int first_line, int lines, const void *block) {
+    (void)user, (void)first_line, (void)lines, (void)block;
+    return 1;
+}
+
 static void test_rx_by_class(void **state) {
     static const struct { int lines, samples, bands, block; } sizes[] = {{37, 43, 6, 5}, {20, 401, 3, 1}, {61, 33, 9, 100}};
     int run;
@@ -1450,6 +1480,11 @@ static void test_rx_by_class(void **state) {
         for (i = 0; i < pixels_of(&p); i++) assert_close(got[i], judged[i] < 0 ? -5 : expected[i], 1e-8 * most);
         if (run < 3) {
             plain_cube values;
+            shs_sink refused = sink;
+            refused.pixels = NULL, refused.write_fn = refuse_lines;
+            memset(ranks, UNTOUCHED, sizeof ranks);
+            assert_status(shs_rx_classes(NULL, &used, labels, 6, NULL, &refused, ranks), SHS_WRITE_FAILED);
+            assert_true(holds_untouched(ranks, sizeof ranks));
             sink.rescale = 1, sink.low = 1, sink.high = 3;
             assert_ok(shs_rx_classes(NULL, &used, labels, 6, NULL, &sink, NULL));
             values = sink_values(&sink, lines, samples, 1);
@@ -1742,6 +1777,41 @@ static void test_rx_local_without_a_background(void **state) {
     }
     free(p.x);
     cube_free(&cube), sink_free(&sink);
+}
+
+/* A huge pixel in the inner window where the sums of a run begin: it is added and taken off again. A score is right or missing, and
+   far from the pixel there are scores. */
+static void test_rx_local_of_a_huge_pixel(void **state) {
+    enum { ROWS = 12, COLUMNS = 130, N = ROWS * COLUMNS };
+    plain_cube p = new_plain(ROWS, COLUMNS, 1);
+    shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, ROWS, COLUMNS, 1);
+    const double *got = (const double *)sink.pixels;
+    double *expected = NEW(double, N), room[3];
+    static const int places[][2] = {{8, 44}, {9, 45}, {7, 43}, {1, 0}, {10, 88}};
+    shs_rx_local_options o = SHS_ZERO;
+    shs_random r;
+    int k, i;
+    (void)state;
+    shs_random_seed(&r, 6);
+    for (i = 0; i < N; i++) p.x[i] = (double)shs_random_normal(&r);
+    o.inner = 5, o.outer = 11;
+    for (k = 0; k < 5; k++) {
+        const int at = places[k][0] * COLUMNS + places[k][1];
+        const double kept = p.x[at];
+        shs_cube cube;
+        p.x[at] = 3e8;
+        cube = cube_f64(&p);
+        assert_ok(shs_rx_local(NULL, &cube, &o, &sink));
+        shs_rx_local_naive(1, ROWS, COLUMNS, p.x, 5, 11, expected, room);
+        for (i = 0; i < N; i++) {
+            const int far = abs(i % COLUMNS - places[k][1]) > 64;
+            assert_false(far && is_nan(got[i]));
+            if (!is_nan(got[i])) assert_close(got[i], expected[i], 1e-3 * (1 + expected[i]));
+        }
+        cube_free(&cube);
+        p.x[at] = kept;
+    }
+    free(p.x), free(expected), sink_free(&sink);
 }
 
 /* Where no pixel has a background of full rank there is a status in place of an output of missing pixels: windows with no more
@@ -2729,6 +2799,7 @@ int main(void) {
         cmocka_unit_test(test_few_pixels),
         cmocka_unit_test(test_noise_of_few_pixels),
         cmocka_unit_test(test_few_pixels_in_little_memory),
+        cmocka_unit_test(test_few_pixels_of_a_large_image),
         cmocka_unit_test(test_rx_by_class),
         cmocka_unit_test(test_rx_by_classes_of_other_ranks),
         cmocka_unit_test(test_rx_of_empty_classes),
@@ -2738,6 +2809,7 @@ int main(void) {
         cmocka_unit_test(test_rx_local_of_the_whole_image),
         cmocka_unit_test(test_rx_local_without_a_background),
         cmocka_unit_test(test_rx_local_windows_too_small),
+        cmocka_unit_test(test_rx_local_of_a_huge_pixel),
         cmocka_unit_test(test_rx_local_beside_zeros),
         cmocka_unit_test(test_rx_finds_aircraft),
         cmocka_unit_test(test_mnf),

@@ -19,6 +19,7 @@ typedef struct share {
     shs_pca_options pca;
     shs_ica_options ica;
     int bands, outputs; /* of the moments and the map */
+    const shs_moments *background; /* of detectors */
     shs_sink sink;
     int stride; /* of codes; 0: none are wanted */
     int wants;  /* whatever else is optional */
@@ -34,7 +35,7 @@ typedef struct share {
 typedef struct world {
     int call[MOST_RANKS], ranks;
     share shares[MOST_RANKS];
-    const shs_pca *pca; /* for the transforms */
+    const shs_pca *pca, *rx; /* for the transforms */
     const shs_ica *separated;
     void (*tweak)(share *s, shs_context *ctx, int how); /* spoils the share of the last rank */
     int how;
@@ -148,6 +149,7 @@ static shs_status detect_by(const shs_context *ctx, share *s, shs_detector metho
     for (i = 0; i < 4 * BANDS; i++) spectra[i] = (shs_wide)(i % 5 + 1);
     o.method = method;
     o.columns = columns;
+    o.background = s->background;
     return shs_detect(ctx, &s->cube, s->outputs, spectra, BANDS, &o, &s->sink);
 }
 static shs_status call_detect(const shs_context *ctx, world *w, share *s) {
@@ -206,7 +208,17 @@ static shs_status call_inverse(const shs_context *ctx, world *w, share *s) {
     return shs_pca_inverse(ctx, w->pca, &s->cube, &s->sink);
 }
 static shs_status call_denoise(const shs_context *ctx, world *w, share *s) {
-    return shs_pca_denoise(ctx, w->pca, 2, &s->cube, &s->sink);
+    return shs_pca_denoise(ctx, w->pca, s->outputs - 1, &s->cube, &s->sink);
+}
+static shs_status call_rx_transform(const shs_context *ctx, world *w, share *s) {
+    return shs_rx_transform(ctx, w->rx, &s->cube, &s->sink);
+}
+static shs_status call_rx_local(const shs_context *ctx, world *w, share *s) {
+    shs_rx_local_options o = SHS_ZERO;
+    (void)w;
+    o.inner = 1;
+    o.outer = 5;
+    return shs_rx_local(ctx, &s->cube, &o, &s->sink);
 }
 static shs_status call_sources(const shs_context *ctx, world *w, share *s) {
     return shs_ica_transform(ctx, w->separated, &s->cube, &s->sink);
@@ -216,19 +228,25 @@ static shs_status call_from_sources(const shs_context *ctx, world *w, share *s) 
 }
 
 enum { KSVD, ONLINE, MOMENTS, PCA, PCA_RUN, MNF, RX, DETECT, DETECT_COLUMNS, NFINDR, ATGP, ICA, ICA_RUN, MAP, UNMIX, TRANSFORM,
-       INVERSE, DENOISE, SOURCES, FROM_SOURCES, CALLS };
+       INVERSE, DENOISE, SOURCES, FROM_SOURCES, RX_TRANSFORM, RX_LOCAL, CALLS };
 static const collective calls[CALLS] = {
     call_ksvd, call_online, call_moments, call_pca, call_pca_run, call_mnf, call_rx, call_detect,
     call_detect_columns, call_nfindr, call_atgp, call_ica, call_ica_run, call_map, call_unmix, call_transform,
     call_inverse, call_denoise, call_sources,
-    call_from_sources};
+    call_from_sources, call_rx_transform, call_rx_local};
+
+/* Calls that are shs_cube_map, and the same to the other ranks. */
+static int is_map(int call) {
+    return call == MAP || call == TRANSFORM || call == INVERSE || call == SOURCES || call == FROM_SOURCES;
+}
+static int has_sink(int call) { return call >= PCA_RUN && call != MNF && call != NFINDR && call != ATGP && call != ICA; }
 
 /* ---- a world of ranks -------------------------------------------------------------------------------------------- */
 
 /* The same for all tests: signals and pixels, and what is fitted to them. */
 static shs_real *signals;
 static shs_cube pixels;
-static shs_pca components;
+static shs_pca components, anomalies;
 static shs_ica sources;
 
 static int open_world(void **state) {
@@ -240,6 +258,7 @@ static int open_world(void **state) {
     pixels = cube_of(&p, SHS_TYPE_F32, SHS_INTERLEAVE_BIP, 0);
     signals = new_normal(P * M, 5);
     assert_ok(shs_pca_fit(NULL, &pixels, NULL, &components));
+    assert_ok(shs_rx_fit(NULL, &pixels, NULL, &anomalies));
     o.components = BANDS;
     assert_ok(shs_ica_fit(NULL, &pixels, &o, &sources));
     free(p.x);
@@ -249,6 +268,7 @@ static int open_world(void **state) {
 static int close_world(void **state) {
     (void)state;
     shs_pca_free(NULL, &components);
+    shs_pca_free(NULL, &anomalies);
     shs_ica_free(NULL, &sources);
     cube_free(&pixels);
     free(signals);
@@ -263,7 +283,7 @@ static world *new_world(int call, int ranks, const int *part) {
     size_t first = 0;
     int r, line = 0;
     memset(w, 0, sizeof *w);
-    w->ranks = ranks, w->pca = &components, w->separated = &sources;
+    w->ranks = ranks, w->pca = &components, w->rx = &anomalies, w->separated = &sources;
     for (r = 0; r < ranks; r++) {
         share *s = w->shares + r;
         w->call[r] = call;
@@ -506,6 +526,7 @@ static void test_ranks_without_pixels(void **state) {
         for (stretched = 0; stretched < 2; stretched++) {
             world *w = new_world(call, 3, nothing);
             for (r = 0; r < 3; r++) w->shares[r].sink.rescale = stretched, w->shares[r].sink.high = 1;
+            for (r = 0; r < 3 && stretched; r++) w->shares[r].pca.neighbours = SHS_NEIGHBOURS_LOWER;
             run_world(w);
             for (r = 0; r < 3; r++)
                 assert_status(w->shares[r].status, call <= ONLINE                   ? SHS_BAD_M
@@ -745,11 +766,12 @@ static void test_differences_are_seen(void **state) {
                 for (call = ICA; call <= ICA_RUN; call++) check_difference(call, ranks, part, 0, tweak_ica, how);
             for (how = 0; how < 3; how++)
                 for (call = PCA_RUN; call < CALLS; call++)
-                    if (call != MNF && call != NFINDR && call != ATGP && call != ICA)
-                        check_difference(call, ranks, part, 1, tweak_sink, how);
+                    if (has_sink(call)) check_difference(call, ranks, part, 1, tweak_sink, how);
             check_difference(MAP, ranks, part, 1, tweak_outputs, 0);
             check_difference(DETECT, ranks, part, 0, tweak_outputs, 0);
             check_difference(UNMIX, ranks, part, 0, tweak_outputs, 0);
+            check_difference(DENOISE, ranks, part, 0, tweak_outputs, 0);
+            check_difference(RX_LOCAL, ranks, part, 0, tweak_pca, 5);
             check_difference(NFINDR, ranks, part, 0, tweak_outputs, 0);
             check_difference(ATGP, ranks, part, 0, tweak_outputs, 0);
             for (how = 0; how < 64; how += 21) check_difference(NFINDR, ranks, part, 0, tweak_seed, how);
@@ -793,6 +815,76 @@ static void test_other_starts_are_seen(void **state) {
     free_world(w);
 }
 
+/* Ranks with another noise covariance, or another background. What is above the diagonal does not count, nor where columns lie. */
+static void test_other_matrices_are_seen(void **state) {
+    shs_wide noise[2][BANDS * BANDS] = {{0}}, wider[(BANDS + 2) * BANDS] = {0};
+    shs_moments m[2];
+    int how, r, b;
+    (void)state;
+    for (r = 0; r < 2; r++) assert_ok(shs_moments_create(NULL, BANDS, m + r));
+    for (b = 0; b < BANDS; b++) {
+        noise[0][b + b * BANDS] = noise[1][b + b * BANDS] = wider[b + b * (BANDS + 2)] = 1 + b;
+        for (r = 0; r < 2; r++) m[r].shift[b] = m[r].products[b + b * BANDS] = 1 + b;
+    }
+    m[0].count = m[1].count = 1;
+    for (how = 0; how < 6; how++) {
+        world *w = new_world(how < 2 ? MNF : DETECT, 3, parts[2]);
+        shs_wide *value = NULL, before = 0;
+        if (how == 1) value = noise[1] + 1;
+        if (how == 2) value = m[1].shift + 3;
+        if (how == 3) value = m[1].sum + BANDS - 1;
+        if (how == 4) value = m[1].products + 5; /* row 5, column 0 */
+        if (how == 5) value = m[1].products + 5 * BANDS;
+        if (value) before = *value, *value = (shs_wide)0.5;
+        for (r = 0; r < 3; r++) {
+            share *s = w->shares + r;
+            if (how >= 2) s->background = m + (r == 1);
+            else s->pca.noise = noise[r == 1];
+            if (how == 0 && r == 1) s->pca.noise = wider, s->pca.ldn = BANDS + 2;
+        }
+        run_world(w);
+        for (r = 0; r < 3; r++) assert_status(w->shares[r].status, how == 0 || how == 5 ? SHS_OK : SHS_RANKS_DIFFER);
+        if (value) *value = before;
+        free_world(w);
+    }
+    for (r = 0; r < 2; r++) shs_moments_free(NULL, m + r);
+}
+
+static int refuse_lines(void *user, int first_line, int lines, const void *block) {
+    (void)user, (void)first_line, (void)lines, (void)block;
+    return 1;
+}
+
+/* One rank's output cannot be written, or a pixel map's input not be read: the others know, though it was the last pass. */
+static void test_the_last_pass_is_agreed(void **state) {
+    int call, how, r;
+    (void)state;
+    for (call = PCA_RUN; call < CALLS; call++)
+        for (how = 0; how < 2; how++) {
+            world *w;
+            share *s;
+            void *output;
+            shs_cube in_memory;
+            if (!has_sink(call) || (how && !is_map(call) && call != DENOISE && call != RX_TRANSFORM)) continue;
+            w = new_world(call, 3, parts[2]);
+            s = w->shares + 1;
+            output = s->sink.pixels;
+            in_memory = s->cube;
+            if (how) {
+                s->cube = streamed(&in_memory, 2, &s->s);
+                s->s.fail_at = 1;
+            } else {
+                s->sink.pixels = NULL;
+                s->sink.write_fn = refuse_lines;
+            }
+            run_world(w);
+            for (r = 0; r < 3; r++)
+                assert_status(w->shares[r].status, r != 1 ? SHS_PEER_FAILED : how ? SHS_READ_FAILED : SHS_WRITE_FAILED);
+            s->sink.pixels = output;
+            free_world(w);
+        }
+}
+
 /* Ranks that make other calls than each other. */
 static void test_other_calls_are_seen(void **state) {
     int a, b, r;
@@ -800,7 +892,7 @@ static void test_other_calls_are_seen(void **state) {
     for (a = 0; a < CALLS; a++)
         for (b = 0; b < CALLS; b++) {
             world *w = new_world(a, 3, parts[2]);
-            if (a == b || (a == DENOISE) != (b == DENOISE) || (a >= MAP && b >= MAP)) { /* maps, all of them */
+            if (a == b || (is_map(a) && is_map(b))) {
                 free_world(w);
                 continue;
             }
@@ -969,6 +1061,8 @@ int main(void) {
         cmocka_unit_test(test_differences_are_seen),
         cmocka_unit_test(test_options_not_zeroed),
         cmocka_unit_test(test_other_starts_are_seen),
+        cmocka_unit_test(test_other_matrices_are_seen),
+        cmocka_unit_test(test_the_last_pass_is_agreed),
         cmocka_unit_test(test_other_calls_are_seen),
         cmocka_unit_test(test_a_rank_with_a_bad_context),
         cmocka_unit_test(test_bad_arguments_of_online),

@@ -719,6 +719,49 @@ static void test_backgrounds_refused(void **state) {
     free(p.x), cube_free(&cube);
 }
 
+/* A class with as many pixels as bands has no covariance, however rounding makes it look: two bands are nearly dependent. Another
+   class has scores all the same, and so has the first with a ridge or for CEM. */
+static void test_backgrounds_of_too_few_pixels(void **state) {
+    enum { FEW = 3, ALL = 40 };
+    static const double spread[FEW] = {0.1, 0.9, 0.37}, apart[FEW] = {0.3, -0.2, 0.7}, other[FEW] = {0.21, 0.5, -0.4};
+    plain_cube p = mixed_cube(1, ALL, 3, 3, 1, 31);
+    shs_cube cube;
+    shs_detect_options o = SHS_ZERO;
+    shs_wide spectrum[3] = {1, 2, 5};
+    int labels[ALL], i, way;
+    (void)state;
+    for (i = 0; i < ALL; i++) labels[i] = i >= FEW;
+    for (i = 0; i < FEW; i++) {
+        pixel_of(&p, (size_t)i)[2] = spread[i];
+        pixel_of(&p, (size_t)i)[1] = spread[i] + 1e-5 * apart[i];
+        pixel_of(&p, (size_t)i)[0] = other[i];
+    }
+    cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
+    o.labels = labels;
+    o.classes = 2;
+    for (way = 0; way < 4; way++) {
+        shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 1, ALL, 1);
+        const double *got = (const double *)sink.pixels;
+        o.ridge = way == 2 ? (shs_wide)1e-3 : 0;
+        o.method = SHS_DETECTOR_MF;
+        if (way == 1) o.method = SHS_DETECTOR_ACE;
+        if (way == 3) o.method = SHS_DETECTOR_CEM;
+        assert_ok(shs_detect(NULL, &cube, 1, spectrum, 3, &o, &sink));
+        for (i = 0; i < ALL; i++) assert_int_equal(is_nan(got[i]), i < FEW && way < 2);
+        sink_free(&sink);
+    }
+    o.labels = NULL;
+    o.classes = 0;
+    o.method = SHS_DETECTOR_MF;
+    cube.samples = FEW;
+    {
+        shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, 1, FEW, 1);
+        assert_status(shs_detect(NULL, &cube, 1, spectrum, 3, &o, &sink), SHS_SINGULAR_COVARIANCE);
+        sink_free(&sink);
+    }
+    free(p.x), cube_free(&cube);
+}
+
 /* The mean for ACE, zero for SAM: orthogonal to every target. */
 static void test_pixels_without_a_direction(void **state) {
     static const shs_wide spectra[2] = {1, 2};
@@ -860,6 +903,7 @@ int main(void) {
         cmocka_unit_test(test_backgrounds_of_a_large_cube),
         cmocka_unit_test(test_backgrounds_into_a_stream),
         cmocka_unit_test(test_backgrounds_refused),
+        cmocka_unit_test(test_backgrounds_of_too_few_pixels),
         cmocka_unit_test(test_pixels_without_a_direction),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_names),
