@@ -13064,7 +13064,8 @@ SHS__OUTLINE shs_status shs__lasso_code_as_is(const shs_context *ctx, shs__lasso
     return status;
 }
 
-/* Codes in other units: one for each signal. An engine takes one lambda for all signals, and these one unit. */
+/* Codes in other units: one for each signal. An engine takes one lambda for all signals, and these one unit, which is out of range
+   where lambda is subnormal in it. */
 SHS__OUTLINE shs_status shs__lasso_code_scaled(const shs_context *ctx, const shs__lasso *q, shs_lasso_report *report) {
     shs__units u;
     shs__lasso scaled = *q;
@@ -13090,6 +13091,8 @@ SHS__OUTLINE shs_status shs__lasso_code_scaled(const shs_context *ctx, const shs
     scaled.o = &o;
     scaled.units = &u;
     status = shs__lasso_code_as_is(ctx, &scaled, report);
+    for (which = 0; which < q->count && together && m > 0; which++)
+        good &= !(q->lambdas[which] > 0) || shs__lasso_lambda(&scaled, which, 0) >= SHS__REAL_MIN;
     for (which = 0; which < q->count && (status == SHS_OK || status == SHS_CANCELLED); which++)
         for (i = 0; i < m; i++) good &= shs__units_back(&u, q->c.codes, (size_t)which * m + i, i);
     report->objective = shs__omp_times_square(report->objective, -u.largest);
