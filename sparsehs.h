@@ -1507,7 +1507,8 @@ typedef struct shs_pca_options {
     uint32_t start_canary;
     int components;               /* k at most: the rules below may leave fewer; 0 = by these rules, or all bands. Where a single
                                      rank has at most half as many pixels as bands, all components above rounding, which are
-                                     at most as many as pixels less one */
+                                     at most as many as pixels less one. Pixels that `mask` leaves in count there, missing
+                                     ones and those that mask_fn leaves out too */
     shs_wide variance;            /* as many as explain this fraction of the variance; 0 = rule not used */
     shs_wide eigenvalue_at_least; /* leaves out components of smaller eigenvalues, but never the first; 0 = rule not used */
     int correlation;              /* non-zero: every band is divided by its standard deviation first */
@@ -1531,7 +1532,8 @@ typedef struct shs_pca {
     shs_wide total_variance;   /* the sum of all eigenvalues */
     shs_wide *mean;            /* bands */
     shs_wide *scale;           /* bands: what a band is divided by; 1 for covariance */
-    shs_wide *eigenvalues;     /* eigenvalue_count: options.components, or bands if it was 0; descending */
+    shs_wide *eigenvalues;     /* eigenvalue_count, descending: options.components, or bands if it was 0; MNF: as many as the
+                                  noise has dimensions; RX: components */
     int eigenvalue_count;
     shs_wide *vectors;         /* bands x components */
     shs_wide *forward;         /* components x bands: component = forward (x - mean) */
@@ -1941,8 +1943,8 @@ SHS_API shs_status shs_compact_synthesize(const shs_context *ctx, int p, int n, 
 
    AMSD's paper has T = x'(P - P_S)x / x'P_S x, which is s / (1 - s) of the score s: the same order. U holds the spectra of the
    background, such as endmembers; without it the share is of the pixel's whole energy. Pixels with 1e-12 or less of their energy
-   outside of U's space score 0. Rounding changes a score by about bands x 1e-16 |x| / |P x|, at most 1e-10 x bands. As many
-   spectra as bands, with those of U, explain everything: the others score 1. */
+   outside of U's space (1e-6 without doubles) score 0. Rounding changes a score by about bands x 1e-16 |x| / |P x|, at most
+   1e-10 x bands. As many spectra as bands, with those of U, explain everything: the others score 1. */
 #define SHS_DETECTOR_LIST(X)                                                                                                   \
     X(SHS_DETECTOR_MF, mf)                                                                                                     \
     X(SHS_DETECTOR_CEM, cem)                                                                                                   \
@@ -1976,7 +1978,8 @@ typedef struct shs_detect_options {
    are moments of count 1 with shift = mean, sum = 0, products = covariance.
    GLRT needs the number N of pixels that they are of: count = N, products = N times the covariance (divisor N). SHS_BAD_TARGETS;
    SHS_LOST_TARGET; SHS_BAD_UNDESIRED; SHS_SINGULAR_COVARIANCE: a band is a combination of later bands (1e-12 of its variance or
-   less is independent); SHS_BAD_MOMENTS: another number of bands.
+   less is independent; 1e-6 without doubles), or without a ridge the cube has fewer pixels than bands + 1 (CEM: bands);
+   SHS_BAD_MOMENTS: another number of bands.
 
    With labels or columns m, C and R, and N in GLRT, are those of a pixel's own class, in MF, CEM, ACE, SACE and GLRT. One pass
    over the cube adds up the moments of all classes, a second one scores, on the CPU. Memory: for each class about bands (bands +
@@ -2083,7 +2086,8 @@ SHS_API void shs_ppi_skewers(int bands, int count, uint64_t seed, shs_wide *skew
 /* skewers: bands x count, of any length; threshold: in the units of d'x, which are those of the pixels for unit skewers. counts:
    one a pixel, line after line, 0 to 2 count; -1 where the pixel is missing. The pixels are read once, with a threshold twice.
    Memory: 2 count shs_wide and size_t a thread. An engine is not used. Of ranks the pixels count together, and each gets its own
-   counts. SHS_BAD_MAP (skewers), SHS_BAD_OPTIONS (threshold), SHS_BAD_OUTPUT (counts), SHS_NO_PIXELS leave them undefined. */
+   counts. SHS_BAD_MAP (skewers), SHS_BAD_OPTIONS (threshold), SHS_BAD_OUTPUT (counts): nothing is written. SHS_NO_PIXELS and
+   failures of a pass over the cube leave them undefined. */
 SHS_API shs_status shs_ppi(const shs_context *ctx, const shs_cube *cube, int count, const shs_wide *skewers, shs_wide threshold,
                            int *counts);
 /* The naive twin: counts (m). */
@@ -16466,10 +16470,10 @@ enum {
     SHS__TILE_WORDS = 192,   /* as many shs_wide hold the 32-bit sums of a tile */
     SHS__LEAST_WORDS = 4,    /* pairs between two flushes of integer sums: below that float is faster */
     SHS__PANELS_A_SUM = 2,   /* panels whose products are summed in shs_real; 8-bit products stay exact up to 1024 pixels */
-    SHS__CHUNK_PANELS = 4,   /* panels in a parallel chunk, whose sums are added up in shs_wide; of large blocks: */
-    SHS__LARGE_CHUNK_PANELS = 16,
-    SHS__PASS_CHUNKS = 16,      /* chunks whose sums are held before they are added in order */
-    SHS__COLLECT_VALUES = 4096, /* of which so many at a time */
+    SHS__CHUNK_PANELS = 4,   /* panels in a parallel chunk, whose sums are added up in shs_wide */
+    SHS__LARGE_CHUNK_PANELS = 16, /* panels in a chunk of a large block */
+    SHS__PASS_CHUNKS = 16,        /* chunks whose sums are held before they are added in order */
+    SHS__COLLECT_VALUES = 4096,   /* sums that one worker adds at a time */
     SHS__CACHE_LIMIT = 256 << 20, /* bytes of whitened pixels of a cube in memory that are kept */
     SHS__BLOCK_BYTES = 16 << 20 /* a block of a stream, unless the caller says how many lines */
 };
@@ -17482,7 +17486,7 @@ typedef struct shs__pass {
 /* The memory after the panel of `count` pixels from `at` on, as much again, where pixels lie without gaps. */
 SHS__PRIVATE shs__ahead shs__px_next_panel(const shs__reader *r, size_t at, size_t count) {
     const shs__view *v = &r->view;
-    const size_t end = shs__zmin(at + count, r->block_pixels), next = shs__zmin(count, r->block_pixels - end);
+    const size_t next = shs__zmin(count, r->block_pixels - at - count);
     shs__ahead ahead = SHS_ZERO;
     if (next == 0 || r->tiles == 0 || v->ls != v->ss * v->samples || v->used < v->bands || r->offset) return ahead;
     if (v->planes && v->ss != 1) return ahead;
@@ -17623,7 +17627,9 @@ typedef struct shs__gram_own {
     void *scratch;   /* elements: a spectrum, up to whole vectors */
     void *tiles;     /* elements: products of the last panels, not yet in the sums: pending of them */
     shs_wide *integer_tiles; /* the same from integers, of a whole chunk */
-    int pending, has_integers, begun; /* begun: packed holds numbers */
+    int pending, has_integers;
+    int begun;       /* packed holds numbers */
+    int has_rounded; /* moments: sums of elements were added, not of integers alone */
     unsigned char apart[SHS__ALIGN];
 } shs__gram_own;
 
@@ -17676,7 +17682,7 @@ SHS__PRIVATE void shs__px_gram_layout(shs__layout *l, shs__gram *g, int workers)
         own->tiles = SHS__CARVE_ELEMENTS(l, k, shs__px_tile_values(g->n, k->lanes, k->columns));
         own->integer_tiles =
             SHS__CARVE(l, shs_wide, g->integers ? shs__px_tile_values(g->n, w->lanes, w->columns) + SHS__TILE_WORDS : 0);
-        own->pending = own->has_integers = own->begun = 0;
+        own->pending = own->has_integers = own->begun = own->has_rounded = 0;
     }
 }
 
@@ -17752,7 +17758,7 @@ typedef struct shs__moments_job {
     shs__consumer consumer;
     shs_wide *wide_shift;   /* what is taken off the pixels */
     shs_real *shift;        /* the same, rounded: what an engine takes off */
-    int fine;               /* whether the shift keeps the digits of shs_wide: pixels have them too, and so have elements */
+    int fine;               /* elements are shs_wide and the pixels have more digits than shs_real: the shift is not rounded */
     int narrow;             /* the sums are of shs_real, though there is a wider type */
     void *element_shift;    /* one of them; raw panels are not shifted when they are read */
     int32_t *whole_shift;   /* the same where it is whole, up to a whole vector */
@@ -17840,6 +17846,7 @@ SHS__PRIVATE void shs__px_real_moments(const shs__moments_job *job, shs__panel *
     const shs__pixels_kernels *k = r->kernels;
     void *packed;
     size_t i;
+    own->has_rounded = 1;
     if (r->raw == SHS__RAW_PLANES) shs__px_read_spectra(r, panel); /* again: their differences were too large for integers */
     if (!r->raw) {
         panel->pixels = panel->valid;
@@ -18518,6 +18525,15 @@ SHS__PRIVATE int shs__px_ask_narrow(shs_precision precise, shs_status status, in
     return again;
 }
 
+/* The CPU's pass. Sums of integers alone are exact, whatever elements are. */
+SHS__PRIVATE shs_status shs__px_cpu_moments(const shs_context *ctx, shs__moments_job *job) {
+    shs_status status = shs__px_pass_run(ctx, &job->reader, &job->consumer);
+    int i, rounded = 0;
+    for (i = 0; i < shs__ctx_workers(ctx); i++) rounded |= job->gram.own[i].has_rounded;
+    job->narrow &= rounded;
+    return status;
+}
+
 /* Moments of the pixels or, with pairs, of the noise (an engine's: of right neighbours). The sums go to the job. */
 SHS__PRIVATE shs_status shs__px_moments(const shs__pixels *px, shs__moments_job *job, shs_precision precise) {
     shs_wide *sums = job->consumer.sums;
@@ -18529,7 +18545,7 @@ SHS__PRIVATE shs_status shs__px_moments(const shs__pixels *px, shs__moments_job 
         else if (px->engine) status = SHS_UNSUPPORTED;
         else status = SHS_OK;
     } while (shs__px_ask_narrow(precise, status, &wide));
-    if (shs__ctx_cpu_takes_over(px->engine, status)) return shs__px_pass_run(px->ctx, &job->reader, &job->consumer);
+    if (shs__ctx_cpu_takes_over(px->engine, status)) return shs__px_cpu_moments(px->ctx, job);
     for (b = 0; b < job->gram.n; b++) job->wide_shift[b] = (shs_wide)job->shift[b];
     job->narrow = !wide && sizeof(shs_real) < sizeof(shs_wide);
     return status;
@@ -19465,7 +19481,7 @@ SHS__PRIVATE void shs__few_layout(shs__layout *l, shs__few_pixels *few, int comp
     few->fit.vectors = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, kept, 1));
 }
 
-/* Copies the valid pixels to X. */
+/* Copies the valid pixels to X: no more than there is room for, even if the caller's mask changes meanwhile. */
 SHS__PRIVATE shs_status shs__few_read(const shs_context *ctx, shs__few_pixels *few) {
     shs__reader *r = &few->reader;
     shs__panel *panel = r->panels;
@@ -19711,13 +19727,15 @@ SHS__PRIVATE shs_status shs__pca_noise(const shs__pixels *px, const shs_pca_opti
     const int last = each ? SHS_NEIGHBOURS_DIAGONAL : (int)o->neighbours;
     int neighbour = each ? SHS_NEIGHBOURS_RIGHT : last;
     size_t cells = shs__cells(n, n), i;
-    shs_wide widest = px->view.lines > 0 ? (shs_wide)px->view.samples : 0;
+    const size_t samples = px->view.lines > 0 ? (size_t)px->view.samples : 0;
+    shs_wide widest = (shs_wide)samples;
+    const int exact = (size_t)widest == samples; /* not every float is */
     shs__borders b = SHS_ZERO;
     shs__layout l = SHS_ZERO;
     shs_status status = SHS_OK;
     if (borders) status = shs__ctx_reduce(ctx, &widest, 1, SHS_REDUCE_MAX);
     b.widest = (size_t)widest;
-    if (borders && b.widest < (size_t)px->view.samples && px->view.lines > 0) status = SHS_TOO_LARGE; /* for a float */
+    if (status == SHS_OK && borders && !exact) status = SHS_TOO_LARGE;
     while (borders && shs__layout_next(ctx, &l, &status)) shs__pca_borders_layout(&l, &b, &px->view);
     memset(noise, 0, cells * sizeof *noise);
     for (; neighbour <= last; neighbour++) {
@@ -21990,7 +22008,7 @@ typedef struct shs__detection {
     int centred;      /* pixels and targets less the mean */
     shs_wide count;   /* pixels of the background */
     shs_wide *matrix; /* rows x n */
-    shs_wide *mean;   /* n; of methods that take nothing off 0 */
+    shs_wide *mean;   /* n; zeros for methods that subtract nothing */
     int columns;      /* of root: n; SAM on the CPU has none, OSP as many as undesired spectra */
     shs_wide *root;   /* n x columns: R of C^-1 or R^-1; for SAM I; for OSP an orthonormal basis of U's columns; for AMSD a
                          triangle that makes vectors as long as P does */
@@ -22268,7 +22286,7 @@ SHS__PRIVATE void shs__tg_backgrounds_layout(shs__layout *l, shs__backgrounds *g
     size_t top;
     int i;
     g->ld = shs__la_round_up(shs__imax(g->n, shs__la_round_up(g->n, (int)columns)), (int)lanes);
-    g->room = 0; /* tiles take more than the root: their groups are whole */
+    g->room = 0; /* of the tiles. The root, which later takes their place, needs no more: its groups are cut */
     for (top = 0; top < n; top += columns) g->room += (((size_t)n - 1) / lanes + 1 - top / lanes) * lanes * columns;
     shs__px_reader_layout(l, &g->reader, workers);
     g->count = SHS__CARVE(l, shs_wide, classes);

@@ -724,6 +724,30 @@ static void test_8_bit_sums_are_exact(void **state) {
         }
 }
 
+/* Products of 16-bit integers are exact in single precision too: a band that deviates in one pixel of many is not constant. */
+static void test_one_pixel_of_many_deviates(void **state) {
+    enum { PIXELS = 1000 * 1000 };
+    uint16_t *pixels = NEW(uint16_t, 2 * PIXELS);
+    shs_cube cube = SHS_ZERO;
+    shs_moments m;
+    shs_wide mean[2], covariance[4];
+    size_t i;
+    (void)state;
+    for (i = 0; i < PIXELS; i++) {
+        pixels[2 * i] = 60000;
+        pixels[2 * i + 1] = (uint16_t)(i % 2);
+    }
+    pixels[2 * 765432] = 60001;
+    cube.pixels = pixels, cube.type = SHS_TYPE_U16, cube.samples = cube.lines = 1000, cube.bands = 2;
+    cube.interleave = SHS_INTERLEAVE_BIP;
+    m = moments_of(NULL, &cube, 0);
+    assert_ok(shs_moments_finish(&m, SHS_DIVISOR_N, mean, covariance, 2));
+    if (BY_ENGINE(test_multiplies_pairs(), 0)) assert_close(covariance[0], 1e-6 * (1 - 1e-6), 1e-15);
+    assert_close(covariance[3], 0.25, BY_TYPE(1e-6, 1e-12));
+    shs_moments_free(NULL, &m);
+    free(pixels);
+}
+
 /* Small variations on a level of a million: what a plain sum of squares would drown in. The remaining digits of a float lie
    on a coarse grid, so all squares round the same way: at worst by 512 x 2^-25 (1024 on a device). A quarter of this error is
    allowed. */
@@ -1777,6 +1801,7 @@ int main(void) {
         cmocka_unit_test(test_split_anywhere),
         cmocka_unit_test(test_merge_with_nothing),
         cmocka_unit_test(test_8_bit_sums_are_exact),
+        cmocka_unit_test(test_one_pixel_of_many_deviates),
         cmocka_unit_test(test_large_offsets),
         cmocka_unit_test(test_finish),
         cmocka_unit_test(test_finish_after_overflow),
