@@ -1149,7 +1149,8 @@ SHS_API shs_status shs_ksvd(const shs_context *ctx, int p, int n, size_t m, cons
    the values present, and rmse divides by the root of their number. Missing values are zeros in replacements and starts, and
    `test` has none. A value present in none of an atom's signals becomes 0 in the atom; a signal without any value has no atoms.
    This takes p m more values and p m more bytes. Signals may be in any unit in which shs_wide holds fourth powers of their values;
-   beyond that atoms may stay as they are. The worst signal is found by squares in shs_real. */
+   beyond that atoms may stay as they are. The worst signal is found by squares in shs_real. Engines take signals whose largest
+   values are within 2^-63 and 2^63 (2^-255 and 2^255 in double). */
 SHS_API shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t m, const shs_real *Y, int ldy,
                                const shs_ksvd_options *options, shs_real *D, int ldd, shs_codes *codes,
                                shs_ksvd_report *report);
@@ -10462,6 +10463,7 @@ typedef struct shs__coder {
 
     /* The plan. */
     int few;  /* 1: too few signals to pack the dictionary for */
+    int no_room; /* of signals to learn from: the unit of one leaves no room for squares */
     int late; /* the caller's Gram matrix is checked after coding, the columns of the chosen atoms alone */
     const shs__chunk_coder *form;
     size_t chunk_signals; /* at most: signals_per_group */
@@ -11272,10 +11274,8 @@ SHS__OUTLINE shs_status shs__coder_look(const shs_context *ctx, const shs__coder
     return SHS_OK;
 }
 
-SHS__PRIVATE shs_status shs__coder_finite(const shs_context *ctx, const shs__coder *c) {
-    int unsafe;
-    return shs__coder_look(ctx, c, &unsafe);
-}
+/* The same of signals to learn from; the coder remembers whether their unit leaves no room. */
+SHS__PRIVATE shs_status shs__coder_finite(const shs_context *ctx, shs__coder *c) { return shs__coder_look(ctx, c, &c->no_room); }
 
 SHS__PUBLIC shs_omp_options shs_omp_defaults(int p, int n) {
     shs_omp_options o = SHS_ZERO;
@@ -11382,6 +11382,7 @@ SHS__PRIVATE shs_status shs__omp_engine_open(const shs_context *ctx, const shs__
     if (c->options->nonnegative || shs__omp_weighted(c->options)) return SHS_UNSUPPORTED; /* of any engine */
     if (!shs__method_takes(c->options->method, SHS__TAKES_ENGINE)) return SHS_UNSUPPORTED;
     if (shs__omp_grouped(c->options) && (learning || !e->signals_grouped)) return SHS_UNSUPPORTED;
+    if (learning && c->no_room) return SHS_UNSUPPORTED; /* engines sum codes times signals in the unit of these */
     job.p = c->over.p;
     job.n = c->over.n;
     job.m = c->m;

@@ -900,6 +900,21 @@ static void test_rounds_that_look_back(void **state) {
     assert_ok(learn(&x->ctx, &x->s, x->there, SHS_UPDATE_SGK));
 }
 
+/* Signals whose unit leaves no room for sums of products are not for engines. */
+static void test_units_of_learning(void **state) {
+    fixture *x = (fixture *)*state;
+    const shs_real unit = (shs_real)BY_TYPE(ldexp(1, -100), ldexp(1, -300));
+    shs_real D[P * N];
+    shs_ksvd_options o = SHS_ZERO;
+    size_t i;
+    for (i = 0; i < P * M; i++) x->s.Y[i] *= unit;
+    o.iterations = 1, o.coding.sparsity = S;
+    assert_status(shs_ksvd_ex(&x->ctx, P, N, M, x->s.Y, P, &o, D, P, NULL, NULL), SHS_UNSUPPORTED);
+    x->e.fallback = 1;
+    assert_ok(shs_ksvd_ex(&x->ctx, P, N, M, x->s.Y, P, &o, D, P, NULL, NULL));
+    assert_int_equal(x->told.open, 0);
+}
+
 /* The CPU decorrelates the atoms of an engine without Y X', and goes on as if it had been alone. */
 static void test_looks_back_at_an_engine(void **state) {
     fixture *x = (fixture *)*state;
@@ -1043,6 +1058,7 @@ int main(void) {
         WITH_ENGINE(test_missing_entries), WITH_ENGINE(test_half_opened),          WITH_ENGINE(test_unknown_rule),
         WITH_ENGINE(test_rounds),          WITH_ENGINE(test_rounds_that_look_back), WITH_ENGINE(test_signals_only),
         WITH_ENGINE(test_rounds),          WITH_ENGINE(test_looks_back_at_an_engine), WITH_ENGINE(test_signals_only),
+        WITH_ENGINE(test_units_of_learning),
         WITH_ENGINE(test_half_a_stream),
         WITH_ENGINE(test_engine_without_double),
         WITH_ENGINE(test_nowhere_to_go),   WITH_ENGINE(test_cancelled_coding)};
