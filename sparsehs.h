@@ -1404,7 +1404,7 @@ typedef struct shs_cube {
     int band_count;            /* of band_list */
     const unsigned char *mask; /* lines x samples, 0 = leave out; NULL = use all */
     int has_nodata;
-    shs_wide nodata;
+    shs_wide nodata;           /* without doubles, 32-bit integers are compared with it as floats */
 
     /* A stream: pixels is NULL, and read_fn fills block with `lines` whole lines from first_line on, as a cube of this type,
        interleave and byte order (strides must be 0). A non-zero return is SHS_READ_FAILED. Lines are asked for in ascending order,

@@ -591,9 +591,9 @@ static void test_bad_arguments(void **state) {
     assert_status(shs_unmix(NULL, &cube, C, E, N, SHS_CONSTRAINT_FULL, &sink), SHS_DEPENDENT_ENDMEMBERS);
     for (i = 0; i < 3 * N; i++) { /* the third nearly depends on the others, in every order of the three */
         static const double rows[3][N] = {{1}, {0, 1}, {0.01, 1, 3.2e-8}};
-        int order;
-        memset(E, 0, C * N * sizeof *E);
-        for (order = 0; order < C; order++) memcpy(E + order * N, rows[(i / 3 % 2 ? 2 * order + i : order + i) % 3], sizeof rows[0]);
+        const int step = 1 + i / 3 % 2; /* 2: backwards */
+        int place;
+        for (place = 0; place < C; place++) memcpy(E + place * N, rows[(step * place + i) % 3], sizeof rows[0]);
         assert_status(shs_unmix(NULL, &cube, C, E, N, (shs_constraint)(i % 4), &sink), SHS_DEPENDENT_ENDMEMBERS);
     }
     memset(E, 0, N * sizeof *E);
