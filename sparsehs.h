@@ -1508,8 +1508,8 @@ typedef struct shs_pca_options {
     uint32_t start_canary;
     int components;               /* k at most: the rules below may leave fewer; 0 = by these rules, or all bands. Where a single
                                      rank has at most half as many pixels as bands, all components above rounding, which are
-                                     at most as many as pixels less one. Pixels that `mask` leaves in count there, missing
-                                     ones and those that mask_fn leaves out too */
+                                     at most as many as pixels less one. The mask decides about
+                                     pixels here, not missing values and mask_fn */
     shs_wide variance;            /* as many as explain this fraction of the variance; 0 = rule not used */
     shs_wide eigenvalue_at_least; /* leaves out components of smaller eigenvalues, but never the first; 0 = rule not used */
     int correlation;              /* non-zero: every band is divided by its standard deviation first */
@@ -2770,7 +2770,7 @@ enum { SHS__WORTH_SHARING = 100000 };
 
 #ifdef SHS__OPENMP
 /* A worker takes consecutive chunks, the same ones in every loop over as many chunks: its earlier results are still in its cache.
-   A worker that has finished its own share helps with other shares. */
+   A worker with its share done helps with the rest. */
 enum { SHS__SHARES = 8 };
 
 typedef struct shs__share {
@@ -4668,7 +4668,7 @@ SHS__PRIVATE void SHS__IN(combine)(int n, int count, const shs_real *const *colu
         for (u = 0; u < count; u++) sum[i] += factors[u] * columns[u][i];
 }
 
-/* ||x||^2 in shs_wide, in several sums, so that additions need not wait for each other. */
+/* ||x||^2 in shs_wide, in several sums: an addition does not wait for the one before. */
 SHS__PRIVATE shs_wide SHS__IN(norm2)(int n, const shs_real *x) {
     int i = 0;
 #ifdef SPARSEHS_NO_DOUBLE
@@ -5108,7 +5108,7 @@ SHS__PRIVATE shs_wide SHS__IN(secular_sum)(int from, int to, const shs_wide *q, 
 
 /* ---- kernels: pursuit ------------------------------------------------------------------------------------ >>k_omp */
 
-/* Kernels take several values at a time. Where code must be small, plain C takes them one by one. */
+/* Kernels take several values at a time. Small code takes values one by one, in plain C. */
 #if defined(SHS__VECTOR_BYTES) || !defined(__OPTIMIZE_SIZE__)
 #define SHS__AT_A_TIME
 
@@ -13069,8 +13069,8 @@ SHS__OUTLINE shs_status shs__lasso_code_as_is(const shs_context *ctx, shs__lasso
     return status;
 }
 
-/* Codes in other units: one for each signal. An engine takes one lambda for all signals, and these one unit, which is out of range
-   where lambda is subnormal in it. */
+/* Codes in other units: one for each signal. An engine takes one lambda, so its signals have one unit: SHS_OUT_OF_RANGE
+   where lambda is subnormal in this unit. */
 SHS__OUTLINE shs_status shs__lasso_code_scaled(const shs_context *ctx, const shs__lasso *q, shs_lasso_report *report) {
     shs__units u;
     shs__lasso scaled = *q;
@@ -20028,8 +20028,8 @@ SHS__PRIVATE shs_status shs__rx_mark_lowest(const shs_context *ctx, const shs__t
     return status;
 }
 
-/* One round: rx is the fit before, and becomes the fit of the pixels that stay. *above is that of shs__rx_pixels. It may grow, as
-   one huge pixel lifts the share that is rounding. Statistics of fewer dimensions would give the pixels outside of these a score
+/* One round: rx is the fit before, and becomes the fit of the pixels that stay. *above is that of shs__rx_pixels. Without a huge
+   pixel *above may grow, because the bound of rounding falls. Statistics of fewer dimensions would give the pixels outside of these a score
    of nearly 0. */
 SHS__PRIVATE shs_status shs__rx_trim_once(const shs__pixels *px, const shs_pca_options *o, const shs__trim *t, shs_pca *rx,
                                           int *above) {
@@ -22287,7 +22287,7 @@ SHS__PRIVATE void shs__tg_backgrounds_layout(shs__layout *l, shs__backgrounds *g
     size_t top;
     int i;
     g->ld = shs__la_round_up(shs__imax(g->n, shs__la_round_up(g->n, (int)columns)), (int)lanes);
-    g->room = 0; /* of the tiles. The root, which later takes their place, needs no more: its groups are cut */
+    g->room = 0; /* of the tiles; the root, in the same place later, has cut groups and needs no more */
     for (top = 0; top < n; top += columns) g->room += (((size_t)n - 1) / lanes + 1 - top / lanes) * lanes * columns;
     shs__px_reader_layout(l, &g->reader, workers);
     g->count = SHS__CARVE(l, shs_wide, classes);
