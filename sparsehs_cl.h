@@ -10036,7 +10036,7 @@ typedef struct shs__cl_pixels {
     int group_bands;
     size_t budget;        /* bytes for panels */
     shs_real *find_shift; /* moments of a stream: where the shift is to go, once there is a valid pixel */
-    int by_panels;        /* moments of bytes too: a self-test of a session that makes them so */
+    int by_panels;        /* set by the self-test of panels: moments of bytes are summed from panels, too */
     cl_mem room[SHS__CL_ROOMS];
     size_t room_bytes[SHS__CL_ROOMS];
     int m, z_kept;        /* whitened components; whether they stayed on the device */

@@ -1003,7 +1003,7 @@ static void test_allocations_fail(void **state) {
     }
 }
 
-/* A session that breaks down says nothing of codes that it never had. */
+/* A session that fails before it has codes does not look at the codes. */
 static void test_no_codes_no_fault(void **state) {
     const shs_cl_options o = SHS_ZERO;
     counter c = {0, -1, 0};

@@ -3133,7 +3133,7 @@ static void test_cancelled_between_rounds(void **state) {
     problem_free(&q);
 }
 
-/* A cancelled call reports those signals that were coded, also those that have no atom. */
+/* A cancelled call reports every signal coded so far, a signal without atoms included. */
 static void test_cancelled_in_units(void **state) {
     enum { m = 1300 };
     const shs_real D[] = {1, 0};

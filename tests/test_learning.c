@@ -616,7 +616,7 @@ static void test_test_set(void **state) {
     free(Y), free(other), free(D);
 }
 
-/* Signals that are not learnt from have the limits that hold for all, not those of each signal. */
+/* Test signals are coded with `sparsity` and `tolerance`, not with the limits of each signal. */
 static void test_test_set_beside_limits_each(void **state) {
     static shs_real tolerances[M];
     static int limits[M];

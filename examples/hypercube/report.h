@@ -332,7 +332,7 @@ enum { FINDS = 20 };
 typedef struct find {
     double score;
     int sample, line; /* of the output's file, from 0 */
-    int target, told; /* the truth calls it a target, and the truth says what it is */
+    int target, told; /* told: the truth map has a value here; target: the value is a target */
 } find;
 
 /* Inserts a find into the list of finds, best first; among equal scores the earlier find stays in front. Returns the new

@@ -604,7 +604,7 @@ ENTRY(count, (CALL, CUBE, shs_counter counter, double false_alarm, const double 
     return status;
 }
 
-/* A model as a file in memory, which is what Python keeps of it: while it is written, and while it is read. */
+/* The file of a model in memory, for writing and reading: Python keeps a model as these bytes. */
 typedef struct shim_bytes {
     unsigned char *bytes;
     size_t size;
