@@ -116,6 +116,7 @@ fails "data.img over itself" 2 "would replace the input" pca data.img data.hdr
 rm data.img.hdr
 fails "a data file without a header" 1 "data.img: its header is missing: neither data.img.hdr nor data.hdr" pca data.img bad.hdr
 fails "no data file, no header" 1 "nowhere: its header is missing: there is no nowhere.hdr$" pca nowhere bad.hdr
+fails "a data file that is not there, beside a header" 1 "bsq.zzz: there is no such file; there is a header bsq.hdr, which may be named instead" pca bsq.zzz bad.hdr
 fails "a table over a header" 2 "bad.hdr: the name of a cube's header: a table ends in .csv" \
     endmembers bsq.hdr bad.hdr --count 2
 fails "C arrays over a header" 2 "bad.hdr: the name of a cube's header: C arrays end in .h" export some.model bad.hdr
