@@ -242,6 +242,7 @@ static const char *const needs_fallback[][2] = {
     {"sparse coding", "test_out_of_range"},
     {"sparse coding", "test_no_exceptions"},
     {"sparse coding", "test_atom_without_weight"},
+    {"targets", "test_backgrounds_of_too_few_pixels"},
     {"sparse coding", "test_few_signals"},
     {"the lasso", "test_wide"},
     {"online learning", "test_nonnegative_atoms"},
