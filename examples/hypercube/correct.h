@@ -82,7 +82,7 @@ static void plan_by_table(const job *j, correction_plan *p, const char *name) {
     if (gain < 0 && offset < 0) fail(EXIT_ERROR, "%s: --table: needs a column `gain` or `offset`", name);
     t.wavelengths = find_wavelengths(&t, &t.unit);
     for (c = 0; c < t.columns; c++)
-        if (names_bands(heading_of(&t, c)) && is_numbering(&t, c, 0)) t.band_numbers = c;
+        if (names_bands(heading_of(&t, c)) && is_counting(&t, c)) t.band_numbers = c;
     place_rows(j, &t, places);
     for (i = 0; i < p->n; i++) {
         p->gain[i] = 1;

@@ -1071,8 +1071,8 @@ static char *find_header(const char *name, const char **data_name) {
         if (!strcmp(first, second)) fail(EXIT_ERROR, "%s: its header is missing: there is no %s", name, first);
         fail(EXIT_ERROR, "%s: its header is missing: neither %s nor %s", name, first, second);
     }
-    if (!is_regular(name, &size) && !is_regular(first, &size) && strcmp(first, second) != 0)
-        fail(EXIT_ERROR, "%s: there is no such file; there is a header %s, which may be named instead", name, second);
+    if (!*data_name && !is_regular(name, &size) && !is_regular(first, &size) && strcmp(first, second) != 0)
+        fail(EXIT_ERROR, "%s: it is no file; there is a header %s, which may be named instead", name, second);
     if (is_regular(name, &size) && !*data_name && !is_foreign(name)) *data_name = name; /* else by its size */
     if (!is_regular(first, &size)) {
         free(first);

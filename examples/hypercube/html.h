@@ -551,6 +551,13 @@ static const char *score_word(const job *j) {
     return "score";
 }
 
+/* What the truth says of a find; nothing where its value is missing. */
+static const char *truth_word(const find *f) {
+    if (!f->told) return "";
+    if (f->target) return "yes";
+    return "no";
+}
+
 /* The best scores of a band, with their places in the input's file. */
 static void html_find_table(FILE *file, const job *j, const char *name, const find *finds, int count) {
     int k;
@@ -562,7 +569,7 @@ static void html_find_table(FILE *file, const job *j, const char *name, const fi
     for (k = 0; k < count; k++) {
         fprintf(file, "<tr><td>%d<td>%d<td>%d<td>%.5g", k + 1, file_left(&j->in) + finds[k].sample,
                 file_top(&j->in) + finds[k].line, finds[k].score);
-        if (j->s->detect.truth) fprintf(file, "<td>%s", finds[k].target ? "yes" : "no");
+        if (j->s->detect.truth) fprintf(file, "<td>%s", truth_word(&finds[k]));
         fputc('\n', file);
     }
     fprintf(file, "</table>\n");

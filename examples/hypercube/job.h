@@ -175,6 +175,13 @@ static cube_file beside_open(const char *name, const cube_file *like, int bands,
     return f;
 }
 
+/* The same of a file whose 0 is a value, whatever its header calls missing: a truth, abundances. */
+static cube_file beside_open_with_zeros(const char *name, const cube_file *like, int bands, const char *what) {
+    cube_file f = beside_open(name, like, bands, what);
+    if (!(f.nodata < 0 || f.nodata > 0)) f.has_nodata = 0;
+    return f;
+}
+
 /* Names the files of spectra before anything is written: a table, or header and data of a library. X,Y is no file. */
 static void will_read_spectra(const char *name) {
     const char *data_name = NULL;
@@ -201,7 +208,7 @@ static void name_files(job *j, const char *out_name) {
     int channels = 3;
     will_read(j->in.header_name);
     will_read(j->in.data_name);
-    if (s->detect.truth) j->truth = beside_open(s->detect.truth, &j->in, 1, "a mask has");
+    if (s->detect.truth) j->truth = beside_open_with_zeros(s->detect.truth, &j->in, 1, "a mask has");
     if (s->detect.target) will_read_spectra(s->detect.target);
     if (s->detect.undesired) will_read_spectra(s->detect.undesired);
     cube_name(&j->out, out_name);

@@ -203,13 +203,6 @@ static sensor sensor_of_cube(const char *name) {
     return s;
 }
 
-static int is_width(const char *heading) {
-    char *plain = plain_letters(heading);
-    int is = begins_with(plain, "fwhm") || begins_with(plain, "width") || begins_with(plain, "bandwidth");
-    free(plain);
-    return is;
-}
-
 /* The unit that a heading states in letters or after a word of its own, as fwhm (um); NULL: none. */
 static const wave_unit *unit_of_width(const char *heading) {
     char *plain = plain_letters(heading);

@@ -523,6 +523,16 @@ static int is_gap_column(const table *t, int column) {
     return t->rows > 0;
 }
 
+/* Whole numbers from 0 on, in any order. */
+static int is_counting(const table *t, int column) {
+    int r;
+    for (r = 0; r < t->rows; r++) {
+        const double value = table_value(t, r, column);
+        if (!(value >= 0) || value > floor(value)) return 0;
+    }
+    return 1;
+}
+
 /* Ascending whole numbers; from_start: 0 or 1 and each one more. */
 static int is_numbering(const table *t, int column, int from_start) {
     int r;
@@ -623,11 +633,19 @@ static int is_ordered(const table *t, int column) {
     return ordered;
 }
 
+/* Whether a column holds the widths of bands. */
+static int is_width(const char *heading) {
+    char *plain = plain_letters(heading);
+    int is = begins_with(plain, "fwhm") || begins_with(plain, "width") || begins_with(plain, "bandwidth");
+    free(plain);
+    return is;
+}
+
 /* Returns the first column whose heading names wavelengths with this certainty; -1: none. *unit: the unit in the heading. */
 static int column_naming(const table *t, enum naming naming, const wave_unit **unit) {
     int c;
     for (c = 0; c < t->columns; c++)
-        if (names_wavelengths(heading_of(t, c), unit) == naming && !names_property(heading_of(t, c))) return c;
+        if (names_wavelengths(heading_of(t, c), unit) == naming && !is_width(heading_of(t, c))) return c;
     *unit = NULL;
     return -1;
 }
@@ -946,8 +964,10 @@ static void place_by_row(const job *j, const table *t, row_place *places) {
 
 /* By a column of band numbers, from 1, or from 0 where it begins with 0. */
 static void place_by_number(const job *j, const table *t, row_place *places) {
-    const int column = t->band_numbers, first = table_value(t, 0, column) >= 1;
-    int i;
+    const int column = t->band_numbers;
+    int first = 1, i;
+    for (i = 0; i < t->rows; i++)
+        if (table_value(t, i, column) < 1) first = 0;
     if (t->rows < j->cube.band_count) fail_for_rows(j, t);
     for (i = 0; i < j->cube.band_count; i++) {
         const int number = j->bands[i] + first;

@@ -551,7 +551,7 @@ static void run_unmix(const settings *s, char **names) {
     else of = endmembers_by(j, s->unmix.endmembers);
     if (s->unmix.published && published.count != of.count)
         fail(EXIT_ERROR, "%s: --published: %d spectra, but there are %d endmembers", s->unmix.published, published.count, of.count);
-    if (s->unmix.abundances) known = beside_open(s->unmix.abundances, &j->in, of.count, "the number of endmembers is");
+    if (s->unmix.abundances) known = beside_open_with_zeros(s->unmix.abundances, &j->in, of.count, "the number of endmembers is");
     match = ALLOCATE(int, of.count);
     for (k = 0; k < of.count; k++) match[k] = k;
     if (s->unmix.published) angle = match_published(j, &of, &published, match);

@@ -116,7 +116,7 @@ fails "data.img over itself" 2 "would replace the input" pca data.img data.hdr
 rm data.img.hdr
 fails "a data file without a header" 1 "data.img: its header is missing: neither data.img.hdr nor data.hdr" pca data.img bad.hdr
 fails "no data file, no header" 1 "nowhere: its header is missing: there is no nowhere.hdr$" pca nowhere bad.hdr
-fails "a data file that is not there, beside a header" 1 "bsq.zzz: there is no such file; there is a header bsq.hdr, which may be named instead" pca bsq.zzz bad.hdr
+fails "a data file that is not there, beside a header" 1 "bsq.zzz: it is no file; there is a header bsq.hdr, which may be named instead" pca bsq.zzz bad.hdr
 fails "a table over a header" 2 "bad.hdr: the name of a cube's header: a table ends in .csv" \
     endmembers bsq.hdr bad.hdr --count 2
 fails "C arrays over a header" 2 "bad.hdr: the name of a cube's header: C arrays end in .h" export some.model bad.hdr
@@ -1156,6 +1156,9 @@ check "--range with a mask: it is in the header" says same.hdr 'data ignore valu
 check "a 16-bit cube into bytes" good convert scene.hdr bytes.hdr --type u8 --range auto
 check "a 16-bit cube into bytes: the targets are still found" good rx bytes.hdr rx.hdr --bbl --truth scene_truth.hdr
 check "a 16-bit cube into bytes: nearly all of them" awk -v a="$(value_of auc)" 'BEGIN { exit !(a > 0.95 && a <= 1) }'
+{ cat scene_truth.hdr; echo 'data ignore value = 0'; } >zeros.hdr; cp scene_truth.img zeros.img
+check "a truth whose header calls 0 missing: runs" good rx bytes.hdr rx.hdr --bbl --truth zeros.hdr
+check "a truth whose header calls 0 missing: 0 is no target" awk -v a="$(value_of auc)" 'BEGIN { exit !(a > 0.95 && a <= 1) }'
 check "values that a type cannot hold: runs" run convert scene.hdr same.hdr --type u8
 check "values that a type cannot hold: says so" grep -q 'do not fit u8 and were clamped to 0..255; --range or another --type' err.txt
 for v in 1 1,1 2,1 a,b 1,2,3 1, nan,1 most; do
@@ -1656,7 +1659,7 @@ for h in microcline,nanolite edge,center edge,wave mica,millet; do
     { echo "$h"; sed 1d mix.csv | cut -d, -f2,3; } >t.csv; mixes "spectra called $h, no wavelengths" mix.hdr t.csv
     { echo "$h,wavelength"; sed 1d mix.csv | awk -F, -v OFS=, '{ print $2, $3, $1 }'; } >t.csv; mixes "spectra called $h before the wavelengths" mix.hdr t.csv
 done
-for h in center Centre 'nanomètres' 'longitud de onda (nanómetros)' wave; do
+for h in center Centre 'Bandpass wavelength (nm)' 'nanomètres' 'longitud de onda (nanómetros)' wave; do
     sed "1s/wavelength/$h/" mix.csv >t.csv; mixes "wavelengths called $h" mix.hdr t.csv
 done
 { echo center,edge; sed 1d mix.csv | cut -d, -f2,3; } >t.csv
@@ -1691,6 +1694,7 @@ gains() { # gains NAME TABLE [ARGUMENTS...]: the same as by row
 gains "by wavelength" nmgain.csv
 { head -1 nmgain.csv; sed 1d nmgain.csv | sort -rn; } >t.csv; gains "wavelengths that descend" t.csv
 gains "by number" bandgain.csv
+{ head -1 bandgain.csv; sed 1d bandgain.csv | sort -t, -k3r; } >t.csv; gains "by number, in another order" t.csv
 sed '1s/$/,gain_std/; 1!s/$/,9/' gain.csv >t.csv; gains "a deviation beside them" t.csv
 good correct mix.hdr gain.hdr --method gains --table gain.csv --bands 2-5
 awk 'NR < 2 || NR > 2 && NR < 7' bandgain.csv >t.csv; gains "by number, some bands" t.csv --bands 2-5
