@@ -969,8 +969,9 @@ typedef struct shs_lasso_report {
    for each lambda. gaps (as many, may be NULL): the duality gap over ||y||^2 / 2. SHS_CANCELLED: signals not reached have
    used = 0. An engine descends, a sweep being n steps there; the CPU forms the gaps and goes on where they are not reached. By
    D'Y alone no engine does it. SHS_OUT_OF_RANGE: as for shs_omp_ex, also where lambda2 is above 2^156 (in double 2^1455) times the
-   square of the largest |value| of D. Scratch: n p values; n^2 where a Gram matrix is formed (n <= 8192); for each thread 128 n
-   (16 n above 1024 atoms) and twice k^2 in shs_wide, with k = min(n, p + 64, 1024), or min(n, 1024) with lambda2. */
+   square of the largest |value| of D, or where an engine descends, and lambda is subnormal beside the largest signal. Scratch: n p
+   values; n^2 where a Gram matrix is formed (n <= 8192); for each thread 128 n (16 n above 1024 atoms) and twice k^2 in shs_wide,
+   with k = min(n, p + 64, 1024), or min(n, 1024) with lambda2. */
 SHS_API shs_status shs_lasso(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m, const shs_real *Y,
                              int ldy, const shs_lasso_options *options, shs_codes *codes, shs_real *gaps,
                              shs_lasso_report *report);
@@ -1508,8 +1509,8 @@ typedef struct shs_pca_options {
     uint32_t start_canary;
     int components;               /* k at most: the rules below may leave fewer; 0 = by these rules, or all bands. Where a single
                                      rank has at most half as many pixels as bands, all components above rounding, which are
-                                     at most as many as pixels less one. The mask decides about
-                                     pixels here, not missing values and mask_fn */
+                                     at most as many as pixels less one. The mask decides about pixels here,
+                                     not missing values and mask_fn */
     shs_wide variance;            /* as many as explain this fraction of the variance; 0 = rule not used */
     shs_wide eigenvalue_at_least; /* leaves out components of smaller eigenvalues, but never the first; 0 = rule not used */
     int correlation;              /* non-zero: every band is divided by its standard deviation first */
@@ -1884,10 +1885,12 @@ SHS_API shs_wide shs_codes_round_naive(int p, const shs_real *D, shs_coef_type t
         .  m scales, not with f16: bfloat16, 0 where all coefficients are
         .  u32: CRC-32 of what follows byte 63
 
-   Returns the bytes for m signals with at most s atoms each and `nonzeros` in all; SIZE_MAX for impossible arguments. */
+   Returns the bytes for m signals with at most s atoms each and `nonzeros` in all; SIZE_MAX for impossible arguments, and for
+   more than 2^24 signals that are all without atoms as f16, for which no byte stands. */
 SHS_API size_t shs_compact_size(int n, shs_coef_type type, size_t m, int s, size_t nonzeros);
 /* Writes codes that were rounded to the type, over a dictionary of n atoms, at most 65,536. Errors, before anything is written:
-   SHS_BAD_CODES, SHS_BAD_COEFS: not rounded to this type; SHS_BAD_M: no signal; SHS_BAD_COMPACT; later SHS_WRITE_FAILED. */
+   SHS_BAD_CODES, SHS_BAD_COEFS: not rounded to this type; SHS_BAD_M: no signal; SHS_BAD_COMPACT; SHS_TOO_LARGE: no size, see
+   above; later SHS_WRITE_FAILED. */
 SHS_API shs_status shs_compact_save(const shs_codes *codes, int n, shs_coef_type type,
                                     int (*write_fn)(void *user, const void *bytes, size_t count), void *user);
 /* Reads them back into new codes, for shs_codes_free; saved again, they are the same bytes. Memory grows with the bytes read; the
@@ -3114,8 +3117,8 @@ SHS__PRIVATE float shs__half_value(uint32_t half) {
     return x;
 }
 
-/* The bits of the nearest half-precision number, the even one of two, of x in [0, 65520). The unit
-   is 2^-24 below 2^-13 and doubles at each power of two from there. Each doubling adds 1024 to the bits, beside the units in x. */
+/* The bits of the nearest half-precision number, the even one of two, of x in [0, 65520). The unit is 2^-24 below
+   2^-13 and doubles at each power of two from there. Each doubling adds 1024 to the bits, beside the units in x. */
 SHS__PRIVATE int shs__half_bits(shs_wide x) {
     shs_wide unit = SHS__WIDE_C(5.9604644775390625e-8); /* 2^-24 */
     int doubled = 0, k;
@@ -3246,8 +3249,8 @@ SHS__OUTLINE shs_status shs__file_end(shs__file *f) {
     return f->status;
 }
 
-/* The bits of an IEEE double, and back; the latter returns 0 unless the value is finite in shs_wide. Where
-   shs_wide is a float, smaller values become 0, and larger ones infinity. */
+/* The bits of an IEEE double, and back; the latter returns 0 unless the value is finite in shs_wide. Where shs_wide is a float,
+   smaller values become 0, and larger ones infinity. */
 #ifdef SPARSEHS_NO_DOUBLE
 SHS__PRIVATE uint64_t shs__f64_bits(shs_wide x) {
     uint32_t bits, exponent;
@@ -11382,7 +11385,7 @@ SHS__PRIVATE shs_status shs__omp_engine_open(const shs_context *ctx, const shs__
     if (c->options->nonnegative || shs__omp_weighted(c->options)) return SHS_UNSUPPORTED; /* of any engine */
     if (!shs__method_takes(c->options->method, SHS__TAKES_ENGINE)) return SHS_UNSUPPORTED;
     if (shs__omp_grouped(c->options) && (learning || !e->signals_grouped)) return SHS_UNSUPPORTED;
-    if (learning && c->no_room) return SHS_UNSUPPORTED; /* engines sum codes times signals in the unit of these */
+    if (c->no_room) return SHS_UNSUPPORTED; /* engines sum codes times signals in the unit of these */
     job.p = c->over.p;
     job.n = c->over.n;
     job.m = c->m;
@@ -13055,7 +13058,7 @@ SHS__OUTLINE shs_status shs__lasso_code_as_is(const shs_context *ctx, shs__lasso
     int j;
     shs__lasso_plan(q);
     while (shs__layout_next(ctx, &l, &status)) shs__lasso_layout(&l, q, shs__ctx_workers(ctx));
-    if (status == SHS_OK && ctx && ctx->engine) {
+    if (status == SHS_OK && ctx && ctx->engine && c->m > 0) {
         status = shs__lasso_descents(ctx, q);
         q->descended = status == SHS_OK;
         if (shs__ctx_cpu_takes_over(ctx->engine, status)) status = SHS_OK;
@@ -13077,7 +13080,7 @@ SHS__OUTLINE shs_status shs__lasso_code_scaled(const shs_context *ctx, const shs
     shs_lasso_options o = *q->o;
     shs__layout l = SHS_ZERO;
     const size_t m = q->c.m;
-    const int together = ctx && ctx->engine && !o.relative;
+    const int together = ctx && ctx->engine && ctx->engine->signals_descend && q->c.over.p && !o.relative;
     size_t i;
     int good, which;
     shs_status status;
@@ -14724,7 +14727,8 @@ SHS__PRIVATE void shs__dl_limit(int p, int n, shs_omp_options *coding) {
 }
 
 /* The signals that are not learnt from have no missing values and no limits each. */
-SHS__PRIVATE void shs__dl_test_layout(shs__layout *l, shs__dl_learner *w, int stride) {
+SHS__PRIVATE void shs__dl_test_layout(shs__layout *l, shs__dl_learner *w) {
+    int stride = shs__imin(w->p, w->n);
     shs_omp_options *coding = &w->test.coding;
     shs__coder *coder = &w->test.coder;
     *coding = w->o->coding;
@@ -14733,6 +14737,7 @@ SHS__PRIVATE void shs__dl_test_layout(shs__layout *l, shs__dl_learner *w, int st
     coding->mask = NULL;
     coding->skip_nan = 0;
     shs__dl_limit(w->p, w->n, coding);
+    if (shs__omp_limited(coding)) stride = shs__imin(stride, coding->sparsity);
     coder->over.p = w->p;
     coder->over.n = w->n;
     coder->m = w->o->test_m;
@@ -14761,7 +14766,7 @@ SHS__PRIVATE void shs__dl_layout(shs__layout *l, shs__dl_learner *w, int stride,
     if (o->update == SHS_UPDATE_MOD) w->gram = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, n, 1));
     if (o->update == SHS_UPDATE_KSVD) w->last = SHS__CARVE(l, shs_real, p);
     if (o->coherence > 0) shs__dl_ipr_layout(l, w->ctx, p, w->n, &w->ipr);
-    if (o->test_m > 0) shs__dl_test_layout(l, w, stride);
+    if (o->test_m > 0) shs__dl_test_layout(l, w);
     w->D = SHS__CARVE(l, shs_real, atoms);
     w->best.D = SHS__CARVE(l, shs_real, atoms);
     w->sums = SHS__CARVE(l, shs_wide, SHS__PRODUCT((size_t)p + 1, n + SHS__TELLS, 1));
@@ -16148,7 +16153,7 @@ typedef struct shs__noise_patches {
     int width, height, step;
     const shs__noise_side *kind;
     int p;
-    int exponent;               /* of the largest value of all channels, as of 2 */
+    int exponent;               /* 2^exponent is the unit: that of the largest value of all channels */
     shs_real *plane;            /* one channel over 2^exponent, less its mean */
     shs_real darkest, lightest; /* values beyond which it was clipped */
     int keep_clipped;           /* non-zero: patches count that hold clipped values too */
@@ -20028,9 +20033,9 @@ SHS__PRIVATE shs_status shs__rx_mark_lowest(const shs_context *ctx, const shs__t
     return status;
 }
 
-/* One round: rx is the fit before, and becomes the fit of the pixels that stay. *above is that of shs__rx_pixels. Without a huge
-   pixel *above may grow, because the bound of rounding falls. Statistics of fewer dimensions would give the pixels outside of these a score
-   of nearly 0. */
+/* One round: rx is the fit before, and becomes the fit of the pixels that stay. *above is that of shs__rx_pixels. Once
+   a huge pixel is left out, the bound of rounding falls, and *above may grow. Statistics of fewer dimensions would give the
+   pixels outside of these a score of nearly 0. */
 SHS__PRIVATE shs_status shs__rx_trim_once(const shs__pixels *px, const shs_pca_options *o, const shs__trim *t, shs_pca *rx,
                                           int *above) {
     const int before = *above;

@@ -625,7 +625,7 @@ static void test_test_set_beside_limits_each(void **state) {
     (void)state;
     for (k = 0; k < M; k++) tolerances[k] = (shs_real)0.3, limits[k] = 1 + k % 5;
     for (each = 0; each < 2; each++)
-        for (k = 0; k < 3; k++) {
+        for (k = 0; k < 4; k++) {
             shs_real *D = copy_of(P * N, given);
             shs_ksvd_record record;
             shs_ksvd_options o = small_options();
@@ -633,11 +633,11 @@ static void test_test_set_beside_limits_each(void **state) {
             shs_omp_options coding = SHS_ZERO;
             coding.sparsity = k == 0 ? 1 : 0, coding.tolerance = k == 1 ? (shs_real)0.5 : 0;
             if (k == 2) coding.sparsity = 2;
+            if (k == 3) coding.sparsity = 7; /* more than any signal may have */
             o.coding = coding;
             if (k == 0) o.coding.sparsity = 0; /* the default, P / 10 */
             if (each) o.coding.tolerance_each = tolerances;
             else o.coding.sparsity_each = limits;
-            if (k == 1 && !each) coding.sparsity = 5; /* the codes have no room for more */
             o.iterations = 1, o.start = SHS_START_GIVEN, o.test = other, o.test_m = 90, report.history = &record;
             assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
             assert_close(record.rmse_test, rmse_of(P, N, given, 90, other, &coding), BY_TYPE(1e-6, 1e-12));

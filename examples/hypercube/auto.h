@@ -291,8 +291,8 @@ static char *earlier_page(const first_look *a) {
     return page;
 }
 
-/* Removes a file that this look did not make, if the page of an earlier look has the command that wrote it. The data file of a
-   cube comes with its header. */
+/* Removes a file that this look did not make, if the page of an earlier look names it. The data file of a cube comes with its
+   header. */
 static void remove_earlier(const char *page, const char *file, const char *name) {
     char *named = joined(file, "");
     uint64_t size;

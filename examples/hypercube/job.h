@@ -415,7 +415,7 @@ static char *list_of_numbers(int count, const int *bands, const unsigned char *m
     return list;
 }
 
-/* Of the bands in use. */
+/* The same of the bands in use that are marked. */
 static char *list_of_bands(const job *j, const unsigned char *marked) {
     return list_of_numbers(j->cube.band_count, j->bands, marked);
 }

@@ -295,7 +295,8 @@ static enum verdict verdict_of(const cube_file *truth, const char *line, int sam
     return NO_TARGET;
 }
 
-/* The number of valid pixels of a band of the map or, where the truth is given, of those of which it tells; and what it says. */
+/* The number of valid pixels of a band of the map or, with a truth, of those that the truth has a value for; pixels: their scores,
+   and whether they are targets. */
 static size_t read_scores(const cube_file *written, int band, cube_file *truth, scored *pixels) {
     cube_file map = cube_open(written->header_name, written->data_name);
     size_t count = 0;

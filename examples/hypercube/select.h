@@ -217,7 +217,7 @@ static void mark_by_region(const job *j, int first, int lines, unsigned char *ma
         for (x = 0; x < j->in.samples; x++) *marks++ &= x >= roi[0] && x < roi[0] + roi[2] && y >= roi[1] && y < roi[1] + roi[3];
 }
 
-/* Another reader of the same open file, which keeps its place; close_reader ends it. */
+/* Another reader of the same open file: what f has read stays. close_reader ends it. */
 static cube_file reader_beside(const cube_file *f) {
     const cube_file none = SHS_ZERO;
     cube_file reader = *f;
