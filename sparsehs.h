@@ -461,7 +461,7 @@ extern "C" {
     X(SHS_SINGULAR_COVARIANCE, 80, "covariance: singular; use more pixels, fewer bands or a ridge")                            \
     X(SHS_BAD_ENDMEMBERS, 81, "endmembers: NULL, none, more than bands, leading dimension too small, or not finite")           \
     X(SHS_DEPENDENT_ENDMEMBERS, 82, "endmembers: one is a linear combination of the others; remove it")                        \
-    X(SHS_OUT_OF_RANGE, 83, "range: a coefficient, gram or dty overflows or underflows shs_real; scale the signals")           \
+    X(SHS_OUT_OF_RANGE, 83, "range: a coefficient, gram or dty, or a square of pixels, over- or underflows; scale the data")   \
     X(SHS_BAD_LABELS, 84, "labels: NULL, or fewer than one class")                                                             \
     X(SHS_BAD_WEIGHTS, 85, "mask or weights: leading dimension below p, or a weight that is negative or not finite")           \
     X(SHS_BAD_GROUPS, 86, "groups: must begin at 0, ascend, and begin within the signals")                                     \
@@ -1469,7 +1469,9 @@ SHS_API shs_status shs_moments_merge(shs_moments *into, const shs_moments *from)
 SHS_API shs_status shs_moments_reduce(const shs_context *ctx, shs_moments *moments);
 /* What sums over n pixels are divided by. */
 typedef enum shs_divisor { SHS_DIVISOR_N = 0, SHS_DIVISOR_N_LESS_1 = 1 } shs_divisor;
-/* mean (bands) and covariance (bands x bands, both triangles; may be NULL). SHS_NO_PIXELS: too few. */
+/* mean (bands) and covariance (bands x bands, both triangles; may be NULL). SHS_NO_PIXELS: too few. SHS_OUT_OF_RANGE:
+   the unit of the pixels is so small that squares underflow shs_wide; outputs are written all the same. Calls that need a
+   covariance return it too. */
 SHS_API shs_status shs_moments_finish(const shs_moments *moments, shs_divisor divisor, shs_wide *mean, shs_wide *covariance,
                                       int ldc);
 /* The naive twin: mean (n) and covariance (n x n, divided by m) of the m columns of X (n x m). */
@@ -1922,8 +1924,8 @@ SHS_API shs_status shs_compact_synthesize(const shs_context *ctx, int p, int n, 
 /* ================================================================================================================== */
 
 /* Spectra are columns of as many values as the cube has bands in use, in units of its pixels. Calls on a cube are collective and
-   precise, sums and maps in shs_wide, and tell their own statuses beside the cube's. The naive twins' pixels are the columns of X
-   (n x m).
+   precise, sums and maps in shs_wide, and tell their own statuses beside the cube's. SHS_OUT_OF_RANGE: squares of spectra or pixels
+   underflow shs_wide. The naive twins' pixels are the columns of X (n x m).
 
    How much of a known spectrum, the target t, is in each pixel x. With the pixels' mean m, covariance C, and R, the mean of x x':
 
@@ -2436,6 +2438,8 @@ typedef struct shs_engine {
 #define SHS__WIDE_MAX 1.797693134862315708145274e308
 #define SHS__WIDE_MIN 2.225073858507201383090233e-308
 #endif
+/* Below this a sum of squares in shs_wide has lost digits to underflow. */
+#define SHS__WIDE_SQUARES_MIN (SHS__WIDE_MIN / SHS__WIDE_EPS)
 /* A constant of type shs_wide, or shs_real, from one of type double. */
 #define SHS__WIDE_C(constant) ((shs_wide)(constant))
 #define SHS__REAL_C(constant) ((shs_real)(constant))
@@ -8183,7 +8187,7 @@ SHS__PRIVATE shs_wide shs__eigh_reflection(const shs__eigh_kernels *kernels, int
     shs_wide head = x[0], tail2 = kernels->dot(m - 1, x + 1, x + 1), norm;
     x[0] = 1;
     *beta = head;
-    if (tail2 <= SHS__WIDE_MIN / SHS__WIDE_EPS) return 0;
+    if (tail2 <= SHS__WIDE_SQUARES_MIN) return 0;
     norm = SHS__WSQRT(head * head + tail2);
     if (head > 0) *beta = -norm;
     else *beta = norm;
@@ -18812,10 +18816,17 @@ SHS__OUTLINE shs_status shs__px_all_moments(const shs__pixels *px, shs_precision
     return status;
 }
 
+/* Whether the squares of values in units so small have lost digits to underflow: of the band with the largest mean and of that with
+   the largest variance. */
+SHS__PRIVATE int shs__px_too_faint(shs_wide mean, shs_wide variance) {
+    if (variance > 0) return variance < SHS__WIDE_SQUARES_MIN;
+    return mean > 0 && mean * mean < SHS__WIDE_SQUARES_MIN;
+}
+
 SHS__PUBLIC shs_status shs_moments_finish(const shs_moments *moments, shs_divisor divisor, shs_wide *mean, shs_wide *covariance,
                                           int ldc) {
     int n, i, j;
-    shs_wide count;
+    shs_wide count, largest = 0, widest = 0;
     if (!moments || !moments->products) return SHS_BAD_MOMENTS;
     if ((unsigned)divisor > SHS_DIVISOR_N_LESS_1) return SHS_BAD_OPTIONS;
     n = moments->bands;
@@ -18833,9 +18844,12 @@ SHS__PUBLIC shs_status shs_moments_finish(const shs_moments *moments, shs_diviso
         shs_wide offset = moments->sum[j] / moments->count, least = SHS__WIDE_EPS / 2 * mean[j];
         shs_wide rounding = SHS__MOMENTS_ROUNDING * offset * offset;
         const shs_wide *variance = SHS__AT(covariance, ldc, j, j);
-        if ((*variance > least * least && *variance > rounding) || !shs__wide_finite(1, variance)) continue; /* or overflow */
-        for (i = 0; i < n; i++) *SHS__AT(covariance, ldc, i, j) = *SHS__AT(covariance, ldc, j, i) = 0;
+        const int varies = (*variance > least * least && *variance > rounding) || !shs__wide_finite(1, variance); /* overflow */
+        for (i = 0; !varies && i < n; i++) *SHS__AT(covariance, ldc, i, j) = *SHS__AT(covariance, ldc, j, i) = 0;
+        largest = shs__wmax(largest, shs__wabs(mean[j]));
+        widest = shs__wmax(widest, *variance);
     }
+    if (covariance && shs__px_too_faint(largest, widest)) return SHS_OUT_OF_RANGE;
     return SHS_OK;
 }
 
@@ -19522,6 +19536,7 @@ SHS__PRIVATE void shs__few_centre_band(shs__few_pixels *few, int b) {
 
 /* X less its mean, of unit variance under correlation; the trace. Constant bands are those of shs_moments_finish. */
 SHS__PRIVATE shs_status shs__few_centre(shs__few_pixels *few, const shs_pca_options *o, shs_wide divisor) {
+    shs_wide largest = 0, widest = 0;
     int b, k;
     few->fit.total = 0;
     for (b = 0; b < few->fit.n; b++) {
@@ -19535,6 +19550,8 @@ SHS__PRIVATE shs_status shs__few_centre(shs__few_pixels *few, const shs_pca_opti
         variance = shs__sum_value(&sum) / divisor;
         least = SHS__WIDE_EPS / 2 * few->fit.mean[b];
         if (variance <= least * least) variance = 0;
+        largest = shs__wmax(largest, shs__wabs(few->fit.mean[b]));
+        widest = shs__wmax(widest, variance);
         if (o->correlation) scale = SHS__WSQRT(variance);
         if (!(scale > 0)) return SHS_ZERO_VARIANCE;
         few->fit.scale[b] = scale;
@@ -19545,6 +19562,7 @@ SHS__PRIVATE shs_status shs__few_centre(shs__few_pixels *few, const shs_pca_opti
             else *x = *x / scale;
         }
     }
+    if (shs__px_too_faint(largest, widest)) return SHS_OUT_OF_RANGE;
     return SHS_OK;
 }
 
@@ -21944,6 +21962,18 @@ SHS__PUBLIC void shs_detect_naive(shs_detector method, int n, ptrdiff_t m, const
 
 /* ---- matrices of spectra; targets: rows of a map ------------------------------------------ >>inverse_root detectors */
 
+/* Whether the squared length of one of `count` spectra of n bands, in units so small, has lost digits to underflow. */
+SHS__OUTLINE int shs__wide_spectra_too_faint(int n, int count, const shs_wide *spectra, int ld) {
+    int i, k;
+    for (k = 0; k < count; k++) {
+        const shs_wide *spectrum = SHS__AT(spectra, ld, 0, k);
+        if (shs__la_dot_wide(n, spectrum, spectrum) >= SHS__WIDE_SQUARES_MIN) continue;
+        for (i = 0; i < n; i++)
+            if (shs__wabs(spectrum[i]) > 0) return 1;
+    }
+    return 0;
+}
+
 /* Whether `count` spectra of n bands are finite. */
 SHS__OUTLINE int shs__wide_spectra_finite(int n, int count, const shs_wide *spectra, int ld) {
     int k;
@@ -22626,6 +22656,8 @@ SHS__PRIVATE shs_status shs__tg_check(int n, int targets, const shs_wide *spectr
     if (o->undesired_count < 0 || o->undesired_count >= n || (o->undesired_count > 0 && !o->undesired))
         return SHS_BAD_UNDESIRED;
     if (!shs__wide_finite(shs__cells(n, o->undesired_count), o->undesired)) return SHS_BAD_UNDESIRED;
+    if (shs__wide_spectra_too_faint(n, targets, spectra, lds)) return SHS_OUT_OF_RANGE;
+    if (shs__wide_spectra_too_faint(n, o->undesired_count, o->undesired, n)) return SHS_OUT_OF_RANGE;
     if (o->method == SHS_DETECTOR_AMSD && targets > n - o->undesired_count) return SHS_LOST_TARGET;
     if (o->background && (!o->background->products || o->background->bands != n)) return SHS_BAD_MOMENTS;
     return SHS_OK;
@@ -23075,6 +23107,7 @@ SHS__OUTLINE shs_status shs__mix_cube(const shs__pixels *px, int count, const sh
 SHS__PRIVATE shs_status shs__mix_check(int n, int c, const shs_wide *E, int lde, shs_constraint constraint) {
     if ((unsigned)constraint > SHS_CONSTRAINT_FULL) return SHS_BAD_OPTIONS;
     if (!E || c < 1 || c > n || lde < n || !shs__wide_spectra_finite(n, c, E, lde)) return SHS_BAD_ENDMEMBERS;
+    if (shs__wide_spectra_too_faint(n, c, E, lde)) return SHS_OUT_OF_RANGE;
     return SHS_OK;
 }
 

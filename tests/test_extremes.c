@@ -234,6 +234,82 @@ static void test_pixel_scales(void **state) {
     free(p.x), free(q.x);
 }
 
+/* What calls make of pixels in other units: scores of detectors and of RX, abundances, principal components. */
+enum { UNIT_TARGETS = 2, UNIT_BANDS = 5, UNIT_CALLS = SHS_DETECTOR_COUNT + 6 };
+
+static shs_status call_in_units(int call, const shs_cube *cube, const shs_wide *spectra, const int *labels, const shs_sink *sink) {
+    if (call < SHS_DETECTOR_COUNT) {
+        shs_detect_options o = SHS_ZERO;
+        o.method = (shs_detector)call;
+        if (o.method == SHS_DETECTOR_OSP || o.method == SHS_DETECTOR_AMSD) {
+            o.undesired = spectra + UNIT_TARGETS * UNIT_BANDS;
+            o.undesired_count = 1;
+        }
+        return shs_detect(NULL, cube, UNIT_TARGETS, spectra, UNIT_BANDS, &o, sink);
+    }
+    switch (call - SHS_DETECTOR_COUNT) {
+    case 0: return shs_unmix(NULL, cube, UNIT_TARGETS, spectra, UNIT_BANDS, SHS_CONSTRAINT_NONNEGATIVE, sink);
+    case 1: return shs_unmix(NULL, cube, UNIT_TARGETS, spectra, UNIT_BANDS, SHS_CONSTRAINT_FULL, sink);
+    case 2: return shs_rx(NULL, cube, NULL, sink, NULL);
+    case 3: return shs_rx_classes(NULL, cube, labels, 2, NULL, sink, NULL);
+    case 4: return shs_rx_local(NULL, cube, NULL, sink);
+    default: {
+        shs_pca_options o = SHS_ZERO;
+        o.correlation = 1;
+        return shs_pca_run(NULL, cube, &o, sink, NULL);
+    }
+    }
+}
+
+static int outputs_in_units(int call) {
+    if (call == UNIT_CALLS - 1) return UNIT_BANDS;
+    if (call == SHS_DETECTOR_AMSD || call >= SHS_DETECTOR_COUNT + 2) return 1;
+    return UNIT_TARGETS;
+}
+
+/* These calls do not depend on the unit of the pixels: they give the same numbers in any, or refuse units in which squares leave
+   the range. Results that are neither are wrong without a word. */
+static void test_units_of_pixels(void **state) {
+    enum { LINES = 24, SAMPLES = 30, PIXELS = LINES * SAMPLES };
+    static const int powers[] = {-1000, -520, -505, -490, -101, -72, -66, -60, -40, 40, 400};
+    const shs_type type = sizeof(shs_wide) == sizeof(double) ? SHS_TYPE_F64 : SHS_TYPE_F32;
+    plain_cube p = mixed_cube(LINES, SAMPLES, UNIT_BANDS, UNIT_BANDS, 0.1, 21), q = new_plain(LINES, SAMPLES, UNIT_BANDS);
+    shs_cube cube = cube_of(&p, type, SHS_INTERLEAVE_BIP, 0);
+    shs_wide spectra[3 * UNIT_BANDS], scaled[3 * UNIT_BANDS];
+    int labels[PIXELS], call, k, i;
+    size_t j;
+    (void)state;
+    for (i = 0; i < PIXELS; i++) labels[i] = i % 2;
+    for (i = 0; i < 3 * UNIT_BANDS; i++) spectra[i] = (shs_wide)(p.x[i * 7] + 0.1 * (i % 4));
+    for (k = 0; k < (int)(sizeof powers / sizeof *powers); k++) {
+        shs_cube other;
+        if (type == SHS_TYPE_F32 && abs(powers[k]) > 101) continue;
+        if (sizeof(shs_real) == sizeof(float) && powers[k] > 101) continue; /* such values count as missing */
+        for (j = 0; j < values_of(&p); j++) q.x[j] = ldexp(p.x[j], powers[k]);
+        for (i = 0; i < 3 * UNIT_BANDS; i++) scaled[i] = (shs_wide)ldexp((double)spectra[i], powers[k]);
+        other = cube_of(&q, type, SHS_INTERLEAVE_BIP, 0);
+        for (call = 0; call < UNIT_CALLS; call++) {
+            const int outputs = outputs_in_units(call);
+            shs_sink one = new_sink(type, SHS_INTERLEAVE_BIP, LINES, SAMPLES, outputs);
+            shs_sink two = new_sink(type, SHS_INTERLEAVE_BIP, LINES, SAMPLES, outputs);
+            plain_cube a, b;
+            double most = 0;
+            assert_ok(call_in_units(call, &cube, spectra, labels, &one));
+            if (call_in_units(call, &other, scaled, labels, &two) == SHS_OK) {
+                a = sink_values(&one, LINES, SAMPLES, outputs);
+                b = sink_values(&two, LINES, SAMPLES, outputs);
+                for (j = 0; j < values_of(&a); j++) most = fmax(most, is_finite(a.x[j]) ? fabs(a.x[j]) : 0);
+                for (j = 0; j < values_of(&a); j++)
+                    if (is_finite(a.x[j])) assert_close(b.x[j], a.x[j], (type == SHS_TYPE_F32 ? 1e-3 : 1e-8) * most);
+                free(a.x), free(b.x);
+            }
+            sink_free(&one), sink_free(&two);
+        }
+        cube_free(&other);
+    }
+    free(p.x), free(q.x), cube_free(&cube);
+}
+
 /* Start vectors whose squares leave the range are passed over: the rotation is orthonormal all the same. */
 static void test_huge_start(void **state) {
     enum { C = 3 };
@@ -278,6 +354,7 @@ int main(void) {
         cmocka_unit_test(test_learning_scales),   cmocka_unit_test(test_hilbert),
         cmocka_unit_test(test_hilbert_pixels),    cmocka_unit_test(test_pixel_scales),
         cmocka_unit_test(test_sizes_that_cannot_be), cmocka_unit_test(test_huge_start),
+        cmocka_unit_test(test_units_of_pixels),
     };
     return run_with_every_instance("extremes", tests);
 }
