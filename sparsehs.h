@@ -1006,9 +1006,9 @@ SHS_API void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real *y,
    Bruckstein 2006) takes the leading pair of singular vectors of F, by power steps until d changes by no more than 1e-5 (1e-12 in
    double; 1,000 steps at most). NSGK (Sadeghi, Babaie-Zadeh, Jutten 2014) is SGK with the codes X' of the iteration before, F =
    E_I + d_old x': E = Y - DX is of the new codes when a round begins, and each group changes it by x'(d_old - d_new); a resumed run
-   starts with X' = X. MOD (Engan, Aase, Husoy 1999) takes all
-   atoms at once, D = Y X'(XX')^-1, at unit norm, whatever N~. If XX' is singular, an atom whose codes depend on those of earlier
-   atoms does not change; the others fit the signals as well as all would.
+   starts with X' = X, and what replaces a pruned atom is updated once with the pruned atom's codes. MOD (Engan, Aase, Husoy 1999)
+   takes all atoms at once, D = Y X'(XX')^-1, at unit norm, whatever N~. If XX' is singular, an atom whose codes depend on those of
+   earlier atoms does not change; the others fit the signals as well as all would.
 
    Regularised (mu; Dumitrescu, Irofti 2017): minimise ||Y - DX||^2 + mu ||X||^2. After coding, signals are solved again on the
    atoms they have, x = (D_I'D_I + mu I)^-1 D_I'y, and the codes that a rule makes anew are divided by 1 + mu.
@@ -1026,8 +1026,8 @@ SHS_API void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real *y,
    for its x under d >= 0, and the new x for its d under x >= 0: with N~ = 1 no step of AK-SVD or K-SVD increases the error.
    Negative values of starts and replacements become 0. */
 
-/* How atoms are updated, with the F above. This list makes the enumeration, the names, the rules of section 7 and the blocks of
-   update.cl: X(value, name, 1 if the rule recomputes the codes, else 0). */
+/* How atoms are updated, with the F above. This list makes the enumeration, the names, the rows of shs__dl_rules and the blocks of
+   the kernels in update.cl: X(value, name, 1 if the rule recomputes the codes, else 0). */
 #define SHS_UPDATE_LIST(X)                                                                                                     \
     X(SHS_UPDATE_AKSVD, aksvd, 1) /* d_new = normalise(F x'), x_new = F'd_new */                                               \
     X(SHS_UPDATE_SGK, sgk, 0)     /* the same d_new; x stays until the next coding */                                          \
@@ -1091,7 +1091,8 @@ typedef struct shs_ksvd_options {
     shs_start start;
     int patch_width, patch_height, patch_channels; /* for SHS_START_DCT; 0 = square, one channel */
     uint64_t seed;
-    int first_iteration;            /* to resume: iterations done before; with SHS_START_GIVEN, 5 + 5 equal 10 */
+    int first_iteration;            /* to resume: iterations done before; with SHS_START_GIVEN, 5 + 5 equal 10.
+                                       With `iterations` INT_MAX at most */
     shs_replace replace;
     shs_real prune_coherence;       /* replace one of two atoms with |d_i'd_j| above this; 0 = 0.99; 1 or more = never */
     int prune_uses; /* replace atoms of fewer uses; 0 = 4 (less where m s / n < 16); negative = unused ones only */
@@ -1143,13 +1144,16 @@ SHS_API shs_status shs_ksvd(const shs_context *ctx, int p, int n, size_t m, cons
    yet), the report and the history filled as far as it went, and codes without atoms. With several ranks an iteration takes n/N~
    reductions a round and two more, of about n (p + 3) values in all; MOD two a round, one of them of n^2 values; K-SVD two more for
    each further power step of a group, IPR one of p n values, an error after an update one, an atom replaced by the worst signal
-   three. With a mask, or skip_nan, AK-SVD and SGK learn from the
-   values present (other rules, regularisation, incoherence and coherence: SHS_BAD_OPTIONS); engines do not. Let M_i mark the
-   values present in signal i, and F = M.(Y - the other atoms' part) on the signals that use the atom: d = F x' / |F x'|, and x_i =
-   d'F_i / |M_i.d|^2 for AK-SVD. With a mask an update may raise the error; the best dictionary is kept all the same. Errors count
-   the values present, and rmse divides by the root of their number. Missing values are zeros in replacements and starts, and
-   `test` has none. A value present in none of an atom's signals becomes 0 in the atom; a signal without any value has no atoms.
-   This takes p m more values and p m more bytes. Signals may be in any unit in which shs_wide holds fourth powers of their values;
+   three.
+
+   With a mask, or skip_nan, AK-SVD and SGK learn from the values present (other rules, regularisation, incoherence and coherence:
+   SHS_BAD_OPTIONS); engines do not. Let M_i mark the values present in signal i, and F = M.(Y - the other atoms' part) on the
+   signals that use the atom: d = F x' / |F x'|, and x_i = d'F_i / |M_i.d|^2 for AK-SVD. With a mask an update may raise the error;
+   the best dictionary is kept all the same. Errors count the values present, and rmse divides by the root of their number. Missing
+   values are zeros in replacements and starts, and `test` has none. A value present in none of an atom's signals becomes 0 in the
+   atom; a signal without any value has no atoms. This takes p m more values and p m more bytes.
+
+   Signals may be in any unit in which shs_wide holds fourth powers of their values;
    beyond that atoms may stay as they are. The worst signal is found by squares in shs_real. Engines take signals whose largest
    values are within 2^-63 and 2^63 (2^-255 and 2^255 in double). */
 SHS_API shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t m, const shs_real *Y, int ldy,
@@ -1800,126 +1804,6 @@ SHS_API shs_status shs_model_load(const shs_context *ctx, int (*read_fn)(void *u
 SHS_API void shs_model_free(const shs_context *ctx, shs_model *model);
 
 /* ================================================================================================================== */
-/* 14  FILES: matrices and codes as numpy's .npy, and codes in few bytes                                              */
-/* ================================================================================================================== */
-
-/* The header of a .npy file. All zero but for the shape: shs_real, little-endian, row by row. numpy's a[i, j] is A(i, j) here: a
-   dictionary (p x n) is an array of shape (p, n) whichever order its file has. With fortran_order nothing is rearranged; the same
-   bytes are also the transpose, (n, p) row by row, as scikit-learn has it: swap rows and columns and negate fortran_order. */
-typedef struct shs_npy {
-    char kind;         /* 'f', 'i' or 'u'; 0: shs_real */
-    int size;          /* bytes of one number: 1, 2, 4 or 8, of 'f' not 1 */
-    int big_endian;    /* the file's, not the machine's */
-    int fortran_order; /* column by column; otherwise row by row */
-    int dimensions;    /* 0 or 2: (rows, columns); 1: (rows,), where columns is 1 */
-    uint64_t rows, columns;
-} shs_npy;
-
-/* Writes the header, 128 bytes of format 1.0. Errors: SHS_BAD_NPY, before anything is written; SHS_WRITE_FAILED. */
-SHS_API shs_status shs_npy_write_header(const shs_npy *npy, int (*write_fn)(void *user, const void *bytes, size_t count),
-                                        void *user);
-/* Writes the numbers of A (rows x columns, column-major) in the order of npy, whose kind and size are those of `type`. */
-SHS_API shs_status shs_npy_write_values(const shs_npy *npy, shs_type type, const void *A, size_t lda,
-                                        int (*write_fn)(void *user, const void *bytes, size_t count), void *user);
-/* Both: A as an array of shape (p, n), column by column. */
-SHS_API shs_status shs_npy_save(int p, size_t n, const shs_real *A, int lda,
-                                int (*write_fn)(void *user, const void *bytes, size_t count), void *user);
-
-/* Reads the header of versions 1.0 to 3.0, and nothing behind it; a single number, (), is (1,), and bool is 'u' of one byte.
-   Errors, which leave *npy as it was: SHS_FOREIGN_NPY; SHS_UNSUPPORTED_NPY: three dimensions, complex numbers, text, records,
-   a later version; SHS_DAMAGED_NPY; SHS_READ_FAILED, also where the file ends early. */
-SHS_API shs_status shs_npy_read_header(shs_npy *npy, int (*read_fn)(void *user, void *bytes, size_t count), void *user);
-/* Reads the numbers of a header into A (rows x columns, column-major whatever their order): as SHS_TYPE_REAL, _F32 or _F64,
-   rounded where they must be, NaN and infinity too; or integers as SHS_TYPE_I32 (SHS_DAMAGED_NPY: one does not fit). A file that
-   ends early is SHS_READ_FAILED, with A partly overwritten. */
-SHS_API shs_status shs_npy_read_values(const shs_npy *npy, shs_type type, void *A, size_t lda,
-                                       int (*read_fn)(void *user, void *bytes, size_t count), void *user);
-
-/* Codes are three files, each with its own user pointer: used, shape (m,), atoms and coefs, (m, stride), row by row; row i has
-   used[i] atoms, and what it has behind them is loaded as 0. Loading: SHS_DAMAGED_NPY, too, if shapes do not fit, an atom is not
-   one of n, or a coefficient is not finite. */
-SHS_API shs_status shs_npy_save_codes(const shs_codes *codes, int (*write_fn)(void *user, const void *bytes, size_t count),
-                                      void *used, void *atoms, void *coefs);
-SHS_API shs_status shs_npy_load_codes(const shs_context *ctx, int n, int (*read_fn)(void *user, void *bytes, size_t count),
-                                      void *used, void *atoms, void *coefs, shs_codes *codes);
-
-/* Codes in few bytes: atoms of one byte or two, coefficients of one or two. 6 atoms of 256 with 8 bits each take 14 bytes a signal
-   where shs_codes has 52. Only shs_codes_round loses anything; all machines and precisions have the same values. */
-typedef enum shs_coef_type {
-    SHS_COEF_I8 = 0,  /* -127 to 127, times a scale for each signal */
-    SHS_COEF_I16 = 1, /* -32,767 to 32,767, times a scale for each signal */
-    SHS_COEF_F16 = 2  /* half precision: 11 bits, nothing below 2^-25, up to 65,504 */
-} shs_coef_type;
-
-/* Rounds all coefficients to what the type holds. A scale is a bfloat16, the upper half of a float, whose 8 bits times an integer
-   are exact in a float: the smallest that covers all coefficients of the signal.
-
-   With a dictionary D the error ||D(x - z)|| of the rounded z is kept small. Coefficients are rounded one at a time, the largest
-   first, and the remaining ones refitted by least squares to what remains of Dx. The best of four scales is kept. Every
-   coefficient becomes the nearest value without a dictionary (D is NULL), if that is better, or if atoms depend on each other. The
-   signals are not needed: y - Dx is orthogonal to the atoms of a least-squares code. No coefficient changes its sign; one that
-   becomes 0 keeps its atom. Rounding again changes nothing.
-
-   With D an engine rounds, up to 64 atoms a signal; more are SHS_UNSUPPORTED, or the CPU's with `fallback`. The device sums in
-   another order, and may round a coefficient near the middle of two values the other way. A device without doubles keeps the
-   nearest values unless a fit is better by more than the error of the sums.
-
-   Errors leave the codes untouched: dimensions, SHS_BAD_CODES, SHS_BAD_COEFS (not finite, from 2^127 on, for F16 from 65,520
-   on), SHS_BAD_COMPACT, SHS_DICTIONARY_NOT_FINITE, SHS_NO_MEMORY. If an engine fails midway, some signals are rounded and some
-   are not: repeat the call, with or without the engine, to round the rest. */
-SHS_API shs_status shs_codes_round(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, shs_coef_type type,
-                                   shs_codes *codes);
-/* One signal: every fit by coordinate descent until nothing changes. Scratch: work (p + 3 used). Returns ||D(x - z)||^2. */
-SHS_API shs_wide shs_codes_round_naive(int p, const shs_real *D, shs_coef_type type, int used, const int *atoms,
-                                       shs_real *coefs, shs_wide *work);
-
-/* The bytes are the same from every machine and precision; all numbers are little-endian.
-
-        0  8 bytes  SHScodes                         24  u64       m: signals
-        8  u32      version: 1                       32  u64       c: coefficients in all
-       12  u32      shs_coef_type                    40  20 bytes  zero
-       16  u32      n: atoms of the dictionary       60  u32       CRC-32 of bytes 0 to 59, that of zip and PNG
-       20  u32      s: most atoms that a signal has
-
-       64  m counts of atoms: u8, u16 where s > 255. They are not there where c = m s: all signals have s
-        .  c atoms: u8, u16 where n > 256, signal after signal
-        .  c coefficients: i8, i16 or f16
-        .  m scales, not with f16: bfloat16, 0 where all coefficients are
-        .  u32: CRC-32 of what follows byte 63
-
-   Returns the bytes for m signals with at most s atoms each and `nonzeros` in all; SIZE_MAX for impossible arguments, and for
-   more than 2^24 signals that are all without atoms as f16, for which no byte stands. */
-SHS_API size_t shs_compact_size(int n, shs_coef_type type, size_t m, int s, size_t nonzeros);
-/* Writes codes that were rounded to the type, over a dictionary of n atoms, at most 65,536. Errors, before anything is written:
-   SHS_BAD_CODES, SHS_BAD_COEFS: not rounded to this type; SHS_BAD_M: no signal; SHS_BAD_COMPACT; SHS_TOO_LARGE: no size, see
-   above; later SHS_WRITE_FAILED. */
-SHS_API shs_status shs_compact_save(const shs_codes *codes, int n, shs_coef_type type,
-                                    int (*write_fn)(void *user, const void *bytes, size_t count), void *user);
-/* Reads them back into new codes, for shs_codes_free; saved again, they are the same bytes. Memory grows with the bytes read; the
-   codes, m s slots, are allocated last: shs_compact_open takes no more than the bytes. Errors: as shs_compact_open;
-   SHS_READ_FAILED, also where they end early; SHS_BAD_COMPACT: of more than n atoms; SHS_NO_MEMORY. */
-SHS_API shs_status shs_compact_load(const shs_context *ctx, int n, int (*read_fn)(void *user, void *bytes, size_t count),
-                                    void *user, shs_codes *codes);
-
-/* The same bytes in memory, used where they lie: in flash, in a mapped file. */
-typedef struct shs_compact {
-    shs_coef_type type;
-    int n, s; /* atoms of the dictionary, and of the signal that has most */
-    size_t m, nonzeros;
-    const unsigned char *counts; /* NULL: all signals have s atoms */
-    const unsigned char *atoms, *coefs, *scales;
-} shs_compact;
-
-/* Looks at all bytes once and ignores those after the codes. Errors: SHS_FOREIGN_COMPACT, SHS_NEWER_COMPACT, SHS_DAMAGED_COMPACT,
-   SHS_TOO_LARGE (sizes that overflow), which leave *compact as it was. Keep the bytes unchanged while compact is in use. */
-SHS_API shs_status shs_compact_open(const void *bytes, size_t size, shs_compact *compact);
-/* Signals first .. first+count-1 as the first of these codes, whose stride is s or more. */
-SHS_API shs_status shs_compact_unpack(const shs_compact *compact, size_t first, size_t count, shs_codes *codes);
-/* Z = D X for the same signals; Z is p x count. Scratch: 32 codes for each thread, and one size_t for every 512 signals. */
-SHS_API shs_status shs_compact_synthesize(const shs_context *ctx, int p, int n, const shs_real *D, int ldd,
-                                          const shs_compact *compact, size_t first, size_t count, shs_real *Z, int ldz);
-
-/* ================================================================================================================== */
 /* 13  SPECTRA: targets, endmembers, abundances                                                                       */
 /* ================================================================================================================== */
 
@@ -2140,6 +2024,126 @@ SHS_API shs_status shs_count_materials(const shs_context *ctx, const shs_moments
 /* The naive twin, by the definition, with estimated noise. deviations: how many standard deviations of its estimate a difference
    of eigenvalues must exceed (3.0902 for a false alarm of 0.001). Scratch: n m + 4 n n + 3 n. */
 SHS_API int shs_count_naive(shs_counter method, int n, ptrdiff_t m, const shs_wide *X, shs_wide deviations, shs_wide *room);
+
+/* ================================================================================================================== */
+/* 14  FILES: matrices and codes as numpy's .npy, and codes in few bytes                                              */
+/* ================================================================================================================== */
+
+/* The header of a .npy file. All zero but for the shape: shs_real, little-endian, row by row. numpy's a[i, j] is A(i, j) here: a
+   dictionary (p x n) is an array of shape (p, n) whichever order its file has. With fortran_order nothing is rearranged; the same
+   bytes are also the transpose, (n, p) row by row, as scikit-learn has it: swap rows and columns and negate fortran_order. */
+typedef struct shs_npy {
+    char kind;         /* 'f', 'i' or 'u'; 0: shs_real */
+    int size;          /* bytes of one number: 1, 2, 4 or 8, of 'f' not 1 */
+    int big_endian;    /* the file's, not the machine's */
+    int fortran_order; /* column by column; otherwise row by row */
+    int dimensions;    /* 0 or 2: (rows, columns); 1: (rows,), where columns is 1 */
+    uint64_t rows, columns;
+} shs_npy;
+
+/* Writes the header, 128 bytes of format 1.0. Errors: SHS_BAD_NPY, before anything is written; SHS_WRITE_FAILED. */
+SHS_API shs_status shs_npy_write_header(const shs_npy *npy, int (*write_fn)(void *user, const void *bytes, size_t count),
+                                        void *user);
+/* Writes the numbers of A (rows x columns, column-major) in the order of npy, whose kind and size are those of `type`. */
+SHS_API shs_status shs_npy_write_values(const shs_npy *npy, shs_type type, const void *A, size_t lda,
+                                        int (*write_fn)(void *user, const void *bytes, size_t count), void *user);
+/* Both: A as an array of shape (p, n), column by column. */
+SHS_API shs_status shs_npy_save(int p, size_t n, const shs_real *A, int lda,
+                                int (*write_fn)(void *user, const void *bytes, size_t count), void *user);
+
+/* Reads the header of versions 1.0 to 3.0, and nothing behind it; a single number, (), is (1,), and bool is 'u' of one byte.
+   Errors, which leave *npy as it was: SHS_FOREIGN_NPY; SHS_UNSUPPORTED_NPY: three dimensions, complex numbers, text, records,
+   a later version; SHS_DAMAGED_NPY; SHS_READ_FAILED, also where the file ends early. */
+SHS_API shs_status shs_npy_read_header(shs_npy *npy, int (*read_fn)(void *user, void *bytes, size_t count), void *user);
+/* Reads the numbers of a header into A (rows x columns, column-major whatever their order): as SHS_TYPE_REAL, _F32 or _F64,
+   rounded where they must be, NaN and infinity too; or integers as SHS_TYPE_I32 (SHS_DAMAGED_NPY: one does not fit). A file that
+   ends early is SHS_READ_FAILED, with A partly overwritten. */
+SHS_API shs_status shs_npy_read_values(const shs_npy *npy, shs_type type, void *A, size_t lda,
+                                       int (*read_fn)(void *user, void *bytes, size_t count), void *user);
+
+/* Codes are three files, each with its own user pointer: used, shape (m,), atoms and coefs, (m, stride), row by row; row i has
+   used[i] atoms, and what it has behind them is loaded as 0. Loading: SHS_DAMAGED_NPY, too, if shapes do not fit, an atom is not
+   one of n, or a coefficient is not finite. */
+SHS_API shs_status shs_npy_save_codes(const shs_codes *codes, int (*write_fn)(void *user, const void *bytes, size_t count),
+                                      void *used, void *atoms, void *coefs);
+SHS_API shs_status shs_npy_load_codes(const shs_context *ctx, int n, int (*read_fn)(void *user, void *bytes, size_t count),
+                                      void *used, void *atoms, void *coefs, shs_codes *codes);
+
+/* Codes in few bytes: atoms of one byte or two, coefficients of one or two. 6 atoms of 256 with 8 bits each take 14 bytes a signal
+   where shs_codes has 52. Only shs_codes_round loses anything; all machines and precisions have the same values. */
+typedef enum shs_coef_type {
+    SHS_COEF_I8 = 0,  /* -127 to 127, times a scale for each signal */
+    SHS_COEF_I16 = 1, /* -32,767 to 32,767, times a scale for each signal */
+    SHS_COEF_F16 = 2  /* half precision: 11 bits, nothing below 2^-25, up to 65,504 */
+} shs_coef_type;
+
+/* Rounds all coefficients to what the type holds. A scale is a bfloat16, the upper half of a float, whose 8 bits times an integer
+   are exact in a float: the smallest that covers all coefficients of the signal.
+
+   With a dictionary D the error ||D(x - z)|| of the rounded z is kept small. Coefficients are rounded one at a time, the largest
+   first, and the remaining ones refitted by least squares to what remains of Dx. The best of four scales is kept. Every
+   coefficient becomes the nearest value without a dictionary (D is NULL), if that is better, or if atoms depend on each other. The
+   signals are not needed: y - Dx is orthogonal to the atoms of a least-squares code. No coefficient changes its sign; one that
+   becomes 0 keeps its atom. Rounding again changes nothing.
+
+   With D an engine rounds, up to 64 atoms a signal; more are SHS_UNSUPPORTED, or the CPU's with `fallback`. The device sums in
+   another order, and may round a coefficient near the middle of two values the other way. A device without doubles keeps the
+   nearest values unless a fit is better by more than the error of the sums.
+
+   Errors leave the codes untouched: dimensions, SHS_BAD_CODES, SHS_BAD_COEFS (not finite, from 2^127 on, for F16 from 65,520
+   on), SHS_BAD_COMPACT, SHS_DICTIONARY_NOT_FINITE, SHS_NO_MEMORY. If an engine fails midway, some signals are rounded and some
+   are not: repeat the call, with or without the engine, to round the rest. */
+SHS_API shs_status shs_codes_round(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, shs_coef_type type,
+                                   shs_codes *codes);
+/* One signal: every fit by coordinate descent until nothing changes. Scratch: work (p + 3 used). Returns ||D(x - z)||^2. */
+SHS_API shs_wide shs_codes_round_naive(int p, const shs_real *D, shs_coef_type type, int used, const int *atoms,
+                                       shs_real *coefs, shs_wide *work);
+
+/* The bytes are the same from every machine and precision; all numbers are little-endian.
+
+        0  8 bytes  SHScodes                         24  u64       m: signals
+        8  u32      version: 1                       32  u64       c: coefficients in all
+       12  u32      shs_coef_type                    40  20 bytes  zero
+       16  u32      n: atoms of the dictionary       60  u32       CRC-32 of bytes 0 to 59, that of zip and PNG
+       20  u32      s: most atoms that a signal has
+
+       64  m counts of atoms: u8, u16 where s > 255. They are not there where c = m s: all signals have s
+        .  c atoms: u8, u16 where n > 256, signal after signal
+        .  c coefficients: i8, i16 or f16
+        .  m scales, not with f16: bfloat16, 0 where all coefficients are
+        .  u32: CRC-32 of what follows byte 63
+
+   Returns the bytes for m signals with at most s atoms each and `nonzeros` in all; SIZE_MAX for impossible arguments, and for
+   more than 2^24 signals that are all without atoms as f16, for which no byte stands. */
+SHS_API size_t shs_compact_size(int n, shs_coef_type type, size_t m, int s, size_t nonzeros);
+/* Writes codes that were rounded to the type, over a dictionary of n atoms, at most 65,536. Errors, before anything is written:
+   SHS_BAD_CODES, SHS_BAD_COEFS: not rounded to this type; SHS_BAD_M: no signal; SHS_BAD_COMPACT; SHS_TOO_LARGE: no size, see
+   above; later SHS_WRITE_FAILED. */
+SHS_API shs_status shs_compact_save(const shs_codes *codes, int n, shs_coef_type type,
+                                    int (*write_fn)(void *user, const void *bytes, size_t count), void *user);
+/* Reads them back into new codes, for shs_codes_free; saved again, they are the same bytes. Memory grows with the bytes read; the
+   codes, m s slots, are allocated last: shs_compact_open takes no more than the bytes. Errors: as shs_compact_open;
+   SHS_READ_FAILED, also where they end early; SHS_BAD_COMPACT: of more than n atoms; SHS_NO_MEMORY. */
+SHS_API shs_status shs_compact_load(const shs_context *ctx, int n, int (*read_fn)(void *user, void *bytes, size_t count),
+                                    void *user, shs_codes *codes);
+
+/* The same bytes in memory, used where they lie: in flash, in a mapped file. */
+typedef struct shs_compact {
+    shs_coef_type type;
+    int n, s; /* atoms of the dictionary, and of the signal that has most */
+    size_t m, nonzeros;
+    const unsigned char *counts; /* NULL: all signals have s atoms */
+    const unsigned char *atoms, *coefs, *scales;
+} shs_compact;
+
+/* Looks at all bytes once and ignores those after the codes. Errors: SHS_FOREIGN_COMPACT, SHS_NEWER_COMPACT, SHS_DAMAGED_COMPACT,
+   SHS_TOO_LARGE (sizes that overflow), which leave *compact as it was. Keep the bytes unchanged while compact is in use. */
+SHS_API shs_status shs_compact_open(const void *bytes, size_t size, shs_compact *compact);
+/* Signals first .. first+count-1 as the first of these codes, whose stride is s or more. */
+SHS_API shs_status shs_compact_unpack(const shs_compact *compact, size_t first, size_t count, shs_codes *codes);
+/* Z = D X for the same signals; Z is p x count. Scratch: 32 codes for each thread, and one size_t for every 512 signals. */
+SHS_API shs_status shs_compact_synthesize(const shs_context *ctx, int p, int n, const shs_real *D, int ldd,
+                                          const shs_compact *compact, size_t first, size_t count, shs_real *Z, int ldz);
 
 /* ------------------------------------------------------------------------------------------------------------------ */
 /* ENGINES                                                                                                  >>engines */
@@ -10177,7 +10181,7 @@ SHS__OUTLINE int shs__nn_solve(shs__omp_signal *w, const shs__nn_equations *e, i
 }
 
 /* x'y in shs_wide */
-SHS__PRIVATE shs_wide shs__nn_dot(int p, const shs_real *x, const shs_real *y) {
+SHS__PRIVATE shs_wide shs__wide_dot(int p, const shs_real *x, const shs_real *y) {
     shs_wide sum = 0;
     int i;
     for (i = 0; i < p; i++) sum += shs__product(x[i], y[i]);
@@ -10194,10 +10198,10 @@ SHS__INLINE int shs__nn_append(shs__omp_signal *w, shs__nn_equations *e, int kno
     if (!(w->alpha[j] > w->floor)) return 0;
     w->atoms[k] = j;
     e->x[k] = e->in_use[k] = 0;
-    if (known) e->h[k] = shs__nn_dot(over->p, atom, w->y);
+    if (known) e->h[k] = shs__wide_dot(over->p, atom, w->y);
     else e->h[k] = (shs_wide)w->alpha[j];
     for (i = 0; i <= k; i++) {
-        if (known) row[i] = shs__nn_dot(over->p, atom, shs__omp_atom(over, w->atoms[i]));
+        if (known) row[i] = shs__wide_dot(over->p, atom, shs__omp_atom(over, w->atoms[i]));
         else row[i] = (shs_wide)*SHS__AT(over->G, over->ldg, w->atoms[i], j);
         if (!known && i < k) e->h[k] += row[i] * (shs_wide)w->x[i];
     }
@@ -13171,8 +13175,8 @@ SHS__PUBLIC shs_status shs_lasso_gram(const shs_context *ctx, int n, size_t m, c
 /* ================================================================================================================== */
 
 /* The parts, in order: the naive twin; the rules of update; the CPU's session, which keeps codes and residuals; the stages, which
-   run on the CPU or on the engine; the driver; start dictionaries; the public functions; online learning. Section 6 codes. No other
-   section calls this one.
+   run on the CPU or on the engine; the driver; start dictionaries; the public functions; online learning. Signals are coded by
+   section 6. No other section calls this one.
 
    From a call to its loop: shs_ksvd_ex checks (shs__dl_check), takes memory and opens a session (shs__dl_open), lets the ranks
    agree (shs__dl_meet), makes the start (shs__dl_start), and calls shs__dl_learn. An iteration, shs__dl_iterate, codes
@@ -13183,8 +13187,11 @@ SHS__PUBLIC shs_status shs_lasso_gram(const shs_context *ctx, int n, size_t m, c
    shs__dl_stage_round is the engine's alone. Coding ends in shs__coder_run of section 6. Behind the updates come IPR
    (shs__dl_decorrelate) and the best dictionary so far (shs__dl_keep_best); shs__dl_final_codes are those of the result.
 
-   What differs: AK-SVD and PAK-SVD apply shs__dl_rule_power and renew the codes; SGK keeps them; K-SVD adds power steps; NSGK takes
-   its uses from the codes of the iteration before; MOD applies shs__dl_rule_mod to one group of all atoms. */
+   What differs from rule to rule is a row of shs__dl_rules. Missing values: shs__dl_gather_chunk sums F x' itself, and
+   shs__dl_present_code codes. Nonnegative: shs__dl_take_atom and shs__dl_code_kept. mu: shs__dl_stage_solve and shs__dl_new_code.
+   gamma: shs__dl_take_atom.
+
+   `mine` is the status of this rank alone. A rank that fails still takes part in the next reduction, which tells the other ranks. */
 
 /* ---- the naive twin -------------------------------------------------------------------------------- >>learn_naive */
 
@@ -13344,12 +13351,26 @@ SHS__PUBLIC void shs_ksvd_naive(const shs_naive_learning *how, int p, int n, shs
 
 /* ---- the rules of update --------------------------------------------------------------------------------- >>rules */
 
-/* A rule turns E_I x' in g->sums into the directions of the new atoms, which the driver normalises. `before` are the old ones
-   (p x count).
+/* What makes a rule. The driver sums, normalises and renews codes for all of them. */
+typedef struct shs__dl_rule {
+    const char *name;
+    int renews_codes; /* x_new is made with the new atom; otherwise x stays until the next coding */
+    int takes;        /* a sum of SHS__RULE_TAKES_...: the options that the rule goes with */
+    int needs;        /* a sum of SHS__RULE_...: what the driver adds for the rule */
+    /* Turns g->sums, E_I x', into the directions of the new atoms; before: the old ones (p x count). */
+    void (*directions)(int p, const shs_atom_group *g, const shs_real *before);
+} shs__dl_rule;
 
-   All rules but MOD: F x' = E_I x' + d_old |x|^2. For K-SVD's further steps x is F'd; for NSGK it is that of the iteration
-   before. SGK's least-squares atom F x' / (x x') has the same direction. */
-SHS__PRIVATE void shs__dl_rule_power(int p, const shs_atom_group *g, const shs_real *before) {
+enum { SHS__RULE_TAKES_MISSING = 1, SHS__RULE_TAKES_NONNEGATIVE = 2, SHS__RULE_TAKES_INCOHERENCE = 4 };
+enum {
+    SHS__RULE_PREVIOUS = 1, /* sums take the codes of the iteration before, which are kept */
+    SHS__RULE_WHOLE = 2,    /* all atoms are one group, which has XX' */
+    SHS__RULE_STEPS = 4     /* a group takes power steps until its atoms stand still */
+};
+
+/* F x' = E_I x' + d_old x x'. A power step has z = F'd in place of x': F z = E_I z + d_old x z, and the energy x z. SGK's
+   least-squares atom F x' / (x x') has the same direction. */
+SHS__PRIVATE void shs__dl_add_old(int p, const shs_atom_group *g, const shs_real *before) {
     int j, i;
     for (j = 0; j < g->count; j++)
         for (i = 0; i < p; i++) *SHS__AT(g->sums, p, i, j) += (shs_wide)*SHS__AT(before, p, i, j) * g->energy[j];
@@ -13357,7 +13378,7 @@ SHS__PRIVATE void shs__dl_rule_power(int p, const shs_atom_group *g, const shs_r
 
 /* MOD: D + E X'A^-1 by the Cholesky factor L of A = XX', which overwrites A row by row. A row that depends on earlier rows has no
    pivot: it is skipped with its column, and its atom stays. */
-SHS__PRIVATE void shs__dl_rule_mod(int p, const shs_atom_group *g, const shs_real *before) {
+SHS__PRIVATE void shs__dl_solve_mod(int p, const shs_atom_group *g, const shs_real *before) {
     const size_t n = (size_t)g->count;
     const shs_wide least = (shs_wide)g->count * SHS__WIDE_EPS;
     shs_wide *A = g->gram, *Z = g->sums;
@@ -13389,11 +13410,16 @@ SHS__PRIVATE void shs__dl_rule_mod(int p, const shs_atom_group *g, const shs_rea
     for (i = 0; i < shs__cells(g->count, p); i++) Z[i] += (shs_wide)before[i];
 }
 
-static const struct {
-    const char *name;
-    int renews_codes; /* x_new is made with the new atom; otherwise x stays */
-} shs__dl_rules[] = {
-#define SHS__ROW(code, name, codes) {#name, codes},
+/* takes, needs and directions of each row of SHS_UPDATE_LIST */
+#define SHS__RULE_TAKES_ALL (SHS__RULE_TAKES_MISSING | SHS__RULE_TAKES_NONNEGATIVE | SHS__RULE_TAKES_INCOHERENCE)
+#define SHS__RULE_aksvd SHS__RULE_TAKES_ALL, 0, shs__dl_add_old
+#define SHS__RULE_sgk SHS__RULE_TAKES_ALL, 0, shs__dl_add_old
+#define SHS__RULE_ksvd SHS__RULE_TAKES_NONNEGATIVE | SHS__RULE_TAKES_INCOHERENCE, SHS__RULE_STEPS, shs__dl_add_old
+#define SHS__RULE_nsgk SHS__RULE_TAKES_INCOHERENCE, SHS__RULE_PREVIOUS, shs__dl_add_old
+#define SHS__RULE_mod 0, SHS__RULE_WHOLE, shs__dl_solve_mod
+
+static const shs__dl_rule shs__dl_rules[] = {
+#define SHS__ROW(code, name, codes) {#name, codes, SHS__RULE_##name},
     SHS_UPDATE_LIST(SHS__ROW)
 #undef SHS__ROW
 };
@@ -13403,12 +13429,18 @@ SHS__PUBLIC const char *shs_update_name(shs_update update) {
     return NULL;
 }
 
+/* The rule; of a value that shs__dl_check_options refuses, the first. */
+SHS__PRIVATE const shs__dl_rule *shs__dl_rule_of(shs_update update) {
+    if ((unsigned)update < SHS_UPDATE_COUNT) return shs__dl_rules + update;
+    return shs__dl_rules;
+}
+
 /* ---- the CPU's signals session ------------------------------------------------------------------- >>learn_session */
 
 /* The uses of the atoms in `codes`, sorted by atom and within an atom by signal: use u of atom j (start[j] <= u < start[j+1]) is
    the coefficient number slot[u] of signal[u]. */
 typedef struct shs__dl_uses {
-    const shs_codes *codes; /* those at hand or, for NSGK, those of the iteration before */
+    const shs_codes *codes; /* those at hand, or those of the iteration before (SHS__RULE_PREVIOUS) */
     size_t *start, *signal;
     int *slot;
     shs_real unit; /* the power of 2 that takes the largest coefficient near 1 */
@@ -13429,6 +13461,7 @@ typedef struct shs__dl_stretch {
 /* The group of atoms at work, and what is formed for it. */
 typedef struct shs__dl_group {
     const shs_atom_group *atoms;
+    int renews_codes; /* of their rule */
     shs_wide *overlap; /* d_old'd_new of each atom */
     shs_real *x_new;   /* one a use */
     shs__dl_stretch *stretches;
@@ -13492,6 +13525,8 @@ typedef struct shs__dl_best {
     int stop_iteration;
 } shs__dl_best;
 
+enum { SHS__PANEL = 32 };
+
 /* A piece of D'D. */
 typedef struct shs__dl_panel {
     shs_real *values; /* n x SHS__PANEL */
@@ -13510,6 +13545,7 @@ typedef struct shs__dl_learner {
     const shs_engine *engine; /* NULL: the CPU */
     void *remote;             /* the engine's session */
     shs_ksvd_options *o;      /* zeros replaced by what they become */
+    const shs__dl_rule *rule; /* of o->update */
     int p, n;
     shs__dl_ranks all;
     shs__dl_session session;
@@ -13517,8 +13553,8 @@ typedef struct shs__dl_learner {
     shs_real *D;            /* p x n */
     shs_wide *sums;         /* (p + 1) (n + SHS__TELLS): of a group of atoms, and behind them their energy */
     shs_wide *reduced;      /* n + 5 + SHS__TELLS: what else is reduced over the ranks */
-    shs_wide *gram;         /* n x n, for MOD */
-    shs_real *last;         /* p: an atom before a power step */
+    shs_wide *gram;         /* n x n, SHS__RULE_WHOLE: XX' */
+    shs_real *d_before;     /* p, SHS__RULE_STEPS: an atom before a step */
     shs__dl_ipr ipr;
     unsigned char *flagged; /* n */
     shs__dl_panel panel;
@@ -13546,7 +13582,7 @@ SHS__PRIVATE void shs__dl_session_layout(shs__layout *l, shs__dl_learner *w, int
     shs__coder_layout(l, &s->coder, workers);
     s->coder.errors2 = SHS__CARVE(l, shs_real, m);
     if (own_codes) shs__codes_layout(l, &s->codes, m, stride);
-    if (o->update == SHS_UPDATE_NSGK) shs__codes_layout(l, &s->previous.codes, m, stride);
+    if (w->rule->needs & SHS__RULE_PREVIOUS) shs__codes_layout(l, &s->previous.codes, m, stride);
     if (o->regularisation > 0) s->solve = SHS__CARVE(l, shs_wide, SHS__PRODUCT(workers, stride, (size_t)stride + 1));
     s->D_old = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, n, 1));
     s->E = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, m, 1));
@@ -13648,7 +13684,7 @@ SHS__PRIVATE shs_status shs__dl_cpu_code(const shs_context *ctx, shs__dl_session
     shs_status status;
     SHS__COPY(s->D_old, D, shs__cells(p, s->coder.over.n));
     shs__coder_dictionary(ctx, &s->coder, s->D_old, p);
-    s->residual.sums = NULL; /* the report has them */
+    s->residual.sums = NULL; /* no squares are summed: the report has them */
     status = shs__coder_run(ctx, &s->coder, NULL, report);
     s->residual.sums = sums;
     s->residual_done = 1;
@@ -13656,20 +13692,12 @@ SHS__PRIVATE shs_status shs__dl_cpu_code(const shs_context *ctx, shs__dl_session
     return status;
 }
 
-/* x'y of two columns of reals, summed in shs_wide. */
-SHS__PRIVATE shs_wide shs__dl_inner(int p, const shs_real *x, const shs_real *y) {
-    shs_wide sum = 0;
-    int i;
-    for (i = 0; i < p; i++) sum += shs__product(x[i], y[i]);
-    return sum;
-}
-
 /* d_old'd of each atom of the group, for the atoms d in g->atoms. */
 SHS__PRIVATE void shs__dl_overlaps(const shs__dl_session *s, const shs_atom_group *g) {
     const int p = s->coder.over.p;
     int j;
     for (j = 0; j < g->count; j++)
-        s->group.overlap[j] = shs__dl_inner(p, SHS__AT(s->D_old, p, 0, g->first + j), SHS__AT(g->atoms, p, 0, j));
+        s->group.overlap[j] = shs__wide_dot(p, SHS__AT(s->D_old, p, 0, g->first + j), SHS__AT(g->atoms, p, 0, j));
 }
 
 /* A code made anew, z, of one that was x: not below 0 where codes are to be nonnegative, and 0 remains 0 then. */
@@ -13803,7 +13831,7 @@ SHS__INLINE shs_real shs__dl_new_code(const shs__dl_session *s, const shs__vecto
                                       size_t u) {
     const size_t p = (size_t)s->coder.over.p, i = s->uses.signal[u];
     shs_real x = *shs__dl_coefficient(&s->uses, u);
-    if (!shs__dl_rules[s->group.atoms->update].renews_codes) return x;
+    if (!s->group.renews_codes) return x;
     if (s->mask.present) return shs__dl_present_code(s, kernels, c, i, x);
     x = shs__dl_code_kept(s, x, kernels->dot(p, s->E + i * p, c->after) + x * c->along);
     if (s->mu > 0) return x / (1 + s->mu);
@@ -13822,44 +13850,64 @@ SHS__INLINE void shs__dl_change_use(const shs__dl_session *s, const shs__vector_
     *x = x_new;
 }
 
+/* How atom j of the group changes. */
+SHS__INLINE shs__dl_change shs__dl_change_of(const shs__dl_session *s, int j) {
+    const int p = s->coder.over.p;
+    const shs_atom_group *g = s->group.atoms;
+    shs__dl_change c;
+    c.before = SHS__AT(s->D_old, p, 0, g->first + j);
+    c.after = SHS__AT(g->atoms, p, 0, j);
+    c.along = (shs_real)s->group.overlap[j];
+    return c;
+}
+
+/* Updates a chunk of the uses of a group's only atom. Each is by another signal, so chunks write to different memory. */
+SHS__PRIVATE void shs__dl_update_uses(void *arg, size_t chunk, int worker) {
+    const shs__dl_session *s = (const shs__dl_session *)arg;
+    const shs__vector_kernels *kernels = shs__kernels_vector();
+    const shs__dl_change c = shs__dl_change_of(s, 0);
+    const size_t *start = s->uses.start + s->group.atoms->first;
+    size_t u = start[0] + chunk * SHS__SIGNALS_AN_UPDATE, end = shs__zmin(start[1], u + SHS__SIGNALS_AN_UPDATE);
+    (void)worker;
+    for (; u < end; u++) shs__dl_change_use(s, kernels, &c, u, shs__dl_new_code(s, kernels, &c, u));
+}
+
 /* Updates a chunk of signals: first forms every x_new of the group from the same E, then changes E and the codes. A signal belongs
-   to one chunk, so chunks write to different memory. A single atom is changed use by use, as each use is by another signal: its
-   chunks are stretches of uses. */
-SHS__PRIVATE void shs__dl_update_chunk(void *arg, size_t chunk, int worker) {
+   to one chunk, so chunks write to different memory. */
+SHS__PRIVATE void shs__dl_update_signals(void *arg, size_t chunk, int worker) {
     const shs__dl_session *s = (const shs__dl_session *)arg;
     const shs__vector_kernels *kernels = shs__kernels_vector();
     const shs_atom_group *g = s->group.atoms;
     const size_t begin = chunk * SHS__SIGNALS_AN_UPDATE;
-    const int p = s->coder.over.p, alone = g->count == 1;
     int j, pass;
     (void)worker;
-    for (pass = alone; pass < 2; pass++)
+    for (pass = 0; pass < 2; pass++)
         for (j = 0; j < g->count; j++) {
-            const shs__dl_change c = {SHS__AT(s->D_old, p, 0, g->first + j), SHS__AT(g->atoms, p, 0, j),
-                                      (shs_real)s->group.overlap[j]};
-            size_t u = s->uses.start[g->first] + begin, end = shs__zmin(s->uses.start[g->first + 1], u + SHS__SIGNALS_AN_UPDATE);
-            if (!alone) {
-                u = shs__dl_first_use(&s->uses, g->first + j, begin);
-                end = shs__dl_first_use(&s->uses, g->first + j, begin + SHS__SIGNALS_AN_UPDATE);
-            }
+            const shs__dl_change c = shs__dl_change_of(s, j);
+            const size_t end = shs__dl_first_use(&s->uses, g->first + j, begin + SHS__SIGNALS_AN_UPDATE);
+            size_t u = shs__dl_first_use(&s->uses, g->first + j, begin);
             for (; u < end; u++) {
                 shs_real *x_new = s->group.x_new + u;
-                if (pass == 0 || alone) *x_new = shs__dl_new_code(s, kernels, &c, u);
-                if (pass == 1) shs__dl_change_use(s, kernels, &c, u, *x_new);
+                if (pass == 0) *x_new = shs__dl_new_code(s, kernels, &c, u);
+                else shs__dl_change_use(s, kernels, &c, u, *x_new);
             }
         }
 }
 
 SHS__PRIVATE void shs__dl_cpu_update(const shs_context *ctx, shs__dl_session *s, const shs_atom_group *g) {
     const int p = s->coder.over.p;
+    shs_chunk_fn update = shs__dl_update_signals;
     size_t items = s->coder.m;
     s->group.atoms = g;
+    s->group.renews_codes = shs__dl_rules[g->update].renews_codes;
     shs__dl_overlaps(s, g);
     s->residual_done = 0;
-    if (g->count == 1) items = s->uses.start[g->first + 1] - s->uses.start[g->first];
-    if (g->want_residual || (g->want_codes && shs__dl_rules[g->update].renews_codes))
-        shs__ctx_parallel(ctx, shs__dl_group_work(s, g, 6), shs__ctx_chunks(items, SHS__SIGNALS_AN_UPDATE),
-                          shs__dl_update_chunk, s);
+    if (g->count == 1) {
+        update = shs__dl_update_uses;
+        items = s->uses.start[g->first + 1] - s->uses.start[g->first];
+    }
+    if (g->want_residual || (g->want_codes && s->group.renews_codes))
+        shs__ctx_parallel(ctx, shs__dl_group_work(s, g, 6), shs__ctx_chunks(items, SHS__SIGNALS_AN_UPDATE), update, s);
     SHS__COPY(SHS__AT(s->D_old, p, 0, g->first), g->atoms, shs__cells(g->count, p));
 }
 
@@ -13872,8 +13920,8 @@ SHS__PRIVATE void shs__dl_solve_signal(const shs__dl_session *s, size_t i, shs_w
     int a, b;
     for (a = 0; a < count; a++) {
         const shs_real *d = SHS__AT(s->D_old, p, 0, atoms[a]);
-        z[a] = shs__dl_inner(p, d, y);
-        for (b = 0; b <= a; b++) row[b] = shs__dl_inner(p, d, SHS__AT(s->D_old, p, 0, atoms[b]));
+        z[a] = shs__wide_dot(p, d, y);
+        for (b = 0; b <= a; b++) row[b] = shs__wide_dot(p, d, SHS__AT(s->D_old, p, 0, atoms[b]));
         row[a] += (shs_wide)s->mu;
         left = shs__small_row(a, L, row);
         row[a] = SHS__WSQRT(shs__wmax(left, (shs_wide)s->mu)); /* but for rounding it is larger */
@@ -13891,12 +13939,12 @@ SHS__PRIVATE void shs__dl_solve_chunk(void *arg, size_t chunk, int worker) {
     for (; i < end; i++) shs__dl_solve_signal(s, i, z);
 }
 
-/* NSGK lists the uses of the iteration before, whose codes are kept until then. */
+/* SHS__RULE_PREVIOUS: lists the uses of the iteration before, and keeps the codes at hand for the next one. */
 SHS__PRIVATE void shs__dl_list_previous(shs__dl_session *s) {
-    if (!s->previous.known) return;
     s->uses.codes = &s->previous.codes;
     shs__dl_count_uses(s);
 }
+
 SHS__PRIVATE void shs__dl_keep_previous(shs__dl_session *s) {
     const shs_codes *codes = &s->codes;
     shs_codes *previous = &s->previous.codes;
@@ -13911,12 +13959,10 @@ SHS__PRIVATE void shs__dl_keep_previous(shs__dl_session *s) {
 
 /* ---- stages: here, or on the context's engine ----------------------------------------------------- >>learn_stages */
 
-enum { SHS__PANEL = 32 };
-
 /* The driver calls the stages below. Each stage runs on the engine or on the CPU, and the stages decide which: the CPU takes the
-   place of an engine that cannot do a stage or lacks memory.
+   place of an engine that cannot do a stage or lacks memory. */
 
-   Opens a session of the engine, if there is one that does all that learning needs. */
+/* Opens a session of the engine, if there is one that does all that learning needs. */
 SHS__PRIVATE shs_status shs__dl_stage_open(shs__dl_learner *w) {
     const shs_engine *e = shs__ctx_engine(w->ctx);
     shs_status status = SHS_OK;
@@ -13935,7 +13981,7 @@ SHS__PRIVATE void shs__dl_stage_close(shs__dl_learner *w) {
    further stages: it fetches the engine's codes, and forms E anew from these and its own copy of the dictionary. coded: the engine
    has codes. Of NSGK only the engine has the codes of the iteration before, so the CPU cannot take over from the second iteration
    on: the call ends with the engine's status. */
-SHS__PRIVATE int shs__dl_stage_here(shs__dl_learner *w, int coded, shs_status *status) {
+SHS__PRIVATE int shs__dl_falls_to_cpu(shs__dl_learner *w, int coded, shs_status *status) {
     const shs_engine *e = w->engine;
     shs__dl_session *s = &w->session;
     if (!shs__ctx_cpu_takes_over(e, *status)) return 0;
@@ -13962,21 +14008,22 @@ SHS__PRIVATE shs_status shs__dl_stage_code(shs__dl_learner *w, const shs_real *D
         status = e->signals_dictionary(w->remote, D, w->p);
         if (status == SHS_OK) status = e->signals_code(w->remote, errors2, s->usage, report);
     }
-    if (shs__dl_stage_here(w, 0, &status)) status = shs__dl_cpu_code(w->ctx, s, D, report);
+    if (shs__dl_falls_to_cpu(w, 0, &status)) status = shs__dl_cpu_code(w->ctx, s, D, report);
     return status;
 }
 
-/* Forms E and, in *sum2, the sum of its squares. If E is formed already (residual_done), both stay as they are. */
+/* Forms E and, in *sum2, the sum of its squares. Neither is formed anew where E is that of the coding (residual_done): who asks for
+   the sum has updated since. */
 SHS__PRIVATE shs_status shs__dl_stage_residual(shs__dl_learner *w, shs_wide *sum2) {
     shs__dl_session *s = &w->session;
     shs_status status = SHS__ASK(w->engine, signals_residual, (w->remote, sum2));
-    if (shs__dl_stage_here(w, 1, &status) && !s->residual_done) *sum2 = shs__synthesis_run(w->ctx, &s->residual);
+    if (shs__dl_falls_to_cpu(w, 1, &status) && !s->residual_done) *sum2 = shs__synthesis_run(w->ctx, &s->residual);
     return status;
 }
 
 SHS__PRIVATE shs_status shs__dl_stage_gather(shs__dl_learner *w, const shs_atom_group *g) {
     shs_status status = SHS__ASK(w->engine, signals_gather, (w->remote, g));
-    if (shs__dl_stage_here(w, 1, &status)) shs__dl_cpu_gather(w->ctx, &w->session, g);
+    if (shs__dl_falls_to_cpu(w, 1, &status)) shs__dl_cpu_gather(w->ctx, &w->session, g);
     return status;
 }
 
@@ -13984,7 +14031,7 @@ SHS__PRIVATE shs_status shs__dl_stage_update(shs__dl_learner *w, const shs_atom_
     const shs_engine *e = w->engine;
     shs_status status = SHS__ASK(e, signals_update, (w->remote, g));
     if (e && status == SHS_OK) SHS__COPY(SHS__AT(w->session.D_old, w->p, 0, g->first), g->atoms, shs__cells(g->count, w->p));
-    if (shs__dl_stage_here(w, 1, &status)) shs__dl_cpu_update(w->ctx, &w->session, g);
+    if (shs__dl_falls_to_cpu(w, 1, &status)) shs__dl_cpu_update(w->ctx, &w->session, g);
     return status;
 }
 
@@ -13995,7 +14042,7 @@ SHS__PRIVATE shs_status shs__dl_stage_solve(shs__dl_learner *w) {
     const shs_wide work = SHS__WIDE_PRODUCT(m, w->p, s->codes.stride) * (shs_wide)s->codes.stride;
     shs_status status = SHS_OK;
     if (w->engine) status = SHS_UNSUPPORTED;
-    if (!shs__dl_stage_here(w, 1, &status)) return status;
+    if (!shs__dl_falls_to_cpu(w, 1, &status)) return status;
     shs__ctx_parallel(w->ctx, work, shs__ctx_chunks(m, SHS__SIGNALS_AN_UPDATE), shs__dl_solve_chunk, s);
     s->residual_done = 0;
     return SHS_OK;
@@ -14008,7 +14055,7 @@ SHS__PRIVATE shs_status shs__dl_stage_cross(shs__dl_learner *w, shs_wide *B) {
     shs_status status = SHS__ASK(w->engine, signals_cross, (w->remote, B));
     size_t i;
     int k;
-    if (!shs__dl_stage_here(w, 1, &status)) return status;
+    if (!shs__dl_falls_to_cpu(w, 1, &status)) return status;
     SHS__CLEAR(B, shs__cells(w->p, w->n));
     for (i = 0; i < coder->m; i++)
         for (k = 0; k < codes->used[i]; k++) {
@@ -14033,7 +14080,7 @@ SHS__PRIVATE shs_status shs__dl_stage_fetch(shs__dl_learner *w, const shs_real *
     shs_omp_report report;
     shs_status status = SHS_OK;
     if (w->engine) status = w->engine->signals_fetch(w->remote, codes);
-    if (!w->engine || !shs__dl_stage_here(w, 0, &status)) return status;
+    if (!w->engine || !shs__dl_falls_to_cpu(w, 0, &status)) return status;
     return shs__dl_cpu_code(w->ctx, &w->session, D, &report);
 }
 
@@ -14077,7 +14124,7 @@ SHS__OUTLINE int shs__dl_unit(int p, const shs_wide *y, shs_real *d) {
 }
 
 /* The sums of a group over all ranks, and what the rule makes of them: directions. mine: the status of this rank so far, also
-   SHS_CANCELLED. The next reduction tells the other ranks. */
+   SHS_CANCELLED. */
 SHS__PRIVATE shs_status shs__dl_directions(shs__dl_learner *w, const shs_atom_group *g, shs_status mine) {
     const size_t count = (size_t)g->count, p = (size_t)w->p;
     const shs_real *before = SHS__AT(w->session.D_old, p, 0, g->first);
@@ -14087,32 +14134,31 @@ SHS__PRIVATE shs_status shs__dl_directions(shs__dl_learner *w, const shs_atom_gr
     if (status == SHS_OK && g->gram) status = shs__ctx_reduce(w->ctx, g->gram, count * count, SHS_REDUCE_SUM);
     if (status != SHS_OK) return status;
     if (shs__omp_weighted(&w->o->coding)) return SHS_OK; /* where values are missing the sums are F x' as they come */
-    if (g->update == SHS_UPDATE_MOD) shs__dl_rule_mod(w->p, g, before);
-    else shs__dl_rule_power(w->p, g, before);
+    w->rule->directions(w->p, g, before);
     return SHS_OK;
 }
 
-/* |y / |y| - d|^2: how far a step moves an atom; 0 where y has no direction. */
-SHS__PRIVATE shs_wide shs__dl_moved(int p, const shs_wide *y, const shs_real *d) {
-    shs_wide norm2 = 0, moved = 0, scale;
+/* |x - y|^2 */
+SHS__PRIVATE shs_wide shs__dl_distance2(int p, const shs_real *x, const shs_real *y) {
+    shs_wide sum = 0;
     int i;
-    for (i = 0; i < p; i++) norm2 += y[i] * y[i];
-    if (!(norm2 > 0) || !shs__wide_finite(1, &norm2)) return 0;
-    scale = 1 / SHS__WSQRT(norm2);
-    for (i = 0; i < p; i++) moved += (y[i] * scale - (shs_wide)d[i]) * (y[i] * scale - (shs_wide)d[i]);
-    return moved;
+    for (i = 0; i < p; i++) {
+        const shs_wide difference = (shs_wide)x[i] - (shs_wide)y[i];
+        sum += difference * difference;
+    }
+    return sum;
 }
 
 /* The group's j-th atom takes its direction in g->sums, away from the other atoms where these are to be incoherent: sums +=
-   2 gamma (sqrt(p) d - D~D~'d), where D~ holds the atom too if `own`; without what is below 0 where it is to be nonnegative. */
-SHS__PRIVATE void shs__dl_take_atom(const shs__dl_learner *w, const shs_atom_group *g, int j, int own) {
+   2 gamma (sqrt(p) d - D~D~'d), where D~ holds the atom too if `itself`; without what is below 0 where it is to be nonnegative. */
+SHS__PRIVATE void shs__dl_take_atom(const shs__dl_learner *w, const shs_atom_group *g, int j, int itself) {
     shs_wide *y = SHS__AT(g->sums, w->p, 0, j), gamma2 = 2 * (shs_wide)w->o->incoherence, c;
     shs_real *d = SHS__AT(g->atoms, w->p, 0, j);
     int k;
     if (gamma2 > 0) {
         for (k = 0; k < w->n; k++) {
             const shs_real *other = SHS__AT(w->D, w->p, 0, k);
-            if (other == d && !own) continue;
+            if (k == g->first + j && !itself) continue;
             c = (shs_wide)shs_dot(w->p, other, 1, d, 1);
             shs__la_axpy_wide(w->p, -gamma2 * c, other, y);
         }
@@ -14123,25 +14169,25 @@ SHS__PRIVATE void shs__dl_take_atom(const shs__dl_learner *w, const shs_atom_gro
     (void)shs__dl_unit(w->p, y, d);
 }
 
-/* K-SVD after its first step: further ones on the atoms that still move. All ranks go on with the same atoms. */
+/* After a group's first step: further ones on the atoms that still move. All ranks go on with the same atoms. */
 enum { SHS__POWER_STEPS = 1000 };
-SHS__PRIVATE shs_status shs__dl_power_steps(shs__dl_learner *w, shs_atom_group *g, int own) {
+SHS__PRIVATE shs_status shs__dl_power_steps(shs__dl_learner *w, shs_atom_group *g, int itself) {
     const shs_wide still = SHS__BY_REAL(1e-24, 1e-10);
     shs_status status = SHS_OK;
     int j, step, moving = 1;
     for (j = 0; j < g->count; j++) w->flagged[j] = !(shs__wabs(g->energy[j]) > 0);
     g->done = w->flagged;
+    g->power = 1;
     for (step = 1; step < SHS__POWER_STEPS && moving; step++) {
-        g->power = step;
         status = shs__dl_directions(w, g, SHS_OK);
         if (status != SHS_OK) break;
         for (j = 0; j < g->count; j++) {
             const shs_real *d = SHS__AT(g->atoms, w->p, 0, j);
             w->reduced[j] = 0;
             if (w->flagged[j]) continue;
-            SHS__COPY(w->last, d, w->p);
-            shs__dl_take_atom(w, g, j, own);
-            w->reduced[j] = shs__dl_moved(w->p, SHS__AT(g->sums, w->p, 0, j), w->last) > still;
+            SHS__COPY(w->d_before, d, w->p);
+            shs__dl_take_atom(w, g, j, itself);
+            w->reduced[j] = shs__dl_distance2(w->p, d, w->d_before) > still;
         }
         status = shs__ctx_reduce(w->ctx, w->reduced, (size_t)g->count, SHS_REDUCE_MAX);
         if (status != SHS_OK) break;
@@ -14157,42 +14203,45 @@ SHS__PRIVATE shs_status shs__dl_power_steps(shs__dl_learner *w, shs_atom_group *
 
 /* One round of updates, group by group: sums, rule, new atoms, which are normalised. An atom stays if no signal uses it (its energy
    is 0), or if its direction has no length: where it is to be nonnegative and nothing of it is above 0, or where squares leave the
-   range of shs_wide. last: no round follows in this iteration. want_codes: the codes are read after the last round (shs__dl_error,
-   shs__dl_decorrelate).
+   range of shs_wide. want_codes: another round, shs__dl_error or
+   shs__dl_decorrelate reads the codes.
 
    The ranks meet once a group. The next group's sums need E with this group's new atoms, so they take another reduction: AK-SVD
-   takes n reductions a round, PAK-SVD n/N~. *mine: this rank's status, before and after; the next reduction tells the others. */
-SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int last, int want_codes, shs_status *mine) {
+   takes n reductions a round, PAK-SVD n/N~. *mine: this rank's status, before and after. */
+SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int want_codes, shs_status *mine) {
     shs_atom_group g = SHS_ZERO;
     shs_atom_round r = SHS_ZERO;
-    const int own = w->o->update == SHS_UPDATE_NSGK || group > 1;
+    const int itself = (w->rule->needs & SHS__RULE_PREVIOUS) != 0 || group > 1;
     shs_wide unused;
     shs_status status = SHS_UNSUPPORTED;
     int j;
     r.update = w->o->update;
     r.group = group;
-    r.want_codes = want_codes || !last;
+    r.want_codes = want_codes;
     r.D = w->D;
     if (*mine == SHS_OK && !(w->o->incoherence > 0)) status = shs__dl_stage_round(w, &r);
-    if (status != SHS_UNSUPPORTED && status != SHS_NO_MEMORY) return *mine = status;
+    if (status != SHS_UNSUPPORTED && status != SHS_NO_MEMORY) { /* the engine did the round, or failed */
+        *mine = status;
+        return status;
+    }
     if (*mine == SHS_OK) *mine = shs__dl_stage_residual(w, &unused);
     g.update = w->o->update;
     g.sums = w->sums;
     g.gram = w->gram;
-    if (g.update == SHS_UPDATE_NSGK && !w->engine) shs__dl_list_previous(&w->session);
+    if (!w->engine && w->session.previous.known) shs__dl_list_previous(&w->session);
     for (; g.first < w->n; g.first += group) {
         g.count = shs__imin(group, w->n - g.first);
         g.energy = g.sums + shs__cells(w->p, g.count); /* the reduction takes both */
         g.atoms = SHS__AT(w->D, w->p, 0, g.first);
         g.want_residual = g.first + g.count < w->n;
-        g.want_codes = g.want_residual || want_codes || !last;
-        g.power = w->o->incoherence > 0; /* then the step of every rule is from F F'd_old */
+        g.want_codes = g.want_residual || want_codes;
+        g.power = w->o->incoherence > 0; /* then every rule takes a power step, from F F'd_old */
         status = shs__dl_directions(w, &g, *mine);
         g.power = 0;
         if (status != SHS_OK) return status;
         for (j = 0; j < g.count; j++)
-            if (shs__wabs(g.energy[j]) > 0) shs__dl_take_atom(w, &g, j, own);
-        if (g.update == SHS_UPDATE_KSVD) status = shs__dl_power_steps(w, &g, own);
+            if (shs__wabs(g.energy[j]) > 0) shs__dl_take_atom(w, &g, j, itself);
+        if (w->rule->needs & SHS__RULE_STEPS) status = shs__dl_power_steps(w, &g, itself);
         if (status != SHS_OK) return status;
         *mine = shs__dl_stage_update(w, &g);
     }
@@ -14301,7 +14350,7 @@ SHS__PRIVATE shs_status shs__dl_decorrelate(shs__dl_learner *w, shs_status *mine
     w->session.residual_done = 0;
     if (w->engine && *mine == SHS_OK) { /* E will be asked for */
         *mine = w->engine->signals_dictionary(w->remote, w->D, w->p);
-        (void)shs__dl_stage_here(w, 1, mine);
+        (void)shs__dl_falls_to_cpu(w, 1, mine);
     }
     return SHS_OK;
 }
@@ -14371,7 +14420,7 @@ SHS__PRIVATE void shs__dl_flag_duplicates(shs__dl_learner *w, shs_real limit) {
         int count = shs__dl_gram_panel(w->p, w->n, w->D, w->p, first, &w->panel);
         for (j = first; j < first + count; j++) {
             const shs_real *column = SHS__AT(w->panel.values, w->n, 0, j - first);
-            if (j == 0 || !(shs__abs(column[shs__kernels_pursuit()->strongest(j, column)]) > limit)) continue; /* most */
+            if (j == 0 || !(shs__abs(column[shs__kernels_pursuit()->strongest(j, column)]) > limit)) continue; /* true of most */
             for (i = 0; i < j && !w->flagged[j]; i++) {
                 if (w->flagged[i] || !(shs__abs(column[i]) > limit)) continue;
                 if (usage[i] < usage[j]) w->flagged[i] = 1;
@@ -14437,7 +14486,7 @@ SHS__PRIVATE void shs__dl_hold_atom(int p, shs_real *d, shs_random *r) {
 }
 
 /* Replaces unused atoms, near-duplicates and rarely used atoms. Ranks on processors that round differently may not see the same
-   duplicates, so they agree on the atoms before they look for what replaces them. mine: as of shs__dl_directions. */
+   duplicates, so they agree on the atoms before they look for what replaces them. mine: this rank's status. */
 SHS__PRIVATE shs_status shs__dl_replace_atoms(shs__dl_learner *w, int iteration, shs_status mine, shs_ksvd_record *record) {
     const shs_ksvd_options *o = w->o;
     const size_t *usage = w->session.usage;
@@ -14476,8 +14525,8 @@ SHS__PRIVATE void shs__dl_keep_best(shs__dl_learner *w, int updates, const shs_k
     SHS__COPY(w->best.D, w->D, shs__cells(w->p, w->n));
 }
 
-/* ||Y - DX||_F / sqrt(p m) over all ranks, or of what is there, with X as the updates have left it. mine: as of
-   shs__dl_directions. */
+/* ||Y - DX||_F / sqrt(p m) over all ranks, or of what is there, with X as the updates have left it. mine: this
+   rank's status. */
 SHS__PRIVATE shs_status shs__dl_error(shs__dl_learner *w, shs_status mine, shs_wide *rmse) {
     shs_wide sum2[1 + SHS__TELLS] = {0};
     shs_status status;
@@ -14492,7 +14541,7 @@ SHS__PRIVATE shs_real shs__dl_mu(const shs_ksvd_options *o, int iteration) {
     shs_real mu = o->regularisation;
     int k;
     if (o->regularised_iterations > 0 && iteration >= o->regularised_iterations) return 0;
-    for (k = 0; k < iteration && mu > 0; k++) mu *= o->regularisation_decay;
+    for (k = 0; k < iteration && mu > 0 && o->regularisation_decay < 1; k++) mu *= o->regularisation_decay;
     return mu;
 }
 
@@ -14505,7 +14554,7 @@ SHS__PRIVATE shs_status shs__dl_iterate(shs__dl_learner *w, int k, shs_ksvd_reco
     int wanted = o->rmse_after_update || o->rmse_after_rounds;
     shs_wide *errors = w->report.round_history;
     shs_status mine, status;
-    if (o->update == SHS_UPDATE_NSGK && k > 0) {
+    if ((w->rule->needs & SHS__RULE_PREVIOUS) != 0 && k > 0) {
         if (!w->engine) shs__dl_keep_previous(&w->session);
         w->session.previous.known = 1;
     }
@@ -14517,12 +14566,13 @@ SHS__PRIVATE shs_status shs__dl_iterate(shs__dl_learner *w, int k, shs_ksvd_reco
     mine = shs__ctx_progress(w->ctx, "learning", (size_t)k, (size_t)o->iterations, record->rmse_coding);
     w->session.mu = shs__dl_mu(o, iteration);
     if (mine == SHS_OK && w->session.mu > 0) mine = shs__dl_stage_solve(w);
-    if (o->update == SHS_UPDATE_MOD) group = w->n;
+    if (w->rule->needs & SHS__RULE_WHOLE) group = w->n;
     for (round = 0; errors && round < w->report.round_stride; round++) errors[round] = -1;
     for (round = 0; round < rounds && status == SHS_OK; round++) {
-        status = shs__dl_update_round(w, shs__imin(group, w->n), round + 1 == rounds, wanted || o->coherence > 0, &mine);
-        if (status == SHS_OK && o->coherence > 0 && round + 1 == rounds) status = shs__dl_decorrelate(w, &mine);
-        if (status != SHS_OK || !(o->rmse_after_rounds || (wanted && round + 1 == rounds))) continue;
+        const int last_round = round + 1 == rounds;
+        status = shs__dl_update_round(w, shs__imin(group, w->n), wanted || o->coherence > 0 || !last_round, &mine);
+        if (status == SHS_OK && o->coherence > 0 && last_round) status = shs__dl_decorrelate(w, &mine);
+        if (status != SHS_OK || !(o->rmse_after_rounds || (wanted && last_round))) continue;
         status = shs__dl_error(w, mine, &record->rmse_update);
         if (errors && o->rmse_after_rounds && round < w->report.round_stride) errors[round] = record->rmse_update;
     }
@@ -14530,7 +14580,7 @@ SHS__PRIVATE shs_status shs__dl_iterate(shs__dl_learner *w, int k, shs_ksvd_reco
     return status;
 }
 
-/* Whether the best error has not improved enough for long enough. */
+/* Notes an improvement of the best error by enough; whether the last one is stop_patience iterations ago. */
 SHS__PRIVATE int shs__dl_stalled(shs__dl_learner *w, int k) {
     if (w->o->stop_patience <= 0) return 0;
     if (k == 0 || shs__dl_better(w->best.cost, w->best.stop_cost * (1 - w->o->stop_improvement))) {
@@ -14558,7 +14608,7 @@ SHS__OUTLINE shs_status shs__dl_learn(shs__dl_learner *w) {
     status = shs__dl_code_all(w, &last);
     if (status != SHS_OK) return status;
     shs__dl_keep_best(w, w->report.iterations, &last);
-    (void)shs__ctx_progress(w->ctx, "learning", iterations, iterations, w->report.rmse);
+    (void)shs__ctx_progress(w->ctx, "learning", iterations, iterations, last.rmse_coding);
     return SHS_OK;
 }
 
@@ -14767,8 +14817,8 @@ SHS__PRIVATE void shs__dl_layout(shs__layout *l, shs__dl_learner *w, int stride,
     const int p = w->p;
     const size_t n = (size_t)w->n, atoms = SHS__PRODUCT(p, n, 1);
     shs__dl_session_layout(l, w, stride, own_codes);
-    if (o->update == SHS_UPDATE_MOD) w->gram = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, n, 1));
-    if (o->update == SHS_UPDATE_KSVD) w->last = SHS__CARVE(l, shs_real, p);
+    if (w->rule->needs & SHS__RULE_WHOLE) w->gram = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, n, 1));
+    if (w->rule->needs & SHS__RULE_STEPS) w->d_before = SHS__CARVE(l, shs_real, p);
     if (o->coherence > 0) shs__dl_ipr_layout(l, w->ctx, p, w->n, &w->ipr);
     if (o->test_m > 0) shs__dl_test_layout(l, w);
     w->D = SHS__CARVE(l, shs_real, atoms);
@@ -14789,8 +14839,9 @@ SHS__PRIVATE int shs__dl_schedule_ok(const shs_step *steps, int count) {
 
 SHS__PRIVATE shs_status shs__dl_check_options(const shs_ksvd_options *o) {
     const int penalised = o->regularisation > 0 || o->incoherence > 0 || o->coherence > 0;
+    int takes;
     if (!SHS__ZEROED(o)) return SHS_BAD_OPTIONS;
-    if (o->iterations < 0 || o->first_iteration < 0) return SHS_BAD_ITERATIONS;
+    if (o->iterations < 0 || o->first_iteration < 0 || o->first_iteration > INT_MAX - o->iterations) return SHS_BAD_ITERATIONS;
     if (o->parallel_atoms < 0) return SHS_BAD_PARALLEL_ATOMS;
     if (o->rounds < 0) return SHS_BAD_ROUNDS;
     if (!shs__dl_schedule_ok(o->parallel_atoms_schedule, o->parallel_atoms_steps)) return SHS_BAD_SCHEDULE;
@@ -14798,16 +14849,19 @@ SHS__PRIVATE shs_status shs__dl_check_options(const shs_ksvd_options *o) {
     if (o->coding.nonnegative && !o->nonnegative) return SHS_BAD_OPTIONS;
     if (o->coding.weights || shs__omp_grouped(&o->coding)) return SHS_BAD_OPTIONS;
     if (!shs__method_takes(o->coding.method, SHS__TAKES_LEARNING)) return SHS_BAD_OPTIONS;
-    if (shs__omp_weighted(&o->coding) && (o->update > SHS_UPDATE_SGK || o->nonnegative || penalised)) return SHS_BAD_OPTIONS;
-    if (o->nonnegative && (o->update > SHS_UPDATE_KSVD || penalised)) return SHS_BAD_OPTIONS;
     if ((unsigned)o->update >= SHS_UPDATE_COUNT) return SHS_BAD_OPTIONS;
+    takes = shs__dl_rule_of(o->update)->takes;
+    if (shs__omp_weighted(&o->coding) && (o->nonnegative || penalised)) return SHS_BAD_OPTIONS;
+    if (shs__omp_weighted(&o->coding) && !(takes & SHS__RULE_TAKES_MISSING)) return SHS_BAD_OPTIONS;
+    if (o->nonnegative && (penalised || !(takes & SHS__RULE_TAKES_NONNEGATIVE))) return SHS_BAD_OPTIONS;
+    if (o->incoherence > 0 && !(takes & SHS__RULE_TAKES_INCOHERENCE)) return SHS_BAD_OPTIONS;
     if ((unsigned)o->start > SHS_START_GIVEN || (unsigned)o->replace > SHS_REPLACE_RANDOM) return SHS_BAD_OPTIONS;
     if ((unsigned)o->keep > SHS_KEEP_LAST || !shs__tolerance_ok(o->prune_coherence)) return SHS_BAD_OPTIONS;
     if (!shs__tolerance_ok(o->regularisation) || !shs__tolerance_ok(o->incoherence)) return SHS_BAD_OPTIONS;
     if (!shs__tolerance_ok(o->regularisation_decay) || o->regularisation_decay > 1) return SHS_BAD_OPTIONS;
     if (!shs__tolerance_ok(o->coherence) || o->coherence >= 1 || o->coherence_rounds < 0) return SHS_BAD_OPTIONS;
     if (o->test_m > 0 && !o->test) return SHS_BAD_SIGNALS;
-    if (o->regularised_iterations < 0 || (o->incoherence > 0 && o->update == SHS_UPDATE_MOD)) return SHS_BAD_OPTIONS;
+    if (o->regularised_iterations < 0 || !shs__wide_finite(1, &o->stop_improvement)) return SHS_BAD_OPTIONS;
     return SHS_OK;
 }
 
@@ -14867,6 +14921,7 @@ SHS__PUBLIC size_t shs_ksvd_workspace(const shs_context *ctx, int p, int n, size
     if (p < 1 || n < 1 || shs__omp_check_options(p, n, m, &o.coding, &stride) != SHS_OK) return SIZE_MAX;
     w.ctx = ctx;
     w.o = &o;
+    w.rule = shs__dl_rule_of(o.update);
     w.p = p;
     w.n = n;
     w.session.coder.m = m;
@@ -15017,6 +15072,7 @@ SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t 
     w.n = n;
     w.session.coder.m = m;
     w.o = &o;
+    w.rule = shs__dl_rule_of(o.update);
     status = shs__dl_check(&w, D, ldd, Y, ldy, codes, &stride);
     if (status == SHS_OK && report && !SHS__ZEROED(report)) status = SHS_BAD_OUTPUT;
     if (status == SHS_OK && report && report->round_history && report->round_stride < 1) status = SHS_BAD_OUTPUT;
@@ -15029,7 +15085,7 @@ SHS__PUBLIC shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t 
     started = status == SHS_OK;
     if (started) {
         SHS__COPY(w.best.D, w.D, shs__cells(p, n));
-        if (report) report->dictionary = w.D;
+        if (report) report->dictionary = w.D; /* for progress_fn */
         status = shs__dl_learn(&w);
         if (report) report->dictionary = w.report.dictionary;
     }
@@ -15154,7 +15210,7 @@ SHS__PRIVATE void shs__on_layout(shs__layout *l, shs__on_learner *s, int stride)
     s->scratch = SHS__CARVE(l, shs_real, shs__la_gemm_scratch(w->p, SHS__PANEL, w->n));
 }
 
-/* The next batch of this rank. */
+/* The next batch of this rank, into the place of E. */
 SHS__PRIVATE shs_status shs__on_read(shs__on_learner *s) {
     const shs__dl_learner *w = &s->w;
     shs__coder *coder = &s->w.session.coder;
@@ -15352,7 +15408,7 @@ SHS__PRIVATE shs_status shs__on_replace(shs__on_learner *s, size_t k, shs_online
     return status;
 }
 
-/* Learns from a batch that was read: one reduction, the sums, the sweeps. mine: as of shs__dl_directions. */
+/* Learns from a batch that was read: one reduction, the sums, the sweeps. mine: this rank's status. */
 SHS__PRIVATE shs_status shs__on_batch(shs__on_learner *s, size_t k, shs_status mine, shs_online_record *record) {
     shs__dl_learner *w = &s->w;
     const size_t p = (size_t)w->p, n = (size_t)w->n, sums = n * n + p * n;
@@ -15381,7 +15437,7 @@ SHS__PRIVATE shs_status shs__on_batch(shs__on_learner *s, size_t k, shs_status m
     return shs__on_replace(s, k, record);
 }
 
-/* Where it starts: the dictionary, which may be of the first batch, and the sums. mine: as of shs__dl_directions. */
+/* Where it starts: the dictionary, which may be of the first batch, and the sums. mine: this rank's status. */
 SHS__PRIVATE shs_status shs__on_start(shs__on_learner *s, shs_status mine, const shs_real *D, int ldd) {
     shs__dl_learner *w = &s->w;
     const size_t p = (size_t)w->p, n = (size_t)w->n;
@@ -15504,7 +15560,7 @@ SHS__PRIVATE shs_status shs__on_open(shs__on_learner *s, int p, int n, shs_onlin
     if (!shs__wide_finite(1, &o->start_weight) || o->start_weight < 0) return SHS_BAD_OPTIONS;
     if (o->sweeps < 0) return SHS_BAD_ROUNDS;
     *as = shs__on_as_ksvd(p, n, o);
-    as->coding.nonnegative = 0; /* these codes are not updated */
+    as->coding.nonnegative = 0; /* refused without nonnegative atoms only where codes are updated, which these are not */
     status = shs__dl_check_options(as);
     as->coding.nonnegative = o->coding.nonnegative;
     if (o->first_batch > 0 && o->start != SHS_START_GIVEN) return SHS_BAD_OPTIONS;
@@ -15516,6 +15572,7 @@ SHS__PRIVATE shs_status shs__on_open(shs__on_learner *s, int p, int n, shs_onlin
     s->o = o;
     s->reach = o->batch;
     s->w.o = as;
+    s->w.rule = shs__dl_rule_of(as->update);
     s->w.p = p;
     s->w.n = n;
     s->w.session.coder.m = o->batch;

@@ -1620,7 +1620,7 @@ SHS__PRIVATE const char *const shs__cl_source_mod[] = {
     "       +---+---+---+\n",
     "\n",
     "   A row that depends on the rows before it has no pivot: its column of L is 0, and its atom does not change. The rule on the host\n",
-    "   is shs__dl_rule_mod, the textbook twin shs_mod_naive. */\n",
+    "   is shs__dl_solve_mod, the textbook twin shs_mod_naive. */\n",
     "\n",
     "\n",
     "\n",

@@ -14,7 +14,7 @@
        +---+---+---+
 
    A row that depends on the rows before it has no pivot: its column of L is 0, and its atom does not change. The rule on the host
-   is shs__dl_rule_mod, the textbook twin shs_mod_naive. */
+   is shs__dl_solve_mod, the textbook twin shs_mod_naive. */
 
 #include "device.cl"
 

@@ -365,6 +365,8 @@ static void test_learning(void **state) {
     ANSWERS(LEARN(c.Y, 0), SHS_BAD_M);
     o.first_iteration = -1;
     ANSWERS(LEARN(c.Y, M), SHS_BAD_ITERATIONS);
+    o.first_iteration = INT_MAX - 5; /* of 10 */
+    ANSWERS(LEARN(c.Y, M), SHS_BAD_ITERATIONS);
     o.first_iteration = 0, o.rounds_steps = -1, o.rounds_schedule = gone;
     ANSWERS(LEARN(c.Y, M), SHS_BAD_SCHEDULE);
     o.rounds_steps = 1, o.rounds_schedule = NULL;

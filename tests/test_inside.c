@@ -15,22 +15,28 @@ static void test_atom_twice(void **state) {
     assert_true(w.chosen == 2 && atoms[1] == 6 && w.error.residual2 == 9);
 }
 
-/* A step moves an atom by |y / |y| - d|; where y has no direction it does not move. */
+/* An atom takes the direction of y; where y has none it stays. The distance that K-SVD's steps stop by is of the atoms themselves. */
 static void test_how_far_an_atom_moves(void **state) {
-    const shs_real d[3] = {(shs_real)0.6, 0, (shs_real)0.8};
+    const shs_real before[3] = {(shs_real)0.6, 0, (shs_real)0.8};
+    shs_real d[3] = {(shs_real)0.6, 0, (shs_real)0.8};
+    const shs_wide none[3] = {0, (shs_wide)INFINITY, (shs_wide)NAN};
     shs_wide y[3] = {0, 0, 0};
+    int k;
     (void)state;
-    assert_true(shs__dl_moved(3, y, d) == 0);
-    y[1] = (shs_wide)INFINITY;
-    assert_true(shs__dl_moved(3, y, d) == 0);
-    y[1] = (shs_wide)NAN;
-    assert_true(shs__dl_moved(3, y, d) == 0);
+    for (k = 0; k < 3; k++) {
+        y[1] = none[k];
+        assert_int_equal(shs__dl_unit(3, y, d), 0);
+        assert_true(shs__dl_distance2(3, d, before) == 0);
+    }
     y[1] = 5;
-    assert_close(shs__dl_moved(3, y, d), 2, 1e-6);
+    assert_int_equal(shs__dl_unit(3, y, d), 1);
+    assert_close(shs__dl_distance2(3, d, before), 2, 1e-6);
     y[0] = -6, y[1] = 0, y[2] = -8;
-    assert_close(shs__dl_moved(3, y, d), 4, 1e-6);
+    assert_int_equal(shs__dl_unit(3, y, d), 1);
+    assert_close(shs__dl_distance2(3, d, before), 4, 1e-6);
     y[0] = 3, y[2] = 4;
-    assert_close(shs__dl_moved(3, y, d), 0, 1e-6);
+    assert_int_equal(shs__dl_unit(3, y, d), 1);
+    assert_close(shs__dl_distance2(3, d, before), 0, 1e-6);
 }
 
 /* A sweep tells the largest change of an a; where no two atoms have a part in common it is that of its own step. */

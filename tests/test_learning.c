@@ -570,19 +570,20 @@ static void test_golden_ipr(void **state) {
 /* ---- a test set, and a look at what is learnt -------------------------------------------------------------------- */
 
 /* With the signals as the test set, the test error equals the coding error. Other test signals have the error of coding them
-   over the dictionary that progress_fn sees. */
+   over the dictionary that progress_fn sees, and the signals the error that it is told. */
 typedef struct onlooker {
     shs_ksvd_report report;
-    const shs_real *test;
+    const shs_real *test, *Y;
     double errors[8];
 } onlooker;
 
 static int look(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
     onlooker *l = (onlooker *)user;
     shs_omp_options coding = SHS_ZERO;
-    (void)phase, (void)error;
+    (void)phase;
     coding.sparsity = 3;
     assert_unit_norm(P, N, l->report.dictionary);
+    assert_close(error, rmse_of(P, N, l->report.dictionary, M, l->Y, &coding), BY_TYPE(1e-5, 1e-12));
     if (step < steps) l->errors[step] = rmse_of(P, N, l->report.dictionary, 90, l->test, &coding);
     return 0;
 }
@@ -596,12 +597,16 @@ static void test_test_set(void **state) {
     int k;
     (void)state;
     memset(&l, 0, sizeof l);
-    l.test = other, l.report.history = history;
+    l.test = other, l.Y = Y, l.report.history = history;
     ctx.threads = 1, ctx.progress_fn = look, ctx.progress_user = &l;
     o.test = other, o.test_m = 90;
     assert_ok(shs_ksvd_ex(&ctx, P, N, M, Y, P, &o, D, P, NULL, &l.report));
     assert_null(l.report.dictionary);
     for (k = 0; k < 5; k++) assert_close(history[k].rmse_test, l.errors[k], BY_TYPE(1e-6, 1e-12));
+    o.replace = SHS_REPLACE_RANDOM, o.prune_uses = M / 8; /* the last dictionary, which is told at the end, is not the best */
+    assert_ok(shs_ksvd_ex(&ctx, P, N, M, Y, P, &o, D, P, NULL, &l.report));
+    assert_true(l.report.best_iteration < l.report.iterations);
+    o = small_options();
     ctx.progress_fn = NULL;
     o.test = Y, o.test_m = M;
     assert_ok(shs_ksvd_ex(&ctx, P, N, M, Y, P, &o, D, P, NULL, &l.report));
@@ -1331,6 +1336,9 @@ static void test_early_stop(void **state) {
     assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
     assert_in_range(report.iterations, 4, 150);
     assert_unit_norm(P, N, D);
+    o.stop_improvement = (shs_wide)NAN;
+    assert_status(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report), SHS_BAD_OPTIONS);
+    o.stop_improvement = 0.01;
     o.iterations = 40;
     o.stop_patience = 0;
     assert_ok(shs_ksvd_ex(&serial, P, N, M, Y, P, &o, D, P, NULL, &report));
