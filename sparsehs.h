@@ -3009,7 +3009,7 @@ typedef struct shs__meeting {
 SHS__PRIVATE shs__meeting shs__ctx_meeting_for(const shs_context *ctx, const char *call) {
     shs__meeting meeting = SHS_ZERO;
     meeting.all = shs__ctx_imprint(UINT64_C(0xcbf29ce484222325), call, strlen(call));
-    if (ctx) meeting.all = shs__ctx_imprint(meeting.all, &ctx->ranks, sizeof ctx->ranks);
+    if (shs__ctx_distributed(ctx)) meeting.all = shs__ctx_imprint(meeting.all, &ctx->ranks, sizeof ctx->ranks);
     return meeting;
 }
 
@@ -18277,7 +18277,7 @@ SHS__PRIVATE void shs__px_map_panel(void *state, shs__panel *panel, int worker, 
     const shs__writer *w = &job->writer;
     shs__mapped *own = job->map.own + worker;
     int by_kernel = !job->map.squares && shs__px_kernels_take(job->map.kernels, w->sink->type), o;
-    int by_pixel = by_kernel && (w->ss != 1 || (w->bs == 1 && w->bands == 1));
+    int by_pixel = by_kernel && w->ss != 1; /* otherwise each output's values lie side by side */
     (void)sums;
     job->outputs(job, panel, worker, by_pixel);
     if (by_pixel) shs__px_write_rows(job, panel, own->rows);
@@ -19706,15 +19706,14 @@ SHS__OUTLINE int64_t shs__wide_print(int n, int count, const shs_wide *columns, 
     return (int64_t)(print >> 1);
 }
 
-/* Canaries are looked at before the ranks meet: the fingerprint does not hold them. also: what else must be the same, a number of
-   classes or a print. */
+/* The caller has checked the canaries: the print does not hold them. also: what else must be the same, a number of classes or a
+   print. */
 SHS__PRIVATE shs_status shs__pca_meet(const shs__pixels *px, shs_status status, const char *call, const shs_pca_options *o,
                                       int64_t also, const shs_sink *sink) {
     const int64_t numbers[] = {o->components,          o->correlation != 0,    o->divisor,       (int64_t)o->precise,
                                (int64_t)o->neighbours, o->noise_residual != 0, o->noise != NULL, o->skip,
                                o->trim_rounds,         also};
     const shs_wide shares[] = {o->variance, o->eigenvalue_at_least, o->trim};
-    if (status == SHS_OK && !SHS__ZEROED(o)) status = SHS_BAD_OPTIONS;
     return shs__px_meet(px, status, call, numbers, sizeof numbers / sizeof *numbers, shares, sizeof shares / sizeof *shares, sink);
 }
 
@@ -20176,7 +20175,6 @@ SHS__OUTLINE shs_status shs__pca_cube(const shs_context *ctx, shs__pca_call call
     const int runs = call == SHS__PCA_RUN || call == SHS__MNF_RUN || call == SHS__RX_RUN, rx = call >= SHS__RX_FIT;
     const int mnf = call == SHS__MNF_FIT || call == SHS__MNF_RUN;
     int64_t print = 0;
-    int ldn;
     const shs_pca_options *o = options ? options : &shs__pca_zero;
     shs__pixels px;
     shs_pca made = SHS_ZERO;
@@ -20184,9 +20182,12 @@ SHS__OUTLINE shs_status shs__pca_cube(const shs_context *ctx, shs__pca_call call
     shs_status status = shs__px_open(ctx, cube, &px);
     if (status == SHS_OK && runs) status = shs__px_check_sink(cube, sink);
     if (status == SHS_OK && !runs && !pca) status = SHS_BAD_OUTPUT;
-    ldn = shs__pca_ldn(o, px.view.used);
-    if (status == SHS_OK && !rx && o->noise && ldn < px.view.used) status = SHS_BAD_LDN;
-    if (status == SHS_OK && mnf && o->noise) print = shs__wide_print(px.view.used, px.view.used, o->noise, ldn);
+    if (status == SHS_OK && !SHS__ZEROED(o)) status = SHS_BAD_OPTIONS;
+    if (status == SHS_OK && mnf && o->noise) {
+        const int n = px.view.used, ldn = shs__pca_ldn(o, n);
+        if (ldn < n) status = SHS_BAD_LDN;
+        else print = shs__wide_print(n, n, o->noise, ldn);
+    }
     status = shs__pca_meet(&px, status, names[call], o, print, sink);
     if (status == SHS_OK && rx) status = shs__rx_robust(&px, o, &made);
     else if (status == SHS_OK) status = shs__pca_pixels(&px, o, mnf, &made);
@@ -20407,6 +20408,7 @@ SHS__PUBLIC shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cu
     px.ctx = ctx;
     if (status == SHS_OK) status = shs__px_view_open(cube, &px.view);
     if (status == SHS_OK) status = shs__px_check_sink(cube, sink);
+    if (status == SHS_OK && !SHS__ZEROED(o)) status = SHS_BAD_OPTIONS;
     if (status == SHS_OK && (classes < 1 || (!labels && cube->lines > 0))) status = SHS_BAD_LABELS;
     if (status == SHS_OK && ctx && ctx->engine && !ctx->engine->fallback) status = SHS_UNSUPPORTED;
     while (shs__layout_next(ctx, &l, &status)) {

@@ -2198,6 +2198,8 @@ static void test_noise_may_be_given(void **state) {
             shs_pca_free(NULL, &b);
             assert_status(shs_mnf_fit(NULL, &cube, &o, &b), SHS_BAD_LDN);
             shs_pca_free(NULL, &a);
+            assert_ok(shs_pca_fit(NULL, &cube, &o, &a)); /* has no use for a noise */
+            shs_pca_free(NULL, &a);
         }
     free(wide), free(p.x);
     cube_free(&cube);
