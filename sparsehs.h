@@ -28,8 +28,8 @@
        8  patches (images in and out)      >>patches grid patches_get patches_put approximate image_noise
        9  cubes and streaming              >>cubes moments_naive view reader map whiten pass gram moments_sums writer sweeps
                                              px_engine moments sinks
-      10  components (PCA, MNF, RX)        >>pca pca_naive wide_products pca_fit mnf few_pixels pca_cubes transforms
-                                             rx_classes rx_local
+      10  components (PCA, MNF, RX)        >>pca pca_naive wide_products pca_fit mnf pca_moments few_pixels pca_cubes
+                                             transforms pca_calls rx_classes rx_local
       11  FastICA                          >>ica ica_naive expectations ica_iterations ica_fit
       12  models (fits kept in files)      >>models
       13  spectra (targets, endmembers)    >>spectra detect_naive inverse_root detectors scores backgrounds detect unmix_naive
@@ -37,6 +37,7 @@
                                              count_naive count
       14  files (.npy, compact codes)     >>files compact
        -  engines (devices; the API alone) >>engines
+       -  words of the implementation      >>glossary
 
    CONVENTIONS
    - Matrices are column-major with a leading dimension, as in BLAS: a signal, an atom is one contiguous column.
@@ -2251,7 +2252,8 @@ typedef struct shs_engine {
     void (*signals_close)(void *session);
 
     /* A pixels session: opened on a cube, which stays valid, or on a stream, which is read again for every pass that cannot be
-       served from what is kept. n = bands in use; sums are overwritten, of this rank's valid pixels. */
+       served from what is kept. n = bands in use; sums are overwritten, of this rank's valid pixels. Stages calculate in shs_wide
+       where `precise` is 1, and in shs_real where it is 0; it is not an shs_precision. */
     shs_status (*pixels_open)(void *user, const shs_context *ctx, const shs_cube *cube, void **session);
     /* sums: count, n of x - shift, n x n products (lower triangle). shift (n): used as it is where `known`, else chosen. */
     shs_status (*pixels_moments)(void *session, int precise, int known, shs_real *shift, shs_wide *sums);
@@ -2317,8 +2319,9 @@ typedef struct shs_engine {
 #ifndef SPARSEHS_IMPLEMENTATION_ONCE
 #define SPARSEHS_IMPLEMENTATION_ONCE
 
-/* GLOSSARY: words that have one meaning below.
-     batch     patches that are coded and put back together
+/* ---- glossary: words that have one meaning below ------------------------------------------------------ >>glossary */
+
+/*   batch     patches that are coded and put back together
      block     in sections 4 to 6 a rectangle of a matrix, in section 9 the lines of a cube that are in memory at a time; as a
                member of a result the memory that one request got
      chunk     what one call of a parallel loop's body does; it depends on the sizes alone, so that sums do too
@@ -16501,16 +16504,22 @@ SHS__PUBLIC shs_status shs_noise_sigma(const shs_context *ctx, const shs_image *
    - view, reader: checks of the cube; panels of elements from values of any type and layout, missing pixels marked
    - map, whiten: maps by a matrix
    - pass: its loop hands panels to consumers
-   - gram to sweeps: the consumers (moments, noise, maps and their extremes, fourth moments, sweeps, ratings), which do not know
-     each other
+   - gram to sweeps: the consumers (moments, noise, maps and their extremes, fourth moments, sweeps, ratings); noise and fourth
+     moments form products as moments do, sweeps map
    - px_engine, moments, sinks: the stages, on the CPU or on the engine; the public functions
    This section does not call sections 10 and 11.
 
-   From a call to its loop: shs_moments_update opens the cube, shs__px_add_moments lays out memory, shs__px_moments asks the
-   engine, shs__px_pass_run reads blocks of lines, shs__px_pass_block shares the chunks of a block among threads,
-   shs__px_pass_chunk is the loop over panels, and shs__px_moments_panel adds up a panel. A map goes from shs_cube_map by
-   shs__pixels_map (which first finds the extremes, if the sink rescales), shs__px_map (the engine or the CPU), the same pass and
-   shs__px_map_panel to shs__px_map_outputs. Its values go to the sink by shs__px_write_rows or shs__px_write_plane. */
+   From a call to its loop. Moments go from shs_moments_update, which opens the cube, by shs__px_add_moments (memory) to
+   shs__px_moments_stage, which asks the engine or calls shs__px_cpu_moments. The CPU makes a pass: shs__px_pass_run reads blocks of
+   lines, shs__px_pass_block shares the chunks of a block among threads, shs__px_pass_chunk is the loop over panels. Each panel is
+   read by shs__px_read_panel (>>whiten): mask, no-data, conversion, gaps closed. Then shs__px_moments_panel adds it up. Integers
+   go to shs__px_whole_moments and k->gram (gram_words, >>k_integers). Elements go to shs__px_real_moments, shs__px_gram_panel and
+   k->tile (px_tile, >>k_products, whose loop is tile_of, >>k_gemm). Pixels do not use shs_gemm or shs_syrk.
+
+   Maps go from shs_cube_map by shs__pixels_map to shs__px_map_stage, which asks the engine or calls shs__px_cpu_map: the same pass.
+   If the sink rescales, shs__px_range_stage finds the extremes first. For a panel shs__px_map_panel calls shs__px_map_outputs,
+   which is shs__px_map_planes or shs__px_map_spectra with the same k->tile. The values go to the sink by shs__px_write_rows or
+   shs__px_write_plane. */
 
 /* ---- the naive twin ------------------------------------------------------------------------------ >>moments_naive */
 
@@ -16533,24 +16542,14 @@ SHS__PUBLIC void shs_moments_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wi
 
 /* ---- a cube, checked, with its strides worked out --------------------------------------------------------- >>view */
 
-enum {
-    SHS__TILE_WORDS = 192,   /* as many shs_wide hold the 32-bit sums of a tile */
-    SHS__LEAST_WORDS = 4,    /* pairs between two flushes of integer sums: below that float is faster */
-    SHS__PANELS_A_SUM = 2,   /* panels whose products are summed in shs_real; 8-bit products stay exact up to 1024 pixels */
-    SHS__CHUNK_PANELS = 4,   /* panels in a parallel chunk, whose sums are added up in shs_wide */
-    SHS__LARGE_CHUNK_PANELS = 16, /* panels in a chunk of a large block */
-    SHS__PASS_CHUNKS = 16,        /* chunks whose sums are held before they are added in order */
-    SHS__COLLECT_VALUES = 4096,   /* sums that one worker adds at a time */
-    SHS__CACHE_LIMIT = 256 << 20, /* bytes of whitened pixels of a cube in memory that are kept */
-    SHS__BLOCK_BYTES = 16 << 20 /* a block of a stream, unless the caller says how many lines */
-};
+enum { SHS__BLOCK_BYTES = 16 << 20 }; /* a block of a stream, unless the caller says how many lines */
 
 typedef struct shs__view {
     const shs_cube *cube;
     size_t size;             /* bytes a value */
     int samples, lines, bands, used;
     int block_lines;         /* lines that are in memory at a time */
-    int planes;              /* neighbours along a line are closer than bands: read band by band */
+    int by_band;             /* neighbours along a line are closer than bands: panels are planes, otherwise spectra */
     int floating;            /* NaN can occur */
     int knows_nodata;        /* there is a no-data value that pixels can equal: NaN equals none, infinity is missing anyway */
     shs_wide nodata;         /* as a value of the cube's type */
@@ -16581,8 +16580,8 @@ SHS__PRIVATE int shs__px_cube_type_ok(shs_type type) {
     return (unsigned)type < SHS_TYPE_COUNT;
 }
 
-/* The one place where a precision is decided: whether elements are shs_wide. Sums and maps of shs_real err by 1e-7 of the
-   largest value of a pixel, which is more than 1e-6 standard deviations of most components. */
+/* Whether elements are shs_wide: on the CPU; an engine without double may go on without (shs__px_retry_narrow). Sums and maps of
+   shs_real err by 1e-7 of the largest value of a pixel, which is more than 1e-6 standard deviations of most components. */
 SHS__PRIVATE int shs__is_wide(shs_precision precise) {
     return precise != SHS_PRECISION_NEVER && sizeof(shs_wide) > sizeof(shs_real);
 }
@@ -16650,7 +16649,7 @@ SHS__PRIVATE shs_status shs__px_view_open(const shs_cube *c, shs__view *v) {
     /* What is in memory at a time must fit; a stream as a whole may be larger than the address space. */
     if (SHS__PRODUCT(line_bytes, v->block_lines, 2) == SIZE_MAX) return SHS_TOO_LARGE;
     shs__px_view_block(v, 0, v->block_lines);
-    v->planes = shs__distance(v->ss) < shs__distance(v->bs);
+    v->by_band = shs__distance(v->ss) < shs__distance(v->bs);
     v->base = (const unsigned char *)c->pixels;
     return SHS_OK;
 }
@@ -16686,9 +16685,9 @@ SHS__PRIVATE shs__span shs__span_of(const unsigned char *from, ptrdiff_t stride,
 
 /* The place of a pixel's element in a panel of planes. */
 SHS__PRIVATE size_t shs__px_in_plane(int plane, int pixel) { return shs__cells(plane, SHS__PANEL_PIXELS) + (size_t)pixel; }
-/* The place of band b of a panel's pixel: planes, or spectra of `used` bands. */
-SHS__PRIVATE size_t shs__px_in_panel(int planes, size_t used, size_t b, size_t pixel) {
-    if (planes) return b * SHS__PANEL_PIXELS + pixel;
+/* The place of band b of a panel's pixel: in planes (by_band), or in spectra of `used` bands. */
+SHS__PRIVATE size_t shs__px_in_panel(int by_band, size_t used, size_t b, size_t pixel) {
+    if (by_band) return b * SHS__PANEL_PIXELS + pixel;
     return pixel * used + b;
 }
 SHS__PRIVATE void *shs__px_element_at(const shs__pixels_kernels *k, void *elements, size_t index) {
@@ -16855,7 +16854,7 @@ SHS__PRIVATE void shs__plain_range(int rows, int n, const void *values, int ldy,
 
 SHS__PRIVATE const shs__pixels_kernels *shs__kernels_wide_pixels(void) {
     static const shs__pixels_kernels plain = {
-        (int)sizeof(shs_wide), 1, 1, 1, shs__plain_convert, shs__plain_transpose, shs__plain_pack, shs__plain_sums,
+        sizeof(shs_wide), 1, 1, 1, shs__plain_convert, shs__plain_transpose, shs__plain_pack, shs__plain_sums,
         shs__plain_tile, shs__plain_grow, shs__plain_divide, shs__plain_flush, shs__plain_squares, shs__plain_range, NULL,
     };
     return &plain;
@@ -16889,7 +16888,7 @@ SHS__PRIVATE void shs__px_make_native(const shs__view *v, shs__span *span, unsig
     *span = shs__span_of(room, 1, span->count);
 }
 
-/* Up to SHS__PANEL_PIXELS pixels, as one worker has them: x - shift of `used` bands. By planes band b is the column X + b
+/* Up to SHS__PANEL_PIXELS pixels, as one worker has them: x - shift of `used` bands. With view.by_band, band b is the column X + b
    SHS__PANEL_PIXELS (pixels contiguous), otherwise pixel k is the column X + k used. Missing pixels are removed (missing[k]), and
    later pixels move up. Raw panels are not shifted and keep the places of missing pixels: X holds planes of the cube's type, or
    `spectrum` points at spectra in the cube or in X. */
@@ -16934,8 +16933,8 @@ typedef struct shs__reader {
     shs_wide *above;           /* the last line of the block before, pixel after pixel; NULL: not wanted */
     unsigned char *above_missing; /* samples */
     const shs__border *border;    /* gets the outermost lines; NULL: not wanted */
-    int tiles;                 /* in how many pieces a panel is worked on, for what is fetched with each; 0: nothing is */
-    struct shs__whitener *whitener; /* pixels come whitened; NULL: as they are */
+    int tiles;                 /* of a panel, each of which prefetches its share of the next panel; 0: none does */
+    struct shs__whitener *whitener; /* what the reader whitens pixels by; NULL: they come as they are */
     const void *shift;         /* used elements */
     void *zeros;               /* as many */
     const ptrdiff_t *offset;   /* used: where each band begins, from the first on; NULL: neighbours, in order */
@@ -17058,7 +17057,7 @@ SHS__PRIVATE void shs__px_convert_span(const shs__reader *r, const shs__span *sp
 /* Reads `count` pixels of a line from `from` on, to pixels k0 .. k0+count-1 of the panel. */
 SHS__PRIVATE void shs__px_read_line(const shs__reader *r, shs__panel *panel, const unsigned char *from, int count, int k0) {
     const shs__view *v = &r->view;
-    int by_band = v->planes, spans = by_band ? v->used : count, i;
+    int by_band = v->by_band, spans = by_band ? v->used : count, i;
     for (i = 0; i < spans; i++) {
         shs__span span;
         const void *shift = r->shift;
@@ -17099,9 +17098,9 @@ SHS__PRIVATE int shs__px_elements_finite(const shs__pixels_kernels *k, size_t n,
 SHS__PRIVATE void shs__px_mark_not_finite(const shs__reader *r, shs__panel *panel) {
     const shs__pixels_kernels *kernels = r->kernels;
     size_t used = (size_t)r->view.used, b, pixels = (size_t)panel->pixels, k;
-    for (k = 0; k < pixels && !r->view.planes; k++)
+    for (k = 0; k < pixels && !r->view.by_band; k++)
         if (!shs__px_elements_finite(kernels, used, shs__px_element_at(kernels, panel->X, k * used))) panel->missing[k] = 1;
-    for (b = 0; b < used && r->view.planes; b++) {
+    for (b = 0; b < used && r->view.by_band; b++) {
         const void *plane = shs__px_element_at(kernels, panel->X, b * SHS__PANEL_PIXELS);
         if (shs__px_elements_finite(kernels, pixels, plane)) continue;
         for (k = 0; k < pixels; k++)
@@ -17114,7 +17113,7 @@ SHS__PRIVATE void shs__px_close_up(const shs__reader *r, shs__panel *panel) {
     unsigned char *X = (unsigned char *)panel->X;
     for (k = 0; k < (size_t)panel->pixels; k++) {
         if (panel->missing[k]) continue;
-        if (to != k && !r->view.planes) memcpy(X + to * used * bytes, X + k * used * bytes, used * bytes);
+        if (to != k && !r->view.by_band) memcpy(X + to * used * bytes, X + k * used * bytes, used * bytes);
         else if (to != k)
             for (b = 0; b < used; b++)
                 memcpy(X + (b * SHS__PANEL_PIXELS + to) * bytes, X + (b * SHS__PANEL_PIXELS + k) * bytes, bytes);
@@ -17126,7 +17125,7 @@ SHS__PRIVATE void shs__px_close_up(const shs__reader *r, shs__panel *panel) {
 /* Whether the bands of a pixel lie side by side and aligned, in a type that kernels read directly. */
 SHS__PRIVATE int shs__px_spectra_lie_ready(const shs__reader *r) {
     const shs__view *v = &r->view;
-    return !v->planes && !r->offset && v->bs == 1 && !r->foreign && shs__px_kernels_take(r->kernels, v->cube->type);
+    return !v->by_band && !r->offset && v->bs == 1 && !r->foreign && shs__px_kernels_take(r->kernels, v->cube->type);
 }
 
 /* Of rows that lie `half` apart, the high bits of one and the low bits of the other change places, pair by pair. */
@@ -17144,16 +17143,17 @@ SHS__INLINE void shs__px_trade(int pairs, int half, int bits, uint64_t mask, uin
     SHS__TRADE(3);
 }
 
-/* 8 x 8 bytes, or 4 x 4 values of two bytes, transposed in registers. The first byte in memory is the lowest of a word, or
+/* 8 x 8 values of one byte, or 4 x 4 of two (size), transposed in registers. The first byte in memory is the lowest of a word, or
    the highest: then the words are taken from last to first: rows and columns are both reversed, and the result is the same. */
-SHS__INLINE void shs__px_transpose_square(int rows, const unsigned char *from, const ptrdiff_t *row, unsigned char *to,
+SHS__INLINE void shs__px_transpose_square(int size, const unsigned char *from, const ptrdiff_t *row, unsigned char *to,
                                           size_t ld) {
     static const uint16_t one = 1;
     const int little_endian = *(const unsigned char *)&one;
+    const int rows = 8 / size;
     int last = rows - 1, i;
     uint64_t x[8];
     if (little_endian) last = 0;
-    for (i = 0; i < rows; i++) memcpy(x + (i ^ last), from + 8 / rows * row[i], 8);
+    for (i = 0; i < rows; i++) memcpy(x + (i ^ last), from + size * row[i], 8);
     shs__px_trade(rows / 2, rows / 2, 32, (uint64_t)0xffffffff, x);
     shs__px_trade(rows / 2, rows / 4, 16, (uint64_t)0xffff * 0x100000001, x);
     if (rows == 8) shs__px_trade(4, 1, 8, (uint64_t)0xff * 0x1000100010001, x);
@@ -17173,8 +17173,8 @@ SHS__PRIVATE void shs__px_transpose_line(const shs__reader *r, const unsigned ch
     for (b = 0; b < bands; b += side)
         for (k = 0; k < pixels; k += side) {
             unsigned char *corner = SHS__AT(to, ld, 0, k) + (size_t)b * size;
-            if (size == 1) shs__px_transpose_square(8, from + k, r->offsets + b, corner, ld);
-            else shs__px_transpose_square(4, from + 2 * k, r->offsets + b, corner, ld);
+            if (size == 1) shs__px_transpose_square(1, from + k, r->offsets + b, corner, ld);
+            else shs__px_transpose_square(2, from + 2 * k, r->offsets + b, corner, ld);
         }
     for (k = 0; k < count; k++)
         for (b = k < pixels ? bands : 0; b < used; b += n) {
@@ -17236,6 +17236,7 @@ SHS__PRIVATE void shs__px_read_spectra(const shs__reader *r, shs__panel *panel) 
     unsigned char *to = (unsigned char *)panel->X;
     size_t bytes = (size_t)v->used * v->size;
     int ready = shs__px_spectra_lie_ready(r), k, j, here;
+    panel->valid = panel->pixels;
     for (k = 0; k < panel->pixels; k += here) {
         const unsigned char *from = shs__px_pixel_at(v, panel->first + (size_t)k);
         here = shs__px_left_in_line(v, panel->first + (size_t)k, panel->pixels - k);
@@ -17260,7 +17261,7 @@ SHS__PRIVATE void shs__px_read_above(const shs__reader *r, shs__panel *panel, si
     int k;
     SHS__COPY(panel->missing + k0, r->above_missing + x, count);
     for (k = k0; k < k0 + count; k++)
-        for (b = 0; b < used; b++) to[shs__px_in_panel(r->view.planes, used, b, (size_t)k)] = *from++;
+        for (b = 0; b < used; b++) to[shs__px_in_panel(r->view.by_band, used, b, (size_t)k)] = *from++;
 }
 
 /* The second half of a panel whose pixels lie in one line: their neighbours above, or above and to the left. */
@@ -17303,7 +17304,8 @@ typedef struct shs__mapped {
 
 typedef struct shs__map {
     const shs__pixels_kernels *kernels;
-    int bands, outputs, planes;
+    int bands, outputs;
+    int by_band;        /* panels are planes; otherwise they are spectra */
     int squares;        /* the output is the squared length of the mapped pixel */
     int ldy;            /* of a row of outputs: up to a whole group */
     void *packed;       /* the matrix in elements, for the kernels: outputs x bands and what fills up the last group */
@@ -17314,20 +17316,20 @@ typedef struct shs__map {
     shs__mapped *own; /* one a worker */
 } shs__map;
 
-SHS__PRIVATE void shs__px_map_init(shs__map *m, const shs__pixels_kernels *kernels, int bands, int outputs, int planes,
+SHS__PRIVATE void shs__px_map_init(shs__map *m, const shs__pixels_kernels *kernels, int bands, int outputs, int by_band,
                                    int squares) {
     m->kernels = kernels;
     m->bands = bands;
     m->outputs = outputs;
-    m->planes = planes;
+    m->by_band = by_band;
     m->squares = squares;
     m->ldy = shs__la_round_up(outputs, 16);
 }
 
-/* In how many pieces a panel is mapped: the next one is fetched with them. */
-SHS__PRIVATE int shs__px_map_pieces(const shs__map *m) {
+/* The tiles that a panel takes: reader.tiles. */
+SHS__PRIVATE int shs__px_map_tiles(const shs__map *m) {
     const shs__pixels_kernels *k = m->kernels;
-    if (!m->planes) return SHS__PANEL_PIXELS / k->columns;
+    if (!m->by_band) return SHS__PANEL_PIXELS / k->columns;
     return ((SHS__PANEL_PIXELS / k->lanes - 1) / k->vectors + 1) * ((m->outputs - 1) / k->columns + 1);
 }
 
@@ -17361,7 +17363,7 @@ SHS__PRIVATE void shs__px_map_layout(shs__layout *l, shs__map *m, int workers) {
 SHS__PRIVATE void shs__px_map_set(shs__map *m, const shs_wide *matrix, ptrdiff_t next_output, ptrdiff_t next_band,
                                   const shs_wide *centre, const shs_wide *offset) {
     const shs__pixels_kernels *k = m->kernels;
-    const size_t width = (size_t)(m->planes ? k->columns : k->lanes), bands = (size_t)m->bands;
+    const size_t width = (size_t)(m->by_band ? k->columns : k->lanes), bands = (size_t)m->bands;
     int b, o;
     memset(m->packed, 0, shs__cells(m->ldy, m->bands) * k->bytes);
     for (b = 0; b < m->bands; b++) shs__px_put_element(k, m->shift, (size_t)b, centre ? centre[b] : 0);
@@ -17453,11 +17455,11 @@ SHS__PRIVATE void shs__px_map_outputs(const shs__map *m, shs__panel *panel, shs_
     const shs__pixels_kernels *k = m->kernels;
     int valid = panel->valid;
     if (valid == 0) return;
-    if (m->planes) shs__px_map_planes(m, panel, own);
+    if (m->by_band) shs__px_map_planes(m, panel, own);
     else shs__px_map_spectra(m, panel, own);
-    if (m->planes && (by_pixel || m->squares)) shs__px_map_rows(m, valid, own);
-    if (m->planes && m->squares) k->squares(valid, m->outputs, own->rows, m->ldy, m->added, own->wide);
-    if (!m->planes && !by_pixel && !m->squares)
+    if (m->by_band && (by_pixel || m->squares)) shs__px_map_rows(m, valid, own);
+    if (m->by_band && m->squares) k->squares(valid, m->outputs, own->rows, m->ldy, m->added, own->wide);
+    if (!m->by_band && !by_pixel && !m->squares)
         k->transpose(m->outputs, valid, own->rows, m->ldy, own->planes, SHS__PANEL_PIXELS);
 }
 
@@ -17498,7 +17500,7 @@ SHS__PRIVATE void shs__px_whiten_panel(shs__whitener *w, shs__panel *panel, shs_
 SHS__PRIVATE void shs__px_read_panel(const shs__reader *r, shs__panel *panel, size_t first, size_t pixels) {
     const int count = (int)pixels;
     const shs__view *v = &r->view;
-    const unsigned char *mask = SHS__AT_OR_NULL(v->mask, 1, 0, first);
+    const unsigned char *mask = v->mask ? v->mask + first : NULL;
     const shs__whitener *w = r->whitener;
     int k;
     panel->X = panel->own;
@@ -17521,14 +17523,21 @@ SHS__PRIVATE void shs__px_read_panel(const shs__reader *r, shs__panel *panel, si
 
 /* Copies the bands of pixel k of a panel that is not raw, missing pixels not counted. */
 SHS__OUTLINE void shs__px_get_pixel(const shs__reader *r, const shs__panel *panel, size_t k, shs_wide *x) {
-    size_t used = (size_t)r->view.used, at = shs__px_in_panel(r->view.planes, used, 0, k), b;
-    const size_t next = shs__px_in_panel(r->view.planes, used, 1, k) - at;
+    size_t used = (size_t)r->view.used, at = shs__px_in_panel(r->view.by_band, used, 0, k), b;
+    const size_t next = shs__px_in_panel(r->view.by_band, used, 1, k) - at;
     for (b = 0; b < used; b++, at += next) x[b] = shs__px_get_element(r->kernels, panel->X, at);
 }
 
 /* ---- a pass over all pixels ------------------------------------------------------------------------------- >>pass */
 
-/* A consumer works on panels and knows of no other consumer. Its sums over a chunk of panels are added up in the order of the
+enum {
+    SHS__CHUNK_PANELS = 4,        /* panels in a parallel chunk, whose sums are added up in shs_wide */
+    SHS__LARGE_CHUNK_PANELS = 16, /* panels in a chunk of a large block */
+    SHS__PASS_CHUNKS = 16,        /* chunks whose sums are held before they are added in order */
+    SHS__COLLECT_VALUES = 4096    /* sums that one worker adds at a time */
+};
+
+/* A consumer works on panels. Its sums over a chunk of panels are added up in the order of the
    chunks, whichever workers had them; with SHS_REDUCE_MAX the larger ones are taken. */
 typedef struct shs__consumer {
     void (*begin)(void *state); /* a block of lines is in memory; NULL: there is nothing to prepare */
@@ -17556,15 +17565,15 @@ SHS__PRIVATE shs__ahead shs__px_next_panel(const shs__reader *r, size_t at, size
     const size_t next = shs__zmin(count, r->block_pixels - at - count);
     shs__ahead ahead = SHS_ZERO;
     if (next == 0 || r->tiles == 0 || v->ls != v->ss * v->samples || v->used < v->bands || r->offset) return ahead;
-    if (v->planes && v->ss != 1) return ahead;
-    if (!v->planes && (v->ss != v->bands || v->bs != 1)) return ahead;
+    if (v->by_band && v->ss != 1) return ahead;
+    if (!v->by_band && (v->ss != v->bands || v->bs != 1)) return ahead;
     ahead.from = v->base + (at + count) * (size_t)v->ss * v->size;
     ahead.bytes = next * v->size;
     ahead.rows = 1;
-    if (v->planes) ahead.rows = v->bands;
+    if (v->by_band) ahead.rows = v->bands;
     else ahead.bytes *= (size_t)v->bands;
     ahead.stride = v->bs * (ptrdiff_t)v->size;
-    if (!v->planes) { /* one row, in pieces of 512 bytes; the rest is not prefetched */
+    if (!v->by_band) { /* one row, in pieces of 512 bytes; the rest is not prefetched */
         ahead.stride = 512;
         ahead.rows = (int)shs__zmin(ahead.bytes / 512, INT_MAX / 2);
         ahead.bytes = 512;
@@ -17688,11 +17697,16 @@ SHS__PRIVATE shs_status shs__px_pass_run(const shs_context *ctx, shs__reader *r,
 
 /* ---- products of panels with themselves ------------------------------------------------------------------- >>gram */
 
+enum {
+    SHS__PANELS_A_SUM = 2, /* panels whose products are summed in float; 8-bit products stay exact up to 1024 pixels */
+    SHS__TILE_WORDS = 192  /* shs_wide in place of a tile's 32-bit sums: at most 3 vectors of 16, by 8 columns */
+};
+
 /* A worker's scratch for products. */
 typedef struct shs__gram_own {
     void *packed;    /* elements: a panel */
     void *scratch;   /* elements: a spectrum, up to whole vectors */
-    void *tiles;     /* elements: products of the last panels, not yet in the sums: pending of them */
+    void *tiles;     /* elements: products of `pending` panels, not yet in the sums */
     shs_wide *integer_tiles; /* the same from integers, of a whole chunk */
     int pending, has_integers;
     int begun;       /* packed holds numbers */
@@ -17704,6 +17718,7 @@ typedef struct shs__gram_own {
 typedef struct shs__gram {
     const shs__pixels_kernels *kernels;
     int n;
+    size_t padded;         /* n up to whole vectors */
     size_t at;
     int integers;          /* whether integers may be multiplied */
     shs__factors factors;  /* what products are formed of */
@@ -17739,13 +17754,15 @@ SHS__PRIVATE size_t shs__px_tile_values(int bands, int lanes, int columns) {
 SHS__PRIVATE void shs__px_gram_layout(shs__layout *l, shs__gram *g, int workers) {
     const shs__pixels_kernels *k = g->kernels;
     const shs__words_kernels *w = shs__kernels_words();
-    size_t padded = shs__ctx_chunks((size_t)g->n, 16) * 16, packed = SHS__PRODUCT(padded, SHS__PANEL_PIXELS, 1);
+    size_t packed;
     int i;
+    g->padded = shs__ctx_chunks((size_t)g->n, 16) * 16;
+    packed = SHS__PRODUCT(g->padded, SHS__PANEL_PIXELS, 1);
     g->own = SHS__CARVE(l, shs__gram_own, workers);
     for (i = 0; i < workers; i++) {
         shs__gram_own counted, *own = SHS__MEMBER(g->own, i, counted);
         own->packed = SHS__CARVE_ELEMENTS(l, k, packed);
-        own->scratch = SHS__CARVE_ELEMENTS(l, k, padded);
+        own->scratch = SHS__CARVE_ELEMENTS(l, k, g->padded);
         own->tiles = SHS__CARVE_ELEMENTS(l, k, shs__px_tile_values(g->n, k->lanes, k->columns));
         own->integer_tiles =
             SHS__CARVE(l, shs_wide, g->integers ? shs__px_tile_values(g->n, w->lanes, w->columns) + SHS__TILE_WORDS : 0);
@@ -17755,13 +17772,13 @@ SHS__PRIVATE void shs__px_gram_layout(shs__layout *l, shs__gram *g, int workers)
 
 /* A worker's packed panel. The first use, if there is any, zeroes it: kernels also read the unused lanes of groups. */
 SHS__PRIVATE void *shs__px_gram_packed(const shs__gram *g, shs__gram_own *own) {
-    size_t padded = shs__ctx_chunks((size_t)g->n, 16) * 16;
-    if (!own->begun) memset(own->packed, 0, padded * SHS__PANEL_PIXELS * g->kernels->bytes);
+    if (!own->begun) memset(own->packed, 0, g->padded * SHS__PANEL_PIXELS * g->kernels->bytes);
     own->begun = 1;
     return own->packed;
 }
 
-/* Adds the products of the packed panel: those of floats as floats over SHS__PANELS_A_SUM panels, then in shs_wide. */
+/* Adds the products of the packed panel to the tiles. Tiles of float go to the sums every SHS__PANELS_A_SUM panels, tiles of double
+   at the end of a chunk. */
 SHS__PRIVATE void shs__px_gram_panel(const shs__gram *g, shs__gram_own *own, int depth, shs__ahead *ahead, shs_wide *sums) {
     const shs__pixels_kernels *k = g->kernels;
     const size_t lanes = (size_t)k->lanes, apart = SHS__PANEL_PIXELS * lanes;
@@ -17818,6 +17835,8 @@ SHS__PRIVATE void shs__px_pack_planes(const shs__pixels_kernels *k, int bands, i
 
 /* ---- consumers: moments and noise ----------------------------------------------------------------- >>moments_sums */
 
+enum { SHS__LEAST_WORDS = 4 }; /* pairs between two flushes of integer sums: below that float is faster */
+
 /* Sums: the number of pixels, n of x - shift, the lower triangle of n x n products. */
 typedef struct shs__moments_job {
     shs__gram gram;
@@ -17862,7 +17881,8 @@ SHS__PRIVATE void shs__px_put_instead(const shs__moments_job *job, shs__panel *p
 }
 
 /* Sums and products of integers. Returns 0 where differences from the shift are too large for them. Groups of words are `apart`
-   words apart, the columns' factors `second` words further on. */
+   words apart. Quads are packed twice: vpdpbusd multiplies unsigned rows by signed columns, which lie `second` words behind the
+   rows. sdot needs the signed copy only. */
 SHS__PRIVATE int shs__px_whole_moments(const shs__moments_job *job, shs__panel *panel, shs__gram_own *own, shs_wide *sum) {
     const shs__words_kernels *k = shs__kernels_words();
     int used = job->gram.n, quads = job->gram.factors == SHS__QUADS, a_word = quads ? 4 : 2, words, most, i;
@@ -17918,11 +17938,11 @@ SHS__PRIVATE void shs__px_real_moments(const shs__moments_job *job, shs__panel *
     if (!r->raw) {
         panel->pixels = panel->valid;
         SHS__CLEAR(panel->missing, panel->pixels);
-        for (i = 0; i < (size_t)panel->pixels && !r->view.planes; i++)
+        for (i = 0; i < (size_t)panel->pixels && !r->view.by_band; i++)
             panel->spectrum[i] = (const unsigned char *)shs__px_element_at(k, panel->X, i * (size_t)job->gram.n);
     }
     packed = shs__px_gram_packed(&job->gram, own);
-    if (r->view.planes && !r->raw) shs__px_pack_planes(k, job->gram.n, panel->pixels, panel->X, packed);
+    if (r->view.by_band && !r->raw) shs__px_pack_planes(k, job->gram.n, panel->pixels, panel->X, packed);
     else if (r->raw)
         k->pack(shs__px_element_type(k, r->view.cube->type), job->gram.n, panel->pixels, panel->spectrum, job->element_shift,
                 panel->missing, own->scratch, packed);
@@ -17945,13 +17965,13 @@ SHS__PRIVATE void shs__px_moments_panel(void *state, shs__panel *panel, int work
 SHS__PRIVATE void shs__px_noise_panel(void *state, shs__panel *panel, int worker, shs_wide *sums) {
     const shs__moments_job *job = (const shs__moments_job *)state;
     size_t used = (size_t)job->gram.n, b, i = 0, j = 0, pairs = 0;
-    int k, planes = job->reader.view.planes, apart = job->reader.neighbour == SHS__NEIGHBOUR_RIGHT ? 1 : panel->pixels / 2;
+    int k, by_band = job->reader.view.by_band, apart = job->reader.neighbour == SHS__NEIGHBOUR_RIGHT ? 1 : panel->pixels / 2;
     for (k = 0; k < apart; k++) j += !panel->missing[k];
     for (k = 0; k + apart < panel->pixels; k++) {
         if (!panel->missing[k] && !panel->missing[k + apart]) {
             shs_wide *X = (shs_wide *)panel->X, *d = X + pairs * used;
-            if (!planes) job->reader.kernels->convert(SHS_TYPE_REAL, (int)used, X + i * used, X + j * used, 1, d);
-            for (b = 0; b < used && planes; b++, X += SHS__PANEL_PIXELS) X[pairs] = X[i] - X[j];
+            if (!by_band) job->reader.kernels->convert(SHS_TYPE_REAL, (int)used, X + i * used, X + j * used, 1, d);
+            for (b = 0; b < used && by_band; b++, X += SHS__PANEL_PIXELS) X[pairs] = X[i] - X[j];
             pairs++;
         }
         i += !panel->missing[k];
@@ -17983,7 +18003,7 @@ SHS__PRIVATE int shs__px_find_shift(const shs__reader *r, shs_wide *shift) {
         shs__sum sum = SHS_ZERO;
         for (k = 0; k < panel->valid; k++)
             shs__sum_add(&sum, shs__px_get_element(r->kernels, panel->X,
-                                                   shs__px_in_panel(r->view.planes, (size_t)used, (size_t)b, (size_t)k)));
+                                                   shs__px_in_panel(r->view.by_band, (size_t)used, (size_t)b, (size_t)k)));
         shift[b] = shs__px_shift_of(r->view.cube->type, shs__sum_value(&sum) / (shs_wide)panel->valid);
     }
     return panel->valid > 0;
@@ -18013,7 +18033,7 @@ SHS__PRIVATE void shs__px_choose_factors(shs__moments_job *job) {
         }
     }
     for (; b % 16; b++) job->whole_shift[b] = 0;
-    if (r->view.planes && r->view.ss == 1) r->raw = SHS__RAW_PLANES; /* pixels lie side by side */
+    if (r->view.by_band && r->view.ss == 1) r->raw = SHS__RAW_PLANES; /* pixels lie side by side */
     else r->raw = SHS__RAW_SPECTRA;
     if (!shs__dots_there()) job->gram.factors = SHS__PAIRS;
     else if (type == SHS_TYPE_U8) job->gram.factors = SHS__QUADS;
@@ -18099,7 +18119,7 @@ SHS__INLINE int64_t shs__px_whole(shs_wide x, int64_t least, int64_t most) {
     {                                                                                                                  \
         to_type *to = (to_type *)(void *)at;                                                                           \
         for (k = i = 0; k < pixels; k++) {                                                                             \
-            const shs_wide x = missing[k] ? absent : value[i];                                                         \
+            const shs_wide x = missing[k] ? filler : value[i];                                                         \
             to[k * step] = (to_type)x_stored;                                                                          \
             i += !missing[k];                                                                                          \
         }                                                                                                              \
@@ -18107,7 +18127,7 @@ SHS__INLINE int64_t shs__px_whole(shs_wide x, int64_t least, int64_t most) {
     break;
 
 SHS__PRIVATE void shs__store_values(shs_type type, int pixels, const shs_wide *value, const unsigned char *missing,
-                                    shs_wide absent, unsigned char *at, ptrdiff_t step) {
+                                    shs_wide filler, unsigned char *at, ptrdiff_t step) {
     ptrdiff_t k, i;
     switch (type) {
     case SHS_TYPE_U8: SHS__STORE_AS(uint8_t, shs__px_whole(x, 0, 255))
@@ -18144,14 +18164,14 @@ typedef struct shs__writer {
     unsigned char *block; /* of an output stream */
     unsigned char *base;  /* where the block at hand goes */
     ptrdiff_t ss, ls, bs;
-    shs_wide missing;     /* what missing pixels get */
+    shs_wide filler;      /* what missing pixels get */
     shs_wide *low, *high;  /* bands: their extremes, where the sink rescales */
     shs_wide *range, *old; /* bands: for the scaling */
     shs__scaling scaling;
 } shs__writer;
 
 /* What missing pixels become. */
-SHS__OUTLINE shs_wide shs__px_missing_value(const shs_cube *cube, const shs_sink *sink) {
+SHS__OUTLINE shs_wide shs__px_filler(const shs_cube *cube, const shs_sink *sink) {
     if (sink->has_nodata) return sink->nodata;
     if (cube->has_nodata) return cube->nodata;
     if (shs__px_floating(sink->type)) return shs__nan();
@@ -18230,7 +18250,7 @@ SHS__PRIVATE void shs__px_write_rows(const shs__map_job *job, const shs__panel *
         }
         if (panel->missing[k])
             for (o = 0; o < w->bands; o++)
-                shs__store_values(w->sink->type, 1, NULL, &is_missing, w->missing, at + o * size, 1);
+                shs__store_values(w->sink->type, 1, NULL, &is_missing, w->filler, at + o * size, 1);
         else {
             kernels->store(type, w->bands, Y, &each, at);
             Y = shs__px_given_at(kernels, Y, (size_t)job->map.ldy);
@@ -18263,7 +18283,7 @@ SHS__PRIVATE void shs__px_write_plane(const shs__map_job *job, const shs__panel 
         int most = shs__px_left_in_line(&job->reader.view, pixel, panel->pixels - k), missing = panel->missing[k];
         unsigned char *at = shs__px_place(w, pixel, o);
         for (n = 1; n < most && panel->missing[k + n] == missing; n++) {}
-        if (missing || !by_kernel) shs__store_values(type, n, value, panel->missing + k, w->missing, at, w->ss);
+        if (missing || !by_kernel) shs__store_values(type, n, value, panel->missing + k, w->filler, at, w->ss);
         else {
             kernels->store(shs__px_element_type(kernels, type), n, y, &one, at);
             y = shs__px_given_at(kernels, y, (size_t)n);
@@ -18299,28 +18319,28 @@ SHS__PRIVATE void shs__px_range_panel(void *state, shs__panel *panel, int worker
     shs__mapped *own = m->own + worker;
     void *low = own->extremes, *high = shs__px_element_at(k, low, (size_t)m->ldy);
     shs_wide largest = SHS__WIDENED_REAL_MAX;
-    int planes = m->planes, outputs = job->writer.bands, width = outputs, passes = 1, valid = panel->valid, pass, o, i;
+    int by_band = m->by_band, outputs = job->writer.bands, width = outputs, passes = 1, valid = panel->valid, pass, o, i;
     if (k->bytes == sizeof(shs_wide)) largest = SHS__WIDE_MAX;
-    if (planes) {
+    if (by_band) {
         width = k->lanes;
         passes = outputs;
     }
-    job->outputs(job, panel, worker, !planes);
+    job->outputs(job, panel, worker, !by_band);
     for (i = 0; i < valid && m->squares; i++) shs__px_widen(own->wide[i], own->wide[i], sums, sums + 1);
     if (m->squares) return;
     for (pass = 0; pass < passes; pass++) { /* a plane is rows of `lanes` pixels, filled up with its first */
         void *values = own->rows;
-        if (planes) values = shs__px_element_at(k, own->planes, shs__px_in_plane(pass, 0));
-        for (i = valid; planes && i % k->lanes; i++)
+        if (by_band) values = shs__px_element_at(k, own->planes, shs__px_in_plane(pass, 0));
+        for (i = valid; by_band && i % k->lanes; i++)
             shs__px_put_element(k, values, (size_t)i, shs__px_get_element(k, values, 0));
         for (i = 0; i < m->ldy; i++) {
             shs__px_put_element(k, low, (size_t)i, largest);
             shs__px_put_element(k, high, (size_t)i, -largest);
         }
-        if (planes) k->range((valid - 1) / k->lanes + 1, width, values, k->lanes, low, high);
+        if (by_band) k->range((valid - 1) / k->lanes + 1, width, values, k->lanes, low, high);
         else k->range(valid, width, values, m->ldy, low, high);
         for (i = 0; i < width; i++) {
-            if (planes) o = pass;
+            if (by_band) o = pass;
             else o = i;
             shs__px_widen(m->constant[o] + shs__px_get_element(k, low, (size_t)i),
                           m->constant[o] + shs__px_get_element(k, high, (size_t)i), sums + o, sums + outputs + o);
@@ -18332,13 +18352,13 @@ SHS__PRIVATE void shs__px_map_job_init(shs__map_job *job, const shs__view *v, co
                                        const shs_sink *sink) {
     memset(job, 0, sizeof *job);
     shs__px_reader_init(&job->reader, v, wide);
-    shs__px_map_init(&job->map, job->reader.kernels, map->bands, map->outputs, v->planes, squares);
+    shs__px_map_init(&job->map, job->reader.kernels, map->bands, map->outputs, v->by_band, squares);
     job->outputs = shs__px_job_outputs;
-    job->reader.tiles = shs__px_map_pieces(&job->map);
+    job->reader.tiles = shs__px_map_tiles(&job->map);
     if (squares) job->writer.bands = 1;
     else job->writer.bands = map->outputs;
     job->writer.sink = sink;
-    job->writer.missing = shs__px_missing_value(v->cube, sink);
+    job->writer.filler = shs__px_filler(v->cube, sink);
     job->consumer.state = job;
 }
 
@@ -18440,8 +18460,8 @@ SHS__PRIVATE void shs__px_whitened_init(shs__whitened *w, const shs__view *v, in
     shs__px_reader_init(&w->job.reader, v, 0);
     w->job.reader.whitener = &w->whitener;
     w->whitener.panels = panels;
-    shs__px_map_init(&w->whitener.map, w->job.reader.kernels, v->used, m, v->planes, 0);
-    w->job.reader.tiles = shs__px_map_pieces(&w->whitener.map);
+    shs__px_map_init(&w->whitener.map, w->job.reader.kernels, v->used, m, v->by_band, 0);
+    w->job.reader.tiles = shs__px_map_tiles(&w->whitener.map);
     shs__px_map_init(&w->job.map, w->job.reader.kernels, m, m, 1, 0);
     w->gram.kernels = w->job.reader.kernels;
     if (fourth) w->gram.n = m * (m + 1) / 2;
@@ -18543,7 +18563,7 @@ SHS__PRIVATE int shs__px_cpu_sources(const shs_context *ctx, shs__whitened *w, c
     shs__px_whitened_map(w, job->map.bands, W);
     job->writer.sink = sink;
     job->writer.bands = job->map.bands;
-    job->writer.missing = shs__px_missing_value(job->reader.view.cube, sink);
+    job->writer.filler = shs__px_filler(job->reader.view.cube, sink);
     job->consumer.finish = NULL;
     job->consumer.state = job;
     return shs__px_cpu_map(ctx, job, NULL) == SHS_OK;
@@ -18555,8 +18575,8 @@ SHS__PRIVATE int shs__px_cpu_sources(const shs_context *ctx, shs__whitened *w, c
 typedef struct shs__pixels {
     const shs_context *ctx;
     shs__view view;
-    const shs_engine *engine;   /* NULL: the CPU */
-    const shs_engine *whitener; /* the one that has the whitened pixels; NULL: the CPU */
+    const shs_engine *engine;      /* NULL: the CPU */
+    const shs_engine *whitened_on; /* has the whitened pixels; NULL: the CPU has */
     void *remote;
 } shs__pixels;
 
@@ -18585,8 +18605,8 @@ SHS__PRIVATE void shs__px_close(shs__pixels *px) {
     if (px->engine) px->engine->pixels_close(px->remote);
 }
 
-/* Whether to ask an engine that lacks double again, without double: only if the options do not demand double. */
-SHS__PRIVATE int shs__px_ask_narrow(shs_precision precise, shs_status status, int *wide) {
+/* Whether to ask an engine that lacks double again: only if the options do not demand double. Then *wide becomes 0. */
+SHS__PRIVATE int shs__px_retry_narrow(shs_precision precise, shs_status status, int *wide) {
     int again = precise == SHS_PRECISION_AUTO && *wide && status == SHS_UNSUPPORTED;
     if (again) *wide = 0;
     return again;
@@ -18602,7 +18622,7 @@ SHS__PRIVATE shs_status shs__px_cpu_moments(const shs_context *ctx, shs__moments
 }
 
 /* Moments of the pixels or, with pairs, of the noise (an engine's: of right neighbours). The sums go to the job. */
-SHS__PRIVATE shs_status shs__px_moments(const shs__pixels *px, shs__moments_job *job, shs_precision precise) {
+SHS__PRIVATE shs_status shs__px_moments_stage(const shs__pixels *px, shs__moments_job *job, shs_precision precise) {
     shs_wide *sums = job->consumer.sums;
     shs_status status;
     int wide = shs__is_wide(precise), b;
@@ -18611,20 +18631,20 @@ SHS__PRIVATE shs_status shs__px_moments(const shs__pixels *px, shs__moments_job 
         else if (job->reader.neighbour == SHS__NEIGHBOUR_RIGHT) status = SHS__ASK(px->engine, pixels_noise, (px->remote, sums));
         else if (px->engine) status = SHS_UNSUPPORTED;
         else status = SHS_OK;
-    } while (shs__px_ask_narrow(precise, status, &wide));
+    } while (shs__px_retry_narrow(precise, status, &wide));
     if (shs__ctx_cpu_takes_over(px->engine, status)) return shs__px_cpu_moments(px->ctx, job);
     for (b = 0; b < job->gram.n; b++) job->wide_shift[b] = (shs_wide)job->shift[b];
     job->narrow = !wide && sizeof(shs_real) < sizeof(shs_wide);
     return status;
 }
 
-SHS__PRIVATE shs_status shs__px_range(const shs__pixels *px, shs__map_job *job, const shs_pixel_map *map,
+SHS__PRIVATE shs_status shs__px_range_stage(const shs__pixels *px, shs__map_job *job, const shs_pixel_map *map,
                                       shs_precision precise) {
     shs_wide *low = job->writer.low, *high = job->writer.high;
     shs_status status;
     int wide = shs__is_wide(precise);
     do status = SHS__ASK(px->engine, pixels_range, (px->remote, map, wide, job->map.squares, low, high));
-    while (shs__px_ask_narrow(precise, status, &wide));
+    while (shs__px_retry_narrow(precise, status, &wide));
     if (shs__ctx_cpu_takes_over(px->engine, status)) return shs__px_cpu_range(px->ctx, job);
     return status;
 }
@@ -18641,7 +18661,8 @@ SHS__PRIVATE int shs__px_watched_write(void *user, int first_line, int lines, co
     return w->sink->write_fn(w->sink->write_user, first_line, lines, block);
 }
 
-SHS__PRIVATE shs_status shs__px_map(const shs__pixels *px, shs__map_job *job, const shs_pixel_map *map, shs_precision precise) {
+SHS__PRIVATE shs_status shs__px_map_stage(const shs__pixels *px, shs__map_job *job, const shs_pixel_map *map,
+                                          shs_precision precise) {
     const shs__writer *w = &job->writer;
     int wide = shs__is_wide(precise), squares = job->map.squares;
     shs__watched_sink watched = SHS_ZERO;
@@ -18652,8 +18673,8 @@ SHS__PRIVATE shs_status shs__px_map(const shs__pixels *px, shs__map_job *job, co
         given.write_fn = shs__px_watched_write;
         given.write_user = &watched;
     }
-    do status = SHS__ASK(px->engine, pixels_map, (px->remote, map, wide, squares, &given, w->low, w->high, w->missing));
-    while (!watched.begun && shs__px_ask_narrow(precise, status, &wide));
+    do status = SHS__ASK(px->engine, pixels_map, (px->remote, map, wide, squares, &given, w->low, w->high, w->filler));
+    while (!watched.begun && shs__px_retry_narrow(precise, status, &wide));
     if (!watched.begun && shs__ctx_cpu_takes_over(px->engine, status)) return shs__px_cpu_map(px->ctx, job, "transform");
     return status;
 }
@@ -18663,33 +18684,35 @@ SHS__PRIVATE shs_status shs__px_whitener_open(shs__pixels *px) {
     const shs_engine *e = px->engine;
     shs_status status = SHS_OK;
     if (e && !(e->pixels_whiten && e->pixels_sweep && e->pixels_rate)) status = SHS_UNSUPPORTED;
-    if (status == SHS_OK) px->whitener = e;
+    if (status == SHS_OK) px->whitened_on = e;
     if (shs__ctx_cpu_takes_over(e, status)) return SHS_OK;
     return status;
 }
+
+enum { SHS__CACHE_LIMIT = 256 << 20 }; /* bytes of whitened pixels of a cube in memory that are kept */
 
 /* Panels of whitened pixels that the CPU keeps; 0: none are, and every pass whitens anew. */
 SHS__PRIVATE size_t shs__px_kept_panels(const shs__pixels *px, int m) {
     size_t panels = shs__ctx_chunks(shs__cells(px->view.samples, px->view.lines), SHS__PANEL_PIXELS);
     size_t keep = SHS__PRODUCT(panels, (size_t)m * SHS__PANEL_PIXELS, sizeof(shs_real));
-    if (px->view.cube->pixels && !px->whitener && keep <= SHS__CACHE_LIMIT) return panels;
+    if (px->view.cube->pixels && !px->whitened_on && keep <= SHS__CACHE_LIMIT) return panels;
     return 0;
 }
 
 /* Whether the CPU works on the whitened pixels from now on. The CPU can take over at any time: it whitens anew in every pass. */
 SHS__PRIVATE int shs__px_whitened_here(shs__pixels *px, shs_status status) {
-    int here = shs__ctx_cpu_takes_over(px->whitener, status);
-    if (here) px->whitener = NULL;
+    int here = shs__ctx_cpu_takes_over(px->whitened_on, status);
+    if (here) px->whitened_on = NULL;
     return here;
 }
 
 /* The first pass: whitens, keeps what is to be kept, and sums. The CPU's map is set in any case: the CPU may take over later. */
-SHS__PRIVATE shs_status shs__px_whiten(shs__pixels *px, const shs_pixel_map *whitening, shs__whitened *w) {
+SHS__PRIVATE shs_status shs__px_whiten_stage(shs__pixels *px, const shs_pixel_map *whitening, shs__whitened *w) {
     size_t pairs = (size_t)w->gram.n;
     shs_status status;
     shs__px_map_set(&w->whitener.map, whitening->matrix, 1, whitening->outputs, whitening->centre, whitening->offset);
     w->job.reader.shift = w->whitener.map.shift;
-    status = SHS__ASK(px->whitener, pixels_whiten, (px->remote, whitening, pairs > 0, w->sums));
+    status = SHS__ASK(px->whitened_on, pixels_whiten, (px->remote, whitening, pairs > 0, w->sums));
     if (!shs__px_whitened_here(px, status)) return status;
     status = SHS_OK;
     if (pairs) status = shs__px_whitened_pass(px->ctx, w, 1 + pairs * pairs, shs__px_fourth_panel);
@@ -18699,16 +18722,16 @@ SHS__PRIVATE shs_status shs__px_whiten(shs__pixels *px, const shs_pixel_map *whi
     return status;
 }
 
-SHS__PRIVATE shs_status shs__px_sweep(shs__pixels *px, shs__whitened *w, shs_contrast contrast, int c, const shs_wide *W) {
-    shs_status status = SHS__ASK(px->whitener, pixels_sweep, (px->remote, contrast, c, W, w->sums));
+SHS__PRIVATE shs_status shs__px_sweep_stage(shs__pixels *px, shs__whitened *w, shs_contrast contrast, int c, const shs_wide *W) {
+    shs_status status = SHS__ASK(px->whitened_on, pixels_sweep, (px->remote, contrast, c, W, w->sums));
     if (!shs__px_whitened_here(px, status)) return status;
     shs__px_whitened_map(w, c, W);
     w->contrast = contrast;
     return shs__px_whitened_pass(px->ctx, w, 1 + (size_t)c + shs__cells(c, w->job.map.bands), shs__px_sweep_panel);
 }
 
-SHS__PRIVATE shs_status shs__px_rate(shs__pixels *px, shs__whitened *w, const shs_wide *W) {
-    shs_status status = SHS__ASK(px->whitener, pixels_rate, (px->remote, W, w->sums));
+SHS__PRIVATE shs_status shs__px_rate_stage(shs__pixels *px, shs__whitened *w, const shs_wide *W) {
+    shs_status status = SHS__ASK(px->whitened_on, pixels_rate, (px->remote, W, w->sums));
     if (!shs__px_whitened_here(px, status)) return status;
     shs__px_whitened_map(w, w->job.map.bands, W);
     return shs__px_whitened_pass(px->ctx, w, 1 + 2 * (size_t)w->job.map.bands, shs__px_rate_panel);
@@ -18798,7 +18821,7 @@ SHS__OUTLINE shs_status shs__px_add_moments(const shs__pixels *px, shs_precision
     if (status != SHS_OK) return status;
     for (i = 0; i < n; i++) shs__px_set_shift(&job, i, moments->shift[i]);
     job.known = moments->count > 0;
-    status = shs__px_moments(px, &job, precise);
+    status = shs__px_moments_stage(px, &job, precise);
     more.bands = n;
     more.count = job.consumer.sums[0];
     more.shift = job.wide_shift;
@@ -18977,10 +19000,10 @@ SHS__OUTLINE shs_status shs__pixels_map(const shs__pixels *px, const shs_pixel_m
         job.reader.shift = job.map.shift;
     }
     if (sink && sink->rescale) {
-        if (status == SHS_OK) status = shs__px_range(px, &job, map, precise);
+        if (status == SHS_OK) status = shs__px_range_stage(px, &job, map, precise);
         status = shs__px_agree_range(ctx, status, &job.writer);
     }
-    if (status == SHS_OK) status = shs__px_map(px, &job, map, precise);
+    if (status == SHS_OK) status = shs__px_map_stage(px, &job, map, precise);
     shs__layout_release(ctx, &l);
     return status;
 }
@@ -19003,6 +19026,25 @@ SHS__PRIVATE uint64_t shs__px_imprint_sink(uint64_t print, const shs_sink *sink)
     print = shs__ctx_imprint(print, "stretched", 9);
     print = shs__ctx_imprint(print, &sink->low, sizeof sink->low);
     return shs__ctx_imprint(print, &sink->high, sizeof sink->high);
+}
+
+/* The first step of a fit, and of the transform into the sink (may be NULL): the ranks agree on their success and options. */
+SHS__OUTLINE shs_status shs__px_meet(const shs__pixels *px, shs_status status, const char *call, const int64_t *numbers,
+                                     size_t count, const shs_wide *shares, size_t share_count, const shs_sink *sink) {
+    shs__meeting meeting = shs__ctx_meeting_for(px->ctx, call);
+    meeting.all = shs__ctx_imprint(meeting.all, &px->view.used, sizeof px->view.used);
+    meeting.all = shs__ctx_imprint(meeting.all, numbers, count * sizeof *numbers);
+    if (share_count > 0) meeting.all = shs__ctx_imprint(meeting.all, shares, share_count * sizeof *shares);
+    if (status == SHS_OK && sink) meeting.all = shs__px_imprint_sink(meeting.all, sink);
+    return shs__ctx_meet(px->ctx, status, &meeting);
+}
+
+/* The print of `count` columns of n values, as a number of shs__px_meet. */
+SHS__OUTLINE int64_t shs__wide_print(int n, int count, const shs_wide *columns, int ld) {
+    uint64_t print = 1;
+    int k;
+    for (k = 0; k < count; k++) print = shs__ctx_imprint(print, SHS__AT(columns, ld, 0, k), (size_t)n * sizeof *columns);
+    return (int64_t)(print >> 1);
 }
 
 SHS__PUBLIC shs_status shs_cube_map(const shs_context *ctx, const shs_cube *cube, const shs_pixel_map *map,
@@ -19036,14 +19078,14 @@ SHS__PUBLIC size_t shs_cube_map_workspace(const shs_context *ctx, const shs_cube
 /* ================================================================================================================== */
 
 /* Moments, an eigenproblem, a map: section 9 has the first and the last, section 5 the second. This section chooses
-   the components, treats the noise of MNF, and lets the ranks agree. Sections 11 and 13 call shs__px_meet and the helpers of
-   matrices, section 11 also shs__pca_pixels.
+   the components, treats the noise of MNF, and lets the ranks agree. Sections 11 and 13 call the helpers of matrices, section 11
+   also shs__pca_pixels.
 
-   From a call to its loop: shs_pca_run is shs__pca_cube, which checks, meets the other ranks (shs__pca_meet), fits and maps.
-   shs__pca_pixels fits: by shs__pca_few if there are few pixels, else by shs__pca_dense. shs__pca_dense takes the moments of all
-   ranks (shs__px_all_moments: a pass, shs__px_add_moments, then shs_moments_reduce) and calls shs_pca_from_moments
-   (shs__pca_fit_moments: shs_eigh, shs__pca_finish). shs__pixels_map is the second pass. Section 9 follows both passes to their
-   loop. */
+   From a call to its loop. The calls that fit are shs__pca_cube (>>pca_calls): it checks, meets the other ranks (shs__pca_meet),
+   fits and maps. Fits are shs__pca_pixels: by shs__pca_few if there are few pixels, else by shs__pca_dense. The latter takes the
+   moments of all ranks (shs__px_all_moments: a pass, shs__px_add_moments, then shs_moments_reduce) and calls
+   shs_pca_from_moments. That is shs__pca_fit_moments: shs__pca_fit_statistics (mean and covariance), shs_eigh, shs__pca_finish. The
+   map is a second pass, shs__pixels_map. Section 9 follows both passes to their loop. */
 
 /* ---- the naive twins --------------------------------------------------------------------------------- >>pca_naive */
 
@@ -19340,7 +19382,7 @@ typedef struct shs__fit {
     int n, found, rank;     /* bands; eigenvalues that were found; for MNF the rank of the noise, otherwise 0 */
     shs_wide pixels, total; /* total: the sum of all eigenvalues */
     shs_wide *mean, *scale, *covariance, *values, *vectors; /* n, n, n x n, n, n x n */
-    shs_wide *noise, *noise_values, *whitener, *room;       /* for MNF: n x n, n, n x n, n x n */
+    shs_wide *noise, *noise_values, *whitening, *back;       /* for MNF: n x n, n, n x n, n x n */
 } shs__fit;
 
 SHS__PRIVATE void shs__pca_fit_layout(shs__layout *l, shs__fit *f, int n, int mnf) {
@@ -19354,8 +19396,8 @@ SHS__PRIVATE void shs__pca_fit_layout(shs__layout *l, shs__fit *f, int n, int mn
     cells = SHS__PRODUCT(n, n, 1);
     f->noise = SHS__CARVE(l, shs_wide, cells);
     f->noise_values = SHS__CARVE(l, shs_wide, n);
-    f->whitener = SHS__CARVE(l, shs_wide, cells);
-    f->room = SHS__CARVE(l, shs_wide, cells);
+    f->whitening = SHS__CARVE(l, shs_wide, cells);
+    f->back = SHS__CARVE(l, shs_wide, cells);
 }
 
 /* Mean and covariance, or correlation, and the trace. */
@@ -19412,8 +19454,8 @@ SHS__PRIVATE void shs__pca_orient(shs_pca *pca) {
     }
 }
 
-/* The result of a fit: eigenvectors V of the (scaled) covariance; with a rank of the noise (o->noise), of the whitened one: then
-   the vectors are whitener V, and room V leads back. */
+/* The result of a fit, from the eigenvectors V of the (scaled) covariance. For MNF they are those of the whitened covariance: the
+   vectors are whitening V, and back V leads back. */
 SHS__PRIVATE shs_status shs__pca_finish(const shs_context *ctx, const shs__fit *f, const shs_pca_options *o, shs_pca *pca) {
     const int n = f->n, rank = f->rank;
     shs_pca made = SHS_ZERO;
@@ -19428,8 +19470,8 @@ SHS__PRIVATE shs_status shs__pca_finish(const shs_context *ctx, const shs__fit *
     SHS__COPY(made.scale, f->scale, n);
     SHS__COPY(made.eigenvalues, f->values, f->found);
     if (rank) {
-        shs__wide_product(n, k, rank, f->whitener, f->vectors, rank, made.vectors);
-        shs__wide_product(n, k, rank, f->room, f->vectors, rank, made.backward);
+        shs__wide_product(n, k, rank, f->whitening, f->vectors, rank, made.vectors);
+        shs__wide_product(n, k, rank, f->back, f->vectors, rank, made.backward);
         for (j = 0; j < n; j++)
             SHS__COPY(SHS__AT(made.noise, n, 0, j), SHS__AT(o->noise, o->ldn, 0, j), n);
     } else {
@@ -19451,7 +19493,7 @@ SHS__PRIVATE void shs__wide_inner(int m, int n, int k, const shs_wide *A, const 
 }
 
 /* F = E Lambda^-1/2 of the noise (n x r, r its rank), then the r eigenpairs of F'CF, whose trace is the total; in f:
-   whitener = F, room = E Lambda^1/2. */
+   whitening = F, back = E Lambda^1/2. */
 SHS__PRIVATE shs_status shs__pca_fit_noise(const shs_context *ctx, const shs_pca_options *o, shs__fit *f) {
     const int n = f->n;
     int i, j, rank = 0;
@@ -19462,18 +19504,20 @@ SHS__PRIVATE shs_status shs__pca_fit_noise(const shs_context *ctx, const shs_pca
     for (j = 0; j < rank; j++) {
         shs_wide deviation = SHS__WSQRT(f->noise_values[j]);
         for (i = 0; i < n; i++) {
-            *SHS__AT(f->whitener, n, i, j) = *SHS__AT(f->noise, n, i, j) / deviation;
-            *SHS__AT(f->room, n, i, j) = *SHS__AT(f->noise, n, i, j) * deviation;
+            *SHS__AT(f->whitening, n, i, j) = *SHS__AT(f->noise, n, i, j) / deviation;
+            *SHS__AT(f->back, n, i, j) = *SHS__AT(f->noise, n, i, j) * deviation;
         }
     }
-    shs__wide_product(n, rank, n, f->covariance, f->whitener, n, f->vectors); /* C F; noise is room for the result */
-    shs__wide_inner(rank, rank, n, f->whitener, f->vectors, f->noise);
+    shs__wide_product(n, rank, n, f->covariance, f->whitening, n, f->vectors); /* C F; noise is room for the result */
+    shs__wide_inner(rank, rank, n, f->whitening, f->vectors, f->noise);
     f->found = f->rank = rank;
     status = shs_eigh(ctx, rank, f->noise, rank, rank, f->values, f->vectors, rank);
     f->total = 0;
     for (i = 0; i < rank && status == SHS_OK; i++) f->total += f->values[i];
     return status;
 }
+
+/* ---- fits of moments ------------------------------------------------------------------------------- >>pca_moments */
 
 /* Principal components or, with mnf, the noise fraction. */
 SHS__PRIVATE shs_status shs__pca_fit_moments(const shs_context *ctx, const shs_moments *moments, int mnf, const shs_wide *noise,
@@ -19490,7 +19534,7 @@ SHS__PRIVATE shs_status shs__pca_fit_moments(const shs_context *ctx, const shs_m
     if (mnf && !noise) return SHS_BAD_A;
     if (mnf && ldn < n) return SHS_BAD_LDN;
     if (!pca) return SHS_BAD_OUTPUT;
-    status = shs__pca_check(&o, n);
+    status = shs__pca_check(&o, n); /* fits of cubes have checked already, fits of moments have not */
     if (mnf) {
         o.correlation = 0;
         o.noise = noise;
@@ -19686,25 +19730,6 @@ SHS__PRIVATE shs_status shs__pca_few(const shs__pixels *px, const shs_pca_option
 }
 
 /* ---- fits of cubes ---------------------------------------------------------------------------------- >>pca_cubes */
-
-/* The first step of a fit, and of the transform into the sink (may be NULL): the ranks agree on their success and options. */
-SHS__OUTLINE shs_status shs__px_meet(const shs__pixels *px, shs_status status, const char *call, const int64_t *numbers,
-                                     size_t count, const shs_wide *shares, size_t share_count, const shs_sink *sink) {
-    shs__meeting meeting = shs__ctx_meeting_for(px->ctx, call);
-    meeting.all = shs__ctx_imprint(meeting.all, &px->view.used, sizeof px->view.used);
-    meeting.all = shs__ctx_imprint(meeting.all, numbers, count * sizeof *numbers);
-    if (share_count > 0) meeting.all = shs__ctx_imprint(meeting.all, shares, share_count * sizeof *shares);
-    if (status == SHS_OK && sink) meeting.all = shs__px_imprint_sink(meeting.all, sink);
-    return shs__ctx_meet(px->ctx, status, &meeting);
-}
-
-/* The print of `count` columns of n values, as a number of shs__px_meet. */
-SHS__OUTLINE int64_t shs__wide_print(int n, int count, const shs_wide *columns, int ld) {
-    uint64_t print = 1;
-    int k;
-    for (k = 0; k < count; k++) print = shs__ctx_imprint(print, SHS__AT(columns, ld, 0, k), (size_t)n * sizeof *columns);
-    return (int64_t)(print >> 1);
-}
 
 /* The caller has checked the canaries: the print does not hold them. also: what else must be the same, a number of classes or a
    print. */
@@ -19928,7 +19953,8 @@ SHS__PRIVATE int shs__mnf_few_pays(const shs__view *v, const shs_pca_options *o)
     return !o->noise && !o->noise_residual && coordinates <= shs__cells(v->used, v->used);
 }
 
-/* The fit by the shorter way. As the ranks have agreed on the options, all ranks refuse bad options before the first pass. */
+/* The fit: by the Gram matrix of the pixels if they are few, else by the covariance. As the ranks have agreed on the options, all
+   ranks refuse bad options before the first pass. */
 SHS__OUTLINE shs_status shs__pca_pixels(const shs__pixels *px, const shs_pca_options *o, int mnf, shs_pca *pca) {
     shs_status status = shs__pca_check(o, px->view.used);
     if (status != SHS_OK) return status;
@@ -20159,6 +20185,8 @@ SHS__PRIVATE shs_status shs__rx_robust(const shs__pixels *px, const shs_pca_opti
     return status;
 }
 
+/* ---- the calls: fit, and transform ------------------------------------------------------------------- >>pca_calls */
+
 typedef enum shs__pca_call {
     SHS__PCA_FIT,
     SHS__PCA_RUN,
@@ -20352,7 +20380,7 @@ SHS__PRIVATE void shs__rx_classes_layout(shs__layout *l, shs__classes *c, const 
         shs__map counted = SHS_ZERO, *map = SHS__MEMBER(c->maps, k, counted);
         memset(map, 0, sizeof *map);
         if (fits[k].components == 0) continue;
-        shs__px_map_init(map, c->job.reader.kernels, fits[k].bands, fits[k].components, c->job.map.planes, 1);
+        shs__px_map_init(map, c->job.reader.kernels, fits[k].bands, fits[k].components, c->job.map.by_band, 1);
         shs__px_map_matrix_layout(l, map);
     }
 }
@@ -20814,7 +20842,7 @@ SHS__PRIVATE shs_status shs__rx_local_write(const shs__local *w) {
     int line, x;
     if (sink->pixels) to = (unsigned char *)sink->pixels + (size_t)w->first * line_bytes;
     for (line = 0; line < w->count; line++, to += line_bytes) {
-        shs__store_values(sink->type, w->samples, score, missing, w->writer.missing, to, 1);
+        shs__store_values(sink->type, w->samples, score, missing, w->writer.filler, to, 1);
         for (x = 0; x < w->samples; x++) score += !*missing++;
     }
     if (!sink->pixels && sink->write_fn(sink->write_user, w->first, w->count, w->writer.block)) return SHS_WRITE_FAILED;
@@ -20906,7 +20934,7 @@ SHS__PUBLIC shs_status shs_rx_local(const shs_context *ctx, const shs_cube *cube
         shs__rx_local_shape(&w, shs__ctx_workers(ctx));
         w.writer.sink = sink;
         w.writer.bands = 1;
-        w.writer.missing = shs__px_missing_value(cube, sink);
+        w.writer.filler = shs__px_filler(cube, sink);
         if (v.lines > 0 && !shs__ctx_distributed(ctx) && shs__rx_local_too_small(&w)) status = SHS_SINGULAR_COVARIANCE;
     }
     while (shs__layout_next(ctx, &l, &status)) shs__rx_local_layout(&l, &w, shs__ctx_workers(ctx));
@@ -20942,9 +20970,9 @@ SHS__PUBLIC shs_status shs_rx_local(const shs_context *ctx, const shs_cube *cube
    ranks agree on their number (shs__ica_meet_on_sources), and asks shs__px_kept_panels whether whitened pixels are kept.
    shs__ica_separate asks shs__ica_moments_pay for the route and lays out memory. shs__ica_whiten makes the pass after those of the
    principal components (if something is kept or summed). shs__ica_iterate_all finds one component after another, or all at once.
-   Its loop of steps is shs__ica_iterate (shs__ica_step, shs__ica_relax). The expectations of a step come from shs__px_sweep, whose
-   loop over pixels is in shs__px_sweep_panel, or from shs__ica_contract. shs__ica_rate, shs__ica_order and shs__ica_matrices make
-   the result; shs__px_cpu_sources or shs__pixels_map writes the sources. */
+   Its loop of steps is shs__ica_iterate (shs__ica_step, shs__ica_relax). The expectations of a step come from shs__px_sweep_stage,
+   whose loop over pixels is in shs__px_sweep_panel, or from shs__ica_contract. shs__ica_rate, shs__ica_order and
+   shs__ica_matrices make the result; shs__px_cpu_sources or shs__pixels_map writes the sources. */
 
 /* ---- the naive twin ---------------------------------------------------------------------------------- >>ica_naive */
 
@@ -21048,7 +21076,7 @@ SHS__PRIVATE shs_status shs__ica_means(shs__expectations *s, shs_status status, 
 /* The pass after those of the principal components, if something is kept or summed: whitens, keeps, sums fourth moments. */
 SHS__PRIVATE shs_status shs__ica_whiten(shs__expectations *s, const shs_pixel_map *whitening) {
     size_t n = s->fourth ? (size_t)s->products : 0, i, j;
-    shs_status status = shs__ica_means(s, shs__px_whiten(s->px, whitening, &s->whitened), n * n);
+    shs_status status = shs__ica_means(s, shs__px_whiten_stage(s->px, whitening, &s->whitened), n * n);
     for (j = 0; j < n && status == SHS_OK; j++)
         for (i = j; i < n; i++) s->fourth[j * n + i] = s->fourth[i * n + j] = s->whitened.sums[1 + j * n + i];
     return status;
@@ -21057,7 +21085,7 @@ SHS__PRIVATE shs_status shs__ica_whiten(shs__expectations *s, const shs_pixel_ma
 /* E[z g(w'z)] (m x c into S) and E[g'(w'z)] (c into slope) for the c directions in W. */
 SHS__PRIVATE shs_status shs__ica_sweep(shs__expectations *s, int c, const shs_wide *W, shs_wide *S, shs_wide *slope) {
     size_t cells = shs__cells(s->m, c);
-    shs_status status = shs__ica_means(s, shs__px_sweep(s->px, &s->whitened, s->contrast, c, W), (size_t)c + cells);
+    shs_status status = shs__ica_means(s, shs__px_sweep_stage(s->px, &s->whitened, s->contrast, c, W), (size_t)c + cells);
     if (status != SHS_OK) return status;
     SHS__COPY(slope, s->whitened.sums + 1, c);
     SHS__COPY(S, s->whitened.sums + 1 + c, cells);
@@ -21069,7 +21097,7 @@ SHS__PRIVATE shs_status shs__ica_rate(shs__expectations *s, const shs_wide *W, s
     const shs_wide gaussian = SHS__WIDE_C(0.37456720749142824); /* E log cosh of a standard normal */
     size_t m = (size_t)s->m, i;
     shs_status status = shs__ctx_agree(s->px->ctx, shs__ctx_progress(s->px->ctx, "rating", 0, 1, -1));
-    if (status == SHS_OK) status = shs__ica_means(s, shs__px_rate(s->px, &s->whitened, W), 2 * m);
+    if (status == SHS_OK) status = shs__ica_means(s, shs__px_rate_stage(s->px, &s->whitened, W), 2 * m);
     for (i = 0; i < m && status == SHS_OK; i++) {
         shs_wide away = s->whitened.sums[1 + m + i] - gaussian;
         c[i].kurtosis = s->whitened.sums[1 + i] - 3;
@@ -21451,7 +21479,7 @@ SHS__OUTLINE shs_status shs__ica_meet_on_sources(const shs__pixels *px, shs_stat
     meeting.all = shs__ctx_imprint(meeting.all, &m, sizeof m);
     if (status == SHS_OK && o->start)
         meeting.all = shs__ctx_imprint(meeting.all, o->start, shs__cells(m, m) * sizeof(shs_wide));
-    meeting.largest[0] = !px->whitener && px->view.lines > 0 && shs__px_kept_panels(px, m) == 0;
+    meeting.largest[0] = !px->whitened_on && px->view.lines > 0 && shs__px_kept_panels(px, m) == 0;
     status = shs__ctx_meet(px->ctx, status, &meeting);
     *kept = !(meeting.largest[0] > 0);
     return status;
@@ -22227,7 +22255,7 @@ SHS__PRIVATE void shs__tg_lengths(const shs__scores *s, shs__panel *panel, int w
     SHS__CLEAR(length2, valid);
     for (b = s->given ? bands - 1 : 0; b < bands; b++)
         for (k = 0; k < valid; k++) {
-            shs_wide x = shs__px_get_element(m->kernels, panel->X, shs__px_in_panel(m->planes, bands, b, k));
+            shs_wide x = shs__px_get_element(m->kernels, panel->X, shs__px_in_panel(m->by_band, bands, b, k));
             if (s->given) length2[k] = x;
             else length2[k] += x * x;
         }
@@ -22281,10 +22309,10 @@ SHS__OUTLINE shs_status shs__tg_scores(const shs__pixels *px, const shs__view *v
     const int by_root = !given && method != SHS_DETECTOR_SAM;
     shs_pixel_map rows = shs__px_map_of(v->used, d->rows, d->matrix, given ? NULL : d->mean, NULL);
     shs__px_map_job_init(&s.job, v, &rows, shs__is_wide(SHS_PRECISION_ALWAYS), 0, sink);
-    shs__px_map_init(&s.lengths, s.job.map.kernels, v->used, by_root ? d->n : 1, v->planes, 1);
+    shs__px_map_init(&s.lengths, s.job.map.kernels, v->used, by_root ? d->n : 1, v->by_band, 1);
     s.job.outputs = shs__tg_outputs;
     s.job.writer.bands = d->scores;
-    s.job.writer.missing = shs__px_missing_value(px->view.cube, sink);
+    s.job.writer.filler = shs__px_filler(px->view.cube, sink);
     s.method = method;
     s.count = d->count;
     s.targets = d->targets;
@@ -22644,7 +22672,7 @@ SHS__PRIVATE shs_status shs__tg_write_scores(const shs__pixels *px, const shs__b
     shs__layout l = SHS_ZERO;
     shs_status status = SHS_OK;
     to.has_nodata = 1;
-    to.nodata = shs__px_missing_value(px->view.cube, sink);
+    to.nodata = shs__px_filler(px->view.cube, sink);
     scored.ctx = px->ctx;
     while (shs__layout_next(px->ctx, &l, &status)) same = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(g->targets, g->targets, 1));
     if (status == SHS_OK) status = shs__wide_view(px, g->scores, g->targets, &made, &scored.view);
@@ -23044,7 +23072,7 @@ SHS__OUTLINE shs_status shs__mix_pixels(const shs__pixels *px, const shs__view *
     size_t count = (size_t)c;
     shs__px_map_job_init(&s.job, v, map, shs__is_wide(SHS_PRECISION_ALWAYS), 0, sink);
     s.job.outputs = shs__mix_outputs;
-    s.job.writer.missing = shs__px_missing_value(px->view.cube, sink);
+    s.job.writer.filler = shs__px_filler(px->view.cube, sink);
     while (shs__layout_next(ctx, &l, &status)) {
         shs__px_map_job_layout(&l, &s.job, workers);
         s.own = SHS__CARVE(&l, shs__mixture, workers);
@@ -23875,7 +23903,7 @@ SHS__PRIVATE void shs__ppi_layout(shs__layout *l, shs__ppi_job *s, int workers) 
         shs__map counted = SHS_ZERO, *map = SHS__MEMBER(s->batches, i, counted);
         memset(map, 0, sizeof *map);
         shs__px_map_init(map, s->reader.kernels, n, shs__imin(SHS__PPI_BATCH, s->count - i * SHS__PPI_BATCH),
-                         s->reader.view.planes, 0);
+                         s->reader.view.by_band, 0);
         if (i == 0) shs__px_map_layout(l, map, workers);
         else shs__px_map_matrix_layout(l, map);
     }
@@ -23899,7 +23927,7 @@ SHS__PRIVATE shs_status shs__ppi_find(const shs_context *ctx, shs__ppi_job *s, c
             s->own[i].most[end] = -SHS__WIDE_MAX;
             s->own[i].pixel[end] = SIZE_MAX;
         }
-    s->reader.tiles = shs__px_map_pieces(s->batches);
+    s->reader.tiles = shs__px_map_tiles(s->batches);
     s->consumer.state = s;
     s->consumer.phase = "extremes";
     s->consumer.work = shs__ppi_extremes_panel;

@@ -12,11 +12,11 @@ static void test_blocks_turn(void **state) {
     (void)state;
     for (i = 0; i < 128; i++) from[i] = (unsigned char)(i * 37 + 11), pairs[i] = (uint16_t)(i * 4099 + 7);
     memset(to, 0, sizeof to);
-    shs__px_transpose_square(8, from, rows, to, 11);
+    shs__px_transpose_square(1, from, rows, to, 11);
     for (k = 0; k < 8; k++)
         for (i = 0; i < 11; i++) assert_int_equal(to[k * 11 + i], i < 8 ? from[rows[i] + k] : 0);
     memset(turned, 0, sizeof turned);
-    shs__px_transpose_square(4, (const unsigned char *)(const void *)pairs, rows, (unsigned char *)(void *)turned,
+    shs__px_transpose_square(2, (const unsigned char *)(const void *)pairs, rows, (unsigned char *)(void *)turned,
                              5 * sizeof *turned);
     for (k = 0; k < 4; k++)
         for (i = 0; i < 5; i++) assert_int_equal(turned[k * 5 + i], i < 4 ? pairs[rows[i] + k] : 0);
