@@ -1621,9 +1621,9 @@ SHS_API shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cube, 
    together, and bands^3 / 3 for a Cholesky factor: about 30 times shs_rx for 188 bands. Streams are read once (twice with
    rescale). The call keeps outer + 7 lines as shs_wide, with threads up to 56 more, and for each thread 5 bands^2 values; with
    many bands, 2 bands^2 values and 16 MB. The CPU scores: SHS_UNSUPPORTED on an engine without fallback. SHS_BAD_WINDOW: negative
-   or even, or inner is not smaller than outer. SHS_SINGULAR_COVARIANCE: no valid pixel on any rank has a background of full rank;
-   use a larger outer window or a ridge. If only the pixels show this, the whole output is missing by then; with rescale it is
-   untouched. */
+   or even, or inner is not smaller than outer. SHS_SINGULAR_COVARIANCE: there are valid pixels, and none on any rank has a
+   background of full rank; use a larger outer window or a ridge. The lines written by then are missing; with rescale the output is
+   untouched. Without valid pixels the whole output is missing, and the status is SHS_OK. */
 typedef struct shs_rx_local_options {
     int inner, outer;    /* in pixels, odd; 0 = 5 and 25 */
     shs_divisor divisor; /* of the covariance */
@@ -1661,10 +1661,10 @@ SHS_API void shs_rx_local_naive(int n, ptrdiff_t lines, ptrdiff_t samples, const
        w <- E[z g(w'z)] - E[g'(w'z)] w,  w <- w / |w|,   source = w'z,
 
    found one after another and kept orthogonal to the earlier vectors (deflation), or all at once, W <- (W W')^-1/2 W (symmetric).
-   With g(y) = y^3 the expectation is the fourth moment tensor of z contracted with w three times: two products with the Gram
-   matrix of all z_a z_b (a <= b). After one pass over the pixels an iteration then costs m^4 operations for any size of image (a
-   cokurtosis tensor in Meng, Geng, Yang 2019), and equals the sweep over the pixels to rounding; with divisor n - 1, which makes E
-   y^2 differ from 1, to 1 / n. */
+   With g(y) = y^3 the expectation is the fourth moment tensor of z contracted with w three times: the Gram matrix of all z_a z_b
+   (a <= b) times w w', then times w. After one pass over the pixels an iteration then costs m^4 operations for any size of image
+   (a cokurtosis tensor in Meng, Geng, Yang 2019), and equals the sweep over the pixels to rounding; with divisor n - 1, which
+   makes E y^2 differ from 1, to 1 / n. */
 /* This list makes the enumeration, the names and the kernels' cases; g and g' are defined under KERNELS and in sweep.cl. New rows
    come last. */
 #define SHS_CONTRAST_LIST(X)                                                                                           \
@@ -1698,13 +1698,13 @@ typedef struct shs_ica_options {
                                      lengthened; fixed points are the same */
     int restarts;                 /* fresh random starts for a component that did not converge; 0 = 3; negative = none */
     int random_start;             /* non-zero: start from seeded random vectors; 0 = from the identity */
-    const shs_wide *start;        /* m x m, a start vector in each column; NULL = as above. A start that depends on earlier
-                                     directions is replaced by a random one: a restart, even where `restarts` is negative */
+    const shs_wide *start;        /* m x m, a start vector in each column; NULL = as above. SHS_BAD_OPTIONS if components is 0.
+                                     A start that depends on earlier directions is replaced by a random one: a restart, even
+                                     where `restarts` is negative */
     uint64_t seed;
     shs_ica_order order;          /* of the components in the result */
-    shs_divisor divisor;          /* as for PCA, */
-    shs_precision precise;        /* and this: whitened pixels, and sources that shs_ica_run makes of them, are shs_real all the
-                                     same */
+    shs_divisor divisor;          /* as for PCA */
+    shs_precision precise;        /* as for PCA; but whitened pixels, and sources that shs_ica_run makes of them, are shs_real */
     uint32_t end_canary;
 } shs_ica_options;
 
@@ -18447,7 +18447,7 @@ typedef struct shs__whitened {
     shs__gram gram; /* of the fourth moments */
     shs__map_job job;
     shs__whitener whitener;
-    shs_contrast contrast;
+    shs_contrast contrast; /* of sweeps */
     shs_real *products; /* gram.n planes for each worker: z_a z_b of the panel */
     shs_wide *sums;     /* of a pass */
 } shs__whitened;
@@ -18589,6 +18589,13 @@ SHS__PRIVATE shs_status shs__px_open_on_cpu(const shs_context *ctx, const shs_cu
     return status;
 }
 
+/* For a call that engines cannot do: refused if the context's engine has no fallback. */
+SHS__PRIVATE shs_status shs__px_open_for_fallback(const shs_context *ctx, const shs_cube *cube, shs__pixels *px) {
+    shs_status status = shs__px_open_on_cpu(ctx, cube, px);
+    if (status == SHS_OK && ctx && ctx->engine && !ctx->engine->fallback) return SHS_UNSUPPORTED;
+    return status;
+}
+
 SHS__PRIVATE shs_status shs__px_open(const shs_context *ctx, const shs_cube *cube, shs__pixels *px) {
     const shs_engine *e;
     shs_status status = shs__px_open_on_cpu(ctx, cube, px);
@@ -18680,7 +18687,7 @@ SHS__PRIVATE shs_status shs__px_map_stage(const shs__pixels *px, shs__map_job *j
 }
 
 /* Chooses where whitened pixels are: with an engine that does all stages on whitened pixels, or with the CPU. */
-SHS__PRIVATE shs_status shs__px_whitener_open(shs__pixels *px) {
+SHS__PRIVATE shs_status shs__px_choose_whitening(shs__pixels *px) {
     const shs_engine *e = px->engine;
     shs_status status = SHS_OK;
     if (e && !(e->pixels_whiten && e->pixels_sweep && e->pixels_rate)) status = SHS_UNSUPPORTED;
@@ -18706,12 +18713,14 @@ SHS__PRIVATE int shs__px_whitened_here(shs__pixels *px, shs_status status) {
     return here;
 }
 
-/* The first pass: whitens, keeps what is to be kept, and sums. The CPU's map is set in any case: the CPU may take over later. */
+/* Whitens for the later stages, keeps what is to be kept, and sums. The CPU makes no pass if nothing is kept or summed. Its map is
+   set in any case: the CPU may take over later. An engine leaves the sums above the diagonal as they are: 0. */
 SHS__PRIVATE shs_status shs__px_whiten_stage(shs__pixels *px, const shs_pixel_map *whitening, shs__whitened *w) {
     size_t pairs = (size_t)w->gram.n;
     shs_status status;
     shs__px_map_set(&w->whitener.map, whitening->matrix, 1, whitening->outputs, whitening->centre, whitening->offset);
     w->job.reader.shift = w->whitener.map.shift;
+    SHS__CLEAR(w->sums, 1 + pairs * pairs);
     status = SHS__ASK(px->whitened_on, pixels_whiten, (px->remote, whitening, pairs > 0, w->sums));
     if (!shs__px_whitened_here(px, status)) return status;
     status = SHS_OK;
@@ -18722,11 +18731,10 @@ SHS__PRIVATE shs_status shs__px_whiten_stage(shs__pixels *px, const shs_pixel_ma
     return status;
 }
 
-SHS__PRIVATE shs_status shs__px_sweep_stage(shs__pixels *px, shs__whitened *w, shs_contrast contrast, int c, const shs_wide *W) {
-    shs_status status = SHS__ASK(px->whitened_on, pixels_sweep, (px->remote, contrast, c, W, w->sums));
+SHS__PRIVATE shs_status shs__px_sweep_stage(shs__pixels *px, shs__whitened *w, int c, const shs_wide *W) {
+    shs_status status = SHS__ASK(px->whitened_on, pixels_sweep, (px->remote, w->contrast, c, W, w->sums));
     if (!shs__px_whitened_here(px, status)) return status;
     shs__px_whitened_map(w, c, W);
-    w->contrast = contrast;
     return shs__px_whitened_pass(px->ctx, w, 1 + (size_t)c + shs__cells(c, w->job.map.bands), shs__px_sweep_panel);
 }
 
@@ -20425,20 +20433,17 @@ SHS__PRIVATE shs_status shs__rx_score_classes(const shs_context *ctx, const shs_
 SHS__PUBLIC shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cube, const int *labels, int classes,
                                       const shs_pca_options *options, const shs_sink *sink, int *ranks) {
     const shs_pca_options *o = options ? options : &shs__pca_zero;
-    shs__pixels px = SHS_ZERO;
+    shs__pixels px;
     shs__layout l = SHS_ZERO;
     shs_pca *fits = NULL;
     shs_wide *there = NULL;
     unsigned char *mask = NULL, *marks = NULL;
     shs_cube given = SHS_ZERO;
     int k;
-    shs_status status = shs__ctx_check(ctx);
-    px.ctx = ctx;
-    if (status == SHS_OK) status = shs__px_view_open(cube, &px.view);
+    shs_status status = shs__px_open_for_fallback(ctx, cube, &px);
     if (status == SHS_OK) status = shs__px_check_sink(cube, sink);
     if (status == SHS_OK && !SHS__ZEROED(o)) status = SHS_BAD_OPTIONS;
     if (status == SHS_OK && (classes < 1 || (!labels && cube->lines > 0))) status = SHS_BAD_LABELS;
-    if (status == SHS_OK && ctx && ctx->engine && !ctx->engine->fallback) status = SHS_UNSUPPORTED;
     while (shs__layout_next(ctx, &l, &status)) {
         size_t pixels = SHS__PRODUCT(cube->samples, cube->lines, 1);
         fits = SHS__CARVE(&l, shs_pca, classes);
@@ -20476,9 +20481,16 @@ SHS__PUBLIC shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cu
    The score is the squared length of z without its first value.
 
    From one pixel of a line to the next a window gains a column of pixels and loses one. From line to line this differs by the
-   corners of the window alone. So the first line of a block takes 2 (inner + outer) products, and each further one eight. */
+   corners of the window alone. So the first line of a block takes 2 (inner + outer) products, and each further one eight.
+
+   From a call to its loops: shs_rx_local meets the other ranks and makes a pass over all lines (shs__rx_local_pass_all,
+   shs__rx_local_pass), two passes if the sink rescales. The pass reads lines (shs__rx_local_next_line), shares blocks of lines
+   among the workers in runs of samples (shs__rx_local_run), and writes (shs__rx_local_write). A run moves its windows from sample
+   to sample (shs__rx_local_move, shs__rx_local_add) and sums a batch of pixels at a time (shs__rx_local_flush, kernel `grow`).
+   shs__rx_local_score scores a pixel (shs__rx_local_factorize: kernels `tile` and `divide`, shs__rx_local_corner). The kernels
+   are under >>k_products. */
 enum {
-    SHS__LOCAL_ROWS = 8,       /* lines of a block, at most */
+    SHS__LOCAL_LINES = 8,      /* lines of a block, at most */
     SHS__LOCAL_SUMS = 1 << 21, /* values of a block's sums, beyond which it has fewer lines */
     SHS__LOCAL_BLOCKS = 8,     /* blocks that are shared out together, at most */
     SHS__LOCAL_RUN = 64,       /* the most neighbours in a line whose sums are updated from pixel to pixel */
@@ -20493,10 +20505,11 @@ typedef struct shs__local_own {
     shs_wide *sums;                   /* a triangle for each line of the block */
     shs_wide *L;                      /* groups of rows, all columns of each: groups x padded x lanes */
     shs_wide *tiles, *corner;         /* a column of tiles; the factor of the one on the diagonal, columns x columns */
-    shs_wide *variance, *least;       /* 1 + n: of the scatter; a scatter up to `least` is rounding */
+    shs_wide *scatter, *least;        /* 1 + n: the scatter's diagonal; a scatter up to `least` is rounding */
     shs_wide *peak;                   /* 1 + n: the largest sums of squares so far: they bound the rounding */
     shs_wide *plus, *pixel;           /* pixels that enter or leave, ld each: with their signs, and unchanged */
-    int batch, ends[SHS__LOCAL_ROWS]; /* pixels in the batch; the number of pixels up to each line of the block */
+    int batch;                        /* pixels in the batch */
+    int ends[SHS__LOCAL_LINES];       /* how many of the batch each line of the block takes, from the first on */
     int from;                         /* the first sample of the run */
 } shs__local_own;
 
@@ -20510,8 +20523,8 @@ typedef struct shs__local_triangle {
 
 /* How lines are shared out. */
 typedef struct shs__local_plan {
-    int rows, together; /* lines of a block, and of the blocks that are shared out together */
-    int runs, run;      /* runs a line, and pixels in each */
+    int lines, together; /* lines of a block, and of the blocks that are shared out together */
+    int runs, run;       /* runs a line, and pixels in each */
 } shs__local_plan;
 
 /* The lines that the windows reach: line y is at y % places. */
@@ -20553,13 +20566,13 @@ SHS__PRIVATE void shs__rx_local_shape(shs__local *w, int workers) {
     t->lane = (w->n + 1) % k->lanes;
     for (column = 0; column < t->padded; column += k->columns)
         t->size += shs__cells(t->ld / k->lanes - column / k->lanes, t->group);
-    plan->rows = (int)shs__zmax(shs__zmin(SHS__LOCAL_SUMS / t->size, SHS__LOCAL_ROWS), 1);
-    if (outer <= 3) plan->rows = 1; /* corners alone would be as many */
+    plan->lines = (int)shs__zmax(shs__zmin(SHS__LOCAL_SUMS / t->size, SHS__LOCAL_LINES), 1);
+    if (outer <= 3) plan->lines = 1; /* corners alone would be as many */
     plan->runs = shs__imax((int)shs__ctx_chunks_of(w->samples, SHS__LOCAL_RUN), 1);
     plan->run = shs__imax((w->samples - 1) / plan->runs + 1, 1);
     if (workers > 1) plan->together = shs__imin((2 * workers - 1) / plan->runs + 1, SHS__LOCAL_BLOCKS);
     else plan->together = 1;
-    plan->together = plan->rows * shs__imax(plan->together, SHS__LOCAL_ROWS / plan->rows);
+    plan->together = plan->lines * shs__imax(plan->together, SHS__LOCAL_LINES / plan->lines);
     w->kept.places = shs__imin(shs__imin(outer, lines) + plan->together - 1, shs__imax(lines, 1));
 }
 
@@ -20578,11 +20591,11 @@ SHS__PRIVATE void shs__rx_local_layout(shs__layout *l, shs__local *w, int worker
     w->own = SHS__CARVE(l, shs__local_own, workers);
     for (i = 0; i < workers; i++) {
         shs__local_own counted, *own = SHS__MEMBER(w->own, i, counted);
-        own->sums = SHS__CARVE(l, shs_wide, SHS__PRODUCT(w->plan.rows, w->triangle.size, 1));
+        own->sums = SHS__CARVE(l, shs_wide, SHS__PRODUCT(w->plan.lines, w->triangle.size, 1));
         own->L = SHS__CARVE(l, shs_wide, SHS__PRODUCT(ld, w->triangle.padded, 1));
         own->tiles = SHS__CARVE(l, shs_wide, SHS__PRODUCT(ld, columns, 1));
         own->corner = SHS__CARVE(l, shs_wide, shs__cells(columns, columns));
-        own->variance = SHS__CARVE(l, shs_wide, ld);
+        own->scatter = SHS__CARVE(l, shs_wide, ld);
         own->least = SHS__CARVE(l, shs_wide, ld);
         own->peak = SHS__CARVE(l, shs_wide, ld);
         own->plus = SHS__CARVE(l, shs_wide, SHS__PRODUCT(ld, SHS__LOCAL_BATCH, 1));
@@ -20598,35 +20611,36 @@ SHS__PRIVATE void shs__rx_local_layout(shs__layout *l, shs__local *w, int worker
 SHS__PRIVATE void shs__rx_local_flush(const shs__local *w, shs__local_own *own) {
     const shs__local_triangle *t = &w->triangle;
     const shs__pixels_kernels *k = w->reader.kernels;
-    int groups = t->ld / k->lanes, column, g, m;
+    int groups = t->ld / k->lanes, line, column, g, m;
     shs_wide *sums = own->sums;
-    for (m = 1; m < w->plan.rows; m++) own->ends[m] = shs__imax(own->ends[m], own->ends[m - 1]);
+    for (line = 1; line < w->plan.lines; line++) own->ends[line] = shs__imax(own->ends[line], own->ends[line - 1]);
     for (column = 0; column < t->padded && own->batch; column += k->columns)
         for (g = column / k->lanes; g < groups; g += m, sums += m * t->group) {
             m = shs__px_tile_groups(groups - g, k->vectors);
-            k->grow(m, w->plan.rows, own->ends, own->plus + g * k->lanes, own->pixel + column, t->ld, sums, t->size);
+            k->grow(m, w->plan.lines, own->ends, own->plus + g * k->lanes, own->pixel + column, t->ld, sums, t->size);
         }
     own->batch = 0;
     memset(own->ends, 0, sizeof own->ends);
 }
 
-/* From one line of the block on, pixels of lines y0 .. y1-1 and samples x0 .. x1-1 enter the background, or leave it (sign -1). */
-SHS__PRIVATE void shs__rx_local_add(const shs__local *w, shs__local_own *own, int row, ptrdiff_t y0, ptrdiff_t y1,
+/* Pixels of lines y0 .. y1-1 and samples x0 .. x1-1 enter the background, or leave it (sign -1), of line `line` of the block and
+   of the lines after it. */
+SHS__PRIVATE void shs__rx_local_add(const shs__local *w, shs__local_own *own, int line, ptrdiff_t y0, ptrdiff_t y1,
                                     ptrdiff_t x0, ptrdiff_t x1, shs_wide sign) {
     const int ld = w->triangle.ld;
     ptrdiff_t y, x;
     int b;
     for (y = y0; y < y1 && x0 < x1; y++) {
-        size_t line = (size_t)(y % w->kept.places) * (size_t)w->samples;
+        size_t first = (size_t)(y % w->kept.places) * (size_t)w->samples;
         for (x = x0; x < x1; x++) {
-            const shs_wide *p = SHS__AT(w->kept.pixels, ld, 0, line + (size_t)x);
+            const shs_wide *p = SHS__AT(w->kept.pixels, ld, 0, first + (size_t)x);
             shs_wide *SHS__RESTRICT plus = own->plus + own->batch * ld, *SHS__RESTRICT pixel = own->pixel + own->batch * ld;
-            if (w->kept.missing[line + (size_t)x]) continue;
+            if (w->kept.missing[first + (size_t)x]) continue;
             for (b = 0; b <= w->n; b++) {
                 pixel[b] = p[b];
                 plus[b] = sign * p[b];
             }
-            own->ends[row] = ++own->batch;
+            own->ends[line] = ++own->batch;
             if (own->batch == SHS__LOCAL_BATCH) shs__rx_local_flush(w, own);
         }
     }
@@ -20641,7 +20655,7 @@ SHS__PRIVATE ptrdiff_t shs__rx_window(ptrdiff_t at, ptrdiff_t width, ptrdiff_t c
 }
 
 /* Adds columns that enter a window on its way to sample x, and takes off columns that leave. A run's first sample starts it. */
-SHS__PRIVATE void shs__rx_local_move(const shs__local *w, shs__local_own *own, int row, ptrdiff_t y0, ptrdiff_t y1, int x,
+SHS__PRIVATE void shs__rx_local_move(const shs__local *w, shs__local_own *own, int line, ptrdiff_t y0, ptrdiff_t y1, int x,
                                      int width, shs_wide sign) {
     ptrdiff_t across = shs__imin(width, w->samples), left = shs__rx_window(x, width, w->samples);
     ptrdiff_t before = left, entering = left;
@@ -20649,11 +20663,11 @@ SHS__PRIVATE void shs__rx_local_move(const shs__local *w, shs__local_own *own, i
         before = shs__rx_window(x - 1, width, w->samples);
         entering = before + across;
     }
-    shs__rx_local_add(w, own, row, y0, y1, entering, left + across, sign);
-    shs__rx_local_add(w, own, row, y0, y1, before, left, -sign);
+    shs__rx_local_add(w, own, line, y0, y1, entering, left + across, sign);
+    shs__rx_local_add(w, own, line, y0, y1, before, left, -sign);
 }
 
-/* The scatter's diagonal, and the peaks. */
+/* The scatter's diagonal. Raises the peaks. */
 SHS__PRIVATE void shs__rx_local_diagonal(const shs__local *w, shs__local_own *own, const shs_wide *sums) {
     const shs__local_triangle *t = &w->triangle;
     const shs__pixels_kernels *k = w->reader.kernels;
@@ -20666,7 +20680,7 @@ SHS__PRIVATE void shs__rx_local_diagonal(const shs__local *w, shs__local_own *ow
         for (j = 0; j < columns && first + j <= w->n; j++) {
             shs_wide sum = sums[top * t->group + lane + j * t->step], square = column[lane + j * (t->step + lanes)];
             if (square > own->peak[first + j]) own->peak[first + j] = square;
-            own->variance[first + j] = square - sum * share * sum;
+            own->scatter[first + j] = square - sum * share * sum;
         }
     }
 }
@@ -20736,13 +20750,13 @@ SHS__PRIVATE int shs__rx_local_score(const shs__local *w, shs__local_own *own, s
     const shs_wide count = sums[0];
     shs_wide ridge = 0;
     int j;
-    shs__rx_local_diagonal(w, own, sums);
+    shs__rx_local_diagonal(w, own, sums); /* for each pixel, scored or not: later ones need the peaks */
     if (!(y[0] > 0) || !(count > (w->options.ridge > 0 ? 1 : (shs_wide)n))) return 0;
-    for (j = 1; j <= n; j++) ridge += own->variance[j];
+    for (j = 1; j <= n; j++) ridge += own->scatter[j];
     ridge *= w->options.ridge / (shs_wide)n;
     own->least[0] = 0;
     for (j = 1; j <= n; j++) {
-        shs_wide share = SHS__RANK_EPS * (own->variance[j] + ridge), rounding = SHS__LOCAL_ROUNDING * own->peak[j];
+        shs_wide share = SHS__RANK_EPS * (own->scatter[j] + ridge), rounding = SHS__LOCAL_ROUNDING * own->peak[j];
         if (share > rounding) own->least[j] = share;
         else own->least[j] = rounding;
     }
@@ -20774,29 +20788,30 @@ SHS__PRIVATE void shs__rx_local_run(void *arg, size_t chunk, int worker) {
     const shs__local_plan *plan = &w->plan;
     shs__local_own *own = w->own + worker;
     const int width[2] = {w->options.outer, w->options.inner};
-    int line = w->first + (int)(chunk / (size_t)plan->runs) * plan->rows, rows = shs__imin(plan->rows, w->first + w->count - line);
-    int x, i, r;
-    SHS__CLEAR(own->sums, SHS__PRODUCT(plan->rows, w->triangle.size, 1));
+    int first = w->first + (int)(chunk / (size_t)plan->runs) * plan->lines;
+    int lines = shs__imin(plan->lines, w->first + w->count - first);
+    int x, i, line;
+    SHS__CLEAR(own->sums, SHS__PRODUCT(plan->lines, w->triangle.size, 1));
     memset(own->ends, 0, sizeof own->ends);
     own->batch = 0;
     own->from = (int)(chunk % (size_t)plan->runs) * plan->run;
-    if (own->from < w->samples) shs__rx_local_first_peak(w, own, line);
+    if (own->from < w->samples) shs__rx_local_first_peak(w, own, first);
     for (x = own->from; x < w->samples && x < own->from + plan->run; x++) {
-        for (r = 0; r < rows; r++)
+        for (line = 0; line < lines; line++)
             for (i = 0; i < 2; i++) {
-                ptrdiff_t tall = shs__imin(width[i], w->lines), top = shs__rx_window(line + r, width[i], w->lines);
+                ptrdiff_t tall = shs__imin(width[i], w->lines), top = shs__rx_window(first + line, width[i], w->lines);
                 ptrdiff_t before = top - tall;
                 shs_wide sign = 1;
-                if (r > 0) before = shs__rx_window(line + r - 1, width[i], w->lines);
+                if (line > 0) before = shs__rx_window(first + line - 1, width[i], w->lines);
                 if (i > 0) sign = -1;
-                shs__rx_local_move(w, own, r, before + tall, top + tall, x, width[i], sign);
-                if (r > 0) shs__rx_local_move(w, own, r, before, top, x, width[i], -sign);
+                shs__rx_local_move(w, own, line, before + tall, top + tall, x, width[i], sign);
+                if (line > 0) shs__rx_local_move(w, own, line, before, top, x, width[i], -sign);
             }
         shs__rx_local_flush(w, own);
-        for (r = 0; r < rows; r++) {
-            size_t at = shs__cells((line + r) % w->kept.places, w->samples) + (size_t)x;
-            size_t to = shs__cells(line + r - w->first, w->samples) + (size_t)x;
-            w->no_score[to] = (unsigned char)!shs__rx_local_score(w, own, SHS__AT(own->sums, w->triangle.size, 0, r),
+        for (line = 0; line < lines; line++) {
+            size_t at = shs__cells((first + line) % w->kept.places, w->samples) + (size_t)x;
+            size_t to = shs__cells(first + line - w->first, w->samples) + (size_t)x;
+            w->no_score[to] = (unsigned char)!shs__rx_local_score(w, own, SHS__AT(own->sums, w->triangle.size, 0, line),
                                                                   SHS__AT(w->kept.pixels, w->triangle.ld, 0, at), w->scores + to);
         }
     }
@@ -20849,9 +20864,19 @@ SHS__PRIVATE shs_status shs__rx_local_write(const shs__local *w) {
     return SHS_OK;
 }
 
-/* The scores of all lines: into the sink, or (range) only their extremes. */
+/* Whether no window has as many pixels as a background takes. */
+SHS__PRIVATE int shs__rx_local_too_small(const shs__local *w) {
+    const int inner = w->options.inner, outer = w->options.outer;
+    shs_wide most = SHS__WIDE_PRODUCT(shs__imin(outer, w->lines), shs__imin(outer, w->samples), 1);
+    most -= SHS__WIDE_PRODUCT(shs__imin(inner, w->lines), shs__imin(inner, w->samples), 1);
+    if (w->options.ridge > 0) return !(most > 1);
+    return !(most > (shs_wide)w->n);
+}
+
+/* The scores of all lines: into the sink, or (range) only their extremes. On one rank the pass ends at the first valid pixel if
+   windows are too small; of several ranks another one may have larger windows. */
 SHS__PRIVATE shs_status shs__rx_local_pass(const shs_context *ctx, shs__local *w, int range) {
-    const int outer = w->options.outer;
+    const int outer = w->options.outer, hopeless = !shs__ctx_distributed(ctx) && shs__rx_local_too_small(w);
     shs__writer *o = &w->writer;
     size_t count, scored, k;
     shs_status status = SHS_OK;
@@ -20863,10 +20888,11 @@ SHS__PRIVATE shs_status shs__rx_local_pass(const shs_context *ctx, shs__local *w
         w->count = shs__imin(w->plan.together, w->lines - w->first);
         last = (int)shs__rx_window(w->first + w->count - 1, outer, w->lines) + shs__imin(outer, w->lines);
         while (w->kept.next < last && status == SHS_OK) status = shs__rx_local_next_line(w);
+        if (status == SHS_OK && hopeless && w->found[0] > 0) status = SHS_SINGULAR_COVARIANCE;
         if (status != SHS_OK) return status;
         count = shs__cells(w->count, w->samples);
         shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(count, w->n, w->n) * (shs_wide)w->n,
-                          shs__cells((w->count - 1) / w->plan.rows + 1, w->plan.runs), shs__rx_local_run, w);
+                          shs__cells((w->count - 1) / w->plan.lines + 1, w->plan.runs), shs__rx_local_run, w);
         for (scored = k = 0; k < count; k++) {
             shs_wide score = w->scores[k];
             if (w->no_score[k]) continue;
@@ -20883,18 +20909,7 @@ SHS__PRIVATE shs_status shs__rx_local_pass(const shs_context *ctx, shs__local *w
     return status;
 }
 
-/* Whether no window has as many pixels as a background takes. */
-SHS__PRIVATE int shs__rx_local_too_small(const shs__local *w) {
-    const int inner = w->options.inner, outer = w->options.outer;
-    const shs_wide tall = (shs_wide)shs__imin(outer, w->lines);
-    const shs_wide wide = (shs_wide)shs__imin(outer, w->samples);
-    shs_wide most = tall * wide;
-    most -= SHS__WIDE_PRODUCT(shs__imin(inner, w->lines), shs__imin(inner, w->samples), 1);
-    if (w->options.ridge > 0) return !(most > 1);
-    return !(most > (shs_wide)w->n);
-}
-
-/* A pass over all ranks. Where pixels are valid and none of them has a score, no window is of use. */
+/* A pass over all ranks. SHS_SINGULAR_COVARIANCE: some pixels are valid, and none of them has a score. */
 SHS__PRIVATE shs_status shs__rx_local_pass_all(const shs_context *ctx, shs__local *w, int range) {
     shs_status status = shs__ctx_agree(ctx, shs__rx_local_pass(ctx, w, range));
     if (status == SHS_OK) status = shs__ctx_reduce(ctx, w->found, 2, SHS_REDUCE_SUM);
@@ -20907,27 +20922,25 @@ SHS__PUBLIC shs_status shs_rx_local(const shs_context *ctx, const shs_cube *cube
                                     const shs_sink *sink) {
     static const shs_rx_local_options defaults = SHS_ZERO;
     shs__local w;
-    shs__view v;
+    shs__pixels px;
     shs__layout l = SHS_ZERO;
     const shs_rx_local_options *o = options ? options : &defaults;
     const int inner = o->inner ? o->inner : 5;
     const int outer = o->outer ? o->outer : 25;
     const int64_t about[] = {inner, outer, (int64_t)o->divisor};
     shs__meeting meeting = shs__ctx_meeting_for(ctx, "rx local");
-    shs_status status = shs__ctx_check(ctx);
-    if (status == SHS_OK) status = shs__px_view_open(cube, &v);
+    shs_status status = shs__px_open_for_fallback(ctx, cube, &px);
     if (status == SHS_OK) status = shs__px_check_sink(cube, sink);
     if (status == SHS_OK && (inner < 1 || inner >= outer || inner % 2 == 0 || outer % 2 == 0)) status = SHS_BAD_WINDOW;
     if (status == SHS_OK && (unsigned)o->divisor > SHS_DIVISOR_N_LESS_1) status = SHS_BAD_OPTIONS;
     if (status == SHS_OK && (!shs__wide_finite(1, &o->ridge) || o->ridge < 0)) status = SHS_BAD_OPTIONS;
-    if (status == SHS_OK && v.used > 1 << 15) status = SHS_TOO_LARGE;
-    if (status == SHS_OK && ctx && ctx->engine && !ctx->engine->fallback) status = SHS_UNSUPPORTED;
+    if (status == SHS_OK && px.view.used > 1 << 15) status = SHS_TOO_LARGE;
     memset(&w, 0, sizeof w);
     if (status == SHS_OK) {
-        shs__px_reader_init(&w.reader, &v, shs__is_wide(SHS_PRECISION_ALWAYS));
-        w.n = v.used;
-        w.lines = v.lines;
-        w.samples = v.samples;
+        shs__px_reader_init(&w.reader, &px.view, shs__is_wide(SHS_PRECISION_ALWAYS));
+        w.n = px.view.used;
+        w.lines = px.view.lines;
+        w.samples = px.view.samples;
         w.options = *o;
         w.options.inner = inner;
         w.options.outer = outer;
@@ -20935,7 +20948,6 @@ SHS__PUBLIC shs_status shs_rx_local(const shs_context *ctx, const shs_cube *cube
         w.writer.sink = sink;
         w.writer.bands = 1;
         w.writer.filler = shs__px_filler(cube, sink);
-        if (v.lines > 0 && !shs__ctx_distributed(ctx) && shs__rx_local_too_small(&w)) status = SHS_SINGULAR_COVARIANCE;
     }
     while (shs__layout_next(ctx, &l, &status)) shs__rx_local_layout(&l, &w, shs__ctx_workers(ctx));
     meeting.all = shs__ctx_imprint(meeting.all, about, sizeof about);
@@ -20966,13 +20978,16 @@ SHS__PUBLIC shs_status shs_rx_local(const shs_context *ctx, const shs_cube *cube
 /* Principal components whiten the pixels; the iterations ask only for expectations over them, by sweeps or, of y^3, from fourth
    moments that are summed once. In this order: the naive twin, the expectations, the iterations, the fit.
 
-   From a call to its loop: shs_ica_run is shs__ica_call. shs__ica_pixels fits principal components (shs__pca_pixels), lets the
-   ranks agree on their number (shs__ica_meet_on_sources), and asks shs__px_kept_panels whether whitened pixels are kept.
-   shs__ica_separate asks shs__ica_moments_pay for the route and lays out memory. shs__ica_whiten makes the pass after those of the
-   principal components (if something is kept or summed). shs__ica_iterate_all finds one component after another, or all at once.
-   Its loop of steps is shs__ica_iterate (shs__ica_step, shs__ica_relax). The expectations of a step come from shs__px_sweep_stage,
-   whose loop over pixels is in shs__px_sweep_panel, or from shs__ica_contract. shs__ica_rate, shs__ica_order and
-   shs__ica_matrices make the result; shs__px_cpu_sources or shs__pixels_map writes the sources. */
+   From a call to its loops: shs_ica_run is shs__ica_call. It opens the cube, on the engine if there is one (shs__px_open), checks
+   the options (shs__ica_check) and meets the other ranks (shs__ica_meet). shs__ica_pixels fits principal components
+   (shs__pca_pixels), chooses whether the engine or the CPU whitens (shs__px_choose_whitening), and lets the ranks agree on the
+   number of components (shs__ica_meet_on_sources). shs__ica_separate asks shs__ica_moments_pay for the route, lays out memory and
+   whitens (shs__ica_whiten, shs__px_whiten_stage). shs__ica_iterate_all finds one component after another, or all at once. Its
+   loop of steps is shs__ica_iterate (shs__ica_step, shs__ica_relax). The expectations of a step come from fourth moments
+   (shs__ica_contract) or from a pass (shs__ica_sweep, shs__px_sweep_stage). The pass has its loop over pixels in
+   shs__px_sweep_panel: kernel `tile` (>>k_products) projects, kernels `apply` and `correlate` (>>k_contrasts) sum. shs__ica_doubt
+   withdraws `converged` where rounding hides the turn. shs__ica_rate, shs__ica_order and shs__ica_matrices make the result.
+   shs__px_cpu_sources or shs__pixels_map writes the sources. */
 
 /* ---- the naive twin ---------------------------------------------------------------------------------- >>ica_naive */
 
@@ -21052,15 +21067,14 @@ SHS__PUBLIC void shs_ica_naive(shs_contrast_fn contrast, int symmetric, int m, p
 /* The whitened pixels z, and room for expectations over z. */
 typedef struct shs__expectations {
     shs__pixels *px;
-    shs__whitened whitened;
-    int m, products;    /* components; products z_a z_b, a <= b */
-    shs_contrast contrast;
-    shs_wide *fourth;   /* products x products: E (z_a z_b)(z_c z_d); NULL: they are not used */
-    shs_wide *square, *image; /* products: w w', and its product with the fourth moments */
+    shs__whitened whitened;   /* its gram.n is the number of pairs z_a z_b, a <= b; 0 without fourth moments */
+    int m;                    /* components */
+    shs_wide *fourth;         /* pairs x pairs: E (z_a z_b)(z_c z_d); NULL: they are not used */
+    shs_wide *square, *image; /* pairs: w w', and its product with the fourth moments */
 } shs__expectations;
 
-/* The sums of a pass, behind the number of pixels, become the means over all ranks. The cube had pixels when it was first read; a
-   stream may have none any more. */
+/* sums[1] .. sums[count] of a pass become means over the pixels of all ranks; sums[0] is the number of pixels. The cube had pixels
+   when it was first read; a stream may have none any more. */
 SHS__PRIVATE shs_status shs__ica_means(shs__expectations *s, shs_status status, size_t count) {
     shs_wide *sums = s->whitened.sums;
     size_t i;
@@ -21073,9 +21087,9 @@ SHS__PRIVATE shs_status shs__ica_means(shs__expectations *s, shs_status status, 
     return SHS_OK;
 }
 
-/* The pass after those of the principal components, if something is kept or summed: whitens, keeps, sums fourth moments. */
+/* Whitens, and makes the fourth moments if they are used. */
 SHS__PRIVATE shs_status shs__ica_whiten(shs__expectations *s, const shs_pixel_map *whitening) {
-    size_t n = s->fourth ? (size_t)s->products : 0, i, j;
+    size_t n = (size_t)s->whitened.gram.n, i, j;
     shs_status status = shs__ica_means(s, shs__px_whiten_stage(s->px, whitening, &s->whitened), n * n);
     for (j = 0; j < n && status == SHS_OK; j++)
         for (i = j; i < n; i++) s->fourth[j * n + i] = s->fourth[i * n + j] = s->whitened.sums[1 + j * n + i];
@@ -21085,7 +21099,7 @@ SHS__PRIVATE shs_status shs__ica_whiten(shs__expectations *s, const shs_pixel_ma
 /* E[z g(w'z)] (m x c into S) and E[g'(w'z)] (c into slope) for the c directions in W. */
 SHS__PRIVATE shs_status shs__ica_sweep(shs__expectations *s, int c, const shs_wide *W, shs_wide *S, shs_wide *slope) {
     size_t cells = shs__cells(s->m, c);
-    shs_status status = shs__ica_means(s, shs__px_sweep_stage(s->px, &s->whitened, s->contrast, c, W), (size_t)c + cells);
+    shs_status status = shs__ica_means(s, shs__px_sweep_stage(s->px, &s->whitened, c, W), (size_t)c + cells);
     if (status != SHS_OK) return status;
     SHS__COPY(slope, s->whitened.sums + 1, c);
     SHS__COPY(S, s->whitened.sums + 1 + c, cells);
@@ -21109,14 +21123,14 @@ SHS__PRIVATE shs_status shs__ica_rate(shs__expectations *s, const shs_wide *W, s
 /* E[z (w'z)^3] from the fourth moments: square_ab = w_a w_b, twice that where a != b; image = fourth x square, so that
    image_ab = E[z_a z_b (w'z)^2]; S_a = sum over b of image_ab w_b. */
 SHS__PRIVATE void shs__ica_contract(shs__expectations *s, const shs_wide *w, shs_wide *S) {
-    int m = s->m, a, b, i, j = 0;
+    int m = s->m, pairs = s->whitened.gram.n, a, b, i, j = 0;
     for (b = 0; b < m; b++)
         for (a = 0; a <= b; a++) s->square[j++] = (a == b ? 1 : 2) * w[a] * w[b];
-    SHS__CLEAR(s->image, s->products);
-    for (j = 0; j < s->products; j++) {
-        const shs_wide *column = s->fourth + shs__cells(j, s->products);
+    SHS__CLEAR(s->image, pairs);
+    for (j = 0; j < pairs; j++) {
+        const shs_wide *column = s->fourth + shs__cells(j, pairs);
         shs_wide factor = s->square[j];
-        for (i = 0; i < s->products; i++) s->image[i] += column[i] * factor;
+        for (i = 0; i < pairs; i++) s->image[i] += column[i] * factor;
     }
     for (a = 0; a < m; a++) S[a] = 0;
     j = 0;
@@ -21133,22 +21147,23 @@ SHS__PRIVATE shs_status shs__ica_expectations(shs__expectations *s, int c, const
     if (!s->fourth) return shs__ica_sweep(s, c, W, S, slope);
     for (d = 0; d < c; d++) {
         shs__ica_contract(s, W + shs__cells(d, s->m), S + shs__cells(d, s->m));
-        slope[d] = 3;
+        slope[d] = 3; /* E 3 y^2, and E y^2 = 1 */
     }
     return SHS_OK;
 }
 
 /* ---- the iterations ----------------------------------------------------------------------------- >>ica_iterations */
 
-/* Scratch of the iterations: m x m each, but slope. */
+/* Scratch of the iterations. W, unknown and component have a place for each of the m components. The others begin with the first
+   of the directions that are iterated together. */
 typedef struct shs__iteration {
-    shs_wide *W, *best;
-    shs_wide *P;             /* the plain step from W */
-    shs_wide *before, *pull; /* the W of the step before, and where its plain step pulled: P - W */
-    shs_wide *room, *vectors;
-    shs_wide *slope;              /* m */
+    shs_wide *W;                  /* m x m */
     shs_wide *unknown;            /* m: by how much the rounding of the sums may have turned the plain step, 1 - |cos| */
     shs_ica_component *component; /* m, as they were found */
+    shs_wide *best;               /* m x m: the W of the best start so far */
+    shs_wide *P, *slope;          /* the plain step from W, m x m; E g'(w'z), m */
+    shs_wide *before, *pull;      /* m x m: the W of the step before, and where its plain step pulled: P - W */
+    shs_wide *room, *vectors;     /* m x m: of shs__ica_polar_factor */
 } shs__iteration;
 
 SHS__PRIVATE void shs__ica_iteration_layout(shs__layout *l, shs__iteration *it, int m) {
@@ -21168,18 +21183,19 @@ SHS__PRIVATE void shs__ica_iteration_layout(shs__layout *l, shs__iteration *it, 
 
 #define SHS__ICA_TOLERANCE SHS__BY_WIDE(1e-8, 1e-6)
 
+/* A negative tolerance asks for all iterations. What has converged then goes by the default. */
 SHS__PRIVATE shs_wide shs__ica_tolerance(const shs_ica_options *o) {
     if (o->tolerance > 0) return o->tolerance;
     return SHS__ICA_TOLERANCE;
 }
 
-/* A <- A (A'A)^-1/2 = (A A')^-1/2 A, the nearest orthogonal matrix: U V' of A = U Sigma V'. Returns 0 where A is singular. */
+/* A <- A (A'A)^-1/2 = (A A')^-1/2 A, the nearest orthogonal matrix: U V' of A = U Sigma V'. Returns 0 if a singular value is 0. */
 SHS__PRIVATE int shs__ica_polar_factor(int m, shs__iteration *it, shs_wide *A) {
     int i, j, q;
     SHS__COPY(it->room, A, shs__cells(m, m));
     shs__small_orthogonal_columns(m, SHS__BY_WIDE(2.3e-16, 1.2e-7), it->room, it->vectors);
-    for (j = 0; j < m; j++)
-        if (!shs__wide_orthonormal(m, 0, it->room, SHS__AT(it->room, m, 0, j))) return 0;
+    for (j = 0; j < m; j++) /* orthogonal already: only to unit length */
+        if (!shs__wide_orthonormal(m, 0, NULL, SHS__AT(it->room, m, 0, j))) return 0;
     for (j = 0; j < m; j++)
         for (i = 0; i < m; i++) {
             shs_wide sum = 0;
@@ -21213,7 +21229,7 @@ SHS__PRIVATE shs_wide shs__ica_unknown(shs_contrast contrast, shs_wide slope, sh
 
 /* One plain step: P = E[z g(w'z)] - E[g'(w'z)] w of each w, made orthonormal, of either sign the one nearer to w. Each
    component is told how far its w moved, 1 - |cos| (as |p - w|^2 / 2, which does not cancel); the most goes to *change.
-   Where the step is degenerate, P = W, each change counts as a right angle, and *change is more than any. */
+   Where the step is degenerate, each change counts as a right angle, *change is more than any, and P is of no use. */
 #define SHS__ICA_DEGENERATE 2
 SHS__PRIVATE shs_status shs__ica_step(shs__expectations *s, const shs_ica_options *o, shs__iteration *it, shs__directions which,
                                       shs_ica_component *component, shs_wide *change) {
@@ -21227,7 +21243,6 @@ SHS__PRIVATE shs_status shs__ica_step(shs__expectations *s, const shs_ica_option
         it->unknown[which.first + j] = shs__ica_unknown(o->contrast, it->slope[j], shs__la_dot_wide(m, p, p));
     }
     has_direction = shs__ica_directions(m, which, it, it->P);
-    if (!has_direction) SHS__COPY(it->P, W, shs__cells(m, which.count));
     *change = 0;
     for (j = 0; j < which.count; j++) {
         const shs_wide *w = SHS__AT(W, m, 0, j);
@@ -21255,16 +21270,16 @@ SHS__PRIVATE shs_status shs__ica_step(shs__expectations *s, const shs_ica_option
    overshoot, above 1 where they fall short. Where the pull did not shrink (e'y <= 0), the longest step is taken. Of 216 cases
    (24 cubes, three contrasts, 4, 8 and 12 components) 89 do not converge in 300 plain symmetric steps; with these all do, in 28
    on average. */
-SHS__PRIVATE void shs__ica_relax(int m, const shs_ica_options *o, shs__iteration *it, shs__directions which, int first) {
+SHS__PRIVATE void shs__ica_relax(int m, const shs_ica_options *o, shs__iteration *it, shs__directions which, int begins) {
     const shs_wide least = SHS__WIDE_C(1.0 / 64), most = 4;
     size_t cells = shs__cells(m, which.count), i;
     shs_wide *W = it->W + shs__cells(which.first, m), ey = 0, yy = 0, mu = 1;
-    for (i = 0; i < cells && !first; i++) {
+    for (i = 0; i < cells && !begins; i++) {
         shs_wide e = W[i] - it->before[i], y = it->pull[i] - (it->P[i] - W[i]);
         ey += e * y;
         yy += y * y;
     }
-    if (!first && !o->plain_steps) {
+    if (!begins && !o->plain_steps) {
         if (ey <= 0 || ey > most * yy) mu = most;
         else if (ey < least * yy) mu = least;
         else mu = ey / yy;
@@ -21305,6 +21320,22 @@ SHS__PRIVATE void shs__ica_start(const shs_ica_options *o, int m, shs__direction
             else *w = o->start ? *SHS__AT(o->start, m, i, j) : i == j;
 }
 
+/* Whether the start, which is in W, has directions of its own: not only rounding is left of a column when the columns of W before
+   it are taken off. Uses P as room. */
+SHS__PRIVATE int shs__ica_independent(int m, shs__directions which, const shs__iteration *it) {
+    const shs_wide rounding = 8 * (shs_wide)m * SHS__WIDE_EPS;
+    int j;
+    SHS__COPY(it->P, it->W, shs__cells(m, which.first + which.count));
+    for (j = which.first; j < which.first + which.count; j++) {
+        const shs_wide *w = SHS__AT(it->W, m, 0, j);
+        shs_wide *p = SHS__AT(it->P, m, 0, j), left;
+        if (!shs__wide_orthonormal(m, j, it->P, p)) return 0;
+        left = shs__la_dot_wide(m, p, w);
+        if (!(left * left > rounding * rounding * shs__la_dot_wide(m, w, w))) return 0;
+    }
+    return 1;
+}
+
 /* One component after another or all at once, each with its restarts. If no start converges, the result is that of the start with
    the smallest last change. */
 SHS__OUTLINE shs_status shs__ica_iterate_all(shs__expectations *s, const shs_ica_options *o, shs__iteration *it) {
@@ -21324,9 +21355,9 @@ SHS__OUTLINE shs_status shs__ica_iterate_all(shs__expectations *s, const shs_ica
         if (o->approach == SHS_APPROACH_DEFLATION)
             status = shs__ctx_agree(s->px->ctx, shs__ctx_progress(s->px->ctx, "separating", (size_t)which.first, (size_t)m, -1));
         for (restart = 0;; restart++) {
-            /* A start that depends on earlier directions is drawn again, which counts as a restart. */
-            do shs__ica_start(o, m, which, restart, &r, W);
-            while (!shs__ica_directions(m, which, it, W) && ++restart);
+            shs__ica_start(o, m, which, restart, &r, W);
+            while (!shs__ica_independent(m, which, it) || !shs__ica_directions(m, which, it, W))
+                shs__ica_start(o, m, which, ++restart, &r, W); /* drawn again, which counts as a restart */
             if (status == SHS_OK) status = shs__ica_iterate(s, o, it, which, c + which.first, &change);
             if (status != SHS_OK) return status;
             if (change < best) {
@@ -21354,7 +21385,7 @@ SHS__PRIVATE void shs__ica_doubt(const shs_ica_options *o, const shs__iteration 
     const shs_wide most = shs__wmax(shs__ica_tolerance(o), SHS__ICA_TOLERANCE);
     shs_ica_component *c = it->component;
     int j;
-    if (o->approach == SHS_APPROACH_DEFLATION) m--; /* the last one has no direction left to turn to */
+    if (o->approach == SHS_APPROACH_DEFLATION || m == 1) m--; /* the last one has no direction left to turn to */
     for (j = 0; j < m; j++) {
         if (!c[j].converged || it->unknown[j] <= most) continue;
         c[j].change += it->unknown[j];
@@ -21392,7 +21423,8 @@ SHS__PRIVATE void shs__ica_order(shs_ica_order order, const shs_ica_component *c
     }
 }
 
-/* unmixing = W'V and mixing = V^+ W from the rotation and the principal components; signs fixed. */
+/* unmixing = W' Lambda^-1/2 E' and mixing = E Lambda^1/2 W of the rotation W, where E are the principal components and Lambda their
+   eigenvalues; signs fixed. */
 SHS__PRIVATE void shs__ica_matrices(shs_ica *ica, const shs_pca *pca) {
     int m = ica->components, n = ica->bands, i, j, q;
     for (q = 0; q < m; q++) {
@@ -21419,9 +21451,11 @@ SHS__PUBLIC const char *shs_contrast_name(shs_contrast contrast) {
     return (unsigned)contrast < SHS_CONTRAST_COUNT ? names[contrast] : NULL;
 }
 
+/* What can be refused without the cube. shs__pca_check refuses more: the divisor, the precision, more components than bands. */
 SHS__PRIVATE shs_status shs__ica_check(const shs_ica_options *o) {
     if (!SHS__ZEROED(o)) return SHS_BAD_OPTIONS;
     if (o->components < 0) return SHS_BAD_COMPONENTS;
+    if (o->start && o->components == 0) return SHS_BAD_OPTIONS; /* the caller could not know the size */
     if (!shs__wide_finite(1, &o->eigenvalue_at_least) || o->eigenvalue_at_least < 0) return SHS_BAD_COMPONENTS;
     if ((unsigned)o->contrast >= SHS_CONTRAST_COUNT || (unsigned)o->approach > SHS_APPROACH_SYMMETRIC ||
         (unsigned)o->route > SHS_ROUTE_SWEEP || (unsigned)o->order > SHS_ORDER_EXTRACTION)
@@ -21471,59 +21505,64 @@ SHS__PRIVATE shs_status shs__ica_meet(const shs__pixels *px, shs_status status, 
     return shs__px_meet(px, status, call, numbers, sizeof numbers / sizeof *numbers, two, 2, sink);
 }
 
-/* The ranks agree once more before the iterations: on the number of components, and where they start. *kept: whether all ranks
+/* The ranks agree once more before the iterations: on the number of components, and where they start. *all_keep: whether all ranks
    keep their whitened pixels, on which the choice of a route depends. */
 SHS__OUTLINE shs_status shs__ica_meet_on_sources(const shs__pixels *px, shs_status status, const shs_ica_options *o, int m,
-                                                 int *kept) {
+                                                 int *all_keep) {
+    const int forgets = !px->whitened_on && px->view.lines > 0 && shs__px_kept_panels(px, m) == 0;
     shs__meeting meeting = shs__ctx_meeting_for(px->ctx, "sources");
     meeting.all = shs__ctx_imprint(meeting.all, &m, sizeof m);
     if (status == SHS_OK && o->start)
         meeting.all = shs__ctx_imprint(meeting.all, o->start, shs__cells(m, m) * sizeof(shs_wide));
-    meeting.largest[0] = !px->whitened_on && px->view.lines > 0 && shs__px_kept_panels(px, m) == 0;
+    if (forgets) meeting.largest[0] = 1;
     status = shs__ctx_meet(px->ctx, status, &meeting);
-    *kept = !(meeting.largest[0] > 0);
+    *all_keep = !(meeting.largest[0] > 0);
     return status;
 }
 
 /* Operations a pixel: the fourth moments against the sweeps of a typical fit, each of which whitens anew unless the whitened
    pixels are kept. Of the 216 cases of shs__ica_relax a symmetric fit takes 28 sweeps, deflation 9.5 for each component. */
-SHS__PRIVATE int shs__ica_moments_pay(const shs_ica_options *o, int m, int bands, int kept) {
-    shs_wide q = (shs_wide)m * ((shs_wide)m + 1) / 2, c = o->approach == SHS_APPROACH_SYMMETRIC ? (shs_wide)m : 1, sweeps;
+SHS__PRIVATE int shs__ica_moments_pay(const shs_ica_options *o, int m, int bands, int all_keep) {
+    const shs_wide all = (shs_wide)m, q = all * (all + 1) / 2;
+    shs_wide together = 1, sweeps = SHS__WIDE_C(9.5), sweep;
     if (o->contrast != SHS_CONTRAST_POW3 || o->route == SHS_ROUTE_SWEEP) return 0;
     if (o->route == SHS_ROUTE_MOMENTS) return 1;
-    if (o->approach == SHS_APPROACH_SYMMETRIC) sweeps = 28;
-    else sweeps = SHS__WIDE_C(9.5);
+    if (o->approach == SHS_APPROACH_SYMMETRIC) {
+        together = all;
+        sweeps = 28;
+    }
     if (o->tolerance < 0 && o->iterations > 0) sweeps = (shs_wide)o->iterations;
-    if (o->approach == SHS_APPROACH_DEFLATION) sweeps *= (shs_wide)m;
-    return q <= 512 && q * q < sweeps * (4 * (shs_wide)m * c + (kept ? 0 : SHS__WIDE_PRODUCT(2, bands, m)));
+    sweeps *= all / together;
+    sweep = 4 * all * together;
+    if (!all_keep) sweep += SHS__WIDE_PRODUCT(2, bands, m);
+    return q <= 512 && q * q < sweeps * sweep;
 }
 
-SHS__PRIVATE void shs__ica_expectations_layout(shs__layout *l, shs__expectations *s, int fourth, int workers) {
-    size_t pairs = fourth ? (size_t)s->products : 0;
+SHS__PRIVATE void shs__ica_expectations_layout(shs__layout *l, shs__expectations *s, int workers) {
+    size_t pairs = (size_t)s->whitened.gram.n;
     shs__px_whitened_layout(l, &s->whitened, workers);
-    if (fourth) s->fourth = SHS__CARVE(l, shs_wide, SHS__PRODUCT(pairs, pairs, 1));
+    if (pairs > 0) s->fourth = SHS__CARVE(l, shs_wide, SHS__PRODUCT(pairs, pairs, 1));
     else s->fourth = NULL;
     s->square = SHS__CARVE(l, shs_wide, pairs);
     s->image = SHS__CARVE(l, shs_wide, pairs);
 }
 
-/* From the whitening to the finished result. kept: all ranks keep their whitened pixels. *stored: whether the sources are in
+/* From the whitening to the finished result. all_keep: all ranks keep their whitened pixels. *stored: whether the sources are in
    the sink already. */
-SHS__OUTLINE shs_status shs__ica_separate(shs__pixels *px, const shs_ica_options *o, const shs_pca *pca, int kept,
+SHS__OUTLINE shs_status shs__ica_separate(shs__pixels *px, const shs_ica_options *o, const shs_pca *pca, int all_keep,
                                           const shs_sink *sink, shs_ica *ica, int *stored) {
     shs__expectations s = SHS_ZERO;
     shs__iteration it;
     shs__layout l = SHS_ZERO;
     shs_pixel_map whitening = shs__px_map_of(ica->bands, ica->components, ica->whitening, ica->mean, NULL);
-    int m = ica->components, fourth = shs__ica_moments_pay(o, m, ica->bands, kept), i;
+    int m = ica->components, fourth = shs__ica_moments_pay(o, m, ica->bands, all_keep), i;
     shs_status status = SHS_OK;
     s.px = px;
     s.m = m;
-    s.products = m * (m + 1) / 2;
-    s.contrast = o->contrast;
     shs__px_whitened_init(&s.whitened, &px->view, m, fourth, shs__px_kept_panels(px, m));
+    s.whitened.contrast = o->contrast;
     while (shs__layout_next(px->ctx, &l, &status)) {
-        shs__ica_expectations_layout(&l, &s, fourth, shs__ctx_workers(px->ctx));
+        shs__ica_expectations_layout(&l, &s, shs__ctx_workers(px->ctx));
         shs__ica_iteration_layout(&l, &it, m);
     }
     status = shs__ctx_agree(px->ctx, status);
@@ -21550,7 +21589,7 @@ SHS__PRIVATE shs_status shs__ica_pixels(shs__pixels *px, const shs_ica_options *
     shs_pixel_map map;
     shs_pca_options p = SHS_ZERO;
     shs_pca pca = SHS_ZERO;
-    int rank, kept, stored = 0;
+    int rank, all_keep, stored = 0;
     shs_status status;
     p.components = o->components;
     p.eigenvalue_at_least = o->eigenvalue_at_least;
@@ -21561,19 +21600,21 @@ SHS__PRIVATE shs_status shs__ica_pixels(shs__pixels *px, const shs_ica_options *
     rank = shs__pca_whitening_rank(&pca, pca.components);
     if (rank == 0) status = SHS_ZERO_VARIANCE;
     else if (o->components > rank) status = SHS_RANK_TOO_LOW;
-    else if (o->components > 0 && pca.eigenvalues[0] < o->eigenvalue_at_least) status = SHS_RANK_TOO_LOW; /* the first stays */
+    /* PCA keeps the first component even if it is below the threshold. */
+    else if (o->components > 0 && pca.eigenvalues[0] < o->eigenvalue_at_least) status = SHS_RANK_TOO_LOW;
+    else if (o->route == SHS_ROUTE_MOMENTS && rank > 1 << 15) status = SHS_TOO_LARGE; /* pairs of components fit an int */
     else if (o->start && !shs__wide_finite(shs__cells(rank, rank), o->start)) status = SHS_NOT_FINITE;
     if (status == SHS_OK) status = shs__ica_create(ctx, &pca, rank, ica);
-    if (status == SHS_OK) status = shs__px_whitener_open(px);
-    status = shs__ica_meet_on_sources(px, status, o, rank, &kept);
-    if (status == SHS_OK) status = shs__ica_separate(px, o, &pca, kept, sink, ica, &stored);
+    if (status == SHS_OK) status = shs__px_choose_whitening(px);
+    status = shs__ica_meet_on_sources(px, status, o, rank, &all_keep);
+    if (status == SHS_OK) status = shs__ica_separate(px, o, &pca, all_keep, sink, ica, &stored);
     shs_pca_free(ctx, &pca);
-    if (status == SHS_OK && sink) {
+    if (status != SHS_OK || !sink) return status;
+    if (!stored) {
         map = shs__px_map_of(ica->bands, ica->components, ica->unmixing, ica->mean, NULL);
-        if (!stored) status = shs__pixels_map(px, &map, ica->precise, sink, 0);
-        status = shs__ctx_agree(ctx, status);
+        status = shs__pixels_map(px, &map, ica->precise, sink, 0);
     }
-    return status;
+    return shs__ctx_agree(ctx, status);
 }
 
 /* The fit and, with `transform`, the sources of every pixel into the sink; ica may be NULL then. */

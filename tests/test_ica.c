@@ -691,6 +691,31 @@ static void test_nearly_normal_components(void **state) {
     free(p.x);
 }
 
+/* One component alone cannot turn: it has converged, one after another or all at once, however near it is to normal. */
+static void test_one_normal_component(void **state) {
+    enum { SIDE = 300 };
+    plain_cube p = new_plain(SIDE, SIDE, 1);
+    shs_cube cube;
+    shs_random r;
+    int contrast, approach;
+    size_t i;
+    (void)state;
+    shs_random_seed(&r, 7);
+    for (i = 0; i < values_of(&p); i++) p.x[i] = (double)shs_random_normal(&r);
+    cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
+    for (contrast = SHS_CONTRAST_POW3; contrast < SHS_CONTRAST_COUNT; contrast++)
+        for (approach = SHS_APPROACH_DEFLATION; approach <= SHS_APPROACH_SYMMETRIC; approach++) {
+            shs_ica_options o = options_of(1, (shs_contrast)contrast, (shs_ica_approach)approach, SHS_ROUTE_SWEEP);
+            shs_ica ica;
+            if (contrast != SHS_CONTRAST_POW3) o.route = SHS_ROUTE_AUTO;
+            ica = fit(NULL, &cube, &o);
+            assert_true(ica.converged && ica.component[0].change <= 0);
+            shs_ica_free(NULL, &ica);
+        }
+    free(p.x);
+    cube_free(&cube);
+}
+
 static void test_not_converging_is_said(void **state) {
     plain_cube p = test_scene();
     shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
@@ -763,6 +788,49 @@ static void test_odd_starts(void **state) {
                 shs_ica_free(NULL, &ica);
             }
         }
+    free(p.x);
+    cube_free(&cube);
+}
+
+/* The restarts of a fit without restarts from `start`, one digit for each component in the order of extraction. */
+static int restarts_from(const shs_cube *cube, shs_ica_approach approach, const shs_wide *start) {
+    shs_ica_options o = options_of(4, SHS_CONTRAST_POW3, approach, SHS_ROUTE_AUTO);
+    shs_ica ica;
+    int k, digits = 0;
+    o.order = SHS_ORDER_EXTRACTION, o.restarts = -1, o.seed = 5, o.start = start;
+    ica = fit(NULL, cube, &o);
+    check_ica(&ica);
+    for (k = 0; k < 4; k++) digits = 10 * digits + ica.component[k].restarts;
+    shs_ica_free(NULL, &ica);
+    return digits;
+}
+
+/* A column of the start that is in the span of earlier directions, but for rounding, is replaced, which counts as a restart. */
+static void test_dependent_starts(void **state) {
+    plain_cube p = test_scene();
+    shs_cube cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
+    shs_ica_options o = options_of(4, SHS_CONTRAST_POW3, SHS_APPROACH_DEFLATION, SHS_ROUTE_AUTO);
+    shs_wide start[16];
+    shs_ica found;
+    int i, k, times;
+    (void)state;
+    o.order = SHS_ORDER_EXTRACTION;
+    found = fit(NULL, &cube, &o);
+    for (times = 0; times < 5; times++) {
+        for (i = 0; i < 16; i++) start[i] = found.rotation[i];
+        assert_int_equal(restarts_from(&cube, SHS_APPROACH_DEFLATION, start), 0);
+        assert_int_equal(restarts_from(&cube, SHS_APPROACH_SYMMETRIC, start), 0);
+        for (i = 0; i < 4; i++) {
+            start[8 + i] = (shs_wide)(0.3 + 0.1 * times) * start[i] + (shs_wide)0.7 * start[4 + i];
+            start[12 + i] -= (shs_wide)(0.5 + times) * start[4 + i];
+        }
+        assert_int_equal(restarts_from(&cube, SHS_APPROACH_DEFLATION, start), 10);
+        assert_int_equal(restarts_from(&cube, SHS_APPROACH_SYMMETRIC, start), 1111);
+        for (k = 0; k < 4; k++)
+            for (i = 0; i < 4; i++) start[4 * k + i] = (shs_wide)(0.3 + 0.7 * i) * (shs_wide)(1 + 0.1 * k * times); /* rank 1 */
+        assert_int_equal(restarts_from(&cube, SHS_APPROACH_SYMMETRIC, start), 1111);
+    }
+    shs_ica_free(NULL, &found);
     free(p.x);
     cube_free(&cube);
 }
@@ -1029,6 +1097,7 @@ static void test_bad_arguments(void **state) {
     o.order = (shs_ica_order)3, assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_OPTIONS), o = good;
     o.iterations = -1, assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_ITERATIONS), o = good;
     o.tolerance = NOT_A_NUMBER, assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_TOLERANCE), o = good;
+    o.start = ica.rotation, assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_OPTIONS), o = good; /* m x m of what m? */
     assert_status(shs_ica_fit(NULL, NULL, &o, &made), SHS_BAD_CUBE);
     c.type = SHS_TYPE_COUNT, assert_status(shs_ica_fit(NULL, &c, &o, &made), SHS_BAD_CUBE), c = cube;
     c.mask = nothing, assert_status(shs_ica_fit(NULL, &c, &o, &made), SHS_NO_PIXELS), c = cube;
@@ -1233,9 +1302,11 @@ int main(void) {
         cmocka_unit_test(test_whitening),
         cmocka_unit_test(test_number_of_components),
         cmocka_unit_test(test_nearly_normal_components),
+        cmocka_unit_test(test_one_normal_component),
         cmocka_unit_test(test_not_converging_is_said),
         cmocka_unit_test(test_given_start),
         cmocka_unit_test(test_odd_starts),
+        cmocka_unit_test(test_dependent_starts),
         cmocka_unit_test(test_seeds_and_threads),
         cmocka_unit_test(test_layouts_give_one_answer),
         cmocka_unit_test(test_large_offsets),

@@ -1856,6 +1856,43 @@ static void test_rx_local_windows_too_small(void **state) {
     sink_free(&sink);
 }
 
+/* Without a valid pixel the whole output is missing, of an image of any size, by a mask or by no-data values: the status is OK. One
+   valid pixel without a background is a singular covariance. */
+static void test_rx_local_without_pixels(void **state) {
+    enum { MOST = 30, B = 4 };
+    static const unsigned char none[MOST * MOST];
+    unsigned char mask[MOST * MOST] = {0};
+    static const int sides[] = {2, 3, MOST};
+    int k, way, rescaled, i;
+    (void)state;
+    for (k = 0; k < 3; k++) {
+        const int side = sides[k];
+        plain_cube p = mixed_cube(side, side, B, 3, 1, 95);
+        shs_cube cube = cube_f64(&p), used;
+        shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, side, side, 1);
+        stream s;
+        sink.high = 1;
+        mask[side * side - 1] = 1;
+        for (way = 0; way < 4; way++)
+            for (rescaled = 0; rescaled < 2; rescaled++) {
+                cube.mask = way == 3 ? mask : way ? none : NULL;
+                cube.has_nodata = way == 0;
+                for (i = 0; i < (int)values_of(&p) && way == 0; i++) ((double *)cube.pixels)[i] = cube.nodata;
+                used = way == 2 ? streamed(&cube, 2, &s) : cube;
+                sink.rescale = rescaled;
+                memset(sink.pixels, 0, (size_t)(side * side) * sizeof(double));
+                assert_status(shs_rx_local(NULL, &used, NULL, &sink), way == 3 ? SHS_SINGULAR_COVARIANCE : SHS_OK);
+                for (i = 0; i < side * side; i++) {
+                    const double score = ((const double *)sink.pixels)[i];
+                    if (way < 3) assert_true(is_nan(score) || (way == 0 && score <= 0 && score >= 0));
+                    else if (rescaled) assert_true(score <= 0 && score >= 0);
+                }
+            }
+        mask[side * side - 1] = 0;
+        free(p.x), cube_free(&cube), sink_free(&sink);
+    }
+}
+
 /* Pixels that have left the window leave rounding errors in the sums. Rounding errors must not count as covariance. Zeros,
    with which a scene is filled up beside bright pixels, have none, and with a ridge neither. */
 static void test_rx_local_beside_zeros(void **state) {
@@ -2811,6 +2848,7 @@ int main(void) {
         cmocka_unit_test(test_rx_local_of_the_whole_image),
         cmocka_unit_test(test_rx_local_without_a_background),
         cmocka_unit_test(test_rx_local_windows_too_small),
+        cmocka_unit_test(test_rx_local_without_pixels),
         cmocka_unit_test(test_rx_local_of_a_huge_pixel),
         cmocka_unit_test(test_rx_local_beside_zeros),
         cmocka_unit_test(test_rx_finds_aircraft),
