@@ -20293,6 +20293,10 @@ SHS__PUBLIC shs_status shs_rx_transform(const shs_context *ctx, const shs_pca *r
 
 /* ---- anomalies, class by class ---------------------------------------------------------------------- >>rx_classes */
 
+/* From a call to its loop: shs_rx_classes fits each class by passes over its own pixels (shs__rx_fit_classes, shs__rx_robust). It
+   then scores all pixels in one pass, two if the sink rescales (shs__rx_score_classes, shs__px_cpu_outputs). The loop over the
+   pixels of a panel is in shs__rx_class_outputs. */
+
 /* A map for each class of pixels. They share the scratch of the job's map, which has the size of the largest. */
 typedef struct shs__classes {
     shs__map_job job;
@@ -20984,10 +20988,10 @@ SHS__PUBLIC shs_status shs_rx_local(const shs_context *ctx, const shs_cube *cube
    number of components (shs__ica_meet_on_sources). shs__ica_separate asks shs__ica_moments_pay for the route, lays out memory and
    whitens (shs__ica_whiten, shs__px_whiten_stage). shs__ica_iterate_all finds one component after another, or all at once. Its
    loop of steps is shs__ica_iterate (shs__ica_step, shs__ica_relax). The expectations of a step come from fourth moments
-   (shs__ica_contract) or from a pass (shs__ica_sweep, shs__px_sweep_stage). The pass has its loop over pixels in
-   shs__px_sweep_panel: kernel `tile` (>>k_products) projects, kernels `apply` and `correlate` (>>k_contrasts) sum. shs__ica_doubt
-   withdraws `converged` where rounding hides the turn. shs__ica_rate, shs__ica_order and shs__ica_matrices make the result.
-   shs__px_cpu_sources or shs__pixels_map writes the sources. */
+   (shs__ica_contract) or from a pass (shs__ica_sweep, shs__px_sweep_stage). The pass has its loop over panels in
+   shs__px_sweep_panel: shs__px_map_outputs projects (kernel `tile`, >>k_products), kernels `apply` and `correlate`
+   (>>k_contrasts) sum. shs__ica_doubt withdraws `converged` where rounding hides the turn. shs__ica_rate, shs__ica_order and
+   shs__ica_matrices make the result. shs__px_cpu_sources or shs__pixels_map writes the sources. */
 
 /* ---- the naive twin ---------------------------------------------------------------------------------- >>ica_naive */
 
