@@ -2335,11 +2335,13 @@ typedef struct shs_engine {
      own       a worker's own scratch; a worker is a number that no two threads have at the same time
      panel     columns of a matrix that are worked on together because they fit into a cache; in section 9 they are pixels
      plane     the values of one band, or of one output, of the pixels of a panel, side by side
+     print     a hash of arguments, by which ranks find out whether theirs are the same
      quad      four 8-bit values in 32 bits of a vector, from four pixels; a pair is two of 16 bits
      run       to do what was prepared: memory is in place, arguments are checked
      slab      a piece of the depth of a product; strips are rows of a triangular system, stripes columns of a product
      slot      a place in a column of codes: one atom's index and coefficient
      span      values of a cube that one stride, or one list of offsets, leads through
+     stage     a part of a call that takes long: the CPU does it, or an engine
      stretch   consecutive uses of one atom, whose sums are one chunk
      tile      a block of a product whose sums stay in registers
      word      32 bits that hold one band of two or of four pixels
@@ -2757,7 +2759,9 @@ SHS__OUTLINE shs_status shs__ctx_check(const shs_context *ctx) {
 
 /* Workers for which per-worker scratch is laid out. */
 SHS__OUTLINE int shs__ctx_workers(const shs_context *ctx) {
-    int wanted = ctx ? ctx->threads : 0;
+    int wanted = 0;
+    if (ctx && !shs__ctx_known(ctx)) ctx = NULL; /* workspace queries do not refuse a context */
+    if (ctx) wanted = ctx->threads;
     if (ctx && ctx->parallel_fn) return wanted > 0 ? wanted : 1;
 #ifdef SHS__OPENMP
     return wanted > 0 ? wanted : omp_get_max_threads();
@@ -2957,7 +2961,7 @@ SHS__PRIVATE int shs__ctx_rank(const shs_context *ctx) { return shs__ctx_distrib
 
 /* The engine of a context, NULL: the CPU. */
 SHS__PRIVATE const shs_engine *shs__ctx_engine(const shs_context *ctx) {
-    if (!ctx) return NULL;
+    if (!ctx || !shs__ctx_known(ctx)) return NULL;
     return ctx->engine;
 }
 
@@ -6555,7 +6559,17 @@ SHS__PUBLIC const char *shs_build_info(void) {
    gemm, in five loops around a micro-kernel; gemm by slabs; syrk and trsm, which are gemm on parts of a matrix; Cholesky's
    factor, made of both; columns of unit length; systems of a few dozen unknowns in shs_wide. A naive twin stands behind each
    fast routine. It calls section 2 and the kernels. Sections 6 to 13 call the public forms, shs__la_gemm_serial inside parallel
-   loops, small systems, and short loops over vectors, such as shs__la_norm2 and shs__la_axpy_wide. */
+   loops, small systems, and short loops over vectors, such as shs__la_norm2 and shs__la_axpy_wide.
+
+   From a call to its loop. Products (shs_gemm, shs_syrk) are shs__la_product, which asks the engine first. Small matrices are
+   multiplied where they lie (shs__la_gemm_small). Very deep ones are shared by their depth (shs__la_gemm_slabs, >>gemm_deep). All
+   others are shs__la_gemm_run: the 5th and the 4th loop, which pack B by shs__la_gemm_pack_b. A chunk of the 3rd loop is
+   shs__la_gemm_stripe, which packs A by shs__la_gemm_pack_a. Both inner loops are shs__la_gemm_macro. It calls the micro-kernel
+   tiles->tile (gemm_tile, whose loop is tile_of, >>k_gemm).
+
+   A triangular system (shs_trsm) is strips of rows (shs__la_trsm_run, shs__la_trsm_chunk). For each, shs__la_trsm_strip halves the
+   order down to shs__la_trsm_small and calls shs__la_gemm_serial for the rest. Cholesky's shs__la_cholesky halves the order down to
+   shs__la_cholesky_small; the rest is trsm and gemm. */
 
 /* ---- checks shared by the routines and their naive twins ------------------------------------------ >>dense_checks */
 
@@ -11354,7 +11368,7 @@ SHS__PRIVATE void shs__coder_plan(const shs_context *ctx, shs__coder *c) {
     const shs_omp_options *o = c->options;
     const int plain = !o->groups && !shs__omp_weighted(o);
     c->few = plain && c->m <= SHS__FEW_SIGNALS && (o->gram || o->gram_mode != SHS_GRAM_ALWAYS);
-    c->late = plain && shs__coder_method(c)->gram.code && o->gram && o->gram_mode != SHS_GRAM_NEVER && !(ctx && ctx->engine) &&
+    c->late = plain && shs__coder_method(c)->gram.code && o->gram && o->gram_mode != SHS_GRAM_NEVER && !shs__ctx_engine(ctx) &&
               c->m > 0 && c->m <= (size_t)c->over.n / 4 / (size_t)shs__imax(c->stride, 1);
 }
 

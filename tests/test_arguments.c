@@ -801,6 +801,8 @@ static void test_collective_calls_without_a_context(void **state) {
     shs_ica ica, separated;
     shs_ica_options io = SHS_ZERO;
     shs_online_options online = SHS_ZERO;
+    shs_lasso_options lasso = SHS_ZERO;
+    shs_ksvd_options ksvd = SHS_ZERO;
     shs_moments moments;
     shs_endmembers found;
     shs_endmember_options eo = SHS_ZERO;
@@ -814,6 +816,7 @@ static void test_collective_calls_without_a_context(void **state) {
     cube.pixels = pixels, cube.type = SHS_TYPE_U8, cube.samples = cube.lines = 4, cube.bands = 4;
     sink.pixels = room, pca.components = io.components = 2, io.iterations = 2, eo.count = 2;
     map.bands = 4, map.outputs = 2, map.matrix = spectra, online.coding.sparsity = 1;
+    ksvd.coding.sparsity = 1, lasso.lambda = 1;
     assert_ok(shs_pca_fit(NULL, &cube, &pca, &fit));
     assert_ok(shs_ica_fit(NULL, &cube, &io, &ica));
     assert_ok(shs_moments_create(NULL, 4, &moments));
@@ -849,6 +852,19 @@ static void test_collective_calls_without_a_context(void **state) {
         REFUSED(shs_endmembers_find(&ctx, &cube, &eo, &found));
         REFUSED(shs_ppi(&ctx, &cube, 2, spectra, 0, counts));
 #undef REFUSED
+#define THE_SAME(query, ...) assert_true(query(&ctx, __VA_ARGS__) == query(NULL, __VA_ARGS__))
+        THE_SAME(shs_gemm_workspace, 300, 300, 300);
+        THE_SAME(shs_syrk_workspace, 300, 300);
+        THE_SAME(shs_trsm_workspace, SHS_SIDE_LEFT, 300, 300);
+        THE_SAME(shs_cholesky_workspace, 300);
+        THE_SAME(shs_eigh_workspace, 300, 300);
+        THE_SAME(shs_omp_workspace, 4, 2, 6, 1, NULL);
+        THE_SAME(shs_lasso_workspace, 4, 2, 6, &lasso);
+        THE_SAME(shs_ksvd_workspace, 4, 2, 6, &ksvd);
+        THE_SAME(shs_online_workspace, 4, 2, &online);
+        THE_SAME(shs_moments_update_workspace, &cube, SHS_PRECISION_AUTO);
+        THE_SAME(shs_cube_map_workspace, &cube, &map, SHS_PRECISION_AUTO, &sink);
+#undef THE_SAME
         hide_members(&ctx, 0);
     }
     shs_pca_free(NULL, &fit), shs_ica_free(NULL, &ica), shs_moments_free(NULL, &moments);
