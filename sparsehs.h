@@ -2787,6 +2787,10 @@ enum { SHS__WORTH_SHARING = 100000 };
 #endif
 
 #ifdef SHS__OPENMP
+#ifndef SHS__TEST_SECONDS
+#define SHS__TEST_SECONDS omp_get_wtime
+#endif
+
 /* A worker takes consecutive chunks, the same ones in every loop over as many chunks: its earlier results are still in its cache.
    A worker with its share done helps with the rest. */
 enum { SHS__SHARES = 8 };
@@ -2802,7 +2806,7 @@ SHS__PRIVATE double shs__ctx_parallel_shares(int workers, size_t chunks, shs_chu
     shs__share shares[SHS__SHARES];
     int count = shs__imin(workers, SHS__SHARES), k;
     size_t each = chunks / (size_t)count, over = chunks % (size_t)count, from = 0;
-    double begin = omp_get_wtime(), busy = 0, mine = 0; /* of the calling thread */
+    double begin = SHS__TEST_SECONDS(), busy = 0, mine = 0; /* of the calling thread */
     for (k = 0; k < count; k++) {
         shares[k].next = (long long)from;
         from += each + ((size_t)k < over);
@@ -2823,11 +2827,11 @@ SHS__PRIVATE double shs__ctx_parallel_shares(int workers, size_t chunks, shs_chu
             }
         }
         if (worker == 0) {
-            busy = omp_get_wtime() - begin;
+            busy = SHS__TEST_SECONDS() - begin;
             mine = done;
         }
     }
-    begin = omp_get_wtime() - begin;
+    begin = SHS__TEST_SECONDS() - begin;
     *alone = begin;
     if (mine > 0) *alone = busy / mine * (double)chunks;
     return begin;
@@ -2866,8 +2870,9 @@ enum { SHS__TRIAL_KINDS = 8 };
 /* The context of a driver that opens many parallel regions, one after another. A region on several threads is a trial. If trials
    lost more time than they saved, the calling thread works alone for many times the time lost, before the next trial. So failed
    trials cost a small part of the whole, however long they waited. A loss is the time of a region above the time of its chunks on
-   one thread. While threads wait for each other, the calling thread's own chunks take longer, too: so a short region of each kind
-   runs on one thread now and then. Results do not depend on any of this. */
+   one thread, by the calling thread's own chunks in the region. While threads wait for each other, these take longer, too: so a
+   short region of each kind runs on one thread now and then, and counts where it was faster. Results do not depend on any of
+   this. */
 typedef struct shs__trial {
     shs_context ctx;
     double lost;  /* seconds by sharing; below 0: saved */
@@ -2895,11 +2900,11 @@ SHS__PRIVATE shs__trial_kind *shs__ctx_trial_kind(shs__trial *t, shs_chunk_fn bo
 /* Does a region alone. The kind's time of a chunk is a mean that rises slowly, as another program may have had the processor for
    a while, and falls at once where it was far too high. */
 SHS__PRIVATE void shs__ctx_trial_alone(shs__trial *t, shs__trial_kind *kind, size_t chunks, shs_chunk_fn body, void *arg) {
-    const double begin = omp_get_wtime();
+    const double begin = SHS__TEST_SECONDS();
     double chunk, seconds;
     size_t i;
     for (i = 0; i < chunks; i++) body(arg, i, 0);
-    seconds = omp_get_wtime() - begin;
+    seconds = SHS__TEST_SECONDS() - begin;
     t->alone -= seconds;
     chunk = seconds / (double)chunks;
     if (!(kind->chunk > 0) || chunk < kind->chunk / 2) kind->chunk = chunk;
@@ -2918,7 +2923,7 @@ SHS__PRIVATE void shs__ctx_trial_run(void *user, size_t chunks, int workers, shs
         return;
     }
     kind->last = shs__ctx_parallel_shares(workers, chunks, body, arg, &alone);
-    if (kind->chunk > 0) alone = kind->chunk * (double)chunks;
+    if (kind->chunk > 0 && kind->chunk * (double)chunks < alone) alone = kind->chunk * (double)chunks;
     t->lost += kind->last - alone;
     if (t->lost * 1000 < -SHS__ALONE_CREDIT) t->lost = -SHS__ALONE_CREDIT / 1000.0;
     if (!(t->lost > 0)) return;
@@ -13208,7 +13213,7 @@ SHS__PUBLIC shs_status shs_lasso_gram(const shs_context *ctx, int n, size_t m, c
    shs__dl_present_code codes. Nonnegative: shs__dl_take_atom and shs__dl_code_kept. mu: shs__dl_stage_solve and shs__dl_new_code.
    gamma: shs__dl_take_atom.
 
-   `mine` is the status of this rank alone. A rank that fails still takes part in the next reduction, which tells the other ranks. */
+   `mine` is the status of this rank alone. A rank that fails still takes part in the next reduction, which tells the others. */
 
 /* ---- the naive twin -------------------------------------------------------------------------------- >>learn_naive */
 

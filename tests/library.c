@@ -7,6 +7,11 @@ int test_instance = 2;
 #define SHS__TEST_INSTANCE test_instance
 int test_worth_sharing = 0;
 #define SHS__TEST_WORTH_SHARING test_worth_sharing
+#ifdef _OPENMP
+#include <omp.h>
+double (*test_seconds)(void) = omp_get_wtime;
+#define SHS__TEST_SECONDS test_seconds
+#endif
 #define SPARSEHS_IMPLEMENTATION
 #include "../sparsehs.h"
 #ifdef TEST_CL

@@ -11,6 +11,11 @@ int test_has_instance(int instance);
 /* The least work that is shared among threads: 0, so that tests of threads can be small. The library uses WORTH_SHARING. */
 extern int test_worth_sharing;
 
+#ifdef _OPENMP
+/* The clock that the library asks whether sharing pays. */
+extern double (*test_seconds)(void);
+#endif
+
 /* Returns non-zero if the kernels in use multiply pairs of 16-bit integers, with exact sums. */
 int test_multiplies_pairs(void);
 /* Squared lengths of mapped pixels, in double. */

@@ -1,7 +1,7 @@
 /* test_threads.c - several contexts at once in several threads, and loops over threads: the caller's own and the compiler's.
    The results equal those of each call alone, bit by bit. The calls cover every stage that threads share. */
 #include "test_cube_tools.h"
-#include <time.h>
+#include <sched.h>
 #if defined(__unix__)
 #include <sys/wait.h>
 #include <unistd.h>
@@ -481,39 +481,73 @@ static void test_every_stage_was_shared_out(void **state) {
 }
 
 #if defined(_OPENMP) && !defined(SPARSEHS_NO_OPENMP)
-/* A machine where another program has every processor but the caller's: each chunk that another thread takes lasts long. */
+/* A machine of two threads in simulated time, since another program may have the processors of the real one. Each chunk of the
+   other thread lasts long, as where another program has every processor but the caller's. */
+enum { BUSY_REGIONS = 40, BUSY_CHUNKS = 4 };
+enum { BUSY_ALWAYS, IDLE_AT_TIMES, BUSY_FOR_ONE_ALONE, BUSY_CASES };
+
 typedef struct busy_machine {
-    int alone[40], region; /* chunks that the calling thread did, a region */
-    int idle_at_times;     /* every second region the others have a processor too */
+    int kind; /* IDLE_AT_TIMES: every second region the other thread has a processor, too; BUSY_FOR_ONE_ALONE: it has one in the
+                 first region, and the calling thread has none in the second, which it does alone to be timed */
+    int region, alone[BUSY_REGIONS]; /* chunks that the calling thread did, a region */
+    double now;                      /* seconds, when the region began */
+    int done[2];                     /* chunks of the calling thread and of the other in the region */
+    double lasts[2];                 /* seconds that each of them lasts */
 } busy_machine;
 
-static void busy_chunk(void *arg, size_t chunk, int worker) {
-    busy_machine *b = (busy_machine *)arg;
-    const int quick = !worker || (b->idle_at_times && b->region % 2 == 0);
-    struct timespec turn = {0, quick ? 500000 : 20000000};
-    (void)chunk;
-    nanosleep(&turn, NULL);
-    if (!worker) b->alone[b->region]++;
+static busy_machine busy;
+
+/* A region ends when both threads have. */
+static double simulated_seconds(void) {
+    const double mine = busy.done[0] * busy.lasts[0], others = busy.done[1] * busy.lasts[1];
+    return busy.now + (omp_in_parallel() ? mine : fmax(mine, others));
 }
 
-static void next_region(void *arg) { ((busy_machine *)arg)->region++; }
+/* In a region on two threads each of them does a chunk at least: it waits for the other's first. */
+static void busy_chunk(void *arg, size_t chunk, int worker) {
+    int others = 0;
+    (void)arg, (void)chunk;
+#pragma omp atomic
+    busy.done[worker]++;
+    while (omp_in_parallel() && others == 0) {
+#pragma omp atomic read
+        others = busy.done[!worker];
+        sched_yield();
+    }
+    if (!worker) busy.alone[busy.region]++;
+}
 
-/* A driver of many regions soon leaves them to the calling thread, also where some of its trials succeed. */
+static void next_region(void *arg) {
+    (void)arg;
+    busy.now = simulated_seconds();
+    busy.done[0] = busy.done[1] = 0;
+    busy.region++;
+    busy.lasts[0] = 0.0005;
+    if (busy.kind == BUSY_FOR_ONE_ALONE && busy.region == 1) busy.lasts[0] = 0.05;
+    busy.lasts[1] = 0.02;
+    if (busy.kind == IDLE_AT_TIMES && busy.region % 2 == 0) busy.lasts[1] = 0.0005;
+    if (busy.kind == BUSY_FOR_ONE_ALONE && busy.region == 0) busy.lasts[1] = 0.0005;
+}
+
+/* A driver of many regions soon leaves them to the calling thread, also where some of its trials succeed, or the time that it takes
+   alone was once far too high. */
 static void test_sharing_that_does_not_pay(void **state) {
-    enum { REGIONS = 40, CHUNKS = 4 };
-    int idle_at_times, region;
+    int kind, region;
     (void)state;
-    for (idle_at_times = 0; idle_at_times < 2; idle_at_times++) {
-        busy_machine b;
+    test_seconds = simulated_seconds;
+    for (kind = 0; kind < BUSY_CASES; kind++) {
         shs_context ctx = SHS_ZERO;
         int shared = 0;
-        memset(&b, 0, sizeof b);
-        b.idle_at_times = idle_at_times;
+        memset(&busy, 0, sizeof busy);
+        busy.kind = kind;
+        busy.region = -1;
+        next_region(NULL);
         ctx.threads = 2;
-        test_share_regions(&ctx, REGIONS, CHUNKS, busy_chunk, &b, next_region);
-        for (region = 0; region < REGIONS; region++) shared += b.alone[region] < CHUNKS;
+        test_share_regions(&ctx, BUSY_REGIONS, BUSY_CHUNKS, busy_chunk, NULL, next_region);
+        for (region = 0; region < BUSY_REGIONS; region++) shared += busy.alone[region] < BUSY_CHUNKS;
         assert_in_range(shared, 1, 8);
     }
+    test_seconds = omp_get_wtime;
 }
 #endif
 
