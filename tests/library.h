@@ -12,6 +12,7 @@ int test_has_instance(int instance);
 extern int test_worth_sharing;
 
 #ifdef _OPENMP
+#include <omp.h>
 /* The clock that the library asks whether sharing pays. */
 extern double (*test_seconds)(void);
 #endif
