@@ -391,7 +391,7 @@ extern "C" {
     X(SHS_REDUCE_FAILED, 9, "reduce_fn: returned non-zero; the ranks could not add their results")                             \
     X(SHS_PEER_FAILED, 10, "ranks: another rank failed and this one stopped; the status there says why")                       \
     X(SHS_RANKS_DIFFER, 11, "ranks: sizes, options or calls differ between ranks, or two ranks have the same number")          \
-    X(SHS_BAD_CONTEXT, 12, "context: not zeroed, half of a pair of callbacks, or rank, ranks or threads out of range")         \
+    X(SHS_BAD_CONTEXT, 12, "context: not zeroed, later version, half of a pair of callbacks, rank or threads out of range")    \
     X(SHS_BAD_OPTIONS, 13, "options: NULL but needed, not zeroed first, or a member is out of range")                          \
     X(SHS_BAD_WORKSPACE, 14, "workspace: NULL, or smaller than the size that the workspace query returned")                    \
     X(SHS_BAD_M, 15, "m: negative, or zero where at least one is needed")                                                      \
@@ -2230,7 +2230,7 @@ typedef struct shs_descent {
    session of signals needs all entries but residual, gather and update (learning needs these too), one of pixels pixels_close.
    Whitening, sweep and rate come together or not at all. */
 typedef struct shs_engine {
-    int version; /* 0; a later header that adds entries will define numbers */
+    int version; /* 0. A later header that adds entries will define a number; older libraries refuse other numbers */
     void *user;
     int fallback; /* non-zero: the CPU takes over a stage that the engine refuses; 0: the call returns the refusal */
     shs_status (*signals_open)(void *user, const shs_context *ctx, const shs_signals_job *job, void **session);
@@ -2752,6 +2752,7 @@ SHS__PRIVATE int shs__ctx_known(const shs_context *ctx) { return SHS__ZEROED(ctx
 SHS__OUTLINE shs_status shs__ctx_check(const shs_context *ctx) {
     if (!ctx) return SHS_OK;
     if (!shs__ctx_known(ctx)) return SHS_BAD_CONTEXT;
+    if (ctx->engine && ctx->engine->version != 0) return SHS_BAD_CONTEXT;
     if (!ctx->alloc_fn != !ctx->free_fn || ctx->threads < 0) return SHS_BAD_CONTEXT;
     if (ctx->reduce_fn && (ctx->ranks < 1 || ctx->rank < 0 || ctx->rank >= ctx->ranks)) return SHS_BAD_CONTEXT;
     return SHS_OK;
@@ -10319,17 +10320,18 @@ typedef struct shs__omp_worker {
 /* Columns of R and alpha in the direct form. */
 SHS__PRIVATE int shs__omp_columns(int count, shs_selection selection) { return count * (1 + shs__omp_distances(selection)); }
 
-/* Scratch of `count` signals, which are in g->members, with `columns` of alpha, for products of `scratch` values. In the Gram forms
-   all signals of a worker share one r. B has a row less than atoms: after the last atom nothing is chosen. */
+/* Scratch of `count` signals, which are in g->members, with `columns` of alpha and `residuals` columns of R, for products of
+   `scratch` values. In the Gram forms all signals of a worker share one r. B has a row less than atoms: after the last atom nothing
+   is chosen. */
 SHS__OUTLINE void shs__omp_layout_worker(shs__layout *l, shs__omp_worker *g, const shs__omp_dictionary *over, int limit, int count,
-                                        size_t columns, size_t scratch) {
+                                         size_t columns, size_t residuals, size_t scratch) {
     const int p = over->p, padded = over->padded, direct = !over->use_gram;
     const int nonnegative = SHS__OMP_IF_NONNEGATIVE(over->nonnegative), anew = SHS__OMP_IF_NONNEGATIVE(over->anew);
     const int weighted = SHS__OMP_IF_WEIGHTED(over->weighted);
     int i;
     g->over = over;
     g->alpha = SHS__CARVE(l, shs_real, SHS__PRODUCT(padded, columns, 1));
-    g->R = SHS__CARVE(l, shs_real, SHS__PRODUCT(shs__imax(over->p, limit), direct ? columns : 1, 1));
+    g->R = SHS__CARVE(l, shs_real, SHS__PRODUCT(shs__imax(over->p, limit), residuals, 1));
     g->exact = SHS__CARVE(l, shs_wide, p);
     g->scratch = SHS__CARVE(l, shs_real, scratch);
     if (weighted) g->seats = SHS__CARVE(l, shs__omp_signal *, columns);
@@ -10860,24 +10862,28 @@ SHS__OUTLINE void shs__omp_code_team(const shs__coder *c, size_t first, size_t e
 
 /* ---- the forms of a method ----------------------------------------------------------------------------- >>forms */
 
+/* Whether the call forms D'D. */
+SHS__PRIVATE int shs__coder_forms_gram(const shs__coder *c) { return c->over.use_gram && !c->options->gram; }
+
 /* Values of scratch for products D'R of so many columns, and for the Gram matrix. */
 SHS__PRIVATE size_t shs__coder_scratch(const shs__coder *c, size_t columns) {
     size_t scratch = 0;
     if (c->over.p && !c->over.weighted && !c->few) scratch = shs__la_gemm_scratch(0, (int)shs__zmin(columns, INT_MAX), c->over.p);
-    if (!c->over.use_gram || c->options->gram) return scratch;
+    if (!shs__coder_forms_gram(c)) return scratch;
     return shs__zmax(scratch, shs__la_gemm_scratch(c->over.n, SHS__GRAM_BLOCK, c->over.p));
 }
 
 SHS__PRIVATE void shs__omp_layout_gram(shs__layout *l, const shs__coder *c, shs__omp_worker *g) {
+    const size_t count = c->chunk_signals;
     g->members = SHS__CARVE(l, shs__omp_signal, SHS__ABREAST);
-    shs__omp_layout_worker(l, g, &c->over, c->stride, SHS__ABREAST, c->chunk_signals, shs__coder_scratch(c, c->chunk_signals));
+    shs__omp_layout_worker(l, g, &c->over, c->stride, SHS__ABREAST, count, 1, shs__coder_scratch(c, count));
 }
 
 SHS__PRIVATE void shs__omp_layout_direct(shs__layout *l, const shs__coder *c, shs__omp_worker *g) {
     const int count = (int)c->chunk_signals;
     const size_t columns = (size_t)shs__omp_columns(count, c->over.selection);
     g->members = SHS__CARVE(l, shs__omp_signal, count);
-    shs__omp_layout_worker(l, g, &c->over, c->stride, count, columns, shs__coder_scratch(c, columns));
+    shs__omp_layout_worker(l, g, &c->over, c->stride, count, columns, columns, shs__coder_scratch(c, columns));
     if (c->over.weighted) g->correlate = shs__omp_correlate_rows;
     else if (c->few) g->correlate = shs__omp_correlate_few;
     else g->correlate = shs__omp_correlate_group;
@@ -10890,14 +10896,18 @@ SHS__PRIVATE void shs__omp_layout_team(shs__layout *l, const shs__coder *c, shs_
     const shs__omp_dictionary *over = &c->over;
     const size_t panel = shs__zmin(c->chunk_signals, shs__coder_default_chunk(over->n));
     shs__omp_team *team = &g->team;
-    size_t columns, before = 1;
-    if (!over->use_gram) before = 2;
-    columns = before + (over->use_gram ? c->chunk_signals : panel);
+    size_t before = 2, columns = panel, residuals = c->chunk_signals;
+    if (over->use_gram) {
+        before = 1;
+        columns = c->chunk_signals;
+        residuals = 1;
+    }
+    columns += before;
     g->members = SHS__CARVE(l, shs__omp_signal, 1);
-    shs__omp_layout_worker(l, g, over, c->stride, 1, columns, shs__coder_scratch(c, columns));
+    shs__omp_layout_worker(l, g, over, c->stride, 1, columns, residuals, shs__coder_scratch(c, columns));
     team->T = SHS__CARVE(l, shs_real, SHS__PRODUCT(c->stride, c->chunk_signals, 1));
     team->squares = SHS__CARVE(l, shs_wide, over->padded);
-    if (!over->use_gram) team->R = SHS__CARVE(l, shs_real, SHS__PRODUCT(over->p, c->chunk_signals, 1));
+    if (!over->use_gram) team->R = g->R;
     team->panel = panel;
     team->limit = (size_t)c->stride;
     team->scratch = g->scratch;
@@ -11135,7 +11145,7 @@ SHS__PRIVATE void shs__coder_choose_form(shs__coder *c) {
     over->anew = o->nonnegative || method->anew;
     if (o->signals_per_group) c->chunk_signals = o->signals_per_group;
     else c->chunk_signals = shs__coder_default_chunk(n);
-    if (c->few || c->late) c->chunk_signals = shs__zmax(c->m, 1); /* one chunk */
+    if (c->few) c->chunk_signals = shs__zmax(c->m, 1); /* one chunk */
     c->chunk_signals = shs__zmin(c->chunk_signals, shs__zmin(shs__zmax(c->m, 1), INT_MAX));
     if (!over->use_gram) c->chunk_signals = shs__zmin(c->chunk_signals, shs__direct_chunk(over, c->stride));
     c->chunks = shs__ctx_chunks(c->m, c->chunk_signals);
@@ -11145,12 +11155,19 @@ SHS__PRIVATE void shs__coder_choose_form(shs__coder *c) {
     c->chunks = o->group_count;
 }
 
-/* The Gram matrix, the packed dictionary, and a place for each worker: of pursuit and lasso. */
+/* How many workers get scratch: all, or worker 0 alone if no parallel loop has a second chunk. */
+SHS__PRIVATE int shs__coder_places(const shs__coder *c, int workers) {
+    if (c->chunks > 1) return workers;
+    if (shs__coder_forms_gram(c) && c->over.n > SHS__GRAM_BLOCK) return workers;
+    return 1;
+}
+
+/* The Gram matrix, the packed dictionary, and the workers: of pursuit and lasso. */
 SHS__PRIVATE void shs__coder_layout_matrices(shs__layout *l, shs__coder *c, int workers) {
     shs__omp_dictionary *over = &c->over;
     over->padded = over->n;
     over->ldg = c->options->ldg;
-    if (over->use_gram && !c->options->gram) {
+    if (shs__coder_forms_gram(c)) {
         over->padded = over->ldg = shs__omp_padded(over->n);
         c->own_gram = SHS__CARVE(l, shs_real, SHS__PRODUCT(over->ldg, over->n, 1));
     }
@@ -11174,7 +11191,7 @@ SHS__PRIVATE void shs__coder_layout(shs__layout *l, shs__coder *c, int workers) 
         c->held_errors2 = SHS__CARVE(l, shs_real, c->m);
     }
     c->sums = SHS__CARVE(l, shs__coder_sums, SHS__CODER_ROUND);
-    for (i = 0; i < workers; i++) {
+    for (i = 0; i < shs__coder_places(c, workers); i++) {
         shs__omp_worker counted, *g = SHS__MEMBER(c->workers, i, counted);
         memset(g, 0, sizeof *g);
         c->form->layout(l, c, g);
@@ -11201,9 +11218,21 @@ SHS__PRIVATE void shs__coder_chunk(void *arg, size_t chunk, int worker) {
     if (finite && around->after) (void)shs__synthesize(around->after, first, end, worker);
 }
 
+/* The work of a signal, as shs__ctx_parallel counts it: D'y, and what the steps read, in vectors. A tolerance without a limit may
+   end the pursuit at any step; such a signal counts as one step. */
+SHS__PRIVATE shs_wide shs__coder_work(const shs__coder *c) {
+    const shs__omp_dictionary *d = &c->over;
+    const shs_omp_options *o = c->options;
+    const shs_wide correlations = shs__ctx_product_work(d->n, d->p, 1) + (shs_wide)d->n;
+    shs_wide steps = (shs_wide)c->stride;
+    if (!shs__omp_limited(o) && (o->tolerance > 0 || o->tolerance_each)) steps = 1;
+    if (d->use_gram) return correlations + (shs_wide)d->n * steps * steps / 16;
+    return steps * correlations + (shs_wide)d->p * steps * steps / 8;
+}
+
 /* Codes all signals; the dictionary is in place. phase NULL: silently, as a stage of something larger. */
 SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, const char *phase, shs_omp_report *report) {
-    const shs_wide work = shs__ctx_product_work(c->over.n, c->over.p, 1) + (shs_wide)c->over.n; /* a signal */
+    const shs_wide work = shs__coder_work(c);
     shs_wide values = SHS__WIDE_PRODUCT(c->over.p, c->m, 1);
     shs__sum sum2 = SHS_ZERO, weight = SHS_ZERO;
     shs_status status = SHS_OK;
@@ -11516,7 +11545,7 @@ SHS__OUTLINE int shs__omp_code_late(const shs_context *ctx, shs__coder *c, shs_o
     c->codes = held;
     if (errors2) c->errors2 = c->held_errors2;
     *status = shs__coder_run(ctx, c, "coding", report);
-    whole = !c->flags[0]; /* a late call is one chunk, which worker 0 does */
+    whole = !memchr(c->flags, 1, (size_t)shs__ctx_workers(ctx));
     for (i = 0; i < c->m && whole; i++)
         whole = shs__gram_columns_whole(&c->over, held->used[i], shs__codes_atoms(held, i));
     c->codes = codes;
@@ -11768,14 +11797,20 @@ SHS__PRIVATE int shs__omp_coded_there(const shs_context *ctx, const shs__coder *
     return shs__coder_look(ctx, c, &unsafe) == SHS_OK && !unsafe;
 }
 
-/* Looks at the signals and codes them on the CPU, or on the engine in other units. The call comes here if no engine has coded. */
-SHS__PRIVATE shs_status shs__omp_look_and_code(const shs_context *ctx, shs__coder *c, shs_omp_report *report) {
-    int unsafe = 0, late = c->late;
-    shs_status status = shs__coder_look(ctx, c, &unsafe);
-    if (status == SHS_OK) status = shs__dictionary_look(c, &unsafe);
-    if (unsafe) c->late = 0;
-    if (status == SHS_OK && unsafe && late) status = shs__coder_matrices(&c->over, c->options->gram, c->options->ldg);
-    if (status != SHS_OK) return status;
+/* Looks at the signals and the dictionary. *unsafe: the unit of one leaves no room for squares; such a call is not late. */
+SHS__PRIVATE shs_status shs__omp_look(const shs_context *ctx, shs__coder *c, int *unsafe) {
+    const int late = c->late;
+    shs_status status = shs__coder_look(ctx, c, unsafe);
+    if (status == SHS_OK) status = shs__dictionary_look(c, unsafe);
+    if (!*unsafe || !late) return status;
+    c->late = 0;
+    if (status == SHS_OK) return shs__coder_matrices(&c->over, c->options->gram, c->options->ldg);
+    return status;
+}
+
+/* Codes on the CPU, or on the engine in other units. */
+SHS__PRIVATE shs_status shs__omp_code_looked_at(const shs_context *ctx, shs__coder *c, int unsafe, shs_omp_report *report) {
+    shs_status status;
     if (unsafe) status = shs__omp_code_scaled(ctx, c, report);
     else status = shs__omp_code_here(ctx, c, report);
     if (status == SHS_OK && !shs__finite_columns(c->codes->stride, c->m, c->codes->coefs, c->codes->stride))
@@ -11787,12 +11822,15 @@ SHS__PRIVATE shs_status shs__omp_look_and_code(const shs_context *ctx, shs__code
 SHS__OUTLINE shs_status shs__omp_code(const shs_context *ctx, shs__coder *c, shs_omp_report *report) {
     shs_omp_report own = SHS_ZERO;
     shs_status status = SHS_OK;
+    int unsafe = 0;
     shs__coder_plan(ctx, c);
     if (!c->late) status = shs__coder_matrices(&c->over, c->options->gram, c->options->ldg);
     if (status != SHS_OK) return status;
     if (!shs__omp_coded_there(ctx, c, &own, &status)) {
         memset(&own, 0, sizeof own);
-        status = shs__omp_look_and_code(ctx, c, &own);
+        status = shs__omp_look(ctx, c, &unsafe);
+        if (status != SHS_OK) return status;
+        status = shs__omp_code_looked_at(ctx, c, unsafe, &own);
     }
     if (report && (status == SHS_OK || status == SHS_CANCELLED || status == SHS_OUT_OF_RANGE)) *report = own;
     return status;
@@ -11859,10 +11897,10 @@ typedef struct shs__omp_one {
 
 /* SHS__ONE_BYTES counts the same buffers. */
 SHS__PRIVATE void shs__omp_one_layout(shs__omp_one *one) {
-    int columns = 1;
-    if (!one->over.use_gram) columns = shs__omp_columns(1, one->o.selection);
+    size_t columns = 1;
+    if (!one->over.use_gram) columns = (size_t)shs__omp_columns(1, one->o.selection);
     one->g.members = &one->w;
-    shs__omp_layout_worker(&one->l, &one->g, &one->over, one->o.sparsity, 1, (size_t)columns, 0);
+    shs__omp_layout_worker(&one->l, &one->g, &one->over, one->o.sparsity, 1, columns, columns, 0);
     if (shs__omp_distances(one->o.selection))
         one->over.diagonal = SHS__CARVE(&one->l, shs_real, shs__omp_padded(one->over.n));
 }
@@ -12292,9 +12330,9 @@ SHS__PRIVATE void shs__lasso_layout(shs__layout *l, shs__lasso *q, int workers) 
     shs__coder_layout_matrices(l, c, workers);
     q->rooms = SHS__CARVE(l, shs__lasso_room, workers);
     q->sums = SHS__CARVE(l, shs__lasso_sums, SHS__CODER_ROUND);
-    for (i = 0; i < workers; i++) {
-        shs__omp_worker unused_group, *g = SHS__MEMBER(c->workers, i, unused_group);
-        shs__lasso_room unused_room, *w = SHS__MEMBER(q->rooms, i, unused_room);
+    for (i = 0; i < shs__coder_places(c, workers); i++) {
+        shs__omp_worker counted, *g = SHS__MEMBER(c->workers, i, counted);
+        shs__lasso_room counted_room, *w = SHS__MEMBER(q->rooms, i, counted_room);
         g->alpha = SHS__CARVE(l, shs_real, SHS__PRODUCT(over->padded, c->chunk_signals, 1));
         g->R = SHS__CARVE(l, shs_real, SHS__PRODUCT(over->p, c->chunk_signals, 1));
         g->scratch = SHS__CARVE(l, shs_real, shs__coder_scratch(c, c->chunk_signals));

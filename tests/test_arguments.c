@@ -791,9 +791,11 @@ static void hide_members(shs_context *ctx, int hide) {
 static void hide_members(shs_context *ctx, int hide) { (void)ctx, (void)hide; }
 #endif
 
-/* Memory that holds anything, and a context of a later version: no callback is called, and no other member is read. */
+/* Memory that holds anything, and a context or an engine of a later version: no callback is called, and no other member is read. */
 static void test_collective_calls_without_a_context(void **state) {
+    const shs_context zero = SHS_ZERO;
     shs_context ctx;
+    shs_engine later;
     shs_cube cube = SHS_ZERO;
     shs_sink sink = SHS_ZERO;
     shs_pca_options pca = SHS_ZERO;
@@ -820,10 +822,13 @@ static void test_collective_calls_without_a_context(void **state) {
     assert_ok(shs_pca_fit(NULL, &cube, &pca, &fit));
     assert_ok(shs_ica_fit(NULL, &cube, &io, &ica));
     assert_ok(shs_moments_create(NULL, 4, &moments));
-    for (way = 0; way < 2; way++) {
+    memset(&later, 0xcc, sizeof later);
+    later.version = 1;
+    for (way = 0; way < 3; way++) {
         memset(&ctx, 0xcc, sizeof ctx);
-        if (way) ctx.start_canary = ctx.end_canary = 0;
-        hide_members(&ctx, 1);
+        if (way == 1) ctx.start_canary = ctx.end_canary = 0;
+        if (way == 2) ctx = zero, ctx.engine = &later;
+        else hide_members(&ctx, 1);
 #define REFUSED(call) assert_status(call, SHS_BAD_CONTEXT)
         REFUSED(shs_ksvd(&ctx, 4, 2, 6, Y, 1, 1, D));
         REFUSED(shs_online_ex(&ctx, 4, 2, no_signals, NULL, &online, D, 4, NULL));

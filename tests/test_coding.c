@@ -1917,9 +1917,10 @@ static void test_atom_without_weight(void **state) {
 
 /* A caller's Gram matrix that has underflowed to zeros is not that of a dictionary of zeros. */
 static void test_gram_of_nothing(void **state) {
-    const shs_real D[] = {REAL_MIN, REAL_MIN}, zero[] = {0, 0}, Y[] = {1, 1}, gram[] = {0}, dty[] = {1};
+    const shs_real D[] = {REAL_MIN, REAL_MIN}, zero[] = {0, 0}, Y[] = {1, 1}, gram[] = {0}, dty[] = {1}, norm2 = 2;
     shs_codes codes = new_codes(1, 1);
     shs_omp_options o = SHS_ZERO;
+    shs_omp_report report = SHS_ZERO;
     (void)state;
     o.sparsity = 1, o.gram = gram, o.ldg = 1;
     for (o.gram_mode = SHS_GRAM_AUTO; o.gram_mode <= SHS_GRAM_ALWAYS; o.gram_mode = (shs_gram_mode)(o.gram_mode + 1)) {
@@ -1927,6 +1928,11 @@ static void test_gram_of_nothing(void **state) {
         assert_ok(shs_omp_ex(NULL, 2, 1, zero, 2, 1, Y, 2, &o, &codes, NULL, NULL));
     }
     assert_status(shs_omp_gram(NULL, 1, 1, dty, 1, NULL, &o, &codes, NULL, NULL), SHS_OUT_OF_RANGE);
+    o.gram_mode = SHS_GRAM_AUTO;
+    report.nonzeros = 77;
+    assert_status(shs_omp_ex(NULL, 2, 1, D, 2, 1, Y, 2, &o, &codes, NULL, &report), SHS_OUT_OF_RANGE);
+    assert_status(shs_omp_gram(NULL, 1, 1, dty, 1, &norm2, &o, &codes, NULL, &report), SHS_OUT_OF_RANGE);
+    assert_int_equal(report.nonzeros, 77);
     assert_ok(shs_omp_gram(NULL, 1, 1, zero, 1, NULL, &o, &codes, NULL, NULL));
     assert_int_equal(codes.used[0], 0);
     shs_codes_free(NULL, &codes);
@@ -2526,6 +2532,68 @@ static void test_threads(void **state) {
         o.sparsity = 0, o.tolerance = (shs_real)0.05; /* below 1e-2 |y|: refreshes too */
         assert_same_for_any_threads(&q, &o);
     }
+    problem_free(&q);
+}
+
+/* The scratch of many workers: calls that are one chunk have work for one, and a Gram matrix that is checked after coding costs no
+   more. A team without a Gram matrix takes its residuals once. */
+static void test_scratch_of_workers(void **state) {
+    enum { P = 64, N = 8192, LATE = N / 4 };
+    const size_t start = 0, of_codes = 64 * LATE, idle = 64 * 4096, residuals = 4000 * 128 * sizeof(shs_real);
+    const shs_real gram = 1; /* a query does not read it */
+    shs_omp_options o = SHS_ZERO, team = SHS_ZERO;
+    shs_lasso_options lasso = SHS_ZERO;
+    shs_context one = SHS_ZERO, many = SHS_ZERO;
+    (void)state;
+    one.threads = 1, many.threads = 64, many.parallel_fn = run_reversed;
+    o.sparsity = 1, o.gram = lasso.gram = &gram, o.ldg = lasso.ldg = N, lasso.lambda = 1;
+    assert_in_range(shs_omp_workspace(&many, P, N, LATE, 1, &o), 1, shs_omp_workspace(&many, P, N, LATE + 1, 1, &o) + of_codes);
+    assert_in_range(shs_omp_workspace(&many, P, N, 32, 1, &o), 1, shs_omp_workspace(&one, P, N, 32, 1, &o) + idle);
+    assert_in_range(shs_lasso_workspace(&many, P, N, 32, &lasso), 1, shs_lasso_workspace(&one, P, N, 32, &lasso) + idle);
+    team.sparsity = 2, team.gram_mode = SHS_GRAM_NEVER, team.groups = &start, team.group_count = 1;
+    assert_in_range(shs_omp_workspace(&one, 4000, 8, 128, 2, &team), residuals, residuals * 3 / 2);
+}
+
+/* Signals so few that the Gram matrix is checked after coding. */
+static void test_threads_of_few_signals(void **state) {
+    enum { N = 1200, M = 75 };
+    problem q = random_problem(10, N, M, 615);
+    outputs out = new_outputs(M, 10);
+    shs_omp_options o = SHS_ZERO;
+    shs_context ctx = SHS_ZERO;
+    int calls = 0;
+    (void)state;
+    o.gram = q.gram, o.ldg = N, o.sparsity = 4;
+    assert_same_for_any_threads(&q, &o);
+    ctx.threads = 3, ctx.parallel_fn = run_reversed, ctx.parallel_user = &calls;
+    q.D[77 * 10] = (shs_real)NAN;
+    assert_status(shs_omp_ex(&ctx, 10, N, q.D, 10, M, q.Y, 10, &o, &out.codes, NULL, NULL), SHS_DICTIONARY_NOT_FINITE);
+    assert_untouched(&out);
+    outputs_free(&out);
+    problem_free(&q);
+}
+
+/* Short signals of many atoms are work too. What takes less time than waking threads does not wake them. */
+static void test_work_of_many_atoms_is_shared(void **state) {
+    problem q = random_problem(32, 64, 1000, 616);
+    shs_omp_options o = SHS_ZERO;
+    shs_context ctx = SHS_ZERO;
+    int calls = 0, before;
+    (void)state;
+    test_worth_sharing = WORTH_SHARING;
+    ctx.threads = 3, ctx.parallel_fn = run_reversed, ctx.parallel_user = &calls;
+    for (o.gram_mode = SHS_GRAM_ALWAYS; o.gram_mode <= SHS_GRAM_NEVER; o.gram_mode = (shs_gram_mode)(o.gram_mode + 1)) {
+        result r;
+        q.m = 1000, o.sparsity = 16, before = calls;
+        r = coded(&q, &ctx, &o);
+        assert_int_equal(calls, before + 1);
+        result_free(&r);
+        q.m = 100, o.sparsity = 2;
+        r = coded(&q, &ctx, &o);
+        assert_int_equal(calls, before + 1);
+        result_free(&r);
+    }
+    test_worth_sharing = 0;
     problem_free(&q);
 }
 
@@ -3347,6 +3415,9 @@ int main(void) {
         cmocka_unit_test(test_bad_one_not_finite),
         cmocka_unit_test(test_no_signals),
         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_threads_of_few_signals),
+        cmocka_unit_test(test_work_of_many_atoms_is_shared),
+        cmocka_unit_test(test_scratch_of_workers),
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_workspace),

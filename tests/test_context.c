@@ -348,6 +348,7 @@ static int ok_reduce(void *user, shs_wide *values, size_t count, shs_reduce_op o
 static void a_context_is_checked(void **state) {
     counting c;
     shs_context zero = SHS_ZERO, ctx;
+    shs_engine engine = SHS_ZERO;
     (void)state;
     assert_ok(shs__ctx_check(NULL));
     assert_ok(shs__ctx_check(&zero));
@@ -371,6 +372,11 @@ static void a_context_is_checked(void **state) {
     ctx.rank = 2;
     assert_status(shs__ctx_check(&ctx), SHS_BAD_CONTEXT);
     ctx.rank = -1;
+    assert_status(shs__ctx_check(&ctx), SHS_BAD_CONTEXT);
+    ctx = zero;
+    ctx.engine = &engine;
+    assert_ok(shs__ctx_check(&ctx));
+    engine.version = 1;
     assert_status(shs__ctx_check(&ctx), SHS_BAD_CONTEXT);
 }
 

@@ -795,6 +795,20 @@ static void test_missing_entries(void **state) {
     }
 }
 
+/* Nothing of an engine with a version of its own is called, and the CPU does not stand in for it. */
+static void test_unknown_version(void **state) {
+    fixture *x = (fixture *)*state;
+    size_t c;
+    int fallback;
+    for (c = 0; c < CALLS; c++)
+        for (fallback = 0; fallback < 2; fallback++) {
+            begin_anew(x);
+            x->e.version = 1, x->e.fallback = fallback;
+            assert_status(calls[c].call(&x->ctx, &x->s, x->there), SHS_BAD_CONTEXT);
+            assert_int_equal(x->told.calls, 0);
+        }
+}
+
 /* A failed opening may have written to the session pointer. The library must not use this value. */
 static shs_status opens_half(void *user, const shs_context *ctx, const shs_signals_job *job, void **session) {
     (void)ctx, (void)job;
@@ -1081,7 +1095,8 @@ static void test_cancelled_coding(void **state) {
 int main(void) {
     static const struct CMUnitTest tests[] = {
         WITH_ENGINE(test_same_results),    WITH_ENGINE(test_each_call_fails),      WITH_ENGINE(test_each_call_is_stood_in_for),
-        WITH_ENGINE(test_missing_entries), WITH_ENGINE(test_half_opened),          WITH_ENGINE(test_unknown_rule),
+        WITH_ENGINE(test_missing_entries), WITH_ENGINE(test_unknown_version),
+        WITH_ENGINE(test_half_opened),          WITH_ENGINE(test_unknown_rule),
         WITH_ENGINE(test_rounds),          WITH_ENGINE(test_rounds_that_look_back), WITH_ENGINE(test_signals_only),
         WITH_ENGINE(test_rounds),          WITH_ENGINE(test_looks_back_at_an_engine), WITH_ENGINE(test_signals_only),
         WITH_ENGINE(test_units_of_learning),
