@@ -20,8 +20,9 @@
                                              unit_columns small
        5  symmetric eigenproblem           >>eigen eigen_scratch eigen_products eigen_in_out tridiagonal ql divide bisection
                                              eigen_back eigen_driver eigen_naive
-       6  sparse coding (Batch-OMP)        >>omp codes pursuit simultaneous nonnegative omp_worker omp_direct coder
-                                             forms subspace methods omp_public omp_engine omp_one omp_naive lasso
+       6  sparse coding (Batch-OMP)        >>omp codes pursuit simultaneous omp_step nonnegative omp_worker omp_direct
+                                             coder forms subspace coder_run omp_checks omp_engine omp_here omp_units
+                                             omp_public omp_one omp_naive lasso
        7  learning (AK-SVD, PAK-SVD)       >>learn learn_naive rules learn_session learn_stages learn_driver learn_ipr
                                              learn_iterations learn_start learn_public online_naive online
                                              online_public
@@ -722,7 +723,8 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
 
    Tolerances. The recurrence of ||r||^2 errs by about 4 eps |y|^2 / min d^2. Where this error matters, the residual y - Dx is
    formed explicitly in shs_wide, and pursuit and errors2 use it: near the tolerance, below 1e-2 |y| (1e-6 in double), and with
-   atoms of d^2 < 1e-2 G_jj (1e-4). A signal reported as reached is reached: ||y - Dx|| <= tolerance for the stored coefficients.
+   atoms of d^2 < 1e-2 G_jj (1e-4). A signal reported as reached is reached: ||y - Dx|| <= tolerance for the stored coefficients
+   For a signal without atoms ||y||^2 is compared as shs_wide rounds it.
    Below about 1e-6 |y| (1e-15 in double) rounding keeps more and more signals above the tolerance; they count as not reached.
    shs_omp_one and shs_omp_gram go on until the recurrence is below the tolerance by more than its error. */
 
@@ -855,7 +857,7 @@ SHS_API shs_status shs_omp(const shs_context *ctx, int p, int n, const shs_real 
 /* The same with options, leading dimensions and a report (may be NULL); errors2 (m, may be NULL) gets ||y - Dx||^2 of each signal.
    Errors: dimensions, NULL, ldd or ldy < p, NaN or infinity in D or Y, negative limits, codes too small; the codes are then
    untouched. SHS_CANCELLED: signals not yet coded have used = 0. Scratch: D once more (twice with weights) and n^2 values, plus
-   O(n s) a thread; without a Gram matrix no n^2, but up to 64 p s a thread. */
+   n (signals_per_group + 2 s) a thread; without a Gram matrix no n^2, but up to 64 p s a thread. */
 SHS_API shs_status shs_omp_ex(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m, const shs_real *Y,
                               int ldy, const shs_omp_options *options, shs_codes *codes, shs_real *errors2,
                               shs_omp_report *report);
@@ -2227,8 +2229,8 @@ typedef struct shs_descent {
 } shs_descent;
 
 /* A stage that leaves the session unchanged may answer SHS_UNSUPPORTED or SHS_NO_MEMORY; a NULL entry means SHS_UNSUPPORTED. A
-   session of signals needs all entries but residual, gather and update (learning needs these too), one of pixels pixels_close.
-   Whitening, sweep and rate come together or not at all. */
+   session of signals needs open, dictionary, code, fetch and close; learning also needs residual, gather and update. A session of
+   pixels needs pixels_close. Whitening, sweep and rate come together or not at all. */
 typedef struct shs_engine {
     int version; /* 0. A later header that adds entries will define a number; older libraries refuse other numbers */
     void *user;
@@ -5268,7 +5270,7 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
     int i = 0, index = 0, q;
 #ifdef SHS__AT_A_TIME
     if (n >= SHS__LANES) {
-        const shs__vec zero = SHS__ALL(0), step = SHS__SUB(zero, SHS__ALL(t)), scale = SHS__ALL(inverse_d);
+        const shs__vec zero = SHS__ALL(0), step = SHS__ALL(minus_t), scale = SHS__ALL(inverse_d);
         SHS__IN(champion) champion = {zero, SHS__INDICES(0)};
         SHS__IN(champion) second = champion;
         shs__mask won;
@@ -8972,17 +8974,21 @@ SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *
    dictionaries, codes and options.
 
    From a call to its loop: shs_omp_ex checks its arguments (shs__omp_check_signals, shs__coder_open) and calls shs__omp_code.
-   shs__omp_code decides if the dictionary is worth packing and when G is checked (shs__coder_plan), checks D and G now or after
-   coding (shs__coder_matrices), and lets the engine look at Y and code it (shs__omp_coded_there). If no engine has coded,
-   shs__omp_look_and_code looks at Y (shs__coder_look) and codes: as it is (shs__omp_code_here), or on copies in other units
-   (shs__omp_code_scaled). shs__omp_code_here takes memory (shs__coder_layout), for which shs__coder_choose_form decides with or
-   without a Gram matrix, packs D and forms D'D (shs__coder_dictionary), and calls shs__coder_run, which shares out chunks of
-   signals. A chunk is coded by shs__omp_code_with_gram or shs__omp_code_team, which loop over shs__omp_step, or by
-   shs__omp_code_direct: there the loop is shs__omp_pursue_chunk, and worker->step is the step. Nonnegative signals step by
-   shs__nn_step, subspace pursuit by shs__subspace_step.
+   shs__omp_code decides if the dictionary is worth packing and when G is checked (shs__coder_plan), checks D and G
+   (shs__coder_matrices), and lets the engine look at Y and code it (shs__omp_coded_there). A late call checks no matrix before it
+   codes. If no engine has coded, shs__omp_look looks at Y, and shs__omp_code_looked_at codes: as it is (shs__omp_code_here), or on
+   copies in other units (shs__omp_code_scaled). shs__omp_code_here takes memory (shs__coder_layout), for which
+   shs__coder_choose_form decides with or without a Gram matrix, packs D and forms D'D (shs__coder_dictionary), and calls
+   shs__coder_run, which shares out chunks of signals. Late calls come there through shs__omp_code_late, which then checks D'Y and
+   the columns of G that were used.
 
-   Words: a chunk of signals is coded by one worker at a time; shs__omp_worker is a worker's place. A team are signals that share
-   their atoms (options.groups). A group of section 7 is N~ atoms that are updated together. */
+   shs__coder_chunk calls form->code. shs__chunk_with_gram and shs__chunk_team loop over shs__omp_step. shs__chunk_direct calls
+   shs__omp_pursue_chunk, which loops over g->step. Nonnegative signals step by shs__nn_step, subspace pursuit by
+   shs__subspace_step. The innermost loop is the kernel `advance` (>>k_omp), or without a Gram matrix the product D'R
+   (g->correlate).
+
+   Words: a chunk of signals is coded by one worker at a time; signals_per_group is its size. shs__omp_worker is a worker's place.
+   A team are signals that share their atoms (options.groups). A group of section 7 is N~ atoms that are updated together. */
 
 SHS__OUTLINE shs_status shs__omp_check_dictionary(int p, int n, const shs_real *D, int ldd) {
     if (p < 1) return SHS_BAD_P;
@@ -9218,8 +9224,8 @@ SHS__OUTLINE shs_wide shs__synthesize(const shs__synthesis *w, size_t i, size_t 
     shs__sum sum = SHS_ZERO;
     for (; i < end; i++) {
         shs_real *z = w->Z ? SHS__AT(w->Z, w->ldz, 0, i) : w->columns + shs__cells(worker, w->p);
-        const int *atoms = codes->atoms + shs__codes_at(codes, i);
-        const shs_real *coefs = codes->coefs + shs__codes_at(codes, i);
+        const int *atoms = shs__codes_atoms(codes, i);
+        const shs_real *coefs = shs__codes_coefs(codes, i);
         int k, q, count;
         if (!w->Y) SHS__CLEAR(z, w->p);
         else if (z != SHS__AT(w->Y, w->ldy, 0, i)) SHS__COPY(z, SHS__AT(w->Y, w->ldy, 0, i), w->p);
@@ -9358,7 +9364,7 @@ typedef struct shs__omp_dictionary {
     int nonnegative;
     int anew;           /* coefficients are solved for anew at each step: neither b_k nor q_k are kept */
     int weighted;       /* signals have masks or weights; direct form */
-    shs_real *diagonal; /* G_jj, where the rule of choice asks for distances */
+    shs_real *diagonal; /* G_jj; NULL unless the rule of choice asks for distances, or signals have weights */
     shs_real *packed;   /* where many signals are coded: D as products D'X read it, or by stripes if signals have weights */
     shs_real *squares;  /* of the elements of D by stripes, for the lengths of weighted atoms */
 } shs__omp_dictionary;
@@ -9381,7 +9387,7 @@ typedef struct shs__signal_error {
 
 /* The distances of all atoms from the span of the chosen atoms, for a rule of choice that asks for distances. */
 typedef struct shs__signal_distances {
-    shs_real *d2; /* their squares by the first `measured` of the b_k; NULL where the rule does not ask */
+    shs_real *d2; /* their squares by the first `measured` of the b_k; signals with weights have them under any rule; else NULL */
     int measured;
     shs_real inflation; /* how much larger than they are the squares of the newest b_k may be, at 1 */
     shs_real scale;     /* a power of 2 that brings the largest |alpha| near 1: scores hold squares of alpha */
@@ -9407,7 +9413,7 @@ typedef struct shs__omp_signal {
     int r_is_explicit;  /* r is as confirm formed it: no atom was added since */
     int reached;        /* within tolerance, confirmed */
     shs__signal_error error;
-    shs_real floor;     /* |alpha|, over |d_j| where the rule of choice asks for distances, at or below this is rounding */
+    shs_real floor;     /* |alpha|, over |d_j| if there are distances, at or below this is rounding */
     int *atoms;
     shs_real *L;        /* Cholesky factor of G_II, row k at k(k+1)/2 */
     shs_real *t;        /* L t = D_I'r for the r that was formed last (y at first) */
@@ -9577,8 +9583,8 @@ SHS__PRIVATE void shs__omp_choose(shs__omp_signal *w) {
     w->floor = SHS__OMP_GUARD * most / length;
 }
 
-/* Takes atom j in, given row c (already in place as row `chosen` of L), the squared distance d2 of the atom from the span of
-   those chosen, and its correlation with the residual. Returns 0, taking nothing, where that would only add rounding. */
+/* Takes atom j in, whose part of row `chosen` of L is in place. alpha: its correlation with the residual; d2: its squared distance
+   from the span of the chosen atoms. Returns 0, taking nothing, where that would only add rounding. */
 SHS__PRIVATE int shs__omp_take(shs__omp_signal *w, int j, shs_real alpha, shs_real d2, shs_real gjj) {
     shs__signal_error *error = &w->error;
     int k = w->chosen, i;
@@ -9607,9 +9613,9 @@ SHS__PRIVATE int shs__omp_append_gram(shs__omp_signal *w) {
     const shs__omp_dictionary *over = w->over;
     int j = w->next, i;
     const shs_real *b = SHS__AT_B(w->B, over->padded, w->rows, 0, j), gjj = *SHS__AT(over->G, over->ldg, j, j);
-    ptrdiff_t next = SHS__BLOCK_WIDTH(over->padded, j);
+    ptrdiff_t width = SHS__BLOCK_WIDTH(over->padded, j);
     shs_real *c = w->L + shs__omp_triangle(w->chosen), d2 = gjj;
-    for (i = 0; i < w->chosen; i++, b += next) {
+    for (i = 0; i < w->chosen; i++, b += width) {
         c[i] = *b;
         d2 -= c[i] * c[i];
     }
@@ -9914,50 +9920,50 @@ typedef struct shs__omp_team {
     const shs_real *Y; /* NULL where only D'Y is known */
     int ldy, stride;
     shs_real *X;       /* stride x count: the coefficients, in their place in the codes */
-    shs_real *T;       /* limit x count */
+    shs_real *T;       /* ldt x count: t of each signal */
     shs_real *A;       /* D'R, padded x count; without a Gram matrix of `panel` signals at a time */
     shs_real *R;       /* p x count, without a Gram matrix */
     shs_wide *squares; /* padded: their sums over the signals */
     shs_real *scratch; /* for the product D'R */
-    size_t panel, limit;
+    size_t panel, ldt;
 } shs__omp_team;
 
 /* Signal i of the team as a single signal, for the steps that solve and measure. */
 SHS__PRIVATE void shs__team_member(const shs__omp_signal *w, size_t i, shs__omp_signal *member) {
-    const shs__omp_team *g = w->team;
+    const shs__omp_team *team = w->team;
     *member = *w;
-    member->y = SHS__AT_OR_NULL(g->Y, g->ldy, 0, i);
-    member->x = SHS__AT(g->X, g->stride, 0, i);
-    member->t = g->T + i * g->limit;
-    member->alpha = SHS__AT(g->A, w->over->padded, 0, w->over->G ? i : 0);
-    if (g->R) member->r = SHS__AT(g->R, w->over->p, 0, i);
+    member->y = SHS__AT_OR_NULL(team->Y, team->ldy, 0, i);
+    member->x = SHS__AT(team->X, team->stride, 0, i);
+    member->t = team->T + i * team->ldt;
+    member->alpha = SHS__AT(team->A, w->over->padded, 0, w->over->G ? i : 0);
+    if (team->R) member->r = SHS__AT(team->R, w->over->p, 0, i);
 }
 
 /* Forms alpha of all signals, from these the team's alpha, and chooses an atom. */
 SHS__OUTLINE void shs__team_choose(shs__omp_signal *w) {
-    const shs__omp_team *g = w->team;
+    const shs__omp_team *team = w->team;
     const shs__omp_dictionary *d = w->over;
     const int padded = d->padded;
     size_t first, i;
     int j;
-    for (j = 0; j < padded; j++) g->squares[j] = 0;
-    for (first = 0; first < g->count; first += g->panel) {
-        const size_t count = shs__zmin(g->panel, g->count - first);
-        const shs_real *alpha = SHS__AT(g->A, padded, 0, d->G ? first : 0);
+    for (j = 0; j < padded; j++) team->squares[j] = 0;
+    for (first = 0; first < team->count; first += team->panel) {
+        const size_t count = shs__zmin(team->panel, team->count - first);
+        const shs_real *alpha = SHS__AT(team->A, padded, 0, d->G ? first : 0);
         if (!d->G)
-            shs__omp_products(d, (int)count, SHS__AT(g->R, d->p, 0, first), d->p, g->A, d->n, g->scratch);
+            shs__omp_products(d, (int)count, SHS__AT(team->R, d->p, 0, first), d->p, team->A, d->n, team->scratch);
         for (i = 0; i < count; i++, alpha += padded)
-            for (j = 0; j < padded; j++) g->squares[j] += shs__square(alpha[j]);
+            for (j = 0; j < padded; j++) team->squares[j] += shs__square(alpha[j]);
     }
-    for (j = 0; j < padded; j++) w->alpha[j] = (shs_real)SHS__WSQRT(g->squares[j]);
+    for (j = 0; j < padded; j++) w->alpha[j] = (shs_real)SHS__WSQRT(team->squares[j]);
     if (!d->G && w->distances.d2 && w->distances.measured < w->chosen)
-        shs__omp_products(d, 1, SHS__AT(w->Q, d->p, 0, w->chosen - 1), d->p, w->B, d->n, g->scratch);
+        shs__omp_products(d, 1, SHS__AT(w->Q, d->p, 0, w->chosen - 1), d->p, w->B, d->n, team->scratch);
     shs__omp_choose(w);
 }
 
 /* Appends the chosen atom; t_k of each signal. */
 SHS__OUTLINE int shs__team_append(shs__omp_signal *w) {
-    const shs__omp_team *g = w->team;
+    const shs__omp_team *team = w->team;
     const int k = w->chosen;
     shs__sum sum = SHS_ZERO;
     int appended;
@@ -9965,11 +9971,11 @@ SHS__OUTLINE int shs__team_append(shs__omp_signal *w) {
     if (w->over->G) appended = shs__omp_append_gram(w);
     else appended = shs__omp_orthogonalise(w);
     if (!appended) return 0;
-    for (i = 0; i < g->count; i++) {
-        shs_real *t = g->T + i * g->limit, *r = SHS__AT_OR_NULL(g->R, w->over->p, 0, i);
-        *SHS__AT(g->X, g->stride, k, i) = 0;
+    for (i = 0; i < team->count; i++) {
+        shs_real *t = team->T + i * team->ldt, *r = SHS__AT_OR_NULL(team->R, w->over->p, 0, i);
+        *SHS__AT(team->X, team->stride, k, i) = 0;
         if (w->over->G) {
-            t[k] = *SHS__AT(g->A, w->over->padded, w->next, i) / w->L[shs__omp_packed_at(k, k)];
+            t[k] = *SHS__AT(team->A, w->over->padded, w->next, i) / w->L[shs__omp_packed_at(k, k)];
             continue;
         }
         shs__omp_deflate(w, k, t, r);
@@ -9981,7 +9987,7 @@ SHS__OUTLINE int shs__team_append(shs__omp_signal *w) {
 
 /* Advances: b_k once, which the alpha of all signals loses its part along. Without a Gram matrix they are formed anew. */
 SHS__OUTLINE void shs__team_advance(shs__omp_signal *w) {
-    const shs__omp_team *g = w->team;
+    const shs__omp_team *team = w->team;
     const int k = w->chosen - 1, padded = w->over->padded;
     const shs_real *c = w->L + shs__omp_triangle(k), *column;
     size_t i;
@@ -9991,8 +9997,8 @@ SHS__OUTLINE void shs__team_advance(shs__omp_signal *w) {
     (void)shs__kernels_pursuit()->advance(padded, k, column, c, w->B, w->rows, 1 / c[k], 0, w->alpha);
     for (j = 0; j < padded; j += SHS__BLOCK) /* alpha is free until the next choice: b_k in one piece */
         SHS__COPY(w->alpha + j, SHS__AT_B(w->B, padded, w->rows, k, j), SHS__BLOCK_WIDTH(padded, j));
-    for (i = 0; i < g->count; i++)
-        shs__kernels_vector()->axpy((size_t)padded, -*SHS__AT(g->T, g->limit, k, i), w->alpha, SHS__AT(g->A, padded, 0, i));
+    for (i = 0; i < team->count; i++)
+        shs__kernels_vector()->axpy((size_t)padded, -*SHS__AT(team->T, team->ldt, k, i), w->alpha, SHS__AT(team->A, padded, 0, i));
 }
 
 /* Whether the tolerance is reached for certain, by the explicit residuals of all. */
@@ -10032,33 +10038,62 @@ SHS__OUTLINE void shs__team_refresh(shs__omp_signal *w, int in_the_end) {
     }
     w->error.residual2 = shs__sum_value(&sum);
 }
-#define SHS__OMP_ONE_OR_TEAM(form, one, team) ((form) == SHS__OMP_TEAM ? (team) : (one))
-#else
-#define SHS__OMP_ONE_OR_TEAM(form, one, team) (one)
 #endif
 
-/* One step with the atom that was chosen. Returns 0 after the last step. Where append refuses the atom, the correlations may be
-   rounding: a step with a tolerance then confirms, refreshes and returns 1. It ends if r has been formed since the last atom, or if
-   no refresh is left. */
+/* ---- a step of the pursuit ---------------------------------------------------------------------------- >>omp_step */
+
+/* The operations of a form. */
+SHS__INLINE int shs__omp_append(shs__omp_signal *w, shs__omp_form form) {
+#ifdef SHS__ALL_PARTS
+    if (form == SHS__OMP_TEAM) return shs__team_append(w);
+#endif
+    if (form == SHS__OMP_DIRECT) return shs__omp_append_direct(w);
+    return shs__omp_append_gram(w);
+}
+
+SHS__INLINE void shs__omp_advance(shs__omp_signal *w, shs__omp_form form) {
+#ifdef SHS__ALL_PARTS
+    if (form == SHS__OMP_TEAM) shs__team_advance(w);
+#endif
+    if (form == SHS__OMP_GRAM) shs__omp_advance_gram(w);
+}
+
+SHS__INLINE int shs__omp_confirm_form(shs__omp_signal *w, shs__omp_form form) {
+#ifdef SHS__ALL_PARTS
+    if (form == SHS__OMP_TEAM) return shs__team_confirm(w);
+#endif
+    (void)form;
+    return shs__omp_confirm(w);
+}
+
+SHS__INLINE void shs__omp_refresh(shs__omp_signal *w, shs__omp_form form) {
+#ifdef SHS__ALL_PARTS
+    if (form == SHS__OMP_TEAM) shs__team_refresh(w, 0);
+#endif
+    if (form == SHS__OMP_DIRECT) shs__omp_refresh_direct(w);
+    if (form != SHS__OMP_GRAM) return;
+    shs__omp_refresh_gram(w);
+    shs__omp_choose(w);
+}
+
+/* One step with the atom that was chosen. Returns 0 after the last step. A refused atom ends the pursuit, unless the correlations
+   may be rounding: with a tolerance the step then confirms and refreshes. It does not if r has been formed since the last atom, or
+   if no refresh is left. */
 SHS__INLINE int shs__omp_step(shs__omp_signal *w, shs__omp_form form) {
     const int known = SHS__OMP_KNOWN(w, form);
     const int may_refresh = known && w->error.tolerance2 > 0 && w->confirms < SHS__OMP_REFRESHES;
-    int appended, in_doubt = 1;
     if (w->reached || w->chosen >= w->limit) return 0;
-    if (form == SHS__OMP_DIRECT) appended = shs__omp_append_direct(w);
-    else appended = SHS__OMP_ONE_OR_TEAM(form, shs__omp_append_gram(w), shs__team_append(w));
-    if (appended) {
-        in_doubt = shs__omp_decide(w);
+    if (shs__omp_append(w, form)) {
+        const int in_doubt = shs__omp_decide(w);
         if (w->reached || w->chosen == w->limit) return 0;
+        shs__omp_advance(w, form);
+        if (!in_doubt) return 1;
     } else if (!may_refresh || w->r_is_explicit) {
-        w->limit = w->chosen;
+        w->limit = w->chosen; /* no later step appends */
         return 0;
     }
-    if (appended && form != SHS__OMP_DIRECT) SHS__OMP_ONE_OR_TEAM(form, shs__omp_advance_gram(w), shs__team_advance(w));
-    if (in_doubt && known && SHS__OMP_ONE_OR_TEAM(form, shs__omp_confirm(w), shs__team_confirm(w))) return 0;
-    if (!in_doubt || !may_refresh) return 1;
-    if (form == SHS__OMP_DIRECT) shs__omp_refresh_direct(w);
-    else SHS__OMP_ONE_OR_TEAM(form, (shs__omp_refresh_gram(w), shs__omp_choose(w)), shs__team_refresh(w, 0));
+    if (known && shs__omp_confirm_form(w, form)) return 0;
+    if (may_refresh) shs__omp_refresh(w, form);
     return 1;
 }
 
@@ -10447,9 +10482,9 @@ SHS__PRIVATE void shs__omp_pursue_chunk(const shs__omp_worker *g, int count) {
 }
 
 #ifdef SHS__ALL_PARTS
-/* ---- many signals: the CPU's coding stage ---------------------------------------------------------------- >>coder */
+/* ---- many signals: the coder, and a chunk with the Gram matrix ------------------------------------------- >>coder */
 
-SHS__PRIVATE void shs__omp_correlate_group(const shs__omp_worker *g, int count) {
+SHS__PRIVATE void shs__omp_correlate_chunk(const shs__omp_worker *g, int count) {
     const shs__omp_dictionary *d = g->over;
     shs__omp_products(d, count, g->R, d->p, g->alpha, d->n, g->scratch);
 }
@@ -10459,8 +10494,8 @@ enum {
     SHS__CODER_ROUND = 512,     /* chunks between two calls of the progress callback: in one parallel region */
     SHS__ABREAST = 2,           /* signals that a worker codes in turns */
     SHS__FEW_SIGNALS = 4,       /* for which no dictionary is packed */
-    SHS__CODER_GROUP = 128,     /* signals a chunk, whose D'y are formed together */
-    SHS__CODER_GROUP_LARGE = 32 /* the same above 1024 atoms, where D'y is long */
+    SHS__CODER_CHUNK = 128,     /* signals a chunk, whose D'y are formed together */
+    SHS__CODER_CHUNK_LARGE = 32 /* the same above 1024 atoms, where D'y is long */
 };
 
 typedef struct shs__coder_sums {
@@ -10487,7 +10522,7 @@ typedef struct shs__coder {
     /* What is given. */
     shs__omp_dictionary over;
     size_t m;
-    int stride;        /* atoms a signal at most */
+    int stride;        /* the most atoms that a signal may get: codes->stride, or less */
     const shs_real *Y; /* p x m; where over.p = 0: D'Y, n x m */
     int ldy;
     const shs_real *norms2; /* where over.p = 0: ||y||^2, which a tolerance takes */
@@ -10501,7 +10536,7 @@ typedef struct shs__coder {
     int no_room; /* of signals to learn from: the unit of one leaves no room for squares */
     int late; /* the caller's Gram matrix is checked after coding, the columns of the chosen atoms alone */
     const shs__chunk_coder *form;
-    size_t chunk_signals; /* at most: signals_per_group */
+    size_t chunk_signals; /* at most: signals_per_group; all, if few; the largest group */
     size_t chunks;
 
     /* Memory, and how far it is. */
@@ -10518,8 +10553,8 @@ typedef struct shs__coder {
 SHS__PRIVATE int shs__omp_limited(const shs_omp_options *o) { return o->sparsity > 0 || o->sparsity_each; }
 
 SHS__PRIVATE size_t shs__coder_default_chunk(int n) {
-    if (n > 1024) return (size_t)SHS__CODER_GROUP_LARGE;
-    return (size_t)SHS__CODER_GROUP;
+    if (n > 1024) return (size_t)SHS__CODER_CHUNK_LARGE;
+    return (size_t)SHS__CODER_CHUNK;
 }
 
 /* Compares the operations with a Gram matrix, which include making it, and without, for m signals of s atoms. Where the options set
@@ -10527,12 +10562,13 @@ SHS__PRIVATE size_t shs__coder_default_chunk(int n) {
    measured), because nearly all operations without it are in products of matrices. */
 SHS__PRIVATE int shs__omp_gram_pays(int p, int n, size_t m, int stride, const shs_omp_options *o) {
     const shs_wide np = SHS__WIDE_PRODUCT(p, n, 1), dn = (shs_wide)n, dm = (shs_wide)m;
-    const int s = shs__omp_limited(o) ? stride : shs__imin(p, n);
-    const shs_wide ds = (shs_wide)s;
-    shs_wide with = np * dn / 2 + dm * (np + dn * ds * ds / 2);
-    shs_wide without = dm * ds * (np * (shs_wide)shs__omp_columns(1, o->selection) + (shs_wide)p * ds);
+    shs_wide s, with, without;
     if (o->gram_mode == SHS_GRAM_NEVER || shs__omp_weighted(o)) return 0;
     if (o->gram || o->gram_mode == SHS_GRAM_ALWAYS) return 1;
+    if (!shs__omp_limited(o)) stride = shs__imin(p, n);
+    s = (shs_wide)stride;
+    with = np * dn / 2 + dm * (np + dn * s * s / 2);
+    without = dm * s * (np * (shs_wide)shs__omp_columns(1, o->selection) + (shs_wide)p * s);
     return with * SHS__WIDE_C(1.5) <= without && dn * dn * (shs_wide)sizeof(shs_real) <= 1073741824;
 }
 
@@ -10759,21 +10795,32 @@ SHS__PRIVATE void shs__coder_correlate(const shs__coder *c, const shs__omp_worke
                                        shs_real *columns) {
     const shs__omp_dictionary *d = g->over;
     size_t i;
-    for (i = first; c->few && d->p && i < end; i++)
-        (void)shs_gemv(SHS_TRANS_YES, d->p, d->n, 1, d->D, d->ldd, SHS__AT(c->Y, c->ldy, 0, i), 1, 0,
-                       SHS__AT(columns, d->padded, 0, i - first), 1);
     if (d->packed)
         shs__omp_products(d, (int)(end - first), SHS__AT(c->Y, c->ldy, 0, first), c->ldy, columns, d->padded, g->scratch);
     for (i = first; i < end; i++) {
+        const shs_real *y = SHS__AT(c->Y, c->ldy, 0, i);
         shs_real *alpha = SHS__AT(columns, d->padded, 0, i - first);
-        if (!d->p) SHS__COPY(alpha, SHS__AT(c->Y, c->ldy, 0, i), d->n);
+        if (!d->p) SHS__COPY(alpha, y, d->n);
+        else if (!d->packed) (void)shs_gemv(SHS_TRANS_YES, d->p, d->n, 1, d->D, d->ldd, y, 1, 0, alpha, 1); /* few signals */
         SHS__CLEAR(alpha + d->n, d->padded - d->n);
+    }
+}
+
+SHS__PRIVATE void shs__chunk_nonnegative(const shs__coder *c, const shs__omp_worker *g, size_t first, size_t end,
+                                         shs__coder_sums *sums) {
+    shs__omp_signal *w = g->members;
+    size_t i;
+    for (i = first; i < end; i++) {
+        w->alpha = SHS__AT(g->alpha, g->over->padded, 0, i - first);
+        shs__coder_begin(c, w, i);
+        shs__nn_pursue_gram(w);
+        shs__coder_end(c, w, i, sums);
     }
 }
 
 /* A chunk of signals with the Gram matrix: D'Y for all of them, then a few abreast, in turns. Each step waits for the
    choice of the step before; steps of the other signals fill this time. */
-SHS__OUTLINE void shs__omp_code_with_gram(const shs__coder *c, size_t first, size_t end, int worker, shs__coder_sums *sums) {
+SHS__OUTLINE void shs__chunk_with_gram(const shs__coder *c, size_t first, size_t end, int worker, shs__coder_sums *sums) {
     const shs__omp_worker *g = c->workers + worker;
     shs__omp_signal *abreast = g->members;
     size_t i;
@@ -10782,13 +10829,11 @@ SHS__OUTLINE void shs__omp_code_with_gram(const shs__coder *c, size_t first, siz
         c->flags[worker] = 1;
         return;
     }
-    for (i = first; i < end && g->over->nonnegative; i++) {
-        abreast->alpha = SHS__AT(g->alpha, g->over->padded, 0, i - first);
-        shs__coder_begin(c, abreast, i);
-        shs__nn_pursue_gram(abreast);
-        shs__coder_end(c, abreast, i, sums);
+    if (g->over->nonnegative) {
+        shs__chunk_nonnegative(c, g, first, end, sums);
+        return;
     }
-    for (; i < end; i += SHS__ABREAST) {
+    for (i = first; i < end; i += SHS__ABREAST) {
         int count = (int)shs__zmin(SHS__ABREAST, end - i), has_next = 1, k;
         for (k = 0; k < count; k++) {
             const size_t at = i + (size_t)k;
@@ -10805,7 +10850,7 @@ SHS__OUTLINE void shs__omp_code_with_gram(const shs__coder *c, size_t first, siz
     }
 }
 
-SHS__OUTLINE void shs__omp_code_direct(const shs__coder *c, size_t first, size_t end, int worker, shs__coder_sums *sums) {
+SHS__OUTLINE void shs__chunk_direct(const shs__coder *c, size_t first, size_t end, int worker, shs__coder_sums *sums) {
     const shs__omp_worker *g = c->workers + worker;
     size_t i;
     if (g->over->weighted) shs__coder_weigh(c, g, first, end, sums);
@@ -10816,7 +10861,7 @@ SHS__OUTLINE void shs__omp_code_direct(const shs__coder *c, size_t first, size_t
 
 /* Signals that share their atoms. The atoms are chosen in the first signal's place in the codes. The other signals get a copy at
    the end, when the coefficients of each are solved for. */
-SHS__OUTLINE void shs__omp_code_team(const shs__coder *c, size_t first, size_t end, int worker, shs__coder_sums *sums) {
+SHS__OUTLINE void shs__chunk_team(const shs__coder *c, size_t first, size_t end, int worker, shs__coder_sums *sums) {
     shs__omp_worker *g = c->workers + worker;
     shs__omp_signal *w = g->members, member;
     shs__omp_team *team = &g->team;
@@ -10828,7 +10873,7 @@ SHS__OUTLINE void shs__omp_code_team(const shs__coder *c, size_t first, size_t e
     team->ldy = c->ldy;
     team->stride = c->codes->stride;
     if (p) team->Y = SHS__AT(c->Y, c->ldy, 0, first);
-    team->X = SHS__AT(c->codes->coefs, team->stride, 0, first);
+    team->X = shs__codes_coefs(c->codes, first);
     w->y = team->Y;
     w->x = team->X;
     w->atoms = shs__codes_atoms(c->codes, first);
@@ -10855,7 +10900,7 @@ SHS__OUTLINE void shs__omp_code_team(const shs__coder *c, size_t first, size_t e
         if (member.error.residual2 < 0) member.error.residual2 = 0;
         member.atoms = shs__codes_atoms(c->codes, first + i);
         SHS__MOVE(member.atoms, w->atoms, w->chosen);
-        member.reached |= i > 0; /* a group counts once */
+        member.reached |= i > 0; /* not_reached counts a group once, by its first signal */
         shs__coder_end(c, &member, first + i, sums);
     }
 }
@@ -10886,7 +10931,7 @@ SHS__PRIVATE void shs__omp_layout_direct(shs__layout *l, const shs__coder *c, sh
     shs__omp_layout_worker(l, g, &c->over, c->stride, count, columns, columns, shs__coder_scratch(c, columns));
     if (c->over.weighted) g->correlate = shs__omp_correlate_rows;
     else if (c->few) g->correlate = shs__omp_correlate_few;
-    else g->correlate = shs__omp_correlate_group;
+    else g->correlate = shs__omp_correlate_chunk;
     g->step = shs__direct_step;
 }
 
@@ -10909,7 +10954,7 @@ SHS__PRIVATE void shs__omp_layout_team(shs__layout *l, const shs__coder *c, shs_
     team->squares = SHS__CARVE(l, shs_wide, over->padded);
     if (!over->use_gram) team->R = g->R;
     team->panel = panel;
-    team->limit = (size_t)c->stride;
+    team->ldt = (size_t)c->stride;
     team->scratch = g->scratch;
     if (!g->members) return;
     team->A = SHS__AT(g->alpha, over->padded, 0, before);
@@ -10925,9 +10970,9 @@ typedef struct shs__method {
     int anew;               /* as in shs__omp_dictionary */
 } shs__method;
 
-static const shs__method shs__method_OMP = {{shs__omp_layout_gram, shs__omp_code_with_gram},
-                                            {shs__omp_layout_direct, shs__omp_code_direct},
-                                            {shs__omp_layout_team, shs__omp_code_team},
+static const shs__method shs__method_OMP = {{shs__omp_layout_gram, shs__chunk_with_gram},
+                                            {shs__omp_layout_direct, shs__chunk_direct},
+                                            {shs__omp_layout_team, shs__chunk_team},
                                             0};
 
 /* ---- subspace pursuit -------------------------------------------------------------------------------- >>subspace */
@@ -11117,9 +11162,9 @@ SHS__PRIVATE void shs__subspace_layout(shs__layout *l, const shs__coder *c, shs_
     }
 }
 
-static const shs__method shs__method_SUBSPACE = {{NULL, NULL}, {shs__subspace_layout, shs__omp_code_direct}, {NULL, NULL}, 1};
+static const shs__method shs__method_SUBSPACE = {{NULL, NULL}, {shs__subspace_layout, shs__chunk_direct}, {NULL, NULL}, 1};
 
-/* ---- the methods, and how a chunk is coded ------------------------------------------------------------- >>methods */
+/* ---- many signals: form, memory, and the loop over chunks -------------------------------------------- >>coder_run */
 
 SHS__PRIVATE const shs__method *shs__coder_method(const shs__coder *c) {
 #define SHS__ROW(name, takes) &shs__method_##name,
@@ -11224,10 +11269,10 @@ SHS__PRIVATE shs_wide shs__coder_work(const shs__coder *c) {
     const shs__omp_dictionary *d = &c->over;
     const shs_omp_options *o = c->options;
     const shs_wide correlations = shs__ctx_product_work(d->n, d->p, 1) + (shs_wide)d->n;
-    shs_wide steps = (shs_wide)c->stride;
+    int steps = c->stride;
     if (!shs__omp_limited(o) && (o->tolerance > 0 || o->tolerance_each)) steps = 1;
-    if (d->use_gram) return correlations + (shs_wide)d->n * steps * steps / 16;
-    return steps * correlations + (shs_wide)d->p * steps * steps / 8;
+    if (d->use_gram) return correlations + SHS__WIDE_PRODUCT(d->n, steps, steps) / 16;
+    return (shs_wide)steps * correlations + SHS__WIDE_PRODUCT(d->p, steps, steps) / 8;
 }
 
 /* Codes all signals; the dictionary is in place. phase NULL: silently, as a stage of something larger. */
@@ -11256,7 +11301,7 @@ SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, co
     return status;
 }
 
-/* ---- the public functions --------------------------------------------------------------------------- >>omp_public */
+/* ---- units, a look at the signals, options ---------------------------------------------------------- >>omp_checks */
 
 /* Units. A pursuit forms squares of the values of D, and in double of the values of Y. If the exponents of the largest values of
    D and Y are within these bounds, or the values are 0, no square leaves the range, and no bit depends on the unit. */
@@ -11298,7 +11343,7 @@ typedef struct shs__look {
     unsigned char found[SHS__LOOKS];
 } shs__look;
 
-SHS__PRIVATE void shs__finite_chunk(void *arg, size_t chunk, int worker) {
+SHS__PRIVATE void shs__look_chunk(void *arg, size_t chunk, int worker) {
     shs__look *look = (shs__look *)arg;
     const shs__coder *c = look->c;
     const size_t end = shs__zmin(c->m, (chunk + 1) * look->each);
@@ -11325,7 +11370,7 @@ SHS__OUTLINE shs_status shs__coder_look(const shs_context *ctx, const shs__coder
     look.c = c;
     look.each = shs__zmax(SHS__SIGNALS_A_CHUNK, shs__ctx_chunks(c->m, SHS__LOOKS));
     chunks = shs__ctx_chunks(c->m, look.each);
-    shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(c->m, shs__omp_rows(&c->over), 1), chunks, shs__finite_chunk, &look);
+    shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(c->m, shs__omp_rows(&c->over), 1), chunks, shs__look_chunk, &look);
     for (k = 0; k < chunks; k++) found |= look.found[k];
     *unsafe = (found & SHS__FOUND_FAR) != 0;
     if (found & SHS__FOUND_WEIGHTS) return SHS_BAD_WEIGHTS;
@@ -11338,13 +11383,6 @@ SHS__OUTLINE shs_status shs__coder_look(const shs_context *ctx, const shs__coder
 
 /* The same of signals to learn from; the coder remembers whether their unit leaves no room. */
 SHS__PRIVATE shs_status shs__coder_finite(const shs_context *ctx, shs__coder *c) { return shs__coder_look(ctx, c, &c->no_room); }
-
-SHS__PUBLIC shs_omp_options shs_omp_defaults(int p, int n) {
-    shs_omp_options o = SHS_ZERO;
-    o.sparsity = shs__imin(p, n);
-    o.signals_per_group = shs__coder_default_chunk(n);
-    return o;
-}
 
 /* The largest limit that the options set for a signal or a group; 0 where they set none. */
 SHS__PRIVATE int shs__omp_largest_limit(const shs_omp_options *o, size_t m) {
@@ -11406,24 +11444,7 @@ SHS__PRIVATE void shs__coder_plan(const shs_context *ctx, shs__coder *c) {
               c->m > 0 && c->m <= (size_t)c->over.n / 4 / (size_t)shs__imax(c->stride, 1);
 }
 
-SHS__PUBLIC size_t shs_omp_workspace(const shs_context *ctx, int p, int n, size_t m, int stride,
-                                     const shs_omp_options *options) {
-    shs__coder c;
-    shs__layout l = SHS_ZERO;
-    if (p < 0 || n < 1 || stride < 0 || shs__coder_open(&c, p, n, m, stride, options) != SHS_OK) return SIZE_MAX;
-    shs__coder_plan(ctx, &c);
-    shs__coder_layout(&l, &c, shs__ctx_workers(ctx));
-    return shs__layout_query(&l);
-}
-
-SHS__PUBLIC shs_status shs_omp(const shs_context *ctx, int p, int n, const shs_real *D, size_t m, const shs_real *Y,
-                               int sparsity, shs_codes *codes) {
-    shs_omp_options o = SHS_ZERO;
-    o.sparsity = sparsity;
-    return shs_omp_ex(ctx, p, n, D, p, m, Y, p, &o, codes, NULL, NULL);
-}
-
-/* ---- coding: here, or on the context's engine ------------------------------------------------------- >>omp_engine */
+/* ---- coding on the context's engine ----------------------------------------------------------------- >>omp_engine */
 
 /* What a session is for. */
 typedef enum shs__omp_purpose {
@@ -11477,18 +11498,19 @@ SHS__PRIVATE shs_status shs__omp_engine_code(const shs_context *ctx, const shs__
     return status;
 }
 
-/* Lets the engine code, if there is one. Returns 1 if the CPU must still code (by D'Y alone always); else *status is the
-   engine's. */
-SHS__PRIVATE int shs__cpu_must_code(const shs_context *ctx, const shs__coder *c, shs__omp_purpose purpose,
-                                          shs_omp_report *report, shs_status *status) {
+/* Lets the engine code, if there is one. Returns 0, and SHS_OK, if the CPU must still code (by D'Y alone always); else *status is
+   the engine's. */
+SHS__PRIVATE int shs__coded_by_engine(const shs_context *ctx, const shs__coder *c, shs__omp_purpose purpose,
+                                      shs_omp_report *report, shs_status *status) {
     const shs_engine *e = c->over.p ? shs__ctx_engine(ctx) : NULL;
-    int here;
+    *status = SHS_OK;
     if (e) *status = shs__omp_engine_code(ctx, c, purpose, report);
-    else *status = SHS_OK;
-    here = shs__ctx_cpu_takes_over(e, *status);
-    if (here) *status = SHS_OK;
-    return here;
+    if (!shs__ctx_cpu_takes_over(e, *status)) return 1;
+    *status = SHS_OK;
+    return 0;
 }
+
+/* ---- coding here; the caller's Gram matrix ------------------------------------------------------------ >>omp_here */
 
 /* Whether G_ij and G_ji are the same product but for rounding, also that of floats in a matrix of doubles. */
 SHS__PRIVATE int shs__gram_pair_agrees(const shs_real *G, int ldg, int i, int j) {
@@ -11560,23 +11582,26 @@ SHS__OUTLINE int shs__omp_code_late(const shs_context *ctx, shs__coder *c, shs_o
     return whole;
 }
 
-/* Codes on the CPU, with D and Y as c has them: the caller's, or the copies of shs__units_open. */
+/* Codes on the CPU, with D and Y as c has them: the caller's, or the copies of shs__units_open. If a late call is refused,
+   the check of whole matrices says why. It finds nothing where D'Y alone has overflowed: such a call is coded once more. */
 SHS__OUTLINE shs_status shs__omp_code_here(const shs_context *ctx, shs__coder *c, shs_omp_report *report) {
     const shs__omp_dictionary *d = &c->over;
     shs__layout l = SHS_ZERO;
     shs_status status = SHS_OK;
     const int late = c->late;
+    int coded = 0;
     while (shs__layout_next(ctx, &l, &status)) shs__coder_layout(&l, c, shs__ctx_workers(ctx));
     if (status != SHS_OK) return status;
     SHS__CLEAR(c->flags, shs__ctx_workers(ctx));
     shs__coder_dictionary(ctx, c, d->D, d->ldd);
-    if (!late || !shs__omp_code_late(ctx, c, report, &status)) {
-        if (late) status = shs__coder_matrices(d, c->options->gram, c->options->ldg);
-        if (status == SHS_OK) status = shs__coder_run(ctx, c, "coding", report);
-    }
+    if (late) coded = shs__omp_code_late(ctx, c, report, &status);
+    if (late && !coded) status = shs__coder_matrices(d, c->options->gram, c->options->ldg);
+    if (status == SHS_OK && !coded) status = shs__coder_run(ctx, c, "coding", report);
     shs__layout_release(ctx, &l);
     return status;
 }
+
+/* ---- coding in other units --------------------------------------------------------------------------- >>omp_units */
 
 /* 2^k, of the powers that are normal numbers the nearest. */
 SHS__PRIVATE shs_real shs__omp_power(int k) {
@@ -11753,7 +11778,7 @@ SHS__OUTLINE shs_status shs__omp_code_scaled(const shs_context *ctx, const shs__
     if (status != SHS_OK) return status;
     u.c.errors2 = u.errors2;
     for (i = 0; i < c->m; i++) u.errors2[i] = -1;
-    if (shs__cpu_must_code(ctx, &u.c, SHS__OMP_CODES, report, &status)) status = shs__omp_code_here(ctx, &u.c, report);
+    if (!shs__coded_by_engine(ctx, &u.c, SHS__OMP_CODES, report, &status)) status = shs__omp_code_here(ctx, &u.c, report);
     for (i = 0; i < c->m && (status == SHS_OK || status == SHS_CANCELLED); i++) {
         if (u.errors2[i] < 0) continue;
         if (c->errors2) shs__omp_times_power(1, u.errors2 + i, -2 * u.each[i], c->errors2 + i);
@@ -11785,15 +11810,17 @@ SHS__PRIVATE shs_status shs__dictionary_look(const shs__coder *c, int *unsafe) {
     return SHS_OK;
 }
 
+/* ---- the public functions --------------------------------------------------------------------------- >>omp_public */
+
 /* Whether the engine has coded, with the caller's D and Y. It has looked at the signals too, because a look on the host takes
    longer than their way to a device. If a signal's unit leaves no room for squares, its codes do not count. */
 SHS__PRIVATE int shs__omp_coded_there(const shs_context *ctx, const shs__coder *c, shs_omp_report *report, shs_status *status) {
     int unsafe = 0;
     if (c->over.p == 0 || !shs__ctx_engine(ctx)) return 0;
     if (shs__dictionary_look(c, &unsafe) != SHS_OK || unsafe) return 0;
-    if (shs__cpu_must_code(ctx, c, SHS__OMP_LOOKS, report, status)) return 0;
+    if (!shs__coded_by_engine(ctx, c, SHS__OMP_LOOKS, report, status)) return 0;
     if (*status != SHS_OUT_OF_RANGE) return 1;
-    /* Left over is a signal that cannot be coded in any unit: the engine's status is the call's. */
+    /* Either a signal's unit leaves no room, or a coefficient overflows, as it would here. */
     return shs__coder_look(ctx, c, &unsafe) == SHS_OK && !unsafe;
 }
 
@@ -11836,7 +11863,31 @@ SHS__OUTLINE shs_status shs__omp_code(const shs_context *ctx, shs__coder *c, shs
     return status;
 }
 
-/* The fast form of shs_omp_naive. */
+SHS__PUBLIC shs_omp_options shs_omp_defaults(int p, int n) {
+    shs_omp_options o = SHS_ZERO;
+    o.sparsity = shs__imin(p, n);
+    o.signals_per_group = shs__coder_default_chunk(n);
+    return o;
+}
+
+SHS__PUBLIC size_t shs_omp_workspace(const shs_context *ctx, int p, int n, size_t m, int stride,
+                                     const shs_omp_options *options) {
+    shs__coder c;
+    shs__layout l = SHS_ZERO;
+    if (p < 0 || n < 1 || stride < 0 || shs__coder_open(&c, p, n, m, stride, options) != SHS_OK) return SIZE_MAX;
+    shs__coder_plan(ctx, &c);
+    shs__coder_layout(&l, &c, shs__ctx_workers(ctx));
+    return shs__layout_query(&l);
+}
+
+SHS__PUBLIC shs_status shs_omp(const shs_context *ctx, int p, int n, const shs_real *D, size_t m, const shs_real *Y,
+                               int sparsity, shs_codes *codes) {
+    shs_omp_options o = SHS_ZERO;
+    o.sparsity = sparsity;
+    return shs_omp_ex(ctx, p, n, D, p, m, Y, p, &o, codes, NULL, NULL);
+}
+
+/* Codes many signals, each as shs_omp_naive does. */
 SHS__PUBLIC shs_status shs_omp_ex(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m, const shs_real *Y,
                                   int ldy, const shs_omp_options *options, shs_codes *codes, shs_real *errors2,
                                   shs_omp_report *report) {
@@ -11845,14 +11896,14 @@ SHS__PUBLIC shs_status shs_omp_ex(const shs_context *ctx, int p, int n, const sh
     if (status != SHS_OK) return status;
     if (!shs__codes_ok(codes, m)) return SHS_BAD_CODES;
     status = shs__coder_open(&c, p, n, m, codes->stride, options);
+    if (status != SHS_OK) return status;
     c.over.D = D;
     c.over.ldd = ldd;
     c.Y = Y;
     c.ldy = ldy;
     c.codes = codes;
     c.errors2 = errors2;
-    if (status == SHS_OK) return shs__omp_code(ctx, &c, report);
-    return status;
+    return shs__omp_code(ctx, &c, report);
 }
 
 SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, const shs_real *dty, int ldt,
@@ -11874,13 +11925,13 @@ SHS__PUBLIC shs_status shs_omp_gram(const shs_context *ctx, int n, size_t m, con
         }
         if (status == SHS_OK) status = shs__omp_trusts(tolerance, whole);
     }
+    if (status != SHS_OK) return status;
     c.Y = dty;
     c.ldy = ldt;
     c.norms2 = norms2;
     c.codes = codes;
     c.errors2 = errors2;
-    if (status == SHS_OK) return shs__omp_code(ctx, &c, report);
-    return status;
+    return shs__omp_code(ctx, &c, report);
 }
 
 #endif /* SHS__ALL_PARTS */
@@ -14158,7 +14209,7 @@ SHS__PRIVATE shs_status shs__dl_stage_recode(shs__dl_learner *w, const shs_real 
     coder->around.after = NULL;
     coder->over.D = D;
     coder->over.ldd = w->p;
-    if (remote && !shs__cpu_must_code(w->ctx, coder, SHS__OMP_CODES, &report, &status)) return status;
+    if (remote && shs__coded_by_engine(w->ctx, coder, SHS__OMP_CODES, &report, &status)) return status;
     shs__coder_dictionary(w->ctx, coder, D, w->p);
     return shs__coder_run(w->ctx, coder, NULL, &report);
 }
@@ -15308,7 +15359,7 @@ SHS__PRIVATE shs_status shs__on_cpu(shs__on_learner *s, const shs_atom_group *g,
     shs__dl_learner *w = &s->w;
     shs__coder *coder = &w->session.coder;
     shs_status status = SHS_OK;
-    if (coder->m > 0 && shs__cpu_must_code(&s->quiet, coder, SHS__OMP_CODES, report, &status)) {
+    if (coder->m > 0 && !shs__coded_by_engine(&s->quiet, coder, SHS__OMP_CODES, report, &status)) {
         shs__coder_dictionary(w->ctx, coder, w->D, w->p);
         status = shs__coder_run(w->ctx, coder, NULL, report);
     }
@@ -16139,7 +16190,7 @@ SHS__PRIVATE shs_status shs__patch_code(const shs_context *ctx, shs__patch_codin
         w->coder.around.fetch = NULL;
         shs__patch_get_run(ctx, &w->job);
         if (shs__coder_finite(ctx, &w->coder) != SHS_OK) return SHS_IMAGE_NOT_FINITE;
-        if (!shs__cpu_must_code(ctx, &w->coder, SHS__OMP_CODES, report, &status)) {
+        if (shs__coded_by_engine(ctx, &w->coder, SHS__OMP_CODES, report, &status)) {
             if (status == SHS_OK) (void)shs__synthesis_run(ctx, &w->synthesis);
             return status;
         }

@@ -55,7 +55,7 @@ const test_stage test_stages[] = {
     {"Gram matrix", shs__omp_gram_chunk},
     {"coding", shs__coder_chunk},
     {"the lasso", shs__lasso_chunk},
-    {"looking for NaN", shs__finite_chunk},
+    {"looking for NaN", shs__look_chunk},
     {"sums of an atom's signals", shs__dl_gather_chunk},
     {"residuals of an atom's signals", shs__dl_update_uses},
     {"residuals of a group's signals", shs__dl_update_signals},
