@@ -643,6 +643,31 @@ static void test_threads(void **state) {
     problem_free(&q);
 }
 
+static void count_loops(void *user, size_t chunks, int threads, shs_chunk_fn body, void *arg) {
+    size_t i;
+    (void)threads;
+    ++*(int *)user;
+    for (i = 0; i < chunks; i++) body(arg, i, 0);
+}
+
+/* A signal of the lasso takes sweeps: 150 of them take longer than waking threads. */
+static void test_sweeps_are_shared(void **state) {
+    problem q = problem_of(64, 64, 150, 0, 62);
+    shs_codes codes = new_codes(150, 64);
+    shs_lasso_options o = SHS_ZERO;
+    shs_context ctx = SHS_ZERO;
+    int calls = 0;
+    (void)state;
+    o.relative = 1, o.lambda = (shs_real)0.5;
+    ctx.threads = 2, ctx.parallel_fn = count_loops, ctx.parallel_user = &calls;
+    test_worth_sharing = WORTH_SHARING;
+    assert_ok(shs_lasso(&ctx, 64, 64, q.D, 64, 150, q.Y, 64, &o, &codes, NULL, NULL));
+    test_worth_sharing = 0;
+    assert_int_equal(calls, 1);
+    shs_codes_free(NULL, &codes);
+    problem_free(&q);
+}
+
 static int cancel(void *user, const char *phase, size_t step, size_t steps, shs_wide error) {
     (void)user, (void)error;
     assert_string_equal(phase, "lasso");
@@ -770,6 +795,7 @@ int main(void) {
         cmocka_unit_test(test_wide),
         cmocka_unit_test(test_scales),
         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_sweeps_are_shared),
         cmocka_unit_test(test_workspace_and_cancel),
         cmocka_unit_test(test_bad_input),
     };

@@ -118,6 +118,7 @@ static const struct cpu_only {
     {"dictionary learning", "test_variants_in_an_arena", "the query counts the CPU's memory; a session takes its own"},
     {"online learning", "test_memory", "the query counts the CPU's memory; a session takes its own"},
     {"the lasso", "test_few_sweeps", "a sweep there is n steps of its own choice, which come further"},
+    {"the lasso", "test_sweeps_are_shared", "a device has no use for parallel_fn, whose calls are counted"},
     {"the lasso", "test_workspace_and_cancel", "the query counts the CPU's memory; a session takes its own"},
     {"pca", "test_few_pixels_in_little_memory", "the arena counts the CPU's memory; a session takes its own"},
     {"pca", "test_rx_trimmed_in_every_way", "scores of a fit come from the CPU, and their bits are compared"},
