@@ -723,7 +723,7 @@ SHS_API void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *vect
 
    Tolerances. The recurrence of ||r||^2 errs by about 4 eps |y|^2 / min d^2. Where this error matters, the residual y - Dx is
    formed explicitly in shs_wide, and pursuit and errors2 use it: near the tolerance, below 1e-2 |y| (1e-6 in double), and with
-   atoms of d^2 < 1e-2 G_jj (1e-4). A signal reported as reached is reached: ||y - Dx|| <= tolerance for the stored coefficients
+   atoms of d^2 < 1e-2 G_jj (1e-4). A signal reported as reached is reached: ||y - Dx|| <= tolerance for the stored coefficients.
    For a signal without atoms ||y||^2 is compared as shs_wide rounds it.
    Below about 1e-6 |y| (1e-15 in double) rounding keeps more and more signals above the tolerance; they count as not reached.
    shs_omp_one and shs_omp_gram go on until the recurrence is below the tolerance by more than its error. */
@@ -8977,10 +8977,11 @@ SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *
    shs__omp_code decides if the dictionary is worth packing and when G is checked (shs__coder_plan), checks D and G
    (shs__coder_matrices), and lets the engine look at Y and code it (shs__omp_coded_there). A late call checks no matrix before it
    codes. If no engine has coded, shs__omp_look looks at Y, and shs__omp_code_looked_at codes: as it is (shs__omp_code_here), or on
-   copies in other units (shs__omp_code_scaled). shs__omp_code_here takes memory (shs__coder_layout), for which
-   shs__coder_choose_form decides with or without a Gram matrix, packs D and forms D'D (shs__coder_dictionary), and calls
-   shs__coder_run, which shares out chunks of signals. Late calls come there through shs__omp_code_late, which then checks D'Y and
-   the columns of G that were used.
+   copies in other units (shs__omp_code_scaled).
+
+   shs__omp_code_here takes memory (shs__coder_layout), packs D and forms D'D (shs__coder_dictionary), and calls shs__coder_run,
+   which shares out chunks of signals. The layout asks shs__coder_choose_form for a form: with or without a Gram matrix. Late calls
+   come to shs__coder_run through shs__omp_code_late, which then checks D'Y and the columns of G that were used.
 
    shs__coder_chunk calls form->code. shs__chunk_with_gram and shs__chunk_team loop over shs__omp_step. shs__chunk_direct calls
    shs__omp_pursue_chunk, which loops over g->step. Nonnegative signals step by shs__nn_step, subspace pursuit by
@@ -11263,8 +11264,8 @@ SHS__PRIVATE void shs__coder_chunk(void *arg, size_t chunk, int worker) {
     if (finite && around->after) (void)shs__synthesize(around->after, first, end, worker);
 }
 
-/* The work of a signal, as shs__ctx_parallel counts it: D'y, what the steps read, in vectors, and what any step takes. A tolerance
-   without a limit may end the pursuit at any step; such a signal counts as one step. */
+/* The work of a signal, as shs__ctx_parallel counts it: the product D'y, the vectors that all steps read, and 32 for each step. A
+   tolerance without a limit may end the pursuit at any step: such a signal counts as one step. */
 SHS__PRIVATE shs_wide shs__coder_work(const shs__coder *c) {
     const shs__omp_dictionary *d = &c->over;
     const shs_omp_options *o = c->options;
