@@ -902,7 +902,8 @@ SHS_API size_t shs_omp_one_direct_workspace(int p, int n, const shs_omp_options 
     (SHS__ALIGN + SHS__ONE_BUFFER(shs_real, (p) && (ols) ? 2 * (n) : (n)) +                                                    \
      SHS__ONE_BUFFER(shs_real, ((s) > (p) ? (s) : (p)) * ((p) && (ols) ? 2 : 1)) + SHS__ONE_BUFFER(shs_wide, p) + SHS__GAP +   \
      SHS__ONE_BUFFER(shs_real, (s) * ((s) + 1) / 2) + SHS__ONE_BUFFER(shs_real, s) +                                           \
-     ((nonnegative) ? 2 * SHS__ONE_BUFFER(shs_wide, (s) * ((s) + 1) / 2) + 4 * SHS__ONE_BUFFER(shs_wide, s)                    \
+     ((nonnegative) ? 2 * SHS__ONE_BUFFER(shs_wide, (s) * ((s) + 1) / 2) + 3 * SHS__ONE_BUFFER(shs_wide, s) +                  \
+                          2 * SHS__ONE_BUFFER(int, s)                                                                          \
                     : SHS__ONE_BUFFER(shs_real, (p)         ? (p) * (s)                                                        \
                                                 : (s) > 1 ? (n) * ((s) - 1)                                                    \
                                                           : (n))) +                                                            \
@@ -7881,6 +7882,8 @@ SHS__PUBLIC shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda,
     return SHS_OK;
 }
 
+#endif /* SHS__ALL_PARTS */
+
 /* ---- systems of a few dozen unknowns ---------------------------------------------------------------------- >>small */
 
 /* Symmetric systems in shs_wide that grow by one unknown at a time. Triangles are packed by rows: row k has k+1 values and begins
@@ -7915,6 +7918,138 @@ SHS__PRIVATE void shs__small_solve(int count, const shs_wide *L, shs_wide *z) {
     }
 }
 
+/* H_ij of a triangle */
+SHS__PRIVATE shs_wide shs__small_at(const shs_wide *H, int i, int j) {
+    const size_t row = (size_t)shs__imax(i, j);
+    return H[row * (row + 1) / 2 + (size_t)shs__imin(i, j)];
+}
+
+/* min |y - A x| over x >= 0 from H = A'A and h = A'y, by active sets (Lawson, Hanson 1974; Bro, de Jong 1997). With `sum` the x add
+   up to 1, and lambda is the multiplier of that. */
+typedef struct shs__nonnegative {
+    int n, sum;
+    int count, factored; /* unknowns in the set; rows of L that hold for them */
+    int *set;            /* n: the unknowns in the set, in the order in which they entered */
+    int *state;          /* n: 1: in the set; 0: not; -1: not, and only rounding or dependence would take it in */
+    shs_wide *H, *h;     /* H: a triangle */
+    shs_wide *L, *x;     /* the Cholesky factor of the set's part of H; x, which is 0 outside of the set */
+    shs_wide *u, *v;     /* n, and n with `sum`: scratch */
+    shs_wide lambda;
+    shs_wide guard;      /* an unknown depends on those before it if they leave no more than guard H_jj of H_jj */
+    shs_wide smallest;   /* the smallest share of an H_jj that they left */
+} shs__nonnegative;
+
+/* The least squares over the set, without regard to signs: u, in the order of the set. Returns 0 where one depends on those before
+   it. */
+SHS__OUTLINE int shs__small_solve_set(shs__nonnegative *s) {
+    shs_wide ones = 0, total = -1;
+    int i, k;
+    for (k = s->factored; k < s->count; k++) {
+        shs_wide *row = s->L + (size_t)k * ((size_t)k + 1) / 2, all, left;
+        for (i = 0; i <= k; i++) row[i] = shs__small_at(s->H, s->set[k], s->set[i]);
+        all = row[k];
+        left = shs__small_row(k, s->L, row);
+        if (!(left > s->guard * all)) return 0;
+        if (left < s->smallest * all) s->smallest = left / all;
+        row[k] = SHS__WSQRT(left);
+        s->factored = k + 1;
+    }
+    for (k = 0; k < s->count; k++) s->u[k] = s->h[s->set[k]];
+    shs__small_solve(s->count, s->L, s->u);
+    if (!s->sum) return 1;
+    for (k = 0; k < s->count; k++) s->v[k] = 1;
+    shs__small_solve(s->count, s->L, s->v);
+    for (k = 0; k < s->count; k++) {
+        ones += s->v[k];
+        total += s->u[k];
+    }
+    s->lambda = total / ones;
+    for (k = 0; k < s->count; k++) s->u[k] -= s->lambda * s->v[k];
+    return 1;
+}
+
+/* The part of the way from x to `to` that keeps it from becoming negative, at most 1. */
+SHS__PRIVATE shs_wide shs__small_length(shs_wide x, shs_wide to) {
+    if (to > 0) return 1;
+    if (x > 0) return x / (x - to);
+    return 0;
+}
+
+/* This part of the way from x to u. Who reaches 0 leaves the set. */
+SHS__PRIVATE void shs__small_step(shs__nonnegative *s, shs_wide step) {
+    int k, kept = 0;
+    for (k = 0; k < s->count; k++) {
+        const int i = s->set[k];
+        if (shs__small_length(s->x[i], s->u[k]) > step) {
+            s->x[i] += step * (s->u[k] - s->x[i]);
+            s->set[kept++] = i;
+        } else {
+            s->x[i] = 0;
+            s->state[i] = 0;
+            s->factored = shs__imin(s->factored, kept);
+        }
+    }
+    s->count = kept;
+}
+
+/* Takes an unknown into the set, and x towards the solution over it; where a sign would change on the way, on without that unknown,
+   until the solution is allowed. Each step lowers |y - A x|. Returns 0 where the newcomer depends on the set. */
+SHS__OUTLINE int shs__small_enter(shs__nonnegative *s, int newcomer) {
+    int k;
+    s->state[newcomer] = 1;
+    s->set[s->count++] = newcomer;
+    while (shs__small_solve_set(s)) {
+        shs_wide step = 1;
+        for (k = 0; k < s->count; k++) {
+            const shs_wide length = shs__small_length(s->x[s->set[k]], s->u[k]);
+            if (length < step) step = length;
+        }
+        if (step < 1) {
+            shs__small_step(s, step);
+            continue;
+        }
+        for (k = 0; k < s->count; k++) s->x[s->set[k]] = s->u[k];
+        if (s->state[newcomer] == 0) s->state[newcomer] = -1;
+        return 1;
+    }
+    if (s->state[newcomer] > 0) s->count--; /* it is the last */
+    s->state[newcomer] = -1;
+    s->x[newcomer] = 0;
+    return 0;
+}
+
+/* How much |y - A x|^2 / 2 falls along unknown j; 0 where rounding explains it. */
+SHS__PRIVATE shs_wide shs__small_slope(const shs__nonnegative *s, int j) {
+    shs_wide falls = s->h[j] - s->lambda, size = shs__wabs(s->h[j]) + shs__wabs(s->lambda);
+    int k;
+    for (k = 0; k < s->count; k++) {
+        const shs_wide part = shs__small_at(s->H, s->set[k], j) * s->x[s->set[k]];
+        falls -= part;
+        size += shs__wabs(part);
+    }
+    if (falls > 4 * (shs_wide)(s->n + 1) * SHS__WIDE_EPS * size) return falls;
+    return 0;
+}
+
+/* Lets in the unknown along which |y - A x| falls most, until it falls along none, or after so many turns. */
+SHS__OUTLINE void shs__small_descend(shs__nonnegative *s, int turns) {
+    int j;
+    for (; turns > 0; turns--) {
+        shs_wide most = 0;
+        int newcomer = -1;
+        for (j = 0; j < s->n; j++) {
+            shs_wide falls = 0;
+            if (s->state[j] == 0) falls = shs__small_slope(s, j);
+            if (falls <= most) continue;
+            most = falls;
+            newcomer = j;
+        }
+        if (newcomer < 0) return;
+        (void)shs__small_enter(s, newcomer);
+    }
+}
+
+#ifdef SHS__ALL_PARTS
 /* Rotates the columns of W (p x p) until they are orthogonal but for `negligible` of their lengths, and V, which begins as the
    identity, along: W <- W V (one-sided Jacobi). It keeps its accuracy where columns differ much in length. */
 SHS__OUTLINE void shs__small_orthogonal_columns(int p, shs_wide negligible, shs_wide *W, shs_wide *V) {
@@ -9370,13 +9505,6 @@ typedef struct shs__omp_dictionary {
     shs_real *squares;  /* of the elements of D by stripes, for the lengths of weighted atoms */
 } shs__omp_dictionary;
 
-/* The normal equations H x = h of all atoms chosen, and the Cholesky factor of those in use. */
-typedef struct shs__nn_equations {
-    shs_wide *H, *F; /* triangles, row k at k(k+1)/2 */
-    shs_wide *h, *x, *z;
-    shs_wide *in_use; /* 1 or 0 */
-} shs__nn_equations;
-
 /* What is known of ||r||, and how well. */
 typedef struct shs__signal_error {
     shs_wide tolerance2; /* squared; 0 = none */
@@ -9426,7 +9554,7 @@ typedef struct shs__omp_signal {
     size_t rows;
     shs_real *Q;        /* direct form: p x limit, the q_k */
     shs__signal_distances distances;
-    shs__nn_equations equations; /* for nonnegative coefficients */
+    shs__nonnegative equations; /* nonnegative coefficients: the normal equations of all atoms chosen */
     const struct shs__omp_team *team; /* the signals that this one stands for, which share its atoms; NULL: it is itself */
     shs__signal_weights weights;
 } shs__omp_signal;
@@ -10116,20 +10244,16 @@ SHS__PRIVATE void shs__omp_finish(shs__omp_signal *w) {
 
 /* The same operations for nonnegative coefficients. Of the chosen atoms, the atoms in use have coefficients above 0, and only they
    take part in the least squares. The set in use changes from step to step. So the normal equations H x = h of all chosen atoms,
-   H = D_I'D_I and h = D_I'y, are kept in shs_wide and solved anew for the atoms in use (Lawson, Hanson 1974). Row k of L is |d_k|
-   alone and t is zero, as shs__omp_confirm needs them. */
-SHS__PRIVATE void shs__nn_layout(shs__layout *l, shs__nn_equations *e, int limit) {
+   H = D_I'D_I and h = D_I'y, are kept in shs_wide and solved anew for the atoms in use (>>small). Row k of L is |d_k| alone and t
+   is zero, as shs__omp_confirm needs them. */
+SHS__PRIVATE void shs__nn_layout(shs__layout *l, shs__nonnegative *e, int limit) {
     e->H = SHS__CARVE(l, shs_wide, shs__omp_triangle_room(limit));
-    e->F = SHS__CARVE(l, shs_wide, shs__omp_triangle_room(limit));
+    e->L = SHS__CARVE(l, shs_wide, shs__omp_triangle_room(limit));
     e->h = SHS__CARVE(l, shs_wide, limit);
     e->x = SHS__CARVE(l, shs_wide, limit);
-    e->z = SHS__CARVE(l, shs_wide, limit);
-    e->in_use = SHS__CARVE(l, shs_wide, limit);
-}
-
-SHS__PRIVATE shs_wide shs__nn_product(const shs__nn_equations *e, int i, int j) {
-    if (i < j) return e->H[shs__omp_packed_at(j, i)];
-    return e->H[shs__omp_packed_at(i, j)];
+    e->u = SHS__CARVE(l, shs_wide, limit);
+    e->set = SHS__CARVE(l, int, limit);
+    e->state = SHS__CARVE(l, int, limit);
 }
 
 /* The largest alpha. If alpha comes from the explicit residual, its rounding is that of the stored coefficients alone, and the
@@ -10153,90 +10277,19 @@ SHS__PRIVATE void shs__nn_choose(shs__omp_signal *w) {
     if (w->chosen == 0) w->floor = SHS__OMP_GUARD * best;
 }
 
-/* z of the `chosen` atoms in use by H z = h, with 0 for the others. Returns 0 where one depends on those before it. */
-SHS__OUTLINE int shs__nn_least_squares(shs__omp_signal *w, const shs__nn_equations *e, int chosen) {
-    shs_wide guard = SHS__WIDENED_OMP_GUARD; /* an atom depends on those in use where d^2 <= guard G_jj */
-    int i, j, k;
-    if (w->y && sizeof(shs_wide) > sizeof(shs_real)) guard *= guard;
-    for (i = 0; i < chosen; i++) {
-        shs_wide *row = e->F + shs__omp_triangle(i), d2;
-        const shs_wide hii = shs__nn_product(e, i, i);
-        for (j = 0; j <= i; j++) row[j] = 0;
-        row[i] = 1;
-        e->z[i] = 0;
-        if (!(e->in_use[i] > 0)) continue;
-        d2 = hii;
-        e->z[i] = e->h[i];
-        for (j = 0; j < i; j++) {
-            const shs_wide *other = e->F + shs__omp_triangle(j);
-            if (!(e->in_use[j] > 0)) continue;
-            row[j] = shs__nn_product(e, i, j);
-            for (k = 0; k < j; k++) row[j] -= row[k] * other[k];
-            row[j] /= other[j];
-            d2 -= row[j] * row[j];
-            e->z[i] -= row[j] * e->z[j];
-        }
-        if (!(d2 > guard * hii)) return 0;
-        if (d2 < (shs_wide)w->error.smallest * hii) w->error.smallest = (shs_real)(d2 / hii);
-        row[i] = SHS__WSQRT(d2);
-        e->z[i] /= row[i];
-    }
-    for (i = chosen - 1; i >= 0; i--) {
-        const shs_wide *row = e->F + shs__omp_triangle(i);
-        e->z[i] /= row[i];
-        for (j = 0; j < i; j++) e->z[j] -= row[j] * e->z[i];
-    }
-    return 1;
-}
-
-/* Takes atom `newcomer` into use; an atom that reaches 0 on the way leaves. Returns 0, without the newcomer, if it depends on
-   others. x stays feasible, but atoms may have left before that. */
-SHS__OUTLINE int shs__nn_enter(shs__omp_signal *w, const shs__nn_equations *e, int chosen, int newcomer) {
-    e->in_use[newcomer] = 1;
-    while (shs__nn_least_squares(w, e, chosen)) {
-        shs_wide step = 1;
-        int i, first = -1;
-        for (i = 0; i < chosen; i++) {
-            shs_wide share = 0;
-            if (!(e->in_use[i] > 0) || e->z[i] > 0) continue;
-            if (e->x[i] > 0) share = e->x[i] / (e->x[i] - e->z[i]);
-            if (first < 0 || !(share >= step)) {
-                step = share;
-                first = i;
-            }
-        }
-        for (i = 0; i < chosen; i++) e->x[i] += step * (e->z[i] - e->x[i]);
-        if (first < 0) return 1;
-        for (i = 0; i < chosen; i++)
-            if (i == first || !(e->in_use[i] > 0) || (!(e->z[i] > 0) && !(e->x[i] > 0))) e->in_use[i] = e->x[i] = 0;
-    }
-    e->in_use[newcomer] = 0;
-    return 0;
-}
-
 /* min ||y - D_I x||, x >= 0, from the solution before the last of I was chosen, which enters first; then whoever would lower
-   the residual. Returns 0 where the last one depends on those in use. */
-SHS__OUTLINE int shs__nn_solve(shs__omp_signal *w, const shs__nn_equations *e, int chosen) {
-    int turns, newcomer = chosen - 1, i, j;
-    for (turns = 0; newcomer >= 0 && turns < 3 * chosen; turns++) {
-        shs_wide most = 0;
-        if (!shs__nn_enter(w, e, chosen, newcomer) && turns == 0) return 0;
-        newcomer = -1;
-        for (i = 0; i < chosen; i++) {
-            shs_wide slope = e->h[i], size = shs__wabs(e->h[i]);
-            if (e->in_use[i] > 0) continue;
-            for (j = 0; j < chosen; j++) {
-                const shs_wide part = shs__nn_product(e, i, j) * e->x[j];
-                slope -= part;
-                size += shs__wabs(part);
-            }
-            if (slope > 64 * SHS__WIDE_EPS * size && slope > most) {
-                most = slope;
-                newcomer = i;
-            }
-        }
-    }
-    return 1;
+   the residual. Returns 0 where the last one depends on those in use; others may have left before that. */
+SHS__OUTLINE int shs__nn_solve(shs__omp_signal *w, shs__nonnegative *e, int chosen) {
+    int i, good;
+    e->n = chosen;
+    e->guard = SHS__WIDENED_OMP_GUARD;
+    if (w->y && sizeof(shs_wide) > sizeof(shs_real)) e->guard *= e->guard;
+    e->smallest = (shs_wide)w->error.smallest;
+    for (i = 0; i < chosen; i++) e->state[i] = e->state[i] > 0;
+    good = shs__small_enter(e, chosen - 1);
+    if (good) shs__small_descend(e, 3 * chosen);
+    w->error.smallest = (shs_real)e->smallest;
+    return good;
 }
 
 /* x'y in shs_wide */
@@ -10248,7 +10301,7 @@ SHS__PRIVATE shs_wide shs__wide_dot(int p, const shs_real *x, const shs_real *y)
 }
 
 /* Appends the chosen atom: a row of H and of h, and all coefficients anew. With the signal and D both are formed from them. */
-SHS__INLINE int shs__nn_append(shs__omp_signal *w, shs__nn_equations *e, int known) {
+SHS__INLINE int shs__nn_append(shs__omp_signal *w, shs__nonnegative *e, int known) {
     const shs__omp_dictionary *over = w->over;
     const int k = w->chosen, j = w->next;
     const shs_real *atom = SHS__AT_OR_NULL(over->D, over->ldd, 0, j);
@@ -10256,7 +10309,9 @@ SHS__INLINE int shs__nn_append(shs__omp_signal *w, shs__nn_equations *e, int kno
     int i;
     if (!(w->alpha[j] > w->floor)) return 0;
     w->atoms[k] = j;
-    e->x[k] = e->in_use[k] = 0;
+    e->x[k] = 0;
+    e->state[k] = 0;
+    if (k == 0) e->count = e->factored = 0;
     if (known) e->h[k] = shs__wide_dot(over->p, atom, w->y);
     else e->h[k] = (shs_wide)w->alpha[j];
     for (i = 0; i <= k; i++) {
@@ -10273,7 +10328,7 @@ SHS__INLINE int shs__nn_append(shs__omp_signal *w, shs__nn_equations *e, int kno
 }
 
 /* Advances: alpha and x by what the coefficients have changed. */
-SHS__INLINE void shs__nn_advance(shs__omp_signal *w, const shs__nn_equations *e, shs__omp_form form) {
+SHS__INLINE void shs__nn_advance(shs__omp_signal *w, const shs__nonnegative *e, shs__omp_form form) {
     const shs__omp_dictionary *over = w->over;
     int k;
     w->r_is_explicit = 0;
@@ -10286,12 +10341,12 @@ SHS__INLINE void shs__nn_advance(shs__omp_signal *w, const shs__nn_equations *e,
 }
 
 /* ||r||^2 by the normal equations. */
-SHS__PRIVATE shs_wide shs__nn_residual2(const shs__omp_signal *w, const shs__nn_equations *e) {
+SHS__PRIVATE shs_wide shs__nn_residual2(const shs__omp_signal *w, const shs__nonnegative *e) {
     shs_wide sum = w->error.norm2;
     int i, j;
     for (i = 0; i < w->chosen; i++) {
         shs_wide both = 2 * e->h[i];
-        for (j = 0; j < w->chosen; j++) both -= shs__nn_product(e, i, j) * (shs_wide)w->x[j];
+        for (j = 0; j < w->chosen; j++) both -= shs__small_at(e->H, i, j) * (shs_wide)w->x[j];
         sum -= both * (shs_wide)w->x[i];
     }
     return shs__wmax(sum, 0);
@@ -10299,7 +10354,7 @@ SHS__PRIVATE shs_wide shs__nn_residual2(const shs__omp_signal *w, const shs__nn_
 
 /* One step, as shs__omp_step. */
 SHS__INLINE int shs__nn_step(shs__omp_signal *w, shs__omp_form form) {
-    shs__nn_equations *e = &w->equations;
+    shs__nonnegative *e = &w->equations;
     const int known = SHS__OMP_KNOWN(w, form);
     if (w->reached || w->chosen >= w->limit) return 0;
     if (!shs__nn_append(w, e, known)) {
@@ -23088,114 +23143,34 @@ SHS__PUBLIC void shs_unmix_naive(shs_constraint constraint, int n, int c, const 
 
 /* ---- abundances: one pixel ------------------------------------------------------------------------------- >>mixture */
 
-/* What all pixels share, and a worker's scratch. */
+/* A worker's equations, with E'E for H. */
 typedef struct shs__mixture {
-    int c, sum;              /* sum: the abundances add up to 1 */
-    const shs_wide *gram;    /* c x c: E'E */
-    shs_wide *L, *u, *v, *a; /* c (c + 1) / 2, c, c, c */
-    int *in;                 /* c: 1 = in the set, 0 = not; -1 = not, and rounding alone would take it in */
+    shs__nonnegative equations;
     unsigned char apart[SHS__ALIGN];
 } shs__mixture;
 
 enum { SHS__MIX_STEPS = 30 }; /* so many changes of the set for each endmember, at most: far more than exact numbers need */
 
-/* The least squares over the set, without regard to signs: u, in the order of the endmembers; returns lambda. */
-SHS__PRIVATE shs_wide shs__mix_solve(const shs__mixture *m, const shs_wide *b) {
-    int c = m->c, k = 0, i, j;
-    shs_wide ones = 0, sum = -1, lambda, *row = m->L;
-    for (j = 0; j < c; j++) {
-        int at = 0;
-        if (m->in[j] <= 0) continue;
-        for (i = 0; i <= j; i++)
-            if (m->in[i] > 0) row[at++] = *SHS__AT(m->gram, c, i, j);
-        row[k] = SHS__WSQRT(shs__small_row(k, m->L, row));
-        m->v[k] = 1;
-        m->u[k] = b[j];
-        row += ++k;
+/* The nonnegative abundances for b = E'x, in its place. The set begins empty or, for a sum of 1, with the nearest endmember. */
+SHS__PRIVATE void shs__mix_solve(shs__nonnegative *s, shs_wide *b) {
+    int i, first = 0;
+    s->h = b;
+    s->lambda = 0;
+    s->count = 0;
+    s->factored = 0;
+    for (i = 0; i < s->n; i++) {
+        s->x[i] = 0;
+        s->state[i] = 0;
+        if (shs__small_at(s->H, i, i) / 2 - b[i] < shs__small_at(s->H, first, first) / 2 - b[first]) first = i;
     }
-    shs__small_solve(k, m->L, m->u);
-    if (!m->sum) return 0;
-    shs__small_solve(k, m->L, m->v);
-    for (i = 0; i < k; i++) {
-        ones += m->v[i];
-        sum += m->u[i];
+    if (s->sum) {
+        s->x[first] = 1;
+        s->state[first] = 1;
+        s->set[s->count++] = first;
+        s->lambda = b[first] - shs__small_at(s->H, first, first);
     }
-    lambda = sum / ones;
-    for (i = 0; i < k; i++) m->u[i] -= lambda * m->v[i];
-    return lambda;
-}
-
-/* The part of the way from abundance a to `to` that keeps it from becoming negative, at most 1. */
-SHS__PRIVATE shs_wide shs__mix_length(shs_wide a, shs_wide to) {
-    if (to > 0) return 1;
-    if (a > 0) return a / (a - to);
-    return 0;
-}
-
-/* From abundances that are allowed towards the solution of the set, and where a sign would change on the way, on without that
-   endmember: until the solution is allowed. Each step comes nearer to x. */
-SHS__PRIVATE shs_wide shs__mix_descend(const shs__mixture *m, const shs_wide *b) {
-    int c = m->c, i, k;
-    for (;;) {
-        shs_wide lambda = shs__mix_solve(m, b), step = 1;
-        for (k = i = 0; i < c; i++)
-            if (m->in[i] > 0) {
-                shs_wide length = shs__mix_length(m->a[i], m->u[k++]);
-                if (length < step) step = length;
-            }
-        if (step >= 1) { /* nobody stops it */
-            for (k = i = 0; i < c; i++) m->a[i] = m->in[i] > 0 ? m->u[k++] : 0;
-            return lambda;
-        }
-        for (k = i = 0; i < c; i++)
-            if (m->in[i] > 0) {
-                shs_wide to = m->u[k++], length = shs__mix_length(m->a[i], to);
-                m->a[i] += step * (to - m->a[i]);
-                if (length <= step) {
-                    m->a[i] = 0;
-                    m->in[i] = 0;
-                }
-            }
-    }
-}
-
-/* The nonnegative abundances for b = E'x, in its place. The set begins empty or, for a sum of 1, with the nearest endmember.
-   Then the endmember enters along which the distance falls most, until it falls along none. */
-SHS__PRIVATE void shs__mix_solve_nonnegative(const shs__mixture *m, shs_wide *b) {
-    int c = m->c, i, j, steps, first = 0;
-    shs_wide lambda = 0;
-    for (i = 0; i < c; i++) {
-        m->a[i] = 0;
-        m->in[i] = 0;
-        if (*SHS__AT(m->gram, c, i, i) / 2 - b[i] < *SHS__AT(m->gram, c, first, first) / 2 - b[first]) first = i;
-    }
-    if (m->sum) {
-        m->a[first] = 1;
-        m->in[first] = 1;
-        lambda = b[first] - *SHS__AT(m->gram, c, first, first);
-    }
-    for (steps = 0; steps < SHS__MIX_STEPS * c; steps++) {
-        shs_wide most = 0;
-        int enters = -1;
-        for (j = 0; j < c; j++) {
-            shs_wide falls = b[j] - lambda, size = shs__wabs(b[j]) + shs__wabs(lambda);
-            if (m->in[j]) continue;
-            for (i = 0; i < c; i++) {
-                shs_wide part = *SHS__AT(m->gram, c, i, j) * m->a[i];
-                falls -= part;
-                size += shs__wabs(part);
-            }
-            if (falls > most && falls > 4 * (shs_wide)(c + 1) * SHS__WIDE_EPS * size) {
-                most = falls;
-                enters = j;
-            }
-        }
-        if (enters < 0) break;
-        m->in[enters] = 1;
-        lambda = shs__mix_descend(m, b);
-        if (m->in[enters] == 0) m->in[enters] = -1;
-    }
-    SHS__COPY(b, m->a, c);
+    shs__small_descend(s, SHS__MIX_STEPS * s->n);
+    SHS__COPY(b, s->x, s->n);
 }
 
 /* ---- abundances: the driver ---------------------------------------------------------------------------------- >>unmix */
@@ -23212,13 +23187,13 @@ SHS__PRIVATE void shs__mix_outputs(const shs__map_job *job, shs__panel *panel, i
     int k;
     shs__px_map_outputs(map, panel, own, 1);
     for (k = 0; k < panel->valid; k++)
-        shs__mix_solve_nonnegative(((const shs__unmixing *)job)->own + worker, SHS__AT((shs_wide *)own->rows, map->ldy, 0, k));
+        shs__mix_solve(&((const shs__unmixing *)job)->own[worker].equations, SHS__AT((shs_wide *)own->rows, map->ldy, 0, k));
     if (!by_pixel && panel->valid > 0)
         map->kernels->transpose(map->outputs, panel->valid, own->rows, map->ldy, own->planes, SHS__PANEL_PIXELS);
 }
 
 /* Of the pixels of v, which `map` leads to E'x. Who failed before comes here too: the ranks may agree here. */
-SHS__OUTLINE shs_status shs__mix_pixels(const shs__pixels *px, const shs__view *v, const shs_pixel_map *map, const shs_wide *gram,
+SHS__OUTLINE shs_status shs__mix_pixels(const shs__pixels *px, const shs__view *v, const shs_pixel_map *map, shs_wide *gram,
                                         int sum, const shs_sink *sink, shs_status status) {
     const shs_context *ctx = px->ctx;
     shs__unmixing s;
@@ -23233,14 +23208,16 @@ SHS__OUTLINE shs_status shs__mix_pixels(const shs__pixels *px, const shs__view *
         s.own = SHS__CARVE(&l, shs__mixture, workers);
         for (i = 0; i < workers; i++) {
             shs__mixture counted, *own = SHS__MEMBER(s.own, i, counted);
-            own->c = c;
-            own->sum = sum;
-            own->gram = gram;
-            own->L = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(count, count + 1, 1) / 2);
-            own->u = SHS__CARVE(&l, shs_wide, count);
-            own->v = SHS__CARVE(&l, shs_wide, count);
-            own->a = SHS__CARVE(&l, shs_wide, count);
-            own->in = SHS__CARVE(&l, int, count);
+            memset(own, 0, sizeof *own);
+            own->equations.n = c;
+            own->equations.sum = sum;
+            own->equations.H = gram;
+            own->equations.L = SHS__CARVE(&l, shs_wide, SHS__PRODUCT(count, count + 1, 1) / 2);
+            own->equations.u = SHS__CARVE(&l, shs_wide, count);
+            own->equations.v = SHS__CARVE(&l, shs_wide, count);
+            own->equations.x = SHS__CARVE(&l, shs_wide, count);
+            own->equations.set = SHS__CARVE(&l, int, count);
+            own->equations.state = SHS__CARVE(&l, int, count);
         }
     }
     if (status == SHS_OK) {
@@ -23253,7 +23230,7 @@ SHS__OUTLINE shs_status shs__mix_pixels(const shs__pixels *px, const shs__view *
 }
 
 /* The engine maps E'x into memory, and the CPU solves from these values. */
-SHS__OUTLINE shs_status shs__mix_engine(const shs__pixels *px, const shs_pixel_map *map, const shs_wide *gram, int sum,
+SHS__OUTLINE shs_status shs__mix_engine(const shs__pixels *px, const shs_pixel_map *map, shs_wide *gram, int sum,
                                         const shs_sink *sink) {
     shs__layout l = SHS_ZERO;
     shs_cube outputs;
@@ -23278,35 +23255,38 @@ SHS__OUTLINE shs_status shs__mix_engine(const shs__pixels *px, const shs_pixel_m
     return status;
 }
 
-/* The arrays of a call: E' or, if the constraint is a map, the map's matrix and offset; E'E, and the root of its inverse. */
+/* The arrays of a call: E' or, if the constraint is a map, the map's matrix and offset; E'E as a triangle, and the root of its
+   inverse. */
 typedef struct shs__mix_arrays {
-    shs_wide *matrix, *offset, *gram, *root; /* c x n, c, c x c, c x c */
+    shs_wide *matrix, *offset, *gram, *root; /* c x n, c, c (c + 1) / 2, c x c */
 } shs__mix_arrays;
 
 SHS__PRIVATE void shs__mix_layout(shs__layout *l, shs__mix_arrays *s, int n, int c) {
-    size_t gram = SHS__PRODUCT(c, c, 1);
     s->matrix = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, c, 1));
     s->offset = SHS__CARVE(l, shs_wide, c);
-    s->gram = SHS__CARVE(l, shs_wide, gram);
-    s->root = SHS__CARVE(l, shs_wide, gram);
+    s->gram = SHS__CARVE(l, shs_wide, SHS__PRODUCT(c, c, 1)); /* more than a triangle takes */
+    s->root = SHS__CARVE(l, shs_wide, SHS__PRODUCT(c, c, 1));
 }
 
 /* Without a constraint a = (E'E)^-1 E'x; what a sum of 1 lacks comes along v = (E'E)^-1 1. */
 SHS__PRIVATE shs_status shs__mix_prepare(int n, int c, const shs_wide *E, int lde, shs_constraint constraint,
                                          shs__mix_arrays *s) {
     int i, j, b;
-    shs_wide ones = 0;
+    shs_wide ones = 0, *row = s->gram;
     for (b = 0; b < n; b++)
         for (i = 0; i < c; i++) *SHS__AT(s->matrix, c, i, b) = *SHS__AT(E, lde, b, i);
     for (j = 0; j < c; j++)
-        for (i = 0; i < c; i++) *SHS__AT(s->gram, c, i, j) = shs__la_dot_wide(n, SHS__AT(E, lde, 0, i), SHS__AT(E, lde, 0, j));
-    if (!shs__wide_finite(shs__cells(c, c), s->gram)) return SHS_BAD_ENDMEMBERS;
-    SHS__COPY(s->root, s->gram, shs__cells(c, c));
+        for (i = 0; i <= j; i++) {
+            *row = shs__la_dot_wide(n, SHS__AT(E, lde, 0, i), SHS__AT(E, lde, 0, j));
+            *SHS__AT(s->root, c, i, j) = *SHS__AT(s->root, c, j, i) = *row;
+            row++;
+        }
+    if (!shs__wide_finite(shs__cells(c, c), s->root)) return SHS_BAD_ENDMEMBERS;
     if (!shs__wide_inverse_root(c, s->root, SHS__RANK_EPS, s->offset)) return SHS_DEPENDENT_ENDMEMBERS;
     for (j = 0; j < c; j++) { /* the root has compared each with later ones; (G^-1)_jj is 1 / (squared distance from all others) */
         const shs_wide *r = SHS__AT(s->root, c, 0, j);
         shs_wide inverse = shs__la_dot_wide(j + 1, r, r);
-        if (!(SHS__RANK_EPS * inverse * *SHS__AT(s->gram, c, j, j) < 1)) return SHS_DEPENDENT_ENDMEMBERS;
+        if (!(SHS__RANK_EPS * inverse * shs__small_at(s->gram, j, j) < 1)) return SHS_DEPENDENT_ENDMEMBERS;
     }
     if (constraint & SHS_CONSTRAINT_NONNEGATIVE) return SHS_OK;
     for (b = 0; b < n; b++) shs__wide_inverse_times(c, s->root, SHS__AT(s->matrix, c, 0, b));
