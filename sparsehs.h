@@ -33,7 +33,7 @@
                                              transforms pca_calls rx_classes rx_local
       11  FastICA                          >>ica ica_naive expectations ica_iterations ica_fit
       12  models (fits kept in files)      >>models
-      13  spectra (targets, endmembers)    >>spectra detect_naive inverse_root detectors scores backgrounds detect unmix_naive
+      13  spectra (targets, endmembers)    >>spectra detect_naive detectors inverse_root scores backgrounds detect unmix_naive
                                              mixture unmix endmembers_naive farthest atgp vca endmembers ppi_naive ppi
                                              count_naive count
       14  files (.npy, compact codes)     >>files compact
@@ -8050,6 +8050,30 @@ SHS__OUTLINE void shs__small_descend(shs__nonnegative *s, int turns) {
 }
 
 #ifdef SHS__ALL_PARTS
+/* Takes off x (n values) its part in the space of the columns of Q (n x count), which are orthonormal or zero; twice, since where
+   little is left, once is not enough. */
+SHS__OUTLINE void shs__small_remove(int n, int count, const shs_wide *Q, shs_wide *x) {
+    int i, k, twice;
+    for (twice = 0; twice < 2; twice++)
+        for (k = 0; k < count; k++) {
+            const shs_wide *q = SHS__AT(Q, n, 0, k);
+            const shs_wide along = shs__la_dot_wide(n, q, x);
+            for (i = 0; i < n; i++) x[i] -= along * q[i];
+        }
+}
+
+/* x becomes the unit vector of what is left of it outside the columns of Q; returns the share of |x|^2 that is left, NaN where
+   squares leave the range. */
+SHS__OUTLINE shs_wide shs__small_outside(int n, int count, const shs_wide *Q, shs_wide *x) {
+    const shs_wide before = shs__la_dot_wide(n, x, x);
+    shs_wide left;
+    int i;
+    shs__small_remove(n, count, Q, x);
+    left = shs__la_dot_wide(n, x, x);
+    for (i = 0; i < n && left > 0; i++) x[i] /= SHS__WSQRT(left);
+    return shs__quotient(left, before);
+}
+
 /* Rotates the columns of W (p x p) until they are orthogonal but for `negligible` of their lengths, and V, which begins as the
    identity, along: W <- W V (one-sided Jacobi). It keeps its accuracy where columns differ much in length. */
 SHS__OUTLINE void shs__small_orthogonal_columns(int p, shs_wide negligible, shs_wide *W, shs_wide *V) {
@@ -14422,7 +14446,7 @@ SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int 
 SHS__PRIVATE void shs__dl_orthonormal_columns(int p, shs_wide *W) {
     const shs_wide negligible = SHS__BY_WIDE(1e-13, 1e-5);
     shs_wide largest = 0, norm;
-    int i, j, l, pass, next = 0;
+    int i, l, next = 0;
     for (i = 0; i < p; i++) {
         norm = SHS__WSQRT(shs__la_dot_wide(p, SHS__AT(W, p, 0, i), SHS__AT(W, p, 0, i)));
         if (norm > largest) largest = norm;
@@ -14439,14 +14463,8 @@ SHS__PRIVATE void shs__dl_orthonormal_columns(int p, shs_wide *W) {
         do {
             for (l = 0; l < p; l++) a[l] = l == next;
             next++;
-            for (pass = 0; pass < 2; pass++) /* twice: where little is left, once is not enough */
-                for (j = 0; j < p; j++) {
-                    const shs_wide *b = SHS__AT(W, p, 0, j);
-                    shs_wide part;
-                    if (j == i) continue;
-                    part = shs__la_dot_wide(p, a, b);
-                    for (l = 0; l < p; l++) a[l] -= part * b[l];
-                }
+            shs__small_remove(p, i, W, a);
+            shs__small_remove(p, p - i - 1, W + shs__cells(p, i + 1), a);
             norm = SHS__WSQRT(shs__la_dot_wide(p, a, a));
         } while (norm < SHS__WIDE_C(0.5) / SHS__WSQRT((shs_wide)p) && next < p);
         for (l = 0; l < p && norm > 0; l++) a[l] /= norm;
@@ -19465,22 +19483,6 @@ SHS__PRIVATE void shs__wide_product(int m, int n, int k, const shs_wide *A, cons
     }
 }
 
-/* Takes the first k columns of V off v (n values), twice; makes v of unit length. Returns 0 if nothing is left, or no number. */
-SHS__PRIVATE int shs__wide_orthonormal(int n, int k, const shs_wide *V, shs_wide *v) {
-    shs_wide length2;
-    int pass, j, i;
-    for (pass = 0; pass < 2; pass++)
-        for (j = 0; j < k; j++) {
-            const shs_wide *q = SHS__AT(V, n, 0, j);
-            shs_wide along = shs__la_dot_wide(n, q, v);
-            for (i = 0; i < n; i++) v[i] -= along * q[i];
-        }
-    length2 = shs__la_dot_wide(n, v, v);
-    if (!(length2 > 0) || !shs__wide_finite(1, &length2)) return 0;
-    for (i = 0; i < n; i++) v[i] /= SHS__WSQRT(length2);
-    return 1;
-}
-
 /* ---- the fit ------------------------------------------------------------------------------------------- >>pca_fit */
 
 /* Eigenvalues below this share of the first are rounding. OF_REAL: of sums that may have been formed in shs_real, that is unless
@@ -19852,7 +19854,7 @@ SHS__PRIVATE void shs__few_add_direction(int n, int k, shs_wide *V) {
         farthest = i;
     }
     for (i = 0; i < n; i++) v[i] = i == farthest;
-    shs__wide_orthonormal(n, k, V, v);
+    (void)shs__small_outside(n, k, V, v);
 }
 
 /* Eigenvalues and as many vectors as are asked for: *components, or all above rounding, which it becomes. */
@@ -19870,7 +19872,7 @@ SHS__PRIVATE shs_status shs__few_solve(const shs_context *ctx, shs__few_pixels *
     if (*components == 0) *components = shs__imax(rank, 1);
     rank = shs__imin(rank, *components);
     shs__wide_product(n, rank, count, few->X, few->turns, count, V);
-    for (j = 0; j < rank; j++) shs__wide_orthonormal(n, j, V, SHS__AT(V, n, 0, j));
+    for (j = 0; j < rank; j++) (void)shs__small_outside(n, j, V, SHS__AT(V, n, 0, j));
     for (; j < *components; j++) shs__few_add_direction(n, j, V);
     return SHS_OK;
 }
@@ -21364,7 +21366,7 @@ SHS__PRIVATE int shs__ica_polar_factor(int m, shs__iteration *it, shs_wide *A) {
     SHS__COPY(it->room, A, shs__cells(m, m));
     shs__small_orthogonal_columns(m, SHS__BY_WIDE(2.3e-16, 1.2e-7), it->room, it->vectors);
     for (j = 0; j < m; j++) /* orthogonal already: only to unit length */
-        if (!shs__wide_orthonormal(m, 0, NULL, SHS__AT(it->room, m, 0, j))) return 0;
+        if (!(shs__small_outside(m, 0, NULL, SHS__AT(it->room, m, 0, j)) > 0)) return 0;
     for (j = 0; j < m; j++)
         for (i = 0; i < m; i++) {
             shs_wide sum = 0;
@@ -21382,7 +21384,7 @@ typedef struct shs__directions {
 /* Makes the result of a step, A, directions again: one off the columns of W before it, or all orthonormal. */
 SHS__PRIVATE int shs__ica_directions(int m, shs__directions which, shs__iteration *it, shs_wide *A) {
     if (which.count > 1) return shs__ica_polar_factor(m, it, A);
-    return shs__wide_orthonormal(m, which.first, it->W, A);
+    return shs__small_outside(m, which.first, it->W, A) > 0;
 }
 
 /* The uncertainty of the direction of a plain step by sums of single precision, as 1 - |cos|. Sums of y^3 err by about 1e-6, and
@@ -21498,7 +21500,7 @@ SHS__PRIVATE int shs__ica_independent(int m, shs__directions which, const shs__i
     for (j = which.first; j < which.first + which.count; j++) {
         const shs_wide *w = SHS__AT(it->W, m, 0, j);
         shs_wide *p = SHS__AT(it->P, m, 0, j), left;
-        if (!shs__wide_orthonormal(m, j, it->P, p)) return 0;
+        if (!(shs__small_outside(m, j, it->P, p) > 0)) return 0;
         left = shs__la_dot_wide(m, p, w);
         if (!(left * left > rounding * rounding * shs__la_dot_wide(m, w, w))) return 0;
     }
@@ -22138,29 +22140,98 @@ SHS__PUBLIC void shs_model_free(const shs_context *ctx, shs_model *model) {
 
 /* ---- targets: the naive twin ------------------------------------------------------------------------ >>detect_naive */
 
-SHS__PUBLIC const char *shs_detector_name(shs_detector method) {
-    static const char *const names[] = {SHS_DETECTOR_LIST(SHS__NAMED) NULL};
-    return (unsigned)method < SHS_DETECTOR_COUNT ? names[method] : NULL;
+#ifdef SHS__NAIVE
+SHS__PRIVATE shs_wide shs__dot_naive(ptrdiff_t n, const shs_wide *x, const shs_wide *y) {
+    shs_wide sum = 0;
+    ptrdiff_t b;
+    for (b = 0; b < n; b++) sum += x[b] * y[b];
+    return sum;
 }
 
 /* x less its part along the unit vector q. */
-SHS__PRIVATE void shs__wide_take_off(int n, const shs_wide *q, shs_wide *x) {
-    shs_wide along = 0;
-    int i;
-    for (i = 0; i < n; i++) along += q[i] * x[i];
-    for (i = 0; i < n; i++) x[i] -= along * q[i];
+SHS__PRIVATE void shs__remove_naive(ptrdiff_t n, const shs_wide *q, shs_wide *x) {
+    const shs_wide along = shs__dot_naive(n, q, x);
+    ptrdiff_t b;
+    for (b = 0; b < n; b++) x[b] -= along * q[b];
 }
 
-/* x becomes the unit vector of what is left of it outside the columns of Q (n x count, orthonormal); returns the share of |x|^2
-   that is left. Twice for the sake of rounding. */
-SHS__PRIVATE shs_wide shs__wide_outside(int n, int count, const shs_wide *Q, shs_wide *x) {
-    shs_wide before = shs__la_dot_wide(n, x, x), left;
-    int i, twice;
-    for (twice = 0; twice < 2; twice++)
-        for (i = 0; i < count; i++) shs__wide_take_off(n, SHS__AT(Q, n, 0, i), x);
-    left = shs__la_dot_wide(n, x, x);
-    for (i = 0; i < n && left > 0; i++) x[i] /= SHS__WSQRT(left);
-    return shs__quotient(left, before);
+/* x at unit length. */
+SHS__PRIVATE void shs__unit_naive(ptrdiff_t n, shs_wide *x) {
+    const shs_wide length = SHS__WSQRT(shs__dot_naive(n, x, x));
+    ptrdiff_t b;
+    for (b = 0; b < n && length > 0; b++) x[b] /= length;
+}
+
+/* What the detectors know: the mean, or 0, and in A the Cholesky factor L of C or R; or the columns of U made orthonormal. */
+SHS__PRIVATE void shs__detect_learn_naive(shs_detector method, ptrdiff_t n, ptrdiff_t m, const shs_wide *X, int u,
+                                          const shs_wide *U, shs_wide *mean, shs_wide *A) {
+    ptrdiff_t b, i, k;
+    shs_moments_naive((int)n, m, X, mean, A);
+    if (method == SHS_DETECTOR_CEM) /* R = C + mean mean' */
+        for (k = 0; k < n; k++)
+            for (b = 0; b < n; b++) A[b + k * n] += mean[b] * mean[k];
+    if (method == SHS_DETECTOR_CEM || method == SHS_DETECTOR_SAM || method == SHS_DETECTOR_OSP || method == SHS_DETECTOR_AMSD)
+        for (b = 0; b < n; b++) mean[b] = 0;
+    if (method == SHS_DETECTOR_OSP || method == SHS_DETECTOR_AMSD)
+        for (k = 0; k < u; k++) {
+            shs_wide *q = A + k * n;
+            for (b = 0; b < n; b++) q[b] = U[b + k * n];
+            for (i = 0; i < k; i++) shs__remove_naive(n, A + i * n, q);
+            shs__unit_naive(n, q);
+        }
+    else if (method != SHS_DETECTOR_SAM) shs__pca_factorize_naive((int)n, A);
+}
+
+/* y = L^-1 (x - mean); of SAM x; of OSP and AMSD P x */
+SHS__PRIVATE void shs__detect_map_naive(shs_detector method, ptrdiff_t n, int u, const shs_wide *mean, const shs_wide *A,
+                                        const shs_wide *x, shs_wide *y) {
+    ptrdiff_t b, k;
+    for (b = 0; b < n; b++) y[b] = x[b] - mean[b];
+    if (method == SHS_DETECTOR_SAM) return;
+    if (method != SHS_DETECTOR_OSP && method != SHS_DETECTOR_AMSD) shs__pca_forward_naive((int)n, A, y, 1);
+    else
+        for (k = 0; k < u; k++) shs__remove_naive(n, A + k * n, y);
+}
+
+/* Score by score from the target a and the pixel b as mapped; x is the pixel, of m. */
+SHS__PRIVATE shs_wide shs__detect_score_naive(shs_detector method, ptrdiff_t n, ptrdiff_t m, const shs_wide *a, const shs_wide *b,
+                                              const shs_wide *x) {
+    const shs_wide aa = shs__dot_naive(n, a, a), bb = shs__dot_naive(n, b, b), ab = shs__dot_naive(n, a, b);
+    shs_wide cosine = 0;
+    if (bb > 0) cosine = ab / SHS__WSQRT(aa * bb);
+    if (cosine > 1) cosine = 1;
+    if (cosine < -1) cosine = -1;
+    switch (method) {
+    case SHS_DETECTOR_ACE: return cosine * cosine;
+    case SHS_DETECTOR_SACE: return cosine * shs__wabs(cosine);
+    case SHS_DETECTOR_GLRT: return cosine * cosine * bb / ((shs_wide)m + bb);
+    case SHS_DETECTOR_SAM: return SHS__WACOS(cosine);
+    case SHS_DETECTOR_AMSD:
+        if (!(bb > SHS__BY_WIDE(1e-12, 1e-6) * shs__dot_naive(n, x, x))) return 0; /* all of x is in U's space */
+        return cosine * cosine;
+    default: return ab / aa; /* MF, CEM, OSP */
+    }
+}
+
+SHS__PUBLIC void shs_detect_naive(shs_detector method, int n, ptrdiff_t m, const shs_wide *X, const shs_wide *t, int u,
+                                  const shs_wide *U, shs_wide *scores, shs_wide *scratch) {
+    shs_wide *mean = scratch, *a = mean + n, *b = a + n, *A = b + n;
+    ptrdiff_t i;
+    shs__detect_learn_naive(method, n, m, X, u, U, mean, A);
+    shs__detect_map_naive(method, n, u, mean, A, t, a);
+    for (i = 0; i < m; i++) {
+        const shs_wide *x = X + i * n;
+        shs__detect_map_naive(method, n, u, mean, A, x, b);
+        scores[i] = shs__detect_score_naive(method, n, m, a, b, x);
+    }
+}
+#endif /* SHS__NAIVE */
+
+/* ---- targets: what the detectors have in common ----------------------------------------------------------- >>detectors */
+
+SHS__PUBLIC const char *shs_detector_name(shs_detector method) {
+    static const char *const names[] = {SHS_DETECTOR_LIST(SHS__NAMED) NULL};
+    return (unsigned)method < SHS_DETECTOR_COUNT ? names[method] : NULL;
 }
 
 /* The angle of a cosine that rounding may have brought beyond 1. */
@@ -22204,60 +22275,7 @@ SHS__PRIVATE shs_wide shs__tg_score(shs_detector method, shs_wide cosine, shs_wi
     return cosine * cosine;
 }
 
-#ifdef SHS__NAIVE
-/* w = A^-1 (t - mean), where A is C, R or, for SAM, I, and A = L L'; or w = P t. With y = w'(x - mean) the scores of MF, CEM and
-   OSP are y / w'(t - mean); the others are made of the cosine. */
-SHS__PUBLIC void shs_detect_naive(shs_detector method, int n, ptrdiff_t m, const shs_wide *X, const shs_wide *t, int u,
-                                  const shs_wide *U, shs_wide *scores, shs_wide *scratch) {
-    shs_wide *mean = scratch, *w = mean + n, *v = w + n, *A = v + n, y, own = 0, length2;
-    ptrdiff_t i, b, k;
-    int centred = method == SHS_DETECTOR_MF || shs__tg_whitens(method);
-    shs_moments_naive(n, m, X, mean, A);
-    for (b = 0; b < n && !centred; b++)
-        for (k = 0; k < n; k++) A[k + b * n] = method == SHS_DETECTOR_CEM ? A[k + b * n] + mean[k] * mean[b] : k == b;
-    for (b = 0; b < n; b++) {
-        if (!centred) mean[b] = 0;
-        w[b] = t[b] - mean[b];
-    }
-    for (k = 0; k < u && shs__tg_projects(method); k++) { /* Gram-Schmidt: U's columns, orthonormal, in place of A's */
-        shs_wide *q = A + k * n;
-        for (b = 0; b < n; b++) q[b] = U[b + k * n];
-        for (i = 0; i < k; i++) shs__wide_take_off(n, A + i * n, q);
-        length2 = 0;
-        for (b = 0; b < n; b++) length2 += q[b] * q[b];
-        for (b = 0; b < n; b++) q[b] /= SHS__WSQRT(length2);
-        shs__wide_take_off(n, q, w);
-    }
-    if (!shs__tg_projects(method)) {
-        shs__pca_factorize_naive(n, A);
-        shs__pca_forward_naive(n, A, w, 1);
-        shs__pca_backward_naive(n, A, w, 1);
-    }
-    for (b = 0; b < n; b++) own += w[b] * (t[b] - mean[b]);
-    for (i = 0; i < m; i++) {
-        y = 0;
-        for (b = 0; b < n; b++) {
-            v[b] = X[b + i * n] - mean[b];
-            y += w[b] * v[b];
-        }
-        scores[i] = y / own;
-        if (shs__tg_is_map(method)) continue;
-        if (method != SHS_DETECTOR_AMSD) shs__pca_forward_naive(n, A, v, 1);
-        for (k = 0; k < u && method == SHS_DETECTOR_AMSD; k++) shs__wide_take_off(n, A + k * n, v);
-        length2 = 0;
-        for (b = 0; b < n; b++) length2 += v[b] * v[b];
-        if (method == SHS_DETECTOR_AMSD) {
-            shs_wide whole = 0;
-            for (b = 0; b < n; b++) whole += X[b + i * n] * X[b + i * n];
-            scores[i] = shs__tg_share(y * y / own, length2, whole - length2);
-            continue;
-        }
-        scores[i] = shs__tg_score(method, shs__quotient(y, SHS__WSQRT(own * length2)), length2, (shs_wide)m);
-    }
-}
-#endif /* SHS__NAIVE */
-
-/* ---- matrices of spectra; targets: rows of a map ------------------------------------------ >>inverse_root detectors */
+/* ---- matrices of spectra; targets: rows of a map ------------------------------------------------------ >>inverse_root */
 
 /* Whether the squared length of one of `count` spectra of n bands, in units so small, has lost digits to underflow. */
 SHS__OUTLINE int shs__wide_spectra_too_faint(int n, int count, const shs_wide *spectra, int ld) {
@@ -22284,7 +22302,7 @@ SHS__OUTLINE int shs__wide_spectra_finite(int n, int count, const shs_wide *spec
 SHS__PRIVATE int shs__wide_span(int n, int k, const shs_wide *spectrum, shs_wide *Q) {
     shs_wide *q = SHS__AT(Q, n, 0, k);
     SHS__COPY(q, spectrum, n);
-    return shs__wide_outside(n, k, Q, q) > SHS__RANK_EPS;
+    return shs__small_outside(n, k, Q, q) > SHS__RANK_EPS;
 }
 
 /* Values of all pixels in memory, band after band, as a cube and its view. */
@@ -22415,7 +22433,7 @@ SHS__PRIVATE shs_status shs__tg_subspaces(const shs_detect_options *o, const shs
 /* The row of each target: w / w't, where w is R'R t or P t; of ACE, SACE, GLRT and SAM w / sqrt(w't), so that the cosine comes
    of the output and the pixel's length alone. */
 SHS__PRIVATE shs_status shs__tg_rows(const shs_detect_options *o, const shs_wide *spectra, int lds, shs__detection *d) {
-    int n = d->n, k, i, j, twice, cosine = !shs__tg_is_map(o->method);
+    int n = d->n, k, i, cosine = !shs__tg_is_map(o->method);
     for (k = 0; k < d->targets; k++) {
         const shs_wide *spectrum = SHS__AT(spectra, lds, 0, k);
         shs_wide own = 0, length2, off2;
@@ -22426,8 +22444,7 @@ SHS__PRIVATE shs_status shs__tg_rows(const shs_detect_options *o, const shs_wide
         if (!(off2 > 64 * SHS__WIDE_EPS * SHS__WIDE_EPS * length2)) return SHS_LOST_TARGET;
         SHS__COPY(d->w, d->t, n);
         if (o->method == SHS_DETECTOR_OSP) {
-            for (twice = 0; twice < 2; twice++)
-                for (j = 0; j < o->undesired_count; j++) shs__wide_take_off(n, SHS__AT(d->root, n, 0, j), d->w);
+            shs__small_remove(n, o->undesired_count, d->root, d->w);
             own = shs__la_dot_wide(n, d->w, d->w);
             if (!(own > SHS__RANK_EPS * off2)) return SHS_LOST_TARGET;
         } else if (o->method == SHS_DETECTOR_SAM) own = off2;
@@ -23355,23 +23372,11 @@ SHS__PUBLIC const char *shs_extractor_name(shs_extractor method) {
     return (unsigned)method < SHS_EXTRACTOR_COUNT ? names[method] : NULL;
 }
 
-/* Whether noise is low: the signal to noise ratio is above 10^1.5 p (15 + 10 log10 p decibels). power = E|x|^2, and subspace is
-   that of the pixels' projections onto p principal components, their mean's included. */
-SHS__PRIVATE int shs__em_noise_is_low(int n, int p, shs_wide power, shs_wide subspace) {
-    return subspace - (shs_wide)p / (shs_wide)n * power > (shs_wide)31.622776601683793 * (shs_wide)p * (power - subspace);
-}
-
-/* Signs as in PCA. */
-SHS__PRIVATE void shs__em_fix_signs(int n, int p, shs_wide *V) {
-    int k;
-    for (k = 0; k < p; k++) (void)shs__pca_fix_sign(n, SHS__AT(V, n, 0, k), 1, NULL);
-}
-
 #ifdef SHS__NAIVE
 /* Y (p x m). Where noise is low, and `plane` allows it: y = U'x / (u'U'x), U being p singular vectors of X and u = U'mean: the
    brightness is taken out. Otherwise y = U'(x - mean) of p - 1 principal components, and one number for all below. */
 SHS__PRIVATE void shs__em_project_naive(int n, ptrdiff_t m, const shs_wide *X, int p, int plane, shs_wide *Y, shs_wide *room) {
-    shs_wide *mean = room, *values = mean + n, *C = values + n, *V = C + n * n, power = 0, subspace = 0, most = 0;
+    shs_wide *mean = room, *values = mean + n, *C = values + n, *V = C + n * n, power = 0, subspace = 0, most = 0, signal;
     ptrdiff_t i, b, k;
     shs_moments_naive(n, m, X, mean, C);
     shs_eigh_naive(n, C, values, V);
@@ -23379,13 +23384,21 @@ SHS__PRIVATE void shs__em_project_naive(int n, ptrdiff_t m, const shs_wide *X, i
         power += values[b] + mean[b] * mean[b];
         subspace += (b < p ? values[b] : 0) + mean[b] * mean[b];
     }
-    plane = plane && shs__em_noise_is_low(n, p, power, subspace);
+    signal = (subspace - (shs_wide)p / (shs_wide)n * power) / (power - subspace);
+    plane = plane && signal > (shs_wide)p * SHS__WSQRT((shs_wide)1000); /* 15 + 10 log10 p decibels */
     if (plane) {
         shs_moments_naive(n, m, X, mean, C);
         for (i = 0; i < (ptrdiff_t)n * n; i++) C[i] += mean[i % n] * mean[i / n];
         shs_eigh_naive(n, C, values, V);
     }
-    shs__em_fix_signs(n, p, V);
+    for (k = 0; k < p; k++) { /* the largest value of each vector is positive */
+        shs_wide *v = V + k * n;
+        ptrdiff_t largest = 0;
+        for (b = 0; b < n; b++)
+            if (shs__wabs(v[b]) > shs__wabs(v[largest])) largest = b;
+        if (v[largest] > 0) continue;
+        for (b = 0; b < n; b++) v[b] = -v[b];
+    }
     for (i = 0; i < m; i++) {
         shs_wide *y = Y + i * p, along = 0, length2 = 0;
         for (k = 0; k < p; k++) {
@@ -23419,6 +23432,14 @@ SHS__PRIVATE ptrdiff_t shs__em_farthest_naive(int p, ptrdiff_t m, const shs_wide
     return found;
 }
 
+/* The unit vector of what is left of x outside the orthonormal columns of Q: Gram and Schmidt, twice for the sake of rounding. */
+SHS__PRIVATE void shs__em_outside_naive(int p, int count, const shs_wide *Q, shs_wide *x) {
+    int i, twice;
+    for (twice = 0; twice < 2; twice++)
+        for (i = 0; i < count; i++) shs__remove_naive(p, Q + i * p, x);
+    shs__unit_naive(p, x);
+}
+
 SHS__PRIVATE void shs__em_vca_naive(int p, ptrdiff_t m, const shs_wide *Y, uint64_t seed, ptrdiff_t *pixel, shs_wide *Q,
                                     shs_wide *f) {
     shs_random r;
@@ -23427,10 +23448,10 @@ SHS__PRIVATE void shs__em_vca_naive(int p, ptrdiff_t m, const shs_wide *Y, uint6
     for (i = 0; i < p; i++) Q[i] = i == p - 1; /* the first direction is orthogonal to the last axis */
     for (k = 0; k < p; k++) {
         for (i = 0; i < p; i++) f[i] = shs_random_normal(&r);
-        shs__wide_outside(p, k ? k : 1, Q, f);
+        shs__em_outside_naive(p, k ? k : 1, Q, f);
         pixel[k] = shs__em_farthest_naive(p, m, Y, f);
         for (i = 0; i < p; i++) Q[i + k * p] = Y[i + pixel[k] * p];
-        shs__wide_outside(p, k, Q, Q + k * p);
+        shs__em_outside_naive(p, k, Q, Q + k * p);
     }
 }
 
@@ -23446,7 +23467,7 @@ SHS__PRIVATE shs_wide shs__em_volume_naive(int p, shs_wide *M) {
     int i, k;
     for (k = 0; k < p; k++) {
         shs_wide *q = M + k * p, length2 = 0;
-        for (i = 0; i < k; i++) shs__wide_take_off(p, M + i * p, q);
+        for (i = 0; i < k; i++) shs__remove_naive(p, M + i * p, q);
         for (i = 0; i < p; i++) length2 += q[i] * q[i];
         volume *= SHS__WSQRT(length2);
         for (i = 0; i < p && length2 > 0; i++) q[i] /= SHS__WSQRT(length2);
@@ -23496,13 +23517,25 @@ SHS__PUBLIC void shs_atgp_naive(int n, ptrdiff_t m, const shs_wide *X, int p, pt
         q = room + pixel[k] * n;
         for (b = 0; b < n && most > 0; b++) q[b] /= SHS__WSQRT(most);
         for (i = 0; i < m; i++)
-            if (i != pixel[k]) shs__wide_take_off(n, q, room + i * n);
+            if (i != pixel[k]) shs__remove_naive(n, q, room + i * n);
         for (b = 0; b < n; b++) q[b] = 0;
     }
 }
 #endif /* SHS__NAIVE */
 
 /* ---- endmembers: projected pixels, and the farthest of them ----------------------------------------------- >>farthest */
+
+/* Whether noise is low: the signal to noise ratio is above 10^1.5 p (15 + 10 log10 p decibels). power = E|x|^2, and subspace is
+   that of the pixels' projections onto p principal components, their mean's included. */
+SHS__PRIVATE int shs__em_noise_is_low(int n, int p, shs_wide power, shs_wide subspace) {
+    return subspace - (shs_wide)p / (shs_wide)n * power > (shs_wide)31.622776601683793 * (shs_wide)p * (power - subspace);
+}
+
+/* Signs as in PCA. */
+SHS__PRIVATE void shs__em_fix_signs(int n, int p, shs_wide *V) {
+    int k;
+    for (k = 0; k < p; k++) (void)shs__pca_fix_sign(n, SHS__AT(V, n, 0, k), 1, NULL);
+}
 
 enum { SHS__EM_CHUNK = 4096 }; /* pixels that one worker looks through */
 
@@ -23738,7 +23771,7 @@ SHS__OUTLINE shs_status shs__em_vca(shs__extraction *s, uint64_t seed) {
     for (k = 0; k < d; k++) {
         shs_status status;
         for (i = 0; i < d; i++) s->along[i] = shs_random_normal(&r);
-        shs__wide_outside(d, k ? k : 1, s->Q, s->along);
+        (void)shs__small_outside(d, k ? k : 1, s->Q, s->along);
         status = shs__em_farthest(s, k, shs__em_along, &most);
         if (status == SHS_OK) status = shs__em_take(s, k);
         if (status != SHS_OK) return status;
@@ -23756,7 +23789,7 @@ SHS__PRIVATE shs_wide shs__em_facet(shs__extraction *s, int k) {
         at++;
     }
     SHS__COPY(s->along, SHS__AT(s->chosen, d, 0, k), d);
-    shs__wide_outside(d, d - 1, s->Q, s->along);
+    (void)shs__small_outside(d, d - 1, s->Q, s->along);
     return shs__wabs(shs__la_dot_wide(d, s->along, SHS__AT(s->chosen, d, 0, k)));
 }
 
