@@ -1833,7 +1833,8 @@ SHS_API void shs_model_free(const shs_context *ctx, shs_model *model);
                                                          targets explain
 
    The target itself scores 1, in GLRT less; in SAM 0, and low scores are detections. MF, CEM and OSP are affine in x. For ACE,
-   SACE, GLRT and SAM a pixel without a direction (the mean, or zero) is orthogonal to every target.
+   SACE, GLRT and SAM a pixel without a direction (the mean, or zero) is orthogonal to every target. Scores of pixels whose squares
+   overflow shs_wide are NaN.
 
    AMSD's paper has T = x'(P - P_S)x / x'P_S x, which is s / (1 - s) of the score s: the same order. U holds the spectra of the
    background, such as endmembers; without it the share is of the pixel's whole energy. Pixels with 1e-12 or less of their energy
@@ -22492,7 +22493,8 @@ SHS__PRIVATE void shs__tg_lengths(const shs__scores *s, shs__panel *panel, int w
 SHS__PRIVATE void shs__tg_target(const shs__scores *s, const shs__panel *panel, int target, const shs_wide *length2, shs_wide *y) {
     int k;
     for (k = 0; k < panel->valid; k++) {
-        const shs_wide cosine = shs__quotient(y[k] + s->constant[target], SHS__WSQRT(length2[k]));
+        shs_wide cosine = shs__quotient(y[k] + s->constant[target], SHS__WSQRT(length2[k]));
+        if (!shs__wide_finite(1, length2 + k)) cosine = shs__nan();
         y[k] = shs__tg_score(s->method, cosine, length2[k], s->count);
     }
 }
@@ -22501,13 +22503,15 @@ SHS__PRIVATE void shs__tg_target(const shs__scores *s, const shs__panel *panel, 
 SHS__PRIVATE void shs__tg_all_targets(const shs__scores *s, const shs__panel *panel, const shs_wide *outside, shs_wide *Y) {
     int k, row;
     for (k = 0; k < panel->valid; k++) {
-        shs_wide explained = 0, inside = 0;
+        shs_wide explained = 0, inside = 0, energy;
         for (row = 0; row < s->job.map.outputs; row++) {
             shs_wide y = *SHS__AT(Y, SHS__PANEL_PIXELS, k, row);
             if (row < s->targets) explained += y * y;
             else inside += y * y;
         }
-        Y[k] = shs__tg_share(explained, outside[k], inside);
+        energy = outside[k] + inside;
+        if (shs__wide_finite(1, &energy)) Y[k] = shs__tg_share(explained, outside[k], inside);
+        else Y[k] = shs__nan();
     }
 }
 
@@ -23681,6 +23685,8 @@ SHS__OUTLINE shs_status shs__em_atgp(shs__extraction *s) {
     for (k = 0; k < s->count; k++) {
         status = shs__ctx_agree(ctx, status);
         if (status == SHS_OK) status = shs__em_farthest(s, k, shs__em_rest, &most);
+        if (status == SHS_OK && k == 0 && !shs__wide_finite(1, &most)) status = SHS_NOT_FINITE;
+        if (status == SHS_OK && k == 0 && most > 0 && most < SHS__WIDE_SQUARES_MIN) status = SHS_OUT_OF_RANGE;
         if (status == SHS_OK) status = shs__em_fetch(s, k, k + 1);
         if (status != SHS_OK) return status;
         if (!shs__wide_span(s->n, k, SHS__AT(s->found.spectra, s->n, 0, k), s->Q)) return SHS_RANK_TOO_LOW;
