@@ -1907,7 +1907,8 @@ typedef enum shs_constraint {
        NONNEGATIVE   a_j > 0 and g_j = 0,       or  a_j = 0 and g_j >= 0
        FULL          a_j > 0 and g_j = lambda,  or  a_j = 0 and g_j >= lambda,  and the sum of a is 1.
 
-   On an engine NONNEGATIVE and FULL take `count` shs_wide a pixel of memory, elsewhere none. SHS_BAD_ENDMEMBERS,
+   Where E'x overflows shs_wide the abundances are NaN. On an engine NONNEGATIVE and FULL take `count` shs_wide a pixel of memory,
+   elsewhere none. SHS_BAD_ENDMEMBERS,
    SHS_DEPENDENT_ENDMEMBERS, SHS_BAD_OPTIONS (no such constraint). */
 SHS_API shs_status shs_unmix(const shs_context *ctx, const shs_cube *cube, int count, const shs_wide *endmembers, int lde,
                              shs_constraint constraint, const shs_sink *sink);
@@ -23172,9 +23173,14 @@ typedef struct shs__mixture {
 
 enum { SHS__MIX_STEPS = 30 }; /* so many changes of the set for each endmember, at most: far more than exact numbers need */
 
-/* The nonnegative abundances for b = E'x, in its place. The set begins empty or, for a sum of 1, with the nearest endmember. */
+/* The nonnegative abundances for b = E'x, in its place: NaN where b leaves the range. The set begins empty or, for a sum of 1, with
+   the nearest endmember. */
 SHS__PRIVATE void shs__mix_solve(shs__nonnegative *s, shs_wide *b) {
     int i, first = 0;
+    if (!shs__wide_finite((size_t)s->n, b)) {
+        for (i = 0; i < s->n; i++) b[i] = shs__nan();
+        return;
+    }
     s->h = b;
     s->lambda = 0;
     s->count = 0;
