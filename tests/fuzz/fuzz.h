@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../../sparsehs.h"
+#include "../memory_file.h"
 
 /* How many statuses there are: numbered from 0 without a gap. */
 #define FUZZ__ONE(code, number, text) +1
@@ -20,6 +21,8 @@ static inline void broken(const char *file, int line, const char *condition) {
     fprintf(stderr, "%s:%d: this does not hold: %s\n", file, line, condition);
     abort();
 }
+
+static inline void check_status(shs_status status) { must(status >= SHS_OK && (int)status < STATUSES); }
 
 /* ---- the input --------------------------------------------------------------------------------------------------- */
 
@@ -40,6 +43,9 @@ static inline int byte(input *in) {
 }
 static inline int within(input *in, int low, int high) { return low + byte(in) % (high - low + 1); }
 static inline int one_in(input *in, int count) { return byte(in) % count == count - 1; }
+
+/* One of `count` values. */
+static inline double among(input *in, const double *values, int count) { return values[byte(in) % count]; }
 
 /* Mostly 1 .. most, at times 0 or -1. */
 static inline int size_of(input *in, int most) {
@@ -62,6 +68,9 @@ static inline int positive(int x) {
     return 0;
 }
 static inline size_t count_of(int a, int b) { return (size_t)positive(a) * (size_t)positive(b); }
+
+/* The index of an entry of a matrix whose columns are `ld` apart. */
+static inline size_t entry(int ld, int row, int column) { return (size_t)column * (size_t)ld + (size_t)row; }
 
 /* Any int at all, for queries that only count. */
 static inline int any_int(input *in) {
@@ -153,6 +162,13 @@ static inline void *block_of(size_t bytes) {
 }
 #define NEW(type, count) ((type *)block_of((size_t)(count) * sizeof(type)))
 
+/* A new array of values from the input. */
+static inline shs_real *drawn(input *in, size_t count, extent *e) {
+    shs_real *x = NEW(shs_real, count);
+    *e = fill(in, count, x);
+    return x;
+}
+
 /* An output of an exact size, with a copy of its contents before the call. */
 typedef struct output {
     unsigned char *bytes, *before;
@@ -168,10 +184,43 @@ static inline output output_of(size_t size) {
     memset(o.before, 0x5a, size);
     return o;
 }
+#define OUTPUT(type, count) output_of((size_t)(count) * sizeof(type))
 static inline void output_keep(output *o) { memcpy(o->before, o->bytes, o->size); }
 static inline int untouched(const output *o) { return memcmp(o->bytes, o->before, o->size) == 0; }
-static inline void output_free(output *o) { free(o->bytes), free(o->before); }
+static inline void output_free(output *o) {
+    free(o->bytes);
+    free(o->before);
+}
 #define AS(type, output) ((type *)(void *)(output).bytes)
+
+/* Codes as the output of a call. */
+typedef struct coded {
+    shs_codes codes;
+    output used, atoms, coefs;
+} coded;
+
+static inline coded coded_of(size_t m, int stride) {
+    size_t slots = m * (size_t)positive(stride);
+    coded c;
+    memset(&c.codes, 0, sizeof c.codes);
+    c.used = OUTPUT(int, m);
+    c.atoms = OUTPUT(int, slots);
+    c.coefs = OUTPUT(shs_real, slots);
+    c.codes.m = m;
+    c.codes.stride = stride;
+    c.codes.used = AS(int, c.used);
+    c.codes.atoms = AS(int, c.atoms);
+    c.codes.coefs = AS(shs_real, c.coefs);
+    return c;
+}
+static inline int coded_untouched(const coded *c) {
+    return untouched(&c->used) && untouched(&c->atoms) && untouched(&c->coefs);
+}
+static inline void coded_free(coded *c) {
+    output_free(&c->used);
+    output_free(&c->atoms);
+    output_free(&c->coefs);
+}
 
 static inline int all_finite(size_t count, const shs_real *x) {
     size_t i;
@@ -184,6 +233,34 @@ static inline int all_finite_wide(size_t count, const shs_wide *x) {
     for (i = 0; i < count; i++)
         if (!isfinite(x[i])) return 0;
     return 1;
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------- */
+
+/* The check sum that model files and code files end their parts with. */
+static inline void sign(const uint8_t *bytes, size_t count, uint8_t *to) {
+    uint32_t crc = 0xffffffffu;
+    size_t i;
+    int b;
+    for (i = 0; i < count; i++) {
+        crc ^= bytes[i];
+        for (b = 0; b < 8; b++) {
+            uint32_t low = crc & 1;
+            crc >>= 1;
+            if (low) crc ^= 0xedb88320u;
+        }
+    }
+    for (b = 0; b < 4; b++) to[b] = (uint8_t)(~crc >> 8 * b);
+}
+
+/* A file of what is left of the input, behind `before` zeros for a head; there is room behind it. */
+static inline memory_file file_of(const input *in, size_t before) {
+    memory_file f = SHS_ZERO;
+    size_t size = (size_t)(in->end - in->at);
+    if (size > sizeof f.bytes - 64) size = sizeof f.bytes - 64;
+    if (size > 0) memcpy(f.bytes + before, in->at, size);
+    f.size = size + before;
+    return f;
 }
 
 /* ---- the outside world ------------------------------------------------------------------------------------------- */
@@ -277,7 +354,7 @@ static inline void world_of(world *w, input *in) {
 /* What holds whatever was called; `kept` blocks belong to results. */
 static inline void check_world(const world *w, shs_status status, int kept) {
     if (status != SHS_OK && status != SHS_CANCELLED) kept = 0;
-    must(status >= SHS_OK && (int)status < STATUSES);
+    check_status(status);
     must(strcmp(shs_status_name(status), "unknown status") != 0);
     must(w->bad || w->outstanding == kept);
     must(status != SHS_NO_MEMORY || w->refused);

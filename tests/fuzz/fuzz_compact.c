@@ -1,17 +1,25 @@
 /* fuzz_compact.c - codes in few bytes. The input is such bytes, of which a plausible head and right check sums are made in some
    cases, or codes that are rounded, saved and loaded. */
-#include "../memory_file.h"
 #include "fuzz.h"
 
-enum { P = 3 };
+enum { P = 3, HEAD = 64 };
 
-static void sign(const uint8_t *bytes, size_t count, uint8_t *to) {
-    uint32_t crc = 0xffffffffu;
-    size_t i;
-    int b;
-    for (i = 0; i < count; i++)
-        for (crc ^= bytes[i], b = 0; b < 8; b++) crc = crc & 1 ? crc >> 1 ^ 0xedb88320u : crc >> 1;
-    for (b = 0; b < 4; b++) to[b] = (uint8_t)(~crc >> 8 * b);
+/* ---- codes ------------------------------------------------------------------------------------------------------- */
+
+static shs_codes new_codes(size_t m, int stride) {
+    shs_codes c = SHS_ZERO;
+    c.m = m;
+    c.stride = stride;
+    c.used = NEW(int, m);
+    c.atoms = NEW(int, m * stride);
+    c.coefs = NEW(shs_real, m * stride);
+    return c;
+}
+
+static void drop_codes(shs_codes *c) {
+    free(c->used);
+    free(c->atoms);
+    free(c->coefs);
 }
 
 /* D X by the definition, from codes; both take the same sums. */
@@ -23,23 +31,28 @@ static void same_products(const shs_context *ctx, const shs_compact *c, const sh
         must(shs_codes_synthesize(ctx, P, c->n, D, P, codes, 0, c->m, W, P) == SHS_OK);
         must(memcmp(Z, W, P * c->m * sizeof *Z) == 0);
     }
-    free(D), free(Z), free(W);
+    free(D);
+    free(Z);
+    free(W);
 }
 
 static void must_be_alike(const shs_codes *a, const shs_codes *b) {
-    size_t i, k;
+    size_t i;
+    int k;
     must(a->m == b->m);
     for (i = 0; i < a->m; i++) {
+        const int *atoms_a = a->atoms + i * a->stride, *atoms_b = b->atoms + i * b->stride;
+        const shs_real *coefs_a = a->coefs + i * a->stride, *coefs_b = b->coefs + i * b->stride;
         must(a->used[i] == b->used[i]);
-        for (k = 0; k < (size_t)a->used[i]; k++) {
-            must(a->atoms[i * (size_t)a->stride + k] == b->atoms[i * (size_t)b->stride + k]);
-            must(!(a->coefs[i * (size_t)a->stride + k] < b->coefs[i * (size_t)b->stride + k]));
-            must(!(a->coefs[i * (size_t)a->stride + k] > b->coefs[i * (size_t)b->stride + k]));
+        for (k = 0; k < a->used[i]; k++) {
+            must(atoms_a[k] == atoms_b[k]);
+            must(!(coefs_a[k] < coefs_b[k]));
+            must(!(coefs_a[k] > coefs_b[k]));
         }
     }
 }
 
-/* What was rounded to the type is saved, and loaded as it was. */
+/* Codes that were rounded to the type are saved, and loaded without a change. */
 static void there_and_back(world *w, const shs_codes *codes, int n, shs_coef_type type) {
     memory_file f = SHS_ZERO;
     shs_codes got = SHS_ZERO;
@@ -51,45 +64,63 @@ static void there_and_back(world *w, const shs_codes *codes, int n, shs_coef_typ
     }
 }
 
-static void bytes_of_anything(world *w, input *in) {
-    memory_file f = SHS_ZERO;
-    shs_compact c = SHS_ZERO;
-    shs_codes got = SHS_ZERO;
-    int flags = byte(in), type = byte(in) % 3, n = byte(in) + (flags & 8 ? 250 : 0), s = byte(in) % 8, m = 1 + byte(in) % 16;
-    int nonzeros = flags & 4 ? m * s : byte(in) % 64;
-    size_t i, left = (size_t)(in->end - in->at), length = 0;
-    uint8_t *bytes;
-    f.size = left > sizeof f.bytes - 64 ? sizeof f.bytes - 64 : left;
-    if (f.size > 0) memcpy(f.bytes + (flags & 1 ? 64 : 0), in->at, f.size);
-    if (flags & 1) {
-        memcpy(f.bytes, "SHScodes\1", 9);
-        f.bytes[12] = (uint8_t)type, f.bytes[16] = (uint8_t)(n & 255), f.bytes[17] = (uint8_t)(n >> 8);
-        f.bytes[20] = (uint8_t)s, f.bytes[24] = (uint8_t)m, f.bytes[32] = (uint8_t)nonzeros;
-        f.size += 64;
-        length = shs_compact_size(n, (shs_coef_type)type, (size_t)m, s, (size_t)nonzeros);
-        if (flags & 2 && length < sizeof f.bytes) {
-            f.size = length; /* zeros follow what is there */
-            sign(f.bytes + 64, length - 68, f.bytes + length - 4);
-        }
-        sign(f.bytes, 60, f.bytes + 60);
+/* ---- bytes ------------------------------------------------------------------------------------------------------- */
+
+/* Writes a plausible head, and right check sums: always that of the head, on request that of the rest. */
+static void head_of(input *in, memory_file *f, int flags) {
+    int type = byte(in) % 3, n = byte(in), s = byte(in) % 8, m = 1 + byte(in) % 16, nonzeros = m * s;
+    size_t length;
+    if (flags & 8) n += 250;
+    if (!(flags & 4)) nonzeros = byte(in) % 64;
+    if (!(flags & 1)) {
+        *f = file_of(in, 0);
+        return;
     }
+    *f = file_of(in, HEAD);
+    memcpy(f->bytes, "SHScodes\1", 9);
+    f->bytes[12] = type;
+    f->bytes[16] = n & 255;
+    f->bytes[17] = n >> 8;
+    f->bytes[20] = s;
+    f->bytes[24] = m;
+    f->bytes[32] = nonzeros;
+    length = shs_compact_size(n, type, m, s, nonzeros);
+    if ((flags & 2) && length < sizeof f->bytes) {
+        f->size = length; /* zeros follow what is there */
+        sign(f->bytes + HEAD, length - 68, f->bytes + length - 4);
+    }
+    sign(f->bytes, 60, f->bytes + 60);
+}
+
+static void check_opened(world *w, memory_file *f, const shs_compact *c) {
+    int stride = c->s, n = c->n;
+    shs_codes codes, got = SHS_ZERO;
+    size_t slots, i;
+    must(shs_compact_size(n, c->type, c->m, c->s, c->nonzeros) <= f->size);
+    if (!stride) stride = 1;
+    codes = new_codes(c->m, stride);
+    slots = c->m * stride;
+    must(shs_compact_unpack(c, 0, c->m, &codes) == SHS_OK);
+    must(shs_codes_nonzeros(&codes) == c->nonzeros && all_finite(slots, codes.coefs));
+    for (i = 0; i < slots; i++) must(codes.atoms[i] >= 0 && codes.atoms[i] < n);
+    same_products(&w->ctx, c, &codes);
+    if (shs_compact_load(&w->ctx, n, read_bytes, f, &got) == SHS_OK) must_be_alike(&codes, &got);
+    shs_codes_free(&w->ctx, &got);
+    if (shs_codes_round(&w->ctx, 0, n, NULL, 0, c->type, &codes) == SHS_OK) there_and_back(w, &codes, n, c->type);
+    drop_codes(&codes);
+}
+
+static void bytes_of_anything(world *w, input *in) {
+    memory_file f;
+    shs_compact c = SHS_ZERO;
+    uint8_t *bytes;
+    int flags = byte(in);
+    head_of(in, &f, flags);
     bytes = NEW(uint8_t, f.size); /* so that the sanitizer sees what is read behind it */
     memcpy(bytes, f.bytes, f.size);
-    if (shs_compact_open(bytes, f.size, &c) == SHS_OK) {
-        shs_codes codes = SHS_ZERO;
-        must(shs_compact_size(c.n, c.type, c.m, c.s, c.nonzeros) <= f.size);
-        codes.m = c.m, codes.stride = c.s ? c.s : 1;
-        codes.used = NEW(int, c.m), codes.atoms = NEW(int, c.m * (size_t)codes.stride);
-        codes.coefs = NEW(shs_real, c.m * (size_t)codes.stride);
-        must(shs_compact_unpack(&c, 0, c.m, &codes) == SHS_OK);
-        must(shs_codes_nonzeros(&codes) == c.nonzeros && all_finite(c.m * (size_t)codes.stride, codes.coefs));
-        for (i = 0; i < c.m * (size_t)codes.stride; i++) must(codes.atoms[i] >= 0 && codes.atoms[i] < c.n);
-        same_products(&w->ctx, &c, &codes);
-        if (shs_compact_load(&w->ctx, c.n, read_bytes, &f, &got) == SHS_OK) must_be_alike(&codes, &got);
-        shs_codes_free(&w->ctx, &got);
-        if (shs_codes_round(&w->ctx, 0, c.n, NULL, 0, c.type, &codes) == SHS_OK) there_and_back(w, &codes, c.n, c.type);
-        free(codes.used), free(codes.atoms), free(codes.coefs);
-    } else {
+    if (shs_compact_open(bytes, f.size, &c) == SHS_OK) check_opened(w, &f, &c);
+    else {
+        shs_codes got = SHS_ZERO;
         shs_status status = shs_compact_load(&w->ctx, 1000, read_bytes, &f, &got);
         must(status != SHS_OK);
         check_world(w, status, 0);
@@ -97,34 +128,45 @@ static void bytes_of_anything(world *w, input *in) {
     free(bytes);
 }
 
+/* ---- rounding ---------------------------------------------------------------------------------------------------- */
+
+/* Rounding leaves numbers, and no coefficient changes its sign. */
+static void check_rounded(const shs_codes *codes, const shs_real *before) {
+    size_t stride = codes->stride, k;
+    for (k = 0; k < codes->m * stride; k++) {
+        shs_real now = codes->coefs[k], then = before[k];
+        if ((int)(k % stride) >= codes->used[k / stride]) continue;
+        must(isfinite(now));
+        must(!(now > 0 && then < 0) && !(now < 0 && then > 0));
+    }
+}
+
 static void codes_of_anything(world *w, input *in) {
     int p = 1 + byte(in) % 8, n = 1 + byte(in) % 12, m = 1 + byte(in) % 6, stride = 1 + byte(in) % 6, type = byte(in) % 3, k;
-    int with = byte(in) % 4;
-    shs_real *D = NEW(shs_real, p * n), *before;
-    shs_codes codes = SHS_ZERO;
+    int slots = m * stride, with = byte(in) % 4;
+    shs_codes codes = new_codes(m, stride);
+    shs_real *D, *before = NEW(shs_real, slots);
+    const shs_real *given;
     shs_status status;
     extent of_D, of_coefs;
-    codes.m = (size_t)m, codes.stride = stride;
-    codes.used = NEW(int, m), codes.atoms = NEW(int, m * stride), codes.coefs = NEW(shs_real, m * stride);
-    before = NEW(shs_real, m * stride);
     for (k = 0; k < m; k++) codes.used[k] = byte(in) % (stride + 1);
-    for (k = 0; k < m * stride; k++) codes.atoms[k] = byte(in) % n;
-    of_D = fill(in, (size_t)(p * n), D), of_coefs = fill(in, (size_t)(m * stride), codes.coefs);
-    memcpy(before, codes.coefs, (size_t)(m * stride) * sizeof *before);
-    status = shs_codes_round(&w->ctx, p, n, with ? D : NULL, p, (shs_coef_type)type, &codes);
+    for (k = 0; k < slots; k++) codes.atoms[k] = byte(in) % n;
+    D = drawn(in, p * n, &of_D);
+    of_coefs = fill(in, slots, codes.coefs);
+    memcpy(before, codes.coefs, slots * sizeof *before);
+    given = D;
+    if (!with) given = NULL;
+    status = shs_codes_round(&w->ctx, p, n, given, p, type, &codes);
     check_world(w, status, 0);
     must(status != SHS_BAD_COEFS || !of_coefs.finite || of_coefs.most >= 65520);
     must(status != SHS_DICTIONARY_NOT_FINITE || (with && !of_D.finite));
-    if (status != SHS_OK) must(memcmp(before, codes.coefs, (size_t)(m * stride) * sizeof *before) == 0);
-    else {
-        for (k = 0; k < m * stride; k++) {
-            if (k % stride >= codes.used[k / stride]) continue;
-            must(isfinite(codes.coefs[k]));
-            must(!(codes.coefs[k] > 0 && before[k] < 0) && !(codes.coefs[k] < 0 && before[k] > 0));
-        }
-        there_and_back(w, &codes, n, (shs_coef_type)type);
-    }
-    free(D), free(before), free(codes.used), free(codes.atoms), free(codes.coefs);
+    if (status == SHS_OK) {
+        check_rounded(&codes, before);
+        there_and_back(w, &codes, n, type);
+    } else must(memcmp(before, codes.coefs, slots * sizeof *before) == 0);
+    free(D);
+    free(before);
+    drop_codes(&codes);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

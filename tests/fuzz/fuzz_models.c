@@ -1,16 +1,6 @@
 /* fuzz_models.c - files that say they are models. The input is such a file. Every second case gets right check sums, so that
    the code after the checks runs. A loaded model is saved and loaded again, and must be equal. */
-#include "../memory_file.h"
 #include "fuzz.h"
-
-static void sign(uint8_t *bytes, size_t count, uint8_t *to) {
-    uint32_t crc = 0xffffffffu;
-    size_t i;
-    int b;
-    for (i = 0; i < count; i++)
-        for (crc ^= bytes[i], b = 0; b < 8; b++) crc = crc & 1 ? crc >> 1 ^ 0xedb88320u : crc >> 1;
-    for (b = 0; b < 4; b++) to[b] = (uint8_t)(~crc >> 8 * b);
-}
 
 /* Returns the length of the file that the first bytes describe; a length beyond the room if they describe no model. */
 static size_t length_of(const uint8_t *bytes) {
@@ -19,24 +9,30 @@ static size_t length_of(const uint8_t *bytes) {
     return 68 + 8 * (values + (bytes[28] & 1) * n);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    memory_file f = SHS_ZERO, again = SHS_ZERO;
-    shs_model m, twice;
-    world w;
-    shs_status status;
-    input in = input_of(data, size);
-    int flags = byte(&in);
-    world_of(&w, &in);
-    f.size = (size_t)(in.end - in.at);
-    if (f.size > sizeof f.bytes - 64) f.size = sizeof f.bytes - 64;
-    memcpy(f.bytes + (flags & 2 ? 8 : 0), in.at, f.size);
-    if (flags & 2) memcpy(f.bytes, "SHSmodel", 8), f.size += 8;
+static memory_file model_file(const input *in, int flags) {
+    memory_file f;
+    if (flags & 2) {
+        f = file_of(in, 8);
+        memcpy(f.bytes, "SHSmodel", 8);
+    } else f = file_of(in, 0);
     if (flags & 1) { /* zeros follow what is there */
         if (f.size < 64) f.size = 64;
         if (length_of(f.bytes) < sizeof f.bytes) f.size = length_of(f.bytes);
         sign(f.bytes, 60, f.bytes + 60);
         if (f.size > 68) sign(f.bytes + 64, f.size - 68, f.bytes + f.size - 4);
     }
+    return f;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    memory_file f, again = SHS_ZERO;
+    shs_model m, twice;
+    world w;
+    shs_status status;
+    input in = input_of(data, size);
+    int flags = byte(&in);
+    world_of(&w, &in);
+    f = model_file(&in, flags);
     status = shs_model_load(&w.ctx, read_bytes, &f, &m);
     must(f.at <= f.size);
     if (status == SHS_OK) {
