@@ -220,6 +220,11 @@ static inline void check_scene(const scene *s, const world *w, shs_status status
          status == SHS_REDUCE_FAILED || status == SHS_PEER_FAILED || !s->out.bytes || untouched(&s->out));
 }
 
+/* A sink that took a whole result took all lines. */
+static inline void check_written(const scene *s, shs_status status) {
+    must(!s->sink.write_fn || status != SHS_OK || s->written == s->cube.lines);
+}
+
 static inline void scene_free(scene *s) {
     free(s->pixels);
     free(s->mask);
