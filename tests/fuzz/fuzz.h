@@ -80,6 +80,13 @@ static inline int any_int(input *in) {
     return edges[b % 10];
 }
 
+/* A small count, or one of the largest. */
+static inline size_t any_count(input *in, int huge) {
+    size_t b = byte(in);
+    if (huge) return SIZE_MAX / (1 + b);
+    return b;
+}
+
 static inline double special(int which) {
     static const double values[] = {0,      -0.0,   1,     -1,    1e-30, 1e30,     1e-45, 3e38,
                                     1e-300, 1e300,  1e19,  1e-19, 1e-38, 4.9e-324, 1e15,  255};

@@ -496,12 +496,6 @@ static void use_codes(input *in, world *w) {
     problem_free(&q);
 }
 
-static size_t any_count(input *in, int huge) {
-    size_t b = byte(in);
-    if (huge) return SIZE_MAX / (1 + b);
-    return b;
-}
-
 static void queries(input *in, world *w) {
     int a = any_int(in), b = any_int(in), c = any_int(in), huge = byte(in) & 1;
     size_t m = any_count(in, huge);

@@ -2,46 +2,11 @@
    returned have unit norm. */
 #include "fuzz.h"
 
-static void schedule_of(input *in, shs_step *steps, const shs_step **schedule, int *count) {
-    int i, from = within(in, -1, 2);
-    *count = within(in, -1, 2);
-    *schedule = one_in(in, 4) ? steps : NULL;
-    for (i = 0; i < 3; i++) steps[i].from = from, steps[i].value = within(in, 0, 4), from += within(in, 0, 2);
-}
+static const double thresholds[] = {0, 0, 0.5, 0.9, 1, 2, -1, 1e-30};
+static double threshold_of(input *in) { return among(in, thresholds, 8); }
 
-static void options_of(input *in, shs_ksvd_options *o, shs_step *steps) {
-    static const double thresholds[] = {0, 0, 0.5, 0.9, 1, 2, -1, 1e-30};
-    int flags = byte(in);
-    memset(o, 0, sizeof *o);
-    o->iterations = within(in, -1, 3);
-    o->coding.sparsity = within(in, -1, 4);
-    o->coding.tolerance = (shs_real)thresholds[byte(in) % 8];
-    o->coding.gram_mode = (shs_gram_mode)(flags % 3);
-    o->parallel_atoms = within(in, -1, 8);
-    o->rounds = within(in, -1, 3);
-    schedule_of(in, steps, &o->parallel_atoms_schedule, &o->parallel_atoms_steps);
-    schedule_of(in, steps + 3, &o->rounds_schedule, &o->rounds_steps);
-    o->start = (shs_start)within(in, 0, 4);
-    o->patch_width = within(in, 0, 3), o->patch_height = within(in, 0, 3), o->patch_channels = within(in, 0, 2);
-    o->seed = (uint64_t)byte(in);
-    o->first_iteration = within(in, -1, 3);
-    o->replace = (shs_replace)within(in, 0, 3);
-    o->prune_coherence = (shs_real)thresholds[byte(in) % 8];
-    o->prune_uses = within(in, -1, 4);
-    o->keep = (shs_keep)(flags >> 2 & 3) == 3 ? (shs_keep)0 : (shs_keep)(flags >> 2 & 3);
-    o->rmse_after_update = o->rmse_after_rounds = flags >> 4 & 1;
-    o->stop_improvement = (flags & 32) ? (shs_wide)thresholds[byte(in) % 8] : 0;
-    o->stop_patience = within(in, -1, 2);
-    o->update = (shs_update)within(in, 0, SHS_UPDATE_COUNT);
-    if (one_in(in, 4)) {
-        o->regularisation = (shs_real)thresholds[byte(in) % 8], o->regularisation_decay = (shs_real)thresholds[byte(in) % 8];
-        o->regularised_iterations = within(in, -1, 2);
-    }
-    if (one_in(in, 4)) o->incoherence = (shs_real)thresholds[byte(in) % 8];
-    if (one_in(in, 4)) o->coherence = (shs_real)thresholds[byte(in) % 8], o->coherence_rounds = within(in, -1, 2);
-    o->nonnegative = (flags & 140) == 140; /* given to few, so that inputs that were found go on to mean what they did */
-    if (flags & 64) o->coding.sparsity = 2, o->iterations = 2, o->first_iteration = 0;
-}
+static const double weights[] = {0, 0, 1, 0.5, 0.9, 2, -1, 1e-30, 1e30};
+static double weight_of(input *in) { return among(in, weights, 9); }
 
 /* Atoms have unit norm, or are zero where nothing but zeros was given, and are not below 0 where they are not to be. */
 static void check_atoms(int p, int n, const shs_real *D, int ldd, int zero_too, int nonnegative) {
@@ -49,7 +14,7 @@ static void check_atoms(int p, int n, const shs_real *D, int ldd, int zero_too, 
     for (j = 0; j < n; j++) {
         double sum = 0;
         for (i = 0; i < p; i++) {
-            double v = (double)D[(size_t)j * (size_t)ldd + (size_t)i];
+            double v = D[entry(ldd, i, j)];
             must(isfinite(v) && !(nonnegative && v < 0));
             sum += v * v;
         }
@@ -57,66 +22,191 @@ static void check_atoms(int p, int n, const shs_real *D, int ldd, int zero_too, 
     }
 }
 
-static void learn(input *in, world *w) {
-    int p = size_of(in, 8), n = size_of(in, 10), m = size_of(in, 14), ldd = leading_of(in, p), ldy = leading_of(in, p);
-    int stride = within(in, 0, 6), flags = byte(in), rows = positive(m), iterations;
-    size_t slots = (size_t)rows * (size_t)stride, room = count_of(ldd + 1, n), bytes;
-    output D = output_of(room * sizeof(shs_real)), used = output_of((size_t)rows * sizeof(int));
-    output atoms = output_of(slots * sizeof(int)), coefs = output_of(slots * sizeof(shs_real));
-    output history = output_of(12 * sizeof(shs_ksvd_record)), usage = output_of(count_of(12, n) * sizeof(size_t));
-    output report = output_of(sizeof(shs_ksvd_report));
-    shs_real *Y = NEW(shs_real, count_of(ldy + 1, m));
-    extent of_Y = fill(in, count_of(ldy + 1, m), Y), of_D = fill(in, room, AS(shs_real, D));
-    shs_ksvd_options o;
-    shs_ksvd_report *r = AS(shs_ksvd_report, report);
-    shs_step steps[6];
-    shs_codes codes;
-    shs_status status;
-    unsigned char *mask = NEW(unsigned char, count_of(p, rows));
-    output_keep(&D);
-    options_of(in, &o, steps);
-    if (flags & 16) { /* values that are missing */
-        size_t i, seen = (size_t)byte(in);
-        for (i = 0; i < count_of(p, rows); i++) mask[i] = (unsigned char)(seen >> i % 8 & 1);
-        if (flags & 32) o.coding.skip_nan = 1;
-        o.coding.mask = mask, o.coding.ldm = positive(p), o.update = (shs_update)((unsigned)o.update % 3);
+/* ---- all signals ------------------------------------------------------------------------------------------------- */
+
+static void schedule_of(input *in, shs_step *steps, const shs_step **schedule, int *count) {
+    int i, from = within(in, -1, 2);
+    *count = within(in, -1, 2);
+    *schedule = NULL;
+    if (one_in(in, 4)) *schedule = steps;
+    for (i = 0; i < 3; i++) {
+        steps[i].from = from;
+        steps[i].value = within(in, 0, 4);
+        from += within(in, 0, 2);
     }
-    if (m > 0 && one_in(in, 4)) o.test = Y, o.test_m = (size_t)m, o.test_ld = ldy; /* the signals that are learnt from */
-    memset(r, 0, sizeof *r);
-    r->history = (flags & 1) ? AS(shs_ksvd_record, history) : NULL;
-    r->usage_history = (flags & 2) ? AS(size_t, usage) : NULL;
-    output_keep(&report);
-    codes.m = (size_t)rows, codes.stride = stride;
-    codes.used = AS(int, used), codes.atoms = AS(int, atoms), codes.coefs = AS(shs_real, coefs);
-    iterations = o.iterations;
-    if (!iterations) o.iterations = iterations = 1;
-    w->ordinary = tame(&of_Y) && (o.start != SHS_START_GIVEN || tame(&of_D));
-    bytes = shs_ksvd_workspace(&w->ctx, p, n, (size_t)rows, &o);
-    must(bytes > 0);
-    status = shs_ksvd_ex(&w->ctx, p, n, (size_t)rows, Y, ldy, &o, AS(shs_real, D), ldd, (flags & 4) ? &codes : NULL,
-                         (flags & 8) ? r : NULL);
-    check_world(w, status, 0);
-    if (status == SHS_OK || status == SHS_CANCELLED) {
-        int given = o.start == SHS_START_GIVEN; /* and taken as it is when resumed */
-        if (of_Y.finite && of_Y.most < 1.1e30 && (of_Y.least > 0.9e-30 || of_Y.most <= 0) && 
-            !(o.start == SHS_START_GIVEN && o.first_iteration > 0) && (!given || of_D.most < 1e15))
-            check_atoms(p, n, AS(shs_real, D), ldd, given, o.nonnegative);
-        if (flags & 8) {
-            must(r->iterations >= 0 && r->iterations <= iterations && r->best_iteration <= iterations);
-            must(status != SHS_OK || !tame(&of_Y) || (isfinite(r->rmse) && isfinite(r->mean_atoms)));
-        }
-    } else {
-        int i;
-        must(untouched(&D) && untouched(&report));
-        if (status != SHS_REDUCE_FAILED) must(untouched(&used) && untouched(&atoms) && untouched(&coefs));
-        else if (!untouched(&used))
-            for (i = 0; i < rows; i++) must(codes.used[i] == 0);
-    }
-    output_free(&D), output_free(&used), output_free(&atoms), output_free(&coefs);
-    output_free(&history), output_free(&usage), output_free(&report), free(Y), free(mask);
 }
 
-/* Signals that are delivered in pieces of `most` or fewer. */
+/* Which atoms are replaced and kept, and when it ends. */
+static void ending_of(input *in, shs_ksvd_options *o, int flags) {
+    int keep = flags >> 2 & 3;
+    o->replace = within(in, 0, 3);
+    o->prune_coherence = threshold_of(in);
+    o->prune_uses = within(in, -1, 4);
+    if (keep == 3) keep = 0;
+    o->keep = keep;
+    o->rmse_after_update = flags >> 4 & 1;
+    o->rmse_after_rounds = flags >> 4 & 1;
+    if (flags & 32) o->stop_improvement = threshold_of(in);
+    o->stop_patience = within(in, -1, 2);
+}
+
+static void update_of(input *in, shs_ksvd_options *o) {
+    o->update = within(in, 0, SHS_UPDATE_COUNT);
+    if (one_in(in, 4)) {
+        o->regularisation = threshold_of(in);
+        o->regularisation_decay = threshold_of(in);
+        o->regularised_iterations = within(in, -1, 2);
+    }
+    if (one_in(in, 4)) o->incoherence = threshold_of(in);
+    if (one_in(in, 4)) {
+        o->coherence = threshold_of(in);
+        o->coherence_rounds = within(in, -1, 2);
+    }
+}
+
+static void options_of(input *in, shs_ksvd_options *o, shs_step *steps) {
+    int flags = byte(in);
+    memset(o, 0, sizeof *o);
+    o->iterations = within(in, -1, 3);
+    o->coding.sparsity = within(in, -1, 4);
+    o->coding.tolerance = threshold_of(in);
+    o->coding.gram_mode = flags % 3;
+    o->parallel_atoms = within(in, -1, 8);
+    o->rounds = within(in, -1, 3);
+    schedule_of(in, steps, &o->parallel_atoms_schedule, &o->parallel_atoms_steps);
+    schedule_of(in, steps + 3, &o->rounds_schedule, &o->rounds_steps);
+    o->start = within(in, 0, 4);
+    o->patch_width = within(in, 0, 3);
+    o->patch_height = within(in, 0, 3);
+    o->patch_channels = within(in, 0, 2);
+    o->seed = byte(in);
+    o->first_iteration = within(in, -1, 3);
+    ending_of(in, o, flags);
+    update_of(in, o);
+    o->nonnegative = (flags & 140) == 140; /* given to few, so that inputs that were found go on to mean what they did */
+    if (flags & 64) {
+        o->coding.sparsity = 2;
+        o->iterations = 2;
+        o->first_iteration = 0;
+    }
+}
+
+/* A dictionary, signals to learn it from, and all outputs. */
+typedef struct lesson {
+    int p, n, m, ldd, ldy, flags;
+    shs_real *Y, *D;
+    extent of_Y, of_D;
+    output out, history, usage, of_report;
+    coded c;
+    shs_ksvd_report *report;
+    shs_ksvd_options o;
+    shs_step steps[6];
+    unsigned char *mask;
+} lesson;
+
+/* Values that are missing: a byte of the input gives eight bytes of the mask. */
+static void mask_of(input *in, lesson *l) {
+    size_t count = count_of(l->p, l->m), seen = byte(in), i;
+    for (i = 0; i < count; i++) l->mask[i] = seen >> i % 8 & 1;
+    if (l->flags & 32) l->o.coding.skip_nan = 1;
+    l->o.coding.mask = l->mask;
+    l->o.coding.ldm = positive(l->p);
+    l->o.update = (unsigned)l->o.update % 3;
+}
+
+static void lesson_of(input *in, lesson *l) {
+    int stride;
+    size_t room;
+    l->p = size_of(in, 8);
+    l->n = size_of(in, 10);
+    l->m = size_of(in, 14);
+    l->ldd = leading_of(in, l->p);
+    l->ldy = leading_of(in, l->p);
+    stride = within(in, 0, 6);
+    l->flags = byte(in);
+    room = count_of(l->ldd + 1, l->n);
+    l->out = OUTPUT(shs_real, room);
+    l->D = AS(shs_real, l->out);
+    l->c = coded_of(positive(l->m), stride);
+    l->history = OUTPUT(shs_ksvd_record, 12);
+    l->usage = OUTPUT(size_t, count_of(12, l->n));
+    l->of_report = OUTPUT(shs_ksvd_report, 1);
+    l->report = AS(shs_ksvd_report, l->of_report);
+    l->mask = NEW(unsigned char, count_of(l->p, l->m));
+    l->Y = drawn(in, count_of(l->ldy + 1, l->m), &l->of_Y);
+    l->of_D = fill(in, room, l->D);
+    output_keep(&l->out);
+    options_of(in, &l->o, l->steps);
+    if (l->flags & 16) mask_of(in, l);
+    if (l->m > 0 && one_in(in, 4)) { /* the test set: the signals that are learnt from */
+        l->o.test = l->Y;
+        l->o.test_m = l->m;
+        l->o.test_ld = l->ldy;
+    }
+    if (!l->o.iterations) l->o.iterations = 1;
+    memset(l->report, 0, sizeof *l->report);
+    if (l->flags & 1) l->report->history = AS(shs_ksvd_record, l->history);
+    if (l->flags & 2) l->report->usage_history = AS(size_t, l->usage);
+    output_keep(&l->of_report);
+}
+
+static void lesson_free(lesson *l) {
+    output_free(&l->out);
+    coded_free(&l->c);
+    output_free(&l->history);
+    output_free(&l->usage);
+    output_free(&l->of_report);
+    free(l->Y);
+    free(l->mask);
+}
+
+/* Signals whose squares, and the dictionary that may be taken as it is, stay in range. */
+static int learnable(const lesson *l, int given) {
+    const extent *e = &l->of_Y;
+    if (given && (l->o.first_iteration > 0 || !(l->of_D.most < 1e15))) return 0;
+    return e->finite && e->most < 1.1e30 && (e->least > 0.9e-30 || e->most <= 0);
+}
+
+static void check_learnt(const lesson *l, shs_status status) {
+    const shs_ksvd_report *r = l->report;
+    int given = l->o.start == SHS_START_GIVEN;
+    if (learnable(l, given)) check_atoms(l->p, l->n, l->D, l->ldd, given, l->o.nonnegative);
+    if (!(l->flags & 8)) return;
+    must(r->iterations >= 0 && r->iterations <= l->o.iterations && r->best_iteration <= l->o.iterations);
+    must(status != SHS_OK || !tame(&l->of_Y) || (isfinite(r->rmse) && isfinite(r->mean_atoms)));
+}
+
+/* A call that failed wrote nothing, except that a failed reduction may leave codes without atoms. */
+static void check_failed(const lesson *l, shs_status status) {
+    int i;
+    must(untouched(&l->out) && untouched(&l->of_report));
+    if (status != SHS_REDUCE_FAILED) must(coded_untouched(&l->c));
+    else if (!untouched(&l->c.used))
+        for (i = 0; i < l->m; i++) must(l->c.codes.used[i] == 0);
+}
+
+static void learn(input *in, world *w) {
+    lesson l;
+    shs_codes *codes = NULL;
+    shs_ksvd_report *report = NULL;
+    shs_status status;
+    size_t m;
+    lesson_of(in, &l);
+    m = positive(l.m);
+    w->ordinary = tame(&l.of_Y) && (l.o.start != SHS_START_GIVEN || tame(&l.of_D));
+    must(shs_ksvd_workspace(&w->ctx, l.p, l.n, m, &l.o) > 0);
+    if (l.flags & 4) codes = &l.c.codes;
+    if (l.flags & 8) report = l.report;
+    status = shs_ksvd_ex(&w->ctx, l.p, l.n, m, l.Y, l.ldy, &l.o, l.D, l.ldd, codes, report);
+    check_world(w, status, 0);
+    if (status == SHS_OK || status == SHS_CANCELLED) check_learnt(&l, status);
+    else check_failed(&l, status);
+    lesson_free(&l);
+}
+
+/* ---- batch by batch ---------------------------------------------------------------------------------------------- */
+
+/* Signals that are delivered in pieces of `each` or fewer. */
 typedef struct delivery {
     const shs_real *Y;
     int ldy, m, at, each, calls;
@@ -128,111 +218,187 @@ static int deliver(void *user, int p, size_t most, shs_real *Y, size_t *count) {
     int i, now;
     must(p > 0 && most > 0 && !d->ended);
     if (d->calls == d->fails) return 1;
-    now = d->m - d->at < d->each ? d->m - d->at : d->each;
-    if ((size_t)now > most) now = (int)most;
-    for (i = 0; i < now; i++)
-        memcpy(Y + (size_t)i * (size_t)p, d->Y + (size_t)(d->at + i) * (size_t)d->ldy, (size_t)p * sizeof *Y);
-    *count = d->calls == d->lies ? most + 1 : (size_t)now;
+    now = d->m - d->at;
+    if (now > d->each) now = d->each;
+    if ((size_t)now > most) now = most;
+    for (i = 0; i < now; i++) memcpy(Y + entry(p, 0, i), d->Y + entry(d->ldy, 0, d->at + i), p * sizeof *Y);
+    *count = now;
+    if (d->calls == d->lies) *count = most + 1;
     d->ended = now == 0;
-    d->at += now, d->calls++;
+    d->at += now;
+    d->calls++;
     return 0;
 }
 
 static void online_options_of(input *in, shs_online_options *o) {
-    static const double weights[] = {0, 0, 1, 0.5, 0.9, 2, -1, 1e-30, 1e30};
     int flags = byte(in);
     memset(o, 0, sizeof *o);
     o->coding.sparsity = within(in, -1, 4);
-    o->coding.tolerance = (shs_real)weights[byte(in) % 9];
-    o->coding.selection = (shs_selection)(flags % 3 == 1);
+    o->coding.tolerance = weight_of(in);
+    o->coding.selection = flags % 3 == 1;
     o->coding.nonnegative = flags % 3 == 2;
-    o->batch = (size_t)within(in, 0, 6), o->batches = (size_t)within(in, 0, 4);
-    o->forgetting = (shs_wide)weights[byte(in) % 9];
+    o->batch = within(in, 0, 6);
+    o->batches = within(in, 0, 4);
+    o->forgetting = weight_of(in);
     o->sweeps = within(in, -1, 3);
-    o->start = (shs_start)within(in, 0, 4);
-    o->patch_width = within(in, 0, 3), o->patch_height = within(in, 0, 3), o->patch_channels = within(in, 0, 2);
-    o->seed = (uint64_t)byte(in);
-    o->start_weight = (shs_wide)weights[byte(in) % 9];
-    o->first_batch = one_in(in, 4) ? (size_t)within(in, 1, 5) : 0;
-    o->replace = (shs_replace)within(in, 0, 3);
-    o->prune_coherence = (shs_real)weights[byte(in) % 9];
-    o->replace_every = (size_t)within(in, 0, 9), o->test_every = (size_t)within(in, 0, 3);
+    o->start = within(in, 0, 4);
+    o->patch_width = within(in, 0, 3);
+    o->patch_height = within(in, 0, 3);
+    o->patch_channels = within(in, 0, 2);
+    o->seed = byte(in);
+    o->start_weight = weight_of(in);
+    if (one_in(in, 4)) o->first_batch = within(in, 1, 5);
+    o->replace = within(in, 0, 3);
+    o->prune_coherence = weight_of(in);
+    o->replace_every = within(in, 0, 9);
+    o->test_every = within(in, 0, 3);
+}
+
+/* A dictionary, its sums, the signals that are delivered, and all outputs. */
+typedef struct course {
+    int p, n, m, ldd, flags;
+    shs_real *Y, *D;
+    extent of_Y, of_D, of_xx, of_yx;
+    output out, of_report, xx, yx;
+    shs_online_report *report;
+    shs_online_record history[3];
+    shs_online_options o;
+    delivery from;
+} course;
+
+static void delivery_of(input *in, course *c) {
+    delivery *d = &c->from;
+    memset(d, 0, sizeof *d);
+    d->Y = c->Y;
+    d->ldy = positive(c->p);
+    d->m = positive(c->m);
+    d->fails = -1;
+    d->lies = -1;
+    d->each = within(in, 1, 7);
+    if (one_in(in, 16)) d->fails = within(in, 0, 3);
+    if (one_in(in, 16)) d->lies = within(in, 0, 3);
+    if (one_in(in, 4) && c->m > 0) {
+        c->o.test = c->Y;
+        c->o.test_m = c->m;
+        if (within(in, 0, 1)) c->o.test_ld = c->p;
+    }
+}
+
+static void course_of(input *in, course *c) {
+    size_t room, square, oblong;
+    c->p = size_of(in, 8);
+    c->n = size_of(in, 10);
+    c->m = size_of(in, 14);
+    c->ldd = leading_of(in, c->p);
+    c->flags = byte(in);
+    room = count_of(c->ldd + 1, c->n);
+    square = count_of(c->n, c->n);
+    oblong = count_of(c->p, c->n);
+    c->out = OUTPUT(shs_real, room);
+    c->D = AS(shs_real, c->out);
+    c->of_report = OUTPUT(shs_online_report, 1);
+    c->report = AS(shs_online_report, c->of_report);
+    c->xx = OUTPUT(shs_wide, square);
+    c->yx = OUTPUT(shs_wide, oblong);
+    c->Y = drawn(in, count_of(c->p, c->m), &c->of_Y);
+    c->of_D = fill(in, room, c->D);
+    c->of_xx = fill_wide(in, square, AS(shs_wide, c->xx));
+    c->of_yx = fill_wide(in, oblong, AS(shs_wide, c->yx));
+    online_options_of(in, &c->o);
+    delivery_of(in, c);
+    memset(c->report, 0, sizeof *c->report);
+    if (c->flags & 1) {
+        c->report->history = c->history;
+        c->report->history_most = 3;
+    }
+    if (c->flags & 2) c->report->sums_xx = AS(shs_wide, c->xx);
+    if (c->flags & 4) c->report->sums_yx = AS(shs_wide, c->yx);
+    output_keep(&c->out);
+    output_keep(&c->of_report);
+    output_keep(&c->xx);
+    output_keep(&c->yx);
+}
+
+static void course_free(course *c) {
+    output_free(&c->out);
+    output_free(&c->of_report);
+    output_free(&c->xx);
+    output_free(&c->yx);
+    free(c->Y);
+}
+
+static void check_course(const world *w, const course *c, int given) {
+    const shs_online_report *r = c->report;
+    const delivery *d = &c->from;
+    size_t i;
+    if (w->ordinary && !(given && c->o.first_batch > 0)) check_atoms(c->p, c->n, c->D, c->ldd, given, 0);
+    must(d->lies < 0 || d->calls <= d->lies);
+    if (!(c->flags & 8)) return;
+    must(!c->o.batches || r->batches <= c->o.batches);
+    must(r->signal_count <= (size_t)d->at && !r->dictionary);
+    for (i = 0; i < 3 && i < r->batches && (c->flags & 1); i++)
+        must(c->history[i].signal_count > 0 && c->history[i].atoms_used <= c->n);
 }
 
 static void learn_online(input *in, world *w) {
-    int p = size_of(in, 8), n = size_of(in, 10), m = size_of(in, 14), ldd = leading_of(in, p), flags = byte(in);
-    size_t room = count_of(ldd + 1, n), square = count_of(n, n), i;
-    output D = output_of(room * sizeof(shs_real)), report = output_of(sizeof(shs_online_report));
-    output xx = output_of(square * sizeof(shs_wide)), yx = output_of(count_of(p, n) * sizeof(shs_wide));
-    shs_online_record history[3];
-    shs_real *Y = NEW(shs_real, count_of(p, m));
-    extent of_Y = fill(in, count_of(p, m), Y), of_D = fill(in, room, AS(shs_real, D));
-    extent of_xx = fill_wide(in, square, AS(shs_wide, xx)), of_yx = fill_wide(in, count_of(p, n), AS(shs_wide, yx));
-    delivery from = {Y, positive(p), positive(m), 0, 0, 0, -1, -1, 0};
-    shs_online_report *r = AS(shs_online_report, report);
-    shs_online_options o;
+    course c;
+    shs_online_report *report = NULL;
     shs_status status;
     int given;
-    online_options_of(in, &o);
-    from.each = within(in, 1, 7);
-    if (one_in(in, 16)) from.fails = within(in, 0, 3);
-    if (one_in(in, 16)) from.lies = within(in, 0, 3);
-    if (one_in(in, 4) && m > 0) o.test = Y, o.test_m = (size_t)m, o.test_ld = within(in, 0, 1) ? p : 0;
-    memset(r, 0, sizeof *r);
-    if (flags & 1) r->history = history, r->history_most = 3;
-    if (flags & 2) r->sums_xx = AS(shs_wide, xx);
-    if (flags & 4) r->sums_yx = AS(shs_wide, yx);
-    output_keep(&D), output_keep(&report), output_keep(&xx), output_keep(&yx);
-    given = o.start == SHS_START_GIVEN;
-    w->ordinary = tame(&of_Y) && (!given || tame(&of_D)) && (!o.first_batch || (tame(&of_xx) && tame(&of_yx)));
-    must(shs_online_workspace(&w->ctx, p, n, &o) > 0);
-    status = shs_online_ex(&w->ctx, p, n, deliver, &from, &o, AS(shs_real, D), ldd, (flags & 8) ? r : NULL);
+    course_of(in, &c);
+    given = c.o.start == SHS_START_GIVEN;
+    w->ordinary = tame(&c.of_Y) && (!given || tame(&c.of_D)) && (!c.o.first_batch || (tame(&c.of_xx) && tame(&c.of_yx)));
+    must(shs_online_workspace(&w->ctx, c.p, c.n, &c.o) > 0);
+    if (c.flags & 8) report = c.report;
+    status = shs_online_ex(&w->ctx, c.p, c.n, deliver, &c.from, &c.o, c.D, c.ldd, report);
     check_world(w, status, 0);
-    if (status == SHS_OK || status == SHS_CANCELLED) {
-        if (w->ordinary && !(given && o.first_batch > 0)) check_atoms(p, n, AS(shs_real, D), ldd, given, 0);
-        must(from.lies < 0 || from.calls <= from.lies);
-        if (flags & 8) {
-            must(!o.batches || r->batches <= o.batches);
-            must(r->signal_count <= (size_t)from.at && !r->dictionary);
-            for (i = 0; i < 3 && i < r->batches && (flags & 1); i++) must(history[i].signal_count > 0 && history[i].atoms_used <= n);
-        }
-    } else must(untouched(&D) && untouched(&report) && untouched(&xx) && untouched(&yx));
-    output_free(&D), output_free(&report), output_free(&xx), output_free(&yx), free(Y);
+    if (status == SHS_OK || status == SHS_CANCELLED) check_course(w, &c, given);
+    else must(untouched(&c.out) && untouched(&c.of_report) && untouched(&c.xx) && untouched(&c.yx));
+    course_free(&c);
+}
+
+/* ---- starts and queries ------------------------------------------------------------------------------------------ */
+
+static void coherence(input *in, world *w, int p, int n, output *D, int ldd) {
+    extent e = fill(in, count_of(ldd + 1, n), AS(shs_real, *D));
+    output of_mu = OUTPUT(shs_wide, 1);
+    const shs_wide *mu = AS(shs_wide, of_mu);
+    shs_status status = shs_dictionary_coherence(&w->ctx, p, n, AS(shs_real, *D), ldd, AS(shs_wide, of_mu));
+    check_world(w, status, 0);
+    if (status != SHS_OK) must(untouched(&of_mu));
+    else if (e.finite && e.most < 1e15 && e.least > 1e-15) must(*mu >= 0 && *mu < 1.001);
+    output_free(&of_mu);
 }
 
 static void starts(input *in, world *w) {
-    int p = size_of(in, 12), n = size_of(in, 20), ldd = leading_of(in, p), flags = byte(in);
+    int p = size_of(in, 12), n = size_of(in, 20), ldd = leading_of(in, p), dct = byte(in) & 1;
     int width = size_of(in, 4), height = size_of(in, 4), channels = size_of(in, 3);
-    output mu = output_of(sizeof(shs_wide));
+    output D;
     shs_status status;
-    extent e;
-    if (flags & 1) p = positive(width) * positive(height) * positive(channels), ldd = leading_of(in, p);
-    {
-        output D = output_of(count_of(ldd + 1, n) * sizeof(shs_real));
-        if (flags & 1) status = shs_dictionary_dct(width, height, channels, n, AS(shs_real, D), ldd);
-        else status = shs_dictionary_random(p, n, AS(shs_real, D), ldd, (uint64_t)byte(in));
-        must(status >= SHS_OK && (int)status < STATUSES);
-        if (status == SHS_OK) check_atoms(p, n, AS(shs_real, D), ldd, (flags & 1), 0);
-        else must(untouched(&D));
-        e = fill(in, count_of(ldd + 1, n), AS(shs_real, D));
-        status = shs_dictionary_coherence(&w->ctx, p, n, AS(shs_real, D), ldd, AS(shs_wide, mu));
-        check_world(w, status, 0);
-        if (status != SHS_OK) must(untouched(&mu));
-        else if (e.finite && e.most < 1e15 && e.least > 1e-15) must(*AS(shs_wide, mu) >= 0 && *AS(shs_wide, mu) < 1.001);
-        output_free(&D);
+    if (dct) {
+        p = positive(width) * positive(height) * positive(channels);
+        ldd = leading_of(in, p);
     }
-    output_free(&mu);
+    D = OUTPUT(shs_real, count_of(ldd + 1, n));
+    if (dct) status = shs_dictionary_dct(width, height, channels, n, AS(shs_real, D), ldd);
+    else status = shs_dictionary_random(p, n, AS(shs_real, D), ldd, byte(in));
+    check_status(status);
+    if (status == SHS_OK) check_atoms(p, n, AS(shs_real, D), ldd, dct, 0);
+    else must(untouched(&D));
+    coherence(in, w, p, n, &D, ldd);
+    output_free(&D);
 }
 
 static void queries(input *in, world *w) {
     shs_ksvd_options o;
     shs_step steps[6];
-    int a = any_int(in), b = any_int(in);
-    size_t m = (byte(in) & 1) ? SIZE_MAX / (size_t)(1 + byte(in)) : (size_t)byte(in);
+    int a = any_int(in), b = any_int(in), huge = byte(in) & 1;
+    size_t m = any_count(in, huge);
     options_of(in, &o, steps);
-    o.coding.sparsity = any_int(in), o.parallel_atoms = any_int(in);
+    o.coding.sparsity = any_int(in);
+    o.parallel_atoms = any_int(in);
     (void)shs_ksvd_workspace(&w->ctx, a, b, m, &o);
-    o = shs_ksvd_defaults(a, b, m);
+    (void)shs_ksvd_defaults(a, b, m);
     (void)shs_online_workspace(&w->ctx, a, b, NULL);
     must(shs_online_defaults(a, b).batch > 0);
 }
