@@ -24,13 +24,16 @@ static FILE *files[8], *nothing;
 static const uint8_t *contents[2]; /* of the header, of the data */
 static size_t lengths[2];
 
-__attribute__((noreturn)) static void stop(int code) { longjmp(stopped, code ? code : 1); }
+/* longjmp makes 1 of a code of 0. */
+__attribute__((noreturn)) static void stop(int code) { longjmp(stopped, code); }
 
 static void *keep(void *block) {
     size_t i = 0;
     while (i < block_count && blocks[i]) i++;
-    if (i == block_count && block_count++ == sizeof blocks / sizeof *blocks) abort();
-    return blocks[i] = block;
+    if (i == sizeof blocks / sizeof *blocks) abort();
+    if (i == block_count) block_count++;
+    blocks[i] = block;
+    return block;
 }
 
 static void forget(void *block) {
@@ -55,16 +58,21 @@ static void kept_free(void *block) {
     free(block);
 }
 
+static int is_data(const char *name) { return strstr(name, ".img") != NULL; }
+
 static FILE *opened(const char *name) {
-    size_t which = strstr(name, ".img") ? 1 : 0, i = 0;
-    FILE *file = lengths[which] ? fmemopen((void *)contents[which], lengths[which], "rb") : fopen("/dev/null", "rb");
+    int which = is_data(name), i = 0;
+    FILE *file;
+    if (lengths[which]) file = fmemopen((void *)contents[which], lengths[which], "rb");
+    else file = fopen("/dev/null", "rb");
     while (files[i]) i++;
-    return files[i] = file;
+    files[i] = file;
+    return file;
 }
 
 /* Only the two files are there. */
 static int looked_at(const char *name, struct stat *about) {
-    size_t which = strstr(name, ".img") ? 1 : 0;
+    int which = is_data(name);
     if (!which && !strstr(name, ".hdr")) return -1;
     memset(about, 0, sizeof *about);
     about->st_size = (off_t)lengths[which];
@@ -108,28 +116,40 @@ static int closed(FILE *file) {
 
 #define must(condition) ((condition) ? (void)0 : abort())
 
-/* A header that the program prints must have the contents of the header that it read. */
+/* The header `name` says what the file is. */
+static void must_say(const char *name, const cube_file *f) {
+    header h = header_read(name);
+    cube_file own = *f;
+    own.swap = 0; /* what is written is in the order of the machine */
+    must(header_whole(&h, "samples", 1, INT_MAX) == f->samples && header_whole(&h, "lines", 1, INT_MAX) == f->lines);
+    header_type(&h, &own);
+    must(header_whole(&h, "bands", 1, INT_MAX) == f->bands && own.type == f->type);
+    must(header_interleave(&h) == f->interleave);
+    header_free(&h);
+}
+
+/* A header that the program prints must have the contents of the header that it read. All that the file says goes along, its
+   bands in this order or the other way round. */
 static void read_again(const cube_file *f) {
     char text[1 << 15];
     int kept[200], i;
-    header h;
     FILE *file = fmemopen(text, sizeof text, "wb");
     cube_file again = *f;
-    again.swap = 0; /* what is written is in the order of the machine */
-    again.origin.from = f; /* all that it says goes along, its bands in this order or the other way round */
-    for (i = 0; i < f->bands; i++) kept[i] = f->samples % 2 ? i : f->bands - 1 - i;
-    again.origin.kept = f->lines % 3 ? kept : NULL;
+    again.swap = 0;
+    again.origin.from = f;
+    again.origin.kept = NULL;
     again.origin.same_values = 1;
+    for (i = 0; i < f->bands; i++) {
+        kept[i] = i;
+        if (f->samples % 2 == 0) kept[i] = f->bands - 1 - i;
+    }
+    if (f->lines % 3) again.origin.kept = kept;
     print_header(file, &again, "Band", NULL);
     fclose(file);
     if (strlen(text) + 1 >= sizeof text) return;
-    contents[0] = (const uint8_t *)text, lengths[0] = strlen(text);
-    h = header_read("printed.hdr");
-    must(header_whole(&h, "samples", 1, INT_MAX) == f->samples && header_whole(&h, "lines", 1, INT_MAX) == f->lines);
-    header_type(&h, &again);
-    must(header_whole(&h, "bands", 1, INT_MAX) == f->bands && again.type == f->type);
-    must(header_interleave(&h) == f->interleave);
-    header_free(&h);
+    contents[0] = (const uint8_t *)text;
+    lengths[0] = strlen(text);
+    must_say("printed.hdr", f);
 }
 
 static void read_cube(void) {
@@ -141,8 +161,10 @@ static void read_cube(void) {
     lines = ALLOCATE(unsigned char, bytes);
     must_read(&f, 0, f.lines, lines);
     for (i = 0; i < f.bands && i < 8; i++)
-        for (j = 0; j < f.samples && j < 8; j++)
-            (void)is_missing(&f, get_value(lines, value_index(&f, f.lines, f.lines - 1, j, i), f.type, f.swap));
+        for (j = 0; j < f.samples && j < 8; j++) {
+            size_t at = value_index(&f, f.lines, f.lines - 1, j, i);
+            (void)is_missing(&f, get_value(lines, at, f.type, f.swap));
+        }
     must_read(&f, f.lines / 2, f.lines - f.lines / 2, lines);
     kept_free(lines);
     if (f.bands < 200) read_again(&f);
@@ -164,27 +186,46 @@ static void read_picture(const uint8_t *data, size_t size) {
     kept_free(a.pixels);
 }
 
+/* The header ends at the first zero byte, and the data file begins behind it. */
+static void split(const uint8_t *data, size_t size) {
+    size_t i = 0;
+    while (i < size && data[i]) i++;
+    contents[0] = data;
+    lengths[0] = i;
+    if (i < size) i++;
+    contents[1] = data + i;
+    lengths[1] = size - i;
+}
+
+/* After a stop, blocks and files are left. */
+static void clean_up(void) {
+    size_t i;
+    while (block_count) {
+        block_count--;
+        free(blocks[block_count]);
+        blocks[block_count] = NULL;
+    }
+    for (i = 0; i < 8; i++) {
+        if (files[i]) fclose(files[i]);
+        files[i] = NULL;
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    const uint8_t *end = size ? (const uint8_t *)memchr(data, 0, size) : NULL;
-    size_t header_size = end ? (size_t)(end - data) : size, i;
+    size_t i;
     char *text;
     if (!nothing) nothing = fopen("/dev/null", "wb");
     if (size < 2) return 0;
-    contents[0] = data, lengths[0] = header_size;
-    contents[1] = data + header_size + (end != NULL), lengths[1] = size - header_size - (end != NULL);
-    text = (char *)calloc(header_size + 1, 1);
-    memcpy(text, data, header_size);
+    split(data, size);
+    text = (char *)calloc(lengths[0] + 1, 1);
+    memcpy(text, data, lengths[0]);
     if (!setjmp(stopped)) {
         if (data[0] == 'P') read_picture(data, size);
         else if (data[0] == 'E') read_cube();
         else read_lists(text);
         for (i = 0; i < block_count; i++) must(!blocks[i]); /* nothing is forgotten where all went well */
     }
-    while (block_count) free(blocks[--block_count]), blocks[block_count] = NULL;
-    for (i = 0; i < 8; i++) {
-        if (files[i]) fclose(files[i]);
-        files[i] = NULL;
-    }
+    clean_up();
     free(text);
     return 0;
 }
