@@ -18,8 +18,8 @@ static void reduce_copy(world *w, int bands, const shs_moments *a) {
 static void finish(const scene *s, int bands, int sample, const shs_moments *a) {
     shs_wide *mean = NEW(shs_wide, bands), *covariance = NEW(shs_wide, bands * bands);
     shs_status status = shs_moments_finish(a, sample, mean, covariance, bands);
-    int i;
-    must(status == SHS_OK || (status == SHS_NO_PIXELS && a->count <= sample));
+    int faint = s->garbage || s->e.least < 1e-140, i; /* squares of such values may underflow */
+    must(status == SHS_OK || (status == SHS_NO_PIXELS && a->count <= sample) || (status == SHS_OUT_OF_RANGE && faint));
     if (status == SHS_OK && s->e.finite && s->e.most < 1e15 && s->cube.type != SHS_TYPE_F64 && !s->garbage) {
         must(all_finite_wide(bands, mean) && all_finite_wide(bands * bands, covariance));
         for (i = 0; i < bands; i++) must(covariance[i * bands + i] >= -1e-6 * s->e.most * s->e.most);
