@@ -15,6 +15,7 @@
 extern const build build_plain, build_wide, build_plain_nosimd, build_wide_nosimd, build_plain_nodispatch, build_nodouble;
 static const build *const builds[] = {
     &build_plain, &build_wide, &build_plain_nosimd, &build_wide_nosimd, &build_plain_nodispatch, &build_nodouble};
+enum { BUILDS = sizeof builds / sizeof *builds };
 
 /* Where we are, for whoever dies on the way. */
 static char where[160];
@@ -29,43 +30,45 @@ static void compare(const build *b, const result *mine, const result *theirs) {
     size_t i;
     must(mine->count == theirs->count || theirs->count == 0);
     for (i = 0; i < theirs->count; i++) {
-        double bound = mine->unit * b->eps * fmax(1, fabs(theirs->values[i])),
-               apart = fabs(mine->values[i] - theirs->values[i]);
+        double x = mine->values[i], y = theirs->values[i];
+        double bound = mine->unit * b->eps * fmax(1, fabs(y)), apart = fabs(x - y);
         if (!(apart <= bound)) {
-            fprintf(stderr, "value %lu: %.17g, not %.17g: %.3g apart, %.3g may be\n", (unsigned long)i, mine->values[i],
-                    theirs->values[i], apart, bound);
+            fprintf(stderr, "value %lu: %.17g, not %.17g: %.3g apart, %.3g may be\n", (unsigned long)i, x, y, apart, bound);
             abort();
         }
     }
 }
 
-static void solve(uint64_t seed, unsigned long number) {
+static void solve(unsigned long seed, unsigned long number) {
     static result reference, mine;
     problem p;
-    size_t k;
-    int instance;
-    p.kind = (int)(number % (unsigned long)builds[0]->kinds);
-    p.seed = (seed << 32) + number;
+    int k, instance;
+    p.kind = number % builds[0]->kinds;
+    p.seed = ((uint64_t)seed << 32) + number;
     builds[1]->run(&p, 0, 1, &reference);
-    for (k = 0; k < sizeof builds / sizeof *builds; k++)
+    for (k = 0; k < BUILDS; k++)
         for (instance = 0; instance < builds[k]->instances; instance++) {
             if (!builds[k]->has(instance)) continue;
-            snprintf(where, sizeof where, "differential 0 %lu %lu: build %s, instance %d, kind %d\n", (unsigned long)seed,
-                     number, builds[k]->name, instance, p.kind);
+            snprintf(where, sizeof where, "differential 0 %lu %lu: build %s, instance %d, kind %d\n", seed, number,
+                     builds[k]->name, instance, p.kind);
             builds[k]->run(&p, instance, 0, &mine);
             compare(builds[k], &mine, &reference);
         }
 }
 
 int main(int argc, char **argv) {
-    double seconds = argc > 1 ? atof(argv[1]) : 5;
-    uint64_t seed = argc > 2 ? (uint64_t)strtoul(argv[2], NULL, 10) : 1;
-    unsigned long number = 0;
+    double seconds = 5;
+    unsigned long seed = 1, number = 0;
     time_t start = time(NULL);
-    signal(SIGSEGV, ended), signal(SIGBUS, ended), signal(SIGABRT, ended), signal(SIGFPE, ended);
+    if (argc > 1) seconds = atof(argv[1]);
+    if (argc > 2) seed = strtoul(argv[2], NULL, 10);
+    signal(SIGSEGV, ended);
+    signal(SIGBUS, ended);
+    signal(SIGABRT, ended);
+    signal(SIGFPE, ended);
     if (argc > 3) solve(seed, strtoul(argv[3], NULL, 10));
     else
         for (; difftime(time(NULL), start) < seconds; number++) solve(seed, number);
-    printf("differential: problems without a difference in %d builds: %lu\n", (int)(sizeof builds / sizeof *builds), number);
+    printf("differential: problems without a difference in %d builds: %lu\n", BUILDS, number);
     return 0;
 }
