@@ -1095,8 +1095,8 @@ typedef struct shs_ksvd_options {
     shs_start start;
     int patch_width, patch_height, patch_channels; /* for SHS_START_DCT; 0 = square, one channel */
     uint64_t seed;
-    int first_iteration;            /* to resume: iterations done before; with SHS_START_GIVEN, 5 + 5 equal 10.
-                                       With `iterations` INT_MAX at most */
+    int first_iteration;            /* to resume: iterations done before; with SHS_START_GIVEN and SHS_KEEP_LAST
+                                       5 + 5 equal 10, but for NSGK. With `iterations` INT_MAX at most */
     shs_replace replace;
     shs_real prune_coherence;       /* replace one of two atoms with |d_i'd_j| above this; 0 = 0.99; 1 or more = never */
     int prune_uses; /* replace atoms of fewer uses; 0 = 4 (less where m s / n < 16); negative = unused ones only */
@@ -1144,11 +1144,11 @@ SHS_API shs_status shs_ksvd(const shs_context *ctx, int p, int n, size_t m, cons
 /* The same with options. D: in and out; codes (may be NULL) gets the codes of the returned D; report may be NULL. The learnt
    dictionary does not depend on codes and report. With a sparsity the codes must hold as many atoms a signal; without one they may
    hold fewer, and get the best that fit. Errors leave D untouched; SHS_REDUCE_FAILED, SHS_PEER_FAILED and errors of an engine may
-   come midway, and leave codes without atoms. SHS_CANCELLED leaves the best dictionary so far in D (the start if none was coded
-   yet), the report and the history filled as far as it went, and codes without atoms. With several ranks an iteration takes n/N~
-   reductions a round and two more, of about n (p + 3) values in all; MOD two a round, one of them of n^2 values; K-SVD two more for
-   each further power step of a group, IPR one of p n values, an error after an update one, an atom replaced by the worst signal
-   three.
+   come midway, and leave codes without atoms and the report's arrays as far as it went. SHS_CANCELLED leaves the best dictionary so
+   far in D (the start if none was coded yet), the report and the history filled as far as it went, and codes without atoms. With
+   several ranks an iteration takes n/N~ reductions a round and two more, of about n (p + 3) values in all; MOD two a round, one of
+   them of n^2 values; K-SVD two more for each further power step of a group, IPR one of p n values, an error after an update one,
+   an atom replaced by the worst signal three.
 
    With a mask, or skip_nan, AK-SVD and SGK learn from the values present (other rules, regularisation, incoherence and coherence:
    SHS_BAD_OPTIONS); engines do not. Let M_i mark the values present in signal i, and F = M.(Y - the other atoms' part) on the
@@ -1157,9 +1157,9 @@ SHS_API shs_status shs_ksvd(const shs_context *ctx, int p, int n, size_t m, cons
    values are zeros in replacements and starts, and `test` has none. A value present in none of an atom's signals becomes 0 in the
    atom; a signal without any value has no atoms. This takes p m more values and p m more bytes.
 
-   Signals may be in any unit in which shs_wide holds fourth powers of their values;
-   beyond that atoms may stay as they are. The worst signal is found by squares in shs_real. Engines take signals whose largest
-   values are within 2^-63 and 2^63 (2^-255 and 2^255 in double). */
+   Signals may be in any unit in which shs_wide holds fourth powers of their values; beyond that atoms may stay as they are. The
+   worst signal is found by squares in shs_real. Engines take signals whose largest values are within 2^-63 and 2^63 (2^-255 and
+   2^255 in double). */
 SHS_API shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t m, const shs_real *Y, int ldy,
                                const shs_ksvd_options *options, shs_real *D, int ldd, shs_codes *codes,
                                shs_ksvd_report *report);
@@ -7970,9 +7970,9 @@ SHS__OUTLINE int shs__small_solve_set(shs__nonnegative *s) {
     return 1;
 }
 
-/* The part of the way from x to `to` that keeps it from becoming negative, at most 1. */
+/* The part of the way from x to `to` at which x becomes 0, at most 1; 2 where it stays above 0. */
 SHS__PRIVATE shs_wide shs__small_length(shs_wide x, shs_wide to) {
-    if (to > 0) return 1;
+    if (to > 0) return 2;
     if (x > 0) return x / (x - to);
     return 0;
 }
@@ -8001,12 +8001,12 @@ SHS__OUTLINE int shs__small_enter(shs__nonnegative *s, int newcomer) {
     s->state[newcomer] = 1;
     s->set[s->count++] = newcomer;
     while (shs__small_solve_set(s)) {
-        shs_wide step = 1;
+        shs_wide step = 2;
         for (k = 0; k < s->count; k++) {
             const shs_wide length = shs__small_length(s->x[s->set[k]], s->u[k]);
             if (length < step) step = length;
         }
-        if (step < 1) {
+        if (step <= 1) {
             shs__small_step(s, step);
             continue;
         }
@@ -13378,12 +13378,14 @@ SHS__PUBLIC shs_status shs_lasso_gram(const shs_context *ctx, int n, size_t m, c
    shs__dl_directions sums over signals (shs__dl_stage_gather) and ranks and applies the rule. K-SVD goes on by power steps
    (shs__dl_power_steps). shs__dl_take_atom normalises the new atoms, and shs__dl_stage_update changes codes and residuals. A
    shs__dl_stage_... asks the engine, or does on the CPU what its name says (code, gather and update: shs__dl_cpu_...);
-   shs__dl_stage_round is the engine's alone. Coding ends in shs__coder_run of section 6. Behind the updates come IPR
+   shs__dl_stage_round is the engine's alone. shs__dl_layout chooses the form of coding once (shs__coder_layout); each
+   coding is shs__coder_dictionary and shs__coder_run of section 6, which forms E behind each chunk. Behind the updates come IPR
    (shs__dl_decorrelate) and the best dictionary so far (shs__dl_keep_best); shs__dl_final_codes are those of the result.
 
-   What differs from rule to rule is a row of shs__dl_rules. Missing values: shs__dl_gather_chunk sums F x' itself, and
-   shs__dl_present_code codes. Nonnegative: shs__dl_take_atom and shs__dl_code_kept. mu: shs__dl_stage_solve and shs__dl_new_code.
-   gamma: shs__dl_take_atom.
+   What differs from rule to rule is a row of shs__dl_rules. Missing values: shs__dl_session_mask (coding), shs__dl_gather_chunk
+   (sums F x', so that shs__dl_directions has nothing to add), shs__dl_present_code (renewed codes). Nonnegative: shs__dl_take_atom,
+   shs__dl_code_kept, shs__dl_nonnegative_atom (starts, replacements). mu: shs__dl_stage_solve, shs__dl_new_code. gamma:
+   shs__dl_take_atom.
 
    `mine` is the status of this rank alone. A rank that fails still takes part in the next reduction, which tells the others. */
 
@@ -13550,16 +13552,16 @@ typedef struct shs__dl_rule {
     const char *name;
     int renews_codes; /* x_new is made with the new atom; otherwise x stays until the next coding */
     int takes;        /* a sum of SHS__RULE_TAKES_...: the options that the rule goes with */
-    int needs;        /* a sum of SHS__RULE_...: what the driver adds for the rule */
+    int needs;        /* a sum of SHS__RULE_NEEDS_...: what the driver adds for the rule */
     /* Turns g->sums, E_I x', into the directions of the new atoms; before: the old ones (p x count). */
     void (*directions)(int p, const shs_atom_group *g, const shs_real *before);
 } shs__dl_rule;
 
 enum { SHS__RULE_TAKES_MISSING = 1, SHS__RULE_TAKES_NONNEGATIVE = 2, SHS__RULE_TAKES_INCOHERENCE = 4 };
 enum {
-    SHS__RULE_PREVIOUS = 1, /* sums take the codes of the iteration before, which are kept */
-    SHS__RULE_WHOLE = 2,    /* all atoms are one group, which has XX' */
-    SHS__RULE_STEPS = 4     /* a group takes power steps until its atoms stand still */
+    SHS__RULE_NEEDS_PREVIOUS = 1, /* sums take the codes of the iteration before, which are kept */
+    SHS__RULE_NEEDS_WHOLE = 2,    /* all atoms are one group, which has XX' */
+    SHS__RULE_NEEDS_STEPS = 4     /* a group takes power steps until its atoms stand still */
 };
 
 /* F x' = E_I x' + d_old x x'. A power step has z = F'd in place of x': F z = E_I z + d_old x z, and the energy x z. SGK's
@@ -13604,16 +13606,16 @@ SHS__PRIVATE void shs__dl_solve_mod(int p, const shs_atom_group *g, const shs_re
     for (i = 0; i < shs__cells(g->count, p); i++) Z[i] += (shs_wide)before[i];
 }
 
-/* takes, needs and directions of each row of SHS_UPDATE_LIST */
+/* takes, needs and directions of each row of SHS_UPDATE_LIST, which has renews_codes. Regularisation and IPR go with every rule. */
 #define SHS__RULE_TAKES_ALL (SHS__RULE_TAKES_MISSING | SHS__RULE_TAKES_NONNEGATIVE | SHS__RULE_TAKES_INCOHERENCE)
-#define SHS__RULE_aksvd SHS__RULE_TAKES_ALL, 0, shs__dl_add_old
-#define SHS__RULE_sgk SHS__RULE_TAKES_ALL, 0, shs__dl_add_old
-#define SHS__RULE_ksvd SHS__RULE_TAKES_NONNEGATIVE | SHS__RULE_TAKES_INCOHERENCE, SHS__RULE_STEPS, shs__dl_add_old
-#define SHS__RULE_nsgk SHS__RULE_TAKES_INCOHERENCE, SHS__RULE_PREVIOUS, shs__dl_add_old
-#define SHS__RULE_mod 0, SHS__RULE_WHOLE, shs__dl_solve_mod
+#define SHS__ROW_OF_aksvd SHS__RULE_TAKES_ALL, 0, shs__dl_add_old
+#define SHS__ROW_OF_sgk SHS__RULE_TAKES_ALL, 0, shs__dl_add_old
+#define SHS__ROW_OF_ksvd SHS__RULE_TAKES_NONNEGATIVE | SHS__RULE_TAKES_INCOHERENCE, SHS__RULE_NEEDS_STEPS, shs__dl_add_old
+#define SHS__ROW_OF_nsgk SHS__RULE_TAKES_INCOHERENCE, SHS__RULE_NEEDS_PREVIOUS, shs__dl_add_old
+#define SHS__ROW_OF_mod 0, SHS__RULE_NEEDS_WHOLE, shs__dl_solve_mod
 
 static const shs__dl_rule shs__dl_rules[] = {
-#define SHS__ROW(code, name, codes) {#name, codes, SHS__RULE_##name},
+#define SHS__ROW(code, name, codes) {#name, codes, SHS__ROW_OF_##name},
     SHS_UPDATE_LIST(SHS__ROW)
 #undef SHS__ROW
 };
@@ -13634,7 +13636,7 @@ SHS__PRIVATE const shs__dl_rule *shs__dl_rule_of(shs_update update) {
 /* The uses of the atoms in `codes`, sorted by atom and within an atom by signal: use u of atom j (start[j] <= u < start[j+1]) is
    the coefficient number slot[u] of signal[u]. */
 typedef struct shs__dl_uses {
-    const shs_codes *codes; /* those at hand, or those of the iteration before (SHS__RULE_PREVIOUS) */
+    const shs_codes *codes; /* those at hand, or those of the iteration before (SHS__RULE_NEEDS_PREVIOUS) */
     size_t *start, *signal;
     int *slot;
     shs_real unit; /* the power of 2 that takes the largest coefficient near 1 */
@@ -13712,7 +13714,8 @@ typedef struct shs__dl_ranks {
     int tolerant;    /* some rank's signals have tolerances */
 } shs__dl_ranks;
 
-/* The best dictionary so far, with the iteration and the cost of the last improvement that was large enough. */
+/* The dictionary to return: the best so far, or the newest (SHS_KEEP_LAST). With the iteration and the cost of the last improvement
+   that was large enough. */
 typedef struct shs__dl_best {
     shs_real *D; /* p x n */
     shs_wide cost, stop_cost;
@@ -13747,13 +13750,13 @@ typedef struct shs__dl_learner {
     shs_real *D;            /* p x n */
     shs_wide *sums;         /* (p + 1) (n + SHS__TELLS): of a group of atoms, and behind them their energy */
     shs_wide *reduced;      /* n + 5 + SHS__TELLS: what else is reduced over the ranks */
-    shs_wide *gram;         /* n x n, SHS__RULE_WHOLE: XX' */
-    shs_real *d_before;     /* p, SHS__RULE_STEPS: an atom before a step */
+    shs_wide *gram;         /* n x n, SHS__RULE_NEEDS_WHOLE: XX' */
+    shs_real *d_before;     /* p, SHS__RULE_NEEDS_STEPS: an atom before a step */
     shs__dl_ipr ipr;
-    unsigned char *flagged; /* n */
+    unsigned char *flagged; /* n: atoms to be replaced; in power steps those that stand still */
     shs__dl_panel panel;
     shs__dl_best best;
-    shs_ksvd_report report; /* of the best dictionary so far, with the caller's arrays */
+    shs_ksvd_report report; /* of the dictionary to return, with the caller's arrays */
 } shs__dl_learner;
 
 /* Root mean square of the values of so many signals; -1 of none. */
@@ -13776,7 +13779,7 @@ SHS__PRIVATE void shs__dl_session_layout(shs__layout *l, shs__dl_learner *w, int
     shs__coder_layout(l, &s->coder, workers);
     s->coder.errors2 = SHS__CARVE(l, shs_real, m);
     if (own_codes) shs__codes_layout(l, &s->codes, m, stride);
-    if (w->rule->needs & SHS__RULE_PREVIOUS) shs__codes_layout(l, &s->previous.codes, m, stride);
+    if (w->rule->needs & SHS__RULE_NEEDS_PREVIOUS) shs__codes_layout(l, &s->previous.codes, m, stride);
     if (o->regularisation > 0) s->solve = SHS__CARVE(l, shs_wide, SHS__PRODUCT(workers, stride, (size_t)stride + 1));
     s->D_old = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, n, 1));
     s->E = SHS__CARVE(l, shs_real, SHS__PRODUCT(p, m, 1));
@@ -14133,7 +14136,7 @@ SHS__PRIVATE void shs__dl_solve_chunk(void *arg, size_t chunk, int worker) {
     for (; i < end; i++) shs__dl_solve_signal(s, i, z);
 }
 
-/* SHS__RULE_PREVIOUS: lists the uses of the iteration before, and keeps the codes at hand for the next one. */
+/* SHS__RULE_NEEDS_PREVIOUS: lists the uses of the iteration before, and keeps the codes at hand for the next one. */
 SHS__PRIVATE void shs__dl_list_previous(shs__dl_session *s) {
     s->uses.codes = &s->previous.codes;
     shs__dl_count_uses(s);
@@ -14171,11 +14174,11 @@ SHS__PRIVATE void shs__dl_stage_close(shs__dl_learner *w) {
     w->engine = NULL;
 }
 
-/* Whether the CPU does a stage, to which the engine has answered *status. If the engine gives a stage up, the CPU does all
-   further stages: it fetches the engine's codes, and forms E anew from these and its own copy of the dictionary. coded: the engine
-   has codes. Of NSGK only the engine has the codes of the iteration before, so the CPU cannot take over from the second iteration
-   on: the call ends with the engine's status. */
-SHS__PRIVATE int shs__dl_falls_to_cpu(shs__dl_learner *w, int coded, shs_status *status) {
+/* Makes the CPU ready for a stage to which the engine has answered *status, and returns whether the CPU does it. If the engine
+   gives a stage up, the CPU does all further stages: it fetches the engine's codes, and forms E anew from these and its own copy of
+   the dictionary. coded: the engine has codes. Of NSGK only the engine has the codes of the iteration before, so the CPU cannot
+   take over from the second iteration on: the call ends with the engine's status. */
+SHS__PRIVATE int shs__dl_take_over(shs__dl_learner *w, int coded, shs_status *status) {
     const shs_engine *e = w->engine;
     shs__dl_session *s = &w->session;
     if (!shs__ctx_cpu_takes_over(e, *status)) return 0;
@@ -14202,22 +14205,24 @@ SHS__PRIVATE shs_status shs__dl_stage_code(shs__dl_learner *w, const shs_real *D
         status = e->signals_dictionary(w->remote, D, w->p);
         if (status == SHS_OK) status = e->signals_code(w->remote, errors2, s->usage, report);
     }
-    if (shs__dl_falls_to_cpu(w, 0, &status)) status = shs__dl_cpu_code(w->ctx, s, D, report);
+    if (shs__dl_take_over(w, 0, &status)) status = shs__dl_cpu_code(w->ctx, s, D, report);
     return status;
 }
 
-/* Forms E and, in *sum2, the sum of its squares. Neither is formed anew where E is that of the coding (residual_done): who asks for
-   the sum has updated since. */
+/* Forms E and, in *sum2, the sum of its squares. Neither is formed anew where E holds (residual_done): who asks for the sum has
+   updated since. */
 SHS__PRIVATE shs_status shs__dl_stage_residual(shs__dl_learner *w, shs_wide *sum2) {
     shs__dl_session *s = &w->session;
     shs_status status = SHS__ASK(w->engine, signals_residual, (w->remote, sum2));
-    if (shs__dl_falls_to_cpu(w, 1, &status) && !s->residual_done) *sum2 = shs__synthesis_run(w->ctx, &s->residual);
+    if (!shs__dl_take_over(w, 1, &status) || s->residual_done) return status;
+    *sum2 = shs__synthesis_run(w->ctx, &s->residual);
+    s->residual_done = 1;
     return status;
 }
 
 SHS__PRIVATE shs_status shs__dl_stage_gather(shs__dl_learner *w, const shs_atom_group *g) {
     shs_status status = SHS__ASK(w->engine, signals_gather, (w->remote, g));
-    if (shs__dl_falls_to_cpu(w, 1, &status)) shs__dl_cpu_gather(w->ctx, &w->session, g);
+    if (shs__dl_take_over(w, 1, &status)) shs__dl_cpu_gather(w->ctx, &w->session, g);
     return status;
 }
 
@@ -14225,7 +14230,7 @@ SHS__PRIVATE shs_status shs__dl_stage_update(shs__dl_learner *w, const shs_atom_
     const shs_engine *e = w->engine;
     shs_status status = SHS__ASK(e, signals_update, (w->remote, g));
     if (e && status == SHS_OK) SHS__COPY(SHS__AT(w->session.D_old, w->p, 0, g->first), g->atoms, shs__cells(g->count, w->p));
-    if (shs__dl_falls_to_cpu(w, 1, &status)) shs__dl_cpu_update(w->ctx, &w->session, g);
+    if (shs__dl_take_over(w, 1, &status)) shs__dl_cpu_update(w->ctx, &w->session, g);
     return status;
 }
 
@@ -14236,7 +14241,7 @@ SHS__PRIVATE shs_status shs__dl_stage_solve(shs__dl_learner *w) {
     const shs_wide work = SHS__WIDE_PRODUCT(m, w->p, s->codes.stride) * (shs_wide)s->codes.stride;
     shs_status status = SHS_OK;
     if (w->engine) status = SHS_UNSUPPORTED;
-    if (!shs__dl_falls_to_cpu(w, 1, &status)) return status;
+    if (!shs__dl_take_over(w, 1, &status)) return status;
     shs__ctx_parallel(w->ctx, work, shs__ctx_chunks(m, SHS__SIGNALS_AN_UPDATE), shs__dl_solve_chunk, s);
     s->residual_done = 0;
     return SHS_OK;
@@ -14249,7 +14254,7 @@ SHS__PRIVATE shs_status shs__dl_stage_cross(shs__dl_learner *w, shs_wide *B) {
     shs_status status = SHS__ASK(w->engine, signals_cross, (w->remote, B));
     size_t i;
     int k;
-    if (!shs__dl_falls_to_cpu(w, 1, &status)) return status;
+    if (!shs__dl_take_over(w, 1, &status)) return status;
     SHS__CLEAR(B, shs__cells(w->p, w->n));
     for (i = 0; i < coder->m; i++)
         for (k = 0; k < codes->used[i]; k++) {
@@ -14274,7 +14279,7 @@ SHS__PRIVATE shs_status shs__dl_stage_fetch(shs__dl_learner *w, const shs_real *
     shs_omp_report report;
     shs_status status = SHS_OK;
     if (w->engine) status = w->engine->signals_fetch(w->remote, codes);
-    if (!w->engine || !shs__dl_falls_to_cpu(w, 0, &status)) return status;
+    if (!w->engine || !shs__dl_take_over(w, 0, &status)) return status;
     return shs__dl_cpu_code(w->ctx, &w->session, D, &report);
 }
 
@@ -14366,7 +14371,7 @@ SHS__PRIVATE void shs__dl_take_atom(const shs__dl_learner *w, const shs_atom_gro
 /* After a group's first step: further ones on the atoms that still move. All ranks go on with the same atoms. */
 enum { SHS__POWER_STEPS = 1000 };
 SHS__PRIVATE shs_status shs__dl_power_steps(shs__dl_learner *w, shs_atom_group *g, int itself) {
-    const shs_wide still = SHS__BY_REAL(1e-24, 1e-10);
+    const shs_wide still2 = SHS__BY_REAL(1e-24, 1e-10);
     shs_status status = SHS_OK;
     int j, step, moving = 1;
     for (j = 0; j < g->count; j++) w->flagged[j] = !(shs__wabs(g->energy[j]) > 0);
@@ -14381,7 +14386,7 @@ SHS__PRIVATE shs_status shs__dl_power_steps(shs__dl_learner *w, shs_atom_group *
             if (w->flagged[j]) continue;
             SHS__COPY(w->d_before, d, w->p);
             shs__dl_take_atom(w, g, j, itself);
-            w->reduced[j] = shs__dl_distance2(w->p, d, w->d_before) > still;
+            w->reduced[j] = shs__dl_distance2(w->p, d, w->d_before) > still2;
         }
         status = shs__ctx_reduce(w->ctx, w->reduced, (size_t)g->count, SHS_REDUCE_MAX);
         if (status != SHS_OK) break;
@@ -14397,15 +14402,14 @@ SHS__PRIVATE shs_status shs__dl_power_steps(shs__dl_learner *w, shs_atom_group *
 
 /* One round of updates, group by group: sums, rule, new atoms, which are normalised. An atom stays if no signal uses it (its energy
    is 0), or if its direction has no length: where it is to be nonnegative and nothing of it is above 0, or where squares leave the
-   range of shs_wide. want_codes: another round, shs__dl_error or
-   shs__dl_decorrelate reads the codes.
+   range of shs_wide. want_codes: non-zero where another round, shs__dl_error or shs__dl_decorrelate reads the codes.
 
    The ranks meet once a group. The next group's sums need E with this group's new atoms, so they take another reduction: AK-SVD
    takes n reductions a round, PAK-SVD n/N~. *mine: this rank's status, before and after. */
 SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int want_codes, shs_status *mine) {
     shs_atom_group g = SHS_ZERO;
     shs_atom_round r = SHS_ZERO;
-    const int itself = (w->rule->needs & SHS__RULE_PREVIOUS) != 0 || group > 1;
+    const int itself = (w->rule->needs & SHS__RULE_NEEDS_PREVIOUS) != 0 || group > 1;
     shs_wide unused;
     shs_status status = SHS_UNSUPPORTED;
     int j;
@@ -14435,7 +14439,7 @@ SHS__PRIVATE shs_status shs__dl_update_round(shs__dl_learner *w, int group, int 
         if (status != SHS_OK) return status;
         for (j = 0; j < g.count; j++)
             if (shs__wabs(g.energy[j]) > 0) shs__dl_take_atom(w, &g, j, itself);
-        if (w->rule->needs & SHS__RULE_STEPS) status = shs__dl_power_steps(w, &g, itself);
+        if (w->rule->needs & SHS__RULE_NEEDS_STEPS) status = shs__dl_power_steps(w, &g, itself);
         if (status != SHS_OK) return status;
         *mine = shs__dl_stage_update(w, &g);
     }
@@ -14534,11 +14538,11 @@ SHS__PRIVATE shs_status shs__dl_decorrelate(shs__dl_learner *w, shs_status *mine
         if (*mine == SHS_OK) shs__dl_rotate(r, w->p, w->n);
     }
     for (j = 0; j < n && *mine == SHS_OK; j++) (void)shs__dl_unit(w->p, r->Z + j * p, w->D + j * p);
-    memcpy(w->session.D_old, w->D, p * n * sizeof *w->D);
+    SHS__COPY(w->session.D_old, w->D, p * n);
     w->session.residual_done = 0;
     if (w->engine && *mine == SHS_OK) { /* E will be asked for */
         *mine = w->engine->signals_dictionary(w->remote, w->D, w->p);
-        (void)shs__dl_falls_to_cpu(w, 1, mine);
+        (void)shs__dl_take_over(w, 1, mine);
     }
     return SHS_OK;
 }
@@ -14660,7 +14664,7 @@ SHS__PRIVATE void shs__dl_random_atom(int p, shs_real *d, shs_random *r) {
 }
 
 /* An atom that is to be nonnegative loses what is below 0; where nothing is left, it becomes a random one. */
-SHS__PRIVATE void shs__dl_hold_atom(int p, shs_real *d, shs_random *r) {
+SHS__PRIVATE void shs__dl_nonnegative_atom(int p, shs_real *d, shs_random *r) {
     int i, below = 0;
     for (i = 0; i < p; i++)
         if (d[i] < 0) {
@@ -14692,7 +14696,7 @@ SHS__PRIVATE shs_status shs__dl_replace_atoms(shs__dl_learner *w, int iteration,
         if (o->replace == SHS_REPLACE_RANDOM) shs__dl_random_atom(w->p, SHS__AT(w->D, w->p, 0, j), &r);
         else status = shs__dl_take_worst(w, SHS__AT(w->D, w->p, 0, j), &found);
         if (status != SHS_OK || !found) break;
-        if (o->nonnegative) shs__dl_hold_atom(w->p, SHS__AT(w->D, w->p, 0, j), &r);
+        if (o->nonnegative) shs__dl_nonnegative_atom(w->p, SHS__AT(w->D, w->p, 0, j), &r);
         if (usage[j]) record->pruned++;
         else record->replaced++;
     }
@@ -14742,7 +14746,7 @@ SHS__PRIVATE shs_status shs__dl_iterate(shs__dl_learner *w, int k, shs_ksvd_reco
     int wanted = o->rmse_after_update || o->rmse_after_rounds;
     shs_wide *errors = w->report.round_history;
     shs_status mine, status;
-    if ((w->rule->needs & SHS__RULE_PREVIOUS) != 0 && k > 0) {
+    if ((w->rule->needs & SHS__RULE_NEEDS_PREVIOUS) != 0 && k > 0) {
         if (!w->engine) shs__dl_keep_previous(&w->session);
         w->session.previous.known = 1;
     }
@@ -14754,7 +14758,7 @@ SHS__PRIVATE shs_status shs__dl_iterate(shs__dl_learner *w, int k, shs_ksvd_reco
     mine = shs__ctx_progress(w->ctx, "learning", (size_t)k, (size_t)o->iterations, record->rmse_coding);
     w->session.mu = shs__dl_mu(o, iteration);
     if (mine == SHS_OK && w->session.mu > 0) mine = shs__dl_stage_solve(w);
-    if (w->rule->needs & SHS__RULE_WHOLE) group = w->n;
+    if (w->rule->needs & SHS__RULE_NEEDS_WHOLE) group = w->n;
     for (round = 0; errors && round < w->report.round_stride; round++) errors[round] = -1;
     for (round = 0; round < rounds && status == SHS_OK; round++) {
         const int last_round = round + 1 == rounds;
@@ -14942,7 +14946,7 @@ SHS__PRIVATE shs_status shs__dl_start(shs__dl_learner *w, const shs_real *given,
     int j;
     shs_random_seed(&r, shs__random_mix(w->o->seed + 2));
     for (j = 0; j < w->n && status == SHS_OK && w->o->nonnegative; j++)
-        shs__dl_hold_atom(w->p, SHS__AT(w->D, w->p, 0, j), &r);
+        shs__dl_nonnegative_atom(w->p, SHS__AT(w->D, w->p, 0, j), &r);
     return status;
 }
 
@@ -14963,7 +14967,7 @@ SHS__PRIVATE void shs__dl_ipr_layout(shs__layout *l, const shs_context *ctx, int
 }
 
 /* The sparsity where no limit is given. */
-SHS__PRIVATE void shs__dl_limit(int p, int n, shs_omp_options *coding) {
+SHS__PRIVATE void shs__dl_default_sparsity(int p, int n, shs_omp_options *coding) {
     if (coding->sparsity_each || coding->tolerance > 0 || coding->tolerance_each) return;
     if (coding->sparsity == 0) coding->sparsity = shs__imin(shs__imax(1, p / 10), n);
 }
@@ -14978,7 +14982,7 @@ SHS__PRIVATE void shs__dl_test_layout(shs__layout *l, shs__dl_learner *w) {
     coding->tolerance_each = NULL;
     coding->mask = NULL;
     coding->skip_nan = 0;
-    shs__dl_limit(w->p, w->n, coding);
+    shs__dl_default_sparsity(w->p, w->n, coding);
     if (shs__omp_limited(coding)) stride = shs__imin(stride, coding->sparsity);
     coder->over.p = w->p;
     coder->over.n = w->n;
@@ -15005,8 +15009,8 @@ SHS__PRIVATE void shs__dl_layout(shs__layout *l, shs__dl_learner *w, int stride,
     const int p = w->p;
     const size_t n = (size_t)w->n, atoms = SHS__PRODUCT(p, n, 1);
     shs__dl_session_layout(l, w, stride, own_codes);
-    if (w->rule->needs & SHS__RULE_WHOLE) w->gram = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, n, 1));
-    if (w->rule->needs & SHS__RULE_STEPS) w->d_before = SHS__CARVE(l, shs_real, p);
+    if (w->rule->needs & SHS__RULE_NEEDS_WHOLE) w->gram = SHS__CARVE(l, shs_wide, SHS__PRODUCT(n, n, 1));
+    if (w->rule->needs & SHS__RULE_NEEDS_STEPS) w->d_before = SHS__CARVE(l, shs_real, p);
     if (o->coherence > 0) shs__dl_ipr_layout(l, w->ctx, p, w->n, &w->ipr);
     if (o->test_m > 0) shs__dl_test_layout(l, w);
     w->D = SHS__CARVE(l, shs_real, atoms);
@@ -15061,7 +15065,7 @@ SHS__PRIVATE shs_ksvd_options shs__dl_options(int p, int n, const shs_ksvd_optio
     if (given) o = *given;
     o.coding.gram = NULL;
     if (o.nonnegative) o.coding.nonnegative = 1;
-    shs__dl_limit(p, n, &o.coding);
+    shs__dl_default_sparsity(p, n, &o.coding);
     if (o.iterations == 0) o.iterations = 10;
     if (o.parallel_atoms == 0) o.parallel_atoms = 1;
     if (o.rounds == 0) o.rounds = 1;
@@ -22134,8 +22138,9 @@ SHS__PUBLIC void shs_model_free(const shs_context *ctx, shs_model *model) {
    while it is in the cache; an engine makes them by two maps, and what is left is done here. AMSD has rows for the undesired
    spectra, too (shs__tg_subspaces), and makes one score of all outputs and the length.
 
-   shs_unmix is a map too or, with abundances that must not be negative, the map E'x and an active set for each pixel
-   (shs__mix_solve_nonnegative), by shs__mix_pixels. shs_endmembers_find keeps projected pixels in memory. All its methods
+   shs_unmix is a map too or, with abundances that must not be negative, the map E'x and an active set for each pixel:
+   shs__mix_pixels runs a pass whose `outputs`, shs__mix_outputs, call shs__mix_solve for a pixel, and that shs__small_descend of
+   section 4. shs_endmembers_find keeps projected pixels in memory. All its methods
    search the pixel that lies farthest in a direction, many times: shs__em_farthest does so over all threads and ranks.
    shs_ppi searches it in many directions at once, in a pass: shs__ppi_project maps a panel, 32 directions at a time.
    shs_count_materials needs the moments alone. */
@@ -23235,7 +23240,7 @@ SHS__OUTLINE shs_status shs__mix_pixels(const shs__pixels *px, const shs__view *
         s.own = SHS__CARVE(&l, shs__mixture, workers);
         for (i = 0; i < workers; i++) {
             shs__mixture counted, *own = SHS__MEMBER(s.own, i, counted);
-            memset(own, 0, sizeof *own);
+            memset(own, 0, sizeof *own); /* no guard: shs__mix_prepare has refused dependent endmembers */
             own->equations.n = c;
             own->equations.sum = sum;
             own->equations.H = gram;
@@ -23310,7 +23315,7 @@ SHS__PRIVATE shs_status shs__mix_prepare(int n, int c, const shs_wide *E, int ld
         }
     if (!shs__wide_finite(shs__cells(c, c), s->root)) return SHS_BAD_ENDMEMBERS;
     if (!shs__wide_inverse_root(c, s->root, SHS__RANK_EPS, s->offset)) return SHS_DEPENDENT_ENDMEMBERS;
-    for (j = 0; j < c; j++) { /* the root has compared each with later ones; (G^-1)_jj is 1 / (squared distance from all others) */
+    for (j = 0; j < c; j++) { /* nor on earlier ones: (G^-1)_jj is 1 / (squared distance from all others) */
         const shs_wide *r = SHS__AT(s->root, c, 0, j);
         shs_wide inverse = shs__la_dot_wide(j + 1, r, r);
         if (!(SHS__RANK_EPS * inverse * shs__small_at(s->gram, j, j) < 1)) return SHS_DEPENDENT_ENDMEMBERS;

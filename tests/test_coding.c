@@ -3351,8 +3351,35 @@ static void test_overflowing_correlations(void **state) {
         }
 }
 
+/* Signals of one or two atoms of small integers: rounding alone decides about further coefficients, and none is below 0. */
+static void test_nothing_below_zero(void **state) {
+    enum { PP = 6, NN = 4, MM = 500, TRIALS = 40 };
+    shs_omp_options o = SHS_ZERO;
+    shs_codes codes;
+    shs_random r;
+    int trial, i, k, l;
+    (void)state;
+    o.sparsity = NN, o.nonnegative = 1;
+    shs_random_seed(&r, 6);
+    assert_ok(shs_codes_create(NULL, MM, NN, &codes));
+    for (trial = 0; trial < TRIALS; trial++) {
+        shs_real D[PP * NN], Y[PP * MM];
+        for (i = 0; i < PP * NN; i++) D[i] = (shs_real)shs_random_below(&r, 9);
+        for (i = 0; i < MM; i++) {
+            const int a = i % NN, b = i / NN % NN;
+            const shs_real of_a = (shs_real)(i % 5), of_b = (shs_real)(i / 7 % 3);
+            for (l = 0; l < PP; l++) Y[l + i * PP] = of_a * D[l + a * PP] + of_b * D[l + b * PP];
+        }
+        assert_ok(shs_omp_ex(NULL, PP, NN, D, PP, MM, Y, PP, &o, &codes, NULL, NULL));
+        for (i = 0; i < MM; i++)
+            for (k = 0; k < codes.used[i]; k++) assert_true(codes.coefs[i * NN + k] >= 0);
+    }
+    shs_codes_free(NULL, &codes);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing_below_zero),
         cmocka_unit_test(test_fixed_sparsity),
         cmocka_unit_test(test_tolerance),
         cmocka_unit_test(test_limits_each),

@@ -978,8 +978,42 @@ static void test_count_bad_arguments(void **state) {
     free(E), free(p.x), cube_free(&cube);
 }
 
+/* Pixels of one or two endmembers: rounding alone decides about the others, whose abundances are 0 or above, never below. */
+static void test_nothing_below_zero(void **state) {
+    enum { N = 6, C = 4, LINES = 20, SAMPLES = 25, TRIALS = 40 };
+    int trial, how, b, a, other;
+    size_t i;
+    shs_random r;
+    (void)state;
+    shs_random_seed(&r, 5);
+    for (trial = 0; trial < TRIALS; trial++) {
+        plain_cube p = new_plain(LINES, SAMPLES, N);
+        shs_wide E[N * C];
+        shs_cube cube;
+        for (b = 0; b < N * C; b++) E[b] = shs_random_uniform(&r);
+        for (i = 0; i < pixels_of(&p); i++) {
+            const double share = (double)(i % 5) / 4;
+            a = (int)(i % C);
+            other = (int)(i / C % C);
+            for (b = 0; b < N; b++)
+                pixel_of(&p, i)[b] = share * (double)E[b + a * N] + (1 - share) * (double)E[b + other * N];
+        }
+        cube = cube_of(&p, SHS_TYPE_REAL, SHS_INTERLEAVE_BIP, 0);
+        for (how = SHS_CONSTRAINT_NONNEGATIVE; how <= SHS_CONSTRAINT_FULL; how += 2) {
+            shs_sink sink = new_sink(SHS_TYPE_REAL, SHS_INTERLEAVE_BIP, LINES, SAMPLES, C);
+            plain_cube A;
+            assert_ok(shs_unmix(NULL, &cube, C, E, N, (shs_constraint)how, &sink));
+            A = sink_values(&sink, LINES, SAMPLES, C);
+            for (i = 0; i < values_of(&A); i++) assert_true(A.x[i] >= 0);
+            free(A.x), sink_free(&sink);
+        }
+        free(p.x), cube_free(&cube);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing_below_zero),
         cmocka_unit_test(test_twin),
         cmocka_unit_test(test_conditions_of_the_minimum),
         cmocka_unit_test(test_endmembers_are_unit_vectors),
