@@ -981,6 +981,7 @@ static void test_count_bad_arguments(void **state) {
 /* Pixels of one or two endmembers: rounding alone decides about the others, whose abundances are 0 or above, never below. */
 static void test_nothing_below_zero(void **state) {
     enum { N = 6, C = 4, LINES = 20, SAMPLES = 25, TRIALS = 40 };
+    const shs_type type = sizeof(shs_wide) == sizeof(double) ? SHS_TYPE_F64 : SHS_TYPE_F32;
     int trial, how, b, a, other;
     size_t i;
     shs_random r;
@@ -998,9 +999,9 @@ static void test_nothing_below_zero(void **state) {
             for (b = 0; b < N; b++)
                 pixel_of(&p, i)[b] = share * (double)E[b + a * N] + (1 - share) * (double)E[b + other * N];
         }
-        cube = cube_of(&p, SHS_TYPE_REAL, SHS_INTERLEAVE_BIP, 0);
+        cube = cube_of(&p, type, SHS_INTERLEAVE_BIP, 0);
         for (how = SHS_CONSTRAINT_NONNEGATIVE; how <= SHS_CONSTRAINT_FULL; how += 2) {
-            shs_sink sink = new_sink(SHS_TYPE_REAL, SHS_INTERLEAVE_BIP, LINES, SAMPLES, C);
+            shs_sink sink = new_sink(type, SHS_INTERLEAVE_BIP, LINES, SAMPLES, C);
             plain_cube A;
             assert_ok(shs_unmix(NULL, &cube, C, E, N, (shs_constraint)how, &sink));
             A = sink_values(&sink, LINES, SAMPLES, C);
