@@ -7465,32 +7465,35 @@ SHS__PUBLIC size_t shs_gemm_workspace(const shs_context *ctx, int m, int n, int 
 SHS__PUBLIC void shs_gemm_naive(int m, int n, int k, const shs_real *A, const shs_real *B, shs_real *C) {
     ptrdiff_t i, j, q;
     for (j = 0; j < n; j++)
-        for (i = 0; i < m; i++)
-            for (C[i + j * m] = 0, q = 0; q < k; q++) C[i + j * m] += A[i + q * m] * B[q + j * k];
+        for (i = 0; i < m; i++) {
+            shs_real sum = 0;
+            for (q = 0; q < k; q++) sum += A[i + q * m] * B[q + j * k];
+            C[i + j * m] = sum;
+        }
 }
 
-/* Rows first .. end-1 of column j of C. */
-SHS__PRIVATE void shs__la_column_naive(const shs_product_job *job, int j, int first, int end) {
-    int i, p;
-    for (i = first; i < end; i++) {
-        shs_real sum = 0, *c = SHS__AT(job->C, job->ldc, i, j);
-        for (p = 0; job->alpha != 0 && p < job->k; p++)
-            sum += *shs__la_op_at(job->transa, job->A, job->lda, i, p) * *shs__la_op_at(job->transb, job->B, job->ldb, p, j);
-        if (job->beta == 0) *c = job->alpha * sum;
-        else *c = job->alpha * sum + job->beta * *c;
-    }
+/* Element (row, column) of op(M). */
+SHS__PRIVATE shs_real shs__la_element_naive(shs_trans trans, const shs_real *M, ptrdiff_t ld, ptrdiff_t row, ptrdiff_t column) {
+    if (trans == SHS_TRANS_YES) return M[column + row * ld];
+    return M[row + column * ld];
 }
 
 SHS__PUBLIC shs_status shs_gemm_general_naive(shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha,
                                               const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta,
                                               shs_real *C, int ldc) {
-    shs_product_job job = shs__la_job(m, n, k, shs__la_op(transa, A, lda), shs__la_op(transb, B, ldb), C, ldc);
-    int j;
-    shs_status status = shs__la_gemm_check(&job);
+    const shs_product_job job = {0, 0, SHS_UPLO_LOWER, transa, transb, m, n, k, alpha, beta, A, B, C, lda, ldb, ldc};
+    const shs_status status = shs__la_gemm_check(&job);
+    ptrdiff_t i, j, q;
     if (status != SHS_OK) return status;
-    job.alpha = alpha;
-    job.beta = beta;
-    for (j = 0; j < n; j++) shs__la_column_naive(&job, j, 0, m);
+    if (alpha == 0) k = 0; /* A and B are not read */
+    for (j = 0; j < n; j++)
+        for (i = 0; i < m; i++) {
+            shs_real *c = C + i + j * ldc, sum = 0;
+            for (q = 0; q < k; q++)
+                sum += shs__la_element_naive(transa, A, lda, i, q) * shs__la_element_naive(transb, B, ldb, q, j);
+            if (beta == 0) *c = alpha * sum;
+            else *c = alpha * sum + beta * *c;
+        }
     return SHS_OK;
 }
 #endif /* SHS__NAIVE */
@@ -7513,10 +7516,16 @@ SHS__PRIVATE shs_product_job shs__la_syrk_job(shs_uplo uplo, shs_trans trans, in
     return job;
 }
 
-SHS__PRIVATE shs_status shs__la_syrk_check(const shs_product_job *job) {
-    if (shs__la_not_binary(job->uplo) || shs__la_not_binary(job->transa)) return SHS_BAD_ENUM;
-    if (job->n < 0) return SHS_BAD_N;
-    return shs__la_gemm_check(job);
+SHS__PRIVATE shs_status shs__la_syrk_check(shs_uplo uplo, shs_trans trans, int n, int k, const shs_real *A, int lda,
+                                           const shs_real *C, int ldc) {
+    if (shs__la_not_binary(uplo) || shs__la_not_binary(trans)) return SHS_BAD_ENUM;
+    if (n < 0) return SHS_BAD_N;
+    if (k < 0) return SHS_BAD_K;
+    if (shs__la_absent(A, n, k)) return SHS_BAD_A;
+    if (lda < (trans == SHS_TRANS_YES ? k : n)) return SHS_BAD_LDA;
+    if (shs__la_absent(C, n, n)) return SHS_BAD_C;
+    if (ldc < n) return SHS_BAD_LDC;
+    return SHS_OK;
 }
 
 /* The fast form of shs_syrk_naive. */
@@ -7524,11 +7533,11 @@ SHS__PUBLIC shs_status shs_syrk(const shs_context *ctx, shs_uplo uplo, shs_trans
                                 const shs_real *A, int lda, shs_real beta, shs_real *C, int ldc) {
     shs_product_job job = shs__la_syrk_job(uplo, trans, n, k, alpha, A, lda);
     shs_status status = shs__ctx_check(ctx);
+    if (status == SHS_OK) status = shs__la_syrk_check(uplo, trans, n, k, A, lda, C, ldc);
+    if (status != SHS_OK) return status;
     job.beta = beta;
     job.C = C;
     job.ldc = ldc;
-    if (status == SHS_OK) status = shs__la_syrk_check(&job);
-    if (status != SHS_OK) return status;
     return shs__la_product(ctx, &job);
 }
 
@@ -7537,18 +7546,20 @@ SHS__PUBLIC size_t shs_syrk_workspace(const shs_context *ctx, int n, int k) { re
 #ifdef SHS__NAIVE
 SHS__PUBLIC shs_status shs_syrk_naive(shs_uplo uplo, shs_trans trans, int n, int k, shs_real alpha, const shs_real *A,
                                       int lda, shs_real beta, shs_real *C, int ldc) {
-    shs_product_job job = shs__la_syrk_job(uplo, trans, n, k, alpha, A, lda);
-    int j;
-    shs_status status;
-    job.beta = beta;
-    job.C = C;
-    job.ldc = ldc;
-    status = shs__la_syrk_check(&job);
+    const shs_status status = shs__la_syrk_check(uplo, trans, n, k, A, lda, C, ldc);
+    ptrdiff_t i, j, q;
     if (status != SHS_OK) return status;
-    for (j = 0; j < n; j++) {
-        if (uplo == SHS_UPLO_LOWER) shs__la_column_naive(&job, j, j, n);
-        else shs__la_column_naive(&job, j, 0, j + 1);
-    }
+    if (alpha == 0) k = 0; /* A is not read */
+    for (j = 0; j < n; j++)
+        for (i = 0; i < n; i++) {
+            shs_real *c = C + i + j * ldc, sum = 0;
+            if (uplo == SHS_UPLO_LOWER && i < j) continue;
+            if (uplo == SHS_UPLO_UPPER && i > j) continue;
+            for (q = 0; q < k; q++)
+                sum += shs__la_element_naive(trans, A, lda, i, q) * shs__la_element_naive(trans, A, lda, j, q);
+            if (beta == 0) *c = alpha * sum;
+            else *c = alpha * sum + beta * *c;
+        }
     return SHS_OK;
 }
 #endif /* SHS__NAIVE */
@@ -7722,21 +7733,63 @@ SHS__PUBLIC size_t shs_trsm_workspace(const shs_context *ctx, shs_side side, int
 }
 
 #ifdef SHS__NAIVE
-/* Column after column, or row after row with the transposed system. */
+/* Solves L x = b from the first unknown to the last: x_i = (b_i - sum of l_iq x_q over q < i) / l_ii. L's element (i, q) is at
+   L[i * down + q * across], x_i at x[i * inc], where b_i is on entry. */
+SHS__PRIVATE void shs__la_forward_naive(shs_diag diag, int n, const shs_real *L, ptrdiff_t down, ptrdiff_t across, shs_real *x,
+                                        ptrdiff_t inc) {
+    ptrdiff_t i, q;
+    for (i = 0; i < n; i++) {
+        shs_real left = x[i * inc];
+        for (q = 0; q < i; q++) left -= L[i * down + q * across] * x[q * inc];
+        if (diag == SHS_DIAG_NON_UNIT) left /= L[i * down + i * across];
+        x[i * inc] = left;
+    }
+}
+
+/* Solves U x = b from the last unknown to the first: x_i = (b_i - sum of u_iq x_q over q > i) / u_ii. */
+SHS__PRIVATE void shs__la_back_naive(shs_diag diag, int n, const shs_real *U, ptrdiff_t down, ptrdiff_t across, shs_real *x,
+                                     ptrdiff_t inc) {
+    ptrdiff_t i, q;
+    for (i = n - 1; i >= 0; i--) {
+        shs_real left = x[i * inc];
+        for (q = i + 1; q < n; q++) left -= U[i * down + q * across] * x[q * inc];
+        if (diag == SHS_DIAG_NON_UNIT) left /= U[i * down + i * across];
+        x[i * inc] = left;
+    }
+}
+
+/* Each column of B is a system of op(A). On the right side each row of B is a system of op(A)', as X op(A) = B is
+   op(A)' X' = B'. */
 SHS__PUBLIC shs_status shs_trsm_naive(shs_side side, shs_uplo uplo, shs_trans transa, shs_diag diag, int m, int n,
                                       shs_real alpha, const shs_real *A, int lda, shs_real *B, int ldb) {
-    shs__triangle triangle = shs__la_triangle(uplo, transa, diag, shs__la_trsm_order(side, m, n), A, lda);
-    int i;
-    shs_status status = shs__la_trsm_check(side, &triangle, m, n, alpha, B, ldb);
-    if (status != SHS_OK || m == 0 || n == 0) return status;
-    shs__la_scale_part(SHS__WHOLE, 0, m, 0, n, alpha, B, ldb);
-    if (alpha == 0) return SHS_OK;
-    if (side == SHS_SIDE_LEFT) {
-        for (i = 0; i < n; i++) shs__la_trsv(&triangle, SHS__AT(B, ldb, 0, i), 1);
-        return SHS_OK;
+    shs__triangle triangle = {uplo, transa, diag, m, lda, A};
+    ptrdiff_t down = 1, across = lda, inc = 1, next = ldb, i, j;
+    int systems = n, transposed = transa == SHS_TRANS_YES, lower;
+    shs_status status;
+    if (side == SHS_SIDE_RIGHT) {
+        triangle.order = n;
+        systems = m;
+        inc = ldb;
+        next = 1;
+        transposed = !transposed;
     }
-    triangle.trans = shs__la_other_trans(transa);
-    for (i = 0; i < m; i++) shs__la_trsv(&triangle, B + i, ldb);
+    status = shs__la_trsm_check(side, &triangle, m, n, alpha, B, ldb);
+    if (status != SHS_OK || m == 0 || n == 0) return status;
+    for (j = 0; j < n; j++)
+        for (i = 0; i < m; i++) {
+            if (alpha == 0) B[i + j * ldb] = 0;
+            else B[i + j * ldb] *= alpha;
+        }
+    if (alpha == 0) return SHS_OK; /* A is not read */
+    if (transposed) {
+        down = lda;
+        across = 1;
+    }
+    lower = (uplo == SHS_UPLO_LOWER) != transposed;
+    for (i = 0; i < systems; i++) {
+        if (lower) shs__la_forward_naive(diag, triangle.order, A, down, across, B + i * next, inc);
+        else shs__la_back_naive(diag, triangle.order, A, down, across, B + i * next, inc);
+    }
     return SHS_OK;
 }
 #endif /* SHS__NAIVE */
@@ -24971,54 +25024,131 @@ SHS__PRIVATE shs_real shs__cc_rounded(shs_coef_type type, shs_real scale, shs_re
 SHS__PRIVATE uint32_t shs__cc_scales(shs_coef_type type) { return type == SHS_COEF_F16 ? 1 : SHS__CC_SCALES; }
 
 #ifdef SHS__NAIVE
+/* The scale with these bits: a bfloat16 is the upper half of a float. */
+SHS__PRIVATE shs_real shs__cc_bfloat_naive(uint32_t bits) {
+    float value;
+    bits <<= 16;
+    memcpy(&value, &bits, sizeof value);
+    return (shs_real)value;
+}
+
+/* The largest value of the type with a scale. */
+SHS__PRIVATE shs_real shs__cc_most_naive(shs_coef_type type, shs_real scale) {
+    if (type == SHS_COEF_I8) return 127 * scale;
+    if (type == SHS_COEF_I16) return 32767 * scale;
+    return 65504;
+}
+
+/* Rounds `wanted` to the nearest multiple of a step, halfway cases to the even multiple. Returns 0 if the sign of `wanted` is not
+   that of x. The step of integers is the scale. The step of half precision is a power of two: 2^-24 or the smallest that keeps the
+   multiple below 2,048. */
+SHS__PRIVATE shs_real shs__cc_nearest_naive(shs_coef_type type, shs_real scale, shs_real x, shs_wide wanted) {
+    const shs_real limit = SHS__CC_LIMIT(type), most = shs__cc_most_naive(type, scale);
+    shs_real size = limit, step = scale, value, middle;
+    int multiple;
+    if (!(x < 0 && wanted < 0) && !(x > 0 && wanted > 0)) return 0;
+    if (shs__wabs(wanted) < (shs_wide)limit) size = (shs_real)shs__wabs(wanted);
+    if (size > most) size = most;
+    if (type == SHS_COEF_F16) step = SHS__REAL_C(5.9604644775390625e-8); /* 2^-24 */
+    while (type == SHS_COEF_F16 && size >= 2048 * step) step *= 2;
+    multiple = (int)(size / step);
+    value = (shs_real)multiple * step;
+    middle = ((shs_real)multiple + SHS__REAL_C(0.5)) * step;
+    if (size > middle || (size >= middle && multiple % 2 == 1)) value += step;
+    if (value >= limit) value -= step; /* no coefficient reaches the limit */
+    if (x < 0 && (value > 0 || type == SHS_COEF_F16)) value = -value; /* integers have no -0 */
+    return value;
+}
+
+/* Whether all coefficients are values of the type with this scale. */
+SHS__PRIVATE int shs__cc_fits_naive(shs_coef_type type, shs_real scale, int used, const shs_real *coefs) {
+    int k;
+    for (k = 0; k < used; k++) {
+        const shs_real nearest = shs__cc_nearest_naive(type, scale, coefs[k], (shs_wide)coefs[k]);
+        if (nearest < coefs[k] || nearest > coefs[k]) return 0;
+    }
+    return 1;
+}
+
+/* Returns the bits of the smallest scale that covers all coefficients, from the smallest normal number on. */
+SHS__PRIVATE uint32_t shs__cc_least_naive(shs_coef_type type, int used, const shs_real *coefs) {
+    uint32_t bits = 0x80;
+    int k;
+    for (k = 0; k < used && type != SHS_COEF_F16; k++)
+        while (shs__cc_most_naive(type, shs__cc_bfloat_naive(bits)) < shs__abs(coefs[k])) bits++;
+    return bits;
+}
+
+/* Fits the coefficients that are not rounded to r, what remains of the signal: one at a time, until nothing changes. */
+SHS__PRIVATE void shs__cc_refit_naive(int p, const shs_real *D, int used, const int *atoms, const shs_wide *fixed, shs_wide *x,
+                                      shs_wide *r) {
+    shs_wide change = 1, size = 0;
+    int sweeps, i, k;
+    for (sweeps = 0; change > size * SHS__WIDE_EPS && sweeps < 1000000; sweeps++) {
+        change = 0;
+        size = 0;
+        for (k = 0; k < used; k++) {
+            const shs_real *d = SHS__AT(D, p, 0, atoms[k]);
+            shs_wide alpha = 0, norm2 = 0;
+            if (fixed[k] > 0) continue;
+            for (i = 0; i < p; i++) {
+                alpha += (shs_wide)d[i] * r[i];
+                norm2 += shs__square(d[i]);
+            }
+            for (i = 0; i < p; i++) r[i] -= alpha / norm2 * (shs_wide)d[i];
+            x[k] += alpha / norm2;
+            change += shs__wabs(alpha / norm2);
+            size += shs__wabs(x[k]);
+        }
+    }
+}
+
+/* Rounds with one scale, the largest coefficient first. After each the remaining coefficients are refitted. r becomes
+   D (coefs - x). */
+SHS__PRIVATE void shs__cc_one_by_one_naive(int p, const shs_real *D, shs_coef_type type, shs_real scale, int used, const int *atoms,
+                                           const shs_real *coefs, shs_wide *work) {
+    shs_wide *r = work, *x = r + p, *fixed = x + used, rounded;
+    int i, k, step, next;
+    for (i = 0; i < p; i++) r[i] = 0;
+    for (k = 0; k < used; k++) {
+        x[k] = (shs_wide)coefs[k];
+        fixed[k] = 0;
+    }
+    for (step = 0; step < used; step++) {
+        next = -1;
+        for (k = 0; k < used; k++)
+            if (fixed[k] <= 0 && (next < 0 || shs__abs(coefs[k]) > shs__abs(coefs[next]))) next = k;
+        rounded = (shs_wide)shs__cc_nearest_naive(type, scale, coefs[next], x[next]);
+        for (i = 0; i < p; i++) r[i] += (x[next] - rounded) * (shs_wide)*SHS__AT(D, p, i, atoms[next]);
+        x[next] = rounded;
+        fixed[next] = 1;
+        shs__cc_refit_naive(p, D, used, atoms, fixed, x, r);
+    }
+}
+
 SHS__PUBLIC shs_wide shs_codes_round_naive(int p, const shs_real *D, shs_coef_type type, int used, const int *atoms,
                                            shs_real *coefs, shs_wide *work) {
-    shs_wide *r = work, *x = work + p, *fixed = x + used, *best = fixed + used, error2, best2 = 0; /* r = D (coefs - x) */
-    ptrdiff_t i, k, l;
-    int exact, sweeps;
-    uint32_t least = shs__cc_scale(type, used, coefs, &exact), bits;
-    if (exact) return 0;
-    for (k = 0; k < used; k++) /* the nearest of each */
-        best[k] = (shs_wide)shs__cc_rounded(type, shs__cc_scale_value(least), coefs[k], (shs_wide)coefs[k]);
+    shs_wide *r = work, *x = r + p, *best = x + 2 * used, best2 = 0; /* between x and best: which are fixed */
+    uint32_t least = shs__cc_least_naive(type, used, coefs), scales = 4, bits;
+    int i, k;
+    /* Rounding can lower the smallest scale by two steps; the scale that was taken is at most three steps above the old one. */
+    for (bits = least; bits < least + 8; bits++)
+        if (shs__cc_fits_naive(type, shs__cc_bfloat_naive(bits), used, coefs)) return 0;
+    for (k = 0; k < used; k++) /* the nearest value of each */
+        best[k] = (shs_wide)shs__cc_nearest_naive(type, shs__cc_bfloat_naive(least), coefs[k], (shs_wide)coefs[k]);
     for (i = 0; i < p; i++) {
         shs_wide e = 0;
         for (k = 0; k < used; k++) e += ((shs_wide)coefs[k] - best[k]) * (shs_wide)*SHS__AT(D, p, i, atoms[k]);
         best2 += e * e;
     }
-    for (bits = least; bits < least + shs__cc_scales(type); bits++) {
-        for (i = 0; i < p; i++) r[i] = 0;
-        for (k = 0; k < used; k++) {
-            x[k] = (shs_wide)coefs[k];
-            fixed[k] = 0;
-        }
-        for (k = 0; k < used; k++) {
-            ptrdiff_t next = -1;
-            shs_wide rounded, change = 1, size = 0;
-            for (l = 0; l < used; l++)
-                if (fixed[l] <= 0 && (next < 0 || shs__abs(coefs[l]) > shs__abs(coefs[next]))) next = l;
-            rounded = (shs_wide)shs__cc_rounded(type, shs__cc_scale_value(bits), coefs[next], x[next]);
-            for (i = 0; i < p; i++) r[i] += (x[next] - rounded) * (shs_wide)*SHS__AT(D, p, i, atoms[next]);
-            x[next] = rounded;
-            fixed[next] = 1;
-            for (sweeps = 0; change > size * SHS__WIDE_EPS && sweeps < 1000000; sweeps++)
-                for (change = size = 0, l = 0; l < used; l++) { /* each of the others at its best */
-                    const shs_real *d = SHS__AT(D, p, 0, atoms[l]);
-                    shs_wide alpha = 0, norm2 = 0;
-                    if (fixed[l] > 0) continue;
-                    for (i = 0; i < p; i++) {
-                        alpha += (shs_wide)d[i] * r[i];
-                        norm2 += shs__square(d[i]);
-                    }
-                    for (i = 0; i < p; i++) r[i] -= alpha / norm2 * (shs_wide)d[i];
-                    x[l] += alpha / norm2;
-                    change += shs__wabs(alpha / norm2);
-                    size += shs__wabs(x[l]);
-                }
-        }
-        error2 = 0;
+    if (type == SHS_COEF_F16) scales = 1; /* half precision has no scale */
+    for (bits = least; bits < least + scales; bits++) {
+        shs_wide error2 = 0;
+        shs__cc_one_by_one_naive(p, D, type, shs__cc_bfloat_naive(bits), used, atoms, coefs, work);
         for (i = 0; i < p; i++) error2 += r[i] * r[i];
-        for (k = 0; k < used && error2 < best2; k++) best[k] = x[k];
-        if (error2 < best2) best2 = error2;
+        if (!(error2 < best2)) continue;
+        best2 = error2;
+        for (k = 0; k < used; k++) best[k] = x[k];
     }
     for (k = 0; k < used; k++) coefs[k] = (shs_real)best[k];
     return best2;
