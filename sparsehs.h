@@ -974,7 +974,7 @@ typedef struct shs_lasso_report {
    used = 0. An engine descends, a sweep being n steps there; the CPU forms the gaps and goes on where they are not reached. By
    D'Y alone no engine does it. SHS_OUT_OF_RANGE: as for shs_omp_ex, also where lambda2 is above 2^156 (in double 2^1455) times the
    square of the largest |value| of D, or where an engine descends, and lambda is subnormal beside the largest signal. Scratch: n p
-   values; n^2 where a Gram matrix is formed (n <= 8192); for each thread 128 n (16 n above 1024 atoms) and twice k^2 in shs_wide,
+   values; n^2 where a Gram matrix is formed (n <= 8192); for each thread 128 n (32 n above 1024 atoms) and 1.5 k^2 in shs_wide,
    with k = min(n, p + 64, 1024), or min(n, 1024) with lambda2. */
 SHS_API shs_status shs_lasso(const shs_context *ctx, int p, int n, const shs_real *D, int ldd, size_t m, const shs_real *Y,
                              int ldy, const shs_lasso_options *options, shs_codes *codes, shs_real *gaps,
@@ -2337,7 +2337,7 @@ typedef struct shs_engine {
                bands, pixels or outputs of one vector
      job       what a stage is asked to do: inputs, options, and where the results go
      lane      one element of a processor's vector
-     own       a worker's own scratch; a worker is a number that no two threads have at the same time
+     own       in sections 9 to 13 a worker's own scratch; a worker is a number that no two threads have at the same time
      panel     columns of a matrix that are worked on together because they fit into a cache; in section 9 they are pixels
      plane     the values of one band, or of one output, of the pixels of a panel, side by side
      print     a hash of arguments, by which ranks find out whether theirs are the same
@@ -9184,8 +9184,8 @@ SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *
 /* ================================================================================================================== */
 
 /* Batch-OMP and the lasso. The section calls sections 1, 2 and 4 and the kernels. Sections 7, 8 and 14 call the coder
-   (shs__coder_..., which shares signals among workers), the synthesis, the sessions of the engine, and the checks of
-   dictionaries, codes and options.
+   (shs__coder_..., which shares signals among workers), the synthesis, the sessions of the engine, and the checks of dictionaries,
+   codes and options.
 
    From a call to its loop: shs_omp_ex checks its arguments (shs__omp_check_signals, shs__coder_open) and calls shs__omp_code.
    shs__omp_code decides if the dictionary is worth packing and when G is checked (shs__coder_plan), checks D and G
@@ -9194,16 +9194,19 @@ SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *
    copies in other units (shs__omp_code_scaled).
 
    shs__omp_code_here takes memory (shs__coder_layout), packs D and forms D'D (shs__coder_dictionary), and calls shs__coder_run,
-   which shares out chunks of signals. The layout asks shs__coder_choose_form for a form: with or without a Gram matrix. Late calls
-   come to shs__coder_run through shs__omp_code_late, which then checks D'Y and the columns of G that were used.
+   which shares out chunks of signals. The layout asks shs__coder_choose_form for a form: with or without a Gram matrix
+   (shs__omp_uses_gram), or of signals that share atoms. Weights and nonnegative coefficients are flags of the dictionary. Late
+   calls come to shs__coder_run through shs__omp_code_late, which then checks D'Y and the columns of G that were used.
 
    shs__coder_chunk calls form->code. shs__chunk_with_gram and shs__chunk_team loop over shs__omp_step. shs__chunk_direct calls
    shs__omp_pursue_chunk, which loops over g->step. Nonnegative signals step by shs__nn_step, subspace pursuit by
    shs__subspace_step. The innermost loop is the kernel `advance` (>>k_omp), or without a Gram matrix the product D'R
    (g->correlate).
 
-   Words: a chunk of signals is coded by one worker at a time; signals_per_group is its size. shs__omp_worker is a worker's place.
-   A team are signals that share their atoms (options.groups). A group of section 7 is N~ atoms that are updated together. */
+   Words: a chunk of signals is coded by one worker at a time; signals_per_group is its size. shs__omp_worker is a worker's place. A
+   team are signals that share their atoms (options.groups). A group of section 7 is N~ atoms that are updated together. A late call
+   codes by the caller's G before G is checked (c->late). Letters: c is the coder, g a worker's place, w a signal; in the lasso q is
+   the problem, s a signal, w a worker's room. */
 
 SHS__OUTLINE shs_status shs__omp_check_dictionary(int p, int n, const shs_real *D, int ldd) {
     if (p < 1) return SHS_BAD_P;
@@ -9935,12 +9938,12 @@ SHS__PRIVATE shs_status shs__omp_check_norm(const shs_real *norm2, shs_real tole
     return shs__omp_trusts(tolerance, (shs_wide)*norm2);
 }
 
-/* Decides whether the tolerance is reached; returns whether it is too close to call. The error of the recurrence is in
-   proportion to the residual where that was last exact. Storing the coefficients adds to it in proportion to them, within
-   (k + 2) eps sum |x_k| |d_k|, and at right angles to the residual. Before a refresh the slack of the residual is larger than
-   the square of this error, which has eps^2. After a refresh, when the residual is small and the coefficients are not, this error
-   may be the larger one: from then on only the explicit residual can decide that the tolerance is reached. The same holds for atoms
-   that nearly depend on others: there the b_k err by more than the last division shows. */
+/* Decides whether the tolerance is reached; returns whether it is too close to call. The error of the recurrence is in proportion
+   to the residual where that was last exact. Storing the coefficients adds to it in proportion to them, within (k + 2) eps sum
+   |x_k| |d_k|, and at right angles to the residual. Before shs__omp_confirm the slack of the residual is larger than the square of
+   this error, which has eps^2. After it, when the residual is small and the coefficients are not, this error may be the larger one:
+   from then on only the explicit residual can decide that the tolerance is reached. The same holds for atoms that nearly depend on
+   others: there the b_k err by more than the last division shows. */
 SHS__PRIVATE int shs__omp_decide(shs__omp_signal *w) {
     const shs__signal_error *error = &w->error;
     shs_wide slack = 4 * SHS__WIDENED_EPS * error->base2 / (shs_wide)error->smallest;
@@ -10315,7 +10318,7 @@ SHS__PRIVATE void shs__omp_finish(shs__omp_signal *w) {
         shs__omp_refine(w);
     }
     changed = shs__omp_solve(w) || !w->r_is_explicit;
-    if (!changed) w->error.residual2 = w->error.base2; /* measured by the last refresh; the coefficients stayed */
+    if (!changed) w->error.residual2 = w->error.base2; /* measured by the last shs__omp_confirm; the coefficients stayed */
     else if (w->y && shs__omp_unsure(w, w->error.residual2, w->error.base2)) shs__omp_confirm(w);
 }
 
@@ -10647,7 +10650,7 @@ typedef struct shs__chunk_coder {
 
 /* What is done just before and just after a chunk of signals is coded, while the chunk is in the cache. */
 typedef struct shs__coder_around {
-    /* Puts signals first .. end-1 into Y; NULL: they are there. A signal that is not finite is not coded, and flags say so. */
+    /* Puts signals first .. end-1 into Y; NULL: they are there. Of a chunk with one that is not finite none is coded. */
     void (*fetch)(const void *source, size_t first, size_t end);
     const void *source;
     const shs__synthesis *after; /* NULL: nothing */
@@ -10692,10 +10695,11 @@ SHS__PRIVATE size_t shs__coder_default_chunk(int n) {
     return (size_t)SHS__CODER_CHUNK;
 }
 
-/* Compares the operations with a Gram matrix, which include making it, and without, for m signals of s atoms. Where the options set
-   no limit, s is the most atoms that fit a signal. An operation with the Gram matrix takes 1.5 times as long (1.2 to 1.75
-   measured), because nearly all operations without it are in products of matrices. */
-SHS__PRIVATE int shs__omp_gram_pays(int p, int n, size_t m, int stride, const shs_omp_options *o) {
+/* Whether a Gram matrix is used: as the options say, and never with weights. SHS_GRAM_AUTO compares the operations with a Gram
+   matrix, which include making it, and without, for m signals of s atoms. Where the options set no limit, s is the most atoms that
+   fit a signal, whatever room the codes have, since that must not change the results. An operation with the Gram matrix takes 1.5
+   times as long (1.2 to 1.75 measured), because nearly all operations without it are in products of matrices. */
+SHS__PRIVATE int shs__omp_uses_gram(int p, int n, size_t m, int stride, const shs_omp_options *o) {
     const shs_wide np = SHS__WIDE_PRODUCT(p, n, 1), dn = (shs_wide)n, dm = (shs_wide)m;
     shs_wide s, with, without;
     if (o->gram_mode == SHS_GRAM_NEVER || shs__omp_weighted(o)) return 0;
@@ -11024,6 +11028,8 @@ SHS__OUTLINE void shs__chunk_team(const shs__coder *c, size_t first, size_t end,
     }
     for (tries = 0; tries < 2 && w->y && !w->reached && shs__omp_decide(w); tries++)
         if (!shs__team_confirm(w)) shs__team_refresh(w, 1);
+    if (w->y && !w->reached && w->error.tolerance2 > 0 && shs__omp_unsure(w, w->error.residual2, w->error.base2))
+        (void)shs__team_confirm(w);
     for (i = 0; i < team->count; i++) {
         const shs_wide before = shs__coder_norm2(c, first + i);
         shs__team_member(w, i, &member);
@@ -11315,7 +11321,7 @@ SHS__PRIVATE void shs__coder_choose_form(shs__coder *c) {
     shs__omp_dictionary *over = &c->over;
     const int n = over->n, p = over->p;
     size_t k;
-    over->use_gram = method->gram.code && (p == 0 || shs__omp_gram_pays(p, n, c->m, c->stride, o));
+    over->use_gram = method->gram.code && (p == 0 || shs__omp_uses_gram(p, n, c->m, c->stride, o));
     if (o->groups) c->form = &method->team;
     else if (over->use_gram) c->form = &method->gram;
     else c->form = &method->direct;
@@ -12391,6 +12397,12 @@ SHS__PUBLIC int shs_nnomp_naive(int p, int n, const shs_real *D, const shs_real 
 #if !defined(SPARSEHS_NO_LASSO) || defined(SPARSEHS_STATIC)
 /* ---- the lasso ------------------------------------------------------------------------------------------- >>lasso */
 
+/* From a call to its loop: shs_lasso checks (shs__lasso_open) and codes (shs__lasso_code): as it is, or on copies in other units.
+   shs__lasso_code_as_is decides on a Gram matrix (shs__lasso_plan), lets the engine descend, and runs chunks (shs__lasso_chunk).
+   For each lambda shs__lasso_group takes turns: r and alpha of the codes so far (shs__lasso_correlate), the gap (shs__lasso_look),
+   and where it is not reached shs__lasso_approach: sweeps (shs__lasso_descend, on the support shs__lasso_inside and _face), then
+   active sets (shs__lasso_sets). The innermost loops are the kernel `patch` in shs__lasso_sweep and the dots of shs__small_row. */
+
 #ifdef SHS__NAIVE
 SHS__PUBLIC void shs_lasso_naive(int p, int n, const shs_real *D, const shs_real *y, shs_wide lambda1, shs_wide lambda2,
                                  int nonnegative, int sweeps, shs_wide *x, shs_wide *r) {
@@ -12454,7 +12466,7 @@ typedef struct shs__lasso_sums {
 typedef struct shs__lasso_signal {
     size_t at;                                   /* which of the m */
     shs_wide norm2, r2, product, gap, objective; /* |y|^2, |r|^2, (Dx)'r; gap in the unit of the objective */
-    shs_real lambda1, most, largest;             /* most: the largest |d_j'y|; largest: |d_j'r| */
+    shs_real lambda1, most, largest;             /* most: the largest |d_j'y|; largest: slope |d_j'r - lambda2 x_j| */
     int sweeps, cut, support;
     shs_real *alpha, *r; /* D'r, padded; by the Gram matrix alone r is alpha */
     shs_wide *exact;     /* r before it was rounded */
@@ -12549,7 +12561,7 @@ typedef struct shs__lasso_system {
 
 /* One sweep over the coefficients of `list`, or the first `count`. Each in turn gets its best value while the others stay.
    lambda1 is taken off by cutting at bounds, so that no branch depends on a sign. support, unless NULL, gets the coefficients
-   that are not 0 at the end. Returns the largest change of an a.
+   that are not 0 at the end; without it no coefficient is passed over. Returns the largest change of an a_j by its own step.
 
    Two steps at a time change a in one pass: the value that the second step needs is computed first, without reading a again. */
 SHS__OUTLINE shs_real shs__lasso_sweep(const shs__lasso *q, shs__lasso_signal *s, int count, const int *list,
@@ -13091,8 +13103,10 @@ SHS__PRIVATE void shs__lasso_approach(const shs__lasso *q, shs__lasso_signal *s,
     if (q->c.over.use_gram && s->sweeps < SHS__LASSO_DESCENTS) {
         shs__lasso_descend(q, s, w, target);
         if (s->gap <= target || s->sweeps >= q->sweeps) return;
-        for (k = 0; shs__lasso_crowded(q, s) && k < s->support; k++) w->x[w->support[k]] = 0;
-        if (shs__lasso_crowded(q, s)) s->support = 0;
+        if (shs__lasso_crowded(q, s)) { /* more atoms than can be independent: sets begin from none */
+            for (k = 0; k < s->support; k++) w->x[w->support[k]] = 0;
+            s->support = 0;
+        }
     }
     shs__lasso_sets(q, s, w, target);
 }

@@ -8271,7 +8271,7 @@ SHS__PRIVATE int shs__cl_gram_pays(const shs__cl_signals *s) {
     if (o->gram_mode == SHS_GRAM_AUTO && asked != SHS_CL_CODER_AUTO && asked != SHS_CL_CODER_GENERAL) return 1;
     if (o->gram_mode == SHS_GRAM_AUTO && !s->cl->ways.is_cpu)
         return (shs_wide)s->n <= (shs_wide)30 * (shs_wide)s->stride * (shs_wide)(s->share.teams ? s->share.teams : s->m);
-    return shs__omp_gram_pays(s->p, s->n, s->m, s->stride, o);
+    return shs__omp_uses_gram(s->p, s->n, s->m, s->stride, o);
 }
 
 /* Signals of the largest of the groups that share their atoms. */

@@ -3377,8 +3377,42 @@ static void test_nothing_below_zero(void **state) {
     shs_codes_free(NULL, &codes);
 }
 
+/* At tolerances near what float resolves a group of one reaches what its signal alone reaches, and says so. */
+static void test_group_of_one_reaches(void **state) {
+    enum { PP = 64, NN = 256, MM = 3000, SS = 16 };
+    shs_real *D = new_normal(PP * NN, 3), *Y = (shs_real *)calloc(PP * MM, sizeof *Y);
+    const size_t first = 0;
+    shs_omp_options o = SHS_ZERO;
+    shs_codes codes;
+    shs_random r;
+    int i, k, l;
+    (void)state;
+    assert_ok(shs_normalize_columns(PP, NN, D, PP, NULL));
+    assert_ok(shs_codes_create(NULL, 1, SS, &codes));
+    shs_random_seed(&r, 4);
+    o.sparsity = SS, o.gram_mode = SHS_GRAM_ALWAYS, o.group_count = 1;
+    for (i = 0; i < MM; i++) {
+        shs_real *y = Y + i * PP;
+        shs_omp_report alone = SHS_ZERO, group = SHS_ZERO;
+        for (k = 0; k < 8; k++) {
+            const shs_real *d = D + (size_t)PP * (size_t)shs_random_below(&r, NN);
+            const shs_real x = (shs_real)shs_random_normal(&r);
+            for (l = 0; l < PP; l++) y[l] += x * d[l];
+        }
+        o.tolerance = BY_TYPE(5e-8f, 1e-14) * shs_nrm2(PP, y, 1);
+        o.groups = NULL, o.group_count = 0;
+        assert_ok(shs_omp_ex(NULL, PP, NN, D, PP, 1, y, PP, &o, &codes, NULL, &alone));
+        o.groups = &first, o.group_count = 1;
+        assert_ok(shs_omp_ex(NULL, PP, NN, D, PP, 1, y, PP, &o, &codes, NULL, &group));
+        assert_int_equal(group.not_reached, alone.not_reached);
+    }
+    shs_codes_free(NULL, &codes);
+    free(D), free(Y);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_group_of_one_reaches),
         cmocka_unit_test(test_nothing_below_zero),
         cmocka_unit_test(test_fixed_sparsity),
         cmocka_unit_test(test_tolerance),
