@@ -2876,9 +2876,9 @@ enum { SHS__TRIAL_KINDS = 8 };
 /* The context of a driver that opens many parallel regions, one after another. A region on several threads is a trial. If trials
    lost more time than they saved, the calling thread works alone for many times the time lost, before the next trial. So failed
    trials cost a small part of the whole, however long they waited. A loss is the time of a region above the time of its chunks on
-   one thread, by the calling thread's own chunks in the region. While threads wait for each other, these take longer, too: so a
-   short region of each kind runs on one thread now and then, and counts where it was faster. Results do not depend on any of
-   this. */
+   one thread, by the calling thread's own chunks in the region. While threads wait for each other, these chunks take
+   longer, too. A short region of each kind therefore runs on one thread now and then, and the smaller time counts. Results do not
+   depend on any of this. */
 typedef struct shs__trial {
     shs_context ctx;
     double lost;  /* seconds by sharing; below 0: saved */
@@ -10360,7 +10360,7 @@ SHS__PRIVATE void shs__nn_choose(shs__omp_signal *w) {
 }
 
 /* min ||y - D_I x||, x >= 0, from the solution before the last of I was chosen, which enters first; then whoever would lower
-   the residual. Returns 0 where the last one depends on those in use; others may have left before that. */
+   the residual. Returns 0 where the last one depends on those in use. Other atoms may have left by then. */
 SHS__OUTLINE int shs__nn_solve(shs__omp_signal *w, shs__nonnegative *e, int chosen) {
     int i, good;
     e->n = chosen;
@@ -14744,8 +14744,8 @@ SHS__PRIVATE void shs__dl_nonnegative_atom(int p, shs_real *d, shs_random *r) {
     (void)shs_normalize_columns(p, 1, d, p, NULL);
 }
 
-/* Replaces unused atoms, near-duplicates and rarely used atoms. Ranks on processors that round differently may not see the same
-   duplicates, so they agree on the atoms before they look for what replaces them. mine: this rank's status. */
+/* Replaces unused atoms, near-duplicates and rarely used atoms. Ranks whose processors round differently may find other
+   duplicates. The ranks agree on the atoms before they look for replacements. mine: this rank's status. */
 SHS__PRIVATE shs_status shs__dl_replace_atoms(shs__dl_learner *w, int iteration, shs_status mine, shs_ksvd_record *record) {
     const shs_ksvd_options *o = w->o;
     const size_t *usage = w->session.usage;
