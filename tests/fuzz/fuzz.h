@@ -242,9 +242,16 @@ static inline int all_finite_wide(size_t count, const shs_wide *x) {
     return 1;
 }
 
+/* The bits of one byte are repeated over the mask. */
+static inline void mask_from(input *in, size_t count, unsigned char *mask) {
+    const int bits = byte(in);
+    size_t i;
+    for (i = 0; i < count; i++) mask[i] = bits >> i % 8 & 1;
+}
+
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
-/* The check sum that model files and code files end their parts with. */
+/* Writes the check sum of model files and of code files. */
 static inline void sign(const uint8_t *bytes, size_t count, uint8_t *to) {
     uint32_t crc = 0xffffffffu;
     size_t i;
@@ -260,7 +267,7 @@ static inline void sign(const uint8_t *bytes, size_t count, uint8_t *to) {
     for (b = 0; b < 4; b++) to[b] = (uint8_t)(~crc >> 8 * b);
 }
 
-/* A file of what is left of the input, behind `before` zeros for a head; there is room behind it. */
+/* The rest of the input as a file. `before` zeros leave room for a head. */
 static inline memory_file file_of(const input *in, size_t before) {
     memory_file f = SHS_ZERO;
     size_t size = (size_t)(in->end - in->at);
@@ -306,8 +313,11 @@ static inline int counted_progress(void *user, const char *phase, size_t step, s
     world *w = (world *)user;
     must(phase != NULL && (steps == 0 || step <= steps));
     must(!w->ordinary || isfinite(error));
-    if (w->steps_left == 0 && step == steps) return w->late = 1;
-    if (w->steps_left == 0) return w->cancelled = 1;
+    if (w->steps_left == 0) {
+        if (step == steps) w->late = 1;
+        else w->cancelled = 1;
+        return 1;
+    }
     if (w->steps_left > 0) w->steps_left--;
     return 0;
 }
@@ -316,7 +326,10 @@ static inline int counted_reduce(void *user, shs_wide *values, size_t count, shs
     world *w = (world *)user;
     must(count == 0 || values != NULL);
     must(op == SHS_REDUCE_SUM || op == SHS_REDUCE_MIN || op == SHS_REDUCE_MAX);
-    if (w->reductions_left == 0) return w->reduction_failed = 1;
+    if (w->reductions_left == 0) {
+        w->reduction_failed = 1;
+        return 1;
+    }
     if (w->reductions_left > 0) w->reductions_left--;
     return 0;
 }

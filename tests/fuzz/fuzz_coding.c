@@ -81,7 +81,7 @@ static double residual2(const problem *q, const shs_omp_options *o, int signal, 
 /* Nothing was written. A call that was cancelled, or found a coefficient out of range, has written codes. */
 static int refused(shs_status status) { return status != SHS_OK && status != SHS_CANCELLED && status != SHS_OUT_OF_RANGE; }
 
-/* Whether signal i is the first that shares its atoms with others. `group` counts the groups that have begun. */
+/* Whether a group of signals that share atoms starts at signal i. `group` counts the groups that have started. */
 static int starts_group(const shs_omp_options *o, size_t *group, size_t i) {
     int starts = 0;
     if (!o->groups) return 1;
@@ -113,7 +113,7 @@ static void check_codes(const problem *q, const shs_omp_options *o, const shs_co
         }
         group_before += before;
         group_after += after;
-        /* No atom makes the error larger: that of the signal, or of all signals that share their atoms. */
+        /* Atoms never increase the error of their signals. */
         if (ends_group(o, group, i, q->m)) must(group_after <= group_before * 1.01);
         /* the recurrence is used where d^2 is at least 1e-2 (1e-4 in double) */
         if (errors2) must(fabs(errors2[i] - after) <= 0.01 * before);
@@ -136,14 +136,7 @@ static shs_gram_mode gram_mode_of(input *in, int flags) {
     return positive((flags & 3) - 1);
 }
 
-/* A byte of the input gives eight bytes of the mask. */
-static void mask_of(input *in, size_t count, unsigned char *mask) {
-    const int bits = byte(in);
-    size_t i;
-    for (i = 0; i < count; i++) mask[i] = bits >> i % 8 & 1;
-}
-
-/* Starts of groups, some of them not valid. */
+/* Starts of groups; some starts are refused. */
 static void groups_of(choice *c, int m, int flags) {
     const size_t count = positive(m);
     size_t i;
@@ -182,7 +175,7 @@ static void options_of(input *in, const problem *q, choice *c) {
         o->ldw = q->ldy;
     }
     if ((flags & 236) == 164) { /* a mask in place of the weights */
-        mask_of(in, count_of(q->p, q->m), c->mask);
+        mask_from(in, count_of(q->p, q->m), c->mask);
         o->skip_nan = 0;
         o->weights = NULL;
         o->mask = c->mask;
@@ -475,7 +468,7 @@ static void check_residual(world *w, const problem *q, const shs_codes *codes, i
     output_free(&sum2);
 }
 
-/* Codes as a caller may hand them in, at times with more atoms than fit. */
+/* Codes as a caller may hand them in. A byte of bad codes is skipped, so that recorded inputs keep their meaning. */
 static void use_codes(input *in, world *w) {
     problem q = problem_of(in);
     int stride = within(in, 0, 4), lde = leading_of(in, q.p), bad = one_in(in, 8);

@@ -10,7 +10,6 @@ typedef struct scene {
     size_t bytes;
     int *bands;
     extent e;
-    int valid;                         /* the cube holds together */
     int reads_left, read_failed, next; /* of the stream */
     int garbage;                       /* it gives other pixels at every pass */
     uint64_t passes;
@@ -64,7 +63,8 @@ static inline int scene_read(void *user, int first_line, int lines, void *block)
     if (first_line == 0) s->passes++;
     if (s->reads_left == 0) {
         memset(block, 0xff, bytes / 2); /* what there was before the end */
-        return s->read_failed = 1;
+        s->read_failed = 1;
+        return 1;
     }
     if (s->reads_left > 0) s->reads_left--;
     for (i = 0; i < bytes; i++) to[i] = s->pixels[(from + i) % s->bytes];
@@ -76,7 +76,10 @@ static inline int scene_marks(void *user, int first_line, int lines, unsigned ch
     scene *s = user;
     int samples = s->cube.samples;
     must(marks != NULL && lines > 0 && first_line + lines <= s->cube.lines && (s->next == 0 || first_line + lines == s->next));
-    if (s->reads_left == 0) return s->read_failed = 1;
+    if (s->reads_left == 0) {
+        s->read_failed = 1;
+        return 1;
+    }
     memcpy(marks, s->mask + count_of(first_line, samples), count_of(lines, samples));
     return 0;
 }
@@ -85,7 +88,10 @@ static inline int scene_write(void *user, int first_line, int lines, const void 
     scene *s = user;
     must(block != NULL && lines > 0 && first_line == s->written && first_line + lines <= s->cube.lines);
     s->written = first_line + lines;
-    if (s->writes_left == 0) return s->write_failed = 1;
+    if (s->writes_left == 0) {
+        s->write_failed = 1;
+        return 1;
+    }
     if (s->writes_left > 0) s->writes_left--;
     return 0;
 }
@@ -112,13 +118,68 @@ static inline shs_type type_of(input *in) { return (shs_type)(byte(in) % SHS_TYP
 static inline shs_interleave interleave_of(input *in) { return (shs_interleave)(byte(in) % 3); }
 static inline shs_wide special_wide(input *in) { return (shs_wide)special(byte(in)); }
 
+/* Draws the pixels and writes them as values of the cube's type. */
+static inline void pixels_of(input *in, scene *s, size_t values) {
+    const shs_cube *c = &s->cube;
+    size_t size = shs_type_size(c->type), i;
+    shs_real *x = drawn(in, values, &s->e);
+    s->bytes = values * size;
+    s->pixels = NEW(unsigned char, s->bytes);
+    for (i = 0; i < values; i++) put_value(s->pixels + i * size, c->type, c->swap_bytes, x[i]);
+    free(x);
+    if (c->type >= SHS_TYPE_F16) s->e.finite = 0; /* any 16 bits are put there, Inf and NaN too */
+    if (c->type >= SHS_TYPE_U8 && c->type <= SHS_TYPE_U32) {
+        s->e.finite = 1;
+        s->e.most = 4294967296.0;
+        s->e.least = 1;
+    }
+}
+
+/* A list of bands, at times with one that does not exist. */
+static inline void bands_of(input *in, scene *s) {
+    shs_cube *c = &s->cube;
+    int count = within(in, -1, 8), wild = one_in(in, 16), j;
+    s->bands = NEW(int, 8);
+    for (j = 0; j < 8; j++) {
+        s->bands[j] = 0;
+        if (c->bands > 0) s->bands[j] = byte(in) % c->bands;
+    }
+    if (wild) s->bands[0] = any_int(in);
+    c->band_list = s->bands;
+    c->band_count = count;
+}
+
+static inline void mask_of(input *in, scene *s) {
+    size_t pixels = count_of(s->cube.lines, s->cube.samples), i;
+    s->mask = NEW(unsigned char, pixels);
+    for (i = 0; i < pixels; i++) s->mask[i] = (unsigned char)(byte(in) & 1);
+    s->cube.mask = s->mask;
+}
+
+/* The pixels, and at times the mask, come from a stream. */
+static inline void stream_of(input *in, scene *s, int fault) {
+    shs_cube *c = &s->cube;
+    c->pixels = NULL;
+    c->read_fn = scene_read;
+    c->read_user = s;
+    c->block_lines = within(in, 0, 3);
+    s->garbage = fault >> 6 == 2;
+    s->line_bytes = positive(c->samples) * positive(c->bands) * (int)shs_type_size(c->type);
+    if (fault >> 6 == 3) s->reads_left = fault & 7;
+    if (!s->bytes) s->bytes = 1;
+    if (s->mask && (fault & 32)) {
+        c->mask = NULL;
+        c->mask_fn = scene_marks;
+        c->mask_user = s;
+    }
+}
+
 static inline void scene_of(input *in, scene *s) {
     shs_cube *c = &s->cube;
-    size_t values, size, i, pixels;
     int flags, fault;
-    shs_real *drawn;
     memset(s, 0, sizeof *s);
-    s->reads_left = s->writes_left = -1;
+    s->reads_left = -1;
+    s->writes_left = -1;
     c->type = type_of(in);
     c->interleave = interleave_of(in);
     c->lines = size_of(in, 6);
@@ -127,57 +188,16 @@ static inline void scene_of(input *in, scene *s) {
     flags = byte(in);
     fault = byte(in);
     c->swap_bytes = flags & 1;
-    values = strides_of(in, c);
-    size = shs_type_size(c->type);
-    pixels = count_of(c->lines, c->samples);
-    s->bytes = values * size;
-    s->pixels = NEW(unsigned char, s->bytes);
-    drawn = NEW(shs_real, values);
-    s->e = fill(in, values, drawn);
-    for (i = 0; i < values; i++) put_value(s->pixels + i * size, c->type, c->swap_bytes, (double)drawn[i]);
-    if (c->type >= SHS_TYPE_F16) s->e.finite = 0; /* any 16 bits are put there, Inf and NaN too */
-    if (c->type >= SHS_TYPE_U8 && c->type <= SHS_TYPE_U32) {
-        s->e.finite = 1;
-        s->e.most = 4294967296.0;
-        s->e.least = 1;
-    }
-    free(drawn);
+    pixels_of(in, s, strides_of(in, c));
     c->pixels = s->pixels;
-    if (flags & 2) {
-        int count = within(in, -1, 8), wild = one_in(in, 16), j;
-        s->bands = NEW(int, 8);
-        for (j = 0; j < 8; j++) {
-            s->bands[j] = 0;
-            if (c->bands > 0) s->bands[j] = byte(in) % c->bands;
-        }
-        if (wild) s->bands[0] = any_int(in);
-        c->band_list = s->bands;
-        c->band_count = count;
-    }
-    if ((flags & 12) == 12) {
-        s->mask = NEW(unsigned char, pixels);
-        for (i = 0; i < pixels; i++) s->mask[i] = (unsigned char)(byte(in) & 1);
-        c->mask = s->mask;
-    }
+    if (flags & 2) bands_of(in, s);
+    if ((flags & 12) == 12) mask_of(in, s);
     if (flags & 16) {
         c->has_nodata = 1;
         c->nodata = special_wide(in);
     }
-    if ((flags & 96) == 96 && !c->sample_stride) {
-        c->pixels = NULL;
-        c->read_fn = scene_read;
-        c->read_user = s;
-        c->block_lines = within(in, 0, 3);
-        s->garbage = fault >> 6 == 2;
-        s->line_bytes = positive(c->samples) * positive(c->bands) * (int)size;
-        if (fault >> 6 == 3) s->reads_left = fault & 7;
-        if (!s->bytes) s->bytes = 1;
-        if (s->mask && (fault & 32)) {
-            c->mask = NULL;
-            c->mask_fn = scene_marks;
-            c->mask_user = s;
-        }
-    } else if (fault == 255) c->pixels = NULL;
+    if ((flags & 96) == 96 && !c->sample_stride) stream_of(in, s, fault);
+    else if (fault == 255) c->pixels = NULL;
     else if (fault == 254) c->type = (shs_type)99;
     else if (fault == 253) c->interleave = (shs_interleave)-1;
 }

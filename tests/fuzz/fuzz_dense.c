@@ -349,7 +349,7 @@ static eigen eigen_of(input *in) {
     return q;
 }
 
-/* What was refused was wrong, or did not converge. */
+/* A failed call writes nothing. Right arguments fail only without convergence or when cancelled. */
 static void check_refused(const world *w, const eigen *q, shs_status status) {
     int right = q->e.finite && q->lda >= q->n && q->n > 0 && q->k > 0 && q->k <= q->n && (!q->vectors || q->ldv >= q->n);
     must(untouched(&q->of_values) && untouched(&q->of_V));

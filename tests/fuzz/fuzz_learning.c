@@ -83,7 +83,7 @@ static void options_of(input *in, shs_ksvd_options *o, shs_step *steps) {
     o->first_iteration = within(in, -1, 3);
     ending_of(in, o, flags);
     update_of(in, o);
-    o->nonnegative = (flags & 140) == 140; /* given to few, so that inputs that were found go on to mean what they did */
+    o->nonnegative = (flags & 140) == 140; /* given to few inputs, so that recorded inputs keep their meaning */
     if (flags & 64) {
         o->coding.sparsity = 2;
         o->iterations = 2;
@@ -104,10 +104,9 @@ typedef struct lesson {
     unsigned char *mask;
 } lesson;
 
-/* Values that are missing: a byte of the input gives eight bytes of the mask. */
-static void mask_of(input *in, lesson *l) {
-    size_t count = count_of(l->p, l->m), seen = byte(in), i;
-    for (i = 0; i < count; i++) l->mask[i] = seen >> i % 8 & 1;
+/* Values that are missing. */
+static void leave_out(input *in, lesson *l) {
+    mask_from(in, count_of(l->p, l->m), l->mask);
     if (l->flags & 32) l->o.coding.skip_nan = 1;
     l->o.coding.mask = l->mask;
     l->o.coding.ldm = positive(l->p);
@@ -137,7 +136,7 @@ static void lesson_of(input *in, lesson *l) {
     l->of_D = fill(in, room, l->D);
     output_keep(&l->out);
     options_of(in, &l->o, l->steps);
-    if (l->flags & 16) mask_of(in, l);
+    if (l->flags & 16) leave_out(in, l);
     if (l->m > 0 && one_in(in, 4)) { /* the test set: the signals that are learnt from */
         l->o.test = l->Y;
         l->o.test_m = l->m;
@@ -160,7 +159,7 @@ static void lesson_free(lesson *l) {
     free(l->mask);
 }
 
-/* Signals whose squares, and the dictionary that may be taken as it is, stay in range. */
+/* The squares of the signals stay in range, and so does a dictionary that was given. */
 static int learnable(const lesson *l, int given) {
     const extent *e = &l->of_Y;
     if (given && (l->o.first_iteration > 0 || !(l->of_D.most < 1e15))) return 0;

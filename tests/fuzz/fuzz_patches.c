@@ -5,7 +5,7 @@
 
 static int is_real(shs_type type) { return type == SHS_TYPE_F32 || type == SHS_TYPE_F64 || type == SHS_TYPE_REAL; }
 
-/* Writes the value as a number of the type; bytes of a type that is no real number come from its place. */
+/* Writes the value as a number of the type. Other types get bytes that depend on i. */
 static void put_pixel(unsigned char *to, shs_type type, size_t size, shs_real value, size_t i) {
     float f = value;
     double d = value;
@@ -57,7 +57,7 @@ static size_t stride_of(const shs_image *image) {
     return row_of(image);
 }
 
-/* The rest of the bits of `flags` chooses a type. */
+/* The two highest bits of `flags` choose the type. */
 static void image_of(input *in, shs_image *image, int flags, extent *e) {
     static const shs_type types[] = {SHS_TYPE_U8, SHS_TYPE_F32, SHS_TYPE_F64, SHS_TYPE_REAL};
     memset(image, 0, sizeof *image);

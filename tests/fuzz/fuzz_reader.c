@@ -128,8 +128,7 @@ static void must_say(const char *name, const cube_file *f) {
     header_free(&h);
 }
 
-/* A header that the program prints must have the contents of the header that it read. All that the file says goes along, its
-   bands in this order or the other way round. */
+/* The printed header must say the same as the header that was read. The bands are kept in this order or in the reverse order. */
 static void read_again(const cube_file *f) {
     char text[1 << 15];
     int kept[200], i;
