@@ -392,7 +392,7 @@ extern "C" {
     X(SHS_REDUCE_FAILED, 9, "reduce_fn: returned non-zero; the ranks could not add their results")                             \
     X(SHS_PEER_FAILED, 10, "ranks: another rank failed and this one stopped; the status there says why")                       \
     X(SHS_RANKS_DIFFER, 11, "ranks: sizes, options or calls differ between ranks, or two ranks have the same number")          \
-    X(SHS_BAD_CONTEXT, 12, "context: not zeroed, later version, half of a pair of callbacks, rank or threads out of range")    \
+    X(SHS_BAD_CONTEXT, 12, "context: not zeroed, later version, half a pair of callbacks, or rank, ranks, threads wrong")      \
     X(SHS_BAD_OPTIONS, 13, "options: NULL but needed, not zeroed first, or a member is out of range")                          \
     X(SHS_BAD_WORKSPACE, 14, "workspace: NULL, or smaller than the size that the workspace query returned")                    \
     X(SHS_BAD_M, 15, "m: negative, or zero where at least one is needed")                                                      \
@@ -1612,8 +1612,8 @@ SHS_API shs_status shs_rx_fit(const shs_context *ctx, const shs_cube *cube, cons
 SHS_API shs_status shs_rx_transform(const shs_context *ctx, const shs_pca *rx, const shs_cube *cube, const shs_sink *sink);
 /* RX by class: a pixel is scored by the mean and covariance of its own class. labels (lines x samples, in memory): 0 to classes -
    1; pixels with other labels count as missing. ranks (classes, may be NULL) gets the number of components of each class: 0 for a
-   class without pixels, with equal pixels, or with a constant band under correlation, which is missing in the output. An engine
-   fits; the CPU scores. */
+   class without pixels, with equal pixels, in units out of range, or with a constant band under correlation, which is missing in
+   the output. An engine fits; the CPU scores. */
 SHS_API shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cube, const int *labels, int classes,
                                   const shs_pca_options *options, const shs_sink *sink, int *ranks);
 /* Local RX: a pixel is scored by the mean and covariance of its own background, the valid pixels of a window of outer x outer
@@ -8047,30 +8047,38 @@ SHS__PRIVATE void shs__small_step(shs__nonnegative *s, shs_wide step) {
     s->count = kept;
 }
 
+/* Takes number `at` out of the set: it depends on those before it. */
+SHS__PRIVATE void shs__small_drop(shs__nonnegative *s, int at) {
+    s->state[s->set[at]] = -1;
+    s->x[s->set[at]] = 0;
+    s->count--;
+    for (; at < s->count; at++) s->set[at] = s->set[at + 1];
+}
+
 /* Takes an unknown into the set, and x towards the solution over it; where a sign would change on the way, on without that unknown,
    until the solution is allowed. Each step lowers |y - A x|. Returns 0 where the newcomer depends on the set. */
 SHS__OUTLINE int shs__small_enter(shs__nonnegative *s, int newcomer) {
     int k;
     s->state[newcomer] = 1;
     s->set[s->count++] = newcomer;
-    while (shs__small_solve_set(s)) {
+    for (;;) {
         shs_wide step = 2;
+        if (!shs__small_solve_set(s)) {
+            const int dependent = s->set[s->factored];
+            shs__small_drop(s, s->factored);
+            if (dependent == newcomer) return 0;
+            continue;
+        }
         for (k = 0; k < s->count; k++) {
             const shs_wide length = shs__small_length(s->x[s->set[k]], s->u[k]);
             if (length < step) step = length;
         }
-        if (step <= 1) {
-            shs__small_step(s, step);
-            continue;
-        }
-        for (k = 0; k < s->count; k++) s->x[s->set[k]] = s->u[k];
-        if (s->state[newcomer] == 0) s->state[newcomer] = -1;
-        return 1;
+        if (step > 1) break;
+        shs__small_step(s, step);
     }
-    if (s->state[newcomer] > 0) s->count--; /* it is the last */
-    s->state[newcomer] = -1;
-    s->x[newcomer] = 0;
-    return 0;
+    for (k = 0; k < s->count; k++) s->x[s->set[k]] = s->u[k];
+    if (s->state[newcomer] == 0) s->state[newcomer] = -1;
+    return 1;
 }
 
 /* How much |y - A x|^2 / 2 falls along unknown j; 0 where rounding explains it. */
@@ -12490,6 +12498,8 @@ typedef struct shs__lasso_room {
     shs_real *x, *coefs, *M, *a, *u, *L, *z, *factors; /* coefs: of the support */
     const shs_real **columns;
     int *support, *index;
+    shs_real *best_coefs; /* of active sets: the codes of the lowest objective so far */
+    int *best_support;
     shs__lasso_set set;
 } shs__lasso_room;
 
@@ -12539,6 +12549,8 @@ SHS__PRIVATE void shs__lasso_layout(shs__layout *l, shs__lasso *q, int workers) 
         w->exact = SHS__CARVE(l, shs_wide, SHS__PRODUCT(shs__omp_rows(over), c->chunk_signals, 1));
         w->x = SHS__CARVE(l, shs_real, n);
         w->coefs = SHS__CARVE(l, shs_real, n);
+        w->best_coefs = SHS__CARVE(l, shs_real, n);
+        w->best_support = SHS__CARVE(l, int, n);
         w->support = SHS__CARVE(l, int, n);
         w->M = SHS__CARVE(l, shs_real, cells);
         w->L = SHS__CARVE(l, shs_real, cells);
@@ -13071,30 +13083,58 @@ SHS__OUTLINE void shs__lasso_solve_set(const shs__lasso *q, const shs__lasso_sig
     }
 }
 
+/* r, alpha, objective and gap of the coefficients x. */
+SHS__PRIVATE void shs__lasso_measure(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w) {
+    const shs__omp_dictionary *d = &q->c.over;
+    int k;
+    for (k = 0; k < s->support; k++) w->coefs[k] = w->x[w->support[k]];
+    shs__lasso_residual(q, s, s->support, w->support, w->coefs);
+    if (d->p) (void)shs_gemv(SHS_TRANS_YES, d->p, d->n, 1, d->D, d->ldd, s->r, 1, 0, s->alpha, 1);
+    shs__lasso_look(q, s, w, 0);
+}
+
+/* Goes back to the best codes so far. Where lambda is small and atoms depend on each other, a step may go so far along a direction
+   in which the residual hardly changes that rounding raises the objective. */
+SHS__PRIVATE void shs__lasso_go_back(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w, int best) {
+    int k;
+    for (k = 0; k < s->support; k++) w->x[w->support[k]] = 0;
+    s->support = best;
+    SHS__COPY(w->support, w->best_support, s->support);
+    for (k = 0; k < s->support; k++) w->x[w->support[k]] = w->best_coefs[k];
+    shs__lasso_measure(q, s, w);
+}
+
 /* Finds minima on growing sets, until the gap is reached or the objective stops falling. A full set begins again. */
 SHS__OUTLINE void shs__lasso_sets(const shs__lasso *q, shs__lasso_signal *s, const shs__lasso_room *w, shs_wide target) {
-    const shs__omp_dictionary *d = &q->c.over;
     const shs_wide little = (shs_wide)q->gap * s->norm2 / 128;
     shs_wide least = SHS__WIDE_MAX;
     shs__lasso_set set = w->set;
-    int idle = 0, k;
+    int idle = 0, best = 0, k;
     shs__lasso_begin_set(q, s, w, &set);
     for (;; s->sweeps++) {
-        for (k = 0; k < s->support; k++) w->coefs[k] = w->x[w->support[k]];
-        shs__lasso_residual(q, s, s->support, w->support, w->coefs);
-        if (d->p) (void)shs_gemv(SHS_TRANS_YES, d->p, d->n, 1, d->D, d->ldd, s->r, 1, 0, s->alpha, 1);
-        shs__lasso_look(q, s, w, 0);
+        shs__lasso_measure(q, s, w);
         idle++;
         if (s->objective < least - little) idle = 0;
-        if (s->objective < least) least = s->objective;
-        if (s->gap <= target || idle > SHS__LASSO_TURNS || s->sweeps >= q->sweeps) return;
+        if (s->objective < least) {
+            least = s->objective;
+            best = s->support;
+            SHS__COPY(w->best_support, w->support, s->support);
+            SHS__COPY(w->best_coefs, w->coefs, s->support);
+        }
+        if (s->gap <= target) return;
+        if (idle > SHS__LASSO_TURNS || s->sweeps >= q->sweeps) break;
         if (set.count >= q->most_set) shs__lasso_begin_set(q, s, w, &set);
         shs__lasso_admit(q, s, w, &set, shs__imax(SHS__LASSO_NEWCOMERS, s->support));
         shs__lasso_fill_set(q, s, w, &set);
         shs__lasso_solve_set(q, s, &set);
-        for (k = 0; k < set.count; k++) w->x[set.atoms[k]] = (shs_real)set.u[k];
+        for (k = 0; k < set.count; k++) {
+            const shs_real x = (shs_real)set.u[k];
+            w->x[set.atoms[k]] = 0;
+            if (shs__finite(1, &x)) w->x[set.atoms[k]] = x;
+        }
         s->support = shs__lasso_support(q, w);
     }
+    if (!(s->objective <= least)) shs__lasso_go_back(q, s, w, best);
 }
 
 /* A signal descends as long as that is the faster way, and goes on with active sets. */
@@ -20616,8 +20656,8 @@ SHS__PRIVATE shs_status shs__rx_fit_classes(const shs_context *ctx, const shs_cu
         if (status == SHS_OK) status = shs__rx_robust(&px, o, fits + k);
         shs__px_close(&px);
         any |= status == SHS_OK;
-        if (status == SHS_ZERO_VARIANCE) first = status;
-        if (status == SHS_NO_PIXELS || status == SHS_ZERO_VARIANCE) status = SHS_OK;
+        if (status == SHS_ZERO_VARIANCE || status == SHS_OUT_OF_RANGE) first = status;
+        if (status == SHS_NO_PIXELS || status == first) status = SHS_OK;
     }
     if (status == SHS_OK && !any) return first;
     return status;
