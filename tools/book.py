@@ -446,9 +446,9 @@ def glossary_of(lines):
         if ": " in line and not line.startswith("#"):
             term, meaning = line.split(": ", 1)
             entries.append((term, meaning))
-    at = next(i for i, line in enumerate(lines) if line.startswith("/* GLOSSARY"))
-    for line in lines[at + 1:]:
-        found = re.match(r"^     (\w+)\s\s+(.*)$", line)
+    at = next(i for i, line in enumerate(lines) if line.startswith("/* ---- glossary"))
+    for line in lines[at + 2:]:
+        found = re.match(r"^(?:/\*|  )   (\w+)\s\s+(.*)$", line)
         more = re.match(r"^ {15}(.*)$", line)
         if found:
             entries.append([found.group(1), found.group(2)])
