@@ -8047,7 +8047,7 @@ SHS__PRIVATE void shs__small_step(shs__nonnegative *s, shs_wide step) {
     s->count = kept;
 }
 
-/* Takes number `at` out of the set: it depends on those before it. */
+/* Takes number `at` out of the set, since this unknown depends on those before it. */
 SHS__PRIVATE void shs__small_drop(shs__nonnegative *s, int at) {
     s->state[s->set[at]] = -1;
     s->x[s->set[at]] = 0;
@@ -14266,7 +14266,8 @@ SHS__PRIVATE void shs__dl_keep_previous(shs__dl_session *s) {
 /* The driver calls the stages below. Each stage runs on the engine or on the CPU, and the stages decide which: the CPU takes the
    place of an engine that cannot do a stage or lacks memory. */
 
-/* Opens a session of the engine, if there is one that does all that learning needs. */
+/* Opens a session of the engine. Without an engine, or where the engine lacks a stage of learning and the CPU takes over, it opens
+   none. */
 SHS__PRIVATE shs_status shs__dl_stage_open(shs__dl_learner *w) {
     const shs_engine *e = shs__ctx_engine(w->ctx);
     shs_status status = SHS_OK;

@@ -684,7 +684,10 @@ static void test_never_zeroed(void **state) {
 }
 
 static int no_signals(void *user, int p, size_t most, shs_real *Y, size_t *count) {
-    (void)user, (void)p, (void)most, (void)Y;
+    (void)user;
+    (void)p;
+    (void)most;
+    (void)Y;
     *count = 0;
     return 0;
 }
@@ -712,9 +715,14 @@ static void test_options_of_garbage(void **state) {
     unsigned char pixels[64];
     int labels[16] = {0}, count, i;
     (void)state;
-    memset(&omp, 0x55, sizeof omp), memset(&lasso, 0x55, sizeof lasso), memset(&ksvd, 0x55, sizeof ksvd);
-    memset(&online, 0x55, sizeof online), memset(&pca, 0x55, sizeof pca), memset(&ica, 0x55, sizeof ica);
-    memset(&detect, 0x55, sizeof detect), memset(&extraction, 0x55, sizeof extraction);
+    memset(&omp, 0x55, sizeof omp);
+    memset(&lasso, 0x55, sizeof lasso);
+    memset(&ksvd, 0x55, sizeof ksvd);
+    memset(&online, 0x55, sizeof online);
+    memset(&pca, 0x55, sizeof pca);
+    memset(&ica, 0x55, sizeof ica);
+    memset(&detect, 0x55, sizeof detect);
+    memset(&extraction, 0x55, sizeof extraction);
     memset(&counting, 0x55, sizeof counting);
     for (i = 0; i < 64; i++) pixels[i] = (unsigned char)(i * i * 37 % 251);
     cube.pixels = pixels, cube.type = SHS_TYPE_U8, cube.samples = cube.lines = 4, cube.bands = 4, sink.pixels = room;
@@ -741,7 +749,8 @@ static void test_options_of_garbage(void **state) {
     REFUSED(shs_endmembers_find(NULL, &cube, &extraction, &found));
     REFUSED(shs_count_materials(NULL, &m, &counting, &count));
 #undef REFUSED
-    shs_codes_free(NULL, &codes), shs_moments_free(NULL, &m);
+    shs_codes_free(NULL, &codes);
+    shs_moments_free(NULL, &m);
 }
 
 /* Numbers that are no divisor, precision or neighbour are refused by all fits, whether or not the fit looks at them. */
@@ -818,7 +827,8 @@ static void test_collective_calls_without_a_context(void **state) {
     cube.pixels = pixels, cube.type = SHS_TYPE_U8, cube.samples = cube.lines = 4, cube.bands = 4;
     sink.pixels = room, pca.components = io.components = 2, io.iterations = 2, eo.count = 2;
     map.bands = 4, map.outputs = 2, map.matrix = spectra, online.coding.sparsity = 1;
-    ksvd.coding.sparsity = 1, lasso.lambda = 1;
+    ksvd.coding.sparsity = 1;
+    lasso.lambda = 1;
     assert_ok(shs_pca_fit(NULL, &cube, &pca, &fit));
     assert_ok(shs_ica_fit(NULL, &cube, &io, &ica));
     assert_ok(shs_moments_create(NULL, 4, &moments));

@@ -2545,12 +2545,20 @@ static void test_scratch_of_workers(void **state) {
     shs_lasso_options lasso = SHS_ZERO;
     shs_context one = SHS_ZERO, many = SHS_ZERO;
     (void)state;
-    one.threads = 1, many.threads = 64, many.parallel_fn = run_reversed;
-    o.sparsity = 1, o.gram = lasso.gram = &gram, o.ldg = lasso.ldg = N, lasso.lambda = 1;
+    one.threads = 1;
+    many.threads = 64;
+    many.parallel_fn = run_reversed;
+    o.sparsity = 1;
+    o.gram = lasso.gram = &gram;
+    o.ldg = lasso.ldg = N;
+    lasso.lambda = 1;
     assert_in_range(shs_omp_workspace(&many, P, N, LATE, 1, &o), 1, shs_omp_workspace(&many, P, N, LATE + 1, 1, &o) + of_codes);
     assert_in_range(shs_omp_workspace(&many, P, N, 32, 1, &o), 1, shs_omp_workspace(&one, P, N, 32, 1, &o) + idle);
     assert_in_range(shs_lasso_workspace(&many, P, N, 32, &lasso), 1, shs_lasso_workspace(&one, P, N, 32, &lasso) + idle);
-    team.sparsity = 2, team.gram_mode = SHS_GRAM_NEVER, team.groups = &start, team.group_count = 1;
+    team.sparsity = 2;
+    team.gram_mode = SHS_GRAM_NEVER;
+    team.groups = &start;
+    team.group_count = 1;
     assert_in_range(shs_omp_workspace(&one, 4000, 8, 128, 2, &team), residuals, residuals * 3 / 2);
 }
 
@@ -2563,9 +2571,13 @@ static void test_threads_of_few_signals(void **state) {
     shs_context ctx = SHS_ZERO;
     int calls = 0;
     (void)state;
-    o.gram = q.gram, o.ldg = N, o.sparsity = 4;
+    o.gram = q.gram;
+    o.ldg = N;
+    o.sparsity = 4;
     assert_same_for_any_threads(&q, &o);
-    ctx.threads = 3, ctx.parallel_fn = run_reversed, ctx.parallel_user = &calls;
+    ctx.threads = 3;
+    ctx.parallel_fn = run_reversed;
+    ctx.parallel_user = &calls;
     q.D[77 * 10] = (shs_real)NAN;
     assert_status(shs_omp_ex(&ctx, 10, N, q.D, 10, M, q.Y, 10, &o, &out.codes, NULL, NULL), SHS_DICTIONARY_NOT_FINITE);
     assert_untouched(&out);
@@ -2581,14 +2593,19 @@ static void test_work_of_many_atoms_is_shared(void **state) {
     int calls = 0, before;
     (void)state;
     test_worth_sharing = WORTH_SHARING;
-    ctx.threads = 3, ctx.parallel_fn = run_reversed, ctx.parallel_user = &calls;
+    ctx.threads = 3;
+    ctx.parallel_fn = run_reversed;
+    ctx.parallel_user = &calls;
     for (o.gram_mode = SHS_GRAM_ALWAYS; o.gram_mode <= SHS_GRAM_NEVER; o.gram_mode = (shs_gram_mode)(o.gram_mode + 1)) {
         result r;
-        q.m = 1000, o.sparsity = 16, before = calls;
+        q.m = 1000;
+        o.sparsity = 16;
+        before = calls;
         r = coded(&q, &ctx, &o);
         assert_int_equal(calls, before + 1);
         result_free(&r);
-        q.m = 100, o.sparsity = 2;
+        q.m = 100;
+        o.sparsity = 2;
         r = coded(&q, &ctx, &o);
         assert_int_equal(calls, before + 1);
         result_free(&r);
@@ -3359,7 +3376,8 @@ static void test_nothing_below_zero(void **state) {
     shs_random r;
     int trial, i, k, l;
     (void)state;
-    o.sparsity = NN, o.nonnegative = 1;
+    o.sparsity = NN;
+    o.nonnegative = 1;
     shs_random_seed(&r, 6);
     assert_ok(shs_codes_create(NULL, MM, NN, &codes));
     for (trial = 0; trial < TRIALS; trial++) {
@@ -3377,7 +3395,7 @@ static void test_nothing_below_zero(void **state) {
     shs_codes_free(NULL, &codes);
 }
 
-/* At tolerances near what float resolves a group of one reaches what its signal alone reaches, and says so. */
+/* A group of one signal and the signal alone reach the same tolerances, also those that float hardly resolves. */
 static void test_group_of_one_reaches(void **state) {
     enum { PP = 64, NN = 256, MM = 3000, SS = 16 };
     shs_real *D = new_normal(PP * NN, 3), *Y = (shs_real *)calloc(PP * MM, sizeof *Y);
@@ -3390,7 +3408,9 @@ static void test_group_of_one_reaches(void **state) {
     assert_ok(shs_normalize_columns(PP, NN, D, PP, NULL));
     assert_ok(shs_codes_create(NULL, 1, SS, &codes));
     shs_random_seed(&r, 4);
-    o.sparsity = SS, o.gram_mode = SHS_GRAM_ALWAYS, o.group_count = 1;
+    o.sparsity = SS;
+    o.gram_mode = SHS_GRAM_ALWAYS;
+    o.group_count = 1;
     for (i = 0; i < MM; i++) {
         shs_real *y = Y + i * PP;
         shs_omp_report alone = SHS_ZERO, group = SHS_ZERO;
@@ -3400,14 +3420,17 @@ static void test_group_of_one_reaches(void **state) {
             for (l = 0; l < PP; l++) y[l] += x * d[l];
         }
         o.tolerance = BY_TYPE(5e-8f, 1e-14) * shs_nrm2(PP, y, 1);
-        o.groups = NULL, o.group_count = 0;
+        o.groups = NULL;
+        o.group_count = 0;
         assert_ok(shs_omp_ex(NULL, PP, NN, D, PP, 1, y, PP, &o, &codes, NULL, &alone));
-        o.groups = &first, o.group_count = 1;
+        o.groups = &first;
+        o.group_count = 1;
         assert_ok(shs_omp_ex(NULL, PP, NN, D, PP, 1, y, PP, &o, &codes, NULL, &group));
         assert_int_equal(group.not_reached, alone.not_reached);
     }
     shs_codes_free(NULL, &codes);
-    free(D), free(Y);
+    free(D);
+    free(Y);
 }
 
 int main(void) {

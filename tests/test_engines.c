@@ -695,7 +695,8 @@ static void test_lower_triangles(void **state) {
     for (c = 0; c < CALLS; c++) {
         begin_anew(x);
         done_here(x, c);
-        x->ctx.alloc_fn = alloc_no_numbers, x->ctx.free_fn = free_plainly;
+        x->ctx.alloc_fn = alloc_no_numbers;
+        x->ctx.free_fn = free_plainly;
         assert_ok(calls[c].call(&x->ctx, &x->s, x->there));
         compare(calls[c].name, x->there, x->here, calls[c].bound);
     }
@@ -803,7 +804,8 @@ static void test_unknown_version(void **state) {
     for (c = 0; c < CALLS; c++)
         for (fallback = 0; fallback < 2; fallback++) {
             begin_anew(x);
-            x->e.version = 1, x->e.fallback = fallback;
+            x->e.version = 1;
+            x->e.fallback = fallback;
             assert_status(calls[c].call(&x->ctx, &x->s, x->there), SHS_BAD_CONTEXT);
             assert_int_equal(x->told.calls, 0);
         }

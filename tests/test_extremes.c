@@ -235,28 +235,43 @@ static void test_pixel_scales(void **state) {
 }
 
 /* What calls make of pixels in other units: scores of detectors and of RX, abundances, principal components. */
-enum { UNIT_TARGETS = 2, UNIT_BANDS = 5, UNIT_CALLS = SHS_DETECTOR_COUNT + 6 };
+enum { UNIT_TARGETS = 2, UNIT_BANDS = 5, UNIT_LINES = 24, UNIT_SAMPLES = 30, UNIT_CALLS = SHS_DETECTOR_COUNT + 6 };
 
-static shs_status call_in_units(int call, const shs_cube *cube, const shs_wide *spectra, const int *labels, const shs_sink *sink) {
+#ifdef SPARSEHS_NO_DOUBLE
+#define UNIT_TYPE SHS_TYPE_F32
+#define UNIT_PRECISION 1e-3
+#else
+#define UNIT_TYPE SHS_TYPE_F64
+#define UNIT_PRECISION 1e-8
+#endif
+
+/* A cube, and spectra of its unit: targets, and one that is not wanted. */
+typedef struct unit_scene {
+    shs_cube cube;
+    shs_wide spectra[(UNIT_TARGETS + 1) * UNIT_BANDS];
+    const int *labels;
+} unit_scene;
+
+static shs_status call_in_units(int call, const unit_scene *s, const shs_sink *sink) {
     if (call < SHS_DETECTOR_COUNT) {
         shs_detect_options o = SHS_ZERO;
         o.method = (shs_detector)call;
         if (o.method == SHS_DETECTOR_OSP || o.method == SHS_DETECTOR_AMSD) {
-            o.undesired = spectra + UNIT_TARGETS * UNIT_BANDS;
+            o.undesired = s->spectra + UNIT_TARGETS * UNIT_BANDS;
             o.undesired_count = 1;
         }
-        return shs_detect(NULL, cube, UNIT_TARGETS, spectra, UNIT_BANDS, &o, sink);
+        return shs_detect(NULL, &s->cube, UNIT_TARGETS, s->spectra, UNIT_BANDS, &o, sink);
     }
     switch (call - SHS_DETECTOR_COUNT) {
-    case 0: return shs_unmix(NULL, cube, UNIT_TARGETS, spectra, UNIT_BANDS, SHS_CONSTRAINT_NONNEGATIVE, sink);
-    case 1: return shs_unmix(NULL, cube, UNIT_TARGETS, spectra, UNIT_BANDS, SHS_CONSTRAINT_FULL, sink);
-    case 2: return shs_rx(NULL, cube, NULL, sink, NULL);
-    case 3: return shs_rx_classes(NULL, cube, labels, 2, NULL, sink, NULL);
-    case 4: return shs_rx_local(NULL, cube, NULL, sink);
+    case 0: return shs_unmix(NULL, &s->cube, UNIT_TARGETS, s->spectra, UNIT_BANDS, SHS_CONSTRAINT_NONNEGATIVE, sink);
+    case 1: return shs_unmix(NULL, &s->cube, UNIT_TARGETS, s->spectra, UNIT_BANDS, SHS_CONSTRAINT_FULL, sink);
+    case 2: return shs_rx(NULL, &s->cube, NULL, sink, NULL);
+    case 3: return shs_rx_classes(NULL, &s->cube, s->labels, 2, NULL, sink, NULL);
+    case 4: return shs_rx_local(NULL, &s->cube, NULL, sink);
     default: {
         shs_pca_options o = SHS_ZERO;
         o.correlation = 1;
-        return shs_pca_run(NULL, cube, &o, sink, NULL);
+        return shs_pca_run(NULL, &s->cube, &o, sink, NULL);
     }
     }
 }
@@ -265,6 +280,28 @@ static int outputs_in_units(int call) {
     if (call == UNIT_CALLS - 1) return UNIT_BANDS;
     if (call == SHS_DETECTOR_AMSD || call >= SHS_DETECTOR_COUNT + 2) return 1;
     return UNIT_TARGETS;
+}
+
+/* In the unit of `other` a call gives the numbers of `scene`, is refused, or says NaN. */
+static void assert_same_numbers(int call, const unit_scene *scene, const unit_scene *other) {
+    const int outputs = outputs_in_units(call);
+    shs_sink one = new_sink(UNIT_TYPE, SHS_INTERLEAVE_BIP, UNIT_LINES, UNIT_SAMPLES, outputs);
+    shs_sink two = new_sink(UNIT_TYPE, SHS_INTERLEAVE_BIP, UNIT_LINES, UNIT_SAMPLES, outputs);
+    assert_ok(call_in_units(call, scene, &one));
+    if (call_in_units(call, other, &two) == SHS_OK) {
+        plain_cube a = sink_values(&one, UNIT_LINES, UNIT_SAMPLES, outputs);
+        plain_cube b = sink_values(&two, UNIT_LINES, UNIT_SAMPLES, outputs);
+        double most = 0;
+        size_t j;
+        for (j = 0; j < values_of(&a); j++)
+            if (is_finite(a.x[j])) most = fmax(most, fabs(a.x[j]));
+        for (j = 0; j < values_of(&a); j++)
+            if (is_finite(a.x[j]) && !isnan(b.x[j])) assert_close(b.x[j], a.x[j], UNIT_PRECISION * most);
+        free(a.x);
+        free(b.x);
+    }
+    sink_free(&one);
+    sink_free(&two);
 }
 
 static void assert_same_brightest(const shs_cube *cube, const shs_cube *other) {
@@ -283,47 +320,34 @@ static void assert_same_brightest(const shs_cube *cube, const shs_cube *other) {
 /* These calls do not depend on the unit of the pixels: they give the same numbers in any, or refuse units in which squares leave
    the range, or say NaN. Results that are neither are wrong without a word. */
 static void test_units_of_pixels(void **state) {
-    enum { LINES = 24, SAMPLES = 30, PIXELS = LINES * SAMPLES };
-    static const int powers[] = {-1000, -520, -505, -490, -101, -72, -66, -60, -40, 40, 59,
+    static const int powers[] = {-1000, -520, -505, -490, -101, -72, -66, -60, -40, 40,  59,
                                  60,    61,   62,   63,   400,  507, 508, 509, 510, 511};
-    const shs_type type = sizeof(shs_wide) == sizeof(double) ? SHS_TYPE_F64 : SHS_TYPE_F32;
-    const double precision = type == SHS_TYPE_F64 ? 1e-8 : 1e-3;
-    plain_cube p = mixed_cube(LINES, SAMPLES, UNIT_BANDS, UNIT_BANDS, 0.1, 21), q = new_plain(LINES, SAMPLES, UNIT_BANDS);
-    shs_cube cube = cube_of(&p, type, SHS_INTERLEAVE_BIP, 0);
-    shs_wide spectra[3 * UNIT_BANDS], scaled[3 * UNIT_BANDS];
-    int labels[PIXELS], call, k, i;
+    plain_cube p = mixed_cube(UNIT_LINES, UNIT_SAMPLES, UNIT_BANDS, UNIT_BANDS, 0.1, 21);
+    plain_cube q = new_plain(UNIT_LINES, UNIT_SAMPLES, UNIT_BANDS);
+    int labels[UNIT_LINES * UNIT_SAMPLES], call, k, i;
+    unit_scene scene, other;
     size_t j;
     (void)state;
-    for (i = 0; i < PIXELS; i++) labels[i] = i % 2;
-    for (i = 0; i < 3 * UNIT_BANDS; i++) spectra[i] = (shs_wide)(p.x[i * 7] + 0.1 * (i % 4)) / 8;
+    for (i = 0; i < UNIT_LINES * UNIT_SAMPLES; i++) labels[i] = i % 2;
+    for (i = 0; i < (UNIT_TARGETS + 1) * UNIT_BANDS; i++) scene.spectra[i] = (shs_wide)(p.x[i * 7] + 0.1 * (i % 4)) / 8;
+    scene.cube = cube_of(&p, UNIT_TYPE, SHS_INTERLEAVE_BIP, 0);
+    scene.labels = labels;
+    other.labels = labels;
     for (k = 0; k < (int)(sizeof powers / sizeof *powers); k++) {
-        shs_cube other;
-        if (type == SHS_TYPE_F32 && abs(powers[k]) > 101) continue;
-        if (sizeof(shs_real) == sizeof(float) && powers[k] > 101) continue; /* such values count as missing */
-        for (j = 0; j < values_of(&p); j++) q.x[j] = ldexp(p.x[j], powers[k]);
-        for (i = 0; i < 3 * UNIT_BANDS; i++) scaled[i] = (shs_wide)ldexp((double)spectra[i], powers[k]);
-        other = cube_of(&q, type, SHS_INTERLEAVE_BIP, 0);
-        for (call = 0; call < UNIT_CALLS; call++) {
-            const int outputs = outputs_in_units(call);
-            shs_sink one = new_sink(type, SHS_INTERLEAVE_BIP, LINES, SAMPLES, outputs);
-            shs_sink two = new_sink(type, SHS_INTERLEAVE_BIP, LINES, SAMPLES, outputs);
-            plain_cube a, b;
-            double most = 0;
-            assert_ok(call_in_units(call, &cube, spectra, labels, &one));
-            if (call_in_units(call, &other, scaled, labels, &two) == SHS_OK) {
-                a = sink_values(&one, LINES, SAMPLES, outputs);
-                b = sink_values(&two, LINES, SAMPLES, outputs);
-                for (j = 0; j < values_of(&a); j++) most = fmax(most, is_finite(a.x[j]) ? fabs(a.x[j]) : 0);
-                for (j = 0; j < values_of(&a); j++)
-                    if (is_finite(a.x[j]) && !isnan(b.x[j])) assert_close(b.x[j], a.x[j], precision * most);
-                free(a.x), free(b.x);
-            }
-            sink_free(&one), sink_free(&two);
-        }
-        assert_same_brightest(&cube, &other);
-        cube_free(&other);
+        const int power = powers[k];
+        if (UNIT_TYPE == SHS_TYPE_F32 && abs(power) > 101) continue;
+        if (sizeof(shs_real) == sizeof(float) && power > 101) continue; /* such values count as missing */
+        for (j = 0; j < values_of(&p); j++) q.x[j] = ldexp(p.x[j], power);
+        for (i = 0; i < (UNIT_TARGETS + 1) * UNIT_BANDS; i++)
+            other.spectra[i] = (shs_wide)ldexp((double)scene.spectra[i], power);
+        other.cube = cube_of(&q, UNIT_TYPE, SHS_INTERLEAVE_BIP, 0);
+        for (call = 0; call < UNIT_CALLS; call++) assert_same_numbers(call, &scene, &other);
+        assert_same_brightest(&scene.cube, &other.cube);
+        cube_free(&other.cube);
     }
-    free(p.x), free(q.x), cube_free(&cube);
+    free(p.x);
+    free(q.x);
+    cube_free(&scene.cube);
 }
 
 /* Start vectors whose squares leave the range are passed over: the rotation is orthonormal all the same. */

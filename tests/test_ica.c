@@ -797,7 +797,10 @@ static int restarts_from(const shs_cube *cube, shs_ica_approach approach, const 
     shs_ica_options o = options_of(4, SHS_CONTRAST_POW3, approach, SHS_ROUTE_AUTO);
     shs_ica ica;
     int k, digits = 0;
-    o.order = SHS_ORDER_EXTRACTION, o.restarts = -1, o.seed = 5, o.start = start;
+    o.order = SHS_ORDER_EXTRACTION;
+    o.restarts = -1;
+    o.seed = 5;
+    o.start = start;
     ica = fit(NULL, cube, &o);
     check_ica(&ica);
     for (k = 0; k < 4; k++) digits = 10 * digits + ica.component[k].restarts;
@@ -1097,7 +1100,9 @@ static void test_bad_arguments(void **state) {
     o.order = (shs_ica_order)3, assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_OPTIONS), o = good;
     o.iterations = -1, assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_ITERATIONS), o = good;
     o.tolerance = NOT_A_NUMBER, assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_TOLERANCE), o = good;
-    o.start = ica.rotation, assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_OPTIONS), o = good; /* m x m of what m? */
+    o.start = ica.rotation;
+    assert_status(shs_ica_fit(NULL, &cube, &o, &made), SHS_BAD_OPTIONS);
+    o = good; /* m x m of what m? */
     assert_status(shs_ica_fit(NULL, NULL, &o, &made), SHS_BAD_CUBE);
     c.type = SHS_TYPE_COUNT, assert_status(shs_ica_fit(NULL, &c, &o, &made), SHS_BAD_CUBE), c = cube;
     c.mask = nothing, assert_status(shs_ica_fit(NULL, &c, &o, &made), SHS_NO_PIXELS), c = cube;

@@ -18,11 +18,12 @@ static void test_atom_twice(void **state) {
 /* An atom takes the direction of y; where y has none it stays. The distance that K-SVD's steps stop by is of the atoms themselves. */
 static void test_how_far_an_atom_moves(void **state) {
     const shs_real before[3] = {(shs_real)0.6, 0, (shs_real)0.8};
-    shs_real d[3] = {(shs_real)0.6, 0, (shs_real)0.8};
+    shs_real d[3];
     const shs_wide none[3] = {0, (shs_wide)INFINITY, (shs_wide)NAN};
     shs_wide y[3] = {0, 0, 0};
     int k;
     (void)state;
+    memcpy(d, before, sizeof d);
     for (k = 0; k < 3; k++) {
         y[1] = none[k];
         assert_int_equal(shs__dl_unit(3, y, d), 0);
@@ -31,10 +32,13 @@ static void test_how_far_an_atom_moves(void **state) {
     y[1] = 5;
     assert_int_equal(shs__dl_unit(3, y, d), 1);
     assert_close(shs__dl_distance2(3, d, before), 2, 1e-6);
-    y[0] = -6, y[1] = 0, y[2] = -8;
+    y[0] = -6;
+    y[1] = 0;
+    y[2] = -8;
     assert_int_equal(shs__dl_unit(3, y, d), 1);
     assert_close(shs__dl_distance2(3, d, before), 4, 1e-6);
-    y[0] = 3, y[2] = 4;
+    y[0] = 3;
+    y[2] = 4;
     assert_int_equal(shs__dl_unit(3, y, d), 1);
     assert_close(shs__dl_distance2(3, d, before), 0, 1e-6);
 }

@@ -658,8 +658,11 @@ static void test_sweeps_are_shared(void **state) {
     shs_context ctx = SHS_ZERO;
     int calls = 0;
     (void)state;
-    o.relative = 1, o.lambda = (shs_real)0.5;
-    ctx.threads = 2, ctx.parallel_fn = count_loops, ctx.parallel_user = &calls;
+    o.relative = 1;
+    o.lambda = (shs_real)0.5;
+    ctx.threads = 2;
+    ctx.parallel_fn = count_loops;
+    ctx.parallel_user = &calls;
     test_worth_sharing = WORTH_SHARING;
     assert_ok(shs_lasso(&ctx, 64, 64, q.D, 64, 150, q.Y, 64, &o, &codes, NULL, NULL));
     test_worth_sharing = 0;

@@ -597,7 +597,9 @@ static void test_test_set(void **state) {
     int k;
     (void)state;
     memset(&l, 0, sizeof l);
-    l.test = other, l.Y = Y, l.report.history = history;
+    l.test = other;
+    l.Y = Y;
+    l.report.history = history;
     ctx.threads = 1, ctx.progress_fn = look, ctx.progress_user = &l;
     o.test = other, o.test_m = 90;
     assert_ok(shs_ksvd_ex(&ctx, P, N, M, Y, P, &o, D, P, NULL, &l.report));

@@ -1891,7 +1891,9 @@ static void test_rx_local_without_pixels(void **state) {
                 }
             }
         mask[side * side - 1] = 0;
-        free(p.x), cube_free(&cube), sink_free(&sink);
+        free(p.x);
+        cube_free(&cube);
+        sink_free(&sink);
     }
 }
 

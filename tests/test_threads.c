@@ -506,7 +506,8 @@ static double simulated_seconds(void) {
 /* In a region on two threads each of them does a chunk at least: it waits for the other's first. */
 static void busy_chunk(void *arg, size_t chunk, int worker) {
     int others = 0;
-    (void)arg, (void)chunk;
+    (void)arg;
+    (void)chunk;
 #pragma omp atomic
     busy.done[worker]++;
     while (omp_in_parallel() && others == 0) {

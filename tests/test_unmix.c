@@ -1008,7 +1008,8 @@ static void test_nothing_below_zero(void **state) {
             for (i = 0; i < values_of(&A); i++) assert_true(A.x[i] >= 0);
             free(A.x), sink_free(&sink);
         }
-        free(p.x), cube_free(&cube);
+        free(p.x);
+        cube_free(&cube);
     }
 }
 

@@ -725,7 +725,7 @@ static void pixels(int naive, result *r) {
 
 /* ---- patches ------------------------------------------------------------------------------------------------------ */
 
-/* An image, its patches as signals, and what is put together from them. */
+/* The problem of patches: an image, its patches as columns of Y, and the image that is put together from Y, in `sum` and `weight`. */
 typedef struct collage {
     shs_image image;
     shs_patches set;
