@@ -725,7 +725,8 @@ static void pixels(int naive, result *r) {
 
 /* ---- patches ------------------------------------------------------------------------------------------------------ */
 
-/* The problem of patches: an image, its patches as columns of Y, and the image that is put together from Y, in `sum` and `weight`. */
+/* The problem of patches: an image, its patches as columns of Y, and the image that is put together from Y, in `sum` and
+   `weight`. */
 typedef struct collage {
     shs_image image;
     shs_patches set;
