@@ -1096,7 +1096,7 @@ typedef struct shs_ksvd_options {
     int patch_width, patch_height, patch_channels; /* for SHS_START_DCT; 0 = square, one channel */
     uint64_t seed;
     int first_iteration;            /* to resume: iterations done before; with SHS_START_GIVEN and SHS_KEEP_LAST
-                                       5 + 5 equal 10, but for NSGK. With `iterations` INT_MAX at most */
+                                       5 + 5 equal 10, but for NSGK. first_iteration + iterations is at most INT_MAX */
     shs_replace replace;
     shs_real prune_coherence;       /* replace one of two atoms with |d_i'd_j| above this; 0 = 0.99; 1 or more = never */
     int prune_uses; /* replace atoms of fewer uses; 0 = 4 (less where m s / n < 16); negative = unused ones only */
@@ -1144,11 +1144,11 @@ SHS_API shs_status shs_ksvd(const shs_context *ctx, int p, int n, size_t m, cons
 /* The same with options. D: in and out; codes (may be NULL) gets the codes of the returned D; report may be NULL. The learnt
    dictionary does not depend on codes and report. With a sparsity the codes must hold as many atoms a signal; without one they may
    hold fewer, and get the best that fit. Errors leave D untouched; SHS_REDUCE_FAILED, SHS_PEER_FAILED and errors of an engine may
-   come midway, and leave codes without atoms and the report's arrays as far as it went. SHS_CANCELLED leaves the best dictionary so
-   far in D (the start if none was coded yet), the report and the history filled as far as it went, and codes without atoms. With
-   several ranks an iteration takes n/N~ reductions a round and two more, of about n (p + 3) values in all; MOD two a round, one of
-   them of n^2 values; K-SVD two more for each further power step of a group, IPR one of p n values, an error after an update one,
-   an atom replaced by the worst signal three.
+   come midway, and leave codes without atoms; the report's arrays are filled as far as learning went. SHS_CANCELLED leaves the best
+   dictionary so far in D (the start if none was coded yet), the report and the history filled as far as it went, and codes without
+   atoms. With several ranks an iteration takes n/N~ reductions a round and two more, of about n (p + 3) values in all; MOD two a
+   round, one of them of n^2 values; K-SVD two more for each further power step of a group, IPR one of p n values, an error after an
+   update one, an atom replaced by the worst signal three.
 
    With a mask, or skip_nan, AK-SVD and SGK learn from the values present (other rules, regularisation, incoherence and coherence:
    SHS_BAD_OPTIONS); engines do not. Let M_i mark the values present in signal i, and F = M.(Y - the other atoms' part) on the
@@ -1158,8 +1158,8 @@ SHS_API shs_status shs_ksvd(const shs_context *ctx, int p, int n, size_t m, cons
    atom; a signal without any value has no atoms. This takes p m more values and p m more bytes.
 
    Signals may be in any unit in which shs_wide holds fourth powers of their values; beyond that atoms may stay as they are. The
-   worst signal is found by squares in shs_real. Engines take signals whose largest values are within 2^-63 and 2^63 (2^-255 and
-   2^255 in double). */
+   worst signal is found by squares in shs_real. Engines take signals whose largest value is within 2^-63 and 2^63 (2^-255 and 2^255
+   in double). */
 SHS_API shs_status shs_ksvd_ex(const shs_context *ctx, int p, int n, size_t m, const shs_real *Y, int ldy,
                                const shs_ksvd_options *options, shs_real *D, int ldd, shs_codes *codes,
                                shs_ksvd_report *report);
@@ -1273,8 +1273,8 @@ SHS_API shs_status shs_online(const shs_context *ctx, int p, int n, size_t m, co
    batch; its steps are the batches, of which as many are ahead as are known to be. SHS_CANCELLED leaves the newest dictionary, the
    sums and the report as far as it went; errors leave D, the report and its sums untouched, whenever they come, but not the
    history, which is filled as it goes. An engine computes codes, and the sums of a batch if it has signals_cross; sweeps are the
-   CPU's. On a rank without signals read_fn delivers 0. A batch takes one reduction of n^2 + (p + 1) n values, and replacement
-   those of shs_ksvd_ex. */
+   CPU's. It takes batches whose largest value is within the bounds of shs_ksvd_ex. On a rank without signals read_fn delivers 0. A
+   batch takes one reduction of n^2 + (p + 1) n values, and replacement those of shs_ksvd_ex. */
 SHS_API shs_status shs_online_ex(const shs_context *ctx, int p, int n, shs_signals_fn read_fn, void *user,
                                  const shs_online_options *options, shs_real *D, int ldd, shs_online_report *report);
 SHS_API size_t shs_online_workspace(const shs_context *ctx, int p, int n, const shs_online_options *options);
@@ -1478,8 +1478,8 @@ SHS_API shs_status shs_moments_reduce(const shs_context *ctx, shs_moments *momen
 /* What sums over n pixels are divided by. */
 typedef enum shs_divisor { SHS_DIVISOR_N = 0, SHS_DIVISOR_N_LESS_1 = 1 } shs_divisor;
 /* mean (bands) and covariance (bands x bands, both triangles; may be NULL). SHS_NO_PIXELS: too few. SHS_OUT_OF_RANGE:
-   the unit of the pixels is so small that squares underflow shs_wide; outputs are written all the same. Calls that need a
-   covariance return it too. */
+   the unit of the pixels is so small that squares underflow shs_wide; outputs are written all the same. Calls that need the
+   covariance of all pixels return it too. */
 SHS_API shs_status shs_moments_finish(const shs_moments *moments, shs_divisor divisor, shs_wide *mean, shs_wide *covariance,
                                       int ldc);
 /* The naive twin: mean (n) and covariance (n x n, divided by m) of the m columns of X (n x m). */
@@ -1625,8 +1625,8 @@ SHS_API shs_status shs_rx_classes(const shs_context *ctx, const shs_cube *cube, 
    rescale). The call keeps outer + 7 lines as shs_wide, with threads up to 56 more, and for each thread 5 bands^2 values; with
    many bands, 2 bands^2 values and 16 MB. The CPU scores: SHS_UNSUPPORTED on an engine without fallback. SHS_BAD_WINDOW: negative
    or even, or inner is not smaller than outer. SHS_SINGULAR_COVARIANCE: there are valid pixels, and none on any rank has a
-   background of full rank; use a larger outer window or a ridge. The lines written by then are missing; with rescale the output is
-   untouched. Without valid pixels the whole output is missing, and the status is SHS_OK. */
+   background of full rank, or squares of the pixels underflow; use a larger outer window or a ridge. The lines written by then are
+   missing; with rescale the output is untouched. Without valid pixels the whole output is missing, and the status is SHS_OK. */
 typedef struct shs_rx_local_options {
     int inner, outer;    /* in pixels, odd; 0 = 5 and 25 */
     shs_divisor divisor; /* of the covariance */
@@ -7481,7 +7481,7 @@ SHS__PRIVATE shs_real shs__la_element_naive(shs_trans trans, const shs_real *M, 
 SHS__PUBLIC shs_status shs_gemm_general_naive(shs_trans transa, shs_trans transb, int m, int n, int k, shs_real alpha,
                                               const shs_real *A, int lda, const shs_real *B, int ldb, shs_real beta,
                                               shs_real *C, int ldc) {
-    const shs_product_job job = {0, 0, SHS_UPLO_LOWER, transa, transb, m, n, k, alpha, beta, A, B, C, lda, ldb, ldc};
+    const shs_product_job job = shs__la_job(m, n, k, shs__la_op(transa, A, lda), shs__la_op(transb, B, ldb), C, ldc);
     const shs_status status = shs__la_gemm_check(&job);
     ptrdiff_t i, j, q;
     if (status != SHS_OK) return status;
@@ -7516,16 +7516,10 @@ SHS__PRIVATE shs_product_job shs__la_syrk_job(shs_uplo uplo, shs_trans trans, in
     return job;
 }
 
-SHS__PRIVATE shs_status shs__la_syrk_check(shs_uplo uplo, shs_trans trans, int n, int k, const shs_real *A, int lda,
-                                           const shs_real *C, int ldc) {
-    if (shs__la_not_binary(uplo) || shs__la_not_binary(trans)) return SHS_BAD_ENUM;
-    if (n < 0) return SHS_BAD_N;
-    if (k < 0) return SHS_BAD_K;
-    if (shs__la_absent(A, n, k)) return SHS_BAD_A;
-    if (lda < (trans == SHS_TRANS_YES ? k : n)) return SHS_BAD_LDA;
-    if (shs__la_absent(C, n, n)) return SHS_BAD_C;
-    if (ldc < n) return SHS_BAD_LDC;
-    return SHS_OK;
+SHS__PRIVATE shs_status shs__la_syrk_check(const shs_product_job *job) {
+    if (shs__la_not_binary(job->uplo) || shs__la_not_binary(job->transa)) return SHS_BAD_ENUM;
+    if (job->n < 0) return SHS_BAD_N;
+    return shs__la_gemm_check(job);
 }
 
 /* The fast form of shs_syrk_naive. */
@@ -7533,11 +7527,11 @@ SHS__PUBLIC shs_status shs_syrk(const shs_context *ctx, shs_uplo uplo, shs_trans
                                 const shs_real *A, int lda, shs_real beta, shs_real *C, int ldc) {
     shs_product_job job = shs__la_syrk_job(uplo, trans, n, k, alpha, A, lda);
     shs_status status = shs__ctx_check(ctx);
-    if (status == SHS_OK) status = shs__la_syrk_check(uplo, trans, n, k, A, lda, C, ldc);
-    if (status != SHS_OK) return status;
     job.beta = beta;
     job.C = C;
     job.ldc = ldc;
+    if (status == SHS_OK) status = shs__la_syrk_check(&job);
+    if (status != SHS_OK) return status;
     return shs__la_product(ctx, &job);
 }
 
@@ -7546,8 +7540,12 @@ SHS__PUBLIC size_t shs_syrk_workspace(const shs_context *ctx, int n, int k) { re
 #ifdef SHS__NAIVE
 SHS__PUBLIC shs_status shs_syrk_naive(shs_uplo uplo, shs_trans trans, int n, int k, shs_real alpha, const shs_real *A,
                                       int lda, shs_real beta, shs_real *C, int ldc) {
-    const shs_status status = shs__la_syrk_check(uplo, trans, n, k, A, lda, C, ldc);
+    shs_product_job job = shs__la_syrk_job(uplo, trans, n, k, alpha, A, lda);
+    shs_status status;
     ptrdiff_t i, j, q;
+    job.C = C;
+    job.ldc = ldc;
+    status = shs__la_syrk_check(&job);
     if (status != SHS_OK) return status;
     if (alpha == 0) k = 0; /* A is not read */
     for (j = 0; j < n; j++)
@@ -8030,7 +8028,7 @@ SHS__PRIVATE shs_wide shs__small_length(shs_wide x, shs_wide to) {
     return 0;
 }
 
-/* This part of the way from x to u. Who reaches 0 leaves the set. */
+/* This part of the way from x to u. An unknown that reaches 0 leaves the set. */
 SHS__PRIVATE void shs__small_step(shs__nonnegative *s, shs_wide step) {
     int k, kept = 0;
     for (k = 0; k < s->count; k++) {
@@ -8125,15 +8123,18 @@ SHS__OUTLINE void shs__small_remove(int n, int count, const shs_wide *Q, shs_wid
         }
 }
 
-/* x becomes the unit vector of what is left of it outside the columns of Q; returns the share of |x|^2 that is left, NaN where
-   squares leave the range. */
+/* x becomes the unit vector of what is left of it outside the columns of Q, or stays as it is if nothing is left. Returns the share
+   of |x|^2 that is left, NaN where squares leave the range. */
 SHS__OUTLINE shs_wide shs__small_outside(int n, int count, const shs_wide *Q, shs_wide *x) {
     const shs_wide before = shs__la_dot_wide(n, x, x);
     shs_wide left;
     int i;
     shs__small_remove(n, count, Q, x);
     left = shs__la_dot_wide(n, x, x);
-    for (i = 0; i < n && left > 0; i++) x[i] /= SHS__WSQRT(left);
+    if (left > 0) {
+        const shs_wide length = SHS__WSQRT(left);
+        for (i = 0; i < n; i++) x[i] /= length;
+    }
     return shs__quotient(left, before);
 }
 
@@ -10679,7 +10680,7 @@ typedef struct shs__coder {
 
     /* The plan. */
     int few;  /* 1: too few signals to pack the dictionary for */
-    int no_room; /* of signals to learn from: the unit of one leaves no room for squares */
+    int no_room; /* of signals that are added up: the unit of the largest leaves no room for squares */
     int late; /* the caller's Gram matrix is checked after coding, the columns of the chosen atoms alone */
     const shs__chunk_coder *form;
     size_t chunk_signals; /* at most: signals_per_group; all, if few; the largest group */
@@ -11459,7 +11460,15 @@ SHS__PRIVATE shs_status shs__coder_run(const shs_context *ctx, shs__coder *c, co
 /* The largest exponent of D, or half that of squares, that keeps the digits of small differences of squares. */
 #define SHS__OMP_ROOM_ONE ((SHS__OMP_BIAS - SHS__OMP_FRACTION) / 2)
 /* What is found of signals. */
-enum { SHS__FOUND_INFINITE = 1, SHS__FOUND_WEIGHTS = 2, SHS__FOUND_FAR = 4, SHS__FOUND_TINY = 8, SHS__FOUND_NORMS = 16 };
+enum {
+    SHS__FOUND_INFINITE = 1,
+    SHS__FOUND_WEIGHTS = 2,
+    SHS__FOUND_FAINT = 4, /* a signal below the bounds of SHS__OMP_ROOM_SIGNALS, */
+    SHS__FOUND_LARGE = 8, /* above, */
+    SHS__FOUND_NEAR = 16, /* and within them */
+    SHS__FOUND_TINY = 32,
+    SHS__FOUND_NORMS = 64
+};
 
 SHS__PRIVATE int shs__weights_ok(int n, const shs_real *weights) {
     int i;
@@ -11502,7 +11511,9 @@ SHS__PRIVATE void shs__look_chunk(void *arg, size_t chunk, int worker) {
     for (i = chunk * look->each; i < end; i++) {
         const int exponent = shs__coder_exponent(c, i, &found), lost = exponent == -SHS__OMP_BIAS;
         if (exponent > SHS__OMP_BIAS) found |= SHS__FOUND_INFINITE;
-        if (!shs__omp_in_room(exponent, SHS__OMP_ROOM_SIGNALS)) found |= SHS__FOUND_FAR;
+        if (shs__omp_in_room(exponent, SHS__OMP_ROOM_SIGNALS)) found |= SHS__FOUND_NEAR;
+        else if (exponent > 0) found |= SHS__FOUND_LARGE;
+        else found |= SHS__FOUND_FAINT;
         if (lost && c->over.p == 0) found |= SHS__FOUND_TINY;
         if (exponent != SHS__OMP_NOTHING && c->over.p == 0 && c->norms2 && !(c->norms2[i] >= SHS__REAL_MIN))
             found |= SHS__FOUND_NORMS;
@@ -11510,9 +11521,8 @@ SHS__PRIVATE void shs__look_chunk(void *arg, size_t chunk, int worker) {
     look->found[chunk] = (unsigned char)found;
 }
 
-/* Whether all signals and weights are finite; of D'Y alone also whether its digits and norms2 are there (SHS_OUT_OF_RANGE,
-   SHS_BAD_NORMS). *unsafe: the unit of a signal leaves no room for squares. */
-SHS__OUTLINE shs_status shs__coder_look(const shs_context *ctx, const shs__coder *c, int *unsafe) {
+/* What is found of the signals. */
+SHS__OUTLINE int shs__coder_find(const shs_context *ctx, const shs__coder *c) {
     shs__look look;
     size_t chunks, k;
     int found = 0;
@@ -11521,7 +11531,12 @@ SHS__OUTLINE shs_status shs__coder_look(const shs_context *ctx, const shs__coder
     chunks = shs__ctx_chunks(c->m, look.each);
     shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(c->m, shs__omp_rows(&c->over), 1), chunks, shs__look_chunk, &look);
     for (k = 0; k < chunks; k++) found |= look.found[k];
-    *unsafe = (found & SHS__FOUND_FAR) != 0;
+    return found;
+}
+
+/* Whether all signals and weights are finite; of D'Y alone also whether its digits and norms2 are there (SHS_OUT_OF_RANGE,
+   SHS_BAD_NORMS). */
+SHS__PRIVATE shs_status shs__coder_found(const shs__coder *c, int found) {
     if (found & SHS__FOUND_WEIGHTS) return SHS_BAD_WEIGHTS;
     if ((found & SHS__FOUND_INFINITE) && c->over.p) return SHS_SIGNALS_NOT_FINITE;
     if (found & SHS__FOUND_INFINITE) return SHS_BAD_CORRELATIONS;
@@ -11530,8 +11545,20 @@ SHS__OUTLINE shs_status shs__coder_look(const shs_context *ctx, const shs__coder
     return SHS_OK;
 }
 
-/* The same of signals to learn from; the coder remembers whether their unit leaves no room. */
-SHS__PRIVATE shs_status shs__coder_finite(const shs_context *ctx, shs__coder *c) { return shs__coder_look(ctx, c, &c->no_room); }
+/* The same, and in *unsafe whether the unit of a signal leaves no room for squares. */
+SHS__PRIVATE shs_status shs__coder_look(const shs_context *ctx, const shs__coder *c, int *unsafe) {
+    const int found = shs__coder_find(ctx, c);
+    *unsafe = (found & (SHS__FOUND_FAINT | SHS__FOUND_LARGE)) != 0;
+    return shs__coder_found(c, found);
+}
+
+/* The same of signals that are added up, or put into one image. The coder remembers whether their unit leaves no room: the unit is
+   that of the largest, beside which faint signals are nothing. */
+SHS__PRIVATE shs_status shs__coder_finite(const shs_context *ctx, shs__coder *c) {
+    const int found = shs__coder_find(ctx, c);
+    c->no_room = (found & SHS__FOUND_LARGE) || ((found & SHS__FOUND_FAINT) && !(found & SHS__FOUND_NEAR));
+    return shs__coder_found(c, found);
+}
 
 /* The largest limit that the options set for a signal or a group; 0 where they set none. */
 SHS__PRIVATE int shs__omp_largest_limit(const shs_omp_options *o, size_t m) {
@@ -11614,7 +11641,7 @@ SHS__PRIVATE shs_status shs__omp_engine_open(const shs_context *ctx, const shs__
     if (c->options->nonnegative || shs__omp_weighted(c->options)) return SHS_UNSUPPORTED; /* of any engine */
     if (!shs__method_takes(c->options->method, SHS__TAKES_ENGINE)) return SHS_UNSUPPORTED;
     if (shs__omp_grouped(c->options) && (learning || !e->signals_grouped)) return SHS_UNSUPPORTED;
-    if (c->no_room) return SHS_UNSUPPORTED; /* engines sum codes times signals in the unit of these */
+    if (c->no_room) return SHS_UNSUPPORTED; /* engines calculate in the unit of the signals */
     job.p = c->over.p;
     job.n = c->over.n;
     job.m = c->m;
@@ -12474,7 +12501,7 @@ typedef struct shs__lasso_sums {
 typedef struct shs__lasso_signal {
     size_t at;                                   /* which of the m */
     shs_wide norm2, r2, product, gap, objective; /* |y|^2, |r|^2, (Dx)'r; gap in the unit of the objective */
-    shs_real lambda1, most, largest;             /* most: the largest |d_j'y|; largest: slope |d_j'r - lambda2 x_j| */
+    shs_real lambda1, most, largest;             /* most: the largest |d_j'y|; largest: the largest |d_j'r - lambda2 x_j| */
     int sweeps, cut, support;
     shs_real *alpha, *r; /* D'r, padded; by the Gram matrix alone r is alpha */
     shs_wide *exact;     /* r before it was rounded */
@@ -14720,7 +14747,8 @@ SHS__PRIVATE void shs__dl_flag_duplicates(shs__dl_learner *w, shs_real limit) {
         int count = shs__dl_gram_panel(w->p, w->n, w->D, w->p, first, &w->panel);
         for (j = first; j < first + count; j++) {
             const shs_real *column = SHS__AT(w->panel.values, w->n, 0, j - first);
-            if (j == 0 || !(shs__abs(column[shs__kernels_pursuit()->strongest(j, column)]) > limit)) continue; /* true of most */
+            if (j == 0) continue;
+            if (!(shs__abs(column[shs__kernels_pursuit()->strongest(j, column)]) > limit)) continue; /* as most atoms do */
             for (i = 0; i < j && !w->flagged[j]; i++) {
                 if (w->flagged[i] || !(shs__abs(column[i]) > limit)) continue;
                 if (usage[i] < usage[j]) w->flagged[i] = 1;
@@ -18886,7 +18914,7 @@ SHS__PRIVATE shs_status shs__px_open_on_cpu(const shs_context *ctx, const shs_cu
     return status;
 }
 
-/* For a call that engines cannot do: refused if the context's engine has no fallback. */
+/* For a call that needs the CPU for a part: refused if the context's engine has no fallback. */
 SHS__PRIVATE shs_status shs__px_open_for_fallback(const shs_context *ctx, const shs_cube *cube, shs__pixels *px) {
     shs_status status = shs__px_open_on_cpu(ctx, cube, px);
     if (status == SHS_OK && ctx && ctx->engine && !ctx->engine->fallback) return SHS_UNSUPPORTED;
@@ -19229,8 +19257,10 @@ SHS__PUBLIC shs_status shs_moments_finish(const shs_moments *moments, shs_diviso
         shs_wide offset = moments->sum[j] / moments->count, least = SHS__WIDE_EPS / 2 * mean[j];
         shs_wide rounding = SHS__MOMENTS_ROUNDING * offset * offset;
         const shs_wide *variance = SHS__AT(covariance, ldc, j, j);
-        const int varies = (*variance > least * least && *variance > rounding) || !shs__wide_finite(1, variance); /* overflow */
-        for (i = 0; !varies && i < n; i++) *SHS__AT(covariance, ldc, i, j) = *SHS__AT(covariance, ldc, j, i) = 0;
+        const int overflowed = !shs__wide_finite(1, variance);
+        const int varies = overflowed || (*variance > least * least && *variance > rounding);
+        if (!varies)
+            for (i = 0; i < n; i++) *SHS__AT(covariance, ldc, i, j) = *SHS__AT(covariance, ldc, j, i) = 0;
         largest = shs__wmax(largest, shs__wabs(mean[j]));
         widest = shs__wmax(widest, *variance);
     }
@@ -19395,6 +19425,36 @@ SHS__PUBLIC size_t shs_cube_map_workspace(const shs_context *ctx, const shs_cube
 /* ---- the naive twins --------------------------------------------------------------------------------- >>pca_naive */
 
 #ifdef SHS__NAIVE
+SHS__PRIVATE shs_wide shs__dot_naive(ptrdiff_t n, const shs_wide *x, const shs_wide *y) {
+    shs_wide sum = 0;
+    ptrdiff_t b;
+    for (b = 0; b < n; b++) sum += x[b] * y[b];
+    return sum;
+}
+
+/* x less its part along the unit vector q. */
+SHS__PRIVATE void shs__remove_naive(ptrdiff_t n, const shs_wide *q, shs_wide *x) {
+    const shs_wide along = shs__dot_naive(n, q, x);
+    ptrdiff_t b;
+    for (b = 0; b < n; b++) x[b] -= along * q[b];
+}
+
+/* x at unit length. */
+SHS__PRIVATE void shs__unit_naive(ptrdiff_t n, shs_wide *x) {
+    const shs_wide length = SHS__WSQRT(shs__dot_naive(n, x, x));
+    ptrdiff_t b;
+    for (b = 0; b < n && length > 0; b++) x[b] /= length;
+}
+
+/* The unit vector of what is left of x outside the orthonormal columns of Q: Gram and Schmidt, twice for the sake of rounding. */
+SHS__PRIVATE void shs__outside_naive(ptrdiff_t n, ptrdiff_t count, const shs_wide *Q, shs_wide *x) {
+    ptrdiff_t i;
+    int twice;
+    for (twice = 0; twice < 2; twice++)
+        for (i = 0; i < count; i++) shs__remove_naive(n, Q + i * n, x);
+    shs__unit_naive(n, x);
+}
+
 SHS__PUBLIC void shs_pca_naive(int n, ptrdiff_t m, const shs_wide *X, shs_wide *mean, shs_wide *values, shs_wide *vectors,
                                shs_wide *scratch) {
     shs_moments_naive(n, m, X, mean, scratch);
@@ -19696,6 +19756,7 @@ SHS__PRIVATE shs_status shs__pca_fit_statistics(const shs_moments *m, const shs_
     if (status != SHS_OK) return status;
     for (i = 0; i < n; i++) f->scale[i] = 1;
     for (i = 0; i < n && o->correlation; i++) {
+        if (!shs__wide_finite(1, SHS__AT(f->covariance, n, i, i))) return SHS_NOT_FINITE;
         f->scale[i] = SHS__WSQRT(*SHS__AT(f->covariance, n, i, i));
         if (!(f->scale[i] > 0)) return SHS_ZERO_VARIANCE;
     }
@@ -19927,7 +19988,7 @@ SHS__PRIVATE void shs__few_centre_band(shs__few_pixels *few, int b) {
 /* X less its mean, of unit variance under correlation; the trace. Constant bands are those of shs_moments_finish. */
 SHS__PRIVATE shs_status shs__few_centre(shs__few_pixels *few, const shs_pca_options *o, shs_wide divisor) {
     shs_wide largest = 0, widest = 0;
-    int b, k;
+    int constant = 0, b, k;
     few->fit.total = 0;
     for (b = 0; b < few->fit.n; b++) {
         shs__sum sum = SHS_ZERO;
@@ -19942,8 +20003,8 @@ SHS__PRIVATE shs_status shs__few_centre(shs__few_pixels *few, const shs_pca_opti
         if (variance <= least * least) variance = 0;
         largest = shs__wmax(largest, shs__wabs(few->fit.mean[b]));
         widest = shs__wmax(widest, variance);
-        if (o->correlation) scale = SHS__WSQRT(variance);
-        if (!(scale > 0)) return SHS_ZERO_VARIANCE;
+        if (o->correlation && variance > 0) scale = SHS__WSQRT(variance);
+        else if (o->correlation) constant = 1;
         few->fit.scale[b] = scale;
         few->fit.total += variance / (scale * scale);
         for (k = 0; k < few->valid; k++) {
@@ -19953,6 +20014,7 @@ SHS__PRIVATE shs_status shs__few_centre(shs__few_pixels *few, const shs_pca_opti
         }
     }
     if (shs__px_too_faint(largest, widest)) return SHS_OUT_OF_RANGE;
+    if (constant) return SHS_ZERO_VARIANCE;
     return SHS_OK;
 }
 
@@ -20645,7 +20707,8 @@ SHS__PRIVATE shs_status shs__rx_classes_there(const shs_context *ctx, const shs_
 /* A fit for each class, by passes over its own pixels; a class without pixels or variance has none. */
 SHS__PRIVATE shs_status shs__rx_fit_classes(const shs_context *ctx, const shs_cube *cube, const int *labels, int classes,
                                             const shs_pca_options *o, unsigned char *mask, shs_wide *there, shs_pca *fits) {
-    shs_status status = shs__rx_classes_there(ctx, cube, labels, classes, there), first = SHS_NO_PIXELS;
+    shs_status status = shs__rx_classes_there(ctx, cube, labels, classes, there);
+    shs_status without = SHS_NO_PIXELS; /* why a class has no fit */
     shs_cube part = *cube;
     int k, any = 0;
     part.mask = mask;
@@ -20657,10 +20720,13 @@ SHS__PRIVATE shs_status shs__rx_fit_classes(const shs_context *ctx, const shs_cu
         if (status == SHS_OK) status = shs__rx_robust(&px, o, fits + k);
         shs__px_close(&px);
         any |= status == SHS_OK;
-        if (status == SHS_ZERO_VARIANCE || status == SHS_OUT_OF_RANGE) first = status;
-        if (status == SHS_NO_PIXELS || status == first) status = SHS_OK;
+        if (status == SHS_ZERO_VARIANCE || status == SHS_OUT_OF_RANGE) {
+            without = status;
+            status = SHS_OK;
+        }
+        if (status == SHS_NO_PIXELS) status = SHS_OK;
     }
-    if (status == SHS_OK && !any) return first;
+    if (status == SHS_OK && !any) return without;
     return status;
 }
 
@@ -21293,19 +21359,6 @@ SHS__PRIVATE void shs__ica_step_naive(shs_contrast_fn contrast, int m, ptrdiff_t
     for (a = 0; a < m; a++) s[a] = (s[a] - slopes * w[a]) / (shs_wide)n;
 }
 
-/* Column j of W (m x m) off the columns before it, twice for the sake of rounding, and to unit length. */
-SHS__PRIVATE void shs__ica_deflate_naive(int m, ptrdiff_t j, shs_wide *W) {
-    shs_wide along, norm2 = 0, *w = W + j * m;
-    ptrdiff_t a, q;
-    for (q = 0; q < 2 * j; q++) {
-        along = 0;
-        for (a = 0; a < m; a++) along += W[a + q % j * m] * w[a];
-        for (a = 0; a < m; a++) w[a] -= along * W[a + q % j * m];
-    }
-    for (a = 0; a < m; a++) norm2 += w[a] * w[a];
-    for (a = 0; a < m; a++) w[a] /= SHS__WSQRT(norm2);
-}
-
 /* W <- (W W')^-1/2 W, the orthogonal matrix nearest to W, by Newton's iteration W <- (3 W - W W'W) / 2 from W / |W|. */
 SHS__PRIVATE void shs__ica_polar_naive(int m, shs_wide *W, shs_wide *G, shs_wide *next) {
     shs_wide norm2 = 0, off = 1;
@@ -21339,10 +21392,10 @@ SHS__PUBLIC void shs_ica_naive(shs_contrast_fn contrast, int symmetric, int m, p
         shs__ica_polar_naive(m, W, G, S);
     }
     for (j = 0; !symmetric && j < m; j++)
-        for (shs__ica_deflate_naive(m, j, W), t = 0; t < iterations; t++) {
+        for (shs__outside_naive(m, j, W, W + j * m), t = 0; t < iterations; t++) {
             shs__ica_step_naive(contrast, m, n, Z, W + j * m, S);
             for (a = 0; a < m; a++) W[a + j * m] = S[a];
-            shs__ica_deflate_naive(m, j, W);
+            shs__outside_naive(m, j, W, W + j * m);
         }
 }
 #endif /* SHS__NAIVE */
@@ -22256,45 +22309,24 @@ SHS__PUBLIC void shs_model_free(const shs_context *ctx, shs_model *model) {
 /* ---- targets: the naive twin ------------------------------------------------------------------------ >>detect_naive */
 
 #ifdef SHS__NAIVE
-SHS__PRIVATE shs_wide shs__dot_naive(ptrdiff_t n, const shs_wide *x, const shs_wide *y) {
-    shs_wide sum = 0;
-    ptrdiff_t b;
-    for (b = 0; b < n; b++) sum += x[b] * y[b];
-    return sum;
-}
-
-/* x less its part along the unit vector q. */
-SHS__PRIVATE void shs__remove_naive(ptrdiff_t n, const shs_wide *q, shs_wide *x) {
-    const shs_wide along = shs__dot_naive(n, q, x);
-    ptrdiff_t b;
-    for (b = 0; b < n; b++) x[b] -= along * q[b];
-}
-
-/* x at unit length. */
-SHS__PRIVATE void shs__unit_naive(ptrdiff_t n, shs_wide *x) {
-    const shs_wide length = SHS__WSQRT(shs__dot_naive(n, x, x));
-    ptrdiff_t b;
-    for (b = 0; b < n && length > 0; b++) x[b] /= length;
-}
-
 /* What the detectors know: the mean, or 0, and in A the Cholesky factor L of C or R; or the columns of U made orthonormal. */
 SHS__PRIVATE void shs__detect_learn_naive(shs_detector method, ptrdiff_t n, ptrdiff_t m, const shs_wide *X, int u,
                                           const shs_wide *U, shs_wide *mean, shs_wide *A) {
-    ptrdiff_t b, i, k;
+    ptrdiff_t b, k;
+    for (b = 0; b < n; b++) mean[b] = 0;
+    if (method == SHS_DETECTOR_SAM) return;
+    if (method == SHS_DETECTOR_OSP || method == SHS_DETECTOR_AMSD) {
+        for (b = 0; b < n * u; b++) A[b] = U[b];
+        for (k = 0; k < u; k++) shs__outside_naive(n, k, A, A + k * n);
+        return;
+    }
     shs_moments_naive((int)n, m, X, mean, A);
-    if (method == SHS_DETECTOR_CEM) /* R = C + mean mean' */
+    if (method == SHS_DETECTOR_CEM) { /* R = C + mean mean' */
         for (k = 0; k < n; k++)
             for (b = 0; b < n; b++) A[b + k * n] += mean[b] * mean[k];
-    if (method == SHS_DETECTOR_CEM || method == SHS_DETECTOR_SAM || method == SHS_DETECTOR_OSP || method == SHS_DETECTOR_AMSD)
         for (b = 0; b < n; b++) mean[b] = 0;
-    if (method == SHS_DETECTOR_OSP || method == SHS_DETECTOR_AMSD)
-        for (k = 0; k < u; k++) {
-            shs_wide *q = A + k * n;
-            for (b = 0; b < n; b++) q[b] = U[b + k * n];
-            for (i = 0; i < k; i++) shs__remove_naive(n, A + i * n, q);
-            shs__unit_naive(n, q);
-        }
-    else if (method != SHS_DETECTOR_SAM) shs__pca_factorize_naive((int)n, A);
+    }
+    shs__pca_factorize_naive((int)n, A);
 }
 
 /* y = L^-1 (x - mean); of SAM x; of OSP and AMSD P x */
@@ -23507,8 +23539,8 @@ SHS__PRIVATE void shs__em_project_naive(int n, ptrdiff_t m, const shs_wide *X, i
         power += values[b] + mean[b] * mean[b];
         subspace += (b < p ? values[b] : 0) + mean[b] * mean[b];
     }
-    signal = (subspace - (shs_wide)p / (shs_wide)n * power) / (power - subspace);
-    plane = plane && signal > (shs_wide)p * SHS__WSQRT((shs_wide)1000); /* 15 + 10 log10 p decibels */
+    signal = subspace - (shs_wide)p / (shs_wide)n * power;
+    plane = plane && signal > (shs_wide)p * SHS__WSQRT((shs_wide)1000) * (power - subspace); /* 15 + 10 log10 p decibels */
     if (plane) {
         shs_moments_naive(n, m, X, mean, C);
         for (i = 0; i < (ptrdiff_t)n * n; i++) C[i] += mean[i % n] * mean[i / n];
@@ -23555,14 +23587,6 @@ SHS__PRIVATE ptrdiff_t shs__em_farthest_naive(int p, ptrdiff_t m, const shs_wide
     return found;
 }
 
-/* The unit vector of what is left of x outside the orthonormal columns of Q: Gram and Schmidt, twice for the sake of rounding. */
-SHS__PRIVATE void shs__em_outside_naive(int p, int count, const shs_wide *Q, shs_wide *x) {
-    int i, twice;
-    for (twice = 0; twice < 2; twice++)
-        for (i = 0; i < count; i++) shs__remove_naive(p, Q + i * p, x);
-    shs__unit_naive(p, x);
-}
-
 SHS__PRIVATE void shs__em_vca_naive(int p, ptrdiff_t m, const shs_wide *Y, uint64_t seed, ptrdiff_t *pixel, shs_wide *Q,
                                     shs_wide *f) {
     shs_random r;
@@ -23571,10 +23595,10 @@ SHS__PRIVATE void shs__em_vca_naive(int p, ptrdiff_t m, const shs_wide *Y, uint6
     for (i = 0; i < p; i++) Q[i] = i == p - 1; /* the first direction is orthogonal to the last axis */
     for (k = 0; k < p; k++) {
         for (i = 0; i < p; i++) f[i] = shs_random_normal(&r);
-        shs__em_outside_naive(p, k ? k : 1, Q, f);
+        shs__outside_naive(p, k ? k : 1, Q, f);
         pixel[k] = shs__em_farthest_naive(p, m, Y, f);
         for (i = 0; i < p; i++) Q[i + k * p] = Y[i + pixel[k] * p];
-        shs__em_outside_naive(p, k, Q, Q + k * p);
+        shs__outside_naive(p, k, Q, Q + k * p);
     }
 }
 
@@ -23805,9 +23829,9 @@ SHS__OUTLINE shs_status shs__em_atgp(shs__extraction *s) {
         status = shs__ctx_agree(ctx, status);
         if (status == SHS_OK) status = shs__em_farthest(s, k, shs__em_rest, &most);
         if (status == SHS_OK && k == 0 && !shs__wide_finite(1, &most)) status = SHS_NOT_FINITE;
-        if (status == SHS_OK && k == 0 && most > 0 && most < SHS__WIDE_SQUARES_MIN) status = SHS_OUT_OF_RANGE;
         if (status == SHS_OK) status = shs__em_fetch(s, k, k + 1);
         if (status != SHS_OK) return status;
+        if (k == 0 && shs__wide_spectra_too_faint(s->n, 1, s->found.spectra, s->n)) return SHS_OUT_OF_RANGE;
         if (!shs__wide_span(s->n, k, SHS__AT(s->found.spectra, s->n, 0, k), s->Q)) return SHS_RANK_TOO_LOW;
         map = shs__px_map_of(s->n, 1, SHS__AT(s->Q, s->n, 0, k), NULL, NULL);
         if (k + 1 < s->count) status = shs__wide_map(s->px, &map, 0, SHS_INTERLEAVE_BIP, s->Y);

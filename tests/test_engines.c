@@ -957,6 +957,31 @@ static void test_units_of_learning(void **state) {
     assert_int_equal(x->told.open, 0);
 }
 
+/* Signals of an ordinary unit with a faint one among them are not far: the engine learns from them, and codes their patches. */
+static void test_a_faint_signal(void **state) {
+    enum { SIDE = 24 };
+    fixture *x = (fixture *)*state;
+    const shs_real unit = (shs_real)BY_TYPE(ldexp(1, -100), ldexp(1, -300));
+    shs_real D[P * N], pixels[SIDE * SIDE], out[SIDE * SIDE];
+    shs_ksvd_options o = SHS_ZERO;
+    shs_image image = SHS_ZERO;
+    shs_patches set = SHS_ZERO;
+    int i;
+    for (i = 0; i < P; i++) x->s.Y[i] *= unit;
+    o.iterations = 1;
+    o.coding.sparsity = S;
+    assert_ok(shs_ksvd_ex(&x->ctx, P, N, M, x->s.Y, P, &o, D, P, NULL, NULL));
+    for (i = 0; i < SIDE * SIDE; i++) pixels[i] = i % SIDE + 1;
+    for (i = 0; i < 10 * SIDE; i++) pixels[i] *= unit;
+    image.pixels = pixels;
+    image.type = SHS_TYPE_REAL;
+    image.width = SIDE;
+    image.height = SIDE;
+    set.width = P;
+    set.height = 1;
+    assert_ok(shs_patches_approximate(&x->ctx, &image, &set, N, x->s.D, P, &o.coding, 0, out, NULL));
+}
+
 /* The CPU decorrelates the atoms of an engine without Y X', and goes on as if it had been alone. */
 static void test_looks_back_at_an_engine(void **state) {
     fixture *x = (fixture *)*state;
@@ -1101,7 +1126,7 @@ int main(void) {
         WITH_ENGINE(test_half_opened),          WITH_ENGINE(test_unknown_rule),
         WITH_ENGINE(test_rounds),          WITH_ENGINE(test_rounds_that_look_back), WITH_ENGINE(test_signals_only),
         WITH_ENGINE(test_rounds),          WITH_ENGINE(test_looks_back_at_an_engine), WITH_ENGINE(test_signals_only),
-        WITH_ENGINE(test_units_of_learning),
+        WITH_ENGINE(test_units_of_learning), WITH_ENGINE(test_a_faint_signal),
         WITH_ENGINE(test_half_a_stream),   WITH_ENGINE(test_lower_triangles),
         WITH_ENGINE(test_engine_without_double),
         WITH_ENGINE(test_nowhere_to_go),   WITH_ENGINE(test_cancelled_coding)};

@@ -1870,12 +1870,13 @@ static void test_rx_local_without_pixels(void **state) {
         plain_cube p = mixed_cube(side, side, B, 3, 1, 95);
         shs_cube cube = cube_f64(&p), used;
         shs_sink sink = new_sink(SHS_TYPE_F64, SHS_INTERLEAVE_BSQ, side, side, 1);
+        const unsigned char *const masks[] = {NULL, none, none, mask};
         stream s;
         sink.high = 1;
         mask[side * side - 1] = 1;
         for (way = 0; way < 4; way++)
             for (rescaled = 0; rescaled < 2; rescaled++) {
-                cube.mask = way == 3 ? mask : way ? none : NULL;
+                cube.mask = masks[way];
                 cube.has_nodata = way == 0;
                 for (i = 0; i < (int)values_of(&p) && way == 0; i++) ((double *)cube.pixels)[i] = cube.nodata;
                 used = way == 2 ? streamed(&cube, 2, &s) : cube;

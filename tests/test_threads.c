@@ -499,8 +499,9 @@ static busy_machine busy;
 
 /* A region ends when both threads have. */
 static double simulated_seconds(void) {
-    const double mine = busy.done[0] * busy.lasts[0], others = busy.done[1] * busy.lasts[1];
-    return busy.now + (omp_in_parallel() ? mine : fmax(mine, others));
+    const double mine = busy.done[0] * busy.lasts[0];
+    if (omp_in_parallel()) return busy.now + mine; /* the other thread counts meanwhile */
+    return busy.now + fmax(mine, busy.done[1] * busy.lasts[1]);
 }
 
 /* In a region on two threads each of them does a chunk at least: it waits for the other's first. */

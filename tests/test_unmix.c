@@ -978,6 +978,43 @@ static void test_count_bad_arguments(void **state) {
     free(E), free(p.x), cube_free(&cube);
 }
 
+/* VCA of pixels without noise, whose brightness varies: the power outside of the signal is rounding, of either sign. The fast form
+   chooses the pixels of the twin. */
+static void test_vca_without_noise(void **state) {
+    enum { N = 12, C = 4, SAMPLES = 300, TRIALS = 60 };
+    double *E, *room = NEW(double, 2 * N * (N + 1) + C * (SAMPLES + C + 1));
+    ptrdiff_t expected[C];
+    int trial, k, b;
+    size_t i;
+    shs_random r;
+    (void)state;
+    shs_random_seed(&r, 31);
+    for (trial = 0; trial < TRIALS; trial++) {
+        plain_cube p = new_plain(1, SAMPLES, N);
+        shs_endmembers found;
+        shs_cube cube;
+        E = new_spectra(N, C, (uint64_t)trial);
+        for (i = 0; i < pixels_of(&p); i++) {
+            double a[C], sum = 0;
+            for (k = 0; k < C; k++) {
+                a[k] = (double)shs_random_uniform(&r) + 0.01;
+                sum += a[k];
+            }
+            for (k = 0; k < C; k++)
+                for (b = 0; b < N; b++) pixel_of(&p, i)[b] += (0.5 + a[0]) * a[k] / sum * E[b + k * N];
+        }
+        cube = cube_of(&p, SHS_TYPE_F64, SHS_INTERLEAVE_BIP, 0);
+        found = found_by(NULL, &cube, SHS_EXTRACTOR_VCA, C, (uint64_t)trial);
+        shs_vca_naive(N, SAMPLES, p.x, C, (uint64_t)trial, expected, room);
+        for (k = 0; k < C; k++) assert_int_equal(found.pixel[k], expected[k]);
+        shs_endmembers_free(NULL, &found);
+        free(E);
+        free(p.x);
+        cube_free(&cube);
+    }
+    free(room);
+}
+
 /* Pixels of one or two endmembers: rounding alone decides about the others, whose abundances are 0 or above, never below. */
 static void test_nothing_below_zero(void **state) {
     enum { N = 6, C = 4, LINES = 20, SAMPLES = 25, TRIALS = 40 };
@@ -1015,6 +1052,7 @@ static void test_nothing_below_zero(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_vca_without_noise),
         cmocka_unit_test(test_nothing_below_zero),
         cmocka_unit_test(test_twin),
         cmocka_unit_test(test_conditions_of_the_minimum),

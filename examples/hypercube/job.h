@@ -175,10 +175,10 @@ static cube_file beside_open(const char *name, const cube_file *like, int bands,
     return f;
 }
 
-/* The same of a file whose 0 is a value, whatever its header calls missing: a truth, abundances. */
+/* The same of a truth or of abundances: there 0 is a value, even if the header calls 0 missing. */
 static cube_file beside_open_with_zeros(const char *name, const cube_file *like, int bands, const char *what) {
     cube_file f = beside_open(name, like, bands, what);
-    if (!(f.nodata < 0 || f.nodata > 0)) f.has_nodata = 0;
+    if (is_nodata(&f, 0)) f.has_nodata = 0;
     return f;
 }
 

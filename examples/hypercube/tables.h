@@ -470,14 +470,22 @@ static int names_bands(const char *heading) {
     return found;
 }
 
-/* Names of what is said of bands, and is no spectrum. */
-static int names_property(const char *heading) {
-    static const char *const words[] = {"fwhm",     "bandwidth", "band width", "band_width", "width",
-                                        "bandpass", "band pass", "bbl",        "bad band"};
+/* Whether a heading names the widths of bands. */
+static int is_width(const char *heading) {
+    static const char *const words[] = {"fwhm", "bandwidth", "band width", "band_width", "width"};
     char *plain = plain_letters(heading);
     int found = begins_with_any(plain, WITH_COUNT(words));
     free(plain);
     return found;
+}
+
+/* Names of what is said of bands, and is no spectrum. */
+static int names_property(const char *heading) {
+    static const char *const words[] = {"bandpass", "band pass", "bbl", "bad band"};
+    char *plain = plain_letters(heading);
+    int found = begins_with_any(plain, WITH_COUNT(words));
+    free(plain);
+    return found || is_width(heading);
 }
 
 static int names_deviation(const char *heading) {
@@ -631,14 +639,6 @@ static int is_ordered(const table *t, int column) {
     free(runs.of);
     free(list);
     return ordered;
-}
-
-/* Whether a column holds the widths of bands. */
-static int is_width(const char *heading) {
-    char *plain = plain_letters(heading);
-    int is = begins_with(plain, "fwhm") || begins_with(plain, "width") || begins_with(plain, "bandwidth");
-    free(plain);
-    return is;
 }
 
 /* Returns the first column whose heading names wavelengths with this certainty; -1: none. *unit: the unit in the heading. */
@@ -962,12 +962,16 @@ static void place_by_row(const job *j, const table *t, row_place *places) {
     for (i = 0; i < used; i++) places[i] = whole_row(every ? j->bands[i] : i);
 }
 
-/* By a column of band numbers, from 1, or from 0 where it begins with 0. */
+/* By a column of band numbers in any order. They count from 0 if a row is numbered 0, else from 1. */
 static void place_by_number(const job *j, const table *t, row_place *places) {
     const int column = t->band_numbers;
-    int first = 1, i;
-    for (i = 0; i < t->rows; i++)
-        if (table_value(t, i, column) < 1) first = 0;
+    double least = table_value(t, 0, column), greatest = least;
+    int first, i;
+    for (i = 1; i < t->rows; i++) {
+        least = fmin(least, table_value(t, i, column));
+        greatest = fmax(greatest, table_value(t, i, column));
+    }
+    first = !(least < 1);
     if (t->rows < j->cube.band_count) fail_for_rows(j, t);
     for (i = 0; i < j->cube.band_count; i++) {
         const int number = j->bands[i] + first;
@@ -977,8 +981,7 @@ static void place_by_number(const job *j, const table *t, row_place *places) {
             fail(EXIT_ERROR,
                  "%s: %s: no row is numbered %d, which is band %d of %s, and in use: it has %d rows, %g to %g. If they number "
                  "something else, call the column row",
-                 t->name, column_name(t, column), number, j->bands[i] + 1, j->in.header_name, t->rows, table_value(t, 0, column),
-                 table_value(t, t->rows - 1, column));
+                 t->name, column_name(t, column), number, j->bands[i] + 1, j->in.header_name, t->rows, least, greatest);
         places[i] = whole_row(row);
     }
 }
