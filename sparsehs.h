@@ -392,7 +392,7 @@ extern "C" {
     X(SHS_REDUCE_FAILED, 9, "reduce_fn: returned non-zero; the ranks could not add their results")                             \
     X(SHS_PEER_FAILED, 10, "ranks: another rank failed and this one stopped; the status there says why")                       \
     X(SHS_RANKS_DIFFER, 11, "ranks: sizes, options or calls differ between ranks, or two ranks have the same number")          \
-    X(SHS_BAD_CONTEXT, 12, "context: not zeroed, later version, half a pair of callbacks, or rank, ranks, threads wrong")      \
+    X(SHS_BAD_CONTEXT, 12, "context: not zeroed, later version (or engine), half a pair of callbacks, or a bad rank or threads")\
     X(SHS_BAD_OPTIONS, 13, "options: NULL but needed, not zeroed first, or a member is out of range")                          \
     X(SHS_BAD_WORKSPACE, 14, "workspace: NULL, or smaller than the size that the workspace query returned")                    \
     X(SHS_BAD_M, 15, "m: negative, or zero where at least one is needed")                                                      \
@@ -6694,6 +6694,14 @@ SHS__PRIVATE shs_wide shs__la_dot_wide(int n, const shs_wide *x, const shs_wide 
     return (s0 + s1) + (s2 + s3);
 }
 
+/* x'y of shs_real by exact products, summed in shs_wide */
+SHS__PRIVATE shs_wide shs__la_dot_exact(int n, const shs_real *x, const shs_real *y) {
+    shs_wide sum = 0;
+    int i;
+    for (i = 0; i < n; i++) sum += shs__product(x[i], y[i]);
+    return sum;
+}
+
 /* x *= factor, where a factor of zero does not read x. */
 SHS__PRIVATE void shs__la_scale(int n, shs_real factor, shs_real *x, int incx) {
     const ptrdiff_t step = incx;
@@ -7939,8 +7947,14 @@ SHS__PUBLIC shs_status shs_normalize_columns(int m, int n, shs_real *A, int lda,
 
 /* ---- systems of a few dozen unknowns ---------------------------------------------------------------------- >>small */
 
-/* Symmetric systems in shs_wide that grow by one unknown at a time. Triangles are packed by rows: row k has k+1 values and begins
-   at k(k+1)/2. */
+/* Symmetric systems in shs_wide that grow by one unknown at a time. Triangles are packed by rows: row k has k+1 values. */
+
+/* How many values the triangle of so many rows has; also where row k begins. */
+SHS__PRIVATE size_t shs__small_triangle(int rows) { return (size_t)rows * ((size_t)rows + 1) / 2; }
+/* The same for layouts: SIZE_MAX where it overflows. Of rows and rows + 1 the even one is halved. */
+SHS__PRIVATE size_t shs__small_triangle_room(int rows) { return SHS__PRODUCT(((size_t)rows + 1) / 2, (size_t)rows | 1, 1); }
+/* Where the element (row, column) of a triangle is. */
+SHS__PRIVATE size_t shs__small_place(int row, int column) { return shs__small_triangle(row) + (size_t)column; }
 
 /* Row k of the Cholesky factor L, whose first k rows are complete. In: row k of the matrix; out: row k of L, but for its last
    value. Returns the square of that: what the rows before leave of the matrix's diagonal. */
@@ -7971,10 +7985,9 @@ SHS__PRIVATE void shs__small_solve(int count, const shs_wide *L, shs_wide *z) {
     }
 }
 
-/* H_ij of a triangle */
+/* H_ij of a symmetric matrix whose lower triangle is kept */
 SHS__PRIVATE shs_wide shs__small_at(const shs_wide *H, int i, int j) {
-    const size_t row = (size_t)shs__imax(i, j);
-    return H[row * (row + 1) / 2 + (size_t)shs__imin(i, j)];
+    return H[shs__small_place(shs__imax(i, j), shs__imin(i, j))];
 }
 
 /* min |y - A x| over x >= 0 from H = A'A and h = A'y, by active sets (Lawson, Hanson 1974; Bro, de Jong 1997). With `sum` the x add
@@ -7998,7 +8011,7 @@ SHS__OUTLINE int shs__small_solve_set(shs__nonnegative *s) {
     shs_wide ones = 0, total = -1;
     int i, k;
     for (k = s->factored; k < s->count; k++) {
-        shs_wide *row = s->L + (size_t)k * ((size_t)k + 1) / 2, all, left;
+        shs_wide *row = s->L + shs__small_triangle(k), all, left;
         for (i = 0; i <= k; i++) row[i] = shs__small_at(s->H, s->set[k], s->set[i]);
         all = row[k];
         left = shs__small_row(k, s->L, row);
@@ -9689,12 +9702,6 @@ SHS__PRIVATE int shs__omp_padded(int n) {
     return (n + 15) / 16 * 16;
 }
 
-SHS__PRIVATE size_t shs__omp_triangle(int s) { return (size_t)s * ((size_t)s + 1) / 2; }
-/* The same for layouts: SIZE_MAX where it overflows. One of s and s + 1 is halved. */
-SHS__PRIVATE size_t shs__omp_triangle_room(int s) { return SHS__PRODUCT(((size_t)s + 1) / 2, (size_t)s | 1, 1); }
-/* Where the element (row, column) of a lower triangle is that lies row by row. */
-SHS__PRIVATE size_t shs__omp_packed_at(int row, int column) { return shs__omp_triangle(row) + (size_t)column; }
-
 SHS__PRIVATE void shs__omp_begin(shs__omp_signal *w, shs_wide norm2, int limit, shs_real tolerance) {
     shs__signal_error *error = &w->error;
     shs_wide scaled = (shs_wide)tolerance;
@@ -9814,7 +9821,7 @@ SHS__PRIVATE int shs__omp_take(shs__omp_signal *w, int j, shs_real alpha, shs_re
     for (i = 0; i < k; i++)
         if (w->atoms[i] == j) return 0;
     d = SHS__SQRT(d2);
-    w->L[shs__omp_packed_at(k, k)] = d;
+    w->L[shs__small_place(k, k)] = d;
     w->t[k] = alpha / d;
     w->x[k] = 0;
     w->atoms[k] = j;
@@ -9834,7 +9841,7 @@ SHS__PRIVATE int shs__omp_append_gram(shs__omp_signal *w) {
     int j = w->next, i;
     const shs_real *b = SHS__AT_B(w->B, over->padded, w->rows, 0, j), gjj = *SHS__AT(over->G, over->ldg, j, j);
     ptrdiff_t width = SHS__BLOCK_WIDTH(over->padded, j);
-    shs_real *c = w->L + shs__omp_triangle(w->chosen), d2 = gjj;
+    shs_real *c = w->L + shs__small_triangle(w->chosen), d2 = gjj;
     for (i = 0; i < w->chosen; i++, b += width) {
         c[i] = *b;
         d2 -= c[i] * c[i];
@@ -9916,7 +9923,7 @@ SHS__PRIVATE int shs__omp_orthogonalise(shs__omp_signal *w) {
     const shs__vector_kernels *kernels = shs__kernels_vector();
     int j = w->next, k = w->chosen, p = w->over->p, i;
     const shs_real *atom = shs__omp_atom(w->over, j);
-    shs_real *q = w->Q + shs__cells(k, p), *c = w->L + shs__omp_triangle(k);
+    shs_real *q = w->Q + shs__cells(k, p), *c = w->L + shs__small_triangle(k);
     shs_real gjj, inverse_d;
     shs__omp_weigh(w, atom, q);
     gjj = kernels->dot((size_t)p, q, q);
@@ -9972,7 +9979,7 @@ SHS__PRIVATE int shs__omp_unsure(const shs__omp_signal *w, shs_wide residual2, s
 SHS__OUTLINE int shs__omp_solve(shs__omp_signal *w) {
     int k, i, changed = 0;
     for (k = w->chosen - 1; k >= 0; k--) {
-        const shs_real *row = w->L + shs__omp_triangle(k);
+        const shs_real *row = w->L + shs__small_triangle(k);
         shs_real step = w->t[k] / row[k], before = w->x[k];
         for (i = 0; i < k; i++) w->t[i] -= step * row[i];
         w->x[k] += step;
@@ -9986,7 +9993,7 @@ SHS__OUTLINE int shs__omp_solve(shs__omp_signal *w) {
 SHS__PRIVATE void shs__omp_project(shs__omp_signal *w, const shs_real *alpha_of_chosen) {
     int k, i;
     for (k = 0; k < w->chosen; k++) {
-        const shs_real *row = w->L + shs__omp_triangle(k);
+        const shs_real *row = w->L + shs__small_triangle(k);
         shs_real sum = alpha_of_chosen[k];
         for (i = 0; i < k; i++) sum -= row[i] * w->t[i];
         w->t[k] = sum / row[k];
@@ -10047,7 +10054,7 @@ SHS__PRIVATE shs_wide shs__omp_solve_and_measure(shs__omp_signal *w) {
     shs__la_widen(over->p, w->y, w->exact);
     if (w->chosen == 0 && w->team) residual2 = shs__omp_exact2(w); /* norm2 is that of all signals */
     for (k = 0; k < w->chosen; k++) {
-        const shs_real *row = w->L + shs__omp_triangle(k);
+        const shs_real *row = w->L + shs__small_triangle(k);
         shs_wide product2 = 0;
         shs__la_axpy_wide(over->p, -(shs_wide)w->x[k], shs__omp_atom(over, w->atoms[k]), w->exact);
         residual2 = shs__omp_exact2(w);
@@ -10087,7 +10094,7 @@ SHS__PRIVATE void shs__omp_correlate(const shs__omp_dictionary *d, const shs_rea
 /* Advances by the atom appended last: b_k, and alpha without its part along q_k. The kernel chooses on the way, by alpha. */
 SHS__PRIVATE void shs__omp_advance_gram(shs__omp_signal *w) {
     int k = w->chosen - 1;
-    const shs_real *c = w->L + shs__omp_triangle(k), *column = SHS__AT(w->over->G, w->over->ldg, 0, w->atoms[k]);
+    const shs_real *c = w->L + shs__small_triangle(k), *column = SHS__AT(w->over->G, w->over->ldg, 0, w->atoms[k]);
     w->next = shs__kernels_pursuit()->advance(w->over->padded, k, column, c, w->B, w->rows, 1 / c[k], w->t[k], w->alpha);
     if (w->distances.d2) shs__omp_choose(w);
 }
@@ -10195,7 +10202,7 @@ SHS__OUTLINE int shs__team_append(shs__omp_signal *w) {
         shs_real *t = team->T + i * team->ldt, *r = SHS__AT_OR_NULL(team->R, w->over->p, 0, i);
         *SHS__AT(team->X, team->stride, k, i) = 0;
         if (w->over->G) {
-            t[k] = *SHS__AT(team->A, w->over->padded, w->next, i) / w->L[shs__omp_packed_at(k, k)];
+            t[k] = *SHS__AT(team->A, w->over->padded, w->next, i) / w->L[shs__small_place(k, k)];
             continue;
         }
         shs__omp_deflate(w, k, t, r);
@@ -10209,7 +10216,7 @@ SHS__OUTLINE int shs__team_append(shs__omp_signal *w) {
 SHS__OUTLINE void shs__team_advance(shs__omp_signal *w) {
     const shs__omp_team *team = w->team;
     const int k = w->chosen - 1, padded = w->over->padded;
-    const shs_real *c = w->L + shs__omp_triangle(k), *column;
+    const shs_real *c = w->L + shs__small_triangle(k), *column;
     size_t i;
     int j;
     if (!w->over->G) return;
@@ -10286,14 +10293,16 @@ SHS__INLINE int shs__omp_confirm_form(shs__omp_signal *w, shs__omp_form form) {
     return shs__omp_confirm(w);
 }
 
+/* The Gram form chooses at once, the others before their next step. */
 SHS__INLINE void shs__omp_refresh(shs__omp_signal *w, shs__omp_form form) {
 #ifdef SHS__ALL_PARTS
     if (form == SHS__OMP_TEAM) shs__team_refresh(w, 0);
 #endif
     if (form == SHS__OMP_DIRECT) shs__omp_refresh_direct(w);
-    if (form != SHS__OMP_GRAM) return;
-    shs__omp_refresh_gram(w);
-    shs__omp_choose(w);
+    if (form == SHS__OMP_GRAM) {
+        shs__omp_refresh_gram(w);
+        shs__omp_choose(w);
+    }
 }
 
 /* One step with the atom that was chosen. Returns 0 after the last step. A refused atom ends the pursuit, unless the correlations
@@ -10338,8 +10347,8 @@ SHS__PRIVATE void shs__omp_finish(shs__omp_signal *w) {
    H = D_I'D_I and h = D_I'y, are kept in shs_wide and solved anew for the atoms in use (>>small). Row k of L is |d_k| alone and t
    is zero, as shs__omp_confirm needs them. */
 SHS__PRIVATE void shs__nn_layout(shs__layout *l, shs__nonnegative *e, int limit) {
-    e->H = SHS__CARVE(l, shs_wide, shs__omp_triangle_room(limit));
-    e->L = SHS__CARVE(l, shs_wide, shs__omp_triangle_room(limit));
+    e->H = SHS__CARVE(l, shs_wide, shs__small_triangle_room(limit));
+    e->L = SHS__CARVE(l, shs_wide, shs__small_triangle_room(limit));
     e->h = SHS__CARVE(l, shs_wide, limit);
     e->x = SHS__CARVE(l, shs_wide, limit);
     e->u = SHS__CARVE(l, shs_wide, limit);
@@ -10354,7 +10363,7 @@ SHS__PRIVATE void shs__nn_choose(shs__omp_signal *w) {
     int i;
     for (i = 0; i < w->chosen; i++) {
         w->alpha[w->atoms[i]] = 0; /* rounding, or below it */
-        size += w->x[i] * w->L[shs__omp_packed_at(i, i)];
+        size += w->x[i] * w->L[shs__small_place(i, i)];
     }
     if (w->r_is_explicit && 4 * SHS__EPS * size < w->floor) w->floor = 4 * SHS__EPS * size;
     w->next = 0;
@@ -10383,36 +10392,28 @@ SHS__OUTLINE int shs__nn_solve(shs__omp_signal *w, shs__nonnegative *e, int chos
     return good;
 }
 
-/* x'y in shs_wide */
-SHS__PRIVATE shs_wide shs__wide_dot(int p, const shs_real *x, const shs_real *y) {
-    shs_wide sum = 0;
-    int i;
-    for (i = 0; i < p; i++) sum += shs__product(x[i], y[i]);
-    return sum;
-}
-
 /* Appends the chosen atom: a row of H and of h, and all coefficients anew. With the signal and D both are formed from them. */
 SHS__INLINE int shs__nn_append(shs__omp_signal *w, shs__nonnegative *e, int known) {
     const shs__omp_dictionary *over = w->over;
     const int k = w->chosen, j = w->next;
     const shs_real *atom = SHS__AT_OR_NULL(over->D, over->ldd, 0, j);
-    shs_wide *row = e->H + shs__omp_triangle(k);
+    shs_wide *row = e->H + shs__small_triangle(k);
     int i;
     if (!(w->alpha[j] > w->floor)) return 0;
     w->atoms[k] = j;
     e->x[k] = 0;
     e->state[k] = 0;
     if (k == 0) e->count = e->factored = 0;
-    if (known) e->h[k] = shs__wide_dot(over->p, atom, w->y);
+    if (known) e->h[k] = shs__la_dot_exact(over->p, atom, w->y);
     else e->h[k] = (shs_wide)w->alpha[j];
     for (i = 0; i <= k; i++) {
-        if (known) row[i] = shs__wide_dot(over->p, atom, shs__omp_atom(over, w->atoms[i]));
+        if (known) row[i] = shs__la_dot_exact(over->p, atom, shs__omp_atom(over, w->atoms[i]));
         else row[i] = (shs_wide)*SHS__AT(over->G, over->ldg, w->atoms[i], j);
         if (!known && i < k) e->h[k] += row[i] * (shs_wide)w->x[i];
     }
     if (!shs__nn_solve(w, e, k + 1)) return 0;
-    for (i = 0; i < k; i++) w->L[shs__omp_packed_at(k, i)] = 0;
-    w->L[shs__omp_packed_at(k, k)] = (shs_real)SHS__WSQRT(row[k]);
+    for (i = 0; i < k; i++) w->L[shs__small_place(k, i)] = 0;
+    w->L[shs__small_place(k, k)] = (shs_real)SHS__WSQRT(row[k]);
     w->t[k] = w->x[k] = 0;
     w->chosen = k + 1;
     return 1;
@@ -10532,7 +10533,7 @@ SHS__OUTLINE void shs__omp_layout_worker(shs__layout *l, shs__omp_worker *g, con
         w->alpha = g->alpha;
         w->r = g->R;
         w->exact = g->exact;
-        w->L = SHS__CARVE(l, shs_real, shs__omp_triangle_room(limit));
+        w->L = SHS__CARVE(l, shs_real, shs__small_triangle_room(limit));
         w->t = SHS__CARVE(l, shs_real, limit);
         if (direct) w->rows = 1;
         else w->rows = (size_t)shs__imax(limit - 1, 1);
@@ -11007,6 +11008,21 @@ SHS__OUTLINE void shs__chunk_direct(const shs__coder *c, size_t first, size_t en
     for (i = first; i < end; i++) shs__coder_end(c, g->members + (i - first), i, sums);
 }
 
+/* Signal i of a group, once the group's atoms are chosen: its coefficients by t, and anew by its residual where that is too small
+   for t. Its error is what those leave. */
+SHS__PRIVATE void shs__team_solve(const shs__coder *c, const shs__omp_signal *w, size_t i, shs_wide before,
+                                  shs__omp_signal *member) {
+    const shs__omp_team *team = w->team;
+    int k;
+    shs__team_member(w, i, member);
+    if (team->R && w->chosen > 0) member->error.residual2 = shs__kernels_vector()->norm2(c->over.p, member->r);
+    else member->error.residual2 = before;
+    for (k = 0; k < w->chosen && !team->R; k++) member->error.residual2 -= shs__square(member->t[k]);
+    shs__omp_solve(member);
+    if (w->y && w->chosen > 0 && shs__omp_unsure(w, member->error.residual2, before)) (void)shs__omp_solve_and_measure(member);
+    if (member->error.residual2 < 0) member->error.residual2 = 0;
+}
+
 /* Signals that share their atoms. The atoms are chosen in the first signal's place in the codes. The other signals get a copy at
    the end, when the coefficients of each are solved for. */
 SHS__OUTLINE void shs__chunk_team(const shs__coder *c, size_t first, size_t end, int worker, shs__coder_sums *sums) {
@@ -11016,7 +11032,7 @@ SHS__OUTLINE void shs__chunk_team(const shs__coder *c, size_t first, size_t end,
     const int p = c->over.p;
     shs__sum norm2 = SHS_ZERO;
     size_t i;
-    int k, tries;
+    int tries;
     team->count = end - first;
     team->ldy = c->ldy;
     team->stride = c->codes->stride;
@@ -11040,14 +11056,7 @@ SHS__OUTLINE void shs__chunk_team(const shs__coder *c, size_t first, size_t end,
     if (w->y && !w->reached && w->error.tolerance2 > 0 && shs__omp_unsure(w, w->error.residual2, w->error.base2))
         (void)shs__team_confirm(w);
     for (i = 0; i < team->count; i++) {
-        const shs_wide before = shs__coder_norm2(c, first + i);
-        shs__team_member(w, i, &member);
-        if (team->R && w->chosen > 0) member.error.residual2 = shs__kernels_vector()->norm2(p, member.r);
-        else member.error.residual2 = before;
-        for (k = 0; k < w->chosen && !team->R; k++) member.error.residual2 -= shs__square(member.t[k]);
-        shs__omp_solve(&member);
-        if (w->y && w->chosen > 0 && shs__omp_unsure(w, member.error.residual2, before)) (void)shs__omp_solve_and_measure(&member);
-        if (member.error.residual2 < 0) member.error.residual2 = 0;
+        shs__team_solve(c, w, i, shs__coder_norm2(c, first + i), &member);
         member.atoms = shs__codes_atoms(c->codes, first + i);
         SHS__MOVE(member.atoms, w->atoms, w->chosen);
         member.reached |= i > 0; /* not_reached counts a group once, by its first signal */
@@ -11219,7 +11228,7 @@ typedef struct shs__subspace {
 /* Appends atom j, unless it depends on those before it. */
 SHS__PRIVATE void shs__subspace_append(const shs__omp_signal *w, shs__subspace *t, int j) {
     const shs__omp_dictionary *d = w->over;
-    shs_wide *row = t->L + shs__omp_triangle(t->count), whole, left;
+    shs_wide *row = t->L + shs__small_triangle(t->count), whole, left;
     int i;
     shs__la_widen(d->p, shs__omp_atom(d, j), w->exact);
     for (i = 0; i < t->count; i++)
@@ -11290,7 +11299,7 @@ SHS__PRIVATE int shs__subspace_step(const shs__omp_worker *g, shs__omp_signal *w
         w->x[k] = (shs_real)t->x[k];
         w->t[k] = 0; /* nothing is left to add to x */
     }
-    for (i = 0; i < shs__omp_triangle(t->count); i++) w->L[i] = (shs_real)t->L[i];
+    for (i = 0; i < shs__small_triangle(t->count); i++) w->L[i] = (shs_real)t->L[i];
     shs__la_narrow(w->over->p, w->exact, w->r);
     if (shs__omp_decide(w)) shs__omp_confirm(w);
     w->error.residual2 = residual2; /* the next round must be below it: that of the stored coefficients, in base2, may be above */
@@ -11306,8 +11315,8 @@ SHS__PRIVATE void shs__subspace_layout(shs__layout *l, const shs__coder *c, shs_
     for (i = 0; i < c->chunk_signals; i++) {
         shs__subspace counted, *t = SHS__MEMBER((shs__subspace *)g->own, i, counted);
         t->atoms = SHS__CARVE(l, int, most);
-        t->L = SHS__CARVE(l, shs_wide, shs__omp_triangle_room(most + 2)); /* and x and z */
-        t->x = SHS__AT_OR_NULL(t->L, 1, 0, shs__omp_triangle(most));
+        t->L = SHS__CARVE(l, shs_wide, shs__small_triangle_room(most + 2)); /* and x and z */
+        t->x = SHS__AT_OR_NULL(t->L, 1, 0, shs__small_triangle(most));
         t->z = SHS__AT_OR_NULL(t->x, 1, 0, most);
     }
 }
@@ -12546,7 +12555,7 @@ SHS__PRIVATE void shs__lasso_layout_set(shs__layout *l, const shs__lasso *q, shs
     set->order = SHS__CARVE(l, int, most);
     set->within = SHS__CARVE(l, unsigned char, q->c.over.n);
     set->H = SHS__CARVE(l, shs_wide, shs__cells(most, most));
-    set->L = SHS__CARVE(l, shs_wide, shs__omp_triangle(q->most_set));
+    set->L = SHS__CARVE(l, shs_wide, shs__small_triangle(q->most_set));
     set->u = SHS__CARVE(l, shs_wide, most);
     set->a = SHS__CARVE(l, shs_wide, most);
     set->z = SHS__CARVE(l, shs_wide, most);
@@ -12996,7 +13005,7 @@ SHS__PRIVATE void shs__lasso_enter(const shs__lasso *q, shs__lasso_set *set, int
     const shs_wide *h = SHS__AT(set->H, q->most_set, 0, entering);
     const shs_wide guard = q->c.over.p ? 64 * SHS__WIDE_EPS : 8 * SHS__WIDENED_EPS;
     const int k = set->used++;
-    shs_wide *row = set->L + shs__omp_triangle(k), pivot;
+    shs_wide *row = set->L + shs__small_triangle(k), pivot;
     int j;
     set->order[k] = entering;
     set->signs[entering] = sign;
@@ -13014,19 +13023,19 @@ SHS__PRIVATE void shs__lasso_leave(shs__lasso_set *set, int leaving) {
     set->signs[set->order[leaving]] = 0;
     set->used--;
     for (i = leaving; i < set->used; i++) {
-        shs_wide *row = set->L + shs__omp_triangle(i);
-        const shs_wide *below = set->L + shs__omp_triangle(i + 1);
+        shs_wide *row = set->L + shs__small_triangle(i);
+        const shs_wide *below = set->L + shs__small_triangle(i + 1);
         set->order[i] = set->order[i + 1];
         v[i] = below[leaving];
         for (j = 0; j < leaving; j++) row[j] = below[j];
         for (j = leaving; j <= i; j++) row[j] = below[j + 1];
     }
     for (j = leaving; j < set->used; j++) {
-        shs_wide *pivot = set->L + shs__omp_triangle(j) + j;
+        shs_wide *pivot = set->L + shs__small_triangle(j) + j;
         const shs_wide length = SHS__WSQRT(*pivot * *pivot + v[j] * v[j]), c = *pivot / length, s = v[j] / length;
         *pivot = length;
         for (i = j + 1; i < set->used; i++) {
-            shs_wide *value = set->L + shs__omp_triangle(i) + j;
+            shs_wide *value = set->L + shs__small_triangle(i) + j;
             const shs_wide was = *value;
             *value = c * was + s * v[i];
             v[i] = c * v[i] - s * was;
@@ -13286,7 +13295,7 @@ SHS__PRIVATE void shs__lasso_chunk(void *arg, size_t chunk, int worker) {
 
 SHS__PRIVATE shs_status shs__lasso_run(const shs_context *ctx, shs__lasso *q, shs_lasso_report *report) {
     shs__coder *c = &q->c;
-    const shs_wide sweeps = 32 * (shs_wide)c->over.n; /* 50 to 100 n nanoseconds at half the largest lambda, for p = 32 to 200 */
+    const shs_wide sweeps = 32 * (shs_wide)c->over.n; /* as half the largest lambda takes, for p = 32 to 200 */
     const shs_wide work = (shs__ctx_product_work(c->over.n, c->over.p, 1) + sweeps) * (shs_wide)q->count;
     shs__sum objective = SHS_ZERO;
     shs_status status = SHS_OK;
@@ -13387,6 +13396,7 @@ SHS__PRIVATE shs_status shs__lasso_descents(const shs_context *ctx, shs__lasso *
 
 /* Codes with D and Y as they are: the caller's, or copies in other units. */
 SHS__OUTLINE shs_status shs__lasso_code_as_is(const shs_context *ctx, shs__lasso *q, shs_lasso_report *report) {
+    const shs_engine *e = shs__ctx_engine(ctx);
     shs__coder *c = &q->c;
     shs__omp_dictionary *d = &c->over;
     shs__layout l = SHS_ZERO;
@@ -13394,10 +13404,10 @@ SHS__OUTLINE shs_status shs__lasso_code_as_is(const shs_context *ctx, shs__lasso
     int j;
     shs__lasso_plan(q);
     while (shs__layout_next(ctx, &l, &status)) shs__lasso_layout(&l, q, shs__ctx_workers(ctx));
-    if (status == SHS_OK && ctx && ctx->engine && c->m > 0) {
+    if (status == SHS_OK && e && c->m > 0) {
         status = shs__lasso_descents(ctx, q);
         q->descended = status == SHS_OK;
-        if (shs__ctx_cpu_takes_over(ctx->engine, status)) status = SHS_OK;
+        if (shs__ctx_cpu_takes_over(e, status)) status = SHS_OK;
     }
     if (status == SHS_OK) {
         shs__coder_dictionary(ctx, c, d->D, d->ldd);
@@ -13416,7 +13426,8 @@ SHS__OUTLINE shs_status shs__lasso_code_scaled(const shs_context *ctx, const shs
     shs_lasso_options o = *q->o;
     shs__layout l = SHS_ZERO;
     const size_t m = q->c.m;
-    const int together = ctx && ctx->engine && ctx->engine->signals_descend && q->c.over.p && !o.relative;
+    const shs_engine *e = shs__ctx_engine(ctx);
+    const int together = e && e->signals_descend && q->c.over.p && !o.relative;
     size_t i;
     int good, which;
     shs_status status;
@@ -14028,7 +14039,7 @@ SHS__PRIVATE void shs__dl_overlaps(const shs__dl_session *s, const shs_atom_grou
     const int p = s->coder.over.p;
     int j;
     for (j = 0; j < g->count; j++)
-        s->group.overlap[j] = shs__wide_dot(p, SHS__AT(s->D_old, p, 0, g->first + j), SHS__AT(g->atoms, p, 0, j));
+        s->group.overlap[j] = shs__la_dot_exact(p, SHS__AT(s->D_old, p, 0, g->first + j), SHS__AT(g->atoms, p, 0, j));
 }
 
 /* A code made anew, z, of one that was x: not below 0 where codes are to be nonnegative, and 0 remains 0 then. */
@@ -14251,8 +14262,8 @@ SHS__PRIVATE void shs__dl_solve_signal(const shs__dl_session *s, size_t i, shs_w
     int a, b;
     for (a = 0; a < count; a++) {
         const shs_real *d = SHS__AT(s->D_old, p, 0, atoms[a]);
-        z[a] = shs__wide_dot(p, d, y);
-        for (b = 0; b <= a; b++) row[b] = shs__wide_dot(p, d, SHS__AT(s->D_old, p, 0, atoms[b]));
+        z[a] = shs__la_dot_exact(p, d, y);
+        for (b = 0; b <= a; b++) row[b] = shs__la_dot_exact(p, d, SHS__AT(s->D_old, p, 0, atoms[b]));
         row[a] += (shs_wide)s->mu;
         left = shs__small_row(a, L, row);
         row[a] = SHS__WSQRT(shs__wmax(left, (shs_wide)s->mu)); /* but for rounding it is larger */
@@ -16403,7 +16414,7 @@ SHS__PRIVATE shs_status shs__patch_code(const shs_context *ctx, shs__patch_codin
     shs_status status = SHS_OK;
     w->coder.m = w->synthesis.count = count;
     w->coder.chunks = shs__ctx_chunks(count, w->coder.chunk_signals);
-    if (ctx && ctx->engine) {
+    if (shs__ctx_engine(ctx)) {
         w->coder.around.fetch = NULL;
         shs__patch_get_run(ctx, &w->job);
         if (shs__coder_finite(ctx, &w->coder) != SHS_OK) return SHS_IMAGE_NOT_FINITE;
@@ -18916,9 +18927,12 @@ SHS__PRIVATE shs_status shs__px_open_on_cpu(const shs_context *ctx, const shs_cu
 
 /* For a call that needs the CPU for a part: refused if the context's engine has no fallback. */
 SHS__PRIVATE shs_status shs__px_open_for_fallback(const shs_context *ctx, const shs_cube *cube, shs__pixels *px) {
-    shs_status status = shs__px_open_on_cpu(ctx, cube, px);
-    if (status == SHS_OK && ctx && ctx->engine && !ctx->engine->fallback) return SHS_UNSUPPORTED;
-    return status;
+    const shs_engine *e;
+    const shs_status status = shs__px_open_on_cpu(ctx, cube, px);
+    if (status != SHS_OK) return status;
+    e = shs__ctx_engine(ctx);
+    if (e && !e->fallback) return SHS_UNSUPPORTED;
+    return SHS_OK;
 }
 
 SHS__PRIVATE shs_status shs__px_open(const shs_context *ctx, const shs_cube *cube, shs__pixels *px) {
