@@ -392,7 +392,7 @@ extern "C" {
     X(SHS_REDUCE_FAILED, 9, "reduce_fn: returned non-zero; the ranks could not add their results")                             \
     X(SHS_PEER_FAILED, 10, "ranks: another rank failed and this one stopped; the status there says why")                       \
     X(SHS_RANKS_DIFFER, 11, "ranks: sizes, options or calls differ between ranks, or two ranks have the same number")          \
-    X(SHS_BAD_CONTEXT, 12, "context: not zeroed, later version (or engine), half a pair of callbacks, or a bad rank or threads")\
+    X(SHS_BAD_CONTEXT, 12, "context: not zeroed, later version (or engine), half a pair of callbacks, bad rank or threads")    \
     X(SHS_BAD_OPTIONS, 13, "options: NULL but needed, not zeroed first, or a member is out of range")                          \
     X(SHS_BAD_WORKSPACE, 14, "workspace: NULL, or smaller than the size that the workspace query returned")                    \
     X(SHS_BAD_M, 15, "m: negative, or zero where at least one is needed")                                                      \
@@ -4862,7 +4862,7 @@ SHS__PRIVATE shs_real SHS__IN(dots_where)(int n, const unsigned char *m, const s
                                    ptrdiff_t c_vector, ptrdiff_t c_column) {                                                   \
         vector_type zero = SHS__##W##ALL(0), a0, a1 = zero, a2 = zero, bj;                                                     \
         SHS__TILE_COLUMNS(SHS__TILE_BEGIN, vector_type)                                                                        \
-        for (; depth > 0; depth--, a += a_next, b += b_next) {                                                                 \
+        for (; depth > 0; depth--) {                                                                                           \
             a0 = SHS__##W##LOAD(a);                                                                                            \
             SHS__IN_REGISTER(a0);                                                                                              \
             if (vectors > 1) a1 = SHS__##W##LOAD(a + vector);                                                                  \
@@ -4870,6 +4870,8 @@ SHS__PRIVATE shs_real SHS__IN(dots_where)(int n, const unsigned char *m, const s
             if (vectors > 2) a2 = SHS__##W##LOAD(a + 2 * vector);                                                              \
             if (vectors > 2) SHS__IN_REGISTER(a2);                                                                             \
             SHS__TILE_COLUMNS(SHS__TILE_STEP, W)                                                                               \
+            a += a_next;                                                                                                       \
+            b += b_next;                                                                                                       \
         }                                                                                                                      \
         SHS__TILE_COLUMNS(SHS__TILE_END, W)                                                                                    \
     }
@@ -4905,7 +4907,7 @@ SHS__PRIVATE void SHS__IN(gemm_tile)(int rows, int depth, const shs_real *a, ptr
     shs_real c0[SHS__MR] = {0}, c1[SHS__MR] = {0}, c2[SHS__MR] = {0}, c3[SHS__MR] = {0};
     int i;
     (void)rows;
-    for (; depth > 0; depth--, a += a_next, b += b_next) {
+    for (; depth > 0; depth--) {
         SHS__KEEP_SCALAR;
         for (i = 0; i < SHS__MR; i++) {
             c0[i] += a[i] * b[0];
@@ -4913,6 +4915,8 @@ SHS__PRIVATE void SHS__IN(gemm_tile)(int rows, int depth, const shs_real *a, ptr
             c2[i] += a[i] * b[2 * b_column];
             c3[i] += a[i] * b[3 * b_column];
         }
+        a += a_next;
+        b += b_next;
     }
     for (i = 0; i < SHS__MR; i++) {
         shs_real *c = C + i;
@@ -4964,16 +4968,22 @@ SHS__PRIVATE void SHS__IN(pack)(int along, int width, int padded, int depth, shs
     int i, p;
 #ifdef SHS__VECTOR_BYTES
     if (along && width == SHS__NR && padded == SHS__NR) { /* a sliver of B need not be a whole vector wide */
-        for (p = 0; p < depth; p++, S += ld, to += SHS__NR) SHS__COPY_ROW(to, scale, S);
+        for (p = 0; p < depth; p++) {
+            SHS__COPY_ROW(to, scale, S);
+            S += ld;
+            to += SHS__NR;
+        }
         return;
     }
 #endif
     if (!along) SHS__IN(transpose)(depth, width, scale, S, ld, to, padded);
-    for (p = 0; p < depth && (along || width < padded); p++, S += ld, to += padded) {
+    for (p = 0; p < depth && (along || width < padded); p++) {
         for (i = along ? 0 : width; i + SHS__LANES <= width; i += SHS__LANES)
             SHS__STORE(to + i, SHS__MUL(SHS__ALL(scale), SHS__LOAD(S + i)));
         for (; i < width; i++) to[i] = scale * S[i];
         for (; i < padded; i++) to[i] = 0;
+        S += ld;
+        to += padded;
     }
 }
 
@@ -5099,7 +5109,7 @@ SHS__OUTLINE void SHS__IN(rotate)(int m, int lo, int hi, const shs_wide *cosine,
     for (row = 0; row < m; row += 2 * SHS__WLANES) {
         shs_wide *z = SHS__AT(Z, ld, row, hi);
         shs__wvec right = SHS__WLOAD(z), right2 = SHS__WLOAD(z + SHS__WLANES), left, left2;
-        for (i = hi - 1; i >= lo; i--, z -= ld) {
+        for (i = hi - 1; i >= lo; i--) {
             const shs__wvec c = SHS__WALL(cosine[i]), s = SHS__WALL(sine[i]);
             left = SHS__WLOAD(z - ld);
             left2 = SHS__WLOAD(z - ld + SHS__WLANES);
@@ -5107,6 +5117,7 @@ SHS__OUTLINE void SHS__IN(rotate)(int m, int lo, int hi, const shs_wide *cosine,
             SHS__WSTORE(z + SHS__WLANES, SHS__WFMA(s, left2, SHS__WMUL(c, right2)));
             right = SHS__WFMS(c, left, SHS__WMUL(s, right));
             right2 = SHS__WFMS(c, left2, SHS__WMUL(s, right2));
+            z -= ld;
         }
         SHS__WSTORE(z, right);
         SHS__WSTORE(z + SHS__WLANES, right2);
@@ -5282,12 +5293,13 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
             shs__vec v2 = SHS__LOAD(g + i + 2 * SHS__LANES), v3 = SHS__LOAD(g + i + 3 * SHS__LANES);
             shs_real *row = SHS__AT_B(B, n, rows, 0, i);
             ptrdiff_t next = SHS__BLOCK_WIDTH(n, i);
-            for (q = 0; q < k; q++, row += next) {
+            for (q = 0; q < k; q++) {
                 const shs__vec factor = SHS__SUB(zero, SHS__ALL(c[q]));
                 v0 = SHS__MULTIPLY_ADD(factor, SHS__LOAD(row), v0);
                 v1 = SHS__MULTIPLY_ADD(factor, SHS__LOAD(row + SHS__LANES), v1);
                 v2 = SHS__MULTIPLY_ADD(factor, SHS__LOAD(row + 2 * SHS__LANES), v2);
                 v3 = SHS__MULTIPLY_ADD(factor, SHS__LOAD(row + 3 * SHS__LANES), v3);
+                row += next;
             }
             v0 = SHS__MUL(v0, scale);
             v1 = SHS__MUL(v1, scale);
@@ -5317,7 +5329,10 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
             shs__vec v = SHS__LOAD(g + i);
             shs_real *row = SHS__AT_B(B, n, rows, 0, i);
             ptrdiff_t next = SHS__BLOCK_WIDTH(n, i);
-            for (q = 0; q < k; q++, row += next) v = SHS__MULTIPLY_ADD(SHS__SUB(zero, SHS__ALL(c[q])), SHS__LOAD(row), v);
+            for (q = 0; q < k; q++) {
+                v = SHS__MULTIPLY_ADD(SHS__SUB(zero, SHS__ALL(c[q])), SHS__LOAD(row), v);
+                row += next;
+            }
             v = SHS__MUL(v, scale);
             SHS__STORE(row, v);
             v = SHS__MULTIPLY_ADD(step, v, SHS__LOAD(alpha + i));
@@ -5330,7 +5345,10 @@ SHS__PRIVATE int SHS__IN(advance)(int n, int k, const shs_real *SHS__RESTRICT g,
     for (; i < n; i++) {
         shs_real v = g[i], *row = SHS__AT_B(B, n, rows, 0, i);
         ptrdiff_t next = SHS__BLOCK_WIDTH(n, i);
-        for (q = 0; q < k; q++, row += next) v = SHS__MULTIPLY_ADD_ONE(-c[q], *row, v);
+        for (q = 0; q < k; q++) {
+            v = SHS__MULTIPLY_ADD_ONE(-c[q], *row, v);
+            row += next;
+        }
         v *= inverse_d;
         *row = v;
         alpha[i] = SHS__MULTIPLY_ADD_ONE(minus_t, v, alpha[i]);
@@ -5473,9 +5491,14 @@ SHS__PRIVATE int SHS__IN(choose)(shs_selection selection, int n, shs_real scale,
 #define SHS__PX_CONVERT(from_type, load)                                                                                       \
     {                                                                                                                          \
         const from_type *v = (const from_type *)from;                                                                          \
-        for (; i + SHS__LANES <= n; i += SHS__LANES, shift += step)                                                            \
+        for (; i + SHS__LANES <= n; i += SHS__LANES) {                                                                         \
             SHS__STORE(to + i, SHS__SUB(load(v + i), SHS__LOAD(shift)));                                                       \
-        for (; i < n; i++, shift += step != 0) to[i] = (shs__element)v[i] - *shift;                                            \
+            shift += step;                                                                                                     \
+        }                                                                                                                      \
+        for (; i < n; i++) {                                                                                                   \
+            to[i] = (shs__element)v[i] - *shift;                                                                               \
+            shift += step != 0;                                                                                                \
+        }                                                                                                                      \
     }                                                                                                                          \
     break;
 
@@ -5531,14 +5554,18 @@ SHS__PRIVATE void SHS__IN(px_pack)(shs_type type, int bands, int pixels, const u
     shs__element *room = (shs__element *)rooms, *to = (shs__element *)packed;
     int k, b;
     for (b = bands; b % SHS__LANES; b++) room[b] = 0;
-    for (k = 0; k < pixels; k++, to += SHS__LANES) {
+    for (k = 0; k < pixels; k++) {
         shs__element *group = to;
         if (!missing[k]) {
             SHS__IN(px_convert)(type, bands, spectrum[k], shift, 1, room);
             if (type == SHS_TYPE_F32 || type == SHS_TYPE_REAL) missing[k] = !SHS__IN(px_finite)(bands, room);
         }
         for (b = 0; b < bands && missing[k]; b++) room[b] = 0;
-        for (b = 0; b < bands; b += SHS__LANES, group += apart) SHS__STORE(group, SHS__LOAD(room + b));
+        for (b = 0; b < bands; b += SHS__LANES) {
+            SHS__STORE(group, SHS__LOAD(room + b));
+            group += apart;
+        }
+        to += SHS__LANES;
     }
 }
 
@@ -5546,19 +5573,21 @@ SHS__PRIVATE void SHS__IN(px_pack)(shs_type type, int bands, int pixels, const u
 SHS__PRIVATE void SHS__IN(px_sums)(int bands, int depth, const void *panel, shs_wide *sum) {
     const shs__element *packed = (const shs__element *)panel;
     int b, k, l, i;
-    for (b = 0; b < bands; b += SHS__LANES, packed += SHS__PANEL_PIXELS * SHS__LANES) {
+    for (b = 0; b < bands; b += SHS__LANES) {
         for (l = 0; l < SHS__LANES; l += SHS__WLANES) {
             shs__wvec even = SHS__WALL(0), odd = even;
             shs_wide lane[SHS__WLANES];
             const shs__element *x = packed + l;
-            for (k = 0; k + 2 <= depth; k += 2, x += 2 * SHS__LANES) {
+            for (k = 0; k + 2 <= depth; k += 2) {
                 even = SHS__WADD(even, SHS__WIDEN(x));
                 odd = SHS__WADD(odd, SHS__WIDEN(x + SHS__LANES));
+                x += 2 * SHS__LANES;
             }
             if (k < depth) even = SHS__WADD(even, SHS__WIDEN(x));
             SHS__WSTORE(lane, SHS__WADD(even, odd));
             for (i = 0; i < SHS__WLANES && b + l + i < bands; i++) sum[b + l + i] += lane[i];
         }
+        packed += SHS__PANEL_PIXELS * SHS__LANES;
     }
 }
 
@@ -5592,16 +5621,19 @@ SHS__INLINE void SHS__IN(grow_of)(int vectors, int columns, int add, int count, 
     shs__vec zero = SHS__ALL(0), a0, a1 = zero, a2 = zero, bj;
     int i, done = 0;
     SHS__TILE_COLUMNS(SHS__TILE_BEGIN, shs__vec)
-    for (i = 0; i < count; i++, C += apart) {
-        for (; done < ends[i]; done++, a += next, b += next) {
+    for (i = 0; i < count; i++) {
+        for (; done < ends[i]; done++) {
             a0 = SHS__LOAD(a);
             if (vectors > 1) a1 = SHS__LOAD(a + SHS__LANES);
             if (vectors > 2) a2 = SHS__LOAD(a + 2 * SHS__LANES);
             SHS__TILE_COLUMNS(SHS__TILE_STEP, )
+            a += next;
+            b += next;
         }
         if (done > 0) {
             SHS__TILE_COLUMNS(SHS__TILE_END, )
         }
+        C += apart;
     }
 }
 
@@ -5631,10 +5663,13 @@ SHS__PRIVATE void SHS__IN(px_divide)(int groups, const void *triangle, const voi
                                      ptrdiff_t next) {
     const shs__element *l = (const shs__element *)triangle, *a = (const shs__element *)from, *b = (const shs__element *)less;
     shs__element *x = (shs__element *)to;
-    for (; groups > 0; groups--, a += SHS__PC * SHS__LANES, b += SHS__PC * SHS__LANES, x += next) {
+    for (; groups > 0; groups--) {
         shs__vec x0 = SHS__ALL(0), x1, x2, x3, x4, x5, x6, x7;
         SHS__DIVIDE_COLUMNS(SHS__DIVIDE_BEGIN)
         SHS__DIVIDE_COLUMNS(SHS__DIVIDE_STEP)
+        a += SHS__PC * SHS__LANES;
+        b += SHS__PC * SHS__LANES;
+        x += next;
     }
 }
 #endif
@@ -5644,7 +5679,7 @@ SHS__PRIVATE void SHS__IN(px_flush)(int bands, const void *blocks, shs_wide *P) 
     const shs__element *C = (const shs__element *)blocks;
     int column, row, j, i, last;
     for (column = 0; column < bands; column += SHS__PC)
-        for (row = column - column % SHS__LANES; row < bands; row += SHS__LANES, C += SHS__PC * SHS__LANES) {
+        for (row = column - column % SHS__LANES; row < bands; row += SHS__LANES) {
             last = row + SHS__LANES < bands ? row + SHS__LANES : bands;
             for (j = 0; j < SHS__PC && column + j < bands; j++) {
                 const shs__element *c = C + j * SHS__LANES;
@@ -5655,6 +5690,7 @@ SHS__PRIVATE void SHS__IN(px_flush)(int bands, const void *blocks, shs_wide *P) 
                         SHS__WSTORE(p + i, SHS__WADD(SHS__WLOAD(p + i), SHS__WIDEN(c + i)));
                 for (; i < last - row; i++) p[i] += (shs_wide)c[i];
             }
+            C += SHS__PC * SHS__LANES;
         }
 }
 
@@ -5683,7 +5719,7 @@ SHS__PRIVATE void SHS__IN(px_squares)(int pixels, int n, const void *values, int
     const shs__element *y = (const shs__element *)values, *c = (const shs__element *)constant;
     shs__element lane[SHS__LANES];
     int k, i;
-    for (k = 0; k < pixels; k++, y += ldy) {
+    for (k = 0; k < pixels; k++) {
         shs__vec even = SHS__ALL(0), odd = even, v;
         for (i = 0; i + SHS__LANES < n; i += 2 * SHS__LANES) {
             v = SHS__ADD(SHS__LOAD(y + i), SHS__LOAD(c + i));
@@ -5698,6 +5734,7 @@ SHS__PRIVATE void SHS__IN(px_squares)(int pixels, int n, const void *values, int
         SHS__STORE(lane, SHS__ADD(even, odd));
         sum[k] = 0;
         for (i = 0; i < SHS__LANES; i++) sum[k] += (shs_wide)lane[i];
+        y += ldy;
     }
 }
 
@@ -5883,10 +5920,10 @@ SHS__PRIVATE int32_t SHS__IN(pack_pairs)(shs_type type, int bands, int pixels, c
     unsigned char ends[2][2 * SHS__WL] = {{0}};
     shs__words most = SHS__IALL(0);
     int k, b;
-    for (k = 0; k < pixels; k += 2, to += SHS__WL) {
+    for (k = 0; k < pixels; k += 2) {
         const unsigned char *x = spectrum[k], *y = spectrum[k + 1];
         int32_t *group = to;
-        for (b = 0; b < bands; b += SHS__WL, group += apart) {
+        for (b = 0; b < bands; b += SHS__WL) {
             if (bands - b < SHS__WL) {
                 memcpy(ends[0], x, (size_t)(bands - b) * size);
                 memcpy(ends[1], y, (size_t)(bands - b) * size);
@@ -5896,7 +5933,9 @@ SHS__PRIVATE int32_t SHS__IN(pack_pairs)(shs_type type, int bands, int pixels, c
             SHS__PAIR(SHS__IN(word_values)(type, x), SHS__IN(word_values)(type, y), shift + b, group, most);
             x += SHS__WL * size;
             y += SHS__WL * size;
+            group += apart;
         }
+        to += SHS__WL;
     }
     return SHS__IN(largest_word)(most);
 }
@@ -5935,7 +5974,7 @@ SHS__INLINE shs__words SHS__IN(word_dot)(shs__factors how, shs__words sum, shs__
 SHS__PRIVATE void SHS__IN(sum_words)(shs__factors how, int bands, int words, const int32_t *packed, size_t apart, shs_wide *sum) {
     int32_t lane[SHS__WL];
     int b, k;
-    for (b = 0; b < bands; b += SHS__WL, packed += apart) {
+    for (b = 0; b < bands; b += SHS__WL) {
         shs__words even = SHS__IALL(0), odd = even, each = SHS__IALL(how == SHS__QUADS ? 0x1010101 : 0x10001);
         for (k = 0; k + 2 <= words; k += 2) {
             even = SHS__IN(word_dot)(how, even, each, SHS__ILOAD(packed + k * SHS__WL));
@@ -5944,6 +5983,7 @@ SHS__PRIVATE void SHS__IN(sum_words)(shs__factors how, int bands, int words, con
         if (k < words) even = SHS__IN(word_dot)(how, even, each, SHS__ILOAD(packed + k * SHS__WL));
         SHS__ISTORE(lane, SHS__IADD(even, odd));
         for (k = 0; k < SHS__WL && b + k < bands; k++) sum[b + k] += (shs_wide)lane[k];
+        packed += apart;
     }
 }
 
@@ -5967,7 +6007,7 @@ SHS__INLINE void SHS__IN(word_tile)(shs__factors how, int vectors, int depth, in
         int words = depth < most ? depth : most;
         shs__words zero = SHS__IALL(0), a0, a1 = zero, a2 = zero, bj;
         SHS__TILE_COLUMNS(SHS__WORD_BEGIN, zero)
-        for (depth -= words; words > 0; words--, a += SHS__WL, b += SHS__WL) {
+        for (depth -= words; words > 0; words--) {
             a0 = SHS__ILOAD(a);
             SHS__IN_REGISTER(a0);
             if (vectors > 1) a1 = SHS__ILOAD(a + apart);
@@ -5975,6 +6015,8 @@ SHS__INLINE void SHS__IN(word_tile)(shs__factors how, int vectors, int depth, in
             if (vectors > 2) a2 = SHS__ILOAD(a + 2 * apart);
             if (vectors > 2) SHS__IN_REGISTER(a2);
             SHS__TILE_COLUMNS(SHS__WORD_STEP, how)
+            a += SHS__WL;
+            b += SHS__WL;
         }
         SHS__TILE_COLUMNS(SHS__WORD_END, sums)
         for (words = 0; words < vectors * SHS__WC * SHS__WL; words += SHS__WLANES)
@@ -6007,10 +6049,10 @@ SHS__PRIVATE void SHS__IN(pack_quads)(int bands, int pixels, const unsigned char
     unsigned char ends[4][SHS__WL];
     int k, b, q;
     memset(ends, 128, sizeof ends);
-    for (k = 0; k < pixels; k += 4, to += SHS__WL, spectrum += 4) {
+    for (k = 0; k < pixels; k += 4) {
         const unsigned char *p0 = spectrum[0], *p1 = spectrum[1], *p2 = spectrum[2], *p3 = spectrum[3];
         int32_t *group = to;
-        for (b = 0; b < bands; b += SHS__WL, group += apart) {
+        for (b = 0; b < bands; b += SHS__WL) {
             if (bands - b < SHS__WL) {
                 for (q = 0; q < 4; q++) memcpy(ends[q], spectrum[q] + b, (size_t)(bands - b));
                 p0 = ends[0];
@@ -6025,7 +6067,10 @@ SHS__PRIVATE void SHS__IN(pack_quads)(int bands, int pixels, const unsigned char
             p1 += SHS__WL;
             p2 += SHS__WL;
             p3 += SHS__WL;
+            group += apart;
         }
+        to += SHS__WL;
+        spectrum += 4;
     }
 }
 #endif
@@ -6039,13 +6084,15 @@ SHS__PRIVATE int32_t SHS__IN(pack_planes)(shs__factors how, shs_type type, int b
     shs__words most = SHS__IALL(0);
 #endif
     (void)type, (void)shift;
-    for (b = 0; b < bands; b += SHS__WL, to += apart) {
+    for (b = 0; b < bands; b += SHS__WL) {
         if (bands - b < SHS__WL) memset(to, 0, (size_t)words * sizeof(int32_t) * SHS__WL);
-        for (l = 0; l < SHS__WL && b + l < bands; l++, planes += ld)
+        for (l = 0; l < SHS__WL && b + l < bands; l++) {
             for (k = 0; k < words; k++) {
                 if (how == SHS__QUADS || type != SHS_TYPE_U8) memcpy(to + k * SHS__WL + l, planes + 4 * k, 4);
                 else to[k * SHS__WL + l] = planes[2 * k] | planes[2 * k + 1] << 16;
             }
+            planes += ld;
+        }
         for (k = 0; k < words; k++) {
             int32_t *word = to + k * SHS__WL;
             if (how == SHS__QUADS) SHS__ISTORE(word + second, SHS__IXOR(SHS__ILOAD(word), SHS__IALL((int32_t)0x80808080)));
@@ -6057,6 +6104,7 @@ SHS__PRIVATE int32_t SHS__IN(pack_planes)(shs__factors how, shs_type type, int b
             }
 #endif
         }
+        to += apart;
     }
 #ifdef SHS__PMADD
     return SHS__IN(largest_word)(most);
@@ -8157,8 +8205,9 @@ SHS__OUTLINE void shs__small_orthogonal_columns(int p, shs_wide negligible, shs_
     int i, j, l, sweep, turned = 1;
     SHS__CLEAR(V, shs__cells(p, p));
     for (i = 0; i < p; i++) *SHS__AT(V, p, i, i) = 1;
-    for (sweep = 0; sweep < 60 && turned; sweep++)
-        for (turned = 0, i = 0; i < p; i++)
+    for (sweep = 0; sweep < 60 && turned; sweep++) {
+        turned = 0;
+        for (i = 0; i < p; i++)
             for (j = i + 1; j < p; j++) {
                 shs_wide *a = SHS__AT(W, p, 0, i), *b = SHS__AT(W, p, 0, j), *u = SHS__AT(V, p, 0, i), *v = SHS__AT(V, p, 0, j);
                 shs_wide aa = shs__la_dot_wide(p, a, a), bb = shs__la_dot_wide(p, b, b), ab = shs__la_dot_wide(p, a, b);
@@ -8178,6 +8227,7 @@ SHS__OUTLINE void shs__small_orthogonal_columns(int p, shs_wide negligible, shs_
                     v[l] = sine * y + c * v[l];
                 }
             }
+    }
 }
 
 /* ================================================================================================================== */
@@ -8349,19 +8399,24 @@ SHS__PRIVATE shs__wfactor shs__eigh_factor(shs_wide alpha, const shs_wide *B, in
 SHS__PRIVATE void shs__eigh_pack(int k, int columns, shs__wfactor b, shs_wide *pack) {
     const shs_wide alpha = b.alpha;
     int l, j, q;
-    for (j = 0; j < columns; j += 4, b.B += 4 * b.column) {
+    for (j = 0; j < columns; j += 4) {
         const shs_wide *x = b.B, *y = x + b.column, *z = y + b.column, *last = z + b.column;
         ptrdiff_t at = 0;
         if (j + 4 <= columns) /* most are whole */
-            for (l = 0; l < k; l++, at += b.row, pack += 4) {
+            for (l = 0; l < k; l++) {
                 pack[0] = alpha * x[at];
                 pack[1] = alpha * y[at];
                 pack[2] = alpha * z[at];
                 pack[3] = alpha * last[at];
+                at += b.row;
+                pack += 4;
             }
         else
-            for (l = 0; l < k; l++, at += b.row)
-                for (q = 0; q < 4; q++, pack++) *pack = j + q < columns ? alpha * b.B[at + q * b.column] : 0;
+            for (l = 0; l < k; l++) {
+                for (q = 0; q < 4; q++) *pack++ = j + q < columns ? alpha * b.B[at + q * b.column] : 0;
+                at += b.row;
+            }
+        b.B += 4 * b.column;
     }
 }
 
@@ -8774,10 +8829,9 @@ SHS__OUTLINE void shs__eigh_secular_origin(const shs__merge *m, int origin, shs_
 SHS__OUTLINE shs_wide shs__eigh_secular_root(const shs__eigh_kernels *kernels, const shs__merge *m, int j, shs_wide *distance,
                                              shs_wide *delta) {
     int k = m->k, last = j == k - 1, origin = j, step, i;
-    shs_wide lo = 0, hi, x, psi, phi, dpsi, dphi, f;
-    if (last)
-        for (i = 0, hi = 0; i < k; i++) hi += m->q[i];
-    else hi = m->d[j + 1] - m->d[j];
+    shs_wide lo = 0, hi = 0, x, psi, phi, dpsi, dphi, f;
+    for (i = 0; last && i < k; i++) hi += m->q[i];
+    if (!last) hi = m->d[j + 1] - m->d[j];
     x = hi / 2;
     shs__eigh_secular_origin(m, origin, distance);
     for (step = 0; step < 100; step++) {
@@ -9008,9 +9062,10 @@ SHS__OUTLINE int shs__eigh_twisted(shs__eigh *w, int j, shs_wide norm) {
     shs_wide *y = SHS__AT(w->S, w->ld, 0, j), *down = w->merge, *up = down + w->ld;
     shs_wide tiny = SHS__WIDE_EPS * SHS__WIDE_EPS, smallest = 0, off, before = 0, norm2;
     int n = w->n, r = n - 1, i, pass;
-    for (i = 0; i < n; before = e[i] * e[i] / down[i], i++) {
+    for (i = 0; i < n; i++) {
         down[i] = d[i] - lambda - before;
         if (shs__wabs(down[i]) < tiny * norm) down[i] = tiny * norm;
+        before = e[i] * e[i] / down[i];
     }
     before = 0;
     for (i = n - 1; i >= 0; i--) {
@@ -9171,8 +9226,9 @@ SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *
         if (shs__wabs(A[i]) > least) least = shs__wabs(A[i]);
     }
     least *= SHS__WIDE_EPS / (shs_wide)n;
-    for (sweep = 0; sweep < 60 && rotated; sweep++)
-        for (rotated = 0, q = 1; q < n; q++)
+    for (sweep = 0; sweep < 60 && rotated; sweep++) {
+        rotated = 0;
+        for (q = 1; q < n; q++)
             for (p = 0; p < q; p++) {
                 shs_wide a = A[p + q * n], h, t, c;
                 if (!(shs__wabs(a) > least)) continue;
@@ -9186,6 +9242,7 @@ SHS__PUBLIC void shs_eigh_naive(int n, shs_wide *A, shs_wide *values, shs_wide *
                 A[p + q * n] = A[q + p * n] = 0;
                 rotated = 1;
             }
+    }
     for (q = 0; q < n; q++) values[q] = A[q + q * n];
     for (q = 0; q < n; q++) /* exchanges are rotations by a right angle */
         for (p = q + 1; p < n; p++)
@@ -9842,9 +9899,10 @@ SHS__PRIVATE int shs__omp_append_gram(shs__omp_signal *w) {
     const shs_real *b = SHS__AT_B(w->B, over->padded, w->rows, 0, j), gjj = *SHS__AT(over->G, over->ldg, j, j);
     ptrdiff_t width = SHS__BLOCK_WIDTH(over->padded, j);
     shs_real *c = w->L + shs__small_triangle(w->chosen), d2 = gjj;
-    for (i = 0; i < w->chosen; i++, b += width) {
+    for (i = 0; i < w->chosen; i++) {
         c[i] = *b;
         d2 -= c[i] * c[i];
+        b += width;
     }
     if (w->distances.d2) {
         const shs_real distance2 = w->distances.d2[j];
@@ -10179,8 +10237,10 @@ SHS__OUTLINE void shs__team_choose(shs__omp_signal *w) {
         const shs_real *alpha = SHS__AT(team->A, padded, 0, d->G ? first : 0);
         if (!d->G)
             shs__omp_products(d, (int)count, SHS__AT(team->R, d->p, 0, first), d->p, team->A, d->n, team->scratch);
-        for (i = 0; i < count; i++, alpha += padded)
+        for (i = 0; i < count; i++) {
             for (j = 0; j < padded; j++) team->squares[j] += shs__square(alpha[j]);
+            alpha += padded;
+        }
     }
     for (j = 0; j < padded; j++) w->alpha[j] = (shs_real)SHS__WSQRT(team->squares[j]);
     if (!d->G && w->distances.d2 && w->distances.measured < w->chosen)
@@ -10614,12 +10674,13 @@ SHS__PRIVATE void shs__omp_pursue_chunk(const shs__omp_worker *g, int count) {
             active[left++] = active[a];
         }
         columns = actives = left;
-        for (a = 0; distances && a < actives; a++, columns++) {
+        for (a = 0; distances && a < actives; a++) {
             shs__omp_signal *w = g->members + active[a];
             const shs_real *q = SHS__AT(w->Q, p, 0, shs__imax(w->chosen - 1, 0));
             shs__omp_weigh(w, q, SHS__AT(g->R, p, 0, columns));
             w->B = g->alpha + shs__cells(columns, g->over->n);
             if (SHS__OMP_IF_WEIGHTED(g->seats)) g->seats[columns] = w;
+            columns++;
         }
     }
     if (SHS__OMP_IF_NONNEGATIVE(g->over->nonnegative)) return; /* the coefficients are complete after each step */
@@ -10990,8 +11051,10 @@ SHS__OUTLINE void shs__chunk_with_gram(const shs__coder *c, size_t first, size_t
             shs__coder_begin(c, abreast + k, at);
             shs__omp_choose(abreast + k);
         }
-        while (has_next)
-            for (k = 0, has_next = 0; k < count; k++) has_next |= shs__omp_step(abreast + k, SHS__OMP_GRAM);
+        while (has_next) {
+            has_next = 0;
+            for (k = 0; k < count; k++) has_next |= shs__omp_step(abreast + k, SHS__OMP_GRAM);
+        }
         for (k = 0; k < count; k++) {
             shs__omp_finish(abreast + k);
             shs__coder_end(c, abreast + k, i + (size_t)k, sums);
@@ -11854,10 +11917,10 @@ SHS__PRIVATE void shs__units_layout(shs__layout *l, shs__units *u) {
 /* Chooses the unit of each signal, of all signals together, or of each group. */
 SHS__PRIVATE void shs__units_choose(shs__units *u, int together) {
     const shs__coder *c = &u->c;
-    size_t group, first, end, i;
+    size_t group = 0, first, end, i;
     int found = 0;
     u->largest = SHS__OMP_BIAS;
-    for (group = first = 0; first < c->m; group++, first = end) {
+    for (first = 0; first < c->m; first = end) {
         int most = SHS__OMP_NOTHING;
         if (together) end = c->m;
         else end = shs__team_end(c->options, c->m, group);
@@ -11872,6 +11935,7 @@ SHS__PRIVATE void shs__units_choose(shs__units *u, int together) {
         if (most == SHS__OMP_NOTHING) most = 0;
         for (i = first; i < end; i++) u->each[i] = -most;
         u->largest = shs__imin(u->largest, -most);
+        group++;
     }
 }
 
@@ -12418,8 +12482,9 @@ SHS__PUBLIC int shs_nnomp_naive(int p, int n, const shs_real *D, const shs_real 
         if (k == 0) first = most;
         if (!(most > SHS__WIDENED_OMP_GUARD * first)) break;
         x[k] = 0;
-        for (sweeps = 0; change > size * SHS__WIDE_EPS && sweeps < 1000000; sweeps++)
-            for (change = size = 0, l = 0; l <= k; l++) { /* each coefficient at its best, not below 0 */
+        for (sweeps = 0; change > size * SHS__WIDE_EPS && sweeps < 1000000; sweeps++) {
+            change = size = 0;
+            for (l = 0; l <= k; l++) { /* each coefficient at its best, not below 0 */
                 const shs_real *d = SHS__AT(D, p, 0, atoms[l]);
                 shs_wide alpha = 0, norm2 = 0, next;
                 for (i = 0; i < p; i++) {
@@ -12432,6 +12497,7 @@ SHS__PUBLIC int shs_nnomp_naive(int p, int n, const shs_real *D, const shs_real 
                 size += next;
                 x[l] = next;
             }
+        }
         error2 = shs__naive_dot_wide(p, r, r);
     }
     return (int)k;
@@ -12781,8 +12847,10 @@ SHS__OUTLINE int shs__lasso_inside(const shs__lasso *q, shs__lasso_signal *s, co
     own.n = own.ldg = ldm;
     own.a = w->a;
     own.x = w->u;
-    for (j = 0; j < SHS__LASSO_INSIDE && s->sweeps < q->sweeps; j++, s->sweeps++)
+    for (j = 0; j < SHS__LASSO_INSIDE && s->sweeps < q->sweeps; j++) {
         (void)shs__lasso_sweep(q, s, k, NULL, &own, NULL);
+        s->sweeps++;
+    }
     whole = together && shs__lasso_face(q, s, w, k);
     for (j = 0; j < k; j++) {
         w->columns[j] = SHS__AT(over->G, over->ldg, 0, w->support[j]);
@@ -12820,8 +12888,10 @@ SHS__OUTLINE void shs__lasso_descend(const shs__lasso *q, shs__lasso_signal *s, 
         whole = k > SHS__LASSO_FACE || shs__lasso_inside(q, s, w, k, k <= 2 * before);
         if (whole) shs__lasso_look(q, s, w, 0); /* most often the last sweep would change nothing */
         if (whole && s->gap <= target) break;
-        for (i = 0; k > SHS__LASSO_FACE && i < SHS__LASSO_INSIDE && s->sweeps < q->sweeps; i++, s->sweeps++)
+        for (i = 0; k > SHS__LASSO_FACE && i < SHS__LASSO_INSIDE && s->sweeps < q->sweeps; i++) {
             (void)shs__lasso_sweep(q, s, k, w->support, &all, NULL);
+            s->sweeps++;
+        }
     }
 }
 
@@ -12850,11 +12920,12 @@ SHS__PRIVATE void shs__lasso_store(const shs__lasso *q, shs__lasso_signal *s, co
     const shs_codes *codes = q->c.codes;
     int *atoms = shs__codes_atoms(codes, at), k = shs__lasso_support(q, w), j;
     shs_real *coefs = shs__codes_coefs(codes, at);
-    for (; k > codes->stride; k--, s->cut = 1) {
+    for (; k > codes->stride; k--) {
         int least = 0;
         for (j = 1; j < k; j++)
             if (shs__abs(w->x[w->support[j]]) < shs__abs(w->x[w->support[least]])) least = j;
         SHS__MOVE(w->support + least, w->support + least + 1, k - 1 - least);
+        s->cut = 1;
     }
     shs__codes_end(codes, at, k);
     for (j = 0; j < k; j++) {
@@ -13235,7 +13306,7 @@ SHS__OUTLINE void shs__lasso_group(const shs__lasso *q, const shs__omp_worker *g
                                    shs__lasso_sums *sums) {
     int turn, left, i;
     if (which == 0) shs__lasso_most(q, g, w, count);
-    for (turn = 0; count > 0; turn++, count = left) {
+    for (turn = 0; count > 0; turn++) {
         if (turn > 0 || which > 0 || q->descended) shs__lasso_correlate(q, g, w, which, count); /* else there are no codes yet */
         for (left = i = 0; i < count; i++) {
             shs__lasso_signal *s = w->active[i];
@@ -13264,6 +13335,7 @@ SHS__OUTLINE void shs__lasso_group(const shs__lasso *q, const shs__omp_worker *g
             sums->gap = shs__lasso_larger(sums->gap, s->gap);
             if (q->gaps) q->gaps[at] = (shs_real)s->gap;
         }
+        count = left;
     }
 }
 
@@ -13553,8 +13625,10 @@ SHS__PUBLIC void shs_sgk_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *
 SHS__PUBLIC void shs_aksvd_naive(int p, ptrdiff_t m, const shs_wide *F, shs_wide *x, int step, shs_wide *d) {
     ptrdiff_t i, l;
     shs_sgk_naive(p, m, F, x, step, d);
-    for (i = 0; i < m; i++)
-        for (x[i * step] = 0, l = 0; l < p; l++) x[i * step] += F[l + i * p] * d[l];
+    for (i = 0; i < m; i++) {
+        x[i * step] = 0;
+        for (l = 0; l < p; l++) x[i * step] += F[l + i * p] * d[l];
+    }
 }
 
 /* K-SVD: d <- the leading left singular vector of F by power steps, x <- F'd */
@@ -13588,10 +13662,14 @@ SHS__PUBLIC void shs_mod_naive(int p, int n, shs_real *D, ptrdiff_t m, const shs
     shs_wide *A = scratch, *B = A + (ptrdiff_t)n * n;
     ptrdiff_t i, j, k, l;
     for (j = 0; j < n; j++) {
-        for (k = 0; k < n; k++)
-            for (A[j + k * n] = 0, i = 0; i < m; i++) A[j + k * n] += X[j + i * n] * X[k + i * n];
-        for (l = 0; l < p; l++)
-            for (B[l + j * p] = 0, i = 0; i < m; i++) B[l + j * p] += (shs_wide)Y[l + i * p] * X[j + i * n];
+        for (k = 0; k < n; k++) {
+            A[j + k * n] = 0;
+            for (i = 0; i < m; i++) A[j + k * n] += X[j + i * n] * X[k + i * n];
+        }
+        for (l = 0; l < p; l++) {
+            B[l + j * p] = 0;
+            for (i = 0; i < m; i++) B[l + j * p] += (shs_wide)Y[l + i * p] * X[j + i * n];
+        }
     }
     for (j = 0; j < n; j++) /* columns j of A and B are taken from all others */
         for (k = 0; k < n; k++) {
@@ -14536,7 +14614,8 @@ SHS__PRIVATE shs_status shs__dl_power_steps(shs__dl_learner *w, shs_atom_group *
         }
         status = shs__ctx_reduce(w->ctx, w->reduced, (size_t)g->count, SHS_REDUCE_MAX);
         if (status != SHS_OK) break;
-        for (moving = 0, j = 0; j < g->count; j++) {
+        moving = 0;
+        for (j = 0; j < g->count; j++) {
             w->flagged[j] = !(w->reduced[j] > 0);
             moving |= !w->flagged[j];
         }
@@ -14801,12 +14880,11 @@ SHS__PRIVATE shs_status shs__dl_take_worst(shs__dl_learner *w, shs_real *d, int 
 SHS__PRIVATE void shs__dl_random_atom(int p, shs_real *d, shs_random *r) {
     shs_wide norm2 = 0;
     int i;
-    do
-        for (norm2 = 0, i = 0; i < p; i++) {
+    while (!(norm2 > 0))
+        for (i = 0; i < p; i++) {
             d[i] = (shs_real)shs_random_normal(r);
             norm2 += shs__square(d[i]);
         }
-    while (!(norm2 > 0));
     for (i = 0; i < p; i++) d[i] = (shs_real)((shs_wide)d[i] / SHS__WSQRT(norm2));
 }
 
@@ -15835,10 +15913,11 @@ SHS__PUBLIC int shs_shuffled_signals(void *user, int p, size_t most, shs_real *Y
     shs_signals *from = (shs_signals *)user;
     const uint64_t m = (uint64_t)from->m, epochs = shs__zmax(from->epochs, 1);
     const int ldy = from->ldy ? from->ldy : p;
-    for (*count = 0; *count < most && m > 0 && from->delivered / m < epochs; ++*count, from->delivered++) {
+    for (*count = 0; *count < most && m > 0 && from->delivered / m < epochs; ++*count) {
         uint64_t key = shs__random_mix(from->seed + from->delivered / m);
         size_t i = (size_t)shs_random_permuted(from->delivered % m, m, key);
         SHS__COPY(SHS__AT(Y, p, 0, *count), SHS__AT(from->Y, ldy, 0, i), p);
+        from->delivered++;
     }
     return 0;
 }
@@ -17133,13 +17212,19 @@ SHS__PRIVATE void shs__plain_tile(int vectors, int depth, const shs__side *a, co
     const shs_wide *x = (const shs_wide *)a->at, *y = (const shs_wide *)b->at;
     shs_wide s0 = add ? *(shs_wide *)C : 0, s1 = 0, s2 = 0, s3 = 0;
     (void)vectors, (void)c_vector, (void)c_column;
-    for (; depth >= 4; depth -= 4, x += 4 * a->next, y += 4 * b->next) {
+    for (; depth >= 4; depth -= 4) {
         s0 += x[0] * y[0];
         s1 += x[a->next] * y[b->next];
         s2 += x[2 * a->next] * y[2 * b->next];
         s3 += x[3 * a->next] * y[3 * b->next];
+        x += 4 * a->next;
+        y += 4 * b->next;
     }
-    for (; depth > 0; depth--, x += a->next, y += b->next) s0 += *x * *y;
+    for (; depth > 0; depth--) {
+        s0 += *x * *y;
+        x += a->next;
+        y += b->next;
+    }
     *(shs_wide *)C = (s0 + s1) + (s2 + s3);
 }
 
@@ -17150,7 +17235,11 @@ SHS__PRIVATE void shs__plain_grow(int vectors, int count, const int *ends, const
     int i, done = 0;
     (void)vectors;
     for (i = 0; i < count; i++) {
-        for (; done < ends[i]; done++, x += next, y += next) sum += *x * *y;
+        for (; done < ends[i]; done++) {
+            sum += *x * *y;
+            x += next;
+            y += next;
+        }
         ((shs_wide *)C)[(size_t)i * apart] += sum;
     }
 }
@@ -17158,7 +17247,10 @@ SHS__PRIVATE void shs__plain_grow(int vectors, int count, const int *ends, const
 SHS__PRIVATE void shs__plain_divide(int groups, const void *triangle, const void *from, const void *less, void *to,
                                     ptrdiff_t next) {
     const shs_wide *a = (const shs_wide *)from, *b = (const shs_wide *)less;
-    for (; groups > 0; groups--, to = (shs_wide *)to + next) *(shs_wide *)to = (*a++ - *b++) * *(const shs_wide *)triangle;
+    for (; groups > 0; groups--) {
+        *(shs_wide *)to = (*a++ - *b++) * *(const shs_wide *)triangle;
+        to = (shs_wide *)to + next;
+    }
 }
 
 SHS__PRIVATE void shs__plain_flush(int bands, const void *C, shs_wide *P) {
@@ -17170,11 +17262,13 @@ SHS__PRIVATE void shs__plain_flush(int bands, const void *C, shs_wide *P) {
 
 SHS__PRIVATE void shs__plain_squares(int pixels, int n, const void *y, int ldy, const void *constant, shs_wide *sum) {
     int k, i;
-    for (k = 0; k < pixels; k++)
-        for (sum[k] = 0, i = 0; i < n; i++) {
+    for (k = 0; k < pixels; k++) {
+        sum[k] = 0;
+        for (i = 0; i < n; i++) {
             shs_wide v = *SHS__AT((const shs_wide *)y, ldy, i, k) + ((const shs_wide *)constant)[i];
             sum[k] += v * v;
         }
+    }
 }
 
 SHS__PRIVATE void shs__plain_range(int rows, int n, const void *values, int ldy, void *lows, void *highs) {
@@ -17555,7 +17649,10 @@ SHS__PRIVATE void shs__px_read_planes(const shs__reader *r, shs__panel *panel) {
         unsigned char *to = (unsigned char *)panel->X + (size_t)k * v->size;
         here = shs__px_left_in_line(v, panel->first + (size_t)k, panel->pixels - k);
         if (v->ls == v->samples) here = panel->pixels - k;
-        for (b = 0; b < v->used; b++, to += ld) memcpy(to, from + r->offsets[b] * (ptrdiff_t)v->size, (size_t)here * v->size);
+        for (b = 0; b < v->used; b++) {
+            memcpy(to, from + r->offsets[b] * (ptrdiff_t)v->size, (size_t)here * v->size);
+            to += ld;
+        }
     }
     for (b = 0; b < v->used; b++) {
         unsigned char *plane = (unsigned char *)panel->X + (size_t)b * ld;
@@ -17708,10 +17805,11 @@ SHS__PRIVATE void shs__px_map_set(shs__map *m, const shs_wide *matrix, ptrdiff_t
         const shs_wide *row = matrix + o * next_output;
         if (offset) m->constant[o] = offset[o];
         else m->constant[o] = 0;
-        for (b = 0; b < m->bands; b++, at += width) {
+        for (b = 0; b < m->bands; b++) {
             shs_wide rounded = shs__px_get_element(k, m->shift, (size_t)b);
             m->constant[o] += row[b * next_band] * (rounded - (centre ? centre[b] : 0));
             shs__px_put_element(k, m->packed, at, row[b * next_band]);
+            at += width;
         }
         for (b = 0; b < m->bands - 1 && shs__wabs(row[b * next_band]) <= 0;) b++;
         if (o + 1 < m->outputs) m->first[o] = shs__imin(b, m->first[o + 1]);
@@ -17819,11 +17917,12 @@ SHS__PRIVATE void shs__px_whiten_panel(shs__whitener *w, shs__panel *panel, shs_
     size_t m = (size_t)w->map.outputs, at = panel->first / SHS__PANEL_PIXELS, a;
     shs_real *z = (shs_real *)own->planes;
     shs__px_map_outputs(&w->map, panel, own, 0);
-    for (a = 0; a < m && panel->valid > 0; a++, z += SHS__PANEL_PIXELS) {
+    for (a = 0; a < m && panel->valid > 0; a++) {
         shs_real constant = (shs_real)w->map.constant[a];
         int k;
         for (k = 0; k < panel->valid; k++) z[k] += constant;
         for (; k % 16; k++) z[k] = 0; /* whole vectors are read */
+        z += SHS__PANEL_PIXELS;
     }
     panel->X = own->planes;
     if (!w->kept) return;
@@ -17861,7 +17960,10 @@ SHS__PRIVATE void shs__px_read_panel(const shs__reader *r, shs__panel *panel, si
 SHS__OUTLINE void shs__px_get_pixel(const shs__reader *r, const shs__panel *panel, size_t k, shs_wide *x) {
     size_t used = (size_t)r->view.used, at = shs__px_in_panel(r->view.by_band, used, 0, k), b;
     const size_t next = shs__px_in_panel(r->view.by_band, used, 1, k) - at;
-    for (b = 0; b < used; b++, at += next) x[b] = shs__px_get_element(r->kernels, panel->X, at);
+    for (b = 0; b < used; b++) {
+        x[b] = shs__px_get_element(r->kernels, panel->X, at);
+        at += next;
+    }
 }
 
 /* ---- a pass over all pixels ------------------------------------------------------------------------------- >>pass */
@@ -17983,9 +18085,11 @@ SHS__PRIVATE void shs__px_keep_line(shs__reader *r, size_t first, shs_wide *line
         count = shs__zmin(SHS__PANEL_PIXELS, samples - x);
         shs__px_read_panel(r, panel, first + x, count);
         memcpy(missing + x, panel->missing, count);
-        for (k = 0; k < count; line += ld, k++)
+        for (k = 0; k < count; k++) {
             if (missing[x + k]) SHS__CLEAR(line, used);
             else shs__px_get_pixel(r, panel, from++, line);
+            line += ld;
+        }
     }
     r->neighbour = pairs;
 }
@@ -18142,10 +18246,14 @@ SHS__PRIVATE void shs__px_flush_words(const shs__words_kernels *k, int bands, co
                                       shs_wide *P) {
     int column, row, j, i, last;
     for (column = 0; column < bands; column += k->columns)
-        for (row = column - column % k->lanes; row < bands; row += k->lanes)
-            for (last = shs__imin(row + k->lanes, bands), j = column; j < column + k->columns; j++, C += k->lanes)
+        for (row = column - column % k->lanes; row < bands; row += k->lanes) {
+            last = shs__imin(row + k->lanes, bands);
+            for (j = column; j < column + k->columns; j++) {
                 for (i = shs__imax(row, j); i < last && j < bands; i++)
                     *SHS__AT(P, bands, i, j) += C[i - row] - (bytes ? 128 * sum[j] : 0);
+                C += k->lanes;
+            }
+        }
 }
 
 /* Flushes the sums at the end of a chunk. The state of a consumer that forms products begins with its shs__gram. */
@@ -18163,9 +18271,11 @@ SHS__PRIVATE void shs__px_gram_finish(void *state, int worker, shs_wide *sums) {
 SHS__PRIVATE void shs__px_pack_planes(const shs__pixels_kernels *k, int bands, int pixels, const void *X, void *packed) {
     size_t apart = SHS__PANEL_PIXELS * (size_t)k->lanes;
     int b;
-    for (b = 0; b < bands; b += k->lanes, packed = shs__px_element_at(k, packed, apart), X = shs__px_given_at(k, X, apart)) {
+    for (b = 0; b < bands; b += k->lanes) {
         if (bands - b < k->lanes) memset(packed, 0, shs__cells(pixels, k->lanes) * k->bytes);
         k->transpose(pixels, shs__imin(k->lanes, bands - b), X, SHS__PANEL_PIXELS, packed, k->lanes);
+        packed = shs__px_element_at(k, packed, apart);
+        X = shs__px_given_at(k, X, apart);
     }
 }
 
@@ -18307,7 +18417,10 @@ SHS__PRIVATE void shs__px_noise_panel(void *state, shs__panel *panel, int worker
         if (!panel->missing[k] && !panel->missing[k + apart]) {
             shs_wide *X = (shs_wide *)panel->X, *d = X + pairs * used;
             if (!by_band) job->reader.kernels->convert(SHS_TYPE_REAL, (int)used, X + i * used, X + j * used, 1, d);
-            for (b = 0; b < used && by_band; b++, X += SHS__PANEL_PIXELS) X[pairs] = X[i] - X[j];
+            for (b = 0; b < used && by_band; b++) {
+                X[pairs] = X[i] - X[j];
+                X += SHS__PANEL_PIXELS;
+            }
             pairs++;
         }
         i += !panel->missing[k];
@@ -18579,7 +18692,7 @@ SHS__PRIVATE void shs__px_write_rows(const shs__map_job *job, const shs__panel *
     unsigned char *at = NULL;
     int k, o, left = 0;
     each.each = 1;
-    for (k = 0; k < panel->pixels; k++, left--, at += w->ss * size) {
+    for (k = 0; k < panel->pixels; k++) {
         if (left == 0) {
             at = shs__px_place(w, panel->first + (size_t)k, 0);
             left = w->samples - (int)((panel->first + (size_t)k) % (size_t)w->samples);
@@ -18591,6 +18704,8 @@ SHS__PRIVATE void shs__px_write_rows(const shs__map_job *job, const shs__panel *
             kernels->store(type, w->bands, Y, &each, at);
             Y = shs__px_given_at(kernels, Y, (size_t)job->map.ldy);
         }
+        left--;
+        at += w->ss * size;
     }
 }
 
@@ -18837,9 +18952,10 @@ SHS__PRIVATE void shs__px_fourth_panel(void *state, shs__panel *panel, int worke
     int a, b, k;
     sums[0] += (shs_wide)panel->valid;
     for (b = 0; b < w->job.map.bands; b++)
-        for (a = 0; a <= b; a++, q += SHS__PANEL_PIXELS) {
+        for (a = 0; a <= b; a++) {
             const shs_real *za = SHS__AT(Z, SHS__PANEL_PIXELS, 0, a), *zb = SHS__AT(Z, SHS__PANEL_PIXELS, 0, b);
             for (k = 0; k < panel->valid; k++) q[k] = za[k] * zb[k];
+            q += SHS__PANEL_PIXELS;
         }
     shs__px_pack_planes(w->gram.kernels, w->gram.n, panel->valid, first, shs__px_gram_packed(&w->gram, own));
     shs__px_gram_panel(&w->gram, own, panel->valid, &panel->ahead, sums);
@@ -19508,9 +19624,11 @@ SHS__PUBLIC ptrdiff_t shs_noise_naive(int n, ptrdiff_t lines, ptrdiff_t samples,
                                       shs_wide *mean, shs_wide *N, shs_wide *d) {
     ptrdiff_t y, x, b, pairs = 0;
     for (y = 0; y + down < lines; y++)
-        for (x = 0; x + right < samples; x++, pairs++)
+        for (x = 0; x + right < samples; x++) {
             for (b = 0; b < n; b++)
                 d[b + pairs * n] = X[b + ((y + down) * samples + x + right) * n] - X[b + (y * samples + x) * n];
+            pairs++;
+        }
     shs_moments_naive(n, pairs, d, mean, N);
     for (b = 0; b < (ptrdiff_t)n * n; b++) N[b] /= 2;
     return pairs;
@@ -19977,8 +20095,10 @@ SHS__PRIVATE shs_status shs__few_read(const shs_context *ctx, shs__few_pixels *f
         for (at = 0; at < r->block_pixels; at += count) {
             count = shs__zmin(SHS__PANEL_PIXELS, r->block_pixels - at);
             shs__px_read_panel(r, panel, at, count);
-            for (k = 0; k < panel->valid && few->valid < few->most; k++, few->valid++)
+            for (k = 0; k < panel->valid && few->valid < few->most; k++) {
                 shs__px_get_pixel(r, panel, (size_t)k, SHS__AT(few->X, few->fit.n, 0, few->valid));
+                few->valid++;
+            }
         }
         status = shs__ctx_progress(ctx, "moments", (size_t)r->next_line * samples, all, -1);
     }
@@ -20678,8 +20798,11 @@ SHS__PRIVATE void shs__rx_class_outputs(const shs__map_job *job, shs__panel *pan
         for (i = 0; i < k && (panel->missing[i] || label[i] != last);) i++;
         if (i < k) continue; /* done before */
         shs__px_map_outputs(c->maps + last, panel, own, 0);
-        for (i = j = 0; i < panel->pixels; j += !panel->missing[i], i++)
+        j = 0;
+        for (i = 0; i < panel->pixels; i++) {
             if (!panel->missing[i] && label[i] == last) scores[j] = own->wide[j];
+            j += !panel->missing[i];
+        }
     }
     SHS__COPY(own->wide, scores, panel->valid);
 }
@@ -20783,9 +20906,10 @@ SHS__PRIVATE shs_status shs__rx_score_classes(const shs_context *ctx, const shs_
         if (f->components == 0) continue;
         if (!centre) centre = f->mean;
         shs__rx_whiten(f, f->forward, f->vectors);
-        for (i = 0; i < f->components; i++)
-            for (offset[i] = 0, b = 0; b < f->bands; b++)
-                offset[i] += *SHS__AT(f->forward, f->components, i, b) * (centre[b] - f->mean[b]);
+        for (i = 0; i < f->components; i++) {
+            offset[i] = 0;
+            for (b = 0; b < f->bands; b++) offset[i] += *SHS__AT(f->forward, f->components, i, b) * (centre[b] - f->mean[b]);
+        }
         shs__px_map_set(c.maps + k, f->forward, 1, f->components, centre, offset);
         if (centre == f->mean) c.job.reader.shift = c.maps[k].shift;
     }
@@ -20980,9 +21104,10 @@ SHS__PRIVATE void shs__rx_local_flush(const shs__local *w, shs__local_own *own) 
     shs_wide *sums = own->sums;
     for (line = 1; line < w->plan.lines; line++) own->ends[line] = shs__imax(own->ends[line], own->ends[line - 1]);
     for (column = 0; column < t->padded && own->batch; column += k->columns)
-        for (g = column / k->lanes; g < groups; g += m, sums += m * t->group) {
+        for (g = column / k->lanes; g < groups; g += m) {
             m = shs__px_tile_groups(groups - g, k->vectors);
             k->grow(m, w->plan.lines, own->ends, own->plus + g * k->lanes, own->pixel + column, t->ld, sums, t->size);
+            sums += m * t->group;
         }
     own->batch = 0;
     memset(own->ends, 0, sizeof own->ends);
@@ -21039,7 +21164,7 @@ SHS__PRIVATE void shs__rx_local_diagonal(const shs__local *w, shs__local_own *ow
     const int lanes = k->lanes, columns = k->columns, groups = t->ld / lanes;
     const shs_wide *column = sums, share = 1 / sums[0];
     int first, top, j;
-    for (first = 0; first <= w->n; column += (groups - top) * t->group, first += columns) {
+    for (first = 0; first <= w->n; first += columns) {
         const int lane = first % lanes;
         top = first / lanes;
         for (j = 0; j < columns && first + j <= w->n; j++) {
@@ -21047,6 +21172,7 @@ SHS__PRIVATE void shs__rx_local_diagonal(const shs__local *w, shs__local_own *ow
             if (square > own->peak[first + j]) own->peak[first + j] = square;
             own->scatter[first + j] = square - sum * share * sum;
         }
+        column += (groups - top) * t->group;
     }
 }
 
@@ -21088,7 +21214,7 @@ SHS__PRIVATE int shs__rx_local_factorize(const shs__local *w, shs__local_own *ow
     const shs__pixels_kernels *k = w->reader.kernels;
     const int groups = t->ld / k->lanes, next = t->padded * k->lanes;
     int first, top, j, g, m;
-    for (first = 0; first <= w->n; first += k->columns, sums += (groups - top) * t->group) {
+    for (first = 0; first <= w->n; first += k->columns) {
         const int lane = first % k->lanes;
         shs_wide *L = own->L + shs__cells(first / k->lanes, next);
         shs_wide *row = sums + (t->last - first / k->lanes) * t->group + t->lane;
@@ -21103,6 +21229,7 @@ SHS__PRIVATE int shs__rx_local_factorize(const shs__local *w, shs__local_own *ow
         }
         if (!shs__rx_local_corner(w, own, sums + lane, own->tiles + lane, first, ridge)) return 0;
         k->divide(groups - top, own->corner, sums, own->tiles, L + first * k->lanes, next);
+        sums += (groups - top) * t->group;
     }
     return 1;
 }
@@ -21142,8 +21269,10 @@ SHS__PRIVATE void shs__rx_local_first_peak(const shs__local *w, shs__local_own *
     for (y = top; y < top + tall; y++) {
         const shs_wide *p = SHS__AT(w->kept.pixels, w->triangle.ld, 0, shs__cells(y % w->kept.places, w->samples));
         p = SHS__AT(p, w->triangle.ld, 0, left);
-        for (x = 0; x < across; x++, p += w->triangle.ld)
+        for (x = 0; x < across; x++) {
             for (b = 0; b <= w->n; b++) own->peak[b] += p[b] * p[b];
+            p += w->triangle.ld;
+        }
     }
 }
 
@@ -21204,9 +21333,10 @@ SHS__PRIVATE shs_status shs__rx_local_next_line(shs__local *w) {
     }
     SHS__CLEAR(to, samples * ld);
     shs__px_keep_line(r, (size_t)(kept->next - r->view.first_line) * samples, to + 1, ld, missing);
-    for (x = 0; x < samples; x++, to += ld) {
+    for (x = 0; x < samples; x++) {
         to[0] = !missing[x];
         w->found[0] += to[0];
+        to += ld;
     }
     kept->next++;
     return SHS_OK;
@@ -21221,9 +21351,10 @@ SHS__PRIVATE shs_status shs__rx_local_write(const shs__local *w) {
     unsigned char *to = w->writer.block;
     int line, x;
     if (sink->pixels) to = (unsigned char *)sink->pixels + (size_t)w->first * line_bytes;
-    for (line = 0; line < w->count; line++, to += line_bytes) {
+    for (line = 0; line < w->count; line++) {
         shs__store_values(sink->type, w->samples, score, missing, w->writer.filler, to, 1);
         for (x = 0; x < w->samples; x++) score += !*missing++;
+        to += line_bytes;
     }
     if (!sink->pixels && sink->write_fn(sink->write_user, w->first, w->count, w->writer.block)) return SHS_WRITE_FAILED;
     return SHS_OK;
@@ -21405,12 +21536,14 @@ SHS__PUBLIC void shs_ica_naive(shs_contrast_fn contrast, int symmetric, int m, p
         for (a = 0; a < (ptrdiff_t)m * m; a++) W[a] = S[a];
         shs__ica_polar_naive(m, W, G, S);
     }
-    for (j = 0; !symmetric && j < m; j++)
-        for (shs__outside_naive(m, j, W, W + j * m), t = 0; t < iterations; t++) {
+    for (j = 0; !symmetric && j < m; j++) {
+        shs__outside_naive(m, j, W, W + j * m);
+        for (t = 0; t < iterations; t++) {
             shs__ica_step_naive(contrast, m, n, Z, W + j * m, S);
             for (a = 0; a < m; a++) W[a + j * m] = S[a];
             shs__outside_naive(m, j, W, W + j * m);
         }
+    }
 }
 #endif /* SHS__NAIVE */
 
@@ -21487,9 +21620,10 @@ SHS__PRIVATE void shs__ica_contract(shs__expectations *s, const shs_wide *w, shs
     for (a = 0; a < m; a++) S[a] = 0;
     j = 0;
     for (b = 0; b < m; b++)
-        for (a = 0; a <= b; a++, j++) {
+        for (a = 0; a <= b; a++) {
             S[a] += s->image[j] * w[b];
             if (a != b) S[b] += s->image[j] * w[a];
+            j++;
         }
 }
 
@@ -21667,9 +21801,12 @@ SHS__PRIVATE shs_status shs__ica_iterate(shs__expectations *s, const shs_ica_opt
 SHS__PRIVATE void shs__ica_start(const shs_ica_options *o, int m, shs__directions which, int restart, shs_random *r, shs_wide *w) {
     int i, j;
     for (j = which.first; j < which.first + which.count; j++)
-        for (i = 0; i < m; i++, w++)
+        for (i = 0; i < m; i++) {
             if (restart > 0 || (o->random_start && !o->start)) *w = shs_random_normal(r);
-            else *w = o->start ? *SHS__AT(o->start, m, i, j) : i == j;
+            else if (o->start) *w = *SHS__AT(o->start, m, i, j);
+            else *w = i == j;
+            w++;
+        }
 }
 
 /* Whether the start, which is in W, has directions of its own: not only rounding is left of a column when the columns of W before
@@ -22106,11 +22243,12 @@ SHS__OUTLINE shs_status shs__md_read(shs__md_file *f, shs_wide *x, size_t count)
     unsigned char bytes[512];
     size_t i, step;
     int numbers = 1;
-    for (; count > 0; count -= step, x += step) {
+    for (; count > 0; count -= step) {
         step = shs__zmin(count, sizeof bytes / 8);
         if (f->read_fn(f->user, bytes, 8 * step)) return SHS_READ_FAILED;
         f->crc = shs__crc(f->crc, bytes, 8 * step);
         for (i = 0; i < step; i++) numbers &= shs__f64_of_bits(shs__get_bytes(bytes + 8 * i, 8), x + i);
+        x += step;
     }
     if (numbers) return SHS_OK;
     return SHS_DAMAGED_MODEL;
@@ -22840,16 +22978,18 @@ SHS__PRIVATE void shs__tg_copy_panel(void *state, shs__panel *panel, int worker,
     int k, label;
     (void)worker;
     (void)sums;
-    for (k = 0; k < panel->pixels; k++, at++) {
+    for (k = 0; k < panel->pixels; k++) {
         g->label[at] = -1;
-        if (panel->missing[k]) continue;
-        if (g->o->columns) label = (int)(at % samples);
-        else label = g->o->labels[before + at];
-        if (label >= 0 && label < g->classes) {
-            g->label[at] = label;
-            shs__px_get_pixel(r, panel, from, g->pixels + at * n);
+        if (!panel->missing[k]) {
+            if (g->o->columns) label = (int)(at % samples);
+            else label = g->o->labels[before + at];
+            if (label >= 0 && label < g->classes) {
+                g->label[at] = label;
+                shs__px_get_pixel(r, panel, from, g->pixels + at * n);
+            }
+            from++;
         }
-        from++;
+        at++;
     }
 }
 
@@ -22919,13 +23059,15 @@ SHS__PRIVATE void shs__tg_move_products(const shs__backgrounds *g, size_t k, shs
     shs_wide *tile = SHS__AT(g->triangle, g->room, 0, k);
     int column, top, i, j;
     for (column = 0; column < n; column += columns)
-        for (top = column - column % lanes; top < n; top += lanes, tile += lanes * columns)
+        for (top = column - column % lanes; top < n; top += lanes) {
             for (j = column; j < n && j < column + columns; j++)
                 for (i = shs__imax(top, j); i < n && i < top + lanes; i++) {
                     shs_wide *product = SHS__AT(products, n, i, j), *tiled = tile + (j - column) * lanes + (i - top);
                     if (back) *tiled = *product;
                     else *product = *tiled;
                 }
+            tile += lanes * columns;
+        }
 }
 
 /* The class's moments, whose products go to the worker's root. */
@@ -23024,13 +23166,15 @@ SHS__PRIVATE void shs__tg_score_pixels(const shs__backgrounds *g, const int *pix
         for (b = 0; b < n; b++) *SHS__AT(own->pixels, g->ld, b, i) = x[b] - mean[b];
     }
     if (!is_map) shs__tg_root_lengths(g, SHS__AT(g->triangle, g->room, 0, k), own);
-    for (target = 0; target < targets; target++, scores += shs__cells(v->lines, v->samples))
+    for (target = 0; target < targets; target++) {
         for (i = 0; i < count; i++) {
             shs_wide score = 0;
             for (b = 0; b < n; b++) score += matrix[target + (ptrdiff_t)b * targets] * *SHS__AT(own->pixels, g->ld, b, i);
             if (!is_map) score = shs__tg_score(method, shs__quotient(score, SHS__WSQRT(length2[i])), length2[i], g->count[k]);
             scores[pixel[i]] = score;
         }
+        scores += shs__cells(v->lines, v->samples);
+    }
 }
 
 SHS__PRIVATE void shs__tg_score_run(void *arg, size_t chunk, int worker) {
@@ -24380,8 +24524,10 @@ SHS__PUBLIC int shs_count_naive(shs_counter method, int n, ptrdiff_t m, const sh
     }
     if (hysime) {
         for (j = 0; j < n; j++)
-            for (i = 0; i < n; i++)
-                for (A[i + j * n] = 0, k = 0; k < m; k++) A[i + j * n] += S[i + k * n] * S[j + k * n] / (shs_wide)m;
+            for (i = 0; i < n; i++) {
+                A[i + j * n] = 0;
+                for (k = 0; k < m; k++) A[i + j * n] += S[i + k * n] * S[j + k * n] / (shs_wide)m;
+            }
         shs_eigh_naive(n, A, w, V);
         for (b = 0; b < n; b++) {
             shs_wide all = 0, of_noise = 0;
@@ -24663,8 +24809,8 @@ SHS__PUBLIC shs_status shs_npy_write_header(const shs_npy *npy, int (*write_fn)(
 /* Whether `word` comes next. If so, *text moves behind the word and the blanks after it. */
 SHS__OUTLINE int shs__npy_next(const char **text, const char *word) {
     const char *at = *text;
-    for (; *word; word++, at++)
-        if (*at != *word) return 0;
+    for (; *word; word++)
+        if (*at++ != *word) return 0;
     while (*at == ' ' || *at == '\n') at++;
     *text = at;
     return 1;
@@ -25558,12 +25704,13 @@ SHS__PRIVATE size_t shs__cc_unpack(const shs_compact *c, size_t first, size_t at
         shs_real *x = shs__codes_coefs(codes, i);
         shs_real scale = 0;
         if (c->scales) scale = shs__cc_scale_value((uint32_t)shs__cc_number(c->scales, first + i, 1));
-        for (k = 0; k < used; k++, at++) {
+        for (k = 0; k < used; k++) {
             int word = shs__cc_number(c->coefs, at, c->type != SHS_COEF_I8);
             if (c->type == SHS_COEF_I8) word -= (word & 0x80) << 1;
             if (c->type == SHS_COEF_I16) word -= (word & 0x8000) << 1;
             atoms[k] = shs__cc_number(c->atoms, at, c->n > 256);
             x[k] = shs__cc_value(c->type, scale, word);
+            at++;
         }
         shs__codes_end(codes, i, used);
     }
@@ -25658,8 +25805,10 @@ SHS__PUBLIC shs_status shs_compact_synthesize(const shs_context *ctx, int p, int
     s.compact = compact;
     s.first = first;
     s.count = count;
-    for (i = 0; i < chunks; before = first + i * SHS__SIGNALS_A_CHUNK, i++)
+    for (i = 0; i < chunks; i++) {
         s.starts[i] = at = shs__cc_start(compact, before, first + i * SHS__SIGNALS_A_CHUNK, at);
+        before = first + i * SHS__SIGNALS_A_CHUNK;
+    }
     shs__ctx_parallel(ctx, SHS__WIDE_PRODUCT(2, count, p), chunks, shs__cc_synthesis_chunk, &s);
     shs__layout_release(ctx, &l);
     return SHS_OK;

@@ -884,7 +884,10 @@ SHS__PRIVATE const char *const shs__cl_source_fourth[] = {
     "    size_t plane = 0;\n",
     "    for (b = 0; b < m; b++) {\n",
     "        real zb = Z[from + (ulong)b * ldz + p];\n",
-    "        for (a = 0; a <= b; a++, plane++) Q[plane * ld + p] = Z[from + (ulong)a * ldz + p] * zb;\n",
+    "        for (a = 0; a <= b; a++) {\n",
+    "            Q[plane * ld + p] = Z[from + (ulong)a * ldz + p] * zb;\n",
+    "            plane++;\n",
+    "        }\n",
     "    }\n",
     "}\n",
     NULL};
@@ -1041,11 +1044,15 @@ SHS__PRIVATE const char *const shs__cl_source_gemm[] = {
     "    if (SLICED) K = min(K - skip, depth);\n",
     "    for (c = 0; c < 8; c++) low[c] = high[c] = (quad)(0);\n",
     "    BRING(0)\n",
-    "    for (k0 = 0; k0 < K; k0 += STEP, turn ^= 1) {\n",
+    "    for (k0 = 0; k0 < K; k0 += STEP) {\n",
     "        __local const real *ta = tile_a[turn];\n",
     "        __local const real *tb = tile_b[turn];\n",
     "#pragma unroll\n",
-    "        for (c = 0; c < QUADS; c++) put(tile_a[turn], ALONG_A, id, c, a[c]), put(tile_b[turn], ALONG_B, id, c, b[c]);\n",
+    "        for (c = 0; c < QUADS; c++) {\n",
+    "            put(tile_a[turn], ALONG_A, id, c, a[c]);\n",
+    "            put(tile_b[turn], ALONG_B, id, c, b[c]);\n",
+    "        }\n",
+    "        turn ^= 1;\n",
     "        barrier(CLK_LOCAL_MEM_FENCE);\n",
     "        if (k0 + STEP < K) {\n",
     "            BRING(k0 + STEP)\n",
@@ -1254,7 +1261,10 @@ SHS__PRIVATE const char *const shs__cl_source_lasso[] = {
     "    total = warm ? used[i] : 0;\n",
     "    for (turn = 0; turn < TURNS && taken < steps && before != taken; turn++) {\n",
     "#pragma unroll UNROLL\n",
-    "        for (v = 0; v < VALUES; v++) alpha[v] = ATOM(v) < N ? start[ATOM(v)] : 0, x[v] = 0;\n",
+    "        for (v = 0; v < VALUES; v++) {\n",
+    "            alpha[v] = ATOM(v) < N ? start[ATOM(v)] : 0;\n",
+    "            x[v] = 0;\n",
+    "        }\n",
     "        for (k = 0; k < total; k++) {\n",
     "            const int j = atoms[codes + (size_t)k];\n",
     "            const real c = coefs[codes + (size_t)k];\n",
@@ -1335,7 +1345,10 @@ SHS__PRIVATE const char *const shs__cl_source_lasso[] = {
     "        }\n",
     "        SYNC(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);\n",
     "    }\n",
-    "    for (k = total + item; k < STRIDE; k += GROUP) atoms[codes + (size_t)k] = 0, coefs[codes + (size_t)k] = 0;\n",
+    "    for (k = total + item; k < STRIDE; k += GROUP) {\n",
+    "        atoms[codes + (size_t)k] = 0;\n",
+    "        coefs[codes + (size_t)k] = 0;\n",
+    "    }\n",
     "    if (item == 0) used[i] = total;\n",
     "}\n",
     NULL};
@@ -2059,7 +2072,10 @@ SHS__PRIVATE const char *const shs__cl_source_omp_general[] = {
     "        real cq = c[q];\n",
     "        for (i = 0; i < w->n; i++) b[i] = fma(-cq, row[i], b[i]);\n",
     "    }\n",
-    "    for (i = 0; i < w->n; i++) b[i] *= inverse, w->alpha[i] = fma(-t, b[i], w->alpha[i]);\n",
+    "    for (i = 0; i < w->n; i++) {\n",
+    "        b[i] *= inverse;\n",
+    "        w->alpha[i] = fma(-t, b[i], w->alpha[i]);\n",
+    "    }\n",
     "    for (i = 0; DISTANCES && i < w->n; i++) w->distance[i] = fma(-b[i] * w->inflation, b[i], w->distance[i]);\n",
     "#else\n",
     "    for (i = w->lane; i < w->n; i += GROUP) {\n",
@@ -2361,7 +2377,10 @@ SHS__PRIVATE const char *const shs__cl_source_omp_group[] = {
     "            }\n",
     "            barrier(CLK_LOCAL_MEM_FENCE);\n",
     "        }\n",
-    "        for (q = k + lane; q < S; q += GROUP) atoms[i * S + (size_t)q] = 0, coefs[i * S + (size_t)q] = 0;\n",
+    "        for (q = k + lane; q < S; q += GROUP) {\n",
+    "            atoms[i * S + (size_t)q] = 0;\n",
+    "            coefs[i * S + (size_t)q] = 0;\n",
+    "        }\n",
     "        if (lane == 0)\n",
     "            conclude(i, k, residual2, base2, smallest, tolerance2 > 0 && !reached, flags, used, errors2, state);\n",
     "    }\n",
@@ -2554,7 +2573,10 @@ SHS__PRIVATE const char *const shs__cl_source_omp_team[] = {
     "    for (at = w->lane * WIDTH; at < w->padded; at += GROUP * WIDTH) {\n",
     "        real b[WIDTH], alpha[WIDTH];\n",
     "        wide squares[WIDTH];\n",
-    "        for (v = 0; v < WIDTH; v++) b[v] = gram(w, at + v, j), squares[v] = 0;\n",
+    "        for (v = 0; v < WIDTH; v++) {\n",
+    "            b[v] = gram(w, at + v, j);\n",
+    "            squares[v] = 0;\n",
+    "        }\n",
     "        for (q = 0; q < k; q++)\n",
     "            for (v = 0; v < WIDTH; v++)\n",
     "                b[v] = fma(-c[q], w->B[(size_t)q * (size_t)w->padded + (size_t)(at + v)], b[v]);\n",
@@ -3714,7 +3736,7 @@ SHS__PRIVATE const char *const shs__cl_source_syrk[] = {
     "    const ulong cell = (ulong)(ti * (ti + 1) / 2 + tj) * SIDE * SIDE;\n",
     "    ELEM sum = 0;\n",
     "    ELEM other = 0;\n",
-    "    for (q = 0; q < half_; q += SIDE, at_left += SIDE, at_right += SIDE) {\n",
+    "    for (q = 0; q < half_; q += SIDE) {\n",
     "        const int along = TRANS ? x : y; /* neighbouring items fetch neighbouring values */\n",
     "        const int across = TRANS ? y : x;\n",
     "        int row_l = ti * SIDE + across, row_r = tj * SIDE + across;\n",
@@ -3728,6 +3750,8 @@ SHS__PRIVATE const char *const shs__cl_source_syrk[] = {
     "            if (y >= x) _Pragma(\"unroll\") for (int i = 0; i < SIDE; i++) sum += left[y][i] * left[x][i];\n",
     "            if (y <= x) _Pragma(\"unroll\") for (int i = 0; i < SIDE; i++) other += right[y][i] * right[x][i];\n",
     "        }\n",
+    "        at_left += SIDE;\n",
+    "        at_right += SIDE;\n",
     "    }\n",
     "    partial += get_group_id(1) * 2 * each + cell;\n",
     "    if (!diagonal) partial[(above ? each : 0) + (ulong)(y * SIDE + x)] = sum;\n",
@@ -3777,9 +3801,10 @@ SHS__PRIVATE const char *const shs__cl_source_syrk[] = {
     "        for (j = 0; j < BLOCKS; j++) sum[i][j][0] = sum[i][j][1] = 0;\n",
     "\n",
     "    FETCH(begin)\n",
-    "    for (at = begin; at < end; at += KB, turn ^= 1) {\n",
+    "    for (at = begin; at < end; at += KB) {\n",
     "        __local ELEM *a_now = tile_a[turn];\n",
     "        __local ELEM *b_now = same ? tile_a[turn] : other[turn];\n",
+    "        turn ^= 1;\n",
     "        _Pragma(\"unroll\") for (e = 0; e < EACH; e++) {\n",
     "            a_now[PLACE(ROW_OF(e), COLUMN_OF(e))] = next_a[e];\n",
     "            if (!same) b_now[PLACE(ROW_OF(e), COLUMN_OF(e))] = next_b[e];\n",
@@ -4601,9 +4626,10 @@ SHS__PRIVATE const char *const shs__cl_source_map_units[] = {
     "            at < KB * OUTPUTS && b < used ? matrix[(size_t)b * (size_t)padded + (size_t)(first + at % OUTPUTS)] : (ELEM)0;     \\\n",
     "    }\n",
     "    FETCH_BANDS(0)\n",
-    "    for (b0 = 0; b0 < used; b0 += KB, turn ^= 1) {\n",
+    "    for (b0 = 0; b0 < used; b0 += KB) {\n",
     "        __local ELEM *x_now = tile + turn * TILE_PIXELS;\n",
     "        __local ELEM *m_now = deep + turn * TILE_OUTPUTS;\n",
+    "        turn ^= 1;\n",
     "#pragma unroll\n",
     "        for (e = 0; e < EACH_PIXELS; e++) x_now[BAND_OF(e) * ROW_PIXELS + PIXEL_OF(e)] = LESS_CENTRE(next_x[e], next_c[e]);\n",
     "#pragma unroll\n",
@@ -4643,7 +4669,10 @@ SHS__PRIVATE const char *const shs__cl_source_map_units[] = {
     "#pragma unroll\n",
     "    for (j = 0; j < HELD; j++)\n",
     "#pragma unroll\n",
-    "        for (o = 0; o < BLOCKS; o++) y[(j * BLOCKS + o) * 2] = sum[j][o][0], y[(j * BLOCKS + o) * 2 + 1] = sum[j][o][1];\n",
+    "        for (o = 0; o < BLOCKS; o++) {\n",
+    "            y[(j * BLOCKS + o) * 2] = sum[j][o][0];\n",
+    "            y[(j * BLOCKS + o) * 2 + 1] = sum[j][o][1];\n",
+    "        }\n",
     "}\n",
     "\n",
     "#if SQUARES\n",
@@ -5605,7 +5634,10 @@ SHS__PRIVATE uint64_t shs__cl_hash(uint64_t hash, const void *data, size_t size)
 SHS__PRIVATE void shs__cl_append_hex(char *text, size_t size, uint64_t value) {
     char digits[17];
     int i;
-    for (i = 15; i >= 0; i--, value >>= 4) digits[i] = "0123456789abcdef"[value & 15];
+    for (i = 15; i >= 0; i--) {
+        digits[i] = "0123456789abcdef"[value & 15];
+        value >>= 4;
+    }
     digits[16] = 0;
     shs__cl_append(text, size, digits);
 }
@@ -5712,8 +5744,9 @@ SHS__PUBLIC shs_status shs_cl_stage_times(shs_cl *cl, shs_cl_stage *stages, int 
     if (!cl) return SHS_BAD_OPTIONS;
     if (!count) return SHS_BAD_OUTPUT;
     status = shs__cl_collect(cl);
-    for (node = cl->clock.stages; node; node = node->next, have++) {
+    for (node = cl->clock.stages; node; node = node->next) {
         if (stages && have < capacity) stages[have] = node->stage;
+        have++;
         if (!restart) continue;
         node->stage.runs = node->stage.builds = 0;
         node->stage.seconds = node->stage.build_seconds = 0;
@@ -7705,7 +7738,7 @@ SHS__PRIVATE shs_status shs__cl_round_slices(shs__cl_rounding *r) {
     size_t first, count, next;
     int slot = 0;
     shs_status status = shs__cl_rounding_up(r, 0, r->slice, 0);
-    for (first = 0; first < codes->m && status == SHS_OK; first += count, slot ^= 1) {
+    for (first = 0; first < codes->m && status == SHS_OK; first += count) {
         count = shs__zmin(r->slice, codes->m - first);
         next = first + count;
         status = shs__cl_round_slice(r, count, slot);
@@ -7716,6 +7749,7 @@ SHS__PRIVATE shs_status shs__cl_round_slices(shs__cl_rounding *r) {
         if (status != SHS_OK) return status;
         coefs = shs__cl_columns(most, count, sizeof(shs_real), codes->coefs + first * stride, codes->stride);
         status = shs__cl_columns_down(r->cl, r->ctx, r->coefs[slot], &coefs);
+        slot ^= 1;
     }
     return status;
 }
@@ -8918,8 +8952,10 @@ SHS__PRIVATE shs_status shs__cl_known_open(shs_cl *cl, uint64_t seed, shs__cl_kn
         else k->limits[i] = shs__imin(k->stride, (int)(i % 4));
         atoms = shs__imin(k->stride, i % 4 == 3 ? 3 : 1 + (int)(i % 3));
         for (l = 0; l < p; l++) y[l] = noise * (shs_real)shs_random_normal(&r);
-        for (a = 0; a < atoms; a++, coef *= (shs_real)-0.6)
+        for (a = 0; a < atoms; a++) {
             shs_axpy(k->p, coef, k->D + shs_random_below(&r, (uint64_t)k->n) * p, 1, y, 1);
+            coef *= (shs_real)-0.6;
+        }
     }
     return status;
 }
@@ -9790,8 +9826,10 @@ SHS__PRIVATE shs_status shs__cl_known_learning(shs_cl *cl, const shs__cl_signals
         const int step = 1 + (int)(i / (size_t)k->n) % 5;
         k->limits[i] = shs__imin(k->stride, 1 + (int)(i % 3));
         for (l = 0; l < (size_t)k->p; l++) y[l] = (shs_real)0.03 * (shs_real)shs_random_normal(&r);
-        for (a = 0; a < k->limits[i]; a++, coef *= (shs_real)-0.6)
+        for (a = 0; a < k->limits[i]; a++) {
             shs_axpy(k->p, coef, k->D + (size_t)(a == 0 && i % 3 ? 0 : ((int)i + a * step) % k->n) * (size_t)k->p, 1, y, 1);
+            coef *= (shs_real)-0.6;
+        }
     }
     for (i = 0; i < (size_t)k->p * (size_t)k->n; i++) k->D[i] += (shs_real)0.03 * (shs_real)shs_random_normal(&r);
     shs_normalize_columns(k->p, k->n, k->D, k->p, NULL);
@@ -10353,21 +10391,25 @@ SHS__PRIVATE shs_status shs__cl_products(shs__cl_pixels *px, const shs__cl_tilin
 SHS__PRIVATE void shs__cl_place_tiles(const shs__cl_tiling *t, const shs_wide *tile, shs_wide *P) {
     int edge = SHS__CL_TILE_EDGE(t->r), ti, tj, i, j;
     for (ti = 0; ti * edge < t->rows; ti++)
-        for (tj = 0; tj <= ti; tj++, tile += edge * edge)
+        for (tj = 0; tj <= ti; tj++) {
             for (i = ti * edge; i < shs__imin((ti + 1) * edge, t->rows); i++)
                 for (j = tj * edge; j < shs__imin((tj + 1) * edge, i + 1); j++)
                     *SHS__AT(P, t->rows, i, j) = tile[(i - ti * edge) * edge + (j - tj * edge)];
+            tile += edge * edge;
+        }
 }
 
 /* The blocks of the array of diagonals into the lower triangle: element (c, d) is that of rows c and c + d, around the end. */
 SHS__PRIVATE void shs__cl_place_diagonals(const shs__cl_tiling *t, const shs_wide *block, shs_wide *P) {
     int n = t->rows, across = SHS__CL_DIAGONALS_ACROSS(n), b, l, j;
-    for (b = 0; b < (int)t->tiles; b++, block += 64)
+    for (b = 0; b < (int)t->tiles; b++) {
         for (l = 0; l < 8; l++)
             for (j = 0; j < 8; j++) {
                 int c = b % across * 8 + l, d = b / across * 8 + j, other = (c + d) % n;
                 if (c < n && d <= n / 2) *SHS__AT(P, n, shs__imax(c, other), shs__imin(c, other)) = block[l * 8 + j];
             }
+        block += 64;
+    }
 }
 
 /* The totals as a matrix, its upper triangle 0. */
@@ -10390,10 +10432,11 @@ SHS__PRIVATE void shs__cl_pack(const shs__cl_pixels *px, const shs__cl_slice *s,
     int line, sample, b;
     for (line = 0; line < s->lines; line++)
         for (sample = 0; sample < v->samples; sample++)
-            for (b = 0; b < v->used; b++, to += v->size) {
+            for (b = 0; b < v->used; b++) {
                 ptrdiff_t band = px->cube->band_list ? px->cube->band_list[b] : b;
                 ptrdiff_t at = (s->first_line + line) * v->ls + sample * v->ss + band * v->bs;
                 memcpy(to, (const unsigned char *)px->cube->pixels + at * (ptrdiff_t)v->size, v->size);
+                to += v->size;
             }
 }
 
@@ -10421,10 +10464,11 @@ SHS__PRIVATE shs_status shs__cl_write_groups(shs__cl_pixels *px, const shs__cl_s
     shs_status status = SHS_OK;
     int g, first, used = px->view.used;
     g = 0;
-    for (first = 0; first < used && status == SHS_OK; g++, first += px->group_bands) {
+    for (first = 0; first < used && status == SHS_OK; first += px->group_bands) {
         shs__cl_forget(px->cl, &px->turn[slot].risen[g]);
         status = shs__cl_write_planes(px, s, first, shs__imin(first + px->group_bands, used), raw);
         if (status == SHS_OK) status = shs__cl_mark(px->cl, 1, &px->turn[slot].risen[g]);
+        g++;
     }
     return status;
 }
@@ -12123,8 +12167,10 @@ SHS__PRIVATE void shs__cl_known_fourth(const shs__cl_pixel_trial *t, const shs__
             y = z[q] * z[b];
             row = 0;
             for (b = 0; b < m; b++)
-                for (a = 0; a <= b; a++, row++)
+                for (a = 0; a <= b; a++) {
                     if (row >= column) k->right[1 + column * pairs + row] += y * z[a] * z[b];
+                    row++;
+                }
         }
     }
 }

@@ -10,6 +10,9 @@ __kernel void pairs(__global const real *Z, ulong from, ulong ldz, int m, __glob
     size_t plane = 0;
     for (b = 0; b < m; b++) {
         real zb = Z[from + (ulong)b * ldz + p];
-        for (a = 0; a <= b; a++, plane++) Q[plane * ld + p] = Z[from + (ulong)a * ldz + p] * zb;
+        for (a = 0; a <= b; a++) {
+            Q[plane * ld + p] = Z[from + (ulong)a * ldz + p] * zb;
+            plane++;
+        }
     }
 }

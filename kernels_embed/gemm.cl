@@ -149,11 +149,15 @@ __kernel __attribute__((reqd_work_group_size(16, 16, 1))) void gemm(int M, int N
     if (SLICED) K = min(K - skip, depth);
     for (c = 0; c < 8; c++) low[c] = high[c] = (quad)(0);
     BRING(0)
-    for (k0 = 0; k0 < K; k0 += STEP, turn ^= 1) {
+    for (k0 = 0; k0 < K; k0 += STEP) {
         __local const real *ta = tile_a[turn];
         __local const real *tb = tile_b[turn];
 #pragma unroll
-        for (c = 0; c < QUADS; c++) put(tile_a[turn], ALONG_A, id, c, a[c]), put(tile_b[turn], ALONG_B, id, c, b[c]);
+        for (c = 0; c < QUADS; c++) {
+            put(tile_a[turn], ALONG_A, id, c, a[c]);
+            put(tile_b[turn], ALONG_B, id, c, b[c]);
+        }
+        turn ^= 1;
         barrier(CLK_LOCAL_MEM_FENCE);
         if (k0 + STEP < K) {
             BRING(k0 + STEP)

@@ -128,7 +128,10 @@ lasso(ulong first, __global const real *restrict alphas, __global const real *re
     total = warm ? used[i] : 0;
     for (turn = 0; turn < TURNS && taken < steps && before != taken; turn++) {
 #pragma unroll UNROLL
-        for (v = 0; v < VALUES; v++) alpha[v] = ATOM(v) < N ? start[ATOM(v)] : 0, x[v] = 0;
+        for (v = 0; v < VALUES; v++) {
+            alpha[v] = ATOM(v) < N ? start[ATOM(v)] : 0;
+            x[v] = 0;
+        }
         for (k = 0; k < total; k++) {
             const int j = atoms[codes + (size_t)k];
             const real c = coefs[codes + (size_t)k];
@@ -209,6 +212,9 @@ lasso(ulong first, __global const real *restrict alphas, __global const real *re
         }
         SYNC(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     }
-    for (k = total + item; k < STRIDE; k += GROUP) atoms[codes + (size_t)k] = 0, coefs[codes + (size_t)k] = 0;
+    for (k = total + item; k < STRIDE; k += GROUP) {
+        atoms[codes + (size_t)k] = 0;
+        coefs[codes + (size_t)k] = 0;
+    }
     if (item == 0) used[i] = total;
 }

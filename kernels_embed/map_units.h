@@ -68,9 +68,10 @@ inline void project(SOURCE, int used, __global const ELEM *matrix, int padded, i
             at < KB * OUTPUTS && b < used ? matrix[(size_t)b * (size_t)padded + (size_t)(first + at % OUTPUTS)] : (ELEM)0;     \
     }
     FETCH_BANDS(0)
-    for (b0 = 0; b0 < used; b0 += KB, turn ^= 1) {
+    for (b0 = 0; b0 < used; b0 += KB) {
         __local ELEM *x_now = tile + turn * TILE_PIXELS;
         __local ELEM *m_now = deep + turn * TILE_OUTPUTS;
+        turn ^= 1;
 #pragma unroll
         for (e = 0; e < EACH_PIXELS; e++) x_now[BAND_OF(e) * ROW_PIXELS + PIXEL_OF(e)] = LESS_CENTRE(next_x[e], next_c[e]);
 #pragma unroll
@@ -110,7 +111,10 @@ inline void project(SOURCE, int used, __global const ELEM *matrix, int padded, i
 #pragma unroll
     for (j = 0; j < HELD; j++)
 #pragma unroll
-        for (o = 0; o < BLOCKS; o++) y[(j * BLOCKS + o) * 2] = sum[j][o][0], y[(j * BLOCKS + o) * 2 + 1] = sum[j][o][1];
+        for (o = 0; o < BLOCKS; o++) {
+            y[(j * BLOCKS + o) * 2] = sum[j][o][0];
+            y[(j * BLOCKS + o) * 2 + 1] = sum[j][o][1];
+        }
 }
 
 #if SQUARES

@@ -98,7 +98,10 @@ void advance(const pursuit *w, int k, int j, real inverse, real t) {
         real cq = c[q];
         for (i = 0; i < w->n; i++) b[i] = fma(-cq, row[i], b[i]);
     }
-    for (i = 0; i < w->n; i++) b[i] *= inverse, w->alpha[i] = fma(-t, b[i], w->alpha[i]);
+    for (i = 0; i < w->n; i++) {
+        b[i] *= inverse;
+        w->alpha[i] = fma(-t, b[i], w->alpha[i]);
+    }
     for (i = 0; DISTANCES && i < w->n; i++) w->distance[i] = fma(-b[i] * w->inflation, b[i], w->distance[i]);
 #else
     for (i = w->lane; i < w->n; i += GROUP) {

@@ -167,7 +167,10 @@ omp_group(ulong first, ulong count, __global const real *restrict alphas, __glob
             }
             barrier(CLK_LOCAL_MEM_FENCE);
         }
-        for (q = k + lane; q < S; q += GROUP) atoms[i * S + (size_t)q] = 0, coefs[i * S + (size_t)q] = 0;
+        for (q = k + lane; q < S; q += GROUP) {
+            atoms[i * S + (size_t)q] = 0;
+            coefs[i * S + (size_t)q] = 0;
+        }
         if (lane == 0)
             conclude(i, k, residual2, base2, smallest, tolerance2 > 0 && !reached, flags, used, errors2, state);
     }

@@ -57,7 +57,10 @@ void advance_team(const pursuit *w, const team *g, int k, int j, real inverse) {
     for (at = w->lane * WIDTH; at < w->padded; at += GROUP * WIDTH) {
         real b[WIDTH], alpha[WIDTH];
         wide squares[WIDTH];
-        for (v = 0; v < WIDTH; v++) b[v] = gram(w, at + v, j), squares[v] = 0;
+        for (v = 0; v < WIDTH; v++) {
+            b[v] = gram(w, at + v, j);
+            squares[v] = 0;
+        }
         for (q = 0; q < k; q++)
             for (v = 0; v < WIDTH; v++)
                 b[v] = fma(-c[q], w->B[(size_t)q * (size_t)w->padded + (size_t)(at + v)], b[v]);

@@ -178,7 +178,7 @@ void syrk_split(__global const ELEM *A, ulong from, ulong ld, int n, int k, int 
     const ulong cell = (ulong)(ti * (ti + 1) / 2 + tj) * SIDE * SIDE;
     ELEM sum = 0;
     ELEM other = 0;
-    for (q = 0; q < half_; q += SIDE, at_left += SIDE, at_right += SIDE) {
+    for (q = 0; q < half_; q += SIDE) {
         const int along = TRANS ? x : y; /* neighbouring items fetch neighbouring values */
         const int across = TRANS ? y : x;
         int row_l = ti * SIDE + across, row_r = tj * SIDE + across;
@@ -192,6 +192,8 @@ void syrk_split(__global const ELEM *A, ulong from, ulong ld, int n, int k, int 
             if (y >= x) _Pragma("unroll") for (int i = 0; i < SIDE; i++) sum += left[y][i] * left[x][i];
             if (y <= x) _Pragma("unroll") for (int i = 0; i < SIDE; i++) other += right[y][i] * right[x][i];
         }
+        at_left += SIDE;
+        at_right += SIDE;
     }
     partial += get_group_id(1) * 2 * each + cell;
     if (!diagonal) partial[(above ? each : 0) + (ulong)(y * SIDE + x)] = sum;
@@ -241,9 +243,10 @@ void syrk_units(__global const ELEM *A, ulong from, ulong ld, int n, int k, int 
         for (j = 0; j < BLOCKS; j++) sum[i][j][0] = sum[i][j][1] = 0;
 
     FETCH(begin)
-    for (at = begin; at < end; at += KB, turn ^= 1) {
+    for (at = begin; at < end; at += KB) {
         __local ELEM *a_now = tile_a[turn];
         __local ELEM *b_now = same ? tile_a[turn] : other[turn];
+        turn ^= 1;
         _Pragma("unroll") for (e = 0; e < EACH; e++) {
             a_now[PLACE(ROW_OF(e), COLUMN_OF(e))] = next_a[e];
             if (!same) b_now[PLACE(ROW_OF(e), COLUMN_OF(e))] = next_b[e];
